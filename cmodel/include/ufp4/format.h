@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// 4-bit elements, E4M3 and E8M0 scales, BF16: decoders and scalar casts (docs/numerics.md, 1 and 2).
+#ifndef UFP4_FORMAT_H
+#define UFP4_FORMAT_H
+
+#include <stdint.h>
+
+#include "ufp4/spec.h"
+
+/** Quanta of a code: value = quanta * 2^-frac. @p code 0..15 (upper bits ignored). */
+int ufp4_elem_quanta(ufp4_elem_t elem, unsigned code);
+/** Fraction bits of the format. */
+int ufp4_elem_frac(ufp4_elem_t elem);
+/** Largest magnitude the quantizer emits, in quanta (E2M1 12, E1M2 7, INT4 7). */
+int ufp4_elem_qmax_quanta(ufp4_elem_t elem);
+/** Value of a code; E2M1 and E1M2 code 8 give -0. Exact. */
+float ufp4_elem_value(ufp4_elem_t elem, unsigned code);
+/** Cast to a 4-bit code: nearest, ties to even, saturating; NaN gives 7; see numerics.md 1. */
+uint8_t ufp4_elem_cast(ufp4_elem_t elem, float value);
+
+/** UE4M3 scale byte to significand and exponent: value = sig * 2^(exp - 9), sig 0..15, exp 0..14. The sign bit
+ *  is ignored. @return 0 for a NaN byte (0x7F, 0xFF), 1 otherwise. */
+int ufp4_e4m3_decode(uint8_t byte, int *sig, int *exp);
+/** Value of an E4M3 byte, sign included; NaN for 0x7F and 0xFF. Exact. */
+float ufp4_e4m3_value(uint8_t byte);
+/** Cast to E4M3: nearest, ties to even, saturating at 448; NaN gives 0x7F. */
+uint8_t ufp4_e4m3_cast(float value);
+/** Cast to E8M0 as cuda_fp8.h does, rounding down (@p up 0) or up (@p up 1). */
+uint8_t ufp4_e8m0_cast(float value, int up);
+/** Value of an E8M0 byte, 2^(byte - 127); NaN for 0xFF. */
+float ufp4_e8m0_value(uint8_t byte);
+
+/** FP32 to BF16: nearest, ties to even; every NaN gives 0x7FC0. */
+uint16_t ufp4_bf16_cast(float value);
+/** BF16 to FP32. Exact. */
+float ufp4_bf16_value(uint16_t bits);
+/** Bits of an FP32 number, and back. */
+uint32_t ufp4_f32_bits(float value);
+float ufp4_f32_value(uint32_t bits);
+
+/** Every NaN result: FP32 and BF16. */
+#define UFP4_F32_NAN 0x7FC00000u
+#define UFP4_BF16_NAN 0x7FC0u
+
+/** sum * 2^exponent rounded once to FP32, nearest even, exponent unbounded before rounding, IEEE overflow to Inf and
+ *  gradual underflow (which keeps its sign); zero gives +0. Source: numerics.md 5. RTL: ufp4_i64_to_f32. */
+uint32_t ufp4_f32_from_scaled(int64_t sum, int exponent);
+
+#endif

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Block quantizer with RHT and stochastic rounding (docs/numerics.md, 3 and 4). RTL: rtl/quant.
+#ifndef UFP4_QUANTIZE_H
+#define UFP4_QUANTIZE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ufp4/matrix.h"
+#include "ufp4/spec.h"
+#include "ufp4/status.h"
+
+/** A quantized operand: rows of blocks of 16 along k. Codes are packed two to a byte, even k in the low nibble; row r
+ *  starts at codes + r * blocks * 8, block b of it at + b * 8. Positions at and beyond cols are padding: zero codes without RHT,
+ *  real data with it. */
+typedef struct {
+  ufp4_elem_t elem;
+  ufp4_scale_t scale;
+  int64_t rows;
+  int64_t cols;      ///< logical k
+  int64_t blocks;    ///< ceil(cols / 16)
+  uint8_t *codes;    ///< [rows][blocks][8]
+  uint8_t *scales;   ///< [rows][blocks], E4M3 bytes; NaN is 0x7F
+  int exponent;      ///< tensor exponent t: values are decoded element * scale * 2^-t
+  unsigned flags;    ///< UFP4_FLAG_NAN, UFP4_FLAG_ROW_SATURATED (saturated, whatever the axis)
+} ufp4_operand_t;
+
+typedef enum { UFP4_AXIS_ROW = 0, UFP4_AXIS_COL = 1 } ufp4_axis_t;
+
+/** How to quantize. */
+typedef struct {
+  ufp4_elem_t elem;
+  ufp4_scale_t scale;
+  ufp4_axis_t axis;              ///< COL: quantize the transposed tensor
+  int rht;                       ///< 0 off, 1 integer RHT
+  uint16_t rht_mask;
+  ufp4_round_t round;
+  ufp4_scale_round_t scale_round;
+  uint64_t seed;                 ///< used by stochastic rounding only
+  uint64_t tensor_id;
+  int exponent_given;            ///< 1: use exponent below; 0: derive it from the data
+  int exponent;                  ///< -32768..32767
+} ufp4_quantize_t;
+
+/** Allocates an operand of @p rows x @p cols with zero codes and scales; free with ufp4_operand_free. */
+ufp4_status_t ufp4_operand_create(ufp4_elem_t elem, int64_t rows, int64_t cols, ufp4_operand_t *out);
+void ufp4_operand_free(ufp4_operand_t *operand);
+
+/** The tensor exponent: largest t with amax * 2^t / qmax <= 448 exactly, amax over the clean blocks after RHT; 0 where there is no
+ *  non-zero clean block. Uses elem, axis, rht and rht_mask of @p how. RTL: AMAX command. */
+ufp4_status_t ufp4_tensor_exponent(const ufp4_matrix_t *in, const ufp4_quantize_t *how, int *exponent);
+
+/** Quantizes @p in (F32 or BF16; any shape from 1x1) into a new operand; free it with ufp4_operand_free. */
+ufp4_status_t ufp4_quantize(const ufp4_matrix_t *in, const ufp4_quantize_t *how, ufp4_operand_t *out);
+
+/** One block of 16 FP32 values to 16 codes and a scale byte with tensor exponent @p exponent; @p random: 16 bytes,
+ *  read only with UFP4_ROUND_SR. @return flags. */
+unsigned ufp4_quantize_block(const uint32_t bits[16], const ufp4_quantize_t *how, int exponent,
+                             const uint8_t random[16], uint8_t codes[16], uint8_t *scale);
+
+/** Decoded values, element * scale * 2^-t rounded once to FP32, [rows][ld], @p cols_out = cols or blocks * 16; NaN where the scale is NaN. */
+ufp4_status_t ufp4_dequantize(const ufp4_operand_t *in, int64_t cols_out, float *out, int64_t ld);
+
+#endif

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// 16-point random Hadamard transform in integers (docs/numerics.md, 3). RTL: ufp4_rht.
+#ifndef UFP4_RHT_H
+#define UFP4_RHT_H
+
+#include <stdint.h>
+
+/** Transforms one block of FP32 bit patterns: out[i] * 2^(E - 152) = sum_j H16[i][j] * sign_j * v_j / 4 in exact
+ *  integers, where v_j is the significand aligned to the block's largest biased exponent E, truncated.
+ *  @return E (1..254), or 0 if the block holds NaN or Inf (out is then untouched). |out| < 2^28. */
+int ufp4_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16]);
+
+#endif

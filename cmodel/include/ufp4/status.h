@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every ufp4 function returns.
+#ifndef UFP4_STATUS_H
+#define UFP4_STATUS_H
+
+/** Outcome of a call. A call that does not return UFP4_OK has changed nothing that the caller can see,
+ *  unless its own comment says otherwise. */
+typedef enum {
+  UFP4_OK = 0,
+  UFP4_ERROR_ARGUMENT,     ///< an argument is out of range, or arguments contradict each other
+  UFP4_ERROR_UNSUPPORTED,  ///< legal, but not on this device or configuration
+  UFP4_ERROR_MEMORY,       ///< the host, or the device's memory, is exhausted
+  UFP4_ERROR_IO,           ///< a file could not be read or written
+  UFP4_ERROR_FORMAT,       ///< a file is not what it should be
+  UFP4_ERROR_DEVICE,       ///< the device is absent, is not the one this driver knows, or failed; it must be closed
+  UFP4_ERROR_JOB,          ///< a job ended with an error of its own; the device keeps serving
+  UFP4_ERROR_TIMEOUT,      ///< the time or cycle limit passed; jobs may still be running
+} ufp4_status_t;
+
+/** Returns a static English phrase for @p status. */
+const char *ufp4_status_string(ufp4_status_t status);
+
+#endif

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// The driver: devices, buffers, jobs, and the training GEMMs of a linear layer (docs/programming.md).
+#ifndef UFP4_H
+#define UFP4_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ufp4/format.h"
+#include "ufp4/gemm.h"
+#include "ufp4/matrix.h"
+#include "ufp4/panel.h"
+#include "ufp4/quantize.h"
+#include "ufp4/random.h"
+#include "ufp4/spec.h"
+#include "ufp4/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// --- Devices -----------------------------------------------------------------------------------------
+
+typedef struct ufp4_device ufp4_device_t;
+
+/** Options of ufp4_device_open; start from ufp4_device_options_default(). A backend ignores what it has no use for. */
+typedef struct {
+  const char *configuration;  ///< "small", "default"; the core's named configuration
+  uint64_t memory_bytes;      ///< size of device memory
+  unsigned mem_latency;       ///< simulated memory: cycles from address to first data
+  unsigned mem_bandwidth;     ///< simulated memory: bytes a cycle, each way; 0: as wide as the bus
+  uint64_t stall_seed;        ///< simulated memory: seed of random back-pressure; 0: none
+  uint64_t max_cycles;        ///< simulated core: cycles one wait may take; 0: the default limit
+  const char *trace_path;     ///< simulated core: waveform file (.fst), or NULL
+  unsigned threads;           ///< model: threads; 0: all cores
+} ufp4_device_options_t;
+
+ufp4_device_options_t ufp4_device_options_default(void);
+
+/** Opens "model" or "rtl". On failure *device is NULL. */
+ufp4_status_t ufp4_device_open(const char *backend, const ufp4_device_options_t *options, ufp4_device_t **device);
+void ufp4_device_close(ufp4_device_t *device);
+
+/** What the device itself reports. */
+typedef struct {
+  const char *backend;
+  ufp4_configuration_t configuration;
+  uint32_t version;
+  uint64_t memory_bytes;
+  int has_cycles;  ///< 1 if cycles and counters mean anything on this backend
+} ufp4_device_info_t;
+ufp4_status_t ufp4_device_info(ufp4_device_t *device, ufp4_device_info_t *info);
+
+/** A one-line description of the last error of this device; empty if there was none. */
+const char *ufp4_device_message(const ufp4_device_t *device);
+
+/** Performance counters since the device was opened, by ufp4_counter_t. */
+ufp4_status_t ufp4_device_counters(ufp4_device_t *device, uint64_t counters[UFP4_COUNTER_COUNT]);
+
+// --- Buffers -----------------------------------------------------------------------------------------
+
+/** Device memory, by address; 0 is never a valid buffer. Aligned to UFP4_ALIGN_BYTES. */
+ufp4_status_t ufp4_buffer_alloc(ufp4_device_t *device, uint64_t bytes, uint64_t *address);
+void ufp4_buffer_free(ufp4_device_t *device, uint64_t address);
+ufp4_status_t ufp4_buffer_write(ufp4_device_t *device, uint64_t address, const void *data, uint64_t bytes);
+ufp4_status_t ufp4_buffer_read(ufp4_device_t *device, uint64_t address, void *data, uint64_t bytes);
+
+// --- Jobs --------------------------------------------------------------------------------------------
+
+/** Any descriptor: its first 8 bytes are the header. Its job field is overwritten by ufp4_submit. */
+typedef union {
+  ufp4_header_descriptor_t header;
+  ufp4_quant_descriptor_t quant;
+  ufp4_gemm_descriptor_t gemm;
+  uint8_t bytes[UFP4_DESCRIPTOR_BYTES];
+} ufp4_descriptor_t;
+
+/** Queues one job and returns its number. Jobs run in order. */
+ufp4_status_t ufp4_submit(ufp4_device_t *device, const ufp4_descriptor_t *descriptor, uint32_t *job);
+/** Waits until @p job has ended and gives its completion (may be NULL). @p timeout_us 0: no limit but the device's own cycle limit.
+ *  UFP4_ERROR_JOB if it ended with a status other than ok: the device keeps serving. */
+ufp4_status_t ufp4_wait(ufp4_device_t *device, uint32_t job, uint64_t timeout_us, ufp4_completion_t *completion);
+/** Reads exponent slot @p slot. */
+ufp4_status_t ufp4_slot_read(ufp4_device_t *device, unsigned slot, int *exponent);
+
+// --- Recipes -----------------------------------------------------------------------------------------
+
+typedef enum { UFP4_ROLE_X = 0, UFP4_ROLE_W = 1, UFP4_ROLE_DY = 2 } ufp4_role_t;
+typedef enum { UFP4_PASS_FPROP = 0, UFP4_PASS_DGRAD = 1, UFP4_PASS_WGRAD = 2 } ufp4_pass_t;
+#define UFP4_ROLE_COUNT 3
+#define UFP4_PASS_COUNT 3
+#define UFP4_PASSES_ALL 7u
+
+/** A recipe (numerics.md 6): how each operand of each training GEMM is quantized. */
+typedef struct {
+  char name[32];
+  int quantized;                                     ///< 0: bf16, run on the host
+  ufp4_elem_t elem;
+  ufp4_scale_t scale;
+  int rht[UFP4_PASS_COUNT];                          ///< RHT on both operands of this GEMM
+  uint16_t rht_mask;
+  ufp4_round_t round[UFP4_ROLE_COUNT];
+  ufp4_scale_round_t scale_round[UFP4_ROLE_COUNT];
+} ufp4_recipe_t;
+
+/** "bf16", "ufp4" or "e2m1"; UFP4_ERROR_ARGUMENT for any other name. */
+ufp4_status_t ufp4_recipe_named(const char *name, ufp4_recipe_t *recipe);
+/** The roles of operands A and B of a pass and along which axis each is blocked: FPROP x row, w row; DGRAD dy row, w col;
+ *  WGRAD dy col, x col. */
+void ufp4_pass_operands(ufp4_pass_t pass, ufp4_role_t role[2], ufp4_axis_t axis[2]);
+/** How @p recipe quantizes the copy of @p role along @p axis (seed and tensor_id are left 0). */
+ufp4_quantize_t ufp4_recipe_quantize(const ufp4_recipe_t *recipe, ufp4_role_t role, ufp4_axis_t axis);
+
+// --- The training GEMMs of a linear layer -------------------------------------------------------------
+
+typedef struct ufp4_linear ufp4_linear_t;
+
+/** X [tokens][cin], W [cout][cin], dY [tokens][cout]. */
+typedef struct {
+  int64_t tokens, cin, cout;
+  unsigned layer;    ///< for the random bytes (0..4095)
+  uint64_t seed;
+  unsigned passes;   ///< bit per ufp4_pass_t: which GEMMs will be asked for
+} ufp4_linear_shape_t;
+
+/** Cycles and counters of one call, all zero on a backend without cycles; util counts M*N*K useful MACs. */
+typedef struct {
+  int64_t m, n, k;
+  uint64_t cycles;                          ///< of the GEMM job
+  uint64_t quantize_cycles;                 ///< of the AMAX and QUANT jobs charged to this call
+  uint64_t counters[UFP4_COUNTER_COUNT];    ///< difference over the GEMM job
+} ufp4_gemm_stats_t;
+
+/** Allocates the layer's buffers on the device. */
+ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_t *shape, const ufp4_recipe_t *recipe,
+                                 ufp4_linear_t **linear);
+void ufp4_linear_free(ufp4_linear_t *linear);
+/** Uploads a tensor and quantizes the copies that the passes need: AMAX, then QUANT, one read each. @p step enters the tensor id. */
+ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor, uint64_t step);
+/** Runs one GEMM on loaded operands and reads D back, FP32 [m][ld]; @p stats may be NULL. */
+ufp4_status_t ufp4_linear_run(ufp4_linear_t *linear, ufp4_pass_t pass, float *d, int64_t d_ld, ufp4_gemm_stats_t *stats);
+/** Reads a quantized copy back from the device, for comparison; free it with ufp4_operand_free. */
+ufp4_status_t ufp4_linear_operand(ufp4_linear_t *linear, ufp4_role_t role, ufp4_axis_t axis, ufp4_operand_t *out);
+
+/** Y [tokens][cout] = X W^T: load x, load w, run. */
+ufp4_status_t ufp4_linear_fprop(ufp4_linear_t *linear, const ufp4_matrix_t *x, const ufp4_matrix_t *w, uint64_t step, float *y,
+                                ufp4_gemm_stats_t *stats);
+/** dX [tokens][cin] = dY W, with the W of the last fprop: load dy, run. */
+ufp4_status_t ufp4_linear_dgrad(ufp4_linear_t *linear, const ufp4_matrix_t *dy, uint64_t step, float *dx, ufp4_gemm_stats_t *stats);
+/** dW [cout][cin] = dY^T X, with the X of the last fprop and the dY of the last dgrad: run. */
+ufp4_status_t ufp4_linear_wgrad(ufp4_linear_t *linear, float *dw, ufp4_gemm_stats_t *stats);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
