@@ -33,6 +33,7 @@ typedef struct {
   uint64_t max_cycles;        ///< simulated core: cycles one wait may take; 0: the default limit
   const char *trace_path;     ///< simulated core: waveform file (.fst), or NULL
   unsigned threads;           ///< model: threads; 0: all cores
+  ufp4_message_t *message;    ///< where ufp4_device_open says why it failed, or NULL
 } ufp4_device_options_t;
 
 ufp4_device_options_t ufp4_device_options_default(void);
@@ -77,7 +78,7 @@ typedef union {
 
 /** Queues one job and returns its number. Jobs run in order. */
 ufp4_status_t ufp4_submit(ufp4_device_t *device, const ufp4_descriptor_t *descriptor, uint32_t *job);
-/** Waits until @p job has ended and gives its completion (may be NULL). @p timeout_us 0: no limit but the device's own cycle limit.
+/** Waits until @p job has ended and gives its completion (may be NULL). A completion is kept until 256 more jobs have ended. @p timeout_us 0: no limit but the device's own cycle limit.
  *  UFP4_ERROR_JOB if it ended with a status other than ok: the device keeps serving. */
 ufp4_status_t ufp4_wait(ufp4_device_t *device, uint32_t job, uint64_t timeout_us, ufp4_completion_t *completion);
 /** Reads exponent slot @p slot. */

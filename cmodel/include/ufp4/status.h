@@ -17,6 +17,14 @@ typedef enum {
   UFP4_ERROR_TIMEOUT,      ///< the time or cycle limit passed; jobs may still be running
 } ufp4_status_t;
 
+/** One line that says what was wrong, where, and what would be right. */
+typedef struct {
+  char text[512];
+} ufp4_message_t;
+
+/** Formats one line into @p message (may be NULL), cut where it does not fit. */
+void ufp4_message_set(ufp4_message_t *message, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /** Returns a static English phrase for @p status. */
 const char *ufp4_status_string(ufp4_status_t status);
 

@@ -16,11 +16,6 @@ typedef struct {
   void *data;
 } ufp4_tensor_t;
 
-/** One line that says what was wrong, where, and what would be right. */
-typedef struct {
-  char text[512];
-} ufp4_message_t;
-
 void ufp4_tensor_free(ufp4_tensor_t *tensor);
 
 /** Reads a 2-D FILE.npy or FILE.safetensors:NAME. float64 and float16 become F32 (nearest even); BF16 stays BF16; @p uint16_is_bf16 reads

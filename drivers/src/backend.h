@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a backend is: a table of a few functions. Everything above it (device.c, buffer.c, job.c) is common to all.
+//
+// A backend owns a flat device memory and executes 128-byte descriptors in the order of submission. It may assume what
+// the common code guarantees: options checked, memory accesses inside the memory, never more than UFP4_QUEUE_JOBS jobs
+// submitted and not taken, job numbers counting up by one from 1, no call but close after one that returned
+// UFP4_ERROR_DEVICE, one thread at a time.
+#ifndef UFP4_BACKEND_H
+#define UFP4_BACKEND_H
+
+#include "ufp4.h"
+
+/** The first byte of device memory, on every backend. */
+#define UFP4_MEMORY_BASE 0x80000000ull
+/** Bytes at UFP4_MEMORY_BASE that belong to the backend (its rings); buffers start behind them. */
+#define UFP4_MEMORY_RESERVED_BYTES 65536ull
+/** The size of device memory is a multiple of this, so that no burst can straddle its end. */
+#define UFP4_MEMORY_GRANULE_BYTES 4096ull
+/** Jobs that may be submitted and not yet taken with take(): a ring of that many descriptors never overflows. */
+#define UFP4_QUEUE_LOG2 6
+#define UFP4_QUEUE_JOBS (1u << UFP4_QUEUE_LOG2)
+
+/** Each backend defines this struct for itself, in its own file. */
+typedef struct ufp4_backend_state ufp4_backend_state_t;
+
+/** A call that fails writes one line into the message that open() was given, which lives as long as the device. */
+typedef struct {
+  const char *name;
+  /** Makes a device; @p configuration is the one that options->configuration names. On failure *state is NULL. */
+  ufp4_status_t (*open)(const ufp4_device_options_t *options, const ufp4_configuration_t *configuration,
+                        ufp4_message_t *message, ufp4_backend_state_t **state);
+  void (*close)(ufp4_backend_state_t *state);
+  /** Fills version, configuration and has_cycles as the device itself reports them; the rest is the caller's. */
+  ufp4_status_t (*info)(ufp4_backend_state_t *state, ufp4_device_info_t *info);
+  ufp4_status_t (*memory_write)(ufp4_backend_state_t *state, uint64_t address, const void *data, uint64_t bytes);
+  ufp4_status_t (*memory_read)(ufp4_backend_state_t *state, uint64_t address, void *data, uint64_t bytes);
+  /** Queues one descriptor, its job number filled in. Need not wait for anything. */
+  ufp4_status_t (*submit)(ufp4_backend_state_t *state, const ufp4_descriptor_t *descriptor);
+  /** Waits for the oldest completion not taken yet and takes it; UFP4_OK whatever its status. There is one to come.
+   *  @p timeout_us 0: the backend's own limit only. UFP4_ERROR_TIMEOUT: the time (or options->max_cycles) passed and
+   *  nothing was taken; it may be tried again. */
+  ufp4_status_t (*take)(ufp4_backend_state_t *state, uint64_t timeout_us, ufp4_completion_t *completion);
+  /** Slot @p slot < UFP4_SLOTS; UFP4_ERROR_ARGUMENT if it was never written. No job is running. */
+  ufp4_status_t (*slot_read)(ufp4_backend_state_t *state, unsigned slot, int *exponent);
+  /** Counters since open; all zero without cycles. */
+  ufp4_status_t (*counters)(ufp4_backend_state_t *state, uint64_t counters[UFP4_COUNTER_COUNT]);
+} ufp4_backend_t;
+
+extern const ufp4_backend_t ufp4_backend_model;
+#ifdef UFP4_HAVE_RTL
+extern const ufp4_backend_t ufp4_backend_rtl;
+#endif
+
+#endif
