@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands share: the command table, options, messages and exit statuses (docs/programming.md, "Commands").
+#ifndef UFP4_CLI_H
+#define UFP4_CLI_H
+
+#include <stdint.h>
+
+#include "ufp4.h"
+#include "ufp4/tensor.h"
+
+/** Exit statuses; 128 + n on signal n is the shell's. */
+enum {
+  CLI_OK = 0,        ///< done and equal
+  CLI_MISMATCH = 1,  ///< a mismatch, or a verdict failed
+  CLI_USAGE = 2,     ///< usage or bad input
+  CLI_DEVICE = 3,    ///< device or environment, or not in this version
+};
+
+/** One command; each command's file defines one, and main.c lists them. */
+typedef struct {
+  const char *name;
+  const char *arguments;  ///< for the usage line: "A B -o D.npy [options]"
+  const char *summary;    ///< one sentence
+  const char *example;    ///< a command that works
+  int (*run)(int argc, char **argv);
+} cli_command_t;
+
+extern const cli_command_t cli_quantize, cli_dequantize, cli_gemm, cli_layer, cli_train, cli_demo, cli_info, cli_cast,
+    cli_random;
+
+// --- Messages ----------------------------------------------------------------------------------------
+
+/** Prints "ufp4 COMMAND: message" as one line to stderr and returns @p exit_status. */
+int cli_fail(const cli_command_t *command, int exit_status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/** The same for a failed library call: @p message, or where that is empty what the status says. @return the exit
+ *  status that belongs to it: UFP4_ERROR_UNSUPPORTED, MEMORY, DEVICE, JOB and TIMEOUT 3, all others 2. */
+int cli_fail_status(const cli_command_t *command, ufp4_status_t status, const char *message);
+/** "not available in this version": exit status 3. */
+int cli_unavailable(const cli_command_t *command, const char *option, const char *value);
+
+// --- Options -----------------------------------------------------------------------------------------
+
+typedef enum {
+  CLI_FLAG,    ///< int *: 1 if given
+  CLI_TEXT,    ///< const char **
+  CLI_CHOICE,  ///< int *: index among the words of argument, which are separated by '|'
+  CLI_UINT,    ///< uint64_t *: decimal or 0x
+  CLI_INT,     ///< int64_t *
+  CLI_REAL,    ///< float *
+} cli_kind_t;
+
+/** One option. What @p value points to keeps its contents where the option is not given. A name of one letter is a
+ *  short option. */
+typedef struct {
+  const char *name;
+  cli_kind_t kind;
+  void *value;
+  const char *argument;  ///< what --help calls it, and the words of CLI_CHOICE; NULL for CLI_FLAG
+  const char *help;
+} cli_option_t;
+
+#define CLI_MAX_OPTIONS 40
+typedef struct {
+  cli_option_t items[CLI_MAX_OPTIONS];
+  int count;
+} cli_options_t;
+
+void cli_option_add(cli_options_t *options, const char *name, cli_kind_t kind, void *value, const char *argument,
+                    const char *help);
+
+/** cli_parse handled everything (--help), or failed: return cli_parse's other value. */
+#define CLI_GO_ON (-1)
+/** Parses argv[1..]; the inputs are moved to argv[argc - count..]. @return CLI_GO_ON, or the exit status to end with. */
+int cli_parse(const cli_command_t *command, const cli_options_t *options, int argc, char **argv, int min_inputs,
+              int max_inputs, char ***inputs, int *count);
+
+// --- Device options ----------------------------------------------------------------------------------
+
+/** --backend and the options of the simulated backends. */
+typedef struct {
+  const char *backend;
+  ufp4_device_options_t options;
+  const char *configuration;
+  uint64_t mem_latency, mem_bandwidth, stall_seed, max_cycles, threads;
+  const char *trace;
+} cli_device_t;
+
+/** Defaults: backend "model". */
+void cli_device_init(cli_device_t *device);
+/** Adds --backend, --config, --mem-latency, --mem-bandwidth, --stall, --max-cycles, --trace and --threads. */
+void cli_device_add(cli_options_t *options, cli_device_t *device);
+/** Opens backend @p name (device->backend, or that of --check) with these options; on failure *out is NULL and the
+ *  message has been printed. @return CLI_GO_ON or the exit status. */
+int cli_device_open(const cli_command_t *command, const cli_device_t *device, const char *name, ufp4_device_t **out);
+
+// --- Recipes -----------------------------------------------------------------------------------------
+
+/** ufp4_recipe_named with messages: unknown names exit 2, recipes not in this version 3. @return CLI_GO_ON or the exit
+ *  status. */
+int cli_recipe(const cli_command_t *command, const char *name, ufp4_recipe_t *recipe);
+
+// --- Files -------------------------------------------------------------------------------------------
+
+/** Reads a plain tensor of floats, printing what is wrong. @return CLI_GO_ON or the exit status. */
+int cli_tensor_read(const cli_command_t *command, const char *path, int uint16_is_bf16, ufp4_tensor_t *out);
+
+#endif

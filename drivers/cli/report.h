@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// One line per GEMM, columns named by a first line that begins with %, or the same words as JSON keys.
+#ifndef UFP4_REPORT_H
+#define UFP4_REPORT_H
+
+#include <jansson.h>
+
+#include "ufp4.h"
+
+/** One line. A real column that means nothing here is NaN ("nan", in JSON null). */
+typedef struct {
+  const char *pass;    ///< "fprop", "dgrad", "wgrad" or "gemm"
+  const char *format;  ///< element format, "e1m2"
+  int64_t m, n, k;
+  double cycles;         ///< of the GEMM job
+  double util_percent;   ///< useful MACs of those the array could have done in that time
+  double bound_percent;  ///< the most that array and memory bandwidth allow, see report_bound_percent
+  double stall_percent;  ///< cycles in which the array waited or drained
+  int64_t mismatches;    ///< -1: nothing was compared
+} report_case_t;
+
+typedef struct {
+  int json;
+  json_t *cases;  ///< JSON only: the array so far
+} report_t;
+
+/** Fills shape and measured columns from one GEMM's statistics on a device; NaN where the device has no cycles. */
+report_case_t report_case_make(const char *pass, const char *format, const ufp4_gemm_stats_t *stats,
+                               const ufp4_device_info_t *info, unsigned mem_bandwidth);
+
+/** 100 min(1, useful / (MACs a cycle * max(compute, read, write))), each in cycles: compute = for every macro-tile its
+ *  sub-tiles times ceil(k/16), read = 144 bytes for every panel unit of A and of B of every macro-tile, write = 4 m n,
+ *  both by @p bytes a cycle. Edge tiles count as what they compute and read. First load and last drain are not in it. */
+double report_bound_percent(const ufp4_configuration_t *configuration, unsigned bytes, int64_t m, int64_t n, int64_t k);
+
+/** Prints the % line (text) or starts the array (JSON). */
+void report_begin(report_t *report, int json);
+/** Prints one line, or adds one object. Verdict: "equal", "differ", "unchecked". */
+void report_case(report_t *report, const report_case_t *line);
+/** JSON: gives the array to the caller (json_decref), else NULL. */
+json_t *report_take(report_t *report);
+/** JSON: prints {"cases": [...], "verdict": ...} to stdout. Text: nothing. */
+void report_end(report_t *report, const char *verdict);
+
+#endif
