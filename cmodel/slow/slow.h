@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The second model: docs/numerics.md once more, written from that text alone and sharing nothing with cmodel/src, so
+// that a mistake must be made twice to go unseen. Tests only. It compares exact numbers where the golden model computes
+// with bits; it is slow and checks no arguments. FP32 numbers are bit patterns, so that no host arithmetic takes part.
+#ifndef UFP4_SLOW_H
+#define UFP4_SLOW_H
+
+#include <stdint.h>
+
+__extension__ typedef unsigned __int128 slow_u128_t;
+__extension__ typedef __int128 slow_i128_t;
+
+// --- Exact numbers -----------------------------------------------------------------------------------
+
+/** A finite number, (-1)^negative * magnitude * 2^exponent; zero keeps its sign. */
+typedef struct {
+  int negative;
+  uint64_t magnitude;
+  int exponent;
+} slow_real_t;
+
+/** -1, 0 or 1 as a * 2^p is less than, equal to or greater than b * 2^q. */
+int slow_compare(slow_u128_t a, int p, slow_u128_t b, int q);
+/** The same for |x| and |y|. */
+int slow_real_compare(slow_real_t x, slow_real_t y);
+/** 1 if the pattern is a number, 0 for NaN and Inf. */
+int slow_f32_is_finite(uint32_t bits);
+int slow_f32_is_nan(uint32_t bits);
+/** The number that a finite FP32 pattern stands for. */
+slow_real_t slow_f32_real(uint32_t bits);
+/** RNE32 of (-1)^negative * magnitude * 2^exponent; magnitude 0 gives a zero with that sign. */
+uint32_t slow_f32_round(int negative, slow_u128_t magnitude, int exponent);
+/** IEEE product and sum, nearest even; every NaN is 0x7FC00000. */
+uint32_t slow_f32_multiply(uint32_t a, uint32_t b);
+uint32_t slow_f32_add(uint32_t a, uint32_t b);
+
+// --- Formats (numerics.md 1, 2) ----------------------------------------------------------------------
+
+typedef enum { SLOW_E2M1 = 0, SLOW_E1M2 = 1, SLOW_INT4 = 2 } slow_elem_t;
+#define SLOW_ELEM_COUNT 3
+
+int slow_elem_quanta(slow_elem_t elem, unsigned code);
+int slow_elem_frac(slow_elem_t elem);
+/** Quanta of the k-th magnitude that the quantizer can emit, k 0..7. */
+int slow_elem_magnitude(slow_elem_t elem, int k);
+/** The code of that magnitude with a sign. */
+uint8_t slow_elem_encode(slow_elem_t elem, int negative, int k);
+uint32_t slow_elem_value(slow_elem_t elem, unsigned code);
+uint8_t slow_elem_cast(slow_elem_t elem, uint32_t bits);
+
+/** The E4M3 magnitude of a byte in units of 2^-9; the sign bit is ignored; -1 for NaN. */
+int slow_e4m3_units(uint8_t byte);
+uint32_t slow_e4m3_value(uint8_t byte);
+uint8_t slow_e4m3_cast(uint32_t bits);
+uint8_t slow_e8m0_cast(uint32_t bits, int up);
+uint32_t slow_e8m0_value(uint8_t byte);
+uint16_t slow_bf16_cast(uint32_t bits);
+
+// --- Random words (numerics.md 4) --------------------------------------------------------------------
+
+void slow_threefry4x32(int rounds, const uint32_t key[4], const uint32_t counter[4], uint32_t out[4]);
+void slow_philox4x32(int rounds, const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]);
+void slow_random_block(uint64_t seed, uint64_t tensor_id, uint64_t group, uint8_t bytes[16]);
+
+// --- RHT and quantizer (numerics.md 3, 4) -------------------------------------------------------------
+
+typedef struct {
+  slow_elem_t elem;
+  int rht;  ///< 0 off, 1 integer RHT
+  uint16_t mask;
+  int stochastic;  ///< 0 nearest even, 1 SR
+  int scale_up;    ///< 0 nearest even, 1 up
+  uint64_t seed;
+  uint64_t tensor_id;
+} slow_quantize_t;
+
+/** A block that was not, or was, poisoned by NaN or Inf. */
+typedef struct {
+  int poisoned;
+  slow_real_t x[16];
+} slow_block_t;
+
+/** The transform; out[i] * 2^(E - 152). @return E, or 0 with NaN or Inf in the block. */
+int slow_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16]);
+/** What enters the quantizer. */
+slow_block_t slow_block_load(const uint32_t bits[16], const slow_quantize_t *how);
+/** The largest t with amax * 2^t / qmax <= 448; 0 for amax 0. */
+int slow_exponent_of(slow_elem_t elem, slow_real_t amax);
+
+#define SLOW_FLAG_NAN 1u
+#define SLOW_FLAG_SATURATED 2u
+unsigned slow_quantize_block(const uint32_t bits[16], const slow_quantize_t *how, int t, const uint8_t random[16],
+                             uint8_t codes[16], uint8_t *scale);
+
+/** A quantized operand, one code per byte: codes [rows][16 blocks], scales [rows][blocks]. */
+typedef struct {
+  slow_elem_t elem;
+  int64_t rows;
+  int64_t blocks;
+  int t;
+  unsigned flags;
+  uint8_t *codes;
+  uint8_t *scales;
+} slow_operand_t;
+
+/** The tensor exponent of bits [rows][cols], blocked along its columns. */
+int slow_tensor_exponent(const uint32_t *bits, int64_t rows, int64_t cols, const slow_quantize_t *how);
+/** Quantizes bits [rows][cols] along its columns with exponent @p t; free with slow_operand_free. */
+slow_operand_t slow_quantize(const uint32_t *bits, int64_t rows, int64_t cols, const slow_quantize_t *how, int t);
+void slow_operand_free(slow_operand_t *operand);
+/** Element * scale * 2^-t of position k of a row, rounded once. */
+uint32_t slow_dequantize(const slow_operand_t *operand, int64_t row, int64_t k);
+
+// --- GEMM (numerics.md 5) and panels (docs/architecture.md) -------------------------------------------
+
+#define SLOW_I64_NAN INT64_MIN
+
+/** S of one output, @p start added; NaN is SLOW_I64_NAN. */
+int64_t slow_gemm_sum(const slow_operand_t *a, int64_t i, const slow_operand_t *b, int64_t j, int64_t start);
+/** From S to FP32: one rounding, then times alpha and plus C where the pointers are not NULL. */
+uint32_t slow_gemm_round(const slow_operand_t *a, const slow_operand_t *b, int64_t sum, const uint32_t *alpha,
+                         const uint32_t *c);
+/** Panel-major codes and scales; blocks at and beyond the operand's own are not written. */
+void slow_panel_pack(const slow_operand_t *in, int64_t stride_blocks, uint8_t *codes, uint8_t *scales);
+
+#endif
