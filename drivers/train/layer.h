@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// One linear layer of the language model: its three GEMMs on a device with a recipe, or in plain FP32.
+#ifndef UFP4_TRAIN_LAYER_H
+#define UFP4_TRAIN_LAYER_H
+
+#include "ufp4.h"
+
+/** What has just been computed. Operands that the pass has no use for are absent: data is NULL. */
+typedef struct {
+  unsigned layer;  ///< 4 * block + matrix
+  ufp4_pass_t pass;
+  ufp4_linear_t *linear;  ///< to read the quantized copies; NULL in plain FP32
+  ufp4_matrix_t x, w, dy;
+  ufp4_matrix_t d;  ///< the result
+  ufp4_gemm_stats_t stats;
+} ufp4_layer_event_t;
+
+/** Called after each GEMM; a status other than UFP4_OK ends the step with it. */
+typedef ufp4_status_t (*ufp4_layer_hook_fn_t)(void *context, const ufp4_layer_event_t *event);
+
+typedef struct {
+  ufp4_layer_hook_fn_t call;  ///< NULL: none
+  void *context;
+} ufp4_layer_hook_t;
+
+typedef struct {
+  ufp4_linear_t *linear;
+  int64_t tokens, cin, cout;
+  unsigned layer;
+  const float *x, *w;  ///< of the last forward pass
+} ufp4_layer_t;
+
+/** @p device and @p recipe NULL: plain FP32. */
+ufp4_status_t ufp4_layer_create(ufp4_device_t *device, const ufp4_recipe_t *recipe, const ufp4_linear_shape_t *shape,
+                                ufp4_layer_t *layer);
+void ufp4_layer_free(ufp4_layer_t *layer);
+/** y [tokens][cout] = x w^T. @p x [tokens][cin] and @p w [cout][cin] must stay as they are until the backward pass. */
+ufp4_status_t ufp4_layer_forward(ufp4_layer_t *layer, const float *x, const float *w, uint64_t step, float *y,
+                                 const ufp4_layer_hook_t *hook);
+/** dx [tokens][cin] = dy w, dw [cout][cin] = dy^T x. */
+ufp4_status_t ufp4_layer_backward(ufp4_layer_t *layer, const float *dy, uint64_t step, float *dx, float *dw,
+                                  const ufp4_layer_hook_t *hook);
+
+#endif
