@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check.h"
+
+#include <stddef.h>
+
+#define KNOWN_HEADER_FLAGS 1u
+#define KNOWN_COPY_MODES (UFP4_MODE_ENABLE | UFP4_MODE_RHT | UFP4_MODE_SLOT)
+
+static uint32_t ceil_div(uint32_t n, uint32_t by) {
+  return n / by + (n % by != 0);
+}
+
+uint32_t dtype_bytes(uint8_t dtype) {
+  return dtype == UFP4_DTYPE_BF16 ? 2 : 4;
+}
+
+uint64_t plain_bytes(uint32_t rows, uint32_t stride_bytes, uint64_t row_bytes) {
+  return (uint64_t)(rows - 1) * stride_bytes + row_bytes;
+}
+
+static uint64_t panel_groups(const panel_t *panel) {
+  return ceil_div(panel->rows, UFP4_PANEL_ROWS);
+}
+
+uint64_t panel_units(const panel_t *panel) {
+  return (panel_groups(panel) - 1) * panel->stride_blocks + panel->blocks;
+}
+
+panel_t quant_row_panel(const ufp4_quant_descriptor_t *quant) {
+  return (panel_t){quant->row_codes_addr, quant->row_scales_addr,    quant->row_stride_blocks, quant->rows,
+                   ceil_div(quant->cols, 16), quant->row_mode, quant->row_exponent};
+}
+
+panel_t quant_col_panel(const ufp4_quant_descriptor_t *quant) {
+  return (panel_t){quant->col_codes_addr, quant->col_scales_addr,    quant->col_stride_blocks, quant->cols,
+                   ceil_div(quant->rows, 16), quant->col_mode, quant->col_exponent};
+}
+
+panel_t gemm_a_panel(const ufp4_gemm_descriptor_t *gemm) {
+  return (panel_t){gemm->a_codes_addr, gemm->a_scales_addr, gemm->a_stride_blocks, gemm->m,
+                   ceil_div(gemm->k, 16), gemm->a_mode, gemm->a_exponent};
+}
+
+panel_t gemm_b_panel(const ufp4_gemm_descriptor_t *gemm) {
+  return (panel_t){gemm->b_codes_addr, gemm->b_scales_addr, gemm->b_stride_blocks, gemm->n,
+                   ceil_div(gemm->k, 16), gemm->b_mode, gemm->b_exponent};
+}
+
+static int size_is_bad(uint32_t size) {
+  return size == 0 || size > UFP4_MAX_DIM;
+}
+
+static int plain_is_misaligned(uint64_t address, uint32_t stride_bytes, uint64_t row_bytes) {
+  return address % UFP4_ALIGN_BYTES != 0 || stride_bytes % UFP4_ALIGN_BYTES != 0 || stride_bytes < row_bytes;
+}
+
+static int panel_is_misaligned(const panel_t *panel) {
+  return panel->codes % UFP4_ALIGN_BYTES != 0 || panel->scales % UFP4_ALIGN_BYTES != 0 ||
+         panel->stride_blocks % UFP4_ALIGN_BLOCKS != 0 || panel->stride_blocks < panel->blocks;
+}
+
+static int region_is_beyond(uint64_t address, uint64_t bytes) {
+  uint64_t limit = 1ull << UFP4_ADDR_BITS;
+  return address >= limit || bytes > limit - address;
+}
+
+// The whole region counts, its padding blocks included.
+static int panel_is_beyond(const panel_t *panel) {
+  uint64_t units = panel_groups(panel) * panel->stride_blocks;
+  return region_is_beyond(panel->codes, units * UFP4_PANEL_CODE_BYTES) ||
+         region_is_beyond(panel->scales, units * UFP4_PANEL_SCALE_BYTES);
+}
+
+static int any_set(const uint8_t *bytes, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (bytes[i] != 0) return 1;
+  }
+  return 0;
+}
+
+static int header_is_unsupported(const ufp4_header_descriptor_t *header) {
+  return (header->flags & ~KNOWN_HEADER_FLAGS) != 0 || any_set(header->reserved0, sizeof header->reserved0);
+}
+
+static int slot_is_bad(const panel_t *panel, const slots_t *slots) {
+  return panel->exponent >= UFP4_SLOTS || !slots->written[panel->exponent];
+}
+
+// The copies that a QUANT or AMAX asks for.
+static int enabled_panels(const ufp4_quant_descriptor_t *quant, panel_t panels[2]) {
+  int count = 0;
+  if (quant->row_mode & UFP4_MODE_ENABLE) panels[count++] = quant_row_panel(quant);
+  if (quant->col_mode & UFP4_MODE_ENABLE) panels[count++] = quant_col_panel(quant);
+  return count;
+}
+
+// Fields that AMAX ignores: round, scale_round, and everything from row_codes_addr on.
+static int quant_is_unsupported(const ufp4_quant_descriptor_t *quant) {
+  const ufp4_descriptor_t *any = (const ufp4_descriptor_t *)quant;
+  if (header_is_unsupported(&any->header)) return 1;
+  if (quant->src_dtype != UFP4_DTYPE_F32 && quant->src_dtype != UFP4_DTYPE_BF16) return 1;
+  if (quant->elem >= UFP4_ELEM_COUNT) return 1;
+  if (((quant->row_mode | quant->col_mode) & ~KNOWN_COPY_MODES) != 0) return 1;
+  if (((quant->row_mode | quant->col_mode) & UFP4_MODE_ENABLE) == 0) return 1;
+  if (quant->opcode == UFP4_OPCODE_AMAX) return 0;
+  return quant->round >= UFP4_ROUND_COUNT || quant->scale_round >= UFP4_SCALE_ROUND_COUNT ||
+         quant->scale >= UFP4_SCALE_COUNT || any_set(quant->reserved1, sizeof quant->reserved1);
+}
+
+static ufp4_core_status_t check_quant(const ufp4_quant_descriptor_t *quant, const slots_t *slots) {
+  panel_t panels[2];
+  int count = enabled_panels(quant, panels);
+  int amax = quant->opcode == UFP4_OPCODE_AMAX;
+  uint64_t row_bytes = (uint64_t)quant->cols * dtype_bytes(quant->src_dtype);
+  if (size_is_bad(quant->rows) || size_is_bad(quant->cols)) return UFP4_CORE_STATUS_BAD_SIZE;
+  if (plain_is_misaligned(quant->src_addr, quant->src_stride_bytes, row_bytes)) return UFP4_CORE_STATUS_MISALIGNED;
+  for (int i = 0; i < count && !amax; i++) {
+    if (panel_is_misaligned(&panels[i])) return UFP4_CORE_STATUS_MISALIGNED;
+  }
+  uint64_t bytes = plain_bytes(quant->rows, quant->src_stride_bytes, row_bytes);
+  if (region_is_beyond(quant->src_addr, bytes)) return UFP4_CORE_STATUS_BAD_ADDRESS;
+  for (int i = 0; i < count && !amax; i++) {
+    if (panel_is_beyond(&panels[i])) return UFP4_CORE_STATUS_BAD_ADDRESS;
+  }
+  if (quant_is_unsupported(quant)) return UFP4_CORE_STATUS_UNSUPPORTED;
+  for (int i = 0; i < count; i++) {
+    if (amax && panels[i].exponent >= UFP4_SLOTS) return UFP4_CORE_STATUS_BAD_SLOT;
+    if (!amax && (panels[i].mode & UFP4_MODE_SLOT) && slot_is_bad(&panels[i], slots)) return UFP4_CORE_STATUS_BAD_SLOT;
+  }
+  return UFP4_CORE_STATUS_OK;
+}
+
+static int gemm_is_unsupported(const ufp4_gemm_descriptor_t *gemm) {
+  const ufp4_descriptor_t *any = (const ufp4_descriptor_t *)gemm;
+  return header_is_unsupported(&any->header) || gemm->a_elem >= UFP4_ELEM_COUNT || gemm->b_elem >= UFP4_ELEM_COUNT ||
+         (gemm->d_dtype != UFP4_DTYPE_F32 && gemm->d_dtype != UFP4_DTYPE_BF16) ||
+         gemm->contract >= UFP4_CONTRACT_COUNT || ((gemm->a_mode | gemm->b_mode) & ~UFP4_MODE_SLOT) != 0 ||
+         gemm->scale >= UFP4_SCALE_COUNT || any_set(gemm->reserved1, sizeof gemm->reserved1) ||
+         any_set(gemm->reserved2, sizeof gemm->reserved2);
+}
+
+static ufp4_core_status_t check_gemm(const ufp4_gemm_descriptor_t *gemm, const slots_t *slots) {
+  panel_t panels[2] = {gemm_a_panel(gemm), gemm_b_panel(gemm)};
+  uint64_t row_bytes = (uint64_t)gemm->n * dtype_bytes(gemm->d_dtype);
+  if (size_is_bad(gemm->m) || size_is_bad(gemm->n) || size_is_bad(gemm->k)) return UFP4_CORE_STATUS_BAD_SIZE;
+  if (plain_is_misaligned(gemm->d_addr, gemm->d_stride_bytes, row_bytes)) return UFP4_CORE_STATUS_MISALIGNED;
+  for (int i = 0; i < 2; i++) {
+    if (panel_is_misaligned(&panels[i])) return UFP4_CORE_STATUS_MISALIGNED;
+  }
+  uint64_t bytes = plain_bytes(gemm->m, gemm->d_stride_bytes, row_bytes);
+  if (region_is_beyond(gemm->d_addr, bytes)) return UFP4_CORE_STATUS_BAD_ADDRESS;
+  for (int i = 0; i < 2; i++) {
+    if (panel_is_beyond(&panels[i])) return UFP4_CORE_STATUS_BAD_ADDRESS;
+  }
+  if (gemm_is_unsupported(gemm)) return UFP4_CORE_STATUS_UNSUPPORTED;
+  for (int i = 0; i < 2; i++) {
+    if ((panels[i].mode & UFP4_MODE_SLOT) && slot_is_bad(&panels[i], slots)) return UFP4_CORE_STATUS_BAD_SLOT;
+  }
+  return UFP4_CORE_STATUS_OK;
+}
+
+ufp4_core_status_t check_descriptor(const ufp4_descriptor_t *descriptor, const slots_t *slots) {
+  switch (descriptor->header.opcode) {
+    case UFP4_OPCODE_QUANT:
+    case UFP4_OPCODE_AMAX: return check_quant(&descriptor->quant, slots);
+    case UFP4_OPCODE_GEMM: return check_gemm(&descriptor->gemm, slots);
+    case UFP4_OPCODE_FENCE:
+      return header_is_unsupported(&descriptor->header) ? UFP4_CORE_STATUS_UNSUPPORTED : UFP4_CORE_STATUS_OK;
+    default: return UFP4_CORE_STATUS_BAD_OPCODE;
+  }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks that the core makes before it starts a job. RTL: ufp4_command.
+#ifndef UFP4_MODEL_CHECK_H
+#define UFP4_MODEL_CHECK_H
+
+#include "backend.h"
+
+/** The exponent slots. */
+typedef struct {
+  int16_t exponent[UFP4_SLOTS];
+  uint8_t written[UFP4_SLOTS];
+} slots_t;
+
+/** A panel-major operand as a descriptor names it. */
+typedef struct {
+  uint64_t codes, scales;
+  uint32_t stride_blocks;
+  uint32_t rows, blocks;
+  uint8_t mode;
+  uint16_t exponent;
+} panel_t;
+
+/** Bytes of a plain element; what is not BF16 counts as 4, so that each malformed descriptor has one defined status. */
+uint32_t dtype_bytes(uint8_t dtype);
+/** Bytes from the first to behind the last used byte of a row-major region. */
+uint64_t plain_bytes(uint32_t rows, uint32_t stride_bytes, uint64_t row_bytes);
+/** Panel units from the first to behind the last used one. */
+uint64_t panel_units(const panel_t *panel);
+
+panel_t quant_row_panel(const ufp4_quant_descriptor_t *quant);
+panel_t quant_col_panel(const ufp4_quant_descriptor_t *quant);
+panel_t gemm_a_panel(const ufp4_gemm_descriptor_t *gemm);
+panel_t gemm_b_panel(const ufp4_gemm_descriptor_t *gemm);
+
+/** The lowest status code that applies, UFP4_CORE_STATUS_OK if none does; bus errors are not among them. */
+ufp4_core_status_t check_descriptor(const ufp4_descriptor_t *descriptor, const slots_t *slots);
+
+#endif

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const ufp4_backend_t *const backends[] = {
+    &ufp4_backend_model,
+#ifdef UFP4_HAVE_RTL
+    &ufp4_backend_rtl,
+#endif
+};
+
+// Backends that the interface names and this build does not have.
+static const char *const absent_backends[] = {"rtl", "tlm", "cuda", "fpga"};
+
+static const ufp4_configuration_t configurations[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
+
+ufp4_device_options_t ufp4_device_options_default(void) {
+  return (ufp4_device_options_t){
+      .configuration = "default",
+      .memory_bytes = 1ull << 30,
+      .mem_latency = 100,
+  };
+}
+
+static const ufp4_backend_t *find_backend(const char *name) {
+  for (size_t i = 0; i < sizeof backends / sizeof backends[0]; i++) {
+    if (strcmp(name, backends[i]->name) == 0) return backends[i];
+  }
+  return NULL;
+}
+
+static ufp4_status_t refuse_backend(const char *name, ufp4_message_t *message) {
+  size_t length = strcspn(name, ":");
+  for (size_t i = 0; i < sizeof absent_backends / sizeof absent_backends[0]; i++) {
+    if (strlen(absent_backends[i]) != length || strncmp(name, absent_backends[i], length) != 0) continue;
+    ufp4_message_set(message, "backend %s is not in this build", name);
+    return UFP4_ERROR_UNSUPPORTED;
+  }
+  ufp4_message_set(message, "no backend is called '%s'; there are model, rtl, tlm, cuda and fpga:PORT", name);
+  return UFP4_ERROR_ARGUMENT;
+}
+
+static const ufp4_configuration_t *find_configuration(const char *name) {
+  for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
+    if (strcmp(name, configurations[i].name) == 0) return &configurations[i];
+  }
+  return NULL;
+}
+
+static ufp4_status_t check_options(const ufp4_device_options_t *options, ufp4_message_t *message) {
+  if (options->configuration == NULL || find_configuration(options->configuration) == NULL) {
+    ufp4_message_set(message, "no configuration is called '%s'",
+                     options->configuration != NULL ? options->configuration : "");
+    return UFP4_ERROR_ARGUMENT;
+  }
+  uint64_t limit = (1ull << UFP4_ADDR_BITS) - UFP4_MEMORY_BASE;
+  if (options->memory_bytes % UFP4_MEMORY_GRANULE_BYTES != 0 || options->memory_bytes <= UFP4_MEMORY_RESERVED_BYTES ||
+      options->memory_bytes > limit) {
+    ufp4_message_set(message, "device memory of %llu bytes: a multiple of %llu, over %llu and at most %llu, is needed",
+                     (unsigned long long)options->memory_bytes, UFP4_MEMORY_GRANULE_BYTES, UFP4_MEMORY_RESERVED_BYTES,
+                     (unsigned long long)limit);
+    return UFP4_ERROR_ARGUMENT;
+  }
+  return UFP4_OK;
+}
+
+static ufp4_status_t open_state(ufp4_device_t *device, const ufp4_device_options_t *options) {
+  const ufp4_configuration_t *configuration = find_configuration(options->configuration);
+  ufp4_status_t status = device->backend->open(options, configuration, &device->message, &device->state);
+  if (status != UFP4_OK) return status;
+  status = device->backend->info(device->state, &device->info);
+  device->info.backend = device->backend->name;
+  device->info.memory_bytes = options->memory_bytes;
+  return status;
+}
+
+ufp4_status_t ufp4_device_open(const char *backend, const ufp4_device_options_t *options, ufp4_device_t **device) {
+  if (device == NULL) return UFP4_ERROR_ARGUMENT;
+  *device = NULL;
+  if (backend == NULL || options == NULL) return UFP4_ERROR_ARGUMENT;
+  const ufp4_backend_t *found = find_backend(backend);
+  if (found == NULL) return refuse_backend(backend, options->message);
+  ufp4_status_t status = check_options(options, options->message);
+  if (status != UFP4_OK) return status;
+  ufp4_device_t *made = calloc(1, sizeof *made);
+  if (made == NULL) return UFP4_ERROR_MEMORY;
+  made->backend = found;
+  status = open_state(made, options);
+  if (status != UFP4_OK) {
+    if (options->message != NULL) *options->message = made->message;
+    ufp4_device_close(made);
+    return status;
+  }
+  *device = made;
+  return UFP4_OK;
+}
+
+void ufp4_device_close(ufp4_device_t *device) {
+  if (device == NULL) return;
+  if (device->state != NULL) device->backend->close(device->state);
+  free(device->buffers);
+  free(device);
+}
+
+ufp4_status_t ufp4_device_info(ufp4_device_t *device, ufp4_device_info_t *info) {
+  if (device == NULL || info == NULL) return UFP4_ERROR_ARGUMENT;
+  *info = device->info;
+  return UFP4_OK;
+}
+
+const char *ufp4_device_message(const ufp4_device_t *device) {
+  return device == NULL ? "" : device->message.text;
+}
+
+ufp4_status_t ufp4_device_counters(ufp4_device_t *device, uint64_t counters[UFP4_COUNTER_COUNT]) {
+  ufp4_status_t status = device_check(device);
+  if (status != UFP4_OK) return status;
+  if (counters == NULL) return device_fail(device, UFP4_ERROR_ARGUMENT, "counters: nowhere to put them");
+  return device_note(device, device->backend->counters(device->state, counters));
+}
+
+ufp4_status_t device_note(ufp4_device_t *device, ufp4_status_t status) {
+  if (status == UFP4_ERROR_DEVICE) device->failed = 1;
+  return status;
+}
+
+ufp4_status_t device_fail(ufp4_device_t *device, ufp4_status_t status, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(device->message.text, sizeof device->message.text, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+ufp4_status_t device_check(ufp4_device_t *device) {
+  if (device == NULL) return UFP4_ERROR_ARGUMENT;
+  return device->failed ? UFP4_ERROR_DEVICE : UFP4_OK;
+}
+
+slot_use_t slot_take(ufp4_device_t *device) {
+  uint64_t serial = ++device->slot_uses;
+  unsigned slot = (unsigned)(serial % UFP4_SLOTS);
+  device->slot_serial[slot] = serial;
+  return (slot_use_t){slot, serial};
+}
+
+int slot_is_live(const ufp4_device_t *device, slot_use_t use) {
+  return device->slot_serial[use.slot] == use.serial;
+}

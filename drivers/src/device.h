@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// An open device, as the files of this folder see it.
+#ifndef UFP4_DEVICE_H
+#define UFP4_DEVICE_H
+
+#include "backend.h"
+
+/** Completions that are kept for a later wait. */
+#define HISTORY_JOBS 256u
+
+typedef struct {
+  uint64_t address;
+  uint64_t bytes;
+} buffer_t;
+
+struct ufp4_device {
+  const ufp4_backend_t *backend;
+  ufp4_backend_state_t *state;
+  ufp4_device_info_t info;
+  ufp4_message_t message;
+  int failed;                          // a backend call returned UFP4_ERROR_DEVICE
+  buffer_t *buffers;                   // in use, in order of address
+  size_t buffer_count, buffer_capacity;
+  uint64_t submitted, taken;           // jobs; the job number is the lower half
+  ufp4_completion_t done[HISTORY_JOBS];  // of job i at i mod HISTORY_JOBS
+  uint64_t slot_serial[UFP4_SLOTS];    // which use of the slot this is, see slot_take
+  uint64_t slot_uses;
+};
+
+/** Keeps @p status, and remembers that the device is lost if it says so. */
+ufp4_status_t device_note(ufp4_device_t *device, ufp4_status_t status);
+/** Sets the device's message and returns @p status. */
+ufp4_status_t device_fail(ufp4_device_t *device, ufp4_status_t status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/** UFP4_ERROR_DEVICE if the device has failed before. */
+ufp4_status_t device_check(ufp4_device_t *device);
+
+/** A use of an exponent slot. Slots are handed out in turn, so a use ends when its slot is taken again. */
+typedef struct {
+  unsigned slot;
+  uint64_t serial;
+} slot_use_t;
+slot_use_t slot_take(ufp4_device_t *device);
+int slot_is_live(const ufp4_device_t *device, slot_use_t use);
+
+#endif

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device.h"
+
+static const char *const status_texts[UFP4_CORE_STATUS_COUNT] = {
+    [UFP4_CORE_STATUS_OK] = "ok",
+    [UFP4_CORE_STATUS_BAD_OPCODE] = "bad_opcode: the opcode is unknown",
+    [UFP4_CORE_STATUS_BAD_SIZE] = "bad_size: a size is zero or over its limit",
+    [UFP4_CORE_STATUS_MISALIGNED] = "misaligned: an address or stride is not a multiple of what it must be, or too short",
+    [UFP4_CORE_STATUS_BAD_ADDRESS] = "bad_address: an address or the end of a region lies beyond the address width",
+    [UFP4_CORE_STATUS_UNSUPPORTED] = "unsupported: a field holds a value that this configuration does not implement",
+    [UFP4_CORE_STATUS_BAD_SLOT] = "bad_slot: an exponent slot is out of range or was never written",
+    [UFP4_CORE_STATUS_READ_ERROR] = "read_error: the bus answered a read with an error",
+    [UFP4_CORE_STATUS_WRITE_ERROR] = "write_error: the bus answered a write with an error",
+};
+
+static ufp4_status_t take_oldest(ufp4_device_t *device, uint64_t timeout_us) {
+  ufp4_completion_t completion = {0};
+  ufp4_status_t status = device_note(device, device->backend->take(device->state, timeout_us, &completion));
+  if (status != UFP4_OK) return status;
+  uint64_t number = device->taken + 1;
+  if (completion.job != (uint32_t)number) {
+    return device_note(device, device_fail(device, UFP4_ERROR_DEVICE, "completion of job %u where job %u was due",
+                                           completion.job, (uint32_t)number));
+  }
+  device->done[number % HISTORY_JOBS] = completion;
+  device->taken = number;
+  return UFP4_OK;
+}
+
+ufp4_status_t ufp4_submit(ufp4_device_t *device, const ufp4_descriptor_t *descriptor, uint32_t *job) {
+  ufp4_status_t status = device_check(device);
+  if (status != UFP4_OK) return status;
+  if (descriptor == NULL) return device_fail(device, UFP4_ERROR_ARGUMENT, "submit: no descriptor");
+  if (device->submitted - device->taken == UFP4_QUEUE_JOBS) status = take_oldest(device, 0);
+  if (status != UFP4_OK) return status;
+  ufp4_descriptor_t numbered = *descriptor;
+  numbered.header.job = (uint32_t)(device->submitted + 1);
+  status = device_note(device, device->backend->submit(device->state, &numbered));
+  if (status != UFP4_OK) return status;
+  device->submitted++;
+  if (job != NULL) *job = numbered.header.job;
+  return UFP4_OK;
+}
+
+ufp4_status_t ufp4_wait(ufp4_device_t *device, uint32_t job, uint64_t timeout_us, ufp4_completion_t *completion) {
+  ufp4_status_t status = device_check(device);
+  if (status != UFP4_OK) return status;
+  uint32_t age = (uint32_t)device->submitted - job;
+  if (age >= device->submitted) return device_fail(device, UFP4_ERROR_ARGUMENT, "wait: job %u was not submitted", job);
+  uint64_t number = device->submitted - age;
+  if (number + HISTORY_JOBS <= device->taken) {
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "wait: job %u ended more than %u jobs ago", job, HISTORY_JOBS);
+  }
+  while (status == UFP4_OK && device->taken < number) status = take_oldest(device, timeout_us);
+  if (status != UFP4_OK) return status;
+  const ufp4_completion_t *done = &device->done[number % HISTORY_JOBS];
+  if (completion != NULL) *completion = *done;
+  if (done->status == UFP4_CORE_STATUS_OK) return UFP4_OK;
+  const char *text = done->status < UFP4_CORE_STATUS_COUNT ? status_texts[done->status] : "a status without a name";
+  return device_fail(device, UFP4_ERROR_JOB, "job %u ended with status %u, %s", job, done->status, text);
+}
+
+ufp4_status_t ufp4_slot_read(ufp4_device_t *device, unsigned slot, int *exponent) {
+  ufp4_status_t status = device_check(device);
+  if (status != UFP4_OK) return status;
+  if (slot >= UFP4_SLOTS || exponent == NULL) {
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "slot %u: there are slots 0 to %d", slot, UFP4_SLOTS - 1);
+  }
+  while (status == UFP4_OK && device->taken < device->submitted) status = take_oldest(device, 0);
+  if (status != UFP4_OK) return status;
+  return device_note(device, device->backend->slot_read(device->state, slot, exponent));
+}
