@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inputs for both models, and the comparison of their operands.
+#ifndef UFP4_FIXTURE_H
+#define UFP4_FIXTURE_H
+
+#include "check.h"
+#include "slow.h"
+#include "ufp4/gemm.h"
+#include "ufp4/quantize.h"
+
+/** Distributions of FP32 numbers. */
+typedef enum {
+  FIXTURE_GAUSSIAN,
+  FIXTURE_OUTLIERS,   ///< Gaussian, 2 % of it sixteen times larger
+  FIXTURE_INTEGERS,   ///< -16..16
+  FIXTURE_BF16,       ///< Gaussian rounded to BF16 by truncation
+  FIXTURE_WILD,       ///< any finite pattern
+  FIXTURE_SUBNORMAL,  ///< subnormals and the smallest normals
+  FIXTURE_SPARSE,     ///< mostly zeros of both signs
+  FIXTURE_TIES,       ///< odd multiples of 1/8 and their neighbours: cell boundaries when the scale is a power of two
+  FIXTURE_NEAR,       ///< exponents within a few binades of each other
+  FIXTURE_SPECIAL,    ///< now and then a NaN or an Inf
+  FIXTURE_DISTRIBUTIONS
+} fixture_distribution_t;
+
+uint32_t fixture_number(check_random_t *random, fixture_distribution_t distribution);
+void fixture_numbers(check_random_t *random, fixture_distribution_t distribution, uint32_t *bits, int64_t count);
+
+/** The same options for the second model. */
+slow_quantize_t fixture_slow_options(const ufp4_quantize_t *how);
+/** The same operand for the second model; free with slow_operand_free. */
+slow_operand_t fixture_slow_operand(const ufp4_operand_t *operand);
+/** Code k of a row of a packed operand. */
+uint8_t fixture_code(const ufp4_operand_t *operand, int64_t row, int64_t k);
+
+typedef enum {
+  FIXTURE_SCALES_ANY,  ///< every byte but NaN, sign bit included
+  FIXTURE_SCALES_MAX,  ///< 448, with codes of the largest magnitude
+  FIXTURE_SCALES_NAN,  ///< any, a few of them NaN
+  FIXTURE_SCALES_COUNT
+} fixture_scales_t;
+/** An operand with random codes (INT4 -8 and -0 included) and scales; aborts the program without memory. */
+ufp4_operand_t fixture_operand(check_random_t *random, ufp4_elem_t elem, int64_t rows, int64_t cols,
+                               fixture_scales_t scales);
+
+/** Every code, padding included, every scale, exponent and flag. */
+void fixture_check_operand(const ufp4_operand_t *got, const slow_operand_t *want, const char *what);
+
+#endif

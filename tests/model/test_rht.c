@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// The integer Hadamard transform (numerics.md 3).
+#include "fixture.h"
+#include "ufp4/format.h"
+#include "ufp4/rht.h"
+
+static void check_block(int64_t index, const uint32_t bits[16], uint16_t mask) {
+  int32_t golden[16] = {0}, slow[16] = {0};
+  const int got = ufp4_rht_block(bits, mask, golden), want = slow_rht_block(bits, mask, slow);
+  check_bits(index, (uint64_t)got, (uint64_t)want, "exponent, first element %08x, mask %04x", bits[0], mask);
+  for (int i = 0; i < 16 && want != 0; i++) {
+    check_bits(index, (uint32_t)golden[i], (uint32_t)slow[i], "out %d, first element %08x, mask %04x", i, bits[0],
+               mask);
+  }
+}
+
+TEST(random_blocks) {
+  check_random_t random = check_random();
+  for (int i = 0; i < 20000; i++) {
+    uint32_t bits[16];
+    fixture_numbers(&random, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS), bits, 16);
+    check_block(i, bits, i % 3 ? (uint16_t)check_next(&random) : UFP4_RHT_DEFAULT_MASK);
+  }
+}
+
+TEST(every_mask) {
+  check_random_t random = check_random();
+  uint32_t bits[16];
+  fixture_numbers(&random, FIXTURE_GAUSSIAN, bits, 16);
+  for (int mask = 0; mask < 65536; mask += 7) check_block(mask, bits, (uint16_t)mask);
+}
+
+TEST(impulse_gives_a_column_of_the_matrix) {
+  for (int j = 0; j < 16; j++) {
+    uint32_t bits[16] = {0};
+    int32_t out[16];
+    bits[j] = 0x3F800000;
+    const int exponent = ufp4_rht_block(bits, UFP4_RHT_DEFAULT_MASK, out);
+    check_bits(j, (uint64_t)exponent, 127, "exponent");
+    for (int i = 0; i < 16; i++) {
+      const int negative = __builtin_popcount((unsigned)(i & j)) + (UFP4_RHT_DEFAULT_MASK >> j & 1);
+      check_bits(j, (uint32_t)out[i], (uint32_t)(negative % 2 ? -0x800000 : 0x800000), "out %d", i);
+    }
+  }
+}
+
+TEST(largest_results_fit) {
+  for (int j = 0; j < 16; j++) {
+    uint32_t bits[16];
+    int32_t out[16];
+    for (int i = 0; i < 16; i++) bits[i] = 0x7F7FFFFF | (uint32_t)__builtin_parity((unsigned)(i & j)) << 31;
+    check_bits(j, (uint64_t)ufp4_rht_block(bits, 0, out), 254, "exponent");
+    for (int i = 0; i < 16; i++) check_bits(j, (uint32_t)out[i], i == j ? 0x0FFFFFF0 : 0, "out %d", i);
+  }
+}
+
+TEST(alignment_truncates_magnitudes) {
+  uint32_t bits[16] = {0x3F800000, 0xB47FFFFF};  // 1 and -1.99 units of 2^-23, to be cut to one
+  int32_t out[16];
+  ufp4_rht_block(bits, 0, out);
+  check_bits(0, (uint32_t)out[0], 0x7FFFFF, "sum");
+  check_bits(1, (uint32_t)out[1], 0x800001, "difference");
+  bits[1] = 0xB3FFFFFF;  // just under a unit: nothing
+  ufp4_rht_block(bits, 0, out);
+  check_bits(2, (uint32_t)out[0], 0x800000, "sum without the small one");
+}
+
+TEST(subnormals_have_no_hidden_bit) {
+  uint32_t bits[16] = {1, 0x00800000, 0x007FFFFF};
+  int32_t out[16];
+  check_bits(0, (uint64_t)ufp4_rht_block(bits, 0, out), 1, "exponent");
+  check_bits(1, (uint32_t)out[0], 1 + 0x800000 + 0x7FFFFF, "sum");
+}
+
+TEST(zero_block_is_zero) {
+  uint32_t bits[16] = {0, 0x80000000};
+  int32_t out[16] = {1};
+  check_bits(0, (uint64_t)ufp4_rht_block(bits, UFP4_RHT_DEFAULT_MASK, out), 1, "exponent");
+  for (int i = 0; i < 16; i++) check_bits(i, (uint32_t)out[i], 0, "out");
+}
+
+TEST(rejects_nan_and_inf_and_leaves_the_output) {
+  static const uint32_t bad[] = {0x7F800000, 0xFF800000, 0x7FC00000, 0x7F800001, 0xFFFFFFFF};
+  for (int i = 0; i < 16 * 5; i++) {
+    uint32_t bits[16] = {0x3F800000, 0x40000000};
+    int32_t out[16] = {12345};
+    bits[i / 5] = bad[i % 5];
+    check_bits(i, (uint64_t)ufp4_rht_block(bits, 0, out), 0, "%08x at %d", bad[i % 5], i / 5);
+    check_bits(i, (uint32_t)out[0], 12345, "output after %08x at %d", bad[i % 5], i / 5);
+  }
+}
+
+/** Exact sum of products of integers in [-2^23, 2^23]. */
+static int64_t dot(const int64_t *x, const int64_t *y) {
+  int64_t sum = 0;
+  for (int i = 0; i < 16; i++) sum += x[i] * y[i];
+  return sum;
+}
+
+TEST(product_of_two_transforms_is_the_product) {
+  // 16-bit integers align without loss below an exponent of 2^7 more: then (H x)(H y) = 16 x y exactly.
+  check_random_t random = check_random();
+  for (int n = 0; n < 5000; n++) {
+    int64_t x[2][16], y[2][16];
+    int exponent[2];
+    for (int side = 0; side < 2; side++) {
+      uint32_t bits[16];
+      int32_t out[16];
+      for (int i = 0; i < 16; i++) {
+        x[side][i] = (int64_t)check_below(&random, 65537) - 32768;
+        bits[i] = ufp4_f32_bits((float)x[side][i]);
+      }
+      exponent[side] = ufp4_rht_block(bits, (uint16_t)(n * 977), out);
+      for (int i = 0; i < 16; i++) y[side][i] = out[i];
+    }
+    // out * 2^(E - 152) each; 304 - E - E' is how far the integer product stands above the true one.
+    const int up = 304 - exponent[0] - exponent[1];
+    check_bits(n, (uint64_t)dot(y[0], y[1]), (uint64_t)dot(x[0], x[1]) << up, "exponents %d, %d", exponent[0],
+               exponent[1]);
+  }
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(random_blocks),
+      CHECK_TEST(every_mask),
+      CHECK_TEST(impulse_gives_a_column_of_the_matrix),
+      CHECK_TEST(largest_results_fit),
+      CHECK_TEST(alignment_truncates_magnitudes),
+      CHECK_TEST(subnormals_have_no_hidden_bit),
+      CHECK_TEST(zero_block_is_zero),
+      CHECK_TEST(rejects_nan_and_inf_and_leaves_the_output),
+      CHECK_TEST(product_of_two_transforms_is_the_product),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
