@@ -3,7 +3,21 @@
 gen/ufp4_spec_pkg.sv
 // Arithmetic
 // Memory: FIFO, SRAM wrapper, AXI masters
+mem/ufp4_fifo.sv
+mem/ufp4_skid.sv
+mem/ufp4_arbiter.sv
+mem/ufp4_axi_burst.sv
+mem/ufp4_axi_read.sv
+mem/ufp4_axi_write.sv
 // GEMM engine
 // QUANT engine
 // Host: registers, command unit
+host/ufp4_axil.sv
+host/ufp4_slots.sv
+host/ufp4_counters.sv
+host/ufp4_registers.sv
+host/ufp4_check.sv
+host/ufp4_regions.sv
+host/ufp4_command.sv
 // Top
+ufp4_top.sv

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks of a descriptor that need no arithmetic over several cycles: all but regions and slots.
+//
+// Contract: each output is high if any rule of that status is broken, docs/registers.md "Status in a completion";
+// which status wins, and what a broken size makes of the others, is the command unit's business (the lowest code).
+// Fields that a command ignores are not looked at: a copy that is not enabled, and of AMAX round, scale_round and
+// everything after col_exponent.
+// Combinational. Golden: drivers/backends/model. Test: tests/rtl/core (one descriptor per rule, then random ones).
+module ufp4_check
+  import ufp4_spec_pkg::*;
+(
+  input  logic [8*DESCRIPTOR_BYTES-1:0] desc_i,
+  output logic                          bad_opcode_o,
+  output logic                          bad_size_o,
+  output logic                          misaligned_o,
+  output logic                          unsupported_o
+);
+
+  localparam int unsigned ALIGN_W = $clog2(ALIGN_BYTES);
+  localparam int unsigned BLOCKS_W = $clog2(ALIGN_BLOCKS);
+  localparam logic [7:0] COPY_MODES = 8'((1 << MODE_ENABLE_BIT) | (1 << MODE_RHT_BIT) | (1 << MODE_SLOT_BIT));
+  localparam logic [7:0] OPERAND_MODES = 8'(1 << MODE_SLOT_BIT);
+  localparam logic [7:0] FLAGS = 8'd1;
+
+  function automatic logic bad_size(logic [31:0] size);
+    return size == '0 || size > MAX_DIM;
+  endfunction
+
+  // A row of `length` elements of 2^log2_bytes bytes in a stride of bytes.
+  function automatic logic bad_stride(logic [31:0] stride, logic [31:0] length, logic [1:0] log2_bytes);
+    return stride[ALIGN_W-1:0] != '0 || 35'(stride) < (35'(length) << log2_bytes);
+  endfunction
+
+  // A row of `length` elements in a stride of 16-element blocks.
+  function automatic logic bad_blocks(logic [31:0] stride, logic [31:0] length);
+    return stride[BLOCKS_W-1:0] != '0 || {stride, 4'd0} < 36'(length);
+  endfunction
+
+  header_descriptor_t header;
+  quant_descriptor_t  quant;
+  gemm_descriptor_t   gemm;
+  logic               is_quant, is_amax, is_gemm, is_fence, row, col;
+
+  assign header = desc_i[$bits(header_descriptor_t)-1:0];
+  assign quant  = desc_i;
+  assign gemm   = desc_i;
+
+  assign is_quant = header.opcode == OPCODE_QUANT;
+  assign is_amax  = header.opcode == OPCODE_AMAX;
+  assign is_gemm  = header.opcode == OPCODE_GEMM;
+  assign is_fence = header.opcode == OPCODE_FENCE;
+  assign row      = quant.row_mode[MODE_ENABLE_BIT];
+  assign col      = quant.col_mode[MODE_ENABLE_BIT];
+
+  assign bad_opcode_o = !(is_quant || is_amax || is_gemm || is_fence);
+
+  // --- QUANT and AMAX ------------------------------------------------------------------------------------------------
+
+  logic src_misaligned, row_misaligned, col_misaligned, source_unsupported, copies_unsupported;
+
+  assign src_misaligned = quant.src_addr[ALIGN_W-1:0] != '0 ||
+      bad_stride(quant.src_stride_bytes, quant.cols, (quant.src_dtype == DTYPE_F32) ? 2'd2 : 2'd1);
+  assign row_misaligned = row && (quant.row_codes_addr[ALIGN_W-1:0] != '0 || quant.row_scales_addr[ALIGN_W-1:0] != '0 ||
+      bad_blocks(quant.row_stride_blocks, quant.cols));
+  assign col_misaligned = col && (quant.col_codes_addr[ALIGN_W-1:0] != '0 || quant.col_scales_addr[ALIGN_W-1:0] != '0 ||
+      bad_blocks(quant.col_stride_blocks, quant.rows));
+
+  assign source_unsupported = !(quant.src_dtype inside {DTYPE_F32, DTYPE_BF16}) ||
+      !(quant.elem inside {ELEM_E2M1, ELEM_E1M2, ELEM_INT4}) ||
+      (quant.row_mode & ~COPY_MODES) != '0 || (quant.col_mode & ~COPY_MODES) != '0 || !(row || col);
+  assign copies_unsupported = !(quant.round inside {ROUND_RNE, ROUND_SR}) ||
+      !(quant.scale_round inside {SCALE_ROUND_RNE, SCALE_ROUND_UP}) || quant.scale != SCALE_E4M3 ||
+      quant.reserved1 != '0;
+
+  // --- GEMM ----------------------------------------------------------------------------------------------------------
+
+  logic gemm_misaligned, gemm_unsupported;
+
+  assign gemm_misaligned = gemm.a_codes_addr[ALIGN_W-1:0] != '0 || gemm.a_scales_addr[ALIGN_W-1:0] != '0 ||
+      gemm.b_codes_addr[ALIGN_W-1:0] != '0 || gemm.b_scales_addr[ALIGN_W-1:0] != '0 || gemm.d_addr[ALIGN_W-1:0] != '0 ||
+      bad_blocks(gemm.a_stride_blocks, gemm.k) || bad_blocks(gemm.b_stride_blocks, gemm.k) ||
+      bad_stride(gemm.d_stride_bytes, gemm.n, (gemm.d_dtype == DTYPE_F32) ? 2'd2 : 2'd1);
+
+  assign gemm_unsupported = !(gemm.d_dtype inside {DTYPE_F32, DTYPE_BF16}) ||
+      !(gemm.a_elem inside {ELEM_E2M1, ELEM_E1M2, ELEM_INT4}) ||
+      !(gemm.b_elem inside {ELEM_E2M1, ELEM_E1M2, ELEM_INT4}) ||
+      gemm.contract != CONTRACT_EXACT || gemm.scale != SCALE_E4M3 ||
+      (gemm.a_mode & ~OPERAND_MODES) != '0 || (gemm.b_mode & ~OPERAND_MODES) != '0 ||
+      gemm.reserved1 != '0 || gemm.reserved2 != '0;
+
+  // --- Verdicts ------------------------------------------------------------------------------------------------------
+
+  always_comb begin
+    bad_size_o    = 1'b0;
+    misaligned_o  = 1'b0;
+    unsupported_o = (header.flags & ~FLAGS) != '0 || header.reserved0 != '0;
+    if (is_quant || is_amax) begin
+      bad_size_o     = bad_size(quant.rows) || bad_size(quant.cols);
+      misaligned_o   = src_misaligned || (is_quant && (row_misaligned || col_misaligned));
+      unsupported_o |= source_unsupported || (is_quant && copies_unsupported);
+    end
+    if (is_gemm) begin
+      bad_size_o     = bad_size(gemm.m) || bad_size(gemm.n) || bad_size(gemm.k);
+      misaligned_o   = gemm_misaligned;
+      unsupported_o |= gemm_unsupported;
+    end
+  end
+
+  // The fields that only other units read.
+  logic unused;
+  assign unused = ^{header, quant, gemm};
+
+endmodule

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Performance counters with a snapshot (docs/registers.md, "Performance counters").
+//
+// Contract: counter i counts the cycles with event_i[i] high, modulo 2^64. A snapshot copies all of them in one cycle;
+// clearing sets all to zero, and that cycle itself is counted nowhere; both in one cycle: the copy is taken first.
+// The first counter is the sum of the next seven because event_i[COUNTER_CYCLES] is high in every cycle and exactly one
+// of the seven is: asserted here.
+// Latency: one cycle. Test: tests/rtl/core.
+module ufp4_counters
+  import ufp4_spec_pkg::*;
+(
+  input  logic                     clk_i,
+  input  logic                     rst_ni,
+
+  input  logic [COUNTER_COUNT-1:0] event_i,
+  input  logic                     snapshot_i,
+  input  logic                     clear_i,
+
+  input  logic [3:0]               select_i,
+  output logic [63:0]              value_o      // of the snapshot; zero where there is no such counter
+);
+
+  logic [63:0] count_q [COUNTER_COUNT];
+  logic [63:0] snapshot_q [COUNTER_COUNT];
+
+  for (genvar i = 0; i < COUNTER_COUNT; i++) begin : gen_counter
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni || clear_i) count_q[i] <= '0;
+      else if (event_i[i]) count_q[i] <= count_q[i] + 64'd1;
+
+      if (!rst_ni) snapshot_q[i] <= '0;
+      else if (snapshot_i) snapshot_q[i] <= count_q[i];
+    end
+  end
+
+  always_comb begin
+    value_o = '0;
+    for (int unsigned i = 0; i < COUNTER_COUNT; i++) begin
+      if (select_i == 4'(i)) value_o = snapshot_q[i];
+    end
+  end
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      assert (event_i[COUNTER_CYCLES] && $onehot(event_i[COUNTER_IDLE:COUNTER_ARRAY_BUSY]))
+        else $error("a cycle is counted as %b", event_i);
+    end
+  end
+`endif
+
+endmodule

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Round-robin choice among Clients requests.
+//
+// Contract: grant_o names a requesting client if there is one; after advance_i the granted client has the lowest
+// priority, so no client waits for more than Clients - 1 others. Combinational from request_i to grant_o.
+// Test: tests/rtl/core (through the AXI masters of the whole core).
+module ufp4_arbiter #(
+  parameter int unsigned Clients = 3,
+  localparam int unsigned IdW = $clog2(Clients)
+) (
+  input  logic               clk_i,
+  input  logic               rst_ni,
+
+  input  logic [Clients-1:0] request_i,
+  input  logic               advance_i,
+  output logic [IdW-1:0]     grant_o
+);
+
+  // The first client after the last one served, else the first from zero.
+  logic [IdW-1:0] last_d, last_q;
+
+  always_comb begin
+    grant_o = '0;
+    for (int unsigned i = Clients; i > 0; i--) begin
+      if (request_i[i-1]) grant_o = IdW'(i - 1);
+    end
+    for (int unsigned i = Clients; i > 0; i--) begin
+      if (request_i[i-1] && IdW'(i - 1) > last_q) grant_o = IdW'(i - 1);
+    end
+  end
+
+  assign last_d = advance_i ? grant_o : last_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) last_q <= '0;
+    else last_q <= last_d;
+  end
+
+endmodule

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes the memory clients' requests in turn and cuts each into AXI4 bursts.
+//
+// Contract: a request (addr, beats) of client c, 1 <= beats <= 256, addr a multiple of BusBytes, leaves as INCR bursts
+// that cover the same bytes in order; none crosses a 4 KiB boundary. Requests of one client keep their order.
+// Throughput: one burst per cycle. Handshakes: req_ready_o of one client at a time; the burst stream is valid/ready.
+// Spec: AMBA AXI4 A3.4.1. Test: tests/rtl/core.
+module ufp4_axi_burst #(
+  parameter int unsigned Clients = 3,
+  parameter int unsigned BusBytes = 64,
+  localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS,
+  localparam int unsigned IdW = $clog2(Clients)
+) (
+  input  logic                          clk_i,
+  input  logic                          rst_ni,
+
+  input  logic [Clients-1:0]            req_valid_i,
+  output logic [Clients-1:0]            req_ready_o,
+  input  logic [Clients-1:0][AddrW-1:0] req_addr_i,
+  input  logic [Clients-1:0][8:0]       req_beats_i,
+
+  output logic                          burst_valid_o,
+  input  logic                          burst_ready_i,
+  output logic [IdW-1:0]                burst_id_o,
+  output logic [AddrW-1:0]              burst_addr_o,
+  output logic [7:0]                    burst_len_o,   // beats - 1, as in AXI
+
+  output logic [Clients-1:0]            busy_o         // a request of this client is being cut
+);
+
+  localparam int unsigned BEAT_W = $clog2(BusBytes);      // address bits inside a beat
+  localparam int unsigned PAGE_BEATS = 4096 / BusBytes;
+
+  logic             busy_d, busy_q;
+  logic [IdW-1:0]   id_q, grant;
+  logic [AddrW-1:0] addr_d, addr_q;
+  logic [8:0]       beats_d, beats_q;
+  logic             accept, last;
+  logic [9:0]       to_boundary;
+  logic [8:0]       piece;
+
+  ufp4_arbiter #(
+    .Clients(Clients)
+  ) u_arbiter (
+    .clk_i,
+    .rst_ni,
+    .request_i(req_valid_i),
+    .advance_i(accept),
+    .grant_o  (grant)
+  );
+
+  // 512 beats of 8 bytes fit a page, so ten bits; a piece is never longer than its request.
+  assign to_boundary = 10'(PAGE_BEATS) - 10'(addr_q[11:BEAT_W]);
+  assign last        = 10'(beats_q) <= to_boundary;
+  assign piece       = last ? beats_q : to_boundary[8:0];
+
+  assign burst_valid_o = busy_q;
+  assign burst_id_o    = id_q;
+  assign burst_addr_o  = addr_q;
+  assign burst_len_o   = 8'(piece - 9'd1);
+
+  assign accept = (|req_valid_i) && (!busy_q || (burst_ready_i && last));
+
+  always_comb begin
+    req_ready_o = '0;
+    req_ready_o[grant] = accept;
+    busy_o = '0;
+    busy_o[id_q] = busy_q;
+  end
+
+  always_comb begin
+    busy_d  = busy_q;
+    addr_d  = addr_q;
+    beats_d = beats_q;
+    if (accept) begin
+      busy_d  = 1'b1;
+      addr_d  = req_addr_i[grant];
+      beats_d = req_beats_i[grant];
+    end else if (busy_q && burst_ready_i) begin
+      busy_d  = !last;
+      addr_d  = addr_q + (AddrW'(piece) << BEAT_W);
+      beats_d = beats_q - piece;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) busy_q <= 1'b0;
+    else busy_q <= busy_d;
+  end
+
+  always_ff @(posedge clk_i) begin
+    addr_q  <= addr_d;
+    beats_q <= beats_d;
+    if (accept) id_q <= grant;
+  end
+
+`ifndef SYNTHESIS
+  for (genvar c = 0; c < Clients; c++) begin : gen_assert
+    always_ff @(posedge clk_i) begin
+      if (rst_ni && req_valid_i[c]) begin
+        assert (req_beats_i[c] >= 9'd1 && req_beats_i[c] <= 9'd256)
+          else $error("client %0d asks for %0d beats", c, req_beats_i[c]);
+        assert (req_addr_i[c][BEAT_W-1:0] == '0)
+          else $error("client %0d asks for address %h, not a multiple of a beat", c, req_addr_i[c]);
+      end
+    end
+  end
+`endif
+
+endmodule

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// AXI4 read master shared by Clients memory clients (docs/architecture.md, "RTL conventions and interfaces").
+//
+// Contract: the beats that a client gets are those of its requests, in order; different clients' beats may interleave.
+// The AXI ID is the client's number. There is no limit on bursts in flight: a client asks only for what it can take,
+// so a beat never waits for long and none blocks another client's.
+// Latency: two cycles to the AR channel, one back from R. All AXI outputs come from flip-flops.
+// Test: tests/rtl/core.
+module ufp4_axi_read #(
+  parameter int unsigned Clients = 3,
+  parameter int unsigned BusBytes = 64,
+  localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS,
+  localparam int unsigned DataW = 8 * BusBytes,
+  localparam int unsigned IdW = $clog2(Clients)
+) (
+  input  logic                          clk_i,
+  input  logic                          rst_ni,
+
+  input  logic [Clients-1:0]            req_valid_i,
+  output logic [Clients-1:0]            req_ready_o,
+  input  logic [Clients-1:0][AddrW-1:0] req_addr_i,
+  input  logic [Clients-1:0][8:0]       req_beats_i,
+
+  // One data bus for all clients: a beat belongs to the one whose rsp_valid_o is high.
+  output logic [Clients-1:0]            rsp_valid_o,
+  input  logic [Clients-1:0]            rsp_ready_i,
+  output logic [DataW-1:0]              rsp_data_o,
+  output logic                          rsp_err_o,
+
+  output logic                          arvalid_o,
+  input  logic                          arready_i,
+  output logic [IdW-1:0]                arid_o,
+  output logic [AddrW-1:0]              araddr_o,
+  output logic [7:0]                    arlen_o,
+
+  input  logic                          rvalid_i,
+  output logic                          rready_o,
+  input  logic [IdW-1:0]                rid_i,
+  input  logic [DataW-1:0]              rdata_i,
+  input  logic [1:0]                    rresp_i
+);
+
+  logic             burst_valid, burst_ready;
+  logic [IdW-1:0]   burst_id;
+  logic [AddrW-1:0] burst_addr;
+  logic [7:0]       burst_len;
+  logic             r_valid, r_ready;
+  logic [IdW-1:0]   r_id;
+  logic [Clients-1:0] unused_busy;
+
+  ufp4_axi_burst #(
+    .Clients (Clients),
+    .BusBytes(BusBytes)
+  ) u_burst (
+    .clk_i,
+    .rst_ni,
+    .req_valid_i,
+    .req_ready_o,
+    .req_addr_i,
+    .req_beats_i,
+    .burst_valid_o(burst_valid),
+    .burst_ready_i(burst_ready),
+    .burst_id_o   (burst_id),
+    .burst_addr_o (burst_addr),
+    .burst_len_o  (burst_len),
+    .busy_o       (unused_busy)
+  );
+
+  ufp4_skid #(
+    .Width(IdW + AddrW + 8)
+  ) u_ar (
+    .clk_i,
+    .rst_ni,
+    .in_valid_i (burst_valid),
+    .in_ready_o (burst_ready),
+    .in_data_i  ({burst_id, burst_addr, burst_len}),
+    .out_valid_o(arvalid_o),
+    .out_ready_i(arready_i),
+    .out_data_o ({arid_o, araddr_o, arlen_o})
+  );
+
+  // SLVERR and DECERR are the responses with the upper bit set.
+  ufp4_skid #(
+    .Width(IdW + DataW + 1)
+  ) u_r (
+    .clk_i,
+    .rst_ni,
+    .in_valid_i (rvalid_i),
+    .in_ready_o (rready_o),
+    .in_data_i  ({rid_i, rdata_i, rresp_i[1]}),
+    .out_valid_o(r_valid),
+    .out_ready_i(r_ready),
+    .out_data_o ({r_id, rsp_data_o, rsp_err_o})
+  );
+
+  logic unused_rresp;
+  assign unused_rresp = rresp_i[0];
+
+  // A beat with an ID that is no client's is a fault of the interconnect; it is dropped, not kept for ever.
+  always_comb begin
+    rsp_valid_o = '0;
+    r_ready     = 1'b1;
+    for (int unsigned c = 0; c < Clients; c++) begin
+      if (r_id == IdW'(c)) begin
+        rsp_valid_o[c] = r_valid;
+        r_ready        = rsp_ready_i[c];
+      end
+    end
+  end
+
+endmodule

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: Apache-2.0
+// The core: AXI4-Lite registers and command unit, QUANT engine, GEMM engine, AXI4 memory masters.
+//
+// Contract: docs/registers.md (registers, descriptors, completions), docs/numerics.md (every bit of the results),
+// docs/architecture.md (block diagram). All ports are plain vectors and, but for the AXI4-Lite read address, start or
+// end in flip-flops. rst_ni is synchronous. AXI4: 40-bit addresses, 8 * BusBytes data, INCR bursts of full beats that
+// do not cross 4 KiB; the ID is the memory client: 0 command unit, 1 GEMM, 2 QUANT.
+// Test: tests/rtl/core.
+module ufp4_top
+  import ufp4_spec_pkg::*;
+#(
+  parameter int unsigned Rows = 16,
+  parameter int unsigned Cols = 16,
+  parameter int unsigned TileRows = 8,
+  parameter int unsigned TileCols = 8,
+  parameter int unsigned Chunk = 16,
+  parameter int unsigned BusBytes = 64
+) (
+  input  logic                  clk_i,
+  input  logic                  rst_ni,
+  output logic                  irq_o,
+
+  input  logic                  s_axil_awvalid_i,
+  output logic                  s_axil_awready_o,
+  input  logic [11:0]           s_axil_awaddr_i,
+  input  logic                  s_axil_wvalid_i,
+  output logic                  s_axil_wready_o,
+  input  logic [31:0]           s_axil_wdata_i,
+  input  logic [3:0]            s_axil_wstrb_i,
+  output logic                  s_axil_bvalid_o,
+  input  logic                  s_axil_bready_i,
+  output logic [1:0]            s_axil_bresp_o,
+  input  logic                  s_axil_arvalid_i,
+  output logic                  s_axil_arready_o,
+  input  logic [11:0]           s_axil_araddr_i,
+  output logic                  s_axil_rvalid_o,
+  input  logic                  s_axil_rready_i,
+  output logic [31:0]           s_axil_rdata_o,
+  output logic [1:0]            s_axil_rresp_o,
+
+  output logic                  m_axi_arvalid_o,
+  input  logic                  m_axi_arready_i,
+  output logic [1:0]            m_axi_arid_o,
+  output logic [39:0]           m_axi_araddr_o,
+  output logic [7:0]            m_axi_arlen_o,
+  output logic [2:0]            m_axi_arsize_o,
+  output logic [1:0]            m_axi_arburst_o,
+  input  logic                  m_axi_rvalid_i,
+  output logic                  m_axi_rready_o,
+  input  logic [1:0]            m_axi_rid_i,
+  input  logic [8*BusBytes-1:0] m_axi_rdata_i,
+  input  logic [1:0]            m_axi_rresp_i,
+  input  logic                  m_axi_rlast_i,
+
+  output logic                  m_axi_awvalid_o,
+  input  logic                  m_axi_awready_i,
+  output logic [1:0]            m_axi_awid_o,
+  output logic [39:0]           m_axi_awaddr_o,
+  output logic [7:0]            m_axi_awlen_o,
+  output logic [2:0]            m_axi_awsize_o,
+  output logic [1:0]            m_axi_awburst_o,
+  output logic                  m_axi_wvalid_o,
+  input  logic                  m_axi_wready_i,
+  output logic [8*BusBytes-1:0] m_axi_wdata_o,
+  output logic [BusBytes-1:0]   m_axi_wstrb_o,
+  output logic                  m_axi_wlast_o,
+  input  logic                  m_axi_bvalid_i,
+  output logic                  m_axi_bready_o,
+  input  logic [1:0]            m_axi_bid_i,
+  input  logic [1:0]            m_axi_bresp_i
+);
+
+  localparam int unsigned CLIENTS = 3;
+  localparam int unsigned COMMAND = 0;
+  localparam int unsigned GEMM = 1;
+  localparam int unsigned QUANT = 2;
+  localparam logic [1:0] BURST_INCR = 2'b01;
+
+  // --- Memory masters ------------------------------------------------------------------------------------------------
+
+  logic [CLIENTS-1:0]                 rd_req_valid, rd_req_ready, rd_rsp_valid, rd_rsp_ready;
+  logic [CLIENTS-1:0][ADDR_BITS-1:0]  rd_req_addr, wr_req_addr;
+  logic [CLIENTS-1:0][8:0]            rd_req_beats, wr_req_beats;
+  logic [8*BusBytes-1:0]              rd_rsp_data;
+  logic                               rd_rsp_err;
+  logic [CLIENTS-1:0]                 wr_req_valid, wr_req_ready, wr_dat_valid, wr_dat_ready, wr_idle, wr_err;
+  logic [CLIENTS-1:0][8*BusBytes-1:0] wr_dat_data;
+  logic [CLIENTS-1:0][BusBytes-1:0]   wr_dat_strb;
+
+  ufp4_axi_read #(
+    .Clients (CLIENTS),
+    .BusBytes(BusBytes)
+  ) u_axi_read (
+    .clk_i,
+    .rst_ni,
+    .req_valid_i(rd_req_valid),
+    .req_ready_o(rd_req_ready),
+    .req_addr_i (rd_req_addr),
+    .req_beats_i(rd_req_beats),
+    .rsp_valid_o(rd_rsp_valid),
+    .rsp_ready_i(rd_rsp_ready),
+    .rsp_data_o (rd_rsp_data),
+    .rsp_err_o  (rd_rsp_err),
+    .arvalid_o  (m_axi_arvalid_o),
+    .arready_i  (m_axi_arready_i),
+    .arid_o     (m_axi_arid_o),
+    .araddr_o   (m_axi_araddr_o),
+    .arlen_o    (m_axi_arlen_o),
+    .rvalid_i   (m_axi_rvalid_i),
+    .rready_o   (m_axi_rready_o),
+    .rid_i      (m_axi_rid_i),
+    .rdata_i    (m_axi_rdata_i),
+    .rresp_i    (m_axi_rresp_i)
+  );
+
+  ufp4_axi_write #(
+    .Clients (CLIENTS),
+    .BusBytes(BusBytes)
+  ) u_axi_write (
+    .clk_i,
+    .rst_ni,
+    .req_valid_i(wr_req_valid),
+    .req_ready_o(wr_req_ready),
+    .req_addr_i (wr_req_addr),
+    .req_beats_i(wr_req_beats),
+    .dat_valid_i(wr_dat_valid),
+    .dat_ready_o(wr_dat_ready),
+    .dat_data_i (wr_dat_data),
+    .dat_strb_i (wr_dat_strb),
+    .idle_o     (wr_idle),
+    .err_o      (wr_err),
+    .awvalid_o  (m_axi_awvalid_o),
+    .awready_i  (m_axi_awready_i),
+    .awid_o     (m_axi_awid_o),
+    .awaddr_o   (m_axi_awaddr_o),
+    .awlen_o    (m_axi_awlen_o),
+    .wvalid_o   (m_axi_wvalid_o),
+    .wready_i   (m_axi_wready_i),
+    .wdata_o    (m_axi_wdata_o),
+    .wstrb_o    (m_axi_wstrb_o),
+    .wlast_o    (m_axi_wlast_o),
+    .bvalid_i   (m_axi_bvalid_i),
+    .bready_o   (m_axi_bready_o),
+    .bid_i      (m_axi_bid_i),
+    .bresp_i    (m_axi_bresp_i)
+  );
+
+  assign m_axi_arsize_o  = 3'($clog2(BusBytes));
+  assign m_axi_awsize_o  = 3'($clog2(BusBytes));
+  assign m_axi_arburst_o = BURST_INCR;
+  assign m_axi_awburst_o = BURST_INCR;
+
+  // Clients count their beats.
+  logic unused_rlast;
+  assign unused_rlast = m_axi_rlast_i;
+
+  // --- Registers, slots, counters --------------------------------------------------------------------------------------
+
+  logic                     reg_write, unused_reg_read;
+  logic [11:0]              reg_write_addr, reg_read_addr;
+  logic [31:0]              reg_write_data, reg_read_data;
+  logic [3:0]               reg_write_strb;
+  logic [ADDR_BITS-1:0]     ring_base, completion_base;
+  logic [3:0]               ring_log2, counter_select;
+  logic [31:0]              ring_tail, ring_head;
+  logic                     active, running, retire, irq_done, irq_error, snapshot, clear;
+  logic [63:0]              counter_value;
+  logic [COUNTER_COUNT-1:0] count;
+  logic [5:0]               command_slot, host_slot;
+  logic                     command_slot_valid, host_slot_valid, slot_write;
+  logic [15:0]              command_slot_exponent, host_slot_exponent, slot_write_exponent;
+
+  assign s_axil_bresp_o = 2'b00;
+  assign s_axil_rresp_o = 2'b00;
+
+  ufp4_axil #(
+    .AddrW(12)
+  ) u_axil (
+    .clk_i,
+    .rst_ni,
+    .awvalid_i   (s_axil_awvalid_i),
+    .awready_o   (s_axil_awready_o),
+    .awaddr_i    (s_axil_awaddr_i),
+    .wvalid_i    (s_axil_wvalid_i),
+    .wready_o    (s_axil_wready_o),
+    .wdata_i     (s_axil_wdata_i),
+    .wstrb_i     (s_axil_wstrb_i),
+    .bvalid_o    (s_axil_bvalid_o),
+    .bready_i    (s_axil_bready_i),
+    .arvalid_i   (s_axil_arvalid_i),
+    .arready_o   (s_axil_arready_o),
+    .araddr_i    (s_axil_araddr_i),
+    .rvalid_o    (s_axil_rvalid_o),
+    .rready_i    (s_axil_rready_i),
+    .rdata_o     (s_axil_rdata_o),
+    .write_o     (reg_write),
+    .write_addr_o(reg_write_addr),
+    .write_data_o(reg_write_data),
+    .write_strb_o(reg_write_strb),
+    .read_o      (unused_reg_read),
+    .read_addr_o (reg_read_addr),
+    .read_data_i (reg_read_data)
+  );
+
+  ufp4_registers #(
+    .Rows    (Rows),
+    .Cols    (Cols),
+    .TileRows(TileRows),
+    .TileCols(TileCols),
+    .Chunk   (Chunk),
+    .BusBytes(BusBytes)
+  ) u_registers (
+    .clk_i,
+    .rst_ni,
+    .write_i          (reg_write),
+    .write_addr_i     (reg_write_addr),
+    .write_data_i     (reg_write_data),
+    .write_strb_i     (reg_write_strb),
+    .read_addr_i      (reg_read_addr),
+    .read_data_o      (reg_read_data),
+    .ring_base_o      (ring_base),
+    .ring_log2_o      (ring_log2),
+    .ring_tail_o      (ring_tail),
+    .completion_base_o(completion_base),
+    .ring_head_i      (ring_head),
+    .running_i        (active),
+    .irq_done_i       (irq_done),
+    .irq_error_i      (irq_error),
+    .snapshot_o       (snapshot),
+    .clear_o          (clear),
+    .counter_select_o (counter_select),
+    .counter_value_i  (counter_value),
+    .slot_index_o     (host_slot),
+    .slot_valid_i     (host_slot_valid),
+    .slot_exponent_i  (host_slot_exponent),
+    .irq_o
+  );
+
+  ufp4_slots u_slots (
+    .clk_i,
+    .rst_ni,
+    .write_i           (slot_write),
+    .write_index_i     (command_slot),
+    .write_exponent_i  (slot_write_exponent),
+    .command_index_i   (command_slot),
+    .command_valid_o   (command_slot_valid),
+    .command_exponent_o(command_slot_exponent),
+    .host_index_i      (host_slot),
+    .host_valid_o      (host_slot_valid),
+    .host_exponent_o   (host_slot_exponent)
+  );
+
+  ufp4_counters u_counters (
+    .clk_i,
+    .rst_ni,
+    .event_i   (count),
+    .snapshot_i(snapshot),
+    .clear_i   (clear),
+    .select_i  (counter_select),
+    .value_o   (counter_value)
+  );
+
+  // --- Command unit and engines ----------------------------------------------------------------------------------------
+
+  gemm_descriptor_t  gemm_desc;
+  quant_descriptor_t quant_desc;
+  logic [15:0]       a_exponent, b_exponent, row_result, col_result;
+  logic              gemm_start_valid, gemm_start_ready, gemm_done, gemm_read_error, gemm_write_error;
+  logic              quant_start_valid, quant_start_ready, quant_done, quant_read_error, quant_write_error;
+  logic [2:0]        quant_flags;
+  logic              busy, stall_operand, stall_accumulator, stall_drain;
+
+  ufp4_command #(
+    .BusBytes(BusBytes)
+  ) u_command (
+    .clk_i,
+    .rst_ni,
+    .ring_base_i              (ring_base),
+    .ring_log2_i              (ring_log2),
+    .ring_tail_i              (ring_tail),
+    .completion_base_i        (completion_base),
+    .head_o                   (ring_head),
+    .active_o                 (active),
+    .running_o                (running),
+    .retire_o                 (retire),
+    .irq_done_o               (irq_done),
+    .irq_error_o              (irq_error),
+    .slot_index_o             (command_slot),
+    .slot_valid_i             (command_slot_valid),
+    .slot_exponent_i          (command_slot_exponent),
+    .slot_write_o             (slot_write),
+    .slot_write_exponent_o    (slot_write_exponent),
+    .gemm_desc_o              (gemm_desc),
+    .quant_desc_o             (quant_desc),
+    .a_exponent_o             (a_exponent),
+    .b_exponent_o             (b_exponent),
+    .gemm_start_valid_o       (gemm_start_valid),
+    .gemm_start_ready_i       (gemm_start_ready),
+    .gemm_done_valid_i        (gemm_done),
+    .gemm_done_read_error_i   (gemm_read_error),
+    .gemm_done_write_error_i  (gemm_write_error),
+    .quant_start_valid_o      (quant_start_valid),
+    .quant_start_ready_i      (quant_start_ready),
+    .quant_done_valid_i       (quant_done),
+    .quant_done_read_error_i  (quant_read_error),
+    .quant_done_write_error_i (quant_write_error),
+    .quant_done_flags_i       (quant_flags),
+    .quant_done_row_exponent_i(row_result),
+    .quant_done_col_exponent_i(col_result),
+    .rd_req_valid_o           (rd_req_valid[COMMAND]),
+    .rd_req_ready_i           (rd_req_ready[COMMAND]),
+    .rd_req_addr_o            (rd_req_addr[COMMAND]),
+    .rd_req_beats_o           (rd_req_beats[COMMAND]),
+    .rd_rsp_valid_i           (rd_rsp_valid[COMMAND]),
+    .rd_rsp_ready_o           (rd_rsp_ready[COMMAND]),
+    .rd_rsp_data_i            (rd_rsp_data),
+    .rd_rsp_err_i             (rd_rsp_err),
+    .wr_req_valid_o           (wr_req_valid[COMMAND]),
+    .wr_req_ready_i           (wr_req_ready[COMMAND]),
+    .wr_req_addr_o            (wr_req_addr[COMMAND]),
+    .wr_req_beats_o           (wr_req_beats[COMMAND]),
+    .wr_dat_valid_o           (wr_dat_valid[COMMAND]),
+    .wr_dat_ready_i           (wr_dat_ready[COMMAND]),
+    .wr_dat_data_o            (wr_dat_data[COMMAND]),
+    .wr_dat_strb_o            (wr_dat_strb[COMMAND]),
+    .wr_idle_i                (wr_idle[COMMAND]),
+    .wr_err_i                 (wr_err[COMMAND])
+  );
+
+  ufp4_gemm #(
+    .Rows    (Rows),
+    .Cols    (Cols),
+    .TileRows(TileRows),
+    .TileCols(TileCols),
+    .Chunk   (Chunk),
+    .BusBytes(BusBytes)
+  ) u_gemm (
+    .clk_i,
+    .rst_ni,
+    .start_valid_i      (gemm_start_valid),
+    .start_ready_o      (gemm_start_ready),
+    .desc_i             (gemm_desc),
+    .a_exponent_i       (a_exponent),
+    .b_exponent_i       (b_exponent),
+    .done_valid_o       (gemm_done),
+    .done_read_error_o  (gemm_read_error),
+    .done_write_error_o (gemm_write_error),
+    .busy_o             (busy),
+    .stall_operand_o    (stall_operand),
+    .stall_accumulator_o(stall_accumulator),
+    .stall_drain_o      (stall_drain),
+    .rd_req_valid_o     (rd_req_valid[GEMM]),
+    .rd_req_ready_i     (rd_req_ready[GEMM]),
+    .rd_req_addr_o      (rd_req_addr[GEMM]),
+    .rd_req_beats_o     (rd_req_beats[GEMM]),
+    .rd_rsp_valid_i     (rd_rsp_valid[GEMM]),
+    .rd_rsp_ready_o     (rd_rsp_ready[GEMM]),
+    .rd_rsp_data_i      (rd_rsp_data),
+    .rd_rsp_err_i       (rd_rsp_err),
+    .wr_req_valid_o     (wr_req_valid[GEMM]),
+    .wr_req_ready_i     (wr_req_ready[GEMM]),
+    .wr_req_addr_o      (wr_req_addr[GEMM]),
+    .wr_req_beats_o     (wr_req_beats[GEMM]),
+    .wr_dat_valid_o     (wr_dat_valid[GEMM]),
+    .wr_dat_ready_i     (wr_dat_ready[GEMM]),
+    .wr_dat_data_o      (wr_dat_data[GEMM]),
+    .wr_dat_strb_o      (wr_dat_strb[GEMM]),
+    .wr_idle_i          (wr_idle[GEMM]),
+    .wr_err_i           (wr_err[GEMM])
+  );
+
+  ufp4_quant #(
+    .BusBytes(BusBytes)
+  ) u_quant (
+    .clk_i,
+    .rst_ni,
+    .start_valid_i      (quant_start_valid),
+    .start_ready_o      (quant_start_ready),
+    .desc_i             (quant_desc),
+    .row_exponent_i     (a_exponent),
+    .col_exponent_i     (b_exponent),
+    .done_valid_o       (quant_done),
+    .done_read_error_o  (quant_read_error),
+    .done_write_error_o (quant_write_error),
+    .done_flags_o       (quant_flags),
+    .done_row_exponent_o(row_result),
+    .done_col_exponent_o(col_result),
+    .rd_req_valid_o     (rd_req_valid[QUANT]),
+    .rd_req_ready_i     (rd_req_ready[QUANT]),
+    .rd_req_addr_o      (rd_req_addr[QUANT]),
+    .rd_req_beats_o     (rd_req_beats[QUANT]),
+    .rd_rsp_valid_i     (rd_rsp_valid[QUANT]),
+    .rd_rsp_ready_o     (rd_rsp_ready[QUANT]),
+    .rd_rsp_data_i      (rd_rsp_data),
+    .rd_rsp_err_i       (rd_rsp_err),
+    .wr_req_valid_o     (wr_req_valid[QUANT]),
+    .wr_req_ready_i     (wr_req_ready[QUANT]),
+    .wr_req_addr_o      (wr_req_addr[QUANT]),
+    .wr_req_beats_o     (wr_req_beats[QUANT]),
+    .wr_dat_valid_o     (wr_dat_valid[QUANT]),
+    .wr_dat_ready_i     (wr_dat_ready[QUANT]),
+    .wr_dat_data_o      (wr_dat_data[QUANT]),
+    .wr_dat_strb_o      (wr_dat_strb[QUANT]),
+    .wr_idle_i          (wr_idle[QUANT]),
+    .wr_err_i           (wr_err[QUANT])
+  );
+
+  // --- What each cycle and each event is counted as ----------------------------------------------------------------------
+
+  logic gemm_class;
+  assign gemm_class = busy || stall_operand || stall_accumulator || stall_drain;
+
+  always_comb begin
+    count = '0;
+    count[COUNTER_CYCLES]            = 1'b1;
+    count[COUNTER_ARRAY_BUSY]        = busy;
+    count[COUNTER_STALL_OPERAND]     = stall_operand;
+    count[COUNTER_STALL_ACCUMULATOR] = stall_accumulator;
+    count[COUNTER_STALL_DRAIN]       = stall_drain;
+    count[COUNTER_QUANT]             = running && !gemm_class;
+    count[COUNTER_COMMAND]           = active && !running && !gemm_class;
+    count[COUNTER_IDLE]              = !active && !gemm_class;
+    count[COUNTER_READ_BEATS]        = m_axi_rvalid_i && m_axi_rready_o;
+    count[COUNTER_WRITE_BEATS]       = m_axi_wvalid_o && m_axi_wready_i;
+    count[COUNTER_JOBS]              = retire;
+  end
+
+endmodule
