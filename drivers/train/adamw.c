@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "hot.h"
+
 ufp4_adamw_t ufp4_adamw_default(float rate, int64_t steps) {
   return (ufp4_adamw_t){.rate = rate,
                         .beta1 = 0.9f,
@@ -23,7 +25,7 @@ float ufp4_adamw_rate(const ufp4_adamw_t *how, int64_t step) {
   return (float)((double)how->rate * 0.5 * (1.0 + cos(pi * done)));
 }
 
-static double norm(int64_t count, const float *x) {
+UFP4_HOT static double norm(int64_t count, const float *x) {
   double lane[8] = {0};  // a fixed order that vectorizes
   for (int64_t i = 0; i < count; i++) lane[i % 8] += (double)x[i] * (double)x[i];
   return sqrt(((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7])));
@@ -33,8 +35,8 @@ static float correction(float beta, int64_t step) {
   return (float)(1.0 / (1.0 - pow((double)beta, (double)(step + 1))));
 }
 
-static void update(const ufp4_adamw_t *how, int64_t step, float keep, int64_t count, float *restrict w,
-                   const float *restrict g, float *restrict m, float *restrict v) {
+UFP4_HOT static void update(const ufp4_adamw_t *how, int64_t step, float keep, int64_t count, float *restrict w,
+                            const float *restrict g, float *restrict m, float *restrict v) {
   float rate = ufp4_adamw_rate(how, step), m_scale = correction(how->beta1, step),
         v_scale = correction(how->beta2, step);
   float beta1 = how->beta1, beta2 = how->beta2, epsilon = how->epsilon;

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "elementary.h"
+#include "hot.h"
 #include "sgemm.h"
 
 // Rows are taken in strips; what lies above the diagonal of a strip's last row is not computed.
@@ -14,7 +15,7 @@ static int64_t smaller(int64_t a, int64_t b) {
 }
 
 // Row t of a strip of scores: softmax over columns 0..t, zero beyond.
-static void softmax_row(float *row, int64_t visible, int64_t context, float scale) {
+UFP4_HOT static void softmax_row(float *row, int64_t visible, int64_t context, float scale) {
   float largest = row[0];
   for (int64_t i = 1; i < visible; i++) largest = row[i] > largest ? row[i] : largest;
   for (int64_t i = 0; i < visible; i++) row[i] = ufp4_exp((row[i] - largest) * scale);
@@ -43,7 +44,7 @@ void ufp4_attention_forward(const ufp4_attention_shape_t *shape, const float *qk
 }
 
 // dP to dS in place: dS = scale * P (dP - sum_j P dP); both are zero beyond the diagonal.
-static void softmax_backward_row(const float *p, float *dp, int64_t visible, int64_t context, float scale) {
+UFP4_HOT static void softmax_backward_row(const float *p, float *dp, int64_t visible, int64_t context, float scale) {
   float mean = ufp4_dot(p, dp, visible);
   for (int64_t i = 0; i < visible; i++) dp[i] = scale * p[i] * (dp[i] - mean);
   memset(dp + visible, 0, (size_t)(context - visible) * sizeof *dp);

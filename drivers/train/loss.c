@@ -4,8 +4,9 @@
 #include <math.h>
 
 #include "elementary.h"
+#include "hot.h"
 
-static double row_loss(int64_t cols, int64_t target, float scale, float *x) {
+UFP4_HOT static double row_loss(int64_t cols, int64_t target, float scale, float *x) {
   float largest = x[0];
   for (int64_t i = 1; i < cols; i++) largest = x[i] > largest ? x[i] : largest;
   double wanted = (double)x[target] - (double)largest;

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "hot.h"
+
 void ufp4_rope_table(int64_t context, int64_t head, float *table) {
   int64_t half = head / 2;
   float *sines = table + context * half;
@@ -15,7 +17,7 @@ void ufp4_rope_table(int64_t context, int64_t head, float *table) {
   }
 }
 
-static void rotate(int64_t half, const float *cosine, const float *sine, float sign, float *restrict x) {
+UFP4_HOT static void rotate(int64_t half, const float *cosine, const float *sine, float sign, float *restrict x) {
   for (int64_t i = 0; i < half; i++) {
     float a = x[i], b = x[i + half], s = sign * sine[i];
     x[i] = a * cosine[i] - b * s;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "hot.h"
+
 // A tile of 6 x 16 accumulators fits the registers of AVX2 and hides the latency of an addition; a panel of B of 256 x
 // 16 floats fits the first-level cache. Neither changes a bit: the vector lanes are columns, and sums over k wait in D
 // between panels.
@@ -12,52 +14,36 @@
 
 typedef float lanes_t __attribute__((vector_size(TILE_COLS * sizeof(float)), aligned(4), may_alias));
 
-typedef void (*tile_fn_t)(int64_t k, const float *a, const float *b, float *d);
+// Where the rows of a tile of A begin; @p step elements from one k to the next.
+typedef struct {
+  const float *row[TILE_ROWS];
+  int64_t step;
+} rows_t;
 
-// d [6][16] += a [k][6] b [k][16].
-static inline __attribute__((always_inline)) void tile(int64_t k, const float *a, const float *b, float *d) {
+// d [6][16] += a [6][k] b [k][16], compiled for each vector length. Wider vectors do the same operations.
+UFP4_HOT static void tile(int64_t k, const rows_t *a, const float *b, float *d) {
   lanes_t sum[TILE_ROWS];
   memcpy(sum, d, sizeof sum);
-  for (int64_t p = 0; p < k; p++, a += TILE_ROWS, b += TILE_COLS) {
+  for (int64_t p = 0; p < k; p++, b += TILE_COLS) {
     const lanes_t column = *(const lanes_t *)b;
-    for (int i = 0; i < TILE_ROWS; i++) sum[i] = sum[i] + a[i] * column;
+    for (int i = 0; i < TILE_ROWS; i++) sum[i] = sum[i] + a->row[i][p * a->step] * column;
   }
   memcpy(d, sum, sizeof sum);
 }
 
-static void tile_portable(int64_t k, const float *a, const float *b, float *d) {
-  tile(k, a, b, d);
+// A tile of fewer rows takes its last row again; what comes of it is not stored.
+static rows_t rows_of(ufp4_sgemm_view_t a, int64_t first, int64_t count) {
+  rows_t out = {.step = a.col};
+  for (int i = 0; i < TILE_ROWS; i++) out.row[i] = a.data + (first + (i < count ? i : count - 1)) * a.row;
+  return out;
 }
 
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static void tile_avx2(int64_t k, const float *a, const float *b, float *d) {
-  tile(k, a, b, d);
-}
-
-__attribute__((target("avx512f"))) static void tile_avx512(int64_t k, const float *a, const float *b, float *d) {
-  tile(k, a, b, d);
-}
-
-static tile_fn_t choose_tile(void) {
-  if (__builtin_cpu_supports("avx512f")) return tile_avx512;
-  if (__builtin_cpu_supports("avx2")) return tile_avx2;
-  return tile_portable;
-}
-#else
-static tile_fn_t choose_tile(void) {
-  return tile_portable;
-}
-#endif
-
-// out [k][width] = the first @p used of width rows (lane stride) of a view, the others zero.
-static void pack(const float *data, int64_t lane, int64_t step, int64_t used, int64_t width, int64_t k, float *out) {
-  for (int64_t p = 0; p < k; p++, data += step, out += width) {
-    if (lane == 1) {
-      memcpy(out, data, (size_t)used * sizeof *out);
-    } else {
-      for (int64_t i = 0; i < used; i++) out[i] = data[i * lane];
-    }
-    for (int64_t i = used; i < width; i++) out[i] = 0;
+// out [k][16] = up to 16 columns of B, the others zero.
+static void pack(ufp4_sgemm_view_t b, int64_t cols, int64_t k, float *out) {
+  for (int64_t p = 0; p < k; p++, out += TILE_COLS) {
+    const float *from = b.data + p * b.row;
+    for (int64_t j = 0; j < cols; j++) out[j] = from[j * b.col];
+    for (int64_t j = cols; j < TILE_COLS; j++) out[j] = 0;
   }
 }
 
@@ -76,14 +62,14 @@ static int64_t smaller(int64_t a, int64_t b) {
 }
 
 // One panel of up to 16 columns and 256 k, all rows.
-static void panel(tile_fn_t run, int64_t m, int64_t cols, int64_t k, ufp4_sgemm_view_t a, const float *b, float *d,
-                  int64_t ld, int accumulate) {
-  float packed[PANEL_K * TILE_ROWS], sum[TILE_ROWS][TILE_COLS];
+static void panel(int64_t m, int64_t cols, int64_t k, ufp4_sgemm_view_t a, const float *b, float *d, int64_t ld,
+                  int accumulate) {
+  float sum[TILE_ROWS][TILE_COLS];
   for (int64_t i = 0; i < m; i += TILE_ROWS) {
     int64_t rows = smaller(TILE_ROWS, m - i);
-    pack(a.data + i * a.row, a.row, a.col, rows, TILE_ROWS, k, packed);
+    rows_t from = rows_of(a, i, rows);
     load_tile(d + i * ld, ld, rows, cols, accumulate, sum);
-    run(k, packed, b, sum[0]);
+    tile(k, &from, b, sum[0]);
     store_tile(sum, rows, cols, d + i * ld, ld);
   }
 }
@@ -91,14 +77,13 @@ static void panel(tile_fn_t run, int64_t m, int64_t cols, int64_t k, ufp4_sgemm_
 void ufp4_sgemm(int64_t m, int64_t n, int64_t k, ufp4_sgemm_view_t a, ufp4_sgemm_view_t b, float *d, int64_t ld,
                 int accumulate) {
   float packed[PANEL_K * TILE_COLS];
-  tile_fn_t run = choose_tile();
   for (int64_t p = 0; p < k; p += PANEL_K) {
     int64_t depth = smaller(PANEL_K, k - p);
     ufp4_sgemm_view_t part = {a.data + p * a.col, a.row, a.col};
     for (int64_t j = 0; j < n; j += TILE_COLS) {
       int64_t cols = smaller(TILE_COLS, n - j);
-      pack(b.data + p * b.row + j * b.col, b.col, b.row, cols, TILE_COLS, depth, packed);
-      panel(run, m, cols, depth, part, packed, d + j, ld, accumulate || p > 0);
+      pack((ufp4_sgemm_view_t){b.data + p * b.row + j * b.col, b.row, b.col}, cols, depth, packed);
+      panel(m, cols, depth, part, packed, d + j, ld, accumulate || p > 0);
     }
   }
 }
