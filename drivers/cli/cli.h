@@ -71,7 +71,8 @@ void cli_option_add(cli_options_t *options, const char *name, cli_kind_t kind, v
 
 /** cli_parse handled everything (--help), or failed: return cli_parse's other value. */
 #define CLI_GO_ON (-1)
-/** Parses argv[1..]; the inputs are moved to argv[argc - count..]. @return CLI_GO_ON, or the exit status to end with. */
+/** Parses argv[1..]; the inputs are moved to argv[argc - count..]. @return CLI_GO_ON, or the exit status to end with.
+ */
 int cli_parse(const cli_command_t *command, const cli_options_t *options, int argc, char **argv, int min_inputs,
               int max_inputs, char ***inputs, int *count);
 

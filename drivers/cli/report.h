@@ -30,7 +30,8 @@ report_case_t report_case_make(const char *pass, const char *format, const ufp4_
 
 /** 100 min(1, useful / (MACs a cycle * max(compute, read, write))), each in cycles: compute = for every macro-tile its
  *  sub-tiles times ceil(k/16), read = 144 bytes for every panel unit of A and of B of every macro-tile, write = 4 m n,
- *  both by @p bytes a cycle. Edge tiles count as what they compute and read. First load and last drain are not in it. */
+ *  both by @p bytes a cycle. Edge tiles count as what they compute and read. First load and last drain are not in it.
+ */
 double report_bound_percent(const ufp4_configuration_t *configuration, unsigned bytes, int64_t m, int64_t n, int64_t k);
 
 /** Prints the % line (text) or starts the array (JSON). */

@@ -78,8 +78,9 @@ typedef union {
 
 /** Queues one job and returns its number. Jobs run in order. */
 ufp4_status_t ufp4_submit(ufp4_device_t *device, const ufp4_descriptor_t *descriptor, uint32_t *job);
-/** Waits until @p job has ended and gives its completion (may be NULL). A completion is kept until 256 more jobs have ended. @p timeout_us 0: no limit but the device's own cycle limit.
- *  UFP4_ERROR_JOB if it ended with a status other than ok: the device keeps serving. */
+/** Waits until @p job has ended and gives its completion (may be NULL). A completion is kept until 256 more jobs have
+ * ended. @p timeout_us 0: no limit but the device's own cycle limit. UFP4_ERROR_JOB if it ended with a status other
+ * than ok: the device keeps serving. */
 ufp4_status_t ufp4_wait(ufp4_device_t *device, uint32_t job, uint64_t timeout_us, ufp4_completion_t *completion);
 /** Reads exponent slot @p slot. */
 ufp4_status_t ufp4_slot_read(ufp4_device_t *device, unsigned slot, int *exponent);
@@ -95,10 +96,10 @@ typedef enum { UFP4_PASS_FPROP = 0, UFP4_PASS_DGRAD = 1, UFP4_PASS_WGRAD = 2 } u
 /** A recipe (numerics.md 6): how each operand of each training GEMM is quantized. */
 typedef struct {
   char name[32];
-  int quantized;                                     ///< 0: bf16, run on the host
+  int quantized;  ///< 0: bf16, run on the host
   ufp4_elem_t elem;
   ufp4_scale_t scale;
-  int rht[UFP4_PASS_COUNT];                          ///< RHT on both operands of this GEMM
+  int rht[UFP4_PASS_COUNT];  ///< RHT on both operands of this GEMM
   uint16_t rht_mask;
   ufp4_round_t round[UFP4_ROLE_COUNT];
   ufp4_scale_round_t scale_round[UFP4_ROLE_COUNT];
@@ -106,8 +107,8 @@ typedef struct {
 
 /** "bf16", "ufp4" or "e2m1"; UFP4_ERROR_ARGUMENT for any other name. */
 ufp4_status_t ufp4_recipe_named(const char *name, ufp4_recipe_t *recipe);
-/** The roles of operands A and B of a pass and along which axis each is blocked: FPROP x row, w row; DGRAD dy row, w col;
- *  WGRAD dy col, x col. */
+/** The roles of operands A and B of a pass and along which axis each is blocked: FPROP x row, w row; DGRAD dy row, w
+ * col; WGRAD dy col, x col. */
 void ufp4_pass_operands(ufp4_pass_t pass, ufp4_role_t role[2], ufp4_axis_t axis[2]);
 /** How @p recipe quantizes the copy of @p role along @p axis (seed and tensor_id are left 0). */
 ufp4_quantize_t ufp4_recipe_quantize(const ufp4_recipe_t *recipe, ufp4_role_t role, ufp4_axis_t axis);
@@ -119,35 +120,38 @@ typedef struct ufp4_linear ufp4_linear_t;
 /** X [tokens][cin], W [cout][cin], dY [tokens][cout]. */
 typedef struct {
   int64_t tokens, cin, cout;
-  unsigned layer;    ///< for the random bytes (0..4095)
+  unsigned layer;  ///< for the random bytes (0..4095)
   uint64_t seed;
-  unsigned passes;   ///< bit per ufp4_pass_t: which GEMMs will be asked for
+  unsigned passes;  ///< bit per ufp4_pass_t: which GEMMs will be asked for
 } ufp4_linear_shape_t;
 
 /** Cycles and counters of one call, all zero on a backend without cycles; util counts M*N*K useful MACs. */
 typedef struct {
   int64_t m, n, k;
-  uint64_t cycles;                          ///< of the GEMM job
-  uint64_t quantize_cycles;                 ///< of the AMAX and QUANT jobs charged to this call
-  uint64_t counters[UFP4_COUNTER_COUNT];    ///< difference over the GEMM job
+  uint64_t cycles;                        ///< of the GEMM job
+  uint64_t quantize_cycles;               ///< of the AMAX and QUANT jobs charged to this call
+  uint64_t counters[UFP4_COUNTER_COUNT];  ///< difference over the GEMM job
 } ufp4_gemm_stats_t;
 
 /** Allocates the layer's buffers on the device. */
 ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_t *shape, const ufp4_recipe_t *recipe,
                                  ufp4_linear_t **linear);
 void ufp4_linear_free(ufp4_linear_t *linear);
-/** Uploads a tensor and quantizes the copies that the passes need: AMAX, then QUANT, one read each. @p step enters the tensor id. */
+/** Uploads a tensor and quantizes the copies that the passes need: AMAX, then QUANT, one read each. @p step enters the
+ * tensor id. */
 ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor, uint64_t step);
 /** Runs one GEMM on loaded operands and reads D back, FP32 [m][ld]; @p stats may be NULL. */
-ufp4_status_t ufp4_linear_run(ufp4_linear_t *linear, ufp4_pass_t pass, float *d, int64_t d_ld, ufp4_gemm_stats_t *stats);
+ufp4_status_t ufp4_linear_run(ufp4_linear_t *linear, ufp4_pass_t pass, float *d, int64_t d_ld,
+                              ufp4_gemm_stats_t *stats);
 /** Reads a quantized copy back from the device, for comparison; free it with ufp4_operand_free. */
 ufp4_status_t ufp4_linear_operand(ufp4_linear_t *linear, ufp4_role_t role, ufp4_axis_t axis, ufp4_operand_t *out);
 
 /** Y [tokens][cout] = X W^T: load x, load w, run. */
-ufp4_status_t ufp4_linear_fprop(ufp4_linear_t *linear, const ufp4_matrix_t *x, const ufp4_matrix_t *w, uint64_t step, float *y,
-                                ufp4_gemm_stats_t *stats);
+ufp4_status_t ufp4_linear_fprop(ufp4_linear_t *linear, const ufp4_matrix_t *x, const ufp4_matrix_t *w, uint64_t step,
+                                float *y, ufp4_gemm_stats_t *stats);
 /** dX [tokens][cin] = dY W, with the W of the last fprop: load dy, run. */
-ufp4_status_t ufp4_linear_dgrad(ufp4_linear_t *linear, const ufp4_matrix_t *dy, uint64_t step, float *dx, ufp4_gemm_stats_t *stats);
+ufp4_status_t ufp4_linear_dgrad(ufp4_linear_t *linear, const ufp4_matrix_t *dy, uint64_t step, float *dx,
+                                ufp4_gemm_stats_t *stats);
 /** dW [cout][cin] = dY^T X, with the X of the last fprop and the dY of the last dgrad: run. */
 ufp4_status_t ufp4_linear_wgrad(ufp4_linear_t *linear, float *dw, ufp4_gemm_stats_t *stats);
 

@@ -18,12 +18,12 @@ struct ufp4_device {
   ufp4_backend_state_t *state;
   ufp4_device_info_t info;
   ufp4_message_t message;
-  int failed;                          // a backend call returned UFP4_ERROR_DEVICE
-  buffer_t *buffers;                   // in use, in order of address
+  int failed;         // a backend call returned UFP4_ERROR_DEVICE
+  buffer_t *buffers;  // in use, in order of address
   size_t buffer_count, buffer_capacity;
-  uint64_t submitted, taken;           // jobs; the job number is the lower half
+  uint64_t submitted, taken;             // jobs; the job number is the lower half
   ufp4_completion_t done[HISTORY_JOBS];  // of job i at i mod HISTORY_JOBS
-  uint64_t slot_serial[UFP4_SLOTS];    // which use of the slot this is, see slot_take
+  uint64_t slot_serial[UFP4_SLOTS];      // which use of the slot this is, see slot_take
   uint64_t slot_uses;
 };
 

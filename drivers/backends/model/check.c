@@ -27,23 +27,23 @@ uint64_t panel_units(const panel_t *panel) {
 }
 
 panel_t quant_row_panel(const ufp4_quant_descriptor_t *quant) {
-  return (panel_t){quant->row_codes_addr, quant->row_scales_addr,    quant->row_stride_blocks, quant->rows,
-                   ceil_div(quant->cols, 16), quant->row_mode, quant->row_exponent};
+  return (panel_t){quant->row_codes_addr,     quant->row_scales_addr, quant->row_stride_blocks, quant->rows,
+                   ceil_div(quant->cols, 16), quant->row_mode,        quant->row_exponent};
 }
 
 panel_t quant_col_panel(const ufp4_quant_descriptor_t *quant) {
-  return (panel_t){quant->col_codes_addr, quant->col_scales_addr,    quant->col_stride_blocks, quant->cols,
-                   ceil_div(quant->rows, 16), quant->col_mode, quant->col_exponent};
+  return (panel_t){quant->col_codes_addr,     quant->col_scales_addr, quant->col_stride_blocks, quant->cols,
+                   ceil_div(quant->rows, 16), quant->col_mode,        quant->col_exponent};
 }
 
 panel_t gemm_a_panel(const ufp4_gemm_descriptor_t *gemm) {
-  return (panel_t){gemm->a_codes_addr, gemm->a_scales_addr, gemm->a_stride_blocks, gemm->m,
-                   ceil_div(gemm->k, 16), gemm->a_mode, gemm->a_exponent};
+  return (panel_t){gemm->a_codes_addr,    gemm->a_scales_addr, gemm->a_stride_blocks, gemm->m,
+                   ceil_div(gemm->k, 16), gemm->a_mode,        gemm->a_exponent};
 }
 
 panel_t gemm_b_panel(const ufp4_gemm_descriptor_t *gemm) {
-  return (panel_t){gemm->b_codes_addr, gemm->b_scales_addr, gemm->b_stride_blocks, gemm->n,
-                   ceil_div(gemm->k, 16), gemm->b_mode, gemm->b_exponent};
+  return (panel_t){gemm->b_codes_addr,    gemm->b_scales_addr, gemm->b_stride_blocks, gemm->n,
+                   ceil_div(gemm->k, 16), gemm->b_mode,        gemm->b_exponent};
 }
 
 static int size_is_bad(uint32_t size) {
@@ -162,10 +162,13 @@ static ufp4_core_status_t check_gemm(const ufp4_gemm_descriptor_t *gemm, const s
 ufp4_core_status_t check_descriptor(const ufp4_descriptor_t *descriptor, const slots_t *slots) {
   switch (descriptor->header.opcode) {
     case UFP4_OPCODE_QUANT:
-    case UFP4_OPCODE_AMAX: return check_quant(&descriptor->quant, slots);
-    case UFP4_OPCODE_GEMM: return check_gemm(&descriptor->gemm, slots);
+    case UFP4_OPCODE_AMAX:
+      return check_quant(&descriptor->quant, slots);
+    case UFP4_OPCODE_GEMM:
+      return check_gemm(&descriptor->gemm, slots);
     case UFP4_OPCODE_FENCE:
       return header_is_unsupported(&descriptor->header) ? UFP4_CORE_STATUS_UNSUPPORTED : UFP4_CORE_STATUS_OK;
-    default: return UFP4_CORE_STATUS_BAD_OPCODE;
+    default:
+      return UFP4_CORE_STATUS_BAD_OPCODE;
   }
 }

@@ -108,8 +108,9 @@ static ufp4_quantize_t quant_how(const ufp4_quant_descriptor_t *quant, ufp4_axis
 
 static int row_has_nan(const ufp4_matrix_t *source, int64_t row) {
   for (int64_t c = 0; c < source->cols; c++) {
-    uint32_t bits = source->dtype == UFP4_DTYPE_BF16 ? (uint32_t)((const uint16_t *)source->data)[row * source->ld + c] << 16
-                                                     : ((const uint32_t *)source->data)[row * source->ld + c];
+    uint32_t bits = source->dtype == UFP4_DTYPE_BF16
+                        ? (uint32_t)((const uint16_t *)source->data)[row * source->ld + c] << 16
+                        : ((const uint32_t *)source->data)[row * source->ld + c];
     if ((bits & 0x7F800000u) == 0x7F800000u) return 1;
   }
   return 0;
@@ -225,9 +226,12 @@ static ufp4_status_t run(state_t *state, const ufp4_descriptor_t *descriptor, uf
   done->status = (uint16_t)check_descriptor(descriptor, &state->slots);
   if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
   switch (descriptor->header.opcode) {
-    case UFP4_OPCODE_GEMM: return run_gemm(state, &descriptor->gemm, done);
-    case UFP4_OPCODE_FENCE: return UFP4_OK;
-    default: return run_quant(state, &descriptor->quant, done);
+    case UFP4_OPCODE_GEMM:
+      return run_gemm(state, &descriptor->gemm, done);
+    case UFP4_OPCODE_FENCE:
+      return UFP4_OK;
+    default:
+      return run_quant(state, &descriptor->quant, done);
   }
 }
 
