@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options, on top of getopt_long: typed values, one line for each error, and --help from the same table.
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+int cli_fail(const cli_command_t *command, int exit_status, const char *format, ...) {
+  fprintf(stderr, "ufp4 %s: ", command->name);
+  va_list arguments;
+  va_start(arguments, format);
+  vfprintf(stderr, format, arguments);
+  va_end(arguments);
+  fputc('\n', stderr);
+  return exit_status;
+}
+
+int cli_fail_status(const cli_command_t *command, ufp4_status_t status, const char *message) {
+  int device = status == UFP4_ERROR_UNSUPPORTED || status == UFP4_ERROR_MEMORY || status == UFP4_ERROR_DEVICE ||
+               status == UFP4_ERROR_JOB || status == UFP4_ERROR_TIMEOUT;
+  int has_text = message != NULL && message[0] != '\0';
+  return cli_fail(command, device ? CLI_DEVICE : CLI_USAGE, "%s", has_text ? message : ufp4_status_string(status));
+}
+
+int cli_unavailable(const cli_command_t *command, const char *option, const char *value) {
+  return cli_fail(command, CLI_DEVICE, "%s %s is not available in this version", option, value);
+}
+
+void cli_option_add(cli_options_t *options, const char *name, cli_kind_t kind, void *value, const char *argument,
+                    const char *help) {
+  if (options->count == CLI_MAX_OPTIONS) return;
+  options->items[options->count++] = (cli_option_t){name, kind, value, argument, help};
+}
+
+// --- Values --------------------------------------------------------------------------------------------
+
+static int parse_choice(const char *words, const char *text, int *value) {
+  size_t length = strlen(text);
+  int index = 0;
+  for (const char *word = words; length > 0; word++, index++) {
+    size_t end = strcspn(word, "|");
+    if (end == length && strncmp(word, text, length) == 0) {
+      *value = index;
+      return 1;
+    }
+    word += end;
+    if (*word == '\0') break;
+  }
+  return 0;
+}
+
+static int parse_uint(const char *text, uint64_t *value) {
+  char *end;
+  errno = 0;
+  unsigned long long parsed = strtoull(text, &end, text[0] == '0' && (text[1] | 32) == 'x' ? 16 : 10);
+  if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno != 0) return 0;
+  *value = parsed;
+  return 1;
+}
+
+static int parse_int(const char *text, int64_t *value) {
+  char *end;
+  errno = 0;
+  long long parsed = strtoll(text, &end, 10);
+  const char *digits = text[0] == '-' ? text + 1 : text;
+  if (!isdigit((unsigned char)digits[0]) || *end != '\0' || errno != 0) return 0;
+  *value = parsed;
+  return 1;
+}
+
+static int parse_real(const char *text, float *value) {
+  char *end;
+  float parsed = strtof(text, &end);
+  if (end == text || *end != '\0' || isspace((unsigned char)text[0])) return 0;
+  *value = parsed;
+  return 1;
+}
+
+static int parse_value(const cli_option_t *option, const char *text) {
+  switch (option->kind) {
+    case CLI_FLAG:
+      *(int *)option->value = 1;
+      return 1;
+    case CLI_TEXT:
+      *(const char **)option->value = text;
+      return 1;
+    case CLI_CHOICE:
+      return parse_choice(option->argument, text, option->value);
+    case CLI_UINT:
+      return parse_uint(text, option->value);
+    case CLI_INT:
+      return parse_int(text, option->value);
+    default:
+      return parse_real(text, option->value);
+  }
+}
+
+static const char *wanted(cli_kind_t kind) {
+  switch (kind) {
+    case CLI_UINT:
+      return "a whole number from 0";
+    case CLI_INT:
+      return "a whole number";
+    case CLI_REAL:
+      return "a number";
+    default:
+      return "one of";
+  }
+}
+
+static int fail_value(const cli_command_t *command, const cli_option_t *option, const char *text) {
+  int choice = option->kind == CLI_CHOICE;
+  return cli_fail(command, CLI_USAGE, "--%s: '%s' is not %s%s%s", option->name, text, wanted(option->kind),
+                  choice ? " " : "", choice ? option->argument : "");
+}
+
+// --- Help ----------------------------------------------------------------------------------------------
+
+static void print_option(const cli_option_t *option) {
+  char left[96];
+  snprintf(left, sizeof left, "%s%s%s%s", option->name[1] == '\0' ? "-" : "--", option->name,
+           option->argument != NULL ? " " : "", option->argument != NULL ? option->argument : "");
+  if (strlen(left) > 30) {
+    printf("  %s\n  %-30s  %s\n", left, "", option->help);
+  } else {
+    printf("  %-30s  %s\n", left, option->help);
+  }
+}
+
+static void print_help(const cli_command_t *command, const cli_options_t *options) {
+  printf("Usage: ufp4 %s %s\n\n%s\n\nOptions:\n", command->name, command->arguments, command->summary);
+  for (int i = 0; i < options->count; i++) print_option(&options->items[i]);
+  printf("  %-30s  %s\n\nExample:\n  %s\n", "--help", "this text", command->example);
+}
+
+// --- Parsing -------------------------------------------------------------------------------------------
+
+enum { HELP = 1, FIRST_OPTION = 256 };
+
+static void build_tables(const cli_options_t *options, struct option *longs, char *shorts) {
+  int count = 0;
+  char *short_end = shorts;
+  *short_end++ = ':';  // a missing argument is told apart from an unknown option
+  for (int i = 0; i < options->count; i++) {
+    const cli_option_t *option = &options->items[i];
+    if (option->name[1] == '\0') {
+      *short_end++ = option->name[0];
+      if (option->kind != CLI_FLAG) *short_end++ = ':';
+    } else {
+      int has_argument = option->kind == CLI_FLAG ? no_argument : required_argument;
+      longs[count++] = (struct option){option->name, has_argument, NULL, FIRST_OPTION + i};
+    }
+  }
+  *short_end = '\0';
+  longs[count++] = (struct option){"help", no_argument, NULL, HELP};
+  longs[count] = (struct option){0};
+}
+
+static const cli_option_t *find_option(const cli_options_t *options, int code) {
+  if (code >= FIRST_OPTION) return &options->items[code - FIRST_OPTION];
+  for (int i = 0; i < options->count; i++) {
+    if (options->items[i].name[0] == code && options->items[i].name[1] == '\0') return &options->items[i];
+  }
+  return NULL;
+}
+
+static int fail_option(const cli_command_t *command, int code, const char *word) {
+  const char *what = code == ':' ? "needs a value" : "is no option of this command, or not one with that value";
+  return cli_fail(command, CLI_USAGE, "%s %s; see ufp4 %s --help", word, what, command->name);
+}
+
+static int parse_options(const cli_command_t *command, const cli_options_t *options, int argc, char **argv) {
+  struct option longs[CLI_MAX_OPTIONS + 2];
+  char shorts[2 * CLI_MAX_OPTIONS + 2];
+  build_tables(options, longs, shorts);
+  opterr = 0;
+  optind = 0;  // glibc: start over, whatever was parsed before
+  for (;;) {
+    int code = getopt_long(argc, argv, shorts, longs, NULL);
+    if (code == -1) return CLI_GO_ON;
+    if (code == '?' || code == ':') return fail_option(command, code, argv[optind - 1]);
+    if (code == HELP) {
+      print_help(command, options);
+      return CLI_OK;
+    }
+    const cli_option_t *option = find_option(options, code);
+    if (!parse_value(option, optarg)) return fail_value(command, option, optarg);
+  }
+}
+
+int cli_parse(const cli_command_t *command, const cli_options_t *options, int argc, char **argv, int min_inputs,
+              int max_inputs, char ***inputs, int *count) {
+  int end = parse_options(command, options, argc, argv);
+  if (end != CLI_GO_ON) return end;
+  int given = argc - optind;
+  if (given < min_inputs || given > max_inputs) {
+    const char *many = given < min_inputs ? "too few inputs" : "too many inputs";
+    return cli_fail(command, CLI_USAGE, "%s (%d); usage: ufp4 %s %s", many, given, command->name, command->arguments);
+  }
+  if (inputs != NULL) *inputs = argv + optind;
+  if (count != NULL) *count = given;
+  return CLI_GO_ON;
+}

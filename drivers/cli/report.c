@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+static int64_t ceil_div(int64_t n, int64_t by) {
+  return (n + by - 1) / by;
+}
+
+static int64_t min_of(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+double report_bound_percent(const ufp4_configuration_t *core, unsigned bytes, int64_t m, int64_t n, int64_t k) {
+  int64_t blocks = ceil_div(k, 16);
+  int64_t tile_m = (int64_t)core->rows * core->tile_rows, tile_n = (int64_t)core->cols * core->tile_cols;
+  int64_t compute = 0, units = 0;
+  for (int64_t i = 0; i < m; i += tile_m) {
+    int64_t rows = min_of(tile_m, m - i);
+    for (int64_t j = 0; j < n; j += tile_n) {
+      int64_t cols = min_of(tile_n, n - j);
+      compute += ceil_div(rows, core->rows) * ceil_div(cols, core->cols) * blocks;
+      units += (ceil_div(rows, UFP4_PANEL_ROWS) + ceil_div(cols, UFP4_PANEL_ROWS)) * blocks;
+    }
+  }
+  double read = (double)units * (UFP4_PANEL_CODE_BYTES + UFP4_PANEL_SCALE_BYTES) / bytes;
+  double write = 4.0 * (double)m * (double)n / bytes;
+  double cycles = fmax((double)compute, fmax(read, write));
+  double macs_a_cycle = 16.0 * core->rows * core->cols;
+  return 100.0 * (double)m * (double)n * (double)k / (macs_a_cycle * cycles);
+}
+
+static double percent(uint64_t part, double whole) {
+  return 100.0 * (double)part / whole;
+}
+
+report_case_t report_case_make(const char *pass, const char *format, const ufp4_gemm_stats_t *stats,
+                               const ufp4_device_info_t *info, unsigned mem_bandwidth) {
+  report_case_t line = {.pass = pass, .format = format, .m = stats->m, .n = stats->n, .k = stats->k, .mismatches = -1};
+  line.cycles = line.util_percent = line.bound_percent = line.stall_percent = NAN;
+  if (!info->has_cycles || stats->cycles == 0) return line;
+  const ufp4_configuration_t *core = &info->configuration;
+  unsigned bytes = core->bus_bytes;
+  if (mem_bandwidth != 0 && mem_bandwidth < bytes) bytes = mem_bandwidth;
+  const uint64_t *counters = stats->counters;
+  uint64_t stalls = counters[UFP4_COUNTER_STALL_OPERAND] + counters[UFP4_COUNTER_STALL_ACCUMULATOR] +
+                    counters[UFP4_COUNTER_STALL_DRAIN];
+  line.cycles = (double)stats->cycles;
+  line.util_percent =
+      100.0 * (double)stats->m * (double)stats->n * (double)stats->k / (16.0 * core->rows * core->cols * line.cycles);
+  line.bound_percent = report_bound_percent(core, bytes, stats->m, stats->n, stats->k);
+  line.stall_percent = percent(stalls, line.cycles);
+  return line;
+}
+
+static const char *verdict_of(const report_case_t *line) {
+  return line->mismatches < 0 ? "unchecked" : line->mismatches == 0 ? "equal" : "differ";
+}
+
+static json_t *number_or_null(double value) {
+  return isnan(value) ? json_null() : json_real(value);
+}
+
+static json_t *case_to_json(const report_case_t *line) {
+  return json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:s}", "pass", line->pass, "format",
+                   line->format, "m", (json_int_t)line->m, "n", (json_int_t)line->n, "k", (json_int_t)line->k, "cycles",
+                   isnan(line->cycles) ? json_null() : json_integer((json_int_t)line->cycles), "util_percent",
+                   number_or_null(line->util_percent), "bound_percent", number_or_null(line->bound_percent),
+                   "stall_percent", number_or_null(line->stall_percent), "mismatches",
+                   line->mismatches < 0 ? json_null() : json_integer((json_int_t)line->mismatches), "verdict",
+                   verdict_of(line));
+}
+
+// The widths are those of the column names, so that lines stand under them.
+static void print_case(const report_case_t *line) {
+  printf("  %-5s %-6s %4" PRId64 " %4" PRId64 " %4" PRId64 " ", line->pass, line->format, line->m, line->n, line->k);
+  if (isnan(line->cycles)) {
+    printf("%7s %12s %13s %13s ", "nan", "nan", "nan", "nan");
+  } else {
+    printf("%7.0f %12.1f %13.1f %13.1f ", line->cycles, line->util_percent, line->bound_percent, line->stall_percent);
+  }
+  if (line->mismatches < 0) {
+    printf("%10s ", "nan");
+  } else {
+    printf("%10" PRId64 " ", line->mismatches);
+  }
+  printf("%s\n", verdict_of(line));
+  fflush(stdout);
+}
+
+void report_begin(report_t *report, int json) {
+  *report = (report_t){json, json ? json_array() : NULL};
+  if (!json) printf("%% pass format m n k cycles util_percent bound_percent stall_percent mismatches verdict\n");
+}
+
+void report_case(report_t *report, const report_case_t *line) {
+  if (report->json) {
+    json_array_append_new(report->cases, case_to_json(line));
+  } else {
+    print_case(line);
+  }
+}
+
+json_t *report_take(report_t *report) {
+  json_t *cases = report->cases;
+  report->cases = NULL;
+  return cases;
+}
+
+void report_end(report_t *report, const char *verdict) {
+  if (!report->json) return;
+  json_t *all = json_pack("{s:o, s:s}", "cases", report_take(report), "verdict", verdict);
+  json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+  putchar('\n');
+  json_decref(all);
+}

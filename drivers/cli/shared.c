@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device options, recipes and input files, as several commands take them.
+#include <string.h>
+
+#include "cli.h"
+
+void cli_device_init(cli_device_t *device) {
+  ufp4_device_options_t defaults = ufp4_device_options_default();
+  *device = (cli_device_t){
+      .backend = "model",
+      .options = defaults,
+      .configuration = defaults.configuration,
+      .mem_latency = defaults.mem_latency,
+      .mem_bandwidth = defaults.mem_bandwidth,
+      .max_cycles = defaults.max_cycles,
+  };
+}
+
+void cli_device_add(cli_options_t *options, cli_device_t *device) {
+  cli_option_add(options, "backend", CLI_TEXT, &device->backend, "BACKEND", "model (default) or rtl");
+  cli_option_add(options, "config", CLI_TEXT, &device->configuration, "NAME",
+                 "configuration of the core: small or default");
+  cli_option_add(options, "mem-latency", CLI_UINT, &device->mem_latency, "CYCLES",
+                 "simulated memory: from address to first data");
+  cli_option_add(options, "mem-bandwidth", CLI_UINT, &device->mem_bandwidth, "BYTES",
+                 "simulated memory: bytes a cycle, each way (default: as wide as the bus)");
+  cli_option_add(options, "stall", CLI_UINT, &device->stall_seed, "SEED", "simulated memory: random back-pressure");
+  cli_option_add(options, "max-cycles", CLI_UINT, &device->max_cycles, "N",
+                 "simulated core: give up a job after N cycles");
+  cli_option_add(options, "trace", CLI_TEXT, &device->trace, "FILE.fst", "simulated core: write waveforms");
+  cli_option_add(options, "threads", CLI_UINT, &device->threads, "N", "threads of the model (default: all cores)");
+}
+
+// "tiny" and "large" are in the interface, and not built yet.
+static int check_configuration(const cli_command_t *command, const char *name) {
+  static const ufp4_configuration_t known[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
+  for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
+    if (strcmp(name, known[i].name) == 0) return CLI_GO_ON;
+  }
+  if (strcmp(name, "tiny") == 0 || strcmp(name, "large") == 0) return cli_unavailable(command, "--config", name);
+  return cli_fail(command, CLI_USAGE, "--config: no configuration is called '%s'; there are small and default", name);
+}
+
+static int check_limits(const cli_command_t *command, const cli_device_t *device) {
+  if (device->mem_latency > 1000000) return cli_fail(command, CLI_USAGE, "--mem-latency: at most 1000000 cycles");
+  if (device->mem_bandwidth > 4096) return cli_fail(command, CLI_USAGE, "--mem-bandwidth: at most 4096 bytes a cycle");
+  if (device->threads > 1024) return cli_fail(command, CLI_USAGE, "--threads: at most 1024");
+  return CLI_GO_ON;
+}
+
+int cli_device_open(const cli_command_t *command, const cli_device_t *device, const char *name, ufp4_device_t **out) {
+  *out = NULL;
+  int end = check_configuration(command, device->configuration);
+  if (end == CLI_GO_ON) end = check_limits(command, device);
+  if (end != CLI_GO_ON) return end;
+  ufp4_message_t message = {0};
+  ufp4_device_options_t options = device->options;
+  options.configuration = device->configuration;
+  options.mem_latency = (unsigned)device->mem_latency;
+  options.mem_bandwidth = (unsigned)device->mem_bandwidth;
+  options.stall_seed = device->stall_seed;
+  options.max_cycles = device->max_cycles;
+  options.threads = (unsigned)device->threads;
+  options.trace_path = device->trace;
+  options.message = &message;
+  ufp4_status_t status = ufp4_device_open(name, &options, out);
+  return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, message.text);
+}
+
+int cli_recipe(const cli_command_t *command, const char *name, ufp4_recipe_t *recipe) {
+  if (ufp4_recipe_named(name, recipe) == UFP4_OK) return CLI_GO_ON;
+  size_t length = strlen(name);
+  int own = length > 5 && strcmp(name + length - 5, ".json") == 0;
+  if (own || strcmp(name, "nvfp4") == 0 || strcmp(name, "mxfp4") == 0) {
+    return cli_unavailable(command, "--recipe", name);
+  }
+  return cli_fail(command, CLI_USAGE, "--recipe: '%s' is not one of bf16, ufp4, e2m1, nvfp4, mxfp4", name);
+}
+
+int cli_tensor_read(const cli_command_t *command, const char *path, int uint16_is_bf16, ufp4_tensor_t *out) {
+  ufp4_message_t message = {0};
+  ufp4_status_t status = ufp4_tensor_read(path, uint16_is_bf16, out, &message);
+  if (status != UFP4_OK) return cli_fail_status(command, status, message.text);
+  if (out->view.dtype == UFP4_DTYPE_F32 || out->view.dtype == UFP4_DTYPE_BF16) return CLI_GO_ON;
+  ufp4_tensor_free(out);
+  return cli_fail(command, CLI_USAGE, "%s: its elements are int64; float32, float64, float16 or bfloat16 is needed",
+                  path);
+}
