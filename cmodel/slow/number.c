@@ -7,9 +7,9 @@
 #define F32_SIGN 0x80000000u
 
 static int width(slow_u128_t a) {
-  int bits = 0;
-  for (; a != 0; a >>= 1) bits++;
-  return bits;
+  const uint64_t high = (uint64_t)(a >> 64), low = (uint64_t)a;
+  if (high != 0) return 128 - __builtin_clzll(high);
+  return low != 0 ? 64 - __builtin_clzll(low) : 0;
 }
 
 int slow_compare(slow_u128_t a, int p, slow_u128_t b, int q) {

@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: Apache-2.0
+// One block through the quantizer (numerics.md 3 and 4): scale, codes, flags, for every combination of options.
+#include <stdio.h>
+
+#include "fixture.h"
+#include "ufp4/format.h"
+#include "ufp4/random.h"
+
+#define OPTIONS 24
+#define NAN_FLAG UFP4_FLAG_NAN
+#define SATURATED UFP4_FLAG_ROW_SATURATED
+
+/** Option set @p n of element x RHT x rounding x scale rounding. */
+static ufp4_quantize_t options(int n) {
+  static const ufp4_elem_t elems[] = {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2, UFP4_ELEM_INT4};
+  const ufp4_quantize_t how = {.elem = elems[n % 3],
+                               .rht = n / 3 % 2,
+                               .rht_mask = UFP4_RHT_DEFAULT_MASK,
+                               .round = n / 6 % 2 ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
+                               .scale_round = n / 12 % 2 ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_RNE};
+  return how;
+}
+
+static unsigned flags_of(unsigned slow) {
+  return (slow & SLOW_FLAG_NAN ? NAN_FLAG : 0u) | (slow & SLOW_FLAG_SATURATED ? SATURATED : 0u);
+}
+
+/** Both models on one block. */
+static void check_block(int64_t index, const uint32_t bits[16], const ufp4_quantize_t *how, int t,
+                        const uint8_t random[16]) {
+  static const char *const names[] = UFP4_ELEM_NAMES;
+  const slow_quantize_t slow_how = fixture_slow_options(how);
+  uint8_t got[16], want[16], got_scale = 0xAA, want_scale;
+  char what[64];
+  snprintf(what, sizeof what, "%s%s%s%s, t %d", names[how->elem], how->rht ? " rht" : "",
+           how->round == UFP4_ROUND_SR ? " sr" : "", how->scale_round == UFP4_SCALE_ROUND_UP ? " up" : "", t);
+  const unsigned got_flags = ufp4_quantize_block(bits, how, t, random, got, &got_scale);
+  const unsigned want_flags = flags_of(slow_quantize_block(bits, &slow_how, t, random, want, &want_scale));
+  check_bits(index, got_scale, want_scale, "%s: scale, x0 %08x", what, bits[0]);
+  check_bits(index, got_flags, want_flags, "%s: flags, x0 %08x", what, bits[0]);
+  for (int i = 0; i < 16; i++) {
+    check_bits(index, got[i], want[i], "%s: code %d of %08x, r %02x, scale %02x", what, i, bits[i], random[i],
+               want_scale);
+  }
+}
+
+/** The tensor exponent of the block alone. */
+static int own_exponent(const uint32_t bits[16], const ufp4_quantize_t *how) {
+  const slow_quantize_t slow_how = fixture_slow_options(how);
+  return slow_tensor_exponent(bits, 1, 16, &slow_how);
+}
+
+static void random_bytes(check_random_t *random, uint8_t bytes[16]) {
+  for (int i = 0; i < 16; i++) bytes[i] = (uint8_t)check_next(random);
+}
+
+/** @p count blocks of a distribution through every option set, with exponents near the block's own. */
+static void sweep(fixture_distribution_t distribution, int count) {
+  check_random_t random = check_random();
+  for (int i = 0; i < count * OPTIONS; i++) {
+    const ufp4_quantize_t how = options(i % OPTIONS);
+    uint32_t bits[16];
+    uint8_t bytes[16];
+    fixture_numbers(&random, distribution, bits, 16);
+    random_bytes(&random, bytes);
+    check_block(i, bits, &how, own_exponent(bits, &how) + (int)check_below(&random, 20) - 16, bytes);
+  }
+}
+
+TEST(gaussian) {
+  sweep(FIXTURE_GAUSSIAN, 300);
+}
+TEST(outliers) {
+  sweep(FIXTURE_OUTLIERS, 300);
+}
+TEST(small_integers) {
+  sweep(FIXTURE_INTEGERS, 300);
+}
+TEST(bf16_values) {
+  sweep(FIXTURE_BF16, 300);
+}
+TEST(wild_exponents) {
+  sweep(FIXTURE_WILD, 300);
+}
+TEST(subnormals) {
+  sweep(FIXTURE_SUBNORMAL, 300);
+}
+TEST(sparse_with_signed_zeros) {
+  sweep(FIXTURE_SPARSE, 300);
+}
+TEST(multiples_of_an_eighth) {
+  sweep(FIXTURE_TIES, 300);
+}
+TEST(exponents_near_each_other) {
+  sweep(FIXTURE_NEAR, 300);
+}
+TEST(specials_among_numbers) {
+  sweep(FIXTURE_SPECIAL, 300);
+}
+
+SLOW_TEST(every_distribution_at_length) {
+  for (int d = 0; d < FIXTURE_DISTRIBUTIONS; d++) sweep((fixture_distribution_t)d, 5000);
+}
+
+/** units * 2^exponent as FP32; exact for what is asked here. */
+static uint32_t exact(int64_t units, int exponent) {
+  return slow_f32_round(0, (slow_u128_t)units, exponent);
+}
+
+static uint32_t nudge(uint32_t bits, int by, int negative) {
+  return (bits + (uint32_t)by) | (uint32_t)negative << 31;
+}
+
+TEST(codes_around_every_nearest_boundary) {
+  // Element 0 is qmax * s * 2^-t, so that s is the scale; the others stand at half-way points and one step beside them.
+  for (int n = 0; n < OPTIONS; n++) {
+    const ufp4_quantize_t how = options(n);
+    const slow_elem_t elem = fixture_slow_options(&how).elem;
+    if (how.rht || how.round == UFP4_ROUND_SR) continue;
+    for (int i = 0; i < 0x7E * 6; i++) {
+      const int t = (i % 6 - 3) * 30, low = -9 - slow_elem_frac(elem) - t,
+                units = slow_e4m3_units((uint8_t)(i / 6 + 1));
+      const uint8_t unused[16] = {0};
+      uint32_t bits[16] = {exact((int64_t)units * slow_elem_magnitude(elem, 7), low)};
+      for (int j = 1; j < 16; j++) {
+        const int k = (j - 1) % 7, sum = slow_elem_magnitude(elem, k) + slow_elem_magnitude(elem, k + 1);
+        bits[j] = nudge(exact((int64_t)units * sum, low - 1), i % 3 - 1, j > 7);
+      }
+      check_block(i, bits, &how, t, unused);
+    }
+  }
+}
+
+TEST(codes_around_every_stochastic_boundary) {
+  // As above, with elements at low + size * (2 r + 1) / 512: exactly there the code must stay down.
+  check_random_t random = check_random();
+  for (int n = 0; n < OPTIONS; n++) {
+    const ufp4_quantize_t how = options(n);
+    const slow_elem_t elem = fixture_slow_options(&how).elem;
+    if (how.rht || how.round != UFP4_ROUND_SR) continue;
+    for (int i = 0; i < 0x7E * 20; i++) {
+      const int t = i % 40 - 20, low = -9 - slow_elem_frac(elem) - t, units = slow_e4m3_units((uint8_t)(i / 20 + 1));
+      uint32_t bits[16] = {exact((int64_t)units * slow_elem_magnitude(elem, 7), low)};
+      uint8_t bytes[16];
+      random_bytes(&random, bytes);
+      for (int j = 1; j < 16; j++) {
+        const int k = (j - 1) % 7, size = slow_elem_magnitude(elem, k + 1) - slow_elem_magnitude(elem, k);
+        const int bound = 512 * slow_elem_magnitude(elem, k) + size * (2 * bytes[j] + 1);
+        bits[j] = nudge(exact((int64_t)units * bound, low - 9), i % 3 - 1, j > 7);
+      }
+      check_block(i, bits, &how, t, bytes);
+    }
+  }
+}
+
+TEST(scales_around_every_boundary) {
+  // amax at every scale (i even) and half-way to the next (i odd), and one step beside; t within and at its ends.
+  for (int n = 0; n < OPTIONS; n++) {
+    const ufp4_quantize_t how = options(n);
+    const slow_elem_t elem = fixture_slow_options(&how).elem;
+    if (how.rht) continue;
+    for (int i = 0; i < 2 * 0x7E * 3; i++) {
+      const uint8_t byte = (uint8_t)(i / 6), next = (uint8_t)(i % 2 ? byte + 1 : byte);
+      const int t = i % 5 * 25 - 50, units = slow_e4m3_units(byte) + slow_e4m3_units(next);
+      const uint32_t amax = exact((int64_t)units * slow_elem_magnitude(elem, 7), -10 - slow_elem_frac(elem) - t);
+      const uint8_t bytes[16] = {0, 255, 127, 128, 1, 254};
+      const uint32_t around = amax == 0 ? (uint32_t)(i / 2 % 3) : nudge(amax, i / 2 % 3 - 1, 0);
+      const uint32_t bits[16] = {0x80000000, around, nudge(around, 0, 1), around / 2,
+                                 around > 0x00800000 ? around - 0x00800000 : 1};
+      check_block(i, bits, &how, t, bytes);
+    }
+  }
+}
+
+TEST(exponents_at_their_ends) {
+  static const int exponents[] = {-32768, -32767, -1000, -300, -150, 150, 162, 163, 300, 1000, 32766, 32767};
+  check_random_t random = check_random();
+  for (int i = 0; i < OPTIONS * 12 * FIXTURE_DISTRIBUTIONS; i++) {
+    const ufp4_quantize_t how = options(i % OPTIONS);
+    uint32_t bits[16];
+    uint8_t bytes[16];
+    fixture_numbers(&random, (fixture_distribution_t)(i / OPTIONS / 12), bits, 16);
+    random_bytes(&random, bytes);
+    check_block(i, bits, &how, exponents[i / OPTIONS % 12], bytes);
+  }
+}
+
+TEST(scale_saturates_at_448_and_says_so) {
+  static const struct {
+    float quotient;
+    uint8_t rne, up;
+    unsigned flags;
+  } table[] = {{416, 0x7D, 0x7D, 0},         {417, 0x7D, 0x7E, 0},         {432, 0x7E, 0x7E, 0},
+               {448, 0x7E, 0x7E, 0},         {450, 0x7E, 0x7E, SATURATED}, {464, 0x7E, 0x7E, SATURATED},
+               {1e6f, 0x7E, 0x7E, SATURATED}};
+  for (int i = 0; i < 14; i++) {
+    const ufp4_quantize_t how = options(i % 2 ? 12 : 0);
+    const uint8_t unused[16] = {0};
+    const uint32_t bits[16] = {ufp4_f32_bits(6 * table[i / 2].quotient)};
+    uint8_t codes[16], scale;
+    const unsigned flags = ufp4_quantize_block(bits, &how, 0, unused, codes, &scale);
+    check_bits(i, scale, i % 2 ? table[i / 2].up : table[i / 2].rne, "scale of %g", (double)table[i / 2].quotient);
+    check_bits(i, flags, table[i / 2].flags, "flags of %g", (double)table[i / 2].quotient);
+    check_bits(i, codes[0], 7, "code of %g", (double)table[i / 2].quotient);
+  }
+}
+
+TEST(scale_is_at_least_the_smallest) {
+  for (int n = 0; n < OPTIONS; n++) {
+    const ufp4_quantize_t how = options(n);
+    const uint8_t bytes[16] = {0};
+    const uint32_t bits[16] = {1};
+    uint8_t codes[16], scale;
+    ufp4_quantize_block(bits, &how, 0, bytes, codes, &scale);
+    check_bits(n, scale, 1, "scale of a block of 2^-149 with t 0");
+    for (int i = 0; i < 16; i++) check_bits(n, codes[i] & 7, 0, "code %d", i);
+  }
+}
+
+TEST(zero_block_has_zero_scale_and_codes) {
+  for (int i = 0; i < OPTIONS * 17; i++) {
+    const ufp4_quantize_t how = options(i % OPTIONS);
+    uint32_t bits[16];
+    const uint8_t bytes[16] = {0};
+    uint8_t codes[16], scale;
+    for (int j = 0; j < 16; j++) bits[j] = j < i / OPTIONS ? 0x80000000 : 0;
+    check_bits(i, ufp4_quantize_block(bits, &how, 100, bytes, codes, &scale), 0, "flags");
+    check_bits(i, scale, 0, "scale");
+    for (int j = 0; j < 16; j++) check_bits(i, codes[j], 0, "code %d", j);
+  }
+}
+
+TEST(minus_zero_keeps_its_sign_without_rht) {
+  static const uint8_t want[3] = {8, 8, 0};
+  for (int n = 0; n < OPTIONS; n++) {
+    const ufp4_quantize_t how = options(n);
+    const uint32_t bits[16] = {0x3F800000, 0x80000000, 0x80000001};
+    const uint8_t bytes[16] = {255, 255, 255};
+    uint8_t codes[16], scale;
+    if (how.rht) continue;
+    ufp4_quantize_block(bits, &how, 0, bytes, codes, &scale);
+    check_bits(n, codes[1], want[how.elem], "-0, elem %u", how.elem);
+    check_bits(n, codes[2], want[how.elem], "-2^-149, elem %u", how.elem);
+  }
+}
+
+TEST(zero_after_rht_is_plus_zero) {
+  // Two equal elements cancel in half of the outputs.
+  for (int n = 0; n < OPTIONS; n++) {
+    const ufp4_quantize_t how = options(n);
+    const uint32_t bits[16] = {0xBF800000, 0xBF800000};
+    const uint8_t bytes[16] = {0};
+    uint8_t codes[16], scale;
+    int zeros = 0;
+    if (!how.rht) continue;
+    ufp4_quantize_block(bits, &how, 0, bytes, codes, &scale);
+    for (int i = 0; i < 16; i++) zeros += codes[i] == 0;
+    check_bits(n, (uint64_t)zeros, 8, "codes that are +0");
+  }
+}
+
+TEST(rejects_nan_and_inf_as_a_poisoned_block) {
+  static const uint32_t bad[] = {0x7FC00000, 0xFFC00000, 0x7F800001, 0x7F800000, 0xFF800000};
+  for (int i = 0; i < OPTIONS * 16 * 5; i++) {
+    const ufp4_quantize_t how = options(i % OPTIONS);
+    const uint8_t bytes[16] = {0};
+    uint32_t bits[16];
+    uint8_t codes[16], scale;
+    for (int j = 0; j < 16; j++) bits[j] = j == i / OPTIONS % 16 ? bad[i / OPTIONS / 16] : 0xC7000000;
+    check_bits(i, ufp4_quantize_block(bits, &how, 50, bytes, codes, &scale), NAN_FLAG, "flags");
+    check_bits(i, scale, 0x7F, "scale");
+    for (int j = 0; j < 16; j++) check_bits(i, codes[j], 0, "code %d", j);
+  }
+}
+
+TEST(largest_numbers_everywhere) {
+  for (int i = 0; i < OPTIONS * 16; i++) {
+    const ufp4_quantize_t how = options(i % OPTIONS);
+    const uint8_t bytes[16] = {0, 255, 128};
+    uint32_t bits[16];
+    for (int j = 0; j < 16; j++) bits[j] = 0x7F7FFFFF | (uint32_t)__builtin_parity((unsigned)(j & (i / OPTIONS))) << 31;
+    check_block(i, bits, &how, own_exponent(bits, &how), bytes);
+    check_block(i, bits, &how, -122, bytes);
+  }
+}
+
+TEST(random_bytes_unread_by_nearest) {
+  check_random_t random = check_random();
+  for (int i = 0; i < 6 * 100; i++) {
+    const ufp4_quantize_t how = options(i % 6);
+    uint32_t bits[16];
+    uint8_t bytes[16], codes[2][16], scale[2];
+    fixture_numbers(&random, FIXTURE_GAUSSIAN, bits, 16);
+    random_bytes(&random, bytes);
+    const int t = own_exponent(bits, &how);
+    ufp4_quantize_block(bits, &how, t, bytes, codes[0], &scale[0]);
+    ufp4_quantize_block(bits, &how, t, NULL, codes[1], &scale[1]);
+    check_bits(i, scale[1], scale[0], "scale");
+    for (int j = 0; j < 16; j++) check_bits(i, codes[1][j], codes[0][j], "code %d", j);
+  }
+}
+
+/** How many of the 256 bytes send quotient x of a block with scale 1 to the upper end of its cell; -1 if any code is
+ * outside. */
+static int count_up(const ufp4_quantize_t *how, uint32_t x, int k) {
+  const slow_elem_t elem = fixture_slow_options(how).elem;
+  int up = 0;
+  for (int r = 0; r < 256; r++) {
+    const uint32_t bits[16] = {exact(slow_elem_magnitude(elem, 7), -slow_elem_frac(elem)), x};
+    const uint8_t bytes[16] = {0, (uint8_t)r};
+    uint8_t codes[16], scale;
+    ufp4_quantize_block(bits, how, 0, bytes, codes, &scale);
+    if (scale != 0x38 || (codes[1] != k && codes[1] != k + 1)) return -1;
+    up += codes[1] == k + 1;
+  }
+  return up;
+}
+
+TEST(stochastic_rounding_has_its_exact_probability) {
+  // Of 256 bytes, those with (r + 1/2)/256 under the fraction go up: the count is within 1/2 of 256 times the fraction.
+  check_random_t random = check_random();
+  for (int i = 0; i < 3 * 7 * 60; i++) {
+    const ufp4_quantize_t how = options(6 + i % 3);
+    const slow_elem_t elem = fixture_slow_options(&how).elem;
+    const int k = i / 3 % 7, low = slow_elem_magnitude(elem, k), size = slow_elem_magnitude(elem, k + 1) - low;
+    const int part = (int)check_below(&random, 1 << 16);  // the fraction in 2^-16
+    const uint32_t x = exact((int64_t)low * 65536 + (int64_t)size * part, -16 - slow_elem_frac(elem));
+    const int up = count_up(&how, x, k);
+    check_that(i, up >= 0 && 512 * up - 2 * part <= 256 && 512 * up - 2 * part >= -256,
+               "elem %u, cell %d, fraction %d/65536: %d of 256 go up", how.elem, k, part, up);
+  }
+}
+
+TEST(stochastic_rounding_saturates_at_the_largest) {
+  for (int r = 0; r < 256; r++) {
+    for (int n = 6; n < 9; n++) {
+      const ufp4_quantize_t how = options(n);
+      const uint32_t bits[16] = {0x7F7FFFFF, 0xFF7FFFFF, 0x7F000000};
+      uint8_t bytes[16], codes[16], scale;
+      for (int i = 0; i < 16; i++) bytes[i] = (uint8_t)r;
+      ufp4_quantize_block(bits, &how, 0, bytes, codes, &scale);
+      check_bits(r, codes[0], 7, "elem %u", how.elem);
+      check_bits(r, codes[1], how.elem == UFP4_ELEM_INT4 ? 9 : 15, "elem %u", how.elem);
+      check_bits(r, codes[3], 0, "zero, elem %u", how.elem);
+    }
+  }
+}
+
+TEST(uniform_formats_differ_only_in_coding) {
+  // E1M2's step is 2^-2, INT4's 1: with t larger by 2 INT4 has the same scale byte and the same magnitudes.
+  check_random_t random = check_random();
+  for (int i = 0; i < OPTIONS / 3 * 400; i++) {
+    ufp4_quantize_t how[2] = {options(i % (OPTIONS / 3) * 3 + 1), options(i % (OPTIONS / 3) * 3 + 2)};
+    uint32_t bits[16];
+    uint8_t bytes[16], codes[2][16], scale[2];
+    fixture_numbers(&random, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS), bits, 16);
+    random_bytes(&random, bytes);
+    const int t = own_exponent(bits, &how[0]) - (int)check_below(&random, 8);
+    for (int f = 0; f < 2; f++) ufp4_quantize_block(bits, &how[f], t + 2 * f, bytes, codes[f], &scale[f]);
+    check_bits(i, scale[1], scale[0], "scale");
+    for (int j = 0; j < 16; j++) {
+      check_bits(i, (uint64_t)ufp4_elem_quanta(UFP4_ELEM_INT4, codes[1][j]),
+                 (uint64_t)ufp4_elem_quanta(UFP4_ELEM_E1M2, codes[0][j]), "quanta %d of %08x", j, bits[j]);
+    }
+  }
+}
+
+/** The sum over a cell's sample points of code value - point, in units of 2^-13 quanta, nearest rounding, scale 1. */
+static int64_t cell_error(ufp4_elem_t elem, int k) {
+  const ufp4_quantize_t how = {.elem = elem};
+  const slow_elem_t slow = fixture_slow_options(&how).elem;
+  const int q = slow_elem_magnitude(slow, k), frac = slow_elem_frac(slow);
+  const int below = q - slow_elem_magnitude(slow, k - 1), above = slow_elem_magnitude(slow, k + 1) - q;
+  int64_t error = 0;
+  for (int i = 0; i < 512 * (below + above); i++) {
+    const int64_t point = 4096 * (int64_t)(2 * q - below) + 8 * (int64_t)i + 4;  // from the middle below to that above
+    const uint32_t bits[16] = {exact(slow_elem_magnitude(slow, 7), -frac), exact(point, -13 - frac)};
+    const uint8_t unused[16] = {0};
+    uint8_t codes[16], scale;
+    ufp4_quantize_block(bits, &how, 0, unused, codes, &scale);
+    check_bits(i, codes[1], (uint64_t)k, "elem %u, point %lld", elem, (long long)point);
+    error += 8192 * (int64_t)ufp4_elem_quanta(elem, codes[1]) - point;
+  }
+  return error;
+}
+
+TEST(shrinkage_per_cell_as_in_equation_2) {
+  // Mean error over the cell of q_i: (2 q_i - q_(i-1) - q_(i+1)) / 4: E2M1 -0.125 at 2, -0.25 at 4, else 0; uniform 0.
+  for (int k = 1; k < 7; k++) {
+    static const int e2m1_milli[8] = {0, 0, 0, 0, -125, 0, -250, 0};
+    static const int width[8] = {0, 2, 2, 2, 3, 4, 6, 0};  // of E2M1's cells, in half quanta: 512 points each
+    const int64_t count = 512 * width[k];
+    check_bits(k, (uint64_t)(cell_error(UFP4_ELEM_E2M1, k) * 1000), (uint64_t)(e2m1_milli[k] * count * 16384), "E2M1");
+    check_bits(k, (uint64_t)cell_error(UFP4_ELEM_E1M2, k), 0, "E1M2");
+    check_bits(k, (uint64_t)cell_error(UFP4_ELEM_INT4, k), 0, "INT4");
+  }
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(gaussian),
+      CHECK_TEST(outliers),
+      CHECK_TEST(small_integers),
+      CHECK_TEST(bf16_values),
+      CHECK_TEST(wild_exponents),
+      CHECK_TEST(subnormals),
+      CHECK_TEST(sparse_with_signed_zeros),
+      CHECK_TEST(multiples_of_an_eighth),
+      CHECK_TEST(exponents_near_each_other),
+      CHECK_TEST(specials_among_numbers),
+      CHECK_TEST(every_distribution_at_length),
+      CHECK_TEST(codes_around_every_nearest_boundary),
+      CHECK_TEST(codes_around_every_stochastic_boundary),
+      CHECK_TEST(scales_around_every_boundary),
+      CHECK_TEST(exponents_at_their_ends),
+      CHECK_TEST(scale_saturates_at_448_and_says_so),
+      CHECK_TEST(scale_is_at_least_the_smallest),
+      CHECK_TEST(zero_block_has_zero_scale_and_codes),
+      CHECK_TEST(minus_zero_keeps_its_sign_without_rht),
+      CHECK_TEST(zero_after_rht_is_plus_zero),
+      CHECK_TEST(rejects_nan_and_inf_as_a_poisoned_block),
+      CHECK_TEST(largest_numbers_everywhere),
+      CHECK_TEST(random_bytes_unread_by_nearest),
+      CHECK_TEST(stochastic_rounding_has_its_exact_probability),
+      CHECK_TEST(stochastic_rounding_saturates_at_the_largest),
+      CHECK_TEST(uniform_formats_differ_only_in_coding),
+      CHECK_TEST(shrinkage_per_cell_as_in_equation_2),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
