@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "internal.h"
-
 #define F32_ABS 0x7FFFFFFFu
 #define F32_INF 0x7F800000u
 #define CODE_SIGN 8u
@@ -74,19 +72,24 @@ float ufp4_e4m3_value(uint8_t byte) {
   return ufp4_f32_value((uint32_t)(byte & 0x80) << 24 | ufp4_f32_from_scaled(sig, exp - 9));
 }
 
-uint8_t ufp4_e4m3_round(uint64_t significand, int exponent, int sticky, int up) {
+// magnitude / 2^shift to nearest even; magnitude <= 2^63.
+static uint64_t shift_nearest(uint64_t magnitude, int shift) {
+  if (shift <= 0) return magnitude << -shift;
+  if (shift > 63) return 0;
+  uint64_t kept = magnitude >> shift;
+  uint64_t rest = magnitude & ((UINT64_C(1) << shift) - 1);
+  uint64_t half = UINT64_C(1) << (shift - 1);
+  return kept + (rest > half || (rest == half && (kept & 1)));
+}
+
+// significand * 2^exponent to an E4M3 byte, nearest even, saturating at 448; significand < 2^24.
+static uint8_t nearest_e4m3(uint32_t significand, int exponent) {
   if (significand == 0) return 0;
-  int top = 63 - __builtin_clzll(significand) + exponent;
+  int top = 31 - __builtin_clz(significand) + exponent;
   if (top > 8) return 0x7E;
   int binade = top < -6 ? -6 : top;
-  int shift = binade - 3 - exponent;
-  if (shift > 63) return (uint8_t)(up ? 1 : 0);
-  uint64_t kept = shift > 0 ? significand >> shift : significand << -shift;
-  uint64_t rest = shift > 0 ? significand & ((UINT64_C(1) << shift) - 1) : 0;
-  uint64_t half = shift > 0 ? UINT64_C(1) << (shift - 1) : 1;
-  int more = up ? rest != 0 || sticky : rest > half || (rest == half && (sticky || (kept & 1)));
   // A carry out of the significand lands in the exponent field, as it should.
-  int byte = (binade + 6) * 8 + (int)kept + more;
+  int byte = (binade + 6) * 8 + (int)shift_nearest(significand, binade - 3 - exponent);
   return (uint8_t)(byte > 0x7E ? 0x7E : byte);
 }
 
@@ -96,7 +99,7 @@ uint8_t ufp4_e4m3_cast(float value) {
   if (magnitude > F32_INF) return 0x7F;
   uint32_t field = magnitude >> 23;
   uint32_t significand = (magnitude & 0x7FFFFFu) | (field != 0 ? 0x800000u : 0);
-  uint8_t byte = ufp4_e4m3_round(significand, (field != 0 ? (int)field : 1) - 150, 0, 0);
+  uint8_t byte = nearest_e4m3(significand, (field != 0 ? (int)field : 1) - 150);
   return (uint8_t)(bits >> 31 << 7 | byte);
 }
 
@@ -123,16 +126,6 @@ uint16_t ufp4_bf16_cast(float value) {
 
 float ufp4_bf16_value(uint16_t bits) {
   return ufp4_f32_value((uint32_t)bits << 16);
-}
-
-// magnitude / 2^shift to nearest even; magnitude <= 2^63.
-static uint64_t shift_nearest(uint64_t magnitude, int shift) {
-  if (shift <= 0) return magnitude << -shift;
-  if (shift > 63) return 0;
-  uint64_t kept = magnitude >> shift;
-  uint64_t rest = magnitude & ((UINT64_C(1) << shift) - 1);
-  uint64_t half = UINT64_C(1) << (shift - 1);
-  return kept + (rest > half || (rest == half && (kept & 1)));
 }
 
 uint32_t ufp4_f32_from_scaled(int64_t sum, int exponent) {

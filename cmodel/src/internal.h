@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the golden model share among themselves. A tile is 16 blocks of 16 elements, one block per lane of
-// a vector: element i of all blocks is one vector, so each step of the arithmetic is one vector expression.
+// What the files of the golden model share among themselves. A tile is a few blocks of 16 elements, one block per lane
+// of a vector: element i of all blocks is one vector, so each step of the arithmetic is one vector expression.
 #ifndef UFP4_INTERNAL_H
 #define UFP4_INTERNAL_H
 
@@ -9,32 +9,47 @@
 #include "ufp4/quantize.h"
 
 #define BLOCK 16
-#define LANES 16
+#define CODE_BYTES 8  // of a block
+#define LANES 8
 
-// The hot loops are compiled once per x86-64 level and chosen when the program is loaded; all of them are integer code,
-// so the bits cannot differ. The sanitizers cannot instrument code that runs while the loader still resolves symbols.
-#if defined(__x86_64__) && defined(__ELF__) && defined(__gnu_linux__) && !defined(__clang__) && \
+// The hot functions are compiled once per x86-64 level and chosen when the program is loaded; all of them are integer
+// code, so the bits cannot differ. The sanitizers cannot instrument code that runs while the loader still resolves
+// symbols.
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && __GNUC__ >= 12 && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define UFP4_HOT __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#define HOT __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
-#define UFP4_HOT
+#define HOT
 #endif
-
 // Helpers of hot functions: inlined into each of their versions.
 #define INLINE static inline __attribute__((always_inline))
 
 typedef int32_t lanes_t __attribute__((vector_size(4 * LANES)));
 typedef uint32_t ulanes_t __attribute__((vector_size(4 * LANES)));
 
-/** (significand + d) * 2^exponent, 0 < d < 1 iff @p sticky, rounded to an E4M3 byte: nearest even, or up. Saturates at
- * 448 (0x7E). With @p sticky the significand must be at least 16; it must be under 2^62. */
-uint8_t ufp4_e4m3_round(uint64_t significand, int exponent, int sticky, int up);
-
-/** As ufp4_rht_block, for 16 blocks; lanes that hold NaN or Inf have exponent 0 and undefined numbers. */
+/** As ufp4_rht_block, for each block of a tile; lanes that hold NaN or Inf have exponent 0 and undefined numbers. */
 void ufp4_rht_tile(const ulanes_t bits[BLOCK], uint16_t mask, lanes_t out[BLOCK], lanes_t *exponent);
 
-/** The random words of 16 block groups: words[w] holds word w of each. */
-void ufp4_random_tile(uint64_t seed, uint64_t tensor_id, const uint64_t group[LANES], ulanes_t words[4]);
+/** The random words of the block groups first, first + step, ..: words[w] holds word w of each. */
+void ufp4_random_tile(uint64_t seed, uint64_t tensor_id, uint64_t first, uint64_t step, ulanes_t words[4]);
+
+/** The blocks of a tile, unpacked. */
+typedef struct {
+  lanes_t magnitude[BLOCK];  ///< |x| = magnitude * 2^exponent; under 2^28
+  lanes_t exponent[BLOCK];
+  lanes_t negative[BLOCK];  ///< all ones or zero
+  lanes_t amax;             ///< largest |x| of the block = amax * 2^amax_exponent; amax in [2^27, 2^28), or 0
+  lanes_t amax_exponent;    ///< INT32_MIN where amax is 0
+  lanes_t poisoned;         ///< all ones where the block holds NaN or Inf; amax is 0 there
+} tile_t;
+
+/** Unpacks FP32 bit patterns, through the RHT if @p how says so. */
+void ufp4_tile_unpack(const ulanes_t bits[BLOCK], const ufp4_quantize_t *how, tile_t *tile);
+
+/** Scale bytes and codes of a tile; codes[0] gets elements 0..7 of each block, 4 bits each, codes[1] elements 8..15.
+ * @return flags. */
+unsigned ufp4_tile_encode(const tile_t *tile, const ufp4_quantize_t *how, int t, const ulanes_t random[4],
+                          lanes_t *scale, ulanes_t codes[2]);
 
 /** yes where @p mask is all ones, no where it is zero. */
 INLINE lanes_t select_lanes(lanes_t mask, lanes_t yes, lanes_t no) {
@@ -49,6 +64,11 @@ INLINE lanes_t max_lanes(lanes_t a, lanes_t b) {
   return select_lanes(a > b, a, b);
 }
 
+/** The same number in every lane. */
+INLINE lanes_t all_lanes(int32_t value) {
+  return (lanes_t){0} + value;
+}
+
 /** Biased exponent of FP32 numbers, 1 for subnormals and zero; 255 for NaN and Inf. */
 INLINE lanes_t exponent_lanes(ulanes_t bits) {
   lanes_t field = (lanes_t)(bits >> 23 & 0xFF);
@@ -60,5 +80,12 @@ INLINE lanes_t significand_lanes(ulanes_t bits) {
   lanes_t hidden = ((lanes_t)(bits & 0x7F800000u) != 0) & 0x800000;
   return (lanes_t)(bits & 0x7FFFFFu) | hidden;
 }
+
+/** qmax = odd * 2^exponent. */
+typedef struct {
+  int odd;
+  int exponent;
+} qmax_t;
+qmax_t ufp4_elem_qmax(ufp4_elem_t elem);
 
 #endif

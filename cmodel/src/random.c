@@ -74,13 +74,14 @@ INLINE void inject_lanes(ulanes_t x[4], const uint32_t keys[5], unsigned injecti
   x[3] += injection;
 }
 
-UFP4_HOT void ufp4_random_tile(uint64_t seed, uint64_t tensor_id, const uint64_t group[LANES], ulanes_t words[4]) {
+HOT void ufp4_random_tile(uint64_t seed, uint64_t tensor_id, uint64_t first, uint64_t step, ulanes_t words[4]) {
   const uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
   const uint32_t keys[5] = {k0, k1, 0, 0, THREEFRY_PARITY ^ k0 ^ k1};
   ulanes_t x[4] = {{0}, {0}, (ulanes_t){0} + (uint32_t)tensor_id, (ulanes_t){0} + (uint32_t)(tensor_id >> 32)};
   for (unsigned l = 0; l < LANES; l++) {
-    x[0][l] = (uint32_t)group[l];
-    x[1][l] = (uint32_t)(group[l] >> 32);
+    uint64_t group = first + l * step;
+    x[0][l] = (uint32_t)group;
+    x[1][l] = (uint32_t)(group >> 32);
   }
   inject_lanes(x, keys, 0);
   for (unsigned r = 0; r < 12; r++) {

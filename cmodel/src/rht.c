@@ -11,7 +11,7 @@ INLINE lanes_t largest_exponent(const ulanes_t bits[BLOCK]) {
 
 // Significands of element i, aligned to the block's largest exponent and truncated, with the sign that the mask leaves.
 INLINE void align(ulanes_t bits, lanes_t largest, uint32_t flip, lanes_t *out) {
-  lanes_t shift = min_lanes(largest - exponent_lanes(bits), (lanes_t){0} + 31);
+  lanes_t shift = min_lanes(largest - exponent_lanes(bits), all_lanes(31));
   lanes_t negative = (lanes_t)(bits ^ flip) >> 31;
   *out = ((significand_lanes(bits) >> shift) ^ negative) - negative;
 }
@@ -22,7 +22,7 @@ INLINE void butterfly(lanes_t *a, lanes_t *b) {
   *a = sum;
 }
 
-UFP4_HOT void ufp4_rht_tile(const ulanes_t bits[BLOCK], uint16_t mask, lanes_t out[BLOCK], lanes_t *exponent) {
+HOT void ufp4_rht_tile(const ulanes_t bits[BLOCK], uint16_t mask, lanes_t out[BLOCK], lanes_t *exponent) {
   lanes_t largest = largest_exponent(bits);
   for (unsigned i = 0; i < BLOCK; i++) align(bits[i], largest, (uint32_t)(mask >> i & 1) << 31, &out[i]);
   for (unsigned half = 1; half < BLOCK; half *= 2) {
