@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simulated core: the Verilated RTL of one named configuration, clocked against a memory model.
+//
+// Time advances only inside the calls below. The host sees what a host sees: registers, memory, an interrupt. No call
+// prints or exits. A call that fails leaves a message (ufp4_sim_message); after UFP4_SIM_FAILED the core's state means
+// nothing any more and the simulator should be closed.
+#ifndef UFP4_SIM_H
+#define UFP4_SIM_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ufp4_sim ufp4_sim_t;
+
+typedef enum {
+  UFP4_SIM_OK = 0,
+  UFP4_SIM_LIMIT,   ///< the cycle limit passed before the condition held; the core is as it was, it may be run further
+  UFP4_SIM_FAILED,  ///< the core hangs, or broke a rule of its bus
+} ufp4_sim_status_t;
+
+/** All that can be set from outside. */
+typedef struct {
+  const char *configuration;  ///< a named configuration: "small", "default"
+  uint64_t memory_base;       ///< first byte of memory; a multiple of 4096
+  uint64_t memory_bytes;      ///< a multiple of 4096; zero at the start; the bus answers DECERR everywhere else
+  unsigned latency_cycles;    ///< from an accepted address to its first data beat, and from the last beat to the answer
+  unsigned bandwidth_bytes;   ///< a cycle, each way; 0: as wide as the bus
+  uint64_t stall_seed;        ///< random back-pressure, order of answers and start values of registers; 0: none
+  const char *trace_path;     ///< FST file of every signal, or NULL
+} ufp4_sim_options_t;
+
+/** Makes a core that has left reset. @return NULL on failure, with one line in @p message. */
+ufp4_sim_t *ufp4_sim_open(const ufp4_sim_options_t *options, char *message, unsigned message_bytes);
+void ufp4_sim_close(ufp4_sim_t *sim);
+
+/** One access to a register over AXI4-Lite; a few cycles. */
+ufp4_sim_status_t ufp4_sim_register_read(ufp4_sim_t *sim, uint32_t offset, uint32_t *value);
+ufp4_sim_status_t ufp4_sim_register_write(ufp4_sim_t *sim, uint32_t offset, uint32_t value);
+
+/** Runs until the interrupt is high (at once if it is), for at most @p limit_cycles. A core that moves nothing on its
+ *  bus for a million cycles while a job runs has failed: the message then says what it was waiting for. */
+ufp4_sim_status_t ufp4_sim_wait_interrupt(ufp4_sim_t *sim, uint64_t limit_cycles);
+/** Runs @p cycles, whatever happens. */
+ufp4_sim_status_t ufp4_sim_run(ufp4_sim_t *sim, uint64_t cycles);
+
+/** The host's own view of memory, without the bus. @return NULL unless the whole range lies in memory. */
+uint8_t *ufp4_sim_memory(ufp4_sim_t *sim, uint64_t address, uint64_t bytes);
+
+/** Clock cycles since reset. */
+uint64_t ufp4_sim_cycles(const ufp4_sim_t *sim);
+/** What the last failed call met; empty if none failed. */
+const char *ufp4_sim_message(const ufp4_sim_t *sim);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// One elaborated core, seen through its pins. Everything else in sim/ works on this, so a SystemC module, or another
+// simulator, takes the place of CoreVerilated by filling in the same pins.
+#ifndef UFP4_SIM_CORE_H
+#define UFP4_SIM_CORE_H
+
+#include <cstdint>
+#include <memory>
+
+namespace ufp4 {
+
+/** The ports of ufp4_top, by address; data buses as little-endian bytes. Inputs are written between two calls of eval. */
+struct Pins {
+  uint8_t *clk, *rst_n;
+  const uint8_t *irq;
+
+  struct {
+    uint8_t *awvalid, *wvalid, *bready, *arvalid, *rready, *wstrb;
+    uint16_t *awaddr, *araddr;
+    uint32_t *wdata;
+    const uint8_t *awready, *wready, *bvalid, *arready, *rvalid;
+    const uint32_t *rdata;
+  } axil;
+
+  struct {
+    const uint8_t *arvalid, *arid, *arlen, *arsize, *arburst, *rready;
+    const uint64_t *araddr, *awaddr;
+    const uint8_t *awvalid, *awid, *awlen, *awsize, *awburst, *wvalid, *wlast, *wdata, *wstrb, *bready;
+    uint8_t *arready, *rvalid, *rid, *rdata, *rresp, *rlast;
+    uint8_t *awready, *wready, *bvalid, *bid, *bresp;
+  } axi;
+};
+
+class Core {
+ public:
+  virtual ~Core() = default;
+  /** Settles the core after any change of its pins. */
+  virtual void eval() = 0;
+  /** Starts a waveform file; false if it cannot be written. */
+  virtual bool trace_open(const char *path) = 0;
+  /** Adds the present values to the waveform, if there is one. */
+  virtual void trace_dump(uint64_t time) = 0;
+
+  Pins pins{};
+  unsigned bus_bytes = 0;
+};
+
+/** @p seed 0: registers start as zero, else at random. @return nullptr if there is no such configuration. */
+std::unique_ptr<Core> make_core(const char *configuration, uint64_t seed);
+
+}  // namespace ufp4
+
+#endif

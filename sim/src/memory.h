@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// An AXI4 memory: settable latency and bandwidth, seeded random back-pressure on every channel, DECERR outside.
+//
+// Each cycle: sample() before the clock edge looks at the pins and works out what the edge moves; drive() after it sets
+// the pins of the next cycle. Data moves when its beat does. Without back-pressure answers come in the order of the
+// requests; with it, beats of different IDs interleave and answers overtake each other where AXI allows it.
+#ifndef UFP4_SIM_MEMORY_H
+#define UFP4_SIM_MEMORY_H
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+
+#include "core.h"
+
+namespace ufp4 {
+
+struct MemoryOptions {
+  uint64_t base = 0, bytes = 0;
+  unsigned latency = 0, bandwidth = 0;
+  uint64_t seed = 0;
+};
+
+/** Random readiness of one channel: free, now and then busy, or mostly busy, for random spans of cycles. */
+class Gate {
+ public:
+  /** @p random: 64 fresh random bits. @return whether the channel may move in the next cycle. */
+  bool open(uint64_t random);
+
+ private:
+  unsigned span_ = 0, threshold_ = 0;
+};
+
+class Memory {
+ public:
+  Memory(const Pins &pins, unsigned bus_bytes, const MemoryOptions &options);
+  ~Memory();
+  Memory(const Memory &) = delete;
+  Memory &operator=(const Memory &) = delete;
+
+  /** False if the host has no room for it. */
+  bool ok() const {
+    return data_ != nullptr;
+  }
+  uint8_t *at(uint64_t address, uint64_t bytes) const;
+
+  /** @return whether anything moved on the bus. */
+  bool sample(uint64_t cycle);
+  void drive();
+
+  /** What is under way, in words, for a report. */
+  std::string describe() const;
+
+ private:
+  struct Burst {
+    uint64_t address, due;
+    unsigned beats;
+    uint8_t id, resp;
+  };
+  struct Answer {
+    uint64_t due;
+    uint8_t id, resp;
+  };
+  struct Credit {
+    bool spend(unsigned bytes);
+    unsigned available = 0;
+  };
+
+  uint64_t random();
+  uint8_t response(uint64_t address, unsigned beats) const;
+  void sample_read_address(uint64_t cycle);
+  void sample_read_data(uint64_t cycle);
+  void sample_write_address();
+  void sample_write_data(uint64_t cycle);
+  void sample_answer(uint64_t cycle);
+  template <typename T>
+  size_t choose(const std::deque<T> &queue, uint64_t cycle);
+  void offer_beat(size_t index);
+  void store_beat(const Burst &burst);
+
+  const Pins &pins_;
+  const unsigned bus_bytes_;
+  const MemoryOptions options_;
+  const unsigned latency_;  // cycles between taking an address and setting the pins for its first beat
+  uint8_t *data_ = nullptr;
+  uint64_t random_state_;
+  bool moved_ = false;
+
+  std::deque<Burst> reads_, writes_;
+  std::deque<Answer> answers_;
+  Credit read_credit_, write_credit_;
+  Gate ar_gate_, r_gate_, aw_gate_, w_gate_, b_gate_;
+
+  // The pins of the next cycle.
+  struct {
+    bool arready, rvalid, rlast, awready, wready, bvalid;
+    uint8_t rid, rresp, bid, bresp;
+    const uint8_t *rdata;
+    bool rnew, bnew;
+  } next_{};
+};
+
+}  // namespace ufp4
+
+#endif

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulator.h"
+
+#include "ufp4/spec.h"
+
+namespace ufp4 {
+namespace {
+
+constexpr unsigned kResetCycles = 4;
+// The registers answer in a few cycles whatever the core does.
+constexpr unsigned kRegisterCycles = 1000;
+// Longer than anything the core computes between two beats of its bus; latency comes on top.
+constexpr uint64_t kStuckCycles = 1000000;
+// How often that is looked at: a trip through the host, not worth each cycle.
+constexpr uint64_t kSlice = 4096;
+constexpr uint32_t kRunning = 1;
+const char *const kCounterNames[] = UFP4_COUNTER_NAMES;
+
+}  // namespace
+
+Simulator::Simulator(std::unique_ptr<Core> core, const MemoryOptions &options)
+    : core_(std::move(core)),
+      pins_(core_->pins),
+      memory_(pins_, core_->bus_bytes, options),
+      checker_(pins_, core_->bus_bytes),
+      stuck_cycles_(kStuckCycles + 2u * options.latency) {}
+
+bool Simulator::step() {
+  const bool good = checker_.sample();
+  if (memory_.sample(cycle_)) last_moved_ = cycle_;
+  *pins_.clk = 1;
+  core_->eval();
+  core_->trace_dump(2 * cycle_);
+  memory_.drive();
+  *pins_.clk = 0;
+  core_->eval();
+  core_->trace_dump(2 * cycle_ + 1);
+  cycle_++;
+  return good;
+}
+
+void Simulator::reset() {
+  *pins_.rst_n = 0;
+  *pins_.clk = 0;
+  core_->eval();
+  for (unsigned i = 0; i < kResetCycles; i++) step();
+  *pins_.rst_n = 1;
+  *pins_.axil.bready = 1;
+  *pins_.axil.rready = 1;
+}
+
+ufp4_sim_status_t Simulator::broken() {
+  message_ = checker_.message() + " (cycle " + std::to_string(cycle_) + "; " + memory_.describe() + ")";
+  return UFP4_SIM_FAILED;
+}
+
+bool Simulator::register_read(uint32_t offset, uint32_t *value) {
+  const auto &axil = pins_.axil;
+  *axil.araddr = static_cast<uint16_t>(offset);
+  *axil.arvalid = 1;
+  for (unsigned i = 0; i < kRegisterCycles; i++) {
+    const bool taken = *axil.arvalid && *axil.arready, answered = *axil.rvalid;
+    if (answered) *value = *axil.rdata;
+    step();
+    if (taken) *axil.arvalid = 0;
+    if (answered) return true;
+  }
+  return false;
+}
+
+ufp4_sim_status_t Simulator::read(uint32_t offset, uint32_t *value) {
+  if (!register_read(offset, value)) {
+    message_ = "the core does not answer a register read";
+    return UFP4_SIM_FAILED;
+  }
+  return checker_.message().empty() ? UFP4_SIM_OK : broken();
+}
+
+ufp4_sim_status_t Simulator::write(uint32_t offset, uint32_t value) {
+  const auto &axil = pins_.axil;
+  *axil.awaddr = static_cast<uint16_t>(offset);
+  *axil.wdata = value;
+  *axil.wstrb = 0xF;
+  *axil.awvalid = *axil.wvalid = 1;
+  for (unsigned i = 0; i < kRegisterCycles; i++) {
+    const bool address = *axil.awvalid && *axil.awready, data = *axil.wvalid && *axil.wready;
+    const bool answered = *axil.bvalid;
+    step();
+    if (address) *axil.awvalid = 0;
+    if (data) *axil.wvalid = 0;
+    if (answered) return checker_.message().empty() ? UFP4_SIM_OK : broken();
+  }
+  message_ = "the core does not answer a register write";
+  return UFP4_SIM_FAILED;
+}
+
+ufp4_sim_status_t Simulator::run(uint64_t cycles) {
+  for (uint64_t i = 0; i < cycles; i++) {
+    if (!step()) return broken();
+  }
+  return UFP4_SIM_OK;
+}
+
+ufp4_sim_status_t Simulator::wait_interrupt(uint64_t limit) {
+  for (uint64_t left = limit; left > 0;) {
+    const uint64_t slice = left < kSlice ? left : kSlice;
+    for (uint64_t i = 0; i < slice; i++) {
+      if (*pins_.irq) return UFP4_SIM_OK;
+      if (!step()) return broken();
+    }
+    left -= slice;
+    const ufp4_sim_status_t status = check_progress();
+    if (status != UFP4_SIM_OK) return status;
+  }
+  if (*pins_.irq) return UFP4_SIM_OK;
+  message_ = "no interrupt within " + std::to_string(limit) + " cycles: " + describe();
+  return UFP4_SIM_LIMIT;
+}
+
+// An idle core moves nothing either, and may do so for as long as its host likes.
+ufp4_sim_status_t Simulator::check_progress() {
+  if (cycle_ - last_moved_ < stuck_cycles_) return UFP4_SIM_OK;
+  uint32_t status = 0;
+  if (!register_read(UFP4_REG_STATUS, &status) || !(status & kRunning)) return UFP4_SIM_OK;
+  message_ = "the core hangs, nothing moved on its bus for " + std::to_string(cycle_ - last_moved_) +
+             " cycles: " + describe();
+  return UFP4_SIM_FAILED;
+}
+
+std::string Simulator::describe() {
+  uint32_t head = 0, tail = 0, status = 0;
+  register_read(UFP4_REG_RING_HEAD, &head);
+  register_read(UFP4_REG_RING_TAIL, &tail);
+  register_read(UFP4_REG_STATUS, &status);
+  write(UFP4_REG_CONTROL, 1);
+  std::string text = "cycle " + std::to_string(cycle_) + "; ring head " + std::to_string(head) + ", tail " +
+                     std::to_string(tail) + (status & kRunning ? ", a job runs; " : ", no job runs; ") +
+                     memory_.describe() + "; counters:";
+  for (unsigned i = 0; i < UFP4_COUNTER_COUNT; i++) {
+    uint32_t low = 0, high = 0;
+    register_read(UFP4_REG_COUNTER_BASE + 8 * i, &low);
+    register_read(UFP4_REG_COUNTER_BASE + 8 * i + 4, &high);
+    text += std::string(" ") + kCounterNames[i] + " " + std::to_string(uint64_t{high} << 32 | low);
+  }
+  return text;
+}
+
+}  // namespace ufp4

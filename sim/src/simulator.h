@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The clocking loop: one core, its memory, the checker, the host's register port, and the limits that end a hang.
+#ifndef UFP4_SIM_SIMULATOR_H
+#define UFP4_SIM_SIMULATOR_H
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "checker.h"
+#include "core.h"
+#include "memory.h"
+#include "ufp4_sim.h"
+
+namespace ufp4 {
+
+class Simulator {
+ public:
+  Simulator(std::unique_ptr<Core> core, const MemoryOptions &options);
+
+  bool ok() const {
+    return memory_.ok();
+  }
+  bool trace_open(const char *path) {
+    return core_->trace_open(path);
+  }
+  void reset();
+  ufp4_sim_status_t read(uint32_t offset, uint32_t *value);
+  ufp4_sim_status_t write(uint32_t offset, uint32_t value);
+  ufp4_sim_status_t wait_interrupt(uint64_t limit);
+  ufp4_sim_status_t run(uint64_t cycles);
+  Memory &memory() {
+    return memory_;
+  }
+  uint64_t cycles() const {
+    return cycle_;
+  }
+  const std::string &message() const {
+    return message_;
+  }
+
+ private:
+  /** One clock cycle. @return false if a rule was broken. */
+  bool step();
+  bool register_read(uint32_t offset, uint32_t *value);
+  ufp4_sim_status_t broken();
+  ufp4_sim_status_t check_progress();
+  std::string describe();
+
+  std::unique_ptr<Core> core_;
+  const Pins &pins_;
+  Memory memory_;
+  Checker checker_;
+  const uint64_t stuck_cycles_;
+  uint64_t cycle_ = 0, last_moved_ = 0;
+  std::string message_;
+};
+
+}  // namespace ufp4
+
+#endif

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ufp4_sim.h"
+
+#include <cstdio>
+#include <memory>
+#include <new>
+
+#include "simulator.h"
+
+struct ufp4_sim {
+  std::unique_ptr<ufp4::Simulator> simulator;
+};
+
+namespace {
+
+constexpr uint64_t kPage = 4096;
+
+std::unique_ptr<ufp4::Simulator> make(const ufp4_sim_options_t &options, std::string &message) {
+  auto core = ufp4::make_core(options.configuration, options.stall_seed);
+  if (!core) {
+    message = std::string("there is no simulated core of configuration '") + options.configuration + "'";
+    return nullptr;
+  }
+  const ufp4::MemoryOptions memory{options.memory_base, options.memory_bytes, options.latency_cycles,
+                                   options.bandwidth_bytes, options.stall_seed};
+  auto simulator = std::make_unique<ufp4::Simulator>(std::move(core), memory);
+  if (!simulator->ok()) {
+    message = "the host has no room for " + std::to_string(options.memory_bytes) + " bytes of device memory";
+    return nullptr;
+  }
+  if (options.trace_path && !simulator->trace_open(options.trace_path)) {
+    message = std::string("the waveform file '") + options.trace_path + "' cannot be written";
+    return nullptr;
+  }
+  simulator->reset();
+  return simulator;
+}
+
+}  // namespace
+
+extern "C" {
+
+ufp4_sim_t *ufp4_sim_open(const ufp4_sim_options_t *options, char *message, unsigned message_bytes) {
+  std::string text;
+  try {
+    if (options->memory_base % kPage || options->memory_bytes % kPage || options->memory_bytes == 0) {
+      text = "device memory must be a number of pages of 4096 bytes";
+    } else if (auto simulator = make(*options, text)) {
+      return new ufp4_sim{std::move(simulator)};
+    }
+  } catch (const std::bad_alloc &) {
+    text = "the host has no memory for the simulated core";
+  }
+  std::snprintf(message, message_bytes, "%s", text.c_str());
+  return nullptr;
+}
+
+void ufp4_sim_close(ufp4_sim_t *sim) {
+  delete sim;
+}
+
+ufp4_sim_status_t ufp4_sim_register_read(ufp4_sim_t *sim, uint32_t offset, uint32_t *value) {
+  return sim->simulator->read(offset, value);
+}
+
+ufp4_sim_status_t ufp4_sim_register_write(ufp4_sim_t *sim, uint32_t offset, uint32_t value) {
+  return sim->simulator->write(offset, value);
+}
+
+ufp4_sim_status_t ufp4_sim_wait_interrupt(ufp4_sim_t *sim, uint64_t limit_cycles) {
+  return sim->simulator->wait_interrupt(limit_cycles);
+}
+
+ufp4_sim_status_t ufp4_sim_run(ufp4_sim_t *sim, uint64_t cycles) {
+  return sim->simulator->run(cycles);
+}
+
+uint8_t *ufp4_sim_memory(ufp4_sim_t *sim, uint64_t address, uint64_t bytes) {
+  return sim->simulator->memory().at(address, bytes);
+}
+
+uint64_t ufp4_sim_cycles(const ufp4_sim_t *sim) {
+  return sim->simulator->cycles();
+}
+
+const char *ufp4_sim_message(const ufp4_sim_t *sim) {
+  return sim->simulator->message().c_str();
+}
+
+}  // extern "C"
