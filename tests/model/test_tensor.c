@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole tensors through the quantizer: shapes, axes, exponents, random bytes by position, and back (numerics.md 2 to
+// 4).
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fixture.h"
+#include "ufp4/format.h"
+#include "ufp4/random.h"
+
+static const int shapes[][2] = {{1, 1},   {1, 16},  {16, 1},  {3, 5},   {5, 17},  {17, 5},   {16, 16},
+                                {31, 33}, {33, 31}, {64, 48}, {1, 257}, {257, 1}, {15, 130}, {47, 18}};
+#define SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
+
+/** Option set n of 3 x 2 x 2 x 2 x 2: element, RHT, rounding, scale rounding, axis. */
+static ufp4_quantize_t options(int n) {
+  static const ufp4_elem_t elems[] = {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2, UFP4_ELEM_INT4};
+  const ufp4_quantize_t how = {.elem = elems[n % 3],
+                               .rht = n / 3 % 2,
+                               .rht_mask = n % 2 ? 0x1234 : UFP4_RHT_DEFAULT_MASK,
+                               .round = n / 6 % 2 ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
+                               .scale_round = n / 12 % 2 ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_RNE,
+                               .axis = n / 24 % 2 ? UFP4_AXIS_COL : UFP4_AXIS_ROW,
+                               .seed = 0x123456789ABCDEF0u + (uint64_t)n,
+                               .tensor_id = 0xFEDCBA9876543210u - (uint64_t)n};
+  return how;
+}
+#define OPTIONS 48
+
+/** A matrix with a gap of NaN after each row, and the same numbers dense, transposed for the column axis. */
+typedef struct {
+  ufp4_matrix_t view;
+  uint32_t *storage;
+  uint32_t *blocked;
+  int64_t rows, cols;  ///< of blocked
+} input_t;
+
+static input_t input(check_random_t *random, int rows, int cols, fixture_distribution_t distribution,
+                     ufp4_dtype_t dtype, ufp4_axis_t axis) {
+  const int gap = rows > 1 ? 3 : 0, ld = cols + gap;
+  input_t in = {{dtype, rows, cols, ld, NULL}, NULL, NULL, rows, cols};
+  in.storage = malloc((size_t)(rows * ld) * 4);
+  in.blocked = malloc((size_t)(rows * cols) * 4);
+  if (!in.storage || !in.blocked) abort();
+  in.view.data = in.storage;
+  memset(in.storage, 0xFF, (size_t)(rows * ld) * 4);
+  if (axis == UFP4_AXIS_COL) in.rows = cols, in.cols = rows;
+  for (int i = 0; i < rows * cols; i++) {
+    const int r = i / cols, c = i % cols;
+    const uint32_t bits = fixture_number(random, distribution) & (dtype == UFP4_DTYPE_BF16 ? 0xFFFF0000u : 0xFFFFFFFFu);
+    const uint16_t half = (uint16_t)(bits >> 16);
+    if (dtype == UFP4_DTYPE_BF16) {
+      memcpy((uint16_t *)in.storage + r * ld + c, &half, 2);
+    } else {
+      in.storage[r * ld + c] = bits;
+    }
+    in.blocked[axis == UFP4_AXIS_COL ? c * rows + r : i] = bits;
+  }
+  return in;
+}
+
+static void input_free(input_t *in) {
+  free(in->storage);
+  free(in->blocked);
+}
+
+/** Both models on the same tensor. */
+static void check_tensor(int64_t index, const input_t *in, const ufp4_quantize_t *how) {
+  const slow_quantize_t slow_how = fixture_slow_options(how);
+  const int own = slow_tensor_exponent(in->blocked, in->rows, in->cols, &slow_how);
+  ufp4_operand_t got;
+  int t = 12345;
+  char what[96];
+  snprintf(what, sizeof what, "case %lld: %lld x %lld, elem %u, rht %d, round %u, scale_round %u, axis %u",
+           (long long)index, (long long)in->view.rows, (long long)in->view.cols, how->elem, how->rht, how->round,
+           how->scale_round, how->axis);
+  check_bits(index, (uint64_t)ufp4_tensor_exponent(&in->view, how, &t), UFP4_OK, "%s: ufp4_tensor_exponent", what);
+  check_bits(index, (uint64_t)t, (uint64_t)own, "%s: tensor exponent", what);
+  if (!check_bits(index, (uint64_t)ufp4_quantize(&in->view, how, &got), UFP4_OK, "%s: ufp4_quantize", what)) return;
+  slow_operand_t want =
+      slow_quantize(in->blocked, in->rows, in->cols, &slow_how, how->exponent_given ? how->exponent : own);
+  check_bits(index, (uint64_t)got.cols, (uint64_t)in->cols, "%s: logical k", what);
+  check_that(index, got.elem == how->elem && got.scale == how->scale, "%s: formats", what);
+  fixture_check_operand(&got, &want, what);
+  slow_operand_free(&want);
+  ufp4_operand_free(&got);
+}
+
+static void sweep(ufp4_dtype_t dtype, int distributions) {
+  check_random_t random = check_random();
+  for (int i = 0; i < OPTIONS * SHAPES; i++) {
+    const ufp4_quantize_t how = options(i % OPTIONS);
+    const int *shape = shapes[i / OPTIONS];
+    input_t in = input(&random, shape[0], shape[1], (fixture_distribution_t)(i % distributions), dtype, how.axis);
+    check_tensor(i, &in, &how);
+    input_free(&in);
+  }
+}
+
+TEST(odd_shapes_of_f32) {
+  sweep(UFP4_DTYPE_F32, FIXTURE_DISTRIBUTIONS);
+}
+TEST(odd_shapes_of_bf16) {
+  sweep(UFP4_DTYPE_BF16, FIXTURE_DISTRIBUTIONS);
+}
+
+TEST(exponents_given) {
+  static const int exponents[] = {-32768, -200, -1, 0, 3, 8, 100, 32767};
+  check_random_t random = check_random();
+  for (int i = 0; i < OPTIONS * 8; i++) {
+    ufp4_quantize_t how = options(i % OPTIONS);
+    how.exponent_given = 1;
+    how.exponent = exponents[i / OPTIONS];
+    input_t in = input(&random, 19, 37, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS), UFP4_DTYPE_F32, how.axis);
+    check_tensor(i, &in, &how);
+    input_free(&in);
+  }
+}
+
+SLOW_TEST(large_tensors) {
+  static const int large[][2] = {{257, 1029}, {1023, 130}, {4, 20000}, {20000, 3}};
+  check_random_t random = check_random();
+  for (int i = 0; i < 4 * OPTIONS / 4; i++) {
+    const ufp4_quantize_t how = options(i * 13 % OPTIONS);
+    input_t in = input(&random, large[i % 4][0], large[i % 4][1], (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS),
+                       i % 3 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16, how.axis);
+    check_tensor(i, &in, &how);
+    input_free(&in);
+  }
+}
+
+TEST(exponent_worked) {
+  // amax * 2^t / qmax <= 448: E2M1 at most 2688, E1M2 784, INT4 3136.
+  static const struct {
+    float amax;
+    int e2m1, e1m2, int4;
+  } table[] = {{1.0f, 11, 9, 11},  {2688.0f, 0, -2, 0},  {2689.0f, -1, -2, 0}, {784.0f, 1, 0, 2},
+               {785.0f, 1, -1, 1}, {3136.0f, -1, -2, 0}, {0.0f, 0, 0, 0},      {3137.0f, -1, -3, -1}};
+  for (int i = 0; i < (int)(sizeof table / sizeof table[0]); i++) {
+    const int want[3] = {table[i].e2m1, table[i].e1m2, table[i].int4};
+    const float data[2] = {-table[i].amax, 0};
+    const ufp4_matrix_t in = {UFP4_DTYPE_F32, 1, 2, 2, data};
+    for (int n = 0; n < 3; n++) {
+      const ufp4_quantize_t how = options(n);
+      int t = 999;
+      ufp4_tensor_exponent(&in, &how, &t);
+      check_bits(i, (uint64_t)(int64_t)t, (uint64_t)(int64_t)want[n], "amax %g, elem %d", (double)table[i].amax, n);
+    }
+  }
+}
+
+TEST(exponent_ignores_poisoned_blocks) {
+  float data[32] = {1.0f};
+  data[16] = 1e30f;
+  data[17] = ufp4_f32_value(0x7F800000);
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, 1, 32, 32, data};
+  for (int n = 0; n < 6; n++) {
+    const ufp4_quantize_t how = options(n);
+    int got = 999, want = 998;
+    const ufp4_matrix_t clean = {UFP4_DTYPE_F32, 1, 16, 16, data};
+    ufp4_tensor_exponent(&in, &how, &got);
+    ufp4_tensor_exponent(&clean, &how, &want);
+    check_bits(n, (uint64_t)(int64_t)got, (uint64_t)(int64_t)want, "elem %u, rht %d", how.elem, how.rht);
+  }
+}
+
+TEST(exponent_is_zero_without_clean_data) {
+  float data[16] = {0};
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, 1, 16, 16, data};
+  for (int n = 0; n < 6; n++) {
+    const ufp4_quantize_t how = options(n);
+    int t = 999;
+    data[0] = 0;
+    ufp4_tensor_exponent(&in, &how, &t);
+    check_bits(n, (uint64_t)t, 0, "zeros");
+    data[0] = ufp4_f32_value(0x7FC00000);
+    t = 999;
+    ufp4_tensor_exponent(&in, &how, &t);
+    check_bits(n, (uint64_t)t, 0, "NaN");
+  }
+}
+
+TEST(column_axis_is_the_row_axis_of_the_transpose) {
+  check_random_t random = check_random();
+  for (int i = 0; i < 24 * SHAPES; i++) {
+    ufp4_quantize_t how = options(24 + i % 24);
+    input_t in = input(&random, shapes[i / 24][0], shapes[i / 24][1], FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, how.axis);
+    const ufp4_matrix_t transposed = {UFP4_DTYPE_F32, in.rows, in.cols, in.cols, in.blocked};
+    ufp4_operand_t col, row;
+    if (ufp4_quantize(&in.view, &how, &col) != UFP4_OK) abort();
+    how.axis = UFP4_AXIS_ROW;
+    if (ufp4_quantize(&transposed, &how, &row) != UFP4_OK) abort();
+    slow_operand_t want = fixture_slow_operand(&row);
+    fixture_check_operand(&col, &want, "column copy");
+    slow_operand_free(&want);
+    ufp4_operand_free(&col);
+    ufp4_operand_free(&row);
+    input_free(&in);
+  }
+}
+
+TEST(stochastic_rounding_depends_on_position_only) {
+  // With t given, the codes of block g are those of its data and random bytes g, whatever the rest of the tensor is.
+  check_random_t random = check_random();
+  for (int i = 0; i < 24; i++) {
+    ufp4_quantize_t how = options(6 + i % 6);
+    how.exponent_given = 1;
+    how.exponent = 4;
+    input_t in = input(&random, 7, 80, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, how.axis);
+    ufp4_operand_t whole;
+    if (ufp4_quantize(&in.view, &how, &whole) != UFP4_OK) abort();
+    for (int64_t g = 0; g < 35; g++) {
+      uint8_t bytes[16], codes[16], scale;
+      ufp4_random_block(how.seed, how.tensor_id, (uint64_t)g, bytes);
+      ufp4_quantize_block(in.blocked + 16 * g, &how, how.exponent, bytes, codes, &scale);
+      check_bits(g, whole.scales[g], scale, "scale");
+      for (int j = 0; j < 16; j++) check_bits(g, fixture_code(&whole, g / 5, g % 5 * 16 + j), codes[j], "code %d", j);
+    }
+    ufp4_operand_free(&whole);
+    input_free(&in);
+  }
+}
+
+/** How many codes two quantizations of the same data differ in. */
+static int differing(const ufp4_matrix_t *in, const ufp4_quantize_t *x, const ufp4_quantize_t *y) {
+  ufp4_operand_t a, b;
+  int count = 0;
+  if (ufp4_quantize(in, x, &a) != UFP4_OK || ufp4_quantize(in, y, &b) != UFP4_OK) abort();
+  for (int64_t r = 0; r < a.rows; r++) {
+    for (int64_t k = 0; k < a.blocks * 16; k++) count += fixture_code(&a, r, k) != fixture_code(&b, r, k);
+  }
+  ufp4_operand_free(&a);
+  ufp4_operand_free(&b);
+  return count;
+}
+
+TEST(seed_and_tensor_id_change_stochastic_codes_only) {
+  check_random_t random = check_random();
+  input_t in = input(&random, 32, 64, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, UFP4_AXIS_ROW);
+  for (int n = 0; n < 12; n++) {
+    const ufp4_quantize_t how = options(n);
+    ufp4_quantize_t other[4] = {how, how, how, how};
+    other[0].seed ^= 1;
+    other[1].seed ^= 1ull << 63;
+    other[2].tensor_id ^= 1;
+    other[3].tensor_id ^= 1ull << 63;
+    for (int i = 0; i < 4; i++) {
+      const int count = differing(&in.view, &how, &other[i]);
+      check_that(n, how.round == UFP4_ROUND_SR ? count > 300 : count == 0, "change %d: %d of 2048 codes differ", i,
+                 count);
+    }
+  }
+  input_free(&in);
+}
+
+TEST(padding_without_rht_is_zero) {
+  check_random_t random = check_random();
+  for (int n = 0; n < OPTIONS; n++) {
+    const ufp4_quantize_t how = options(n);
+    input_t in = input(&random, 21, 21, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, how.axis);
+    ufp4_operand_t out;
+    int nonzero = 0;
+    if (ufp4_quantize(&in.view, &how, &out) != UFP4_OK) abort();
+    for (int64_t i = 0; i < 21 * 11; i++) nonzero += fixture_code(&out, i / 11, 21 + i % 11) != 0;
+    check_that(n, how.rht ? nonzero > 100 : nonzero == 0, "%d of 231 padding codes are not zero, rht %d", nonzero,
+               how.rht);
+    ufp4_operand_free(&out);
+    input_free(&in);
+  }
+}
+
+TEST(dequantize_matches_second_model) {
+  static const int exponents[] = {0, 5, -7, 120, 140, 155, -110, -120, 32767, -32768};
+  static float out[64 * 64];
+  check_random_t random = check_random();
+  for (int i = 0; i < 3 * 10 * SHAPES; i++) {
+    const int rows = shapes[i / 30][0] % 64, cols = shapes[i / 30][1] % 64;
+    if (rows == 0 || cols == 0) continue;
+    const ufp4_quantize_t how = options(i % 3);
+    ufp4_operand_t in = fixture_operand(&random, how.elem, rows, cols, i % 2 ? FIXTURE_SCALES_NAN : FIXTURE_SCALES_ANY);
+    in.exponent = exponents[i / 3 % 10];
+    slow_operand_t slow = fixture_slow_operand(&in);
+    const int64_t width = i % 4 < 2 ? cols : in.blocks * 16;
+    check_bits(i, (uint64_t)ufp4_dequantize(&in, width, out, width), UFP4_OK, "status");
+    for (int64_t j = 0; j < rows * width; j++) {
+      check_bits(j, ufp4_f32_bits(out[j]), slow_dequantize(&slow, j / width, j % width),
+                 "elem %u, code %x, scale %02x, t %d", how.elem, fixture_code(&in, j / width, j % width),
+                 in.scales[j / width * in.blocks + j % width / 16], in.exponent);
+    }
+    slow_operand_free(&slow);
+    ufp4_operand_free(&in);
+  }
+}
+
+TEST(dequantized_gaussian_is_near) {
+  // A sanity check that owes nothing to either model: half a step of the largest cell is 1/6 of amax for E2M1, 1/14 for
+  // E1M2, and the scale is at most 1/16 off.
+  check_random_t random = check_random();
+  for (int n = 0; n < 2; n++) {
+    const ufp4_quantize_t how = options(n);
+    input_t in = input(&random, 64, 64, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, UFP4_AXIS_ROW);
+    static float out[64 * 64];
+    ufp4_operand_t q;
+    if (ufp4_quantize(&in.view, &how, &q) != UFP4_OK || ufp4_dequantize(&q, 64, out, 64) != UFP4_OK) abort();
+    for (int i = 0; i < 64 * 64; i++) {
+      float amax = 0, x = ufp4_f32_value(in.blocked[i]);
+      for (int j = i / 16 * 16; j < i / 16 * 16 + 16; j++) {
+        const float y = ufp4_f32_value(in.blocked[j] & 0x7FFFFFFF);
+        if (y > amax) amax = y;
+      }
+      const float bound = amax * (n == 0 ? 1.0f / 6 : 1.0f / 14) * 17 / 16 + amax / 16, error = out[i] - x;
+      check_that(i, error <= bound && error >= -bound, "elem %d: %g became %g", n, (double)x, (double)out[i]);
+    }
+    ufp4_operand_free(&q);
+    input_free(&in);
+  }
+}
+
+// --- Arguments that must be refused, leaving the output as it was ------------------------------------
+
+static float plain[32 * 32];
+
+static void check_refused(int64_t index, const ufp4_matrix_t *in, const ufp4_quantize_t *how, const char *what) {
+  ufp4_operand_t out;
+  int t = 4711;
+  memset(&out, 0x5A, sizeof out);
+  const ufp4_operand_t before = out;
+  check_bits(index, (uint64_t)ufp4_quantize(in, how, &out), UFP4_ERROR_ARGUMENT, "ufp4_quantize, %s", what);
+  check_that(index, memcmp(&out, &before, sizeof out) == 0, "ufp4_quantize, %s: output touched", what);
+  check_bits(index, (uint64_t)ufp4_tensor_exponent(in, how, &t), UFP4_ERROR_ARGUMENT, "ufp4_tensor_exponent, %s", what);
+  check_bits(index, (uint64_t)t, 4711, "ufp4_tensor_exponent, %s: output touched", what);
+}
+
+TEST(rejects_null_pointers) {
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, 4, 4, 4, plain}, empty = {UFP4_DTYPE_F32, 4, 4, 4, NULL};
+  const ufp4_quantize_t how = options(0);
+  ufp4_operand_t out;
+  check_refused(0, NULL, &how, "no tensor");
+  check_refused(1, &in, NULL, "no options");
+  check_refused(2, &empty, &how, "no data");
+  check_bits(3, (uint64_t)ufp4_quantize(&in, &how, NULL), UFP4_ERROR_ARGUMENT, "no output");
+  check_bits(4, (uint64_t)ufp4_tensor_exponent(&in, &how, NULL), UFP4_ERROR_ARGUMENT, "no exponent");
+  check_bits(5, (uint64_t)ufp4_operand_create(UFP4_ELEM_E2M1, 1, 1, NULL), UFP4_ERROR_ARGUMENT, "no operand");
+  check_bits(6, (uint64_t)ufp4_dequantize(NULL, 1, plain, 1), UFP4_ERROR_ARGUMENT, "no operand to dequantize");
+  if (ufp4_operand_create(UFP4_ELEM_E2M1, 1, 1, &out) != UFP4_OK) abort();
+  check_bits(7, (uint64_t)ufp4_dequantize(&out, 1, NULL, 1), UFP4_ERROR_ARGUMENT, "no room to dequantize to");
+  ufp4_operand_free(&out);
+}
+
+TEST(rejects_sizes) {
+  static const int64_t bad[] = {0, -1, INT64_MIN, UFP4_MAX_DIM + 1, INT64_MAX};
+  const ufp4_quantize_t how = options(0);
+  for (int i = 0; i < 5; i++) {
+    const ufp4_matrix_t rows = {UFP4_DTYPE_F32, bad[i], 1, 1, plain};
+    const ufp4_matrix_t cols = {UFP4_DTYPE_F32, 1, bad[i], bad[i], plain};
+    ufp4_operand_t out;
+    check_refused(i, &rows, &how, "rows");
+    check_refused(i, &cols, &how, "cols");
+    check_bits(i, (uint64_t)ufp4_operand_create(UFP4_ELEM_E2M1, bad[i], 1, &out), UFP4_ERROR_ARGUMENT, "create, rows");
+    check_bits(i, (uint64_t)ufp4_operand_create(UFP4_ELEM_E2M1, 1, bad[i], &out), UFP4_ERROR_ARGUMENT, "create, cols");
+  }
+}
+
+TEST(rejects_a_short_leading_dimension) {
+  const ufp4_quantize_t how = options(0);
+  for (int64_t ld = -1; ld < 5; ld++) {
+    const ufp4_matrix_t in = {UFP4_DTYPE_F32, 4, 5, ld, plain};
+    check_refused(ld, &in, &how, "ld");
+  }
+}
+
+TEST(rejects_a_dtype_that_is_no_float) {
+  static const int bad[] = {UFP4_DTYPE_I64, UFP4_DTYPE_COUNT, 99};
+  const ufp4_quantize_t how = options(0);
+  for (int i = 0; i < 3; i++) {
+    const ufp4_matrix_t in = {(ufp4_dtype_t)bad[i], 4, 4, 4, plain};
+    check_refused(i, &in, &how, "dtype");
+  }
+}
+
+TEST(rejects_unknown_options) {
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, 4, 4, 4, plain};
+  ufp4_quantize_t how[4] = {options(0), options(0), options(0), options(0)};
+  ufp4_operand_t out;
+  how[0].elem = (ufp4_elem_t)UFP4_ELEM_COUNT;
+  how[1].scale = (ufp4_scale_t)UFP4_SCALE_COUNT;
+  how[2].axis = (ufp4_axis_t)2;
+  how[3].rht = 2;
+  for (int i = 0; i < 4; i++) check_refused(i, &in, &how[i], "option");
+  ufp4_quantize_t round = options(0), scale_round = options(0);
+  round.round = (ufp4_round_t)UFP4_ROUND_COUNT;
+  scale_round.scale_round = (ufp4_scale_round_t)UFP4_SCALE_ROUND_COUNT;
+  check_bits(4, (uint64_t)ufp4_quantize(&in, &round, &out), UFP4_ERROR_ARGUMENT, "round");
+  check_bits(5, (uint64_t)ufp4_quantize(&in, &scale_round, &out), UFP4_ERROR_ARGUMENT, "scale_round");
+  check_bits(6, (uint64_t)ufp4_operand_create((ufp4_elem_t)UFP4_ELEM_COUNT, 1, 1, &out), UFP4_ERROR_ARGUMENT, "create");
+}
+
+TEST(rejects_an_exponent_beyond_16_bits) {
+  static const int bad[] = {32768, -32769, 1 << 20, INT32_MIN};
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, 4, 4, 4, plain};
+  for (int i = 0; i < 4; i++) {
+    ufp4_operand_t out;
+    ufp4_quantize_t how = options(0);
+    how.exponent_given = 1;
+    how.exponent = bad[i];
+    check_bits(i, (uint64_t)ufp4_quantize(&in, &how, &out), UFP4_ERROR_ARGUMENT, "exponent %d", bad[i]);
+  }
+}
+
+TEST(rejects_dequantizing_to_another_width) {
+  static const int64_t bad[] = {0, -1, 4, 6, 15, 17, 32};
+  ufp4_operand_t in;
+  if (ufp4_operand_create(UFP4_ELEM_E1M2, 2, 5, &in) != UFP4_OK) abort();
+  for (int i = 0; i < 7; i++) {
+    check_bits(i, (uint64_t)ufp4_dequantize(&in, bad[i], plain, 32), UFP4_ERROR_ARGUMENT, "width %d", (int)bad[i]);
+  }
+  check_bits(7, (uint64_t)ufp4_dequantize(&in, 5, plain, 4), UFP4_ERROR_ARGUMENT, "ld 4");
+  check_bits(8, (uint64_t)ufp4_dequantize(&in, 5, plain, 5), UFP4_OK, "what is right");
+  check_bits(9, (uint64_t)ufp4_dequantize(&in, 16, plain, 16), UFP4_OK, "what is right");
+  ufp4_operand_free(&in);
+}
+
+TEST(accepts_freeing_nothing) {
+  ufp4_operand_t empty;
+  memset(&empty, 0, sizeof empty);
+  ufp4_operand_free(&empty);
+  ufp4_operand_free(NULL);
+  check_that(0, empty.codes == NULL, "freed");
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(odd_shapes_of_f32),
+      CHECK_TEST(odd_shapes_of_bf16),
+      CHECK_TEST(exponents_given),
+      CHECK_TEST(large_tensors),
+      CHECK_TEST(exponent_worked),
+      CHECK_TEST(exponent_ignores_poisoned_blocks),
+      CHECK_TEST(exponent_is_zero_without_clean_data),
+      CHECK_TEST(column_axis_is_the_row_axis_of_the_transpose),
+      CHECK_TEST(stochastic_rounding_depends_on_position_only),
+      CHECK_TEST(seed_and_tensor_id_change_stochastic_codes_only),
+      CHECK_TEST(padding_without_rht_is_zero),
+      CHECK_TEST(dequantize_matches_second_model),
+      CHECK_TEST(dequantized_gaussian_is_near),
+      CHECK_TEST(rejects_null_pointers),
+      CHECK_TEST(rejects_sizes),
+      CHECK_TEST(rejects_a_short_leading_dimension),
+      CHECK_TEST(rejects_a_dtype_that_is_no_float),
+      CHECK_TEST(rejects_unknown_options),
+      CHECK_TEST(rejects_an_exponent_beyond_16_bits),
+      CHECK_TEST(rejects_dequantizing_to_another_width),
+      CHECK_TEST(accepts_freeing_nothing),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
