@@ -26,7 +26,7 @@ module ufp4_check
     return size == '0 || size > MAX_DIM;
   endfunction
 
-  // A row of `length` elements of 2^log2_bytes bytes in a stride of bytes.
+  // A row of `length` elements of 2^log2_bytes bytes in a stride of bytes. (An unknown dtype counts as four bytes.)
   function automatic logic bad_stride(logic [31:0] stride, logic [31:0] length, logic [1:0] log2_bytes);
     return stride[ALIGN_W-1:0] != '0 || 35'(stride) < (35'(length) << log2_bytes);
   endfunction
@@ -59,7 +59,7 @@ module ufp4_check
   logic src_misaligned, row_misaligned, col_misaligned, source_unsupported, copies_unsupported;
 
   assign src_misaligned = quant.src_addr[ALIGN_W-1:0] != '0 ||
-      bad_stride(quant.src_stride_bytes, quant.cols, (quant.src_dtype == DTYPE_F32) ? 2'd2 : 2'd1);
+      bad_stride(quant.src_stride_bytes, quant.cols, (quant.src_dtype == DTYPE_BF16) ? 2'd1 : 2'd2);
   assign row_misaligned = row && (quant.row_codes_addr[ALIGN_W-1:0] != '0 || quant.row_scales_addr[ALIGN_W-1:0] != '0 ||
       bad_blocks(quant.row_stride_blocks, quant.cols));
   assign col_misaligned = col && (quant.col_codes_addr[ALIGN_W-1:0] != '0 || quant.col_scales_addr[ALIGN_W-1:0] != '0 ||
@@ -79,7 +79,7 @@ module ufp4_check
   assign gemm_misaligned = gemm.a_codes_addr[ALIGN_W-1:0] != '0 || gemm.a_scales_addr[ALIGN_W-1:0] != '0 ||
       gemm.b_codes_addr[ALIGN_W-1:0] != '0 || gemm.b_scales_addr[ALIGN_W-1:0] != '0 || gemm.d_addr[ALIGN_W-1:0] != '0 ||
       bad_blocks(gemm.a_stride_blocks, gemm.k) || bad_blocks(gemm.b_stride_blocks, gemm.k) ||
-      bad_stride(gemm.d_stride_bytes, gemm.n, (gemm.d_dtype == DTYPE_F32) ? 2'd2 : 2'd1);
+      bad_stride(gemm.d_stride_bytes, gemm.n, (gemm.d_dtype == DTYPE_BF16) ? 2'd1 : 2'd2);
 
   assign gemm_unsupported = !(gemm.d_dtype inside {DTYPE_F32, DTYPE_BF16}) ||
       !(gemm.a_elem inside {ELEM_E2M1, ELEM_E1M2, ELEM_INT4}) ||

@@ -61,7 +61,7 @@ module ufp4_regions
   always_comb begin
     unique case (index_q)
       3'd0:    quant_region = plain(quant.src_addr, quant.rows, quant.src_stride_bytes, quant.cols[20:0],
-                                    (quant.src_dtype == DTYPE_F32) ? 2'd2 : 2'd1);
+                                    (quant.src_dtype == DTYPE_BF16) ? 2'd1 : 2'd2);
       3'd1:    quant_region = panels(row, quant.row_codes_addr, quant.rows, quant.row_stride_blocks,
                                      3'(CODES_SHIFT));
       3'd2:    quant_region = panels(row, quant.row_scales_addr, quant.rows, quant.row_stride_blocks,
@@ -73,7 +73,7 @@ module ufp4_regions
     endcase
     unique case (index_q)
       3'd0:    gemm_region = plain(gemm.d_addr, gemm.m, gemm.d_stride_bytes, gemm.n[20:0],
-                                   (gemm.d_dtype == DTYPE_F32) ? 2'd2 : 2'd1);
+                                   (gemm.d_dtype == DTYPE_BF16) ? 2'd1 : 2'd2);
       3'd1:    gemm_region = panels(1'b1, gemm.a_codes_addr, gemm.m, gemm.a_stride_blocks, 3'(CODES_SHIFT));
       3'd2:    gemm_region = panels(1'b1, gemm.a_scales_addr, gemm.m, gemm.a_stride_blocks, 3'(SCALES_SHIFT));
       3'd3:    gemm_region = panels(1'b1, gemm.b_codes_addr, gemm.n, gemm.b_stride_blocks, 3'(CODES_SHIFT));
