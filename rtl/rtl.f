@@ -2,6 +2,11 @@
 // Packages
 gen/ufp4_spec_pkg.sv
 // Arithmetic
+num/ufp4_threefry.sv
+num/ufp4_max16.sv
+num/ufp4_rht.sv
+num/ufp4_e4m3_scale.sv
+num/ufp4_divide_round.sv
 // Memory: FIFO, SRAM wrapper, AXI masters
 mem/ufp4_fifo.sv
 mem/ufp4_skid.sv
@@ -11,6 +16,15 @@ mem/ufp4_axi_read.sv
 mem/ufp4_axi_write.sv
 // GEMM engine
 // QUANT engine
+quant/ufp4_quant_walk.sv
+quant/ufp4_quant_load.sv
+quant/ufp4_quant_strip.sv
+quant/ufp4_quant_transpose.sv
+quant/ufp4_quant_index.sv
+quant/ufp4_quant_block.sv
+quant/ufp4_quant_amax.sv
+quant/ufp4_quant_write.sv
+quant/ufp4_quant.sv
 // Host: registers, command unit
 host/ufp4_axil.sv
 host/ufp4_slots.sv

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// One lane of the quantizer: code = round(|x| * 2^t / s) on the element grid, exact quotient, saturating, as a pipeline.
+//
+// Contract: payload_i is {sign, 3 bits, 28-bit significand} and shift = base_i (rht_i), or an FP32 number and shift =
+// base_i - its biased exponent (ufp4_e4m3_scale gives base_i). The dividend |x| * 2^t * 2^frac * 2^9 (the 2^-9 is the
+// scale's unit) is the significand * 2^(17 - shift); divided by sig_i it is in quanta. 4 integer bits (more saturates),
+// 9 fraction bits and a sticky bit decide every rounding: nearest, ties to even; or up iff the fraction of its own cell
+// is over (random_i + 1/2)/256.
+// Stage k runs with en_i[k] high: align, four divider stages (4, 3, 3, 3 steps of a restoring divider with a 5-bit
+// subtractor), round. sig_i[k] goes with stage k, payload_i and base_i with stage 0, random_i with stage 5.
+// Golden: ufp4_quantize_block. Spec: numerics.md 4. Test: tests/rtl/quant.
+module ufp4_divide_round (
+  input  logic            clk_i,
+  input  logic [5:0]      en_i,
+
+  input  logic            rht_i,
+  input  logic [7:0]      elem_i,
+  input  logic            sr_i,
+  input  logic [31:0]     payload_i,
+  input  logic [8:0]      base_i,
+  input  logic [4:0][3:0] sig_i,
+  input  logic [7:0]      random_i,
+  output logic [3:0]      code_o
+);
+
+  import ufp4_spec_pkg::ELEM_E2M1;
+  import ufp4_spec_pkg::ELEM_INT4;
+
+  typedef struct packed {
+    logic        sign;
+    logic        over;       // the quotient is 16 quanta or more
+    logic        sticky;     // dividend bits below the fixed point
+    logic [3:0]  remainder;
+    logic [12:0] quotient;   // dividend bits not yet used above, quotient bits below
+  } state_t;
+
+  // Fixed point with 8 integer and 9 fraction bits: the significand times 2^17, shifted right.
+  function automatic state_t align(input logic [31:0] payload, input logic [8:0] base, input logic rht,
+                                   input logic [3:0] sig);
+    state_t            out;
+    logic [27:0]       significand;
+    logic [7:0]        exponent;
+    logic signed [9:0] distance;
+    logic [5:0]        shift;
+    logic [44:0]       wide, fixed;
+    significand = rht ? payload[27:0] : {4'd0, payload[30:23] != 8'd0, payload[22:0]};
+    exponent    = rht ? 8'd0 : payload[30:23] == 8'd0 ? 8'd1 : payload[30:23];
+    distance    = signed'({1'b0, base}) - signed'({2'd0, exponent});
+    shift       = distance < 10'sd0 ? 6'd0 : distance > 10'sd63 ? 6'd63 : distance[5:0];
+    wide        = {significand, 17'd0};
+    fixed       = wide >> shift;
+    out.sign    = payload[31];
+    out.over    = fixed[44:17] != 28'd0 || fixed[16:13] >= sig;
+    out.sticky  = (wide & ~(45'h1FFF_FFFF_FFFF << shift)) != 45'd0;
+    {out.remainder, out.quotient} = fixed[16:0];
+    return out;
+  endfunction
+
+  // The remainder is under sig_i, so the difference lies in -15..14 and its sign is bit 4.
+  function automatic state_t divide_step(input state_t in, input logic [3:0] sig);
+    state_t     out;
+    logic [4:0] difference;
+    difference    = {in.remainder, in.quotient[12]} - {1'b0, sig};
+    out           = in;
+    out.remainder = difference[4] ? {in.remainder[2:0], in.quotient[12]} : difference[3:0];
+    out.quotient  = {in.quotient[11:0], !difference[4]};
+    return out;
+  endfunction
+
+  function automatic state_t three_steps(input state_t in, input logic [3:0] sig);
+    return divide_step(divide_step(divide_step(in, sig), sig), sig);
+  endfunction
+
+  function automatic logic [3:0] round(input state_t in, input logic [7:0] elem, input logic sr,
+                                       input logic [7:0] random);
+    logic [3:0]  whole;
+    logic [11:0] fraction, threshold;  // of the cell, with the sticky bit last
+    logic [2:0]  below, magnitude;     // code of the cell's lower end
+    logic        sticky, up, full;
+    whole    = in.quotient[12:9];
+    sticky   = in.sticky || in.remainder != 4'd0;
+    below    = whole[2:0];
+    fraction = {in.quotient[8:0], 2'd0, sticky};
+    full     = in.over || whole >= 4'd7;
+    if (elem == ELEM_E2M1) begin
+      // Cells of 1 quantum up to 4, of 2 up to 8, of 4 up to 12.
+      full = in.over || whole >= 4'd12;
+      if (whole[3]) begin
+        below    = 3'd6;
+        fraction = {whole[1:0], in.quotient[8:0], sticky};
+      end else if (whole[2]) begin
+        below    = {2'b10, whole[1]};
+        fraction = {whole[0], in.quotient[8:0], 1'b0, sticky};
+      end
+    end
+    threshold = {sr ? random : 8'h80, sr, 3'd0};
+    up        = fraction > threshold || (!sr && below[0] && fraction == threshold);
+    magnitude = full ? 3'd7 : below + {2'd0, up};
+    if (elem == ELEM_INT4 && in.sign) return -{1'b0, magnitude};
+    return {elem != ELEM_INT4 && in.sign, magnitude};
+  endfunction
+
+  state_t     state_q [5];
+  logic [3:0] code_q;
+
+  assign code_o = code_q;
+
+  always_ff @(posedge clk_i) begin
+    if (en_i[0]) state_q[0] <= align(payload_i, base_i, rht_i, sig_i[0]);
+    if (en_i[1]) state_q[1] <= divide_step(three_steps(state_q[0], sig_i[1]), sig_i[1]);
+    if (en_i[2]) state_q[2] <= three_steps(state_q[1], sig_i[2]);
+    if (en_i[3]) state_q[3] <= three_steps(state_q[2], sig_i[3]);
+    if (en_i[4]) state_q[4] <= three_steps(state_q[3], sig_i[4]);
+    if (en_i[5]) code_q <= round(state_q[4], elem_i, sr_i, random_i);
+  end
+
+endmodule

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// The E4M3 scale of a block: s = amax * 2^t / qmax, the exact quotient rounded once, nearest even or up, as a pipeline.
+//
+// Contract: amax = amax_i * 2^(exponent_i - (rht_i ? 152 : 154)). After stage 0: normal_o = amax_i with its leading one at
+// bit 27, power_o = exponent_i + 27 - leading zeros, so amax = normal_o * 2^(power_o - (rht_i ? 179 : 181)); zero_o.
+// After stage 2: scale_o (a byte; at least 1, at most 0x7E; amax_i > 0), saturated_o (the quotient is over 448), and what
+// the divider needs: sig_o, scale = sig_o * 2^(exp - 9), and base_o, the distance by which an element's significand with
+// biased exponent e must be shifted right, plus e (ufp4_divide_round), clamped to 0..511.
+// qmax is 3 or 7 times a power of two, so the quotient's leading bits come from one division of 8 bits by a constant.
+// Stage k runs with en_i[k] high; exponent_i goes with stages 0 (power) and 2 (base), see exponent_base_i.
+// Golden: ufp4_quantize_block. Spec: numerics.md 4. Test: tests/rtl/quant.
+module ufp4_e4m3_scale (
+  input  logic        clk_i,
+  input  logic [2:0]  en_i,
+
+  input  logic        rht_i,
+  input  logic [7:0]  elem_i,
+  input  logic        up_i,
+  input  logic [15:0] tensor_exponent_i,  // t, signed
+  input  logic [7:0]  exponent_i,         // 1..254, with stage 0
+  input  logic [27:0] amax_i,
+  input  logic [7:0]  exponent_base_i,    // the same exponent, two stages later
+
+  output logic        zero_o,
+  output logic [8:0]  power_o,
+  output logic [27:0] normal_o,
+  output logic [7:0]  scale_o,
+  output logic        saturated_o,
+  output logic [3:0]  sig_o,
+  output logic [8:0]  base_o
+);
+
+  import ufp4_spec_pkg::ELEM_E2M1;
+  import ufp4_spec_pkg::ELEM_E1M2;
+
+  localparam logic [7:0] LARGEST = 8'h7E;  // 448
+
+  typedef struct packed {
+    logic        zero;
+    logic [8:0]  power;
+    logic [27:0] normal;
+  } normal_t;
+
+  // Quotient of the leading bits, floor, and whether anything is left over.
+  typedef struct packed {
+    logic [6:0]        quotient;  // 18..36 (by 7) or 42..85 (by 3)
+    logic              rest;
+    logic signed [5:0] place;     // scale = (quotient + rest) * 2^(place - 9), clamped to -8..16
+  } quotient_t;
+
+  typedef struct packed {
+    logic [7:0] scale;
+    logic       saturated;
+    logic [3:0] sig;
+    logic [8:0] base;
+  } scale_t;
+
+  // Powers of two in qmax = 3 * 2, 7 / 4, 7; fraction bits of the element.
+  function automatic logic signed [2:0] qmax_power(input logic [7:0] elem);
+    return elem == ELEM_E2M1 ? 3'sd1 : elem == ELEM_E1M2 ? -3'sd2 : 3'sd0;
+  endfunction
+  function automatic logic [1:0] frac(input logic [7:0] elem);
+    return elem == ELEM_E2M1 ? 2'd1 : elem == ELEM_E1M2 ? 2'd2 : 2'd0;
+  endfunction
+
+  function automatic normal_t normalize(input logic [27:0] amax, input logic [7:0] exponent);
+    normal_t    out;
+    logic [4:0] zeros;
+    out.normal = amax;
+    zeros      = 5'd0;
+    for (int unsigned k = 5; k > 0; k--) begin
+      if (out.normal[27 -: 16] >> (16 - (1 << (k-1))) == 16'd0) begin
+        out.normal = out.normal << (1 << (k-1));
+        zeros[k-1] = 1'b1;
+      end
+    end
+    out.zero  = !out.normal[27];
+    out.power = {1'b0, exponent} + 9'd27 - {4'd0, zeros};
+    return out;
+  endfunction
+
+  function automatic quotient_t divide(input logic [27:0] normal, input logic [8:0] power, input logic rht,
+                                       input logic [7:0] elem, input logic [15:0] t);
+    quotient_t          out;
+    logic [7:0]         top, product;
+    logic signed [17:0] place;
+    top          = normal[27:20];
+    out.quotient = elem == ELEM_E2M1 ? 7'(top / 8'd3) : 7'(top / 8'd7);
+    product      = elem == ELEM_E2M1 ? 8'd3 * 8'(out.quotient) : 8'd7 * 8'(out.quotient);
+    out.rest     = product != top || normal[19:0] != 20'd0;
+    place        = 18'(signed'({1'b0, power})) + 18'(signed'(t)) - 18'(qmax_power(elem)) -
+                   (rht ? 18'sd150 : 18'sd152);
+    out.place    = place < -18'sd8 ? -6'sd8 : place > 18'sd16 ? 6'sd16 : 6'(place);
+    return out;
+  endfunction
+
+  // Four significant bits, fewer where the exponent would fall under that of the subnormals.
+  function automatic scale_t round(input quotient_t in, input logic up, input logic rht, input logic [7:0] elem,
+                                   input logic [15:0] t, input logic [7:0] exponent);
+    scale_t             out;
+    logic [3:0]         drop_normal, drop;
+    logic [11:0]        kept;
+    logic [4:0]         exp;
+    logic [7:0]         floor, rounded;
+    logic               rest, increment;
+    logic [3:0]         exp_scale;
+    logic signed [17:0] base;
+    drop_normal = in.quotient[6] ? 4'd3 : in.quotient[5] ? 4'd2 : 4'd1;
+    drop        = 5'(-in.place) > 5'(drop_normal) && in.place[5] ? 4'(-in.place) : drop_normal;
+    exp         = 5'(in.place + 6'(drop));
+    kept        = 12'({in.quotient, 8'd0} >> drop);
+    rest        = kept[6:0] != 7'd0 || in.rest;
+    // The byte of a subnormal is its significand, of a normal number 8 * exp + significand: a carry does what it should.
+    floor         = {exp, 3'd0} + {4'd0, kept[11:8]};
+    increment     = up ? kept[7] || rest : kept[7] && (rest || kept[8]);
+    rounded       = floor + {7'd0, increment};
+    out.saturated = floor > LARGEST || (floor == LARGEST && (kept[7] || rest));
+    out.scale     = rounded > LARGEST ? LARGEST : rounded == 8'd0 ? 8'd1 : rounded;
+    out.sig       = {out.scale[6:3] != 4'd0, out.scale[2:0]};
+    exp_scale     = out.scale[6:3] == 4'd0 ? 4'd0 : out.scale[6:3] - 4'd1;
+    base          = (rht ? 18'sd151 - 18'(signed'({1'b0, exponent})) : 18'sd149) - 18'(signed'(t)) -
+                    18'(signed'({1'b0, frac(elem)})) + 18'(signed'({1'b0, exp_scale}));
+    out.base      = base < 18'sd0 ? 9'd0 : base > 18'sd511 ? 9'd511 : 9'(base);
+    return out;
+  endfunction
+
+  normal_t   normal_q;
+  quotient_t quotient_q;
+  scale_t    scale_q;
+
+  assign zero_o      = normal_q.zero;
+  assign power_o     = normal_q.power;
+  assign normal_o    = normal_q.normal;
+  assign scale_o     = scale_q.scale;
+  assign saturated_o = scale_q.saturated;
+  assign sig_o       = scale_q.sig;
+  assign base_o      = scale_q.base;
+
+  always_ff @(posedge clk_i) begin
+    if (en_i[0]) normal_q <= normalize(amax_i, exponent_i);
+    if (en_i[1]) quotient_q <= divide(normal_q.normal, normal_q.power, rht_i, elem_i, tensor_exponent_i);
+    if (en_i[2]) scale_q <= round(quotient_q, up_i, rht_i, elem_i, tensor_exponent_i, exponent_base_i);
+  end
+
+endmodule

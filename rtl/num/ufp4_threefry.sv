@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threefry-4x32 with 12 rounds as a pipeline: 16 random bytes a cycle from a position, no multiplier.
+//
+// Contract: words_o = threefry4x32_12(key = (seed, 0, 0), counter = (group, tensor_id)), low words first; element i of
+// a block uses byte i of words_o. Stage k runs in a cycle with en_i[k] high; words_o belongs to the group_i taken by
+// en_i[0] seven stages before. seed_i and tensor_id_i must hold still while anything is inside.
+// Latency: 7 enabled stages. Golden: ufp4_random_block. Spec: numerics.md 4. Source: Salmon et al., SC'11; Random123.
+// Test: tests/rtl/quant.
+module ufp4_threefry (
+  input  logic         clk_i,
+  input  logic [6:0]   en_i,
+
+  input  logic [63:0]  seed_i,
+  input  logic [63:0]  tensor_id_i,
+  input  logic [63:0]  group_i,
+  output logic [127:0] words_o
+);
+
+  typedef logic [3:0][31:0] words_t;
+
+  // Rotations by round modulo 8, and the parity of the key schedule (Random123, threefry.h).
+  localparam logic [7:0][4:0] ROTATE_LOW  = {5'd18, 5'd25, 5'd17, 5'd6, 5'd23, 5'd13, 5'd11, 5'd10};
+  localparam logic [7:0][4:0] ROTATE_HIGH = {5'd20, 5'd10, 5'd11, 5'd20, 5'd5, 5'd27, 5'd21, 5'd26};
+  localparam logic [31:0] PARITY = 32'h1BD11BDA;
+
+  function automatic logic [31:0] rotate(input logic [31:0] word, input logic [4:0] by);
+    return (word << by) | (word >> (6'd32 - {1'b0, by}));
+  endfunction
+
+  // Two rounds: the first pairs words 0,1 and 2,3, the second crosswise 0,3 and 2,1.
+  function automatic words_t two_rounds(input words_t in, input logic [2:0] first);
+    words_t x;
+    x    = in;
+    x[0] = x[0] + x[1];
+    x[1] = rotate(x[1], ROTATE_LOW[first]) ^ x[0];
+    x[2] = x[2] + x[3];
+    x[3] = rotate(x[3], ROTATE_HIGH[first]) ^ x[2];
+    x[0] = x[0] + x[3];
+    x[3] = rotate(x[3], ROTATE_LOW[first+3'd1]) ^ x[0];
+    x[2] = x[2] + x[1];
+    x[1] = rotate(x[1], ROTATE_HIGH[first+3'd1]) ^ x[2];
+    return x;
+  endfunction
+
+  // Key words 2 and 3 are zero, so an injection is at most three additions of a key word and one of a constant.
+  function automatic words_t inject(input words_t x, input logic [31:0] k0, input logic [31:0] k1,
+                                    input logic [1:0] step);
+    logic [31:0] k4;
+    k4 = PARITY ^ k0 ^ k1;
+    unique case (step)
+      2'd0: return {x[3], x[2], x[1] + k1, x[0] + k0};
+      2'd1: return {x[3] + k4 + 32'd1, x[2], x[1], x[0] + k1};
+      2'd2: return {x[3] + k0 + 32'd2, x[2] + k4, x[1], x[0]};
+      2'd3: return {x[3] + k1 + 32'd3, x[2] + k0, x[1] + k4, x[0]};
+    endcase
+  endfunction
+
+  logic [31:0] k0, k1;
+  words_t      stage_q [7];
+
+  assign {k1, k0} = seed_i;
+  assign words_o  = stage_q[6];
+
+  always_ff @(posedge clk_i) begin
+    if (en_i[0]) stage_q[0] <= inject({tensor_id_i, group_i}, k0, k1, 2'd0);
+    if (en_i[1]) stage_q[1] <= two_rounds(stage_q[0], 3'd0);
+    if (en_i[2]) stage_q[2] <= inject(two_rounds(stage_q[1], 3'd2), k0, k1, 2'd1);
+    if (en_i[3]) stage_q[3] <= two_rounds(stage_q[2], 3'd4);
+    if (en_i[4]) stage_q[4] <= inject(two_rounds(stage_q[3], 3'd6), k0, k1, 2'd2);
+    if (en_i[5]) stage_q[5] <= two_rounds(stage_q[4], 3'd0);
+    if (en_i[6]) stage_q[6] <= inject(two_rounds(stage_q[5], 3'd2), k0, k1, 2'd3);
+  end
+
+endmodule

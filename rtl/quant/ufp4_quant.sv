@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+// QUANT engine: one read of a row-major tensor gives its row copy, its column copy or both, quantized, panel-major; AMAX
+// makes the same walk and gives their tensor exponents.
+//
+// Contract: as ufp4_quantize and ufp4_tensor_exponent for each copy. desc_i is valid and, with the exponents, stable
+// from start until done. Errors of the bus are sticky: the engine runs to its normal end, and done comes when every
+// read has returned and every write is answered. Codes and scales outside of the copies' units are never written.
+// Throughput: a 16x16 tile in 16 cycles, both copies, or as fast as memory gives it. Source rows are read in segments
+// of SegBytes; Chunks times 16 segments are in flight or in the buffer.
+// Spec: numerics.md 1 to 4, docs/architecture.md. Test: tests/rtl/quant.
+module ufp4_quant #(
+  parameter int unsigned BusBytes = 64,
+  parameter int unsigned SegBytes = 256,
+  parameter int unsigned Chunks = 4,
+  localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS,
+  localparam int unsigned DataW = 8 * BusBytes
+) (
+  input  logic                              clk_i,
+  input  logic                              rst_ni,
+
+  input  logic                              start_valid_i,
+  output logic                              start_ready_o,
+  input  ufp4_spec_pkg::quant_descriptor_t  desc_i,
+  input  logic [15:0]                       row_exponent_i,
+  input  logic [15:0]                       col_exponent_i,
+
+  output logic                              done_valid_o,
+  output logic                              done_read_error_o,
+  output logic                              done_write_error_o,
+  output logic [2:0]                        done_flags_o,
+  output logic [15:0]                       done_row_exponent_o,
+  output logic [15:0]                       done_col_exponent_o,
+
+  output logic                              rd_req_valid_o,
+  input  logic                              rd_req_ready_i,
+  output logic [AddrW-1:0]                  rd_req_addr_o,
+  output logic [8:0]                        rd_req_beats_o,
+  input  logic                              rd_rsp_valid_i,
+  output logic                              rd_rsp_ready_o,
+  input  logic [DataW-1:0]                  rd_rsp_data_i,
+  input  logic                              rd_rsp_err_i,
+
+  output logic                              wr_req_valid_o,
+  input  logic                              wr_req_ready_i,
+  output logic [AddrW-1:0]                  wr_req_addr_o,
+  output logic [8:0]                        wr_req_beats_o,
+  output logic                              wr_dat_valid_o,
+  input  logic                              wr_dat_ready_i,
+  output logic [DataW-1:0]                  wr_dat_data_o,
+  output logic [BusBytes-1:0]               wr_dat_strb_o,
+  input  logic                              wr_idle_i,
+  input  logic                              wr_err_i
+);
+
+  import ufp4_spec_pkg::*;
+
+  localparam int unsigned BUS_W   = $clog2(BusBytes);
+  localparam int unsigned INDEX_W = AddrW - 7;
+  localparam int unsigned GROUP_W = 40;  // counts the blocks of any tensor
+
+  if (BusBytes != 8 && BusBytes != 16 && BusBytes != 32 && BusBytes != 64) begin : gen_check_bus
+    $error("ufp4_quant: BusBytes must be 8, 16, 32 or 64");
+  end
+  if (SegBytes < 2 * BusBytes || SegBytes < 64 || SegBytes > 256 * BusBytes || SegBytes != (1 << $clog2(SegBytes)))
+  begin : gen_check_segment
+    $error("ufp4_quant: SegBytes must be a power of two from 64, of 2 to 256 beats");
+  end
+  if (Chunks < 2 || Chunks != (1 << $clog2(Chunks))) begin : gen_check_chunks
+    $error("ufp4_quant: Chunks must be a power of two from 2");
+  end
+
+  // --- What the descriptor says -----------------------------------------------------------------------
+
+  logic        start, amax, f32;
+  logic [1:0]  enable, rht;              // bit 0 row copy, bit 1 column copy
+  logic [20:0] rows, cols;
+  logic [16:0] row_tiles, col_tiles;     // blocks along a row; along a column
+  logic [22:0] row_bytes;
+  logic [19:0] row_beats;
+
+  assign amax      = desc_i.opcode == OPCODE_AMAX;
+  assign f32       = desc_i.src_dtype == DTYPE_F32;
+  assign enable    = {desc_i.col_mode[MODE_ENABLE_BIT], desc_i.row_mode[MODE_ENABLE_BIT]};
+  assign rht       = {desc_i.col_mode[MODE_RHT_BIT], desc_i.row_mode[MODE_RHT_BIT]};
+  assign rows      = desc_i.rows[20:0];
+  assign cols      = desc_i.cols[20:0];
+  assign row_tiles = 17'((cols + 21'd15) >> 4);
+  assign col_tiles = 17'((rows + 21'd15) >> 4);
+  assign row_bytes = f32 ? {cols, 2'b00} : {1'b0, cols, 1'b0};
+  assign row_beats = 20'((row_bytes + 23'(BusBytes - 1)) >> BUS_W);
+
+  // The command unit has looked at the rest of the descriptor.
+  logic unused_desc;
+  assign unused_desc = ^desc_i;
+
+  // --- Control ------------------------------------------------------------------------------------------
+
+  typedef enum logic [2:0] {
+    Idle,
+    Run,     // until both copies have left
+    Settle,  // the write master has seen the last request
+    Drain,   // until the writes are answered
+    Done
+  } state_e;
+
+  state_e     state_d, state_q;
+  logic [1:0] finished;
+  logic       read_error, read_error_d, read_error_q, write_error_d, write_error_q;
+
+  assign start_ready_o = state_q == Idle;
+  assign start         = start_valid_i && start_ready_o;
+  assign done_valid_o  = state_q == Done;
+
+  always_comb begin
+    state_d = state_q;
+    unique case (state_q)
+      Idle:    if (start_valid_i) state_d = Run;
+      Run:     if (&(finished | ~enable)) state_d = Settle;
+      Settle:  state_d = Drain;
+      Drain:   if (wr_idle_i) state_d = Done;
+      Done:    state_d = Idle;
+      default: state_d = Idle;
+    endcase
+    read_error_d  = !start && (read_error_q || read_error);
+    write_error_d = !start && (write_error_q || wr_err_i);
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) state_q <= Idle;
+    else state_q <= state_d;
+    read_error_q  <= read_error_d;
+    write_error_q <= write_error_d;
+  end
+
+  assign done_read_error_o  = read_error_q;
+  assign done_write_error_o = write_error_q;
+
+  // --- Source to rows -------------------------------------------------------------------------------------
+
+  logic              free, row_valid, row_ready, row_last;
+  logic [15:0][31:0] row_words;
+
+  ufp4_quant_load #(
+    .BusBytes(BusBytes),
+    .SegBytes(SegBytes),
+    .Chunks  (Chunks)
+  ) u_load (
+    .clk_i,
+    .rst_ni,
+    .start_i       (start),
+    .addr_i        (desc_i.src_addr[AddrW-1:0]),
+    .stride_bytes_i(desc_i.src_stride_bytes),
+    .rows_i        (rows),
+    .row_beats_i   (row_beats),
+    .free_i        (free),
+    .rd_req_valid_o,
+    .rd_req_ready_i,
+    .rd_req_addr_o,
+    .rd_req_beats_o
+  );
+
+  ufp4_quant_strip #(
+    .BusBytes(BusBytes),
+    .SegBytes(SegBytes),
+    .Chunks  (Chunks)
+  ) u_strip (
+    .clk_i,
+    .rst_ni,
+    .start_i    (start),
+    .f32_i      (f32),
+    .rows_i     (rows),
+    .cols_i     (cols),
+    .tiles_i    (row_tiles),
+    .row_beats_i(row_beats),
+    .free_o     (free),
+    .rd_rsp_valid_i,
+    .rd_rsp_ready_o,
+    .rd_rsp_data_i,
+    .rd_rsp_err_i,
+    .error_o    (read_error),
+    .row_valid_o(row_valid),
+    .row_ready_i(row_ready),
+    .row_words_o(row_words),
+    .row_last_o (row_last)
+  );
+
+  // --- Rows to blocks: the row itself, and the columns of its tile --------------------------------------
+
+  logic [1:0]             block_valid, block_ready, block_last;
+  logic [1:0][15:0][31:0] block_words;
+  logic                   transpose_ready;
+
+  // Each row goes to both copies in the same cycle.
+  assign row_ready      = (block_ready[0] || !enable[0]) && (transpose_ready || !enable[1]);
+  assign block_valid[0] = row_valid && enable[0] && (transpose_ready || !enable[1]);
+  assign block_words[0] = row_words;
+  assign block_last[0]  = row_last;
+
+  ufp4_quant_transpose u_transpose (
+    .clk_i,
+    .rst_ni,
+    .in_valid_i (row_valid && enable[1] && (block_ready[0] || !enable[0])),
+    .in_ready_o (transpose_ready),
+    .in_words_i (row_words),
+    .in_last_i  (row_last),
+    .out_valid_o(block_valid[1]),
+    .out_ready_i(block_ready[1]),
+    .out_words_o(block_words[1]),
+    .out_last_o (block_last[1])
+  );
+
+  // --- Blocks to codes and scales ------------------------------------------------------------------------
+
+  logic [1:0]              out_valid, out_ready, out_last, nan, saturated, index_step, write_done;
+  logic [1:0][63:0]        out_codes;
+  logic [1:0][7:0]         out_scale;
+  logic [1:0][INDEX_W-1:0] index;
+  logic [1:0][15:0]        t_given, t_found;
+  logic [1:0][63:0]        tensor_id;
+  logic [1:0][GROUP_W-1:0] row_step, tile_step, strip_step;
+  logic [1:0][INDEX_W-1:0] unit_step, units_step;
+
+  assign t_given   = {col_exponent_i, row_exponent_i};
+  assign tensor_id = {desc_i.col_tensor_id, desc_i.row_tensor_id};
+
+  // Counter of the random bytes, row * blocks + block: rows of a tile, tiles of a strip, strips.
+  assign row_step   = {GROUP_W'(col_tiles), GROUP_W'(row_tiles)};
+  assign tile_step  = {GROUP_W'({col_tiles, 4'd0}), GROUP_W'(1)};
+  assign strip_step = {GROUP_W'(1), GROUP_W'({row_tiles, 4'd0})};
+  // Unit of a tile, group * stride + block: tiles of a strip, strips.
+  assign unit_step  = {INDEX_W'(desc_i.col_stride_blocks), INDEX_W'(1)};
+  assign units_step = {INDEX_W'(1), INDEX_W'(desc_i.row_stride_blocks)};
+
+  for (genvar c = 0; c < 2; c++) begin : gen_copy
+    logic               group_take, amax_valid, amax_last, amax_clean, amax_nan, out_nan, out_saturated, out_taken;
+    logic               nan_d, nan_q, saturated_d, saturated_q, amax_done_d, amax_done_q;
+    logic [8:0]         amax_power;
+    logic [27:0]        amax_normal;
+    logic [GROUP_W-1:0] group;
+
+    ufp4_quant_index #(
+      .Width (GROUP_W),
+      .Blocks(16)
+    ) u_group (
+      .clk_i,
+      .start_i     (start),
+      .step_i      (group_take),
+      .tiles_i     (row_tiles),
+      .block_step_i(row_step[c]),
+      .tile_step_i (tile_step[c]),
+      .strip_step_i(strip_step[c]),
+      .index_o     (group)
+    );
+
+    ufp4_quant_block u_block (
+      .clk_i,
+      .rst_ni,
+      .amax_i         (amax),
+      .rht_i          (rht[c]),
+      .rht_mask_i     (desc_i.rht_mask),
+      .elem_i         (desc_i.elem),
+      .sr_i           (desc_i.round == ROUND_SR),
+      .scale_up_i     (desc_i.scale_round == SCALE_ROUND_UP),
+      .exponent_i     (t_given[c]),
+      .seed_i         (desc_i.seed),
+      .tensor_id_i    (tensor_id[c]),
+      .group_i        (64'(group)),
+      .group_take_o   (group_take),
+      .in_valid_i     (block_valid[c]),
+      .in_ready_o     (block_ready[c]),
+      .in_words_i     (block_words[c]),
+      .in_last_i      (block_last[c]),
+      .amax_valid_o   (amax_valid),
+      .amax_last_o    (amax_last),
+      .amax_clean_o   (amax_clean),
+      .amax_nan_o     (amax_nan),
+      .amax_power_o   (amax_power),
+      .amax_normal_o  (amax_normal),
+      .out_valid_o    (out_valid[c]),
+      .out_ready_i    (out_ready[c]),
+      .out_codes_o    (out_codes[c]),
+      .out_scale_o    (out_scale[c]),
+      .out_last_o     (out_last[c]),
+      .out_nan_o      (out_nan),
+      .out_saturated_o(out_saturated)
+    );
+
+    ufp4_quant_amax u_amax (
+      .clk_i,
+      .start_i   (start),
+      .rht_i     (rht[c]),
+      .elem_i    (desc_i.elem),
+      .clean_i   (amax_valid && amax_clean),
+      .power_i   (amax_power),
+      .normal_i  (amax_normal),
+      .exponent_o(t_found[c])
+    );
+
+    ufp4_quant_index #(
+      .Width (INDEX_W),
+      .Blocks(1)
+    ) u_unit (
+      .clk_i,
+      .start_i     (start),
+      .step_i      (index_step[c]),
+      .tiles_i     (row_tiles),
+      .block_step_i('0),
+      .tile_step_i (unit_step[c]),
+      .strip_step_i(units_step[c]),
+      .index_o     (index[c])
+    );
+
+    // Sticky until the next start.
+    assign out_taken   = out_valid[c] && out_ready[c];
+    assign nan_d       = !start && (nan_q || (out_taken && out_nan) || (amax_valid && amax_nan));
+    assign saturated_d = !start && (saturated_q || (out_taken && out_saturated));
+    assign amax_done_d = !start && (amax_done_q || (amax_valid && amax_last));
+
+    always_ff @(posedge clk_i) begin
+      nan_q       <= nan_d;
+      saturated_q <= saturated_d;
+      amax_done_q <= amax_done_d;
+    end
+
+    assign nan[c]       = nan_q;
+    assign saturated[c] = saturated_q;
+    assign finished[c]  = amax ? amax_done_q : write_done[c];
+  end
+
+  always_comb begin
+    done_flags_o = '0;
+    done_flags_o[FLAG_NAN_BIT]           = |nan;
+    done_flags_o[FLAG_ROW_SATURATED_BIT] = saturated[0];
+    done_flags_o[FLAG_COL_SATURATED_BIT] = saturated[1];
+  end
+
+  assign done_row_exponent_o = t_found[0];
+  assign done_col_exponent_o = t_found[1];
+
+  // --- Codes and scales to memory --------------------------------------------------------------------------
+
+  ufp4_quant_write #(
+    .BusBytes(BusBytes)
+  ) u_write (
+    .clk_i,
+    .rst_ni,
+    .start_i      (start),
+    .codes_addr_i ({desc_i.col_codes_addr[AddrW-1:0], desc_i.row_codes_addr[AddrW-1:0]}),
+    .scales_addr_i({desc_i.col_scales_addr[AddrW-1:0], desc_i.row_scales_addr[AddrW-1:0]}),
+    .index_i      (index),
+    .index_step_o (index_step),
+    .done_o       (write_done),
+    .in_valid_i   (out_valid),
+    .in_ready_o   (out_ready),
+    .in_codes_i   (out_codes),
+    .in_scale_i   (out_scale),
+    .in_last_i    (out_last),
+    .wr_req_valid_o,
+    .wr_req_ready_i,
+    .wr_req_addr_o,
+    .wr_req_beats_o,
+    .wr_dat_valid_o,
+    .wr_dat_ready_i,
+    .wr_dat_data_o,
+    .wr_dat_strb_o
+  );
+
+endmodule

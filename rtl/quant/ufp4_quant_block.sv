@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// Block pipeline: 16 FP32 numbers in, 16 codes and an E4M3 scale out, one block a cycle.
+//
+// Contract: as ufp4_quantize_block, with RHT and stochastic rounding as configured; the random bytes of the n-th block
+// since start are those of group_i at the time group_take_o is high for the n-th time. A block with NaN or Inf: scale
+// 0x7F, codes 0, nan_o. With amax_i no block comes out; amax_valid_o shows each block's amax instead (ufp4_e4m3_scale).
+// Latency: 15 cycles. Handshakes: valid/ready; the pipe stands still while the output waits. Configuration inputs hold
+// still while anything is inside.
+// Spec: numerics.md 3, 4. Test: tests/rtl/quant.
+module ufp4_quant_block (
+  input  logic              clk_i,
+  input  logic              rst_ni,
+
+  input  logic              amax_i,
+  input  logic              rht_i,
+  input  logic [15:0]       rht_mask_i,
+  input  logic [7:0]        elem_i,
+  input  logic              sr_i,
+  input  logic              scale_up_i,
+  input  logic [15:0]       exponent_i,   // tensor exponent t, signed
+  input  logic [63:0]       seed_i,
+  input  logic [63:0]       tensor_id_i,
+
+  input  logic [63:0]       group_i,
+  output logic              group_take_o,
+
+  input  logic              in_valid_i,
+  output logic              in_ready_o,
+  input  logic [15:0][31:0] in_words_i,
+  input  logic              in_last_i,    // travels with the block
+
+  output logic              amax_valid_o,
+  output logic              amax_last_o,
+  output logic              amax_clean_o, // neither zero nor NaN nor Inf
+  output logic              amax_nan_o,
+  output logic [8:0]        amax_power_o,
+  output logic [27:0]       amax_normal_o,
+
+  output logic              out_valid_o,
+  input  logic              out_ready_i,
+  output logic [63:0]       out_codes_o,  // element i in bits 4i+3..4i
+  output logic [7:0]        out_scale_o,
+  output logic              out_last_o,
+  output logic              out_nan_o,
+  output logic              out_saturated_o
+);
+
+  // Registers after stage: 1 largest number, 2-5 RHT, 6 largest magnitude, 7-9 scale, 10-14 divide, 15 round.
+  localparam int unsigned STAGES = 15;
+  localparam int unsigned AMAX_STAGE = 7;
+
+  // What a block carries beside its elements, from stage 1 on.
+  typedef struct packed {
+    logic [7:0]  exponent;  // largest, at least 1
+    logic        nan;
+  } shape_t;
+
+  logic              advance;
+  logic [STAGES:0]   valid_d, valid_q, last_d, last_q;
+  logic [STAGES:1]   en;
+
+  // Control: valid_q[s] says that the registers of stage n hold a block.
+  assign advance    = !valid_q[STAGES] || out_ready_i;
+  assign in_ready_o = advance;
+
+  always_comb begin
+    valid_d = valid_q;
+    last_d  = last_q;
+    if (advance) begin
+      valid_d = {valid_q[STAGES-1:0], 1'b0};
+      valid_d[1] = in_valid_i;
+      if (amax_i) valid_d[AMAX_STAGE+1] = 1'b0;
+      last_d = {last_q[STAGES-1:0], 1'b0};
+      last_d[1] = in_last_i;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) valid_q <= '0;
+    else valid_q <= valid_d;
+    last_q <= last_d;
+  end
+
+  assign en = advance ? valid_d[STAGES:1] : '0;
+
+  // Stages 1 and 6: the block's largest number as FP32 magnitude, then after the transform.
+  logic [15:0][31:0] words_q, transformed;
+  logic [30:0]       peak;
+  logic [27:0]       peak_transformed;
+
+  ufp4_max16 #(.Width(31)) u_largest (
+    .clk_i, .en_i(en[1]), .lanes_i(in_words_i), .largest_o(peak)
+  );
+
+  always_ff @(posedge clk_i) begin
+    if (en[1]) words_q <= in_words_i;
+  end
+
+  shape_t shape;
+  assign shape.exponent = peak[30:23] == 8'd0 ? 8'd1 : peak[30:23];
+  assign shape.nan      = peak[30:23] == 8'hFF;
+
+  ufp4_rht u_rht (
+    .clk_i, .en_i(en[5:2]), .bypass_i(!rht_i), .mask_i(rht_mask_i), .exponent_i(shape.exponent), .words_i(words_q),
+    .out_o(transformed)
+  );
+
+  ufp4_max16 #(.Width(28)) u_largest_transformed (
+    .clk_i, .en_i(en[6]), .lanes_i(transformed), .largest_o(peak_transformed)
+  );
+
+  // Beside them: exponent and NaN, the significand of the largest number for blocks without RHT, and the elements.
+  shape_t            shape_q [2:8];
+  logic [23:0]       significand_q [2:6];
+  logic [15:0][31:0] elements_q [6:9];
+
+  always_ff @(posedge clk_i) begin
+    if (en[2]) begin
+      shape_q[2]       <= shape;
+      significand_q[2] <= {peak[30:23] != 8'd0, peak[22:0]};
+    end
+    for (int unsigned s = 3; s <= 8; s++) begin
+      if (en[s]) shape_q[s] <= shape_q[s-1];
+    end
+    for (int unsigned s = 3; s <= 6; s++) begin
+      if (en[s]) significand_q[s] <= significand_q[s-1];
+    end
+    if (en[6]) elements_q[6] <= transformed;
+    for (int unsigned s = 7; s <= 9; s++) begin
+      if (en[s]) elements_q[s] <= elements_q[s-1];
+    end
+  end
+
+  // Stages 7 to 9: the scale.
+  logic        zero, saturated;
+  logic [7:0]  scale;
+  logic [3:0]  scale_sig;
+  logic [8:0]  scale_base;
+
+  ufp4_e4m3_scale u_scale (
+    .clk_i,
+    .en_i             (en[9:7]),
+    .rht_i,
+    .elem_i,
+    .up_i             (scale_up_i),
+    .tensor_exponent_i(exponent_i),
+    .exponent_i       (shape_q[6].exponent),
+    .amax_i           (rht_i ? peak_transformed : {significand_q[6], 4'd0}),
+    .exponent_base_i  (shape_q[8].exponent),
+    .zero_o           (zero),
+    .power_o          (amax_power_o),
+    .normal_o         (amax_normal_o),
+    .scale_o          (scale),
+    .saturated_o      (saturated),
+    .sig_o            (scale_sig),
+    .base_o           (scale_base)
+  );
+
+  assign amax_valid_o = valid_q[AMAX_STAGE] && amax_i;
+  assign amax_last_o  = last_q[AMAX_STAGE];
+  assign amax_nan_o   = shape_q[7].nan;
+  assign amax_clean_o = !shape_q[7].nan && !zero;
+
+  // Beside the divider: the scale byte, and the two kinds of blocks whose codes are 0.
+  typedef struct packed {
+    logic nan;
+    logic zero;
+  } kind_t;
+
+  typedef struct packed {
+    logic       nan;
+    logic       saturated;
+    logic       empty;      // NaN or zero
+    logic [7:0] scale;
+    logic [3:0] sig;
+  } result_t;
+
+  kind_t   kind_q [8:9];
+  result_t result;
+  result_t result_q [10:15];
+
+  assign result.nan       = kind_q[9].nan;
+  assign result.saturated = saturated && kind_q[9] == 2'b00;
+  assign result.empty     = kind_q[9] != 2'b00;
+  assign result.scale     = kind_q[9].nan ? 8'h7F : kind_q[9].zero ? 8'h00 : scale;
+  assign result.sig       = scale_sig;
+
+  always_ff @(posedge clk_i) begin
+    if (en[8]) kind_q[8] <= {shape_q[7].nan, zero};
+    if (en[9]) kind_q[9] <= kind_q[8];
+    if (en[10]) result_q[10] <= result;
+    for (int unsigned s = 11; s <= 15; s++) begin
+      if (en[s]) result_q[s] <= result_q[s-1];
+    end
+  end
+
+  // The random bytes, ready for stage 15.
+  logic [15:0][7:0] random;
+
+  assign group_take_o = en[8] && sr_i;
+
+  ufp4_threefry u_threefry (
+    .clk_i, .en_i(sr_i ? en[14:8] : 7'd0), .seed_i, .tensor_id_i, .group_i, .words_o(random)
+  );
+
+  // Stages 10 to 15: one divider per lane.
+  logic [4:0][3:0]  sigs;
+  logic [15:0][3:0] codes;
+
+  assign sigs = {result_q[13].sig, result_q[12].sig, result_q[11].sig, result_q[10].sig, scale_sig};
+
+  for (genvar i = 0; i < 16; i++) begin : gen_lane
+    ufp4_divide_round u_divide_round (
+      .clk_i,
+      .en_i     (en[15:10]),
+      .rht_i,
+      .elem_i,
+      .sr_i,
+      .payload_i(elements_q[9][i]),
+      .base_i   (scale_base),
+      .sig_i    (sigs),
+      .random_i (random[i]),
+      .code_o   (codes[i])
+    );
+  end
+
+  assign out_valid_o     = valid_q[STAGES];
+  assign out_last_o      = last_q[STAGES];
+  assign out_nan_o       = result_q[15].nan;
+  assign out_saturated_o = result_q[15].saturated;
+  assign out_scale_o     = result_q[15].scale;
+  assign out_codes_o     = result_q[15].empty ? 64'd0 : codes;
+
+  logic unused_stage;
+  assign unused_stage = ^{valid_q[0], last_q[0], result_q[14].sig, result_q[15].sig};
+
+endmodule

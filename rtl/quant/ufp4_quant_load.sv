@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks memory for the source tensor, segment by segment, as far ahead as the strip buffer has room.
+//
+// Contract: one request per segment in the order of ufp4_quant_walk; a chunk is begun only when one of the buffer's
+// Chunks places is free: free_i gives one back. Beats past the end of a row are not asked for.
+// Test: tests/rtl/quant (inside the engine).
+module ufp4_quant_load #(
+  parameter int unsigned BusBytes = 64,
+  parameter int unsigned SegBytes = 256,
+  parameter int unsigned Chunks = 4,
+  localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS
+) (
+  input  logic             clk_i,
+  input  logic             rst_ni,
+
+  input  logic             start_i,
+  input  logic [AddrW-1:0] addr_i,
+  input  logic [31:0]      stride_bytes_i,
+  input  logic [20:0]      rows_i,
+  input  logic [19:0]      row_beats_i,
+  input  logic             free_i,
+
+  output logic             rd_req_valid_o,
+  input  logic             rd_req_ready_i,
+  output logic [AddrW-1:0] rd_req_addr_o,
+  output logic [8:0]       rd_req_beats_o
+);
+
+  localparam int unsigned COUNT_W = $clog2(Chunks + 1);
+
+  logic               active, row_last, chunk_last, step;
+  logic [3:0]         unused_row;
+  logic [COUNT_W-1:0] places_d, places_q;
+  logic [AddrW-1:0]   addr_d, addr_q, chunk_addr_d, chunk_addr_q, strip_addr_d, strip_addr_q;
+
+  ufp4_quant_walk #(
+    .SegBeats(SegBytes / BusBytes)
+  ) u_walk (
+    .clk_i,
+    .rst_ni,
+    .start_i,
+    .rows_i,
+    .row_beats_i,
+    .step_i      (step),
+    .active_o    (active),
+    .row_o       (unused_row),
+    .beats_o     (rd_req_beats_o),
+    .row_last_o  (row_last),
+    .chunk_last_o(chunk_last)
+  );
+
+  assign rd_req_valid_o = active && places_q != '0;
+  assign rd_req_addr_o  = addr_q;
+  assign step           = rd_req_valid_o && rd_req_ready_i;
+
+  always_comb begin
+    places_d     = places_q + COUNT_W'(free_i) - COUNT_W'(step && row_last);
+    addr_d       = addr_q;
+    chunk_addr_d = chunk_addr_q;
+    strip_addr_d = strip_addr_q;
+    if (start_i) begin
+      places_d     = COUNT_W'(Chunks);
+      addr_d       = addr_i;
+      chunk_addr_d = addr_i;
+      strip_addr_d = addr_i;
+    end else if (step && !row_last) begin
+      addr_d = addr_q + AddrW'(stride_bytes_i);
+    end else if (step) begin
+      if (chunk_last) strip_addr_d = strip_addr_q + AddrW'({stride_bytes_i, 4'd0});
+      chunk_addr_d = chunk_last ? strip_addr_d : chunk_addr_q + AddrW'(SegBytes);
+      addr_d       = chunk_addr_d;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    places_q     <= places_d;
+    addr_q       <= addr_d;
+    chunk_addr_q <= chunk_addr_d;
+    strip_addr_q <= strip_addr_d;
+  end
+
+endmodule

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strip buffer: keeps Chunks chunks of the source (16 rows of SegBytes bytes each) as they arrive and gives out the rows
+// of their 16x16 tiles, tile by tile from left to right, strip by strip.
+//
+// Contract: row_words_o is 16 elements as FP32 (BF16 is widened; what lies beyond the tensor is +0); every tile gives 16
+// rows; row_last_o is on the last row of the last tile. free_o: a chunk's place is free again. Responses are always
+// taken (ufp4_quant_load asks only for what has a place); error_o is a pulse. Handshake of the rows: valid/ready.
+// Throughput: one row a cycle, or as many cycles as it has beats. Test: tests/rtl/quant (inside the engine).
+module ufp4_quant_strip #(
+  parameter int unsigned BusBytes = 64,
+  parameter int unsigned SegBytes = 256,
+  parameter int unsigned Chunks = 4,
+  localparam int unsigned DataW = 8 * BusBytes
+) (
+  input  logic              clk_i,
+  input  logic              rst_ni,
+
+  input  logic              start_i,
+  input  logic              f32_i,
+  input  logic [20:0]       rows_i,
+  input  logic [20:0]       cols_i,
+  input  logic [16:0]       tiles_i,       // of a strip
+  input  logic [19:0]       row_beats_i,
+  output logic              free_o,
+
+  input  logic              rd_rsp_valid_i,
+  output logic              rd_rsp_ready_o,
+  input  logic [DataW-1:0]  rd_rsp_data_i,
+  input  logic              rd_rsp_err_i,
+  output logic              error_o,
+
+  output logic              row_valid_o,
+  input  logic              row_ready_i,
+  output logic [15:0][31:0] row_words_o,
+  output logic              row_last_o
+);
+
+  localparam int unsigned SEG_BEATS  = SegBytes / BusBytes;
+  localparam int unsigned SLOT_W     = $clog2(Chunks);
+  localparam int unsigned BEAT_W     = $clog2(SEG_BEATS);
+  localparam int unsigned BUS_W      = $clog2(BusBytes);
+  localparam int unsigned SEG_W      = $clog2(SegBytes);
+  localparam int unsigned COUNT_W    = $clog2(Chunks + 1);
+  localparam int unsigned F32_BEATS  = 64 / BusBytes;
+  localparam int unsigned BF16_BEATS = BusBytes > 32 ? 1 : 32 / BusBytes;
+
+  // --- Arrival ----------------------------------------------------------------------------------
+
+  logic               w_active, w_row_last, w_chunk_last, w_step, w_take, chunk_in;
+  logic [3:0]         w_row;
+  logic [8:0]         w_beats;
+  logic [BEAT_W-1:0]  w_beat_d, w_beat_q;
+  logic [SLOT_W-1:0]  w_slot_d, w_slot_q;
+
+  ufp4_quant_walk #(
+    .SegBeats(SEG_BEATS)
+  ) u_walk (
+    .clk_i,
+    .rst_ni,
+    .start_i,
+    .rows_i,
+    .row_beats_i,
+    .step_i      (w_step),
+    .active_o    (w_active),
+    .row_o       (w_row),
+    .beats_o     (w_beats),
+    .row_last_o  (w_row_last),
+    .chunk_last_o(w_chunk_last)
+  );
+
+  assign rd_rsp_ready_o = 1'b1;
+  assign error_o        = rd_rsp_valid_i && rd_rsp_err_i;
+  assign w_take         = rd_rsp_valid_i && w_active;
+  assign w_step         = w_take && 9'(w_beat_q) + 9'd1 == w_beats;
+  assign chunk_in       = w_step && w_row_last;
+
+  always_comb begin
+    w_beat_d = w_beat_q;
+    w_slot_d = w_slot_q;
+    if (start_i || w_step) w_beat_d = '0;
+    else if (w_take) w_beat_d = w_beat_q + 1'b1;
+    if (start_i) w_slot_d = '0;
+    else if (chunk_in) w_slot_d = w_slot_q + 1'b1;
+  end
+
+  always_ff @(posedge clk_i) begin
+    w_beat_q <= w_beat_d;
+    w_slot_q <= w_slot_d;
+  end
+
+  // --- Tiles: which beat to read next -------------------------------------------------------------
+
+  logic [COUNT_W-1:0] full_d, full_q;      // chunks that are here
+  logic [SLOT_W-1:0]  slot_d, slot_q;
+  logic [SEG_W-1:0]   offset_d, offset_q;  // byte of the segment at which the tile begins
+  logic [3:0]         row_d, row_q;
+  logic [2:0]         beat_d, beat_q;
+  logic [16:0]        tiles_d, tiles_q;    // tiles of the strip from this one on
+  logic [20:0]        rows_d, rows_q;      // rows from this strip on
+  logic [SEG_W:0]     offset_next;
+  logic               row_here, beat_last, tile_last, strip_last, chunk_out, issue, issue_ready;
+
+  assign row_here    = {17'd0, row_q} < rows_q;
+  assign beat_last   = !row_here || beat_q == (f32_i ? 3'(F32_BEATS - 1) : 3'(BF16_BEATS - 1));
+  assign tile_last   = tiles_q == 17'd1;
+  assign strip_last  = rows_q <= 21'd16;
+  assign offset_next = {1'b0, offset_q} + (f32_i ? (SEG_W+1)'(64) : (SEG_W+1)'(32));
+  assign issue       = full_q != '0 && issue_ready;
+  assign chunk_out   = issue && beat_last && row_q == 4'd15 && (tile_last || offset_next[SEG_W]);
+  assign free_o      = chunk_out;
+
+  always_comb begin
+    full_d   = full_q + COUNT_W'(chunk_in) - COUNT_W'(chunk_out);
+    slot_d   = slot_q + SLOT_W'(chunk_out);
+    offset_d = offset_q;
+    row_d    = row_q;
+    beat_d   = beat_q;
+    tiles_d  = tiles_q;
+    rows_d   = rows_q;
+    if (start_i) begin
+      full_d   = '0;
+      slot_d   = '0;
+      offset_d = '0;
+      row_d    = 4'd0;
+      beat_d   = 3'd0;
+      tiles_d  = tiles_i;
+      rows_d   = rows_i;
+    end else if (issue && !beat_last) begin
+      beat_d = beat_q + 3'd1;
+    end else if (issue) begin
+      beat_d = 3'd0;
+      row_d  = row_q + 4'd1;
+      if (row_q == 4'd15) begin
+        offset_d = chunk_out ? '0 : offset_next[SEG_W-1:0];
+        tiles_d  = tile_last ? tiles_i : tiles_q - 17'd1;
+        if (tile_last) rows_d = rows_q - 21'd16;
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) full_q <= '0;
+    else full_q <= full_d;
+    slot_q   <= slot_d;
+    offset_q <= offset_d;
+    row_q    <= row_d;
+    beat_q   <= beat_d;
+    tiles_q  <= tiles_d;
+    rows_q   <= rows_d;
+  end
+
+  // --- The buffer -----------------------------------------------------------------------------------
+
+  logic [DataW-1:0]  data;
+  logic [BEAT_W-1:0] read_beat;
+
+  assign read_beat = offset_q[SEG_W-1:BUS_W] + BEAT_W'(beat_q);
+
+  ufp4_sram #(
+    .Width(DataW),
+    .Depth(Chunks * 16 * SEG_BEATS)
+  ) u_sram (
+    .clk_i,
+    .we_i   (w_take),
+    .waddr_i({w_slot_q, w_row, w_beat_q}),
+    .wdata_i(rd_rsp_data_i),
+    .re_i   (issue && row_here),
+    .raddr_i({slot_q, row_q, read_beat}),
+    .rdata_o(data)
+  );
+
+  // --- Beats to rows ----------------------------------------------------------------------------------
+
+  // What stands beside the beat at the buffer's output.
+  typedef struct packed {
+    logic        finish;  // the row's last beat
+    logic        last;    // of the last row of the last tile
+    logic        upper;   // a BF16 row is in the upper half of what has been gathered
+    logic [15:0] mask;    // elements that are inside the tensor
+  } beat_t;
+
+  logic        b_valid_d, b_valid_q, c_valid_d, c_valid_q, c_ready, b_take;
+  beat_t       b_d, b_q;
+  logic [15:0] mask_last;
+
+  // The last tile of a strip has 1 to 16 columns.
+  assign mask_last   = 16'hFFFF >> (4'd0 - cols_i[3:0]);
+  assign c_ready     = !c_valid_q || row_ready_i;
+  assign issue_ready = !b_valid_q || c_ready;
+  assign b_take      = b_valid_q && c_ready;
+
+  always_comb begin
+    b_d        = b_q;
+    b_valid_d  = issue || (b_valid_q && !c_ready);
+    c_valid_d  = (b_take && b_q.finish) || (c_valid_q && !row_ready_i);
+    if (issue) begin
+      b_d.finish = beat_last;
+      b_d.last   = tile_last && strip_last && row_q == 4'd15;
+      b_d.upper  = BusBytes < 64 || offset_q[5];
+      b_d.mask   = !row_here ? 16'd0 : tile_last ? mask_last : 16'hFFFF;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      b_valid_q <= 1'b0;
+      c_valid_q <= 1'b0;
+    end else begin
+      b_valid_q <= b_valid_d;
+      c_valid_q <= c_valid_d;
+    end
+    b_q <= b_d;
+  end
+
+  // The beats of a row shift in from above.
+  logic [511:0] gathered;
+
+  if (BusBytes == 64) begin : gen_whole
+    assign gathered = data;
+  end else begin : gen_gather
+    logic [511-DataW:0] earlier_q;
+    assign gathered = {data, earlier_q};
+    always_ff @(posedge clk_i) begin
+      if (b_take) earlier_q <= gathered[511:DataW];
+    end
+  end
+
+  function automatic logic [15:0][31:0] widen(input logic [15:0][31:0] in, input logic f32, input logic upper,
+                                              input logic [15:0] mask);
+    logic [15:0][31:0] out;
+    logic [31:0][15:0] halves;
+    logic [15:0]       half;
+    halves = in;
+    for (int unsigned i = 0; i < 16; i++) begin
+      half   = upper ? halves[16+i] : halves[i];
+      out[i] = !mask[i] ? 32'd0 : f32 ? in[i] : {half, 16'd0};
+    end
+    return out;
+  endfunction
+
+  logic [15:0][31:0] words_q;
+  logic              last_q;
+
+  always_ff @(posedge clk_i) begin
+    if (b_take && b_q.finish) begin
+      words_q <= widen(gathered, f32_i, b_q.upper, b_q.mask);
+      last_q  <= b_q.last;
+    end
+  end
+
+  assign row_valid_o = c_valid_q;
+  assign row_words_o = words_q;
+  assign row_last_o  = last_q;
+
+  logic unused_bits;
+  assign unused_bits = ^{w_chunk_last, cols_i[20:4]};
+
+endmodule

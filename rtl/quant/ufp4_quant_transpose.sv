@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transposing tile buffer: 16 rows of 16 elements in, the 16 columns out, double-buffered.
+//
+// Contract: the j-th output of a tile is element j of each of its rows in order; out_last_o is on the last column of the
+// tile whose last row had in_last_i. Element (i, j) lies in bank i xor j at address i, so that rows and columns are both
+// one access to each bank. Throughput: one row in and one column out a cycle. Handshakes: valid/ready.
+// Test: tests/rtl/quant (inside the engine).
+module ufp4_quant_transpose (
+  input  logic              clk_i,
+  input  logic              rst_ni,
+
+  input  logic              in_valid_i,
+  output logic              in_ready_o,
+  input  logic [15:0][31:0] in_words_i,
+  input  logic              in_last_i,
+
+  output logic              out_valid_o,
+  input  logic              out_ready_i,
+  output logic [15:0][31:0] out_words_o,
+  output logic              out_last_o
+);
+
+  // Lane i of the result is lane i xor index.
+  function automatic logic [15:0][31:0] exchange(input logic [15:0][31:0] in, input logic [3:0] index);
+    logic [15:0][31:0] out, prior;
+    out = in;
+    for (int unsigned s = 0; s < 4; s++) begin
+      prior = out;
+      for (int unsigned i = 0; i < 16; i++) out[i] = index[s] ? prior[i ^ (1 << s)] : prior[i];
+    end
+    return out;
+  endfunction
+
+  logic              w_take, w_finish, r_issue, r_finish, b_ready, c_ready;
+  logic              w_tile_d, w_tile_q, r_tile_d, r_tile_q;
+  logic [3:0]        w_row_d, w_row_q, r_col_d, r_col_q, b_col_d, b_col_q;
+  logic [1:0]        full_d, full_q, last_d, last_q;
+  logic              b_valid_d, b_valid_q, b_last_d, b_last_q, c_valid_d, c_valid_q;
+  logic [15:0][31:0] stored, fetched;
+
+  assign in_ready_o = !full_q[w_tile_q];
+  assign w_take     = in_valid_i && in_ready_o;
+  assign w_finish   = w_take && w_row_q == 4'd15;
+  assign c_ready    = !c_valid_q || out_ready_i;
+  assign b_ready    = !b_valid_q || c_ready;
+  assign r_issue    = full_q[r_tile_q] && b_ready;
+  assign r_finish   = r_issue && r_col_q == 4'd15;
+
+  always_comb begin
+    full_d = full_q;
+    last_d = last_q;
+    if (w_finish) begin
+      full_d[w_tile_q] = 1'b1;
+      last_d[w_tile_q] = in_last_i;
+    end
+    if (r_finish) full_d[r_tile_q] = 1'b0;
+    w_row_d   = w_row_q + 4'(w_take);
+    w_tile_d  = w_tile_q ^ w_finish;
+    r_col_d   = r_col_q + 4'(r_issue);
+    r_tile_d  = r_tile_q ^ r_finish;
+    b_valid_d = r_issue || (b_valid_q && !c_ready);
+    b_col_d   = r_issue ? r_col_q : b_col_q;
+    b_last_d  = r_issue ? r_finish && last_q[r_tile_q] : b_last_q;
+    c_valid_d = b_valid_q || (c_valid_q && !out_ready_i);
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      full_q    <= 2'b00;
+      w_row_q   <= 4'd0;
+      w_tile_q  <= 1'b0;
+      r_col_q   <= 4'd0;
+      r_tile_q  <= 1'b0;
+      b_valid_q <= 1'b0;
+      c_valid_q <= 1'b0;
+    end else begin
+      full_q    <= full_d;
+      w_row_q   <= w_row_d;
+      w_tile_q  <= w_tile_d;
+      r_col_q   <= r_col_d;
+      r_tile_q  <= r_tile_d;
+      b_valid_q <= b_valid_d;
+      c_valid_q <= c_valid_d;
+    end
+    last_q   <= last_d;
+    b_col_q  <= b_col_d;
+    b_last_q <= b_last_d;
+  end
+
+  assign stored = exchange(in_words_i, w_row_q);
+
+  for (genvar b = 0; b < 16; b++) begin : gen_bank
+    ufp4_sram #(
+      .Width(32),
+      .Depth(32)
+    ) u_sram (
+      .clk_i,
+      .we_i   (w_take),
+      .waddr_i({w_tile_q, w_row_q}),
+      .wdata_i(stored[b]),
+      .re_i   (r_issue),
+      .raddr_i({r_tile_q, r_col_q ^ 4'(b)}),
+      .rdata_o(fetched[b])
+    );
+  end
+
+  logic [15:0][31:0] words_q;
+  logic              c_last_q;
+
+  always_ff @(posedge clk_i) begin
+    if (b_valid_q && c_ready) begin
+      words_q  <= exchange(fetched, b_col_q);
+      c_last_q <= b_last_q;
+    end
+  end
+
+  assign out_valid_o = c_valid_q;
+  assign out_words_o = words_q;
+  assign out_last_o  = c_last_q;
+
+endmodule

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Panel writer: collects the blocks of both copies (0 row, 1 column) to panel units and writes them to memory.
+//
+// Contract: 16 blocks of a copy are one unit: 128 bytes of codes at codes_addr + 128 n, 16 bytes of scales at scales_addr
+// + 16 n (docs/architecture.md), n = index_i when the unit is written; index_step_o then asks for the next. done_o: the
+// unit that came with in_last_i has been handed over. Two units of each copy fit, so one fills while one leaves.
+// Handshakes: valid/ready. Throughput: 128/BusBytes + max(1, 16/BusBytes) + 1 cycles a unit.
+// Test: tests/rtl/quant (inside the engine).
+module ufp4_quant_write #(
+  parameter int unsigned BusBytes = 64,
+  localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS,
+  localparam int unsigned DataW = 8 * BusBytes,
+  localparam int unsigned IndexW = AddrW - 7
+) (
+  input  logic                   clk_i,
+  input  logic                   rst_ni,
+
+  input  logic                   start_i,
+  input  logic [1:0][AddrW-1:0]  codes_addr_i,
+  input  logic [1:0][AddrW-1:0]  scales_addr_i,
+  input  logic [1:0][IndexW-1:0] index_i,
+  output logic [1:0]             index_step_o,
+  output logic [1:0]             done_o,
+
+  input  logic [1:0]             in_valid_i,
+  output logic [1:0]             in_ready_o,
+  input  logic [1:0][63:0]       in_codes_i,
+  input  logic [1:0][7:0]        in_scale_i,
+  input  logic [1:0]             in_last_i,
+
+  output logic                   wr_req_valid_o,
+  input  logic                   wr_req_ready_i,
+  output logic [AddrW-1:0]       wr_req_addr_o,
+  output logic [8:0]             wr_req_beats_o,
+  output logic                   wr_dat_valid_o,
+  input  logic                   wr_dat_ready_i,
+  output logic [DataW-1:0]       wr_dat_data_o,
+  output logic [BusBytes-1:0]    wr_dat_strb_o
+);
+
+  localparam int unsigned BUS_W        = $clog2(BusBytes);
+  localparam int unsigned WORDS        = BusBytes / 8;        // blocks of codes in a beat
+  localparam int unsigned CODE_BEATS   = 128 / BusBytes;
+  localparam int unsigned SCALE_BEATS  = BusBytes > 16 ? 1 : 16 / BusBytes;
+
+  // --- Collect ----------------------------------------------------------------------------------------
+
+  logic [63:0]     codes [64];       // {copy, unit, block}
+  logic [127:0]    scales_q [4];     // {copy, unit}
+  logic [1:0]      take;
+  logic [1:0]      in_unit_d, in_unit_q, out_unit_d, out_unit_q;
+  logic [1:0][3:0] in_block_d, in_block_q;
+  logic [1:0][1:0] full_d, full_q, last_d, last_q;
+  logic            release_unit, copy_d, copy_q;
+
+  always_comb begin
+    for (int unsigned c = 0; c < 2; c++) begin
+      index_step_o[c] = release_unit && copy_q == 1'(c);
+      in_ready_o[c] = !full_q[c][in_unit_q[c]];
+      take[c]       = in_valid_i[c] && in_ready_o[c];
+      full_d[c]     = full_q[c];
+      last_d[c]     = last_q[c];
+      in_block_d[c] = in_block_q[c] + 4'(take[c]);
+      in_unit_d[c]  = in_unit_q[c];
+      out_unit_d[c] = out_unit_q[c];
+      if (take[c] && in_block_q[c] == 4'd15) begin
+        full_d[c][in_unit_q[c]] = 1'b1;
+        last_d[c][in_unit_q[c]] = in_last_i[c];
+        in_unit_d[c]            = !in_unit_q[c];
+      end
+      if (index_step_o[c]) begin
+        full_d[c][out_unit_q[c]] = 1'b0;
+        out_unit_d[c]            = !out_unit_q[c];
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      in_block_q <= '0;
+      in_unit_q  <= '0;
+      out_unit_q <= '0;
+      full_q     <= '0;
+    end else begin
+      in_block_q <= in_block_d;
+      in_unit_q  <= in_unit_d;
+      out_unit_q <= out_unit_d;
+      full_q     <= full_d;
+    end
+    last_q <= last_d;
+  end
+
+  for (genvar c = 0; c < 2; c++) begin : gen_collect
+    always_ff @(posedge clk_i) begin
+      if (take[c]) begin
+        codes[{1'(c), in_unit_q[c], in_block_q[c]}] <= in_codes_i[c];
+        scales_q[{1'(c), in_unit_q[c]}] <= {in_scale_i[c], scales_q[{1'(c), in_unit_q[c]}][127:8]};
+      end
+    end
+  end
+
+  // --- Write: a request and its beats for the codes, then for the scales -------------------------------
+
+  logic                busy_d, busy_q, scales_phase_d, scales_phase_q, asked_d, asked_q;
+  logic [4:0]          beat_d, beat_q;
+  logic [1:0]          done_d, done_q;
+  logic                load, loaded, phase_end, unit;
+  logic                dat_valid_d, dat_valid_q;
+  logic [DataW-1:0]    dat_q;
+  logic [BusBytes-1:0] strb_q;
+  logic [AddrW-1:0]    codes_addr, scales_addr;
+  logic                all_d, all_q;  // every beat of the phase is loaded
+  logic [4:0]          beats;
+
+  assign unit           = out_unit_q[copy_q];
+  assign codes_addr     = codes_addr_i[copy_q] + {index_i[copy_q], 7'd0};
+  assign scales_addr    = scales_addr_i[copy_q] + {3'd0, index_i[copy_q], 4'd0};
+  assign beats          = scales_phase_q ? 5'(SCALE_BEATS) : 5'(CODE_BEATS);
+  assign wr_req_valid_o = busy_q && !asked_q;
+  assign wr_req_addr_o  = scales_phase_q ? {scales_addr[AddrW-1:BUS_W], BUS_W'(0)} : codes_addr;
+  assign wr_req_beats_o = scales_phase_q ? 9'(SCALE_BEATS) : 9'(CODE_BEATS);
+
+
+  assign load         = busy_q && !all_q && (!dat_valid_q || wr_dat_ready_i);
+  assign loaded       = all_q || (load && beat_q + 5'd1 == beats);
+  assign phase_end    = busy_q && loaded && (asked_q || wr_req_ready_i);
+  assign release_unit = phase_end && scales_phase_q;
+
+  always_comb begin
+    busy_d         = busy_q;
+    copy_d         = copy_q;
+    scales_phase_d = scales_phase_q;
+    asked_d        = asked_q || (wr_req_valid_o && wr_req_ready_i);
+    beat_d         = beat_q + 5'(load);
+    all_d          = loaded;
+    dat_valid_d    = load || (dat_valid_q && !wr_dat_ready_i);
+    done_d         = start_i ? 2'b00 : done_q;
+    if (!busy_q || phase_end) begin
+      asked_d = 1'b0;
+      beat_d  = 5'd0;
+      all_d   = 1'b0;
+    end
+    if (!busy_q) begin
+      // The other copy first, so that neither waits for more than one unit.
+      busy_d = full_q != '0;
+      copy_d = full_q[!copy_q] != 2'b00 ? !copy_q : copy_q;
+    end else if (phase_end) begin
+      scales_phase_d = !scales_phase_q;
+      busy_d         = !scales_phase_q;
+      if (scales_phase_q && last_q[copy_q][unit]) done_d[copy_q] = 1'b1;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      busy_q         <= 1'b0;
+      scales_phase_q <= 1'b0;
+      asked_q        <= 1'b0;
+      all_q          <= 1'b0;
+      dat_valid_q    <= 1'b0;
+      copy_q         <= 1'b0;
+    end else begin
+      busy_q         <= busy_d;
+      scales_phase_q <= scales_phase_d;
+      asked_q        <= asked_d;
+      all_q          <= all_d;
+      dat_valid_q    <= dat_valid_d;
+      copy_q         <= copy_d;
+    end
+    beat_q <= beat_d;
+    done_q <= done_d;
+  end
+
+  // A beat of codes is WORDS blocks; a wide beat of scales holds them at every place they can have, and the strobe picks
+  // one.
+  logic [127:0]        scales;
+  logic [DataW-1:0]    scale_beat;
+  logic [BusBytes-1:0] scale_strobe;
+
+  assign scales = scales_q[{copy_q, unit}];
+
+  logic unused_scales_addr;
+  assign unused_scales_addr = ^scales_addr;
+
+  if (BusBytes > 16) begin : gen_wide
+    assign scale_beat   = {BusBytes / 16{scales}};
+    assign scale_strobe = BusBytes'(16'hFFFF) << {scales_addr[BUS_W-1:4], 4'd0};
+  end else if (BusBytes == 16) begin : gen_equal
+    assign scale_beat   = scales;
+    assign scale_strobe = '1;
+  end else begin : gen_narrow
+    assign scale_beat   = beat_q[0] ? scales[127:64] : scales[63:0];
+    assign scale_strobe = '1;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (load && scales_phase_q) begin
+      dat_q  <= scale_beat;
+      strb_q <= scale_strobe;
+    end else if (load) begin
+      for (int unsigned w = 0; w < WORDS; w++) begin
+        dat_q[64*w +: 64] <= codes[{copy_q, unit, 4'(beat_q * WORDS + w)}];
+      end
+      strb_q <= '1;
+    end
+  end
+
+  assign wr_dat_valid_o = dat_valid_q;
+  assign wr_dat_data_o  = dat_q;
+  assign wr_dat_strb_o  = strb_q;
+  assign done_o         = done_q & {2{!dat_valid_q}};
+
+endmodule
