@@ -1,0 +1,655 @@
+// SPDX-License-Identifier: Apache-2.0
+// D = alpha A B^T + C with the exact contract (numerics.md 5).
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fixture.h"
+#include "ufp4/format.h"
+
+static const ufp4_elem_t elems[] = {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2, UFP4_ELEM_INT4};
+
+/** M, N, K around every size at which a blocked implementation changes its path. */
+static const int shapes[][3] = {{1, 1, 1},    {1, 1, 16},    {2, 3, 17},   {16, 16, 16}, {17, 15, 33},  {5, 64, 47},
+                                {64, 5, 129}, {33, 47, 130}, {1, 100, 31}, {100, 1, 31}, {31, 33, 256}, {65, 63, 65},
+                                {3, 5, 1040}, {8, 4, 15},    {4, 16, 48},  {129, 20, 8}};
+#define SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
+
+typedef struct {
+  ufp4_operand_t a, b;
+  slow_operand_t slow_a, slow_b;
+} pair_t;
+
+static pair_t pair(check_random_t *random, int formats, const int shape[3], fixture_scales_t scales) {
+  pair_t p;
+  p.a = fixture_operand(random, elems[formats % 3], shape[0], shape[2], scales);
+  p.b = fixture_operand(random, elems[formats / 3 % 3], shape[1], shape[2], scales);
+  p.slow_a = fixture_slow_operand(&p.a);
+  p.slow_b = fixture_slow_operand(&p.b);
+  return p;
+}
+
+static void set_exponents(pair_t *p, int t_a, int t_b) {
+  p->a.exponent = p->slow_a.t = t_a;
+  p->b.exponent = p->slow_b.t = t_b;
+}
+
+static void pair_free(pair_t *p) {
+  ufp4_operand_free(&p->a);
+  ufp4_operand_free(&p->b);
+  slow_operand_free(&p->slow_a);
+  slow_operand_free(&p->slow_b);
+}
+
+static size_t dtype_bytes(ufp4_dtype_t dtype) {
+  static const size_t bytes[] = {[UFP4_DTYPE_F32] = 4, [UFP4_DTYPE_BF16] = 2, [UFP4_DTYPE_I64] = 8};
+  return bytes[dtype];
+}
+
+static ufp4_gemm_t plain(ufp4_dtype_t dtype) {
+  const ufp4_gemm_t how = {.contract = UFP4_CONTRACT_EXACT, .d_dtype = dtype, .alpha = 1};
+  return how;
+}
+
+/** What the second model says of output (i, j). */
+static uint64_t expected(const pair_t *p, const ufp4_gemm_t *how, int64_t i, int64_t j) {
+  const int64_t start = how->accumulate ? how->accumulate[i * how->accumulate_ld + j] : 0;
+  const int64_t sum = slow_gemm_sum(&p->slow_a, i, &p->slow_b, j, start);
+  if (how->d_dtype == UFP4_DTYPE_I64) return (uint64_t)sum;
+  const uint32_t alpha = ufp4_f32_bits(how->alpha), c = how->c ? ufp4_f32_bits(how->c[i * how->c_ld + j]) : 0;
+  const uint32_t d =
+      slow_gemm_round(&p->slow_a, &p->slow_b, sum, alpha != 0x3F800000 ? &alpha : NULL, how->c ? &c : NULL);
+  return how->d_dtype == UFP4_DTYPE_BF16 ? slow_bf16_cast(d) : d;
+}
+
+/** Runs the golden GEMM into rows with a gap after each, and compares all, the gap included. */
+static void check_gemm(int64_t index, const pair_t *p, const ufp4_gemm_t *how) {
+  const int64_t m = p->a.rows, n = p->b.rows, ld = n + 3;
+  const size_t size = dtype_bytes(how->d_dtype);
+  uint8_t *d = malloc((size_t)(m * ld) * size);
+  if (!d) abort();
+  memset(d, 0xA5, (size_t)(m * ld) * size);
+  char what[96];
+  snprintf(what, sizeof what, "case %lld: %lld x %lld x %lld, elems %u and %u, dtype %u", (long long)index,
+           (long long)m, (long long)n, (long long)p->a.cols, p->a.elem, p->b.elem, how->d_dtype);
+  check_bits(index, (uint64_t)ufp4_gemm(&p->a, &p->b, how, d, ld), UFP4_OK, "%s: status", what);
+  for (int64_t at = 0; at < m * ld; at++) {
+    uint64_t got = 0, gap = 0xA5A5A5A5A5A5A5A5;
+    memcpy(&got, d + (size_t)at * size, size);
+    const int64_t i = at / ld, j = at % ld;
+    check_bits(at, got, j < n ? expected(p, how, i, j) : gap >> (64 - 8 * size), "%s: D[%lld][%lld]", what,
+               (long long)i, (long long)j);
+  }
+  free(d);
+}
+
+static void sweep(ufp4_dtype_t dtype, fixture_scales_t scales) {
+  check_random_t random = check_random();
+  for (int i = 0; i < 9 * SHAPES; i++) {
+    pair_t p = pair(&random, i % 9, shapes[i / 9], scales);
+    set_exponents(&p, (int)check_below(&random, 40) - 20, (int)check_below(&random, 40) - 20);
+    const ufp4_gemm_t how = plain(dtype);
+    check_gemm(i, &p, &how);
+    pair_free(&p);
+  }
+}
+
+TEST(f32_of_every_pair_of_formats) {
+  sweep(UFP4_DTYPE_F32, FIXTURE_SCALES_ANY);
+}
+TEST(bf16_of_every_pair_of_formats) {
+  sweep(UFP4_DTYPE_BF16, FIXTURE_SCALES_ANY);
+}
+TEST(i64_of_every_pair_of_formats) {
+  sweep(UFP4_DTYPE_I64, FIXTURE_SCALES_ANY);
+}
+TEST(f32_of_largest_operands) {
+  sweep(UFP4_DTYPE_F32, FIXTURE_SCALES_MAX);
+}
+TEST(i64_of_largest_operands) {
+  sweep(UFP4_DTYPE_I64, FIXTURE_SCALES_MAX);
+}
+TEST(f32_with_nan_scales) {
+  sweep(UFP4_DTYPE_F32, FIXTURE_SCALES_NAN);
+}
+TEST(bf16_with_nan_scales) {
+  sweep(UFP4_DTYPE_BF16, FIXTURE_SCALES_NAN);
+}
+TEST(i64_with_nan_scales) {
+  sweep(UFP4_DTYPE_I64, FIXTURE_SCALES_NAN);
+}
+
+TEST(one_block_worked) {
+  // E2M1 1.5 x 3 and -6 x 0.5 with scales 2 and 0.25, t 1 and 2: (4.5 - 3) * 0.5 / 8 = 0.09375.
+  uint8_t codes_a[8] = {0xF3}, codes_b[8] = {0x15}, scale_a = 0x40, scale_b = 0x28;
+  const ufp4_operand_t a = {
+      .elem = UFP4_ELEM_E2M1, .rows = 1, .cols = 2, .blocks = 1, .codes = codes_a, .scales = &scale_a, .exponent = 1};
+  const ufp4_operand_t b = {
+      .elem = UFP4_ELEM_E2M1, .rows = 1, .cols = 2, .blocks = 1, .codes = codes_b, .scales = &scale_b, .exponent = 2};
+  ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+  uint32_t d = 0;
+  int64_t sum = 0;
+  ufp4_gemm(&a, &b, &how, &d, 1);
+  check_bits(0, d, 0x3DC00000, "0.09375");
+  how.d_dtype = UFP4_DTYPE_I64;
+  ufp4_gemm(&a, &b, &how, &sum, 1);
+  check_bits(1, (uint64_t)sum, 6ull * 1024 * 128, "(3*6 - 12*1) quanta, scales 2^10 and 2^7 units");
+}
+
+TEST(every_product_of_codes) {
+  // One pair of elements per GEMM of 16 x 16 outputs: A's row i holds code i, B's row j code j.
+  for (int formats = 0; formats < 9; formats++) {
+    check_random_t random = check_random();
+    pair_t p = pair(&random, formats, (const int[3]){16, 16, 1}, FIXTURE_SCALES_ANY);
+    for (int i = 0; i < 16; i++) {
+      memset(p.a.codes + 8 * i, 0, 8);
+      memset(p.b.codes + 8 * i, 0, 8);
+      p.a.codes[8 * i] = p.b.codes[8 * i] = (uint8_t)i;
+      p.a.scales[i] = p.b.scales[i] = 1;
+    }
+    int64_t d[256];
+    const ufp4_gemm_t how = plain(UFP4_DTYPE_I64);
+    ufp4_gemm(&p.a, &p.b, &how, d, 16);
+    for (int i = 0; i < 256; i++) {
+      const int want =
+          slow_elem_quanta(p.slow_a.elem, (unsigned)i / 16) * slow_elem_quanta(p.slow_b.elem, (unsigned)i % 16);
+      check_bits(i, (uint64_t)d[i], (uint64_t)want, "formats %d, codes %x and %x", formats, i / 16, i % 16);
+    }
+    pair_free(&p);
+  }
+}
+
+TEST(every_product_of_scales) {
+  check_random_t random = check_random();
+  pair_t p = pair(&random, 0, (const int[3]){256, 256, 1}, FIXTURE_SCALES_ANY);
+  memset(p.a.codes, 0, 256 * 8);
+  memset(p.b.codes, 0, 256 * 8);
+  for (int i = 0; i < 256; i++) {
+    p.a.codes[8 * i] = p.b.codes[8 * i] = 1;
+    p.a.scales[i] = p.b.scales[i] = (uint8_t)i;
+  }
+  static int64_t d[256 * 256];
+  const ufp4_gemm_t how = plain(UFP4_DTYPE_I64);
+  ufp4_gemm(&p.a, &p.b, &how, d, 256);
+  for (int i = 0; i < 256 * 256; i++) {
+    const int64_t x = slow_e4m3_units((uint8_t)(i / 256)), y = slow_e4m3_units((uint8_t)(i % 256));
+    check_bits(i, (uint64_t)d[i], (uint64_t)(x < 0 || y < 0 ? INT64_MIN : x * y), "scales %02x and %02x", i / 256,
+               i % 256);
+  }
+  pair_free(&p);
+}
+
+/** A and B whose second half is the negative of A's first half against the same B: every sum is zero. */
+TEST(cancelling_sums_are_plus_zero) {
+  check_random_t random = check_random();
+  for (int i = 0; i < 60; i++) {
+    const int blocks = 1 + i % 20;
+    pair_t p =
+        pair(&random, i % 2 * 4, (const int[3]){9, 7, 32 * blocks}, FIXTURE_SCALES_ANY);  // sign-magnitude formats
+    for (int64_t r = 0; r < 9; r++) {
+      uint8_t *codes = p.a.codes + r * 16 * blocks, *scales = p.a.scales + r * 2 * blocks;
+      for (int j = 0; j < 8 * blocks; j++) codes[8 * blocks + j] = codes[j] ^ 0x88;
+      memcpy(scales + blocks, scales, (size_t)blocks);
+    }
+    for (int64_t r = 0; r < 7; r++) {
+      uint8_t *codes = p.b.codes + r * 16 * blocks, *scales = p.b.scales + r * 2 * blocks;
+      memcpy(codes + 8 * blocks, codes, (size_t)(8 * blocks));
+      memcpy(scales + blocks, scales, (size_t)blocks);
+    }
+    uint32_t d[63];
+    const ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+    check_bits(i, (uint64_t)ufp4_gemm(&p.a, &p.b, &how, d, 7), UFP4_OK, "status");
+    for (int j = 0; j < 63; j++) check_bits(j, d[j], 0, "%d blocks", 2 * blocks);
+    pair_free(&p);
+  }
+}
+
+TEST(exponents_at_their_ends) {
+  static const int table[][2] = {{0, 0},   {-121, -121}, {162, 162}, {32767, 32767}, {-32768, -32768}, {-32768, 32767},
+                                 {70, 70}, {80, 75},     {75, 65},   {-60, -70},     {-64, -64},       {-40, -40}};
+  check_random_t random = check_random();
+  for (int i = 0; i < 12 * 9; i++) {
+    pair_t p = pair(&random, i % 9, (const int[3]){13, 11, 40}, FIXTURE_SCALES_ANY);
+    set_exponents(&p, table[i / 9][0], table[i / 9][1]);
+    const ufp4_gemm_t f32 = plain(UFP4_DTYPE_F32), bf16 = plain(UFP4_DTYPE_BF16);
+    check_gemm(i, &p, &f32);
+    check_gemm(i, &p, &bf16);
+    pair_free(&p);
+  }
+}
+
+static float special_or_gaussian(check_random_t *random, int i) {
+  static const uint32_t specials[] = {0x00000000, 0x80000000, 0x7F800000, 0xFF800000,
+                                      0x7FC00000, 0xFFC12345, 0x00000001, 0x7F7FFFFF};
+  if (i % 5 == 0) return ufp4_f32_value(specials[check_below(random, 8)]);
+  return ufp4_f32_value(fixture_number(random, i % 2 ? FIXTURE_GAUSSIAN : FIXTURE_WILD));
+}
+
+TEST(alpha_and_c) {
+  static const uint32_t alphas[] = {0x3F800000, 0x40000000, 0x3EAAAAAB, 0x00000000, 0x80000000, 0x7F800000, 0xFF800000,
+                                    0x7FC00000, 0xFFFFFFFF, 0x00000001, 0x7F7FFFFF, 0xBF800000, 0x1F800000, 0x3F7FFFFF};
+  check_random_t random = check_random();
+  for (int i = 0; i < 14 * 36; i++) {
+    pair_t p = pair(&random, i % 9, (const int[3]){6, 10, 40}, i % 7 ? FIXTURE_SCALES_ANY : FIXTURE_SCALES_NAN);
+    const int t = i % 3 == 0 ? (int)check_below(&random, 160) - 80 : 8;
+    set_exponents(&p, t, t);
+    float c[6 * 12];
+    for (int j = 0; j < 6 * 12; j++) c[j] = special_or_gaussian(&random, j);
+    ufp4_gemm_t how = plain(i % 2 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16);
+    how.alpha = ufp4_f32_value(alphas[i / 36]);
+    if (i % 4 < 2) how.c = c, how.c_ld = 12;
+    check_gemm(i, &p, &how);
+    pair_free(&p);
+  }
+}
+
+TEST(c_that_cancels_is_plus_zero) {
+  check_random_t random = check_random();
+  for (int i = 0; i < 9; i++) {
+    pair_t p = pair(&random, i, (const int[3]){5, 5, 20}, FIXTURE_SCALES_ANY);
+    set_exponents(&p, 3, 4);
+    uint32_t first[25], second[25];
+    float c[25];
+    ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+    ufp4_gemm(&p.a, &p.b, &how, first, 5);
+    for (int j = 0; j < 25; j++) c[j] = ufp4_f32_value(first[j] ^ 0x80000000);
+    how.c = c, how.c_ld = 5;
+    ufp4_gemm(&p.a, &p.b, &how, second, 5);
+    for (int j = 0; j < 25; j++) check_bits(j, second[j], 0, "%08x minus itself", first[j]);
+    pair_free(&p);
+  }
+}
+
+TEST(accumulate_adds_before_rounding) {
+  check_random_t random = check_random();
+  for (int i = 0; i < 9 * 12; i++) {
+    pair_t p = pair(&random, i % 9, (const int[3]){7, 9, 35}, i % 5 ? FIXTURE_SCALES_ANY : FIXTURE_SCALES_NAN);
+    int64_t start[7 * 10];
+    for (int j = 0; j < 70; j++) {
+      start[j] =
+          check_below(&random, 9) == 0 ? UFP4_I64_NAN : (int64_t)(check_next(&random) >> check_below(&random, 63) >> 2);
+    }
+    ufp4_gemm_t how = plain((ufp4_dtype_t)(i / 9 % 3));
+    how.accumulate = start;
+    how.accumulate_ld = 10;
+    set_exponents(&p, i % 11, -i % 7);
+    check_gemm(i, &p, &how);
+    pair_free(&p);
+  }
+}
+
+/** Blocks [first, first + count) of an operand; free with ufp4_operand_free. */
+static ufp4_operand_t slice(const ufp4_operand_t *in, int64_t first, int64_t count) {
+  ufp4_operand_t out;
+  if (ufp4_operand_create(in->elem, in->rows, 16 * count, &out) != UFP4_OK) abort();
+  out.exponent = in->exponent;
+  for (int64_t r = 0; r < in->rows; r++) {
+    memcpy(out.codes + r * count * 8, in->codes + (r * in->blocks + first) * 8, (size_t)(count * 8));
+    memcpy(out.scales + r * count, in->scales + r * in->blocks + first, (size_t)count);
+  }
+  return out;
+}
+
+#define SPLIT_M 21
+#define SPLIT_N 18
+
+/** The sums of blocks [first, first + count), added to those in @p sums. */
+static void accumulate_part(const pair_t *p, int64_t first, int64_t count, ufp4_dtype_t dtype, const int64_t *in,
+                            void *out) {
+  ufp4_operand_t a = slice(&p->a, first, count), b = slice(&p->b, first, count);
+  ufp4_gemm_t how = plain(dtype);
+  how.accumulate = in;
+  how.accumulate_ld = SPLIT_N;
+  if (ufp4_gemm(&a, &b, &how, out, SPLIT_N) != UFP4_OK) abort();
+  ufp4_operand_free(&a);
+  ufp4_operand_free(&b);
+}
+
+TEST(any_split_of_k_gives_the_same_bits) {
+  check_random_t random = check_random();
+  for (int i = 0; i < 60; i++) {
+    const int blocks = 2 + (int)check_below(&random, 30);
+    pair_t p = pair(&random, i % 9, (const int[3]){SPLIT_M, SPLIT_N, 16 * blocks},
+                    i % 4 ? FIXTURE_SCALES_ANY : FIXTURE_SCALES_NAN);
+    set_exponents(&p, 5, 9);
+    uint32_t whole[SPLIT_M * SPLIT_N], split[SPLIT_M * SPLIT_N];
+    int64_t sums[SPLIT_M * SPLIT_N] = {0};
+    const ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+    if (ufp4_gemm(&p.a, &p.b, &how, whole, SPLIT_N) != UFP4_OK) abort();
+    int64_t last = blocks;
+    while (last > 1) {  // parts from the end, of random length; the first part rounds
+      const int64_t count = 1 + check_below(&random, (uint32_t)(last - 1));
+      int64_t next[SPLIT_M * SPLIT_N];
+      last -= count;
+      accumulate_part(&p, last, count, UFP4_DTYPE_I64, sums, next);
+      memcpy(sums, next, sizeof sums);
+    }
+    accumulate_part(&p, 0, last, UFP4_DTYPE_F32, sums, split);
+    for (int j = 0; j < SPLIT_M * SPLIT_N; j++) check_bits(j, split[j], whole[j], "case %d, %d blocks", i, blocks);
+    pair_free(&p);
+  }
+}
+
+TEST(any_number_of_threads_gives_the_same_bits) {
+  check_random_t random = check_random();
+  pair_t p = pair(&random, 1, (const int[3]){203, 117, 300}, FIXTURE_SCALES_NAN);
+  static uint32_t one[203 * 117], many[203 * 117];
+  ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+  ufp4_gemm(&p.a, &p.b, &how, one, 117);
+  for (int threads = 1; threads < 40; threads += threads < 8 ? 1 : 15) {
+    how.threads = threads;
+    memset(many, 0, sizeof many);
+    check_bits(threads, (uint64_t)ufp4_gemm(&p.a, &p.b, &how, many, 117), UFP4_OK, "status");
+    for (int j = 0; j < 203 * 117; j++) check_bits(j, many[j], one[j], "%d threads", threads);
+  }
+  pair_free(&p);
+}
+
+TEST(transposed_product_is_the_transpose) {
+  check_random_t random = check_random();
+  for (int i = 0; i < 9; i++) {
+    pair_t p = pair(&random, i, (const int[3]){19, 34, 77}, FIXTURE_SCALES_NAN);
+    uint32_t d[19 * 34], e[34 * 19];
+    const ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+    ufp4_gemm(&p.a, &p.b, &how, d, 34);
+    ufp4_gemm(&p.b, &p.a, &how, e, 19);
+    for (int j = 0; j < 19 * 34; j++) check_bits(j, e[j % 34 * 19 + j / 34], d[j], "formats %d", i);
+    pair_free(&p);
+  }
+}
+
+TEST(nan_poisons_a_row_or_a_column) {
+  check_random_t random = check_random();
+  pair_t p = pair(&random, 3, (const int[3]){20, 20, 64}, FIXTURE_SCALES_ANY);
+  p.a.scales[7 * 4 + 2] = 0x7F;
+  p.b.scales[11 * 4 + 3] = 0xFF;
+  memset(p.a.codes + (7 * 4 + 2) * 8, 0, 8);  // 0 times a NaN scale is NaN
+  uint32_t d[400];
+  const ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+  ufp4_gemm(&p.a, &p.b, &how, d, 20);
+  for (int i = 0; i < 400; i++) {
+    const int poisoned = i / 20 == 7 || i % 20 == 11;
+    check_that(i, poisoned == (d[i] == 0x7FC00000), "D[%d][%d] is %08x", i / 20, i % 20, d[i]);
+  }
+  pair_free(&p);
+}
+
+TEST(sign_of_a_scale_byte_is_ignored) {
+  check_random_t random = check_random();
+  pair_t p = pair(&random, 5, (const int[3]){12, 12, 50}, FIXTURE_SCALES_ANY);
+  uint32_t d[144], e[144];
+  const ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+  ufp4_gemm(&p.a, &p.b, &how, d, 12);
+  for (int i = 0; i < 12 * 4; i++) p.a.scales[i] ^= 0x80, p.b.scales[i] &= 0x7F;
+  ufp4_gemm(&p.a, &p.b, &how, e, 12);
+  for (int i = 0; i < 144; i++) check_bits(i, e[i], d[i], "D");
+  pair_free(&p);
+}
+
+SLOW_TEST(largest_k_of_largest_operands) {
+  // 2^20 products of 144 * 448^2 in units of 2^-20: 2^16 blocks of 2304 * (448 * 2^9)^2, 2^62.8, still fits.
+  const int shape[3] = {2, 3, UFP4_MAX_DIM};
+  check_random_t random = check_random();
+  for (int formats = 0; formats < 9; formats += 4) {
+    pair_t p = pair(&random, formats, shape, FIXTURE_SCALES_MAX);
+    const ufp4_gemm_t i64 = plain(UFP4_DTYPE_I64), f32 = plain(UFP4_DTYPE_F32);
+    check_gemm(formats, &p, &i64);
+    check_gemm(formats, &p, &f32);
+    for (int64_t i = 0; i < p.a.blocks * 16; i++)
+      p.a.codes[i] ^= formats == 8 ? 0xFF : 0x88;  // -8 to 7; others change sign
+    slow_operand_free(&p.slow_a);
+    p.slow_a = fixture_slow_operand(&p.a);
+    check_gemm(formats, &p, &i64);
+    pair_free(&p);
+  }
+}
+
+SLOW_TEST(large_shapes) {
+  static const int large[][3] = {{300, 257, 520}, {64, 700, 1000}, {513, 9, 2050}};
+  check_random_t random = check_random();
+  for (int i = 0; i < 9; i++) {
+    pair_t p = pair(&random, i, large[i % 3], FIXTURE_SCALES_ANY);
+    ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+    how.threads = i % 4;
+    check_gemm(i, &p, &how);
+    pair_free(&p);
+  }
+}
+
+TEST(uniform_formats_give_the_same_product) {
+  // E1M2 and INT4 from the same data: the same scale bytes, t larger by 2, and then the same D.
+  check_random_t random = check_random();
+  for (int i = 0; i < 16; i++) {
+    uint32_t x[20 * 50], w[30 * 50], d[2][600];
+    fixture_numbers(&random, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS), x, 20 * 50);
+    fixture_numbers(&random, FIXTURE_GAUSSIAN, w, 30 * 50);
+    const ufp4_matrix_t mx = {UFP4_DTYPE_F32, 20, 50, 50, x}, mw = {UFP4_DTYPE_F32, 30, 50, 50, w};
+    ufp4_operand_t q[2][2];
+    for (int f = 0; f < 2; f++) {
+      const ufp4_quantize_t how = {.elem = elems[1 + f],
+                                   .rht = i % 2,
+                                   .rht_mask = 0xD7E8,
+                                   .round = (ufp4_round_t)(i / 2 % 2),
+                                   .scale_round = (ufp4_scale_round_t)(i / 4 % 2),
+                                   .seed = 5};
+      if (ufp4_quantize(&mx, &how, &q[f][0]) != UFP4_OK || ufp4_quantize(&mw, &how, &q[f][1]) != UFP4_OK) abort();
+      const ufp4_gemm_t gemm = plain(UFP4_DTYPE_F32);
+      ufp4_gemm(&q[f][0], &q[f][1], &gemm, d[f], 30);
+    }
+    check_bits(i, (uint64_t)q[1][1].exponent, (uint64_t)(q[0][1].exponent + 2), "t of W");
+    for (int j = 0; j < 30 * 4; j++) check_bits(j, q[1][1].scales[j], q[0][1].scales[j], "scale of W");
+    for (int j = 0; j < 600; j++) check_bits(j, d[1][j], d[0][j], "D, case %d", i);
+    for (int f = 0; f < 4; f++) ufp4_operand_free(&q[f / 2][f % 2]);
+  }
+}
+
+TEST(rht_on_both_operands_keeps_the_product) {
+  // Rows that are multiples of a Hadamard row transform to a single element; a multiple of qmax makes scale and code
+  // exact. So quantizing loses nothing, and D is the product of the tensors as they were: -2 * 16 * size^2 where i = j,
+  // else 0.
+  static const float size[3] = {3, 7, 7};
+  static float x[16 * 16], w[16 * 16];
+  for (int f = 0; f < 3; f++) {
+    for (int i = 0; i < 256; i++) {
+      const int negative = __builtin_parity((unsigned)(i / 16) & (unsigned)(i % 16)) ^ (0xD7E8 >> (i % 16) & 1);
+      x[i] = negative ? -size[f] : size[f];
+      w[i] = -2 * x[i];
+    }
+    const ufp4_matrix_t mx = {UFP4_DTYPE_F32, 16, 16, 16, x}, mw = {UFP4_DTYPE_F32, 16, 16, 16, w};
+    const ufp4_quantize_t how = {.elem = elems[f], .rht = 1, .rht_mask = 0xD7E8};
+    ufp4_operand_t qx, qw;
+    if (ufp4_quantize(&mx, &how, &qx) != UFP4_OK || ufp4_quantize(&mw, &how, &qw) != UFP4_OK) abort();
+    uint32_t d[256];
+    const ufp4_gemm_t gemm = plain(UFP4_DTYPE_F32);
+    ufp4_gemm(&qx, &qw, &gemm, d, 16);
+    for (int i = 0; i < 256; i++) {
+      check_bits(i, d[i], i / 16 == i % 16 ? ufp4_f32_bits(-32 * size[f] * size[f]) : 0, "elem %d", f);
+    }
+    ufp4_operand_free(&qx);
+    ufp4_operand_free(&qw);
+  }
+}
+
+// --- Arguments that must be refused, leaving D as it was ---------------------------------------------
+
+typedef struct {
+  pair_t p;
+  ufp4_gemm_t how;
+  int64_t ld;
+} call_t;
+
+static call_t call(void) {
+  check_random_t random = check_random();
+  const call_t c = {pair(&random, 0, (const int[3]){4, 5, 20}, FIXTURE_SCALES_ANY), plain(UFP4_DTYPE_F32), 5};
+  return c;
+}
+
+static void check_refused(int64_t index, const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how,
+                          int64_t ld, const char *what) {
+  uint64_t d[64], before[64];
+  memset(d, 0xA5, sizeof d);
+  memcpy(before, d, sizeof d);
+  check_bits(index, (uint64_t)ufp4_gemm(a, b, how, d, ld), UFP4_ERROR_ARGUMENT, "%s", what);
+  check_that(index, memcmp(d, before, sizeof d) == 0, "%s: output touched", what);
+}
+
+TEST(rejects_null_pointers) {
+  call_t c = call();
+  check_refused(0, NULL, &c.p.b, &c.how, c.ld, "no A");
+  check_refused(1, &c.p.a, NULL, &c.how, c.ld, "no B");
+  check_refused(2, &c.p.a, &c.p.b, NULL, c.ld, "no options");
+  check_bits(3, (uint64_t)ufp4_gemm(&c.p.a, &c.p.b, &c.how, NULL, c.ld), UFP4_ERROR_ARGUMENT, "no D");
+  ufp4_operand_t hollow = c.p.a;
+  hollow.codes = NULL;
+  check_refused(4, &hollow, &c.p.b, &c.how, c.ld, "no codes");
+  hollow = c.p.b;
+  hollow.scales = NULL;
+  check_refused(5, &c.p.a, &hollow, &c.how, c.ld, "no scales");
+  pair_free(&c.p);
+}
+
+TEST(rejects_operands_that_do_not_match) {
+  check_random_t random = check_random();
+  static const int bad[] = {1, 16, 19, 21, 32, 36};
+  call_t c = call();
+  for (int i = 0; i < 6; i++) {
+    ufp4_operand_t b = fixture_operand(&random, UFP4_ELEM_E2M1, 5, bad[i], FIXTURE_SCALES_ANY);
+    check_refused(i, &c.p.a, &b, &c.how, c.ld, "K of B");
+    ufp4_operand_free(&b);
+  }
+  pair_free(&c.p);
+}
+
+TEST(rejects_sizes) {
+  static const int64_t bad[] = {0, -1, INT64_MIN, INT64_MAX};
+  call_t c = call();
+  for (int i = 0; i < 4; i++) {
+    ufp4_operand_t a = c.p.a, b = c.p.b;
+    a.rows = bad[i];
+    check_refused(i, &a, &b, &c.how, c.ld, "M");
+    a.rows = 4;
+    b.rows = bad[i];
+    check_refused(i, &a, &b, &c.how, c.ld, "N");
+    b.rows = 5;
+    a.cols = b.cols = bad[i];
+    check_refused(i, &a, &b, &c.how, c.ld, "K");
+  }
+  pair_free(&c.p);
+}
+
+TEST(rejects_k_over_its_limit) {
+  call_t c = call();
+  ufp4_operand_t a = c.p.a, b = c.p.b;
+  a.rows = b.rows = 1;
+  a.cols = b.cols = UFP4_MAX_DIM + 1;
+  a.blocks = b.blocks = UFP4_MAX_DIM / 16 + 1;
+  check_refused(0, &a, &b, &c.how, c.ld, "K of 2^20 + 1");
+  pair_free(&c.p);
+}
+
+TEST(rejects_block_counts_that_are_not_of_k) {
+  call_t c = call();
+  for (int64_t blocks = -1; blocks < 5; blocks++) {
+    ufp4_operand_t a = c.p.a, b = c.p.b;
+    if (blocks == 2) continue;
+    a.blocks = blocks;
+    check_refused(blocks, &a, &b, &c.how, c.ld, "blocks of A");
+    a.blocks = 2;
+    b.blocks = blocks;
+    check_refused(blocks, &a, &b, &c.how, c.ld, "blocks of B");
+  }
+  pair_free(&c.p);
+}
+
+TEST(rejects_a_short_leading_dimension) {
+  call_t c = call();
+  float matrix[64] = {0};
+  const int64_t sums[64] = {0};
+  for (int64_t ld = -1; ld < 5; ld++) check_refused(ld, &c.p.a, &c.p.b, &c.how, ld, "ld of D");
+  for (int64_t ld = -1; ld < 5; ld++) {
+    ufp4_gemm_t how = c.how;
+    how.c = matrix;
+    how.c_ld = ld;
+    check_refused(ld, &c.p.a, &c.p.b, &how, c.ld, "ld of C");
+    how.c = NULL;
+    how.accumulate = sums;
+    how.accumulate_ld = ld;
+    check_refused(ld, &c.p.a, &c.p.b, &how, c.ld, "ld of the sums");
+  }
+  pair_free(&c.p);
+}
+
+TEST(rejects_unknown_options) {
+  call_t c = call();
+  ufp4_gemm_t dtype = c.how, contract = c.how;
+  ufp4_operand_t elem = c.p.a, scale = c.p.b;
+  dtype.d_dtype = (ufp4_dtype_t)UFP4_DTYPE_COUNT;
+  contract.contract = (ufp4_contract_t)UFP4_CONTRACT_COUNT;
+  elem.elem = (ufp4_elem_t)UFP4_ELEM_COUNT;
+  scale.scale = (ufp4_scale_t)UFP4_SCALE_COUNT;
+  check_refused(0, &c.p.a, &c.p.b, &dtype, c.ld, "dtype");
+  check_refused(1, &c.p.a, &c.p.b, &contract, c.ld, "contract");
+  check_refused(2, &elem, &c.p.b, &c.how, c.ld, "elem");
+  check_refused(3, &c.p.a, &scale, &c.how, c.ld, "scale");
+  pair_free(&c.p);
+}
+
+TEST(rejects_i64_with_alpha_or_c) {
+  call_t c = call();
+  const float matrix[64] = {0};
+  c.how.d_dtype = UFP4_DTYPE_I64;
+  ufp4_gemm_t alpha = c.how, with_c = c.how;
+  alpha.alpha = 2;
+  with_c.c = matrix;
+  with_c.c_ld = 5;
+  check_refused(0, &c.p.a, &c.p.b, &alpha, c.ld, "alpha");
+  check_refused(1, &c.p.a, &c.p.b, &with_c, c.ld, "C");
+  pair_free(&c.p);
+}
+
+TEST(rejects_negative_threads) {
+  call_t c = call();
+  c.how.threads = -1;
+  check_refused(0, &c.p.a, &c.p.b, &c.how, c.ld, "threads");
+  pair_free(&c.p);
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(f32_of_every_pair_of_formats),
+      CHECK_TEST(bf16_of_every_pair_of_formats),
+      CHECK_TEST(i64_of_every_pair_of_formats),
+      CHECK_TEST(f32_of_largest_operands),
+      CHECK_TEST(i64_of_largest_operands),
+      CHECK_TEST(f32_with_nan_scales),
+      CHECK_TEST(bf16_with_nan_scales),
+      CHECK_TEST(i64_with_nan_scales),
+      CHECK_TEST(one_block_worked),
+      CHECK_TEST(every_product_of_codes),
+      CHECK_TEST(every_product_of_scales),
+      CHECK_TEST(cancelling_sums_are_plus_zero),
+      CHECK_TEST(exponents_at_their_ends),
+      CHECK_TEST(alpha_and_c),
+      CHECK_TEST(c_that_cancels_is_plus_zero),
+      CHECK_TEST(accumulate_adds_before_rounding),
+      CHECK_TEST(any_split_of_k_gives_the_same_bits),
+      CHECK_TEST(any_number_of_threads_gives_the_same_bits),
+      CHECK_TEST(transposed_product_is_the_transpose),
+      CHECK_TEST(nan_poisons_a_row_or_a_column),
+      CHECK_TEST(sign_of_a_scale_byte_is_ignored),
+      CHECK_TEST(largest_k_of_largest_operands),
+      CHECK_TEST(large_shapes),
+      CHECK_TEST(uniform_formats_give_the_same_product),
+      CHECK_TEST(rht_on_both_operands_keeps_the_product),
+      CHECK_TEST(rejects_null_pointers),
+      CHECK_TEST(rejects_operands_that_do_not_match),
+      CHECK_TEST(rejects_sizes),
+      CHECK_TEST(rejects_k_over_its_limit),
+      CHECK_TEST(rejects_block_counts_that_are_not_of_k),
+      CHECK_TEST(rejects_a_short_leading_dimension),
+      CHECK_TEST(rejects_unknown_options),
+      CHECK_TEST(rejects_i64_with_alpha_or_c),
+      CHECK_TEST(rejects_negative_threads),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
