@@ -6,7 +6,8 @@
 #include "ufp4/quantize.h"
 
 ufp4_status_t ufp4_operand_create(ufp4_elem_t elem, int64_t rows, int64_t cols, ufp4_operand_t *out) {
-  if (out == NULL || (unsigned)elem >= UFP4_ELEM_COUNT || rows < 1 || cols < 1) return UFP4_ERROR_ARGUMENT;
+  if (out == NULL || (unsigned)elem >= UFP4_ELEM_COUNT) return UFP4_ERROR_ARGUMENT;
+  if (rows < 1 || rows > UFP4_MAX_DIM || cols < 1 || cols > UFP4_MAX_DIM) return UFP4_ERROR_ARGUMENT;
   int64_t blocks = (cols - 1) / BLOCK + 1;
   if (blocks > INT64_MAX / CODE_BYTES / rows) return UFP4_ERROR_MEMORY;
   uint8_t *codes = calloc((size_t)(rows * blocks), CODE_BYTES);

@@ -171,14 +171,14 @@ static int source_exponent(const source_t *source, const ufp4_quantize_t *how) {
 // --- Public ------------------------------------------------------------------------------------------
 
 static int matrix_ok(const ufp4_matrix_t *in) {
-  return in != NULL && in->data != NULL && in->rows >= 1 && in->cols >= 1 && in->ld >= in->cols &&
-         (in->dtype == UFP4_DTYPE_F32 || in->dtype == UFP4_DTYPE_BF16);
+  return in != NULL && in->data != NULL && in->rows >= 1 && in->rows <= UFP4_MAX_DIM && in->cols >= 1 &&
+         in->cols <= UFP4_MAX_DIM && in->ld >= in->cols && (in->dtype == UFP4_DTYPE_F32 || in->dtype == UFP4_DTYPE_BF16);
 }
 
 static int how_ok(const ufp4_quantize_t *how) {
   return how != NULL && (unsigned)how->elem < UFP4_ELEM_COUNT && (unsigned)how->scale < UFP4_SCALE_COUNT &&
          (how->axis == UFP4_AXIS_ROW || how->axis == UFP4_AXIS_COL) && (unsigned)how->round < UFP4_ROUND_COUNT &&
-         (unsigned)how->scale_round < UFP4_SCALE_ROUND_COUNT &&
+         (unsigned)how->scale_round < UFP4_SCALE_ROUND_COUNT && (how->rht == 0 || how->rht == 1) &&
          (!how->exponent_given || (how->exponent >= INT16_MIN && how->exponent <= INT16_MAX));
 }
 
