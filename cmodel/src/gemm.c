@@ -1,63 +1,221 @@
 // SPDX-License-Identifier: Apache-2.0
+// The exact GEMM. Operands are unpacked to quanta once; then every block product is a 16-bit integer (2304 at most),
+// which the two scales carry into the 64-bit sum of its output. Integer sums have no order, so neither the tiling nor
+// the threads can show in the bits.
 #include "ufp4/gemm.h"
 
-#include <stddef.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "internal.h"
 #include "ufp4/format.h"
 
-static int block_dot(const ufp4_operand_t *a, int64_t ga, const ufp4_operand_t *b, int64_t gb) {
-  int dot = 0;
+#define MICRO_ROWS 4  // the dot products of 4 x 32 outputs stay in vector registers
+#define MICRO_COLS 32
+#define DOTS 16
+#define TILE_ROWS 64         // a unit of work: 64 x 32 outputs
+#define CHUNK_BLOCKS 32      // blocks for which its part of B stays in the nearest cache
+#define THREAD_MACS 2000000  // less work than this is not worth starting a thread for
+#define MAX_THREADS 256
+
+typedef int16_t dots_t __attribute__((vector_size(2 * DOTS)));
+
+static int64_t min_i64(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+// --- Unpacked operands -------------------------------------------------------------------------------
+
+// Groups of `width` rows; in a group, block by block, quanta [16][width] and scales [width]. Rows that pad the last
+// group are zero.
+typedef struct {
+  int64_t rows, blocks, width;
+  int16_t *quanta;
+  int32_t *weights;   // scale * 2^9, under 2^18; 0 for NaN
+  uint8_t *poisoned;  // [rows]: some scale of the row is NaN
+} panels_t;
+
+static void panels_free(panels_t *panels) {
+  free(panels->quanta);
+  free(panels->weights);
+  free(panels->poisoned);
+}
+
+static ufp4_status_t panels_create(const ufp4_operand_t *in, int64_t width, panels_t *out) {
+  size_t rows = (size_t)((in->rows + width - 1) / width * width);
+  size_t scales = rows * (size_t)in->blocks;
+  *out = (panels_t){in->rows, in->blocks, width, NULL, NULL, NULL};
+  out->quanta = calloc(scales, BLOCK * sizeof *out->quanta);
+  out->weights = calloc(scales, sizeof *out->weights);
+  out->poisoned = calloc(rows, sizeof *out->poisoned);
+  if (out->quanta != NULL && out->weights != NULL && out->poisoned != NULL) return UFP4_OK;
+  panels_free(out);
+  return UFP4_ERROR_MEMORY;
+}
+
+static void panels_fill_block(const ufp4_operand_t *in, int64_t row, int64_t b, const int16_t quanta[16],
+                              panels_t *out) {
+  const uint8_t *codes = in->codes + (row * in->blocks + b) * CODE_BYTES;
+  int64_t at = (row / out->width * in->blocks + b) * out->width;
+  int16_t *to = out->quanta + at * BLOCK + row % out->width;
+  for (unsigned k = 0; k < BLOCK; k++) to[k * out->width] = quanta[codes[k / 2] >> 4 * (k % 2) & 15];
+  int sig, exp;
+  if (ufp4_e4m3_decode(in->scales[row * in->blocks + b], &sig, &exp)) {
+    out->weights[at + row % out->width] = sig << exp;
+  } else {
+    out->poisoned[row] = 1;
+  }
+}
+
+static void panels_fill(const ufp4_operand_t *in, panels_t *out) {
+  int16_t quanta[16];
+  for (unsigned code = 0; code < 16; code++) quanta[code] = (int16_t)ufp4_elem_quanta(in->elem, code);
+  for (int64_t row = 0; row < in->rows; row++) {
+    for (int64_t b = 0; b < in->blocks; b++) panels_fill_block(in, row, b, quanta, out);
+  }
+}
+
+// --- Sums --------------------------------------------------------------------------------------------
+
+typedef int64_t sums_t[MICRO_ROWS][MICRO_COLS];
+
+INLINE void block_dots(const int16_t a[BLOCK][MICRO_ROWS], const int16_t b[BLOCK][MICRO_COLS],
+                       dots_t dots[MICRO_ROWS][2]) {
+  dots_t sum[MICRO_ROWS][2] = {{{0}}};
   for (unsigned k = 0; k < BLOCK; k++) {
-    unsigned ca = a->codes[ga * 8 + k / 2] >> 4 * (k % 2);
-    unsigned cb = b->codes[gb * 8 + k / 2] >> 4 * (k % 2);
-    dot += ufp4_elem_quanta(a->elem, ca) * ufp4_elem_quanta(b->elem, cb);
+    dots_t low, high;
+    memcpy(&low, b[k], sizeof low);
+    memcpy(&high, b[k] + DOTS, sizeof high);
+    for (unsigned r = 0; r < MICRO_ROWS; r++) {
+      sum[r][0] += a[k][r] * low;
+      sum[r][1] += a[k][r] * high;
+    }
   }
-  return dot;
+  memcpy(dots, sum, sizeof sum);
 }
 
-static int64_t exact_sum(const ufp4_operand_t *a, int64_t i, const ufp4_operand_t *b, int64_t j) {
-  int64_t sum = 0;
-  for (int64_t k = 0; k < a->blocks; k++) {
-    int sa, ea, sb, eb;
-    if (!ufp4_e4m3_decode(a->scales[i * a->blocks + k], &sa, &ea)) return UFP4_I64_NAN;
-    if (!ufp4_e4m3_decode(b->scales[j * b->blocks + k], &sb, &eb)) return UFP4_I64_NAN;
-    int64_t dot = block_dot(a, i * a->blocks + k, b, j * b->blocks + k);
-    sum += dot * sa * sb * (INT64_C(1) << (ea + eb));
+// dot * a's scale is under 2304 * 2^18 < 2^30.
+INLINE void add_scaled(const dots_t *dots, int32_t a, const int32_t b[DOTS], int64_t sums[DOTS]) {
+  int16_t dot[DOTS];
+  memcpy(dot, dots, sizeof dot);
+  for (unsigned j = 0; j < DOTS; j++) sums[j] += (int64_t)(dot[j] * a) * b[j];
+}
+
+HOT static void micro_sums(int64_t blocks, const int16_t *a, const int32_t *a_weights, const int16_t *b,
+                           const int32_t *b_weights, sums_t sums) {
+  for (int64_t k = 0; k < blocks; k++) {
+    dots_t dots[MICRO_ROWS][2];
+    block_dots((const int16_t(*)[MICRO_ROWS])a + k * BLOCK, (const int16_t(*)[MICRO_COLS])b + k * BLOCK, dots);
+    for (unsigned r = 0; r < MICRO_ROWS; r++) {
+      add_scaled(&dots[r][0], a_weights[k * MICRO_ROWS + r], b_weights + k * MICRO_COLS, sums[r]);
+      add_scaled(&dots[r][1], a_weights[k * MICRO_ROWS + r], b_weights + k * MICRO_COLS + DOTS, sums[r] + DOTS);
+    }
   }
-  return sum;
 }
 
-static int64_t accumulate(int64_t sum, int64_t other) {
-  if (sum == UFP4_I64_NAN || other == UFP4_I64_NAN) return UFP4_I64_NAN;
-  return (int64_t)((uint64_t)sum + (uint64_t)other);
+static void tile_sums(const panels_t *a, const panels_t *b, int64_t row, int64_t rows, int64_t col, sums_t *sums) {
+  memset(sums, 0, sizeof(sums_t) * TILE_ROWS / MICRO_ROWS);
+  for (int64_t k = 0; k < a->blocks; k += CHUNK_BLOCKS) {
+    int64_t blocks = min_i64(a->blocks - k, CHUNK_BLOCKS);
+    const int64_t at_b = col * b->blocks + k * MICRO_COLS;
+    for (int64_t r = 0; r < rows; r += MICRO_ROWS) {
+      const int64_t at_a = (row + r) * a->blocks + k * MICRO_ROWS;
+      micro_sums(blocks, a->quanta + at_a * BLOCK, a->weights + at_a, b->quanta + at_b * BLOCK, b->weights + at_b,
+                 sums[r / MICRO_ROWS]);
+    }
+  }
 }
 
-static float canonical(float value) {
-  return value != value ? ufp4_f32_value(UFP4_F32_NAN) : value;
+// --- Results -----------------------------------------------------------------------------------------
+
+typedef struct {
+  const ufp4_gemm_t *how;
+  panels_t a, b;
+  int exponent;  // of the sums' unit, tensor exponents included
+  void *d;
+  int64_t d_ld;
+  int64_t tiles;
+  atomic_llong next_tile;
+} job_t;
+
+static int64_t whole_sum(const job_t *job, int64_t sum, int64_t i, int64_t j) {
+  const ufp4_gemm_t *how = job->how;
+  int64_t earlier = how->accumulate != NULL ? how->accumulate[i * how->accumulate_ld + j] : 0;
+  if (job->a.poisoned[i] || job->b.poisoned[j] || earlier == UFP4_I64_NAN) return UFP4_I64_NAN;
+  return (int64_t)((uint64_t)sum + (uint64_t)earlier);
 }
 
 // Each line is one operation, rounded once; alpha and C enter only where present.
-static float finish(int64_t sum, int exponent, const ufp4_gemm_t *how, int64_t i, int64_t j) {
+static float rounded(const job_t *job, int64_t sum, int64_t i, int64_t j) {
+  const ufp4_gemm_t *how = job->how;
   if (sum == UFP4_I64_NAN) return ufp4_f32_value(UFP4_F32_NAN);
-  float value = ufp4_f32_value(ufp4_f32_from_scaled(sum, exponent));
+  float value = ufp4_f32_value(ufp4_f32_from_scaled(sum, job->exponent));
   if (how->alpha != 1.0f) value = value * how->alpha;
   if (how->c != NULL) value = value + how->c[i * how->c_ld + j];
-  return canonical(value);
+  return value != value ? ufp4_f32_value(UFP4_F32_NAN) : value;
+}
+
+static void store(const job_t *job, int64_t sum, int64_t i, int64_t j) {
+  int64_t whole = whole_sum(job, sum, i, j);
+  int64_t at = i * job->d_ld + j;
+  if (job->how->d_dtype == UFP4_DTYPE_I64) {
+    ((int64_t *)job->d)[at] = whole;
+  } else if (job->how->d_dtype == UFP4_DTYPE_F32) {
+    ((float *)job->d)[at] = rounded(job, whole, i, j);
+  } else {
+    ((uint16_t *)job->d)[at] = ufp4_bf16_cast(rounded(job, whole, i, j));
+  }
+}
+
+// --- Tiles and threads -------------------------------------------------------------------------------
+
+static void run_tile(const job_t *job, int64_t tile) {
+  sums_t sums[TILE_ROWS / MICRO_ROWS];
+  int64_t across = (job->b.rows + MICRO_COLS - 1) / MICRO_COLS;
+  int64_t row = tile / across * TILE_ROWS, col = tile % across * MICRO_COLS;
+  int64_t rows = min_i64(job->a.rows - row, TILE_ROWS), cols = min_i64(job->b.rows - col, MICRO_COLS);
+  tile_sums(&job->a, &job->b, row, rows, col, sums);
+  for (int64_t i = 0; i < rows; i++) {
+    for (int64_t j = 0; j < cols; j++) store(job, sums[i / MICRO_ROWS][i % MICRO_ROWS][j], row + i, col + j);
+  }
+}
+
+static void *run_tiles(void *argument) {
+  job_t *job = argument;
+  for (;;) {
+    int64_t tile = atomic_fetch_add(&job->next_tile, 1);
+    if (tile >= job->tiles) return NULL;
+    run_tile(job, tile);
+  }
+}
+
+// A thread that cannot be started only leaves more tiles to the others.
+static void run_threads(job_t *job, int threads) {
+  pthread_t started[MAX_THREADS];
+  int count = 0;
+  while (count < threads - 1 && pthread_create(&started[count], NULL, run_tiles, job) == 0) count++;
+  run_tiles(job);
+  for (int i = 0; i < count; i++) pthread_join(started[i], NULL);
+}
+
+static int useful_threads(const job_t *job, int threads) {
+  int64_t macs = job->a.rows * job->b.rows * job->a.blocks * BLOCK;
+  int64_t useful = min_i64(macs / THREAD_MACS + 1, min_i64(job->tiles, MAX_THREADS));
+  return (int)min_i64(threads, useful);
 }
 
 static int operand_ok(const ufp4_operand_t *x) {
   return x != NULL && x->codes != NULL && x->scales != NULL && (unsigned)x->elem < UFP4_ELEM_COUNT &&
-         (unsigned)x->scale < UFP4_SCALE_COUNT && x->rows >= 1 && x->rows <= UFP4_MAX_DIM && x->cols >= 1 &&
-         x->cols <= UFP4_MAX_DIM && x->blocks == (x->cols + BLOCK - 1) / BLOCK && x->exponent >= INT16_MIN &&
-         x->exponent <= INT16_MAX;
+         (unsigned)x->scale < UFP4_SCALE_COUNT && x->rows >= 1 && x->cols >= 1 && x->cols <= UFP4_MAX_DIM &&
+         x->blocks == (x->cols + BLOCK - 1) / BLOCK && x->exponent >= INT16_MIN && x->exponent <= INT16_MAX;
 }
 
 static int how_ok(const ufp4_gemm_t *how, int64_t n) {
-  if (how == NULL || (unsigned)how->contract >= UFP4_CONTRACT_COUNT || (unsigned)how->d_dtype >= UFP4_DTYPE_COUNT)
-    return 0;
-  if (how->threads < 0 || (how->c != NULL && how->c_ld < n)) return 0;
-  if (how->accumulate != NULL && how->accumulate_ld < n) return 0;
+  if (how == NULL || (unsigned)how->contract >= UFP4_CONTRACT_COUNT) return 0;
+  if ((unsigned)how->d_dtype >= UFP4_DTYPE_COUNT || how->threads < 0) return 0;
+  if ((how->c != NULL && how->c_ld < n) || (how->accumulate != NULL && how->accumulate_ld < n)) return 0;
   return how->d_dtype != UFP4_DTYPE_I64 || (how->c == NULL && how->alpha == 1.0f);
 }
 
@@ -65,19 +223,18 @@ ufp4_status_t ufp4_gemm(const ufp4_operand_t *a, const ufp4_operand_t *b, const 
                         int64_t d_ld) {
   if (!operand_ok(a) || !operand_ok(b) || a->cols != b->cols || d == NULL) return UFP4_ERROR_ARGUMENT;
   if (!how_ok(how, b->rows) || d_ld < b->rows) return UFP4_ERROR_ARGUMENT;
-  int exponent = -(18 + ufp4_elem_frac(a->elem) + ufp4_elem_frac(b->elem) + a->exponent + b->exponent);
-  for (int64_t i = 0; i < a->rows; i++) {
-    for (int64_t j = 0; j < b->rows; j++) {
-      int64_t sum = exact_sum(a, i, b, j);
-      if (how->accumulate != NULL) sum = accumulate(sum, how->accumulate[i * how->accumulate_ld + j]);
-      if (how->d_dtype == UFP4_DTYPE_I64) {
-        ((int64_t *)d)[i * d_ld + j] = sum;
-      } else if (how->d_dtype == UFP4_DTYPE_F32) {
-        ((float *)d)[i * d_ld + j] = finish(sum, exponent, how, i, j);
-      } else {
-        ((uint16_t *)d)[i * d_ld + j] = ufp4_bf16_cast(finish(sum, exponent, how, i, j));
-      }
-    }
+  job_t job = {.how = how, .d = d, .d_ld = d_ld};
+  job.exponent = -(18 + ufp4_elem_frac(a->elem) + ufp4_elem_frac(b->elem) + a->exponent + b->exponent);
+  ufp4_status_t status = panels_create(a, MICRO_ROWS, &job.a);
+  if (status != UFP4_OK) return status;
+  status = panels_create(b, MICRO_COLS, &job.b);
+  if (status == UFP4_OK) {
+    panels_fill(a, &job.a);
+    panels_fill(b, &job.b);
+    job.tiles = ((a->rows + TILE_ROWS - 1) / TILE_ROWS) * ((b->rows + MICRO_COLS - 1) / MICRO_COLS);
+    run_threads(&job, useful_threads(&job, how->threads));
+    panels_free(&job.b);
   }
-  return UFP4_OK;
+  panels_free(&job.a);
+  return status;
 }
