@@ -39,14 +39,16 @@ bool Simulator::step() {
   return good;
 }
 
+// Pins start at random like all else.
 void Simulator::reset() {
-  *pins_.rst_n = 0;
-  *pins_.clk = 0;
+  const auto &axil = pins_.axil;
+  *pins_.rst_n = *pins_.clk = 0;
+  *axil.awvalid = *axil.wvalid = *axil.bready = *axil.arvalid = *axil.rready = 0;
+  memory_.drive();
   core_->eval();
   for (unsigned i = 0; i < kResetCycles; i++) step();
   *pins_.rst_n = 1;
-  *pins_.axil.bready = 1;
-  *pins_.axil.rready = 1;
+  *axil.bready = *axil.rready = 1;
 }
 
 ufp4_sim_status_t Simulator::broken() {

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The register file over AXI4-Lite (docs/registers.md).
+#include "bench.h"
+
+static const ufp4_configuration_t configurations[] = UFP4_CONFIGURATIONS;
+
+TEST(identity) {
+  for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
+    const ufp4_configuration_t *c = &configurations[i];
+    bench_t bench = bench_open(c->name, 1, 0, 0);
+    const uint32_t version = UFP4_VERSION_MAJOR << 16 | UFP4_VERSION_MINOR << 8 | UFP4_VERSION_PATCH;
+    check_bits(i, bench_read(&bench, UFP4_REG_ID), UFP4_CORE_ID, "id");
+    check_bits(i, bench_read(&bench, UFP4_REG_VERSION), version, "version");
+    check_bits(i, bench_read(&bench, UFP4_REG_CONFIG_ARRAY), c->rows | c->cols << 8 | 16u << 16, "config_array");
+    check_bits(i, bench_read(&bench, UFP4_REG_CONFIG_TILE), c->rows * c->tile_rows | c->cols * c->tile_cols << 16,
+               "config_tile");
+    check_bits(i, bench_read(&bench, UFP4_REG_CONFIG_MEMORY),
+               c->bus_bytes | UFP4_ADDR_BITS << 8 | c->chunk << 16 | (uint32_t)UFP4_SLOTS << 24, "config_memory");
+    bench_close(&bench);
+  }
+}
+
+// Each register that can be written keeps the bits it has, and no other register changes.
+TEST(keeps_what_is_written) {
+  static const struct {
+    uint32_t offset, mask;
+  } registers[] = {
+      {UFP4_REG_IRQ_MASK, 3},
+      {UFP4_REG_RING_BASE_LO, 0xFFFFFF80},
+      {UFP4_REG_RING_BASE_HI, 0xFF},
+      {UFP4_REG_RING_LOG2, 0xF},
+      {UFP4_REG_COMPLETION_BASE_LO, 0xFFFFFF80},
+      {UFP4_REG_COMPLETION_BASE_HI, 0xFF},
+  };
+  enum { COUNT = sizeof registers / sizeof registers[0] };
+  bench_t bench = bench_open("small", 1, 0, 0);
+  check_random_t random = check_random();
+  uint32_t values[COUNT] = {0};
+  for (int i = 0; i < COUNT; i++) bench_write(&bench, registers[i].offset, 0);
+  for (int round = 0; round < 200; round++) {
+    const uint32_t at = check_below(&random, COUNT);
+    const uint32_t value = (uint32_t)check_next(&random);
+    bench_write(&bench, registers[at].offset, value);
+    values[at] = value & registers[at].mask;
+    for (int i = 0; i < COUNT; i++) {
+      check_bits(round, bench_read(&bench, registers[i].offset), values[i], "register 0x%x after a write of 0x%x to 0x%x",
+                 registers[i].offset, value, registers[at].offset);
+    }
+  }
+  bench_close(&bench);
+}
+
+// Everything that is not a register reads as zero, whatever was written to it, and the read-only ones stay.
+TEST(rejects_writes_elsewhere) {
+  bench_t bench = bench_open("small", 1, 0, 0);
+  const uint32_t head = bench_read(&bench, UFP4_REG_RING_HEAD);
+  for (uint32_t offset = 0; offset < UFP4_REG_SIZE; offset += 4) {
+    if (offset >= UFP4_REG_CONTROL && offset <= UFP4_REG_COMPLETION_BASE_HI && offset != UFP4_REG_RING_HEAD) continue;
+    bench_write(&bench, offset, 0xFFFFFFFF);
+  }
+  check_bits(0, bench_read(&bench, UFP4_REG_ID), UFP4_CORE_ID, "id");
+  check_bits(0, bench_read(&bench, UFP4_REG_RING_HEAD), head, "ring_head");
+  for (uint32_t offset = 0x4C; offset < UFP4_REG_SIZE; offset += 4) {
+    check_bits(offset, bench_read(&bench, offset), 0, "offset 0x%x", offset);
+  }
+  for (uint32_t offset = 0x14; offset < UFP4_REG_CONTROL; offset += 4) {
+    check_bits(offset, bench_read(&bench, offset), 0, "offset 0x%x", offset);
+  }
+  check_bits(0, bench_read(&bench, UFP4_REG_CONTROL), 0, "control");
+  check_bits(0, bench_read(&bench, UFP4_REG_STATUS), 2, "status: nothing runs and the ring is empty");
+  bench_close(&bench);
+}
+
+TEST(counters_count_idle_cycles) {
+  bench_t bench = bench_open("small", 1, 0, 0);
+  uint64_t before[UFP4_COUNTER_COUNT], after[UFP4_COUNTER_COUNT], held[UFP4_COUNTER_COUNT];
+  bench_counters(&bench, before);
+  const uint64_t start = ufp4_sim_cycles(bench.sim);
+  ufp4_sim_run(bench.sim, 12345);
+  bench_counters(&bench, after);
+  const uint64_t reads = 2 * UFP4_COUNTER_COUNT;
+  check_that(0, after[UFP4_COUNTER_IDLE] - before[UFP4_COUNTER_IDLE] >= 12345, "idle cycles");
+  check_that(0, after[UFP4_COUNTER_CYCLES] - before[UFP4_COUNTER_CYCLES] <= ufp4_sim_cycles(bench.sim) - start + 8 * reads,
+             "cycles");
+  bench_check_sum(0, after);
+  for (int i = UFP4_COUNTER_ARRAY_BUSY; i < UFP4_COUNTER_COUNT; i++) {
+    if (i != UFP4_COUNTER_IDLE) check_bits(i, after[i], 0, "counter of an idle core");
+  }
+  // A snapshot stands still until the next one.
+  ufp4_sim_run(bench.sim, 1000);
+  for (unsigned i = 0; i < UFP4_COUNTER_COUNT; i++) held[i] = bench_read(&bench, UFP4_REG_COUNTER_BASE + 8 * i);
+  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) check_bits(i, held[i], after[i], "counter without a new snapshot");
+  bench_write(&bench, UFP4_REG_CONTROL, 2);
+  bench_counters(&bench, after);
+  check_that(0, after[UFP4_COUNTER_CYCLES] < 100, "cycles after they were cleared: %llu",
+             (unsigned long long)after[UFP4_COUNTER_CYCLES]);
+  bench_check_sum(1, after);
+  bench_close(&bench);
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(identity),
+      CHECK_TEST(keeps_what_is_written),
+      CHECK_TEST(rejects_writes_elsewhere),
+      CHECK_TEST(counters_count_idle_cycles),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
