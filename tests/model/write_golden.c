@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes the vectors of tests/golden with the second model: write_golden DIR; write_golden --check DIR compares
+// instead.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fixture.h"
+
+static const char *const elem_names[] = {"e2m1", "e1m2", "int4"};
+
+static void hex_words(FILE *out, const uint32_t *words, int count) {
+  for (int i = 0; i < count; i++) fprintf(out, " %08" PRIx32, words[i]);
+}
+
+static void hex_digits(FILE *out, const uint8_t *digits, int count) {
+  fputc(' ', out);
+  for (int i = 0; i < count; i++) fprintf(out, "%x", digits[i]);
+}
+
+static void hex_bytes(FILE *out, const uint8_t *bytes, int count) {
+  fputc(' ', out);
+  for (int i = 0; i < count; i++) fprintf(out, "%02x", bytes[i]);
+}
+
+// --- Casts -------------------------------------------------------------------------------------------
+
+static void write_cast(FILE *out) {
+  static const uint32_t inputs[] = {0x00000000, 0x80000000, 0x00000001, 0x3E800000, 0xBE800000, 0x3F000000,
+                                    0x3F400000, 0x3F800000, 0x3FA00000, 0xBFE00000, 0x40200000, 0x40600000,
+                                    0x40A00000, 0xC0A00000, 0x40F00000, 0xC1000000, 0x43E00000, 0x43E80000,
+                                    0x43F00000, 0x3A800000, 0x3A800001, 0x3B000000, 0x00400000, 0x00400001,
+                                    0x7F000000, 0x7F000001, 0x7F7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000};
+  fprintf(out, "%% f32 e2m1 e1m2 int4 e4m3 e8m0_down e8m0_up bf16\n");
+  for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
+    const uint32_t x = inputs[i];
+    fprintf(out, "%08" PRIx32 " %x %x %x %02x %02x %02x %04x\n", x, slow_elem_cast(SLOW_E2M1, x),
+            slow_elem_cast(SLOW_E1M2, x), slow_elem_cast(SLOW_INT4, x), slow_e4m3_cast(x), slow_e8m0_cast(x, 0),
+            slow_e8m0_cast(x, 1), slow_bf16_cast(x));
+  }
+}
+
+// --- Random bytes ------------------------------------------------------------------------------------
+
+static void write_random(FILE *out) {
+  static const uint64_t table[][3] = {
+      {0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {0x0123456789ABCDEF, 0xFEDCBA9876543210, 0x100000000}};
+  fprintf(out, "%% seed tensor_id group bytes\n");
+  for (int i = 0; i < 5; i++) {
+    uint8_t bytes[16];
+    slow_random_block(table[i][0], table[i][1], table[i][2], bytes);
+    fprintf(out, "%016" PRIx64 " %016" PRIx64 " %016" PRIx64, table[i][0], table[i][1], table[i][2]);
+    hex_bytes(out, bytes, 16);
+    fputc('\n', out);
+  }
+}
+
+// --- Blocks ------------------------------------------------------------------------------------------
+
+typedef struct {
+  const char *name;
+  uint32_t bits[16];
+} block_t;
+
+#define BLOCKS 10
+
+/** The same blocks for the transform and the quantizer. */
+static void make_blocks(block_t blocks[BLOCKS]) {
+  static const block_t fixed[] = {
+      {"impulse", {0x3F800000}},
+      {"zeros_of_both_signs", {0x00000000, 0x80000000}},
+      {"quarters",
+       {0x00000000, 0x3E800000, 0x3F000000, 0x3F400000, 0x3F800000, 0x3FA00000, 0x3FC00000, 0x3FE00000, 0x40000000,
+        0xBE800000, 0xBF000000, 0xBF400000, 0xBF800000, 0xBFA00000, 0x40C00000, 0x80000000}},
+      {"subnormals", {0x00000001, 0x80000003, 0x007FFFFF, 0x00400000}},
+      {"largest", {0x7F7FFFFF, 0xFF7FFFFF, 0x7F000000, 0x7E800000}},
+      {"nan", {0x3F800000, 0x7FC00000}},
+      {"inf", {0x3F800000, 0x00000000, 0xFF800000}},
+  };
+  memcpy(blocks, fixed, sizeof fixed);
+  check_random_t random = {20606};
+  static const char *const names[] = {"gaussian", "bf16", "wild"};
+  static const fixture_distribution_t distributions[] = {FIXTURE_GAUSSIAN, FIXTURE_BF16, FIXTURE_WILD};
+  for (int i = 0; i < 3; i++) {
+    blocks[7 + i].name = names[i];
+    fixture_numbers(&random, distributions[i], blocks[7 + i].bits, 16);
+  }
+}
+
+static void write_rht(FILE *out) {
+  block_t blocks[BLOCKS];
+  make_blocks(blocks);
+  fprintf(out, "%% block mask x0..x15 exponent y0..y15\n");
+  for (int i = 0; i < BLOCKS * 2; i++) {
+    const block_t *block = &blocks[i / 2];
+    const uint16_t mask = i % 2 ? 0xD7E8 : 0;
+    int32_t y[16] = {0};
+    const int exponent = slow_rht_block(block->bits, mask, y);
+    fprintf(out, "%s %04x", block->name, mask);
+    hex_words(out, block->bits, 16);
+    fprintf(out, " %d", exponent);
+    for (int j = 0; j < 16; j++) fprintf(out, " %" PRId32, y[j]);
+    fputc('\n', out);
+  }
+}
+
+static void write_one_quantize(FILE *out, const block_t *block, const slow_quantize_t *how, int t, uint64_t group) {
+  uint8_t random[16], codes[16], scale;
+  slow_random_block(how->seed, how->tensor_id, group, random);
+  const unsigned flags = slow_quantize_block(block->bits, how, t, random, codes, &scale);
+  fprintf(out, "%s %s %s %04x %s %s %d", block->name, elem_names[how->elem], how->rht ? "rht" : "plain", how->mask,
+          how->stochastic ? "sr" : "rne", how->scale_up ? "up" : "rne", t);
+  hex_words(out, block->bits, 16);
+  hex_bytes(out, random, 16);
+  hex_digits(out, codes, 16);
+  fprintf(out, " %02x %s\n", scale,
+          flags == SLOW_FLAG_NAN         ? "nan"
+          : flags == SLOW_FLAG_SATURATED ? "saturated"
+                                         : "none");
+}
+
+static void write_quantize(FILE *out) {
+  block_t blocks[BLOCKS];
+  make_blocks(blocks);
+  fprintf(out, "%% block elem transform mask round scale_round t x0..x15 random codes scale flags\n");
+  for (int i = 0; i < BLOCKS * 12; i++) {
+    const block_t *block = &blocks[i / 12];
+    const slow_quantize_t how = {(slow_elem_t)(i % 3), i / 3 % 2, 0xD7E8, i / 6 % 2, i / 6 % 2, 7, 11};
+    write_one_quantize(out, block, &how, slow_tensor_exponent(block->bits, 1, 16, &how), (uint64_t)i);
+    // Every fourth again with an exponent from outside that saturates the scale.
+    if (i % 4 == 0) write_one_quantize(out, block, &how, 140, (uint64_t)i);
+  }
+}
+
+// --- GEMM --------------------------------------------------------------------------------------------
+
+static void write_operand(FILE *out, const slow_operand_t *operand) {
+  fprintf(out, " %s %d", elem_names[operand->elem], operand->t);
+  hex_digits(out, operand->codes, 32);
+  hex_bytes(out, operand->scales, 2);
+}
+
+static void write_gemm(FILE *out) {
+  check_random_t random = {20606};
+  fprintf(out, "%% case a_elem a_t a_codes a_scales b_elem b_t b_codes b_scales sum f32 bf16\n");
+  for (int i = 0; i < 27; i++) {
+    ufp4_operand_t a = fixture_operand(&random, (ufp4_elem_t)(i % 3), 1, 32, (fixture_scales_t)(i / 9));
+    ufp4_operand_t b = fixture_operand(&random, (ufp4_elem_t)(i / 3 % 3), 1, 32, (fixture_scales_t)(i / 9));
+    if (i % 9 == 8 && i / 9 == FIXTURE_SCALES_NAN) b.scales[1] = 0xFF;
+    slow_operand_t slow_a = fixture_slow_operand(&a), slow_b = fixture_slow_operand(&b);
+    slow_a.t = 10 - i;
+    slow_b.t = 3 * i;
+    const int64_t sum = slow_gemm_sum(&slow_a, 0, &slow_b, 0, 0);
+    const uint32_t f32 = slow_gemm_round(&slow_a, &slow_b, sum, NULL, NULL);
+    fprintf(out, "%d", i);
+    write_operand(out, &slow_a);
+    write_operand(out, &slow_b);
+    fprintf(out, " %" PRId64 " %08" PRIx32 " %04x\n", sum, f32, slow_bf16_cast(f32));
+    slow_operand_free(&slow_a);
+    slow_operand_free(&slow_b);
+    ufp4_operand_free(&a);
+    ufp4_operand_free(&b);
+  }
+}
+
+// --- Files -------------------------------------------------------------------------------------------
+
+typedef struct {
+  const char *name;
+  void (*write)(FILE *out);
+} golden_t;
+
+/** The whole text of one file; free it. */
+static char *text_of(const golden_t *golden, size_t *size) {
+  char *text = NULL;
+  FILE *out = open_memstream(&text, size);
+  if (!out) return NULL;
+  fprintf(out,
+          "# Written by the second model (build target write_golden); do not edit. Numbers are hexadecimal bits,\n");
+  fprintf(out, "# but t, exponent, y and sum. docs/numerics.md says what they mean.\n");
+  golden->write(out);
+  fclose(out);
+  return text;
+}
+
+static int same_as_file(FILE *file, const char *text, size_t size) {
+  for (size_t i = 0; i < size; i++) {
+    if (fgetc(file) != (unsigned char)text[i]) return 0;
+  }
+  return fgetc(file) == EOF;
+}
+
+/** Writes or compares one file. @return 0 if that went well. */
+static int handle(const golden_t *golden, const char *folder, int check) {
+  char path[4096];
+  size_t size = 0;
+  char *text = text_of(golden, &size);
+  snprintf(path, sizeof path, "%s/%s", folder, golden->name);
+  FILE *file = text ? fopen(path, check ? "r" : "w") : NULL;
+  int ok = file != NULL;
+  if (ok) ok = check ? same_as_file(file, text, size) : fwrite(text, 1, size, file) == size;
+  if (file && fclose(file) != 0) ok = 0;
+  if (!ok) fprintf(stderr, "%s %s\n", path, check ? "is not what write_golden writes" : "could not be written");
+  free(text);
+  return !ok;
+}
+
+int main(int argc, char **argv) {
+  static const golden_t files[] = {{"cast.txt", write_cast},
+                                   {"random.txt", write_random},
+                                   {"rht.txt", write_rht},
+                                   {"quantize.txt", write_quantize},
+                                   {"gemm.txt", write_gemm}};
+  const int check = argc == 3 && strcmp(argv[1], "--check") == 0;
+  int failed = 0;
+  if (argc != 2 + check) {
+    fprintf(stderr, "usage: write_golden [--check] DIR\n");
+    return 2;
+  }
+  for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) failed |= handle(&files[i], argv[argc - 1], check);
+  return failed;
+}
