@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes the tensors of the linear layers of one step as .npy: layerN.NAME.X.npy, .W.npy and .dY.npy, N the block, NAME
+// the matrix.
+#ifndef UFP4_TRAIN_CAPTURE_H
+#define UFP4_TRAIN_CAPTURE_H
+
+#include "layer.h"
+#include "ufp4/tensor.h"
+
+typedef struct {
+  const char *folder;      ///< exists
+  ufp4_message_t message;  ///< what went wrong, if a call failed
+} ufp4_capture_t;
+
+/** A hook of one step; @p capture must outlive it. */
+ufp4_layer_hook_t ufp4_capture_hook(ufp4_capture_t *capture);
+
+#endif

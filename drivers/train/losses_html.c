@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// report.html: one file without scripts or outside references.
+#include <math.h>
+
+#include "experiment.h"
+#include "outfile.h"
+
+#define WIDTH 720
+#define HEIGHT 320
+#define MARGIN 44
+#define POINTS 150
+
+static const char *const colors[] = {"#444444", "#0969da", "#d1242f", "#9a6700", "#1a7f37", "#8250df"};
+#define COLORS ((int)(sizeof colors / sizeof *colors))
+
+static const char style[] =
+    "body{font:15px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}"
+    "table{border-collapse:collapse;margin:1em 0}th,td{padding:.25em .8em;border-bottom:1px solid "
+    "#ddd;text-align:right}"
+    "th:first-child,td:first-child,td:last-child{text-align:left}svg{max-width:100%}";
+
+static void put_escaped(FILE *out, const char *text) {
+  for (; *text; text++) {
+    switch (*text) {
+      case '&':
+        fputs("&amp;", out);
+        break;
+      case '<':
+        fputs("&lt;", out);
+        break;
+      case '>':
+        fputs("&gt;", out);
+        break;
+      default:
+        fputc(*text, out);
+    }
+  }
+}
+
+static void put_settings(FILE *out, const ufp4_experiment_t *e, const char *text_name) {
+  const ufp4_trainer_options_t *t = &e->options->trainer;
+  fputs("<p>Text: ", out);
+  put_escaped(out, text_name);
+  fprintf(out, "; model: d %lld, %lld heads, %lld blocks, ff %lld, context %lld; ", (long long)t->shape.d_model,
+          (long long)t->shape.heads, (long long)t->shape.blocks, (long long)t->shape.ff, (long long)t->shape.context);
+  fprintf(out, "%lld steps of %lld tokens, peak learning rate %g; %d seeds from %llu; ", (long long)t->steps,
+          (long long)(t->batch * t->shape.context), (double)t->rate, e->options->seeds, (unsigned long long)t->seed);
+  fprintf(out, "linear layers on backend %s; %lld held-out tokens.</p>\n", e->options->backend,
+          (long long)ufp4_experiment_at(e, 0, 0)->held_tokens);
+}
+
+static void put_losses(FILE *out, const ufp4_experiment_t *e) {
+  fputs(
+      "<h2>Held-out loss</h2>\n<table><tr><th>recipe</th><th>mean, nats per byte</th><th>deviation over "
+      "seeds</th></tr>\n",
+      out);
+  for (int v = 0; v < e->options->variant_count; v++) {
+    ufp4_paired_t losses = ufp4_experiment_losses(e, v);
+    fprintf(out, "<tr><td>%s</td><td>%.5f</td><td>%.5f</td></tr>\n", e->options->variants[v].name, losses.mean,
+            losses.deviation);
+  }
+  fputs("</table>\n", out);
+}
+
+static void put_gaps(FILE *out, const ufp4_experiment_t *e) {
+  ufp4_comparison_t pairs[UFP4_MAX_VARIANTS * UFP4_MAX_VARIANTS];
+  int count = ufp4_experiment_comparisons(e, pairs);
+  if (!count) return;
+  fputs(
+      "<h2>Gap, paired over seeds</h2>\n<table><tr><th>recipe</th><th>against</th><th>gap, "
+      "%</th><th>deviation</th><th>t</th>"
+      "<th>seeds worse</th><th>verdict</th></tr>\n",
+      out);
+  for (int i = 0; i < count; i++) {
+    ufp4_paired_t gap = ufp4_experiment_gap(e, pairs[i].variant, pairs[i].base);
+    fprintf(out,
+            "<tr><td>%s</td><td>%s</td><td>%+.3f</td><td>%.3f</td><td>%.2f</td><td>%lld of %lld</td><td>%s</td></tr>\n",
+            e->options->variants[pairs[i].variant].name, e->options->variants[pairs[i].base].name, gap.mean,
+            gap.deviation, gap.t, (long long)gap.positive, (long long)gap.count, ufp4_gap_verdict(&gap));
+  }
+  fputs(
+      "</table>\n<p>Gap: 100 (L - L<sub>base</sub>) / L<sub>base</sub> on the same seed. Verdict: two-sided t test at "
+      "5 %. A control is bf16 from first weights changed by one part in a thousand: what chaos alone does.</p>\n",
+      out);
+}
+
+// Mean training loss of a variant over its seeds and over the steps of point p of POINTS.
+static double point(const ufp4_experiment_t *e, int variant, int64_t p, int64_t points) {
+  int64_t steps = e->options->trainer.steps, from = p * steps / points, to = (p + 1) * steps / points;
+  double sum = 0;
+  for (int s = 0; s < e->options->seeds; s++) {
+    const ufp4_run_t *run = ufp4_experiment_at(e, variant, s);
+    for (int64_t i = from; i < to; i++) sum += run->loss[i];
+  }
+  return sum / (double)(e->options->seeds * (to - from));
+}
+
+static void put_curve(FILE *out, const ufp4_experiment_t *e, int variant, int64_t points, double low, double high) {
+  fprintf(out, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" points=\"", colors[variant % COLORS]);
+  for (int64_t p = 0; p < points; p++) {
+    double x = MARGIN + (WIDTH - 2.0 * MARGIN) * (points > 1 ? (double)p / (double)(points - 1) : 0.5);
+    double y = MARGIN + (HEIGHT - 2.0 * MARGIN) * (high - point(e, variant, p, points)) / (high - low);
+    if (isfinite(y)) fprintf(out, "%.1f,%.1f ", x, y);
+  }
+  fprintf(out, "\"/><text x=\"%d\" y=\"%d\" fill=\"%s\">%s</text>\n", WIDTH - MARGIN - 90, MARGIN + 18 * variant,
+          colors[variant % COLORS], e->options->variants[variant].name);
+}
+
+static void find_range(const ufp4_experiment_t *e, int64_t points, double *low, double *high) {
+  *low = INFINITY;
+  *high = -INFINITY;
+  for (int v = 0; v < e->options->variant_count; v++) {
+    for (int64_t p = 0; p < points; p++) {
+      double y = point(e, v, p, points);
+      if (y < *low) *low = y;
+      if (y > *high) *high = y;
+    }
+  }
+  if (!(*high > *low)) *high = *low + 1;
+}
+
+static void put_curves(FILE *out, const ufp4_experiment_t *e) {
+  int64_t points = e->options->trainer.steps < POINTS ? e->options->trainer.steps : POINTS;
+  double low, high;
+  find_range(e, points, &low, &high);
+  fprintf(out, "<h2>Training loss</h2>\n<svg viewBox=\"0 0 %d %d\" font-size=\"13\" font-family=\"sans-serif\">\n",
+          WIDTH, HEIGHT);
+  fprintf(out, "<path d=\"M%d %d V%d H%d\" fill=\"none\" stroke=\"#999\"/>\n", MARGIN, MARGIN, HEIGHT - MARGIN,
+          WIDTH - MARGIN);
+  fprintf(out, "<text x=\"2\" y=\"%d\">%.2f</text><text x=\"2\" y=\"%d\">%.2f</text>\n", MARGIN, high, HEIGHT - MARGIN,
+          low);
+  fprintf(out, "<text x=\"%d\" y=\"%d\">step 0</text><text x=\"%d\" y=\"%d\" text-anchor=\"end\">step %lld</text>\n",
+          MARGIN, HEIGHT - MARGIN + 18, WIDTH - MARGIN, HEIGHT - MARGIN + 18,
+          (long long)(e->options->trainer.steps - 1));
+  for (int v = 0; v < e->options->variant_count; v++) put_curve(out, e, v, points, low, high);
+  fputs("</svg>\n<p>Mean over seeds.</p>\n", out);
+}
+
+ufp4_status_t ufp4_experiment_write_html(const ufp4_experiment_t *experiment, const char *text_name, const char *path,
+                                         ufp4_message_t *message) {
+  ufp4_outfile_t file;
+  ufp4_status_t status = ufp4_outfile_open(path, &file, message);
+  if (status) return status;
+  fprintf(file.stream,
+          "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>ufp4 "
+          "train</title><style>%s</style></head><body>\n"
+          "<h1>Training in four bits</h1>\n",
+          style);
+  put_settings(file.stream, experiment, text_name);
+  put_losses(file.stream, experiment);
+  put_gaps(file.stream, experiment);
+  put_curves(file.stream, experiment);
+  fputs("</body></html>\n", file.stream);
+  return ufp4_outfile_close(&file, message);
+}
