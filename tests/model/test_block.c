@@ -99,7 +99,7 @@ TEST(specials_among_numbers) {
 }
 
 SLOW_TEST(every_distribution_at_length) {
-  for (int d = 0; d < FIXTURE_DISTRIBUTIONS; d++) sweep((fixture_distribution_t)d, 5000);
+  for (int d = 0; d < FIXTURE_DISTRIBUTIONS; d++) sweep((fixture_distribution_t)d, 2500);
 }
 
 /** units * 2^exponent as FP32; exact for what is asked here. */

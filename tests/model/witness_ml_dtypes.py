@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the golden model's casts with ml_dtypes over every BF16 pattern: witness_ml_dtypes.py CAST_TABLE e2m1|e4m3.
 
-Exits 0 if equal, 1 if not, 77 (skipped) without numpy or ml_dtypes. Left out, because ml_dtypes means something else there:
-E2M1: NaN, for which ml_dtypes has no code of its own. E4M3: NaN (ml_dtypes keeps its sign), Inf and what rounds to more
-than 448 (ml_dtypes gives NaN, the golden model saturates).
+Exits 0 if equal, 1 if not, 77 (skipped) without numpy or ml_dtypes. Left out, because ml_dtypes means something else
+there: E2M1: NaN, for which there is no code. E4M3: NaN (ml_dtypes keeps its sign), Inf and what rounds to more than 448
+(ml_dtypes gives NaN, the golden model saturates).
 """
 import subprocess
 import sys
