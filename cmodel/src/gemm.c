@@ -16,7 +16,7 @@
 #define MICRO_COLS 32
 #define DOTS 16
 #define TILE_ROWS 64         // a unit of work: 64 x 32 outputs
-#define CHUNK_BLOCKS 32      // blocks for which its part of B stays in the nearest cache
+#define CHUNK_BLOCKS 64      // blocks for which its part of B stays in the nearest cache
 #define THREAD_MACS 2000000  // less work than this is not worth starting a thread for
 #define MAX_THREADS 256
 
@@ -82,7 +82,7 @@ static void panels_fill(const ufp4_operand_t *in, panels_t *out) {
 typedef int64_t sums_t[MICRO_ROWS][MICRO_COLS];
 
 INLINE void block_dots(const int16_t a[BLOCK][MICRO_ROWS], const int16_t b[BLOCK][MICRO_COLS],
-                       dots_t dots[MICRO_ROWS][2]) {
+                       int16_t dots[MICRO_ROWS][MICRO_COLS]) {
   dots_t sum[MICRO_ROWS][2] = {{{0}}};
   for (unsigned k = 0; k < BLOCK; k++) {
     dots_t low, high;
@@ -97,20 +97,18 @@ INLINE void block_dots(const int16_t a[BLOCK][MICRO_ROWS], const int16_t b[BLOCK
 }
 
 // dot * a's scale is under 2304 * 2^18 < 2^30.
-INLINE void add_scaled(const dots_t *dots, int32_t a, const int32_t b[DOTS], int64_t sums[DOTS]) {
-  int16_t dot[DOTS];
-  memcpy(dot, dots, sizeof dot);
-  for (unsigned j = 0; j < DOTS; j++) sums[j] += (int64_t)(dot[j] * a) * b[j];
+INLINE void add_scaled(const int16_t dots[MICRO_COLS], int32_t a, const int32_t b[MICRO_COLS],
+                       int64_t sums[MICRO_COLS]) {
+  for (unsigned j = 0; j < MICRO_COLS; j++) sums[j] += (int64_t)(dots[j] * a) * b[j];
 }
 
 HOT static void micro_sums(int64_t blocks, const int16_t *a, const int32_t *a_weights, const int16_t *b,
                            const int32_t *b_weights, sums_t sums) {
   for (int64_t k = 0; k < blocks; k++) {
-    dots_t dots[MICRO_ROWS][2];
+    int16_t dots[MICRO_ROWS][MICRO_COLS];
     block_dots((const int16_t(*)[MICRO_ROWS])a + k * BLOCK, (const int16_t(*)[MICRO_COLS])b + k * BLOCK, dots);
     for (unsigned r = 0; r < MICRO_ROWS; r++) {
-      add_scaled(&dots[r][0], a_weights[k * MICRO_ROWS + r], b_weights + k * MICRO_COLS, sums[r]);
-      add_scaled(&dots[r][1], a_weights[k * MICRO_ROWS + r], b_weights + k * MICRO_COLS + DOTS, sums[r] + DOTS);
+      add_scaled(dots[r], a_weights[k * MICRO_ROWS + r], b_weights + k * MICRO_COLS, sums[r]);
     }
   }
 }
@@ -134,6 +132,7 @@ typedef struct {
   const ufp4_gemm_t *how;
   panels_t a, b;
   int exponent;  // of the sums' unit, tensor exponents included
+  float unit;    // 2^exponent where scaling by it is exact, else 0
   void *d;
   int64_t d_ld;
   int64_t tiles;
@@ -147,25 +146,33 @@ static int64_t whole_sum(const job_t *job, int64_t sum, int64_t i, int64_t j) {
   return (int64_t)((uint64_t)sum + (uint64_t)earlier);
 }
 
+// Where every result is a normal number, the conversion to float is the one rounding and the power of two only moves
+// the exponent.
+static int scaling_is_exact(int exponent) {
+  return exponent >= -126 && exponent <= 127 - 63;
+}
+
 // Each line is one operation, rounded once; alpha and C enter only where present.
 static float rounded(const job_t *job, int64_t sum, int64_t i, int64_t j) {
   const ufp4_gemm_t *how = job->how;
   if (sum == UFP4_I64_NAN) return ufp4_f32_value(UFP4_F32_NAN);
-  float value = ufp4_f32_value(ufp4_f32_from_scaled(sum, job->exponent));
+  float value = job->unit > 0 ? (float)sum * job->unit : ufp4_f32_value(ufp4_f32_from_scaled(sum, job->exponent));
   if (how->alpha != 1.0f) value = value * how->alpha;
   if (how->c != NULL) value = value + how->c[i * how->c_ld + j];
   return value != value ? ufp4_f32_value(UFP4_F32_NAN) : value;
 }
 
-static void store(const job_t *job, int64_t sum, int64_t i, int64_t j) {
-  int64_t whole = whole_sum(job, sum, i, j);
-  int64_t at = i * job->d_ld + j;
-  if (job->how->d_dtype == UFP4_DTYPE_I64) {
-    ((int64_t *)job->d)[at] = whole;
-  } else if (job->how->d_dtype == UFP4_DTYPE_F32) {
-    ((float *)job->d)[at] = rounded(job, whole, i, j);
-  } else {
-    ((uint16_t *)job->d)[at] = ufp4_bf16_cast(rounded(job, whole, i, j));
+static void store_row(const job_t *job, const int64_t *sums, int64_t i, int64_t col, int64_t cols) {
+  for (int64_t j = col; j < col + cols; j++) {
+    int64_t sum = whole_sum(job, sums[j - col], i, j);
+    int64_t at = i * job->d_ld + j;
+    if (job->how->d_dtype == UFP4_DTYPE_I64) {
+      ((int64_t *)job->d)[at] = sum;
+    } else if (job->how->d_dtype == UFP4_DTYPE_F32) {
+      ((float *)job->d)[at] = rounded(job, sum, i, j);
+    } else {
+      ((uint16_t *)job->d)[at] = ufp4_bf16_cast(rounded(job, sum, i, j));
+    }
   }
 }
 
@@ -177,9 +184,7 @@ static void run_tile(const job_t *job, int64_t tile) {
   int64_t row = tile / across * TILE_ROWS, col = tile % across * MICRO_COLS;
   int64_t rows = min_i64(job->a.rows - row, TILE_ROWS), cols = min_i64(job->b.rows - col, MICRO_COLS);
   tile_sums(&job->a, &job->b, row, rows, col, sums);
-  for (int64_t i = 0; i < rows; i++) {
-    for (int64_t j = 0; j < cols; j++) store(job, sums[i / MICRO_ROWS][i % MICRO_ROWS][j], row + i, col + j);
-  }
+  for (int64_t i = 0; i < rows; i++) store_row(job, sums[i / MICRO_ROWS][i % MICRO_ROWS], row + i, col, cols);
 }
 
 static void *run_tiles(void *argument) {
@@ -208,9 +213,8 @@ static int useful_threads(const job_t *job, int threads) {
 
 static int operand_ok(const ufp4_operand_t *x) {
   return x != NULL && x->codes != NULL && x->scales != NULL && (unsigned)x->elem < UFP4_ELEM_COUNT &&
-         (unsigned)x->scale < UFP4_SCALE_COUNT && x->rows >= 1 && x->rows <= UFP4_MAX_DIM && x->cols >= 1 &&
-         x->cols <= UFP4_MAX_DIM && x->blocks == (x->cols + BLOCK - 1) / BLOCK && x->exponent >= INT16_MIN &&
-         x->exponent <= INT16_MAX;
+         (unsigned)x->scale < UFP4_SCALE_COUNT && x->rows >= 1 && x->cols >= 1 && x->cols <= UFP4_MAX_DIM &&
+         x->blocks == (x->cols + BLOCK - 1) / BLOCK && x->exponent >= INT16_MIN && x->exponent <= INT16_MAX;
 }
 
 static int how_ok(const ufp4_gemm_t *how, int64_t n) {
@@ -226,6 +230,7 @@ ufp4_status_t ufp4_gemm(const ufp4_operand_t *a, const ufp4_operand_t *b, const 
   if (!how_ok(how, b->rows) || d_ld < b->rows) return UFP4_ERROR_ARGUMENT;
   job_t job = {.how = how, .d = d, .d_ld = d_ld};
   job.exponent = -(18 + ufp4_elem_frac(a->elem) + ufp4_elem_frac(b->elem) + a->exponent + b->exponent);
+  if (scaling_is_exact(job.exponent)) job.unit = ufp4_f32_value(ufp4_f32_from_scaled(1, job.exponent));
   ufp4_status_t status = panels_create(a, MICRO_ROWS, &job.a);
   if (status != UFP4_OK) return status;
   status = panels_create(b, MICRO_COLS, &job.b);
