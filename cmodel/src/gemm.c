@@ -213,8 +213,9 @@ static int useful_threads(const job_t *job, int threads) {
 
 static int operand_ok(const ufp4_operand_t *x) {
   return x != NULL && x->codes != NULL && x->scales != NULL && (unsigned)x->elem < UFP4_ELEM_COUNT &&
-         (unsigned)x->scale < UFP4_SCALE_COUNT && x->rows >= 1 && x->cols >= 1 && x->cols <= UFP4_MAX_DIM &&
-         x->blocks == (x->cols + BLOCK - 1) / BLOCK && x->exponent >= INT16_MIN && x->exponent <= INT16_MAX;
+         (unsigned)x->scale < UFP4_SCALE_COUNT && x->rows >= 1 && x->rows <= UFP4_MAX_DIM && x->cols >= 1 &&
+         x->cols <= UFP4_MAX_DIM && x->blocks == (x->cols + BLOCK - 1) / BLOCK && x->exponent >= INT16_MIN &&
+         x->exponent <= INT16_MAX;
 }
 
 static int how_ok(const ufp4_gemm_t *how, int64_t n) {
