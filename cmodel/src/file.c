@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static ufp4_status_t fail_errno(ufp4_message_t *message, const char *path, const char *doing) {
+  ufp4_message_set(message, "%s: cannot %s: %s", path, doing, strerror(errno));
+  return UFP4_ERROR_IO;
+}
+
+// Makes room for at least one more byte.
+static int grow(file_bytes_t *bytes, size_t *capacity) {
+  if (bytes->size < *capacity) return 1;
+  size_t more = *capacity == 0 ? 1 << 16 : 2 * *capacity;
+  uint8_t *grown = realloc(bytes->data, more);
+  if (grown == NULL) return 0;
+  bytes->data = grown;
+  *capacity = more;
+  return 1;
+}
+
+static ufp4_status_t read_all(FILE *file, const char *path, file_bytes_t *out, ufp4_message_t *message) {
+  struct stat about;
+  if (fstat(fileno(file), &about) != 0) return fail_errno(message, path, "read");
+  size_t capacity = S_ISREG(about.st_mode) && about.st_size > 0 ? (size_t)about.st_size + 1 : 0;
+  if (capacity != 0) out->data = malloc(capacity);
+  if (capacity != 0 && out->data == NULL) capacity = 0;
+  while (grow(out, &capacity)) {
+    size_t got = fread(out->data + out->size, 1, capacity - out->size, file);
+    out->size += got;
+    if (got == 0) return ferror(file) ? fail_errno(message, path, "read") : UFP4_OK;
+  }
+  ufp4_message_set(message, "%s: does not fit in memory", path);
+  return UFP4_ERROR_MEMORY;
+}
+
+ufp4_status_t file_read(const char *path, file_bytes_t *out, ufp4_message_t *message) {
+  *out = (file_bytes_t){0};
+  FILE *file = fopen(path, "rb");
+  if (file == NULL) return fail_errno(message, path, "open");
+  ufp4_status_t status = read_all(file, path, out, message);
+  fclose(file);
+  if (status != UFP4_OK) {
+    free(out->data);
+    *out = (file_bytes_t){0};
+  }
+  return status;
+}
+
+static int write_parts(int descriptor, const file_part_t *parts, int count) {
+  FILE *file = fdopen(descriptor, "wb");
+  if (file == NULL) {
+    close(descriptor);
+    return 0;
+  }
+  int good = 1;
+  for (int i = 0; i < count && good; i++) {
+    good = parts[i].size == 0 || fwrite(parts[i].data, 1, parts[i].size, file) == parts[i].size;
+  }
+  if (fclose(file) != 0) good = 0;
+  return good;
+}
+
+// A new file whose name nobody uses; -1 if there can be none.
+static int create_beside(const char *path, char *beside, size_t size) {
+  int descriptor = -1;
+  for (int i = 0; i < 100 && descriptor < 0; i++) {
+    snprintf(beside, size, "%s.%ld-%d.tmp", path, (long)getpid(), i);
+    descriptor = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor < 0 && errno != EEXIST) return -1;
+  }
+  return descriptor;
+}
+
+static ufp4_status_t write_beside(const char *path, char *beside, size_t size, const file_part_t *parts, int count,
+                                  ufp4_message_t *message) {
+  int descriptor = create_beside(path, beside, size);
+  if (descriptor < 0) return fail_errno(message, path, "create");
+  if (write_parts(descriptor, parts, count) && rename(beside, path) == 0) return UFP4_OK;
+  ufp4_status_t status = fail_errno(message, path, "write");
+  unlink(beside);
+  return status;
+}
+
+ufp4_status_t file_write(const char *path, const file_part_t *parts, int count, ufp4_message_t *message) {
+  struct stat about;
+  if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) {
+    ufp4_message_set(message, "%s: cannot write: it is there already, and is no regular file", path);
+    return UFP4_ERROR_IO;
+  }
+  size_t size = strlen(path) + 40;
+  char *beside = malloc(size);
+  if (beside == NULL) {
+    ufp4_message_set(message, "%s: the host is out of memory", path);
+    return UFP4_ERROR_MEMORY;
+  }
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  ufp4_status_t status = write_beside(path, beside, size, parts, count, message);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  free(beside);
+  return status;
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the readers of tensor files share.
+#ifndef UFP4_TENSOR_FILE_H
+#define UFP4_TENSOR_FILE_H
+
+#include <jansson.h>
+
+#include "file.h"
+#include "ufp4/tensor.h"
+
+/** Element types of files. */
+typedef enum { FILE_F32, FILE_F64, FILE_F16, FILE_BF16, FILE_I64, FILE_U8 } file_dtype_t;
+size_t file_dtype_bytes(file_dtype_t dtype);
+
+/** A 2-D tensor inside a file that was read: element (r, c) is element r * row_step + c * col_step, unaligned. */
+typedef struct {
+  file_dtype_t dtype;
+  int64_t rows, cols;
+  int64_t row_step, col_step;
+  const uint8_t *data;
+} file_tensor_t;
+
+/** A row-major tensor of rows x cols; 0 if that is empty or has more bytes than there could be. */
+int file_tensor_bytes(file_dtype_t dtype, int64_t rows, int64_t cols, uint64_t *bytes);
+
+/** Finds the tensor in the bytes of a .npy. */
+ufp4_status_t npy_parse(const char *path, const file_bytes_t *file, int uint16_is_bf16, file_tensor_t *out,
+                        ufp4_message_t *message);
+
+/** An opened .safetensors. */
+typedef struct {
+  const char *path;
+  file_bytes_t file;
+  json_t *header;
+  const uint8_t *data;  // behind the header
+  uint64_t data_bytes;
+} safetensors_t;
+
+/** Reads and checks the header, and every tensor's place. */
+ufp4_status_t safetensors_open(const char *path, safetensors_t *out, ufp4_message_t *message);
+void safetensors_close(safetensors_t *file);
+/** Finds a 2-D tensor by name. */
+ufp4_status_t safetensors_find(const safetensors_t *file, const char *name, file_tensor_t *out,
+                               ufp4_message_t *message);
+/** The metadata value of @p key, or NULL. */
+const char *safetensors_metadata(const safetensors_t *file, const char *key);
+
+#endif

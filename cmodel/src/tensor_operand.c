@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantized operands as .safetensors of format "ufp4-1": codes, scales, and metadata in strings.
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor_file.h"
+#include "ufp4/gemm.h"
+
+static const char *const elem_names[UFP4_ELEM_COUNT] = UFP4_ELEM_NAMES;
+static const char *const scale_names[] = {"e4m3"};
+static const char *const axis_names[] = {"row", "col"};
+static const char *const round_names[] = {"rne", "sr"};
+static const char *const scale_round_names[] = {"rne", "up"};
+static const char *const later_scales[] = {"nvfp4", "e8m0", "fp32"};
+
+// Columns that a file holds: with RHT the padding is real data.
+static int64_t stored_cols(int64_t cols, int rht) {
+  return rht ? (cols + 15) / 16 * 16 : cols;
+}
+
+// --- Metadata ------------------------------------------------------------------------------------------
+
+typedef struct {
+  const safetensors_t *file;
+  ufp4_message_t *message;
+} reader_t;
+
+static ufp4_status_t fail_value(const reader_t *reader, const char *key, const char *text, const char *wanted) {
+  ufp4_message_set(reader->message, "%s: metadata %s is '%s'; %s is needed", reader->file->path, key, text, wanted);
+  return UFP4_ERROR_FORMAT;
+}
+
+// The index of a metadata value in a list of names; stays as it is where the file says nothing.
+static ufp4_status_t read_name(const reader_t *reader, const char *key, const char *const *names, int count,
+                               int *value) {
+  const char *text = safetensors_metadata(reader->file, key);
+  if (text == NULL) return UFP4_OK;
+  for (int i = 0; i < count; i++) {
+    if (strcmp(text, names[i]) != 0) continue;
+    *value = i;
+    return UFP4_OK;
+  }
+  return fail_value(reader, key, text, count == 1 ? names[0] : "a known name");
+}
+
+static ufp4_status_t read_number(const reader_t *reader, const char *key, int64_t low, int64_t high, int64_t *value) {
+  const char *text = safetensors_metadata(reader->file, key);
+  if (text == NULL) return UFP4_OK;
+  char *end;
+  errno = 0;
+  long long parsed = strtoll(text, &end, 10);
+  if (end == text || *end != '\0' || errno != 0 || parsed < low || parsed > high) {
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "a number from %" PRId64 " to %" PRId64, low, high);
+    return fail_value(reader, key, text, wanted);
+  }
+  *value = parsed;
+  return UFP4_OK;
+}
+
+static ufp4_status_t read_u64(const reader_t *reader, const char *key, uint64_t *value) {
+  const char *text = safetensors_metadata(reader->file, key);
+  if (text == NULL) return UFP4_OK;
+  char *end;
+  errno = 0;
+  unsigned long long parsed = strtoull(text, &end, 10);
+  if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0) return fail_value(reader, key, text, "a number");
+  *value = parsed;
+  return UFP4_OK;
+}
+
+static ufp4_status_t read_rht(const reader_t *reader, ufp4_quantize_t *how) {
+  const char *text = safetensors_metadata(reader->file, "rht");
+  if (text == NULL || strcmp(text, "none") == 0) return UFP4_OK;
+  if (strncmp(text, "bf16:", 5) == 0) {
+    ufp4_message_set(reader->message, "%s: rht %s is not available in this version", reader->file->path, text);
+    return UFP4_ERROR_UNSUPPORTED;
+  }
+  char *end;
+  unsigned long mask = strtoul(text, &end, 16);
+  if (end == text || *end != '\0' || mask > 0xFFFF || text[0] == '-') {
+    return fail_value(reader, "rht", text, "none or a mask of 16 bits in hex");
+  }
+  how->rht = 1;
+  how->rht_mask = (uint16_t)mask;
+  return UFP4_OK;
+}
+
+static ufp4_status_t read_flags(const reader_t *reader, unsigned *flags) {
+  const char *text = safetensors_metadata(reader->file, "flags");
+  if (text == NULL) return UFP4_OK;
+  if (strstr(text, "nan") != NULL) *flags |= UFP4_FLAG_NAN;
+  if (strstr(text, "saturated") != NULL) *flags |= UFP4_FLAG_ROW_SATURATED;
+  return UFP4_OK;
+}
+
+static ufp4_status_t demand(const reader_t *reader, const char *key) {
+  if (safetensors_metadata(reader->file, key) != NULL) return UFP4_OK;
+  ufp4_message_set(reader->message, "%s: metadata %s is missing; elem, scale and block are needed", reader->file->path,
+                   key);
+  return UFP4_ERROR_FORMAT;
+}
+
+static ufp4_status_t check_scale(const reader_t *reader) {
+  ufp4_status_t status = demand(reader, "scale");
+  if (status != UFP4_OK) return status;
+  const char *text = safetensors_metadata(reader->file, "scale");
+  for (size_t i = 0; i < sizeof later_scales / sizeof later_scales[0]; i++) {
+    if (strcmp(text, later_scales[i]) != 0) continue;
+    ufp4_message_set(reader->message, "%s: scale %s is not available in this version", reader->file->path, text);
+    return UFP4_ERROR_UNSUPPORTED;
+  }
+  int scale = 0;
+  return read_name(reader, "scale", scale_names, UFP4_SCALE_COUNT, &scale);
+}
+
+// What decides how the tensors are to be read.
+static ufp4_status_t read_format(const reader_t *reader, ufp4_quantize_t *how) {
+  static const char *const formats[] = {"ufp4-1"};
+  int index = 0;
+  int64_t block = 16;
+  ufp4_status_t status = read_name(reader, "format", formats, 1, &index);
+  if (status == UFP4_OK) status = check_scale(reader);
+  if (status == UFP4_OK) status = demand(reader, "elem");
+  if (status == UFP4_OK) status = demand(reader, "block");
+  if (status == UFP4_OK) status = read_number(reader, "block", 16, 16, &block);
+  if (status == UFP4_OK) status = read_name(reader, "elem", elem_names, UFP4_ELEM_COUNT, &index);
+  how->elem = (ufp4_elem_t)index;
+  how->scale = UFP4_SCALE_E4M3;
+  return status == UFP4_OK ? read_rht(reader, how) : status;
+}
+
+static ufp4_status_t read_history(const reader_t *reader, ufp4_quantize_t *how) {
+  int axis = 0, round = 0, scale_round = 0;
+  int64_t exponent = 0;
+  ufp4_status_t status = read_name(reader, "axis", axis_names, 2, &axis);
+  if (status == UFP4_OK) status = read_name(reader, "round", round_names, UFP4_ROUND_COUNT, &round);
+  if (status == UFP4_OK) {
+    status = read_name(reader, "scale_round", scale_round_names, UFP4_SCALE_ROUND_COUNT, &scale_round);
+  }
+  if (status == UFP4_OK) status = read_u64(reader, "seed", &how->seed);
+  if (status == UFP4_OK) status = read_u64(reader, "tensor_id", &how->tensor_id);
+  if (status == UFP4_OK) status = read_number(reader, "tensor_exponent", INT16_MIN, INT16_MAX, &exponent);
+  how->axis = (ufp4_axis_t)axis;
+  how->round = (ufp4_round_t)round;
+  how->scale_round = (ufp4_scale_round_t)scale_round;
+  how->exponent_given = 1;
+  how->exponent = (int)exponent;
+  return status;
+}
+
+// --- Codes and scales ------------------------------------------------------------------------------------
+
+typedef struct {
+  file_tensor_t codes, scales;
+  int64_t cols;    // logical k
+  int64_t stored;  // columns in the file
+  int packed;
+} layout_t;
+
+static ufp4_status_t fail_shape(const reader_t *reader, const layout_t *layout) {
+  ufp4_message_set(reader->message,
+                   "%s: codes %lld x %lld and scales %lld x %lld do not go together; codes are [rows][cols], or packed "
+                   "[rows][ceil(cols/2)], scales [rows][ceil(cols/16)]",
+                   reader->file->path, (long long)layout->codes.rows, (long long)layout->codes.cols,
+                   (long long)layout->scales.rows, (long long)layout->scales.cols);
+  return UFP4_ERROR_FORMAT;
+}
+
+// One code per byte, or two. Without cols in the metadata only the number of scales can tell; where both readings fit
+// (up to 8 bytes a row) it is one per byte.
+static ufp4_status_t find_layout(const reader_t *reader, const ufp4_quantize_t *how, layout_t *layout) {
+  int64_t width = layout->codes.cols, blocks = layout->scales.cols, rows = layout->codes.rows;
+  if (layout->scales.rows != rows) return fail_shape(reader, layout);
+  if (safetensors_metadata(reader->file, "cols") == NULL) {
+    layout->packed = (width + 15) / 16 != blocks;
+    layout->stored = layout->packed ? 2 * width : width;
+    layout->cols = layout->stored;
+  } else {
+    ufp4_status_t status = read_number(reader, "cols", 1, INT64_MAX / 4, &layout->cols);
+    if (status != UFP4_OK) return status;
+    layout->stored = stored_cols(layout->cols, how->rht);
+    layout->packed = layout->stored != width;
+  }
+  int64_t needed = layout->packed ? (layout->stored + 1) / 2 : layout->stored;
+  if (needed != width || (layout->stored + 15) / 16 != blocks) return fail_shape(reader, layout);
+  if (how->rht && layout->stored % 16 != 0) return fail_shape(reader, layout);
+  int64_t named_rows = rows;
+  ufp4_status_t status = read_number(reader, "rows", 1, INT64_MAX / 4, &named_rows);
+  if (status != UFP4_OK) return status;
+  return named_rows == rows ? UFP4_OK : fail_shape(reader, layout);
+}
+
+static int copy_codes(const layout_t *layout, ufp4_operand_t *out) {
+  for (int64_t r = 0; r < out->rows; r++) {
+    const uint8_t *from = layout->codes.data + r * layout->codes.cols;
+    uint8_t *to = out->codes + r * out->blocks * 8;
+    for (int64_t c = 0; c < layout->stored; c++) {
+      unsigned code = layout->packed ? from[c / 2] >> (c % 2 * 4) & 15u : from[c];
+      if (code > 15) return 0;
+      to[c / 2] = (uint8_t)(to[c / 2] | code << (c % 2 * 4));
+    }
+  }
+  return 1;
+}
+
+static ufp4_status_t copy_tensors(const reader_t *reader, const layout_t *layout, const ufp4_quantize_t *how,
+                                  ufp4_operand_t *out) {
+  ufp4_status_t status = ufp4_operand_create(how->elem, layout->codes.rows, layout->cols, out);
+  if (status != UFP4_OK) {
+    ufp4_message_set(reader->message, "%s: %lld x %lld: %s (at most %d each way)", reader->file->path,
+                     (long long)layout->codes.rows, (long long)layout->cols, ufp4_status_string(status), UFP4_MAX_DIM);
+    return status;
+  }
+  out->exponent = how->exponent;
+  memcpy(out->scales, layout->scales.data, (size_t)(out->rows * out->blocks));
+  if (copy_codes(layout, out)) return read_flags(reader, &out->flags);
+  ufp4_operand_free(out);
+  ufp4_message_set(reader->message, "%s: a byte of codes is over 15, and they are one per byte", reader->file->path);
+  return UFP4_ERROR_FORMAT;
+}
+
+static ufp4_status_t find_bytes(const reader_t *reader, const char *name, file_tensor_t *out) {
+  ufp4_status_t status = safetensors_find(reader->file, name, out, reader->message);
+  if (status != UFP4_OK || out->dtype == FILE_U8) return status;
+  ufp4_message_set(reader->message, "%s: %s must be U8", reader->file->path, name);
+  return UFP4_ERROR_FORMAT;
+}
+
+ufp4_status_t ufp4_operand_read(const char *path, ufp4_operand_t *out, ufp4_quantize_t *how, ufp4_message_t *message) {
+  *out = (ufp4_operand_t){0};
+  *how = (ufp4_quantize_t){0};
+  safetensors_t file;
+  layout_t layout = {0};
+  ufp4_status_t status = safetensors_open(path, &file, message);
+  if (status != UFP4_OK) return status;
+  reader_t reader = {&file, message};
+  status = read_format(&reader, how);
+  if (status == UFP4_OK) status = read_history(&reader, how);
+  if (status == UFP4_OK) status = find_bytes(&reader, "codes", &layout.codes);
+  if (status == UFP4_OK) status = find_bytes(&reader, "scales", &layout.scales);
+  if (status == UFP4_OK) status = find_layout(&reader, how, &layout);
+  if (status == UFP4_OK) status = copy_tensors(&reader, &layout, how, out);
+  safetensors_close(&file);
+  return status;
+}
+
+// --- Writing -------------------------------------------------------------------------------------------
+
+static void set_text(json_t *object, const char *key, const char *text) {
+  json_object_set_new(object, key, json_string(text));
+}
+
+static void set_signed(json_t *object, const char *key, int64_t value) {
+  json_object_set_new(object, key, json_sprintf("%" PRId64, value));
+}
+
+static void set_unsigned(json_t *object, const char *key, uint64_t value) {
+  json_object_set_new(object, key, json_sprintf("%" PRIu64, value));
+}
+
+static json_t *make_metadata(const ufp4_operand_t *operand, const ufp4_quantize_t *how) {
+  json_t *object = json_object();
+  set_text(object, "format", "ufp4-1");
+  set_text(object, "elem", elem_names[operand->elem]);
+  set_text(object, "scale", scale_names[operand->scale]);
+  set_text(object, "block", "16");
+  set_text(object, "axis", axis_names[how->axis]);
+  json_object_set_new(object, "rht", how->rht ? json_sprintf("0x%04X", how->rht_mask) : json_string("none"));
+  set_text(object, "round", round_names[how->round]);
+  set_text(object, "scale_round", scale_round_names[how->scale_round]);
+  set_unsigned(object, "seed", how->seed);
+  set_unsigned(object, "tensor_id", how->tensor_id);
+  set_signed(object, "tensor_exponent", operand->exponent);
+  set_signed(object, "rows", operand->rows);
+  set_signed(object, "cols", operand->cols);
+  int nan = (operand->flags & UFP4_FLAG_NAN) != 0, saturated = (operand->flags & UFP4_FLAG_ROW_SATURATED) != 0;
+  json_object_set_new(
+      object, "flags",
+      json_sprintf("%s%s%s", nan ? "nan" : "", nan && saturated ? "," : "", saturated ? "saturated" : ""));
+  return object;
+}
+
+static json_t *make_entry(int64_t rows, int64_t cols, int64_t begin) {
+  return json_pack("{s:s, s:[I,I], s:[I,I]}", "dtype", "U8", "shape", (json_int_t)rows, (json_int_t)cols,
+                   "data_offsets", (json_int_t)begin, (json_int_t)(begin + rows * cols));
+}
+
+// The length, and the JSON padded with spaces so that the data starts on a multiple of 8; NULL without memory.
+static uint8_t *make_header(const ufp4_operand_t *operand, const ufp4_quantize_t *how, int64_t width, size_t *size) {
+  json_t *header = json_object();
+  json_object_set_new(header, "__metadata__", make_metadata(operand, how));
+  json_object_set_new(header, "codes", make_entry(operand->rows, width, 0));
+  json_object_set_new(header, "scales", make_entry(operand->rows, operand->blocks, operand->rows * width));
+  char *text = json_dumps(header, JSON_COMPACT);
+  json_decref(header);
+  if (text == NULL) return NULL;
+  size_t length = strlen(text), padded = (length + 7) / 8 * 8;
+  uint8_t *out = malloc(8 + padded);
+  if (out != NULL) {
+    for (int i = 0; i < 8; i++) out[i] = (uint8_t)((uint64_t)padded >> (8 * i));
+    memset(out + 8, ' ', padded);
+    memcpy(out + 8, text, length);
+  }
+  free(text);
+  *size = 8 + padded;
+  return out;
+}
+
+static uint8_t *make_codes(const ufp4_operand_t *operand, int64_t stored, int packed, int64_t width) {
+  uint8_t *out = calloc((size_t)operand->rows, (size_t)width);
+  if (out == NULL) return NULL;
+  for (int64_t r = 0; r < operand->rows; r++) {
+    const uint8_t *from = operand->codes + r * operand->blocks * 8;
+    uint8_t *to = out + r * width;
+    for (int64_t c = 0; c < stored; c++) {
+      unsigned code = from[c / 2] >> (c % 2 * 4) & 15u;
+      int64_t at = packed ? c / 2 : c;
+      to[at] = (uint8_t)(to[at] | code << (packed ? c % 2 * 4 : 0));
+    }
+  }
+  return out;
+}
+
+ufp4_status_t ufp4_operand_write(const char *path, const ufp4_operand_t *operand, const ufp4_quantize_t *how,
+                                 int packed, ufp4_message_t *message) {
+  int64_t stored = stored_cols(operand->cols, how->rht), width = packed ? (stored + 1) / 2 : stored;
+  size_t header_size = 0;
+  uint8_t *header = make_header(operand, how, width, &header_size);
+  uint8_t *codes = make_codes(operand, stored, packed, width);
+  ufp4_status_t status = UFP4_ERROR_MEMORY;
+  if (header == NULL || codes == NULL) {
+    ufp4_message_set(message, "%s: the host is out of memory", path);
+  } else {
+    file_part_t parts[3] = {{header, header_size},
+                            {codes, (size_t)(operand->rows * width)},
+                            {operand->scales, (size_t)(operand->rows * operand->blocks)}};
+    status = file_write(path, parts, 3, message);
+  }
+  free(header);
+  free(codes);
+  return status;
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// .safetensors: a 64-bit length, that many bytes of JSON, and the data (github.com/huggingface/safetensors).
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor_file.h"
+
+#define MAX_HEADER_BYTES 100000000u  // the limit of the reference reader
+
+static ufp4_status_t fail(const safetensors_t *file, ufp4_message_t *message, const char *why) {
+  ufp4_message_set(message, "%s: %s", file->path, why);
+  return UFP4_ERROR_FORMAT;
+}
+
+static uint64_t read_u64(const uint8_t *bytes) {
+  uint64_t value = 0;
+  for (int i = 7; i >= 0; i--) value = value << 8 | bytes[i];
+  return value;
+}
+
+// "data_offsets": [begin, end], inside the data.
+static int entry_range(const json_t *entry, uint64_t limit, uint64_t *begin, uint64_t *end) {
+  const json_t *offsets = json_object_get(entry, "data_offsets");
+  const json_t *first = json_array_get(offsets, 0), *last = json_array_get(offsets, 1);
+  if (json_array_size(offsets) != 2 || !json_is_integer(first) || !json_is_integer(last)) return 0;
+  json_int_t from = json_integer_value(first), to = json_integer_value(last);
+  if (from < 0 || to < from || (uint64_t)to > limit) return 0;
+  *begin = (uint64_t)from;
+  *end = (uint64_t)to;
+  return 1;
+}
+
+// The format demands that the tensors fill the data; what is shorter was cut off.
+static ufp4_status_t check_entries(const safetensors_t *file, ufp4_message_t *message) {
+  uint64_t total = 0;
+  const char *name;
+  json_t *entry;
+  json_object_foreach(file->header, name, entry) {
+    uint64_t begin, end;
+    if (strcmp(name, "__metadata__") == 0) continue;
+    if (!entry_range(entry, file->data_bytes, &begin, &end)) {
+      ufp4_message_set(message, "%s: tensor %s lies outside the file's data: truncated, or a damaged header",
+                       file->path, name);
+      return UFP4_ERROR_FORMAT;
+    }
+    total += end - begin;
+    if (total > file->data_bytes) return fail(file, message, "its tensors overlap");
+  }
+  if (total != file->data_bytes) return fail(file, message, "bytes that belong to no tensor");
+  return UFP4_OK;
+}
+
+static ufp4_status_t parse(safetensors_t *file, ufp4_message_t *message) {
+  if (file->file.size < 8) return fail(file, message, "truncated: a .safetensors starts with 8 bytes of length");
+  uint64_t length = read_u64(file->file.data);
+  if (length > MAX_HEADER_BYTES) return fail(file, message, "its header is over 100 MB, or it is no .safetensors");
+  if (length > file->file.size - 8) return fail(file, message, "truncated inside its header");
+  file->data = file->file.data + 8 + length;
+  file->data_bytes = file->file.size - 8 - length;
+  json_error_t error;
+  file->header = json_loadb((const char *)file->file.data + 8, length, JSON_REJECT_DUPLICATES, &error);
+  if (!json_is_object(file->header)) {
+    ufp4_message_set(message, "%s: its header is no JSON object: %s", file->path, error.text);
+    return UFP4_ERROR_FORMAT;
+  }
+  return check_entries(file, message);
+}
+
+ufp4_status_t safetensors_open(const char *path, safetensors_t *out, ufp4_message_t *message) {
+  *out = (safetensors_t){.path = path};
+  ufp4_status_t status = file_read(path, &out->file, message);
+  if (status == UFP4_OK) status = parse(out, message);
+  if (status != UFP4_OK) safetensors_close(out);
+  return status;
+}
+
+void safetensors_close(safetensors_t *file) {
+  json_decref(file->header);
+  free(file->file.data);
+  *file = (safetensors_t){0};
+}
+
+static int dtype_of(const char *text, file_dtype_t *dtype) {
+  static const struct {
+    const char *text;
+    file_dtype_t dtype;
+  } known[] = {{"F32", FILE_F32},   {"F64", FILE_F64}, {"F16", FILE_F16},
+               {"BF16", FILE_BF16}, {"I64", FILE_I64}, {"U8", FILE_U8}};
+  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    if (text == NULL || strcmp(text, known[i].text) != 0) continue;
+    *dtype = known[i].dtype;
+    return 1;
+  }
+  return 0;
+}
+
+static ufp4_status_t fail_missing(const safetensors_t *file, const char *name, ufp4_message_t *message) {
+  char names[256] = "";
+  size_t used = 0;
+  const char *key;
+  json_t *entry;
+  json_object_foreach(file->header, key, entry) {
+    size_t length = strlen(key);
+    if (strcmp(key, "__metadata__") == 0 || used + length + 3 > sizeof names) continue;
+    memcpy(names + used, used == 0 ? "  " : ", ", 2);
+    memcpy(names + used + 2, key, length + 1);
+    used += length + 2;
+  }
+  ufp4_message_set(message, "%s: it has no tensor %s; it has%s", file->path, name, used == 0 ? " none" : names + 1);
+  return UFP4_ERROR_FORMAT;
+}
+
+ufp4_status_t safetensors_find(const safetensors_t *file, const char *name, file_tensor_t *out,
+                               ufp4_message_t *message) {
+  const json_t *entry = json_object_get(file->header, name);
+  if (entry == NULL || strcmp(name, "__metadata__") == 0) return fail_missing(file, name, message);
+  const char *dtype = json_string_value(json_object_get(entry, "dtype"));
+  const json_t *shape = json_object_get(entry, "shape");
+  if (!dtype_of(dtype, &out->dtype)) {
+    ufp4_message_set(message, "%s:%s: its element type is %s; F32, F16, BF16 or F64 is needed", file->path, name,
+                     dtype != NULL ? dtype : "missing");
+    return UFP4_ERROR_FORMAT;
+  }
+  if (json_array_size(shape) != 2 || !json_is_integer(json_array_get(shape, 0)) ||
+      !json_is_integer(json_array_get(shape, 1))) {
+    ufp4_message_set(message, "%s:%s: it has %zu dimensions; 2 are needed", file->path, name, json_array_size(shape));
+    return UFP4_ERROR_FORMAT;
+  }
+  out->rows = json_integer_value(json_array_get(shape, 0));
+  out->cols = json_integer_value(json_array_get(shape, 1));
+  out->row_step = out->cols;
+  out->col_step = 1;
+  uint64_t begin = 0, end = 0, bytes = 0;
+  entry_range(entry, file->data_bytes, &begin, &end);
+  out->data = file->data + begin;
+  if (!file_tensor_bytes(out->dtype, out->rows, out->cols, &bytes) || bytes != end - begin) {
+    ufp4_message_set(message, "%s:%s: a shape of %lld x %lld does not go with %llu bytes of data, or is empty",
+                     file->path, name, (long long)out->rows, (long long)out->cols, (unsigned long long)(end - begin));
+    return UFP4_ERROR_FORMAT;
+  }
+  return UFP4_OK;
+}
+
+const char *safetensors_metadata(const safetensors_t *file, const char *key) {
+  return json_string_value(json_object_get(json_object_get(file->header, "__metadata__"), key));
+}
