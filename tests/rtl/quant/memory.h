@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory that the engine's two clients see: latency, random stalls, errors on request, and a watch over the rules of
+// docs/architecture.md. Tests only.
+#ifndef UFP4_TEST_QUANT_MEMORY_H
+#define UFP4_TEST_QUANT_MEMORY_H
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <vector>
+
+extern "C" {
+#include "check.h"
+}
+
+/** How the memory behaves. */
+struct Behaviour {
+  unsigned latency;     ///< cycles from a request to its first beat, or from the last beat to the answer
+  unsigned stall;       ///< a handshake waits with chance stall/16
+  int64_t read_error;   ///< this beat of a job is answered with an error; -1: none
+  int64_t write_error;  ///< this write request of a job is; -1: none
+};
+
+/** Device memory from kBase on. */
+template <typename Model, unsigned kBus>
+class Memory {
+ public:
+  static constexpr uint64_t kBase = 0xA512345000;
+
+  Memory(Model &model, size_t bytes) : data(bytes), m_(model) {}
+
+  void reset(const Behaviour &behaviour, check_random_t random) {
+    b_ = behaviour;
+    random_ = random;
+    beats_read = requests_written = 0;
+    last_ = Held{};
+    taken_ = false;
+    m_.rd_rsp_valid_i = 0;
+    m_.wr_idle_i = 1;
+    m_.wr_err_i = 0;
+  }
+
+  /** Inputs of this cycle, before the clock edge. */
+  void drive(uint64_t cycle) {
+    m_.rd_req_ready_i = go();
+    m_.wr_req_ready_i = go();
+    m_.wr_dat_ready_i = go();
+    if (taken_) m_.rd_rsp_valid_i = 0;
+    if (!m_.rd_rsp_valid_i && !reads_.empty() && reads_.front().due <= cycle && go()) offer();
+    m_.wr_err_i = 0;
+    if (!answers_.empty() && answers_.front().due <= cycle && go()) {
+      m_.wr_err_i = answers_.front().error;
+      answers_.pop_front();
+    }
+    m_.wr_idle_i = writes_.empty() && answers_.empty() && !m_.wr_err_i;
+  }
+
+  /** What the clock edge will take. */
+  void clock(uint64_t cycle) {
+    watch();
+    if (m_.rd_req_valid_o && m_.rd_req_ready_i) take_read(cycle);
+    taken_ = m_.rd_rsp_valid_i && m_.rd_rsp_ready_o;
+    if (m_.wr_req_valid_o && m_.wr_req_ready_i) take_write();
+    if (m_.wr_dat_valid_o && m_.wr_dat_ready_i) take_beat();
+    while (!writes_.empty() && !beats_.empty()) store(cycle);
+  }
+
+  /** Nothing is under way. */
+  bool quiet() const {
+    return reads_.empty() && writes_.empty() && beats_.empty() && answers_.empty() && (taken_ || !m_.rd_rsp_valid_i);
+  }
+
+  std::vector<uint8_t> data;
+  uint64_t read_lo = 0, read_hi = 0;  ///< where reads may go, as offsets in data
+  int64_t beats_read = 0, requests_written = 0;
+
+ private:
+  struct Read {
+    uint64_t due, offset;
+    unsigned beats;
+  };
+  struct Write {
+    uint64_t offset;
+    unsigned beats;
+    bool error;
+  };
+  struct Beat {
+    uint8_t data[kBus];
+    uint64_t strobe;
+  };
+  struct Answer {
+    uint64_t due;
+    bool error;
+  };
+  /** Outputs that must not change while they wait. */
+  struct Held {
+    bool read, write, beat;
+    uint64_t read_addr, write_addr, strobe;
+    unsigned read_beats, write_beats;
+    uint8_t data[kBus];
+  };
+
+  bool go() { return check_below(&random_, 16) >= b_.stall; }
+
+  uint64_t offset_of(uint64_t address, unsigned beats) {
+    const uint64_t offset = address - kBase;
+    check_that(static_cast<int64_t>(address), address % kBus == 0, "address is not a multiple of the bus width");
+    check_that(static_cast<int64_t>(address), beats >= 1 && beats <= 256, "%u beats", beats);
+    const bool inside = offset < data.size() && offset + uint64_t{beats} * kBus <= data.size();
+    check_that(static_cast<int64_t>(address), inside, "address is outside of the memory");
+    return inside ? offset : 0;
+  }
+
+  void take_read(uint64_t cycle) {
+    const uint64_t offset = offset_of(m_.rd_req_addr_o, m_.rd_req_beats_o);
+    check_that(static_cast<int64_t>(offset), offset >= read_lo && offset + m_.rd_req_beats_o * kBus <= read_hi,
+               "a read of %u beats leaves the source", m_.rd_req_beats_o);
+    reads_.push_back({cycle + b_.latency, offset, m_.rd_req_beats_o});
+  }
+
+  void offer() {
+    Read &read = reads_.front();
+    std::memcpy(&m_.rd_rsp_data_i, &data[read.offset], kBus);
+    m_.rd_rsp_valid_i = 1;
+    m_.rd_rsp_err_i = beats_read++ == b_.read_error;
+    read.offset += kBus;
+    if (--read.beats == 0) reads_.pop_front();
+  }
+
+  void take_write() {
+    const uint64_t offset = offset_of(m_.wr_req_addr_o, m_.wr_req_beats_o);
+    writes_.push_back({offset, m_.wr_req_beats_o, requests_written++ == b_.write_error});
+  }
+
+  void take_beat() {
+    Beat beat;
+    std::memcpy(beat.data, &m_.wr_dat_data_o, kBus);
+    beat.strobe = static_cast<uint64_t>(m_.wr_dat_strb_o);
+    beats_.push_back(beat);
+  }
+
+  void store(uint64_t cycle) {
+    Write &write = writes_.front();
+    for (unsigned i = 0; i < kBus; i++) {
+      if (beats_.front().strobe >> i & 1) data[write.offset + i] = beats_.front().data[i];
+    }
+    beats_.pop_front();
+    write.offset += kBus;
+    if (--write.beats != 0) return;
+    answers_.push_back({cycle + b_.latency, write.error});
+    writes_.pop_front();
+  }
+
+  /** Streams hold still while they wait. */
+  void watch() {
+    Held now{};
+    now.read = m_.rd_req_valid_o && !m_.rd_req_ready_i;
+    now.read_addr = m_.rd_req_addr_o;
+    now.read_beats = m_.rd_req_beats_o;
+    now.write = m_.wr_req_valid_o && !m_.wr_req_ready_i;
+    now.write_addr = m_.wr_req_addr_o;
+    now.write_beats = m_.wr_req_beats_o;
+    now.beat = m_.wr_dat_valid_o && !m_.wr_dat_ready_i;
+    now.strobe = static_cast<uint64_t>(m_.wr_dat_strb_o);
+    std::memcpy(now.data, &m_.wr_dat_data_o, kBus);
+    if (last_.read) {
+      check_that(0, m_.rd_req_valid_o && now.read_addr == last_.read_addr && now.read_beats == last_.read_beats,
+                 "a read request changed while it waited");
+    }
+    if (last_.write) {
+      check_that(0, m_.wr_req_valid_o && now.write_addr == last_.write_addr && now.write_beats == last_.write_beats,
+                 "a write request changed while it waited");
+    }
+    if (last_.beat) {
+      check_that(0, m_.wr_dat_valid_o && now.strobe == last_.strobe && std::memcmp(now.data, last_.data, kBus) == 0,
+                 "a write beat changed while it waited");
+    }
+    last_ = now;
+  }
+
+  Model &m_;
+  Behaviour b_{};
+  check_random_t random_{};
+  Held last_{};
+  bool taken_ = false;  ///< the beat at the output was taken at the last edge
+  std::deque<Read> reads_;
+  std::deque<Write> writes_;
+  std::deque<Beat> beats_;
+  std::deque<Answer> answers_;
+};
+
+#endif

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic units of the QUANT engine side by side, for one Verilated model: the block pipeline with AMAX behind
+// it, and the transform and the random words alone. Tests only.
+module quant_units (
+  input  logic              clk_i,
+  input  logic              rst_ni,
+
+  input  logic              amax_i,
+  input  logic              rht_i,
+  input  logic [15:0]       rht_mask_i,
+  input  logic [7:0]        elem_i,
+  input  logic              sr_i,
+  input  logic              scale_up_i,
+  input  logic [15:0]       exponent_i,
+  input  logic [63:0]       seed_i,
+  input  logic [63:0]       tensor_id_i,
+  input  logic [63:0]       group_i,
+  output logic              group_take_o,
+
+  input  logic              in_valid_i,
+  output logic              in_ready_o,
+  input  logic [15:0][31:0] in_words_i,
+  output logic              out_valid_o,
+  input  logic              out_ready_i,
+  output logic [63:0]       out_codes_o,
+  output logic [7:0]        out_scale_o,
+  output logic              out_nan_o,
+  output logic              out_saturated_o,
+
+  input  logic              amax_start_i,
+  output logic              amax_valid_o,
+  output logic              amax_nan_o,
+  output logic [15:0]       amax_exponent_o,
+
+  input  logic [7:0]        rht_exponent_i,
+  output logic [15:0][31:0] rht_words_o,     // four cycles after in_words_i
+  output logic [127:0]      random_words_o   // seven cycles after group_i
+);
+
+  logic        amax_clean, unused_in_last, unused_out_last;
+  logic [8:0]  amax_power;
+  logic [27:0] amax_normal;
+
+  ufp4_quant_block u_block (
+    .clk_i,
+    .rst_ni,
+    .amax_i,
+    .rht_i,
+    .rht_mask_i,
+    .elem_i,
+    .sr_i,
+    .scale_up_i,
+    .exponent_i,
+    .seed_i,
+    .tensor_id_i,
+    .group_i,
+    .group_take_o,
+    .in_valid_i,
+    .in_ready_o,
+    .in_words_i,
+    .in_last_i    (1'b0),
+    .amax_valid_o,
+    .amax_last_o  (unused_in_last),
+    .amax_clean_o (amax_clean),
+    .amax_nan_o,
+    .amax_power_o (amax_power),
+    .amax_normal_o(amax_normal),
+    .out_valid_o,
+    .out_ready_i,
+    .out_codes_o,
+    .out_scale_o,
+    .out_last_o   (unused_out_last),
+    .out_nan_o,
+    .out_saturated_o
+  );
+
+  ufp4_quant_amax u_amax (
+    .clk_i,
+    .start_i   (amax_start_i),
+    .rht_i,
+    .elem_i,
+    .clean_i   (amax_valid_o && amax_clean),
+    .power_i   (amax_power),
+    .normal_i  (amax_normal),
+    .exponent_o(amax_exponent_o)
+  );
+
+  ufp4_rht u_rht (
+    .clk_i,
+    .en_i      (4'hF),
+    .bypass_i  (1'b0),
+    .mask_i    (rht_mask_i),
+    .exponent_i(rht_exponent_i),
+    .words_i   (in_words_i),
+    .out_o     (rht_words_o)
+  );
+
+  ufp4_threefry u_threefry (
+    .clk_i,
+    .en_i   (7'h7F),
+    .seed_i,
+    .tensor_id_i,
+    .group_i,
+    .words_o(random_words_o)
+  );
+
+endmodule
