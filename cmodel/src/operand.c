@@ -52,7 +52,8 @@ static void dequantize_block(const ufp4_operand_t *in, int64_t g, int64_t count,
 }
 
 ufp4_status_t ufp4_dequantize(const ufp4_operand_t *in, int64_t cols_out, float *out, int64_t ld) {
-  if (in == NULL || out == NULL || ld < cols_out) return UFP4_ERROR_ARGUMENT;
+  if (in == NULL || in->codes == NULL || in->scales == NULL || out == NULL) return UFP4_ERROR_ARGUMENT;
+  if ((unsigned)in->elem >= UFP4_ELEM_COUNT || ld < cols_out) return UFP4_ERROR_ARGUMENT;
   if (cols_out != in->cols && cols_out != in->blocks * BLOCK) return UFP4_ERROR_ARGUMENT;
   for (int64_t row = 0; row < in->rows; row++) {
     for (int64_t b = 0; b < in->blocks; b++) {
