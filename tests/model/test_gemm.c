@@ -493,18 +493,33 @@ static void check_refused(int64_t index, const ufp4_operand_t *a, const ufp4_ope
   check_that(index, memcmp(d, before, sizeof d) == 0, "%s: output touched", what);
 }
 
-TEST(rejects_null_pointers) {
+TEST(rejects_no_operand) {
   call_t c = call();
   check_refused(0, NULL, &c.p.b, &c.how, c.ld, "no A");
   check_refused(1, &c.p.a, NULL, &c.how, c.ld, "no B");
-  check_refused(2, &c.p.a, &c.p.b, NULL, c.ld, "no options");
-  check_bits(3, (uint64_t)ufp4_gemm(&c.p.a, &c.p.b, &c.how, NULL, c.ld), UFP4_ERROR_ARGUMENT, "no D");
+  pair_free(&c.p);
+}
+
+TEST(rejects_no_options) {
+  call_t c = call();
+  check_refused(0, &c.p.a, &c.p.b, NULL, c.ld, "no options");
+  pair_free(&c.p);
+}
+
+TEST(rejects_no_output) {
+  call_t c = call();
+  check_bits(0, (uint64_t)ufp4_gemm(&c.p.a, &c.p.b, &c.how, NULL, c.ld), UFP4_ERROR_ARGUMENT, "no D");
+  pair_free(&c.p);
+}
+
+TEST(rejects_hollow_operands) {
+  call_t c = call();
   ufp4_operand_t hollow = c.p.a;
   hollow.codes = NULL;
-  check_refused(4, &hollow, &c.p.b, &c.how, c.ld, "no codes");
+  check_refused(0, &hollow, &c.p.b, &c.how, c.ld, "no codes");
   hollow = c.p.b;
   hollow.scales = NULL;
-  check_refused(5, &c.p.a, &hollow, &c.how, c.ld, "no scales");
+  check_refused(1, &c.p.a, &hollow, &c.how, c.ld, "no scales");
   pair_free(&c.p);
 }
 
@@ -520,21 +535,33 @@ TEST(rejects_operands_that_do_not_match) {
   pair_free(&c.p);
 }
 
-TEST(rejects_sizes) {
-  static const int64_t bad[] = {0, -1, INT64_MIN, INT64_MAX};
+/** A size that is refused as M, N and K. */
+static void check_size(int64_t index, int64_t size) {
   call_t c = call();
-  for (int i = 0; i < 4; i++) {
-    ufp4_operand_t a = c.p.a, b = c.p.b;
-    a.rows = bad[i];
-    check_refused(i, &a, &b, &c.how, c.ld, "M");
-    a.rows = 4;
-    b.rows = bad[i];
-    check_refused(i, &a, &b, &c.how, c.ld, "N");
-    b.rows = 5;
-    a.cols = b.cols = bad[i];
-    check_refused(i, &a, &b, &c.how, c.ld, "K");
-  }
+  ufp4_operand_t a = c.p.a, b = c.p.b;
+  a.rows = size;
+  check_refused(index, &a, &b, &c.how, INT64_MAX, "M");
+  a.rows = 4;
+  b.rows = size;
+  check_refused(index, &a, &b, &c.how, INT64_MAX, "N");
+  b.rows = 5;
+  a.cols = b.cols = size;
+  check_refused(index, &a, &b, &c.how, c.ld, "K");
   pair_free(&c.p);
+}
+
+TEST(rejects_zero_sizes) {
+  check_size(0, 0);
+}
+
+TEST(rejects_negative_sizes) {
+  check_size(0, -1);
+  check_size(1, INT64_MIN);
+}
+
+TEST(rejects_sizes_over_the_limit) {
+  check_size(0, UFP4_MAX_DIM + 1);
+  check_size(1, INT64_MAX);
 }
 
 TEST(rejects_k_over_its_limit) {
@@ -561,49 +588,84 @@ TEST(rejects_block_counts_that_are_not_of_k) {
   pair_free(&c.p);
 }
 
-TEST(rejects_a_short_leading_dimension) {
+TEST(rejects_short_rows_of_d) {
   call_t c = call();
-  float matrix[64] = {0};
-  const int64_t sums[64] = {0};
   for (int64_t ld = -1; ld < 5; ld++) check_refused(ld, &c.p.a, &c.p.b, &c.how, ld, "ld of D");
+  pair_free(&c.p);
+}
+
+TEST(rejects_short_rows_of_c) {
+  call_t c = call();
+  static const float matrix[64];
+  c.how.c = matrix;
+  for (c.how.c_ld = -1; c.how.c_ld < 5; c.how.c_ld++)
+    check_refused(c.how.c_ld, &c.p.a, &c.p.b, &c.how, c.ld, "ld of C");
+  pair_free(&c.p);
+}
+
+TEST(rejects_short_rows_of_sums) {
+  call_t c = call();
+  static const int64_t sums[64];
+  c.how.accumulate = sums;
   for (int64_t ld = -1; ld < 5; ld++) {
-    ufp4_gemm_t how = c.how;
-    how.c = matrix;
-    how.c_ld = ld;
-    check_refused(ld, &c.p.a, &c.p.b, &how, c.ld, "ld of C");
-    how.c = NULL;
-    how.accumulate = sums;
-    how.accumulate_ld = ld;
-    check_refused(ld, &c.p.a, &c.p.b, &how, c.ld, "ld of the sums");
+    c.how.accumulate_ld = ld;
+    check_refused(ld, &c.p.a, &c.p.b, &c.how, c.ld, "ld of the sums");
   }
   pair_free(&c.p);
 }
 
-TEST(rejects_unknown_options) {
+TEST(rejects_an_unknown_dtype) {
   call_t c = call();
-  ufp4_gemm_t dtype = c.how, contract = c.how;
-  ufp4_operand_t elem = c.p.a, scale = c.p.b;
-  dtype.d_dtype = (ufp4_dtype_t)UFP4_DTYPE_COUNT;
-  contract.contract = (ufp4_contract_t)UFP4_CONTRACT_COUNT;
-  elem.elem = (ufp4_elem_t)UFP4_ELEM_COUNT;
-  scale.scale = (ufp4_scale_t)UFP4_SCALE_COUNT;
-  check_refused(0, &c.p.a, &c.p.b, &dtype, c.ld, "dtype");
-  check_refused(1, &c.p.a, &c.p.b, &contract, c.ld, "contract");
-  check_refused(2, &elem, &c.p.b, &c.how, c.ld, "elem");
-  check_refused(3, &c.p.a, &scale, &c.how, c.ld, "scale");
+  c.how.d_dtype = (ufp4_dtype_t)UFP4_DTYPE_COUNT;
+  check_refused(0, &c.p.a, &c.p.b, &c.how, c.ld, "dtype");
   pair_free(&c.p);
 }
 
-TEST(rejects_i64_with_alpha_or_c) {
+TEST(rejects_an_unknown_contract) {
   call_t c = call();
-  const float matrix[64] = {0};
+  c.how.contract = (ufp4_contract_t)UFP4_CONTRACT_COUNT;
+  check_refused(0, &c.p.a, &c.p.b, &c.how, c.ld, "contract");
+  pair_free(&c.p);
+}
+
+TEST(rejects_unknown_formats) {
+  call_t c = call();
+  ufp4_operand_t elem = c.p.a, scale = c.p.b;
+  elem.elem = (ufp4_elem_t)UFP4_ELEM_COUNT;
+  scale.scale = (ufp4_scale_t)UFP4_SCALE_COUNT;
+  check_refused(0, &elem, &c.p.b, &c.how, c.ld, "elem");
+  check_refused(1, &c.p.a, &scale, &c.how, c.ld, "scale");
+  pair_free(&c.p);
+}
+
+TEST(rejects_i64_with_alpha) {
+  call_t c = call();
   c.how.d_dtype = UFP4_DTYPE_I64;
-  ufp4_gemm_t alpha = c.how, with_c = c.how;
-  alpha.alpha = 2;
-  with_c.c = matrix;
-  with_c.c_ld = 5;
-  check_refused(0, &c.p.a, &c.p.b, &alpha, c.ld, "alpha");
-  check_refused(1, &c.p.a, &c.p.b, &with_c, c.ld, "C");
+  c.how.alpha = 2;
+  check_refused(0, &c.p.a, &c.p.b, &c.how, c.ld, "alpha");
+  pair_free(&c.p);
+}
+
+TEST(rejects_i64_with_c) {
+  call_t c = call();
+  static const float matrix[64];
+  c.how.d_dtype = UFP4_DTYPE_I64;
+  c.how.c = matrix;
+  c.how.c_ld = 5;
+  check_refused(0, &c.p.a, &c.p.b, &c.how, c.ld, "C");
+  pair_free(&c.p);
+}
+
+TEST(rejects_exponents_beyond_16_bits) {
+  static const int bad[] = {32768, -32769, INT32_MAX, INT32_MIN};
+  call_t c = call();
+  for (int i = 0; i < 4; i++) {
+    ufp4_operand_t a = c.p.a, b = c.p.b;
+    a.exponent = bad[i];
+    check_refused(i, &a, &c.p.b, &c.how, c.ld, "t of A");
+    b.exponent = bad[i];
+    check_refused(i, &c.p.a, &b, &c.how, c.ld, "t of B");
+  }
   pair_free(&c.p);
 }
 
@@ -641,14 +703,25 @@ int main(int argc, char **argv) {
       CHECK_TEST(large_shapes),
       CHECK_TEST(uniform_formats_give_the_same_product),
       CHECK_TEST(rht_on_both_operands_keeps_the_product),
-      CHECK_TEST(rejects_null_pointers),
+      CHECK_TEST(rejects_no_operand),
+      CHECK_TEST(rejects_no_options),
+      CHECK_TEST(rejects_no_output),
+      CHECK_TEST(rejects_hollow_operands),
       CHECK_TEST(rejects_operands_that_do_not_match),
-      CHECK_TEST(rejects_sizes),
+      CHECK_TEST(rejects_zero_sizes),
+      CHECK_TEST(rejects_negative_sizes),
+      CHECK_TEST(rejects_sizes_over_the_limit),
       CHECK_TEST(rejects_k_over_its_limit),
       CHECK_TEST(rejects_block_counts_that_are_not_of_k),
-      CHECK_TEST(rejects_a_short_leading_dimension),
-      CHECK_TEST(rejects_unknown_options),
-      CHECK_TEST(rejects_i64_with_alpha_or_c),
+      CHECK_TEST(rejects_short_rows_of_d),
+      CHECK_TEST(rejects_short_rows_of_c),
+      CHECK_TEST(rejects_short_rows_of_sums),
+      CHECK_TEST(rejects_an_unknown_dtype),
+      CHECK_TEST(rejects_an_unknown_contract),
+      CHECK_TEST(rejects_unknown_formats),
+      CHECK_TEST(rejects_i64_with_alpha),
+      CHECK_TEST(rejects_i64_with_c),
+      CHECK_TEST(rejects_exponents_beyond_16_bits),
       CHECK_TEST(rejects_negative_threads),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);

@@ -332,34 +332,50 @@ static void check_refused(int64_t index, const ufp4_matrix_t *in, const ufp4_qua
   check_bits(index, (uint64_t)t, 4711, "ufp4_tensor_exponent, %s: output touched", what);
 }
 
-TEST(rejects_null_pointers) {
-  const ufp4_matrix_t in = {UFP4_DTYPE_F32, 4, 4, 4, plain}, empty = {UFP4_DTYPE_F32, 4, 4, 4, NULL};
+static const ufp4_matrix_t good = {UFP4_DTYPE_F32, 4, 4, 4, plain};
+
+TEST(rejects_no_tensor) {
+  const ufp4_matrix_t empty = {UFP4_DTYPE_F32, 4, 4, 4, NULL};
   const ufp4_quantize_t how = options(0);
-  ufp4_operand_t out;
   check_refused(0, NULL, &how, "no tensor");
-  check_refused(1, &in, NULL, "no options");
-  check_refused(2, &empty, &how, "no data");
-  check_bits(3, (uint64_t)ufp4_quantize(&in, &how, NULL), UFP4_ERROR_ARGUMENT, "no output");
-  check_bits(4, (uint64_t)ufp4_tensor_exponent(&in, &how, NULL), UFP4_ERROR_ARGUMENT, "no exponent");
-  check_bits(5, (uint64_t)ufp4_operand_create(UFP4_ELEM_E2M1, 1, 1, NULL), UFP4_ERROR_ARGUMENT, "no operand");
-  check_bits(6, (uint64_t)ufp4_dequantize(NULL, 1, plain, 1), UFP4_ERROR_ARGUMENT, "no operand to dequantize");
-  if (ufp4_operand_create(UFP4_ELEM_E2M1, 1, 1, &out) != UFP4_OK) abort();
-  check_bits(7, (uint64_t)ufp4_dequantize(&out, 1, NULL, 1), UFP4_ERROR_ARGUMENT, "no room to dequantize to");
-  ufp4_operand_free(&out);
+  check_refused(1, &empty, &how, "no data");
 }
 
-TEST(rejects_sizes) {
-  static const int64_t bad[] = {0, -1, INT64_MIN, UFP4_MAX_DIM + 1, INT64_MAX};
+TEST(rejects_no_options) {
+  check_refused(0, &good, NULL, "no options");
+}
+
+TEST(rejects_no_output) {
   const ufp4_quantize_t how = options(0);
-  for (int i = 0; i < 5; i++) {
-    const ufp4_matrix_t rows = {UFP4_DTYPE_F32, bad[i], 1, 1, plain};
-    const ufp4_matrix_t cols = {UFP4_DTYPE_F32, 1, bad[i], bad[i], plain};
-    ufp4_operand_t out;
-    check_refused(i, &rows, &how, "rows");
-    check_refused(i, &cols, &how, "cols");
-    check_bits(i, (uint64_t)ufp4_operand_create(UFP4_ELEM_E2M1, bad[i], 1, &out), UFP4_ERROR_ARGUMENT, "create, rows");
-    check_bits(i, (uint64_t)ufp4_operand_create(UFP4_ELEM_E2M1, 1, bad[i], &out), UFP4_ERROR_ARGUMENT, "create, cols");
-  }
+  check_bits(0, (uint64_t)ufp4_quantize(&good, &how, NULL), UFP4_ERROR_ARGUMENT, "no operand");
+  check_bits(1, (uint64_t)ufp4_tensor_exponent(&good, &how, NULL), UFP4_ERROR_ARGUMENT, "no exponent");
+  check_bits(2, (uint64_t)ufp4_operand_create(UFP4_ELEM_E2M1, 1, 1, NULL), UFP4_ERROR_ARGUMENT, "no operand to create");
+}
+
+/** A size that is refused as rows and as columns. */
+static void check_size(int64_t index, int64_t size) {
+  const ufp4_quantize_t how = options(0);
+  const ufp4_matrix_t rows = {UFP4_DTYPE_F32, size, 1, 1, plain};
+  const ufp4_matrix_t cols = {UFP4_DTYPE_F32, 1, size, INT64_MAX, plain};
+  ufp4_operand_t out;
+  check_refused(index, &rows, &how, "rows");
+  check_refused(index, &cols, &how, "cols");
+  check_bits(index, (uint64_t)ufp4_operand_create(UFP4_ELEM_E2M1, size, 1, &out), UFP4_ERROR_ARGUMENT, "create, rows");
+  check_bits(index, (uint64_t)ufp4_operand_create(UFP4_ELEM_E2M1, 1, size, &out), UFP4_ERROR_ARGUMENT, "create, cols");
+}
+
+TEST(rejects_zero_sizes) {
+  check_size(0, 0);
+}
+
+TEST(rejects_negative_sizes) {
+  check_size(0, -1);
+  check_size(1, INT64_MIN);
+}
+
+TEST(rejects_sizes_over_the_limit) {
+  check_size(0, UFP4_MAX_DIM + 1);
+  check_size(1, INT64_MAX);
 }
 
 TEST(rejects_a_short_leading_dimension) {
@@ -379,21 +395,43 @@ TEST(rejects_a_dtype_that_is_no_float) {
   }
 }
 
-TEST(rejects_unknown_options) {
-  const ufp4_matrix_t in = {UFP4_DTYPE_F32, 4, 4, 4, plain};
-  ufp4_quantize_t how[4] = {options(0), options(0), options(0), options(0)};
+TEST(rejects_an_unknown_element) {
+  ufp4_quantize_t how = options(0);
   ufp4_operand_t out;
-  how[0].elem = (ufp4_elem_t)UFP4_ELEM_COUNT;
-  how[1].scale = (ufp4_scale_t)UFP4_SCALE_COUNT;
-  how[2].axis = (ufp4_axis_t)2;
-  how[3].rht = 2;
-  for (int i = 0; i < 4; i++) check_refused(i, &in, &how[i], "option");
-  ufp4_quantize_t round = options(0), scale_round = options(0);
-  round.round = (ufp4_round_t)UFP4_ROUND_COUNT;
-  scale_round.scale_round = (ufp4_scale_round_t)UFP4_SCALE_ROUND_COUNT;
-  check_bits(4, (uint64_t)ufp4_quantize(&in, &round, &out), UFP4_ERROR_ARGUMENT, "round");
-  check_bits(5, (uint64_t)ufp4_quantize(&in, &scale_round, &out), UFP4_ERROR_ARGUMENT, "scale_round");
-  check_bits(6, (uint64_t)ufp4_operand_create((ufp4_elem_t)UFP4_ELEM_COUNT, 1, 1, &out), UFP4_ERROR_ARGUMENT, "create");
+  how.elem = (ufp4_elem_t)UFP4_ELEM_COUNT;
+  check_refused(0, &good, &how, "elem");
+  check_bits(1, (uint64_t)ufp4_operand_create(how.elem, 1, 1, &out), UFP4_ERROR_ARGUMENT, "create");
+}
+
+TEST(rejects_an_unknown_scale) {
+  ufp4_quantize_t how = options(0);
+  how.scale = (ufp4_scale_t)UFP4_SCALE_COUNT;
+  check_refused(0, &good, &how, "scale");
+}
+
+TEST(rejects_an_unknown_axis) {
+  ufp4_quantize_t how = options(0);
+  how.axis = (ufp4_axis_t)2;
+  check_refused(0, &good, &how, "axis");
+}
+
+TEST(rejects_an_unknown_transform) {
+  ufp4_quantize_t how = options(0);
+  for (how.rht = -1; how.rht < 4; how.rht += how.rht == -1 ? 3 : 1) check_refused(how.rht, &good, &how, "rht");
+}
+
+TEST(rejects_an_unknown_rounding) {
+  ufp4_quantize_t how = options(0);
+  ufp4_operand_t out;
+  how.round = (ufp4_round_t)UFP4_ROUND_COUNT;
+  check_bits(0, (uint64_t)ufp4_quantize(&good, &how, &out), UFP4_ERROR_ARGUMENT, "round");
+}
+
+TEST(rejects_an_unknown_scale_rounding) {
+  ufp4_quantize_t how = options(0);
+  ufp4_operand_t out;
+  how.scale_round = (ufp4_scale_round_t)UFP4_SCALE_ROUND_COUNT;
+  check_bits(0, (uint64_t)ufp4_quantize(&good, &how, &out), UFP4_ERROR_ARGUMENT, "scale_round");
 }
 
 TEST(rejects_an_exponent_beyond_16_bits) {
@@ -408,16 +446,51 @@ TEST(rejects_an_exponent_beyond_16_bits) {
   }
 }
 
+/** An operand of 2 x 5 with its arrays. */
+static ufp4_operand_t small_operand(void) {
+  ufp4_operand_t out;
+  if (ufp4_operand_create(UFP4_ELEM_E1M2, 2, 5, &out) != UFP4_OK) abort();
+  return out;
+}
+
+static void check_dequantize_refused(int64_t index, const ufp4_operand_t *in, int64_t width, float *out, int64_t ld) {
+  check_bits(index, (uint64_t)ufp4_dequantize(in, width, out, ld), UFP4_ERROR_ARGUMENT, "width %lld, ld %lld",
+             (long long)width, (long long)ld);
+}
+
 TEST(rejects_dequantizing_to_another_width) {
   static const int64_t bad[] = {0, -1, 4, 6, 15, 17, 32};
-  ufp4_operand_t in;
-  if (ufp4_operand_create(UFP4_ELEM_E1M2, 2, 5, &in) != UFP4_OK) abort();
-  for (int i = 0; i < 7; i++) {
-    check_bits(i, (uint64_t)ufp4_dequantize(&in, bad[i], plain, 32), UFP4_ERROR_ARGUMENT, "width %d", (int)bad[i]);
-  }
-  check_bits(7, (uint64_t)ufp4_dequantize(&in, 5, plain, 4), UFP4_ERROR_ARGUMENT, "ld 4");
-  check_bits(8, (uint64_t)ufp4_dequantize(&in, 5, plain, 5), UFP4_OK, "what is right");
-  check_bits(9, (uint64_t)ufp4_dequantize(&in, 16, plain, 16), UFP4_OK, "what is right");
+  ufp4_operand_t in = small_operand();
+  for (int i = 0; i < 7; i++) check_dequantize_refused(i, &in, bad[i], plain, 32);
+  check_bits(7, (uint64_t)ufp4_dequantize(&in, 5, plain, 5), UFP4_OK, "the logical width");
+  check_bits(8, (uint64_t)ufp4_dequantize(&in, 16, plain, 16), UFP4_OK, "whole blocks");
+  ufp4_operand_free(&in);
+}
+
+TEST(rejects_dequantizing_to_short_rows) {
+  ufp4_operand_t in = small_operand();
+  check_dequantize_refused(0, &in, 5, plain, 4);
+  check_dequantize_refused(1, &in, 16, plain, 15);
+  check_dequantize_refused(2, &in, 5, plain, -5);
+  ufp4_operand_free(&in);
+}
+
+TEST(rejects_dequantizing_without_operand_or_room) {
+  ufp4_operand_t in = small_operand(), hollow = in;
+  check_dequantize_refused(0, NULL, 5, plain, 5);
+  check_dequantize_refused(1, &in, 5, NULL, 5);
+  hollow.codes = NULL;
+  check_dequantize_refused(2, &hollow, 5, plain, 5);
+  hollow = in;
+  hollow.scales = NULL;
+  check_dequantize_refused(3, &hollow, 5, plain, 5);
+  ufp4_operand_free(&in);
+}
+
+TEST(rejects_dequantizing_an_unknown_element) {
+  ufp4_operand_t in = small_operand(), unknown = in;
+  unknown.elem = (ufp4_elem_t)UFP4_ELEM_COUNT;
+  check_dequantize_refused(0, &unknown, 5, plain, 5);
   ufp4_operand_free(&in);
 }
 
@@ -444,13 +517,25 @@ int main(int argc, char **argv) {
       CHECK_TEST(padding_without_rht_is_zero),
       CHECK_TEST(dequantize_matches_second_model),
       CHECK_TEST(dequantized_gaussian_is_near),
-      CHECK_TEST(rejects_null_pointers),
-      CHECK_TEST(rejects_sizes),
+      CHECK_TEST(rejects_no_tensor),
+      CHECK_TEST(rejects_no_options),
+      CHECK_TEST(rejects_no_output),
+      CHECK_TEST(rejects_zero_sizes),
+      CHECK_TEST(rejects_negative_sizes),
+      CHECK_TEST(rejects_sizes_over_the_limit),
       CHECK_TEST(rejects_a_short_leading_dimension),
       CHECK_TEST(rejects_a_dtype_that_is_no_float),
-      CHECK_TEST(rejects_unknown_options),
+      CHECK_TEST(rejects_an_unknown_element),
+      CHECK_TEST(rejects_an_unknown_scale),
+      CHECK_TEST(rejects_an_unknown_axis),
+      CHECK_TEST(rejects_an_unknown_transform),
+      CHECK_TEST(rejects_an_unknown_rounding),
+      CHECK_TEST(rejects_an_unknown_scale_rounding),
       CHECK_TEST(rejects_an_exponent_beyond_16_bits),
       CHECK_TEST(rejects_dequantizing_to_another_width),
+      CHECK_TEST(rejects_dequantizing_to_short_rows),
+      CHECK_TEST(rejects_dequantizing_without_operand_or_room),
+      CHECK_TEST(rejects_dequantizing_an_unknown_element),
       CHECK_TEST(accepts_freeing_nothing),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
