@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random jobs, legal and not, on the simulated core and on the golden model: the same statuses, flags and slots, and the same
+// bytes in all of memory, what no job may touch included.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "fixture.h"
+
+#define PLACE_BYTES (512ull << 10)  // each tensor has a place of its own, wide enough for any of its strides
+#define MEMORY_BYTES (8ull << 20)
+
+enum { SOURCE_X, SOURCE_W, X_CODES, X_SCALES, XT_CODES, XT_SCALES, W_CODES, W_SCALES, WT_CODES, WT_SCALES, D, PLACES };
+
+typedef struct {
+  const char *configuration;
+  unsigned latency, bandwidth;
+  uint64_t stall_seed;
+} setting_t;
+
+typedef struct {
+  ufp4_device_t *device[2];  // rtl, model
+  uint8_t *memory[2];        // what was read back of each
+  uint64_t address;          // of place 0, the same on both
+  check_random_t random;
+  int64_t jobs;
+  const setting_t *setting;
+} pair_t;
+
+static void must(ufp4_device_t *device, ufp4_status_t status) {
+  if (status == UFP4_OK) return;
+  fprintf(stderr, "jobs: %s\n", ufp4_device_message(device));
+  exit(1);
+}
+
+static pair_t pair_open(const setting_t *setting, uint64_t seed) {
+  static const char *const backends[2] = {"rtl", "model"};
+  pair_t pair = {.random = check_random(), .setting = setting};
+  pair.random.state += seed;
+  for (int i = 0; i < 2; i++) {
+    ufp4_device_options_t options = ufp4_device_options_default();
+    ufp4_message_t message = {""};
+    options.configuration = setting->configuration;
+    options.memory_bytes = MEMORY_BYTES;
+    options.mem_latency = setting->latency;
+    options.mem_bandwidth = setting->bandwidth;
+    options.stall_seed = setting->stall_seed;
+    options.message = &message;
+    if (ufp4_device_open(backends[i], &options, &pair.device[i]) != UFP4_OK) {
+      fprintf(stderr, "jobs: %s\n", message.text);
+      exit(1);
+    }
+    must(pair.device[i], ufp4_buffer_alloc(pair.device[i], PLACES * PLACE_BYTES, &pair.address));
+    pair.memory[i] = malloc(PLACES * PLACE_BYTES);
+  }
+  return pair;
+}
+
+static void pair_close(pair_t *pair) {
+  for (int i = 0; i < 2; i++) {
+    ufp4_device_close(pair->device[i]);
+    free(pair->memory[i]);
+  }
+}
+
+static void pair_write(pair_t *pair, uint64_t address, const void *data, uint64_t bytes) {
+  for (int i = 0; i < 2; i++) must(pair->device[i], ufp4_buffer_write(pair->device[i], address, data, bytes));
+}
+
+// Garbage everywhere, so that a read or a write in the wrong place shows.
+static void pair_scramble(pair_t *pair) {
+  uint64_t *words = (uint64_t *)pair->memory[0];
+  for (uint64_t i = 0; i < PLACES * PLACE_BYTES / sizeof *words; i++) words[i] = check_next(&pair->random);
+  pair_write(pair, pair->address, words, PLACES * PLACE_BYTES);
+}
+
+static void pair_compare(pair_t *pair, const char *what) {
+  for (int i = 0; i < 2; i++) {
+    must(pair->device[i], ufp4_buffer_read(pair->device[i], pair->address, pair->memory[i], PLACES * PLACE_BYTES));
+  }
+  const uint64_t *got = (const uint64_t *)pair->memory[0], *want = (const uint64_t *)pair->memory[1];
+  for (uint64_t i = 0; i < PLACES * PLACE_BYTES / sizeof *got; i++) {
+    if (got[i] == want[i]) continue;
+    check_bits(pair->jobs, got[i], want[i], "%s: 8 bytes at place %d + 0x%llx; %s, latency %u, bandwidth %u, stall seed %llu",
+               what, (int)(8 * i / PLACE_BYTES), (unsigned long long)(8 * i % PLACE_BYTES), pair->setting->configuration,
+               pair->setting->latency, pair->setting->bandwidth, (unsigned long long)pair->setting->stall_seed);
+  }
+}
+
+// A job that met a bus error has left its output in no defined state: the model takes over what the core left.
+static void pair_reconcile(pair_t *pair) {
+  ufp4_device_t *rtl = pair->device[0], *model = pair->device[1];
+  must(rtl, ufp4_buffer_read(rtl, pair->address, pair->memory[0], PLACES * PLACE_BYTES));
+  must(model, ufp4_buffer_write(model, pair->address, pair->memory[0], PLACES * PLACE_BYTES));
+}
+
+// The counters of one job: all of its cycles are of its own kind.
+static void check_counters(pair_t *pair, const ufp4_descriptor_t *job, const ufp4_completion_t *done,
+                           const uint64_t before[UFP4_COUNTER_COUNT], const uint64_t after[UFP4_COUNTER_COUNT]) {
+  uint64_t spent[UFP4_COUNTER_COUNT], engine = 0;
+  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) spent[i] = after[i] - before[i];
+  const int gemm = job->header.opcode == UFP4_OPCODE_GEMM;
+  for (int i = UFP4_COUNTER_ARRAY_BUSY; i <= UFP4_COUNTER_STALL_DRAIN; i++) engine += spent[i];
+  bench_check_sum(pair->jobs, after);
+  check_bits(pair->jobs, engine, gemm ? done->cycles : 0, "cycles in which the array worked or stalled");
+  check_bits(pair->jobs, spent[UFP4_COUNTER_QUANT], gemm ? 0 : done->cycles, "cycles of QUANT");
+  check_bits(pair->jobs, spent[UFP4_COUNTER_JOBS], 1, "jobs");
+}
+
+static ufp4_core_status_t pair_job(pair_t *pair, const ufp4_descriptor_t *job, const char *what) {
+  ufp4_completion_t done[2];
+  uint64_t before[UFP4_COUNTER_COUNT], after[UFP4_COUNTER_COUNT];
+  pair->jobs++;
+  must(pair->device[0], ufp4_device_counters(pair->device[0], before));
+  for (int i = 0; i < 2; i++) {
+    uint32_t number;
+    must(pair->device[i], ufp4_submit(pair->device[i], job, &number));
+    const ufp4_status_t status = ufp4_wait(pair->device[i], number, 0, &done[i]);
+    if (status != UFP4_ERROR_JOB) must(pair->device[i], status);
+  }
+  must(pair->device[0], ufp4_device_counters(pair->device[0], after));
+  check_bits(pair->jobs, done[0].status, done[1].status, "status of %s", what);
+  check_bits(pair->jobs, done[0].flags, done[1].flags, "flags of %s", what);
+  check_counters(pair, job, &done[0], before, after);
+  if (done[1].status >= UFP4_CORE_STATUS_READ_ERROR) pair_reconcile(pair);
+  return (ufp4_core_status_t)done[1].status;
+}
+
+// --- Random tensors and descriptors ------------------------------------------------------------------------------------
+
+static uint32_t below(pair_t *pair, uint32_t bound) {
+  return check_below(&pair->random, bound);
+}
+
+// An address in a place, aligned, not always at its start.
+static uint64_t place(pair_t *pair, uint64_t index) {
+  return pair->address + index * PLACE_BYTES + (uint64_t)UFP4_ALIGN_BYTES * below(pair, 64);
+}
+
+static uint32_t block_stride(pair_t *pair, uint32_t length) {
+  return ((length + 15) / 16 + 7) / 8 * 8 + 8 * below(pair, 3);
+}
+
+static uint32_t byte_stride(pair_t *pair, uint32_t bytes) {
+  return (bytes + 127) / 128 * 128 + 128 * below(pair, 3);
+}
+
+static void write_source(pair_t *pair, const ufp4_quant_descriptor_t *quant, fixture_distribution_t distribution) {
+  enum { MAX = 1024 };
+  uint32_t row[MAX];
+  uint16_t row_bf16[MAX];
+  for (uint32_t r = 0; r < quant->rows; r++) {
+    const uint64_t to = quant->src_addr + (uint64_t)r * quant->src_stride_bytes;
+    fixture_numbers(&pair->random, distribution, row, quant->cols);
+    for (uint32_t c = 0; c < quant->cols; c++) row_bf16[c] = (uint16_t)(row[c] >> 16);
+    if (quant->src_dtype == UFP4_DTYPE_BF16) {
+      pair_write(pair, to, row_bf16, quant->cols * sizeof row_bf16[0]);
+    } else {
+      pair_write(pair, to, row, quant->cols * sizeof row[0]);
+    }
+  }
+}
+
+// Quantizes [rows][cols] into the four places from @p codes on; @p slot and slot + 1 take the exponents.
+static ufp4_descriptor_t random_quant(pair_t *pair, uint32_t rows, uint32_t cols, unsigned source, unsigned codes, uint16_t slot) {
+  ufp4_quant_descriptor_t q = {.opcode = UFP4_OPCODE_QUANT, .rows = rows, .cols = cols, .src_addr = place(pair, source)};
+  q.src_dtype = (uint8_t)below(pair, 2);
+  q.src_stride_bytes = byte_stride(pair, cols * (q.src_dtype == UFP4_DTYPE_BF16 ? 2 : 4));
+  q.elem = (uint8_t)below(pair, UFP4_ELEM_COUNT);
+  q.round = (uint8_t)below(pair, UFP4_ROUND_COUNT);
+  q.scale_round = (uint8_t)below(pair, UFP4_SCALE_ROUND_COUNT);
+  const uint32_t copies = 1 + below(pair, 3);
+  q.row_mode = (uint8_t)((copies & 1) * UFP4_MODE_ENABLE | below(pair, 2) * UFP4_MODE_RHT | UFP4_MODE_SLOT);
+  q.col_mode = (uint8_t)((copies >> 1) * UFP4_MODE_ENABLE | below(pair, 2) * UFP4_MODE_RHT | UFP4_MODE_SLOT);
+  q.rht_mask = below(pair, 2) ? UFP4_RHT_DEFAULT_MASK : (uint16_t)below(pair, 65536);
+  q.row_exponent = slot;
+  q.col_exponent = (uint16_t)(slot + 1);
+  q.row_codes_addr = place(pair, codes);
+  q.row_scales_addr = place(pair, codes + 1);
+  q.col_codes_addr = place(pair, codes + 2);
+  q.col_scales_addr = place(pair, codes + 3);
+  q.row_stride_blocks = block_stride(pair, cols);
+  q.col_stride_blocks = block_stride(pair, rows);
+  q.seed = check_next(&pair->random);
+  q.row_tensor_id = check_next(&pair->random);
+  q.col_tensor_id = check_next(&pair->random);
+  return (ufp4_descriptor_t){.quant = q};
+}
+
+static ufp4_descriptor_t amax_of(const ufp4_descriptor_t *quant) {
+  ufp4_descriptor_t amax = *quant;
+  amax.header.opcode = UFP4_OPCODE_AMAX;
+  return amax;
+}
+
+// The GEMM of the row copies; an operand that has not been quantized is garbage, and as good.
+static ufp4_descriptor_t random_gemm(pair_t *pair, const ufp4_quant_descriptor_t *x, const ufp4_quant_descriptor_t *w) {
+  ufp4_gemm_descriptor_t g = {.opcode = UFP4_OPCODE_GEMM, .m = x->rows, .n = w->rows, .k = x->cols};
+  g.a_elem = x->elem;
+  g.b_elem = w->elem;
+  g.d_dtype = (uint8_t)below(pair, 2);
+  g.a_exponent = (uint16_t)below(pair, 40);
+  g.b_exponent = (uint16_t)(0u - below(pair, 40));
+  g.a_codes_addr = x->row_codes_addr;
+  g.a_scales_addr = x->row_scales_addr;
+  g.b_codes_addr = w->row_codes_addr;
+  g.b_scales_addr = w->row_scales_addr;
+  g.a_stride_blocks = x->row_stride_blocks;
+  g.b_stride_blocks = w->row_stride_blocks;
+  g.d_addr = place(pair, D);
+  g.d_stride_bytes = byte_stride(pair, g.n * (g.d_dtype == UFP4_DTYPE_BF16 ? 2 : 4));
+  if (x->row_mode & UFP4_MODE_ENABLE && below(pair, 2)) {
+    g.a_mode = UFP4_MODE_SLOT;
+    g.a_exponent = x->row_exponent;
+  }
+  return (ufp4_descriptor_t){.gemm = g};
+}
+
+// --- Chains of legal jobs ----------------------------------------------------------------------------------------------
+
+static uint32_t random_size(pair_t *pair, uint32_t limit) {
+  return 1 + below(pair, below(pair, 3) ? limit : 20);
+}
+
+static void quantize(pair_t *pair, const ufp4_descriptor_t *quant, fixture_distribution_t distribution) {
+  const ufp4_descriptor_t amax = amax_of(quant);
+  write_source(pair, &quant->quant, distribution);
+  pair_job(pair, &amax, "AMAX");
+  pair_job(pair, quant, "QUANT");
+  pair_compare(pair, "QUANT");
+}
+
+static void chain(pair_t *pair, uint32_t limit) {
+  const uint32_t m = random_size(pair, limit), n = random_size(pair, limit), k = random_size(pair, 2 * limit);
+  const uint16_t slot = (uint16_t)(4 * below(pair, UFP4_SLOTS / 4));
+  ufp4_descriptor_t x = random_quant(pair, m, k, SOURCE_X, X_CODES, slot);
+  ufp4_descriptor_t w = random_quant(pair, n, k, SOURCE_W, W_CODES, (uint16_t)(slot + 2));
+  // Now and then an exponent from outside, which may saturate.
+  if (below(pair, 4) == 0) {
+    x.quant.row_mode &= (uint8_t)~UFP4_MODE_SLOT;
+    x.quant.row_exponent = (uint16_t)(below(pair, 40) - 20);
+  }
+  const ufp4_descriptor_t gemm = random_gemm(pair, &x.quant, &w.quant);
+  if (x.quant.row_mode & UFP4_MODE_SLOT) {
+    quantize(pair, &x, (fixture_distribution_t)below(pair, FIXTURE_DISTRIBUTIONS));
+  } else {
+    write_source(pair, &x.quant, (fixture_distribution_t)below(pair, FIXTURE_DISTRIBUTIONS));
+    pair_job(pair, &x, "QUANT with an exponent from outside");
+  }
+  quantize(pair, &w, (fixture_distribution_t)below(pair, FIXTURE_DISTRIBUTIONS));
+  pair_job(pair, &gemm, "GEMM");
+  pair_compare(pair, "GEMM");
+}
+
+static void chains(const setting_t *settings, size_t count, int runs, uint32_t limit) {
+  for (size_t i = 0; i < count; i++) {
+    pair_t pair = pair_open(&settings[i], i);
+    pair_scramble(&pair);
+    for (int run = 0; run < runs; run++) chain(&pair, limit);
+    pair_close(&pair);
+  }
+}
+
+static const setting_t settings[] = {
+    {"default", 1, 0, 0},   {"default", 200, 0, 0}, {"default", 1, 8, 0},    {"default", 100, 24, 0},
+    {"default", 5, 0, 11},  {"default", 90, 64, 6}, {"small", 1, 0, 0},      {"small", 200, 0, 0},
+    {"small", 3, 3, 0},     {"small", 5, 0, 21},    {"small", 60, 8, 1234},
+};
+#define SETTINGS (sizeof settings / sizeof settings[0])
+
+TEST(equal_the_model) {
+  chains(settings, SETTINGS, 4, 60);
+}
+
+SLOW_TEST(equal_the_model_on_many) {
+  chains(settings, SETTINGS, 60, 200);
+}
+
+SLOW_TEST(equal_the_model_on_large) {
+  static const setting_t large[] = {{"default", 100, 0, 0}, {"default", 20, 0, 7}};
+  chains(large, 2, 12, 400);
+}
+
+// --- Malformed jobs ----------------------------------------------------------------------------------------------------
+
+// Sets one byte of a descriptor to something else; bytes whose change only makes a job long, or lets its tensors overlap
+// (so that the result depends on the order of accesses), stay.
+static void mutate(pair_t *pair, ufp4_descriptor_t *job) {
+  static const uint8_t quant_kept[] = {9,  10, 13, 14, 17, 18, 25, 26, 41, 42, 49,
+                                       50, 57, 58, 65, 66, 73, 74, 77, 78, 80};
+  static const uint8_t gemm_kept[] = {9,  10, 13, 14, 17, 18, 33, 34, 41, 42, 49,
+                                      50, 57, 58, 65, 66, 73, 74, 77, 78, 81, 82};
+  const int gemm = job->header.opcode == UFP4_OPCODE_GEMM;
+  const uint8_t *kept = gemm ? gemm_kept : quant_kept;
+  const size_t count = gemm ? sizeof gemm_kept : sizeof quant_kept;
+  // Mostly the fields that have rules; single bits as often as whole bytes.
+  const uint32_t at = below(pair, below(pair, 4) ? 84 : UFP4_DESCRIPTOR_BYTES);
+  if (memchr(kept, (int)at, count) != NULL) return;
+  const uint8_t change = below(pair, 2) ? (uint8_t)(1u << below(pair, 8)) : (uint8_t)below(pair, 256);
+  job->bytes[at] ^= change;
+}
+
+static void malformed(pair_t *pair) {
+  const uint32_t m = 1 + below(pair, 40), n = 1 + below(pair, 40), k = 1 + below(pair, 80);
+  const ufp4_descriptor_t x = random_quant(pair, m, k, SOURCE_X, X_CODES, (uint16_t)below(pair, UFP4_SLOTS - 1));
+  const ufp4_descriptor_t w = random_quant(pair, n, k, SOURCE_W, W_CODES, 2);
+  ufp4_descriptor_t jobs[3] = {x, amax_of(&x), random_gemm(pair, &x.quant, &w.quant)};
+  ufp4_descriptor_t *job = &jobs[below(pair, 3)];
+  // With garbage for a source nearly every block holds a NaN or an Inf.
+  if (below(pair, 4) == 0) write_source(pair, &x.quant, FIXTURE_GAUSSIAN);
+  for (uint32_t i = below(pair, 3); i < 3; i++) mutate(pair, job);
+  if (pair_job(pair, job, "a malformed job") < UFP4_CORE_STATUS_READ_ERROR) pair_compare(pair, "a malformed job");
+}
+
+static void rejects_malformed(size_t first, size_t step, int runs) {
+  for (size_t i = first; i < SETTINGS; i += step) {
+    pair_t pair = pair_open(&settings[i], 1000 + i);
+    pair_scramble(&pair);
+    for (int run = 0; run < runs; run++) malformed(&pair);
+    chain(&pair, 40);
+    pair_close(&pair);
+  }
+}
+
+TEST(rejects_malformed_as_the_model_does) {
+  rejects_malformed(4, 5, 60);
+}
+
+SLOW_TEST(rejects_many_malformed_as_the_model_does) {
+  rejects_malformed(0, 1, 800);
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(equal_the_model),
+      CHECK_TEST(equal_the_model_on_many),
+      CHECK_TEST(equal_the_model_on_large),
+      CHECK_TEST(rejects_malformed_as_the_model_does),
+      CHECK_TEST(rejects_many_malformed_as_the_model_does),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
