@@ -278,6 +278,34 @@ TEST(accumulate_adds_before_rounding) {
   }
 }
 
+/** A sum that stands half-way between two FP32 numbers, or two BF16 numbers, or one unit beside that. */
+static int64_t sum_near_tie(check_random_t *random, int bits) {
+  const int64_t odd = (int64_t)(check_next(random) >> (64 - bits)) | 1 | 1 << (bits - 1);
+  const int64_t sum = (odd << check_below(random, (uint32_t)(63 - bits))) + (int64_t)check_below(random, 3) - 1;
+  return check_below(random, 2) ? -sum : sum;
+}
+
+TEST(sums_around_ties_are_rounded_once) {
+  // Zero operands: D is the rounded sum that came in. BF16 goes through FP32, and must, where the unit beside a tie is
+  // lost.
+  check_random_t random = check_random();
+  for (int i = 0; i < 9 * 60; i++) {
+    pair_t p = pair(&random, i % 9, (const int[3]){9, 40, 16}, FIXTURE_SCALES_ANY);
+    memset(p.a.codes, 0, 9 * 8);
+    slow_operand_free(&p.slow_a);
+    p.slow_a = fixture_slow_operand(&p.a);
+    const int t = i % 4 == 0 ? (int)check_below(&random, 400) - 200 : (int)check_below(&random, 40);
+    set_exponents(&p, t / 2, t - t / 2);
+    static int64_t sums[9 * 40];
+    for (int j = 0; j < 9 * 40; j++) sums[j] = sum_near_tie(&random, j % 2 ? 25 : 9);
+    ufp4_gemm_t how = plain(i % 2 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16);
+    how.accumulate = sums;
+    how.accumulate_ld = 40;
+    check_gemm(i, &p, &how);
+    pair_free(&p);
+  }
+}
+
 /** Blocks [first, first + count) of an operand; free with ufp4_operand_free. */
 static ufp4_operand_t slice(const ufp4_operand_t *in, int64_t first, int64_t count) {
   ufp4_operand_t out;
@@ -694,6 +722,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(alpha_and_c),
       CHECK_TEST(c_that_cancels_is_plus_zero),
       CHECK_TEST(accumulate_adds_before_rounding),
+      CHECK_TEST(sums_around_ties_are_rounded_once),
       CHECK_TEST(any_split_of_k_gives_the_same_bits),
       CHECK_TEST(any_number_of_threads_gives_the_same_bits),
       CHECK_TEST(transposed_product_is_the_transpose),
