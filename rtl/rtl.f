@@ -2,6 +2,10 @@
 // Packages
 gen/ufp4_spec_pkg.sv
 // Arithmetic
+num/ufp4_elem_decode.sv
+num/ufp4_scale_decode.sv
+num/ufp4_dot.sv
+num/ufp4_i64_to_f32.sv
 num/ufp4_threefry.sv
 num/ufp4_max16.sv
 num/ufp4_rht.sv
@@ -9,12 +13,22 @@ num/ufp4_e4m3_scale.sv
 num/ufp4_divide_round.sv
 // Memory: FIFO, SRAM wrapper, AXI masters
 mem/ufp4_fifo.sv
+mem/ufp4_sram.sv
 mem/ufp4_skid.sv
 mem/ufp4_arbiter.sv
 mem/ufp4_axi_burst.sv
 mem/ufp4_axi_read.sv
 mem/ufp4_axi_write.sv
 // GEMM engine
+array/ufp4_pe.sv
+array/ufp4_lane.sv
+array/ufp4_array.sv
+array/ufp4_tile_walk.sv
+array/ufp4_load_request.sv
+array/ufp4_load_write.sv
+array/ufp4_sequencer.sv
+array/ufp4_drain.sv
+array/ufp4_gemm.sv
 // QUANT engine
 quant/ufp4_quant_walk.sv
 quant/ufp4_quant_load.sv

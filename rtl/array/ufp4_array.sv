@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows x Cols processing elements between their operand lanes: a enters at the left edge and moves right, b at the top and moves down.
+//
+// A feed names a block of two sub-tiles: lane 0 of each side reads its operand memory in the same cycle, row r and column c r and c
+// cycles later, so that PE (r, c) takes both operands r + c + 2 cycles after the feed. Control, {keep, load, write, bank, index} of ufp4_pe,
+// travels with a. Rows + Cols + 3 cycles after a feed its sum can be read.
+// feed_clear_a_i and feed_clear_b_i start the NaN flags of the feed's sub-tile anew.
+// Operand memories: a beat of write_data_i holds one block of BusBytes/8 rows as bit planes, for the set of lanes that code_we selects; or
+// scales, lane by lane (ufp4_lane).
+// Drain: the sums of row drain_row_i at drain_index_i stand at drain_data_o two cycles after drain_read_i; cycles with drain_enable_i low
+// do not count. The NaN flags of sub-tile (drain_tile_a_i, drain_tile_b_i) are combinational.
+// Tests: tests/rtl/array.
+module ufp4_array #(
+  parameter int unsigned Rows = 16,
+  parameter int unsigned Cols = 16,
+  parameter int unsigned TileRows = 8,
+  parameter int unsigned TileCols = 8,
+  parameter int unsigned Chunk = 16,
+  parameter int unsigned BusBytes = 64,
+  localparam int unsigned GroupRows = (Rows < 16) ? Rows : 16,
+  localparam int unsigned GroupCols = (Cols < 16) ? Cols : 16,
+  localparam int unsigned ScaleBytesA = BusBytes / GroupRows,
+  localparam int unsigned ScaleBytesB = BusBytes / GroupCols,
+  localparam int unsigned CodeSetsA = 8 * Rows / BusBytes,
+  localparam int unsigned CodeSetsB = 8 * Cols / BusBytes,
+  localparam int unsigned ScaleSetsA = Rows / GroupRows,
+  localparam int unsigned ScaleSetsB = Cols / GroupCols,
+  localparam int unsigned AddrWidthA = $clog2(2 * TileRows * Chunk),
+  localparam int unsigned AddrWidthB = $clog2(2 * TileCols * Chunk),
+  localparam int unsigned ScaleAddrWidthA = $clog2(2 * TileRows * Chunk / ScaleBytesA),
+  localparam int unsigned ScaleAddrWidthB = $clog2(2 * TileCols * Chunk / ScaleBytesB),
+  localparam int unsigned TileWidthA = $clog2(TileRows),
+  localparam int unsigned TileWidthB = $clog2(TileCols),
+  localparam int unsigned IndexWidth = $clog2(TileRows * TileCols),
+  localparam int unsigned RowWidth = (Rows > 1) ? $clog2(Rows) : 1
+) (
+  input  logic                       clk_i,
+  input  logic                       rst_ni,
+  input  logic [7:0]                 elem_a_i,
+  input  logic [7:0]                 elem_b_i,
+  // Feed.
+  input  logic                       feed_valid_i,
+  input  logic [AddrWidthA-1:0]      feed_addr_a_i,
+  input  logic [AddrWidthB-1:0]      feed_addr_b_i,
+  input  logic                       feed_clear_a_i,
+  input  logic                       feed_clear_b_i,
+  input  logic [IndexWidth+3:0]      feed_control_i,
+  // Operand memories.
+  input  logic [8*BusBytes-1:0]      write_data_i,
+  input  logic [CodeSetsA-1:0]       code_we_a_i,
+  input  logic [AddrWidthA-1:0]      code_addr_a_i,
+  input  logic [ScaleSetsA-1:0]      scale_we_a_i,
+  input  logic [ScaleAddrWidthA-1:0] scale_addr_a_i,
+  input  logic [CodeSetsB-1:0]       code_we_b_i,
+  input  logic [AddrWidthB-1:0]      code_addr_b_i,
+  input  logic [ScaleSetsB-1:0]      scale_we_b_i,
+  input  logic [ScaleAddrWidthB-1:0] scale_addr_b_i,
+  // Drain.
+  input  logic                       drain_enable_i,
+  input  logic                       drain_read_i,
+  input  logic                       drain_bank_i,
+  input  logic [RowWidth-1:0]        drain_row_i,
+  input  logic [TileWidthA-1:0]      drain_tile_a_i,
+  input  logic [TileWidthB-1:0]      drain_tile_b_i,
+  output logic [64*Cols-1:0]         drain_data_o,
+  output logic [Rows-1:0]            drain_nan_a_o,
+  output logic [Cols-1:0]            drain_nan_b_o
+);
+  localparam int unsigned BeatRows = BusBytes / 8;
+  localparam int unsigned ControlWidth = IndexWidth + 5;
+  // The control word's bank bit lies just above the index.
+  localparam int unsigned BankBit = IndexWidth;
+
+  logic [ControlWidth-1:0] feed_control;
+  assign feed_control = {feed_valid_i, feed_control_i};
+
+  // Both banks' last read sums of every PE.
+  logic [63:0] sums0 [Rows*Cols];
+  logic [63:0] sums1 [Rows*Cols];
+
+  // Rows: feed and control move down the left edge, operands and control to the right.
+  for (genvar r = 0; r < Rows; r++) begin : gen_row
+    logic [ControlWidth-1:0] control;
+    logic [AddrWidthA-1:0] addr;
+    logic clear;
+    if (r == 0) begin : gen_first
+      assign control = feed_control;
+      assign addr = feed_addr_a_i;
+      assign clear = feed_clear_a_i;
+    end else begin : gen_next
+      always_ff @(posedge clk_i) begin
+        if (!rst_ni) begin
+          control <= '0;
+        end else begin
+          control <= gen_row[r-1].control;
+        end
+        addr <= gen_row[r-1].addr;
+        clear <= gen_row[r-1].clear;
+      end
+    end
+
+    logic [63:0] mag;
+    logic [23:0] rest;
+    ufp4_lane #(
+      .Tiles(TileRows),
+      .TilesPerGroup(16 / GroupRows),
+      .Chunk(Chunk),
+      .ScaleBytes(ScaleBytesA)
+    ) u_lane (
+      .clk_i,
+      .elem_i(elem_a_i),
+      .code_we_i(code_we_a_i[r / BeatRows]),
+      .code_waddr_i(code_addr_a_i),
+      .code_wdata_i(write_data_i[64*(r % BeatRows)+:64]),
+      .scale_we_i(scale_we_a_i[r / 16]),
+      .scale_waddr_i(scale_addr_a_i),
+      .scale_wdata_i(write_data_i[8*ScaleBytesA*(r % 16)+:8*ScaleBytesA]),
+      .read_i(control[ControlWidth-1]),
+      .raddr_i(addr),
+      .bank_i(control[BankBit]),
+      .clear_i(clear),
+      .mag_o(mag),
+      .rest_o(rest),
+      .nan_bank_i(drain_bank_i),
+      .nan_tile_i(drain_tile_a_i),
+      .nan_o(drain_nan_a_o[r])
+    );
+
+    // Two cycles for the lane, then one per column, of which the last serves stages 2 and 3.
+    for (genvar j = 0; j < Cols + 3; j++) begin : gen_control
+      logic [ControlWidth-1:0] word_d, word_q;
+      if (j == 0) begin : gen_first
+        assign word_d = control;
+      end else begin : gen_next
+        assign word_d = gen_row[r].gen_control[j-1].word_q;
+      end
+      always_ff @(posedge clk_i) begin
+        if (!rst_ni) begin
+          word_q <= '0;
+        end else begin
+          word_q <= word_d;
+        end
+      end
+    end
+
+    logic [1:0] drain_read;
+    logic [IndexWidth-1:0] drain_index;
+    assign drain_read = {2{drain_read_i & drain_enable_i & (drain_row_i == RowWidth'(r))}} & {drain_bank_i, ~drain_bank_i};
+    assign drain_index = {drain_tile_a_i, drain_tile_b_i};
+
+    for (genvar c = 0; c < Cols; c++) begin : gen_col
+      logic [63:0] a_mag_in, b_mag_in, sum0, sum1;
+      logic [23:0] a_rest_in, b_rest_in;
+      // The last column and the last row have no neighbour to pass operands to.
+      // verilator lint_off UNUSEDSIGNAL
+      logic [63:0] a_mag, b_mag;
+      logic [23:0] a_rest, b_rest;
+      // verilator lint_on UNUSEDSIGNAL
+      if (c == 0) begin : gen_left
+        assign a_mag_in = mag;
+        assign a_rest_in = rest;
+      end else begin : gen_inner
+        assign a_mag_in = gen_row[r].gen_col[c-1].a_mag;
+        assign a_rest_in = gen_row[r].gen_col[c-1].a_rest;
+      end
+      if (r == 0) begin : gen_top
+        assign b_mag_in = gen_lane_b[c].mag;
+        assign b_rest_in = gen_lane_b[c].rest;
+      end else begin : gen_below
+        assign b_mag_in = gen_row[r-1].gen_col[c].b_mag;
+        assign b_rest_in = gen_row[r-1].gen_col[c].b_rest;
+      end
+
+      ufp4_pe #(.Depth(TileRows * TileCols)) u_pe (
+        .clk_i,
+        .valid1_i(gen_control[c+1].word_q[ControlWidth-1]),
+        .control2_i(gen_control[c+2].word_q),
+        .control3_i(gen_control[c+3].word_q),
+        .a_mag_i(a_mag_in),
+        .a_rest_i(a_rest_in),
+        .b_mag_i(b_mag_in),
+        .b_rest_i(b_rest_in),
+        .a_mag_o(a_mag),
+        .a_rest_o(a_rest),
+        .b_mag_o(b_mag),
+        .b_rest_o(b_rest),
+        .drain_read_i(drain_read),
+        .drain_index_i(drain_index),
+        .drain_data0_o(sum0),
+        .drain_data1_o(sum1)
+      );
+      assign sums0[r*Cols+c] = sum0;
+      assign sums1[r*Cols+c] = sum1;
+    end
+  end
+
+  // Columns: feed moves along the top edge.
+  for (genvar c = 0; c < Cols; c++) begin : gen_lane_b
+    logic valid, bank, clear;
+    logic [AddrWidthB-1:0] addr;
+    if (c == 0) begin : gen_first
+      assign valid = feed_valid_i;
+      assign bank = feed_control_i[BankBit];
+      assign addr = feed_addr_b_i;
+      assign clear = feed_clear_b_i;
+    end else begin : gen_next
+      always_ff @(posedge clk_i) begin
+        if (!rst_ni) begin
+          valid <= 1'b0;
+        end else begin
+          valid <= gen_lane_b[c-1].valid;
+        end
+        bank <= gen_lane_b[c-1].bank;
+        addr <= gen_lane_b[c-1].addr;
+        clear <= gen_lane_b[c-1].clear;
+      end
+    end
+
+    logic [63:0] mag;
+    logic [23:0] rest;
+    ufp4_lane #(
+      .Tiles(TileCols),
+      .TilesPerGroup(16 / GroupCols),
+      .Chunk(Chunk),
+      .ScaleBytes(ScaleBytesB)
+    ) u_lane (
+      .clk_i,
+      .elem_i(elem_b_i),
+      .code_we_i(code_we_b_i[c / BeatRows]),
+      .code_waddr_i(code_addr_b_i),
+      .code_wdata_i(write_data_i[64*(c % BeatRows)+:64]),
+      .scale_we_i(scale_we_b_i[c / 16]),
+      .scale_waddr_i(scale_addr_b_i),
+      .scale_wdata_i(write_data_i[8*ScaleBytesB*(c % 16)+:8*ScaleBytesB]),
+      .read_i(valid),
+      .raddr_i(addr),
+      .bank_i(bank),
+      .clear_i(clear),
+      .mag_o(mag),
+      .rest_o(rest),
+      .nan_bank_i(drain_bank_i),
+      .nan_tile_i(drain_tile_b_i),
+      .nan_o(drain_nan_b_o[c])
+    );
+  end
+
+  // Drain: one row of sums.
+  logic drain_valid_q, drain_bank_q;
+  logic [RowWidth-1:0] drain_row_q;
+  always_ff @(posedge clk_i) begin
+    if (drain_enable_i) begin
+      drain_valid_q <= drain_read_i;
+      drain_bank_q <= drain_bank_i;
+      drain_row_q <= drain_row_i;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (drain_enable_i && drain_valid_q) begin
+      for (int unsigned c = 0; c < Cols; c++) begin
+        drain_data_o[64*c+:64] <= drain_bank_q ? sums1[drain_row_q*Cols+c] : sums0[drain_row_q*Cols+c];
+      end
+    end
+  end
+endmodule

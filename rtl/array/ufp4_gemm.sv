@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// GEMM engine: D [m][n] = A [m][k] times B [n][k] transposed, exact contract, operands panel-major in memory.
+//
+//   D = RNE32(sum of block products * 2^-(18 + fracA + fracB + tA + tB))      docs/numerics.md, 5
+//
+// load_request -> memory -> load_write -> operand lanes -> array -> drain -> memory, under the sequencer. The descriptor has been checked and
+// is stable from start to done; exponents are the resolved t. Reads and writes follow the client rules of docs/architecture.md. done_valid_o
+// comes when every read has come back and every write is answered; a bus error is remembered, and the engine runs on to its end.
+// From the cycle after the start to done, exactly one of busy_o (the array is fed) and the stalls is high in each cycle.
+// Golden: ufp4_gemm; tests/rtl/array.
+module ufp4_gemm #(
+  parameter int unsigned Rows = 16,
+  parameter int unsigned Cols = 16,
+  parameter int unsigned TileRows = 8,
+  parameter int unsigned TileCols = 8,
+  parameter int unsigned Chunk = 16,
+  parameter int unsigned BusBytes = 64
+) (
+  input  logic                            clk_i,
+  input  logic                            rst_ni,
+  input  logic                            start_valid_i,
+  output logic                            start_ready_o,
+  input  ufp4_spec_pkg::gemm_descriptor_t desc_i,
+  input  logic [15:0]                     a_exponent_i,
+  input  logic [15:0]                     b_exponent_i,
+  output logic                            done_valid_o,
+  output logic                            done_read_error_o,
+  output logic                            done_write_error_o,
+  output logic                            busy_o,
+  output logic                            stall_operand_o,
+  output logic                            stall_accumulator_o,
+  output logic                            stall_drain_o,
+  output logic                            rd_req_valid_o,
+  input  logic                            rd_req_ready_i,
+  output logic [39:0]                     rd_req_addr_o,
+  output logic [8:0]                      rd_req_beats_o,
+  input  logic                            rd_rsp_valid_i,
+  output logic                            rd_rsp_ready_o,
+  input  logic [8*BusBytes-1:0]           rd_rsp_data_i,
+  input  logic                            rd_rsp_err_i,
+  output logic                            wr_req_valid_o,
+  input  logic                            wr_req_ready_i,
+  output logic [39:0]                     wr_req_addr_o,
+  output logic [8:0]                      wr_req_beats_o,
+  output logic                            wr_dat_valid_o,
+  input  logic                            wr_dat_ready_i,
+  output logic [8*BusBytes-1:0]           wr_dat_data_o,
+  output logic [BusBytes-1:0]             wr_dat_strb_o,
+  input  logic                            wr_idle_i,
+  input  logic                            wr_err_i
+);
+  import ufp4_spec_pkg::*;
+
+  localparam int unsigned TileM = Rows * TileRows;
+  localparam int unsigned TileN = Cols * TileCols;
+  localparam int unsigned GroupRows = (Rows < 16) ? Rows : 16;
+  localparam int unsigned GroupCols = (Cols < 16) ? Cols : 16;
+  localparam int unsigned GroupsA = TileM / 16;
+  localparam int unsigned GroupsB = TileN / 16;
+  localparam int unsigned GroupWidth = $clog2(((GroupsA > GroupsB) ? GroupsA : GroupsB) + 1);
+  localparam int unsigned CountWidth = $clog2(GroupsA + GroupsB + 2);
+  localparam int unsigned AddrWidthA = $clog2(2 * TileRows * Chunk);
+  localparam int unsigned AddrWidthB = $clog2(2 * TileCols * Chunk);
+  localparam int unsigned RowWidth = (Rows > 1) ? $clog2(Rows) : 1;
+
+  if (Rows > 32 || Cols > 32 || Rows != 1 << $clog2(Rows) || Cols != 1 << $clog2(Cols)) begin : gen_check_array
+    $error("ufp4_gemm: Rows and Cols must be powers of two up to 32");
+  end
+  if (TileRows < 2 || TileCols < 2 || TileRows != 1 << $clog2(TileRows) || TileCols != 1 << $clog2(TileCols) ||
+      TileM < 16 || TileN < 16) begin : gen_check_tile
+    $error("ufp4_gemm: TileRows and TileCols must be powers of two from 2, and make macro-tiles of whole panel groups");
+  end
+  if (BusBytes != 4 * Cols || BusBytes > 8 * Rows || BusBytes < GroupRows || BusBytes > 128) begin : gen_check_bus
+    $error("ufp4_gemm: BusBytes must be 4 Cols, at least min(Rows, 16), and at most 8 Rows and 128");
+  end
+  if (Chunk < 8 || Chunk > 256 || Chunk != 1 << $clog2(Chunk) || 128 * Chunk > 256 * BusBytes) begin : gen_check_chunk
+    $error("ufp4_gemm: Chunk must be a power of two from 8 to 256, and a chunk of one group at most 256 beats");
+  end
+
+  logic start, active_q, drain_idle, quiet_q;
+  assign start_ready_o = ~active_q;
+  assign start = start_valid_i & start_ready_o;
+
+  // Exponent of the sums' unit.
+  function automatic logic [17:0] frac(logic [7:0] elem);
+    unique case (elem)
+      ELEM_E2M1: return 18'(FRAC_E2M1);
+      ELEM_E1M2: return 18'(FRAC_E1M2);
+      default: return 18'(FRAC_INT4);
+    endcase
+  endfunction
+  logic signed [17:0] exponent_q;
+  always_ff @(posedge clk_i) begin
+    if (start) begin
+      exponent_q <= -(18'd18 + frac(desc_i.a_elem) + frac(desc_i.b_elem) + 18'(signed'(a_exponent_i)) +
+                      18'(signed'(b_exponent_i)));
+    end
+  end
+
+  // Loader.
+  logic note_out_valid, note_out_ready;
+  logic [11+GroupWidth:0] note_out;
+  logic release_slot, retire, retire_slot;
+  logic [1:0][CountWidth-1:0] loaded;
+  ufp4_load_request #(
+    .TileM(TileM),
+    .TileN(TileN),
+    .Chunk(Chunk),
+    .BusBytes(BusBytes),
+    .GroupWidth(GroupWidth)
+  ) u_load_request (
+    .clk_i,
+    .rst_ni,
+    .start_i(start),
+    .desc_i,
+    .release_i(release_slot),
+    .rd_req_valid_o,
+    .rd_req_ready_i,
+    .rd_req_addr_o,
+    .rd_req_beats_o,
+    .note_valid_o(note_out_valid),
+    .note_ready_i(note_out_ready),
+    .note_o(note_out)
+  );
+
+  logic [8*BusBytes-1:0] write_data;
+  logic [8*Rows/BusBytes-1:0] code_we_a;
+  logic [8*Cols/BusBytes-1:0] code_we_b;
+  logic [Rows/GroupRows-1:0] scale_we_a;
+  logic [Cols/GroupCols-1:0] scale_we_b;
+  logic [AddrWidthA-1:0] code_addr_a;
+  logic [AddrWidthB-1:0] code_addr_b;
+  logic [$clog2(2*TileRows*Chunk*GroupRows/BusBytes)-1:0] scale_addr_a;
+  logic [$clog2(2*TileCols*Chunk*GroupCols/BusBytes)-1:0] scale_addr_b;
+  ufp4_load_write #(
+    .Rows(Rows),
+    .Cols(Cols),
+    .TileRows(TileRows),
+    .TileCols(TileCols),
+    .Chunk(Chunk),
+    .BusBytes(BusBytes),
+    .GroupWidth(GroupWidth),
+    .CountWidth(CountWidth)
+  ) u_load_write (
+    .clk_i,
+    .rst_ni,
+    .note_valid_i(note_out_valid),
+    .note_ready_o(note_out_ready),
+    .note_i(note_out),
+    .rd_rsp_valid_i,
+    .rd_rsp_ready_o,
+    .rd_rsp_data_i,
+    .loaded_o(loaded),
+    .retire_i(retire),
+    .retire_slot_i(retire_slot),
+    .write_data_o(write_data),
+    .code_we_a_o(code_we_a),
+    .code_addr_a_o(code_addr_a),
+    .scale_we_a_o(scale_we_a),
+    .scale_addr_a_o(scale_addr_a),
+    .code_we_b_o(code_we_b),
+    .code_addr_b_o(code_addr_b),
+    .scale_we_b_o(scale_we_b),
+    .scale_addr_b_o(scale_addr_b)
+  );
+
+  logic drained, drained_bank, sums_ready;
+  logic feed_valid, feed_clear_a, feed_clear_b;
+  logic [AddrWidthA-1:0] feed_addr_a;
+  logic [AddrWidthB-1:0] feed_addr_b;
+  logic [$clog2(TileRows*TileCols)+3:0] feed_control;
+  ufp4_sequencer #(
+    .Rows(Rows),
+    .Cols(Cols),
+    .TileRows(TileRows),
+    .TileCols(TileCols),
+    .Chunk(Chunk),
+    .CountWidth(CountWidth)
+  ) u_sequencer (
+    .clk_i,
+    .rst_ni,
+    .start_i(start),
+    .desc_i,
+    .loaded_i(loaded),
+    .retire_o(retire),
+    .retire_slot_o(retire_slot),
+    .release_o(release_slot),
+    .drained_i(drained),
+    .drained_bank_i(drained_bank),
+    .ready_o(sums_ready),
+    .feed_valid_o(feed_valid),
+    .feed_addr_a_o(feed_addr_a),
+    .feed_addr_b_o(feed_addr_b),
+    .feed_clear_a_o(feed_clear_a),
+    .feed_clear_b_o(feed_clear_b),
+    .feed_control_o(feed_control),
+    .busy_o,
+    .stall_operand_o,
+    .stall_accumulator_o
+  );
+  assign stall_drain_o = active_q & ~busy_o & ~stall_operand_o & ~stall_accumulator_o;
+
+  logic drain_enable, drain_read, drain_bank;
+  logic [RowWidth-1:0] drain_row;
+  logic [$clog2(TileRows)-1:0] drain_tile_a;
+  logic [$clog2(TileCols)-1:0] drain_tile_b;
+  logic [64*Cols-1:0] drain_data;
+  logic [Rows-1:0] drain_nan_a;
+  logic [Cols-1:0] drain_nan_b;
+  ufp4_array #(
+    .Rows(Rows),
+    .Cols(Cols),
+    .TileRows(TileRows),
+    .TileCols(TileCols),
+    .Chunk(Chunk),
+    .BusBytes(BusBytes)
+  ) u_array (
+    .clk_i,
+    .rst_ni,
+    .elem_a_i(desc_i.a_elem),
+    .elem_b_i(desc_i.b_elem),
+    .feed_valid_i(feed_valid),
+    .feed_addr_a_i(feed_addr_a),
+    .feed_addr_b_i(feed_addr_b),
+    .feed_clear_a_i(feed_clear_a),
+    .feed_clear_b_i(feed_clear_b),
+    .feed_control_i(feed_control),
+    .write_data_i(write_data),
+    .code_we_a_i(code_we_a),
+    .code_addr_a_i(code_addr_a),
+    .scale_we_a_i(scale_we_a),
+    .scale_addr_a_i(scale_addr_a),
+    .code_we_b_i(code_we_b),
+    .code_addr_b_i(code_addr_b),
+    .scale_we_b_i(scale_we_b),
+    .scale_addr_b_i(scale_addr_b),
+    .drain_enable_i(drain_enable),
+    .drain_read_i(drain_read),
+    .drain_bank_i(drain_bank),
+    .drain_row_i(drain_row),
+    .drain_tile_a_i(drain_tile_a),
+    .drain_tile_b_i(drain_tile_b),
+    .drain_data_o(drain_data),
+    .drain_nan_a_o(drain_nan_a),
+    .drain_nan_b_o(drain_nan_b)
+  );
+
+  ufp4_drain #(
+    .Rows(Rows),
+    .Cols(Cols),
+    .TileRows(TileRows),
+    .TileCols(TileCols),
+    .BusBytes(BusBytes)
+  ) u_drain (
+    .clk_i,
+    .rst_ni,
+    .start_i(start),
+    .desc_i,
+    .exponent_i(exponent_q),
+    .per_row_i(desc_i.k <= 32'(16 * Chunk)),
+    .ready_i(sums_ready),
+    .drained_o(drained),
+    .drained_bank_o(drained_bank),
+    .idle_o(drain_idle),
+    .drain_enable_o(drain_enable),
+    .drain_read_o(drain_read),
+    .drain_bank_o(drain_bank),
+    .drain_row_o(drain_row),
+    .drain_tile_a_o(drain_tile_a),
+    .drain_tile_b_o(drain_tile_b),
+    .drain_data_i(drain_data),
+    .drain_nan_a_i(drain_nan_a),
+    .drain_nan_b_i(drain_nan_b),
+    .wr_req_valid_o,
+    .wr_req_ready_i,
+    .wr_req_addr_o,
+    .wr_req_beats_o,
+    .wr_dat_valid_o,
+    .wr_dat_ready_i,
+    .wr_dat_data_o,
+    .wr_dat_strb_o
+  );
+
+  // A write accepted in the last cycle may not have lowered wr_idle_i yet.
+  logic quiet;
+  assign quiet = active_q & drain_idle & wr_idle_i;
+  assign done_valid_o = quiet & quiet_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      active_q <= 1'b0;
+      quiet_q <= 1'b0;
+    end else begin
+      active_q <= start | (active_q & ~done_valid_o);
+      quiet_q <= quiet & ~done_valid_o;
+    end
+    if (start) begin
+      done_read_error_o <= 1'b0;
+      done_write_error_o <= 1'b0;
+    end else begin
+      done_read_error_o <= done_read_error_o | (rd_rsp_valid_i & rd_rsp_ready_o & rd_rsp_err_i);
+      done_write_error_o <= done_write_error_o | wr_err_i;
+    end
+  end
+endmodule

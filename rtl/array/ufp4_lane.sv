@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// One row's (or column's) share of the operand memories, and its decoder: what enters the array at one edge position.
+//
+// read_i with the address {slot, sub-tile, block} at cycle t gives the decoded operand, mag_o and rest_o = {sign, sig, exp}, at t + 2.
+// Codes arrive as bit planes (ufp4_elem_decode), one block a word. A word of scales is this lane's ScaleBytes bytes of a bus beat:
+// memory holds a panel group's scales as [block][row], so a lane's scales lie in the order {slot, group, block, sub-tile in group}.
+// NaN scales among the blocks read are remembered per accumulator bank and sub-tile: nan_o for (nan_bank_i, nan_tile_i). clear_i with
+// a read starts that flag anew.
+// Tests: tests/rtl/array.
+module ufp4_lane #(
+  parameter int unsigned Tiles = 8,
+  parameter int unsigned TilesPerGroup = 1,
+  parameter int unsigned Chunk = 16,
+  parameter int unsigned ScaleBytes = 4,
+  localparam int unsigned Depth = 2 * Tiles * Chunk,
+  localparam int unsigned AddrWidth = $clog2(Depth),
+  localparam int unsigned ScaleAddrWidth = $clog2(Depth / ScaleBytes),
+  localparam int unsigned TileWidth = $clog2(Tiles)
+) (
+  input  logic                      clk_i,
+  input  logic [7:0]                elem_i,
+  input  logic                      code_we_i,
+  input  logic [AddrWidth-1:0]      code_waddr_i,
+  input  logic [63:0]               code_wdata_i,
+  input  logic                      scale_we_i,
+  input  logic [ScaleAddrWidth-1:0] scale_waddr_i,
+  input  logic [8*ScaleBytes-1:0]   scale_wdata_i,
+  input  logic                      read_i,
+  input  logic [AddrWidth-1:0]      raddr_i,
+  input  logic                      bank_i,
+  input  logic                      clear_i,
+  output logic [63:0]               mag_o,
+  output logic [23:0]               rest_o,
+  input  logic                      nan_bank_i,
+  input  logic [TileWidth-1:0]      nan_tile_i,
+  output logic                      nan_o
+);
+  localparam int unsigned BlockWidth = $clog2(Chunk);
+  localparam int unsigned InGroupWidth = $clog2(TilesPerGroup);
+  localparam int unsigned SelectWidth = $clog2(ScaleBytes);
+
+  logic [63:0] code;
+  ufp4_sram #(.Width(64), .Depth(Depth)) u_codes (
+    .clk_i,
+    .we_i(code_we_i),
+    .waddr_i(code_waddr_i),
+    .wdata_i(code_wdata_i),
+    .re_i(read_i),
+    .raddr_i,
+    .rdata_o(code)
+  );
+
+  // {slot, sub-tile, block} to {slot, group, block, sub-tile in group}
+  logic [AddrWidth-1:0] scale_index;
+  assign scale_index = ((raddr_i >> (BlockWidth + InGroupWidth)) << (BlockWidth + InGroupWidth)) |
+                       ((raddr_i & AddrWidth'(Chunk - 1)) << InGroupWidth) |
+                       ((raddr_i >> BlockWidth) & AddrWidth'(TilesPerGroup - 1));
+  logic [8*ScaleBytes-1:0] scales;
+  ufp4_sram #(.Width(8 * ScaleBytes), .Depth(Depth / ScaleBytes)) u_scales (
+    .clk_i,
+    .we_i(scale_we_i),
+    .waddr_i(scale_waddr_i),
+    .wdata_i(scale_wdata_i),
+    .re_i(read_i),
+    .raddr_i(scale_index[AddrWidth-1:SelectWidth]),
+    .rdata_o(scales)
+  );
+
+  logic read_q, clear_q;
+  logic [TileWidth:0] flag_q;
+  logic [SelectWidth-1:0] select_q;
+  always_ff @(posedge clk_i) begin
+    read_q <= read_i;
+    if (read_i) begin
+      clear_q <= clear_i;
+      flag_q <= {bank_i, raddr_i[BlockWidth+:TileWidth]};
+      select_q <= scale_index[SelectWidth-1:0];
+    end
+  end
+
+  logic [15:0] sign;
+  logic [63:0] mag;
+  logic [7:0] scale;
+  logic [3:0] sig, exp;
+  logic nan;
+  assign scale = scales[8*select_q+:8];
+  ufp4_elem_decode u_elem_decode (.elem_i, .code_i(code), .sign_o(sign), .mag_o(mag));
+  ufp4_scale_decode u_scale_decode (.byte_i(scale[6:0]), .sig_o(sig), .exp_o(exp), .nan_o(nan));
+  logic unused_sign;
+  assign unused_sign = scale[7];
+
+  logic [2*Tiles-1:0] nan_q;
+  always_ff @(posedge clk_i) begin
+    if (read_q) begin
+      mag_o <= mag;
+      rest_o <= {sign, sig, exp};
+      nan_q[flag_q] <= nan | (nan_q[flag_q] & ~clear_q);
+    end
+  end
+  assign nan_o = nan_q[{nan_bank_i, nan_tile_i}];
+endmodule

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks for operands: for every macro-tile and chunk of k blocks, the panel groups of A and B that exist, in the order
+// A0, B0, B1, .. B(last), A1, .. A(last), for each group its scales, then its codes.
+//
+// A chunk goes into one of two slots, in turn; it starts when one is free (release_i frees one). Beside each request goes a note for
+// ufp4_load_write: {slot, side (1: B), codes, group, beats}.
+// Memory layout: docs/architecture.md, "Operands in memory". Tests: tests/rtl/array.
+module ufp4_load_request #(
+  parameter int unsigned TileM = 128,
+  parameter int unsigned TileN = 128,
+  parameter int unsigned Chunk = 16,
+  parameter int unsigned BusBytes = 64,
+  parameter int unsigned GroupWidth = 3,
+  localparam int unsigned NoteWidth = 12 + GroupWidth
+) (
+  input  logic                            clk_i,
+  input  logic                            rst_ni,
+  input  logic                            start_i,
+  // Each part of the engine uses its own fields of the descriptor.
+  // verilator lint_off UNUSEDSIGNAL
+  input  ufp4_spec_pkg::gemm_descriptor_t desc_i,
+  // verilator lint_on UNUSEDSIGNAL
+  input  logic                            release_i,
+  output logic                            rd_req_valid_o,
+  input  logic                            rd_req_ready_i,
+  output logic [39:0]                     rd_req_addr_o,
+  output logic [8:0]                      rd_req_beats_o,
+  output logic                            note_valid_o,
+  input  logic                            note_ready_i,
+  output logic [NoteWidth-1:0]            note_o
+);
+  localparam int unsigned GroupsA = TileM / 16;
+  localparam int unsigned GroupsB = TileN / 16;
+  localparam int unsigned RowsWidth = $clog2(TileM + 1);
+  localparam int unsigned ColsWidth = $clog2(TileN + 1);
+
+  logic next_tile, last_col, last_tile;
+  logic [RowsWidth-1:0] rows;
+  logic [ColsWidth-1:0] cols;
+  ufp4_tile_walk #(.TileM(TileM), .TileN(TileN)) u_walk (
+    .clk_i,
+    .start_i,
+    .m_i(desc_i.m[20:0]),
+    .n_i(desc_i.n[20:0]),
+    .next_i(next_tile),
+    .rows_o(rows),
+    .cols_o(cols),
+    .last_col_o(last_col),
+    .last_o(last_tile)
+  );
+
+  // Where we are: chunk in slot, group of a side, scales or codes. Positions in k blocks from the start of an operand.
+  logic active_d, active_q, chunk_d, chunk_q, slot_d, slot_q, side_d, side_q, codes_d, codes_q;
+  logic [1:0] free_d, free_q;
+  logic [GroupWidth-1:0] group_d, group_q;
+  logic [16:0] k_d, k_q;
+  logic [32:0] tile_a_d, tile_a_q, tile_b_d, tile_b_q, at_a_d, at_a_q, at_b_d, at_b_q;
+
+  logic [16:0] k_blocks, k_left;
+  logic [8:0] blocks;
+  assign k_blocks = 17'((desc_i.k + 32'd15) >> 4);
+  assign k_left = k_blocks - k_q;
+  assign blocks = (k_left > 17'(Chunk)) ? 9'(Chunk) : k_left[8:0];
+
+  logic last_group_a, last_group_b, fire, end_chunk, end_tile;
+  assign last_group_a = RowsWidth'(group_q) == RowsWidth'((rows - 1'b1) >> 4);
+  assign last_group_b = ColsWidth'(group_q) == ColsWidth'((cols - 1'b1) >> 4);
+  assign fire = rd_req_valid_o & rd_req_ready_i;
+  assign end_chunk = fire & codes_q & (side_q ? (last_group_b & (rows <= RowsWidth'(16))) : ((group_q != 0) & last_group_a));
+  assign end_tile = end_chunk & (k_left <= 17'(Chunk));
+  assign next_tile = end_tile;
+
+  assign rd_req_valid_o = chunk_q & note_ready_i;
+  assign note_valid_o = fire;
+  assign note_o = {slot_q, side_q, codes_q, group_q, rd_req_beats_o};
+  always_comb begin
+    logic [39:0] position, base;
+    position = {7'd0, side_q ? at_b_q : at_a_q} + {23'd0, k_q};
+    if (codes_q) begin
+      base = side_q ? desc_i.b_codes_addr[39:0] : desc_i.a_codes_addr[39:0];
+      rd_req_addr_o = base + (position << 7);
+      rd_req_beats_o = 9'(16'(blocks) * 16'd128 / 16'(BusBytes));
+    end else begin
+      base = side_q ? desc_i.b_scales_addr[39:0] : desc_i.a_scales_addr[39:0];
+      rd_req_addr_o = base + (position << 4);
+      rd_req_beats_o = 9'((16'(blocks) * 16'd16 + 16'(BusBytes - 1)) / 16'(BusBytes));
+    end
+  end
+
+  always_comb begin
+    active_d = active_q;
+    chunk_d = chunk_q;
+    slot_d = slot_q;
+    side_d = side_q;
+    codes_d = codes_q ^ fire;
+    free_d = free_q + 2'(release_i);
+    group_d = group_q;
+    k_d = k_q;
+    tile_a_d = tile_a_q;
+    tile_b_d = tile_b_q;
+    at_a_d = at_a_q;
+    at_b_d = at_b_q;
+    if (active_q && !chunk_q && free_q != 0) begin
+      chunk_d = 1'b1;
+      free_d = free_q - 2'd1 + 2'(release_i);
+    end
+    // From one group to the next.
+    if (fire && codes_q) begin
+      if (!side_q && group_q == 0) begin
+        side_d = 1'b1;
+      end else if (side_q && last_group_b) begin
+        side_d = 1'b0;
+        group_d = GroupWidth'(1);
+        at_a_d = at_a_q + 33'(desc_i.a_stride_blocks);
+      end else begin
+        group_d = group_q + 1'b1;
+        at_a_d = side_q ? at_a_q : at_a_q + 33'(desc_i.a_stride_blocks);
+        at_b_d = side_q ? at_b_q + 33'(desc_i.b_stride_blocks) : at_b_q;
+      end
+    end
+    // From one chunk to the next, from one macro-tile to the next.
+    if (end_chunk) begin
+      chunk_d = 1'b0;
+      slot_d = ~slot_q;
+      side_d = 1'b0;
+      group_d = '0;
+      k_d = k_q + 17'(Chunk);
+      if (end_tile) begin
+        active_d = ~last_tile;
+        k_d = '0;
+        tile_a_d = last_col ? tile_a_q + 33'(desc_i.a_stride_blocks) * 33'(GroupsA) : tile_a_q;
+        tile_b_d = last_col ? '0 : tile_b_q + 33'(desc_i.b_stride_blocks) * 33'(GroupsB);
+      end
+      at_a_d = tile_a_d;
+      at_b_d = tile_b_d;
+    end
+    if (start_i) begin
+      active_d = 1'b1;
+      chunk_d = 1'b0;
+      slot_d = 1'b0;
+      free_d = 2'd2;
+      side_d = 1'b0;
+      codes_d = 1'b0;
+      group_d = '0;
+      k_d = '0;
+      tile_a_d = '0;
+      tile_b_d = '0;
+      at_a_d = '0;
+      at_b_d = '0;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      active_q <= 1'b0;
+      chunk_q <= 1'b0;
+    end else begin
+      active_q <= active_d;
+      chunk_q <= chunk_d;
+    end
+    slot_q <= slot_d;
+    side_q <= side_d;
+    codes_q <= codes_d;
+    free_q <= free_d;
+    group_q <= group_d;
+    k_q <= k_d;
+    tile_a_q <= tile_a_d;
+    tile_b_q <= tile_b_d;
+    at_a_q <= at_a_d;
+    at_b_q <= at_b_d;
+  end
+endmodule

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides what the array is fed: macro-tiles, in each the chunks of k, in each the sub-tiles row by row, in each its blocks, one a cycle.
+//
+// A feed needs its panel groups (loaded_i) and, at the start of a macro-tile, an accumulator bank that is drained. Banks and operand slots
+// alternate. feed_* is registered; busy_o and the stalls describe the decision, one cycle earlier.
+// When a chunk's last block is fed the slot is retired, and released once the last lane has read it. ready_o, a pulse, tells the drain that
+// sums are in memory: one row of sub-tiles if K fits one chunk (then nothing is loaded from the bank, and the drain may read it already),
+// otherwise the whole macro-tile.
+// Tests: tests/rtl/array.
+module ufp4_sequencer #(
+  parameter int unsigned Rows = 16,
+  parameter int unsigned Cols = 16,
+  parameter int unsigned TileRows = 8,
+  parameter int unsigned TileCols = 8,
+  parameter int unsigned Chunk = 16,
+  parameter int unsigned CountWidth = 5,
+  localparam int unsigned AddrWidthA = $clog2(2 * TileRows * Chunk),
+  localparam int unsigned AddrWidthB = $clog2(2 * TileCols * Chunk),
+  localparam int unsigned IndexWidth = $clog2(TileRows * TileCols)
+) (
+  input  logic                            clk_i,
+  input  logic                            rst_ni,
+  input  logic                            start_i,
+  // Each part of the engine uses its own fields of the descriptor.
+  // verilator lint_off UNUSEDSIGNAL
+  input  ufp4_spec_pkg::gemm_descriptor_t desc_i,
+  // verilator lint_on UNUSEDSIGNAL
+  // Operand slots.
+  input  logic [1:0][CountWidth-1:0]      loaded_i,
+  output logic                            retire_o,
+  output logic                            retire_slot_o,
+  output logic                            release_o,
+  // Accumulator banks.
+  input  logic                            drained_i,
+  input  logic                            drained_bank_i,
+  output logic                            ready_o,
+  // Array.
+  output logic                            feed_valid_o,
+  output logic [AddrWidthA-1:0]           feed_addr_a_o,
+  output logic [AddrWidthB-1:0]           feed_addr_b_o,
+  output logic                            feed_clear_a_o,
+  output logic                            feed_clear_b_o,
+  output logic [IndexWidth+3:0]           feed_control_o,
+  // State of this cycle; at most one is high.
+  output logic                            busy_o,
+  output logic                            stall_operand_o,
+  output logic                            stall_accumulator_o
+);
+  localparam int unsigned TileM = Rows * TileRows;
+  localparam int unsigned TileN = Cols * TileCols;
+  localparam int unsigned RowsWidth = $clog2(TileM + 1);
+  localparam int unsigned ColsWidth = $clog2(TileN + 1);
+  localparam int unsigned TileWidthA = $clog2(TileRows);
+  localparam int unsigned TileWidthB = $clog2(TileCols);
+  localparam int unsigned BlockWidth = $clog2(Chunk);
+  // A lane reads at most this many cycles after the feed; sums are in memory, for sure, this long after it.
+  localparam int unsigned LaneDelay = (Rows > Cols) ? Rows : Cols;
+  localparam int unsigned SumDelay = Rows + Cols + 3;
+
+  logic next_tile, last_tile, unused_last_col;
+  logic [RowsWidth-1:0] rows;
+  logic [ColsWidth-1:0] cols;
+  ufp4_tile_walk #(.TileM(TileM), .TileN(TileN)) u_walk (
+    .clk_i,
+    .start_i,
+    .m_i(desc_i.m[20:0]),
+    .n_i(desc_i.n[20:0]),
+    .next_i(next_tile),
+    .rows_o(rows),
+    .cols_o(cols),
+    .last_col_o(unused_last_col),
+    .last_o(last_tile)
+  );
+
+  logic active_d, active_q, slot_d, slot_q, bank_d, bank_q, begun_d, begun_q;
+  logic [1:0] full_d, full_q;
+  logic [16:0] k_d, k_q;
+  logic [TileWidthA-1:0] tile_a_d, tile_a_q;
+  logic [TileWidthB-1:0] tile_b_d, tile_b_q;
+  logic [BlockWidth-1:0] block_d, block_q;
+
+  logic [16:0] k_blocks, k_left;
+  assign k_blocks = 17'((desc_i.k + 32'd15) >> 4);
+  assign k_left = k_blocks - k_q;
+
+  // Ends of the loops.
+  logic last_block, last_b, last_a, last_chunk, first_chunk, single;
+  logic [TileWidthA-1:0] top_a;
+  logic [TileWidthB-1:0] top_b;
+  assign top_a = TileWidthA'((rows - 1'b1) / RowsWidth'(Rows));
+  assign top_b = TileWidthB'((cols - 1'b1) / ColsWidth'(Cols));
+  assign last_chunk = k_left <= 17'(Chunk);
+  assign first_chunk = k_q == 0;
+  assign last_block = last_chunk ? (17'(block_q) == k_left - 17'd1) : (&block_q);
+  assign last_b = tile_b_q == top_b;
+  assign last_a = tile_a_q == top_a;
+  assign single = (top_a == 0) & (top_b == 0);
+
+  // Groups in the slot: A0, B0, .., B(last), A1, ..; the one needed last must have come.
+  logic [CountWidth-1:0] group_a, group_b, groups_b, need;
+  assign group_a = CountWidth'(32'(tile_a_q) * Rows / 16);
+  assign group_b = CountWidth'(32'(tile_b_q) * Cols / 16);
+  assign groups_b = CountWidth'((32'(cols) + 15) / 16);
+  assign need = (group_a == 0) ? group_b + CountWidth'(2) : groups_b + group_a + CountWidth'(1);
+
+  logic operands_here, bank_free, feed, end_b, end_chunk, end_tile;
+  assign operands_here = loaded_i[slot_q] >= need;
+  assign bank_free = begun_q | ~full_q[bank_q];
+  assign feed = active_q & bank_free & operands_here;
+  assign busy_o = feed;
+  assign stall_accumulator_o = active_q & ~bank_free;
+  assign stall_operand_o = active_q & bank_free & ~operands_here;
+  assign end_b = feed & last_block & last_b;
+  assign end_chunk = end_b & last_a;
+  assign end_tile = end_chunk & last_chunk;
+  assign next_tile = end_tile;
+  assign retire_o = end_chunk;
+  assign retire_slot_o = slot_q;
+
+  always_comb begin
+    active_d = active_q;
+    slot_d = slot_q ^ end_chunk;
+    bank_d = bank_q ^ end_tile;
+    begun_d = begun_q;
+    full_d = full_q;
+    k_d = k_q;
+    tile_a_d = tile_a_q;
+    tile_b_d = tile_b_q;
+    block_d = block_q;
+    if (drained_i) full_d[drained_bank_i] = 1'b0;
+    if (feed) begin
+      begun_d = 1'b1;
+      full_d[bank_q] = 1'b1;
+      block_d = last_block ? '0 : block_q + 1'b1;
+      if (last_block) tile_b_d = last_b ? '0 : tile_b_q + 1'b1;
+    end
+    if (end_b) tile_a_d = last_a ? '0 : tile_a_q + 1'b1;
+    if (end_chunk) k_d = last_chunk ? '0 : k_q + 17'(Chunk);
+    if (end_tile) begin
+      begun_d = 1'b0;
+      active_d = ~last_tile;
+    end
+    if (start_i) begin
+      active_d = 1'b1;
+      slot_d = 1'b0;
+      bank_d = 1'b0;
+      begun_d = 1'b0;
+      full_d = '0;
+      k_d = '0;
+      tile_a_d = '0;
+      tile_b_d = '0;
+      block_d = '0;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      active_q <= 1'b0;
+    end else begin
+      active_q <= active_d;
+    end
+    slot_q <= slot_d;
+    bank_q <= bank_d;
+    begun_q <= begun_d;
+    full_q <= full_d;
+    k_q <= k_d;
+    tile_a_q <= tile_a_d;
+    tile_b_q <= tile_b_d;
+    block_q <= block_d;
+  end
+
+  // A lone sub-tile goes on in the PE's register: its sum would not be back in memory in time for the next chunk.
+  logic first_block;
+  assign first_block = block_q == 0;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      feed_valid_o <= 1'b0;
+    end else begin
+      feed_valid_o <= feed;
+    end
+    if (feed) begin
+      feed_addr_a_o <= {slot_q, tile_a_q, block_q};
+      feed_addr_b_o <= {slot_q, tile_b_q, block_q};
+      feed_clear_a_o <= first_chunk & first_block & (tile_b_q == 0);
+      feed_clear_b_o <= first_chunk & first_block & (tile_a_q == 0);
+      feed_control_o <= {~first_block | (single & ~first_chunk), first_block & ~first_chunk & ~single, last_block,
+                         bank_q, tile_a_q, tile_b_q};
+    end
+  end
+
+  // What follows a feed at a fixed distance.
+  logic [LaneDelay-1:0] release_q;
+  logic [SumDelay-1:0] ready_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || start_i) begin
+      release_q <= '0;
+      ready_q <= '0;
+    end else begin
+      release_q <= LaneDelay'({release_q, end_chunk});
+      ready_q <= SumDelay'({ready_q, (k_blocks <= 17'(Chunk)) ? end_b : end_tile});
+    end
+  end
+  assign release_o = release_q[LaneDelay-1];
+  assign ready_o = ready_q[SumDelay-1];
+endmodule
