@@ -87,6 +87,8 @@ typedef struct {
   const char *trace;
 } cli_device_t;
 
+/** Raises the device memory to hold @p bytes of buffers. */
+void cli_device_demand(cli_device_t *device, uint64_t bytes);
 /** Defaults: backend "model". */
 void cli_device_init(cli_device_t *device);
 /** Adds --backend, --config, --mem-latency, --mem-bandwidth, --stall, --max-cycles, --trace and --threads. */

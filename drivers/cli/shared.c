@@ -31,6 +31,12 @@ void cli_device_add(cli_options_t *options, cli_device_t *device) {
   cli_option_add(options, "threads", CLI_UINT, &device->threads, "N", "threads of the model (default: all cores)");
 }
 
+void cli_device_demand(cli_device_t *device, uint64_t bytes) {
+  static const uint64_t granule = 1u << 20;  // also room for the backend's own
+  uint64_t rounded = (bytes / granule + 2) * granule;
+  if (rounded > device->options.memory_bytes) device->options.memory_bytes = rounded;
+}
+
 // "tiny" and "large" are in the interface, and not built yet.
 static int check_configuration(const cli_command_t *command, const char *name) {
   static const ufp4_configuration_t known[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;

@@ -13,6 +13,7 @@ typedef struct {
   uint64_t codes, scales;
   slot_use_t slot;  // holds the exponent until the slot is used anew
   int exponent;
+  unsigned flags;  // as ufp4_operand_t has them
 } copy_t;
 
 struct ufp4_linear {
@@ -240,8 +241,8 @@ static void describe_copies(ufp4_linear_t *linear, ufp4_role_t role, uint64_t st
   quant->col_tensor_id = ufp4_tensor_id(step, linear->shape.layer, role, UFP4_AXIS_COL);
 }
 
-// Queues AMAX and QUANT together, so that nothing waits for the host between them.
-static ufp4_status_t quantize(ufp4_linear_t *linear, const ufp4_quant_descriptor_t *quant) {
+// Queues AMAX and QUANT together, so that nothing waits for the host between them. Gives the flags of QUANT.
+static ufp4_status_t quantize(ufp4_linear_t *linear, const ufp4_quant_descriptor_t *quant, unsigned *flags) {
   ufp4_descriptor_t amax = {.quant = *quant}, emit = {.quant = *quant};
   amax.quant.opcode = UFP4_OPCODE_AMAX;
   emit.quant.opcode = UFP4_OPCODE_QUANT;
@@ -251,9 +252,16 @@ static ufp4_status_t quantize(ufp4_linear_t *linear, const ufp4_quant_descriptor
   for (int i = 0; i < 2 && status == UFP4_OK; i++) {
     ufp4_completion_t done;
     status = ufp4_wait(linear->device, jobs[i], 0, &done);
-    if (status == UFP4_OK) linear->quantize_cycles += done.cycles;
+    if (status != UFP4_OK) break;
+    linear->quantize_cycles += done.cycles;
+    *flags = done.flags;
   }
   return status;
+}
+
+static unsigned copy_flags(unsigned job_flags, ufp4_axis_t axis) {
+  unsigned saturated = axis == UFP4_AXIS_ROW ? UFP4_FLAG_ROW_SATURATED : UFP4_FLAG_COL_SATURATED;
+  return (job_flags & UFP4_FLAG_NAN) | (job_flags & saturated ? UFP4_FLAG_ROW_SATURATED : 0);
 }
 
 ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor, uint64_t step) {
@@ -270,9 +278,11 @@ ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const uf
   describe_source(linear, role, tensor, &quant);
   describe_copies(linear, role, step, &quant);
   status = upload(linear, tensor, quant.src_stride_bytes);
-  if (status == UFP4_OK) status = quantize(linear, &quant);
+  unsigned flags = 0;
+  if (status == UFP4_OK) status = quantize(linear, &quant, &flags);
   for (int axis = 0; axis < 2 && status == UFP4_OK; axis++) {
     if (!copies[axis].wanted) continue;
+    copies[axis].flags = copy_flags(flags, (ufp4_axis_t)axis);
     status = ufp4_slot_read(linear->device, copies[axis].slot.slot, &copies[axis].exponent);
     copies[axis].loaded = status == UFP4_OK;
   }
@@ -405,6 +415,7 @@ static ufp4_status_t read_copy(ufp4_linear_t *linear, const copy_t *copy, ufp4_o
   if (status == UFP4_OK) {
     ufp4_panel_unpack(memory, memory + code_bytes, copy->stride_blocks, out);
     out->exponent = copy->exponent;
+    out->flags = copy->flags;
   }
   free(memory);
   return status;

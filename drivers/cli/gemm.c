@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+// ufp4 gemm: through the driver on every backend, but for what only the golden model has.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "report.h"
+
+static int run(int argc, char **argv);
+const cli_command_t cli_gemm = {
+    .name = "gemm",
+    .arguments = "A B -o D.npy [options]",
+    .summary = "D = alpha A B^T + C on two quantized tensors, A [M][K] and B [N][K].",
+    .example = "ufp4 gemm X.safetensors W.safetensors -o Y.npy --backend rtl --check model --stats",
+    .run = run,
+};
+
+enum { CONTRACT_EXACT, CONTRACT_FP32, CONTRACT_NV };
+enum { OUT_F32, OUT_BF16, OUT_I64 };
+static const char *const contract_names[] = {"exact", "fp32", "nv"};
+static const char *const elem_names[] = UFP4_ELEM_NAMES;
+
+typedef struct {
+  const char *output, *c_path, *accumulate_path, *check;
+  int contract, out, stats, json;
+  float alpha;
+  cli_device_t device;
+} choices_t;
+
+typedef struct {
+  ufp4_operand_t a, b;
+  ufp4_tensor_t c, accumulate;
+  float *c_f32;
+} inputs_t;
+
+/** A result of one backend. */
+typedef struct {
+  void *d;
+  size_t element_bytes;
+  ufp4_gemm_stats_t stats;
+  ufp4_device_info_t info;
+} result_t;
+
+static void free_inputs(inputs_t *in) {
+  ufp4_operand_free(&in->a);
+  ufp4_operand_free(&in->b);
+  ufp4_tensor_free(&in->c);
+  ufp4_tensor_free(&in->accumulate);
+  free(in->c_f32);
+}
+
+// --- Inputs ----------------------------------------------------------------------------------------------
+
+static int fail_read(ufp4_status_t status, const ufp4_message_t *message) {
+  return cli_fail_status(&cli_gemm, status, message->text);
+}
+
+static int read_operands(char **paths, inputs_t *in) {
+  ufp4_message_t message = {0};
+  ufp4_quantize_t how_a, how_b;
+  ufp4_status_t status = ufp4_operand_read(paths[0], &in->a, &how_a, &message);
+  if (status == UFP4_OK) status = ufp4_operand_read(paths[1], &in->b, &how_b, &message);
+  if (status != UFP4_OK) return fail_read(status, &message);
+  if (in->a.cols != in->b.cols) {
+    return cli_fail(&cli_gemm, CLI_USAGE, "%s has K = %" PRId64 ", %s has K = %" PRId64 "; they must be equal",
+                    paths[0], in->a.cols, paths[1], in->b.cols);
+  }
+  if (how_a.rht != how_b.rht || (how_a.rht && how_a.rht_mask != how_b.rht_mask)) {
+    return cli_fail(&cli_gemm, CLI_USAGE, "%s and %s differ in their Hadamard transform: both or none, and one mask",
+                    paths[0], paths[1]);
+  }
+  return CLI_GO_ON;
+}
+
+static int check_shape(const char *path, const ufp4_matrix_t *matrix, const inputs_t *in) {
+  if (matrix->rows == in->a.rows && matrix->cols == in->b.rows) return CLI_GO_ON;
+  return cli_fail(&cli_gemm, CLI_USAGE, "%s is %" PRId64 " x %" PRId64 "; D is %" PRId64 " x %" PRId64, path,
+                  matrix->rows, matrix->cols, in->a.rows, in->b.rows);
+}
+
+static int read_c(const char *path, inputs_t *in) {
+  int end = cli_tensor_read(&cli_gemm, path, 0, &in->c);
+  if (end == CLI_GO_ON) end = check_shape(path, &in->c.view, in);
+  if (end != CLI_GO_ON || in->c.view.dtype == UFP4_DTYPE_F32) return end;
+  int64_t count = in->c.view.rows * in->c.view.cols;
+  in->c_f32 = malloc((size_t)count * sizeof *in->c_f32);
+  if (in->c_f32 == NULL) return cli_fail_status(&cli_gemm, UFP4_ERROR_MEMORY, NULL);
+  for (int64_t i = 0; i < count; i++) in->c_f32[i] = ufp4_bf16_value(((const uint16_t *)in->c.data)[i]);
+  return CLI_GO_ON;
+}
+
+static int read_accumulate(const char *path, inputs_t *in) {
+  ufp4_message_t message = {0};
+  ufp4_status_t status = ufp4_tensor_read(path, 0, &in->accumulate, &message);
+  if (status != UFP4_OK) return fail_read(status, &message);
+  if (in->accumulate.view.dtype != UFP4_DTYPE_I64) {
+    return cli_fail(&cli_gemm, CLI_USAGE, "%s: --accumulate-in needs int64 sums, as --out i64 writes them", path);
+  }
+  return check_shape(path, &in->accumulate.view, in);
+}
+
+static int read_inputs(char **paths, const choices_t *choices, inputs_t *in) {
+  int end = read_operands(paths, in);
+  if (end == CLI_GO_ON && choices->c_path != NULL) end = read_c(choices->c_path, in);
+  if (end == CLI_GO_ON && choices->accumulate_path != NULL) end = read_accumulate(choices->accumulate_path, in);
+  return end;
+}
+
+// --- On a device -----------------------------------------------------------------------------------------
+
+static uint64_t row_stride(int64_t cols, size_t element_bytes) {
+  uint64_t bytes = (uint64_t)cols * element_bytes;
+  return (bytes + UFP4_ALIGN_BYTES - 1) / UFP4_ALIGN_BYTES * UFP4_ALIGN_BYTES;
+}
+
+typedef struct {
+  uint64_t codes, scales;
+  int64_t stride_blocks;
+} uploaded_t;
+
+static ufp4_status_t upload(ufp4_device_t *device, const ufp4_operand_t *operand, uploaded_t *to) {
+  to->stride_blocks = ufp4_panel_stride_blocks(operand->cols);
+  uint64_t code_bytes = (uint64_t)ufp4_panel_codes_bytes(operand->rows, to->stride_blocks);
+  uint64_t scale_bytes = (uint64_t)ufp4_panel_scales_bytes(operand->rows, to->stride_blocks);
+  uint8_t *memory = calloc(code_bytes + scale_bytes, 1);
+  if (memory == NULL) return UFP4_ERROR_MEMORY;
+  ufp4_panel_pack(operand, to->stride_blocks, memory, memory + code_bytes);
+  ufp4_status_t status = ufp4_buffer_alloc(device, code_bytes, &to->codes);
+  if (status == UFP4_OK) status = ufp4_buffer_alloc(device, scale_bytes, &to->scales);
+  if (status == UFP4_OK) status = ufp4_buffer_write(device, to->codes, memory, code_bytes);
+  if (status == UFP4_OK) status = ufp4_buffer_write(device, to->scales, memory + code_bytes, scale_bytes);
+  free(memory);
+  return status;
+}
+
+static ufp4_descriptor_t describe(const inputs_t *in, const uploaded_t *a, const uploaded_t *b, uint64_t d, int out) {
+  ufp4_descriptor_t descriptor = {.gemm = {.opcode = UFP4_OPCODE_GEMM, .contract = UFP4_CONTRACT_EXACT}};
+  ufp4_gemm_descriptor_t *gemm = &descriptor.gemm;
+  gemm->m = (uint32_t)in->a.rows;
+  gemm->n = (uint32_t)in->b.rows;
+  gemm->k = (uint32_t)in->a.cols;
+  gemm->a_elem = (uint8_t)in->a.elem;
+  gemm->b_elem = (uint8_t)in->b.elem;
+  gemm->scale = (uint8_t)in->a.scale;
+  gemm->d_dtype = out == OUT_BF16 ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32;
+  gemm->a_exponent = (uint16_t)(int16_t)in->a.exponent;
+  gemm->b_exponent = (uint16_t)(int16_t)in->b.exponent;
+  gemm->a_codes_addr = a->codes;
+  gemm->a_scales_addr = a->scales;
+  gemm->b_codes_addr = b->codes;
+  gemm->b_scales_addr = b->scales;
+  gemm->a_stride_blocks = (uint32_t)a->stride_blocks;
+  gemm->b_stride_blocks = (uint32_t)b->stride_blocks;
+  gemm->d_addr = d;
+  gemm->d_stride_bytes = (uint32_t)row_stride(in->b.rows, out == OUT_BF16 ? sizeof(uint16_t) : sizeof(float));
+  return descriptor;
+}
+
+static ufp4_status_t run_job(ufp4_device_t *device, const ufp4_descriptor_t *descriptor, ufp4_gemm_stats_t *stats) {
+  uint64_t before[UFP4_COUNTER_COUNT] = {0}, after[UFP4_COUNTER_COUNT] = {0};
+  ufp4_completion_t done = {0};
+  uint32_t job = 0;
+  ufp4_status_t status = ufp4_device_counters(device, before);
+  if (status == UFP4_OK) status = ufp4_submit(device, descriptor, &job);
+  if (status == UFP4_OK) status = ufp4_wait(device, job, 0, &done);
+  if (status == UFP4_OK) status = ufp4_device_counters(device, after);
+  stats->cycles = done.cycles;
+  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) stats->counters[i] = after[i] - before[i];
+  return status;
+}
+
+static ufp4_status_t run_on_device(ufp4_device_t *device, const inputs_t *in, int out, result_t *result) {
+  uploaded_t a, b;
+  int64_t m = in->a.rows, n = in->b.rows;
+  uint64_t stride = row_stride(n, result->element_bytes), d = 0;
+  ufp4_status_t status = upload(device, &in->a, &a);
+  if (status == UFP4_OK) status = upload(device, &in->b, &b);
+  if (status == UFP4_OK) status = ufp4_buffer_alloc(device, (uint64_t)m * stride, &d);
+  if (status != UFP4_OK) return status;
+  ufp4_descriptor_t descriptor = describe(in, &a, &b, d, out);
+  status = run_job(device, &descriptor, &result->stats);
+  uint64_t row = (uint64_t)n * result->element_bytes;
+  for (int64_t r = 0; r < m && status == UFP4_OK; r++) {
+    status = ufp4_buffer_read(device, d + (uint64_t)r * stride, (uint8_t *)result->d + (uint64_t)r * row, row);
+  }
+  return status;
+}
+
+static int run_on_backend(const choices_t *choices, const char *backend, const inputs_t *in, result_t *result) {
+  ufp4_device_t *device;
+  int end = cli_device_open(&cli_gemm, &choices->device, backend, &device);
+  if (end != CLI_GO_ON) return end;
+  ufp4_device_info(device, &result->info);
+  ufp4_status_t status = run_on_device(device, in, choices->out, result);
+  if (status != UFP4_OK) end = cli_fail_status(&cli_gemm, status, ufp4_device_message(device));
+  ufp4_device_close(device);
+  return end;
+}
+
+// --- What only the golden model has ------------------------------------------------------------------------
+
+static int needs_golden(const choices_t *choices) {
+  return choices->c_path != NULL || choices->alpha != 1.0f || choices->out == OUT_I64 ||
+         choices->accumulate_path != NULL;
+}
+
+static int run_golden(const choices_t *choices, const inputs_t *in, result_t *result) {
+  static const ufp4_dtype_t dtypes[] = {
+      [OUT_F32] = UFP4_DTYPE_F32, [OUT_BF16] = UFP4_DTYPE_BF16, [OUT_I64] = UFP4_DTYPE_I64};
+  ufp4_gemm_t how = {.contract = UFP4_CONTRACT_EXACT, .d_dtype = dtypes[choices->out], .alpha = choices->alpha};
+  how.threads = (int)choices->device.threads;
+  how.c = in->c_f32 != NULL ? in->c_f32 : in->c.data;
+  how.accumulate = in->accumulate.data;
+  how.c_ld = how.accumulate_ld = in->b.rows;
+  ufp4_status_t status = ufp4_gemm(&in->a, &in->b, &how, result->d, in->b.rows);
+  return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_gemm, status, NULL);
+}
+
+static int check_golden_only(const choices_t *choices) {
+  const char *other = strcmp(choices->device.backend, "model") != 0 ? choices->device.backend : choices->check;
+  if (other == NULL || strcmp(other, "model") == 0) return CLI_GO_ON;
+  return cli_fail(
+      &cli_gemm, CLI_DEVICE,
+      "--c, --alpha, --out i64 and --accumulate-in are not available on backend %s in this version, only on "
+      "model",
+      other);
+}
+
+// --- Results -----------------------------------------------------------------------------------------------
+
+static uint64_t element_bits(const result_t *result, int64_t index) {
+  uint64_t bits = 0;
+  memcpy(&bits, (const uint8_t *)result->d + (size_t)index * result->element_bytes, result->element_bytes);
+  return bits;
+}
+
+static int64_t count_mismatches(const result_t *got, const result_t *want, int64_t m, int64_t n) {
+  int64_t mismatches = 0;
+  for (int64_t i = 0; i < m * n; i++) {
+    uint64_t a = element_bits(got, i), b = element_bits(want, i);
+    if (a == b) continue;
+    if (mismatches++ < 5) {
+      fprintf(stderr, "D[%" PRId64 "][%" PRId64 "]: %s 0x%0*" PRIx64 ", %s 0x%0*" PRIx64 "\n", i / n, i % n,
+              got->info.backend, (int)(2 * got->element_bytes), a, want->info.backend, (int)(2 * got->element_bytes),
+              b);
+    }
+  }
+  return mismatches;
+}
+
+static void print_stats(const choices_t *choices, const inputs_t *in, const result_t *got, const result_t *want,
+                        int64_t mismatches) {
+  char format[16];
+  int same = in->a.elem == in->b.elem;
+  snprintf(format, sizeof format, "%s%s%s", elem_names[in->a.elem], same ? "" : "/",
+           same ? "" : elem_names[in->b.elem]);
+  const result_t *timed = !got->info.has_cycles && want->d != NULL ? want : got;
+  ufp4_gemm_stats_t stats = timed->stats;
+  stats.m = in->a.rows;
+  stats.n = in->b.rows;
+  stats.k = in->a.cols;
+  report_t report;
+  report_case_t line = report_case_make("gemm", format, &stats, &timed->info, (unsigned)choices->device.mem_bandwidth);
+  line.mismatches = mismatches;
+  report_begin(&report, choices->json);
+  report_case(&report, &line);
+  report_end(&report, mismatches < 0 ? "unchecked" : mismatches == 0 ? "equal" : "differ");
+}
+
+static int write_result(const choices_t *choices, const inputs_t *in, const result_t *result) {
+  static const ufp4_dtype_t dtypes[] = {
+      [OUT_F32] = UFP4_DTYPE_F32, [OUT_BF16] = UFP4_DTYPE_BF16, [OUT_I64] = UFP4_DTYPE_I64};
+  ufp4_matrix_t matrix = {dtypes[choices->out], in->a.rows, in->b.rows, in->b.rows, result->d};
+  ufp4_message_t message = {0};
+  ufp4_status_t status = ufp4_tensor_write(choices->output, &matrix, &message);
+  if (status != UFP4_OK) return fail_read(status, &message);
+  if (choices->out == OUT_I64) {
+    int fraction = 18 + ufp4_elem_frac(in->a.elem) + ufp4_elem_frac(in->b.elem);
+    fprintf(stderr, "ufp4 gemm: sums in units of 2^-%d; tensor exponents %d and %d are not applied\n", fraction,
+            in->a.exponent, in->b.exponent);
+  }
+  return CLI_GO_ON;
+}
+
+static int compute(const choices_t *choices, const inputs_t *in, result_t *got, result_t *want) {
+  if (needs_golden(choices)) {
+    int end = run_golden(choices, in, got);
+    if (end == CLI_GO_ON && want->d != NULL) end = run_golden(choices, in, want);
+    return end;
+  }
+  int end = run_on_backend(choices, choices->device.backend, in, got);
+  if (end == CLI_GO_ON && want->d != NULL) end = run_on_backend(choices, choices->check, in, want);
+  return end;
+}
+
+static int make_results(const choices_t *choices, const inputs_t *in, result_t *got, result_t *want) {
+  static const size_t bytes[] = {[OUT_F32] = 4, [OUT_BF16] = 2, [OUT_I64] = 8};
+  *got = (result_t){.element_bytes = bytes[choices->out], .info = {.backend = "model"}};
+  *want = *got;
+  size_t count = (size_t)(in->a.rows * in->b.rows);
+  got->d = calloc(count, got->element_bytes);
+  if (choices->check != NULL) want->d = calloc(count, got->element_bytes);
+  int good = got->d != NULL && (choices->check == NULL || want->d != NULL);
+  return good ? CLI_GO_ON : cli_fail_status(&cli_gemm, UFP4_ERROR_MEMORY, NULL);
+}
+
+static int multiply(choices_t *choices, const inputs_t *in) {
+  result_t got, want;
+  int64_t m = in->a.rows, n = in->b.rows, mismatches = -1;
+  int64_t padded = (in->a.cols + 127) / 128 * 128;
+  cli_device_demand(&choices->device, (uint64_t)(m + n + 32) * (uint64_t)padded + (uint64_t)m * (uint64_t)(n + 32) * 4);
+  int end = make_results(choices, in, &got, &want);
+  if (end == CLI_GO_ON) end = compute(choices, in, &got, &want);
+  if (end == CLI_GO_ON && want.d != NULL) mismatches = count_mismatches(&got, &want, m, n);
+  if (end == CLI_GO_ON) end = write_result(choices, in, &got);
+  if (end == CLI_GO_ON && (choices->stats || choices->json)) print_stats(choices, in, &got, &want, mismatches);
+  free(got.d);
+  free(want.d);
+  if (end != CLI_GO_ON) return end;
+  if (mismatches <= 0) return CLI_OK;
+  return cli_fail(&cli_gemm, CLI_MISMATCH, "%" PRId64 " of %" PRId64 " outputs differ between %s and %s", mismatches,
+                  m * n, choices->device.backend, choices->check);
+}
+
+static void add_options(cli_options_t *options, choices_t *c) {
+  cli_option_add(options, "o", CLI_TEXT, &c->output, "D.npy", "the result");
+  cli_option_add(options, "c", CLI_TEXT, &c->c_path, "C.npy", "added at the end");
+  cli_option_add(options, "alpha", CLI_REAL, &c->alpha, "A", "factor of the product (default 1)");
+  cli_option_add(options, "accumulate", CLI_CHOICE, &c->contract, "exact|fp32|nv", "contract (default exact)");
+  cli_option_add(options, "out", CLI_CHOICE, &c->out, "f32|bf16|i64", "type of D; i64: the unrounded sums");
+  cli_option_add(options, "accumulate-in", CLI_TEXT, &c->accumulate_path, "S.npy", "unrounded sums added first");
+  cli_option_add(options, "check", CLI_TEXT, &c->check, "BACKEND", "compare every bit with this backend's");
+  cli_option_add(options, "stats", CLI_FLAG, &c->stats, NULL, "print cycles, utilization, stalls");
+  cli_option_add(options, "json", CLI_FLAG, &c->json, NULL, "print them as JSON");
+  cli_device_add(options, &c->device);
+}
+
+static int check_choices(const choices_t *c) {
+  if (c->output == NULL) return cli_fail(&cli_gemm, CLI_USAGE, "-o D.npy is missing");
+  if (c->out == OUT_I64 && (c->c_path != NULL || c->alpha != 1.0f)) {
+    return cli_fail(&cli_gemm, CLI_USAGE, "--out i64 gives the unrounded sum: no --c and no --alpha with it");
+  }
+  if (c->contract != CONTRACT_EXACT) return cli_unavailable(&cli_gemm, "--accumulate", contract_names[c->contract]);
+  return needs_golden(c) ? check_golden_only(c) : CLI_GO_ON;
+}
+
+static int run(int argc, char **argv) {
+  choices_t choices = {.alpha = 1.0f};
+  cli_options_t options = {0};
+  inputs_t in = {0};
+  char **paths;
+  cli_device_init(&choices.device);
+  add_options(&options, &choices);
+  int end = cli_parse(&cli_gemm, &options, argc, argv, 2, 2, &paths, NULL);
+  if (end == CLI_GO_ON) end = check_choices(&choices);
+  if (end != CLI_GO_ON) return end;
+  end = read_inputs(paths, &choices, &in);
+  if (end == CLI_GO_ON) end = multiply(&choices, &in);
+  free_inputs(&in);
+  return end;
+}

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+// ufp4 layer: the training GEMMs of one linear layer, on one backend or compared between two.
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli.h"
+#include "report.h"
+
+static int run(int argc, char **argv);
+const cli_command_t cli_layer = {
+    .name = "layer",
+    .arguments = "X W DY -o DIR [options]",
+    .summary = "Quantizes X [T][Cin], W [Cout][Cin], dY [T][Cout] (- where not needed) and runs the training GEMMs.",
+    .example = "ufp4 layer X.npy W.npy dY.npy -o out --recipe ufp4 --backend rtl --check model",
+    .run = run,
+};
+
+static const char *const role_names[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
+static const char *const pass_names[UFP4_PASS_COUNT] = {"fprop", "dgrad", "wgrad"};
+static const char *const output_names[UFP4_PASS_COUNT] = {"Y.npy", "dX.npy", "dW.npy"};
+static const char *const elem_names[] = UFP4_ELEM_NAMES;
+#define ALL_PASSES 3  // index of "all" among the words of --pass
+
+typedef struct {
+  const char *directory, *recipe_name, *check;
+  int pass, json, bf16;
+  uint64_t seed;
+  cli_device_t device;
+} choices_t;
+
+/** The layer on one backend. */
+typedef struct {
+  const char *backend;
+  ufp4_device_t *device;
+  ufp4_device_info_t info;
+  ufp4_linear_t *linear;
+  int loaded[UFP4_ROLE_COUNT];
+  float *d[UFP4_PASS_COUNT];
+  ufp4_gemm_stats_t stats[UFP4_PASS_COUNT];
+} side_t;
+
+typedef struct {
+  ufp4_recipe_t recipe;
+  ufp4_linear_shape_t shape;
+  ufp4_tensor_t tensors[UFP4_ROLE_COUNT];
+  side_t sides[2];  // --backend, and --check if asked for
+  int side_count;
+  int64_t mismatches;
+} layer_t;
+
+// --- Inputs ------------------------------------------------------------------------------------------------
+
+static int role_is_needed(unsigned passes, int role) {
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+    ufp4_role_t roles[2];
+    ufp4_axis_t axes[2];
+    ufp4_pass_operands((ufp4_pass_t)pass, roles, axes);
+    if ((passes >> pass & 1) && ((int)roles[0] == role || (int)roles[1] == role)) return 1;
+  }
+  return 0;
+}
+
+static int read_tensors(const choices_t *choices, char **paths, layer_t *layer) {
+  for (int role = 0; role < UFP4_ROLE_COUNT; role++) {
+    if (!role_is_needed(layer->shape.passes, role)) continue;
+    if (strcmp(paths[role], "-") == 0) {
+      return cli_fail(&cli_layer, CLI_USAGE, "%s is '-', and the passes asked for need it", role_names[role]);
+    }
+    int end = cli_tensor_read(&cli_layer, paths[role], choices->bf16, &layer->tensors[role]);
+    if (end != CLI_GO_ON) return end;
+  }
+  return CLI_GO_ON;
+}
+
+// Two tensors that share a size must agree on it; the first of them that is there sets it.
+static int join_size(char **paths, const char *what, int role_a, int64_t a, int role_b, int64_t b, int64_t *size) {
+  *size = a != 0 ? a : b;
+  if (a == 0 || b == 0 || a == b) return CLI_GO_ON;
+  return cli_fail(&cli_layer, CLI_USAGE, "%s: %s (%s) has %" PRId64 ", %s (%s) has %" PRId64 "; they must be equal",
+                  what, paths[role_a], role_names[role_a], a, paths[role_b], role_names[role_b], b);
+}
+
+static int find_shape(char **paths, layer_t *layer) {
+  const ufp4_matrix_t *x = &layer->tensors[UFP4_ROLE_X].view, *w = &layer->tensors[UFP4_ROLE_W].view;
+  const ufp4_matrix_t *dy = &layer->tensors[UFP4_ROLE_DY].view;
+  ufp4_linear_shape_t *shape = &layer->shape;
+  int end = join_size(paths, "rows (tokens)", UFP4_ROLE_X, x->rows, UFP4_ROLE_DY, dy->rows, &shape->tokens);
+  if (end == CLI_GO_ON) {
+    end = join_size(paths, "columns (Cin)", UFP4_ROLE_X, x->cols, UFP4_ROLE_W, w->cols, &shape->cin);
+  }
+  if (end == CLI_GO_ON) {
+    end =
+        join_size(paths, "Cout (rows of W, columns of dY)", UFP4_ROLE_W, w->rows, UFP4_ROLE_DY, dy->cols, &shape->cout);
+  }
+  return end;
+}
+
+// --- One backend ---------------------------------------------------------------------------------------------
+
+static int fail_device(const side_t *side, ufp4_status_t status) {
+  return cli_fail_status(&cli_layer, status, ufp4_device_message(side->device));
+}
+
+static int open_side(const choices_t *choices, const char *backend, const layer_t *layer, side_t *side) {
+  int end = cli_device_open(&cli_layer, &choices->device, backend, &side->device);
+  if (end != CLI_GO_ON) return end;
+  side->backend = backend;
+  ufp4_device_info(side->device, &side->info);
+  ufp4_status_t status = ufp4_linear_create(side->device, &layer->shape, &layer->recipe, &side->linear);
+  return status == UFP4_OK ? CLI_GO_ON : fail_device(side, status);
+}
+
+static void close_side(side_t *side) {
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) free(side->d[pass]);
+  ufp4_linear_free(side->linear);
+  ufp4_device_close(side->device);
+}
+
+// Loads what the pass needs and is not there yet, and runs it.
+static ufp4_status_t run_pass(const layer_t *layer, ufp4_pass_t pass, side_t *side) {
+  ufp4_role_t roles[2];
+  ufp4_axis_t axes[2];
+  ufp4_pass_operands(pass, roles, axes);
+  for (int i = 0; i < 2; i++) {
+    if (side->loaded[roles[i]]) continue;
+    ufp4_status_t status = ufp4_linear_load(side->linear, roles[i], &layer->tensors[roles[i]].view, 0);
+    if (status != UFP4_OK) return status;
+    side->loaded[roles[i]] = 1;
+  }
+  const ufp4_linear_shape_t *shape = &layer->shape;
+  int64_t m = pass == UFP4_PASS_WGRAD ? shape->cout : shape->tokens;
+  int64_t n = pass == UFP4_PASS_FPROP ? shape->cout : shape->cin;
+  side->d[pass] = malloc((size_t)(m * n) * sizeof(float));
+  if (side->d[pass] == NULL) return UFP4_ERROR_MEMORY;
+  return ufp4_linear_run(side->linear, pass, side->d[pass], n, &side->stats[pass]);
+}
+
+// --- Comparison ------------------------------------------------------------------------------------------------
+
+static void print_mismatch(int64_t index, const char *what, int64_t at, const layer_t *layer, unsigned got,
+                           unsigned want) {
+  if (index < 5) {
+    fprintf(stderr, "%s, index %" PRId64 ": %s 0x%x, %s 0x%x\n", what, at, layer->sides[0].backend, got,
+            layer->sides[1].backend, want);
+  }
+}
+
+static int64_t compare_operands(const layer_t *layer, const char *name, const ufp4_operand_t *a,
+                                const ufp4_operand_t *b) {
+  int64_t count = 0, blocks = a->rows * a->blocks;
+  char what[32];
+  snprintf(what, sizeof what, "%s codes", name);
+  for (int64_t i = 0; i < blocks * 16; i++) {
+    unsigned got = a->codes[i / 2] >> (i % 2 * 4) & 15u, want = b->codes[i / 2] >> (i % 2 * 4) & 15u;
+    if (got != want) print_mismatch(count++, what, i, layer, got, want);
+  }
+  snprintf(what, sizeof what, "%s scales", name);
+  for (int64_t i = 0; i < blocks; i++) {
+    if (a->scales[i] != b->scales[i]) print_mismatch(count++, what, i, layer, a->scales[i], b->scales[i]);
+  }
+  snprintf(what, sizeof what, "%s exponent", name);
+  if (a->exponent != b->exponent) print_mismatch(count++, what, 0, layer, (unsigned)a->exponent, (unsigned)b->exponent);
+  snprintf(what, sizeof what, "%s flags", name);
+  if (a->flags != b->flags) print_mismatch(count++, what, 0, layer, a->flags, b->flags);
+  return count;
+}
+
+static ufp4_status_t compare_copy(const layer_t *layer, ufp4_role_t role, ufp4_axis_t axis, int64_t *count) {
+  ufp4_operand_t a = {0}, b = {0};
+  char name[16];
+  snprintf(name, sizeof name, "%s %s", role_names[role], axis == UFP4_AXIS_ROW ? "row" : "col");
+  ufp4_status_t status = ufp4_linear_operand(layer->sides[0].linear, role, axis, &a);
+  if (status == UFP4_OK) status = ufp4_linear_operand(layer->sides[1].linear, role, axis, &b);
+  if (status == UFP4_OK) *count += compare_operands(layer, name, &a, &b);
+  ufp4_operand_free(&a);
+  ufp4_operand_free(&b);
+  return status;
+}
+
+static int64_t compare_outputs(const layer_t *layer, ufp4_pass_t pass) {
+  const side_t *sides = layer->sides;
+  int64_t count = 0, elements = sides[0].stats[pass].m * sides[0].stats[pass].n;
+  for (int64_t i = 0; i < elements; i++) {
+    uint32_t got = ufp4_f32_bits(sides[0].d[pass][i]), want = ufp4_f32_bits(sides[1].d[pass][i]);
+    if (got != want) print_mismatch(count++, output_names[pass], i, layer, got, want);
+  }
+  return count;
+}
+
+// Every code, scale, exponent and flag of both operands, and every output. Each copy enters one pass only.
+static ufp4_status_t compare_pass(const layer_t *layer, ufp4_pass_t pass, int64_t *count) {
+  ufp4_role_t roles[2];
+  ufp4_axis_t axes[2];
+  ufp4_pass_operands(pass, roles, axes);
+  *count = 0;
+  for (int i = 0; i < 2 && layer->recipe.quantized; i++) {
+    ufp4_status_t status = compare_copy(layer, roles[i], axes[i], count);
+    if (status != UFP4_OK) return status;
+  }
+  *count += compare_outputs(layer, pass);
+  return UFP4_OK;
+}
+
+// --- All passes ------------------------------------------------------------------------------------------------
+
+static void report_pass(const choices_t *choices, const layer_t *layer, ufp4_pass_t pass, int64_t mismatches,
+                        report_t *report) {
+  const side_t *timed = &layer->sides[0];
+  if (!timed->info.has_cycles && layer->side_count == 2) timed = &layer->sides[1];
+  const char *format = layer->recipe.quantized ? elem_names[layer->recipe.elem] : layer->recipe.name;
+  report_case_t line = report_case_make(pass_names[pass], format, &timed->stats[pass], &timed->info,
+                                        (unsigned)choices->device.mem_bandwidth);
+  line.mismatches = mismatches;
+  report_case(report, &line);
+}
+
+static int run_passes(const choices_t *choices, layer_t *layer, report_t *report) {
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+    if (!(layer->shape.passes >> pass & 1)) continue;
+    for (int i = 0; i < layer->side_count; i++) {
+      ufp4_status_t status = run_pass(layer, (ufp4_pass_t)pass, &layer->sides[i]);
+      if (status != UFP4_OK) return fail_device(&layer->sides[i], status);
+    }
+    int64_t mismatches = -1;
+    if (layer->side_count == 2) {
+      ufp4_status_t status = compare_pass(layer, (ufp4_pass_t)pass, &mismatches);
+      if (status != UFP4_OK) return fail_device(&layer->sides[0], status);
+      layer->mismatches += mismatches;
+    }
+    report_pass(choices, layer, (ufp4_pass_t)pass, mismatches, report);
+  }
+  return CLI_GO_ON;
+}
+
+// Says which tensors held NaN or Inf: legal data, and worth knowing.
+static void print_flags(const layer_t *layer) {
+  for (int i = 0; i < 2 * UFP4_ROLE_COUNT && layer->recipe.quantized; i++) {
+    ufp4_operand_t copy;
+    int role = i / 2, axis = i % 2;
+    if (!layer->sides[0].loaded[role]) continue;
+    if (ufp4_linear_operand(layer->sides[0].linear, (ufp4_role_t)role, (ufp4_axis_t)axis, &copy) != UFP4_OK) continue;
+    unsigned flags = copy.flags;
+    ufp4_operand_free(&copy);
+    if (!(flags & UFP4_FLAG_NAN)) continue;
+    fprintf(stderr, "ufp4 layer: %s holds NaN or Inf; the scales of those blocks are NaN\n", role_names[role]);
+    i |= 1;  // once for each tensor
+  }
+}
+
+// --- Outputs -----------------------------------------------------------------------------------------------------
+
+static int write_outputs(const choices_t *choices, const layer_t *layer) {
+  if (mkdir(choices->directory, 0777) != 0 && errno != EEXIST) {
+    return cli_fail(&cli_layer, CLI_USAGE, "%s: cannot make this directory: %s", choices->directory, strerror(errno));
+  }
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+    if (!(layer->shape.passes >> pass & 1)) continue;
+    const side_t *side = &layer->sides[0];
+    size_t size = strlen(choices->directory) + 16;
+    char *path = malloc(size);
+    if (path == NULL) return cli_fail_status(&cli_layer, UFP4_ERROR_MEMORY, NULL);
+    snprintf(path, size, "%s/%s", choices->directory, output_names[pass]);
+    ufp4_message_t message = {0};
+    int64_t n = side->stats[pass].n;
+    ufp4_matrix_t matrix = {UFP4_DTYPE_F32, side->stats[pass].m, n, n, side->d[pass]};
+    ufp4_status_t status = ufp4_tensor_write(path, &matrix, &message);
+    free(path);
+    if (status != UFP4_OK) return cli_fail_status(&cli_layer, status, message.text);
+  }
+  return CLI_GO_ON;
+}
+
+// --- The command ---------------------------------------------------------------------------------------------------
+
+static int compute(const choices_t *choices, layer_t *layer, report_t *report) {
+  const char *backends[2] = {choices->device.backend, choices->check};
+  for (int i = 0; i < 2 && backends[i] != NULL; i++) {
+    layer->side_count = i + 1;
+    int end = open_side(choices, backends[i], layer, &layer->sides[i]);
+    if (end != CLI_GO_ON) return end;
+  }
+  report_begin(report, choices->json);
+  int end = run_passes(choices, layer, report);
+  if (end == CLI_GO_ON) end = write_outputs(choices, layer);
+  if (end == CLI_GO_ON) print_flags(layer);
+  return end;
+}
+
+static uint64_t padded(int64_t size) {
+  return (uint64_t)(size + 127) / 128 * 128;
+}
+
+static int run_layer(choices_t *choices, char **paths, layer_t *layer) {
+  int end = read_tensors(choices, paths, layer);
+  if (end == CLI_GO_ON) end = find_shape(paths, layer);
+  if (end != CLI_GO_ON) return end;
+  uint64_t t = padded(layer->shape.tokens), in = padded(layer->shape.cin), out = padded(layer->shape.cout);
+  cli_device_demand(&choices->device, 10 * (t * in + in * out + t * out));  // bytes: source, output and two copies
+  report_t report = {0};
+  end = compute(choices, layer, &report);
+  if (end != CLI_GO_ON) {
+    json_decref(report_take(&report));
+    return end;
+  }
+  report_end(&report, layer->side_count < 2 ? "unchecked" : layer->mismatches == 0 ? "equal" : "differ");
+  if (layer->mismatches == 0) return CLI_OK;
+  return cli_fail(&cli_layer, CLI_MISMATCH, "%" PRId64 " codes, scales or outputs differ between %s and %s",
+                  layer->mismatches, choices->device.backend, choices->check);
+}
+
+static void add_options(cli_options_t *options, choices_t *c) {
+  cli_option_add(options, "o", CLI_TEXT, &c->directory, "DIR", "for Y.npy, dX.npy, dW.npy");
+  cli_option_add(options, "recipe", CLI_TEXT, &c->recipe_name, "R", "ufp4 (default), e2m1 or bf16");
+  cli_option_add(options, "pass", CLI_CHOICE, &c->pass, "fprop|dgrad|wgrad|all", "which GEMMs (default all)");
+  cli_option_add(options, "check", CLI_TEXT, &c->check, "BACKEND",
+                 "compare every code, scale and output with this one's");
+  cli_option_add(options, "seed", CLI_UINT, &c->seed, "N", "key of the random bytes (default 0)");
+  cli_option_add(options, "bf16", CLI_FLAG, &c->bf16, NULL, "uint16 elements of the inputs are BF16 patterns");
+  cli_option_add(options, "json", CLI_FLAG, &c->json, NULL, "print the lines as JSON");
+  cli_device_add(options, &c->device);
+}
+
+static int run(int argc, char **argv) {
+  choices_t choices = {.recipe_name = "ufp4", .pass = ALL_PASSES};
+  cli_options_t options = {0};
+  layer_t layer = {0};
+  char **paths;
+  cli_device_init(&choices.device);
+  add_options(&options, &choices);
+  int end = cli_parse(&cli_layer, &options, argc, argv, 3, 3, &paths, NULL);
+  if (end == CLI_GO_ON && choices.directory == NULL) end = cli_fail(&cli_layer, CLI_USAGE, "-o DIR is missing");
+  if (end == CLI_GO_ON) end = cli_recipe(&cli_layer, choices.recipe_name, &layer.recipe);
+  if (end != CLI_GO_ON) return end;
+  layer.shape.seed = choices.seed;
+  layer.shape.passes = choices.pass == ALL_PASSES ? UFP4_PASSES_ALL : 1u << choices.pass;
+  end = run_layer(&choices, paths, &layer);
+  for (int i = 0; i < 2; i++) close_side(&layer.sides[i]);
+  for (int role = 0; role < UFP4_ROLE_COUNT; role++) ufp4_tensor_free(&layer.tensors[role]);
+  return end;
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+static const cli_command_t *const commands[] = {
+    &cli_demo, &cli_train, &cli_layer, &cli_gemm, &cli_quantize, &cli_dequantize, &cli_cast, &cli_random, &cli_info,
+};
+#define COMMANDS (sizeof commands / sizeof commands[0])
+
+// In the interface, and not built yet.
+static const char *const later[] = {"bias", "explore", "bench", "ppa", "vectors"};
+
+static int print_usage(void) {
+  printf(
+      "Usage: ufp4 COMMAND [inputs] [options]\n\nAn open 4-bit training tensor core: golden model, simulated core, "
+      "driver.\n\nCommands:\n");
+  for (size_t i = 0; i < COMMANDS; i++) printf("  %-11s %s\n", commands[i]->name, commands[i]->summary);
+  printf(
+      "\nufp4 COMMAND --help tells the options of a command, with an example.\n"
+      "Exit status: 0 done and equal, 1 mismatch, 2 usage or bad input, 3 device or environment.\n");
+  return CLI_OK;
+}
+
+static int fail_command(const char *name) {
+  for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
+    if (strcmp(name, later[i]) != 0) continue;
+    fprintf(stderr, "ufp4: %s is not available in this version\n", name);
+    return CLI_DEVICE;
+  }
+  fprintf(stderr, "ufp4: no command is called '%s'; see ufp4 --help\n", name);
+  return CLI_USAGE;
+}
+
+// A result that could not be printed is not a result.
+static int check_stdout(int exit_status) {
+  if (fflush(stdout) == 0 && !ferror(stdout)) return exit_status;
+  perror("ufp4: standard output");
+  return CLI_DEVICE;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) {
+    fprintf(stderr, "ufp4: a command is needed; see ufp4 --help\n");
+    return CLI_USAGE;
+  }
+  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) return check_stdout(print_usage());
+  if (strcmp(argv[1], "--version") == 0) {
+    printf("ufp4 %d.%d.%d\n", UFP4_VERSION_MAJOR, UFP4_VERSION_MINOR, UFP4_VERSION_PATCH);
+    return check_stdout(CLI_OK);
+  }
+  for (size_t i = 0; i < COMMANDS; i++) {
+    if (strcmp(argv[1], commands[i]->name) == 0) return check_stdout(commands[i]->run(argc - 1, argv + 1));
+  }
+  return fail_command(argv[1]);
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// ufp4 quantize: on the host, by the golden model.
+#include <string.h>
+
+#include "cli.h"
+
+static int run(int argc, char **argv);
+const cli_command_t cli_quantize = {
+    .name = "quantize",
+    .arguments = "IN -o Q.safetensors [options]",
+    .summary = "Quantizes a tensor to 4 bits, as a recipe does for one GEMM or as told by parts.",
+    .example = "ufp4 quantize X.npy -o X.safetensors --recipe ufp4 --role x --pass fprop",
+    .run = run,
+};
+
+// Every choice as the user gave it: the index of its word, NOT_GIVEN where nothing was said.
+enum { NOT_GIVEN = -1 };
+enum { SCALE_E4M3, SCALE_NVFP4, SCALE_E8M0, SCALE_FP32 };
+enum { RHT_OFF, RHT_ON, RHT_BF16 };
+enum { SCALE_ROUND_RNE, SCALE_ROUND_UP, SCALE_ROUND_DOWN };
+static const char *const scale_names[] = {"e4m3", "nvfp4", "e8m0", "fp32"};
+
+typedef struct {
+  const char *output, *recipe;
+  int role, pass, elem, scale, layout, axis, rht, round, scale_round, packed, bf16;
+  uint64_t block, rht_mask, seed, tensor_id;
+  int64_t exponent;
+} choices_t;
+
+#define NO_ID UINT64_MAX
+#define NO_EXPONENT INT64_MAX
+
+static choices_t choices_default(void) {
+  return (choices_t){.role = NOT_GIVEN,
+                     .pass = NOT_GIVEN,
+                     .elem = NOT_GIVEN,
+                     .scale = NOT_GIVEN,
+                     .layout = NOT_GIVEN,
+                     .axis = NOT_GIVEN,
+                     .rht = NOT_GIVEN,
+                     .round = NOT_GIVEN,
+                     .scale_round = NOT_GIVEN,
+                     .rht_mask = UFP4_RHT_DEFAULT_MASK,
+                     .tensor_id = NO_ID,
+                     .exponent = NO_EXPONENT};
+}
+
+static void add_options(cli_options_t *options, choices_t *c) {
+  cli_option_add(options, "o", CLI_TEXT, &c->output, "Q.safetensors", "the quantized tensor");
+  cli_option_add(options, "recipe", CLI_TEXT, &c->recipe, "R", "ufp4 or e2m1: with --role and --pass");
+  cli_option_add(options, "role", CLI_CHOICE, &c->role, "x|w|dy", "which operand of the layer this is");
+  cli_option_add(options, "pass", CLI_CHOICE, &c->pass, "fprop|dgrad|wgrad", "for which GEMM");
+  cli_option_add(options, "elem", CLI_CHOICE, &c->elem, "e2m1|e1m2|int4", "element format");
+  cli_option_add(options, "scale", CLI_CHOICE, &c->scale, "e4m3|nvfp4|e8m0|fp32", "block scale (default e4m3)");
+  cli_option_add(options, "block", CLI_UINT, &c->block, "16|32", "block size (that of the scale)");
+  cli_option_add(options, "layout", CLI_CHOICE, &c->layout, "1d|2d", "blocks of a row, or 16x16 (default 1d)");
+  cli_option_add(options, "axis", CLI_CHOICE, &c->axis, "row|col", "col: of the transposed tensor (default row)");
+  cli_option_add(options, "rht", CLI_CHOICE, &c->rht, "off|on|bf16", "Hadamard transform first (default off)");
+  cli_option_add(options, "rht-mask", CLI_UINT, &c->rht_mask, "MASK", "its signs (default 0xD7E8)");
+  cli_option_add(options, "round", CLI_CHOICE, &c->round, "rne|sr", "nearest even (default) or stochastic");
+  cli_option_add(options, "scale-round", CLI_CHOICE, &c->scale_round, "rne|up|down", "of the scales");
+  cli_option_add(options, "seed", CLI_UINT, &c->seed, "N", "key of the random bytes (default 0)");
+  cli_option_add(options, "tensor-id", CLI_UINT, &c->tensor_id, "N", "their stream (default: by role and axis, or 0)");
+  cli_option_add(options, "tensor-exponent", CLI_INT, &c->exponent, "T",
+                 "t given from outside (default: from the data)");
+  cli_option_add(options, "packed", CLI_FLAG, &c->packed, NULL, "write two codes per byte");
+  cli_option_add(options, "bf16", CLI_FLAG, &c->bf16, NULL, "uint16 elements of IN are BF16 patterns");
+}
+
+// --- What a recipe says ----------------------------------------------------------------------------------
+
+// The axis along which a role is blocked in a pass; NOT_GIVEN if it does not enter that pass.
+static int axis_in_pass(int role, int pass) {
+  ufp4_role_t roles[2];
+  ufp4_axis_t axes[2];
+  ufp4_pass_operands((ufp4_pass_t)pass, roles, axes);
+  for (int i = 0; i < 2; i++) {
+    if ((int)roles[i] == role) return (int)axes[i];
+  }
+  return NOT_GIVEN;
+}
+
+static void fill_in(int *choice, int value) {
+  if (*choice == NOT_GIVEN) *choice = value;
+}
+
+static int apply_recipe(choices_t *c) {
+  ufp4_recipe_t recipe;
+  if (c->role == NOT_GIVEN || c->pass == NOT_GIVEN) {
+    return cli_fail(&cli_quantize, CLI_USAGE, "--recipe needs --role and --pass beside it");
+  }
+  int end = cli_recipe(&cli_quantize, c->recipe, &recipe);
+  if (end != CLI_GO_ON) return end;
+  if (!recipe.quantized) return cli_fail(&cli_quantize, CLI_USAGE, "--recipe %s does not quantize", recipe.name);
+  int axis = axis_in_pass(c->role, c->pass);
+  if (axis == NOT_GIVEN) {
+    return cli_fail(&cli_quantize, CLI_USAGE, "--role and --pass: fprop takes x and w, dgrad dy and w, wgrad dy and x");
+  }
+  if (c->axis != NOT_GIVEN && c->axis != axis) {
+    return cli_fail(&cli_quantize, CLI_USAGE, "--axis: this role is blocked along the other axis in this pass");
+  }
+  ufp4_quantize_t how = ufp4_recipe_quantize(&recipe, (ufp4_role_t)c->role, (ufp4_axis_t)axis);
+  c->axis = axis;
+  fill_in(&c->elem, (int)how.elem);
+  fill_in(&c->rht, how.rht ? RHT_ON : RHT_OFF);
+  fill_in(&c->round, (int)how.round);
+  if (c->scale == NOT_GIVEN || c->scale == SCALE_E4M3) fill_in(&c->scale_round, (int)how.scale_round);
+  if (c->tensor_id == NO_ID) c->tensor_id = ufp4_tensor_id(0, 0, (unsigned)c->role, (unsigned)axis);
+  return CLI_GO_ON;
+}
+
+static int apply_defaults(choices_t *c) {
+  if (c->recipe == NULL && (c->role != NOT_GIVEN || c->pass != NOT_GIVEN)) {
+    return cli_fail(&cli_quantize, CLI_USAGE, "--role and --pass go with --recipe");
+  }
+  if (c->recipe == NULL && c->elem == NOT_GIVEN) {
+    return cli_fail(&cli_quantize, CLI_USAGE, "give --recipe with --role and --pass, or --elem");
+  }
+  fill_in(&c->scale, SCALE_E4M3);
+  fill_in(&c->scale_round, c->scale == SCALE_E8M0 ? SCALE_ROUND_DOWN : SCALE_ROUND_RNE);
+  fill_in(&c->layout, 0);
+  fill_in(&c->axis, UFP4_AXIS_ROW);
+  fill_in(&c->rht, RHT_OFF);
+  fill_in(&c->round, UFP4_ROUND_RNE);
+  if (c->block == 0) c->block = c->scale == SCALE_E8M0 ? 32 : 16;
+  if (c->tensor_id == NO_ID) c->tensor_id = 0;
+  return CLI_GO_ON;
+}
+
+// --- What is legal (numerics.md, 2 to 4) -----------------------------------------------------------------
+
+// Why a combination is illegal everywhere, or NULL.
+static const char *illegal(const choices_t *c) {
+  uint64_t block = c->scale == SCALE_E8M0 ? 32 : 16;
+  if (c->block != block) return "--block: scale e8m0 goes with blocks of 32, all others with 16";
+  if (c->rht != RHT_OFF && c->scale == SCALE_E8M0) return "--rht goes with blocks of 16, not with --scale e8m0";
+  if (c->rht != RHT_OFF && c->layout != 0) return "--rht goes with --layout 1d";
+  if (c->rht == RHT_ON && c->scale == SCALE_NVFP4) return "--scale nvfp4 goes with --rht bf16 or off";
+  if (c->rht == RHT_BF16 && c->scale == SCALE_FP32) return "--rht bf16 goes with --scale e4m3 or nvfp4";
+  if (c->scale == SCALE_NVFP4 && c->elem != UFP4_ELEM_E2M1) return "--scale nvfp4 goes with --elem e2m1";
+  if (c->scale_round == SCALE_ROUND_DOWN && c->scale != SCALE_E8M0) return "--scale-round down goes with --scale e8m0";
+  if (c->scale_round == SCALE_ROUND_RNE && c->scale == SCALE_E8M0) return "--scale e8m0 is rounded up or down";
+  if (c->scale_round == SCALE_ROUND_UP && (c->scale == SCALE_NVFP4 || c->scale == SCALE_FP32)) {
+    return "--scale-round up goes with --scale e4m3 or e8m0";
+  }
+  if (c->exponent != NO_EXPONENT && c->scale != SCALE_E4M3) return "--tensor-exponent goes with --scale e4m3";
+  if (c->exponent != NO_EXPONENT && (c->exponent < INT16_MIN || c->exponent > INT16_MAX)) {
+    return "--tensor-exponent goes from -32768 to 32767";
+  }
+  return c->rht_mask > 0xFFFF ? "--rht-mask has 16 bits" : NULL;
+}
+
+static int check(const choices_t *c) {
+  const char *why = illegal(c);
+  if (why != NULL) return cli_fail(&cli_quantize, CLI_USAGE, "%s", why);
+  if (c->scale != SCALE_E4M3) return cli_unavailable(&cli_quantize, "--scale", scale_names[c->scale]);
+  if (c->rht == RHT_BF16) return cli_unavailable(&cli_quantize, "--rht", "bf16");
+  if (c->layout != 0) return cli_unavailable(&cli_quantize, "--layout", "2d");
+  return CLI_GO_ON;
+}
+
+static ufp4_quantize_t how_from(const choices_t *c) {
+  return (ufp4_quantize_t){.elem = (ufp4_elem_t)c->elem,
+                           .scale = UFP4_SCALE_E4M3,
+                           .axis = (ufp4_axis_t)c->axis,
+                           .rht = c->rht == RHT_ON,
+                           .rht_mask = (uint16_t)c->rht_mask,
+                           .round = (ufp4_round_t)c->round,
+                           .scale_round = (ufp4_scale_round_t)c->scale_round,
+                           .seed = c->seed,
+                           .tensor_id = c->tensor_id,
+                           .exponent_given = c->exponent != NO_EXPONENT,
+                           .exponent = c->exponent != NO_EXPONENT ? (int)c->exponent : 0};
+}
+
+static int quantize_file(const char *input, const choices_t *c) {
+  ufp4_tensor_t tensor;
+  ufp4_operand_t operand = {0};
+  ufp4_message_t message = {0};
+  int end = cli_tensor_read(&cli_quantize, input, c->bf16, &tensor);
+  if (end != CLI_GO_ON) return end;
+  ufp4_quantize_t how = how_from(c);
+  ufp4_status_t status = ufp4_quantize(&tensor.view, &how, &operand);
+  ufp4_tensor_free(&tensor);
+  if (status != UFP4_OK) ufp4_message_set(&message, "%s: %s", input, ufp4_status_string(status));
+  if (status == UFP4_OK) status = ufp4_operand_write(c->output, &operand, &how, c->packed, &message);
+  ufp4_operand_free(&operand);
+  return status == UFP4_OK ? CLI_OK : cli_fail_status(&cli_quantize, status, message.text);
+}
+
+static int run(int argc, char **argv) {
+  choices_t choices = choices_default();
+  cli_options_t options = {0};
+  char **inputs;
+  add_options(&options, &choices);
+  int end = cli_parse(&cli_quantize, &options, argc, argv, 1, 1, &inputs, NULL);
+  if (end == CLI_GO_ON && choices.output == NULL)
+    end = cli_fail(&cli_quantize, CLI_USAGE, "-o Q.safetensors is missing");
+  if (end == CLI_GO_ON && choices.recipe != NULL) end = apply_recipe(&choices);
+  if (end == CLI_GO_ON) end = apply_defaults(&choices);
+  if (end == CLI_GO_ON) end = check(&choices);
+  return end == CLI_GO_ON ? quantize_file(inputs[0], &choices) : end;
+}
