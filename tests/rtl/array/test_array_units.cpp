@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic units of the GEMM engine against the golden model's scalar functions, bit for bit.
+#include <array>
+#include <cstdio>
+#include <cstring>
+
+#include "Varray_units.h"
+#include "verilated.h"
+
+extern "C" {
+#include "check.h"
+#include "ufp4/format.h"
+}
+
+namespace {
+
+constexpr unsigned kLanes = 16;
+using Codes = std::array<uint8_t, kLanes>;
+
+ufp4_elem_t elem_of(unsigned n) { return static_cast<ufp4_elem_t>(n); }
+
+/** Bit planes {bit 3, .. bit 0} of sixteen codes. */
+uint64_t planes(const Codes &codes) {
+  uint64_t out = 0;
+  for (unsigned lane = 0; lane < kLanes; lane++) {
+    for (unsigned bit = 0; bit < 4; bit++) out |= uint64_t{codes[lane] >> bit & 1u} << (16 * bit + lane);
+  }
+  return out;
+}
+
+Codes random_codes(check_random_t *random) {
+  Codes codes;
+  for (uint8_t &code : codes) code = static_cast<uint8_t>(check_below(random, 16));
+  return codes;
+}
+
+class Units {
+ public:
+  Units() {
+    m.clk_i = 0;
+    m.eval();
+  }
+  ~Units() { m.final(); }
+
+  void tick() {
+    m.clk_i = 1;
+    m.eval();
+    m.clk_i = 0;
+    m.eval();
+  }
+
+  /** Compares one dot product with the sum of products of quanta. */
+  void dot(int64_t index, ufp4_elem_t a_elem, ufp4_elem_t b_elem, const Codes &a, const Codes &b) {
+    int64_t want = 0;
+    for (unsigned lane = 0; lane < kLanes; lane++) want += ufp4_elem_quanta(a_elem, a[lane]) * ufp4_elem_quanta(b_elem, b[lane]);
+    m.a_elem_i = static_cast<uint8_t>(a_elem);
+    m.b_elem_i = static_cast<uint8_t>(b_elem);
+    m.a_code_i = planes(a);
+    m.b_code_i = planes(b);
+    m.eval();
+    const uint64_t mask = (1u << 13) - 1;
+    check_bits(index, m.dot_o & mask, static_cast<uint64_t>(want) & mask, "elements %d %d, code planes %016llx %016llx", a_elem, b_elem,
+               static_cast<unsigned long long>(planes(a)), static_cast<unsigned long long>(planes(b)));
+  }
+
+  /** Sends one sum a cycle through the rounding unit and compares what comes out two edges later. */
+  void round(int64_t sum, int exponent) {
+    m.exponent_i = static_cast<uint32_t>(exponent) & 0x3FFFFu;
+    m.sum_i = static_cast<uint64_t>(sum);
+    tick();
+    tick();
+    check_bits(rounded_++, m.f32_o, ufp4_f32_from_scaled(sum, exponent), "sum %016llx, exponent %d",
+               static_cast<unsigned long long>(sum), exponent);
+  }
+
+  Varray_units m;
+
+ private:
+  int64_t rounded_ = 0;
+};
+
+// --- Properties -------------------------------------------------------------------------------------
+
+/** Every code in every lane, the other lanes random. */
+TEST(element_decoder_exhaustive) {
+  Units u;
+  check_random_t random = check_random();
+  for (unsigned i = 0; i < UFP4_ELEM_COUNT * kLanes * 16; i++) {
+    const ufp4_elem_t elem = elem_of(i / 256);
+    Codes codes = random_codes(&random);
+    codes[i / 16 % 16] = static_cast<uint8_t>(i % 16);
+    u.m.a_elem_i = static_cast<uint8_t>(elem);
+    u.m.a_code_i = planes(codes);
+    u.m.eval();
+    for (unsigned lane = 0; lane < kLanes; lane++) {
+      int magnitude = 0;
+      for (unsigned bit = 0; bit < 4; bit++) magnitude += static_cast<int>(u.m.a_mag_o >> (16 * bit + lane) & 1) << bit;
+      const int got = u.m.a_sign_o >> lane & 1 ? -magnitude : magnitude;
+      const int want = ufp4_elem_quanta(elem, codes[lane]);
+      check_bits(i, static_cast<uint64_t>(got), static_cast<uint64_t>(want), "element %d, lane %u, code %u", elem, lane, codes[lane]);
+      check_that(i, magnitude < 8 || magnitude % 4 == 0, "element %d, code %u: magnitude %d", elem, codes[lane], magnitude);
+    }
+  }
+}
+
+TEST(scale_decoder_exhaustive) {
+  Units u;
+  for (unsigned byte = 0; byte < 256; byte++) {
+    int sig = 0, exp = 0;
+    const int number = ufp4_e4m3_decode(static_cast<uint8_t>(byte), &sig, &exp);
+    u.m.scale_i = static_cast<uint8_t>(byte);
+    u.m.eval();
+    check_bits(byte, u.m.scale_nan_o, number ? 0 : 1, "NaN of scale byte %02x", byte);
+    if (!number) continue;
+    check_bits(byte, u.m.scale_sig_o, static_cast<uint64_t>(sig), "significand of scale byte %02x", byte);
+    check_bits(byte, u.m.scale_exp_o, static_cast<uint64_t>(exp), "exponent of scale byte %02x", byte);
+  }
+}
+
+/** All 256 pairs of codes in each lane, for all nine pairs of formats; the other lanes zero, and random. */
+TEST(dot_every_pair_of_codes) {
+  Units u;
+  check_random_t random = check_random();
+  for (unsigned i = 0; i < 9 * kLanes * 256; i++) {
+    const unsigned lane = i / 256 % kLanes;
+    for (int filled = 0; filled < 2; filled++) {
+      Codes a{}, b{};
+      if (filled) {
+        a = random_codes(&random);
+        b = random_codes(&random);
+      }
+      a[lane] = i / 16 % 16;
+      b[lane] = i % 16;
+      u.dot(i, elem_of(i / 4096 % 3), elem_of(i / 4096 / 3), a, b);
+    }
+  }
+}
+
+/** Every pair of codes in all lanes at once: the largest sums of both signs are among them; and lanes that cancel. */
+TEST(dot_equal_and_cancelling_lanes) {
+  Units u;
+  for (unsigned i = 0; i < 9 * 256; i++) {
+    for (int cancel = 0; cancel < 2; cancel++) {
+      Codes a, b;
+      a.fill(static_cast<uint8_t>(i / 16 % 16));
+      b.fill(static_cast<uint8_t>(i % 16));
+      for (unsigned lane = 0; cancel && lane < kLanes; lane += 2) b[lane] ^= 8;
+      u.dot(i, elem_of(i / 256 % 3), elem_of(i / 256 / 3), a, b);
+    }
+  }
+}
+
+TEST(dot_random) {
+  Units u;
+  check_random_t random = check_random();
+  for (int i = 0; i < 1000000; i++) {
+    u.dot(i, elem_of(check_below(&random, 3)), elem_of(check_below(&random, 3)), random_codes(&random), random_codes(&random));
+  }
+}
+
+/** Powers of two and their neighbours, and values around halves of the last kept bit, across every range of exponents. */
+TEST(round_boundaries) {
+  Units u;
+  for (int exponent : {-131, -101, 100, 65559, -65559, -170, -190, 64, 80, 103, 104, 105, 127, 128, 1, 0}) {
+    for (int top = 0; top < 63; top++) {
+      const int64_t one = int64_t{1} << top;
+      const int64_t half = top >= 24 ? int64_t{1} << (top - 24) : 0;
+      for (int64_t delta = -2; delta <= 2; delta++) {
+        for (const int64_t sum : {one + delta, one + half + delta, one + 3 * half + delta, one / 2 * 3 + half + delta}) {
+          u.round(sum, exponent);
+          u.round(-sum, exponent);
+        }
+      }
+    }
+  }
+  u.round(INT64_MAX, -18);
+  u.round(-INT64_MAX, -18);
+}
+
+/** Results that are subnormal or underflow: every exponent from the smallest normal to below half of the smallest subnormal. */
+TEST(round_subnormals) {
+  Units u;
+  check_random_t random = check_random();
+  for (int top = 0; top < 63; top++) {
+    for (int power = -120; power >= -156; power--) {
+      const int64_t one = int64_t{1} << top;
+      u.round(one, power - top);
+      u.round(-one, power - top);
+      for (int draw = 0; draw < 8; draw++) {
+        const int64_t sum = one | static_cast<int64_t>(check_next(&random) & static_cast<uint64_t>(one - 1));
+        u.round(draw % 2 ? sum : -sum, power - top);
+      }
+    }
+  }
+}
+
+TEST(round_random) {
+  Units u;
+  check_random_t random = check_random();
+  for (int i = 0; i < 500000; i++) {
+    const int64_t sum = static_cast<int64_t>(check_next(&random)) >> check_below(&random, 64);
+    const int exponent = i % 4 ? static_cast<int>(check_below(&random, 300)) - 200 : static_cast<int>(check_below(&random, 131000)) - 65560;
+    u.round(sum, exponent);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(element_decoder_exhaustive), CHECK_TEST(scale_decoder_exhaustive),
+      CHECK_TEST(dot_every_pair_of_codes),    CHECK_TEST(dot_equal_and_cancelling_lanes),
+      CHECK_TEST(dot_random),                 CHECK_TEST(round_boundaries),
+      CHECK_TEST(round_subnormals),           CHECK_TEST(round_random),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
