@@ -2,32 +2,46 @@
 #include "capture.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "weights.h"
 
-static ufp4_status_t save(ufp4_capture_t *capture, const ufp4_layer_event_t *event, const char *what,
-                          const ufp4_matrix_t *tensor) {
-  char path[1024];
-  unsigned block = event->layer / UFP4_MATRIX_COUNT;
-  int length =
-      snprintf(path, sizeof path, "%s/layer%u.%s.%s.npy", capture->folder, block, ufp4_matrix_name(event->layer), what);
-  if (length < 0 || (size_t)length >= sizeof path) {
-    snprintf(capture->message.text, sizeof capture->message.text,
-             "the name of the folder for captured tensors is too long");
-    return UFP4_ERROR_ARGUMENT;
-  }
-  return ufp4_tensor_write(path, tensor, &capture->message);
+#define PATH_SIZE 1024
+
+static const char *const tensors[] = {"X", "W", "dY"};
+
+// @return 0 if the path is too long.
+static int name_file(const char *folder, int64_t layer, const char *tensor, char path[PATH_SIZE]) {
+  int length = snprintf(path, PATH_SIZE, "%s/layer%lld.%s.%s.npy", folder, (long long)(layer / UFP4_MATRIX_COUNT),
+                        ufp4_matrix_name((unsigned)layer % UFP4_MATRIX_COUNT), tensor);
+  return length > 0 && length < PATH_SIZE;
+}
+
+static ufp4_status_t save(ufp4_capture_t *capture, unsigned layer, const char *name, const ufp4_matrix_t *tensor) {
+  char path[PATH_SIZE];
+  if (name_file(capture->folder, layer, name, path)) return ufp4_tensor_write(path, tensor, &capture->message);
+  snprintf(capture->message.text, sizeof capture->message.text, "the name of the folder for tensors is too long");
+  return UFP4_ERROR_ARGUMENT;
 }
 
 // DGRAD knows W and dY, WGRAD X: each tensor is written once.
 static ufp4_status_t on_gemm(void *context, const ufp4_layer_event_t *event) {
   ufp4_capture_t *capture = context;
-  if (event->pass == UFP4_PASS_WGRAD) return save(capture, event, "X", &event->x);
+  if (event->pass == UFP4_PASS_WGRAD) return save(capture, event->layer, tensors[0], &event->x);
   if (event->pass != UFP4_PASS_DGRAD) return UFP4_OK;
-  ufp4_status_t status = save(capture, event, "W", &event->w);
-  return status ? status : save(capture, event, "dY", &event->dy);
+  ufp4_status_t status = save(capture, event->layer, tensors[1], &event->w);
+  return status ? status : save(capture, event->layer, tensors[2], &event->dy);
 }
 
 ufp4_layer_hook_t ufp4_capture_hook(ufp4_capture_t *capture) {
   return (ufp4_layer_hook_t){on_gemm, capture};
+}
+
+void ufp4_capture_discard(const char *folder, int64_t blocks) {
+  char path[PATH_SIZE];
+  for (int64_t layer = 0; layer < blocks * UFP4_MATRIX_COUNT; layer++) {
+    for (int i = 0; i < 3; i++) {
+      if (name_file(folder, layer, tensors[i], path)) unlink(path);
+    }
+  }
 }

@@ -15,4 +15,7 @@ typedef struct {
 /** A hook of one step; @p capture must outlive it. */
 ufp4_layer_hook_t ufp4_capture_hook(ufp4_capture_t *capture);
 
+/** Removes what hooks of a model of @p blocks blocks have written to @p folder. */
+void ufp4_capture_discard(const char *folder, int64_t blocks);
+
 #endif

@@ -50,11 +50,11 @@ static int step_done(crew_t *crew) {
   return go_on;
 }
 
-static ufp4_status_t take_steps(crew_t *crew, ufp4_trainer_t *trainer, ufp4_run_t *run, ufp4_capture_t *capture) {
+static ufp4_status_t take_steps(crew_t *crew, ufp4_trainer_t *trainer, ufp4_run_t *run, ufp4_layer_hook_t last) {
   const ufp4_experiment_options_t *o = crew->experiment->options;
   double started = seconds_now();
   for (int64_t i = 0; i < o->trainer.steps; i++) {
-    if (capture->folder && i == o->trainer.steps - 1) ufp4_trainer_set_hook(trainer, ufp4_capture_hook(capture));
+    if (i == o->trainer.steps - 1) ufp4_trainer_set_hook(trainer, last);
     ufp4_status_t status = ufp4_trainer_step(trainer, &run->loss[i]);
     if (status) return status;
     if (!step_done(crew)) return UFP4_OK;
@@ -65,20 +65,20 @@ static ufp4_status_t take_steps(crew_t *crew, ufp4_trainer_t *trainer, ufp4_run_
 
 static void run_on(crew_t *crew, int number, ufp4_device_t *device) {
   const ufp4_experiment_options_t *o = crew->experiment->options;
-  const ufp4_variant_t *variant = &o->variants[number % o->variant_count];
-  int seed = number / o->variant_count;
+  int v = number % o->variant_count, seed = number / o->variant_count;
+  const ufp4_variant_t *variant = &o->variants[v];
   ufp4_trainer_options_t options = o->trainer;
   options.seed += (uint64_t)seed;
   options.perturbation = variant->perturbation;
-  ufp4_capture_t capture = {.folder = seed == 0 ? variant->capture : NULL};
+  ufp4_capture_t capture = {.folder = variant->capture};
+  int captures = seed == 0 && variant->capture;
+  if (captures) crew->experiment->captured[v] = 1;
+  ufp4_layer_hook_t last = captures ? ufp4_capture_hook(&capture) : (ufp4_layer_hook_t){NULL, NULL};
   ufp4_trainer_t *trainer;
   ufp4_status_t status = ufp4_trainer_create(&options, crew->text, device, &variant->recipe, &trainer);
-  if (!status) {
-    ufp4_run_t *run = &crew->experiment->runs[number % o->variant_count * o->seeds + seed];
-    status = take_steps(crew, trainer, run, &capture);
-  }
-  if (status)
-    give_up(crew, status, variant->name, capture.message.text[0] ? capture.message.text : ufp4_device_message(device));
+  if (!status) status = take_steps(crew, trainer, &crew->experiment->runs[v * o->seeds + seed], last);
+  const char *why = capture.message.text[0] ? capture.message.text : ufp4_device_message(device);
+  if (status) give_up(crew, status, variant->name, why);
   ufp4_trainer_free(trainer);
 }
 
@@ -95,10 +95,9 @@ static void *work(void *context) {
   crew_t *crew = context;
   const ufp4_experiment_options_t *o = crew->experiment->options;
   for (int number; (number = take_number(crew)) >= 0;) {
-    ufp4_device_t *device;
-    ufp4_status_t status = ufp4_device_open(o->backend, &o->device, &device);
-    if (status) {
-      give_up(crew, status, o->backend, NULL);
+    ufp4_device_t *device = o->open(o->open_context);
+    if (!device) {
+      give_up(crew, UFP4_ERROR_DEVICE, o->backend, "the device could not be opened");
     } else {
       run_on(crew, number, device);
       ufp4_device_close(device);

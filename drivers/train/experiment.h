@@ -21,9 +21,10 @@ typedef struct {
   ufp4_variant_t variants[UFP4_MAX_VARIANTS];
   int variant_count;
   int seeds;
-  int64_t held_tokens;  ///< at most so many held-out tokens
-  const char *backend;
-  ufp4_device_options_t device;
+  int64_t held_tokens;                    ///< at most so many held-out tokens
+  const char *backend;                    ///< for the reader
+  ufp4_device_t *(*open)(void *context);  ///< a new device for one run, or NULL
+  void *open_context;
   int workers;  ///< runs at a time; the results do not depend on it
 } ufp4_experiment_options_t;
 
@@ -37,7 +38,8 @@ typedef struct {
 
 typedef struct {
   const ufp4_experiment_options_t *options;
-  ufp4_run_t *runs;  ///< [variants][seeds]
+  ufp4_run_t *runs;                 ///< [variants][seeds]
+  int captured[UFP4_MAX_VARIANTS];  ///< 1: tensors were being written to the variant's folder
   ufp4_pool_t pool;
   ufp4_message_t message;  ///< what went wrong, if it did
 } ufp4_experiment_t;

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "weights.h"
+
+static const char *const pass_names[UFP4_PASS_COUNT] = {"fprop", "dgrad", "wgrad"};
+static const char *const role_names[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
+static const char *const axis_names[] = {"rows", "columns"};
+
+// --- Recording ---------------------------------------------------------------------------------------
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static int reserve(record_t *record) {
+  if (record->count < record->capacity) return 1;
+  int capacity = record->capacity ? 2 * record->capacity : 64;
+  record_gemm_t *gemms = realloc(record->gemms, (size_t)capacity * sizeof *gemms);
+  if (!gemms) return 0;
+  record->gemms = gemms;
+  record->capacity = capacity;
+  return 1;
+}
+
+static ufp4_status_t keep_result(const ufp4_matrix_t *d, record_gemm_t *gemm) {
+  size_t bytes = (size_t)(d->rows * d->cols) * sizeof *gemm->d;
+  gemm->d = malloc(bytes);
+  if (!gemm->d) return UFP4_ERROR_MEMORY;
+  memcpy(gemm->d, d->data, bytes);
+  return UFP4_OK;
+}
+
+static ufp4_status_t keep(record_t *record, const ufp4_layer_event_t *event) {
+  if (!reserve(record)) return UFP4_ERROR_MEMORY;
+  record_gemm_t *gemm = &record->gemms[record->count++];
+  *gemm = (record_gemm_t){.layer = event->layer, .pass = event->pass, .stats = event->stats};
+  ufp4_role_t role[2];
+  ufp4_axis_t axis[2];
+  ufp4_pass_operands(event->pass, role, axis);
+  for (int i = 0; i < 2; i++) {
+    ufp4_status_t status = ufp4_linear_operand(event->linear, role[i], axis[i], &gemm->operand[i]);
+    if (status) return status;
+  }
+  return keep_result(&event->d, gemm);
+}
+
+static ufp4_status_t on_gemm(void *context, const ufp4_layer_event_t *event) {
+  record_t *record = context;
+  double started = now();
+  ufp4_status_t status = keep(record, event);
+  if (record->progress) {
+    char line[100];
+    snprintf(line, sizeof line, "%s: GEMM %d done (layer %u, %s)", record->device, record->count, event->layer,
+             pass_names[event->pass]);
+    progress_say(record->progress, line);
+  }
+  record->seconds += now() - started;
+  return status;
+}
+
+ufp4_layer_hook_t record_hook(record_t *record) {
+  return (ufp4_layer_hook_t){on_gemm, record};
+}
+
+void record_free(record_t *record) {
+  for (int i = 0; i < record->count; i++) {
+    ufp4_operand_free(&record->gemms[i].operand[0]);
+    ufp4_operand_free(&record->gemms[i].operand[1]);
+    free(record->gemms[i].d);
+  }
+  free(record->gemms);
+  record->gemms = NULL;
+  record->count = record->capacity = 0;
+}
+
+// --- Comparing ---------------------------------------------------------------------------------------
+
+// Where a comparison stands, for the words about its first difference.
+typedef struct {
+  const record_gemm_t *gemm;
+  const char *what;
+  record_difference_t *difference;
+} place_t;
+
+static void differ(const place_t *place, int64_t index, uint32_t want, uint32_t got) {
+  record_difference_t *difference = place->difference;
+  if (!difference->mismatches++) {
+    const record_gemm_t *gemm = place->gemm;
+    snprintf(difference->first, sizeof difference->first, "block %u, %s, %s: %s, index %lld: got %#x, want %#x",
+             gemm->layer / UFP4_MATRIX_COUNT, ufp4_matrix_name(gemm->layer % UFP4_MATRIX_COUNT), pass_names[gemm->pass],
+             place->what, (long long)index, got, want);
+  }
+}
+
+static void compare_bytes(const place_t *place, int64_t count, const uint8_t *want, const uint8_t *got) {
+  for (int64_t i = 0; i < count; i++) {
+    if (want[i] != got[i]) differ(place, i, want[i], got[i]);
+  }
+}
+
+static void compare_codes(const place_t *place, int64_t bytes, const uint8_t *want, const uint8_t *got) {
+  for (int64_t i = 0; i < bytes; i++) {
+    if ((want[i] ^ got[i]) & 15) differ(place, 2 * i, want[i] & 15u, got[i] & 15u);
+    if ((want[i] ^ got[i]) >> 4) differ(place, 2 * i + 1, want[i] >> 4, got[i] >> 4);
+  }
+}
+
+static void compare_operand(const record_gemm_t *gemm, int which, const ufp4_operand_t *want, const ufp4_operand_t *got,
+                            record_difference_t *difference) {
+  char what[40];
+  ufp4_role_t role[2];
+  ufp4_axis_t axis[2];
+  ufp4_pass_operands(gemm->pass, role, axis);
+  place_t place = {gemm, what, difference};
+  int64_t blocks = want->rows * want->blocks;
+  snprintf(what, sizeof what, "codes of %s by %s", role_names[role[which]], axis_names[axis[which]]);
+  compare_codes(&place, 8 * blocks, want->codes, got->codes);
+  snprintf(what, sizeof what, "scales of %s by %s", role_names[role[which]], axis_names[axis[which]]);
+  compare_bytes(&place, blocks, want->scales, got->scales);
+  snprintf(what, sizeof what, "exponent of %s by %s", role_names[role[which]], axis_names[axis[which]]);
+  if (want->exponent != got->exponent) differ(&place, 0, (uint32_t)want->exponent, (uint32_t)got->exponent);
+  snprintf(what, sizeof what, "flags of %s by %s", role_names[role[which]], axis_names[axis[which]]);
+  if (want->flags != got->flags) differ(&place, 0, want->flags, got->flags);
+  difference->codes += 16 * blocks;
+  difference->scales += blocks;
+}
+
+int64_t record_compare(const record_gemm_t *want, const record_gemm_t *got, record_difference_t *difference) {
+  int64_t before = difference->mismatches, count = want->stats.m * want->stats.n;
+  for (int i = 0; i < 2; i++) compare_operand(want, i, &want->operand[i], &got->operand[i], difference);
+  place_t place = {want, "output", difference};
+  for (int64_t i = 0; i < count; i++) {
+    uint32_t a = ufp4_f32_bits(want->d[i]), b = ufp4_f32_bits(got->d[i]);
+    if (a != b) differ(&place, i, a, b);
+  }
+  difference->outputs += count;
+  return difference->mismatches - before;
+}

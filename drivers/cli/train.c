@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// ufp4 train: the small language model with one or more recipes over several seeds.
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "cli.h"
+#include "experiment.h"
+#include "progress.h"
+#include "text_option.h"
+
+#define CONTROL "bf16-control"
+#define CONTROL_DEVIATION 1e-3f
+
+typedef struct {
+  const char *recipes;
+  const char *folder;
+  const char *text_name;
+  uint64_t seeds, seed, steps, batch, d_model, heads, layers, ff, context, held_tokens;
+  float rate;
+  int capture, no_control, json;
+  cli_device_t device;
+} arguments_t;
+
+// --- Options -----------------------------------------------------------------------------------------
+
+static arguments_t defaults(void) {
+  ufp4_trainer_options_t t = ufp4_trainer_options_default();
+  arguments_t a = {.recipes = "bf16,ufp4,e2m1",
+                   .seeds = 8,
+                   .seed = t.seed,
+                   .steps = (uint64_t)t.steps,
+                   .batch = (uint64_t)t.batch,
+                   .d_model = (uint64_t)t.shape.d_model,
+                   .heads = (uint64_t)t.shape.heads,
+                   .layers = (uint64_t)t.shape.blocks,
+                   .ff = (uint64_t)t.shape.ff,
+                   .context = (uint64_t)t.shape.context,
+                   .held_tokens = 131072,
+                   .rate = t.rate};
+  cli_device_init(&a.device);
+  return a;
+}
+
+static void add_options(cli_options_t *options, arguments_t *a) {
+  cli_option_add(options, "o", CLI_TEXT, &a->folder, "DIR", "where report.html, losses.csv and tensors go");
+  cli_option_add(options, "recipe", CLI_TEXT, &a->recipes, "LIST", "recipes, by commas (default bf16,ufp4,e2m1)");
+  cli_option_add(options, "seeds", CLI_UINT, &a->seeds, "N", "runs of each recipe (default 8)");
+  cli_option_add(options, "seed", CLI_UINT, &a->seed, "S", "seed of the first run, the others count up (default 0)");
+  cli_option_add(options, "steps", CLI_UINT, &a->steps, "N", "training steps (default 300)");
+  cli_option_add(options, "batch", CLI_UINT, &a->batch, "N", "sequences a step (default 16)");
+  cli_option_add(options, "lr", CLI_REAL, &a->rate, "RATE", "peak learning rate (default 3e-3)");
+  cli_option_add(options, "eval", CLI_UINT, &a->held_tokens, "TOKENS", "held-out tokens measured (default 131072)");
+  cli_option_add(options, "d-model", CLI_UINT, &a->d_model, "N", "width of the model (default 64)");
+  cli_option_add(options, "heads", CLI_UINT, &a->heads, "N", "attention heads (default 2)");
+  cli_option_add(options, "layers", CLI_UINT, &a->layers, "N", "blocks (default 4)");
+  cli_option_add(options, "ff", CLI_UINT, &a->ff, "N", "width of the feed-forward part (default 192)");
+  cli_option_add(options, "context", CLI_UINT, &a->context, "N", "tokens of a sequence (default 128)");
+  cli_option_add(options, "no-control", CLI_FLAG, &a->no_control, NULL,
+                 "leave out bf16 from perturbed weights, which shows what chaos alone does");
+  cli_option_add(options, "capture", CLI_FLAG, &a->capture, NULL,
+                 "write X, W and dY of each linear layer at the last step to DIR/RECIPE");
+  cli_option_add(options, "json", CLI_FLAG, &a->json, NULL, "tables as JSON");
+  cli_device_add(options, &a->device);
+}
+
+typedef struct {
+  const char *option;
+  uint64_t value, limit;
+} bound_t;
+
+static int check_bounds(const cli_command_t *command, const arguments_t *a) {
+  const bound_t bounds[] = {
+      {"seeds", a->seeds, 1000},          {"steps", a->steps, 1000000},   {"batch", a->batch, 65536},
+      {"eval", a->held_tokens, 1u << 30}, {"d-model", a->d_model, 16384}, {"heads", a->heads, 16384},
+      {"layers", a->layers, 1000},        {"ff", a->ff, 16384},           {"context", a->context, 16384}};
+  for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+    if (bounds[i].value < 1 || bounds[i].value > bounds[i].limit) {
+      return cli_fail(command, CLI_USAGE, "--%s %llu is not within 1..%llu", bounds[i].option,
+                      (unsigned long long)bounds[i].value, (unsigned long long)bounds[i].limit);
+    }
+  }
+  return CLI_GO_ON;
+}
+
+static int check(const cli_command_t *command, const arguments_t *a) {
+  int end = check_bounds(command, a);
+  if (end != CLI_GO_ON) return end;
+  if (!a->folder) return cli_fail(command, CLI_USAGE, "-o DIR is missing; usage: ufp4 train %s", command->arguments);
+  if (!(a->rate > 0 && a->rate <= 1)) return cli_fail(command, CLI_USAGE, "--lr must be over 0 and at most 1");
+  if (a->d_model % (2 * a->heads)) {
+    return cli_fail(command, CLI_USAGE, "--d-model %llu is not a multiple of 2 x --heads %llu",
+                    (unsigned long long)a->d_model, (unsigned long long)a->heads);
+  }
+  if (a->batch * a->context > UFP4_MAX_DIM) {
+    return cli_fail(command, CLI_USAGE, "--batch x --context is %llu tokens; at most %d are possible",
+                    (unsigned long long)(a->batch * a->context), UFP4_MAX_DIM);
+  }
+  return CLI_GO_ON;
+}
+
+// --- The experiment ----------------------------------------------------------------------------------
+
+typedef struct {
+  const cli_command_t *command;
+  cli_device_t device;
+  char names[UFP4_MAX_VARIANTS][32];
+  char folders[UFP4_MAX_VARIANTS][PATH_MAX];
+  ufp4_experiment_options_t options;
+} plan_t;
+
+static ufp4_device_t *open_device(void *context) {
+  plan_t *plan = context;
+  ufp4_device_t *device;
+  cli_device_open(plan->command, &plan->device, plan->device.backend, &device);
+  return device;
+}
+
+static int add_variant(plan_t *plan, const char *name, size_t length) {
+  ufp4_experiment_options_t *o = &plan->options;
+  char *own = plan->names[o->variant_count];
+  if (o->variant_count == UFP4_MAX_VARIANTS - 1) return cli_fail(plan->command, CLI_USAGE, "--recipe: too many");
+  snprintf(own, sizeof plan->names[0], "%.*s", (int)length, name);
+  ufp4_variant_t *variant = &o->variants[o->variant_count];
+  int end = cli_recipe(plan->command, own, &variant->recipe);
+  for (int i = 0; end == CLI_GO_ON && i < o->variant_count; i++) {
+    if (!strcmp(o->variants[i].name, own)) end = cli_fail(plan->command, CLI_USAGE, "--recipe: %s is there twice", own);
+  }
+  if (end == CLI_GO_ON) {
+    variant->name = own;
+    o->variant_count++;
+  }
+  return end;
+}
+
+static void add_control(plan_t *plan) {
+  ufp4_experiment_options_t *o = &plan->options;
+  const ufp4_variant_t *base = NULL;
+  int quantized = 0;
+  for (int i = 0; i < o->variant_count; i++) {
+    quantized |= o->variants[i].recipe.quantized;
+    if (!o->variants[i].recipe.quantized) base = &o->variants[i];
+  }
+  if (!base || !quantized) return;
+  o->variants[o->variant_count++] = (ufp4_variant_t){CONTROL, base->recipe, CONTROL_DEVIATION, NULL};
+}
+
+static int add_variants(plan_t *plan, const arguments_t *a) {
+  for (const char *word = a->recipes;;) {
+    size_t length = strcspn(word, ",");
+    int end = add_variant(plan, word, length);
+    if (end != CLI_GO_ON) return end;
+    if (!word[length]) break;
+    word += length + 1;
+  }
+  if (!a->no_control) add_control(plan);
+  return CLI_GO_ON;
+}
+
+// Runs are spread over the threads; where there are fewer runs than threads, each run's device gets several.
+static void share_threads(plan_t *plan, uint64_t threads) {
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  int runs = plan->options.seeds * plan->options.variant_count;
+  int all = threads ? (int)threads : cores > 0 ? (int)cores : 1;
+  plan->options.workers = all < runs ? all : runs;
+  plan->device.threads = (uint64_t)(all / plan->options.workers);
+}
+
+static int make_plan(const cli_command_t *command, const arguments_t *a, plan_t *plan) {
+  plan->command = command;
+  plan->device = a->device;
+  ufp4_experiment_options_t *o = &plan->options;
+  o->trainer = (ufp4_trainer_options_t){
+      .shape = {(int64_t)a->d_model, (int64_t)a->heads, (int64_t)a->layers, (int64_t)a->ff, (int64_t)a->context},
+      .batch = (int64_t)a->batch,
+      .steps = (int64_t)a->steps,
+      .rate = a->rate,
+      .seed = a->seed};
+  o->seeds = (int)a->seeds;
+  o->held_tokens = (int64_t)a->held_tokens;
+  o->backend = a->device.backend;
+  o->open = open_device;
+  o->open_context = plan;
+  int end = add_variants(plan, a);
+  if (end == CLI_GO_ON) share_threads(plan, a->device.threads);
+  return end;
+}
+
+// --- Output ------------------------------------------------------------------------------------------
+
+static int make_folder(const cli_command_t *command, const char *path) {
+  if (mkdir(path, 0777) && errno != EEXIST) {
+    return cli_fail(command, CLI_USAGE, "%s: cannot be made: %s", path, strerror(errno));
+  }
+  struct stat status;
+  if (stat(path, &status) || !S_ISDIR(status.st_mode)) return cli_fail(command, CLI_USAGE, "%s: not a folder", path);
+  if (access(path, W_OK)) return cli_fail(command, CLI_USAGE, "%s: %s", path, strerror(errno));
+  return CLI_GO_ON;
+}
+
+static int make_folders(plan_t *plan, const arguments_t *a) {
+  int end = make_folder(plan->command, a->folder);
+  ufp4_experiment_options_t *o = &plan->options;
+  for (int i = 0; end == CLI_GO_ON && a->capture && i < o->variant_count; i++) {
+    if (o->variants[i].perturbation > 0) continue;
+    int length = snprintf(plan->folders[i], PATH_MAX, "%s/%s", a->folder, o->variants[i].name);
+    if (length >= PATH_MAX) return cli_fail(plan->command, CLI_USAGE, "-o: the name is too long");
+    end = make_folder(plan->command, plan->folders[i]);
+    o->variants[i].capture = plan->folders[i];
+  }
+  return end;
+}
+
+// Tensors that were captured by an experiment that failed afterwards.
+static void discard(const ufp4_experiment_t *experiment) {
+  const ufp4_experiment_options_t *o = experiment->options;
+  for (int i = 0; i < o->variant_count; i++) {
+    if (experiment->captured[i]) ufp4_capture_discard(o->variants[i].capture, o->trainer.shape.blocks);
+  }
+}
+
+// Folders that are still empty go; rmdir fails, as it should, where anything is in them.
+static void remove_folders(const plan_t *plan, const arguments_t *a) {
+  for (int i = 0; i < plan->options.variant_count; i++) {
+    if (plan->options.variants[i].capture) rmdir(plan->options.variants[i].capture);
+  }
+  rmdir(a->folder);
+}
+
+static int write_files(const cli_command_t *command, const arguments_t *a, const ufp4_experiment_t *experiment) {
+  char path[PATH_MAX];
+  ufp4_message_t message = {0};
+  snprintf(path, sizeof path, "%s/losses.csv", a->folder);
+  ufp4_status_t status = ufp4_experiment_write_csv(experiment, path, &message);
+  snprintf(path, sizeof path, "%s/report.html", a->folder);
+  if (!status) status = ufp4_experiment_write_html(experiment, a->text_name, path, &message);
+  return status ? cli_fail_status(command, status, message.text) : CLI_OK;
+}
+
+static double tokens_per_second(const ufp4_experiment_t *e, int variant) {
+  const ufp4_trainer_options_t *t = &e->options->trainer;
+  double seconds = 0;
+  for (int s = 0; s < e->options->seeds; s++) seconds += ufp4_experiment_at(e, variant, s)->seconds;
+  return (double)(t->steps * t->batch * t->shape.context * e->options->seeds) / seconds;
+}
+
+static void print_text(const ufp4_experiment_t *e) {
+  const ufp4_experiment_options_t *o = e->options;
+  ufp4_comparison_t pairs[UFP4_MAX_VARIANTS * UFP4_MAX_VARIANTS];
+  printf("%% recipe seeds held_loss deviation tokens_per_second\n");
+  for (int v = 0; v < o->variant_count; v++) {
+    ufp4_paired_t l = ufp4_experiment_losses(e, v);
+    printf("  %-12s %3d %9.5f %9.5f %8.0f\n", o->variants[v].name, o->seeds, l.mean, l.deviation,
+           tokens_per_second(e, v));
+  }
+  int count = ufp4_experiment_comparisons(e, pairs);
+  if (count) printf("%% recipe against gap_percent deviation t seeds_worse verdict\n");
+  for (int i = 0; i < count; i++) {
+    ufp4_paired_t gap = ufp4_experiment_gap(e, pairs[i].variant, pairs[i].base);
+    printf("  %-12s %-8s %+8.3f %8.3f %8.2f %lld/%lld %s\n", o->variants[pairs[i].variant].name,
+           o->variants[pairs[i].base].name, gap.mean, gap.deviation, gap.t, (long long)gap.positive,
+           (long long)gap.count, ufp4_gap_verdict(&gap));
+  }
+}
+
+static json_t *number(double value) {
+  return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *recipe_json(const ufp4_experiment_t *e, int v) {
+  ufp4_paired_t losses = ufp4_experiment_losses(e, v);
+  json_t *each = json_array();
+  for (int s = 0; s < e->options->seeds; s++)
+    json_array_append_new(each, number(ufp4_experiment_at(e, v, s)->held_loss));
+  return json_pack("{s:s, s:i, s:o, s:o, s:o, s:o}", "recipe", e->options->variants[v].name, "seeds", e->options->seeds,
+                   "held_loss", number(losses.mean), "deviation", number(losses.deviation), "held_losses", each,
+                   "tokens_per_second", number(tokens_per_second(e, v)));
+}
+
+static json_t *gap_json(const ufp4_experiment_t *e, ufp4_comparison_t pair) {
+  ufp4_paired_t gap = ufp4_experiment_gap(e, pair.variant, pair.base);
+  return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:s}", "recipe", e->options->variants[pair.variant].name, "against",
+                   e->options->variants[pair.base].name, "gap_percent", number(gap.mean), "deviation",
+                   number(gap.deviation), "t", number(gap.t), "seeds_worse", (json_int_t)gap.positive, "verdict",
+                   ufp4_gap_verdict(&gap));
+}
+
+static void print_json(const ufp4_experiment_t *e) {
+  ufp4_comparison_t pairs[UFP4_MAX_VARIANTS * UFP4_MAX_VARIANTS];
+  json_t *recipes = json_array(), *gaps = json_array();
+  for (int v = 0; v < e->options->variant_count; v++) json_array_append_new(recipes, recipe_json(e, v));
+  int count = ufp4_experiment_comparisons(e, pairs);
+  for (int i = 0; i < count; i++) json_array_append_new(gaps, gap_json(e, pairs[i]));
+  json_t *all = json_pack("{s:o, s:o, s:I}", "recipes", recipes, "comparisons", gaps, "held_tokens",
+                          (json_int_t)ufp4_experiment_at(e, 0, 0)->held_tokens);
+  json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+  putchar('\n');
+  json_decref(all);
+}
+
+// --- The command -------------------------------------------------------------------------------------
+
+static int run_experiment(plan_t *plan, const arguments_t *a, const ufp4_text_t *text) {
+  ufp4_experiment_t experiment;
+  progress_t progress = progress_start(plan->options.trainer.batch * plan->options.trainer.shape.context);
+  ufp4_status_t status = ufp4_experiment_run(&plan->options, text, progress_steps, &progress, &experiment);
+  progress_end(&progress);
+  int end = status ? cli_fail_status(plan->command, status, experiment.message.text)
+                   : write_files(plan->command, a, &experiment);
+  if (end == CLI_OK) (a->json ? print_json : print_text)(&experiment);
+  if (end != CLI_OK) discard(&experiment);
+  ufp4_experiment_free(&experiment);
+  return end;
+}
+
+// Opens the device once beforehand: what is wrong with it should be said before the text is read.
+static int prepare(plan_t *plan, const arguments_t *a, ufp4_text_t *text) {
+  ufp4_device_t *device;
+  int end = cli_device_open(plan->command, &plan->device, plan->device.backend, &device);
+  if (end != CLI_GO_ON) return end;
+  ufp4_device_close(device);
+  return cli_text_read(plan->command, a->text_name, (int64_t)a->context, text);
+}
+
+static int run_plan(plan_t *plan, const arguments_t *a) {
+  ufp4_text_t text = {0};
+  int end = prepare(plan, a, &text);
+  if (end != CLI_GO_ON) return end;
+  end = make_folders(plan, a);
+  if (end == CLI_GO_ON) end = run_experiment(plan, a, &text);
+  if (end != CLI_OK) remove_folders(plan, a);
+  ufp4_text_free(&text);
+  return end;
+}
+
+static int run(int argc, char **argv) {
+  const cli_command_t *command = &cli_train;
+  arguments_t a = defaults();
+  cli_options_t options = {0};
+  char **inputs;
+  int count;
+  add_options(&options, &a);
+  int end = cli_parse(command, &options, argc, argv, 0, 1, &inputs, &count);
+  if (end != CLI_GO_ON) return end;
+  a.text_name = count ? inputs[0] : CLI_TEXT_DEFAULT;
+  end = check(command, &a);
+  if (end != CLI_GO_ON) return end;
+  plan_t *plan = calloc(1, sizeof *plan);
+  if (!plan) return cli_fail_status(command, UFP4_ERROR_MEMORY, NULL);
+  end = make_plan(command, &a, plan);
+  if (end == CLI_GO_ON) end = run_plan(plan, &a);
+  free(plan);
+  return end;
+}
+
+const cli_command_t cli_train = {
+    .name = "train",
+    .arguments = "[TEXT] -o DIR [options]",
+    .summary =
+        "Trains a small language model with each recipe on several seeds, the linear layers' GEMMs on a device, and "
+        "compares the held-out losses.\nTEXT: any plain or gzip-compressed file, or gcide (default): the "
+        "dictionary of Debian's package dict-gcide.",
+    .example = "ufp4 train -o out --recipe bf16,ufp4 --seeds 2 --steps 20",
+    .run = run,
+};
