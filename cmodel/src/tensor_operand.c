@@ -199,7 +199,7 @@ static int copy_codes(const layout_t *layout, ufp4_operand_t *out) {
     const uint8_t *from = layout->codes.data + r * layout->codes.cols;
     uint8_t *to = out->codes + r * out->blocks * 8;
     for (int64_t c = 0; c < layout->stored; c++) {
-      unsigned code = layout->packed ? from[c / 2] >> (c % 2 * 4) & 15u : from[c];
+      unsigned code = layout->packed ? (unsigned)from[c / 2] >> (c % 2 * 4) & 15u : from[c];
       if (code > 15) return 0;
       to[c / 2] = (uint8_t)(to[c / 2] | code << (c % 2 * 4));
     }
@@ -317,7 +317,7 @@ static uint8_t *make_codes(const ufp4_operand_t *operand, int64_t stored, int pa
     const uint8_t *from = operand->codes + r * operand->blocks * 8;
     uint8_t *to = out + r * width;
     for (int64_t c = 0; c < stored; c++) {
-      unsigned code = from[c / 2] >> (c % 2 * 4) & 15u;
+      unsigned code = (unsigned)from[c / 2] >> (c % 2 * 4) & 15u;
       int64_t at = packed ? c / 2 : c;
       to[at] = (uint8_t)(to[at] | code << (packed ? c % 2 * 4 : 0));
     }
