@@ -16,7 +16,10 @@ static int print_usage(void) {
   printf(
       "Usage: ufp4 COMMAND [inputs] [options]\n\nAn open 4-bit training tensor core: golden model, simulated core, "
       "driver.\n\nCommands:\n");
-  for (size_t i = 0; i < COMMANDS; i++) printf("  %-11s %s\n", commands[i]->name, commands[i]->summary);
+  for (size_t i = 0; i < COMMANDS; i++) {
+    int line = (int)strcspn(commands[i]->summary, "\n");
+    printf("  %-11s %.*s\n", commands[i]->name, line, commands[i]->summary);
+  }
   printf(
       "\nufp4 COMMAND --help tells the options of a command, with an example.\n"
       "Exit status: 0 done and equal, 1 mismatch, 2 usage or bad input, 3 device or environment.\n");

@@ -124,8 +124,10 @@ static int fail_value(const cli_command_t *command, const cli_option_t *option, 
 
 static void print_option(const cli_option_t *option) {
   char left[96];
-  snprintf(left, sizeof left, "%s%s%s%s", option->name[1] == '\0' ? "-" : "--", option->name,
-           option->argument != NULL ? " " : "", option->argument != NULL ? option->argument : "");
+  char brief[8] = "";
+  if (option->name[1] == '\0') snprintf(brief, sizeof brief, "-%c, ", option->name[0]);
+  snprintf(left, sizeof left, "%s--%s%s%s", brief, option->name, option->argument != NULL ? " " : "",
+           option->argument != NULL ? option->argument : "");
   if (strlen(left) > 30) {
     printf("  %s\n  %-30s  %s\n", left, "", option->help);
   } else {
@@ -144,22 +146,19 @@ static void print_help(const cli_command_t *command, const cli_options_t *option
 enum { HELP = 1, FIRST_OPTION = 256 };
 
 static void build_tables(const cli_options_t *options, struct option *longs, char *shorts) {
-  int count = 0;
   char *short_end = shorts;
   *short_end++ = ':';  // a missing argument is told apart from an unknown option
   for (int i = 0; i < options->count; i++) {
     const cli_option_t *option = &options->items[i];
-    if (option->name[1] == '\0') {
-      *short_end++ = option->name[0];
-      if (option->kind != CLI_FLAG) *short_end++ = ':';
-    } else {
-      int has_argument = option->kind == CLI_FLAG ? no_argument : required_argument;
-      longs[count++] = (struct option){option->name, has_argument, NULL, FIRST_OPTION + i};
-    }
+    int has_argument = option->kind == CLI_FLAG ? no_argument : required_argument;
+    longs[i] = (struct option){option->name, has_argument, NULL, FIRST_OPTION + i};
+    if (option->name[1] != '\0') continue;
+    *short_end++ = option->name[0];
+    if (option->kind != CLI_FLAG) *short_end++ = ':';
   }
   *short_end = '\0';
-  longs[count++] = (struct option){"help", no_argument, NULL, HELP};
-  longs[count] = (struct option){0};
+  longs[options->count] = (struct option){"help", no_argument, NULL, HELP};
+  longs[options->count + 1] = (struct option){0};
 }
 
 static const cli_option_t *find_option(const cli_options_t *options, int code) {
@@ -171,7 +170,9 @@ static const cli_option_t *find_option(const cli_options_t *options, int code) {
 }
 
 static int fail_option(const cli_command_t *command, int code, const char *word) {
-  const char *what = code == ':' ? "needs a value" : "is no option of this command, or not one with that value";
+  const char *what = code == ':'              ? "needs a value"
+                     : optopt >= FIRST_OPTION ? "takes no value"
+                                              : "is not an option of this command";
   return cli_fail(command, CLI_USAGE, "%s %s; see ufp4 %s --help", word, what, command->name);
 }
 
