@@ -12,12 +12,11 @@
 #define CODE_BYTES 8  // of a block
 #define LANES 8
 
-// The hot functions are compiled once per x86-64 level and chosen when the program is loaded; all of them are integer
-// code, so the bits cannot differ. The sanitizers cannot instrument code that runs while the loader still resolves
-// symbols.
+// The hot functions are compiled for AVX2 too, chosen when the program is loaded; all of them are integer code, so the
+// bits cannot differ. The sanitizers cannot instrument code that runs while the loader still resolves symbols.
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && __GNUC__ >= 12 && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define HOT __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#define HOT __attribute__((target_clones("default", "arch=x86-64-v3")))
 #else
 #define HOT
 #endif

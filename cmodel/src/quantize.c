@@ -143,7 +143,7 @@ static int exponent_from_amax(int32_t m, int32_t x, ufp4_elem_t elem) {
 }
 
 // Lane by lane, the larger of (amax, exponent) and the tile's; both normalized.
-static void raise_amax(const tile_t *tile, lanes_t *amax, lanes_t *exponent) {
+HOT static void raise_amax(const tile_t *tile, lanes_t *amax, lanes_t *exponent) {
   lanes_t larger = (tile->amax_exponent > *exponent) | ((tile->amax_exponent == *exponent) & (tile->amax > *amax));
   *amax = select_lanes(larger, tile->amax, *amax);
   *exponent = select_lanes(larger, tile->amax_exponent, *exponent);

@@ -14,7 +14,7 @@
 // Shifts significands under 2^28 up to [2^27, 2^28); zero stays.
 INLINE void normalize(lanes_t *significand, lanes_t *exponent) {
   for (int step = 16; step >= 1; step /= 2) {
-    lanes_t shift = (*significand < 1 << (28 - step)) & step;
+    lanes_t shift = (*significand < all_lanes(1 << (28 - step))) & step;
     *significand <<= shift;
     *exponent -= shift;
   }
@@ -154,7 +154,7 @@ INLINE void fixed_point(const lanes_t *magnitude, lanes_t up, lanes_t *out) {
   lanes_t left = min_lanes(max_lanes(up, all_lanes(0)), all_lanes(28));
   lanes_t right = min_lanes(max_lanes(-up, all_lanes(0)), all_lanes(31));
   lanes_t over = *magnitude > (all_lanes(QUOTIENT_MAX) >> left);
-  lanes_t raised = select_lanes(over, all_lanes(QUOTIENT_MAX), *magnitude << left);
+  lanes_t raised = select_lanes(over, all_lanes(QUOTIENT_MAX), (lanes_t)((ulanes_t)*magnitude << (ulanes_t)left));
   lanes_t lowered = raised >> right;
   *out = lowered | ((lowered << right != raised) & 1);
 }
