@@ -22,7 +22,8 @@ typedef struct {
 } ufp4_gemm_t;
 
 /** D [m][ld] = A [m][k] B [n][k]^T. S = the exact sum in 64-bit fixed point; r = RNE32(S * 2^-(18+fracA+fracB+tA+tB)); then, where
- *  present, times alpha, plus C, one RNE32 each; BF16: RNE of that. NaN scales poison their row or column. K up to 2^20. */
+ *  present, times alpha, plus C, one RNE32 each; BF16: RNE of that. NaN scales poison their row or column.
+ *  UFP4_ERROR_ARGUMENT: unequal K, M, N or K over UFP4_MAX_DIM, a leading dimension under N, I64 with C or alpha not 1. */
 ufp4_status_t ufp4_gemm(const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d, int64_t d_ld);
 
 #endif

@@ -50,7 +50,7 @@ void ufp4_operand_free(ufp4_operand_t *operand);
  *  non-zero clean block. Uses elem, axis, rht and rht_mask of @p how. RTL: AMAX command. */
 ufp4_status_t ufp4_tensor_exponent(const ufp4_matrix_t *in, const ufp4_quantize_t *how, int *exponent);
 
-/** Quantizes @p in (F32 or BF16; any shape from 1x1) into a new operand; free it with ufp4_operand_free. */
+/** Quantizes @p in (F32 or BF16; 1x1 up to UFP4_MAX_DIM each way) into a new operand; free it with ufp4_operand_free. */
 ufp4_status_t ufp4_quantize(const ufp4_matrix_t *in, const ufp4_quantize_t *how, ufp4_operand_t *out);
 
 /** One block of 16 FP32 values to 16 codes and a scale byte with tensor exponent @p exponent; @p random: 16 bytes,
@@ -58,7 +58,8 @@ ufp4_status_t ufp4_quantize(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
 unsigned ufp4_quantize_block(const uint32_t bits[16], const ufp4_quantize_t *how, int exponent,
                              const uint8_t random[16], uint8_t codes[16], uint8_t *scale);
 
-/** Decoded values, element * scale * 2^-t rounded once to FP32, [rows][ld], @p cols_out = cols or blocks * 16; NaN where the scale is NaN. */
+/** Decoded values, element * scale * 2^-t rounded once to FP32, [rows][ld], @p cols_out = cols or blocks * 16; NaN where the
+ *  scale is NaN; a zero has the sign of its code. */
 ufp4_status_t ufp4_dequantize(const ufp4_operand_t *in, int64_t cols_out, float *out, int64_t ld);
 
 #endif
