@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One lane of the quantizer: code = round(|x| * 2^t / s) on the element grid, exact quotient, saturating, as a pipeline.
+// 16 lanes of the quantizer: code = round(|x| * 2^t / s) on the element grid, exact quotient, saturating, as a pipeline.
 //
-// Contract: payload_i is {sign, 3 bits, 28-bit significand} and shift = base_i (rht_i), or an FP32 number and shift =
+// Contract: a lane of payload_i is {sign, 3 bits, 28-bit significand} and shift = base_i (rht_i), or an FP32 number and shift =
 // base_i - its biased exponent (ufp4_e4m3_scale gives base_i). The dividend |x| * 2^t * 2^frac * 2^9 (the 2^-9 is the
 // scale's unit) is the significand * 2^(17 - shift); divided by sig_i it is in quanta. 4 integer bits (more saturates),
 // 9 fraction bits and a sticky bit decide every rounding: nearest, ties to even; or up iff the fraction of its own cell
@@ -10,23 +10,25 @@
 // subtractor), round. sig_i[k] goes with stage k, payload_i and base_i with stage 0, random_i with stage 5.
 // Golden: ufp4_quantize_block. Spec: numerics.md 4. Test: tests/rtl/quant.
 module ufp4_divide_round (
-  input  logic            clk_i,
-  input  logic [5:0]      en_i,
+  input  logic              clk_i,
+  input  logic [5:0]        en_i,
 
-  input  logic            rht_i,
-  input  logic [7:0]      elem_i,
-  input  logic            sr_i,
-  input  logic [31:0]     payload_i,
-  input  logic [8:0]      base_i,
-  input  logic [4:0][3:0] sig_i,
-  input  logic [7:0]      random_i,
-  output logic [3:0]      code_o
+  input  logic              rht_i,
+  input  logic [7:0]        elem_i,
+  input  logic              sr_i,
+  input  logic [15:0][31:0] payload_i,
+  input  logic [8:0]        base_i,
+  input  logic [4:0][3:0]   sig_i,
+  input  logic [15:0][7:0]  random_i,
+  output logic [15:0][3:0]  codes_o
 );
 
   import ufp4_spec_pkg::ELEM_E2M1;
   import ufp4_spec_pkg::ELEM_INT4;
 
+  // A lane fills a word: simulators move words.
   typedef struct packed {
+    logic [11:0] zero;
     logic        sign;
     logic        over;       // the quotient is 16 quanta or more
     logic        sticky;     // dividend bits below the fixed point
@@ -49,6 +51,7 @@ module ufp4_divide_round (
     shift       = distance < 10'sd0 ? 6'd0 : distance > 10'sd63 ? 6'd63 : distance[5:0];
     wide        = {significand, 17'd0};
     fixed       = wide >> shift;
+    out.zero    = '0;
     out.sign    = payload[31];
     out.over    = fixed[44:17] != 28'd0 || fixed[16:13] >= sig;
     out.sticky  = (wide & ~(45'h1FFF_FFFF_FFFF << shift)) != 45'd0;
@@ -76,7 +79,8 @@ module ufp4_divide_round (
     logic [3:0]  whole;
     logic [11:0] fraction, threshold;  // of the cell, with the sticky bit last
     logic [2:0]  below, magnitude;     // code of the cell's lower end
-    logic        sticky, up, full;
+    logic        sticky, up, full, unused_zero;
+    unused_zero = ^in.zero;
     whole    = in.quotient[12:9];
     sticky   = in.sticky || in.remainder != 4'd0;
     below    = whole[2:0];
@@ -100,18 +104,30 @@ module ufp4_divide_round (
     return {elem != ELEM_INT4 && in.sign, magnitude};
   endfunction
 
-  state_t     state_q [5];
-  logic [3:0] code_q;
+  state_t [15:0]    aligned_q, first_q, second_q, third_q, fourth_q;
+  logic [15:0][3:0] codes_q;
 
-  assign code_o = code_q;
+  assign codes_o = codes_q;
 
   always_ff @(posedge clk_i) begin
-    if (en_i[0]) state_q[0] <= align(payload_i, base_i, rht_i, sig_i[0]);
-    if (en_i[1]) state_q[1] <= divide_step(three_steps(state_q[0], sig_i[1]), sig_i[1]);
-    if (en_i[2]) state_q[2] <= three_steps(state_q[1], sig_i[2]);
-    if (en_i[3]) state_q[3] <= three_steps(state_q[2], sig_i[3]);
-    if (en_i[4]) state_q[4] <= three_steps(state_q[3], sig_i[4]);
-    if (en_i[5]) code_q <= round(state_q[4], elem_i, sr_i, random_i);
+    if (en_i[0]) begin
+      for (int unsigned i = 0; i < 16; i++) aligned_q[i] <= align(payload_i[i], base_i, rht_i, sig_i[0]);
+    end
+    if (en_i[1]) begin
+      for (int unsigned i = 0; i < 16; i++) first_q[i] <= divide_step(three_steps(aligned_q[i], sig_i[1]), sig_i[1]);
+    end
+    if (en_i[2]) begin
+      for (int unsigned i = 0; i < 16; i++) second_q[i] <= three_steps(first_q[i], sig_i[2]);
+    end
+    if (en_i[3]) begin
+      for (int unsigned i = 0; i < 16; i++) third_q[i] <= three_steps(second_q[i], sig_i[3]);
+    end
+    if (en_i[4]) begin
+      for (int unsigned i = 0; i < 16; i++) fourth_q[i] <= three_steps(third_q[i], sig_i[4]);
+    end
+    if (en_i[5]) begin
+      for (int unsigned i = 0; i < 16; i++) codes_q[i] <= round(fourth_q[i], elem_i, sr_i, random_i[i]);
+    end
   end
 
 endmodule

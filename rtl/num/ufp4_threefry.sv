@@ -56,19 +56,27 @@ module ufp4_threefry (
   endfunction
 
   logic [31:0] k0, k1;
-  words_t      stage_q [7];
 
   assign {k1, k0} = seed_i;
-  assign words_o  = stage_q[6];
 
-  always_ff @(posedge clk_i) begin
-    if (en_i[0]) stage_q[0] <= inject({tensor_id_i, group_i}, k0, k1, 2'd0);
-    if (en_i[1]) stage_q[1] <= two_rounds(stage_q[0], 3'd0);
-    if (en_i[2]) stage_q[2] <= inject(two_rounds(stage_q[1], 3'd2), k0, k1, 2'd1);
-    if (en_i[3]) stage_q[3] <= two_rounds(stage_q[2], 3'd4);
-    if (en_i[4]) stage_q[4] <= inject(two_rounds(stage_q[3], 3'd6), k0, k1, 2'd2);
-    if (en_i[5]) stage_q[5] <= two_rounds(stage_q[4], 3'd0);
-    if (en_i[6]) stage_q[6] <= inject(two_rounds(stage_q[5], 3'd2), k0, k1, 2'd3);
+  // Two rounds a stage; a key is injected before the first and after every fourth.
+  for (genvar s = 0; s < 7; s++) begin : gen_stage
+    words_t words_q;
+    if (s == 0) begin : gen_first
+      always_ff @(posedge clk_i) begin
+        if (en_i[s]) words_q <= inject({tensor_id_i, group_i}, k0, k1, 2'd0);
+      end
+    end else if (s % 2 == 1) begin : gen_rounds
+      always_ff @(posedge clk_i) begin
+        if (en_i[s]) words_q <= two_rounds(gen_stage[s-1].words_q, 3'((2 * s - 2) % 8));
+      end
+    end else begin : gen_inject
+      always_ff @(posedge clk_i) begin
+        if (en_i[s]) words_q <= inject(two_rounds(gen_stage[s-1].words_q, 3'((2 * s - 2) % 8)), k0, k1, 2'(s / 2));
+      end
+    end
   end
+
+  assign words_o = gen_stage[6].words_q;
 
 endmodule

@@ -6,12 +6,13 @@
 // from start until done. Errors of the bus are sticky: the engine runs to its normal end, and done comes when every
 // read has returned and every write is answered. Codes and scales outside of the copies' units are never written.
 // Throughput: a 16x16 tile in 16 cycles, both copies, or as fast as memory gives it. Source rows are read in segments
-// of SegBytes; Chunks times 16 segments are in flight or in the buffer.
+// of SegBytes; Chunks times 16 segments are in flight or in the buffer: the least that keeps up with FP32 at a latency of
+// 200 cycles (92 % there, 97 % at 100).
 // Spec: numerics.md 1 to 4, docs/architecture.md. Test: tests/rtl/quant.
 module ufp4_quant #(
   parameter int unsigned BusBytes = 64,
-  parameter int unsigned SegBytes = 256,
-  parameter int unsigned Chunks = 4,
+  parameter int unsigned SegBytes = 128,
+  parameter int unsigned Chunks = BusBytes >= 32 ? 8 : 4,
   localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS,
   localparam int unsigned DataW = 8 * BusBytes
 ) (
@@ -69,25 +70,31 @@ module ufp4_quant #(
     $error("ufp4_quant: Chunks must be a power of two from 2");
   end
 
-  // --- What the descriptor says -----------------------------------------------------------------------
+  // --- What the descriptor says: worked out once, in the cycle after start ------------------------------
 
-  logic        start, amax, f32;
-  logic [1:0]  enable, rht;              // bit 0 row copy, bit 1 column copy
-  logic [20:0] rows, cols;
-  logic [16:0] row_tiles, col_tiles;     // blocks along a row; along a column
+  logic        start;                    // of everything below, one cycle later still
+  logic        setup, amax_q, f32_q;
+  logic [1:0]  enable_q, rht_q;          // bit 0 row copy, bit 1 column copy
+  logic [20:0] rows_q, cols_q;
+  logic [16:0] row_tiles_q, col_tiles_q; // blocks along a row; along a column
+  logic [19:0] row_beats_q;
   logic [22:0] row_bytes;
-  logic [19:0] row_beats;
 
-  assign amax      = desc_i.opcode == OPCODE_AMAX;
-  assign f32       = desc_i.src_dtype == DTYPE_F32;
-  assign enable    = {desc_i.col_mode[MODE_ENABLE_BIT], desc_i.row_mode[MODE_ENABLE_BIT]};
-  assign rht       = {desc_i.col_mode[MODE_RHT_BIT], desc_i.row_mode[MODE_RHT_BIT]};
-  assign rows      = desc_i.rows[20:0];
-  assign cols      = desc_i.cols[20:0];
-  assign row_tiles = 17'((cols + 21'd15) >> 4);
-  assign col_tiles = 17'((rows + 21'd15) >> 4);
-  assign row_bytes = f32 ? {cols, 2'b00} : {1'b0, cols, 1'b0};
-  assign row_beats = 20'((row_bytes + 23'(BusBytes - 1)) >> BUS_W);
+  assign row_bytes = desc_i.src_dtype == DTYPE_F32 ? {desc_i.cols[20:0], 2'b00} : {1'b0, desc_i.cols[20:0], 1'b0};
+
+  always_ff @(posedge clk_i) begin
+    if (setup) begin
+      amax_q      <= desc_i.opcode == OPCODE_AMAX;
+      f32_q       <= desc_i.src_dtype == DTYPE_F32;
+      enable_q    <= {desc_i.col_mode[MODE_ENABLE_BIT], desc_i.row_mode[MODE_ENABLE_BIT]};
+      rht_q       <= {desc_i.col_mode[MODE_RHT_BIT], desc_i.row_mode[MODE_RHT_BIT]};
+      rows_q      <= desc_i.rows[20:0];
+      cols_q      <= desc_i.cols[20:0];
+      row_tiles_q <= 17'((desc_i.cols[20:0] + 21'd15) >> 4);
+      col_tiles_q <= 17'((desc_i.rows[20:0] + 21'd15) >> 4);
+      row_beats_q <= 20'((row_bytes + 23'(BusBytes - 1)) >> BUS_W);
+    end
+  end
 
   // The command unit has looked at the rest of the descriptor.
   logic unused_desc;
@@ -97,6 +104,8 @@ module ufp4_quant #(
 
   typedef enum logic [2:0] {
     Idle,
+    Setup,   // the descriptor's fields are worked out
+    Start,
     Run,     // until both copies have left
     Settle,  // the write master has seen the last request
     Drain,   // until the writes are answered
@@ -108,14 +117,17 @@ module ufp4_quant #(
   logic       read_error, read_error_d, read_error_q, write_error_d, write_error_q;
 
   assign start_ready_o = state_q == Idle;
-  assign start         = start_valid_i && start_ready_o;
+  assign setup         = state_q == Setup;
+  assign start         = state_q == Start;
   assign done_valid_o  = state_q == Done;
 
   always_comb begin
     state_d = state_q;
     unique case (state_q)
-      Idle:    if (start_valid_i) state_d = Run;
-      Run:     if (&(finished | ~enable)) state_d = Settle;
+      Idle:    if (start_valid_i) state_d = Setup;
+      Setup:   state_d = Start;
+      Start:   state_d = Run;
+      Run:     if (&(finished | ~enable_q)) state_d = Settle;
       Settle:  state_d = Drain;
       Drain:   if (wr_idle_i) state_d = Done;
       Done:    state_d = Idle;
@@ -135,7 +147,7 @@ module ufp4_quant #(
   assign done_read_error_o  = read_error_q;
   assign done_write_error_o = write_error_q;
 
-  // --- Source to rows -------------------------------------------------------------------------------------
+  // --- Source to rows ---------------------------------------------------------------------------------------
 
   logic              free, row_valid, row_ready, row_last;
   logic [15:0][31:0] row_words;
@@ -150,8 +162,8 @@ module ufp4_quant #(
     .start_i       (start),
     .addr_i        (desc_i.src_addr[AddrW-1:0]),
     .stride_bytes_i(desc_i.src_stride_bytes),
-    .rows_i        (rows),
-    .row_beats_i   (row_beats),
+    .rows_i        (rows_q),
+    .row_beats_i   (row_beats_q),
     .free_i        (free),
     .rd_req_valid_o,
     .rd_req_ready_i,
@@ -167,11 +179,11 @@ module ufp4_quant #(
     .clk_i,
     .rst_ni,
     .start_i    (start),
-    .f32_i      (f32),
-    .rows_i     (rows),
-    .cols_i     (cols),
-    .tiles_i    (row_tiles),
-    .row_beats_i(row_beats),
+    .f32_i      (f32_q),
+    .rows_i     (rows_q),
+    .cols_i     (cols_q),
+    .tiles_i    (row_tiles_q),
+    .row_beats_i(row_beats_q),
     .free_o     (free),
     .rd_rsp_valid_i,
     .rd_rsp_ready_o,
@@ -191,15 +203,15 @@ module ufp4_quant #(
   logic                   transpose_ready;
 
   // Each row goes to both copies in the same cycle.
-  assign row_ready      = (block_ready[0] || !enable[0]) && (transpose_ready || !enable[1]);
-  assign block_valid[0] = row_valid && enable[0] && (transpose_ready || !enable[1]);
+  assign row_ready      = (block_ready[0] || !enable_q[0]) && (transpose_ready || !enable_q[1]);
+  assign block_valid[0] = row_valid && enable_q[0] && (transpose_ready || !enable_q[1]);
   assign block_words[0] = row_words;
   assign block_last[0]  = row_last;
 
   ufp4_quant_transpose u_transpose (
     .clk_i,
     .rst_ni,
-    .in_valid_i (row_valid && enable[1] && (block_ready[0] || !enable[0])),
+    .in_valid_i (row_valid && enable_q[1] && (block_ready[0] || !enable_q[0])),
     .in_ready_o (transpose_ready),
     .in_words_i (row_words),
     .in_last_i  (row_last),
@@ -224,9 +236,9 @@ module ufp4_quant #(
   assign tensor_id = {desc_i.col_tensor_id, desc_i.row_tensor_id};
 
   // Counter of the random bytes, row * blocks + block: rows of a tile, tiles of a strip, strips.
-  assign row_step   = {GROUP_W'(col_tiles), GROUP_W'(row_tiles)};
-  assign tile_step  = {GROUP_W'({col_tiles, 4'd0}), GROUP_W'(1)};
-  assign strip_step = {GROUP_W'(1), GROUP_W'({row_tiles, 4'd0})};
+  assign row_step   = {GROUP_W'(col_tiles_q), GROUP_W'(row_tiles_q)};
+  assign tile_step  = {GROUP_W'({col_tiles_q, 4'd0}), GROUP_W'(1)};
+  assign strip_step = {GROUP_W'(1), GROUP_W'({row_tiles_q, 4'd0})};
   // Unit of a tile, group * stride + block: tiles of a strip, strips.
   assign unit_step  = {INDEX_W'(desc_i.col_stride_blocks), INDEX_W'(1)};
   assign units_step = {INDEX_W'(1), INDEX_W'(desc_i.row_stride_blocks)};
@@ -245,7 +257,7 @@ module ufp4_quant #(
       .clk_i,
       .start_i     (start),
       .step_i      (group_take),
-      .tiles_i     (row_tiles),
+      .tiles_i     (row_tiles_q),
       .block_step_i(row_step[c]),
       .tile_step_i (tile_step[c]),
       .strip_step_i(strip_step[c]),
@@ -255,8 +267,8 @@ module ufp4_quant #(
     ufp4_quant_block u_block (
       .clk_i,
       .rst_ni,
-      .amax_i         (amax),
-      .rht_i          (rht[c]),
+      .amax_i         (amax_q),
+      .rht_i          (rht_q[c]),
       .rht_mask_i     (desc_i.rht_mask),
       .elem_i         (desc_i.elem),
       .sr_i           (desc_i.round == ROUND_SR),
@@ -288,7 +300,8 @@ module ufp4_quant #(
     ufp4_quant_amax u_amax (
       .clk_i,
       .start_i   (start),
-      .rht_i     (rht[c]),
+      .finish_i  (state_q == Settle),
+      .rht_i     (rht_q[c]),
       .elem_i    (desc_i.elem),
       .clean_i   (amax_valid && amax_clean),
       .power_i   (amax_power),
@@ -303,7 +316,7 @@ module ufp4_quant #(
       .clk_i,
       .start_i     (start),
       .step_i      (index_step[c]),
-      .tiles_i     (row_tiles),
+      .tiles_i     (row_tiles_q),
       .block_step_i('0),
       .tile_step_i (unit_step[c]),
       .strip_step_i(units_step[c]),
@@ -324,7 +337,7 @@ module ufp4_quant #(
 
     assign nan[c]       = nan_q;
     assign saturated[c] = saturated_q;
-    assign finished[c]  = amax ? amax_done_q : write_done[c];
+    assign finished[c]  = amax_q ? amax_done_q : write_done[c];
   end
 
   always_comb begin

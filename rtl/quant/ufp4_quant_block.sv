@@ -109,10 +109,11 @@ module ufp4_quant_block (
     .clk_i, .en_i(en[6]), .lanes_i(transformed), .largest_o(peak_transformed)
   );
 
-  // Beside them: exponent and NaN, the significand of the largest number for blocks without RHT, and the elements.
-  shape_t            shape_q [2:8];
-  logic [23:0]       significand_q [2:6];
-  logic [15:0][31:0] elements_q [6:9];
+  // Beside them: exponent and NaN, and the significand of the largest number for blocks without RHT.
+  shape_t [8:2]      shape_q;
+  logic [6:2][23:0]  significand_q;
+  // The elements, from the transform to the divider.
+  logic [15:0][31:0] elements6_q, elements7_q, elements8_q, elements9_q;
 
   always_ff @(posedge clk_i) begin
     if (en[2]) begin
@@ -125,10 +126,10 @@ module ufp4_quant_block (
     for (int unsigned s = 3; s <= 6; s++) begin
       if (en[s]) significand_q[s] <= significand_q[s-1];
     end
-    if (en[6]) elements_q[6] <= transformed;
-    for (int unsigned s = 7; s <= 9; s++) begin
-      if (en[s]) elements_q[s] <= elements_q[s-1];
-    end
+    if (en[6]) elements6_q <= transformed;
+    if (en[7]) elements7_q <= elements6_q;
+    if (en[8]) elements8_q <= elements7_q;
+    if (en[9]) elements9_q <= elements8_q;
   end
 
   // Stages 7 to 9: the scale.
@@ -175,20 +176,24 @@ module ufp4_quant_block (
     logic [3:0] sig;
   } result_t;
 
-  kind_t   kind_q [8:9];
-  result_t result;
-  result_t result_q [10:15];
+  kind_t   [9:8]   kind_q;
+  result_t [15:10] result_q;
 
-  assign result.nan       = kind_q[9].nan;
-  assign result.saturated = saturated && kind_q[9] == 2'b00;
-  assign result.empty     = kind_q[9] != 2'b00;
-  assign result.scale     = kind_q[9].nan ? 8'h7F : kind_q[9].zero ? 8'h00 : scale;
-  assign result.sig       = scale_sig;
+  function automatic result_t result(input kind_t kind, input logic [7:0] scale_byte, input logic over,
+                                     input logic [3:0] divisor);
+    result_t out;
+    out.nan       = kind.nan;
+    out.empty     = kind.nan || kind.zero;
+    out.saturated = over && !out.empty;
+    out.scale     = kind.nan ? 8'h7F : kind.zero ? 8'h00 : scale_byte;
+    out.sig       = divisor;
+    return out;
+  endfunction
 
   always_ff @(posedge clk_i) begin
     if (en[8]) kind_q[8] <= {shape_q[7].nan, zero};
     if (en[9]) kind_q[9] <= kind_q[8];
-    if (en[10]) result_q[10] <= result;
+    if (en[10]) result_q[10] <= result(kind_q[9], scale, saturated, scale_sig);
     for (int unsigned s = 11; s <= 15; s++) begin
       if (en[s]) result_q[s] <= result_q[s-1];
     end
@@ -203,26 +208,24 @@ module ufp4_quant_block (
     .clk_i, .en_i(sr_i ? en[14:8] : 7'd0), .seed_i, .tensor_id_i, .group_i, .words_o(random)
   );
 
-  // Stages 10 to 15: one divider per lane.
+  // Stages 10 to 15: a divider for each element.
   logic [4:0][3:0]  sigs;
   logic [15:0][3:0] codes;
 
   assign sigs = {result_q[13].sig, result_q[12].sig, result_q[11].sig, result_q[10].sig, scale_sig};
 
-  for (genvar i = 0; i < 16; i++) begin : gen_lane
-    ufp4_divide_round u_divide_round (
-      .clk_i,
-      .en_i     (en[15:10]),
-      .rht_i,
-      .elem_i,
-      .sr_i,
-      .payload_i(elements_q[9][i]),
-      .base_i   (scale_base),
-      .sig_i    (sigs),
-      .random_i (random[i]),
-      .code_o   (codes[i])
-    );
-  end
+  ufp4_divide_round u_divide_round (
+    .clk_i,
+    .en_i     (en[15:10]),
+    .rht_i,
+    .elem_i,
+    .sr_i,
+    .payload_i(elements9_q),
+    .base_i   (scale_base),
+    .sig_i    (sigs),
+    .random_i (random),
+    .codes_o  (codes)
+  );
 
   assign out_valid_o     = valid_q[STAGES];
   assign out_last_o      = last_q[STAGES];

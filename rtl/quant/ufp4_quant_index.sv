@@ -2,7 +2,7 @@
 // A number that follows the engine's walk: blocks of a tile, tiles of a strip, strips.
 //
 // Contract: index_o = block * block_step_i + tile * tile_step_i + strip * strip_step_i for the current block (0 to
-// Blocks-1), tile (0 to tiles_i-1) and strip; start_i goes to the first, step_i to the next. One adder, no multiplier.
+// Blocks-1), tile (0 to tiles_i-1) and strip; start_i goes to the first, step_i to the next. No multiplier.
 // Used for the counter of the random bytes and for the addresses of panel units.
 // Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_index #(
@@ -22,46 +22,37 @@ module ufp4_quant_index #(
 
   localparam int unsigned BLOCK_W = Blocks > 1 ? $clog2(Blocks) : 1;
 
-  logic [BLOCK_W-1:0] block_d, block_q;
-  logic [16:0]        tiles_d, tiles_q;  // from this tile on
-  logic [Width-1:0]   index_d, index_q, tile_base_d, tile_base_q, strip_base_d, strip_base_q, sum;
+  logic [BLOCK_W-1:0] block_q;
+  logic [16:0]        tiles_q;  // from this tile on
+  logic [Width-1:0]   index_q, tile_base_q, strip_base_q;
   logic               tile_end, strip_end;
 
   assign index_o   = index_q;
   assign tile_end  = block_q == BLOCK_W'(Blocks - 1);
   assign strip_end = tile_end && tiles_q == 17'd1;
-  assign sum       = (strip_end ? strip_base_q : tile_end ? tile_base_q : index_q) +
-                     (strip_end ? strip_step_i : tile_end ? tile_step_i : block_step_i);
-
-  always_comb begin
-    block_d      = block_q;
-    tiles_d      = tiles_q;
-    index_d      = index_q;
-    tile_base_d  = tile_base_q;
-    strip_base_d = strip_base_q;
-    if (start_i) begin
-      block_d      = '0;
-      tiles_d      = tiles_i;
-      index_d      = '0;
-      tile_base_d  = '0;
-      strip_base_d = '0;
-    end else if (step_i) begin
-      block_d = tile_end ? '0 : block_q + 1'b1;
-      index_d = sum;
-      if (tile_end) begin
-        tile_base_d = sum;
-        tiles_d     = strip_end ? tiles_i : tiles_q - 17'd1;
-      end
-      if (strip_end) strip_base_d = sum;
-    end
-  end
 
   always_ff @(posedge clk_i) begin
-    block_q      <= block_d;
-    tiles_q      <= tiles_d;
-    index_q      <= index_d;
-    tile_base_q  <= tile_base_d;
-    strip_base_q <= strip_base_d;
+    if (start_i) begin
+      block_q      <= '0;
+      tiles_q      <= tiles_i;
+      index_q      <= '0;
+      tile_base_q  <= '0;
+      strip_base_q <= '0;
+    end else if (step_i && strip_end) begin
+      block_q      <= '0;
+      tiles_q      <= tiles_i;
+      index_q      <= strip_base_q + strip_step_i;
+      tile_base_q  <= strip_base_q + strip_step_i;
+      strip_base_q <= strip_base_q + strip_step_i;
+    end else if (step_i && tile_end) begin
+      block_q      <= '0;
+      tiles_q      <= tiles_q - 17'd1;
+      index_q      <= tile_base_q + tile_step_i;
+      tile_base_q  <= tile_base_q + tile_step_i;
+    end else if (step_i) begin
+      block_q      <= block_q + 1'b1;
+      index_q      <= index_q + block_step_i;
+    end
   end
 
 endmodule

@@ -6,8 +6,8 @@
 // Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_load #(
   parameter int unsigned BusBytes = 64,
-  parameter int unsigned SegBytes = 256,
-  parameter int unsigned Chunks = 4,
+  parameter int unsigned SegBytes = 128,
+  parameter int unsigned Chunks = 8,
   localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS
 ) (
   input  logic             clk_i,

@@ -8,8 +8,8 @@
 // Throughput: one row a cycle, or as many cycles as it has beats. Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_strip #(
   parameter int unsigned BusBytes = 64,
-  parameter int unsigned SegBytes = 256,
-  parameter int unsigned Chunks = 4,
+  parameter int unsigned SegBytes = 128,
+  parameter int unsigned Chunks = 8,
   localparam int unsigned DataW = 8 * BusBytes
 ) (
   input  logic              clk_i,

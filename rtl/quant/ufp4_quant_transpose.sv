@@ -33,12 +33,15 @@ module ufp4_quant_transpose (
 
   logic              w_take, w_finish, r_issue, r_finish, b_ready, c_ready;
   logic              w_tile_d, w_tile_q, r_tile_d, r_tile_q;
+  logic              s_valid_q, s_finish_q, s_last_q, s_tile_q;
+  logic [3:0]        s_row_q;
   logic [3:0]        w_row_d, w_row_q, r_col_d, r_col_q, b_col_d, b_col_q;
   logic [1:0]        full_d, full_q, last_d, last_q;
   logic              b_valid_d, b_valid_q, b_last_d, b_last_q, c_valid_d, c_valid_q;
-  logic [15:0][31:0] stored, fetched;
+  logic [15:0][31:0] stored_q, fetched;
 
-  assign in_ready_o = !full_q[w_tile_q];
+  // The last column may be leaving: the next row is stored one cycle later.
+  assign in_ready_o = !full_q[w_tile_q] || (r_finish && r_tile_q == w_tile_q);
   assign w_take     = in_valid_i && in_ready_o;
   assign w_finish   = w_take && w_row_q == 4'd15;
   assign c_ready    = !c_valid_q || out_ready_i;
@@ -49,9 +52,9 @@ module ufp4_quant_transpose (
   always_comb begin
     full_d = full_q;
     last_d = last_q;
-    if (w_finish) begin
-      full_d[w_tile_q] = 1'b1;
-      last_d[w_tile_q] = in_last_i;
+    if (s_finish_q) begin
+      full_d[s_tile_q] = 1'b1;
+      last_d[s_tile_q] = s_last_q;
     end
     if (r_finish) full_d[r_tile_q] = 1'b0;
     w_row_d   = w_row_q + 4'(w_take);
@@ -66,6 +69,8 @@ module ufp4_quant_transpose (
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
+      s_valid_q  <= 1'b0;
+      s_finish_q <= 1'b0;
       full_q    <= 2'b00;
       w_row_q   <= 4'd0;
       w_tile_q  <= 1'b0;
@@ -74,6 +79,8 @@ module ufp4_quant_transpose (
       b_valid_q <= 1'b0;
       c_valid_q <= 1'b0;
     end else begin
+      s_valid_q  <= w_take;
+      s_finish_q <= w_finish;
       full_q    <= full_d;
       w_row_q   <= w_row_d;
       w_tile_q  <= w_tile_d;
@@ -87,7 +94,15 @@ module ufp4_quant_transpose (
     b_last_q <= b_last_d;
   end
 
-  assign stored = exchange(in_words_i, w_row_q);
+  // A row is exchanged, then stored.
+  always_ff @(posedge clk_i) begin
+    if (w_take) begin
+      stored_q <= exchange(in_words_i, w_row_q);
+      s_last_q <= in_last_i;
+      s_tile_q <= w_tile_q;
+      s_row_q  <= w_row_q;
+    end
+  end
 
   for (genvar b = 0; b < 16; b++) begin : gen_bank
     ufp4_sram #(
@@ -95,9 +110,9 @@ module ufp4_quant_transpose (
       .Depth(32)
     ) u_sram (
       .clk_i,
-      .we_i   (w_take),
-      .waddr_i({w_tile_q, w_row_q}),
-      .wdata_i(stored[b]),
+      .we_i   (s_valid_q),
+      .waddr_i({s_tile_q, s_row_q}),
+      .wdata_i(stored_q[b]),
       .re_i   (r_issue),
       .raddr_i({r_tile_q, r_col_q ^ 4'(b)}),
       .rdata_o(fetched[b])

@@ -104,26 +104,24 @@ module ufp4_quant_write #(
   logic                busy_d, busy_q, scales_phase_d, scales_phase_q, asked_d, asked_q;
   logic [4:0]          beat_d, beat_q;
   logic [1:0]          done_d, done_q;
-  logic                load, loaded, phase_end, unit;
+  logic                all_d, all_q;  // every beat of the phase is loaded
+  logic                load, loaded, phase_end, begin_unit, unit;
   logic                dat_valid_d, dat_valid_q;
   logic [DataW-1:0]    dat_q;
   logic [BusBytes-1:0] strb_q;
-  logic [AddrW-1:0]    codes_addr, scales_addr;
-  logic                all_d, all_q;  // every beat of the phase is loaded
+  logic [AddrW-1:0]    addr_q;        // of the phase
   logic [4:0]          beats;
 
   assign unit           = out_unit_q[copy_q];
-  assign codes_addr     = codes_addr_i[copy_q] + {index_i[copy_q], 7'd0};
-  assign scales_addr    = scales_addr_i[copy_q] + {3'd0, index_i[copy_q], 4'd0};
   assign beats          = scales_phase_q ? 5'(SCALE_BEATS) : 5'(CODE_BEATS);
   assign wr_req_valid_o = busy_q && !asked_q;
-  assign wr_req_addr_o  = scales_phase_q ? {scales_addr[AddrW-1:BUS_W], BUS_W'(0)} : codes_addr;
-  assign wr_req_beats_o = scales_phase_q ? 9'(SCALE_BEATS) : 9'(CODE_BEATS);
-
+  assign wr_req_addr_o  = {addr_q[AddrW-1:BUS_W], BUS_W'(0)};
+  assign wr_req_beats_o = 9'(beats);
 
   assign load         = busy_q && !all_q && (!dat_valid_q || wr_dat_ready_i);
   assign loaded       = all_q || (load && beat_q + 5'd1 == beats);
   assign phase_end    = busy_q && loaded && (asked_q || wr_req_ready_i);
+  assign begin_unit   = !busy_q && full_q != '0;
   assign release_unit = phase_end && scales_phase_q;
 
   always_comb begin
@@ -142,7 +140,7 @@ module ufp4_quant_write #(
     end
     if (!busy_q) begin
       // The other copy first, so that neither waits for more than one unit.
-      busy_d = full_q != '0;
+      busy_d = begin_unit;
       copy_d = full_q[!copy_q] != 2'b00 ? !copy_q : copy_q;
     end else if (phase_end) begin
       scales_phase_d = !scales_phase_q;
@@ -171,31 +169,33 @@ module ufp4_quant_write #(
     done_q <= done_d;
   end
 
-  // A beat of codes is WORDS blocks; a wide beat of scales holds them at every place they can have, and the strobe picks
-  // one.
+  logic unused_addr;
+  assign unused_addr = ^addr_q[3:0];
+
+  always_ff @(posedge clk_i) begin
+    if (begin_unit && copy_d) addr_q <= codes_addr_i[1] + {index_i[1], 7'd0};
+    else if (begin_unit) addr_q <= codes_addr_i[0] + {index_i[0], 7'd0};
+    else if (phase_end && copy_q) addr_q <= scales_addr_i[1] + {3'd0, index_i[1], 4'd0};
+    else if (phase_end) addr_q <= scales_addr_i[0] + {3'd0, index_i[0], 4'd0};
+  end
+
+  // A wide beat of scales holds them at every place they can have, and the strobe picks one.
   logic [127:0]        scales;
-  logic [DataW-1:0]    scale_beat;
   logic [BusBytes-1:0] scale_strobe;
 
   assign scales = scales_q[{copy_q, unit}];
 
-  logic unused_scales_addr;
-  assign unused_scales_addr = ^scales_addr;
-
-  if (BusBytes > 16) begin : gen_wide
-    assign scale_beat   = {BusBytes / 16{scales}};
-    assign scale_strobe = BusBytes'(16'hFFFF) << {scales_addr[BUS_W-1:4], 4'd0};
-  end else if (BusBytes == 16) begin : gen_equal
-    assign scale_beat   = scales;
-    assign scale_strobe = '1;
-  end else begin : gen_narrow
-    assign scale_beat   = beat_q[0] ? scales[127:64] : scales[63:0];
+  if (BusBytes > 16) begin : gen_place
+    assign scale_strobe = BusBytes'(16'hFFFF) << {addr_q[BUS_W-1:4], 4'd0};
+  end else begin : gen_whole
     assign scale_strobe = '1;
   end
 
   always_ff @(posedge clk_i) begin
     if (load && scales_phase_q) begin
-      dat_q  <= scale_beat;
+      for (int unsigned w = 0; w < WORDS; w++) begin
+        dat_q[64*w +: 64] <= (WORDS == 1 ? beat_q[0] : w % 2 == 1) ? scales[127:64] : scales[63:0];
+      end
       strb_q <= scale_strobe;
     end else if (load) begin
       for (int unsigned w = 0; w < WORDS; w++) begin

@@ -28,6 +28,7 @@ module quant_units (
   output logic              out_saturated_o,
 
   input  logic              amax_start_i,
+  input  logic              amax_finish_i,
   output logic              amax_valid_o,
   output logic              amax_nan_o,
   output logic [15:0]       amax_exponent_o,
@@ -77,6 +78,7 @@ module quant_units (
   ufp4_quant_amax u_amax (
     .clk_i,
     .start_i   (amax_start_i),
+    .finish_i  (amax_finish_i),
     .rht_i,
     .elem_i,
     .clean_i   (amax_valid_o && amax_clean),

@@ -386,6 +386,9 @@ TEST(block_amax) {
       check_that(i, !u.m.out_valid_o, "AMAX gave a block");
       u.tick();
     }
+    u.m.amax_finish_i = 1;
+    u.tick();
+    u.m.amax_finish_i = 0;
     const ufp4_matrix_t matrix = {UFP4_DTYPE_F32, static_cast<int64_t>(blocks.size()), 16, 16, blocks.data()};
     int want = 0, want_nan = 0;
     ufp4_tensor_exponent(&matrix, &how, &want);
