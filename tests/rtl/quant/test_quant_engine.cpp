@@ -311,7 +311,7 @@ TEST(every_width_of_a_row) {
 
 TEST(long_and_thin) {
   Engine engine;
-  for (const auto &shape : {std::pair<int64_t, int64_t>{1, 20000}, {17, 5000}, {20000, 1}, {5000, 17}}) {
+  for (const auto &shape : {std::pair<int64_t, int64_t>{1, 8000}, {17, 5000}, {8000, 1}, {5000, 17}}) {
     engine.run(random_job(&engine.random, shape.first, shape.second), {3, 1, -1, -1}, false);
   }
 }
