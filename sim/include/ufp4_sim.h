@@ -29,7 +29,8 @@ typedef struct {
   unsigned latency_cycles;    ///< from an accepted address to its first data beat, and from the last beat to the answer
   unsigned bandwidth_bytes;   ///< a cycle, each way; 0: as wide as the bus
   uint64_t stall_seed;        ///< random back-pressure, order of answers and start values of registers; 0: none
-  const char *trace_path;     ///< FST file of every signal, or NULL
+  uint64_t silent_cycle;      ///< a fault: from this cycle on memory takes no address and answers nothing; 0: never
+  const char *trace_path;     ///< FST file of all signals but the inside of the array's cells, or NULL
 } ufp4_sim_options_t;
 
 /** Makes a core that has left reset. @return NULL on failure, with one line in @p message. */

@@ -17,8 +17,8 @@ class Checker {
  public:
   Checker(const Pins &pins, unsigned bus_bytes) : pins_(pins), bus_bytes_(bus_bytes) {}
 
-  /** Looks at the pins before a clock edge. @return false once a rule was broken. */
-  bool sample();
+  /** Looks at the pins before a clock edge. */
+  void sample();
   /** The first broken rule; empty if none was. */
   const std::string &message() const {
     return message_;

@@ -36,6 +36,8 @@ class Core {
   virtual ~Core() = default;
   /** Settles the core after any change of its pins. */
   virtual void eval() = 0;
+  /** Whether an assertion in the RTL has failed; the model has printed which. */
+  virtual bool failed() const = 0;
   /** Starts a waveform file; false if it cannot be written. */
   virtual bool trace_open(const char *path) = 0;
   /** Adds the present values to the waveform, if there is one. */

@@ -24,6 +24,7 @@ class CoreVerilated final : public Core {
  public:
   explicit CoreVerilated(uint64_t seed) {
     context_.traceEverOn(true);
+    context_.fatalOnError(false);
     context_.randReset(seed ? 2 : 0);
     context_.randSeed(static_cast<int>(seed & 0x7FFFFFFF));
     model_ = std::make_unique<UFP4_MODEL>(&context_, "ufp4");
@@ -39,6 +40,10 @@ class CoreVerilated final : public Core {
 
   void eval() override {
     model_->eval();
+  }
+
+  bool failed() const override {
+    return context_.gotError();
   }
 
   bool trace_open(const char *path) override {

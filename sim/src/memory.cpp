@@ -81,6 +81,10 @@ uint8_t Memory::response(uint64_t address, unsigned beats) const {
 
 bool Memory::sample(uint64_t cycle) {
   moved_ = false;
+  if (options_.silent_cycle != 0 && cycle >= options_.silent_cycle) {
+    sample_silence();
+    return moved_;
+  }
   const unsigned rate = options_.bandwidth ? options_.bandwidth : bus_bytes_;
   read_credit_.available = std::min(read_credit_.available + rate, bus_bytes_ + rate);
   write_credit_.available = std::min(write_credit_.available + rate, bus_bytes_ + rate);
@@ -90,6 +94,14 @@ bool Memory::sample(uint64_t cycle) {
   sample_write_address();
   sample_answer(cycle);
   return moved_;
+}
+
+// What is on the bus may still be taken; nothing follows it.
+void Memory::sample_silence() {
+  const auto &axi = pins_.axi;
+  next_.arready = next_.awready = next_.wready = next_.rnew = next_.bnew = false;
+  next_.rvalid = *axi.rvalid && !*axi.rready;
+  next_.bvalid = *axi.bvalid && !*axi.bready;
 }
 
 void Memory::sample_read_address(uint64_t cycle) {

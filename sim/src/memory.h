@@ -20,6 +20,7 @@ struct MemoryOptions {
   uint64_t base = 0, bytes = 0;
   unsigned latency = 0, bandwidth = 0;
   uint64_t seed = 0;
+  uint64_t silent_cycle = 0;
 };
 
 /** Random readiness of one channel: free, now and then busy, or mostly busy, for random spans of cycles. */
@@ -69,6 +70,7 @@ class Memory {
 
   uint64_t random();
   uint8_t response(uint64_t address, unsigned beats) const;
+  void sample_silence();
   void sample_read_address(uint64_t cycle);
   void sample_read_data(uint64_t cycle);
   void sample_write_address();

@@ -25,8 +25,12 @@ Simulator::Simulator(std::unique_ptr<Core> core, const MemoryOptions &options)
       checker_(pins_, core_->bus_bytes),
       stuck_cycles_(kStuckCycles + 2u * options.latency) {}
 
+bool Simulator::good() const {
+  return checker_.message().empty() && !core_->failed();
+}
+
 bool Simulator::step() {
-  const bool good = checker_.sample();
+  checker_.sample();
   if (memory_.sample(cycle_)) last_moved_ = cycle_;
   *pins_.clk = 1;
   core_->eval();
@@ -36,7 +40,7 @@ bool Simulator::step() {
   core_->eval();
   core_->trace_dump(2 * cycle_ + 1);
   cycle_++;
-  return good;
+  return good();
 }
 
 // Pins start at random like all else.
@@ -52,7 +56,7 @@ void Simulator::reset() {
 }
 
 ufp4_sim_status_t Simulator::broken() {
-  message_ = checker_.message() + " (cycle " + std::to_string(cycle_) + "; " + memory_.describe() + ")";
+  message_ = (core_->failed() ? "an assertion in the RTL failed" : checker_.message()) + " (cycle " + std::to_string(cycle_) + "; " + memory_.describe() + ")";
   return UFP4_SIM_FAILED;
 }
 
@@ -75,7 +79,7 @@ ufp4_sim_status_t Simulator::read(uint32_t offset, uint32_t *value) {
     message_ = "the core does not answer a register read";
     return UFP4_SIM_FAILED;
   }
-  return checker_.message().empty() ? UFP4_SIM_OK : broken();
+  return good() ? UFP4_SIM_OK : broken();
 }
 
 ufp4_sim_status_t Simulator::write(uint32_t offset, uint32_t value) {
@@ -90,7 +94,7 @@ ufp4_sim_status_t Simulator::write(uint32_t offset, uint32_t value) {
     step();
     if (address) *axil.awvalid = 0;
     if (data) *axil.wvalid = 0;
-    if (answered) return checker_.message().empty() ? UFP4_SIM_OK : broken();
+    if (answered) return good() ? UFP4_SIM_OK : broken();
   }
   message_ = "the core does not answer a register write";
   return UFP4_SIM_FAILED;

@@ -40,6 +40,7 @@ class Simulator {
   }
 
  private:
+  bool good() const;
   /** One clock cycle. @return false if a rule was broken. */
   bool step();
   bool register_read(uint32_t offset, uint32_t *value);

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simulator around the core: what it refuses, how it ends a wait and a hang, waveforms, and that time is the core's own.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+static const ufp4_sim_options_t plain = {
+    .configuration = "small",
+    .memory_base = BENCH_MEMORY,
+    .memory_bytes = BENCH_MEMORY_BYTES,
+    .latency_cycles = 10,
+};
+
+static void check_refused(int64_t index, const ufp4_sim_options_t *options, const char *text) {
+  char message[256] = "";
+  ufp4_sim_t *sim = ufp4_sim_open(options, message, sizeof message);
+  check_that(index, sim == NULL, "a simulator was made");
+  check_that(index, strstr(message, text) != NULL, "the message says '%s', not '%s'", message, text);
+  ufp4_sim_close(sim);
+}
+
+TEST(rejects_what_it_cannot_make) {
+  ufp4_sim_options_t options = plain;
+  options.configuration = "huge";
+  check_refused(0, &options, "'huge'");
+  options = plain;
+  options.memory_base += 128;
+  check_refused(1, &options, "4096");
+  options = plain;
+  options.memory_bytes = 0;
+  check_refused(2, &options, "4096");
+  options = plain;
+  options.memory_bytes = 1ull << 60;
+  check_refused(3, &options, "no room");
+  options = plain;
+  options.trace_path = "/nowhere/at/all.fst";
+  check_refused(4, &options, "/nowhere/at/all.fst");
+}
+
+TEST(rejects_memory_outside) {
+  bench_t bench = bench_open("small", 1, 0, 0);
+  const uint64_t end = BENCH_MEMORY + BENCH_MEMORY_BYTES;
+  check_that(0, ufp4_sim_memory(bench.sim, BENCH_MEMORY, BENCH_MEMORY_BYTES) != NULL, "all of memory");
+  check_that(1, ufp4_sim_memory(bench.sim, end, 0) != NULL, "nothing, at its end");
+  check_that(2, ufp4_sim_memory(bench.sim, BENCH_MEMORY - 1, 1) == NULL, "before memory");
+  check_that(3, ufp4_sim_memory(bench.sim, end - 1, 2) == NULL, "across its end");
+  check_that(4, ufp4_sim_memory(bench.sim, BENCH_MEMORY, ~0ull) == NULL, "a length that wraps around");
+  check_that(5, ufp4_sim_memory(bench.sim, ~0ull, 2) == NULL, "an address that wraps around");
+  bench_close(&bench);
+}
+
+// A wait that ends early has changed nothing: the job goes on.
+TEST(limit_ends_a_wait) {
+  ufp4_device_options_t options = ufp4_device_options_default();
+  ufp4_device_t *device = NULL;
+  options.configuration = "small";
+  options.memory_bytes = 1 << 20;
+  options.max_cycles = 20;
+  check_bits(0, ufp4_device_open("rtl", &options, &device), UFP4_OK, "open");
+  const ufp4_descriptor_t fence = bench_fence(0);
+  uint32_t job = 0;
+  check_bits(1, ufp4_submit(device, &fence, &job), UFP4_OK, "submit");
+  check_bits(2, ufp4_wait(device, job, 0, NULL), UFP4_ERROR_TIMEOUT, "wait");
+  const char *message = ufp4_device_message(device);
+  check_that(3, strstr(message, "20 cycles") && strstr(message, "ring head 0, tail 1"), "the message: %s", message);
+  ufp4_status_t status = UFP4_ERROR_TIMEOUT;
+  for (int i = 0; i < 100 && status == UFP4_ERROR_TIMEOUT; i++) status = ufp4_wait(device, job, 0, NULL);
+  check_bits(4, status, UFP4_OK, "waits after that");
+  ufp4_device_close(device);
+}
+
+static void check_hang(int64_t index, uint64_t silent_cycle, const char *stuck) {
+  ufp4_sim_options_t options = plain;
+  options.silent_cycle = silent_cycle;
+  char message[256] = "";
+  bench_t bench = {.sim = ufp4_sim_open(&options, message, sizeof message)};
+  bench_rings(&bench, BENCH_RING, BENCH_COMPLETIONS);
+  const ufp4_descriptor_t fence = bench_fence(1);
+  bench_submit(&bench, &fence);
+  check_bits(index, ufp4_sim_wait_interrupt(bench.sim, ~0ull), UFP4_SIM_FAILED, "wait with silence from cycle %llu",
+             (unsigned long long)silent_cycle);
+  const char *text = ufp4_sim_message(bench.sim);
+  check_that(index, strstr(text, "hangs") && strstr(text, stuck), "the message has no '%s': %s", stuck, text);
+  check_that(index, ufp4_sim_cycles(bench.sim) < 1100000, "it took %llu cycles",
+             (unsigned long long)ufp4_sim_cycles(bench.sim));
+  bench_close(&bench);
+}
+
+// The cycle in which the core has ended a fence.
+static uint64_t fence_cycles(unsigned latency) {
+  bench_t bench = bench_open("small", latency, 0, 0);
+  const ufp4_descriptor_t fence = bench_fence(1);
+  bench_submit(&bench, &fence);
+  check_bits(0, ufp4_sim_wait_interrupt(bench.sim, 100000), UFP4_SIM_OK, "wait");
+  const uint64_t cycles = ufp4_sim_cycles(bench.sim);
+  bench_close(&bench);
+  return cycles;
+}
+
+// Memory falls silent before it gives the descriptor, and before it answers the completion.
+TEST(hang_is_reported) {
+  check_hang(0, 5, "AR waiting for ready");
+  check_hang(1, fence_cycles(10) - 5, "0 writes, 1 answers");
+}
+
+// An idle core moves nothing and is not hung.
+TEST(idle_is_no_hang) {
+  bench_t bench = bench_open("small", 1, 0, 0);
+  check_bits(0, ufp4_sim_wait_interrupt(bench.sim, 3000000), UFP4_SIM_LIMIT, "wait of an idle core");
+  bench_close(&bench);
+}
+
+// Latency is counted as documented, and the same run takes the same cycles; with back-pressure it takes more.
+TEST(cycles_repeat) {
+  uint64_t cycles[4];
+  static const struct {
+    unsigned latency;
+    uint64_t stall_seed;
+  } runs[4] = {{10, 0}, {10, 0}, {110, 0}, {10, 5}};
+  for (int i = 0; i < 4; i++) {
+    bench_t bench = bench_open("small", runs[i].latency, 0, runs[i].stall_seed);
+    const ufp4_descriptor_t fence = bench_fence(1);
+    const uint64_t start = ufp4_sim_cycles(bench.sim);
+    bench_submit(&bench, &fence);
+    check_bits(i, ufp4_sim_wait_interrupt(bench.sim, 100000), UFP4_SIM_OK, "wait");
+    cycles[i] = ufp4_sim_cycles(bench.sim) - start;
+    bench_close(&bench);
+  }
+  check_bits(0, cycles[1], cycles[0], "cycles of the same run");
+  check_bits(1, cycles[2], cycles[0] + 2 * 100, "cycles with 100 more of latency on the read and on the write");
+  check_that(2, cycles[3] > cycles[0], "cycles with back-pressure: %llu", (unsigned long long)cycles[3]);
+}
+
+TEST(waveform_is_written) {
+  char path[] = "/tmp/ufp4-test-XXXXXX";
+  const int file = mkstemp(path);
+  check_that(0, file >= 0, "no temporary file");
+  close(file);
+  ufp4_sim_options_t options = plain;
+  options.trace_path = path;
+  char message[256] = "";
+  ufp4_sim_t *sim = ufp4_sim_open(&options, message, sizeof message);
+  check_that(1, sim != NULL, "%s", message);
+  ufp4_sim_run(sim, 200);
+  ufp4_sim_close(sim);
+  uint8_t head[9] = {0};
+  FILE *written = fopen(path, "rb");
+  check_that(2, written && fread(head, 1, sizeof head, written) == sizeof head, "the file is short");
+  if (written) fclose(written);
+  // An FST file begins with a header block: type 0, length 329, big-endian.
+  check_bits(3, head[0], 0, "type of the first block");
+  check_bits(4, (uint64_t)head[7] << 8 | head[8], 329, "length of the first block");
+  unlink(path);
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(rejects_what_it_cannot_make), CHECK_TEST(rejects_memory_outside), CHECK_TEST(limit_ends_a_wait),
+      CHECK_TEST(hang_is_reported),            CHECK_TEST(idle_is_no_hang),        CHECK_TEST(cycles_repeat),
+      CHECK_TEST(waveform_is_written),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
