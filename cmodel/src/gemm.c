@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gemm_kernel.h"
 #include "internal.h"
 #include "ufp4/format.h"
 
@@ -128,88 +129,116 @@ static void tile_sums(const panels_t *a, const panels_t *b, int64_t row, int64_t
 
 // --- Results -----------------------------------------------------------------------------------------
 
-typedef struct {
-  const ufp4_gemm_t *how;
-  panels_t a, b;
-  int exponent;  // of the sums' unit, tensor exponents included
-  float unit;    // 2^exponent where scaling by it is exact, else 0
-  void *d;
-  int64_t d_ld;
-  int64_t tiles;
-  atomic_llong next_tile;
-} job_t;
-
-static int64_t whole_sum(const job_t *job, int64_t sum, int64_t i, int64_t j) {
+static int64_t whole_sum(const gemm_job_t *job, int poisoned, int64_t sum, int64_t i, int64_t j) {
   const ufp4_gemm_t *how = job->how;
   int64_t earlier = how->accumulate != NULL ? how->accumulate[i * how->accumulate_ld + j] : 0;
-  if (job->a.poisoned[i] || job->b.poisoned[j] || earlier == UFP4_I64_NAN) return UFP4_I64_NAN;
+  if (poisoned || earlier == UFP4_I64_NAN) return UFP4_I64_NAN;
   return (int64_t)((uint64_t)sum + (uint64_t)earlier);
 }
 
-// Where every result is a normal number, the conversion to float is the one rounding and the power of two only moves
-// the exponent.
-static int scaling_is_exact(int exponent) {
-  return exponent >= -126 && exponent <= 127 - 63;
-}
-
 // Each line is one operation, rounded once; alpha and C enter only where present.
-static float rounded(const job_t *job, int64_t sum, int64_t i, int64_t j) {
+static float rounded(const gemm_job_t *job, int64_t sum, int64_t i, int64_t j) {
   const ufp4_gemm_t *how = job->how;
   if (sum == UFP4_I64_NAN) return ufp4_f32_value(UFP4_F32_NAN);
-  float value = job->unit > 0 ? (float)sum * job->unit : ufp4_f32_value(ufp4_f32_from_scaled(sum, job->exponent));
+  float value = ufp4_f32_value(ufp4_f32_from_scaled(sum, job->exponent));
   if (how->alpha != 1.0f) value = value * how->alpha;
   if (how->c != NULL) value = value + how->c[i * how->c_ld + j];
   return value != value ? ufp4_f32_value(UFP4_F32_NAN) : value;
 }
 
-static void store_row(const job_t *job, const int64_t *sums, int64_t i, int64_t col, int64_t cols) {
-  for (int64_t j = col; j < col + cols; j++) {
-    int64_t sum = whole_sum(job, sums[j - col], i, j);
-    int64_t at = i * job->d_ld + j;
-    if (job->how->d_dtype == UFP4_DTYPE_I64) {
-      ((int64_t *)job->d)[at] = sum;
-    } else if (job->how->d_dtype == UFP4_DTYPE_F32) {
-      ((float *)job->d)[at] = rounded(job, sum, i, j);
-    } else {
-      ((uint16_t *)job->d)[at] = ufp4_bf16_cast(rounded(job, sum, i, j));
-    }
+void gemm_store(const gemm_job_t *job, int poisoned, int64_t sum, int64_t i, int64_t j) {
+  int64_t whole = whole_sum(job, poisoned, sum, i, j);
+  int64_t at = i * job->d_ld + j;
+  if (job->how->d_dtype == UFP4_DTYPE_I64) {
+    ((int64_t *)job->d)[at] = whole;
+  } else if (job->how->d_dtype == UFP4_DTYPE_F32) {
+    ((float *)job->d)[at] = rounded(job, whole, i, j);
+  } else {
+    ((uint16_t *)job->d)[at] = ufp4_bf16_cast(rounded(job, whole, i, j));
   }
 }
 
 // --- Tiles and threads -------------------------------------------------------------------------------
 
-static void run_tile(const job_t *job, int64_t tile) {
-  sums_t sums[TILE_ROWS / MICRO_ROWS];
-  int64_t across = (job->b.rows + MICRO_COLS - 1) / MICRO_COLS;
-  int64_t row = tile / across * TILE_ROWS, col = tile % across * MICRO_COLS;
-  int64_t rows = min_i64(job->a.rows - row, TILE_ROWS), cols = min_i64(job->b.rows - col, MICRO_COLS);
-  tile_sums(&job->a, &job->b, row, rows, col, sums);
-  for (int64_t i = 0; i < rows; i++) store_row(job, sums[i / MICRO_ROWS][i % MICRO_ROWS], row + i, col, cols);
-}
+typedef struct {
+  const gemm_job_t *job;
+  panels_t a, b;
+  int64_t tiles;
+  atomic_llong next_tile;
+} work_t;
 
-static void *run_tiles(void *argument) {
-  job_t *job = argument;
-  for (;;) {
-    int64_t tile = atomic_fetch_add(&job->next_tile, 1);
-    if (tile >= job->tiles) return NULL;
-    run_tile(job, tile);
+static void run_tile(const work_t *work, int64_t tile) {
+  const panels_t *a = &work->a, *b = &work->b;
+  sums_t sums[TILE_ROWS / MICRO_ROWS];
+  int64_t across = (b->rows + MICRO_COLS - 1) / MICRO_COLS;
+  int64_t row = tile / across * TILE_ROWS, col = tile % across * MICRO_COLS;
+  int64_t rows = min_i64(a->rows - row, TILE_ROWS), cols = min_i64(b->rows - col, MICRO_COLS);
+  tile_sums(a, b, row, rows, col, sums);
+  for (int64_t i = 0; i < rows; i++) {
+    for (int64_t j = 0; j < cols; j++) {
+      int poisoned = a->poisoned[row + i] | b->poisoned[col + j];
+      gemm_store(work->job, poisoned, sums[i / MICRO_ROWS][i % MICRO_ROWS][j], row + i, col + j);
+    }
   }
 }
 
-// A thread that cannot be started only leaves more tiles to the others.
-static void run_threads(job_t *job, int threads) {
-  pthread_t started[MAX_THREADS];
-  int count = 0;
-  while (count < threads - 1 && pthread_create(&started[count], NULL, run_tiles, job) == 0) count++;
-  run_tiles(job);
-  for (int i = 0; i < count; i++) pthread_join(started[i], NULL);
+static void run_tiles(void *argument) {
+  work_t *work = argument;
+  for (;;) {
+    int64_t tile = atomic_fetch_add(&work->next_tile, 1);
+    if (tile >= work->tiles) return;
+    run_tile(work, tile);
+  }
 }
 
-static int useful_threads(const job_t *job, int threads) {
-  int64_t macs = job->a.rows * job->b.rows * job->a.blocks * BLOCK;
-  int64_t useful = min_i64(macs / THREAD_MACS + 1, min_i64(job->tiles, MAX_THREADS));
-  return (int)min_i64(threads, useful);
+typedef struct {
+  void (*run)(void *);
+  void *argument;
+} start_t;
+
+static void *run_start(void *argument) {
+  const start_t *start = argument;
+  start->run(start->argument);
+  return NULL;
 }
+
+void gemm_threads(void (*run)(void *), void *const *argument, int count) {
+  pthread_t threads[MAX_THREADS];
+  start_t starts[MAX_THREADS];
+  int started = 0;
+  for (; started < count - 1 && started < MAX_THREADS; started++) {
+    starts[started] = (start_t){run, argument[started + 1]};
+    if (pthread_create(&threads[started], NULL, run_start, &starts[started]) != 0) break;
+  }
+  run(argument[0]);
+  for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
+}
+
+static int useful_threads(const work_t *work) {
+  int64_t macs = work->a.rows * work->b.rows * work->a.blocks * BLOCK;
+  int64_t useful = min_i64(macs / THREAD_MACS + 1, min_i64(work->tiles, MAX_THREADS));
+  return (int)min_i64(work->job->how->threads > 1 ? work->job->how->threads : 1, useful);
+}
+
+static ufp4_status_t gemm_portable(const gemm_job_t *job) {
+  work_t work = {.job = job};
+  ufp4_status_t status = panels_create(job->a, MICRO_ROWS, &work.a);
+  if (status != UFP4_OK) return status;
+  status = panels_create(job->b, MICRO_COLS, &work.b);
+  if (status == UFP4_OK) {
+    void *arguments[MAX_THREADS];
+    for (int i = 0; i < MAX_THREADS; i++) arguments[i] = &work;
+    panels_fill(job->a, &work.a);
+    panels_fill(job->b, &work.b);
+    work.tiles = ((job->a->rows + TILE_ROWS - 1) / TILE_ROWS) * ((job->b->rows + MICRO_COLS - 1) / MICRO_COLS);
+    gemm_threads(run_tiles, arguments, useful_threads(&work));
+    panels_free(&work.b);
+  }
+  panels_free(&work.a);
+  return status;
+}
+
+// --- Calls -------------------------------------------------------------------------------------------
 
 static int operand_ok(const ufp4_operand_t *x) {
   return x != NULL && x->codes != NULL && x->scales != NULL && (unsigned)x->elem < UFP4_ELEM_COUNT &&
@@ -225,23 +254,26 @@ static int how_ok(const ufp4_gemm_t *how, int64_t n) {
   return how->d_dtype != UFP4_DTYPE_I64 || (how->c == NULL && how->alpha == 1.0f);
 }
 
-ufp4_status_t ufp4_gemm(const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d,
-                        int64_t d_ld) {
+static ufp4_status_t run_named(const char *name, const gemm_job_t *job) {
+  const gemm_kernel_t *kernels[] = {gemm_avx512()};
+  for (unsigned i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
+    if (kernels[i] != NULL && (name == NULL || strcmp(name, kernels[i]->name) == 0)) {
+      return gemm_blocked(job, kernels[i]);
+    }
+  }
+  return name == NULL || strcmp(name, "portable") == 0 ? gemm_portable(job) : UFP4_ERROR_UNSUPPORTED;
+}
+
+ufp4_status_t gemm_with(const char *kernel, const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how,
+                        void *d, int64_t d_ld) {
   if (!operand_ok(a) || !operand_ok(b) || a->cols != b->cols || d == NULL) return UFP4_ERROR_ARGUMENT;
   if (!how_ok(how, b->rows) || d_ld < b->rows) return UFP4_ERROR_ARGUMENT;
-  job_t job = {.how = how, .d = d, .d_ld = d_ld};
+  gemm_job_t job = {.a = a, .b = b, .how = how, .d = d, .d_ld = d_ld};
   job.exponent = -(18 + ufp4_elem_frac(a->elem) + ufp4_elem_frac(b->elem) + a->exponent + b->exponent);
-  if (scaling_is_exact(job.exponent)) job.unit = ufp4_f32_value(ufp4_f32_from_scaled(1, job.exponent));
-  ufp4_status_t status = panels_create(a, MICRO_ROWS, &job.a);
-  if (status != UFP4_OK) return status;
-  status = panels_create(b, MICRO_COLS, &job.b);
-  if (status == UFP4_OK) {
-    panels_fill(a, &job.a);
-    panels_fill(b, &job.b);
-    job.tiles = ((a->rows + TILE_ROWS - 1) / TILE_ROWS) * ((b->rows + MICRO_COLS - 1) / MICRO_COLS);
-    run_threads(&job, useful_threads(&job, how->threads));
-    panels_free(&job.b);
-  }
-  panels_free(&job.a);
-  return status;
+  return run_named(kernel, &job);
+}
+
+ufp4_status_t ufp4_gemm(const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d,
+                        int64_t d_ld) {
+  return gemm_with(getenv("UFP4_KERNEL"), a, b, how, d, d_ld);
 }

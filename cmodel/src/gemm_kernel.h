@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the fast exact GEMMs share: a kernel for one instruction set is a table of functions on panels, and one blocked
+// loop (gemm_blocked.c) runs any of them. Sums are exact integers, so no choice made here can show in the bits.
+#ifndef UFP4_GEMM_KERNEL_H
+#define UFP4_GEMM_KERNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ufp4/gemm.h"
+
+/** One checked call of ufp4_gemm. */
+typedef struct {
+  const ufp4_operand_t *a, *b;
+  const ufp4_gemm_t *how;
+  int exponent;  ///< of the sums' unit, tensor exponents included
+  void *d;
+  int64_t d_ld;
+} gemm_job_t;
+
+/** Where a tile lies in D, and which of its rows and columns a NaN scale has poisoned. */
+typedef struct {
+  int64_t row, col;
+  int rows, cols;  ///< how much of the tile is inside D
+  const uint8_t *row_poisoned, *col_poisoned;
+} gemm_tile_t;
+
+/** A panel is tile_rows rows of A, or tile_cols rows of B, by up to chunk_blocks blocks, in the kernel's own layout,
+ * 64-byte aligned. */
+typedef struct {
+  const char *name;
+  int tile_rows, tile_cols, chunk_blocks;
+  size_t a_bytes, b_bytes;  ///< of a panel; multiples of 64
+  size_t table_bytes;       ///< of what prepare derives from a panel of B
+  /** Fills a panel from row @p row and block @p block on, zero beyond the operand; sets poisoned[r] where a scale is
+   * NaN. */
+  void (*pack_a)(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
+  void (*pack_b)(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
+  void (*prepare)(const void *b, void *table);
+  /** sums [tile_rows][tile_cols] = (@p first) or += the exact products of the two panels. */
+  void (*multiply)(const void *a, const void *b, const void *table, int first, int64_t *sums);
+  /** Rounds and stores the sums of a tile, as gemm_store does. */
+  void (*store)(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t *sums);
+} gemm_kernel_t;
+
+/** A kernel; NULL where the compiler or this processor does not have the instructions. */
+const gemm_kernel_t *gemm_avx512(void);
+
+/** One output: S plus the sum given from outside, NaN, the one rounding, alpha, C, the type of D. Any kernel, any case.
+ */
+void gemm_store(const gemm_job_t *job, int poisoned, int64_t sum, int64_t i, int64_t j);
+
+/** Runs a checked job with @p kernel. */
+ufp4_status_t gemm_blocked(const gemm_job_t *job, const gemm_kernel_t *kernel);
+
+/** Calls run(argument[i]) for i < count, each but the first in a thread of its own; where a thread cannot be started
+ * the caller's runs its share. */
+void gemm_threads(void (*run)(void *), void *const *argument, int count);
+
+/** ufp4_gemm with a kernel named: "portable" or "avx512"; NULL: the fastest of this processor.
+ *  UFP4_ERROR_UNSUPPORTED where the processor does not have it. */
+ufp4_status_t gemm_with(const char *kernel, const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how,
+                        void *d, int64_t d_ld);
+
+#endif
