@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands train and demo as a user meets them: exit status, messages, files. One function is one test:
+commands.py PROGRAM FUNCTION. Exit status 77: skipped."""
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+PROGRAM = None
+TINY = ["--d-model", "32", "--ff", "48", "--layers", "2", "--context", "16", "--batch", "4", "--eval", "256"]
+
+
+def slow(test):
+    """CMakeLists.txt reads the decorator: label slow."""
+    return test
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=280)
+
+
+def check(ok, *what):
+    if not ok:
+        sys.exit(f"failed: {' '.join(map(str, what))}\nto see it again: {' '.join(sys.orig_argv)}")
+
+
+def write_text(folder, size=40000):
+    path = os.path.join(folder, "text")
+    words = ["the ", "cat ", "sat ", "on ", "a ", "mat.\n"]
+    state, parts = 1, []
+    for _ in range(size // 4):
+        state = state * 1103515245 + 12345 & 0x7FFFFFFF
+        parts.append(words[(state >> 16) % len(words)])
+    with open(path, "w") as file:
+        file.write("".join(parts)[:size])
+    return path
+
+
+def check_rejected(done, status, words):
+    check(done.returncode == status, f"exit status {done.returncode}, want {status}:", done.stderr)
+    check(done.stderr.count("\n") == 1, "not one line:", repr(done.stderr))
+    check(words in done.stderr, f"'{words}' is not in", repr(done.stderr))
+    check(done.stdout == "", "output:", repr(done.stdout))
+
+
+def reject_train(status, words, *options, size=40000):
+    """Runs train with a good text, and checks that it leaves no folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "out")
+        check_rejected(run("train", write_text(folder, size), "-o", out, *TINY, "--steps", "2", *options), status, words)
+        check(not os.path.exists(out), "a folder was left behind")
+
+
+def train_writes_report_losses_and_tensors():
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "out")
+        done = run("train", write_text(folder), "-o", out, *TINY, "--steps", "3", "--seeds", "2", "--capture", "--seed", "5")
+        check(done.returncode == 0, done.stderr)
+        check(done.stderr == "", "stderr is no terminal:", repr(done.stderr))
+        check("% recipe seeds held_loss" in done.stdout and "% recipe against gap_percent" in done.stdout, done.stdout)
+        rows = list(csv.DictReader(open(os.path.join(out, "losses.csv"))))
+        check(len(rows) == 4 * 2 * 3, len(rows), "rows")
+        check({row["recipe"] for row in rows} == {"bf16", "ufp4", "e2m1", "bf16-control"}, "recipes")
+        check({row["seed"] for row in rows} == {"5", "6"}, "seeds")
+        check(all(bool(row["held_loss"]) == (row["step"] == "2") for row in rows), "held-out losses")
+        check("<svg" in open(os.path.join(out, "report.html")).read(), "report.html")
+        names = sorted(os.listdir(os.path.join(out, "ufp4")))
+        want = sorted(f"layer{b}.{m}.{t}.npy" for b in range(2) for m in ("qkv", "proj", "fc1", "fc2") for t in ("X", "W", "dY"))
+        check(names == want, names)
+
+
+def train_repeats_itself():
+    with tempfile.TemporaryDirectory() as folder:
+        text, losses = write_text(folder), []
+        for threads in ("1", "3"):
+            out = os.path.join(folder, threads)
+            done = run("train", text, "-o", out, *TINY, "--steps", "3", "--seeds", "2", "--threads", threads)
+            check(done.returncode == 0, done.stderr)
+            losses.append(open(os.path.join(out, "losses.csv")).read())
+        check(losses[0] == losses[1], "losses depend on --threads")
+
+
+def train_json():
+    with tempfile.TemporaryDirectory() as folder:
+        done = run("train", write_text(folder), "-o", os.path.join(folder, "out"), *TINY, "--steps", "2", "--seeds", "1",
+                   "--recipe", "bf16,e2m1", "--no-control", "--json")
+        check(done.returncode == 0, done.stderr)
+        got = json.loads(done.stdout)
+        check([r["recipe"] for r in got["recipes"]] == ["bf16", "e2m1"], got)
+        check(got["recipes"][0]["deviation"] is None, "one seed has no deviation")
+        check([c["verdict"] for c in got["comparisons"]] == ["not separated"], got)
+        check(got["held_tokens"] == 256, got)
+
+
+def train_captured_tensors_go_through_layer():
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "out")
+        done = run("train", write_text(folder), "-o", out, *TINY, "--steps", "2", "--seeds", "1", "--recipe", "ufp4", "--capture")
+        check(done.returncode == 0, done.stderr)
+        tensors = [os.path.join(out, "ufp4", f"layer1.fc2.{t}.npy") for t in ("X", "W", "dY")]
+        done = run("layer", *tensors, "-o", os.path.join(folder, "layer"), "--recipe", "ufp4")
+        check(done.returncode == 0, done.stderr)
+        check(sorted(os.listdir(os.path.join(folder, "layer"))) == ["Y.npy", "dW.npy", "dX.npy"], "files")
+
+
+def train_help():
+    done = run("train", "--help")
+    check(done.returncode == 0 and "Example:" in done.stdout and "--capture" in done.stdout, done.stdout)
+
+
+def train_rejects_unknown_recipe():
+    reject_train(2, "'fp3' is not one of", "--recipe", "ufp4,fp3")
+
+
+def train_rejects_recipe_of_a_later_version():
+    reject_train(3, "nvfp4 is not available in this version", "--recipe", "nvfp4")
+
+
+def train_rejects_recipe_twice():
+    reject_train(2, "ufp4 is there twice", "--recipe", "ufp4,bf16,ufp4")
+
+
+def train_rejects_empty_recipe():
+    reject_train(2, "--recipe", "--recipe", "ufp4,")
+
+
+def train_rejects_unknown_backend():
+    reject_train(2, "gpu", "--backend", "gpu")
+
+
+def train_rejects_zero_steps():
+    reject_train(2, "--steps 0 is not within 1..", "--steps", "0")
+
+
+def train_rejects_zero_seeds():
+    reject_train(2, "--seeds 0 is not within 1..", "--seeds", "0")
+
+
+def train_rejects_negative_rate():
+    reject_train(2, "--lr must be over 0", "--lr", "-1")
+
+
+def train_rejects_nan_rate():
+    reject_train(2, "--lr", "--lr", "nan")
+
+
+def train_rejects_heads_that_do_not_divide():
+    reject_train(2, "--d-model 32 is not a multiple of 2 x --heads 3", "--heads", "3")
+
+
+def train_rejects_too_many_tokens():
+    reject_train(2, "at most 1048576", "--batch", "65536", "--context", "128")
+
+
+def train_rejects_short_text():
+    reject_train(2, "characters are too few for a context of 16", size=600)
+
+
+def train_rejects_missing_text():
+    with tempfile.TemporaryDirectory() as folder:
+        missing = os.path.join(folder, "missing")
+        check_rejected(run("train", missing, "-o", os.path.join(folder, "out")), 2, f"{missing}: No such file")
+
+
+def train_rejects_missing_output():
+    check_rejected(run("train"), 2, "-o DIR is missing")
+
+
+def train_rejects_output_below_a_file():
+    with tempfile.TemporaryDirectory() as folder:
+        text = write_text(folder)
+        check_rejected(run("train", text, "-o", os.path.join(text, "out"), *TINY, "--steps", "1"), 2, "Not a directory")
+
+
+def train_rejects_output_that_is_a_file():
+    with tempfile.TemporaryDirectory() as folder:
+        text = write_text(folder)
+        check_rejected(run("train", text, "-o", text, *TINY, "--steps", "1"), 2, "not a folder")
+        check(os.path.getsize(text) > 30000, "the file was changed")
+
+
+def train_rejects_two_texts():
+    check_rejected(run("train", "a", "b", "-o", "out"), 2, "too many inputs")
+
+
+def run_demo(folder, *options):
+    return run("demo", "--text", write_text(folder), "--steps", "2", "--sequences", "1", *options)
+
+
+def demo_with_model_on_both_sides():
+    with tempfile.TemporaryDirectory() as folder:
+        done = run_demo(folder, "--backend", "model")
+        check(done.returncode == 0, done.stderr)
+        lines = done.stdout.splitlines()
+        table = [line for line in lines if line.startswith(("  fprop", "  dgrad", "  wgrad"))]
+        check(len(table) == 48 and all(line.endswith(" 0 equal") for line in table), done.stdout)
+        check(lines[-1] == "0 mismatches: equal in every bit", lines[-1])
+        check(done.stderr == "", "stderr is no terminal:", repr(done.stderr))
+
+
+def demo_json():
+    with tempfile.TemporaryDirectory() as folder:
+        done = run_demo(folder, "--backend", "model", "--recipe", "e2m1", "--json")
+        check(done.returncode == 0, done.stderr)
+        got = json.loads(done.stdout)
+        check(got["verdict"] == "equal" and len(got["cases"]) == 48 and len(got["training"]) == 2, got)
+        check(got["cases"][0]["format"] == "e2m1" and got["cases"][0]["cycles"] is None, got["cases"][0])
+        check(got["totals"]["mismatches"] == 0 and got["totals"]["loss_equal"] is True, got["totals"])
+
+
+@slow
+def demo_on_the_simulated_core():
+    with tempfile.TemporaryDirectory() as folder:
+        done = run_demo(folder, "--config", "small", "--mem-latency", "30", "--stall", "7", "--json")
+        if done.returncode == 3 and "rtl" in done.stderr:
+            print("skipped:", done.stderr.strip())
+            sys.exit(77)
+        check(done.returncode == 0, done.stderr, done.stdout[-500:])
+        got = json.loads(done.stdout)
+        check(got["verdict"] == "equal" and all(c["cycles"] > 0 for c in got["cases"]), got["totals"])
+        check(got["simulator"]["configuration"] == "small", got["simulator"])
+
+
+def demo_rejects_recipe_of_the_host():
+    with tempfile.TemporaryDirectory() as folder:
+        check_rejected(run_demo(folder, "--recipe", "bf16", "--backend", "model"), 2, "nothing to compare")
+
+
+def demo_rejects_unknown_configuration():
+    with tempfile.TemporaryDirectory() as folder:
+        check_rejected(run_demo(folder, "--config", "huge"), 2, "huge")
+
+
+def demo_rejects_missing_text():
+    check_rejected(run("demo", "--text", "/nowhere/at/all", "--backend", "model"), 2, "/nowhere/at/all: No such file")
+
+
+def demo_rejects_zero_steps():
+    check_rejected(run("demo", "--steps", "0"), 2, "--steps must be within")
+
+
+def demo_rejects_inputs():
+    check_rejected(run("demo", "something"), 2, "too many inputs")
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv[1]
+    globals()[sys.argv[2]]()

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers, directional derivatives and small texts for the tests of the language model.
+#ifndef UFP4_TRAIN_FIXTURE_H
+#define UFP4_TRAIN_FIXTURE_H
+
+#include "check.h"
+#include "trainer.h"
+
+/** Approximately normal numbers. */
+void fixture_normal(check_random_t *random, float deviation, float *out, int64_t count);
+/** sum a_i b_i in double. */
+double fixture_dot(const float *a, const float *b, int64_t count);
+
+/** A function of an array of floats. */
+typedef double (*fixture_function_t)(void *context, const float *x);
+/** Compares <gradient, v> with the derivative of @p f at @p x along a random direction v of length 1, from four points:
+ *  (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h, exact up to h^4. @p tolerance is relative to |gradient| / sqrt(count),
+ * the size of a typical derivative: FP32 rounding of f gives about 1e-7 |f| / h. */
+void fixture_check_gradient(check_random_t *random, const char *what, fixture_function_t f, void *context,
+                            const float *x, const float *gradient, int64_t count, double h, double tolerance);
+
+/** A text of random words from a small vocabulary, easy to learn; free with ufp4_text_free. */
+ufp4_text_t fixture_text(int64_t bytes);
+/** 2 blocks, d 32, 2 heads, ff 48, context 16. */
+ufp4_transformer_shape_t fixture_shape(void);
+/** The model of fixture_shape, 4 sequences a step, @p steps steps, rate 1e-2. */
+ufp4_trainer_options_t fixture_options(int64_t steps);
+
+/** A golden model device; NULL, and the property has failed, if it cannot be opened. */
+ufp4_device_t *fixture_device(unsigned threads);
+
+/** A fresh folder below the temporary folder; fixture_remove removes it with its files. */
+void fixture_folder(char path[256]);
+void fixture_remove(const char *path);
+
+#endif

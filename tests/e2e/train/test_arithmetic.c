@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// The FP32 building blocks: order of additions, accuracy of the exponential, random numbers, optimizer, statistics.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adamw.h"
+#include "draw.h"
+#include "elementary.h"
+#include "fixture.h"
+#include "paired.h"
+#include "sgemm.h"
+
+static uint32_t bits_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+// The definition: one accumulator, k ascending. volatile forbids a fused operation whatever the compiler's flags.
+static float sgemm_one(int64_t k, ufp4_sgemm_view_t a, ufp4_sgemm_view_t b, int64_t i, int64_t j, float start) {
+  volatile float sum = start;
+  for (int64_t p = 0; p < k; p++) {
+    volatile float product = a.data[i * a.row + p * a.col] * b.data[p * b.row + j * b.col];
+    sum = sum + product;
+  }
+  return sum;
+}
+
+static void check_sgemm(check_random_t *random, int64_t m, int64_t n, int64_t k, int turned, int accumulate) {
+  float *a = malloc((size_t)(m * k) * sizeof *a), *b = malloc((size_t)(n * k) * sizeof *b);
+  int64_t ld = n + 3;
+  float *d = malloc((size_t)(m * ld) * sizeof *d), *before = malloc((size_t)(m * ld) * sizeof *d);
+  fixture_normal(random, 1, a, m * k);
+  fixture_normal(random, 1, b, n * k);
+  fixture_normal(random, 1, before, m * ld);
+  memcpy(d, before, (size_t)(m * ld) * sizeof *d);
+  ufp4_sgemm_view_t av = turned ? (ufp4_sgemm_view_t){a, 1, m} : (ufp4_sgemm_view_t){a, k, 1};
+  ufp4_sgemm_view_t bv = turned ? (ufp4_sgemm_view_t){b, n, 1} : (ufp4_sgemm_view_t){b, 1, k};
+  ufp4_sgemm(m, n, k, av, bv, d, ld, accumulate);
+  for (int64_t i = 0; i < m; i++) {
+    for (int64_t j = 0; j < ld; j++) {
+      float start = before[i * ld + j];
+      float want = j < n ? sgemm_one(k, av, bv, i, j, accumulate ? start : 0) : start;  // beyond n nothing is written
+      check_bits(i * ld + j, bits_of(d[i * ld + j]), bits_of(want), "sgemm %lldx%lldx%lld", (long long)m, (long long)n,
+                 (long long)k);
+    }
+  }
+  free(a), free(b), free(d), free(before);
+}
+
+TEST(sgemm_adds_in_order_of_k) {
+  static const int64_t sizes[][3] = {{1, 1, 1}, {6, 16, 256}, {7, 17, 257}, {5, 15, 3}, {13, 33, 600}, {64, 48, 32}};
+  check_random_t random = check_random();
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    for (int mode = 0; mode < 4; mode++)
+      check_sgemm(&random, sizes[i][0], sizes[i][1], sizes[i][2], mode & 1, mode >> 1);
+  }
+}
+
+TEST(exp_is_accurate) {
+  for (int i = -87 * 512; i <= 88 * 512; i++) {
+    float x = (float)i / 512;
+    double want = exp((double)x);
+    check_that(i, fabs((double)ufp4_exp(x) - want) <= 2e-7 * want, "exp(%g): got %.9g, want %.9g", (double)x,
+               (double)ufp4_exp(x), want);
+  }
+}
+
+TEST(exp_of_special_values) {
+  check_that(0, isnan(ufp4_exp(NAN)), "exp(NaN) is %g", (double)ufp4_exp(NAN));
+  check_bits(1, bits_of(ufp4_exp(0)), bits_of(1), "exp(0)");
+  check_bits(2, bits_of(ufp4_exp(-INFINITY)), bits_of(ufp4_exp(-87)), "exp(-inf) is clamped");
+  check_bits(3, bits_of(ufp4_exp(INFINITY)), bits_of(ufp4_exp(88)), "exp(inf) is clamped");
+}
+
+TEST(sums_of_every_length) {
+  float a[70], ones[70];
+  check_random_t random = check_random();
+  fixture_normal(&random, 1, a, 70);
+  for (int i = 0; i < 70; i++) ones[i] = 1;
+  for (int64_t count = 0; count <= 70; count++) {
+    double want = fixture_dot(a, ones, count);
+    check_that(count, fabs((double)ufp4_sum(a, count) - want) < 2e-5, "sum of %lld", (long long)count);
+    check_bits(count, bits_of(ufp4_dot(a, ones, count)), bits_of(ufp4_sum(a, count)), "dot with ones");
+  }
+}
+
+TEST(normal_numbers_have_their_moments) {
+  const int count = 100000;
+  ufp4_draw_t draw = ufp4_draw_start(1, UFP4_DRAW_WEIGHTS);
+  double sum = 0, squares = 0, fourth = 0;
+  for (int i = 0; i < count; i++) {
+    double x = (double)ufp4_draw_normal(&draw);
+    sum += x;
+    squares += x * x;
+    fourth += x * x * x * x;
+  }
+  // Four deviations of each estimate; the fourth moment of a sum of twelve uniform numbers is 3 - 1.2 / 12.
+  check_that(0, fabs(sum / count) < 4.0 / sqrt(count), "mean %g", sum / count);
+  check_that(1, fabs(squares / count - 1) < 4 * sqrt(2.0 / count), "variance %g", squares / count);
+  check_that(2, fabs(fourth / count - 2.9) < 4 * sqrt(96.0 / count), "fourth moment %g", fourth / count);
+}
+
+TEST(streams_of_different_uses_differ) {
+  ufp4_draw_t a = ufp4_draw_start(5, UFP4_DRAW_WEIGHTS), b = ufp4_draw_start(5, UFP4_DRAW_DATA);
+  ufp4_draw_t c = ufp4_draw_start(6, UFP4_DRAW_WEIGHTS);
+  check_that(0, ufp4_draw_at(&a, 0) != ufp4_draw_at(&b, 0), "uses");
+  check_that(1, ufp4_draw_at(&a, 0) != ufp4_draw_at(&c, 0), "seeds");
+  check_that(2, ufp4_draw_at(&a, 0) != ufp4_draw_at(&a, 1), "indices");
+  check_bits(3, ufp4_draw_at(&a, 9), ufp4_draw_at(&a, 9), "the same draw");
+}
+
+TEST(adamw_rate_warms_up_and_falls_to_zero) {
+  ufp4_adamw_t how = ufp4_adamw_default(0.5f, 100);
+  for (int i = 0; i < 10; i++) {
+    check_that(i, fabs((double)ufp4_adamw_rate(&how, i) - 0.05 * (i + 1)) < 1e-7, "step %d of the warm-up", i);
+  }
+  check_bits(10, bits_of(ufp4_adamw_rate(&how, 10)), bits_of(0.5f), "the peak");
+  check_that(55, fabs((double)ufp4_adamw_rate(&how, 55) - 0.25) < 1e-7, "half way down");
+  check_that(99, ufp4_adamw_rate(&how, 99) > 0, "the last step");
+  check_bits(100, bits_of(ufp4_adamw_rate(&how, 100)), 0, "after the end");
+}
+
+// Loshchilov and Hutter's update in double, for a gradient short enough not to be clipped.
+TEST(adamw_follows_its_formula) {
+  ufp4_adamw_t how = ufp4_adamw_default(0.01f, 20);
+  float w[2] = {0.5f, -0.25f}, m[2] = {0}, v[2] = {0};
+  double rw[2] = {0.5, -0.25}, rm[2] = {0}, rv[2] = {0};
+  for (int step = 0; step < 20; step++) {
+    float g[2] = {0.3f * (float)cos(step), 0.2f * (float)sin(step)};
+    double rate = (double)ufp4_adamw_rate(&how, step);
+    for (int i = 0; i < 2; i++) {  // element 0 decays, element 1 does not
+      rm[i] = 0.9 * rm[i] + 0.1 * (double)g[i];
+      rv[i] = 0.95 * rv[i] + 0.05 * (double)g[i] * (double)g[i];
+      double mean = rm[i] / (1 - pow(0.9, step + 1)), square = rv[i] / (1 - pow(0.95, step + 1));
+      rw[i] = rw[i] * (i == 0 ? 1 - rate * 0.1 : 1) - rate * mean / (sqrt(square) + 1e-8);
+    }
+    ufp4_adamw_step(&how, step, 2, 1, w, g, m, v);
+    for (int i = 0; i < 2; i++) {
+      check_that(2 * step + i, fabs((double)w[i] - rw[i]) < 1e-6, "step %d: got %.8g, want %.8g", step, (double)w[i],
+                 rw[i]);
+    }
+  }
+}
+
+TEST(adamw_clips_the_gradient) {
+  ufp4_adamw_t how = ufp4_adamw_default(0.01f, 10);
+  float w[3] = {0}, g[3] = {6, 0, 8}, m[3] = {0}, v[3] = {0};
+  check_bits(0, bits_of(ufp4_adamw_step(&how, 0, 3, 3, w, g, m, v)), bits_of(10), "norm before clipping");
+  check_bits(1, bits_of(g[0]), bits_of(6 * 0.1f), "clipped");
+  float small[3] = {0.5f, 0, 0};
+  ufp4_adamw_step(&how, 1, 3, 3, w, small, m, v);
+  check_bits(2, bits_of(small[0]), bits_of(0.5f), "not clipped");
+}
+
+TEST(paired_statistics) {
+  const double some[] = {1, 2, 3, 6}, same[] = {2, 2}, small[] = {-1, 1, 2};
+  ufp4_paired_t p = ufp4_paired(some, 4);
+  check_that(0, p.mean == 3 && fabs(p.deviation - sqrt(14.0 / 3)) < 1e-12, "mean %g, deviation %g", p.mean,
+             p.deviation);
+  check_that(1, fabs(p.t - 3 / (sqrt(14.0 / 3) / 2)) < 1e-12 && p.positive == 4, "t %g", p.t);
+  check_that(2, !p.separated, "t = 2.777 is under 3.182");
+  const double clear[] = {1, 1.1, 0.9, 1.05};
+  check_that(3, ufp4_paired(clear, 4).separated, "clear");
+  check_that(4, !ufp4_paired(small, 3).separated && ufp4_paired(small, 3).positive == 2, "not separated");
+  check_that(5, isnan(ufp4_paired(same, 2).t) && !ufp4_paired(same, 2).separated, "no deviation, no t");
+  check_that(6, isnan(ufp4_paired(some, 1).deviation) && !ufp4_paired(some, 1).separated, "one seed separates nothing");
+}
+
+TEST(student_limits_fall_to_the_normal_one) {
+  for (int64_t n = 1; n < 1000; n++) {
+    check_that(n, ufp4_student_limit(n) > ufp4_student_limit(n + 1) && ufp4_student_limit(n) > 1.96, "%lld",
+               (long long)n);
+  }
+  check_that(0, isinf(ufp4_student_limit(0)), "none");
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {CHECK_TEST(sgemm_adds_in_order_of_k),
+                                       CHECK_TEST(exp_is_accurate),
+                                       CHECK_TEST(exp_of_special_values),
+                                       CHECK_TEST(sums_of_every_length),
+                                       CHECK_TEST(normal_numbers_have_their_moments),
+                                       CHECK_TEST(streams_of_different_uses_differ),
+                                       CHECK_TEST(adamw_rate_warms_up_and_falls_to_zero),
+                                       CHECK_TEST(adamw_follows_its_formula),
+                                       CHECK_TEST(adamw_clips_the_gradient),
+                                       CHECK_TEST(paired_statistics),
+                                       CHECK_TEST(student_limits_fall_to_the_normal_one)};
+  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}

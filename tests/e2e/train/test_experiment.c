@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Experiments: independent of the number of workers; their files.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture.h"
+#include "experiment.h"
+#include "fixture.h"
+
+enum { SEEDS = 3, STEPS = 4 };
+
+static ufp4_device_t *open_model(void *context) {
+  (void)context;
+  ufp4_device_options_t options = ufp4_device_options_default();
+  ufp4_device_t *device;
+  options.threads = 1;
+  return ufp4_device_open("model", &options, &device) ? NULL : device;
+}
+
+static ufp4_device_t *open_none(void *context) {
+  (void)context;
+  return NULL;
+}
+
+static ufp4_experiment_options_t make_options(void) {
+  ufp4_experiment_options_t o = {
+      .trainer = fixture_options(STEPS), .seeds = SEEDS, .held_tokens = 512, .backend = "model"};
+  static const char *const names[] = {"bf16", "ufp4", "e2m1"};
+  for (int i = 0; i < 3; i++) {
+    o.variants[i].name = names[i];
+    check_bits(i, ufp4_recipe_named(names[i], &o.variants[i].recipe), UFP4_OK, "%s", names[i]);
+  }
+  o.variants[3] = o.variants[0];
+  o.variants[3].name = "bf16-control";
+  o.variants[3].perturbation = 1e-3f;
+  o.variant_count = 4;
+  o.open = open_model;
+  o.workers = 1;
+  return o;
+}
+
+static void count_steps(void *context, int64_t done, int64_t all) {
+  int64_t *calls = context;
+  check_that(done, done == ++*calls && all == SEEDS * STEPS * 4, "step %lld of %lld", (long long)done, (long long)all);
+}
+
+TEST(workers_do_not_show) {
+  ufp4_experiment_options_t one = make_options(), three = make_options();
+  ufp4_text_t text = fixture_text(40000);
+  ufp4_experiment_t a, b;
+  int64_t calls = 0;
+  three.workers = 3;
+  check_bits(0, ufp4_experiment_run(&one, &text, count_steps, &calls, &a), UFP4_OK, "one worker");
+  check_bits(0, (uint64_t)calls, SEEDS * STEPS * 4, "progress");
+  check_bits(0, ufp4_experiment_run(&three, &text, NULL, NULL, &b), UFP4_OK, "three workers");
+  for (int v = 0; v < 4; v++) {
+    for (int s = 0; s < SEEDS; s++) {
+      const ufp4_run_t *x = ufp4_experiment_at(&a, v, s), *y = ufp4_experiment_at(&b, v, s);
+      check_that(v, !memcmp(x->loss, y->loss, STEPS * sizeof *x->loss), "losses of %s", one.variants[v].name);
+      check_that(v, x->held_loss == y->held_loss && isfinite(x->held_loss), "held-out loss %g", x->held_loss);
+      check_bits(v, (uint64_t)x->held_tokens, 512, "held-out tokens");
+    }
+  }
+  ufp4_experiment_free(&a), ufp4_experiment_free(&b);
+  ufp4_text_free(&text);
+}
+
+// An experiment with given held-out losses.
+static ufp4_experiment_t made_up(const ufp4_experiment_options_t *options, ufp4_run_t *runs,
+                                 const double held[4][SEEDS]) {
+  static double losses[STEPS] = {5, 4, 3, 2.5};
+  for (int v = 0; v < options->variant_count; v++) {
+    for (int s = 0; s < SEEDS; s++) {
+      runs[v * SEEDS + s] = (ufp4_run_t){.loss = losses, .held_loss = held[v][s], .held_tokens = 512, .seconds = 1};
+    }
+  }
+  return (ufp4_experiment_t){.options = options, .runs = runs};
+}
+
+static const double some_losses[4][SEEDS] = {
+    {2, 2.1, 2.2}, {2.02, 2.121, 2.222}, {2.06, 2.163, 2.266}, {2.001, 2.099, 2.2}};
+
+TEST(gaps_are_paired_by_seed) {
+  ufp4_experiment_options_t o = make_options();
+  ufp4_run_t runs[4 * SEEDS];
+  ufp4_experiment_t e = made_up(&o, runs, some_losses);
+  ufp4_paired_t gap = ufp4_experiment_gap(&e, 1, 0), control = ufp4_experiment_gap(&e, 3, 0);
+  check_that(0, fabs(gap.mean - 1) < 1e-9 && gap.positive == 3, "gap %g, worse %lld", gap.mean,
+             (long long)gap.positive);
+  check_that(1, !strcmp(ufp4_gap_verdict(&gap), "worse"), "verdict %s", ufp4_gap_verdict(&gap));
+  check_that(2, !strcmp(ufp4_gap_verdict(&control), "not separated"), "verdict %s", ufp4_gap_verdict(&control));
+  check_that(3, fabs(ufp4_experiment_losses(&e, 0).mean - 2.1) < 1e-9, "mean loss");
+}
+
+TEST(comparisons_are_with_bf16_and_among_recipes) {
+  static const ufp4_comparison_t want[] = {{1, 0}, {2, 0}, {3, 0}, {2, 1}};
+  ufp4_experiment_options_t o = make_options();
+  ufp4_experiment_t e = {.options = &o};
+  ufp4_comparison_t got[UFP4_MAX_VARIANTS * UFP4_MAX_VARIANTS];
+  check_bits(0, (uint64_t)ufp4_experiment_comparisons(&e, got), 4, "comparisons");
+  for (int i = 0; i < 4; i++) {
+    check_that(i, got[i].variant == want[i].variant && got[i].base == want[i].base, "%d against %d", got[i].variant,
+               got[i].base);
+  }
+  o.variants[0] = o.variants[1];
+  o.variant_count = 1;
+  check_bits(1, (uint64_t)ufp4_experiment_comparisons(&e, got), 0, "one recipe, nothing to compare with");
+}
+
+static char *read_all(const char *path) {
+  char *text = calloc(1, 100000);
+  FILE *file = fopen(path, "rb");
+  check_that(0, text && file, "%s", path);
+  if (text && file && fread(text, 1, 99999, file) == 0) check_that(0, 0, "%s is empty", path);
+  if (file) fclose(file);
+  return text;
+}
+
+TEST(files_hold_the_losses) {
+  ufp4_experiment_options_t o = make_options();
+  ufp4_run_t runs[4 * SEEDS];
+  ufp4_experiment_t e = made_up(&o, runs, some_losses);
+  ufp4_message_t message;
+  char folder[256], path[300];
+  fixture_folder(folder);
+  snprintf(path, sizeof path, "%s/losses.csv", folder);
+  check_bits(0, ufp4_experiment_write_csv(&e, path, &message), UFP4_OK, "csv");
+  char *csv = read_all(path);
+  check_that(0, strstr(csv, "recipe,seed,step,train_loss,held_loss\nbf16,3,0,5,\nbf16,3,1,4,\n") == csv, "%.80s", csv);
+  check_that(1, strstr(csv, "\nufp4,4,3,2.5,2.121\n") != NULL, "held-out loss");
+  snprintf(path, sizeof path, "%s/report.html", folder);
+  check_bits(0, ufp4_experiment_write_html(&e, "a <text> & more", path, &message), UFP4_OK, "html");
+  char *html = read_all(path);
+  check_that(2, strstr(html, "a &lt;text&gt; &amp; more") && !strstr(html, "<text>"), "names are escaped");
+  check_that(3, strstr(html, "<svg") && strstr(html, "not separated") && strstr(html, "+1.000"),
+             "curves, verdicts, gaps");
+  check_that(4, !strstr(html, "http") && !strstr(html, "<script"), "self-contained");
+  free(csv), free(html);
+  fixture_remove(folder);
+}
+
+TEST(captured_tensors_are_those_of_the_last_step) {
+  ufp4_experiment_options_t o = make_options();
+  ufp4_text_t text = fixture_text(40000);
+  ufp4_experiment_t e;
+  ufp4_message_t message;
+  ufp4_tensor_t x, w, dy;
+  char folder[256], path[300];
+  fixture_folder(folder);
+  o.variant_count = 1;
+  o.variants[0].capture = folder;
+  check_bits(0, ufp4_experiment_run(&o, &text, NULL, NULL, &e), UFP4_OK, "run");
+  check_bits(0, (uint64_t)e.captured[0], 1, "captured");
+  snprintf(path, sizeof path, "%s/layer1.fc2.X.npy", folder);
+  check_bits(1, ufp4_tensor_read(path, 0, &x, &message), UFP4_OK, "%s", path);
+  snprintf(path, sizeof path, "%s/layer1.fc2.W.npy", folder);
+  check_bits(2, ufp4_tensor_read(path, 0, &w, &message), UFP4_OK, "%s", path);
+  snprintf(path, sizeof path, "%s/layer0.qkv.dY.npy", folder);
+  check_bits(3, ufp4_tensor_read(path, 0, &dy, &message), UFP4_OK, "%s", path);
+  check_that(4, x.view.rows == 64 && x.view.cols == 48, "X %lldx%lld", (long long)x.view.rows, (long long)x.view.cols);
+  check_that(5, w.view.rows == 32 && w.view.cols == 48, "W %lldx%lld", (long long)w.view.rows, (long long)w.view.cols);
+  check_that(6, dy.view.rows == 64 && dy.view.cols == 96, "dY %lldx%lld", (long long)dy.view.rows,
+             (long long)dy.view.cols);
+  ufp4_tensor_free(&x), ufp4_tensor_free(&w), ufp4_tensor_free(&dy);
+  ufp4_capture_discard(folder, o.trainer.shape.blocks);
+  check_bits(7, (uint64_t)remove(folder), 0, "nothing is left after discarding");
+  ufp4_experiment_free(&e);
+  ufp4_text_free(&text);
+}
+
+TEST(rejects_capture_without_a_folder) {
+  ufp4_experiment_options_t o = make_options();
+  ufp4_text_t text = fixture_text(40000);
+  ufp4_experiment_t e;
+  o.variants[1].capture = "/nowhere/at/all";
+  check_bits(0, ufp4_experiment_run(&o, &text, NULL, NULL, &e), UFP4_ERROR_IO, "run");
+  check_that(1, strstr(e.message.text, "ufp4: ") && strstr(e.message.text, "/nowhere/at/all"), "message '%s'",
+             e.message.text);
+  ufp4_experiment_free(&e);
+  ufp4_text_free(&text);
+}
+
+TEST(rejects_device_that_does_not_open) {
+  ufp4_experiment_options_t o = make_options();
+  ufp4_text_t text = fixture_text(40000);
+  ufp4_experiment_t e;
+  o.open = open_none;
+  o.workers = 2;
+  check_bits(0, ufp4_experiment_run(&o, &text, NULL, NULL, &e), UFP4_ERROR_DEVICE, "run");
+  check_that(1, strstr(e.message.text, "could not be opened") != NULL, "message '%s'", e.message.text);
+  ufp4_experiment_free(&e);
+  ufp4_text_free(&text);
+}
+
+TEST(rejects_no_seeds_and_no_recipes) {
+  ufp4_experiment_options_t o = make_options();
+  ufp4_text_t text = {0};
+  ufp4_experiment_t e;
+  o.seeds = 0;
+  check_bits(0, ufp4_experiment_run(&o, &text, NULL, NULL, &e), UFP4_ERROR_ARGUMENT, "no seeds");
+  o.seeds = 1;
+  o.variant_count = 0;
+  check_bits(1, ufp4_experiment_run(&o, &text, NULL, NULL, &e), UFP4_ERROR_ARGUMENT, "no recipes");
+}
+
+TEST(rejects_file_in_a_missing_folder) {
+  ufp4_experiment_options_t o = make_options();
+  ufp4_run_t runs[4 * SEEDS];
+  ufp4_experiment_t e = made_up(&o, runs, some_losses);
+  ufp4_message_t message;
+  check_bits(0, ufp4_experiment_write_csv(&e, "/nowhere/at/all/losses.csv", &message), UFP4_ERROR_IO, "csv");
+  check_that(1, strstr(message.text, "/nowhere/at/all/losses.csv") != NULL, "message '%s'", message.text);
+  check_bits(2, ufp4_experiment_write_html(&e, "t", "/nowhere/at/all/report.html", &message), UFP4_ERROR_IO, "html");
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {CHECK_TEST(workers_do_not_show),
+                                       CHECK_TEST(gaps_are_paired_by_seed),
+                                       CHECK_TEST(comparisons_are_with_bf16_and_among_recipes),
+                                       CHECK_TEST(files_hold_the_losses),
+                                       CHECK_TEST(captured_tensors_are_those_of_the_last_step),
+                                       CHECK_TEST(rejects_capture_without_a_folder),
+                                       CHECK_TEST(rejects_device_that_does_not_open),
+                                       CHECK_TEST(rejects_no_seeds_and_no_recipes),
+                                       CHECK_TEST(rejects_file_in_a_missing_folder)};
+  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text: whitespace, held-out chunks, files plain and compressed, batches.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "fixture.h"
+
+TEST(collapse_leaves_single_spaces) {
+  char text[] = " a\t\n b  c\r\n\v\fd ";
+  int64_t count = ufp4_text_collapse((uint8_t *)text, (int64_t)strlen(text));
+  check_bits(0, (uint64_t)count, 9, "length");
+  check_that(1, !memcmp(text, " a b c d ", 9), "got '%.*s'", (int)count, text);
+}
+
+// Byte i of the text says which chunk it is from.
+TEST(every_40th_chunk_is_held_out) {
+  const int64_t count = 121 * (int64_t)UFP4_TEXT_CHUNK + 5;
+  uint8_t *bytes = malloc((size_t)count);
+  for (int64_t i = 0; i < count; i++) bytes[i] = (uint8_t)(i / UFP4_TEXT_CHUNK);
+  ufp4_text_t text;
+  check_bits(0, ufp4_text_split(bytes, count, &text), UFP4_OK, "split");
+  check_bits(1, (uint64_t)text.held_bytes, 3 * UFP4_TEXT_CHUNK, "held out");
+  check_bits(2, (uint64_t)(text.held_bytes + text.train_bytes), (uint64_t)count, "all");
+  for (int64_t i = 0; i < text.held_bytes; i++)
+    check_bits(i, text.held[i], (uint64_t)(39 + 40 * (i / UFP4_TEXT_CHUNK)), "held");
+  for (int64_t i = 0; i < text.train_bytes; i++) check_that(i, text.train[i] % 40 != 39, "train has %d", text.train[i]);
+  ufp4_text_free(&text);
+  free(bytes);
+}
+
+TEST(short_text_is_cut_in_40_parts) {
+  uint8_t bytes[407];
+  for (int i = 0; i < 407; i++) bytes[i] = (uint8_t)(i / 10);
+  ufp4_text_t text;
+  ufp4_text_split(bytes, 407, &text);
+  check_bits(0, (uint64_t)text.held_bytes, 10, "held out");
+  for (int i = 0; i < 10; i++) check_bits(i, text.held[i], 39, "held");
+  check_bits(1, (uint64_t)text.train_bytes, 397, "train");
+  ufp4_text_free(&text);
+}
+
+static void write_plain(const char *path, const ufp4_text_t *text) {
+  FILE *file = fopen(path, "wb");
+  check_that(0, file != NULL, "%s", path);
+  if (!file) return;
+  fwrite(text->train, 1, (size_t)text->train_bytes, file);
+  fclose(file);
+}
+
+static void write_gzip(const char *path, const ufp4_text_t *text) {
+  gzFile file = gzopen(path, "wb");
+  check_that(0, file != NULL, "%s", path);
+  if (!file) return;
+  gzwrite(file, text->train, (unsigned)text->train_bytes);
+  gzclose(file);
+}
+
+static void check_same(const ufp4_text_t *a, const ufp4_text_t *b) {
+  check_bits(0, (uint64_t)a->train_bytes, (uint64_t)b->train_bytes, "train bytes");
+  check_bits(1, (uint64_t)a->held_bytes, (uint64_t)b->held_bytes, "held bytes");
+  check_that(2, a->train && b->train && !memcmp(a->train, b->train, (size_t)a->train_bytes), "train");
+  check_that(3, a->held && b->held && !memcmp(a->held, b->held, (size_t)a->held_bytes), "held");
+}
+
+TEST(gzip_reads_as_plain) {
+  char folder[256], plain[300], packed[300];
+  ufp4_text_t source = fixture_text(3000000), a = {0}, b = {0};
+  ufp4_message_t message;
+  fixture_folder(folder);
+  snprintf(plain, sizeof plain, "%s/a.txt", folder);
+  snprintf(packed, sizeof packed, "%s/a.gz", folder);
+  write_plain(plain, &source);
+  write_gzip(packed, &source);
+  check_bits(0, ufp4_text_read(plain, 128, &a, &message), UFP4_OK, "plain");
+  check_bits(0, ufp4_text_read(packed, 128, &b, &message), UFP4_OK, "gzip");
+  check_same(&a, &b);
+  ufp4_text_free(&a), ufp4_text_free(&b), ufp4_text_free(&source);
+  fixture_remove(folder);
+}
+
+TEST(batch_depends_on_seed_step_and_row_only) {
+  enum { CONTEXT = 20, BATCH = 6 };
+  ufp4_text_t text = fixture_text(50000);
+  uint8_t in[BATCH * CONTEXT], out[BATCH * CONTEXT], again[BATCH * CONTEXT], other[BATCH * CONTEXT];
+  ufp4_text_batch(&text, 1, 5, BATCH, CONTEXT, in, out);
+  ufp4_text_batch(&text, 1, 5, 2, CONTEXT, again, other);
+  check_that(0, !memcmp(in, again, 2 * CONTEXT), "a smaller batch has the same first rows");
+  for (int row = 0; row < BATCH; row++) {
+    check_that(row, !memcmp(in + row * CONTEXT + 1, out + row * CONTEXT, CONTEXT - 1), "targets are the next tokens");
+  }
+  ufp4_text_batch(&text, 1, 6, BATCH, CONTEXT, again, other);
+  check_that(1, memcmp(in, again, sizeof in) != 0, "another step");
+  ufp4_text_batch(&text, 2, 5, BATCH, CONTEXT, again, other);
+  check_that(2, memcmp(in, again, sizeof in) != 0, "another seed");
+  ufp4_text_free(&text);
+}
+
+TEST(held_sequences_do_not_overlap) {
+  enum { CONTEXT = 16 };
+  ufp4_text_t text = {0};
+  uint8_t bytes[40 * 100], in[CONTEXT], out[CONTEXT];
+  for (int i = 0; i < 4000; i++) bytes[i] = (uint8_t)(i % 100);
+  ufp4_text_split(bytes, 4000, &text);
+  int64_t count = ufp4_text_held_sequences(&text, CONTEXT, 1000);
+  check_bits(0, (uint64_t)count, 6, "(100 - 1) / 16 sequences");
+  check_bits(1, (uint64_t)ufp4_text_held_sequences(&text, CONTEXT, 4), 4, "no more than wanted");
+  for (int64_t i = 0; i < count; i++) {
+    ufp4_text_held_sequence(&text, i, count, CONTEXT, in, out);
+    check_bits(i, in[0], (uint64_t)(i * 16), "first token");
+    check_bits(i, out[CONTEXT - 1], (uint64_t)(i * 16 + 16), "last target");
+  }
+  ufp4_text_free(&text);
+}
+
+static void check_rejected(const char *path, int64_t context, ufp4_status_t want, const char *words) {
+  ufp4_text_t text;
+  ufp4_message_t message;
+  check_bits(0, ufp4_text_read(path, context, &text, &message), want, "%s", path);
+  check_that(1, strstr(message.text, path) && strstr(message.text, words), "message '%s' lacks '%s'", message.text,
+             words);
+  check_that(2, !text.train && !text.held, "nothing is allocated");
+}
+
+TEST(rejects_missing_file) {
+  check_rejected("/nowhere/at/all", 16, UFP4_ERROR_IO, "No such file");
+}
+
+TEST(rejects_folder) {
+  char folder[256];
+  fixture_folder(folder);
+  check_rejected(folder, 16, UFP4_ERROR_FORMAT, "cannot be read");
+  fixture_remove(folder);
+}
+
+static void check_rejected_bytes(const char *name, const uint8_t *bytes, size_t count, const char *words) {
+  char folder[256], path[300];
+  fixture_folder(folder);
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "wb");
+  if (file) {
+    fwrite(bytes, 1, count, file);
+    fclose(file);
+  }
+  check_rejected(path, 16, UFP4_ERROR_FORMAT, words);
+  fixture_remove(folder);
+}
+
+TEST(rejects_empty_text) {
+  check_rejected_bytes("empty", (const uint8_t *)"", 0, "at least 680 are needed");
+}
+
+TEST(rejects_short_text) {
+  uint8_t bytes[679];
+  memset(bytes, 'x', sizeof bytes);
+  check_rejected_bytes("short", bytes, sizeof bytes, "679 characters are too few");
+}
+
+TEST(rejects_text_of_spaces) {
+  uint8_t bytes[5000];
+  memset(bytes, ' ', sizeof bytes);
+  check_rejected_bytes("spaces", bytes, sizeof bytes, "1 characters are too few");
+}
+
+TEST(rejects_truncated_gzip) {
+  char folder[256], path[300];
+  ufp4_text_t source = fixture_text(100000);
+  uint8_t bytes[2000];
+  fixture_folder(folder);
+  snprintf(path, sizeof path, "%s/whole.gz", folder);
+  write_gzip(path, &source);
+  FILE *file = fopen(path, "rb");
+  size_t got = file ? fread(bytes, 1, sizeof bytes, file) : 0;
+  if (file) fclose(file);
+  check_bits(0, got, sizeof bytes, "the file is longer than its part");
+  check_rejected_bytes("part.gz", bytes, got, "gzip");
+  ufp4_text_free(&source);
+  fixture_remove(folder);
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {CHECK_TEST(collapse_leaves_single_spaces),
+                                       CHECK_TEST(every_40th_chunk_is_held_out),
+                                       CHECK_TEST(short_text_is_cut_in_40_parts),
+                                       CHECK_TEST(gzip_reads_as_plain),
+                                       CHECK_TEST(batch_depends_on_seed_step_and_row_only),
+                                       CHECK_TEST(held_sequences_do_not_overlap),
+                                       CHECK_TEST(rejects_missing_file),
+                                       CHECK_TEST(rejects_folder),
+                                       CHECK_TEST(rejects_empty_text),
+                                       CHECK_TEST(rejects_short_text),
+                                       CHECK_TEST(rejects_text_of_spaces),
+                                       CHECK_TEST(rejects_truncated_gzip)};
+  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
