@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening devices, and what they report.
+#include <string.h>
+
+#include "bench.h"
+
+TEST(reports_its_configuration) {
+  static const ufp4_configuration_t known[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
+  for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
+    ufp4_device_options_t options = bench_options();
+    ufp4_device_t *device;
+    ufp4_device_info_t info;
+    options.configuration = known[i].name;
+    check_bits(i, ufp4_device_open(bench_backend(), &options, &device), UFP4_OK, "open %s", known[i].name);
+    check_bits(i, ufp4_device_info(device, &info), UFP4_OK, "info");
+    check_that(i, strcmp(info.configuration.name, known[i].name) == 0, "name %s", info.configuration.name);
+    check_that(i, strcmp(info.backend, bench_backend()) == 0, "backend %s", info.backend);
+    check_bits(i, info.configuration.rows, known[i].rows, "rows");
+    check_bits(i, info.configuration.bus_bytes, known[i].bus_bytes, "bus");
+    check_bits(i, info.version, UFP4_VERSION_MAJOR << 16 | UFP4_VERSION_MINOR << 8 | UFP4_VERSION_PATCH, "version");
+    check_bits(i, info.memory_bytes, options.memory_bytes, "memory");
+    check_bits(i, (uint64_t)info.has_cycles, strcmp(bench_backend(), "model") != 0, "has_cycles");
+    ufp4_device_close(device);
+  }
+}
+
+TEST(counters_add_up) {
+  ufp4_device_t *device = bench_device();
+  ufp4_device_info_t info;
+  uint64_t counters[UFP4_COUNTER_COUNT], sum = 0;
+  ufp4_device_info(device, &info);
+  bench_jobs_t jobs = bench_jobs(device);
+  bench_check_serving(0, device, &jobs);
+  check_bits(0, ufp4_device_counters(device, counters), UFP4_OK, "counters");
+  for (int i = UFP4_COUNTER_ARRAY_BUSY; i <= UFP4_COUNTER_IDLE; i++) sum += counters[i];
+  check_bits(0, counters[UFP4_COUNTER_CYCLES], sum, "the sum of the parts");
+  check_bits(0, counters[UFP4_COUNTER_JOBS], info.has_cycles ? 3 : 0, "jobs");
+  ufp4_device_close(device);
+}
+
+TEST(close_takes_null) {
+  ufp4_device_close(NULL);
+  check_that(0, ufp4_device_message(NULL)[0] == '\0', "the message of no device");
+}
+
+static void check_refused(int64_t index, const char *backend, const ufp4_device_options_t *options, ufp4_status_t want,
+                          const char *words) {
+  ufp4_message_t message = {0};
+  ufp4_device_options_t told = *options;
+  ufp4_device_t *device = (ufp4_device_t *)&message;
+  told.message = &message;
+  check_bits(index, ufp4_device_open(backend, &told, &device), want, "status of %s (%s)", backend, message.text);
+  check_that(index, device == NULL, "a device was made");
+  check_that(index, strstr(message.text, words) != NULL, "message '%s' does not say '%s'", message.text, words);
+}
+
+TEST(rejects_unknown_backends) {
+  static const char *const names[] = {"", "Model", "modell", "gpu", "rtl2"};
+  ufp4_device_options_t options = bench_options();
+  for (int i = 0; i < 5; i++) check_refused(i, names[i], &options, UFP4_ERROR_ARGUMENT, "no backend is called");
+}
+
+TEST(rejects_backends_of_later_versions) {
+  static const char *const names[] = {"tlm", "cuda", "fpga", "fpga:/dev/ttyUSB0"};
+  ufp4_device_options_t options = bench_options();
+  for (int i = 0; i < 4; i++) check_refused(i, names[i], &options, UFP4_ERROR_UNSUPPORTED, "not in this build");
+}
+
+TEST(rejects_unknown_configurations) {
+  ufp4_device_options_t options = bench_options();
+  options.configuration = "huge";
+  check_refused(0, bench_backend(), &options, UFP4_ERROR_ARGUMENT, "huge");
+  options.configuration = NULL;
+  check_refused(1, bench_backend(), &options, UFP4_ERROR_ARGUMENT, "configuration");
+}
+
+TEST(rejects_memory_of_odd_sizes) {
+  static const uint64_t sizes[] = {0, 1, 4096, 65536, 16777217, UINT64_MAX, 1ull << 40, UINT64_MAX - 4095};
+  for (int i = 0; i < 8; i++) {
+    ufp4_device_options_t options = bench_options();
+    options.memory_bytes = sizes[i];
+    check_refused(i, bench_backend(), &options, UFP4_ERROR_ARGUMENT, "device memory");
+  }
+}
+
+TEST(rejects_missing_arguments) {
+  ufp4_device_options_t options = bench_options();
+  ufp4_device_t *device;
+  ufp4_device_info_t info;
+  uint64_t counters[UFP4_COUNTER_COUNT];
+  check_bits(0, ufp4_device_open(NULL, &options, &device), UFP4_ERROR_ARGUMENT, "no backend");
+  check_bits(1, ufp4_device_open("model", NULL, &device), UFP4_ERROR_ARGUMENT, "no options");
+  check_bits(2, ufp4_device_open("model", &options, NULL), UFP4_ERROR_ARGUMENT, "nowhere to put it");
+  check_bits(3, ufp4_device_info(NULL, &info), UFP4_ERROR_ARGUMENT, "no device");
+  check_bits(4, ufp4_device_counters(NULL, counters), UFP4_ERROR_ARGUMENT, "no device");
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(reports_its_configuration),
+      CHECK_TEST(counters_add_up),
+      CHECK_TEST(close_takes_null),
+      CHECK_TEST(rejects_unknown_backends),
+      CHECK_TEST(rejects_backends_of_later_versions),
+      CHECK_TEST(rejects_unknown_configurations),
+      CHECK_TEST(rejects_memory_of_odd_sizes),
+      CHECK_TEST(rejects_missing_arguments),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}

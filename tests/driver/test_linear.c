@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// The training GEMMs of a linear layer against the golden model's own functions.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+static const int64_t shapes[][3] = {{1, 1, 1}, {3, 5, 17}, {33, 47, 130}, {64, 32, 16}};
+#define SHAPES 4
+static const char *const recipes[] = {"ufp4", "e2m1"};
+
+/** Tensors by role. */
+typedef struct {
+  ufp4_matrix_t views[UFP4_ROLE_COUNT];
+  float *data[UFP4_ROLE_COUNT];
+} tensors_t;
+
+static tensors_t make_tensors(check_random_t *random, const int64_t *shape) {
+  const int64_t sizes[UFP4_ROLE_COUNT][2] = {{shape[0], shape[1]}, {shape[2], shape[1]}, {shape[0], shape[2]}};
+  static const float factors[] = {1.0f, 0.05f, 1e-4f};
+  tensors_t tensors;
+  for (int i = 0; i < UFP4_ROLE_COUNT; i++) {
+    tensors.data[i] = bench_tensor(random, sizes[i][0] * sizes[i][1], factors[i]);
+    tensors.views[i] = (ufp4_matrix_t){UFP4_DTYPE_F32, sizes[i][0], sizes[i][1], sizes[i][1], tensors.data[i]};
+  }
+  return tensors;
+}
+
+static void free_tensors(tensors_t *tensors) {
+  for (int i = 0; i < UFP4_ROLE_COUNT; i++) free(tensors->data[i]);
+}
+
+static ufp4_linear_t *make_linear(ufp4_device_t *device, const int64_t *shape, const char *recipe_name, unsigned layer,
+                                  unsigned passes) {
+  ufp4_linear_shape_t how = {shape[0], shape[1], shape[2], layer, 77, passes};
+  ufp4_recipe_t recipe;
+  ufp4_linear_t *linear = NULL;
+  check_bits(0, ufp4_recipe_named(recipe_name, &recipe), UFP4_OK, "recipe");
+  check_bits(0, ufp4_linear_create(device, &how, &recipe, &linear), UFP4_OK, "create: %s", ufp4_device_message(device));
+  return linear;
+}
+
+static ufp4_operand_t golden_copy(const tensors_t *tensors, const char *recipe_name, ufp4_role_t role, ufp4_axis_t axis,
+                                  unsigned layer, uint64_t step) {
+  ufp4_recipe_t recipe;
+  ufp4_operand_t copy;
+  ufp4_recipe_named(recipe_name, &recipe);
+  ufp4_quantize_t how = ufp4_recipe_quantize(&recipe, role, axis);
+  how.seed = 77;
+  how.tensor_id = ufp4_tensor_id(step, layer, role, axis);
+  check_bits(0, ufp4_quantize(&tensors->views[role], &how, &copy), UFP4_OK, "golden quantize");
+  return copy;
+}
+
+static void check_copy(int64_t index, ufp4_linear_t *linear, ufp4_role_t role, ufp4_axis_t axis,
+                       const ufp4_operand_t *want) {
+  ufp4_operand_t got;
+  check_bits(index, ufp4_linear_operand(linear, role, axis, &got), UFP4_OK, "operand");
+  size_t blocks = (size_t)(want->rows * want->blocks);
+  check_bits(index, (uint64_t)got.exponent, (uint64_t)want->exponent, "t of role %d axis %d", role, axis);
+  check_that(index, memcmp(got.codes, want->codes, blocks * 8) == 0, "codes of role %d axis %d", role, axis);
+  check_that(index, memcmp(got.scales, want->scales, blocks) == 0, "scales of role %d axis %d", role, axis);
+  ufp4_operand_free(&got);
+}
+
+// One pass: both copies, and D.
+static void check_pass(int64_t index, ufp4_linear_t *linear, const tensors_t *tensors, const char *recipe,
+                       ufp4_pass_t pass, unsigned layer, uint64_t step, const float *d) {
+  ufp4_role_t roles[2];
+  ufp4_axis_t axes[2];
+  ufp4_operand_t copies[2];
+  ufp4_pass_operands(pass, roles, axes);
+  for (int i = 0; i < 2; i++) {
+    copies[i] = golden_copy(tensors, recipe, roles[i], axes[i], layer, step);
+    check_copy(index, linear, roles[i], axes[i], &copies[i]);
+  }
+  int64_t m = copies[0].rows, n = copies[1].rows;
+  float *want = malloc((size_t)(m * n) * sizeof *want);
+  ufp4_gemm_t how = {.contract = UFP4_CONTRACT_EXACT, .d_dtype = UFP4_DTYPE_F32, .alpha = 1.0f};
+  check_bits(index, ufp4_gemm(&copies[0], &copies[1], &how, want, n), UFP4_OK, "golden gemm");
+  for (int64_t i = 0; i < m * n; i++) {
+    check_bits(i, ufp4_f32_bits(d[i]), ufp4_f32_bits(want[i]), "pass %d of case %d", pass, (int)index);
+  }
+  free(want);
+  ufp4_operand_free(&copies[0]);
+  ufp4_operand_free(&copies[1]);
+}
+
+static float *new_output(const int64_t *shape, ufp4_pass_t pass) {
+  int64_t m = pass == UFP4_PASS_WGRAD ? shape[2] : shape[0], n = pass == UFP4_PASS_FPROP ? shape[2] : shape[1];
+  return calloc((size_t)(m * n), sizeof(float));
+}
+
+static void check_step(int64_t index, ufp4_linear_t *linear, const int64_t *shape, const tensors_t *tensors,
+                       const char *recipe, unsigned layer, uint64_t step) {
+  float *d[UFP4_PASS_COUNT];
+  ufp4_gemm_stats_t stats[UFP4_PASS_COUNT];
+  for (int i = 0; i < UFP4_PASS_COUNT; i++) d[i] = new_output(shape, (ufp4_pass_t)i);
+  const ufp4_matrix_t *v = tensors->views;
+  check_bits(index, ufp4_linear_fprop(linear, &v[UFP4_ROLE_X], &v[UFP4_ROLE_W], step, d[0], &stats[0]), UFP4_OK,
+             "fprop");
+  check_bits(index, ufp4_linear_dgrad(linear, &v[UFP4_ROLE_DY], step, d[1], &stats[1]), UFP4_OK, "dgrad");
+  check_bits(index, ufp4_linear_wgrad(linear, d[2], &stats[2]), UFP4_OK, "wgrad");
+  for (int i = 0; i < UFP4_PASS_COUNT; i++) {
+    check_pass(index, linear, tensors, recipe, (ufp4_pass_t)i, layer, step, d[i]);
+    check_bits(index, (uint64_t)(stats[i].m * stats[i].n * stats[i].k), (uint64_t)(shape[0] * shape[1] * shape[2]),
+               "MACs");
+    free(d[i]);
+  }
+}
+
+TEST(all_passes_equal_the_golden_model) {
+  check_random_t random = check_random();
+  for (int i = 0; i < 2 * SHAPES; i++) {
+    const int64_t *shape = shapes[i / 2];
+    ufp4_device_t *device = bench_device();
+    tensors_t tensors = make_tensors(&random, shape);
+    ufp4_linear_t *linear = make_linear(device, shape, recipes[i % 2], 5, UFP4_PASSES_ALL);
+    check_step(i, linear, shape, &tensors, recipes[i % 2], 5, 9);
+    check_step(i, linear, shape, &tensors, recipes[i % 2], 5, 10);
+    ufp4_linear_free(linear);
+    ufp4_device_close(device);
+    free_tensors(&tensors);
+  }
+}
+
+TEST(bf16_sources_are_their_fp32_values) {
+  check_random_t random = check_random();
+  const int64_t *shape = shapes[1];
+  tensors_t tensors = make_tensors(&random, shape);
+  uint16_t bf16[3][17 * 5];
+  for (int role = 0; role < 3; role++) {
+    int64_t count = tensors.views[role].rows * tensors.views[role].cols;
+    for (int64_t i = 0; i < count; i++) {
+      bf16[role][i] = ufp4_bf16_cast(tensors.data[role][i]);
+      tensors.data[role][i] = ufp4_bf16_value(bf16[role][i]);
+    }
+  }
+  tensors_t narrow = tensors;
+  for (int role = 0; role < 3; role++) {
+    narrow.views[role].dtype = UFP4_DTYPE_BF16;
+    narrow.views[role].data = bf16[role];
+  }
+  ufp4_device_t *device = bench_device();
+  ufp4_linear_t *linear = make_linear(device, shape, "ufp4", 0, UFP4_PASSES_ALL);
+  float *y = new_output(shape, UFP4_PASS_FPROP);
+  check_bits(0, ufp4_linear_fprop(linear, &narrow.views[0], &narrow.views[1], 0, y, NULL), UFP4_OK, "fprop");
+  check_pass(0, linear, &tensors, "ufp4", UFP4_PASS_FPROP, 0, 0, y);
+  free(y);
+  ufp4_linear_free(linear);
+  ufp4_device_close(device);
+  free_tensors(&tensors);
+}
+
+// More loaded copies than exponent slots: what was loaded first goes on with the value that its slot held.
+TEST(more_layers_than_slots) {
+  enum { LAYERS = 24 };
+  const int64_t shape[3] = {4, 20, 7};
+  check_random_t random = check_random();
+  ufp4_device_t *device = bench_device();
+  ufp4_linear_t *linears[LAYERS];
+  tensors_t tensors[LAYERS];
+  float *y = new_output(shape, UFP4_PASS_FPROP), *dx = new_output(shape, UFP4_PASS_DGRAD),
+        *dw = new_output(shape, UFP4_PASS_WGRAD);
+  for (unsigned i = 0; i < LAYERS; i++) {
+    tensors[i] = make_tensors(&random, shape);
+    linears[i] = make_linear(device, shape, "ufp4", i, UFP4_PASSES_ALL);
+    ufp4_matrix_t *v = tensors[i].views;
+    check_bits(i, ufp4_linear_fprop(linears[i], &v[0], &v[1], 1, y, NULL), UFP4_OK, "fprop");
+    check_pass(i, linears[i], &tensors[i], "ufp4", UFP4_PASS_FPROP, i, 1, y);
+  }
+  for (unsigned i = LAYERS; i-- > 0;) {
+    check_bits(i, ufp4_linear_dgrad(linears[i], &tensors[i].views[2], 1, dx, NULL), UFP4_OK, "dgrad");
+    check_pass(i, linears[i], &tensors[i], "ufp4", UFP4_PASS_DGRAD, i, 1, dx);
+    check_bits(i, ufp4_linear_wgrad(linears[i], dw, NULL), UFP4_OK, "wgrad");
+    check_pass(i, linears[i], &tensors[i], "ufp4", UFP4_PASS_WGRAD, i, 1, dw);
+    ufp4_linear_free(linears[i]);
+    free_tensors(&tensors[i]);
+  }
+  free(y);
+  free(dx);
+  free(dw);
+  ufp4_device_close(device);
+}
+
+TEST(only_the_copies_that_are_needed) {
+  const int64_t shape[3] = {20, 30, 40};
+  check_random_t random = check_random();
+  tensors_t tensors = make_tensors(&random, shape);
+  ufp4_device_t *device = bench_device();
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+    ufp4_linear_t *linear = make_linear(device, shape, "e2m1", 1, 1u << pass);
+    ufp4_role_t roles[2];
+    ufp4_axis_t axes[2];
+    ufp4_operand_t copy;
+    float *d = new_output(shape, (ufp4_pass_t)pass);
+    ufp4_pass_operands((ufp4_pass_t)pass, roles, axes);
+    for (int i = 0; i < 2; i++) {
+      check_bits(pass, ufp4_linear_load(linear, roles[i], &tensors.views[roles[i]], 3), UFP4_OK, "load");
+      check_bits(pass,
+                 ufp4_linear_operand(linear, roles[i], axes[i] == UFP4_AXIS_ROW ? UFP4_AXIS_COL : UFP4_AXIS_ROW, &copy),
+                 UFP4_ERROR_ARGUMENT, "the copy that nobody needs");
+    }
+    int64_t n = pass == UFP4_PASS_FPROP ? shape[2] : shape[1];
+    check_bits(pass, ufp4_linear_run(linear, (ufp4_pass_t)pass, d, n, NULL), UFP4_OK, "run");
+    check_pass(pass, linear, &tensors, "e2m1", (ufp4_pass_t)pass, 1, 3, d);
+    free(d);
+    ufp4_linear_free(linear);
+  }
+  free_tensors(&tensors);
+  ufp4_device_close(device);
+}
+
+TEST(free_gives_the_memory_back) {
+  ufp4_device_t *device = bench_device();
+  const int64_t shape[3] = {300, 200, 100};
+  uint64_t before = bench_alloc(device, 128), after;
+  ufp4_buffer_free(device, before);
+  for (int i = 0; i < 200; i++) ufp4_linear_free(make_linear(device, shape, "ufp4", 0, UFP4_PASSES_ALL));
+  after = bench_alloc(device, 128);
+  check_bits(0, after, before, "the first free address");
+  ufp4_device_close(device);
+}
+
+TEST(rejects_shapes_and_settings) {
+  static const ufp4_linear_shape_t bad[] = {
+      {0, 1, 1, 0, 0, 7},    {1, -1, 1, 0, 0, 7}, {1, 1, UFP4_MAX_DIM + 1, 0, 0, 7},
+      {1, 1, 1, 4096, 0, 7}, {1, 1, 1, 0, 0, 0},  {1, 1, 1, 0, 0, 8}};
+  ufp4_device_t *device = bench_device();
+  ufp4_recipe_t recipe;
+  ufp4_recipe_named("ufp4", &recipe);
+  for (int i = 0; i < 6; i++) {
+    ufp4_linear_t *linear = (ufp4_linear_t *)device;
+    check_bits(i, ufp4_linear_create(device, &bad[i], &recipe, &linear), UFP4_ERROR_ARGUMENT, "shape %d", i);
+    check_that(i, linear == NULL, "a layer was made");
+  }
+  ufp4_linear_t *linear;
+  check_bits(9, ufp4_linear_create(NULL, &bad[0], &recipe, &linear), UFP4_ERROR_ARGUMENT, "no device");
+  check_bits(10, ufp4_linear_create(device, NULL, &recipe, &linear), UFP4_ERROR_ARGUMENT, "no shape");
+  ufp4_device_close(device);
+}
+
+TEST(rejects_a_layer_that_does_not_fit) {
+  static const ufp4_linear_shape_t large = {4096, 4096, 4096, 0, 0, 7}, small = {16, 16, 16, 0, 0, 7};
+  ufp4_device_t *device = bench_device();
+  ufp4_recipe_t recipe;
+  ufp4_linear_t *linear;
+  ufp4_recipe_named("ufp4", &recipe);
+  check_bits(0, ufp4_linear_create(device, &large, &recipe, &linear), UFP4_ERROR_MEMORY, "too large");
+  check_bits(1, ufp4_linear_create(device, &small, &recipe, &linear), UFP4_OK, "what it took was given back");
+  ufp4_linear_free(linear);
+  ufp4_device_close(device);
+}
+
+TEST(rejects_tensors_of_other_shapes_and_types) {
+  ufp4_device_t *device = bench_device();
+  check_random_t random = check_random();
+  const int64_t shape[3] = {8, 16, 24};
+  tensors_t tensors = make_tensors(&random, shape);
+  ufp4_linear_t *linear = make_linear(device, shape, "ufp4", 0, 1u << UFP4_PASS_FPROP);
+  for (int i = 0; i < 5; i++) {
+    ufp4_matrix_t x = tensors.views[UFP4_ROLE_X];
+    if (i == 0) x.rows--;
+    if (i == 1) x.cols--;
+    if (i == 2) x.ld = 15;
+    if (i == 3) x.dtype = UFP4_DTYPE_I64;
+    if (i == 4) x.data = NULL;
+    check_bits(i, ufp4_linear_load(linear, UFP4_ROLE_X, &x, 0), UFP4_ERROR_ARGUMENT, "tensor %d", i);
+  }
+  check_bits(5, ufp4_linear_load(linear, UFP4_ROLE_DY, &tensors.views[2], 0), UFP4_ERROR_ARGUMENT, "dY enters no pass");
+  check_bits(6, ufp4_linear_load(linear, (ufp4_role_t)3, &tensors.views[2], 0), UFP4_ERROR_ARGUMENT, "role 3");
+  check_bits(7, ufp4_linear_load(NULL, UFP4_ROLE_X, &tensors.views[0], 0), UFP4_ERROR_ARGUMENT, "no layer");
+  ufp4_linear_free(linear);
+  free_tensors(&tensors);
+  ufp4_device_close(device);
+}
+
+TEST(rejects_runs_without_operands) {
+  ufp4_device_t *device = bench_device();
+  check_random_t random = check_random();
+  const int64_t shape[3] = {8, 16, 24};
+  tensors_t tensors = make_tensors(&random, shape);
+  float d[24 * 24];
+  static const char *const names[] = {"ufp4", "bf16"};
+  for (int i = 0; i < 2; i++) {
+    ufp4_linear_t *linear = make_linear(device, shape, names[i], 0, 1u << UFP4_PASS_FPROP | 1u << UFP4_PASS_WGRAD);
+    check_bits(i, ufp4_linear_run(linear, UFP4_PASS_FPROP, d, 24, NULL), UFP4_ERROR_ARGUMENT, "nothing loaded");
+    check_bits(i, ufp4_linear_load(linear, UFP4_ROLE_X, &tensors.views[0], 0), UFP4_OK, "load");
+    check_bits(i, ufp4_linear_run(linear, UFP4_PASS_FPROP, d, 24, NULL), UFP4_ERROR_ARGUMENT, "W not loaded");
+    check_bits(i, ufp4_linear_load(linear, UFP4_ROLE_W, &tensors.views[1], 0), UFP4_OK, "load");
+    check_bits(i, ufp4_linear_run(linear, UFP4_PASS_FPROP, d, 23, NULL), UFP4_ERROR_ARGUMENT, "rows too short");
+    check_bits(i, ufp4_linear_run(linear, UFP4_PASS_FPROP, NULL, 24, NULL), UFP4_ERROR_ARGUMENT, "no D");
+    check_bits(i, ufp4_linear_run(linear, UFP4_PASS_DGRAD, d, 24, NULL), UFP4_ERROR_ARGUMENT, "a pass not asked for");
+    check_bits(i, ufp4_linear_run(linear, (ufp4_pass_t)3, d, 24, NULL), UFP4_ERROR_ARGUMENT, "pass 3");
+    check_bits(i, ufp4_linear_run(linear, UFP4_PASS_FPROP, d, 24, NULL), UFP4_OK, "and then it runs");
+    ufp4_linear_free(linear);
+  }
+  free_tensors(&tensors);
+  ufp4_device_close(device);
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(all_passes_equal_the_golden_model),
+      CHECK_TEST(bf16_sources_are_their_fp32_values),
+      CHECK_TEST(more_layers_than_slots),
+      CHECK_TEST(only_the_copies_that_are_needed),
+      CHECK_TEST(free_gives_the_memory_back),
+      CHECK_TEST(rejects_shapes_and_settings),
+      CHECK_TEST(rejects_a_layer_that_does_not_fit),
+      CHECK_TEST(rejects_tensors_of_other_shapes_and_types),
+      CHECK_TEST(rejects_runs_without_operands),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}

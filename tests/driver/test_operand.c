@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantized operands as files of format "ufp4-1".
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "fixture.h"
+
+static const int shapes[][2] = {{1, 1}, {1, 8}, {2, 9}, {3, 16}, {3, 17}, {17, 31}, {5, 130}};
+#define SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
+
+static void check_equal(int64_t index, const ufp4_operand_t *got, const ufp4_operand_t *want) {
+  check_bits(index, got->elem, want->elem, "elem");
+  check_bits(index, (uint64_t)got->rows, (uint64_t)want->rows, "rows");
+  check_bits(index, (uint64_t)got->cols, (uint64_t)want->cols, "cols");
+  check_bits(index, (uint64_t)got->exponent, (uint64_t)want->exponent, "exponent");
+  check_bits(index, got->flags, want->flags, "flags");
+  size_t blocks = (size_t)(want->rows * want->blocks);
+  check_that(index, memcmp(got->codes, want->codes, blocks * 8) == 0, "codes");
+  check_that(index, memcmp(got->scales, want->scales, blocks) == 0, "scales");
+}
+
+static ufp4_operand_t quantized(check_random_t *random, int64_t rows, int64_t cols, const ufp4_quantize_t *how) {
+  float *values = bench_tensor(random, rows * cols, 1.0f);
+  ufp4_matrix_t matrix = {UFP4_DTYPE_F32, rows, cols, cols, values};
+  ufp4_operand_t operand;
+  check_bits(0, ufp4_quantize(&matrix, how, &operand), UFP4_OK, "quantize");
+  free(values);
+  return operand;
+}
+
+TEST(written_operands_read_back) {
+  check_random_t random = check_random();
+  for (int i = 0; i < SHAPES * 12; i++) {
+    ufp4_quantize_t how = {.elem = (ufp4_elem_t)(i % 3),
+                           .rht = i / 3 % 2,
+                           .rht_mask = (uint16_t)(0x1234 + i),
+                           .seed = UINT64_MAX,
+                           .tensor_id = 12345,
+                           .round = UFP4_ROUND_SR,
+                           .scale_round = UFP4_SCALE_ROUND_UP};
+    int packed = i / 6 % 2;
+    const int *shape = shapes[i / 12];
+    ufp4_operand_t operand = quantized(&random, shape[0], shape[1], &how), back;
+    ufp4_quantize_t told;
+    ufp4_message_t message = {0};
+    operand.flags = (unsigned)i & 3u;
+    const char *path = bench_path("q.safetensors");
+    bench_check_status(i, ufp4_operand_write(path, &operand, &how, packed, &message), UFP4_OK, &message);
+    bench_check_status(i, ufp4_operand_read(path, &back, &told, &message), UFP4_OK, &message);
+    check_equal(i, &back, &operand);
+    check_bits(i, (uint64_t)told.rht, (uint64_t)how.rht, "rht");
+    check_bits(i, told.rht_mask, how.rht ? how.rht_mask : 0, "mask");
+    check_bits(i, told.seed, how.seed, "seed");
+    check_bits(i, told.tensor_id, how.tensor_id, "tensor_id");
+    check_bits(i, told.round, how.round, "round");
+    check_bits(i, told.scale_round, how.scale_round, "scale_round");
+    ufp4_operand_free(&operand);
+    ufp4_operand_free(&back);
+  }
+  bench_remove("q.safetensors");
+}
+
+// A file with @p width bytes of codes a row (all @p code) and @p blocks scales a row.
+static ufp4_status_t read_made(const char *metadata, int rows, int width, int blocks, uint8_t code, ufp4_operand_t *out,
+                               ufp4_quantize_t *how, ufp4_message_t *message) {
+  uint8_t bytes[4096];
+  char json[1024];
+  int data = rows * width, all = data + rows * blocks;
+  int length =
+      snprintf(json, sizeof json,
+               "{\"__metadata__\": {%s}, \"codes\": {\"dtype\": \"U8\", \"shape\": [%d, %d], \"data_offsets\": [0, "
+               "%d]}, \"scales\": {\"dtype\": \"U8\", \"shape\": [%d, %d], \"data_offsets\": [%d, %d]}}",
+               metadata, rows, width, data, rows, blocks, data, all);
+  for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)((uint64_t)length >> (8 * i));
+  memcpy(bytes + 8, json, (size_t)length);
+  memset(bytes + 8 + length, code, (size_t)data);
+  memset(bytes + 8 + length + data, 0x38, (size_t)(all - data));
+  ufp4_status_t status =
+      ufp4_operand_read(bench_file("q.safetensors", bytes, (size_t)(8 + length + all)), out, how, message);
+  bench_remove("q.safetensors");
+  return status;
+}
+
+#define LEAST "\"elem\": \"e2m1\", \"scale\": \"e4m3\", \"block\": \"16\""
+
+TEST(files_of_others_need_little) {
+  static const struct {
+    const char *metadata;
+    int width, blocks, cols, packed;
+  } table[] = {
+      {LEAST, 5, 1, 5, 0},
+      {LEAST, 16, 1, 16, 0},
+      {LEAST, 17, 2, 17, 0},
+      {LEAST, 16, 2, 32, 1},
+      {LEAST, 9, 2, 18, 1},
+      {LEAST ", \"cols\": \"15\"", 8, 1, 15, 1},
+      {LEAST ", \"cols\": \"8\"", 8, 1, 8, 0},
+      {LEAST ", \"cols\": \"17\", \"rht\": \"0xD7E8\"", 32, 2, 17, 0},
+      {LEAST ", \"cols\": \"17\", \"rht\": \"d7e8\"", 16, 2, 17, 1},
+      {LEAST ", \"rows\": \"2\", \"other\": \"ignored\"", 5, 1, 5, 0},
+  };
+  for (int i = 0; i < 10; i++) {
+    ufp4_operand_t operand;
+    ufp4_quantize_t how;
+    ufp4_message_t message = {0};
+    uint8_t code = table[i].packed ? 0x33 : 0x03;
+    ufp4_status_t status =
+        read_made(table[i].metadata, 2, table[i].width, table[i].blocks, code, &operand, &how, &message);
+    bench_check_status(i, status, UFP4_OK, &message);
+    if (status != UFP4_OK) continue;
+    check_bits(i, (uint64_t)operand.cols, (uint64_t)table[i].cols, "cols");
+    check_bits(i, (uint64_t)operand.exponent, 0, "exponent");
+    int64_t stored = how.rht ? (operand.cols + 15) / 16 * 16 : operand.cols;
+    for (int64_t k = 0; k < operand.blocks * 16; k++) {
+      check_bits(k, fixture_code(&operand, 1, k), k < stored ? 3 : 0, "code of file %d", i);
+    }
+    ufp4_operand_free(&operand);
+  }
+}
+
+static void check_refused(int64_t index, const char *metadata, int width, int blocks, uint8_t code, ufp4_status_t want,
+                          const char *words) {
+  ufp4_operand_t operand;
+  ufp4_quantize_t how;
+  ufp4_message_t message = {0};
+  bench_check_status(index, read_made(metadata, 2, width, blocks, code, &operand, &how, &message), want, &message);
+  check_that(index, strstr(message.text, words) != NULL, "message '%s' does not say '%s'", message.text, words);
+  check_that(index, operand.codes == NULL, "an operand was made");
+}
+
+TEST(rejects_missing_metadata) {
+  check_refused(0, "", 5, 1, 3, UFP4_ERROR_FORMAT, "missing");
+  check_refused(1, "\"scale\": \"e4m3\", \"block\": \"16\"", 5, 1, 3, UFP4_ERROR_FORMAT, "elem");
+  check_refused(2, "\"elem\": \"e2m1\", \"block\": \"16\"", 5, 1, 3, UFP4_ERROR_FORMAT, "scale");
+  check_refused(3, "\"elem\": \"e2m1\", \"scale\": \"e4m3\"", 5, 1, 3, UFP4_ERROR_FORMAT, "block");
+}
+
+TEST(rejects_unknown_metadata_values) {
+  static const char *const extras[] = {"\"format\": \"ufp4-2\"",
+                                       "\"rht\": \"yes\"",
+                                       "\"rht\": \"0x10000\"",
+                                       "\"axis\": \"diagonal\"",
+                                       "\"round\": \"away\"",
+                                       "\"scale_round\": \"down\"",
+                                       "\"seed\": \"-1\"",
+                                       "\"tensor_id\": \"x\"",
+                                       "\"tensor_exponent\": \"1.5\"",
+                                       "\"tensor_exponent\": \"32768\"",
+                                       "\"cols\": \"0\"",
+                                       "\"cols\": \"99999999999999999999\""};
+  for (int i = 0; i < 12; i++) {
+    char metadata[256];
+    snprintf(metadata, sizeof metadata, LEAST ", %s", extras[i]);
+    check_refused(i, metadata, 5, 1, 3, UFP4_ERROR_FORMAT, "metadata");
+  }
+  check_refused(20, "\"elem\": \"fp4\", \"scale\": \"e4m3\", \"block\": \"16\"", 5, 1, 3, UFP4_ERROR_FORMAT, "elem");
+  check_refused(21, "\"elem\": \"e2m1\", \"scale\": \"e5m2\", \"block\": \"16\"", 5, 1, 3, UFP4_ERROR_FORMAT, "scale");
+  check_refused(22, "\"elem\": \"e2m1\", \"scale\": \"e4m3\", \"block\": \"32\"", 5, 1, 3, UFP4_ERROR_FORMAT, "block");
+}
+
+TEST(rejects_what_this_version_does_not_have) {
+  static const char *const scales[] = {"nvfp4", "e8m0", "fp32"};
+  for (int i = 0; i < 3; i++) {
+    char metadata[256];
+    snprintf(metadata, sizeof metadata, "\"elem\": \"e2m1\", \"scale\": \"%s\", \"block\": \"16\"", scales[i]);
+    check_refused(i, metadata, 5, 1, 3, UFP4_ERROR_UNSUPPORTED, "not available");
+  }
+  check_refused(3, LEAST ", \"rht\": \"bf16:D7E8\"", 16, 1, 3, UFP4_ERROR_UNSUPPORTED, "not available");
+}
+
+TEST(rejects_shapes_that_do_not_go_together) {
+  check_refused(0, LEAST, 17, 1, 3, UFP4_ERROR_FORMAT, "do not go together");
+  check_refused(1, LEAST, 16, 3, 3, UFP4_ERROR_FORMAT, "do not go together");
+  check_refused(2, LEAST ", \"cols\": \"6\"", 5, 1, 3, UFP4_ERROR_FORMAT, "do not go together");
+  check_refused(3, LEAST ", \"cols\": \"17\"", 17, 1, 3, UFP4_ERROR_FORMAT, "do not go together");
+  check_refused(4, LEAST ", \"rows\": \"3\"", 5, 1, 3, UFP4_ERROR_FORMAT, "do not go together");
+  check_refused(5, LEAST ", \"rht\": \"0xD7E8\"", 5, 1, 3, UFP4_ERROR_FORMAT, "do not go together");
+}
+
+TEST(rejects_codes_over_15) {
+  check_refused(0, LEAST, 5, 1, 0x13, UFP4_ERROR_FORMAT, "over 15");
+  check_refused(1, LEAST ", \"cols\": \"8\"", 8, 1, 0x33, UFP4_ERROR_FORMAT, "over 15");
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(written_operands_read_back),
+      CHECK_TEST(files_of_others_need_little),
+      CHECK_TEST(rejects_missing_metadata),
+      CHECK_TEST(rejects_unknown_metadata_values),
+      CHECK_TEST(rejects_what_this_version_does_not_have),
+      CHECK_TEST(rejects_shapes_that_do_not_go_together),
+      CHECK_TEST(rejects_codes_over_15),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
