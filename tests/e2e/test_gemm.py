@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gemm: against sums of decoded values in float64, and between backends."""
+import json
+import math
+import struct
+
+import bench
+from bench import check, check_equal, passes, rejects, run
+
+AB = ["A.safetensors", "B.safetensors"]
+
+
+def operand(name, rows, *options):
+    bench.write_npy(f"{name}.npy", rows)
+    passes("quantize", f"{name}.npy", "-o", f"{name}.safetensors", *options)
+
+
+def operands(m, n, k, *options, other=None):
+    operand("A", bench.gaussian(m, k), *options)
+    operand("B", bench.gaussian(n, k, 0.1, seed=2), *(other if other is not None else options))
+
+
+def multiply(*options):
+    """D and its type."""
+    passes("gemm", *AB, "-o", "D.npy", *options)
+    return bench.read_npy("D.npy")
+
+
+def check_oracle(backend):
+    for m, n, k in ((1, 1, 1), (3, 17, 5), (20, 33, 150)):
+        for a, b in (("e2m1", "e2m1"), ("e1m2", "int4")):
+            operands(m, n, k, "--elem", a, "--rht", "on", other=["--elem", b, "--rht", "on"])
+            want = [[bench.to_f32(v) for v in row] for row in bench.product(*map(bench.decode, AB))]
+            bench.same_bits(multiply("--backend", backend)[1], want, f"D {m}x{n}x{k} {a} {b}")
+
+
+def test_equals_sums_in_float64():
+    check_oracle("model")
+
+
+def test_equals_sums_in_float64_on_rtl():
+    check_oracle("rtl")
+
+
+def test_bf16_output_rounds_the_fp32_result():
+    operands(9, 20, 70, "--elem", "e2m1")
+    _, wide = multiply()
+    descr, narrow = multiply("--out", "bf16")
+    check_equal(descr, "<u2", "type")
+    for got_row, row in zip(narrow, wide, strict=True):
+        for got, value in zip(got_row, row, strict=True):
+            bits = bench.f32_bits(value)
+            check_equal(got, (bits + 0x7FFF + (bits >> 16 & 1)) >> 16, "BF16")
+
+
+def test_bf16_output_on_rtl():
+    operands(9, 20, 70, "--elem", "e2m1")
+    want = multiply("--out", "bf16")
+    check_equal(multiply("--out", "bf16", "--backend", "rtl", "--check", "model"), want, "D")
+
+
+def test_alpha_and_c_round_once_each():
+    operands(4, 6, 40, "--elem", "e1m2")
+    _, plain = multiply()
+    c = bench.gaussian(4, 6, seed=9)
+    bench.write_npy("C.npy", c)
+    _, got = multiply("--alpha", "0.3", "--c", "C.npy")
+    alpha = bench.to_f32(0.3)
+    want = [[bench.to_f32(bench.to_f32(alpha * v) + w) for v, w in zip(r, s)] for r, s in zip(plain, c)]
+    bench.same_bits(got, want, "D")
+
+
+def test_split_k_gives_the_same_bits():
+    """Two halves of K, the first as unrounded sums that the second starts from."""
+    a, b = bench.gaussian(5, 64), bench.gaussian(7, 64, seed=2)
+    options = ["--elem", "e2m1", "--tensor-exponent", "6"]
+    operand("A", a, *options)
+    operand("B", b, *options)
+    _, whole = multiply()
+    halves = [([r[:32] for r in a], [r[:32] for r in b]), ([r[32:] for r in a], [r[32:] for r in b])]
+    operand("A", halves[0][0], *options)
+    operand("B", halves[0][1], *options)
+    result = passes("gemm", *AB, "-o", "S.npy", "--out", "i64")
+    check("2^-20" in result.err, f"should tell the unit: {result}")
+    check_equal(bench.read_npy("S.npy")[0], "<i8", "type")
+    operand("A", halves[1][0], *options)
+    operand("B", halves[1][1], *options)
+    bench.same_bits(multiply("--accumulate-in", "S.npy")[1], whole, "D")
+
+
+def test_i64_is_the_exact_sum():
+    operands(3, 4, 50, "--elem", "e1m2")
+    exponents = sum(int(bench.read_safetensors(p)[0]["tensor_exponent"]) for p in AB)
+    _, sums = multiply("--out", "i64")
+    want = bench.product(*map(bench.decode, AB))
+    for got_row, row in zip(sums, want, strict=True):
+        for got, value in zip(got_row, row, strict=True):
+            check_equal(math.ldexp(got, -22 - exponents), value, "sum")
+
+
+def test_nan_poisons_its_row():
+    rows = bench.gaussian(5, 40)
+    rows[2][3] = math.inf
+    operand("A", rows, "--elem", "e2m1")
+    operand("B", bench.gaussian(6, 40), "--elem", "e2m1")
+    _, got = multiply()
+    for r, row in enumerate(got):
+        for value in row:
+            check_equal(bench.f32_bits(value) == 0x7FC00000, r == 2, f"NaN in row {r}")
+
+
+def test_table_and_json_say_the_same():
+    operands(4, 5, 6, "--elem", "e2m1", other=["--elem", "e1m2"])
+    text = passes("gemm", *AB, "-o", "D.npy", "--stats", "--check", "model").out.splitlines()
+    names = "pass format m n k cycles util_percent bound_percent stall_percent mismatches verdict"
+    check_equal(text[0], "% " + names, "the first line")
+    check_equal(text[1].split(), "gemm e2m1/e1m2 4 5 6 nan nan nan nan 0 equal".split(), "the line")
+    whole = json.loads(passes("gemm", *AB, "-o", "D.npy", "--json").out)
+    want = dict(zip(names.split(), ["gemm", "e2m1/e1m2", 4, 5, 6, None, None, None, None, None, "unchecked"]))
+    check_equal(whole, {"cases": [want], "verdict": "unchecked"}, "JSON")
+
+
+def test_statistics_on_rtl():
+    operands(64, 64, 256, "--elem", "e2m1")
+    words = ["gemm", *AB, "-o", "D.npy", "--json", "--backend", "rtl", "--check", "model", "--config", "small"]
+    case = json.loads(passes(*words).out)["cases"][0]
+    check_equal((case["mismatches"], case["verdict"]), (0, "equal"), "verdict")
+    check(case["cycles"] >= 64 * 64 * 256 / 64, f"cycles: {case}")
+    check(0 < case["util_percent"] <= case["bound_percent"] <= 100, f"utilization: {case}")
+    check(abs(case["util_percent"] - 100 * 64 * 64 * 256 / 64 / case["cycles"]) < 1e-3, f"utilization: {case}")
+    slow = json.loads(passes(*words, "--mem-bandwidth", "1", "--mem-latency", "200", "--stall", "3").out)["cases"][0]
+    check(slow["cycles"] > case["cycles"] and slow["bound_percent"] < case["bound_percent"], f"{slow} after {case}")
+    check(slow["stall_percent"] > case["stall_percent"], f"{slow} after {case}")
+
+
+def test_waveforms_on_rtl():
+    operands(2, 2, 16, "--elem", "e2m1")
+    passes("gemm", *AB, "-o", "D.npy", "--backend", "rtl", "--config", "small", "--trace", "wave.fst")
+    check(any(p == "wave.fst" and size > 0 for p, size in bench.listing()), f"files: {bench.listing()}")
+
+
+def test_cycle_limit_on_rtl():
+    operands(64, 64, 256, "--elem", "e2m1")
+    result = run("gemm", *AB, "-o", "D.npy", "--backend", "rtl", "--config", "small", "--max-cycles", "100")
+    check_equal(result.status, 3, "exit status")
+    check(("D.npy", 0) not in bench.listing() and "cycles" in result.err, f"{result}")
+
+
+def test_rejects_operands_of_different_k():
+    operand("A", bench.gaussian(3, 20), "--elem", "e2m1")
+    operand("B", bench.gaussian(3, 21), "--elem", "e2m1")
+    result = rejects(2, "K = 20", "gemm", *AB, "-o", "D.npy")
+    check("K = 21" in result.err, str(result))
+
+
+def test_rejects_operands_of_different_rht():
+    operands(3, 4, 16, "--elem", "e2m1", other=["--elem", "e2m1", "--rht", "on"])
+    rejects(2, "Hadamard", "gemm", *AB, "-o", "D.npy")
+    operands(3, 4, 16, "--elem", "e2m1", "--rht", "on", other=["--elem", "e2m1", "--rht", "on", "--rht-mask", "1"])
+    rejects(2, "Hadamard", "gemm", *AB, "-o", "D.npy")
+
+
+def test_rejects_c_and_sums_of_wrong_shape_or_type():
+    operands(3, 4, 16, "--elem", "e2m1")
+    bench.write_npy("C.npy", bench.gaussian(4, 3))
+    rejects(2, "C.npy is 4 x 3; D is 3 x 4", "gemm", *AB, "-o", "D.npy", "--c", "C.npy")
+    rejects(2, "int64", "gemm", *AB, "-o", "D.npy", "--accumulate-in", "C.npy")
+    bench.write_npy("S.npy", [[1, 2], [3, 4]], descr="<i8")
+    rejects(2, "S.npy is 2 x 2; D is 3 x 4", "gemm", *AB, "-o", "D.npy", "--accumulate-in", "S.npy")
+    rejects(2, "int64", "gemm", *AB, "-o", "D.npy", "--c", "S.npy")
+
+
+def test_rejects_scaling_of_unrounded_sums():
+    operands(3, 4, 16, "--elem", "e2m1")
+    rejects(2, "--out i64", "gemm", *AB, "-o", "D.npy", "--out", "i64", "--alpha", "2")
+    rejects(2, "--out i64", "gemm", *AB, "-o", "D.npy", "--out", "i64", "--c", "C.npy")
+
+
+def test_rejects_what_this_version_does_not_have():
+    operands(3, 4, 16, "--elem", "e2m1")
+    for contract in ("fp32", "nv"):
+        rejects(3, "not available", "gemm", *AB, "-o", "D.npy", "--accumulate", contract)
+    for backend in ("tlm", "cuda", "fpga:/dev/ttyUSB1"):
+        rejects(3, "not in this build", "gemm", *AB, "-o", "D.npy", "--backend", backend)
+        rejects(3, "not in this build", "gemm", *AB, "-o", "D.npy", "--check", backend)
+
+
+def test_rejects_what_only_the_model_has_on_rtl():
+    operands(3, 4, 16, "--elem", "e2m1")
+    for words in (["--alpha", "2"], ["--c", "C.npy"], ["--out", "i64"], ["--accumulate-in", "S.npy"]):
+        rejects(3, "only on model", "gemm", *AB, "-o", "D.npy", "--backend", "rtl", *words)
+        rejects(3, "only on model", "gemm", *AB, "-o", "D.npy", "--check", "rtl", *words)
+
+
+def test_rejects_files_that_are_no_operands():
+    operands(3, 4, 16, "--elem", "e2m1")
+    rejects(2, "None", "gemm", "None.safetensors", AB[1], "-o", "D.npy")
+    rejects(2, "A.npy", "gemm", "A.npy", AB[1], "-o", "D.npy")
+    data = open("A.safetensors", "rb").read()
+    for size in (4, 100, len(data) - 1):
+        open("T.safetensors", "wb").write(data[:size])
+        rejects(2, "truncated", "gemm", "T.safetensors", AB[1], "-o", "D.npy")
+    open("T.safetensors", "wb").write(struct.pack("<Q", 2) + b"[]")
+    rejects(2, "JSON", "gemm", "T.safetensors", AB[1], "-o", "D.npy")
+
+
+if __name__ == "__main__":
+    bench.main(globals())

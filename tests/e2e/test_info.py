@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""info: configurations, backends, and what a device reports."""
+import json
+
+import bench
+from bench import check, check_equal, passes, rejects
+
+
+def test_lists_configurations_and_backends():
+    whole = json.loads(passes("info", "--json").out)
+    check_equal([c["name"] for c in whole["configurations"]], ["small", "default"], "configurations")
+    check_equal(whole["configurations"][1]["macs_per_cycle"], 4096, "MACs a cycle")
+    check_equal([b["name"] for b in whole["backends"]], ["model", "rtl"], "backends")
+    check(whole["backends"][0]["available"] is True, "the model is always there")
+    check(whole["cpu"]["cores"] >= 1, "cores")
+    text = passes("info").out
+    for word in ("small", "default", "model", "rtl", "cpu"):
+        check(word in text, f"{word} is missing in {text}")
+
+
+def test_reports_the_model():
+    device = json.loads(passes("info", "--backend", "model", "--config", "small", "--json").out)["device"]
+    check_equal((device["backend"], device["configuration"]["name"], device["cycles"]), ("model", "small", False), "device")
+
+
+def test_reports_the_core_on_rtl():
+    for name, rows in (("small", 2), ("default", 16)):
+        device = json.loads(passes("info", "--backend", "rtl", "--config", name, "--json").out)["device"]
+        check_equal((device["configuration"]["name"], device["configuration"]["rows"], device["cycles"]), (name, rows, True),
+                    "device")
+        check(name in passes("info", "--backend", "rtl", "--config", name).out, "text")
+
+
+def test_rejects_unknown_backends():
+    rejects(2, "no backend is called", "info", "--backend", "abacus")
+    rejects(3, "not in this build", "info", "--backend", "cuda")
+
+
+if __name__ == "__main__":
+    bench.main(globals())

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""layer: the three GEMMs of a layer, alone and compared between backends."""
+import json
+import math
+import os
+
+import bench
+from bench import check, check_equal, passes, rejects
+
+XWD = ["X.npy", "W.npy", "dY.npy"]
+SHAPES = {"fprop": "Y.npy", "dgrad": "dX.npy", "wgrad": "dW.npy"}
+
+
+def tensors(tokens, cin, cout):
+    bench.write_npy("X.npy", bench.gaussian(tokens, cin))
+    bench.write_npy("W.npy", bench.gaussian(cout, cin, 0.05))
+    bench.write_npy("dY.npy", bench.gaussian(tokens, cout, 1e-4))
+
+
+def layer(*options):
+    """The JSON of a run that must succeed."""
+    return json.loads(passes("layer", *XWD, "-o", "out", "--json", *options).out)
+
+
+def check_on_rtl(*options):
+    for shape in ((1, 1, 1), (3, 5, 17), (33, 47, 130)):
+        tensors(*shape)
+        for recipe in ("ufp4", "e2m1"):
+            result = layer("--backend", "rtl", "--check", "model", "--recipe", recipe, *options)
+            check_equal(result["verdict"], "equal", f"{shape} {recipe}")
+            check_equal([c["mismatches"] for c in result["cases"]], [0, 0, 0], f"{shape} {recipe}")
+
+
+def test_odd_shapes_on_rtl():
+    check_on_rtl()
+
+
+def test_small_core_slow_memory_on_rtl():
+    check_on_rtl("--config", "small", "--mem-latency", "200", "--mem-bandwidth", "8", "--stall", "11")
+
+
+def test_default_core_fast_memory_on_rtl():
+    check_on_rtl("--mem-latency", "1", "--mem-bandwidth", "64", "--stall", "12")
+
+
+def test_large_odd_shape_on_rtl():
+    tensors(257, 129, 65)
+    for recipe in ("ufp4", "e2m1"):
+        check_equal(layer("--backend", "rtl", "--check", "model", "--recipe", recipe)["verdict"], "equal", recipe)
+
+
+def test_nan_and_inf_on_rtl():
+    tensors(20, 33, 40)
+    rows = bench.gaussian(20, 33)
+    rows[7][20], rows[9][0] = math.nan, -math.inf
+    bench.write_npy("X.npy", rows)
+    check_equal(layer("--backend", "rtl", "--check", "model")["verdict"], "equal", "verdict")
+
+
+def test_equals_quantize_and_gemm():
+    tensors(19, 35, 50)
+    layer("--recipe", "ufp4", "--seed", "5")
+    for name, (a, b) in dict(fprop=("x", "w"), dgrad=("dy", "w"), wgrad=("dy", "x")).items():
+        for role in (a, b):
+            source = dict(x="X.npy", w="W.npy", dy="dY.npy")[role]
+            passes("quantize", source, "-o", f"{role}.safetensors", "--recipe", "ufp4", "--role", role, "--pass", name,
+                   "--seed", "5")
+        passes("gemm", f"{a}.safetensors", f"{b}.safetensors", "-o", "D.npy")
+        bench.same_bits(bench.read_npy(f"out/{SHAPES[name]}")[1], bench.read_npy("D.npy")[1], name)
+
+
+def test_bf16_recipe_is_close_to_the_product():
+    tensors(19, 35, 50)
+    result = layer("--recipe", "bf16")
+    check_equal([c["format"] for c in result["cases"]], ["bf16"] * 3, "formats")
+    x, w = (bench.read_npy(p)[1] for p in XWD[:2])
+    want = bench.product(x, w)
+    scale = max(abs(v) for row in want for v in row)
+    for got_row, row in zip(bench.read_npy("out/Y.npy")[1], want, strict=True):
+        for got, value in zip(got_row, row, strict=True):
+            # BF16 operands are off by 2^-9 of themselves at most; 35 products of up to a few sigma
+            check(abs(got - value) < 0.02 * scale, f"{got} {value}")
+
+
+def test_lines_name_passes_and_sizes():
+    tensors(4, 5, 6)
+    lines = passes("layer", *XWD, "-o", "out").out.splitlines()
+    check(lines[0].startswith("% pass format m n k cycles "), lines[0])
+    check_equal([line.split()[:5] for line in lines[1:]],
+                [["fprop", "e1m2", "4", "6", "5"], ["dgrad", "e1m2", "4", "5", "6"], ["wgrad", "e1m2", "6", "5", "4"]], "lines")
+    check_equal(sorted(os.listdir("out")), ["Y.npy", "dW.npy", "dX.npy"], "files")
+
+
+def test_one_pass_needs_two_tensors():
+    tensors(4, 5, 6)
+    layer()
+    whole = {name: bench.read_npy(f"out/{path}") for name, path in SHAPES.items()}
+    for name, files in dict(fprop=["X.npy", "W.npy", "-"], dgrad=["-", "W.npy", "dY.npy"],
+                            wgrad=["X.npy", "-", "dY.npy"]).items():
+        passes("layer", *files, "-o", name, "--pass", name)
+        check_equal(os.listdir(name), [SHAPES[name]], "files")
+        check_equal(bench.read_npy(f"{name}/{SHAPES[name]}"), whole[name], name)
+
+
+def test_threads_do_not_change_bits():
+    tensors(70, 90, 50)
+    layer("--threads", "1")
+    want = [bench.read_npy(f"out/{p}") for p in SHAPES.values()]
+    layer("--threads", "7")
+    check_equal([bench.read_npy(f"out/{p}") for p in SHAPES.values()], want, "outputs")
+
+
+def test_nan_gives_nan_where_it_belongs():
+    tensors(20, 33, 40)
+    rows = bench.gaussian(20, 33)
+    rows[7][20] = math.nan
+    bench.write_npy("X.npy", rows)
+    result = passes("layer", *XWD, "-o", "out")
+    check("X holds NaN" in result.err, str(result))
+    _, y = bench.read_npy("out/Y.npy")
+    check(all((bench.f32_bits(v) == 0x7FC00000) == (r == 7) for r, row in enumerate(y) for v in row), "Y")
+    _, dx = bench.read_npy("out/dX.npy")
+    check(not any(math.isnan(v) for row in dx for v in row), "dX")
+    _, dw = bench.read_npy("out/dW.npy")
+    check(all(math.isnan(v) == (c == 20) for row in dw for c, v in enumerate(row)), "dW")
+
+
+def test_rejects_shapes_that_do_not_match():
+    tensors(4, 5, 6)
+    bench.write_npy("other.npy", bench.gaussian(7, 8))
+    for i, words in ((0, "they must be equal"), (1, "they must be equal"), (2, "they must be equal")):
+        files = list(XWD)
+        files[i] = "other.npy"
+        result = rejects(2, words, "layer", *files, "-o", "out")
+        check("other.npy" in result.err, f"should name the file: {result}")
+
+
+def test_rejects_missing_tensors():
+    tensors(4, 5, 6)
+    rejects(2, "W is '-'", "layer", "X.npy", "-", "dY.npy", "-o", "out")
+    rejects(2, "dY is '-'", "layer", "X.npy", "W.npy", "-", "-o", "out")
+    rejects(2, "None.npy", "layer", "X.npy", "None.npy", "dY.npy", "-o", "out")
+
+
+def test_rejects_recipes():
+    tensors(4, 5, 6)
+    rejects(2, "'ufp8' is not one of", "layer", *XWD, "-o", "out", "--recipe", "ufp8")
+    for name in ("nvfp4", "mxfp4", "own.json"):
+        rejects(3, "not available", "layer", *XWD, "-o", "out", "--recipe", name)
+
+
+def test_rejects_a_folder_that_cannot_be_made():
+    tensors(4, 5, 6)
+    open("file", "w").close()
+    result = bench.run("layer", *XWD, "-o", "no/folder")
+    check(result.status == 2 and "no/folder" in result.err, str(result))
+    result = bench.run("layer", *XWD, "-o", "file")
+    check(result.status == 2 and "file" in result.err, str(result))
+
+
+if __name__ == "__main__":
+    bench.main(globals())

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What holds for every command: help, options, exit statuses, signals."""
+import os
+import shlex
+import signal
+import subprocess
+import time
+
+import bench
+from bench import check, check_equal, passes, rejects, run
+
+COMMANDS = ["demo", "train", "layer", "gemm", "quantize", "dequantize", "cast", "random", "info"]
+
+
+def test_help_lists_every_command():
+    text = passes("--help").out
+    for command in COMMANDS:
+        check(f"\n  {command} " in text, f"{command} is missing in {text}")
+
+
+def test_help_of_every_command_has_an_example():
+    for command in COMMANDS:
+        text = passes(command, "--help").out
+        check(text.startswith(f"Usage: ufp4 {command}"), text)
+        check(f"Example:\n  ufp4 {command}" in text, text)
+
+
+def test_examples_work():
+    """With tensors of those names beside them; demo and train have tests of their own."""
+    for name, rows, cols in (("X", 20, 33), ("W", 7, 33), ("dY", 20, 7)):
+        bench.write_npy(f"{name}.npy", bench.gaussian(rows, cols))
+    passes("quantize", "W.npy", "-o", "W.safetensors", "--recipe", "ufp4", "--role", "w", "--pass", "fprop")
+    for command in ["quantize", "dequantize", "cast", "random", "info", "gemm", "layer"]:
+        example = passes(command, "--help").out.split("Example:\n")[1].strip()
+        words = shlex.split(example.replace("--backend rtl", "--backend model"))
+        passes(*words[1:])
+
+
+def test_version():
+    check(passes("--version").out.startswith("ufp4 0."), "version")
+
+
+def test_full_disk_is_an_error():
+    """stdout that cannot be written"""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([bench.PROGRAM, "random"], stdout=full, stderr=subprocess.PIPE, timeout=60)
+    check_equal(done.returncode, 3, "exit status")
+
+
+def test_a_signal_ends_it_and_leaves_nothing():
+    bench.write_npy("X.npy", [[1.0] * 1024] * 1024)
+    passes("quantize", "X.npy", "-o", "Q.safetensors", "--elem", "e2m1")
+    before = bench.listing()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for delay in (0.01, 0.1):
+            words = ["gemm", "Q.safetensors", "Q.safetensors", "-o", "D.npy", "--threads", "1"]
+            process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                       preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+            time.sleep(delay)
+            process.send_signal(number)
+            status = process.wait(60)
+            check(status in (-number, 0), f"signal {number}: exit status {status}")
+            if status == 0:
+                os.remove("D.npy")
+            check_equal(bench.listing(), before, "files")
+
+
+def test_rejects_no_command():
+    rejects(2, "a command is needed")
+
+
+def test_rejects_unknown_commands():
+    for name in ("quantise", "", "-x", "--layer"):
+        rejects(2, "no command is called", name)
+
+
+def test_rejects_commands_of_later_versions():
+    for name in ("bias", "explore", "bench", "ppa", "vectors"):
+        rejects(3, "not available in this version", name)
+
+
+def test_rejects_unknown_options():
+    for command in COMMANDS:
+        rejects(2, "--frobnicate is not an option", command, "--frobnicate")
+        rejects(2, "is not an option", command, "-Z")
+
+
+def test_rejects_options_without_their_value():
+    rejects(2, "--seed needs a value", "layer", "a", "b", "c", "--seed")
+    rejects(2, "-o needs a value", "cast", "a", "-o")
+    rejects(2, "takes no value", "gemm", "a", "b", "--json=yes")
+
+
+def test_rejects_values_that_are_no_numbers():
+    for value in ("", "x", "1.5", "-1", "0x", "1e3", "18446744073709551616", "1 "):
+        rejects(2, "--seed", "layer", "a", "b", "c", "-o", "d", "--seed", value)
+    for value in ("", "1.5", "--3", "9223372036854775808"):
+        rejects(2, "--tensor-exponent", "quantize", "a", "-o", "b", "--tensor-exponent", value)
+    for value in ("", "one", "1,5", " 1"):
+        rejects(2, "--alpha", "gemm", "a", "b", "-o", "c", "--alpha", value)
+
+
+def test_rejects_unknown_choices():
+    result = rejects(2, "e2m1|e1m2|int4", "quantize", "a", "-o", "b", "--elem", "fp4")
+    check("'fp4'" in result.err, str(result))
+    rejects(2, "x|w|dy", "quantize", "a", "-o", "b", "--role", "")
+    rejects(2, "exact|fp32|nv", "gemm", "a", "b", "-o", "c", "--accumulate", "exact|fp32")
+
+
+def test_rejects_wrong_numbers_of_inputs():
+    rejects(2, "too few inputs", "quantize", "-o", "Q.safetensors")
+    rejects(2, "too many inputs", "quantize", "a", "b", "-o", "Q.safetensors")
+    rejects(2, "too few inputs", "gemm", "a", "-o", "D.npy")
+    rejects(2, "too few inputs", "layer", "a", "b", "-o", "D")
+    rejects(2, "too many inputs", "random", "a")
+
+
+def test_rejects_missing_outputs():
+    rejects(2, "-o", "quantize", "a", "--elem", "e2m1")
+    rejects(2, "-o", "dequantize", "a")
+    rejects(2, "-o", "cast", "a", "--to", "e2m1")
+    rejects(2, "-o", "gemm", "a", "b")
+    rejects(2, "-o", "layer", "a", "b", "c")
+
+
+def test_rejects_device_options_out_of_range():
+    bench.write_npy("X.npy", [[1.0]])
+    for words in (["--config", "huge"], ["--mem-latency", "1000001"], ["--mem-bandwidth", "5000"], ["--threads", "2000"]):
+        rejects(2, words[0], "layer", "X.npy", "X.npy", "X.npy", "-o", "out", *words)
+    for name in ("tiny", "large"):
+        rejects(3, "not available", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--config", name)
+    rejects(2, "no backend is called", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--backend", "gpu")
+    rejects(2, "no backend is called", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--check", "gpu")
+    for name in ("tlm", "cuda", "fpga:/dev/ttyUSB0"):
+        rejects(3, "not in this build", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--backend", name)
+
+
+def test_options_may_stand_anywhere():
+    check_equal(run("random", "--count", "2").out, run("random", "--count=2").out, "draws")
+    bench.write_npy("X.npy", [[1.0]])
+    passes("quantize", "--elem", "e2m1", "-o", "Q.safetensors", "X.npy")
+    passes("quantize", "--elem=e2m1", "-oQ.safetensors", "--", "X.npy")
+
+
+if __name__ == "__main__":
+    bench.main(globals())

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""quantize and dequantize: files, options, what is illegal and what is not there yet."""
+import math
+import pathlib
+import struct
+
+import bench
+from bench import check, check_equal, passes, rejects
+
+Q = ["-o", "Q.safetensors"]
+
+
+def quantize(*options, rows=None, **file_options):
+    """Quantizes rows; gives metadata and tensors."""
+    bench.write_npy("X.npy", rows if rows is not None else bench.gaussian(5, 37), **file_options)
+    passes("quantize", "X.npy", *Q, *options)
+    return bench.read_safetensors("Q.safetensors")
+
+
+def test_file_is_as_promised():
+    metadata, tensors = quantize("--elem", "e2m1", "--round", "sr", "--seed", "18446744073709551615", "--tensor-id", "7",
+                                 "--scale-round", "up")
+    want = dict(format="ufp4-1", elem="e2m1", scale="e4m3", block="16", axis="row", rht="none", round="sr",
+                scale_round="up", seed="18446744073709551615", tensor_id="7", rows="5", cols="37", flags="")
+    t = metadata.pop("tensor_exponent")
+    check_equal(metadata, want, "metadata")
+    check_equal(str(int(t)), t, "t in decimal")
+    check_equal(tensors["codes"][:2], ("U8", [5, 37]), "codes")
+    check_equal(tensors["scales"][:2], ("U8", [5, 3]), "scales")
+    check(max(tensors["codes"][2]) < 16, "codes stand in the low nibble")
+
+
+def test_packed_holds_two_codes_a_byte():
+    _, plain = quantize("--elem", "e1m2")
+    metadata, packed = quantize("--elem", "e1m2", "--packed")
+    check_equal(packed["codes"][1], [5, 19], "shape")
+    for r in range(5):
+        row = plain["codes"][2][37 * r:37 * r + 37] + b"\0"
+        want = bytes(row[2 * i] | row[2 * i + 1] << 4 for i in range(19))
+        check_equal(packed["codes"][2][19 * r:19 * r + 19], want, f"row {r}")
+    check_equal(packed["scales"], plain["scales"], "scales")
+    passes("dequantize", "Q.safetensors", "-o", "D.npy")
+    packed_values = bench.read_npy("D.npy")
+    quantize("--elem", "e1m2")
+    passes("dequantize", "Q.safetensors", "-o", "D.npy")
+    check_equal(bench.read_npy("D.npy"), packed_values, "decoded values")
+
+
+def test_rht_pads_the_codes():
+    metadata, tensors = quantize("--elem", "e1m2", "--rht", "on")
+    check_equal(tensors["codes"][1], [5, 48], "codes")
+    check_equal(metadata["rht"], "0xD7E8", "mask")
+    check_equal(metadata["cols"], "37", "logical columns")
+    metadata, _ = quantize("--elem", "e1m2", "--rht", "on", "--rht-mask", "0x1", "--packed")
+    check_equal(metadata["rht"], "0x0001", "mask")
+
+
+def test_axis_col_is_the_transposed_tensor():
+    rows = bench.gaussian(5, 37)
+    metadata, tensors = quantize("--elem", "e2m1", "--axis", "col", rows=rows)
+    check_equal(tensors["codes"][1], [37, 5], "codes")
+    check_equal((metadata["rows"], metadata["cols"], metadata["axis"]), ("37", "5", "col"), "shape")
+    _, other = quantize("--elem", "e2m1", rows=[list(c) for c in zip(*rows)])
+    check_equal(tensors, other, "tensors")
+
+
+def test_recipe_is_its_parts():
+    """Each role and pass of each recipe, spelt out."""
+    axes = dict(fprop=dict(x="row", w="row"), dgrad=dict(dy="row", w="col"), wgrad=dict(dy="col", x="col"))
+    for recipe, elem in (("ufp4", "e1m2"), ("e2m1", "e2m1")):
+        for name, roles in axes.items():
+            for role, axis in roles.items():
+                rht = "on" if recipe == "ufp4" or name == "wgrad" else "off"
+                rounds = ["--round", "sr", "--scale-round", "up"] if role == "dy" else []
+                number = dict(x=0, w=1, dy=2)[role] << 1 | (axis == "col")
+                by_recipe = quantize("--recipe", recipe, "--role", role, "--pass", name, "--seed", 5)
+                by_parts = quantize("--elem", elem, "--axis", axis, "--rht", rht, *rounds, "--seed", 5, "--tensor-id", number)
+                check_equal(by_recipe, by_parts, f"{recipe} {role} {name}")
+
+
+def test_parts_override_a_recipe():
+    metadata, _ = quantize("--recipe", "ufp4", "--role", "dy", "--pass", "dgrad", "--elem", "int4", "--round", "rne",
+                           "--scale", "e4m3")
+    check_equal((metadata["elem"], metadata["round"], metadata["scale_round"]), ("int4", "rne", "up"), "metadata")
+
+
+def test_all_input_types_give_the_same_codes():
+    rows = [[1.0, -2.5, 0.375, 6.0, -0.0, 3.0]] * 3
+    want = quantize("--elem", "e2m1", rows=rows)
+    for descr in ("<f8", "<f2"):
+        check_equal(quantize("--elem", "e2m1", rows=rows, descr=descr), want, descr)
+    check_equal(quantize("--elem", "e2m1", rows=rows, fortran=True), want, "Fortran order")
+    bf16 = [[bench.f32_bits(v) >> 16 for v in row] for row in rows]
+    check_equal(quantize("--elem", "e2m1", "--bf16", rows=bf16, descr="<u2"), want, "uint16")
+    data = b"".join(struct.pack("<6f", *row) for row in rows)
+    bench.write_safetensors("X.safetensors", {}, {"other": ("F32", [1, 1], b"abcd"), "w.0": ("F32", [3, 6], data)})
+    passes("quantize", "X.safetensors:w.0", *Q, "--elem", "e2m1")
+    check_equal(bench.read_safetensors("Q.safetensors"), want, "safetensors")
+
+
+def test_dequantize_gives_every_code_its_value():
+    for options in (["--elem", "e2m1"], ["--elem", "e1m2", "--rht", "on"], ["--elem", "int4", "--round", "sr"]):
+        quantize(*options)
+        passes("dequantize", "Q.safetensors", "-o", "D.npy")
+        descr, got = bench.read_npy("D.npy")
+        check_equal(descr, "<f4", "type")
+        bench.same_bits(got, bench.decode("Q.safetensors"), f"{options}")
+
+
+def test_nan_and_inf_are_legal():
+    for bad in (math.nan, math.inf, -math.inf):
+        rows = bench.gaussian(3, 40)
+        rows[1][20] = bad
+        metadata, tensors = quantize("--elem", "e2m1", rows=rows)
+        check_equal(metadata["flags"], "nan", "flags")
+        check_equal([i for i, s in enumerate(tensors["scales"][2]) if s == 0x7F], [4], "NaN scales")
+        check_equal(set(tensors["codes"][2][40 + 16:40 + 32]), {0}, "codes of the block")
+        passes("dequantize", "Q.safetensors", "-o", "D.npy")
+        _, got = bench.read_npy("D.npy")
+        check(all(math.isnan(v) == (r == 1 and 16 <= c < 32) for r, row in enumerate(got) for c, v in enumerate(row)),
+              "NaN where it belongs")
+
+
+def test_tensor_exponent_from_outside_saturates():
+    metadata, tensors = quantize("--elem", "e2m1", "--tensor-exponent", "40")
+    check_equal((metadata["flags"], metadata["tensor_exponent"]), ("saturated", "40"), "metadata")
+    check_equal(set(tensors["scales"][2]), {0x7E}, "scales")
+    metadata, _ = quantize("--elem", "e2m1", "--tensor-exponent", "-32768")
+    check_equal((metadata["flags"], metadata["tensor_exponent"]), ("", "-32768"), "metadata")
+
+
+def test_same_bits_every_time():
+    first = quantize("--elem", "e2m1", "--round", "sr", "--seed", 3)
+    check_equal(quantize("--elem", "e2m1", "--round", "sr", "--seed", 3), first, "again")
+    check(quantize("--elem", "e2m1", "--round", "sr", "--seed", 4)[1]["codes"] != first[1]["codes"], "another seed")
+
+
+def test_an_output_is_replaced_whole():
+    quantize("--elem", "e2m1")
+    before = pathlib.Path("Q.safetensors").read_bytes()
+    pathlib.Path("Y.npy").write_bytes(b"nothing")
+    rejects(2, "Y.npy", "quantize", "Y.npy", *Q, "--elem", "e2m1")
+    check_equal(pathlib.Path("Q.safetensors").read_bytes(), before, "the old file")
+
+
+def test_rejects_damaged_files():
+    whole = bench.npy_bytes([[1.0, 2.0]])
+    cases = [(whole[:-1], "truncated"), (whole[:40], "truncated"), (b"", "no .npy"), (whole + b"x", "left over"),
+             (bench.npy_bytes([[1]], "|u1"), "float32"), (bench.npy_bytes([[1]], "<i8"), "int64"),
+             (bench.npy_bytes([[1]], "<u2"), "--bf16"), (bench.npy_bytes([[1.0]], shape=(1,)), "dimensions"),
+             (bench.npy_bytes([[1.0]], shape=(1, 1, 1)), "dimensions"), (bench.npy_bytes([[]], shape=(0, 4)), "empty")]
+    for data, words in cases:
+        pathlib.Path("X.npy").write_bytes(data)
+        result = rejects(2, words, "quantize", "X.npy", *Q, "--elem", "e2m1")
+        check("X.npy" in result.err, f"should name the file: {result}")
+
+
+def test_rejects_missing_files():
+    rejects(2, "None.npy", "quantize", "None.npy", *Q, "--elem", "e2m1")
+    rejects(2, "None.safetensors", "quantize", "None.safetensors:x", *Q, "--elem", "e2m1")
+    rejects(2, "None.safetensors", "dequantize", "None.safetensors", "-o", "D.npy")
+
+
+def test_rejects_unknown_tensor_names():
+    bench.write_safetensors("X.safetensors", {}, {"a": ("F32", [1, 1], b"abcd"), "b": ("F32", [1, 1], b"abcd")})
+    rejects(2, "a, b", "quantize", "X.safetensors:c", *Q, "--elem", "e2m1")
+    rejects(2, "a, b", "quantize", "X.safetensors", *Q, "--elem", "e2m1")
+
+
+def test_rejects_outputs_that_cannot_be():
+    bench.write_npy("X.npy", [[1.0]])
+    rejects(2, "no-folder/Q", "quantize", "X.npy", "-o", "no-folder/Q.safetensors", "--elem", "e2m1")
+    rejects(2, "/dev/null", "quantize", "X.npy", "-o", "/dev/null", "--elem", "e2m1")
+
+
+def test_rejects_illegal_combinations():
+    bench.write_npy("X.npy", [[1.0]])
+    cases = ["--block 32", "--scale e8m0 --block 16", "--scale e8m0 --rht on", "--rht on --layout 2d",
+             "--scale nvfp4 --rht on", "--scale fp32 --rht bf16", "--scale nvfp4 --elem e1m2", "--scale-round down",
+             "--scale e8m0 --scale-round rne", "--scale nvfp4 --scale-round up", "--scale fp32 --scale-round up",
+             "--scale e8m0 --tensor-exponent 3", "--tensor-exponent 32768", "--tensor-exponent -32769",
+             "--rht-mask 0x10000", "--role x", "--pass fprop"]
+    for case in cases:
+        rejects(2, "--", "quantize", "X.npy", *Q, "--elem", "e2m1", *case.split())
+
+
+def test_rejects_impossible_recipes():
+    bench.write_npy("X.npy", [[1.0]])
+    cases = [("--recipe ufp4", "--role"), ("--recipe ufp4 --role x", "--pass"), ("--recipe bf16 --role x --pass fprop", "bf16"),
+             ("--recipe ufp4 --role dy --pass fprop", "fprop takes"), ("--recipe ufp4 --role w --pass wgrad", "wgrad"),
+             ("--recipe ufp5 --role x --pass fprop", "ufp5"), ("--recipe ufp4 --role x --pass fprop --axis col", "--axis"),
+             ("", "--elem")]
+    for case, words in cases:
+        rejects(2, words, "quantize", "X.npy", *Q, *case.split())
+
+
+def test_rejects_what_this_version_does_not_have():
+    bench.write_npy("X.npy", [[1.0]])
+    for case in ("--scale nvfp4", "--scale e8m0", "--scale fp32", "--rht bf16", "--layout 2d"):
+        rejects(3, "not available in this version", "quantize", "X.npy", *Q, "--elem", "e2m1", *case.split())
+    for recipe in ("nvfp4", "mxfp4", "own.json"):
+        rejects(3, "not available", "quantize", "X.npy", *Q, "--recipe", recipe, "--role", "x", "--pass", "fprop")
+
+
+def test_rejects_operands_that_are_none():
+    bench.write_npy("X.npy", [[1.0]])
+    rejects(2, "X.npy", "dequantize", "X.npy", "-o", "D.npy")
+    bench.write_safetensors("P.safetensors", {}, {"codes": ("F32", [1, 1], b"abcd")})
+    rejects(2, "elem", "dequantize", "P.safetensors", "-o", "D.npy")
+
+
+if __name__ == "__main__":
+    bench.main(globals())
