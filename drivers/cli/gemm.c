@@ -266,7 +266,7 @@ static void print_stats(const choices_t *choices, const inputs_t *in, const resu
   line.mismatches = mismatches;
   report_begin(&report, choices->json);
   report_case(&report, &line);
-  report_end(&report, mismatches < 0 ? "unchecked" : mismatches == 0 ? "equal" : "differ");
+  report_end(&report, report_verdict(mismatches));
 }
 
 static int write_result(const choices_t *choices, const inputs_t *in, const result_t *result) {

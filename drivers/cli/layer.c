@@ -306,7 +306,7 @@ static int run_layer(choices_t *choices, char **paths, layer_t *layer) {
     json_decref(report_take(&report));
     return end;
   }
-  report_end(&report, layer->side_count < 2 ? "unchecked" : layer->mismatches == 0 ? "equal" : "differ");
+  report_end(&report, report_verdict(layer->side_count < 2 ? -1 : layer->mismatches));
   if (layer->mismatches == 0) return CLI_OK;
   return cli_fail(&cli_layer, CLI_MISMATCH, "%" PRId64 " codes, scales or outputs differ between %s and %s",
                   layer->mismatches, choices->device.backend, choices->check);

@@ -55,8 +55,8 @@ report_case_t report_case_make(const char *pass, const char *format, const ufp4_
   return line;
 }
 
-static const char *verdict_of(const report_case_t *line) {
-  return line->mismatches < 0 ? "unchecked" : line->mismatches == 0 ? "equal" : "differ";
+const char *report_verdict(int64_t mismatches) {
+  return mismatches < 0 ? "-" : mismatches == 0 ? "equal" : "DIFFERENT";
 }
 
 static json_t *number_or_null(double value) {
@@ -70,7 +70,7 @@ static json_t *case_to_json(const report_case_t *line) {
                    number_or_null(line->util_percent), "bound_percent", number_or_null(line->bound_percent),
                    "stall_percent", number_or_null(line->stall_percent), "mismatches",
                    line->mismatches < 0 ? json_null() : json_integer((json_int_t)line->mismatches), "verdict",
-                   verdict_of(line));
+                   report_verdict(line->mismatches));
 }
 
 // The widths are those of the column names, so that lines stand under them.
@@ -86,7 +86,7 @@ static void print_case(const report_case_t *line) {
   } else {
     printf("%10" PRId64 " ", line->mismatches);
   }
-  printf("%s\n", verdict_of(line));
+  printf("%s\n", report_verdict(line->mismatches));
   fflush(stdout);
 }
 

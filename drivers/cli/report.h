@@ -36,7 +36,9 @@ double report_bound_percent(const ufp4_configuration_t *configuration, unsigned 
 
 /** Prints the % line (text) or starts the array (JSON). */
 void report_begin(report_t *report, int json);
-/** Prints one line, or adds one object. Verdict: "equal", "differ", "unchecked". */
+/** "equal" for 0 mismatches, "DIFFERENT" for more, "-" for -1: nothing was compared. */
+const char *report_verdict(int64_t mismatches);
+/** Prints one line, or adds one object. */
 void report_case(report_t *report, const report_case_t *line);
 /** JSON: gives the array to the caller (json_decref), else NULL. */
 json_t *report_take(report_t *report);

@@ -22,7 +22,8 @@ class Result:
         self.arguments, self.status, self.out, self.err = arguments, status, out, err
 
     def __str__(self):
-        return f"ufp4 {' '.join(self.arguments)}\n  exit status {self.status}\n  stdout {self.out!r}\n  stderr {self.err!r}"
+        return (f"ufp4 {' '.join(self.arguments)}\n  exit status {self.status}\n  stdout {self.out!r}\n"
+                f"  stderr {self.err!r}")
 
 
 def run(*arguments):
@@ -118,9 +119,9 @@ def read_safetensors(path):
     length = struct.unpack_from("<Q", data)[0]
     header = json.loads(data[8:8 + length])
     metadata = header.pop("__metadata__", {})
-    return metadata, {
-        name: (entry["dtype"], entry["shape"], data[8 + length + entry["data_offsets"][0]:8 + length + entry["data_offsets"][1]])
-        for name, entry in header.items()}
+    data = data[8 + length:]
+    return metadata, {name: (entry["dtype"], entry["shape"], data[slice(*entry["data_offsets"])])
+                      for name, entry in header.items()}
 
 
 def write_safetensors(path, metadata, tensors):
@@ -180,8 +181,8 @@ def same_bits(got, want, what):
 
 
 def main(functions):
-    global PROGRAM
-    PROGRAM = os.path.abspath(sys.argv[1])
+    global PROGRAM, SCRIPT
+    SCRIPT, PROGRAM = os.path.abspath(sys.argv[0]), os.path.abspath(sys.argv[1])
     tests = {name: f for name, f in functions.items() if name.startswith("test_")}
     wanted = sys.argv[2:] or list(tests)
     for name in wanted:
@@ -192,7 +193,7 @@ def main(functions):
             try:
                 tests[name]()
             except AssertionError as problem:
-                sys.exit(f"{name} failed (seed {SEED}): {problem}\nto see it again: python3 {os.path.abspath(sys.argv[0])} "
-                         f"{PROGRAM} {name}")
+                sys.exit(f"{name} failed (seed {SEED}): {problem}\n"
+                         f"to see it again: python3 {SCRIPT} {PROGRAM} {name}")
             finally:
                 os.chdir("/")

@@ -25,7 +25,8 @@ def test_four_bit_formats():
 def test_e4m3():
     want = [0x00, 0x80, 0x28, 0x34, 0xA8, 0x38, 0x42, 0xC6, 0x4A, 0x6C, 0xFE, 0x7F]
     check_equal(cast("e4m3"), want, "e4m3")
-    check_equal(cast("e4m3", values=[448.0, 464.0, 1e9, -1e9, 2.0**-10, 2.0**-9]), [0x7E, 0x7E, 0x7E, 0xFE, 0, 1], "edges")
+    edges = [448.0, 464.0, 1e9, -1e9, 2.0**-10, 2.0**-9]
+    check_equal(cast("e4m3", values=edges), [0x7E, 0x7E, 0x7E, 0xFE, 0, 1], "edges")
 
 
 def test_e8m0_down_and_up():

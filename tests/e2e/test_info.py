@@ -20,14 +20,15 @@ def test_lists_configurations_and_backends():
 
 def test_reports_the_model():
     device = json.loads(passes("info", "--backend", "model", "--config", "small", "--json").out)["device"]
-    check_equal((device["backend"], device["configuration"]["name"], device["cycles"]), ("model", "small", False), "device")
+    got = (device["backend"], device["configuration"]["name"], device["cycles"])
+    check_equal(got, ("model", "small", False), "device")
 
 
 def test_reports_the_core_on_rtl():
     for name, rows in (("small", 2), ("default", 16)):
         device = json.loads(passes("info", "--backend", "rtl", "--config", name, "--json").out)["device"]
-        check_equal((device["configuration"]["name"], device["configuration"]["rows"], device["cycles"]), (name, rows, True),
-                    "device")
+        core = device["configuration"]
+        check_equal((core["name"], core["rows"], device["cycles"]), (name, rows, True), "device")
         check(name in passes("info", "--backend", "rtl", "--config", name).out, "text")
 
 

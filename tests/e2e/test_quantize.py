@@ -18,10 +18,11 @@ def quantize(*options, rows=None, **file_options):
 
 
 def test_file_is_as_promised():
-    metadata, tensors = quantize("--elem", "e2m1", "--round", "sr", "--seed", "18446744073709551615", "--tensor-id", "7",
+    seed = "18446744073709551615"
+    metadata, tensors = quantize("--elem", "e2m1", "--round", "sr", "--seed", seed, "--tensor-id", "7",
                                  "--scale-round", "up")
     want = dict(format="ufp4-1", elem="e2m1", scale="e4m3", block="16", axis="row", rht="none", round="sr",
-                scale_round="up", seed="18446744073709551615", tensor_id="7", rows="5", cols="37", flags="")
+                scale_round="up", seed=seed, tensor_id="7", rows="5", cols="37", flags="")
     t = metadata.pop("tensor_exponent")
     check_equal(metadata, want, "metadata")
     check_equal(str(int(t)), t, "t in decimal")
@@ -74,7 +75,8 @@ def test_recipe_is_its_parts():
                 rounds = ["--round", "sr", "--scale-round", "up"] if role == "dy" else []
                 number = dict(x=0, w=1, dy=2)[role] << 1 | (axis == "col")
                 by_recipe = quantize("--recipe", recipe, "--role", role, "--pass", name, "--seed", 5)
-                by_parts = quantize("--elem", elem, "--axis", axis, "--rht", rht, *rounds, "--seed", 5, "--tensor-id", number)
+                by_parts = quantize("--elem", elem, "--axis", axis, "--rht", rht, *rounds, "--seed", 5,
+                                    "--tensor-id", number)
                 check_equal(by_recipe, by_parts, f"{recipe} {role} {name}")
 
 
@@ -186,10 +188,10 @@ def test_rejects_illegal_combinations():
 
 def test_rejects_impossible_recipes():
     bench.write_npy("X.npy", [[1.0]])
-    cases = [("--recipe ufp4", "--role"), ("--recipe ufp4 --role x", "--pass"), ("--recipe bf16 --role x --pass fprop", "bf16"),
-             ("--recipe ufp4 --role dy --pass fprop", "fprop takes"), ("--recipe ufp4 --role w --pass wgrad", "wgrad"),
-             ("--recipe ufp5 --role x --pass fprop", "ufp5"), ("--recipe ufp4 --role x --pass fprop --axis col", "--axis"),
-             ("", "--elem")]
+    cases = [("--recipe ufp4", "--role"), ("--recipe ufp4 --role x", "--pass"),
+             ("--recipe bf16 --role x --pass fprop", "bf16"), ("--recipe ufp4 --role dy --pass fprop", "fprop takes"),
+             ("--recipe ufp4 --role w --pass wgrad", "wgrad"), ("--recipe ufp5 --role x --pass fprop", "ufp5"),
+             ("--recipe ufp4 --role x --pass fprop --axis col", "--axis"), ("", "--elem")]
     for case, words in cases:
         rejects(2, words, "quantize", "X.npy", *Q, *case.split())
 

@@ -17,7 +17,8 @@ def test_known_answers():
     zero20 = "9c6ca96a e17eae66 fc10ecd4 5256a7d8".split()
     check_equal(draw("--rounds", 20), zero20, "threefry 20, zeros")
     ones20 = "2a881696 57012287 f6c7446e a16a6732".split()
-    check_equal(draw("--rounds", 20, "--key", ",".join([ONES] * 4), "--counter", ",".join([ONES] * 4)), ones20, "all ones")
+    ones = ",".join([ONES] * 4)
+    check_equal(draw("--rounds", 20, "--key", ones, "--counter", ones), ones20, "threefry 20, all ones")
     check_equal(draw("--generator", "philox4x32"), "6627e8d5 e169c58d bc57ac4c 9b00dbd8".split(), "philox 10, zeros")
     pi = ["--counter", "0x243f6a88,0x85a308d3,0x13198a2e,0x03707344", "--key", "0xa4093822,0x299f31d0"]
     check_equal(draw("--generator", "philox4x32", *pi), "d16cfe09 94fdcceb 5001e420 24126ea1".split(), "philox 10, pi")
