@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole GEMM engine on a memory with latency and stalls: every byte of memory after a job, errors, and the count of
 // busy and stalled cycles, against the golden model. Built once for each named configuration.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -18,8 +19,10 @@ extern "C" {
 namespace {
 
 constexpr unsigned kBus = UFP4_TEST_BUS_BYTES;
-constexpr int64_t kTile = UFP4_TEST_TILE;    ///< rows and columns of a macro-tile
-constexpr int64_t kArray = UFP4_TEST_ARRAY;  ///< rows and columns of PEs
+constexpr int64_t kRows = UFP4_TEST_ROWS, kCols = UFP4_TEST_COLS;            ///< PEs
+constexpr int64_t kTileM = UFP4_TEST_TILE_M, kTileN = UFP4_TEST_TILE_N;      ///< a macro-tile of D
+constexpr uint32_t kLong = static_cast<uint32_t>(2 * std::max(kTileM, kTileN) + 40);  ///< sides of several macro-tiles
+constexpr uint32_t kShort = static_cast<uint32_t>(2 * std::max(kRows, kCols) + 3);    ///< sides of a few sub-tiles
 constexpr size_t kMemoryBytes = 4u << 20;
 constexpr uint64_t kGuard = 256;
 constexpr Behaviour kCalm = {1, 0, -1, -1};
@@ -214,7 +217,7 @@ Outcome Engine::run(const Job &job, const Behaviour &behaviour) {
     check_bits(0, outcome.read_error + 2u * outcome.write_error, 0, "errors");
     compare(job, p, want);
   }
-  const int64_t steps = ((job.m + kArray - 1) / kArray) * ((job.n + kArray - 1) / kArray) * ((job.k + 15) / 16);
+  const int64_t steps = ((job.m + kRows - 1) / kRows) * ((job.n + kCols - 1) / kCols) * ((job.k + 15) / 16);
   check_bits(0, outcome.busy, static_cast<uint64_t>(steps), "busy cycles");
   return outcome;
 }
@@ -281,7 +284,7 @@ TEST(partial_sums_come_back_in_time) {
   for (int64_t k = 240; k <= 560; k += 16) {
     for (int64_t tiles = 1; tiles <= 4; tiles++) {
       const bool tall = tiles == 4;
-      const Job job = random_job(&engine.random, kArray * (tall ? 2 : 1), kArray * (tall ? 2 : tiles), k);
+      const Job job = random_job(&engine.random, kRows * (tall ? 2 : 1), kCols * (tall ? 2 : tiles), k);
       engine.run(job, kCalm);
     }
   }
@@ -290,7 +293,7 @@ TEST(partial_sums_come_back_in_time) {
 TEST(nan_scales) {
   Engine engine;
   for (int draw = 0; draw < 12; draw++) {
-    Job job = random_job(&engine.random, 1 + check_below(&engine.random, 3 * kTile / 2), 1 + check_below(&engine.random, 3 * kTile / 2),
+    Job job = random_job(&engine.random, 1 + check_below(&engine.random, kLong), 1 + check_below(&engine.random, kLong),
                          1 + check_below(&engine.random, draw % 2 ? 600 : 60));
     job.scales = FIXTURE_SCALES_NAN;
     engine.run(job, random_behaviour(&engine.random));
@@ -300,7 +303,7 @@ TEST(nan_scales) {
 TEST(largest_sums) {
   Engine engine;
   for (const ufp4_elem_t elem : {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2, UFP4_ELEM_INT4}) {
-    Job job = job_of(kArray, kArray + 1, 5000);
+    Job job = job_of(kRows, kCols + 1, 5000);
     job.a_elem = job.b_elem = elem;
     job.scales = FIXTURE_SCALES_MAX;
     engine.run(job, kCalm);
@@ -325,7 +328,7 @@ TEST(extreme_exponents) {
 
 TEST(errors_are_reported_and_forgotten) {
   Engine engine;
-  const Job job = job_of(kTile + 3, 20, 300);
+  const Job job = job_of(kTileM + 3, 20, 300);
   Outcome outcome = engine.run(job, {7, 0, 11, -1});
   check_bits(0, outcome.read_error + 2u * outcome.write_error, 1, "read error");
   outcome = engine.run(job, {7, 0, -1, 4});
@@ -343,18 +346,18 @@ void random_jobs(int count, uint32_t side, uint32_t k) {
     engine.run(job, behaviour);
   }
 }
-TEST(random_jobs_small) { random_jobs(60, static_cast<uint32_t>(2 * kArray + 3), 300); }
-TEST(random_jobs_large) { random_jobs(12, static_cast<uint32_t>(2 * kTile + 40), 400); }
-SLOW_TEST(random_jobs_many) { random_jobs(150, static_cast<uint32_t>(2 * kTile + 40), 700); }
+TEST(random_jobs_small) { random_jobs(60, kShort, 300); }
+TEST(random_jobs_large) { random_jobs(12, kLong, 400); }
+SLOW_TEST(random_jobs_many) { random_jobs(150, kLong, 700); }
 
 /** Cycles on a calm memory of latency 100: at least 90 % of the array's peak where the shape allows it. */
 TEST(utilization) {
   Engine engine;
-  const int64_t side = 4 * kTile;
-  const Outcome o = engine.run(job_of(side, side, 512), {100, 0, -1, -1});
+  const int64_t m = 4 * kTileM, n = 4 * kTileN;
+  const Outcome o = engine.run(job_of(m, n, 512), {100, 0, -1, -1});
   const uint64_t percent = 100 * o.busy / o.cycles;
   std::printf("%lld x %lld x 512: %llu cycles, busy %llu (%llu %%), operand %llu, accumulator %llu, drain %llu\n",
-              static_cast<long long>(side), static_cast<long long>(side), static_cast<unsigned long long>(o.cycles),
+              static_cast<long long>(m), static_cast<long long>(n), static_cast<unsigned long long>(o.cycles),
               static_cast<unsigned long long>(o.busy), static_cast<unsigned long long>(percent),
               static_cast<unsigned long long>(o.operand), static_cast<unsigned long long>(o.accumulator),
               static_cast<unsigned long long>(o.drain));
