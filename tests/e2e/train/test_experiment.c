@@ -67,6 +67,20 @@ TEST(workers_do_not_show) {
   ufp4_text_free(&text);
 }
 
+TEST(runs_differ_in_seed_recipe_and_perturbation) {
+  ufp4_experiment_options_t o = make_options();
+  ufp4_text_t text = fixture_text(40000);
+  ufp4_experiment_t e;
+  check_bits(0, ufp4_experiment_run(&o, &text, NULL, NULL, &e), UFP4_OK, "run");
+  for (int v = 0; v < 4; v++) {
+    double first = ufp4_experiment_at(&e, v, 0)->loss[STEPS - 1], base = ufp4_experiment_at(&e, 0, 0)->loss[STEPS - 1];
+    check_that(v, first != ufp4_experiment_at(&e, v, 1)->loss[STEPS - 1], "seeds of %s", o.variants[v].name);
+    check_that(v, v == 0 || first != base, "%s and bf16", o.variants[v].name);
+  }
+  ufp4_experiment_free(&e);
+  ufp4_text_free(&text);
+}
+
 // An experiment with given held-out losses.
 static ufp4_experiment_t made_up(const ufp4_experiment_options_t *options, ufp4_run_t *runs,
                                  const double held[4][SEEDS]) {
@@ -217,6 +231,7 @@ TEST(rejects_file_in_a_missing_folder) {
 
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {CHECK_TEST(workers_do_not_show),
+                                       CHECK_TEST(runs_differ_in_seed_recipe_and_perturbation),
                                        CHECK_TEST(gaps_are_paired_by_seed),
                                        CHECK_TEST(comparisons_are_with_bf16_and_among_recipes),
                                        CHECK_TEST(files_hold_the_losses),

@@ -92,6 +92,10 @@ TEST(batch_depends_on_seed_step_and_row_only) {
   }
   ufp4_text_batch(&text, 1, 6, BATCH, CONTEXT, again, other);
   check_that(1, memcmp(in, again, sizeof in) != 0, "another step");
+  for (int row = 0; row < BATCH * BATCH; row++) {
+    const uint8_t *earlier = in + row / BATCH * CONTEXT, *later = again + row % BATCH * CONTEXT;
+    check_that(row, memcmp(earlier, later, CONTEXT) != 0, "no sequence comes again in the next step");
+  }
   ufp4_text_batch(&text, 2, 5, BATCH, CONTEXT, again, other);
   check_that(2, memcmp(in, again, sizeof in) != 0, "another seed");
   ufp4_text_free(&text);

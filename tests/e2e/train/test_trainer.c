@@ -116,6 +116,28 @@ TEST(perturbation_changes_little) {
   check_that(0, a.loss[0] != b.loss[0] && fabs(a.loss[0] - b.loss[0]) < 1e-3, "%.9g and %.9g", a.loss[0], b.loss[0]);
 }
 
+static void check_deviation(const float *x, int64_t count, double want, const char *what) {
+  double got = sqrt(fixture_dot(x, x, count) / (double)count);
+  check_that(0, fabs(got - want) < 4 * want / sqrt(2.0 * (double)count), "%s: deviation %g, want %g", what, got, want);
+}
+
+TEST(first_weights_have_their_deviations) {
+  ufp4_transformer_shape_t shape = fixture_shape();
+  ufp4_pool_t pool = {0};
+  ufp4_weights_t w;
+  ufp4_weights_alloc(&shape, &pool, &w);
+  ufp4_weights_random(&shape, 11, &w);
+  check_deviation(w.embedding, 256 * shape.d_model, 0.02, "embedding");
+  check_deviation(w.head, 256 * shape.d_model, 0.02, "head");
+  for (unsigned m = 0; m < UFP4_MATRIX_COUNT; m++) {
+    double want = m == UFP4_MATRIX_PROJ || m == UFP4_MATRIX_FC2 ? 0.02 / sqrt(2.0 * 2) : 0.02;
+    check_deviation(w.block[1].matrix[m], ufp4_matrix_outputs(&shape, m) * ufp4_matrix_inputs(&shape, m), want,
+                    ufp4_matrix_name(m));
+  }
+  for (int64_t i = 0; i < shape.d_model; i++) check_that(i, w.block[1].norm[1][i] == 1, "gain");
+  ufp4_pool_free(&pool);
+}
+
 TEST(recipes_start_alike_and_part) {
   ufp4_trainer_options_t options = fixture_options(3);
   result_t a = train("bf16", 1, &options), b = train("ufp4", 1, &options);
@@ -269,6 +291,7 @@ int main(int argc, char **argv) {
                                        CHECK_TEST(threads_do_not_show),
                                        CHECK_TEST(seed_changes_everything),
                                        CHECK_TEST(perturbation_changes_little),
+                                       CHECK_TEST(first_weights_have_their_deviations),
                                        CHECK_TEST(recipes_start_alike_and_part),
                                        CHECK_TEST(copy_goes_on_as_the_original),
                                        CHECK_TEST(hook_sees_each_gemm),
