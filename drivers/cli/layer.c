@@ -155,7 +155,8 @@ static int64_t compare_operands(const layer_t *layer, const char *name, const uf
   char what[32];
   snprintf(what, sizeof what, "%s codes", name);
   for (int64_t i = 0; i < blocks * 16; i++) {
-    unsigned got = a->codes[i / 2] >> (i % 2 * 4) & 15u, want = b->codes[i / 2] >> (i % 2 * 4) & 15u;
+    unsigned got = (unsigned)a->codes[i / 2] >> (i % 2 * 4) & 15u,
+             want = (unsigned)b->codes[i / 2] >> (i % 2 * 4) & 15u;
     if (got != want) print_mismatch(count++, what, i, layer, got, want);
   }
   snprintf(what, sizeof what, "%s scales", name);
