@@ -303,9 +303,10 @@ const cli_command_t cli_demo = {
     .name = "demo",
     .arguments = "[options]",
     .summary =
-        "Trains a small language model on real text with the golden model, then takes one whole further step on "
-        "the golden model and on the simulated core, and compares every code, scale, output, the loss and all "
-        "weights after it.",
+        "Takes a training step of a small language model on the simulated core, equal in every bit.\n"
+        "First the model trains on real text with the golden model; then one whole further step runs on the "
+        "golden model and on\nthe core, and every code, scale, output, the loss and all weights after it are "
+        "compared.",
     .example = "ufp4 demo --steps 20 --sequences 2",
     .run = run,
 };

@@ -17,7 +17,9 @@ void cli_device_init(cli_device_t *device) {
 }
 
 void cli_device_add(cli_options_t *options, cli_device_t *device) {
-  cli_option_add(options, "backend", CLI_TEXT, &device->backend, "BACKEND", "model (default) or rtl");
+  int model = strcmp(device->backend, "model") == 0;
+  cli_option_add(options, "backend", CLI_TEXT, &device->backend, "BACKEND",
+                 model ? "model (default) or rtl" : "model or rtl (default)");
   cli_option_add(options, "config", CLI_TEXT, &device->configuration, "NAME",
                  "configuration of the core: small or default");
   cli_option_add(options, "mem-latency", CLI_UINT, &device->mem_latency, "CYCLES",

@@ -364,9 +364,9 @@ const cli_command_t cli_train = {
     .name = "train",
     .arguments = "[TEXT] -o DIR [options]",
     .summary =
-        "Trains a small language model with each recipe on several seeds, the linear layers' GEMMs on a device, and "
-        "compares the held-out losses.\nTEXT: any plain or gzip-compressed file, or gcide (default): the "
-        "dictionary of Debian's package dict-gcide.",
+        "Trains a small language model with one or more recipes and compares the held-out losses.\n"
+        "Each recipe runs on several seeds, the GEMMs of its linear layers on a device. TEXT: any plain or "
+        "gzip-compressed file,\nor gcide (default): the dictionary of Debian's package dict-gcide.",
     .example = "ufp4 train -o out --recipe bf16,ufp4 --seeds 2 --steps 20",
     .run = run,
 };
