@@ -7,13 +7,17 @@
 // the scales and one vpdpwssd then scale, add and accumulate 32 block products.
 //
 // vpdpbusd wants one side unsigned, so B's quanta carry OFFSET; its correction, -OFFSET times the sum of A's block,
-// is where the dot starts. All multiplications share two pipes and nothing else is scarce, so the products of scales
-// come from a table (8 significands of A's scale times the panel's scales of B) by a load and a shift.
+// is where the dot starts.
 //
-// Fast path, per tile and chunk: scales are taken relative to the smallest exponent of the row's chunk; the excess goes
-// first into A's elements, as far as a dot stays in int16, then into the scale. It holds where a product of scales
-// stays under 2^15 and the sum under 2^31 by Cauchy-Schwarz (on the way there it may wrap). Wide path, for all else:
-// the dot in int32, times A's scale (under 2^30), times B's scale (under 2^48), summed in int64.
+// Scales are taken relative to the smallest exponent of the row's chunk. What A's exceed it goes first into A's
+// elements, as far as a dot stays in int16; the rest, with B's excess, shifts the product of the significands. That
+// product of scales, up to 2^33, is cut into digits for vpdpwssd: one, where all products of a tile and chunk stay
+// under 2^15 and the sum under 2^31 by Cauchy-Schwarz (on its way there it may wrap); two, where the same holds for the
+// digits above the lowest 11 bits; or three of 11 bits, for any scales: 32 * 24576 * 2047 < 2^31.
+//
+// All multiplications share two pipes and nothing else is scarce. So the product of significands comes from a table, by
+// a load (8 of A's by the panel of B's); only for three digits, where A's may be subnormal, it is multiplied. Per row,
+// two blocks and 16 columns that makes 9, 10 or 12 multiplications, 8 of them the dots'.
 #include "gemm_kernel.h"
 #include "internal.h"
 #include "ufp4/format.h"
@@ -27,27 +31,29 @@
 #define COLS 16
 #define PAIRS 16
 #define CHUNK (2 * PAIRS)
-#define HALF_ROWS 4  // the wide path's accumulators are twice as many
+#define FEW_ROWS 4  // with three digits the sums of more would not fit the registers
 #define OFFSET 16
 #define SIGNIFICANDS 8
-#define TOO_WIDE (1 << 30)  // no product with it is under 2^15, and no scale reaches it
+#define DIGIT 11
+#define SUBNORMAL (1 << 30)  // as a largest scale: too large for a table
 
 typedef struct {
   uint8_t elements[PAIRS][ROWS][32];  // quad 0 of both blocks, quad 1 of both, ..; signed
-  int32_t start[PAIRS][ROWS][2];      // where the dots start
-  uint16_t shift[PAIRS][ROWS][2];     // of the product of scales
-  uint16_t scale[PAIRS][ROWS][2];     // significand << shift
-  uint8_t entry[PAIRS][ROWS][2];      // of the table, in units of 8 bytes
-  int32_t base[ROWS];                 // smallest exponent of a row
+  int32_t start[ROWS][PAIRS][2];      // where the dots start
+  uint16_t shift[ROWS][PAIRS][2];     // of the product of significands
+  uint16_t significand[ROWS][PAIRS][2];
+  uint8_t entry[ROWS][PAIRS][2];  // of the table, in units of 8 bytes
+  int32_t base[ROWS];             // smallest exponent of a row
   int32_t pairs;
-  int32_t scale_max;
-  double norm2;  // the largest over the rows of the sum of squares of significand << (exponent - base)
+  int32_t scale_max;  // the largest significand << shift
+  double norm2;       // the largest over the rows of the sum of squares of significand << (exponent - base)
   uint8_t padding[16];
 } a_panel_t;
 
 typedef struct {
   uint8_t elements[PAIRS][8][64];  // quads 0..3 of columns 0 1 4 5 8 9 12 13, then of 2 3 6 7 10 11 14 15; unsigned
-  uint16_t scale[PAIRS][COLS][2];  // significand + 256 (exponent - base)
+  uint16_t significand[PAIRS][COLS][2];
+  uint16_t shift[PAIRS][COLS][2];  // exponent - base
   int64_t base[COLS];
   int32_t scale_max;
   int32_t reserved;
@@ -55,7 +61,7 @@ typedef struct {
   uint8_t padding[48];
 } b_panel_t;
 
-// Entry s of a pair: (8 + s) times the 32 scales of B.
+// Entry s of a pair: (8 + s) times the 32 significands of B.
 typedef struct {
   uint16_t entries[PAIRS][SIGNIFICANDS][32];
 } table_t;
@@ -63,13 +69,6 @@ typedef struct {
 static_assert(sizeof(a_panel_t) % 64 == 0 && sizeof(b_panel_t) % 64 == 0, "panels are whole cache lines");
 
 // --- Packing -----------------------------------------------------------------------------------------
-
-// What a format means to the kernel.
-typedef struct {
-  __m512i quanta;  // by code, in each 128-bit lane
-  int absorb;      // how far A's elements may be shifted
-  double dot2;     // square of the largest dot
-} format_t;
 
 static int largest_quanta(ufp4_elem_t elem) {
   return elem == UFP4_ELEM_INT4 ? 8 : ufp4_elem_qmax_quanta(elem);
@@ -186,23 +185,16 @@ static void pack_a_elements(const uint8_t *codes, int64_t blocks, __m512i table,
     __m512i pairs = interleave_pairs(quanta);
     _mm256_storeu_si256((__m256i *)panel->elements[2 * g][r], _mm512_castsi512_si256(pairs));
     _mm256_storeu_si256((__m256i *)panel->elements[2 * g + 1][r], _mm512_extracti64x4_epi64(pairs, 1));
-    _mm_storel_epi64((__m128i *)panel->start[2 * g][r], start);
-    _mm_storel_epi64((__m128i *)panel->start[2 * g + 1][r], _mm_unpackhi_epi64(start, start));
+    _mm_storeu_si128((__m128i *)panel->start[r][2 * g], start);
   }
 }
 
 static void pack_a_scales(const scales_t *s, __m512i shift, int r, a_panel_t *panel) {
-  __m512i entry = _mm512_sub_epi16(_mm512_max_epi16(s->significand, _mm512_set1_epi16(8)), _mm512_set1_epi16(8));
-  uint32_t shifts[PAIRS], scales[PAIRS];
-  uint16_t entries[PAIRS];
-  _mm512_storeu_si512(shifts, shift);
-  _mm512_storeu_si512(scales, _mm512_sllv_epi16(s->significand, shift));
-  _mm256_storeu_si256((__m256i *)entries, _mm512_cvtepi16_epi8(_mm512_slli_epi16(entry, 3)));
-  for (int p = 0; p < PAIRS; p++) {
-    memcpy(panel->shift[p][r], &shifts[p], 4);
-    memcpy(panel->scale[p][r], &scales[p], 4);
-    memcpy(panel->entry[p][r], &entries[p], 2);
-  }
+  const __m512i eight = _mm512_set1_epi16(8);
+  __m512i entry = _mm512_slli_epi16(_mm512_sub_epi16(_mm512_max_epi16(s->significand, eight), eight), 3);
+  _mm512_store_si512(panel->shift[r], shift);
+  _mm512_store_si512(panel->significand[r], s->significand);
+  _mm256_store_si256((__m256i *)panel->entry[r], _mm512_cvtepi16_epi8(entry));
 }
 
 static int64_t chunk_blocks(const ufp4_operand_t *x, int64_t block) {
@@ -223,7 +215,7 @@ static void pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *to, 
     scales_t s = load_scales(a->scales + at, blocks);
     __m512i absorbed = _mm512_min_epi16(s.excess, absorb), shift = _mm512_sub_epi16(s.excess, absorbed);
     bound_scales(&s, shift, &panel->norm2, &panel->scale_max);
-    if (s.subnormal) panel->scale_max = TOO_WIDE;  // the table has no such significands
+    if (s.subnormal) panel->scale_max = SUBNORMAL;
     if (s.nan && row + r < a->rows) poisoned[r] = 1;
     panel->base[r] = s.base;
     pack_a_elements(a->codes + at * CODE_BYTES, blocks, table, &s, absorbed, r, panel);
@@ -269,20 +261,40 @@ static void pack_b_elements(const uint8_t *const codes[COLS], int64_t blocks, __
   }
 }
 
-// 16 x 16 transpose of 32-bit numbers, column by column of the result.
-static void transpose_scales(const uint32_t from[COLS][PAIRS], b_panel_t *panel) {
-  const __m512i rows = _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
-                                          _mm512_set1_epi32(PAIRS));
-  for (int p = 0; p < PAIRS; p++) {
-    _mm512_store_si512(panel->scale[p], _mm512_i32gather_epi32(rows, (const int *)&from[0][p], 4));
+// 16 x 16 transpose of 32-bit numbers: within 128-bit lanes, then of the lanes.
+INLINE void transpose_dwords(__m512i v[16]) {
+  __m512i t[16];
+  for (int i = 0; i < 16; i += 4) {
+    __m512i a = _mm512_unpacklo_epi32(v[i], v[i + 1]), b = _mm512_unpackhi_epi32(v[i], v[i + 1]);
+    __m512i c = _mm512_unpacklo_epi32(v[i + 2], v[i + 3]), d = _mm512_unpackhi_epi32(v[i + 2], v[i + 3]);
+    t[i] = _mm512_unpacklo_epi64(a, c);
+    t[i + 1] = _mm512_unpackhi_epi64(a, c);
+    t[i + 2] = _mm512_unpacklo_epi64(b, d);
+    t[i + 3] = _mm512_unpackhi_epi64(b, d);
   }
+  // Lane l of t[i + j] holds number 4l + j of vectors i..i+3.
+  for (int j = 0; j < 4; j++) {
+    __m512i a = _mm512_shuffle_i64x2(t[j], t[4 + j], 0x88), b = _mm512_shuffle_i64x2(t[j], t[4 + j], 0xDD);
+    __m512i c = _mm512_shuffle_i64x2(t[8 + j], t[12 + j], 0x88), d = _mm512_shuffle_i64x2(t[8 + j], t[12 + j], 0xDD);
+    v[j] = _mm512_shuffle_i64x2(a, c, 0x88);
+    v[4 + j] = _mm512_shuffle_i64x2(b, d, 0x88);
+    v[8 + j] = _mm512_shuffle_i64x2(a, c, 0xDD);
+    v[12 + j] = _mm512_shuffle_i64x2(b, d, 0xDD);
+  }
+}
+
+static void pack_b_scales(const __m512i scales[COLS], uint16_t to[PAIRS][COLS][2]) {
+  __m512i v[COLS];
+  for (int c = 0; c < COLS; c++) v[c] = scales[c];
+  transpose_dwords(v);
+  for (int p = 0; p < PAIRS; p++) _mm512_store_si512(to[p], v[p]);
 }
 
 static void pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
   const ufp4_operand_t *b = job->b;
   const int64_t blocks = chunk_blocks(b, block);
   const uint8_t *codes[COLS];
-  uint32_t scales[COLS][PAIRS];
+  __m512i significand[COLS], shift[COLS];
   b_panel_t *panel = to;
   panel->scale_max = 0;
   panel->norm2 = 0;
@@ -293,25 +305,26 @@ static void pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *to, 
     if (s.nan && row + c < b->rows) poisoned[c] = 1;
     codes[c] = b->codes + at * CODE_BYTES;
     panel->base[c] = s.base;
-    _mm512_storeu_si512(scales[c], _mm512_or_si512(s.significand, _mm512_slli_epi16(s.excess, 8)));
+    significand[c] = s.significand;
+    shift[c] = s.excess;
   }
   // The largest dot belongs to the pair of formats: it is charged to B.
   double dot = BLOCK * largest_quanta(job->a->elem) * largest_quanta(b->elem);
   panel->norm2 *= dot * dot;
   pack_b_elements(codes, blocks, quanta_table(b->elem, OFFSET), panel);
-  transpose_scales((const uint32_t(*)[PAIRS])scales, panel);
+  pack_b_scales(significand, panel->significand);
+  pack_b_scales(shift, panel->shift);
 }
 
 static void prepare(const void *from, void *to) {
   const b_panel_t *b = from;
   table_t *table = to;
   for (int p = 0; p < PAIRS; p++) {
-    __m512i raw = _mm512_load_si512(b->scale[p]);
-    __m512i scale = _mm512_sllv_epi16(_mm512_and_si512(raw, _mm512_set1_epi16(0xFF)), _mm512_srli_epi16(raw, 8));
-    __m512i entry = _mm512_slli_epi16(scale, 3);
+    __m512i significand = _mm512_load_si512(b->significand[p]);
+    __m512i entry = _mm512_slli_epi16(significand, 3);
     for (int s = 0; s < SIGNIFICANDS; s++) {
       _mm512_store_si512(table->entries[p][s], entry);
-      entry = _mm512_add_epi16(entry, scale);
+      entry = _mm512_add_epi16(entry, significand);
     }
   }
 }
@@ -330,15 +343,16 @@ INLINE __m512i broadcast4(const void *from) {
   return _mm512_set1_epi32(value);
 }
 
-// The dots of one row and 16 columns with a pair of blocks.
-INLINE void dots(const a_panel_t *a, int p, int r, const __m512i b[8], __m512i dot[2]) {
-  dot[0] = dot[1] = broadcast8(a->start[p][r]);
+// The dots of one row and 16 columns with a pair of blocks, as words: a column's two side by side.
+INLINE __m512i dots(const a_panel_t *a, int p, int r, const __m512i b[8]) {
+  __m512i dot0 = broadcast8(a->start[r][p]), dot1 = dot0;
 #pragma GCC unroll 4
   for (int q = 0; q < 4; q++) {
     __m512i quads = broadcast8(a->elements[p][r] + 8 * q);
-    dot[0] = _mm512_dpbusd_epi32(dot[0], b[q], quads);
-    dot[1] = _mm512_dpbusd_epi32(dot[1], b[4 + q], quads);
+    dot0 = _mm512_dpbusd_epi32(dot0, b[q], quads);
+    dot1 = _mm512_dpbusd_epi32(dot1, b[4 + q], quads);
   }
+  return _mm512_packs_epi32(dot0, dot1);
 }
 
 INLINE void load_pair(const b_panel_t *b, int p, __m512i to[8]) {
@@ -346,104 +360,124 @@ INLINE void load_pair(const b_panel_t *b, int p, __m512i to[8]) {
   for (int q = 0; q < 8; q++) to[q] = _mm512_load_si512(b->elements[p][q]);
 }
 
-// The products of the scales of a pair of blocks, as words.
-INLINE __m512i scale_products(const a_panel_t *a, int p, int r, const table_t *table) {
+// The products of the significands, from the table or multiplied.
+INLINE __m512i looked_up(const a_panel_t *a, int p, int r, const table_t *table) {
   const char *entries = (const char *)table->entries[p];
-  __m512i product = _mm512_load_si512(entries + 8 * (size_t)a->entry[p][r][0]);
-  product = _mm512_mask_loadu_epi16(product, 0xAAAAAAAA, entries + 8 * (size_t)a->entry[p][r][1]);
-  return _mm512_sllv_epi16(product, broadcast4(a->shift[p][r]));
+  __m512i product = _mm512_load_si512(entries + 8 * (size_t)a->entry[r][p][0]);
+  return _mm512_mask_loadu_epi16(product, 0xAAAAAAAA, entries + 8 * (size_t)a->entry[r][p][1]);
 }
 
-INLINE void add_to(int64_t *to, int first, __m512i sum) {
-  if (!first) sum = _mm512_add_epi64(sum, _mm512_load_si512(to));
-  _mm512_store_si512(to, sum);
+INLINE __m512i multiplied(const a_panel_t *a, int p, int r, __m512i significand) {
+  return _mm512_mullo_epi16(broadcast4(a->significand[r][p]), significand);
 }
 
-static void multiply_fast(const a_panel_t *a, const b_panel_t *b, const table_t *table, int first, int64_t *sums) {
+// Adds a row of 16 sums, low + 2^DIGIT mid + 2^(2 DIGIT) high, times 2^(the exponents they are relative to).
+INLINE void add_row(const a_panel_t *a, const b_panel_t *b, int r, int digits, const __m512i digit[3], int first,
+                    int64_t *sums) {
+  for (int half = 0; half < 2; half++) {
+    __m512i base = _mm512_add_epi64(_mm512_set1_epi64(a->base[r]), _mm512_load_si512(b->base + 8 * half));
+    __m512i sum = _mm512_setzero_si512();
+    for (int d = digits - 1; d >= 0; d--) {
+      __m256i part = half ? _mm512_extracti64x4_epi64(digit[d], 1) : _mm512_castsi512_si256(digit[d]);
+      sum = _mm512_add_epi64(_mm512_slli_epi64(sum, DIGIT), _mm512_cvtepi32_epi64(part));
+    }
+    sum = _mm512_sllv_epi64(sum, base);
+    int64_t *to = sums + r * COLS + 8 * half;
+    if (!first) sum = _mm512_add_epi64(sum, _mm512_load_si512(to));
+    _mm512_store_si512(to, sum);
+  }
+}
+
+static void multiply_one_digit(const a_panel_t *a, const b_panel_t *b, const table_t *table, int first, int64_t *sums) {
   __m512i sum[ROWS];
 #pragma GCC unroll 8
   for (int r = 0; r < ROWS; r++) sum[r] = _mm512_setzero_si512();
+  for (int p = 0; p < a->pairs; p++) {
+    __m512i quads[8], shift_b = _mm512_load_si512(b->shift[p]);
+    load_pair(b, p, quads);
+#pragma GCC unroll 8
+    for (int r = 0; r < ROWS; r++) {
+      __m512i shift = _mm512_add_epi16(shift_b, broadcast4(a->shift[r][p]));
+      __m512i scale = _mm512_sllv_epi16(looked_up(a, p, r, table), shift);
+      sum[r] = _mm512_dpwssd_epi32(sum[r], dots(a, p, r, quads), scale);
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < ROWS; r++) add_row(a, b, r, 1, &sum[r], first, sums);
+}
+
+// For products of scales under 2^26. Where the shift exceeds 11 both significands are 8 at least, so it is 19 at most, and
+// the bits above the lowest DIGIT come from shifting product << 8, still a word, down.
+static void multiply_two_digits(const a_panel_t *a, const b_panel_t *b, const table_t *table, int first,
+                                int64_t *sums) {
+  const __m512i low_bits = _mm512_set1_epi16((1 << DIGIT) - 1), top = _mm512_set1_epi16(8 + DIGIT);
+  __m512i sum[ROWS][3];
+#pragma GCC unroll 8
+  for (int r = 0; r < ROWS; r++) sum[r][0] = sum[r][1] = _mm512_setzero_si512();
   for (int p = 0; p < a->pairs; p++) {
     __m512i quads[8];
     load_pair(b, p, quads);
 #pragma GCC unroll 8
     for (int r = 0; r < ROWS; r++) {
-      __m512i dot[2];
-      dots(a, p, r, quads, dot);
-      sum[r] = _mm512_dpwssd_epi32(sum[r], _mm512_packs_epi32(dot[0], dot[1]), scale_products(a, p, r, table));
+      __m512i product = looked_up(a, p, r, table), dot = dots(a, p, r, quads);
+      __m512i shift = _mm512_add_epi16(_mm512_load_si512(b->shift[p]), broadcast4(a->shift[r][p]));
+      __m512i low = _mm512_and_si512(_mm512_sllv_epi16(product, shift), low_bits);
+      __m512i high = _mm512_srlv_epi16(_mm512_slli_epi16(product, 8), _mm512_sub_epi16(top, shift));
+      sum[r][0] = _mm512_dpwssd_epi32(sum[r][0], dot, low);
+      sum[r][1] = _mm512_dpwssd_epi32(sum[r][1], dot, high);
     }
   }
-  const __m512i base0 = _mm512_load_si512(b->base), base1 = _mm512_load_si512(b->base + 8);
 #pragma GCC unroll 8
-  for (int r = 0; r < ROWS; r++) {
-    const __m512i base = _mm512_set1_epi64(a->base[r]);
-    __m512i low = _mm512_cvtepi32_epi64(_mm512_castsi512_si256(sum[r]));
-    __m512i high = _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(sum[r], 1));
-    add_to(sums + r * COLS, first, _mm512_sllv_epi64(low, _mm512_add_epi64(base, base0)));
-    add_to(sums + r * COLS + 8, first, _mm512_sllv_epi64(high, _mm512_add_epi64(base, base1)));
-  }
+  for (int r = 0; r < ROWS; r++) add_row(a, b, r, 2, sum[r], first, sums);
 }
 
-// B's scales as 32-bit numbers in the order of the dots: of the even and of the odd blocks, each in the low half of a
-// 64-bit lane, where vpmuldq looks.
-INLINE void wide_scales(const b_panel_t *b, int p, __m512i even[2], __m512i odd[2]) {
-  const __m512i zero = _mm512_setzero_si512(), raw = _mm512_load_si512(b->scale[p]);
-  for (int half = 0; half < 2; half++) {
-    __m512i wide = half ? _mm512_unpackhi_epi16(raw, zero) : _mm512_unpacklo_epi16(raw, zero);
-    even[half] = _mm512_sllv_epi32(_mm512_and_si512(wide, _mm512_set1_epi32(0xFF)), _mm512_srli_epi32(wide, 8));
-    odd[half] = _mm512_srli_epi64(even[half], 32);
-  }
+// Three digits of product << shift, shift up to 25. A count that is negative as a word shifts everything out.
+INLINE void cut(__m512i product, __m512i shift, __m512i digit[3]) {
+  const __m512i low_bits = _mm512_set1_epi16((1 << DIGIT) - 1), one = _mm512_set1_epi16(DIGIT);
+  __m512i up = _mm512_sllv_epi16(product, _mm512_sub_epi16(shift, one));
+  __m512i down = _mm512_srlv_epi16(product, _mm512_sub_epi16(one, shift));
+  digit[0] = _mm512_and_si512(_mm512_sllv_epi16(product, shift), low_bits);
+  digit[1] = _mm512_and_si512(_mm512_or_si512(up, down), low_bits);
+  digit[2] =
+      _mm512_srlv_epi16(_mm512_slli_epi16(product, 7), _mm512_sub_epi16(_mm512_set1_epi16(7 + 2 * DIGIT), shift));
 }
 
-// sums of half a tile, by half of the columns (half_columns).
-INLINE void multiply_wide_half(const a_panel_t *a, const b_panel_t *b, int r0, __m512i sum[HALF_ROWS][2]) {
+INLINE void multiply_few_rows(const a_panel_t *a, const b_panel_t *b, int r0, int first, int64_t *sums) {
+  __m512i sum[FEW_ROWS][3];
 #pragma GCC unroll 4
-  for (int r = 0; r < HALF_ROWS; r++) sum[r][0] = sum[r][1] = _mm512_setzero_si512();
+  for (int r = 0; r < FEW_ROWS; r++) sum[r][0] = sum[r][1] = sum[r][2] = _mm512_setzero_si512();
   for (int p = 0; p < a->pairs; p++) {
-    __m512i quads[8], even[2], odd[2];
+    __m512i quads[8], digit[3];
     load_pair(b, p, quads);
-    wide_scales(b, p, even, odd);
 #pragma GCC unroll 4
-    for (int r = 0; r < HALF_ROWS; r++) {
-      __m512i dot[2], scale = _mm512_unpacklo_epi16(broadcast4(a->scale[p][r0 + r]), _mm512_setzero_si512());
-      dots(a, p, r0 + r, quads, dot);
-#pragma GCC unroll 2
-      for (int half = 0; half < 2; half++) {
-        __m512i scaled = _mm512_mullo_epi32(dot[half], scale);
-        sum[r][half] = _mm512_add_epi64(sum[r][half], _mm512_mul_epi32(scaled, even[half]));
-        sum[r][half] = _mm512_add_epi64(sum[r][half], _mm512_mul_epi32(_mm512_srli_epi64(scaled, 32), odd[half]));
-      }
+    for (int r = 0; r < FEW_ROWS; r++) {
+      __m512i shift = _mm512_add_epi16(_mm512_load_si512(b->shift[p]), broadcast4(a->shift[r0 + r][p]));
+      cut(multiplied(a, p, r0 + r, _mm512_load_si512(b->significand[p])), shift, digit);
+      __m512i dot = dots(a, p, r0 + r, quads);
+#pragma GCC unroll 3
+      for (int d = 0; d < 3; d++) sum[r][d] = _mm512_dpwssd_epi32(sum[r][d], dot, digit[d]);
     }
   }
+#pragma GCC unroll 4
+  for (int r = 0; r < FEW_ROWS; r++) add_row(a, b, r0 + r, 3, sum[r], first, sums);
 }
 
-static void multiply_wide(const a_panel_t *a, const b_panel_t *b, int first, int64_t *sums) {
-  const __m512i left = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
-                right = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
-  for (int r0 = 0; r0 < ROWS; r0 += HALF_ROWS) {
-    __m512i sum[HALF_ROWS][2];
-    multiply_wide_half(a, b, r0, sum);
-    for (int r = 0; r < HALF_ROWS; r++) {
-      const __m512i base = _mm512_set1_epi64(a->base[r0 + r]);
-      int64_t *to = sums + (r0 + r) * COLS;
-      __m512i low = _mm512_permutex2var_epi64(sum[r][0], left, sum[r][1]);
-      __m512i high = _mm512_permutex2var_epi64(sum[r][0], right, sum[r][1]);
-      add_to(to, first, _mm512_sllv_epi64(low, _mm512_add_epi64(base, _mm512_load_si512(b->base))));
-      add_to(to + 8, first, _mm512_sllv_epi64(high, _mm512_add_epi64(base, _mm512_load_si512(b->base + 8))));
-    }
-  }
+static void multiply_three_digits(const a_panel_t *a, const b_panel_t *b, int first, int64_t *sums) {
+  for (int r = 0; r < ROWS; r += FEW_ROWS) multiply_few_rows(a, b, r, first, sums);
 }
 
-// The margin covers the rounding of the norms.
-static int is_narrow(const a_panel_t *a, const b_panel_t *b) {
-  return (int64_t)a->scale_max * b->scale_max < 1 << 15 && a->norm2 * b->norm2 < 0x1p62 * 0.999;
+// The sum's bound, squared; the margin covers the rounding of the norms.
+static int fits(const a_panel_t *a, const b_panel_t *b, int bits, double sum2) {
+  return (int64_t)a->scale_max * b->scale_max < INT64_C(1) << bits && a->norm2 * b->norm2 < sum2 * 0.999;
 }
 
 static void multiply(const void *a, const void *b, const void *table, int first, int64_t *sums) {
-  if (is_narrow(a, b)) {
-    multiply_fast(a, b, table, first, sums);
+  if (fits(a, b, 15, 0x1p62)) {
+    multiply_one_digit(a, b, table, first, sums);
+  } else if (fits(a, b, 15 + DIGIT, 0x1p62 * (1 << DIGIT) * (1 << DIGIT))) {
+    multiply_two_digits(a, b, table, first, sums);
   } else {
-    multiply_wide(a, b, first, sums);
+    multiply_three_digits(a, b, first, sums);
   }
 }
 
