@@ -293,6 +293,24 @@ TEST(block_special_values) {
   for (const int t : {0, 1, -121, 162, 140, -100, -32768, 32767}) run_all(u, blocks, t);
 }
 
+TEST(block_transformed_sums) {
+  // The transform's first sum is lead * 2^20 and one unit to both sides: the last bit of the largest magnitude decides the
+  // scale where lead is a multiple of qmax; with a huge t a sum of exactly 2^27 has one bit alone over the range.
+  Units u;
+  std::vector<Block> blocks;
+  for (uint32_t lead = 128; lead < 256; lead++) {
+    for (int nudge = -1; nudge <= 1; nudge++) {
+      Block block;
+      for (unsigned i = 0; i < 16; i++) {
+        const uint32_t significand = (lead << 16) + static_cast<uint32_t>(i == 3 && lead > 128 ? nudge : 0);
+        block[i] = 127u << 23 | (significand & 0x7FFFFF) | static_cast<uint32_t>(UFP4_RHT_DEFAULT_MASK >> i & 1) << 31;
+      }
+      blocks.push_back(block);
+    }
+  }
+  for (const int t : {0, 3, -9, 40, 1000}) run_all(u, blocks, t);
+}
+
 TEST(block_exponent_extremes) {
   // Around every place where the scale enters and leaves the range of E4M3, subnormals included.
   check_random_t random = check_random();
@@ -409,7 +427,7 @@ int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(threefry_known_answer), CHECK_TEST(threefry_random_counters), CHECK_TEST(rht_boundary),
       CHECK_TEST(rht_random),            CHECK_TEST(block_ties),               CHECK_TEST(block_stochastic_ties),
-      CHECK_TEST(block_special_values),  CHECK_TEST(block_exponent_extremes),  CHECK_TEST(block_saturation),
+      CHECK_TEST(block_special_values),  CHECK_TEST(block_transformed_sums),   CHECK_TEST(block_exponent_extremes),  CHECK_TEST(block_saturation),
       CHECK_TEST(block_random),          CHECK_TEST(block_random_many),        CHECK_TEST(block_back_pressure),
       CHECK_TEST(block_amax),
   };
