@@ -155,7 +155,7 @@ static void print_cases(const demo_t *demo, const ufp4_device_info_t *info, repo
   for (int i = 0; i < demo->core.record.count; i++) {
     const record_gemm_t *gemm = &demo->core.record.gemms[i];
     report_case_t line =
-        report_case_make(passes[gemm->pass], elements[demo->recipe.elem], &gemm->stats, info, bandwidth);
+        report_case_make(passes[gemm->pass], elements[demo->recipe.elem], &gemm->stats, sizeof(float), info, bandwidth);
     line.mismatches = record_compare(&demo->model.record.gemms[i], gemm, &totals->difference);
     report_case(report, &line);
     totals->macs += gemm->stats.m * gemm->stats.n * gemm->stats.k;
@@ -218,7 +218,7 @@ static void print_json(demo_t *demo, json_t *cases, const totals_t *t, const ufp
                              "weights", (json_int_t)t->weights, "loss", core->loss, "loss_equal", !t->loss_differs,
                              "mismatches", (json_int_t)all_mismatches(t));
   json_t *all = json_pack("{s:O, s:o, s:o, s:o, s:s}", "training", demo->losses, "cases", cases, "totals", totals,
-                          "simulator", simulator, "verdict", all_mismatches(t) ? "differ" : "equal");
+                          "simulator", simulator, "verdict", report_verdict(all_mismatches(t)));
   json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
   putchar('\n');
   json_decref(all);

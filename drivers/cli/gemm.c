@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "compare.h"
 #include "report.h"
 
 static int run(int argc, char **argv);
@@ -230,24 +231,10 @@ static int check_golden_only(const choices_t *choices) {
 
 // --- Results -----------------------------------------------------------------------------------------------
 
-static uint64_t element_bits(const result_t *result, int64_t index) {
-  uint64_t bits = 0;
-  memcpy(&bits, (const uint8_t *)result->d + (size_t)index * result->element_bytes, result->element_bytes);
-  return bits;
-}
-
-static int64_t count_mismatches(const result_t *got, const result_t *want, int64_t m, int64_t n) {
-  int64_t mismatches = 0;
-  for (int64_t i = 0; i < m * n; i++) {
-    uint64_t a = element_bits(got, i), b = element_bits(want, i);
-    if (a == b) continue;
-    if (mismatches++ < 5) {
-      fprintf(stderr, "D[%" PRId64 "][%" PRId64 "]: %s 0x%0*" PRIx64 ", %s 0x%0*" PRIx64 "\n", i / n, i % n,
-              got->info.backend, (int)(2 * got->element_bytes), a, want->info.backend, (int)(2 * got->element_bytes),
-              b);
-    }
-  }
-  return mismatches;
+static int64_t count_mismatches(const result_t *got, const result_t *want, int64_t count) {
+  compare_t compare = {got->info.backend, want->info.backend, 0};
+  compare_elements(&compare, "D", got->d, want->d, got->element_bytes, count);
+  return compare.mismatches;
 }
 
 static void print_stats(const choices_t *choices, const inputs_t *in, const result_t *got, const result_t *want,
@@ -262,7 +249,8 @@ static void print_stats(const choices_t *choices, const inputs_t *in, const resu
   stats.n = in->b.rows;
   stats.k = in->a.cols;
   report_t report;
-  report_case_t line = report_case_make("gemm", format, &stats, &timed->info, (unsigned)choices->device.mem_bandwidth);
+  report_case_t line = report_case_make("gemm", format, &stats, (unsigned)got->element_bytes, &timed->info,
+                                        (unsigned)choices->device.mem_bandwidth);
   line.mismatches = mismatches;
   report_begin(&report, choices->json);
   report_case(&report, &line);
@@ -313,7 +301,7 @@ static int multiply(choices_t *choices, const inputs_t *in) {
   cli_device_demand(&choices->device, (uint64_t)(m + n + 32) * (uint64_t)padded + (uint64_t)m * (uint64_t)(n + 32) * 4);
   int end = make_results(choices, in, &got, &want);
   if (end == CLI_GO_ON) end = compute(choices, in, &got, &want);
-  if (end == CLI_GO_ON && want.d != NULL) mismatches = count_mismatches(&got, &want, m, n);
+  if (end == CLI_GO_ON && want.d != NULL) mismatches = count_mismatches(&got, &want, m * n);
   if (end == CLI_GO_ON) end = write_result(choices, in, &got);
   if (end == CLI_GO_ON && (choices->stats || choices->json)) print_stats(choices, in, &got, &want, mismatches);
   free(got.d);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "cli.h"
+#include "compare.h"
 #include "report.h"
 
 static int run(int argc, char **argv);
@@ -141,68 +142,32 @@ static ufp4_status_t run_pass(const layer_t *layer, ufp4_pass_t pass, side_t *si
 
 // --- Comparison ------------------------------------------------------------------------------------------------
 
-static void print_mismatch(int64_t index, const char *what, int64_t at, const layer_t *layer, unsigned got,
-                           unsigned want) {
-  if (index < 5) {
-    fprintf(stderr, "%s, index %" PRId64 ": %s 0x%x, %s 0x%x\n", what, at, layer->sides[0].backend, got,
-            layer->sides[1].backend, want);
-  }
-}
-
-static int64_t compare_operands(const layer_t *layer, const char *name, const ufp4_operand_t *a,
-                                const ufp4_operand_t *b) {
-  int64_t count = 0, blocks = a->rows * a->blocks;
-  char what[32];
-  snprintf(what, sizeof what, "%s codes", name);
-  for (int64_t i = 0; i < blocks * 16; i++) {
-    unsigned got = (unsigned)a->codes[i / 2] >> (i % 2 * 4) & 15u,
-             want = (unsigned)b->codes[i / 2] >> (i % 2 * 4) & 15u;
-    if (got != want) print_mismatch(count++, what, i, layer, got, want);
-  }
-  snprintf(what, sizeof what, "%s scales", name);
-  for (int64_t i = 0; i < blocks; i++) {
-    if (a->scales[i] != b->scales[i]) print_mismatch(count++, what, i, layer, a->scales[i], b->scales[i]);
-  }
-  snprintf(what, sizeof what, "%s exponent", name);
-  if (a->exponent != b->exponent) print_mismatch(count++, what, 0, layer, (unsigned)a->exponent, (unsigned)b->exponent);
-  snprintf(what, sizeof what, "%s flags", name);
-  if (a->flags != b->flags) print_mismatch(count++, what, 0, layer, a->flags, b->flags);
-  return count;
-}
-
-static ufp4_status_t compare_copy(const layer_t *layer, ufp4_role_t role, ufp4_axis_t axis, int64_t *count) {
-  ufp4_operand_t a = {0}, b = {0};
+static ufp4_status_t compare_copy(const layer_t *layer, ufp4_role_t role, ufp4_axis_t axis, compare_t *compare) {
+  ufp4_operand_t got = {0}, want = {0};
   char name[16];
   snprintf(name, sizeof name, "%s %s", role_names[role], axis == UFP4_AXIS_ROW ? "row" : "col");
-  ufp4_status_t status = ufp4_linear_operand(layer->sides[0].linear, role, axis, &a);
-  if (status == UFP4_OK) status = ufp4_linear_operand(layer->sides[1].linear, role, axis, &b);
-  if (status == UFP4_OK) *count += compare_operands(layer, name, &a, &b);
-  ufp4_operand_free(&a);
-  ufp4_operand_free(&b);
+  ufp4_status_t status = ufp4_linear_operand(layer->sides[0].linear, role, axis, &got);
+  if (status == UFP4_OK) status = ufp4_linear_operand(layer->sides[1].linear, role, axis, &want);
+  if (status == UFP4_OK) compare_operands(compare, name, &got, &want);
+  ufp4_operand_free(&got);
+  ufp4_operand_free(&want);
   return status;
 }
 
-static int64_t compare_outputs(const layer_t *layer, ufp4_pass_t pass) {
-  const side_t *sides = layer->sides;
-  int64_t count = 0, elements = sides[0].stats[pass].m * sides[0].stats[pass].n;
-  for (int64_t i = 0; i < elements; i++) {
-    uint32_t got = ufp4_f32_bits(sides[0].d[pass][i]), want = ufp4_f32_bits(sides[1].d[pass][i]);
-    if (got != want) print_mismatch(count++, output_names[pass], i, layer, got, want);
-  }
-  return count;
-}
-
 // Every code, scale, exponent and flag of both operands, and every output. Each copy enters one pass only.
-static ufp4_status_t compare_pass(const layer_t *layer, ufp4_pass_t pass, int64_t *count) {
+static ufp4_status_t compare_pass(const layer_t *layer, ufp4_pass_t pass, int64_t *mismatches) {
+  const side_t *sides = layer->sides;
+  compare_t compare = {sides[0].backend, sides[1].backend, 0};
   ufp4_role_t roles[2];
   ufp4_axis_t axes[2];
   ufp4_pass_operands(pass, roles, axes);
-  *count = 0;
   for (int i = 0; i < 2 && layer->recipe.quantized; i++) {
-    ufp4_status_t status = compare_copy(layer, roles[i], axes[i], count);
+    ufp4_status_t status = compare_copy(layer, roles[i], axes[i], &compare);
     if (status != UFP4_OK) return status;
   }
-  *count += compare_outputs(layer, pass);
+  int64_t count = sides[0].stats[pass].m * sides[0].stats[pass].n;
+  compare_elements(&compare, output_names[pass], sides[0].d[pass], sides[1].d[pass], sizeof(float), count);
+  *mismatches = compare.mismatches;
   return UFP4_OK;
 }
 
@@ -213,7 +178,7 @@ static void report_pass(const choices_t *choices, const layer_t *layer, ufp4_pas
   const side_t *timed = &layer->sides[0];
   if (!timed->info.has_cycles && layer->side_count == 2) timed = &layer->sides[1];
   const char *format = layer->recipe.quantized ? elem_names[layer->recipe.elem] : layer->recipe.name;
-  report_case_t line = report_case_make(pass_names[pass], format, &timed->stats[pass], &timed->info,
+  report_case_t line = report_case_make(pass_names[pass], format, &timed->stats[pass], sizeof(float), &timed->info,
                                         (unsigned)choices->device.mem_bandwidth);
   line.mismatches = mismatches;
   report_case(report, &line);

@@ -13,7 +13,8 @@ static int64_t min_of(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-double report_bound_percent(const ufp4_configuration_t *core, unsigned bytes, int64_t m, int64_t n, int64_t k) {
+double report_bound_percent(const ufp4_configuration_t *core, unsigned bytes, unsigned d_bytes, int64_t m, int64_t n,
+                            int64_t k) {
   int64_t blocks = ceil_div(k, 16);
   int64_t tile_m = (int64_t)core->rows * core->tile_rows, tile_n = (int64_t)core->cols * core->tile_cols;
   int64_t compute = 0, units = 0;
@@ -26,7 +27,7 @@ double report_bound_percent(const ufp4_configuration_t *core, unsigned bytes, in
     }
   }
   double read = (double)units * (UFP4_PANEL_CODE_BYTES + UFP4_PANEL_SCALE_BYTES) / bytes;
-  double write = 4.0 * (double)m * (double)n / bytes;
+  double write = (double)d_bytes * (double)m * (double)n / bytes;
   double cycles = fmax((double)compute, fmax(read, write));
   double macs_a_cycle = 16.0 * core->rows * core->cols;
   return 100.0 * (double)m * (double)n * (double)k / (macs_a_cycle * cycles);
@@ -36,7 +37,7 @@ static double percent(uint64_t part, double whole) {
   return 100.0 * (double)part / whole;
 }
 
-report_case_t report_case_make(const char *pass, const char *format, const ufp4_gemm_stats_t *stats,
+report_case_t report_case_make(const char *pass, const char *format, const ufp4_gemm_stats_t *stats, unsigned d_bytes,
                                const ufp4_device_info_t *info, unsigned mem_bandwidth) {
   report_case_t line = {.pass = pass, .format = format, .m = stats->m, .n = stats->n, .k = stats->k, .mismatches = -1};
   line.cycles = line.util_percent = line.bound_percent = line.stall_percent = NAN;
@@ -50,7 +51,7 @@ report_case_t report_case_make(const char *pass, const char *format, const ufp4_
   line.cycles = (double)stats->cycles;
   line.util_percent =
       100.0 * (double)stats->m * (double)stats->n * (double)stats->k / (16.0 * core->rows * core->cols * line.cycles);
-  line.bound_percent = report_bound_percent(core, bytes, stats->m, stats->n, stats->k);
+  line.bound_percent = report_bound_percent(core, bytes, d_bytes, stats->m, stats->n, stats->k);
   line.stall_percent = percent(stalls, line.cycles);
   return line;
 }

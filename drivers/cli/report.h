@@ -24,15 +24,16 @@ typedef struct {
   json_t *cases;  ///< JSON only: the array so far
 } report_t;
 
-/** Fills shape and measured columns from one GEMM's statistics on a device; NaN where the device has no cycles. */
-report_case_t report_case_make(const char *pass, const char *format, const ufp4_gemm_stats_t *stats,
+/** Fills shape and measured columns from one GEMM's statistics on a device, D of @p d_bytes an element; NaN where the
+ * device has no cycles. */
+report_case_t report_case_make(const char *pass, const char *format, const ufp4_gemm_stats_t *stats, unsigned d_bytes,
                                const ufp4_device_info_t *info, unsigned mem_bandwidth);
 
-/** 100 min(1, useful / (MACs a cycle * max(compute, read, write))), each in cycles: compute = for every macro-tile its
- *  sub-tiles times ceil(k/16), read = 144 bytes for every panel unit of A and of B of every macro-tile, write = 4 m n,
- *  both by @p bytes a cycle. Edge tiles count as what they compute and read. First load and last drain are not in it.
- */
-double report_bound_percent(const ufp4_configuration_t *configuration, unsigned bytes, int64_t m, int64_t n, int64_t k);
+/** 100 useful / (MACs a cycle * max(compute, read, write)), in cycles: compute = for every macro-tile its sub-tiles
+ *  times ceil(k/16); read = 144 bytes for every panel unit of A and of B of every macro-tile, and write = d_bytes m n,
+ *  both by @p bytes a cycle. Edge tiles count as what they compute and read; first load and last drain do not. */
+double report_bound_percent(const ufp4_configuration_t *configuration, unsigned bytes, unsigned d_bytes, int64_t m,
+                            int64_t n, int64_t k);
 
 /** Prints the % line (text) or starts the array (JSON). */
 void report_begin(report_t *report, int json);

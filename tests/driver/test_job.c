@@ -41,6 +41,29 @@ TEST(completions_are_kept_and_in_order) {
   ufp4_device_close(device);
 }
 
+// A limit on one wait is no limit on the job.
+TEST(a_wait_goes_on_after_its_limit) {
+  ufp4_device_options_t options = bench_options();
+  ufp4_device_t *device = NULL;
+  ufp4_device_info_t info;
+  options.max_cycles = 40;
+  check_bits(0, ufp4_device_open(bench_backend(), &options, &device), UFP4_OK, "open");
+  ufp4_device_info(device, &info);
+  bench_jobs_t jobs = bench_jobs(device);
+  uint32_t job = 0;
+  int limits = 0;
+  ufp4_submit(device, &jobs.amax, &job);
+  ufp4_submit(device, &jobs.quant, &job);
+  ufp4_status_t status = ufp4_wait(device, job, 0, NULL);
+  for (; status == UFP4_ERROR_TIMEOUT && limits < 100000; limits++) {
+    check_that(limits, ufp4_device_message(device)[0] != '\0', "no message");
+    status = ufp4_wait(device, job, 0, NULL);
+  }
+  check_bits(1, status, UFP4_OK, "in the end");
+  check_bits(2, limits > 0, info.has_cycles != 0, "%d waits ended at their limit", limits);
+  ufp4_device_close(device);
+}
+
 TEST(fence_completes) {
   ufp4_device_t *device = bench_device();
   ufp4_descriptor_t fence = {.header = {.opcode = UFP4_OPCODE_FENCE}};
@@ -397,6 +420,7 @@ int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(good_jobs_give_their_results),
       CHECK_TEST(completions_are_kept_and_in_order),
+      CHECK_TEST(a_wait_goes_on_after_its_limit),
       CHECK_TEST(fence_completes),
       CHECK_TEST(nan_and_inf_raise_the_flag),
       CHECK_TEST(saturation_raises_the_flag_of_its_copy),

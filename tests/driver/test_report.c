@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the program says of a GEMM: the comparison of two results, and the bound beside the utilization.
+#include <math.h>
+#include <string.h>
+
+#include "bench.h"
+#include "compare.h"
+#include "fixture.h"
+#include "report.h"
+
+static const ufp4_configuration_t cores[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
+#define SMALL (&cores[0])
+#define DEFAULT (&cores[1])
+
+TEST(compare_counts_every_code_scale_and_flag) {
+  check_random_t random = check_random();
+  ufp4_operand_t a = fixture_operand(&random, UFP4_ELEM_E2M1, 3, 40, FIXTURE_SCALES_ANY), b = a;
+  uint8_t codes[3 * 3 * 8], scales[9];
+  memcpy(codes, a.codes, sizeof codes);
+  memcpy(scales, a.scales, sizeof scales);
+  b.codes = codes;
+  b.scales = scales;
+  compare_t compare = {"one", "other", 0};
+  compare_operands(&compare, "X row", &a, &b);
+  check_bits(0, (uint64_t)compare.mismatches, 0, "equal operands");
+  for (int i = 0; i < 3 * 3 * 8; i++) codes[i] ^= i == 71 ? 0x10 : 0x21;
+  compare_operands(&compare, "X row", &a, &b);
+  check_bits(1, (uint64_t)compare.mismatches, 2 * 72 - 1, "codes");
+  scales[8] ^= 1;
+  b.exponent = a.exponent + 1;
+  b.flags = a.flags ^ UFP4_FLAG_NAN;
+  compare_operands(&compare, "X row", &a, &b);
+  check_bits(2, (uint64_t)compare.mismatches, 2 * (2 * 72 - 1) + 3, "and scale, exponent, flags");
+  ufp4_operand_free(&a);
+}
+
+TEST(compare_sees_the_sign_of_zero_and_nan_patterns) {
+  static const float a[] = {0.0f, 1.0f, NAN, 2.0f}, b[] = {-0.0f, 1.0f, NAN, 2.0f};
+  compare_t compare = {"one", "other", 0};
+  compare_elements(&compare, "D", a, b, sizeof(float), 4);
+  check_bits(0, (uint64_t)compare.mismatches, 1, "only the zeros differ");
+  compare_elements(&compare, "D", a, b, sizeof(uint16_t), 8);
+  check_bits(1, (uint64_t)compare.mismatches, 2, "as 16-bit elements");
+}
+
+// Worked by hand from the formula in report.h.
+TEST(bound_of_known_shapes) {
+  static const struct {
+    const ufp4_configuration_t *core;
+    unsigned bytes, d_bytes;
+    int64_t m, n, k;
+    double percent;
+  } table[] = {
+      {DEFAULT, 64, 4, 512, 512, 512, 100.0},                  // compute 32768 cycles, read 18432, write 16384
+      {DEFAULT, 8, 4, 512, 512, 512, 100.0 * 32768 / 147456},  // read 147456, write 131072
+      {DEFAULT, 64, 4, 128, 128, 64, 25.0},                    // write 1024, compute 256
+      {DEFAULT, 64, 2, 128, 128, 64, 50.0},                    // half in BF16
+      {DEFAULT, 64, 4, 1, 1, 1, 100.0 / (4096 * 4.5)},         // one MAC in the time of 288 bytes
+      {SMALL, 8, 4, 16, 16, 1024, 100.0},                      // compute 4096, read 128 units of 144 bytes: 2304
+  };
+  for (int i = 0; i < 6; i++) {
+    double got =
+        report_bound_percent(table[i].core, table[i].bytes, table[i].d_bytes, table[i].m, table[i].n, table[i].k);
+    check_that(i, fabs(got - table[i].percent) < 1e-9, "%.9f %%, want %.9f %%", got, table[i].percent);
+  }
+}
+
+TEST(bound_is_never_over_100) {
+  check_random_t random = check_random();
+  for (int i = 0; i < 2000; i++) {
+    int64_t m = 1 + check_below(&random, 700), n = 1 + check_below(&random, 700), k = 1 + check_below(&random, 700);
+    double got = report_bound_percent(&cores[i % 2], 1 + check_below(&random, 200), 4, m, n, k);
+    check_that(i, got > 0 && got <= 100.0, "%.9f %%", got);
+  }
+}
+
+TEST(columns_of_a_case) {
+  ufp4_gemm_stats_t stats = {.m = 512, .n = 512, .k = 512, .cycles = 65536};
+  ufp4_device_info_t info = {.configuration = *DEFAULT, .has_cycles = 1};
+  stats.counters[UFP4_COUNTER_STALL_OPERAND] = 100;
+  stats.counters[UFP4_COUNTER_STALL_ACCUMULATOR] = 200;
+  stats.counters[UFP4_COUNTER_STALL_DRAIN] = 32468;
+  report_case_t line = report_case_make("fprop", "e1m2", &stats, 4, &info, 0);
+  check_that(0, line.util_percent == 50.0, "utilization %f", line.util_percent);
+  check_that(1, line.stall_percent == 50.0, "stalls %f", line.stall_percent);
+  check_that(2, line.bound_percent == 100.0, "bound %f", line.bound_percent);
+  check_bits(3, (uint64_t)line.mismatches, (uint64_t)-1, "nothing compared");
+  info.has_cycles = 0;
+  line = report_case_make("fprop", "e1m2", &stats, 4, &info, 0);
+  check_that(4,
+             isnan(line.cycles) && isnan(line.util_percent) && isnan(line.bound_percent) && isnan(line.stall_percent),
+             "columns without cycles");
+}
+
+TEST(verdicts) {
+  check_that(0, strcmp(report_verdict(0), "equal") == 0, "0");
+  check_that(1, strcmp(report_verdict(1), "DIFFERENT") == 0, "1");
+  check_that(2, strcmp(report_verdict(-1), "-") == 0, "-1");
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(compare_counts_every_code_scale_and_flag),
+      CHECK_TEST(compare_sees_the_sign_of_zero_and_nan_patterns),
+      CHECK_TEST(bound_of_known_shapes),
+      CHECK_TEST(bound_is_never_over_100),
+      CHECK_TEST(columns_of_a_case),
+      CHECK_TEST(verdicts),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
