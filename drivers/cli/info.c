@@ -128,7 +128,7 @@ static int run(int argc, char **argv) {
   cli_options_t options = {0};
   int json = 0;
   cli_device_init(&device);
-  device.backend = NULL;
+  device.backend = NULL;  // not given: about this machine
   cli_device_add(&options, &device);
   cli_option_add(&options, "json", CLI_FLAG, &json, NULL, "as JSON");
   int end = cli_parse(&cli_info, &options, argc, argv, 0, 0, NULL, NULL);

@@ -16,10 +16,13 @@ void cli_device_init(cli_device_t *device) {
   };
 }
 
+static const char *backend_help(const char *preset) {
+  if (preset == NULL) return "model or rtl";
+  return strcmp(preset, "model") == 0 ? "model (default) or rtl" : "model or rtl (default)";
+}
+
 void cli_device_add(cli_options_t *options, cli_device_t *device) {
-  int model = strcmp(device->backend, "model") == 0;
-  cli_option_add(options, "backend", CLI_TEXT, &device->backend, "BACKEND",
-                 model ? "model (default) or rtl" : "model or rtl (default)");
+  cli_option_add(options, "backend", CLI_TEXT, &device->backend, "BACKEND", backend_help(device->backend));
   cli_option_add(options, "config", CLI_TEXT, &device->configuration, "NAME",
                  "configuration of the core: small or default");
   cli_option_add(options, "mem-latency", CLI_UINT, &device->mem_latency, "CYCLES",
