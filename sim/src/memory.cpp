@@ -49,6 +49,7 @@ Memory::Memory(const Pins &pins, unsigned bus_bytes, const MemoryOptions &option
     : pins_(pins),
       bus_bytes_(bus_bytes),
       options_(options),
+      rate_(options.bandwidth ? std::min(options.bandwidth, bus_bytes) : bus_bytes),
       latency_(options.latency ? options.latency - 1 : 0),
       random_state_(options.seed) {
   // Pages that nobody touches cost nothing.
@@ -85,9 +86,8 @@ bool Memory::sample(uint64_t cycle) {
     sample_silence();
     return moved_;
   }
-  const unsigned rate = options_.bandwidth ? options_.bandwidth : bus_bytes_;
-  read_credit_.available = std::min(read_credit_.available + rate, bus_bytes_ + rate);
-  write_credit_.available = std::min(write_credit_.available + rate, bus_bytes_ + rate);
+  read_credit_.available = std::min(read_credit_.available + rate_, bus_bytes_ + rate_);
+  write_credit_.available = std::min(write_credit_.available + rate_, bus_bytes_ + rate_);
   sample_read_address(cycle);
   sample_read_data(cycle);
   sample_write_data(cycle);

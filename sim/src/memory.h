@@ -84,6 +84,7 @@ class Memory {
   const Pins &pins_;
   const unsigned bus_bytes_;
   const MemoryOptions options_;
+  const unsigned rate_;     // bytes a cycle, each way
   const unsigned latency_;  // cycles between taking an address and setting the pins for its first beat
   uint8_t *data_ = nullptr;
   uint64_t random_state_;

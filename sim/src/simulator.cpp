@@ -23,7 +23,7 @@ Simulator::Simulator(std::unique_ptr<Core> core, const MemoryOptions &options)
       pins_(core_->pins),
       memory_(pins_, core_->bus_bytes, options),
       checker_(pins_, core_->bus_bytes),
-      stuck_cycles_(kStuckCycles + 2u * options.latency) {}
+      stuck_cycles_(kStuckCycles + 2 * uint64_t{options.latency}) {}
 
 bool Simulator::good() const {
   return checker_.message().empty() && !core_->failed();

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both memory masters with their clients as plain ports, for tests/rtl/axi.
+module ufp4_axi_unit #(
+  parameter int unsigned BusBytes = 64
+) (
+  input  logic                    clk_i,
+  input  logic                    rst_ni,
+
+  input  logic [2:0]              rd_req_valid_i,
+  output logic [2:0]              rd_req_ready_o,
+  input  logic [119:0]            rd_req_addr_i,
+  input  logic [26:0]             rd_req_beats_i,
+  output logic [2:0]              rd_rsp_valid_o,
+  input  logic [2:0]              rd_rsp_ready_i,
+  output logic [8*BusBytes-1:0]   rd_rsp_data_o,
+  output logic                    rd_rsp_err_o,
+
+  input  logic [2:0]              wr_req_valid_i,
+  output logic [2:0]              wr_req_ready_o,
+  input  logic [119:0]            wr_req_addr_i,
+  input  logic [26:0]             wr_req_beats_i,
+  input  logic [2:0]              wr_dat_valid_i,
+  output logic [2:0]              wr_dat_ready_o,
+  input  logic [3*8*BusBytes-1:0] wr_dat_data_i,
+  input  logic [3*BusBytes-1:0]   wr_dat_strb_i,
+  output logic [2:0]              wr_idle_o,
+  output logic [2:0]              wr_err_o,
+
+  output logic                    arvalid_o,
+  input  logic                    arready_i,
+  output logic [1:0]              arid_o,
+  output logic [39:0]             araddr_o,
+  output logic [7:0]              arlen_o,
+  input  logic                    rvalid_i,
+  output logic                    rready_o,
+  input  logic [1:0]              rid_i,
+  input  logic [8*BusBytes-1:0]   rdata_i,
+  input  logic [1:0]              rresp_i,
+  output logic                    awvalid_o,
+  input  logic                    awready_i,
+  output logic [1:0]              awid_o,
+  output logic [39:0]             awaddr_o,
+  output logic [7:0]              awlen_o,
+  output logic                    wvalid_o,
+  input  logic                    wready_i,
+  output logic [8*BusBytes-1:0]   wdata_o,
+  output logic [BusBytes-1:0]     wstrb_o,
+  output logic                    wlast_o,
+  input  logic                    bvalid_i,
+  output logic                    bready_o,
+  input  logic [1:0]              bid_i,
+  input  logic [1:0]              bresp_i
+);
+
+  ufp4_axi_read #(
+    .Clients (3),
+    .BusBytes(BusBytes)
+  ) u_read (
+    .clk_i,
+    .rst_ni,
+    .req_valid_i(rd_req_valid_i),
+    .req_ready_o(rd_req_ready_o),
+    .req_addr_i (rd_req_addr_i),
+    .req_beats_i(rd_req_beats_i),
+    .rsp_valid_o(rd_rsp_valid_o),
+    .rsp_ready_i(rd_rsp_ready_i),
+    .rsp_data_o (rd_rsp_data_o),
+    .rsp_err_o  (rd_rsp_err_o),
+    .arvalid_o,
+    .arready_i,
+    .arid_o,
+    .araddr_o,
+    .arlen_o,
+    .rvalid_i,
+    .rready_o,
+    .rid_i,
+    .rdata_i,
+    .rresp_i
+  );
+
+  ufp4_axi_write #(
+    .Clients (3),
+    .BusBytes(BusBytes)
+  ) u_write (
+    .clk_i,
+    .rst_ni,
+    .req_valid_i(wr_req_valid_i),
+    .req_ready_o(wr_req_ready_o),
+    .req_addr_i (wr_req_addr_i),
+    .req_beats_i(wr_req_beats_i),
+    .dat_valid_i(wr_dat_valid_i),
+    .dat_ready_o(wr_dat_ready_o),
+    .dat_data_i (wr_dat_data_i),
+    .dat_strb_i (wr_dat_strb_i),
+    .idle_o     (wr_idle_o),
+    .err_o      (wr_err_o),
+    .awvalid_o,
+    .awready_i,
+    .awid_o,
+    .awaddr_o,
+    .awlen_o,
+    .wvalid_o,
+    .wready_i,
+    .wdata_o,
+    .wstrb_o,
+    .wlast_o,
+    .bvalid_i,
+    .bready_o,
+    .bid_i,
+    .bresp_i
+  );
+
+endmodule
