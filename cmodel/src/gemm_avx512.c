@@ -11,13 +11,14 @@
 //
 // Scales are taken relative to the smallest exponent of the row's chunk. What A's exceed it goes first into A's
 // elements, as far as a dot stays in int16; the rest, with B's excess, shifts the product of the significands. That
-// product of scales, up to 2^33, is cut into digits for vpdpwssd: one, where all products of a tile and chunk stay
-// under 2^15 and the sum under 2^31 by Cauchy-Schwarz (on its way there it may wrap); two, where the same holds for the
-// digits above the lowest 11 bits; or three of 11 bits, for any scales: 32 * 24576 * 2047 < 2^31.
+// product of scales is used whole where all those of a tile and chunk stay under 2^15 and the sum under 2^31 by
+// Cauchy-Schwarz (on its way there it may wrap). It is cut into two digits, each with a sum of its own, where the same
+// holds for the part above the lowest 11 bits: 32 * 24576 * 2^11 < 2^31. Any other scales are multiplied one after the
+// other, in 32 and 64 bits.
 //
-// All multiplications share two pipes and nothing else is scarce. So the product of significands comes from a table, by
-// a load (8 of A's by the panel of B's); only for three digits, where A's may be subnormal, it is multiplied. Per row,
-// two blocks and 16 columns that makes 9, 10 or 12 multiplications, 8 of them the dots'.
+// All multiplications share two pipes and little else is scarce. So the products of significands come from a table, by
+// a load: A's 8 normal ones times the panel's of B. Per row, two blocks and 16 columns that makes 9, 10 or 14
+// multiplications, 8 of them the dots'.
 #include "gemm_kernel.h"
 #include "internal.h"
 #include "ufp4/format.h"
@@ -31,7 +32,7 @@
 #define COLS 16
 #define PAIRS 16
 #define CHUNK (2 * PAIRS)
-#define FEW_ROWS 4  // with three digits the sums of more would not fit the registers
+#define FEW_ROWS 4  // of whose wide sums the registers hold no more
 #define OFFSET 16
 #define SIGNIFICANDS 8
 #define DIGIT 11
@@ -41,9 +42,9 @@ typedef struct {
   uint8_t elements[PAIRS][ROWS][32];  // quad 0 of both blocks, quad 1 of both, ..; signed
   int32_t start[ROWS][PAIRS][2];      // where the dots start
   uint16_t shift[ROWS][PAIRS][2];     // of the product of significands
-  uint16_t significand[ROWS][PAIRS][2];
-  uint8_t entry[ROWS][PAIRS][2];  // of the table, in units of 8 bytes
-  int32_t base[ROWS];             // smallest exponent of a row
+  uint16_t scale[ROWS][PAIRS][2];     // significand << shift
+  uint8_t entry[ROWS][PAIRS][2];      // of the table, in units of 8 bytes
+  int32_t base[ROWS];                 // smallest exponent of a row
   int32_t pairs;
   int32_t scale_max;  // the largest significand << shift
   double norm2;       // the largest over the rows of the sum of squares of significand << (exponent - base)
@@ -193,7 +194,7 @@ static void pack_a_scales(const scales_t *s, __m512i shift, int r, a_panel_t *pa
   const __m512i eight = _mm512_set1_epi16(8);
   __m512i entry = _mm512_slli_epi16(_mm512_sub_epi16(_mm512_max_epi16(s->significand, eight), eight), 3);
   _mm512_store_si512(panel->shift[r], shift);
-  _mm512_store_si512(panel->significand[r], s->significand);
+  _mm512_store_si512(panel->scale[r], _mm512_sllv_epi16(s->significand, shift));
   _mm256_store_si256((__m256i *)panel->entry[r], _mm512_cvtepi16_epi8(entry));
 }
 
@@ -343,16 +344,22 @@ INLINE __m512i broadcast4(const void *from) {
   return _mm512_set1_epi32(value);
 }
 
-// The dots of one row and 16 columns with a pair of blocks, as words: a column's two side by side.
-INLINE __m512i dots(const a_panel_t *a, int p, int r, const __m512i b[8]) {
-  __m512i dot0 = broadcast8(a->start[r][p]), dot1 = dot0;
+// The dots of one row and 16 columns with a pair of blocks.
+INLINE void dots(const a_panel_t *a, int p, int r, const __m512i b[8], __m512i dot[2]) {
+  dot[0] = dot[1] = broadcast8(a->start[r][p]);
 #pragma GCC unroll 4
   for (int q = 0; q < 4; q++) {
     __m512i quads = broadcast8(a->elements[p][r] + 8 * q);
-    dot0 = _mm512_dpbusd_epi32(dot0, b[q], quads);
-    dot1 = _mm512_dpbusd_epi32(dot1, b[4 + q], quads);
+    dot[0] = _mm512_dpbusd_epi32(dot[0], b[q], quads);
+    dot[1] = _mm512_dpbusd_epi32(dot[1], b[4 + q], quads);
   }
-  return _mm512_packs_epi32(dot0, dot1);
+}
+
+// As words: the two of a column side by side.
+INLINE __m512i packed_dots(const a_panel_t *a, int p, int r, const __m512i b[8]) {
+  __m512i dot[2];
+  dots(a, p, r, b, dot);
+  return _mm512_packs_epi32(dot[0], dot[1]);
 }
 
 INLINE void load_pair(const b_panel_t *b, int p, __m512i to[8]) {
@@ -360,32 +367,33 @@ INLINE void load_pair(const b_panel_t *b, int p, __m512i to[8]) {
   for (int q = 0; q < 8; q++) to[q] = _mm512_load_si512(b->elements[p][q]);
 }
 
-// The products of the significands, from the table or multiplied.
+// The products of the significands.
 INLINE __m512i looked_up(const a_panel_t *a, int p, int r, const table_t *table) {
   const char *entries = (const char *)table->entries[p];
   __m512i product = _mm512_load_si512(entries + 8 * (size_t)a->entry[r][p][0]);
   return _mm512_mask_loadu_epi16(product, 0xAAAAAAAA, entries + 8 * (size_t)a->entry[r][p][1]);
 }
 
-INLINE __m512i multiplied(const a_panel_t *a, int p, int r, __m512i significand) {
-  return _mm512_mullo_epi16(broadcast4(a->significand[r][p]), significand);
+INLINE __m512i base_of(const a_panel_t *a, const b_panel_t *b, int r, int half) {
+  return _mm512_add_epi64(_mm512_set1_epi64(a->base[r]), _mm512_load_si512(b->base + 8 * half));
 }
 
-// Adds a row of 16 sums, low + 2^DIGIT mid + 2^(2 DIGIT) high, times 2^(the exponents they are relative to).
-INLINE void add_row(const a_panel_t *a, const b_panel_t *b, int r, int digits, const __m512i digit[3], int first,
+INLINE void add_to(int64_t *to, int first, __m512i sum) {
+  if (!first) sum = _mm512_add_epi64(sum, _mm512_load_si512(to));
+  _mm512_store_si512(to, sum);
+}
+
+// Adds a row of 16 sums, low + 2^DIGIT high, times 2^(the exponents they are relative to).
+INLINE void add_row(const a_panel_t *a, const b_panel_t *b, int r, __m512i low, __m512i high, int first,
                     int64_t *sums) {
-  for (int half = 0; half < 2; half++) {
-    __m512i base = _mm512_add_epi64(_mm512_set1_epi64(a->base[r]), _mm512_load_si512(b->base + 8 * half));
-    __m512i sum = _mm512_setzero_si512();
-    for (int d = digits - 1; d >= 0; d--) {
-      __m256i part = half ? _mm512_extracti64x4_epi64(digit[d], 1) : _mm512_castsi512_si256(digit[d]);
-      sum = _mm512_add_epi64(_mm512_slli_epi64(sum, DIGIT), _mm512_cvtepi32_epi64(part));
-    }
-    sum = _mm512_sllv_epi64(sum, base);
-    int64_t *to = sums + r * COLS + 8 * half;
-    if (!first) sum = _mm512_add_epi64(sum, _mm512_load_si512(to));
-    _mm512_store_si512(to, sum);
-  }
+  __m512i low0 = _mm512_cvtepi32_epi64(_mm512_castsi512_si256(low));
+  __m512i low1 = _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(low, 1));
+  __m512i high0 = _mm512_cvtepi32_epi64(_mm512_castsi512_si256(high));
+  __m512i high1 = _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(high, 1));
+  __m512i sum0 = _mm512_add_epi64(low0, _mm512_slli_epi64(high0, DIGIT));
+  __m512i sum1 = _mm512_add_epi64(low1, _mm512_slli_epi64(high1, DIGIT));
+  add_to(sums + r * COLS, first, _mm512_sllv_epi64(sum0, base_of(a, b, r, 0)));
+  add_to(sums + r * COLS + 8, first, _mm512_sllv_epi64(sum1, base_of(a, b, r, 1)));
 }
 
 static void multiply_one_digit(const a_panel_t *a, const b_panel_t *b, const table_t *table, int first, int64_t *sums) {
@@ -399,19 +407,19 @@ static void multiply_one_digit(const a_panel_t *a, const b_panel_t *b, const tab
     for (int r = 0; r < ROWS; r++) {
       __m512i shift = _mm512_add_epi16(shift_b, broadcast4(a->shift[r][p]));
       __m512i scale = _mm512_sllv_epi16(looked_up(a, p, r, table), shift);
-      sum[r] = _mm512_dpwssd_epi32(sum[r], dots(a, p, r, quads), scale);
+      sum[r] = _mm512_dpwssd_epi32(sum[r], packed_dots(a, p, r, quads), scale);
     }
   }
 #pragma GCC unroll 8
-  for (int r = 0; r < ROWS; r++) add_row(a, b, r, 1, &sum[r], first, sums);
+  for (int r = 0; r < ROWS; r++) add_row(a, b, r, sum[r], _mm512_setzero_si512(), first, sums);
 }
 
-// For products of scales under 2^26. Where the shift exceeds 11 both significands are 8 at least, so it is 19 at most, and
-// the bits above the lowest DIGIT come from shifting product << 8, still a word, down.
+// For products of scales under 2^26. Where the shift exceeds 11 both significands are 8 at least, so it is 19 at most,
+// and the bits above the lowest DIGIT come from shifting product << 8, still a word, down.
 static void multiply_two_digits(const a_panel_t *a, const b_panel_t *b, const table_t *table, int first,
                                 int64_t *sums) {
   const __m512i low_bits = _mm512_set1_epi16((1 << DIGIT) - 1), top = _mm512_set1_epi16(8 + DIGIT);
-  __m512i sum[ROWS][3];
+  __m512i sum[ROWS][2];
 #pragma GCC unroll 8
   for (int r = 0; r < ROWS; r++) sum[r][0] = sum[r][1] = _mm512_setzero_si512();
   for (int p = 0; p < a->pairs; p++) {
@@ -419,7 +427,7 @@ static void multiply_two_digits(const a_panel_t *a, const b_panel_t *b, const ta
     load_pair(b, p, quads);
 #pragma GCC unroll 8
     for (int r = 0; r < ROWS; r++) {
-      __m512i product = looked_up(a, p, r, table), dot = dots(a, p, r, quads);
+      __m512i product = looked_up(a, p, r, table), dot = packed_dots(a, p, r, quads);
       __m512i shift = _mm512_add_epi16(_mm512_load_si512(b->shift[p]), broadcast4(a->shift[r][p]));
       __m512i low = _mm512_and_si512(_mm512_sllv_epi16(product, shift), low_bits);
       __m512i high = _mm512_srlv_epi16(_mm512_slli_epi16(product, 8), _mm512_sub_epi16(top, shift));
@@ -428,41 +436,56 @@ static void multiply_two_digits(const a_panel_t *a, const b_panel_t *b, const ta
     }
   }
 #pragma GCC unroll 8
-  for (int r = 0; r < ROWS; r++) add_row(a, b, r, 2, sum[r], first, sums);
+  for (int r = 0; r < ROWS; r++) add_row(a, b, r, sum[r][0], sum[r][1], first, sums);
 }
 
-// Three digits of product << shift, shift up to 25. A count that is negative as a word shifts everything out.
-INLINE void cut(__m512i product, __m512i shift, __m512i digit[3]) {
-  const __m512i low_bits = _mm512_set1_epi16((1 << DIGIT) - 1), one = _mm512_set1_epi16(DIGIT);
-  __m512i up = _mm512_sllv_epi16(product, _mm512_sub_epi16(shift, one));
-  __m512i down = _mm512_srlv_epi16(product, _mm512_sub_epi16(one, shift));
-  digit[0] = _mm512_and_si512(_mm512_sllv_epi16(product, shift), low_bits);
-  digit[1] = _mm512_and_si512(_mm512_or_si512(up, down), low_bits);
-  digit[2] =
-      _mm512_srlv_epi16(_mm512_slli_epi16(product, 7), _mm512_sub_epi16(_mm512_set1_epi16(7 + 2 * DIGIT), shift));
+// B's scales as 32-bit numbers in the order of the dots: of the even and of the odd blocks, each in the low half of a
+// 64-bit lane, where vpmuldq looks.
+INLINE void wide_scales(const b_panel_t *b, int p, __m512i even[2], __m512i odd[2]) {
+  const __m512i zero = _mm512_setzero_si512(), significand = _mm512_load_si512(b->significand[p]);
+  const __m512i shift = _mm512_load_si512(b->shift[p]);
+  even[0] = _mm512_sllv_epi32(_mm512_unpacklo_epi16(significand, zero), _mm512_unpacklo_epi16(shift, zero));
+  even[1] = _mm512_sllv_epi32(_mm512_unpackhi_epi16(significand, zero), _mm512_unpackhi_epi16(shift, zero));
+  odd[0] = _mm512_srli_epi64(even[0], 32);
+  odd[1] = _mm512_srli_epi64(even[1], 32);
+}
+
+// The dot times A's scale is under 24576 * 15 * 2^11 < 2^30; times B's, under 2^48.
+INLINE void add_wide(const __m512i dot[2], __m512i scale, const __m512i even[2], const __m512i odd[2], __m512i sum[2]) {
+#pragma GCC unroll 2
+  for (int half = 0; half < 2; half++) {
+    __m512i scaled = _mm512_mullo_epi32(dot[half], scale);
+    sum[half] = _mm512_add_epi64(sum[half], _mm512_mul_epi32(scaled, even[half]));
+    sum[half] = _mm512_add_epi64(sum[half], _mm512_mul_epi32(_mm512_srli_epi64(scaled, 32), odd[half]));
+  }
 }
 
 INLINE void multiply_few_rows(const a_panel_t *a, const b_panel_t *b, int r0, int first, int64_t *sums) {
-  __m512i sum[FEW_ROWS][3];
+  const __m512i left = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+  const __m512i right = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+  __m512i sum[FEW_ROWS][2];
 #pragma GCC unroll 4
-  for (int r = 0; r < FEW_ROWS; r++) sum[r][0] = sum[r][1] = sum[r][2] = _mm512_setzero_si512();
+  for (int r = 0; r < FEW_ROWS; r++) sum[r][0] = sum[r][1] = _mm512_setzero_si512();
   for (int p = 0; p < a->pairs; p++) {
-    __m512i quads[8], digit[3];
+    __m512i quads[8], even[2], odd[2], dot[2];
     load_pair(b, p, quads);
+    wide_scales(b, p, even, odd);
 #pragma GCC unroll 4
     for (int r = 0; r < FEW_ROWS; r++) {
-      __m512i shift = _mm512_add_epi16(_mm512_load_si512(b->shift[p]), broadcast4(a->shift[r0 + r][p]));
-      cut(multiplied(a, p, r0 + r, _mm512_load_si512(b->significand[p])), shift, digit);
-      __m512i dot = dots(a, p, r0 + r, quads);
-#pragma GCC unroll 3
-      for (int d = 0; d < 3; d++) sum[r][d] = _mm512_dpwssd_epi32(sum[r][d], dot, digit[d]);
+      dots(a, p, r0 + r, quads, dot);
+      __m512i scale = _mm512_unpacklo_epi16(broadcast4(a->scale[r0 + r][p]), _mm512_setzero_si512());
+      add_wide(dot, scale, even, odd, sum[r]);
     }
   }
-#pragma GCC unroll 4
-  for (int r = 0; r < FEW_ROWS; r++) add_row(a, b, r0 + r, 3, sum[r], first, sums);
+  for (int r = 0; r < FEW_ROWS; r++) {
+    __m512i sum0 = _mm512_permutex2var_epi64(sum[r][0], left, sum[r][1]);
+    __m512i sum1 = _mm512_permutex2var_epi64(sum[r][0], right, sum[r][1]);
+    add_to(sums + (r0 + r) * COLS, first, _mm512_sllv_epi64(sum0, base_of(a, b, r0 + r, 0)));
+    add_to(sums + (r0 + r) * COLS + 8, first, _mm512_sllv_epi64(sum1, base_of(a, b, r0 + r, 1)));
+  }
 }
 
-static void multiply_three_digits(const a_panel_t *a, const b_panel_t *b, int first, int64_t *sums) {
+static void multiply_wide(const a_panel_t *a, const b_panel_t *b, int first, int64_t *sums) {
   for (int r = 0; r < ROWS; r += FEW_ROWS) multiply_few_rows(a, b, r, first, sums);
 }
 
@@ -477,7 +500,7 @@ static void multiply(const void *a, const void *b, const void *table, int first,
   } else if (fits(a, b, 15 + DIGIT, 0x1p62 * (1 << DIGIT) * (1 << DIGIT))) {
     multiply_two_digits(a, b, table, first, sums);
   } else {
-    multiply_three_digits(a, b, first, sums);
+    multiply_wide(a, b, first, sums);
   }
 }
 
