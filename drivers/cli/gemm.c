@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli.h"
 #include "compare.h"
@@ -41,6 +42,7 @@ typedef struct {
   void *d;
   size_t element_bytes;
   ufp4_gemm_stats_t stats;
+  double seconds;  ///< of CPU on the host, from the doorbell to the completion
   ufp4_device_info_t info;
 } result_t;
 
@@ -159,13 +161,22 @@ static ufp4_descriptor_t describe(const inputs_t *in, const uploaded_t *a, const
   return descriptor;
 }
 
-static ufp4_status_t run_job(ufp4_device_t *device, const ufp4_descriptor_t *descriptor, ufp4_gemm_stats_t *stats) {
+static double cpu_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static ufp4_status_t run_job(ufp4_device_t *device, const ufp4_descriptor_t *descriptor, result_t *result) {
+  ufp4_gemm_stats_t *stats = &result->stats;
   uint64_t before[UFP4_COUNTER_COUNT] = {0}, after[UFP4_COUNTER_COUNT] = {0};
   ufp4_completion_t done = {0};
   uint32_t job = 0;
   ufp4_status_t status = ufp4_device_counters(device, before);
+  result->seconds = -cpu_seconds();
   if (status == UFP4_OK) status = ufp4_submit(device, descriptor, &job);
   if (status == UFP4_OK) status = ufp4_wait(device, job, 0, &done);
+  result->seconds += cpu_seconds();
   if (status == UFP4_OK) status = ufp4_device_counters(device, after);
   stats->cycles = done.cycles;
   for (int i = 0; i < UFP4_COUNTER_COUNT; i++) stats->counters[i] = after[i] - before[i];
@@ -181,7 +192,7 @@ static ufp4_status_t run_on_device(ufp4_device_t *device, const inputs_t *in, in
   if (status == UFP4_OK) status = ufp4_buffer_alloc(device, (uint64_t)m * stride, &d);
   if (status != UFP4_OK) return status;
   ufp4_descriptor_t descriptor = describe(in, &a, &b, d, out);
-  status = run_job(device, &descriptor, &result->stats);
+  status = run_job(device, &descriptor, result);
   uint64_t row = (uint64_t)n * result->element_bytes;
   for (int64_t r = 0; r < m && status == UFP4_OK; r++) {
     status = ufp4_buffer_read(device, d + (uint64_t)r * stride, (uint8_t *)result->d + (uint64_t)r * row, row);
@@ -254,6 +265,7 @@ static void print_stats(const choices_t *choices, const inputs_t *in, const resu
   line.mismatches = mismatches;
   report_begin(&report, choices->json);
   report_case(&report, &line);
+  if (choices->stats && timed->info.has_cycles) report_counters(&report, &stats, timed->seconds);
   report_end(&report, report_verdict(mismatches));
 }
 
@@ -320,7 +332,8 @@ static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "out", CLI_CHOICE, &c->out, "f32|bf16|i64", "type of D; i64: the unrounded sums");
   cli_option_add(options, "accumulate-in", CLI_TEXT, &c->accumulate_path, "S.npy", "unrounded sums added first");
   cli_option_add(options, "check", CLI_TEXT, &c->check, "BACKEND", "compare every bit with this backend's");
-  cli_option_add(options, "stats", CLI_FLAG, &c->stats, NULL, "print cycles, utilization, stalls");
+  cli_option_add(options, "stats", CLI_FLAG, &c->stats, NULL,
+                 "print cycles, utilization, stalls, counters, simulation speed");
   cli_option_add(options, "json", CLI_FLAG, &c->json, NULL, "print them as JSON");
   cli_device_add(options, &c->device);
 }

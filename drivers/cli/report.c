@@ -92,7 +92,7 @@ static void print_case(const report_case_t *line) {
 }
 
 void report_begin(report_t *report, int json) {
-  *report = (report_t){json, json ? json_array() : NULL};
+  *report = (report_t){json, json ? json_array() : NULL, NULL};
   if (!json) printf("%% pass format m n k cycles util_percent bound_percent stall_percent mismatches verdict\n");
 }
 
@@ -110,9 +110,41 @@ json_t *report_take(report_t *report) {
   return cases;
 }
 
+static const char *const counter_names[] = UFP4_COUNTER_NAMES;
+
+static void print_counters(const ufp4_gemm_stats_t *stats, double seconds, double macs) {
+  printf("%% counter value percent_of_cycles\n");
+  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) {
+    printf("  %-18s %10" PRIu64, counter_names[i], stats->counters[i]);
+    if (i < UFP4_COUNTER_READ_BEATS) {
+      printf(" %6.1f", percent(stats->counters[i], (double)stats->counters[UFP4_COUNTER_CYCLES]));
+    }
+    putchar('\n');
+  }
+  printf("%% simulator_cpu_seconds cycles_per_second mmacs_per_second\n  %.3f %.0f %.1f\n", seconds,
+         (double)stats->cycles / seconds, 1e-6 * macs / seconds);
+}
+
+void report_counters(report_t *report, const ufp4_gemm_stats_t *stats, double seconds) {
+  double macs = (double)stats->m * (double)stats->n * (double)stats->k;
+  if (!report->json) {
+    print_counters(stats, seconds, macs);
+    return;
+  }
+  json_t *counters = json_object();
+  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) {
+    json_object_set_new(counters, counter_names[i], json_integer((json_int_t)stats->counters[i]));
+  }
+  json_object_set_new(counters, "simulator_cpu_seconds", json_real(seconds));
+  json_object_set_new(counters, "cycles_per_second", json_real((double)stats->cycles / seconds));
+  json_object_set_new(counters, "mmacs_per_second", json_real(1e-6 * macs / seconds));
+  report->counters = counters;
+}
+
 void report_end(report_t *report, const char *verdict) {
   if (!report->json) return;
-  json_t *all = json_pack("{s:o, s:s}", "cases", report_take(report), "verdict", verdict);
+  json_t *all =
+      json_pack("{s:o, s:o*, s:s}", "cases", report_take(report), "counters", report->counters, "verdict", verdict);
   json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
   putchar('\n');
   json_decref(all);

@@ -21,7 +21,8 @@ typedef struct {
 
 typedef struct {
   int json;
-  json_t *cases;  ///< JSON only: the array so far
+  json_t *cases;     ///< JSON only: the array so far
+  json_t *counters;  ///< JSON only: of report_counters, or NULL
 } report_t;
 
 /** Fills shape and measured columns from one GEMM's statistics on a device, D of @p d_bytes an element; NaN where the
@@ -41,9 +42,12 @@ void report_begin(report_t *report, int json);
 const char *report_verdict(int64_t mismatches);
 /** Prints one line, or adds one object. */
 void report_case(report_t *report, const report_case_t *line);
+/** Prints, or keeps for report_end, where the cycles of one GEMM went and how fast they were simulated, in @p seconds
+ * of CPU. */
+void report_counters(report_t *report, const ufp4_gemm_stats_t *stats, double seconds);
 /** JSON: gives the array to the caller (json_decref), else NULL. */
 json_t *report_take(report_t *report);
-/** JSON: prints {"cases": [...], "verdict": ...} to stdout. Text: nothing. */
+/** JSON: prints {"cases": [...], "counters": {...} if any, "verdict": ...} to stdout. Text: nothing. */
 void report_end(report_t *report, const char *verdict);
 
 #endif
