@@ -133,6 +133,20 @@ def test_statistics_on_rtl():
     check(slow["stall_percent"] > case["stall_percent"], f"{slow} after {case}")
 
 
+def test_512_cubed_keeps_the_default_array_busy_on_rtl():
+    """At 64 bytes a cycle and latency 100 the array is fed in 90 % of the cycles or more."""
+    operands(512, 512, 512, "--elem", "e1m2")
+    whole = json.loads(passes("gemm", *AB, "-o", "D.npy", "--json", "--stats", "--backend", "rtl", "--check", "model",
+                              "--mem-latency", "100", "--mem-bandwidth", "64").out)
+    case, counters = whole["cases"][0], whole["counters"]
+    check_equal(case["verdict"], "equal", "verdict")
+    check(case["util_percent"] >= 90, f"utilization: {case}")
+    parts = ("array_busy", "stall_operand", "stall_accumulator", "stall_drain", "quant", "command", "idle")
+    check_equal(sum(counters[p] for p in parts), counters["cycles"], "sum of the counters")
+    check_equal(counters["array_busy"], 512 ** 3 // 4096, "cycles fed")
+    check_equal(counters["write_beats"], 512 * 512 * 4 // 64 + 1, "beats: D and the completion")
+
+
 def test_waveforms_on_rtl():
     operands(2, 2, 16, "--elem", "e2m1")
     passes("gemm", *AB, "-o", "D.npy", "--backend", "rtl", "--config", "small", "--trace", "wave.fst")
