@@ -11,7 +11,7 @@
 // Spec: numerics.md 1 to 4, docs/architecture.md. Test: tests/rtl/quant.
 module ufp4_quant #(
   parameter int unsigned BusBytes = 64,
-  parameter int unsigned SegBytes = 128,
+  parameter int unsigned SegBytes = BusBytes >= 16 ? 128 : 64,
   parameter int unsigned Chunks = BusBytes >= 32 ? 8 : 4,
   localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS,
   localparam int unsigned DataW = 8 * BusBytes

@@ -255,4 +255,11 @@ module ufp4_quant_strip #(
   logic unused_bits;
   assign unused_bits = ^{w_chunk_last, cols_i[20:4]};
 
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && rd_rsp_valid_i) assert (w_active) else $error("a beat that was not asked for");
+    if (rst_ni && chunk_in) assert (full_q != COUNT_W'(Chunks)) else $error("a chunk without a place");
+  end
+`endif
+
 endmodule
