@@ -3,13 +3,15 @@
 // K is cut into depths whose panels fit the caches; between two depths the sums stay in memory as 64-bit integers.
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "gemm_kernel.h"
 
 #define MACRO_ROWS 1024  // of D, at most
-#define MACRO_COLS 1024
-#define DEPTH_BLOCKS 128        // k blocks packed at a time: 2048 elements
+#define MACRO_COLS 2048
+#define DEPTH_BLOCKS 256        // k blocks packed at a time: 4096 elements
 #define NEAR_BYTES (768 << 10)  // panels of A that stay in the second-level cache
+#define HUGE_BYTES (2 << 20)    // a huge page; worth asking for where a few of them are filled
 #define THREAD_MACS 4000000     // less work than this is not worth starting a thread for
 #define MAX_THREADS 256
 
@@ -94,7 +96,11 @@ static void multiply_chunk(const worker_t *w, const step_t *s, int64_t begin, in
   const uint8_t *b = w->b + (size_t)(j * s->chunks + c) * kernel->b_bytes;
   int first = s->first && c == 0, last = s->last && c == s->chunks - 1;
   kernel->prepare(b, w->table);
+  // Meanwhile the next panel of B comes nearer, a share of it with each tile.
+  const size_t share = kernel->b_bytes / (size_t)(end - begin) + 1;
   for (int64_t i = begin; i < end; i++) {
+    const uint8_t *ahead = b + kernel->b_bytes + (size_t)(i - begin) * share;
+    for (size_t at = 0; at < share; at += 64) __builtin_prefetch(ahead + at, 0, 2);
     const uint8_t *a = w->a + (size_t)(c * s->a_panels + i) * kernel->a_bytes;
     gemm_tile_t tile = tile_at(w, s, i, j);
     if (last) prefetch(w->job, &tile);
@@ -175,6 +181,19 @@ static size_t take(size_t *used, size_t bytes) {
   return at;
 }
 
+// Huge pages keep the panels from colliding in the caches. Small memory comes from malloc's own and is already mapped.
+static void *scratch(size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  if (bytes >= 4 * HUGE_BYTES) {
+    bytes = (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
+    void *memory = aligned_alloc(HUGE_BYTES, bytes);
+    if (memory != NULL) (void)madvise(memory, bytes, MADV_HUGEPAGE);
+    return memory;
+  }
+#endif
+  return aligned_alloc(64, bytes);
+}
+
 static int worker_create(const worker_t *like, worker_t *w) {
   const gemm_kernel_t *kernel = like->kernel;
   const plan_t *plan = &like->plan;
@@ -186,7 +205,7 @@ static int worker_create(const worker_t *like, worker_t *w) {
   size_t a_poisoned = take(&used, (size_t)(plan->a_panels * kernel->tile_rows));
   size_t b_poisoned = take(&used, (size_t)(plan->b_panels * kernel->tile_cols));
   size_t sums = take(&used, tiles * tile_bytes);
-  uint8_t *memory = aligned_alloc(64, used);
+  uint8_t *memory = scratch(used);
   if (memory == NULL) return 0;
   *w = *like;
   w->memory = memory;
