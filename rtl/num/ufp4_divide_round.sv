@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// 16 lanes of the quantizer: code = round(|x| * 2^t / s) on the element grid, exact quotient, saturating, as a pipeline.
+// 16 lanes of the quantizer: code = round(|x| * 2^t / s) on the element grid, exact quotient, saturating, as
+// a pipeline.
 //
-// Contract: a lane of payload_i is {sign, 3 bits, 28-bit significand} and shift = base_i (rht_i), or an FP32 number and shift =
-// base_i - its biased exponent (ufp4_e4m3_scale gives base_i). The dividend |x| * 2^t * 2^frac * 2^9 (the 2^-9 is the
-// scale's unit) is the significand * 2^(17 - shift); divided by sig_i it is in quanta. 4 integer bits (more saturates),
-// 9 fraction bits and a sticky bit decide every rounding: nearest, ties to even; or up iff the fraction of its own cell
-// is over (random_i + 1/2)/256.
-// Stage k runs with en_i[k] high: align, four divider stages (4, 3, 3, 3 steps of a restoring divider with a 5-bit
-// subtractor), round. sig_i[k] goes with stage k, payload_i and base_i with stage 0, random_i with stage 5.
+// Contract: a lane of payload_i is {sign, 3 bits, 28-bit significand} and shift = base_i (rht_i), or an FP32
+// number and shift = base_i - its biased exponent (ufp4_e4m3_scale gives base_i). The dividend |x| * 2^t *
+// 2^frac * 2^9 (the 2^-9 is the scale's unit) is the significand * 2^(17 - shift); divided by sig_i it is in
+// quanta. 4 integer bits (more saturates), 9 fraction bits and a sticky bit decide every rounding: nearest,
+// ties to even; or up iff the fraction of its own cell is over (random_i + 1/2)/256.
+// Stage k runs with en_i[k] high: align, four divider stages (4, 3, 3, 3 steps of a restoring divider with a
+// 5-bit subtractor), round. sig_i[k] goes with stage k, payload_i and base_i with stage 0, random_i with
+// stage 5.
 // Golden: ufp4_quantize_block. Spec: numerics.md 4. Test: tests/rtl/quant.
 module ufp4_divide_round (
   input  logic              clk_i,

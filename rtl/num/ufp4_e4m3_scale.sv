@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The E4M3 scale of a block: s = amax * 2^t / qmax, the exact quotient rounded once, nearest even or up, as a pipeline.
+// The E4M3 scale of a block: s = amax * 2^t / qmax, the exact quotient rounded once, nearest even or up, as a
+// pipeline.
 //
-// Contract: amax = amax_i * 2^(exponent_i - (rht_i ? 152 : 154)). After stage 0: normal_o = amax_i with its leading one at
-// bit 27, power_o = exponent_i + 27 - leading zeros, so amax = normal_o * 2^(power_o - (rht_i ? 179 : 181)); zero_o.
-// After stage 2: scale_o (a byte; at least 1, at most 0x7E; amax_i > 0), saturated_o (the quotient is over 448), and what
-// the divider needs: sig_o, scale = sig_o * 2^(exp - 9), and base_o, the distance by which an element's significand with
-// biased exponent e must be shifted right, plus e (ufp4_divide_round), clamped to 0..511.
-// qmax is 3 or 7 times a power of two, so the quotient's leading bits come from one division of 8 bits by a constant.
+// Contract: amax = amax_i * 2^(exponent_i - (rht_i ? 152 : 154)). After stage 0: normal_o = amax_i with its
+// leading one at bit 27, power_o = exponent_i + 27 - leading zeros, so amax = normal_o * 2^(power_o - (rht_i
+// ? 179 : 181)); zero_o.
+// After stage 2: scale_o (a byte; at least 1, at most 0x7E; amax_i > 0), saturated_o (the quotient is over
+// 448), and what the divider needs: sig_o, scale = sig_o * 2^(exp - 9), and base_o, the distance by which an
+// element's significand with biased exponent e must be shifted right, plus e (ufp4_divide_round), clamped to
+// 0..511.
+// qmax is 3 or 7 times a power of two, so the quotient's leading bits come from one division of 8 bits by a
+// constant.
 // Stage k runs with en_i[k] high; exponent_i goes with stages 0 (power) and 2 (base), see exponent_base_i.
 // Golden: ufp4_quantize_block. Spec: numerics.md 4. Test: tests/rtl/quant.
 module ufp4_e4m3_scale (
@@ -110,7 +114,8 @@ module ufp4_e4m3_scale (
     exp         = 5'(in.place + 6'(drop));
     kept        = 12'({in.quotient, 8'd0} >> drop);
     rest        = kept[6:0] != 7'd0 || in.rest;
-    // The byte of a subnormal is its significand, of a normal number 8 * exp + significand: a carry does what it should.
+    // The byte of a subnormal is its significand, of a normal number 8 * exp + significand: a carry does what
+    // it should.
     floor         = {exp, 3'd0} + {4'd0, kept[11:8]};
     increment     = up ? kept[7] || rest : kept[7] && (rest || kept[8]);
     rounded       = floor + {7'd0, increment};

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // 16-point random Hadamard transform of one block of FP32 numbers in integers, as a pipeline.
 //
-// Contract: out_o lane i = {sign, 3'b0, |y_i|}, y = H16 (sign_j v_j), v_j the significand of word j aligned to exponent_i
-// (the block's largest, at least 1) and truncated; unit 2^(exponent - 152), the 1/4 included; a zero has sign 0.
-// bypass_i: the words pass through as they are. Stage k runs in a cycle with en_i[k] high; exponent_i goes with stage 0.
+// Contract: out_o lane i = {sign, 3'b0, |y_i|}, y = H16 (sign_j v_j), v_j the significand of word j aligned
+// to exponent_i (the block's largest, at least 1) and truncated; unit 2^(exponent - 152), the 1/4 included; a
+// zero has sign 0.
+// bypass_i: the words pass through as they are. Stage k runs in a cycle with en_i[k] high; exponent_i goes
+// with stage 0.
 // Latency: 4 enabled stages (align, butterflies 1 and 2, 4 and 8, magnitude). No rounding but the truncation.
 // Golden: ufp4_rht_block. Spec: numerics.md 3. Test: tests/rtl/quant.
 module ufp4_rht (
@@ -28,8 +30,8 @@ module ufp4_rht (
     return {3'd0, (word[31] ^ flip) ? -magnitude : magnitude};
   endfunction
 
-  // One stage of butterflies at the distance half: sums below, differences above. 29 bits, two's complement, hold
-  // every partial sum: 16 times 24 bits of magnitude.
+  // One stage of butterflies at the distance half: sums below, differences above. 29 bits, two's complement,
+  // hold every partial sum: 16 times 24 bits of magnitude.
   function automatic logic [15:0][31:0] butterfly(input logic [15:0][31:0] in, input int unsigned half);
     logic [15:0][31:0] out;
     for (int unsigned i = 0; i < 16; i++) begin

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threefry-4x32 with 12 rounds as a pipeline: 16 random bytes a cycle from a position, no multiplier.
 //
-// Contract: words_o = threefry4x32_12(key = (seed, 0, 0), counter = (group, tensor_id)), low words first; element i of
-// a block uses byte i of words_o. Stage k runs in a cycle with en_i[k] high; words_o belongs to the group_i taken by
-// en_i[0] seven stages before. seed_i and tensor_id_i must hold still while anything is inside.
-// Latency: 7 enabled stages. Golden: ufp4_random_block. Spec: numerics.md 4. Source: Salmon et al., SC'11; Random123.
+// Contract: words_o = threefry4x32_12(key = (seed, 0, 0), counter = (group, tensor_id)), low words first;
+// element i of a block uses byte i of words_o. Stage k runs in a cycle with en_i[k] high; words_o belongs to
+// the group_i taken by en_i[0] seven stages before. seed_i and tensor_id_i must hold still while anything is
+// inside.
+// Latency: 7 enabled stages. Golden: ufp4_random_block. Spec: numerics.md 4. Source: Salmon et al., SC'11;
+// Random123.
 // Test: tests/rtl/quant.
 module ufp4_threefry (
   input  logic         clk_i,
@@ -42,7 +44,8 @@ module ufp4_threefry (
     return x;
   endfunction
 
-  // Key words 2 and 3 are zero, so an injection is at most three additions of a key word and one of a constant.
+  // Key words 2 and 3 are zero, so an injection is at most three additions of a key word and one of a
+  // constant.
   function automatic words_t inject(input words_t x, input logic [31:0] k0, input logic [31:0] k1,
                                     input logic [1:0] step);
     logic [31:0] k4;

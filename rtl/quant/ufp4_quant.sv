@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// QUANT engine: one read of a row-major tensor gives its row copy, its column copy or both, quantized, panel-major; AMAX
-// makes the same walk and gives their tensor exponents.
+// QUANT engine: one read of a row-major tensor gives its row copy, its column copy or both, quantized,
+// panel-major; AMAX makes the same walk and gives their tensor exponents.
 //
-// Contract: as ufp4_quantize and ufp4_tensor_exponent for each copy. desc_i is valid and, with the exponents, stable
-// from start until done. Errors of the bus are sticky: the engine runs to its normal end, and done comes when every
-// read has returned and every write is answered. Codes and scales outside of the copies' units are never written.
-// Throughput: a 16x16 tile in 16 cycles, both copies, or as fast as memory gives it. Source rows are read in segments
-// of SegBytes; Chunks times 16 segments are in flight or in the buffer: the least that keeps up with FP32 at a latency of
-// 200 cycles (92 % there, 97 % at 100).
+// Contract: as ufp4_quantize and ufp4_tensor_exponent for each copy. desc_i is valid and, with the exponents,
+// stable from start until done. Errors of the bus are sticky: the engine runs to its normal end, and done
+// comes when every read has returned and every write is answered. Codes and scales outside of the copies'
+// units are never written.
+// Throughput: a 16x16 tile in 16 cycles, both copies, or as fast as memory gives it. Source rows are read in
+// segments of SegBytes; Chunks times 16 segments are in flight or in the buffer: the least that keeps up with
+// FP32 at a latency of 200 cycles on a 64-byte bus (92 % there, 97 % at 100).
 // Spec: numerics.md 1 to 4, docs/architecture.md. Test: tests/rtl/quant.
 module ufp4_quant #(
   parameter int unsigned BusBytes = 64,
@@ -147,7 +148,8 @@ module ufp4_quant #(
   assign done_read_error_o  = read_error_q;
   assign done_write_error_o = write_error_q;
 
-  // --- Source to rows ---------------------------------------------------------------------------------------
+  // --- Source to rows
+  // ---------------------------------------------------------------------------------------
 
   logic              free, row_valid, row_ready, row_last;
   logic [15:0][31:0] row_words;
@@ -223,7 +225,7 @@ module ufp4_quant #(
 
   // --- Blocks to codes and scales ------------------------------------------------------------------------
 
-  logic [1:0]              out_valid, out_ready, out_last, nan, saturated, index_step, write_done;
+  logic [1:0]              out_valid, out_ready, out_last, nan, saturated, amax_done, index_step, write_done;
   logic [1:0][63:0]        out_codes;
   logic [1:0][7:0]         out_scale;
   logic [1:0][INDEX_W-1:0] index;
@@ -244,101 +246,48 @@ module ufp4_quant #(
   assign units_step = {INDEX_W'(1), INDEX_W'(desc_i.row_stride_blocks)};
 
   for (genvar c = 0; c < 2; c++) begin : gen_copy
-    logic               group_take, amax_valid, amax_last, amax_clean, amax_nan, out_nan, out_saturated, out_taken;
-    logic               nan_d, nan_q, saturated_d, saturated_q, amax_done_d, amax_done_q;
-    logic [8:0]         amax_power;
-    logic [27:0]        amax_normal;
-    logic [GROUP_W-1:0] group;
-
-    ufp4_quant_index #(
-      .Width (GROUP_W),
-      .Blocks(16)
-    ) u_group (
-      .clk_i,
-      .start_i     (start),
-      .step_i      (group_take),
-      .tiles_i     (row_tiles_q),
-      .block_step_i(row_step[c]),
-      .tile_step_i (tile_step[c]),
-      .strip_step_i(strip_step[c]),
-      .index_o     (group)
-    );
-
-    ufp4_quant_block u_block (
+    ufp4_quant_copy #(
+      .GroupW(GROUP_W),
+      .IndexW(INDEX_W)
+    ) u_copy (
       .clk_i,
       .rst_ni,
-      .amax_i         (amax_q),
-      .rht_i          (rht_q[c]),
-      .rht_mask_i     (desc_i.rht_mask),
-      .elem_i         (desc_i.elem),
-      .sr_i           (desc_i.round == ROUND_SR),
-      .scale_up_i     (desc_i.scale_round == SCALE_ROUND_UP),
-      .exponent_i     (t_given[c]),
-      .seed_i         (desc_i.seed),
-      .tensor_id_i    (tensor_id[c]),
-      .group_i        (64'(group)),
-      .group_take_o   (group_take),
-      .in_valid_i     (block_valid[c]),
-      .in_ready_o     (block_ready[c]),
-      .in_words_i     (block_words[c]),
-      .in_last_i      (block_last[c]),
-      .amax_valid_o   (amax_valid),
-      .amax_last_o    (amax_last),
-      .amax_clean_o   (amax_clean),
-      .amax_nan_o     (amax_nan),
-      .amax_power_o   (amax_power),
-      .amax_normal_o  (amax_normal),
-      .out_valid_o    (out_valid[c]),
-      .out_ready_i    (out_ready[c]),
-      .out_codes_o    (out_codes[c]),
-      .out_scale_o    (out_scale[c]),
-      .out_last_o     (out_last[c]),
-      .out_nan_o      (out_nan),
-      .out_saturated_o(out_saturated)
+      .start_i      (start),
+      .finish_i     (state_q == Settle),
+      .amax_i       (amax_q),
+      .rht_i        (rht_q[c]),
+      .rht_mask_i   (desc_i.rht_mask),
+      .elem_i       (desc_i.elem),
+      .sr_i         (desc_i.round == ROUND_SR),
+      .scale_up_i   (desc_i.scale_round == SCALE_ROUND_UP),
+      .exponent_i   (t_given[c]),
+      .seed_i       (desc_i.seed),
+      .tensor_id_i  (tensor_id[c]),
+      .tiles_i      (row_tiles_q),
+      .row_step_i   (row_step[c]),
+      .tile_step_i  (tile_step[c]),
+      .strip_step_i (strip_step[c]),
+      .unit_step_i  (unit_step[c]),
+      .units_step_i (units_step[c]),
+      .block_valid_i(block_valid[c]),
+      .block_ready_o(block_ready[c]),
+      .block_words_i(block_words[c]),
+      .block_last_i (block_last[c]),
+      .out_valid_o  (out_valid[c]),
+      .out_ready_i  (out_ready[c]),
+      .out_codes_o  (out_codes[c]),
+      .out_scale_o  (out_scale[c]),
+      .out_last_o   (out_last[c]),
+      .index_step_i (index_step[c]),
+      .index_o      (index[c]),
+      .nan_o        (nan[c]),
+      .saturated_o  (saturated[c]),
+      .amax_done_o  (amax_done[c]),
+      .exponent_o   (t_found[c])
     );
-
-    ufp4_quant_amax u_amax (
-      .clk_i,
-      .start_i   (start),
-      .finish_i  (state_q == Settle),
-      .rht_i     (rht_q[c]),
-      .elem_i    (desc_i.elem),
-      .clean_i   (amax_valid && amax_clean),
-      .power_i   (amax_power),
-      .normal_i  (amax_normal),
-      .exponent_o(t_found[c])
-    );
-
-    ufp4_quant_index #(
-      .Width (INDEX_W),
-      .Blocks(1)
-    ) u_unit (
-      .clk_i,
-      .start_i     (start),
-      .step_i      (index_step[c]),
-      .tiles_i     (row_tiles_q),
-      .block_step_i('0),
-      .tile_step_i (unit_step[c]),
-      .strip_step_i(units_step[c]),
-      .index_o     (index[c])
-    );
-
-    // Sticky until the next start.
-    assign out_taken   = out_valid[c] && out_ready[c];
-    assign nan_d       = !start && (nan_q || (out_taken && out_nan) || (amax_valid && amax_nan));
-    assign saturated_d = !start && (saturated_q || (out_taken && out_saturated));
-    assign amax_done_d = !start && (amax_done_q || (amax_valid && amax_last));
-
-    always_ff @(posedge clk_i) begin
-      nan_q       <= nan_d;
-      saturated_q <= saturated_d;
-      amax_done_q <= amax_done_d;
-    end
-
-    assign nan[c]       = nan_q;
-    assign saturated[c] = saturated_q;
-    assign finished[c]  = amax_q ? amax_done_q : write_done[c];
   end
+
+  assign finished = amax_q ? amax_done : write_done;
 
   always_comb begin
     done_flags_o = '0;

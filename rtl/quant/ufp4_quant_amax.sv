@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps the largest amax of a copy and turns it into the tensor exponent.
 //
-// Contract: exponent_o = the largest t with amax * 2^t / qmax <= 448 exactly, amax over the clean blocks from start_i
-// to finish_i; 0 without any. amax comes as ufp4_e4m3_scale gives it: normal * 2^(power - (rht_i ? 179 : 181)), normal in 2^27..2^28-1.
+// Contract: exponent_o = the largest t with amax * 2^t / qmax <= 448 exactly, amax over the clean blocks from
+// start_i to finish_i; 0 without any. amax comes as ufp4_e4m3_scale gives it: normal * 2^(power - (rht_i ?
+// 179 : 181)), normal in 2^27..2^28-1.
 // Golden: ufp4_tensor_exponent. Spec: numerics.md 2. Test: tests/rtl/quant.
 module ufp4_quant_amax (
   input  logic        clk_i,
@@ -28,8 +29,8 @@ module ufp4_quant_amax (
   logic [36:0] largest_q;  // power, then normal: ordered as the values are
   logic [15:0] exponent_q;
 
-  // floor(log2) of the limit, less that of amax: power - 152 with the transform, power - 154 without; one less where the
-  // limit's significand is the smaller one.
+  // floor(log2) of the limit, less that of amax: power - 152 with the transform, power - 154 without; one
+  // less where the limit's significand is the smaller one.
   function automatic logic [15:0] exponent(input logic [36:0] largest, input logic [7:0] elem, input logic rht);
     logic [15:0] limit_power;
     logic        over;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Block pipeline: 16 FP32 numbers in, 16 codes and an E4M3 scale out, one block a cycle.
 //
-// Contract: as ufp4_quantize_block, with RHT and stochastic rounding as configured; the random bytes of the n-th block
-// since start are those of group_i at the time group_take_o is high for the n-th time. A block with NaN or Inf: scale
-// 0x7F, codes 0, nan_o. With amax_i no block comes out; amax_valid_o shows each block's amax instead (ufp4_e4m3_scale).
-// Latency: 15 cycles. Handshakes: valid/ready; the pipe stands still while the output waits. Configuration inputs hold
-// still while anything is inside.
+// Contract: as ufp4_quantize_block, with RHT and stochastic rounding as configured; the random bytes of the
+// n-th block since start are those of group_i at the time group_take_o is high for the n-th time. A block
+// with NaN or Inf: scale 0x7F, codes 0, nan_o. With amax_i no block comes out; amax_valid_o shows each
+// block's amax instead (ufp4_e4m3_scale).
+// Latency: 15 cycles. Handshakes: valid/ready; the pipe stands still while the output waits. Configuration
+// inputs hold still while anything is inside.
 // Spec: numerics.md 3, 4. Test: tests/rtl/quant.
 module ufp4_quant_block (
   input  logic              clk_i,

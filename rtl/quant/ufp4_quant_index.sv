@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A number that follows the engine's walk: blocks of a tile, tiles of a strip, strips.
 //
-// Contract: index_o = block * block_step_i + tile * tile_step_i + strip * strip_step_i for the current block (0 to
-// Blocks-1), tile (0 to tiles_i-1) and strip; start_i goes to the first, step_i to the next. No multiplier.
+// Contract: index_o = block * block_step_i + tile * tile_step_i + strip * strip_step_i for the current block
+// (0 to Blocks-1), tile (0 to tiles_i-1) and strip; start_i goes to the first, step_i to the next. No
+// multiplier.
 // Used for the counter of the random bytes and for the addresses of panel units.
 // Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_index #(

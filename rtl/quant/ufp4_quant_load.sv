@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks memory for the source tensor, segment by segment, as far ahead as the strip buffer has room.
 //
-// Contract: one request per segment in the order of ufp4_quant_walk; a chunk is begun only when one of the buffer's
-// Chunks places is free: free_i gives one back. Beats past the end of a row are not asked for.
+// Contract: one request per segment in the order of ufp4_quant_walk; a chunk is begun only when one of the
+// buffer's Chunks places is free: free_i gives one back. Beats past the end of a row are not asked for.
 // Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_load #(
   parameter int unsigned BusBytes = 64,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strip buffer: keeps Chunks chunks of the source (16 rows of SegBytes bytes each) as they arrive and gives out the rows
-// of their 16x16 tiles, tile by tile from left to right, strip by strip.
+// Strip buffer: keeps Chunks chunks of the source (16 rows of SegBytes bytes each) as they arrive and gives
+// out the rows of their 16x16 tiles, tile by tile from left to right, strip by strip.
 //
-// Contract: row_words_o is 16 elements as FP32 (BF16 is widened; what lies beyond the tensor is +0); every tile gives 16
-// rows; row_last_o is on the last row of the last tile. free_o: a chunk's place is free again. Responses are always
-// taken (ufp4_quant_load asks only for what has a place); error_o is a pulse. Handshake of the rows: valid/ready.
+// Contract: row_words_o is 16 elements as FP32 (BF16 is widened; what lies beyond the tensor is +0); every
+// tile gives 16 rows; row_last_o is on the last row of the last tile. free_o: a chunk's place is free again.
+// Responses are always taken (ufp4_quant_load asks only for what has a place); error_o is a pulse. Handshake
+// of the rows: valid/ready.
 // Throughput: one row a cycle, or as many cycles as it has beats. Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_strip #(
   parameter int unsigned BusBytes = 64,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transposing tile buffer: 16 rows of 16 elements in, the 16 columns out, double-buffered.
 //
-// Contract: the j-th output of a tile is element j of each of its rows in order; out_last_o is on the last column of the
-// tile whose last row had in_last_i. Element (i, j) lies in bank i xor j at address i, so that rows and columns are both
-// one access to each bank. Throughput: one row in and one column out a cycle. Handshakes: valid/ready.
+// Contract: the j-th output of a tile is element j of each of its rows in order; out_last_o is on the last
+// column of the tile whose last row had in_last_i. Element (i, j) lies in bank i xor j at address i, so that
+// rows and columns are both one access to each bank. Throughput: one row in and one column out a cycle.
+// Handshakes: valid/ready.
 // Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_transpose (
   input  logic              clk_i,

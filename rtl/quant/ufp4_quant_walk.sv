@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks the row segments of a tensor in the order they are read: rows of a chunk, chunks of a strip, strips.
 //
-// Contract: a strip is 16 rows (the last may have fewer), a chunk SegBeats beats of each of its rows (the last of a
-// strip may have fewer), a segment one row of a chunk. From start_i on, the outputs describe the current segment while
-// active_o; step_i goes to the next. Test: tests/rtl/quant (inside the engine).
+// Contract: a strip is 16 rows (the last may have fewer), a chunk SegBeats beats of each of its rows (the
+// last of a strip may have fewer), a segment one row of a chunk. From start_i on, the outputs describe the
+// current segment while active_o; step_i goes to the next. Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_walk #(
   parameter int unsigned SegBeats = 4
 ) (

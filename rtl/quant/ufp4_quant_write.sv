@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Panel writer: collects the blocks of both copies (0 row, 1 column) to panel units and writes them to memory.
+// Panel writer: collects the blocks of both copies (0 row, 1 column) to panel units and writes them to
+// memory.
 //
-// Contract: 16 blocks of a copy are one unit: 128 bytes of codes at codes_addr + 128 n, 16 bytes of scales at scales_addr
-// + 16 n (docs/architecture.md), n = index_i when the unit is written; index_step_o then asks for the next. done_o: the
-// unit that came with in_last_i has been handed over. Two units of each copy fit, so one fills while one leaves.
+// Contract: 16 blocks of a copy are one unit: 128 bytes of codes at codes_addr + 128 n, 16 bytes of scales at
+// scales_addr + 16 n (docs/architecture.md), n = index_i when the unit is written; index_step_o then asks for
+// the next. done_o: the unit that came with in_last_i has been handed over. Two units of each copy fit, so
+// one fills while one leaves.
 // Handshakes: valid/ready. Throughput: 128/BusBytes + max(1, 16/BusBytes) + 1 cycles a unit.
 // Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_write #(

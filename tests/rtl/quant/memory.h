@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that the engine's two clients see: latency, random stalls, errors on request, and a watch over the rules of
-// docs/architecture.md. Tests only.
+// The memory that the engine's two clients see: latency, random stalls, errors on request, and a watch over the rules
+// of docs/architecture.md. Tests only.
 #ifndef UFP4_TEST_QUANT_MEMORY_H
 #define UFP4_TEST_QUANT_MEMORY_H
 
@@ -101,7 +101,9 @@ class Memory {
     uint8_t data[kBus];
   };
 
-  bool go() { return check_below(&random_, 16) >= b_.stall; }
+  bool go() {
+    return check_below(&random_, 16) >= b_.stall;
+  }
 
   uint64_t offset_of(uint64_t address, unsigned beats) {
     const uint64_t offset = address - kBase;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic units of the QUANT engine side by side, for one Verilated model: the block pipeline with AMAX behind
-// it, and the transform and the random words alone. Tests only.
+// The arithmetic units of the QUANT engine side by side, for one Verilated model: the block pipeline with
+// AMAX behind it, and the transform and the random words alone. Tests only.
 module quant_units (
   input  logic              clk_i,
   input  logic              rst_ni,

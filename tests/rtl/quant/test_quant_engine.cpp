@@ -29,8 +29,8 @@ using EngineMemory = Memory<Vufp4_quant, kBus>;
 struct Job {
   int64_t rows, cols;
   ufp4_dtype_t dtype;
-  unsigned copies;          ///< kRow, kCol or both
-  unsigned rht_copies;      ///< of which copies
+  unsigned copies;      ///< kRow, kCol or both
+  unsigned rht_copies;  ///< of which copies
   ufp4_quantize_t how;
   int t[2];
   fixture_distribution_t distribution;
@@ -50,7 +50,9 @@ struct Outcome {
   int t[2];
 };
 
-uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
+uint64_t round_up(uint64_t value, uint64_t to) {
+  return (value + to - 1) / to * to;
+}
 
 class Engine {
  public:
@@ -61,7 +63,9 @@ class Engine {
     for (int i = 0; i < 4; i++) edge();
     m.rst_ni = 1;
   }
-  ~Engine() { m.final(); }
+  ~Engine() {
+    m.final();
+  }
 
   /** Runs one job and compares everything it may and may not have changed. */
   Outcome run(const Job &job, const Behaviour &behaviour, bool amax);
@@ -81,10 +85,13 @@ class Engine {
   void fill(const Job &job, const Place &place);
   void describe(const Job &job, const Place &place, bool amax);
   Outcome simulate(const Behaviour &behaviour, uint64_t limit);
-  void compare(const Job &job, const Place &place, const std::vector<uint8_t> &before, const Outcome &outcome, bool amax);
+  void compare(const Job &job, const Place &place, const std::vector<uint8_t> &before, const Outcome &outcome,
+               bool amax);
 };
 
-size_t element_bytes(const Job &job) { return job.dtype == UFP4_DTYPE_F32 ? 4 : 2; }
+size_t element_bytes(const Job &job) {
+  return job.dtype == UFP4_DTYPE_F32 ? 4 : 2;
+}
 
 Place Engine::place(const Job &job) {
   Place p;
@@ -95,7 +102,8 @@ Place Engine::place(const Job &job) {
   at += static_cast<uint64_t>(job.rows * p.stride_bytes) + kGuard;
   for (int c = 0; c < 2; c++) {
     const int64_t rows = c ? job.cols : job.rows, k = c ? job.rows : job.cols;
-    p.stride_blocks[c] = ufp4_panel_stride_blocks(k) + UFP4_ALIGN_BLOCKS * static_cast<int64_t>(check_below(&random, 2));
+    p.stride_blocks[c] =
+        ufp4_panel_stride_blocks(k) + UFP4_ALIGN_BLOCKS * static_cast<int64_t>(check_below(&random, 2));
     p.codes[c] = round_up(at, 128);
     at = p.codes[c] + static_cast<uint64_t>(ufp4_panel_codes_bytes(rows, p.stride_blocks[c])) + kGuard;
     p.scales[c] = round_up(at, 128);
@@ -115,9 +123,12 @@ void Engine::fill(const Job &job, const Place &p) {
     for (int64_t c = 0; c < job.cols; c++) {
       const uint32_t bits = fixture_number(&random, job.distribution);
       const uint16_t half = static_cast<uint16_t>(bits >> 16);
-      uint8_t *to = &memory.data[p.source + static_cast<uint64_t>(r * p.stride_bytes) + static_cast<uint64_t>(c) * element_bytes(job)];
-      if (job.dtype == UFP4_DTYPE_F32) std::memcpy(to, &bits, 4);
-      else std::memcpy(to, &half, 2);
+      uint8_t *to = &memory.data[p.source + static_cast<uint64_t>(r * p.stride_bytes) +
+                                 static_cast<uint64_t>(c) * element_bytes(job)];
+      if (job.dtype == UFP4_DTYPE_F32)
+        std::memcpy(to, &bits, 4);
+      else
+        std::memcpy(to, &half, 2);
     }
   }
   const uint64_t row_bytes = round_up(static_cast<uint64_t>(job.cols) * element_bytes(job), kBus);
@@ -136,8 +147,10 @@ void Engine::describe(const Job &job, const Place &p, bool amax) {
   d.elem = static_cast<uint8_t>(job.how.elem);
   d.round = static_cast<uint8_t>(job.how.round);
   d.scale_round = static_cast<uint8_t>(job.how.scale_round);
-  d.row_mode = static_cast<uint8_t>((job.copies & kRow ? UFP4_MODE_ENABLE : 0) | (job.rht_copies & kRow ? UFP4_MODE_RHT : 0));
-  d.col_mode = static_cast<uint8_t>((job.copies & kCol ? UFP4_MODE_ENABLE : 0) | (job.rht_copies & kCol ? UFP4_MODE_RHT : 0));
+  d.row_mode =
+      static_cast<uint8_t>((job.copies & kRow ? UFP4_MODE_ENABLE : 0) | (job.rht_copies & kRow ? UFP4_MODE_RHT : 0));
+  d.col_mode =
+      static_cast<uint8_t>((job.copies & kCol ? UFP4_MODE_ENABLE : 0) | (job.rht_copies & kCol ? UFP4_MODE_RHT : 0));
   d.rht_mask = job.how.rht_mask;
   d.row_codes_addr = EngineMemory::kBase + p.codes[0];
   d.row_scales_addr = EngineMemory::kBase + p.scales[0];
@@ -189,15 +202,16 @@ ufp4_quantize_t copy_options(const Job &job, int c) {
   return how;
 }
 
-void Engine::compare(const Job &job, const Place &p, const std::vector<uint8_t> &before, const Outcome &outcome, bool amax) {
+void Engine::compare(const Job &job, const Place &p, const std::vector<uint8_t> &before, const Outcome &outcome,
+                     bool amax) {
   std::vector<uint8_t> want = before;
-  const ufp4_matrix_t matrix = {job.dtype, job.rows, job.cols, p.stride_bytes / static_cast<int64_t>(element_bytes(job)),
-                                &before[p.source]};
+  const ufp4_matrix_t matrix = {job.dtype, job.rows, job.cols,
+                                p.stride_bytes / static_cast<int64_t>(element_bytes(job)), &before[p.source]};
   char what[160];
   std::snprintf(what, sizeof what, "%s %lldx%lld %s elem %d copies %u rht %u%s%s", amax ? "amax" : "quant",
-                static_cast<long long>(job.rows), static_cast<long long>(job.cols), job.dtype == UFP4_DTYPE_F32 ? "f32" : "bf16",
-                job.how.elem, job.copies, job.rht_copies, job.how.round == UFP4_ROUND_SR ? " sr" : "",
-                job.how.scale_round == UFP4_SCALE_ROUND_UP ? " up" : "");
+                static_cast<long long>(job.rows), static_cast<long long>(job.cols),
+                job.dtype == UFP4_DTYPE_F32 ? "f32" : "bf16", job.how.elem, job.copies, job.rht_copies,
+                job.how.round == UFP4_ROUND_SR ? " sr" : "", job.how.scale_round == UFP4_SCALE_ROUND_UP ? " up" : "");
   if (!check_that(0, outcome.ended, "%s: no end within the limit", what)) return;
   unsigned flags = 0;
   for (int c = 0; c < 2; c++) {
@@ -207,7 +221,8 @@ void Engine::compare(const Job &job, const Place &p, const std::vector<uint8_t> 
     check_bits(0, ufp4_quantize(&matrix, &how, &operand), UFP4_OK, "%s: golden model", what);
     if (!amax) ufp4_panel_pack(&operand, p.stride_blocks[c], &want[p.codes[c]], &want[p.scales[c]]);
     flags |= operand.flags & UFP4_FLAG_NAN;
-    if (!amax && operand.flags & UFP4_FLAG_ROW_SATURATED) flags |= c ? UFP4_FLAG_COL_SATURATED : UFP4_FLAG_ROW_SATURATED;
+    if (!amax && operand.flags & UFP4_FLAG_ROW_SATURATED)
+      flags |= c ? UFP4_FLAG_COL_SATURATED : UFP4_FLAG_ROW_SATURATED;
     ufp4_operand_free(&operand);
     int t = 0;
     ufp4_tensor_exponent(&matrix, &how, &t);
@@ -217,8 +232,9 @@ void Engine::compare(const Job &job, const Place &p, const std::vector<uint8_t> 
   for (size_t i = 0; i < want.size(); i++) {
     if (memory.data[i] == want[i]) continue;
     const int copy = i >= p.codes[1] - kGuard;
-    check_bits(static_cast<int64_t>(i), memory.data[i], want[i], "%s: byte of memory; %s copy, codes %+lld, scales %+lld", what,
-               copy ? "column" : "row", static_cast<long long>(i - p.codes[copy]), static_cast<long long>(i - p.scales[copy]));
+    check_bits(static_cast<int64_t>(i), memory.data[i], want[i],
+               "%s: byte of memory; %s copy, codes %+lld, scales %+lld", what, copy ? "column" : "row",
+               static_cast<long long>(i - p.codes[copy]), static_cast<long long>(i - p.scales[copy]));
   }
   check_bits(0, std::memcmp(memory.data.data(), want.data(), want.size()) != 0, 0, "%s: memory", what);
 }
@@ -290,8 +306,9 @@ TEST(one_tile) {
 }
 
 TEST(odd_shapes) {
-  static const int64_t shapes[][2] = {{1, 1},  {1, 16},  {16, 1},  {3, 17},   {17, 3},   {15, 33},  {5, 64},   {64, 5},
-                                      {1, 200}, {200, 1}, {33, 47}, {47, 130}, {130, 33}, {31, 129}, {257, 65}, {65, 257}};
+  static const int64_t shapes[][2] = {{1, 1},    {1, 16},   {16, 1},   {3, 17},  {17, 3},  {15, 33},
+                                      {5, 64},   {64, 5},   {1, 200},  {200, 1}, {33, 47}, {47, 130},
+                                      {130, 33}, {31, 129}, {257, 65}, {65, 257}};
   Engine engine;
   for (const auto &shape : shapes) {
     for (int draw = 0; draw < 3; draw++) {
@@ -336,8 +353,12 @@ void random_jobs(int count, uint32_t side) {
   }
 }
 
-TEST(random) { random_jobs(30, 100); }
-SLOW_TEST(random_many) { random_jobs(300, 300); }
+TEST(random) {
+  random_jobs(30, 100);
+}
+SLOW_TEST(random_many) {
+  random_jobs(300, 300);
+}
 
 TEST(read_error_is_reported) {
   Engine engine;
@@ -371,8 +392,9 @@ TEST(throughput) {
       const uint64_t bound = 512 * (beats > 16 ? beats : 16);
       for (const bool amax : {false, true}) {
         const Outcome outcome = engine.run(job, {latency, 0, -1, -1}, amax);
-        std::printf("  %s %s latency %u: %llu cycles, bound %llu\n", amax ? "amax" : "quant", dtype == UFP4_DTYPE_F32 ? "f32" : "bf16",
-                    latency, static_cast<unsigned long long>(outcome.cycles), static_cast<unsigned long long>(bound));
+        std::printf("  %s %s latency %u: %llu cycles, bound %llu\n", amax ? "amax" : "quant",
+                    dtype == UFP4_DTYPE_F32 ? "f32" : "bf16", latency, static_cast<unsigned long long>(outcome.cycles),
+                    static_cast<unsigned long long>(bound));
         check_that(latency, outcome.cycles < bound + bound / 10 + 3 * latency + 400, "%llu cycles, bound %llu",
                    static_cast<unsigned long long>(outcome.cycles), static_cast<unsigned long long>(bound));
       }
@@ -382,14 +404,21 @@ TEST(throughput) {
 
 }  // namespace
 
-double sc_time_stamp() { return 0; }
+double sc_time_stamp() {
+  return 0;
+}
 
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
-      CHECK_TEST(one_tile),       CHECK_TEST(odd_shapes),
-      CHECK_TEST(every_width_of_a_row), CHECK_TEST(long_and_thin), CHECK_TEST(special_values),
-      CHECK_TEST(random),         CHECK_TEST(random_many),
-      CHECK_TEST(read_error_is_reported), CHECK_TEST(write_error_is_reported),
+      CHECK_TEST(one_tile),
+      CHECK_TEST(odd_shapes),
+      CHECK_TEST(every_width_of_a_row),
+      CHECK_TEST(long_and_thin),
+      CHECK_TEST(special_values),
+      CHECK_TEST(random),
+      CHECK_TEST(random_many),
+      CHECK_TEST(read_error_is_reported),
+      CHECK_TEST(write_error_is_reported),
       CHECK_TEST(throughput),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);

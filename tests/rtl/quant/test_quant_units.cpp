@@ -50,7 +50,9 @@ class Units {
     tick();
     m.rst_ni = 1;
   }
-  ~Units() { m.final(); }
+  ~Units() {
+    m.final();
+  }
 
   void tick() {
     m.clk_i = 1;
@@ -71,7 +73,9 @@ class Units {
     m.tensor_id_i = how.tensor_id;
   }
 
-  void words(const Block &block) { std::memcpy(m.in_words_i.data(), block.data(), sizeof block); }
+  void words(const Block &block) {
+    std::memcpy(m.in_words_i.data(), block.data(), sizeof block);
+  }
 
   Vquant_units m;
 };
@@ -90,10 +94,11 @@ void check_result(int64_t index, Units &u, const Block &bits, const ufp4_quantiz
                 how.round == UFP4_ROUND_SR ? " sr" : "", how.scale_round == UFP4_SCALE_ROUND_UP ? " up" : "", t);
   check_bits(index, u.m.out_scale_o, scale, "%s: scale, x0 %08x", what, bits[0]);
   check_bits(index, u.m.out_nan_o, (flags & UFP4_FLAG_NAN) != 0, "%s: nan, x0 %08x", what, bits[0]);
-  check_bits(index, u.m.out_saturated_o, (flags & UFP4_FLAG_ROW_SATURATED) != 0, "%s: saturated, x0 %08x", what, bits[0]);
+  check_bits(index, u.m.out_saturated_o, (flags & UFP4_FLAG_ROW_SATURATED) != 0, "%s: saturated, x0 %08x", what,
+             bits[0]);
   for (unsigned i = 0; i < 16; i++) {
-    check_bits(index, u.m.out_codes_o >> 4 * i & 15, want[i], "%s: code %u of %08x, r %02x, scale %02x", what, i, bits[i],
-               random[i], scale);
+    check_bits(index, u.m.out_codes_o >> 4 * i & 15, want[i], "%s: code %u of %08x, r %02x, scale %02x", what, i,
+               bits[i], random[i], scale);
   }
 }
 
@@ -131,7 +136,9 @@ void run_all(Units &u, const std::vector<Block> &blocks, int t) {
   for (int n = 0; n < kOptions; n++) run_blocks(u, blocks, options(n), t, 0);
 }
 
-uint32_t bits_of(double value) { return ufp4_f32_bits(static_cast<float>(value)); }
+uint32_t bits_of(double value) {
+  return ufp4_f32_bits(static_cast<float>(value));
+}
 
 // --- Threefry ---------------------------------------------------------------------------------------
 
@@ -179,8 +186,8 @@ void check_transform(Units &u, int64_t index, const Block &bits, uint16_t mask) 
   for (int i = 0; i < 4; i++) u.tick();
   for (unsigned i = 0; i < 16; i++) {
     const uint32_t magnitude = static_cast<uint32_t>(want[i] < 0 ? -want[i] : want[i]);
-    check_bits(index, u.m.rht_words_o[i], magnitude | (want[i] < 0 ? 0x80000000u : 0u), "element %u, mask %04x, x0 %08x", i,
-               mask, bits[0]);
+    check_bits(index, u.m.rht_words_o[i], magnitude | (want[i] < 0 ? 0x80000000u : 0u),
+               "element %u, mask %04x, x0 %08x", i, mask, bits[0]);
   }
 }
 
@@ -215,8 +222,8 @@ TEST(rht_random) {
 
 // --- Blocks -----------------------------------------------------------------------------------------
 
-/** Blocks whose scale is exactly sig * 2^(exp - 9) at t = 0 and whose elements are at the cells' ends and midpoints, and one
- *  unit in the last place to both sides: every decision of the divider. */
+/** Blocks whose scale is exactly sig * 2^(exp - 9) at t = 0 and whose elements are at the cells' ends and midpoints,
+ * and one unit in the last place to both sides: every decision of the divider. */
 std::vector<Block> tie_blocks(ufp4_elem_t elem) {
   std::vector<Block> blocks;
   const double step = std::ldexp(1.0, -ufp4_elem_frac(elem));
@@ -229,7 +236,8 @@ std::vector<Block> tie_blocks(ufp4_elem_t elem) {
         for (int i = 1; i < 16; i++) {
           const int at = half + i - 1;
           const double value = at <= 2 * ufp4_elem_qmax_quanta(elem) ? unit * at / 2 : 0.0;
-          block[static_cast<size_t>(i)] = bits_of(i & 1 ? -value : value) + static_cast<uint32_t>(value != 0 ? nudge : 0);
+          block[static_cast<size_t>(i)] =
+              bits_of(i & 1 ? -value : value) + static_cast<uint32_t>(value != 0 ? nudge : 0);
         }
         blocks.push_back(block);
       }
@@ -294,8 +302,8 @@ TEST(block_special_values) {
 }
 
 TEST(block_transformed_sums) {
-  // The transform's first sum is lead * 2^20 and one unit to both sides: the last bit of the largest magnitude decides the
-  // scale where lead is a multiple of qmax; with a huge t a sum of exactly 2^27 has one bit alone over the range.
+  // The transform's first sum is lead * 2^20 and one unit to both sides: the last bit of the largest magnitude decides
+  // the scale where lead is a multiple of qmax; with a huge t a sum of exactly 2^27 has one bit alone over the range.
   Units u;
   std::vector<Block> blocks;
   for (uint32_t lead = 128; lead < 256; lead++) {
@@ -355,7 +363,8 @@ void random_blocks(int count) {
       how.rht_mask = static_cast<uint16_t>(check_next(&random));
       for (int part = 0; part < 4; part++) {
         std::vector<Block> blocks(static_cast<size_t>(count / 4));
-        for (Block &block : blocks) fixture_numbers(&random, static_cast<fixture_distribution_t>(distribution), block.data(), 16);
+        for (Block &block : blocks)
+          fixture_numbers(&random, static_cast<fixture_distribution_t>(distribution), block.data(), 16);
         const ufp4_matrix_t matrix = {UFP4_DTYPE_F32, static_cast<int64_t>(blocks.size()), 16, 16, blocks.data()};
         int t = 0;
         ufp4_tensor_exponent(&matrix, &how, &t);
@@ -366,8 +375,12 @@ void random_blocks(int count) {
   }
 }
 
-TEST(block_random) { random_blocks(200); }
-SLOW_TEST(block_random_many) { random_blocks(4000); }
+TEST(block_random) {
+  random_blocks(200);
+}
+SLOW_TEST(block_random_many) {
+  random_blocks(4000);
+}
 
 TEST(block_back_pressure) {
   check_random_t random = check_random();
@@ -389,7 +402,8 @@ TEST(block_amax) {
     for (Block &block : blocks) fixture_numbers(&random, distribution, block.data(), 16);
     // At and next to the limit itself: 21 and 49 times a power of two.
     if (i % 5 == 0) blocks[0].fill(0);
-    if (i % 5 == 0) blocks[0][5] = bits_of((how.elem == UFP4_ELEM_E2M1 ? 21.0 : 49.0) * 4) + check_below(&random, 3) - 1;
+    if (i % 5 == 0)
+      blocks[0][5] = bits_of((how.elem == UFP4_ELEM_E2M1 ? 21.0 : 49.0) * 4) + check_below(&random, 3) - 1;
     u.configure(how, 0);
     u.m.amax_i = 1;
     u.m.amax_start_i = 1;
@@ -421,14 +435,25 @@ TEST(block_amax) {
 
 }  // namespace
 
-double sc_time_stamp() { return 0; }
+double sc_time_stamp() {
+  return 0;
+}
 
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
-      CHECK_TEST(threefry_known_answer), CHECK_TEST(threefry_random_counters), CHECK_TEST(rht_boundary),
-      CHECK_TEST(rht_random),            CHECK_TEST(block_ties),               CHECK_TEST(block_stochastic_ties),
-      CHECK_TEST(block_special_values),  CHECK_TEST(block_transformed_sums),   CHECK_TEST(block_exponent_extremes),  CHECK_TEST(block_saturation),
-      CHECK_TEST(block_random),          CHECK_TEST(block_random_many),        CHECK_TEST(block_back_pressure),
+      CHECK_TEST(threefry_known_answer),
+      CHECK_TEST(threefry_random_counters),
+      CHECK_TEST(rht_boundary),
+      CHECK_TEST(rht_random),
+      CHECK_TEST(block_ties),
+      CHECK_TEST(block_stochastic_ties),
+      CHECK_TEST(block_special_values),
+      CHECK_TEST(block_transformed_sums),
+      CHECK_TEST(block_exponent_extremes),
+      CHECK_TEST(block_saturation),
+      CHECK_TEST(block_random),
+      CHECK_TEST(block_random_many),
+      CHECK_TEST(block_back_pressure),
       CHECK_TEST(block_amax),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
