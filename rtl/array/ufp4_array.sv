@@ -4,11 +4,11 @@
 // A feed names a block of two sub-tiles: lane 0 of each side reads its operand memory in the same cycle, row r and column c r and c
 // cycles later, so that PE (r, c) takes both operands r + c + 2 cycles after the feed. Control, {keep, load, write, bank, index} of ufp4_pe,
 // travels with a. Rows + Cols + 3 cycles after a feed its sum can be read.
-// feed_clear_a_i and feed_clear_b_i start the NaN flags of the feed's sub-tile anew.
+// NaN flags go by macro-tile, even or odd (parity); feed_clear_a_i and feed_clear_b_i start those of the feed's sub-tile anew.
 // Operand memories: a beat of write_data_i holds one block of BusBytes/8 rows as bit planes, for the set of lanes that code_we selects; or
 // scales, lane by lane (ufp4_lane).
 // Drain: the sums of row drain_row_i at drain_index_i stand at drain_data_o two cycles after drain_read_i; cycles with drain_enable_i low
-// do not count. The NaN flags of sub-tile (drain_tile_a_i, drain_tile_b_i) are combinational.
+// do not count. The NaN flags of sub-tile (drain_tile_a_i, drain_tile_b_i) of macro-tile drain_parity_i are combinational.
 // Tests: tests/rtl/array.
 module ufp4_array #(
   parameter int unsigned Rows = 16,
@@ -42,6 +42,7 @@ module ufp4_array #(
   input  logic                       feed_valid_i,
   input  logic [AddrWidthA-1:0]      feed_addr_a_i,
   input  logic [AddrWidthB-1:0]      feed_addr_b_i,
+  input  logic                       feed_parity_i,
   input  logic                       feed_clear_a_i,
   input  logic                       feed_clear_b_i,
   input  logic [IndexWidth+3:0]      feed_control_i,
@@ -59,6 +60,7 @@ module ufp4_array #(
   input  logic                       drain_enable_i,
   input  logic                       drain_read_i,
   input  logic                       drain_bank_i,
+  input  logic                       drain_parity_i,
   input  logic [RowWidth-1:0]        drain_row_i,
   input  logic [TileWidthA-1:0]      drain_tile_a_i,
   input  logic [TileWidthB-1:0]      drain_tile_b_i,
@@ -68,8 +70,6 @@ module ufp4_array #(
 );
   localparam int unsigned BeatRows = BusBytes / 8;
   localparam int unsigned ControlWidth = IndexWidth + 5;
-  // The control word's bank bit lies just above the index.
-  localparam int unsigned BankBit = IndexWidth;
 
   logic [ControlWidth-1:0] feed_control;
   assign feed_control = {feed_valid_i, feed_control_i};
@@ -82,10 +82,11 @@ module ufp4_array #(
   for (genvar r = 0; r < Rows; r++) begin : gen_row
     logic [ControlWidth-1:0] control;
     logic [AddrWidthA-1:0] addr;
-    logic clear;
+    logic parity, clear;
     if (r == 0) begin : gen_first
       assign control = feed_control;
       assign addr = feed_addr_a_i;
+      assign parity = feed_parity_i;
       assign clear = feed_clear_a_i;
     end else begin : gen_next
       always_ff @(posedge clk_i) begin
@@ -95,6 +96,7 @@ module ufp4_array #(
           control <= gen_row[r-1].control;
         end
         addr <= gen_row[r-1].addr;
+        parity <= gen_row[r-1].parity;
         clear <= gen_row[r-1].clear;
       end
     end
@@ -117,11 +119,11 @@ module ufp4_array #(
       .scale_wdata_i(write_data_i[8*ScaleBytesA*(r % 16)+:8*ScaleBytesA]),
       .read_i(control[ControlWidth-1]),
       .raddr_i(addr),
-      .bank_i(control[BankBit]),
+      .parity_i(parity),
       .clear_i(clear),
       .mag_o(mag),
       .rest_o(rest),
-      .nan_bank_i(drain_bank_i),
+      .nan_parity_i(drain_parity_i),
       .nan_tile_i(drain_tile_a_i),
       .nan_o(drain_nan_a_o[r])
     );
@@ -196,11 +198,11 @@ module ufp4_array #(
 
   // Columns: feed moves along the top edge.
   for (genvar c = 0; c < Cols; c++) begin : gen_lane_b
-    logic valid, bank, clear;
+    logic valid, parity, clear;
     logic [AddrWidthB-1:0] addr;
     if (c == 0) begin : gen_first
       assign valid = feed_valid_i;
-      assign bank = feed_control_i[BankBit];
+      assign parity = feed_parity_i;
       assign addr = feed_addr_b_i;
       assign clear = feed_clear_b_i;
     end else begin : gen_next
@@ -210,7 +212,7 @@ module ufp4_array #(
         end else begin
           valid <= gen_lane_b[c-1].valid;
         end
-        bank <= gen_lane_b[c-1].bank;
+        parity <= gen_lane_b[c-1].parity;
         addr <= gen_lane_b[c-1].addr;
         clear <= gen_lane_b[c-1].clear;
       end
@@ -234,11 +236,11 @@ module ufp4_array #(
       .scale_wdata_i(write_data_i[8*ScaleBytesB*(c % 16)+:8*ScaleBytesB]),
       .read_i(valid),
       .raddr_i(addr),
-      .bank_i(bank),
+      .parity_i(parity),
       .clear_i(clear),
       .mag_o(mag),
       .rest_o(rest),
-      .nan_bank_i(drain_bank_i),
+      .nan_parity_i(drain_parity_i),
       .nan_tile_i(drain_tile_b_i),
       .nan_o(drain_nan_b_o[c])
     );

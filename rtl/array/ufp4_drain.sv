@@ -3,7 +3,8 @@
 //
 //   D = RNE32(sum * 2^exponent), or RNE to BF16 of that; 0x7FC00000 or 0x7FC0 where a scale of the row or the column was NaN
 //
-// ready_i counts rows of sub-tiles (per_row_i) or whole macro-tiles that may be read. drained_o frees a bank.
+// ready_i counts rows of sub-tiles that may be read. Macro-tiles are in both banks by turns, or all in bank 1 (one_bank_i: ufp4_sequencer).
+// drained_o frees a bank.
 // Stages: 0 read, 1 the array picks the row, 2 normalize, 3 round, 4 pack into beats; all wait while the output beat does.
 // The bus takes Cols FP32 results a beat; two rows of sums make a beat of BF16. Strobes end at the last column of D.
 // idle_o: nothing is left here. Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
@@ -25,7 +26,7 @@ module ufp4_drain #(
   input  ufp4_spec_pkg::gemm_descriptor_t desc_i,
   // verilator lint_on UNUSEDSIGNAL
   input  logic signed [17:0]              exponent_i,
-  input  logic                            per_row_i,
+  input  logic                            one_bank_i,
   input  logic                            ready_i,
   output logic                            drained_o,
   output logic                            drained_bank_o,
@@ -34,6 +35,7 @@ module ufp4_drain #(
   output logic                            drain_enable_o,
   output logic                            drain_read_o,
   output logic                            drain_bank_o,
+  output logic                            drain_parity_o,
   output logic [RowWidth-1:0]             drain_row_o,
   output logic [TileWidthA-1:0]           drain_tile_a_o,
   output logic [TileWidthB-1:0]           drain_tile_b_o,
@@ -79,7 +81,7 @@ module ufp4_drain #(
 
   // Where the next read is: row {sub-tile, row in it} of the macro-tile, sub-tile column. Addresses of this row of D, of the first row
   // in this macro-tile, and in this row of macro-tiles.
-  logic active_d, active_q, open_d, open_q, bank_d, bank_q;
+  logic active_d, active_q, open_d, open_q, parity_d, parity_q;
   logic [CreditWidth-1:0] credit_d, credit_q;
   logic [RowsWidth-1:0] row_d, row_q;
   logic [TileWidthB-1:0] tile_b_d, tile_b_q;
@@ -98,7 +100,7 @@ module ufp4_drain #(
   always_comb begin
     active_d = active_q;
     open_d = open_q;
-    bank_d = bank_q;
+    parity_d = parity_q;
     credit_d = credit_q + CreditWidth'(ready_i);
     row_d = row_q;
     tile_b_d = tile_b_q;
@@ -114,13 +116,13 @@ module ufp4_drain #(
       if (last_b) begin
         row_d = row_q + 1'b1;
         addr_d = addr_q + 40'(desc_i.d_stride_bytes);
-        if (per_row_i && row_in_tile_done) open_d = 1'b0;
+        if (row_in_tile_done) open_d = 1'b0;
       end
     end
     if (next_tile) begin
       active_d = ~last_tile;
       open_d = 1'b0;
-      bank_d = ~bank_q;
+      parity_d = ~parity_q;
       row_d = '0;
       if (last_col) band_addr_d = band_addr_q + 40'(desc_i.d_stride_bytes) * 40'(TileM);
       tile_addr_d = last_col ? band_addr_d : tile_addr_q + (bf16 ? 40'(2 * TileN) : 40'(4 * TileN));
@@ -129,7 +131,7 @@ module ufp4_drain #(
     if (start_i) begin
       active_d = 1'b1;
       open_d = 1'b0;
-      bank_d = 1'b0;
+      parity_d = 1'b0;
       credit_d = '0;
       row_d = '0;
       tile_b_d = '0;
@@ -146,7 +148,7 @@ module ufp4_drain #(
       active_q <= active_d;
     end
     open_q <= open_d;
-    bank_q <= bank_d;
+    parity_q <= parity_d;
     credit_q <= credit_d;
     row_q <= row_d;
     tile_b_q <= tile_b_d;
@@ -157,7 +159,8 @@ module ufp4_drain #(
 
   assign drain_enable_o = enable;
   assign drain_read_o = read;
-  assign drain_bank_o = bank_q;
+  assign drain_bank_o = one_bank_i | parity_q;
+  assign drain_parity_o = parity_q;
   assign drain_row_o = RowWidth'(row_q % RowsWidth'(Rows));
   assign drain_tile_a_o = TileWidthA'(row_q / RowsWidth'(Rows));
   assign drain_tile_b_o = tile_b_q;
@@ -198,7 +201,7 @@ module ufp4_drain #(
       half_q <= {half_q[2:1], tile_b_q[0]};
       last_b_q <= {last_b_q[2:1], last_b};
       last_read_q <= last_b & last_row;
-      drained_bank_o <= bank_q;
+      drained_bank_o <= drain_bank_o;
     end
   end
   // The bank's last sums have left the PEs.

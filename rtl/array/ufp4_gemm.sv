@@ -165,7 +165,7 @@ module ufp4_gemm #(
   );
 
   logic drained, drained_bank, sums_ready;
-  logic feed_valid, feed_clear_a, feed_clear_b;
+  logic feed_valid, feed_parity, feed_clear_a, feed_clear_b;
   logic [AddrWidthA-1:0] feed_addr_a;
   logic [AddrWidthB-1:0] feed_addr_b;
   logic [$clog2(TileRows*TileCols)+3:0] feed_control;
@@ -191,6 +191,7 @@ module ufp4_gemm #(
     .feed_valid_o(feed_valid),
     .feed_addr_a_o(feed_addr_a),
     .feed_addr_b_o(feed_addr_b),
+    .feed_parity_o(feed_parity),
     .feed_clear_a_o(feed_clear_a),
     .feed_clear_b_o(feed_clear_b),
     .feed_control_o(feed_control),
@@ -200,7 +201,7 @@ module ufp4_gemm #(
   );
   assign stall_drain_o = active_q & ~busy_o & ~stall_operand_o & ~stall_accumulator_o;
 
-  logic drain_enable, drain_read, drain_bank;
+  logic drain_enable, drain_read, drain_bank, drain_parity;
   logic [RowWidth-1:0] drain_row;
   logic [$clog2(TileRows)-1:0] drain_tile_a;
   logic [$clog2(TileCols)-1:0] drain_tile_b;
@@ -222,6 +223,7 @@ module ufp4_gemm #(
     .feed_valid_i(feed_valid),
     .feed_addr_a_i(feed_addr_a),
     .feed_addr_b_i(feed_addr_b),
+    .feed_parity_i(feed_parity),
     .feed_clear_a_i(feed_clear_a),
     .feed_clear_b_i(feed_clear_b),
     .feed_control_i(feed_control),
@@ -237,6 +239,7 @@ module ufp4_gemm #(
     .drain_enable_i(drain_enable),
     .drain_read_i(drain_read),
     .drain_bank_i(drain_bank),
+    .drain_parity_i(drain_parity),
     .drain_row_i(drain_row),
     .drain_tile_a_i(drain_tile_a),
     .drain_tile_b_i(drain_tile_b),
@@ -257,7 +260,7 @@ module ufp4_gemm #(
     .start_i(start),
     .desc_i,
     .exponent_i(exponent_q),
-    .per_row_i(desc_i.k <= 32'(16 * Chunk)),
+    .one_bank_i(desc_i.k > 32'(16 * Chunk)),
     .ready_i(sums_ready),
     .drained_o(drained),
     .drained_bank_o(drained_bank),
@@ -265,6 +268,7 @@ module ufp4_gemm #(
     .drain_enable_o(drain_enable),
     .drain_read_o(drain_read),
     .drain_bank_o(drain_bank),
+    .drain_parity_o(drain_parity),
     .drain_row_o(drain_row),
     .drain_tile_a_o(drain_tile_a),
     .drain_tile_b_o(drain_tile_b),

@@ -4,8 +4,8 @@
 // read_i with the address {slot, sub-tile, block} at cycle t gives the decoded operand, mag_o and rest_o = {sign, sig, exp}, at t + 2.
 // Codes arrive as bit planes (ufp4_elem_decode), one block a word. A word of scales is this lane's ScaleBytes bytes of a bus beat:
 // memory holds a panel group's scales as [block][row], so a lane's scales lie in the order {slot, group, block, sub-tile in group}.
-// NaN scales among the blocks read are remembered per accumulator bank and sub-tile: nan_o for (nan_bank_i, nan_tile_i). clear_i with
-// a read starts that flag anew.
+// NaN scales among the blocks read are remembered per sub-tile, for the macro-tile that is fed and the one before (parity):
+// nan_o for (nan_parity_i, nan_tile_i). clear_i with a read starts that flag anew.
 // Tests: tests/rtl/array.
 module ufp4_lane #(
   parameter int unsigned Tiles = 8,
@@ -27,11 +27,11 @@ module ufp4_lane #(
   input  logic [8*ScaleBytes-1:0]   scale_wdata_i,
   input  logic                      read_i,
   input  logic [AddrWidth-1:0]      raddr_i,
-  input  logic                      bank_i,
+  input  logic                      parity_i,
   input  logic                      clear_i,
   output logic [63:0]               mag_o,
   output logic [23:0]               rest_o,
-  input  logic                      nan_bank_i,
+  input  logic                      nan_parity_i,
   input  logic [TileWidth-1:0]      nan_tile_i,
   output logic                      nan_o
 );
@@ -73,7 +73,7 @@ module ufp4_lane #(
     read_q <= read_i;
     if (read_i) begin
       clear_q <= clear_i;
-      flag_q <= {bank_i, raddr_i[BlockWidth+:TileWidth]};
+      flag_q <= {parity_i, raddr_i[BlockWidth+:TileWidth]};
       select_q <= scale_index[SelectWidth-1:0];
     end
   end
@@ -97,5 +97,5 @@ module ufp4_lane #(
       nan_q[flag_q] <= nan | (nan_q[flag_q] & ~clear_q);
     end
   end
-  assign nan_o = nan_q[{nan_bank_i, nan_tile_i}];
+  assign nan_o = nan_q[{nan_parity_i, nan_tile_i}];
 endmodule

@@ -3,11 +3,11 @@
 //
 //   sum = base + (dot(a, b) * a_sig * b_sig << (a_exp + b_exp))      unit 2^-(18 + fracA + fracB), 64 bits, exact
 //
-// base is zero, the running sum (keep), or the partial sum that an earlier chunk left in memory (load). Operands, as bit planes
+// base is zero, the running sum (keep), or the partial sum that an earlier chunk left in bank 0 (load). Operands, as bit planes
 // mag and as rest {sign[15:0], sig[3:0], exp[3:0]}, pass on to the right (a) and down (b) one cycle later. Stages: 1 dot product,
-// 2 scale and shift, memory read, 3 accumulate, memory write. control_i is the control word of each stage, {valid, keep, load, write,
-// bank, index}: the array's control registers of this column and the next two. Two memories of Depth sums: one accumulates, the
-// other drains; what a drain reads appears at drain_data_o in the next cycle. Loads and drain reads never share a bank.
+// 2 scale and shift, memory read, 3 accumulate, memory write. The control word of a stage is {valid, keep, load, write, bank, index}:
+// the array's control registers of this column and the next two. Two memories, banks, of Depth sums; bank says where to write. What a
+// drain reads appears at drain_data_o in the next cycle; there is no drain of bank 0 while there are loads.
 // Simulation speed hangs on the shape of this module: nets at module level only, sequential outputs, ports read in place.
 // Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
 module ufp4_pe #(
@@ -59,10 +59,11 @@ module ufp4_pe #(
   end
 
   // Stage 2: at most 2304 * 225 << 28, 48 bits with the sign.
-  logic valid2, load2, bank2;
+  logic valid2, load2, load;
   logic [IndexWidth-1:0] index2;
-  logic [1:0] unused_keep_write;
-  assign {valid2, unused_keep_write[0], load2, unused_keep_write[1], bank2, index2} = control2_i;
+  logic [2:0] unused_control2;
+  assign {valid2, unused_control2[2], load2, unused_control2[1:0], index2} = control2_i;
+  assign load = valid2 & load2;
   logic signed [19:0] scaled;
   assign scaled = 20'(dot_q) * signed'(20'(sig_q));
   logic signed [47:0] term_q;
@@ -75,21 +76,19 @@ module ufp4_pe #(
   logic [IndexWidth-1:0] index3;
   assign {valid3, keep3, load3, write3, bank3, index3} = control3_i;
   logic [63:0] base, sum, sum_q;
-  assign base = keep3 ? sum_q : (load3 ? (bank3 ? drain_data1_o : drain_data0_o) : 64'd0);
+  assign base = keep3 ? sum_q : (load3 ? drain_data0_o : 64'd0);
   assign sum = base + unsigned'(64'(term_q));
   always_ff @(posedge clk_i) begin
     if (valid3) sum_q <= sum;
   end
 
-  logic [1:0] load;
-  assign load = {valid2 & load2 & bank2, valid2 & load2 & ~bank2};
   ufp4_sram #(.Width(64), .Depth(Depth)) u_bank0 (
     .clk_i,
     .we_i(valid3 & write3 & ~bank3),
     .waddr_i(index3),
     .wdata_i(sum),
-    .re_i(load[0] | drain_read_i[0]),
-    .raddr_i(load[0] ? index2 : drain_index_i),
+    .re_i(load | drain_read_i[0]),
+    .raddr_i(load ? index2 : drain_index_i),
     .rdata_o(drain_data0_o)
   );
   ufp4_sram #(.Width(64), .Depth(Depth)) u_bank1 (
@@ -97,8 +96,8 @@ module ufp4_pe #(
     .we_i(valid3 & write3 & bank3),
     .waddr_i(index3),
     .wdata_i(sum),
-    .re_i(load[1] | drain_read_i[1]),
-    .raddr_i(load[1] ? index2 : drain_index_i),
+    .re_i(drain_read_i[1]),
+    .raddr_i(drain_index_i),
     .rdata_o(drain_data1_o)
   );
 endmodule

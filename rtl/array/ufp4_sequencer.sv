@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides what the array is fed: macro-tiles, in each the chunks of k, in each the sub-tiles row by row, in each its blocks, one a cycle.
 //
-// A feed needs its panel groups (loaded_i) and, at the start of a macro-tile, an accumulator bank that is drained. Banks and operand slots
-// alternate. feed_* is registered; busy_o and the stalls describe the decision, one cycle earlier.
-// When a chunk's last block is fed the slot is retired, and released once the last lane has read it. ready_o, a pulse, tells the drain that
-// sums are in memory: one row of sub-tiles if K fits one chunk (then nothing is loaded from the bank, and the drain may read it already),
-// otherwise the whole macro-tile.
+// A feed needs its panel groups (loaded_i) and, in the last chunk, an accumulator bank that is drained. Final sums always go to a bank
+// from which nothing is loaded, so that the drain follows right behind: where K is one chunk, the banks take turns; otherwise
+// partial sums stay in bank 0, and the last chunk loads from there and writes to bank 1. Operand slots take turns.
+// feed_* is registered; busy_o and the stalls describe the decision, one cycle earlier. When a chunk's last block is fed the slot is
+// retired, and released once the last lane has read it. ready_o, a pulse, tells the drain that a row of sub-tiles is in its bank.
 // Tests: tests/rtl/array.
 module ufp4_sequencer #(
   parameter int unsigned Rows = 16,
@@ -38,6 +38,7 @@ module ufp4_sequencer #(
   output logic                            feed_valid_o,
   output logic [AddrWidthA-1:0]           feed_addr_a_o,
   output logic [AddrWidthB-1:0]           feed_addr_b_o,
+  output logic                            feed_parity_o,
   output logic                            feed_clear_a_o,
   output logic                            feed_clear_b_o,
   output logic [IndexWidth+3:0]           feed_control_o,
@@ -72,7 +73,7 @@ module ufp4_sequencer #(
     .last_o(last_tile)
   );
 
-  logic active_d, active_q, slot_d, slot_q, bank_d, bank_q, begun_d, begun_q;
+  logic active_d, active_q, slot_d, slot_q, parity_d, parity_q, claimed_d, claimed_q;
   logic [1:0] full_d, full_q;
   logic [16:0] k_d, k_q;
   logic [TileWidthA-1:0] tile_a_d, tile_a_q;
@@ -103,9 +104,11 @@ module ufp4_sequencer #(
   assign groups_b = CountWidth'((32'(cols) + 15) / 16);
   assign need = (group_a == 0) ? group_b + CountWidth'(2) : groups_b + group_a + CountWidth'(1);
 
-  logic operands_here, bank_free, feed, end_b, end_chunk, end_tile;
+  logic many_chunks, bank, operands_here, bank_free, feed, end_b, end_chunk, end_tile;
+  assign many_chunks = k_blocks > 17'(Chunk);
+  assign bank = many_chunks ? last_chunk : parity_q;
   assign operands_here = loaded_i[slot_q] >= need;
-  assign bank_free = begun_q | ~full_q[bank_q];
+  assign bank_free = ~last_chunk | claimed_q | ~full_q[bank];
   assign feed = active_q & bank_free & operands_here;
   assign busy_o = feed;
   assign stall_accumulator_o = active_q & ~bank_free;
@@ -120,8 +123,8 @@ module ufp4_sequencer #(
   always_comb begin
     active_d = active_q;
     slot_d = slot_q ^ end_chunk;
-    bank_d = bank_q ^ end_tile;
-    begun_d = begun_q;
+    parity_d = parity_q ^ end_tile;
+    claimed_d = claimed_q;
     full_d = full_q;
     k_d = k_q;
     tile_a_d = tile_a_q;
@@ -129,22 +132,24 @@ module ufp4_sequencer #(
     block_d = block_q;
     if (drained_i) full_d[drained_bank_i] = 1'b0;
     if (feed) begin
-      begun_d = 1'b1;
-      full_d[bank_q] = 1'b1;
+      if (last_chunk) begin
+        claimed_d = 1'b1;
+        full_d[bank] = 1'b1;
+      end
       block_d = last_block ? '0 : block_q + 1'b1;
       if (last_block) tile_b_d = last_b ? '0 : tile_b_q + 1'b1;
     end
     if (end_b) tile_a_d = last_a ? '0 : tile_a_q + 1'b1;
     if (end_chunk) k_d = last_chunk ? '0 : k_q + 17'(Chunk);
     if (end_tile) begin
-      begun_d = 1'b0;
+      claimed_d = 1'b0;
       active_d = ~last_tile;
     end
     if (start_i) begin
       active_d = 1'b1;
       slot_d = 1'b0;
-      bank_d = 1'b0;
-      begun_d = 1'b0;
+      parity_d = 1'b0;
+      claimed_d = 1'b0;
       full_d = '0;
       k_d = '0;
       tile_a_d = '0;
@@ -160,8 +165,8 @@ module ufp4_sequencer #(
       active_q <= active_d;
     end
     slot_q <= slot_d;
-    bank_q <= bank_d;
-    begun_q <= begun_d;
+    parity_q <= parity_d;
+    claimed_q <= claimed_d;
     full_q <= full_d;
     k_q <= k_d;
     tile_a_q <= tile_a_d;
@@ -181,10 +186,11 @@ module ufp4_sequencer #(
     if (feed) begin
       feed_addr_a_o <= {slot_q, tile_a_q, block_q};
       feed_addr_b_o <= {slot_q, tile_b_q, block_q};
+      feed_parity_o <= parity_q;
       feed_clear_a_o <= first_chunk & first_block & (tile_b_q == 0);
       feed_clear_b_o <= first_chunk & first_block & (tile_a_q == 0);
       feed_control_o <= {~first_block | (single & ~first_chunk), first_block & ~first_chunk & ~single, last_block,
-                         bank_q, tile_a_q, tile_b_q};
+                         bank, tile_a_q, tile_b_q};
     end
   end
 
@@ -197,7 +203,7 @@ module ufp4_sequencer #(
       ready_q <= '0;
     end else begin
       release_q <= LaneDelay'({release_q, end_chunk});
-      ready_q <= SumDelay'({ready_q, (k_blocks <= 17'(Chunk)) ? end_b : end_tile});
+      ready_q <= SumDelay'({ready_q, end_b & last_chunk});
     end
   end
   assign release_o = release_q[LaneDelay-1];
