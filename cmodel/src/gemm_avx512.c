@@ -383,17 +383,19 @@ INLINE void add_to(int64_t *to, int first, __m512i sum) {
   _mm512_store_si512(to, sum);
 }
 
-// Adds a row of 16 sums, low + 2^DIGIT high, times 2^(the exponents they are relative to).
-INLINE void add_row(const a_panel_t *a, const b_panel_t *b, int r, __m512i low, __m512i high, int first,
+// Adds a row of 16 sums times 2^(the exponents they are relative to).
+INLINE void add_row(const a_panel_t *a, const b_panel_t *b, int r, __m512i sum0, __m512i sum1, int first,
                     int64_t *sums) {
-  __m512i low0 = _mm512_cvtepi32_epi64(_mm512_castsi512_si256(low));
-  __m512i low1 = _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(low, 1));
-  __m512i high0 = _mm512_cvtepi32_epi64(_mm512_castsi512_si256(high));
-  __m512i high1 = _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(high, 1));
-  __m512i sum0 = _mm512_add_epi64(low0, _mm512_slli_epi64(high0, DIGIT));
-  __m512i sum1 = _mm512_add_epi64(low1, _mm512_slli_epi64(high1, DIGIT));
   add_to(sums + r * COLS, first, _mm512_sllv_epi64(sum0, base_of(a, b, r, 0)));
   add_to(sums + r * COLS + 8, first, _mm512_sllv_epi64(sum1, base_of(a, b, r, 1)));
+}
+
+INLINE __m512i half_of(__m512i sums, int half) {
+  return _mm512_cvtepi32_epi64(half ? _mm512_extracti64x4_epi64(sums, 1) : _mm512_castsi512_si256(sums));
+}
+
+INLINE __m512i joined(const __m512i digit[2], int half) {
+  return _mm512_add_epi64(half_of(digit[0], half), _mm512_slli_epi64(half_of(digit[1], half), DIGIT));
 }
 
 static void multiply_one_digit(const a_panel_t *a, const b_panel_t *b, const table_t *table, int first, int64_t *sums) {
@@ -411,7 +413,7 @@ static void multiply_one_digit(const a_panel_t *a, const b_panel_t *b, const tab
     }
   }
 #pragma GCC unroll 8
-  for (int r = 0; r < ROWS; r++) add_row(a, b, r, sum[r], _mm512_setzero_si512(), first, sums);
+  for (int r = 0; r < ROWS; r++) add_row(a, b, r, half_of(sum[r], 0), half_of(sum[r], 1), first, sums);
 }
 
 // For products of scales under 2^26. Where the shift exceeds 11 both significands are 8 at least, so it is 19 at most,
@@ -436,7 +438,7 @@ static void multiply_two_digits(const a_panel_t *a, const b_panel_t *b, const ta
     }
   }
 #pragma GCC unroll 8
-  for (int r = 0; r < ROWS; r++) add_row(a, b, r, sum[r][0], sum[r][1], first, sums);
+  for (int r = 0; r < ROWS; r++) add_row(a, b, r, joined(sum[r], 0), joined(sum[r], 1), first, sums);
 }
 
 // B's scales as 32-bit numbers in the order of the dots: of the even and of the odd blocks, each in the low half of a
@@ -480,8 +482,7 @@ INLINE void multiply_few_rows(const a_panel_t *a, const b_panel_t *b, int r0, in
   for (int r = 0; r < FEW_ROWS; r++) {
     __m512i sum0 = _mm512_permutex2var_epi64(sum[r][0], left, sum[r][1]);
     __m512i sum1 = _mm512_permutex2var_epi64(sum[r][0], right, sum[r][1]);
-    add_to(sums + (r0 + r) * COLS, first, _mm512_sllv_epi64(sum0, base_of(a, b, r0 + r, 0)));
-    add_to(sums + (r0 + r) * COLS + 8, first, _mm512_sllv_epi64(sum1, base_of(a, b, r0 + r, 1)));
+    add_row(a, b, r0 + r, sum0, sum1, first, sums);
   }
 }
 
@@ -580,10 +581,35 @@ static void store_rows(const gemm_job_t *job, const gemm_tile_t *tile, __mmask16
   }
 }
 
+// The usual case: FP32, nothing but the sum, a whole tile.
+static void store_plain(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t *sums) {
+  const __m512 unit = _mm512_castsi512_ps(_mm512_set1_epi32((127 + job->exponent) << 23));
+  float *to = (float *)job->d + tile->row * job->d_ld + tile->col;
+  const int64_t ld = job->d_ld;
+#pragma GCC unroll 8
+  for (int r = 0; r < ROWS; r++) {
+    row_sums_t row = {.sum = {_mm512_load_si512(sums + r * COLS), _mm512_load_si512(sums + r * COLS + 8)}};
+    _mm512_storeu_ps(to + r * ld, rounded(&row, unit));
+  }
+}
+
+static int is_plain(const gemm_job_t *job, const gemm_tile_t *tile, __mmask16 col_poisoned) {
+  const ufp4_gemm_t *how = job->how;
+  uint64_t row_poisoned;
+  memcpy(&row_poisoned, tile->row_poisoned, sizeof row_poisoned);
+  return how->d_dtype == UFP4_DTYPE_F32 && how->alpha == 1.0f && how->c == NULL && how->accumulate == NULL &&
+         tile->rows == ROWS && tile->cols == COLS && row_poisoned == 0 && col_poisoned == 0;
+}
+
 static void store(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t *sums) {
   if (job->how->d_dtype == UFP4_DTYPE_I64 || (job->exponent >= -126 && job->exponent <= 64)) {
     __m128i poisoned = _mm_loadu_si128((const __m128i *)tile->col_poisoned);
-    store_rows(job, tile, _mm_test_epi8_mask(poisoned, poisoned), sums);
+    __mmask16 col_poisoned = _mm_test_epi8_mask(poisoned, poisoned);
+    if (is_plain(job, tile, col_poisoned)) {
+      store_plain(job, tile, sums);
+    } else {
+      store_rows(job, tile, col_poisoned, sums);
+    }
     return;
   }
   for (int r = 0; r < tile->rows; r++) {
