@@ -297,8 +297,8 @@ static void mutate(pair_t *pair, ufp4_descriptor_t *job) {
   // Mostly the fields that have rules; single bits as often as whole bytes.
   const uint32_t at = below(pair, below(pair, 4) ? 84 : UFP4_DESCRIPTOR_BYTES);
   if (memchr(kept, (int)at, count) != NULL) return;
-  const uint8_t change = below(pair, 2) ? (uint8_t)(1u << below(pair, 8)) : (uint8_t)below(pair, 256);
-  job->bytes[at] ^= change;
+  const uint32_t change = below(pair, 2) ? 1u << below(pair, 8) : below(pair, 256);
+  job->bytes[at] ^= (uint8_t)change;
 }
 
 static void malformed(pair_t *pair) {

@@ -109,7 +109,7 @@ TEST(hang_is_reported) {
 // An idle core moves nothing and is not hung.
 TEST(idle_is_no_hang) {
   bench_t bench = bench_open("small", 1, 0, 0);
-  check_bits(0, ufp4_sim_wait_interrupt(bench.sim, 3000000), UFP4_SIM_LIMIT, "wait of an idle core");
+  check_bits(0, ufp4_sim_wait_interrupt(bench.sim, 1200000), UFP4_SIM_LIMIT, "wait of an idle core");
   bench_close(&bench);
 }
 
