@@ -91,6 +91,23 @@ TEST(repeats_itself_in_ufp4) {
   check_repeats("ufp4");
 }
 
+// Pinned: the same on every processor, compiler and number of threads.
+static void check_pinned(const char *recipe, uint64_t want) {
+  ufp4_trainer_options_t options = fixture_options(3);
+  result_t r = train(recipe, 2, &options);
+  check_bits(0, r.weights, want, "hash of the weights after three steps");
+}
+
+TEST(fp32_has_the_same_bits_everywhere) {
+  check_pinned(NULL, 0x47F45349A4739422);
+}
+TEST(ufp4_has_the_same_bits_everywhere) {
+  check_pinned("ufp4", 0x3513AD57F4CA4838);
+}
+TEST(e2m1_has_the_same_bits_everywhere) {
+  check_pinned("e2m1", 0x6B2645639953BF7B);
+}
+
 TEST(threads_do_not_show) {
   ufp4_trainer_options_t options = fixture_options(5);
   options.shape.ff = 1024;  // large enough for the model to start threads
@@ -288,6 +305,9 @@ int main(int argc, char **argv) {
                                        CHECK_TEST(repeats_itself_in_fp32),
                                        CHECK_TEST(repeats_itself_in_bf16),
                                        CHECK_TEST(repeats_itself_in_ufp4),
+                                       CHECK_TEST(fp32_has_the_same_bits_everywhere),
+                                       CHECK_TEST(ufp4_has_the_same_bits_everywhere),
+                                       CHECK_TEST(e2m1_has_the_same_bits_everywhere),
                                        CHECK_TEST(threads_do_not_show),
                                        CHECK_TEST(seed_changes_everything),
                                        CHECK_TEST(perturbation_changes_little),
