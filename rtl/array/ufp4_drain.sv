@@ -269,5 +269,13 @@ module ufp4_drain #(
     end
   end
 
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && ready_i) begin
+      assert (active_q && 32'(credit_q) < 2 * TileRows) else $error("a row of sums too many, %0d are waiting", credit_q);
+    end
+  end
+`endif
+
   assign idle_o = ~active_q & ~wr_req_valid_o & ~(|valid_q) & ~valid4_q & ~wr_dat_valid_o;
 endmodule

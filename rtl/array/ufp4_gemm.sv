@@ -305,4 +305,15 @@ module ufp4_gemm #(
       done_write_error_o <= done_write_error_o | wr_err_i;
     end
   end
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      assert ($countones({busy_o, stall_operand_o, stall_accumulator_o, stall_drain_o}) == 32'(active_q))
+        else $error("busy %b, stalls %b", busy_o, {stall_operand_o, stall_accumulator_o, stall_drain_o});
+      assert (!rd_rsp_valid_i || rd_rsp_ready_o) else $error("a read response that was not asked for");
+      assert (!drain_read || drain_bank || desc_i.k <= 32'(16 * Chunk)) else $error("a drain of bank 0, where partial sums are");
+    end
+  end
+`endif
 endmodule
