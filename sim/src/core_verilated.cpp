@@ -54,6 +54,7 @@ class CoreVerilated final : public Core {
   }
 
   void trace_dump(uint64_t time) override {
+    context_.time(time);
     if (trace_) trace_->dump(time);
   }
 

@@ -118,6 +118,8 @@ TEST(rejects_completion_ring_outside_memory) {
 }
 
 // --- Malformed descriptors ---------------------------------------------------------------------------------------------
+#define SOURCE_STRIDE 640  // of 70 columns, with room for 129
+
 // A legal descriptor of each kind, one field of it set to something, and the status that this must have.
 
 static ufp4_descriptor_t good_quant(uint8_t opcode) {
@@ -127,7 +129,7 @@ static ufp4_descriptor_t good_quant(uint8_t opcode) {
                                        .rows = 40,
                                        .cols = 70,
                                        .src_addr = BENCH_DATA,
-                                       .src_stride_bytes = 384,
+                                       .src_stride_bytes = SOURCE_STRIDE,
                                        .src_dtype = UFP4_DTYPE_F32,
                                        .elem = UFP4_ELEM_E1M2,
                                        .row_mode = UFP4_MODE_ENABLE,
@@ -193,12 +195,12 @@ static const rule_t amax_rules[] = {
     {"cols 0", QUANT_FIELD(cols), 0, SIZE},
     {"cols over the limit", QUANT_FIELD(cols), 0xFFFFFFFF, SIZE},
     {"the source misaligned", QUANT_FIELD(src_addr), BENCH_DATA + 64, MISALIGNED},
-    {"the source stride misaligned", QUANT_FIELD(src_stride_bytes), 384 + 64, MISALIGNED},
+    {"the source stride misaligned", QUANT_FIELD(src_stride_bytes), SOURCE_STRIDE + 64, MISALIGNED},
     {"the source stride short", QUANT_FIELD(src_stride_bytes), 256, MISALIGNED},
     {"the source beyond 40 bits", QUANT_FIELD(src_addr), TOP, ADDRESS},
     {"the source far beyond 40 bits", QUANT_FIELD(src_addr), 1ull << 63, ADDRESS},
-    {"the source ending at 2^40", QUANT_FIELD(src_addr), TOP - 39 * 384 - 384, READ},
-    {"the source ending beyond 2^40", QUANT_FIELD(src_addr), TOP - 39 * 384 - 256, ADDRESS},
+    {"the source ending at 2^40", QUANT_FIELD(src_addr), TOP - 39 * SOURCE_STRIDE - 384, READ},
+    {"the source ending beyond 2^40", QUANT_FIELD(src_addr), TOP - 39 * SOURCE_STRIDE - 256, ADDRESS},
     {"the source of i64", QUANT_FIELD(src_dtype), UFP4_DTYPE_I64, UNSUPPORTED},
     {"elem 3", QUANT_FIELD(elem), 3, UNSUPPORTED},
     {"an unknown row mode", QUANT_FIELD(row_mode), UFP4_MODE_ENABLE | 8, UNSUPPORTED},
@@ -228,6 +230,8 @@ static const rule_t quant_rules[] = {
     {"row stride short", QUANT_FIELD(row_stride_blocks), 0, MISALIGNED},
     {"col stride misaligned", QUANT_FIELD(col_stride_blocks), 12, MISALIGNED},
     {"col stride short", QUANT_FIELD(col_stride_blocks), 0, MISALIGNED},
+    {"rows beyond the col stride", QUANT_FIELD(rows), 129, MISALIGNED},
+    {"cols beyond the row stride", QUANT_FIELD(cols), 129, MISALIGNED},
     {"row codes beyond 40 bits", QUANT_FIELD(row_codes_addr), TOP - 3 * 8 * 128 + 128, ADDRESS},
     {"row codes ending at 2^40", QUANT_FIELD(row_codes_addr), TOP - 3 * 8 * 128, WRITE},
     {"row scales beyond 40 bits", QUANT_FIELD(row_scales_addr), TOP - 3 * 8 * 16 + 128, ADDRESS},
@@ -254,6 +258,7 @@ static const rule_t gemm_rules[] = {
     {"a scales misaligned", GEMM_FIELD(a_scales_addr), BENCH_DATA + 16, MISALIGNED},
     {"b codes misaligned", GEMM_FIELD(b_codes_addr), BENCH_DATA + 1, MISALIGNED},
     {"b scales misaligned", GEMM_FIELD(b_scales_addr), BENCH_DATA + 127, MISALIGNED},
+    {"k beyond the strides", GEMM_FIELD(k), 129, MISALIGNED},
     {"d misaligned", GEMM_FIELD(d_addr), BENCH_DATA + 4, MISALIGNED},
     {"a stride misaligned", GEMM_FIELD(a_stride_blocks), 12, MISALIGNED},
     {"a stride short", GEMM_FIELD(a_stride_blocks), 0, MISALIGNED},
@@ -382,6 +387,29 @@ TEST(accepts_sizes_at_the_limit) {
   bench_close(&bench);
 }
 
+// A descriptor that breaks one rule more at each step: the lowest status that applies wins.
+TEST(rejects_with_the_lowest_status) {
+  bench_t bench = bench_open("small", 1, 0, 0);
+  ufp4_descriptor_t gemm = good_gemm(), quant = good_quant(UFP4_OPCODE_QUANT);
+  gemm.gemm.a_mode = UFP4_MODE_SLOT;
+  gemm.gemm.d_addr = 0;  // outside memory too
+  check_bits(0, bench_job(&bench, &gemm).status, SLOT, "status");
+  gemm.gemm.contract = 9;
+  check_bits(1, bench_job(&bench, &gemm).status, UNSUPPORTED, "status");
+  gemm.gemm.b_codes_addr = TOP;
+  check_bits(2, bench_job(&bench, &gemm).status, ADDRESS, "status");
+  gemm.gemm.a_stride_blocks = 9;
+  check_bits(3, bench_job(&bench, &gemm).status, MISALIGNED, "status");
+  gemm.gemm.n = 0;
+  check_bits(4, bench_job(&bench, &gemm).status, SIZE, "status");
+  gemm.gemm.opcode = 9;
+  check_bits(5, bench_job(&bench, &gemm).status, UFP4_CORE_STATUS_BAD_OPCODE, "status");
+  quant.quant.src_addr = 0;
+  quant.quant.row_codes_addr = 0;
+  check_bits(6, bench_job(&bench, &quant).status, READ, "status of a job that can neither read nor write");
+  bench_close(&bench);
+}
+
 TEST(slots_are_kept) {
   bench_t bench = bench_open("small", 1, 0, 0);
   ufp4_descriptor_t amax = good_quant(UFP4_OPCODE_AMAX), gemm = good_gemm();
@@ -422,6 +450,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_no_copy),
       CHECK_TEST(ignores_the_copy_that_is_not_wanted),
       CHECK_TEST(accepts_sizes_at_the_limit),
+      CHECK_TEST(rejects_with_the_lowest_status),
       CHECK_TEST(slots_are_kept),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
