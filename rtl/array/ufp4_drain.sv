@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Empties accumulator banks into D: reads one array row of sums a cycle, rounds them, and writes each row of a macro-tile as one burst.
+// Empties accumulator banks into D: reads one array row of sums a cycle, rounds them, and writes each row of a
+// macro-tile as one burst.
 //
-//   D = RNE32(sum * 2^exponent), or RNE to BF16 of that; 0x7FC00000 or 0x7FC0 where a scale of the row or the column was NaN
+//   D = RNE32(sum * 2^exponent), or RNE to BF16 of that; NaN where a scale of the row or the column was NaN
 //
-// ready_i counts rows of sub-tiles that may be read. Macro-tiles are in both banks by turns, or all in bank 1 (one_bank_i: ufp4_sequencer).
-// drained_o frees a bank.
-// Stages: 0 read, 1 the array picks the row, 2 normalize, 3 round, 4 pack into beats; all wait while the output beat does.
-// The bus takes Cols FP32 results a beat; two rows of sums make a beat of BF16. Strobes end at the last column of D.
-// idle_o: nothing is left here. Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
+// ready_i counts rows of sub-tiles that may be read. Macro-tiles are in both banks by turns, or all in bank 1
+// (one_bank_i: ufp4_sequencer). drained_o frees a bank.
+// Stages: 0 read, 1 the array picks the row, 2 normalize,
+// 3 round, 4 pack into beats; all wait while the output beat does.
+// The bus takes Cols FP32 results a beat; two
+// rows of sums make a beat of BF16. Strobes end at the last column of D. idle_o: nothing is left here.
+// Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
 module ufp4_drain #(
   parameter int unsigned Rows = 16,
   parameter int unsigned Cols = 16,
@@ -79,8 +82,8 @@ module ufp4_drain #(
   logic bf16;
   assign bf16 = desc_i.d_dtype == DTYPE_BF16;
 
-  // Where the next read is: row {sub-tile, row in it} of the macro-tile, sub-tile column. Addresses of this row of D, of the first row
-  // in this macro-tile, and in this row of macro-tiles.
+  // Where the next read is: row {sub-tile, row in it} of the macro-tile, sub-tile column. Addresses of this row
+  // of D, of the first row in this macro-tile, and in this row of macro-tiles.
   logic active_d, active_q, open_d, open_q, parity_d, parity_q;
   logic [CreditWidth-1:0] credit_d, credit_q;
   logic [RowsWidth-1:0] row_d, row_q;
@@ -272,7 +275,8 @@ module ufp4_drain #(
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni && ready_i) begin
-      assert (active_q && 32'(credit_q) < 2 * TileRows) else $error("a row of sums too many, %0d are waiting", credit_q);
+      assert (active_q && 32'(credit_q) < 2 * TileRows)
+        else $error("a row of sums too many, %0d are waiting", credit_q);
     end
   end
 `endif

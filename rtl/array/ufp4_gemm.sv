@@ -3,10 +3,11 @@
 //
 //   D = RNE32(sum of block products * 2^-(18 + fracA + fracB + tA + tB))      docs/numerics.md, 5
 //
-// load_request -> memory -> load_write -> operand lanes -> array -> drain -> memory, under the sequencer. The descriptor has been checked and
-// is stable from start to done; exponents are the resolved t. Reads and writes follow the client rules of docs/architecture.md. done_valid_o
-// comes when every read has come back and every write is answered; a bus error is remembered, and the engine runs on to its end.
-// From the cycle after the start to done, exactly one of busy_o (the array is fed) and the stalls is high in each cycle.
+// load_request -> memory -> load_write -> operand lanes -> array -> drain -> memory, under the sequencer. The
+// descriptor has been checked and is stable from start to done; exponents are the resolved t. Reads and writes
+// follow the client rules of docs/architecture.md. done_valid_o comes when every read has come back and every
+// write is answered; a bus error is remembered, and the engine runs on to its end. From the cycle after the
+// start to done, exactly one of busy_o (the array is fed) and the stalls is high in each cycle.
 // Golden: ufp4_gemm; tests/rtl/array.
 module ufp4_gemm #(
   parameter int unsigned Rows = 16,
@@ -312,7 +313,8 @@ module ufp4_gemm #(
       assert ($countones({busy_o, stall_operand_o, stall_accumulator_o, stall_drain_o}) == 32'(active_q))
         else $error("busy %b, stalls %b", busy_o, {stall_operand_o, stall_accumulator_o, stall_drain_o});
       assert (!rd_rsp_valid_i || rd_rsp_ready_o) else $error("a read response that was not asked for");
-      assert (!drain_read || drain_bank || desc_i.k <= 32'(16 * Chunk)) else $error("a drain of bank 0, where partial sums are");
+      assert (!drain_read || drain_bank || desc_i.k <= 32'(16 * Chunk))
+        else $error("a drain of bank 0, where partial sums are");
     end
   end
 `endif

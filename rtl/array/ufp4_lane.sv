@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One row's (or column's) share of the operand memories, and its decoder: what enters the array at one edge position.
+// One row's (or column's) share of the operand memories, and its decoder: what enters the array at one edge
+// position.
 //
-// read_i with the address {slot, sub-tile, block} at cycle t gives the decoded operand, mag_o and rest_o = {sign, sig, exp}, at t + 2.
-// Codes arrive as bit planes (ufp4_elem_decode), one block a word. A word of scales is this lane's ScaleBytes bytes of a bus beat:
-// memory holds a panel group's scales as [block][row], so a lane's scales lie in the order {slot, group, block, sub-tile in group}.
-// NaN scales among the blocks read are remembered per sub-tile, for the macro-tile that is fed and the one before (parity):
-// nan_o for (nan_parity_i, nan_tile_i). clear_i with a read starts that flag anew.
+// read_i with the address {slot, sub-tile, block} at cycle t gives the decoded operand, mag_o and rest_o =
+// {sign, sig, exp}, at t + 2. Codes arrive as bit planes (ufp4_elem_decode), one block a word. A word of scales
+// is this lane's ScaleBytes bytes of a bus beat: memory holds a panel group's scales as [block][row], so a
+// lane's scales lie in the order {slot, group, block, sub-tile in group}.
+// NaN scales among the blocks read are
+// remembered per sub-tile, for the macro-tile that is fed and the one before (parity): nan_o for (nan_parity_i,
+// nan_tile_i). clear_i with a read starts that flag anew.
 // Tests: tests/rtl/array.
 module ufp4_lane #(
   parameter int unsigned Tiles = 8,

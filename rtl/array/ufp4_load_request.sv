@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks for operands: for every macro-tile and chunk of k blocks, the panel groups of A and B that exist, in the order
-// A0, B0, B1, .. B(last), A1, .. A(last), for each group its scales, then its codes.
+// Asks for operands: for every macro-tile and chunk of k blocks, the panel groups of A and B that exist, in the
+// order A0, B0, B1, .. B(last), A1, .. A(last), for each group its scales, then its codes.
 //
-// A chunk goes into one of two slots, in turn; it starts when one is free (release_i frees one). Beside each request goes a note for
-// ufp4_load_write: {slot, side (1: B), codes, group, beats}.
-// Memory layout: docs/architecture.md, "Operands in memory". Tests: tests/rtl/array.
+// A chunk goes into one of two slots, in turn; it starts when one is free (release_i frees one). Beside each
+// request goes a note for ufp4_load_write: {slot, side (1: B), codes, group, beats}. Memory layout:
+// docs/architecture.md, "Operands in memory".
+// Tests: tests/rtl/array.
 module ufp4_load_request #(
   parameter int unsigned TileM = 128,
   parameter int unsigned TileN = 128,
@@ -49,7 +50,8 @@ module ufp4_load_request #(
     .last_o(last_tile)
   );
 
-  // Where we are: chunk in slot, group of a side, scales or codes. Positions in k blocks from the start of an operand.
+  // Where we are: chunk in slot, group of a side, scales or codes. Positions in k blocks from the start of an
+  // operand.
   logic active_d, active_q, chunk_d, chunk_q, slot_d, slot_q, side_d, side_q, codes_d, codes_q;
   logic [1:0] free_d, free_q;
   logic [GroupWidth-1:0] group_d, group_q;
@@ -66,7 +68,8 @@ module ufp4_load_request #(
   assign last_group_a = RowsWidth'(group_q) == RowsWidth'((rows - 1'b1) >> 4);
   assign last_group_b = ColsWidth'(group_q) == ColsWidth'((cols - 1'b1) >> 4);
   assign fire = rd_req_valid_o & rd_req_ready_i;
-  assign end_chunk = fire & codes_q & (side_q ? (last_group_b & (rows <= RowsWidth'(16))) : ((group_q != 0) & last_group_a));
+  assign end_chunk = fire & codes_q &
+                     (side_q ? (last_group_b & (rows <= RowsWidth'(16))) : ((group_q != 0) & last_group_a));
   assign end_tile = end_chunk & (k_left <= 17'(Chunk));
   assign next_tile = end_tile;
 

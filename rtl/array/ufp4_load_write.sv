@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts operand beats into the lanes' memories, and counts the whole panel groups in each of the two slots.
 //
-// A note of ufp4_load_request says what the next beats are. Codes are turned into bit planes and scales into lane order here, once, so
-// that the array need not. loaded_o counts a group as soon as a feed of it may start; retire_i zeroes the count of a slot.
-// Every beat is taken at once; writes are registered.
+// A note of ufp4_load_request says what the next beats are. Codes are turned into bit planes and scales into
+// lane order here, once, so that the array need not. loaded_o counts a group as soon as a feed of it may start;
+// retire_i zeroes the count of a slot. Every beat is taken at once; writes are registered.
 // Tests: tests/rtl/array.
 module ufp4_load_write #(
   parameter int unsigned Rows = 16,
@@ -55,7 +55,8 @@ module ufp4_load_write #(
   localparam int unsigned ScaleSetsAWidth = $clog2(ScaleSetsA);
   localparam int unsigned ScaleSetsBWidth = $clog2(ScaleSetsB);
 
-  // Sixteen nibbles to four planes of sixteen bits, {lane, bit} to {bit, lane}: four exchanges of two index bits, wires in hardware.
+  // Sixteen nibbles to four planes of sixteen bits, {lane, bit} to {bit, lane}: four exchanges of two index
+  // bits, wires in hardware.
   function automatic logic [63:0] exchange(logic [63:0] x, logic [63:0] mask, int unsigned distance);
     return (x & ~(mask | (mask << distance))) | ((x & mask) << distance) | ((x >> distance) & mask);
   endfunction
@@ -105,9 +106,10 @@ module ufp4_load_write #(
     end
   end
 
-  // Which beat of the macro-tile's rows: sets of lanes first, then sub-tiles.
-  logic [15:0] rows_beat, code_set_a, code_set_b, scale_set_a, scale_set_b;
+  // Which beat of the macro-tile's rows: sets of lanes first, then sub-tiles; and the block in the chunk.
+  logic [15:0] rows_beat, block, code_set_a, code_set_b, scale_set_a, scale_set_b;
   assign rows_beat = (16'(group) << UnitWidth) | (16'(beat_q) & 16'(UnitBeats - 1));
+  assign block = 16'(beat_q) >> UnitWidth;
   assign code_set_a = rows_beat & 16'(CodeSetsA - 1);
   assign code_set_b = rows_beat & 16'(CodeSetsB - 1);
   assign scale_set_a = 16'(group) & 16'(ScaleSetsA - 1);
@@ -125,8 +127,8 @@ module ufp4_load_write #(
       for (int unsigned i = 0; i < ScaleSetsB; i++) scale_we_b_o[i] <= beat & ~codes & side & (scale_set_b == 16'(i));
     end
     if (beat) begin
-      code_addr_a_o <= AddrWidthA'({slot, (AddrWidthA-1)'((rows_beat >> CodeSetsAWidth) * 16'(Chunk) + (16'(beat_q) >> UnitWidth))});
-      code_addr_b_o <= AddrWidthB'({slot, (AddrWidthB-1)'((rows_beat >> CodeSetsBWidth) * 16'(Chunk) + (16'(beat_q) >> UnitWidth))});
+      code_addr_a_o <= {slot, (AddrWidthA-1)'((rows_beat >> CodeSetsAWidth) * 16'(Chunk) + block)};
+      code_addr_b_o <= {slot, (AddrWidthB-1)'((rows_beat >> CodeSetsBWidth) * 16'(Chunk) + block)};
       scale_addr_a_o <= {slot, (ScaleAddrWidthA-1)'((16'(group) >> ScaleSetsAWidth) * 16'(ScaleBeats) + 16'(beat_q))};
       scale_addr_b_o <= {slot, (ScaleAddrWidthB-1)'((16'(group) >> ScaleSetsBWidth) * 16'(ScaleBeats) + 16'(beat_q))};
       if (codes) begin

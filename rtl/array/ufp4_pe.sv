@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processing element: one 16-element block product per cycle, added to a running sum; owns one output of each sub-tile.
+// Processing element: one 16-element block product per cycle, added to a running sum; owns one output of each
+// sub-tile.
 //
 //   sum = base + (dot(a, b) * a_sig * b_sig << (a_exp + b_exp))      unit 2^-(18 + fracA + fracB), 64 bits, exact
 //
-// base is zero, the running sum (keep), or the partial sum that an earlier chunk left in bank 0 (load). Operands, as bit planes
-// mag and as rest {sign[15:0], sig[3:0], exp[3:0]}, pass on to the right (a) and down (b) one cycle later. Stages: 1 dot product,
-// 2 scale and shift, memory read, 3 accumulate, memory write. The control word of a stage is {valid, keep, load, write, bank, index}:
-// the array's control registers of this column and the next two. Two memories, banks, of Depth sums; bank says where to write. What a
-// drain reads appears at drain_data_o in the next cycle; there is no drain of bank 0 while there are loads.
-// Simulation speed hangs on the shape of this module: nets at module level only, sequential outputs, ports read in place.
+// base is zero, the running sum (keep), or the partial sum that an earlier chunk left in bank 0 (load).
+// Operands, as bit planes mag and as rest {sign[15:0], sig[3:0], exp[3:0]}, pass on to the right (a) and down
+// (b) one cycle later. Stages: 1 dot product, 2 scale and shift, memory read, 3 accumulate, memory write. The
+// control word of a stage is {valid, keep, load, write, bank, index}: the array's control registers of this
+// column and the next two.
+// Two memories, banks, of Depth sums; bank says where to write. What a drain reads
+// appears at drain_data_o in the next cycle; there is no drain of bank 0 while there are loads.
+// Simulation speed hangs on the shape of this module: nets at module level, sequential outputs, ports read in place.
 // Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
 module ufp4_pe #(
   parameter int unsigned Depth = 64,

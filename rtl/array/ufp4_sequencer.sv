@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides what the array is fed: macro-tiles, in each the chunks of k, in each the sub-tiles row by row, in each its blocks, one a cycle.
+// Decides what the array is fed: macro-tiles, in each the chunks of k, in each the sub-tiles row by row, in
+// each its blocks, one a cycle.
 //
-// A feed needs its panel groups (loaded_i) and, in the last chunk, an accumulator bank that is drained. Final sums always go to a bank
-// from which nothing is loaded, so that the drain follows right behind: where K is one chunk, the banks take turns; otherwise
-// partial sums stay in bank 0, and the last chunk loads from there and writes to bank 1. Operand slots take turns.
-// feed_* is registered; busy_o and the stalls describe the decision, one cycle earlier. When a chunk's last block is fed the slot is
-// retired, and released once the last lane has read it. ready_o, a pulse, tells the drain that a row of sub-tiles is in its bank.
+// A feed needs its panel groups (loaded_i) and, in the last chunk, an accumulator bank that is drained. Final
+// sums always go to a bank from which nothing is loaded, so that the drain follows right behind: where K is one
+// chunk, the banks take turns; otherwise partial sums stay in bank 0, and the last chunk loads from there and
+// writes to bank 1. Operand slots take turns. feed_* is registered; busy_o and the stalls describe the
+// decision, one cycle earlier.
+// When a chunk's last block is fed the slot is retired, and released once the last
+// lane has read it. ready_o, a pulse, tells the drain that a row of sub-tiles is in its bank.
 // Tests: tests/rtl/array.
 module ufp4_sequencer #(
   parameter int unsigned Rows = 16,
@@ -174,7 +177,8 @@ module ufp4_sequencer #(
     block_q <= block_d;
   end
 
-  // A lone sub-tile goes on in the PE's register: its sum would not be back in memory in time for the next chunk.
+  // A lone sub-tile goes on in the PE's register: its sum would not be back in memory in time for the next
+  // chunk.
   logic first_block;
   assign first_block = block_q == 0;
   always_ff @(posedge clk_i) begin

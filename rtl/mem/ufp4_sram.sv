@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one memory wrapper: one write port, one read port, read data one cycle after the address and held until the next read.
-// A read of the word being written in the same cycle returns the old word; nobody here depends on it. Contents are undefined
-// until written. A memory macro replaces the body.
+// The one memory wrapper: one write port, one read port, read data one cycle after the address and held until
+// the next read. A read of the word being written in the same cycle returns the old word; nobody here depends
+// on it. Contents are undefined until written. A memory macro replaces the body.
 module ufp4_sram #(
   parameter int unsigned Width = 64,
   parameter int unsigned Depth = 64,

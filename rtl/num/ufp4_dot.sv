@@ -3,11 +3,13 @@
 //
 //   dot = sum over lanes of (-1)^(a_sign ^ b_sign) * a_mag * b_mag          |dot| <= 2304
 //
-// Operands are the sign and magnitude planes of ufp4_elem_decode, whose invariant (m3 set: m1 = m0 = 0) lets partial products of
-// one weight that can't both be set share a plane: 13 planes instead of 16. The products a_i b_j stay planes of 16 lanes, four in a
-// 64-bit word, and are counted in fields that double in width; every addition has a constant zero above each field, so that
-// no carry crosses fields. The same shape is small in cells and few word operations in a simulator.
-// Sign: plane ^ negative counts -x as weight - x per lane; 193, the sum of the weights, times the negative lanes is taken off.
+// Operands are the sign and magnitude planes of ufp4_elem_decode, whose invariant (m3 set: m1 = m0 = 0) lets
+// partial products of one weight that can't both be set share a plane: 13 planes instead of 16. The products
+// a_i b_j stay planes of 16 lanes, four in a 64-bit word, and are counted in fields that double in width; every
+// addition has a constant zero above each field, so that no carry crosses fields. The same shape is small in
+// cells and few word operations in a simulator.
+// Sign: plane ^ negative counts -x as weight - x per lane; 193,
+// the sum of the weights, times the negative lanes is taken off.
 // Combinational. Golden: none of its own, part of ufp4_gemm; tests/rtl/array.
 module ufp4_dot (
   input  logic [15:0]        a_sign_i,
@@ -26,7 +28,8 @@ module ufp4_dot (
   assign b = b_mag_i;
   assign neg = {4{a_sign_i ^ b_sign_i}};
 
-  // Planes by log2 of their weight: even {6, 4, 2, 0}; odd_a and odd_b {5, 3, 1, -}; mixed {negative lanes, 2, 4, 2}.
+  // Planes by log2 of their weight: even {6, 4, 2, 0}; odd_a and odd_b {5, 3, 1, -}; mixed {negative lanes, 2,
+  // 4, 2}.
   logic [63:0] even, odd_a, odd_b, swap, mixed;
   assign even = (a & b) ^ neg;
   assign odd_a = ((a & (b << 16)) | ((a & (b >> 48)) << 32)) ^ (neg << 16);

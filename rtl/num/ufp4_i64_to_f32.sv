@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // FP32 bits of sum * 2^exponent, rounded once.
 //
-//   f32 = RNE32(sum * 2^exponent)     exponent unbounded before rounding, IEEE overflow, gradual underflow with its sign; zero is +0
+//   f32 = RNE32(sum * 2^exponent)     exponent unbounded before rounding
 //
-// Two stages, each moves when its enable is high: normalize_i takes sum_i, round_i one cycle later gives f32_o after the next edge.
-// exponent_i is constant over a job. Golden: ufp4_f32_from_scaled; docs/numerics.md, 5; tests/rtl/array.
+// IEEE overflow; gradual underflow keeps its sign; a sum of zero is +0.
+//
+// Two stages, each moves when its enable is high: normalize_i takes sum_i, round_i one cycle later gives f32_o
+// after the next edge. exponent_i is constant over a job.
+// Golden: ufp4_f32_from_scaled; docs/numerics.md, 5; tests/rtl/array.
 module ufp4_i64_to_f32 (
   input  logic               clk_i,
   input  logic signed [17:0] exponent_i,
@@ -25,8 +28,8 @@ module ufp4_i64_to_f32 (
     return {zeros, x};
   endfunction
 
-  // Significand {24 bits, guard, sticky} and biased exponent to the magnitude of an FP32 number. The leading one is added into the
-  // exponent field, which therefore starts one lower; it is shifted out of a subnormal.
+  // Significand {24 bits, guard, sticky} and biased exponent to the magnitude of an FP32 number. The leading
+  // one is added into the exponent field, which therefore starts one lower; it is shifted out of a subnormal.
   function automatic logic [30:0] rounded(logic [25:0] sig, logic signed [19:0] biased);
     logic normal, guard, sticky, up;
     logic [4:0] shift;

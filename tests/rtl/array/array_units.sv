@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic units of the GEMM engine side by side, for one Verilated model: element and scale decoders, the dot product
-// of two decoded operands, and the rounding of sums. Tests only.
+// The arithmetic units of the GEMM engine side by side, for one Verilated model: element and scale decoders,
+// the dot product of two decoded operands, and the rounding of sums. Tests only.
 module array_units (
   input  logic               clk_i,
 

@@ -17,7 +17,9 @@ namespace {
 constexpr unsigned kLanes = 16;
 using Codes = std::array<uint8_t, kLanes>;
 
-ufp4_elem_t elem_of(unsigned n) { return static_cast<ufp4_elem_t>(n); }
+ufp4_elem_t elem_of(unsigned n) {
+  return static_cast<ufp4_elem_t>(n);
+}
 
 /** Bit planes {bit 3, .. bit 0} of sixteen codes. */
 uint64_t planes(const Codes &codes) {
@@ -40,7 +42,9 @@ class Units {
     m.clk_i = 0;
     m.eval();
   }
-  ~Units() { m.final(); }
+  ~Units() {
+    m.final();
+  }
 
   void tick() {
     m.clk_i = 1;
@@ -52,15 +56,16 @@ class Units {
   /** Compares one dot product with the sum of products of quanta. */
   void dot(int64_t index, ufp4_elem_t a_elem, ufp4_elem_t b_elem, const Codes &a, const Codes &b) {
     int64_t want = 0;
-    for (unsigned lane = 0; lane < kLanes; lane++) want += ufp4_elem_quanta(a_elem, a[lane]) * ufp4_elem_quanta(b_elem, b[lane]);
+    for (unsigned lane = 0; lane < kLanes; lane++)
+      want += ufp4_elem_quanta(a_elem, a[lane]) * ufp4_elem_quanta(b_elem, b[lane]);
     m.a_elem_i = static_cast<uint8_t>(a_elem);
     m.b_elem_i = static_cast<uint8_t>(b_elem);
     m.a_code_i = planes(a);
     m.b_code_i = planes(b);
     m.eval();
     const uint64_t mask = (1u << 13) - 1;
-    check_bits(index, m.dot_o & mask, static_cast<uint64_t>(want) & mask, "elements %d %d, code planes %016llx %016llx", a_elem, b_elem,
-               static_cast<unsigned long long>(planes(a)), static_cast<unsigned long long>(planes(b)));
+    check_bits(index, m.dot_o & mask, static_cast<uint64_t>(want) & mask, "elements %d %d, code planes %016llx %016llx",
+               a_elem, b_elem, static_cast<unsigned long long>(planes(a)), static_cast<unsigned long long>(planes(b)));
   }
 
   /** Sends one sum a cycle through the rounding unit and compares what comes out two edges later. */
@@ -97,8 +102,10 @@ TEST(element_decoder_exhaustive) {
       for (unsigned bit = 0; bit < 4; bit++) magnitude += static_cast<int>(u.m.a_mag_o >> (16 * bit + lane) & 1) << bit;
       const int got = u.m.a_sign_o >> lane & 1 ? -magnitude : magnitude;
       const int want = ufp4_elem_quanta(elem, codes[lane]);
-      check_bits(i, static_cast<uint64_t>(got), static_cast<uint64_t>(want), "element %d, lane %u, code %u", elem, lane, codes[lane]);
-      check_that(i, magnitude < 8 || magnitude % 4 == 0, "element %d, code %u: magnitude %d", elem, codes[lane], magnitude);
+      check_bits(i, static_cast<uint64_t>(got), static_cast<uint64_t>(want), "element %d, lane %u, code %u", elem, lane,
+                 codes[lane]);
+      check_that(i, magnitude < 8 || magnitude % 4 == 0, "element %d, code %u: magnitude %d", elem, codes[lane],
+                 magnitude);
     }
   }
 }
@@ -154,11 +161,13 @@ TEST(dot_random) {
   Units u;
   check_random_t random = check_random();
   for (int i = 0; i < 1000000; i++) {
-    u.dot(i, elem_of(check_below(&random, 3)), elem_of(check_below(&random, 3)), random_codes(&random), random_codes(&random));
+    u.dot(i, elem_of(check_below(&random, 3)), elem_of(check_below(&random, 3)), random_codes(&random),
+          random_codes(&random));
   }
 }
 
-/** Powers of two and their neighbours, and values around halves of the last kept bit, across every range of exponents. */
+/** Powers of two and their neighbours, and values around halves of the last kept bit, across every range of exponents.
+ */
 TEST(round_boundaries) {
   Units u;
   for (int exponent : {-131, -101, 100, 65559, -65559, -170, -190, 64, 80, 103, 104, 105, 127, 128, 1, 0}) {
@@ -166,7 +175,8 @@ TEST(round_boundaries) {
       const int64_t one = int64_t{1} << top;
       const int64_t half = top >= 24 ? int64_t{1} << (top - 24) : 0;
       for (int64_t delta = -2; delta <= 2; delta++) {
-        for (const int64_t sum : {one + delta, one + half + delta, one + 3 * half + delta, one / 2 * 3 + half + delta}) {
+        for (const int64_t sum :
+             {one + delta, one + half + delta, one + 3 * half + delta, one / 2 * 3 + half + delta}) {
           u.round(sum, exponent);
           u.round(-sum, exponent);
         }
@@ -177,7 +187,8 @@ TEST(round_boundaries) {
   u.round(-INT64_MAX, -18);
 }
 
-/** Results that are subnormal or underflow: every exponent from the smallest normal to below half of the smallest subnormal. */
+/** Results that are subnormal or underflow: every exponent from the smallest normal to below half of the smallest
+ * subnormal. */
 TEST(round_subnormals) {
   Units u;
   check_random_t random = check_random();
@@ -199,7 +210,8 @@ TEST(round_random) {
   check_random_t random = check_random();
   for (int i = 0; i < 500000; i++) {
     const int64_t sum = static_cast<int64_t>(check_next(&random)) >> check_below(&random, 64);
-    const int exponent = i % 4 ? static_cast<int>(check_below(&random, 300)) - 200 : static_cast<int>(check_below(&random, 131000)) - 65560;
+    const int exponent = i % 4 ? static_cast<int>(check_below(&random, 300)) - 200
+                               : static_cast<int>(check_below(&random, 131000)) - 65560;
     u.round(sum, exponent);
   }
 }
@@ -208,10 +220,14 @@ TEST(round_random) {
 
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
-      CHECK_TEST(element_decoder_exhaustive), CHECK_TEST(scale_decoder_exhaustive),
-      CHECK_TEST(dot_every_pair_of_codes),    CHECK_TEST(dot_equal_and_cancelling_lanes),
-      CHECK_TEST(dot_random),                 CHECK_TEST(round_boundaries),
-      CHECK_TEST(round_subnormals),           CHECK_TEST(round_random),
+      CHECK_TEST(element_decoder_exhaustive),
+      CHECK_TEST(scale_decoder_exhaustive),
+      CHECK_TEST(dot_every_pair_of_codes),
+      CHECK_TEST(dot_equal_and_cancelling_lanes),
+      CHECK_TEST(dot_random),
+      CHECK_TEST(round_boundaries),
+      CHECK_TEST(round_subnormals),
+      CHECK_TEST(round_random),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

@@ -19,8 +19,8 @@ extern "C" {
 namespace {
 
 constexpr unsigned kBus = UFP4_TEST_BUS_BYTES;
-constexpr int64_t kRows = UFP4_TEST_ROWS, kCols = UFP4_TEST_COLS;            ///< PEs
-constexpr int64_t kTileM = UFP4_TEST_TILE_M, kTileN = UFP4_TEST_TILE_N;      ///< a macro-tile of D
+constexpr int64_t kRows = UFP4_TEST_ROWS, kCols = UFP4_TEST_COLS;                     ///< PEs
+constexpr int64_t kTileM = UFP4_TEST_TILE_M, kTileN = UFP4_TEST_TILE_N;               ///< a macro-tile of D
 constexpr uint32_t kLong = static_cast<uint32_t>(2 * std::max(kTileM, kTileN) + 40);  ///< sides of several macro-tiles
 constexpr uint32_t kShort = static_cast<uint32_t>(2 * std::max(kRows, kCols) + 3);    ///< sides of a few sub-tiles
 constexpr size_t kMemoryBytes = 4u << 20;
@@ -47,7 +47,9 @@ struct Outcome {
   uint64_t cycles, busy, operand, accumulator, drain;
 };
 
-uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
+uint64_t round_up(uint64_t value, uint64_t to) {
+  return (value + to - 1) / to * to;
+}
 
 class Engine {
  public:
@@ -58,7 +60,9 @@ class Engine {
     for (int i = 0; i < 4; i++) edge();
     m.rst_ni = 1;
   }
-  ~Engine() { m.final(); }
+  ~Engine() {
+    m.final();
+  }
 
   /** Runs one job and compares everything it may and may not have changed. */
   Outcome run(const Job &job, const Behaviour &behaviour);
@@ -81,7 +85,9 @@ class Engine {
   void compare(const Job &job, const Place &place, const std::vector<uint8_t> &want);
 };
 
-size_t element_bytes(const Job &job) { return job.dtype == UFP4_DTYPE_F32 ? 4 : 2; }
+size_t element_bytes(const Job &job) {
+  return job.dtype == UFP4_DTYPE_F32 ? 4 : 2;
+}
 
 Place Engine::place(const Job &job) {
   Place p;
@@ -182,8 +188,9 @@ void Engine::compare(const Job &job, const Place &p, const std::vector<uint8_t> 
     std::memcpy(&expected, &want[i], 2);
     if (got == expected) continue;
     const int64_t in_d = static_cast<int64_t>(i) - static_cast<int64_t>(p.d);
-    check_bits(static_cast<int64_t>(i), got, expected, "D %lldx%lld k %lld, elements %d %d, %s: row %lld, byte %lld of it",
-               static_cast<long long>(job.m), static_cast<long long>(job.n), static_cast<long long>(job.k), job.a_elem, job.b_elem,
+    check_bits(static_cast<int64_t>(i), got, expected,
+               "D %lldx%lld k %lld, elements %d %d, %s: row %lld, byte %lld of it", static_cast<long long>(job.m),
+               static_cast<long long>(job.n), static_cast<long long>(job.k), job.a_elem, job.b_elem,
                job.dtype == UFP4_DTYPE_F32 ? "f32" : "bf16", static_cast<long long>(in_d / p.d_stride),
                static_cast<long long>(in_d % p.d_stride));
   }
@@ -269,8 +276,9 @@ TEST(every_pair_of_formats) {
 }
 
 TEST(odd_shapes) {
-  static const int64_t shapes[][3] = {{1, 1, 1},    {3, 5, 17},   {1, 33, 16},  {33, 1, 16},   {2, 2, 256},   {16, 16, 257},
-                                      {15, 17, 31}, {33, 47, 130}, {129, 65, 33}, {64, 130, 47}, {40, 129, 272}, {16, 48, 513}};
+  static const int64_t shapes[][3] = {{1, 1, 1},     {3, 5, 17},    {1, 33, 16},    {33, 1, 16},
+                                      {2, 2, 256},   {16, 16, 257}, {15, 17, 31},   {33, 47, 130},
+                                      {129, 65, 33}, {64, 130, 47}, {40, 129, 272}, {16, 48, 513}};
   Engine engine;
   for (const auto &shape : shapes) {
     for (int draw = 0; draw < 2; draw++) {
@@ -313,7 +321,8 @@ TEST(largest_sums) {
 
 /** Results that overflow, and results that underflow, by the exponents. */
 TEST(extreme_exponents) {
-  static const int exponents[][2] = {{-32768, -32768}, {32767, 32767}, {70, 64}, {60, 60}, {75, 72}, {-60, -50}, {-65, -55}, {-32768, 32767}};
+  static const int exponents[][2] = {{-32768, -32768}, {32767, 32767}, {70, 64},   {60, 60},
+                                     {75, 72},         {-60, -50},     {-65, -55}, {-32768, 32767}};
   Engine engine;
   for (const auto &t : exponents) {
     for (int dtype = 0; dtype < 2; dtype++) {
@@ -347,9 +356,15 @@ void random_jobs(int count, uint32_t side, uint32_t k) {
     engine.run(job, behaviour);
   }
 }
-TEST(random_jobs_small) { random_jobs(60, kShort, 300); }
-TEST(random_jobs_large) { random_jobs(12, kLong, 400); }
-SLOW_TEST(random_jobs_many) { random_jobs(150, kLong, 700); }
+TEST(random_jobs_small) {
+  random_jobs(60, kShort, 300);
+}
+TEST(random_jobs_large) {
+  random_jobs(12, kLong, 400);
+}
+SLOW_TEST(random_jobs_many) {
+  random_jobs(150, kLong, 700);
+}
 
 /** Cycles on a calm memory of latency 100: at least 90 % of the array's peak where the shape allows it. */
 TEST(utilization) {
@@ -366,20 +381,16 @@ TEST(utilization) {
 }
 
 const check_test_t kTests[] = {
-    CHECK_TEST(one_element),
-    CHECK_TEST(every_pair_of_formats),
-    CHECK_TEST(odd_shapes),
-    CHECK_TEST(partial_sums_come_back_in_time),
-    CHECK_TEST(nan_scales),
-    CHECK_TEST(largest_sums),
-    CHECK_TEST(extreme_exponents),
-    CHECK_TEST(errors_are_reported_and_forgotten),
-    CHECK_TEST(random_jobs_small),
-    CHECK_TEST(random_jobs_large),
-    CHECK_TEST(random_jobs_many),
-    CHECK_TEST(utilization),
+    CHECK_TEST(one_element),       CHECK_TEST(every_pair_of_formats),
+    CHECK_TEST(odd_shapes),        CHECK_TEST(partial_sums_come_back_in_time),
+    CHECK_TEST(nan_scales),        CHECK_TEST(largest_sums),
+    CHECK_TEST(extreme_exponents), CHECK_TEST(errors_are_reported_and_forgotten),
+    CHECK_TEST(random_jobs_small), CHECK_TEST(random_jobs_large),
+    CHECK_TEST(random_jobs_many),  CHECK_TEST(utilization),
 };
 
 }  // namespace
 
-int main(int argc, char **argv) { return check_main(argc, argv, kTests, sizeof kTests / sizeof kTests[0]); }
+int main(int argc, char **argv) {
+  return check_main(argc, argv, kTests, sizeof kTests / sizeof kTests[0]);
+}
