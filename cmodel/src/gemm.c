@@ -255,7 +255,7 @@ static int how_ok(const ufp4_gemm_t *how, int64_t n) {
 }
 
 static ufp4_status_t run_named(const char *name, const gemm_job_t *job) {
-  const gemm_kernel_t *kernels[] = {gemm_avx512()};
+  const gemm_kernel_t *kernels[] = {gemm_avx512(), gemm_avx2()};
   for (unsigned i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
     if (kernels[i] != NULL && (name == NULL || strcmp(name, kernels[i]->name) == 0)) {
       return gemm_blocked(job, kernels[i]);

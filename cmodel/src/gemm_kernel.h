@@ -43,8 +43,9 @@ typedef struct {
   void (*store)(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t *sums);
 } gemm_kernel_t;
 
-/** A kernel; NULL where the compiler or this processor does not have the instructions. */
+/** The kernels; NULL where the compiler or this processor does not have the instructions. */
 const gemm_kernel_t *gemm_avx512(void);
+const gemm_kernel_t *gemm_avx2(void);
 
 /** One output: S plus the sum given from outside, NaN, the one rounding, alpha, C, the type of D. Any kernel, any case.
  */
@@ -57,7 +58,7 @@ ufp4_status_t gemm_blocked(const gemm_job_t *job, const gemm_kernel_t *kernel);
  * the caller's runs its share. */
 void gemm_threads(void (*run)(void *), void *const *argument, int count);
 
-/** ufp4_gemm with a kernel named: "portable" or "avx512"; NULL: the fastest of this processor.
+/** ufp4_gemm with a kernel named: "portable", "avx2" or "avx512"; NULL: the fastest of this processor.
  *  UFP4_ERROR_UNSUPPORTED where the processor does not have it. */
 ufp4_status_t gemm_with(const char *kernel, const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how,
                         void *d, int64_t d_ld);

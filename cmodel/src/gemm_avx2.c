@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exact GEMM for AVX2. A tile is 6 rows of A by 16 rows of B, in chunks of 32 blocks.
+//
+// A vector holds quads of k of 8 columns of B. A's quad is broadcast against it: vpmaddubsw and three 16-bit additions
+// make two half dots of a block for each of the 8 columns. One 16-bit product of the scales, doubled into both halves,
+// and one vpmaddwd then scale and add the two. vpmaddubsw wants one side unsigned, so B's quanta carry OFFSET; its
+// correction is where the half dots start.
+//
+// As in gemm_avx512.c scales are taken relative to the smallest exponent of the row's chunk, and what A's exceed it
+// goes first into A's elements. Where that leaves nothing, products of scales come from a table: A's 8 normal
+// significands times the panel's scales of B. All this holds where a product of scales stays under 2^15 and the sum
+// under 2^31 by Cauchy-Schwarz (on its way there it may wrap). Else the whole dot is multiplied by A's scale in 32
+// bits, then by B's in 64.
+#include "gemm_kernel.h"
+#include "internal.h"
+#include "ufp4/format.h"
+
+#ifdef __AVX2__
+#include <immintrin.h>
+#include <string.h>
+
+#define ROWS 6
+#define COLS 16
+#define CHUNK 32
+#define VECTOR 32
+#define FEW_ROWS 3  // of which the registers hold the half dots and sums
+#define OFFSET 16
+#define MAX_ABSORB 4
+#define SIGNIFICANDS 8
+
+typedef struct {
+  int8_t elements[CHUNK][ROWS][BLOCK];
+  int16_t start[ROWS][CHUNK][2];   // where the half dots start
+  uint16_t scale[ROWS][CHUNK][2];  // significand << shift, twice
+  uint8_t entry[ROWS][CHUNK];      // of the table: significand - 8
+  int32_t base[ROWS];              // smallest exponent of a row
+  int32_t blocks;
+  int32_t scale_max;
+  double norm2;    // the largest over the rows of the sum of squares of significand << (exponent - base)
+  int32_t tabled;  // all scales are normal significands, or zero
+  uint8_t padding[20];
+} a_panel_t;
+
+typedef struct {
+  uint8_t elements[CHUNK][4][COLS][4];  // by quad, column
+  int32_t scale[CHUNK][COLS];
+  int64_t base[COLS];
+  int32_t scale_max;
+  int32_t reserved;
+  double norm2;
+  uint8_t padding[48];
+} b_panel_t;
+
+// Entry s of a block: (8 + s) times B's scales as words, twice; used only where that is under 2^15.
+typedef struct {
+  uint16_t entries[CHUNK][SIGNIFICANDS][COLS][2];
+} table_t;
+
+static_assert(sizeof(a_panel_t) % 64 == 0 && sizeof(b_panel_t) % 64 == 0, "panels are whole cache lines");
+
+// --- Packing -----------------------------------------------------------------------------------------
+
+// The scales of one row's chunk, in the bytes of a vector.
+typedef struct {
+  uint8_t significand[VECTOR], excess[VECTOR];  // 0 where the scale is zero or NaN, and beyond the operand
+  int base;
+  int nan, subnormal;
+} scales_t;
+
+static int smallest_byte(__m256i bytes) {
+  __m128i least = _mm_min_epu8(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1));
+  __m128i words = _mm_min_epu8(_mm_and_si128(least, _mm_set1_epi16(0xFF)), _mm_srli_epi16(least, 8));
+  return _mm_extract_epi16(_mm_minpos_epu16(words), 0);
+}
+
+static void load_scales(const uint8_t *bytes, int64_t blocks, scales_t *s) {
+  const __m256i zero = _mm256_setzero_si256(), one = _mm256_set1_epi8(1), largest = _mm256_set1_epi8(0x7F);
+  uint8_t padded[VECTOR] = {0};
+  memcpy(padded, bytes, (size_t)blocks);
+  __m256i byte = _mm256_and_si256(_mm256_loadu_si256((const __m256i *)padded), largest);
+  __m256i nan = _mm256_cmpeq_epi8(byte, largest);
+  byte = _mm256_andnot_si256(nan, byte);
+  __m256i field = _mm256_and_si256(_mm256_srli_epi16(byte, 3), _mm256_set1_epi8(15));
+  __m256i normal = _mm256_cmpgt_epi8(field, zero), empty = _mm256_cmpeq_epi8(byte, zero);
+  __m256i low = _mm256_and_si256(byte, _mm256_set1_epi8(7));
+  __m256i significand = _mm256_or_si256(low, _mm256_and_si256(normal, _mm256_set1_epi8(8)));
+  __m256i exponent = _mm256_sub_epi8(field, _mm256_and_si256(normal, one));
+  int base = smallest_byte(_mm256_or_si256(exponent, _mm256_and_si256(empty, _mm256_set1_epi8(15))));
+  s->base = base < 15 ? base : 0;
+  s->nan = !_mm256_testz_si256(nan, nan);
+  s->subnormal = _mm256_movemask_epi8(_mm256_or_si256(normal, empty)) != -1;
+  __m256i excess = _mm256_andnot_si256(empty, _mm256_sub_epi8(exponent, _mm256_set1_epi8((char)s->base)));
+  _mm256_storeu_si256((__m256i *)s->significand, significand);
+  _mm256_storeu_si256((__m256i *)s->excess, excess);
+}
+
+INLINE __m256i widened(const uint8_t bytes[8]) {
+  return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)bytes));
+}
+
+// Folds one row into a panel's bounds: significand << excess is under 2^18, the sum of squares under 2^41.
+// scale [CHUNK] = significand << shift.
+INLINE void bound_scales(const scales_t *s, const uint8_t shift[CHUNK], int32_t *scale, double *norm2,
+                         int32_t *scale_max) {
+  float sums[8];
+  int32_t tops[8];
+  __m256 sum = _mm256_setzero_ps();
+  __m256i top = _mm256_setzero_si256();
+  for (int k = 0; k < CHUNK; k += 8) {
+    __m256i significand = widened(s->significand + k);
+    __m256 whole = _mm256_cvtepi32_ps(_mm256_sllv_epi32(significand, widened(s->excess + k)));
+    __m256i part = _mm256_sllv_epi32(significand, widened(shift + k));
+    sum = _mm256_add_ps(sum, _mm256_mul_ps(whole, whole));
+    top = _mm256_max_epi32(top, part);
+    _mm256_storeu_si256((__m256i *)(scale + k), part);
+  }
+  _mm256_storeu_ps(sums, sum);
+  _mm256_storeu_si256((__m256i *)tops, top);
+  double total = 0;
+  for (int l = 0; l < 8; l++) total += (double)sums[l];
+  for (int l = 0; l < 8; l++) *scale_max = tops[l] > *scale_max ? tops[l] : *scale_max;
+  if (total > *norm2) *norm2 = total;
+}
+
+static int largest_quanta(ufp4_elem_t elem) {
+  return elem == UFP4_ELEM_INT4 ? 8 : ufp4_elem_qmax_quanta(elem);
+}
+
+static int absorb_of(const gemm_job_t *job) {
+  int a = largest_quanta(job->a->elem), dot = BLOCK * a * largest_quanta(job->b->elem), absorb = 0;
+  // INT4's -8 may become -128; its 7 is then 112.
+  int limit = job->a->elem == UFP4_ELEM_INT4 ? 128 : 127;
+  while (a << (absorb + 1) <= limit && dot << (absorb + 1) < 1 << 15) absorb++;
+  return absorb;
+}
+
+// Bytes by code.
+static __m128i quanta_table(ufp4_elem_t elem, int shift, int offset) {
+  int8_t bytes[16];
+  for (unsigned code = 0; code < 16; code++) {
+    bytes[code] = (int8_t)(ufp4_elem_quanta(elem, code) * (1 << shift) + offset);
+  }
+  return _mm_loadu_si128((const __m128i *)bytes);
+}
+
+// 16 bytes, from the codes of a block.
+INLINE __m128i decode(const uint8_t codes[CODE_BYTES], __m128i table) {
+  __m128i bytes = _mm_loadl_epi64((const __m128i *)codes), low = _mm_set1_epi8(15);
+  __m128i nibbles = _mm_unpacklo_epi8(_mm_and_si128(bytes, low), _mm_and_si128(_mm_srli_epi16(bytes, 4), low));
+  return _mm_shuffle_epi8(table, nibbles);
+}
+
+// -OFFSET times the sums of k % 4 in {0, 1} and {2, 3}.
+INLINE void put_start(__m128i elements, int16_t start[2]) {
+  __m128i sum = _mm_maddubs_epi16(_mm_set1_epi8(OFFSET), elements);
+  sum = _mm_add_epi16(sum, _mm_srli_si128(sum, 8));
+  sum = _mm_sub_epi16(_mm_setzero_si128(), _mm_add_epi16(sum, _mm_srli_si128(sum, 4)));
+  int pair = _mm_cvtsi128_si32(sum);
+  memcpy(start, &pair, sizeof pair);
+}
+
+static int64_t chunk_blocks(const ufp4_operand_t *x, int64_t block) {
+  return x->blocks - block < CHUNK ? x->blocks - block : CHUNK;
+}
+
+// How far each block's elements are shifted (one more: they are zero, as is its scale), and what is left for the scale.
+INLINE void split_excess(const scales_t *s, int absorb, uint8_t absorbed[VECTOR], uint8_t shift[VECTOR]) {
+  __m256i excess = _mm256_loadu_si256((const __m256i *)s->excess);
+  __m256i significand = _mm256_loadu_si256((const __m256i *)s->significand);
+  __m256i empty = _mm256_cmpeq_epi8(significand, _mm256_setzero_si256());
+  __m256i part = _mm256_min_epu8(excess, _mm256_set1_epi8((char)absorb));
+  _mm256_storeu_si256((__m256i *)shift, _mm256_sub_epi8(excess, part));
+  part = _mm256_or_si256(part, _mm256_and_si256(empty, _mm256_set1_epi8(MAX_ABSORB + 1)));
+  _mm256_storeu_si256((__m256i *)absorbed, part);
+}
+
+static void pack_a_row(const uint8_t *codes, const scales_t *s, int absorb, const __m128i tables[MAX_ABSORB + 2], int r,
+                       a_panel_t *panel) {
+  uint8_t absorbed[VECTOR], shift[VECTOR];
+  int32_t scale[CHUNK];
+  split_excess(s, absorb, absorbed, shift);
+  bound_scales(s, shift, scale, &panel->norm2, &panel->scale_max);
+  for (int k = 0; k < panel->blocks; k++) {
+    __m128i elements = decode(codes + k * CODE_BYTES, tables[absorbed[k]]);
+    _mm_store_si128((__m128i *)panel->elements[k][r], elements);
+    put_start(elements, panel->start[r][k]);
+  }
+  int shifted = s->subnormal;
+  for (int k = 0; k < CHUNK; k++) {
+    int twice = scale[k] | scale[k] << 16;
+    memcpy(panel->scale[r][k], &twice, sizeof twice);
+    panel->entry[r][k] = (uint8_t)(s->significand[k] & 7);
+    shifted |= shift[k];
+  }
+  if (shifted) panel->tabled = 0;
+}
+
+static void pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
+  const ufp4_operand_t *a = job->a;
+  const int absorb = absorb_of(job);
+  __m128i tables[MAX_ABSORB + 2];
+  a_panel_t *panel = to;
+  for (int shift = 0; shift <= absorb; shift++) tables[shift] = quanta_table(a->elem, shift, 0);
+  tables[MAX_ABSORB + 1] = _mm_setzero_si128();
+  panel->blocks = (int32_t)chunk_blocks(a, block);
+  panel->scale_max = 0;
+  panel->norm2 = 0;
+  panel->tabled = 1;
+  for (int r = 0; r < ROWS; r++) {
+    // Rows beyond the operand are the last one once more: their sums are not stored.
+    int64_t at = (row + r < a->rows ? row + r : a->rows - 1) * a->blocks + block;
+    scales_t s;
+    load_scales(a->scales + at, panel->blocks, &s);
+    if (s.nan && row + r < a->rows) poisoned[r] = 1;
+    panel->base[r] = s.base;
+    pack_a_row(a->codes + at * CODE_BYTES, &s, absorb, tables, r, panel);
+  }
+}
+
+// The quads of 8 columns, from 16 elements of each.
+INLINE void store_quads(const uint8_t *const codes[8], int64_t at, __m128i table, int k, int c, b_panel_t *panel) {
+  __m256i v[4];
+  for (int i = 0; i < 4; i++) {
+    __m128i low = decode(codes[i] + at, table), high = decode(codes[4 + i] + at, table);
+    v[i] = _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
+  }
+  __m256i a = _mm256_unpacklo_epi32(v[0], v[1]), b = _mm256_unpackhi_epi32(v[0], v[1]);
+  __m256i d = _mm256_unpacklo_epi32(v[2], v[3]), e = _mm256_unpackhi_epi32(v[2], v[3]);
+  _mm256_store_si256((__m256i *)panel->elements[k][0][c], _mm256_unpacklo_epi64(a, d));
+  _mm256_store_si256((__m256i *)panel->elements[k][1][c], _mm256_unpackhi_epi64(a, d));
+  _mm256_store_si256((__m256i *)panel->elements[k][2][c], _mm256_unpacklo_epi64(b, e));
+  _mm256_store_si256((__m256i *)panel->elements[k][3][c], _mm256_unpackhi_epi64(b, e));
+}
+
+static void pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
+  const ufp4_operand_t *b = job->b;
+  const int64_t blocks = chunk_blocks(b, block);
+  const __m128i table = quanta_table(b->elem, 0, OFFSET);
+  const uint8_t *codes[COLS];
+  b_panel_t *panel = to;
+  panel->scale_max = 0;
+  panel->norm2 = 0;
+  for (int c = 0; c < COLS; c++) {
+    int64_t at = (row + c < b->rows ? row + c : b->rows - 1) * b->blocks + block;
+    scales_t s;
+    int32_t scale[CHUNK];
+    load_scales(b->scales + at, blocks, &s);
+    if (s.nan && row + c < b->rows) poisoned[c] = 1;
+    panel->base[c] = s.base;
+    bound_scales(&s, s.excess, scale, &panel->norm2, &panel->scale_max);
+    for (int k = 0; k < CHUNK; k++) panel->scale[k][c] = scale[k];
+    codes[c] = b->codes + at * CODE_BYTES;
+  }
+  // The largest dot belongs to the pair of formats: it is charged to B.
+  double dot = BLOCK * largest_quanta(job->a->elem) * largest_quanta(b->elem);
+  panel->norm2 *= dot * dot;
+  for (int k = 0; k < blocks; k++) {
+    store_quads(codes, k * CODE_BYTES, table, k, 0, panel);
+    store_quads(codes + 8, k * CODE_BYTES, table, k, 8, panel);
+  }
+}
+
+static void prepare(const void *from, void *to) {
+  const b_panel_t *b = from;
+  table_t *table = to;
+  for (int k = 0; k < CHUNK; k++) {
+    for (int c = 0; c < COLS; c += 8) {
+      __m256i scale = _mm256_load_si256((const __m256i *)&b->scale[k][c]);
+      scale = _mm256_or_si256(_mm256_and_si256(scale, _mm256_set1_epi32(0xFFFF)), _mm256_slli_epi32(scale, 16));
+      __m256i entry = _mm256_slli_epi16(scale, 3);
+      for (int s = 0; s < SIGNIFICANDS; s++) {
+        _mm256_store_si256((__m256i *)table->entries[k][s][c], entry);
+        entry = _mm256_add_epi16(entry, scale);
+      }
+    }
+  }
+}
+
+// --- Products ----------------------------------------------------------------------------------------
+
+INLINE __m256i broadcast4(const void *from) {
+  int32_t value;
+  memcpy(&value, from, sizeof value);
+  return _mm256_set1_epi32(value);
+}
+
+INLINE __m256i load(const void *from) {
+  return _mm256_load_si256(from);
+}
+
+// Says that v is changed here: so the compiler keeps it in a register, and adds in the order written. Left alone it
+// adds in another, which needs more registers than there are, or loads v for each use.
+INLINE void settle(__m256i *v) {
+  __asm__("" : "+x"(*v));
+}
+
+// Half dots of FEW_ROWS rows and 16 columns with one block.
+INLINE void half_dots(const a_panel_t *a, const b_panel_t *b, int k, int r0, __m256i dot[FEW_ROWS][2]) {
+#pragma GCC unroll 3
+  for (int r = 0; r < FEW_ROWS; r++) dot[r][0] = dot[r][1] = broadcast4(a->start[r0 + r][k]);
+#pragma GCC unroll 4
+  for (int q = 0; q < 4; q++) {
+    __m256i b0 = load(b->elements[k][q][0]), b1 = load(b->elements[k][q][8]);
+    settle(&b0);
+    settle(&b1);
+#pragma GCC unroll 3
+    for (int r = 0; r < FEW_ROWS; r++) {
+      __m256i quad = broadcast4(a->elements[k][r0 + r] + 4 * q);
+      dot[r][0] = _mm256_add_epi16(dot[r][0], _mm256_maddubs_epi16(b0, quad));
+      dot[r][1] = _mm256_add_epi16(dot[r][1], _mm256_maddubs_epi16(b1, quad));
+      settle(&dot[r][0]);
+      settle(&dot[r][1]);
+    }
+  }
+}
+
+INLINE __m256i base_of(const a_panel_t *a, const b_panel_t *b, int r, int c) {
+  return _mm256_add_epi64(_mm256_set1_epi64x(a->base[r]), load(b->base + c));
+}
+
+// Adds 4 sums times 2^(the exponents they are relative to).
+INLINE void add_four(const a_panel_t *a, const b_panel_t *b, int r, int c, __m256i sum, int first, int64_t *sums) {
+  __m256i *to = (__m256i *)(sums + r * COLS + c);
+  sum = _mm256_sllv_epi64(sum, base_of(a, b, r, c));
+  if (!first) sum = _mm256_add_epi64(sum, load(to));
+  _mm256_store_si256(to, sum);
+}
+
+typedef enum { TABLED, MULTIPLIED } products_t;
+
+// The products of the scales, twice each.
+INLINE void scale_products(const a_panel_t *a, const b_panel_t *b, const table_t *table, products_t how, int k, int r,
+                           __m256i scale[2]) {
+  if (how == TABLED) {
+    scale[0] = load(table->entries[k][a->entry[r][k]][0]);
+    scale[1] = load(table->entries[k][a->entry[r][k]][8]);
+    return;
+  }
+  __m256i scale_a = broadcast4(a->scale[r][k]);
+  for (int half = 0; half < 2; half++) {
+    __m256i scale_b = load(&b->scale[k][8 * half]);
+    scale[half] = _mm256_mullo_epi16(scale_a, _mm256_or_si256(scale_b, _mm256_slli_epi32(scale_b, 16)));
+  }
+}
+
+INLINE void narrow_rows(const a_panel_t *a, const b_panel_t *b, const table_t *table, products_t how, int r0, int first,
+                        int64_t *sums) {
+  __m256i sum[FEW_ROWS][2], dot[FEW_ROWS][2], scale[2];
+#pragma GCC unroll 3
+  for (int r = 0; r < FEW_ROWS; r++) sum[r][0] = sum[r][1] = _mm256_setzero_si256();
+  for (int k = 0; k < a->blocks; k++) {
+    half_dots(a, b, k, r0, dot);
+#pragma GCC unroll 3
+    for (int r = 0; r < FEW_ROWS; r++) {
+      scale_products(a, b, table, how, k, r0 + r, scale);
+      sum[r][0] = _mm256_add_epi32(sum[r][0], _mm256_madd_epi16(dot[r][0], scale[0]));
+      sum[r][1] = _mm256_add_epi32(sum[r][1], _mm256_madd_epi16(dot[r][1], scale[1]));
+    }
+  }
+  for (int r = 0; r < FEW_ROWS; r++) {
+    for (int c = 0; c < COLS; c += 4) {
+      __m256i eight = sum[r][c / 8];
+      __m128i four = c % 8 ? _mm256_extracti128_si256(eight, 1) : _mm256_castsi256_si128(eight);
+      add_four(a, b, r0 + r, c, _mm256_cvtepi32_epi64(four), first, sums);
+    }
+  }
+}
+
+// Of 8 columns: the even ones' sums and the odd ones'. The dot times A's scale is under 24576 * 15 * 2^11 < 2^30.
+INLINE void add_wide(__m256i dot, __m256i scale_a, __m256i scale_b, __m256i sum[2]) {
+  __m256i scaled = _mm256_mullo_epi32(_mm256_madd_epi16(dot, _mm256_set1_epi16(1)), scale_a);
+  sum[0] = _mm256_add_epi64(sum[0], _mm256_mul_epi32(scaled, scale_b));
+  sum[1] = _mm256_add_epi64(sum[1], _mm256_mul_epi32(_mm256_srli_epi64(scaled, 32), _mm256_srli_epi64(scale_b, 32)));
+}
+
+INLINE void wide_rows(const a_panel_t *a, const b_panel_t *b, int r0, int first, int64_t *sums) {
+  __m256i sum[FEW_ROWS][2][2], dot[FEW_ROWS][2];
+  memset(sum, 0, sizeof sum);
+  for (int k = 0; k < a->blocks; k++) {
+    half_dots(a, b, k, r0, dot);
+#pragma GCC unroll 3
+    for (int r = 0; r < FEW_ROWS; r++) {
+      __m256i scale = _mm256_srli_epi32(broadcast4(a->scale[r0 + r][k]), 16);
+      add_wide(dot[r][0], scale, load(&b->scale[k][0]), sum[r][0]);
+      add_wide(dot[r][1], scale, load(&b->scale[k][8]), sum[r][1]);
+    }
+  }
+  for (int r = 0; r < FEW_ROWS; r++) {
+    for (int half = 0; half < 2; half++) {
+      __m256i low = _mm256_unpacklo_epi64(sum[r][half][0], sum[r][half][1]);   // columns 0 1 4 5
+      __m256i high = _mm256_unpackhi_epi64(sum[r][half][0], sum[r][half][1]);  // columns 2 3 6 7
+      add_four(a, b, r0 + r, 8 * half, _mm256_permute2x128_si256(low, high, 0x20), first, sums);
+      add_four(a, b, r0 + r, 8 * half + 4, _mm256_permute2x128_si256(low, high, 0x31), first, sums);
+    }
+  }
+}
+
+// The margin covers the rounding of the norms.
+static int is_narrow(const a_panel_t *a, const b_panel_t *b) {
+  return (int64_t)a->scale_max * b->scale_max < 1 << 15 && a->norm2 * b->norm2 < 0x1p62 * 0.999;
+}
+
+static void multiply(const void *a_panel, const void *b, const void *table, int first, int64_t *sums) {
+  const a_panel_t *a = a_panel;
+  int narrow = is_narrow(a, b);
+  for (int r = 0; r < ROWS; r += FEW_ROWS) {
+    if (narrow && a->tabled) {
+      narrow_rows(a, b, table, TABLED, r, first, sums);
+    } else if (narrow) {
+      narrow_rows(a, b, table, MULTIPLIED, r, first, sums);
+    } else {
+      wide_rows(a, b, r, first, sums);
+    }
+  }
+}
+
+// --- Results -----------------------------------------------------------------------------------------
+
+// 16 sums under 2^51 in magnitude as FP32: exact as doubles, then rounded once, times 2^exponent exactly.
+INLINE void round_row(const int64_t *sums, __m256 unit, float value[COLS]) {
+  const __m256i magic = _mm256_set1_epi64x(0x4338000000000000);  // 1.5 * 2^52
+  for (int c = 0; c < COLS; c += 4) {
+    __m256d sum = _mm256_castsi256_pd(_mm256_add_epi64(load(sums + c), magic));
+    __m128 rounded = _mm256_cvtpd_ps(_mm256_sub_pd(sum, _mm256_castsi256_pd(magic)));
+    _mm_storeu_ps(value + c, _mm_mul_ps(rounded, _mm256_castps256_ps128(unit)));
+  }
+}
+
+static int is_small(const int64_t *sums) {
+  const __m256i limit = _mm256_set1_epi64x(INT64_C(1) << 51);
+  __m256i large = _mm256_setzero_si256();
+  for (int i = 0; i < ROWS * COLS; i += 4) {
+    __m256i sum = load(sums + i);
+    large = _mm256_or_si256(large, _mm256_cmpgt_epi64(sum, limit));
+    large = _mm256_or_si256(large, _mm256_cmpgt_epi64(_mm256_sub_epi64(_mm256_setzero_si256(), limit), sum));
+  }
+  return _mm256_testz_si256(large, large);
+}
+
+static int is_poisoned(const gemm_tile_t *tile) {
+  int poisoned = 0;
+  for (int r = 0; r < tile->rows; r++) poisoned |= tile->row_poisoned[r];
+  for (int c = 0; c < tile->cols; c++) poisoned |= tile->col_poisoned[c];
+  return poisoned;
+}
+
+static void store_row(const gemm_job_t *job, const gemm_tile_t *tile, int r, float value[COLS]) {
+  const ufp4_gemm_t *how = job->how;
+  const int64_t i = tile->row + r, at = i * job->d_ld + tile->col;
+  const float nan = ufp4_f32_value(UFP4_F32_NAN);
+  // Each line is one operation, rounded once.
+  if (how->alpha != 1.0f) {
+    for (int c = 0; c < COLS; c++) value[c] = value[c] * how->alpha;
+  }
+  if (how->c != NULL) {
+    for (int c = 0; c < tile->cols; c++) value[c] = value[c] + how->c[i * how->c_ld + tile->col + c];
+  }
+  for (int c = 0; c < COLS; c++) value[c] = value[c] != value[c] ? nan : value[c];
+  if (how->d_dtype == UFP4_DTYPE_F32) {
+    memcpy((float *)job->d + at, value, (size_t)tile->cols * sizeof(float));
+  } else {
+    for (int c = 0; c < tile->cols; c++) ((uint16_t *)job->d)[at + c] = ufp4_bf16_cast(value[c]);
+  }
+}
+
+static void store(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t *sums) {
+  const ufp4_gemm_t *how = job->how;
+  // Where 2^exponent times any sum is a normal number.
+  int plain = how->d_dtype != UFP4_DTYPE_I64 && job->exponent >= -126 && job->exponent <= 64;
+  if (plain && how->accumulate == NULL && !is_poisoned(tile) && is_small(sums)) {
+    const __m256 unit = _mm256_castsi256_ps(_mm256_set1_epi32((127 + job->exponent) << 23));
+    const int simple = how->d_dtype == UFP4_DTYPE_F32 && how->alpha == 1.0f && how->c == NULL && tile->cols == COLS;
+    for (int r = 0; r < tile->rows; r++) {
+      float value[COLS];
+      if (simple) {
+        round_row(sums + r * COLS, unit, (float *)job->d + (tile->row + r) * job->d_ld + tile->col);
+      } else {
+        round_row(sums + r * COLS, unit, value);
+        store_row(job, tile, r, value);
+      }
+    }
+    return;
+  }
+  for (int r = 0; r < tile->rows; r++) {
+    for (int c = 0; c < tile->cols; c++) {
+      int poisoned = tile->row_poisoned[r] | tile->col_poisoned[c];
+      gemm_store(job, poisoned, sums[r * COLS + c], tile->row + r, tile->col + c);
+    }
+  }
+}
+
+static const gemm_kernel_t kernel = {
+    .name = "avx2",
+    .tile_rows = ROWS,
+    .tile_cols = COLS,
+    .chunk_blocks = CHUNK,
+    .a_bytes = sizeof(a_panel_t),
+    .b_bytes = sizeof(b_panel_t),
+    .table_bytes = sizeof(table_t),
+    .pack_a = pack_a,
+    .pack_b = pack_b,
+    .prepare = prepare,
+    .multiply = multiply,
+    .store = store,
+};
+
+const gemm_kernel_t *gemm_avx2(void) {
+  return __builtin_cpu_supports("avx2") ? &kernel : NULL;
+}
+
+#else
+
+const gemm_kernel_t *gemm_avx2(void) {
+  return NULL;
+}
+
+#endif
