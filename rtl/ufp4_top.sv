@@ -76,7 +76,7 @@ module ufp4_top
   localparam int unsigned QUANT = 2;
   localparam logic [1:0] BURST_INCR = 2'b01;
 
-  // --- Memory masters ------------------------------------------------------------------------------------------------
+  // --- Memory masters ----------------------------------------------------------------------------------------------
 
   logic [CLIENTS-1:0]                 rd_req_valid, rd_req_ready, rd_rsp_valid, rd_rsp_ready;
   logic [CLIENTS-1:0][ADDR_BITS-1:0]  rd_req_addr, wr_req_addr;
@@ -154,7 +154,7 @@ module ufp4_top
   logic unused_rlast;
   assign unused_rlast = m_axi_rlast_i;
 
-  // --- Registers, slots, counters --------------------------------------------------------------------------------------
+  // --- Registers, slots, counters ----------------------------------------------------------------------------------
 
   logic                     reg_write, unused_reg_read;
   logic [11:0]              reg_write_addr, reg_read_addr;
@@ -260,7 +260,7 @@ module ufp4_top
     .value_o   (counter_value)
   );
 
-  // --- Command unit and engines ----------------------------------------------------------------------------------------
+  // --- Command unit and engines ------------------------------------------------------------------------------------
 
   gemm_descriptor_t  gemm_desc;
   quant_descriptor_t quant_desc;
@@ -405,7 +405,7 @@ module ufp4_top
     .wr_err_i           (wr_err[QUANT])
   );
 
-  // --- What each cycle and each event is counted as ----------------------------------------------------------------------
+  // --- What each cycle and each event is counted as ----------------------------------------------------------------
 
   logic gemm_class;
   assign gemm_class = busy || stall_operand || stall_accumulator || stall_drain;

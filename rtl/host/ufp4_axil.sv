@@ -36,7 +36,7 @@ module ufp4_axil #(
   input  logic [31:0]      read_data_i
 );
 
-  // --- Writes: address and data are held until both are there and the last answer is gone ----------------------------
+  // --- Writes: address and data are held until both are there and the last answer is gone --------------------------
 
   logic             aw_full_d, aw_full_q, w_full_d, w_full_q, bvalid_d, bvalid_q;
   logic [AddrW-1:0] awaddr_q;
@@ -55,7 +55,7 @@ module ufp4_axil #(
   assign w_full_d  = write_o ? 1'b0 : (w_full_q || wvalid_i);
   assign bvalid_d  = write_o || (bvalid_q && !bready_i);
 
-  // --- Reads ---------------------------------------------------------------------------------------------------------
+  // --- Reads -------------------------------------------------------------------------------------------------------
 
   logic        rvalid_d, rvalid_q;
   logic [31:0] rdata_q;

@@ -54,7 +54,7 @@ module ufp4_check
 
   assign bad_opcode_o = !(is_quant || is_amax || is_gemm || is_fence);
 
-  // --- QUANT and AMAX ------------------------------------------------------------------------------------------------
+  // --- QUANT and AMAX ----------------------------------------------------------------------------------------------
 
   logic src_misaligned, row_misaligned, col_misaligned, source_unsupported, copies_unsupported;
 
@@ -72,7 +72,7 @@ module ufp4_check
       !(quant.scale_round inside {SCALE_ROUND_RNE, SCALE_ROUND_UP}) || quant.scale != SCALE_E4M3 ||
       quant.reserved1 != '0;
 
-  // --- GEMM ----------------------------------------------------------------------------------------------------------
+  // --- GEMM --------------------------------------------------------------------------------------------------------
 
   logic gemm_misaligned, gemm_unsupported;
 
@@ -88,7 +88,7 @@ module ufp4_check
       (gemm.a_mode & ~OPERAND_MODES) != '0 || (gemm.b_mode & ~OPERAND_MODES) != '0 ||
       gemm.reserved1 != '0 || gemm.reserved2 != '0;
 
-  // --- Verdicts ------------------------------------------------------------------------------------------------------
+  // --- Verdicts ----------------------------------------------------------------------------------------------------
 
   always_comb begin
     bad_size_o    = 1'b0;

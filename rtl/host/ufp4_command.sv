@@ -2,10 +2,10 @@
 // Command unit: fetches descriptors from the ring, checks them, runs the engines, writes completions.
 //
 // Contract: jobs run in the order of the ring, one at a time. A descriptor that breaks a rule starts nothing; its
-// completion carries the lowest status that applies, and the next job runs. A descriptor whose own fetch failed on the bus
-// completes as job 0 with read_error. cycles in the completion: from the cycle after an engine took the job to the one in
-// which it was done, inclusive; 0 where no engine ran. Flags and exponent slots are given only with status ok; where
-// AMAX names one slot twice, the column copy's exponent stays. head_o counts a job once its completion has been
+// completion carries the lowest status that applies, and the next job runs. A descriptor whose own fetch failed on the
+// bus completes as job 0 with read_error. cycles in the completion: from the cycle after an engine took the job to the
+// one in which it was done, inclusive; 0 where no engine ran. Flags and exponent slots are given only with status
+// ok; where AMAX names one slot twice, the column copy's exponent stays. head_o counts a job once its completion has been
 // answered by memory; an error of that write itself raises irq_error_o, there is no other place to report it.
 // Latency: about 40 cycles and two memory round trips a job.
 // Spec: docs/registers.md, docs/architecture.md "Command unit". Golden: drivers/backends/model. Test: tests/rtl/core.
@@ -132,7 +132,7 @@ module ufp4_command
   assign active_o     = state_q != StateIdle;
   assign running_o    = state_q == StateRun;
 
-  // --- Ring addresses ------------------------------------------------------------------------------------------------
+  // --- Ring addresses ----------------------------------------------------------------------------------------------
 
   logic [14:0] ring_index;
 
@@ -143,7 +143,7 @@ module ufp4_command
   assign rd_req_beats_o = 9'(DESC_BEATS);
   assign rd_rsp_ready_o = 1'b1;
 
-  // --- Checks --------------------------------------------------------------------------------------------------------
+  // --- Checks ------------------------------------------------------------------------------------------------------
 
   logic        bad_opcode, bad_size, misaligned, unsupported;
   logic        last_beat, regions_start, regions_done, regions_bad;
@@ -180,7 +180,7 @@ module ufp4_command
     else                    verdict = CORE_STATUS_OK;
   end
 
-  // --- Exponents: a value in the descriptor, a slot to read, or (AMAX) a slot to write ---------------------------------
+  // --- Exponents: a value in the descriptor, a slot to read, or (AMAX) a slot to write -----------------------------
 
   logic        at_b, wanted, uses_slot, slot_bad;
   logic [7:0]  mode;
@@ -210,7 +210,7 @@ module ufp4_command
   assign a_exponent_o          = a_exponent_q;
   assign b_exponent_o          = b_exponent_q;
 
-  // --- Engines -------------------------------------------------------------------------------------------------------
+  // --- Engines -----------------------------------------------------------------------------------------------------
 
   logic start, started, done, done_read_error, done_write_error;
 
@@ -222,7 +222,7 @@ module ufp4_command
   assign done_read_error     = is_gemm ? gemm_done_read_error_i : quant_done_read_error_i;
   assign done_write_error    = is_gemm ? gemm_done_write_error_i : quant_done_write_error_i;
 
-  // --- Completion ----------------------------------------------------------------------------------------------------
+  // --- Completion --------------------------------------------------------------------------------------------------
 
   completion_t          completion;
   logic [ADDR_BITS-1:0] completion_addr;
@@ -249,7 +249,7 @@ module ufp4_command
   assign irq_done_o  = retire_o && gemm.flags[0] && !fetch_err_q;
   assign irq_error_o = retire_o && (status_q != CORE_STATUS_OK || write_err_q);
 
-  // --- States --------------------------------------------------------------------------------------------------------
+  // --- States ------------------------------------------------------------------------------------------------------
 
   always_comb begin
     state_d       = state_q;

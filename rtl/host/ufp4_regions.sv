@@ -53,7 +53,7 @@ module ufp4_regions
   assign row   = quant.opcode == OPCODE_QUANT && quant.row_mode[MODE_ENABLE_BIT];
   assign col   = quant.opcode == OPCODE_QUANT && quant.col_mode[MODE_ENABLE_BIT];
 
-  // --- The region at hand --------------------------------------------------------------------------------------------
+  // --- The region at hand ------------------------------------------------------------------------------------------
 
   logic [2:0]  index_d, index_q;
   region_t     quant_region, gemm_region, region;
@@ -86,7 +86,7 @@ module ufp4_regions
     endcase
   end
 
-  // --- Its end: DIGITS multiply-and-add steps, then the sum ------------------------------------------------------------
+  // --- Its end: DIGITS multiply-and-add steps, then the sum --------------------------------------------------------
 
   logic        busy_d, busy_q, bad_d, bad_q, last_step, region_bad;
   logic [2:0]  digit_d, digit_q;

@@ -4,8 +4,8 @@
 // Contract: the k-th beat that a client gives belongs to the k-th beat of its requests. Beats may be offered before
 // their request, but a client never waits for a beat to be taken before it makes the request: beats leave in the order
 // of the bursts. idle_o: every request accepted so far has been answered; err_o: pulses with an answer that is not
-// OKAY, at least one cycle before idle_o rises for it. Up to 2^CountW - 1 bursts of a client, and QueueDepth bursts whose
-// beats have not left, are in flight.
+// OKAY, at least one cycle before idle_o rises for it. Up to 2^CountW - 1 bursts of a client, and QueueDepth
+// bursts whose beats have not left, are in flight.
 // Latency: two cycles to the AW channel, one to W. All AXI outputs come from flip-flops; the AXI ID is the client.
 // Test: tests/rtl/core.
 module ufp4_axi_write #(
@@ -51,7 +51,7 @@ module ufp4_axi_write #(
   input  logic [1:0]                       bresp_i
 );
 
-  // --- Requests: cut into bursts, one stream to the AW channel and one to the order of the beats ---------------------
+  // --- Requests: cut into bursts, one stream to the AW channel and one to the order of the beats -------------------
 
   logic               burst_valid, burst_ready, burst_fire;
   logic [IdW-1:0]     burst_id;
@@ -94,7 +94,7 @@ module ufp4_axi_write #(
     .out_data_o ({awid_o, awaddr_o, awlen_o})
   );
 
-  // --- Beats: in the order of the bursts, without waiting for the address to be taken --------------------------------
+  // --- Beats: in the order of the bursts, without waiting for the address to be taken ------------------------------
 
   logic           order_valid, order_pop;
   logic [IdW-1:0] order_id;

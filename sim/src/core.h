@@ -9,7 +9,8 @@
 
 namespace ufp4 {
 
-/** The ports of ufp4_top, by address; data buses as little-endian bytes. Inputs are written between two calls of eval. */
+/** The ports of ufp4_top, by address; data buses as little-endian bytes. Inputs are written between two calls of eval.
+ */
 struct Pins {
   uint8_t *clk, *rst_n;
   const uint8_t *irq;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Core of one named configuration; compiled once for each, with UFP4_MODEL the name of its Verilated class, UFP4_MODEL_H
-// the header that defines it, and UFP4_MAKE_CORE the name of the function below.
+// A Core of one named configuration; compiled once for each, with UFP4_MODEL the name of its Verilated class,
+// UFP4_MODEL_H the header that defines it, and UFP4_MAKE_CORE the name of the function below.
 #include <verilated.h>
 #include <verilated_fst_c.h>
 
@@ -14,7 +14,8 @@ namespace {
 
 constexpr int kTraceLevels = 99;
 
-// A data port is a machine word or an array of them, by its width; both are little-endian bytes on the hosts we build for.
+// A data port is a machine word or an array of them, by its width; both are little-endian bytes on the hosts we build
+// for.
 template <typename T>
 uint8_t *bytes(T &port) {
   return reinterpret_cast<uint8_t *>(&port);

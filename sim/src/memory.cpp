@@ -114,7 +114,8 @@ void Memory::sample_read_address(uint64_t cycle) {
   next_.arready = reads_.size() < kMaxBursts && (!options_.seed || ar_gate_.open(random()));
 }
 
-// The burst or answer to serve: the oldest, or with back-pressure the oldest of a random ID; queue.size() if none is due.
+// The burst or answer to serve: the oldest, or with back-pressure the oldest of a random ID; queue.size() if none is
+// due.
 template <typename T>
 size_t Memory::choose(const std::deque<T> &queue, uint64_t cycle) {
   if (queue.empty()) return 0;

@@ -56,7 +56,8 @@ void Simulator::reset() {
 }
 
 ufp4_sim_status_t Simulator::broken() {
-  message_ = (core_->failed() ? "an assertion in the RTL failed" : checker_.message()) + " (cycle " + std::to_string(cycle_) + "; " + memory_.describe() + ")";
+  message_ = (core_->failed() ? "an assertion in the RTL failed" : checker_.message()) + " (cycle " +
+             std::to_string(cycle_) + "; " + memory_.describe() + ")";
   return UFP4_SIM_FAILED;
 }
 
@@ -128,8 +129,8 @@ ufp4_sim_status_t Simulator::check_progress() {
   if (cycle_ - last_moved_ < stuck_cycles_) return UFP4_SIM_OK;
   uint32_t status = 0;
   if (!register_read(UFP4_REG_STATUS, &status) || !(status & kRunning)) return UFP4_SIM_OK;
-  message_ = "the core hangs, nothing moved on its bus for " + std::to_string(cycle_ - last_moved_) +
-             " cycles: " + describe();
+  message_ =
+      "the core hangs, nothing moved on its bus for " + std::to_string(cycle_ - last_moved_) + " cycles: " + describe();
   return UFP4_SIM_FAILED;
 }
 

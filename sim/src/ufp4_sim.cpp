@@ -21,8 +21,8 @@ std::unique_ptr<ufp4::Simulator> make(const ufp4_sim_options_t &options, std::st
     message = std::string("there is no simulated core of configuration '") + options.configuration + "'";
     return nullptr;
   }
-  const ufp4::MemoryOptions memory{options.memory_base, options.memory_bytes, options.latency_cycles,
-                                   options.bandwidth_bytes, options.stall_seed, options.silent_cycle};
+  const ufp4::MemoryOptions memory{options.memory_base,     options.memory_bytes, options.latency_cycles,
+                                   options.bandwidth_bytes, options.stall_seed,   options.silent_cycle};
   auto simulator = std::make_unique<ufp4::Simulator>(std::move(core), memory);
   if (!simulator->ok()) {
     message = "the host has no room for " + std::to_string(options.memory_bytes) + " bytes of device memory";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three clients read and write at random through the AXI masters, against the simulator's memory under its protocol checker.
+// Three clients read and write at random through the AXI masters, against the simulator's memory under its protocol
+// checker.
 #include "test_axi.h"
 
 #include <cstring>
@@ -41,9 +42,9 @@ struct Beat {
 
 /** One client: the requests it will make and what it expects back. */
 struct Client {
-  std::deque<Request> requests;     // the first is at the port, or will be
-  std::deque<Beat> beats;           // of writes
-  std::deque<uint64_t> due;         // addresses of read beats that were asked for
+  std::deque<Request> requests;  // the first is at the port, or will be
+  std::deque<Beat> beats;        // of writes
+  std::deque<uint64_t> due;      // addresses of read beats that were asked for
   bool request_valid = false, beat_valid = false, ready = false;
   unsigned errors_due = 0, errors = 0;  // of writes, by accepted request
 };
@@ -76,7 +77,8 @@ class Traffic {
     for (unsigned i = 0; i < request.beats; i++) {
       Beat beat{std::vector<uint8_t>(bus_), std::vector<uint8_t>(bus_ / 8)};
       for (auto &byte : beat.data) byte = static_cast<uint8_t>(check_next(&random_));
-      for (auto &byte : beat.strobes) byte = check_below(&random_, 2) ? 0xFF : static_cast<uint8_t>(check_next(&random_));
+      for (auto &byte : beat.strobes)
+        byte = check_below(&random_, 2) ? 0xFF : static_cast<uint8_t>(check_next(&random_));
       apply(request.address + i * bus_, beat);
       writers_[client].beats.push_back(beat);
     }
@@ -170,11 +172,12 @@ class Traffic {
   void take_read(unsigned c) {
     Client &r = readers_[c];
     if (model_->rd_rsp_valid_o >> c & 1 && r.ready) {
-      if (!check_that(static_cast<int64_t>(cycle_), !r.due.empty(), "client %u got a beat it did not ask for", c)) return;
+      if (!check_that(static_cast<int64_t>(cycle_), !r.due.empty(), "client %u got a beat it did not ask for", c))
+        return;
       const uint64_t address = r.due.front();
       r.due.pop_front();
-      check_bits(static_cast<int64_t>(cycle_), model_->rd_rsp_err_o, !inside(address), "error of client %u at 0x%llx", c,
-                 static_cast<unsigned long long>(address));
+      check_bits(static_cast<int64_t>(cycle_), model_->rd_rsp_err_o, !inside(address), "error of client %u at 0x%llx",
+                 c, static_cast<unsigned long long>(address));
       if (inside(address)) {
         check_that(static_cast<int64_t>(cycle_),
                    std::memcmp(bytes(model_->rd_rsp_data_o), memory_.at(address, bus_), bus_) == 0,
@@ -261,7 +264,8 @@ Request random_request(Traffic<Model> &traffic, uint64_t from, uint64_t size) {
   Request request{};
   request.beats = 1 + check_below(random, check_below(random, 2) ? 256 : 6);
   const uint64_t bytes = uint64_t{request.beats} * traffic.bus();
-  request.address = from + check_below(random, static_cast<uint32_t>((size - bytes) / traffic.bus())) * uint64_t{traffic.bus()};
+  request.address =
+      from + check_below(random, static_cast<uint32_t>((size - bytes) / traffic.bus())) * uint64_t{traffic.bus()};
   if (check_below(random, 10) == 0) request.address += kBytes;
   return request;
 }
@@ -290,7 +294,8 @@ void three_clients_wide() {
   three_clients<Vaxi64>();
 }
 
-// One client alone, bursts of 1 KiB behind 200 cycles of latency: enough are in flight to move a beat in nearly each cycle.
+// One client alone, bursts of 1 KiB behind 200 cycles of latency: enough are in flight to move a beat in nearly each
+// cycle.
 void keeps_the_bus_busy() {
   constexpr unsigned kBeats = 16, kRequests = 200;
   for (int writes = 0; writes < 2; writes++) {
@@ -318,9 +323,10 @@ double sc_time_stamp() {
 
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
-      CHECK_TEST(three_clients_narrow),  CHECK_TEST(three_clients_wide),         CHECK_TEST(keeps_the_bus_busy),
-      CHECK_TEST(rejects_unstable_data), CHECK_TEST(rejects_unstable_addresses), CHECK_TEST(checker_passes_legal_bursts),
-      CHECK_TEST(rejects_bad_bursts),    CHECK_TEST(rejects_wrong_last),
+      CHECK_TEST(three_clients_narrow),       CHECK_TEST(three_clients_wide),
+      CHECK_TEST(keeps_the_bus_busy),         CHECK_TEST(rejects_unstable_data),
+      CHECK_TEST(rejects_unstable_addresses), CHECK_TEST(checker_passes_legal_bursts),
+      CHECK_TEST(rejects_bad_bursts),         CHECK_TEST(rejects_wrong_last),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

@@ -45,7 +45,8 @@ void run(int64_t index, std::initializer_list<Step> steps, const char *text) {
     checker.sample();
   }
   const char *got = checker.message().c_str();
-  check_that(index, *text ? std::strstr(got, text) != nullptr : *got == 0, "the checker says '%s', not '%s'", got, text);
+  check_that(index, *text ? std::strstr(got, text) != nullptr : *got == 0, "the checker says '%s', not '%s'", got,
+             text);
 }
 
 void offer_read(Forged &f) {

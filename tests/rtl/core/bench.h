@@ -20,7 +20,8 @@ typedef struct {
   uint32_t tail;  ///< descriptors written
 } bench_t;
 
-/** A core of @p configuration behind memory of that latency, bandwidth and back-pressure; ends the program on failure. */
+/** A core of @p configuration behind memory of that latency, bandwidth and back-pressure; ends the program on failure.
+ */
 bench_t bench_open(const char *configuration, unsigned latency, unsigned bandwidth, uint64_t stall_seed);
 void bench_close(bench_t *bench);
 

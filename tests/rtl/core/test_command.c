@@ -88,7 +88,8 @@ TEST(interrupts) {
   bench_close(&bench);
 }
 
-// --- Rings where there is no memory ------------------------------------------------------------------------------------
+// --- Rings where there is no memory
+// ------------------------------------------------------------------------------------
 
 TEST(rejects_ring_outside_memory) {
   bench_t bench = bench_open("default", 3, 0, 0);
@@ -117,7 +118,8 @@ TEST(rejects_completion_ring_outside_memory) {
   bench_close(&bench);
 }
 
-// --- Malformed descriptors ---------------------------------------------------------------------------------------------
+// --- Malformed descriptors
+// ---------------------------------------------------------------------------------------------
 #define SOURCE_STRIDE 640  // of 70 columns, with room for 129
 
 // A legal descriptor of each kind, one field of it set to something, and the status that this must have.
@@ -296,7 +298,8 @@ static void check_rules(bench_t *bench, const ufp4_descriptor_t *good, const rul
     check_bits((int64_t)i, done.status, rules[i].want, "status with %s", rules[i].what);
     check_bits((int64_t)i, done.job, good->header.job, "job with %s", rules[i].what);
     if (done.status != OK) check_bits((int64_t)i, done.flags, 0, "flags with %s", rules[i].what);
-    if (done.status != OK && done.status < READ) check_bits((int64_t)i, done.cycles, 0, "cycles with %s", rules[i].what);
+    if (done.status != OK && done.status < READ)
+      check_bits((int64_t)i, done.cycles, 0, "cycles with %s", rules[i].what);
   }
   const ufp4_completion_t after = bench_job(bench, good);
   check_bits(-1, after.status, OK, "status of the legal descriptor");

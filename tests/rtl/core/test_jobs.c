@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random jobs, legal and not, on the simulated core and on the golden model: the same statuses, flags and slots, and the same
-// bytes in all of memory, what no job may touch included.
+// Random jobs, legal and not, on the simulated core and on the golden model: the same statuses, flags and slots, and
+// the same bytes in all of memory, what no job may touch included.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,8 +82,9 @@ static void pair_compare(pair_t *pair, const char *what) {
   const uint64_t *got = (const uint64_t *)pair->memory[0], *want = (const uint64_t *)pair->memory[1];
   for (uint64_t i = 0; i < PLACES * PLACE_BYTES / sizeof *got; i++) {
     if (got[i] == want[i]) continue;
-    check_bits(pair->jobs, got[i], want[i], "%s: 8 bytes at place %d + 0x%llx; %s, latency %u, bandwidth %u, stall seed %llu",
-               what, (int)(8 * i / PLACE_BYTES), (unsigned long long)(8 * i % PLACE_BYTES), pair->setting->configuration,
+    check_bits(pair->jobs, got[i], want[i],
+               "%s: 8 bytes at place %d + 0x%llx; %s, latency %u, bandwidth %u, stall seed %llu", what,
+               (int)(8 * i / PLACE_BYTES), (unsigned long long)(8 * i % PLACE_BYTES), pair->setting->configuration,
                pair->setting->latency, pair->setting->bandwidth, (unsigned long long)pair->setting->stall_seed);
   }
 }
@@ -127,7 +128,8 @@ static ufp4_core_status_t pair_job(pair_t *pair, const ufp4_descriptor_t *job, c
   return (ufp4_core_status_t)done[1].status;
 }
 
-// --- Random tensors and descriptors ------------------------------------------------------------------------------------
+// --- Random tensors and descriptors
+// ------------------------------------------------------------------------------------
 
 static uint32_t below(pair_t *pair, uint32_t bound) {
   return check_below(&pair->random, bound);
@@ -163,8 +165,10 @@ static void write_source(pair_t *pair, const ufp4_quant_descriptor_t *quant, fix
 }
 
 // Quantizes [rows][cols] into the four places from @p codes on; @p slot and slot + 1 take the exponents.
-static ufp4_descriptor_t random_quant(pair_t *pair, uint32_t rows, uint32_t cols, unsigned source, unsigned codes, uint16_t slot) {
-  ufp4_quant_descriptor_t q = {.opcode = UFP4_OPCODE_QUANT, .rows = rows, .cols = cols, .src_addr = place(pair, source)};
+static ufp4_descriptor_t random_quant(pair_t *pair, uint32_t rows, uint32_t cols, unsigned source, unsigned codes,
+                                      uint16_t slot) {
+  ufp4_quant_descriptor_t q = {
+      .opcode = UFP4_OPCODE_QUANT, .rows = rows, .cols = cols, .src_addr = place(pair, source)};
   q.src_dtype = (uint8_t)below(pair, 2);
   q.src_stride_bytes = byte_stride(pair, cols * (q.src_dtype == UFP4_DTYPE_BF16 ? 2 : 4));
   q.elem = (uint8_t)below(pair, UFP4_ELEM_COUNT);
@@ -217,7 +221,8 @@ static ufp4_descriptor_t random_gemm(pair_t *pair, const ufp4_quant_descriptor_t
   return (ufp4_descriptor_t){.gemm = g};
 }
 
-// --- Chains of legal jobs ----------------------------------------------------------------------------------------------
+// --- Chains of legal jobs
+// ----------------------------------------------------------------------------------------------
 
 static uint32_t random_size(pair_t *pair, uint32_t limit) {
   return 1 + below(pair, below(pair, 3) ? limit : 20);
@@ -263,9 +268,9 @@ static void chains(const setting_t *settings, size_t count, int runs, uint32_t l
 }
 
 static const setting_t settings[] = {
-    {"default", 1, 0, 0},   {"default", 200, 0, 0}, {"default", 1, 8, 0},    {"default", 100, 24, 0},
-    {"default", 5, 0, 11},  {"default", 90, 64, 6}, {"small", 1, 0, 0},      {"small", 200, 0, 0},
-    {"small", 3, 3, 0},     {"small", 5, 0, 21},    {"small", 60, 8, 1234},
+    {"default", 1, 0, 0},  {"default", 200, 0, 0}, {"default", 1, 8, 0},   {"default", 100, 24, 0},
+    {"default", 5, 0, 11}, {"default", 90, 64, 6}, {"small", 1, 0, 0},     {"small", 200, 0, 0},
+    {"small", 3, 3, 0},    {"small", 5, 0, 21},    {"small", 60, 8, 1234},
 };
 #define SETTINGS (sizeof settings / sizeof settings[0])
 
@@ -282,10 +287,11 @@ SLOW_TEST(equal_the_model_on_large) {
   chains(large, 2, 12, 400);
 }
 
-// --- Malformed jobs ----------------------------------------------------------------------------------------------------
+// --- Malformed jobs
+// ----------------------------------------------------------------------------------------------------
 
-// Sets one byte of a descriptor to something else; bytes whose change only makes a job long, or lets its tensors overlap
-// (so that the result depends on the order of accesses), stay.
+// Sets one byte of a descriptor to something else; bytes whose change only makes a job long, or lets its tensors
+// overlap (so that the result depends on the order of accesses), stay.
 static void mutate(pair_t *pair, ufp4_descriptor_t *job) {
   static const uint8_t quant_kept[] = {9,  10, 13, 14, 17, 18, 25, 26, 41, 42, 49,
                                        50, 57, 58, 65, 66, 73, 74, 77, 78, 80};

@@ -25,12 +25,8 @@ TEST(keeps_what_is_written) {
   static const struct {
     uint32_t offset, mask;
   } registers[] = {
-      {UFP4_REG_IRQ_MASK, 3},
-      {UFP4_REG_RING_BASE_LO, 0xFFFFFF80},
-      {UFP4_REG_RING_BASE_HI, 0xFF},
-      {UFP4_REG_RING_LOG2, 0xF},
-      {UFP4_REG_COMPLETION_BASE_LO, 0xFFFFFF80},
-      {UFP4_REG_COMPLETION_BASE_HI, 0xFF},
+      {UFP4_REG_IRQ_MASK, 3},    {UFP4_REG_RING_BASE_LO, 0xFFFFFF80},       {UFP4_REG_RING_BASE_HI, 0xFF},
+      {UFP4_REG_RING_LOG2, 0xF}, {UFP4_REG_COMPLETION_BASE_LO, 0xFFFFFF80}, {UFP4_REG_COMPLETION_BASE_HI, 0xFF},
   };
   enum { COUNT = sizeof registers / sizeof registers[0] };
   bench_t bench = bench_open("small", 1, 0, 0);
@@ -43,8 +39,8 @@ TEST(keeps_what_is_written) {
     bench_write(&bench, registers[at].offset, value);
     values[at] = value & registers[at].mask;
     for (int i = 0; i < COUNT; i++) {
-      check_bits(round, bench_read(&bench, registers[i].offset), values[i], "register 0x%x after a write of 0x%x to 0x%x",
-                 registers[i].offset, value, registers[at].offset);
+      check_bits(round, bench_read(&bench, registers[i].offset), values[i],
+                 "register 0x%x after a write of 0x%x to 0x%x", registers[i].offset, value, registers[at].offset);
     }
   }
   bench_close(&bench);
@@ -80,7 +76,8 @@ TEST(counters_count_idle_cycles) {
   bench_counters(&bench, after);
   const uint64_t reads = 2 * UFP4_COUNTER_COUNT;
   check_that(0, after[UFP4_COUNTER_IDLE] - before[UFP4_COUNTER_IDLE] >= 12345, "idle cycles");
-  check_that(0, after[UFP4_COUNTER_CYCLES] - before[UFP4_COUNTER_CYCLES] <= ufp4_sim_cycles(bench.sim) - start + 8 * reads,
+  check_that(0,
+             after[UFP4_COUNTER_CYCLES] - before[UFP4_COUNTER_CYCLES] <= ufp4_sim_cycles(bench.sim) - start + 8 * reads,
              "cycles");
   bench_check_sum(0, after);
   for (int i = UFP4_COUNTER_ARRAY_BUSY; i < UFP4_COUNTER_COUNT; i++) {

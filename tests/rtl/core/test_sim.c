@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator around the core: what it refuses, how it ends a wait and a hang, waveforms, and that time is the core's own.
+// The simulator around the core: what it refuses, how it ends a wait and a hang, waveforms, and that time is the core's
+// own.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,8 +159,12 @@ TEST(waveform_is_written) {
 
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
-      CHECK_TEST(rejects_what_it_cannot_make), CHECK_TEST(rejects_memory_outside), CHECK_TEST(limit_ends_a_wait),
-      CHECK_TEST(hang_is_reported),            CHECK_TEST(idle_is_no_hang),        CHECK_TEST(cycles_repeat),
+      CHECK_TEST(rejects_what_it_cannot_make),
+      CHECK_TEST(rejects_memory_outside),
+      CHECK_TEST(limit_ends_a_wait),
+      CHECK_TEST(hang_is_reported),
+      CHECK_TEST(idle_is_no_hang),
+      CHECK_TEST(cycles_repeat),
       CHECK_TEST(waveform_is_written),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
