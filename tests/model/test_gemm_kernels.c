@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every GEMM kernel gives the bits of the portable one. The kernel is that of UFP4_KERNEL (unset: the fastest); the
+// portable one has the second model as its witness (test_gemm.c), and so have all in the runs that CMakeLists.txt adds.
+#include <stdlib.h>
+#include <string.h>
+
+#include "fixture.h"
+#include "gemm_kernel.h"
+#include "ufp4/format.h"
+
+// --- Operands ----------------------------------------------------------------------------------------
+
+/** Which path a tile takes depends on its scales; each of these drives another mix of paths. */
+typedef enum {
+  SCALES_NEAR,       ///< two binades
+  SCALES_SPREAD,     ///< seven binades, some zero
+  SCALES_OUTLIERS,   ///< two binades, one in 32 sixteen times that
+  SCALES_ANY,        ///< every byte but NaN, sign bit included
+  SCALES_SUBNORMAL,  ///< the smallest, zero included
+  SCALES_POWERS,     ///< significands 8 only, all exponents
+  SCALES_LARGEST,    ///< 448, codes of the largest magnitude
+  SCALES_NAN,        ///< any, a few NaN
+  SCALES_ZERO,       ///< all zero
+  SCALES_COUNT
+} scales_t;
+
+static uint8_t one_scale(check_random_t *random, scales_t scales) {
+  switch (scales) {
+    case SCALES_NEAR:
+      return (uint8_t)(0x60 + check_below(random, 16));
+    case SCALES_SPREAD:
+      return check_below(random, 4) == 0 ? 0 : (uint8_t)(0x40 + check_below(random, 56));
+    case SCALES_OUTLIERS:
+      return (uint8_t)(0x50 + check_below(random, 16) + (check_below(random, 32) == 0 ? 32 : 0));
+    case SCALES_SUBNORMAL:
+      return (uint8_t)check_below(random, 9);
+    case SCALES_POWERS:
+      return (uint8_t)(8 * check_below(random, 16));
+    case SCALES_LARGEST:
+      return 0x7E;
+    case SCALES_NAN:
+      return check_below(random, 200) == 0 ? 0x7F : (uint8_t)check_below(random, 0x7F);
+    case SCALES_ZERO:
+      return 0;
+    default:
+      return (uint8_t)(check_below(random, 0x7F) | check_below(random, 2) << 7);
+  }
+}
+
+static void fill_codes(check_random_t *random, int largest, ufp4_operand_t *out) {
+  const uint8_t code = out->elem == UFP4_ELEM_INT4 ? 0x88 : 0x77;
+  for (int64_t i = 0; i < out->rows * out->blocks * 8; i++)
+    out->codes[i] = largest ? code : (uint8_t)check_next(random);
+}
+
+static ufp4_operand_t operand(check_random_t *random, int64_t rows, int64_t cols, scales_t scales) {
+  ufp4_operand_t out;
+  if (ufp4_operand_create((ufp4_elem_t)check_below(random, UFP4_ELEM_COUNT), rows, cols, &out) != UFP4_OK) abort();
+  fill_codes(random, scales == SCALES_LARGEST, &out);
+  for (int64_t i = 0; i < rows * out.blocks; i++) out.scales[i] = one_scale(random, scales);
+  return out;
+}
+
+// --- Comparison --------------------------------------------------------------------------------------
+
+static size_t dtype_bytes(ufp4_dtype_t dtype) {
+  return dtype == UFP4_DTYPE_I64 ? 8 : dtype == UFP4_DTYPE_F32 ? 4 : 2;
+}
+
+/** Runs both kernels into rows with a gap after each, and compares all, the gap included. */
+static void check_kernel(int64_t index, const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how) {
+  const int64_t ld = b->rows + index % 3;
+  const size_t size = dtype_bytes(how->d_dtype), bytes = (size_t)(a->rows * ld) * size;
+  uint8_t *got = malloc(bytes), *want = malloc(bytes);
+  if (!got || !want) abort();
+  memset(got, 0xA5, bytes);
+  memset(want, 0xA5, bytes);
+  check_bits(index, gemm_with(getenv("UFP4_KERNEL"), a, b, how, got, ld), UFP4_OK, "status");
+  check_bits(index, gemm_with("portable", a, b, how, want, ld), UFP4_OK, "status of portable");
+  for (int64_t at = 0; at < a->rows * ld; at++) {
+    uint64_t g = 0, w = 0;
+    memcpy(&g, got + (size_t)at * size, size);
+    memcpy(&w, want + (size_t)at * size, size);
+    check_bits(index, g, w, "%lld x %lld x %lld, elems %u and %u, dtype %u, threads %d: D[%lld][%lld]",
+               (long long)a->rows, (long long)b->rows, (long long)a->cols, a->elem, b->elem, how->d_dtype, how->threads,
+               (long long)(at / ld), (long long)(at % ld));
+  }
+  free(got);
+  free(want);
+}
+
+static ufp4_gemm_t plain(ufp4_dtype_t dtype) {
+  return (ufp4_gemm_t){.contract = UFP4_CONTRACT_EXACT, .d_dtype = dtype, .alpha = 1};
+}
+
+static int64_t dimension(check_random_t *random, uint32_t usual, uint32_t rare) {
+  return 1 + (int64_t)check_below(random, check_below(random, 4) == 0 ? rare : usual);
+}
+
+/** Everything drawn: shape, formats, scales, exponents, alpha, C, sums from outside, type, threads. */
+static void check_drawn(check_random_t *random, int64_t index) {
+  const int64_t m = dimension(random, 40, 200), n = dimension(random, 40, 200), k = dimension(random, 300, 5000);
+  ufp4_operand_t a = operand(random, m, k, (scales_t)check_below(random, SCALES_COUNT));
+  ufp4_operand_t b = operand(random, n, k, (scales_t)check_below(random, SCALES_COUNT));
+  float *c = malloc((size_t)(m * n) * sizeof *c);
+  int64_t *earlier = malloc((size_t)(m * n) * sizeof *earlier);
+  if (!c || !earlier) abort();
+  for (int64_t i = 0; i < m * n; i++) {
+    c[i] = ufp4_f32_value(fixture_number(random, check_below(random, 20) ? FIXTURE_GAUSSIAN : FIXTURE_SPECIAL));
+    earlier[i] = check_below(random, 100) ? (int64_t)check_next(random) >> 20 : UFP4_I64_NAN;
+  }
+  ufp4_gemm_t how = plain((ufp4_dtype_t)check_below(random, UFP4_DTYPE_COUNT));
+  how.threads = (int)check_below(random, 5);
+  a.exponent = (int)check_below(random, 21) - 10;
+  if (check_below(random, 5) == 0) b.exponent = (int)check_below(random, 400) - 200;
+  if (check_below(random, 3) == 0) how.accumulate = earlier;
+  how.accumulate_ld = how.c_ld = n;
+  if (how.d_dtype != UFP4_DTYPE_I64 && check_below(random, 3) == 0) how.alpha = 0.3f;
+  if (how.d_dtype != UFP4_DTYPE_I64 && check_below(random, 3) == 0) how.c = c;
+  check_kernel(index, &a, &b, &how);
+  ufp4_operand_free(&a);
+  ufp4_operand_free(&b);
+  free(c);
+  free(earlier);
+}
+
+// --- Properties --------------------------------------------------------------------------------------
+
+TEST(any_job) {
+  check_random_t random = check_random();
+  for (int i = 0; i < 300; i++) check_drawn(&random, i);
+}
+SLOW_TEST(many_jobs) {
+  check_random_t random = check_random();
+  check_next(&random);
+  for (int i = 0; i < 6000; i++) check_drawn(&random, i);
+}
+
+TEST(every_pair_of_scale_mixes) {
+  check_random_t random = check_random();
+  for (int i = 0; i < SCALES_COUNT * SCALES_COUNT; i++) {
+    ufp4_operand_t a = operand(&random, 19, 1100, (scales_t)(i / SCALES_COUNT));
+    ufp4_operand_t b = operand(&random, 35, 1100, (scales_t)(i % SCALES_COUNT));
+    const ufp4_gemm_t how = plain(UFP4_DTYPE_I64);
+    check_kernel(i, &a, &b, &how);
+    ufp4_operand_free(&a);
+    ufp4_operand_free(&b);
+  }
+}
+
+/** All blocks of a row have scale byte @p high but one, which has @p low: relative to it the others are as large as can
+ * be. */
+static void set_scales(ufp4_operand_t *x, uint8_t high, uint8_t low) {
+  for (int64_t i = 0; i < x->rows * x->blocks; i++) x->scales[i] = i % x->blocks == x->blocks / 2 ? low : high;
+}
+
+// The limits of the fast paths lie at products of scales of 2^15 and 2^26 and at sums of 2^31 and 2^42. With each pair
+// of ranges, the significands 8 and 15, and codes that all add up, they are met from both sides.
+static void check_ranges(int largest, int formats) {
+  static const uint8_t significands[][2] = {{0, 0}, {7, 0}, {0, 7}, {7, 7}};
+  check_random_t random = check_random();
+  ufp4_operand_t a = operand(&random, 9, 512, SCALES_NEAR), b = operand(&random, 18, 512, SCALES_NEAR);
+  a.elem = (ufp4_elem_t)(formats % 3);
+  b.elem = (ufp4_elem_t)(formats / 3);
+  fill_codes(&random, largest, &a);
+  fill_codes(&random, largest, &b);
+  const ufp4_gemm_t how = plain(UFP4_DTYPE_I64);
+  for (int i = 0; i < 15 * 15 * 4; i++) {
+    const uint8_t *significand = significands[i % 4];
+    int high_a = 8 * (1 + i / 4 % 15) + significand[0], high_b = 8 * (1 + i / 60) + significand[1];
+    set_scales(&a, (uint8_t)(high_a < 0x7F ? high_a : 0x7E), (uint8_t)(8 + significand[1]));
+    set_scales(&b, (uint8_t)(high_b < 0x7F ? high_b : 0x7E), (uint8_t)(i % 3 ? 8 : 1));
+    check_kernel(i, &a, &b, &how);
+  }
+  ufp4_operand_free(&a);
+  ufp4_operand_free(&b);
+}
+
+TEST(limits_with_largest_codes) {
+  for (int formats = 0; formats < 9; formats++) check_ranges(1, formats);
+}
+TEST(limits_with_random_codes) {
+  for (int formats = 0; formats < 9; formats++) check_ranges(0, formats);
+}
+
+TEST(every_small_shape) {
+  check_random_t random = check_random();
+  const ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+  for (int i = 0; i < 20 * 36; i++) {
+    ufp4_operand_t a = operand(&random, 1 + i % 20, 1 + i % 97, SCALES_NEAR);
+    ufp4_operand_t b = operand(&random, 1 + i / 20, 1 + i % 97, SCALES_NEAR);
+    check_kernel(i, &a, &b, &how);
+    ufp4_operand_free(&a);
+    ufp4_operand_free(&b);
+  }
+}
+
+TEST(any_thread_count) {
+  check_random_t random = check_random();
+  ufp4_operand_t a = operand(&random, 333, 640, SCALES_OUTLIERS), b = operand(&random, 457, 640, SCALES_OUTLIERS);
+  ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+  for (how.threads = 0; how.threads < 9; how.threads++) check_kernel(how.threads, &a, &b, &how);
+  how.threads = 1000;
+  check_kernel(9, &a, &b, &how);
+  ufp4_operand_free(&a);
+  ufp4_operand_free(&b);
+}
+
+// Beyond one macro-tile and one depth of K.
+SLOW_TEST(large_operands) {
+  static const int64_t shapes[][3] = {{1100, 2100, 130}, {70, 80, 9000}, {1, 2077, 4200}, {1041, 3, 8200}};
+  check_random_t random = check_random();
+  for (int i = 0; i < 4 * 3; i++) {
+    ufp4_operand_t a = operand(&random, shapes[i / 3][0], shapes[i / 3][2], (scales_t)(i % 3));
+    ufp4_operand_t b = operand(&random, shapes[i / 3][1], shapes[i / 3][2], (scales_t)(i % 3));
+    ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+    how.threads = 2;
+    check_kernel(i, &a, &b, &how);
+    ufp4_operand_free(&a);
+    ufp4_operand_free(&b);
+  }
+}
+SLOW_TEST(longest_k) {
+  check_random_t random = check_random();
+  for (int i = 0; i < SCALES_COUNT; i++) {
+    ufp4_operand_t a = operand(&random, 2, UFP4_MAX_DIM, (scales_t)i),
+                   b = operand(&random, 3, UFP4_MAX_DIM, (scales_t)i);
+    const ufp4_gemm_t how = plain(UFP4_DTYPE_I64);
+    check_kernel(i, &a, &b, &how);
+    ufp4_operand_free(&a);
+    ufp4_operand_free(&b);
+  }
+}
+
+static void check_refused(const char *kernel, int by_environment) {
+  check_random_t random = check_random();
+  ufp4_operand_t a = operand(&random, 2, 16, SCALES_NEAR);
+  const ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+  uint32_t d[4] = {1, 2, 3, 4};
+  if (by_environment) setenv("UFP4_KERNEL", kernel, 1);
+  ufp4_status_t status = by_environment ? ufp4_gemm(&a, &a, &how, d, 2) : gemm_with(kernel, &a, &a, &how, d, 2);
+  check_bits(0, status, UFP4_ERROR_UNSUPPORTED, "kernel %s", kernel);
+  for (uint32_t i = 0; i < 4; i++) check_bits(i, d[i], i + 1, "D is untouched");
+  ufp4_operand_free(&a);
+}
+
+TEST(rejects_unknown_kernel) {
+  check_refused("avx", 0);
+  check_refused("", 0);
+}
+TEST(rejects_unknown_kernel_of_the_environment) {
+  check_refused("avx513", 1);
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(any_job),
+      CHECK_TEST(many_jobs),
+      CHECK_TEST(every_pair_of_scale_mixes),
+      CHECK_TEST(limits_with_largest_codes),
+      CHECK_TEST(limits_with_random_codes),
+      CHECK_TEST(every_small_shape),
+      CHECK_TEST(any_thread_count),
+      CHECK_TEST(large_operands),
+      CHECK_TEST(longest_k),
+      CHECK_TEST(rejects_unknown_kernel),
+      CHECK_TEST(rejects_unknown_kernel_of_the_environment),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
