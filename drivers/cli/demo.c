@@ -291,9 +291,9 @@ static int run(int argc, char **argv) {
   if (end != CLI_GO_ON) return end;
   demo_t demo = {.arguments = &a, .losses = a.json ? json_array() : NULL};
   end = run_parts(&demo);
+  ufp4_trainer_free(demo.trainer);  // on the model's device
   close_side(&demo.core);
   close_side(&demo.model);
-  ufp4_trainer_free(demo.trainer);
   ufp4_text_free(&demo.text);
   json_decref(demo.losses);
   return end;
