@@ -85,8 +85,8 @@ static void load_scales(const uint8_t *bytes, int64_t blocks, scales_t *s) {
   __m256i low = _mm256_and_si256(byte, _mm256_set1_epi8(7));
   __m256i significand = _mm256_or_si256(low, _mm256_and_si256(normal, _mm256_set1_epi8(8)));
   __m256i exponent = _mm256_sub_epi8(field, _mm256_and_si256(normal, one));
-  int base = smallest_byte(_mm256_or_si256(exponent, _mm256_and_si256(empty, _mm256_set1_epi8(15))));
-  s->base = base < 15 ? base : 0;
+  // Any number does where all scales are zero.
+  s->base = smallest_byte(_mm256_or_si256(exponent, _mm256_and_si256(empty, _mm256_set1_epi8(15))));
   s->nan = !_mm256_testz_si256(nan, nan);
   s->subnormal = _mm256_movemask_epi8(_mm256_or_si256(normal, empty)) != -1;
   __m256i excess = _mm256_andnot_si256(empty, _mm256_sub_epi8(exponent, _mm256_set1_epi8((char)s->base)));
@@ -126,12 +126,10 @@ static int largest_quanta(ufp4_elem_t elem) {
   return elem == UFP4_ELEM_INT4 ? 8 : ufp4_elem_qmax_quanta(elem);
 }
 
-static int absorb_of(const gemm_job_t *job) {
-  int a = largest_quanta(job->a->elem), dot = BLOCK * a * largest_quanta(job->b->elem), absorb = 0;
-  // INT4's -8 may become -128; its 7 is then 112.
-  int limit = job->a->elem == UFP4_ELEM_INT4 ? 128 : 127;
-  while (a << (absorb + 1) <= limit && dot << (absorb + 1) < 1 << 15) absorb++;
-  return absorb;
+// How far A's elements may be shifted: E2M1's 12 becomes 96, E1M2's 7 112, INT4's -8 -128. A dot with any B, whose
+// largest is 12, then is 24576 at most.
+static int absorb_of(ufp4_elem_t elem) {
+  return elem == UFP4_ELEM_E2M1 ? 3 : 4;
 }
 
 // Bytes by code.
@@ -197,7 +195,7 @@ static void pack_a_row(const uint8_t *codes, const scales_t *s, int absorb, cons
 
 static void pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
-  const int absorb = absorb_of(job);
+  const int absorb = absorb_of(a->elem);
   __m128i tables[MAX_ABSORB + 2];
   a_panel_t *panel = to;
   for (int shift = 0; shift <= absorb; shift++) tables[shift] = quanta_table(a->elem, shift, 0);
@@ -465,8 +463,8 @@ static void store_row(const gemm_job_t *job, const gemm_tile_t *tile, int r, flo
 
 static void store(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t *sums) {
   const ufp4_gemm_t *how = job->how;
-  // Where 2^exponent times any sum is a normal number.
-  int plain = how->d_dtype != UFP4_DTYPE_I64 && job->exponent >= -126 && job->exponent <= 64;
+  // Where 2^exponent times any sum is a normal number, or Inf as it should.
+  int plain = how->d_dtype != UFP4_DTYPE_I64 && job->exponent >= -126 && job->exponent <= 127;
   if (plain && how->accumulate == NULL && !is_poisoned(tile) && is_small(sums)) {
     const __m256 unit = _mm256_castsi256_ps(_mm256_set1_epi32((127 + job->exponent) << 23));
     const int simple = how->d_dtype == UFP4_DTYPE_F32 && how->alpha == 1.0f && how->c == NULL && tile->cols == COLS;

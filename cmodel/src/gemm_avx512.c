@@ -81,12 +81,10 @@ static __m512i quanta_table(ufp4_elem_t elem, int offset) {
   return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)bytes));
 }
 
-static int absorb_of(const gemm_job_t *job) {
-  int a = largest_quanta(job->a->elem), dot = BLOCK * a * largest_quanta(job->b->elem), absorb = 0;
-  // INT4's -8 may become -128; its 7 is then 112.
-  int limit = job->a->elem == UFP4_ELEM_INT4 ? 128 : 127;
-  while (a << (absorb + 1) <= limit && dot << (absorb + 1) < 1 << 15) absorb++;
-  return absorb;
+// How far A's elements may be shifted: E2M1's 12 becomes 96, E1M2's 7 112, INT4's -8 -128. A dot with any B, whose
+// largest is 12, then is 24576 at most.
+static int absorb_of(ufp4_elem_t elem) {
+  return elem == UFP4_ELEM_E2M1 ? 3 : 4;
 }
 
 // The scales of one row's chunk, a block per 16-bit lane.
@@ -115,11 +113,10 @@ static scales_t load_scales(const uint8_t *bytes, int64_t blocks) {
   s.significand = _mm512_or_si512(low, _mm512_maskz_set1_epi16(normal, 8));
   s.subnormal = (__mmask32)(~normal & ~s.zero) != 0;
   __m512i exponent = _mm512_maskz_sub_epi16(normal, field, _mm512_set1_epi16(1));
-  // The smallest exponent, found among those of non-zero scales only.
+  // The smallest exponent, among those of non-zero scales only; any number does where there are none.
   __m512i among = _mm512_mask_mov_epi16(exponent, s.zero, _mm512_set1_epi16(15));
   __m512i wide = _mm512_min_epi16(among, _mm512_srli_epi32(among, 16));
   s.base = _mm512_reduce_min_epi32(_mm512_and_si512(wide, _mm512_set1_epi32(0xFFFF)));
-  if (s.base == 15) s.base = 0;
   s.excess = _mm512_maskz_sub_epi16(~s.zero, exponent, _mm512_set1_epi16((short)s.base));
   return s;
 }
@@ -204,7 +201,7 @@ static int64_t chunk_blocks(const ufp4_operand_t *x, int64_t block) {
 
 static void pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
-  const __m512i table = quanta_table(a->elem, 0), absorb = _mm512_set1_epi16((short)absorb_of(job));
+  const __m512i table = quanta_table(a->elem, 0), absorb = _mm512_set1_epi16((short)absorb_of(a->elem));
   const int64_t blocks = chunk_blocks(a, block);
   a_panel_t *panel = to;
   panel->pairs = (int32_t)((blocks + 1) / 2);
@@ -557,7 +554,7 @@ INLINE void store_i64(int64_t *to, __mmask16 inside, const row_sums_t *row) {
   }
 }
 
-// For exponents with which 2^exponent times any sum is a normal number.
+// For exponents with which 2^exponent times any sum is a normal number, or Inf as it should.
 static void store_rows(const gemm_job_t *job, const gemm_tile_t *tile, __mmask16 col_poisoned, const int64_t *sums) {
   const ufp4_gemm_t *how = job->how;
   const __m512 unit = _mm512_castsi512_ps(_mm512_set1_epi32((127 + job->exponent) << 23));
@@ -602,7 +599,7 @@ static int is_plain(const gemm_job_t *job, const gemm_tile_t *tile, __mmask16 co
 }
 
 static void store(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t *sums) {
-  if (job->how->d_dtype == UFP4_DTYPE_I64 || (job->exponent >= -126 && job->exponent <= 64)) {
+  if (job->how->d_dtype == UFP4_DTYPE_I64 || (job->exponent >= -126 && job->exponent <= 127)) {
     __m128i poisoned = _mm_loadu_si128((const __m128i *)tile->col_poisoned);
     __mmask16 col_poisoned = _mm_test_epi8_mask(poisoned, poisoned);
     if (is_plain(job, tile, col_poisoned)) {

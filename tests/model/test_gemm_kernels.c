@@ -183,6 +183,59 @@ TEST(limits_with_random_codes) {
   for (int formats = 0; formats < 9; formats++) check_ranges(0, formats);
 }
 
+/** Row j of b ends after its own number of blocks; every other row is negative. */
+static void largest_rows(check_random_t *random, ufp4_operand_t *b) {
+  fill_codes(random, 1, b);
+  for (int64_t j = 0; j < b->rows; j++) {
+    const int64_t used = 1 + j * b->blocks / b->rows;
+    memset(b->scales + j * b->blocks + used, 0, (size_t)(b->blocks - used));
+    if (j % 2) memset(b->codes + j * b->blocks * 8, b->elem == UFP4_ELEM_INT4 ? 0x77 : 0xFF, (size_t)b->blocks * 8);
+  }
+}
+
+TEST(largest_sums) {
+  check_random_t random = check_random();
+  ufp4_operand_t a = operand(&random, 9, 6000, SCALES_LARGEST), b = operand(&random, 144, 6000, SCALES_LARGEST);
+  for (int i = 0; i < UFP4_DTYPE_COUNT * UFP4_ELEM_COUNT; i++) {
+    a.elem = b.elem = (ufp4_elem_t)(i % UFP4_ELEM_COUNT);
+    fill_codes(&random, 1, &a);
+    largest_rows(&random, &b);
+    const ufp4_gemm_t how = plain((ufp4_dtype_t)(i / UFP4_ELEM_COUNT));
+    check_kernel(i, &a, &b, &how);
+  }
+  ufp4_operand_free(&a);
+  ufp4_operand_free(&b);
+}
+
+TEST(results_of_every_magnitude) {
+  check_random_t random = check_random();
+  ufp4_operand_t a = operand(&random, 9, 64, SCALES_NEAR), b = operand(&random, 17, 64, SCALES_SUBNORMAL);
+  for (int i = 0; i < 2 * 400; i++) {
+    a.exponent = i / 2 - 200;
+    const ufp4_gemm_t how = plain(i % 2 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16);
+    check_kernel(i, &a, &b, &how);
+  }
+  ufp4_operand_free(&a);
+  ufp4_operand_free(&b);
+}
+
+TEST(sums_that_wrap_to_nan) {
+  check_random_t random = check_random();
+  ufp4_operand_t a = operand(&random, 8, 64, SCALES_NEAR), b = operand(&random, 32, 64, SCALES_NEAR);
+  int64_t earlier[8 * 32];
+  ufp4_gemm_t how = plain(UFP4_DTYPE_I64);
+  check_bits(0, gemm_with("portable", &a, &b, &how, earlier, 32), UFP4_OK, "status");
+  for (int i = 0; i < 8 * 32; i += 3) earlier[i] = (int64_t)((uint64_t)INT64_MIN - (uint64_t)earlier[i]);
+  how.accumulate = earlier;
+  how.accumulate_ld = 32;
+  for (int i = 0; i < UFP4_DTYPE_COUNT; i++) {
+    how.d_dtype = (ufp4_dtype_t)i;
+    check_kernel(i, &a, &b, &how);
+  }
+  ufp4_operand_free(&a);
+  ufp4_operand_free(&b);
+}
+
 TEST(every_small_shape) {
   check_random_t random = check_random();
   const ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
@@ -259,6 +312,9 @@ int main(int argc, char **argv) {
       CHECK_TEST(every_pair_of_scale_mixes),
       CHECK_TEST(limits_with_largest_codes),
       CHECK_TEST(limits_with_random_codes),
+      CHECK_TEST(largest_sums),
+      CHECK_TEST(results_of_every_magnitude),
+      CHECK_TEST(sums_that_wrap_to_nan),
       CHECK_TEST(every_small_shape),
       CHECK_TEST(any_thread_count),
       CHECK_TEST(large_operands),
