@@ -56,13 +56,13 @@ def c_header(spec):
         out += [f"/** {doc}. */", "typedef enum {"]
         for value, number, text in values:
             out.append(f"  {up('ufp4', name, value)} = {number}," + (f"  ///< {text}" if text else ""))
-        out += [f"}} ufp4_{name}_t;", f"#define {up('ufp4', name, 'count')} {len(values)}", ""]
+        out += [f"}} ufp4_{name}_t;", f"#define {up('ufp4', name, 'count')} {len(values)}",
+                f"#define {up('ufp4', name, 'names')} {{" + ", ".join(f'"{value}"' for value, _, _ in values) + "}", ""]
     out += ["/** Elements: quanta of codes 0..15 and fraction bits, by ufp4_elem_t: value = quanta * 2^-frac. */",
             "#define UFP4_ELEM_QUANTA \\", "  { \\"]
     for f in spec["format"]:
         out.append("    {" + ", ".join(str(q) for q in all_quanta(f)) + "}, \\")
-    out += ["  }", "#define UFP4_ELEM_FRAC {" + ", ".join(str(f["frac"]) for f in spec["format"]) + "}",
-            "#define UFP4_ELEM_NAMES {" + ", ".join(f'"{f["name"]}"' for f in spec["format"]) + "}", ""]
+    out += ["  }", "#define UFP4_ELEM_FRAC {" + ", ".join(str(f["frac"]) for f in spec["format"]) + "}", ""]
     for name, value in spec["limit"].items():
         number = f"0x{value:X}" if "mask" in name else value
         out.append(f"#define {up('ufp4', name)} {number}")

@@ -242,13 +242,15 @@ static ufp4_status_t gemm_portable(const gemm_job_t *job) {
 
 static int operand_ok(const ufp4_operand_t *x) {
   return x != NULL && x->codes != NULL && x->scales != NULL && (unsigned)x->elem < UFP4_ELEM_COUNT &&
-         (unsigned)x->scale < UFP4_SCALE_COUNT && x->rows >= 1 && x->rows <= UFP4_MAX_DIM && x->cols >= 1 &&
-         x->cols <= UFP4_MAX_DIM && x->blocks == (x->cols + BLOCK - 1) / BLOCK && x->exponent >= INT16_MIN &&
+         x->scale == UFP4_SCALE_E4M3 && x->rows >= 1 && x->rows <= UFP4_MAX_DIM && x->cols >= 1 &&
+         x->cols <= UFP4_MAX_DIM && x->blocks == (x->cols + BLOCK - 1) / BLOCK &&
+         x->block == ufp4_scale_block(x->scale) && x->scale_blocks == (x->cols + x->block - 1) / x->block &&
+         x->exponent >= INT16_MIN &&
          x->exponent <= INT16_MAX;
 }
 
 static int how_ok(const ufp4_gemm_t *how, int64_t n) {
-  if (how == NULL || (unsigned)how->contract >= UFP4_CONTRACT_COUNT) return 0;
+  if (how == NULL || how->contract != UFP4_CONTRACT_EXACT) return 0;
   if ((unsigned)how->d_dtype >= UFP4_DTYPE_COUNT || how->threads < 0) return 0;
   if ((how->c != NULL && how->c_ld < n) || (how->accumulate != NULL && how->accumulate_ld < n)) return 0;
   return how->d_dtype != UFP4_DTYPE_I64 || (how->c == NULL && how->alpha == 1.0f);
@@ -271,6 +273,10 @@ ufp4_status_t gemm_with(const char *kernel, const ufp4_operand_t *a, const ufp4_
   gemm_job_t job = {.a = a, .b = b, .how = how, .d = d, .d_ld = d_ld};
   job.exponent = -(18 + ufp4_elem_frac(a->elem) + ufp4_elem_frac(b->elem) + a->exponent + b->exponent);
   return run_named(kernel, &job);
+}
+
+ufp4_contract_t ufp4_gemm_default_contract(ufp4_scale_t scale) {
+  return scale == UFP4_SCALE_E4M3 || scale == UFP4_SCALE_NVFP4 ? UFP4_CONTRACT_EXACT : UFP4_CONTRACT_FP32;
 }
 
 ufp4_status_t ufp4_gemm(const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d,

@@ -5,32 +5,42 @@
 #include "ufp4/format.h"
 #include "ufp4/quantize.h"
 
-ufp4_status_t ufp4_operand_create(ufp4_elem_t elem, int64_t rows, int64_t cols, ufp4_operand_t *out) {
-  if (out == NULL || (unsigned)elem >= UFP4_ELEM_COUNT) return UFP4_ERROR_ARGUMENT;
-  if (rows < 1 || rows > UFP4_MAX_DIM || cols < 1 || cols > UFP4_MAX_DIM) return UFP4_ERROR_ARGUMENT;
-  int64_t blocks = (cols - 1) / BLOCK + 1;
-  if (blocks > INT64_MAX / CODE_BYTES / rows) return UFP4_ERROR_MEMORY;
-  uint8_t *codes = calloc((size_t)(rows * blocks), CODE_BYTES);
-  uint8_t *scales = calloc((size_t)(rows * blocks), 1);
-  if (codes == NULL || scales == NULL) {
-    free(codes);
-    free(scales);
+static int create_ok(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols) {
+  return (unsigned)elem < UFP4_ELEM_COUNT && (unsigned)scale < UFP4_SCALE_COUNT && rows >= 1 && rows <= UFP4_MAX_DIM &&
+         cols >= 1 && cols <= UFP4_MAX_DIM;
+}
+
+ufp4_status_t ufp4_operand_create_scaled(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols,
+                                         ufp4_operand_t *out) {
+  if (out == NULL || !create_ok(elem, scale, rows, cols)) return UFP4_ERROR_ARGUMENT;
+  ufp4_operand_t made = {.elem = elem, .scale = scale, .rows = rows, .cols = cols, .tensor_scale = 1.0f};
+  made.block = ufp4_scale_block(scale);
+  made.blocks = (cols - 1) / BLOCK + 1;
+  made.scale_blocks = (cols - 1) / made.block + 1;
+  size_t scales = (size_t)(rows * made.scale_blocks);
+  made.codes = calloc((size_t)(rows * made.blocks), CODE_BYTES);
+  if (scale == UFP4_SCALE_FP32) {
+    made.scales_f32 = calloc(scales, sizeof *made.scales_f32);
+  } else {
+    made.scales = calloc(scales, 1);
+  }
+  if (made.codes == NULL || (made.scales == NULL && made.scales_f32 == NULL)) {
+    ufp4_operand_free(&made);
     return UFP4_ERROR_MEMORY;
   }
-  *out = (ufp4_operand_t){.elem = elem,
-                          .scale = UFP4_SCALE_E4M3,
-                          .rows = rows,
-                          .cols = cols,
-                          .blocks = blocks,
-                          .codes = codes,
-                          .scales = scales};
+  *out = made;
   return UFP4_OK;
+}
+
+ufp4_status_t ufp4_operand_create(ufp4_elem_t elem, int64_t rows, int64_t cols, ufp4_operand_t *out) {
+  return ufp4_operand_create_scaled(elem, UFP4_SCALE_E4M3, rows, cols, out);
 }
 
 void ufp4_operand_free(ufp4_operand_t *operand) {
   if (operand == NULL) return;
   free(operand->codes);
   free(operand->scales);
+  free(operand->scales_f32);
   *operand = (ufp4_operand_t){0};
 }
 

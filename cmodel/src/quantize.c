@@ -176,9 +176,9 @@ static int matrix_ok(const ufp4_matrix_t *in) {
 }
 
 static int how_ok(const ufp4_quantize_t *how) {
-  return how != NULL && (unsigned)how->elem < UFP4_ELEM_COUNT && (unsigned)how->scale < UFP4_SCALE_COUNT &&
+  return how != NULL && (unsigned)how->elem < UFP4_ELEM_COUNT && how->scale == UFP4_SCALE_E4M3 && how->layout == UFP4_LAYOUT_1D &&
          (how->axis == UFP4_AXIS_ROW || how->axis == UFP4_AXIS_COL) && (unsigned)how->round < UFP4_ROUND_COUNT &&
-         (unsigned)how->scale_round < UFP4_SCALE_ROUND_COUNT && (how->rht == 0 || how->rht == 1) &&
+         (unsigned)how->scale_round <= UFP4_SCALE_ROUND_UP && (unsigned)how->rht <= UFP4_RHT_INTEGER &&
          (!how->exponent_given || (how->exponent >= INT16_MIN && how->exponent <= INT16_MAX));
 }
 

@@ -10,10 +10,10 @@
 #include "ufp4/gemm.h"
 
 static const char *const elem_names[UFP4_ELEM_COUNT] = UFP4_ELEM_NAMES;
-static const char *const scale_names[] = {"e4m3"};
+static const char *const scale_names[UFP4_SCALE_COUNT] = UFP4_SCALE_NAMES;
 static const char *const axis_names[] = {"row", "col"};
-static const char *const round_names[] = {"rne", "sr"};
-static const char *const scale_round_names[] = {"rne", "up"};
+static const char *const round_names[UFP4_ROUND_COUNT] = UFP4_ROUND_NAMES;
+static const char *const scale_round_names[UFP4_SCALE_ROUND_COUNT] = UFP4_SCALE_ROUND_NAMES;
 static const char *const later_scales[] = {"nvfp4", "e8m0", "fp32"};
 
 // Columns that a file holds: with RHT the padding is real data.

@@ -417,7 +417,10 @@ TEST(rejects_an_unknown_axis) {
 
 TEST(rejects_an_unknown_transform) {
   ufp4_quantize_t how = options(0);
-  for (how.rht = -1; how.rht < 4; how.rht += how.rht == -1 ? 3 : 1) check_refused(how.rht, &good, &how, "rht");
+  for (unsigned i = 0; i < 3; i++) {
+    how.rht = (ufp4_rht_t)(i == 2 ? UINT32_MAX : UFP4_RHT_COUNT + i);
+    check_refused(i, &good, &how, "rht");
+  }
 }
 
 TEST(rejects_an_unknown_rounding) {
