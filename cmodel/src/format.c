@@ -119,7 +119,8 @@ float ufp4_e8m0_value(uint8_t byte) {
 }
 
 int ufp4_scale_block(ufp4_scale_t scale) {
-  return scale == UFP4_SCALE_E8M0 ? 32 : 16;
+  static const uint8_t block[UFP4_SCALE_COUNT] = UFP4_SCALE_BLOCK;
+  return block[scale];
 }
 
 uint16_t ufp4_bf16_cast(float value) {

@@ -118,6 +118,54 @@ typedef enum {
   }
 #define UFP4_ELEM_FRAC {1, 2, 0}
 
+/** Elements that share a scale, by ufp4_scale_t. */
+#define UFP4_SCALE_BLOCK {16, 16, 32, 16}
+
+/** Backends, by their bit in the tables below. */
+#define UFP4_BACKEND_NAMES {"model", "rtl"}
+#define UFP4_BACKEND_COUNT 2
+
+/** What may be quantized (ufp4_combination_quantize). Sets have bit i for value i. */
+typedef struct {
+  unsigned scale;
+  unsigned elems;
+  unsigned layouts;
+  unsigned rhts;
+  unsigned scale_rounds;
+  unsigned backends;
+} ufp4_quantize_combination_t;
+#define UFP4_QUANTIZE_COMBINATION_COUNT 8
+#define UFP4_QUANTIZE_COMBINATIONS \
+  { \
+    {0u, 7u, 1u, 3u, 3u, 3u}, \
+    {0u, 7u, 1u, 4u, 3u, 1u}, \
+    {0u, 7u, 2u, 1u, 3u, 1u}, \
+    {1u, 1u, 1u, 5u, 1u, 1u}, \
+    {1u, 1u, 2u, 1u, 1u, 1u}, \
+    {2u, 7u, 1u, 1u, 6u, 1u}, \
+    {3u, 7u, 1u, 3u, 1u, 1u}, \
+    {3u, 7u, 2u, 1u, 1u, 1u}, \
+  }
+
+/** Which GEMMs there are (ufp4_combination_gemm). Sets have bit i for value i. */
+typedef struct {
+  unsigned scale;
+  unsigned contracts;
+  unsigned elems;
+  unsigned backends;
+} ufp4_gemm_combination_t;
+#define UFP4_GEMM_COMBINATION_COUNT 7
+#define UFP4_GEMM_COMBINATIONS \
+  { \
+    {0u, 1u, 7u, 3u}, \
+    {0u, 2u, 7u, 1u}, \
+    {0u, 4u, 3u, 1u}, \
+    {1u, 7u, 1u, 1u}, \
+    {2u, 2u, 7u, 1u}, \
+    {2u, 4u, 3u, 1u}, \
+    {3u, 2u, 7u, 1u}, \
+  }
+
 #define UFP4_MAX_DIM 1048576
 #define UFP4_ALIGN_BYTES 128
 #define UFP4_ALIGN_BLOCKS 8
