@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fixture.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,4 +198,74 @@ void fixture_check_operand(const ufp4_operand_t *got, const slow_operand_t *want
     check_bits(i, fixture_code(got, i / width, i % width), want->codes[i], "%s: code of row %lld, k %lld", what,
                (long long)(i / width), (long long)(i % width));
   }
+}
+
+static fixture_tensor_t empty_tensor(int64_t rows, int64_t cols, int64_t ld, ufp4_dtype_t dtype) {
+  fixture_tensor_t in = {{dtype, rows, cols, ld, NULL}, NULL, NULL, rows, cols};
+  in.storage = malloc((size_t)(rows * ld) * 4);
+  in.blocked = malloc((size_t)(rows * cols) * 4);
+  if (!in.storage || !in.blocked) abort();
+  in.view.data = in.storage;
+  memset(in.storage, 0xFF, (size_t)(rows * ld) * 4);
+  return in;
+}
+
+fixture_tensor_t fixture_tensor(check_random_t *random, int rows, int cols, fixture_distribution_t distribution,
+                                ufp4_dtype_t dtype, ufp4_axis_t axis) {
+  const int gap = rows > 1 ? 3 : 0, ld = cols + gap;
+  fixture_tensor_t in = empty_tensor(rows, cols, ld, dtype);
+  if (axis == UFP4_AXIS_COL) in.rows = cols, in.cols = rows;
+  for (int i = 0; i < rows * cols; i++) {
+    const int r = i / cols, c = i % cols;
+    const uint32_t bits = fixture_number(random, distribution) & (dtype == UFP4_DTYPE_BF16 ? 0xFFFF0000u : 0xFFFFFFFFu);
+    const uint16_t half = (uint16_t)(bits >> 16);
+    if (dtype == UFP4_DTYPE_BF16) {
+      memcpy((uint16_t *)in.storage + r * ld + c, &half, 2);
+    } else {
+      in.storage[r * ld + c] = bits;
+    }
+    in.blocked[axis == UFP4_AXIS_COL ? c * rows + r : i] = bits;
+  }
+  return in;
+}
+
+fixture_tensor_t fixture_tensor_of(const uint32_t *blocked, int64_t rows, int64_t cols) {
+  fixture_tensor_t in = empty_tensor(rows, cols, cols, UFP4_DTYPE_F32);
+  memcpy(in.storage, blocked, (size_t)(rows * cols) * 4);
+  memcpy(in.blocked, blocked, (size_t)(rows * cols) * 4);
+  return in;
+}
+
+void fixture_tensor_free(fixture_tensor_t *tensor) {
+  free(tensor->storage);
+  free(tensor->blocked);
+}
+
+/** The exponent that the second model finds, compared with the golden model's; 0 with scales that have none. */
+static int check_exponent(int64_t index, const fixture_tensor_t *in, const ufp4_quantize_t *how, const char *what) {
+  const slow_quantize_t slow_how = fixture_slow_options(how);
+  int t = 12345;
+  if (how->scale != UFP4_SCALE_E4M3) return 0;
+  const int own = slow_tensor_exponent(in->blocked, in->rows, in->cols, &slow_how);
+  check_bits(index, (uint64_t)ufp4_tensor_exponent(&in->view, how, &t), UFP4_OK, "%s: ufp4_tensor_exponent", what);
+  check_bits(index, (uint64_t)t, (uint64_t)own, "%s: tensor exponent", what);
+  return how->exponent_given ? how->exponent : own;
+}
+
+void fixture_check_tensor(int64_t index, const fixture_tensor_t *in, const ufp4_quantize_t *how) {
+  const slow_quantize_t slow_how = fixture_slow_options(how);
+  ufp4_operand_t got;
+  char what[160];
+  snprintf(what, sizeof what,
+           "case %lld: %lld x %lld, elem %u, scale %u, layout %u, rht %u, round %u, scale_round %u, axis %u",
+           (long long)index, (long long)in->view.rows, (long long)in->view.cols, how->elem, how->scale, how->layout,
+           how->rht, how->round, how->scale_round, how->axis);
+  const int t = check_exponent(index, in, how, what);
+  if (!check_bits(index, (uint64_t)ufp4_quantize(&in->view, how, &got), UFP4_OK, "%s: ufp4_quantize", what)) return;
+  slow_operand_t want = slow_quantize(in->blocked, in->rows, in->cols, &slow_how, t);
+  check_bits(index, (uint64_t)got.cols, (uint64_t)in->cols, "%s: logical k", what);
+  check_that(index, got.elem == how->elem && got.scale == how->scale, "%s: formats", what);
+  fixture_check_operand(&got, &want, what);
+  slow_operand_free(&want);
+  ufp4_operand_free(&got);
 }

@@ -53,4 +53,21 @@ ufp4_operand_t fixture_operand(check_random_t *random, ufp4_elem_t elem, int64_t
 /** Every code, padding included, every scale, the tensor's exponent and scale, and the flags. */
 void fixture_check_operand(const ufp4_operand_t *got, const slow_operand_t *want, const char *what);
 
+/** A matrix with a gap of NaN after each row, and the same numbers dense, transposed for the column axis. */
+typedef struct {
+  ufp4_matrix_t view;
+  uint32_t *storage;
+  uint32_t *blocked;
+  int64_t rows, cols;  ///< of blocked
+} fixture_tensor_t;
+
+fixture_tensor_t fixture_tensor(check_random_t *random, int rows, int cols, fixture_distribution_t distribution,
+                                ufp4_dtype_t dtype, ufp4_axis_t axis);
+/** Numbers of the caller's, @p blocked dense, along the row axis. */
+fixture_tensor_t fixture_tensor_of(const uint32_t *blocked, int64_t rows, int64_t cols);
+void fixture_tensor_free(fixture_tensor_t *tensor);
+
+/** Both models on the same tensor. */
+void fixture_check_tensor(int64_t index, const fixture_tensor_t *in, const ufp4_quantize_t *how);
+
 #endif
