@@ -125,13 +125,15 @@ static int64_t propagate(int64_t limbs[LIMBS]) {
   return carry;
 }
 
-// The upper 62 bits of a number in limbs; its lowest bit is sticky.
+// The upper 62 bits of a number in limbs; its lowest bit is sticky. A number of 62 bits or fewer is kept as it is.
 static int64_t leading(const int64_t limbs[LIMBS], int *exponent) {
   int i = LIMBS - 1;
   while (i > 1 && limbs[i] == 0) i--;
   uint64_t top = (uint64_t)limbs[i] << 32 | (uint64_t)limbs[i - 1];
   int64_t rest = 0;
   for (int j = 0; j < i - 1; j++) rest |= limbs[j];
+  *exponent = 0;
+  if (i == 1 && top >> 62 == 0) return (int64_t)top;
   *exponent = 32 * (i - 1) + 2;
   return (int64_t)(top >> 2 | ((top & 3) != 0 || rest != 0));
 }
