@@ -478,6 +478,7 @@ static __m512 rounded(const gemm_job_t *job, const row_sums_t *row, int64_t i, i
   bits = _mm512_inserti64x4(bits, _mm256_castps_si256(_mm512_cvtepi64_ps(row->sum[1])), 1);
   const __m512 unit = _mm512_castsi512_ps(_mm512_set1_epi32((127 + job->exponent) << 23));
   __m512 value = _mm512_mul_ps(_mm512_castsi512_ps(bits), unit);
+  if (job->scale != 1.0f) value = _mm512_mul_ps(value, _mm512_set1_ps(job->scale));
   if (job->how->alpha != 1.0f) value = _mm512_mul_ps(value, _mm512_set1_ps(job->how->alpha));
   if (job->how->c != NULL) {
     value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(row->inside, job->how->c + i * job->how->c_ld + j));

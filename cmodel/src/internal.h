@@ -101,6 +101,11 @@ ufp4_status_t ufp4_quantize_shared(const source_t *source, const ufp4_quantize_t
 /** The tensor exponent of the 2D layout. */
 ufp4_status_t ufp4_shared_exponent(const source_t *source, const ufp4_quantize_t *how, int *exponent);
 
+/** Whether an operand has data, sizes that agree, and a tensor scale above zero and finite where it counts. */
+int ufp4_operand_ok(const ufp4_operand_t *operand);
+/** Whether no FP32 scale is negative or infinite. */
+int ufp4_scales_ok(const ufp4_operand_t *operand);
+
 /** yes where @p mask is all ones, no where it is zero. */
 INLINE lanes_t select_lanes(lanes_t mask, lanes_t yes, lanes_t no) {
   return (mask & yes) | (~mask & no);

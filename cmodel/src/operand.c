@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <float.h>
 #include <stdlib.h>
 
 #include "internal.h"
@@ -44,32 +45,77 @@ void ufp4_operand_free(ufp4_operand_t *operand) {
   *operand = (ufp4_operand_t){0};
 }
 
-// A zero keeps the sign of its code, as a product of floats would.
-static float decoded(const ufp4_operand_t *in, unsigned code, int sig, int exp) {
+// One scale, times 2^-t and Sd: significand * 2^exponent.
+typedef struct {
+  int64_t significand;
+  int exponent;
+  int clean;  // 0: NaN
+} factor_t;
+
+static int f32_unpack(float value, int64_t *significand, int *exponent) {
+  uint32_t bits = ufp4_f32_bits(value);
+  int field = bits >> 23 & 0xFF;
+  *significand = (bits & 0x7FFFFF) | (field != 0 ? 0x800000 : 0);
+  *exponent = (field != 0 ? field : 1) - 150;
+  return value == value;
+}
+
+static factor_t factor_of(const ufp4_operand_t *in, int64_t at) {
+  factor_t out = {0, 0, 1};
+  if (in->scale == UFP4_SCALE_FP32) {
+    out.clean = f32_unpack(in->scales_f32[at], &out.significand, &out.exponent);
+  } else if (in->scale == UFP4_SCALE_E8M0) {
+    out = (factor_t){1, in->scales[at] - 127, in->scales[at] != 0xFF};
+  } else {
+    int sig, exp, tensor_exponent = 0;
+    int64_t tensor = 1;
+    out.clean = ufp4_e4m3_decode(in->scales[at], &sig, &exp);
+    if (in->scale == UFP4_SCALE_NVFP4) f32_unpack(in->tensor_scale, &tensor, &tensor_exponent);
+    out.significand = sig * tensor;
+    out.exponent = exp - 9 + tensor_exponent;
+  }
+  out.exponent -= in->exponent;
+  return out;
+}
+
+// At most 4 + 4 + 24 significant bits, rounded once. A zero keeps the sign of its code, as a product of floats would.
+static float decoded(const ufp4_operand_t *in, unsigned code, const factor_t *factor) {
+  if (!factor->clean) return ufp4_f32_value(UFP4_F32_NAN);
   int quanta = ufp4_elem_quanta(in->elem, code);
-  int64_t magnitude = (int64_t)sig * (quanta < 0 ? -quanta : quanta);
-  uint32_t bits = ufp4_f32_from_scaled(magnitude, exp - 9 - ufp4_elem_frac(in->elem) - in->exponent);
+  int64_t magnitude = factor->significand * (quanta < 0 ? -quanta : quanta);
+  uint32_t bits = ufp4_f32_from_scaled(magnitude, factor->exponent - ufp4_elem_frac(in->elem));
   return ufp4_f32_value((code & 8) << 28 | bits);
 }
 
-static void dequantize_block(const ufp4_operand_t *in, int64_t g, int64_t count, float *out) {
-  int sig, exp;
-  int clean = ufp4_e4m3_decode(in->scales[g], &sig, &exp);
-  for (int64_t i = 0; i < count; i++) {
-    unsigned code = in->codes[g * CODE_BYTES + i / 2] >> 4 * (i % 2) & 15;
-    out[i] = clean ? decoded(in, code, sig, exp) : ufp4_f32_value(UFP4_F32_NAN);
+static void dequantize_row(const ufp4_operand_t *in, int64_t row, int64_t cols, float *out) {
+  const uint8_t *codes = in->codes + row * in->blocks * CODE_BYTES;
+  factor_t factor = {0, 0, 0};
+  for (int64_t c = 0; c < cols; c++) {
+    if (c % in->block == 0) factor = factor_of(in, row * in->scale_blocks + c / in->block);
+    out[c] = decoded(in, codes[c / 2] >> 4 * (c % 2) & 15, &factor);
   }
 }
 
+int ufp4_operand_ok(const ufp4_operand_t *x) {
+  if (x == NULL || (unsigned)x->elem >= UFP4_ELEM_COUNT || (unsigned)x->scale >= UFP4_SCALE_COUNT) return 0;
+  if (x->codes == NULL || (x->scale == UFP4_SCALE_FP32 ? (const void *)x->scales_f32 : x->scales) == NULL) return 0;
+  if (x->rows < 1 || x->rows > UFP4_MAX_DIM || x->cols < 1 || x->cols > UFP4_MAX_DIM) return 0;
+  if (x->blocks != (x->cols - 1) / BLOCK + 1 || x->block != ufp4_scale_block(x->scale)) return 0;
+  if (x->scale_blocks != (x->cols - 1) / x->block + 1) return 0;
+  if (x->scale == UFP4_SCALE_NVFP4 && !(x->tensor_scale > 0.0f && x->tensor_scale <= FLT_MAX)) return 0;
+  return x->exponent >= INT16_MIN && x->exponent <= INT16_MAX;
+}
+
+int ufp4_scales_ok(const ufp4_operand_t *x) {
+  int bad = 0;
+  if (x->scale != UFP4_SCALE_FP32) return 1;
+  for (int64_t i = 0; i < x->rows * x->scale_blocks; i++) bad |= x->scales_f32[i] < 0.0f || x->scales_f32[i] > FLT_MAX;
+  return !bad;
+}
+
 ufp4_status_t ufp4_dequantize(const ufp4_operand_t *in, int64_t cols_out, float *out, int64_t ld) {
-  if (in == NULL || in->codes == NULL || in->scales == NULL || out == NULL) return UFP4_ERROR_ARGUMENT;
-  if ((unsigned)in->elem >= UFP4_ELEM_COUNT || ld < cols_out) return UFP4_ERROR_ARGUMENT;
+  if (!ufp4_operand_ok(in) || !ufp4_scales_ok(in) || out == NULL || ld < cols_out) return UFP4_ERROR_ARGUMENT;
   if (cols_out != in->cols && cols_out != in->blocks * BLOCK) return UFP4_ERROR_ARGUMENT;
-  for (int64_t row = 0; row < in->rows; row++) {
-    for (int64_t b = 0; b < in->blocks; b++) {
-      int64_t left = cols_out - b * BLOCK;
-      dequantize_block(in, row * in->blocks + b, left < BLOCK ? left : BLOCK, out + row * ld + b * BLOCK);
-    }
-  }
+  for (int64_t row = 0; row < in->rows; row++) dequantize_row(in, row, cols_out, out + row * ld);
   return UFP4_OK;
 }
