@@ -88,14 +88,13 @@ uint32_t slow_f32_divide(uint32_t a, uint32_t b) {
 // --- Exact sums: integers in units of 2^SLOW_SUM_UNIT ---------------------------------------------------
 
 static void big_add(slow_big_t *big, slow_real_t x) {
+  if (x.magnitude == 0) return;
+  const int place = x.exponent - SLOW_SUM_UNIT;
+  const slow_u128_t term = (slow_u128_t)x.magnitude << place % 32;
   uint64_t carry = 0;
-  slow_big_t term = {{0}};
-  for (int bit = 0; bit < 64; bit++) {
-    const int place = x.exponent - SLOW_SUM_UNIT + bit;
-    if ((x.magnitude >> bit) & 1) term.word[place / 32] |= 1u << (place % 32);
-  }
-  for (int i = 0; i < SLOW_BIG_WORDS; i++) {
-    carry += (uint64_t)big->word[i] + term.word[i];
+  for (int i = place / 32; i < SLOW_BIG_WORDS; i++) {
+    const int from = i - place / 32;
+    carry += (uint64_t)big->word[i] + (from < 4 ? (uint32_t)(term >> 32 * from) : 0);
     big->word[i] = (uint32_t)carry;
     carry >>= 32;
   }
