@@ -90,12 +90,25 @@ static ufp4_status_t narrow_all(search_t *search, unsigned scale, const field_t 
   return status;
 }
 
+// "fpga:PORT" is the backend fpga.
+static unsigned find_backend(const char *name) {
+  size_t length = strcspn(name, ":");
+  unsigned i = 0;
+  while (i < UFP4_BACKEND_COUNT &&
+         (strlen(backend_names[i]) != length || strncmp(name, backend_names[i], length) != 0)) {
+    i++;
+  }
+  return i;
+}
+
 // The last question: legal, but here?
 static ufp4_status_t check_backend(search_t *search, const char *backend, size_t offset) {
-  unsigned index = 0;
   if (backend == NULL) return UFP4_OK;
-  while (index < UFP4_BACKEND_COUNT && strcmp(backend, backend_names[index]) != 0) index++;
-  const field_t field = {"backend", backend_names, UFP4_BACKEND_COUNT, index, offset};
+  const field_t field = {"backend", backend_names, UFP4_BACKEND_COUNT, find_backend(backend), offset};
+  if (field.value == UFP4_BACKEND_COUNT) {
+    ufp4_message_set(search->message, "no backend is called '%s'", backend);
+    return UFP4_ERROR_ARGUMENT;
+  }
   if (narrow(search, &field) == UFP4_OK) return UFP4_OK;
   char right[64];
   list_values(search, &field, right, sizeof right);

@@ -45,6 +45,12 @@ void ufp4_operand_free(ufp4_operand_t *operand) {
   *operand = (ufp4_operand_t){0};
 }
 
+const uint8_t *ufp4_operand_scale_bytes(const ufp4_operand_t *operand, int64_t *bytes) {
+  int f32 = operand->scales_f32 != NULL;
+  *bytes = operand->rows * operand->scale_blocks * (f32 ? (int64_t)sizeof *operand->scales_f32 : 1);
+  return f32 ? (const uint8_t *)operand->scales_f32 : operand->scales;
+}
+
 // One scale, times 2^-t and Sd: significand * 2^exponent.
 typedef struct {
   int64_t significand;

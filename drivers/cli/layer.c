@@ -159,9 +159,14 @@ static int64_t compare_operands(const layer_t *layer, const char *name, const uf
     if (got != want) print_mismatch(count++, what, i, layer, got, want);
   }
   snprintf(what, sizeof what, "%s scales", name);
-  for (int64_t i = 0; i < blocks; i++) {
-    if (a->scales[i] != b->scales[i]) print_mismatch(count++, what, i, layer, a->scales[i], b->scales[i]);
+  int64_t bytes;
+  const uint8_t *got_scales = ufp4_operand_scale_bytes(a, &bytes), *want_scales = ufp4_operand_scale_bytes(b, &bytes);
+  for (int64_t i = 0; i < bytes; i++) {
+    if (got_scales[i] != want_scales[i]) print_mismatch(count++, what, i, layer, got_scales[i], want_scales[i]);
   }
+  snprintf(what, sizeof what, "%s tensor scale", name);
+  uint32_t got_scale = ufp4_f32_bits(a->tensor_scale), want_scale = ufp4_f32_bits(b->tensor_scale);
+  if (got_scale != want_scale) print_mismatch(count++, what, 0, layer, got_scale, want_scale);
   snprintf(what, sizeof what, "%s exponent", name);
   if (a->exponent != b->exponent) print_mismatch(count++, what, 0, layer, (unsigned)a->exponent, (unsigned)b->exponent);
   snprintf(what, sizeof what, "%s flags", name);
@@ -314,7 +319,8 @@ static int run_layer(choices_t *choices, char **paths, layer_t *layer) {
 
 static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "o", CLI_TEXT, &c->directory, "DIR", "for Y.npy, dX.npy, dW.npy");
-  cli_option_add(options, "recipe", CLI_TEXT, &c->recipe_name, "R", "ufp4 (default), e2m1 or bf16");
+  cli_option_add(options, "recipe", CLI_TEXT, &c->recipe_name, "R",
+                 "ufp4 (default), e2m1, nvfp4, mxfp4, bf16 or FILE.json");
   cli_option_add(options, "pass", CLI_CHOICE, &c->pass, "fprop|dgrad|wgrad|all", "which GEMMs (default all)");
   cli_option_add(options, "check", CLI_TEXT, &c->check, "BACKEND",
                  "compare every code, scale and output with this one's");

@@ -53,6 +53,8 @@ ufp4_status_t ufp4_operand_create_scaled(ufp4_elem_t elem, ufp4_scale_t scale, i
 /** The same with E4M3 scales. */
 ufp4_status_t ufp4_operand_create(ufp4_elem_t elem, int64_t rows, int64_t cols, ufp4_operand_t *out);
 void ufp4_operand_free(ufp4_operand_t *operand);
+/** The scales as they lie in memory, whatever their format, and how many bytes that is. */
+const uint8_t *ufp4_operand_scale_bytes(const ufp4_operand_t *operand, int64_t *bytes);
 
 /** The tensor exponent of E4M3 scales: largest t with amax * 2^t / qmax <= 448 exactly, amax over the clean blocks (2D:
  *  tiles) after RHT; 0 where there is no non-zero clean block. Uses elem, axis, layout, rht and rht_mask of @p how.

@@ -122,8 +122,8 @@ typedef enum {
 #define UFP4_SCALE_BLOCK {16, 16, 32, 16}
 
 /** Backends, by their bit in the tables below. */
-#define UFP4_BACKEND_NAMES {"model", "rtl"}
-#define UFP4_BACKEND_COUNT 2
+#define UFP4_BACKEND_NAMES {"model", "rtl", "tlm", "cuda", "fpga"}
+#define UFP4_BACKEND_COUNT 5
 
 /** What may be quantized (ufp4_combination_quantize). Sets have bit i for value i. */
 typedef struct {
