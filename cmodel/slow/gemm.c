@@ -172,15 +172,16 @@ uint32_t slow_gemm_round(const slow_operand_t *a, const slow_operand_t *b, int64
   return finish(a, b, d, alpha, c);
 }
 
-uint32_t slow_gemm_scale(const slow_operand_t *a, const slow_operand_t *b, uint32_t accumulator, const uint32_t *alpha,
-                         const uint32_t *c) {
+uint32_t slow_gemm_scale(const slow_operand_t *a, const slow_operand_t *b, slow_contract_t contract,
+                         uint32_t accumulator, const uint32_t *alpha, const uint32_t *c) {
   uint32_t d = accumulator;
-  if (d == SLOW_NV_NAN) return d;
   if (slow_f32_is_finite(d)) {
     const slow_real_t x = slow_f32_real(d);
     d = slow_f32_round(x.negative && x.magnitude != 0, x.magnitude, x.exponent - a->t - b->t);
   }
-  return finish(a, b, d, alpha, c);
+  d = finish(a, b, d, alpha, c);
+  if (slow_f32_is_nan(d)) return contract == SLOW_NV ? SLOW_NV_NAN : F32_NAN;
+  return d;
 }
 
 uint16_t slow_gemm_bf16(uint32_t d) {

@@ -166,9 +166,9 @@ uint32_t slow_gemm_nv(const slow_operand_t *a, int64_t i, const slow_operand_t *
 /** From S to FP32: one rounding, then times the tensor scales, times alpha and plus C where present (pointers NULL). */
 uint32_t slow_gemm_round(const slow_operand_t *a, const slow_operand_t *b, int64_t sum, const uint32_t *alpha,
                          const uint32_t *c);
-/** The same from an FP32 accumulator. */
-uint32_t slow_gemm_scale(const slow_operand_t *a, const slow_operand_t *b, uint32_t accumulator, const uint32_t *alpha,
-                         const uint32_t *c);
+/** The same from an FP32 accumulator; every NaN, whatever made it, is the contract's. */
+uint32_t slow_gemm_scale(const slow_operand_t *a, const slow_operand_t *b, slow_contract_t contract,
+                         uint32_t accumulator, const uint32_t *alpha, const uint32_t *c);
 /** BF16 of an output. */
 uint16_t slow_gemm_bf16(uint32_t d);
 /** Panel-major codes and scales (E4M3); blocks at and beyond the operand's own are not written. */
