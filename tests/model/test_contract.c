@@ -325,6 +325,44 @@ TEST(extremes_worked) {
   }
 }
 
+TEST(nv_alignment_worked) {
+  // One product, 1 * 1 or -1 * 1, and C; the cut is 35 places under the largest exponent, that of a subnormal number or
+  // scale being the one of the smallest normal.
+  static const struct {
+    ufp4_scale_t scale;
+    uint8_t code;
+    uint8_t a, b;
+    uint32_t c, want;
+  } table[] = {
+      {UFP4_SCALE_E8M0, 10, 0, 93, 0x00000001, 0x00000000},    // 2^-149 - 2^-161, toward zero
+      {UFP4_SCALE_E8M0, 10, 0, 92, 0x00000001, 0x00000001},    // 2^-162 is under the cut at 2^-161
+      {UFP4_SCALE_E8M0, 2, 0, 93, 0x80000001, 0x00000000},     // never -0
+      {UFP4_SCALE_E8M0, 2, 127, 127, 0xAE000000, 0x3F7FFFFF},  // 1 - 2^-35
+      {UFP4_SCALE_E8M0, 2, 127, 127, 0xAD800000, 0x3F800000},  // 1 - 2^-36
+      {UFP4_SCALE_E4M3, 2, 0x38, 0x38, 0xAE000000, 0x3F7FFFFF},
+      {UFP4_SCALE_E4M3, 2, 0x38, 0x38, 0xAD800000, 0x3F800000},
+      {UFP4_SCALE_E4M3, 2, 0x01, 0x01, 0xA8000000, 0x367FFFFF},  // 2^-18 - 2^-47: both scales subnormal
+      {UFP4_SCALE_E4M3, 2, 0x01, 0x01, 0xA7800000, 0x36800000},  // 2^-48 is under the cut at 2^(-6 - 6 - 35)
+      {UFP4_SCALE_E4M3, 2, 0x08, 0x01, 0xA7800000, 0x38000000},  // 2^-15, and the smallest normal scale has -6 too
+      {UFP4_SCALE_E4M3, 0, 0x78, 0x78, 0x35800000, 0x00000000},  // a zero dot aligns too: 2^-20 is under the cut at
+                                                                 // 2^-19
+      {UFP4_SCALE_E4M3, 0, 0x78, 0x78, 0x36000000, 0x36000000},
+  };
+  for (int i = 0; i < (int)(sizeof table / sizeof table[0]); i++) {
+    ufp4_operand_t a = blank(UFP4_ELEM_E2M1, table[i].scale, 16), b = blank(UFP4_ELEM_E2M1, table[i].scale, 16);
+    const float c = ufp4_f32_value(table[i].c);
+    const ufp4_gemm_t how = {.contract = UFP4_CONTRACT_NV, .d_dtype = UFP4_DTYPE_F32, .alpha = 1, .c = &c, .c_ld = 1};
+    set_block(&a, 0, table[i].code, table[i].a);
+    set_block(&b, 0, 2, table[i].b);
+    pair_t p = {.a = a, .b = b};
+    uint32_t d = 0;
+    check_gemm(i, &p, &how);
+    if (ufp4_gemm(&a, &b, &how, &d, 1) != UFP4_OK) abort();
+    check_bits(i, d, table[i].want, "C %08x", table[i].c);
+    pair_free(&p);
+  }
+}
+
 TEST(fp32_rounds_in_increasing_k) {
   // 2^24 + 1 + 1: each 1 is a tie to even and lost; 1 + 1 + 2^24 keeps both.
   for (int big = 0; big < 3; big++) {
@@ -499,6 +537,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(nv_starts_from_c),
       CHECK_TEST(nv_near_cancellation),
       CHECK_TEST(extremes_worked),
+      CHECK_TEST(nv_alignment_worked),
       CHECK_TEST(fp32_rounds_in_increasing_k),
       CHECK_TEST(nan_of_nv_survives_scaling),
       CHECK_TEST(nan_made_after_nv_is_nv_s_too),
