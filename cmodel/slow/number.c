@@ -41,22 +41,26 @@ slow_real_t slow_f32_real(uint32_t bits) {
   return field == 0 ? subnormal : normal;
 }
 
-uint32_t slow_f32_round(int negative, slow_u128_t magnitude, int exponent) {
+uint32_t slow_f32_quotient(int negative, slow_u128_t numerator, int exponent, slow_u128_t denominator) {
   // The largest finite pattern that is not above the number; `above` stands for 2^128 when it is the pattern of Inf.
   uint32_t below = 0, above = F32_INF;
   while (above - below > 1) {
     const uint32_t middle = below + (above - below) / 2;
     const slow_real_t x = slow_f32_real(middle);
-    if (slow_compare(x.magnitude, x.exponent, magnitude, exponent) <= 0) {
+    if (slow_compare(x.magnitude * denominator, x.exponent, numerator, exponent) <= 0) {
       below = middle;
     } else {
       above = middle;
     }
   }
   const slow_real_t x = slow_f32_real(below);
-  const int past_half = slow_compare(magnitude, exponent, 2 * x.magnitude + 1, x.exponent - 1);
+  const int past_half = slow_compare(numerator, exponent, (2 * x.magnitude + 1) * denominator, x.exponent - 1);
   const uint32_t nearest = past_half > 0 || (past_half == 0 && below % 2 == 1) ? above : below;
   return nearest | (negative ? F32_SIGN : 0);
+}
+
+uint32_t slow_f32_round(int negative, slow_u128_t magnitude, int exponent) {
+  return slow_f32_quotient(negative, magnitude, exponent, 1);
 }
 
 uint32_t slow_f32_multiply(uint32_t a, uint32_t b) {
@@ -70,70 +74,85 @@ uint32_t slow_f32_multiply(uint32_t a, uint32_t b) {
   return slow_f32_round(sign != 0, (slow_u128_t)x.magnitude * y.magnitude, x.exponent + y.exponent);
 }
 
-// FP32 numbers and the halfway points between them are integers in units of 2^-150; their sums are under 2^280.
-#define BIG_WORDS 10
-typedef struct {
-  uint32_t word[BIG_WORDS];
-} big_t;
+uint32_t slow_f32_divide(uint32_t a, uint32_t b) {
+  const uint32_t sign = (a ^ b) & F32_SIGN;
+  const int zero_a = (a & ~F32_SIGN) == 0, zero_b = (b & ~F32_SIGN) == 0;
+  if (slow_f32_is_nan(a) || slow_f32_is_nan(b) || (zero_a && zero_b)) return F32_NAN;
+  if (!slow_f32_is_finite(a)) return slow_f32_is_finite(b) ? F32_INF | sign : F32_NAN;
+  if (!slow_f32_is_finite(b)) return sign;
+  if (zero_b) return F32_INF | sign;
+  const slow_real_t x = slow_f32_real(a), y = slow_f32_real(b);
+  return slow_f32_quotient(sign != 0, x.magnitude, x.exponent - y.exponent, y.magnitude);
+}
 
-static big_t big_from(uint64_t magnitude, int exponent) {
-  big_t out = {{0}};
-  for (int bit = 0; bit < 64; bit++) {
-    const int place = exponent + 150 + bit;
-    if ((magnitude >> bit) & 1) out.word[place / 32] |= 1u << (place % 32);
+// --- Exact sums: integers in units of 2^SLOW_SUM_UNIT ---------------------------------------------------
+
+static void big_add(slow_big_t *big, slow_real_t x) {
+  if (x.magnitude == 0) return;
+  const int place = x.exponent - SLOW_SUM_UNIT;
+  const slow_u128_t term = (slow_u128_t)x.magnitude << place % 32;
+  uint64_t carry = 0;
+  for (int i = place / 32; i < SLOW_BIG_WORDS; i++) {
+    const int from = i - place / 32;
+    carry += (uint64_t)big->word[i] + (from < 4 ? (uint32_t)(term >> 32 * from) : 0);
+    big->word[i] = (uint32_t)carry;
+    carry >>= 32;
   }
-  return out;
 }
 
-static big_t big_from_f32(uint32_t bits) {
-  const slow_real_t x = slow_f32_real(bits);
-  return big_from(x.magnitude, x.exponent);
-}
-
-static int big_compare(const big_t *a, const big_t *b) {
-  for (int i = BIG_WORDS - 1; i >= 0; i--) {
+static int big_compare(const slow_big_t *a, const slow_big_t *b) {
+  for (int i = SLOW_BIG_WORDS - 1; i >= 0; i--) {
     if (a->word[i] != b->word[i]) return a->word[i] > b->word[i] ? 1 : -1;
   }
   return 0;
 }
 
-/** a + b, or a - b where a >= b. */
-static big_t big_combine(const big_t *a, const big_t *b, int subtract) {
-  big_t out;
-  int64_t carry = 0;
-  for (int i = 0; i < BIG_WORDS; i++) {
-    const int64_t digit = (int64_t)a->word[i] + (subtract ? -(int64_t)b->word[i] : (int64_t)b->word[i]) + carry;
-    out.word[i] = (uint32_t)(digit & 0xFFFFFFFF);
-    carry = digit >> 32;
-  }
-  return out;
+/** The difference of a sum's parts, @p larger the greater of them, against magnitude * 2^exponent. */
+static int difference_compare(const slow_big_t *larger, const slow_big_t *smaller, uint64_t magnitude, int exponent) {
+  const slow_real_t x = {0, magnitude, exponent};
+  slow_big_t right = *smaller;
+  big_add(&right, x);
+  return big_compare(larger, &right);
 }
 
-static uint32_t big_round(const big_t *value, uint32_t sign) {
-  uint32_t below = 0, above = F32_INF;
+void slow_sum_add(slow_sum_t *sum, slow_real_t x) {
+  big_add(&sum->part[x.negative], x);
+}
+
+uint32_t slow_sum_round(const slow_sum_t *sum, int drop) {
+  const int order = big_compare(&sum->part[0], &sum->part[1]);
+  const slow_big_t *larger = &sum->part[order < 0], *smaller = &sum->part[order >= 0];
+  uint32_t below = 0, above = F32_INF >> drop;
+  if (order == 0) return 0;
   while (above - below > 1) {
     const uint32_t middle = below + (above - below) / 2;
-    const big_t x = big_from_f32(middle);
-    if (big_compare(&x, value) <= 0) {
+    const slow_real_t x = slow_f32_real(middle << drop);
+    if (difference_compare(larger, smaller, x.magnitude, x.exponent) >= 0) {
       below = middle;
     } else {
       above = middle;
     }
   }
-  const slow_real_t x = slow_f32_real(below);
-  const big_t half = big_from(2 * x.magnitude + 1, x.exponent - 1);
-  const int past_half = big_compare(value, &half);
-  return (past_half > 0 || (past_half == 0 && below % 2 == 1) ? above : below) | sign;
+  // The next pattern's magnitude is larger by 2^drop in the same units.
+  const slow_real_t x = slow_f32_real(below << drop);
+  const int past_half = difference_compare(larger, smaller, 2 * x.magnitude + (1ull << drop), x.exponent - 1);
+  const uint32_t nearest = past_half > 0 || (past_half == 0 && below % 2 == 1) ? above : below;
+  return nearest << drop | (order < 0 ? F32_SIGN : 0);
+}
+
+uint32_t slow_f32_add_real(uint32_t a, slow_real_t x) {
+  slow_sum_t sum = {0};
+  if (slow_f32_is_nan(a)) return F32_NAN;
+  if (!slow_f32_is_finite(a)) return a;
+  if (a == F32_SIGN && x.negative && x.magnitude == 0) return F32_SIGN;  // -0 and -0; other zero sums are +0
+  slow_sum_add(&sum, slow_f32_real(a));
+  slow_sum_add(&sum, x);
+  return slow_sum_round(&sum, 0);
 }
 
 uint32_t slow_f32_add(uint32_t a, uint32_t b) {
   if (slow_f32_is_nan(a) || slow_f32_is_nan(b)) return F32_NAN;
   if (!slow_f32_is_finite(a) && !slow_f32_is_finite(b)) return a == b ? a : F32_NAN;
-  if (!slow_f32_is_finite(a)) return a;
   if (!slow_f32_is_finite(b)) return b;
-  const big_t x = big_from_f32(a), y = big_from_f32(b);
-  const int order = big_compare(&x, &y), opposite = ((a ^ b) & F32_SIGN) != 0;
-  if (order == 0 && opposite) return 0;  // cancels, or zeros of either sign: +0
-  const big_t value = order >= 0 ? big_combine(&x, &y, opposite) : big_combine(&y, &x, opposite);
-  return big_round(&value, (order >= 0 ? a : b) & F32_SIGN);
+  return slow_f32_add_real(a, slow_f32_real(b));
 }

@@ -4,8 +4,10 @@
 
 #include "slow.h"
 
-#define SCALE_MAX 0x7E  // 448
-#define SCALE_NAN 0x7F
+#define E4M3_MAX 0x7E  // 448
+#define F32_ONE 0x3F800000u
+#define F32_MAX 0x7F7FFFFFu
+#define F32_NAN 0x7FC00000u
 
 /** (-1)^popcount(i & j). */
 static int hadamard(int i, int j) {
@@ -42,27 +44,90 @@ int slow_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16]) {
   return largest;
 }
 
+/** NVIDIA's variant: BF16 in, the exact sum, BF16 out; zero is +0, however it came about. @return 0 if not finite. */
+static int rht_bf16(const uint32_t bits[16], uint16_t mask, slow_real_t out[16]) {
+  for (int i = 0; i < 16; i++) {
+    slow_sum_t sum = {0};
+    for (int j = 0; j < 16; j++) {
+      const uint32_t rounded = (uint32_t)slow_bf16_cast(bits[j]) << 16;
+      if (!slow_f32_is_finite(rounded)) return 0;
+      slow_real_t term = slow_f32_real(rounded);
+      term.negative ^= (hadamard(i, j) < 0) ^ (mask >> j & 1);
+      term.exponent -= 2;  // H16 / 4
+      slow_sum_add(&sum, term);
+    }
+    const uint32_t y = slow_sum_round(&sum, 16);
+    if (!slow_f32_is_finite(y)) return 0;
+    out[i] = slow_f32_real(y);
+    if (out[i].magnitude == 0) out[i].negative = 0;
+  }
+  return 1;
+}
+
+static int rht_integer(const uint32_t bits[16], uint16_t mask, slow_real_t out[16]) {
+  int32_t y[16];
+  const int largest = slow_rht_block(bits, mask, y);
+  if (largest == 0) return 0;
+  for (int i = 0; i < 16; i++) {
+    const int64_t magnitude = y[i] < 0 ? -(int64_t)y[i] : y[i];
+    out[i] = (slow_real_t){y[i] < 0, (uint64_t)magnitude, largest - 152};
+  }
+  return 1;
+}
+
+static int plain(const uint32_t bits[16], slow_real_t out[16]) {
+  for (int i = 0; i < 16; i++) {
+    if (!slow_f32_is_finite(bits[i])) return 0;
+    out[i] = slow_f32_real(bits[i]);
+  }
+  return 1;
+}
+
 slow_block_t slow_block_load(const uint32_t bits[16], const slow_quantize_t *how) {
   slow_block_t block = {0};
-  for (int i = 0; i < 16; i++) {
-    if (!slow_f32_is_finite(bits[i])) block.poisoned = 1;
-  }
-  if (block.poisoned) return block;
-  int32_t y[16] = {0};
-  const int largest = how->rht ? slow_rht_block(bits, how->mask, y) : 0;
-  for (int i = 0; i < 16; i++) {
-    const slow_real_t transformed = {y[i] < 0, (uint64_t)(y[i] < 0 ? -(int64_t)y[i] : y[i]), largest - 152};
-    block.x[i] = how->rht ? transformed : slow_f32_real(bits[i]);
+  switch (how->rht) {
+    case SLOW_RHT_INTEGER:
+      block.poisoned = !rht_integer(bits, how->mask, block.x);
+      break;
+    case SLOW_RHT_BF16:
+      block.poisoned = !rht_bf16(bits, how->mask, block.x);
+      break;
+    default:
+      block.poisoned = !plain(bits, block.x);
   }
   return block;
 }
 
-static slow_real_t block_amax(const slow_block_t *block) {
-  slow_real_t amax = {0, 0, 0};
-  for (int i = 0; i < 16 && !block->poisoned; i++) {
-    if (slow_real_compare(block->x[i], amax) > 0) amax = block->x[i];
+// --- Scales --------------------------------------------------------------------------------------------
+
+int slow_scale_block(slow_scale_t scale) {
+  return scale == SLOW_SCALE_E8M0 ? 32 : 16;
+}
+
+int slow_scale_real(slow_scale_t scale, uint32_t bits, slow_real_t *out) {
+  const int units = slow_e4m3_units((uint8_t)bits);
+  switch (scale) {
+    case SLOW_SCALE_E8M0:
+      *out = (slow_real_t){0, 1, (int)bits - 127};
+      return bits != 255;
+    case SLOW_SCALE_FP32:
+      *out = slow_f32_real(bits & 0x7FFFFFFF);
+      return !slow_f32_is_nan(bits);
+    default:
+      *out = (slow_real_t){0, units < 0 ? 0 : (uint64_t)units, -9};
+      return units >= 0;
   }
-  return amax;
+}
+
+static uint32_t scale_nan(slow_scale_t scale) {
+  switch (scale) {
+    case SLOW_SCALE_E8M0:
+      return 0xFF;
+    case SLOW_SCALE_FP32:
+      return F32_NAN;
+    default:
+      return 0x7F;
+  }
 }
 
 /** amax * 2^t / qmax against units * 2^(exponent - 9). */
@@ -75,14 +140,14 @@ static int compare_quotient(slow_elem_t elem, slow_real_t amax, int t, int units
 int slow_exponent_of(slow_elem_t elem, slow_real_t amax) {
   if (amax.magnitude == 0) return 0;
   int t = 1000;  // far above any that FP32 data can need
-  while (compare_quotient(elem, amax, t, slow_e4m3_units(SCALE_MAX), 0) > 0) t--;
+  while (compare_quotient(elem, amax, t, slow_e4m3_units(E4M3_MAX), 0) > 0) t--;
   return t;
 }
 
 /** The smallest scale not below the quotient, or the nearest, ties to even; from 2^-9 to 448. */
-static uint8_t round_scale(slow_elem_t elem, slow_real_t amax, int t, int up) {
+static uint8_t e4m3_scale(slow_elem_t elem, slow_real_t amax, int t, int up) {
   uint8_t byte = up ? 1 : 0;
-  for (; byte < SCALE_MAX; byte++) {
+  for (; byte < E4M3_MAX; byte++) {
     if (up) {
       if (compare_quotient(elem, amax, t, slow_e4m3_units(byte), 0) <= 0) break;
     } else {
@@ -94,45 +159,179 @@ static uint8_t round_scale(slow_elem_t elem, slow_real_t amax, int t, int up) {
   return byte == 0 ? 1 : byte;
 }
 
-/** |x| * 2^t / s in quanta against bound * 2^-bound_frac. */
-static int compare_code(slow_elem_t elem, slow_real_t x, int t, uint8_t scale, int bound, int bound_frac) {
-  const slow_u128_t right = (slow_u128_t)bound * (slow_u128_t)slow_e4m3_units(scale);
-  return slow_compare(x.magnitude, x.exponent + t + slow_elem_frac(elem), right, -9 - bound_frac);
+/** Up: the smallest k with amax <= qmax * 2^k. Down: the largest with 2^(k + emax) <= amax. Both from -127 to 127. */
+static uint8_t e8m0_scale(slow_elem_t elem, slow_real_t amax, int up) {
+  static const int emax[SLOW_ELEM_COUNT] = {[SLOW_E2M1] = 2, [SLOW_E1M2] = 0, [SLOW_INT4] = 2};
+  const slow_u128_t qmax = (slow_u128_t)slow_elem_magnitude(elem, 7);
+  int k = up ? -127 : 127;
+  if (up) {
+    while (k < 127 && slow_compare(amax.magnitude, amax.exponent, qmax, k - slow_elem_frac(elem)) > 0) k++;
+  } else {
+    while (k > -127 && slow_compare(1, k + emax[elem], amax.magnitude, amax.exponent) > 0) k--;
+  }
+  return (uint8_t)(k + 127);
 }
 
-static int nearest_magnitude(slow_elem_t elem, slow_real_t x, int t, uint8_t scale) {
+/** RN(amax / qmax), at least the smallest and at most the largest number. */
+static uint32_t fp32_scale(slow_elem_t elem, slow_real_t amax) {
+  const slow_u128_t qmax = (slow_u128_t)slow_elem_magnitude(elem, 7);
+  const uint32_t s = slow_f32_quotient(0, amax.magnitude, amax.exponent + slow_elem_frac(elem), qmax);
+  if (s == 0) return 1;
+  return s > F32_MAX ? F32_MAX : s;
+}
+
+// --- NVIDIA's two levels, in float32 and in its order ------------------------------------------------------
+
+/** What the tensor as a whole contributes: t for E4M3; S and Sd, FP32 patterns, for NVFP4. */
+typedef struct {
+  int t;
+  uint32_t encode;  ///< S
+  uint32_t decode;  ///< Sd
+} level_t;
+
+/** The smaller of two patterns that are no NaN and not negative. */
+static uint32_t smaller(uint32_t a, uint32_t b) {
+  return a < b ? a : b;
+}
+
+static uint32_t f32_of(slow_real_t x) {
+  return slow_f32_round(x.negative, x.magnitude, x.exponent);
+}
+
+static level_t nvfp4_level(slow_real_t amax) {
+  const uint32_t f2688 = slow_f32_round(0, 2688, 0);
+  level_t level = {0, F32_ONE, F32_ONE};
+  if (amax.magnitude != 0) level.encode = smaller(slow_f32_divide(f2688, f32_of(amax)), F32_MAX);
+  if (level.encode == 0) level.encode = F32_ONE;
+  level.decode = slow_f32_divide(F32_ONE, level.encode);
+  return level;
+}
+
+static uint8_t nvfp4_scale(slow_real_t amax, const level_t *level) {
+  const uint32_t sixth = slow_f32_quotient(0, 1, 0, 6), f448 = slow_f32_round(0, 448, 0);
+  const uint32_t wanted = slow_f32_multiply(f32_of(amax), slow_f32_multiply(level->encode, sixth));
+  return slow_e4m3_cast(smaller(wanted, f448));
+}
+
+/** clamp(x * e, +-6), the sign apart. */
+static slow_real_t nvfp4_product(slow_real_t x, uint8_t scale, const level_t *level) {
+  const uint32_t f6 = slow_f32_round(0, 6, 0);
+  const uint32_t divisor = slow_f32_multiply(slow_e4m3_value(scale), level->decode);
+  const uint32_t e = smaller(slow_f32_divide(F32_ONE, divisor), F32_MAX);
+  x.negative = 0;
+  return slow_f32_real(smaller(slow_f32_multiply(f32_of(x), e), f6));
+}
+
+// --- Codes -----------------------------------------------------------------------------------------------
+
+/** |x| / s in quanta against bound * 2^-bound_frac. */
+static int compare_code(slow_elem_t elem, slow_real_t x, slow_real_t s, int bound, int bound_frac) {
+  const slow_u128_t right = (slow_u128_t)bound * s.magnitude;
+  return slow_compare(x.magnitude, x.exponent + slow_elem_frac(elem), right, s.exponent - bound_frac);
+}
+
+static int nearest_magnitude(slow_elem_t elem, slow_real_t x, slow_real_t s) {
   int k = 0;
   for (; k < 7; k++) {
-    const int c = compare_code(elem, x, t, scale, slow_elem_magnitude(elem, k) + slow_elem_magnitude(elem, k + 1), 1);
+    const int c = compare_code(elem, x, s, slow_elem_magnitude(elem, k) + slow_elem_magnitude(elem, k + 1), 1);
     if (c < 0 || (c == 0 && k % 2 == 0)) break;
   }
   return k;
 }
 
 /** The cell from magnitude k to k + 1 that holds the quotient; up iff it is past low + size * (2 r + 1) / 512. */
-static int stochastic_magnitude(slow_elem_t elem, slow_real_t x, int t, uint8_t scale, uint8_t r) {
+static int stochastic_magnitude(slow_elem_t elem, slow_real_t x, slow_real_t s, uint8_t r) {
   int k = 0;
-  while (k < 7 && compare_code(elem, x, t, scale, slow_elem_magnitude(elem, k + 1), 0) >= 0) k++;
+  while (k < 7 && compare_code(elem, x, s, slow_elem_magnitude(elem, k + 1), 0) >= 0) k++;
   if (k == 7) return 7;
   const int low = slow_elem_magnitude(elem, k), size = slow_elem_magnitude(elem, k + 1) - low;
-  return compare_code(elem, x, t, scale, 512 * low + size * (2 * r + 1), 9) > 0 ? k + 1 : k;
+  return compare_code(elem, x, s, 512 * low + size * (2 * r + 1), 9) > 0 ? k + 1 : k;
+}
+
+/** The code of x with a scale: what is rounded is x * 2^t / scale, or NVIDIA's product. */
+static uint8_t code_of(slow_real_t x, uint32_t scale, const slow_quantize_t *how, const level_t *level, uint8_t r) {
+  slow_real_t dividend = x, divisor = {0, 1, 0};
+  if (how->scale == SLOW_SCALE_NVFP4) {
+    dividend = nvfp4_product(x, (uint8_t)scale, level);
+  } else {
+    slow_scale_real(how->scale, scale, &divisor);
+    dividend.exponent += level->t;
+  }
+  const int k = how->stochastic ? stochastic_magnitude(how->elem, dividend, divisor, r)
+                                : nearest_magnitude(how->elem, dividend, divisor);
+  return slow_elem_encode(how->elem, x.negative, k);
+}
+
+static uint32_t scale_of(slow_real_t amax, const slow_quantize_t *how, const level_t *level) {
+  switch (how->scale) {
+    case SLOW_SCALE_NVFP4:
+      return nvfp4_scale(amax, level);
+    case SLOW_SCALE_E8M0:
+      return e8m0_scale(how->elem, amax, how->scale_round == SLOW_SCALE_UP);
+    case SLOW_SCALE_FP32:
+      return fp32_scale(how->elem, amax);
+    default:
+      return e4m3_scale(how->elem, amax, level->t, how->scale_round == SLOW_SCALE_UP);
+  }
+}
+
+// --- Tiles: the numbers that share a scale -----------------------------------------------------------------
+
+typedef struct {
+  int poisoned;
+  slow_real_t amax;
+} summary_t;
+
+static void summarize(summary_t *summary, const slow_block_t *block) {
+  summary->poisoned |= block->poisoned;
+  for (int i = 0; i < 16 && !block->poisoned; i++) {
+    const slow_real_t magnitude = {0, block->x[i].magnitude, block->x[i].exponent};
+    if (slow_real_compare(magnitude, summary->amax) > 0) summary->amax = magnitude;
+  }
+}
+
+/** The scale of a tile. @return flags. */
+static unsigned tile_scale(const summary_t *tile, const slow_quantize_t *how, const level_t *level, uint32_t *scale) {
+  *scale = tile->poisoned ? scale_nan(how->scale) : 0;
+  if (tile->poisoned) return SLOW_FLAG_NAN;
+  if (tile->amax.magnitude == 0) return 0;
+  *scale = scale_of(tile->amax, how, level);
+  const int over = how->scale == SLOW_SCALE_E4M3 &&
+                   compare_quotient(how->elem, tile->amax, level->t, slow_e4m3_units(E4M3_MAX), 0) > 0;
+  return over ? SLOW_FLAG_SATURATED : 0;
+}
+
+/** The codes of 16 numbers of a tile. */
+static void tile_codes(const slow_block_t *block, const summary_t *tile, uint32_t scale, const slow_quantize_t *how,
+                       const level_t *level, const uint8_t random[16], uint8_t codes[16]) {
+  const int empty = tile->poisoned || tile->amax.magnitude == 0;
+  for (int i = 0; i < 16; i++) codes[i] = empty ? 0 : code_of(block->x[i], scale, how, level, random[i]);
 }
 
 unsigned slow_quantize_block(const uint32_t bits[16], const slow_quantize_t *how, int t, const uint8_t random[16],
-                             uint8_t codes[16], uint8_t *scale) {
+                             uint8_t codes[16], uint32_t *scale) {
   const slow_block_t block = slow_block_load(bits, how);
-  const slow_real_t amax = block_amax(&block);
-  for (int i = 0; i < 16; i++) codes[i] = 0;
-  *scale = block.poisoned ? SCALE_NAN : 0;
-  if (block.poisoned) return SLOW_FLAG_NAN;
-  if (amax.magnitude == 0) return 0;
-  *scale = round_scale(how->elem, amax, t, how->scale_up);
-  for (int i = 0; i < 16; i++) {
-    const int k = how->stochastic ? stochastic_magnitude(how->elem, block.x[i], t, *scale, random[i])
-                                  : nearest_magnitude(how->elem, block.x[i], t, *scale);
-    codes[i] = slow_elem_encode(how->elem, block.x[i].negative, k);
-  }
-  return compare_quotient(how->elem, amax, t, slow_e4m3_units(SCALE_MAX), 0) > 0 ? SLOW_FLAG_SATURATED : 0;
+  const level_t level = {how->scale == SLOW_SCALE_E4M3 ? t : 0, F32_ONE, F32_ONE};
+  summary_t tile = {0};
+  summarize(&tile, &block);
+  const unsigned flags = tile_scale(&tile, how, &level, scale);
+  tile_codes(&block, &tile, *scale, how, &level, random, codes);
+  return flags;
+}
+
+// --- Tensors ---------------------------------------------------------------------------------------------
+
+/** A tensor as it enters the quantizer, in groups of 16 along its rows, and the tiles that share a scale. */
+typedef struct {
+  int64_t rows, groups;
+  slow_block_t *block;  ///< [rows][groups]
+  int64_t tile_rows, tile_cols;
+  int tall, wide;   ///< rows and groups of a tile
+  summary_t *tile;  ///< [tile_rows][tile_cols]
+} loaded_t;
+
+static summary_t *tile_at(const loaded_t *in, int64_t row, int64_t group) {
+  return &in->tile[row / in->tall * in->tile_cols + group / in->wide];
 }
 
 /** Block b of a row, padded with +0. */
@@ -140,31 +339,77 @@ static void gather(const uint32_t *row, int64_t cols, int64_t b, uint32_t bits[1
   for (int i = 0; i < 16; i++) bits[i] = 16 * b + i < cols ? row[16 * b + i] : 0;
 }
 
-int slow_tensor_exponent(const uint32_t *bits, int64_t rows, int64_t cols, const slow_quantize_t *how) {
-  slow_real_t amax = {0, 0, 0};
-  for (int64_t r = 0; r < rows; r++) {
-    for (int64_t b = 0; 16 * b < cols; b++) {
-      uint32_t in[16];
-      gather(bits + r * cols, cols, b, in);
-      const slow_block_t block = slow_block_load(in, how);
-      const slow_real_t of_block = block_amax(&block);
-      if (slow_real_compare(of_block, amax) > 0) amax = of_block;
-    }
+static loaded_t load(const uint32_t *bits, int64_t rows, int64_t cols, const slow_quantize_t *how) {
+  loaded_t in = {.rows = rows, .groups = (cols + 15) / 16, .tall = how->tall ? 16 : 1};
+  in.wide = slow_scale_block(how->scale) / 16;
+  in.tile_rows = (rows + in.tall - 1) / in.tall;
+  in.tile_cols = (in.groups + in.wide - 1) / in.wide;
+  in.block = malloc((size_t)(rows * in.groups) * sizeof *in.block);
+  in.tile = calloc((size_t)(in.tile_rows * in.tile_cols), sizeof *in.tile);
+  if (!in.block || !in.tile) abort();
+  for (int64_t i = 0; i < rows * in.groups; i++) {
+    uint32_t group[16];
+    gather(bits + i / in.groups * cols, cols, i % in.groups, group);
+    in.block[i] = slow_block_load(group, how);
+    summarize(tile_at(&in, i / in.groups, i % in.groups), &in.block[i]);
   }
-  return slow_exponent_of(how->elem, amax);
+  return in;
+}
+
+static void unload(loaded_t *in) {
+  free(in->block);
+  free(in->tile);
+}
+
+/** The largest magnitude in tiles without NaN or Inf. */
+static slow_real_t clean_amax(const loaded_t *in) {
+  slow_real_t amax = {0, 0, 0};
+  for (int64_t i = 0; i < in->tile_rows * in->tile_cols; i++) {
+    const summary_t *tile = &in->tile[i];
+    if (!tile->poisoned && slow_real_compare(tile->amax, amax) > 0) amax = tile->amax;
+  }
+  return amax;
+}
+
+int slow_tensor_exponent(const uint32_t *bits, int64_t rows, int64_t cols, const slow_quantize_t *how) {
+  loaded_t in = load(bits, rows, cols, how);
+  const int t = slow_exponent_of(how->elem, clean_amax(&in));
+  unload(&in);
+  return t;
+}
+
+static level_t level_of(const loaded_t *in, const slow_quantize_t *how, int t) {
+  if (how->scale == SLOW_SCALE_NVFP4) return nvfp4_level(clean_amax(in));
+  return (level_t){how->scale == SLOW_SCALE_E4M3 ? t : 0, F32_ONE, F32_ONE};
+}
+
+slow_operand_t slow_operand_create(slow_elem_t elem, slow_scale_t scale, int64_t rows, int64_t cols) {
+  const int64_t block = slow_scale_block(scale);
+  slow_operand_t out = {.elem = elem, .scale = scale, .rows = rows, .tensor_scale = F32_ONE};
+  out.groups = (cols + 15) / 16;
+  out.scale_blocks = (cols + block - 1) / block;
+  out.codes = calloc((size_t)(rows * out.groups), 16);
+  out.scales = calloc((size_t)(rows * out.scale_blocks), sizeof *out.scales);
+  if (!out.codes || !out.scales) abort();
+  return out;
 }
 
 slow_operand_t slow_quantize(const uint32_t *bits, int64_t rows, int64_t cols, const slow_quantize_t *how, int t) {
-  slow_operand_t out = {how->elem, rows, (cols + 15) / 16, t, 0, NULL, NULL};
-  out.codes = malloc((size_t)(rows * out.blocks * 16));
-  out.scales = malloc((size_t)(rows * out.blocks));
-  for (int64_t g = 0; g < rows * out.blocks; g++) {
-    uint32_t in[16];
+  loaded_t in = load(bits, rows, cols, how);
+  const level_t level = level_of(&in, how, t);
+  slow_operand_t out = slow_operand_create(how->elem, how->scale, rows, cols);
+  out.t = level.t;
+  out.tensor_scale = level.decode;
+  for (int64_t g = 0; g < rows * out.groups; g++) {
+    const int64_t row = g / out.groups, group = g % out.groups;
+    const summary_t *tile = tile_at(&in, row, group);
+    uint32_t *scale = &out.scales[row * out.scale_blocks + group / in.wide];
     uint8_t random[16];
-    gather(bits + g / out.blocks * cols, cols, g % out.blocks, in);
     slow_random_block(how->seed, how->tensor_id, (uint64_t)g, random);
-    out.flags |= slow_quantize_block(in, how, t, random, out.codes + 16 * g, out.scales + g);
+    out.flags |= tile_scale(tile, how, &level, scale);
+    tile_codes(&in.block[g], tile, *scale, how, &level, random, out.codes + 16 * g);
   }
+  unload(&in);
   return out;
 }
 
@@ -174,10 +419,12 @@ void slow_operand_free(slow_operand_t *operand) {
 }
 
 uint32_t slow_dequantize(const slow_operand_t *operand, int64_t row, int64_t k) {
-  const uint8_t code = operand->codes[row * operand->blocks * 16 + k];
-  const int units = slow_e4m3_units(operand->scales[row * operand->blocks + k / 16]);
-  if (units < 0) return 0x7FC00000u;
-  const slow_real_t element = slow_f32_real(slow_elem_value(operand->elem, code));
-  return slow_f32_round(element.negative, (slow_u128_t)element.magnitude * (slow_u128_t)units,
-                        element.exponent - 9 - operand->t);
+  const int64_t block = k / slow_scale_block(operand->scale);
+  const slow_real_t element =
+      slow_f32_real(slow_elem_value(operand->elem, operand->codes[row * operand->groups * 16 + k]));
+  const slow_real_t tensor = slow_f32_real(operand->tensor_scale);
+  slow_real_t scale;
+  if (!slow_scale_real(operand->scale, operand->scales[row * operand->scale_blocks + block], &scale)) return F32_NAN;
+  return slow_f32_round(element.negative, (slow_u128_t)element.magnitude * scale.magnitude * tensor.magnitude,
+                        element.exponent + scale.exponent + tensor.exponent - operand->t);
 }

@@ -30,9 +30,30 @@ int slow_f32_is_nan(uint32_t bits);
 slow_real_t slow_f32_real(uint32_t bits);
 /** RNE32 of (-1)^negative * magnitude * 2^exponent; magnitude 0 gives a zero with that sign. */
 uint32_t slow_f32_round(int negative, slow_u128_t magnitude, int exponent);
-/** IEEE product and sum, nearest even; every NaN is 0x7FC00000. */
+/** RNE32 of (-1)^negative * numerator / denominator * 2^exponent; the denominator is under 2^100. */
+uint32_t slow_f32_quotient(int negative, slow_u128_t numerator, int exponent, slow_u128_t denominator);
+/** IEEE product, quotient and sum, nearest even; every NaN is 0x7FC00000. */
 uint32_t slow_f32_multiply(uint32_t a, uint32_t b);
+uint32_t slow_f32_divide(uint32_t a, uint32_t b);
 uint32_t slow_f32_add(uint32_t a, uint32_t b);
+/** RNE32(a + x): one rounding of an FP32 pattern and any number that a sum can hold; Inf and NaN stay what they are. */
+uint32_t slow_f32_add_real(uint32_t a, slow_real_t x);
+
+#define SLOW_SUM_UNIT (-300)
+#define SLOW_BIG_WORDS 24
+typedef struct {
+  uint32_t word[SLOW_BIG_WORDS];
+} slow_big_t;
+
+/** An exact sum of numbers that are multiples of 2^-300 and under 2^400; {0} is empty. */
+typedef struct {
+  slow_big_t part[2];  ///< the sum of the positive terms, and of the magnitudes of the negative ones
+} slow_sum_t;
+
+void slow_sum_add(slow_sum_t *sum, slow_real_t x);
+/** The sum rounded once, nearest even, to FP32 (@p drop 0) or BF16 (@p drop 16, an FP32 pattern too); an exact zero is
+ * +0. */
+uint32_t slow_sum_round(const slow_sum_t *sum, int drop);
 
 // --- Formats (numerics.md 1, 2) ----------------------------------------------------------------------
 
@@ -62,19 +83,26 @@ void slow_threefry4x32(int rounds, const uint32_t key[4], const uint32_t counter
 void slow_philox4x32(int rounds, const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]);
 void slow_random_block(uint64_t seed, uint64_t tensor_id, uint64_t group, uint8_t bytes[16]);
 
-// --- RHT and quantizer (numerics.md 3, 4) -------------------------------------------------------------
+// --- RHT and quantizer (numerics.md 2, 3, 4) ----------------------------------------------------------
+
+typedef enum { SLOW_SCALE_E4M3 = 0, SLOW_SCALE_NVFP4 = 1, SLOW_SCALE_E8M0 = 2, SLOW_SCALE_FP32 = 3 } slow_scale_t;
+#define SLOW_SCALE_COUNT 4
+typedef enum { SLOW_SCALE_NEAREST = 0, SLOW_SCALE_UP = 1, SLOW_SCALE_DOWN = 2 } slow_scale_round_t;
+typedef enum { SLOW_RHT_NONE = 0, SLOW_RHT_INTEGER = 1, SLOW_RHT_BF16 = 2 } slow_rht_t;
 
 typedef struct {
   slow_elem_t elem;
-  int rht;  ///< 0 off, 1 integer RHT
+  slow_scale_t scale;
+  int tall;  ///< 0: a scale covers part of a row; 1: that part of 16 rows (2-D tiles)
+  slow_rht_t rht;
   uint16_t mask;
   int stochastic;  ///< 0 nearest even, 1 SR
-  int scale_up;    ///< 0 nearest even, 1 up
+  slow_scale_round_t scale_round;
   uint64_t seed;
   uint64_t tensor_id;
 } slow_quantize_t;
 
-/** A block that was not, or was, poisoned by NaN or Inf. */
+/** 16 numbers that were, or were not, poisoned by NaN or Inf. */
 typedef struct {
   int poisoned;
   slow_real_t x[16];
@@ -87,40 +115,63 @@ slow_block_t slow_block_load(const uint32_t bits[16], const slow_quantize_t *how
 /** The largest t with amax * 2^t / qmax <= 448; 0 for amax 0. */
 int slow_exponent_of(slow_elem_t elem, slow_real_t amax);
 
+/** What a scale means, 2^-t and tensor scale apart; a sign is ignored. @return 0 for NaN. */
+int slow_scale_real(slow_scale_t scale, uint32_t bits, slow_real_t *out);
+/** Columns that share a scale: 32 for E8M0, else 16. */
+int slow_scale_block(slow_scale_t scale);
+
 #define SLOW_FLAG_NAN 1u
 #define SLOW_FLAG_SATURATED 2u
+/** One block of 16 with a scale of its own, E4M3 or FP32; @p t is used by E4M3 only. @return flags. */
 unsigned slow_quantize_block(const uint32_t bits[16], const slow_quantize_t *how, int t, const uint8_t random[16],
-                             uint8_t codes[16], uint8_t *scale);
+                             uint8_t codes[16], uint32_t *scale);
 
-/** A quantized operand, one code per byte: codes [rows][16 blocks], scales [rows][blocks]. */
+/** A quantized operand, one code per byte: codes [rows][16 groups], scales [rows][scale_blocks]. */
 typedef struct {
   slow_elem_t elem;
+  slow_scale_t scale;
   int64_t rows;
-  int64_t blocks;
-  int t;
+  int64_t groups;         ///< ceil(cols / 16)
+  int64_t scale_blocks;   ///< ceil(cols / 16), or / 32 for E8M0
+  int t;                  ///< 0 without
+  uint32_t tensor_scale;  ///< FP32, 1 without
   unsigned flags;
   uint8_t *codes;
-  uint8_t *scales;
+  uint32_t *scales;  ///< bytes, or FP32 patterns
 } slow_operand_t;
 
 /** The tensor exponent of bits [rows][cols], blocked along its columns. */
 int slow_tensor_exponent(const uint32_t *bits, int64_t rows, int64_t cols, const slow_quantize_t *how);
-/** Quantizes bits [rows][cols] along its columns with exponent @p t; free with slow_operand_free. */
+/** Quantizes bits [rows][cols] along its columns; E4M3 with exponent @p t, the others ignore it; free with
+ *  slow_operand_free. */
 slow_operand_t slow_quantize(const uint32_t *bits, int64_t rows, int64_t cols, const slow_quantize_t *how, int t);
+/** An operand with its arrays, all zero, t 0 and tensor scale 1. */
+slow_operand_t slow_operand_create(slow_elem_t elem, slow_scale_t scale, int64_t rows, int64_t cols);
 void slow_operand_free(slow_operand_t *operand);
-/** Element * scale * 2^-t of position k of a row, rounded once. */
+/** Element * scale * 2^-t * tensor scale of position k of a row, rounded once. */
 uint32_t slow_dequantize(const slow_operand_t *operand, int64_t row, int64_t k);
 
 // --- GEMM (numerics.md 5) and panels (docs/architecture.md) -------------------------------------------
 
 #define SLOW_I64_NAN INT64_MIN
+#define SLOW_NV_NAN 0x7FFFFFFFu
 
-/** S of one output, @p start added; NaN is SLOW_I64_NAN. */
+typedef enum { SLOW_EXACT = 0, SLOW_FP32 = 1, SLOW_NV = 2 } slow_contract_t;
+
+/** S of one output of the exact contract, @p start added; NaN is SLOW_I64_NAN. */
 int64_t slow_gemm_sum(const slow_operand_t *a, int64_t i, const slow_operand_t *b, int64_t j, int64_t start);
-/** From S to FP32: one rounding, then times alpha and plus C where the pointers are not NULL. */
+/** The accumulator of the other two at the end; nv starts from @p start. */
+uint32_t slow_gemm_fp32(const slow_operand_t *a, int64_t i, const slow_operand_t *b, int64_t j);
+uint32_t slow_gemm_nv(const slow_operand_t *a, int64_t i, const slow_operand_t *b, int64_t j, uint32_t start);
+/** From S to FP32: one rounding, then times the tensor scales, times alpha and plus C where present (pointers NULL). */
 uint32_t slow_gemm_round(const slow_operand_t *a, const slow_operand_t *b, int64_t sum, const uint32_t *alpha,
                          const uint32_t *c);
-/** Panel-major codes and scales; blocks at and beyond the operand's own are not written. */
+/** The same from an FP32 accumulator; every NaN, whatever made it, is the contract's. */
+uint32_t slow_gemm_scale(const slow_operand_t *a, const slow_operand_t *b, slow_contract_t contract,
+                         uint32_t accumulator, const uint32_t *alpha, const uint32_t *c);
+/** BF16 of an output. */
+uint16_t slow_gemm_bf16(uint32_t d);
+/** Panel-major codes and scales (E4M3); blocks at and beyond the operand's own are not written. */
 void slow_panel_pack(const slow_operand_t *in, int64_t stride_blocks, uint8_t *codes, uint8_t *scales);
 
 #endif

@@ -56,13 +56,20 @@ def c_header(spec):
         out += [f"/** {doc}. */", "typedef enum {"]
         for value, number, text in values:
             out.append(f"  {up('ufp4', name, value)} = {number}," + (f"  ///< {text}" if text else ""))
-        out += [f"}} ufp4_{name}_t;", f"#define {up('ufp4', name, 'count')} {len(values)}", ""]
+        out += [f"}} ufp4_{name}_t;", f"#define {up('ufp4', name, 'count')} {len(values)}",
+                f"#define {up('ufp4', name, 'names')} {{" + ", ".join(f'"{value}"' for value, _, _ in values) + "}", ""]
     out += ["/** Elements: quanta of codes 0..15 and fraction bits, by ufp4_elem_t: value = quanta * 2^-frac. */",
             "#define UFP4_ELEM_QUANTA \\", "  { \\"]
     for f in spec["format"]:
         out.append("    {" + ", ".join(str(q) for q in all_quanta(f)) + "}, \\")
-    out += ["  }", "#define UFP4_ELEM_FRAC {" + ", ".join(str(f["frac"]) for f in spec["format"]) + "}",
-            "#define UFP4_ELEM_NAMES {" + ", ".join(f'"{f["name"]}"' for f in spec["format"]) + "}", ""]
+    out += ["  }", "#define UFP4_ELEM_FRAC {" + ", ".join(str(f["frac"]) for f in spec["format"]) + "}", ""]
+    out += ["/** Elements that share a scale, by ufp4_scale_t. */",
+            "#define UFP4_SCALE_BLOCK {" + ", ".join(str(b) for b in spec["enum"]["scale"]["block"]) + "}", "",
+            "/** Backends, by their bit in the tables below. */",
+            "#define UFP4_BACKEND_NAMES {" + ", ".join(f'"{b}"' for b in spec["backends"]) + "}",
+            f"#define UFP4_BACKEND_COUNT {len(spec['backends'])}", ""]
+    out += c_combinations(spec, "quantize", QUANTIZE_KEYS, "What may be quantized (ufp4_combination_quantize).")
+    out += c_combinations(spec, "gemm", GEMM_KEYS, "Which GEMMs there are (ufp4_combination_gemm).")
     for name, value in spec["limit"].items():
         number = f"0x{value:X}" if "mask" in name else value
         out.append(f"#define {up('ufp4', name)} {number}")
@@ -98,6 +105,28 @@ def c_header(spec):
 def all_quanta(f):
     q = f["quanta"]
     return q if len(q) == 16 else q + [-v for v in q]
+
+
+QUANTIZE_KEYS = ("scale", "elem", "layout", "rht", "scale_round", "backend")
+GEMM_KEYS = ("scale", "contract", "elem", "backend")
+SETS = ("elem", "layout", "rht", "scale_round", "contract", "backend")
+
+
+def c_combinations(spec, kind, keys, doc):
+    """A struct of a value and sets of values, a bit each, and its rows."""
+    numbers = {name: {v: n for v, n, _ in values} for name, _, values in enums(spec)}
+    numbers["backend"] = {v: n for n, v in enumerate(spec["backends"])}
+    out = [f"/** {doc} Sets have bit i for value i. */", "typedef struct {"]
+    for key in keys:
+        out.append(f"  unsigned {key}{'s' if key in SETS else ''};")
+    rows = []
+    for row in spec[f"{kind}_combination"]:
+        if set(row) != set(keys):
+            raise SystemExit(f"{kind}_combination: {row} does not have exactly {', '.join(keys)}")
+        fields = [sum(1 << numbers[k][v] for v in row[k]) if k in SETS else numbers[k][row[k]] for k in keys]
+        rows.append("    {" + ", ".join(f"{f}u" for f in fields) + "}, \\")
+    return out + [f"}} ufp4_{kind}_combination_t;", f"#define {up('ufp4', kind, 'combination_count')} {len(rows)}",
+                  f"#define {up('ufp4', kind, 'combinations')} \\", "  { \\"] + rows + ["  }", ""]
 
 
 def c_struct(name, doc, fields, total):
@@ -173,6 +202,11 @@ def table(head, rows):
     return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)] + ["| " + " | ".join(str(c) for c in r) + " |" for r in rows] + [""]
 
 
+def combinations_table(rows, keys):
+    cell = lambda v: ", ".join(v) if isinstance(v, list) else v
+    return table([k.replace("_", " ") for k in keys], [[cell(r[k]) for k in keys] for r in rows])
+
+
 def markdown_registers(spec):
     out = [f"<!-- {NOTE} -->", "# Registers, descriptors, counters, configurations", "", "## Registers", "",
            "AXI4-Lite, 32 bits wide. A read of any other offset gives zero; a write to it is ignored.", ""]
@@ -216,6 +250,14 @@ def markdown_formats(spec):
     out += table(head, rows)
     out += table(["format", "frac", "coding", "qmax"],
                  [[f["name"].upper(), f["frac"], f["coding"].replace("_", " "), f"{max(f['quanta']) / 2 ** f['frac']:g}"] for f in spec["format"]])
+    out += ["## What goes together", "",
+            "What stands in no row is illegal everywhere: a usage error, exit status 2. What stands in a row that does not name the backend is legal, but",
+            "not there: exit status 3. Elements are rounded to nearest even or stochastically in every row.", "", "### Quantizing", "",
+            "A scale belongs to " + ", ".join(f"{block} elements ({name})" for name, block in zip(spec["enum"]["scale"]["values"], spec["enum"]["scale"]["block"])) +
+            ", or to as many columns of 16 rows (layout 2d).", ""]
+    out += combinations_table(spec["quantize_combination"], QUANTIZE_KEYS)
+    out += ["### GEMM", "", "Both operands have the same scale format; their elements may differ.", ""]
+    out += combinations_table(spec["gemm_combination"], GEMM_KEYS)
     return "\n".join(out)
 
 

@@ -118,6 +118,11 @@ float ufp4_e8m0_value(uint8_t byte) {
   return ufp4_f32_value(byte == 0 ? 0x400000u : (uint32_t)byte << 23);
 }
 
+int ufp4_scale_block(ufp4_scale_t scale) {
+  static const uint8_t block[UFP4_SCALE_COUNT] = UFP4_SCALE_BLOCK;
+  return block[scale];
+}
+
 uint16_t ufp4_bf16_cast(float value) {
   uint32_t bits = ufp4_f32_bits(value);
   if ((bits & F32_ABS) > F32_INF) return UFP4_BF16_NAN;

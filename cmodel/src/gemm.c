@@ -11,6 +11,7 @@
 
 #include "gemm_kernel.h"
 #include "internal.h"
+#include "ufp4/combination.h"
 #include "ufp4/format.h"
 
 #define MICRO_ROWS 4  // the dot products of 4 x 32 outputs stay in vector registers
@@ -136,25 +137,35 @@ static int64_t whole_sum(const gemm_job_t *job, int poisoned, int64_t sum, int64
   return (int64_t)((uint64_t)sum + (uint64_t)earlier);
 }
 
-// Each line is one operation, rounded once; alpha and C enter only where present.
-static float rounded(const gemm_job_t *job, int64_t sum, int64_t i, int64_t j) {
+// Each line is one operation, rounded once; a factor and C enter only where present.
+static float finished(const gemm_job_t *job, float value, int64_t i, int64_t j) {
   const ufp4_gemm_t *how = job->how;
-  if (sum == UFP4_I64_NAN) return ufp4_f32_value(UFP4_F32_NAN);
-  float value = ufp4_f32_value(ufp4_f32_from_scaled(sum, job->exponent));
+  const int nv = how->contract == UFP4_CONTRACT_NV;
+  if (job->scale != 1.0f) value = value * job->scale;
   if (how->alpha != 1.0f) value = value * how->alpha;
-  if (how->c != NULL) value = value + how->c[i * how->c_ld + j];
-  return value != value ? ufp4_f32_value(UFP4_F32_NAN) : value;
+  if (how->c != NULL && !nv) value = value + how->c[i * how->c_ld + j];
+  return value != value ? ufp4_f32_value(nv ? UFP4_F32_NAN_NV : UFP4_F32_NAN) : value;
+}
+
+void gemm_finish(const gemm_job_t *job, float r, int64_t i, int64_t j) {
+  float value = finished(job, r, i, j);
+  int64_t at = i * job->d_ld + j;
+  if (job->how->d_dtype == UFP4_DTYPE_F32) {
+    ((float *)job->d)[at] = value;
+  } else if (value != value && job->how->contract == UFP4_CONTRACT_NV) {
+    ((uint16_t *)job->d)[at] = UFP4_BF16_NAN_NV;
+  } else {
+    ((uint16_t *)job->d)[at] = ufp4_bf16_cast(value);
+  }
 }
 
 void gemm_store(const gemm_job_t *job, int poisoned, int64_t sum, int64_t i, int64_t j) {
   int64_t whole = whole_sum(job, poisoned, sum, i, j);
-  int64_t at = i * job->d_ld + j;
   if (job->how->d_dtype == UFP4_DTYPE_I64) {
-    ((int64_t *)job->d)[at] = whole;
-  } else if (job->how->d_dtype == UFP4_DTYPE_F32) {
-    ((float *)job->d)[at] = rounded(job, whole, i, j);
+    ((int64_t *)job->d)[i * job->d_ld + j] = whole;
   } else {
-    ((uint16_t *)job->d)[at] = ufp4_bf16_cast(rounded(job, whole, i, j));
+    uint32_t bits = whole == UFP4_I64_NAN ? UFP4_F32_NAN : ufp4_f32_from_scaled(whole, job->exponent);
+    gemm_finish(job, ufp4_f32_value(bits), i, j);
   }
 }
 
@@ -240,18 +251,21 @@ static ufp4_status_t gemm_portable(const gemm_job_t *job) {
 
 // --- Calls -------------------------------------------------------------------------------------------
 
-static int operand_ok(const ufp4_operand_t *x) {
-  return x != NULL && x->codes != NULL && x->scales != NULL && (unsigned)x->elem < UFP4_ELEM_COUNT &&
-         (unsigned)x->scale < UFP4_SCALE_COUNT && x->rows >= 1 && x->rows <= UFP4_MAX_DIM && x->cols >= 1 &&
-         x->cols <= UFP4_MAX_DIM && x->blocks == (x->cols + BLOCK - 1) / BLOCK && x->exponent >= INT16_MIN &&
-         x->exponent <= INT16_MAX;
-}
-
-static int how_ok(const ufp4_gemm_t *how, int64_t n) {
-  if (how == NULL || (unsigned)how->contract >= UFP4_CONTRACT_COUNT) return 0;
+static int sizes_ok(const ufp4_gemm_t *how, int64_t n) {
   if ((unsigned)how->d_dtype >= UFP4_DTYPE_COUNT || how->threads < 0) return 0;
   if ((how->c != NULL && how->c_ld < n) || (how->accumulate != NULL && how->accumulate_ld < n)) return 0;
   return how->d_dtype != UFP4_DTYPE_I64 || (how->c == NULL && how->alpha == 1.0f);
+}
+
+static int contract_ok(const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how) {
+  if (a->scale != b->scale) return 0;
+  if (ufp4_combination_gemm(a->elem, b->elem, a->scale, how->contract, NULL, NULL) != UFP4_OK) return 0;
+  if (how->contract == UFP4_CONTRACT_EXACT) return 1;
+  if (how->d_dtype == UFP4_DTYPE_I64 || how->accumulate != NULL) return 0;
+  if (how->contract == UFP4_CONTRACT_FP32 || how->c == NULL) return 1;
+  // C is nv's accumulator: nothing may scale what comes out.
+  return how->alpha == 1.0f && a->exponent + b->exponent == 0 &&
+         (a->scale != UFP4_SCALE_NVFP4 || (a->tensor_scale == 1.0f && b->tensor_scale == 1.0f));
 }
 
 static ufp4_status_t run_named(const char *name, const gemm_job_t *job) {
@@ -266,11 +280,18 @@ static ufp4_status_t run_named(const char *name, const gemm_job_t *job) {
 
 ufp4_status_t gemm_with(const char *kernel, const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how,
                         void *d, int64_t d_ld) {
-  if (!operand_ok(a) || !operand_ok(b) || a->cols != b->cols || d == NULL) return UFP4_ERROR_ARGUMENT;
-  if (!how_ok(how, b->rows) || d_ld < b->rows) return UFP4_ERROR_ARGUMENT;
-  gemm_job_t job = {.a = a, .b = b, .how = how, .d = d, .d_ld = d_ld};
+  if (!ufp4_operand_ok(a) || !ufp4_operand_ok(b) || a->cols != b->cols || d == NULL) return UFP4_ERROR_ARGUMENT;
+  if (how == NULL || !sizes_ok(how, b->rows) || d_ld < b->rows) return UFP4_ERROR_ARGUMENT;
+  if (!contract_ok(a, b, how) || !ufp4_scales_ok(a) || !ufp4_scales_ok(b)) return UFP4_ERROR_ARGUMENT;
+  gemm_job_t job = {.a = a, .b = b, .how = how, .scale = 1.0f, .d = d, .d_ld = d_ld};
   job.exponent = -(18 + ufp4_elem_frac(a->elem) + ufp4_elem_frac(b->elem) + a->exponent + b->exponent);
+  if (a->scale == UFP4_SCALE_NVFP4) job.scale = a->tensor_scale * b->tensor_scale;
+  if (how->contract != UFP4_CONTRACT_EXACT) return gemm_rounding(&job);
   return run_named(kernel, &job);
+}
+
+ufp4_contract_t ufp4_gemm_default_contract(ufp4_scale_t scale) {
+  return scale == UFP4_SCALE_E4M3 || scale == UFP4_SCALE_NVFP4 ? UFP4_CONTRACT_EXACT : UFP4_CONTRACT_FP32;
 }
 
 ufp4_status_t ufp4_gemm(const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d,

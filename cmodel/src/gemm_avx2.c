@@ -447,6 +447,9 @@ static void store_row(const gemm_job_t *job, const gemm_tile_t *tile, int r, flo
   const int64_t i = tile->row + r, at = i * job->d_ld + tile->col;
   const float nan = ufp4_f32_value(UFP4_F32_NAN);
   // Each line is one operation, rounded once.
+  if (job->scale != 1.0f) {
+    for (int c = 0; c < COLS; c++) value[c] = value[c] * job->scale;
+  }
   if (how->alpha != 1.0f) {
     for (int c = 0; c < COLS; c++) value[c] = value[c] * how->alpha;
   }
@@ -467,7 +470,8 @@ static void store(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t 
   int plain = how->d_dtype != UFP4_DTYPE_I64 && job->exponent >= -126 && job->exponent <= 127;
   if (plain && how->accumulate == NULL && !is_poisoned(tile) && is_small(sums)) {
     const __m256 unit = _mm256_castsi256_ps(_mm256_set1_epi32((127 + job->exponent) << 23));
-    const int simple = how->d_dtype == UFP4_DTYPE_F32 && how->alpha == 1.0f && how->c == NULL && tile->cols == COLS;
+    const int simple = how->d_dtype == UFP4_DTYPE_F32 && how->alpha == 1.0f && job->scale == 1.0f && how->c == NULL &&
+                       tile->cols == COLS;
     for (int r = 0; r < tile->rows; r++) {
       float value[COLS];
       if (simple) {

@@ -531,6 +531,7 @@ INLINE __m512 rounded(const row_sums_t *row, __m512 unit) {
 // Each line is one operation, rounded once.
 INLINE __m512 finished(const gemm_job_t *job, const row_sums_t *row, __m512 value, __mmask16 inside, int64_t i,
                        int64_t j) {
+  if (job->scale != 1.0f) value = _mm512_mul_ps(value, _mm512_set1_ps(job->scale));
   if (job->how->alpha != 1.0f) value = _mm512_mul_ps(value, _mm512_set1_ps(job->how->alpha));
   if (job->how->c != NULL) {
     value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(inside, job->how->c + i * job->how->c_ld + j));
@@ -594,7 +595,8 @@ static int is_plain(const gemm_job_t *job, const gemm_tile_t *tile, __mmask16 co
   const ufp4_gemm_t *how = job->how;
   uint64_t row_poisoned;
   memcpy(&row_poisoned, tile->row_poisoned, sizeof row_poisoned);
-  return how->d_dtype == UFP4_DTYPE_F32 && how->alpha == 1.0f && how->c == NULL && how->accumulate == NULL &&
+  return how->d_dtype == UFP4_DTYPE_F32 && how->alpha == 1.0f && job->scale == 1.0f && how->c == NULL &&
+         how->accumulate == NULL &&
          tile->rows == ROWS && tile->cols == COLS && row_poisoned == 0 && col_poisoned == 0;
 }
 

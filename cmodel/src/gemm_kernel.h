@@ -13,7 +13,8 @@
 typedef struct {
   const ufp4_operand_t *a, *b;
   const ufp4_gemm_t *how;
-  int exponent;  ///< of the sums' unit, tensor exponents included
+  int exponent;  ///< of the exact sums' unit, tensor exponents included
+  float scale;   ///< RNE32(SdA * SdB) of NVFP4; else 1
   void *d;
   int64_t d_ld;
 } gemm_job_t;
@@ -50,6 +51,12 @@ const gemm_kernel_t *gemm_avx2(void);
 /** One output: S plus the sum given from outside, NaN, the one rounding, alpha, C, the type of D. Any kernel, any case.
  */
 void gemm_store(const gemm_job_t *job, int poisoned, int64_t sum, int64_t i, int64_t j);
+
+/** The end of any contract: r = RNE32(S * 2^-(tA+tB)), or NaN, times the tensor scales, alpha, plus C, the type of D. */
+void gemm_finish(const gemm_job_t *job, float r, int64_t i, int64_t j);
+
+/** Runs a checked job by a contract that rounds along K: fp32 or nv. */
+ufp4_status_t gemm_rounding(const gemm_job_t *job);
 
 /** Runs a checked job with @p kernel. */
 ufp4_status_t gemm_blocked(const gemm_job_t *job, const gemm_kernel_t *kernel);

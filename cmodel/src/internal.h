@@ -29,6 +29,9 @@ typedef uint32_t ulanes_t __attribute__((vector_size(4 * LANES)));
 /** As ufp4_rht_block, for each block of a tile; lanes that hold NaN or Inf have exponent 0 and undefined numbers. */
 void ufp4_rht_tile(const ulanes_t bits[BLOCK], uint16_t mask, lanes_t out[BLOCK], lanes_t *exponent);
 
+/** As ufp4_rht_block_bf16, in place; lanes that it refuses become NaN. */
+void ufp4_rht_tile_bf16(ulanes_t bits[BLOCK], uint16_t mask);
+
 /** The random words of the block groups first, first + step, ..: words[w] holds word w of each. */
 void ufp4_random_tile(uint64_t seed, uint64_t tensor_id, uint64_t first, uint64_t step, ulanes_t words[4]);
 
@@ -42,13 +45,66 @@ typedef struct {
   lanes_t poisoned;         ///< all ones where the block holds NaN or Inf; amax is 0 there
 } tile_t;
 
-/** Unpacks FP32 bit patterns, through the RHT if @p how says so. */
+/** Unpacks FP32 bit patterns, through the integer RHT if @p how says so. */
 void ufp4_tile_unpack(const ulanes_t bits[BLOCK], const ufp4_quantize_t *how, tile_t *tile);
 
-/** Scale bytes and codes of a tile; codes[0] gets elements 0..7 of each block, 4 bits each, codes[1] elements 8..15.
+/** The scales of a tile's blocks. */
+typedef struct {
+  lanes_t byte;
+  lanes_t significand;
+  lanes_t exponent;  ///< value = significand * 2^(exponent - 9)
+  lanes_t keep;      ///< zero where all codes of the block are 0
+  lanes_t saturated;
+} scale_t;
+
+/** The codes of a tile with scales that have at most 4 significant bits. */
+void ufp4_tile_codes(const tile_t *tile, const ufp4_quantize_t *how, int t, const scale_t *scale,
+                     const ulanes_t random[4], ulanes_t codes[2]);
+
+/** Scale bytes and codes of a tile, E4M3; codes[0] gets elements 0..7 of each block, 4 bits each, codes[1]
+ * elements 8..15.
  * @return flags. */
 unsigned ufp4_tile_encode(const tile_t *tile, const ufp4_quantize_t *how, int t, const ulanes_t random[4],
                           lanes_t *scale, ulanes_t codes[2]);
+
+/** A tensor in the orientation that is blocked. Group b of row r is r * blocks + b: its place in the operand and the
+ * counter of its random bytes. */
+typedef struct {
+  const ufp4_matrix_t *in;
+  ufp4_axis_t axis;
+  int64_t rows, cols, blocks;
+} source_t;
+
+/** One tile: groups first, first + step, ..; as many as there are lanes. Row copies take groups along a row and on into
+ * the next; column copies take group b of adjacent rows, because those lie side by side in memory. */
+typedef struct {
+  int64_t first, step;
+  unsigned lanes;
+  int64_t strip, row, block;  // column copies only
+} place_t;
+
+source_t ufp4_source_of(const ufp4_matrix_t *in, ufp4_axis_t axis);
+/** The first tile, and the next one after @p place: 0 where there is none. */
+int ufp4_first_place(const source_t *source, place_t *place);
+int ufp4_next_place(const source_t *source, place_t *place);
+/** A tile's FP32 bit patterns, through the BF16 RHT if @p how says so. What lies beyond the tensor reads as zero. */
+void ufp4_load_tile(const source_t *source, const ufp4_quantize_t *how, const place_t *place, ulanes_t bits[BLOCK]);
+/** The random words of a tile. */
+void ufp4_random_place(const ufp4_quantize_t *how, const place_t *place, ulanes_t words[4]);
+
+/** Largest t with m * 2^(x + t) <= 448 * qmax; m in [2^27, 2^28). */
+int ufp4_exponent_from_amax(int32_t m, int32_t x, ufp4_elem_t elem);
+
+/** What quantize.c cannot do in one walk: every scale but E4M3, and tiles of 16 rows. Fills @p out, which is allocated;
+ * @p how is legal. */
+ufp4_status_t ufp4_quantize_shared(const source_t *source, const ufp4_quantize_t *how, ufp4_operand_t *out);
+/** The tensor exponent of the 2D layout. */
+ufp4_status_t ufp4_shared_exponent(const source_t *source, const ufp4_quantize_t *how, int *exponent);
+
+/** Whether an operand has data, sizes that agree, and a tensor scale above zero and finite where it counts. */
+int ufp4_operand_ok(const ufp4_operand_t *operand);
+/** Whether no FP32 scale is negative or infinite. */
+int ufp4_scales_ok(const ufp4_operand_t *operand);
 
 /** yes where @p mask is all ones, no where it is zero. */
 INLINE lanes_t select_lanes(lanes_t mask, lanes_t yes, lanes_t no) {

@@ -1,65 +1,127 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <float.h>
 #include <stdlib.h>
 
 #include "internal.h"
 #include "ufp4/format.h"
 #include "ufp4/quantize.h"
 
-ufp4_status_t ufp4_operand_create(ufp4_elem_t elem, int64_t rows, int64_t cols, ufp4_operand_t *out) {
-  if (out == NULL || (unsigned)elem >= UFP4_ELEM_COUNT) return UFP4_ERROR_ARGUMENT;
-  if (rows < 1 || rows > UFP4_MAX_DIM || cols < 1 || cols > UFP4_MAX_DIM) return UFP4_ERROR_ARGUMENT;
-  int64_t blocks = (cols - 1) / BLOCK + 1;
-  if (blocks > INT64_MAX / CODE_BYTES / rows) return UFP4_ERROR_MEMORY;
-  uint8_t *codes = calloc((size_t)(rows * blocks), CODE_BYTES);
-  uint8_t *scales = calloc((size_t)(rows * blocks), 1);
-  if (codes == NULL || scales == NULL) {
-    free(codes);
-    free(scales);
+static int create_ok(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols) {
+  return (unsigned)elem < UFP4_ELEM_COUNT && (unsigned)scale < UFP4_SCALE_COUNT && rows >= 1 && rows <= UFP4_MAX_DIM &&
+         cols >= 1 && cols <= UFP4_MAX_DIM;
+}
+
+ufp4_status_t ufp4_operand_create_scaled(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols,
+                                         ufp4_operand_t *out) {
+  if (out == NULL || !create_ok(elem, scale, rows, cols)) return UFP4_ERROR_ARGUMENT;
+  ufp4_operand_t made = {.elem = elem, .scale = scale, .rows = rows, .cols = cols, .tensor_scale = 1.0f};
+  made.block = ufp4_scale_block(scale);
+  made.blocks = (cols - 1) / BLOCK + 1;
+  made.scale_blocks = (cols - 1) / made.block + 1;
+  size_t scales = (size_t)(rows * made.scale_blocks);
+  made.codes = calloc((size_t)(rows * made.blocks), CODE_BYTES);
+  if (scale == UFP4_SCALE_FP32) {
+    made.scales_f32 = calloc(scales, sizeof *made.scales_f32);
+  } else {
+    made.scales = calloc(scales, 1);
+  }
+  if (made.codes == NULL || (made.scales == NULL && made.scales_f32 == NULL)) {
+    ufp4_operand_free(&made);
     return UFP4_ERROR_MEMORY;
   }
-  *out = (ufp4_operand_t){.elem = elem,
-                          .scale = UFP4_SCALE_E4M3,
-                          .rows = rows,
-                          .cols = cols,
-                          .blocks = blocks,
-                          .codes = codes,
-                          .scales = scales};
+  *out = made;
   return UFP4_OK;
+}
+
+ufp4_status_t ufp4_operand_create(ufp4_elem_t elem, int64_t rows, int64_t cols, ufp4_operand_t *out) {
+  return ufp4_operand_create_scaled(elem, UFP4_SCALE_E4M3, rows, cols, out);
 }
 
 void ufp4_operand_free(ufp4_operand_t *operand) {
   if (operand == NULL) return;
   free(operand->codes);
   free(operand->scales);
+  free(operand->scales_f32);
   *operand = (ufp4_operand_t){0};
 }
 
-// A zero keeps the sign of its code, as a product of floats would.
-static float decoded(const ufp4_operand_t *in, unsigned code, int sig, int exp) {
+const uint8_t *ufp4_operand_scale_bytes(const ufp4_operand_t *operand, int64_t *bytes) {
+  int f32 = operand->scales_f32 != NULL;
+  *bytes = operand->rows * operand->scale_blocks * (f32 ? (int64_t)sizeof *operand->scales_f32 : 1);
+  return f32 ? (const uint8_t *)operand->scales_f32 : operand->scales;
+}
+
+// One scale, times 2^-t and Sd: significand * 2^exponent.
+typedef struct {
+  int64_t significand;
+  int exponent;
+  int clean;  // 0: NaN
+} factor_t;
+
+static int f32_unpack(float value, int64_t *significand, int *exponent) {
+  uint32_t bits = ufp4_f32_bits(value);
+  int field = bits >> 23 & 0xFF;
+  *significand = (bits & 0x7FFFFF) | (field != 0 ? 0x800000 : 0);
+  *exponent = (field != 0 ? field : 1) - 150;
+  return value == value;
+}
+
+static factor_t factor_of(const ufp4_operand_t *in, int64_t at) {
+  factor_t out = {0, 0, 1};
+  if (in->scale == UFP4_SCALE_FP32) {
+    out.clean = f32_unpack(in->scales_f32[at], &out.significand, &out.exponent);
+  } else if (in->scale == UFP4_SCALE_E8M0) {
+    out = (factor_t){1, in->scales[at] - 127, in->scales[at] != 0xFF};
+  } else {
+    int sig, exp, tensor_exponent = 0;
+    int64_t tensor = 1;
+    out.clean = ufp4_e4m3_decode(in->scales[at], &sig, &exp);
+    if (in->scale == UFP4_SCALE_NVFP4) f32_unpack(in->tensor_scale, &tensor, &tensor_exponent);
+    out.significand = sig * tensor;
+    out.exponent = exp - 9 + tensor_exponent;
+  }
+  out.exponent -= in->exponent;
+  return out;
+}
+
+// At most 4 + 4 + 24 significant bits, rounded once. A zero keeps the sign of its code, as a product of floats would.
+static float decoded(const ufp4_operand_t *in, unsigned code, const factor_t *factor) {
+  if (!factor->clean) return ufp4_f32_value(UFP4_F32_NAN);
   int quanta = ufp4_elem_quanta(in->elem, code);
-  int64_t magnitude = (int64_t)sig * (quanta < 0 ? -quanta : quanta);
-  uint32_t bits = ufp4_f32_from_scaled(magnitude, exp - 9 - ufp4_elem_frac(in->elem) - in->exponent);
+  int64_t magnitude = factor->significand * (quanta < 0 ? -quanta : quanta);
+  uint32_t bits = ufp4_f32_from_scaled(magnitude, factor->exponent - ufp4_elem_frac(in->elem));
   return ufp4_f32_value((code & 8) << 28 | bits);
 }
 
-static void dequantize_block(const ufp4_operand_t *in, int64_t g, int64_t count, float *out) {
-  int sig, exp;
-  int clean = ufp4_e4m3_decode(in->scales[g], &sig, &exp);
-  for (int64_t i = 0; i < count; i++) {
-    unsigned code = in->codes[g * CODE_BYTES + i / 2] >> 4 * (i % 2) & 15;
-    out[i] = clean ? decoded(in, code, sig, exp) : ufp4_f32_value(UFP4_F32_NAN);
+static void dequantize_row(const ufp4_operand_t *in, int64_t row, int64_t cols, float *out) {
+  const uint8_t *codes = in->codes + row * in->blocks * CODE_BYTES;
+  factor_t factor = {0, 0, 0};
+  for (int64_t c = 0; c < cols; c++) {
+    if (c % in->block == 0) factor = factor_of(in, row * in->scale_blocks + c / in->block);
+    out[c] = decoded(in, codes[c / 2] >> 4 * (c % 2) & 15, &factor);
   }
 }
 
+int ufp4_operand_ok(const ufp4_operand_t *x) {
+  if (x == NULL || (unsigned)x->elem >= UFP4_ELEM_COUNT || (unsigned)x->scale >= UFP4_SCALE_COUNT) return 0;
+  if (x->codes == NULL || (x->scale == UFP4_SCALE_FP32 ? (const void *)x->scales_f32 : x->scales) == NULL) return 0;
+  if (x->rows < 1 || x->rows > UFP4_MAX_DIM || x->cols < 1 || x->cols > UFP4_MAX_DIM) return 0;
+  if (x->blocks != (x->cols - 1) / BLOCK + 1 || x->block != ufp4_scale_block(x->scale)) return 0;
+  if (x->scale_blocks != (x->cols - 1) / x->block + 1) return 0;
+  if (x->scale == UFP4_SCALE_NVFP4 && !(x->tensor_scale > 0.0f && x->tensor_scale <= FLT_MAX)) return 0;
+  return x->exponent >= INT16_MIN && x->exponent <= INT16_MAX;
+}
+
+int ufp4_scales_ok(const ufp4_operand_t *x) {
+  int bad = 0;
+  if (x->scale != UFP4_SCALE_FP32) return 1;
+  for (int64_t i = 0; i < x->rows * x->scale_blocks; i++) bad |= x->scales_f32[i] < 0.0f || x->scales_f32[i] > FLT_MAX;
+  return !bad;
+}
+
 ufp4_status_t ufp4_dequantize(const ufp4_operand_t *in, int64_t cols_out, float *out, int64_t ld) {
-  if (in == NULL || in->codes == NULL || in->scales == NULL || out == NULL) return UFP4_ERROR_ARGUMENT;
-  if ((unsigned)in->elem >= UFP4_ELEM_COUNT || ld < cols_out) return UFP4_ERROR_ARGUMENT;
+  if (!ufp4_operand_ok(in) || !ufp4_scales_ok(in) || out == NULL || ld < cols_out) return UFP4_ERROR_ARGUMENT;
   if (cols_out != in->cols && cols_out != in->blocks * BLOCK) return UFP4_ERROR_ARGUMENT;
-  for (int64_t row = 0; row < in->rows; row++) {
-    for (int64_t b = 0; b < in->blocks; b++) {
-      int64_t left = cols_out - b * BLOCK;
-      dequantize_block(in, row * in->blocks + b, left < BLOCK ? left : BLOCK, out + row * ld + b * BLOCK);
-    }
-  }
+  for (int64_t row = 0; row < in->rows; row++) dequantize_row(in, row, cols_out, out + row * ld);
   return UFP4_OK;
 }

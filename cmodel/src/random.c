@@ -91,3 +91,8 @@ HOT void ufp4_random_tile(uint64_t seed, uint64_t tensor_id, uint64_t first, uin
   }
   memcpy(words, x, sizeof x);
 }
+
+void ufp4_random_place(const ufp4_quantize_t *how, const place_t *place, ulanes_t words[4]) {
+  if (how->round != UFP4_ROUND_SR) return;
+  ufp4_random_tile(how->seed, how->tensor_id, (uint64_t)place->first, (uint64_t)place->step, words);
+}

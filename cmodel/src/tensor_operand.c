@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantized operands as .safetensors of format "ufp4-1": codes, scales, and metadata in strings.
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tensor_file.h"
+#include "ufp4/combination.h"
+#include "ufp4/format.h"
 #include "ufp4/gemm.h"
 
 static const char *const elem_names[UFP4_ELEM_COUNT] = UFP4_ELEM_NAMES;
-static const char *const scale_names[] = {"e4m3"};
+static const char *const scale_names[UFP4_SCALE_COUNT] = UFP4_SCALE_NAMES;
 static const char *const axis_names[] = {"row", "col"};
-static const char *const round_names[] = {"rne", "sr"};
-static const char *const scale_round_names[] = {"rne", "up"};
-static const char *const later_scales[] = {"nvfp4", "e8m0", "fp32"};
+static const char *const round_names[UFP4_ROUND_COUNT] = UFP4_ROUND_NAMES;
+static const char *const scale_round_names[UFP4_SCALE_ROUND_COUNT] = UFP4_SCALE_ROUND_NAMES;
 
 // Columns that a file holds: with RHT the padding is real data.
 static int64_t stored_cols(int64_t cols, int rht) {
@@ -75,17 +77,45 @@ static ufp4_status_t read_u64(const reader_t *reader, const char *key, uint64_t 
 static ufp4_status_t read_rht(const reader_t *reader, ufp4_quantize_t *how) {
   const char *text = safetensors_metadata(reader->file, "rht");
   if (text == NULL || strcmp(text, "none") == 0) return UFP4_OK;
-  if (strncmp(text, "bf16:", 5) == 0) {
-    ufp4_message_set(reader->message, "%s: rht %s is not available in this version", reader->file->path, text);
-    return UFP4_ERROR_UNSUPPORTED;
-  }
+  int bf16 = strncmp(text, "bf16:", 5) == 0;
+  const char *digits = bf16 ? text + 5 : text;
   char *end;
-  unsigned long mask = strtoul(text, &end, 16);
-  if (end == text || *end != '\0' || mask > 0xFFFF || text[0] == '-') {
-    return fail_value(reader, "rht", text, "none or a mask of 16 bits in hex");
+  unsigned long mask = strtoul(digits, &end, 16);
+  if (end == digits || *end != '\0' || mask > 0xFFFF || digits[0] == '-') {
+    return fail_value(reader, "rht", text, "none or a mask of 16 bits in hex, after bf16: or alone");
   }
-  how->rht = 1;
+  how->rht = bf16 ? UFP4_RHT_BF16 : UFP4_RHT_INTEGER;
   how->rht_mask = (uint16_t)mask;
+  return UFP4_OK;
+}
+
+// What scales the whole tensor: t of E4M3, Sd of NVFP4, nothing with the others.
+static ufp4_status_t read_tensor_scale(const reader_t *reader, ufp4_scale_t scale, float *value) {
+  const char *text = safetensors_metadata(reader->file, "tensor_scale");
+  *value = 1.0f;
+  if (text == NULL) return UFP4_OK;
+  char *end;
+  float parsed = strtof(text, &end);
+  if (end == text || *end != '\0' || !(parsed > 0.0f && parsed <= FLT_MAX)) {
+    return fail_value(reader, "tensor_scale", text, "a finite number above 0");
+  }
+  if (scale != UFP4_SCALE_NVFP4 && parsed != 1.0f) {
+    return fail_value(reader, "tensor_scale", text, "scale nvfp4, or tensor_scale 1,");
+  }
+  *value = parsed;
+  return UFP4_OK;
+}
+
+static ufp4_status_t read_exponent(const reader_t *reader, ufp4_quantize_t *how) {
+  const char *text = safetensors_metadata(reader->file, "tensor_exponent");
+  int64_t exponent = 0;
+  ufp4_status_t status = read_number(reader, "tensor_exponent", INT16_MIN, INT16_MAX, &exponent);
+  if (status != UFP4_OK) return status;
+  if (how->scale != UFP4_SCALE_E4M3 && exponent != 0) {
+    return fail_value(reader, "tensor_exponent", text, "scale e4m3, or tensor_exponent 0,");
+  }
+  how->exponent_given = how->scale == UFP4_SCALE_E4M3;
+  how->exponent = (int)exponent;
   return UFP4_OK;
 }
 
@@ -104,38 +134,26 @@ static ufp4_status_t demand(const reader_t *reader, const char *key) {
   return UFP4_ERROR_FORMAT;
 }
 
-static ufp4_status_t check_scale(const reader_t *reader) {
-  ufp4_status_t status = demand(reader, "scale");
-  if (status != UFP4_OK) return status;
-  const char *text = safetensors_metadata(reader->file, "scale");
-  for (size_t i = 0; i < sizeof later_scales / sizeof later_scales[0]; i++) {
-    if (strcmp(text, later_scales[i]) != 0) continue;
-    ufp4_message_set(reader->message, "%s: scale %s is not available in this version", reader->file->path, text);
-    return UFP4_ERROR_UNSUPPORTED;
-  }
-  int scale = 0;
-  return read_name(reader, "scale", scale_names, UFP4_SCALE_COUNT, &scale);
-}
-
 // What decides how the tensors are to be read.
 static ufp4_status_t read_format(const reader_t *reader, ufp4_quantize_t *how) {
   static const char *const formats[] = {"ufp4-1"};
-  int index = 0;
-  int64_t block = 16;
+  int index = 0, scale = 0;
   ufp4_status_t status = read_name(reader, "format", formats, 1, &index);
-  if (status == UFP4_OK) status = check_scale(reader);
+  if (status == UFP4_OK) status = demand(reader, "scale");
+  if (status == UFP4_OK) status = read_name(reader, "scale", scale_names, UFP4_SCALE_COUNT, &scale);
   if (status == UFP4_OK) status = demand(reader, "elem");
   if (status == UFP4_OK) status = demand(reader, "block");
-  if (status == UFP4_OK) status = read_number(reader, "block", 16, 16, &block);
+  how->scale = (ufp4_scale_t)scale;
+  int64_t block = ufp4_scale_block(how->scale);
+  if (status == UFP4_OK) status = read_number(reader, "block", block, block, &block);
   if (status == UFP4_OK) status = read_name(reader, "elem", elem_names, UFP4_ELEM_COUNT, &index);
   how->elem = (ufp4_elem_t)index;
-  how->scale = UFP4_SCALE_E4M3;
   return status == UFP4_OK ? read_rht(reader, how) : status;
 }
 
 static ufp4_status_t read_history(const reader_t *reader, ufp4_quantize_t *how) {
-  int axis = 0, round = 0, scale_round = 0;
-  int64_t exponent = 0;
+  int axis = 0, round = 0;
+  int scale_round = how->scale == UFP4_SCALE_E8M0 ? UFP4_SCALE_ROUND_DOWN : UFP4_SCALE_ROUND_RNE;
   ufp4_status_t status = read_name(reader, "axis", axis_names, 2, &axis);
   if (status == UFP4_OK) status = read_name(reader, "round", round_names, UFP4_ROUND_COUNT, &round);
   if (status == UFP4_OK) {
@@ -143,13 +161,18 @@ static ufp4_status_t read_history(const reader_t *reader, ufp4_quantize_t *how) 
   }
   if (status == UFP4_OK) status = read_u64(reader, "seed", &how->seed);
   if (status == UFP4_OK) status = read_u64(reader, "tensor_id", &how->tensor_id);
-  if (status == UFP4_OK) status = read_number(reader, "tensor_exponent", INT16_MIN, INT16_MAX, &exponent);
+  if (status == UFP4_OK) status = read_exponent(reader, how);
   how->axis = (ufp4_axis_t)axis;
   how->round = (ufp4_round_t)round;
   how->scale_round = (ufp4_scale_round_t)scale_round;
-  how->exponent_given = 1;
-  how->exponent = (int)exponent;
   return status;
+}
+
+static ufp4_status_t check_combination(const reader_t *reader, const ufp4_quantize_t *how) {
+  ufp4_message_t why;
+  if (ufp4_combination_quantize(how, 0, NULL, &why) == UFP4_OK) return UFP4_OK;
+  ufp4_message_set(reader->message, "%s: metadata: %s", reader->file->path, why.text);
+  return UFP4_ERROR_FORMAT;
 }
 
 // --- Codes and scales ------------------------------------------------------------------------------------
@@ -159,24 +182,25 @@ typedef struct {
   int64_t cols;    // logical k
   int64_t stored;  // columns in the file
   int packed;
+  int block;
 } layout_t;
 
 static ufp4_status_t fail_shape(const reader_t *reader, const layout_t *layout) {
   ufp4_message_set(reader->message,
                    "%s: codes %lld x %lld and scales %lld x %lld do not go together; codes are [rows][cols], or packed "
-                   "[rows][ceil(cols/2)], scales [rows][ceil(cols/16)]",
+                   "[rows][ceil(cols/2)], scales [rows][ceil(cols/%d)]",
                    reader->file->path, (long long)layout->codes.rows, (long long)layout->codes.cols,
-                   (long long)layout->scales.rows, (long long)layout->scales.cols);
+                   (long long)layout->scales.rows, (long long)layout->scales.cols, layout->block);
   return UFP4_ERROR_FORMAT;
 }
 
 // One code per byte, or two. Without cols in the metadata only the number of scales can tell; where both readings fit
-// (up to 8 bytes a row) it is one per byte.
+// (up to half a block of bytes a row) it is one per byte.
 static ufp4_status_t find_layout(const reader_t *reader, const ufp4_quantize_t *how, layout_t *layout) {
   int64_t width = layout->codes.cols, blocks = layout->scales.cols, rows = layout->codes.rows;
   if (layout->scales.rows != rows) return fail_shape(reader, layout);
   if (safetensors_metadata(reader->file, "cols") == NULL) {
-    layout->packed = (width + 15) / 16 != blocks;
+    layout->packed = (width - 1) / layout->block + 1 != blocks;
     layout->stored = layout->packed ? 2 * width : width;
     layout->cols = layout->stored;
   } else {
@@ -186,7 +210,7 @@ static ufp4_status_t find_layout(const reader_t *reader, const ufp4_quantize_t *
     layout->packed = layout->stored != width;
   }
   int64_t needed = layout->packed ? (layout->stored + 1) / 2 : layout->stored;
-  if (needed != width || (layout->stored + 15) / 16 != blocks) return fail_shape(reader, layout);
+  if (needed != width || (layout->stored - 1) / layout->block + 1 != blocks) return fail_shape(reader, layout);
   if (how->rht && layout->stored % 16 != 0) return fail_shape(reader, layout);
   int64_t named_rows = rows;
   ufp4_status_t status = read_number(reader, "rows", 1, INT64_MAX / 4, &named_rows);
@@ -207,27 +231,64 @@ static int copy_codes(const layout_t *layout, ufp4_operand_t *out) {
   return 1;
 }
 
+// FP32 scales may be anything but negative or infinite; every NaN is the same one.
+static int copy_f32_scales(const layout_t *layout, ufp4_operand_t *out) {
+  int good = 1;
+  for (int64_t i = 0; i < out->rows * out->scale_blocks; i++) {
+    float value;
+    memcpy(&value, layout->scales.data + 4 * i, sizeof value);
+    good &= !(value < 0.0f || value > FLT_MAX);
+    out->scales_f32[i] = value != value ? ufp4_f32_value(UFP4_F32_NAN) : value;
+  }
+  return good;
+}
+
+static ufp4_status_t copy_scales(const reader_t *reader, const layout_t *layout, ufp4_operand_t *out) {
+  if (out->scales_f32 == NULL) {
+    memcpy(out->scales, layout->scales.data, (size_t)(out->rows * out->scale_blocks));
+    return UFP4_OK;
+  }
+  if (copy_f32_scales(layout, out)) return UFP4_OK;
+  ufp4_message_set(reader->message, "%s: a scale is negative or infinite", reader->file->path);
+  return UFP4_ERROR_FORMAT;
+}
+
+static ufp4_status_t fill_operand(const reader_t *reader, const layout_t *layout, const ufp4_quantize_t *how,
+                                  ufp4_operand_t *out) {
+  out->exponent = how->exponent;
+  ufp4_status_t status = read_tensor_scale(reader, how->scale, &out->tensor_scale);
+  if (status == UFP4_OK) status = copy_scales(reader, layout, out);
+  if (status != UFP4_OK) return status;
+  if (copy_codes(layout, out)) return read_flags(reader, &out->flags);
+  ufp4_message_set(reader->message, "%s: a byte of codes is over 15, and they are one per byte", reader->file->path);
+  return UFP4_ERROR_FORMAT;
+}
+
 static ufp4_status_t copy_tensors(const reader_t *reader, const layout_t *layout, const ufp4_quantize_t *how,
                                   ufp4_operand_t *out) {
-  ufp4_status_t status = ufp4_operand_create(how->elem, layout->codes.rows, layout->cols, out);
+  ufp4_status_t status = ufp4_operand_create_scaled(how->elem, how->scale, layout->codes.rows, layout->cols, out);
   if (status != UFP4_OK) {
     ufp4_message_set(reader->message, "%s: %lld x %lld: %s (at most %d each way)", reader->file->path,
                      (long long)layout->codes.rows, (long long)layout->cols, ufp4_status_string(status), UFP4_MAX_DIM);
     return status;
   }
-  out->exponent = how->exponent;
-  memcpy(out->scales, layout->scales.data, (size_t)(out->rows * out->blocks));
-  if (copy_codes(layout, out)) return read_flags(reader, &out->flags);
-  ufp4_operand_free(out);
-  ufp4_message_set(reader->message, "%s: a byte of codes is over 15, and they are one per byte", reader->file->path);
+  status = fill_operand(reader, layout, how, out);
+  if (status != UFP4_OK) ufp4_operand_free(out);
+  return status;
+}
+
+static ufp4_status_t find_typed(const reader_t *reader, const char *name, file_dtype_t dtype, file_tensor_t *out) {
+  ufp4_status_t status = safetensors_find(reader->file, name, out, reader->message);
+  if (status != UFP4_OK || out->dtype == dtype) return status;
+  ufp4_message_set(reader->message, "%s: %s must be %s", reader->file->path, name, dtype == FILE_U8 ? "U8" : "F32");
   return UFP4_ERROR_FORMAT;
 }
 
-static ufp4_status_t find_bytes(const reader_t *reader, const char *name, file_tensor_t *out) {
-  ufp4_status_t status = safetensors_find(reader->file, name, out, reader->message);
-  if (status != UFP4_OK || out->dtype == FILE_U8) return status;
-  ufp4_message_set(reader->message, "%s: %s must be U8", reader->file->path, name);
-  return UFP4_ERROR_FORMAT;
+static ufp4_status_t find_tensors(const reader_t *reader, const ufp4_quantize_t *how, layout_t *layout) {
+  layout->block = ufp4_scale_block(how->scale);
+  ufp4_status_t status = find_typed(reader, "codes", FILE_U8, &layout->codes);
+  if (status != UFP4_OK) return status;
+  return find_typed(reader, "scales", how->scale == UFP4_SCALE_FP32 ? FILE_F32 : FILE_U8, &layout->scales);
 }
 
 ufp4_status_t ufp4_operand_read(const char *path, ufp4_operand_t *out, ufp4_quantize_t *how, ufp4_message_t *message) {
@@ -240,8 +301,8 @@ ufp4_status_t ufp4_operand_read(const char *path, ufp4_operand_t *out, ufp4_quan
   reader_t reader = {&file, message};
   status = read_format(&reader, how);
   if (status == UFP4_OK) status = read_history(&reader, how);
-  if (status == UFP4_OK) status = find_bytes(&reader, "codes", &layout.codes);
-  if (status == UFP4_OK) status = find_bytes(&reader, "scales", &layout.scales);
+  if (status == UFP4_OK) status = check_combination(&reader, how);
+  if (status == UFP4_OK) status = find_tensors(&reader, how, &layout);
   if (status == UFP4_OK) status = find_layout(&reader, how, &layout);
   if (status == UFP4_OK) status = copy_tensors(&reader, &layout, how, out);
   safetensors_close(&file);
@@ -267,14 +328,21 @@ static json_t *make_metadata(const ufp4_operand_t *operand, const ufp4_quantize_
   set_text(object, "format", "ufp4-1");
   set_text(object, "elem", elem_names[operand->elem]);
   set_text(object, "scale", scale_names[operand->scale]);
-  set_text(object, "block", "16");
+  set_signed(object, "block", operand->block);
   set_text(object, "axis", axis_names[how->axis]);
-  json_object_set_new(object, "rht", how->rht ? json_sprintf("0x%04X", how->rht_mask) : json_string("none"));
+  json_object_set_new(object, "rht",
+                      how->rht == UFP4_RHT_NONE
+                          ? json_string("none")
+                          : json_sprintf("%s0x%04X", how->rht == UFP4_RHT_BF16 ? "bf16:" : "", how->rht_mask));
   set_text(object, "round", round_names[how->round]);
   set_text(object, "scale_round", scale_round_names[how->scale_round]);
   set_unsigned(object, "seed", how->seed);
   set_unsigned(object, "tensor_id", how->tensor_id);
-  set_signed(object, "tensor_exponent", operand->exponent);
+  if (operand->scale == UFP4_SCALE_NVFP4) {
+    json_object_set_new(object, "tensor_scale", json_sprintf("%.9g", (double)operand->tensor_scale));
+  } else {
+    set_signed(object, "tensor_exponent", operand->exponent);
+  }
   set_signed(object, "rows", operand->rows);
   set_signed(object, "cols", operand->cols);
   int nan = (operand->flags & UFP4_FLAG_NAN) != 0, saturated = (operand->flags & UFP4_FLAG_ROW_SATURATED) != 0;
@@ -284,17 +352,26 @@ static json_t *make_metadata(const ufp4_operand_t *operand, const ufp4_quantize_
   return object;
 }
 
-static json_t *make_entry(int64_t rows, int64_t cols, int64_t begin) {
-  return json_pack("{s:s, s:[I,I], s:[I,I]}", "dtype", "U8", "shape", (json_int_t)rows, (json_int_t)cols,
-                   "data_offsets", (json_int_t)begin, (json_int_t)(begin + rows * cols));
+static json_t *make_entry(const char *dtype, int64_t rows, int64_t cols, int64_t begin, int64_t bytes) {
+  return json_pack("{s:s, s:[I,I], s:[I,I]}", "dtype", dtype, "shape", (json_int_t)rows, (json_int_t)cols,
+                   "data_offsets", (json_int_t)begin, (json_int_t)(begin + bytes));
+}
+
+// FP32 scales come first, so that they lie on a multiple of 4.
+static json_t *make_entries(const ufp4_operand_t *operand, const ufp4_quantize_t *how, int64_t width) {
+  int f32 = operand->scales_f32 != NULL;
+  int64_t codes = operand->rows * width, scales = operand->rows * operand->scale_blocks * (f32 ? 4 : 1);
+  json_t *header = json_object();
+  json_object_set_new(header, "__metadata__", make_metadata(operand, how));
+  json_object_set_new(header, "codes", make_entry("U8", operand->rows, width, f32 ? scales : 0, codes));
+  json_object_set_new(header, "scales",
+                      make_entry(f32 ? "F32" : "U8", operand->rows, operand->scale_blocks, f32 ? 0 : codes, scales));
+  return header;
 }
 
 // The length, and the JSON padded with spaces so that the data starts on a multiple of 8; NULL without memory.
 static uint8_t *make_header(const ufp4_operand_t *operand, const ufp4_quantize_t *how, int64_t width, size_t *size) {
-  json_t *header = json_object();
-  json_object_set_new(header, "__metadata__", make_metadata(operand, how));
-  json_object_set_new(header, "codes", make_entry(operand->rows, width, 0));
-  json_object_set_new(header, "scales", make_entry(operand->rows, operand->blocks, operand->rows * width));
+  json_t *header = make_entries(operand, how, width);
   char *text = json_dumps(header, JSON_COMPACT);
   json_decref(header);
   if (text == NULL) return NULL;
@@ -335,10 +412,11 @@ ufp4_status_t ufp4_operand_write(const char *path, const ufp4_operand_t *operand
   if (header == NULL || codes == NULL) {
     ufp4_message_set(message, "%s: the host is out of memory", path);
   } else {
-    file_part_t parts[3] = {{header, header_size},
-                            {codes, (size_t)(operand->rows * width)},
-                            {operand->scales, (size_t)(operand->rows * operand->blocks)}};
-    status = file_write(path, parts, 3, message);
+    const size_t scales = (size_t)(operand->rows * operand->scale_blocks);
+    const file_part_t head = {header, header_size}, body = {codes, (size_t)(operand->rows * width)};
+    const file_part_t bytes[3] = {head, body, {operand->scales, scales}};
+    const file_part_t floats[3] = {head, {operand->scales_f32, 4 * scales}, body};
+    status = file_write(path, operand->scales_f32 != NULL ? floats : bytes, 3, message);
   }
   free(header);
   free(codes);

@@ -50,7 +50,7 @@ INLINE void unpack_rht(const ulanes_t bits[BLOCK], uint16_t mask, tile_t *tile) 
 }
 
 HOT void ufp4_tile_unpack(const ulanes_t bits[BLOCK], const ufp4_quantize_t *how, tile_t *tile) {
-  if (how->rht) {
+  if (how->rht == UFP4_RHT_INTEGER) {
     unpack_rht(bits, how->rht_mask, tile);
   } else {
     unpack_plain(bits, tile);
@@ -102,14 +102,6 @@ INLINE lanes_t round_scale(const ratio_t *ratio, lanes_t exponent, int up, lanes
   *byte = min_lanes(max_lanes(rounded, all_lanes(1)), all_lanes(LARGEST_SCALE));
   return (down > LARGEST_SCALE) | ((down == LARGEST_SCALE) & (rest > 0));
 }
-
-typedef struct {
-  lanes_t byte;
-  lanes_t significand;
-  lanes_t exponent;  // value = significand * 2^(exponent - 9)
-  lanes_t keep;      // zero where all codes of the block are 0
-  lanes_t saturated;
-} scale_t;
 
 INLINE void scale_of(const tile_t *tile, const ufp4_quantize_t *how, int t, scale_t *out) {
   const qmax_t qmax = ufp4_elem_qmax(how->elem);
@@ -199,6 +191,11 @@ INLINE int any_lane(lanes_t mask) {
   int any = 0;
   for (unsigned l = 0; l < LANES; l++) any |= mask[l];
   return any != 0;
+}
+
+HOT void ufp4_tile_codes(const tile_t *tile, const ufp4_quantize_t *how, int t, const scale_t *scale,
+                         const ulanes_t random[4], ulanes_t codes[2]) {
+  encode_elements(tile, how, t, scale, random, codes);
 }
 
 HOT unsigned ufp4_tile_encode(const tile_t *tile, const ufp4_quantize_t *how, int t, const ulanes_t random[4],

@@ -99,8 +99,7 @@ int cli_device_open(const cli_command_t *command, const cli_device_t *device, co
 
 // --- Recipes -----------------------------------------------------------------------------------------
 
-/** ufp4_recipe_named with messages: unknown names exit 2, recipes not in this version 3. @return CLI_GO_ON or the exit
- *  status. */
+/** A named recipe, or one from FILE.json, with messages. @return CLI_GO_ON or the exit status. */
 int cli_recipe(const cli_command_t *command, const char *name, ufp4_recipe_t *recipe);
 
 // --- Files -------------------------------------------------------------------------------------------

@@ -24,7 +24,12 @@ void compare_operands(compare_t *compare, const char *what, const ufp4_operand_t
   snprintf(part, sizeof part, "%s codes", what);
   for (int64_t i = 0; i < blocks * 16; i++) compare_value(compare, part, i, code_at(got, i), code_at(want, i));
   snprintf(part, sizeof part, "%s scales", what);
-  for (int64_t i = 0; i < blocks; i++) compare_value(compare, part, i, got->scales[i], want->scales[i]);
+  int64_t bytes;
+  const uint8_t *got_scales = ufp4_operand_scale_bytes(got, &bytes);
+  const uint8_t *want_scales = ufp4_operand_scale_bytes(want, &bytes);
+  for (int64_t i = 0; i < bytes; i++) compare_value(compare, part, i, got_scales[i], want_scales[i]);
+  snprintf(part, sizeof part, "%s tensor scale", what);
+  compare_value(compare, part, 0, ufp4_f32_bits(got->tensor_scale), ufp4_f32_bits(want->tensor_scale));
   snprintf(part, sizeof part, "%s exponent", what);
   compare_value(compare, part, 0, (uint32_t)got->exponent, (uint32_t)want->exponent);
   snprintf(part, sizeof part, "%s flags", what);

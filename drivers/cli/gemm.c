@@ -19,10 +19,10 @@ const cli_command_t cli_gemm = {
     .run = run,
 };
 
-enum { CONTRACT_EXACT, CONTRACT_FP32, CONTRACT_NV };
+enum { NOT_GIVEN = -1 };
 enum { OUT_F32, OUT_BF16, OUT_I64 };
-static const char *const contract_names[] = {"exact", "fp32", "nv"};
 static const char *const elem_names[] = UFP4_ELEM_NAMES;
+static const char *const scale_names[] = UFP4_SCALE_NAMES;
 
 typedef struct {
   const char *output, *c_path, *accumulate_path, *check;
@@ -69,6 +69,10 @@ static int read_operands(char **paths, inputs_t *in) {
   if (in->a.cols != in->b.cols) {
     return cli_fail(&cli_gemm, CLI_USAGE, "%s has K = %" PRId64 ", %s has K = %" PRId64 "; they must be equal",
                     paths[0], in->a.cols, paths[1], in->b.cols);
+  }
+  if (in->a.scale != in->b.scale) {
+    return cli_fail(&cli_gemm, CLI_USAGE, "%s has scale %s, %s has scale %s; they must be equal", paths[0],
+                    scale_names[in->a.scale], paths[1], scale_names[in->b.scale]);
   }
   if (how_a.rht != how_b.rht || (how_a.rht && how_a.rht_mask != how_b.rht_mask)) {
     return cli_fail(&cli_gemm, CLI_USAGE, "%s and %s differ in their Hadamard transform: both or none, and one mask",
@@ -213,7 +217,8 @@ static int run_on_backend(const choices_t *choices, const char *backend, const i
 
 // --- What only the golden model has ------------------------------------------------------------------------
 
-static int needs_golden(const choices_t *choices) {
+static int needs_golden(const choices_t *choices, const inputs_t *in) {
+  if (in->a.scale != UFP4_SCALE_E4M3 || choices->contract != UFP4_CONTRACT_EXACT) return 1;
   return choices->c_path != NULL || choices->alpha != 1.0f || choices->out == OUT_I64 ||
          choices->accumulate_path != NULL;
 }
@@ -221,7 +226,8 @@ static int needs_golden(const choices_t *choices) {
 static int run_golden(const choices_t *choices, const inputs_t *in, result_t *result) {
   static const ufp4_dtype_t dtypes[] = {
       [OUT_F32] = UFP4_DTYPE_F32, [OUT_BF16] = UFP4_DTYPE_BF16, [OUT_I64] = UFP4_DTYPE_I64};
-  ufp4_gemm_t how = {.contract = UFP4_CONTRACT_EXACT, .d_dtype = dtypes[choices->out], .alpha = choices->alpha};
+  ufp4_gemm_t how = {
+      .contract = (ufp4_contract_t)choices->contract, .d_dtype = dtypes[choices->out], .alpha = choices->alpha};
   how.threads = (int)choices->device.threads;
   how.c = in->c_f32 != NULL ? in->c_f32 : in->c.data;
   how.accumulate = in->accumulate.data;
@@ -285,7 +291,7 @@ static int write_result(const choices_t *choices, const inputs_t *in, const resu
 }
 
 static int compute(const choices_t *choices, const inputs_t *in, result_t *got, result_t *want) {
-  if (needs_golden(choices)) {
+  if (needs_golden(choices, in)) {
     int end = run_golden(choices, in, got);
     if (end == CLI_GO_ON && want->d != NULL) end = run_golden(choices, in, want);
     return end;
@@ -328,7 +334,8 @@ static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "o", CLI_TEXT, &c->output, "D.npy", "the result");
   cli_option_add(options, "c", CLI_TEXT, &c->c_path, "C.npy", "added at the end");
   cli_option_add(options, "alpha", CLI_REAL, &c->alpha, "A", "factor of the product (default 1)");
-  cli_option_add(options, "accumulate", CLI_CHOICE, &c->contract, "exact|fp32|nv", "contract (default exact)");
+  cli_option_add(options, "accumulate", CLI_CHOICE, &c->contract, "exact|fp32|nv",
+                 "contract (default: exact where the scales allow it, else fp32)");
   cli_option_add(options, "out", CLI_CHOICE, &c->out, "f32|bf16|i64", "type of D; i64: the unrounded sums");
   cli_option_add(options, "accumulate-in", CLI_TEXT, &c->accumulate_path, "S.npy", "unrounded sums added first");
   cli_option_add(options, "check", CLI_TEXT, &c->check, "BACKEND", "compare every bit with this backend's");
@@ -343,12 +350,33 @@ static int check_choices(const choices_t *c) {
   if (c->out == OUT_I64 && (c->c_path != NULL || c->alpha != 1.0f)) {
     return cli_fail(&cli_gemm, CLI_USAGE, "--out i64 gives the unrounded sum: no --c and no --alpha with it");
   }
-  if (c->contract != CONTRACT_EXACT) return cli_unavailable(&cli_gemm, "--accumulate", contract_names[c->contract]);
-  return needs_golden(c) ? check_golden_only(c) : CLI_GO_ON;
+  return CLI_GO_ON;
+}
+
+// What goes together can be said only with the operands.
+static int check_contract(choices_t *c, const inputs_t *in) {
+  const char *backends[2] = {c->device.backend, c->check};
+  if (c->contract == NOT_GIVEN) c->contract = (int)ufp4_gemm_default_contract(in->a.scale);
+  for (int i = 0; i < 2 && backends[i] != NULL; i++) {
+    ufp4_message_t message = {0};
+    ufp4_status_t status =
+        ufp4_combination_gemm(in->a.elem, in->b.elem, in->a.scale, (ufp4_contract_t)c->contract, backends[i], &message);
+    if (status != UFP4_OK) return cli_fail_status(&cli_gemm, status, message.text);
+  }
+  if (c->contract != UFP4_CONTRACT_EXACT && (c->out == OUT_I64 || c->accumulate_path != NULL)) {
+    return cli_fail(&cli_gemm, CLI_USAGE, "--out i64 and --accumulate-in go with --accumulate exact");
+  }
+  int scaled = c->alpha != 1.0f || in->a.exponent + in->b.exponent != 0 || in->a.tensor_scale != 1.0f ||
+               in->b.tensor_scale != 1.0f;
+  if (c->contract == UFP4_CONTRACT_NV && c->c_path != NULL && scaled) {
+    return cli_fail(&cli_gemm, CLI_USAGE,
+                    "--c with --accumulate nv is the initial accumulator: alpha and the tensor scales must be 1");
+  }
+  return needs_golden(c, in) ? check_golden_only(c) : CLI_GO_ON;
 }
 
 static int run(int argc, char **argv) {
-  choices_t choices = {.alpha = 1.0f};
+  choices_t choices = {.alpha = 1.0f, .contract = NOT_GIVEN};
   cli_options_t options = {0};
   inputs_t in = {0};
   char **paths;
@@ -358,6 +386,7 @@ static int run(int argc, char **argv) {
   if (end == CLI_GO_ON) end = check_choices(&choices);
   if (end != CLI_GO_ON) return end;
   end = read_inputs(paths, &choices, &in);
+  if (end == CLI_GO_ON) end = check_contract(&choices, &in);
   if (end == CLI_GO_ON) end = multiply(&choices, &in);
   free_inputs(&in);
   return end;

@@ -15,13 +15,9 @@ const cli_command_t cli_quantize = {
 
 // Every choice as the user gave it: the index of its word, NOT_GIVEN where nothing was said.
 enum { NOT_GIVEN = -1 };
-enum { SCALE_E4M3, SCALE_NVFP4, SCALE_E8M0, SCALE_FP32 };
-enum { RHT_OFF, RHT_ON, RHT_BF16 };
-enum { SCALE_ROUND_RNE, SCALE_ROUND_UP, SCALE_ROUND_DOWN };
-static const char *const scale_names[] = {"e4m3", "nvfp4", "e8m0", "fp32"};
-
 typedef struct {
   const char *output, *recipe;
+  // The words of the options stand in the order of the enumerations.
   int role, pass, elem, scale, layout, axis, rht, round, scale_round, packed, bf16;
   uint64_t block, rht_mask, seed, tensor_id;
   int64_t exponent;
@@ -47,7 +43,8 @@ static choices_t choices_default(void) {
 
 static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "o", CLI_TEXT, &c->output, "Q.safetensors", "the quantized tensor");
-  cli_option_add(options, "recipe", CLI_TEXT, &c->recipe, "R", "ufp4 or e2m1: with --role and --pass");
+  cli_option_add(options, "recipe", CLI_TEXT, &c->recipe, "R",
+                 "ufp4, e2m1, nvfp4, mxfp4 or FILE.json: with --role and --pass");
   cli_option_add(options, "role", CLI_CHOICE, &c->role, "x|w|dy", "which operand of the layer this is");
   cli_option_add(options, "pass", CLI_CHOICE, &c->pass, "fprop|dgrad|wgrad", "for which GEMM");
   cli_option_add(options, "elem", CLI_CHOICE, &c->elem, "e2m1|e1m2|int4", "element format");
@@ -102,9 +99,11 @@ static int apply_recipe(choices_t *c) {
   ufp4_quantize_t how = ufp4_recipe_quantize(&recipe, (ufp4_role_t)c->role, (ufp4_axis_t)axis);
   c->axis = axis;
   fill_in(&c->elem, (int)how.elem);
-  fill_in(&c->rht, how.rht ? RHT_ON : RHT_OFF);
+  fill_in(&c->scale, (int)how.scale);
+  fill_in(&c->layout, (int)how.layout);
+  fill_in(&c->rht, (int)how.rht);
   fill_in(&c->round, (int)how.round);
-  if (c->scale == NOT_GIVEN || c->scale == SCALE_E4M3) fill_in(&c->scale_round, (int)how.scale_round);
+  if (c->scale == (int)how.scale) fill_in(&c->scale_round, (int)how.scale_round);
   if (c->tensor_id == NO_ID) c->tensor_id = ufp4_tensor_id(0, 0, (unsigned)c->role, (unsigned)axis);
   return CLI_GO_ON;
 }
@@ -116,54 +115,22 @@ static int apply_defaults(choices_t *c) {
   if (c->recipe == NULL && c->elem == NOT_GIVEN) {
     return cli_fail(&cli_quantize, CLI_USAGE, "give --recipe with --role and --pass, or --elem");
   }
-  fill_in(&c->scale, SCALE_E4M3);
-  fill_in(&c->scale_round, c->scale == SCALE_E8M0 ? SCALE_ROUND_DOWN : SCALE_ROUND_RNE);
-  fill_in(&c->layout, 0);
+  fill_in(&c->scale, UFP4_SCALE_E4M3);
+  fill_in(&c->scale_round, c->scale == UFP4_SCALE_E8M0 ? UFP4_SCALE_ROUND_DOWN : UFP4_SCALE_ROUND_RNE);
+  fill_in(&c->layout, UFP4_LAYOUT_1D);
   fill_in(&c->axis, UFP4_AXIS_ROW);
-  fill_in(&c->rht, RHT_OFF);
+  fill_in(&c->rht, UFP4_RHT_NONE);
   fill_in(&c->round, UFP4_ROUND_RNE);
-  if (c->block == 0) c->block = c->scale == SCALE_E8M0 ? 32 : 16;
   if (c->tensor_id == NO_ID) c->tensor_id = 0;
-  return CLI_GO_ON;
-}
-
-// --- What is legal (numerics.md, 2 to 4) -----------------------------------------------------------------
-
-// Why a combination is illegal everywhere, or NULL.
-static const char *illegal(const choices_t *c) {
-  uint64_t block = c->scale == SCALE_E8M0 ? 32 : 16;
-  if (c->block != block) return "--block: scale e8m0 goes with blocks of 32, all others with 16";
-  if (c->rht != RHT_OFF && c->scale == SCALE_E8M0) return "--rht goes with blocks of 16, not with --scale e8m0";
-  if (c->rht != RHT_OFF && c->layout != 0) return "--rht goes with --layout 1d";
-  if (c->rht == RHT_ON && c->scale == SCALE_NVFP4) return "--scale nvfp4 goes with --rht bf16 or off";
-  if (c->rht == RHT_BF16 && c->scale == SCALE_FP32) return "--rht bf16 goes with --scale e4m3 or nvfp4";
-  if (c->scale == SCALE_NVFP4 && c->elem != UFP4_ELEM_E2M1) return "--scale nvfp4 goes with --elem e2m1";
-  if (c->scale_round == SCALE_ROUND_DOWN && c->scale != SCALE_E8M0) return "--scale-round down goes with --scale e8m0";
-  if (c->scale_round == SCALE_ROUND_RNE && c->scale == SCALE_E8M0) return "--scale e8m0 is rounded up or down";
-  if (c->scale_round == SCALE_ROUND_UP && (c->scale == SCALE_NVFP4 || c->scale == SCALE_FP32)) {
-    return "--scale-round up goes with --scale e4m3 or e8m0";
-  }
-  if (c->exponent != NO_EXPONENT && c->scale != SCALE_E4M3) return "--tensor-exponent goes with --scale e4m3";
-  if (c->exponent != NO_EXPONENT && (c->exponent < INT16_MIN || c->exponent > INT16_MAX)) {
-    return "--tensor-exponent goes from -32768 to 32767";
-  }
-  return c->rht_mask > 0xFFFF ? "--rht-mask has 16 bits" : NULL;
-}
-
-static int check(const choices_t *c) {
-  const char *why = illegal(c);
-  if (why != NULL) return cli_fail(&cli_quantize, CLI_USAGE, "%s", why);
-  if (c->scale != SCALE_E4M3) return cli_unavailable(&cli_quantize, "--scale", scale_names[c->scale]);
-  if (c->rht == RHT_BF16) return cli_unavailable(&cli_quantize, "--rht", "bf16");
-  if (c->layout != 0) return cli_unavailable(&cli_quantize, "--layout", "2d");
   return CLI_GO_ON;
 }
 
 static ufp4_quantize_t how_from(const choices_t *c) {
   return (ufp4_quantize_t){.elem = (ufp4_elem_t)c->elem,
-                           .scale = UFP4_SCALE_E4M3,
+                           .scale = (ufp4_scale_t)c->scale,
                            .axis = (ufp4_axis_t)c->axis,
-                           .rht = c->rht == RHT_ON,
+                           .layout = (ufp4_layout_t)c->layout,
+                           .rht = (ufp4_rht_t)c->rht,
                            .rht_mask = (uint16_t)c->rht_mask,
                            .round = (ufp4_round_t)c->round,
                            .scale_round = (ufp4_scale_round_t)c->scale_round,
@@ -171,6 +138,19 @@ static ufp4_quantize_t how_from(const choices_t *c) {
                            .tensor_id = c->tensor_id,
                            .exponent_given = c->exponent != NO_EXPONENT,
                            .exponent = c->exponent != NO_EXPONENT ? (int)c->exponent : 0};
+}
+
+// Ranges, and the combination of all choices.
+static int check(const choices_t *c) {
+  ufp4_message_t message = {0};
+  if (c->exponent != NO_EXPONENT && (c->exponent < INT16_MIN || c->exponent > INT16_MAX)) {
+    return cli_fail(&cli_quantize, CLI_USAGE, "--tensor-exponent goes from -32768 to 32767");
+  }
+  if (c->rht_mask > 0xFFFF) return cli_fail(&cli_quantize, CLI_USAGE, "--rht-mask has 16 bits");
+  if (c->block > INT16_MAX) return cli_fail(&cli_quantize, CLI_USAGE, "--block is 16 or 32, that of the scale");
+  const ufp4_quantize_t how = how_from(c);
+  ufp4_status_t status = ufp4_combination_quantize(&how, (int)c->block, "model", &message);
+  return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_quantize, status, message.text);
 }
 
 static int quantize_file(const char *input, const choices_t *c) {

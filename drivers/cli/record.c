@@ -124,13 +124,15 @@ static void compare_operand(const record_gemm_t *gemm, int which, const ufp4_ope
   snprintf(what, sizeof what, "codes of %s by %s", role_names[role[which]], axis_names[axis[which]]);
   compare_codes(&place, 8 * blocks, want->codes, got->codes);
   snprintf(what, sizeof what, "scales of %s by %s", role_names[role[which]], axis_names[axis[which]]);
-  compare_bytes(&place, blocks, want->scales, got->scales);
+  int64_t bytes;
+  const uint8_t *want_scales = ufp4_operand_scale_bytes(want, &bytes);
+  compare_bytes(&place, bytes, want_scales, ufp4_operand_scale_bytes(got, &bytes));
   snprintf(what, sizeof what, "exponent of %s by %s", role_names[role[which]], axis_names[axis[which]]);
   if (want->exponent != got->exponent) differ(&place, 0, (uint32_t)want->exponent, (uint32_t)got->exponent);
   snprintf(what, sizeof what, "flags of %s by %s", role_names[role[which]], axis_names[axis[which]]);
   if (want->flags != got->flags) differ(&place, 0, want->flags, got->flags);
   difference->codes += 16 * blocks;
-  difference->scales += blocks;
+  difference->scales += want->rows * want->scale_blocks;
 }
 
 int64_t record_compare(const record_gemm_t *want, const record_gemm_t *got, record_difference_t *difference) {

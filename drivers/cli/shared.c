@@ -81,11 +81,12 @@ int cli_device_open(const cli_command_t *command, const cli_device_t *device, co
 int cli_recipe(const cli_command_t *command, const char *name, ufp4_recipe_t *recipe) {
   if (ufp4_recipe_named(name, recipe) == UFP4_OK) return CLI_GO_ON;
   size_t length = strlen(name);
-  int own = length > 5 && strcmp(name + length - 5, ".json") == 0;
-  if (own || strcmp(name, "nvfp4") == 0 || strcmp(name, "mxfp4") == 0) {
-    return cli_unavailable(command, "--recipe", name);
+  if (length <= 5 || strcmp(name + length - 5, ".json") != 0) {
+    return cli_fail(command, CLI_USAGE, "--recipe: '%s' is not one of bf16, ufp4, e2m1, nvfp4, mxfp4, FILE.json", name);
   }
-  return cli_fail(command, CLI_USAGE, "--recipe: '%s' is not one of bf16, ufp4, e2m1, nvfp4, mxfp4", name);
+  ufp4_message_t message = {0};
+  ufp4_status_t status = ufp4_recipe_read(name, recipe, &message);
+  return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, message.text);
 }
 
 int cli_tensor_read(const cli_command_t *command, const char *path, int uint16_is_bf16, ufp4_tensor_t *out) {

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ufp4/combination.h"
 #include "ufp4/format.h"
 #include "ufp4/gemm.h"
 #include "ufp4/matrix.h"
@@ -99,14 +100,22 @@ typedef struct {
   int quantized;  ///< 0: bf16, run on the host
   ufp4_elem_t elem;
   ufp4_scale_t scale;
-  int rht[UFP4_PASS_COUNT];  ///< RHT on both operands of this GEMM
+  ufp4_rht_t rht[UFP4_PASS_COUNT];  ///< RHT on both operands of this GEMM
   uint16_t rht_mask;
   ufp4_round_t round[UFP4_ROLE_COUNT];
   ufp4_scale_round_t scale_round[UFP4_ROLE_COUNT];
+  ufp4_layout_t layout[UFP4_ROLE_COUNT];
+  ufp4_contract_t contract;
 } ufp4_recipe_t;
 
-/** "bf16", "ufp4" or "e2m1"; UFP4_ERROR_ARGUMENT for any other name. */
+/** "bf16", "ufp4", "e2m1", "nvfp4" or "mxfp4"; UFP4_ERROR_ARGUMENT for any other name. */
 ufp4_status_t ufp4_recipe_named(const char *name, ufp4_recipe_t *recipe);
+/** Reads a recipe of one's own, a JSON file (docs/programming.md, "Recipes"). */
+ufp4_status_t ufp4_recipe_read(const char *path, ufp4_recipe_t *recipe, ufp4_message_t *message);
+/** Whether every copy and GEMM of @p passes (a bit per ufp4_pass_t) may be asked for, on @p backend (NULL: on any): as
+ *  ufp4_combination_quantize and ufp4_combination_gemm. A recipe that does not quantize always may. */
+ufp4_status_t ufp4_recipe_check(const ufp4_recipe_t *recipe, unsigned passes, const char *backend,
+                                ufp4_message_t *message);
 /** The roles of operands A and B of a pass and along which axis each is blocked: FPROP x row, w row; DGRAD dy row, w
  * col; WGRAD dy col, x col. */
 void ufp4_pass_operands(ufp4_pass_t pass, ufp4_role_t role[2], ufp4_axis_t axis[2]);
@@ -133,7 +142,9 @@ typedef struct {
   uint64_t counters[UFP4_COUNTER_COUNT];  ///< difference over the GEMM job
 } ufp4_gemm_stats_t;
 
-/** Allocates the layer's buffers on the device. */
+/** Allocates the layer's buffers on the device. A recipe that no descriptor can express (all but E4M3 scales for blocks
+ *  of one row, the integer RHT and the exact contract) runs on the model alone, in the host's memory.
+ *  UFP4_ERROR_UNSUPPORTED: this backend does not have what the recipe asks for. */
 ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_t *shape, const ufp4_recipe_t *recipe,
                                  ufp4_linear_t **linear);
 void ufp4_linear_free(ufp4_linear_t *linear);

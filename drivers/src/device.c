@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const ufp4_backend_t *const backends[] = {
     &ufp4_backend_model,
@@ -75,6 +76,8 @@ static ufp4_status_t open_state(ufp4_device_t *device, const ufp4_device_options
   status = device->backend->info(device->state, &device->info);
   device->info.backend = device->backend->name;
   device->info.memory_bytes = options->memory_bytes;
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  device->threads = options->threads != 0 ? (int)options->threads : cores > 0 ? (int)cores : 1;
   return status;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The training GEMMs of a linear layer: AMAX and QUANT for each tensor, one read each, then GEMM on the copies.
+// The training GEMMs of a linear layer: AMAX and QUANT for each tensor, one read each, then GEMM on the copies. What no
+// descriptor can express is done by the golden model in the host's memory instead, on the backend model.
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,13 +14,15 @@ typedef struct {
   uint64_t codes, scales;
   slot_use_t slot;  // holds the exponent until the slot is used anew
   int exponent;
-  unsigned flags;  // as ufp4_operand_t has them
+  unsigned flags;         // as ufp4_operand_t has them
+  ufp4_operand_t golden;  // instead of all of the above, where the layer is golden
 } copy_t;
 
 struct ufp4_linear {
   ufp4_device_t *device;
   ufp4_linear_shape_t shape;
   ufp4_recipe_t recipe;
+  int golden;                         // no descriptors for this recipe
   copy_t copies[UFP4_ROLE_COUNT][2];  // by role and axis
   uint64_t source;                    // where a tensor is uploaded to be quantized
   uint64_t output;
@@ -60,6 +63,21 @@ static ufp4_status_t check_shape(ufp4_device_t *device, const ufp4_linear_shape_
                        shape->passes);
   }
   return UFP4_OK;
+}
+
+static int has_descriptors(const ufp4_recipe_t *recipe) {
+  if (recipe->scale != UFP4_SCALE_E4M3 || recipe->contract != UFP4_CONTRACT_EXACT) return 0;
+  for (int i = 0; i < UFP4_ROLE_COUNT; i++) {
+    if (recipe->layout[i] != UFP4_LAYOUT_1D || recipe->rht[i] == UFP4_RHT_BF16) return 0;
+  }
+  return 1;
+}
+
+static ufp4_status_t check_recipe(ufp4_device_t *device, const ufp4_linear_shape_t *shape,
+                                  const ufp4_recipe_t *recipe) {
+  ufp4_message_t why;
+  ufp4_status_t status = ufp4_recipe_check(recipe, shape->passes, device->backend->name, &why);
+  return status == UFP4_OK ? status : device_fail(device, status, "recipe %s: %s", recipe->name, why.text);
 }
 
 static void plan_copies(ufp4_linear_t *linear) {
@@ -124,15 +142,17 @@ ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_
   if (status != UFP4_OK) return status;
   if (shape == NULL || recipe == NULL) return device_fail(device, UFP4_ERROR_ARGUMENT, "no shape or no recipe");
   status = check_shape(device, shape);
+  if (status == UFP4_OK) status = check_recipe(device, shape, recipe);
   if (status != UFP4_OK) return status;
   ufp4_linear_t *linear = calloc(1, sizeof *linear);
   if (linear == NULL) return device_fail(device, UFP4_ERROR_MEMORY, "the host is out of memory");
   linear->device = device;
   linear->shape = *shape;
   linear->recipe = *recipe;
+  linear->golden = recipe->quantized && !has_descriptors(recipe);
   plan_copies(linear);
-  if (recipe->quantized) status = allocate_copies(linear);
-  if (recipe->quantized && status == UFP4_OK) status = allocate_plain(linear);
+  if (recipe->quantized && !linear->golden) status = allocate_copies(linear);
+  if (recipe->quantized && !linear->golden && status == UFP4_OK) status = allocate_plain(linear);
   if (status != UFP4_OK) {
     ufp4_linear_free(linear);
     return status;
@@ -146,6 +166,7 @@ void ufp4_linear_free(ufp4_linear_t *linear) {
   for (int i = 0; i < 2 * UFP4_ROLE_COUNT; i++) {
     ufp4_buffer_free(linear->device, linear->copies[i / 2][i % 2].codes);
     ufp4_buffer_free(linear->device, linear->copies[i / 2][i % 2].scales);
+    ufp4_operand_free(&linear->copies[i / 2][i % 2].golden);
   }
   ufp4_buffer_free(linear->device, linear->source);
   ufp4_buffer_free(linear->device, linear->output);
@@ -188,6 +209,22 @@ static ufp4_status_t load_on_host(ufp4_linear_t *linear, ufp4_role_t role, const
     }
   }
   linear->host_loaded[role] = 1;
+  return UFP4_OK;
+}
+
+static ufp4_status_t load_golden(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor, uint64_t step) {
+  for (int axis = 0; axis < 2; axis++) {
+    copy_t *copy = &linear->copies[role][axis];
+    if (!copy->wanted) continue;
+    ufp4_quantize_t how = ufp4_recipe_quantize(&linear->recipe, role, (ufp4_axis_t)axis);
+    how.seed = linear->shape.seed;
+    how.tensor_id = ufp4_tensor_id(step, linear->shape.layer, role, (unsigned)axis);
+    ufp4_operand_free(&copy->golden);
+    copy->loaded = 0;
+    ufp4_status_t status = ufp4_quantize(tensor, &how, &copy->golden);
+    if (status != UFP4_OK) return device_fail(linear->device, status, "load: %s", ufp4_status_string(status));
+    copy->loaded = 1;
+  }
   return UFP4_OK;
 }
 
@@ -269,6 +306,7 @@ ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const uf
   ufp4_status_t status = check_tensor(linear, role, tensor);
   if (status != UFP4_OK) return status;
   if (!linear->recipe.quantized) return load_on_host(linear, role, tensor);
+  if (linear->golden) return load_golden(linear, role, tensor, step);
   copy_t *copies = linear->copies[role];
   for (int axis = 0; axis < 2; axis++) {
     copies[axis].loaded = 0;
@@ -309,6 +347,21 @@ static ufp4_status_t run_on_host(ufp4_linear_t *linear, ufp4_pass_t pass, float 
   shape_of_pass(&linear->shape, pass, &m, &n, &k);
   ufp4_status_t status = host_gemm(&operands[0], &operands[1], m, n, k, d, d_ld);
   return status == UFP4_OK ? status : device_fail(linear->device, status, "the host is out of memory");
+}
+
+static ufp4_status_t run_golden(ufp4_linear_t *linear, ufp4_pass_t pass, float *d, int64_t d_ld) {
+  ufp4_role_t roles[2];
+  ufp4_axis_t axes[2];
+  ufp4_pass_operands(pass, roles, axes);
+  const copy_t *a = &linear->copies[roles[0]][axes[0]], *b = &linear->copies[roles[1]][axes[1]];
+  if (!a->loaded || !b->loaded)
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: an operand was not loaded");
+  const ufp4_gemm_t how = {.contract = linear->recipe.contract,
+                           .d_dtype = UFP4_DTYPE_F32,
+                           .alpha = 1.0f,
+                           .threads = linear->device->threads};
+  ufp4_status_t status = ufp4_gemm(&a->golden, &b->golden, &how, d, d_ld);
+  return status == UFP4_OK ? status : device_fail(linear->device, status, "run: %s", ufp4_status_string(status));
 }
 
 static uint16_t exponent_field(const ufp4_linear_t *linear, const copy_t *copy, uint8_t *mode) {
@@ -397,7 +450,13 @@ ufp4_status_t ufp4_linear_run(ufp4_linear_t *linear, ufp4_pass_t pass, float *d,
   if (d == NULL || d_ld < own.n) {
     return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: D needs rows of %lld or more", (long long)own.n);
   }
-  status = linear->recipe.quantized ? run_on_device(linear, pass, d, d_ld, &own) : run_on_host(linear, pass, d, d_ld);
+  if (!linear->recipe.quantized) {
+    status = run_on_host(linear, pass, d, d_ld);
+  } else if (linear->golden) {
+    status = run_golden(linear, pass, d, d_ld);
+  } else {
+    status = run_on_device(linear, pass, d, d_ld, &own);
+  }
   if (status == UFP4_OK && stats != NULL) *stats = own;
   return status;
 }
@@ -421,13 +480,27 @@ static ufp4_status_t read_copy(ufp4_linear_t *linear, const copy_t *copy, ufp4_o
   return status;
 }
 
+static ufp4_status_t copy_golden(ufp4_linear_t *linear, const ufp4_operand_t *from, ufp4_operand_t *out) {
+  ufp4_status_t status = ufp4_operand_create_scaled(from->elem, from->scale, from->rows, from->cols, out);
+  if (status != UFP4_OK) return device_fail(linear->device, status, "the host is out of memory");
+  size_t scales = (size_t)(from->rows * from->scale_blocks);
+  memcpy(out->codes, from->codes, (size_t)(from->rows * from->blocks) * 8);
+  if (from->scales != NULL) memcpy(out->scales, from->scales, scales);
+  if (from->scales_f32 != NULL) memcpy(out->scales_f32, from->scales_f32, scales * sizeof *from->scales_f32);
+  out->exponent = from->exponent;
+  out->tensor_scale = from->tensor_scale;
+  out->flags = from->flags;
+  return UFP4_OK;
+}
+
 ufp4_status_t ufp4_linear_operand(ufp4_linear_t *linear, ufp4_role_t role, ufp4_axis_t axis, ufp4_operand_t *out) {
   if (linear == NULL || out == NULL) return UFP4_ERROR_ARGUMENT;
   memset(out, 0, sizeof *out);
   if ((unsigned)role >= UFP4_ROLE_COUNT || (unsigned)axis > 1 || !linear->copies[role][axis].loaded) {
     return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "operand: that copy was not loaded");
   }
-  return read_copy(linear, &linear->copies[role][axis], out);
+  const copy_t *copy = &linear->copies[role][axis];
+  return linear->golden ? copy_golden(linear, &copy->golden, out) : read_copy(linear, copy, out);
 }
 
 // --- One call per pass -----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ static const ufp4_recipe_t recipes[] = {
      .quantized = 1,
      .elem = UFP4_ELEM_E1M2,
      .scale = UFP4_SCALE_E4M3,
-     .rht = {1, 1, 1},
+     .rht = {UFP4_RHT_INTEGER, UFP4_RHT_INTEGER, UFP4_RHT_INTEGER},
      .rht_mask = UFP4_RHT_DEFAULT_MASK,
      .round = {[UFP4_ROLE_DY] = UFP4_ROUND_SR},
      .scale_round = {[UFP4_ROLE_DY] = UFP4_SCALE_ROUND_UP}},
@@ -18,10 +18,26 @@ static const ufp4_recipe_t recipes[] = {
      .quantized = 1,
      .elem = UFP4_ELEM_E2M1,
      .scale = UFP4_SCALE_E4M3,
-     .rht = {[UFP4_PASS_WGRAD] = 1},
+     .rht = {[UFP4_PASS_WGRAD] = UFP4_RHT_INTEGER},
      .rht_mask = UFP4_RHT_DEFAULT_MASK,
      .round = {[UFP4_ROLE_DY] = UFP4_ROUND_SR},
      .scale_round = {[UFP4_ROLE_DY] = UFP4_SCALE_ROUND_UP}},
+    {.name = "nvfp4",
+     .quantized = 1,
+     .elem = UFP4_ELEM_E2M1,
+     .scale = UFP4_SCALE_NVFP4,
+     .rht = {[UFP4_PASS_WGRAD] = UFP4_RHT_BF16},
+     .rht_mask = UFP4_RHT_DEFAULT_MASK,
+     .round = {[UFP4_ROLE_DY] = UFP4_ROUND_SR},
+     .layout = {[UFP4_ROLE_W] = UFP4_LAYOUT_2D}},
+    {.name = "mxfp4",
+     .quantized = 1,
+     .elem = UFP4_ELEM_E2M1,
+     .scale = UFP4_SCALE_E8M0,
+     .rht_mask = UFP4_RHT_DEFAULT_MASK,
+     .round = {[UFP4_ROLE_DY] = UFP4_ROUND_SR},
+     .scale_round = {UFP4_SCALE_ROUND_DOWN, UFP4_SCALE_ROUND_DOWN, UFP4_SCALE_ROUND_DOWN},
+     .contract = UFP4_CONTRACT_FP32},
 };
 
 ufp4_status_t ufp4_recipe_named(const char *name, ufp4_recipe_t *recipe) {
@@ -58,5 +74,30 @@ ufp4_quantize_t ufp4_recipe_quantize(const ufp4_recipe_t *recipe, ufp4_role_t ro
   how.rht_mask = recipe->rht_mask;
   how.round = recipe->round[role];
   how.scale_round = recipe->scale_round[role];
+  how.layout = recipe->layout[role];
   return how;
+}
+
+static ufp4_status_t check_pass(const ufp4_recipe_t *recipe, ufp4_pass_t pass, const char *backend,
+                                ufp4_message_t *message) {
+  ufp4_role_t roles[2];
+  ufp4_axis_t axes[2];
+  ufp4_pass_operands(pass, roles, axes);
+  for (int i = 0; i < 2; i++) {
+    const ufp4_quantize_t how = ufp4_recipe_quantize(recipe, roles[i], axes[i]);
+    ufp4_status_t status = ufp4_combination_quantize(&how, 0, backend, message);
+    if (status != UFP4_OK) return status;
+  }
+  return ufp4_combination_gemm(recipe->elem, recipe->elem, recipe->scale, recipe->contract, backend, message);
+}
+
+ufp4_status_t ufp4_recipe_check(const ufp4_recipe_t *recipe, unsigned passes, const char *backend,
+                                ufp4_message_t *message) {
+  if (recipe == NULL) return UFP4_ERROR_ARGUMENT;
+  for (int pass = 0; pass < UFP4_PASS_COUNT && recipe->quantized; pass++) {
+    if (!(passes >> pass & 1)) continue;
+    ufp4_status_t status = check_pass(recipe, (ufp4_pass_t)pass, backend, message);
+    if (status != UFP4_OK) return status;
+  }
+  return UFP4_OK;
 }

@@ -25,6 +25,9 @@ package ufp4_spec_pkg;
 
   // Block scale format.
   localparam logic [7:0] SCALE_E4M3 = 8'd0;
+  localparam logic [7:0] SCALE_NVFP4 = 8'd1;
+  localparam logic [7:0] SCALE_E8M0 = 8'd2;
+  localparam logic [7:0] SCALE_FP32 = 8'd3;
 
   // Plain tensor element type.
   localparam logic [7:0] DTYPE_F32 = 8'd0;
@@ -35,12 +38,24 @@ package ufp4_spec_pkg;
   localparam logic [7:0] ROUND_RNE = 8'd0;
   localparam logic [7:0] ROUND_SR = 8'd1;
 
-  // Block scale rounding: nearest, ties to even; or up.
+  // Block scale rounding: nearest, ties to even; up; or down.
   localparam logic [7:0] SCALE_ROUND_RNE = 8'd0;
   localparam logic [7:0] SCALE_ROUND_UP = 8'd1;
+  localparam logic [7:0] SCALE_ROUND_DOWN = 8'd2;
+
+  // Random Hadamard transform: none; in integers; or with BF16 inputs and results.
+  localparam logic [7:0] RHT_NONE = 8'd0;
+  localparam logic [7:0] RHT_INTEGER = 8'd1;
+  localparam logic [7:0] RHT_BF16 = 8'd2;
+
+  // What shares a scale: a block of one row; or a tile of 16 rows by one block.
+  localparam logic [7:0] LAYOUT_1D = 8'd0;
+  localparam logic [7:0] LAYOUT_2D = 8'd1;
 
   // Accumulation contract.
   localparam logic [7:0] CONTRACT_EXACT = 8'd0;
+  localparam logic [7:0] CONTRACT_FP32 = 8'd1;
+  localparam logic [7:0] CONTRACT_NV = 8'd2;
 
   // Descriptor opcode.
   localparam logic [7:0] OPCODE_NONE = 8'd0;

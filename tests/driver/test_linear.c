@@ -60,7 +60,11 @@ static void check_copy(int64_t index, ufp4_linear_t *linear, ufp4_role_t role, u
   size_t blocks = (size_t)(want->rows * want->blocks);
   check_bits(index, (uint64_t)got.exponent, (uint64_t)want->exponent, "t of role %d axis %d", role, axis);
   check_that(index, memcmp(got.codes, want->codes, blocks * 8) == 0, "codes of role %d axis %d", role, axis);
-  check_that(index, memcmp(got.scales, want->scales, blocks) == 0, "scales of role %d axis %d", role, axis);
+  int64_t bytes;
+  const uint8_t *scales = ufp4_operand_scale_bytes(want, &bytes);
+  check_that(index, memcmp(ufp4_operand_scale_bytes(&got, &bytes), scales, (size_t)bytes) == 0,
+             "scales of role %d axis %d", role, axis);
+  check_bits(index, ufp4_f32_bits(got.tensor_scale), ufp4_f32_bits(want->tensor_scale), "tensor scale");
   ufp4_operand_free(&got);
 }
 
@@ -77,7 +81,9 @@ static void check_pass(int64_t index, ufp4_linear_t *linear, const tensors_t *te
   }
   int64_t m = copies[0].rows, n = copies[1].rows;
   float *want = malloc((size_t)(m * n) * sizeof *want);
-  ufp4_gemm_t how = {.contract = UFP4_CONTRACT_EXACT, .d_dtype = UFP4_DTYPE_F32, .alpha = 1.0f};
+  ufp4_recipe_t named;
+  ufp4_recipe_named(recipe, &named);
+  ufp4_gemm_t how = {.contract = named.contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1.0f};
   check_bits(index, ufp4_gemm(&copies[0], &copies[1], &how, want, n), UFP4_OK, "golden gemm");
   for (int64_t i = 0; i < m * n; i++) {
     check_bits(i, ufp4_f32_bits(d[i]), ufp4_f32_bits(want[i]), "pass %d of case %d", pass, (int)index);
@@ -122,6 +128,32 @@ TEST(all_passes_equal_the_golden_model) {
     ufp4_linear_free(linear);
     ufp4_device_close(device);
     free_tensors(&tensors);
+  }
+}
+
+// Recipes that no descriptor can express: on the model they are the golden model's, elsewhere they are refused.
+TEST(recipes_without_descriptors) {
+  static const char *const names[] = {"nvfp4", "mxfp4"};
+  check_random_t random = check_random();
+  for (int i = 0; i < 2 * SHAPES; i++) {
+    const int64_t *shape = shapes[i / 2];
+    ufp4_device_t *device = bench_device();
+    if (strcmp(bench_backend(), "model") != 0) {
+      const ufp4_linear_shape_t how = {shape[0], shape[1], shape[2], 0, 0, UFP4_PASSES_ALL};
+      ufp4_recipe_t recipe;
+      ufp4_linear_t *refused = NULL;
+      ufp4_recipe_named(names[i % 2], &recipe);
+      check_bits(i, ufp4_linear_create(device, &how, &recipe, &refused), UFP4_ERROR_UNSUPPORTED, "%s", names[i % 2]);
+      check_that(i, strstr(ufp4_device_message(device), names[i % 2]) != NULL, "the message does not name the recipe");
+    } else {
+      tensors_t tensors = make_tensors(&random, shape);
+      ufp4_linear_t *linear = make_linear(device, shape, names[i % 2], 5, UFP4_PASSES_ALL);
+      check_step(i, linear, shape, &tensors, names[i % 2], 5, 9);
+      check_step(i, linear, shape, &tensors, names[i % 2], 5, 10);
+      ufp4_linear_free(linear);
+      free_tensors(&tensors);
+    }
+    ufp4_device_close(device);
   }
 }
 
@@ -303,6 +335,7 @@ TEST(rejects_runs_without_operands) {
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(all_passes_equal_the_golden_model),
+      CHECK_TEST(recipes_without_descriptors),
       CHECK_TEST(bf16_sources_are_their_fp32_values),
       CHECK_TEST(more_layers_than_slots),
       CHECK_TEST(only_the_copies_that_are_needed),

@@ -18,7 +18,11 @@ static void check_equal(int64_t index, const ufp4_operand_t *got, const ufp4_ope
   check_bits(index, got->flags, want->flags, "flags");
   size_t blocks = (size_t)(want->rows * want->blocks);
   check_that(index, memcmp(got->codes, want->codes, blocks * 8) == 0, "codes");
-  check_that(index, memcmp(got->scales, want->scales, blocks) == 0, "scales");
+  check_bits(index, got->scale, want->scale, "scale");
+  check_bits(index, ufp4_f32_bits(got->tensor_scale), ufp4_f32_bits(want->tensor_scale), "tensor_scale");
+  size_t scales = (size_t)(want->rows * want->scale_blocks);
+  if (want->scales != NULL) check_that(index, memcmp(got->scales, want->scales, scales) == 0, "scales");
+  if (want->scales_f32 != NULL) check_that(index, memcmp(got->scales_f32, want->scales_f32, 4 * scales) == 0, "scales");
 }
 
 static ufp4_operand_t quantized(check_random_t *random, int64_t rows, int64_t cols, const ufp4_quantize_t *how) {
@@ -50,12 +54,43 @@ TEST(written_operands_read_back) {
     bench_check_status(i, ufp4_operand_write(path, &operand, &how, packed, &message), UFP4_OK, &message);
     bench_check_status(i, ufp4_operand_read(path, &back, &told, &message), UFP4_OK, &message);
     check_equal(i, &back, &operand);
-    check_bits(i, (uint64_t)told.rht, (uint64_t)how.rht, "rht");
+    check_bits(i, told.rht, how.rht, "rht");
     check_bits(i, told.rht_mask, how.rht ? how.rht_mask : 0, "mask");
     check_bits(i, told.seed, how.seed, "seed");
     check_bits(i, told.tensor_id, how.tensor_id, "tensor_id");
     check_bits(i, told.round, how.round, "round");
     check_bits(i, told.scale_round, how.scale_round, "scale_round");
+    ufp4_operand_free(&operand);
+    ufp4_operand_free(&back);
+  }
+  bench_remove("q.safetensors");
+}
+
+TEST(every_scale_reads_back) {
+  static const ufp4_quantize_t table[] = {
+      {.scale = UFP4_SCALE_E4M3, .rht = UFP4_RHT_BF16, .rht_mask = 0x1234},
+      {.scale = UFP4_SCALE_E4M3, .layout = UFP4_LAYOUT_2D},
+      {.scale = UFP4_SCALE_NVFP4},
+      {.scale = UFP4_SCALE_NVFP4, .rht = UFP4_RHT_BF16, .rht_mask = 0xD7E8},
+      {.scale = UFP4_SCALE_NVFP4, .layout = UFP4_LAYOUT_2D},
+      {.scale = UFP4_SCALE_E8M0, .scale_round = UFP4_SCALE_ROUND_DOWN},
+      {.scale = UFP4_SCALE_E8M0, .elem = UFP4_ELEM_INT4, .scale_round = UFP4_SCALE_ROUND_UP},
+      {.scale = UFP4_SCALE_FP32},
+      {.scale = UFP4_SCALE_FP32, .elem = UFP4_ELEM_E1M2, .rht = UFP4_RHT_INTEGER, .rht_mask = 1},
+  };
+  check_random_t random = check_random();
+  for (int i = 0; i < SHAPES * 18; i++) {
+    const ufp4_quantize_t *how = &table[i % 9];
+    ufp4_operand_t operand = quantized(&random, shapes[i / 18][0], shapes[i / 18][1], how), back;
+    ufp4_quantize_t told;
+    ufp4_message_t message = {0};
+    const char *path = bench_path("q.safetensors");
+    bench_check_status(i, ufp4_operand_write(path, &operand, how, i / 9 % 2, &message), UFP4_OK, &message);
+    bench_check_status(i, ufp4_operand_read(path, &back, &told, &message), UFP4_OK, &message);
+    check_equal(i, &back, &operand);
+    check_bits(i, told.rht, how->rht, "rht");
+    check_bits(i, told.rht_mask, how->rht_mask, "mask");
+    check_bits(i, told.scale_round, how->scale_round, "scale_round");
     ufp4_operand_free(&operand);
     ufp4_operand_free(&back);
   }
@@ -160,14 +195,25 @@ TEST(rejects_unknown_metadata_values) {
   check_refused(22, "\"elem\": \"e2m1\", \"scale\": \"e4m3\", \"block\": \"32\"", 5, 1, 3, UFP4_ERROR_FORMAT, "block");
 }
 
-TEST(rejects_what_this_version_does_not_have) {
-  static const char *const scales[] = {"nvfp4", "e8m0", "fp32"};
-  for (int i = 0; i < 3; i++) {
-    char metadata[256];
-    snprintf(metadata, sizeof metadata, "\"elem\": \"e2m1\", \"scale\": \"%s\", \"block\": \"16\"", scales[i]);
-    check_refused(i, metadata, 5, 1, 3, UFP4_ERROR_UNSUPPORTED, "not available");
-  }
-  check_refused(3, LEAST ", \"rht\": \"bf16:D7E8\"", 16, 1, 3, UFP4_ERROR_UNSUPPORTED, "not available");
+TEST(rejects_combinations_that_are_illegal) {
+  static const char *const made[] = {
+      "\"elem\": \"e1m2\", \"scale\": \"nvfp4\", \"block\": \"16\"",
+      "\"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"block\": \"16\", \"rht\": \"0xD7E8\"",
+      "\"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"block\": \"16\", \"tensor_exponent\": \"1\"",
+      "\"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"block\": \"16\", \"tensor_scale\": \"0\"",
+      "\"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"block\": \"16\", \"tensor_scale\": \"inf\"",
+      "\"elem\": \"e2m1\", \"scale\": \"e8m0\", \"block\": \"16\"",
+      "\"elem\": \"e2m1\", \"scale\": \"e8m0\", \"block\": \"32\", \"rht\": \"0xD7E8\"",
+      "\"elem\": \"e2m1\", \"scale\": \"e8m0\", \"block\": \"32\", \"scale_round\": \"rne\"",
+      "\"elem\": \"e2m1\", \"scale\": \"fp32\", \"block\": \"16\", \"rht\": \"bf16:0xD7E8\"",
+      LEAST ", \"tensor_scale\": \"2\"",
+  };
+  for (int i = 0; i < 10; i++) check_refused(i, made[i], 16, 1, 3, UFP4_ERROR_FORMAT, "metadata");
+}
+
+TEST(rejects_scales_of_the_wrong_type) {
+  static const char *const metadata = "\"elem\": \"e2m1\", \"scale\": \"fp32\", \"block\": \"16\"";
+  check_refused(0, metadata, 5, 1, 3, UFP4_ERROR_FORMAT, "must be F32");
 }
 
 TEST(rejects_shapes_that_do_not_go_together) {
@@ -187,10 +233,12 @@ TEST(rejects_codes_over_15) {
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(written_operands_read_back),
+      CHECK_TEST(every_scale_reads_back),
       CHECK_TEST(files_of_others_need_little),
       CHECK_TEST(rejects_missing_metadata),
       CHECK_TEST(rejects_unknown_metadata_values),
-      CHECK_TEST(rejects_what_this_version_does_not_have),
+      CHECK_TEST(rejects_combinations_that_are_illegal),
+      CHECK_TEST(rejects_scales_of_the_wrong_type),
       CHECK_TEST(rejects_shapes_that_do_not_go_together),
       CHECK_TEST(rejects_codes_over_15),
   };

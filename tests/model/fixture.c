@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fixture.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,16 +65,35 @@ void fixture_numbers(check_random_t *random, fixture_distribution_t distribution
   for (int64_t i = 0; i < count; i++) bits[i] = fixture_number(random, distribution);
 }
 
-slow_quantize_t fixture_slow_options(const ufp4_quantize_t *how) {
+static slow_elem_t slow_elem_of(ufp4_elem_t elem) {
   static const slow_elem_t elems[] = {
       [UFP4_ELEM_E2M1] = SLOW_E2M1, [UFP4_ELEM_E1M2] = SLOW_E1M2, [UFP4_ELEM_INT4] = SLOW_INT4};
-  const slow_quantize_t out = {elems[how->elem],
-                               how->rht,
-                               how->rht_mask,
-                               how->round == UFP4_ROUND_SR,
-                               how->scale_round == UFP4_SCALE_ROUND_UP,
-                               how->seed,
-                               how->tensor_id};
+  return elems[elem];
+}
+
+static slow_scale_t slow_scale_of(ufp4_scale_t scale) {
+  static const slow_scale_t scales[] = {[UFP4_SCALE_E4M3] = SLOW_SCALE_E4M3,
+                                        [UFP4_SCALE_NVFP4] = SLOW_SCALE_NVFP4,
+                                        [UFP4_SCALE_E8M0] = SLOW_SCALE_E8M0,
+                                        [UFP4_SCALE_FP32] = SLOW_SCALE_FP32};
+  return scales[scale];
+}
+
+slow_quantize_t fixture_slow_options(const ufp4_quantize_t *how) {
+  static const slow_rht_t transforms[] = {
+      [UFP4_RHT_NONE] = SLOW_RHT_NONE, [UFP4_RHT_INTEGER] = SLOW_RHT_INTEGER, [UFP4_RHT_BF16] = SLOW_RHT_BF16};
+  static const slow_scale_round_t rounds[] = {[UFP4_SCALE_ROUND_RNE] = SLOW_SCALE_NEAREST,
+                                              [UFP4_SCALE_ROUND_UP] = SLOW_SCALE_UP,
+                                              [UFP4_SCALE_ROUND_DOWN] = SLOW_SCALE_DOWN};
+  const slow_quantize_t out = {.elem = slow_elem_of(how->elem),
+                               .scale = slow_scale_of(how->scale),
+                               .tall = how->layout == UFP4_LAYOUT_2D,
+                               .rht = transforms[how->rht],
+                               .mask = how->rht_mask,
+                               .stochastic = how->round == UFP4_ROUND_SR,
+                               .scale_round = rounds[how->scale_round],
+                               .seed = how->seed,
+                               .tensor_id = how->tensor_id};
   return out;
 }
 
@@ -82,63 +102,170 @@ uint8_t fixture_code(const ufp4_operand_t *operand, int64_t row, int64_t k) {
   return k % 2 == 0 ? byte & 15 : byte >> 4;
 }
 
+uint32_t fixture_scale(const ufp4_operand_t *operand, int64_t i) {
+  uint32_t bits;
+  if (operand->scale != UFP4_SCALE_FP32) return operand->scales[i];
+  memcpy(&bits, &operand->scales_f32[i], sizeof bits);
+  return bits;
+}
+
 slow_operand_t fixture_slow_operand(const ufp4_operand_t *operand) {
   const int64_t width = operand->blocks * 16;
-  const ufp4_quantize_t how = {.elem = operand->elem};
-  slow_operand_t out = {
-      fixture_slow_options(&how).elem, operand->rows, operand->blocks, operand->exponent, 0, NULL, NULL};
-  out.codes = malloc((size_t)(out.rows * width));
-  out.scales = malloc((size_t)(out.rows * out.blocks));
-  if (!out.codes || !out.scales) abort();
+  slow_operand_t out =
+      slow_operand_create(slow_elem_of(operand->elem), slow_scale_of(operand->scale), operand->rows, operand->cols);
+  out.t = operand->exponent;
+  if (operand->scale == UFP4_SCALE_NVFP4) memcpy(&out.tensor_scale, &operand->tensor_scale, 4);
   for (int64_t i = 0; i < out.rows * width; i++) out.codes[i] = fixture_code(operand, i / width, i % width);
-  memcpy(out.scales, operand->scales, (size_t)(out.rows * out.blocks));
+  for (int64_t i = 0; i < out.rows * out.scale_blocks; i++) out.scales[i] = fixture_scale(operand, i);
   return out;
 }
 
-static uint8_t any_scale(check_random_t *random) {
-  return (uint8_t)(check_below(random, 0x7F) | check_below(random, 2) << 7);
-}
-
-static uint8_t one_scale(check_random_t *random, fixture_scales_t scales) {
-  switch (scales) {
-    case FIXTURE_SCALES_MAX:
-      return 0x7E;
-    case FIXTURE_SCALES_NAN:
-      return check_below(random, 16) == 0 ? 0x7F | (uint8_t)(check_below(random, 2) << 7) : any_scale(random);
+/** Any scale that is a number, sign bit included where it means nothing; or one of a few binades around 1. */
+static uint32_t any_scale(check_random_t *random, ufp4_scale_t scale, int near) {
+  switch (scale) {
+    case UFP4_SCALE_E8M0:
+      return near ? 120 + check_below(random, 14) : check_below(random, 255);
+    case UFP4_SCALE_FP32:
+      return near ? (120u << 23) + check_below(random, 14 << 23) : check_below(random, 0x7F800000);
     default:
-      return any_scale(random);
+      return (near ? 0x20 + check_below(random, 0x30) : check_below(random, 0x7F)) | check_below(random, 2) << 7;
   }
 }
 
-ufp4_operand_t fixture_operand(check_random_t *random, ufp4_elem_t elem, int64_t rows, int64_t cols,
-                               fixture_scales_t scales) {
+static uint32_t nan_scale(check_random_t *random, ufp4_scale_t scale) {
+  switch (scale) {
+    case UFP4_SCALE_E8M0:
+      return 0xFF;
+    case UFP4_SCALE_FP32:
+      return 0x7F800001 + check_below(random, 0x7FFFFF) + (check_below(random, 2) << 31);
+    default:
+      return 0x7F | check_below(random, 2) << 7;
+  }
+}
+
+static uint32_t one_scale(check_random_t *random, ufp4_scale_t scale, fixture_scales_t scales) {
+  static const uint32_t largest[] = {
+      [UFP4_SCALE_E4M3] = 0x7E, [UFP4_SCALE_NVFP4] = 0x7E, [UFP4_SCALE_E8M0] = 254, [UFP4_SCALE_FP32] = 0x7F7FFFFF};
+  if (scales == FIXTURE_SCALES_MAX) return largest[scale];
+  if (scales == FIXTURE_SCALES_NAN && check_below(random, 16) == 0) return nan_scale(random, scale);
+  return any_scale(random, scale, scales == FIXTURE_SCALES_NEAR);
+}
+
+void fixture_set_scale(ufp4_operand_t *operand, int64_t i, uint32_t bits) {
+  if (operand->scale == UFP4_SCALE_FP32) {
+    memcpy(&operand->scales_f32[i], &bits, sizeof bits);
+  } else {
+    operand->scales[i] = (uint8_t)bits;
+  }
+}
+
+ufp4_operand_t fixture_operand_scaled(check_random_t *random, ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows,
+                                      int64_t cols, fixture_scales_t scales) {
   ufp4_operand_t out;
-  if (ufp4_operand_create(elem, rows, cols, &out) != UFP4_OK) abort();
+  if (ufp4_operand_create_scaled(elem, scale, rows, cols, &out) != UFP4_OK) abort();
   // The largest magnitude: INT4 -8 is code 8, E2M1 and E1M2 have it as codes 7 and 15.
   const uint8_t largest = elem == UFP4_ELEM_INT4 ? 0x88 : 0x77;
   for (int64_t i = 0; i < rows * out.blocks * 8; i++) {
     out.codes[i] = scales == FIXTURE_SCALES_MAX ? largest : (uint8_t)check_next(random);
   }
-  for (int64_t i = 0; i < rows * out.blocks; i++) out.scales[i] = one_scale(random, scales);
+  for (int64_t i = 0; i < rows * out.scale_blocks; i++) fixture_set_scale(&out, i, one_scale(random, scale, scales));
   return out;
 }
 
+ufp4_operand_t fixture_operand(check_random_t *random, ufp4_elem_t elem, int64_t rows, int64_t cols,
+                               fixture_scales_t scales) {
+  return fixture_operand_scaled(random, elem, UFP4_SCALE_E4M3, rows, cols, scales);
+}
+
 void fixture_check_operand(const ufp4_operand_t *got, const slow_operand_t *want, const char *what) {
-  if (!check_that(0, got->rows == want->rows && got->blocks == want->blocks, "%s: shape %lld x %lld blocks", what,
-                  (long long)got->rows, (long long)got->blocks)) {
+  const int64_t width = got->blocks * 16;
+  uint32_t tensor_scale;
+  memcpy(&tensor_scale, &got->tensor_scale, 4);
+  if (!check_that(0, got->rows == want->rows && got->blocks == want->groups && got->scale_blocks == want->scale_blocks,
+                  "%s: shape %lld x %lld groups", what, (long long)got->rows, (long long)got->blocks)) {
     return;
   }
   check_bits(0, (uint64_t)(int64_t)got->exponent, (uint64_t)(int64_t)want->t, "%s: tensor exponent", what);
+  check_bits(0, tensor_scale, want->tensor_scale, "%s: tensor scale", what);
   const unsigned flags = (want->flags & SLOW_FLAG_NAN ? UFP4_FLAG_NAN : 0u) |
                          (want->flags & SLOW_FLAG_SATURATED ? UFP4_FLAG_ROW_SATURATED : 0u);
   check_bits(0, got->flags, flags, "%s: flags", what);
-  const int64_t width = got->blocks * 16;
-  for (int64_t i = 0; i < got->rows * got->blocks; i++) {
-    check_bits(i, got->scales[i], want->scales[i], "%s: scale of row %lld, block %lld", what,
-               (long long)(i / got->blocks), (long long)(i % got->blocks));
+  for (int64_t i = 0; i < got->rows * got->scale_blocks; i++) {
+    check_bits(i, fixture_scale(got, i), want->scales[i], "%s: scale of row %lld, block %lld", what,
+               (long long)(i / got->scale_blocks), (long long)(i % got->scale_blocks));
   }
   for (int64_t i = 0; i < got->rows * width; i++) {
     check_bits(i, fixture_code(got, i / width, i % width), want->codes[i], "%s: code of row %lld, k %lld", what,
                (long long)(i / width), (long long)(i % width));
   }
+}
+
+static fixture_tensor_t empty_tensor(int64_t rows, int64_t cols, int64_t ld, ufp4_dtype_t dtype) {
+  fixture_tensor_t in = {{dtype, rows, cols, ld, NULL}, NULL, NULL, rows, cols};
+  in.storage = malloc((size_t)(rows * ld) * 4);
+  in.blocked = malloc((size_t)(rows * cols) * 4);
+  if (!in.storage || !in.blocked) abort();
+  in.view.data = in.storage;
+  memset(in.storage, 0xFF, (size_t)(rows * ld) * 4);
+  return in;
+}
+
+fixture_tensor_t fixture_tensor(check_random_t *random, int rows, int cols, fixture_distribution_t distribution,
+                                ufp4_dtype_t dtype, ufp4_axis_t axis) {
+  const int gap = rows > 1 ? 3 : 0, ld = cols + gap;
+  fixture_tensor_t in = empty_tensor(rows, cols, ld, dtype);
+  if (axis == UFP4_AXIS_COL) in.rows = cols, in.cols = rows;
+  for (int i = 0; i < rows * cols; i++) {
+    const int r = i / cols, c = i % cols;
+    const uint32_t bits = fixture_number(random, distribution) & (dtype == UFP4_DTYPE_BF16 ? 0xFFFF0000u : 0xFFFFFFFFu);
+    const uint16_t half = (uint16_t)(bits >> 16);
+    if (dtype == UFP4_DTYPE_BF16) {
+      memcpy((uint16_t *)in.storage + r * ld + c, &half, 2);
+    } else {
+      in.storage[r * ld + c] = bits;
+    }
+    in.blocked[axis == UFP4_AXIS_COL ? c * rows + r : i] = bits;
+  }
+  return in;
+}
+
+fixture_tensor_t fixture_tensor_of(const uint32_t *blocked, int64_t rows, int64_t cols) {
+  fixture_tensor_t in = empty_tensor(rows, cols, cols, UFP4_DTYPE_F32);
+  memcpy(in.storage, blocked, (size_t)(rows * cols) * 4);
+  memcpy(in.blocked, blocked, (size_t)(rows * cols) * 4);
+  return in;
+}
+
+void fixture_tensor_free(fixture_tensor_t *tensor) {
+  free(tensor->storage);
+  free(tensor->blocked);
+}
+
+/** The exponent that the second model finds, compared with the golden model's; 0 with scales that have none. */
+static int check_exponent(int64_t index, const fixture_tensor_t *in, const ufp4_quantize_t *how, const char *what) {
+  const slow_quantize_t slow_how = fixture_slow_options(how);
+  int t = 12345;
+  if (how->scale != UFP4_SCALE_E4M3) return 0;
+  const int own = slow_tensor_exponent(in->blocked, in->rows, in->cols, &slow_how);
+  check_bits(index, (uint64_t)ufp4_tensor_exponent(&in->view, how, &t), UFP4_OK, "%s: ufp4_tensor_exponent", what);
+  check_bits(index, (uint64_t)t, (uint64_t)own, "%s: tensor exponent", what);
+  return how->exponent_given ? how->exponent : own;
+}
+
+void fixture_check_tensor(int64_t index, const fixture_tensor_t *in, const ufp4_quantize_t *how) {
+  const slow_quantize_t slow_how = fixture_slow_options(how);
+  ufp4_operand_t got;
+  char what[160];
+  snprintf(what, sizeof what,
+           "case %lld: %lld x %lld, elem %u, scale %u, layout %u, rht %u, round %u, scale_round %u, axis %u",
+           (long long)index, (long long)in->view.rows, (long long)in->view.cols, how->elem, how->scale, how->layout,
+           how->rht, how->round, how->scale_round, how->axis);
+  const int t = check_exponent(index, in, how, what);
+  if (!check_bits(index, (uint64_t)ufp4_quantize(&in->view, how, &got), UFP4_OK, "%s: ufp4_quantize", what)) return;
+  slow_operand_t want = slow_quantize(in->blocked, in->rows, in->cols, &slow_how, t);
+  check_bits(index, (uint64_t)got.cols, (uint64_t)in->cols, "%s: logical k", what);
+  check_that(index, got.elem == how->elem && got.scale == how->scale, "%s: formats", what);
+  fixture_check_operand(&got, &want, what);
+  slow_operand_free(&want);
+  ufp4_operand_free(&got);
 }

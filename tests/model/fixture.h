@@ -32,18 +32,42 @@ slow_quantize_t fixture_slow_options(const ufp4_quantize_t *how);
 slow_operand_t fixture_slow_operand(const ufp4_operand_t *operand);
 /** Code k of a row of a packed operand. */
 uint8_t fixture_code(const ufp4_operand_t *operand, int64_t row, int64_t k);
+/** Scale i of an operand, a byte or an FP32 pattern. */
+uint32_t fixture_scale(const ufp4_operand_t *operand, int64_t i);
+void fixture_set_scale(ufp4_operand_t *operand, int64_t i, uint32_t bits);
 
 typedef enum {
-  FIXTURE_SCALES_ANY,  ///< every byte but NaN, sign bit included
-  FIXTURE_SCALES_MAX,  ///< 448, with codes of the largest magnitude
-  FIXTURE_SCALES_NAN,  ///< any, a few of them NaN
+  FIXTURE_SCALES_ANY,   ///< every scale but NaN, sign bit included
+  FIXTURE_SCALES_MAX,   ///< the largest, with codes of the largest magnitude
+  FIXTURE_SCALES_NAN,   ///< any, a few of them NaN
+  FIXTURE_SCALES_NEAR,  ///< within 14 binades (E4M3: 6)
   FIXTURE_SCALES_COUNT
 } fixture_scales_t;
 /** An operand with random codes (INT4 -8 and -0 included) and scales; aborts the program without memory. */
+ufp4_operand_t fixture_operand_scaled(check_random_t *random, ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows,
+                                      int64_t cols, fixture_scales_t scales);
+/** The same with E4M3 scales. */
 ufp4_operand_t fixture_operand(check_random_t *random, ufp4_elem_t elem, int64_t rows, int64_t cols,
                                fixture_scales_t scales);
 
-/** Every code, padding included, every scale, exponent and flag. */
+/** Every code, padding included, every scale, the tensor's exponent and scale, and the flags. */
 void fixture_check_operand(const ufp4_operand_t *got, const slow_operand_t *want, const char *what);
+
+/** A matrix with a gap of NaN after each row, and the same numbers dense, transposed for the column axis. */
+typedef struct {
+  ufp4_matrix_t view;
+  uint32_t *storage;
+  uint32_t *blocked;
+  int64_t rows, cols;  ///< of blocked
+} fixture_tensor_t;
+
+fixture_tensor_t fixture_tensor(check_random_t *random, int rows, int cols, fixture_distribution_t distribution,
+                                ufp4_dtype_t dtype, ufp4_axis_t axis);
+/** Numbers of the caller's, @p blocked dense, along the row axis. */
+fixture_tensor_t fixture_tensor_of(const uint32_t *blocked, int64_t rows, int64_t cols);
+void fixture_tensor_free(fixture_tensor_t *tensor);
+
+/** Both models on the same tensor. */
+void fixture_check_tensor(int64_t index, const fixture_tensor_t *in, const ufp4_quantize_t *how);
 
 #endif

@@ -30,7 +30,8 @@ static void check_block(int64_t index, const uint32_t bits[16], const ufp4_quant
                         const uint8_t random[16]) {
   static const char *const names[] = UFP4_ELEM_NAMES;
   const slow_quantize_t slow_how = fixture_slow_options(how);
-  uint8_t got[16], want[16], got_scale = 0xAA, want_scale;
+  uint8_t got[16], want[16], got_scale = 0xAA;
+  uint32_t want_scale;
   char what[64];
   snprintf(what, sizeof what, "%s%s%s%s, t %d", names[how->elem], how->rht ? " rht" : "",
            how->round == UFP4_ROUND_SR ? " sr" : "", how->scale_round == UFP4_SCALE_ROUND_UP ? " up" : "", t);

@@ -123,9 +123,11 @@ TEST(one_block_worked) {
   // E2M1 1.5 x 3 and -6 x 0.5 with scales 2 and 0.25, t 1 and 2: (4.5 - 3) * 0.5 / 8 = 0.09375.
   uint8_t codes_a[8] = {0xF3}, codes_b[8] = {0x15}, scale_a = 0x40, scale_b = 0x28;
   const ufp4_operand_t a = {
-      .elem = UFP4_ELEM_E2M1, .rows = 1, .cols = 2, .blocks = 1, .codes = codes_a, .scales = &scale_a, .exponent = 1};
+      .elem = UFP4_ELEM_E2M1, .rows = 1, .cols = 2, .blocks = 1, .block = 16, .scale_blocks = 1, .codes = codes_a,
+      .scales = &scale_a, .exponent = 1};
   const ufp4_operand_t b = {
-      .elem = UFP4_ELEM_E2M1, .rows = 1, .cols = 2, .blocks = 1, .codes = codes_b, .scales = &scale_b, .exponent = 2};
+      .elem = UFP4_ELEM_E2M1, .rows = 1, .cols = 2, .blocks = 1, .block = 16, .scale_blocks = 1, .codes = codes_b,
+      .scales = &scale_b, .exponent = 2};
   ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
   uint32_t d = 0;
   int64_t sum = 0;

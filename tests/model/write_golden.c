@@ -106,11 +106,12 @@ static void write_rht(FILE *out) {
 }
 
 static void write_one_quantize(FILE *out, const block_t *block, const slow_quantize_t *how, int t, uint64_t group) {
-  uint8_t random[16], codes[16], scale;
+  uint8_t random[16], codes[16];
+  uint32_t scale;
   slow_random_block(how->seed, how->tensor_id, group, random);
   const unsigned flags = slow_quantize_block(block->bits, how, t, random, codes, &scale);
   fprintf(out, "%s %s %s %04x %s %s %d", block->name, elem_names[how->elem], how->rht ? "rht" : "plain", how->mask,
-          how->stochastic ? "sr" : "rne", how->scale_up ? "up" : "rne", t);
+          how->stochastic ? "sr" : "rne", how->scale_round == SLOW_SCALE_UP ? "up" : "rne", t);
   hex_words(out, block->bits, 16);
   hex_bytes(out, random, 16);
   hex_digits(out, codes, 16);
@@ -126,7 +127,13 @@ static void write_quantize(FILE *out) {
   fprintf(out, "%% block elem transform mask round scale_round t x0..x15 random codes scale flags\n");
   for (int i = 0; i < BLOCKS * 12; i++) {
     const block_t *block = &blocks[i / 12];
-    const slow_quantize_t how = {(slow_elem_t)(i % 3), i / 3 % 2, 0xD7E8, i / 6 % 2, i / 6 % 2, 7, 11};
+    const slow_quantize_t how = {.elem = (slow_elem_t)(i % 3),
+                                 .rht = (slow_rht_t)(i / 3 % 2),
+                                 .mask = 0xD7E8,
+                                 .stochastic = i / 6 % 2,
+                                 .scale_round = (slow_scale_round_t)(i / 6 % 2),
+                                 .seed = 7,
+                                 .tensor_id = 11};
     write_one_quantize(out, block, &how, slow_tensor_exponent(block->bits, 1, 16, &how), (uint64_t)i);
     // Every fourth again with an exponent from outside that saturates the scale.
     if (i % 4 == 0) write_one_quantize(out, block, &how, 140, (uint64_t)i);
@@ -138,7 +145,8 @@ static void write_quantize(FILE *out) {
 static void write_operand(FILE *out, const slow_operand_t *operand) {
   fprintf(out, " %s %d", elem_names[operand->elem], operand->t);
   hex_digits(out, operand->codes, 32);
-  hex_bytes(out, operand->scales, 2);
+  const uint8_t scales[2] = {(uint8_t)operand->scales[0], (uint8_t)operand->scales[1]};
+  hex_bytes(out, scales, 2);
 }
 
 static void write_gemm(FILE *out) {

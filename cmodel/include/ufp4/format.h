@@ -30,6 +30,9 @@ uint8_t ufp4_e8m0_cast(float value, int up);
 /** Value of an E8M0 byte, 2^(byte - 127); NaN for 0xFF. */
 float ufp4_e8m0_value(uint8_t byte);
 
+/** Elements that share a scale: 16, with E8M0 32. */
+int ufp4_scale_block(ufp4_scale_t scale);
+
 /** FP32 to BF16: nearest, ties to even; every NaN gives 0x7FC0. */
 uint16_t ufp4_bf16_cast(float value);
 /** BF16 to FP32. Exact. */
@@ -41,6 +44,9 @@ float ufp4_f32_value(uint32_t bits);
 /** Every NaN result: FP32 and BF16. */
 #define UFP4_F32_NAN 0x7FC00000u
 #define UFP4_BF16_NAN 0x7FC0u
+/** But every NaN result of the contract nv. */
+#define UFP4_F32_NAN_NV 0x7FFFFFFFu
+#define UFP4_BF16_NAN_NV 0x7FFFu
 
 /** sum * 2^exponent rounded once to FP32, nearest even, exponent unbounded before rounding, IEEE overflow to Inf and
  *  gradual underflow (which keeps its sign); zero gives +0. Source: numerics.md 5. RTL: ufp4_i64_to_f32. */

@@ -10,4 +10,9 @@
  *  @return E (1..254), or 0 if the block holds NaN or Inf (out is then untouched). |out| < 2^28. */
 int ufp4_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16]);
 
+/** NVIDIA's variant: inputs rounded to BF16, the exact sum of 16 and the division by 4, one rounding to BF16 (nearest
+ *  even both); zero is +0. out holds FP32 bit patterns of BF16 numbers.
+ *  @return 1, or 0 where an input, rounded, or a result is NaN or Inf (out is then untouched). */
+int ufp4_rht_block_bf16(const uint32_t bits[16], uint16_t mask, uint32_t out[16]);
+
 #endif

@@ -19,12 +19,17 @@ typedef enum {
   UFP4_ELEM_INT4 = 2,
 } ufp4_elem_t;
 #define UFP4_ELEM_COUNT 3
+#define UFP4_ELEM_NAMES {"e2m1", "e1m2", "int4"}
 
 /** Block scale format. */
 typedef enum {
   UFP4_SCALE_E4M3 = 0,
+  UFP4_SCALE_NVFP4 = 1,
+  UFP4_SCALE_E8M0 = 2,
+  UFP4_SCALE_FP32 = 3,
 } ufp4_scale_t;
-#define UFP4_SCALE_COUNT 1
+#define UFP4_SCALE_COUNT 4
+#define UFP4_SCALE_NAMES {"e4m3", "nvfp4", "e8m0", "fp32"}
 
 /** Plain tensor element type. */
 typedef enum {
@@ -33,6 +38,7 @@ typedef enum {
   UFP4_DTYPE_I64 = 2,
 } ufp4_dtype_t;
 #define UFP4_DTYPE_COUNT 3
+#define UFP4_DTYPE_NAMES {"f32", "bf16", "i64"}
 
 /** Element rounding: nearest, ties to even; or stochastic. */
 typedef enum {
@@ -40,19 +46,42 @@ typedef enum {
   UFP4_ROUND_SR = 1,
 } ufp4_round_t;
 #define UFP4_ROUND_COUNT 2
+#define UFP4_ROUND_NAMES {"rne", "sr"}
 
-/** Block scale rounding: nearest, ties to even; or up. */
+/** Block scale rounding: nearest, ties to even; up; or down. */
 typedef enum {
   UFP4_SCALE_ROUND_RNE = 0,
   UFP4_SCALE_ROUND_UP = 1,
+  UFP4_SCALE_ROUND_DOWN = 2,
 } ufp4_scale_round_t;
-#define UFP4_SCALE_ROUND_COUNT 2
+#define UFP4_SCALE_ROUND_COUNT 3
+#define UFP4_SCALE_ROUND_NAMES {"rne", "up", "down"}
+
+/** Random Hadamard transform: none; in integers; or with BF16 inputs and results. */
+typedef enum {
+  UFP4_RHT_NONE = 0,
+  UFP4_RHT_INTEGER = 1,
+  UFP4_RHT_BF16 = 2,
+} ufp4_rht_t;
+#define UFP4_RHT_COUNT 3
+#define UFP4_RHT_NAMES {"none", "integer", "bf16"}
+
+/** What shares a scale: a block of one row; or a tile of 16 rows by one block. */
+typedef enum {
+  UFP4_LAYOUT_1D = 0,
+  UFP4_LAYOUT_2D = 1,
+} ufp4_layout_t;
+#define UFP4_LAYOUT_COUNT 2
+#define UFP4_LAYOUT_NAMES {"1d", "2d"}
 
 /** Accumulation contract. */
 typedef enum {
   UFP4_CONTRACT_EXACT = 0,
+  UFP4_CONTRACT_FP32 = 1,
+  UFP4_CONTRACT_NV = 2,
 } ufp4_contract_t;
-#define UFP4_CONTRACT_COUNT 1
+#define UFP4_CONTRACT_COUNT 3
+#define UFP4_CONTRACT_NAMES {"exact", "fp32", "nv"}
 
 /** Descriptor opcode. */
 typedef enum {
@@ -63,6 +92,7 @@ typedef enum {
   UFP4_OPCODE_FENCE = 4,
 } ufp4_opcode_t;
 #define UFP4_OPCODE_COUNT 5
+#define UFP4_OPCODE_NAMES {"none", "quant", "amax", "gemm", "fence"}
 
 /** Status in a completion. */
 typedef enum {
@@ -77,6 +107,7 @@ typedef enum {
   UFP4_CORE_STATUS_WRITE_ERROR = 8,  ///< the bus answered a write with SLVERR or DECERR
 } ufp4_core_status_t;
 #define UFP4_CORE_STATUS_COUNT 9
+#define UFP4_CORE_STATUS_NAMES {"ok", "bad_opcode", "bad_size", "misaligned", "bad_address", "unsupported", "bad_slot", "read_error", "write_error"}
 
 /** Elements: quanta of codes 0..15 and fraction bits, by ufp4_elem_t: value = quanta * 2^-frac. */
 #define UFP4_ELEM_QUANTA \
@@ -86,7 +117,54 @@ typedef enum {
     {0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1}, \
   }
 #define UFP4_ELEM_FRAC {1, 2, 0}
-#define UFP4_ELEM_NAMES {"e2m1", "e1m2", "int4"}
+
+/** Elements that share a scale, by ufp4_scale_t. */
+#define UFP4_SCALE_BLOCK {16, 16, 32, 16}
+
+/** Backends, by their bit in the tables below. */
+#define UFP4_BACKEND_NAMES {"model", "rtl", "tlm", "cuda", "fpga"}
+#define UFP4_BACKEND_COUNT 5
+
+/** What may be quantized (ufp4_combination_quantize). Sets have bit i for value i. */
+typedef struct {
+  unsigned scale;
+  unsigned elems;
+  unsigned layouts;
+  unsigned rhts;
+  unsigned scale_rounds;
+  unsigned backends;
+} ufp4_quantize_combination_t;
+#define UFP4_QUANTIZE_COMBINATION_COUNT 8
+#define UFP4_QUANTIZE_COMBINATIONS \
+  { \
+    {0u, 7u, 1u, 3u, 3u, 3u}, \
+    {0u, 7u, 1u, 4u, 3u, 1u}, \
+    {0u, 7u, 2u, 1u, 3u, 1u}, \
+    {1u, 1u, 1u, 5u, 1u, 1u}, \
+    {1u, 1u, 2u, 1u, 1u, 1u}, \
+    {2u, 7u, 1u, 1u, 6u, 1u}, \
+    {3u, 7u, 1u, 3u, 1u, 1u}, \
+    {3u, 7u, 2u, 1u, 1u, 1u}, \
+  }
+
+/** Which GEMMs there are (ufp4_combination_gemm). Sets have bit i for value i. */
+typedef struct {
+  unsigned scale;
+  unsigned contracts;
+  unsigned elems;
+  unsigned backends;
+} ufp4_gemm_combination_t;
+#define UFP4_GEMM_COMBINATION_COUNT 7
+#define UFP4_GEMM_COMBINATIONS \
+  { \
+    {0u, 1u, 7u, 3u}, \
+    {0u, 2u, 7u, 1u}, \
+    {0u, 4u, 3u, 1u}, \
+    {1u, 7u, 1u, 1u}, \
+    {2u, 2u, 7u, 1u}, \
+    {2u, 4u, 3u, 1u}, \
+    {3u, 2u, 7u, 1u}, \
+  }
 
 #define UFP4_MAX_DIM 1048576
 #define UFP4_ALIGN_BYTES 128

@@ -103,8 +103,8 @@ static int quant_is_unsupported(const ufp4_quant_descriptor_t *quant) {
   if (((quant->row_mode | quant->col_mode) & ~KNOWN_COPY_MODES) != 0) return 1;
   if (((quant->row_mode | quant->col_mode) & UFP4_MODE_ENABLE) == 0) return 1;
   if (quant->opcode == UFP4_OPCODE_AMAX) return 0;
-  return quant->round >= UFP4_ROUND_COUNT || quant->scale_round >= UFP4_SCALE_ROUND_COUNT ||
-         quant->scale >= UFP4_SCALE_COUNT || any_set(quant->reserved1, sizeof quant->reserved1);
+  return quant->round >= UFP4_ROUND_COUNT || quant->scale_round > UFP4_SCALE_ROUND_UP ||
+         quant->scale != UFP4_SCALE_E4M3 || any_set(quant->reserved1, sizeof quant->reserved1);
 }
 
 static ufp4_core_status_t check_quant(const ufp4_quant_descriptor_t *quant, const slots_t *slots) {
@@ -134,8 +134,8 @@ static int gemm_is_unsupported(const ufp4_gemm_descriptor_t *gemm) {
   const ufp4_descriptor_t *any = (const ufp4_descriptor_t *)gemm;
   return header_is_unsupported(&any->header) || gemm->a_elem >= UFP4_ELEM_COUNT || gemm->b_elem >= UFP4_ELEM_COUNT ||
          (gemm->d_dtype != UFP4_DTYPE_F32 && gemm->d_dtype != UFP4_DTYPE_BF16) ||
-         gemm->contract >= UFP4_CONTRACT_COUNT || ((gemm->a_mode | gemm->b_mode) & ~UFP4_MODE_SLOT) != 0 ||
-         gemm->scale >= UFP4_SCALE_COUNT || any_set(gemm->reserved1, sizeof gemm->reserved1) ||
+         gemm->contract != UFP4_CONTRACT_EXACT || ((gemm->a_mode | gemm->b_mode) & ~UFP4_MODE_SLOT) != 0 ||
+         gemm->scale != UFP4_SCALE_E4M3 || any_set(gemm->reserved1, sizeof gemm->reserved1) ||
          any_set(gemm->reserved2, sizeof gemm->reserved2);
 }
 

@@ -94,7 +94,7 @@ static ufp4_matrix_t quant_source(const state_t *state, const ufp4_quant_descrip
 static ufp4_quantize_t quant_how(const ufp4_quant_descriptor_t *quant, ufp4_axis_t axis) {
   ufp4_quantize_t how = {.elem = (ufp4_elem_t)quant->elem, .axis = axis};
   uint8_t mode = axis == UFP4_AXIS_ROW ? quant->row_mode : quant->col_mode;
-  how.rht = (mode & UFP4_MODE_RHT) != 0;
+  how.rht = mode & UFP4_MODE_RHT ? UFP4_RHT_INTEGER : UFP4_RHT_NONE;
   how.rht_mask = quant->rht_mask;
   if (quant->opcode == UFP4_OPCODE_AMAX) return how;
   how.scale = (ufp4_scale_t)quant->scale;

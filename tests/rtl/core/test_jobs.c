@@ -173,7 +173,7 @@ static ufp4_descriptor_t random_quant(pair_t *pair, uint32_t rows, uint32_t cols
   q.src_stride_bytes = byte_stride(pair, cols * (q.src_dtype == UFP4_DTYPE_BF16 ? 2 : 4));
   q.elem = (uint8_t)below(pair, UFP4_ELEM_COUNT);
   q.round = (uint8_t)below(pair, UFP4_ROUND_COUNT);
-  q.scale_round = (uint8_t)below(pair, UFP4_SCALE_ROUND_COUNT);
+  q.scale_round = (uint8_t)below(pair, UFP4_SCALE_ROUND_UP + 1);
   const uint32_t copies = 1 + below(pair, 3);
   q.row_mode = (uint8_t)((copies & 1) * UFP4_MODE_ENABLE | below(pair, 2) * UFP4_MODE_RHT | UFP4_MODE_SLOT);
   q.col_mode = (uint8_t)((copies >> 1) * UFP4_MODE_ENABLE | below(pair, 2) * UFP4_MODE_RHT | UFP4_MODE_SLOT);

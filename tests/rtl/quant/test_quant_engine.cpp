@@ -195,7 +195,7 @@ Outcome Engine::simulate(const Behaviour &behaviour, uint64_t limit) {
 ufp4_quantize_t copy_options(const Job &job, int c) {
   ufp4_quantize_t how = job.how;
   how.axis = c ? UFP4_AXIS_COL : UFP4_AXIS_ROW;
-  how.rht = job.rht_copies >> c & 1;
+  how.rht = job.rht_copies >> c & 1 ? UFP4_RHT_INTEGER : UFP4_RHT_NONE;
   how.tensor_id = job.how.tensor_id ^ static_cast<uint64_t>(c);
   how.exponent_given = 1;
   how.exponent = job.t[c];

@@ -29,7 +29,7 @@ const char *const kElemNames[] = UFP4_ELEM_NAMES;
 ufp4_quantize_t options(int n) {
   ufp4_quantize_t how = {};
   how.elem = static_cast<ufp4_elem_t>(n % 3);
-  how.rht = n / 3 % 2;
+  how.rht = n / 3 % 2 ? UFP4_RHT_INTEGER : UFP4_RHT_NONE;
   how.rht_mask = UFP4_RHT_DEFAULT_MASK;
   how.round = n / 6 % 2 ? UFP4_ROUND_SR : UFP4_ROUND_RNE;
   how.scale_round = n / 12 % 2 ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_RNE;

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which rows of a table fit all values so far, and which of those fit the next one too? The value at which none is left
+// is the one to complain about, and the rows before it say what would be right.
+#include "ufp4/combination.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ufp4/format.h"
+
+static const ufp4_quantize_combination_t quantize_rows[] = UFP4_QUANTIZE_COMBINATIONS;
+static const ufp4_gemm_combination_t gemm_rows[] = UFP4_GEMM_COMBINATIONS;
+static const char *const elem_names[UFP4_ELEM_COUNT] = UFP4_ELEM_NAMES;
+static const char *const scale_names[UFP4_SCALE_COUNT] = UFP4_SCALE_NAMES;
+static const char *const layout_names[UFP4_LAYOUT_COUNT] = UFP4_LAYOUT_NAMES;
+static const char *const rht_names[UFP4_RHT_COUNT] = UFP4_RHT_NAMES;
+static const char *const scale_round_names[UFP4_SCALE_ROUND_COUNT] = UFP4_SCALE_ROUND_NAMES;
+static const char *const contract_names[UFP4_CONTRACT_COUNT] = UFP4_CONTRACT_NAMES;
+static const char *const backend_names[UFP4_BACKEND_COUNT] = UFP4_BACKEND_NAMES;
+
+static_assert(UFP4_QUANTIZE_COMBINATION_COUNT <= 32 && UFP4_GEMM_COMBINATION_COUNT <= 32, "a bit for each row");
+
+// A table, and what is left of it. A cell is a set of values, a bit each; the scale alone is a number.
+typedef struct {
+  const void *rows;
+  size_t row_bytes;
+  unsigned count;
+  uint32_t left;  // rows that fit all values so far, a bit each
+  const char *scale;
+  ufp4_message_t *message;
+} search_t;
+
+// A value, and where a row has its set.
+typedef struct {
+  const char *what;
+  const char *const *names;
+  unsigned count, value;
+  size_t offset;
+} field_t;
+
+static unsigned cell(const search_t *search, unsigned row, size_t offset) {
+  unsigned value;
+  memcpy(&value, (const char *)search->rows + row * search->row_bytes + offset, sizeof value);
+  return value;
+}
+
+// "a, b or c": what the rows that are left allow.
+static void list_values(const search_t *search, const field_t *field, char *text, size_t size) {
+  unsigned set = 0;
+  size_t used = 0;
+  for (unsigned r = 0; r < search->count; r++) set |= search->left >> r & 1 ? cell(search, r, field->offset) : 0;
+  for (unsigned v = 0; v < field->count && used < size; v++) {
+    if ((set >> v & 1) == 0) continue;
+    const char *before = used == 0 ? "" : set >> v > 1 ? ", " : " or ";
+    used += (size_t)snprintf(text + used, size - used, "%s%s", before, field->names[v]);
+  }
+}
+
+static ufp4_status_t start(search_t *search, unsigned scale) {
+  if (scale >= UFP4_SCALE_COUNT) {
+    ufp4_message_set(search->message, "unknown scale format %u", scale);
+    return UFP4_ERROR_ARGUMENT;
+  }
+  search->scale = scale_names[scale];
+  for (unsigned r = 0; r < search->count; r++) search->left |= cell(search, r, 0) == scale ? 1u << r : 0;
+  return UFP4_OK;
+}
+
+static ufp4_status_t narrow(search_t *search, const field_t *field) {
+  uint32_t fit = 0;
+  for (unsigned r = 0; r < search->count && field->value < field->count; r++) {
+    fit |= (search->left >> r & 1 & cell(search, r, field->offset) >> field->value) << r;
+  }
+  if (fit == 0) {
+    char right[64];
+    list_values(search, field, right, sizeof right);
+    const char *given = field->value < field->count ? field->names[field->value] : "(unknown)";
+    ufp4_message_set(search->message, "%s %s does not go with scale %s as the rest is; here it is %s", field->what,
+                     given, search->scale, right);
+    return UFP4_ERROR_ARGUMENT;
+  }
+  search->left = fit;
+  return UFP4_OK;
+}
+
+static ufp4_status_t narrow_all(search_t *search, unsigned scale, const field_t *fields, unsigned count) {
+  ufp4_status_t status = start(search, scale);
+  for (unsigned i = 0; i < count && status == UFP4_OK; i++) status = narrow(search, &fields[i]);
+  return status;
+}
+
+// "fpga:PORT" is the backend fpga.
+static unsigned find_backend(const char *name) {
+  size_t length = strcspn(name, ":");
+  unsigned i = 0;
+  while (i < UFP4_BACKEND_COUNT &&
+         (strlen(backend_names[i]) != length || strncmp(name, backend_names[i], length) != 0)) {
+    i++;
+  }
+  return i;
+}
+
+// The last question: legal, but here?
+static ufp4_status_t check_backend(search_t *search, const char *backend, size_t offset) {
+  if (backend == NULL) return UFP4_OK;
+  const field_t field = {"backend", backend_names, UFP4_BACKEND_COUNT, find_backend(backend), offset};
+  if (field.value == UFP4_BACKEND_COUNT) {
+    ufp4_message_set(search->message, "no backend is called '%s'", backend);
+    return UFP4_ERROR_ARGUMENT;
+  }
+  if (narrow(search, &field) == UFP4_OK) return UFP4_OK;
+  char right[64];
+  list_values(search, &field, right, sizeof right);
+  ufp4_message_set(search->message, "backend %s does not have this combination with scale %s; %s has", backend,
+                   search->scale, right);
+  return UFP4_ERROR_UNSUPPORTED;
+}
+
+static ufp4_status_t check_numbers(const ufp4_quantize_t *how, int block, ufp4_message_t *message) {
+  const char *scale = scale_names[how->scale];
+  int right = ufp4_scale_block(how->scale);
+  if (block != 0 && block != right) {
+    ufp4_message_set(message, "block %d does not go with scale %s; %d does", block, scale, right);
+    return UFP4_ERROR_ARGUMENT;
+  }
+  if (how->exponent_given && how->scale != UFP4_SCALE_E4M3) {
+    ufp4_message_set(message, "a tensor exponent does not go with scale %s; it goes with e4m3", scale);
+    return UFP4_ERROR_ARGUMENT;
+  }
+  return UFP4_OK;
+}
+
+#define OFFSET(type, member) offsetof(ufp4_##type##_combination_t, member)
+
+ufp4_status_t ufp4_combination_quantize(const ufp4_quantize_t *how, int block, const char *backend,
+                                        ufp4_message_t *message) {
+  search_t search = {.rows = quantize_rows, .row_bytes = sizeof quantize_rows[0], .message = message};
+  search.count = UFP4_QUANTIZE_COMBINATION_COUNT;
+  if (how == NULL) return UFP4_ERROR_ARGUMENT;
+  const field_t fields[] = {
+      {"element", elem_names, UFP4_ELEM_COUNT, how->elem, OFFSET(quantize, elems)},
+      {"layout", layout_names, UFP4_LAYOUT_COUNT, how->layout, OFFSET(quantize, layouts)},
+      {"RHT", rht_names, UFP4_RHT_COUNT, how->rht, OFFSET(quantize, rhts)},
+      {"scale rounding", scale_round_names, UFP4_SCALE_ROUND_COUNT, how->scale_round, OFFSET(quantize, scale_rounds)},
+  };
+  ufp4_status_t status = narrow_all(&search, how->scale, fields, sizeof fields / sizeof fields[0]);
+  if (status == UFP4_OK) status = check_numbers(how, block, message);
+  return status == UFP4_OK ? check_backend(&search, backend, OFFSET(quantize, backends)) : status;
+}
+
+ufp4_status_t ufp4_combination_gemm(ufp4_elem_t a, ufp4_elem_t b, ufp4_scale_t scale, ufp4_contract_t contract,
+                                    const char *backend, ufp4_message_t *message) {
+  search_t search = {.rows = gemm_rows, .row_bytes = sizeof gemm_rows[0], .message = message};
+  search.count = UFP4_GEMM_COMBINATION_COUNT;
+  const field_t fields[] = {
+      {"contract", contract_names, UFP4_CONTRACT_COUNT, contract, OFFSET(gemm, contracts)},
+      {"element of A", elem_names, UFP4_ELEM_COUNT, a, OFFSET(gemm, elems)},
+      {"element of B", elem_names, UFP4_ELEM_COUNT, b, OFFSET(gemm, elems)},
+  };
+  ufp4_status_t status = narrow_all(&search, scale, fields, sizeof fields / sizeof fields[0]);
+  return status == UFP4_OK ? check_backend(&search, backend, OFFSET(gemm, backends)) : status;
+}

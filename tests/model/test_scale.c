@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole tensors with every scale format, layout and transform (numerics.md 2 to 4): what is legal equals the second
+// model, what is not is refused.
+#include <stdlib.h>
+#include <string.h>
+
+#include "fixture.h"
+#include "legal.h"
+#include "ufp4/combination.h"
+#include "ufp4/format.h"
+
+static const int shapes[][2] = {{1, 1},   {1, 16},  {16, 1},  {3, 5},    {5, 17},   {17, 33}, {16, 32},
+                                {31, 33}, {33, 49}, {2, 130}, {130, 47}, {48, 257}, {1, 31},  {64, 64}};
+#define SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
+
+/** Every legal combination with a scale, on every shape, one distribution after the other, along both axes. */
+static void sweep(ufp4_scale_t scale, ufp4_dtype_t dtype, int distributions) {
+  check_random_t random = check_random();
+  for (int i = 0; i < LEGAL_QUANTIZE_COUNT * SHAPES; i++) {
+    ufp4_quantize_t how = legal_quantize_combination(i % LEGAL_QUANTIZE_COUNT);
+    const int *shape = shapes[i / LEGAL_QUANTIZE_COUNT];
+    if (how.scale != scale || !legal_quantize(&how)) continue;
+    how.axis = check_below(&random, 2) ? UFP4_AXIS_COL : UFP4_AXIS_ROW;
+    const fixture_distribution_t distribution = (fixture_distribution_t)check_below(&random, (uint32_t)distributions);
+    fixture_tensor_t in = fixture_tensor(&random, shape[0], shape[1], distribution, dtype, how.axis);
+    fixture_check_tensor(i, &in, &how);
+    fixture_tensor_free(&in);
+  }
+}
+
+TEST(e4m3_of_f32) {
+  sweep(UFP4_SCALE_E4M3, UFP4_DTYPE_F32, FIXTURE_DISTRIBUTIONS);
+}
+TEST(e4m3_of_bf16) {
+  sweep(UFP4_SCALE_E4M3, UFP4_DTYPE_BF16, FIXTURE_DISTRIBUTIONS);
+}
+TEST(nvfp4_of_f32) {
+  for (int i = 0; i < 4; i++) sweep(UFP4_SCALE_NVFP4, UFP4_DTYPE_F32, FIXTURE_DISTRIBUTIONS - i);
+}
+TEST(nvfp4_of_bf16) {
+  for (int i = 0; i < 4; i++) sweep(UFP4_SCALE_NVFP4, UFP4_DTYPE_BF16, FIXTURE_DISTRIBUTIONS - i);
+}
+TEST(e8m0_of_f32) {
+  sweep(UFP4_SCALE_E8M0, UFP4_DTYPE_F32, FIXTURE_DISTRIBUTIONS);
+}
+TEST(e8m0_of_bf16) {
+  sweep(UFP4_SCALE_E8M0, UFP4_DTYPE_BF16, FIXTURE_DISTRIBUTIONS);
+}
+TEST(fp32_of_f32) {
+  sweep(UFP4_SCALE_FP32, UFP4_DTYPE_F32, FIXTURE_DISTRIBUTIONS);
+}
+TEST(fp32_of_bf16) {
+  sweep(UFP4_SCALE_FP32, UFP4_DTYPE_BF16, FIXTURE_DISTRIBUTIONS);
+}
+
+SLOW_TEST(large_tensors) {
+  static const int large[][2] = {{257, 1029}, {1023, 130}, {3, 20000}, {20000, 3}};
+  check_random_t random = check_random();
+  for (int i = 0, n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
+    ufp4_quantize_t how = legal_quantize_combination(n);
+    if (!legal_quantize(&how) || check_below(&random, 4)) continue;
+    how.axis = (ufp4_axis_t)check_below(&random, 2);
+    const int *shape = large[i++ % 4];
+    fixture_tensor_t in =
+        fixture_tensor(&random, shape[0], shape[1], (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS),
+                       i % 3 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16, how.axis);
+    fixture_check_tensor(n, &in, &how);
+    fixture_tensor_free(&in);
+  }
+}
+
+// --- Properties that need no second model ----------------------------------------------------------------
+
+static ufp4_operand_t quantized(const fixture_tensor_t *in, const ufp4_quantize_t *how) {
+  ufp4_operand_t out;
+  if (ufp4_quantize(&in->view, how, &out) != UFP4_OK) abort();
+  return out;
+}
+
+/** Whether codes and scales of two operands are equal, scales apart by a factor of 2^@p shift (E8M0 and FP32). */
+static void check_same_magnitudes(int64_t index, const ufp4_operand_t *x, const ufp4_operand_t *y, int shift) {
+  for (int64_t i = 0; i < x->rows * x->scale_blocks; i++) {
+    const uint32_t a = fixture_scale(x, i), step = x->scale == UFP4_SCALE_FP32 ? 1u << 23 : 1;
+    check_bits(i, a == 0 ? 0 : a + (uint32_t)shift * step, fixture_scale(y, i), "case %lld: scale", (long long)index);
+  }
+  for (int64_t k = 0; k < x->rows * x->blocks * 16; k++) {
+    const int a = ufp4_elem_quanta(x->elem, fixture_code(x, 0, k)),
+              b = ufp4_elem_quanta(y->elem, fixture_code(y, 0, k));
+    check_bits(k, (uint64_t)a, (uint64_t)b, "case %lld: quanta", (long long)index);
+  }
+}
+
+TEST(uniform_formats_differ_by_two_binades) {
+  // E1M2 is INT4 over 4: scales a factor of 4 apart, and the same quanta.
+  check_random_t random = check_random();
+  for (int i = 0; i < 2 * 24; i++) {
+    ufp4_quantize_t how = {.elem = UFP4_ELEM_INT4, .scale = UFP4_SCALE_FP32, .round = (ufp4_round_t)(i / 2 % 2)};
+    if (i % 2) how.scale = UFP4_SCALE_E8M0, how.scale_round = (ufp4_scale_round_t)(1 + i / 4 % 2);
+    if (i % 4 == 0) how.rht = UFP4_RHT_INTEGER;
+    fixture_tensor_t in =
+        fixture_tensor(&random, 20, 70, (fixture_distribution_t)(i % 4), UFP4_DTYPE_F32, UFP4_AXIS_ROW);
+    ufp4_operand_t x = quantized(&in, &how);
+    how.elem = UFP4_ELEM_E1M2;
+    ufp4_operand_t y = quantized(&in, &how);
+    check_same_magnitudes(i, &x, &y, 2);
+    ufp4_operand_free(&x);
+    ufp4_operand_free(&y);
+    fixture_tensor_free(&in);
+  }
+}
+
+TEST(square_tiles_do_not_care_for_the_axis) {
+  // With one scale for 16x16 the column copy is the row copy transposed: the same weights in both directions.
+  check_random_t random = check_random();
+  static const ufp4_scale_t scales[] = {UFP4_SCALE_NVFP4, UFP4_SCALE_E4M3, UFP4_SCALE_FP32};
+  for (int i = 0; i < 36; i++) {
+    ufp4_quantize_t how = {.elem = UFP4_ELEM_E2M1, .scale = scales[i % 3], .layout = UFP4_LAYOUT_2D};
+    const int rows = 1 + (int)check_below(&random, 50), cols = 1 + (int)check_below(&random, 50);
+    fixture_tensor_t in = fixture_tensor(&random, rows, cols, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS),
+                                         UFP4_DTYPE_F32, UFP4_AXIS_ROW);
+    ufp4_operand_t row = quantized(&in, &how);
+    how.axis = UFP4_AXIS_COL;
+    ufp4_operand_t col = quantized(&in, &how);
+    for (int j = 0; j < rows * cols; j++) {
+      const int r = j / cols, c = j % cols;
+      check_bits(j, fixture_code(&col, c, r), fixture_code(&row, r, c), "code, case %d", i);
+      check_bits(j, fixture_scale(&col, c * col.scale_blocks + r / 16),
+                 fixture_scale(&row, r * row.scale_blocks + c / 16), "scale, case %d", i);
+    }
+    ufp4_operand_free(&row);
+    ufp4_operand_free(&col);
+    fixture_tensor_free(&in);
+  }
+}
+
+TEST(nan_poisons_a_whole_tile) {
+  static const ufp4_scale_t scales[] = {UFP4_SCALE_NVFP4, UFP4_SCALE_E4M3, UFP4_SCALE_FP32};
+  static const uint32_t nan[] = {0x7F, 0x7F, 0x7FC00000};
+  check_random_t random = check_random();
+  for (int i = 0; i < 3 * 40; i++) {
+    const ufp4_quantize_t how = {.elem = UFP4_ELEM_E2M1, .scale = scales[i % 3], .layout = UFP4_LAYOUT_2D};
+    fixture_tensor_t in = fixture_tensor(&random, 40, 40, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, UFP4_AXIS_ROW);
+    const int at = (int)check_below(&random, 1600), r = at / 40, c = at % 40;
+    in.storage[r * 43 + c] = i % 2 ? 0x7FC00000 : 0xFF800000;
+    ufp4_operand_t got = quantized(&in, &how);
+    check_bits(i, got.flags, UFP4_FLAG_NAN, "flags");
+    for (int64_t j = 0; j < 1600; j++) {
+      const int inside = j / 40 / 16 == r / 16 && j % 40 / 16 == c / 16;
+      const uint32_t scale = fixture_scale(&got, j / 40 * 3 + j % 40 / 16);
+      check_that(j, inside == (scale == nan[i % 3]), "scale %08x, NaN at %d", scale, at);
+      if (inside) check_bits(j, fixture_code(&got, j / 40, j % 40), 0, "code in a poisoned tile");
+    }
+    ufp4_operand_free(&got);
+    fixture_tensor_free(&in);
+  }
+}
+
+TEST(e8m0_poisons_32_columns) {
+  check_random_t random = check_random();
+  for (int i = 0; i < 100; i++) {
+    const ufp4_quantize_t how = {
+        .elem = (ufp4_elem_t)(i % 3), .scale = UFP4_SCALE_E8M0, .scale_round = UFP4_SCALE_ROUND_DOWN};
+    fixture_tensor_t in = fixture_tensor(&random, 1, 100, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, UFP4_AXIS_ROW);
+    in.storage[i] = 0x7F800000;
+    ufp4_operand_t got = quantized(&in, &how);
+    for (int j = 0; j < 4; j++)
+      check_that(j, (got.scales[j] == 0xFF) == (j == i / 32), "scale %02x, Inf at %d", got.scales[j], i);
+    for (int j = i / 32 * 32; j < i / 32 * 32 + 32 && j < 112; j++) check_bits(j, fixture_code(&got, 0, j), 0, "code");
+    ufp4_operand_free(&got);
+    fixture_tensor_free(&in);
+  }
+}
+
+TEST(bf16_transform_of_small_integers_is_the_integer_one) {
+  // Sums of 16 integers up to 7, over 4, fit BF16's eight bits: both transforms are exact, so all bits are equal.
+  check_random_t random = check_random();
+  for (int i = 0; i < 60; i++) {
+    ufp4_quantize_t how = legal_quantize_combination(i % 3);
+    how.round = (ufp4_round_t)(i / 3 % 2);
+    how.rht = UFP4_RHT_INTEGER;
+    uint32_t bits[7 * 40];
+    for (int j = 0; j < 280; j++) bits[j] = ufp4_f32_bits((float)check_below(&random, 15) - 7);
+    fixture_tensor_t in = fixture_tensor_of(bits, 7, 40);
+    ufp4_operand_t x = quantized(&in, &how);
+    how.rht = UFP4_RHT_BF16;
+    ufp4_operand_t y = quantized(&in, &how);
+    slow_operand_t want = fixture_slow_operand(&x);
+    fixture_check_operand(&y, &want, "bf16 transform");
+    slow_operand_free(&want);
+    ufp4_operand_free(&x);
+    ufp4_operand_free(&y);
+    fixture_tensor_free(&in);
+  }
+}
+
+TEST(zero_blocks_have_zero_scale_and_codes) {
+  for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
+    const ufp4_quantize_t how = legal_quantize_combination(n);
+    if (!legal_quantize(&how)) continue;
+    uint32_t bits[20 * 50];
+    for (int j = 0; j < 1000; j++) bits[j] = (uint32_t)j << 31;
+    fixture_tensor_t in = fixture_tensor_of(bits, 20, 50);
+    ufp4_operand_t got = quantized(&in, &how);
+    for (int64_t j = 0; j < 20 * got.scale_blocks; j++)
+      check_bits(j, fixture_scale(&got, j), 0, "scale, combination %d", n);
+    for (int64_t k = 0; k < 20 * got.blocks * 16; k++)
+      check_bits(k, fixture_code(&got, 0, k), 0, "code, combination %d", n);
+    check_bits(n, got.flags, 0, "flags");
+    check_bits(n, ufp4_f32_bits(got.tensor_scale), 0x3F800000, "tensor scale");
+    ufp4_operand_free(&got);
+    fixture_tensor_free(&in);
+  }
+}
+
+TEST(only_e4m3_saturates) {
+  // FP32's largest with E8M0 up wants 2^127 * 1.75 and does not get it; that is no flag.
+  for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
+    ufp4_quantize_t how = legal_quantize_combination(n);
+    if (!legal_quantize(&how) || how.scale == UFP4_SCALE_E4M3) continue;
+    uint32_t bits[16 * 32];
+    for (int j = 0; j < 512; j++) bits[j] = 0x7F7FFFFF;
+    if (how.rht == UFP4_RHT_BF16) bits[0] = 0x7F000000;
+    fixture_tensor_t in = fixture_tensor_of(bits, 16, 32);
+    ufp4_operand_t got = quantized(&in, &how);
+    check_bits(n, got.flags & ~UFP4_FLAG_NAN, 0, "flags");
+    ufp4_operand_free(&got);
+    fixture_check_tensor(n, &in, &how);
+    fixture_tensor_free(&in);
+  }
+}
+
+TEST(dequantize_matches_second_model) {
+  static const uint32_t tensor_scales[] = {0x3F800000, 0x3A000000, 0x00000001, 0x7F7FFFFF, 0x00800000, 0x3EAAAAAB};
+  static float out[64 * 272];
+  check_random_t random = check_random();
+  for (int i = 0; i < 12 * SHAPES * 4; i++) {
+    const int rows = shapes[i / 48][0] % 64 + 1, cols = shapes[i / 48][1];
+    ufp4_operand_t in = fixture_operand_scaled(&random, (ufp4_elem_t)(i % 3), (ufp4_scale_t)(i / 3 % 4), rows, cols,
+                                               (fixture_scales_t)(i / 12 % 4));
+    in.tensor_scale = ufp4_f32_value(tensor_scales[check_below(&random, 6)]);
+    slow_operand_t slow = fixture_slow_operand(&in);
+    const int64_t width = i % 2 ? cols : in.blocks * 16;
+    check_bits(i, (uint64_t)ufp4_dequantize(&in, width, out, width), UFP4_OK, "status");
+    for (int64_t j = 0; j < rows * width; j++) {
+      check_bits(j, ufp4_f32_bits(out[j]), slow_dequantize(&slow, j / width, j % width), "elem %u, scale %u, code %x",
+                 in.elem, in.scale, fixture_code(&in, j / width, j % width));
+    }
+    slow_operand_free(&slow);
+    ufp4_operand_free(&in);
+  }
+}
+
+// --- Combinations that must be refused -------------------------------------------------------------------
+
+static const float ordinary[64] = {1};
+
+/** Refused by the quantizer, which leaves its output, and by the table, which says why, on any backend. */
+static void check_refused(int64_t index, const ufp4_quantize_t *how, int block) {
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, 2, 32, 32, ordinary};
+  ufp4_message_t message = {""};
+  ufp4_operand_t out;
+  memset(&out, 0x5A, sizeof out);
+  const ufp4_operand_t before = out;
+  check_bits(index, (uint64_t)ufp4_combination_quantize(how, block, NULL, &message), UFP4_ERROR_ARGUMENT, "table");
+  check_that(index, message.text[0] != 0, "no reason given");
+  check_bits(index, (uint64_t)ufp4_combination_quantize(how, block, "model", NULL), UFP4_ERROR_ARGUMENT,
+             "table, model");
+  check_bits(index, (uint64_t)ufp4_combination_quantize(how, block, "rtl", NULL), UFP4_ERROR_ARGUMENT, "table, rtl");
+  if (block != 0) return;
+  check_bits(index, (uint64_t)ufp4_quantize(&in, how, &out), UFP4_ERROR_ARGUMENT, "ufp4_quantize");
+  check_that(index, memcmp(&out, &before, sizeof out) == 0, "output touched");
+}
+
+/** Every illegal combination of one scale. */
+static void check_all_refused(ufp4_scale_t scale) {
+  for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
+    const ufp4_quantize_t how = legal_quantize_combination(n);
+    if (how.scale == scale && !legal_quantize(&how)) check_refused(n, &how, 0);
+  }
+}
+
+TEST(rejects_illegal_combinations_with_e4m3) {
+  check_all_refused(UFP4_SCALE_E4M3);
+}
+TEST(rejects_illegal_combinations_with_nvfp4) {
+  check_all_refused(UFP4_SCALE_NVFP4);
+}
+TEST(rejects_illegal_combinations_with_e8m0) {
+  check_all_refused(UFP4_SCALE_E8M0);
+}
+TEST(rejects_illegal_combinations_with_fp32) {
+  check_all_refused(UFP4_SCALE_FP32);
+}
+
+TEST(rejects_the_block_of_another_scale) {
+  static const int bad[] = {8, 15, 17, 31, 33, 64, -16};
+  for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
+    const ufp4_quantize_t how = legal_quantize_combination(n);
+    const int block = ufp4_scale_block(how.scale);
+    if (!legal_quantize(&how)) continue;
+    for (int i = 0; i < 7; i++) check_refused(n, &how, bad[i]);
+    check_refused(n, &how, 48 - block);
+    check_bits(n, (uint64_t)ufp4_combination_quantize(&how, block, "model", NULL), UFP4_OK, "its own block");
+    check_bits(n, (uint64_t)ufp4_combination_quantize(&how, 0, NULL, NULL), UFP4_OK, "no block");
+  }
+}
+
+TEST(rejects_on_rtl_what_only_the_model_has) {
+  for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
+    const ufp4_quantize_t how = legal_quantize_combination(n);
+    if (!legal_quantize(&how) || (how.scale != UFP4_SCALE_NVFP4 && how.scale != UFP4_SCALE_FP32)) continue;
+    ufp4_message_t message = {""};
+    check_bits(n, (uint64_t)ufp4_combination_quantize(&how, 0, "rtl", &message), UFP4_ERROR_UNSUPPORTED, "rtl");
+    check_that(n, message.text[0] != 0, "no reason given");
+  }
+}
+
+TEST(rejects_an_unknown_layout) {
+  ufp4_quantize_t how = legal_quantize_combination(0);
+  how.layout = (ufp4_layout_t)UFP4_LAYOUT_COUNT;
+  check_refused(0, &how, 0);
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(e4m3_of_f32),
+      CHECK_TEST(e4m3_of_bf16),
+      CHECK_TEST(nvfp4_of_f32),
+      CHECK_TEST(nvfp4_of_bf16),
+      CHECK_TEST(e8m0_of_f32),
+      CHECK_TEST(e8m0_of_bf16),
+      CHECK_TEST(fp32_of_f32),
+      CHECK_TEST(fp32_of_bf16),
+      CHECK_TEST(large_tensors),
+      CHECK_TEST(uniform_formats_differ_by_two_binades),
+      CHECK_TEST(square_tiles_do_not_care_for_the_axis),
+      CHECK_TEST(nan_poisons_a_whole_tile),
+      CHECK_TEST(e8m0_poisons_32_columns),
+      CHECK_TEST(bf16_transform_of_small_integers_is_the_integer_one),
+      CHECK_TEST(zero_blocks_have_zero_scale_and_codes),
+      CHECK_TEST(only_e4m3_saturates),
+      CHECK_TEST(dequantize_matches_second_model),
+      CHECK_TEST(rejects_illegal_combinations_with_e4m3),
+      CHECK_TEST(rejects_illegal_combinations_with_nvfp4),
+      CHECK_TEST(rejects_illegal_combinations_with_e8m0),
+      CHECK_TEST(rejects_illegal_combinations_with_fp32),
+      CHECK_TEST(rejects_the_block_of_another_scale),
+      CHECK_TEST(rejects_on_rtl_what_only_the_model_has),
+      CHECK_TEST(rejects_an_unknown_layout),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
