@@ -198,30 +198,45 @@ static int64_t fixed_point(int64_t magnitude, int up) {
   return magnitude >> down | ((magnitude & (((int64_t)1 << down) - 1)) != 0);
 }
 
-// |x| against scale * (lower neighbour + part of a cell), all in units of 2^-QUOTIENT_LOG2 of the scale's last place.
-static unsigned f32_code(int64_t quotient, int64_t significand, const ufp4_quantize_t *how, unsigned draw) {
-  unsigned code = 0;
+// Between codes c and c + 1: rounds to c + 1 above base[c] + draw * step[c], in units of 2^-QUOTIENT_LOG2 of the
+// scale's last place. The last of the eight is never passed.
+typedef struct {
+  int64_t base[8], step[8];
+} f32_thresholds_t;
+
+static void f32_thresholds(int64_t significand, const ufp4_quantize_t *how, f32_thresholds_t *out) {
+  *out = (f32_thresholds_t){.base = {[7] = QUOTIENT_MAX}};
   for (unsigned c = 0; c < 7; c++) {
     int low = ufp4_elem_quanta(how->elem, c);
     int cell = ufp4_elem_quanta(how->elem, c + 1) - low;
-    int64_t threshold = significand * (low << QUOTIENT_LOG2);
-    // The midpoint itself rounds up from an odd code.
-    if (how->round == UFP4_ROUND_RNE) threshold += significand * (cell << (QUOTIENT_LOG2 - 1)) - (c & 1);
-    if (how->round == UFP4_ROUND_SR) threshold += significand * cell * (4 * (int64_t)draw + 2);
-    code += quotient > threshold;
+    out->base[c] = significand * (low << QUOTIENT_LOG2);
+    if (how->round == UFP4_ROUND_RNE) {
+      // The midpoint itself rounds up from an odd code.
+      out->base[c] += significand * (cell << (QUOTIENT_LOG2 - 1)) - (c & 1);
+    } else {
+      // (draw + 1/2) / 256 of a cell.
+      out->base[c] += significand * cell * 2;
+      out->step[c] = significand * cell * 4;
+    }
   }
-  return code;
 }
 
-static uint32_t f32_lane(const tile_t *tile, const ufp4_quantize_t *how, unsigned l, const ulanes_t random[4],
+INLINE unsigned f32_code(int64_t quotient, const f32_thresholds_t *thresholds, int64_t draw) {
+  int64_t code = 0;
+  for (unsigned c = 0; c < 8; c++) code += quotient > thresholds->base[c] + draw * thresholds->step[c];
+  return (unsigned)code;
+}
+
+INLINE uint32_t f32_lane(const tile_t *tile, const ufp4_quantize_t *how, unsigned l, const ulanes_t random[4],
                          ulanes_t codes[2]) {
   const uint32_t bits = ufp4_f32_bits(f32_scale(tile->amax[l], tile->amax_exponent[l], how->elem));
-  const int64_t significand = (bits & 0x7FFFFF) | (bits >> 23 != 0 ? 0x800000 : 0);
   const int exponent = (bits >> 23 != 0 ? (int)(bits >> 23) : 1) - 150;
+  f32_thresholds_t thresholds;
+  f32_thresholds((bits & 0x7FFFFF) | (bits >> 23 != 0 ? 0x800000 : 0), how, &thresholds);
   for (unsigned i = 0; i < BLOCK; i++) {
     int up = tile->exponent[i][l] + ufp4_elem_frac(how->elem) + QUOTIENT_LOG2 - exponent;
     unsigned draw = how->round == UFP4_ROUND_SR ? random[i / 4][l] >> 8 * (i % 4) & 0xFF : 0;
-    unsigned code = f32_code(fixed_point(tile->magnitude[i][l], up), significand, how, draw);
+    unsigned code = f32_code(fixed_point(tile->magnitude[i][l], up), &thresholds, draw);
     if (tile->negative[i][l]) code = how->elem == UFP4_ELEM_INT4 ? -code & 15 : code | 8;
     codes[i / 8][l] |= code << 4 * (i % 8);
   }
@@ -229,8 +244,8 @@ static uint32_t f32_lane(const tile_t *tile, const ufp4_quantize_t *how, unsigne
 }
 
 // The scales are left as bit patterns in the bytes' place.
-static void encode_f32(const tile_t *tile, const ufp4_quantize_t *how, const ulanes_t random[4], lanes_t *scale,
-                       ulanes_t codes[2]) {
+HOT static void encode_f32(const tile_t *tile, const ufp4_quantize_t *how, const ulanes_t random[4], lanes_t *scale,
+                           ulanes_t codes[2]) {
   codes[0] = codes[1] = (ulanes_t){0};
   *scale = tile->poisoned & (int32_t)UFP4_F32_NAN;
   for (unsigned l = 0; l < LANES; l++) {

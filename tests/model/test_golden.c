@@ -10,7 +10,7 @@
 #include "ufp4/random.h"
 #include "ufp4/rht.h"
 
-#define FIELDS 48
+#define FIELDS 64
 
 typedef struct {
   int count;
@@ -19,7 +19,7 @@ typedef struct {
 
 /** Calls @p check with the fields of each line of a file that is neither comment nor heading. */
 static void each_line(const char *name, void (*check)(int64_t number, const line_t *line)) {
-  char path[1024], text[2048];
+  char path[1024], text[4096];
   snprintf(path, sizeof path, "%s/%s", UFP4_GOLDEN_FOLDER, name);
   FILE *file = fopen(path, "r");
   if (!check_that(0, file != NULL, "%s: cannot be read", path)) return;
@@ -167,9 +167,96 @@ TEST(products) {
   each_line("gemm.txt", check_gemm);
 }
 
+/** Where @p name stands among @p count names; count if nowhere. */
+static int named(const char *name, const char *const names[], int count) {
+  int i = 0;
+  while (i < count && strcmp(names[i], name) != 0) i++;
+  return i;
+}
+
+static const char *const scale_names[UFP4_SCALE_COUNT] = {"e4m3", "nvfp4", "e8m0", "fp32"};
+
+/** Scale i of a field: words for FP32, else bytes. */
+static uint32_t scale_at(const char *field, ufp4_scale_t scale, int64_t i) {
+  uint32_t bits = 0;
+  if (scale != UFP4_SCALE_FP32) return byte_at(field, (int)i);
+  for (int digit = 0; digit < 8; digit++) bits = bits << 4 | digit_at(field, (int)(8 * i + digit));
+  return bits;
+}
+
+static void check_scale(int64_t number, const line_t *line) {
+  static const char *const transforms[] = {"plain", "rht", "bf16"}, *const rounds[] = {"rne", "up", "down"};
+  if (!check_bits(number, (uint64_t)line->count, 54, "fields")) return;
+  const ufp4_quantize_t how = {.elem = elem_named(line->field[0]),
+                               .scale = (ufp4_scale_t)named(line->field[1], scale_names, UFP4_SCALE_COUNT),
+                               .layout = strcmp(line->field[2], "2d") == 0 ? UFP4_LAYOUT_2D : UFP4_LAYOUT_1D,
+                               .rht = (ufp4_rht_t)named(line->field[3], transforms, 3),
+                               .rht_mask = (uint16_t)hex(line->field[4]),
+                               .round = strcmp(line->field[5], "sr") == 0 ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
+                               .scale_round = (ufp4_scale_round_t)named(line->field[6], rounds, 3),
+                               .seed = hex(line->field[7]),
+                               .tensor_id = hex(line->field[8])};
+  uint32_t x[40];
+  for (int i = 0; i < 40; i++) x[i] = (uint32_t)hex(line->field[9 + i]);
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, 2, 20, 20, x};
+  ufp4_operand_t got;
+  if (!check_bits(number, (uint64_t)ufp4_quantize(&in, &how, &got), UFP4_OK, "status")) return;
+  check_bits(number, (uint64_t)got.exponent, (uint64_t)strtol(line->field[49], NULL, 10), "t");
+  check_bits(number, ufp4_f32_bits(got.tensor_scale), hex(line->field[50]), "tensor scale");
+  for (int i = 0; i < 64; i++) check_bits(number, fixture_code(&got, 0, i), digit_at(line->field[51], i), "code %d", i);
+  for (int64_t i = 0; i < 2 * got.scale_blocks; i++) {
+    check_bits(number, fixture_scale(&got, i), scale_at(line->field[52], how.scale, i), "scale %lld", (long long)i);
+  }
+  const unsigned nan = strcmp(line->field[53], "nan") == 0 ? UFP4_FLAG_NAN : 0;
+  check_bits(number, got.flags, nan, "flags");
+  ufp4_operand_free(&got);
+}
+
+TEST(scales) {
+  each_line("scale.txt", check_scale);
+}
+
+/** An operand of one row of 80 from five fields. */
+static ufp4_operand_t scaled_operand_at(const line_t *line, int first, ufp4_scale_t scale) {
+  ufp4_operand_t out;
+  if (ufp4_operand_create_scaled(elem_named(line->field[first]), scale, 1, 80, &out) != UFP4_OK) abort();
+  out.exponent = (int)strtol(line->field[first + 1], NULL, 10);
+  out.tensor_scale = ufp4_f32_value((uint32_t)hex(line->field[first + 2]));
+  for (int i = 0; i < 40; i++) {
+    const char *codes = line->field[first + 3];
+    out.codes[i] = (uint8_t)(digit_at(codes, 2 * i) | digit_at(codes, 2 * i + 1) << 4);
+  }
+  for (int64_t i = 0; i < out.scale_blocks; i++) fixture_set_scale(&out, i, scale_at(line->field[first + 4], scale, i));
+  return out;
+}
+
+static void check_contract(int64_t number, const line_t *line) {
+  static const char *const contracts[] = {"exact", "fp32", "nv"};
+  if (!check_bits(number, (uint64_t)line->count, 14, "fields")) return;
+  const ufp4_scale_t scale = (ufp4_scale_t)named(line->field[1], scale_names, UFP4_SCALE_COUNT);
+  ufp4_operand_t a = scaled_operand_at(line, 2, scale), b = scaled_operand_at(line, 7, scale);
+  uint32_t f32 = 0;
+  uint16_t bf16 = 0;
+  for (int dtype = 0; dtype < 2; dtype++) {
+    const ufp4_gemm_t how = {.contract = (ufp4_contract_t)named(line->field[0], contracts, 3),
+                             .d_dtype = dtype ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32,
+                             .alpha = 1};
+    check_bits(number, (uint64_t)ufp4_gemm(&a, &b, &how, dtype ? (void *)&bf16 : &f32, 1), UFP4_OK, "status");
+  }
+  check_bits(number, f32, hex(line->field[12]), "FP32");
+  check_bits(number, bf16, hex(line->field[13]), "BF16");
+  ufp4_operand_free(&a);
+  ufp4_operand_free(&b);
+}
+
+TEST(contracts) {
+  each_line("contract.txt", check_contract);
+}
+
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
-      CHECK_TEST(casts), CHECK_TEST(random_bytes), CHECK_TEST(transforms), CHECK_TEST(blocks), CHECK_TEST(products),
+      CHECK_TEST(casts),    CHECK_TEST(random_bytes), CHECK_TEST(transforms), CHECK_TEST(blocks),
+      CHECK_TEST(products), CHECK_TEST(scales),       CHECK_TEST(contracts),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fixture.h"
+#include "legal.h"
 
 static const char *const elem_names[] = {"e2m1", "e1m2", "int4"};
 
@@ -22,6 +23,10 @@ static void hex_digits(FILE *out, const uint8_t *digits, int count) {
 static void hex_bytes(FILE *out, const uint8_t *bytes, int count) {
   fputc(' ', out);
   for (int i = 0; i < count; i++) fprintf(out, "%02x", bytes[i]);
+}
+
+static const char *flag_name(unsigned flags) {
+  return flags == SLOW_FLAG_NAN ? "nan" : flags == SLOW_FLAG_SATURATED ? "saturated" : "none";
 }
 
 // --- Casts -------------------------------------------------------------------------------------------
@@ -115,10 +120,7 @@ static void write_one_quantize(FILE *out, const block_t *block, const slow_quant
   hex_words(out, block->bits, 16);
   hex_bytes(out, random, 16);
   hex_digits(out, codes, 16);
-  fprintf(out, " %02x %s\n", scale,
-          flags == SLOW_FLAG_NAN         ? "nan"
-          : flags == SLOW_FLAG_SATURATED ? "saturated"
-                                         : "none");
+  fprintf(out, " %02x %s\n", scale, flag_name(flags));
 }
 
 static void write_quantize(FILE *out) {
@@ -172,6 +174,101 @@ static void write_gemm(FILE *out) {
   }
 }
 
+// --- Every scale, every contract ------------------------------------------------------------------------
+
+static const char *const scale_names[] = {"e4m3", "nvfp4", "e8m0", "fp32"};
+
+/** FP32 scales as words, others as bytes. */
+static void hex_scales(FILE *out, const slow_operand_t *operand) {
+  fputc(' ', out);
+  for (int64_t i = 0; i < operand->rows * operand->scale_blocks; i++) {
+    fprintf(out, operand->scale == SLOW_SCALE_FP32 ? "%08" PRIx32 : "%02" PRIx32, operand->scales[i]);
+  }
+}
+
+#define SCALE_ROWS 2
+#define SCALE_COLS 20
+
+static void write_scale(FILE *out) {
+  static const char *const transforms[] = {"plain", "rht", "bf16"}, *const rounds[] = {"rne", "up", "down"};
+  static const fixture_distribution_t kinds[] = {FIXTURE_GAUSSIAN, FIXTURE_TIES, FIXTURE_WILD, FIXTURE_SUBNORMAL,
+                                                 FIXTURE_SPECIAL};
+  check_random_t random = {20606};
+  fprintf(out,
+          "%% elem scale layout transform mask round scale_round seed tensor_id x (2 rows of 20) t tensor_scale "
+          "codes (2 rows of 32) scales flags\n");
+  for (int n = 0, i = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
+    const ufp4_quantize_t options = legal_quantize_combination(n);
+    const slow_quantize_t how = fixture_slow_options(&options);
+    uint32_t x[SCALE_ROWS * SCALE_COLS];
+    if (!legal_quantize(&options)) continue;
+    fixture_numbers(&random, kinds[i++ % 5], x, SCALE_ROWS * SCALE_COLS);
+    const int t = slow_tensor_exponent(x, SCALE_ROWS, SCALE_COLS, &how);
+    slow_operand_t q = slow_quantize(x, SCALE_ROWS, SCALE_COLS, &how, t);
+    fprintf(out, "%s %s %s %s %04x %s %s %016" PRIx64 " %016" PRIx64, elem_names[how.elem], scale_names[how.scale],
+            how.tall ? "2d" : "1d", transforms[how.rht], how.mask, how.stochastic ? "sr" : "rne",
+            rounds[how.scale_round], how.seed, how.tensor_id);
+    hex_words(out, x, SCALE_ROWS * SCALE_COLS);
+    fprintf(out, " %d %08" PRIx32, q.t, q.tensor_scale);
+    hex_digits(out, q.codes, SCALE_ROWS * 32);
+    hex_scales(out, &q);
+    fprintf(out, " %s\n", flag_name(q.flags));
+    slow_operand_free(&q);
+  }
+}
+
+#define CONTRACT_COLS 80
+
+static void write_contract_operand(FILE *out, const slow_operand_t *operand) {
+  fprintf(out, " %s %d %08" PRIx32, elem_names[operand->elem], operand->t, operand->tensor_scale);
+  hex_digits(out, operand->codes, CONTRACT_COLS);
+  hex_scales(out, operand);
+}
+
+/** D of one row by one row. */
+static uint32_t contract_result(const slow_operand_t *a, const slow_operand_t *b, ufp4_contract_t contract) {
+  switch (contract) {
+    case UFP4_CONTRACT_EXACT:
+      return slow_gemm_round(a, b, slow_gemm_sum(a, 0, b, 0, 0), NULL, NULL);
+    case UFP4_CONTRACT_NV:
+      return slow_gemm_scale(a, b, SLOW_NV, slow_gemm_nv(a, 0, b, 0, 0), NULL, NULL);
+    default:
+      return slow_gemm_scale(a, b, SLOW_FP32, slow_gemm_fp32(a, 0, b, 0), NULL, NULL);
+  }
+}
+
+static slow_operand_t contract_operand(check_random_t *random, ufp4_elem_t elem, ufp4_scale_t scale, int i) {
+  static const fixture_scales_t kinds[] = {FIXTURE_SCALES_NEAR, FIXTURE_SCALES_ANY, FIXTURE_SCALES_NEAR,
+                                           FIXTURE_SCALES_NAN};
+  ufp4_operand_t operand = fixture_operand_scaled(random, elem, scale, 1, CONTRACT_COLS, kinds[i % 4]);
+  slow_operand_t out = fixture_slow_operand(&operand);
+  if (scale == UFP4_SCALE_E4M3) out.t = (int)check_below(random, 24) - 12;
+  if (scale == UFP4_SCALE_NVFP4) out.tensor_scale = 0x3A000000 + check_below(random, 1 << 24);
+  ufp4_operand_free(&operand);
+  return out;
+}
+
+static void write_contract(FILE *out) {
+  static const char *const names[] = {"exact", "fp32", "nv"};
+  check_random_t random = {20606};
+  fprintf(out,
+          "%% contract scale a_elem a_t a_tensor_scale a_codes a_scales b_elem b_t b_tensor_scale b_codes b_scales "
+          "f32 bf16\n");
+  for (int n = 0, i = 0; n < 2 * LEGAL_GEMM_COUNT; n++) {
+    const legal_gemm_t c = legal_gemm_combination(n / 2);
+    if (!legal_gemm(&c)) continue;
+    slow_operand_t a = contract_operand(&random, c.a, c.scale, i), b = contract_operand(&random, c.b, c.scale, i);
+    const uint32_t d = contract_result(&a, &b, c.contract);
+    fprintf(out, "%s %s", names[c.contract], scale_names[c.scale]);
+    write_contract_operand(out, &a);
+    write_contract_operand(out, &b);
+    fprintf(out, " %08" PRIx32 " %04x\n", d, slow_gemm_bf16(d));
+    slow_operand_free(&a);
+    slow_operand_free(&b);
+    i++;
+  }
+}
+
 // --- Files -------------------------------------------------------------------------------------------
 
 typedef struct {
@@ -215,11 +312,10 @@ static int handle(const golden_t *golden, const char *folder, int check) {
 }
 
 int main(int argc, char **argv) {
-  static const golden_t files[] = {{"cast.txt", write_cast},
-                                   {"random.txt", write_random},
-                                   {"rht.txt", write_rht},
-                                   {"quantize.txt", write_quantize},
-                                   {"gemm.txt", write_gemm}};
+  static const golden_t files[] = {{"cast.txt", write_cast},        {"random.txt", write_random},
+                                   {"rht.txt", write_rht},          {"quantize.txt", write_quantize},
+                                   {"gemm.txt", write_gemm},        {"scale.txt", write_scale},
+                                   {"contract.txt", write_contract}};
   const int check = argc == 3 && strcmp(argv[1], "--check") == 0;
   int failed = 0;
   if (argc != 2 + check) {

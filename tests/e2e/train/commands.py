@@ -114,8 +114,24 @@ def train_rejects_unknown_recipe():
     reject_train(2, "'fp3' is not one of", "--recipe", "ufp4,fp3")
 
 
-def train_rejects_recipe_of_a_later_version():
-    reject_train(3, "nvfp4 is not available in this version", "--recipe", "nvfp4")
+def train_rejects_recipe_that_the_backend_does_not_have():
+    reject_train(3, "backend rtl", "--recipe", "nvfp4", "--backend", "rtl")
+
+
+def train_rejects_recipe_file_that_is_not_there():
+    reject_train(2, "absent.json: cannot be read", "--recipe", "absent.json")
+
+
+def train_takes_every_recipe():
+    with tempfile.TemporaryDirectory() as folder:
+        mine = os.path.join(folder, "mine.json")
+        with open(mine, "w") as file:
+            file.write('{"elem": "int4", "scale": "fp32", "rht": "integer", "round": {"dy": "sr"}}')
+        done = run("train", write_text(folder), "-o", os.path.join(folder, "out"), *TINY, "--steps", "2", "--seeds", "1",
+                   "--recipe", "nvfp4,mxfp4," + mine, "--no-control", "--json")
+        check(done.returncode == 0, done.stderr)
+        got = json.loads(done.stdout)
+        check([r["recipe"] for r in got["recipes"]] == ["nvfp4", "mxfp4", mine], got)
 
 
 def train_rejects_recipe_twice():

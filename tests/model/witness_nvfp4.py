@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NVFP4 as published, in plain float32 numpy, against the golden model: witness_nvfp4.py PIPE.
+
+The formula is that of NVIDIA's NVFP4 recipe (arXiv 2509.25149) in the order of its public reference: two levels of
+scales, 1x16 blocks, 16x16 tiles, and the random Hadamard transform with BF16 inputs and results. Nothing here comes from
+the golden model or its documents but the mask. Left out: NaN and Inf, where the reference has no blocks of NaN; and the
+sign of zero in blocks of zeros, which the golden model drops. Exits 0, 1, or 77 without numpy.
+"""
+import sys
+
+import pipe
+from pipe import np
+
+F32 = np.float32
+FLT_MAX = np.finfo(F32).max
+SIGNS = np.array([1, 1, 1, -1, 1, -1, -1, -1, -1, -1, -1, 1, -1, 1, -1, -1], np.float64)
+E4M3 = pipe.E4M3[:0x7F]
+E2M1 = np.array(pipe.MAGNITUDES["e2m1"])
+
+
+def nearest(grid, x):
+    """Index of the nearest grid value, ties to the even index; x float64, not negative."""
+    upper = np.searchsorted(grid, x).clip(1, len(grid) - 1)
+    below, above = x - grid[upper - 1], grid[upper] - x
+    return np.where((above < below) | ((above == below) & (upper % 2 == 0)), upper, upper - 1)
+
+
+def bf16(x):
+    """float64 to BF16 values, one rounding, nearest even; the numbers here are far from overflow."""
+    exponent = np.maximum(np.frexp(x)[1] - 8, -133)
+    return np.ldexp(np.rint(np.ldexp(x, -exponent)), exponent)
+
+
+def transform(x):
+    """Blocks of 16 along the rows, padded with zeros. The sums are exact in float64 for inputs within 2^40 of each other."""
+    rows, cols = x.shape
+    padded = np.zeros((rows, -(-cols // 16) * 16))
+    padded[:, :cols] = bf16(x.astype(np.float64))
+    hadamard = np.array([[(-1.0) ** bin(i & j).count("1") for j in range(16)] for i in range(16)])
+    y = (padded.reshape(-1, 16) * SIGNS) @ hadamard / 4
+    return (bf16(y) + 0.0).reshape(rows, -1).astype(F32)
+
+
+def reference(x, tall):
+    """Codes, scale bytes and tensor scale; a scale covers tall rows by 16 columns."""
+    rows, cols = x.shape
+    padded = np.zeros((-(-rows // tall) * tall, -(-cols // 16) * 16), F32)
+    padded[:rows, :cols] = x
+    tiles = np.abs(padded).reshape(padded.shape[0] // tall, tall, padded.shape[1] // 16, 16)
+    amax_b = np.repeat(tiles.max(axis=(1, 3)), tall, axis=0)
+    amax = amax_b.max()
+    encode = F32(1) if amax == 0 else np.minimum(F32(2688) / amax, FLT_MAX)
+    decode = F32(1) / encode
+    wanted = np.minimum(amax_b * (encode * (F32(1) / F32(6))), F32(448))
+    scales = nearest(E4M3, wanted.astype(np.float64))
+    e = np.minimum(F32(1) / (E4M3[scales].astype(F32) * decode), FLT_MAX)
+    product = np.clip(padded * np.repeat(e, 16, axis=1), F32(-6), F32(6))
+    codes = nearest(E2M1, np.abs(product).astype(np.float64)) + 8 * np.signbit(product)
+    codes[np.repeat(amax_b == 0, 16, axis=1)] = 0
+    return codes[:rows], scales[:rows], decode
+
+
+def main(program):
+    comparison = pipe.Comparison()
+    for seed in range(4):
+        for name, x in pipe.tensors(seed):
+            variants = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)]
+            if name in ("gaussian", "outliers", "bf16", "integers", "eighths"):
+                variants += [(0, 0, 2), (0, 1, 2)]
+            for layout, axis, rht in variants:
+                what = f"seed {seed}, {name} {x.shape}, layout {layout}, axis {axis}, rht {rht}"
+                got = pipe.quantize(program, x, "e2m1", "nvfp4", layout, axis, rht)
+                oriented = x.T if axis else x
+                with np.errstate(all="ignore"):
+                    codes, scales, decode = reference(transform(oriented) if rht else oriented, 16 if layout else 1)
+                comparison.bits(f"{what}: code", got.codes, codes)
+                comparison.bits(f"{what}: scale", got.scales, scales)
+                comparison.bits(f"{what}: tensor scale", got.tensor_scale.view(np.uint32), decode.view(np.uint32))
+    return comparison.finish("nvfp4 against float32 numpy")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
