@@ -190,20 +190,21 @@ def test_rejects_scaling_of_unrounded_sums():
     rejects(2, "--out i64", "gemm", *AB, "-o", "D.npy", "--out", "i64", "--c", "C.npy")
 
 
-def test_rejects_what_this_version_does_not_have():
+def test_rejects_backends_that_are_not_in_this_build():
     operands(3, 4, 16, "--elem", "e2m1")
-    for contract in ("fp32", "nv"):
-        rejects(3, "not available", "gemm", *AB, "-o", "D.npy", "--accumulate", contract)
-    for backend in ("tlm", "cuda", "fpga:/dev/ttyUSB1"):
-        rejects(3, "not in this build", "gemm", *AB, "-o", "D.npy", "--backend", backend)
-        rejects(3, "not in this build", "gemm", *AB, "-o", "D.npy", "--check", backend)
+    for backend, words in (("tlm", "backend tlm"), ("cuda", "backend cuda"), ("fpga:/dev/ttyUSB1", "backend fpga")):
+        rejects(3, words, "gemm", *AB, "-o", "D.npy", "--backend", backend)
+        rejects(3, words, "gemm", *AB, "-o", "D.npy", "--check", backend)
 
 
 def test_rejects_what_only_the_model_has_on_rtl():
     operands(3, 4, 16, "--elem", "e2m1")
-    for words in (["--alpha", "2"], ["--c", "C.npy"], ["--out", "i64"], ["--accumulate-in", "S.npy"]):
-        rejects(3, "only on model", "gemm", *AB, "-o", "D.npy", "--backend", "rtl", *words)
-        rejects(3, "only on model", "gemm", *AB, "-o", "D.npy", "--check", "rtl", *words)
+    bench.write_npy("C.npy", bench.gaussian(3, 4))
+    passes("gemm", *AB, "-o", "S.npy", "--out", "i64")
+    for words in (["--alpha", "2"], ["--c", "C.npy"], ["--out", "i64"], ["--accumulate-in", "S.npy"],
+                  ["--accumulate", "fp32"], ["--accumulate", "nv"]):
+        rejects(3, "model", "gemm", *AB, "-o", "D.npy", "--backend", "rtl", *words)
+        rejects(3, "model", "gemm", *AB, "-o", "D.npy", "--check", "rtl", *words)
 
 
 def test_rejects_files_that_are_no_operands():

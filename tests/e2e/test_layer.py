@@ -145,8 +145,13 @@ def test_rejects_missing_tensors():
 def test_rejects_recipes():
     tensors(4, 5, 6)
     rejects(2, "'ufp8' is not one of", "layer", *XWD, "-o", "out", "--recipe", "ufp8")
-    for name in ("nvfp4", "mxfp4", "own.json"):
-        rejects(3, "not available", "layer", *XWD, "-o", "out", "--recipe", name)
+    rejects(2, "own.json", "layer", *XWD, "-o", "out", "--recipe", "own.json")
+
+
+def test_rejects_recipes_that_rtl_does_not_have_on_rtl():
+    tensors(4, 5, 6)
+    for name in ("nvfp4", "mxfp4"):
+        rejects(3, "model has", "layer", *XWD, "-o", "out", "--recipe", name, "--backend", "rtl")
 
 
 def test_rejects_a_folder_that_cannot_be_made():
