@@ -9,7 +9,7 @@ import time
 import bench
 from bench import check, check_equal, passes, rejects, run
 
-COMMANDS = ["demo", "train", "layer", "gemm", "quantize", "dequantize", "cast", "random", "info"]
+COMMANDS = ["demo", "train", "layer", "gemm", "quantize", "dequantize", "cast", "random", "bench", "info"]
 
 
 def test_help_lists_every_command():
@@ -77,7 +77,7 @@ def test_rejects_unknown_commands():
 
 
 def test_rejects_commands_of_later_versions():
-    for name in ("bias", "explore", "bench", "ppa", "vectors"):
+    for name in ("bias", "explore", "ppa", "vectors"):
         rejects(3, "not available in this version", name)
 
 

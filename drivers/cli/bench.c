@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "blas.h"
+#include "cli.h"
+#include "draw.h"
+#include "peak.h"
+
+static int run(int argc, char **argv);
+const cli_command_t cli_bench = {
+    .name = "bench",
+    .arguments = "[options]",
+    .summary =
+        "Times the golden model against OpenBLAS and memcpy, and the simulated core.\n\n"
+        "gemm_exact stands against the sgemm of the same shape, packing included, quantize_ and amax_ against memcpy "
+        "of the\n"
+        "same FP32 numbers; case and yardstick take turns, and ratio is the median of yardstick's time / case's time. "
+        "With one\n"
+        "thread time is CPU time. UFP4_KERNEL=portable, avx2 or avx512 chooses another GEMM kernel than the fastest.",
+    .example = "ufp4 bench --size 1024",
+    .run = run,
+};
+
+#define MAX_REPEATS 99
+#define UNCOUNTED 2
+#define SIMULATED_SIZE 256
+
+typedef struct {
+  uint64_t size, repeats, threads, seed;
+  int json;
+  json_t *lines;
+  blas_t blas;
+  float *from, *to, *yard[3];  // [size][size] each
+} bench_t;
+
+// --- Lines -------------------------------------------------------------------------------------------
+
+typedef struct {
+  const char *what, *format, *data;
+  double seconds;
+  double rate;
+  const char *unit, *against;
+  double against_rate, ratio;  // NaN where nothing stands against it
+} line_t;
+
+static json_t *real_json(double value) {
+  return isnan(value) ? json_null() : json_real(value);
+}
+
+static void print_line(bench_t *bench, uint64_t size, const line_t *line) {
+  if (bench->json) {
+    json_array_append_new(
+        bench->lines, json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:s, s:s, s:o, s:o}", "case", line->what, "format",
+                                line->format, "data", line->data, "size", (json_int_t)size, "time_ms",
+                                1e3 * line->seconds, "rate", line->rate, "unit", line->unit, "against", line->against,
+                                "against_rate", real_json(line->against_rate), "ratio", real_json(line->ratio)));
+    return;
+  }
+  printf("%-22s %-14s %-13s %5llu %10.3f %8.2f %-8s %-18s %8.2f %6.2f\n", line->what, line->format, line->data,
+         (unsigned long long)size, 1e3 * line->seconds, line->rate, line->unit, line->against, line->against_rate,
+         line->ratio);
+  fflush(stdout);
+}
+
+// --- Timing ------------------------------------------------------------------------------------------
+
+static double seconds_now(const bench_t *bench) {
+  struct timespec t;
+  clock_gettime(bench->threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int compare_reals(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double *values, uint64_t count) {
+  qsort(values, count, sizeof *values, compare_reals);
+  return values[count / 2];
+}
+
+typedef struct {
+  double seconds, yard_seconds, ratio;
+} timing_t;
+
+typedef ufp4_status_t (*case_run_t)(bench_t *bench, const void *argument);
+typedef void (*yard_run_t)(bench_t *bench);
+
+// Case and yardstick in turns, so that both meet the same moments of a shared machine. The first turns do not count:
+// memory is being mapped.
+static ufp4_status_t take_turns(bench_t *bench, case_run_t run_case, const void *argument, yard_run_t run_yard,
+                                timing_t *out) {
+  double seconds[MAX_REPEATS], yard[MAX_REPEATS], ratio[MAX_REPEATS];
+  for (uint64_t i = 0; i < UNCOUNTED + bench->repeats; i++) {
+    double start = seconds_now(bench);
+    ufp4_status_t status = run_case(bench, argument);
+    double between = seconds_now(bench);
+    run_yard(bench);
+    double end = seconds_now(bench);
+    if (status != UFP4_OK) return status;
+    if (i < UNCOUNTED) continue;
+    const uint64_t at = i - UNCOUNTED;
+    seconds[at] = between - start;
+    yard[at] = end - between;
+    ratio[at] = yard[at] / seconds[at];
+  }
+  *out = (timing_t){median(seconds, bench->repeats), median(yard, bench->repeats), median(ratio, bench->repeats)};
+  return UFP4_OK;
+}
+
+// --- Data --------------------------------------------------------------------------------------------
+
+typedef enum { DATA_GAUSSIAN, DATA_OUTLIERS, DATA_ANY } data_t;
+
+// Gaussian; outliers: 2 % of the columns are 16 times larger.
+static void fill(bench_t *bench, data_t data, uint64_t operand) {
+  const uint64_t n = bench->size;
+  const uint64_t columns = UINT64_C(1) << 50;
+  ufp4_draw_t draw = ufp4_draw_start(bench->seed, UFP4_DRAW_DATA);
+  draw.counter = operand << 52;
+  for (uint64_t i = 0; i < n * n; i++) bench->from[i] = ufp4_draw_normal(&draw);
+  for (uint64_t c = 0; c < n && data == DATA_OUTLIERS; c++) {
+    if (ufp4_draw_at(&draw, (operand << 52) + columns + c) % 50 != 0) continue;
+    for (uint64_t r = 0; r < n; r++) bench->from[r * n + c] *= 16;
+  }
+}
+
+static ufp4_matrix_t matrix_of(const bench_t *bench) {
+  const int64_t n = (int64_t)bench->size;
+  return (ufp4_matrix_t){UFP4_DTYPE_F32, n, n, n, bench->from};
+}
+
+// Codes and scale bytes of any value but NaN.
+static ufp4_status_t any_operand(bench_t *bench, ufp4_elem_t elem, uint64_t operand, ufp4_operand_t *out) {
+  const ufp4_draw_t draw = ufp4_draw_start(bench->seed, UFP4_DRAW_DATA);
+  const int64_t n = (int64_t)bench->size;
+  ufp4_status_t status = ufp4_operand_create(elem, n, n, out);
+  if (status != UFP4_OK) return status;
+  for (int64_t i = 0; i < n * out->blocks; i++) {
+    uint64_t codes = ufp4_draw_at(&draw, (operand << 52) + (uint64_t)i);
+    memcpy(out->codes + 8 * i, &codes, 8);
+    out->scales[i] = (uint8_t)(ufp4_draw_at(&draw, (operand << 52) + (UINT64_C(1) << 51) + (uint64_t)i) % 0x7F);
+  }
+  return UFP4_OK;
+}
+
+static ufp4_status_t make_operand(bench_t *bench, ufp4_elem_t elem, data_t data, uint64_t operand,
+                                  ufp4_operand_t *out) {
+  if (data == DATA_ANY) return any_operand(bench, elem, operand, out);
+  const ufp4_quantize_t how = {.elem = elem, .scale = UFP4_SCALE_E4M3, .axis = UFP4_AXIS_ROW};
+  fill(bench, data, operand);
+  const ufp4_matrix_t matrix = matrix_of(bench);
+  return ufp4_quantize(&matrix, &how, out);
+}
+
+// --- GEMM --------------------------------------------------------------------------------------------
+
+typedef struct {
+  ufp4_operand_t a, b;
+} pair_t;
+
+static ufp4_status_t run_gemm(bench_t *bench, const void *argument) {
+  const pair_t *pair = argument;
+  const ufp4_gemm_t how = {
+      .contract = UFP4_CONTRACT_EXACT, .d_dtype = UFP4_DTYPE_F32, .alpha = 1, .threads = (int)bench->threads};
+  return ufp4_gemm(&pair->a, &pair->b, &how, bench->to, (int64_t)bench->size);
+}
+
+static void run_sgemm(bench_t *bench) {
+  blas_multiply(&bench->blas, (int)bench->size, bench->yard[0], bench->yard[1], bench->yard[2]);
+}
+
+typedef struct {
+  const char *name;
+  data_t a, b;
+} gemm_data_t;
+
+static const char *const elem_names[UFP4_ELEM_COUNT] = {
+    [UFP4_ELEM_E2M1] = "e2m1", [UFP4_ELEM_E1M2] = "e1m2", [UFP4_ELEM_INT4] = "int4"};
+
+static ufp4_status_t bench_gemm(bench_t *bench, ufp4_elem_t elem, const gemm_data_t *data) {
+  pair_t pair = {0};
+  timing_t timing;
+  const double gmacs = 1e-9 * (double)bench->size * (double)bench->size * (double)bench->size;
+  char against[64];
+  snprintf(against, sizeof against, "sgemm_%s", bench->blas.core);
+  ufp4_status_t status = make_operand(bench, elem, data->a, 1, &pair.a);
+  if (status == UFP4_OK) status = make_operand(bench, elem, data->b, 2, &pair.b);
+  if (status == UFP4_OK) status = take_turns(bench, run_gemm, &pair, run_sgemm, &timing);
+  if (status == UFP4_OK) {
+    const line_t line = {"gemm_exact",
+                         elem_names[elem],
+                         data->name,
+                         timing.seconds,
+                         gmacs / timing.seconds,
+                         "GMAC/s",
+                         against,
+                         gmacs / timing.yard_seconds,
+                         timing.ratio};
+    print_line(bench, bench->size, &line);
+  }
+  ufp4_operand_free(&pair.a);
+  ufp4_operand_free(&pair.b);
+  return status;
+}
+
+static ufp4_status_t bench_gemms(bench_t *bench) {
+  static const gemm_data_t data[] = {{"gaussian", DATA_GAUSSIAN, DATA_GAUSSIAN},
+                                     {"outliers_a", DATA_OUTLIERS, DATA_GAUSSIAN},
+                                     {"outliers_both", DATA_OUTLIERS, DATA_OUTLIERS},
+                                     {"any_scales", DATA_ANY, DATA_ANY}};
+  const uint64_t n = bench->size;
+  ufp4_draw_t draw = ufp4_draw_start(bench->seed, UFP4_DRAW_DATA);
+  for (uint64_t i = 0; i < n * n; i++) bench->yard[0][i] = ufp4_draw_normal(&draw);
+  for (uint64_t i = 0; i < n * n; i++) bench->yard[1][i] = ufp4_draw_normal(&draw);
+  ufp4_status_t status = UFP4_OK;
+  for (int elem = 0; elem < UFP4_ELEM_COUNT; elem++) {
+    for (size_t i = 0; i < sizeof data / sizeof data[0] && status == UFP4_OK; i++) {
+      status = bench_gemm(bench, (ufp4_elem_t)elem, &data[i]);
+    }
+  }
+  return status;
+}
+
+// --- Quantizer ---------------------------------------------------------------------------------------
+
+static void run_memcpy(bench_t *bench) {
+  memcpy(bench->to, bench->from, bench->size * bench->size * sizeof(float));
+}
+
+static ufp4_status_t run_quantize(bench_t *bench, const void *argument) {
+  const ufp4_matrix_t matrix = matrix_of(bench);
+  ufp4_operand_t out = {0};
+  ufp4_status_t status = ufp4_quantize(&matrix, argument, &out);
+  ufp4_operand_free(&out);
+  return status;
+}
+
+static ufp4_status_t run_amax(bench_t *bench, const void *argument) {
+  const ufp4_matrix_t matrix = matrix_of(bench);
+  int exponent;
+  return ufp4_tensor_exponent(&matrix, argument, &exponent);
+}
+
+static ufp4_status_t bench_blocks(bench_t *bench, const char *what, case_run_t run_case, const ufp4_quantize_t *how) {
+  timing_t timing;
+  const double elements = 1e-9 * (double)bench->size * (double)bench->size;
+  ufp4_status_t status = take_turns(bench, run_case, how, run_memcpy, &timing);
+  if (status != UFP4_OK) return status;
+  const line_t line = {what,           elem_names[how->elem],          "gaussian",
+                       timing.seconds, elements / timing.seconds,      "Gelem/s",
+                       "memcpy",       elements / timing.yard_seconds, timing.ratio};
+  print_line(bench, bench->size, &line);
+  return UFP4_OK;
+}
+
+// Plain, RHT, RHT and SR; with the tensor exponent given, as QUANT has it from AMAX.
+static ufp4_status_t bench_axis(bench_t *bench, ufp4_elem_t elem, ufp4_axis_t axis) {
+  static const char *const kinds[] = {"plain", "rht", "rht_sr"};
+  const char *axis_name = axis == UFP4_AXIS_COL ? "cols" : "rows";
+  for (int kind = 0; kind < 3; kind++) {
+    char what[32];
+    ufp4_quantize_t how = {.elem = elem,
+                           .scale = UFP4_SCALE_E4M3,
+                           .axis = axis,
+                           .rht = kind > 0,
+                           .rht_mask = UFP4_RHT_DEFAULT_MASK,
+                           .round = kind == 2 ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
+                           .seed = bench->seed,
+                           .exponent_given = 1,
+                           .exponent = 6};
+    snprintf(what, sizeof what, "quantize_%s_%s", kinds[kind], axis_name);
+    ufp4_status_t status = bench_blocks(bench, what, run_quantize, &how);
+    snprintf(what, sizeof what, "amax_%s_%s", kinds[kind], axis_name);
+    if (status == UFP4_OK && kind < 2) status = bench_blocks(bench, what, run_amax, &how);
+    if (status != UFP4_OK) return status;
+  }
+  return UFP4_OK;
+}
+
+static ufp4_status_t bench_quantizer(bench_t *bench) {
+  fill(bench, DATA_GAUSSIAN, 1);
+  ufp4_status_t status = bench_axis(bench, UFP4_ELEM_E1M2, UFP4_AXIS_ROW);
+  if (status == UFP4_OK) status = bench_axis(bench, UFP4_ELEM_E1M2, UFP4_AXIS_COL);
+  if (status == UFP4_OK) status = bench_axis(bench, UFP4_ELEM_E2M1, UFP4_AXIS_ROW);
+  return status;
+}
+
+// --- Machine and simulator -----------------------------------------------------------------------------
+
+static void bench_peak(bench_t *bench) {
+  peak_t peaks[2];
+  int count = peak_measure(peaks);
+  for (int i = 0; i < count; i++) {
+    const line_t line = {"peak", peaks[i].name, "-", 0, 1e-9 * peaks[i].macs_per_second, "GMAC/s", "-", NAN, NAN};
+    print_line(bench, 0, &line);
+  }
+}
+
+static double process_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static ufp4_status_t simulate(ufp4_linear_t *linear, const float *x, float *y, double *seconds) {
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, SIMULATED_SIZE, SIMULATED_SIZE, SIMULATED_SIZE, x};
+  ufp4_status_t status = ufp4_linear_load(linear, UFP4_ROLE_X, &in, 0);
+  if (status == UFP4_OK) status = ufp4_linear_load(linear, UFP4_ROLE_W, &in, 0);
+  double start = process_seconds();
+  if (status == UFP4_OK) status = ufp4_linear_run(linear, UFP4_PASS_FPROP, y, SIMULATED_SIZE, NULL);
+  *seconds = process_seconds() - start;
+  return status;
+}
+
+static ufp4_status_t bench_device(bench_t *bench, ufp4_device_t *device) {
+  static const double gmacs = 1e-9 * SIMULATED_SIZE * SIMULATED_SIZE * SIMULATED_SIZE;
+  const ufp4_linear_shape_t shape = {
+      .tokens = SIMULATED_SIZE, .cin = SIMULATED_SIZE, .cout = SIMULATED_SIZE, .passes = 1u << UFP4_PASS_FPROP};
+  ufp4_recipe_t recipe;
+  ufp4_linear_t *linear = NULL;
+  double seconds;
+  ufp4_status_t status = ufp4_recipe_named("ufp4", &recipe);
+  if (status == UFP4_OK) status = ufp4_linear_create(device, &shape, &recipe, &linear);
+  if (status == UFP4_OK) status = simulate(linear, bench->from, bench->to, &seconds);
+  ufp4_linear_free(linear);
+  if (status != UFP4_OK) return status;
+  const line_t line = {"simulate_rtl", "e1m2", "gaussian", seconds, gmacs / seconds, "GMAC/s", "-", NAN, NAN};
+  print_line(bench, SIMULATED_SIZE, &line);
+  return UFP4_OK;
+}
+
+// A build without the simulated core has no line for it.
+static ufp4_status_t bench_simulator(bench_t *bench) {
+  const ufp4_device_options_t options = ufp4_device_options_default();
+  ufp4_device_t *device;
+  if (ufp4_device_open("rtl", &options, &device) != UFP4_OK) return UFP4_OK;
+  ufp4_status_t status = bench_device(bench, device);
+  ufp4_device_close(device);
+  return status;
+}
+
+// --- Command -----------------------------------------------------------------------------------------
+
+static ufp4_status_t bench_all(bench_t *bench) {
+  if (bench->json) bench->lines = json_array();
+  if (!bench->json) {
+    printf("%% %-20s %-14s %-13s %5s %10s %8s %-8s %-18s %8s %6s\n", "case", "format", "data", "size", "time_ms",
+           "rate", "unit", "against", "against_rate", "ratio");
+  }
+  bench_peak(bench);
+  ufp4_status_t status = bench_gemms(bench);
+  if (status == UFP4_OK) status = bench_quantizer(bench);
+  if (status == UFP4_OK) status = bench_simulator(bench);
+  if (status == UFP4_OK && bench->json) {
+    json_dumpf(bench->lines, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+    printf("\n");
+  }
+  json_decref(bench->lines);
+  return status;
+}
+
+static int allocate(bench_t *bench) {
+  const size_t side = bench->size > SIMULATED_SIZE ? bench->size : SIMULATED_SIZE;
+  float **all[] = {&bench->from, &bench->to, &bench->yard[0], &bench->yard[1], &bench->yard[2]};
+  int whole = 1;
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+    *all[i] = calloc(side * side, sizeof(float));
+    whole &= *all[i] != NULL;
+  }
+  return whole;
+}
+
+static void release(bench_t *bench) {
+  float *all[] = {bench->from, bench->to, bench->yard[0], bench->yard[1], bench->yard[2]};
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) free(all[i]);
+  blas_close(&bench->blas);
+}
+
+static int check_options(const bench_t *bench) {
+  if (bench->size < 16 || bench->size > 16384) return cli_fail(&cli_bench, CLI_USAGE, "--size: 16 to 16384");
+  if (bench->repeats < 1 || bench->repeats > MAX_REPEATS) {
+    return cli_fail(&cli_bench, CLI_USAGE, "--repeats: 1 to %d", MAX_REPEATS);
+  }
+  if (bench->threads < 1 || bench->threads > 256) return cli_fail(&cli_bench, CLI_USAGE, "--threads: 1 to 256");
+  return CLI_GO_ON;
+}
+
+static int run(int argc, char **argv) {
+  bench_t bench = {.size = 1024, .repeats = 11, .threads = 1};
+  cli_options_t options = {0};
+  cli_option_add(&options, "size", CLI_UINT, &bench.size, "N", "matrices are N x N (default 1024)");
+  cli_option_add(&options, "repeats", CLI_UINT, &bench.repeats, "N", "times each case takes its turn (default 11)");
+  cli_option_add(&options, "threads", CLI_UINT, &bench.threads, "N", "of the GEMM and of OpenBLAS (default 1)");
+  cli_option_add(&options, "seed", CLI_UINT, &bench.seed, "SEED", "of the data (default 0)");
+  cli_option_add(&options, "json", CLI_FLAG, &bench.json, NULL, "an array of lines; null where nothing is compared");
+  int end = cli_parse(&cli_bench, &options, argc, argv, 0, 0, NULL, NULL);
+  if (end == CLI_GO_ON) end = check_options(&bench);
+  if (end != CLI_GO_ON) return end;
+  if (!blas_open(&bench.blas, (int)bench.threads)) {
+    return cli_fail(&cli_bench, CLI_DEVICE, "OpenBLAS is not installed: apt-get install libopenblas0");
+  }
+  ufp4_status_t status = allocate(&bench) ? bench_all(&bench) : UFP4_ERROR_MEMORY;
+  release(&bench);
+  return status == UFP4_OK ? CLI_OK : cli_fail_status(&cli_bench, status, "");
+}

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bench: every case has its line, JSON has the same columns, wrong options. No time is judged."""
+import json
+
+import bench
+from bench import check, check_equal, passes, rejects
+
+COLUMNS = "case format data size time_ms rate unit against against_rate ratio".split()
+GEMM_DATA = ["gaussian", "outliers_a", "outliers_both", "any_scales"]
+
+
+def test_lines_cover_every_case():
+    lines = [line.split() for line in passes("bench", "--size", 64, "--repeats", 1).out.splitlines()]
+    check_equal(lines[0], ["%"] + COLUMNS, "first line")
+    for line in lines[1:]:
+        check_equal(len(line), len(COLUMNS), f"columns of {line}")
+        check(float(line[5]) > 0, f"rate of {line}")
+    cases = {(line[0], line[1], line[2]) for line in lines[1:]}
+    for elem in ("e2m1", "e1m2", "int4"):
+        for data in GEMM_DATA:
+            check(("gemm_exact", elem, data) in cases, f"{elem} {data} in {cases}")
+    for what in ("quantize_plain", "quantize_rht", "quantize_rht_sr", "amax_plain", "amax_rht"):
+        for axis in ("rows", "cols"):
+            check((f"{what}_{axis}", "e1m2", "gaussian") in cases, f"{what} {axis} in {cases}")
+
+
+def test_json_has_the_columns_as_keys():
+    for line in json.loads(passes("bench", "--size", 64, "--repeats", 1, "--json").out):
+        check_equal(sorted(line), sorted(COLUMNS), "keys")
+        check((line["ratio"] is None) == (line["against"] == "-"), f"ratio of {line}")
+
+
+def test_rejects_sizes_out_of_range():
+    for size in (0, 15, 16385, -1):
+        rejects(2, "--size", "bench", "--size", size)
+
+
+def test_rejects_other_counts_out_of_range():
+    rejects(2, "--repeats", "bench", "--repeats", 0)
+    rejects(2, "--repeats", "bench", "--repeats", 100)
+    rejects(2, "--threads", "bench", "--threads", 0)
+
+
+def test_rejects_inputs():
+    rejects(2, "", "bench", "A.npy")
+
+
+if __name__ == "__main__":
+    bench.main(globals())
