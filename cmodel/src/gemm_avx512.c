@@ -395,12 +395,24 @@ INLINE __m512i joined(const __m512i digit[2], int half) {
   return _mm512_add_epi64(half_of(digit[0], half), _mm512_slli_epi64(half_of(digit[1], half), DIGIT));
 }
 
+// The next panel of A follows this one; a share of what is read of it each time. (After the last panel it is harmless.)
+INLINE void fetch_next(const a_panel_t *a, int p) {
+  const char *next = (const char *)(a + 1);
+#pragma GCC unroll 4
+  for (size_t at = 0; at < sizeof a->elements[p]; at += 64) {
+    __builtin_prefetch(next + (size_t)p * sizeof a->elements[p] + at);
+  }
+  __builtin_prefetch(next + offsetof(a_panel_t, start) + (size_t)p * 64);
+  __builtin_prefetch(next + offsetof(a_panel_t, shift) + (size_t)p * 32);
+}
+
 static void multiply_one_digit(const a_panel_t *a, const b_panel_t *b, const table_t *table, int first, int64_t *sums) {
   __m512i sum[ROWS];
 #pragma GCC unroll 8
   for (int r = 0; r < ROWS; r++) sum[r] = _mm512_setzero_si512();
   for (int p = 0; p < a->pairs; p++) {
     __m512i quads[8], shift_b = _mm512_load_si512(b->shift[p]);
+    fetch_next(a, p);
     load_pair(b, p, quads);
 #pragma GCC unroll 8
     for (int r = 0; r < ROWS; r++) {
@@ -423,6 +435,7 @@ static void multiply_two_digits(const a_panel_t *a, const b_panel_t *b, const ta
   for (int r = 0; r < ROWS; r++) sum[r][0] = sum[r][1] = _mm512_setzero_si512();
   for (int p = 0; p < a->pairs; p++) {
     __m512i quads[8];
+    fetch_next(a, p);
     load_pair(b, p, quads);
 #pragma GCC unroll 8
     for (int r = 0; r < ROWS; r++) {
@@ -596,8 +609,7 @@ static int is_plain(const gemm_job_t *job, const gemm_tile_t *tile, __mmask16 co
   uint64_t row_poisoned;
   memcpy(&row_poisoned, tile->row_poisoned, sizeof row_poisoned);
   return how->d_dtype == UFP4_DTYPE_F32 && how->alpha == 1.0f && job->scale == 1.0f && how->c == NULL &&
-         how->accumulate == NULL &&
-         tile->rows == ROWS && tile->cols == COLS && row_poisoned == 0 && col_poisoned == 0;
+         how->accumulate == NULL && tile->rows == ROWS && tile->cols == COLS && row_poisoned == 0 && col_poisoned == 0;
 }
 
 static void store(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t *sums) {

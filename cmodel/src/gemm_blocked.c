@@ -90,22 +90,31 @@ static void prefetch(const gemm_job_t *job, const gemm_tile_t *tile) {
   }
 }
 
+// Meanwhile the next panel of B comes nearer, a share of it with each tile.
+static inline void fetch_share(const uint8_t *from, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + at, 0, 2);
+}
+
 // Panels begin..end of A by chunk c of panel j of B, which with its table stays in the nearest cache for all of them.
 static void multiply_chunk(const worker_t *w, const step_t *s, int64_t begin, int64_t end, int64_t j, int64_t c) {
   const gemm_kernel_t *kernel = w->kernel;
   const uint8_t *b = w->b + (size_t)(j * s->chunks + c) * kernel->b_bytes;
-  int first = s->first && c == 0, last = s->last && c == s->chunks - 1;
+  const uint8_t *a = w->a + (size_t)(c * s->a_panels + begin) * kernel->a_bytes, *ahead = b + kernel->b_bytes;
+  const int64_t tile_sums = kernel->tile_rows * kernel->tile_cols;
+  const size_t share = (kernel->b_bytes / (size_t)(end - begin) + 64) / 64 * 64;
+  const int first = s->first && c == 0, last = s->last && c == s->chunks - 1;
+  int64_t *sums = sums_at(w, s, begin, j);
   kernel->prepare(b, w->table);
-  // Meanwhile the next panel of B comes nearer, a share of it with each tile.
-  const size_t share = kernel->b_bytes / (size_t)(end - begin) + 1;
-  for (int64_t i = begin; i < end; i++) {
-    const uint8_t *ahead = b + kernel->b_bytes + (size_t)(i - begin) * share;
-    for (size_t at = 0; at < share; at += 64) __builtin_prefetch(ahead + at, 0, 2);
-    const uint8_t *a = w->a + (size_t)(c * s->a_panels + i) * kernel->a_bytes;
-    gemm_tile_t tile = tile_at(w, s, i, j);
-    if (last) prefetch(w->job, &tile);
-    kernel->multiply(a, b, w->table, first, sums_at(w, s, i, j));
-    if (last) kernel->store(w->job, &tile, sums_at(w, s, i, j));
+  for (int64_t i = begin; i < end; i++, a += kernel->a_bytes, ahead += share, sums += tile_sums) {
+    fetch_share(ahead, share);
+    if (!last) {
+      kernel->multiply(a, b, w->table, first, sums);
+      continue;
+    }
+    const gemm_tile_t tile = tile_at(w, s, i, j);
+    prefetch(w->job, &tile);
+    kernel->multiply(a, b, w->table, first, sums);
+    kernel->store(w->job, &tile, sums);
   }
 }
 
