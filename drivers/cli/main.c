@@ -21,6 +21,7 @@ static int print_usage(void) {
     int line = (int)strcspn(commands[i]->summary, "\n");
     printf("  %-11s %.*s\n", commands[i]->name, line, commands[i]->summary);
   }
+  printf("  %-11s %s\n", "test", "Builds and runs the tests; a command of the launcher, ./ufp4 test.");
   printf(
       "\nufp4 COMMAND --help tells the options of a command, with an example.\n"
       "Exit status: 0 done and equal, 1 mismatch, 2 usage or bad input, 3 device or environment.\n");

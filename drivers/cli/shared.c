@@ -59,10 +59,18 @@ static int check_limits(const cli_command_t *command, const cli_device_t *device
   return CLI_GO_ON;
 }
 
+// A trace goes straight into its file, so the name must not be that of something else.
+static int check_trace(const cli_command_t *command, const char *path) {
+  size_t length = path == NULL ? 0 : strlen(path);
+  if (path == NULL || (length > 4 && strcmp(path + length - 4, ".fst") == 0)) return CLI_GO_ON;
+  return cli_fail(command, CLI_USAGE, "--trace: '%s' does not end in .fst", path);
+}
+
 int cli_device_open(const cli_command_t *command, const cli_device_t *device, const char *name, ufp4_device_t **out) {
   *out = NULL;
   int end = check_configuration(command, device->configuration);
   if (end == CLI_GO_ON) end = check_limits(command, device);
+  if (end == CLI_GO_ON) end = check_trace(command, device->trace);
   if (end != CLI_GO_ON) return end;
   ufp4_message_t message = {0};
   ufp4_device_options_t options = device->options;

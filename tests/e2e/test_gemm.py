@@ -153,6 +153,11 @@ def test_waveforms_on_rtl():
     check(any(p == "wave.fst" and size > 0 for p, size in bench.listing()), f"files: {bench.listing()}")
 
 
+def test_rejects_a_trace_that_is_no_fst_on_rtl():
+    operands(2, 2, 16, "--elem", "e2m1")
+    rejects(2, "A.safetensors", "gemm", *AB, "-o", "D.npy", "--backend", "rtl", "--trace", "A.safetensors")
+
+
 def test_cycle_limit_on_rtl():
     operands(64, 64, 256, "--elem", "e2m1")
     result = run("gemm", *AB, "-o", "D.npy", "--backend", "rtl", "--config", "small", "--max-cycles", "100")

@@ -31,6 +31,26 @@ def test_file_is_as_promised():
     check(max(tensors["codes"][2]) < 16, "codes stand in the low nibble")
 
 
+def test_worked_examples_of_the_document():
+    """The block of docs/numerics.md, section 7, and what the text says of it."""
+    root = pathlib.Path(__file__).parents[2]
+    text = (root / "docs/numerics.md").read_text()
+    cases = [("t = 7", "e1m2", [], "7e", "193183f105a02c68"), ("t = 8", "e2m1", [], "78", "1a5284f206c03e68"),
+             ("t = 9", "int4", [], "7e", "1f31039105e02c60"),
+             ("nearest:", "e1m2", ["--rht", "on"], "7a", "b7f1329965afbd53"),
+             ("up:", "e1m2", ["--rht", "on", "--scale-round", "up"], "7b", "b7e12299649ebd43"),
+             ("nearest:", "e2m1", ["--rht", "on"], "7c", "d7f2449976bfde64"),
+             ("up:", "e2m1", ["--rht", "on", "--scale-round", "up"], "7d", "d7f2439966afde54"),
+             ("", "e1m2", ["--scale-round", "up", "--round", "sr", "--tensor-id", "64"], "7e", "193182f105b11c68")]
+    for label, elem, options, scale, codes in cases:
+        passes("quantize", root / "tests/golden/example.npy", *Q, "--elem", elem, *options)
+        _, tensors = bench.read_safetensors("Q.safetensors")
+        got = "".join(f"{c:x}" for c in tensors["codes"][2])
+        check_equal((tensors["scales"][2].hex(), got), (scale, codes), f"{elem} {options}")
+        line = f"scale {scale}, codes {' '.join(codes)}"
+        check(line in text and label in text, f"docs/numerics.md should say: {line}")
+
+
 def test_packed_holds_two_codes_a_byte():
     _, plain = quantize("--elem", "e1m2")
     metadata, packed = quantize("--elem", "e1m2", "--packed")
