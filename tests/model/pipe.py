@@ -63,7 +63,8 @@ def quantize(program, x, elem, scale, layout=0, axis=0, rht=0, scale_round=0):
     codes = np.frombuffer(out, np.uint8, rows * width).reshape(rows, width)
     scales = np.frombuffer(out, np.uint32, rows * blocks, rows * width).reshape(rows, blocks)
     tensor_scale = np.frombuffer(out, np.float32, 1, len(out) - 8)[0]
-    return Operand(elem, scale, cols, codes, scales, tensor_scale, int(np.frombuffer(out, np.int32, 1, len(out) - 4)[0]))
+    exponent = int(np.frombuffer(out, np.int32, 1, len(out) - 4)[0])
+    return Operand(elem, scale, cols, codes, scales, tensor_scale, exponent)
 
 
 def gemm(program, a, b, contract):

@@ -37,7 +37,8 @@ def main(program):
             blocks = [reference(row[first : first + 32]) for row in x]
             what = f"{name} {x.shape}, columns from {first}"
             comparison.bits(f"{what}: scale", got.scales[:, first // 32], [scale for scale, _ in blocks])
-            comparison.bits(f"{what}: code", got.codes[:, first : min(first + 32, cols)], [codes for _, codes in blocks])
+            codes = got.codes[:, first : min(first + 32, cols)]
+            comparison.bits(f"{what}: code", codes, [want for _, want in blocks])
     return comparison.finish(f"mxfp4 against gfloat {version('gfloat')}")
 
 

@@ -2,9 +2,9 @@
 """NVFP4 as published, in plain float32 numpy, against the golden model: witness_nvfp4.py PIPE.
 
 The formula is that of NVIDIA's NVFP4 recipe (arXiv 2509.25149) in the order of its public reference: two levels of
-scales, 1x16 blocks, 16x16 tiles, and the random Hadamard transform with BF16 inputs and results. Nothing here comes from
-the golden model or its documents but the mask. Left out: NaN and Inf, where the reference has no blocks of NaN; and the
-sign of zero in blocks of zeros, which the golden model drops. Exits 0, 1, or 77 without numpy.
+scales, 1x16 blocks, 16x16 tiles, and the random Hadamard transform with BF16 inputs and results, signs included. Left
+out: NaN and Inf, where the reference has no blocks of NaN; and the sign of zero in blocks of zeros, which the golden
+model drops. Exits 0, 1, or 77 without numpy.
 """
 import sys
 
@@ -32,7 +32,7 @@ def bf16(x):
 
 
 def transform(x):
-    """Blocks of 16 along the rows, padded with zeros. The sums are exact in float64 for inputs within 2^40 of each other."""
+    """Blocks of 16 along the rows, padded with zeros. Sums are exact in float64 within 2^40."""
     rows, cols = x.shape
     padded = np.zeros((rows, -(-cols // 16) * 16))
     padded[:, :cols] = bf16(x.astype(np.float64))

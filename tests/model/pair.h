@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two operands of a GEMM, with any scale and contract, and the comparison of both models on them.
+#ifndef UFP4_PAIR_H
+#define UFP4_PAIR_H
+
+#include "fixture.h"
+#include "legal.h"
+
+typedef struct {
+  legal_gemm_t what;
+  ufp4_operand_t a, b;
+  slow_operand_t slow_a, slow_b;  ///< while they are compared
+} pair_t;
+
+/** Random operands of combination @p n, @p shape M, N, K. */
+pair_t pair_random(check_random_t *random, int n, const int shape[3], fixture_scales_t scales);
+/** Tensor exponents or tensor scales, whichever the format has. */
+void pair_set_level(pair_t *p, int t_a, int t_b);
+void pair_free(pair_t *p);
+/** Options without alpha and C. */
+ufp4_gemm_t pair_plain(const pair_t *p, ufp4_dtype_t dtype);
+/** Runs the golden GEMM (F32 or BF16) into rows with a gap after each, and compares all, the gap included. */
+void pair_check(int64_t index, pair_t *p, const ufp4_gemm_t *how);
+
+#endif
