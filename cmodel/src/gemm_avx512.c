@@ -21,11 +21,11 @@ static void prepare(const void *from, void *to) {
   table_t *table = to;
   if (b->folded) return;
   for (int p = 0; p < PAIRS; p++) {
-    __m512i significand = _mm512_load_si512(b->significand[p]);
-    __m512i entry = _mm512_slli_epi16(significand, 3);
+    __m256i significand = _mm512_cvtepi16_epi8(_mm512_load_si512(b->significand[p]));
+    __m256i entry = _mm256_slli_epi16(significand, 3);  // 15 * 8 does not cross into the next byte
     for (int s = 0; s < SIGNIFICANDS; s++) {
-      _mm512_store_si512(table->entries[p][s], entry);
-      entry = _mm512_add_epi16(entry, significand);
+      _mm256_store_si256((__m256i *)table->entries[p][s], entry);
+      entry = _mm256_add_epi8(entry, significand);
     }
   }
 }
@@ -70,8 +70,9 @@ INLINE void load_pair(const b_panel_t *b, int p, __m512i to[8]) {
 // The products of the significands.
 INLINE __m512i looked_up(const a_panel_t *a, int p, int r, const table_t *table) {
   const char *entries = (const char *)table->entries[p];
-  __m512i product = _mm512_load_si512(entries + 8 * (size_t)a->entry[r][p][0]);
-  return _mm512_mask_loadu_epi16(product, 0xAAAAAAAA, entries + 8 * (size_t)a->entry[r][p][1]);
+  __m256i product = _mm256_load_si256((const __m256i *)(entries + 8 * (size_t)a->entry[r][p][0]));
+  product = _mm256_mask_loadu_epi8(product, 0xAAAAAAAA, entries + 8 * (size_t)a->entry[r][p][1]);
+  return _mm512_cvtepu8_epi16(product);
 }
 
 INLINE __m512i base_of(const a_panel_t *a, const b_panel_t *b, int r, int half) {
@@ -337,6 +338,7 @@ static const gemm_kernel_t kernel = {
     .prepare = prepare,
     .multiply = multiply,
     .store = gemm_avx512_store,
+    .finish = gemm_avx512_finish,
 };
 
 const gemm_kernel_t *gemm_avx512(void) {

@@ -67,7 +67,7 @@ typedef struct {
 
 // Entry s of a pair: (8 + s) times the 32 significands of B.
 typedef struct {
-  uint16_t entries[PAIRS][SIGNIFICANDS][32];
+  uint8_t entries[PAIRS][SIGNIFICANDS][32];
 } table_t;
 
 static_assert(sizeof(a_panel_t) % 64 == 0 && sizeof(b_panel_t) % 64 == 0, "panels are whole cache lines");
@@ -76,5 +76,6 @@ static_assert(sizeof(a_panel_t) % 64 == 0 && sizeof(b_panel_t) % 64 == 0, "panel
 void gemm_avx512_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
 void gemm_avx512_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
 void gemm_avx512_store(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t *sums);
+void gemm_avx512_finish(void);
 
 #endif

@@ -153,7 +153,7 @@ static void pack_a_shifted(const uint8_t *codes, int64_t blocks, __m512i table, 
 
 static void pack_a_scales(const scales_t *s, __m512i shift, int r, a_panel_t *panel) {
   const __m512i eight = _mm512_set1_epi16(8);
-  __m512i entry = _mm512_slli_epi16(_mm512_sub_epi16(_mm512_max_epi16(s->significand, eight), eight), 3);
+  __m512i entry = _mm512_slli_epi16(_mm512_sub_epi16(_mm512_max_epi16(s->significand, eight), eight), 2);
   _mm512_store_si512(panel->shift[r], shift);
   _mm512_store_si512(panel->scale[r], _mm512_sllv_epi16(s->significand, shift));
   _mm256_store_si256((__m256i *)panel->entry[r], _mm512_cvtepi16_epi8(entry));

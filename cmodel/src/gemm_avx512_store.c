@@ -92,7 +92,11 @@ static void store_plain(const gemm_job_t *job, const gemm_tile_t *tile, const in
 #pragma GCC unroll 8
   for (int r = 0; r < ROWS; r++) {
     row_sums_t row = {.sum = {_mm512_load_si512(sums + r * COLS), _mm512_load_si512(sums + r * COLS + 8)}};
-    _mm512_storeu_ps(to + r * ld, rounded(&row, unit));
+    if (job->stream) {
+      _mm512_stream_ps(to + r * ld, rounded(&row, unit));
+    } else {
+      _mm512_storeu_ps(to + r * ld, rounded(&row, unit));
+    }
   }
 }
 
@@ -121,6 +125,10 @@ void gemm_avx512_store(const gemm_job_t *job, const gemm_tile_t *tile, const int
       gemm_store(job, poisoned, sums[r * COLS + c], tile->row + r, tile->col + c);
     }
   }
+}
+
+void gemm_avx512_finish(void) {
+  _mm_sfence();
 }
 
 #endif

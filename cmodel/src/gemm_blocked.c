@@ -11,6 +11,7 @@
 #define MACRO_COLS 2048
 #define DEPTH_BLOCKS 256        // k blocks packed at a time: 4096 elements
 #define NEAR_BYTES (768 << 10)  // panels of A that stay in the second-level cache
+#define STREAM_BYTES (2 << 20)  // of D: more than a near cache could keep
 #define HUGE_BYTES (2 << 20)    // a huge page; worth asking for where a few of them are filled
 #define THREAD_MACS 4000000     // less work than this is not worth starting a thread for
 #define MAX_THREADS 256
@@ -112,7 +113,7 @@ static void multiply_chunk(const worker_t *w, const step_t *s, int64_t begin, in
       continue;
     }
     const gemm_tile_t tile = tile_at(w, s, i, j);
-    prefetch(w->job, &tile);
+    if (!w->job->stream) prefetch(w->job, &tile);
     kernel->multiply(a, b, w->table, first, sums);
     kernel->store(w->job, &tile, sums);
   }
@@ -156,9 +157,10 @@ static void run_worker(void *argument) {
   worker_t *w = argument;
   for (;;) {
     int64_t index = atomic_fetch_add(w->next, 1);
-    if (index >= w->plan.count) return;
+    if (index >= w->plan.count) break;
     run_macro(w, index);
   }
+  if (w->kernel->finish != NULL) w->kernel->finish();
 }
 
 // --- Plan and memory ---------------------------------------------------------------------------------
@@ -232,7 +234,16 @@ static int useful_threads(const gemm_job_t *job) {
   return (int)min_i64(min_i64(work, MAX_THREADS), job->how->threads > 1 ? job->how->threads : 1);
 }
 
-ufp4_status_t gemm_blocked(const gemm_job_t *job, const gemm_kernel_t *kernel) {
+// Whole lines of a large FP32 result need not be read before they are written.
+static int streams(const gemm_job_t *job) {
+  return job->how->d_dtype == UFP4_DTYPE_F32 && job->d_ld % 16 == 0 && (uintptr_t)job->d % 64 == 0 &&
+         job->a->rows * job->b->rows >= STREAM_BYTES / (int)sizeof(float);
+}
+
+ufp4_status_t gemm_blocked(const gemm_job_t *checked, const gemm_kernel_t *kernel) {
+  gemm_job_t own = *checked;
+  const gemm_job_t *job = &own;
+  own.stream = kernel->finish != NULL && streams(checked);
   int threads = useful_threads(job), count = 0;
   atomic_llong next = 0;
   const worker_t like = {.job = job, .kernel = kernel, .plan = plan_of(job, kernel, threads), .next = &next};

@@ -17,6 +17,7 @@ typedef struct {
   float scale;   ///< RNE32(SdA * SdB) of NVFP4; else 1
   void *d;
   int64_t d_ld;
+  int stream;  ///< D is better written past the caches: set by gemm_blocked
 } gemm_job_t;
 
 /** Where a tile lies in D, and which of its rows and columns a NaN scale has poisoned. */
@@ -42,6 +43,8 @@ typedef struct {
   void (*multiply)(const void *a, const void *b, const void *table, int first, int64_t *sums);
   /** Rounds and stores the sums of a tile, as gemm_store does. */
   void (*store)(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t *sums);
+  /** After a thread's last store: what it streamed can be seen by others. NULL: this kernel never streams. */
+  void (*finish)(void);
 } gemm_kernel_t;
 
 /** The kernels; NULL where the compiler or this processor does not have the instructions. */
@@ -52,7 +55,8 @@ const gemm_kernel_t *gemm_avx2(void);
  */
 void gemm_store(const gemm_job_t *job, int poisoned, int64_t sum, int64_t i, int64_t j);
 
-/** The end of any contract: r = RNE32(S * 2^-(tA+tB)), or NaN, times the tensor scales, alpha, plus C, the type of D. */
+/** The end of any contract: r = RNE32(S * 2^-(tA+tB)), or NaN, times the tensor scales, alpha, plus C, the type of D.
+ */
 void gemm_finish(const gemm_job_t *job, float r, int64_t i, int64_t j);
 
 /** Runs a checked job by a contract that rounds along K: fp32 or nv. */

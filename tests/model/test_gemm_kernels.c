@@ -71,7 +71,7 @@ static size_t dtype_bytes(ufp4_dtype_t dtype) {
 static void check_kernel(int64_t index, const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how) {
   const int64_t ld = b->rows + index % 3;
   const size_t size = dtype_bytes(how->d_dtype), bytes = (size_t)(a->rows * ld) * size;
-  uint8_t *got = malloc(bytes), *want = malloc(bytes);
+  uint8_t *got = aligned_alloc(64, (bytes + 63) / 64 * 64), *want = malloc(bytes);
   if (!got || !want) abort();
   memset(got, 0xA5, bytes);
   memset(want, 0xA5, bytes);
@@ -259,6 +259,20 @@ TEST(any_thread_count) {
   ufp4_operand_free(&b);
 }
 
+// Large enough, and whole lines: written past the caches where the kernel can.
+TEST(streamed_results) {
+  check_random_t random = check_random();
+  for (int i = 0; i < 6; i++) {
+    ufp4_operand_t a = operand(&random, 523, 40, i % 2 ? SCALES_NAN : SCALES_NEAR);
+    ufp4_operand_t b = operand(&random, 1024 - 16 * (i / 3), 40, SCALES_NEAR);
+    ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+    how.threads = 1 + i % 2;
+    check_kernel(3 * i, &a, &b, &how);
+    ufp4_operand_free(&a);
+    ufp4_operand_free(&b);
+  }
+}
+
 // Beyond one macro-tile and one depth of K.
 SLOW_TEST(large_operands) {
   static const int64_t shapes[][3] = {{1100, 2100, 130}, {70, 80, 9000}, {1, 2077, 4200}, {1041, 3, 8200}};
@@ -317,6 +331,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(sums_that_wrap_to_nan),
       CHECK_TEST(every_small_shape),
       CHECK_TEST(any_thread_count),
+      CHECK_TEST(streamed_results),
       CHECK_TEST(large_operands),
       CHECK_TEST(longest_k),
       CHECK_TEST(rejects_unknown_kernel),
