@@ -51,9 +51,10 @@ typedef struct {
   uint8_t padding[48];
 } b_panel_t;
 
-// Entry s of a block: (8 + s) times B's scales as words, twice; used only where that is under 2^15.
+// Entry s of a block: (8 + s) times B's scales as words, of columns 0..3 8..11 4..7 12..15, so that doubling each
+// within 128-bit lanes gives columns 0..7 and 8..15. Used only where all are under 2^15.
 typedef struct {
-  uint16_t entries[CHUNK][SIGNIFICANDS][COLS][2];
+  uint16_t entries[CHUNK][SIGNIFICANDS][COLS];
 } table_t;
 
 static_assert(sizeof(a_panel_t) % 64 == 0 && sizeof(b_panel_t) % 64 == 0, "panels are whole cache lines");
@@ -262,14 +263,12 @@ static void prepare(const void *from, void *to) {
   const b_panel_t *b = from;
   table_t *table = to;
   for (int k = 0; k < CHUNK; k++) {
-    for (int c = 0; c < COLS; c += 8) {
-      __m256i scale = _mm256_load_si256((const __m256i *)&b->scale[k][c]);
-      scale = _mm256_or_si256(_mm256_and_si256(scale, _mm256_set1_epi32(0xFFFF)), _mm256_slli_epi32(scale, 16));
-      __m256i entry = _mm256_slli_epi16(scale, 3);
-      for (int s = 0; s < SIGNIFICANDS; s++) {
-        _mm256_store_si256((__m256i *)table->entries[k][s][c], entry);
-        entry = _mm256_add_epi16(entry, scale);
-      }
+    const __m256i *scales = (const __m256i *)b->scale[k];
+    __m256i scale = _mm256_packus_epi32(_mm256_load_si256(scales), _mm256_load_si256(scales + 1));
+    __m256i entry = _mm256_slli_epi16(scale, 3);
+    for (int s = 0; s < SIGNIFICANDS; s++) {
+      _mm256_store_si256((__m256i *)table->entries[k][s], entry);
+      entry = _mm256_add_epi16(entry, scale);
     }
   }
 }
@@ -330,8 +329,9 @@ typedef enum { TABLED, MULTIPLIED } products_t;
 INLINE void scale_products(const a_panel_t *a, const b_panel_t *b, const table_t *table, products_t how, int k, int r,
                            __m256i scale[2]) {
   if (how == TABLED) {
-    scale[0] = load(table->entries[k][a->entry[r][k]][0]);
-    scale[1] = load(table->entries[k][a->entry[r][k]][8]);
+    __m256i once = load(table->entries[k][a->entry[r][k]]);
+    scale[0] = _mm256_unpacklo_epi16(once, once);
+    scale[1] = _mm256_unpackhi_epi16(once, once);
     return;
   }
   __m256i scale_a = broadcast4(a->scale[r][k]);
@@ -414,32 +414,29 @@ static void multiply(const void *a_panel, const void *b, const void *table, int 
 
 // --- Results -----------------------------------------------------------------------------------------
 
-// 16 sums under 2^51 in magnitude as FP32: exact as doubles, then rounded once, times 2^exponent exactly.
-INLINE void round_row(const int64_t *sums, __m256 unit, float value[COLS]) {
+// 8 sums that are_small as FP32: exact as doubles, then rounded once, times 2^exponent exactly.
+INLINE __m256 rounded(const int64_t *sums, __m256 unit) {
   const __m256i magic = _mm256_set1_epi64x(0x4338000000000000);  // 1.5 * 2^52
-  for (int c = 0; c < COLS; c += 4) {
-    __m256d sum = _mm256_castsi256_pd(_mm256_add_epi64(load(sums + c), magic));
-    __m128 rounded = _mm256_cvtpd_ps(_mm256_sub_pd(sum, _mm256_castsi256_pd(magic)));
-    _mm_storeu_ps(value + c, _mm_mul_ps(rounded, _mm256_castps256_ps128(unit)));
-  }
+  __m256d low = _mm256_castsi256_pd(_mm256_add_epi64(load(sums), magic));
+  __m256d high = _mm256_castsi256_pd(_mm256_add_epi64(load(sums + 4), magic));
+  __m128 four = _mm256_cvtpd_ps(_mm256_sub_pd(low, _mm256_castsi256_pd(magic)));
+  __m128 next = _mm256_cvtpd_ps(_mm256_sub_pd(high, _mm256_castsi256_pd(magic)));
+  return _mm256_mul_ps(_mm256_insertf128_ps(_mm256_castps128_ps256(four), next, 1), unit);
 }
 
-static int is_small(const int64_t *sums) {
-  const __m256i limit = _mm256_set1_epi64x(INT64_C(1) << 51);
-  __m256i large = _mm256_setzero_si256();
-  for (int i = 0; i < ROWS * COLS; i += 4) {
-    __m256i sum = load(sums + i);
-    large = _mm256_or_si256(large, _mm256_cmpgt_epi64(sum, limit));
-    large = _mm256_or_si256(large, _mm256_cmpgt_epi64(_mm256_sub_epi64(_mm256_setzero_si256(), limit), sum));
-  }
-  return _mm256_testz_si256(large, large);
+// Whether -2^51 <= sum < 2^51 for all of a tile's.
+static int are_small(const int64_t *sums) {
+  const __m256i half = _mm256_set1_epi64x(INT64_C(1) << 51);
+  __m256i bits = _mm256_setzero_si256();
+  for (int i = 0; i < ROWS * COLS; i += 4) bits = _mm256_or_si256(bits, _mm256_add_epi64(load(sums + i), half));
+  return _mm256_testz_si256(bits, _mm256_set1_epi64x((int64_t)0xFFF0000000000000));
 }
 
 static int is_poisoned(const gemm_tile_t *tile) {
-  int poisoned = 0;
-  for (int r = 0; r < tile->rows; r++) poisoned |= tile->row_poisoned[r];
-  for (int c = 0; c < tile->cols; c++) poisoned |= tile->col_poisoned[c];
-  return poisoned;
+  __m128i cols = _mm_loadu_si128((const __m128i *)tile->col_poisoned);
+  int rows = 0;
+  for (int r = 0; r < ROWS; r++) rows |= tile->row_poisoned[r];
+  return rows || !_mm_testz_si128(cols, cols);
 }
 
 static void store_row(const gemm_job_t *job, const gemm_tile_t *tile, int r, float value[COLS]) {
@@ -464,31 +461,54 @@ static void store_row(const gemm_job_t *job, const gemm_tile_t *tile, int r, flo
   }
 }
 
-static void store(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t *sums) {
-  const ufp4_gemm_t *how = job->how;
-  // Where 2^exponent times any sum is a normal number, or Inf as it should.
-  int plain = how->d_dtype != UFP4_DTYPE_I64 && job->exponent >= -126 && job->exponent <= 127;
-  if (plain && how->accumulate == NULL && !is_poisoned(tile) && is_small(sums)) {
-    const __m256 unit = _mm256_castsi256_ps(_mm256_set1_epi32((127 + job->exponent) << 23));
-    const int simple = how->d_dtype == UFP4_DTYPE_F32 && how->alpha == 1.0f && job->scale == 1.0f && how->c == NULL &&
-                       tile->cols == COLS;
-    for (int r = 0; r < tile->rows; r++) {
-      float value[COLS];
-      if (simple) {
-        round_row(sums + r * COLS, unit, (float *)job->d + (tile->row + r) * job->d_ld + tile->col);
-      } else {
-        round_row(sums + r * COLS, unit, value);
-        store_row(job, tile, r, value);
-      }
+// The usual case: FP32, nothing but the sum, all columns.
+static void store_plain(const gemm_job_t *job, const gemm_tile_t *tile, __m256 unit, const int64_t *sums) {
+  for (int r = 0; r < tile->rows; r++) {
+    float *to = (float *)job->d + (tile->row + r) * job->d_ld + tile->col;
+    __m256 low = rounded(sums + r * COLS, unit), high = rounded(sums + r * COLS + 8, unit);
+    if (job->stream) {
+      _mm256_stream_ps(to, low);
+      _mm256_stream_ps(to + 8, high);
+    } else {
+      _mm256_storeu_ps(to, low);
+      _mm256_storeu_ps(to + 8, high);
     }
-    return;
   }
+}
+
+static void store_each(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t *sums) {
   for (int r = 0; r < tile->rows; r++) {
     for (int c = 0; c < tile->cols; c++) {
       int poisoned = tile->row_poisoned[r] | tile->col_poisoned[c];
       gemm_store(job, poisoned, sums[r * COLS + c], tile->row + r, tile->col + c);
     }
   }
+}
+
+static void store(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t *sums) {
+  const ufp4_gemm_t *how = job->how;
+  // Where 2^exponent times any sum is a normal number, or Inf as it should.
+  int normal = how->d_dtype != UFP4_DTYPE_I64 && job->exponent >= -126 && job->exponent <= 127;
+  if (!normal || how->accumulate != NULL || is_poisoned(tile) || !are_small(sums)) {
+    store_each(job, tile, sums);
+    return;
+  }
+  const __m256 unit = _mm256_castsi256_ps(_mm256_set1_epi32((127 + job->exponent) << 23));
+  if (how->d_dtype == UFP4_DTYPE_F32 && how->alpha == 1.0f && job->scale == 1.0f && how->c == NULL &&
+      tile->cols == COLS) {
+    store_plain(job, tile, unit, sums);
+    return;
+  }
+  for (int r = 0; r < tile->rows; r++) {
+    float value[COLS];
+    _mm256_storeu_ps(value, rounded(sums + r * COLS, unit));
+    _mm256_storeu_ps(value + 8, rounded(sums + r * COLS + 8, unit));
+    store_row(job, tile, r, value);
+  }
+}
+
+static void finish(void) {
+  _mm_sfence();
 }
 
 static const gemm_kernel_t kernel = {
@@ -504,6 +524,7 @@ static const gemm_kernel_t kernel = {
     .prepare = prepare,
     .multiply = multiply,
     .store = store,
+    .finish = finish,
 };
 
 const gemm_kernel_t *gemm_avx2(void) {
