@@ -31,7 +31,7 @@ typedef struct {
   unsigned mem_latency;       ///< simulated memory: cycles from address to first data
   unsigned mem_bandwidth;     ///< simulated memory: bytes a cycle, each way; 0: as wide as the bus
   uint64_t stall_seed;        ///< simulated memory: seed of random back-pressure; 0: none
-  uint64_t max_cycles;        ///< simulated core: cycles one wait may take; 0: the default limit
+  uint64_t max_cycles;        ///< simulated core: cycles until the next completion; 0: the default limit
   const char *trace_path;     ///< simulated core: waveform file (.fst), or NULL
   unsigned threads;           ///< model: threads; 0: all cores
   ufp4_message_t *message;    ///< where ufp4_device_open says why it failed, or NULL

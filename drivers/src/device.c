@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,10 @@ static ufp4_status_t check_options(const ufp4_device_options_t *options, ufp4_me
   if (options->configuration == NULL || find_configuration(options->configuration) == NULL) {
     ufp4_message_set(message, "no configuration is called '%s'",
                      options->configuration != NULL ? options->configuration : "");
+    return UFP4_ERROR_ARGUMENT;
+  }
+  if (options->threads > INT_MAX) {
+    ufp4_message_set(message, "%u threads: at most %d", options->threads, INT_MAX);
     return UFP4_ERROR_ARGUMENT;
   }
   uint64_t limit = (1ull << UFP4_ADDR_BITS) - UFP4_MEMORY_BASE;

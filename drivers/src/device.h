@@ -36,6 +36,9 @@ ufp4_status_t device_fail(ufp4_device_t *device, ufp4_status_t status, const cha
 /** UFP4_ERROR_DEVICE if the device has failed before. */
 ufp4_status_t device_check(ufp4_device_t *device);
 
+/** Waits for every queued job. @return 0 if some may still run: the device answers, but does not get on. */
+int jobs_drain(ufp4_device_t *device);
+
 /** A use of an exponent slot. Slots are handed out in turn, so a use ends when its slot is taken again. */
 typedef struct {
   unsigned slot;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <time.h>
+
 #include "device.h"
 
 static const char *const status_texts[UFP4_CORE_STATUS_COUNT] = {
@@ -27,10 +29,46 @@ static ufp4_status_t take_oldest(ufp4_device_t *device, uint64_t timeout_us) {
   return UFP4_OK;
 }
 
+int jobs_drain(ufp4_device_t *device) {
+  while (!device->failed && device->taken < device->submitted) {
+    if (take_oldest(device, 0) != UFP4_OK) break;
+  }
+  return device->failed || device->taken == device->submitted;
+}
+
+static int in_reserved(uint64_t address) {
+  return address >= UFP4_MEMORY_BASE && address < UFP4_MEMORY_BASE + UFP4_MEMORY_RESERVED_BYTES;
+}
+
+// The rings of a backend are nobody's operand: a job there would end the device, not itself.
+static int names_reserved(const ufp4_descriptor_t *descriptor) {
+  const ufp4_quant_descriptor_t *quant = &descriptor->quant;
+  const ufp4_gemm_descriptor_t *gemm = &descriptor->gemm;
+  switch (descriptor->header.opcode) {
+    case UFP4_OPCODE_GEMM:
+      return in_reserved(gemm->a_codes_addr) || in_reserved(gemm->a_scales_addr) || in_reserved(gemm->b_codes_addr) ||
+             in_reserved(gemm->b_scales_addr) || in_reserved(gemm->d_addr);
+    case UFP4_OPCODE_AMAX:
+      return in_reserved(quant->src_addr);
+    case UFP4_OPCODE_QUANT:
+      return in_reserved(quant->src_addr) ||
+             ((quant->row_mode & UFP4_MODE_ENABLE) &&
+              (in_reserved(quant->row_codes_addr) || in_reserved(quant->row_scales_addr))) ||
+             ((quant->col_mode & UFP4_MODE_ENABLE) &&
+              (in_reserved(quant->col_codes_addr) || in_reserved(quant->col_scales_addr)));
+    default:
+      return 0;
+  }
+}
+
 ufp4_status_t ufp4_submit(ufp4_device_t *device, const ufp4_descriptor_t *descriptor, uint32_t *job) {
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
   if (descriptor == NULL) return device_fail(device, UFP4_ERROR_ARGUMENT, "submit: no descriptor");
+  if (names_reserved(descriptor)) {
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "submit: an address lies in the first %llu bytes of device memory",
+                       UFP4_MEMORY_RESERVED_BYTES);
+  }
   if (device->submitted - device->taken == UFP4_QUEUE_JOBS) status = take_oldest(device, 0);
   if (status != UFP4_OK) return status;
   ufp4_descriptor_t numbered = *descriptor;
@@ -39,6 +77,26 @@ ufp4_status_t ufp4_submit(ufp4_device_t *device, const ufp4_descriptor_t *descri
   if (status != UFP4_OK) return status;
   device->submitted++;
   if (job != NULL) *job = numbered.header.job;
+  return UFP4_OK;
+}
+
+static uint64_t now_us(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u;
+}
+
+// The time limit is that of the whole wait, however many jobs end on the way.
+static ufp4_status_t take_until(ufp4_device_t *device, uint64_t number, uint64_t timeout_us) {
+  const uint64_t start = now_us();
+  while (device->taken < number) {
+    uint64_t spent = timeout_us == 0 ? 0 : now_us() - start;
+    if (timeout_us != 0 && spent >= timeout_us) {
+      return device_fail(device, UFP4_ERROR_TIMEOUT, "wait: job %u has not ended", (uint32_t)number);
+    }
+    ufp4_status_t status = take_oldest(device, timeout_us == 0 ? 0 : timeout_us - spent);
+    if (status != UFP4_OK) return status;
+  }
   return UFP4_OK;
 }
 
@@ -51,7 +109,7 @@ ufp4_status_t ufp4_wait(ufp4_device_t *device, uint32_t job, uint64_t timeout_us
   if (number + HISTORY_JOBS <= device->taken) {
     return device_fail(device, UFP4_ERROR_ARGUMENT, "wait: job %u ended more than %u jobs ago", job, HISTORY_JOBS);
   }
-  while (status == UFP4_OK && device->taken < number) status = take_oldest(device, timeout_us);
+  status = take_until(device, number, timeout_us);
   if (status != UFP4_OK) return status;
   const ufp4_completion_t *done = &device->done[number % HISTORY_JOBS];
   if (completion != NULL) *completion = *done;

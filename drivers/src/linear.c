@@ -161,15 +161,20 @@ ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_
   return UFP4_OK;
 }
 
-void ufp4_linear_free(ufp4_linear_t *linear) {
-  if (linear == NULL) return;
+static void free_buffers(ufp4_linear_t *linear) {
   for (int i = 0; i < 2 * UFP4_ROLE_COUNT; i++) {
     ufp4_buffer_free(linear->device, linear->copies[i / 2][i % 2].codes);
     ufp4_buffer_free(linear->device, linear->copies[i / 2][i % 2].scales);
-    ufp4_operand_free(&linear->copies[i / 2][i % 2].golden);
   }
   ufp4_buffer_free(linear->device, linear->source);
   ufp4_buffer_free(linear->device, linear->output);
+}
+
+void ufp4_linear_free(ufp4_linear_t *linear) {
+  if (linear == NULL) return;
+  // What a job may still write must not become somebody else's; it then stays taken until the device is closed.
+  if (jobs_drain(linear->device)) free_buffers(linear);
+  for (int i = 0; i < 2 * UFP4_ROLE_COUNT; i++) ufp4_operand_free(&linear->copies[i / 2][i % 2].golden);
   for (int role = 0; role < UFP4_ROLE_COUNT; role++) free(linear->host[role]);
   free(linear);
 }

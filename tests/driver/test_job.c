@@ -400,6 +400,25 @@ TEST(rejects_slots_never_written) {
   ufp4_device_close(device);
 }
 
+TEST(rejects_the_memory_of_the_rings) {
+  ufp4_device_t *device = bench_device();
+  bench_jobs_t jobs = bench_jobs(device);
+  const uint64_t first = UFP4_MEMORY_BASE, last = UFP4_MEMORY_BASE + UFP4_MEMORY_RESERVED_BYTES - UFP4_ALIGN_BYTES;
+  ufp4_descriptor_t bad[] = {jobs.amax, jobs.quant, jobs.quant, jobs.quant, jobs.gemm, jobs.gemm, jobs.gemm};
+  bad[0].quant.src_addr = first;
+  bad[1].quant.src_addr = last;
+  bad[2].quant.row_codes_addr = first;
+  bad[3].quant.row_scales_addr = last;
+  bad[4].gemm.d_addr = first;
+  bad[5].gemm.a_scales_addr = last;
+  bad[6].gemm.b_codes_addr = first;
+  for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    check_bits(i, ufp4_submit(device, &bad[i], NULL), UFP4_ERROR_ARGUMENT, "submit");
+  }
+  bench_check_serving(0, device, &jobs);
+  ufp4_device_close(device);
+}
+
 TEST(rejects_jobs_never_submitted) {
   ufp4_device_t *device = bench_device();
   ufp4_descriptor_t fence = {.header = {.opcode = UFP4_OPCODE_FENCE}};
@@ -443,6 +462,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_amax_without_a_slot_or_copy),
       CHECK_TEST(rejects_amax_outside_memory_and_writes_no_slot),
       CHECK_TEST(rejects_slots_never_written),
+      CHECK_TEST(rejects_the_memory_of_the_rings),
       CHECK_TEST(rejects_jobs_never_submitted),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
