@@ -26,6 +26,11 @@ INLINE void accumulate(const int64_t *from, __mmask16 inside, row_sums_t *row) {
   }
 }
 
+// 2^exponent; any number for an exponent of which there is no such normal one (UFP4_DTYPE_I64 does not use it).
+INLINE __m512 unit_of(int exponent) {
+  return _mm512_castsi512_ps(_mm512_set1_epi32((int)((unsigned)(127 + exponent) << 23)));
+}
+
 // One rounding, the conversion's: times 2^exponent then is exact.
 INLINE __m512 rounded(const row_sums_t *row, __m512 unit) {
   __m512i low = _mm512_castsi256_si512(_mm256_castps_si256(_mm512_cvtepi64_ps(row->sum[0])));
@@ -63,7 +68,7 @@ INLINE void store_i64(int64_t *to, __mmask16 inside, const row_sums_t *row) {
 // For exponents with which 2^exponent times any sum is a normal number, or Inf as it should.
 static void store_rows(const gemm_job_t *job, const gemm_tile_t *tile, __mmask16 col_poisoned, const int64_t *sums) {
   const ufp4_gemm_t *how = job->how;
-  const __m512 unit = _mm512_castsi512_ps(_mm512_set1_epi32((127 + job->exponent) << 23));
+  const __m512 unit = unit_of(job->exponent);
   const __mmask16 inside = (__mmask16)((1u << tile->cols) - 1);
   for (int r = 0; r < tile->rows; r++) {
     const int64_t i = tile->row + r, j = tile->col, at = i * job->d_ld + j;
@@ -86,7 +91,7 @@ static void store_rows(const gemm_job_t *job, const gemm_tile_t *tile, __mmask16
 
 // The usual case: FP32, nothing but the sum, a whole tile.
 static void store_plain(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t *sums) {
-  const __m512 unit = _mm512_castsi512_ps(_mm512_set1_epi32((127 + job->exponent) << 23));
+  const __m512 unit = unit_of(job->exponent);
   float *to = (float *)job->d + tile->row * job->d_ld + tile->col;
   const int64_t ld = job->d_ld;
 #pragma GCC unroll 8
