@@ -95,8 +95,8 @@ INLINE __m512i half_of(__m512i sums, int half) {
   return _mm512_cvtepi32_epi64(half ? _mm512_extracti64x4_epi64(sums, 1) : _mm512_castsi512_si256(sums));
 }
 
-INLINE __m512i joined(const __m512i digit[2], int half) {
-  return _mm512_add_epi64(half_of(digit[0], half), _mm512_slli_epi64(half_of(digit[1], half), DIGIT));
+INLINE __m512i joined(__m512i low, __m512i high, int half) {
+  return _mm512_add_epi64(half_of(low, half), _mm512_slli_epi64(half_of(high, half), DIGIT));
 }
 
 // The next panel of A follows this one; a share of what is read of it each time. (After the last panel it is harmless.)
@@ -134,9 +134,9 @@ static void multiply_one_digit(const a_panel_t *a, const b_panel_t *b, const tab
 static void multiply_two_digits(const a_panel_t *a, const b_panel_t *b, const table_t *table, int first,
                                 int64_t *sums) {
   const __m512i low_bits = _mm512_set1_epi16((1 << DIGIT) - 1), top = _mm512_set1_epi16(8 + DIGIT);
-  __m512i sum[ROWS][2];
+  __m512i low_sum[ROWS], high_sum[ROWS];
 #pragma GCC unroll 8
-  for (int r = 0; r < ROWS; r++) sum[r][0] = sum[r][1] = _mm512_setzero_si512();
+  for (int r = 0; r < ROWS; r++) low_sum[r] = high_sum[r] = _mm512_setzero_si512();
   for (int p = 0; p < a->pairs; p++) {
     __m512i quads[8];
     fetch_next(a, p);
@@ -147,12 +147,13 @@ static void multiply_two_digits(const a_panel_t *a, const b_panel_t *b, const ta
       __m512i shift = _mm512_add_epi16(_mm512_load_si512(b->shift[p]), broadcast4(a->shift[r][p]));
       __m512i low = _mm512_and_si512(_mm512_sllv_epi16(product, shift), low_bits);
       __m512i high = _mm512_srlv_epi16(_mm512_slli_epi16(product, 8), _mm512_sub_epi16(top, shift));
-      sum[r][0] = _mm512_dpwssd_epi32(sum[r][0], dot, low);
-      sum[r][1] = _mm512_dpwssd_epi32(sum[r][1], dot, high);
+      low_sum[r] = _mm512_dpwssd_epi32(low_sum[r], dot, low);
+      high_sum[r] = _mm512_dpwssd_epi32(high_sum[r], dot, high);
     }
   }
 #pragma GCC unroll 8
-  for (int r = 0; r < ROWS; r++) add_row(a, b, r, joined(sum[r], 0), joined(sum[r], 1), first, sums);
+  for (int r = 0; r < ROWS; r++)
+    add_row(a, b, r, joined(low_sum[r], high_sum[r], 0), joined(low_sum[r], high_sum[r], 1), first, sums);
 }
 
 // B's scales as 32-bit numbers in the order of the dots: of the even and of the odd blocks, each in the low half of a
