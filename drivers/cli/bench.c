@@ -367,12 +367,14 @@ static ufp4_status_t bench_all(bench_t *bench) {
 }
 
 static int allocate(bench_t *bench) {
-  const size_t side = bench->size > SIMULATED_SIZE ? bench->size : SIMULATED_SIZE;
+  const size_t least = bench->size > SIMULATED_SIZE ? bench->size : SIMULATED_SIZE;
+  const size_t side = (least + 15) / 16 * 16;  // whole cache lines
   float **all[] = {&bench->from, &bench->to, &bench->yard[0], &bench->yard[1], &bench->yard[2]};
   int whole = 1;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-    *all[i] = calloc(side * side, sizeof(float));
+    *all[i] = aligned_alloc(64, side * side * sizeof(float));
     whole &= *all[i] != NULL;
+    if (*all[i] != NULL) memset(*all[i], 0, side * side * sizeof(float));
   }
   return whole;
 }

@@ -104,5 +104,7 @@ int blas_open(blas_t *blas, int threads) {
   }
   *blas = (blas_t){0};
   if (fastest != NULL) (void)setenv("OPENBLAS_CORETYPE", fastest, 1);
+  // Its threads would keep the cores busy long after their work is done, while others are timed.
+  (void)setenv("OPENBLAS_THREAD_TIMEOUT", "4", 1);
   return load(blas, threads);
 }
