@@ -11,6 +11,7 @@
 
 #include "gemm_kernel.h"
 #include "internal.h"
+#include "kernel.h"
 #include "ufp4/combination.h"
 #include "ufp4/format.h"
 
@@ -253,6 +254,7 @@ static ufp4_status_t gemm_portable(const gemm_job_t *job) {
 
 static int sizes_ok(const ufp4_gemm_t *how, int64_t n) {
   if ((unsigned)how->d_dtype >= UFP4_DTYPE_COUNT || how->threads < 0) return 0;
+  if ((unsigned)how->kernel >= UFP4_KERNEL_COUNT) return 0;
   if ((how->c != NULL && how->c_ld < n) || (how->accumulate != NULL && how->accumulate_ld < n)) return 0;
   return how->d_dtype != UFP4_DTYPE_I64 || (how->c == NULL && how->alpha == 1.0f);
 }
@@ -268,26 +270,11 @@ static int contract_ok(const ufp4_operand_t *a, const ufp4_operand_t *b, const u
          (a->scale != UFP4_SCALE_NVFP4 || (a->tensor_scale == 1.0f && b->tensor_scale == 1.0f));
 }
 
-static ufp4_status_t run_named(const char *name, const gemm_job_t *job) {
-  const gemm_kernel_t *kernels[] = {gemm_avx512(), gemm_avx2()};
-  for (unsigned i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
-    if (kernels[i] != NULL && (name == NULL || strcmp(name, kernels[i]->name) == 0)) {
-      return gemm_blocked(job, kernels[i]);
-    }
-  }
-  return name == NULL || strcmp(name, "portable") == 0 ? gemm_portable(job) : UFP4_ERROR_UNSUPPORTED;
-}
-
-ufp4_status_t gemm_with(const char *kernel, const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how,
-                        void *d, int64_t d_ld) {
-  if (!ufp4_operand_ok(a) || !ufp4_operand_ok(b) || a->cols != b->cols || d == NULL) return UFP4_ERROR_ARGUMENT;
-  if (how == NULL || !sizes_ok(how, b->rows) || d_ld < b->rows) return UFP4_ERROR_ARGUMENT;
-  if (!contract_ok(a, b, how) || !ufp4_scales_ok(a) || !ufp4_scales_ok(b)) return UFP4_ERROR_ARGUMENT;
-  gemm_job_t job = {.a = a, .b = b, .how = how, .scale = 1.0f, .d = d, .d_ld = d_ld};
-  job.exponent = -(18 + ufp4_elem_frac(a->elem) + ufp4_elem_frac(b->elem) + a->exponent + b->exponent);
-  if (a->scale == UFP4_SCALE_NVFP4) job.scale = a->tensor_scale * b->tensor_scale;
-  if (how->contract != UFP4_CONTRACT_EXACT) return gemm_rounding(&job);
-  return run_named(kernel, &job);
+static ufp4_status_t run_exact(const gemm_job_t *job) {
+  const gemm_kernel_t *const kernels[UFP4_KERNEL_COUNT] = {
+      [UFP4_KERNEL_AVX512] = gemm_avx512(), [UFP4_KERNEL_AVX2] = gemm_avx2()};
+  const ufp4_kernel_t kernel = ufp4_kernel_chosen(job->how->kernel);
+  return kernels[kernel] != NULL ? gemm_blocked(job, kernels[kernel]) : gemm_portable(job);
 }
 
 ufp4_contract_t ufp4_gemm_default_contract(ufp4_scale_t scale) {
@@ -296,5 +283,12 @@ ufp4_contract_t ufp4_gemm_default_contract(ufp4_scale_t scale) {
 
 ufp4_status_t ufp4_gemm(const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d,
                         int64_t d_ld) {
-  return gemm_with(getenv("UFP4_KERNEL"), a, b, how, d, d_ld);
+  if (!ufp4_operand_ok(a) || !ufp4_operand_ok(b) || a->cols != b->cols || d == NULL) return UFP4_ERROR_ARGUMENT;
+  if (how == NULL || !sizes_ok(how, b->rows) || d_ld < b->rows) return UFP4_ERROR_ARGUMENT;
+  if (!contract_ok(a, b, how) || !ufp4_scales_ok(a) || !ufp4_scales_ok(b)) return UFP4_ERROR_ARGUMENT;
+  if (!ufp4_kernel_available(how->kernel)) return UFP4_ERROR_UNSUPPORTED;
+  gemm_job_t job = {.a = a, .b = b, .how = how, .scale = 1.0f, .d = d, .d_ld = d_ld};
+  job.exponent = -(18 + ufp4_elem_frac(a->elem) + ufp4_elem_frac(b->elem) + a->exponent + b->exponent);
+  if (a->scale == UFP4_SCALE_NVFP4) job.scale = a->tensor_scale * b->tensor_scale;
+  return how->contract == UFP4_CONTRACT_EXACT ? run_exact(&job) : gemm_rounding(&job);
 }

@@ -30,7 +30,6 @@ typedef struct {
 /** A panel is tile_rows rows of A, or tile_cols rows of B, by up to chunk_blocks blocks, in the kernel's own layout,
  * 64-byte aligned. */
 typedef struct {
-  const char *name;
   int tile_rows, tile_cols, chunk_blocks;
   size_t a_bytes, b_bytes;  ///< of a panel; multiples of 64
   size_t table_bytes;       ///< of what prepare derives from a panel of B
@@ -47,7 +46,7 @@ typedef struct {
   void (*finish)(void);
 } gemm_kernel_t;
 
-/** The kernels; NULL where the compiler or this processor does not have the instructions. */
+/** The kernels; NULL where the compiler does not have the instructions. */
 const gemm_kernel_t *gemm_avx512(void);
 const gemm_kernel_t *gemm_avx2(void);
 
@@ -68,10 +67,5 @@ ufp4_status_t gemm_blocked(const gemm_job_t *job, const gemm_kernel_t *kernel);
 /** Calls run(argument[i]) for i < count, each but the first in a thread of its own; where a thread cannot be started
  * the caller's runs its share. */
 void gemm_threads(void (*run)(void *), void *const *argument, int count);
-
-/** ufp4_gemm with a kernel named: "portable", "avx2" or "avx512"; NULL: the fastest of this processor.
- *  UFP4_ERROR_UNSUPPORTED where the processor does not have it. */
-ufp4_status_t gemm_with(const char *kernel, const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how,
-                        void *d, int64_t d_ld);
 
 #endif

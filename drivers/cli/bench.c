@@ -168,7 +168,8 @@ typedef struct {
 static ufp4_status_t run_gemm(bench_t *bench, const void *argument) {
   const pair_t *pair = argument;
   const ufp4_gemm_t how = {
-      .contract = UFP4_CONTRACT_EXACT, .d_dtype = UFP4_DTYPE_F32, .alpha = 1, .threads = (int)bench->threads};
+      .contract = UFP4_CONTRACT_EXACT, .d_dtype = UFP4_DTYPE_F32, .alpha = 1, .threads = (int)bench->threads,
+      .kernel = cli_kernel()};
   return ufp4_gemm(&pair->a, &pair->b, &how, bench->to, (int64_t)bench->size);
 }
 

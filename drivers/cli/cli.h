@@ -97,6 +97,14 @@ void cli_device_add(cli_options_t *options, cli_device_t *device);
  *  message has been printed. @return CLI_GO_ON or the exit status. */
 int cli_device_open(const cli_command_t *command, const cli_device_t *device, const char *name, ufp4_device_t **out);
 
+// --- Kernels -----------------------------------------------------------------------------------------
+
+/** Whether the environment's UFP4_KERNEL, where it is set, names a kernel that this processor has; prints what is
+ * wrong. @return CLI_GO_ON or the exit status. */
+int cli_kernel_check(void);
+/** The kernel that UFP4_KERNEL names, or the fastest. */
+ufp4_kernel_t cli_kernel(void);
+
 // --- Recipes -----------------------------------------------------------------------------------------
 
 /** A named recipe, or one from FILE.json, with messages. @return CLI_GO_ON or the exit status. */

@@ -229,6 +229,7 @@ static int run_golden(const choices_t *choices, const inputs_t *in, result_t *re
   ufp4_gemm_t how = {
       .contract = (ufp4_contract_t)choices->contract, .d_dtype = dtypes[choices->out], .alpha = choices->alpha};
   how.threads = (int)choices->device.threads;
+  how.kernel = choices->device.options.kernel;
   how.c = in->c_f32 != NULL ? in->c_f32 : in->c.data;
   how.accumulate = in->accumulate.data;
   how.c_ld = how.accumulate_ld = in->b.rows;

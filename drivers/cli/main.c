@@ -55,6 +55,8 @@ int main(int argc, char **argv) {
     printf("ufp4 %d.%d.%d\n", UFP4_VERSION_MAJOR, UFP4_VERSION_MINOR, UFP4_VERSION_PATCH);
     return check_stdout(CLI_OK);
   }
+  int end = cli_kernel_check();
+  if (end != CLI_GO_ON) return end;
   for (size_t i = 0; i < COMMANDS; i++) {
     if (strcmp(argv[1], commands[i]->name) == 0) return check_stdout(commands[i]->run(argc - 1, argv + 1));
   }

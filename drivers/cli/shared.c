@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device options, recipes and input files, as several commands take them.
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -14,6 +16,7 @@ void cli_device_init(cli_device_t *device) {
       .mem_bandwidth = defaults.mem_bandwidth,
       .max_cycles = defaults.max_cycles,
   };
+  device->options.kernel = cli_kernel();
 }
 
 static const char *backend_help(const char *preset) {
@@ -84,6 +87,29 @@ int cli_device_open(const cli_command_t *command, const cli_device_t *device, co
   options.message = &message;
   ufp4_status_t status = ufp4_device_open(name, &options, out);
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, message.text);
+}
+
+int cli_kernel_check(void) {
+  const char *name = getenv("UFP4_KERNEL");
+  ufp4_kernel_t kernel;
+  if (name == NULL) return CLI_GO_ON;
+  if (ufp4_kernel_named(name, &kernel) != UFP4_OK) {
+    fprintf(stderr, "ufp4: UFP4_KERNEL: '%s' is not one of", name);
+    for (int i = 0; i < UFP4_KERNEL_COUNT; i++) {
+      fprintf(stderr, "%s %s", i == 0 ? "" : ",", ufp4_kernel_name((ufp4_kernel_t)i));
+    }
+    fprintf(stderr, "\n");
+    return CLI_USAGE;
+  }
+  if (ufp4_kernel_available(kernel)) return CLI_GO_ON;
+  fprintf(stderr, "ufp4: UFP4_KERNEL: this processor has no %s\n", name);
+  return CLI_DEVICE;
+}
+
+ufp4_kernel_t cli_kernel(void) {
+  const char *name = getenv("UFP4_KERNEL");
+  ufp4_kernel_t kernel = UFP4_KERNEL_FASTEST;
+  return name != NULL && ufp4_kernel_named(name, &kernel) == UFP4_OK ? kernel : UFP4_KERNEL_FASTEST;
 }
 
 int cli_recipe(const cli_command_t *command, const char *name, ufp4_recipe_t *recipe) {

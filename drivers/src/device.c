@@ -63,6 +63,10 @@ static ufp4_status_t check_options(const ufp4_device_options_t *options, ufp4_me
     ufp4_message_set(message, "%u threads: at most %d", options->threads, INT_MAX);
     return UFP4_ERROR_ARGUMENT;
   }
+  if (!ufp4_kernel_available(options->kernel)) {
+    ufp4_message_set(message, "this processor does not have the kernel");
+    return UFP4_ERROR_UNSUPPORTED;
+  }
   uint64_t limit = (1ull << UFP4_ADDR_BITS) - UFP4_MEMORY_BASE;
   if (options->memory_bytes % UFP4_MEMORY_GRANULE_BYTES != 0 || options->memory_bytes <= UFP4_MEMORY_RESERVED_BYTES ||
       options->memory_bytes > limit) {
@@ -82,6 +86,7 @@ static ufp4_status_t open_state(ufp4_device_t *device, const ufp4_device_options
   device->info.backend = device->backend->name;
   device->info.memory_bytes = options->memory_bytes;
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  device->kernel = options->kernel;
   device->threads = options->threads != 0 ? (int)options->threads : cores > 0 ? (int)cores : 1;
   return status;
 }

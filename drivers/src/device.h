@@ -19,6 +19,7 @@ struct ufp4_device {
   ufp4_device_info_t info;
   ufp4_message_t message;
   int threads;        // of what runs on the host
+  ufp4_kernel_t kernel;
   int failed;         // a backend call returned UFP4_ERROR_DEVICE
   buffer_t *buffers;  // in use, in order of address
   size_t buffer_count, buffer_capacity;

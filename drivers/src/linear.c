@@ -364,7 +364,8 @@ static ufp4_status_t run_golden(ufp4_linear_t *linear, ufp4_pass_t pass, float *
   const ufp4_gemm_t how = {.contract = linear->recipe.contract,
                            .d_dtype = UFP4_DTYPE_F32,
                            .alpha = 1.0f,
-                           .threads = linear->device->threads};
+                           .threads = linear->device->threads,
+                           .kernel = linear->device->kernel};
   ufp4_status_t status = ufp4_gemm(&a->golden, &b->golden, &how, d, d_ld);
   return status == UFP4_OK ? status : device_fail(linear->device, status, "run: %s", ufp4_status_string(status));
 }

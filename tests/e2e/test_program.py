@@ -47,6 +47,15 @@ def test_full_disk_is_an_error():
     check_equal(done.returncode, 3, "exit status")
 
 
+def test_rejects_an_unknown_kernel():
+    """one line that names it and those there are"""
+    for name in ("", "avx513"):
+        environment = {**os.environ, "UFP4_KERNEL": name}
+        done = subprocess.run([bench.PROGRAM, "random"], env=environment, capture_output=True, text=True, timeout=60)
+        check_equal((done.returncode, done.stdout), (2, ""), "exit status and output")
+        check_equal(done.stderr, f"ufp4: UFP4_KERNEL: '{name}' is not one of fastest, portable, avx2, avx512\n", "message")
+
+
 def test_a_signal_ends_it_and_leaves_nothing():
     bench.write_npy("X.npy", [[1.0] * 1024] * 1024)
     passes("quantize", "X.npy", "-o", "Q.safetensors", "--elem", "e2m1")

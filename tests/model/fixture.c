@@ -269,3 +269,10 @@ void fixture_check_tensor(int64_t index, const fixture_tensor_t *in, const ufp4_
   slow_operand_free(&want);
   ufp4_operand_free(&got);
 }
+
+ufp4_kernel_t fixture_kernel(void) {
+  const char *name = getenv("UFP4_KERNEL");
+  ufp4_kernel_t kernel = UFP4_KERNEL_FASTEST;
+  if (name != NULL && ufp4_kernel_named(name, &kernel) != UFP4_OK) abort();
+  return kernel;
+}

@@ -70,4 +70,7 @@ void fixture_tensor_free(fixture_tensor_t *tensor);
 /** Both models on the same tensor. */
 void fixture_check_tensor(int64_t index, const fixture_tensor_t *in, const ufp4_quantize_t *how);
 
+/** The kernel to test: the environment's UFP4_KERNEL, or the fastest. */
+ufp4_kernel_t fixture_kernel(void);
+
 #endif

@@ -4,18 +4,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "gemm_kernel.h"
+#include "ufp4/kernel.h"
 
 int main(int argc, char **argv) {
-  uint8_t codes[8] = {0}, scale = 0;
-  const ufp4_operand_t one = {.rows = 1, .cols = 1, .blocks = 1, .codes = codes, .scales = &scale};
-  const ufp4_gemm_t how = {.contract = UFP4_CONTRACT_EXACT, .d_dtype = UFP4_DTYPE_F32, .alpha = 1};
-  float d;
-  if (argc < 3) {
+  ufp4_kernel_t kernel;
+  if (argc < 3 || ufp4_kernel_named(argv[1], &kernel) != UFP4_OK) {
     fprintf(stderr, "usage: %s KERNEL PROGRAM [ARGUMENTS]\n", argv[0]);
     return 2;
   }
-  if (gemm_with(argv[1], &one, &one, &how, &d, 1) == UFP4_ERROR_UNSUPPORTED) {
+  if (!ufp4_kernel_available(kernel)) {
     printf("skipped: this processor has no %s\n", argv[1]);
     return 0;
   }

@@ -27,7 +27,7 @@ void pair_free(pair_t *p) {
 }
 
 ufp4_gemm_t pair_plain(const pair_t *p, ufp4_dtype_t dtype) {
-  const ufp4_gemm_t how = {.contract = p->what.contract, .d_dtype = dtype, .alpha = 1};
+  const ufp4_gemm_t how = {.contract = p->what.contract, .d_dtype = dtype, .alpha = 1, .kernel = fixture_kernel()};
   return how;
 }
 

@@ -23,7 +23,7 @@ static void set_block(ufp4_operand_t *operand, int64_t i, uint8_t code, uint32_t
 
 /** D of two operands of one row, by the second model too; frees them. */
 static uint32_t product(ufp4_operand_t a, ufp4_operand_t b, ufp4_contract_t contract, float alpha) {
-  const ufp4_gemm_t how = {.contract = contract, .d_dtype = UFP4_DTYPE_F32, .alpha = alpha};
+  const ufp4_gemm_t how = {.contract = contract, .d_dtype = UFP4_DTYPE_F32, .alpha = alpha, .kernel = fixture_kernel()};
   pair_t p = {.a = a, .b = b};
   uint32_t d = 0;
   pair_check(0, &p, &how);

@@ -47,7 +47,7 @@ static size_t dtype_bytes(ufp4_dtype_t dtype) {
 }
 
 static ufp4_gemm_t plain(ufp4_dtype_t dtype) {
-  const ufp4_gemm_t how = {.contract = UFP4_CONTRACT_EXACT, .d_dtype = dtype, .alpha = 1};
+  const ufp4_gemm_t how = {.contract = UFP4_CONTRACT_EXACT, .d_dtype = dtype, .alpha = 1, .kernel = fixture_kernel()};
   return how;
 }
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "fixture.h"
-#include "gemm_kernel.h"
 #include "ufp4/format.h"
 
 // --- Operands ----------------------------------------------------------------------------------------
@@ -75,8 +74,11 @@ static void check_kernel(int64_t index, const ufp4_operand_t *a, const ufp4_oper
   if (!got || !want) abort();
   memset(got, 0xA5, bytes);
   memset(want, 0xA5, bytes);
-  check_bits(index, gemm_with(getenv("UFP4_KERNEL"), a, b, how, got, ld), UFP4_OK, "status");
-  check_bits(index, gemm_with("portable", a, b, how, want, ld), UFP4_OK, "status of portable");
+  ufp4_gemm_t tested = *how, portable = *how;
+  tested.kernel = fixture_kernel();
+  portable.kernel = UFP4_KERNEL_PORTABLE;
+  check_bits(index, ufp4_gemm(a, b, &tested, got, ld), UFP4_OK, "status");
+  check_bits(index, ufp4_gemm(a, b, &portable, want, ld), UFP4_OK, "status of portable");
   for (int64_t at = 0; at < a->rows * ld; at++) {
     uint64_t g = 0, w = 0;
     memcpy(&g, got + (size_t)at * size, size);
@@ -224,7 +226,8 @@ TEST(sums_that_wrap_to_nan) {
   ufp4_operand_t a = operand(&random, 8, 64, SCALES_NEAR), b = operand(&random, 32, 64, SCALES_NEAR);
   int64_t earlier[8 * 32];
   ufp4_gemm_t how = plain(UFP4_DTYPE_I64);
-  check_bits(0, gemm_with("portable", &a, &b, &how, earlier, 32), UFP4_OK, "status");
+  how.kernel = UFP4_KERNEL_PORTABLE;
+  check_bits(0, ufp4_gemm(&a, &b, &how, earlier, 32), UFP4_OK, "status");
   for (int i = 0; i < 8 * 32; i += 3) earlier[i] = (int64_t)((uint64_t)INT64_MIN - (uint64_t)earlier[i]);
   how.accumulate = earlier;
   how.accumulate_ld = 32;
@@ -299,24 +302,32 @@ SLOW_TEST(longest_k) {
   }
 }
 
-static void check_refused(const char *kernel, int by_environment) {
+TEST(rejects_a_kernel_that_does_not_exist) {
   check_random_t random = check_random();
   ufp4_operand_t a = operand(&random, 2, 16, SCALES_NEAR);
-  const ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+  ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
   uint32_t d[4] = {1, 2, 3, 4};
-  if (by_environment) setenv("UFP4_KERNEL", kernel, 1);
-  ufp4_status_t status = by_environment ? ufp4_gemm(&a, &a, &how, d, 2) : gemm_with(kernel, &a, &a, &how, d, 2);
-  check_bits(0, status, UFP4_ERROR_UNSUPPORTED, "kernel %s", kernel);
+  how.kernel = UFP4_KERNEL_COUNT;
+  check_bits(0, ufp4_gemm(&a, &a, &how, d, 2), UFP4_ERROR_ARGUMENT, "status");
   for (uint32_t i = 0; i < 4; i++) check_bits(i, d[i], i + 1, "D is untouched");
   ufp4_operand_free(&a);
 }
 
-TEST(rejects_unknown_kernel) {
-  check_refused("avx", 0);
-  check_refused("", 0);
+TEST(every_kernel_has_a_name) {
+  ufp4_kernel_t kernel;
+  for (int i = 0; i < UFP4_KERNEL_COUNT; i++) {
+    check_bits(i, ufp4_kernel_named(ufp4_kernel_name((ufp4_kernel_t)i), &kernel), UFP4_OK, "status");
+    check_bits(i, kernel, (uint64_t)i, "kernel");
+  }
+  check_that(0, ufp4_kernel_name(UFP4_KERNEL_COUNT) == NULL, "name of no kernel");
 }
-TEST(rejects_unknown_kernel_of_the_environment) {
-  check_refused("avx513", 1);
+TEST(rejects_unknown_kernel_names) {
+  static const char *const names[] = {"", "avx", "avx513", "AVX2", "avx2 "};
+  for (int i = 0; i < 5; i++) {
+    ufp4_kernel_t kernel = UFP4_KERNEL_AVX2;
+    check_bits(i, ufp4_kernel_named(names[i], &kernel), UFP4_ERROR_ARGUMENT, "status of '%s'", names[i]);
+    check_bits(i, kernel, UFP4_KERNEL_AVX2, "kernel is untouched");
+  }
 }
 
 int main(int argc, char **argv) {
@@ -334,8 +345,9 @@ int main(int argc, char **argv) {
       CHECK_TEST(streamed_results),
       CHECK_TEST(large_operands),
       CHECK_TEST(longest_k),
-      CHECK_TEST(rejects_unknown_kernel),
-      CHECK_TEST(rejects_unknown_kernel_of_the_environment),
+      CHECK_TEST(rejects_a_kernel_that_does_not_exist),
+      CHECK_TEST(every_kernel_has_a_name),
+      CHECK_TEST(rejects_unknown_kernel_names),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

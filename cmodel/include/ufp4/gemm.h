@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "ufp4/kernel.h"
 #include "ufp4/quantize.h"
 
 /** NaN in a tensor of unrounded sums. */
@@ -19,6 +20,7 @@ typedef struct {
   const int64_t *accumulate;  ///< [m][accumulate_ld] unrounded sums added first, or NULL
   int64_t accumulate_ld;
   int threads;                ///< 0: one; the result does not depend on it
+  ufp4_kernel_t kernel;       ///< nor on this; 0: the fastest
 } ufp4_gemm_t;
 
 /** The contract where none is named: exact where @p scale allows it, else fp32. */
@@ -32,7 +34,8 @@ ufp4_contract_t ufp4_gemm_default_contract(ufp4_scale_t scale);
  *  RNE32 each; BF16: RNE of that. NaN scales poison their row or column.
  *  UFP4_ERROR_ARGUMENT: unequal K or scale formats, M, N or K over UFP4_MAX_DIM, a leading dimension under N, what
  *  ufp4_combination_gemm (combination.h) calls illegal, I64 or accumulate without contract exact, I64 with C or alpha not
- *  1, a negative or infinite FP32 scale, nv with C where alpha is not 1, tA + tB not 0 or a tensor scale not 1. */
+ *  1, a negative or infinite FP32 scale, nv with C where alpha is not 1, tA + tB not 0 or a tensor scale not 1.
+ *  UFP4_ERROR_UNSUPPORTED: this processor does not have the kernel. */
 ufp4_status_t ufp4_gemm(const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d, int64_t d_ld);
 
 #endif

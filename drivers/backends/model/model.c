@@ -12,6 +12,7 @@ struct ufp4_backend_state {
   uint8_t *memory;
   uint64_t memory_bytes;
   int threads;
+  ufp4_kernel_t kernel;
   slots_t slots;
   ufp4_completion_t done[UFP4_QUEUE_JOBS];  // of job i at i mod UFP4_QUEUE_JOBS, until taken
   uint64_t submitted, taken;
@@ -35,6 +36,7 @@ static ufp4_status_t model_open(const ufp4_device_options_t *options, const ufp4
   state->memory_bytes = options->memory_bytes;
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   state->threads = options->threads != 0 ? (int)options->threads : cores > 0 ? (int)cores : 1;
+  state->kernel = options->kernel;
   *out = state;
   return UFP4_OK;
 }
@@ -197,7 +199,8 @@ static ufp4_status_t run_gemm_operands(state_t *state, const ufp4_gemm_descripto
   ufp4_gemm_t how = {.contract = (ufp4_contract_t)gemm->contract,
                      .d_dtype = (ufp4_dtype_t)gemm->d_dtype,
                      .alpha = 1.0f,
-                     .threads = state->threads};
+                     .threads = state->threads,
+                     .kernel = state->kernel};
   return ufp4_gemm(a, b, &how, memory_at(state, gemm->d_addr), gemm->d_stride_bytes / dtype_bytes(gemm->d_dtype));
 }
 
