@@ -115,4 +115,10 @@ int cli_recipe(const cli_command_t *command, const char *name, ufp4_recipe_t *re
 /** Reads a plain tensor of floats, printing what is wrong. @return CLI_GO_ON or the exit status. */
 int cli_tensor_read(const cli_command_t *command, const char *path, int uint16_is_bf16, ufp4_tensor_t *out);
 
+/** Says before the work what would fail after it: @p path cannot be created or replaced, or is one of @p count
+ *  inputs (NULL: not given). @return CLI_GO_ON or the exit status. */
+int cli_output_file(const cli_command_t *command, const char *path, const char *const *inputs, int count);
+/** The same for a directory, which need not exist yet. */
+int cli_output_directory(const cli_command_t *command, const char *path);
+
 #endif

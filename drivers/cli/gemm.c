@@ -386,6 +386,9 @@ static int run(int argc, char **argv) {
   int end = cli_parse(&cli_gemm, &options, argc, argv, 2, 2, &paths, NULL);
   if (end == CLI_GO_ON) end = check_choices(&choices);
   if (end != CLI_GO_ON) return end;
+  end = cli_output_file(&cli_gemm, choices.output,
+                        (const char *[]){paths[0], paths[1], choices.c_path, choices.accumulate_path}, 4);
+  if (end != CLI_GO_ON) return end;
   end = read_inputs(paths, &choices, &in);
   if (end == CLI_GO_ON) end = check_contract(&choices, &in);
   if (end == CLI_GO_ON) end = multiply(&choices, &in);

@@ -219,6 +219,28 @@ static void print_flags(const layer_t *layer) {
 
 // --- Outputs -----------------------------------------------------------------------------------------------------
 
+static char *output_path(const choices_t *choices, int pass) {
+  size_t size = strlen(choices->directory) + 16;
+  char *path = malloc(size);
+  if (path != NULL) snprintf(path, size, "%s/%s", choices->directory, output_names[pass]);
+  return path;
+}
+
+// Before the work: the directory can be written, and no output is an input.
+static int check_outputs(const choices_t *choices, char **inputs) {
+  struct stat about;
+  int end = cli_output_directory(&cli_layer, choices->directory);
+  if (end != CLI_GO_ON || stat(choices->directory, &about) != 0) return end;
+  for (int pass = 0; pass < UFP4_PASS_COUNT && end == CLI_GO_ON; pass++) {
+    if (choices->pass != ALL_PASSES && choices->pass != pass) continue;
+    char *path = output_path(choices, pass);
+    if (path == NULL) return cli_fail_status(&cli_layer, UFP4_ERROR_MEMORY, NULL);
+    end = cli_output_file(&cli_layer, path, (const char *const *)inputs, UFP4_ROLE_COUNT);
+    free(path);
+  }
+  return end;
+}
+
 static int write_outputs(const choices_t *choices, const layer_t *layer) {
   if (mkdir(choices->directory, 0777) != 0 && errno != EEXIST) {
     return cli_fail(&cli_layer, CLI_USAGE, "%s: cannot make this directory: %s", choices->directory, strerror(errno));
@@ -226,10 +248,8 @@ static int write_outputs(const choices_t *choices, const layer_t *layer) {
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
     if (!(layer->shape.passes >> pass & 1)) continue;
     const side_t *side = &layer->sides[0];
-    size_t size = strlen(choices->directory) + 16;
-    char *path = malloc(size);
+    char *path = output_path(choices, pass);
     if (path == NULL) return cli_fail_status(&cli_layer, UFP4_ERROR_MEMORY, NULL);
-    snprintf(path, size, "%s/%s", choices->directory, output_names[pass]);
     ufp4_message_t message = {0};
     int64_t n = side->stats[pass].n;
     ufp4_matrix_t matrix = {UFP4_DTYPE_F32, side->stats[pass].m, n, n, side->d[pass]};
@@ -300,6 +320,7 @@ static int run(int argc, char **argv) {
   add_options(&options, &choices);
   int end = cli_parse(&cli_layer, &options, argc, argv, 3, 3, &paths, NULL);
   if (end == CLI_GO_ON && choices.directory == NULL) end = cli_fail(&cli_layer, CLI_USAGE, "-o DIR is missing");
+  if (end == CLI_GO_ON) end = check_outputs(&choices, paths);
   if (end == CLI_GO_ON) end = cli_recipe(&cli_layer, choices.recipe_name, &layer.recipe);
   if (end != CLI_GO_ON) return end;
   layer.shape.seed = choices.seed;

@@ -179,5 +179,6 @@ static int run(int argc, char **argv) {
   if (end == CLI_GO_ON && choices.recipe != NULL) end = apply_recipe(&choices);
   if (end == CLI_GO_ON) end = apply_defaults(&choices);
   if (end == CLI_GO_ON) end = check(&choices);
+  if (end == CLI_GO_ON) end = cli_output_file(&cli_quantize, choices.output, (const char *const *)inputs, 1);
   return end == CLI_GO_ON ? quantize_file(inputs[0], &choices) : end;
 }

@@ -49,6 +49,15 @@ static void put_settings(FILE *out, const ufp4_experiment_t *e, const char *text
           (long long)ufp4_experiment_at(e, 0, 0)->held_tokens);
 }
 
+// A cell; what has no value, as the deviation of one seed, is a dash.
+static void put_number(FILE *out, const char *sign, int digits, double value) {
+  if (!isfinite(value)) {
+    fputs("<td>&ndash;</td>", out);
+  } else {
+    fprintf(out, "<td>%s%.*f</td>", value < 0 ? "" : sign, digits, value);
+  }
+}
+
 static void put_losses(FILE *out, const ufp4_experiment_t *e) {
   fputs(
       "<h2>Held-out loss</h2>\n<table><tr><th>recipe</th><th>mean, nats per byte</th><th>deviation over "
@@ -56,8 +65,10 @@ static void put_losses(FILE *out, const ufp4_experiment_t *e) {
       out);
   for (int v = 0; v < e->options->variant_count; v++) {
     ufp4_paired_t losses = ufp4_experiment_losses(e, v);
-    fprintf(out, "<tr><td>%s</td><td>%.5f</td><td>%.5f</td></tr>\n", e->options->variants[v].name, losses.mean,
-            losses.deviation);
+    fprintf(out, "<tr><td>%s</td>", e->options->variants[v].name);
+    put_number(out, "", 5, losses.mean);
+    put_number(out, "", 5, losses.deviation);
+    fputs("</tr>\n", out);
   }
   fputs("</table>\n", out);
 }
@@ -73,10 +84,13 @@ static void put_gaps(FILE *out, const ufp4_experiment_t *e) {
       out);
   for (int i = 0; i < count; i++) {
     ufp4_paired_t gap = ufp4_experiment_gap(e, pairs[i].variant, pairs[i].base);
-    fprintf(out,
-            "<tr><td>%s</td><td>%s</td><td>%+.3f</td><td>%.3f</td><td>%.2f</td><td>%lld of %lld</td><td>%s</td></tr>\n",
-            e->options->variants[pairs[i].variant].name, e->options->variants[pairs[i].base].name, gap.mean,
-            gap.deviation, gap.t, (long long)gap.positive, (long long)gap.count, ufp4_gap_verdict(&gap));
+    fprintf(out, "<tr><td>%s</td><td>%s</td>", e->options->variants[pairs[i].variant].name,
+            e->options->variants[pairs[i].base].name);
+    put_number(out, "+", 3, gap.mean);
+    put_number(out, "", 3, gap.deviation);
+    put_number(out, "", 2, gap.t);
+    fprintf(out, "<td>%lld of %lld</td><td>%s</td></tr>\n", (long long)gap.positive, (long long)gap.count,
+            ufp4_gap_verdict(&gap));
   }
   fputs(
       "</table>\n<p>Gap: 100 (L - L<sub>base</sub>) / L<sub>base</sub> on the same seed. Verdict: two-sided t test at "

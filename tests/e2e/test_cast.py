@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """cast: elementwise, no scaling."""
 import math
+import os
 
 import bench
 from bench import check_equal, passes, rejects
@@ -46,6 +47,14 @@ def test_rejects_a_missing_format():
     bench.write_npy("X.npy", [[1.0]])
     rejects(2, "--to", "cast", "X.npy", "-o", "C.npy")
     rejects(2, "--to", "cast", "X.npy", "-o", "C.npy", "--to", "e5m2")
+
+
+def test_rejects_an_output_that_is_an_input():
+    bench.write_npy("X.npy", [[1.0]])
+    os.symlink("X.npy", "same.npy")
+    rejects(2, "is an input", "cast", "X.npy", "-o", "X.npy", "--to", "e2m1")
+    rejects(2, "is an input", "cast", "X.npy", "-o", "same.npy", "--to", "e2m1")
+    check_equal(bench.read_npy("X.npy")[1], [[1.0]], "the input")
 
 
 if __name__ == "__main__":

@@ -157,10 +157,17 @@ def test_rejects_recipes_that_rtl_does_not_have_on_rtl():
 def test_rejects_a_folder_that_cannot_be_made():
     tensors(4, 5, 6)
     open("file", "w").close()
-    result = bench.run("layer", *XWD, "-o", "no/folder")
-    check(result.status == 2 and "no/folder" in result.err, str(result))
-    result = bench.run("layer", *XWD, "-o", "file")
-    check(result.status == 2 and "file" in result.err, str(result))
+    rejects(2, "no/folder: cannot create", "layer", *XWD, "-o", "no/folder")
+    rejects(2, "file: is there already", "layer", *XWD, "-o", "file")
+
+
+def test_rejects_an_output_that_is_an_input():
+    os.mkdir("out")
+    tensors(4, 5, 6)
+    os.rename("X.npy", "out/Y.npy")
+    before = open("out/Y.npy", "rb").read()
+    rejects(2, "is an input", "layer", "out/Y.npy", "W.npy", "dY.npy", "-o", "out")
+    check_equal(open("out/Y.npy", "rb").read(), before, "the input")
 
 
 if __name__ == "__main__":

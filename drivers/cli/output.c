@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What -o names, looked at before the work and not after it.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+static int fail_errno(const cli_command_t *command, const char *path, const char *doing) {
+  return cli_fail(command, CLI_USAGE, "%s: cannot %s: %s", path, doing, strerror(errno));
+}
+
+// The folder that holds path can take a new name.
+static int check_parent(const cli_command_t *command, const char *path) {
+  char *parent = strdup(path);
+  if (parent == NULL) return cli_fail_status(command, UFP4_ERROR_MEMORY, NULL);
+  size_t end = strlen(parent);
+  while (end > 1 && parent[end - 1] == '/') end--;
+  while (end > 0 && parent[end - 1] != '/') end--;
+  parent[end] = '\0';
+  const char *folder = end == 0 ? "." : parent;
+  struct stat about;
+  int result = CLI_GO_ON;
+  if (stat(folder, &about) != 0 || access(folder, W_OK | X_OK) != 0) {
+    result = fail_errno(command, path, "create");
+  } else if (!S_ISDIR(about.st_mode)) {
+    errno = ENOTDIR;
+    result = fail_errno(command, path, "create");
+  }
+  free(parent);
+  return result;
+}
+
+// An input may be FILE.safetensors:NAME.
+static int is_same_file(const struct stat *output, const char *input) {
+  struct stat about;
+  char *file = strdup(input);
+  if (file == NULL) return 0;
+  int found = stat(file, &about) == 0;
+  char *colon = strrchr(file, ':');
+  if (!found && colon != NULL) {
+    *colon = '\0';
+    found = stat(file, &about) == 0;
+  }
+  free(file);
+  return found && about.st_dev == output->st_dev && about.st_ino == output->st_ino;
+}
+
+int cli_output_file(const cli_command_t *command, const char *path, const char *const *inputs, int count) {
+  struct stat about;
+  if (stat(path, &about) != 0) return check_parent(command, path);
+  if (!S_ISREG(about.st_mode)) {
+    return cli_fail(command, CLI_USAGE, "%s: cannot write: it is there already, and is no regular file", path);
+  }
+  for (int i = 0; i < count; i++) {
+    if (inputs[i] == NULL || !is_same_file(&about, inputs[i])) continue;
+    return cli_fail(command, CLI_USAGE, "%s: is an input (%s) too; name another output", path, inputs[i]);
+  }
+  return check_parent(command, path);
+}
+
+int cli_output_directory(const cli_command_t *command, const char *path) {
+  struct stat about;
+  if (stat(path, &about) != 0) return check_parent(command, path);
+  if (!S_ISDIR(about.st_mode)) return cli_fail(command, CLI_USAGE, "%s: is there already, and is no directory", path);
+  return access(path, W_OK | X_OK) == 0 ? CLI_GO_ON : fail_errno(command, path, "write into");
+}
