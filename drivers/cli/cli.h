@@ -26,7 +26,7 @@ typedef struct {
 } cli_command_t;
 
 extern const cli_command_t cli_quantize, cli_dequantize, cli_gemm, cli_layer, cli_train, cli_demo, cli_info, cli_cast,
-    cli_random, cli_bench;
+    cli_random, cli_bench, cli_bias;
 
 // --- Messages ----------------------------------------------------------------------------------------
 

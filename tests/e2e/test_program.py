@@ -86,7 +86,7 @@ def test_rejects_unknown_commands():
 
 
 def test_rejects_commands_of_later_versions():
-    for name in ("bias", "explore", "ppa", "vectors"):
+    for name in ("explore", "ppa", "vectors"):
         rejects(3, "not available in this version", name)
 
 
