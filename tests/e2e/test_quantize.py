@@ -41,14 +41,31 @@ def test_worked_examples_of_the_document():
              ("up:", "e1m2", ["--rht", "on", "--scale-round", "up"], "7b", "b7e12299649ebd43"),
              ("nearest:", "e2m1", ["--rht", "on"], "7c", "d7f2449976bfde64"),
              ("up:", "e2m1", ["--rht", "on", "--scale-round", "up"], "7d", "d7f2439966afde54"),
-             ("", "e1m2", ["--scale-round", "up", "--round", "sr", "--tensor-id", "64"], "7e", "193182f105b11c68")]
+             ("", "e1m2", ["--scale-round", "up", "--round", "sr", "--tensor-id", "64"], "7e", "193182f105b11c68"),
+             ("e2m1:", "e2m1", ["--scale", "e8m0"], "7f", "1a5284f206c03e68"),
+             ("e1m2:", "e1m2", ["--scale", "e8m0"], "81", "093182e104a02c58"),
+             ("FP32 scales", "e1m2", ["--scale", "fp32"], "b76d5b40", "193183f105a02c68"),
+             ("NVFP4", "e2m1", ["--scale", "nvfp4"], "7e", "1a5284f206c03e68")]
     for label, elem, options, scale, codes in cases:
         passes("quantize", root / "tests/golden/example.npy", *Q, "--elem", elem, *options)
         _, tensors = bench.read_safetensors("Q.safetensors")
         got = "".join(f"{c:x}" for c in tensors["codes"][2])
         check_equal((tensors["scales"][2].hex(), got), (scale, codes), f"{elem} {options}")
-        line = f"scale {scale}, codes {' '.join(codes)}"
+        note = " (as it lies in the file, little-endian)" if len(scale) == 8 else ""
+        line = f"scale {scale}{note}, codes {' '.join(codes)}"
         check(line in text and label in text, f"docs/numerics.md should say: {line}")
+
+
+def test_worked_example_of_the_contracts():
+    root = pathlib.Path(__file__).parents[2]
+    for name in "ab":
+        passes("quantize", root / f"tests/golden/contract_{name}.npy", "-o", f"{name}.safetensors", "--elem", "e1m2",
+               "--tensor-exponent", "0")
+    got = []
+    for contract in ("exact", "fp32", "nv"):
+        passes("gemm", "a.safetensors", "b.safetensors", "-o", "d.npy", "--accumulate", contract)
+        got.append(f"{contract} {bench.f32_bits(bench.read_npy('d.npy')[1][0][0]):08x}")
+    check(", ".join(got) in (root / "docs/numerics.md").read_text(), f"docs/numerics.md should say: {got}")
 
 
 def test_packed_holds_two_codes_a_byte():
