@@ -10,8 +10,11 @@
 void compare_value(compare_t *compare, const char *what, int64_t index, uint64_t got, uint64_t want) {
   if (got == want) return;
   if (compare->mismatches++ >= PRINTED) return;
-  fprintf(stderr, "%s, index %" PRId64 ": %s 0x%" PRIx64 ", %s 0x%" PRIx64 "\n", what, index, compare->got_name, got,
-          compare->want_name, want);
+  char words[sizeof compare->first];
+  snprintf(words, sizeof words, "%s%s, index %" PRId64 ": %s 0x%" PRIx64 ", %s 0x%" PRIx64,
+           compare->place != NULL ? compare->place : "", what, index, compare->got_name, got, compare->want_name, want);
+  if (compare->mismatches == 1) memcpy(compare->first, words, sizeof words);
+  if (!compare->silent) fprintf(stderr, "%s\n", words);
 }
 
 static unsigned code_at(const ufp4_operand_t *operand, int64_t index) {

@@ -7,11 +7,15 @@
 
 #include "ufp4.h"
 
-/** One comparison; its first differences are printed to stderr, index and both values in hex. */
+/** One comparison. Its first differences, index and both values in hex, are printed to stderr, unless it is silent; the
+ *  very first is kept. */
 typedef struct {
   const char *got_name;   ///< of the backend under test
   const char *want_name;  ///< of the one it is checked against
+  const char *place;      ///< goes before what differs, as "block 3, fc2, wgrad: "; NULL: nothing
+  int silent;
   int64_t mismatches;
+  char first[200];  ///< the first difference in words; empty if there is none
 } compare_t;
 
 void compare_value(compare_t *compare, const char *what, int64_t index, uint64_t got, uint64_t want);

@@ -180,7 +180,7 @@ static double utilization(const totals_t *t, const ufp4_device_info_t *info) {
 }
 
 static int64_t all_mismatches(const totals_t *t) {
-  return t->difference.mismatches + t->weights_differ + t->loss_differs;
+  return t->difference.compare.mismatches + t->weights_differ + t->loss_differs;
 }
 
 static void print_totals(const demo_t *demo, const totals_t *t, const ufp4_device_info_t *info) {
@@ -189,7 +189,7 @@ static void print_totals(const demo_t *demo, const totals_t *t, const ufp4_devic
          " weights (%" PRId64 " differ)\n",
          t->difference.codes, t->difference.scales, t->difference.outputs, core->loss,
          t->loss_differs ? "DIFFERS" : "equal", t->weights, t->weights_differ);
-  if (t->difference.first[0]) printf("First difference: %s\n", t->difference.first);
+  if (t->difference.compare.first[0]) printf("First difference: %s\n", t->difference.compare.first);
   if (info->has_cycles) {
     printf("Totals: %d GEMMs, %.1f M MAC, %" PRIu64 " cycles in GEMMs (utilization %.1f %%), %" PRIu64
            " in quantization, %" PRIu64 " in all\n",
@@ -227,7 +227,7 @@ static void print_json(demo_t *demo, json_t *cases, const totals_t *t, const ufp
 static int part_three(demo_t *demo) {
   ufp4_device_info_t info;
   report_t report;
-  totals_t totals = {0};
+  totals_t totals = {.difference.compare = {.got_name = demo->core.record.device, .want_name = "model", .silent = 1}};
   ufp4_status_t status = ufp4_device_info(demo->core.device, &info);
   if (status) return cli_fail_status(&cli_demo, status, ufp4_device_message(demo->core.device));
   say(demo, "3. Every GEMM of that step, every code, scale and output compared");

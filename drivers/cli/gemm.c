@@ -250,7 +250,7 @@ static int check_golden_only(const choices_t *choices) {
 // --- Results -----------------------------------------------------------------------------------------------
 
 static int64_t count_mismatches(const result_t *got, const result_t *want, int64_t count) {
-  compare_t compare = {got->info.backend, want->info.backend, 0};
+  compare_t compare = {.got_name = got->info.backend, .want_name = want->info.backend};
   compare_elements(&compare, "D", got->d, want->d, got->element_bytes, count);
   return compare.mismatches;
 }

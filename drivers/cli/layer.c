@@ -157,7 +157,7 @@ static ufp4_status_t compare_copy(const layer_t *layer, ufp4_role_t role, ufp4_a
 // Every code, scale, exponent and flag of both operands, and every output. Each copy enters one pass only.
 static ufp4_status_t compare_pass(const layer_t *layer, ufp4_pass_t pass, int64_t *mismatches) {
   const side_t *sides = layer->sides;
-  compare_t compare = {sides[0].backend, sides[1].backend, 0};
+  compare_t compare = {.got_name = sides[0].backend, .want_name = sides[1].backend};
   ufp4_role_t roles[2];
   ufp4_axis_t axes[2];
   ufp4_pass_operands(pass, roles, axes);

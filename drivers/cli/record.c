@@ -83,66 +83,28 @@ void record_free(record_t *record) {
 
 // --- Comparing ---------------------------------------------------------------------------------------
 
-// Where a comparison stands, for the words about its first difference.
-typedef struct {
-  const record_gemm_t *gemm;
-  const char *what;
-  record_difference_t *difference;
-} place_t;
-
-static void differ(const place_t *place, int64_t index, uint32_t want, uint32_t got) {
-  record_difference_t *difference = place->difference;
-  if (!difference->mismatches++) {
-    const record_gemm_t *gemm = place->gemm;
-    snprintf(difference->first, sizeof difference->first, "block %u, %s, %s: %s, index %lld: got %#x, want %#x",
-             gemm->layer / UFP4_MATRIX_COUNT, ufp4_matrix_name(gemm->layer % UFP4_MATRIX_COUNT), pass_names[gemm->pass],
-             place->what, (long long)index, got, want);
-  }
-}
-
-static void compare_bytes(const place_t *place, int64_t count, const uint8_t *want, const uint8_t *got) {
-  for (int64_t i = 0; i < count; i++) {
-    if (want[i] != got[i]) differ(place, i, want[i], got[i]);
-  }
-}
-
-static void compare_codes(const place_t *place, int64_t bytes, const uint8_t *want, const uint8_t *got) {
-  for (int64_t i = 0; i < bytes; i++) {
-    if ((want[i] ^ got[i]) & 15) differ(place, 2 * i, want[i] & 15u, got[i] & 15u);
-    if ((want[i] ^ got[i]) >> 4) differ(place, 2 * i + 1, want[i] >> 4, got[i] >> 4);
-  }
-}
-
 static void compare_operand(const record_gemm_t *gemm, int which, const ufp4_operand_t *want, const ufp4_operand_t *got,
                             record_difference_t *difference) {
-  char what[40];
+  char what[16];
   ufp4_role_t role[2];
   ufp4_axis_t axis[2];
   ufp4_pass_operands(gemm->pass, role, axis);
-  place_t place = {gemm, what, difference};
-  int64_t blocks = want->rows * want->blocks;
-  snprintf(what, sizeof what, "codes of %s by %s", role_names[role[which]], axis_names[axis[which]]);
-  compare_codes(&place, 8 * blocks, want->codes, got->codes);
-  snprintf(what, sizeof what, "scales of %s by %s", role_names[role[which]], axis_names[axis[which]]);
-  int64_t bytes;
-  const uint8_t *want_scales = ufp4_operand_scale_bytes(want, &bytes);
-  compare_bytes(&place, bytes, want_scales, ufp4_operand_scale_bytes(got, &bytes));
-  snprintf(what, sizeof what, "exponent of %s by %s", role_names[role[which]], axis_names[axis[which]]);
-  if (want->exponent != got->exponent) differ(&place, 0, (uint32_t)want->exponent, (uint32_t)got->exponent);
-  snprintf(what, sizeof what, "flags of %s by %s", role_names[role[which]], axis_names[axis[which]]);
-  if (want->flags != got->flags) differ(&place, 0, want->flags, got->flags);
-  difference->codes += 16 * blocks;
+  snprintf(what, sizeof what, "%s by %s", role_names[role[which]], axis_names[axis[which]]);
+  compare_operands(&difference->compare, what, got, want);
+  difference->codes += 16 * want->rows * want->blocks;
   difference->scales += want->rows * want->scale_blocks;
 }
 
 int64_t record_compare(const record_gemm_t *want, const record_gemm_t *got, record_difference_t *difference) {
-  int64_t before = difference->mismatches, count = want->stats.m * want->stats.n;
+  compare_t *compare = &difference->compare;
+  int64_t before = compare->mismatches, count = want->stats.m * want->stats.n;
+  char place[64];
+  snprintf(place, sizeof place, "block %u, %s, %s: ", want->layer / UFP4_MATRIX_COUNT,
+           ufp4_matrix_name(want->layer % UFP4_MATRIX_COUNT), pass_names[want->pass]);
+  compare->place = place;
   for (int i = 0; i < 2; i++) compare_operand(want, i, &want->operand[i], &got->operand[i], difference);
-  place_t place = {want, "output", difference};
-  for (int64_t i = 0; i < count; i++) {
-    uint32_t a = ufp4_f32_bits(want->d[i]), b = ufp4_f32_bits(got->d[i]);
-    if (a != b) differ(&place, i, a, b);
-  }
+  compare_elements(compare, "output", got->d, want->d, sizeof *want->d, count);
+  compare->place = NULL;
   difference->outputs += count;
-  return difference->mismatches - before;
+  return compare->mismatches - before;
 }

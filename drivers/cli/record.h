@@ -3,6 +3,7 @@
 #ifndef UFP4_RECORD_H
 #define UFP4_RECORD_H
 
+#include "compare.h"
 #include "layer.h"
 #include "progress.h"
 
@@ -31,13 +32,11 @@ void record_free(record_t *record);
 /** How much was compared, and what differs. */
 typedef struct {
   int64_t codes, scales, outputs;
-  int64_t mismatches;
-  char first[200];  ///< the first difference in words; empty if there is none
+  compare_t compare;  ///< set its names beforehand
 } record_difference_t;
 
 /** Compares the same GEMM of two devices bit for bit: every code (padding included), scale, tensor exponent, flag and
- * output. Adds to
- *  @p difference. @return the mismatches of this GEMM. */
+ *  output. Adds to @p difference. @return the mismatches of this GEMM. */
 int64_t record_compare(const record_gemm_t *want, const record_gemm_t *got, record_difference_t *difference);
 
 #endif
