@@ -3,8 +3,6 @@
 #ifndef UFP4_TENSOR_FILE_H
 #define UFP4_TENSOR_FILE_H
 
-#include <jansson.h>
-
 #include "file.h"
 #include "ufp4/tensor.h"
 
@@ -31,7 +29,7 @@ ufp4_status_t npy_parse(const char *path, const file_bytes_t *file, int uint16_i
 typedef struct {
   const char *path;
   file_bytes_t file;
-  json_t *header;
+  struct json_t *header;
   const uint8_t *data;  // behind the header
   uint64_t data_bytes;
 } safetensors_t;

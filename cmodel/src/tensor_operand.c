@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <float.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

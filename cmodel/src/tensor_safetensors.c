@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // .safetensors: a 64-bit length, that many bytes of JSON, and the data (github.com/huggingface/safetensors).
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 

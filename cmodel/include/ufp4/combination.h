@@ -8,6 +8,10 @@
 #include "ufp4/spec.h"
 #include "ufp4/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /** Whether @p how may be asked for, with @p block elements to a scale (0: that of the scale), on @p backend (a name that
  *  ufp4_device_open knows; NULL: any). UFP4_ERROR_ARGUMENT: illegal everywhere, or no such backend;
  *  UFP4_ERROR_UNSUPPORTED: legal, but not on this backend. @p message (may be NULL) says what would be right. */
@@ -16,5 +20,9 @@ ufp4_status_t ufp4_combination_quantize(const ufp4_quantize_t *how, int block, c
 /** The same of a GEMM of two operands with @p scale. */
 ufp4_status_t ufp4_combination_gemm(ufp4_elem_t a, ufp4_elem_t b, ufp4_scale_t scale, ufp4_contract_t contract,
                                     const char *backend, ufp4_message_t *message);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

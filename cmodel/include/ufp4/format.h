@@ -7,6 +7,10 @@
 
 #include "ufp4/spec.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /** Quanta of a code: value = quanta * 2^-frac. @p code 0..15 (upper bits ignored). */
 int ufp4_elem_quanta(ufp4_elem_t elem, unsigned code);
 /** Fraction bits of the format. */
@@ -51,5 +55,9 @@ float ufp4_f32_value(uint32_t bits);
 /** sum * 2^exponent rounded once to FP32, nearest even, exponent unbounded before rounding, IEEE overflow to Inf and
  *  gradual underflow (which keeps its sign); zero gives +0. Source: numerics.md 5. RTL: ufp4_i64_to_f32. */
 uint32_t ufp4_f32_from_scaled(int64_t sum, int exponent);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -8,6 +8,10 @@
 #include "ufp4/kernel.h"
 #include "ufp4/quantize.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /** NaN in a tensor of unrounded sums. */
 #define UFP4_I64_NAN INT64_MIN
 
@@ -37,5 +41,9 @@ ufp4_contract_t ufp4_gemm_default_contract(ufp4_scale_t scale);
  *  1, a negative or infinite FP32 scale, nv with C where alpha is not 1, tA + tB not 0 or a tensor scale not 1.
  *  UFP4_ERROR_UNSUPPORTED: this processor does not have the kernel. */
 ufp4_status_t ufp4_gemm(const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d, int64_t d_ld);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

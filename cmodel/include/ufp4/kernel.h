@@ -5,6 +5,10 @@
 
 #include "ufp4/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef enum {
   UFP4_KERNEL_FASTEST = 0,  ///< of this processor
   UFP4_KERNEL_PORTABLE,     ///< plain C
@@ -22,5 +26,9 @@ ufp4_status_t ufp4_kernel_named(const char *name, ufp4_kernel_t *out);
 /** Whether this build and this processor have @p kernel. Calls that are told to use one they do not have return
  *  UFP4_ERROR_UNSUPPORTED. */
 int ufp4_kernel_available(ufp4_kernel_t kernel);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

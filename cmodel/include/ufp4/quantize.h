@@ -10,6 +10,10 @@
 #include "ufp4/spec.h"
 #include "ufp4/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /** A quantized operand: rows of groups of 16 along k, whatever the block of its scales. Codes are packed two to a byte,
  *  even k in the low nibble; row r starts at codes + r * blocks * 8, group b of it at + b * 8. Positions at and beyond
  *  cols are padding: zero codes without RHT, real data with it. Values are decoded element * scale * 2^-t * Sd. */
@@ -73,5 +77,9 @@ unsigned ufp4_quantize_block(const uint32_t bits[16], const ufp4_quantize_t *how
 /** Decoded values, element * scale * 2^-t * Sd rounded once to FP32, [rows][ld], @p cols_out = cols or blocks * 16; NaN
  *  where the scale is NaN; a zero has the sign of its code. UFP4_ERROR_ARGUMENT: a negative or infinite FP32 scale. */
 ufp4_status_t ufp4_dequantize(const ufp4_operand_t *in, int64_t cols_out, float *out, int64_t ld);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

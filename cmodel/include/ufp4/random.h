@@ -5,6 +5,10 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /** Threefry-4x32 with @p rounds 0..72; the key injection after the last round happens if rounds is a multiple of 4. */
 void ufp4_threefry4x32(int rounds, const uint32_t key[4], const uint32_t counter[4], uint32_t out[4]);
 /** Philox-4x32 with @p rounds 0..16. */
@@ -14,5 +18,9 @@ void ufp4_philox4x32(int rounds, const uint32_t key[2], const uint32_t counter[4
 void ufp4_random_block(uint64_t seed, uint64_t tensor_id, uint64_t group, uint8_t bytes[16]);
 /** tensor_id = step << 16 | layer << 4 | role << 1 | axis; role 0 x, 1 w, 2 dy; axis 0 row, 1 column. */
 uint64_t ufp4_tensor_id(uint64_t step, unsigned layer, unsigned role, unsigned axis);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -5,6 +5,10 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /** Transforms one block of FP32 bit patterns: out[i] * 2^(E - 152) = sum_j H16[i][j] * sign_j * v_j / 4 in exact
  *  integers, where v_j is the significand aligned to the block's largest biased exponent E, truncated.
  *  @return E (1..254), or 0 if the block holds NaN or Inf (out is then untouched). |out| < 2^28. */
@@ -14,5 +18,9 @@ int ufp4_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16]);
  *  even both); zero is +0. out holds FP32 bit patterns of BF16 numbers.
  *  @return 1, or 0 where an input, rounded, or a result is NaN or Inf (out is then untouched). */
 int ufp4_rht_block_bf16(const uint32_t bits[16], uint16_t mask, uint32_t out[16]);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

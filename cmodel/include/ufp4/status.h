@@ -3,6 +3,10 @@
 #ifndef UFP4_STATUS_H
 #define UFP4_STATUS_H
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /** Outcome of a call. A call that does not return UFP4_OK has changed nothing that the caller can see,
  *  unless its own comment says otherwise. */
 typedef enum {
@@ -27,5 +31,9 @@ void ufp4_message_set(ufp4_message_t *message, const char *format, ...) __attrib
 
 /** Returns a static English phrase for @p status. */
 const char *ufp4_status_string(ufp4_status_t status);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -10,6 +10,10 @@
 #include "ufp4/quantize.h"
 #include "ufp4/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /** A plain tensor that owns its data: ld = cols. */
 typedef struct {
   ufp4_matrix_t view;
@@ -30,5 +34,9 @@ ufp4_status_t ufp4_tensor_write_u8(const char *path, const uint8_t *data, int64_
 ufp4_status_t ufp4_operand_read(const char *path, ufp4_operand_t *out, ufp4_quantize_t *how, ufp4_message_t *message);
 ufp4_status_t ufp4_operand_write(const char *path, const ufp4_operand_t *operand, const ufp4_quantize_t *how, int packed,
                                  ufp4_message_t *message);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

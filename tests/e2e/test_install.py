@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cmake --install, and other people's projects that use what it installs (tests/e2e/consumer)."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import bench
+from bench import check, check_equal
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+CONSUMER = pathlib.Path(__file__).resolve().parent / "consumer"
+PREFIX = "/opt/ufp4"  # below DESTDIR
+C_FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+
+
+def call(*words, status=0, **environment):
+    """Runs a tool; gives what it printed, standard error included."""
+    done = subprocess.run([str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=250, stdin=subprocess.DEVNULL, env=os.environ | environment)
+    check((done.returncode == 0) == (status == 0), f"{words}: exit status {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+def install(build=None):
+    """The build's installation below ./root, as a package builder would take it; gives its place."""
+    build = build or pathlib.Path(bench.PROGRAM).parents[1]
+    call("cmake", "--install", build, "--prefix", PREFIX, DESTDIR=os.path.abspath("root"))
+    return pathlib.Path("root" + PREFIX).resolve()
+
+
+def pkg_config(place, *words):
+    return call("pkg-config", *words, PKG_CONFIG_PATH=str(place / "lib" / "pkgconfig")).split()
+
+
+def build_consumer(place, *options, status=0):
+    text = call("cmake", "-G", "Ninja", "-S", CONSUMER, "-B", "consumer", f"-DCMAKE_PREFIX_PATH={place}", *options,
+                status=status)
+    if status == 0:
+        call("cmake", "--build", "consumer")
+    return text
+
+
+def test_projects_with_cmake():
+    build_consumer(install(), "-DCONSUMER_COMPONENTS=driver", "-DCMAKE_C_FLAGS=" + " ".join(C_FLAGS),
+                   "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror")
+    for name in ("c_model", "c_model_static", "cpp_model", "c_driver", "cpp_driver"):
+        call(f"consumer/{name}")
+
+
+def test_projects_with_pkg_config():
+    place = install()
+    library = {"LD_LIBRARY_PATH": str(place / "lib")}
+    for package, sources in (("ufp4_model", ("model.c", "model.cpp")), ("ufp4", ("driver.c", "driver.cpp"))):
+        flags = pkg_config(place, "--cflags", "--libs", package)
+        for source in sources:
+            compiler = ["cc", *C_FLAGS] if source.endswith(".c") else ["c++", "-std=c++11", "-Wall", "-Werror"]
+            call(*compiler, CONSUMER / source, "-o", "program", *flags)
+            call("./program", **library)
+    static = pkg_config(place, "--static", "--cflags", "--libs", "ufp4_model")
+    static = [str(place / "lib" / "libufp4_model.a") if word == "-lufp4_model" else word for word in static]
+    call("cc", *C_FLAGS, CONSUMER / "model.c", "-o", "program", *static)
+    call("./program")
+
+
+def test_simulated_core_from_the_library_on_rtl():
+    build_consumer(install(), "-DCONSUMER_COMPONENTS=driver")
+    check_equal(call("consumer/c_driver", "rtl"), call("consumer/c_driver", "model"), "Y on rtl")
+
+
+def test_program_runs_where_it_is_installed():
+    place = install()
+    check_equal(call(place / "bin" / "ufp4", "random").strip(), "a97328cd a9a95582 2e34d974 fe50811e", "a draw")
+
+
+def declared(headers):
+    """The functions that headers declare."""
+    text = re.sub(r"/\*.*?\*/", "", "".join(p.read_text() for p in headers), flags=re.S)
+    return set(re.findall(r"^(?:const )?[a-z_0-9]+ \*?(ufp4_[a-z0-9_]+)\(", text, flags=re.M))
+
+
+def test_libraries_export_what_the_headers_declare():
+    place = install()
+    include = place / "include"
+    model, driver = declared((include / "ufp4").glob("*.h")), declared([include / "ufp4.h"])
+    check(len(model) > 40 and len(driver) > 20, f"headers were not understood: {model} {driver}")
+    for file, options, want in (("libufp4_model.so", ["-D"], model), ("libufp4_model.a", [], model),
+                                ("libufp4.so", ["-D"], driver)):
+        lines = call("nm", "-g", "--defined-only", *options, place / "lib" / file).splitlines()
+        got = {line.split()[2] for line in lines if len(line.split()) == 3}
+        check_equal(sorted(got - want), [], f"{file} exports more")
+        check_equal(sorted(want - got), [], f"{file} lacks")
+
+
+def test_versions_agree():
+    place = install()
+    version = call(place / "bin" / "ufp4", "--version").split()[1]
+    for package in ("ufp4", "ufp4_model"):
+        check_equal(pkg_config(place, "--modversion", package), [version], package)
+    check((place / "lib" / f"libufp4.so.{version}").exists(), "the library's version")
+    headings = re.findall(r"^## ([0-9.]+)", (SOURCE / "docs" / "changelog.md").read_text(), flags=re.M)
+    check_equal(headings[0], version, "the changelog's first version")
+
+
+def test_golden_model_needs_only_a_c_compiler():
+    os.mkdir("bin")
+    for tool in ("cc", "as", "ld", "ar", "ranlib", "objcopy", "ninja"):
+        os.symlink(os.path.realpath(shutil.which(tool)), f"bin/{tool}")
+    cmake, path = shutil.which("cmake"), {"PATH": os.path.abspath("bin"), "CC": "", "CXX": ""}
+    # CMake looks for programs beside itself too, whatever PATH is.
+    absent = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("PkgConfig", "ZLIB", "Python3")]
+    text = call(cmake, "-G", "Ninja", "-S", SOURCE, "-B", "model", "-DCMAKE_BUILD_TYPE=Debug", "-DVERILATOR=OFF", *absent,
+                **path)
+    for line in ("golden model: yes", ".safetensors files: no (", "driver, command line: no (", "tests: no ("):
+        check(f"  {line}" in text, f"{line}: {text}")
+    call(cmake, "--build", "model", **path)
+    place = install("model")
+    check(not (place / "include" / "ufp4.h").exists() and not (place / "bin").exists(), "no driver, no program")
+    build_consumer(place)
+    for name in ("c_model", "c_model_static", "cpp_model"):
+        call(f"consumer/{name}")
+    text = build_consumer(place, "-DCONSUMER_COMPONENTS=driver", status=1)
+    check("without the component 'driver'" in text, text)
+
+
+def test_golden_model_alone_on_request():
+    text = call("cmake", "-G", "Ninja", "-S", SOURCE, "-B", "model", "-DUFP4_MODEL_ONLY=ON")
+    check("driver, command line: no (" in text and "tests: no (" in text, text)
+
+
+def test_rejects_another_version():
+    place = install()
+    os.mkdir("project")
+    for version, found in (("0.1", True), ("0.0", False), ("0.2", False), ("1.0", False)):
+        pathlib.Path("project/CMakeLists.txt").write_text(
+            f"cmake_minimum_required(VERSION 3.22)\nproject(p C)\nfind_package(ufp4 {version} REQUIRED)\n")
+        call("cmake", "-S", "project", "-B", "build", f"-DCMAKE_PREFIX_PATH={place}", status=0 if found else 1)
+
+
+if __name__ == "__main__":
+    bench.main(globals())
