@@ -69,12 +69,16 @@ typedef struct {
 void cli_option_add(cli_options_t *options, const char *name, cli_kind_t kind, void *value, const char *argument,
                     const char *help);
 
-/** cli_parse handled everything (--help), or failed: return cli_parse's other value. */
+/** cli_parse handled everything (--help, --man), or failed: return cli_parse's other value. */
 #define CLI_GO_ON (-1)
 /** Parses argv[1..]; the inputs are moved to argv[argc - count..]. @return CLI_GO_ON, or the exit status to end with.
  */
 int cli_parse(const cli_command_t *command, const cli_options_t *options, int argc, char **argv, int min_inputs,
               int max_inputs, char ***inputs, int *count);
+
+/** Prints a command's manual page, in man(7), from what --help prints; and that of the program. */
+void cli_manual(const cli_command_t *command, const cli_options_t *options);
+void cli_manual_program(const cli_command_t *const *commands, size_t count);
 
 // --- Device options ----------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ static int print_usage(void) {
   }
   printf("  %-11s %s\n", "test", "Builds and runs the tests; a command of the launcher, ./ufp4 test.");
   printf(
-      "\nufp4 COMMAND --help tells the options of a command, with an example.\n"
+      "\nufp4 COMMAND --help tells the options of a command, with an example; --man gives its manual page.\n"
       "Exit status: 0 done and equal, 1 mismatch, 2 usage or bad input, 3 device or environment.\n");
   return CLI_OK;
 }
@@ -51,6 +51,10 @@ int main(int argc, char **argv) {
     return CLI_USAGE;
   }
   if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) return check_stdout(print_usage());
+  if (strcmp(argv[1], "--man") == 0) {
+    cli_manual_program(commands, COMMANDS);
+    return check_stdout(CLI_OK);
+  }
   if (strcmp(argv[1], "--version") == 0) {
     printf("ufp4 %d.%d.%d\n", UFP4_VERSION_MAJOR, UFP4_VERSION_MINOR, UFP4_VERSION_PATCH);
     return check_stdout(CLI_OK);

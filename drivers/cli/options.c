@@ -143,7 +143,7 @@ static void print_help(const cli_command_t *command, const cli_options_t *option
 
 // --- Parsing -------------------------------------------------------------------------------------------
 
-enum { HELP = 1, FIRST_OPTION = 256 };
+enum { HELP = 1, MANUAL, FIRST_OPTION = 256 };
 
 static void build_tables(const cli_options_t *options, struct option *longs, char *shorts) {
   char *short_end = shorts;
@@ -158,7 +158,8 @@ static void build_tables(const cli_options_t *options, struct option *longs, cha
   }
   *short_end = '\0';
   longs[options->count] = (struct option){"help", no_argument, NULL, HELP};
-  longs[options->count + 1] = (struct option){0};
+  longs[options->count + 1] = (struct option){"man", no_argument, NULL, MANUAL};
+  longs[options->count + 2] = (struct option){0};
 }
 
 static const cli_option_t *find_option(const cli_options_t *options, int code) {
@@ -177,7 +178,7 @@ static int fail_option(const cli_command_t *command, int code, const char *word)
 }
 
 static int parse_options(const cli_command_t *command, const cli_options_t *options, int argc, char **argv) {
-  struct option longs[CLI_MAX_OPTIONS + 2];
+  struct option longs[CLI_MAX_OPTIONS + 3];
   char shorts[2 * CLI_MAX_OPTIONS + 2];
   build_tables(options, longs, shorts);
   opterr = 0;
@@ -188,6 +189,10 @@ static int parse_options(const cli_command_t *command, const cli_options_t *opti
     if (code == '?' || code == ':') return fail_option(command, code, argv[optind - 1]);
     if (code == HELP) {
       print_help(command, options);
+      return CLI_OK;
+    }
+    if (code == MANUAL) {
+      cli_manual(command, options);
       return CLI_OK;
     }
     const cli_option_t *option = find_option(options, code);

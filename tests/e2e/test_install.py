@@ -103,6 +103,30 @@ def test_versions_agree():
     check_equal(headings[0], version, "the changelog's first version")
 
 
+def commands():
+    text = call(bench.PROGRAM, "--help")
+    names = re.findall(r"^  ([a-z]+) ", text, flags=re.M)
+    check(len(names) > 10, text)
+    return [name for name in names if name != "test"]  # test belongs to the launcher
+
+
+def test_manual_pages():
+    """One for each command that --help lists, with every option; no warnings of mandoc."""
+    check(shutil.which("mandoc"), "mandoc is missing: apt-get install mandoc")
+    folder = install() / "share" / "man" / "man1"
+    names = {name: f"ufp4-{name}.1" for name in commands()}
+    check_equal(sorted(p.name for p in folder.iterdir()), sorted([*names.values(), "ufp4.1"]), "pages")
+    check_equal(call("mandoc", "-T", "lint", "-W", "warning", *sorted(folder.iterdir())), "", "mandoc's warnings")
+    overview = call("mandoc", "-T", "utf8", "-O", "width=200", folder / "ufp4.1")
+    for name, page in names.items():
+        text = re.sub(".\b", "", call("mandoc", "-T", "utf8", "-O", "width=200", folder / page))
+        usage = call(bench.PROGRAM, name, "--help")
+        for option in re.findall(r"^  (?:-[a-z], )?(--[a-z0-9-]+)", usage, flags=re.M):
+            check(re.search(rf"(^|[ ,]){option}\b", text, flags=re.M), f"{page} lacks {option}: {text}")
+        check(usage.split("Example:\n  ")[1].strip() in text, f"{page}: example: {text}")
+        check(f"ufp4-{name}(1)" in re.sub(".\b", "", overview), f"ufp4.1 lacks {name}: {overview}")
+
+
 def test_golden_model_needs_only_a_c_compiler():
     os.mkdir("bin")
     for tool in ("cc", "as", "ld", "ar", "ranlib", "objcopy", "ninja"):
