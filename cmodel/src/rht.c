@@ -171,7 +171,9 @@ static void transform_wide(const bf16_tile_t *tile, unsigned lane, ulanes_t out[
   for (unsigned row = 0; row < BLOCK; row++) {
     lanes_t sum = {0}, low = all_lanes(1);
     ulanes_t rounded;
-    sum[0] = wide_sum(tile, lane, row, &low[0]);
+    int32_t exponent;
+    sum[0] = wide_sum(tile, lane, row, &exponent);
+    low[0] = exponent;
     bf16_round(sum, low, &rounded);
     out[row][lane] = rounded[0];
   }

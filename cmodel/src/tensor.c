@@ -93,7 +93,10 @@ static ufp4_status_t convert(const file_tensor_t *in, const char *path, ufp4_ten
 static ufp4_status_t read_safetensors(const char *path, size_t file_length, ufp4_tensor_t *out,
                                       ufp4_message_t *message) {
   char *file_path = strndup(path, file_length);
-  if (file_path == NULL) return UFP4_ERROR_MEMORY;
+  if (file_path == NULL) {
+    ufp4_message_set(message, "%s: the host is out of memory", path);
+    return UFP4_ERROR_MEMORY;
+  }
   const char *name = path[file_length] == ':' ? path + file_length + 1 : "";
   safetensors_t file;
   file_tensor_t found;

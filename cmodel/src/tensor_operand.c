@@ -312,45 +312,63 @@ ufp4_status_t ufp4_operand_read(const char *path, ufp4_operand_t *out, ufp4_quan
 
 // --- Writing -------------------------------------------------------------------------------------------
 
-static void set_text(json_t *object, const char *key, const char *text) {
-  json_object_set_new(object, key, json_string(text));
+// An object, and whether all that was put into it is there.
+typedef struct {
+  json_t *object;
+  int complete;
+} entries_t;
+
+// Takes the value, which is NULL where memory is exhausted.
+static void put(entries_t *entries, const char *key, json_t *value) {
+  if (json_object_set_new(entries->object, key, value) != 0) entries->complete = 0;
 }
 
-static void set_signed(json_t *object, const char *key, int64_t value) {
-  json_object_set_new(object, key, json_sprintf("%" PRId64, value));
+static void put_signed(entries_t *entries, const char *key, int64_t value) {
+  put(entries, key, json_sprintf("%" PRId64, value));
 }
 
-static void set_unsigned(json_t *object, const char *key, uint64_t value) {
-  json_object_set_new(object, key, json_sprintf("%" PRIu64, value));
+static void put_unsigned(entries_t *entries, const char *key, uint64_t value) {
+  put(entries, key, json_sprintf("%" PRIu64, value));
+}
+
+static json_t *make_rht(const ufp4_quantize_t *how) {
+  if (how->rht == UFP4_RHT_NONE) return json_string("none");
+  return json_sprintf("%s0x%04X", how->rht == UFP4_RHT_BF16 ? "bf16:" : "", how->rht_mask);
+}
+
+static json_t *make_flags(unsigned flags) {
+  int nan = (flags & UFP4_FLAG_NAN) != 0, saturated = (flags & UFP4_FLAG_ROW_SATURATED) != 0;
+  return json_sprintf("%s%s%s", nan ? "nan" : "", nan && saturated ? "," : "", saturated ? "saturated" : "");
+}
+
+// The object, or NULL if it is not complete.
+static json_t *finished(const entries_t *entries) {
+  if (entries->complete) return entries->object;
+  json_decref(entries->object);
+  return NULL;
 }
 
 static json_t *make_metadata(const ufp4_operand_t *operand, const ufp4_quantize_t *how) {
-  json_t *object = json_object();
-  set_text(object, "format", "ufp4-1");
-  set_text(object, "elem", elem_names[operand->elem]);
-  set_text(object, "scale", scale_names[operand->scale]);
-  set_signed(object, "block", operand->block);
-  set_text(object, "axis", axis_names[how->axis]);
-  json_object_set_new(object, "rht",
-                      how->rht == UFP4_RHT_NONE
-                          ? json_string("none")
-                          : json_sprintf("%s0x%04X", how->rht == UFP4_RHT_BF16 ? "bf16:" : "", how->rht_mask));
-  set_text(object, "round", round_names[how->round]);
-  set_text(object, "scale_round", scale_round_names[how->scale_round]);
-  set_unsigned(object, "seed", how->seed);
-  set_unsigned(object, "tensor_id", how->tensor_id);
+  entries_t out = {json_object(), 1};
+  put(&out, "format", json_string("ufp4-1"));
+  put(&out, "elem", json_string(elem_names[operand->elem]));
+  put(&out, "scale", json_string(scale_names[operand->scale]));
+  put_signed(&out, "block", operand->block);
+  put(&out, "axis", json_string(axis_names[how->axis]));
+  put(&out, "rht", make_rht(how));
+  put(&out, "round", json_string(round_names[how->round]));
+  put(&out, "scale_round", json_string(scale_round_names[how->scale_round]));
+  put_unsigned(&out, "seed", how->seed);
+  put_unsigned(&out, "tensor_id", how->tensor_id);
   if (operand->scale == UFP4_SCALE_NVFP4) {
-    json_object_set_new(object, "tensor_scale", json_sprintf("%.9g", (double)operand->tensor_scale));
+    put(&out, "tensor_scale", json_sprintf("%.9g", (double)operand->tensor_scale));
   } else {
-    set_signed(object, "tensor_exponent", operand->exponent);
+    put_signed(&out, "tensor_exponent", operand->exponent);
   }
-  set_signed(object, "rows", operand->rows);
-  set_signed(object, "cols", operand->cols);
-  int nan = (operand->flags & UFP4_FLAG_NAN) != 0, saturated = (operand->flags & UFP4_FLAG_ROW_SATURATED) != 0;
-  json_object_set_new(
-      object, "flags",
-      json_sprintf("%s%s%s", nan ? "nan" : "", nan && saturated ? "," : "", saturated ? "saturated" : ""));
-  return object;
+  put_signed(&out, "rows", operand->rows);
+  put_signed(&out, "cols", operand->cols);
+  put(&out, "flags", make_flags(operand->flags));
+  return finished(&out);
 }
 
 static json_t *make_entry(const char *dtype, int64_t rows, int64_t cols, int64_t begin, int64_t bytes) {
@@ -362,28 +380,34 @@ static json_t *make_entry(const char *dtype, int64_t rows, int64_t cols, int64_t
 static json_t *make_entries(const ufp4_operand_t *operand, const ufp4_quantize_t *how, int64_t width) {
   int f32 = operand->scales_f32 != NULL;
   int64_t codes = operand->rows * width, scales = operand->rows * operand->scale_blocks * (f32 ? 4 : 1);
-  json_t *header = json_object();
-  json_object_set_new(header, "__metadata__", make_metadata(operand, how));
-  json_object_set_new(header, "codes", make_entry("U8", operand->rows, width, f32 ? scales : 0, codes));
-  json_object_set_new(header, "scales",
-                      make_entry(f32 ? "F32" : "U8", operand->rows, operand->scale_blocks, f32 ? 0 : codes, scales));
-  return header;
+  entries_t out = {json_object(), 1};
+  put(&out, "__metadata__", make_metadata(operand, how));
+  put(&out, "codes", make_entry("U8", operand->rows, width, f32 ? scales : 0, codes));
+  put(&out, "scales",
+      make_entry(f32 ? "F32" : "U8", operand->rows, operand->scale_blocks, f32 ? 0 : codes, scales));
+  return finished(&out);
+}
+
+// Memory with room for the length and the padded JSON, and the JSON in it; NULL without memory. Not json_dumps, which
+// drops what it has no memory for.
+static uint8_t *dump(const json_t *header, size_t *length) {
+  *length = json_dumpb(header, NULL, 0, JSON_COMPACT);
+  uint8_t *out = *length != 0 ? malloc(8 + *length + 7) : NULL;
+  if (out == NULL || json_dumpb(header, (char *)out + 8, *length, JSON_COMPACT) == *length) return out;
+  free(out);
+  return NULL;
 }
 
 // The length, and the JSON padded with spaces so that the data starts on a multiple of 8; NULL without memory.
 static uint8_t *make_header(const ufp4_operand_t *operand, const ufp4_quantize_t *how, int64_t width, size_t *size) {
   json_t *header = make_entries(operand, how, width);
-  char *text = json_dumps(header, JSON_COMPACT);
+  size_t length;
+  uint8_t *out = dump(header, &length);
   json_decref(header);
-  if (text == NULL) return NULL;
-  size_t length = strlen(text), padded = (length + 7) / 8 * 8;
-  uint8_t *out = malloc(8 + padded);
-  if (out != NULL) {
-    for (int i = 0; i < 8; i++) out[i] = (uint8_t)((uint64_t)padded >> (8 * i));
-    memset(out + 8, ' ', padded);
-    memcpy(out + 8, text, length);
-  }
-  free(text);
+  if (out == NULL) return NULL;
+  size_t padded = (length + 7) / 8 * 8;
+  for (int i = 0; i < 8; i++) out[i] = (uint8_t)((uint64_t)padded >> (8 * i));
+  memset(out + 8 + length, ' ', padded - length);
   *size = 8 + padded;
   return out;
 }

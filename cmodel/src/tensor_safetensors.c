@@ -58,8 +58,14 @@ static ufp4_status_t parse(safetensors_t *file, ufp4_message_t *message) {
   if (length > file->file.size - 8) return fail(file, message, "truncated inside its header");
   file->data = file->file.data + 8 + length;
   file->data_bytes = file->file.size - 8 - length;
-  json_error_t error;
+  json_error_t error = {0};
   file->header = json_loadb((const char *)file->file.data + 8, length, JSON_REJECT_DUPLICATES, &error);
+  // Where an allocation of its own fails, jansson gives this code or none.
+  enum json_error_code code = file->header == NULL ? json_error_code(&error) : json_error_invalid_syntax;
+  if (code == json_error_out_of_memory || code == json_error_unknown) {
+    ufp4_message_set(message, "%s: its header does not fit in memory", file->path);
+    return UFP4_ERROR_MEMORY;
+  }
   if (!json_is_object(file->header)) {
     ufp4_message_set(message, "%s: its header is no JSON object: %s", file->path, error.text);
     return UFP4_ERROR_FORMAT;

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Line and branch coverage of the golden model (cmodel/src) by the tests of the model and of its files.
+
+coverage.py BUILD [--least PERCENT]: builds in the folder BUILD with clang's counters, runs the tests there, prints a
+line per file, and fails (exit status 1) where lines or branches in all are under PERCENT. BUILD/coverage.txt is the
+source with the counts beside it. Exit status 77: a tool is missing.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TESTS = r"^(model\.|driver\.(npy|safetensors|operand)\.)"
+TOOLS = ["clang", "clang++", "cmake", "ninja", "ctest", "llvm-profdata", "llvm-cov"]
+# Kernels that this machine cannot run are left out: file name prefix, and the flag that /proc/cpuinfo must have.
+KERNELS = {"gemm_avx512": "avx512_vnni", "gemm_avx2": "avx2"}
+
+
+def run(command, log, **more):
+    """Runs a command with its output in the log; ends the program where it fails."""
+    with open(log, "a", encoding="utf-8") as out:
+        done = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, check=False, **more)
+    if done.returncode != 0:
+        print("".join(open(log, encoding="utf-8", errors="replace").readlines()[-40:]), file=sys.stderr)
+        sys.exit(f"failed: {' '.join(map(str, command))} (the whole log: {log})")
+
+
+def build_and_test(build, log):
+    """Leaves BUILD/coverage.profdata."""
+    configure = ["cmake", "-G", "Ninja", "-S", ROOT, "-B", build, "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O1",
+                 "-DCMAKE_C_COMPILER=clang", "-DCMAKE_CXX_COMPILER=clang++", "-DUFP4_COVERAGE=ON", "-DVERILATOR=OFF"]
+    if shutil.which("ccache"):
+        configure += ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
+    run(configure, log)
+    run(["ninja", "-C", build, "tests/model/all", "tests/driver/all"], log)
+    profiles = build / "profiles"
+    shutil.rmtree(profiles, ignore_errors=True)
+    environment = dict(os.environ, LLVM_PROFILE_FILE=str(profiles / "%m.profraw"))
+    run(["ctest", "-R", TESTS, "-LE", "full", "-j", str(os.cpu_count()), "--output-on-failure", "--no-tests=error"], log,
+        cwd=build, env=environment)
+    # A program that died left an empty file; the test that wanted it to has its own opinion.
+    counts = [p for p in profiles.iterdir() if p.stat().st_size > 0]
+    run(["llvm-profdata", "merge", "-sparse", *counts, "-o", build / "coverage.profdata"], log)
+
+
+def report(build):
+    """[(file, lines, lines run, branches, branches taken)] of every file with code."""
+    library, profile = build / "cmodel" / "libufp4_model.a", f"-instr-profile={build / 'coverage.profdata'}"
+    text = subprocess.run(["llvm-cov", "export", "-summary-only", library, profile], check=True, stdout=subprocess.PIPE)
+    with open(build / "coverage.txt", "wb") as out:
+        subprocess.run(["llvm-cov", "show", "-show-branches=count", library, profile], check=True, stdout=out)
+    rows = []
+    for item in json.loads(text.stdout)["data"][0]["files"]:
+        lines, branches = item["summary"]["lines"], item["summary"]["branches"]
+        if lines["count"] > 0:
+            rows.append((pathlib.Path(item["filename"]).name, lines["count"], lines["covered"], branches["count"],
+                         branches["covered"]))
+    return sorted(rows)
+
+
+def can_run(name):
+    flags = open("/proc/cpuinfo", encoding="utf-8").read().split()
+    return all(flag in flags for prefix, flag in KERNELS.items() if name.startswith(prefix))
+
+
+def percent(part, whole):
+    return 100.0 * part / whole if whole else 100.0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--least", type=float, default=95.0)
+    options = parser.parse_args()
+    for tool in TOOLS:
+        if not shutil.which(tool):
+            print(f"skipped: {tool} is missing")
+            return 77
+    build = options.build.resolve()
+    build.mkdir(parents=True, exist_ok=True)
+    log = build / "coverage.log"
+    log.write_text("")
+    build_and_test(build, log)
+    total = [0, 0, 0, 0]
+    print("% file                    lines     run  percent  branches   taken  percent")
+    for name, *counts in report(build):
+        if not can_run(name):
+            print(f"  {name:<22} not counted: this processor cannot run it")
+            continue
+        total = [t + c for t, c in zip(total, counts)]
+        print(f"  {name:<22} {counts[0]:6} {counts[1]:7} {percent(counts[1], counts[0]):8.2f} "
+              f"{counts[2]:9} {counts[3]:7} {percent(counts[3], counts[2]):8.2f}")
+    lines, branches = percent(total[1], total[0]), percent(total[3], total[2])
+    good = total[0] > 0 and lines >= options.least and branches >= options.least
+    print(f"Lines {lines:.2f} %, branches {branches:.2f} %, at least {options.least:g} % each: {'passed' if good else 'FAILED'}")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
