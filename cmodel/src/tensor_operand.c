@@ -383,8 +383,7 @@ static json_t *make_entries(const ufp4_operand_t *operand, const ufp4_quantize_t
   entries_t out = {json_object(), 1};
   put(&out, "__metadata__", make_metadata(operand, how));
   put(&out, "codes", make_entry("U8", operand->rows, width, f32 ? scales : 0, codes));
-  put(&out, "scales",
-      make_entry(f32 ? "F32" : "U8", operand->rows, operand->scale_blocks, f32 ? 0 : codes, scales));
+  put(&out, "scales", make_entry(f32 ? "F32" : "U8", operand->rows, operand->scale_blocks, f32 ? 0 : codes, scales));
   return finished(&out);
 }
 

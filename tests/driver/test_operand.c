@@ -6,6 +6,7 @@
 
 #include "bench.h"
 #include "fixture.h"
+#include "ufp4/format.h"
 
 static const int shapes[][2] = {{1, 1}, {1, 8}, {2, 9}, {3, 16}, {3, 17}, {17, 31}, {5, 130}};
 #define SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
@@ -184,8 +185,17 @@ TEST(rejects_unknown_metadata_values) {
                                        "\"tensor_exponent\": \"1.5\"",
                                        "\"tensor_exponent\": \"32768\"",
                                        "\"cols\": \"0\"",
-                                       "\"cols\": \"99999999999999999999\""};
-  for (int i = 0; i < 12; i++) {
+                                       "\"cols\": \"99999999999999999999\"",
+                                       "\"rht\": \"-1\"",
+                                       "\"rht\": \"\"",
+                                       "\"rht\": \"bf16:\"",
+                                       "\"rows\": \"x\"",
+                                       "\"cols\": \"\"",
+                                       "\"seed\": \"1x\"",
+                                       "\"seed\": \"18446744073709551616\"",
+                                       "\"tensor_scale\": \"\"",
+                                       "\"tensor_scale\": \"1x\""};
+  for (int i = 0; i < 21; i++) {
     char metadata[256];
     snprintf(metadata, sizeof metadata, LEAST ", %s", extras[i]);
     check_refused(i, metadata, 5, 1, 3, UFP4_ERROR_FORMAT, "metadata");
@@ -225,6 +235,76 @@ TEST(rejects_shapes_that_do_not_go_together) {
   check_refused(5, LEAST ", \"rht\": \"0xD7E8\"", 5, 1, 3, UFP4_ERROR_FORMAT, "do not go together");
 }
 
+// A file with one row of FP32 scales.
+static ufp4_status_t read_f32(const float *scales, int rows, int codes_rows, ufp4_operand_t *out,
+                              ufp4_message_t *message) {
+  static const char json[] =
+      "{\"__metadata__\": {\"elem\": \"int4\", \"scale\": \"fp32\", \"block\": \"16\"},"
+      "\"scales\": {\"dtype\": \"F32\", \"shape\": [%d, 1], \"data_offsets\": [0, %d]},"
+      "\"codes\": {\"dtype\": \"U8\", \"shape\": [%d, 3], \"data_offsets\": [%d, %d]}}";
+  uint8_t bytes[512] = {0};
+  ufp4_quantize_t how;
+  int size = 4 * rows,
+      length = snprintf((char *)bytes + 8, 400, json, rows, size, codes_rows, size, size + 3 * codes_rows);
+  bytes[0] = (uint8_t)length;
+  bytes[1] = (uint8_t)(length >> 8);
+  memcpy(bytes + 8 + length, scales, (size_t)size);
+  const char *path = bench_file("f.safetensors", bytes, (size_t)(8 + length + size + 3 * codes_rows));
+  ufp4_status_t status = ufp4_operand_read(path, out, &how, message);
+  bench_remove("f.safetensors");
+  return status;
+}
+
+TEST(fp32_scales_of_others_may_be_nan) {
+  const float scales[2] = {ufp4_f32_value(0xFFC12345), -0.0f};
+  ufp4_operand_t operand;
+  ufp4_message_t message = {0};
+  bench_check_status(0, read_f32(scales, 2, 2, &operand, &message), UFP4_OK, &message);
+  check_bits(0, fixture_scale(&operand, 0), UFP4_F32_NAN, "NaN");
+  check_bits(1, fixture_scale(&operand, 1), 0x80000000, "minus zero");
+  ufp4_operand_free(&operand);
+}
+
+TEST(rejects_negative_and_infinite_fp32_scales) {
+  const float scales[][2] = {{-1, 1}, {1, ufp4_f32_value(0x7F800000)}, {ufp4_f32_value(0x80000001), 0}};
+  for (int i = 0; i < 3; i++) {
+    ufp4_operand_t operand;
+    ufp4_message_t message = {0};
+    bench_check_status(i, read_f32(scales[i], 2, 2, &operand, &message), UFP4_ERROR_FORMAT, &message);
+    check_that(i, strstr(message.text, "negative or infinite") != NULL, "'%s'", message.text);
+    check_that(i, operand.codes == NULL, "an operand was made");
+  }
+}
+
+TEST(rejects_scales_of_other_rows) {
+  const float scales[] = {1, 1};
+  ufp4_operand_t operand;
+  ufp4_message_t message = {0};
+  bench_check_status(0, read_f32(scales, 2, 1, &operand, &message), UFP4_ERROR_FORMAT, &message);
+  check_that(0, strstr(message.text, "do not go together") != NULL, "'%s'", message.text);
+}
+
+TEST(rejects_sizes_over_the_limit) {
+  const int64_t rows = (int64_t)UFP4_MAX_DIM + 1;
+  uint8_t *bytes = calloc((size_t)(2 * rows + 600), 1);
+  ufp4_operand_t operand;
+  ufp4_quantize_t how;
+  ufp4_message_t message = {0};
+  int length =
+      snprintf((char *)bytes + 8, 500,
+               "{\"__metadata__\": {%s}, \"codes\": {\"dtype\": \"U8\", \"shape\": [%lld, 1], \"data_offsets\":"
+               "[0, %lld]}, \"scales\": {\"dtype\": \"U8\", \"shape\": [%lld, 1], \"data_offsets\": [%lld, %lld]}}",
+               LEAST, (long long)rows, (long long)rows, (long long)rows, (long long)rows, (long long)(2 * rows));
+  bytes[0] = (uint8_t)length;
+  bytes[1] = (uint8_t)(length >> 8);
+  const char *path = bench_file("big.safetensors", bytes, (size_t)(8 + length + 2 * rows));
+  bench_check_status(0, ufp4_operand_read(path, &operand, &how, &message), UFP4_ERROR_ARGUMENT, &message);
+  check_that(0, strstr(message.text, "at most") != NULL, "'%s'", message.text);
+  check_that(0, operand.codes == NULL, "an operand was made");
+  bench_remove("big.safetensors");
+  free(bytes);
+}
+
 TEST(rejects_codes_over_15) {
   check_refused(0, LEAST, 5, 1, 0x13, UFP4_ERROR_FORMAT, "over 15");
   check_refused(1, LEAST ", \"cols\": \"8\"", 8, 1, 0x33, UFP4_ERROR_FORMAT, "over 15");
@@ -241,6 +321,10 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_scales_of_the_wrong_type),
       CHECK_TEST(rejects_shapes_that_do_not_go_together),
       CHECK_TEST(rejects_codes_over_15),
+      CHECK_TEST(fp32_scales_of_others_may_be_nan),
+      CHECK_TEST(rejects_negative_and_infinite_fp32_scales),
+      CHECK_TEST(rejects_scales_of_other_rows),
+      CHECK_TEST(rejects_sizes_over_the_limit),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

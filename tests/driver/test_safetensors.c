@@ -116,6 +116,33 @@ TEST(rejects_lengths_that_lie) {
   bench_remove("t.safetensors");
 }
 
+TEST(rejects_files_under_8_bytes) {
+  for (size_t size = 0; size < 8; size++) {
+    static const uint8_t bytes[8] = {2, 0, 0, 0, 0, 0, 0, 0};
+    ufp4_tensor_t tensor;
+    ufp4_message_t message = {0};
+    char path[160];
+    snprintf(path, sizeof path, "%s:x", bench_file("t.safetensors", bytes, size));
+    bench_check_status((int64_t)size, ufp4_tensor_read(path, 0, &tensor, &message), UFP4_ERROR_FORMAT, &message);
+    check_that((int64_t)size, strstr(message.text, "truncated") != NULL, "'%s'", message.text);
+  }
+  bench_remove("t.safetensors");
+}
+
+TEST(rejects_unknown_names_among_many_and_none) {
+  char json[2000] = "{\"__metadata__\": {}";
+  check_refused(0, "{\"__metadata__\": {}}", 0, "x", "it has none");
+  check_refused(1, "{\"__metadata__\": {}}", 0, "__metadata__", "it has none");
+  for (int i = 0; i < 20; i++) {
+    char entry[100];
+    snprintf(entry, sizeof entry, ", \"layer.%d.weight.of.some.length\": {\"data_offsets\": [0, 0]}", i);
+    strcat(json, entry);
+  }
+  strcat(json, "}");
+  check_refused(2, json, 0, "x", "layer.0.weight.of.some.length, layer.1.");
+  check_refused(3, json, 0, "layer.3.weight.of.some.length", "is missing");
+}
+
 TEST(rejects_a_missing_file) {
   ufp4_tensor_t tensor;
   ufp4_message_t message = {0};
@@ -129,6 +156,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_overlapping_tensors),    CHECK_TEST(rejects_offsets_that_lie),
       CHECK_TEST(rejects_wrong_shapes_and_types), CHECK_TEST(rejects_headers_that_are_no_objects),
       CHECK_TEST(rejects_lengths_that_lie),       CHECK_TEST(rejects_a_missing_file),
+      CHECK_TEST(rejects_files_under_8_bytes),    CHECK_TEST(rejects_unknown_names_among_many_and_none),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

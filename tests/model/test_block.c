@@ -397,6 +397,20 @@ TEST(shrinkage_per_cell_as_in_equation_2) {
   }
 }
 
+TEST(transform_in_bf16) {
+  check_random_t random = check_random();
+  for (int i = 0; i < 20000; i++) {
+    ufp4_quantize_t how = options(i % OPTIONS);
+    uint32_t bits[16];
+    uint8_t bytes[16];
+    how.rht = UFP4_RHT_BF16;
+    how.rht_mask = (uint16_t)check_next(&random);
+    fixture_numbers(&random, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS), bits, 16);
+    for (int j = 0; j < 16; j++) bytes[j] = (uint8_t)check_next(&random);
+    check_block(i, bits, &how, (int)check_below(&random, 24) - 8, bytes);
+  }
+}
+
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(gaussian),
@@ -426,6 +440,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(stochastic_rounding_saturates_at_the_largest),
       CHECK_TEST(uniform_formats_differ_only_in_coding),
       CHECK_TEST(shrinkage_per_cell_as_in_equation_2),
+      CHECK_TEST(transform_in_bf16),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

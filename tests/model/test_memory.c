@@ -200,6 +200,7 @@ TEST(exponent_of_tiles) {
 
 typedef struct {
   pair_t *pair;
+  ufp4_kernel_t kernel;
   int threads;
 } gemm_input_t;
 
@@ -207,6 +208,7 @@ static ufp4_status_t call_gemm(const void *input, uint64_t *result) {
   static float d[256 * 256];
   const gemm_input_t *in = input;
   ufp4_gemm_t how = pair_plain(in->pair, UFP4_DTYPE_F32);
+  how.kernel = in->kernel;
   how.threads = in->threads;
   memset(d, 0xA5, sizeof d);
   ufp4_status_t status = ufp4_gemm(&in->pair->a, &in->pair->b, &how, d, in->pair->b.rows);
@@ -218,22 +220,18 @@ static ufp4_status_t call_gemm(const void *input, uint64_t *result) {
 }
 
 static void check_gemms(const int shape[3], int threads) {
-  static const char *const kernels[] = {"portable", "avx2", "avx512"};
   check_random_t random = check_random();
   for (int n = 0; n < LEGAL_GEMM_COUNT; n += 4) {
     const legal_gemm_t c = legal_gemm_combination(n);
     if (!legal_gemm(&c)) continue;
     pair_t pair = pair_random(&random, n, shape, FIXTURE_SCALES_ANY);
-    const gemm_input_t input = {&pair, threads};
-    for (int k = 0; k < (c.contract == UFP4_CONTRACT_EXACT ? 3 : 1); k++) {
-      const scenario_t what = {kernels[k], call_gemm, &input};
-      uint64_t ignored;
-      setenv("UFP4_KERNEL", kernels[k], 1);
-      if (call_gemm(&input, &ignored) != UFP4_ERROR_UNSUPPORTED) check_scenario(&what);  // else not on this processor
+    for (int kernel = 0; kernel < (c.contract == UFP4_CONTRACT_EXACT ? UFP4_KERNEL_COUNT : 1); kernel++) {
+      const gemm_input_t input = {&pair, (ufp4_kernel_t)kernel, threads};
+      const scenario_t what = {"gemm", call_gemm, &input};
+      if (ufp4_kernel_available(input.kernel)) check_scenario(&what);
     }
     pair_free(&pair);
   }
-  unsetenv("UFP4_KERNEL");
 }
 
 TEST(multiplying) {

@@ -120,6 +120,24 @@ TEST(product_of_two_transforms_is_the_product) {
   }
 }
 
+TEST(bf16_variant_of_one_block) {
+  check_random_t random = check_random();
+  for (int i = 0; i < 20000; i++) {
+    uint32_t bits[16], got[16];
+    const uint16_t mask = (uint16_t)check_next(&random);
+    const slow_quantize_t how = {.rht = SLOW_RHT_BF16, .mask = mask};
+    fixture_numbers(&random, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS), bits, 16);
+    for (int j = 0; j < 16; j++) got[j] = 0xA5A5A5A5;
+    const slow_block_t want = slow_block_load(bits, &how);
+    check_bits(i, (uint64_t)ufp4_rht_block_bf16(bits, mask, got), !want.poisoned, "clean, mask %04x", mask);
+    for (int j = 0; j < 16; j++) {
+      const slow_real_t x = want.x[j];
+      const uint32_t number = want.poisoned ? 0xA5A5A5A5 : slow_f32_round(x.negative, x.magnitude, x.exponent);
+      check_bits(i, got[j], number, "out %d, first element %08x, mask %04x", j, bits[0], mask);
+    }
+  }
+}
+
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(random_blocks),
@@ -131,6 +149,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(zero_block_is_zero),
       CHECK_TEST(rejects_nan_and_inf_and_leaves_the_output),
       CHECK_TEST(product_of_two_transforms_is_the_product),
+      CHECK_TEST(bf16_variant_of_one_block),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

@@ -90,6 +90,21 @@ static void check_same_magnitudes(int64_t index, const ufp4_operand_t *x, const 
   }
 }
 
+TEST(exponents_given_to_tiles) {
+  static const int given[] = {-32768, -200, -3, 0, 5, 9, 100, 32767};
+  check_random_t random = check_random();
+  for (int i = 0; i < 8 * 9; i++) {
+    const ufp4_quantize_t how = {.elem = (ufp4_elem_t)(i % 3),
+                                 .layout = UFP4_LAYOUT_2D,
+                                 .scale_round = i % 2 ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_RNE,
+                                 .exponent_given = 1,
+                                 .exponent = given[i / 9]};
+    fixture_tensor_t in = fixture_tensor(&random, 33, 50, FIXTURE_OUTLIERS, UFP4_DTYPE_F32, UFP4_AXIS_ROW);
+    fixture_check_tensor(i, &in, &how);
+    fixture_tensor_free(&in);
+  }
+}
+
 TEST(uniform_formats_differ_by_two_binades) {
   // E1M2 is INT4 over 4: scales a factor of 4 apart, and the same quanta.
   check_random_t random = check_random();
@@ -315,6 +330,37 @@ TEST(rejects_on_rtl_what_only_the_model_has) {
   }
 }
 
+TEST(rejects_unknown_backends) {
+  const ufp4_quantize_t how = legal_quantize_combination(0);
+  static const char *const names[] = {"", "rt", "rtlx", "model2", ":"};
+  for (int i = 0; i < 5; i++) {
+    ufp4_message_t message = {""};
+    check_bits(i, (uint64_t)ufp4_combination_quantize(&how, 0, names[i], &message), UFP4_ERROR_ARGUMENT, "quantize");
+    check_that(i, strstr(message.text, "no backend is called") != NULL, "'%s'", message.text);
+  }
+}
+
+TEST(rejects_exponents_given_to_scales_without) {
+  for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
+    ufp4_quantize_t how = legal_quantize_combination(n);
+    how.exponent_given = 1;
+    if (legal_quantize(&how) && how.scale != UFP4_SCALE_E4M3) check_refused(n, &how, 0);
+  }
+}
+
+TEST(rejects_no_options) {
+  check_bits(0, (uint64_t)ufp4_combination_quantize(NULL, 0, NULL, NULL), UFP4_ERROR_ARGUMENT, "quantize");
+}
+
+TEST(rejects_an_exponent_of_scales_without) {
+  const ufp4_quantize_t how = {.scale = UFP4_SCALE_FP32};
+  const float one = 1;
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, 1, 1, 1, &one};
+  int t = 7;
+  check_bits(0, (uint64_t)ufp4_tensor_exponent(&in, &how, &t), UFP4_ERROR_ARGUMENT, "status");
+  check_bits(0, (uint64_t)t, 7, "exponent");
+}
+
 TEST(rejects_an_unknown_layout) {
   ufp4_quantize_t how = legal_quantize_combination(0);
   how.layout = (ufp4_layout_t)UFP4_LAYOUT_COUNT;
@@ -332,7 +378,12 @@ int main(int argc, char **argv) {
       CHECK_TEST(fp32_of_f32),
       CHECK_TEST(fp32_of_bf16),
       CHECK_TEST(large_tensors),
+      CHECK_TEST(exponents_given_to_tiles),
       CHECK_TEST(uniform_formats_differ_by_two_binades),
+      CHECK_TEST(rejects_unknown_backends),
+      CHECK_TEST(rejects_exponents_given_to_scales_without),
+      CHECK_TEST(rejects_no_options),
+      CHECK_TEST(rejects_an_exponent_of_scales_without),
       CHECK_TEST(square_tiles_do_not_care_for_the_axis),
       CHECK_TEST(nan_poisons_a_whole_tile),
       CHECK_TEST(e8m0_poisons_32_columns),
