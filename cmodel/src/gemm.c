@@ -270,11 +270,22 @@ static int contract_ok(const ufp4_operand_t *a, const ufp4_operand_t *b, const u
          (a->scale != UFP4_SCALE_NVFP4 || (a->tensor_scale == 1.0f && b->tensor_scale == 1.0f));
 }
 
-static ufp4_status_t run_exact(const gemm_job_t *job) {
-  const gemm_kernel_t *const kernels[UFP4_KERNEL_COUNT] = {
-      [UFP4_KERNEL_AVX512] = gemm_avx512(), [UFP4_KERNEL_AVX2] = gemm_avx2()};
-  const ufp4_kernel_t kernel = ufp4_kernel_chosen(job->how->kernel);
-  return kernels[kernel] != NULL ? gemm_blocked(job, kernels[kernel]) : gemm_portable(job);
+// NULL: portable.
+static const gemm_kernel_t *kernel_of(const ufp4_gemm_t *how) {
+  switch (ufp4_kernel_chosen(how->kernel)) {
+    case UFP4_KERNEL_AVX512:
+      return how->contract == UFP4_CONTRACT_EXACT ? gemm_avx512() : gemm_avx512_fp32();
+    case UFP4_KERNEL_AVX2:
+      return how->contract == UFP4_CONTRACT_EXACT ? gemm_avx2() : NULL;
+    default:
+      return NULL;
+  }
+}
+
+static ufp4_status_t run(const gemm_job_t *job) {
+  const gemm_kernel_t *kernel = job->how->contract == UFP4_CONTRACT_NV ? NULL : kernel_of(job->how);
+  if (kernel != NULL) return gemm_blocked(job, kernel);
+  return job->how->contract == UFP4_CONTRACT_EXACT ? gemm_portable(job) : gemm_rounding(job);
 }
 
 ufp4_contract_t ufp4_gemm_default_contract(ufp4_scale_t scale) {
@@ -290,5 +301,5 @@ ufp4_status_t ufp4_gemm(const ufp4_operand_t *a, const ufp4_operand_t *b, const 
   gemm_job_t job = {.a = a, .b = b, .how = how, .scale = 1.0f, .d = d, .d_ld = d_ld};
   job.exponent = -(18 + ufp4_elem_frac(a->elem) + ufp4_elem_frac(b->elem) + a->exponent + b->exponent);
   if (a->scale == UFP4_SCALE_NVFP4) job.scale = a->tensor_scale * b->tensor_scale;
-  return how->contract == UFP4_CONTRACT_EXACT ? run_exact(&job) : gemm_rounding(&job);
+  return run(&job);
 }

@@ -398,7 +398,7 @@ static int is_narrow(const a_panel_t *a, const b_panel_t *b) {
   return (int64_t)a->scale_max * b->scale_max < 1 << 15 && a->norm2 * b->norm2 < 0x1p62 * 0.999;
 }
 
-static void multiply(const void *a_panel, const void *b, const void *table, int first, int64_t *sums) {
+static void multiply(const void *a_panel, const void *b, const void *table, int first, void *sums) {
   const a_panel_t *a = a_panel;
   int narrow = is_narrow(a, b);
   for (int r = 0; r < ROWS; r += FEW_ROWS) {
@@ -485,7 +485,8 @@ static void store_each(const gemm_job_t *job, const gemm_tile_t *tile, const int
   }
 }
 
-static void store(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t *sums) {
+static void store(const gemm_job_t *job, const gemm_tile_t *tile, const void *from) {
+  const int64_t *sums = from;
   const ufp4_gemm_t *how = job->how;
   // Where 2^exponent times any sum is a normal number, or Inf as it should.
   int normal = how->d_dtype != UFP4_DTYPE_I64 && job->exponent >= -126 && job->exponent <= 127;
@@ -515,6 +516,7 @@ static const gemm_kernel_t kernel = {
     .tile_rows = ROWS,
     .tile_cols = COLS,
     .chunk_blocks = CHUNK,
+    .sum_bytes = sizeof(int64_t),
     .a_bytes = sizeof(a_panel_t),
     .b_bytes = sizeof(b_panel_t),
     .table_bytes = sizeof(table_t),

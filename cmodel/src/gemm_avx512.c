@@ -308,7 +308,7 @@ static int scales_fit(const a_panel_t *a, const b_panel_t *b, int bits) {
   return (int64_t)a->scale_max * b->scale_max < INT64_C(1) << bits;
 }
 
-static void multiply(const void *a_panel, const void *b_panel, const void *table, int first, int64_t *sums) {
+static void multiply(const void *a_panel, const void *b_panel, const void *table, int first, void *sums) {
   const a_panel_t *a = a_panel;
   const b_panel_t *b = b_panel;
   if (a->folded) {
@@ -330,6 +330,7 @@ static const gemm_kernel_t kernel = {
     .tile_rows = ROWS,
     .tile_cols = COLS,
     .chunk_blocks = CHUNK,
+    .sum_bytes = sizeof(int64_t),
     .a_bytes = sizeof(a_panel_t),
     .b_bytes = sizeof(b_panel_t),
     .table_bytes = sizeof(table_t),

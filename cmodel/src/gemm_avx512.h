@@ -75,7 +75,7 @@ static_assert(sizeof(a_panel_t) % 64 == 0 && sizeof(b_panel_t) % 64 == 0, "panel
 /** Members of gemm_kernel_t. */
 void gemm_avx512_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
 void gemm_avx512_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
-void gemm_avx512_store(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t *sums);
+void gemm_avx512_store(const gemm_job_t *job, const gemm_tile_t *tile, const void *sums);
 void gemm_avx512_finish(void);
 
 #endif

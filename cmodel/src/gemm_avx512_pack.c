@@ -6,19 +6,13 @@
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && \
     defined(__AVX512VNNI__)
-#include <immintrin.h>
+#include "gemm_avx512_codes.h"
 
 #define OFFSET 16          // more than any quanta
 #define FOLDED_OFFSET 128  // more than any quanta times a significand
 
 static int largest_quanta(ufp4_elem_t elem) {
   return elem == UFP4_ELEM_INT4 ? 8 : ufp4_elem_qmax_quanta(elem);
-}
-
-static __m512i quanta_table(ufp4_elem_t elem, int offset) {
-  int8_t bytes[16];
-  for (unsigned code = 0; code < 16; code++) bytes[code] = (int8_t)(ufp4_elem_quanta(elem, code) + offset);
-  return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)bytes));
 }
 
 // How far A's elements may be shifted: E2M1's 12 becomes 96, E1M2's 7 112, INT4's -8 -128. A dot with any B, whose
@@ -80,28 +74,15 @@ static void bound_scales(const scales_t *s, __m512i shift, double *norm2, int32_
   if (top > *scale_max) *scale_max = top;
 }
 
-// 64 quanta of 4 blocks, one block per 128-bit lane; @p valid blocks of them exist.
-INLINE __m512i load_quanta(const uint8_t *codes, int64_t valid, __m512i table) {
-  __mmask32 mask = valid >= 4 ? ~(__mmask32)0 : ((__mmask32)1 << (8 * valid)) - 1;
-  __m512i words = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(mask, codes));
-  words = _mm512_and_si512(_mm512_or_si512(words, _mm512_slli_epi16(words, 4)), _mm512_set1_epi8(15));
-  return _mm512_shuffle_epi8(table, words);
+// Which of blocks 4g..4g+3 exist.
+INLINE __mmask8 four_of(int64_t blocks, int g) {
+  return blocks >= 4 * g + 4 ? 15 : (__mmask8)((1u << (blocks - 4 * g)) - 1);
 }
 
 // Quads of each pair of blocks side by side.
 INLINE __m512i interleave_pairs(__m512i quanta) {
   const __m512i order = _mm512_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15);
   return _mm512_permutexvar_epi32(order, quanta);
-}
-
-// -offset times the sums of the four blocks.
-INLINE __m128i starts(__m512i quanta, int offset) {
-  const __m512i zero = _mm512_setzero_si512();
-  __m512i sum = _mm512_dpbusd_epi32(zero, _mm512_set1_epi8((char)offset), quanta);
-  sum = _mm512_add_epi32(sum, _mm512_shuffle_epi32(sum, _MM_PERM_BADC));
-  sum = _mm512_sub_epi32(zero, _mm512_add_epi32(sum, _mm512_shuffle_epi32(sum, _MM_PERM_CDAB)));
-  const __m512i lanes = _mm512_setr_epi32(0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-  return _mm512_castsi512_si128(_mm512_permutexvar_epi32(lanes, sum));
 }
 
 // Bytes times a factor, the same for both bytes of a word; products fit a byte.
@@ -129,7 +110,7 @@ INLINE void put_a(__m512i quanta, int offset, int g, int r, a_panel_t *panel) {
 static void pack_a_folded(const uint8_t *codes, int64_t blocks, __m512i table, const scales_t *s, int r,
                           a_panel_t *panel) {
   for (int g = 0; 4 * g < blocks; g++) {
-    __m512i quanta = load_quanta(codes + 32 * g, blocks - 4 * g, table);
+    __m512i quanta = load_quanta(codes + 32 * g, four_of(blocks, g), table);
     put_a(times(quanta, spread(s->significand, g)), FOLDED_OFFSET, g, r, panel);
   }
   __m512i low = _mm512_cvtepi16_epi32(_mm512_castsi512_si256(s->excess));
@@ -145,7 +126,7 @@ static void pack_a_shifted(const uint8_t *codes, int64_t blocks, __m512i table, 
   keep = _mm512_or_si512(keep, _mm512_slli_epi16(keep, 8));
   keep = _mm512_mask_mov_epi16(keep, s->zero, _mm512_setzero_si512());
   for (int g = 0; 4 * g < blocks; g++) {
-    __m512i quanta = load_quanta(codes + 32 * g, blocks - 4 * g, table);
+    __m512i quanta = load_quanta(codes + 32 * g, four_of(blocks, g), table);
     quanta = _mm512_and_si512(_mm512_sllv_epi16(quanta, spread(absorbed, g)), spread(keep, g));
     put_a(quanta, OFFSET, g, r, panel);
   }
@@ -230,7 +211,7 @@ static void pack_b_elements(const uint8_t *const codes[COLS], int64_t blocks, __
       __m512i v[8];
       for (int i = 0; i < 8; i++) {
         const int c = half_columns[half][i];
-        v[i] = load_quanta(codes[c] + 32 * g, blocks - 4 * g, table);
+        v[i] = load_quanta(codes[c] + 32 * g, four_of(blocks, g), table);
         if (panel->folded) v[i] = _mm512_add_epi8(times(v[i], spread(significand[c], g)), _mm512_set1_epi8(-128));
         v[i] = interleave_pairs(v[i]);
       }
@@ -240,28 +221,6 @@ static void pack_b_elements(const uint8_t *const codes[COLS], int64_t blocks, __
         _mm512_store_si512(panel->elements[2 * g + 1][4 * half + q], v[4 + q]);
       }
     }
-  }
-}
-
-// 16 x 16 transpose of 32-bit numbers: within 128-bit lanes, then of the lanes.
-INLINE void transpose_dwords(__m512i v[16]) {
-  __m512i t[16];
-  for (int i = 0; i < 16; i += 4) {
-    __m512i a = _mm512_unpacklo_epi32(v[i], v[i + 1]), b = _mm512_unpackhi_epi32(v[i], v[i + 1]);
-    __m512i c = _mm512_unpacklo_epi32(v[i + 2], v[i + 3]), d = _mm512_unpackhi_epi32(v[i + 2], v[i + 3]);
-    t[i] = _mm512_unpacklo_epi64(a, c);
-    t[i + 1] = _mm512_unpackhi_epi64(a, c);
-    t[i + 2] = _mm512_unpacklo_epi64(b, d);
-    t[i + 3] = _mm512_unpackhi_epi64(b, d);
-  }
-  // Lane l of t[i + j] holds number 4l + j of vectors i..i+3.
-  for (int j = 0; j < 4; j++) {
-    __m512i a = _mm512_shuffle_i64x2(t[j], t[4 + j], 0x88), b = _mm512_shuffle_i64x2(t[j], t[4 + j], 0xDD);
-    __m512i c = _mm512_shuffle_i64x2(t[8 + j], t[12 + j], 0x88), d = _mm512_shuffle_i64x2(t[8 + j], t[12 + j], 0xDD);
-    v[j] = _mm512_shuffle_i64x2(a, c, 0x88);
-    v[4 + j] = _mm512_shuffle_i64x2(b, d, 0x88);
-    v[8 + j] = _mm512_shuffle_i64x2(a, c, 0xDD);
-    v[12 + j] = _mm512_shuffle_i64x2(b, d, 0xDD);
   }
 }
 

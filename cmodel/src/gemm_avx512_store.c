@@ -6,8 +6,9 @@
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && \
     defined(__AVX512VNNI__)
-#include <immintrin.h>
 #include <string.h>
+
+#include "gemm_avx512_row.h"
 
 // 16 sums of a row of D, and which of them are NaN.
 typedef struct {
@@ -26,35 +27,11 @@ INLINE void accumulate(const int64_t *from, __mmask16 inside, row_sums_t *row) {
   }
 }
 
-// 2^exponent; any number for an exponent of which there is no such normal one (UFP4_DTYPE_I64 does not use it).
-INLINE __m512 unit_of(int exponent) {
-  return _mm512_castsi512_ps(_mm512_set1_epi32((int)((unsigned)(127 + exponent) << 23)));
-}
-
 // One rounding, the conversion's: times 2^exponent then is exact.
 INLINE __m512 rounded(const row_sums_t *row, __m512 unit) {
   __m512i low = _mm512_castsi256_si512(_mm256_castps_si256(_mm512_cvtepi64_ps(row->sum[0])));
   __m256i high = _mm256_castps_si256(_mm512_cvtepi64_ps(row->sum[1]));
   return _mm512_mul_ps(_mm512_castsi512_ps(_mm512_inserti64x4(low, high, 1)), unit);
-}
-
-// Each line is one operation, rounded once.
-INLINE __m512 finished(const gemm_job_t *job, const row_sums_t *row, __m512 value, __mmask16 inside, int64_t i,
-                       int64_t j) {
-  if (job->scale != 1.0f) value = _mm512_mul_ps(value, _mm512_set1_ps(job->scale));
-  if (job->how->alpha != 1.0f) value = _mm512_mul_ps(value, _mm512_set1_ps(job->how->alpha));
-  if (job->how->c != NULL) {
-    value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(inside, job->how->c + i * job->how->c_ld + j));
-  }
-  __mmask16 nan = (__mmask16)(row->nan | _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q));
-  return _mm512_mask_mov_ps(value, nan, _mm512_castsi512_ps(_mm512_set1_epi32(UFP4_F32_NAN)));
-}
-
-INLINE __m256i to_bf16(__m512 value) {
-  __m512i bits = _mm512_castps_si512(value);
-  __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-  bits = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7FFF)));
-  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(bits, 16));
 }
 
 INLINE void store_i64(int64_t *to, __mmask16 inside, const row_sums_t *row) {
@@ -71,21 +48,16 @@ static void store_rows(const gemm_job_t *job, const gemm_tile_t *tile, __mmask16
   const __m512 unit = unit_of(job->exponent);
   const __mmask16 inside = (__mmask16)((1u << tile->cols) - 1);
   for (int r = 0; r < tile->rows; r++) {
-    const int64_t i = tile->row + r, j = tile->col, at = i * job->d_ld + j;
+    const int64_t i = tile->row + r, j = tile->col;
     row_sums_t row = {.nan = tile->row_poisoned[r] ? 0xFFFF : col_poisoned};
     row.sum[0] = _mm512_load_si512(sums + r * COLS);
     row.sum[1] = _mm512_load_si512(sums + r * COLS + 8);
     if (how->accumulate != NULL) accumulate(how->accumulate + i * how->accumulate_ld + j, inside, &row);
     if (how->d_dtype == UFP4_DTYPE_I64) {
-      store_i64((int64_t *)job->d + at, inside, &row);
+      store_i64((int64_t *)job->d + i * job->d_ld + j, inside, &row);
       continue;
     }
-    __m512 value = finished(job, &row, rounded(&row, unit), inside, i, j);
-    if (how->d_dtype == UFP4_DTYPE_F32) {
-      _mm512_mask_storeu_ps((float *)job->d + at, inside, value);
-    } else {
-      _mm256_mask_storeu_epi16((uint16_t *)job->d + at, inside, to_bf16(value));
-    }
+    store_row(job, rounded(&row, unit), row.nan, inside, i, j);
   }
 }
 
@@ -113,7 +85,8 @@ static int is_plain(const gemm_job_t *job, const gemm_tile_t *tile, __mmask16 co
          how->accumulate == NULL && tile->rows == ROWS && tile->cols == COLS && row_poisoned == 0 && col_poisoned == 0;
 }
 
-void gemm_avx512_store(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t *sums) {
+void gemm_avx512_store(const gemm_job_t *job, const gemm_tile_t *tile, const void *from) {
+  const int64_t *sums = from;
   if (job->how->d_dtype == UFP4_DTYPE_I64 || (job->exponent >= -126 && job->exponent <= 127)) {
     __m128i poisoned = _mm_loadu_si128((const __m128i *)tile->col_poisoned);
     __mmask16 col_poisoned = _mm_test_epi8_mask(poisoned, poisoned);

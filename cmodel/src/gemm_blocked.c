@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops around a fast kernel. D is cut into macro-tiles, each computed by one thread from operands it packs itself;
-// K is cut into depths whose panels fit the caches; between two depths the sums stay in memory as 64-bit integers.
+// K is cut into depths whose panels fit the caches; between two depths the sums stay in memory.
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -37,8 +37,7 @@ typedef struct {
   plan_t plan;
   atomic_llong *next;
   void *memory;  // of all below
-  uint8_t *a, *b, *table;
-  int64_t *sums;
+  uint8_t *a, *b, *table, *sums;
   uint8_t *a_poisoned, *b_poisoned;
 } worker_t;
 
@@ -68,9 +67,13 @@ static void pack(const worker_t *w, const step_t *s) {
   }
 }
 
-static int64_t *sums_at(const worker_t *w, const step_t *s, int64_t i, int64_t j) {
+static size_t tile_bytes(const gemm_kernel_t *kernel) {
+  return kernel->sum_bytes * (size_t)(kernel->tile_rows * kernel->tile_cols);
+}
+
+static uint8_t *sums_at(const worker_t *w, const step_t *s, int64_t i, int64_t j) {
   int64_t column = w->plan.one_depth ? 0 : j * s->a_panels;
-  return w->sums + (column + i) * w->kernel->tile_rows * w->kernel->tile_cols;
+  return w->sums + (size_t)(column + i) * tile_bytes(w->kernel);
 }
 
 static gemm_tile_t tile_at(const worker_t *w, const step_t *s, int64_t i, int64_t j) {
@@ -101,12 +104,11 @@ static void multiply_chunk(const worker_t *w, const step_t *s, int64_t begin, in
   const gemm_kernel_t *kernel = w->kernel;
   const uint8_t *b = w->b + (size_t)(j * s->chunks + c) * kernel->b_bytes;
   const uint8_t *a = w->a + (size_t)(c * s->a_panels + begin) * kernel->a_bytes, *ahead = b + kernel->b_bytes;
-  const int64_t tile_sums = kernel->tile_rows * kernel->tile_cols;
   const size_t share = (kernel->b_bytes / (size_t)(end - begin) + 64) / 64 * 64;
   const int first = s->first && c == 0, last = s->last && c == s->chunks - 1;
-  int64_t *sums = sums_at(w, s, begin, j);
+  uint8_t *sums = sums_at(w, s, begin, j);
   kernel->prepare(b, w->table);
-  for (int64_t i = begin; i < end; i++, a += kernel->a_bytes, ahead += share, sums += tile_sums) {
+  for (int64_t i = begin; i < end; i++, a += kernel->a_bytes, ahead += share, sums += tile_bytes(kernel)) {
     fetch_share(ahead, share);
     if (!last) {
       kernel->multiply(a, b, w->table, first, sums);
@@ -208,14 +210,13 @@ static void *scratch(size_t bytes) {
 static int worker_create(const worker_t *like, worker_t *w) {
   const gemm_kernel_t *kernel = like->kernel;
   const plan_t *plan = &like->plan;
-  size_t tile_bytes = sizeof(int64_t) * (size_t)(kernel->tile_rows * kernel->tile_cols);
   size_t tiles = (size_t)(plan->one_depth ? plan->a_panels : plan->a_panels * plan->b_panels), used = 0;
   size_t table = take(&used, kernel->table_bytes);
   size_t a = take(&used, (size_t)(plan->a_panels * plan->chunks) * kernel->a_bytes);
   size_t b = take(&used, (size_t)(plan->b_panels * plan->chunks) * kernel->b_bytes);
   size_t a_poisoned = take(&used, (size_t)(plan->a_panels * kernel->tile_rows));
   size_t b_poisoned = take(&used, (size_t)(plan->b_panels * kernel->tile_cols));
-  size_t sums = take(&used, tiles * tile_bytes);
+  size_t sums = take(&used, tiles * tile_bytes(kernel));
   uint8_t *memory = scratch(used);
   if (memory == NULL) return 0;
   *w = *like;
@@ -225,7 +226,7 @@ static int worker_create(const worker_t *like, worker_t *w) {
   w->b = memory + b;
   w->a_poisoned = memory + a_poisoned;
   w->b_poisoned = memory + b_poisoned;
-  w->sums = (int64_t *)(void *)(memory + sums);
+  w->sums = memory + sums;
   return 1;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fast exact GEMMs share: a kernel for one instruction set is a table of functions on panels, and one blocked
-// loop (gemm_blocked.c) runs any of them. Sums are exact integers, so no choice made here can show in the bits.
+// What the fast GEMMs share: a kernel for one instruction set and contract is a table of functions on panels, and one
+// blocked loop (gemm_blocked.c) runs any of them. Sums are exact integers, or FP32 accumulators that take their blocks in
+// increasing k, so no choice made here can show in the bits.
 #ifndef UFP4_GEMM_KERNEL_H
 #define UFP4_GEMM_KERNEL_H
 
@@ -31,6 +32,7 @@ typedef struct {
  * 64-byte aligned. */
 typedef struct {
   int tile_rows, tile_cols, chunk_blocks;
+  size_t sum_bytes;         ///< of one sum
   size_t a_bytes, b_bytes;  ///< of a panel; multiples of 64
   size_t table_bytes;       ///< of what prepare derives from a panel of B
   /** Fills a panel from row @p row and block @p block on, zero beyond the operand; sets poisoned[r] where a scale is
@@ -38,10 +40,10 @@ typedef struct {
   void (*pack_a)(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
   void (*pack_b)(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
   void (*prepare)(const void *b, void *table);
-  /** sums [tile_rows][tile_cols] = (@p first) or += the exact products of the two panels. */
-  void (*multiply)(const void *a, const void *b, const void *table, int first, int64_t *sums);
-  /** Rounds and stores the sums of a tile, as gemm_store does. */
-  void (*store)(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t *sums);
+  /** sums [tile_rows][tile_cols] = (@p first) or += the products of the two panels; 64-byte aligned. */
+  void (*multiply)(const void *a, const void *b, const void *table, int first, void *sums);
+  /** Rounds and stores the sums of a tile, as gemm_store does, or gemm_store_f32. */
+  void (*store)(const gemm_job_t *job, const gemm_tile_t *tile, const void *sums);
   /** After a thread's last store: what it streamed can be seen by others. NULL: this kernel never streams. */
   void (*finish)(void);
 } gemm_kernel_t;
@@ -49,10 +51,14 @@ typedef struct {
 /** The kernels; NULL where the compiler does not have the instructions. */
 const gemm_kernel_t *gemm_avx512(void);
 const gemm_kernel_t *gemm_avx2(void);
+const gemm_kernel_t *gemm_avx512_fp32(void);
 
 /** One output: S plus the sum given from outside, NaN, the one rounding, alpha, C, the type of D. Any kernel, any case.
  */
 void gemm_store(const gemm_job_t *job, int poisoned, int64_t sum, int64_t i, int64_t j);
+
+/** The same of an accumulator of FP32. */
+void gemm_store_f32(const gemm_job_t *job, int poisoned, float sum, int64_t i, int64_t j);
 
 /** The end of any contract: r = RNE32(S * 2^-(tA+tB)), or NaN, times the tensor scales, alpha, plus C, the type of D.
  */

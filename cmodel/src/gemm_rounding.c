@@ -102,6 +102,11 @@ static float rescaled(float sum, int exponent) {
   return ufp4_f32_value(ufp4_f32_from_scaled(bits >> 31 != 0 ? -significand : significand, unit + exponent));
 }
 
+void gemm_store_f32(const gemm_job_t *job, int poisoned, float sum, int64_t i, int64_t j) {
+  const int exponent = -(job->a->exponent + job->b->exponent);
+  gemm_finish(job, poisoned ? ufp4_f32_value(UFP4_F32_NAN) : rescaled(sum, exponent), i, j);
+}
+
 // --- Tiles and threads -------------------------------------------------------------------------------
 
 typedef struct {
@@ -127,14 +132,12 @@ static void start_sums(const work_t *work, int64_t row, int64_t col, float sums[
 
 static void run_micro(const work_t *work, int64_t row, int64_t col) {
   float sums[MICRO_ROWS][MICRO_COLS];
-  const int exponent = -(work->job->a->exponent + work->job->b->exponent);
   start_sums(work, row, col, sums);
   work->micro(&work->a, row, &work->b, col, work->frac, sums);
   for (int64_t i = 0; i < min_i64(work->a.rows - row, MICRO_ROWS); i++) {
     for (int64_t j = 0; j < min_i64(work->b.rows - col, MICRO_COLS); j++) {
       int poisoned = work->a.poisoned[row + i] | work->b.poisoned[col + j];
-      float r = poisoned ? ufp4_f32_value(UFP4_F32_NAN) : rescaled(sums[i][j], exponent);
-      gemm_finish(work->job, r, row + i, col + j);
+      gemm_store_f32(work->job, poisoned, sums[i][j], row + i, col + j);
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fixture.h"
+#include "kernels.h"
 #include "ufp4/format.h"
 
 // --- Operands ----------------------------------------------------------------------------------------
@@ -60,36 +61,7 @@ static ufp4_operand_t operand(check_random_t *random, int64_t rows, int64_t cols
   return out;
 }
 
-// --- Comparison --------------------------------------------------------------------------------------
-
-static size_t dtype_bytes(ufp4_dtype_t dtype) {
-  return dtype == UFP4_DTYPE_I64 ? 8 : dtype == UFP4_DTYPE_F32 ? 4 : 2;
-}
-
-/** Runs both kernels into rows with a gap after each, and compares all, the gap included. */
-static void check_kernel(int64_t index, const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how) {
-  const int64_t ld = b->rows + index % 3;
-  const size_t size = dtype_bytes(how->d_dtype), bytes = (size_t)(a->rows * ld) * size;
-  uint8_t *got = aligned_alloc(64, (bytes + 63) / 64 * 64), *want = malloc(bytes);
-  if (!got || !want) abort();
-  memset(got, 0xA5, bytes);
-  memset(want, 0xA5, bytes);
-  ufp4_gemm_t tested = *how, portable = *how;
-  tested.kernel = fixture_kernel();
-  portable.kernel = UFP4_KERNEL_PORTABLE;
-  check_bits(index, ufp4_gemm(a, b, &tested, got, ld), UFP4_OK, "status");
-  check_bits(index, ufp4_gemm(a, b, &portable, want, ld), UFP4_OK, "status of portable");
-  for (int64_t at = 0; at < a->rows * ld; at++) {
-    uint64_t g = 0, w = 0;
-    memcpy(&g, got + (size_t)at * size, size);
-    memcpy(&w, want + (size_t)at * size, size);
-    check_bits(index, g, w, "%lld x %lld x %lld, elems %u and %u, dtype %u, threads %d: D[%lld][%lld]",
-               (long long)a->rows, (long long)b->rows, (long long)a->cols, a->elem, b->elem, how->d_dtype, how->threads,
-               (long long)(at / ld), (long long)(at % ld));
-  }
-  free(got);
-  free(want);
-}
+// --- Jobs --------------------------------------------------------------------------------------------
 
 static ufp4_gemm_t plain(ufp4_dtype_t dtype) {
   return (ufp4_gemm_t){.contract = UFP4_CONTRACT_EXACT, .d_dtype = dtype, .alpha = 1};
@@ -119,7 +91,7 @@ static void check_drawn(check_random_t *random, int64_t index) {
   how.accumulate_ld = how.c_ld = n;
   if (how.d_dtype != UFP4_DTYPE_I64 && check_below(random, 3) == 0) how.alpha = 0.3f;
   if (how.d_dtype != UFP4_DTYPE_I64 && check_below(random, 3) == 0) how.c = c;
-  check_kernel(index, &a, &b, &how);
+  kernels_check(index, &a, &b, &how);
   ufp4_operand_free(&a);
   ufp4_operand_free(&b);
   free(c);
@@ -144,7 +116,7 @@ TEST(every_pair_of_scale_mixes) {
     ufp4_operand_t a = operand(&random, 19, 1100, (scales_t)(i / SCALES_COUNT));
     ufp4_operand_t b = operand(&random, 35, 1100, (scales_t)(i % SCALES_COUNT));
     const ufp4_gemm_t how = plain(UFP4_DTYPE_I64);
-    check_kernel(i, &a, &b, &how);
+    kernels_check(i, &a, &b, &how);
     ufp4_operand_free(&a);
     ufp4_operand_free(&b);
   }
@@ -172,7 +144,7 @@ static void check_ranges(int largest, int formats) {
     int high_a = 8 * (1 + i / 4 % 15) + significand[0], high_b = 8 * (1 + i / 60) + significand[1];
     set_scales(&a, (uint8_t)(high_a < 0x7F ? high_a : 0x7E), (uint8_t)(8 + significand[1]));
     set_scales(&b, (uint8_t)(high_b < 0x7F ? high_b : 0x7E), (uint8_t)(i % 3 ? 8 : 1));
-    check_kernel(i, &a, &b, &how);
+    kernels_check(i, &a, &b, &how);
   }
   ufp4_operand_free(&a);
   ufp4_operand_free(&b);
@@ -203,7 +175,7 @@ TEST(largest_sums) {
     fill_codes(&random, 1, &a);
     largest_rows(&random, &b);
     const ufp4_gemm_t how = plain((ufp4_dtype_t)(i / UFP4_ELEM_COUNT));
-    check_kernel(i, &a, &b, &how);
+    kernels_check(i, &a, &b, &how);
   }
   ufp4_operand_free(&a);
   ufp4_operand_free(&b);
@@ -215,7 +187,7 @@ TEST(results_of_every_magnitude) {
   for (int i = 0; i < 2 * 400; i++) {
     a.exponent = i / 2 - 200;
     const ufp4_gemm_t how = plain(i % 2 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16);
-    check_kernel(i, &a, &b, &how);
+    kernels_check(i, &a, &b, &how);
   }
   ufp4_operand_free(&a);
   ufp4_operand_free(&b);
@@ -233,7 +205,7 @@ TEST(sums_that_wrap_to_nan) {
   how.accumulate_ld = 32;
   for (int i = 0; i < UFP4_DTYPE_COUNT; i++) {
     how.d_dtype = (ufp4_dtype_t)i;
-    check_kernel(i, &a, &b, &how);
+    kernels_check(i, &a, &b, &how);
   }
   ufp4_operand_free(&a);
   ufp4_operand_free(&b);
@@ -245,7 +217,7 @@ TEST(every_small_shape) {
   for (int i = 0; i < 20 * 36; i++) {
     ufp4_operand_t a = operand(&random, 1 + i % 20, 1 + i % 97, SCALES_NEAR);
     ufp4_operand_t b = operand(&random, 1 + i / 20, 1 + i % 97, SCALES_NEAR);
-    check_kernel(i, &a, &b, &how);
+    kernels_check(i, &a, &b, &how);
     ufp4_operand_free(&a);
     ufp4_operand_free(&b);
   }
@@ -255,9 +227,9 @@ TEST(any_thread_count) {
   check_random_t random = check_random();
   ufp4_operand_t a = operand(&random, 333, 640, SCALES_OUTLIERS), b = operand(&random, 457, 640, SCALES_OUTLIERS);
   ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
-  for (how.threads = 0; how.threads < 9; how.threads++) check_kernel(how.threads, &a, &b, &how);
+  for (how.threads = 0; how.threads < 9; how.threads++) kernels_check(how.threads, &a, &b, &how);
   how.threads = 1000;
-  check_kernel(9, &a, &b, &how);
+  kernels_check(9, &a, &b, &how);
   ufp4_operand_free(&a);
   ufp4_operand_free(&b);
 }
@@ -270,7 +242,7 @@ TEST(streamed_results) {
     ufp4_operand_t b = operand(&random, 1024 - 16 * (i / 3), 40, SCALES_NEAR);
     ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
     how.threads = 1 + i % 2;
-    check_kernel(3 * i, &a, &b, &how);
+    kernels_check(3 * i, &a, &b, &how);
     ufp4_operand_free(&a);
     ufp4_operand_free(&b);
   }
@@ -285,7 +257,7 @@ SLOW_TEST(large_operands) {
     ufp4_operand_t b = operand(&random, shapes[i / 3][1], shapes[i / 3][2], (scales_t)(i % 3));
     ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
     how.threads = 2;
-    check_kernel(i, &a, &b, &how);
+    kernels_check(i, &a, &b, &how);
     ufp4_operand_free(&a);
     ufp4_operand_free(&b);
   }
@@ -296,7 +268,7 @@ SLOW_TEST(longest_k) {
     ufp4_operand_t a = operand(&random, 2, UFP4_MAX_DIM, (scales_t)i),
                    b = operand(&random, 3, UFP4_MAX_DIM, (scales_t)i);
     const ufp4_gemm_t how = plain(UFP4_DTYPE_I64);
-    check_kernel(i, &a, &b, &how);
+    kernels_check(i, &a, &b, &how);
     ufp4_operand_free(&a);
     ufp4_operand_free(&b);
   }
