@@ -47,6 +47,7 @@ host/ufp4_counters.sv
 host/ufp4_registers.sv
 host/ufp4_check.sv
 host/ufp4_regions.sv
+host/ufp4_guard.sv
 host/ufp4_command.sv
 // Top
 ufp4_top.sv

@@ -86,6 +86,11 @@ module ufp4_top
   logic [CLIENTS-1:0]                 wr_req_valid, wr_req_ready, wr_dat_valid, wr_dat_ready, wr_idle, wr_err;
   logic [CLIENTS-1:0][8*BusBytes-1:0] wr_dat_data;
   logic [CLIENTS-1:0][BusBytes-1:0]   wr_dat_strb;
+  logic                               halt, flush, forget, reads_pending, writes_pending, beats_due, moved, sending;
+  logic                               core_rst_n, soft_reset, resetting, irq_fatal, overflow, active,
+                                      busy;
+  logic [31:0]                        watchdog;
+  logic [3:0]                         fatal_code;
 
   ufp4_axi_read #(
     .Clients (CLIENTS),
@@ -93,6 +98,10 @@ module ufp4_top
   ) u_axi_read (
     .clk_i,
     .rst_ni,
+    .halt_i     (halt),
+    .flush_i    (flush),
+    .forget_i   (forget),
+    .pending_o  (reads_pending),
     .req_valid_i(rd_req_valid),
     .req_ready_o(rd_req_ready),
     .req_addr_i (rd_req_addr),
@@ -110,7 +119,8 @@ module ufp4_top
     .rready_o   (m_axi_rready_o),
     .rid_i      (m_axi_rid_i),
     .rdata_i    (m_axi_rdata_i),
-    .rresp_i    (m_axi_rresp_i)
+    .rresp_i    (m_axi_rresp_i),
+    .rlast_i    (m_axi_rlast_i)
   );
 
   ufp4_axi_write #(
@@ -119,6 +129,11 @@ module ufp4_top
   ) u_axi_write (
     .clk_i,
     .rst_ni,
+    .halt_i     (halt),
+    .flush_i    (flush),
+    .forget_i   (forget),
+    .pending_o  (writes_pending),
+    .beats_due_o(beats_due),
     .req_valid_i(wr_req_valid),
     .req_ready_o(wr_req_ready),
     .req_addr_i (wr_req_addr),
@@ -150,9 +165,32 @@ module ufp4_top
   assign m_axi_arburst_o = BURST_INCR;
   assign m_axi_awburst_o = BURST_INCR;
 
-  // Clients count their beats.
-  logic unused_rlast;
-  assign unused_rlast = m_axi_rlast_i;
+  // --- Watchdog and soft reset -------------------------------------------------------------------------------------
+
+  assign moved   = (m_axi_arvalid_o && m_axi_arready_i) || (m_axi_rvalid_i && m_axi_rready_o) ||
+                   (m_axi_awvalid_o && m_axi_awready_i) || (m_axi_wvalid_o && m_axi_wready_i) ||
+                   (m_axi_bvalid_i && m_axi_bready_o) || busy;
+  assign sending = m_axi_arvalid_o || m_axi_awvalid_o || m_axi_wvalid_o || beats_due;
+
+  ufp4_guard u_guard (
+    .clk_i,
+    .rst_ni,
+    .soft_reset_i    (soft_reset),
+    .watchdog_i      (watchdog),
+    .work_i          (active),
+    .overflow_i      (overflow),
+    .moved_i         (moved),
+    .reads_pending_i (reads_pending),
+    .writes_pending_i(writes_pending),
+    .sending_i       (sending),
+    .core_rst_no     (core_rst_n),
+    .flush_o         (flush),
+    .forget_o        (forget),
+    .halt_o          (halt),
+    .resetting_o     (resetting),
+    .irq_fatal_o     (irq_fatal),
+    .fatal_code_o    (fatal_code)
+  );
 
   // --- Registers, slots, counters ----------------------------------------------------------------------------------
 
@@ -163,7 +201,7 @@ module ufp4_top
   logic [ADDR_BITS-1:0]     ring_base, completion_base;
   logic [3:0]               ring_log2, counter_select;
   logic [31:0]              ring_tail, ring_head;
-  logic                     active, running, retire, irq_done, irq_error, snapshot, clear;
+  logic                     running, retire, irq_done, irq_error, snapshot, clear;
   logic [63:0]              counter_value;
   logic [COUNTER_COUNT-1:0] count;
   logic [5:0]               command_slot, host_slot;
@@ -226,6 +264,12 @@ module ufp4_top
     .running_i        (active),
     .irq_done_i       (irq_done),
     .irq_error_i      (irq_error),
+    .soft_reset_o     (soft_reset),
+    .watchdog_o       (watchdog),
+    .resetting_i      (resetting),
+    .irq_fatal_i      (irq_fatal),
+    .fatal_code_i     (fatal_code),
+    .overflow_o       (overflow),
     .snapshot_o       (snapshot),
     .clear_o          (clear),
     .counter_select_o (counter_select),
@@ -238,7 +282,7 @@ module ufp4_top
 
   ufp4_slots u_slots (
     .clk_i,
-    .rst_ni,
+    .rst_ni(core_rst_n),
     .write_i           (slot_write),
     .write_index_i     (command_slot),
     .write_exponent_i  (slot_write_exponent),
@@ -268,13 +312,13 @@ module ufp4_top
   logic              gemm_start_valid, gemm_start_ready, gemm_done, gemm_read_error, gemm_write_error;
   logic              quant_start_valid, quant_start_ready, quant_done, quant_read_error, quant_write_error;
   logic [2:0]        quant_flags;
-  logic              busy, stall_operand, stall_accumulator, stall_drain;
+  logic              stall_operand, stall_accumulator, stall_drain;
 
   ufp4_command #(
     .BusBytes(BusBytes)
   ) u_command (
     .clk_i,
-    .rst_ni,
+    .rst_ni(core_rst_n),
     .ring_base_i              (ring_base),
     .ring_log2_i              (ring_log2),
     .ring_tail_i              (ring_tail),
@@ -336,7 +380,7 @@ module ufp4_top
     .BusBytes(BusBytes)
   ) u_gemm (
     .clk_i,
-    .rst_ni,
+    .rst_ni(core_rst_n),
     .start_valid_i      (gemm_start_valid),
     .start_ready_o      (gemm_start_ready),
     .desc_i             (gemm_desc),
@@ -373,7 +417,7 @@ module ufp4_top
     .BusBytes(BusBytes)
   ) u_quant (
     .clk_i,
-    .rst_ni,
+    .rst_ni(core_rst_n),
     .start_valid_i      (quant_start_valid),
     .start_ready_o      (quant_start_ready),
     .desc_i             (quant_desc),

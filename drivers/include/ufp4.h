@@ -54,6 +54,11 @@ typedef struct {
 } ufp4_device_info_t;
 ufp4_status_t ufp4_device_info(ufp4_device_t *device, ufp4_device_info_t *info);
 
+/** Soft reset: ends every job that has not ended (a wait for it gives UFP4_ERROR_JOB, status cancelled), makes all
+ *  exponent slots unwritten, and brings back a device that has returned UFP4_ERROR_DEVICE because its watchdog stopped
+ *  it. Memory stays, but for what the jobs that were ended had written of their output; so do the counters. */
+ufp4_status_t ufp4_device_reset(ufp4_device_t *device);
+
 /** A one-line description of the last error of this device; empty if there was none. */
 const char *ufp4_device_message(const ufp4_device_t *device);
 

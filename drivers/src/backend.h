@@ -3,7 +3,7 @@
 //
 // A backend owns a flat device memory and executes 128-byte descriptors in the order of submission. It may assume what
 // the common code guarantees: options checked, memory accesses inside the memory, never more than UFP4_QUEUE_JOBS jobs
-// submitted and not taken, job numbers counting up by one from 1, no call but close after one that returned
+// submitted and not taken, job numbers counting up by one from 1, no call but close and reset after one that returned
 // UFP4_ERROR_DEVICE, one thread at a time.
 #ifndef UFP4_BACKEND_H
 #define UFP4_BACKEND_H
@@ -44,6 +44,8 @@ typedef struct {
   ufp4_status_t (*slot_read)(ufp4_backend_state_t *state, unsigned slot, int *exponent);
   /** Counters since open; all zero without cycles. */
   ufp4_status_t (*counters)(ufp4_backend_state_t *state, uint64_t counters[UFP4_COUNTER_COUNT]);
+  /** Ends every job not taken; none of them will be. Slots are unwritten after it. NULL: there is no such thing. */
+  ufp4_status_t (*reset)(ufp4_backend_state_t *state);
 } ufp4_backend_t;
 
 extern const ufp4_backend_t ufp4_backend_model;

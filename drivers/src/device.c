@@ -161,6 +161,10 @@ slot_use_t slot_take(ufp4_device_t *device) {
   return (slot_use_t){slot, serial};
 }
 
+void slots_forget(ufp4_device_t *device) {
+  for (unsigned i = 0; i < UFP4_SLOTS; i++) device->slot_serial[i] = 0;
+}
+
 int slot_is_live(const ufp4_device_t *device, slot_use_t use) {
   return device->slot_serial[use.slot] == use.serial;
 }

@@ -18,7 +18,7 @@ struct ufp4_device {
   ufp4_backend_state_t *state;
   ufp4_device_info_t info;
   ufp4_message_t message;
-  int threads;        // of what runs on the host
+  int threads;  // of what runs on the host
   ufp4_kernel_t kernel;
   int failed;         // a backend call returned UFP4_ERROR_DEVICE
   buffer_t *buffers;  // in use, in order of address
@@ -46,6 +46,8 @@ typedef struct {
   uint64_t serial;
 } slot_use_t;
 slot_use_t slot_take(ufp4_device_t *device);
+/** No use is live any more. */
+void slots_forget(ufp4_device_t *device);
 int slot_is_live(const ufp4_device_t *device, slot_use_t use);
 
 #endif

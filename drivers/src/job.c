@@ -13,6 +13,7 @@ static const char *const status_texts[UFP4_CORE_STATUS_COUNT] = {
     [UFP4_CORE_STATUS_BAD_SLOT] = "bad_slot: an exponent slot is out of range or was never written",
     [UFP4_CORE_STATUS_READ_ERROR] = "read_error: the bus answered a read with an error",
     [UFP4_CORE_STATUS_WRITE_ERROR] = "write_error: the bus answered a write with an error",
+    [UFP4_CORE_STATUS_CANCELLED] = "cancelled: the device was reset before it ended",
 };
 
 static ufp4_status_t take_oldest(ufp4_device_t *device, uint64_t timeout_us) {
@@ -36,11 +37,27 @@ int jobs_drain(ufp4_device_t *device) {
   return device->failed || device->taken == device->submitted;
 }
 
-static int in_reserved(uint64_t address) {
-  return address >= UFP4_MEMORY_BASE && address < UFP4_MEMORY_BASE + UFP4_MEMORY_RESERVED_BYTES;
+ufp4_status_t ufp4_device_reset(ufp4_device_t *device) {
+  if (device == NULL) return UFP4_ERROR_ARGUMENT;
+  if (device->backend->reset == NULL) return device_fail(device, UFP4_ERROR_UNSUPPORTED, "this device has no reset");
+  ufp4_status_t status = device_note(device, device->backend->reset(device->state));
+  if (status != UFP4_OK) return status;
+  device->failed = 0;
+  while (device->taken < device->submitted) {
+    const uint64_t number = ++device->taken;
+    device->done[number % HISTORY_JOBS] =
+        (ufp4_completion_t){.job = (uint32_t)number, .status = UFP4_CORE_STATUS_CANCELLED};
+  }
+  slots_forget(device);
+  return UFP4_OK;
 }
 
-// The rings of a backend are nobody's operand: a job there would end the device, not itself.
+static int in_reserved(uint64_t address) {
+  return address < UFP4_MEMORY_BASE + UFP4_MEMORY_RESERVED_BYTES;
+}
+
+// The rings of a backend are nobody's operand: a job there would end the device, not itself. So would one whose region
+// starts before device memory and runs into them.
 static int names_reserved(const ufp4_descriptor_t *descriptor) {
   const ufp4_quant_descriptor_t *quant = &descriptor->quant;
   const ufp4_gemm_descriptor_t *gemm = &descriptor->gemm;
@@ -66,8 +83,8 @@ ufp4_status_t ufp4_submit(ufp4_device_t *device, const ufp4_descriptor_t *descri
   if (status != UFP4_OK) return status;
   if (descriptor == NULL) return device_fail(device, UFP4_ERROR_ARGUMENT, "submit: no descriptor");
   if (names_reserved(descriptor)) {
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "submit: an address lies in the first %llu bytes of device memory",
-                       UFP4_MEMORY_RESERVED_BYTES);
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "submit: an address lies before the buffers, which start at 0x%llx",
+                       UFP4_MEMORY_BASE + UFP4_MEMORY_RESERVED_BYTES);
   }
   if (device->submitted - device->taken == UFP4_QUEUE_JOBS) status = take_oldest(device, 0);
   if (status != UFP4_OK) return status;

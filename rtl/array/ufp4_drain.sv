@@ -30,6 +30,9 @@ module ufp4_drain #(
   // verilator lint_on UNUSEDSIGNAL
   input  logic signed [17:0]              exponent_i,
   input  logic                            one_bank_i,
+  // Loader: whether more macro-tiles come than tiles_i.
+  input  logic                            loading_i,
+  input  logic [2:0]                      tiles_i,
   input  logic                            ready_i,
   output logic                            drained_o,
   output logic                            drained_bank_o,
@@ -64,7 +67,7 @@ module ufp4_drain #(
   // Sums become ready a macro-tile ahead of the drain at most, and while it drains the one before.
   localparam int unsigned CreditWidth = $clog2(2 * TileRows + 1);
 
-  logic next_tile, last_col, last_tile;
+  logic next_tile, last_col, last_tile, unused_last;
   logic [RowsWidth-1:0] rows;
   logic [ColsWidth-1:0] cols;
   ufp4_tile_walk #(.TileM(TileM), .TileN(TileN)) u_walk (
@@ -76,7 +79,7 @@ module ufp4_drain #(
     .rows_o(rows),
     .cols_o(cols),
     .last_col_o(last_col),
-    .last_o(last_tile)
+    .last_o(unused_last)
   );
 
   logic bf16;
@@ -86,6 +89,7 @@ module ufp4_drain #(
   // of D, of the first row in this macro-tile, and in this row of macro-tiles.
   logic active_d, active_q, open_d, open_q, parity_d, parity_q;
   logic [CreditWidth-1:0] credit_d, credit_q;
+  logic [2:0] tiles_d, tiles_q;
   logic [RowsWidth-1:0] row_d, row_q;
   logic [TileWidthB-1:0] tile_b_d, tile_b_q;
   logic [39:0] addr_d, addr_q, tile_addr_d, tile_addr_q, band_addr_d, band_addr_q;
@@ -99,6 +103,8 @@ module ufp4_drain #(
   assign request_here = ~wr_req_valid_o | wr_req_ready_i;
   assign read = active_q & open_q & (tile_b_q != 0 | request_here);
   assign next_tile = read & enable & last_b & last_row;
+  assign tiles_d = tiles_q + 3'(next_tile);
+  assign last_tile = ~loading_i & (tiles_d == tiles_i);
 
   always_comb begin
     active_d = active_q;
@@ -153,6 +159,7 @@ module ufp4_drain #(
     open_q <= open_d;
     parity_q <= parity_d;
     credit_q <= credit_d;
+    tiles_q <= start_i ? '0 : tiles_d;
     row_q <= row_d;
     tile_b_q <= tile_b_d;
     addr_q <= addr_d;

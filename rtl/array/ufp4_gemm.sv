@@ -6,7 +6,7 @@
 // load_request -> memory -> load_write -> operand lanes -> array -> drain -> memory, under the sequencer. The
 // descriptor has been checked and is stable from start to done; exponents are the resolved t. Reads and writes
 // follow the client rules of docs/architecture.md. done_valid_o comes when every read has come back and every
-// write is answered; a bus error is remembered, and the engine runs on to its end. From the cycle after the
+// write is answered; a bus error is remembered, and the engine ends after the macro-tile it is at. From the cycle after the
 // start to done, exactly one of busy_o (the array is fed) and the stalls is high in each cycle.
 // Golden: ufp4_gemm; tests/rtl/array.
 module ufp4_gemm #(
@@ -99,6 +99,8 @@ module ufp4_gemm #(
   end
 
   // Loader.
+  logic loading;
+  logic [2:0] tiles;
   logic note_out_valid, note_out_ready;
   logic [11+GroupWidth:0] note_out;
   logic release_slot, retire, retire_slot;
@@ -115,6 +117,9 @@ module ufp4_gemm #(
     .start_i(start),
     .desc_i,
     .release_i(release_slot),
+    .stop_i(done_read_error_o | done_write_error_o),
+    .loading_o(loading),
+    .tiles_o(tiles),
     .rd_req_valid_o,
     .rd_req_ready_i,
     .rd_req_addr_o,
@@ -182,6 +187,8 @@ module ufp4_gemm #(
     .rst_ni,
     .start_i(start),
     .desc_i,
+    .loading_i(loading),
+    .tiles_i(tiles),
     .loaded_i(loaded),
     .retire_o(retire),
     .retire_slot_o(retire_slot),
@@ -262,6 +269,8 @@ module ufp4_gemm #(
     .desc_i,
     .exponent_i(exponent_q),
     .one_bank_i(desc_i.k > 32'(16 * Chunk)),
+    .loading_i(loading),
+    .tiles_i(tiles),
     .ready_i(sums_ready),
     .drained_o(drained),
     .drained_bank_o(drained_bank),

@@ -5,6 +5,8 @@
 // A chunk goes into one of two slots, in turn; it starts when one is free (release_i frees one). Beside each
 // request goes a note for ufp4_load_write: {slot, side (1: B), codes, group, beats}. Memory layout:
 // docs/architecture.md, "Operands in memory".
+// stop_i: no macro-tile follows the one at hand. Whoever works behind the loader has seen the last tile when loading_o
+// is low and its own count of tiles is tiles_o; none is eight behind.
 // Tests: tests/rtl/array.
 module ufp4_load_request #(
   parameter int unsigned TileM = 128,
@@ -22,6 +24,9 @@ module ufp4_load_request #(
   input  ufp4_spec_pkg::gemm_descriptor_t desc_i,
   // verilator lint_on UNUSEDSIGNAL
   input  logic                            release_i,
+  input  logic                            stop_i,
+  output logic                            loading_o,
+  output logic [2:0]                      tiles_o,
   output logic                            rd_req_valid_o,
   input  logic                            rd_req_ready_i,
   output logic [39:0]                     rd_req_addr_o,
@@ -54,6 +59,7 @@ module ufp4_load_request #(
   // operand.
   logic active_d, active_q, chunk_d, chunk_q, slot_d, slot_q, side_d, side_q, codes_d, codes_q;
   logic [1:0] free_d, free_q;
+  logic [2:0] tiles_d, tiles_q;
   logic [GroupWidth-1:0] group_d, group_q;
   logic [16:0] k_d, k_q;
   logic [32:0] tile_a_d, tile_a_q, tile_b_d, tile_b_q, at_a_d, at_a_q, at_b_d, at_b_q;
@@ -72,6 +78,8 @@ module ufp4_load_request #(
                      (side_q ? (last_group_b & (rows <= RowsWidth'(16))) : ((group_q != 0) & last_group_a));
   assign end_tile = end_chunk & (k_left <= 17'(Chunk));
   assign next_tile = end_tile;
+  assign loading_o = active_q;
+  assign tiles_o = tiles_q;
 
   assign rd_req_valid_o = chunk_q & note_ready_i;
   assign note_valid_o = fire;
@@ -99,6 +107,7 @@ module ufp4_load_request #(
     free_d = free_q + 2'(release_i);
     group_d = group_q;
     k_d = k_q;
+    tiles_d = tiles_q + 3'(end_tile);
     tile_a_d = tile_a_q;
     tile_b_d = tile_b_q;
     at_a_d = at_a_q;
@@ -129,7 +138,7 @@ module ufp4_load_request #(
       group_d = '0;
       k_d = k_q + 17'(Chunk);
       if (end_tile) begin
-        active_d = ~last_tile;
+        active_d = ~(last_tile | stop_i);
         k_d = '0;
         tile_a_d = last_col ? tile_a_q + 33'(desc_i.a_stride_blocks) * 33'(GroupsA) : tile_a_q;
         tile_b_d = last_col ? '0 : tile_b_q + 33'(desc_i.b_stride_blocks) * 33'(GroupsB);
@@ -142,6 +151,7 @@ module ufp4_load_request #(
       chunk_d = 1'b0;
       slot_d = 1'b0;
       free_d = 2'd2;
+      tiles_d = '0;
       side_d = 1'b0;
       codes_d = 1'b0;
       group_d = '0;
@@ -165,6 +175,7 @@ module ufp4_load_request #(
     side_q <= side_d;
     codes_q <= codes_d;
     free_q <= free_d;
+    tiles_q <= tiles_d;
     group_q <= group_d;
     k_q <= k_d;
     tile_a_q <= tile_a_d;

@@ -28,6 +28,9 @@ module ufp4_sequencer #(
   // verilator lint_off UNUSEDSIGNAL
   input  ufp4_spec_pkg::gemm_descriptor_t desc_i,
   // verilator lint_on UNUSEDSIGNAL
+  // Loader: whether more macro-tiles come than tiles_i.
+  input  logic                            loading_i,
+  input  logic [2:0]                      tiles_i,
   // Operand slots.
   input  logic [1:0][CountWidth-1:0]      loaded_i,
   output logic                            retire_o,
@@ -61,7 +64,7 @@ module ufp4_sequencer #(
   localparam int unsigned LaneDelay = (Rows > Cols) ? Rows : Cols;
   localparam int unsigned SumDelay = Rows + Cols + 3;
 
-  logic next_tile, last_tile, unused_last_col;
+  logic next_tile, last_tile, unused_last_col, unused_last;
   logic [RowsWidth-1:0] rows;
   logic [ColsWidth-1:0] cols;
   ufp4_tile_walk #(.TileM(TileM), .TileN(TileN)) u_walk (
@@ -73,11 +76,12 @@ module ufp4_sequencer #(
     .rows_o(rows),
     .cols_o(cols),
     .last_col_o(unused_last_col),
-    .last_o(last_tile)
+    .last_o(unused_last)
   );
 
   logic active_d, active_q, slot_d, slot_q, parity_d, parity_q, claimed_d, claimed_q;
   logic [1:0] full_d, full_q;
+  logic [2:0] tiles_d, tiles_q;
   logic [16:0] k_d, k_q;
   logic [TileWidthA-1:0] tile_a_d, tile_a_q;
   logic [TileWidthB-1:0] tile_b_d, tile_b_q;
@@ -120,6 +124,8 @@ module ufp4_sequencer #(
   assign end_chunk = end_b & last_a;
   assign end_tile = end_chunk & last_chunk;
   assign next_tile = end_tile;
+  assign last_tile = ~loading_i & (tiles_d == tiles_i);
+  assign tiles_d = tiles_q + 3'(end_tile);
   assign retire_o = end_chunk;
   assign retire_slot_o = slot_q;
 
@@ -171,6 +177,7 @@ module ufp4_sequencer #(
     parity_q <= parity_d;
     claimed_q <= claimed_d;
     full_q <= full_d;
+    tiles_q <= start_i ? '0 : tiles_d;
     k_q <= k_d;
     tile_a_q <= tile_a_d;
     tile_b_q <= tile_b_d;

@@ -74,6 +74,7 @@ package ufp4_spec_pkg;
   localparam logic [15:0] CORE_STATUS_BAD_SLOT = 16'd6;
   localparam logic [15:0] CORE_STATUS_READ_ERROR = 16'd7;
   localparam logic [15:0] CORE_STATUS_WRITE_ERROR = 16'd8;
+  localparam logic [15:0] CORE_STATUS_CANCELLED = 16'd9;
 
   localparam int unsigned MODE_ENABLE_BIT = 0;
   localparam int unsigned MODE_RHT_BIT = 1;
@@ -180,6 +181,8 @@ package ufp4_spec_pkg;
   localparam logic [11:0] REG_RING_HEAD = 12'h040;  // ro
   localparam logic [11:0] REG_COMPLETION_BASE_LO = 12'h044;  // rw
   localparam logic [11:0] REG_COMPLETION_BASE_HI = 12'h048;  // rw
+  localparam logic [11:0] REG_WATCHDOG = 12'h04C;  // rw
+  localparam logic [11:0] REG_FATAL = 12'h050;  // ro
   localparam int unsigned REG_COUNTER_BASE = 256;
   localparam int unsigned REG_SLOT_BASE = 1024;
   localparam int unsigned REG_SIZE = 4096;

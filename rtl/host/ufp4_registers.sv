@@ -36,6 +36,14 @@ module ufp4_registers
   input  logic                 irq_done_i,
   input  logic                 irq_error_i,
 
+  // Watchdog and soft reset
+  output logic                 soft_reset_o,
+  output logic [31:0]          watchdog_o,
+  input  logic                 resetting_i,      // the ring is emptied and interrupts are forgotten
+  input  logic                 irq_fatal_i,
+  input  logic [3:0]           fatal_code_i,
+  output logic                 overflow_o,
+
   // Counters and slots
   output logic                 snapshot_o,
   output logic                 clear_o,
@@ -57,15 +65,17 @@ module ufp4_registers
     end
   endfunction
 
-  logic [1:0]           irq_status_d, irq_status_q, irq_mask_d, irq_mask_q;
+  logic [2:0]           irq_status_d, irq_status_q, irq_mask_d, irq_mask_q;
   logic [ADDR_BITS-1:0] ring_base_d, ring_base_q, completion_base_d, completion_base_q;
   logic [3:0]           ring_log2_d, ring_log2_q;
-  logic [31:0]          ring_tail_d, ring_tail_q;
+  logic [31:0]          ring_tail_d, ring_tail_q, watchdog_d, watchdog_q;
 
   assign ring_base_o       = ring_base_q;
   assign completion_base_o = completion_base_q;
   assign ring_log2_o       = ring_log2_q;
   assign ring_tail_o       = ring_tail_q;
+  assign watchdog_o        = watchdog_q;
+  assign overflow_o        = ring_tail_q - ring_head_i > 32'd1 << ring_log2_q;
   assign irq_o             = |(irq_status_q & irq_mask_q);
 
   // --- Writes ------------------------------------------------------------------------------------------------------
@@ -80,6 +90,7 @@ module ufp4_registers
       REG_RING_BASE_HI:       old = 32'(ring_base_q[ADDR_BITS-1:32]);
       REG_RING_LOG2:          old = 32'(ring_log2_q);
       REG_RING_TAIL:          old = ring_tail_q;
+      REG_WATCHDOG:           old = watchdog_q;
       REG_COMPLETION_BASE_LO: old = completion_base_q[31:0];
       REG_COMPLETION_BASE_HI: old = 32'(completion_base_q[ADDR_BITS-1:32]);
       default:                old = '0;                      // control and irq_status: bits not strobed are zero
@@ -95,23 +106,30 @@ module ufp4_registers
     ring_tail_d       = ring_tail_q;
     completion_base_d = completion_base_q;
     irq_status_d      = irq_status_q;
+    watchdog_d        = watchdog_q;
+    soft_reset_o      = 1'b0;
     snapshot_o        = 1'b0;
     clear_o           = 1'b0;
     if (write_i) begin
       unique case (write_addr_i)
-        REG_CONTROL:            {clear_o, snapshot_o} = value[1:0];
-        REG_IRQ_STATUS:         irq_status_d = irq_status_q & ~value[1:0];
-        REG_IRQ_MASK:           irq_mask_d = value[1:0];
+        REG_CONTROL:            {soft_reset_o, clear_o, snapshot_o} = value[2:0];
+        REG_IRQ_STATUS:         irq_status_d = irq_status_q & ~value[2:0];
+        REG_IRQ_MASK:           irq_mask_d = value[2:0];
         REG_RING_BASE_LO:       ring_base_d[31:0] = {value[31:BASE_LOW], BASE_LOW'(0)};
         REG_RING_BASE_HI:       ring_base_d[ADDR_BITS-1:32] = value[ADDR_BITS-33:0];
         REG_RING_LOG2:          ring_log2_d = value[3:0];
         REG_RING_TAIL:          ring_tail_d = value;
         REG_COMPLETION_BASE_LO: completion_base_d[31:0] = {value[31:BASE_LOW], BASE_LOW'(0)};
         REG_COMPLETION_BASE_HI: completion_base_d[ADDR_BITS-1:32] = value[ADDR_BITS-33:0];
+        REG_WATCHDOG:           watchdog_d = value;
         default:                ;
       endcase
     end
-    irq_status_d |= {irq_error_i, irq_done_i};
+    irq_status_d |= {irq_fatal_i, irq_error_i, irq_done_i};
+    if (resetting_i) begin
+      irq_status_d = '0;
+      ring_tail_d  = '0;
+    end
   end
 
   always_ff @(posedge clk_i) begin
@@ -122,6 +140,7 @@ module ufp4_registers
       ring_log2_q       <= '0;
       ring_tail_q       <= '0;
       completion_base_q <= '0;
+      watchdog_q        <= '0;
     end else begin
       irq_status_q      <= irq_status_d;
       irq_mask_q        <= irq_mask_d;
@@ -129,6 +148,7 @@ module ufp4_registers
       ring_log2_q       <= ring_log2_d;
       ring_tail_q       <= ring_tail_d;
       completion_base_q <= completion_base_d;
+      watchdog_q        <= watchdog_d;
     end
   end
 
@@ -149,9 +169,9 @@ module ufp4_registers
       REG_CONFIG_ARRAY:       plain = {8'd0, 8'(LANES), 8'(Cols), 8'(Rows)};
       REG_CONFIG_TILE:        plain = {16'(Cols * TileCols), 16'(Rows * TileRows)};
       REG_CONFIG_MEMORY:      plain = {8'(SLOTS), 8'(Chunk), 8'(ADDR_BITS), 8'(BusBytes)};
-      REG_STATUS:             plain = {30'd0, ring_head_i == ring_tail_q, running_i};
-      REG_IRQ_STATUS:         plain = {30'd0, irq_status_q};
-      REG_IRQ_MASK:           plain = {30'd0, irq_mask_q};
+      REG_STATUS:             plain = {28'd0, resetting_i, fatal_code_i[0], ring_head_i == ring_tail_q, running_i};
+      REG_IRQ_STATUS:         plain = {29'd0, irq_status_q};
+      REG_IRQ_MASK:           plain = {29'd0, irq_mask_q};
       REG_RING_BASE_LO:       plain = ring_base_q[31:0];
       REG_RING_BASE_HI:       plain = 32'(ring_base_q[ADDR_BITS-1:32]);
       REG_RING_LOG2:          plain = {28'd0, ring_log2_q};
@@ -159,6 +179,8 @@ module ufp4_registers
       REG_RING_HEAD:          plain = ring_head_i;
       REG_COMPLETION_BASE_LO: plain = completion_base_q[31:0];
       REG_COMPLETION_BASE_HI: plain = 32'(completion_base_q[ADDR_BITS-1:32]);
+      REG_WATCHDOG:           plain = watchdog_q;
+      REG_FATAL:              plain = {28'd0, fatal_code_i};
       default:                plain = '0;
     endcase
   end

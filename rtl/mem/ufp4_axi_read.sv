@@ -4,6 +4,8 @@
 // Contract: the beats that a client gets are those of its requests, in order; different clients' beats may interleave.
 // The AXI ID is the client's number. There is no limit on bursts in flight: a client asks only for what it can take,
 // so a beat never waits for long and none blocks another client's.
+// halt_i: no further burst is begun. flush_i: nor is a client listened to any more, and what still comes back is
+// taken and dropped; pending_o falls with the last of it. forget_i: what is pending will never come, and counts no more.
 // Latency: two cycles to the AR channel, one back from R. All AXI outputs come from flip-flops.
 // Test: tests/rtl/core.
 module ufp4_axi_read #(
@@ -15,6 +17,11 @@ module ufp4_axi_read #(
 ) (
   input  logic                          clk_i,
   input  logic                          rst_ni,
+
+  input  logic                          halt_i,
+  input  logic                          flush_i,
+  input  logic                          forget_i,
+  output logic                          pending_o,   // a burst has begun whose last beat has not come
 
   input  logic [Clients-1:0]            req_valid_i,
   output logic [Clients-1:0]            req_ready_o,
@@ -37,14 +44,18 @@ module ufp4_axi_read #(
   output logic                          rready_o,
   input  logic [IdW-1:0]                rid_i,
   input  logic [DataW-1:0]              rdata_i,
-  input  logic [1:0]                    rresp_i
+  input  logic [1:0]                    rresp_i,
+  input  logic                          rlast_i
 );
+
+  // More than all clients can have in flight.
+  localparam int unsigned COUNT_W = 12;
 
   logic             burst_valid, burst_ready;
   logic [IdW-1:0]   burst_id;
   logic [AddrW-1:0] burst_addr;
   logic [7:0]       burst_len;
-  logic             r_valid, r_ready;
+  logic             burst_go, ar_ready, r_valid, r_ready, r_last;
   logic [IdW-1:0]   r_id;
   logic [Clients-1:0] unused_busy;
 
@@ -53,7 +64,7 @@ module ufp4_axi_read #(
     .BusBytes(BusBytes)
   ) u_burst (
     .clk_i,
-    .rst_ni,
+    .rst_ni       (rst_ni && !flush_i),
     .req_valid_i,
     .req_ready_o,
     .req_addr_i,
@@ -66,13 +77,28 @@ module ufp4_axi_read #(
     .busy_o       (unused_busy)
   );
 
+  // What has begun, and how much of it has come.
+  logic [COUNT_W-1:0] count_d, count_q;
+  logic               r_end;
+
+  assign burst_go    = burst_valid && !halt_i && !flush_i && !(&count_q);
+  assign burst_ready = ar_ready && !halt_i && !flush_i && !(&count_q);
+  assign r_end       = r_valid && r_ready && r_last && count_q != '0;
+  assign count_d     = forget_i ? '0 : count_q + COUNT_W'(burst_go && ar_ready) - COUNT_W'(r_end);
+  assign pending_o   = count_q != '0;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) count_q <= '0;
+    else count_q <= count_d;
+  end
+
   ufp4_skid #(
     .Width(IdW + AddrW + 8)
   ) u_ar (
     .clk_i,
     .rst_ni,
-    .in_valid_i (burst_valid),
-    .in_ready_o (burst_ready),
+    .in_valid_i (burst_go),
+    .in_ready_o (ar_ready),
     .in_data_i  ({burst_id, burst_addr, burst_len}),
     .out_valid_o(arvalid_o),
     .out_ready_i(arready_i),
@@ -81,16 +107,16 @@ module ufp4_axi_read #(
 
   // SLVERR and DECERR are the responses with the upper bit set.
   ufp4_skid #(
-    .Width(IdW + DataW + 1)
+    .Width(IdW + DataW + 2)
   ) u_r (
     .clk_i,
     .rst_ni,
     .in_valid_i (rvalid_i),
     .in_ready_o (rready_o),
-    .in_data_i  ({rid_i, rdata_i, rresp_i[1]}),
+    .in_data_i  ({rid_i, rdata_i, rresp_i[1], rlast_i}),
     .out_valid_o(r_valid),
     .out_ready_i(r_ready),
-    .out_data_o ({r_id, rsp_data_o, rsp_err_o})
+    .out_data_o ({r_id, rsp_data_o, rsp_err_o, r_last})
   );
 
   logic unused_rresp;
@@ -101,7 +127,7 @@ module ufp4_axi_read #(
     rsp_valid_o = '0;
     r_ready     = 1'b1;
     for (int unsigned c = 0; c < Clients; c++) begin
-      if (r_id == IdW'(c)) begin
+      if (r_id == IdW'(c) && !flush_i) begin
         rsp_valid_o[c] = r_valid;
         r_ready        = rsp_ready_i[c];
       end

@@ -6,6 +6,9 @@
 // of the bursts. idle_o: every request accepted so far has been answered; err_o: pulses with an answer that is not
 // OKAY, at least one cycle before idle_o rises for it. Up to 2^CountW - 1 bursts of a client, and QueueDepth
 // bursts whose beats have not left, are in flight.
+// halt_i: no further burst is begun. flush_i: nor is a client listened to any more; bursts that have begun get beats
+// without strobes; pending_o falls with the last answer. forget_i: answers that are missing will never come, and count
+// no more.
 // Latency: two cycles to the AW channel, one to W. All AXI outputs come from flip-flops; the AXI ID is the client.
 // Test: tests/rtl/core.
 module ufp4_axi_write #(
@@ -19,6 +22,12 @@ module ufp4_axi_write #(
 ) (
   input  logic                             clk_i,
   input  logic                             rst_ni,
+
+  input  logic                             halt_i,
+  input  logic                             flush_i,
+  input  logic                             forget_i,
+  output logic                             pending_o,   // a burst has begun that has not been answered
+  output logic                             beats_due_o, // and one whose beats have not all left
 
   input  logic [Clients-1:0]               req_valid_i,
   output logic [Clients-1:0]               req_ready_o,
@@ -65,7 +74,7 @@ module ufp4_axi_write #(
     .BusBytes(BusBytes)
   ) u_burst (
     .clk_i,
-    .rst_ni,
+    .rst_ni       (rst_ni && !flush_i),
     .req_valid_i,
     .req_ready_o,
     .req_addr_i,
@@ -78,7 +87,7 @@ module ufp4_axi_write #(
     .busy_o       (cutting)
   );
 
-  assign burst_ready = aw_ready && order_ready && !count_full;
+  assign burst_ready = aw_ready && order_ready && !count_full && !halt_i && !flush_i;
   assign burst_fire  = burst_valid && burst_ready;
 
   ufp4_skid #(
@@ -116,13 +125,13 @@ module ufp4_axi_write #(
     .out_data_o ({order_id, order_len})
   );
 
-  assign w_valid   = order_valid && dat_valid_i[order_id];
+  assign w_valid   = order_valid && (dat_valid_i[order_id] || flush_i);
   assign w_last    = beat_q == order_len;
   assign order_pop = w_valid && w_ready && w_last;
 
   always_comb begin
     dat_ready_o = '0;
-    dat_ready_o[order_id] = order_valid && w_ready;
+    dat_ready_o[order_id] = order_valid && w_ready && !flush_i;
     beat_d = beat_q;
     if (w_valid && w_ready) beat_d = w_last ? 8'd0 : beat_q + 8'd1;
   end
@@ -134,7 +143,7 @@ module ufp4_axi_write #(
     .rst_ni,
     .in_valid_i (w_valid),
     .in_ready_o (w_ready),
-    .in_data_i  ({dat_data_i[order_id], dat_strb_i[order_id], w_last}),
+    .in_data_i  ({dat_data_i[order_id], dat_strb_i[order_id] & {BusBytes{!flush_i}}, w_last}),
     .out_valid_o(wvalid_o),
     .out_ready_i(wready_i),
     .out_data_o ({wdata_o, wstrb_o, wlast_o})
@@ -163,12 +172,15 @@ module ufp4_axi_write #(
   logic unused_bresp;
   assign unused_bresp = bresp_i[0];
 
-  assign count_full = &count_q[burst_id];
+  assign count_full  = &count_q[burst_id];
+  assign pending_o   = count_q != '0;
+  assign beats_due_o = order_valid;
 
   always_comb begin
     for (int unsigned c = 0; c < Clients; c++) begin
       count_d[c] = count_q[c] + CountW'(burst_fire && burst_id == IdW'(c))
-                              - CountW'(answer_valid && answer_id == IdW'(c));
+                              - CountW'(answer_valid && answer_id == IdW'(c) && count_q[c] != '0);
+      if (forget_i) count_d[c] = '0;
       err_o[c]   = answer_valid && answer_err && answer_id == IdW'(c);
       idle_o[c]  = !cutting[c] && count_q[c] == '0;
     end

@@ -3,7 +3,7 @@
 // panel-major; AMAX makes the same walk and gives their tensor exponents.
 //
 // Contract: as ufp4_quantize and ufp4_tensor_exponent for each copy. desc_i is valid and, with the exponents,
-// stable from start until done. Errors of the bus are sticky: the engine runs to its normal end, and done
+// stable from start until done. Errors of the bus are sticky: the engine ends after the strip it reads, and done
 // comes when every read has returned and every write is answered. Codes and scales outside of the copies'
 // units are never written.
 // Throughput: a 16x16 tile in 16 cycles, both copies, or as fast as memory gives it. Source rows are read in
@@ -151,7 +151,8 @@ module ufp4_quant #(
   // --- Source to rows
   // ---------------------------------------------------------------------------------------
 
-  logic              free, row_valid, row_ready, row_last;
+  logic              free, loading, row_valid, row_ready, row_last;
+  logic [4:0]        strips;
   logic [15:0][31:0] row_words;
 
   ufp4_quant_load #(
@@ -167,6 +168,9 @@ module ufp4_quant #(
     .rows_i        (rows_q),
     .row_beats_i   (row_beats_q),
     .free_i        (free),
+    .stop_i        (read_error_q || write_error_q),
+    .loading_o     (loading),
+    .strips_o      (strips),
     .rd_req_valid_o,
     .rd_req_ready_i,
     .rd_req_addr_o,
@@ -187,6 +191,8 @@ module ufp4_quant #(
     .tiles_i    (row_tiles_q),
     .row_beats_i(row_beats_q),
     .free_o     (free),
+    .loading_i  (loading),
+    .strips_i   (strips),
     .rd_rsp_valid_i,
     .rd_rsp_ready_o,
     .rd_rsp_data_i,

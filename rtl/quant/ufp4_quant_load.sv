@@ -2,7 +2,9 @@
 // Asks memory for the source tensor, segment by segment, as far ahead as the strip buffer has room.
 //
 // Contract: one request per segment in the order of ufp4_quant_walk; a chunk is begun only when one of the
-// buffer's Chunks places is free: free_i gives one back. Beats past the end of a row are not asked for.
+// buffer's Chunks places is free: free_i gives one back. Beats past the end of a row are not asked for. stop_i: no strip
+// follows the one at hand; whoever works behind has seen the last strip when loading_o is low and its own count of
+// strips is strips_o; none is 32 behind.
 // Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_load #(
   parameter int unsigned BusBytes = 64,
@@ -19,6 +21,9 @@ module ufp4_quant_load #(
   input  logic [20:0]      rows_i,
   input  logic [19:0]      row_beats_i,
   input  logic             free_i,
+  input  logic             stop_i,
+  output logic             loading_o,
+  output logic [4:0]       strips_o,
 
   output logic             rd_req_valid_o,
   input  logic             rd_req_ready_i,
@@ -31,6 +36,7 @@ module ufp4_quant_load #(
   logic               active, row_last, chunk_last, step;
   logic [3:0]         unused_row;
   logic [COUNT_W-1:0] places_d, places_q;
+  logic [4:0]         strips_d, strips_q;
   logic [AddrW-1:0]   addr_d, addr_q, chunk_addr_d, chunk_addr_q, strip_addr_d, strip_addr_q;
 
   ufp4_quant_walk #(
@@ -42,6 +48,7 @@ module ufp4_quant_load #(
     .rows_i,
     .row_beats_i,
     .step_i      (step),
+    .stop_i,
     .active_o    (active),
     .row_o       (unused_row),
     .beats_o     (rd_req_beats_o),
@@ -52,6 +59,9 @@ module ufp4_quant_load #(
   assign rd_req_valid_o = active && places_q != '0;
   assign rd_req_addr_o  = addr_q;
   assign step           = rd_req_valid_o && rd_req_ready_i;
+  assign loading_o      = active;
+  assign strips_o       = strips_q;
+  assign strips_d       = start_i ? '0 : strips_q + 5'(step && row_last && chunk_last);
 
   always_comb begin
     places_d     = places_q + COUNT_W'(free_i) - COUNT_W'(step && row_last);
@@ -74,6 +84,7 @@ module ufp4_quant_load #(
 
   always_ff @(posedge clk_i) begin
     places_q     <= places_d;
+    strips_q     <= strips_d;
     addr_q       <= addr_d;
     chunk_addr_q <= chunk_addr_d;
     strip_addr_q <= strip_addr_d;

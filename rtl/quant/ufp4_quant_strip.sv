@@ -23,6 +23,8 @@ module ufp4_quant_strip #(
   input  logic [16:0]       tiles_i,       // of a strip
   input  logic [19:0]       row_beats_i,
   output logic              free_o,
+  input  logic              loading_i,     // of ufp4_quant_load
+  input  logic [4:0]        strips_i,
 
   input  logic              rd_rsp_valid_i,
   output logic              rd_rsp_ready_o,
@@ -47,7 +49,8 @@ module ufp4_quant_strip #(
 
   // --- Arrival ----------------------------------------------------------------------------------
 
-  logic               w_active, w_row_last, w_chunk_last, w_step, w_take, chunk_in;
+  logic               w_active, w_row_last, w_chunk_last, w_step, w_stop, w_take, chunk_in;
+  logic [4:0]         w_strips_d, w_strips_q;
   logic [3:0]         w_row;
   logic [8:0]         w_beats;
   logic [BEAT_W-1:0]  w_beat_d, w_beat_q;
@@ -62,6 +65,7 @@ module ufp4_quant_strip #(
     .rows_i,
     .row_beats_i,
     .step_i      (w_step),
+    .stop_i      (w_stop),
     .active_o    (w_active),
     .row_o       (w_row),
     .beats_o     (w_beats),
@@ -74,6 +78,8 @@ module ufp4_quant_strip #(
   assign w_take         = rd_rsp_valid_i && w_active;
   assign w_step         = w_take && 9'(w_beat_q) + 9'd1 == w_beats;
   assign chunk_in       = w_step && w_row_last;
+  assign w_strips_d     = start_i ? '0 : w_strips_q + 5'(chunk_in && w_chunk_last);
+  assign w_stop         = !loading_i && w_strips_d == strips_i;
 
   always_comb begin
     w_beat_d = w_beat_q;
@@ -85,8 +91,9 @@ module ufp4_quant_strip #(
   end
 
   always_ff @(posedge clk_i) begin
-    w_beat_q <= w_beat_d;
-    w_slot_q <= w_slot_d;
+    w_beat_q   <= w_beat_d;
+    w_strips_q <= w_strips_d;
+    w_slot_q   <= w_slot_d;
   end
 
   // --- Tiles: which beat to read next -------------------------------------------------------------
@@ -98,13 +105,14 @@ module ufp4_quant_strip #(
   logic [2:0]         beat_d, beat_q;
   logic [16:0]        tiles_d, tiles_q;    // tiles of the strip from this one on
   logic [20:0]        rows_d, rows_q;      // rows from this strip on
+  logic [4:0]         strips_d, strips_q;  // strips that have left
   logic [SEG_W:0]     offset_next;
   logic               row_here, beat_last, tile_last, strip_last, chunk_out, issue, issue_ready;
 
   assign row_here    = {17'd0, row_q} < rows_q;
   assign beat_last   = !row_here || beat_q == (f32_i ? 3'(F32_BEATS - 1) : 3'(BF16_BEATS - 1));
   assign tile_last   = tiles_q == 17'd1;
-  assign strip_last  = rows_q <= 21'd16;
+  assign strip_last  = rows_q <= 21'd16 || (!loading_i && strips_q + 5'd1 == strips_i);
   assign offset_next = {1'b0, offset_q} + (f32_i ? (SEG_W+1)'(64) : (SEG_W+1)'(32));
   assign issue       = full_q != '0 && issue_ready;
   assign chunk_out   = issue && beat_last && row_q == 4'd15 && (tile_last || offset_next[SEG_W]);
@@ -118,6 +126,7 @@ module ufp4_quant_strip #(
     beat_d   = beat_q;
     tiles_d  = tiles_q;
     rows_d   = rows_q;
+    strips_d = strips_q;
     if (start_i) begin
       full_d   = '0;
       slot_d   = '0;
@@ -126,6 +135,7 @@ module ufp4_quant_strip #(
       beat_d   = 3'd0;
       tiles_d  = tiles_i;
       rows_d   = rows_i;
+      strips_d = '0;
     end else if (issue && !beat_last) begin
       beat_d = beat_q + 3'd1;
     end else if (issue) begin
@@ -134,7 +144,10 @@ module ufp4_quant_strip #(
       if (row_q == 4'd15) begin
         offset_d = chunk_out ? '0 : offset_next[SEG_W-1:0];
         tiles_d  = tile_last ? tiles_i : tiles_q - 17'd1;
-        if (tile_last) rows_d = rows_q - 21'd16;
+        if (tile_last) begin
+          rows_d   = rows_q - 21'd16;
+          strips_d = strips_q + 5'd1;
+        end
       end
     end
   end
@@ -148,6 +161,7 @@ module ufp4_quant_strip #(
     beat_q   <= beat_d;
     tiles_q  <= tiles_d;
     rows_q   <= rows_d;
+    strips_q <= strips_d;
   end
 
   // --- The buffer -----------------------------------------------------------------------------------
@@ -254,7 +268,7 @@ module ufp4_quant_strip #(
   assign row_last_o  = last_q;
 
   logic unused_bits;
-  assign unused_bits = ^{w_chunk_last, cols_i[20:4]};
+  assign unused_bits = ^cols_i[20:4];
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

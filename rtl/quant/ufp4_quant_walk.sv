@@ -3,7 +3,7 @@
 //
 // Contract: a strip is 16 rows (the last may have fewer), a chunk SegBeats beats of each of its rows (the
 // last of a strip may have fewer), a segment one row of a chunk. From start_i on, the outputs describe the
-// current segment while active_o; step_i goes to the next. Test: tests/rtl/quant (inside the engine).
+// current segment while active_o; step_i goes to the next. stop_i: the strip at hand is the last one. Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_walk #(
   parameter int unsigned SegBeats = 4
 ) (
@@ -14,6 +14,7 @@ module ufp4_quant_walk #(
   input  logic [20:0] rows_i,
   input  logic [19:0] row_beats_i,   // beats of one row
   input  logic        step_i,
+  input  logic        stop_i,
 
   output logic        active_o,
   output logic [3:0]  row_o,
@@ -52,7 +53,7 @@ module ufp4_quant_walk #(
       beats_d = chunk_last_o ? row_beats_i : beats_q - 20'(SegBeats);
       if (chunk_last_o) begin
         rows_d   = rows_q - 21'd16;
-        active_d = !strip_last;
+        active_d = !strip_last && !stop_i;
       end
     end
   end

@@ -33,6 +33,17 @@ typedef struct {
   const char *trace_path;     ///< FST file of all signals but the inside of the array's cells, or NULL
 } ufp4_sim_options_t;
 
+/** What may go wrong on the bus, once. */
+typedef enum {
+  UFP4_SIM_FAULT_NONE = 0,
+  UFP4_SIM_FAULT_READ_SLVERR,   ///< the n-th read beat from now carries SLVERR
+  UFP4_SIM_FAULT_READ_DECERR,   ///< DECERR
+  UFP4_SIM_FAULT_READ_LOST,     ///< from the n-th read beat on, its burst never comes
+  UFP4_SIM_FAULT_WRITE_SLVERR,  ///< the n-th answer to a write from now is SLVERR
+  UFP4_SIM_FAULT_WRITE_DECERR,  ///< DECERR
+  UFP4_SIM_FAULT_WRITE_LOST,    ///< it never comes
+} ufp4_sim_fault_t;
+
 /** Makes a core that has left reset. @return NULL on failure, with one line in @p message. */
 ufp4_sim_t *ufp4_sim_open(const ufp4_sim_options_t *options, char *message, unsigned message_bytes);
 void ufp4_sim_close(ufp4_sim_t *sim);
@@ -49,6 +60,10 @@ ufp4_sim_status_t ufp4_sim_run(ufp4_sim_t *sim, uint64_t cycles);
 
 /** The host's own view of memory, without the bus. @return NULL unless the whole range lies in memory. */
 uint8_t *ufp4_sim_memory(ufp4_sim_t *sim, uint64_t address, uint64_t bytes);
+
+/** Lets the bus fail at the @p nth beat or answer from now (1: the next). One fault at a time: a new one, or
+ *  UFP4_SIM_FAULT_NONE, takes the place of one that has not happened yet. */
+void ufp4_sim_fault(ufp4_sim_t *sim, ufp4_sim_fault_t fault, uint64_t nth);
 
 /** Clock cycles since reset. */
 uint64_t ufp4_sim_cycles(const ufp4_sim_t *sim);

@@ -11,7 +11,7 @@ namespace {
 
 // A deep memory controller: enough for 64 bytes a cycle over some hundred cycles of latency.
 constexpr size_t kMaxBursts = 64;
-constexpr uint8_t kOkay = 0, kDecerr = 3;
+constexpr uint8_t kOkay = 0, kSlverr = 2, kDecerr = 3;
 // What a read outside memory brings, so that it shows when somebody uses it.
 constexpr uint8_t kPoison = 0xDE;
 constexpr unsigned kMaxBusBytes = 128;
@@ -80,6 +80,13 @@ uint8_t Memory::response(uint64_t address, unsigned beats) const {
   return at(address, uint64_t{beats} * bus_bytes_) ? kOkay : kDecerr;
 }
 
+// To be asked once for each beat or answer of the fault's kind.
+bool Memory::fails(ufp4_sim_fault_t fault) {
+  if (fault_ != fault || --fault_in_ != 0) return false;
+  fault_ = UFP4_SIM_FAULT_NONE;
+  return true;
+}
+
 bool Memory::sample(uint64_t cycle) {
   moved_ = false;
   if (options_.silent_cycle != 0 && cycle >= options_.silent_cycle) {
@@ -143,9 +150,13 @@ void Memory::sample_read_data(uint64_t cycle) {
 
 void Memory::offer_beat(size_t index) {
   Burst &burst = reads_[index];
+  if (fails(UFP4_SIM_FAULT_READ_LOST)) {
+    reads_.erase(reads_.begin() + static_cast<std::ptrdiff_t>(index));
+    return;
+  }
   next_.rvalid = next_.rnew = true;
   next_.rid = burst.id;
-  next_.rresp = burst.resp;
+  next_.rresp = fails(UFP4_SIM_FAULT_READ_SLVERR) ? kSlverr : fails(UFP4_SIM_FAULT_READ_DECERR) ? kDecerr : burst.resp;
   next_.rdata = burst.resp == kOkay ? at(burst.address, bus_bytes_) : poison();
   burst.address += bus_bytes_;
   next_.rlast = --burst.beats == 0;
@@ -209,9 +220,11 @@ void Memory::sample_answer(uint64_t cycle) {
   if (options_.seed && !b_gate_.open(random())) return;
   const size_t index = choose(answers_, cycle);
   if (index == answers_.size()) return;
-  next_.bvalid = next_.bnew = true;
+  next_.bvalid = next_.bnew = !fails(UFP4_SIM_FAULT_WRITE_LOST);
   next_.bid = answers_[index].id;
-  next_.bresp = answers_[index].resp;
+  next_.bresp = fails(UFP4_SIM_FAULT_WRITE_SLVERR)   ? kSlverr
+                : fails(UFP4_SIM_FAULT_WRITE_DECERR) ? kDecerr
+                                                     : answers_[index].resp;
   answers_.erase(answers_.begin() + static_cast<std::ptrdiff_t>(index));
 }
 

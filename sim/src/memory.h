@@ -13,6 +13,7 @@
 #include <string>
 
 #include "core.h"
+#include "ufp4_sim.h"
 
 namespace ufp4 {
 
@@ -46,6 +47,12 @@ class Memory {
   }
   uint8_t *at(uint64_t address, uint64_t bytes) const;
 
+  /** The @p nth beat or answer from now fails in that way. */
+  void fail(ufp4_sim_fault_t fault, uint64_t nth) {
+    fault_ = fault;
+    fault_in_ = nth;
+  }
+
   /** @return whether anything moved on the bus. */
   bool sample(uint64_t cycle);
   void drive();
@@ -70,6 +77,7 @@ class Memory {
 
   uint64_t random();
   uint8_t response(uint64_t address, unsigned beats) const;
+  bool fails(ufp4_sim_fault_t fault);
   void sample_silence();
   void sample_read_address(uint64_t cycle);
   void sample_read_data(uint64_t cycle);
@@ -88,6 +96,8 @@ class Memory {
   const unsigned latency_;  // cycles between taking an address and setting the pins for its first beat
   uint8_t *data_ = nullptr;
   uint64_t random_state_;
+  ufp4_sim_fault_t fault_ = UFP4_SIM_FAULT_NONE;
+  uint64_t fault_in_ = 0;  // beats or answers until it happens
   bool moved_ = false;
 
   std::deque<Burst> reads_, writes_;

@@ -79,6 +79,10 @@ uint8_t *ufp4_sim_memory(ufp4_sim_t *sim, uint64_t address, uint64_t bytes) {
   return sim->simulator->memory().at(address, bytes);
 }
 
+void ufp4_sim_fault(ufp4_sim_t *sim, ufp4_sim_fault_t fault, uint64_t nth) {
+  sim->simulator->memory().fail(fault, nth);
+}
+
 uint64_t ufp4_sim_cycles(const ufp4_sim_t *sim) {
   return sim->simulator->cycles();
 }

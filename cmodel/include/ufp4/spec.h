@@ -105,9 +105,10 @@ typedef enum {
   UFP4_CORE_STATUS_BAD_SLOT = 6,  ///< an exponent slot is out of range, or was never written
   UFP4_CORE_STATUS_READ_ERROR = 7,  ///< the bus answered a read with SLVERR or DECERR
   UFP4_CORE_STATUS_WRITE_ERROR = 8,  ///< the bus answered a write with SLVERR or DECERR
+  UFP4_CORE_STATUS_CANCELLED = 9,  ///< never in a completion: what the driver says of a job that a soft reset ended
 } ufp4_core_status_t;
-#define UFP4_CORE_STATUS_COUNT 9
-#define UFP4_CORE_STATUS_NAMES {"ok", "bad_opcode", "bad_size", "misaligned", "bad_address", "unsupported", "bad_slot", "read_error", "write_error"}
+#define UFP4_CORE_STATUS_COUNT 10
+#define UFP4_CORE_STATUS_NAMES {"ok", "bad_opcode", "bad_size", "misaligned", "bad_address", "unsupported", "bad_slot", "read_error", "write_error", "cancelled"}
 
 /** Elements: quanta of codes 0..15 and fraction bits, by ufp4_elem_t: value = quanta * 2^-frac. */
 #define UFP4_ELEM_QUANTA \
@@ -272,9 +273,9 @@ static_assert(sizeof(ufp4_completion_t) == 16, "ufp4_completion_t");
 #define UFP4_REG_CONFIG_ARRAY 0x008u  ///< ro: array rows [7:0], columns [15:8], lanes [23:16]
 #define UFP4_REG_CONFIG_TILE 0x00Cu  ///< ro: macro-tile rows [15:0], columns [31:16]
 #define UFP4_REG_CONFIG_MEMORY 0x010u  ///< ro: bus bytes [7:0], address bits [15:8], k blocks per chunk [23:16], exponent slots [31:24]
-#define UFP4_REG_CONTROL 0x020u  ///< wo: bit 0: take a snapshot of the counters; bit 1: clear them
-#define UFP4_REG_STATUS 0x024u  ///< ro: bit 0: a job is running; bit 1: the ring is empty
-#define UFP4_REG_IRQ_STATUS 0x028u  ///< w1c: bit 0: a job with its interrupt flag set has completed; bit 1: a job ended with a status other than ok
+#define UFP4_REG_CONTROL 0x020u  ///< wo: bit 0: take a snapshot of the counters; bit 1: clear them; bit 2: soft reset
+#define UFP4_REG_STATUS 0x024u  ///< ro: bit 0: a job is running; bit 1: the ring is empty; bit 2: the watchdog has stopped the core; bit 3: a soft reset is under way
+#define UFP4_REG_IRQ_STATUS 0x028u  ///< w1c: bit 0: a job with its interrupt flag set has completed; bit 1: a job ended with a status other than ok; bit 2: the watchdog has stopped the core
 #define UFP4_REG_IRQ_MASK 0x02Cu  ///< rw: which bits of irq_status raise the interrupt
 #define UFP4_REG_RING_BASE_LO 0x030u  ///< rw: descriptor ring: address, bits 31..0; a multiple of 128
 #define UFP4_REG_RING_BASE_HI 0x034u  ///< rw: descriptor ring: address, upper bits
@@ -283,6 +284,8 @@ static_assert(sizeof(ufp4_completion_t) == 16, "ufp4_completion_t");
 #define UFP4_REG_RING_HEAD 0x040u  ///< ro: free-running 32-bit count of descriptors whose completion is written
 #define UFP4_REG_COMPLETION_BASE_LO 0x044u  ///< rw: completion ring (as many entries as the descriptor ring): address, bits 31..0; a multiple of 128
 #define UFP4_REG_COMPLETION_BASE_HI 0x048u  ///< rw: completion ring: address, upper bits
+#define UFP4_REG_WATCHDOG 0x04Cu  ///< rw: cycles without any progress, while there is a job, after which the core is stopped; 0: never
+#define UFP4_REG_FATAL 0x050u  ///< ro: what the stopped core was waiting for; zero if it was not stopped. bit 0: it was; bit 1: read beats; bit 2: write answers; bit 3: ring_tail was more than the size of the ring ahead of ring_head
 #define UFP4_REG_COUNTER_BASE 0x100u
 #define UFP4_REG_SLOT_BASE 0x400u
 #define UFP4_REG_SIZE 0x1000u

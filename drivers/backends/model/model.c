@@ -270,6 +270,12 @@ static ufp4_status_t model_counters(state_t *state, uint64_t counters[UFP4_COUNT
   return UFP4_OK;
 }
 
+static ufp4_status_t model_reset(state_t *state) {
+  state->taken = state->submitted;
+  memset(&state->slots, 0, sizeof state->slots);
+  return UFP4_OK;
+}
+
 const ufp4_backend_t ufp4_backend_model = {
     .name = "model",
     .open = model_open,
@@ -281,4 +287,5 @@ const ufp4_backend_t ufp4_backend_model = {
     .take = model_take,
     .slot_read = model_slot_read,
     .counters = model_counters,
+    .reset = model_reset,
 };

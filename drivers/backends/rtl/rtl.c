@@ -15,13 +15,21 @@ static_assert(UFP4_QUEUE_JOBS * (UFP4_DESCRIPTOR_BYTES + UFP4_COMPLETION_BYTES) 
 
 #define CONTROL_SNAPSHOT 1u
 #define CONTROL_CLEAR 2u
+#define CONTROL_RESET 4u
+#define STATUS_RESETTING 8u
 #define IRQ_DONE 1u
 #define IRQ_ERROR 2u
+#define IRQ_FATAL 4u
 #define HEADER_FLAG_INTERRUPT 1u
 #define SLOT_WRITTEN 0x10000u
 #define LANES 16u
 // A job of the largest size on the smallest array takes longer than anybody waits; a hang is found long before this.
 #define DEFAULT_MAX_CYCLES 100000000000ull
+// Longer than any latency; less than the simulator's own patience, so that it is the core that speaks.
+#define WATCHDOG_CYCLES 500000u
+// How often a reset is looked at, and for how long: it has to give up what is lost.
+#define RESET_SLICE_CYCLES 16u
+#define RESET_CYCLES (4u * WATCHDOG_CYCLES)
 // How often a wait with a time limit looks at the clock.
 #define SLICE_CYCLES 20000ull
 
@@ -92,7 +100,8 @@ static ufp4_status_t set_up(state_t *state) {
       {UFP4_REG_RING_LOG2, UFP4_QUEUE_LOG2},
       {UFP4_REG_COMPLETION_BASE_LO, (uint32_t)COMPLETIONS_ADDRESS},
       {UFP4_REG_COMPLETION_BASE_HI, (uint32_t)(COMPLETIONS_ADDRESS >> 32)},
-      {UFP4_REG_IRQ_MASK, IRQ_DONE | IRQ_ERROR},
+      {UFP4_REG_IRQ_MASK, IRQ_DONE | IRQ_ERROR | IRQ_FATAL},
+      {UFP4_REG_WATCHDOG, WATCHDOG_CYCLES},
       {UFP4_REG_CONTROL, CONTROL_CLEAR},
   };
   ufp4_status_t status = UFP4_OK;
@@ -197,6 +206,14 @@ static ufp4_status_t wait_interrupt(state_t *state, uint64_t timeout_us) {
   return check_sim(state, UFP4_SIM_LIMIT);
 }
 
+static ufp4_status_t check_fatal(state_t *state) {
+  uint32_t fatal = 0;
+  ufp4_status_t status = read_register(state, UFP4_REG_FATAL, &fatal);
+  if (status != UFP4_OK || fatal == 0) return status;
+  ufp4_message_set(state->message, "rtl: the core's watchdog has stopped it (fatal 0x%x)", fatal);
+  return UFP4_ERROR_DEVICE;
+}
+
 // The interrupt is cleared before the head is read, so a job that ends in between raises it again.
 static ufp4_status_t wait_head(state_t *state, uint64_t timeout_us) {
   for (;;) {
@@ -204,6 +221,7 @@ static ufp4_status_t wait_head(state_t *state, uint64_t timeout_us) {
     ufp4_status_t status = write_register(state, UFP4_REG_IRQ_STATUS, IRQ_DONE | IRQ_ERROR);
     if (status == UFP4_OK) status = read_register(state, UFP4_REG_RING_HEAD, &head);
     if (status == UFP4_OK && head != state->taken) return UFP4_OK;
+    if (status == UFP4_OK) status = check_fatal(state);
     if (status == UFP4_OK) status = wait_interrupt(state, timeout_us);
     if (status != UFP4_OK) return status;
   }
@@ -243,6 +261,21 @@ static ufp4_status_t rtl_counters(state_t *state, uint64_t counters[UFP4_COUNTER
   return status;
 }
 
+static ufp4_status_t rtl_reset(state_t *state) {
+  uint32_t value = STATUS_RESETTING;
+  ufp4_status_t status = write_register(state, UFP4_REG_CONTROL, CONTROL_RESET);
+  for (uint64_t waited = 0; status == UFP4_OK && (value & STATUS_RESETTING); waited += RESET_SLICE_CYCLES) {
+    if (waited >= RESET_CYCLES) {
+      ufp4_message_set(state->message, "rtl: the bus does not let the core end its reset");
+      return UFP4_ERROR_DEVICE;
+    }
+    status = check_sim(state, ufp4_sim_run(state->sim, RESET_SLICE_CYCLES));
+    if (status == UFP4_OK) status = read_register(state, UFP4_REG_STATUS, &value);
+  }
+  state->submitted = state->taken = 0;
+  return status;
+}
+
 const ufp4_backend_t ufp4_backend_rtl = {
     .name = "rtl",
     .open = rtl_open,
@@ -254,4 +287,5 @@ const ufp4_backend_t ufp4_backend_rtl = {
     .take = rtl_take,
     .slot_read = rtl_slot_read,
     .counters = rtl_counters,
+    .reset = rtl_reset,
 };

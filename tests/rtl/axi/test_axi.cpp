@@ -236,7 +236,7 @@ class Traffic {
     axi.arvalid = &m.arvalid_o, axi.arready = &m.arready_i, axi.arid = &m.arid_o, axi.araddr = &m.araddr_o;
     axi.arlen = &m.arlen_o, axi.arsize = &size_, axi.arburst = &incr_;
     axi.rvalid = &m.rvalid_i, axi.rready = &m.rready_o, axi.rid = &m.rid_i, axi.rdata = bytes(m.rdata_i);
-    axi.rresp = &m.rresp_i, axi.rlast = &last_;
+    axi.rresp = &m.rresp_i, axi.rlast = &m.rlast_i;
     axi.awvalid = &m.awvalid_o, axi.awready = &m.awready_i, axi.awid = &m.awid_o, axi.awaddr = &m.awaddr_o;
     axi.awlen = &m.awlen_o, axi.awsize = &size_, axi.awburst = &incr_;
     axi.wvalid = &m.wvalid_o, axi.wready = &m.wready_i, axi.wdata = bytes(m.wdata_o), axi.wstrb = bytes(m.wstrb_o);
@@ -249,7 +249,7 @@ class Traffic {
   std::unique_ptr<Model> model_;
   const unsigned bus_;
   ufp4::Pins pins_{};
-  uint8_t size_ = 0, incr_ = 1, last_ = 0;
+  uint8_t size_ = 0, incr_ = 1;
   ufp4::Memory memory_;
   ufp4::Checker checker_;
   std::vector<uint8_t> want_;

@@ -14,6 +14,7 @@ module ufp4_axi_unit #(
   input  logic [2:0]              rd_rsp_ready_i,
   output logic [8*BusBytes-1:0]   rd_rsp_data_o,
   output logic                    rd_rsp_err_o,
+  output logic                    rd_pending_o,
 
   input  logic [2:0]              wr_req_valid_i,
   output logic [2:0]              wr_req_ready_o,
@@ -25,6 +26,8 @@ module ufp4_axi_unit #(
   input  logic [3*BusBytes-1:0]   wr_dat_strb_i,
   output logic [2:0]              wr_idle_o,
   output logic [2:0]              wr_err_o,
+  output logic                    wr_pending_o,
+  output logic                    wr_beats_due_o,
 
   output logic                    arvalid_o,
   input  logic                    arready_i,
@@ -36,6 +39,7 @@ module ufp4_axi_unit #(
   input  logic [1:0]              rid_i,
   input  logic [8*BusBytes-1:0]   rdata_i,
   input  logic [1:0]              rresp_i,
+  input  logic                    rlast_i,
   output logic                    awvalid_o,
   input  logic                    awready_i,
   output logic [1:0]              awid_o,
@@ -58,6 +62,10 @@ module ufp4_axi_unit #(
   ) u_read (
     .clk_i,
     .rst_ni,
+    .halt_i     (1'b0),
+    .flush_i    (1'b0),
+    .forget_i   (1'b0),
+    .pending_o  (rd_pending_o),
     .req_valid_i(rd_req_valid_i),
     .req_ready_o(rd_req_ready_o),
     .req_addr_i (rd_req_addr_i),
@@ -75,7 +83,8 @@ module ufp4_axi_unit #(
     .rready_o,
     .rid_i,
     .rdata_i,
-    .rresp_i
+    .rresp_i,
+    .rlast_i
   );
 
   ufp4_axi_write #(
@@ -84,6 +93,11 @@ module ufp4_axi_unit #(
   ) u_write (
     .clk_i,
     .rst_ni,
+    .halt_i     (1'b0),
+    .flush_i    (1'b0),
+    .forget_i   (1'b0),
+    .pending_o  (wr_pending_o),
+    .beats_due_o(wr_beats_due_o),
     .req_valid_i(wr_req_valid_i),
     .req_ready_o(wr_req_ready_o),
     .req_addr_i (wr_req_addr_i),

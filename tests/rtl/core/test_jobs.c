@@ -116,8 +116,14 @@ static ufp4_core_status_t pair_job(pair_t *pair, const ufp4_descriptor_t *job, c
   must(pair->device[0], ufp4_device_counters(pair->device[0], before));
   for (int i = 0; i < 2; i++) {
     uint32_t number;
-    must(pair->device[i], ufp4_submit(pair->device[i], job, &number));
-    const ufp4_status_t status = ufp4_wait(pair->device[i], number, 0, &done[i]);
+    ufp4_status_t status = ufp4_submit(pair->device[i], job, &number);
+    // The driver lets no job near the rings.
+    if (i == 0 && status == UFP4_ERROR_ARGUMENT) {
+      check_bits(pair->jobs, ufp4_submit(pair->device[1], job, NULL), status, "submit of %s", what);
+      return UFP4_CORE_STATUS_BAD_ADDRESS;
+    }
+    must(pair->device[i], status);
+    status = ufp4_wait(pair->device[i], number, 0, &done[i]);
     if (status != UFP4_ERROR_JOB) must(pair->device[i], status);
   }
   must(pair->device[0], ufp4_device_counters(pair->device[0], after));

@@ -25,8 +25,9 @@ TEST(keeps_what_is_written) {
   static const struct {
     uint32_t offset, mask;
   } registers[] = {
-      {UFP4_REG_IRQ_MASK, 3},    {UFP4_REG_RING_BASE_LO, 0xFFFFFF80},       {UFP4_REG_RING_BASE_HI, 0xFF},
+      {UFP4_REG_IRQ_MASK, 7},    {UFP4_REG_RING_BASE_LO, 0xFFFFFF80},       {UFP4_REG_RING_BASE_HI, 0xFF},
       {UFP4_REG_RING_LOG2, 0xF}, {UFP4_REG_COMPLETION_BASE_LO, 0xFFFFFF80}, {UFP4_REG_COMPLETION_BASE_HI, 0xFF},
+      {UFP4_REG_WATCHDOG, 0xFFFFFFFF},
   };
   enum { COUNT = sizeof registers / sizeof registers[0] };
   bench_t bench = bench_open("small", 1, 0, 0);
@@ -51,12 +52,12 @@ TEST(rejects_writes_elsewhere) {
   bench_t bench = bench_open("small", 1, 0, 0);
   const uint32_t head = bench_read(&bench, UFP4_REG_RING_HEAD);
   for (uint32_t offset = 0; offset < UFP4_REG_SIZE; offset += 4) {
-    if (offset >= UFP4_REG_CONTROL && offset <= UFP4_REG_COMPLETION_BASE_HI && offset != UFP4_REG_RING_HEAD) continue;
+    if (offset >= UFP4_REG_CONTROL && offset <= UFP4_REG_WATCHDOG && offset != UFP4_REG_RING_HEAD) continue;
     bench_write(&bench, offset, 0xFFFFFFFF);
   }
   check_bits(0, bench_read(&bench, UFP4_REG_ID), UFP4_CORE_ID, "id");
   check_bits(0, bench_read(&bench, UFP4_REG_RING_HEAD), head, "ring_head");
-  for (uint32_t offset = 0x4C; offset < UFP4_REG_SIZE; offset += 4) {
+  for (uint32_t offset = UFP4_REG_FATAL; offset < UFP4_REG_SIZE; offset += 4) {
     check_bits(offset, bench_read(&bench, offset), 0, "offset 0x%x", offset);
   }
   for (uint32_t offset = 0x14; offset < UFP4_REG_CONTROL; offset += 4) {

@@ -73,6 +73,32 @@ TEST(limit_ends_a_wait) {
   ufp4_device_close(device);
 }
 
+// Jobs that a reset has ended are cancelled, those after it run.
+TEST(reset_cancels_jobs) {
+  ufp4_device_options_t options = ufp4_device_options_default();
+  ufp4_device_t *device = NULL;
+  options.configuration = "small";
+  options.memory_bytes = 1 << 20;
+  options.max_cycles = 20;
+  check_bits(0, ufp4_device_open("rtl", &options, &device), UFP4_OK, "open");
+  const ufp4_descriptor_t fence = bench_fence(0);
+  uint32_t jobs[3], next = 0;
+  for (int i = 0; i < 3; i++) check_bits(i, ufp4_submit(device, &fence, &jobs[i]), UFP4_OK, "submit");
+  check_bits(1, ufp4_wait(device, jobs[0], 0, NULL), UFP4_ERROR_TIMEOUT, "wait");
+  check_bits(2, ufp4_device_reset(device), UFP4_OK, "reset: %s", ufp4_device_message(device));
+  for (int i = 0; i < 3; i++) {
+    ufp4_completion_t done;
+    check_bits(i, ufp4_wait(device, jobs[i], 0, &done), UFP4_ERROR_JOB, "wait for a cancelled job");
+    check_bits(i, done.status, UFP4_CORE_STATUS_CANCELLED, "its status");
+  }
+  check_bits(3, ufp4_submit(device, &fence, &next), UFP4_OK, "submit");
+  check_bits(3, next, jobs[2] + 1, "number of the next job");
+  ufp4_status_t status = UFP4_ERROR_TIMEOUT;
+  for (int i = 0; i < 100 && status == UFP4_ERROR_TIMEOUT; i++) status = ufp4_wait(device, next, 0, NULL);
+  check_bits(4, status, UFP4_OK, "wait for it: %s", ufp4_device_message(device));
+  ufp4_device_close(device);
+}
+
 static void check_hang(int64_t index, uint64_t silent_cycle, const char *stuck) {
   ufp4_sim_options_t options = plain;
   options.silent_cycle = silent_cycle;
@@ -162,6 +188,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_what_it_cannot_make),
       CHECK_TEST(rejects_memory_outside),
       CHECK_TEST(limit_ends_a_wait),
+      CHECK_TEST(reset_cancels_jobs),
       CHECK_TEST(hang_is_reported),
       CHECK_TEST(idle_is_no_hang),
       CHECK_TEST(cycles_repeat),

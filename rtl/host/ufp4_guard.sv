@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Watchdog and soft reset: finds a core that has stopped, and brings it back with a legal bus.
+//
+// Watchdog: when for watchdog_i cycles (0: never) there is work and nothing moves, fatal_o rises, and irq_fatal_o for
+// one cycle; halt_o keeps the memory masters from beginning another burst. fatal_code_o says what was missing then:
+// bit 0 something at all, bit 1 read beats, bit 2 write answers. Only a reset ends this state. A ring with more
+// descriptors than places (overflow_i) stops the core at once, bit 3: what it would fetch has been overwritten.
+//
+// Soft reset: from the cycle after soft_reset_i the core behind the masters is in reset (core_rst_no) and the masters
+// flush: bursts that have begun are ended without effect, answers are swallowed. When none is pending the core is
+// released, two cycles at the earliest. If the bus is quiet for watchdog_i cycles (65536 where that is 0) with
+// every address and every beat taken, the rest of the answers are given up (forget_o). While an address or a beat
+// of ours is not taken, AXI has no way out but a reset of the bus, and the core stays in reset: resetting_o.
+// Spec: docs/architecture.md, "Watchdog and soft reset". Test: tests/rtl/core.
+module ufp4_guard (
+  input  logic        clk_i,
+  input  logic        rst_ni,
+
+  input  logic        soft_reset_i,
+  input  logic [31:0] watchdog_i,
+  input  logic        work_i,          // there is a job
+  input  logic        overflow_i,
+  input  logic        moved_i,         // a handshake on the bus, or a step of the array
+  input  logic        reads_pending_i,
+  input  logic        writes_pending_i,
+  input  logic        sending_i,       // an address or a beat has not been taken yet
+
+  output logic        core_rst_no,
+  output logic        flush_o,
+  output logic        forget_o,
+  output logic        halt_o,
+  output logic        resetting_o,
+  output logic        irq_fatal_o,
+  output logic [3:0]  fatal_code_o
+);
+
+  localparam logic [31:0] FLUSH_CYCLES = 32'd65536;
+
+  logic        resetting_d, resetting_q, first_q, quiet, expired;
+  logic [31:0] limit, still_d, still_q;
+  logic [3:0]  fatal_d, fatal_q;
+
+  assign quiet   = !reads_pending_i && !writes_pending_i;
+  assign limit   = (resetting_q && watchdog_i == '0) ? FLUSH_CYCLES : watchdog_i;
+  assign expired = limit != '0 && still_q >= limit;
+
+  assign core_rst_no  = rst_ni && !resetting_q;
+  assign flush_o      = resetting_q;
+  assign forget_o     = resetting_q && expired && !sending_i;
+  assign halt_o       = fatal_q[0];
+  assign resetting_o  = resetting_q;
+  assign irq_fatal_o  = !resetting_q && ((work_i && expired) || overflow_i) && !fatal_q[0];
+  assign fatal_code_o = fatal_q;
+
+  always_comb begin
+    still_d     = still_q;
+    fatal_d     = fatal_q;
+    resetting_d = resetting_q;
+    if (moved_i || forget_o || (!work_i && !resetting_q)) still_d = '0;
+    else if (!expired) still_d = still_q + 32'd1;
+    if (irq_fatal_o) fatal_d = {overflow_i, writes_pending_i, reads_pending_i, 1'b1};
+    if (resetting_q && quiet && !first_q) resetting_d = 1'b0;
+    if (soft_reset_i) resetting_d = 1'b1;
+    if (soft_reset_i && !resetting_q) still_d = '0;
+    if (resetting_q) fatal_d = '0;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      resetting_q <= 1'b0;
+      first_q     <= 1'b0;
+      still_q     <= '0;
+      fatal_q     <= '0;
+    end else begin
+      resetting_q <= resetting_d;
+      first_q     <= resetting_d && !resetting_q;
+      still_q     <= still_d;
+      fatal_q     <= fatal_d;
+    end
+  end
+
+endmodule

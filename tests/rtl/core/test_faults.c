@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ends a job before its time: bus errors, lost answers, a soft reset, an overflown ring. Whatever it was, nothing
+// outside the job's output has changed, and the jobs that follow give the golden model's bits.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend.h"
+#include "bench.h"
+
+#define PLACE_BYTES 0x10000ull
+enum { X, W, X_CODES, X_SCALES, XT_CODES, XT_SCALES, W_CODES, W_SCALES, WT_CODES, WT_SCALES, D, PLACES };
+#define IMAGE_BYTES (PLACES * PLACE_BYTES)
+enum { AMAX_X, QUANT_X, AMAX_W, QUANT_W, GEMM, JOBS };
+#define M 70u
+#define N 50u
+#define K 100u
+#define STRIDE_BYTES 512u  // of every plain tensor
+#define IRQ_FATAL 4u
+#define CONTROL_SOFT_RESET 4u
+#define STATUS_FATAL 4u
+#define STATUS_RESETTING 8u
+#define WATCHDOG_CYCLES 5000u
+// No job of these is longer.
+#define JOB_CYCLES 200000u
+
+typedef struct {
+  bench_t bench;
+  ufp4_device_t *model;
+  check_random_t random;
+  uint8_t *before;  // the image as it was before the job that fails
+  const char *configuration;
+  uint64_t stall_seed;
+  int64_t runs;
+} rig_t;
+
+static uint64_t place(unsigned index) {
+  return BENCH_DATA + index * PLACE_BYTES;
+}
+
+static uint8_t *image(rig_t *rig) {
+  return ufp4_sim_memory(rig->bench.sim, BENCH_DATA, IMAGE_BYTES);
+}
+
+static ufp4_descriptor_t quant_job(unsigned opcode, unsigned source, unsigned codes, uint32_t rows, uint16_t slot) {
+  return (ufp4_descriptor_t){.quant = {.opcode = (uint8_t)opcode,
+                                       .flags = 1,
+                                       .job = opcode * 16 + source,
+                                       .rows = rows,
+                                       .cols = K,
+                                       .src_addr = place(source),
+                                       .src_stride_bytes = STRIDE_BYTES,
+                                       .src_dtype = UFP4_DTYPE_F32,
+                                       .elem = UFP4_ELEM_E1M2,
+                                       .round = UFP4_ROUND_SR,
+                                       .row_mode = UFP4_MODE_ENABLE | UFP4_MODE_RHT | UFP4_MODE_SLOT,
+                                       .col_mode = UFP4_MODE_ENABLE | UFP4_MODE_SLOT,
+                                       .rht_mask = UFP4_RHT_DEFAULT_MASK,
+                                       .row_exponent = slot,
+                                       .col_exponent = (uint16_t)(slot + 1),
+                                       .row_codes_addr = place(codes),
+                                       .row_scales_addr = place(codes + 1),
+                                       .col_codes_addr = place(codes + 2),
+                                       .col_scales_addr = place(codes + 3),
+                                       .row_stride_blocks = 8,
+                                       .col_stride_blocks = 8,
+                                       .seed = 77}};
+}
+
+static ufp4_descriptor_t job(unsigned which) {
+  switch (which) {
+    case AMAX_X:
+      return quant_job(UFP4_OPCODE_AMAX, X, X_CODES, M, 0);
+    case QUANT_X:
+      return quant_job(UFP4_OPCODE_QUANT, X, X_CODES, M, 0);
+    case AMAX_W:
+      return quant_job(UFP4_OPCODE_AMAX, W, W_CODES, N, 2);
+    case QUANT_W:
+      return quant_job(UFP4_OPCODE_QUANT, W, W_CODES, N, 2);
+    default:
+      return (ufp4_descriptor_t){.gemm = {.opcode = UFP4_OPCODE_GEMM,
+                                          .flags = 1,
+                                          .job = 99,
+                                          .m = M,
+                                          .n = N,
+                                          .k = K,
+                                          .a_elem = UFP4_ELEM_E1M2,
+                                          .b_elem = UFP4_ELEM_E1M2,
+                                          .a_mode = UFP4_MODE_SLOT,
+                                          .b_mode = UFP4_MODE_SLOT,
+                                          .a_exponent = 0,
+                                          .b_exponent = 2,
+                                          .a_codes_addr = place(X_CODES),
+                                          .a_scales_addr = place(X_SCALES),
+                                          .b_codes_addr = place(W_CODES),
+                                          .b_scales_addr = place(W_SCALES),
+                                          .d_addr = place(D),
+                                          .a_stride_blocks = 8,
+                                          .b_stride_blocks = 8,
+                                          .d_stride_bytes = STRIDE_BYTES}};
+  }
+}
+
+// The model's memory lies elsewhere.
+static ufp4_descriptor_t for_model(ufp4_descriptor_t descriptor) {
+  const uint64_t shift = UFP4_MEMORY_BASE - BENCH_MEMORY;
+  if (descriptor.header.opcode == UFP4_OPCODE_GEMM) {
+    descriptor.gemm.a_codes_addr += shift;
+    descriptor.gemm.a_scales_addr += shift;
+    descriptor.gemm.b_codes_addr += shift;
+    descriptor.gemm.b_scales_addr += shift;
+    descriptor.gemm.d_addr += shift;
+  } else {
+    descriptor.quant.src_addr += shift;
+    descriptor.quant.row_codes_addr += shift;
+    descriptor.quant.row_scales_addr += shift;
+    descriptor.quant.col_codes_addr += shift;
+    descriptor.quant.col_scales_addr += shift;
+  }
+  return descriptor;
+}
+
+static void must(rig_t *rig, ufp4_status_t status) {
+  if (status == UFP4_OK) return;
+  fprintf(stderr, "faults: %s\n", ufp4_device_message(rig->model));
+  exit(1);
+}
+
+static rig_t rig_open(const char *configuration, unsigned latency, uint64_t stall_seed) {
+  rig_t rig = {.bench = bench_open(configuration, latency, 0, stall_seed), .configuration = configuration};
+  rig.stall_seed = stall_seed;
+  rig.random = check_random();
+  rig.before = malloc(IMAGE_BYTES);
+  ufp4_device_options_t options = ufp4_device_options_default();
+  options.memory_bytes = BENCH_MEMORY_BYTES;
+  check_bits(0, ufp4_device_open("model", &options, &rig.model), UFP4_OK, "open");
+  bench_write(&rig.bench, UFP4_REG_IRQ_MASK, 7);
+  bench_write(&rig.bench, UFP4_REG_WATCHDOG, WATCHDOG_CYCLES);
+  return rig;
+}
+
+static void rig_close(rig_t *rig) {
+  bench_close(&rig->bench);
+  ufp4_device_close(rig->model);
+  free(rig->before);
+}
+
+// Garbage everywhere, and two tensors.
+static void rig_fill(rig_t *rig) {
+  uint64_t *words = (uint64_t *)image(rig);
+  for (uint64_t i = 0; i < IMAGE_BYTES / sizeof *words; i++) words[i] = check_next(&rig->random);
+  for (unsigned tensor = X; tensor <= W; tensor++) {
+    float *values = (float *)(image(rig) + tensor * PLACE_BYTES);
+    for (uint64_t i = 0; i < PLACE_BYTES / sizeof *values; i++) {
+      values[i] = (float)(int32_t)check_next(&rig->random) * 0x1p-30f;
+    }
+  }
+  must(rig, ufp4_buffer_write(rig->model, UFP4_MEMORY_BASE + 0x10000, image(rig), IMAGE_BYTES));
+}
+
+static void run_model(rig_t *rig, unsigned which) {
+  const ufp4_descriptor_t descriptor = job(which), moved = for_model(descriptor);
+  uint32_t number;
+  must(rig, ufp4_submit(rig->model, &moved, &number));
+  must(rig, ufp4_wait(rig->model, number, 0, NULL));
+}
+
+static ufp4_completion_t run_good(rig_t *rig, unsigned which) {
+  const ufp4_descriptor_t descriptor = job(which);
+  run_model(rig, which);
+  const ufp4_completion_t done = bench_job(&rig->bench, &descriptor);
+  check_bits(rig->runs, done.status, UFP4_CORE_STATUS_OK, "status of good job %u, %s, stall seed %llu", which,
+             rig->configuration, (unsigned long long)rig->stall_seed);
+  check_bits(rig->runs, done.job, descriptor.header.job, "number of good job %u", which);
+  return done;
+}
+
+static void rig_compare(rig_t *rig, const char *after) {
+  uint8_t *want = malloc(IMAGE_BYTES);
+  must(rig, ufp4_buffer_read(rig->model, UFP4_MEMORY_BASE + 0x10000, want, IMAGE_BYTES));
+  const uint8_t *got = image(rig);
+  for (uint64_t i = 0; i < IMAGE_BYTES; i++) {
+    if (got[i] == want[i]) continue;
+    check_bits(rig->runs, got[i], want[i], "byte 0x%llx of place %d after %s; %s, stall seed %llu",
+               (unsigned long long)(i % PLACE_BYTES), (int)(i / PLACE_BYTES), after, rig->configuration,
+               (unsigned long long)rig->stall_seed);
+  }
+  free(want);
+}
+
+// All five jobs on both, and the same memory. @return the cycles of each.
+static void rig_chain(rig_t *rig, uint64_t cycles[JOBS], const char *after) {
+  rig_fill(rig);
+  for (unsigned which = 0; which < JOBS; which++) {
+    const ufp4_completion_t done = run_good(rig, which);
+    if (cycles) cycles[which] = done.cycles;
+  }
+  rig_compare(rig, after);
+}
+
+// The bytes that a job may write: of the place, so many rows of so many bytes from one multiple of `stride` on.
+typedef struct {
+  uint64_t rows, bytes, stride;
+} output_t;
+
+static output_t output_of(unsigned which, unsigned index) {
+  const unsigned codes = which == QUANT_X ? X_CODES : W_CODES;
+  const uint32_t rows = which == QUANT_X ? M : N;
+  const uint64_t groups = (rows + 15) / 16, blocks = (K + 15) / 16;
+  if (which == GEMM && index == D) return (output_t){M, N * sizeof(float), STRIDE_BYTES};
+  if (which != QUANT_X && which != QUANT_W) return (output_t){0};
+  if (index == codes) return (output_t){groups, blocks * 128, 8 * 128};
+  if (index == codes + 1) return (output_t){groups, blocks * 16, 8 * 16};
+  if (index == codes + 2) return (output_t){blocks, groups * 128, 8 * 128};
+  if (index == codes + 3) return (output_t){blocks, groups * 16, 8 * 16};
+  return (output_t){0};
+}
+
+static void check_outside(rig_t *rig, unsigned which, const char *after) {
+  const uint8_t *got = image(rig);
+  for (uint64_t i = 0; i < IMAGE_BYTES; i++) {
+    if (got[i] == rig->before[i]) continue;
+    const output_t output = output_of(which, (unsigned)(i / PLACE_BYTES));
+    const uint64_t at = i % PLACE_BYTES;
+    if (output.stride && at / output.stride < output.rows && at % output.stride < output.bytes) continue;
+    check_bits(rig->runs, got[i], rig->before[i], "byte 0x%llx of place %d, outside the output of job %u, after %s",
+               (unsigned long long)at, (int)(i / PLACE_BYTES), which, after);
+  }
+}
+
+// Everything before job `which` is done, and the image is remembered.
+static void prepare(rig_t *rig, unsigned which) {
+  rig->runs++;
+  rig_fill(rig);
+  for (unsigned i = 0; i < which; i++) run_good(rig, i);
+  memcpy(rig->before, image(rig), IMAGE_BYTES);
+}
+
+static void soft_reset(rig_t *rig) {
+  bench_write(&rig->bench, UFP4_REG_CONTROL, CONTROL_SOFT_RESET);
+  uint32_t status = STATUS_RESETTING;
+  for (uint32_t waited = 0; waited < 4 * WATCHDOG_CYCLES && (status & STATUS_RESETTING); waited += 10) {
+    check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, 10), UFP4_SIM_OK, "run: %s", ufp4_sim_message(rig->bench.sim));
+    status = bench_read(&rig->bench, UFP4_REG_STATUS);
+  }
+  check_bits(rig->runs, status, 2, "status after a soft reset");
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_RING_HEAD), 0, "head after a soft reset");
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_RING_TAIL), 0, "tail after a soft reset");
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_IRQ_STATUS), 0, "irq_status after a soft reset");
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_FATAL), 0, "fatal after a soft reset");
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_SLOT_BASE), 0, "slot 0 after a soft reset");
+  rig->bench.tail = 0;
+}
+
+// --- Soft reset --------------------------------------------------------------------------------------------------
+
+static void reset_in(rig_t *rig, unsigned which, uint64_t cycle) {
+  prepare(rig, which);
+  const ufp4_descriptor_t descriptor = job(which);
+  bench_submit(&rig->bench, &descriptor);
+  check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, cycle), UFP4_SIM_OK, "run");
+  soft_reset(rig);
+  check_outside(rig, which, "a soft reset");
+  // What comes back late must find nobody.
+  check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, 500), UFP4_SIM_OK, "run: %s", ufp4_sim_message(rig->bench.sim));
+  check_outside(rig, which, "a soft reset and a while");
+  rig_chain(rig, NULL, "a soft reset");
+}
+
+static void resets(const char *configuration, unsigned latency, uint64_t stall_seed, unsigned each) {
+  rig_t rig = rig_open(configuration, latency, stall_seed);
+  uint64_t cycles[JOBS];
+  rig_chain(&rig, cycles, "nothing");
+  for (unsigned which = 0; which < JOBS; which++) {
+    for (unsigned i = 0; i < each; i++) {
+      reset_in(&rig, which, check_below(&rig.random, (uint32_t)cycles[which] + 4 * latency + 100));
+    }
+  }
+  rig_close(&rig);
+}
+
+TEST(soft_reset_in_mid_job) {
+  resets("small", 20, 0, 6);
+  resets("default", 100, 0, 6);
+  resets("default", 30, 7, 4);
+}
+
+SLOW_TEST(soft_reset_in_mid_job_many) {
+  for (uint64_t seed = 0; seed < 3; seed++) {
+    resets("small", 10 + 50 * (unsigned)seed, seed, 40);
+    resets("default", 10 + 50 * (unsigned)seed, seed, 60);
+  }
+}
+
+TEST(soft_reset_of_an_idle_core) {
+  rig_t rig = rig_open("default", 10, 0);
+  soft_reset(&rig);
+  soft_reset(&rig);
+  rig_chain(&rig, NULL, "two soft resets");
+  rig_close(&rig);
+}
+
+// --- Lost answers ------------------------------------------------------------------------------------------------
+
+static uint64_t count_of(rig_t *rig, ufp4_counter_t counter) {
+  uint64_t counters[UFP4_COUNTER_COUNT];
+  bench_counters(&rig->bench, counters);
+  return counters[counter];
+}
+
+static void lose(rig_t *rig, unsigned which, ufp4_sim_fault_t fault, uint32_t nth) {
+  prepare(rig, which);
+  const ufp4_descriptor_t descriptor = job(which);
+  bench_write(&rig->bench, UFP4_REG_IRQ_STATUS, 7);
+  ufp4_sim_fault(rig->bench.sim, fault, nth);
+  bench_submit(&rig->bench, &descriptor);
+  check_bits(rig->runs, ufp4_sim_wait_interrupt(rig->bench.sim, JOB_CYCLES), UFP4_SIM_OK, "wait: %s",
+             ufp4_sim_message(rig->bench.sim));
+  const int read = fault == UFP4_SIM_FAULT_READ_LOST;
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_IRQ_STATUS), IRQ_FATAL, "irq_status, job %u without %s %u",
+             which, read ? "read beat" : "answer", nth);
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_FATAL) & (read ? 2u : 4u), read ? 2 : 4, "fatal");
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_STATUS) & STATUS_FATAL, STATUS_FATAL, "status");
+  check_outside(rig, which, "a lost answer");
+  soft_reset(rig);
+  check_outside(rig, which, "a lost answer and a soft reset");
+  rig_chain(rig, NULL, "a lost answer");
+}
+
+static void losses(const char *configuration, uint64_t stall_seed, unsigned each) {
+  rig_t rig = rig_open(configuration, 50, stall_seed);
+  rig_chain(&rig, NULL, "nothing");
+  for (unsigned which = 0; which < JOBS; which++) {
+    const uint64_t before = count_of(&rig, UFP4_COUNTER_READ_BEATS);
+    run_good(&rig, which);
+    const uint32_t beats = (uint32_t)(count_of(&rig, UFP4_COUNTER_READ_BEATS) - before);
+    for (unsigned i = 0; i < each; i++) {
+      lose(&rig, which, UFP4_SIM_FAULT_READ_LOST, 1 + check_below(&rig.random, beats));
+      // Every job has the answer to its completion, QUANT and GEMM more.
+      lose(&rig, which, UFP4_SIM_FAULT_WRITE_LOST,
+           which == AMAX_X || which == AMAX_W ? 1 : 1 + check_below(&rig.random, 40));
+    }
+  }
+  rig_close(&rig);
+}
+
+TEST(lost_answer_is_fatal_and_soft_reset_recovers) {
+  losses("small", 0, 2);
+  losses("default", 0, 2);
+  losses("default", 5, 1);
+}
+
+// With the watchdog off nothing is fatal, and the soft reset gives up what is lost by itself.
+TEST(soft_reset_without_watchdog) {
+  rig_t rig = rig_open("small", 10, 0);
+  bench_write(&rig.bench, UFP4_REG_WATCHDOG, 0);
+  rig_fill(&rig);
+  memcpy(rig.before, image(&rig), IMAGE_BYTES);
+  ufp4_sim_fault(rig.bench.sim, UFP4_SIM_FAULT_READ_LOST, 50);
+  const ufp4_descriptor_t descriptor = job(AMAX_X);
+  bench_submit(&rig.bench, &descriptor);
+  check_bits(0, ufp4_sim_wait_interrupt(rig.bench.sim, 100000), UFP4_SIM_LIMIT, "wait");
+  check_bits(1, bench_read(&rig.bench, UFP4_REG_FATAL), 0, "fatal");
+  bench_write(&rig.bench, UFP4_REG_CONTROL, CONTROL_SOFT_RESET);
+  check_bits(2, ufp4_sim_run(rig.bench.sim, 60000), UFP4_SIM_OK, "run");
+  check_bits(3, bench_read(&rig.bench, UFP4_REG_STATUS), 2 | STATUS_RESETTING, "status before it gives up");
+  check_bits(4, ufp4_sim_run(rig.bench.sim, 6000), UFP4_SIM_OK, "run");
+  check_bits(5, bench_read(&rig.bench, UFP4_REG_STATUS), 2, "status after it has given up");
+  rig.bench.tail = 0;
+  rig_chain(&rig, NULL, "a lost answer");
+  rig_close(&rig);
+}
+
+// A long job is no standstill, and an idle core is none.
+TEST(watchdog_spares_the_living) {
+  rig_t rig = rig_open("small", 200, 0);
+  bench_write(&rig.bench, UFP4_REG_WATCHDOG, 500);
+  rig_chain(&rig, NULL, "nothing");
+  check_bits(0, ufp4_sim_run(rig.bench.sim, 5000), UFP4_SIM_OK, "run");
+  check_bits(1, bench_read(&rig.bench, UFP4_REG_FATAL), 0, "fatal");
+  rig_close(&rig);
+}
+
+// --- Bus errors --------------------------------------------------------------------------------------------------
+
+static void fail_bus(rig_t *rig, unsigned which, ufp4_sim_fault_t fault, uint32_t nth) {
+  prepare(rig, which);
+  const int read = fault <= UFP4_SIM_FAULT_READ_DECERR;
+  const ufp4_descriptor_t descriptor = job(which);
+  bench_write(&rig->bench, UFP4_REG_IRQ_STATUS, 7);
+  ufp4_sim_fault(rig->bench.sim, fault, nth);
+  const ufp4_completion_t done = bench_job(&rig->bench, &descriptor);
+  const uint32_t irq = bench_read(&rig->bench, UFP4_REG_IRQ_STATUS);
+  check_bits(rig->runs, irq & 2, 2, "irq_status, job %u with fault %d at %u", which, (int)fault, nth);
+  // The error of the completion's own write has no other place.
+  if (read) check_bits(rig->runs, done.status, UFP4_CORE_STATUS_READ_ERROR, "status of job %u, beat %u", which, nth);
+  if (!read && done.status != UFP4_CORE_STATUS_OK) {
+    check_bits(rig->runs, done.status, UFP4_CORE_STATUS_WRITE_ERROR, "status of job %u, answer %u", which, nth);
+  }
+  check_outside(rig, which, "a bus error");
+  rig_chain(rig, NULL, "a bus error");
+}
+
+static void bus_errors(const char *configuration, uint64_t stall_seed, unsigned each) {
+  rig_t rig = rig_open(configuration, 20, stall_seed);
+  rig_chain(&rig, NULL, "nothing");
+  for (unsigned which = 0; which < JOBS; which++) {
+    const uint64_t before = count_of(&rig, UFP4_COUNTER_READ_BEATS);
+    run_good(&rig, which);
+    const uint32_t beats = (uint32_t)(count_of(&rig, UFP4_COUNTER_READ_BEATS) - before);
+    for (unsigned i = 0; i < each; i++) {
+      const unsigned kind = i % 2;
+      fail_bus(&rig, which, kind ? UFP4_SIM_FAULT_READ_DECERR : UFP4_SIM_FAULT_READ_SLVERR,
+               1 + check_below(&rig.random, beats));
+      fail_bus(&rig, which, kind ? UFP4_SIM_FAULT_WRITE_DECERR : UFP4_SIM_FAULT_WRITE_SLVERR,
+               which == AMAX_X || which == AMAX_W ? 1 : 1 + check_below(&rig.random, 40));
+    }
+  }
+  rig_close(&rig);
+}
+
+TEST(bus_error_ends_the_job_with_its_code) {
+  bus_errors("small", 0, 2);
+  bus_errors("default", 0, 3);
+  bus_errors("default", 3, 2);
+}
+
+// A job where no memory is ends after the macro-tile or the strip at hand, not after all it asked for.
+TEST(bus_error_ends_the_job_soon) {
+  rig_t rig = rig_open("default", 20, 0);
+  ufp4_descriptor_t gemm = job(GEMM), quant = job(QUANT_X);
+  gemm.gemm.m = gemm.gemm.n = 1u << 20;
+  gemm.gemm.a_mode = gemm.gemm.b_mode = 0;
+  gemm.gemm.d_stride_bytes = 4u << 20;
+  gemm.gemm.d_addr = 0;
+  // D of 4 TiB does not fit the address space; 2^16 rows do.
+  gemm.gemm.m = 1u << 16;
+  gemm.gemm.a_codes_addr = gemm.gemm.a_scales_addr = 1ull << 38;
+  ufp4_completion_t done = bench_job(&rig.bench, &gemm);
+  check_bits(0, done.status, UFP4_CORE_STATUS_READ_ERROR, "status of the GEMM");
+  check_that(0, done.cycles < 20000, "the GEMM took %llu cycles", (unsigned long long)done.cycles);
+  gemm.gemm.a_codes_addr = place(X_CODES);
+  gemm.gemm.a_scales_addr = place(X_SCALES);
+  gemm.gemm.m = 1024;
+  gemm.gemm.n = 128;
+  done = bench_job(&rig.bench, &gemm);
+  check_bits(1, done.status, UFP4_CORE_STATUS_WRITE_ERROR, "status of a GEMM that cannot write");
+  check_that(1, done.cycles < 8000, "it took %llu cycles", (unsigned long long)done.cycles);
+  quant.quant.rows = 1u << 20;
+  quant.quant.cols = 64;
+  quant.quant.row_mode = quant.quant.col_mode = UFP4_MODE_ENABLE;
+  quant.quant.col_stride_blocks = 1u << 16;
+  quant.quant.src_addr = 1ull << 38;
+  quant.quant.row_codes_addr = quant.quant.row_scales_addr = 1ull << 37;
+  quant.quant.col_codes_addr = quant.quant.col_scales_addr = 1ull << 36;
+  for (unsigned opcode = UFP4_OPCODE_QUANT; opcode <= UFP4_OPCODE_AMAX; opcode++) {
+    quant.quant.opcode = (uint8_t)opcode;
+    done = bench_job(&rig.bench, &quant);
+    check_bits(2, done.status, UFP4_CORE_STATUS_READ_ERROR, "status of opcode %u", opcode);
+    check_that(2, done.cycles < 3000, "opcode %u took %llu cycles", opcode, (unsigned long long)done.cycles);
+  }
+  rig_chain(&rig, NULL, "jobs where no memory is");
+  rig_close(&rig);
+}
+
+// --- Ring overflow -----------------------------------------------------------------------------------------------
+
+static void overflow(rig_t *rig, uint32_t tail) {
+  rig->runs++;
+  memcpy(rig->before, image(rig), IMAGE_BYTES);
+  bench_write(&rig->bench, UFP4_REG_IRQ_STATUS, 7);
+  bench_write(&rig->bench, UFP4_REG_RING_TAIL, rig->bench.tail + tail);
+  check_bits(rig->runs, ufp4_sim_wait_interrupt(rig->bench.sim, 100), UFP4_SIM_OK, "wait with a tail of %u more", tail);
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_IRQ_STATUS), IRQ_FATAL, "irq_status");
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_FATAL) & 9, 9, "fatal");
+  check_outside(rig, JOBS, "an overflown ring");
+  soft_reset(rig);
+  rig_chain(rig, NULL, "an overflown ring");
+}
+
+TEST(rejects_ring_overflow) {
+  rig_t rig = rig_open("default", 20, 0);
+  rig_chain(&rig, NULL, "nothing");
+  overflow(&rig, (1u << BENCH_RING_LOG2) + 1);
+  overflow(&rig, 1u << 31);
+  overflow(&rig, ~0u);  // a tail that goes back
+  rig_close(&rig);
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(soft_reset_in_mid_job),
+      CHECK_TEST(soft_reset_in_mid_job_many),
+      CHECK_TEST(soft_reset_of_an_idle_core),
+      CHECK_TEST(lost_answer_is_fatal_and_soft_reset_recovers),
+      CHECK_TEST(soft_reset_without_watchdog),
+      CHECK_TEST(watchdog_spares_the_living),
+      CHECK_TEST(bus_error_ends_the_job_with_its_code),
+      CHECK_TEST(bus_error_ends_the_job_soon),
+      CHECK_TEST(rejects_ring_overflow),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
