@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Package descriptions of the RTL for FuseSoC and Bender, from the file list rtl/rtl.f and the version and configurations
+of the specification."""
+import pathlib
+
+RTL = pathlib.Path(__file__).resolve().parents[2] / "rtl"
+PARAMETERS = {"rows": "Rows", "cols": "Cols", "tile_rows": "TileRows", "tile_cols": "TileCols", "chunk": "Chunk", "bus_bytes": "BusBytes"}
+
+
+def sources():
+    lines = (RTL / "rtl.f").read_text().splitlines()
+    return [line for line in lines if line and not line.startswith("//")]
+
+
+def version(spec):
+    return "{major}.{minor}.{patch}".format(**spec["version"])
+
+
+def fusesoc(spec, note):
+    out = ["CAPI=2:", f"# {note}", "# SPDX-License-Identifier: Apache-2.0", f"name: ufp4:ufp4:core:{version(spec)}",
+           "description: An open 4-bit training tensor core (E1M2, INT4, E2M1; block scales; RHT; stochastic rounding)", "",
+           "filesets:", "  rtl:", "    files:"]
+    out += [f"      - {name}" for name in sources()]
+    out += ["    file_type: systemVerilogSource", "  waivers:", "    files:", "      - lint.vlt: {file_type: vlt}", "",
+            "parameters:"]
+    default = next(c for c in spec["configuration"] if c["name"] == "default")
+    for key, name in PARAMETERS.items():
+        out += [f"  {name}:", "    datatype: int", f"    default: {default[key]}", "    paramtype: vlogparam"]
+    out += ["", "targets:", "  default: &default", "    filesets: [rtl]", "    toplevel: ufp4_top",
+            "    parameters: [" + ", ".join(PARAMETERS.values()) + "]", "  lint:", "    <<: *default",
+            "    filesets: [waivers, rtl]", "    flow: lint", "    flow_options:", "      tool: verilator",
+            "      verilator_options: [-Wall]"]
+    for c in spec["configuration"]:
+        out += [f"  {c['name']}:", "    <<: *default",
+                "    parameters: [" + ", ".join(f"{name}={c[key]}" for key, name in PARAMETERS.items()) + "]"]
+    return "\n".join(out) + "\n"
+
+
+def bender(spec, note):
+    out = [f"# {note}", "# SPDX-License-Identifier: Apache-2.0", "package:", "  name: ufp4", "  authors: [the ufp4 authors]", "",
+           "sources:", "  - files:"]
+    return "\n".join(out + [f"      - {name}" for name in sources()]) + "\n"

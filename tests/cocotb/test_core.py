@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration small, as flat Verilog in a four-state simulator: registers, one QUANT against the golden model, one
+GEMM against exact integers, a refused job, a bus error. The memory pauses at random."""
+import itertools
+import math
+import os
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+import cocotb
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "e2e"))
+import bench  # noqa: E402
+from ufp4_core import STATUS, Core, number  # noqa: E402
+
+SEED = 1
+A_CODES, A_SCALES, B_CODES, B_SCALES, D, SOURCE = 0x10000, 0x14000, 0x18000, 0x1C000, 0x20000, 0x30000
+
+
+def pauses(seed):
+    generator = random.Random(seed)
+    return (generator.random() < 0.4 for _ in itertools.count())
+
+
+async def started(dut):
+    core = Core(dut)
+    for i, interface in enumerate((core.memory.write_if.aw_channel, core.memory.write_if.w_channel,
+                                   core.memory.write_if.b_channel, core.memory.read_if.ar_channel,
+                                   core.memory.read_if.r_channel)):
+        interface.set_pause_generator(pauses(SEED + i))
+    await core.start()
+    return core
+
+
+def check_known(dut):
+    """No output may be unknown once reset is over."""
+    for name in ("irq", "s_axil_bvalid", "s_axil_rvalid", "m_axi_arvalid", "m_axi_awvalid", "m_axi_wvalid"):
+        assert getattr(dut, name).value.is_resolvable, f"{name} is {getattr(dut, name).value}"
+
+
+def panels(codes, scales):
+    """Panel-major bytes of [rows][blocks][16] codes and [rows][blocks] scales: units of 16 rows by a block."""
+    groups, blocks = -(-len(codes) // 16), len(codes[0])
+    code_bytes, scale_bytes = bytearray(128 * groups * blocks), bytearray(16 * groups * blocks)
+    for r, b in itertools.product(range(len(codes)), range(blocks)):
+        unit = r // 16 * blocks + b
+        packed = bytes(low | high << 4 for low, high in zip(codes[r][b][::2], codes[r][b][1::2]))
+        code_bytes[128 * unit + 8 * (r % 16):128 * unit + 8 * (r % 16) + 8] = packed
+        scale_bytes[16 * unit + r % 16] = scales[r][b]
+    return bytes(code_bytes), bytes(scale_bytes)
+
+
+def random_operand(generator, rows, blocks):
+    codes = [[[generator.randrange(16) for _ in range(16)] for _ in range(blocks)] for _ in range(rows)]
+    return codes, [[generator.randrange(0x30, 0x50) for _ in range(blocks)] for _ in range(rows)]
+
+
+def decoded(elem, codes, scales):
+    return [[bench.element(elem, c) * bench.e4m3(s) for block, s in zip(row, row_scales) for c in block]
+            for row, row_scales in zip(codes, scales)]
+
+
+@cocotb.test()
+async def registers_say_what_it_is(dut):
+    core = await started(dut)
+    assert await core.read("id") == 0x55465034
+    array = await core.read("config_array")
+    assert (array & 255, array >> 8 & 255, array >> 16 & 255) == (2, 2, 16), hex(array)
+    assert await core.read("ring_head") == 0
+    check_known(dut)
+
+
+@cocotb.test()
+async def gemm_is_exact(dut):
+    core, generator = await started(dut), random.Random(SEED)
+    m, n, blocks = 19, 5, 8
+    a, b = random_operand(generator, m, blocks), random_operand(generator, n, blocks)
+    for address, data in zip((A_CODES, A_SCALES, B_CODES, B_SCALES), (*panels(*a), *panels(*b))):
+        core.memory.write(address, data)
+    stride = 128
+    done = await core.run("gemm", m=m, n=n, k=16 * blocks, a_elem=number("elem", "e1m2"), b_elem=number("elem", "e2m1"),
+                          a_codes_addr=A_CODES, a_scales_addr=A_SCALES, b_codes_addr=B_CODES, b_scales_addr=B_SCALES,
+                          a_stride_blocks=blocks, b_stride_blocks=blocks, a_exponent=3, b_exponent=-1, d_addr=D,
+                          d_stride_bytes=stride)
+    assert STATUS[done["status"]] == "ok", done
+    # Sums of 128 products of 4-bit numbers and E4M3 scales are exact in float64.
+    want = bench.product(decoded("e1m2", *a), decoded("e2m1", *b))
+    for r, c in itertools.product(range(m), range(n)):
+        got, = struct.unpack("<I", core.memory.read(D + stride * r + 4 * c, 4))
+        bits = bench.f32_bits(bench.to_f32(math.ldexp(want[r][c], -(3 - 1))))
+        assert got == bits, f"D[{r}][{c}]: got {got:#010x}, want {bits:#010x} (seed {SEED})"
+    check_known(dut)
+
+
+@cocotb.test()
+async def quant_equals_the_golden_model(dut):
+    core = await started(dut)
+    rows, cols = 16, 48
+    data = bench.gaussian(rows, cols)
+    core.memory.write(SOURCE, b"".join(struct.pack(f"<{cols}f", *row).ljust(256, b"\xff") for row in data))
+    done = await core.run("quant", rows=rows, cols=cols, src_addr=SOURCE, src_stride_bytes=256,
+                          elem=number("elem", "e1m2"), round=number("round", "sr"), scale_round=number("scale_round", "up"),
+                          row_mode=3, rht_mask=0xD7E8, row_exponent=5, row_codes_addr=A_CODES, row_scales_addr=A_SCALES,
+                          row_stride_blocks=8, seed=7, row_tensor_id=0x40)
+    assert STATUS[done["status"]] == "ok", done
+    with tempfile.TemporaryDirectory() as folder:
+        source, out = f"{folder}/x.npy", f"{folder}/q.safetensors"
+        bench.write_npy(source, data)
+        subprocess.run([os.environ["UFP4_PROGRAM"], "quantize", source, "-o", out, "--elem", "e1m2", "--rht", "on",
+                        "--round", "sr", "--scale-round", "up", "--seed", "7", "--tensor-id", "64",
+                        "--tensor-exponent", "5"], check=True, timeout=60)
+        _, tensors = bench.read_safetensors(out)
+    codes, scales = tensors["codes"][2], tensors["scales"][2]
+    for r, b in itertools.product(range(rows), range(cols // 16)):
+        got = core.memory.read(A_CODES + 128 * b + 8 * r, 8)
+        block = codes[r * cols + 16 * b:][:16]
+        want = bytes(low | high << 4 for low, high in zip(block[::2], block[1::2]))
+        assert got == want, f"codes of row {r}, block {b}: got {got.hex()}, want {want.hex()}"
+        assert core.memory.read(A_SCALES + 16 * b + r, 1)[0] == scales[r * (cols // 16) + b], f"scale of row {r}, block {b}"
+    check_known(dut)
+
+
+@cocotb.test()
+async def wrong_jobs_are_refused_and_the_next_is_right(dut):
+    core = await started(dut)
+    for values, status in (({"m": 0, "n": 1, "k": 16}, "bad_size"), ({"m": 1, "n": 1, "k": 16, "d_addr": 4}, "misaligned")):
+        done = await core.run("gemm", **values, d_stride_bytes=128, a_stride_blocks=8, b_stride_blocks=8)
+        assert STATUS[done["status"]] == status, done
+    core.memory.write(A_CODES, bytes([0x11] * 1024))
+    core.memory.write(A_SCALES, bytes([0x38] * 128))  # 1.0
+    done = await core.run("gemm", m=1, n=1, k=16, a_elem=number("elem", "int4"), b_elem=number("elem", "int4"),
+                          a_codes_addr=A_CODES, a_scales_addr=A_SCALES, b_codes_addr=A_CODES, b_scales_addr=A_SCALES,
+                          a_stride_blocks=8, b_stride_blocks=8, d_addr=D, d_stride_bytes=128)
+    assert STATUS[done["status"]] == "ok", done
+    got, = struct.unpack("<f", core.memory.read(D, 4))
+    assert got == 16.0, got
