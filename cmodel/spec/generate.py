@@ -86,7 +86,7 @@ def c_header(spec):
                         8 if name == "header" else spec["limit"]["descriptor_bytes"])
     out += c_struct("ufp4_completion_t", spec["completion"]["doc"], spec["completion"]["fields"], spec["limit"]["completion_bytes"])
     for r in spec["register"]:
-        out.append(f"#define {up('ufp4_reg', r['name'])} 0x{r['offset']:03X}u  ///< {r['access']}: {r['doc']}")
+        out.append(f"#define {up('ufp4_reg', r['name'])} 0x{r['offset']:03X}u  ///< {r['access']}: {register_doc(r)}")
     window = spec["register_window"]
     for name, value in window.items():
         out.append(f"#define {up('ufp4_reg', name)} 0x{value:X}u")
@@ -209,10 +209,16 @@ def combinations_table(rows, keys):
     return table([k.replace("_", " ") for k in keys], [[cell(r[k]) for k in keys] for r in rows])
 
 
+def register_doc(r):
+    """The doc of a register with those of its fields."""
+    bits = [f"{n} [{msb}:{lsb}] {doc}" if msb > lsb else f"{n} [{lsb}] {doc}" for n, msb, lsb, doc in r.get("fields", [])]
+    return r["doc"] + (": " if bits else "") + "; ".join(bits)
+
+
 def markdown_registers(spec):
     out = [f"<!-- {NOTE} -->", "# Registers, descriptors, counters, configurations", "", "## Registers", "",
            "AXI4-Lite, 32 bits wide. A read of any other offset gives zero; a write to it is ignored.", ""]
-    out += table(["offset", "name", "access", "meaning"], [[f"0x{r['offset']:03X}", r["name"], r["access"], r["doc"]] for r in spec["register"]])
+    out += table(["offset", "name", "access", "meaning"], [[f"0x{r['offset']:03X}", r["name"], r["access"], register_doc(r)] for r in spec["register"]])
     window = spec["register_window"]
     out += ["## Performance counters", "",
             f"64 bits each, at 0x{window['counter_base']:X} + 8 x index, low word first, as of the last snapshot.", ""]

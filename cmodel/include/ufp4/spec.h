@@ -269,14 +269,14 @@ typedef struct {
 static_assert(sizeof(ufp4_completion_t) == 16, "ufp4_completion_t");
 
 #define UFP4_REG_ID 0x000u  ///< ro: 0x55465034
-#define UFP4_REG_VERSION 0x004u  ///< ro: major << 16 | minor << 8 | patch
-#define UFP4_REG_CONFIG_ARRAY 0x008u  ///< ro: array rows [7:0], columns [15:8], lanes [23:16]
-#define UFP4_REG_CONFIG_TILE 0x00Cu  ///< ro: macro-tile rows [15:0], columns [31:16]
-#define UFP4_REG_CONFIG_MEMORY 0x010u  ///< ro: bus bytes [7:0], address bits [15:8], k blocks per chunk [23:16], exponent slots [31:24]
-#define UFP4_REG_CONTROL 0x020u  ///< wo: bit 0: take a snapshot of the counters; bit 1: clear them; bit 2: soft reset
-#define UFP4_REG_STATUS 0x024u  ///< ro: bit 0: a job is running; bit 1: the ring is empty; bit 2: the watchdog has stopped the core; bit 3: a soft reset is under way
-#define UFP4_REG_IRQ_STATUS 0x028u  ///< w1c: bit 0: a job with its interrupt flag set has completed; bit 1: a job ended with a status other than ok; bit 2: the watchdog has stopped the core
-#define UFP4_REG_IRQ_MASK 0x02Cu  ///< rw: which bits of irq_status raise the interrupt
+#define UFP4_REG_VERSION 0x004u  ///< ro: of the interface: major [31:16] major; minor [15:8] minor; patch [7:0] patch
+#define UFP4_REG_CONFIG_ARRAY 0x008u  ///< ro: the PE array: rows [7:0] rows; cols [15:8] columns; lanes [23:16] elements a PE multiplies a cycle
+#define UFP4_REG_CONFIG_TILE 0x00Cu  ///< ro: the macro-tile, in outputs: tile_rows [15:0] rows; tile_cols [31:16] columns
+#define UFP4_REG_CONFIG_MEMORY 0x010u  ///< ro: buses and memories: bus_bytes [7:0] bytes of the data bus; addr_bits [15:8] bits of an address; chunk [23:16] k blocks in an operand chunk; slots [31:24] exponent slots
+#define UFP4_REG_CONTROL 0x020u  ///< wo: write 1 to: snapshot [0] take a snapshot of the counters; clear [1] clear them; soft_reset [2] soft reset
+#define UFP4_REG_STATUS 0x024u  ///< ro: what the core is doing: busy [0] a job is running; empty [1] the ring is empty; stopped [2] the watchdog has stopped the core; resetting [3] a soft reset is under way
+#define UFP4_REG_IRQ_STATUS 0x028u  ///< w1c: why there is an interrupt; write 1 to clear: completion [0] a job with its interrupt flag set has completed; error [1] a job ended with a status other than ok; stopped [2] the watchdog has stopped the core
+#define UFP4_REG_IRQ_MASK 0x02Cu  ///< rw: which bits of irq_status raise the interrupt: completion [0] completion; error [1] error; stopped [2] stopped
 #define UFP4_REG_RING_BASE_LO 0x030u  ///< rw: descriptor ring: address, bits 31..0; a multiple of 128
 #define UFP4_REG_RING_BASE_HI 0x034u  ///< rw: descriptor ring: address, upper bits
 #define UFP4_REG_RING_LOG2 0x038u  ///< rw: log2 of the number of descriptors in the ring, 0..15; write only while the ring is empty
@@ -285,7 +285,7 @@ static_assert(sizeof(ufp4_completion_t) == 16, "ufp4_completion_t");
 #define UFP4_REG_COMPLETION_BASE_LO 0x044u  ///< rw: completion ring (as many entries as the descriptor ring): address, bits 31..0; a multiple of 128
 #define UFP4_REG_COMPLETION_BASE_HI 0x048u  ///< rw: completion ring: address, upper bits
 #define UFP4_REG_WATCHDOG 0x04Cu  ///< rw: cycles without any progress, while there is a job, after which the core is stopped; 0: never
-#define UFP4_REG_FATAL 0x050u  ///< ro: what the stopped core was waiting for; zero if it was not stopped. bit 0: it was; bit 1: read beats; bit 2: write answers; bit 3: ring_tail was more than the size of the ring ahead of ring_head
+#define UFP4_REG_FATAL 0x050u  ///< ro: what the stopped core was waiting for; zero if it was not stopped: stopped [0] it was stopped; read [1] read beats; write [2] write answers; ring [3] ring_tail was more than the size of the ring ahead of ring_head
 #define UFP4_REG_COUNTER_BASE 0x100u
 #define UFP4_REG_SLOT_BASE 0x400u
 #define UFP4_REG_SIZE 0x1000u
