@@ -29,8 +29,8 @@ ufp4_status_t ufp4_operand_read(const char *path, ufp4_operand_t *out, ufp4_quan
   return fail(path, message);
 }
 
-ufp4_status_t ufp4_operand_write(const char *path, const ufp4_operand_t *operand, const ufp4_quantize_t *how, int packed,
-                                 ufp4_message_t *message) {
+ufp4_status_t ufp4_operand_write(const char *path, const ufp4_operand_t *operand, const ufp4_quantize_t *how,
+                                 int packed, ufp4_message_t *message) {
   (void)operand;
   (void)how;
   (void)packed;

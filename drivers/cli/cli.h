@@ -4,6 +4,7 @@
 #define UFP4_CLI_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include "ufp4.h"
 #include "ufp4/tensor.h"
@@ -22,11 +23,12 @@ typedef struct {
   const char *arguments;  ///< for the usage line: "A B -o D.npy [options]"
   const char *summary;    ///< one sentence
   const char *example;    ///< a command that works
+  void (*details)(FILE *out);  ///< prints what --help says after the options, in lines; or NULL
   int (*run)(int argc, char **argv);
 } cli_command_t;
 
 extern const cli_command_t cli_quantize, cli_dequantize, cli_gemm, cli_layer, cli_train, cli_demo, cli_info, cli_cast,
-    cli_random, cli_bench, cli_bias;
+    cli_random, cli_bench, cli_bias, cli_vectors;
 
 // --- Messages ----------------------------------------------------------------------------------------
 

@@ -6,12 +6,12 @@
 
 static const cli_command_t *const commands[] = {
     &cli_demo,       &cli_train, &cli_layer,  &cli_gemm,  &cli_quantize,
-    &cli_dequantize, &cli_cast,  &cli_random, &cli_bias,  &cli_bench, &cli_info,
+    &cli_dequantize, &cli_cast,  &cli_random, &cli_bias,  &cli_vectors, &cli_bench, &cli_info,
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
 // In the interface, and not built yet.
-static const char *const later[] = {"explore", "ppa", "vectors"};
+static const char *const later[] = {"explore", "ppa"};
 
 static int print_usage(void) {
   printf(

@@ -2,6 +2,7 @@
 // Manual pages in man(7), from the same tables as --help.
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -27,17 +28,22 @@ static void print_line(const char *text) {
   putchar('\n');
 }
 
-// Lines as they are; an empty one begins a paragraph, indented ones keep their breaks.
+// Flowing paragraphs; indented lines keep their breaks.
 static void print_lines(const char *text) {
-  int literal = 0;
+  int literal = 0, begun = 1;  // nothing printed yet in this paragraph
   while (*text != '\0') {
     size_t length = strcspn(text, "\n");
     int indented = text[0] == ' ';
-    if (indented != literal) puts(indented ? ".PP\n.nf" : ".fi");
-    literal = indented;
-    if (length == 0) {
-      puts(".PP");
+    if (length == 0 && literal) {
+      putchar('\n');
+    } else if (length == 0) {
+      if (!begun) puts(".PP");
+      begun = 1;
     } else {
+      if (indented && !literal) puts(begun ? ".nf" : ".PP\n.nf");
+      if (!indented && literal) puts(".fi\n.PP");
+      literal = indented;
+      begun = 0;
       print_text(text, length);
       putchar('\n');
     }
@@ -89,6 +95,19 @@ static void print_option(const cli_option_t *option) {
   print_line(option->help);
 }
 
+static void print_details(void (*details)(FILE *out)) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *memory = open_memstream(&text, &size);
+  if (memory == NULL) return;
+  details(memory);
+  if (fclose(memory) == 0) {
+    puts(".SH DETAILS");
+    print_lines(text);
+  }
+  free(text);
+}
+
 void cli_manual(const cli_command_t *command, const cli_options_t *options) {
   char page[64];
   snprintf(page, sizeof page, "ufp4-%s", command->name);
@@ -102,6 +121,7 @@ void cli_manual(const cli_command_t *command, const cli_options_t *options) {
   puts(".SH OPTIONS");
   for (int i = 0; i < options->count; i++) print_option(&options->items[i]);
   puts(".TP\n\\fB\\-\\-help\\fR\nthe same in short");
+  if (command->details != NULL) print_details(command->details);
   print_exit_status();
   puts(".SH EXAMPLES\n.nf");
   print_line(command->example);

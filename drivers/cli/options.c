@@ -138,7 +138,12 @@ static void print_option(const cli_option_t *option) {
 static void print_help(const cli_command_t *command, const cli_options_t *options) {
   printf("Usage: ufp4 %s %s\n\n%s\n\nOptions:\n", command->name, command->arguments, command->summary);
   for (int i = 0; i < options->count; i++) print_option(&options->items[i]);
-  printf("  %-30s  %s\n\nExample:\n  %s\n", "--help", "this text", command->example);
+  printf("  %-30s  %s\n", "--help", "this text");
+  if (command->details != NULL) {
+    putchar('\n');
+    command->details(stdout);
+  }
+  printf("\nExample:\n  %s\n", command->example);
 }
 
 // --- Parsing -------------------------------------------------------------------------------------------

@@ -134,8 +134,8 @@ def test_golden_model_needs_only_a_c_compiler():
     cmake, path = shutil.which("cmake"), {"PATH": os.path.abspath("bin"), "CC": "", "CXX": ""}
     # CMake looks for programs beside itself too, whatever PATH is.
     absent = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("PkgConfig", "ZLIB", "Python3")]
-    text = call(cmake, "-G", "Ninja", "-S", SOURCE, "-B", "model", "-DCMAKE_BUILD_TYPE=Debug", "-DVERILATOR=OFF", *absent,
-                **path)
+    text = call(cmake, "-G", "Ninja", "-S", SOURCE, "-B", "model", "-DCMAKE_BUILD_TYPE=Debug", "-DVERILATOR=OFF",
+                *absent, **path)
     for line in ("golden model: yes", ".safetensors files: no (", "driver, command line: no (", "tests: no ("):
         check(f"  {line}" in text, f"{line}: {text}")
     call(cmake, "--build", "model", **path)

@@ -9,7 +9,8 @@ import time
 import bench
 from bench import check, check_equal, passes, rejects, run
 
-COMMANDS = ["demo", "train", "layer", "gemm", "quantize", "dequantize", "cast", "random", "bench", "info"]
+COMMANDS = ["demo", "train", "layer", "gemm", "quantize", "dequantize", "cast", "random", "bias", "vectors", "bench",
+            "info"]
 
 
 def test_help_lists_every_command():
@@ -30,7 +31,7 @@ def test_examples_work():
     for name, rows, cols in (("X", 20, 33), ("W", 7, 33), ("dY", 20, 7)):
         bench.write_npy(f"{name}.npy", bench.gaussian(rows, cols))
     passes("quantize", "W.npy", "-o", "W.safetensors", "--recipe", "ufp4", "--role", "w", "--pass", "fprop")
-    for command in ["quantize", "dequantize", "cast", "random", "info", "gemm", "layer"]:
+    for command in ["quantize", "dequantize", "cast", "random", "vectors", "info", "gemm", "layer"]:
         example = passes(command, "--help").out.split("Example:\n")[1].strip()
         words = shlex.split(example.replace("--backend rtl", "--backend model"))
         passes(*words[1:])
@@ -86,7 +87,7 @@ def test_rejects_unknown_commands():
 
 
 def test_rejects_commands_of_later_versions():
-    for name in ("explore", "ppa", "vectors"):
+    for name in ("explore", "ppa"):
         rejects(3, "not available in this version", name)
 
 

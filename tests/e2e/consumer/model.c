@@ -12,7 +12,8 @@ int file_read(void) {
 }
 
 int main(void) {
-  static const float x[16] = {0.5f, -1.25f, 3, 0.75f, -0.125f, 2.5f, -6, 1, 0, 4.5f, -2, 0.25f, 1.5f, -3.5f, 5, -0.0625f};
+  static const float x[16] = {0.5f, -1.25f, 3,  0.75f, -0.125f, 2.5f,  -6, 1,
+                              0,    4.5f,   -2, 0.25f, 1.5f,    -3.5f, 5,  -0.0625f};
   static const unsigned char want[8] = {0x91, 0x13, 0x38, 0x1f, 0x50, 0x0a, 0xc2, 0x86};
   ufp4_matrix_t matrix = {UFP4_DTYPE_F32, 1, 16, 16, x};
   ufp4_quantize_t how = {.elem = UFP4_ELEM_E1M2};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every header of the golden model from C++, and a few of its functions.
-#include <cstdio>
 #include <ufp4/combination.h>
 #include <ufp4/format.h>
 #include <ufp4/gemm.h>
@@ -12,6 +11,8 @@
 #include <ufp4/spec.h>
 #include <ufp4/status.h>
 #include <ufp4/tensor.h>
+
+#include <cstdio>
 
 int main() {
   uint8_t bytes[16];

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// ufp4 vectors: what an RTL unit must give, as text that $fscanf reads.
+#include "vectors.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "outfile.h"
+
+static int run(int argc, char **argv);
+static void print_details(FILE *out);
+const cli_command_t cli_vectors = {
+    .name = "vectors",
+    .arguments = "UNIT [options]",
+    .summary =
+        "Prints operands and expected results of one unit of the RTL, for any testbench.\n"
+        "Boundary cases come first, then random ones. A record is one line of hexadecimal columns with a space\n"
+        "between; codes and words of a block start at the lowest bits with element 0; negative numbers are two's\n"
+        "complement. The first three lines begin with // (what it is, the columns' names, their widths in bits); a\n"
+        "testbench skips them with $fgets and reads the rest with $fscanf.",
+    .example = "ufp4 vectors dot --count 1000 -o dot.txt",
+    .details = print_details,
+    .run = run,
+};
+
+#define HEADER_LINES 3
+
+int vectors_columns(const vectors_unit_t *unit) {
+  int count = 0;
+  while (count < VECTORS_MAX_COLUMNS && unit->columns[count].name != NULL) count++;
+  return count;
+}
+
+uint64_t vectors_next(vectors_t *vectors) {
+  uint64_t z = vectors->random += 0x9E3779B97F4A7C15u;
+  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+  return z ^ z >> 31;
+}
+
+uint32_t vectors_below(vectors_t *vectors, uint32_t bound) {
+  return (uint32_t)((vectors_next(vectors) >> 32) * bound >> 32);
+}
+
+// --- Text ------------------------------------------------------------------------------------------------
+
+static void print_column(FILE *out, const uint32_t words[VECTORS_WORDS], int bits) {
+  for (int digit = (bits + 3) / 4 - 1; digit >= 0; digit--) {
+    int width = bits - 4 * digit < 4 ? bits - 4 * digit : 4;
+    uint32_t nibble = words[digit / 8] >> 4 * (digit % 8) & ((1u << width) - 1);
+    fputc("0123456789abcdef"[nibble], out);
+  }
+}
+
+void vectors_put(vectors_t *vectors, const vectors_record_t *record) {
+  vectors->records++;
+  if (vectors->out == NULL) return;
+  int columns = vectors_columns(vectors->unit);
+  for (int i = 0; i < columns; i++) {
+    print_column(vectors->out, record->column[i], vectors->unit->columns[i].bits);
+    fputc(i + 1 < columns ? ' ' : '\n', vectors->out);
+  }
+}
+
+static void print_header(const vectors_t *vectors, uint64_t seed, uint64_t records) {
+  const vectors_unit_t *unit = vectors->unit;
+  fprintf(vectors->out, "// ufp4 %d.%d.%d vectors %s, seed %" PRIu64 ", %" PRIu64 " records\n//", UFP4_VERSION_MAJOR,
+          UFP4_VERSION_MINOR, UFP4_VERSION_PATCH, unit->name, seed, records);
+  int columns = vectors_columns(unit);
+  for (int i = 0; i < columns; i++) fprintf(vectors->out, " %s", unit->columns[i].name);
+  fprintf(vectors->out, "\n//");
+  for (int i = 0; i < columns; i++) fprintf(vectors->out, " %d", unit->columns[i].bits);
+  fputc('\n', vectors->out);
+}
+
+static void print_all(const vectors_unit_t *unit, uint64_t seed, uint64_t count, int bare, FILE *out) {
+  vectors_t vectors = {.unit = unit};
+  unit->boundary(&vectors);
+  if (unit->draw == NULL) count = 0;
+  vectors = (vectors_t){.unit = unit, .out = out, .random = seed, .records = vectors.records};
+  if (!bare) print_header(&vectors, seed, vectors.records + count);
+  unit->boundary(&vectors);
+  for (uint64_t i = 0; i < count; i++) unit->draw(&vectors);
+}
+
+// --- Help ------------------------------------------------------------------------------------------------
+
+static void print_details(FILE *out) {
+  fprintf(out, "Units, and their columns with widths in bits:\n");
+  for (size_t u = 0; u < vectors_unit_count; u++) {
+    const vectors_unit_t *unit = &vectors_units[u];
+    fprintf(out, "\n  %s: %s\n", unit->name, unit->what);
+    for (int i = 0; i < vectors_columns(unit); i++) {
+      fprintf(out, "    %-15s %3d  %s\n", unit->columns[i].name, unit->columns[i].bits, unit->columns[i].meaning);
+    }
+  }
+}
+
+static int print_list(void) {
+  for (size_t u = 0; u < vectors_unit_count; u++) printf("%-12s %s\n", vectors_units[u].name, vectors_units[u].what);
+  return CLI_OK;
+}
+
+static const vectors_unit_t *find_unit(const char *name) {
+  for (size_t u = 0; u < vectors_unit_count; u++) {
+    if (strcmp(vectors_units[u].name, name) == 0) return &vectors_units[u];
+  }
+  return NULL;
+}
+
+// --- Running ---------------------------------------------------------------------------------------------
+
+static int write_file(const char *path, const vectors_unit_t *unit, uint64_t seed, uint64_t count, int bare) {
+  ufp4_outfile_t file;
+  ufp4_message_t message = {0};
+  ufp4_status_t status = ufp4_outfile_open(path, &file, &message);
+  if (status == UFP4_OK) {
+    print_all(unit, seed, count, bare, file.stream);
+    status = ufp4_outfile_close(&file, &message);
+  }
+  return status == UFP4_OK ? CLI_OK : cli_fail_status(&cli_vectors, status, message.text);
+}
+
+static int run(int argc, char **argv) {
+  const char *output = NULL;
+  uint64_t seed = 0, count = 1000;
+  int list = 0, bare = 0, inputs_count = 0;
+  cli_options_t options = {0};
+  char **inputs;
+  cli_option_add(&options, "count", CLI_UINT, &count, "N", "random records after the boundary cases (default 1000)");
+  cli_option_add(&options, "seed", CLI_UINT, &seed, "S", "of the random records (default 0)");
+  cli_option_add(&options, "o", CLI_TEXT, &output, "FILE", "write there (default: standard output)");
+  cli_option_add(&options, "bare", CLI_FLAG, &bare, NULL, "leave out the three lines that begin with //");
+  cli_option_add(&options, "list", CLI_FLAG, &list, NULL, "the units, one a line");
+  int end = cli_parse(&cli_vectors, &options, argc, argv, 0, 1, &inputs, &inputs_count);
+  if (end != CLI_GO_ON) return end;
+  if (list) return print_list();
+  if (inputs_count == 0) return cli_fail(&cli_vectors, CLI_USAGE, "a unit is needed; see ufp4 vectors --list");
+  const vectors_unit_t *unit = find_unit(inputs[0]);
+  if (unit == NULL) {
+    return cli_fail(&cli_vectors, CLI_USAGE, "no unit is called '%s'; see ufp4 vectors --list", inputs[0]);
+  }
+  if (output == NULL) {
+    print_all(unit, seed, count, bare, stdout);
+    return CLI_OK;
+  }
+  end = cli_output_file(&cli_vectors, output, NULL, 0);
+  return end == CLI_GO_ON ? write_file(output, unit, seed, count, bare) : end;
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands and results of one unit as records of hexadecimal columns; one table of units (vectors_units.c).
+#ifndef UFP4_VECTORS_H
+#define UFP4_VECTORS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define VECTORS_MAX_COLUMNS 12
+#define VECTORS_WORDS 16  // of the widest column: 512 bits
+
+/** One column; a unit's results are those whose meaning begins with "result: ". */
+typedef struct {
+  const char *name;
+  int bits;
+  const char *meaning;
+} vectors_column_t;
+
+/** One record, little words first in each column. */
+typedef struct {
+  uint32_t column[VECTORS_MAX_COLUMNS][VECTORS_WORDS];
+} vectors_record_t;
+
+/** Where a unit's records go: printed, or only counted where @p out is NULL. */
+typedef struct {
+  FILE *out;
+  const struct vectors_unit *unit;
+  uint64_t random;   ///< state of the generator
+  uint64_t records;  ///< so far
+} vectors_t;
+
+typedef struct vectors_unit {
+  const char *name;  ///< that of the RTL module, without ufp4_
+  const char *what;
+  vectors_column_t columns[VECTORS_MAX_COLUMNS];
+  void (*boundary)(vectors_t *vectors);  ///< every record of the table of boundary cases
+  void (*draw)(vectors_t *vectors);      ///< one random record; NULL where the table has every case
+} vectors_unit_t;
+
+extern const vectors_unit_t vectors_units[];
+extern const size_t vectors_unit_count;
+
+int vectors_columns(const vectors_unit_t *unit);
+
+/** Prints one record. */
+void vectors_put(vectors_t *vectors, const vectors_record_t *record);
+/** SplitMix64, and a number in [0, bound). */
+uint64_t vectors_next(vectors_t *vectors);
+uint32_t vectors_below(vectors_t *vectors, uint32_t bound);
+
+#endif

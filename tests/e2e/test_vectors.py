@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""vectors: the text itself; tests/rtl/vectors runs units of the RTL against it."""
+import pathlib
+import re
+
+import bench
+from bench import check, check_equal, element, passes, rejects
+
+RTL = pathlib.Path(__file__).resolve().parents[2] / "rtl"
+ELEMS = ["e2m1", "e1m2", "int4"]
+
+
+def units():
+    return [line.split()[0] for line in passes("vectors", "--list").out.splitlines()]
+
+
+def records(unit, *options):
+    """(names, widths, rows of integers)"""
+    lines = passes("vectors", unit, *options).out.splitlines()
+    for line in lines[:3]:
+        check(line.startswith("// "), f"header: {line}")
+    names, widths = lines[1].split()[1:], [int(w) for w in lines[2].split()[1:]]
+    check_equal(len(names), len(widths), f"{unit}: columns")
+    rows = [line.split(" ") for line in lines[3:]]
+    for row in rows:
+        check_equal([len(word) for word in row], [(w + 3) // 4 for w in widths], f"{unit}: digits of {row}")
+        check(all(int(word, 16) >> width == 0 for word, width in zip(row, widths)), f"{unit}: {row} is too wide")
+    check(f" {len(rows)} records" in lines[0], f"{unit}: {lines[0]} has {len(rows)}")
+    return names, widths, [[int(word, 16) for word in row] for row in rows]
+
+
+def signed(value, bits):
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def test_every_unit_has_its_columns_and_counts():
+    check(len(units()) >= 11, str(units()))
+    for unit in units():
+        _, _, table = records(unit, "--count", 0)
+        _, _, more = records(unit, "--count", 7)
+        check(table and more[:len(table)] == table, f"{unit}: the boundary cases come first")
+        check(len(more) - len(table) in (0, 7), f"{unit}: {len(more)} and {len(table)} records")
+
+
+def test_names_are_those_of_the_rtl():
+    modules = {p.stem for p in RTL.rglob("*.sv")}
+    absent = [unit for unit in units() if f"ufp4_{unit}" not in modules]
+    check_equal(absent, ["cast"], "units without a module")
+
+
+def test_help_tells_every_column():
+    text = passes("vectors", "--help").out
+    for unit in units():
+        part = text.split(f"\n  {unit}: ")[1].split("\n\n")[0]
+        names, widths, _ = records(unit, "--count", 0)
+        told = re.findall(r"^    (\S+) +(\d+)  \S", part, flags=re.M)
+        check_equal(told, [(n, str(w)) for n, w in zip(names, widths)], f"{unit}: columns in --help")
+
+
+def test_seed_decides_the_random_records():
+    for unit in ("dot", "rht", "quant_block"):
+        check_equal(records(unit, "--seed", 5), records(unit, "--seed", 5), "the same seed")
+        check(records(unit, "--seed", 5) != records(unit, "--seed", 6), "another seed")
+
+
+def test_output_file_and_bare():
+    text = passes("vectors", "dot", "--count", 3).out
+    check_equal(passes("vectors", "dot", "--count", 3, "-o", "dot.txt").out, "", "stdout")
+    check_equal(pathlib.Path("dot.txt").read_text(), text, "the file")
+    check_equal(passes("vectors", "dot", "--count", 3, "--bare").out, text.split("\n", 3)[3], "without a header")
+
+
+def test_products_from_the_definition():
+    """The columns of dot and pe, by floats that are exact here."""
+    _, _, rows = records("pe", "--count", 500)
+    for a_elem, b_elem, a, b, a_scale, b_scale, before, dot, term, after in rows:
+        products = [element(ELEMS[a_elem], a >> 4 * i & 15) * element(ELEMS[b_elem], b >> 4 * i & 15)
+                    for i in range(16)]
+        frac = bench.FRACTION[ELEMS[a_elem]] + bench.FRACTION[ELEMS[b_elem]]
+        check_equal(signed(dot, 13), sum(products) * 2 ** frac, "dot")
+        want = sum(products) * bench.e4m3(a_scale) * bench.e4m3(b_scale) * 2 ** (18 + frac)
+        check_equal(signed(term, 48), want, "term")
+        check_equal(signed(after, 64), signed(before, 64) + signed(term, 48), "sum")
+
+
+def test_rejects_what_it_does_not_know():
+    rejects(2, "a unit is needed", "vectors")
+    rejects(2, "no unit is called 'ufp4_dot'", "vectors", "ufp4_dot")
+    rejects(2, "too many inputs", "vectors", "dot", "rht")
+    rejects(2, "--count", "vectors", "dot", "--count", "-1")
+    rejects(2, "cannot", "vectors", "dot", "-o", "no/such/folder.txt")
+
+
+if __name__ == "__main__":
+    bench.main(globals())

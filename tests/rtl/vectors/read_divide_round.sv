@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs ufp4_divide_round against the records of `ufp4 vectors divide_round`:
+// simulate with +divide_round=FILE. Plain SystemVerilog with $fscanf; one block at a time through the pipeline.
+module read_divide_round;
+  reg          clk = 1'b0;
+  reg  [3:0]   rht, sr, sig;
+  reg  [7:0]   elem;
+  reg  [11:0]  base;
+  reg  [511:0] payload;
+  reg  [127:0] random;
+  reg  [63:0]  want;
+  wire [63:0]  codes;
+
+  ufp4_divide_round u_dut (
+    .clk_i(clk), .en_i(6'h3F), .rht_i(rht[0]), .elem_i(elem), .sr_i(sr[0]), .payload_i(payload), .base_i(base[8:0]),
+    .sig_i({5{sig}}), .random_i(random), .codes_o(codes)
+  );
+
+  integer file, got, records, mismatches;
+  reg [8*200-1:0] path, header;
+
+  task tick;
+    begin
+      #1 clk = 1'b1;
+      #1 clk = 1'b0;
+    end
+  endtask
+
+  initial if ($value$plusargs("divide_round=%s", path)) begin
+    file = $fopen(path, "r");
+    if (file == 0) $fatal(1, "divide_round: the file cannot be opened");
+    repeat (3) got = $fgets(header, file);  // what it is, the names of the columns, their widths
+    records = 0;
+    mismatches = 0;
+    while (!$feof(file)) begin
+      got = $fscanf(file, "%h %h %h %h %h %h %h %h\n", rht, elem, sr, base, sig, payload, random, want);
+      if (got != 8) $fatal(1, "divide_round: record %0d has %0d of 8 columns", records + 1, got);
+      repeat (6) tick;
+      records = records + 1;
+      if (codes !== want) begin
+        mismatches = mismatches + 1;
+        if (mismatches <= 5) begin
+          $display("record %0d: rht %b elem %h sr %b base %h sig %h payload %h random %h: got %h, want %h",
+                    records, rht[0], elem, sr[0], base[8:0], sig, payload, random, codes, want);
+        end
+      end
+    end
+    $display("divide_round: %0d records, %0d mismatches", records, mismatches);
+    if (mismatches != 0 || records == 0) $fatal(1, "divide_round failed");
+    $finish;
+  end
+endmodule
