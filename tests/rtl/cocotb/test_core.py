@@ -13,7 +13,7 @@ import tempfile
 
 import cocotb
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "e2e"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "e2e"))
 import bench  # noqa: E402
 from ufp4_core import STATUS, Core, number  # noqa: E402
 

@@ -9,7 +9,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, with_timeout
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam
 
-SPEC = tomllib.loads((pathlib.Path(__file__).parents[2] / "cmodel/spec/ufp4.toml").read_text())
+SPEC = tomllib.loads((pathlib.Path(__file__).parents[3] / "cmodel/spec/ufp4.toml").read_text())
 REGISTERS = {r["name"]: r["offset"] for r in SPEC["register"]}
 BYTES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
 STATUS = [s["name"] for s in SPEC["status"]]
