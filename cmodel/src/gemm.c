@@ -276,7 +276,7 @@ static const gemm_kernel_t *kernel_of(const ufp4_gemm_t *how) {
     case UFP4_KERNEL_AVX512:
       return how->contract == UFP4_CONTRACT_EXACT ? gemm_avx512() : gemm_avx512_fp32();
     case UFP4_KERNEL_AVX2:
-      return how->contract == UFP4_CONTRACT_EXACT ? gemm_avx2() : NULL;
+      return how->contract == UFP4_CONTRACT_EXACT ? gemm_avx2() : gemm_avx2_fp32();
     default:
       return NULL;
   }

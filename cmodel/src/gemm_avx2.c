@@ -16,15 +16,16 @@
 #include "ufp4/format.h"
 
 #ifdef __AVX2__
-#include <immintrin.h>
 #include <string.h>
+
+#include "gemm_avx2_codes.h"
+#include "gemm_avx2_row.h"
 
 #define ROWS 6
 #define COLS 16
 #define CHUNK 32
 #define VECTOR 32
 #define FEW_ROWS 3  // of which the registers hold the half dots and sums
-#define OFFSET 16
 #define MAX_ABSORB 4
 #define SIGNIFICANDS 8
 
@@ -133,31 +134,6 @@ static int absorb_of(ufp4_elem_t elem) {
   return elem == UFP4_ELEM_E2M1 ? 3 : 4;
 }
 
-// Bytes by code.
-static __m128i quanta_table(ufp4_elem_t elem, int shift, int offset) {
-  int8_t bytes[16];
-  for (unsigned code = 0; code < 16; code++) {
-    bytes[code] = (int8_t)(ufp4_elem_quanta(elem, code) * (1 << shift) + offset);
-  }
-  return _mm_loadu_si128((const __m128i *)bytes);
-}
-
-// 16 bytes, from the codes of a block.
-INLINE __m128i decode(const uint8_t codes[CODE_BYTES], __m128i table) {
-  __m128i bytes = _mm_loadl_epi64((const __m128i *)codes), low = _mm_set1_epi8(15);
-  __m128i nibbles = _mm_unpacklo_epi8(_mm_and_si128(bytes, low), _mm_and_si128(_mm_srli_epi16(bytes, 4), low));
-  return _mm_shuffle_epi8(table, nibbles);
-}
-
-// -OFFSET times the sums of k % 4 in {0, 1} and {2, 3}.
-INLINE void put_start(__m128i elements, int16_t start[2]) {
-  __m128i sum = _mm_maddubs_epi16(_mm_set1_epi8(OFFSET), elements);
-  sum = _mm_add_epi16(sum, _mm_srli_si128(sum, 8));
-  sum = _mm_sub_epi16(_mm_setzero_si128(), _mm_add_epi16(sum, _mm_srli_si128(sum, 4)));
-  int pair = _mm_cvtsi128_si32(sum);
-  memcpy(start, &pair, sizeof pair);
-}
-
 static int64_t chunk_blocks(const ufp4_operand_t *x, int64_t block) {
   return x->blocks - block < CHUNK ? x->blocks - block : CHUNK;
 }
@@ -216,21 +192,6 @@ static void pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *to, 
   }
 }
 
-// The quads of 8 columns, from 16 elements of each.
-INLINE void store_quads(const uint8_t *const codes[8], int64_t at, __m128i table, int k, int c, b_panel_t *panel) {
-  __m256i v[4];
-  for (int i = 0; i < 4; i++) {
-    __m128i low = decode(codes[i] + at, table), high = decode(codes[4 + i] + at, table);
-    v[i] = _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
-  }
-  __m256i a = _mm256_unpacklo_epi32(v[0], v[1]), b = _mm256_unpackhi_epi32(v[0], v[1]);
-  __m256i d = _mm256_unpacklo_epi32(v[2], v[3]), e = _mm256_unpackhi_epi32(v[2], v[3]);
-  _mm256_store_si256((__m256i *)panel->elements[k][0][c], _mm256_unpacklo_epi64(a, d));
-  _mm256_store_si256((__m256i *)panel->elements[k][1][c], _mm256_unpackhi_epi64(a, d));
-  _mm256_store_si256((__m256i *)panel->elements[k][2][c], _mm256_unpacklo_epi64(b, e));
-  _mm256_store_si256((__m256i *)panel->elements[k][3][c], _mm256_unpackhi_epi64(b, e));
-}
-
 static void pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
   const ufp4_operand_t *b = job->b;
   const int64_t blocks = chunk_blocks(b, block);
@@ -254,8 +215,10 @@ static void pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *to, 
   double dot = BLOCK * largest_quanta(job->a->elem) * largest_quanta(b->elem);
   panel->norm2 *= dot * dot;
   for (int k = 0; k < blocks; k++) {
-    store_quads(codes, k * CODE_BYTES, table, k, 0, panel);
-    store_quads(codes + 8, k * CODE_BYTES, table, k, 8, panel);
+    __m128i bytes[COLS];
+    for (int c = 0; c < COLS; c++) bytes[c] = decode(codes[c] + k * CODE_BYTES, table);
+    store_quads(bytes, panel->elements[k][0][0], sizeof panel->elements[k][0]);
+    store_quads(bytes + 8, panel->elements[k][0][8], sizeof panel->elements[k][0]);
   }
 }
 
@@ -432,50 +395,6 @@ static int are_small(const int64_t *sums) {
   return _mm256_testz_si256(bits, _mm256_set1_epi64x((int64_t)0xFFF0000000000000));
 }
 
-static int is_poisoned(const gemm_tile_t *tile) {
-  __m128i cols = _mm_loadu_si128((const __m128i *)tile->col_poisoned);
-  int rows = 0;
-  for (int r = 0; r < ROWS; r++) rows |= tile->row_poisoned[r];
-  return rows || !_mm_testz_si128(cols, cols);
-}
-
-static void store_row(const gemm_job_t *job, const gemm_tile_t *tile, int r, float value[COLS]) {
-  const ufp4_gemm_t *how = job->how;
-  const int64_t i = tile->row + r, at = i * job->d_ld + tile->col;
-  const float nan = ufp4_f32_value(UFP4_F32_NAN);
-  // Each line is one operation, rounded once.
-  if (job->scale != 1.0f) {
-    for (int c = 0; c < COLS; c++) value[c] = value[c] * job->scale;
-  }
-  if (how->alpha != 1.0f) {
-    for (int c = 0; c < COLS; c++) value[c] = value[c] * how->alpha;
-  }
-  if (how->c != NULL) {
-    for (int c = 0; c < tile->cols; c++) value[c] = value[c] + how->c[i * how->c_ld + tile->col + c];
-  }
-  for (int c = 0; c < COLS; c++) value[c] = value[c] != value[c] ? nan : value[c];
-  if (how->d_dtype == UFP4_DTYPE_F32) {
-    memcpy((float *)job->d + at, value, (size_t)tile->cols * sizeof(float));
-  } else {
-    for (int c = 0; c < tile->cols; c++) ((uint16_t *)job->d)[at + c] = ufp4_bf16_cast(value[c]);
-  }
-}
-
-// The usual case: FP32, nothing but the sum, all columns.
-static void store_plain(const gemm_job_t *job, const gemm_tile_t *tile, __m256 unit, const int64_t *sums) {
-  for (int r = 0; r < tile->rows; r++) {
-    float *to = (float *)job->d + (tile->row + r) * job->d_ld + tile->col;
-    __m256 low = rounded(sums + r * COLS, unit), high = rounded(sums + r * COLS + 8, unit);
-    if (job->stream) {
-      _mm256_stream_ps(to, low);
-      _mm256_stream_ps(to + 8, high);
-    } else {
-      _mm256_storeu_ps(to, low);
-      _mm256_storeu_ps(to + 8, high);
-    }
-  }
-}
-
 static void store_each(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t *sums) {
   for (int r = 0; r < tile->rows; r++) {
     for (int c = 0; c < tile->cols; c++) {
@@ -490,20 +409,21 @@ static void store(const gemm_job_t *job, const gemm_tile_t *tile, const void *fr
   const ufp4_gemm_t *how = job->how;
   // Where 2^exponent times any sum is a normal number, or Inf as it should.
   int normal = how->d_dtype != UFP4_DTYPE_I64 && job->exponent >= -126 && job->exponent <= 127;
-  if (!normal || how->accumulate != NULL || is_poisoned(tile) || !are_small(sums)) {
+  if (!normal || how->accumulate != NULL || is_poisoned(tile, ROWS) || !are_small(sums)) {
     store_each(job, tile, sums);
     return;
   }
   const __m256 unit = _mm256_castsi256_ps(_mm256_set1_epi32((127 + job->exponent) << 23));
-  if (how->d_dtype == UFP4_DTYPE_F32 && how->alpha == 1.0f && job->scale == 1.0f && how->c == NULL &&
-      tile->cols == COLS) {
-    store_plain(job, tile, unit, sums);
-    return;
-  }
+  const int plain = is_plain(job, tile);
   for (int r = 0; r < tile->rows; r++) {
+    const __m256 low = rounded(sums + r * COLS, unit), high = rounded(sums + r * COLS + 8, unit);
     float value[COLS];
-    _mm256_storeu_ps(value, rounded(sums + r * COLS, unit));
-    _mm256_storeu_ps(value + 8, rounded(sums + r * COLS + 8, unit));
+    if (plain) {
+      store_plain_row(job, tile, r, low, high);
+      continue;
+    }
+    _mm256_storeu_ps(value, low);
+    _mm256_storeu_ps(value + 8, high);
     store_row(job, tile, r, value);
   }
 }

@@ -52,6 +52,7 @@ typedef struct {
 const gemm_kernel_t *gemm_avx512(void);
 const gemm_kernel_t *gemm_avx2(void);
 const gemm_kernel_t *gemm_avx512_fp32(void);
+const gemm_kernel_t *gemm_avx2_fp32(void);
 
 /** One output: S plus the sum given from outside, NaN, the one rounding, alpha, C, the type of D. Any kernel, any case.
  */

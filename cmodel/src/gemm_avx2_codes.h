@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the packings of the AVX2 GEMMs share: codes to bytes, and quads of k by column. For files compiled with AVX2 only.
+#ifndef UFP4_GEMM_AVX2_CODES_H
+#define UFP4_GEMM_AVX2_CODES_H
+
+#include <immintrin.h>
+#include <string.h>
+
+#include "internal.h"
+#include "ufp4/format.h"
+
+#define OFFSET 16  // more than any quanta
+
+// Bytes by code.
+INLINE __m128i quanta_table(ufp4_elem_t elem, int shift, int offset) {
+  int8_t bytes[16];
+  for (unsigned code = 0; code < 16; code++) {
+    bytes[code] = (int8_t)(ufp4_elem_quanta(elem, code) * (1 << shift) + offset);
+  }
+  return _mm_loadu_si128((const __m128i *)bytes);
+}
+
+// 16 bytes, from the codes of a block.
+INLINE __m128i decode(const uint8_t codes[CODE_BYTES], __m128i table) {
+  __m128i bytes = _mm_loadl_epi64((const __m128i *)codes), low = _mm_set1_epi8(15);
+  __m128i nibbles = _mm_unpacklo_epi8(_mm_and_si128(bytes, low), _mm_and_si128(_mm_srli_epi16(bytes, 4), low));
+  return _mm_shuffle_epi8(table, nibbles);
+}
+
+// -OFFSET times the sums of k % 4 in {0, 1} and {2, 3}.
+INLINE void put_start(__m128i elements, int16_t start[2]) {
+  __m128i sum = _mm_maddubs_epi16(_mm_set1_epi8(OFFSET), elements);
+  sum = _mm_add_epi16(sum, _mm_srli_si128(sum, 8));
+  sum = _mm_sub_epi16(_mm_setzero_si128(), _mm_add_epi16(sum, _mm_srli_si128(sum, 4)));
+  int pair = _mm_cvtsi128_si32(sum);
+  memcpy(start, &pair, sizeof pair);
+}
+
+// The quads of 8 columns, from 16 bytes of each: quad q to to + q * step.
+INLINE void store_quads(const __m128i bytes[8], uint8_t *to, size_t step) {
+  __m256i v[4];
+  for (int i = 0; i < 4; i++) v[i] = _mm256_inserti128_si256(_mm256_castsi128_si256(bytes[i]), bytes[4 + i], 1);
+  __m256i a = _mm256_unpacklo_epi32(v[0], v[1]), b = _mm256_unpackhi_epi32(v[0], v[1]);
+  __m256i d = _mm256_unpacklo_epi32(v[2], v[3]), e = _mm256_unpackhi_epi32(v[2], v[3]);
+  _mm256_store_si256((__m256i *)(void *)to, _mm256_unpacklo_epi64(a, d));
+  _mm256_store_si256((__m256i *)(void *)(to + step), _mm256_unpackhi_epi64(a, d));
+  _mm256_store_si256((__m256i *)(void *)(to + 2 * step), _mm256_unpacklo_epi64(b, e));
+  _mm256_store_si256((__m256i *)(void *)(to + 3 * step), _mm256_unpackhi_epi64(b, e));
+}
+
+#endif

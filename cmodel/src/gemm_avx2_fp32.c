@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products and results of the AVX2 GEMM of the contract fp32; gemm_avx2_fp32.h says how.
+#include "gemm_avx2_fp32.h"
+
+#include "internal.h"
+
+#if defined(__AVX2__) && defined(__FMA__)
+#include <string.h>
+
+#include "gemm_avx2_row.h"
+
+#define FEW_ROWS 3  // of which the registers hold the half dots and accumulators
+
+static void prepare(const void *from, void *to) {
+  const b_panel_t *b = from;
+  table_t *table = to;
+  if (!b->tabled) return;
+  for (int g = 0; g < b->groups; g++) {
+    const __m256 left = _mm256_load_ps(b->scale[g]), right = _mm256_load_ps(b->scale[g] + 8);
+    for (int s = 0; s < SIGNIFICANDS; s++) {
+      const __m256 significand = _mm256_set1_ps((float)(8 + s));
+      _mm256_store_ps(table->lines[g][s], _mm256_mul_ps(left, significand));
+      _mm256_store_ps(table->lines[g][s] + 8, _mm256_mul_ps(right, significand));
+    }
+  }
+}
+
+// --- Products ----------------------------------------------------------------------------------------
+
+INLINE __m256i broadcast4(const void *from) {
+  int32_t value;
+  memcpy(&value, from, sizeof value);
+  return _mm256_set1_epi32(value);
+}
+
+INLINE __m256i load(const void *from) {
+  return _mm256_load_si256(from);
+}
+
+// Says that v is changed here: so the compiler keeps it in a register, and adds in the order written.
+INLINE void settle(__m256i *v) {
+  __asm__("" : "+x"(*v));
+}
+
+INLINE void start_dots(const a_panel_t *a, int g, int r0, __m256i dot[FEW_ROWS][2]) {
+#pragma GCC unroll 3
+  for (int r = 0; r < FEW_ROWS; r++) dot[r][0] = dot[r][1] = broadcast4(a->start[r0 + r][g]);
+}
+
+// Adds the half dots of FEW_ROWS rows and 16 columns with a group.
+INLINE void add_half_dots(const a_panel_t *a, const b_panel_t *b, int g, int r0, __m256i dot[FEW_ROWS][2]) {
+#pragma GCC unroll 4
+  for (int q = 0; q < 4; q++) {
+    __m256i b0 = load(b->elements[g][q][0]), b1 = load(b->elements[g][q][8]);
+    settle(&b0);
+    settle(&b1);
+#pragma GCC unroll 3
+    for (int r = 0; r < FEW_ROWS; r++) {
+      __m256i quad = broadcast4(a->elements[g][r0 + r] + 4 * q);
+      dot[r][0] = _mm256_add_epi16(dot[r][0], _mm256_maddubs_epi16(b0, quad));
+      dot[r][1] = _mm256_add_epi16(dot[r][1], _mm256_maddubs_epi16(b1, quad));
+      settle(&dot[r][0]);
+      settle(&dot[r][1]);
+    }
+  }
+}
+
+INLINE __m256i whole(__m256i half_dots) {
+  return _mm256_madd_epi16(half_dots, _mm256_set1_epi16(1));
+}
+
+INLINE void load_sums(int first, const float *sums, __m256 acc[FEW_ROWS][2]) {
+#pragma GCC unroll 3
+  for (int r = 0; r < FEW_ROWS; r++) {
+    acc[r][0] = first ? _mm256_setzero_ps() : _mm256_load_ps(sums + r * COLS);
+    acc[r][1] = first ? _mm256_setzero_ps() : _mm256_load_ps(sums + r * COLS + 8);
+  }
+}
+
+INLINE void store_sums(__m256 acc[FEW_ROWS][2], float *sums) {
+#pragma GCC unroll 3
+  for (int r = 0; r < FEW_ROWS; r++) {
+    _mm256_store_ps(sums + r * COLS, acc[r][0]);
+    _mm256_store_ps(sums + r * COLS + 8, acc[r][1]);
+  }
+}
+
+static void multiply_e4m3(const a_panel_t *a, const b_panel_t *b, const table_t *table, int r0, int first,
+                          float *sums) {
+  __m256 acc[FEW_ROWS][2];
+  load_sums(first, sums, acc);
+  for (int g = 0; g < a->groups; g++) {
+    const char *lines = (const char *)table->lines[g];
+    __m256i dot[FEW_ROWS][2];
+    start_dots(a, g, r0, dot);
+    add_half_dots(a, b, g, r0, dot);
+#pragma GCC unroll 3
+    for (int r = 0; r < FEW_ROWS; r++) {
+      const char *line = lines + a->line[r0 + r][g];
+      const __m256i exponent = broadcast4(&a->exponent[r0 + r][g]);
+#pragma GCC unroll 2
+      for (int half = 0; half < 2; half++) {
+        const __m256 factor = _mm256_castsi256_ps(_mm256_add_epi32(exponent, load(line + 32 * half)));
+        acc[r][half] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(whole(dot[r][half])), factor, acc[r][half]);
+      }
+    }
+  }
+  store_sums(acc, sums);
+}
+
+// One rounding to double, one to FP32 (gemm_fp32.c says why that is one rounding). The exponent is that of an FP32
+// number, unlimited.
+INLINE __m128 add_wide(__m128i dot, __m128i exponent, __m128 acc) {
+  const __m256i biased = _mm256_add_epi64(_mm256_cvtepi32_epi64(exponent), _mm256_set1_epi64x(1023 - 127));
+  const __m256d block = _mm256_mul_pd(_mm256_cvtepi32_pd(dot), _mm256_castsi256_pd(_mm256_slli_epi64(biased, 52)));
+  return _mm256_cvtpd_ps(_mm256_add_pd(_mm256_cvtps_pd(acc), block));
+}
+
+INLINE __m256 add_e8m0(__m256i dot, __m256i exponent_a, __m256i exponent_b, int wide, __m256 acc) {
+  if (!wide) {
+    const __m256 factor = _mm256_castsi256_ps(_mm256_add_epi32(exponent_a, exponent_b));
+    return _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), factor, acc);
+  }
+  const __m256i exponent = _mm256_add_epi32(_mm256_srli_epi32(exponent_a, 23), _mm256_srai_epi32(exponent_b, 23));
+  const __m128 low =
+      add_wide(_mm256_castsi256_si128(dot), _mm256_castsi256_si128(exponent), _mm256_castps256_ps128(acc));
+  const __m128 high = add_wide(_mm256_extracti128_si256(dot, 1), _mm256_extracti128_si256(exponent, 1),
+                               _mm256_extractf128_ps(acc, 1));
+  return _mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1);
+}
+
+// The half dots of two groups stay under 2^14.
+INLINE void multiply_e8m0(const a_panel_t *a, const b_panel_t *b, int wide, int r0, int first, float *sums) {
+  __m256 acc[FEW_ROWS][2];
+  load_sums(first, sums, acc);
+  for (int g = 0; g < a->groups; g += 2) {
+    __m256i dot[FEW_ROWS][2];
+    start_dots(a, g, r0, dot);
+    add_half_dots(a, b, g, r0, dot);
+    if (g + 1 < a->groups) add_half_dots(a, b, g + 1, r0, dot);
+#pragma GCC unroll 3
+    for (int r = 0; r < FEW_ROWS; r++) {
+      const __m256i exponent = broadcast4(&a->exponent[r0 + r][g]);
+      acc[r][0] = add_e8m0(whole(dot[r][0]), exponent, load(b->exponent[g]), wide, acc[r][0]);
+      acc[r][1] = add_e8m0(whole(dot[r][1]), exponent, load(b->exponent[g] + 8), wide, acc[r][1]);
+    }
+  }
+  store_sums(acc, sums);
+}
+
+static void multiply_e8m0_near(const a_panel_t *a, const b_panel_t *b, int r0, int first, float *sums) {
+  multiply_e8m0(a, b, 0, r0, first, sums);
+}
+
+static void multiply_e8m0_wide(const a_panel_t *a, const b_panel_t *b, int r0, int first, float *sums) {
+  multiply_e8m0(a, b, 1, r0, first, sums);
+}
+
+static void multiply_fp32(const a_panel_t *a, const b_panel_t *b, int r0, int first, float *sums) {
+  const __m256 unit = _mm256_set1_ps(a->unit);
+  __m256 acc[FEW_ROWS][2];
+  load_sums(first, sums, acc);
+  for (int g = 0; g < a->groups; g++) {
+    __m256i dot[FEW_ROWS][2];
+    start_dots(a, g, r0, dot);
+    add_half_dots(a, b, g, r0, dot);
+#pragma GCC unroll 3
+    for (int r = 0; r < FEW_ROWS; r++) {
+      const __m256 scale = _mm256_set1_ps(a->scale[r0 + r][g]);
+#pragma GCC unroll 2
+      for (int half = 0; half < 2; half++) {
+        const __m256 value = _mm256_mul_ps(_mm256_cvtepi32_ps(whole(dot[r][half])), unit);
+        const __m256 product = _mm256_mul_ps(scale, _mm256_load_ps(b->scale[g] + 8 * half));
+        acc[r][half] = _mm256_add_ps(acc[r][half], _mm256_mul_ps(product, value));
+      }
+    }
+  }
+  store_sums(acc, sums);
+}
+
+static void multiply(const void *a_panel, const void *b_panel, const void *table, int first, void *to) {
+  const a_panel_t *a = a_panel;
+  const b_panel_t *b = b_panel;
+  const int near = a->exponent_min + b->exponent_min >= 1 && a->exponent_max + b->exponent_max <= 254;
+  for (int r = 0; r < ROWS; r += FEW_ROWS) {
+    float *sums = (float *)to + r * COLS;
+    if (a->scale_format == UFP4_SCALE_FP32) {
+      multiply_fp32(a, b, r, first, sums);
+    } else if (a->scale_format != UFP4_SCALE_E8M0) {
+      multiply_e4m3(a, b, table, r, first, sums);
+    } else if (near) {
+      multiply_e8m0_near(a, b, r, first, sums);
+    } else {
+      multiply_e8m0_wide(a, b, r, first, sums);
+    }
+  }
+}
+
+// --- Results -----------------------------------------------------------------------------------------
+
+// Adding zero makes -0 (of a sum under the smallest number) +0, and changes nothing else.
+INLINE __m256 scaled_sum(const float *from, __m256 unit) {
+  return _mm256_mul_ps(_mm256_add_ps(_mm256_load_ps(from), _mm256_setzero_ps()), unit);
+}
+
+static void store(const gemm_job_t *job, const gemm_tile_t *tile, const void *from) {
+  const float *sums = from;
+  const int exponent = -(job->a->exponent + job->b->exponent);
+  if (exponent < -126 || exponent > 127 || is_poisoned(tile, ROWS)) {
+    for (int r = 0; r < tile->rows; r++) {
+      for (int c = 0; c < tile->cols; c++) {
+        const int poisoned = tile->row_poisoned[r] | tile->col_poisoned[c];
+        gemm_store_f32(job, poisoned, sums[r * COLS + c], tile->row + r, tile->col + c);
+      }
+    }
+    return;
+  }
+  // 2^-(tA + tB) is a normal number: multiplying by it rounds once. FP32 scales can overflow to NaN on the way: there
+  // store_row looks.
+  const __m256 unit = _mm256_castsi256_ps(_mm256_set1_epi32((127 + exponent) << 23));
+  const int plain = is_plain(job, tile) && job->a->scale != UFP4_SCALE_FP32;
+  for (int r = 0; r < tile->rows; r++) {
+    const __m256 low = scaled_sum(sums + r * COLS, unit), high = scaled_sum(sums + r * COLS + 8, unit);
+    float value[COLS];
+    if (plain) {
+      store_plain_row(job, tile, r, low, high);
+      continue;
+    }
+    _mm256_storeu_ps(value, low);
+    _mm256_storeu_ps(value + 8, high);
+    store_row(job, tile, r, value);
+  }
+}
+
+static void finish(void) {
+  _mm_sfence();
+}
+
+static const gemm_kernel_t kernel = {
+    .tile_rows = ROWS,
+    .tile_cols = COLS,
+    .chunk_blocks = CHUNK,
+    .sum_bytes = sizeof(float),
+    .a_bytes = sizeof(a_panel_t),
+    .b_bytes = sizeof(b_panel_t),
+    .table_bytes = sizeof(table_t),
+    .pack_a = gemm_avx2_fp32_pack_a,
+    .pack_b = gemm_avx2_fp32_pack_b,
+    .prepare = prepare,
+    .multiply = multiply,
+    .store = store,
+    .finish = finish,
+};
+
+const gemm_kernel_t *gemm_avx2_fp32(void) {
+  return &kernel;
+}
+
+#else
+
+const gemm_kernel_t *gemm_avx2_fp32(void) {
+  return NULL;
+}
+
+#endif
