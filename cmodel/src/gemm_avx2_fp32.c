@@ -11,20 +11,6 @@
 
 #define FEW_ROWS 3  // of which the registers hold the half dots and accumulators
 
-static void prepare(const void *from, void *to) {
-  const b_panel_t *b = from;
-  table_t *table = to;
-  if (!b->tabled) return;
-  for (int g = 0; g < b->groups; g++) {
-    const __m256 left = _mm256_load_ps(b->scale[g]), right = _mm256_load_ps(b->scale[g] + 8);
-    for (int s = 0; s < SIGNIFICANDS; s++) {
-      const __m256 significand = _mm256_set1_ps((float)(8 + s));
-      _mm256_store_ps(table->lines[g][s], _mm256_mul_ps(left, significand));
-      _mm256_store_ps(table->lines[g][s] + 8, _mm256_mul_ps(right, significand));
-    }
-  }
-}
-
 // --- Products ----------------------------------------------------------------------------------------
 
 INLINE __m256i broadcast4(const void *from) {
@@ -85,23 +71,47 @@ INLINE void store_sums(__m256 acc[FEW_ROWS][2], float *sums) {
   }
 }
 
-static void multiply_e4m3(const a_panel_t *a, const b_panel_t *b, const table_t *table, int r0, int first,
-                          float *sums) {
+static void multiply_e4m3(const a_panel_t *a, const b_panel_t *b, int r0, int first, float *sums) {
   __m256 acc[FEW_ROWS][2];
   load_sums(first, sums, acc);
   for (int g = 0; g < a->groups; g++) {
-    const char *lines = (const char *)table->lines[g];
     __m256i dot[FEW_ROWS][2];
     start_dots(a, g, r0, dot);
     add_half_dots(a, b, g, r0, dot);
 #pragma GCC unroll 3
     for (int r = 0; r < FEW_ROWS; r++) {
-      const char *line = lines + a->line[r0 + r][g];
+      const __m256i scale = broadcast4(a->integer[r0 + r][g]);
+#pragma GCC unroll 2
+      for (int half = 0; half < 2; half++) {
+        const __m256 scaled = _mm256_cvtepi32_ps(_mm256_madd_epi16(dot[r][half], scale));
+        acc[r][half] = _mm256_fmadd_ps(scaled, _mm256_load_ps(b->scale[g] + 8 * half), acc[r][half]);
+      }
+    }
+  }
+  store_sums(acc, sums);
+}
+
+// The half dots of both groups of a block: under 2^14.
+INLINE void block_half_dots(const a_panel_t *a, const b_panel_t *b, int g, int r0, __m256i dot[FEW_ROWS][2]) {
+  start_dots(a, g, r0, dot);
+  add_half_dots(a, b, g, r0, dot);
+  if (g + 1 < a->groups) add_half_dots(a, b, g + 1, r0, dot);
+}
+
+static void multiply_e8m0(const a_panel_t *a, const b_panel_t *b, int r0, int first, float *sums) {
+  __m256 acc[FEW_ROWS][2];
+  load_sums(first, sums, acc);
+  for (int g = 0; g < a->groups; g += 2) {
+    __m256i dot[FEW_ROWS][2];
+    block_half_dots(a, b, g, r0, dot);
+#pragma GCC unroll 3
+    for (int r = 0; r < FEW_ROWS; r++) {
       const __m256i exponent = broadcast4(&a->exponent[r0 + r][g]);
 #pragma GCC unroll 2
       for (int half = 0; half < 2; half++) {
-        const __m256 factor = _mm256_castsi256_ps(_mm256_add_epi32(exponent, load(line + 32 * half)));
-        acc[r][half] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(whole(dot[r][half])), factor, acc[r][half]);
+        const __m256i factor = _mm256_add_epi32(exponent, load(b->exponent[g] + 8 * half));
+        const __m256 value = _mm256_cvtepi32_ps(whole(dot[r][half]));
+        acc[r][half] = _mm256_fmadd_ps(value, _mm256_castsi256_ps(factor), acc[r][half]);
       }
     }
   }
@@ -116,11 +126,7 @@ INLINE __m128 add_wide(__m128i dot, __m128i exponent, __m128 acc) {
   return _mm256_cvtpd_ps(_mm256_add_pd(_mm256_cvtps_pd(acc), block));
 }
 
-INLINE __m256 add_e8m0(__m256i dot, __m256i exponent_a, __m256i exponent_b, int wide, __m256 acc) {
-  if (!wide) {
-    const __m256 factor = _mm256_castsi256_ps(_mm256_add_epi32(exponent_a, exponent_b));
-    return _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), factor, acc);
-  }
+INLINE __m256 add_block_wide(__m256i dot, __m256i exponent_a, __m256i exponent_b, __m256 acc) {
   const __m256i exponent = _mm256_add_epi32(_mm256_srli_epi32(exponent_a, 23), _mm256_srai_epi32(exponent_b, 23));
   const __m128 low =
       add_wide(_mm256_castsi256_si128(dot), _mm256_castsi256_si128(exponent), _mm256_castps256_ps128(acc));
@@ -129,31 +135,20 @@ INLINE __m256 add_e8m0(__m256i dot, __m256i exponent_a, __m256i exponent_b, int 
   return _mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1);
 }
 
-// The half dots of two groups stay under 2^14.
-INLINE void multiply_e8m0(const a_panel_t *a, const b_panel_t *b, int wide, int r0, int first, float *sums) {
+static void multiply_e8m0_wide(const a_panel_t *a, const b_panel_t *b, int r0, int first, float *sums) {
   __m256 acc[FEW_ROWS][2];
   load_sums(first, sums, acc);
   for (int g = 0; g < a->groups; g += 2) {
     __m256i dot[FEW_ROWS][2];
-    start_dots(a, g, r0, dot);
-    add_half_dots(a, b, g, r0, dot);
-    if (g + 1 < a->groups) add_half_dots(a, b, g + 1, r0, dot);
+    block_half_dots(a, b, g, r0, dot);
 #pragma GCC unroll 3
     for (int r = 0; r < FEW_ROWS; r++) {
       const __m256i exponent = broadcast4(&a->exponent[r0 + r][g]);
-      acc[r][0] = add_e8m0(whole(dot[r][0]), exponent, load(b->exponent[g]), wide, acc[r][0]);
-      acc[r][1] = add_e8m0(whole(dot[r][1]), exponent, load(b->exponent[g] + 8), wide, acc[r][1]);
+      acc[r][0] = add_block_wide(whole(dot[r][0]), exponent, load(b->exponent[g]), acc[r][0]);
+      acc[r][1] = add_block_wide(whole(dot[r][1]), exponent, load(b->exponent[g] + 8), acc[r][1]);
     }
   }
   store_sums(acc, sums);
-}
-
-static void multiply_e8m0_near(const a_panel_t *a, const b_panel_t *b, int r0, int first, float *sums) {
-  multiply_e8m0(a, b, 0, r0, first, sums);
-}
-
-static void multiply_e8m0_wide(const a_panel_t *a, const b_panel_t *b, int r0, int first, float *sums) {
-  multiply_e8m0(a, b, 1, r0, first, sums);
 }
 
 static void multiply_fp32(const a_panel_t *a, const b_panel_t *b, int r0, int first, float *sums) {
@@ -181,15 +176,16 @@ static void multiply_fp32(const a_panel_t *a, const b_panel_t *b, int r0, int fi
 static void multiply(const void *a_panel, const void *b_panel, const void *table, int first, void *to) {
   const a_panel_t *a = a_panel;
   const b_panel_t *b = b_panel;
+  (void)table;
   const int near = a->exponent_min + b->exponent_min >= 1 && a->exponent_max + b->exponent_max <= 254;
   for (int r = 0; r < ROWS; r += FEW_ROWS) {
     float *sums = (float *)to + r * COLS;
     if (a->scale_format == UFP4_SCALE_FP32) {
       multiply_fp32(a, b, r, first, sums);
     } else if (a->scale_format != UFP4_SCALE_E8M0) {
-      multiply_e4m3(a, b, table, r, first, sums);
+      multiply_e4m3(a, b, r, first, sums);
     } else if (near) {
-      multiply_e8m0_near(a, b, r, first, sums);
+      multiply_e8m0(a, b, r, first, sums);
     } else {
       multiply_e8m0_wide(a, b, r, first, sums);
     }
@@ -243,10 +239,8 @@ static const gemm_kernel_t kernel = {
     .sum_bytes = sizeof(float),
     .a_bytes = sizeof(a_panel_t),
     .b_bytes = sizeof(b_panel_t),
-    .table_bytes = sizeof(table_t),
     .pack_a = gemm_avx2_fp32_pack_a,
     .pack_b = gemm_avx2_fp32_pack_b,
-    .prepare = prepare,
     .multiply = multiply,
     .store = store,
     .finish = finish,

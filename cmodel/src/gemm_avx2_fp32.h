@@ -2,9 +2,14 @@
 // GEMM of the contract fp32 for AVX2: acc = RNE32(acc + block). A tile is 6 rows of A by 16 rows of B, in chunks of 16
 // groups of 16 elements.
 //
-// Half dots are made as in gemm_avx2.c, and vpmaddwd with ones adds the two. Then one fma adds the block: the dot is an
-// integer under 2^13 and its factor a number of FP32, so the fma's is the one rounding. The factor by the format of the
-// scales is what gemm_avx512_fp32.h says, but the table of E4M3 holds FP32 numbers.
+// Half dots are made as in gemm_avx2.c. Then by the format of the scales:
+//
+// E4M3 and NVFP4: A's scale is an integer under 2^18 times 2^-9. Up to 3 bits of its shift go into A's elements, and with
+// the rest, under 2^15, vpmaddwd multiplies the half dots while it adds them: an integer of 16 significant bits, under
+// 2^30. With B's scale as its factor one fma adds the block: its rounding is the only one.
+// E8M0: vpmaddwd only adds, and the factor is the sum of the exponents. Where that leaves the normal numbers of FP32 the
+// tile's chunk is summed by way of doubles; what that keeps of the bits is what gemm_fp32.c says.
+// FP32: RN(RN(sA * sB) * dot), two multiplications and an addition.
 #ifndef UFP4_GEMM_AVX2_FP32_H
 #define UFP4_GEMM_AVX2_FP32_H
 
@@ -13,17 +18,14 @@
 #define ROWS 6
 #define COLS 16
 #define CHUNK 16
-#define SIGNIFICANDS 8
 
 typedef struct {
   int8_t elements[CHUNK][ROWS][16];
   int16_t start[ROWS][CHUNK][2];  // where the half dots start; E8M0: of both groups, in the first's place
   union {
-    struct {
-      uint32_t exponent[ROWS][CHUNK];  // of FP32 numbers, not biased
-      uint32_t line[ROWS][CHUNK];      // E4M3: of the table, in bytes
-    };
-    float scale[ROWS][CHUNK];  // FP32
+    uint16_t integer[ROWS][CHUNK][2];  // E4M3: twice
+    uint32_t exponent[ROWS][CHUNK];    // E8M0: of FP32 numbers, not biased
+    float scale[ROWS][CHUNK];          // FP32
   };
   int32_t groups;
   int32_t scale_format;                // ufp4_scale_t
@@ -35,17 +37,12 @@ typedef struct {
 typedef struct {
   uint8_t elements[CHUNK][4][COLS][4];  // by quad, column
   union {
-    float scale[CHUNK][COLS];       // E4M3: times 2^-(12 + frac); FP32
-    int32_t exponent[CHUNK][COLS];  // E8M0: less 127 and frac, where FP32 has it
+    float scale[CHUNK][COLS];       // E4M3: times 2^-(9 + frac), A's unit; FP32
+    int32_t exponent[CHUNK][COLS];  // E8M0: less 127 and frac, where FP32 has it; may be negative
   };
   int32_t exponent_min, exponent_max;
-  int32_t groups, tabled;
-  uint8_t padding[48];
+  uint8_t padding[56];
 } b_panel_t;
-
-typedef struct {
-  float lines[CHUNK][SIGNIFICANDS][COLS];
-} table_t;
 
 static_assert(sizeof(a_panel_t) % 64 == 0 && sizeof(b_panel_t) % 64 == 0, "panels are whole cache lines");
 

@@ -7,25 +7,35 @@
 #ifdef __AVX2__
 #include "gemm_avx2_codes.h"
 
+#define MAX_SHIFT 11  // of a significand under 16 in 15 bits
+#define TOP_SHIFT 14  // of E4M3
+#define NONE (TOP_SHIFT - MAX_SHIFT + 1)
+
 // The scales of one row's chunk, by group.
 typedef struct {
-  uint32_t bits[CHUNK];    // E4M3 and FP32: of an FP32 number, 0 for NaN; E8M0: the byte
-  uint8_t wanted[CHUNK];   // 1 where the codes count
-  int32_t least, most;     // E8M0: of the bytes of blocks that are not zero
+  uint32_t bits[CHUNK];     // E8M0 and E4M3: the byte; FP32: of the number; 0 for NaN
+  uint8_t elements[CHUNK];  // how far A's are shifted; NONE where the codes do not count
+  int32_t least, most;      // E8M0: of the bytes of blocks that are not zero
   int nan;
 } scales_t;
+
+// A scale is (byte & 7) + 8 shifted by what the byte's exponent is over 1, times 2^-9; a subnormal one is the byte.
+INLINE uint32_t shift_of(uint32_t byte) {
+  return byte < 8 ? 0 : (byte >> 3) - 1;
+}
+
+INLINE uint32_t significand_of(uint32_t byte) {
+  return byte < 8 ? byte : (byte & 7) + 8;
+}
 
 static void load_e4m3(const uint8_t *from, int64_t groups, scales_t *s) {
   uint8_t bytes[CHUNK] = {0};
   uint32_t nan = 0;
   memcpy(bytes, from, (size_t)groups);
   for (int g = 0; g < CHUNK; g++) {
-    const uint32_t byte = bytes[g] & 0x7Fu;
-    // A normal number has the fields of an FP32 number, its exponent another bias; a subnormal one is a multiple of
-    // 2^-9.
-    const uint32_t normal = (byte << 20) + ((127u - 7) << 23), subnormal = ufp4_f32_bits((float)(int)byte * 0x1p-9f);
-    s->bits[g] = byte == 0x7F ? 0 : byte < 8 ? subnormal : normal;
-    s->wanted[g] = s->bits[g] != 0;
+    const uint32_t byte = bytes[g] & 0x7Fu, clean = byte == 0x7F ? 0 : byte, shift = shift_of(clean);
+    s->bits[g] = clean;
+    s->elements[g] = (uint8_t)(clean == 0 ? NONE : shift > MAX_SHIFT ? shift - MAX_SHIFT : 0);
     nan |= byte == 0x7F;
   }
   s->nan = nan != 0;
@@ -37,7 +47,7 @@ static void load_fp32(const float *from, int64_t groups, scales_t *s) {
   memcpy(scales, from, (size_t)groups * sizeof *scales);
   for (int g = 0; g < CHUNK; g++) {
     s->bits[g] = scales[g] != scales[g] ? 0 : ufp4_f32_bits(scales[g]);
-    s->wanted[g] = g < groups;
+    s->elements[g] = 0;
     nan |= scales[g] != scales[g];
   }
   s->nan = nan != 0;
@@ -58,15 +68,15 @@ static void load_e8m0(const uint8_t *bytes, const uint8_t *codes, int64_t groups
   for (int64_t g = 0; g < groups; g++) {
     const int32_t byte = bytes[g / 2];
     s->bits[g] = (uint32_t)byte;
-    s->wanted[g] = byte != 0xFF && is_nonzero(codes + g * CODE_BYTES, elem);
+    s->elements[g] = byte != 0xFF && is_nonzero(codes + g * CODE_BYTES, elem) ? 0 : NONE;
     s->nan |= byte == 0xFF;
-    if (!s->wanted[g]) continue;
+    if (s->elements[g] == NONE) continue;
     s->least = byte < s->least ? byte : s->least;
     s->most = byte > s->most ? byte : s->most;
   }
   if (s->least > s->most) s->least = s->most = 127;
-  for (int g = 0; g < CHUNK; g += 2) {
-    const int some = s->wanted[g] | s->wanted[g + 1];
+  for (int g = 0; g < groups; g += 2) {
+    const int some = s->elements[g] != NONE || (g + 1 < groups && s->elements[g + 1] != NONE);
     s->bits[g] = some ? s->bits[g] : (uint32_t)s->least;
   }
 }
@@ -104,23 +114,20 @@ static void put_scales_a(const scales_t *s, int r, a_panel_t *panel) {
     panel->exponent_min = s->least < panel->exponent_min ? s->least : panel->exponent_min;
     panel->exponent_max = s->most > panel->exponent_max ? s->most : panel->exponent_max;
   } else {
-    // value = (8 + line) / 8 * 2^(exponent - 9); 0 has no codes that count, and any line and exponent do.
-    const uint32_t smallest = (127u - 9) << 23;
     for (int g = 0; g < CHUNK; g++) {
-      const uint32_t bits = s->bits[g] < smallest ? smallest : s->bits[g];
-      panel->exponent[r][g] = (bits & 0xFF800000u) - smallest;
-      panel->line[r][g] = (bits >> 20 & (SIGNIFICANDS - 1)) * (uint32_t)(COLS * sizeof(float));
+      const uint32_t shift = shift_of(s->bits[g]), most = shift < MAX_SHIFT ? shift : MAX_SHIFT;
+      panel->integer[r][g][0] = panel->integer[r][g][1] = (uint16_t)(significand_of(s->bits[g]) << most);
     }
   }
 }
 
-static void put_elements_a(const uint8_t *codes, const scales_t *s, __m128i table, int r, a_panel_t *panel) {
-  const __m128i tables[2] = {_mm_setzero_si128(), table};
+static void put_elements_a(const uint8_t *codes, const scales_t *s, const __m128i tables[NONE + 1], int r,
+                           a_panel_t *panel) {
   const int pairs = panel->scale_format == UFP4_SCALE_E8M0;
   // E8M0 takes groups by two.
   for (int g = 0; g < panel->groups + (pairs ? panel->groups % 2 : 0); g++) {
     const int inside = g < panel->groups;
-    const __m128i elements = inside ? decode(codes + g * CODE_BYTES, tables[s->wanted[g]]) : tables[0];
+    const __m128i elements = inside ? decode(codes + g * CODE_BYTES, tables[s->elements[g]]) : tables[NONE];
     _mm_store_si128((__m128i *)panel->elements[g][r], elements);
     put_start(elements, panel->start[r][g]);
     if (!pairs || g % 2 == 0) continue;
@@ -132,8 +139,10 @@ static void put_elements_a(const uint8_t *codes, const scales_t *s, __m128i tabl
 
 void gemm_avx2_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group, void *to, uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
-  const __m128i table = quanta_table(a->elem, 0, 0);
+  __m128i tables[NONE + 1];
   a_panel_t *panel = to;
+  for (int shift = 0; shift < NONE; shift++) tables[shift] = quanta_table(a->elem, shift, 0);
+  tables[NONE] = _mm_setzero_si128();
   panel->groups = (int32_t)chunk_groups(a, group);
   panel->scale_format = (int32_t)a->scale;
   panel->exponent_min = 254;
@@ -146,17 +155,19 @@ void gemm_avx2_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group, 
     load_scales(a, row, group, panel->groups, &s);
     if (s.nan && first + r < a->rows) poisoned[r] = 1;
     put_scales_a(&s, r, panel);
-    put_elements_a(a->codes + (row * a->blocks + group) * CODE_BYTES, &s, table, r, panel);
+    put_elements_a(a->codes + (row * a->blocks + group) * CODE_BYTES, &s, tables, r, panel);
   }
 }
 
 static void put_scales_b(const gemm_job_t *job, const scales_t *s, int c, b_panel_t *panel) {
   const int32_t bias = 127 + frac_of(job);
-  const float unit = power(-12 - frac_of(job));
+  const float unit = power(-18 - frac_of(job));
   if (job->b->scale == UFP4_SCALE_FP32) {
     for (int g = 0; g < CHUNK; g++) panel->scale[g][c] = ufp4_f32_value(s->bits[g]);
   } else if (job->b->scale != UFP4_SCALE_E8M0) {
-    for (int g = 0; g < CHUNK; g++) panel->scale[g][c] = ufp4_f32_value(s->bits[g]) * unit;
+    for (int g = 0; g < CHUNK; g++) {
+      panel->scale[g][c] = (float)(int)(significand_of(s->bits[g]) << shift_of(s->bits[g])) * unit;
+    }
   } else {
     for (int g = 0; g < CHUNK; g++) panel->exponent[g][c] = (int32_t)((s->bits[g] - (uint32_t)bias) << 23);
     panel->exponent_min = s->least - bias < panel->exponent_min ? s->least - bias : panel->exponent_min;
@@ -166,24 +177,25 @@ static void put_scales_b(const gemm_job_t *job, const scales_t *s, int c, b_pane
 
 void gemm_avx2_fp32_pack_b(const gemm_job_t *job, int64_t first, int64_t group, void *to, uint8_t *poisoned) {
   const ufp4_operand_t *b = job->b;
-  const __m128i zeros = _mm_set1_epi8(OFFSET), tables[2] = {zeros, quanta_table(b->elem, 0, OFFSET)};
+  const __m128i table = quanta_table(b->elem, 0, OFFSET), zeros = _mm_set1_epi8(OFFSET);
   const uint8_t *codes[COLS];
   scales_t s[COLS];
   b_panel_t *panel = to;
-  panel->groups = (int32_t)chunk_groups(b, group);
-  panel->tabled = b->scale != UFP4_SCALE_FP32 && b->scale != UFP4_SCALE_E8M0;
+  const int64_t groups = chunk_groups(b, group);
   panel->exponent_min = 254;
   panel->exponent_max = -254;
   for (int c = 0; c < COLS; c++) {
     const int64_t row = first + c < b->rows ? first + c : b->rows - 1;
-    load_scales(b, row, group, panel->groups, &s[c]);
+    load_scales(b, row, group, groups, &s[c]);
     if (s[c].nan && first + c < b->rows) poisoned[c] = 1;
     codes[c] = b->codes + (row * b->blocks + group) * CODE_BYTES;
     put_scales_b(job, &s[c], c, panel);
   }
-  for (int g = 0; g < panel->groups; g++) {
+  for (int g = 0; g < groups; g++) {
     __m128i bytes[COLS];
-    for (int c = 0; c < COLS; c++) bytes[c] = decode(codes[c] + g * CODE_BYTES, tables[s[c].wanted[g]]);
+    for (int c = 0; c < COLS; c++) {
+      bytes[c] = decode(codes[c] + g * CODE_BYTES, s[c].elements[g] == NONE ? zeros : table);
+    }
     store_quads(bytes, panel->elements[g][0][0], sizeof panel->elements[g][0]);
     store_quads(bytes + 8, panel->elements[g][0][8], sizeof panel->elements[g][0]);
   }

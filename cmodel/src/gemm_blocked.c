@@ -107,7 +107,7 @@ static void multiply_chunk(const worker_t *w, const step_t *s, int64_t begin, in
   const size_t share = (kernel->b_bytes / (size_t)(end - begin) + 64) / 64 * 64;
   const int first = s->first && c == 0, last = s->last && c == s->chunks - 1;
   uint8_t *sums = sums_at(w, s, begin, j);
-  kernel->prepare(b, w->table);
+  if (kernel->prepare != NULL) kernel->prepare(b, w->table);
   for (int64_t i = begin; i < end; i++, a += kernel->a_bytes, ahead += share, sums += tile_bytes(kernel)) {
     fetch_share(ahead, share);
     if (!last) {

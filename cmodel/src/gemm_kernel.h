@@ -39,7 +39,7 @@ typedef struct {
    * NaN. */
   void (*pack_a)(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
   void (*pack_b)(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
-  void (*prepare)(const void *b, void *table);
+  void (*prepare)(const void *b, void *table);  ///< NULL: this kernel has no tables
   /** sums [tile_rows][tile_cols] = (@p first) or += the products of the two panels; 64-byte aligned. */
   void (*multiply)(const void *a, const void *b, const void *table, int first, void *sums);
   /** Rounds and stores the sums of a tile, as gemm_store does, or gemm_store_f32. */
