@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4 gemm: through the driver on every backend, but for what only the golden model has.
+// ufp4 gemm: through descriptors on every backend, but for what needs whole operands.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -215,35 +215,43 @@ static int run_on_backend(const choices_t *choices, const char *backend, const i
   return end;
 }
 
-// --- What only the golden model has ------------------------------------------------------------------------
+// --- What descriptors do not have ---------------------------------------------------------------------------
 
-static int needs_golden(const choices_t *choices, const inputs_t *in) {
+static int needs_whole(const choices_t *choices, const inputs_t *in) {
   if (in->a.scale != UFP4_SCALE_E4M3 || choices->contract != UFP4_CONTRACT_EXACT) return 1;
   return choices->c_path != NULL || choices->alpha != 1.0f || choices->out == OUT_I64 ||
          choices->accumulate_path != NULL;
 }
 
-static int run_golden(const choices_t *choices, const inputs_t *in, result_t *result) {
+static int run_whole(const choices_t *choices, const char *backend, const inputs_t *in, result_t *result) {
   static const ufp4_dtype_t dtypes[] = {
       [OUT_F32] = UFP4_DTYPE_F32, [OUT_BF16] = UFP4_DTYPE_BF16, [OUT_I64] = UFP4_DTYPE_I64};
   ufp4_gemm_t how = {
       .contract = (ufp4_contract_t)choices->contract, .d_dtype = dtypes[choices->out], .alpha = choices->alpha};
-  how.threads = (int)choices->device.threads;
-  how.kernel = choices->device.options.kernel;
   how.c = in->c_f32 != NULL ? in->c_f32 : in->c.data;
   how.accumulate = in->accumulate.data;
   how.c_ld = how.accumulate_ld = in->b.rows;
-  ufp4_status_t status = ufp4_gemm(&in->a, &in->b, &how, result->d, in->b.rows);
-  return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_gemm, status, NULL);
+  ufp4_device_t *device;
+  int end = cli_device_open(&cli_gemm, &choices->device, backend, &device);
+  if (end != CLI_GO_ON) return end;
+  ufp4_device_info(device, &result->info);
+  ufp4_status_t status = ufp4_device_gemm(device, &in->a, &in->b, &how, result->d, in->b.rows);
+  if (status != UFP4_OK) end = cli_fail_status(&cli_gemm, status, ufp4_device_message(device));
+  ufp4_device_close(device);
+  return end;
 }
 
-static int check_golden_only(const choices_t *choices) {
-  const char *other = strcmp(choices->device.backend, "model") != 0 ? choices->device.backend : choices->check;
-  if (other == NULL || strcmp(other, "model") == 0) return CLI_GO_ON;
+static int takes_whole(const char *backend) {
+  return backend == NULL || strcmp(backend, "model") == 0 || strcmp(backend, "cuda") == 0;
+}
+
+static int check_whole(const choices_t *choices) {
+  const char *other = takes_whole(choices->device.backend) ? choices->check : choices->device.backend;
+  if (takes_whole(other)) return CLI_GO_ON;
   return cli_fail(
       &cli_gemm, CLI_DEVICE,
       "--c, --alpha, --out i64 and --accumulate-in are not available on backend %s in this version, only on "
-      "model",
+      "model and cuda",
       other);
 }
 
@@ -292,9 +300,9 @@ static int write_result(const choices_t *choices, const inputs_t *in, const resu
 }
 
 static int compute(const choices_t *choices, const inputs_t *in, result_t *got, result_t *want) {
-  if (needs_golden(choices, in)) {
-    int end = run_golden(choices, in, got);
-    if (end == CLI_GO_ON && want->d != NULL) end = run_golden(choices, in, want);
+  if (needs_whole(choices, in)) {
+    int end = run_whole(choices, choices->device.backend, in, got);
+    if (end == CLI_GO_ON && want->d != NULL) end = run_whole(choices, choices->check, in, want);
     return end;
   }
   int end = run_on_backend(choices, choices->device.backend, in, got);
@@ -373,7 +381,7 @@ static int check_contract(choices_t *c, const inputs_t *in) {
     return cli_fail(&cli_gemm, CLI_USAGE,
                     "--c with --accumulate nv is the initial accumulator: alpha and the tensor scales must be 1");
   }
-  return needs_golden(c, in) ? check_golden_only(c) : CLI_GO_ON;
+  return needs_whole(c, in) ? check_whole(c) : CLI_GO_ON;
 }
 
 static int run(int argc, char **argv) {

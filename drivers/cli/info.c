@@ -27,7 +27,7 @@ static json_t *configuration_json(const ufp4_configuration_t *c) {
 
 // Opens each backend to see whether it is there.
 static json_t *backends_json(const cli_device_t *device) {
-  static const char *const names[] = {"model", "rtl"};
+  static const char *const names[] = {"model", "rtl", "cuda"};
   json_t *all = json_array();
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     ufp4_message_t message = {0};
@@ -58,7 +58,7 @@ static json_t *cpu_json(void) {
 static json_t *device_json(const ufp4_device_info_t *info) {
   char version[32];
   snprintf(version, sizeof version, "%u.%u.%u", info->version >> 16, info->version >> 8 & 255, info->version & 255);
-  return json_pack("{s:s, s:s, s:I, s:b, s:o}", "backend", info->backend, "version", version, "memory_bytes",
+  return json_pack("{s:s, s:s, s:s, s:I, s:b, s:o}", "backend", info->backend, "hardware", info->hardware, "version", version, "memory_bytes",
                    (json_int_t)info->memory_bytes, "cycles", info->has_cycles, "configuration",
                    configuration_json(&info->configuration));
 }
@@ -98,6 +98,7 @@ static void print_machine(const json_t *all) {
 }
 
 static void print_device(const json_t *device) {
+  if (text(device, "hardware")[0] != '\0') printf("hardware: %s\n", text(device, "hardware"));
   printf("backend %s, core version %s, %lld bytes of memory, cycles %s\nconfiguration ", text(device, "backend"),
          text(device, "version"), number(device, "memory_bytes"),
          json_is_true(json_object_get(device, "cycles")) ? "counted" : "not counted");

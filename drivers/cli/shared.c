@@ -20,8 +20,8 @@ void cli_device_init(cli_device_t *device) {
 }
 
 static const char *backend_help(const char *preset) {
-  if (preset == NULL) return "model or rtl";
-  return strcmp(preset, "model") == 0 ? "model (default) or rtl" : "model or rtl (default)";
+  if (preset == NULL) return "model, rtl or cuda";
+  return strcmp(preset, "model") == 0 ? "model (default), rtl or cuda" : "model, rtl (default) or cuda";
 }
 
 void cli_device_add(cli_options_t *options, cli_device_t *device) {

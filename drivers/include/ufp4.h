@@ -40,7 +40,7 @@ typedef struct {
 
 ufp4_device_options_t ufp4_device_options_default(void);
 
-/** Opens "model" or "rtl". On failure *device is NULL. */
+/** Opens "model", "rtl" or "cuda". On failure *device is NULL. */
 ufp4_status_t ufp4_device_open(const char *backend, const ufp4_device_options_t *options, ufp4_device_t **device);
 void ufp4_device_close(ufp4_device_t *device);
 
@@ -51,6 +51,7 @@ typedef struct {
   uint32_t version;
   uint64_t memory_bytes;
   int has_cycles;  ///< 1 if cycles and counters mean anything on this backend
+  char hardware[256];  ///< cuda: the GPU and its versions; empty elsewhere
 } ufp4_device_info_t;
 ufp4_status_t ufp4_device_info(ufp4_device_t *device, ufp4_device_info_t *info);
 
@@ -91,6 +92,16 @@ ufp4_status_t ufp4_submit(ufp4_device_t *device, const ufp4_descriptor_t *descri
 ufp4_status_t ufp4_wait(ufp4_device_t *device, uint32_t job, uint64_t timeout_us, ufp4_completion_t *completion);
 /** Reads exponent slot @p slot. */
 ufp4_status_t ufp4_slot_read(ufp4_device_t *device, unsigned slot, int *exponent);
+
+// --- Whole operands ----------------------------------------------------------------------------------
+
+/** As ufp4_quantize and ufp4_gemm, on the device, with operands in the host's memory: everything that the tables of
+ *  ufp4_combination_quantize and ufp4_combination_gemm give this backend. Of @p how, threads and kernel are the device's.
+ *  UFP4_ERROR_UNSUPPORTED: a backend that takes descriptors only (rtl), or does not have this combination. */
+ufp4_status_t ufp4_device_quantize(ufp4_device_t *device, const ufp4_matrix_t *in, const ufp4_quantize_t *how,
+                                   ufp4_operand_t *out);
+ufp4_status_t ufp4_device_gemm(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,
+                               const ufp4_gemm_t *how, void *d, int64_t d_ld);
 
 // --- Recipes -----------------------------------------------------------------------------------------
 
@@ -149,7 +160,7 @@ typedef struct {
 } ufp4_gemm_stats_t;
 
 /** Allocates the layer's buffers on the device. A recipe that no descriptor can express (all but E4M3 scales for blocks
- *  of one row, the integer RHT and the exact contract) runs on the model alone, in the host's memory.
+ *  of one row, the integer RHT and the exact contract) goes by whole operands (model, cuda), in the host's memory.
  *  UFP4_ERROR_UNSUPPORTED: this backend does not have what the recipe asks for. */
 ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_t *shape, const ufp4_recipe_t *recipe,
                                  ufp4_linear_t **linear);

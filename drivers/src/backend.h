@@ -46,9 +46,15 @@ typedef struct {
   ufp4_status_t (*counters)(ufp4_backend_state_t *state, uint64_t counters[UFP4_COUNTER_COUNT]);
   /** Ends every job not taken; none of them will be. Slots are unwritten after it. NULL: there is no such thing. */
   ufp4_status_t (*reset)(ufp4_backend_state_t *state);
+  /** NULL, or whole operands in the host's memory, as ufp4_quantize and ufp4_gemm; the arguments have been checked. */
+  ufp4_status_t (*quantize)(ufp4_backend_state_t *state, const ufp4_matrix_t *in, const ufp4_quantize_t *how,
+                            ufp4_operand_t *out);
+  ufp4_status_t (*gemm)(ufp4_backend_state_t *state, const ufp4_operand_t *a, const ufp4_operand_t *b,
+                        const ufp4_gemm_t *how, void *d, int64_t d_ld);
 } ufp4_backend_t;
 
 extern const ufp4_backend_t ufp4_backend_model;
+extern const ufp4_backend_t ufp4_backend_cuda;
 #ifdef UFP4_HAVE_RTL
 extern const ufp4_backend_t ufp4_backend_rtl;
 #endif

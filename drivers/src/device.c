@@ -10,13 +10,14 @@
 
 static const ufp4_backend_t *const backends[] = {
     &ufp4_backend_model,
+    &ufp4_backend_cuda,
 #ifdef UFP4_HAVE_RTL
     &ufp4_backend_rtl,
 #endif
 };
 
 // Backends that the interface names and this build does not have.
-static const char *const absent_backends[] = {"rtl", "tlm", "cuda", "fpga"};
+static const char *const absent_backends[] = {"rtl", "tlm", "fpga"};
 
 static const ufp4_configuration_t configurations[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
 

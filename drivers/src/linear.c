@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training GEMMs of a linear layer: AMAX and QUANT for each tensor, one read each, then GEMM on the copies. What no
-// descriptor can express is done by the golden model in the host's memory instead, on the backend model.
+// descriptor can express is done with whole operands in the host's memory instead, on backends that take them.
 #include <stdlib.h>
 #include <string.h>
 
@@ -226,8 +226,8 @@ static ufp4_status_t load_golden(ufp4_linear_t *linear, ufp4_role_t role, const 
     how.tensor_id = ufp4_tensor_id(step, linear->shape.layer, role, (unsigned)axis);
     ufp4_operand_free(&copy->golden);
     copy->loaded = 0;
-    ufp4_status_t status = ufp4_quantize(tensor, &how, &copy->golden);
-    if (status != UFP4_OK) return device_fail(linear->device, status, "load: %s", ufp4_status_string(status));
+    ufp4_status_t status = ufp4_device_quantize(linear->device, tensor, &how, &copy->golden);
+    if (status != UFP4_OK) return status;
     copy->loaded = 1;
   }
   return UFP4_OK;
@@ -361,13 +361,8 @@ static ufp4_status_t run_golden(ufp4_linear_t *linear, ufp4_pass_t pass, float *
   const copy_t *a = &linear->copies[roles[0]][axes[0]], *b = &linear->copies[roles[1]][axes[1]];
   if (!a->loaded || !b->loaded)
     return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: an operand was not loaded");
-  const ufp4_gemm_t how = {.contract = linear->recipe.contract,
-                           .d_dtype = UFP4_DTYPE_F32,
-                           .alpha = 1.0f,
-                           .threads = linear->device->threads,
-                           .kernel = linear->device->kernel};
-  ufp4_status_t status = ufp4_gemm(&a->golden, &b->golden, &how, d, d_ld);
-  return status == UFP4_OK ? status : device_fail(linear->device, status, "run: %s", ufp4_status_string(status));
+  const ufp4_gemm_t how = {.contract = linear->recipe.contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1.0f};
+  return ufp4_device_gemm(linear->device, &a->golden, &b->golden, &how, d, d_ld);
 }
 
 static uint16_t exponent_field(const ufp4_linear_t *linear, const copy_t *copy, uint8_t *mode) {

@@ -144,7 +144,7 @@ def test_rejects_device_options_out_of_range():
         rejects(3, "not available", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--config", name)
     rejects(2, "no backend is called", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--backend", "gpu")
     rejects(2, "no backend is called", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--check", "gpu")
-    for name in ("tlm", "cuda", "fpga:/dev/ttyUSB0"):
+    for name in ("tlm", "fpga:/dev/ttyUSB0"):
         rejects(3, "not in this build", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--backend", name)
 
 

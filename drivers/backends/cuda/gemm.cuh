@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+// GEMM in two steps. Operands are unpacked once, rows of k padded with zeros to whole tiles; then thread blocks of TILE x
+// TILE outputs stream them through shared memory, 64 elements of k at a time, several stages ahead, and take one tensor
+// core product from zero for each block of 16: its sum is exact, and what is done with it is the contract's, in increasing
+// k. So neither the tile nor the order of thread blocks can show in the bits.
+#ifndef UFP4_CUDA_GEMM_CUH
+#define UFP4_CUDA_GEMM_CUH
+
+#include "number.cuh"
+#include "table.h"
+
+#define GEMM_CHUNK 4      // blocks of 16 in a stage
+#define GEMM_ROWS 128     // unpacked rows are padded to this
+#define UNPACK_THREADS 256
+
+/** An unpacked operand. */
+typedef struct {
+  unsigned char *elements;  ///< [padded rows][padded blocks][16 or 32 bytes]
+  void *weights;            ///< [padded blocks][padded rows], int32 or float; or NULL
+  uint8_t *poisoned;        ///< [padded rows]: some scale of the row is NaN
+  int64_t padded_rows, padded_blocks;
+} gpu_unpacked_t;
+
+/** Everything a GEMM kernel needs. */
+typedef struct {
+  ufp4_cuda_gemm_t job;
+  gpu_unpacked_t a, b;
+  float unit;  ///< of products of quanta
+} gpu_gemm_t;
+
+// --- Unpacking ---------------------------------------------------------------------------------------
+
+/** What the elements become, and the scales beside them. */
+enum { UNPACK_INT8_INT, UNPACK_INT8_FLOAT, UNPACK_BF16 };
+
+GPU uint32_t unpack_scale(const ufp4_cuda_operand_t &in, int scale, int64_t at, bool *poisoned) {
+  if (scale == UFP4_SCALE_FP32) {
+    const uint32_t bits = ((const uint32_t *)in.scales)[at];
+    *poisoned = (bits & 0x7FFFFFFFu) > GPU_F32_INF;
+    return bits;
+  }
+  const uint32_t byte = ((const uint8_t *)in.scales)[at];
+  *poisoned = e4m3_is_nan(byte);
+  return byte;
+}
+
+/** Value of a scale. */
+GPU float scale_value(int scale, uint32_t stored) {
+  if (scale == UFP4_SCALE_FP32) return __int_as_float((int)stored);
+  return (float)e4m3_significand(stored) * f32_power(e4m3_exponent(stored) - 9);
+}
+
+/** Two BF16 of 16 bits: quanta * scale has 7 bits at most (15 x 8), so both are exact. */
+GPU uint32_t bf16_pair(int32_t low, int32_t high, float scale) {
+  const uint32_t a = (uint32_t)__float_as_int((float)low * scale), b = (uint32_t)__float_as_int((float)high * scale);
+  return a >> 16 | (b & 0xFFFF0000u);
+}
+
+/** One block of one row for each thread. */
+template <int KIND>
+GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
+    unpack_kernel(ufp4_cuda_operand_t in, int scale, int64_t blocks, gpu_unpacked_t out) {
+  const int64_t index = (int64_t)blockIdx.x * UNPACK_THREADS + threadIdx.x;
+  const int64_t row = index / out.padded_blocks, block = index % out.padded_blocks;
+  if (row >= out.padded_rows) return;
+  uint64_t codes = 0;
+  uint32_t stored = 0;
+  bool poisoned = false;
+  if (row < in.rows && block < blocks) {
+    const int64_t at = row / 16 * in.place.group + block * in.place.block + row % 16 * in.place.row;
+    codes = in.codes[at];
+    stored = unpack_scale(in, scale, at, &poisoned);
+    if (poisoned) {
+      out.poisoned[row] = 1;
+      codes = 0;
+      stored = 0;
+    }
+  }
+  uint32_t quanta[4];
+#pragma unroll
+  for (int i = 0; i < 4; i++) quanta[i] = elem_decode_any(in.elem, (uint32_t)(codes >> (16 * i)) & 0xFFFFu);
+  const bool zero = poisoned || stored == 0;
+  if (KIND == UNPACK_BF16) {
+    const float value = zero ? 0.0f : scale_value(scale, stored) * f32_power(-elem_frac(in.elem));
+    uint32_t *to = (uint32_t *)out.elements + index * 8;
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+      const uint32_t word = quanta[i / 2] >> (16 * (i % 2));
+      to[i] = bf16_pair((int8_t)(word & 255), (int8_t)(word >> 8 & 255), value);
+    }
+  } else {
+    uint32_t *to = (uint32_t *)out.elements + index * 4;
+#pragma unroll
+    for (int i = 0; i < 4; i++) to[i] = quanta[i];
+    const int64_t at = block * out.padded_rows + row;
+    if (KIND == UNPACK_INT8_INT) {
+      ((int32_t *)out.weights)[at] = e4m3_significand(stored) << e4m3_exponent(stored);
+    } else {
+      ((float *)out.weights)[at] = zero ? 0.0f : scale_value(scale, stored);
+    }
+  }
+}
+
+// --- Contracts ---------------------------------------------------------------------------------------
+
+/** exact: dot (2304 at most) times a's scale in units of 2^-9 is under 2^30, and goes into 64 bits with b's. */
+struct gemm_exact_t {
+  typedef int32_t product_t;
+  typedef int32_t weight_t;
+  typedef int64_t sum_t;
+  enum { UNIT_BYTES = 16, HAS_WEIGHTS = 1, KIND = UNPACK_INT8_INT };
+  static GPU sum_t add(sum_t sum, product_t dot, weight_t a, weight_t b, float) {
+    return sum + (int64_t)(dot * a) * (int64_t)b;
+  }
+};
+
+/** fp32 with E4M3 scales folded into BF16 elements: the product is the block, exact (docs/gpu.md); one rounding. */
+struct gemm_folded_t {
+  typedef float product_t;
+  typedef float weight_t;
+  typedef float sum_t;
+  enum { UNIT_BYTES = 32, HAS_WEIGHTS = 0, KIND = UNPACK_BF16 };
+  static GPU sum_t add(sum_t sum, product_t block, weight_t, weight_t, float) {
+    return sum + block;
+  }
+};
+
+/** fp32 with any scales: RN(RN(sA sB) dot), of which only FP32 scales round; then one rounding. */
+struct gemm_scaled_t {
+  typedef int32_t product_t;
+  typedef float weight_t;
+  typedef float sum_t;
+  enum { UNIT_BYTES = 16, HAS_WEIGHTS = 1, KIND = UNPACK_INT8_FLOAT };
+  static GPU sum_t add(sum_t sum, product_t dot, weight_t a, weight_t b, float unit) {
+    return sum + a * b * ((float)dot * unit);
+  }
+};
+
+// --- Results -----------------------------------------------------------------------------------------
+
+GPU int32_t gemm_exponent(const ufp4_cuda_exponent_t &exponent) {
+  return exponent.slot != nullptr ? *exponent.slot : exponent.value;
+}
+
+/** RNE32(sum * 2^exponent); a zero is +0, Inf and NaN stay. */
+GPU float rescaled(float sum, int exponent) {
+  const uint32_t bits = (uint32_t)__float_as_int(sum);
+  if ((bits & GPU_F32_INF) == GPU_F32_INF || (exponent == 0 && sum != 0.0f)) return sum;
+  const int64_t significand = f32_significand(bits);
+  const int unit = f32_exponent(bits) - 150;
+  return __int_as_float((int)f32_from_scaled(bits >> 31 != 0 ? -significand : significand, unit + exponent));
+}
+
+GPU float gemm_round(const ufp4_cuda_gemm_t &, float sum, int t) {
+  return rescaled(sum, -t);
+}
+
+GPU float gemm_round(const ufp4_cuda_gemm_t &job, int64_t sum, int t) {
+  const int unit = 18 + elem_frac(job.a.elem) + elem_frac(job.b.elem);
+  return __int_as_float((int)f32_from_scaled(sum, -(unit + t)));
+}
+
+GPU int64_t gemm_accumulated(const ufp4_cuda_gemm_t &job, int64_t sum, bool poisoned, int64_t i, int64_t j) {
+  const int64_t earlier = job.accumulate != nullptr ? job.accumulate[i * job.accumulate_ld + j] : 0;
+  if (poisoned || earlier == INT64_MIN) return INT64_MIN;
+  return (int64_t)((uint64_t)sum + (uint64_t)earlier);
+}
+
+/** The accumulated sum and whether it stands for NaN; the contract fp32 has none. */
+GPU bool gemm_whole(const ufp4_cuda_gemm_t &job, int64_t *sum, bool poisoned, int64_t i, int64_t j) {
+  *sum = gemm_accumulated(job, *sum, poisoned, i, j);
+  if (job.d_dtype == UFP4_DTYPE_I64) ((int64_t *)job.d)[i * job.d_ld + j] = *sum;
+  return *sum == INT64_MIN;
+}
+
+GPU bool gemm_whole(const ufp4_cuda_gemm_t &, float *, bool poisoned, int64_t, int64_t) {
+  return poisoned;
+}
+
+/** One output. Each line is one operation, rounded once; a factor and C enter only where present. */
+template <typename SUM>
+GPU void gemm_store(const gpu_gemm_t &g, SUM sum, int t, int64_t i, int64_t j) {
+  const ufp4_cuda_gemm_t &job = g.job;
+  if (i >= job.a.rows || j >= job.b.rows) return;
+  const bool nan = gemm_whole(job, &sum, (g.a.poisoned[i] | g.b.poisoned[j]) != 0, i, j);
+  if (job.d_dtype == UFP4_DTYPE_I64) return;
+  float value = nan ? __int_as_float((int)GPU_F32_NAN) : gemm_round(job, sum, t);
+  if (job.scale_product != 1.0f) value = value * job.scale_product;
+  if (job.alpha != 1.0f) value = value * job.alpha;
+  if (job.c != nullptr) value = value + job.c[i * job.c_ld + j];
+  if (value != value) value = __int_as_float((int)GPU_F32_NAN);
+  if (job.d_dtype == UFP4_DTYPE_BF16) {
+    ((uint16_t *)job.d)[i * job.d_ld + j] = bf16_from_f32(value);
+  } else {
+    ((float *)job.d)[i * job.d_ld + j] = value;
+  }
+}
+
+// --- Shared memory -----------------------------------------------------------------------------------
+
+/** Shapes: a warp has MI x NI products of 16 x 8 outputs. */
+template <typename CONTRACT, int TILE>
+struct gemm_shape_t {
+  enum {
+    WARPS_DOWN = 2,
+    WARPS_ACROSS = TILE / 32,
+    THREADS = 32 * WARPS_DOWN * WARPS_ACROSS,
+    MI = TILE / WARPS_DOWN / 16,
+    NI = 4,
+    STAGES = 3,
+    PIECES = GEMM_CHUNK * CONTRACT::UNIT_BYTES / 16,  // of 16 bytes, in a row of a stage
+    SIDE_BYTES = TILE * PIECES * 16,
+    WEIGHT_BYTES = CONTRACT::HAS_WEIGHTS ? GEMM_CHUNK * TILE * 4 : 0,
+    STAGE_BYTES = 2 * (SIDE_BYTES + WEIGHT_BYTES),
+    SHARED_BYTES = STAGES * STAGE_BYTES
+  };
+};
+
+/** Where piece p of a row lies: turned by the row, so that the eight rows of a matrix load are in different banks. */
+template <int PIECES>
+GPU int gemm_piece(int row, int p) {
+  return row * PIECES + (PIECES == 4 ? p ^ (row >> 1 & 3) : p ^ (row & 7));
+}
+
+/** One operand's part of a stage: elements, and behind those of both operands the weights. */
+template <typename CONTRACT, int TILE>
+GPU void gemm_load_side(const gpu_unpacked_t &in, int64_t row, int64_t block, unsigned char *elements,
+                        unsigned char *weights) {
+  typedef gemm_shape_t<CONTRACT, TILE> shape;
+#pragma unroll
+  for (int i = 0; i < TILE * shape::PIECES / shape::THREADS; i++) {
+    const int index = i * shape::THREADS + (int)threadIdx.x, r = index / shape::PIECES, p = index % shape::PIECES;
+    gpu_copy_16(elements + gemm_piece<shape::PIECES>(r, p) * 16,
+                in.elements + ((row + r) * in.padded_blocks + block) * CONTRACT::UNIT_BYTES + p * 16);
+  }
+  if (!CONTRACT::HAS_WEIGHTS) return;
+  // Four weights are a copy.
+  const int index = (int)threadIdx.x;
+  if (index < GEMM_CHUNK * TILE / 4) {
+    const int b = index / (TILE / 4), r = index % (TILE / 4) * 4;
+    gpu_copy_16(weights + (b * TILE + r) * 4, (const int32_t *)in.weights + (block + b) * in.padded_rows + row + r);
+  }
+}
+
+template <typename CONTRACT, int TILE>
+GPU void gemm_load(const gpu_gemm_t &g, int64_t row, int64_t col, int64_t chunk, unsigned char *stage) {
+  typedef gemm_shape_t<CONTRACT, TILE> shape;
+  unsigned char *weights = stage + 2 * shape::SIDE_BYTES;
+  gemm_load_side<CONTRACT, TILE>(g.a, row, chunk * GEMM_CHUNK, stage, weights);
+  gemm_load_side<CONTRACT, TILE>(g.b, col, chunk * GEMM_CHUNK, stage + shape::SIDE_BYTES,
+                                 weights + shape::WEIGHT_BYTES);
+}
+
+// --- Products ----------------------------------------------------------------------------------------
+
+/** Fragments of block k of a stage. INT8: a block of a row is one row of a matrix load, so one load has 32 rows. */
+template <int MI>
+GPU void gemm_fragments(const unsigned char *side, int row, int k, uint32_t (&a)[MI][2], const gemm_exact_t *) {
+  const int lane = (int)threadIdx.x % 32;
+#pragma unroll
+  for (int i = 0; i < MI / 2; i++) {
+    uint32_t r[4];
+    gpu_ldmatrix_x4(r, side + gemm_piece<4>(row + 32 * i + lane, k) * 16);
+    a[2 * i][0] = r[0], a[2 * i][1] = r[1], a[2 * i + 1][0] = r[2], a[2 * i + 1][1] = r[3];
+  }
+}
+
+GPU void gemm_columns(const unsigned char *side, int col, int k, uint32_t (&b)[4][1]) {
+  uint32_t r[4];
+  gpu_ldmatrix_x4(r, side + gemm_piece<4>(col + (int)threadIdx.x % 32, k) * 16);
+#pragma unroll
+  for (int i = 0; i < 4; i++) b[i][0] = r[i];
+}
+
+/** BF16: a block is two rows of matrix loads, so one load has 16 rows. */
+template <int MI>
+GPU void gemm_fragments(const unsigned char *side, int row, int k, uint32_t (&a)[MI][4], const gemm_folded_t *) {
+  const int lane = (int)threadIdx.x % 32;
+#pragma unroll
+  for (int i = 0; i < MI; i++) {
+    gpu_ldmatrix_x4(a[i], side + gemm_piece<8>(row + 16 * i + lane % 16, 2 * k + lane / 16) * 16);
+  }
+}
+
+GPU void gemm_columns(const unsigned char *side, int col, int k, uint32_t (&b)[4][2]) {
+  const int lane = (int)threadIdx.x % 32;
+#pragma unroll
+  for (int i = 0; i < 2; i++) {
+    uint32_t r[4];
+    gpu_ldmatrix_x4(r, side + gemm_piece<8>(col + 16 * i + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2) * 16);
+    b[2 * i][0] = r[0], b[2 * i][1] = r[1], b[2 * i + 1][0] = r[2], b[2 * i + 1][1] = r[3];
+  }
+}
+
+GPU void gemm_multiply(int32_t d[4], const uint32_t (&a)[2], const uint32_t (&b)[1]) {
+  gpu_mma_s8(d, a, b[0]);
+}
+
+GPU void gemm_multiply(float d[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  gpu_mma_bf16(d, a, b);
+}
+
+/** Both INT8 contracts load alike. */
+GPU const gemm_exact_t *gemm_loader(const gemm_exact_t *contract) {
+  return contract;
+}
+GPU const gemm_exact_t *gemm_loader(const gemm_scaled_t *) {
+  return nullptr;
+}
+GPU const gemm_folded_t *gemm_loader(const gemm_folded_t *contract) {
+  return contract;
+}
+
+/** Block k of a stage into the sums. Element e of a product's fragment is row lane / 4, + 8 for e >= 2, column
+ *  lane % 4 * 2 + e % 2. */
+template <typename CONTRACT, int TILE, int MI, int NI>
+GPU void gemm_block(const unsigned char *stage, int row, int col, int k, float unit,
+                    typename CONTRACT::sum_t (&sums)[MI][NI][4]) {
+  typedef gemm_shape_t<CONTRACT, TILE> shape;
+  typedef typename CONTRACT::weight_t weight_t;
+  const int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
+  uint32_t a[MI][CONTRACT::UNIT_BYTES / 8], b[NI][CONTRACT::UNIT_BYTES / 16];
+  weight_t wa[MI][2] = {}, wb[NI][2] = {};
+  gemm_fragments<MI>(stage, row, k, a, gemm_loader((const CONTRACT *)nullptr));
+  gemm_columns(stage + shape::SIDE_BYTES, col, k, b);
+  if (CONTRACT::HAS_WEIGHTS) {
+    const weight_t *of_a = (const weight_t *)(stage + 2 * shape::SIDE_BYTES) + k * TILE + row;
+    const weight_t *of_b = (const weight_t *)(stage + 2 * shape::SIDE_BYTES + shape::WEIGHT_BYTES) + k * TILE + col;
+#pragma unroll
+    for (int i = 0; i < 2 * MI; i++) wa[i / 2][i % 2] = of_a[8 * i + g];
+#pragma unroll
+    for (int j = 0; j < 2 * NI; j++) wb[j / 2][j % 2] = of_b[8 * (j / 2) + 2 * t + j % 2];
+  }
+#pragma unroll
+  for (int i = 0; i < MI; i++) {
+#pragma unroll
+    for (int j = 0; j < NI; j++) {
+      typename CONTRACT::product_t d[4];
+      gemm_multiply(d, a[i], b[j]);
+#pragma unroll
+      for (int e = 0; e < 4; e++) sums[i][j][e] = CONTRACT::add(sums[i][j][e], d[e], wa[i][e / 2], wb[j][e % 2], unit);
+    }
+  }
+}
+
+/** Thread blocks go down in bands of eight rows of tiles, so that those at work at a time share their operands. */
+GPU void gemm_place(int64_t rows, int64_t cols, int64_t *row, int64_t *col) {
+  const int64_t band = 8, index = (int64_t)blockIdx.x, first = index / (band * cols) * band;
+  const int64_t height = rows - first < band ? rows - first : band, in_band = index - first * cols;
+  *row = first + in_band % height;
+  *col = in_band / height;
+}
+
+template <typename CONTRACT, int TILE>
+GPU_KERNEL void GPU_LAUNCH_BOUNDS((gemm_shape_t<CONTRACT, TILE>::THREADS)) gemm_kernel(gpu_gemm_t g) {
+  typedef gemm_shape_t<CONTRACT, TILE> shape;
+  const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+  const int row = warp / shape::WARPS_ACROSS * (16 * shape::MI), col = warp % shape::WARPS_ACROSS * (8 * shape::NI);
+  unsigned char *shared = gpu_shared();
+  int64_t tile_row, tile_col;
+  gemm_place((g.job.a.rows + TILE - 1) / TILE, (g.job.b.rows + TILE - 1) / TILE, &tile_row, &tile_col);
+  tile_row *= TILE;
+  tile_col *= TILE;
+  typename CONTRACT::sum_t sums[shape::MI][shape::NI][4] = {};
+  const int64_t chunks = g.a.padded_blocks / GEMM_CHUNK;
+  for (int s = 0; s < shape::STAGES - 1; s++) {
+    if (s < chunks) gemm_load<CONTRACT, TILE>(g, tile_row, tile_col, s, shared + s * shape::STAGE_BYTES);
+    gpu_copy_commit();
+  }
+  for (int64_t chunk = 0; chunk < chunks; chunk++) {
+    // This chunk is there for all threads, and none still reads the stage that is filled next.
+    gpu_copy_wait<shape::STAGES - 2>();
+    __syncthreads();
+    const int64_t next = chunk + shape::STAGES - 1;
+    if (next < chunks) {
+      gemm_load<CONTRACT, TILE>(g, tile_row, tile_col, next, shared + next % shape::STAGES * shape::STAGE_BYTES);
+    }
+    gpu_copy_commit();
+    const unsigned char *stage = shared + chunk % shape::STAGES * shape::STAGE_BYTES;
+#pragma unroll
+    for (int k = 0; k < GEMM_CHUNK; k++) {
+      gemm_block<CONTRACT, TILE, shape::MI, shape::NI>(stage, row, col, k, g.unit, sums);
+    }
+  }
+  const int t = gemm_exponent(g.job.a.exponent) + gemm_exponent(g.job.b.exponent);
+#pragma unroll
+  for (int i = 0; i < shape::MI; i++) {
+#pragma unroll
+    for (int j = 0; j < shape::NI; j++) {
+#pragma unroll
+      for (int e = 0; e < 4; e++) {
+        gemm_store(g, sums[i][j][e], t, tile_row + row + 16 * i + lane / 4 + e / 2 * 8,
+                   tile_col + col + 8 * j + lane % 4 * 2 + e % 2);
+      }
+    }
+  }
+}
+
+#endif

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole operands in the host's memory: what descriptors cannot express. A backend with a way of its own has it in its
+// table; on the model it is the golden model.
+#include <string.h>
+
+#include "device.h"
+
+static int size_is_bad(int64_t size) {
+  return size < 1 || size > UFP4_MAX_DIM;
+}
+
+static ufp4_status_t check_place(ufp4_device_t *device, int has_own) {
+  if (has_own || strcmp(device->backend->name, "model") == 0) return UFP4_OK;
+  return device_fail(device, UFP4_ERROR_UNSUPPORTED, "backend %s takes descriptors only", device->backend->name);
+}
+
+// --- Quantizing ----------------------------------------------------------------------------------------
+
+static ufp4_status_t check_quantize(ufp4_device_t *device, const ufp4_matrix_t *in, const ufp4_quantize_t *how) {
+  ufp4_message_t why = {0};
+  if (in == NULL || in->data == NULL || how == NULL || size_is_bad(in->rows) || size_is_bad(in->cols) ||
+      in->ld < in->cols || (in->dtype != UFP4_DTYPE_F32 && in->dtype != UFP4_DTYPE_BF16)) {
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "quantize: no tensor of FP32 or BF16, or one of impossible sizes");
+  }
+  if ((unsigned)how->axis > UFP4_AXIS_COL || (unsigned)how->round >= UFP4_ROUND_COUNT ||
+      (how->exponent_given && (how->exponent < INT16_MIN || how->exponent > INT16_MAX))) {
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "quantize: axis, rounding or exponent out of range");
+  }
+  ufp4_status_t status = ufp4_combination_quantize(how, 0, device->backend->name, &why);
+  return status == UFP4_OK ? status : device_fail(device, status, "quantize: %s", why.text);
+}
+
+ufp4_status_t ufp4_device_quantize(ufp4_device_t *device, const ufp4_matrix_t *in, const ufp4_quantize_t *how,
+                                   ufp4_operand_t *out) {
+  ufp4_status_t status = device_check(device);
+  if (status != UFP4_OK) return status;
+  status = check_place(device, device->backend->quantize != NULL);
+  if (status == UFP4_OK) status = check_quantize(device, in, how);
+  if (status != UFP4_OK) return status;
+  if (out == NULL) return device_fail(device, UFP4_ERROR_ARGUMENT, "quantize: nowhere to put the operand");
+  if (device->backend->quantize != NULL) {
+    return device_note(device, device->backend->quantize(device->state, in, how, out));
+  }
+  status = ufp4_quantize(in, how, out);
+  return status == UFP4_OK ? status : device_fail(device, status, "quantize: %s", ufp4_status_string(status));
+}
+
+// --- Multiplying ---------------------------------------------------------------------------------------
+
+static int operand_ok(const ufp4_operand_t *x) {
+  if (x == NULL || x->codes == NULL || size_is_bad(x->rows) || size_is_bad(x->cols)) return 0;
+  if (x->scale != UFP4_SCALE_FP32) return x->scales != NULL;
+  for (int64_t i = 0; x->scales_f32 != NULL && i < x->rows * x->scale_blocks; i++) {
+    if (x->scales_f32[i] < 0 || x->scales_f32[i] > 3.402823466e+38f) return 0;
+  }
+  return x->scales_f32 != NULL;
+}
+
+static int strides_ok(const ufp4_gemm_t *how, int64_t n, int64_t d_ld) {
+  return d_ld >= n && (how->c == NULL || how->c_ld >= n) && (how->accumulate == NULL || how->accumulate_ld >= n);
+}
+
+static int sums_ok(const ufp4_gemm_t *how) {
+  if ((unsigned)how->d_dtype >= UFP4_DTYPE_COUNT) return 0;
+  if (how->contract != UFP4_CONTRACT_EXACT) return how->d_dtype != UFP4_DTYPE_I64 && how->accumulate == NULL;
+  return how->d_dtype != UFP4_DTYPE_I64 || (how->c == NULL && how->alpha == 1.0f);
+}
+
+static ufp4_status_t check_gemm(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,
+                                const ufp4_gemm_t *how, const void *d, int64_t d_ld) {
+  ufp4_message_t why = {0};
+  if (!operand_ok(a) || !operand_ok(b) || a->cols != b->cols || a->scale != b->scale) {
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "gemm: operands that are not whole, or do not go together");
+  }
+  if (how == NULL || d == NULL || !strides_ok(how, b->rows, d_ld) || !sums_ok(how)) {
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "gemm: a leading dimension or an option is out of range");
+  }
+  ufp4_status_t status = ufp4_combination_gemm(a->elem, b->elem, a->scale, how->contract, device->backend->name, &why);
+  return status == UFP4_OK ? status : device_fail(device, status, "gemm: %s", why.text);
+}
+
+ufp4_status_t ufp4_device_gemm(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,
+                               const ufp4_gemm_t *how, void *d, int64_t d_ld) {
+  ufp4_status_t status = device_check(device);
+  if (status != UFP4_OK) return status;
+  status = check_place(device, device->backend->gemm != NULL);
+  if (status == UFP4_OK) status = check_gemm(device, a, b, how, d, d_ld);
+  if (status != UFP4_OK) return status;
+  if (device->backend->gemm != NULL) {
+    return device_note(device, device->backend->gemm(device->state, a, b, how, d, d_ld));
+  }
+  ufp4_gemm_t own = *how;
+  own.threads = device->threads;
+  own.kernel = device->kernel;
+  status = ufp4_gemm(a, b, &own, d, d_ld);
+  return status == UFP4_OK ? status : device_fail(device, status, "gemm: %s", ufp4_status_string(status));
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulated.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <ucontext.h>
+
+#include <vector>
+
+namespace emulated {
+
+emulated_weather_t weather;
+dim3 *thread_index, block_index, block_size, grid_size;
+
+namespace {
+
+const size_t STACK_BYTES = 64 << 10;
+const unsigned WARP = 32;
+
+// A copy under way.
+struct copy_t {
+  void *to;
+  const void *from;
+  unsigned group;
+};
+
+struct fiber_t {
+  dim3 index;
+  ucontext_t start;
+  jmp_buf here;
+  std::vector<unsigned char> stack;
+  bool started, done;
+  std::vector<copy_t> copies;
+  unsigned groups;  // committed
+};
+
+// What the lanes of a warp bring to a collective operation. The last to come does the work for all.
+struct warp_t {
+  unsigned arrived, generation;
+  const uint32_t *in[WARP][2];
+  const void *address[WARP];
+  void *out[WARP];
+  uint32_t value[WARP];
+};
+
+struct block_t {
+  const std::function<void()> *kernel;
+  std::vector<fiber_t> fibers;
+  std::vector<warp_t> warps;
+  std::vector<unsigned char> memory;
+  unsigned arrived, generation, alive;
+  bool progress;
+  ucontext_t scheduler;
+  jmp_buf back;
+  unsigned current;
+};
+
+block_t block;
+
+fiber_t &fiber() {
+  return block.fibers[block.current];
+}
+
+[[noreturn]] void give_up(const char *what) {
+  fprintf(stderr, "emulated GPU: %s (block %u %u, thread %u)\n", what, block_index.x, block_index.y, block.current);
+  abort();
+}
+
+void yield() {
+  if (_setjmp(fiber().here) == 0) _longjmp(block.back, 1);
+}
+
+void run_fiber() {
+  (*block.kernel)();
+  fiber().done = true;
+  block.alive--;
+  block.progress = true;
+  _longjmp(block.back, 1);
+}
+
+void resume(unsigned index) {
+  block.current = index;
+  thread_index = &block.fibers[index].index;
+  if (_setjmp(block.back) != 0) return;
+  if (block.fibers[index].started) _longjmp(block.fibers[index].here, 1);
+  block.fibers[index].started = true;
+  // Never returns here: fibers leave through block.back.
+  setcontext(&block.fibers[index].start);
+  give_up("a thread could not be started");
+}
+
+void prepare_fiber(unsigned index) {
+  fiber_t &f = block.fibers[index];
+  f.index = dim3(index, 0, 0);
+  f.stack.resize(STACK_BYTES);
+  f.started = f.done = false;
+  f.copies.clear();
+  f.groups = 0;
+  if (getcontext(&f.start) != 0) give_up("no context");
+  f.start.uc_stack.ss_sp = f.stack.data();
+  f.start.uc_stack.ss_size = f.stack.size();
+  f.start.uc_link = nullptr;
+  makecontext(&f.start, run_fiber, 0);
+}
+
+void run_block(size_t shared_bytes) {
+  const unsigned threads = block_size.x;
+  block.fibers.resize(threads);
+  block.warps.assign(threads / WARP, warp_t());
+  block.memory.assign(shared_bytes + 128, 0xA5);
+  block.arrived = block.generation = 0;
+  block.alive = threads;
+  for (unsigned i = 0; i < threads; i++) prepare_fiber(i);
+  while (block.alive > 0) {
+    block.progress = false;
+    for (unsigned n = 0; n < threads; n++) {
+      const unsigned i = weather.backwards ? threads - 1 - n : n;
+      if (!block.fibers[i].done) resume(i);
+    }
+    if (!block.progress) give_up("threads wait for one another");
+  }
+}
+
+// Waits until all lanes are here; @return true in the one that came last, which then calls release().
+bool gather(warp_t &warp) {
+  if (++warp.arrived == WARP) return true;
+  const unsigned generation = warp.generation;
+  while (warp.generation == generation) yield();
+  return false;
+}
+
+void release(warp_t &warp) {
+  warp.arrived = 0;
+  warp.generation++;
+  block.progress = true;
+}
+
+warp_t &my_warp() {
+  return block.warps[block.current / WARP];
+}
+
+unsigned my_lane() {
+  return block.current % WARP;
+}
+
+float bf16(uint32_t word, int half) {
+  return __int_as_float((int32_t)(half ? word & 0xFFFF0000u : word << 16));
+}
+
+int8_t byte(uint32_t word, int i) {
+  return (int8_t)(word >> (8 * i) & 255);
+}
+
+// PTX ISA, mma.m16n8k16 for .s8: element i of A's fragment is row g, or g + 8 for i >= 4, column 4 t + i % 4; of B's row
+// 4 t + i, column g; of D's row g, or g + 8 for i >= 2, column 2 t + i % 2; g = lane / 4, t = lane % 4.
+void read_s8(const warp_t &warp, int8_t a[16][16], int8_t b[16][8]) {
+  for (unsigned lane = 0; lane < WARP; lane++) {
+    const unsigned g = lane / 4, t = lane % 4;
+    for (unsigned i = 0; i < 8; i++) {
+      const unsigned row = (i < 4) == (weather.fault == 1) ? g + 8 : g;
+      a[row][4 * t + i % 4] = byte(warp.in[lane][0][i / 4], (int)(i % 4));
+    }
+    for (unsigned i = 0; i < 4; i++) b[4 * t + i][g] = byte(warp.in[lane][1][0], (int)i);
+  }
+}
+
+// PTX ISA, mma.m16n8k16 for .bf16: element i of A's fragment is row g for i = 0, 1, 4, 5, else g + 8; column
+// 2 t + i % 2, + 8 for i >= 4; of B's row 2 t + i % 2, + 8 for i >= 2, column g.
+void read_bf16(const warp_t &warp, float a[16][16], float b[16][8]) {
+  for (unsigned lane = 0; lane < WARP; lane++) {
+    const unsigned g = lane / 4, t = lane % 4;
+    for (unsigned i = 0; i < 8; i++) {
+      const unsigned shifted = (i < 4) == (weather.fault == 2) ? 8 : 0;
+      a[i % 4 < 2 ? g : g + 8][2 * t + i % 2 + shifted] = bf16(warp.in[lane][0][i / 2], i % 2);
+    }
+    for (unsigned i = 0; i < 4; i++) b[2 * t + i % 2 + (i >= 2 ? 8 : 0)][g] = bf16(warp.in[lane][1][i / 2], i % 2);
+  }
+}
+
+template <typename T>
+void write_fragment(const warp_t &warp, const T d[16][8]) {
+  for (unsigned lane = 0; lane < WARP; lane++) {
+    const unsigned g = lane / 4, t = lane % 4;
+    T *out = (T *)warp.out[lane];
+    for (unsigned i = 0; i < 4; i++) {
+      const unsigned column = weather.fault == 3 ? 2 * t + 1 - i % 2 : 2 * t + i % 2;
+      out[i] = d[i < 2 ? g : g + 8][column];
+    }
+  }
+}
+
+int exponent_of(double x) {
+  int e;
+  frexp(x, &e);
+  return e;
+}
+
+// Products aligned to the largest exponent among them and the accumulator, truncated, added, and the sum truncated to
+// FP32: what tensor cores are known to do at worst (MMA-Sim, arXiv 2511.10909).
+double add_group(double sum, const double *products, int count) {
+  if (weather.fraction_bits == 0) {
+    for (int i = 0; i < count; i++) sum += products[i];
+    return sum;
+  }
+  int largest = sum == 0 ? INT32_MIN : exponent_of(sum);
+  for (int i = 0; i < count; i++) {
+    if (products[i] != 0) largest = std::max(largest, exponent_of(products[i]));
+  }
+  if (largest == INT32_MIN) return 0;
+  const double unit = ldexp(1.0, largest - weather.fraction_bits);
+  double total = trunc(sum / unit);
+  for (int i = 0; i < count; i++) total += trunc(products[i] / unit);
+  total *= unit;
+  if (total == 0) return 0;
+  const double last = ldexp(1.0, exponent_of(total) - 24);
+  return trunc(total / last) * last;
+}
+
+void land(const copy_t &copy) {
+  memcpy(copy.to, copy.from, 16);
+}
+
+}  // namespace
+
+unsigned char *shared() {
+  const uintptr_t raw = (uintptr_t)block.memory.data();
+  return (unsigned char *)((raw + 127) / 128 * 128);
+}
+
+void launch(dim3 grid, dim3 threads, size_t shared_bytes, const std::function<void()> &kernel) {
+  if (threads.x % WARP != 0 || threads.y != 1 || threads.z != 1) give_up("a block of broken warps");
+  grid_size = grid;
+  block_size = threads;
+  block.kernel = &kernel;
+  const unsigned count = grid.x * grid.y;
+  for (unsigned n = 0; n < count; n++) {
+    const unsigned i = weather.backwards ? count - 1 - n : n;
+    block_index = dim3(i % grid.x, i / grid.x, 0);
+    run_block(shared_bytes);
+  }
+}
+
+void sync_block() {
+  if (++block.arrived == block.fibers.size()) {
+    block.arrived = 0;
+    block.generation++;
+    block.progress = true;
+    return;
+  }
+  const unsigned generation = block.generation;
+  while (block.generation == generation) yield();
+}
+
+uint32_t shuffle_xor(uint32_t value, int by) {
+  warp_t &warp = my_warp();
+  const unsigned lane = my_lane();
+  uint32_t got = 0;
+  warp.value[lane] = value;
+  warp.out[lane] = &got;
+  if (gather(warp)) {
+    for (unsigned l = 0; l < WARP; l++) *(uint32_t *)warp.out[l] = warp.value[l ^ (unsigned)by];
+    release(warp);
+  }
+  return got;
+}
+
+void mma_s8(int32_t d[4], const uint32_t a[2], uint32_t b) {
+  warp_t &warp = my_warp();
+  warp.in[my_lane()][0] = a;
+  warp.in[my_lane()][1] = &b;
+  warp.out[my_lane()] = d;
+  if (!gather(warp)) return;
+  int8_t left[16][16], right[16][8];
+  int32_t sums[16][8] = {{0}};
+  read_s8(warp, left, right);
+  for (int i = 0; i < 16; i++) {
+    for (int k = 0; k < 16; k++) {
+      for (int j = 0; j < 8; j++) sums[i][j] += left[i][k] * right[k][j];
+    }
+  }
+  write_fragment(warp, sums);
+  release(warp);
+}
+
+void mma_bf16(float d[4], const uint32_t a[4], const uint32_t b[2]) {
+  warp_t &warp = my_warp();
+  warp.in[my_lane()][0] = a;
+  warp.in[my_lane()][1] = b;
+  warp.out[my_lane()] = d;
+  if (!gather(warp)) return;
+  const int group = weather.group != 0 ? weather.group : 16;
+  float left[16][16], right[16][8], sums[16][8];
+  read_bf16(warp, left, right);
+  for (int i = 0; i < 16; i++) {
+    for (int j = 0; j < 8; j++) {
+      double products[16], sum = 0;
+      for (int k = 0; k < 16; k++) products[k] = (double)left[i][k] * (double)right[k][j];
+      for (int k = 0; k < 16; k += group) sum = add_group(sum, products + k, group);
+      sums[i][j] = (float)sum;
+    }
+  }
+  write_fragment(warp, sums);
+  release(warp);
+}
+
+void ldmatrix_x4(uint32_t r[4], const void *row) {
+  warp_t &warp = my_warp();
+  warp.address[my_lane()] = row;
+  warp.out[my_lane()] = r;
+  if (!gather(warp)) return;
+  // Lane l gets the words l % 4 of row l / 4 of each matrix, whose address lane l / 4 of its group of eight gave.
+  for (unsigned lane = 0; lane < WARP; lane++) {
+    for (unsigned m = 0; m < 4; m++) {
+      const unsigned matrix = weather.fault == 4 ? m ^ 1 : m;
+      memcpy((uint32_t *)warp.out[lane] + m, (const unsigned char *)warp.address[8 * matrix + lane / 4] + lane % 4 * 4, 4);
+    }
+  }
+  release(warp);
+}
+
+void copy_16(void *shared_to, const void *global) {
+  if ((uintptr_t)shared_to % 16 != 0 || (uintptr_t)global % 16 != 0) give_up("a misaligned asynchronous copy");
+  const copy_t copy = {shared_to, global, fiber().groups};
+  if (weather.early_copies) {
+    land(copy);
+  } else {
+    fiber().copies.push_back(copy);
+  }
+}
+
+void copy_commit() {
+  fiber().groups++;
+}
+
+void copy_wait(int pending) {
+  fiber_t &f = fiber();
+  size_t kept = 0;
+  for (const copy_t &copy : f.copies) {
+    if ((int)(f.groups - copy.group) > pending) {
+      land(copy);
+    } else {
+      f.copies[kept++] = copy;
+    }
+  }
+  f.copies.resize(kept);
+}
+
+}  // namespace emulated

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPU for tests: what drivers/backends/cuda/gpu.cuh and the kernels take from CUDA, on one CPU thread. Threads of a
+// block are fibers that run until they must wait for others; tensor core products follow the fragment layouts of the PTX
+// ISA; asynchronous copies land as late as the ISA allows, or at once; shared memory starts as garbage. None of it knows
+// the kernels.
+#ifndef UFP4_TESTS_CUDA_EMULATED_H
+#define UFP4_TESTS_CUDA_EMULATED_H
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+
+#include "emulated_weather.h"
+
+#define GPU_KERNEL static
+#define GPU inline
+#define GPU_LAUNCH_BOUNDS(threads)
+// One block runs at a time, on one CPU thread: a static object is shared by its fibers.
+#define __shared__ static
+
+struct dim3 {
+  unsigned x, y, z;
+  dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+
+namespace emulated {
+
+extern emulated_weather_t weather;
+
+extern dim3 *thread_index, block_index, block_size, grid_size;
+
+/** Runs the kernel for each thread of each block; aborts where threads wait for one another for ever. */
+void launch(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()> &kernel);
+unsigned char *shared();
+void sync_block();
+uint32_t shuffle_xor(uint32_t value, int by);
+void mma_s8(int32_t d[4], const uint32_t a[2], uint32_t b);
+void mma_bf16(float d[4], const uint32_t a[4], const uint32_t b[2]);
+void ldmatrix_x4(uint32_t r[4], const void *row);
+void copy_16(void *shared, const void *global);
+void copy_commit();
+void copy_wait(int pending);
+
+}  // namespace emulated
+
+#define threadIdx (*emulated::thread_index)
+#define blockIdx emulated::block_index
+#define blockDim emulated::block_size
+#define gridDim emulated::grid_size
+
+// --- gpu.cuh -----------------------------------------------------------------------------------------
+
+GPU unsigned char *gpu_shared() {
+  return emulated::shared();
+}
+GPU void gpu_mma_s8(int32_t d[4], const uint32_t a[2], uint32_t b) {
+  emulated::mma_s8(d, a, b);
+}
+GPU void gpu_mma_bf16(float d[4], const uint32_t a[4], const uint32_t b[2]) {
+  emulated::mma_bf16(d, a, b);
+}
+GPU void gpu_ldmatrix_x4(uint32_t r[4], const void *row) {
+  emulated::ldmatrix_x4(r, row);
+}
+GPU void gpu_copy_16(void *shared, const void *global) {
+  emulated::copy_16(shared, global);
+}
+GPU void gpu_copy_commit() {
+  emulated::copy_commit();
+}
+template <int N>
+GPU void gpu_copy_wait() {
+  emulated::copy_wait(N);
+}
+
+// --- CUDA C++ ----------------------------------------------------------------------------------------
+
+using std::max;
+using std::min;
+
+GPU void __syncthreads() {
+  emulated::sync_block();
+}
+GPU int32_t __shfl_xor_sync(unsigned, int32_t value, int by) {
+  return (int32_t)emulated::shuffle_xor((uint32_t)value, by);
+}
+// Fibers do not interrupt one another.
+GPU int32_t atomicMin(int32_t *to, int32_t value) {
+  int32_t old = *to;
+  *to = std::min(old, value);
+  return old;
+}
+GPU uint32_t atomicOr(uint32_t *to, uint32_t value) {
+  uint32_t old = *to;
+  *to |= value;
+  return old;
+}
+GPU float __int_as_float(int32_t bits) {
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+GPU int32_t __float_as_int(float value) {
+  int32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+GPU int __clz(int32_t x) {
+  return x == 0 ? 32 : __builtin_clz((unsigned)x);
+}
+GPU int __clzll(long long x) {
+  return x == 0 ? 64 : __builtin_clzll((unsigned long long)x);
+}
+GPU uint32_t __funnelshift_l(uint32_t low, uint32_t high, unsigned by) {
+  return (uint32_t)((((uint64_t)high << 32 | low) << (by & 31)) >> 32);
+}
+GPU uint32_t __byte_perm(uint32_t x, uint32_t y, uint32_t selector) {
+  const uint64_t bytes = (uint64_t)y << 32 | x;
+  uint32_t out = 0;
+  for (int i = 0; i < 4; i++) out |= (uint32_t)(bytes >> (8 * (selector >> (4 * i) & 7)) & 255) << (8 * i);
+  return out;
+}
+
+#endif

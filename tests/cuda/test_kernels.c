@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every kernel of the backend cuda, on the emulated GPU, bit for bit against the golden model.
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emulated_weather.h"
+#include "legal.h"
+#include "pair.h"
+#include "table.h"
+#include "ufp4.h"
+
+// What must not show in the bits.
+static const emulated_weather_t weathers[] = {
+    {.fraction_bits = 0},
+    {.early_copies = 1, .backwards = 1, .fraction_bits = 24, .group = 8, .multiprocessors = 1000},
+    {.backwards = 1, .fraction_bits = 23, .group = 16},
+    {.early_copies = 1, .fraction_bits = 25, .group = 16, .multiprocessors = 1000},
+};
+#define WEATHERS 4
+
+static void *symbol(const char *name) {
+  const char *path = getenv("UFP4_CUDA_LIBRARY");
+  void *library = path != NULL ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+  void *found = library != NULL ? dlsym(library, name) : NULL;
+  if (found != NULL) return found;
+  fprintf(stderr, "UFP4_CUDA_LIBRARY is not the emulated GPU: %s\n", path != NULL ? path : "(not set)");
+  abort();
+}
+
+static void set_weather(const emulated_weather_t *weather) {
+  emulated_set_weather_t set;
+  void *found = symbol(EMULATED_WEATHER_SYMBOL);
+  memcpy(&set, &found, sizeof set);
+  set(weather);
+}
+
+static ufp4_device_t *open_device(const emulated_weather_t *weather) {
+  ufp4_device_options_t options = ufp4_device_options_default();
+  ufp4_message_t message = {0};
+  ufp4_device_t *device;
+  options.message = &message;
+  options.memory_bytes = 1u << 20;
+  set_weather(weather);
+  if (ufp4_device_open("cuda", &options, &device) == UFP4_OK) return device;
+  fprintf(stderr, "%s\n", message.text);
+  abort();
+}
+
+// --- Quantizer -----------------------------------------------------------------------------------------
+
+static int is_on_cuda(const ufp4_quantize_t *how) {
+  return ufp4_combination_quantize(how, 0, "cuda", NULL) == UFP4_OK;
+}
+
+static void check_operands(int64_t index, const ufp4_operand_t *got, const ufp4_operand_t *want, const char *what) {
+  check_bits(index, (uint64_t)got->exponent, (uint64_t)want->exponent, "%s: tensor exponent", what);
+  check_bits(index, got->flags, want->flags, "%s: flags", what);
+  for (int64_t i = 0; i < want->rows * want->scale_blocks; i++) {
+    if (!check_bits(i, fixture_scale(got, i), fixture_scale(want, i), "%s: scale of row %lld, block %lld", what,
+                    (long long)(i / want->scale_blocks), (long long)(i % want->scale_blocks))) {
+      return;
+    }
+  }
+  for (int64_t i = 0; i < want->rows * want->blocks; i++) {
+    uint64_t codes[2];
+    memcpy(&codes[0], got->codes + 8 * i, 8);
+    memcpy(&codes[1], want->codes + 8 * i, 8);
+    if (!check_bits(i, codes[0], codes[1], "%s: codes of row %lld, block %lld", what, (long long)(i / want->blocks),
+                    (long long)(i % want->blocks))) {
+      return;
+    }
+  }
+}
+
+static void check_tensor(int64_t index, ufp4_device_t *device, const ufp4_matrix_t *in, const ufp4_quantize_t *how) {
+  ufp4_operand_t got = {0}, want = {0};
+  char what[160];
+  snprintf(what, sizeof what, "case %lld: %lld x %lld dtype %u, elem %u scale %u layout %u rht %u round %u up %u axis %u",
+           (long long)index, (long long)in->rows, (long long)in->cols, in->dtype, how->elem, how->scale, how->layout,
+           how->rht, how->round, how->scale_round, how->axis);
+  check_bits(index, ufp4_quantize(in, how, &want), UFP4_OK, "%s: golden", what);
+  check_bits(index, ufp4_device_quantize(device, in, how, &got), UFP4_OK, "%s: %s", what, ufp4_device_message(device));
+  if (got.codes != NULL && want.codes != NULL) check_operands(index, &got, &want, what);
+  ufp4_operand_free(&got);
+  ufp4_operand_free(&want);
+}
+
+static void check_random_tensor(int64_t index, ufp4_device_t *device, check_random_t *random,
+                                const ufp4_quantize_t *how, int rows, int cols) {
+  const fixture_distribution_t distribution = (fixture_distribution_t)check_below(random, FIXTURE_DISTRIBUTIONS);
+  const ufp4_dtype_t dtype = check_below(random, 3) == 0 ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32;
+  fixture_tensor_t tensor = fixture_tensor(random, rows, cols, distribution, dtype, how->axis);
+  check_tensor(index, device, &tensor.view, how);
+  fixture_tensor_free(&tensor);
+}
+
+static const int shapes[][2] = {{1, 1}, {16, 16}, {17, 15}, {64, 64}, {65, 130}, {3, 200}, {190, 2}, {48, 67}};
+#define SHAPES 8
+
+// Every combination that the tables give this backend, on every shape, both axes.
+TEST(quantize_equals_the_golden_model) {
+  check_random_t random = check_random();
+  ufp4_device_t *device = open_device(&weathers[0]);
+  int64_t index = 0;
+  for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
+    ufp4_quantize_t how = legal_quantize_combination(n);
+    if (!is_on_cuda(&how)) continue;
+    for (int i = 0; i < SHAPES; i++) {
+      how.axis = (ufp4_axis_t)(i % 2);
+      check_random_tensor(index++, device, &random, &how, shapes[i][0], shapes[i][1]);
+    }
+  }
+  ufp4_device_close(device);
+}
+
+// Each distribution, blocks enough for rare cases.
+SLOW_TEST(quantize_of_many_blocks) {
+  check_random_t random = check_random();
+  ufp4_device_t *device = open_device(&weathers[0]);
+  for (int d = 0; d < FIXTURE_DISTRIBUTIONS; d++) {
+    for (int n = 0; n < 12; n++) {
+      const ufp4_quantize_t how = {.elem = (ufp4_elem_t)(n % 3),
+                                   .axis = (ufp4_axis_t)(n / 3 % 2),
+                                   .rht = n / 6 ? UFP4_RHT_INTEGER : UFP4_RHT_NONE,
+                                   .rht_mask = UFP4_RHT_DEFAULT_MASK,
+                                   .round = d % 2 ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
+                                   .scale_round = n % 2 ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_RNE,
+                                   .seed = 5,
+                                   .tensor_id = 7};
+      fixture_tensor_t tensor =
+          fixture_tensor(&random, 300, 500, (fixture_distribution_t)d, UFP4_DTYPE_F32, how.axis);
+      check_tensor(12 * d + n, device, &tensor.view, &how);
+      fixture_tensor_free(&tensor);
+    }
+  }
+  ufp4_device_close(device);
+}
+
+// Exponents from outside: scales that saturate, scales at their smallest, and shifts beyond every limit.
+TEST(quantize_with_given_exponents) {
+  static const int exponents[] = {0, 6, -7, 40, -40, 162, -121, 300, -300, 32767, -32768};
+  check_random_t random = check_random();
+  ufp4_device_t *device = open_device(&weathers[0]);
+  for (int i = 0; i < 11 * 24; i++) {
+    const ufp4_quantize_t how = {.elem = (ufp4_elem_t)(i / 11 % 3),
+                                 .rht = i / 33 % 2 ? UFP4_RHT_INTEGER : UFP4_RHT_NONE,
+                                 .rht_mask = 0x1234,
+                                 .round = (ufp4_round_t)(i / 66 % 2),
+                                 .scale_round = (ufp4_scale_round_t)(i / 132 % 2),
+                                 .axis = (ufp4_axis_t)(i % 2),
+                                 .seed = 77,
+                                 .exponent_given = 1,
+                                 .exponent = exponents[i % 11]};
+    check_random_tensor(i, device, &random, &how, 20, 40);
+  }
+  ufp4_device_close(device);
+}
+
+// --- GEMM ----------------------------------------------------------------------------------------------
+
+static size_t dtype_bytes(ufp4_dtype_t dtype) {
+  return dtype == UFP4_DTYPE_BF16 ? 2 : dtype == UFP4_DTYPE_I64 ? 8 : 4;
+}
+
+// Both into rows with a gap; @return how many outputs, gaps included, differ.
+static int64_t differences(ufp4_device_t *device, const pair_t *p, const ufp4_gemm_t *how) {
+  const int64_t ld = p->b.rows + 3, count = p->a.rows * ld;
+  const size_t size = dtype_bytes(how->d_dtype);
+  uint8_t *got = malloc((size_t)count * size), *want = malloc((size_t)count * size);
+  int64_t differ = 0;
+  if (got == NULL || want == NULL) abort();
+  memset(got, 0xA5, (size_t)count * size);
+  memset(want, 0xA5, (size_t)count * size);
+  check_bits(0, ufp4_gemm(&p->a, &p->b, how, want, ld), UFP4_OK, "golden");
+  check_bits(0, ufp4_device_gemm(device, &p->a, &p->b, how, got, ld), UFP4_OK, "%s", ufp4_device_message(device));
+  for (int64_t i = 0; i < count; i++) {
+    if (memcmp(got + (size_t)i * size, want + (size_t)i * size, size) == 0) continue;
+    uint64_t bits[2] = {0, 0};
+    memcpy(&bits[0], got + (size_t)i * size, size);
+    memcpy(&bits[1], want + (size_t)i * size, size);
+    if (differ++ == 0) {
+      fprintf(stderr, "D[%lld][%lld]: got %llx, want %llx\n", (long long)(i / ld), (long long)(i % ld),
+              (unsigned long long)bits[0], (unsigned long long)bits[1]);
+    }
+  }
+  free(got);
+  free(want);
+  return differ;
+}
+
+static void check_pair(int64_t index, ufp4_device_t *device, const pair_t *p, const ufp4_gemm_t *how) {
+  check_bits(index, (uint64_t)differences(device, p, how), 0,
+             "outputs that differ: %lld x %lld x %lld, elems %u and %u, scale %u, contract %u, dtype %u",
+             (long long)p->a.rows, (long long)p->b.rows, (long long)p->a.cols, p->a.elem, p->b.elem, p->a.scale,
+             how->contract, how->d_dtype);
+}
+
+static int gemm_is_on_cuda(const legal_gemm_t *what) {
+  return ufp4_combination_gemm(what->a, what->b, what->scale, what->contract, "cuda", NULL) == UFP4_OK;
+}
+
+static const int gemm_shapes[][3] = {{1, 1, 1}, {17, 9, 40}, {130, 40, 70}, {64, 65, 260}, {5, 150, 16}};
+#define GEMM_SHAPES 5
+
+// Every combination of the tables, every kind of scales, in every weather.
+TEST(gemm_equals_the_golden_model) {
+  check_random_t random = check_random();
+  int64_t index = 0;
+  for (int w = 0; w < WEATHERS; w++) {
+    ufp4_device_t *device = open_device(&weathers[w]);
+    for (int n = 0; n < LEGAL_GEMM_COUNT; n++) {
+      const legal_gemm_t what = legal_gemm_combination(n);
+      if (!gemm_is_on_cuda(&what)) continue;
+      const int i = (n + w) % GEMM_SHAPES;
+      pair_t p = pair_random(&random, n, gemm_shapes[i], (fixture_scales_t)(index % FIXTURE_SCALES_COUNT));
+      pair_set_level(&p, (int)check_below(&random, 60) - 30, (int)check_below(&random, 60) - 30);
+      const ufp4_gemm_t how = pair_plain(&p, index % 3 == 2 ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32);
+      check_pair(index++, device, &p, &how);
+      pair_free(&p);
+    }
+    ufp4_device_close(device);
+  }
+}
+
+// Results that overflow, and subnormal ones.
+TEST(gemm_with_extreme_exponents) {
+  static const int levels[] = {-140, -100, -75, -64, 60, 70, 80, 150, 32767, -32768};
+  check_random_t random = check_random();
+  ufp4_device_t *device = open_device(&weathers[1]);
+  for (int i = 0; i < 40; i++) {
+    pair_t p = pair_random(&random, (i % 2) * 36 + i / 2 % 9, (const int[3]){7, 9, 48}, (fixture_scales_t)(i % 4));
+    pair_set_level(&p, levels[i % 10], levels[i % 10] / 2);
+    const ufp4_gemm_t how = pair_plain(&p, i % 3 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16);
+    check_pair(i, device, &p, &how);
+    pair_free(&p);
+  }
+  ufp4_device_close(device);
+}
+
+// Alpha, C, and unrounded sums in and out.
+TEST(gemm_with_alpha_c_and_sums) {
+  check_random_t random = check_random();
+  ufp4_device_t *device = open_device(&weathers[3]);
+  float c[20 * 31];
+  int64_t sums[20 * 31];
+  for (int i = 0; i < 20 * 31; i++) {
+    c[i] = ufp4_f32_value(fixture_number(&random, i % 2 ? FIXTURE_SPECIAL : FIXTURE_WILD));
+    sums[i] = i % 50 == 0 ? UFP4_I64_NAN : (int64_t)check_next(&random) >> 18;
+  }
+  for (int i = 0; i < 16; i++) {
+    pair_t p = pair_random(&random, (i & 1) * 36 + i / 2, (const int[3]){20, 30, 50}, FIXTURE_SCALES_NAN);
+    ufp4_gemm_t how = pair_plain(&p, i & 8 && !(i & 1) ? UFP4_DTYPE_I64 : UFP4_DTYPE_F32);
+    const int exact = how.contract == UFP4_CONTRACT_EXACT;
+    how.c_ld = how.accumulate_ld = 31;
+    if (how.d_dtype != UFP4_DTYPE_I64 && i & 2) how.c = c;
+    if (how.d_dtype != UFP4_DTYPE_I64 && i & 4) how.alpha = -0.3f;
+    if (exact && i & 6) how.accumulate = sums;
+    check_pair(i, device, &p, &how);
+    pair_free(&p);
+  }
+  ufp4_device_close(device);
+}
+
+// Many blocks of k: the stages go round several times.
+TEST(gemm_of_long_rows) {
+  check_random_t random = check_random();
+  for (int w = 0; w < WEATHERS; w++) {
+    ufp4_device_t *device = open_device(&weathers[w]);
+    for (int n = 0; n < 2; n++) {
+      pair_t p = pair_random(&random, 36 * n + w, (const int[3]){20, 24, 2000 + 3 * w}, FIXTURE_SCALES_ANY);
+      const ufp4_gemm_t how = pair_plain(&p, UFP4_DTYPE_F32);
+      check_pair(2 * w + n, device, &p, &how);
+      pair_free(&p);
+    }
+    ufp4_device_close(device);
+  }
+}
+
+// --- The table's own choices -----------------------------------------------------------------------------
+
+static const ufp4_cuda_table_t *table(void) {
+  const ufp4_cuda_table_t *(*get)(void);
+  void *found = symbol(UFP4_CUDA_TABLE_SYMBOL);
+  memcpy(&get, &found, sizeof get);
+  return get();
+}
+
+// An operand where it lies: the emulated GPU's memory is the host's.
+static ufp4_cuda_operand_t operand_of(const ufp4_operand_t *in) {
+  return (ufp4_cuda_operand_t){.elem = in->elem,
+                               .rows = in->rows,
+                               .codes = (const uint64_t *)(const void *)in->codes,
+                               .scales = in->scales_f32 != NULL ? (const void *)in->scales_f32 : in->scales,
+                               .place = {16 * in->blocks, 1, in->blocks},
+                               .exponent = {NULL, in->exponent}};
+}
+
+// Both sizes of tiles and both ways to the contract fp32 have the same bits.
+TEST(gemm_does_not_depend_on_tiles_or_products) {
+  check_random_t random = check_random();
+  ufp4_message_t message;
+  ufp4_cuda_t *cuda;
+  set_weather(&weathers[1]);
+  check_bits(0, table()->open(&message, &cuda), UFP4_OK, "open");
+  for (int i = 0; i < 18; i++) {
+    pair_t p = pair_random(&random, 36 * (i / 9) + i % 9, (const int[3]){70, 133, 90}, (fixture_scales_t)(i % 4));
+    float *d[3];
+    for (int v = 0; v < 3; v++) {
+      d[v] = calloc(70 * 133, sizeof *d[v]);
+      const ufp4_cuda_gemm_t job = {.contract = p.what.contract,
+                                    .scale = p.a.scale,
+                                    .k = 90,
+                                    .a = operand_of(&p.a),
+                                    .b = operand_of(&p.b),
+                                    .scale_product = 1,
+                                    .alpha = 1,
+                                    .d = d[v],
+                                    .d_dtype = UFP4_DTYPE_F32,
+                                    .d_ld = 133,
+                                    .tile = v == 1 ? 64 : 128,
+                                    .product = v == 2 ? UFP4_CUDA_PRODUCT_INT8 : UFP4_CUDA_PRODUCT_BF16};
+      check_bits(v, table()->gemm(cuda, &job), UFP4_OK, "gemm");
+    }
+    check_that(i, memcmp(d[0], d[1], 70 * 133 * sizeof(float)) == 0, "tiles of 64 and of 128 differ");
+    check_that(i, memcmp(d[0], d[2], 70 * 133 * sizeof(float)) == 0, "products in BF16 and in INT8 differ");
+    for (int v = 0; v < 3; v++) free(d[v]);
+    pair_free(&p);
+  }
+  table()->close(cuda);
+}
+
+// --- Tests of the tests ----------------------------------------------------------------------------------
+
+// A layout that is wrong in one of the ways that are easily made is seen.
+TEST(rejects_wrong_layouts) {
+  check_random_t random = check_random();
+  for (int fault = 1; fault <= EMULATED_FAULTS; fault++) {
+    const emulated_weather_t weather = {.fault = fault};
+    ufp4_device_t *device = open_device(&weather);
+    int64_t differ = 0;
+    for (int n = 0; n < 2; n++) {
+      pair_t p = pair_random(&random, 36 * n, (const int[3]){33, 20, 40}, FIXTURE_SCALES_NEAR);
+      const ufp4_gemm_t how = pair_plain(&p, UFP4_DTYPE_F32);
+      differ += differences(device, &p, &how);
+      pair_free(&p);
+    }
+    check_that(fault, differ > 100, "fault %d changed %lld outputs only", fault, (long long)differ);
+    ufp4_device_close(device);
+  }
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(quantize_equals_the_golden_model),
+      CHECK_TEST(quantize_of_many_blocks),
+      CHECK_TEST(quantize_with_given_exponents),
+      CHECK_TEST(gemm_equals_the_golden_model),
+      CHECK_TEST(gemm_with_extreme_exponents),
+      CHECK_TEST(gemm_with_alpha_c_and_sums),
+      CHECK_TEST(gemm_of_long_rows),
+      CHECK_TEST(gemm_does_not_depend_on_tiles_or_products),
+      CHECK_TEST(rejects_wrong_layouts),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The backend cuda behind the program: on the emulated GPU, and where there is no GPU."""
+import json
+import math
+import os
+
+import bench
+from bench import check, check_equal, passes, rejects
+
+XWD = ["X.npy", "W.npy", "dY.npy"]
+AB = ["A.safetensors", "B.safetensors"]
+
+
+def emulated():
+    os.environ["UFP4_CUDA_LIBRARY"] = os.environ["UFP4_CUDA_EMULATED"]
+
+
+def tensors(tokens, cin, cout):
+    bench.write_npy("X.npy", bench.gaussian(tokens, cin))
+    bench.write_npy("W.npy", bench.gaussian(cout, cin, 0.05))
+    bench.write_npy("dY.npy", bench.gaussian(tokens, cout, 1e-4))
+
+
+def check_layer(*options):
+    result = json.loads(passes("layer", *XWD, "-o", "out", "--json", *options).out)
+    check_equal(result["verdict"], "equal", f"{options}")
+    check_equal([c["mismatches"] for c in result["cases"]], [0, 0, 0], f"{options}")
+
+
+def recipe(name, **settings):
+    with open(f"{name}.json", "w", encoding="ascii") as file:
+        json.dump(dict(name=name, **settings), file)
+    return f"{name}.json"
+
+
+def test_layers_equal_the_model():
+    emulated()
+    recipes = ["ufp4", "e2m1",
+               recipe("scales", elem="e1m2", scale="fp32", rht="integer", round={"dy": "sr"}),
+               recipe("contract", elem="e2m1", accumulate="fp32", round={"dy": "sr"}, scale_round={"dy": "up"}),
+               recipe("tiles", elem="int4", layout={"w": "2d"})]
+    for shape in ((1, 1, 1), (33, 47, 130)):
+        tensors(*shape)
+        for name in recipes:
+            check_layer("--backend", "cuda", "--check", "model", "--recipe", name)
+
+
+def test_layer_with_nan_and_inf_equals_the_model():
+    emulated()
+    tensors(20, 33, 40)
+    rows = bench.gaussian(20, 33)
+    rows[7][20], rows[9][0] = math.nan, -math.inf
+    bench.write_npy("X.npy", rows)
+    check_layer("--backend", "cuda", "--check", "model")
+
+
+def test_the_simulated_core_equals_it_on_rtl():
+    emulated()
+    tensors(33, 47, 66)
+    for name in ("ufp4", "e2m1"):
+        check_layer("--backend", "rtl", "--check", "cuda", "--recipe", name, "--config", "small")
+
+
+def test_gemm_equals_the_model():
+    emulated()
+    bench.write_npy("A.npy", bench.gaussian(30, 70))
+    bench.write_npy("B.npy", bench.gaussian(20, 70))
+    bench.write_npy("C.npy", bench.gaussian(30, 20))
+    for scale in ("e4m3", "fp32"):
+        for name in "AB":
+            passes("quantize", f"{name}.npy", "-o", f"{name}.safetensors", "--elem", "e2m1", "--scale", scale)
+        exact = [[], ["--out", "i64"], ["--out", "bf16"]] if scale == "e4m3" else []
+        for words in [["--accumulate", "fp32"], ["--accumulate", "fp32", "--c", "C.npy", "--alpha", "0.3"], *exact]:
+            passes("gemm", *AB, "-o", "D.npy", "--backend", "cuda", "--check", "model", *words)
+
+
+def test_rejects_what_it_does_not_have():
+    emulated()
+    tensors(3, 16, 4)
+    for name in ("nvfp4", "mxfp4"):
+        rejects(3, "backend cuda", "layer", *XWD, "-o", "out", "--backend", "cuda", "--recipe", name)
+    for name in "AB":
+        bench.write_npy(f"{name}.npy", bench.gaussian(3, 16))
+        passes("quantize", f"{name}.npy", "-o", f"{name}.safetensors", "--elem", "e2m1")
+    rejects(3, "backend cuda", "gemm", *AB, "-o", "D.npy", "--backend", "cuda", "--accumulate", "nv")
+
+
+def test_info_says_which_gpu():
+    emulated()
+    device = json.loads(passes("info", "--backend", "cuda", "--json").out)["device"]
+    check("emulated GPU" in device["hardware"], f"hardware {device['hardware']}")
+    check("emulated GPU" in passes("info", "--backend", "cuda").out, "text")
+
+
+def test_rejects_a_library_that_is_not_there():
+    tensors(3, 16, 4)
+    os.environ["UFP4_CUDA_LIBRARY"] = "./no_such_library.so"
+    rejects(3, "no_such_library", "layer", *XWD, "-o", "out", "--backend", "cuda")
+    rejects(3, "no_such_library", "info", "--backend", "cuda")
+    backends = json.loads(passes("info", "--json").out)["backends"]
+    check_equal([b["available"] for b in backends if b["name"] == "cuda"], [False], "available")
+
+
+def test_rejects_a_machine_without_gpu():
+    # Whether libufp4_cuda.so was built or not, and whether there is a GPU or not.
+    tensors(3, 16, 4)
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    for words in (["layer", *XWD, "-o", "out", "--backend", "cuda"], ["layer", *XWD, "-o", "out", "--check", "cuda"],
+                  ["info", "--backend", "cuda"]):
+        rejects(3, "cuda: ", *words)
+
+
+if __name__ == "__main__":
+    bench.main(globals())
