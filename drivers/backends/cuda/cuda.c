@@ -356,6 +356,15 @@ static ufp4_status_t cuda_counters(state_t *state, uint64_t counters[UFP4_COUNTE
   return UFP4_OK;
 }
 
+// What is queued cannot be stopped, but it can be waited for and forgotten.
+static ufp4_status_t cuda_reset(state_t *state) {
+  ufp4_status_t status = state->table->synchronize(state->cuda);
+  if (status != UFP4_OK) return status;
+  state->taken = state->submitted;
+  memset(&state->slots, 0, sizeof state->slots);
+  return UFP4_OK;
+}
+
 // --- Whole operands ------------------------------------------------------------------------------------
 
 static ufp4_status_t upload(state_t *state, const void *data, uint64_t bytes, void **out) {
@@ -560,6 +569,7 @@ const ufp4_backend_t ufp4_backend_cuda = {
     .take = cuda_take,
     .slot_read = cuda_slot_read,
     .counters = cuda_counters,
+    .reset = cuda_reset,
     .quantize = cuda_quantize,
     .gemm = cuda_gemm,
 };
