@@ -20,7 +20,7 @@ TEST(compare_counts_every_code_scale_and_flag) {
   memcpy(scales, a.scales, sizeof scales);
   b.codes = codes;
   b.scales = scales;
-  compare_t compare = {"one", "other", 0};
+  compare_t compare = {.got_name = "one", .want_name = "other"};
   compare_operands(&compare, "X row", &a, &b);
   check_bits(0, (uint64_t)compare.mismatches, 0, "equal operands");
   for (int i = 0; i < 3 * 3 * 8; i++) codes[i] ^= i == 71 ? 0x10 : 0x21;
@@ -36,7 +36,7 @@ TEST(compare_counts_every_code_scale_and_flag) {
 
 TEST(compare_sees_the_sign_of_zero_and_nan_patterns) {
   static const float a[] = {0.0f, 1.0f, NAN, 2.0f}, b[] = {-0.0f, 1.0f, NAN, 2.0f};
-  compare_t compare = {"one", "other", 0};
+  compare_t compare = {.got_name = "one", .want_name = "other"};
   compare_elements(&compare, "D", a, b, sizeof(float), 4);
   check_bits(0, (uint64_t)compare.mismatches, 1, "only the zeros differ");
   compare_elements(&compare, "D", a, b, sizeof(uint16_t), 8);
