@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "blas.h"
-#include "cli.h"
+#include "bench.h"
 #include "draw.h"
 #include "peak.h"
 
@@ -17,11 +15,13 @@ const cli_command_t cli_bench = {
     .arguments = "[options]",
     .summary =
         "Times the golden model against OpenBLAS and memcpy, and the simulated core.\n\n"
-        "gemm_exact stands against the sgemm of the same shape, packing included, quantize_ and amax_ against memcpy "
-        "of the\n"
-        "same FP32 numbers; case and yardstick take turns, and ratio is the median of yardstick's time / case's time. "
-        "With one\n"
-        "thread time is CPU time. UFP4_KERNEL=portable, avx2 or avx512 chooses another GEMM kernel than the fastest.",
+        "gemm_ stands against the sgemm of the same shape, packing included, its kernels for AVX2 against OpenBLAS's, "
+        "two\n"
+        "threads against one, quantize_ and amax_ against memcpy of the same FP32 numbers. Case and yardstick take "
+        "turns, and\n"
+        "ratio is the median of yardstick's time / case's time. With one thread time is CPU time. UFP4_KERNEL=portable, "
+        "avx2\n"
+        "or avx512 chooses another GEMM kernel than the fastest.",
     .example = "ufp4 bench --size 1024",
     .run = run,
 };
@@ -30,29 +30,13 @@ const cli_command_t cli_bench = {
 #define UNCOUNTED 2
 #define SIMULATED_SIZE 256
 
-typedef struct {
-  uint64_t size, repeats, threads, seed;
-  int json;
-  json_t *lines;
-  blas_t blas;
-  float *from, *to, *yard[3];  // [size][size] each
-} bench_t;
-
 // --- Lines -------------------------------------------------------------------------------------------
-
-typedef struct {
-  const char *what, *format, *data;
-  double seconds;
-  double rate;
-  const char *unit, *against;
-  double against_rate, ratio;  // NaN where nothing stands against it
-} line_t;
 
 static json_t *real_json(double value) {
   return isnan(value) ? json_null() : json_real(value);
 }
 
-static void print_line(bench_t *bench, uint64_t size, const line_t *line) {
+void bench_print(bench_t *bench, uint64_t size, const line_t *line) {
   if (bench->json) {
     json_array_append_new(
         bench->lines, json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:s, s:s, s:o, s:o}", "case", line->what, "format",
@@ -67,11 +51,15 @@ static void print_line(bench_t *bench, uint64_t size, const line_t *line) {
   fflush(stdout);
 }
 
+int bench_wants(const bench_t *bench, const char *what) {
+  return bench->only == NULL || strncmp(what, bench->only, strlen(bench->only)) == 0;
+}
+
 // --- Timing ------------------------------------------------------------------------------------------
 
-static double seconds_now(const bench_t *bench) {
+static double seconds_now(int threads) {
   struct timespec t;
-  clock_gettime(bench->threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+  clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -85,24 +73,16 @@ static double median(double *values, uint64_t count) {
   return values[count / 2];
 }
 
-typedef struct {
-  double seconds, yard_seconds, ratio;
-} timing_t;
-
-typedef ufp4_status_t (*case_run_t)(bench_t *bench, const void *argument);
-typedef void (*yard_run_t)(bench_t *bench);
-
-// Case and yardstick in turns, so that both meet the same moments of a shared machine. The first turns do not count:
-// memory is being mapped.
-static ufp4_status_t take_turns(bench_t *bench, case_run_t run_case, const void *argument, yard_run_t run_yard,
-                                timing_t *out) {
+// The first turns do not count: memory is being mapped.
+ufp4_status_t bench_take_turns(bench_t *bench, int threads, bench_run_t run_case, bench_run_t run_yard,
+                               const void *argument, timing_t *out) {
   double seconds[MAX_REPEATS], yard[MAX_REPEATS], ratio[MAX_REPEATS];
   for (uint64_t i = 0; i < UNCOUNTED + bench->repeats; i++) {
-    double start = seconds_now(bench);
+    double start = seconds_now(threads);
     ufp4_status_t status = run_case(bench, argument);
-    double between = seconds_now(bench);
-    run_yard(bench);
-    double end = seconds_now(bench);
+    double between = seconds_now(threads);
+    if (status == UFP4_OK) status = run_yard(bench, argument);
+    double end = seconds_now(threads);
     if (status != UFP4_OK) return status;
     if (i < UNCOUNTED) continue;
     const uint64_t at = i - UNCOUNTED;
@@ -116,10 +96,7 @@ static ufp4_status_t take_turns(bench_t *bench, case_run_t run_case, const void 
 
 // --- Data --------------------------------------------------------------------------------------------
 
-typedef enum { DATA_GAUSSIAN, DATA_OUTLIERS, DATA_ANY } data_t;
-
-// Gaussian; outliers: 2 % of the columns are 16 times larger.
-static void fill(bench_t *bench, data_t data, uint64_t operand) {
+void bench_fill(bench_t *bench, data_t data, uint64_t operand) {
   const uint64_t n = bench->size;
   const uint64_t columns = UINT64_C(1) << 50;
   ufp4_draw_t draw = ufp4_draw_start(bench->seed, UFP4_DRAW_DATA);
@@ -131,112 +108,27 @@ static void fill(bench_t *bench, data_t data, uint64_t operand) {
   }
 }
 
-static ufp4_matrix_t matrix_of(const bench_t *bench) {
+ufp4_matrix_t bench_matrix(const bench_t *bench) {
   const int64_t n = (int64_t)bench->size;
   return (ufp4_matrix_t){UFP4_DTYPE_F32, n, n, n, bench->from};
 }
 
-// Codes and scale bytes of any value but NaN.
-static ufp4_status_t any_operand(bench_t *bench, ufp4_elem_t elem, uint64_t operand, ufp4_operand_t *out) {
-  const ufp4_draw_t draw = ufp4_draw_start(bench->seed, UFP4_DRAW_DATA);
-  const int64_t n = (int64_t)bench->size;
-  ufp4_status_t status = ufp4_operand_create(elem, n, n, out);
-  if (status != UFP4_OK) return status;
-  for (int64_t i = 0; i < n * out->blocks; i++) {
-    uint64_t codes = ufp4_draw_at(&draw, (operand << 52) + (uint64_t)i);
-    memcpy(out->codes + 8 * i, &codes, 8);
-    out->scales[i] = (uint8_t)(ufp4_draw_at(&draw, (operand << 52) + (UINT64_C(1) << 51) + (uint64_t)i) % 0x7F);
-  }
-  return UFP4_OK;
-}
-
-static ufp4_status_t make_operand(bench_t *bench, ufp4_elem_t elem, data_t data, uint64_t operand,
-                                  ufp4_operand_t *out) {
-  if (data == DATA_ANY) return any_operand(bench, elem, operand, out);
-  const ufp4_quantize_t how = {.elem = elem, .scale = UFP4_SCALE_E4M3, .axis = UFP4_AXIS_ROW};
-  fill(bench, data, operand);
-  const ufp4_matrix_t matrix = matrix_of(bench);
-  return ufp4_quantize(&matrix, &how, out);
-}
-
-// --- GEMM --------------------------------------------------------------------------------------------
-
-typedef struct {
-  ufp4_operand_t a, b;
-} pair_t;
-
-static ufp4_status_t run_gemm(bench_t *bench, const void *argument) {
-  const pair_t *pair = argument;
-  const ufp4_gemm_t how = {
-      .contract = UFP4_CONTRACT_EXACT, .d_dtype = UFP4_DTYPE_F32, .alpha = 1, .threads = (int)bench->threads,
-      .kernel = cli_kernel()};
-  return ufp4_gemm(&pair->a, &pair->b, &how, bench->to, (int64_t)bench->size);
-}
-
-static void run_sgemm(bench_t *bench) {
-  blas_multiply(&bench->blas, (int)bench->size, bench->yard[0], bench->yard[1], bench->yard[2]);
-}
-
-typedef struct {
-  const char *name;
-  data_t a, b;
-} gemm_data_t;
-
-static const char *const elem_names[UFP4_ELEM_COUNT] = {
-    [UFP4_ELEM_E2M1] = "e2m1", [UFP4_ELEM_E1M2] = "e1m2", [UFP4_ELEM_INT4] = "int4"};
-
-static ufp4_status_t bench_gemm(bench_t *bench, ufp4_elem_t elem, const gemm_data_t *data) {
-  pair_t pair = {0};
-  timing_t timing;
-  const double gmacs = 1e-9 * (double)bench->size * (double)bench->size * (double)bench->size;
-  char against[64];
-  snprintf(against, sizeof against, "sgemm_%s", bench->blas.core);
-  ufp4_status_t status = make_operand(bench, elem, data->a, 1, &pair.a);
-  if (status == UFP4_OK) status = make_operand(bench, elem, data->b, 2, &pair.b);
-  if (status == UFP4_OK) status = take_turns(bench, run_gemm, &pair, run_sgemm, &timing);
-  if (status == UFP4_OK) {
-    const line_t line = {"gemm_exact",
-                         elem_names[elem],
-                         data->name,
-                         timing.seconds,
-                         gmacs / timing.seconds,
-                         "GMAC/s",
-                         against,
-                         gmacs / timing.yard_seconds,
-                         timing.ratio};
-    print_line(bench, bench->size, &line);
-  }
-  ufp4_operand_free(&pair.a);
-  ufp4_operand_free(&pair.b);
-  return status;
-}
-
-static ufp4_status_t bench_gemms(bench_t *bench) {
-  static const gemm_data_t data[] = {{"gaussian", DATA_GAUSSIAN, DATA_GAUSSIAN},
-                                     {"outliers_a", DATA_OUTLIERS, DATA_GAUSSIAN},
-                                     {"outliers_both", DATA_OUTLIERS, DATA_OUTLIERS},
-                                     {"any_scales", DATA_ANY, DATA_ANY}};
-  const uint64_t n = bench->size;
-  ufp4_draw_t draw = ufp4_draw_start(bench->seed, UFP4_DRAW_DATA);
-  for (uint64_t i = 0; i < n * n; i++) bench->yard[0][i] = ufp4_draw_normal(&draw);
-  for (uint64_t i = 0; i < n * n; i++) bench->yard[1][i] = ufp4_draw_normal(&draw);
-  ufp4_status_t status = UFP4_OK;
-  for (int elem = 0; elem < UFP4_ELEM_COUNT; elem++) {
-    for (size_t i = 0; i < sizeof data / sizeof data[0] && status == UFP4_OK; i++) {
-      status = bench_gemm(bench, (ufp4_elem_t)elem, &data[i]);
-    }
-  }
-  return status;
+const char *bench_elem_name(ufp4_elem_t elem) {
+  static const char *const names[UFP4_ELEM_COUNT] = {
+      [UFP4_ELEM_E2M1] = "e2m1", [UFP4_ELEM_E1M2] = "e1m2", [UFP4_ELEM_INT4] = "int4"};
+  return names[elem];
 }
 
 // --- Quantizer ---------------------------------------------------------------------------------------
 
-static void run_memcpy(bench_t *bench) {
+static ufp4_status_t run_memcpy(bench_t *bench, const void *argument) {
+  (void)argument;
   memcpy(bench->to, bench->from, bench->size * bench->size * sizeof(float));
+  return UFP4_OK;
 }
 
 static ufp4_status_t run_quantize(bench_t *bench, const void *argument) {
-  const ufp4_matrix_t matrix = matrix_of(bench);
+  const ufp4_matrix_t matrix = bench_matrix(bench);
   ufp4_operand_t out = {0};
   ufp4_status_t status = ufp4_quantize(&matrix, argument, &out);
   ufp4_operand_free(&out);
@@ -244,20 +136,21 @@ static ufp4_status_t run_quantize(bench_t *bench, const void *argument) {
 }
 
 static ufp4_status_t run_amax(bench_t *bench, const void *argument) {
-  const ufp4_matrix_t matrix = matrix_of(bench);
+  const ufp4_matrix_t matrix = bench_matrix(bench);
   int exponent;
   return ufp4_tensor_exponent(&matrix, argument, &exponent);
 }
 
-static ufp4_status_t bench_blocks(bench_t *bench, const char *what, case_run_t run_case, const ufp4_quantize_t *how) {
+static ufp4_status_t bench_blocks(bench_t *bench, const char *what, bench_run_t run_case, const ufp4_quantize_t *how) {
   timing_t timing;
   const double elements = 1e-9 * (double)bench->size * (double)bench->size;
-  ufp4_status_t status = take_turns(bench, run_case, how, run_memcpy, &timing);
+  if (!bench_wants(bench, what)) return UFP4_OK;
+  ufp4_status_t status = bench_take_turns(bench, (int)bench->threads, run_case, run_memcpy, how, &timing);
   if (status != UFP4_OK) return status;
-  const line_t line = {what,           elem_names[how->elem],          "gaussian",
+  const line_t line = {what,           bench_elem_name(how->elem),          "gaussian",
                        timing.seconds, elements / timing.seconds,      "Gelem/s",
                        "memcpy",       elements / timing.yard_seconds, timing.ratio};
-  print_line(bench, bench->size, &line);
+  bench_print(bench, bench->size, &line);
   return UFP4_OK;
 }
 
@@ -286,7 +179,7 @@ static ufp4_status_t bench_axis(bench_t *bench, ufp4_elem_t elem, ufp4_axis_t ax
 }
 
 static ufp4_status_t bench_quantizer(bench_t *bench) {
-  fill(bench, DATA_GAUSSIAN, 1);
+  bench_fill(bench, DATA_GAUSSIAN, 1);
   ufp4_status_t status = bench_axis(bench, UFP4_ELEM_E1M2, UFP4_AXIS_ROW);
   if (status == UFP4_OK) status = bench_axis(bench, UFP4_ELEM_E1M2, UFP4_AXIS_COL);
   if (status == UFP4_OK) status = bench_axis(bench, UFP4_ELEM_E2M1, UFP4_AXIS_ROW);
@@ -300,7 +193,7 @@ static void bench_peak(bench_t *bench) {
   int count = peak_measure(peaks);
   for (int i = 0; i < count; i++) {
     const line_t line = {"peak", peaks[i].name, "-", 0, 1e-9 * peaks[i].macs_per_second, "GMAC/s", "-", NAN, NAN};
-    print_line(bench, 0, &line);
+    bench_print(bench, 0, &line);
   }
 }
 
@@ -333,7 +226,7 @@ static ufp4_status_t bench_device(bench_t *bench, ufp4_device_t *device) {
   ufp4_linear_free(linear);
   if (status != UFP4_OK) return status;
   const line_t line = {"simulate_rtl", "e1m2", "gaussian", seconds, gmacs / seconds, "GMAC/s", "-", NAN, NAN};
-  print_line(bench, SIMULATED_SIZE, &line);
+  bench_print(bench, SIMULATED_SIZE, &line);
   return UFP4_OK;
 }
 
@@ -355,10 +248,10 @@ static ufp4_status_t bench_all(bench_t *bench) {
     printf("%% %-20s %-14s %-13s %5s %10s %8s %-8s %-18s %8s %6s\n", "case", "format", "data", "size", "time_ms",
            "rate", "unit", "against", "against_rate", "ratio");
   }
-  bench_peak(bench);
+  if (bench_wants(bench, "peak")) bench_peak(bench);
   ufp4_status_t status = bench_gemms(bench);
   if (status == UFP4_OK) status = bench_quantizer(bench);
-  if (status == UFP4_OK) status = bench_simulator(bench);
+  if (status == UFP4_OK) status = bench_wants(bench, "simulate_rtl") ? bench_simulator(bench) : UFP4_OK;
   if (status == UFP4_OK && bench->json) {
     json_dumpf(bench->lines, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
     printf("\n");
@@ -384,6 +277,7 @@ static void release(bench_t *bench) {
   float *all[] = {bench->from, bench->to, bench->yard[0], bench->yard[1], bench->yard[2]};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) free(all[i]);
   blas_close(&bench->blas);
+  blas_close(&bench->blas_avx2);
 }
 
 static int check_options(const bench_t *bench) {
@@ -402,6 +296,7 @@ static int run(int argc, char **argv) {
   cli_option_add(&options, "repeats", CLI_UINT, &bench.repeats, "N", "times each case takes its turn (default 11)");
   cli_option_add(&options, "threads", CLI_UINT, &bench.threads, "N", "of the GEMM and of OpenBLAS (default 1)");
   cli_option_add(&options, "seed", CLI_UINT, &bench.seed, "SEED", "of the data (default 0)");
+  cli_option_add(&options, "case", CLI_TEXT, &bench.only, "TEXT", "only cases whose names begin with it");
   cli_option_add(&options, "json", CLI_FLAG, &bench.json, NULL, "an array of lines; null where nothing is compared");
   int end = cli_parse(&cli_bench, &options, argc, argv, 0, 0, NULL, NULL);
   if (end == CLI_GO_ON) end = check_options(&bench);
@@ -409,6 +304,8 @@ static int run(int argc, char **argv) {
   if (!blas_open(&bench.blas, (int)bench.threads)) {
     return cli_fail(&cli_bench, CLI_DEVICE, "OpenBLAS is not installed: apt-get install libopenblas0");
   }
+  // Without it, as with an OpenBLAS that has no such kernel, its cases are left out.
+  (void)blas_open_core(&bench.blas_avx2, "HASWELL", (int)bench.threads);
   ufp4_status_t status = allocate(&bench) ? bench_all(&bench) : UFP4_ERROR_MEMORY;
   release(&bench);
   return status == UFP4_OK ? CLI_OK : cli_fail_status(&cli_bench, status, "");

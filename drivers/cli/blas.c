@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE  // dlmopen
 #include "blas.h"
 
 #include <dlfcn.h>
@@ -6,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,9 +21,9 @@ enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 static const char *const cores[] = {"HASWELL", "ZEN", "SKYLAKEX", "COOPERLAKE", "SAPPHIRERAPIDS"};
 #define CORES (sizeof cores / sizeof cores[0])
 
-static int load(blas_t *blas, int threads) {
-  blas->library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
-  if (blas->library == NULL) return 0;
+static int resolve(blas_t *blas, void *library, int threads) {
+  blas->library = library;
+  if (library == NULL) return 0;
   // POSIX, not C, lets a data pointer become a function pointer.
   char *(*core_name)(void);
   void (*set_threads)(int);
@@ -35,6 +37,10 @@ static int load(blas_t *blas, int threads) {
   set_threads(threads);
   snprintf(blas->core, sizeof blas->core, "%s", core_name());
   return 1;
+}
+
+static int load(blas_t *blas, int threads) {
+  return resolve(blas, dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL), threads);
 }
 
 void blas_close(blas_t *blas) {
@@ -107,4 +113,20 @@ int blas_open(blas_t *blas, int threads) {
   // Its threads would keep the cores busy long after their work is done, while others are timed.
   (void)setenv("OPENBLAS_THREAD_TIMEOUT", "4", 1);
   return load(blas, threads);
+}
+
+int blas_open_core(blas_t *blas, const char *core, int threads) {
+  *blas = (blas_t){0};
+#ifdef LM_ID_NEWLM
+  (void)setenv("OPENBLAS_CORETYPE", core, 1);
+  if (resolve(blas, dlmopen(LM_ID_NEWLM, "libopenblas.so.0", RTLD_NOW | RTLD_LOCAL), threads) &&
+      strcasecmp(blas->core, core) == 0) {
+    return 1;
+  }
+  blas_close(blas);
+#else
+  (void)core;
+  (void)threads;
+#endif
+  return 0;
 }

@@ -19,6 +19,10 @@ def test_lines_cover_every_case():
     for elem in ("e2m1", "e1m2", "int4"):
         for data in GEMM_DATA:
             check(("gemm_exact", elem, data) in cases, f"{elem} {data} in {cases}")
+        for data in ("gaussian", "outliers_both"):
+            check(("gemm_fp32", elem, data) in cases, f"fp32 {elem} {data} in {cases}")
+    for scale in ("e2m1/e8m0", "e1m2/fp32"):
+        check(("gemm_fp32", scale, "gaussian") in cases, f"{scale} in {cases}")
     for what in ("quantize_plain", "quantize_rht", "quantize_rht_sr", "amax_plain", "amax_rht"):
         for axis in ("rows", "cols"):
             check((f"{what}_{axis}", "e1m2", "gaussian") in cases, f"{what} {axis} in {cases}")
@@ -28,6 +32,13 @@ def test_json_has_the_columns_as_keys():
     for line in json.loads(passes("bench", "--size", 64, "--repeats", 1, "--json").out):
         check_equal(sorted(line), sorted(COLUMNS), "keys")
         check((line["ratio"] is None) == (line["against"] == "-"), f"ratio of {line}")
+
+
+def test_one_case():
+    lines = passes("bench", "--size", 64, "--repeats", 1, "--case", "gemm_fp32").out.splitlines()
+    check(len(lines) > 8, f"{lines}")
+    for line in lines[1:]:
+        check(line.startswith("gemm_fp32"), line)
 
 
 def test_rejects_sizes_out_of_range():
