@@ -34,7 +34,8 @@ def run(command, log, **more):
 def build_and_test(build, log):
     """Leaves BUILD/coverage.profdata."""
     configure = ["cmake", "-G", "Ninja", "-S", ROOT, "-B", build, "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O1",
-                 "-DCMAKE_C_COMPILER=clang", "-DCMAKE_CXX_COMPILER=clang++", "-DUFP4_COVERAGE=ON", "-DVERILATOR=OFF"]
+                 "-DCMAKE_C_COMPILER=clang", "-DCMAKE_CXX_COMPILER=clang++", "-DUFP4_COVERAGE=ON", "-DVERILATOR=OFF",
+                 "-DUFP4_WERROR=OFF"]
     if shutil.which("ccache"):
         configure += ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
     run(configure, log)
@@ -51,10 +52,12 @@ def build_and_test(build, log):
 
 def report(build):
     """[(file, lines, lines run, branches, branches taken)] of every file with code."""
-    library, profile = build / "cmodel" / "libufp4_model.a", f"-instr-profile={build / 'coverage.profdata'}"
-    text = subprocess.run(["llvm-cov", "export", "-summary-only", library, profile], check=True, stdout=subprocess.PIPE)
+    # The object files: llvm-cov 14 does not read every archive that holds them.
+    first, *more = sorted((build / "cmodel" / "CMakeFiles" / "ufp4_model.dir").rglob("*.o"))
+    what = [first, *(word for path in more for word in ("-object", path)), f"-instr-profile={build / 'coverage.profdata'}"]
+    text = subprocess.run(["llvm-cov", "export", "-summary-only", *what], check=True, stdout=subprocess.PIPE)
     with open(build / "coverage.txt", "wb") as out:
-        subprocess.run(["llvm-cov", "show", "-show-branches=count", library, profile], check=True, stdout=out)
+        subprocess.run(["llvm-cov", "show", "-show-branches=count", *what], check=True, stdout=out)
     rows = []
     for item in json.loads(text.stdout)["data"][0]["files"]:
         lines, branches = item["summary"]["lines"], item["summary"]["branches"]

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# run.sh FOLDER TARGET OPTION..: runs the fuzz target from its seeds with these options of libFuzzer. FOLDER is the build
+# folder of the targets. Inputs that end it badly are left in FOLDER/findings; the last lines say how to see one again.
+set -euo pipefail
+folder=$1 target=$2
+shift 2
+here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+[[ -x $folder/fuzz_$target ]] || { echo "skipped: there is no $folder/fuzz_$target"; exit 77; }
+export TMPDIR
+TMPDIR=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d) # in memory: the targets write many small files
+trap 'rm -rf "$TMPDIR"' EXIT
+mkdir -p "$folder/findings" "$TMPDIR/seeds" "$TMPDIR/new"
+"$folder/fuzz_seeds" "$TMPDIR/seeds"
+dictionary=()
+[[ ! -f $here/$target.dict ]] || dictionary=(-dict="$here/$target.dict")
+if ! "$folder/fuzz_$target" -close_fd_mask=3 -max_len=4096 -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
+    -artifact_prefix="$folder/findings/$target-" "${dictionary[@]}" "$@" "$TMPDIR/new" "$TMPDIR/seeds/$target" 2>"$TMPDIR/log"; then
+  tail -n 60 "$TMPDIR/log"
+  echo "To see it again: $folder/fuzz_$target, with the file above that begins with $target-"
+  exit 1
+fi
+grep -E '^stat::number_of_executed_units|^#[0-9]+.(DONE|INITED)' "$TMPDIR/log"
