@@ -13,7 +13,8 @@ void cli_manual(const cli_command_t *command, const cli_options_t *options) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static const cli_command_t command = {"fuzz", "[IN]... -o OUT", "Nothing.", "ufp4 fuzz", NULL};
+  static const cli_command_t command = {
+      .name = "fuzz", .arguments = "[IN]... -o OUT", .summary = "Nothing.", .example = "ufp4 fuzz"};
   char text[1024], *words[MAX_WORDS + 1] = {text}, **inputs = NULL;
   int flag = 0, choice = 7, count = 0, given = 1;
   const char *out = NULL;
