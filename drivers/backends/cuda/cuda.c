@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU behind the descriptors of the core, and behind whole operands of the host. All CUDA is in libufp4_cuda.so, which
-// is looked for when the backend is opened; this file is plain C and part of every build.
-#include <dlfcn.h>
+// A GPU behind the descriptors of the core, and behind whole operands of the host. All CUDA is in libufp4_cuda.so
+// (load.c); this file is plain C and part of every build.
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../model/check.h"
 #include "cuda.h"
 #include "ufp4/panel.h"
 
-#define LIBRARY_NAME "libufp4_cuda.so"
-
 struct ufp4_backend_state {
   ufp4_configuration_t configuration;
   ufp4_message_t *message;
-  void *library;
   const ufp4_cuda_table_t *table;
   ufp4_cuda_t *cuda;
   uint8_t *memory;  // on the device
@@ -31,50 +26,6 @@ struct ufp4_backend_state {
 
 typedef struct ufp4_backend_state state_t;
 
-// --- The library ---------------------------------------------------------------------------------------
-
-// Beside the program, where a build leaves it; in lib beside the program's bin, where it is installed; or where the
-// system's linker looks.
-static void *open_library(ufp4_message_t *message) {
-  static const char *const folders[] = {"", "../lib/"};
-  const char *named = getenv("UFP4_CUDA_LIBRARY");
-  if (named != NULL && named[0] != '\0') {
-    void *library = dlopen(named, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) ufp4_message_set(message, "cuda: UFP4_CUDA_LIBRARY: %s", dlerror());
-    return library;
-  }
-  char program[PATH_MAX], path[PATH_MAX + 64];
-  ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-  program[length > 0 ? length : 0] = '\0';
-  char *slash = strrchr(program, '/');
-  if (slash != NULL) slash[1] = '\0';
-  for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-    snprintf(path, sizeof path, "%s%s%s", program, folders[i], LIBRARY_NAME);
-    if (access(path, R_OK) != 0) continue;
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) ufp4_message_set(message, "cuda: %s", dlerror());
-    return library;
-  }
-  void *library = dlopen(LIBRARY_NAME, RTLD_NOW | RTLD_LOCAL);
-  if (library == NULL) {
-    ufp4_message_set(message, "cuda: " LIBRARY_NAME " is not in this build: it is built where nvcc is found");
-  }
-  return library;
-}
-
-static ufp4_status_t load_table(state_t *state) {
-  typedef const ufp4_cuda_table_t *(*table_function_t)(void);
-  table_function_t function;
-  state->library = open_library(state->message);
-  if (state->library == NULL) return UFP4_ERROR_UNSUPPORTED;
-  void *symbol = dlsym(state->library, UFP4_CUDA_TABLE_SYMBOL);
-  memcpy(&function, &symbol, sizeof function);  // POSIX: a symbol may be a function
-  state->table = symbol != NULL ? function() : NULL;
-  if (state->table != NULL && state->table->version == UFP4_CUDA_TABLE_VERSION) return UFP4_OK;
-  ufp4_message_set(state->message, "cuda: " LIBRARY_NAME " is of another version of ufp4");
-  return UFP4_ERROR_UNSUPPORTED;
-}
-
 // --- Opening -------------------------------------------------------------------------------------------
 
 static void cuda_close(state_t *state) {
@@ -84,7 +35,6 @@ static void cuda_close(state_t *state) {
     state->table->release(state->cuda, state->flags);
     state->table->close(state->cuda);
   }
-  // The library stays loaded: CUDA does not survive being unloaded and loaded again.
   free(state);
 }
 
@@ -107,7 +57,7 @@ static ufp4_status_t cuda_open(const ufp4_device_options_t *options, const ufp4_
   state->configuration = *configuration;
   state->message = message;
   state->memory_bytes = options->memory_bytes;
-  ufp4_status_t status = load_table(state);
+  ufp4_status_t status = ufp4_cuda_load(message, &state->table);
   if (status == UFP4_OK) status = state->table->open(message, &state->cuda);
   if (status == UFP4_OK) status = allocate_all(state);
   if (status != UFP4_OK) {
@@ -539,10 +489,15 @@ static ufp4_status_t download_d(state_t *state, const ufp4_cuda_gemm_t *job, voi
   return status;
 }
 
-static ufp4_status_t cuda_gemm(state_t *state, const ufp4_operand_t *a, const ufp4_operand_t *b,
-                               const ufp4_gemm_t *how, void *d, int64_t d_ld) {
+ufp4_status_t ufp4_cuda_gemm_with(state_t *state, const ufp4_cuda_choice_t *choice, const ufp4_operand_t *a,
+                                  const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d, int64_t d_ld) {
   multiplied_t x = {0};
-  ufp4_cuda_gemm_t job = {.contract = how->contract, .scale = a->scale, .k = a->cols, .alpha = how->alpha};
+  ufp4_cuda_gemm_t job = {.contract = how->contract,
+                          .scale = a->scale,
+                          .k = a->cols,
+                          .alpha = how->alpha,
+                          .tile = choice->tile,
+                          .product = choice->product};
   ufp4_status_t status = upload_gemm(state, a, b, how, &x, &job);
   job.scale_product = a->scale == UFP4_SCALE_NVFP4 ? a->tensor_scale * b->tensor_scale : 1.0f;
   job.c = x.c;
@@ -556,6 +511,12 @@ static ufp4_status_t cuda_gemm(state_t *state, const ufp4_operand_t *a, const uf
   if (status == UFP4_OK) status = download_d(state, &job, d, d_ld);
   release_multiplied(state, &x);
   return status;
+}
+
+static ufp4_status_t cuda_gemm(state_t *state, const ufp4_operand_t *a, const ufp4_operand_t *b,
+                               const ufp4_gemm_t *how, void *d, int64_t d_ld) {
+  const ufp4_cuda_choice_t any = {0, UFP4_CUDA_PRODUCT_AUTO};
+  return ufp4_cuda_gemm_with(state, &any, a, b, how, d, d_ld);
 }
 
 const ufp4_backend_t ufp4_backend_cuda = {

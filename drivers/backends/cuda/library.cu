@@ -60,6 +60,15 @@ double peak_bandwidth() {
   return 2.0 * 1e3 * kilohertz * bits / 8;
 }
 
+/** Dense BF16 MACs a cycle and multiprocessor: of the data-center GPUs, from NVIDIA's architecture white papers. */
+double peak_macs(const cudaDeviceProp &properties) {
+  int kilohertz = 0;
+  (void)cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, 0);
+  const int version = 10 * properties.major + properties.minor;
+  const double macs = version == 80 ? 1024 : version == 90 ? 2048 : version == 100 ? 4096 : 0;
+  return macs * properties.multiProcessorCount * 1e3 * kilohertz;
+}
+
 cudaError_t fill_description(ufp4_cuda_description_t *out) {
   cudaDeviceProp properties;
   cudaError_t error = cudaGetDeviceProperties(&properties, 0);
@@ -71,6 +80,7 @@ cudaError_t fill_description(ufp4_cuda_description_t *out) {
   out->multiprocessors = properties.multiProcessorCount;
   out->memory_bytes = (int64_t)properties.totalGlobalMem;
   out->memory_bytes_per_second = peak_bandwidth();
+  out->bf16_macs_per_second = peak_macs(properties);
   (void)cudaDriverGetVersion(&out->driver_version);
   (void)cudaRuntimeGetVersion(&out->runtime_version);
   return cudaSuccess;

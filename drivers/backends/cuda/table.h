@@ -25,6 +25,7 @@ typedef struct {
   int multiprocessors;
   int64_t memory_bytes;
   double memory_bytes_per_second;      ///< peak, from clock and bus width; 0 where the driver does not say
+  double bf16_macs_per_second;         ///< peak of the tensor cores, dense; 0 where it is not known; INT8 has twice that
 } ufp4_cuda_description_t;
 
 /** Where block b of row r of an operand lies: entry r / 16 * group + b * block + r % 16 * row, of 8 bytes of codes and of

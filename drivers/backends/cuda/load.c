@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds libufp4_cuda.so at run time, so that nothing else of ufp4 depends on CUDA.
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cuda.h"
+
+#define LIBRARY_NAME "libufp4_cuda.so"
+
+// Beside the program, where a build leaves it; in lib beside the program's bin, where it is installed; or where the
+// system's linker looks.
+static void *open_library(ufp4_message_t *message) {
+  static const char *const folders[] = {"", "../lib/"};
+  const char *named = getenv("UFP4_CUDA_LIBRARY");
+  if (named != NULL && named[0] != '\0') {
+    void *library = dlopen(named, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) ufp4_message_set(message, "cuda: UFP4_CUDA_LIBRARY: %s", dlerror());
+    return library;
+  }
+  char program[PATH_MAX], path[PATH_MAX + 64];
+  ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+  program[length > 0 ? length : 0] = '\0';
+  char *slash = strrchr(program, '/');
+  if (slash != NULL) slash[1] = '\0';
+  for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+    snprintf(path, sizeof path, "%s%s%s", program, folders[i], LIBRARY_NAME);
+    if (access(path, R_OK) != 0) continue;
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) ufp4_message_set(message, "cuda: %s", dlerror());
+    return library;
+  }
+  void *library = dlopen(LIBRARY_NAME, RTLD_NOW | RTLD_LOCAL);
+  if (library == NULL) {
+    ufp4_message_set(message, "cuda: " LIBRARY_NAME " is not in this build: it is built where nvcc is found");
+  }
+  return library;
+}
+
+// The library stays loaded: CUDA does not survive being unloaded and loaded again.
+ufp4_status_t ufp4_cuda_load(ufp4_message_t *message, const ufp4_cuda_table_t **out) {
+  typedef const ufp4_cuda_table_t *(*table_function_t)(void);
+  table_function_t function;
+  *out = NULL;
+  void *library = open_library(message);
+  if (library == NULL) return UFP4_ERROR_UNSUPPORTED;
+  void *symbol = dlsym(library, UFP4_CUDA_TABLE_SYMBOL);
+  memcpy(&function, &symbol, sizeof function);  // POSIX: a symbol may be a function
+  const ufp4_cuda_table_t *table = symbol != NULL ? function() : NULL;
+  if (table == NULL || table->version != UFP4_CUDA_TABLE_VERSION) {
+    ufp4_message_set(message, "cuda: " LIBRARY_NAME " is of another version of ufp4");
+    return UFP4_ERROR_UNSUPPORTED;
+  }
+  *out = table;
+  return UFP4_OK;
+}

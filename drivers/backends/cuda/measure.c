@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda.h"
+
+#define REPEATS 11
+#define QUANTIZED_COPIES 2
+
+typedef struct {
+  const ufp4_cuda_table_t *table;
+  ufp4_cuda_t *cuda;
+  ufp4_cuda_description_t gpu;
+  ufp4_message_t *message;
+  int64_t size;
+  void (*take)(void *argument, const ufp4_cuda_figure_t *figure);
+  void *argument;
+  void *source;                     // [size][size] FP32, Gaussian-like
+  void *codes[2], *scales[2], *words;
+  void *d, *yard[2];                // for the largest element that is measured, FP64
+} measure_t;
+
+// --- Memory --------------------------------------------------------------------------------------------
+
+static void release_all(measure_t *m) {
+  void *const all[] = {m->source, m->codes[0], m->codes[1], m->scales[0], m->scales[1],
+                       m->words,  m->d,        m->yard[0],  m->yard[1]};
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) m->table->release(m->cuda, all[i]);
+}
+
+static ufp4_status_t allocate_all(measure_t *m) {
+  const size_t elements = (size_t)(m->size * m->size);
+  ufp4_status_t status = m->table->allocate(m->cuda, elements * sizeof(float), &m->source);
+  for (int i = 0; i < 2 && status == UFP4_OK; i++) {
+    status = m->table->allocate(m->cuda, elements / 2, &m->codes[i]);
+    if (status == UFP4_OK) status = m->table->allocate(m->cuda, elements / 16, &m->scales[i]);
+    if (status == UFP4_OK) status = m->table->allocate(m->cuda, elements * sizeof(double), &m->yard[i]);
+  }
+  if (status == UFP4_OK) status = m->table->allocate(m->cuda, 4 * sizeof(int32_t), &m->words);
+  return status == UFP4_OK ? m->table->allocate(m->cuda, elements * sizeof(double), &m->d) : status;
+}
+
+// Sums of eight bytes: near enough to a Gaussian.
+static ufp4_status_t fill_source(measure_t *m) {
+  const size_t row = (size_t)m->size * sizeof(float);
+  float *values = malloc(row);
+  ufp4_status_t status = values != NULL ? UFP4_OK : UFP4_ERROR_MEMORY;
+  uint64_t state = 1;
+  for (int64_t r = 0; r < m->size && status == UFP4_OK; r++) {
+    for (int64_t c = 0; c < m->size; c++) {
+      int sum = -1020;
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      for (int i = 0; i < 8; i++) sum += (int)(state >> 8 * i & 255);
+      values[c] = (float)sum / 256.0f;
+    }
+    status = m->table->write(m->cuda, (char *)m->source + (size_t)r * row, values, row);
+  }
+  free(values);
+  return status;
+}
+
+// Numbers of the yardsticks: as many bits change on the way as in ours.
+static ufp4_status_t fill_yard(measure_t *m, ufp4_cuda_vendor_t vendor) {
+  const int wide = vendor == UFP4_CUDA_VENDOR_FP64;
+  const size_t row = (size_t)m->size * (wide ? sizeof(double) : sizeof(uint16_t));
+  void *values = malloc(row);
+  ufp4_status_t status = values != NULL ? UFP4_OK : UFP4_ERROR_MEMORY;
+  uint64_t state = 2;
+  for (int64_t r = 0; r < 2 * m->size && status == UFP4_OK; r++) {
+    for (int64_t c = 0; c < m->size; c++) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      // Between -2 and 2, with random significands.
+      if (wide) ((double *)values)[c] = (double)(int64_t)state * 0x1p-62;
+      if (!wide) ((uint16_t *)values)[c] = (uint16_t)(0x3F80 | (state >> 32 & 0x7F) | (state >> 40 & 0x8000));
+    }
+    status = m->table->write(m->cuda, (char *)m->yard[r / m->size] + (size_t)(r % m->size) * row, values, row);
+  }
+  free(values);
+  return status;
+}
+
+// --- Timing --------------------------------------------------------------------------------------------
+
+typedef ufp4_status_t (*run_t)(measure_t *m, const void *what);
+
+static int compare_reals(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+// The two take turns, so that both meet the same clocks; the first turn does not count. @p yard may be NULL.
+static ufp4_status_t take_turns(measure_t *m, run_t run, const void *what, run_t yard, const void *yard_what,
+                                double milliseconds[2]) {
+  double times[2][REPEATS];
+  for (int i = -1; i < REPEATS; i++) {
+    for (int side = 0; side < (yard != NULL ? 2 : 1); side++) {
+      double elapsed;
+      ufp4_status_t status = m->table->timer_start(m->cuda);
+      if (status == UFP4_OK) status = side == 0 ? run(m, what) : yard(m, yard_what);
+      if (status == UFP4_OK) status = m->table->timer_stop(m->cuda, &elapsed);
+      if (status != UFP4_OK) return status;
+      if (i >= 0) times[side][i] = elapsed;
+    }
+  }
+  for (int side = 0; side < (yard != NULL ? 2 : 1); side++) {
+    qsort(times[side], REPEATS, sizeof times[side][0], compare_reals);
+    milliseconds[side] = times[side][REPEATS / 2];
+  }
+  return UFP4_OK;
+}
+
+static void give(measure_t *m, ufp4_cuda_figure_t figure) {
+  figure.ratio = figure.against != NULL && figure.against_rate > 0 ? figure.rate / figure.against_rate : NAN;
+  m->take(m->argument, &figure);
+}
+
+// --- Quantizer -----------------------------------------------------------------------------------------
+
+static ufp4_cuda_quantize_t describe(const measure_t *m, ufp4_elem_t elem, ufp4_rht_t rht, ufp4_round_t round) {
+  ufp4_cuda_quantize_t job = {.source = m->source,
+                              .rows = m->size,
+                              .cols = m->size,
+                              .ld = m->size,
+                              .elem = elem,
+                              .scale = UFP4_SCALE_E4M3,
+                              .rht_mask = UFP4_RHT_DEFAULT_MASK,
+                              .round = round,
+                              .flags = m->words};
+  for (int i = 0; i < QUANTIZED_COPIES; i++) {
+    job.copies[i] = (ufp4_cuda_copy_t){.enabled = 1,
+                                       .rht = rht,
+                                       .tensor_id = (uint64_t)i,
+                                       .exponent = {NULL, 6},
+                                       .codes = m->codes[i],
+                                       .scales = m->scales[i],
+                                       .place = {m->size, 16, 1},
+                                       .pads_groups = 1,
+                                       .largest = (int32_t *)m->words + 1 + i};
+  }
+  return job;
+}
+
+static ufp4_status_t run_quantize(measure_t *m, const void *what) {
+  return m->table->quantize(m->cuda, what);
+}
+
+static ufp4_status_t run_amax(measure_t *m, const void *what) {
+  return m->table->amax(m->cuda, what);
+}
+
+// Bytes that must move: the source once, both copies once.
+static double quantize_bytes(const measure_t *m) {
+  return (double)m->size * (double)m->size * (4 + QUANTIZED_COPIES * (0.5 + 1.0 / 16));
+}
+
+static ufp4_status_t measure_quantizer(measure_t *m) {
+  static const struct {
+    const char *name, *ratio_name;
+    ufp4_rht_t rht;
+    ufp4_round_t round;
+  } kinds[] = {{"quantize_plain", NULL, UFP4_RHT_NONE, UFP4_ROUND_RNE},
+               {"quantize_rht", "quantize_rht_to_plain", UFP4_RHT_INTEGER, UFP4_ROUND_RNE},
+               {"quantize_rht_sr", "quantize_rht_sr_to_plain", UFP4_RHT_INTEGER, UFP4_ROUND_SR}};
+  const ufp4_cuda_quantize_t plain = describe(m, UFP4_ELEM_E1M2, UFP4_RHT_NONE, UFP4_ROUND_RNE);
+  for (int i = 0; i < 3; i++) {
+    const ufp4_cuda_quantize_t job = describe(m, UFP4_ELEM_E1M2, kinds[i].rht, kinds[i].round);
+    double times[2];
+    ufp4_status_t status = take_turns(m, run_quantize, &job, run_quantize, &plain, times);
+    if (status != UFP4_OK) return status;
+    const double rate = 1e-6 * quantize_bytes(m) / times[0], plain_rate = 1e-6 * quantize_bytes(m) / times[1];
+    give(m, (ufp4_cuda_figure_t){kinds[i].name, m->size, m->size, 0, times[0], rate, "GB/s", "peak_memory_bandwidth",
+                                 1e-9 * m->gpu.memory_bytes_per_second, 0});
+    if (kinds[i].ratio_name == NULL) continue;
+    give(m, (ufp4_cuda_figure_t){kinds[i].ratio_name, m->size, m->size, 0, times[0], rate, "GB/s", "quantize_plain",
+                                 plain_rate, 0});
+  }
+  const ufp4_cuda_quantize_t rht = describe(m, UFP4_ELEM_E1M2, UFP4_RHT_INTEGER, UFP4_ROUND_RNE);
+  double times[2];
+  ufp4_status_t status = take_turns(m, run_amax, &rht, NULL, NULL, times);
+  if (status != UFP4_OK) return status;
+  give(m, (ufp4_cuda_figure_t){"amax_rht", m->size, m->size, 0, times[0],
+                               1e-6 * 4 * (double)m->size * (double)m->size / times[0], "GB/s", "peak_memory_bandwidth",
+                               1e-9 * m->gpu.memory_bytes_per_second, 0});
+  return UFP4_OK;
+}
+
+// --- GEMM ----------------------------------------------------------------------------------------------
+
+static ufp4_status_t run_gemm(measure_t *m, const void *what) {
+  return m->table->gemm(m->cuda, what);
+}
+
+static ufp4_status_t run_vendor(measure_t *m, const void *what) {
+  const ufp4_cuda_vendor_t vendor = *(const ufp4_cuda_vendor_t *)what;
+  return m->table->vendor(m->cuda, vendor, m->size, m->size, m->size, m->yard[0], m->yard[1], m->d);
+}
+
+// Row and column copy of the source, as the quantizer's figures left them.
+static ufp4_cuda_gemm_t describe_gemm(const measure_t *m, ufp4_contract_t contract, ufp4_cuda_product_t product) {
+  ufp4_cuda_gemm_t job = {.contract = contract,
+                          .scale = UFP4_SCALE_E4M3,
+                          .k = m->size,
+                          .scale_product = 1,
+                          .alpha = 1,
+                          .d = m->d,
+                          .d_dtype = UFP4_DTYPE_F32,
+                          .d_ld = m->size,
+                          .product = product};
+  ufp4_cuda_operand_t *sides[2] = {&job.a, &job.b};
+  for (int i = 0; i < 2; i++) {
+    *sides[i] = (ufp4_cuda_operand_t){.elem = UFP4_ELEM_E1M2,
+                                      .rows = m->size,
+                                      .codes = m->codes[i],
+                                      .scales = m->scales[i],
+                                      .place = {m->size, 16, 1},
+                                      .exponent = {NULL, 6}};
+  }
+  return job;
+}
+
+static ufp4_status_t measure_gemms(measure_t *m) {
+  static const struct {
+    const char *name, *against;
+    ufp4_contract_t contract;
+    ufp4_cuda_product_t product;
+    ufp4_cuda_vendor_t vendor;
+    int int8;
+  } kinds[] = {
+      {"gemm_exact", "cublas_fp64", UFP4_CONTRACT_EXACT, UFP4_CUDA_PRODUCT_AUTO, UFP4_CUDA_VENDOR_FP64, 1},
+      {"gemm_fp32", "cublas_bf16", UFP4_CONTRACT_FP32, UFP4_CUDA_PRODUCT_BF16, UFP4_CUDA_VENDOR_BF16, 0},
+      {"gemm_fp32_int8", "cublas_bf16", UFP4_CONTRACT_FP32, UFP4_CUDA_PRODUCT_INT8, UFP4_CUDA_VENDOR_BF16, 1}};
+  const double macs = 1e-9 * (double)m->size * (double)m->size * (double)m->size;
+  for (int i = 0; i < 3; i++) {
+    const ufp4_cuda_gemm_t job = describe_gemm(m, kinds[i].contract, kinds[i].product);
+    double times[2] = {0, INFINITY};
+    ufp4_status_t status = fill_yard(m, kinds[i].vendor);
+    if (status == UFP4_OK) status = take_turns(m, run_gemm, &job, run_vendor, &kinds[i].vendor, times);
+    // Without cuBLAS there is still our own time.
+    if (status == UFP4_ERROR_UNSUPPORTED) status = take_turns(m, run_gemm, &job, NULL, NULL, times);
+    if (status != UFP4_OK) return status;
+    give(m, (ufp4_cuda_figure_t){kinds[i].name, m->size, m->size, m->size, times[0], macs / times[0], "TMAC/s",
+                                 isinf(times[1]) ? NULL : kinds[i].against, macs / times[1], 0});
+    const double peak = 1e-12 * m->gpu.bf16_macs_per_second * (kinds[i].int8 ? 2 : 1);
+    give(m, (ufp4_cuda_figure_t){kinds[i].name, m->size, m->size, m->size, times[0], macs / times[0], "TMAC/s",
+                                 kinds[i].int8 ? "tensor_peak_int8" : "tensor_peak_bf16", peak, 0});
+  }
+  return UFP4_OK;
+}
+
+// --- All -----------------------------------------------------------------------------------------------
+
+ufp4_status_t ufp4_cuda_measure(int64_t size, ufp4_message_t *message,
+                                void (*take)(void *argument, const ufp4_cuda_figure_t *figure), void *argument) {
+  measure_t m = {.message = message, .size = size, .take = take, .argument = argument};
+  if (size < 128 || size > 32768 || size % 128 != 0) {
+    ufp4_message_set(message, "cuda: sizes that can be measured are multiples of 128 up to 32768");
+    return UFP4_ERROR_ARGUMENT;
+  }
+  ufp4_status_t status = ufp4_cuda_load(message, &m.table);
+  if (status == UFP4_OK) status = m.table->open(message, &m.cuda);
+  if (status != UFP4_OK) return status;
+  m.table->describe(m.cuda, &m.gpu);
+  status = allocate_all(&m);
+  if (status == UFP4_OK) status = fill_source(&m);
+  if (status == UFP4_OK) status = measure_quantizer(&m);
+  if (status == UFP4_OK) status = measure_gemms(&m);
+  release_all(&m);
+  m.table->close(m.cuda);
+  return status;
+}

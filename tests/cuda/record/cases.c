@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cases.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ufp4/combination.h"
+#include "ufp4/format.h"
+#include "ufp4/random.h"
+
+static const char *const elem_names[] = UFP4_ELEM_NAMES;
+static const char *const scale_names[] = UFP4_SCALE_NAMES;
+static const char *const layout_names[] = UFP4_LAYOUT_NAMES;
+static const char *const rht_names[] = UFP4_RHT_NAMES;
+static const char *const round_names[] = UFP4_ROUND_NAMES;
+static const char *const scale_round_names[] = UFP4_SCALE_ROUND_NAMES;
+static const char *const contract_names[] = UFP4_CONTRACT_NAMES;
+
+// --- Inputs --------------------------------------------------------------------------------------------
+
+/** Numbers of a tensor: Gaussian-like; the same over 40 binades; any finite pattern; small integers, which make ties;
+ *  and the first again with a NaN and an Inf somewhere. */
+enum { DATA_NORMAL, DATA_WIDE, DATA_ANY, DATA_INTEGERS, DATA_NAN, DATA_COUNT };
+
+static uint32_t number(int data, const uint8_t bytes[16]) {
+  int sum = -1020;
+  for (int i = 0; i < 8; i++) sum += bytes[i];
+  const uint32_t sign = (uint32_t)(bytes[12] & 1) << 31;
+  const uint32_t any = (uint32_t)bytes[8] | (uint32_t)bytes[9] << 8 | (uint32_t)bytes[10] << 16;
+  switch (data) {
+    case DATA_WIDE:
+      return ufp4_f32_from_scaled(sum, bytes[11] % 40 - 30);
+    case DATA_ANY:
+      return sign | (any & 0x7FFFFF) | (uint32_t)(bytes[11] % 255) << 23;
+    case DATA_INTEGERS:
+      return ufp4_f32_from_scaled(bytes[8] % 33 - 16, 0);
+    default:
+      return ufp4_f32_from_scaled(sum, -8);
+  }
+}
+
+static uint32_t *tensor(int data, uint64_t id, int64_t count) {
+  uint32_t *values = malloc((size_t)count * sizeof *values);
+  if (values == NULL) return NULL;
+  for (int64_t i = 0; i < count; i++) {
+    uint8_t bytes[16];
+    ufp4_random_block(0x7265636F7264, id, (uint64_t)i, bytes);
+    values[i] = number(data, bytes);
+  }
+  if (data == DATA_NAN) {
+    values[count / 3] = UFP4_F32_NAN;
+    values[count / 2] = 0xFF800000u;
+  }
+  return values;
+}
+
+// --- Hashes --------------------------------------------------------------------------------------------
+
+/** FNV-1a, 64 bits. */
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
+  const uint8_t *from = data;
+  for (size_t i = 0; i < bytes; i++) hash = (hash ^ from[i]) * 0x100000001B3u;
+  return hash;
+}
+
+static uint64_t hash_start(void) {
+  return 0xCBF29CE484222325u;
+}
+
+static uint64_t hash_operand(const ufp4_operand_t *x) {
+  int64_t scale_bytes;
+  const uint8_t *scales = ufp4_operand_scale_bytes(x, &scale_bytes);
+  const int32_t words[2] = {x->exponent, (int32_t)x->flags};
+  uint64_t hash = hash_bytes(hash_start(), x->codes, (size_t)(x->rows * x->blocks) * 8);
+  hash = hash_bytes(hash, scales, (size_t)scale_bytes);
+  return hash_bytes(hash, words, sizeof words);
+}
+
+// --- Quantizer -----------------------------------------------------------------------------------------
+
+static ufp4_status_t quantize(const engine_t *engine, const ufp4_matrix_t *in, const ufp4_quantize_t *how,
+                              ufp4_operand_t *out) {
+  if (engine->state == NULL) return ufp4_quantize(in, how, out);
+  return ufp4_backend_cuda.quantize(engine->state, in, how, out);
+}
+
+/** Combination n of element, scale, layout, transform, rounding and scale rounding; what is not legal is no case. */
+#define COMBINATIONS (3 * 2 * 2 * 2 * 2 * 2)
+static ufp4_quantize_t combination(int n) {
+  static const ufp4_scale_t scales[] = {UFP4_SCALE_E4M3, UFP4_SCALE_FP32};
+  return (ufp4_quantize_t){.elem = (ufp4_elem_t)(n % 3),
+                           .scale = scales[n / 3 % 2],
+                           .layout = (ufp4_layout_t)(n / 6 % 2),
+                           .rht = (ufp4_rht_t)(n / 12 % 2),
+                           .round = (ufp4_round_t)(n / 24 % 2),
+                           .scale_round = (ufp4_scale_round_t)(n / 48 % 2),
+                           .rht_mask = UFP4_RHT_DEFAULT_MASK,
+                           .axis = (ufp4_axis_t)(n % 2),
+                           .seed = 0x0123456789ABCDEFu,
+                           .tensor_id = (uint64_t)n};
+}
+
+static int nth_legal(int n) {
+  for (int i = 0; i < COMBINATIONS; i++) {
+    const ufp4_quantize_t how = combination(i);
+    if (ufp4_combination_quantize(&how, 0, "cuda", NULL) == UFP4_OK && n-- == 0) return i;
+  }
+  return -1;
+}
+
+static int legal_count(void) {
+  int count = 0;
+  while (nth_legal(count) >= 0) count++;
+  return count;
+}
+
+static ufp4_status_t run_quantize(int n, int64_t rows, int64_t cols, const engine_t *engine, char name[64],
+                                  uint64_t *hash) {
+  const ufp4_quantize_t how = combination(nth_legal(n));
+  const int data = n % DATA_COUNT;
+  snprintf(name, 64, "quantize_%s_%s_%s_%s_%s_%s_%s_%lldx%lld", elem_names[how.elem], scale_names[how.scale],
+           layout_names[how.layout], rht_names[how.rht], round_names[how.round], scale_round_names[how.scale_round],
+           how.axis == UFP4_AXIS_ROW ? "row" : "col", (long long)rows, (long long)cols);
+  uint32_t *values = tensor(data, (uint64_t)n, rows * cols);
+  if (values == NULL) return UFP4_ERROR_MEMORY;
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, rows, cols, cols, values};
+  ufp4_operand_t out;
+  ufp4_status_t status = quantize(engine, &in, &how, &out);
+  free(values);
+  if (status != UFP4_OK) return status;
+  *hash = hash_operand(&out);
+  ufp4_operand_free(&out);
+  return UFP4_OK;
+}
+
+// --- GEMM ----------------------------------------------------------------------------------------------
+
+/** What is multiplied: quantized data, or codes and scales of any value but NaN, which no quantizer would make. */
+typedef struct {
+  ufp4_contract_t contract;
+  ufp4_scale_t scale;
+  ufp4_elem_t a, b;
+  int any;
+  int64_t m, n, k;
+} gemm_case_t;
+
+static const gemm_case_t gemm_cases[] = {
+    {UFP4_CONTRACT_EXACT, UFP4_SCALE_E4M3, UFP4_ELEM_E1M2, UFP4_ELEM_E1M2, 0, 257, 129, 500},
+    {UFP4_CONTRACT_EXACT, UFP4_SCALE_E4M3, UFP4_ELEM_E2M1, UFP4_ELEM_E2M1, 1, 130, 70, 1000},
+    {UFP4_CONTRACT_EXACT, UFP4_SCALE_E4M3, UFP4_ELEM_INT4, UFP4_ELEM_E2M1, 1, 63, 200, 333},
+    {UFP4_CONTRACT_FP32, UFP4_SCALE_E4M3, UFP4_ELEM_E1M2, UFP4_ELEM_E1M2, 0, 257, 129, 500},
+    {UFP4_CONTRACT_FP32, UFP4_SCALE_E4M3, UFP4_ELEM_E2M1, UFP4_ELEM_E2M1, 1, 130, 70, 1000},
+    {UFP4_CONTRACT_FP32, UFP4_SCALE_E4M3, UFP4_ELEM_INT4, UFP4_ELEM_E2M1, 1, 63, 200, 333},
+    {UFP4_CONTRACT_FP32, UFP4_SCALE_FP32, UFP4_ELEM_E2M1, UFP4_ELEM_E1M2, 0, 130, 70, 300},
+    // The larger ones.
+    {UFP4_CONTRACT_EXACT, UFP4_SCALE_E4M3, UFP4_ELEM_E1M2, UFP4_ELEM_E1M2, 0, 1000, 1100, 4100},
+    {UFP4_CONTRACT_EXACT, UFP4_SCALE_E4M3, UFP4_ELEM_E2M1, UFP4_ELEM_E2M1, 1, 1024, 1024, 2048},
+    {UFP4_CONTRACT_FP32, UFP4_SCALE_E4M3, UFP4_ELEM_E1M2, UFP4_ELEM_E1M2, 0, 1000, 1100, 4100},
+    {UFP4_CONTRACT_FP32, UFP4_SCALE_E4M3, UFP4_ELEM_E2M1, UFP4_ELEM_E2M1, 1, 1024, 1024, 2048},
+};
+#define QUICK_GEMMS 7
+#define ALL_GEMMS ((int)(sizeof gemm_cases / sizeof gemm_cases[0]))
+
+static const ufp4_cuda_choice_t choices[] = {
+    {128, UFP4_CUDA_PRODUCT_BF16}, {64, UFP4_CUDA_PRODUCT_BF16}, {128, UFP4_CUDA_PRODUCT_INT8}};
+#define CHOICES 3
+
+static ufp4_status_t any_operand(ufp4_elem_t elem, uint64_t id, int64_t rows, int64_t k, ufp4_operand_t *out) {
+  ufp4_status_t status = ufp4_operand_create(elem, rows, k, out);
+  for (int64_t i = 0; status == UFP4_OK && i < rows * out->blocks; i++) {
+    uint8_t bytes[16];
+    ufp4_random_block(0x6F706572616E64, id, (uint64_t)i, bytes);
+    memcpy(out->codes + 8 * i, bytes, 8);
+    out->scales[i] = (uint8_t)(bytes[8] % 0x7F);
+  }
+  return status;
+}
+
+static ufp4_status_t make_operand(const gemm_case_t *c, ufp4_elem_t elem, uint64_t id, int64_t rows,
+                                  ufp4_operand_t *out) {
+  if (c->any) return any_operand(elem, id, rows, c->k, out);
+  const ufp4_quantize_t how = {.elem = elem, .scale = c->scale};
+  uint32_t *values = tensor(id % 2 ? DATA_NORMAL : DATA_NAN, id, rows * c->k);
+  if (values == NULL) return UFP4_ERROR_MEMORY;
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, rows, c->k, c->k, values};
+  ufp4_status_t status = ufp4_quantize(&in, &how, out);
+  free(values);
+  return status;
+}
+
+static ufp4_status_t multiply(const gemm_case_t *c, const engine_t *engine, const ufp4_cuda_choice_t *choice,
+                              const ufp4_operand_t *a, const ufp4_operand_t *b, uint64_t *hash) {
+  const ufp4_gemm_t how = {.contract = c->contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1, .threads = engine->threads};
+  const size_t bytes = (size_t)(c->m * c->n) * sizeof(float);
+  float *d = malloc(bytes);
+  if (d == NULL) return UFP4_ERROR_MEMORY;
+  ufp4_status_t status = engine->state == NULL ? ufp4_gemm(a, b, &how, d, c->n)
+                                               : ufp4_cuda_gemm_with(engine->state, choice, a, b, &how, d, c->n);
+  if (status == UFP4_OK) *hash = hash_bytes(hash_start(), d, bytes);
+  free(d);
+  return status;
+}
+
+static ufp4_status_t run_gemm(int n, const engine_t *engine, char name[64], uint64_t *hash) {
+  const gemm_case_t *c = &gemm_cases[n / CHOICES];
+  const ufp4_cuda_choice_t *choice = &choices[n % CHOICES];
+  snprintf(name, 64, "gemm_%s_%s_%s_%s_%lldx%lldx%lld_tile%d_%s", contract_names[c->contract], scale_names[c->scale],
+           elem_names[c->a], elem_names[c->b], (long long)c->m, (long long)c->n, (long long)c->k, choice->tile,
+           choice->product == UFP4_CUDA_PRODUCT_BF16 ? "bf16" : "int8");
+  ufp4_operand_t a = {0}, b = {0};
+  ufp4_status_t status = make_operand(c, c->a, 2u * (unsigned)n / CHOICES, c->m, &a);
+  if (status == UFP4_OK) status = make_operand(c, c->b, 1001, c->n, &b);
+  if (status == UFP4_OK) status = multiply(c, engine, choice, &a, &b, hash);
+  ufp4_operand_free(&a);
+  ufp4_operand_free(&b);
+  return status;
+}
+
+// --- All -----------------------------------------------------------------------------------------------
+
+int cases_quick(void) {
+  return legal_count() + QUICK_GEMMS * CHOICES;
+}
+
+int cases_count(void) {
+  return 2 * legal_count() + ALL_GEMMS * CHOICES;
+}
+
+ufp4_status_t cases_run(int n, const engine_t *engine, char name[64], uint64_t *hash) {
+  const int legal = legal_count(), quick = QUICK_GEMMS * CHOICES;
+  if (n < legal) return run_quantize(n, 65 + n, 131, engine, name, hash);
+  if (n < legal + quick) return run_gemm(n - legal, engine, name, hash);
+  // Over 64,000 blocks each: more than a million together.
+  if (n < 2 * legal + quick) return run_quantize(n - legal - quick, 1000, 1040, engine, name, hash);
+  return run_gemm(n - 2 * legal, engine, name, hash);
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// ufp4_cuda_record: what a GPU computes and how fast, as a file that any machine can check against the golden model.
+//   ufp4_cuda_record -o FILE [--quick] [--size N]   runs every case and the figures on the GPU, and writes FILE
+//   ufp4_cuda_record --check FILE                   computes the same cases on the CPU and compares the hashes
+// Needs nothing but the golden model and libufp4_cuda.so.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cases.h"
+
+#define MAGIC "ufp4-cuda-record 1"
+enum { EXIT_MISMATCH = 1, EXIT_USAGE = 2, EXIT_DEVICE = 3 };
+
+typedef struct {
+  const char *output, *check;
+  int quick;
+  int64_t size;
+} choices_t;
+
+static int threads(void) {
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  return cores > 0 ? (int)cores : 1;
+}
+
+static int fail(int status, const char *what) {
+  fprintf(stderr, "ufp4_cuda_record: %s\n", what);
+  return status;
+}
+
+// --- Writing -------------------------------------------------------------------------------------------
+
+static void write_device(FILE *file, const ufp4_backend_state_t *state, int argc, char **argv) {
+  ufp4_cuda_description_t gpu;
+  ufp4_cuda_describe(state, &gpu);
+  fprintf(file, "%s\ndevice %s\ncapability %d.%d\nmultiprocessors %d\nmemory_bytes %lld\n", MAGIC, gpu.name, gpu.major,
+          gpu.minor, gpu.multiprocessors, (long long)gpu.memory_bytes);
+  fprintf(file, "driver_cuda %d.%d\nbuilt_cuda %d.%d\nversion %d.%d.%d\ncommand ufp4_cuda_record",
+          gpu.driver_version / 1000, gpu.driver_version % 1000 / 10, gpu.runtime_version / 1000,
+          gpu.runtime_version % 1000 / 10, UFP4_VERSION_MAJOR, UFP4_VERSION_MINOR, UFP4_VERSION_PATCH);
+  for (int i = 1; i < argc; i++) fprintf(file, " %s", argv[i]);
+  fputc('\n', file);
+}
+
+static ufp4_status_t write_hashes(FILE *file, const choices_t *choices, const engine_t *engine) {
+  const int count = choices->quick ? cases_quick() : cases_count();
+  for (int n = 0; n < count; n++) {
+    char name[64];
+    uint64_t hash;
+    ufp4_status_t status = cases_run(n, engine, name, &hash);
+    if (status != UFP4_OK) return status;
+    fprintf(file, "hash %d %s %016llx\n", n, name, (unsigned long long)hash);
+  }
+  return UFP4_OK;
+}
+
+static void write_figure(void *argument, const ufp4_cuda_figure_t *f) {
+  fprintf(argument, "figure %s %lld %lld %lld %.4f ms %.3f %s", f->name, (long long)f->m, (long long)f->n,
+          (long long)f->k, f->milliseconds, f->rate, f->unit);
+  if (f->against != NULL) fprintf(argument, " against %s %.3f ratio %.3f", f->against, f->against_rate, f->ratio);
+  fputc('\n', (FILE *)argument);
+}
+
+static ufp4_status_t record(FILE *file, const choices_t *choices, int argc, char **argv, ufp4_message_t *message) {
+  static const ufp4_configuration_t configurations[] = UFP4_CONFIGURATIONS;
+  const ufp4_device_options_t options = {.memory_bytes = 1 << 20};
+  engine_t engine = {.threads = threads()};
+  ufp4_status_t status = ufp4_backend_cuda.open(&options, &configurations[0], message, &engine.state);
+  if (status != UFP4_OK) return status;
+  write_device(file, engine.state, argc, argv);
+  status = write_hashes(file, choices, &engine);
+  ufp4_backend_cuda.close(engine.state);
+  if (status == UFP4_OK && choices->size != 0) {
+    status = ufp4_cuda_measure(choices->size, message, write_figure, file);
+  }
+  return status;
+}
+
+static int write_record(const choices_t *choices, int argc, char **argv) {
+  char beside[4096];
+  ufp4_message_t message = {0};
+  snprintf(beside, sizeof beside, "%s.part", choices->output);
+  FILE *file = fopen(beside, "w");
+  if (file == NULL) return fail(EXIT_USAGE, "the output cannot be written");
+  ufp4_status_t status = record(file, choices, argc, argv, &message);
+  const int whole = fclose(file) == 0;
+  if (status == UFP4_OK && whole && rename(beside, choices->output) == 0) return 0;
+  unlink(beside);
+  return fail(EXIT_DEVICE, message.text[0] != '\0' ? message.text : ufp4_status_string(status));
+}
+
+// --- Checking ------------------------------------------------------------------------------------------
+
+/** One line; @return 1 if it is a hash that is right, 0 if it is none, -1 if it is wrong. */
+static int check_line(const char *line) {
+  const engine_t golden = {.threads = threads()};
+  int n;
+  char name[64], own_name[64];
+  unsigned long long want;
+  uint64_t got = 0;
+  if (strncmp(line, "hash ", 5) != 0) return 0;
+  if (sscanf(line, "hash %d %63s %llx", &n, name, &want) != 3 || n < 0 || n >= cases_count()) {
+    fprintf(stderr, "not a case: %s", line);
+    return -1;
+  }
+  if (cases_run(n, &golden, own_name, &got) == UFP4_OK && strcmp(name, own_name) == 0 && got == want) return 1;
+  fprintf(stderr, "case %d %s: recorded %016llx, golden model %016llx (%s)\n", n, name, want, (unsigned long long)got,
+          own_name);
+  return -1;
+}
+
+static int check_record(const char *path) {
+  char line[512];
+  int right = 0, wrong = 0;
+  FILE *file = fopen(path, "r");
+  if (file == NULL) return fail(EXIT_USAGE, "the record cannot be read");
+  if (fgets(line, sizeof line, file) == NULL || strcmp(line, MAGIC "\n") != 0) {
+    fclose(file);
+    return fail(EXIT_USAGE, "the file is no record: its first line should be " MAGIC);
+  }
+  while (fgets(line, sizeof line, file) != NULL) {
+    const int what = check_line(line);
+    right += what > 0;
+    wrong += what < 0;
+  }
+  fclose(file);
+  printf("%s: %d hashes equal the golden model's, %d differ\n", path, right, wrong);
+  return wrong != 0 || right < cases_quick() ? EXIT_MISMATCH : 0;
+}
+
+// --- Command -------------------------------------------------------------------------------------------
+
+static int usage(void) {
+  return fail(EXIT_USAGE, "usage: ufp4_cuda_record -o FILE [--quick] [--size N (0: no figures)], or --check FILE");
+}
+
+int main(int argc, char **argv) {
+  choices_t choices = {.size = 8192};
+  for (int i = 1; i < argc; i++) {
+    const int more = i + 1 < argc;
+    if (strcmp(argv[i], "--quick") == 0) {
+      choices.quick = 1;
+    } else if (strcmp(argv[i], "-o") == 0 && more) {
+      choices.output = argv[++i];
+    } else if (strcmp(argv[i], "--check") == 0 && more) {
+      choices.check = argv[++i];
+    } else if (strcmp(argv[i], "--size") == 0 && more) {
+      choices.size = atoll(argv[++i]);
+    } else {
+      return usage();
+    }
+  }
+  if ((choices.output == NULL) == (choices.check == NULL)) return usage();
+  return choices.check != NULL ? check_record(choices.check) : write_record(&choices, argc, argv);
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Everything that wants a GPU, in one go: builds the GPU code for the GPU that is here, runs every case and every figure on
+# it, checks the bits against the golden model on this machine's CPU, and leaves a record to be committed.
+# Needs a C and C++ compiler, CMake and the CUDA toolkit; nothing is installed. Usage: tests/cuda/run_on_gpu.sh [BUILD]
+set -euo pipefail
+
+root=$(dirname "$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")")
+build=$(realpath -m "${1:-$root/build/gpu}")
+say() { echo "run_on_gpu: $*" >&2; }
+fail() { say "$*"; exit 3; }
+
+PATH=$PATH:/usr/local/cuda/bin
+for tool in cmake cc c++ nvcc nvidia-smi; do
+  command -v "$tool" >/dev/null || fail "'$tool' was not found"
+done
+gpu=$(timeout 60 nvidia-smi --query-gpu=name,compute_cap --format=csv,noheader | head -n 1) || fail "nvidia-smi finds no GPU"
+capability=${gpu##*, }
+architecture=${capability//./}
+[[ $architecture != 90 ]] || architecture=90a
+say "GPU ${gpu%, *}, compute capability $capability"
+
+generator=()
+command -v ninja >/dev/null && generator=(-G Ninja)
+cmake "${generator[@]}" -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release -DUFP4_CUDA_ARCHITECTURES="$architecture" >&2
+timeout 540 cmake --build "$build" --parallel "$(nproc)" --target ufp4_cuda ufp4_cuda_record >&2
+
+name=$(tr -cs 'A-Za-z0-9' '_' <<<"${gpu%, *}")
+record=$root/tests/cuda/records/${name%_}.txt
+mkdir -p "${record%/*}"
+# Small ones first, so that a GPU on which something is wrong says so soon.
+timeout 120 "$build/drivers/ufp4_cuda_record" -o "$build/quick.txt" --quick --size 1024
+timeout 120 "$build/drivers/ufp4_cuda_record" --check "$build/quick.txt"
+timeout 300 "$build/drivers/ufp4_cuda_record" -o "$record"
+timeout 300 "$build/drivers/ufp4_cuda_record" --check "$record"
+grep '^figure' "$record"
+
+# The program too, where what it needs is installed (pkg-config, jansson, zlib).
+if timeout 300 cmake --build "$build" --parallel "$(nproc)" --target ufp4_cli >"$build/cli.log" 2>&1; then
+  cd "$build"
+  "$build/drivers/ufp4" info --backend cuda
+  timeout 300 "$build/drivers/ufp4" bench --backend cuda --size 8192
+else
+  say "the program is not built here: see $build/cli.log"
+fi
+say "commit $record: the test cuda.record.* checks it on every machine from then on"
