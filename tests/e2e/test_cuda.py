@@ -92,6 +92,22 @@ def test_info_says_which_gpu():
     check("emulated GPU" in passes("info", "--backend", "cuda").out, "text")
 
 
+def test_bench_has_a_line_for_each_kernel_and_pass_on_rtl():
+    emulated()
+    lines = json.loads(passes("bench", "--backend", "cuda", "--size", "128", "--json").out)
+    names = [line["case"] for line in lines]
+    for name in ("quantize_plain", "quantize_rht", "quantize_rht_sr", "amax_rht", "gemm_exact", "gemm_fp32",
+                 "gemm_fp32_int8", "fprop_exact", "dgrad_exact", "wgrad_exact"):
+        check(name in names, f"{name} is missing in {names}")
+    check_equal([line["against"] for line in lines if line["case"] == "fprop_exact"], ["simulated_core_1000MHz"] * 2,
+                "against")
+
+
+def test_bench_rejects_sizes_and_clocks():
+    rejects(2, "--size", "bench", "--backend", "cuda", "--size", "100")
+    rejects(2, "--clock-mhz", "bench", "--backend", "cuda", "--clock-mhz", "0")
+
+
 def test_rejects_a_library_that_is_not_there():
     tensors(3, 16, 4)
     os.environ["UFP4_CUDA_LIBRARY"] = "./no_such_library.so"
@@ -106,7 +122,7 @@ def test_rejects_a_machine_without_gpu():
     tensors(3, 16, 4)
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     for words in (["layer", *XWD, "-o", "out", "--backend", "cuda"], ["layer", *XWD, "-o", "out", "--check", "cuda"],
-                  ["info", "--backend", "cuda"]):
+                  ["info", "--backend", "cuda"], ["bench", "--backend", "cuda"]):
         rejects(3, "cuda: ", *words)
 
 

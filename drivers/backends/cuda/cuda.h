@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the backend cuda has beside the table of all backends: for the bench and for records.
+// What the backend cuda has beside the table of all backends: for records.
 #ifndef UFP4_CUDA_H
 #define UFP4_CUDA_H
 
@@ -21,24 +21,5 @@ typedef struct {
 ufp4_status_t ufp4_cuda_gemm_with(ufp4_backend_state_t *state, const ufp4_cuda_choice_t *choice,
                                   const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d,
                                   int64_t d_ld);
-
-// --- Figures -------------------------------------------------------------------------------------------
-
-/** One figure: GPU time, medians of several runs. */
-typedef struct {
-  const char *name;       ///< "gemm_exact", ..
-  int64_t m, n, k;        ///< of a GEMM; of a quantizer m x n
-  double milliseconds;
-  double rate;            ///< in unit
-  const char *unit;       ///< "TMAC/s" or "GB/s"
-  const char *against;    ///< what it stands against; NULL: nothing
-  double against_rate;    ///< in unit
-  double ratio;           ///< rate / against_rate
-} ufp4_cuda_figure_t;
-
-/** Times every kernel on size x size (and x size) and gives each figure to @p take. Yardsticks are the GPU's memory
- *  bandwidth, the plain quantizer, and cuBLAS in BF16 and FP64, each measured next to what stands against it. */
-ufp4_status_t ufp4_cuda_measure(int64_t size, ufp4_message_t *message,
-                                void (*take)(void *argument, const ufp4_cuda_figure_t *figure), void *argument);
 
 #endif

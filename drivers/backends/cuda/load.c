@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cuda.h"
+#include "measure.h"
 
 #define LIBRARY_NAME "libufp4_cuda.so"
 
@@ -56,4 +57,13 @@ ufp4_status_t ufp4_cuda_load(ufp4_message_t *message, const ufp4_cuda_table_t **
   }
   *out = table;
   return UFP4_OK;
+}
+
+ufp4_status_t ufp4_cuda_available(ufp4_message_t *message) {
+  const ufp4_cuda_table_t *table;
+  ufp4_cuda_t *cuda = NULL;
+  ufp4_status_t status = ufp4_cuda_load(message, &table);
+  if (status == UFP4_OK) status = table->open(message, &cuda);
+  if (status == UFP4_OK) table->close(cuda);
+  return status;
 }

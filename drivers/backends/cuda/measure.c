@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "measure.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -265,6 +267,39 @@ ufp4_status_t ufp4_cuda_measure(int64_t size, ufp4_message_t *message,
   if (status == UFP4_OK) status = fill_source(&m);
   if (status == UFP4_OK) status = measure_quantizer(&m);
   if (status == UFP4_OK) status = measure_gemms(&m);
+  release_all(&m);
+  m.table->close(m.cuda);
+  return status;
+}
+
+// --- One GEMM ------------------------------------------------------------------------------------------
+
+static ufp4_status_t time_one(measure_t *m, int64_t rows, int64_t cols, int64_t k, double *milliseconds) {
+  const int64_t sizes[2] = {rows, cols}, blocks = (k + 15) / 16;
+  ufp4_status_t status = m->table->allocate(m->cuda, (size_t)(rows * cols) * sizeof(float), &m->d);
+  for (int i = 0; i < 2 && status == UFP4_OK; i++) {
+    status = m->table->allocate(m->cuda, (size_t)(sizes[i] * blocks) * 8, &m->codes[i]);
+    if (status == UFP4_OK) status = m->table->allocate(m->cuda, (size_t)(sizes[i] * blocks), &m->scales[i]);
+  }
+  ufp4_cuda_gemm_t job = describe_gemm(m, UFP4_CONTRACT_EXACT, UFP4_CUDA_PRODUCT_AUTO);
+  job.k = k;
+  job.d_ld = cols;
+  job.a.rows = rows;
+  job.b.rows = cols;
+  job.a.place = job.b.place = (ufp4_cuda_place_t){16 * blocks, 1, blocks};
+  double times[2] = {0, 0};
+  if (status == UFP4_OK) status = take_turns(m, run_gemm, &job, NULL, NULL, times);
+  *milliseconds = times[0];
+  return status;
+}
+
+ufp4_status_t ufp4_cuda_time_gemm(int64_t rows, int64_t cols, int64_t k, ufp4_message_t *message,
+                                  double *milliseconds) {
+  measure_t m = {.message = message};
+  ufp4_status_t status = ufp4_cuda_load(message, &m.table);
+  if (status == UFP4_OK) status = m.table->open(message, &m.cuda);
+  if (status != UFP4_OK) return status;
+  status = time_one(&m, rows, cols, k, milliseconds);
   release_all(&m);
   m.table->close(m.cuda);
   return status;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cases.h"
+#include "measure.h"
 
 #define MAGIC "ufp4-cuda-record 1"
 enum { EXIT_MISMATCH = 1, EXIT_USAGE = 2, EXIT_DEVICE = 3 };
