@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "bench.h"
+#include "bench_cuda.h"
 #include "draw.h"
 #include "peak.h"
 
@@ -290,7 +291,10 @@ static int check_options(const bench_t *bench) {
 }
 
 static int run(int argc, char **argv) {
+  enum { BACKEND_MODEL, BACKEND_CUDA };
   bench_t bench = {.size = 1024, .repeats = 11, .threads = 1};
+  int backend = BACKEND_MODEL;
+  uint64_t clock_mhz = 1000;
   cli_options_t options = {0};
   cli_option_add(&options, "size", CLI_UINT, &bench.size, "N", "matrices are N x N (default 1024)");
   cli_option_add(&options, "repeats", CLI_UINT, &bench.repeats, "N", "times each case takes its turn (default 11)");
@@ -298,9 +302,14 @@ static int run(int argc, char **argv) {
   cli_option_add(&options, "seed", CLI_UINT, &bench.seed, "SEED", "of the data (default 0)");
   cli_option_add(&options, "case", CLI_TEXT, &bench.only, "TEXT", "only cases whose names begin with it");
   cli_option_add(&options, "json", CLI_FLAG, &bench.json, NULL, "an array of lines; null where nothing is compared");
+  cli_option_add(&options, "backend", CLI_CHOICE, &backend, "model|cuda",
+                 "cuda: the GPU instead, against its memory, cuBLAS and the simulated core");
+  cli_option_add(&options, "clock-mhz", CLI_UINT, &clock_mhz, "MHZ",
+                 "of the core beside which the GPU stands (default 1000)");
   int end = cli_parse(&cli_bench, &options, argc, argv, 0, 0, NULL, NULL);
   if (end == CLI_GO_ON) end = check_options(&bench);
   if (end != CLI_GO_ON) return end;
+  if (backend == BACKEND_CUDA) return bench_cuda(&cli_bench, (int64_t)bench.size, clock_mhz, bench.json);
   if (!blas_open(&bench.blas, (int)bench.threads)) {
     return cli_fail(&cli_bench, CLI_DEVICE, "OpenBLAS is not installed: apt-get install libopenblas0");
   }
