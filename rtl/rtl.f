@@ -5,6 +5,7 @@ gen/ufp4_spec_pkg.sv
 num/ufp4_elem_decode.sv
 num/ufp4_scale_decode.sv
 num/ufp4_dot.sv
+num/ufp4_dot_planes.sv
 num/ufp4_i64_to_f32.sv
 num/ufp4_threefry.sv
 num/ufp4_max16.sv
@@ -20,6 +21,8 @@ mem/ufp4_axi_burst.sv
 mem/ufp4_axi_read.sv
 mem/ufp4_axi_write.sv
 // GEMM engine
+array/ufp4_sum_exact.sv
+array/ufp4_sum_resolve.sv
 array/ufp4_pe.sv
 array/ufp4_lane.sv
 array/ufp4_array.sv

@@ -14,7 +14,8 @@ module ufp4_top
   parameter int unsigned TileRows = 8,
   parameter int unsigned TileCols = 8,
   parameter int unsigned Chunk = 16,
-  parameter int unsigned BusBytes = 64
+  parameter int unsigned BusBytes = 64,
+  parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC)
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
@@ -377,7 +378,8 @@ module ufp4_top
     .TileRows(TileRows),
     .TileCols(TileCols),
     .Chunk   (Chunk),
-    .BusBytes(BusBytes)
+    .BusBytes(BusBytes),
+    .Target  (Target)
   ) u_gemm (
     .clk_i,
     .rst_ni(core_rst_n),

@@ -96,13 +96,18 @@ def c_header(spec):
     out += ["} ufp4_counter_t;", f"#define UFP4_COUNTER_COUNT {len(spec['counter'])}",
             "#define UFP4_COUNTER_NAMES {" + ", ".join(f'"{c["name"]}"' for c in spec["counter"]) + "}", "",
             "/** One named configuration; rows and cols in PEs, tiles in units of the array. */", "typedef struct {", "  const char *name;"]
-    keys = [k for k in spec["configuration"][0] if k != "name"]
+    keys = configuration_keys(spec)
     out += [f"  uint32_t {k};" for k in keys] + ["} ufp4_configuration_t;",
             f"#define UFP4_CONFIGURATION_COUNT {len(spec['configuration'])}", "#define UFP4_CONFIGURATIONS \\", "  { \\"]
     for c in spec["configuration"]:
         out.append(f'    {{"{c["name"]}", ' + ", ".join(str(c[k]) for k in keys) + "}, \\")
     out += ["  }", "", "#endif", ""]
     return "\n".join(out)
+
+
+def configuration_keys(spec):
+    """What a configuration is; the form that is simulated changes nothing that anyone sees."""
+    return [k for k in spec["configuration"][0] if k not in ("name", "simulated")]
 
 
 def all_quanta(f):
@@ -192,12 +197,14 @@ def sv_struct(name, doc, fields, total):
 
 
 def sv_configurations(spec):
-    out = [f"# {NOTE}", "# CMake: Verilator parameter overrides of each named configuration."]
+    out = [f"# {NOTE}", "# CMake: parameter overrides of each named configuration, and what is added to them for simulation."]
+    targets = spec["enum"]["target"]["values"]
     names = [c["name"] for c in spec["configuration"]]
     out.append("set(UFP4_CONFIGURATIONS " + " ".join(names) + ")")
     for c in spec["configuration"]:
-        params = " ".join(f"-G{camel(k)}={v}" for k, v in c.items() if k != "name")
+        params = " ".join(f"-G{camel(k)}={c[k]}" for k in configuration_keys(spec))
         out.append(f"set(UFP4_CONFIGURATION_{c['name']} {params})")
+        out.append(f"set(UFP4_SIMULATED_{c['name']} -GTarget={targets.index(c['simulated'])})")
     return "\n".join(out) + "\n"
 
 
@@ -238,7 +245,7 @@ def markdown_registers(spec):
         out += [f"## {doc} (`{name}`)", ""] + table(["value", "name", "meaning"], [[n, v, t] for v, n, t in values])
     out += ["## Limits", ""] + table(["name", "value"], [[k, f"0x{v:X}" if "mask" in k else v] for k, v in spec["limit"].items()])
     keys = list(spec["configuration"][0])
-    out += ["## Configurations", "", "`rows`, `cols`: PEs; `tile_rows`, `tile_cols`: macro-tile in units of the array; `chunk`: k blocks per operand chunk.", ""]
+    out += ["## Configurations", "", "`rows`, `cols`: PEs; `tile_rows`, `tile_cols`: macro-tile in units of the array; `chunk`: k blocks per operand chunk; `simulated`: the target whose form of the arithmetic is simulated.", ""]
     out += table(keys, [[c[k] for k in keys] for c in spec["configuration"]])
     return "\n".join(out)
 

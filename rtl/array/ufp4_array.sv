@@ -21,6 +21,7 @@ module ufp4_array #(
   parameter int unsigned TileCols = 8,
   parameter int unsigned Chunk = 16,
   parameter int unsigned BusBytes = 64,
+  parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
   localparam int unsigned GroupRows = (Rows < 16) ? Rows : 16,
   localparam int unsigned GroupCols = (Cols < 16) ? Cols : 16,
   localparam int unsigned ScaleBytesA = BusBytes / GroupRows,
@@ -79,8 +80,10 @@ module ufp4_array #(
   assign feed_control = {feed_valid_i, feed_control_i};
 
   // Both banks' last read sums of every PE.
-  logic [63:0] sums0 [Rows*Cols];
-  logic [63:0] sums1 [Rows*Cols];
+  localparam int unsigned Segments = (Target == 32'(ufp4_spec_pkg::TARGET_ASIC)) ? 4 : 1;
+  localparam int unsigned SumWidth = 63 + Segments;
+  logic [SumWidth-1:0] sums0 [Rows*Cols];
+  logic [SumWidth-1:0] sums1 [Rows*Cols];
 
   // Rows: feed and control move down the left edge, operands and control to the right.
   for (genvar r = 0; r < Rows; r++) begin : gen_row
@@ -111,7 +114,8 @@ module ufp4_array #(
       .Tiles(TileRows),
       .TilesPerGroup(16 / GroupRows),
       .Chunk(Chunk),
-      .ScaleBytes(ScaleBytesA)
+      .ScaleBytes(ScaleBytesA),
+      .Target(Target)
     ) u_lane (
       .clk_i,
       .elem_i(elem_a_i),
@@ -156,7 +160,8 @@ module ufp4_array #(
     assign drain_index = {drain_tile_a_i, drain_tile_b_i};
 
     for (genvar c = 0; c < Cols; c++) begin : gen_col
-      logic [63:0] a_mag_in, b_mag_in, sum0, sum1;
+      logic [63:0] a_mag_in, b_mag_in;
+      logic [SumWidth-1:0] sum0, sum1;
       logic [23:0] a_rest_in, b_rest_in;
       // The last column and the last row have no neighbour to pass operands to.
       // verilator lint_off UNUSEDSIGNAL
@@ -178,7 +183,7 @@ module ufp4_array #(
         assign b_rest_in = gen_row[r-1].gen_col[c].b_rest;
       end
 
-      ufp4_pe #(.Depth(TileRows * TileCols)) u_pe (
+      ufp4_pe #(.Depth(TileRows * TileCols), .Target(Target)) u_pe (
         .clk_i,
         .valid1_i(gen_control[c+1].word_q[ControlWidth-1]),
         .control2_i(gen_control[c+2].word_q),
@@ -229,7 +234,8 @@ module ufp4_array #(
       .Tiles(TileCols),
       .TilesPerGroup(16 / GroupCols),
       .Chunk(Chunk),
-      .ScaleBytes(ScaleBytesB)
+      .ScaleBytes(ScaleBytesB),
+      .Target(Target)
     ) u_lane (
       .clk_i,
       .elem_i(elem_b_i),
@@ -261,11 +267,13 @@ module ufp4_array #(
       drain_row_q <= drain_row_i;
     end
   end
-  always_ff @(posedge clk_i) begin
-    if (drain_enable_i && drain_valid_q) begin
-      for (int unsigned c = 0; c < Cols; c++) begin
-        drain_data_o[64*c+:64] <= drain_bank_q ? sums1[drain_row_q*Cols+c] : sums0[drain_row_q*Cols+c];
-      end
+  for (genvar c = 0; c < Cols; c++) begin : gen_drain
+    logic [SumWidth-1:0] word;
+    logic [63:0] sum;
+    assign word = drain_bank_q ? sums1[drain_row_q*Cols+c] : sums0[drain_row_q*Cols+c];
+    ufp4_sum_resolve #(.Segments(Segments)) u_sum_resolve (.word_i(word), .sum_o(sum));
+    always_ff @(posedge clk_i) begin
+      if (drain_enable_i && drain_valid_q) drain_data_o[64*c+:64] <= sum;
     end
   end
 endmodule

@@ -15,7 +15,8 @@ module ufp4_gemm #(
   parameter int unsigned TileRows = 8,
   parameter int unsigned TileCols = 8,
   parameter int unsigned Chunk = 16,
-  parameter int unsigned BusBytes = 64
+  parameter int unsigned BusBytes = 64,
+  parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC)
 ) (
   input  logic                            clk_i,
   input  logic                            rst_ni,
@@ -222,7 +223,8 @@ module ufp4_gemm #(
     .TileRows(TileRows),
     .TileCols(TileCols),
     .Chunk(Chunk),
-    .BusBytes(BusBytes)
+    .BusBytes(BusBytes),
+    .Target(Target)
   ) u_array (
     .clk_i,
     .rst_ni,

@@ -15,6 +15,7 @@ module ufp4_lane #(
   parameter int unsigned TilesPerGroup = 1,
   parameter int unsigned Chunk = 16,
   parameter int unsigned ScaleBytes = 4,
+  parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
   localparam int unsigned Depth = 2 * Tiles * Chunk,
   localparam int unsigned AddrWidth = $clog2(Depth),
   localparam int unsigned ScaleAddrWidth = $clog2(Depth / ScaleBytes),
@@ -87,7 +88,12 @@ module ufp4_lane #(
   logic [3:0] sig, exp;
   logic nan;
   assign scale = scales[8*select_q+:8];
-  ufp4_elem_decode u_elem_decode (.elem_i, .code_i(code), .sign_o(sign), .mag_o(mag));
+  ufp4_elem_decode #(.Binary(Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR))) u_elem_decode (
+    .elem_i,
+    .code_i(code),
+    .sign_o(sign),
+    .mag_o(mag)
+  );
   ufp4_scale_decode u_scale_decode (.byte_i(scale[6:0]), .sig_o(sig), .exp_o(exp), .nan_o(nan));
   logic unused_sign;
   assign unused_sign = scale[7];

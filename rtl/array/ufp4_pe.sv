@@ -5,16 +5,19 @@
 //   sum = base + (dot(a, b) * a_sig * b_sig << (a_exp + b_exp))      unit 2^-(18 + fracA + fracB), 64 bits, exact
 //
 // base is zero, the running sum (keep), or the partial sum that an earlier chunk left in bank 0 (load).
-// Operands, as bit planes mag and as rest {sign[15:0], sig[3:0], exp[3:0]}, pass on to the right (a) and down
-// (b) one cycle later. Stages: 1 dot product, 2 scale and shift, memory read, 3 accumulate, memory write. The
-// control word of a stage is {valid, keep, load, write, bank, index}: the array's control registers of this
-// column and the next two.
-// Two memories, banks, of Depth sums; bank says where to write. What a drain reads
+// Operands, as bit planes mag (in the coding of Target: ufp4_elem_decode) and as rest {sign[15:0], sig[3:0], exp[3:0]},
+// pass on to the right (a) and down (b) one cycle later. Stages: 1 dot product, 2 scale and shift, memory read,
+// 3 accumulate, memory write. The control word of a stage is {valid, keep, load, write, bank, index}: the array's
+// control registers of this column and the next two.
+// Two memories, banks, of Depth sums (words of ufp4_sum_exact); bank says where to write. What a drain reads
 // appears at drain_data_o in the next cycle; there is no drain of bank 0 while there are loads.
 // Simulation speed hangs on the shape of this module: nets at module level, sequential outputs, ports read in place.
 // Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
 module ufp4_pe #(
   parameter int unsigned Depth = 64,
+  parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
+  localparam int unsigned Segments = (Target == 32'(ufp4_spec_pkg::TARGET_ASIC)) ? 4 : 1,
+  localparam int unsigned SumWidth = 63 + Segments,
   localparam int unsigned IndexWidth = $clog2(Depth),
   localparam int unsigned ControlWidth = 5 + IndexWidth
 ) (
@@ -32,60 +35,68 @@ module ufp4_pe #(
   output logic [23:0]             b_rest_o,
   input  logic [1:0]              drain_read_i  /*verilator public_flat_rd*/,
   input  logic [IndexWidth-1:0]   drain_index_i  /*verilator public_flat_rd*/,
-  output logic [63:0]             drain_data0_o,
-  output logic [63:0]             drain_data1_o
+  output logic [SumWidth-1:0]     drain_data0_o,
+  output logic [SumWidth-1:0]     drain_data1_o
 );
   // One compiled function for all PEs of a simulated array.
   /*verilator no_inline_module*/
 
-  // Stage 1: dot product; significand product and exponent beside it.
-  logic signed [12:0] dot, dot_q;
-  logic [7:0] sig_q;
-  logic [4:0] exp_q;
-  ufp4_dot u_dot (
-    .a_sign_i(a_rest_i[23:8]),
-    .a_mag_i,
-    .b_sign_i(b_rest_i[23:8]),
-    .b_mag_i,
-    .dot_o(dot)
-  );
+  logic signed [12:0] dot;
+  if (Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin : gen_planes
+    ufp4_dot_planes u_dot (
+      .a_sign_i(a_rest_i[23:8]),
+      .a_mag_i,
+      .b_sign_i(b_rest_i[23:8]),
+      .b_mag_i,
+      .dot_o(dot)
+    );
+  end else begin : gen_cells
+    ufp4_dot u_dot (
+      .a_sign_i(a_rest_i[23:8]),
+      .a_mag_i,
+      .b_sign_i(b_rest_i[23:8]),
+      .b_mag_i,
+      .dot_o(dot)
+    );
+  end
+
+  // Operands move on in every cycle, where there is no enable to be paid for.
   always_ff @(posedge clk_i) begin
-    if (valid1_i) begin
+    if (valid1_i || Target == 32'(ufp4_spec_pkg::TARGET_ASIC)) begin
       a_mag_o <= a_mag_i;
       a_rest_o <= a_rest_i;
       b_mag_o <= b_mag_i;
       b_rest_o <= b_rest_i;
-      dot_q <= dot;
-      sig_q <= 8'(a_rest_i[7:4]) * 8'(b_rest_i[7:4]);
-      exp_q <= 5'(a_rest_i[3:0]) + 5'(b_rest_i[3:0]);
     end
   end
 
-  // Stage 2: at most 2304 * 225 << 28, 48 bits with the sign.
   logic valid2, load2, load;
   logic [IndexWidth-1:0] index2;
   logic [2:0] unused_control2;
   assign {valid2, unused_control2[2], load2, unused_control2[1:0], index2} = control2_i;
   assign load = valid2 & load2;
-  logic signed [19:0] scaled;
-  assign scaled = 20'(dot_q) * signed'(20'(sig_q));
-  logic signed [47:0] term_q;
-  always_ff @(posedge clk_i) begin
-    if (valid2) term_q <= 48'(scaled) <<< exp_q;
-  end
 
-  // Stage 3.
   logic valid3, keep3, load3, write3, bank3;
   logic [IndexWidth-1:0] index3;
   assign {valid3, keep3, load3, write3, bank3, index3} = control3_i;
-  logic [63:0] base, sum, sum_q;
-  assign base = keep3 ? sum_q : (load3 ? drain_data0_o : 64'd0);
-  assign sum = base + unsigned'(64'(term_q));
-  always_ff @(posedge clk_i) begin
-    if (valid3) sum_q <= sum;
-  end
+  logic [SumWidth-1:0] sum;
+  ufp4_sum_exact #(.Segments(Segments)) u_sum (
+    .clk_i,
+    .valid1_i,
+    .dot_i(dot),
+    .a_sig_i(a_rest_i[7:4]),
+    .a_exp_i(a_rest_i[3:0]),
+    .b_sig_i(b_rest_i[7:4]),
+    .b_exp_i(b_rest_i[3:0]),
+    .valid2_i(valid2),
+    .valid3_i(valid3),
+    .keep_i(keep3),
+    .load_i(load3),
+    .loaded_i(drain_data0_o),
+    .sum_o(sum)
+  );
 
-  ufp4_sram #(.Width(64), .Depth(Depth)) u_bank0 (
+  ufp4_sram #(.Width(SumWidth), .Depth(Depth)) u_bank0 (
     .clk_i,
     .we_i(valid3 & write3 & ~bank3),
     .waddr_i(index3),
@@ -94,7 +105,7 @@ module ufp4_pe #(
     .raddr_i(load ? index2 : drain_index_i),
     .rdata_o(drain_data0_o)
   );
-  ufp4_sram #(.Width(64), .Depth(Depth)) u_bank1 (
+  ufp4_sram #(.Width(SumWidth), .Depth(Depth)) u_bank1 (
     .clk_i,
     .we_i(valid3 & write3 & bank3),
     .waddr_i(index3),

@@ -57,6 +57,11 @@ package ufp4_spec_pkg;
   localparam logic [7:0] CONTRACT_FP32 = 8'd1;
   localparam logic [7:0] CONTRACT_NV = 8'd2;
 
+  // What the RTL's arithmetic is shaped for (an elaboration parameter; the bits are the same).
+  localparam logic [7:0] TARGET_ASIC = 8'd0;
+  localparam logic [7:0] TARGET_FPGA = 8'd1;
+  localparam logic [7:0] TARGET_SIMULATOR = 8'd2;
+
   // Descriptor opcode.
   localparam logic [7:0] OPCODE_NONE = 8'd0;
   localparam logic [7:0] OPCODE_QUANT = 8'd1;

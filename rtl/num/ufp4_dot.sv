@@ -1,72 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dot product of sixteen pairs of decoded elements, exact.
+// Dot product of Lanes pairs of decoded elements, exact: the form for cells.
 //
-//   dot = sum over lanes of (-1)^(a_sign ^ b_sign) * a_mag * b_mag          |dot| <= 2304
+//   dot = sum over lanes of (-1)^(a_sign ^ b_sign) * a_mag * b_mag          |dot| <= 144 Lanes
 //
-// Operands are the sign and magnitude planes of ufp4_elem_decode, whose invariant (m3 set: m1 = m0 = 0) lets
-// partial products of one weight that can't both be set share a plane: 13 planes instead of 16. The products
-// a_i b_j stay planes of 16 lanes, four in a 64-bit word, and are counted in fields that double in width; every
-// addition has a constant zero above each field, so that no carry crosses fields. The same shape is small in
-// cells and few word operations in a simulator.
-// Sign: plane ^ negative counts -x as weight - x per lane; 193,
-// the sum of the weights, times the negative lanes is taken off.
+// Operands are the sign and magnitude planes of ufp4_elem_decode (Binary = 0): u << 2h, u of three bits. A lane
+// multiplies the two u, and shifts by 0, 2 or 4, one-hot. Minus x is counted as ~x + 1 - 256, with all lanes' ones in
+// one count of the negative lanes. The sum is left to the synthesizer, which makes one tree of carry-save adders of it.
 // Combinational. Golden: none of its own, part of ufp4_gemm; tests/rtl/array.
-module ufp4_dot (
-  input  logic [15:0]        a_sign_i,
-  input  logic [63:0]        a_mag_i,
-  input  logic [15:0]        b_sign_i,
-  input  logic [63:0]        b_mag_i,
+module ufp4_dot #(
+  parameter int unsigned Lanes = 16
+) (
+  input  logic [Lanes-1:0]   a_sign_i,
+  input  logic [4*Lanes-1:0] a_mag_i,
+  input  logic [Lanes-1:0]   b_sign_i,
+  input  logic [4*Lanes-1:0] b_mag_i,
   output logic signed [12:0] dot_o
 );
-  localparam logic [63:0] MASK1 = 64'h5555_5555_5555_5555;
-  localparam logic [63:0] MASK2 = 64'h3333_3333_3333_3333;
-  localparam logic [63:0] MASK4 = 64'h0F0F_0F0F_0F0F_0F0F;
-  localparam logic [63:0] MASK8 = 64'h00FF_00FF_00FF_00FF;
+  logic [Lanes-1:0] negative;
+  assign negative = a_sign_i ^ b_sign_i;
 
-  logic [63:0] a, b, neg;
-  assign a = a_mag_i;
-  assign b = b_mag_i;
-  assign neg = {4{a_sign_i ^ b_sign_i}};
+  logic [Lanes-1:0] a_h, b_h, a2, a1, a0, b2, b1, b0;
+  assign {a_h, a2, a1, a0} = a_mag_i;
+  assign {b_h, b2, b1, b0} = b_mag_i;
 
-  // Planes by log2 of their weight: even {6, 4, 2, 0}; odd_a and odd_b {5, 3, 1, -}; mixed {negative lanes, 2,
-  // 4, 2}.
-  logic [63:0] even, odd_a, odd_b, swap, mixed;
-  assign even = (a & b) ^ neg;
-  assign odd_a = ((a & (b << 16)) | ((a & (b >> 48)) << 32)) ^ (neg << 16);
-  assign odd_b = ((b & (a << 16)) | ((b & (a >> 48)) << 32)) ^ (neg << 16);
-  assign swap = a & {b[31:0], b[63:32]};
-  assign mixed = {16'd0, swap[47:32], swap[31:16] | swap[63:48], swap[15:0]} ^ neg;
+  // Planes of the products of two u, column by column. The carry into column 2 exists only where a1 b1 does: the two
+  // are one bit of column 2 or one of column 3.
+  logic [Lanes-1:0] a2b1, a1b2, carry2, middle, carry3, half3, high4, low4, u5, u4, u3, u2, u1, u0;
+  assign a2b1 = a2 & b1;
+  assign a1b2 = a1 & b2;
+  assign carry2 = a1 & a0 & b1 & b0;
+  assign middle = a1 & b1 & ~(a0 & b0);
+  assign carry3 = (a2 & b0 & a0 & b2) | (middle & ((a2 & b0) | (a0 & b2)));
+  assign half3 = a2b1 ^ a1b2;
+  assign high4 = a2b1 & a1b2;
+  assign low4 = (carry2 & carry3) | (half3 & (carry2 | carry3));
+  assign u0 = a0 & b0;
+  assign u1 = (a1 & b0) ^ (a0 & b1);
+  assign u2 = (a2 & b0) ^ (a0 & b2) ^ middle;
+  assign u3 = half3 ^ carry2 ^ carry3;
+  assign u4 = (a2 & b2) ^ high4 ^ low4;
+  assign u5 = (a2 & b2 & (high4 | low4)) | (high4 & low4);
 
-  logic [63:0] even2, odd_a2, odd_b2, mixed2;
-  assign even2 = (even & MASK1) + ((even >> 1) & MASK1);
-  assign odd_a2 = (odd_a & MASK1) + ((odd_a >> 1) & MASK1);
-  assign odd_b2 = (odd_b & MASK1) + ((odd_b >> 1) & MASK1);
-  assign mixed2 = (mixed & MASK1) + ((mixed >> 1) & MASK1);
+  // Planes of the products: at most 21 shifted by 2, or 9 by 4.
+  logic [Lanes-1:0] by0, by2, by4;
+  logic [7:0][Lanes-1:0] counted;
+  assign by0 = ~a_h & ~b_h;
+  assign by2 = a_h ^ b_h;
+  assign by4 = a_h & b_h;
+  assign counted[0] = negative ^ (by0 & u0);
+  assign counted[1] = negative ^ (by0 & u1);
+  assign counted[2] = negative ^ ((by0 & u2) | (by2 & u0));
+  assign counted[3] = negative ^ ((by0 & u3) | (by2 & u1));
+  assign counted[4] = negative ^ ((by0 & u4) | (by2 & u2) | (by4 & u0));
+  assign counted[5] = negative ^ ((by0 & u5) | (by2 & u3) | (by4 & u1));
+  assign counted[6] = negative ^ ((by2 & u4) | (by4 & u2));
+  assign counted[7] = negative ^ (by4 & u3);
 
-  logic [63:0] even4, odd4, mixed4;
-  assign even4 = (even2 & MASK2) + ((even2 >> 2) & MASK2);
-  assign odd4 = ((odd_a2 & MASK2) + ((odd_a2 >> 2) & MASK2)) + ((odd_b2 & MASK2) + ((odd_b2 >> 2) & MASK2));
-  assign mixed4 = (mixed2 & MASK2) + ((mixed2 >> 2) & MASK2);
-
-  // The odd planes weigh half of the even ones in the same field.
-  logic [63:0] main8, mixed8;
-  assign main8 = ((even4 & MASK4) << 1) + ((even4 >> 3) & (MASK4 << 1)) + ((odd4 & MASK4) + ((odd4 >> 4) & MASK4));
-  assign mixed8 = (mixed4 & MASK4) + ((mixed4 >> 4) & MASK4);
-
-  // Counts end below the top of their fields.
-  // verilator lint_off UNUSEDSIGNAL
-  logic [63:0] main16, mixed16;
-  assign main16 = (main8 & MASK8) + ((main8 >> 8) & MASK8);
-  assign mixed16 = (mixed8 & MASK8) + ((mixed8 >> 8) & MASK8);
-
-  // Fields are counts of at most 64 (main) and 16 (mixed).
-  logic [63:0] pairs, quads;
-  assign pairs = main16 + (main16 >> 14);
-  assign quads = pairs + (pairs >> 28);
-  // verilator lint_on UNUSEDSIGNAL
-
-  logic [12:0] negatives;
-  assign negatives = {8'd0, mixed16[52:48]};
-  assign dot_o = signed'({1'b0, quads[12:1]} + {6'd0, mixed16[4:0], 2'd0} + {6'd0, mixed16[36:32], 2'd0} +
-                         {4'd0, mixed16[20:16], 4'd0} - (negatives << 8) + (negatives << 6) - negatives);
+  logic [12:0] sum;
+  logic [4:0] negatives;
+  always_comb begin
+    sum = '0;
+    negatives = '0;
+    for (int unsigned l = 0; l < Lanes; l++) begin
+      sum = sum + 13'({counted[7][l], counted[6][l], counted[5][l], counted[4][l],
+                       counted[3][l], counted[2][l], counted[1][l], counted[0][l]});
+      negatives = negatives + 5'(negative[l]);
+    end
+  end
+  // - 256 negatives, as 256 (~negatives + 1)
+  assign dot_o = signed'(sum + {~negatives, 8'd0} + 13'(negatives) + 13'd256);
 endmodule

@@ -83,6 +83,15 @@ typedef enum {
 #define UFP4_CONTRACT_COUNT 3
 #define UFP4_CONTRACT_NAMES {"exact", "fp32", "nv"}
 
+/** What the RTL's arithmetic is shaped for (an elaboration parameter; the bits are the same). */
+typedef enum {
+  UFP4_TARGET_ASIC = 0,
+  UFP4_TARGET_FPGA = 1,
+  UFP4_TARGET_SIMULATOR = 2,
+} ufp4_target_t;
+#define UFP4_TARGET_COUNT 3
+#define UFP4_TARGET_NAMES {"asic", "fpga", "simulator"}
+
 /** Descriptor opcode. */
 typedef enum {
   UFP4_OPCODE_NONE = 0,

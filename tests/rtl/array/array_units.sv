@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arithmetic units of the GEMM engine side by side, for one Verilated model: element and scale decoders,
-// the dot product of two decoded operands, and the rounding of sums. Tests only.
+// the dot product of two decoded operands in both forms, and the rounding of sums. Tests only.
 module array_units (
   input  logic               clk_i,
 
@@ -9,8 +9,10 @@ module array_units (
   input  logic [63:0]        a_code_i,
   input  logic [63:0]        b_code_i,
   output logic [15:0]        a_sign_o,
-  output logic [63:0]        a_mag_o,
+  output logic [63:0]        a_mag_o,         // shifted
+  output logic [63:0]        a_binary_o,
   output logic signed [12:0] dot_o,
+  output logic signed [12:0] dot_planes_o,
 
   input  logic [7:0]         scale_i,
   output logic [3:0]         scale_sig_o,
@@ -21,11 +23,32 @@ module array_units (
   input  logic [63:0]        sum_i,
   output logic [31:0]        f32_o         // two edges after sum_i
 );
-  logic [15:0] b_sign;
-  logic [63:0] b_mag;
+  logic [15:0] b_sign, a_sign_binary, b_sign_binary;
+  logic [63:0] b_mag, b_binary;
   ufp4_elem_decode u_elem_decode_a (.elem_i(a_elem_i), .code_i(a_code_i), .sign_o(a_sign_o), .mag_o(a_mag_o));
   ufp4_elem_decode u_elem_decode_b (.elem_i(b_elem_i), .code_i(b_code_i), .sign_o(b_sign), .mag_o(b_mag));
   ufp4_dot u_dot (.a_sign_i(a_sign_o), .a_mag_i(a_mag_o), .b_sign_i(b_sign), .b_mag_i(b_mag), .dot_o);
+
+  ufp4_elem_decode #(.Binary(1'b1)) u_elem_decode_a_binary (
+    .elem_i(a_elem_i),
+    .code_i(a_code_i),
+    .sign_o(a_sign_binary),
+    .mag_o(a_binary_o)
+  );
+  ufp4_elem_decode #(.Binary(1'b1)) u_elem_decode_b_binary (
+    .elem_i(b_elem_i),
+    .code_i(b_code_i),
+    .sign_o(b_sign_binary),
+    .mag_o(b_binary)
+  );
+  ufp4_dot_planes u_dot_planes (
+    .a_sign_i(a_sign_binary),
+    .a_mag_i(a_binary_o),
+    .b_sign_i(b_sign_binary),
+    .b_mag_i(b_binary),
+    .dot_o(dot_planes_o)
+  );
+
   ufp4_scale_decode u_scale_decode (
     .byte_i(scale_i[6:0]),
     .sig_o(scale_sig_o),

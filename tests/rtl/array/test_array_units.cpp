@@ -30,6 +30,13 @@ uint64_t planes(const Codes &codes) {
   return out;
 }
 
+/** Bits {3, .. 0} of one lane of four planes. */
+unsigned plane_bits(uint64_t planes, unsigned lane) {
+  unsigned out = 0;
+  for (unsigned bit = 0; bit < 4; bit++) out |= static_cast<unsigned>(planes >> (16 * bit + lane) & 1) << bit;
+  return out;
+}
+
 Codes random_codes(check_random_t *random) {
   Codes codes;
   for (uint8_t &code : codes) code = static_cast<uint8_t>(check_below(random, 16));
@@ -64,8 +71,12 @@ class Units {
     m.b_code_i = planes(b);
     m.eval();
     const uint64_t mask = (1u << 13) - 1;
-    check_bits(index, m.dot_o & mask, static_cast<uint64_t>(want) & mask, "elements %d %d, code planes %016llx %016llx",
-               a_elem, b_elem, static_cast<unsigned long long>(planes(a)), static_cast<unsigned long long>(planes(b)));
+    for (const unsigned got : {m.dot_o, m.dot_planes_o}) {
+      check_bits(index, got & mask, static_cast<uint64_t>(want) & mask,
+                 "elements %d %d, code planes %016llx %016llx; forms for cells %04x, for simulators %04x", a_elem, b_elem,
+                 static_cast<unsigned long long>(planes(a)), static_cast<unsigned long long>(planes(b)),
+                 unsigned{m.dot_o}, unsigned{m.dot_planes_o});
+    }
   }
 
   /** Sends one sum a cycle through the rounding unit and compares what comes out two edges later. */
@@ -98,14 +109,16 @@ TEST(element_decoder_exhaustive) {
     u.m.a_code_i = planes(codes);
     u.m.eval();
     for (unsigned lane = 0; lane < kLanes; lane++) {
-      int magnitude = 0;
-      for (unsigned bit = 0; bit < 4; bit++) magnitude += static_cast<int>(u.m.a_mag_o >> (16 * bit + lane) & 1) << bit;
-      const int got = u.m.a_sign_o >> lane & 1 ? -magnitude : magnitude;
+      const unsigned shifted = plane_bits(u.m.a_mag_o, lane), binary = plane_bits(u.m.a_binary_o, lane);
+      const int sign = u.m.a_sign_o >> lane & 1 ? -1 : 1;
       const int want = ufp4_elem_quanta(elem, codes[lane]);
-      check_bits(i, static_cast<uint64_t>(got), static_cast<uint64_t>(want), "element %d, lane %u, code %u", elem, lane,
-                 codes[lane]);
-      check_that(i, magnitude < 8 || magnitude % 4 == 0, "element %d, code %u: magnitude %d", elem, codes[lane],
-                 magnitude);
+      for (const unsigned magnitude : {(shifted & 7) << (shifted & 8 ? 2 : 0), binary}) {
+        check_bits(i, static_cast<uint64_t>(sign * static_cast<int>(magnitude)), static_cast<uint64_t>(want),
+                   "element %d, lane %u, code %u: magnitudes %x shifted, %x binary", elem, lane, codes[lane], shifted,
+                   binary);
+      }
+      check_that(i, shifted < 8 || (shifted & 6) == 2, "element %d, code %u: shifted %x", elem, codes[lane], shifted);
+      check_that(i, binary < 8 || binary % 4 == 0, "element %d, code %u: binary %x", elem, codes[lane], binary);
     }
   }
 }

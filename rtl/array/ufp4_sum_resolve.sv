@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// A word of an accumulator memory to the 64 bits that the drain takes: adds the carries between segments that
+// ufp4_sum_exact left in bits of their own.
+// Combinational. Tests: tests/rtl/array.
+module ufp4_sum_resolve #(
+  parameter int unsigned Segments = 4,
+  localparam int unsigned SumWidth = 63 + Segments
+) (
+  input  logic [SumWidth-1:0] word_i,
+  output logic [63:0]         sum_o
+);
+  if (Segments == 1) begin : gen_plain
+    assign sum_o = word_i;
+  end else begin : gen_segments
+    assign sum_o[15:0] = word_i[15:0];
+    assign sum_o[63:16] = word_i[63:16] + {15'd0, word_i[66], 15'd0, word_i[65], 15'd0, word_i[64]};
+  end
+endmodule
