@@ -85,6 +85,7 @@ TCL
 
 rows=(
   "dot ufp4_dot"
+  "dot_fpga ufp4_dot_relative"
   "dot_simulator ufp4_dot_planes"
   "pe ufp4_pe"
   "pe_fpga ufp4_pe Target=1"

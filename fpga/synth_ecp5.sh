@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Cells of one RTL module after synthesis for Lattice ECP5, without DSP blocks: fpga/synth_ecp5.sh [MODULE [PARAMETER=VALUE ...]]
-# MODULE: any module of rtl/rtl.f, default ufp4_pe. Needs yosys with its slang reader: the one that `./ufp4 test` installs.
+# MODULE: any module of rtl/rtl.f; Target=1 gives an array's modules the form for FPGAs. Default: ufp4_pe Target=1. Needs yosys with its slang reader: the one that `./ufp4 test` installs.
 set -euo pipefail
-module=${1:-ufp4_pe}
-shift || true
+(($#)) || set -- ufp4_pe Target=1
+module=$1
+shift
 parameters=()
 for p in "$@"; do parameters+=("-G$p"); done
 cd "$(dirname "$0")/../rtl" # the reader takes files below the current folder only

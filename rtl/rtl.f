@@ -6,6 +6,7 @@ num/ufp4_elem_decode.sv
 num/ufp4_scale_decode.sv
 num/ufp4_dot.sv
 num/ufp4_dot_planes.sv
+num/ufp4_dot_relative.sv
 num/ufp4_i64_to_f32.sv
 num/ufp4_threefry.sv
 num/ufp4_max16.sv

@@ -80,8 +80,7 @@ module ufp4_array #(
   assign feed_control = {feed_valid_i, feed_control_i};
 
   // Both banks' last read sums of every PE.
-  localparam int unsigned Segments = (Target == 32'(ufp4_spec_pkg::TARGET_ASIC)) ? 4 : 1;
-  localparam int unsigned SumWidth = 63 + Segments;
+  localparam int unsigned SumWidth = (Target == 32'(ufp4_spec_pkg::TARGET_ASIC)) ? 67 : 64;
   logic [SumWidth-1:0] sums0 [Rows*Cols];
   logic [SumWidth-1:0] sums1 [Rows*Cols];
 
@@ -271,7 +270,7 @@ module ufp4_array #(
     logic [SumWidth-1:0] word;
     logic [63:0] sum;
     assign word = drain_bank_q ? sums1[drain_row_q*Cols+c] : sums0[drain_row_q*Cols+c];
-    ufp4_sum_resolve #(.Segments(Segments)) u_sum_resolve (.word_i(word), .sum_o(sum));
+    ufp4_sum_resolve #(.Target(Target)) u_sum_resolve (.word_i(word), .sum_o(sum));
     always_ff @(posedge clk_i) begin
       if (drain_enable_i && drain_valid_q) drain_data_o[64*c+:64] <= sum;
     end

@@ -16,8 +16,7 @@
 module ufp4_pe #(
   parameter int unsigned Depth = 64,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
-  localparam int unsigned Segments = (Target == 32'(ufp4_spec_pkg::TARGET_ASIC)) ? 4 : 1,
-  localparam int unsigned SumWidth = 63 + Segments,
+  localparam int unsigned SumWidth = (Target == 32'(ufp4_spec_pkg::TARGET_ASIC)) ? 67 : 64,
   localparam int unsigned IndexWidth = $clog2(Depth),
   localparam int unsigned ControlWidth = 5 + IndexWidth
 ) (
@@ -44,6 +43,14 @@ module ufp4_pe #(
   logic signed [12:0] dot;
   if (Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin : gen_planes
     ufp4_dot_planes u_dot (
+      .a_sign_i(a_rest_i[23:8]),
+      .a_mag_i,
+      .b_sign_i(b_rest_i[23:8]),
+      .b_mag_i,
+      .dot_o(dot)
+    );
+  end else if (Target == 32'(ufp4_spec_pkg::TARGET_FPGA)) begin : gen_relative
+    ufp4_dot_relative u_dot (
       .a_sign_i(a_rest_i[23:8]),
       .a_mag_i,
       .b_sign_i(b_rest_i[23:8]),
@@ -80,7 +87,7 @@ module ufp4_pe #(
   logic [IndexWidth-1:0] index3;
   assign {valid3, keep3, load3, write3, bank3, index3} = control3_i;
   logic [SumWidth-1:0] sum;
-  ufp4_sum_exact #(.Segments(Segments)) u_sum (
+  ufp4_sum_exact #(.Target(Target)) u_sum (
     .clk_i,
     .valid1_i,
     .dot_i(dot),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arithmetic units of the GEMM engine side by side, for one Verilated model: element and scale decoders,
-// the dot product of two decoded operands in both forms, and the rounding of sums. Tests only.
+// the dot product of two decoded operands in its three forms, and the rounding of sums. Tests only.
 module array_units (
   input  logic               clk_i,
 
@@ -13,6 +13,7 @@ module array_units (
   output logic [63:0]        a_binary_o,
   output logic signed [12:0] dot_o,
   output logic signed [12:0] dot_planes_o,
+  output logic signed [12:0] dot_relative_o,
 
   input  logic [7:0]         scale_i,
   output logic [3:0]         scale_sig_o,
@@ -28,6 +29,14 @@ module array_units (
   ufp4_elem_decode u_elem_decode_a (.elem_i(a_elem_i), .code_i(a_code_i), .sign_o(a_sign_o), .mag_o(a_mag_o));
   ufp4_elem_decode u_elem_decode_b (.elem_i(b_elem_i), .code_i(b_code_i), .sign_o(b_sign), .mag_o(b_mag));
   ufp4_dot u_dot (.a_sign_i(a_sign_o), .a_mag_i(a_mag_o), .b_sign_i(b_sign), .b_mag_i(b_mag), .dot_o);
+
+  ufp4_dot_relative u_dot_relative (
+    .a_sign_i(a_sign_o),
+    .a_mag_i(a_mag_o),
+    .b_sign_i(b_sign),
+    .b_mag_i(b_mag),
+    .dot_o(dot_relative_o)
+  );
 
   ufp4_elem_decode #(.Binary(1'b1)) u_elem_decode_a_binary (
     .elem_i(a_elem_i),

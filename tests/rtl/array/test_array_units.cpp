@@ -71,11 +71,11 @@ class Units {
     m.b_code_i = planes(b);
     m.eval();
     const uint64_t mask = (1u << 13) - 1;
-    for (const unsigned got : {m.dot_o, m.dot_planes_o}) {
+    for (const unsigned got : {m.dot_o, m.dot_planes_o, m.dot_relative_o}) {
       check_bits(index, got & mask, static_cast<uint64_t>(want) & mask,
-                 "elements %d %d, code planes %016llx %016llx; forms for cells %04x, for simulators %04x", a_elem, b_elem,
-                 static_cast<unsigned long long>(planes(a)), static_cast<unsigned long long>(planes(b)),
-                 unsigned{m.dot_o}, unsigned{m.dot_planes_o});
+                 "elements %d %d, code planes %016llx %016llx; forms for cells %04x, simulators %04x, FPGAs %04x",
+                 a_elem, b_elem, static_cast<unsigned long long>(planes(a)), static_cast<unsigned long long>(planes(b)),
+                 unsigned{m.dot_o}, unsigned{m.dot_planes_o}, unsigned{m.dot_relative_o});
     }
   }
 
