@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "check.h"
-#include "ufp4/kernel.h"
 #include "ufp4/status.h"
 
 TEST(every_status_has_a_phrase_of_its_own) {
@@ -35,30 +34,11 @@ TEST(a_message_is_one_line) {
   check_that(0, strcmp(message.text, "a?b?[2J??\xc3\xa9: no such tensor") == 0, "'%s'", message.text);
 }
 
-TEST(kernels_are_found_by_their_names) {
-  ufp4_kernel_t kernel;
-  for (int i = 0; i < UFP4_KERNEL_COUNT; i++) {
-    check_bits(i, (uint64_t)ufp4_kernel_named(ufp4_kernel_name((ufp4_kernel_t)i), &kernel), UFP4_OK, "named");
-    check_bits(i, kernel, (uint64_t)i, "kernel");
-  }
-  check_that(0, ufp4_kernel_available(UFP4_KERNEL_FASTEST) && ufp4_kernel_available(UFP4_KERNEL_PORTABLE), "available");
-}
-
-TEST(rejects_unknown_kernels) {
-  ufp4_kernel_t kernel = UFP4_KERNEL_AVX2;
-  check_bits(0, (uint64_t)ufp4_kernel_named("mmx", &kernel), UFP4_ERROR_ARGUMENT, "named");
-  check_bits(0, kernel, UFP4_KERNEL_AVX2, "kernel");
-  check_that(1, ufp4_kernel_name(UFP4_KERNEL_COUNT) == NULL, "a name");
-  check_that(2, !ufp4_kernel_available(UFP4_KERNEL_COUNT), "available");
-}
-
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(every_status_has_a_phrase_of_its_own),
       CHECK_TEST(a_message_is_cut_where_it_does_not_fit),
       CHECK_TEST(a_message_is_one_line),
-      CHECK_TEST(kernels_are_found_by_their_names),
-      CHECK_TEST(rejects_unknown_kernels),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }
