@@ -12,7 +12,7 @@
 #define DEPTH_BLOCKS 256        // k blocks packed at a time: 4096 elements
 #define NEAR_BYTES (768 << 10)  // panels of A that stay in the second-level cache
 #define STREAM_BYTES (2 << 20)  // of D: more than a near cache could keep
-#define HUGE_BYTES (2 << 20)    // a huge page; worth asking for where a few of them are filled
+#define HUGE_BYTES (2 << 20)    // a huge page; worth asking for where one is filled
 #define THREAD_MACS 4000000     // less work than this is not worth starting a thread for
 #define MAX_THREADS 256
 
@@ -197,7 +197,7 @@ static size_t take(size_t *used, size_t bytes) {
 // Huge pages keep the panels from colliding in the caches. Small memory comes from malloc's own and is already mapped.
 static void *scratch(size_t bytes) {
 #ifdef MADV_HUGEPAGE
-  if (bytes >= 4 * HUGE_BYTES) {
+  if (bytes >= HUGE_BYTES) {
     bytes = (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
     void *memory = aligned_alloc(HUGE_BYTES, bytes);
     if (memory != NULL) (void)madvise(memory, bytes, MADV_HUGEPAGE);
