@@ -71,12 +71,22 @@ INLINE void store_sums(__m512 acc[ROWS][2], float *sums) {
   }
 }
 
+// The next panel of A and the next sums follow these; a share of them each time. (After the last it is harmless.)
+INLINE void fetch_next(const a_panel_t *a, int g, const float *sums) {
+  const size_t share = sizeof *a / CHUNK;
+  const char *next = (const char *)(a + 1) + (size_t)g * share;
+#pragma GCC unroll 4
+  for (size_t at = 0; at < share; at += 64) __builtin_prefetch(next + at);
+  __builtin_prefetch(sums + ROWS * COLS + 16 * g, 1);
+}
+
 static void multiply_e4m3(const a_panel_t *a, const b_panel_t *b, const table_t *table, int first, float *sums) {
   __m512 acc[ROWS][2];
   load_sums(first, sums, acc);
   for (int g = 0; g < a->groups; g++) {
     const char *lines = (const char *)table->lines[g];
     __m512i quads[2][4], dot[2];
+    fetch_next(a, g, sums);
     load_group(b, g, quads);
 #pragma GCC unroll 8
     for (int r = 0; r < ROWS; r++) {
@@ -119,6 +129,8 @@ INLINE void multiply_e8m0(const a_panel_t *a, const b_panel_t *b, int wide, int 
   __m512 acc[ROWS][2];
   load_sums(first, sums, acc);
   for (int g = 0; g < a->groups; g += 2) {
+    fetch_next(a, g, sums);
+    fetch_next(a, g + 1, sums);
 #pragma GCC unroll 8
     for (int r = 0; r < ROWS; r++) {
       __m512i quads[2][4], dot[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
@@ -151,6 +163,7 @@ static void multiply_fp32(const a_panel_t *a, const b_panel_t *b, int first, flo
   load_sums(first, sums, acc);
   for (int g = 0; g < a->groups; g++) {
     __m512i quads[2][4], dot[2];
+    fetch_next(a, g, sums);
     load_group(b, g, quads);
 #pragma GCC unroll 8
     for (int r = 0; r < ROWS; r++) {
