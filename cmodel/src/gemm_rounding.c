@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel.h"
 #include "ufp4/format.h"
 
 #define TILE_ROWS 64         // a unit of work: 64 x 16 outputs
@@ -162,9 +163,14 @@ static void run_threads(work_t *work) {
   gemm_threads(run_tiles, arguments, (int)min_i64(min_i64(asked, useful), min_i64(work->tiles, MAX_THREADS)));
 }
 
+static gemm_micro_t micro_of(const gemm_job_t *job) {
+  if (job->how->contract == UFP4_CONTRACT_FP32) return gemm_fp32_micro(job->a->scale);
+  return ufp4_kernel_chosen(job->how->kernel) == UFP4_KERNEL_AVX512 ? gemm_avx512_nv_micro : gemm_nv_micro;
+}
+
 ufp4_status_t gemm_rounding(const gemm_job_t *job) {
   work_t work = {.job = job, .frac = ufp4_elem_frac(job->a->elem) + ufp4_elem_frac(job->b->elem)};
-  work.micro = job->how->contract == UFP4_CONTRACT_NV ? gemm_nv_micro : gemm_fp32_micro(job->a->scale);
+  work.micro = micro_of(job);
   work.tiles = ((job->a->rows + TILE_ROWS - 1) / TILE_ROWS) * ((job->b->rows + MICRO_COLS - 1) / MICRO_COLS);
   ufp4_status_t status = unpacked_create(job->a, MICRO_ROWS, &work.a);
   if (status != UFP4_OK) return status;

@@ -30,6 +30,8 @@ typedef void (*gemm_micro_t)(const unpacked_t *a, int64_t row, const unpacked_t 
 gemm_micro_t gemm_fp32_micro(ufp4_scale_t scale);
 void gemm_nv_micro(const unpacked_t *a, int64_t row, const unpacked_t *b, int64_t col, int frac,
                    float sums[MICRO_ROWS][MICRO_COLS]);
+void gemm_avx512_nv_micro(const unpacked_t *a, int64_t row, const unpacked_t *b, int64_t col, int frac,
+                          float sums[MICRO_ROWS][MICRO_COLS]);
 
 typedef int16_t dots_t __attribute__((vector_size(2 * MICRO_COLS)));
 
