@@ -44,19 +44,19 @@ static inline void add_aligned(const terms_t *terms, __m512i largest, unsigned f
   }
 }
 
-// sum * 2^(largest - FRACTION_BITS) toward zero; never -0; from 2^128 on Inf.
+// sum * 2^(largest - FRACTION_BITS) toward zero; from 2^128 on Inf. A zero may be -0: what comes after does not look at
+// its sign.
 static inline __m512 toward_zero(const __m512i sum[2], __m512i largest) {
   const __m256 low = _mm512_cvt_roundepi64_ps(sum[0], TOWARD_ZERO);
   const __m256 high = _mm512_cvt_roundepi64_ps(sum[1], TOWARD_ZERO);
   const __m512 value = _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
   const __m512 exponent = _mm512_cvtepi32_ps(_mm512_sub_epi32(largest, _mm512_set1_epi32(FRACTION_BITS)));
-  __m512 scaled = _mm512_scalef_round_ps(value, exponent, TOWARD_ZERO);
+  const __m512 scaled = _mm512_scalef_round_ps(value, exponent, TOWARD_ZERO);
   const __m512 top = _mm512_add_ps(_mm512_getexp_ps(value), exponent);
   const __mmask16 over = _mm512_cmp_ps_mask(top, _mm512_set1_ps(127), _CMP_GT_OQ);
   const __m512 infinity = _mm512_castsi512_ps(_mm512_set1_epi32(0x7F800000));
   const __m512 sign = _mm512_and_ps(value, _mm512_set1_ps(-0.0f));
-  scaled = _mm512_mask_or_ps(scaled, over, infinity, sign);
-  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(scaled, _mm512_setzero_ps(), _CMP_NEQ_UQ), scaled);
+  return _mm512_mask_or_ps(scaled, over, infinity, sign);
 }
 
 typedef struct {
