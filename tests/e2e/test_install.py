@@ -103,6 +103,34 @@ def test_versions_agree():
     check_equal(headings[0], version, "the changelog's first version")
 
 
+def simulate(place, unit):
+    """The installed example testbench against @unit, as its first lines tell to build it."""
+    environment = {"PKG_CONFIG_PATH": str(place / "lib" / "pkgconfig")}
+    if shutil.which("ccache"):
+        environment["OBJCACHE"] = "ccache"
+    call("sh", "-c", "verilator --binary --top-module user_pe_tb -Wno-fatal -CFLAGS -O0"
+         ' -LDFLAGS "$(pkg-config --libs ufp4_dpi)" $(pkg-config --variable=sv ufp4_dpi) ' +
+         f"{unit} {place}/share/ufp4/dpi/example/user_pe_tb.sv", **environment)
+    return subprocess.run(["obj_dir/Vuser_pe_tb"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+
+
+def test_dpi_example_on_rtl():
+    place = install()
+    done = simulate(place, place / "share/ufp4/dpi/example/user_pe.sv")
+    check(done.returncode == 0 and "850 compared, 0 mismatches" in done.stdout, done.stdout)
+
+
+def test_dpi_example_finds_a_bug_on_rtl():
+    """Of subnormal scales, whose significand has no hidden bit: the first block with one is named."""
+    place = install()
+    text = (place / "share/ufp4/dpi/example/user_pe.sv").read_text()
+    right = "{scale[6:3] != 4'd0, scale[2:0]}"
+    check(text.count(right) == 1, text)
+    pathlib.Path("user_pe.sv").write_text(text.replace(right, "{1'b1, scale[2:0]}"))
+    done = simulate(place, "user_pe.sv")
+    check(done.returncode != 0 and re.search("product, row [0-9]+, block [0-9]+: got", done.stdout), done.stdout)
+
+
 def commands():
     text = call(bench.PROGRAM, "--help")
     names = re.findall(r"^  ([a-z]+) ", text, flags=re.M)
@@ -135,7 +163,7 @@ def test_golden_model_needs_only_a_c_compiler():
     # CMake looks for programs beside itself too, whatever PATH is.
     absent = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("PkgConfig", "ZLIB", "Python3")]
     text = call(cmake, "-G", "Ninja", "-S", SOURCE, "-B", "model", "-DCMAKE_BUILD_TYPE=Debug", "-DVERILATOR=OFF",
-                *absent, **path)
+                "-DUFP4_NVCC=OFF", *absent, **path)
     for line in ("golden model: yes", ".safetensors files: no (", "driver, command line: no (", "tests: no ("):
         check(f"  {line}" in text, f"{line}: {text}")
     call(cmake, "--build", "model", **path)
