@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// ufp4_fifo: no word is lost, doubled, changed or reordered; ready is low only when it is full, valid only when empty;
+// an offered word stays. For an arbitrary word of the stream, by k-induction: all streams of any length.
+module formal_fifo #(
+  parameter int unsigned Width = 4,
+  parameter int unsigned Depth = 4
+) (
+  input logic             clk_i,
+  input logic             in_valid_i,
+  input logic [Width-1:0] in_data_i,
+  input logic             out_ready_i,
+  input logic             mark_i       // this word, if it is pushed, is the one that is followed
+);
+  localparam int unsigned COUNT_W = $clog2(Depth + 1);
+
+  logic rst_n = 1'b0;
+  always_ff @(posedge clk_i) rst_n <= 1'b1;
+
+  logic in_ready, out_valid;
+  logic [Width-1:0] out_data;
+  ufp4_fifo #(.Width(Width), .Depth(Depth)) u_dut (
+    .clk_i, .rst_ni(rst_n), .in_valid_i, .in_ready_o(in_ready), .in_data_i,
+    .out_valid_o(out_valid), .out_ready_i, .out_data_o(out_data)
+  );
+
+  logic push, pop;
+  assign push = in_valid_i & in_ready;
+  assign pop = out_valid & out_ready_i;
+
+  // Words inside, and where the followed one is: words ahead of it.
+  logic [COUNT_W-1:0] count, ahead;
+  logic               following;
+  logic [Width-1:0]   data;
+  logic [Width-1:0]   held;
+  logic               waiting;
+  always_ff @(posedge clk_i) begin
+    if (!rst_n) begin
+      count <= '0;
+      following <= 1'b0;
+      waiting <= 1'b0;
+    end else begin
+      count <= count + COUNT_W'(push) - COUNT_W'(pop);
+      if (push && mark_i && !following) begin
+        following <= 1'b1;
+        data <= in_data_i;
+        ahead <= count - COUNT_W'(pop);
+      end else if (following && pop) begin
+        if (ahead == 0) following <= 1'b0;
+        ahead <= ahead - 1'b1;
+      end
+      waiting <= out_valid & ~out_ready_i;
+      held <= out_data;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (rst_n) begin
+      assert (in_ready == (count != COUNT_W'(Depth)));
+      assert (out_valid == (count != 0));
+      if (following && ahead == 0) assert (out_data == data);
+      if (waiting) assert (out_valid && out_data == held);
+      // Invariants that make it inductive.
+      assert (count <= COUNT_W'(Depth));
+      assert (count == COUNT_W'(u_dut.tail_q - u_dut.head_q));
+      if (following) assert (ahead < count);
+      if (following) assert (u_dut.mem[$clog2(Depth)'(u_dut.head_q + ahead)] == data);
+      cover (count == COUNT_W'(Depth));
+      cover (following && ahead == 0 && pop);
+    end
+  end
+endmodule

