@@ -7,7 +7,9 @@ num/ufp4_scale_decode.sv
 num/ufp4_dot.sv
 num/ufp4_dot_planes.sv
 num/ufp4_dot_relative.sv
+num/ufp4_f32_round.sv
 num/ufp4_i64_to_f32.sv
+num/ufp4_f32_alu.sv
 num/ufp4_threefry.sv
 num/ufp4_max16.sv
 num/ufp4_rht.sv
@@ -31,6 +33,8 @@ array/ufp4_tile_walk.sv
 array/ufp4_load_request.sv
 array/ufp4_load_write.sv
 array/ufp4_sequencer.sv
+array/ufp4_addend.sv
+array/ufp4_epilogue.sv
 array/ufp4_drain.sv
 array/ufp4_gemm.sv
 // QUANT engine

@@ -4,7 +4,8 @@
 // Contract: docs/registers.md (registers, descriptors, completions), docs/numerics.md (every bit of the results),
 // docs/architecture.md (block diagram). All ports are plain vectors and, but for the AXI4-Lite read address, start or
 // end in flip-flops. rst_ni is synchronous. AXI4: 40-bit addresses, 8 * BusBytes data, INCR bursts of full beats that
-// do not cross 4 KiB; the ID is the memory client: 0 command unit, 1 GEMM, 2 QUANT.
+// do not cross 4 KiB; the ID is the memory client: 0 command unit, 1 GEMM (reads: operands), 2 QUANT,
+// 3 what a GEMM adds to D (reads only).
 // Test: tests/rtl/core.
 module ufp4_top
   import ufp4_spec_pkg::*;
@@ -71,22 +72,26 @@ module ufp4_top
   input  logic [1:0]            m_axi_bresp_i
 );
 
-  localparam int unsigned CLIENTS = 3;
+  localparam int unsigned READERS = 4;
+  localparam int unsigned WRITERS = 3;
   localparam int unsigned COMMAND = 0;
   localparam int unsigned GEMM = 1;
   localparam int unsigned QUANT = 2;
+  localparam int unsigned ADDEND = 3;
   localparam logic [1:0] BURST_INCR = 2'b01;
 
   // --- Memory masters ----------------------------------------------------------------------------------------------
 
-  logic [CLIENTS-1:0]                 rd_req_valid, rd_req_ready, rd_rsp_valid, rd_rsp_ready;
-  logic [CLIENTS-1:0][ADDR_BITS-1:0]  rd_req_addr, wr_req_addr;
-  logic [CLIENTS-1:0][8:0]            rd_req_beats, wr_req_beats;
+  logic [READERS-1:0]                 rd_req_valid, rd_req_ready, rd_rsp_valid, rd_rsp_ready;
+  logic [READERS-1:0][ADDR_BITS-1:0]  rd_req_addr;
+  logic [READERS-1:0][8:0]            rd_req_beats;
   logic [8*BusBytes-1:0]              rd_rsp_data;
   logic                               rd_rsp_err;
-  logic [CLIENTS-1:0]                 wr_req_valid, wr_req_ready, wr_dat_valid, wr_dat_ready, wr_idle, wr_err;
-  logic [CLIENTS-1:0][8*BusBytes-1:0] wr_dat_data;
-  logic [CLIENTS-1:0][BusBytes-1:0]   wr_dat_strb;
+  logic [WRITERS-1:0]                 wr_req_valid, wr_req_ready, wr_dat_valid, wr_dat_ready, wr_idle, wr_err;
+  logic [WRITERS-1:0][ADDR_BITS-1:0]  wr_req_addr;
+  logic [WRITERS-1:0][8:0]            wr_req_beats;
+  logic [WRITERS-1:0][8*BusBytes-1:0] wr_dat_data;
+  logic [WRITERS-1:0][BusBytes-1:0]   wr_dat_strb;
   logic                               halt, flush, forget, reads_pending, writes_pending, beats_due, moved, sending;
   logic                               core_rst_n, soft_reset, resetting, irq_fatal, overflow, active,
                                       busy;
@@ -94,7 +99,7 @@ module ufp4_top
   logic [3:0]                         fatal_code;
 
   ufp4_axi_read #(
-    .Clients (CLIENTS),
+    .Clients (READERS),
     .BusBytes(BusBytes)
   ) u_axi_read (
     .clk_i,
@@ -125,7 +130,7 @@ module ufp4_top
   );
 
   ufp4_axi_write #(
-    .Clients (CLIENTS),
+    .Clients (WRITERS),
     .BusBytes(BusBytes)
   ) u_axi_write (
     .clk_i,
@@ -403,6 +408,14 @@ module ufp4_top
     .rd_rsp_ready_o     (rd_rsp_ready[GEMM]),
     .rd_rsp_data_i      (rd_rsp_data),
     .rd_rsp_err_i       (rd_rsp_err),
+    .add_req_valid_o    (rd_req_valid[ADDEND]),
+    .add_req_ready_i    (rd_req_ready[ADDEND]),
+    .add_req_addr_o     (rd_req_addr[ADDEND]),
+    .add_req_beats_o    (rd_req_beats[ADDEND]),
+    .add_rsp_valid_i    (rd_rsp_valid[ADDEND]),
+    .add_rsp_ready_o    (rd_rsp_ready[ADDEND]),
+    .add_rsp_data_i     (rd_rsp_data),
+    .add_rsp_err_i      (rd_rsp_err),
     .wr_req_valid_o     (wr_req_valid[GEMM]),
     .wr_req_ready_i     (wr_req_ready[GEMM]),
     .wr_req_addr_o      (wr_req_addr[GEMM]),

@@ -79,6 +79,8 @@ def c_header(spec):
     out.append("")
     for bit in spec["mode_bit"]:
         out.append(f"#define {up('ufp4_mode', bit['name'])} {1 << bit['bit']}u  ///< {bit['doc']}")
+    for bit in spec["d_mode_bit"]:
+        out.append(f"#define {up('ufp4_d_mode', bit['name'])} {1 << bit['bit']}u  ///< {bit['doc']}")
     for flag in spec["flag"]:
         out.append(f"#define {up('ufp4_flag', flag['name'])} {1 << flag['bit']}u  ///< {flag['doc']}")
     out.append("")
@@ -166,6 +168,8 @@ def sv_package(spec):
         out.append("")
     for bit in spec["mode_bit"]:
         out.append(f"  localparam int unsigned {up('mode', bit['name'], 'bit')} = {bit['bit']};")
+    for bit in spec["d_mode_bit"]:
+        out.append(f"  localparam int unsigned {up('d_mode', bit['name'], 'bit')} = {bit['bit']};")
     for flag in spec["flag"]:
         out.append(f"  localparam int unsigned {up('flag', flag['name'], 'bit')} = {flag['bit']};")
     out.append("")
@@ -237,6 +241,7 @@ def markdown_registers(spec):
         out += table(["byte", "bits", "field", "meaning"],
                      [[o, 8 * s, n or "reserved", t] for o, s, n, t in layout(d["fields"], 8 if name == "header" else spec["limit"]["descriptor_bytes"])])
     out += ["Copy mode bits:", ""] + table(["bit", "name", "meaning"], [[b["bit"], b["name"], b["doc"]] for b in spec["mode_bit"]])
+    out += ["Mode bits of D:", ""] + table(["bit", "name", "meaning"], [[b["bit"], b["name"], b["doc"]] for b in spec["d_mode_bit"]])
     out += ["## Completion", "", spec["completion"]["doc"], ""]
     out += table(["byte", "bits", "field", "meaning"],
                  [[o, 8 * s, n or "reserved", t] for o, s, n, t in layout(spec["completion"]["fields"], spec["limit"]["completion_bytes"])])

@@ -64,7 +64,9 @@ static int names_reserved(const ufp4_descriptor_t *descriptor) {
   switch (descriptor->header.opcode) {
     case UFP4_OPCODE_GEMM:
       return in_reserved(gemm->a_codes_addr) || in_reserved(gemm->a_scales_addr) || in_reserved(gemm->b_codes_addr) ||
-             in_reserved(gemm->b_scales_addr) || in_reserved(gemm->d_addr);
+             in_reserved(gemm->b_scales_addr) || in_reserved(gemm->d_addr) ||
+             ((gemm->d_mode & UFP4_D_MODE_SUMS) && in_reserved(gemm->sums_addr)) ||
+             ((gemm->d_mode & UFP4_D_MODE_C) && in_reserved(gemm->c_addr));
     case UFP4_OPCODE_AMAX:
       return in_reserved(quant->src_addr);
     case UFP4_OPCODE_QUANT:

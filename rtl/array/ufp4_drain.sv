@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Empties accumulator banks into D: reads one array row of sums a cycle, rounds them, and writes each row of a
+// Empties accumulator banks into D: reads array rows of sums, sends them through the epilogue, and writes each row of a
 // macro-tile as one burst.
 //
-//   D = RNE32(sum * 2^exponent), or RNE to BF16 of that; NaN where a scale of the row or the column was NaN
+//   D = epilogue(sums), as FP32, as RNE to BF16 of that, or (i64) the sums themselves; NaN where a scale of the row or the
+//   column was NaN
 //
 // ready_i counts rows of sub-tiles that may be read. Macro-tiles are in both banks by turns, or all in bank 1
 // (one_bank_i: ufp4_sequencer). drained_o frees a bank.
-// Stages: 0 read, 1 the array picks the row, 2 normalize,
-// 3 round, 4 pack into beats; all wait while the output beat does.
-// The bus takes Cols FP32 results a beat; two
-// rows of sums make a beat of BF16. Strobes end at the last column of D. idle_o: nothing is left here.
+// Stages: 0 read, 1 the array picks the row, 2 earlier sums are added, 3 normalize, 4 round, then three for each
+// operation; the last goes into beats. All wait while the output beat does. An array row is read every cycle, every other
+// where sums come or go (two beats) or two operations share a lane's unit, every fourth with three operations; always
+// in step with the cycles that are counted in slot_q, so that no two rows meet in that unit.
+// The bus takes Cols FP32 results a beat; two rows of sums make a beat of BF16, and a row of unrounded sums two beats.
+// Strobes end at the last column of D. idle_o: nothing is left here.
 // Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
 module ufp4_drain #(
   parameter int unsigned Rows = 16,
@@ -48,6 +51,15 @@ module ufp4_drain #(
   input  logic [64*Cols-1:0]              drain_data_i,
   input  logic [Rows-1:0]                 drain_nan_a_i,
   input  logic [Cols-1:0]                 drain_nan_b_i,
+  // What is added (ufp4_addend).
+  input  logic                            sums_ready_i,
+  input  logic                            c_ready_i,
+  output logic                            addend_take_o,
+  output logic                            addend_upper_o,
+  output logic                            sums_read_o,
+  input  logic [8*BusBytes-1:0]           sums_data_i,
+  output logic                            c_read_o,
+  input  logic [8*BusBytes-1:0]           c_data_i,
   // Write client.
   output logic                            wr_req_valid_o,
   input  logic                            wr_req_ready_i,
@@ -58,7 +70,7 @@ module ufp4_drain #(
   output logic [8*BusBytes-1:0]           wr_dat_data_o,
   output logic [BusBytes-1:0]             wr_dat_strb_o
 );
-  import ufp4_spec_pkg::DTYPE_BF16;
+  import ufp4_spec_pkg::*;
 
   localparam int unsigned TileM = Rows * TileRows;
   localparam int unsigned TileN = Cols * TileCols;
@@ -82,8 +94,19 @@ module ufp4_drain #(
     .last_o(unused_last)
   );
 
-  logic bf16;
+  logic bf16, wide, has_sums, has_c;
   assign bf16 = desc_i.d_dtype == DTYPE_BF16;
+  assign wide = desc_i.d_dtype == DTYPE_I64;
+  assign has_sums = desc_i.d_mode[D_MODE_SUMS_BIT];
+  assign has_c = desc_i.d_mode[D_MODE_C_BIT];
+
+  // Operations after the rounding, and the slots that a row takes.
+  logic [1:0] operations, slot_mask;
+  always_comb begin
+    operations = 2'(desc_i.scale == SCALE_NVFP4) + 2'(desc_i.d_mode[D_MODE_ALPHA_BIT]) + 2'(has_c);
+    if (wide) operations = 2'd0;
+    slot_mask = {operations == 2'd3, has_sums | wide | operations[1]};
+  end
 
   // Where the next read is: row {sub-tile, row in it} of the macro-tile, sub-tile column. Addresses of this row
   // of D, of the first row in this macro-tile, and in this row of macro-tiles.
@@ -94,17 +117,24 @@ module ufp4_drain #(
   logic [TileWidthB-1:0] tile_b_d, tile_b_q;
   logic [39:0] addr_d, addr_q, tile_addr_d, tile_addr_q, band_addr_d, band_addr_q;
 
-  logic last_b, last_row, row_in_tile_done, request_here, enable, read;
+  logic last_b, last_row, row_in_tile_done, request_here, addends_here, enable, read;
+  logic [1:0] slot_q;
   logic [TileWidthB-1:0] top_b;
+  logic [TileWidthB:0] top_half;
+  logic upper;
   assign top_b = TileWidthB'((cols - 1'b1) / ColsWidth'(Cols));
+  assign top_half = (TileWidthB + 1)'((cols - 1'b1) / ColsWidth'(Cols / 2));
   assign last_b = tile_b_q == top_b;
   assign last_row = row_q == rows - 1'b1;
   assign row_in_tile_done = (row_q % RowsWidth'(Rows)) == RowsWidth'(Rows - 1);
   assign request_here = ~wr_req_valid_o | wr_req_ready_i;
-  assign read = active_q & open_q & (tile_b_q != 0 | request_here);
+  assign addends_here = (~has_sums | sums_ready_i) & (~has_c | c_ready_i);
+  assign read = active_q & open_q & (tile_b_q != 0 | request_here) & (slot_q & slot_mask) == 2'd0 & addends_here;
   assign next_tile = read & enable & last_b & last_row;
   assign tiles_d = tiles_q + 3'(next_tile);
   assign last_tile = ~loading_i & (tiles_d == tiles_i);
+  logic [39:0] element_bytes;
+  assign element_bytes = bf16 ? 40'd2 : wide ? 40'd8 : 40'd4;
 
   always_comb begin
     active_d = active_q;
@@ -134,7 +164,7 @@ module ufp4_drain #(
       parity_d = ~parity_q;
       row_d = '0;
       if (last_col) band_addr_d = band_addr_q + 40'(desc_i.d_stride_bytes) * 40'(TileM);
-      tile_addr_d = last_col ? band_addr_d : tile_addr_q + (bf16 ? 40'(2 * TileN) : 40'(4 * TileN));
+      tile_addr_d = last_col ? band_addr_d : tile_addr_q + 40'(TileN) * element_bytes;
       addr_d = tile_addr_d;
     end
     if (start_i) begin
@@ -155,6 +185,11 @@ module ufp4_drain #(
       active_q <= 1'b0;
     end else begin
       active_q <= active_d;
+    end
+    if (!rst_ni) begin
+      slot_q <= '0;
+    end else if (enable) begin
+      slot_q <= slot_q + 1'b1;
     end
     open_q <= open_d;
     parity_q <= parity_d;
@@ -186,30 +221,48 @@ module ufp4_drain #(
     end
     if (read && enable && tile_b_q == 0) begin
       wr_req_addr_o <= addr_q;
-      wr_req_beats_o <= bf16 ? (9'(top_b) >> 1) + 9'd1 : 9'(top_b) + 9'd1;
+      wr_req_beats_o <= bf16 ? (9'(top_b) >> 1) + 9'd1 : wide ? 9'(top_half) + 9'd1 : 9'(top_b) + 9'd1;
     end
   end
 
-  // What travels with the sums: which columns D has and which are NaN, the half of a BF16 beat, and the ends.
-  logic [3:1] valid_q;
-  logic [3:1][Cols-1:0] keep_q, nan_q;
-  logic [3:1] half_q, last_b_q;
-  logic last_read_q;
+  // What travels with the sums: how many columns D has here, the half of a BF16 beat, and the ends. Nothing goes further
+  // than the last stage that the job needs.
+  localparam int unsigned CountWidth = $clog2(Cols + 1);
+  localparam int unsigned Last = 14;
+  typedef struct packed {
+    logic [CountWidth-1:0] count;
+    logic half;
+    logic last_b;
+  } note_t;
+  logic [Last:1] valid_q, valid_d, reached;
+  note_t [Last:1] note_q;
+  note_t note;
+  logic [3:0] last_stage;
   logic [ColsWidth-1:0] cols_left;
-  logic [Cols-1:0] keep;
+  logic [2:1][Cols-1:0] nan_q;
+  logic upper_q;
+  logic last_read_q;
+  assign last_stage = wide ? 4'd3 : 4'd5 + 4'd3 * 4'(operations);
+  for (genvar i = 1; i <= Last; i++) begin : gen_reached
+    assign reached[i] = 4'(i) <= last_stage;
+  end
   assign cols_left = cols - ColsWidth'(tile_b_q) * ColsWidth'(Cols);
-  assign keep = (cols_left >= ColsWidth'(Cols)) ? '1 : Cols'((64'd1 << cols_left) - 64'd1);
+  assign note.count = (cols_left >= ColsWidth'(Cols)) ? CountWidth'(Cols) : CountWidth'(cols_left);
+  assign note.half = tile_b_q[0];
+  assign note.last_b = last_b;
+  assign upper = note.count > CountWidth'(Cols / 2);
+  assign valid_d = {valid_q[Last-1:1], read} & reached;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       valid_q <= '0;
+      upper_q <= 1'b0;
     end else if (enable) begin
-      valid_q <= {valid_q[2:1], read};
+      valid_q <= valid_d;
+      upper_q <= upper & read;
     end
     if (enable) begin
-      keep_q <= {keep_q[2:1], keep};
-      nan_q <= {nan_q[2:1], drain_nan_b_i | {Cols{drain_nan_a_i[drain_row_o]}}};
-      half_q <= {half_q[2:1], tile_b_q[0]};
-      last_b_q <= {last_b_q[2:1], last_b};
+      note_q <= {note_q[Last-1:1], note};
+      nan_q <= {nan_q[1], drain_nan_b_i | {Cols{drain_nan_a_i[drain_row_o]}}};
       last_read_q <= last_b & last_row;
       drained_bank_o <= drain_bank_o;
     end
@@ -217,64 +270,78 @@ module ufp4_drain #(
   // The bank's last sums have left the PEs.
   assign drained_o = enable & valid_q[1] & last_read_q;
 
-  logic [Cols-1:0][31:0] f32;
-  for (genvar c = 0; c < Cols; c++) begin : gen_round
-    ufp4_i64_to_f32 u_i64_to_f32 (
-      .clk_i,
-      .exponent_i,
-      .normalize_i(enable & valid_q[2]),
-      .sum_i(drain_data_i[64*c+:64]),
-      .round_i(enable & valid_q[3]),
-      .f32_o(f32[c])
-    );
+  // The lower half of the earlier sums waits for the upper one.
+  logic [8*BusBytes-1:0] sums_low_q;
+  assign addend_take_o = read & enable;
+  assign addend_upper_o = upper;
+  assign sums_read_o = has_sums & enable & (read | (valid_q[1] & upper_q));
+  always_ff @(posedge clk_i) begin
+    if (enable && has_sums && valid_q[1]) sums_low_q <= sums_data_i;
   end
 
-  // Stage 4.
+  logic [64*Cols-1:0] sums;
+  logic [32*Cols-1:0] f32;
+  ufp4_epilogue #(.Cols(Cols)) u_epilogue (
+    .clk_i,
+    .desc_i,
+    .exponent_i,
+    .enable_i(enable),
+    .valid_i(valid_q[13:2]),
+    .operations_i(operations),
+    .accumulator_i(drain_data_i),
+    .poisoned_i(nan_q[2]),
+    .sums_low_i(sums_low_q),
+    .sums_high_i(sums_data_i),
+    .c_read_o,
+    .c_i(c_data_i),
+    .sum_o(sums),
+    .f32_o(f32)
+  );
+
+  // Beats. The upper half of a row of unrounded sums follows the lower one.
   function automatic logic [15:0] to_bf16(logic [31:0] x);
     return 16'((x + 32'h7FFF + 32'(x[16])) >> 16);
   endfunction
-  logic valid4_q, half4_q, last_b4_q;
-  logic [Cols-1:0] keep4_q, nan4_q;
-  logic full_d;
-  logic [16*Cols-1:0] low_data_q;
-  logic [2*Cols-1:0] low_strb_q;
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      valid4_q <= 1'b0;
-    end else if (enable) begin
-      valid4_q <= valid_q[3];
-    end
-    if (enable && valid_q[3]) begin
-      half4_q <= half_q[3];
-      last_b4_q <= last_b_q[3];
-      keep4_q <= keep_q[3];
-      nan4_q <= nan_q[3];
-    end
-  end
-  assign full_d = valid4_q & (~bf16 | half4_q | last_b4_q);
+  note_t last_note;
+  logic arrives, full_d, upper_d, upper_out_q;
+  logic [CountWidth-1:0] upper_count_q;
+  logic [16*Cols-1:0] low_data_q, half_data;
+  logic [2*Cols-1:0] low_strb_q, half_strb;
+  assign last_note = note_q[last_stage];
+  assign arrives = valid_q[last_stage];
+  assign upper_d = wide & arrives & (last_note.count > CountWidth'(Cols / 2));
+  assign full_d = upper_out_q | (arrives & (~bf16 | last_note.half | last_note.last_b));
   assign enable = ~wr_dat_valid_o | wr_dat_ready_i;
+  for (genvar c = 0; c < Cols; c++) begin : gen_half
+    assign half_data[16*c+:16] = to_bf16(f32[32*c+:32]);
+    assign half_strb[2*c+:2] = {2{CountWidth'(c) < last_note.count}};
+  end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       wr_dat_valid_o <= 1'b0;
+      upper_out_q <= 1'b0;
     end else if (enable) begin
       wr_dat_valid_o <= full_d;
+      upper_out_q <= upper_d;
     end
-    if (enable && valid4_q) begin
-      logic [16*Cols-1:0] half_data;
-      logic [2*Cols-1:0] half_strb;
-      for (int unsigned c = 0; c < Cols; c++) begin
-        half_data[16*c+:16] = nan4_q[c] ? 16'h7FC0 : to_bf16(f32[c]);
-        half_strb[2*c+:2] = {2{keep4_q[c]}};
-        if (!bf16) begin
-          wr_dat_data_o[32*c+:32] <= nan4_q[c] ? 32'h7FC0_0000 : f32[c];
-          wr_dat_strb_o[4*c+:4] <= {4{keep4_q[c]}};
+    if (enable && (arrives || upper_out_q)) begin
+      upper_count_q <= last_note.count;
+      if (wide) begin
+        wr_dat_data_o <= upper_out_q ? sums[64*Cols-1:32*Cols] : sums[32*Cols-1:0];
+        for (int unsigned c = 0; c < Cols / 2; c++) begin
+          wr_dat_strb_o[8*c+:8] <= {8{upper_out_q ? CountWidth'(Cols / 2 + c) < upper_count_q :
+                                                    CountWidth'(c) < last_note.count}};
         end
-      end
-      if (bf16) begin
+      end else if (bf16) begin
         low_data_q <= half_data;
         low_strb_q <= half_strb;
-        wr_dat_data_o <= half4_q ? {half_data, low_data_q} : {{(16 * Cols) {1'b0}}, half_data};
-        wr_dat_strb_o <= half4_q ? {half_strb, low_strb_q} : {{(2 * Cols) {1'b0}}, half_strb};
+        wr_dat_data_o <= last_note.half ? {half_data, low_data_q} : {{(16 * Cols) {1'b0}}, half_data};
+        wr_dat_strb_o <= last_note.half ? {half_strb, low_strb_q} : {{(2 * Cols) {1'b0}}, half_strb};
+      end else begin
+        wr_dat_data_o <= f32;
+        for (int unsigned c = 0; c < Cols; c++) begin
+          wr_dat_strb_o[4*c+:4] <= {4{CountWidth'(c) < last_note.count}};
+        end
       end
     end
   end
@@ -288,5 +355,5 @@ module ufp4_drain #(
   end
 `endif
 
-  assign idle_o = ~active_q & ~wr_req_valid_o & ~(|valid_q) & ~valid4_q & ~wr_dat_valid_o;
+  assign idle_o = ~active_q & ~wr_req_valid_o & ~(|valid_q) & ~upper_out_q & ~wr_dat_valid_o;
 endmodule

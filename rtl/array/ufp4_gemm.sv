@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // GEMM engine: D [m][n] = A [m][k] times B [n][k] transposed, exact contract, operands panel-major in memory.
 //
-//   D = RNE32(sum of block products * 2^-(18 + fracA + fracB + tA + tB))      docs/numerics.md, 5
-//
-// load_request -> memory -> load_write -> operand lanes -> array -> drain -> memory, under the sequencer. The
+//   D = RNE32(sum of block products * 2^-(18 + fracA + fracB + tA + tB)), and what the descriptor adds to that
+//                                                                                      docs/numerics.md, 5
+// load_request -> memory -> load_write -> operand lanes -> array -> drain -> memory, under the sequencer; addend reads
+// for the drain, as a read client of its own. The
 // descriptor has been checked and is stable from start to done; exponents are the resolved t. Reads and writes
 // follow the client rules of docs/architecture.md. done_valid_o comes when every read has come back and every
 // write is answered; a bus error is remembered, and the engine ends after the macro-tile it is at. From the cycle after the
@@ -40,6 +41,14 @@ module ufp4_gemm #(
   output logic                            rd_rsp_ready_o,
   input  logic [8*BusBytes-1:0]           rd_rsp_data_i,
   input  logic                            rd_rsp_err_i,
+  output logic                            add_req_valid_o,
+  input  logic                            add_req_ready_i,
+  output logic [39:0]                     add_req_addr_o,
+  output logic [8:0]                      add_req_beats_o,
+  input  logic                            add_rsp_valid_i,
+  output logic                            add_rsp_ready_o,
+  input  logic [8*BusBytes-1:0]           add_rsp_data_i,
+  input  logic                            add_rsp_err_i,
   output logic                            wr_req_valid_o,
   input  logic                            wr_req_ready_i,
   output logic [39:0]                     wr_req_addr_o,
@@ -171,7 +180,7 @@ module ufp4_gemm #(
     .scale_addr_b_o(scale_addr_b)
   );
 
-  logic drained, drained_bank, sums_ready;
+  logic drained, drained_bank, rows_ready;
   logic feed_valid, feed_parity, feed_clear_a, feed_clear_b;
   logic [AddrWidthA-1:0] feed_addr_a;
   logic [AddrWidthB-1:0] feed_addr_b;
@@ -196,7 +205,7 @@ module ufp4_gemm #(
     .release_o(release_slot),
     .drained_i(drained),
     .drained_bank_i(drained_bank),
-    .ready_o(sums_ready),
+    .ready_o(rows_ready),
     .feed_valid_o(feed_valid),
     .feed_addr_a_o(feed_addr_a),
     .feed_addr_b_o(feed_addr_b),
@@ -258,6 +267,38 @@ module ufp4_gemm #(
     .drain_nan_b_o(drain_nan_b)
   );
 
+  logic addend_idle, sums_ready, c_ready, addend_take, addend_upper, sums_read, c_read;
+  logic [8*BusBytes-1:0] sums_data, c_data;
+  ufp4_addend #(
+    .Rows(Rows),
+    .Cols(Cols),
+    .TileRows(TileRows),
+    .TileCols(TileCols),
+    .BusBytes(BusBytes)
+  ) u_addend (
+    .clk_i,
+    .rst_ni,
+    .start_i(start),
+    .cancel_i(active_q & drain_idle),
+    .idle_o(addend_idle),
+    .desc_i,
+    .sums_ready_o(sums_ready),
+    .c_ready_o(c_ready),
+    .take_i(addend_take),
+    .upper_i(addend_upper),
+    .sums_read_i(sums_read),
+    .sums_data_o(sums_data),
+    .c_read_i(c_read),
+    .c_data_o(c_data),
+    .rd_req_valid_o(add_req_valid_o),
+    .rd_req_ready_i(add_req_ready_i),
+    .rd_req_addr_o(add_req_addr_o),
+    .rd_req_beats_o(add_req_beats_o),
+    .rd_rsp_valid_i(add_rsp_valid_i),
+    .rd_rsp_ready_o(add_rsp_ready_o),
+    .rd_rsp_data_i(add_rsp_data_i)
+  );
+
   ufp4_drain #(
     .Rows(Rows),
     .Cols(Cols),
@@ -273,7 +314,7 @@ module ufp4_gemm #(
     .one_bank_i(desc_i.k > 32'(16 * Chunk)),
     .loading_i(loading),
     .tiles_i(tiles),
-    .ready_i(sums_ready),
+    .ready_i(rows_ready),
     .drained_o(drained),
     .drained_bank_o(drained_bank),
     .idle_o(drain_idle),
@@ -287,6 +328,14 @@ module ufp4_gemm #(
     .drain_data_i(drain_data),
     .drain_nan_a_i(drain_nan_a),
     .drain_nan_b_i(drain_nan_b),
+    .sums_ready_i(sums_ready),
+    .c_ready_i(c_ready),
+    .addend_take_o(addend_take),
+    .addend_upper_o(addend_upper),
+    .sums_read_o(sums_read),
+    .sums_data_i(sums_data),
+    .c_read_o(c_read),
+    .c_data_i(c_data),
     .wr_req_valid_o,
     .wr_req_ready_i,
     .wr_req_addr_o,
@@ -299,7 +348,7 @@ module ufp4_gemm #(
 
   // A write accepted in the last cycle may not have lowered wr_idle_i yet.
   logic quiet;
-  assign quiet = active_q & drain_idle & wr_idle_i;
+  assign quiet = active_q & drain_idle & addend_idle & wr_idle_i;
   assign done_valid_o = quiet & quiet_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -313,7 +362,8 @@ module ufp4_gemm #(
       done_read_error_o <= 1'b0;
       done_write_error_o <= 1'b0;
     end else begin
-      done_read_error_o <= done_read_error_o | (rd_rsp_valid_i & rd_rsp_ready_o & rd_rsp_err_i);
+      done_read_error_o <= done_read_error_o | (rd_rsp_valid_i & rd_rsp_ready_o & rd_rsp_err_i) |
+                           (add_rsp_valid_i & add_rsp_ready_o & add_rsp_err_i);
       done_write_error_o <= done_write_error_o | wr_err_i;
     end
   end

@@ -84,6 +84,9 @@ package ufp4_spec_pkg;
   localparam int unsigned MODE_ENABLE_BIT = 0;
   localparam int unsigned MODE_RHT_BIT = 1;
   localparam int unsigned MODE_SLOT_BIT = 2;
+  localparam int unsigned D_MODE_SUMS_BIT = 0;
+  localparam int unsigned D_MODE_ALPHA_BIT = 1;
+  localparam int unsigned D_MODE_C_BIT = 2;
   localparam int unsigned FLAG_NAN_BIT = 0;
   localparam int unsigned FLAG_ROW_SATURATED_BIT = 1;
   localparam int unsigned FLAG_COL_SATURATED_BIT = 2;
@@ -134,7 +137,13 @@ package ufp4_spec_pkg;
 
   // GEMM: D [m][n] = A [m][k] times B [n][k] transposed, both operands panel-major.
   typedef struct packed {
-    logic [351:0] reserved2;  // byte 84
+    logic [95:0] reserved1;  // byte 116
+    logic [31:0] tensor_scale;  // byte 112
+    logic [31:0] alpha;  // byte 108
+    logic [31:0] sums_stride_bytes;  // byte 104
+    logic [63:0] sums_addr;  // byte 96
+    logic [63:0] c_addr;  // byte 88
+    logic [31:0] c_stride_bytes;  // byte 84
     logic [31:0] d_stride_bytes;  // byte 80
     logic [31:0] b_stride_blocks;  // byte 76
     logic [31:0] a_stride_blocks;  // byte 72
@@ -145,7 +154,7 @@ package ufp4_spec_pkg;
     logic [63:0] a_codes_addr;  // byte 32
     logic [15:0] b_exponent;  // byte 30
     logic [15:0] a_exponent;  // byte 28
-    logic [7:0] reserved1;  // byte 27
+    logic [7:0] d_mode;  // byte 27
     logic [7:0] scale;  // byte 26
     logic [7:0] b_mode;  // byte 25
     logic [7:0] a_mode;  // byte 24

@@ -20,15 +20,21 @@ module ufp4_check
   localparam int unsigned BLOCKS_W = $clog2(ALIGN_BLOCKS);
   localparam logic [7:0] COPY_MODES = 8'((1 << MODE_ENABLE_BIT) | (1 << MODE_RHT_BIT) | (1 << MODE_SLOT_BIT));
   localparam logic [7:0] OPERAND_MODES = 8'(1 << MODE_SLOT_BIT);
+  localparam logic [7:0] D_MODES = 8'((1 << D_MODE_SUMS_BIT) | (1 << D_MODE_ALPHA_BIT) | (1 << D_MODE_C_BIT));
   localparam logic [7:0] FLAGS = 8'd1;
 
   function automatic logic bad_size(logic [31:0] size);
     return size == '0 || size > MAX_DIM;
   endfunction
 
-  // A row of `length` elements of 2^log2_bytes bytes in a stride of bytes. (An unknown dtype counts as four bytes.)
-  function automatic logic bad_stride(logic [31:0] stride, logic [31:0] length, logic [1:0] log2_bytes);
-    return stride[ALIGN_W-1:0] != '0 || 35'(stride) < (35'(length) << log2_bytes);
+  // An unknown dtype counts as four bytes.
+  function automatic logic [1:0] log2_bytes(logic [7:0] dtype);
+    return (dtype == DTYPE_BF16) ? 2'd1 : (dtype == DTYPE_I64) ? 2'd3 : 2'd2;
+  endfunction
+
+  // A row of `length` elements of a dtype in a stride of bytes.
+  function automatic logic bad_stride(logic [31:0] stride, logic [31:0] length, logic [7:0] dtype);
+    return stride[ALIGN_W-1:0] != '0 || 35'(stride) < (35'(length) << log2_bytes(dtype));
   endfunction
 
   // A row of `length` elements in a stride of 16-element blocks.
@@ -59,7 +65,7 @@ module ufp4_check
   logic src_misaligned, row_misaligned, col_misaligned, source_unsupported, copies_unsupported;
 
   assign src_misaligned = quant.src_addr[ALIGN_W-1:0] != '0 ||
-      bad_stride(quant.src_stride_bytes, quant.cols, (quant.src_dtype == DTYPE_BF16) ? 2'd1 : 2'd2);
+      bad_stride(quant.src_stride_bytes, quant.cols, quant.src_dtype);
   assign row_misaligned = row && (quant.row_codes_addr[ALIGN_W-1:0] != '0 || quant.row_scales_addr[ALIGN_W-1:0] != '0 ||
       bad_blocks(quant.row_stride_blocks, quant.cols));
   assign col_misaligned = col && (quant.col_codes_addr[ALIGN_W-1:0] != '0 || quant.col_scales_addr[ALIGN_W-1:0] != '0 ||
@@ -74,19 +80,31 @@ module ufp4_check
 
   // --- GEMM --------------------------------------------------------------------------------------------------------
 
-  logic gemm_misaligned, gemm_unsupported;
+  logic gemm_misaligned, gemm_unsupported, sums_misaligned, c_misaligned, nvfp4, wide, has_sums, has_alpha, has_c;
 
+  assign has_sums  = gemm.d_mode[D_MODE_SUMS_BIT];
+  assign has_alpha = gemm.d_mode[D_MODE_ALPHA_BIT];
+  assign has_c     = gemm.d_mode[D_MODE_C_BIT];
+  assign nvfp4     = gemm.scale == SCALE_NVFP4;
+  assign wide      = gemm.d_dtype == DTYPE_I64;
+
+  assign sums_misaligned = has_sums && (gemm.sums_addr[ALIGN_W-1:0] != '0 ||
+      bad_stride(gemm.sums_stride_bytes, gemm.n, DTYPE_I64));
+  assign c_misaligned = has_c && (gemm.c_addr[ALIGN_W-1:0] != '0 || bad_stride(gemm.c_stride_bytes, gemm.n, DTYPE_F32));
   assign gemm_misaligned = gemm.a_codes_addr[ALIGN_W-1:0] != '0 || gemm.a_scales_addr[ALIGN_W-1:0] != '0 ||
       gemm.b_codes_addr[ALIGN_W-1:0] != '0 || gemm.b_scales_addr[ALIGN_W-1:0] != '0 || gemm.d_addr[ALIGN_W-1:0] != '0 ||
       bad_blocks(gemm.a_stride_blocks, gemm.k) || bad_blocks(gemm.b_stride_blocks, gemm.k) ||
-      bad_stride(gemm.d_stride_bytes, gemm.n, (gemm.d_dtype == DTYPE_BF16) ? 2'd1 : 2'd2);
+      bad_stride(gemm.d_stride_bytes, gemm.n, gemm.d_dtype) || sums_misaligned || c_misaligned;
 
-  assign gemm_unsupported = !(gemm.d_dtype inside {DTYPE_F32, DTYPE_BF16}) ||
+  // Unrounded sums take no alpha and no C; NVFP4 is E2M1 alone, with a tensor scale that is neither negative nor NaN.
+  assign gemm_unsupported = !(gemm.d_dtype inside {DTYPE_F32, DTYPE_BF16, DTYPE_I64}) ||
       !(gemm.a_elem inside {ELEM_E2M1, ELEM_E1M2, ELEM_INT4}) ||
       !(gemm.b_elem inside {ELEM_E2M1, ELEM_E1M2, ELEM_INT4}) ||
-      gemm.contract != CONTRACT_EXACT || gemm.scale != SCALE_E4M3 ||
+      gemm.contract != CONTRACT_EXACT || !(gemm.scale inside {SCALE_E4M3, SCALE_NVFP4}) ||
+      (nvfp4 && (gemm.a_elem != ELEM_E2M1 || gemm.b_elem != ELEM_E2M1 ||
+                 gemm.tensor_scale > 32'h7F80_0000)) ||
       (gemm.a_mode & ~OPERAND_MODES) != '0 || (gemm.b_mode & ~OPERAND_MODES) != '0 ||
-      gemm.reserved1 != '0 || gemm.reserved2 != '0;
+      (gemm.d_mode & ~D_MODES) != '0 || (wide && (has_alpha || has_c)) || gemm.reserved1 != '0;
 
   // --- Verdicts ----------------------------------------------------------------------------------------------------
 

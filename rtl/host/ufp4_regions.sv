@@ -19,7 +19,7 @@ module ufp4_regions
   output logic                          bad_o     // with done_o
 );
 
-  localparam int unsigned REGIONS = 5;
+  localparam int unsigned REGIONS = 7;
   localparam int unsigned DIGITS = 5;             // of four bits: groups below 2^20
   localparam int unsigned CODES_SHIFT = $clog2(PANEL_CODE_BYTES);
   localparam int unsigned SCALES_SHIFT = $clog2(PANEL_SCALE_BYTES);
@@ -30,13 +30,14 @@ module ufp4_regions
     logic [19:0] groups;
     logic [31:0] stride;
     logic [2:0]  shift;
-    logic [22:0] tail;
+    logic [23:0] tail;
   } region_t;
 
-  function automatic region_t plain(logic [63:0] addr, logic [31:0] rows, logic [31:0] stride,
-                                    logic [20:0] length, logic [1:0] log2_bytes);
-    return '{enabled: 1'b1, addr: addr, groups: 20'(rows - 32'd1), stride: stride, shift: 3'd0,
-             tail: 23'(length) << log2_bytes};
+  // An unknown dtype counts as four bytes.
+  function automatic region_t plain(logic enabled, logic [63:0] addr, logic [31:0] rows, logic [31:0] stride,
+                                    logic [20:0] length, logic [7:0] dtype);
+    return '{enabled: enabled, addr: addr, groups: 20'(rows - 32'd1), stride: stride, shift: 3'd0,
+             tail: 24'(length) << ((dtype == DTYPE_BF16) ? 2'd1 : (dtype == DTYPE_I64) ? 2'd3 : 2'd2)};
   endfunction
 
   function automatic region_t panels(logic enabled, logic [63:0] addr, logic [31:0] rows, logic [31:0] stride,
@@ -60,24 +61,28 @@ module ufp4_regions
 
   always_comb begin
     unique case (index_q)
-      3'd0:    quant_region = plain(quant.src_addr, quant.rows, quant.src_stride_bytes, quant.cols[20:0],
-                                    (quant.src_dtype == DTYPE_BF16) ? 2'd1 : 2'd2);
+      3'd0:    quant_region = plain(1'b1, quant.src_addr, quant.rows, quant.src_stride_bytes, quant.cols[20:0],
+                                    quant.src_dtype);
       3'd1:    quant_region = panels(row, quant.row_codes_addr, quant.rows, quant.row_stride_blocks,
                                      3'(CODES_SHIFT));
       3'd2:    quant_region = panels(row, quant.row_scales_addr, quant.rows, quant.row_stride_blocks,
                                      3'(SCALES_SHIFT));
       3'd3:    quant_region = panels(col, quant.col_codes_addr, quant.cols, quant.col_stride_blocks,
                                      3'(CODES_SHIFT));
-      default: quant_region = panels(col, quant.col_scales_addr, quant.cols, quant.col_stride_blocks,
+      3'd4:    quant_region = panels(col, quant.col_scales_addr, quant.cols, quant.col_stride_blocks,
                                      3'(SCALES_SHIFT));
+      default: quant_region = '0;
     endcase
     unique case (index_q)
-      3'd0:    gemm_region = plain(gemm.d_addr, gemm.m, gemm.d_stride_bytes, gemm.n[20:0],
-                                   (gemm.d_dtype == DTYPE_BF16) ? 2'd1 : 2'd2);
+      3'd0:    gemm_region = plain(1'b1, gemm.d_addr, gemm.m, gemm.d_stride_bytes, gemm.n[20:0], gemm.d_dtype);
       3'd1:    gemm_region = panels(1'b1, gemm.a_codes_addr, gemm.m, gemm.a_stride_blocks, 3'(CODES_SHIFT));
       3'd2:    gemm_region = panels(1'b1, gemm.a_scales_addr, gemm.m, gemm.a_stride_blocks, 3'(SCALES_SHIFT));
       3'd3:    gemm_region = panels(1'b1, gemm.b_codes_addr, gemm.n, gemm.b_stride_blocks, 3'(CODES_SHIFT));
-      default: gemm_region = panels(1'b1, gemm.b_scales_addr, gemm.n, gemm.b_stride_blocks, 3'(SCALES_SHIFT));
+      3'd4:    gemm_region = panels(1'b1, gemm.b_scales_addr, gemm.n, gemm.b_stride_blocks, 3'(SCALES_SHIFT));
+      3'd5:    gemm_region = plain(gemm.d_mode[D_MODE_SUMS_BIT], gemm.sums_addr, gemm.m, gemm.sums_stride_bytes,
+                                   gemm.n[20:0], DTYPE_I64);
+      default: gemm_region = plain(gemm.d_mode[D_MODE_C_BIT], gemm.c_addr, gemm.m, gemm.c_stride_bytes, gemm.n[20:0],
+                                   DTYPE_F32);
     endcase
     unique case (gemm.opcode)
       OPCODE_QUANT, OPCODE_AMAX: region = quant_region;

@@ -3,7 +3,7 @@
 //
 //   f32 = RNE32(sum * 2^exponent)     exponent unbounded before rounding
 //
-// IEEE overflow; gradual underflow keeps its sign; a sum of zero is +0.
+// IEEE overflow; gradual underflow keeps its sign; a sum of zero is +0. The most negative sum stands for NaN.
 //
 // Two stages, each moves when its enable is high: normalize_i takes sum_i, round_i one cycle later gives f32_o
 // after the next edge. exponent_i is constant over a job.
@@ -16,53 +16,16 @@ module ufp4_i64_to_f32 (
   input  logic               round_i,
   output logic [31:0]        f32_o
 );
-  // {leading zeros, value with its leading one on top}
-  function automatic logic [69:0] normalized(logic [63:0] value);
-    logic [63:0] x;
-    logic [5:0] zeros;
-    x = value;
-    for (int i = 5; i >= 0; i--) begin
-      zeros[i] = (x >> (64 - (1 << i))) == 64'd0;
-      if (zeros[i]) x = x << (1 << i);
-    end
-    return {zeros, x};
-  endfunction
-
-  // Significand {24 bits, guard, sticky} and biased exponent to the magnitude of an FP32 number. The leading
-  // one is added into the exponent field, which therefore starts one lower; it is shifted out of a subnormal.
-  function automatic logic [30:0] rounded(logic [25:0] sig, logic signed [19:0] biased);
-    logic normal, guard, sticky, up;
-    logic [4:0] shift;
-    logic [23:0] kept;
-    logic [7:0] field;
-    logic [51:0] wide;
-    if (biased > 20'sd254) return 31'h7F80_0000;
-    normal = biased >= 20'sd1;
-    field = normal ? biased[7:0] - 8'd1 : 8'd0;
-    shift = normal ? 5'd0 : ((biased < -20'sd25) ? 5'd26 : 5'(20'sd1 - biased));
-    wide = {sig, 26'd0} >> shift;
-    {kept, guard} = wide[51:27];
-    sticky = |wide[26:0];
-    up = guard & (sticky | kept[0]);
-    return {field, 23'd0} + {7'd0, kept} + {30'd0, up};
-  endfunction
-
-  logic sign_q, nonzero_q;
-  logic [25:0] sig_q;
-  logic signed [19:0] biased_q;
-  always_ff @(posedge clk_i) begin
-    if (normalize_i) begin
-      logic [63:0] x;
-      logic [5:0] zeros;
-      {zeros, x} = normalized(sum_i[63] ? -sum_i : sum_i);
-      sign_q <= sum_i[63];
-      nonzero_q <= x[63];
-      sig_q <= {x[63:39], |x[38:0]};
-      biased_q <= 20'(exponent_i) + 20'sd190 - 20'(zeros);
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (round_i) f32_o <= nonzero_q ? {sign_q, rounded(sig_q, biased_q)} : 32'd0;
-  end
+  ufp4_f32_round u_f32_round (
+    .clk_i,
+    .normalize_i,
+    .magnitude_i(sum_i[63] ? -sum_i : sum_i),
+    .exponent_i(20'(exponent_i)),
+    .sign_i(sum_i[63]),
+    .zero_sign_i(1'b0),
+    .nan_i(sum_i == {1'b1, 63'd0}),
+    .inf_i(1'b0),
+    .round_i,
+    .f32_o
+  );
 endmodule

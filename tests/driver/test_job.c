@@ -176,6 +176,7 @@ TEST(rejects_quant_alignment) {
                                    QUANT(src_stride_bytes, 200, MISALIGNED),
                                    QUANT(src_stride_bytes, 128, MISALIGNED),
                                    QUANT(src_stride_bytes, 0, MISALIGNED),
+                                   QUANT(src_dtype, UFP4_DTYPE_I64, MISALIGNED),
                                    QUANT(row_codes_addr, UFP4_MEMORY_BASE + 0x20010, MISALIGNED),
                                    QUANT(row_scales_addr, UFP4_MEMORY_BASE + 0x20010, MISALIGNED),
                                    QUANT(col_codes_addr, UFP4_MEMORY_BASE + 0x20001, MISALIGNED),
@@ -205,7 +206,7 @@ TEST(rejects_quant_addresses_beyond_40_bits) {
 
 TEST(rejects_quant_fields) {
   static const change_t table[] = {QUANT(flags, 2, UNSUPPORTED),       QUANT(flags, 0x80, UNSUPPORTED),
-                                   QUANT(reserved0, 1, UNSUPPORTED),   QUANT(src_dtype, UFP4_DTYPE_I64, UNSUPPORTED),
+                                   QUANT(reserved0, 1, UNSUPPORTED),   QUANT(src_dtype, 255, UNSUPPORTED),
                                    QUANT(src_dtype, 3, UNSUPPORTED),   QUANT(elem, 3, UNSUPPORTED),
                                    QUANT(elem, 255, UNSUPPORTED),      QUANT(round, 2, UNSUPPORTED),
                                    QUANT(scale_round, 2, UNSUPPORTED), QUANT(row_mode, 0x0D, UNSUPPORTED),
@@ -219,8 +220,7 @@ TEST(rejects_every_reserved_byte) {
   bench_check_serving(-1, device, &jobs);
   for (unsigned offset = 2; offset < UFP4_DESCRIPTOR_BYTES; offset++) {
     int quant = offset < 4 || offset >= offsetof(ufp4_quant_descriptor_t, reserved1);
-    int gemm = offset < 4 || offset == offsetof(ufp4_gemm_descriptor_t, reserved1) ||
-               offset >= offsetof(ufp4_gemm_descriptor_t, reserved2);
+    int gemm = offset < 4 || offset >= offsetof(ufp4_gemm_descriptor_t, reserved1);
     change_t change = {"reserved byte", offset, 1, 0x10, UFP4_CORE_STATUS_UNSUPPORTED};
     if (quant) check_changes(&jobs.quant, &change, 1, device, &jobs);
     if (gemm) check_changes(&jobs.gemm, &change, 1, device, &jobs);
@@ -258,6 +258,7 @@ TEST(rejects_gemm_alignment) {
                                    GEMM(d_stride_bytes, 129, MISALIGNED),
                                    GEMM(d_stride_bytes, 0, MISALIGNED),
                                    GEMM(n, 33, MISALIGNED),
+                                   GEMM(d_dtype, UFP4_DTYPE_I64, MISALIGNED),
                                    GEMM(a_stride_blocks, 1, MISALIGNED),
                                    GEMM(b_stride_blocks, 0, MISALIGNED),
                                    GEMM(k, 129, MISALIGNED)};
@@ -278,10 +279,11 @@ TEST(rejects_gemm_addresses_beyond_40_bits) {
 
 TEST(rejects_gemm_fields) {
   static const change_t table[] = {GEMM(flags, 0x10, UNSUPPORTED), GEMM(a_elem, 3, UNSUPPORTED),
-                                   GEMM(b_elem, 200, UNSUPPORTED), GEMM(d_dtype, UFP4_DTYPE_I64, UNSUPPORTED),
+                                   GEMM(b_elem, 200, UNSUPPORTED), GEMM(d_dtype, 3, UNSUPPORTED),
                                    GEMM(d_dtype, 9, UNSUPPORTED),  GEMM(contract, 1, UNSUPPORTED),
                                    GEMM(a_mode, 1, UNSUPPORTED),   GEMM(b_mode, 6, UNSUPPORTED),
-                                   GEMM(scale, 1, UNSUPPORTED)};
+                                   GEMM(scale, 4, UNSUPPORTED),    GEMM(scale, 2, UNSUPPORTED),
+                                   GEMM(d_mode, 8, UNSUPPORTED),   GEMM(d_mode, 0x80, UNSUPPORTED)};
   check_gemm(table, COUNT(table));
 }
 
@@ -295,6 +297,73 @@ TEST(rejects_gemm_outside_memory) {
                                    GEMM(b_codes_addr, OUTSIDE, READ_ERROR), GEMM(b_scales_addr, OUTSIDE, READ_ERROR),
                                    GEMM(d_addr, OUTSIDE, WRITE_ERROR)};
   check_gemm(table, COUNT(table));
+}
+
+// A job that adds sums and C, which lie where D does, and multiplies by alpha.
+static void check_addends(const change_t *changes, int count, ufp4_elem_t elem, ufp4_scale_t scale) {
+  ufp4_device_t *device = bench_device();
+  bench_jobs_t jobs = bench_jobs(device);
+  bench_check_serving(-1, device, &jobs);
+  ufp4_descriptor_t job = jobs.gemm;
+  ufp4_gemm_descriptor_t *gemm = &job.gemm;
+  gemm->a_elem = gemm->b_elem = (uint8_t)elem;
+  gemm->scale = (uint8_t)scale;
+  gemm->d_mode = UFP4_D_MODE_SUMS | UFP4_D_MODE_ALPHA | UFP4_D_MODE_C;
+  gemm->sums_stride_bytes = 2 * gemm->d_stride_bytes;
+  gemm->c_stride_bytes = gemm->d_stride_bytes;
+  gemm->alpha = 0x40000000;
+  gemm->tensor_scale = 0x3F000000;
+  check_bits(-1, ufp4_buffer_alloc(device, (uint64_t)gemm->m * gemm->sums_stride_bytes, &gemm->sums_addr), UFP4_OK, "a buffer");
+  gemm->c_addr = gemm->sums_addr;
+  check_bits(-1, bench_run(device, &job, NULL), UFP4_OK, "the job as it is");
+  check_changes(&job, changes, count, device, &jobs);
+  ufp4_device_close(device);
+}
+
+TEST(rejects_gemm_addends) {
+  static const change_t table[] = {GEMM(sums_addr, 0x80010040, MISALIGNED),
+                                   GEMM(c_addr, 0x80010004, MISALIGNED),
+                                   GEMM(sums_stride_bytes, 128, MISALIGNED),
+                                   GEMM(sums_stride_bytes, 260, MISALIGNED),
+                                   GEMM(c_stride_bytes, 0, MISALIGNED),
+                                   GEMM(c_stride_bytes, 132, MISALIGNED),
+                                   GEMM(sums_addr, BEYOND, BAD_ADDRESS),
+                                   GEMM(sums_addr, 1ull << 40, BAD_ADDRESS),
+                                   GEMM(c_addr, BEYOND, BAD_ADDRESS),
+                                   GEMM(c_addr, 1ull << 63, BAD_ADDRESS),
+                                   GEMM(d_mode, 15, UNSUPPORTED),
+                                   GEMM(sums_addr, OUTSIDE, READ_ERROR),
+                                   GEMM(c_addr, OUTSIDE, READ_ERROR)};
+  check_addends(table, COUNT(table), UFP4_ELEM_E1M2, UFP4_SCALE_E4M3);
+  // What no mode bit asks for is not looked at.
+  static const change_t ignored[] = {GEMM(c_addr, 1, OK), GEMM(c_stride_bytes, 3, OK), GEMM(sums_addr, BEYOND, OK),
+                                     GEMM(sums_stride_bytes, 1, OK), GEMM(tensor_scale, 0xFFFFFFFF, OK)};
+  check_gemm(ignored, COUNT(ignored));
+}
+
+TEST(rejects_gemm_tensor_scales) {
+  static const change_t table[] = {GEMM(tensor_scale, 0x80000000, UNSUPPORTED), GEMM(tensor_scale, 0x7FC00000, UNSUPPORTED),
+                                   GEMM(tensor_scale, 0x7F800001, UNSUPPORTED), GEMM(a_elem, UFP4_ELEM_E1M2, UNSUPPORTED),
+                                   GEMM(b_elem, UFP4_ELEM_INT4, UNSUPPORTED),   GEMM(tensor_scale, 0, OK),
+                                   GEMM(tensor_scale, 0x7F800000, OK)};
+  check_addends(table, COUNT(table), UFP4_ELEM_E2M1, UFP4_SCALE_NVFP4);
+}
+
+TEST(rejects_unrounded_sums_with_a_factor) {
+  ufp4_device_t *device = bench_device();
+  bench_jobs_t jobs = bench_jobs(device);
+  bench_check_serving(-1, device, &jobs);
+  ufp4_descriptor_t job = jobs.gemm;
+  ufp4_gemm_descriptor_t *gemm = &job.gemm;
+  gemm->d_dtype = UFP4_DTYPE_I64;
+  gemm->d_stride_bytes *= 2;
+  gemm->c_stride_bytes = gemm->d_stride_bytes;
+  gemm->c_addr = gemm->d_addr;
+  check_bits(-1, ufp4_buffer_alloc(device, (uint64_t)gemm->m * gemm->d_stride_bytes, &gemm->d_addr), UFP4_OK, "a buffer");
+  static const change_t table[] = {GEMM(d_mode, UFP4_D_MODE_ALPHA, UNSUPPORTED), GEMM(d_mode, UFP4_D_MODE_C, UNSUPPORTED),
+                                   GEMM(d_mode, 0, OK)};
+  check_changes(&job, table, COUNT(table), device, &jobs);
+  ufp4_device_close(device);
 }
 
 TEST(rejects_opcodes) {
@@ -323,7 +392,7 @@ TEST(rejects_with_the_lowest_status) {
   gemm->a_exponent = 64;
   bench_run(device, &job, &done);
   check_bits(0, done.status, UFP4_CORE_STATUS_BAD_SLOT, "slot before read error");
-  gemm->reserved2[7] = 1;
+  gemm->reserved1[7] = 1;
   bench_run(device, &job, &done);
   check_bits(1, done.status, UFP4_CORE_STATUS_UNSUPPORTED, "reserved before slot");
   gemm->d_addr = BEYOND;
@@ -403,7 +472,8 @@ TEST(rejects_the_memory_of_the_rings) {
   const uint64_t first = UFP4_MEMORY_BASE, before = first - 128,
                  last = UFP4_MEMORY_BASE + UFP4_MEMORY_RESERVED_BYTES - UFP4_ALIGN_BYTES;
   ufp4_descriptor_t bad[] = {jobs.amax, jobs.quant, jobs.quant, jobs.quant, jobs.gemm,
-                             jobs.gemm, jobs.gemm,  jobs.amax,  jobs.quant, jobs.gemm};
+                             jobs.gemm, jobs.gemm,  jobs.amax,  jobs.quant, jobs.gemm,
+                             jobs.gemm, jobs.gemm};
   bad[0].quant.src_addr = first;
   bad[1].quant.src_addr = last;
   bad[2].quant.row_codes_addr = first;
@@ -414,6 +484,10 @@ TEST(rejects_the_memory_of_the_rings) {
   bad[7].quant.src_addr = 0;
   bad[8].quant.col_codes_addr = before;
   bad[9].gemm.d_addr = before;
+  bad[10].gemm.d_mode = UFP4_D_MODE_SUMS;
+  bad[10].gemm.sums_addr = last;
+  bad[11].gemm.d_mode = UFP4_D_MODE_C;
+  bad[11].gemm.c_addr = first;
   for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     check_bits(i, ufp4_submit(device, &bad[i], NULL), UFP4_ERROR_ARGUMENT, "submit");
   }
@@ -458,6 +532,9 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_gemm_fields),
       CHECK_TEST(rejects_gemm_slots),
       CHECK_TEST(rejects_gemm_outside_memory),
+      CHECK_TEST(rejects_gemm_addends),
+      CHECK_TEST(rejects_gemm_tensor_scales),
+      CHECK_TEST(rejects_unrounded_sums_with_a_factor),
       CHECK_TEST(rejects_opcodes),
       CHECK_TEST(rejects_with_the_lowest_status),
       CHECK_TEST(amax_ignores_what_follows_its_fields),

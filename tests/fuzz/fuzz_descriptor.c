@@ -111,8 +111,9 @@ static void allow_outputs(bench_t *bench, const ufp4_descriptor_t *job) {
   if (job->header.opcode == UFP4_OPCODE_QUANT && q->col_mode & UFP4_MODE_ENABLE) {
     allow_panels(bench, q->col_codes_addr, q->col_scales_addr, q->col_stride_blocks, q->cols, q->rows);
   }
+  const unsigned d_bytes = g->d_dtype == UFP4_DTYPE_BF16 ? 2 : g->d_dtype == UFP4_DTYPE_I64 ? 8 : 4;
   for (uint64_t row = 0; job->header.opcode == UFP4_OPCODE_GEMM && row < g->m; row++) {
-    allow(bench, g->d_addr + row * g->d_stride_bytes, (uint64_t)g->n * (g->d_dtype == UFP4_DTYPE_BF16 ? 2 : 4));
+    allow(bench, g->d_addr + row * g->d_stride_bytes, (uint64_t)g->n * d_bytes);
   }
 }
 

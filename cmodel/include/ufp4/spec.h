@@ -191,6 +191,9 @@ typedef struct {
 #define UFP4_MODE_ENABLE 1u  ///< this copy is wanted
 #define UFP4_MODE_RHT 2u  ///< Hadamard transform before quantizing
 #define UFP4_MODE_SLOT 4u  ///< the exponent field names a slot, not a value
+#define UFP4_D_MODE_SUMS 1u  ///< the unrounded sums at sums_addr are added before the rounding
+#define UFP4_D_MODE_ALPHA 2u  ///< times alpha
+#define UFP4_D_MODE_C 4u  ///< plus C
 #define UFP4_FLAG_NAN 1u  ///< a block of the data held NaN or Inf
 #define UFP4_FLAG_ROW_SATURATED 2u  ///< a scale quotient of the row copy was over 448
 #define UFP4_FLAG_COL_SATURATED 4u  ///< a scale quotient of the column copy was over 448
@@ -248,12 +251,12 @@ typedef struct {
   uint32_t k;  ///< 16: contraction length in elements; operands hold ceil(k/16) blocks
   uint8_t a_elem;  ///< 20: element format of A
   uint8_t b_elem;  ///< 21: element format of B
-  uint8_t d_dtype;  ///< 22: dtype of D: f32 or bf16
+  uint8_t d_dtype;  ///< 22: dtype of D: f32, bf16 or i64 (the unrounded sums)
   uint8_t contract;  ///< 23: accumulation contract
   uint8_t a_mode;  ///< 24: bit 2: a_exponent is a slot
   uint8_t b_mode;  ///< 25: bit 2: b_exponent is a slot
   uint8_t scale;  ///< 26: scale format of both operands
-  uint8_t reserved1[1];  ///< 27: zero
+  uint8_t d_mode;  ///< 27: what enters D beside the product: mode bits of D
   uint16_t a_exponent;  ///< 28: tensor exponent t of A, or its slot
   uint16_t b_exponent;  ///< 30: tensor exponent t of B, or its slot
   uint64_t a_codes_addr;  ///< 32: codes of A
@@ -264,7 +267,13 @@ typedef struct {
   uint32_t a_stride_blocks;  ///< 72: k blocks from one row group of A to the next
   uint32_t b_stride_blocks;  ///< 76: k blocks from one row group of B to the next
   uint32_t d_stride_bytes;  ///< 80: bytes from one row of D to the next
-  uint8_t reserved2[44];  ///< 84: zero
+  uint32_t c_stride_bytes;  ///< 84: bytes from one row of C to the next (this and all that follow: ignored without their mode bit)
+  uint64_t c_addr;  ///< 88: C, f32, row-major
+  uint64_t sums_addr;  ///< 96: unrounded sums, i64 in the unit of this job, row-major
+  uint32_t sums_stride_bytes;  ///< 104: bytes from one row of them to the next
+  uint32_t alpha;  ///< 108: factor, an FP32 number
+  uint32_t tensor_scale;  ///< 112: RNE32(SdA SdB), an FP32 number, not negative and no NaN (ignored but with scale nvfp4)
+  uint8_t reserved1[12];  ///< 116: zero
 } ufp4_gemm_descriptor_t;
 static_assert(sizeof(ufp4_gemm_descriptor_t) == 128, "ufp4_gemm_descriptor_t");
 

@@ -202,26 +202,38 @@ static ufp4_cuda_operand_t panel_operand(const state_t *state, uint8_t elem, con
                                .exponent = exponent_of(state, panel)};
 }
 
-static ufp4_status_t run_gemm(state_t *state, const ufp4_gemm_descriptor_t *gemm, ufp4_completion_t *done) {
+static void check_gemm_bus(const state_t *state, const ufp4_gemm_descriptor_t *gemm, ufp4_completion_t *done) {
   const panel_t a = gemm_a_panel(gemm), b = gemm_b_panel(gemm);
-  uint64_t row_bytes = (uint64_t)gemm->n * dtype_bytes(gemm->d_dtype);
-  uint64_t bytes = plain_bytes(gemm->m, gemm->d_stride_bytes, row_bytes);
-  if (panel_is_outside(state, &a) || panel_is_outside(state, &b)) {
+  plain_t plains[3];
+  const int count = gemm_plains(gemm, plains);
+  int bad_read = panel_is_outside(state, &a) || panel_is_outside(state, &b);
+  for (int i = 1; i < count; i++) bad_read |= is_outside(state, plains[i].address, plain_region_bytes(&plains[i]));
+  if (bad_read) {
     done->status = UFP4_CORE_STATUS_READ_ERROR;
-  } else if (is_outside(state, gemm->d_addr, bytes)) {
+  } else if (is_outside(state, plains[0].address, plain_region_bytes(&plains[0]))) {
     done->status = UFP4_CORE_STATUS_WRITE_ERROR;
   }
+}
+
+static ufp4_status_t run_gemm(state_t *state, const ufp4_gemm_descriptor_t *gemm, ufp4_completion_t *done) {
+  const panel_t a = gemm_a_panel(gemm), b = gemm_b_panel(gemm);
+  const int nvfp4 = gemm->scale == UFP4_SCALE_NVFP4;
+  check_gemm_bus(state, gemm, done);
   if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
-  const ufp4_cuda_gemm_t job = {.contract = UFP4_CONTRACT_EXACT,
-                                .scale = UFP4_SCALE_E4M3,
-                                .k = gemm->k,
-                                .a = panel_operand(state, gemm->a_elem, &a),
-                                .b = panel_operand(state, gemm->b_elem, &b),
-                                .scale_product = 1.0f,
-                                .alpha = 1.0f,
-                                .d = memory_at(state, gemm->d_addr),
-                                .d_dtype = (ufp4_dtype_t)gemm->d_dtype,
-                                .d_ld = gemm->d_stride_bytes / dtype_bytes(gemm->d_dtype)};
+  ufp4_cuda_gemm_t job = {.contract = UFP4_CONTRACT_EXACT,
+                          .scale = (ufp4_scale_t)gemm->scale,
+                          .k = gemm->k,
+                          .a = panel_operand(state, gemm->a_elem, &a),
+                          .b = panel_operand(state, gemm->b_elem, &b),
+                          .scale_product = nvfp4 ? ufp4_f32_value(gemm->tensor_scale) : 1.0f,
+                          .alpha = gemm->d_mode & UFP4_D_MODE_ALPHA ? ufp4_f32_value(gemm->alpha) : 1.0f,
+                          .c_ld = gemm->c_stride_bytes / sizeof(float),
+                          .accumulate_ld = gemm->sums_stride_bytes / sizeof(int64_t),
+                          .d = memory_at(state, gemm->d_addr),
+                          .d_dtype = (ufp4_dtype_t)gemm->d_dtype,
+                          .d_ld = gemm->d_stride_bytes / dtype_bytes(gemm->d_dtype)};
+  if (gemm->d_mode & UFP4_D_MODE_C) job.c = memory_at(state, gemm->c_addr);
+  if (gemm->d_mode & UFP4_D_MODE_SUMS) job.accumulate = memory_at(state, gemm->sums_addr);
   return state->table->gemm(state->cuda, &job);
 }
 
@@ -234,7 +246,7 @@ static int any_set(const ufp4_descriptor_t *descriptor, size_t from) {
   return 0;
 }
 
-// What the core may have learnt and this backend not: it has the exact contract, E4M3 scales, FP32 and BF16 results.
+// What the core may have learnt and this backend not: it has the exact contract, and QUANT with E4M3 scales.
 static int is_unsupported(const ufp4_descriptor_t *descriptor) {
   const ufp4_gemm_descriptor_t *gemm = &descriptor->gemm;
   if (descriptor->header.opcode == UFP4_OPCODE_QUANT) {
@@ -242,9 +254,8 @@ static int is_unsupported(const ufp4_descriptor_t *descriptor) {
            any_set(descriptor, offsetof(ufp4_quant_descriptor_t, scale) + 1);
   }
   if (descriptor->header.opcode != UFP4_OPCODE_GEMM) return 0;
-  return gemm->contract != UFP4_CONTRACT_EXACT || gemm->scale != UFP4_SCALE_E4M3 ||
-         (gemm->d_dtype != UFP4_DTYPE_F32 && gemm->d_dtype != UFP4_DTYPE_BF16) ||
-         any_set(descriptor, offsetof(ufp4_gemm_descriptor_t, d_stride_bytes) + sizeof gemm->d_stride_bytes);
+  return gemm->contract != UFP4_CONTRACT_EXACT || (gemm->scale != UFP4_SCALE_E4M3 && gemm->scale != UFP4_SCALE_NVFP4) ||
+         any_set(descriptor, offsetof(ufp4_gemm_descriptor_t, tensor_scale) + sizeof gemm->tensor_scale);
 }
 
 static ufp4_status_t run(state_t *state, const ufp4_descriptor_t *descriptor, ufp4_completion_t *done,

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #define KNOWN_HEADER_FLAGS 1u
+#define KNOWN_D_MODES (UFP4_D_MODE_SUMS | UFP4_D_MODE_ALPHA | UFP4_D_MODE_C)
 #define KNOWN_COPY_MODES (UFP4_MODE_ENABLE | UFP4_MODE_RHT | UFP4_MODE_SLOT)
 
 static uint32_t ceil_div(uint32_t n, uint32_t by) {
@@ -11,11 +12,27 @@ static uint32_t ceil_div(uint32_t n, uint32_t by) {
 }
 
 uint32_t dtype_bytes(uint8_t dtype) {
-  return dtype == UFP4_DTYPE_BF16 ? 2 : 4;
+  return dtype == UFP4_DTYPE_BF16 ? 2 : dtype == UFP4_DTYPE_I64 ? 8 : 4;
 }
 
 uint64_t plain_bytes(uint32_t rows, uint32_t stride_bytes, uint64_t row_bytes) {
   return (uint64_t)(rows - 1) * stride_bytes + row_bytes;
+}
+
+uint64_t plain_region_bytes(const plain_t *plain) {
+  return plain_bytes(plain->rows, plain->stride_bytes, (uint64_t)plain->cols * dtype_bytes(plain->dtype));
+}
+
+int gemm_plains(const ufp4_gemm_descriptor_t *gemm, plain_t plains[3]) {
+  int count = 0;
+  plains[count++] = (plain_t){gemm->d_addr, gemm->m, gemm->n, gemm->d_stride_bytes, gemm->d_dtype};
+  if (gemm->d_mode & UFP4_D_MODE_SUMS) {
+    plains[count++] = (plain_t){gemm->sums_addr, gemm->m, gemm->n, gemm->sums_stride_bytes, UFP4_DTYPE_I64};
+  }
+  if (gemm->d_mode & UFP4_D_MODE_C) {
+    plains[count++] = (plain_t){gemm->c_addr, gemm->m, gemm->n, gemm->c_stride_bytes, UFP4_DTYPE_F32};
+  }
+  return count;
 }
 
 static uint64_t panel_groups(const panel_t *panel) {
@@ -130,25 +147,43 @@ static ufp4_core_status_t check_quant(const ufp4_quant_descriptor_t *quant, cons
   return UFP4_CORE_STATUS_OK;
 }
 
+// The product of two tensor scales, rounded: not negative and no NaN.
+static int tensor_scale_is_bad(uint32_t bits) {
+  return bits > 0x7F800000u;
+}
+
+// Unrounded sums take no alpha and no C; NVFP4 is E2M1 alone.
 static int gemm_is_unsupported(const ufp4_gemm_descriptor_t *gemm) {
   const ufp4_descriptor_t *any = (const ufp4_descriptor_t *)gemm;
-  return header_is_unsupported(&any->header) || gemm->a_elem >= UFP4_ELEM_COUNT || gemm->b_elem >= UFP4_ELEM_COUNT ||
-         (gemm->d_dtype != UFP4_DTYPE_F32 && gemm->d_dtype != UFP4_DTYPE_BF16) ||
-         gemm->contract != UFP4_CONTRACT_EXACT || ((gemm->a_mode | gemm->b_mode) & ~UFP4_MODE_SLOT) != 0 ||
-         gemm->scale != UFP4_SCALE_E4M3 || any_set(gemm->reserved1, sizeof gemm->reserved1) ||
-         any_set(gemm->reserved2, sizeof gemm->reserved2);
+  if (header_is_unsupported(&any->header)) return 1;
+  if (gemm->a_elem >= UFP4_ELEM_COUNT || gemm->b_elem >= UFP4_ELEM_COUNT || gemm->d_dtype >= UFP4_DTYPE_COUNT) return 1;
+  if (gemm->contract != UFP4_CONTRACT_EXACT || ((gemm->a_mode | gemm->b_mode) & ~UFP4_MODE_SLOT) != 0) return 1;
+  if (gemm->scale == UFP4_SCALE_NVFP4) {
+    if (gemm->a_elem != UFP4_ELEM_E2M1 || gemm->b_elem != UFP4_ELEM_E2M1) return 1;
+    if (tensor_scale_is_bad(gemm->tensor_scale)) return 1;
+  } else if (gemm->scale != UFP4_SCALE_E4M3) {
+    return 1;
+  }
+  if ((gemm->d_mode & ~KNOWN_D_MODES) != 0) return 1;
+  if (gemm->d_dtype == UFP4_DTYPE_I64 && (gemm->d_mode & (UFP4_D_MODE_ALPHA | UFP4_D_MODE_C))) return 1;
+  return any_set(gemm->reserved1, sizeof gemm->reserved1);
 }
 
 static ufp4_core_status_t check_gemm(const ufp4_gemm_descriptor_t *gemm, const slots_t *slots) {
   panel_t panels[2] = {gemm_a_panel(gemm), gemm_b_panel(gemm)};
-  uint64_t row_bytes = (uint64_t)gemm->n * dtype_bytes(gemm->d_dtype);
+  plain_t plains[3];
+  int count = gemm_plains(gemm, plains);
   if (size_is_bad(gemm->m) || size_is_bad(gemm->n) || size_is_bad(gemm->k)) return UFP4_CORE_STATUS_BAD_SIZE;
-  if (plain_is_misaligned(gemm->d_addr, gemm->d_stride_bytes, row_bytes)) return UFP4_CORE_STATUS_MISALIGNED;
+  for (int i = 0; i < count; i++) {
+    uint64_t row_bytes = (uint64_t)gemm->n * dtype_bytes(plains[i].dtype);
+    if (plain_is_misaligned(plains[i].address, plains[i].stride_bytes, row_bytes)) return UFP4_CORE_STATUS_MISALIGNED;
+  }
   for (int i = 0; i < 2; i++) {
     if (panel_is_misaligned(&panels[i])) return UFP4_CORE_STATUS_MISALIGNED;
   }
-  uint64_t bytes = plain_bytes(gemm->m, gemm->d_stride_bytes, row_bytes);
-  if (region_is_beyond(gemm->d_addr, bytes)) return UFP4_CORE_STATUS_BAD_ADDRESS;
+  for (int i = 0; i < count; i++) {
+    if (region_is_beyond(plains[i].address, plain_region_bytes(&plains[i]))) return UFP4_CORE_STATUS_BAD_ADDRESS;
+  }
   for (int i = 0; i < 2; i++) {
     if (panel_is_beyond(&panels[i])) return UFP4_CORE_STATUS_BAD_ADDRESS;
   }

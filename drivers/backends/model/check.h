@@ -20,10 +20,21 @@ typedef struct {
   uint16_t exponent;
 } panel_t;
 
-/** Bytes of a plain element; what is not BF16 counts as 4, so that each malformed descriptor has one defined status. */
+/** A row-major tensor as a descriptor names it. */
+typedef struct {
+  uint64_t address;
+  uint32_t rows, cols, stride_bytes;
+  uint8_t dtype;
+} plain_t;
+
+/** Bytes of a plain element; a dtype without a meaning counts as 4, so that each malformed descriptor has one defined status. */
 uint32_t dtype_bytes(uint8_t dtype);
 /** Bytes from the first to behind the last used byte of a row-major region. */
 uint64_t plain_bytes(uint32_t rows, uint32_t stride_bytes, uint64_t row_bytes);
+/** The same of a tensor. */
+uint64_t plain_region_bytes(const plain_t *plain);
+/** D, then the sums and the C that the job reads. @return how many */
+int gemm_plains(const ufp4_gemm_descriptor_t *gemm, plain_t plains[3]);
 /** Panel units from the first to behind the last used one. */
 uint64_t panel_units(const panel_t *panel);
 

@@ -185,12 +185,22 @@ static ufp4_status_t run_quant(state_t *state, const ufp4_quant_descriptor_t *qu
 
 // --- GEMM ----------------------------------------------------------------------------------------------
 
-static ufp4_status_t load_operand(const state_t *state, uint8_t elem, uint32_t k, const panel_t *panel,
-                                  ufp4_operand_t *out) {
-  ufp4_status_t status = ufp4_operand_create((ufp4_elem_t)elem, panel->rows, k, out);
+// A tensor scale of both operands whose product, rounded, is the one of the descriptor, which may be 0 or infinite.
+static float tensor_scale(uint32_t product, int is_a) {
+  if (product == 0) return 0x1p-149f;
+  if (product == 0x7F800000u) return 0x1p127f;
+  return is_a ? ufp4_f32_value(product) : 1.0f;
+}
+
+static ufp4_status_t load_operand(const state_t *state, const ufp4_gemm_descriptor_t *gemm, const panel_t *panel,
+                                  int is_a, ufp4_operand_t *out) {
+  const ufp4_elem_t elem = (ufp4_elem_t)(is_a ? gemm->a_elem : gemm->b_elem);
+  ufp4_status_t status =
+      ufp4_operand_create_scaled(elem, (ufp4_scale_t)gemm->scale, panel->rows, gemm->k, out);
   if (status != UFP4_OK) return status;
   ufp4_panel_unpack(memory_at(state, panel->codes), memory_at(state, panel->scales), panel->stride_blocks, out);
   out->exponent = exponent_of(state, panel);
+  if (gemm->scale == UFP4_SCALE_NVFP4) out->tensor_scale = tensor_scale(gemm->tensor_scale, is_a);
   return UFP4_OK;
 }
 
@@ -199,24 +209,43 @@ static ufp4_status_t run_gemm_operands(state_t *state, const ufp4_gemm_descripto
   ufp4_gemm_t how = {.contract = (ufp4_contract_t)gemm->contract,
                      .d_dtype = (ufp4_dtype_t)gemm->d_dtype,
                      .alpha = 1.0f,
-                     .threads = state->threads,
-                     .kernel = state->kernel};
+                     .threads = state->threads};
+  if (gemm->d_mode & UFP4_D_MODE_ALPHA) how.alpha = ufp4_f32_value(gemm->alpha);
+  if (gemm->d_mode & UFP4_D_MODE_C) {
+    how.c = (const float *)memory_at(state, gemm->c_addr);
+    how.c_ld = gemm->c_stride_bytes / sizeof(float);
+  }
+  if (gemm->d_mode & UFP4_D_MODE_SUMS) {
+    how.accumulate = (const int64_t *)memory_at(state, gemm->sums_addr);
+    how.accumulate_ld = gemm->sums_stride_bytes / sizeof(int64_t);
+  }
   return ufp4_gemm(a, b, &how, memory_at(state, gemm->d_addr), gemm->d_stride_bytes / dtype_bytes(gemm->d_dtype));
+}
+
+static void check_gemm_bus(const state_t *state, const ufp4_gemm_descriptor_t *gemm, ufp4_completion_t *done) {
+  panel_t panels[2] = {gemm_a_panel(gemm), gemm_b_panel(gemm)};
+  plain_t plains[3];
+  int count = gemm_plains(gemm, plains);
+  if (is_outside(state, plains[0].address, plain_region_bytes(&plains[0]))) {
+    done->status = UFP4_CORE_STATUS_WRITE_ERROR;
+  }
+  for (int i = 1; i < count; i++) {
+    if (is_outside(state, plains[i].address, plain_region_bytes(&plains[i]))) {
+      done->status = UFP4_CORE_STATUS_READ_ERROR;
+    }
+  }
+  for (int i = 0; i < 2; i++) {
+    if (panel_is_outside(state, &panels[i])) done->status = UFP4_CORE_STATUS_READ_ERROR;
+  }
 }
 
 static ufp4_status_t run_gemm(state_t *state, const ufp4_gemm_descriptor_t *gemm, ufp4_completion_t *done) {
   panel_t panel_a = gemm_a_panel(gemm), panel_b = gemm_b_panel(gemm);
-  uint64_t row_bytes = (uint64_t)gemm->n * dtype_bytes(gemm->d_dtype);
-  uint64_t bytes = plain_bytes(gemm->m, gemm->d_stride_bytes, row_bytes);
-  if (panel_is_outside(state, &panel_a) || panel_is_outside(state, &panel_b)) {
-    done->status = UFP4_CORE_STATUS_READ_ERROR;
-  } else if (is_outside(state, gemm->d_addr, bytes)) {
-    done->status = UFP4_CORE_STATUS_WRITE_ERROR;
-  }
+  check_gemm_bus(state, gemm, done);
   if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
   ufp4_operand_t a = {0}, b = {0};
-  ufp4_status_t status = load_operand(state, gemm->a_elem, gemm->k, &panel_a, &a);
-  if (status == UFP4_OK) status = load_operand(state, gemm->b_elem, gemm->k, &panel_b, &b);
+  ufp4_status_t status = load_operand(state, gemm, &panel_a, 1, &a);
+  if (status == UFP4_OK) status = load_operand(state, gemm, &panel_b, 0, &b);
   if (status == UFP4_OK) status = run_gemm_operands(state, gemm, &a, &b);
   ufp4_operand_free(&a);
   ufp4_operand_free(&b);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arithmetic units of the GEMM engine side by side, for one Verilated model: element and scale decoders,
-// the dot product of two decoded operands in its three forms, and the rounding of sums. Tests only.
+// the dot product of two decoded operands in its three forms, the rounding of sums, and FP32 multiplication and
+// addition. Tests only.
 module array_units (
   input  logic               clk_i,
 
@@ -22,7 +23,12 @@ module array_units (
 
   input  logic [17:0]        exponent_i,
   input  logic [63:0]        sum_i,
-  output logic [31:0]        f32_o         // two edges after sum_i
+  output logic [31:0]        f32_o,        // two edges after sum_i
+
+  input  logic               add_i,
+  input  logic [31:0]        a_f32_i,
+  input  logic [31:0]        b_f32_i,
+  output logic [31:0]        result_o      // three edges after its operands
 );
   logic [15:0] b_sign, a_sign_binary, b_sign_binary;
   logic [63:0] b_mag, b_binary;
@@ -65,4 +71,14 @@ module array_units (
     .nan_o(scale_nan_o)
   );
   ufp4_i64_to_f32 u_i64_to_f32 (.clk_i, .exponent_i, .normalize_i(1'b1), .sum_i, .round_i(1'b1), .f32_o);
+  ufp4_f32_alu u_f32_alu (
+    .clk_i,
+    .add_i,
+    .prepare_i(1'b1),
+    .a_i(a_f32_i),
+    .b_i(b_f32_i),
+    .normalize_i(1'b1),
+    .round_i(1'b1),
+    .f32_o(result_o)
+  );
 endmodule

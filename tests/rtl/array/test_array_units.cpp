@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 #include "Varray_units.h"
 #include "verilated.h"
@@ -89,10 +90,30 @@ class Units {
                static_cast<unsigned long long>(sum), exponent);
   }
 
+  /** Sends one pair a cycle through the multiplier and adder, and compares what comes out three edges later. */
+  void alu(bool add, uint32_t a, uint32_t b) {
+    m.add_i = add;
+    m.a_f32_i = a;
+    m.b_f32_i = b;
+    const float value = add ? ufp4_f32_value(a) + ufp4_f32_value(b) : ufp4_f32_value(a) * ufp4_f32_value(b);
+    const Operation now = {add, a, b, value == value ? ufp4_f32_bits(value) : UFP4_F32_NAN};
+    operations_[computed_ % 3] = now;
+    tick();
+    const int64_t index = computed_++ - 2;
+    if (index < 0) return;
+    const Operation &then = operations_[index % 3];
+    check_bits(index, m.result_o, then.want, "%08x %s %08x", then.a, then.add ? "+" : "*", then.b);
+  }
+
   Varray_units m;
 
  private:
-  int64_t rounded_ = 0;
+  struct Operation {
+    bool add;
+    uint32_t a, b, want;
+  };
+  int64_t rounded_ = 0, computed_ = 0;
+  Operation operations_[3];
 };
 
 // --- Properties -------------------------------------------------------------------------------------
@@ -229,6 +250,51 @@ TEST(round_random) {
   }
 }
 
+/** FP32 numbers at every boundary: zero, subnormal, normal and largest, powers of two and their neighbours, and
+ * significands that tie. */
+std::vector<uint32_t> boundary_numbers() {
+  std::vector<uint32_t> numbers;
+  const uint32_t fractions[] = {0, 1, 2, 3, 0x3FFFFF, 0x400000, 0x400001, 0x555555, 0x7FFFFE, 0x7FFFFF};
+  const uint32_t fields[] = {0, 1, 2, 3, 23, 24, 25, 26, 27, 62, 63, 64, 101, 102, 103, 104, 125, 126, 127, 128, 129,
+                             149, 150, 151, 152, 153, 190, 191, 192, 227, 228, 229, 230, 231, 252, 253, 254, 255};
+  for (const uint32_t field : fields) {
+    for (const uint32_t fraction : fractions) {
+      numbers.push_back(field << 23 | fraction);
+      numbers.push_back(1u << 31 | field << 23 | fraction);
+    }
+  }
+  return numbers;
+}
+
+TEST(alu_boundaries) {
+  Units u;
+  const std::vector<uint32_t> numbers = boundary_numbers();
+  for (const uint32_t a : numbers) {
+    for (const uint32_t b : numbers) {
+      u.alu(false, a, b);
+      u.alu(true, a, b);
+    }
+  }
+}
+
+/** Products around the smallest normal and the smallest subnormal number, sums of numbers with exponents close to each
+ * other, and any bits. */
+TEST(alu_random) {
+  Units u;
+  check_random_t random = check_random();
+  for (int i = 0; i < 1500000; i++) {
+    const uint64_t bits = check_next(&random);
+    uint32_t a = static_cast<uint32_t>(bits), b = static_cast<uint32_t>(bits >> 32);
+    const bool add = check_below(&random, 2);
+    if (check_below(&random, 4)) {
+      const uint32_t field = a >> 23 & 255;
+      const uint32_t near = add ? field + check_below(&random, 56) - 28 : 127 - field + check_below(&random, 60) - 30;
+      b = (b & 0x807FFFFFu) | (near & 255) << 23;
+    }
+    u.alu(add, a, b);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -241,6 +307,8 @@ int main(int argc, char **argv) {
       CHECK_TEST(round_boundaries),
       CHECK_TEST(round_subnormals),
       CHECK_TEST(round_random),
+      CHECK_TEST(alu_boundaries),
+      CHECK_TEST(alu_random),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

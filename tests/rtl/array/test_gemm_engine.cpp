@@ -2,11 +2,12 @@
 // The whole GEMM engine on a memory with latency and stalls: every byte of memory after a job, errors, and the count of
 // busy and stalled cycles, against the golden model. Built once for each named configuration.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <vector>
 
-#include "Vufp4_gemm.h"
+#include "Vgemm_engine.h"
 #include "memory.h"
 #include "verilated.h"
 
@@ -26,7 +27,7 @@ constexpr uint32_t kShort = static_cast<uint32_t>(2 * std::max(kRows, kCols) + 3
 constexpr size_t kMemoryBytes = 4u << 20;
 constexpr uint64_t kGuard = 256;
 constexpr Behaviour kCalm = {1, 0, -1, -1};
-using EngineMemory = Memory<Vufp4_gemm, kBus>;
+using EngineMemory = Memory<Vgemm_engine, kBus>;
 
 struct Job {
   int64_t m, n, k;
@@ -34,12 +35,15 @@ struct Job {
   ufp4_dtype_t dtype;
   fixture_scales_t scales;
   int a_exponent, b_exponent;
+  uint8_t d_mode;         ///< UFP4_D_MODE bits
+  ufp4_scale_t scale;
+  float alpha, tensor_scale;
 };
 
 /** Where a job's tensors lie, as offsets in memory. */
 struct Place {
-  uint64_t a_codes, a_scales, b_codes, b_scales, d;
-  int64_t a_stride, b_stride, d_stride;
+  uint64_t a_codes, a_scales, b_codes, b_scales, d, sums, c;
+  int64_t a_stride, b_stride, d_stride, sums_stride, c_stride;
 };
 
 struct Outcome {
@@ -67,7 +71,7 @@ class Engine {
   /** Runs one job and compares everything it may and may not have changed. */
   Outcome run(const Job &job, const Behaviour &behaviour);
 
-  Vufp4_gemm m;
+  Vgemm_engine m;
   EngineMemory memory;
   check_random_t random;
 
@@ -79,14 +83,23 @@ class Engine {
     m.eval();
   }
   Place place(const Job &job);
+  int64_t stride(const Job &job, size_t element);
   void describe(const Job &job, const Place &place);
+  void draw_sums(const Job &job, const Place &place);
+  void draw_c(const Job &job, const Place &place, const ufp4_operand_t &a, const ufp4_operand_t &b, ufp4_gemm_t how);
+  std::vector<uint8_t> expect(const Job &job, const Place &place, const ufp4_operand_t &a, const ufp4_operand_t &b);
   Outcome simulate(const Job &job, const Behaviour &behaviour);
   void count(Outcome *outcome);
   void compare(const Job &job, const Place &place, const std::vector<uint8_t> &want);
 };
 
 size_t element_bytes(const Job &job) {
-  return job.dtype == UFP4_DTYPE_F32 ? 4 : 2;
+  return job.dtype == UFP4_DTYPE_F32 ? 4 : job.dtype == UFP4_DTYPE_BF16 ? 2 : 8;
+}
+
+/** Of a plain tensor of D's shape, in bytes, now and then wider than need be. */
+int64_t Engine::stride(const Job &job, size_t element) {
+  return static_cast<int64_t>(round_up(static_cast<uint64_t>(job.n) * element, 128) + 128 * check_below(&random, 2));
 }
 
 Place Engine::place(const Job &job) {
@@ -103,10 +116,13 @@ Place Engine::place(const Job &job) {
   p.b_scales = take(ufp4_panel_scales_bytes(job.n, p.b_stride));
   p.b_codes = take(ufp4_panel_codes_bytes(job.n, p.b_stride));
   p.a_scales = take(ufp4_panel_scales_bytes(job.m, p.a_stride));
+  p.sums_stride = stride(job, 8);
+  p.sums = take(job.d_mode & UFP4_D_MODE_SUMS ? job.m * p.sums_stride : 0);
+  p.c_stride = stride(job, 4);
+  p.c = take(job.d_mode & UFP4_D_MODE_C ? job.m * p.c_stride : 0);
   memory.read_lo = p.a_codes;
   memory.read_hi = at;
-  const uint64_t row_bytes = static_cast<uint64_t>(job.n) * element_bytes(job);
-  p.d_stride = static_cast<int64_t>(round_up(row_bytes, 128) + 128 * check_below(&random, 2));
+  p.d_stride = stride(job, element_bytes(job));
   p.d = take(job.m * p.d_stride);
   check_that(0, at <= memory.data.size(), "the job does not fit into the test's memory");
   return p;
@@ -129,6 +145,14 @@ void Engine::describe(const Job &job, const Place &p) {
   d.a_stride_blocks = static_cast<uint32_t>(p.a_stride);
   d.b_stride_blocks = static_cast<uint32_t>(p.b_stride);
   d.d_stride_bytes = static_cast<uint32_t>(p.d_stride);
+  d.scale = static_cast<uint8_t>(job.scale);
+  d.d_mode = job.d_mode;
+  d.sums_addr = EngineMemory::kBase + p.sums;
+  d.sums_stride_bytes = static_cast<uint32_t>(p.sums_stride);
+  d.c_addr = EngineMemory::kBase + p.c;
+  d.c_stride_bytes = static_cast<uint32_t>(p.c_stride);
+  d.alpha = ufp4_f32_bits(job.alpha);
+  d.tensor_scale = ufp4_f32_bits(job.tensor_scale);
   std::memcpy(m.desc_i.data(), &d, sizeof d);
   m.a_exponent_i = static_cast<uint16_t>(job.a_exponent);
   m.b_exponent_i = static_cast<uint16_t>(job.b_exponent);
@@ -189,11 +213,63 @@ void Engine::compare(const Job &job, const Place &p, const std::vector<uint8_t> 
     if (got == expected) continue;
     const int64_t in_d = static_cast<int64_t>(i) - static_cast<int64_t>(p.d);
     check_bits(static_cast<int64_t>(i), got, expected,
-               "D %lldx%lld k %lld, elements %d %d, %s: row %lld, byte %lld of it", static_cast<long long>(job.m),
-               static_cast<long long>(job.n), static_cast<long long>(job.k), job.a_elem, job.b_elem,
-               job.dtype == UFP4_DTYPE_F32 ? "f32" : "bf16", static_cast<long long>(in_d / p.d_stride),
+               "D %lldx%lld k %lld, elements %d %d, scale %d, dtype %d, mode %d, alpha %08x, tensor scale %08x: row %lld, "
+               "byte %lld of it",
+               static_cast<long long>(job.m), static_cast<long long>(job.n), static_cast<long long>(job.k), job.a_elem,
+               job.b_elem, job.scale, job.dtype, job.d_mode, ufp4_f32_bits(job.alpha),
+               ufp4_f32_bits(job.tensor_scale), static_cast<long long>(in_d / p.d_stride),
                static_cast<long long>(in_d % p.d_stride));
   }
+}
+
+/** Sums of every size, and now and then NaN. */
+void Engine::draw_sums(const Job &job, const Place &p) {
+  for (int64_t i = 0; i < job.m; i++) {
+    for (int64_t j = 0; j < job.n; j++) {
+      int64_t sum = static_cast<int64_t>(check_next(&random)) >> (2 + check_below(&random, 62));
+      if (check_below(&random, 50) == 0) sum = UFP4_I64_NAN;
+      std::memcpy(&memory.data[p.sums + static_cast<uint64_t>(i * p.sums_stride + 8 * j)], &sum, 8);
+    }
+  }
+}
+
+/** C: anything; zeros of both signs; what cancels D, all of it or all but a few bits; what is about as large. */
+void Engine::draw_c(const Job &job, const Place &p, const ufp4_operand_t &a, const ufp4_operand_t &b,
+                    ufp4_gemm_t how) {
+  std::vector<uint32_t> plain(static_cast<size_t>(job.m * job.n));
+  how.d_dtype = UFP4_DTYPE_F32;
+  check_bits(0, ufp4_gemm(&a, &b, &how, plain.data(), job.n), UFP4_OK, "golden model without C");
+  for (int64_t i = 0; i < job.m; i++) {
+    for (int64_t j = 0; j < job.n; j++) {
+      const uint32_t d = plain[static_cast<size_t>(i * job.n + j)], any = static_cast<uint32_t>(check_next(&random));
+      const uint32_t about = (d & 0x7F800000u) + ((any >> 24) - 128) * 0x100000u;
+      const uint32_t drawn[] = {any, any & 0x80000000u, d ^ 0x80000000u, d ^ 0x80000000u ^ (any & 3),
+                                (about & 0x7F800000u) | (any & 0x807FFFFFu)};
+      std::memcpy(&memory.data[p.c + static_cast<uint64_t>(i * p.c_stride + 4 * j)], &drawn[check_below(&random, 5)],
+                  4);
+    }
+  }
+}
+
+/** Memory as the job must leave it; fills in what the job adds. */
+std::vector<uint8_t> Engine::expect(const Job &job, const Place &p, const ufp4_operand_t &a, const ufp4_operand_t &b) {
+  ufp4_gemm_t how = {};
+  how.d_dtype = job.dtype;
+  how.alpha = job.d_mode & UFP4_D_MODE_ALPHA ? job.alpha : 1.0f;
+  if (job.d_mode & UFP4_D_MODE_SUMS) {
+    draw_sums(job, p);
+    how.accumulate = reinterpret_cast<const int64_t *>(&memory.data[p.sums]);
+    how.accumulate_ld = p.sums_stride / 8;
+  }
+  if (job.d_mode & UFP4_D_MODE_C) {
+    draw_c(job, p, a, b, how);
+    how.c = reinterpret_cast<const float *>(&memory.data[p.c]);
+    how.c_ld = p.c_stride / 4;
+  }
+  std::vector<uint8_t> want = memory.data;
+  const int64_t d_ld = p.d_stride / static_cast<int64_t>(element_bytes(job));
+  check_bits(0, ufp4_gemm(&a, &b, &how, &want[p.d], d_ld), UFP4_OK, "golden model");
+  return want;
 }
 
 Outcome Engine::run(const Job &job, const Behaviour &behaviour) {
@@ -202,21 +278,17 @@ Outcome Engine::run(const Job &job, const Behaviour &behaviour) {
     const uint64_t word = check_next(&random);
     std::memcpy(&memory.data[i], &word, 8);
   }
-  ufp4_operand_t a = fixture_operand(&random, job.a_elem, job.m, job.k, job.scales);
-  ufp4_operand_t b = fixture_operand(&random, job.b_elem, job.n, job.k, job.scales);
+  ufp4_operand_t a = fixture_operand_scaled(&random, job.a_elem, job.scale, job.m, job.k, job.scales);
+  ufp4_operand_t b = fixture_operand_scaled(&random, job.b_elem, job.scale, job.n, job.k, job.scales);
   a.exponent = job.a_exponent;
   b.exponent = job.b_exponent;
+  a.tensor_scale = job.tensor_scale;
+  b.tensor_scale = 1.0f;
   ufp4_panel_pack(&a, p.a_stride, &memory.data[p.a_codes], &memory.data[p.a_scales]);
   ufp4_panel_pack(&b, p.b_stride, &memory.data[p.b_codes], &memory.data[p.b_scales]);
   describe(job, p);
-
+  std::vector<uint8_t> want = expect(job, p, a, b);
   const std::vector<uint8_t> before = memory.data;
-  std::vector<uint8_t> want = before;
-  ufp4_gemm_t how = {};
-  how.d_dtype = job.dtype;
-  how.alpha = 1.0f;
-  const int64_t d_ld = p.d_stride / static_cast<int64_t>(element_bytes(job));
-  check_bits(0, ufp4_gemm(&a, &b, &how, &want[p.d], d_ld), UFP4_OK, "golden model");
   ufp4_operand_free(&a);
   ufp4_operand_free(&b);
 
@@ -242,6 +314,7 @@ Job job_of(int64_t m, int64_t n, int64_t k) {
   job.n = n;
   job.k = k;
   job.a_elem = job.b_elem = UFP4_ELEM_E1M2;
+  job.alpha = job.tensor_scale = 1.0f;
   return job;
 }
 
@@ -254,6 +327,26 @@ Job random_job(check_random_t *random, int64_t m, int64_t n, int64_t k) {
   job.scales = static_cast<fixture_scales_t>(check_below(random, FIXTURE_SCALES_COUNT));
   job.a_exponent = static_cast<int>(check_below(random, 60)) - 30;
   job.b_exponent = static_cast<int>(check_below(random, 60)) - 30;
+  return job;
+}
+
+/** The same with something added, factors, and unrounded sums. */
+Job random_epilogue(check_random_t *random, int64_t m, int64_t n, int64_t k) {
+  const uint32_t any = static_cast<uint32_t>(check_next(random));
+  const float alphas[] = {1.0f, -0.0f, 0.5f, -3.3f, 1e-38f, 1e-44f, 3e38f, INFINITY, NAN, ufp4_f32_value(any)};
+  const float tensor_scales[] = {1.0f, 0.4f, 1e-30f, 1e25f, 1e-45f, 3e38f};
+  Job job = random_job(random, m, n, k);
+  if (check_below(random, 3) == 0) {
+    job.scale = UFP4_SCALE_NVFP4;
+    job.a_elem = job.b_elem = UFP4_ELEM_E2M1;
+    job.tensor_scale = tensor_scales[check_below(random, 6)];
+  }
+  job.d_mode = static_cast<uint8_t>(check_below(random, 8));
+  job.alpha = alphas[check_below(random, 10)];
+  if (check_below(random, 3) == 0) {
+    job.dtype = UFP4_DTYPE_I64;
+    job.d_mode &= UFP4_D_MODE_SUMS;
+  }
   return job;
 }
 
@@ -358,6 +451,19 @@ TEST(errors_are_reported_and_forgotten) {
   engine.run(large, kCalm);
 }
 
+/** The same where sums and C are read too, and have been read ahead of the end. */
+TEST(errors_beside_addends_are_forgotten) {
+  Engine engine;
+  for (int i = 0; i < 12; i++) {
+    Job job = random_epilogue(&engine.random, kTileM * 3 + 5, kTileN + 3, 40);
+    job.d_mode |= UFP4_D_MODE_SUMS;
+    const int64_t beat = static_cast<int64_t>(check_below(&engine.random, 300));
+    const Outcome outcome = engine.run(job, {7, 0, i % 2 ? beat : -1, i % 2 ? -1 : beat % 40});
+    check_bits(i, outcome.read_error + 2u * outcome.write_error, i % 2 ? 1 : 2, "errors");
+    engine.run(random_epilogue(&engine.random, 40, 20, 40), kCalm);
+  }
+}
+
 /** Jobs of random shapes, one after the other on the same engine. */
 void random_jobs(int count, uint32_t side, uint32_t k) {
   Engine engine;
@@ -376,6 +482,44 @@ TEST(random_jobs_large) {
 }
 SLOW_TEST(random_jobs_many) {
   random_jobs(150, kLong, 700);
+}
+
+/** Jobs with everything that may follow the sums. */
+void random_epilogues(int count, uint32_t side, uint32_t k) {
+  Engine engine;
+  for (int i = 0; i < count; i++) {
+    const int64_t m = 1 + check_below(&engine.random, side), n = 1 + check_below(&engine.random, side);
+    const Job job = random_epilogue(&engine.random, m, n, 1 + check_below(&engine.random, k));
+    const Behaviour behaviour = random_behaviour(&engine.random);
+    engine.run(job, behaviour);
+  }
+}
+TEST(random_epilogues_small) {
+  random_epilogues(80, kShort, 300);
+}
+TEST(random_epilogues_large) {
+  random_epilogues(10, kLong, 400);
+}
+SLOW_TEST(random_epilogues_many) {
+  random_epilogues(150, kLong, 700);
+}
+
+/** Every set of things that follow the sums, with rows of sums that come one by one and many at once. */
+TEST(every_epilogue) {
+  Engine engine;
+  for (unsigned i = 0; i < 2 * 8 * 3; i++) {
+    for (const int64_t k : {int64_t{16}, int64_t{130}}) {
+      Job job = random_job(&engine.random, kRows + 5, 3 * kCols + kCols / 2, k);
+      job.scale = i % 2 ? UFP4_SCALE_NVFP4 : UFP4_SCALE_E4M3;
+      job.d_mode = static_cast<uint8_t>(i / 2 % 8);
+      job.dtype = static_cast<ufp4_dtype_t>(i / 16);
+      if (i % 2) job.a_elem = job.b_elem = UFP4_ELEM_E2M1;
+      if (job.dtype == UFP4_DTYPE_I64) job.d_mode &= UFP4_D_MODE_SUMS;
+      job.alpha = -1.7f;
+      job.tensor_scale = 0.37f;
+      engine.run(job, kCalm);
+    }
+  }
 }
 
 /** Cycles on a calm memory of latency 100: at least 90 % of the array's peak where the shape allows it. */
@@ -398,7 +542,9 @@ const check_test_t kTests[] = {
     CHECK_TEST(nan_scales),        CHECK_TEST(largest_sums),
     CHECK_TEST(extreme_exponents), CHECK_TEST(errors_are_reported_and_forgotten),
     CHECK_TEST(random_jobs_small), CHECK_TEST(random_jobs_large),
-    CHECK_TEST(random_jobs_many),  CHECK_TEST(utilization),
+    CHECK_TEST(random_jobs_many),  CHECK_TEST(random_epilogues_small),
+    CHECK_TEST(random_epilogues_large), CHECK_TEST(random_epilogues_many),
+    CHECK_TEST(every_epilogue), CHECK_TEST(errors_beside_addends_are_forgotten), CHECK_TEST(utilization),
 };
 
 }  // namespace

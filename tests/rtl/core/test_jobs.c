@@ -7,11 +7,14 @@
 
 #include "bench.h"
 #include "fixture.h"
+#include "ufp4/format.h"
 
 #define PLACE_BYTES (512ull << 10)  // each tensor has a place of its own, wide enough for any of its strides
-#define MEMORY_BYTES (8ull << 20)
+#define MEMORY_BYTES (16ull << 20)
 
-enum { SOURCE_X, SOURCE_W, X_CODES, X_SCALES, XT_CODES, XT_SCALES, W_CODES, W_SCALES, WT_CODES, WT_SCALES, D, PLACES };
+// D and what is added to it are the largest: four places each.
+enum { SOURCE_X, SOURCE_W, X_CODES, X_SCALES, XT_CODES, XT_SCALES, W_CODES, W_SCALES, WT_CODES, WT_SCALES, D };
+enum { SUMS = D + 4, C = SUMS + 4, PLACES = C + 4 };
 
 typedef struct {
   const char *configuration;
@@ -204,12 +207,44 @@ static ufp4_descriptor_t amax_of(const ufp4_descriptor_t *quant) {
   return amax;
 }
 
+static uint32_t dtype_size(uint8_t dtype) {
+  return dtype == UFP4_DTYPE_BF16 ? 2 : dtype == UFP4_DTYPE_I64 ? 8 : 4;
+}
+
+// Sums of every size, and now and then NaN.
+static void write_sums(pair_t *pair, const ufp4_gemm_descriptor_t *gemm) {
+  enum { MAX = 512 };
+  int64_t row[MAX];
+  for (uint32_t r = 0; r < gemm->m; r++) {
+    for (uint32_t c = 0; c < gemm->n; c++) {
+      row[c] = (int64_t)check_next(&pair->random) >> (2 + below(pair, 62));
+      if (below(pair, 60) == 0) row[c] = UFP4_I64_NAN;
+    }
+    pair_write(pair, gemm->sums_addr + (uint64_t)r * gemm->sums_stride_bytes, row, gemm->n * sizeof row[0]);
+  }
+}
+
+// What enters D beside the product; C is garbage, and as good. All fields are legal, in use or not.
+static void random_addends(pair_t *pair, ufp4_gemm_descriptor_t *g) {
+  const float alphas[] = {0.5f, -1.7f, 1e-30f, 2e19f};
+  g->d_mode = (uint8_t)below(pair, 8);
+  if (g->d_dtype == UFP4_DTYPE_I64) g->d_mode &= UFP4_D_MODE_SUMS;
+  g->sums_addr = place(pair, SUMS);
+  g->sums_stride_bytes = byte_stride(pair, g->n * (uint32_t)sizeof(int64_t));
+  g->c_addr = place(pair, C);
+  g->c_stride_bytes = byte_stride(pair, g->n * (uint32_t)sizeof(float));
+  g->alpha = below(pair, 4) ? ufp4_f32_bits(alphas[below(pair, 4)]) : (uint32_t)check_next(&pair->random);
+  g->tensor_scale = ufp4_f32_bits(alphas[2 * below(pair, 2)]);
+  if (g->d_mode & UFP4_D_MODE_SUMS) write_sums(pair, g);
+}
+
 // The GEMM of the row copies; an operand that has not been quantized is garbage, and as good.
 static ufp4_descriptor_t random_gemm(pair_t *pair, const ufp4_quant_descriptor_t *x, const ufp4_quant_descriptor_t *w) {
   ufp4_gemm_descriptor_t g = {.opcode = UFP4_OPCODE_GEMM, .m = x->rows, .n = w->rows, .k = x->cols};
   g.a_elem = x->elem;
   g.b_elem = w->elem;
-  g.d_dtype = (uint8_t)below(pair, 2);
+  g.d_dtype = (uint8_t)below(pair, UFP4_DTYPE_COUNT);
+  if (g.a_elem == UFP4_ELEM_E2M1 && g.b_elem == UFP4_ELEM_E2M1 && below(pair, 2)) g.scale = UFP4_SCALE_NVFP4;
   g.a_exponent = (uint16_t)below(pair, 40);
   g.b_exponent = (uint16_t)(0u - below(pair, 40));
   g.a_codes_addr = x->row_codes_addr;
@@ -219,7 +254,8 @@ static ufp4_descriptor_t random_gemm(pair_t *pair, const ufp4_quant_descriptor_t
   g.a_stride_blocks = x->row_stride_blocks;
   g.b_stride_blocks = w->row_stride_blocks;
   g.d_addr = place(pair, D);
-  g.d_stride_bytes = byte_stride(pair, g.n * (g.d_dtype == UFP4_DTYPE_BF16 ? 2 : 4));
+  g.d_stride_bytes = byte_stride(pair, g.n * dtype_size(g.d_dtype));
+  random_addends(pair, &g);
   if (x->row_mode & UFP4_MODE_ENABLE && below(pair, 2)) {
     g.a_mode = UFP4_MODE_SLOT;
     g.a_exponent = x->row_exponent;
@@ -293,6 +329,78 @@ SLOW_TEST(equal_the_model_on_large) {
   chains(large, 2, 12, 400);
 }
 
+// --- K in parts
+// --------------------------------------------------------------------------------------------------------
+
+// A job over k elements from block @p first on, in place of all of @p whole's.
+static ufp4_descriptor_t part_of(const ufp4_descriptor_t *whole, uint32_t first, uint32_t k) {
+  ufp4_descriptor_t part = *whole;
+  ufp4_gemm_descriptor_t *g = &part.gemm;
+  g->k = k;
+  g->a_codes_addr += (uint64_t)first * UFP4_PANEL_CODE_BYTES;
+  g->b_codes_addr += (uint64_t)first * UFP4_PANEL_CODE_BYTES;
+  g->a_scales_addr += (uint64_t)first * UFP4_PANEL_SCALE_BYTES;
+  g->b_scales_addr += (uint64_t)first * UFP4_PANEL_SCALE_BYTES;
+  return part;
+}
+
+static void compare_rows(pair_t *pair, const ufp4_gemm_descriptor_t *a, const ufp4_gemm_descriptor_t *b) {
+  enum { MAX = 512 };
+  uint8_t row[2][MAX * sizeof(float)];
+  const uint64_t bytes = (uint64_t)a->n * dtype_size(a->d_dtype);
+  for (uint32_t r = 0; r < a->m; r++) {
+    must(pair->device[0], ufp4_buffer_read(pair->device[0], a->d_addr + (uint64_t)r * a->d_stride_bytes, row[0], bytes));
+    must(pair->device[0], ufp4_buffer_read(pair->device[0], b->d_addr + (uint64_t)r * b->d_stride_bytes, row[1], bytes));
+    check_that(pair->jobs, memcmp(row[0], row[1], bytes) == 0, "row %u of D changes with the parts of K", r);
+  }
+}
+
+// Part after part of K, each on the sums of those before: the same D as in one job.
+static void split(pair_t *pair) {
+  const uint32_t m = random_size(pair, 150), n = random_size(pair, 150), k = 129 + below(pair, 600);
+  const uint16_t slot = (uint16_t)(4 * below(pair, UFP4_SLOTS / 4));
+  ufp4_descriptor_t x = random_quant(pair, m, k, SOURCE_X, X_CODES, slot);
+  ufp4_descriptor_t w = random_quant(pair, n, k, SOURCE_W, W_CODES, (uint16_t)(slot + 2));
+  x.quant.row_mode |= UFP4_MODE_ENABLE;
+  w.quant.row_mode |= UFP4_MODE_ENABLE;
+  quantize(pair, &x, FIXTURE_GAUSSIAN);
+  quantize(pair, &w, FIXTURE_GAUSSIAN);
+  ufp4_descriptor_t whole = random_gemm(pair, &x.quant, &w.quant);
+  whole.gemm.d_dtype &= UFP4_DTYPE_BF16;
+  whole.gemm.d_mode &= UFP4_D_MODE_ALPHA;
+  pair_job(pair, &whole, "GEMM");
+  ufp4_descriptor_t part = whole;
+  for (uint32_t done = 0, some; done < k; done += some) {
+    some = done + 128 < k ? 128 * (1 + below(pair, (k - done - 1) / 128)) : k - done;
+    const int last = done + some >= k;
+    part = part_of(&whole, done / 16, some);
+    part.gemm.d_mode = (uint8_t)((done != 0 ? UFP4_D_MODE_SUMS : 0) | (last ? whole.gemm.d_mode : 0));
+    part.gemm.d_addr = last ? whole.gemm.c_addr : whole.gemm.sums_addr;
+    part.gemm.d_stride_bytes = last ? whole.gemm.d_stride_bytes : whole.gemm.sums_stride_bytes;
+    if (!last) part.gemm.d_dtype = UFP4_DTYPE_I64;
+    pair_job(pair, &part, "GEMM of a part of K");
+  }
+  compare_rows(pair, &whole.gemm, &part.gemm);
+  pair_compare(pair, "GEMM in parts");
+}
+
+static void splits(size_t step, int runs) {
+  for (size_t i = 0; i < SETTINGS; i += step) {
+    pair_t pair = pair_open(&settings[i], 500 + i);
+    pair_scramble(&pair);
+    for (int run = 0; run < runs; run++) split(&pair);
+    pair_close(&pair);
+  }
+}
+
+TEST(parts_of_k_change_no_bit) {
+  splits(3, 2);
+}
+
+SLOW_TEST(parts_of_k_change_no_bit_in_many) {
+  splits(1, 25);
+}
+
 // --- Malformed jobs
 // ----------------------------------------------------------------------------------------------------
 
@@ -301,13 +409,13 @@ SLOW_TEST(equal_the_model_on_large) {
 static void mutate(pair_t *pair, ufp4_descriptor_t *job) {
   static const uint8_t quant_kept[] = {9,  10, 13, 14, 17, 18, 25, 26, 41, 42, 49,
                                        50, 57, 58, 65, 66, 73, 74, 77, 78, 80};
-  static const uint8_t gemm_kept[] = {9,  10, 13, 14, 17, 18, 33, 34, 41, 42, 49,
-                                      50, 57, 58, 65, 66, 73, 74, 77, 78, 81, 82};
+  static const uint8_t gemm_kept[] = {9,  10, 13, 14, 17, 18, 33, 34, 41, 42, 49, 50, 57,  58,  65,
+                                      66, 73, 74, 77, 78, 81, 82, 85, 86, 89, 90, 97, 98, 105, 106};
   const int gemm = job->header.opcode == UFP4_OPCODE_GEMM;
   const uint8_t *kept = gemm ? gemm_kept : quant_kept;
   const size_t count = gemm ? sizeof gemm_kept : sizeof quant_kept;
   // Mostly the fields that have rules; single bits as often as whole bytes.
-  const uint32_t at = below(pair, below(pair, 4) ? 84 : UFP4_DESCRIPTOR_BYTES);
+  const uint32_t at = below(pair, below(pair, 4) ? 116 : UFP4_DESCRIPTOR_BYTES);
   if (memchr(kept, (int)at, count) != NULL) return;
   const uint32_t change = below(pair, 2) ? 1u << below(pair, 8) : below(pair, 256);
   job->bytes[at] ^= (uint8_t)change;
@@ -348,6 +456,8 @@ int main(int argc, char **argv) {
       CHECK_TEST(equal_the_model),
       CHECK_TEST(equal_the_model_on_many),
       CHECK_TEST(equal_the_model_on_large),
+      CHECK_TEST(parts_of_k_change_no_bit),
+      CHECK_TEST(parts_of_k_change_no_bit_in_many),
       CHECK_TEST(rejects_malformed_as_the_model_does),
       CHECK_TEST(rejects_many_malformed_as_the_model_does),
   };

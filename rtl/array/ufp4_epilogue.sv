@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the sums of an array row to the elements of D, a lane for each column.
+//
+//   sum = accumulator + earlier sums, where there are some;  INT64_MIN stands for NaN
+//   r   = RNE32(sum * 2^exponent);  then as far as present, one RNE32 each:  r * tensor scale,  r * alpha,  r + C
+//
+// accumulator_i, poisoned_i and the earlier sums come with valid_i[2]; sum_o goes with valid_i[3], f32_o with the last
+// stage the job needs: 5 and 3 more for each operation (ufp4_drain says which rows these bits are). A lane has one
+// unit for the last three operations: rows whose operations would meet in it must not be that close. enable_i moves all.
+// Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
+module ufp4_epilogue #(
+  parameter int unsigned Cols = 16
+) (
+  input  logic                            clk_i,
+  // Each part of the engine uses its own fields of the descriptor.
+  // verilator lint_off UNUSEDSIGNAL
+  input  ufp4_spec_pkg::gemm_descriptor_t desc_i,
+  // verilator lint_on UNUSEDSIGNAL
+  input  logic signed [17:0]              exponent_i,
+  input  logic                            enable_i,
+  input  logic [13:2]                     valid_i,
+  input  logic [1:0]                      operations_i,
+  input  logic [64*Cols-1:0]              accumulator_i,
+  input  logic [Cols-1:0]                 poisoned_i,
+  // Earlier sums of the lower half of the columns, of the upper half, and C, when an addition takes them.
+  input  logic [32*Cols-1:0]              sums_low_i,
+  input  logic [32*Cols-1:0]              sums_high_i,
+  output logic                            c_read_o,
+  input  logic [32*Cols-1:0]              c_i,
+  output logic [64*Cols-1:0]              sum_o,
+  output logic [32*Cols-1:0]              f32_o
+);
+  import ufp4_spec_pkg::*;
+  localparam logic [63:0] SUM_NAN = {1'b1, 63'd0};
+
+  logic has_scale, has_c, has_sums;
+  assign has_sums = desc_i.d_mode[D_MODE_SUMS_BIT];
+  assign has_scale = desc_i.scale == SCALE_NVFP4;
+  assign has_c = desc_i.d_mode[D_MODE_C_BIT];
+
+  // Which operation begins in this cycle, of which a job has up to three; C's is the last.
+  logic [2:0] begins, is_add;
+  logic add, prepare, normalize, round, again;
+  logic [31:0] factor;
+  assign begins = {valid_i[11] & (operations_i > 2'd2), valid_i[8] & (operations_i > 2'd1),
+                   valid_i[5] & (operations_i > 2'd0)};
+  for (genvar i = 0; i < 3; i++) begin : gen_is_add
+    assign is_add[i] = has_c & (operations_i == 2'(i + 1));
+  end
+  assign add = |(begins & is_add);
+  assign again = |begins[2:1];
+  assign factor = (has_scale & ~again) ? desc_i.tensor_scale : desc_i.alpha;
+  assign prepare = enable_i & (|begins);
+  assign normalize = enable_i & (valid_i[6] | valid_i[9] | valid_i[12]);
+  assign round = enable_i & (valid_i[7] | valid_i[10] | valid_i[13]);
+  assign c_read_o = enable_i & ((valid_i[4] & is_add[0]) | (valid_i[7] & is_add[1]) | (valid_i[10] & is_add[2]));
+
+  logic no_operations;
+  assign no_operations = operations_i == 2'd0;
+  for (genvar c = 0; c < Cols; c++) begin : gen_lane
+    localparam int unsigned Half = (2 * c >= Cols) ? c - Cols / 2 : c;
+    logic [63:0] earlier, sum_q;
+    logic [31:0] rounded, result;
+    assign earlier = has_sums ? ((2 * c >= Cols) ? sums_high_i[64*Half+:64] : sums_low_i[64*Half+:64]) : 64'd0;
+    always_ff @(posedge clk_i) begin
+      if (enable_i && valid_i[2]) begin
+        sum_q <= (poisoned_i[c] || earlier == SUM_NAN) ? SUM_NAN : accumulator_i[64*c+:64] + earlier;
+      end
+    end
+    assign sum_o[64*c+:64] = sum_q;
+
+    ufp4_i64_to_f32 u_i64_to_f32 (
+      .clk_i,
+      .exponent_i,
+      .normalize_i(enable_i & valid_i[3]),
+      .sum_i(sum_q),
+      .round_i(enable_i & valid_i[4]),
+      .f32_o(rounded)
+    );
+    ufp4_f32_alu u_f32_alu (
+      .clk_i,
+      .add_i(add),
+      .prepare_i(prepare),
+      .a_i(again ? result : rounded),
+      .b_i(add ? c_i[32*c+:32] : factor),
+      .normalize_i(normalize),
+      .round_i(round),
+      .f32_o(result)
+    );
+    assign f32_o[32*c+:32] = no_operations ? rounded : result;
+  end
+endmodule

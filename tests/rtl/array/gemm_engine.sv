@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GEMM engine with its two read clients as one, so that one memory serves both: requests by turns, responses in
+// their order. Tests only.
+module gemm_engine #(
+  parameter int unsigned Rows = 16,
+  parameter int unsigned Cols = 16,
+  parameter int unsigned TileRows = 8,
+  parameter int unsigned TileCols = 8,
+  parameter int unsigned Chunk = 16,
+  parameter int unsigned BusBytes = 64,
+  parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC)
+) (
+  input  logic                            clk_i,
+  input  logic                            rst_ni,
+  input  logic                            start_valid_i,
+  output logic                            start_ready_o,
+  input  ufp4_spec_pkg::gemm_descriptor_t desc_i,
+  input  logic [15:0]                     a_exponent_i,
+  input  logic [15:0]                     b_exponent_i,
+  output logic                            done_valid_o,
+  output logic                            done_read_error_o,
+  output logic                            done_write_error_o,
+  output logic                            busy_o,
+  output logic                            stall_operand_o,
+  output logic                            stall_accumulator_o,
+  output logic                            stall_drain_o,
+  output logic                            rd_req_valid_o,
+  input  logic                            rd_req_ready_i,
+  output logic [39:0]                     rd_req_addr_o,
+  output logic [8:0]                      rd_req_beats_o,
+  input  logic                            rd_rsp_valid_i,
+  output logic                            rd_rsp_ready_o,
+  input  logic [8*BusBytes-1:0]           rd_rsp_data_i,
+  input  logic                            rd_rsp_err_i,
+  output logic                            wr_req_valid_o,
+  input  logic                            wr_req_ready_i,
+  output logic [39:0]                     wr_req_addr_o,
+  output logic [8:0]                      wr_req_beats_o,
+  output logic                            wr_dat_valid_o,
+  input  logic                            wr_dat_ready_i,
+  output logic [8*BusBytes-1:0]           wr_dat_data_o,
+  output logic [BusBytes-1:0]             wr_dat_strb_o,
+  input  logic                            wr_idle_i,
+  input  logic                            wr_err_i
+);
+  logic [1:0] req_valid, req_ready, rsp_ready;
+  logic [1:0][39:0] req_addr;
+  logic [1:0][8:0] req_beats;
+
+  // A request that waits keeps its turn.
+  logic turn, last_q, held_q, note_valid, note_ready, note_client, note_done;
+  logic [8:0] note_beats, beat_q;
+  assign turn = held_q ? last_q : (req_valid[~last_q] ? ~last_q : last_q);
+  assign rd_req_valid_o = req_valid[turn] & note_ready;
+  assign rd_req_addr_o = req_addr[turn];
+  assign rd_req_beats_o = req_beats[turn];
+  assign req_ready = {turn, ~turn} & {2{rd_req_ready_i & note_ready}};
+  ufp4_fifo #(.Width(10), .Depth(1024)) u_notes (
+    .clk_i,
+    .rst_ni,
+    .in_valid_i(rd_req_valid_o & rd_req_ready_i),
+    .in_ready_o(note_ready),
+    .in_data_i({turn, req_beats[turn]}),
+    .out_valid_o(note_valid),
+    .out_ready_i(note_done),
+    .out_data_o({note_client, note_beats})
+  );
+  assign rd_rsp_ready_o = rsp_ready[note_client];
+  assign note_done = note_valid & rd_rsp_valid_i & rd_rsp_ready_o & (beat_q == note_beats - 9'd1);
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      last_q <= 1'b0;
+      held_q <= 1'b0;
+      beat_q <= '0;
+    end else begin
+      last_q <= turn;
+      held_q <= rd_req_valid_o & ~rd_req_ready_i;
+      if (rd_rsp_valid_i && rd_rsp_ready_o) beat_q <= note_done ? '0 : beat_q + 9'd1;
+    end
+  end
+
+  ufp4_gemm #(
+    .Rows(Rows),
+    .Cols(Cols),
+    .TileRows(TileRows),
+    .TileCols(TileCols),
+    .Chunk(Chunk),
+    .BusBytes(BusBytes),
+    .Target(Target)
+  ) u_gemm (
+    .clk_i,
+    .rst_ni,
+    .start_valid_i,
+    .start_ready_o,
+    .desc_i,
+    .a_exponent_i,
+    .b_exponent_i,
+    .done_valid_o,
+    .done_read_error_o,
+    .done_write_error_o,
+    .busy_o,
+    .stall_operand_o,
+    .stall_accumulator_o,
+    .stall_drain_o,
+    .rd_req_valid_o(req_valid[0]),
+    .rd_req_ready_i(req_ready[0]),
+    .rd_req_addr_o(req_addr[0]),
+    .rd_req_beats_o(req_beats[0]),
+    .rd_rsp_valid_i(rd_rsp_valid_i & ~note_client),
+    .rd_rsp_ready_o(rsp_ready[0]),
+    .rd_rsp_data_i,
+    .rd_rsp_err_i,
+    .add_req_valid_o(req_valid[1]),
+    .add_req_ready_i(req_ready[1]),
+    .add_req_addr_o(req_addr[1]),
+    .add_req_beats_o(req_beats[1]),
+    .add_rsp_valid_i(rd_rsp_valid_i & note_client),
+    .add_rsp_ready_o(rsp_ready[1]),
+    .add_rsp_data_i(rd_rsp_data_i),
+    .add_rsp_err_i(rd_rsp_err_i),
+    .wr_req_valid_o,
+    .wr_req_ready_i,
+    .wr_req_addr_o,
+    .wr_req_beats_o,
+    .wr_dat_valid_o,
+    .wr_dat_ready_i,
+    .wr_dat_data_o,
+    .wr_dat_strb_o,
+    .wr_idle_i,
+    .wr_err_i
+  );
+endmodule
