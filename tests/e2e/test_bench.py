@@ -21,6 +21,7 @@ def test_lines_cover_every_case():
             check(("gemm_exact", elem, data) in cases, f"{elem} {data} in {cases}")
         for data in ("gaussian", "outliers_both"):
             check(("gemm_fp32", elem, data) in cases, f"fp32 {elem} {data} in {cases}")
+    check(("gemm_nv", "e2m1", "gaussian") in cases, f"nv in {cases}")
     for scale in ("e2m1/e8m0", "e1m2/fp32"):
         check(("gemm_fp32", scale, "gaussian") in cases, f"{scale} in {cases}")
     for what in ("quantize_plain", "quantize_rht", "quantize_rht_sr", "amax_plain", "amax_rht"):
