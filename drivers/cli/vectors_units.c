@@ -213,6 +213,87 @@ static void pe_draw(vectors_t *vectors) {
   put_pe(vectors, &blocks[0], &blocks[1], (int64_t)vectors_next(vectors) >> (2 + vectors_below(vectors, 50)));
 }
 
+// One operand of two blocks of scales: E4M3 16 elements each, E8M0 32.
+typedef struct {
+  ufp4_elem_t elem;
+  uint8_t codes[64];  // one in a byte
+  uint8_t scales[2];
+} pair_t;
+
+// The accumulator of the contract fp32 behind the first one or both blocks.
+static uint32_t accumulate(const pair_t pairs[2], ufp4_scale_t scale, int blocks) {
+  uint8_t packed[2][32], scales[2][2];
+  ufp4_operand_t operands[2];
+  float d = 0;
+  int cols = blocks * ufp4_scale_block(scale);
+  for (int o = 0; o < 2; o++) {
+    for (int i = 0; i < 32; i++) packed[o][i] = (uint8_t)(pairs[o].codes[2 * i] | pairs[o].codes[2 * i + 1] << 4);
+    memcpy(scales[o], pairs[o].scales, sizeof scales[o]);
+    operands[o] = (ufp4_operand_t){.elem = pairs[o].elem,
+                                   .scale = scale,
+                                   .rows = 1,
+                                   .cols = cols,
+                                   .blocks = cols / 16,
+                                   .block = ufp4_scale_block(scale),
+                                   .scale_blocks = blocks,
+                                   .codes = packed[o],
+                                   .scales = scales[o],
+                                   .tensor_scale = 1};
+  }
+  ufp4_gemm_t how = {.contract = UFP4_CONTRACT_FP32, .alpha = 1};
+  return ufp4_gemm(&operands[0], &operands[1], &how, &d, 1) == UFP4_OK ? ufp4_f32_bits(d) : UFP4_F32_NAN;
+}
+
+// The record is the second block; the first one only makes the accumulator before it.
+static void put_pe_fp32(vectors_t *vectors, const pair_t pairs[2], ufp4_scale_t scale) {
+  vectors_record_t record = {0};
+  int block = ufp4_scale_block(scale);
+  set(&record, 0, scale);
+  for (int o = 0; o < 2; o++) {
+    const uint8_t *codes = pairs[o].codes + block;
+    set(&record, 1 + o, pairs[o].elem);
+    for (int i = 0; i < block; i++) record.column[3 + o][i / 8] |= (uint32_t)codes[i] << 4 * (i % 8);
+    set(&record, 5 + o, pairs[o].scales[1]);
+  }
+  set(&record, 7, accumulate(pairs, scale, 1));
+  set(&record, 8, accumulate(pairs, scale, 2));
+  vectors_put(vectors, &record);
+}
+
+// Equal blocks that cancel, halve a unit in the last place, or meet an accumulator far above or below: every distance
+// of the scales, at the ends of their range too.
+static void pe_fp32_boundary(vectors_t *vectors) {
+  for (unsigned n = 0; n < 2 * UFP4_ELEM_COUNT * UFP4_ELEM_COUNT * 64; n++) {
+    ufp4_scale_t scale = n % 2 ? UFP4_SCALE_E8M0 : UFP4_SCALE_E4M3;
+    pair_t pairs[2] = {{.elem = (ufp4_elem_t)(n / 2 % 3)}, {.elem = (ufp4_elem_t)(n / 6 % 3)}};
+    unsigned distance = n / 18;
+    for (int o = 0; o < 2; o++) {
+      memset(pairs[o].codes, o == 0 ? 7 : (int)(1 + distance % 7), sizeof pairs[o].codes);
+      pairs[o].scales[0] = scale == UFP4_SCALE_E4M3 ? (uint8_t)(2 * distance) : (uint8_t)(4 * distance);
+      pairs[o].scales[1] = scale == UFP4_SCALE_E4M3 ? (uint8_t)(n % 3 ? 2 * distance : 126 - 2 * distance)
+                                                    : (uint8_t)(4 * distance + (o == 0 ? n % 7 * 5 : 0) % 3);
+    }
+    for (size_t i = 32; i < sizeof pairs[0].codes && n % 4 == 1; i++) pairs[0].codes[i] ^= 8;
+    for (size_t i = 16; i < 32 && n % 4 == 0; i++) pairs[0].codes[i] ^= 8;
+    put_pe_fp32(vectors, pairs, scale);
+  }
+}
+
+static void pe_fp32_draw(vectors_t *vectors) {
+  ufp4_scale_t scale = vectors_below(vectors, 2) ? UFP4_SCALE_E8M0 : UFP4_SCALE_E4M3;
+  pair_t pairs[2];
+  uint32_t base = vectors_below(vectors, 255 - 16);
+  for (int o = 0; o < 2; o++) {
+    pairs[o].elem = draw_elem(vectors);
+    for (int i = 0; i < 4; i++) draw_codes(vectors, pairs[o].codes + 16 * i);
+    for (int i = 0; i < 2; i++) {
+      pairs[o].scales[i] =
+          (uint8_t)(scale == UFP4_SCALE_E4M3 ? vectors_below(vectors, 127) : base + vectors_below(vectors, 16));
+    }
+  }
+  put_pe_fp32(vectors, pairs, scale);
+}
+
 static void put_f32(vectors_t *vectors, int exponent, int64_t sum) {
   vectors_record_t record = {0};
   set(&record, 0, (uint64_t)exponent);
@@ -622,6 +703,19 @@ const vectors_unit_t vectors_units[] = {
       {"sum", 64, "result: sum_in + term, unit 2^-(18 + fracA + fracB), signed"}},
      pe_boundary,
      pe_draw},
+    {"pe_fp32",
+     "one block of scales of the contract fp32 (ufp4_gemm; numerics.md 5); no unit of the core",
+     {{"scale", 8, "format of the scales: 0 E4M3, 2 E8M0"},
+      {"a_elem", 8, ELEM},
+      {"b_elem", 8, "the same of B"},
+      {"a_codes", 128, "codes of A: with E4M3 16, with E8M0 32"},
+      {"b_codes", 128, "the same of B"},
+      {"a_scale", 8, "of A, not NaN"},
+      {"b_scale", 8, "of B, not NaN"},
+      {"acc_in", 32, "FP32 accumulator before"},
+      {"acc", 32, "result: acc_in + dot x scaleA x scaleB, rounded once to nearest even; a zero is +0"}},
+     pe_fp32_boundary,
+     pe_fp32_draw},
     {"i64_to_f32",
      "a sum rounded once to FP32 (ufp4_f32_from_scaled; numerics.md 5)",
      {{"exponent", 18, "of the sum's unit, signed"},

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """vectors: the text itself; tests/rtl/vectors runs units of the RTL against it."""
+import fractions
 import pathlib
 import re
 
@@ -45,7 +46,7 @@ def test_every_unit_has_its_columns_and_counts():
 def test_names_are_those_of_the_rtl():
     modules = {p.stem for p in RTL.rglob("*.sv")}
     absent = [unit for unit in units() if f"ufp4_{unit}" not in modules]
-    check_equal(absent, ["cast"], "units without a module")
+    check_equal(absent, ["cast", "pe_fp32"], "units without a module")
 
 
 def test_help_tells_every_column():
@@ -81,6 +82,47 @@ def test_products_from_the_definition():
         want = sum(products) * bench.e4m3(a_scale) * bench.e4m3(b_scale) * 2 ** (18 + frac)
         check_equal(signed(term, 48), want, "term")
         check_equal(signed(after, 64), signed(before, 64) + signed(term, 48), "sum")
+
+
+def exact_f32(bits):
+    """An FP32 number, or None for what is no number."""
+    magnitude = bits & 0x7FFFFFFF
+    if magnitude >= 0x7F800000:
+        return None
+    exponent = max(magnitude >> 23, 1)
+    significand = magnitude & 0x7FFFFF | (0x800000 if magnitude >> 23 else 0)
+    return fractions.Fraction(-significand if bits >> 31 else significand) * fractions.Fraction(2) ** (exponent - 150)
+
+
+def round_f32(value):
+    """Nearest even, with gradual underflow; a zero is +0, also where a result underflows to it."""
+    sign, value = (0x80000000, -value) if value < 0 else (0, value)
+    if value == 0:
+        return 0
+    # The denominator is a power of two: value lies in [2^(exponent - 1), 2^exponent).
+    exponent = max(value.numerator.bit_length() - value.denominator.bit_length() + 1, -125)
+    quotient = value / fractions.Fraction(2) ** (exponent - 24)
+    bits = (exponent + 125 << 23) + round(quotient)  # the hidden bit counts one into the exponent's field
+    return sign | min(bits, 0x7F800000) if bits else 0
+
+
+def test_steps_of_fp32_from_the_definition():
+    """pe_fp32 by exact fractions, each rounded once."""
+    _, _, rows = records("pe_fp32", "--count", 1500)
+    finite = 0
+    for scale, a_elem, b_elem, a, b, a_scale, b_scale, before, after in rows:
+        acc = exact_f32(before)
+        if acc is None:
+            check_equal(after, before, "an infinite accumulator")
+            continue
+        dot = sum(element(ELEMS[a_elem], a >> 4 * i & 15) * element(ELEMS[b_elem], b >> 4 * i & 15)
+                  for i in range(32 if scale else 16))
+        value = [fractions.Fraction(2) ** (byte - 127) if scale else fractions.Fraction(bench.e4m3(byte))
+                 for byte in (a_scale, b_scale)]
+        total = acc + fractions.Fraction(dot) * value[0] * value[1]
+        finite += 1
+        check_equal(f"{after:08x}", f"{round_f32(total):08x}", f"{acc} + {dot} x {value}")
+    check(finite > 2000, f"{finite} finite accumulators")
 
 
 def test_rejects_what_it_does_not_know():
