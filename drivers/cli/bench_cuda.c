@@ -33,6 +33,34 @@ static void print_line(void *argument, const ufp4_cuda_figure_t *f) {
   fflush(stdout);
 }
 
+// --- NVIDIA's own arithmetic -------------------------------------------------------------------------------
+
+static void print_distance(out_t *out, const ufp4_cuda_distance_t *x) {
+  const int skipped = x->skipped[0] != '\0';
+  if (out->lines != NULL) {
+    json_array_append_new(out->lines,
+                          json_pack("{s:s, s:I, s:s, s:o, s:o, s:o}", "case", x->name, "size", (json_int_t)x->size,
+                                    "skipped", x->skipped, "unequal_percent",
+                                    skipped ? json_null() : real_json(x->unequal_percent), "largest_error",
+                                    skipped ? json_null() : real_json(x->largest), "mean_error",
+                                    skipped ? json_null() : real_json(x->mean)));
+  } else if (skipped) {
+    printf("%s: skipped: %s\n", x->name, x->skipped);
+  } else {
+    printf("%s: of %lld x %lld outputs with k %lld, %.3f %% differ from the exact contract; largest error %.3e of the "
+           "largest |D|, mean %.3e of the mean\n",
+           x->name, (long long)x->size, (long long)x->size, (long long)x->size, x->unequal_percent, x->largest,
+           x->mean);
+  }
+}
+
+static ufp4_status_t compare_vendor(int64_t size, ufp4_message_t *message, out_t *out) {
+  ufp4_cuda_distance_t distances[UFP4_CUDA_DISTANCES];
+  ufp4_status_t status = ufp4_cuda_vendor_distances(size < 4096 ? size : 4096, message, distances);
+  for (int i = 0; i < UFP4_CUDA_DISTANCES && status == UFP4_OK; i++) print_distance(out, &distances[i]);
+  return status;
+}
+
 // --- Beside the simulated core ---------------------------------------------------------------------------
 
 // Tokens, Cin, Cout.
@@ -119,6 +147,7 @@ int bench_cuda(const cli_command_t *command, int64_t size, uint64_t clock_mhz, i
   }
   if (status == UFP4_OK) status = ufp4_cuda_measure(size, &message, print_line, &out);
   if (status == UFP4_OK) status = compare_layers(clock_mhz, &message, &out);
+  if (status == UFP4_OK) status = compare_vendor(size, &message, &out);
   if (status == UFP4_OK && json) {
     json_dumpf(out.lines, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
     putchar('\n');

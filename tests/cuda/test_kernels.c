@@ -10,6 +10,7 @@
 #include "pair.h"
 #include "table.h"
 #include "ufp4.h"
+#include "ufp4/format.h"
 
 // What must not show in the bits.
 static const emulated_weather_t weathers[] = {
@@ -331,6 +332,36 @@ TEST(gemm_does_not_depend_on_tiles_or_products) {
   table()->close(cuda);
 }
 
+// Operands as NVIDIA's GEMMs take them: values as FP8; codes, and scales in tiles of 128 rows by 4 blocks.
+TEST(narrow_operands_are_laid_out_as_documented) {
+  check_random_t random = check_random();
+  ufp4_message_t message;
+  ufp4_cuda_t *cuda;
+  check_bits(0, table()->open(&message, &cuda), UFP4_OK, "open");
+  for (int elem = 0; elem < UFP4_ELEM_COUNT; elem++) {
+    ufp4_operand_t x = fixture_operand(&random, (ufp4_elem_t)elem, 256, 128, FIXTURE_SCALES_ANY);
+    const ufp4_cuda_operand_t in = operand_of(&x);
+    uint8_t *fp8 = calloc(256, 128), *fp4 = calloc(256, 64), *scales = calloc(256, 8);
+    check_bits(0, table()->narrow(cuda, &in, 128, UFP4_CUDA_NARROW_FP8, fp8, NULL), UFP4_OK, "FP8");
+    check_bits(0, table()->narrow(cuda, &in, 128, UFP4_CUDA_NARROW_FP4, fp4, scales), UFP4_OK, "FP4");
+    for (int i = 0; i < 256 * 128; i++) {
+      const uint8_t code = fixture_code(&x, i / 128, i % 128);
+      const float value = ufp4_elem_value((ufp4_elem_t)elem, code);
+      check_bits(i, fp8[i], value == 0 ? 0 : ufp4_e4m3_cast(value), "FP8 of code %u", code);
+      check_bits(i, fp4[i / 2] >> 4 * (i % 2) & 15, code, "FP4");
+    }
+    for (int row = 0; row < 256; row++) {
+      for (int b = 0; b < 8; b++) {
+        const int at = (row / 128 * 2 + b / 4) * 512 + row % 32 * 16 + row % 128 / 32 * 4 + b % 4;
+        check_bits(at, scales[at], x.scales[row * 8 + b] & 0x7F, "scale of row %d, block %d", row, b);
+      }
+    }
+    free(fp8), free(fp4), free(scales);
+    ufp4_operand_free(&x);
+  }
+  table()->close(cuda);
+}
+
 // --- Tests of the tests ----------------------------------------------------------------------------------
 
 // A layout that is wrong in one of the ways that are easily made is seen.
@@ -361,6 +392,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(gemm_with_alpha_c_and_sums),
       CHECK_TEST(gemm_of_long_rows),
       CHECK_TEST(gemm_does_not_depend_on_tiles_or_products),
+      CHECK_TEST(narrow_operands_are_laid_out_as_documented),
       CHECK_TEST(rejects_wrong_layouts),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);

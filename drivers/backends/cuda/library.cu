@@ -7,6 +7,7 @@
 #include <new>
 
 #include "gemm.cuh"
+#include "narrow.cuh"
 #include "quantize.cuh"
 #include "runtime.cuh"
 #include "table.h"
@@ -326,9 +327,33 @@ ufp4_status_t vendor(ufp4_cuda_t *cuda, ufp4_cuda_vendor_t what, int64_t m, int6
   return vendor_gemm(cuda->vendor, what, m, n, k, a, b, d, cuda->message);
 }
 
+ufp4_status_t narrow(ufp4_cuda_t *cuda, const ufp4_cuda_operand_t *in, int64_t k, ufp4_cuda_narrow_t kind,
+                     void *elements, void *scales) {
+  const int64_t blocks = divide_up(k, 16);
+  const dim3 grid((unsigned)divide_up(in->rows * blocks, NARROW_THREADS));
+  if (kind == UFP4_CUDA_NARROW_FP4) {
+    GPU_LAUNCH((narrow_kernel<true>), grid, NARROW_THREADS, 0, *in, blocks, elements, (uint8_t *)scales);
+  } else {
+    GPU_LAUNCH((narrow_kernel<false>), grid, NARROW_THREADS, 0, *in, blocks, elements, (uint8_t *)scales);
+  }
+  return launched(cuda, "narrow");
+}
+
+ufp4_status_t vendor_narrow(ufp4_cuda_t *cuda, const ufp4_cuda_narrow_gemm_t *job) {
+  const int have = 10 * cuda->description.major + cuda->description.minor;
+  const int need = job->kind == UFP4_CUDA_NARROW_FP4 ? 100 : 89;
+  if (have < need) {
+    return fail(cuda->message, UFP4_ERROR_UNSUPPORTED, "compute capability %d.%d has no such arithmetic; %d.%d has",
+                have / 10, have % 10, need / 10, need % 10);
+  }
+  if (cuda->vendor == nullptr) cuda->vendor = vendor_open(cuda->message);
+  return cuda->vendor != nullptr ? vendor_gemm_narrow(cuda->vendor, job, cuda->message) : UFP4_ERROR_UNSUPPORTED;
+}
+
 const ufp4_cuda_table_t table = {
     UFP4_CUDA_TABLE_VERSION, open_gpu, close_gpu, describe, allocate, release, write, read,
     clear, amax, settle, quantize, gemm, synchronize, timer_start, timer_stop, vendor,
+    narrow, vendor_narrow,
 };
 
 }  // namespace

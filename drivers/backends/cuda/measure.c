@@ -304,3 +304,98 @@ ufp4_status_t ufp4_cuda_time_gemm(int64_t rows, int64_t cols, int64_t k, ufp4_me
   m.table->close(m.cuda);
   return status;
 }
+
+// --- NVIDIA's narrow arithmetic --------------------------------------------------------------------------
+
+// Quantized Gaussian-like data, E2M1; with scales of 1 for FP8, which has none.
+static ufp4_status_t make_operands(measure_t *m, ufp4_cuda_narrow_t kind) {
+  const size_t scales = (size_t)(m->size * m->size / 16);
+  const ufp4_cuda_quantize_t job = describe(m, UFP4_ELEM_E2M1, UFP4_RHT_NONE, UFP4_ROUND_RNE);
+  ufp4_status_t status = m->table->quantize(m->cuda, &job);
+  if (kind == UFP4_CUDA_NARROW_FP4) return status;
+  uint8_t *ones = malloc(scales);
+  if (ones == NULL) return UFP4_ERROR_MEMORY;
+  memset(ones, 0x38, scales);
+  for (int i = 0; i < 2 && status == UFP4_OK; i++) status = m->table->write(m->cuda, m->scales[i], ones, scales);
+  free(ones);
+  return status;
+}
+
+// The exact contract into half of d, the GPU's own into the other.
+static ufp4_status_t run_both(measure_t *m, ufp4_cuda_narrow_t kind) {
+  const size_t elements = (size_t)(m->size * m->size);
+  ufp4_cuda_gemm_t exact = describe_gemm(m, UFP4_CONTRACT_EXACT, UFP4_CUDA_PRODUCT_AUTO);
+  exact.a.elem = exact.b.elem = UFP4_ELEM_E2M1;
+  exact.a.exponent.value = exact.b.exponent.value = 0;
+  const ufp4_cuda_operand_t *sides[2] = {&exact.a, &exact.b};
+  uint8_t *scales[2];
+  ufp4_status_t status = m->table->gemm(m->cuda, &exact);
+  for (int i = 0; i < 2 && status == UFP4_OK; i++) {
+    scales[i] = (uint8_t *)m->yard[i] + elements;  // behind the elements
+    status = m->table->narrow(m->cuda, sides[i], m->size, kind, m->yard[i], scales[i]);
+  }
+  if (status != UFP4_OK) return status;
+  const ufp4_cuda_narrow_gemm_t own = {.kind = kind,
+                                       .m = m->size,
+                                       .n = m->size,
+                                       .k = m->size,
+                                       .a = m->yard[0],
+                                       .b = m->yard[1],
+                                       .a_scales = scales[0],
+                                       .b_scales = scales[1],
+                                       .d = (float *)m->d + elements};
+  return m->table->vendor_narrow(m->cuda, &own);
+}
+
+static void compare_outputs(const float *exact, const float *own, size_t count, ufp4_cuda_distance_t *out) {
+  double unequal = 0, largest = 0, sum = 0, largest_d = 0, sum_d = 0;
+  for (size_t i = 0; i < count; i++) {
+    const double error = fabs((double)own[i] - (double)exact[i]), value = fabs((double)exact[i]);
+    unequal += error != 0;
+    largest = error > largest ? error : largest;
+    largest_d = value > largest_d ? value : largest_d;
+    sum += error;
+    sum_d += value;
+  }
+  out->unequal_percent = 100 * unequal / (double)count;
+  out->largest = largest / largest_d;
+  out->mean = sum / sum_d;
+}
+
+static ufp4_status_t measure_distance(measure_t *m, ufp4_cuda_narrow_t kind, ufp4_cuda_distance_t *out) {
+  static const char *const names[] = {"vendor_fp8", "vendor_fp4"};
+  const size_t elements = (size_t)(m->size * m->size);
+  *out = (ufp4_cuda_distance_t){.name = names[kind], .size = m->size};
+  ufp4_status_t status = make_operands(m, kind);
+  if (status == UFP4_OK) status = run_both(m, kind);
+  if (status == UFP4_ERROR_UNSUPPORTED) {
+    memcpy(out->skipped, m->message->text, sizeof out->skipped - 1);
+    return UFP4_OK;
+  }
+  float *d = status == UFP4_OK ? malloc(2 * elements * sizeof *d) : NULL;
+  if (status == UFP4_OK && d == NULL) status = UFP4_ERROR_MEMORY;
+  if (status == UFP4_OK) status = m->table->read(m->cuda, d, m->d, 2 * elements * sizeof *d);
+  if (status == UFP4_OK) compare_outputs(d, d + elements, elements, out);
+  free(d);
+  return status;
+}
+
+ufp4_status_t ufp4_cuda_vendor_distances(int64_t size, ufp4_message_t *message,
+                                         ufp4_cuda_distance_t out[UFP4_CUDA_DISTANCES]) {
+  measure_t m = {.message = message, .size = size};
+  if (size < 128 || size > 8192 || size % 128 != 0) {
+    ufp4_message_set(message, "cuda: sizes that can be compared are multiples of 128 up to 8192");
+    return UFP4_ERROR_ARGUMENT;
+  }
+  ufp4_status_t status = ufp4_cuda_load(message, &m.table);
+  if (status == UFP4_OK) status = m.table->open(message, &m.cuda);
+  if (status != UFP4_OK) return status;
+  status = allocate_all(&m);
+  if (status == UFP4_OK) status = fill_source(&m);
+  for (int i = 0; i < UFP4_CUDA_DISTANCES && status == UFP4_OK; i++) {
+    status = measure_distance(&m, (ufp4_cuda_narrow_t)i, &out[i]);
+  }
+  release_all(&m);
+  m.table->close(m.cuda);
+  return status;
+}

@@ -25,6 +25,18 @@ typedef struct {
 ufp4_status_t ufp4_cuda_measure(int64_t size, ufp4_message_t *message,
                                 void (*take)(void *argument, const ufp4_cuda_figure_t *figure), void *argument);
 
+/** How far the GPU's own narrow arithmetic is from the exact contract, on the same codes and scales. */
+typedef struct {
+  const char *name;  ///< "vendor_fp8" or "vendor_fp4"
+  int64_t size;      ///< m, n and k
+  char skipped[200]; ///< why there is nothing to say; empty if there is
+  double unequal_percent;  ///< outputs whose bits differ
+  double largest, mean;    ///< error: the largest as part of the largest |D|, the mean as part of the mean |D|
+} ufp4_cuda_distance_t;
+#define UFP4_CUDA_DISTANCES 2
+ufp4_status_t ufp4_cuda_vendor_distances(int64_t size, ufp4_message_t *message,
+                                         ufp4_cuda_distance_t out[UFP4_CUDA_DISTANCES]);
+
 /** GPU time of one exact GEMM with E4M3 scales, its operands on the GPU already. */
 ufp4_status_t ufp4_cuda_time_gemm(int64_t rows, int64_t cols, int64_t k, ufp4_message_t *message,
                                   double *milliseconds);

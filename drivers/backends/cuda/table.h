@@ -12,7 +12,7 @@
 #include "ufp4/status.h"
 
 /** Both sides must have been built from the same header. */
-#define UFP4_CUDA_TABLE_VERSION 1u
+#define UFP4_CUDA_TABLE_VERSION 2u
 #define UFP4_CUDA_TABLE_SYMBOL "ufp4_cuda_table"
 
 /** An open GPU; defined by the library. */
@@ -110,6 +110,21 @@ typedef enum {
   UFP4_CUDA_VENDOR_FP64,   ///< cuBLAS DGEMM
 } ufp4_cuda_vendor_t;
 
+/** The GPU's own narrow arithmetic. */
+typedef enum {
+  UFP4_CUDA_NARROW_FP8 = 0,  ///< E4M3 without scales of blocks: scales are taken as 1 (compute capability 8.9 and up)
+  UFP4_CUDA_NARROW_FP4 = 1,  ///< E2M1 with an E4M3 scale for 16 elements (10.0 and up)
+} ufp4_cuda_narrow_t;
+
+/** D [m][n] = A [m][k] B [n][k]^T in FP32, operands as narrow() leaves them; m, n and k multiples of 128. */
+typedef struct {
+  ufp4_cuda_narrow_t kind;
+  int64_t m, n, k;
+  const void *a, *b;
+  const void *a_scales, *b_scales;  ///< FP4
+  void *d;
+} ufp4_cuda_narrow_gemm_t;
+
 typedef struct {
   uint32_t version;  ///< UFP4_CUDA_TABLE_VERSION
   /** The first GPU. UFP4_ERROR_DEVICE: there is none that can be used; @p message says why. */
@@ -135,6 +150,11 @@ typedef struct {
   /** Queues D [m][n] = A [m][k] B [n][k]^T of NVIDIA's library; UFP4_ERROR_UNSUPPORTED where it is not installed. */
   ufp4_status_t (*vendor)(ufp4_cuda_t *cuda, ufp4_cuda_vendor_t what, int64_t m, int64_t n, int64_t k, const void *a,
                           const void *b, void *d);
+  /** An operand as cuBLASLt takes it: a byte, or for FP4 half a byte, an element, and for FP4 scales in its own order. */
+  ufp4_status_t (*narrow)(ufp4_cuda_t *cuda, const ufp4_cuda_operand_t *in, int64_t k, ufp4_cuda_narrow_t kind,
+                          void *elements, void *scales);
+  /** Queues such a product; UFP4_ERROR_UNSUPPORTED, and why, where this GPU or its cuBLASLt has none. */
+  ufp4_status_t (*vendor_narrow)(ufp4_cuda_t *cuda, const ufp4_cuda_narrow_gemm_t *job);
 } ufp4_cuda_table_t;
 
 #ifdef __cplusplus

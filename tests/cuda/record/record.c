@@ -63,6 +63,21 @@ static void write_figure(void *argument, const ufp4_cuda_figure_t *f) {
   fputc('\n', (FILE *)argument);
 }
 
+static ufp4_status_t write_distances(FILE *file, int64_t size, ufp4_message_t *message) {
+  ufp4_cuda_distance_t distances[UFP4_CUDA_DISTANCES];
+  ufp4_status_t status = ufp4_cuda_vendor_distances(size, message, distances);
+  for (int i = 0; i < UFP4_CUDA_DISTANCES && status == UFP4_OK; i++) {
+    const ufp4_cuda_distance_t *x = &distances[i];
+    if (x->skipped[0] != '\0') {
+      fprintf(file, "distance %s skipped: %s\n", x->name, x->skipped);
+    } else {
+      fprintf(file, "distance %s %lld unequal %.3f %% largest %.3e mean %.3e\n", x->name, (long long)x->size,
+              x->unequal_percent, x->largest, x->mean);
+    }
+  }
+  return status;
+}
+
 static ufp4_status_t record(FILE *file, const choices_t *choices, int argc, char **argv, ufp4_message_t *message) {
   static const ufp4_configuration_t configurations[] = UFP4_CONFIGURATIONS;
   const ufp4_device_options_t options = {.memory_bytes = 1 << 20};
@@ -74,6 +89,7 @@ static ufp4_status_t record(FILE *file, const choices_t *choices, int argc, char
   ufp4_backend_cuda.close(engine.state);
   if (status == UFP4_OK && choices->size != 0) {
     status = ufp4_cuda_measure(choices->size, message, write_figure, file);
+    if (status == UFP4_OK) status = write_distances(file, choices->size < 4096 ? choices->size : 4096, message);
   }
   return status;
 }
