@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "internal.h"
+#include "kernel.h"
+#include "quantize_kernel.h"
 #include "ufp4/combination.h"
 
 unsigned ufp4_quantize_block(const uint32_t bits[16], const ufp4_quantize_t *how, int exponent,
@@ -50,6 +52,16 @@ HOT static void raise_amax(const tile_t *tile, lanes_t *amax, lanes_t *exponent)
   *exponent = select_lanes(larger, tile->amax_exponent, *exponent);
 }
 
+static int largest_exponent(const lanes_t *amax, const lanes_t *exponent, ufp4_elem_t elem) {
+  int t = INT32_MAX;
+  for (unsigned l = 0; l < LANES; l++) {
+    if ((*amax)[l] == 0) continue;
+    int lane_t = ufp4_exponent_from_amax((*amax)[l], (*exponent)[l], elem);
+    t = lane_t < t ? lane_t : t;
+  }
+  return t;
+}
+
 static int source_exponent(const source_t *source, const ufp4_quantize_t *how) {
   lanes_t amax = {0}, exponent = all_lanes(INT32_MIN);
   place_t place;
@@ -60,13 +72,17 @@ static int source_exponent(const source_t *source, const ufp4_quantize_t *how) {
     ufp4_tile_unpack(bits, how, &tile);
     raise_amax(&tile, &amax, &exponent);
   }
-  int t = INT32_MAX;
-  for (unsigned l = 0; l < LANES; l++) {
-    if (amax[l] == 0) continue;
-    int lane_t = ufp4_exponent_from_amax(amax[l], exponent[l], how->elem);
-    t = lane_t < t ? lane_t : t;
-  }
+  int t = largest_exponent(&amax, &exponent, how->elem);
   return t == INT32_MAX ? 0 : t;
+}
+
+void ufp4_place_exponent(const source_t *source, const ufp4_quantize_t *how, const place_t *place, int *exponent) {
+  ulanes_t bits[BLOCK];
+  tile_t tile;
+  ufp4_load_tile(source, how, place, bits);
+  ufp4_tile_unpack(bits, how, &tile);
+  int t = largest_exponent(&tile.amax, &tile.amax_exponent, how->elem);
+  *exponent = t < *exponent ? t : *exponent;
 }
 
 // --- Public ------------------------------------------------------------------------------------------
@@ -79,21 +95,26 @@ static int matrix_ok(const ufp4_matrix_t *in) {
 
 static int how_ok(const ufp4_quantize_t *how) {
   return how != NULL && (how->axis == UFP4_AXIS_ROW || how->axis == UFP4_AXIS_COL) &&
-         (unsigned)how->round < UFP4_ROUND_COUNT &&
+         (unsigned)how->round < UFP4_ROUND_COUNT && (unsigned)how->kernel < UFP4_KERNEL_COUNT &&
          (!how->exponent_given || (how->exponent >= INT16_MIN && how->exponent <= INT16_MAX)) &&
          ufp4_combination_quantize(how, 0, NULL, NULL) == UFP4_OK;
 }
 
+static int fast(const ufp4_quantize_t *how) {
+  return ufp4_kernel_chosen(how->kernel) == UFP4_KERNEL_AVX512 && ufp4_quantize_avx512_covers(how);
+}
+
 ufp4_status_t ufp4_tensor_exponent(const ufp4_matrix_t *in, const ufp4_quantize_t *how, int *exponent) {
   if (!matrix_ok(in) || !how_ok(how) || how->scale != UFP4_SCALE_E4M3 || exponent == NULL) return UFP4_ERROR_ARGUMENT;
+  if (!ufp4_kernel_available(how->kernel)) return UFP4_ERROR_UNSUPPORTED;
   const source_t source = ufp4_source_of(in, how->axis);
   if (how->layout == UFP4_LAYOUT_2D) return ufp4_shared_exponent(&source, how, exponent);
-  *exponent = source_exponent(&source, how);
+  *exponent = fast(how) ? ufp4_exponent_avx512(&source, how) : source_exponent(&source, how);
   return UFP4_OK;
 }
 
-static void quantize_tile(const source_t *source, const ufp4_quantize_t *how, const place_t *place,
-                          ufp4_operand_t *out) {
+void ufp4_quantize_place(const source_t *source, const ufp4_quantize_t *how, const place_t *place,
+                         ufp4_operand_t *out) {
   ulanes_t bits[BLOCK], draws[4], codes[2];
   lanes_t scale;
   tile_t tile;
@@ -108,17 +129,20 @@ static void quantize_tiles(const source_t *source, const ufp4_quantize_t *how, u
   out->exponent = how->exponent_given ? how->exponent : source_exponent(source, how);
   place_t place;
   for (int more = ufp4_first_place(source, &place); more; more = ufp4_next_place(source, &place)) {
-    quantize_tile(source, how, &place, out);
+    ufp4_quantize_place(source, how, &place, out);
   }
 }
 
 ufp4_status_t ufp4_quantize(const ufp4_matrix_t *in, const ufp4_quantize_t *how, ufp4_operand_t *out) {
   if (!matrix_ok(in) || !how_ok(how) || out == NULL) return UFP4_ERROR_ARGUMENT;
+  if (!ufp4_kernel_available(how->kernel)) return UFP4_ERROR_UNSUPPORTED;
   const source_t source = ufp4_source_of(in, how->axis);
   ufp4_operand_t made;
   ufp4_status_t status = ufp4_operand_create_scaled(how->elem, how->scale, source.rows, source.cols, &made);
   if (status != UFP4_OK) return status;
-  if (how->scale == UFP4_SCALE_E4M3 && how->layout == UFP4_LAYOUT_1D) {
+  if (fast(how)) {
+    status = ufp4_quantize_avx512(&source, how, &made);
+  } else if (how->scale == UFP4_SCALE_E4M3 && how->layout == UFP4_LAYOUT_1D) {
     quantize_tiles(&source, how, &made);
   } else {
     status = ufp4_quantize_shared(&source, how, &made);

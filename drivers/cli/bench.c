@@ -22,7 +22,7 @@ const cli_command_t cli_bench = {
         "turns, and\n"
         "ratio is the median of yardstick's time / case's time. With one thread time is CPU time. UFP4_KERNEL=portable, "
         "avx2\n"
-        "or avx512 chooses another GEMM kernel than the fastest.",
+        "or avx512 chooses other kernels than the fastest.",
     .example = "ufp4 bench --size 1024",
     .run = run,
 };
@@ -169,7 +169,8 @@ static ufp4_status_t bench_axis(bench_t *bench, ufp4_elem_t elem, ufp4_axis_t ax
                            .round = kind == 2 ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
                            .seed = bench->seed,
                            .exponent_given = 1,
-                           .exponent = 6};
+                           .exponent = 6,
+                           .kernel = cli_kernel()};
     snprintf(what, sizeof what, "quantize_%s_%s", kinds[kind], axis_name);
     ufp4_status_t status = bench_blocks(bench, what, run_quantize, &how);
     snprintf(what, sizeof what, "amax_%s_%s", kinds[kind], axis_name);

@@ -137,7 +137,8 @@ static ufp4_quantize_t how_from(const choices_t *c) {
                            .seed = c->seed,
                            .tensor_id = c->tensor_id,
                            .exponent_given = c->exponent != NO_EXPONENT,
-                           .exponent = c->exponent != NO_EXPONENT ? (int)c->exponent : 0};
+                           .exponent = c->exponent != NO_EXPONENT ? (int)c->exponent : 0,
+                           .kernel = cli_kernel()};
 }
 
 // Ranges, and the combination of all choices.

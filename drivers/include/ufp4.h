@@ -34,7 +34,7 @@ typedef struct {
   uint64_t max_cycles;        ///< simulated core: cycles until the next completion; 0: the default limit
   const char *trace_path;     ///< simulated core: waveform file (.fst), or NULL
   unsigned threads;           ///< model: threads; 0: all cores
-  ufp4_kernel_t kernel;       ///< model: of its GEMM; 0: the fastest
+  ufp4_kernel_t kernel;       ///< model: 0: the fastest
   ufp4_message_t *message;    ///< where ufp4_device_open says why it failed, or NULL
 } ufp4_device_options_t;
 

@@ -252,7 +252,10 @@ static int check_exponent(int64_t index, const fixture_tensor_t *in, const ufp4_
   return how->exponent_given ? how->exponent : own;
 }
 
-void fixture_check_tensor(int64_t index, const fixture_tensor_t *in, const ufp4_quantize_t *how) {
+void fixture_check_tensor(int64_t index, const fixture_tensor_t *in, const ufp4_quantize_t *options) {
+  ufp4_quantize_t with_kernel = *options;
+  const ufp4_quantize_t *how = &with_kernel;
+  with_kernel.kernel = fixture_kernel();
   const slow_quantize_t slow_how = fixture_slow_options(how);
   ufp4_operand_t got;
   char what[160];

@@ -67,8 +67,8 @@ fixture_tensor_t fixture_tensor(check_random_t *random, int rows, int cols, fixt
 fixture_tensor_t fixture_tensor_of(const uint32_t *blocked, int64_t rows, int64_t cols);
 void fixture_tensor_free(fixture_tensor_t *tensor);
 
-/** Both models on the same tensor. */
-void fixture_check_tensor(int64_t index, const fixture_tensor_t *in, const ufp4_quantize_t *how);
+/** Both models on the same tensor; the kernel is fixture_kernel(), whatever the options say. */
+void fixture_check_tensor(int64_t index, const fixture_tensor_t *in, const ufp4_quantize_t *options);
 
 /** The kernel to test: the environment's UFP4_KERNEL, or the fastest. */
 ufp4_kernel_t fixture_kernel(void);

@@ -23,7 +23,8 @@ static ufp4_quantize_t options(int n) {
                                .scale_round = n / 12 % 2 ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_RNE,
                                .axis = n / 24 % 2 ? UFP4_AXIS_COL : UFP4_AXIS_ROW,
                                .seed = 0x123456789ABCDEF0u + (uint64_t)n,
-                               .tensor_id = 0xFEDCBA9876543210u - (uint64_t)n};
+                               .tensor_id = 0xFEDCBA9876543210u - (uint64_t)n,
+                               .kernel = fixture_kernel()};
   return how;
 }
 #define OPTIONS 48

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ufp4/kernel.h"
 #include "ufp4/matrix.h"
 #include "ufp4/spec.h"
 #include "ufp4/status.h"
@@ -49,6 +50,7 @@ typedef struct {
   uint64_t tensor_id;
   int exponent_given;            ///< E4M3 only. 1: use exponent below; 0: derive it from the data
   int exponent;                  ///< -32768..32767
+  ufp4_kernel_t kernel;          ///< the result does not depend on it; 0: the fastest
 } ufp4_quantize_t;
 
 /** Allocates an operand of @p rows x @p cols with zero codes and scales; free with ufp4_operand_free. */
@@ -61,12 +63,13 @@ void ufp4_operand_free(ufp4_operand_t *operand);
 const uint8_t *ufp4_operand_scale_bytes(const ufp4_operand_t *operand, int64_t *bytes);
 
 /** The tensor exponent of E4M3 scales: largest t with amax * 2^t / qmax <= 448 exactly, amax over the clean blocks (2D:
- *  tiles) after RHT; 0 where there is no non-zero clean block. Uses elem, axis, layout, rht and rht_mask of @p how.
- *  RTL: AMAX command. */
+ *  tiles) after RHT; 0 where there is no non-zero clean block. Uses elem, axis, layout, rht, rht_mask and kernel of
+ *  @p how. UFP4_ERROR_UNSUPPORTED: this processor does not have the kernel. RTL: AMAX command. */
 ufp4_status_t ufp4_tensor_exponent(const ufp4_matrix_t *in, const ufp4_quantize_t *how, int *exponent);
 
 /** Quantizes @p in (F32 or BF16; 1x1 up to UFP4_MAX_DIM each way) into a new operand; free it with ufp4_operand_free.
- *  UFP4_ERROR_ARGUMENT also for what ufp4_combination_quantize (combination.h) calls illegal. */
+ *  UFP4_ERROR_ARGUMENT also for what ufp4_combination_quantize (combination.h) calls illegal. UFP4_ERROR_UNSUPPORTED:
+ *  this processor does not have the kernel. */
 ufp4_status_t ufp4_quantize(const ufp4_matrix_t *in, const ufp4_quantize_t *how, ufp4_operand_t *out);
 
 /** One block of 16 FP32 values to 16 codes and an E4M3 scale byte with tensor exponent @p exponent; @p random: 16 bytes,

@@ -93,8 +93,8 @@ static ufp4_matrix_t quant_source(const state_t *state, const ufp4_quant_descrip
   return source;
 }
 
-static ufp4_quantize_t quant_how(const ufp4_quant_descriptor_t *quant, ufp4_axis_t axis) {
-  ufp4_quantize_t how = {.elem = (ufp4_elem_t)quant->elem, .axis = axis};
+static ufp4_quantize_t quant_how(const state_t *state, const ufp4_quant_descriptor_t *quant, ufp4_axis_t axis) {
+  ufp4_quantize_t how = {.elem = (ufp4_elem_t)quant->elem, .axis = axis, .kernel = state->kernel};
   uint8_t mode = axis == UFP4_AXIS_ROW ? quant->row_mode : quant->col_mode;
   how.rht = mode & UFP4_MODE_RHT ? UFP4_RHT_INTEGER : UFP4_RHT_NONE;
   how.rht_mask = quant->rht_mask;
@@ -131,7 +131,7 @@ static ufp4_status_t run_amax(state_t *state, const ufp4_quant_descriptor_t *qua
   int exponents[2] = {0, 0};
   for (int axis = 0; axis < 2; axis++) {
     if (!(panels[axis].mode & UFP4_MODE_ENABLE)) continue;
-    ufp4_quantize_t how = quant_how(quant, (ufp4_axis_t)axis);
+    ufp4_quantize_t how = quant_how(state, quant, (ufp4_axis_t)axis);
     ufp4_status_t status = ufp4_tensor_exponent(&source, &how, &exponents[axis]);
     if (status != UFP4_OK) return status;
   }
@@ -147,7 +147,7 @@ static ufp4_status_t run_amax(state_t *state, const ufp4_quant_descriptor_t *qua
 static ufp4_status_t run_quant_copy(state_t *state, const ufp4_quant_descriptor_t *quant, const panel_t *panel,
                                     ufp4_axis_t axis, ufp4_completion_t *done) {
   ufp4_matrix_t source = quant_source(state, quant);
-  ufp4_quantize_t how = quant_how(quant, axis);
+  ufp4_quantize_t how = quant_how(state, quant, axis);
   how.exponent = exponent_of(state, panel);
   ufp4_operand_t copy;
   ufp4_status_t status = ufp4_quantize(&source, &how, &copy);

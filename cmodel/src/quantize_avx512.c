@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+// The AVX-512 quantizer: E4M3 scales for blocks of one row, through the integer transform or none.
+//
+// Codes do not depend on the tensor exponent while a block's scale is a normal number, so one walk makes the codes and
+// keeps where each scale lies, and the tensor exponent is known at its end; then scales become bytes. Where a scale is
+// subnormal, saturates or belongs to a tile that the vector code declined, the portable code makes the tile again.
+#include "quantize_kernel.h"
+
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
+#include <stdlib.h>
+#include <string.h>
+
+#include "quantize_avx512_load.h"
+#include "quantize_avx512_tile.h"
+
+#define DEPTH 8         // blocks of a row whose codes fill a cache line
+#define STRIP_COLS 256  // of a column copy: DEPTH blocks of so many rows stay in the second cache
+
+typedef void (*tile_function_t)(const job_t *job, const place512_t *place, result_t *out);
+
+typedef struct {
+  job_t job;
+  tile_function_t tile;
+  ufp4_operand_t *out;  // NULL: only the tensor exponent is asked for
+  __m512i top;          // largest so far
+  int least;            // least tensor exponent of blocks left to the portable code, INT32_MAX: none yet
+  int known;            // whether out->exponent is what it will be
+  int shift;            // of places to bytes, where known
+  int16_t *places;      // [tiles][TILE], those of a walk in its order; NULL where known from the start
+  int64_t done;         // tiles
+} walk_t;
+
+// --- Kinds of tiles ----------------------------------------------------------------------------------
+
+#define KIND(name, rht, stochastic, e2m1, codes)                                                 \
+  static void name(const job_t *job, const place512_t *place, result_t *out) {                   \
+    __m512i v[TILE];                                                                             \
+    load_tile(job->source, place, v);                                                            \
+    quantize_lanes((kind_t){rht, stochastic, e2m1, codes}, job, v, (uint64_t)place->first, out); \
+  }
+KIND(plain_nearest, 0, 0, 0, 1)
+KIND(plain_stochastic, 0, 1, 0, 1)
+KIND(rht_nearest, 1, 0, 0, 1)
+KIND(rht_stochastic, 1, 1, 0, 1)
+KIND(plain_nearest_e2m1, 0, 0, 1, 1)
+KIND(plain_stochastic_e2m1, 0, 1, 1, 1)
+KIND(rht_nearest_e2m1, 1, 0, 1, 1)
+KIND(rht_stochastic_e2m1, 1, 1, 1, 1)
+KIND(plain_amax, 0, 0, 0, 0)
+KIND(rht_amax, 1, 0, 0, 0)
+KIND(plain_amax_e2m1, 0, 0, 1, 0)
+KIND(rht_amax_e2m1, 1, 0, 1, 0)
+
+static tile_function_t tile_function(const ufp4_quantize_t *how, int codes) {
+  static const tile_function_t makes_codes[2][2][2] = {
+      {{plain_nearest, plain_stochastic}, {rht_nearest, rht_stochastic}},
+      {{plain_nearest_e2m1, plain_stochastic_e2m1}, {rht_nearest_e2m1, rht_stochastic_e2m1}}};
+  static const tile_function_t amax[2][2] = {{plain_amax, rht_amax}, {plain_amax_e2m1, rht_amax_e2m1}};
+  const int e2m1 = how->elem == UFP4_ELEM_E2M1, rht = how->rht == UFP4_RHT_INTEGER;
+  return codes ? makes_codes[e2m1][rht][how->round == UFP4_ROUND_SR] : amax[e2m1][rht];
+}
+
+// --- Left to the portable code -----------------------------------------------------------------------
+
+static void portable(walk_t *walk, place_t place) {
+  if (walk->known) {
+    ufp4_quantize_place(walk->job.source, walk->job.how, &place, walk->out);
+  } else {
+    ufp4_place_exponent(walk->job.source, walk->job.how, &place, &walk->least);
+  }
+}
+
+static void portable_tile(walk_t *walk, const place512_t *at) {
+  const source_t *source = walk->job.source;
+  place_t place = {.first = at->first, .step = 1, .lanes = LANES, .row = at->row, .block = at->block};
+  if (source->axis == UFP4_AXIS_COL) place.step = source->blocks;
+  portable(walk, place);
+  place.first += LANES * place.step;
+  place.row += LANES;
+  portable(walk, place);
+}
+
+// --- Scales ------------------------------------------------------------------------------------------
+
+// Places to bytes. @return whether the portable code has to make the tile.
+static int scale_bytes(const walk_t *walk, __m256i places, __m128i *bytes) {
+  __m512i place = _mm512_cvtepi16_epi32(places);
+  __mmask16 some = _mm512_cmpneq_epi32_mask(place, _mm512_set1_epi32(PLACE_ZERO));
+  __m512i twice = _mm512_maskz_add_epi32(some, place, _mm512_set1_epi32(walk->shift));
+  // 8 and 126, and no more than 126 before it was rounded.
+  __mmask16 outside =
+      _mm512_cmpgt_epu32_mask(_mm512_sub_epi32(twice, _mm512_set1_epi32(16)), _mm512_set1_epi32(252 - 16));
+  *bytes = _mm512_cvtepi32_epi8(_mm512_srli_epi32(twice, 1));
+  return (outside & some) != 0 || _mm512_cmpeq_epi32_mask(place, _mm512_set1_epi32(PLACE_LATER)) != 0;
+}
+
+static void set_exponent(walk_t *walk, int exponent) {
+  walk->out->exponent = exponent;
+  walk->shift = 16 * (exponent + 7 - ufp4_elem_qmax(walk->job.how->elem).exponent);
+  walk->known = 1;
+}
+
+// --- Row copies --------------------------------------------------------------------------------------
+
+static void run_tile(walk_t *walk, const place512_t *at, result_t *made) {
+  walk->tile(&walk->job, at, made);
+  if (made->later) {
+    made->places = _mm256_set1_epi16(PLACE_LATER);
+    if (!walk->known) portable_tile(walk, at);
+  } else {
+    walk->top = _mm512_max_epi32(walk->top, made->top);
+  }
+}
+
+static void finish_row_tile(walk_t *walk, const place512_t *at, __m256i places) {
+  __m128i bytes;
+  if (scale_bytes(walk, places, &bytes)) {
+    portable_tile(walk, at);
+  } else {
+    _mm_storeu_si128((__m128i *)(walk->out->scales + at->first), bytes);
+  }
+}
+
+static void store_row_codes(const result_t *made, uint8_t *to) {
+  const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+  __m512i even = _mm512_unpacklo_epi32(made->codes[0], made->codes[1]);
+  __m512i odd = _mm512_unpackhi_epi32(made->codes[0], made->codes[1]);
+  _mm512_storeu_si512(to, _mm512_permutex2var_epi64(even, low, odd));
+  _mm512_storeu_si512(to + 64, _mm512_permutex2var_epi64(even, high, odd));
+}
+
+// One tile of the walk; of the second walk, that of the scales, if @p again.
+static void row_tile(walk_t *walk, const place512_t *at, int again) {
+  if (again) {
+    finish_row_tile(walk, at, _mm256_loadu_si256((const __m256i *)(walk->places + TILE * walk->done++)));
+    return;
+  }
+  result_t made;
+  run_tile(walk, at, &made);
+  if (walk->out == NULL) return;
+  if (!made.later) store_row_codes(&made, walk->out->codes + at->first * CODE_BYTES);
+  if (walk->known) {
+    finish_row_tile(walk, at, made.places);
+  } else {
+    _mm256_storeu_si256((__m256i *)(walk->places + TILE * walk->done++), made.places);
+  }
+}
+
+static void walk_rows(walk_t *walk, int again) {
+  const source_t *source = walk->job.source;
+  const int64_t groups = source->rows * source->blocks;
+  place512_t at = {0};
+  for (; at.first + TILE <= groups; at.first += TILE) {
+    row_tile(walk, &at, again);
+    for (at.block += TILE; at.block >= source->blocks; at.block -= source->blocks) at.row++;
+  }
+  for (; at.first < groups; at.first += LANES) {
+    const int64_t left = groups - at.first;
+    portable(walk, (place_t){.first = at.first, .step = 1, .lanes = (unsigned)(left < LANES ? left : LANES)});
+  }
+}
+
+// --- Column copies -----------------------------------------------------------------------------------
+
+// Up to DEPTH tiles along k of the same 16 rows.
+typedef struct {
+  __m512i codes[DEPTH][2];
+  __m256i places[DEPTH];
+  int count;
+} column_t;
+
+// Words of 8 bytes, 8 x 8.
+INLINE void transpose8(__m512i v[8]) {
+  __m512i a[8], b[8];
+#pragma GCC unroll 4
+  for (int i = 0; i < 8; i += 2) {
+    a[i] = _mm512_unpacklo_epi64(v[i], v[i + 1]);
+    a[i + 1] = _mm512_unpackhi_epi64(v[i], v[i + 1]);
+  }
+#pragma GCC unroll 2
+  for (int j = 0; j < 2; j++) {
+    b[j] = _mm512_shuffle_i64x2(a[j], a[2 + j], 0x88);
+    b[2 + j] = _mm512_shuffle_i64x2(a[j], a[2 + j], 0xDD);
+    b[4 + j] = _mm512_shuffle_i64x2(a[4 + j], a[6 + j], 0x88);
+    b[6 + j] = _mm512_shuffle_i64x2(a[4 + j], a[6 + j], 0xDD);
+  }
+#pragma GCC unroll 2
+  for (int j = 0; j < 2; j++) {
+    v[j] = _mm512_shuffle_i64x2(b[j], b[4 + j], 0x88);
+    v[4 + j] = _mm512_shuffle_i64x2(b[j], b[4 + j], 0xDD);
+    v[2 + j] = _mm512_shuffle_i64x2(b[2 + j], b[6 + j], 0x88);
+    v[6 + j] = _mm512_shuffle_i64x2(b[2 + j], b[6 + j], 0xDD);
+  }
+}
+
+// The rows' codes of a column, from its first block on.
+static void store_column_codes(const walk_t *walk, const column_t *column, const place512_t *first) {
+  const __mmask8 some = (__mmask8)((1 << column->count) - 1);
+  for (int half = 0; half < 2; half++) {
+    __m512i v[8];
+#pragma GCC unroll 8
+    for (int k = 0; k < DEPTH; k++) {
+      v[k] = half ? _mm512_unpackhi_epi32(column->codes[k][0], column->codes[k][1])
+                  : _mm512_unpacklo_epi32(column->codes[k][0], column->codes[k][1]);
+    }
+    transpose8(v);
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) {
+      const int lane = 4 * (i / 2) + 2 * half + i % 2;
+      _mm512_mask_storeu_epi64(walk->out->codes + (first->first + lane * walk->job.source->blocks) * CODE_BYTES, some,
+                               v[i]);
+    }
+  }
+}
+
+static void finish_column(walk_t *walk, const __m256i places[DEPTH], int count, const place512_t *first) {
+  uint8_t bytes[DEPTH][TILE] = {{0}};
+  int later[DEPTH] = {0};
+  for (int k = 0; k < count; k++) {
+    __m128i of_tile;
+    later[k] = scale_bytes(walk, places[k], &of_tile);
+    _mm_storeu_si128((__m128i *)bytes[k], of_tile);
+  }
+  for (int lane = 0; lane < TILE; lane++) {
+    uint8_t *to = walk->out->scales + first->first + lane * walk->job.source->blocks;
+    for (int k = 0; k < count; k++) to[k] = bytes[k][lane];
+  }
+  for (int k = 0; k < count; k++) {
+    const place512_t at = {first->first + k, first->row, first->block + k};
+    if (later[k]) portable_tile(walk, &at);
+  }
+}
+
+static void column_again(walk_t *walk, const place512_t *first, int count) {
+  __m256i places[DEPTH] = {0};
+  for (int k = 0; k < count; k++) {
+    places[k] = _mm256_loadu_si256((const __m256i *)(walk->places + TILE * walk->done++));
+  }
+  finish_column(walk, places, count, first);
+}
+
+static void column(walk_t *walk, const place512_t *first, int count) {
+  column_t made = {.count = count};
+  for (int k = 0; k < count; k++) {
+    const place512_t at = {first->first + k, first->row, first->block + k};
+    result_t tile;
+    run_tile(walk, &at, &tile);
+    if (walk->out == NULL) continue;
+    made.codes[k][0] = tile.codes[0];
+    made.codes[k][1] = tile.codes[1];
+    made.places[k] = tile.places;
+    if (walk->known) continue;
+    _mm256_storeu_si256((__m256i *)(walk->places + TILE * walk->done++), tile.places);
+  }
+  if (walk->out == NULL) return;
+  store_column_codes(walk, &made, first);
+  if (walk->known) finish_column(walk, made.places, count, first);
+}
+
+// Rows of the copy that fill no tile.
+static void last_rows(walk_t *walk, int64_t row) {
+  const source_t *source = walk->job.source;
+  for (; row < source->rows; row += LANES) {
+    const int64_t left = source->rows - row;
+    for (int64_t block = 0; block < source->blocks; block++) {
+      portable(walk, (place_t){.first = row * source->blocks + block,
+                               .step = source->blocks,
+                               .lanes = (unsigned)(left < LANES ? left : LANES),
+                               .row = row,
+                               .block = block});
+    }
+  }
+}
+
+static void walk_strip(walk_t *walk, int64_t strip, int64_t end, int again) {
+  const source_t *source = walk->job.source;
+  for (int64_t block = 0; block < source->blocks; block += DEPTH) {
+    const int64_t left = source->blocks - block;
+    const int count = left < DEPTH ? (int)left : DEPTH;
+    for (int64_t row = strip; row < end; row += TILE) {
+      const place512_t first = {row * source->blocks + block, row, block};
+      if (again) {
+        column_again(walk, &first, count);
+      } else {
+        column(walk, &first, count);
+      }
+    }
+  }
+}
+
+static void walk_columns(walk_t *walk, int again) {
+  const int64_t whole = walk->job.source->rows / TILE * TILE;
+  for (int64_t strip = 0; strip < whole; strip += STRIP_COLS) {
+    walk_strip(walk, strip, strip + STRIP_COLS < whole ? strip + STRIP_COLS : whole, again);
+  }
+  last_rows(walk, whole);
+}
+
+// --- Tensors -----------------------------------------------------------------------------------------
+
+static void walk_once(walk_t *walk, int again) {
+  walk->done = 0;
+  if (walk->job.source->axis == UFP4_AXIS_ROW) {
+    walk_rows(walk, again);
+  } else {
+    walk_columns(walk, again);
+  }
+}
+
+// As ufp4_exponent_from_amax, of the largest top.
+static int found_exponent(const walk_t *walk) {
+  const ufp4_elem_t elem = walk->job.how->elem;
+  const int largest = _mm512_reduce_max_epi32(walk->top);
+  int t = walk->least;
+  if (largest != INT32_MIN) {
+    const int here = ufp4_exponent_from_amax(1 << 27, largest - 27, elem);
+    t = here < t ? here : t;
+  }
+  return t == INT32_MAX ? 0 : t;
+}
+
+static walk_t walk_of(const source_t *source, const ufp4_quantize_t *how, ufp4_operand_t *out) {
+  walk_t walk = {.job = {.how = how,
+                         .source = source,
+                         .up = how->scale_round == UFP4_SCALE_ROUND_UP,
+                         .int4 = how->elem == UFP4_ELEM_INT4},
+                 .tile = tile_function(how, out != NULL),
+                 .out = out,
+                 .top = _mm512_set1_epi32(INT32_MIN),
+                 .least = INT32_MAX};
+  const uint64_t step = source->axis == UFP4_AXIS_COL ? (uint64_t)source->blocks : 1;
+  for (unsigned l = 0; l < TILE; l++) walk.job.offset[l] = l * step;
+  return walk;
+}
+
+int ufp4_quantize_avx512_covers(const ufp4_quantize_t *how) {
+  return how->scale == UFP4_SCALE_E4M3 && how->layout == UFP4_LAYOUT_1D &&
+         (how->rht == UFP4_RHT_NONE || how->rht == UFP4_RHT_INTEGER);
+}
+
+int ufp4_exponent_avx512(const source_t *source, const ufp4_quantize_t *how) {
+  walk_t walk = walk_of(source, how, NULL);
+  walk_once(&walk, 0);
+  return found_exponent(&walk);
+}
+
+ufp4_status_t ufp4_quantize_avx512(const source_t *source, const ufp4_quantize_t *how, ufp4_operand_t *out) {
+  walk_t walk = walk_of(source, how, out);
+  if (how->exponent_given) {
+    set_exponent(&walk, how->exponent);
+    walk_once(&walk, 0);
+    return UFP4_OK;
+  }
+  // As many tiles as either walk can have.
+  walk.places = malloc((size_t)(source->rows * source->blocks / TILE + 1) * TILE * sizeof *walk.places);
+  if (walk.places == NULL) return UFP4_ERROR_MEMORY;
+  walk_once(&walk, 0);
+  set_exponent(&walk, found_exponent(&walk));
+  walk_once(&walk, 1);
+  free(walk.places);
+  return UFP4_OK;
+}
+
+#else
+
+int ufp4_quantize_avx512_covers(const ufp4_quantize_t *how) {
+  (void)how;
+  return 0;
+}
+
+int ufp4_exponent_avx512(const source_t *source, const ufp4_quantize_t *how) {
+  (void)source;
+  (void)how;
+  return 0;
+}
+
+ufp4_status_t ufp4_quantize_avx512(const source_t *source, const ufp4_quantize_t *how, ufp4_operand_t *out) {
+  (void)source;
+  (void)how;
+  (void)out;
+  return UFP4_ERROR_UNSUPPORTED;
+}
+
+#endif

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every quantizer kernel gives the bits of the portable one. The kernel is that of UFP4_KERNEL (unset: the fastest);
+// the portable one has the second model as its witness, and so have all in the runs of test_tensor.c that
+// CMakeLists.txt adds.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fixture.h"
+#include "ufp4/format.h"
+
+// --- Comparison --------------------------------------------------------------------------------------
+
+static uint64_t block_codes(const ufp4_operand_t *x, int64_t group) {
+  uint64_t codes;
+  memcpy(&codes, x->codes + 8 * group, 8);
+  return codes;
+}
+
+/** One tensor by both; @return its blocks. */
+static int64_t check_both(int64_t index, const ufp4_matrix_t *in, const ufp4_quantize_t *how) {
+  ufp4_quantize_t tested = *how, portable = *how;
+  ufp4_operand_t got, want;
+  int got_t = 99999, want_t = 99998;
+  char what[200];
+  tested.kernel = fixture_kernel();
+  portable.kernel = UFP4_KERNEL_PORTABLE;
+  snprintf(what, sizeof what, "%lld x %lld, ld %lld, dtype %u, elem %u, axis %u, rht %u %04x, round %u %u, t %s %d",
+           (long long)in->rows, (long long)in->cols, (long long)in->ld, in->dtype, how->elem, how->axis, how->rht,
+           how->rht_mask, how->round, how->scale_round, how->exponent_given ? "given" : "derived", how->exponent);
+  if (ufp4_quantize(in, &portable, &want) != UFP4_OK || ufp4_tensor_exponent(in, &portable, &want_t) != UFP4_OK)
+    abort();
+  check_bits(index, ufp4_tensor_exponent(in, &tested, &got_t), UFP4_OK, "%s: status of the exponent", what);
+  check_bits(index, (uint64_t)got_t, (uint64_t)want_t, "%s: exponent", what);
+  if (!check_bits(index, ufp4_quantize(in, &tested, &got), UFP4_OK, "%s: status", what)) return 0;
+  check_bits(index, (uint64_t)got.exponent, (uint64_t)want.exponent, "%s: exponent of the operand", what);
+  check_bits(index, got.flags, want.flags, "%s: flags", what);
+  const int64_t blocks = want.rows * want.blocks;
+  for (int64_t i = 0; i < blocks; i++) {
+    check_bits(index, got.scales[i], want.scales[i], "%s: scale %lld", what, (long long)i);
+    check_bits(index, block_codes(&got, i), block_codes(&want, i), "%s: codes of block %lld", what, (long long)i);
+  }
+  ufp4_operand_free(&got);
+  ufp4_operand_free(&want);
+  return blocks;
+}
+
+// --- Options -----------------------------------------------------------------------------------------
+
+/** Option set n of 3 x 2 x 2 x 2 x 2: element, RHT, rounding, axis, scale rounding. */
+static ufp4_quantize_t options(int n) {
+  static const ufp4_elem_t elems[] = {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2, UFP4_ELEM_INT4};
+  const ufp4_quantize_t how = {.elem = elems[n % 3],
+                               .rht = n / 3 % 2 ? UFP4_RHT_INTEGER : UFP4_RHT_NONE,
+                               .rht_mask = UFP4_RHT_DEFAULT_MASK,
+                               .round = n / 6 % 2 ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
+                               .axis = n / 12 % 2 ? UFP4_AXIS_COL : UFP4_AXIS_ROW,
+                               .scale_round = n / 24 % 2 ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_RNE};
+  return how;
+}
+#define OPTIONS 48
+
+static ufp4_quantize_t drawn_options(check_random_t *random) {
+  ufp4_quantize_t how = options((int)check_below(random, OPTIONS));
+  if (check_below(random, 2)) how.rht_mask = (uint16_t)check_next(random);
+  how.seed = check_next(random);
+  how.tensor_id = check_next(random);
+  how.exponent_given = check_below(random, 3) == 0;
+  how.exponent = (int)check_below(random, 24) - 8;
+  return how;
+}
+
+// --- Properties --------------------------------------------------------------------------------------
+
+/** A tensor of a distribution, its size and options drawn. */
+static int64_t check_drawn(check_random_t *random, int64_t index, fixture_distribution_t distribution) {
+  const ufp4_quantize_t how = drawn_options(random);
+  const int rows = 1 + (int)check_below(random, 130);
+  int cols = 1 + (int)check_below(random, 400);
+  if (check_below(random, 2)) cols = (cols + 15) / 16 * 16;
+  fixture_tensor_t in = fixture_tensor(random, rows, cols, distribution,
+                                       check_below(random, 3) ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16, how.axis);
+  const int64_t blocks = check_both(index, &in.view, &how);
+  fixture_tensor_free(&in);
+  return blocks;
+}
+
+static void sweep(fixture_distribution_t distribution) {
+  check_random_t random = check_random();
+  for (int i = 0; i < 50; i++) check_drawn(&random, i, distribution);
+}
+
+TEST(gaussian) {
+  sweep(FIXTURE_GAUSSIAN);
+}
+TEST(outliers) {
+  sweep(FIXTURE_OUTLIERS);
+}
+TEST(small_integers) {
+  sweep(FIXTURE_INTEGERS);
+}
+TEST(bf16_values) {
+  sweep(FIXTURE_BF16);
+}
+TEST(wild_exponents) {
+  sweep(FIXTURE_WILD);
+}
+TEST(subnormals) {
+  sweep(FIXTURE_SUBNORMAL);
+}
+TEST(sparse_with_signed_zeros) {
+  sweep(FIXTURE_SPARSE);
+}
+TEST(multiples_of_an_eighth) {
+  sweep(FIXTURE_TIES);
+}
+TEST(exponents_near_each_other) {
+  sweep(FIXTURE_NEAR);
+}
+TEST(specials_among_numbers) {
+  sweep(FIXTURE_SPECIAL);
+}
+
+SLOW_TEST(many_blocks) {
+  check_random_t random = check_random();
+  int64_t blocks = 0;
+  check_next(&random);
+  for (int i = 0; blocks < 250000; i++) {
+    blocks += check_drawn(&random, i, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS));
+  }
+}
+
+/** A dense tensor of the caller's numbers, along either axis as @p how says. */
+static void check_numbers(int64_t index, const uint32_t *numbers, int64_t blocks, const ufp4_quantize_t *how) {
+  ufp4_matrix_t in = {UFP4_DTYPE_F32, blocks, 16, 16, numbers};
+  uint32_t *turned = malloc((size_t)blocks * 16 * sizeof *turned);
+  if (!turned) abort();
+  if (how->axis == UFP4_AXIS_COL) {
+    for (int64_t i = 0; i < 16 * blocks; i++) turned[i % 16 * blocks + i / 16] = numbers[i];
+    in = (ufp4_matrix_t){UFP4_DTYPE_F32, 16, blocks, blocks, turned};
+  }
+  check_both(index, &in, how);
+  free(turned);
+}
+
+// Element 0 makes the scale; the others are multiples of a sixteenth of it, of a quarter quantum or less: ties for each
+// significand, and what lies one step beside them.
+TEST(ties_of_every_significand) {
+  enum { COUNT = 8 * 64 };
+  uint32_t *numbers = malloc(COUNT * 16 * sizeof *numbers);
+  if (!numbers) abort();
+  for (int n = 0; n < OPTIONS * 3; n++) {
+    ufp4_quantize_t how = options(n % OPTIONS);
+    const int step = n / OPTIONS - 1, largest = how.elem == UFP4_ELEM_E2M1 ? 12 : 7;
+    how.exponent_given = 1;
+    for (int i = 0; i < COUNT * 16; i++) {
+      const int significand = 8 + i / 16 % 8, k = i / 128 * 16 + i % 16;
+      const float x =
+          (float)(i % 16 == 0 ? 64 * largest * significand : k * significand % (64 * largest * significand));
+      const uint32_t bits = ufp4_f32_bits(i % 3 ? x / 64 : -x / 64);
+      numbers[i] = bits + (uint32_t)(i % 16 == 0 || x == 0 ? 0 : step);
+    }
+    check_numbers(n, numbers, COUNT, &how);
+  }
+  free(numbers);
+}
+
+// What vectors decline: exponents of the largest magnitude at both ends of where they do, blocks of zeros and of NaN
+// among others.
+TEST(tiles_of_mixed_exponents) {
+  enum { COUNT = 256 };
+  static const int exponents[] = {0, 1, 2, 38, 39, 40, 41, 127, 228, 229, 230, 231, 253, 254, 255};
+  uint32_t *numbers = malloc(COUNT * 16 * sizeof *numbers);
+  check_random_t random = check_random();
+  if (!numbers) abort();
+  for (int n = 0; n < OPTIONS * 15; n++) {
+    ufp4_quantize_t how = options(n % OPTIONS);
+    const int usual = exponents[n / OPTIONS];
+    how.exponent_given = n % 7 == 0;
+    how.exponent = 134 - usual;
+    for (int i = 0; i < COUNT; i++) {
+      const int other = exponents[check_below(&random, 14)];
+      const int exponent = check_below(&random, 20) ? usual - (usual == 255) : other, zero = !check_below(&random, 30);
+      for (int j = 0; j < 16; j++) {
+        const uint32_t bits = (uint32_t)check_next(&random) & 0x807FFFFFu;
+        numbers[16 * i + j] = zero ? bits & 0x80000000u : bits | (uint32_t)exponent << 23;
+      }
+      if (check_below(&random, 100) == 0) numbers[16 * i + 5] = 0x7FC00000;
+    }
+    check_numbers(n, numbers, COUNT, &how);
+  }
+  free(numbers);
+}
+
+// Scales from under the smallest to over the largest, for each tensor exponent.
+TEST(every_given_exponent) {
+  check_random_t random = check_random();
+  for (int i = 0; i < 60 * 6; i++) {
+    ufp4_quantize_t how = options(i * 5 % OPTIONS);
+    how.exponent_given = 1;
+    how.exponent = i < 300 ? i / 6 - 20 : (i % 2 ? INT16_MIN : INT16_MAX);
+    fixture_tensor_t in = fixture_tensor(&random, 37, 53, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, how.axis);
+    check_both(i, &in.view, &how);
+    fixture_tensor_free(&in);
+  }
+}
+
+// All blocks alike, so that all have the largest scale there is.
+TEST(equal_blocks) {
+  uint32_t numbers[64 * 16];
+  for (int i = 0; i < OPTIONS * 32; i++) {
+    const ufp4_quantize_t how = options(i % OPTIONS);
+    for (int j = 0; j < 64 * 16; j++) numbers[j] = ufp4_f32_bits((float)((j % 16 * 5 + i) % 32 - 15));
+    check_numbers(i, numbers, 64, &how);
+  }
+}
+
+TEST(every_small_shape) {
+  check_random_t random = check_random();
+  for (int i = 0; i < 36 * 50; i++) {
+    ufp4_quantize_t how = options(i * 7 % OPTIONS);
+    how.seed = (uint64_t)i;
+    fixture_tensor_t in =
+        fixture_tensor(&random, 1 + i % 36, 1 + i / 36 * 7 % 150, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, how.axis);
+    check_both(i, &in.view, &how);
+    fixture_tensor_free(&in);
+  }
+}
+
+// More rows and blocks than the column walk takes at a time.
+TEST(several_strips) {
+  static const int shapes[][2] = {{300, 530}, {128, 272}, {144, 256}, {530, 300}};
+  check_random_t random = check_random();
+  for (int i = 0; i < 4 * 12; i++) {
+    const ufp4_quantize_t how = options(12 + i % 12);
+    fixture_tensor_t in = fixture_tensor(&random, shapes[i / 12][0], shapes[i / 12][1], FIXTURE_OUTLIERS,
+                                         i % 5 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16, how.axis);
+    check_both(i, &in.view, &how);
+    fixture_tensor_free(&in);
+  }
+}
+
+TEST(rejects_a_kernel_that_does_not_exist) {
+  const float number = 1;
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, 1, 1, 1, &number};
+  ufp4_quantize_t how = options(0);
+  ufp4_operand_t out = {.rows = 12345};
+  int t = 12345;
+  how.kernel = UFP4_KERNEL_COUNT;
+  check_bits(0, ufp4_quantize(&in, &how, &out), UFP4_ERROR_ARGUMENT, "ufp4_quantize");
+  check_bits(0, ufp4_tensor_exponent(&in, &how, &t), UFP4_ERROR_ARGUMENT, "ufp4_tensor_exponent");
+  check_that(0, out.rows == 12345 && t == 12345, "outputs are untouched");
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(gaussian),
+      CHECK_TEST(outliers),
+      CHECK_TEST(small_integers),
+      CHECK_TEST(bf16_values),
+      CHECK_TEST(wild_exponents),
+      CHECK_TEST(subnormals),
+      CHECK_TEST(sparse_with_signed_zeros),
+      CHECK_TEST(multiples_of_an_eighth),
+      CHECK_TEST(exponents_near_each_other),
+      CHECK_TEST(specials_among_numbers),
+      CHECK_TEST(many_blocks),
+      CHECK_TEST(ties_of_every_significand),
+      CHECK_TEST(tiles_of_mixed_exponents),
+      CHECK_TEST(every_given_exponent),
+      CHECK_TEST(equal_blocks),
+      CHECK_TEST(every_small_shape),
+      CHECK_TEST(several_strips),
+      CHECK_TEST(rejects_a_kernel_that_does_not_exist),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
