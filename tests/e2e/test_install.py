@@ -69,6 +69,16 @@ def test_simulated_core_from_the_library_on_rtl():
     check_equal(call("consumer/c_driver", "rtl"), call("consumer/c_driver", "model"), "Y on rtl")
 
 
+def test_every_header_stands_alone():
+    include = install() / "include"
+    headers = sorted(include.rglob("*.h"))
+    check(len(headers) > 10, str(headers))
+    for header in headers:
+        for compiler in (["cc", "-x", "c", *C_FLAGS], ["c++", "-x", "c++", "-std=c++11", *C_FLAGS[1:]]):
+            pathlib.Path("one").write_text(f"#include <{header.relative_to(include)}>\n")
+            call(*compiler, "-fsyntax-only", f"-I{include}", "one")
+
+
 def test_program_runs_where_it_is_installed():
     place = install()
     check_equal(call(place / "bin" / "ufp4", "random").strip(), "a97328cd a9a95582 2e34d974 fe50811e", "a draw")
