@@ -42,7 +42,7 @@ typedef struct {
   void *d;
   size_t element_bytes;
   ufp4_gemm_stats_t stats;
-  double seconds;  ///< of CPU on the host, from the doorbell to the completion
+  double seconds;  ///< of CPU on the host, its way to the device and back included
   ufp4_device_info_t info;
 } result_t;
 
@@ -117,53 +117,8 @@ static int read_inputs(char **paths, const choices_t *choices, inputs_t *in) {
 
 // --- On a device -----------------------------------------------------------------------------------------
 
-static uint64_t row_stride(int64_t cols, size_t element_bytes) {
-  uint64_t bytes = (uint64_t)cols * element_bytes;
-  return (bytes + UFP4_ALIGN_BYTES - 1) / UFP4_ALIGN_BYTES * UFP4_ALIGN_BYTES;
-}
-
-typedef struct {
-  uint64_t codes, scales;
-  int64_t stride_blocks;
-} uploaded_t;
-
-static ufp4_status_t upload(ufp4_device_t *device, const ufp4_operand_t *operand, uploaded_t *to) {
-  to->stride_blocks = ufp4_panel_stride_blocks(operand->cols);
-  uint64_t code_bytes = (uint64_t)ufp4_panel_codes_bytes(operand->rows, to->stride_blocks);
-  uint64_t scale_bytes = (uint64_t)ufp4_panel_scales_bytes(operand->rows, to->stride_blocks);
-  uint8_t *memory = calloc(code_bytes + scale_bytes, 1);
-  if (memory == NULL) return UFP4_ERROR_MEMORY;
-  ufp4_panel_pack(operand, to->stride_blocks, memory, memory + code_bytes);
-  ufp4_status_t status = ufp4_buffer_alloc(device, code_bytes, &to->codes);
-  if (status == UFP4_OK) status = ufp4_buffer_alloc(device, scale_bytes, &to->scales);
-  if (status == UFP4_OK) status = ufp4_buffer_write(device, to->codes, memory, code_bytes);
-  if (status == UFP4_OK) status = ufp4_buffer_write(device, to->scales, memory + code_bytes, scale_bytes);
-  free(memory);
-  return status;
-}
-
-static ufp4_descriptor_t describe(const inputs_t *in, const uploaded_t *a, const uploaded_t *b, uint64_t d, int out) {
-  ufp4_descriptor_t descriptor = {.gemm = {.opcode = UFP4_OPCODE_GEMM, .contract = UFP4_CONTRACT_EXACT}};
-  ufp4_gemm_descriptor_t *gemm = &descriptor.gemm;
-  gemm->m = (uint32_t)in->a.rows;
-  gemm->n = (uint32_t)in->b.rows;
-  gemm->k = (uint32_t)in->a.cols;
-  gemm->a_elem = (uint8_t)in->a.elem;
-  gemm->b_elem = (uint8_t)in->b.elem;
-  gemm->scale = (uint8_t)in->a.scale;
-  gemm->d_dtype = out == OUT_BF16 ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32;
-  gemm->a_exponent = (uint16_t)(int16_t)in->a.exponent;
-  gemm->b_exponent = (uint16_t)(int16_t)in->b.exponent;
-  gemm->a_codes_addr = a->codes;
-  gemm->a_scales_addr = a->scales;
-  gemm->b_codes_addr = b->codes;
-  gemm->b_scales_addr = b->scales;
-  gemm->a_stride_blocks = (uint32_t)a->stride_blocks;
-  gemm->b_stride_blocks = (uint32_t)b->stride_blocks;
-  gemm->d_addr = d;
-  gemm->d_stride_bytes = (uint32_t)row_stride(in->b.rows, out == OUT_BF16 ? sizeof(uint16_t) : sizeof(float));
-  return descriptor;
-}
+static const ufp4_dtype_t dtypes[] = {
+    [OUT_F32] = UFP4_DTYPE_F32, [OUT_BF16] = UFP4_DTYPE_BF16, [OUT_I64] = UFP4_DTYPE_I64};
 
 static double cpu_seconds(void) {
   struct timespec t;
@@ -171,61 +126,7 @@ static double cpu_seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static ufp4_status_t run_job(ufp4_device_t *device, const ufp4_descriptor_t *descriptor, result_t *result) {
-  ufp4_gemm_stats_t *stats = &result->stats;
-  uint64_t before[UFP4_COUNTER_COUNT] = {0}, after[UFP4_COUNTER_COUNT] = {0};
-  ufp4_completion_t done = {0};
-  uint32_t job = 0;
-  ufp4_status_t status = ufp4_device_counters(device, before);
-  result->seconds = -cpu_seconds();
-  if (status == UFP4_OK) status = ufp4_submit(device, descriptor, &job);
-  if (status == UFP4_OK) status = ufp4_wait(device, job, 0, &done);
-  result->seconds += cpu_seconds();
-  if (status == UFP4_OK) status = ufp4_device_counters(device, after);
-  stats->cycles = done.cycles;
-  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) stats->counters[i] = after[i] - before[i];
-  return status;
-}
-
-static ufp4_status_t run_on_device(ufp4_device_t *device, const inputs_t *in, int out, result_t *result) {
-  uploaded_t a, b;
-  int64_t m = in->a.rows, n = in->b.rows;
-  uint64_t stride = row_stride(n, result->element_bytes), d = 0;
-  ufp4_status_t status = upload(device, &in->a, &a);
-  if (status == UFP4_OK) status = upload(device, &in->b, &b);
-  if (status == UFP4_OK) status = ufp4_buffer_alloc(device, (uint64_t)m * stride, &d);
-  if (status != UFP4_OK) return status;
-  ufp4_descriptor_t descriptor = describe(in, &a, &b, d, out);
-  status = run_job(device, &descriptor, result);
-  uint64_t row = (uint64_t)n * result->element_bytes;
-  for (int64_t r = 0; r < m && status == UFP4_OK; r++) {
-    status = ufp4_buffer_read(device, d + (uint64_t)r * stride, (uint8_t *)result->d + (uint64_t)r * row, row);
-  }
-  return status;
-}
-
 static int run_on_backend(const choices_t *choices, const char *backend, const inputs_t *in, result_t *result) {
-  ufp4_device_t *device;
-  int end = cli_device_open(&cli_gemm, &choices->device, backend, &device);
-  if (end != CLI_GO_ON) return end;
-  ufp4_device_info(device, &result->info);
-  ufp4_status_t status = run_on_device(device, in, choices->out, result);
-  if (status != UFP4_OK) end = cli_fail_status(&cli_gemm, status, ufp4_device_message(device));
-  ufp4_device_close(device);
-  return end;
-}
-
-// --- What descriptors do not have ---------------------------------------------------------------------------
-
-static int needs_whole(const choices_t *choices, const inputs_t *in) {
-  if (in->a.scale != UFP4_SCALE_E4M3 || choices->contract != UFP4_CONTRACT_EXACT) return 1;
-  return choices->c_path != NULL || choices->alpha != 1.0f || choices->out == OUT_I64 ||
-         choices->accumulate_path != NULL;
-}
-
-static int run_whole(const choices_t *choices, const char *backend, const inputs_t *in, result_t *result) {
-  static const ufp4_dtype_t dtypes[] = {
-      [OUT_F32] = UFP4_DTYPE_F32, [OUT_BF16] = UFP4_DTYPE_BF16, [OUT_I64] = UFP4_DTYPE_I64};
   ufp4_gemm_t how = {
       .contract = (ufp4_contract_t)choices->contract, .d_dtype = dtypes[choices->out], .alpha = choices->alpha};
   how.c = in->c_f32 != NULL ? in->c_f32 : in->c.data;
@@ -235,24 +136,12 @@ static int run_whole(const choices_t *choices, const char *backend, const inputs
   int end = cli_device_open(&cli_gemm, &choices->device, backend, &device);
   if (end != CLI_GO_ON) return end;
   ufp4_device_info(device, &result->info);
-  ufp4_status_t status = ufp4_device_gemm(device, &in->a, &in->b, &how, result->d, in->b.rows);
+  result->seconds = -cpu_seconds();
+  ufp4_status_t status = ufp4_device_gemm(device, &in->a, &in->b, &how, result->d, in->b.rows, &result->stats);
+  result->seconds += cpu_seconds();
   if (status != UFP4_OK) end = cli_fail_status(&cli_gemm, status, ufp4_device_message(device));
   ufp4_device_close(device);
   return end;
-}
-
-static int takes_whole(const char *backend) {
-  return backend == NULL || strcmp(backend, "model") == 0 || strcmp(backend, "cuda") == 0;
-}
-
-static int check_whole(const choices_t *choices) {
-  const char *other = takes_whole(choices->device.backend) ? choices->check : choices->device.backend;
-  if (takes_whole(other)) return CLI_GO_ON;
-  return cli_fail(
-      &cli_gemm, CLI_DEVICE,
-      "--c, --alpha, --out i64 and --accumulate-in are not available on backend %s in this version, only on "
-      "model and cuda",
-      other);
 }
 
 // --- Results -----------------------------------------------------------------------------------------------
@@ -285,8 +174,6 @@ static void print_stats(const choices_t *choices, const inputs_t *in, const resu
 }
 
 static int write_result(const choices_t *choices, const inputs_t *in, const result_t *result) {
-  static const ufp4_dtype_t dtypes[] = {
-      [OUT_F32] = UFP4_DTYPE_F32, [OUT_BF16] = UFP4_DTYPE_BF16, [OUT_I64] = UFP4_DTYPE_I64};
   ufp4_matrix_t matrix = {dtypes[choices->out], in->a.rows, in->b.rows, in->b.rows, result->d};
   ufp4_message_t message = {0};
   ufp4_status_t status = ufp4_tensor_write(choices->output, &matrix, &message);
@@ -300,11 +187,6 @@ static int write_result(const choices_t *choices, const inputs_t *in, const resu
 }
 
 static int compute(const choices_t *choices, const inputs_t *in, result_t *got, result_t *want) {
-  if (needs_whole(choices, in)) {
-    int end = run_whole(choices, choices->device.backend, in, got);
-    if (end == CLI_GO_ON && want->d != NULL) end = run_whole(choices, choices->check, in, want);
-    return end;
-  }
   int end = run_on_backend(choices, choices->device.backend, in, got);
   if (end == CLI_GO_ON && want->d != NULL) end = run_on_backend(choices, choices->check, in, want);
   return end;
@@ -325,7 +207,11 @@ static int multiply(choices_t *choices, const inputs_t *in) {
   result_t got, want;
   int64_t m = in->a.rows, n = in->b.rows, mismatches = -1;
   int64_t padded = (in->a.cols + 127) / 128 * 128;
-  cli_device_demand(&choices->device, (uint64_t)(m + n + 32) * (uint64_t)padded + (uint64_t)m * (uint64_t)(n + 32) * 4);
+  const uint64_t outputs = (uint64_t)m * (uint64_t)(n + 32);
+  uint64_t plain = choices->out == OUT_I64 ? 8 : 4;
+  if (choices->c_path != NULL) plain += 4;
+  if (choices->accumulate_path != NULL) plain += 8;
+  cli_device_demand(&choices->device, (uint64_t)(m + n + 32) * (uint64_t)padded + outputs * plain);
   int end = make_results(choices, in, &got, &want);
   if (end == CLI_GO_ON) end = compute(choices, in, &got, &want);
   if (end == CLI_GO_ON && want.d != NULL) mismatches = count_mismatches(&got, &want, m * n);
@@ -381,7 +267,7 @@ static int check_contract(choices_t *c, const inputs_t *in) {
     return cli_fail(&cli_gemm, CLI_USAGE,
                     "--c with --accumulate nv is the initial accumulator: alpha and the tensor scales must be 1");
   }
-  return needs_whole(c, in) ? check_whole(c) : CLI_GO_ON;
+  return CLI_GO_ON;
 }
 
 static int run(int argc, char **argv) {

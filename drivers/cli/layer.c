@@ -112,7 +112,11 @@ static int open_side(const choices_t *choices, const char *backend, const layer_
   side->backend = backend;
   ufp4_device_info(side->device, &side->info);
   ufp4_status_t status = ufp4_linear_create(side->device, &layer->shape, &layer->recipe, &side->linear);
-  return status == UFP4_OK ? CLI_GO_ON : fail_device(side, status);
+  if (status != UFP4_OK) return fail_device(side, status);
+  if (ufp4_linear_quantizes_on_host(side->linear)) {
+    fprintf(stderr, "ufp4 layer: backend %s multiplies; the host quantizes, which it cannot with this recipe\n", backend);
+  }
+  return CLI_GO_ON;
 }
 
 static void close_side(side_t *side) {

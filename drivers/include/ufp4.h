@@ -95,13 +95,22 @@ ufp4_status_t ufp4_slot_read(ufp4_device_t *device, unsigned slot, int *exponent
 
 // --- Whole operands ----------------------------------------------------------------------------------
 
+/** Cycles and counters of one call, all zero on a backend without cycles; util counts M*N*K useful MACs. */
+typedef struct {
+  int64_t m, n, k;
+  uint64_t cycles;                        ///< of the GEMM job
+  uint64_t quantize_cycles;               ///< of the AMAX and QUANT jobs charged to this call
+  uint64_t counters[UFP4_COUNTER_COUNT];  ///< difference over the GEMM job
+} ufp4_gemm_stats_t;
+
 /** As ufp4_quantize and ufp4_gemm, on the device, with operands in the host's memory: everything that the tables of
  *  ufp4_combination_quantize and ufp4_combination_gemm give this backend. Of @p how, threads and kernel are the device's.
- *  UFP4_ERROR_UNSUPPORTED: a backend that takes descriptors only (rtl), or does not have this combination. */
+ *  The backend rtl quantizes by descriptors only (ufp4_submit); here the host does it, with the same bits. @p stats may
+ *  be NULL. UFP4_ERROR_UNSUPPORTED: the backend does not have this combination. */
 ufp4_status_t ufp4_device_quantize(ufp4_device_t *device, const ufp4_matrix_t *in, const ufp4_quantize_t *how,
                                    ufp4_operand_t *out);
 ufp4_status_t ufp4_device_gemm(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,
-                               const ufp4_gemm_t *how, void *d, int64_t d_ld);
+                               const ufp4_gemm_t *how, void *d, int64_t d_ld, ufp4_gemm_stats_t *stats);
 
 // --- Recipes -----------------------------------------------------------------------------------------
 
@@ -151,19 +160,13 @@ typedef struct {
   unsigned passes;  ///< bit per ufp4_pass_t: which GEMMs will be asked for
 } ufp4_linear_shape_t;
 
-/** Cycles and counters of one call, all zero on a backend without cycles; util counts M*N*K useful MACs. */
-typedef struct {
-  int64_t m, n, k;
-  uint64_t cycles;                        ///< of the GEMM job
-  uint64_t quantize_cycles;               ///< of the AMAX and QUANT jobs charged to this call
-  uint64_t counters[UFP4_COUNTER_COUNT];  ///< difference over the GEMM job
-} ufp4_gemm_stats_t;
-
 /** Allocates the layer's buffers on the device. A recipe that no descriptor can express (all but E4M3 scales for blocks
- *  of one row, the integer RHT and the exact contract) goes by whole operands (model, cuda), in the host's memory.
+ *  of one row, the integer RHT and the exact contract) goes by whole operands, in the host's memory.
  *  UFP4_ERROR_UNSUPPORTED: this backend does not have what the recipe asks for. */
 ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_t *shape, const ufp4_recipe_t *recipe,
                                  ufp4_linear_t **linear);
+/** 1 if the device multiplies for this layer but does not quantize: the host does. */
+int ufp4_linear_quantizes_on_host(const ufp4_linear_t *linear);
 void ufp4_linear_free(ufp4_linear_t *linear);
 /** Uploads a tensor and quantizes the copies that the passes need: AMAX, then QUANT, one read each. @p step enters the
  * tensor id. */

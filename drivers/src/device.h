@@ -40,6 +40,12 @@ ufp4_status_t device_check(ufp4_device_t *device);
 /** Waits for every queued job. @return 0 if some may still run: the device answers, but does not get on. */
 int jobs_drain(ufp4_device_t *device);
 
+/** Runs one job and gives its cycles and what it added to the counters. */
+ufp4_status_t job_measure(ufp4_device_t *device, const ufp4_descriptor_t *descriptor, ufp4_gemm_stats_t *stats);
+/** A GEMM of operands in the host's memory as one job; what a descriptor can express, the arguments checked. */
+ufp4_status_t gemm_by_descriptor(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,
+                                 const ufp4_gemm_t *how, void *d, int64_t d_ld, ufp4_gemm_stats_t *stats);
+
 /** A use of an exponent slot. Slots are handed out in turn, so a use ends when its slot is taken again. */
 typedef struct {
   unsigned slot;

@@ -147,3 +147,18 @@ ufp4_status_t ufp4_slot_read(ufp4_device_t *device, unsigned slot, int *exponent
   if (status != UFP4_OK) return status;
   return device_note(device, device->backend->slot_read(device->state, slot, exponent));
 }
+
+ufp4_status_t job_measure(ufp4_device_t *device, const ufp4_descriptor_t *descriptor,
+                          ufp4_gemm_stats_t *stats) {
+  uint64_t before[UFP4_COUNTER_COUNT] = {0}, after[UFP4_COUNTER_COUNT] = {0};
+  ufp4_completion_t done;
+  uint32_t job;
+  ufp4_status_t status = ufp4_device_counters(device, before);
+  if (status == UFP4_OK) status = ufp4_submit(device, descriptor, &job);
+  if (status == UFP4_OK) status = ufp4_wait(device, job, 0, &done);
+  if (status == UFP4_OK) status = ufp4_device_counters(device, after);
+  if (status != UFP4_OK) return status;
+  stats->cycles = done.cycles;
+  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) stats->counters[i] = after[i] - before[i];
+  return UFP4_OK;
+}

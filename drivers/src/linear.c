@@ -161,6 +161,12 @@ ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_
   return UFP4_OK;
 }
 
+int ufp4_linear_quantizes_on_host(const ufp4_linear_t *linear) {
+  if (linear == NULL || !linear->golden) return 0;
+  const ufp4_backend_t *backend = linear->device->backend;
+  return backend->quantize == NULL && strcmp(backend->name, "model") != 0;
+}
+
 static void free_buffers(ufp4_linear_t *linear) {
   for (int i = 0; i < 2 * UFP4_ROLE_COUNT; i++) {
     ufp4_buffer_free(linear->device, linear->copies[i / 2][i % 2].codes);
@@ -354,7 +360,8 @@ static ufp4_status_t run_on_host(ufp4_linear_t *linear, ufp4_pass_t pass, float 
   return status == UFP4_OK ? status : device_fail(linear->device, status, "the host is out of memory");
 }
 
-static ufp4_status_t run_golden(ufp4_linear_t *linear, ufp4_pass_t pass, float *d, int64_t d_ld) {
+static ufp4_status_t run_golden(ufp4_linear_t *linear, ufp4_pass_t pass, float *d, int64_t d_ld,
+                                ufp4_gemm_stats_t *stats) {
   ufp4_role_t roles[2];
   ufp4_axis_t axes[2];
   ufp4_pass_operands(pass, roles, axes);
@@ -362,7 +369,7 @@ static ufp4_status_t run_golden(ufp4_linear_t *linear, ufp4_pass_t pass, float *
   if (!a->loaded || !b->loaded)
     return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: an operand was not loaded");
   const ufp4_gemm_t how = {.contract = linear->recipe.contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1.0f};
-  return ufp4_device_gemm(linear->device, &a->golden, &b->golden, &how, d, d_ld);
+  return ufp4_device_gemm(linear->device, &a->golden, &b->golden, &how, d, d_ld, stats);
 }
 
 static uint16_t exponent_field(const ufp4_linear_t *linear, const copy_t *copy, uint8_t *mode) {
@@ -396,22 +403,6 @@ static ufp4_descriptor_t describe_gemm(const ufp4_linear_t *linear, ufp4_pass_t 
   return descriptor;
 }
 
-// Runs one job and gives its cycles and what it added to the counters.
-static ufp4_status_t run_measured(ufp4_device_t *device, const ufp4_descriptor_t *descriptor,
-                                  ufp4_gemm_stats_t *stats) {
-  uint64_t before[UFP4_COUNTER_COUNT] = {0}, after[UFP4_COUNTER_COUNT] = {0};
-  ufp4_completion_t done;
-  uint32_t job;
-  ufp4_status_t status = ufp4_device_counters(device, before);
-  if (status == UFP4_OK) status = ufp4_submit(device, descriptor, &job);
-  if (status == UFP4_OK) status = ufp4_wait(device, job, 0, &done);
-  if (status == UFP4_OK) status = ufp4_device_counters(device, after);
-  if (status != UFP4_OK) return status;
-  stats->cycles = done.cycles;
-  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) stats->counters[i] = after[i] - before[i];
-  return UFP4_OK;
-}
-
 static ufp4_status_t read_output(ufp4_linear_t *linear, int64_t m, int64_t n, float *d, int64_t d_ld) {
   uint64_t stride = stride_bytes(n, sizeof(float));
   for (int64_t r = 0; r < m; r++) {
@@ -431,7 +422,7 @@ static ufp4_status_t run_on_device(ufp4_linear_t *linear, ufp4_pass_t pass, floa
   if (!a->loaded || !b->loaded)
     return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: an operand was not loaded");
   ufp4_descriptor_t descriptor = describe_gemm(linear, pass, a, b);
-  ufp4_status_t status = run_measured(linear->device, &descriptor, stats);
+  ufp4_status_t status = job_measure(linear->device, &descriptor, stats);
   if (status != UFP4_OK) return status;
   stats->quantize_cycles = linear->quantize_cycles;
   linear->quantize_cycles = 0;
@@ -454,7 +445,7 @@ ufp4_status_t ufp4_linear_run(ufp4_linear_t *linear, ufp4_pass_t pass, float *d,
   if (!linear->recipe.quantized) {
     status = run_on_host(linear, pass, d, d_ld);
   } else if (linear->golden) {
-    status = run_golden(linear, pass, d, d_ld);
+    status = run_golden(linear, pass, d, d_ld, &own);
   } else {
     status = run_on_device(linear, pass, d, d_ld, &own);
   }

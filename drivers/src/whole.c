@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole operands in the host's memory: what descriptors cannot express. A backend with a way of its own has it in its
-// table; on the model it is the golden model.
+// Whole operands in the host's memory. A backend with a way of its own has it in its table; on the model it is the golden
+// model; what takes descriptors only gets them where they can express the job, and the host quantizes for it.
 #include <string.h>
 
 #include "device.h"
 
 static int size_is_bad(int64_t size) {
   return size < 1 || size > UFP4_MAX_DIM;
-}
-
-static ufp4_status_t check_place(ufp4_device_t *device, int has_own) {
-  if (has_own || strcmp(device->backend->name, "model") == 0) return UFP4_OK;
-  return device_fail(device, UFP4_ERROR_UNSUPPORTED, "backend %s takes descriptors only", device->backend->name);
 }
 
 // --- Quantizing ----------------------------------------------------------------------------------------
@@ -34,8 +29,7 @@ ufp4_status_t ufp4_device_quantize(ufp4_device_t *device, const ufp4_matrix_t *i
                                    ufp4_operand_t *out) {
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
-  status = check_place(device, device->backend->quantize != NULL);
-  if (status == UFP4_OK) status = check_quantize(device, in, how);
+  status = check_quantize(device, in, how);
   if (status != UFP4_OK) return status;
   if (out == NULL) return device_fail(device, UFP4_ERROR_ARGUMENT, "quantize: nowhere to put the operand");
   if (device->backend->quantize != NULL) {
@@ -79,19 +73,31 @@ static ufp4_status_t check_gemm(ufp4_device_t *device, const ufp4_operand_t *a, 
   return status == UFP4_OK ? status : device_fail(device, status, "gemm: %s", why.text);
 }
 
-ufp4_status_t ufp4_device_gemm(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,
-                               const ufp4_gemm_t *how, void *d, int64_t d_ld) {
-  ufp4_status_t status = device_check(device);
-  if (status != UFP4_OK) return status;
-  status = check_place(device, device->backend->gemm != NULL);
-  if (status == UFP4_OK) status = check_gemm(device, a, b, how, d, d_ld);
-  if (status != UFP4_OK) return status;
-  if (device->backend->gemm != NULL) {
-    return device_note(device, device->backend->gemm(device->state, a, b, how, d, d_ld));
-  }
+static ufp4_status_t run_golden(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,
+                                const ufp4_gemm_t *how, void *d, int64_t d_ld) {
   ufp4_gemm_t own = *how;
   own.threads = device->threads;
   own.kernel = device->kernel;
-  status = ufp4_gemm(a, b, &own, d, d_ld);
+  ufp4_status_t status = ufp4_gemm(a, b, &own, d, d_ld);
   return status == UFP4_OK ? status : device_fail(device, status, "gemm: %s", ufp4_status_string(status));
+}
+
+ufp4_status_t ufp4_device_gemm(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,
+                               const ufp4_gemm_t *how, void *d, int64_t d_ld, ufp4_gemm_stats_t *stats) {
+  ufp4_gemm_stats_t own = {0};
+  ufp4_status_t status = device_check(device);
+  if (status == UFP4_OK) status = check_gemm(device, a, b, how, d, d_ld);
+  if (status != UFP4_OK) return status;
+  if (device->backend->gemm != NULL) {
+    status = device_note(device, device->backend->gemm(device->state, a, b, how, d, d_ld));
+  } else if (strcmp(device->backend->name, "model") == 0) {
+    status = run_golden(device, a, b, how, d, d_ld);
+  } else {
+    status = gemm_by_descriptor(device, a, b, how, d, d_ld, &own);
+  }
+  own.m = a->rows;
+  own.n = b->rows;
+  own.k = a->cols;
+  if (status == UFP4_OK && stats != NULL) *stats = own;
+  return status;
 }

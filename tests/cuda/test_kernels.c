@@ -175,7 +175,7 @@ static int64_t differences(ufp4_device_t *device, const pair_t *p, const ufp4_ge
   memset(got, 0xA5, (size_t)count * size);
   memset(want, 0xA5, (size_t)count * size);
   check_bits(0, ufp4_gemm(&p->a, &p->b, how, want, ld), UFP4_OK, "golden");
-  check_bits(0, ufp4_device_gemm(device, &p->a, &p->b, how, got, ld), UFP4_OK, "%s", ufp4_device_message(device));
+  check_bits(0, ufp4_device_gemm(device, &p->a, &p->b, how, got, ld, NULL), UFP4_OK, "%s", ufp4_device_message(device));
   for (int64_t i = 0; i < count; i++) {
     if (memcmp(got + (size_t)i * size, want + (size_t)i * size, size) == 0) continue;
     uint64_t bits[2] = {0, 0};

@@ -202,12 +202,22 @@ def test_rejects_backends_that_are_not_in_this_build():
         rejects(3, words, "gemm", *AB, "-o", "D.npy", "--check", backend)
 
 
+def test_sums_factors_and_c_on_rtl():
+    """Each option alone and all together, of every scale that the core has."""
+    device = ["--backend", "rtl", "--check", "model", "--config", "small"]
+    bench.write_npy("C.npy", bench.gaussian(19, 37, seed=9))
+    for scale in ("e4m3", "nvfp4"):
+        operands(19, 37, 50, "--elem", "e2m1", "--scale", scale)
+        passes("gemm", *AB, "-o", "S.npy", "--out", "i64", *device)
+        for words in (["--alpha", "-0.3"], ["--c", "C.npy"], ["--accumulate-in", "S.npy"],
+                      ["--accumulate-in", "S.npy", "--alpha", "2.5", "--c", "C.npy", "--out", "bf16"],
+                      ["--accumulate-in", "S.npy", "--out", "i64"]):
+            passes("gemm", *AB, "-o", "D.npy", *device, *words)
+
+
 def test_rejects_what_only_the_model_has_on_rtl():
     operands(3, 4, 16, "--elem", "e2m1")
-    bench.write_npy("C.npy", bench.gaussian(3, 4))
-    passes("gemm", *AB, "-o", "S.npy", "--out", "i64")
-    for words in (["--alpha", "2"], ["--c", "C.npy"], ["--out", "i64"], ["--accumulate-in", "S.npy"],
-                  ["--accumulate", "fp32"], ["--accumulate", "nv"]):
+    for words in (["--accumulate", "fp32"], ["--accumulate", "nv"]):
         rejects(3, "model", "gemm", *AB, "-o", "D.npy", "--backend", "rtl", *words)
         rejects(3, "model", "gemm", *AB, "-o", "D.npy", "--check", "rtl", *words)
 

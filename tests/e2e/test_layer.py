@@ -148,10 +148,20 @@ def test_rejects_recipes():
     rejects(2, "own.json", "layer", *XWD, "-o", "out", "--recipe", "own.json")
 
 
+def test_nvfp4_quantized_by_the_host_on_rtl():
+    for shape in ((1, 1, 1), (33, 47, 130)):
+        tensors(*shape)
+        words = ["layer", *XWD, "-o", "out", "--json", "--recipe", "nvfp4", "--backend", "rtl", "--check", "model"]
+        result = passes(*words, "--config", "small")
+        check("the host quantizes" in result.err, f"should say so: {result}")
+        whole = json.loads(result.out)
+        check_equal(whole["verdict"], "equal", f"{shape}")
+        check(all(c["cycles"] > 0 for c in whole["cases"]), "the core multiplies")
+
+
 def test_rejects_recipes_that_rtl_does_not_have_on_rtl():
     tensors(4, 5, 6)
-    for name in ("nvfp4", "mxfp4"):
-        rejects(3, "model has", "layer", *XWD, "-o", "out", "--recipe", name, "--backend", "rtl")
+    rejects(3, "model has", "layer", *XWD, "-o", "out", "--recipe", "mxfp4", "--backend", "rtl")
 
 
 def test_rejects_a_folder_that_cannot_be_made():

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GEMM of operands in the host's memory as one descriptor: everything goes into buffers, and D comes back.
+#include <stdlib.h>
+#include <string.h>
+
+#include "device.h"
+
+enum { A_CODES, A_SCALES, B_CODES, B_SCALES, D, C, SUMS, BUFFERS };
+
+typedef struct {
+  ufp4_device_t *device;
+  uint64_t buffers[BUFFERS];
+  ufp4_descriptor_t descriptor;
+} work_t;
+
+static uint64_t row_stride(int64_t cols, uint64_t element_bytes) {
+  uint64_t bytes = (uint64_t)cols * element_bytes;
+  return (bytes + UFP4_ALIGN_BYTES - 1) / UFP4_ALIGN_BYTES * UFP4_ALIGN_BYTES;
+}
+
+static uint64_t element_bytes(ufp4_dtype_t dtype) {
+  return dtype == UFP4_DTYPE_BF16 ? sizeof(uint16_t) : dtype == UFP4_DTYPE_I64 ? sizeof(int64_t) : sizeof(float);
+}
+
+static ufp4_status_t upload_operand(work_t *work, const ufp4_operand_t *operand, int codes) {
+  const int64_t stride = ufp4_panel_stride_blocks(operand->cols);
+  const uint64_t code_bytes = (uint64_t)ufp4_panel_codes_bytes(operand->rows, stride);
+  const uint64_t scale_bytes = (uint64_t)ufp4_panel_scales_bytes(operand->rows, stride);
+  uint64_t *to = work->buffers + codes;
+  uint8_t *memory = calloc(code_bytes + scale_bytes, 1);
+  if (memory == NULL) return device_fail(work->device, UFP4_ERROR_MEMORY, "the host is out of memory");
+  ufp4_panel_pack(operand, stride, memory, memory + code_bytes);
+  ufp4_status_t status = ufp4_buffer_alloc(work->device, code_bytes, &to[0]);
+  if (status == UFP4_OK) status = ufp4_buffer_alloc(work->device, scale_bytes, &to[1]);
+  if (status == UFP4_OK) status = ufp4_buffer_write(work->device, to[0], memory, code_bytes);
+  if (status == UFP4_OK) status = ufp4_buffer_write(work->device, to[1], memory + code_bytes, scale_bytes);
+  free(memory);
+  return status;
+}
+
+// A plain tensor of the shape of D, where there is one; gives its stride.
+static ufp4_status_t upload_plain(work_t *work, const void *data, int64_t ld, uint64_t element, int buffer,
+                                  uint32_t *stride_bytes) {
+  const ufp4_gemm_descriptor_t *gemm = &work->descriptor.gemm;
+  const uint64_t stride = row_stride(gemm->n, element);
+  *stride_bytes = (uint32_t)stride;
+  if (data == NULL) return UFP4_OK;
+  ufp4_status_t status = ufp4_buffer_alloc(work->device, gemm->m * stride, &work->buffers[buffer]);
+  for (uint32_t r = 0; r < gemm->m && status == UFP4_OK; r++) {
+    status = ufp4_buffer_write(work->device, work->buffers[buffer] + r * stride,
+                               (const uint8_t *)data + (uint64_t)r * (uint64_t)ld * element, gemm->n * element);
+  }
+  return status;
+}
+
+static void describe_operands(work_t *work, const ufp4_operand_t *a, const ufp4_operand_t *b) {
+  ufp4_gemm_descriptor_t *gemm = &work->descriptor.gemm;
+  gemm->m = (uint32_t)a->rows;
+  gemm->n = (uint32_t)b->rows;
+  gemm->k = (uint32_t)a->cols;
+  gemm->a_elem = (uint8_t)a->elem;
+  gemm->b_elem = (uint8_t)b->elem;
+  gemm->scale = (uint8_t)a->scale;
+  gemm->a_exponent = (uint16_t)(int16_t)a->exponent;
+  gemm->b_exponent = (uint16_t)(int16_t)b->exponent;
+  gemm->a_stride_blocks = (uint32_t)ufp4_panel_stride_blocks(a->cols);
+  gemm->b_stride_blocks = (uint32_t)ufp4_panel_stride_blocks(b->cols);
+  if (a->scale == UFP4_SCALE_NVFP4) gemm->tensor_scale = ufp4_f32_bits(a->tensor_scale * b->tensor_scale);
+}
+
+static void describe_result(work_t *work, const ufp4_gemm_t *how) {
+  ufp4_gemm_descriptor_t *gemm = &work->descriptor.gemm;
+  gemm->opcode = UFP4_OPCODE_GEMM;
+  gemm->contract = (uint8_t)how->contract;
+  gemm->d_dtype = (uint8_t)how->d_dtype;
+  gemm->alpha = ufp4_f32_bits(how->alpha);
+  if (how->accumulate != NULL) gemm->d_mode |= UFP4_D_MODE_SUMS;
+  if (how->alpha != 1.0f) gemm->d_mode |= UFP4_D_MODE_ALPHA;
+  if (how->c != NULL) gemm->d_mode |= UFP4_D_MODE_C;
+}
+
+static void describe_addresses(work_t *work) {
+  ufp4_gemm_descriptor_t *gemm = &work->descriptor.gemm;
+  gemm->a_codes_addr = work->buffers[A_CODES];
+  gemm->a_scales_addr = work->buffers[A_SCALES];
+  gemm->b_codes_addr = work->buffers[B_CODES];
+  gemm->b_scales_addr = work->buffers[B_SCALES];
+  gemm->d_addr = work->buffers[D];
+  gemm->c_addr = work->buffers[C];
+  gemm->sums_addr = work->buffers[SUMS];
+}
+
+static ufp4_status_t upload_all(work_t *work, const ufp4_operand_t *a, const ufp4_operand_t *b,
+                                const ufp4_gemm_t *how) {
+  ufp4_gemm_descriptor_t *gemm = &work->descriptor.gemm;
+  ufp4_status_t status = upload_operand(work, a, A_CODES);
+  if (status == UFP4_OK) status = upload_operand(work, b, B_CODES);
+  if (status == UFP4_OK) status = upload_plain(work, how->c, how->c_ld, sizeof(float), C, &gemm->c_stride_bytes);
+  if (status == UFP4_OK) {
+    status = upload_plain(work, how->accumulate, how->accumulate_ld, sizeof(int64_t), SUMS, &gemm->sums_stride_bytes);
+  }
+  if (status != UFP4_OK) return status;
+  gemm->d_stride_bytes = (uint32_t)row_stride(gemm->n, element_bytes(how->d_dtype));
+  return ufp4_buffer_alloc(work->device, (uint64_t)gemm->m * gemm->d_stride_bytes, &work->buffers[D]);
+}
+
+static ufp4_status_t download(const work_t *work, uint64_t element, void *d, int64_t d_ld) {
+  const ufp4_gemm_descriptor_t *gemm = &work->descriptor.gemm;
+  ufp4_status_t status = UFP4_OK;
+  for (uint32_t r = 0; r < gemm->m && status == UFP4_OK; r++) {
+    status = ufp4_buffer_read(work->device, gemm->d_addr + (uint64_t)r * gemm->d_stride_bytes,
+                              (uint8_t *)d + (uint64_t)r * (uint64_t)d_ld * element, gemm->n * element);
+  }
+  return status;
+}
+
+ufp4_status_t gemm_by_descriptor(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,
+                                 const ufp4_gemm_t *how, void *d, int64_t d_ld, ufp4_gemm_stats_t *stats) {
+  work_t work = {.device = device};
+  describe_operands(&work, a, b);
+  describe_result(&work, how);
+  ufp4_status_t status = upload_all(&work, a, b, how);
+  describe_addresses(&work);
+  if (status == UFP4_OK) status = job_measure(device, &work.descriptor, stats);
+  if (status == UFP4_OK) status = download(&work, element_bytes(how->d_dtype), d, d_ld);
+  // What a job may still write must not become somebody else's.
+  if (jobs_drain(device)) {
+    for (int i = 0; i < BUFFERS; i++) ufp4_buffer_free(device, work.buffers[i]);
+  }
+  return status;
+}
