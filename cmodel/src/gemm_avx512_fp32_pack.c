@@ -18,7 +18,7 @@ typedef struct {
 } scales_t;
 
 static __mmask16 lanes_mask(int64_t count) {
-  return count >= 16 ? 0xFFFF : (__mmask16)((1u << count) - 1);
+  return (__mmask16)(count >= 16 ? 0xFFFFu : (1u << count) - 1);
 }
 
 static scales_t load_e4m3(const uint8_t *bytes, int64_t groups) {

@@ -23,7 +23,8 @@ static void store_half(const gemm_job_t *job, const gemm_tile_t *tile, int half,
   const __mmask16 inside = (__mmask16)((1u << cols) - 1);
   for (int r = 0; r < tile->rows; r++) {
     const __m512 value = _mm512_mul_ps(load_sum(sums + r * COLS + 16 * half), unit);
-    store_row(job, value, tile->row_poisoned[r] ? 0xFFFF : nan, inside, tile->row + r, tile->col + 16 * half);
+    const __mmask16 row_nan = (__mmask16)(tile->row_poisoned[r] ? 0xFFFFu : nan);
+    store_row(job, value, row_nan, inside, tile->row + r, tile->col + 16 * half);
   }
 }
 

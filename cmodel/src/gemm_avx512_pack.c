@@ -76,7 +76,7 @@ static void bound_scales(const scales_t *s, __m512i shift, double *norm2, int32_
 
 // Which of blocks 4g..4g+3 exist.
 INLINE __mmask8 four_of(int64_t blocks, int g) {
-  return blocks >= 4 * g + 4 ? 15 : (__mmask8)((1u << (blocks - 4 * g)) - 1);
+  return (__mmask8)(blocks >= 4 * g + 4 ? 15u : (1u << (blocks - 4 * g)) - 1);
 }
 
 // Quads of each pair of blocks side by side.
