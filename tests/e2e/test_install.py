@@ -167,16 +167,16 @@ def test_manual_pages():
 
 def test_golden_model_needs_only_a_c_compiler():
     os.mkdir("bin")
-    for tool in ("cc", "as", "ld", "ar", "ranlib", "objcopy", "ninja"):
+    for tool in ("cc", "as", "ld", "ar", "ranlib", "objcopy", "make"):
         os.symlink(os.path.realpath(shutil.which(tool)), f"bin/{tool}")
-    cmake, path = shutil.which("cmake"), {"PATH": os.path.abspath("bin"), "CC": "", "CXX": ""}
+    cmake, path = shutil.which("cmake"), {"PATH": os.path.abspath("bin"), "CC": "", "CXX": "", "CMAKE_GENERATOR": ""}
     # CMake looks for programs beside itself too, whatever PATH is.
     absent = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("PkgConfig", "ZLIB", "Python3")]
-    text = call(cmake, "-G", "Ninja", "-S", SOURCE, "-B", "model", "-DCMAKE_BUILD_TYPE=Debug", "-DVERILATOR=OFF",
+    text = call(cmake, "-S", SOURCE, "-B", "model", "-DCMAKE_BUILD_TYPE=Debug", "-DVERILATOR=OFF",
                 "-DUFP4_NVCC=OFF", *absent, **path)
     for line in ("golden model: yes", ".safetensors files: no (", "driver, command line: no (", "tests: no ("):
         check(f"  {line}" in text, f"{line}: {text}")
-    call(cmake, "--build", "model", **path)
+    call(cmake, "--build", "model", "--parallel", "2", **path)
     place = install("model")
     check(not (place / "include" / "ufp4.h").exists() and not (place / "bin").exists(), "no driver, no program")
     build_consumer(place)
