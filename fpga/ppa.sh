@@ -85,9 +85,13 @@ TCL
 
 rows=(
   "dot ufp4_dot"
+  "dot_e2m1 ufp4_dot Formats=1"
+  "dot_uniform ufp4_dot Formats=2"
   "dot_fpga ufp4_dot_relative"
   "dot_simulator ufp4_dot_planes"
   "pe ufp4_pe"
+  "pe_e2m1 ufp4_pe Formats=1"
+  "pe_uniform ufp4_pe Formats=2"
   "pe_fpga ufp4_pe Target=1"
   "pe_simulator ufp4_pe Target=2"
 )

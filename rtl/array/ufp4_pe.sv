@@ -9,6 +9,7 @@
 // pass on to the right (a) and down (b) one cycle later. Stages: 1 dot product, 2 scale and shift, memory read,
 // 3 accumulate, memory write. The control word of a stage is {valid, keep, load, write, bank, index}: the array's
 // control registers of this column and the next two.
+// Formats: what the form for cells multiplies; others multiply all.
 // Two memories, banks, of Depth sums (words of ufp4_sum_exact); bank says where to write. What a drain reads
 // appears at drain_data_o in the next cycle; there is no drain of bank 0 while there are loads.
 // Simulation speed hangs on the shape of this module: nets at module level, sequential outputs, ports read in place.
@@ -16,6 +17,7 @@
 module ufp4_pe #(
   parameter int unsigned Depth = 64,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
+  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
   localparam int unsigned SumWidth = (Target == 32'(ufp4_spec_pkg::TARGET_ASIC)) ? 67 : 64,
   localparam int unsigned IndexWidth = $clog2(Depth),
   localparam int unsigned ControlWidth = 5 + IndexWidth
@@ -58,7 +60,7 @@ module ufp4_pe #(
       .dot_o(dot)
     );
   end else begin : gen_cells
-    ufp4_dot u_dot (
+    ufp4_dot #(.Formats(Formats)) u_dot (
       .a_sign_i(a_rest_i[23:8]),
       .a_mag_i,
       .b_sign_i(b_rest_i[23:8]),

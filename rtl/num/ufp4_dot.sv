@@ -5,10 +5,12 @@
 //
 // Operands are the sign and magnitude planes of ufp4_elem_decode (Binary = 0): u << 2h, u of three bits. A lane
 // multiplies the two u, and shifts by 0, 2 or 4, one-hot. Minus x is counted as ~x + 1 - 256, with all lanes' ones in
-// one count of the negative lanes. The sum is left to the synthesizer, which makes one tree of carry-save adders of it.
+// one count of the negative lanes (uniform formats, whose products end at 64: + 1 - 128). Fewer formats leave out what
+// their magnitudes cannot reach. The sum is left to the synthesizer, which makes one tree of carry-save adders of it.
 // Combinational. Golden: none of its own, part of ufp4_gemm; tests/rtl/array.
 module ufp4_dot #(
-  parameter int unsigned Lanes = 16
+  parameter int unsigned Lanes   = 16,
+  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
 ) (
   input  logic [Lanes-1:0]   a_sign_i,
   input  logic [4*Lanes-1:0] a_mag_i,
@@ -30,43 +32,62 @@ module ufp4_dot #(
   assign a1b2 = a1 & b2;
   assign carry2 = a1 & a0 & b1 & b0;
   assign middle = a1 & b1 & ~(a0 & b0);
-  assign carry3 = (a2 & b0 & a0 & b2) | (middle & ((a2 & b0) | (a0 & b2)));
   assign half3 = a2b1 ^ a1b2;
   assign high4 = a2b1 & a1b2;
-  assign low4 = (carry2 & carry3) | (half3 & (carry2 | carry3));
   assign u0 = a0 & b0;
   assign u1 = (a1 & b0) ^ (a0 & b1);
-  assign u2 = (a2 & b0) ^ (a0 & b2) ^ middle;
-  assign u3 = half3 ^ carry2 ^ carry3;
-  assign u4 = (a2 & b2) ^ high4 ^ low4;
-  assign u5 = (a2 & b2 & (high4 | low4)) | (high4 & low4);
+  if (Formats == 32'(ufp4_spec_pkg::FORMATS_E2M1)) begin : gen_e2m1
+    // No u of 5 or 7: a carry into column 2 is then all there is, and one into column 3 ends in column 4.
+    assign carry3 = middle & ((a2 & b0) | (a0 & b2));
+    assign low4 = half3 & carry3;
+    assign u2 = ((a2 & b0) | (a0 & b2)) ^ middle;
+    assign u3 = (half3 ^ carry3) | carry2;
+    assign u4 = (a2 & b2 & ~high4) | low4;
+    assign u5 = high4;
+  end else begin : gen_any
+    assign carry3 = (a2 & b0 & a0 & b2) | (middle & ((a2 & b0) | (a0 & b2)));
+    assign low4 = (carry2 & carry3) | (half3 & (carry2 | carry3));
+    assign u2 = (a2 & b0) ^ (a0 & b2) ^ middle;
+    assign u3 = half3 ^ carry2 ^ carry3;
+    assign u4 = (a2 & b2) ^ high4 ^ low4;
+    assign u5 = (a2 & b2 & (high4 | low4)) | (high4 & low4);
+  end
 
-  // Planes of the products: at most 21 shifted by 2, or 9 by 4.
+  // Planes of the products.
+  localparam int unsigned Planes = (Formats == 32'(ufp4_spec_pkg::FORMATS_UNIFORM)) ? 7 : 8;
   logic [Lanes-1:0] by0, by2, by4;
-  logic [7:0][Lanes-1:0] counted;
+  logic [Planes-1:0][Lanes-1:0] product;
   assign by0 = ~a_h & ~b_h;
   assign by2 = a_h ^ b_h;
   assign by4 = a_h & b_h;
-  assign counted[0] = negative ^ (by0 & u0);
-  assign counted[1] = negative ^ (by0 & u1);
-  assign counted[2] = negative ^ ((by0 & u2) | (by2 & u0));
-  assign counted[3] = negative ^ ((by0 & u3) | (by2 & u1));
-  assign counted[4] = negative ^ ((by0 & u4) | (by2 & u2) | (by4 & u0));
-  assign counted[5] = negative ^ ((by0 & u5) | (by2 & u3) | (by4 & u1));
-  assign counted[6] = negative ^ ((by2 & u4) | (by4 & u2));
-  assign counted[7] = negative ^ (by4 & u3);
+  if (Formats == 32'(ufp4_spec_pkg::FORMATS_UNIFORM)) begin : gen_uniform
+    // Shifted is only 8, with u of 2: at most 14 shifted by 2, and 4 by 4.
+    assign product = {by4, u5 | (by2 & u3), u4 | (by2 & u2), (by0 & u3) | (by2 & u1), by0 & u2, by0 & u1, u0};
+  end else begin : gen_e2m1_too
+    // At most 21 shifted by 2, or 9 by 4.
+    assign product = {
+      by4 & u3,
+      (by2 & u4) | (by4 & u2),
+      u5 | (by2 & u3) | (by4 & u1),
+      (by0 & u4) | (by2 & u2) | (by4 & u0),
+      (by0 & u3) | (by2 & u1),
+      (by0 & u2) | (by2 & u0),
+      by0 & u1,
+      by0 & u0
+    };
+  end
 
-  logic [12:0] sum;
+  logic [Planes+4:0] sum;
   logic [4:0] negatives;
   always_comb begin
     sum = '0;
     negatives = '0;
     for (int unsigned l = 0; l < Lanes; l++) begin
-      sum = sum + 13'({counted[7][l], counted[6][l], counted[5][l], counted[4][l],
-                       counted[3][l], counted[2][l], counted[1][l], counted[0][l]});
+      logic [Planes-1:0] counted;
+      for (int unsigned p = 0; p < Planes; p++) counted[p] = product[p][l] ^ negative[l];
+      sum = sum + (Planes + 5)'(counted);
       negatives = negatives + 5'(negative[l]);
     end
   end
-  // - 256 negatives, as 256 (~negatives + 1)
-  assign dot_o = signed'(sum + {~negatives, 8'd0} + 13'(negatives) + 13'd256);
+  assign dot_o = 13'(signed'(sum - {negatives, Planes'(0)} + (Planes + 5)'(negatives)));
 endmodule

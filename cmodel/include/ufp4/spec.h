@@ -92,6 +92,15 @@ typedef enum {
 #define UFP4_TARGET_COUNT 3
 #define UFP4_TARGET_NAMES {"asic", "fpga", "simulator"}
 
+/** Element formats that a PE multiplies (an elaboration parameter): all; E2M1 alone; E1M2 and INT4. */
+typedef enum {
+  UFP4_FORMATS_ALL = 0,
+  UFP4_FORMATS_E2M1 = 1,
+  UFP4_FORMATS_UNIFORM = 2,
+} ufp4_formats_t;
+#define UFP4_FORMATS_COUNT 3
+#define UFP4_FORMATS_NAMES {"all", "e2m1", "uniform"}
+
 /** Descriptor opcode. */
 typedef enum {
   UFP4_OPCODE_NONE = 0,

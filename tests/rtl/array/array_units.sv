@@ -13,6 +13,8 @@ module array_units (
   output logic [63:0]        a_mag_o,         // shifted
   output logic [63:0]        a_binary_o,
   output logic signed [12:0] dot_o,
+  output logic signed [12:0] dot_e2m1_o,
+  output logic signed [12:0] dot_uniform_o,
   output logic signed [12:0] dot_planes_o,
   output logic signed [12:0] dot_relative_o,
 
@@ -35,6 +37,22 @@ module array_units (
   ufp4_elem_decode u_elem_decode_a (.elem_i(a_elem_i), .code_i(a_code_i), .sign_o(a_sign_o), .mag_o(a_mag_o));
   ufp4_elem_decode u_elem_decode_b (.elem_i(b_elem_i), .code_i(b_code_i), .sign_o(b_sign), .mag_o(b_mag));
   ufp4_dot u_dot (.a_sign_i(a_sign_o), .a_mag_i(a_mag_o), .b_sign_i(b_sign), .b_mag_i(b_mag), .dot_o);
+
+  // Without the other formats: right for operands of its own.
+  ufp4_dot #(.Formats(32'(ufp4_spec_pkg::FORMATS_E2M1))) u_dot_e2m1 (
+    .a_sign_i(a_sign_o),
+    .a_mag_i(a_mag_o),
+    .b_sign_i(b_sign),
+    .b_mag_i(b_mag),
+    .dot_o(dot_e2m1_o)
+  );
+  ufp4_dot #(.Formats(32'(ufp4_spec_pkg::FORMATS_UNIFORM))) u_dot_uniform (
+    .a_sign_i(a_sign_o),
+    .a_mag_i(a_mag_o),
+    .b_sign_i(b_sign),
+    .b_mag_i(b_mag),
+    .dot_o(dot_uniform_o)
+  );
 
   ufp4_dot_relative u_dot_relative (
     .a_sign_i(a_sign_o),

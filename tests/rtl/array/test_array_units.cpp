@@ -72,11 +72,15 @@ class Units {
     m.b_code_i = planes(b);
     m.eval();
     const uint64_t mask = (1u << 13) - 1;
-    for (const unsigned got : {m.dot_o, m.dot_planes_o, m.dot_relative_o}) {
+    const bool e2m1 = a_elem == UFP4_ELEM_E2M1 && b_elem == UFP4_ELEM_E2M1;
+    const bool uniform = a_elem != UFP4_ELEM_E2M1 && b_elem != UFP4_ELEM_E2M1;
+    const unsigned fewer = e2m1 ? m.dot_e2m1_o : uniform ? m.dot_uniform_o : m.dot_o;
+    for (const unsigned got : {unsigned{m.dot_o}, unsigned{m.dot_planes_o}, unsigned{m.dot_relative_o}, fewer}) {
       check_bits(index, got & mask, static_cast<uint64_t>(want) & mask,
-                 "elements %d %d, code planes %016llx %016llx; forms for cells %04x, simulators %04x, FPGAs %04x",
+                 "elements %d %d, code planes %016llx %016llx; for cells %04x, simulators %04x, FPGAs %04x, its formats "
+                 "alone %04x",
                  a_elem, b_elem, static_cast<unsigned long long>(planes(a)), static_cast<unsigned long long>(planes(b)),
-                 unsigned{m.dot_o}, unsigned{m.dot_planes_o}, unsigned{m.dot_relative_o});
+                 unsigned{m.dot_o}, unsigned{m.dot_planes_o}, unsigned{m.dot_relative_o}, fewer);
     }
   }
 
