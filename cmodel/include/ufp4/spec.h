@@ -173,14 +173,15 @@ typedef struct {
   unsigned elems;
   unsigned backends;
 } ufp4_gemm_combination_t;
-#define UFP4_GEMM_COMBINATION_COUNT 8
+#define UFP4_GEMM_COMBINATION_COUNT 9
 #define UFP4_GEMM_COMBINATIONS \
   { \
     {0u, 1u, 7u, 11u}, \
     {0u, 2u, 7u, 9u}, \
     {0u, 4u, 3u, 1u}, \
-    {1u, 1u, 1u, 3u}, \
-    {1u, 6u, 1u, 1u}, \
+    {1u, 1u, 1u, 11u}, \
+    {1u, 2u, 1u, 9u}, \
+    {1u, 4u, 1u, 1u}, \
     {2u, 2u, 7u, 1u}, \
     {2u, 4u, 3u, 1u}, \
     {3u, 2u, 7u, 9u}, \
