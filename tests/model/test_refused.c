@@ -185,6 +185,20 @@ TEST(rejects_nv_with_c_and_tensor_scales) {
   call_free(&c);
 }
 
+TEST(rejects_tensor_scales_that_are_not_above_zero_and_finite) {
+  static const uint32_t bad[] = {0, 0x80000000, 0xBF800000, 0x7F800000, 0xFF800000, 0x7FC00000};
+  call_t c = call(UFP4_ELEM_E2M1, UFP4_SCALE_NVFP4, UFP4_CONTRACT_EXACT);
+  for (int i = 0; i < 6; i++) {
+    c.a.tensor_scale = ufp4_f32_value(bad[i]);
+    c.b.tensor_scale = 1;
+    check_refused(i, &c, "Sd of A");
+    c.b.tensor_scale = c.a.tensor_scale;
+    c.a.tensor_scale = 1;
+    check_refused(i, &c, "Sd of B");
+  }
+  call_free(&c);
+}
+
 TEST(rejects_scale_blocks_that_are_not_of_k) {
   for (int i = 0; i < 4; i++) {
     call_t c = call(UFP4_ELEM_E2M1, (ufp4_scale_t)i, UFP4_CONTRACT_FP32);
@@ -250,6 +264,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_nv_with_c_and_alpha),
       CHECK_TEST(rejects_nv_with_c_and_exponents),
       CHECK_TEST(rejects_nv_with_c_and_tensor_scales),
+      CHECK_TEST(rejects_tensor_scales_that_are_not_above_zero_and_finite),
       CHECK_TEST(rejects_scale_blocks_that_are_not_of_k),
       CHECK_TEST(rejects_operands_without_their_kind_of_scales),
       CHECK_TEST(rejects_creating_an_unknown_scale),
