@@ -47,6 +47,7 @@ quant/ufp4_quant_block.sv
 quant/ufp4_quant_amax.sv
 quant/ufp4_quant_copy.sv
 quant/ufp4_quant_write.sv
+quant/ufp4_quant_progress.sv
 quant/ufp4_quant.sv
 // Host: registers, command unit
 host/ufp4_axil.sv
@@ -56,6 +57,9 @@ host/ufp4_registers.sv
 host/ufp4_check.sv
 host/ufp4_regions.sv
 host/ufp4_guard.sv
+host/ufp4_front.sv
+host/ufp4_issue.sv
+host/ufp4_retire.sv
 host/ufp4_command.sv
 // Top
 ufp4_top.sv

@@ -88,6 +88,7 @@ module ufp4_top
   logic [8*BusBytes-1:0]              rd_rsp_data;
   logic                               rd_rsp_err;
   logic [WRITERS-1:0]                 wr_req_valid, wr_req_ready, wr_dat_valid, wr_dat_ready, wr_idle, wr_err;
+  logic [WRITERS-1:0]                 wr_answer;
   logic [WRITERS-1:0][ADDR_BITS-1:0]  wr_req_addr;
   logic [WRITERS-1:0][8:0]            wr_req_beats;
   logic [WRITERS-1:0][8*BusBytes-1:0] wr_dat_data;
@@ -150,6 +151,7 @@ module ufp4_top
     .dat_strb_i (wr_dat_strb),
     .idle_o     (wr_idle),
     .err_o      (wr_err),
+    .answer_o   (wr_answer),
     .awvalid_o  (m_axi_awvalid_o),
     .awready_i  (m_axi_awready_i),
     .awid_o     (m_axi_awid_o),
@@ -207,12 +209,15 @@ module ufp4_top
   logic [ADDR_BITS-1:0]     ring_base, completion_base;
   logic [3:0]               ring_log2, counter_select;
   logic [31:0]              ring_tail, ring_head;
-  logic                     running, retire, irq_done, irq_error, snapshot, clear;
+  logic                     quant_running, retire, irq_done, irq_error, snapshot, clear;
   logic [63:0]              counter_value;
   logic [COUNTER_COUNT-1:0] count;
-  logic [5:0]               command_slot, host_slot;
-  logic                     command_slot_valid, host_slot_valid, slot_write;
-  logic [15:0]              command_slot_exponent, host_slot_exponent, slot_write_exponent;
+  logic [1:0][5:0]          command_slot;
+  logic [1:0]               command_slot_valid;
+  logic [1:0][15:0]         command_slot_exponent;
+  logic [5:0]               host_slot;
+  logic                     host_slot_valid, slot_write;
+  logic [15:0]              host_slot_exponent, slot_write_exponent;
 
   assign s_axil_bresp_o = 2'b00;
   assign s_axil_rresp_o = 2'b00;
@@ -290,7 +295,7 @@ module ufp4_top
     .clk_i,
     .rst_ni(core_rst_n),
     .write_i           (slot_write),
-    .write_index_i     (command_slot),
+    .write_index_i     (command_slot[1]),
     .write_exponent_i  (slot_write_exponent),
     .command_index_i   (command_slot),
     .command_valid_o   (command_slot_valid),
@@ -310,15 +315,20 @@ module ufp4_top
     .value_o   (counter_value)
   );
 
+  logic [WRITERS-1:0] unused_answer;
+  assign unused_answer = wr_answer;
+
   // --- Command unit and engines ------------------------------------------------------------------------------------
 
   gemm_descriptor_t  gemm_desc;
   quant_descriptor_t quant_desc;
-  logic [15:0]       a_exponent, b_exponent, row_result, col_result;
+  logic [15:0]       a_exponent, b_exponent, row_exponent, col_exponent, row_result, col_result;
+  logic [1:0]        panels_held;
+  logic [16:0]       panels;
   logic              gemm_start_valid, gemm_start_ready, gemm_done, gemm_read_error, gemm_write_error;
   logic              quant_start_valid, quant_start_ready, quant_done, quant_read_error, quant_write_error;
   logic [2:0]        quant_flags;
-  logic              stall_operand, stall_accumulator, stall_drain;
+  logic              stall_operand, stall_panel, stall_accumulator, stall_drain;
 
   ufp4_command #(
     .BusBytes(BusBytes)
@@ -331,7 +341,7 @@ module ufp4_top
     .completion_base_i        (completion_base),
     .head_o                   (ring_head),
     .active_o                 (active),
-    .running_o                (running),
+    .quant_running_o          (quant_running),
     .retire_o                 (retire),
     .irq_done_o               (irq_done),
     .irq_error_o              (irq_error),
@@ -341,9 +351,12 @@ module ufp4_top
     .slot_write_o             (slot_write),
     .slot_write_exponent_o    (slot_write_exponent),
     .gemm_desc_o              (gemm_desc),
+    .gemm_a_exponent_o        (a_exponent),
+    .gemm_b_exponent_o        (b_exponent),
+    .gemm_panels_held_o       (panels_held),
     .quant_desc_o             (quant_desc),
-    .a_exponent_o             (a_exponent),
-    .b_exponent_o             (b_exponent),
+    .quant_row_exponent_o     (row_exponent),
+    .quant_col_exponent_o     (col_exponent),
     .gemm_start_valid_o       (gemm_start_valid),
     .gemm_start_ready_i       (gemm_start_ready),
     .gemm_done_valid_i        (gemm_done),
@@ -393,11 +406,14 @@ module ufp4_top
     .desc_i             (gemm_desc),
     .a_exponent_i       (a_exponent),
     .b_exponent_i       (b_exponent),
+    .panels_held_i      (panels_held),
+    .panels_i           (panels),
     .done_valid_o       (gemm_done),
     .done_read_error_o  (gemm_read_error),
     .done_write_error_o (gemm_write_error),
     .busy_o             (busy),
     .stall_operand_o    (stall_operand),
+    .stall_panel_o      (stall_panel),
     .stall_accumulator_o(stall_accumulator),
     .stall_drain_o      (stall_drain),
     .rd_req_valid_o     (rd_req_valid[GEMM]),
@@ -436,8 +452,9 @@ module ufp4_top
     .start_valid_i      (quant_start_valid),
     .start_ready_o      (quant_start_ready),
     .desc_i             (quant_desc),
-    .row_exponent_i     (a_exponent),
-    .col_exponent_i     (b_exponent),
+    .row_exponent_i     (row_exponent),
+    .col_exponent_i     (col_exponent),
+    .panels_o           (panels),
     .done_valid_o       (quant_done),
     .done_read_error_o  (quant_read_error),
     .done_write_error_o (quant_write_error),
@@ -461,27 +478,30 @@ module ufp4_top
     .wr_dat_data_o      (wr_dat_data[QUANT]),
     .wr_dat_strb_o      (wr_dat_strb[QUANT]),
     .wr_idle_i          (wr_idle[QUANT]),
-    .wr_err_i           (wr_err[QUANT])
+    .wr_err_i           (wr_err[QUANT]),
+    .wr_answer_i        (wr_answer[QUANT])
   );
 
   // --- What each cycle and each event is counted as ----------------------------------------------------------------
 
   logic gemm_class;
-  assign gemm_class = busy || stall_operand || stall_accumulator || stall_drain;
+  assign gemm_class = busy || stall_operand || stall_panel || stall_accumulator || stall_drain;
 
   always_comb begin
     count = '0;
     count[COUNTER_CYCLES]            = 1'b1;
     count[COUNTER_ARRAY_BUSY]        = busy;
     count[COUNTER_STALL_OPERAND]     = stall_operand;
+    count[COUNTER_STALL_PANEL]       = stall_panel;
     count[COUNTER_STALL_ACCUMULATOR] = stall_accumulator;
     count[COUNTER_STALL_DRAIN]       = stall_drain;
-    count[COUNTER_QUANT]             = running && !gemm_class;
-    count[COUNTER_COMMAND]           = active && !running && !gemm_class;
+    count[COUNTER_QUANT]             = quant_running && !gemm_class;
+    count[COUNTER_COMMAND]           = active && !quant_running && !gemm_class;
     count[COUNTER_IDLE]              = !active && !gemm_class;
     count[COUNTER_READ_BEATS]        = m_axi_rvalid_i && m_axi_rready_o;
     count[COUNTER_WRITE_BEATS]       = m_axi_wvalid_o && m_axi_wready_i;
     count[COUNTER_JOBS]              = retire;
+    count[COUNTER_QUANT_BESIDE]      = quant_running && gemm_class;
   end
 
 endmodule

@@ -46,8 +46,8 @@ report_case_t report_case_make(const char *pass, const char *format, const ufp4_
   unsigned bytes = core->bus_bytes;
   if (mem_bandwidth != 0 && mem_bandwidth < bytes) bytes = mem_bandwidth;
   const uint64_t *counters = stats->counters;
-  uint64_t stalls = counters[UFP4_COUNTER_STALL_OPERAND] + counters[UFP4_COUNTER_STALL_ACCUMULATOR] +
-                    counters[UFP4_COUNTER_STALL_DRAIN];
+  uint64_t stalls = counters[UFP4_COUNTER_STALL_OPERAND] + counters[UFP4_COUNTER_STALL_PANEL] +
+                    counters[UFP4_COUNTER_STALL_ACCUMULATOR] + counters[UFP4_COUNTER_STALL_DRAIN];
   line.cycles = (double)stats->cycles;
   line.util_percent =
       100.0 * (double)stats->m * (double)stats->n * (double)stats->k / (16.0 * core->rows * core->cols * line.cycles);

@@ -26,11 +26,15 @@ module ufp4_gemm #(
   input  ufp4_spec_pkg::gemm_descriptor_t desc_i,
   input  logic [15:0]                     a_exponent_i,
   input  logic [15:0]                     b_exponent_i,
+  // Of A and B, while panels_held_i says so, only so many row groups are in memory.
+  input  logic [1:0]                      panels_held_i,
+  input  logic [16:0]                     panels_i,
   output logic                            done_valid_o,
   output logic                            done_read_error_o,
   output logic                            done_write_error_o,
   output logic                            busy_o,
   output logic                            stall_operand_o,
+  output logic                            stall_panel_o,
   output logic                            stall_accumulator_o,
   output logic                            stall_drain_o,
   output logic                            rd_req_valid_o,
@@ -109,7 +113,7 @@ module ufp4_gemm #(
   end
 
   // Loader.
-  logic loading;
+  logic loading, held, operand_missing;
   logic [2:0] tiles;
   logic note_out_valid, note_out_ready;
   logic [11+GroupWidth:0] note_out;
@@ -127,6 +131,9 @@ module ufp4_gemm #(
     .start_i(start),
     .desc_i,
     .release_i(release_slot),
+    .panels_held_i,
+    .panels_i,
+    .held_o(held),
     .stop_i(done_read_error_o | done_write_error_o),
     .loading_o(loading),
     .tiles_o(tiles),
@@ -214,10 +221,12 @@ module ufp4_gemm #(
     .feed_clear_b_o(feed_clear_b),
     .feed_control_o(feed_control),
     .busy_o,
-    .stall_operand_o,
+    .stall_operand_o(operand_missing),
     .stall_accumulator_o
   );
-  assign stall_drain_o = active_q & ~busy_o & ~stall_operand_o & ~stall_accumulator_o;
+  assign stall_operand_o = operand_missing & ~held;
+  assign stall_panel_o = operand_missing & held;
+  assign stall_drain_o = active_q & ~busy_o & ~operand_missing & ~stall_accumulator_o;
 
   logic drain_enable, drain_read, drain_bank, drain_parity;
   logic [RowWidth-1:0] drain_row;
@@ -371,8 +380,9 @@ module ufp4_gemm #(
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
-      assert ($countones({busy_o, stall_operand_o, stall_accumulator_o, stall_drain_o}) == 32'(active_q))
-        else $error("busy %b, stalls %b", busy_o, {stall_operand_o, stall_accumulator_o, stall_drain_o});
+      assert ($countones({busy_o, stall_operand_o, stall_panel_o, stall_accumulator_o, stall_drain_o}) == 32'(active_q))
+        else $error("busy %b, stalls %b", busy_o, {stall_operand_o, stall_panel_o, stall_accumulator_o,
+                                           stall_drain_o});
       assert (!rd_rsp_valid_i || rd_rsp_ready_o) else $error("a read response that was not asked for");
       assert (!drain_read || drain_bank || desc_i.k <= 32'(16 * Chunk))
         else $error("a drain of bank 0, where partial sums are");

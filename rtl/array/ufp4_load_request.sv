@@ -5,6 +5,8 @@
 // A chunk goes into one of two slots, in turn; it starts when one is free (release_i frees one). Beside each
 // request goes a note for ufp4_load_write: {slot, side (1: B), codes, group, beats}. Memory layout:
 // docs/architecture.md, "Operands in memory".
+// panels_held_i (A, B): only the first panels_i row groups of that operand may be asked for; held_o: that is what the
+// loader waits for.
 // stop_i: no macro-tile follows the one at hand. Whoever works behind the loader has seen the last tile when loading_o
 // is low and its own count of tiles is tiles_o; none is eight behind.
 // Tests: tests/rtl/array.
@@ -24,6 +26,9 @@ module ufp4_load_request #(
   input  ufp4_spec_pkg::gemm_descriptor_t desc_i,
   // verilator lint_on UNUSEDSIGNAL
   input  logic                            release_i,
+  input  logic [1:0]                      panels_held_i,
+  input  logic [16:0]                     panels_i,
+  output logic                            held_o,
   input  logic                            stop_i,
   output logic                            loading_o,
   output logic [2:0]                      tiles_o,
@@ -81,7 +86,12 @@ module ufp4_load_request #(
   assign loading_o = active_q;
   assign tiles_o = tiles_q;
 
-  assign rd_req_valid_o = chunk_q & note_ready_i;
+  // Row groups of the whole operand.
+  logic [16:0] tile_group_a_d, tile_group_a_q, tile_group_b_d, tile_group_b_q, group;
+  assign group = (side_q ? tile_group_b_q : tile_group_a_q) + 17'(group_q);
+  assign held_o = chunk_q & panels_held_i[side_q] & (group >= panels_i);
+
+  assign rd_req_valid_o = chunk_q & note_ready_i & ~held_o;
   assign note_valid_o = fire;
   assign note_o = {slot_q, side_q, codes_q, group_q, rd_req_beats_o};
   always_comb begin
@@ -110,6 +120,8 @@ module ufp4_load_request #(
     tiles_d = tiles_q + 3'(end_tile);
     tile_a_d = tile_a_q;
     tile_b_d = tile_b_q;
+    tile_group_a_d = tile_group_a_q;
+    tile_group_b_d = tile_group_b_q;
     at_a_d = at_a_q;
     at_b_d = at_b_q;
     if (active_q && !chunk_q && free_q != 0) begin
@@ -141,6 +153,8 @@ module ufp4_load_request #(
         active_d = ~(last_tile | stop_i);
         k_d = '0;
         tile_a_d = last_col ? tile_a_q + 33'(desc_i.a_stride_blocks) * 33'(GroupsA) : tile_a_q;
+        tile_group_a_d = last_col ? tile_group_a_q + 17'(GroupsA) : tile_group_a_q;
+        tile_group_b_d = last_col ? '0 : tile_group_b_q + 17'(GroupsB);
         tile_b_d = last_col ? '0 : tile_b_q + 33'(desc_i.b_stride_blocks) * 33'(GroupsB);
       end
       at_a_d = tile_a_d;
@@ -158,6 +172,8 @@ module ufp4_load_request #(
       k_d = '0;
       tile_a_d = '0;
       tile_b_d = '0;
+      tile_group_a_d = '0;
+      tile_group_b_d = '0;
       at_a_d = '0;
       at_b_d = '0;
     end
@@ -180,6 +196,8 @@ module ufp4_load_request #(
     k_q <= k_d;
     tile_a_q <= tile_a_d;
     tile_b_q <= tile_b_d;
+    tile_group_a_q <= tile_group_a_d;
+    tile_group_b_q <= tile_group_b_d;
     at_a_q <= at_a_d;
     at_b_q <= at_b_d;
   end

@@ -103,14 +103,15 @@ package ufp4_spec_pkg;
   // The first 8 bytes of every descriptor.
   typedef struct packed {
     logic [31:0] job;  // byte 4
-    logic [15:0] reserved0;  // byte 2
+    logic [7:0] panels;  // byte 3
+    logic [7:0] after;  // byte 2
     logic [7:0] flags;  // byte 1
     logic [7:0] opcode;  // byte 0
   } header_descriptor_t;
 
   // QUANT and AMAX: a row-major tensor [rows][cols] to its row copy and/or its column copy (AMAX: to their tensor exponents).
   typedef struct packed {
-    logic [183:0] reserved1;  // byte 105
+    logic [183:0] reserved0;  // byte 105
     logic [7:0] scale;  // byte 104
     logic [63:0] col_tensor_id;  // byte 96
     logic [63:0] row_tensor_id;  // byte 88
@@ -135,14 +136,15 @@ package ufp4_spec_pkg;
     logic [31:0] cols;  // byte 12
     logic [31:0] rows;  // byte 8
     logic [31:0] job;  // byte 4
-    logic [15:0] reserved0;  // byte 2
+    logic [7:0] panels;  // byte 3
+    logic [7:0] after;  // byte 2
     logic [7:0] flags;  // byte 1
     logic [7:0] opcode;  // byte 0
   } quant_descriptor_t;
 
   // GEMM: D [m][n] = A [m][k] times B [n][k] transposed, both operands panel-major.
   typedef struct packed {
-    logic [95:0] reserved1;  // byte 116
+    logic [95:0] reserved0;  // byte 116
     logic [31:0] tensor_scale;  // byte 112
     logic [31:0] alpha;  // byte 108
     logic [31:0] sums_stride_bytes;  // byte 104
@@ -171,7 +173,8 @@ package ufp4_spec_pkg;
     logic [31:0] n;  // byte 12
     logic [31:0] m;  // byte 8
     logic [31:0] job;  // byte 4
-    logic [15:0] reserved0;  // byte 2
+    logic [7:0] panels;  // byte 3
+    logic [7:0] after;  // byte 2
     logic [7:0] flags;  // byte 1
     logic [7:0] opcode;  // byte 0
   } gemm_descriptor_t;
@@ -209,14 +212,16 @@ package ufp4_spec_pkg;
   localparam int unsigned COUNTER_CYCLES = 0;
   localparam int unsigned COUNTER_ARRAY_BUSY = 1;
   localparam int unsigned COUNTER_STALL_OPERAND = 2;
-  localparam int unsigned COUNTER_STALL_ACCUMULATOR = 3;
-  localparam int unsigned COUNTER_STALL_DRAIN = 4;
-  localparam int unsigned COUNTER_QUANT = 5;
-  localparam int unsigned COUNTER_COMMAND = 6;
-  localparam int unsigned COUNTER_IDLE = 7;
-  localparam int unsigned COUNTER_READ_BEATS = 8;
-  localparam int unsigned COUNTER_WRITE_BEATS = 9;
-  localparam int unsigned COUNTER_JOBS = 10;
-  localparam int unsigned COUNTER_COUNT = 11;
+  localparam int unsigned COUNTER_STALL_PANEL = 3;
+  localparam int unsigned COUNTER_STALL_ACCUMULATOR = 4;
+  localparam int unsigned COUNTER_STALL_DRAIN = 5;
+  localparam int unsigned COUNTER_QUANT = 6;
+  localparam int unsigned COUNTER_COMMAND = 7;
+  localparam int unsigned COUNTER_IDLE = 8;
+  localparam int unsigned COUNTER_READ_BEATS = 9;
+  localparam int unsigned COUNTER_WRITE_BEATS = 10;
+  localparam int unsigned COUNTER_JOBS = 11;
+  localparam int unsigned COUNTER_QUANT_BESIDE = 12;
+  localparam int unsigned COUNTER_COUNT = 13;
 
 endpackage

@@ -21,7 +21,8 @@ module ufp4_check
   localparam logic [7:0] COPY_MODES = 8'((1 << MODE_ENABLE_BIT) | (1 << MODE_RHT_BIT) | (1 << MODE_SLOT_BIT));
   localparam logic [7:0] OPERAND_MODES = 8'(1 << MODE_SLOT_BIT);
   localparam logic [7:0] D_MODES = 8'((1 << D_MODE_SUMS_BIT) | (1 << D_MODE_ALPHA_BIT) | (1 << D_MODE_C_BIT));
-  localparam logic [7:0] FLAGS = 8'd1;
+  localparam logic [7:0] FLAGS = 8'd3;
+  localparam logic [7:0] DISTANCES = 8'd15;
 
   function automatic logic bad_size(logic [31:0] size);
     return size == '0 || size > MAX_DIM;
@@ -76,7 +77,7 @@ module ufp4_check
       (quant.row_mode & ~COPY_MODES) != '0 || (quant.col_mode & ~COPY_MODES) != '0 || !(row || col);
   assign copies_unsupported = !(quant.round inside {ROUND_RNE, ROUND_SR}) ||
       !(quant.scale_round inside {SCALE_ROUND_RNE, SCALE_ROUND_UP}) || quant.scale != SCALE_E4M3 ||
-      quant.reserved1 != '0;
+      quant.reserved0 != '0;
 
   // --- GEMM --------------------------------------------------------------------------------------------------------
 
@@ -104,14 +105,14 @@ module ufp4_check
       (nvfp4 && (gemm.a_elem != ELEM_E2M1 || gemm.b_elem != ELEM_E2M1 ||
                  gemm.tensor_scale > 32'h7F80_0000)) ||
       (gemm.a_mode & ~OPERAND_MODES) != '0 || (gemm.b_mode & ~OPERAND_MODES) != '0 ||
-      (gemm.d_mode & ~D_MODES) != '0 || (wide && (has_alpha || has_c)) || gemm.reserved1 != '0;
+      (gemm.d_mode & ~D_MODES) != '0 || (wide && (has_alpha || has_c)) || gemm.reserved0 != '0;
 
   // --- Verdicts ----------------------------------------------------------------------------------------------------
 
   always_comb begin
     bad_size_o    = 1'b0;
     misaligned_o  = 1'b0;
-    unsupported_o = (header.flags & ~FLAGS) != '0 || header.reserved0 != '0;
+    unsupported_o = (header.flags & ~FLAGS) != '0 || (header.after & ~DISTANCES) != '0 || (header.panels != '0 && !is_gemm);
     if (is_quant || is_amax) begin
       bad_size_o     = bad_size(quant.rows) || bad_size(quant.cols);
       misaligned_o   = src_misaligned || (is_quant && (row_misaligned || col_misaligned));

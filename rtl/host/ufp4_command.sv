@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command unit: fetches descriptors from the ring, checks them, runs the engines, writes completions.
+// Command unit: fetches descriptors from the ring, checks them, gives them to the engines, writes completions.
 //
-// Contract: jobs run in the order of the ring, one at a time. A descriptor that breaks a rule starts nothing; its
-// completion carries the lowest status that applies, and the next job runs. A descriptor whose own fetch failed on the
-// bus completes as job 0 with read_error. cycles in the completion: from the cycle after an engine took the job to the
-// one in which it was done, inclusive; 0 where no engine ran. Flags and exponent slots are given only with status
-// ok; where AMAX names one slot twice, the column copy's exponent stays. head_o counts a job once its completion has been
-// answered by memory; an error of that write itself raises irq_error_o, there is no other place to report it.
-// Latency: about 40 cycles and two memory round trips a job.
+// Contract: jobs are fetched, and completed, in the order of the ring; those of one engine also run in that order. A job
+// without the flag `overlap` starts when all earlier ones are done, a fence always; one with it, when those that it
+// names are (ufp4_issue). Each job waits only for earlier ones, so the oldest that is not done can always go on: no
+// graph of jobs stands still. A descriptor that breaks a rule starts nothing; its completion carries the lowest
+// status that applies, and the next job runs. A descriptor whose own fetch failed on the bus completes as job 0 with
+// read_error. cycles in the completion: from the cycle after an engine took the job to the one in which it was done,
+// inclusive; 0 where no engine ran. Flags and exponent slots are given only with status ok.
 // Spec: docs/registers.md, docs/architecture.md "Command unit". Golden: drivers/backends/model. Test: tests/rtl/core.
 module ufp4_command
   import ufp4_spec_pkg::*;
@@ -23,29 +23,32 @@ module ufp4_command
   input  logic [31:0]           ring_tail_i,
   input  logic [ADDR_BITS-1:0]  completion_base_i,
   output logic [31:0]           head_o,
-  output logic                  active_o,          // not idle
-  output logic                  running_o,         // an engine runs: its cycles are its own
+  output logic                  active_o,          // there is a job
+  output logic                  quant_running_o,   // the QUANT engine is at work
   output logic                  retire_o,          // one cycle per completed job
   output logic                  irq_done_o,
   output logic                  irq_error_o,
 
-  // Exponent slots
-  output logic [5:0]            slot_index_o,
-  input  logic                  slot_valid_i,
-  input  logic [15:0]           slot_exponent_i,
+  // Exponent slots: 0 of GEMM, 1 of QUANT, which also writes
+  output logic [1:0][5:0]       slot_index_o,
+  input  logic [1:0]            slot_valid_i,
+  input  logic [1:0][15:0]      slot_exponent_i,
   output logic                  slot_write_o,
   output logic [15:0]           slot_write_exponent_o,
 
   // Engines
   output gemm_descriptor_t      gemm_desc_o,
-  output quant_descriptor_t     quant_desc_o,
-  output logic [15:0]           a_exponent_o,      // also of the row copy
-  output logic [15:0]           b_exponent_o,      // also of the column copy
+  output logic [15:0]           gemm_a_exponent_o,
+  output logic [15:0]           gemm_b_exponent_o,
+  output logic [1:0]            gemm_panels_held_o, // A, B: only what QUANT has finished
   output logic                  gemm_start_valid_o,
   input  logic                  gemm_start_ready_i,
   input  logic                  gemm_done_valid_i,
   input  logic                  gemm_done_read_error_i,
   input  logic                  gemm_done_write_error_i,
+  output quant_descriptor_t     quant_desc_o,
+  output logic [15:0]           quant_row_exponent_o,
+  output logic [15:0]           quant_col_exponent_o,
   output logic                  quant_start_valid_o,
   input  logic                  quant_start_ready_i,
   input  logic                  quant_done_valid_i,
@@ -77,286 +80,206 @@ module ufp4_command
   input  logic                  wr_err_i
 );
 
-  localparam int unsigned DESC_W = 8 * DESCRIPTOR_BYTES;
-  localparam int unsigned DESC_BEATS = DESCRIPTOR_BYTES / BusBytes;
-  // A completion is one beat, or two where the bus is only 8 bytes wide.
-  localparam int unsigned DONE_BEATS = (BusBytes < COMPLETION_BYTES) ? COMPLETION_BYTES / BusBytes : 1;
-  localparam int unsigned BEAT_W = $clog2(BusBytes);
-  localparam logic [ADDR_BITS-1:0] BUS_MASK = (ADDR_BITS'(1) << BEAT_W) - ADDR_BITS'(1);
-  localparam int unsigned COMPLETION_W = $clog2(COMPLETION_BYTES);
+  localparam int unsigned GEMM = 0;
+  localparam int unsigned QUANT = 1;
+  localparam int unsigned FLAG_IRQ = 0;
+  localparam int unsigned FLAG_OVERLAP = 1;
+  localparam logic [31:0] WINDOW = 32'd16;
 
-  if (BusBytes < 8 || BusBytes > DESCRIPTOR_BYTES || BusBytes != (1 << BEAT_W)) begin : gen_check_bus
+  if (BusBytes < 8 || BusBytes > DESCRIPTOR_BYTES || BusBytes != (1 << $clog2(BusBytes))) begin : gen_check_bus
     $error("ufp4_command: BusBytes must be 8, 16, 32, 64 or 128");
   end
 
-  typedef enum logic [3:0] {
-    StateIdle,       // until the ring holds a descriptor
-    StateRequest,    // asking for it
-    StateFetch,      // its beats
-    StateCheck,      // rules and regions
-    StateSlotA,      // exponent of A or the row copy
-    StateSlotB,      // exponent of B or the column copy
-    StateStart,      // verdict; handing the job to its engine
-    StateRun,        // until the engine is done
-    StateStoreA,     // AMAX: results into the slots
-    StateStoreB,
-    StateComplete,   // offering the completion and its beats
-    StateRetire      // until memory has answered
-  } state_e;
+  // --- The next job ------------------------------------------------------------------------------------------------
 
-  state_e            state_d, state_q;
-  logic [31:0]       head_d, head_q;
-  logic [DESC_W-1:0] desc_q;
-  logic [3:0]        beat_d, beat_q;
-  logic              fetch_err_d, fetch_err_q;
-  logic [15:0]       status_d, status_q;
-  logic [2:0]        flags_d, flags_q;
-  logic [63:0]       cycles_d, cycles_q;
-  logic [15:0]       a_exponent_d, a_exponent_q, b_exponent_d, b_exponent_q;
-  logic              bad_address_d, bad_address_q, bad_slot_d, bad_slot_q;
-  logic              req_sent_d, req_sent_q, write_err_d, write_err_q;
+  logic [31:0]                   next;
+  logic                          front_busy, job_valid, job_ready, job_lost;
+  logic [8*DESCRIPTOR_BYTES-1:0] job_desc;
+  logic [15:0]                   job_status;
+  header_descriptor_t            header;
 
-  // One descriptor seen in two ways; the header fields are the same in both.
-  quant_descriptor_t  quant;
-  gemm_descriptor_t   gemm;
-  logic               is_quant, is_amax, is_gemm;
-
-  assign quant        = desc_q;
-  assign gemm         = desc_q;
-  assign is_quant     = gemm.opcode == OPCODE_QUANT || gemm.opcode == OPCODE_AMAX;
-  assign is_amax      = gemm.opcode == OPCODE_AMAX;
-  assign is_gemm      = gemm.opcode == OPCODE_GEMM;
-  assign gemm_desc_o  = gemm;
-  assign quant_desc_o = quant;
-  assign head_o       = head_q;
-  assign active_o     = state_q != StateIdle;
-  assign running_o    = state_q == StateRun;
-
-  // --- Ring addresses ----------------------------------------------------------------------------------------------
-
-  logic [14:0] ring_index;
-
-  assign ring_index = head_q[14:0] & ~(15'h7FFF << ring_log2_i);
-
-  assign rd_req_valid_o = state_q == StateRequest;
-  assign rd_req_addr_o  = ring_base_i + (ADDR_BITS'(ring_index) << $clog2(DESCRIPTOR_BYTES));
-  assign rd_req_beats_o = 9'(DESC_BEATS);
-  assign rd_rsp_ready_o = 1'b1;
-
-  // --- Checks ------------------------------------------------------------------------------------------------------
-
-  logic        bad_opcode, bad_size, misaligned, unsupported;
-  logic        last_beat, regions_start, regions_done, regions_bad;
-  logic [15:0] verdict;
-
-  ufp4_check u_check (
-    .desc_i       (desc_q),
-    .bad_opcode_o (bad_opcode),
-    .bad_size_o   (bad_size),
-    .misaligned_o (misaligned),
-    .unsupported_o(unsupported)
-  );
-
-  assign last_beat     = beat_q == 4'(DESC_BEATS - 1);
-  assign regions_start = state_q == StateFetch && rd_rsp_valid_i && last_beat;
-
-  ufp4_regions u_regions (
+  ufp4_front #(
+    .BusBytes(BusBytes)
+  ) u_front (
     .clk_i,
     .rst_ni,
-    .start_i(regions_start),
-    .desc_i (desc_q),
-    .done_o (regions_done),
-    .bad_o  (regions_bad)
+    .ring_base_i,
+    .ring_log2_i,
+    .ring_tail_i,
+    .next_o      (next),
+    .busy_o      (front_busy),
+    .job_valid_o (job_valid),
+    .job_ready_i (job_ready),
+    .job_desc_o  (job_desc),
+    .job_status_o(job_status),
+    .job_lost_o  (job_lost),
+    .rd_req_valid_o,
+    .rd_req_ready_i,
+    .rd_req_addr_o,
+    .rd_req_beats_o,
+    .rd_rsp_valid_i,
+    .rd_rsp_ready_o,
+    .rd_rsp_data_i,
+    .rd_rsp_err_i
   );
 
-  always_comb begin
-    if (fetch_err_q)        verdict = CORE_STATUS_READ_ERROR;
-    else if (bad_opcode)    verdict = CORE_STATUS_BAD_OPCODE;
-    else if (bad_size)      verdict = CORE_STATUS_BAD_SIZE;
-    else if (misaligned)    verdict = CORE_STATUS_MISALIGNED;
-    else if (bad_address_q) verdict = CORE_STATUS_BAD_ADDRESS;
-    else if (unsupported)   verdict = CORE_STATUS_UNSUPPORTED;
-    else if (bad_slot_q)    verdict = CORE_STATUS_BAD_SLOT;
-    else                    verdict = CORE_STATUS_OK;
+  assign header = job_desc[$bits(header_descriptor_t)-1:0];
+
+  // --- Where it goes -----------------------------------------------------------------------------------------------
+
+  logic [1:0]       job_is, give, lane_ready, running, started, finish;
+  logic [1:0][3:0]  tag;
+  logic [1:0][15:0] finish_status;
+  logic [1:0][2:0]  finish_flags;
+  logic [1:0][63:0] finish_cycles;
+  logic [15:0]      done;
+  logic [31:0]      head;
+  logic [4:0]       undone_d, undone_q;   // jobs in the engines' hands
+  logic             may_enter, to_engine, overlap;
+
+  assign job_is[GEMM]  = header.opcode == OPCODE_GEMM;
+  assign job_is[QUANT] = header.opcode == OPCODE_QUANT || header.opcode == OPCODE_AMAX;
+  assign to_engine     = job_status == CORE_STATUS_OK && job_is != '0;
+  assign overlap       = job_is != '0 && header.flags[FLAG_OVERLAP];
+  assign may_enter     = job_valid && next - head < WINDOW && (overlap || undone_q == '0);
+  assign give          = job_is & {2{may_enter && to_engine}};
+  assign job_ready     = may_enter && (!to_engine || (job_is & lane_ready) != '0);
+  assign undone_d      = undone_q + 5'(job_ready && to_engine) - 5'(finish[GEMM]) - 5'(finish[QUANT]);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) undone_q <= '0;
+    else undone_q <= undone_d;
   end
 
-  // --- Exponents: a value in the descriptor, a slot to read, or (AMAX) a slot to write -----------------------------
-
-  logic        at_b, wanted, uses_slot, slot_bad;
-  logic [7:0]  mode;
-  logic [15:0] exponent, resolved;
-
-  assign at_b = state_q inside {StateSlotB, StateStoreB};
-
-  always_comb begin
-    if (is_gemm) begin
-      mode     = at_b ? gemm.b_mode : gemm.a_mode;
-      exponent = at_b ? gemm.b_exponent : gemm.a_exponent;
-      wanted   = 1'b1;
-    end else begin
-      mode     = at_b ? quant.col_mode : quant.row_mode;
-      exponent = at_b ? quant.col_exponent : quant.row_exponent;
-      wanted   = is_quant && mode[MODE_ENABLE_BIT];
-    end
-  end
-
-  assign uses_slot = wanted && (is_amax || mode[MODE_SLOT_BIT]);
-  assign slot_bad  = uses_slot && (exponent >= 16'(SLOTS) || (!is_amax && !slot_valid_i));
-  assign resolved  = uses_slot ? slot_exponent_i : exponent;
-
-  assign slot_index_o          = exponent[$clog2(SLOTS)-1:0];
-  assign slot_write_o          = state_q inside {StateStoreA, StateStoreB} && wanted;
-  assign slot_write_exponent_o = at_b ? b_exponent_q : a_exponent_q;
-  assign a_exponent_o          = a_exponent_q;
-  assign b_exponent_o          = b_exponent_q;
+  assign head_o          = head;
+  assign active_o        = front_busy || next != head;
+  assign quant_running_o = running[QUANT];
 
   // --- Engines -----------------------------------------------------------------------------------------------------
 
-  logic start, started, done, done_read_error, done_write_error;
+  logic [1:0]  unused_panels;
+  logic        unused_gemm_write, unused_running;
+  logic [15:0] unused_gemm_exponent;
 
-  assign start               = state_q == StateStart && verdict == CORE_STATUS_OK;
-  assign gemm_start_valid_o  = start && is_gemm;
-  assign quant_start_valid_o = start && is_quant;
-  assign started             = is_gemm ? gemm_start_ready_i : quant_start_ready_i;
-  assign done                = is_gemm ? gemm_done_valid_i : quant_done_valid_i;
-  assign done_read_error     = is_gemm ? gemm_done_read_error_i : quant_done_read_error_i;
-  assign done_write_error    = is_gemm ? gemm_done_write_error_i : quant_done_write_error_i;
+  assign unused_running = running[GEMM];
 
-  // --- Completion --------------------------------------------------------------------------------------------------
+  ufp4_issue #(
+    .Gemm(1'b1)
+  ) u_issue_gemm (
+    .clk_i,
+    .rst_ni,
+    .job_valid_i          (give[GEMM]),
+    .job_ready_o          (lane_ready[GEMM]),
+    .job_desc_i           (job_desc),
+    .job_tag_i            (next[3:0]),
+    .head_i               (head[3:0]),
+    .done_i               (done),
+    .other_running_i      (started[QUANT]),
+    .other_tag_i          (tag[QUANT]),
+    .slot_index_o         (slot_index_o[GEMM]),
+    .slot_valid_i         (slot_valid_i[GEMM]),
+    .slot_exponent_i      (slot_exponent_i[GEMM]),
+    .slot_write_o         (unused_gemm_write),
+    .slot_write_exponent_o(unused_gemm_exponent),
+    .desc_o               (gemm_desc_o),
+    .a_exponent_o         (gemm_a_exponent_o),
+    .b_exponent_o         (gemm_b_exponent_o),
+    .panels_held_o        (gemm_panels_held_o),
+    .start_valid_o        (gemm_start_valid_o),
+    .start_ready_i        (gemm_start_ready_i),
+    .done_valid_i         (gemm_done_valid_i),
+    .done_read_error_i    (gemm_done_read_error_i),
+    .done_write_error_i   (gemm_done_write_error_i),
+    .done_flags_i         ('0),
+    .done_row_exponent_i  ('0),
+    .done_col_exponent_i  ('0),
+    .running_o            (running[GEMM]),
+    .started_o            (started[GEMM]),
+    .tag_o                (tag[GEMM]),
+    .finish_o             (finish[GEMM]),
+    .finish_status_o      (finish_status[GEMM]),
+    .finish_flags_o       (finish_flags[GEMM]),
+    .finish_cycles_o      (finish_cycles[GEMM])
+  );
 
-  completion_t          completion;
-  logic [ADDR_BITS-1:0] completion_addr;
+  ufp4_issue #(
+    .Gemm(1'b0)
+  ) u_issue_quant (
+    .clk_i,
+    .rst_ni,
+    .job_valid_i          (give[QUANT]),
+    .job_ready_o          (lane_ready[QUANT]),
+    .job_desc_i           (job_desc),
+    .job_tag_i            (next[3:0]),
+    .head_i               (head[3:0]),
+    .done_i               (done),
+    .other_running_i      (started[GEMM]),
+    .other_tag_i          (tag[GEMM]),
+    .slot_index_o         (slot_index_o[QUANT]),
+    .slot_valid_i         (slot_valid_i[QUANT]),
+    .slot_exponent_i      (slot_exponent_i[QUANT]),
+    .slot_write_o         (slot_write_o),
+    .slot_write_exponent_o(slot_write_exponent_o),
+    .desc_o               (quant_desc_o),
+    .a_exponent_o         (quant_row_exponent_o),
+    .b_exponent_o         (quant_col_exponent_o),
+    .panels_held_o        (unused_panels),
+    .start_valid_o        (quant_start_valid_o),
+    .start_ready_i        (quant_start_ready_i),
+    .done_valid_i         (quant_done_valid_i),
+    .done_read_error_i    (quant_done_read_error_i),
+    .done_write_error_i   (quant_done_write_error_i),
+    .done_flags_i         (quant_done_flags_i),
+    .done_row_exponent_i  (quant_done_row_exponent_i),
+    .done_col_exponent_i  (quant_done_col_exponent_i),
+    .running_o            (running[QUANT]),
+    .started_o            (started[QUANT]),
+    .tag_o                (tag[QUANT]),
+    .finish_o             (finish[QUANT]),
+    .finish_status_o      (finish_status[QUANT]),
+    .finish_flags_o       (finish_flags[QUANT]),
+    .finish_cycles_o      (finish_cycles[QUANT])
+  );
 
-  assign completion = '{job: fetch_err_q ? 32'd0 : gemm.job, status: status_q, flags: 16'(flags_q),
-                        cycles: cycles_q};
-  assign completion_addr = completion_base_i + (ADDR_BITS'(ring_index) << COMPLETION_W);
+  // --- Completions -------------------------------------------------------------------------------------------------
 
-  assign wr_req_valid_o = state_q == StateComplete && !req_sent_q;
-  assign wr_req_addr_o  = completion_addr & ~BUS_MASK;
-  assign wr_req_beats_o = 9'(DONE_BEATS);
-  assign wr_dat_valid_o = state_q == StateComplete && beat_q != 4'(DONE_BEATS);
+  ufp4_retire #(
+    .BusBytes(BusBytes)
+  ) u_retire (
+    .clk_i,
+    .rst_ni,
+    .completion_base_i,
+    .ring_log2_i,
+    .enter_i        (job_ready),
+    .enter_tag_i    (next[3:0]),
+    .enter_job_i    (job_lost ? 32'd0 : header.job),
+    .enter_irq_i    (header.flags[FLAG_IRQ] && !job_lost),
+    .enter_done_i   (!to_engine),
+    .enter_status_i (job_status),
+    .finish_i       (finish),
+    .finish_tag_i   (tag),
+    .finish_status_i(finish_status),
+    .finish_flags_i (finish_flags),
+    .finish_cycles_i(finish_cycles),
+    .head_o         (head),
+    .done_o         (done),
+    .retire_o,
+    .irq_done_o,
+    .irq_error_o,
+    .wr_req_valid_o,
+    .wr_req_ready_i,
+    .wr_req_addr_o,
+    .wr_req_beats_o,
+    .wr_dat_valid_o,
+    .wr_dat_ready_i,
+    .wr_dat_data_o,
+    .wr_dat_strb_o,
+    .wr_idle_i,
+    .wr_err_i
+  );
 
-  if (BusBytes < COMPLETION_BYTES) begin : gen_narrow
-    assign wr_dat_data_o = beat_q[0] ? completion[127:64] : completion[63:0];
-    assign wr_dat_strb_o = '1;
-  end else begin : gen_wide
-    // The one place in the beat that the address selects.
-    assign wr_dat_data_o = {BusBytes / COMPLETION_BYTES{completion}};
-    assign wr_dat_strb_o = BusBytes'({COMPLETION_BYTES{1'b1}}) << completion_addr[BEAT_W-1:0];
-  end
-
-  assign retire_o    = state_q == StateRetire && wr_idle_i;
-  assign irq_done_o  = retire_o && gemm.flags[0] && !fetch_err_q;
-  assign irq_error_o = retire_o && (status_q != CORE_STATUS_OK || write_err_q);
-
-  // --- States ------------------------------------------------------------------------------------------------------
-
-  always_comb begin
-    state_d       = state_q;
-    head_d        = head_q;
-    beat_d        = beat_q;
-    fetch_err_d   = fetch_err_q;
-    status_d      = status_q;
-    flags_d       = flags_q;
-    cycles_d      = cycles_q;
-    a_exponent_d  = a_exponent_q;
-    b_exponent_d  = b_exponent_q;
-    bad_address_d = bad_address_q;
-    bad_slot_d    = bad_slot_q;
-    req_sent_d    = req_sent_q;
-    write_err_d   = write_err_q || wr_err_i;
-
-    unique case (state_q)
-      StateIdle: begin
-        beat_d      = '0;
-        fetch_err_d = 1'b0;
-        write_err_d = 1'b0;
-        cycles_d    = '0;
-        flags_d     = '0;
-        req_sent_d  = 1'b0;
-        if (head_q != ring_tail_i) state_d = StateRequest;
-      end
-      StateRequest: if (rd_req_ready_i) state_d = StateFetch;
-      StateFetch: if (rd_rsp_valid_i) begin
-        fetch_err_d = fetch_err_q || rd_rsp_err_i;
-        beat_d      = beat_q + 4'd1;
-        if (last_beat) state_d = StateCheck;
-      end
-      StateCheck: begin
-        beat_d        = '0;
-        bad_address_d = regions_bad;
-        if (regions_done) state_d = StateSlotA;
-      end
-      StateSlotA: begin
-        a_exponent_d = resolved;
-        bad_slot_d   = slot_bad;
-        state_d      = StateSlotB;
-      end
-      StateSlotB: begin
-        b_exponent_d = resolved;
-        bad_slot_d   = bad_slot_q || slot_bad;
-        state_d      = StateStart;
-      end
-      StateStart: begin
-        status_d = verdict;
-        if (!start || !(is_gemm || is_quant)) state_d = StateComplete;   // refused, or a fence
-        else if (started) state_d = StateRun;
-      end
-      StateRun: begin
-        cycles_d = cycles_q + 64'd1;
-        if (done) begin
-          if (done_read_error)       status_d = CORE_STATUS_READ_ERROR;
-          else if (done_write_error) status_d = CORE_STATUS_WRITE_ERROR;
-          else if (is_quant)         flags_d = quant_done_flags_i;
-          if (is_amax) begin
-            a_exponent_d = quant_done_row_exponent_i;
-            b_exponent_d = quant_done_col_exponent_i;
-          end
-          state_d = (is_amax && !done_read_error && !done_write_error) ? StateStoreA : StateComplete;
-        end
-      end
-      StateStoreA: state_d = StateStoreB;
-      StateStoreB: state_d = StateComplete;
-      StateComplete: begin
-        if (wr_req_valid_o && wr_req_ready_i) req_sent_d = 1'b1;
-        if (wr_dat_valid_o && wr_dat_ready_i) beat_d = beat_q + 4'd1;
-        if (req_sent_q && beat_q == 4'(DONE_BEATS)) state_d = StateRetire;
-      end
-      StateRetire: if (wr_idle_i) begin
-        head_d  = head_q + 32'd1;
-        state_d = StateIdle;
-      end
-      default: state_d = StateIdle;
-    endcase
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      state_q <= StateIdle;
-      head_q  <= '0;
-    end else begin
-      state_q <= state_d;
-      head_q  <= head_d;
-    end
-  end
-
-  // Beats come in from the top, so the first one ends at the bottom.
-  always_ff @(posedge clk_i) begin
-    if (rd_rsp_valid_i) desc_q <= DESC_W'({rd_rsp_data_i, desc_q} >> (8 * BusBytes));
-  end
-
-  always_ff @(posedge clk_i) begin
-    beat_q        <= beat_d;
-    fetch_err_q   <= fetch_err_d;
-    status_q      <= status_d;
-    flags_q       <= flags_d;
-    cycles_q      <= cycles_d;
-    a_exponent_q  <= a_exponent_d;
-    b_exponent_q  <= b_exponent_d;
-    bad_address_q <= bad_address_d;
-    bad_slot_q    <= bad_slot_d;
-    req_sent_q    <= req_sent_d;
-    write_err_q   <= write_err_d;
-  end
+  // The fields that only other units read.
+  logic unused;
+  assign unused = ^header;
 
 endmodule

@@ -3,8 +3,8 @@
 //
 // Contract: counter i counts the cycles with event_i[i] high, modulo 2^64. A snapshot copies all of them in one cycle;
 // clearing sets all to zero, and that cycle itself is counted nowhere; both in one cycle: the copy is taken first.
-// The first counter is the sum of the next seven because event_i[COUNTER_CYCLES] is high in every cycle and exactly one
-// of the seven is: asserted here.
+// The first counter is the sum of the next eight because event_i[COUNTER_CYCLES] is high in every cycle and exactly one
+// of the eight is: asserted here.
 // Latency: one cycle. Test: tests/rtl/core.
 module ufp4_counters
   import ufp4_spec_pkg::*;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exponent slots: SLOTS tensor exponents that AMAX writes and QUANT and GEMM read by number.
 //
-// Contract: a slot is valid once it was written, until reset. Two asynchronous read ports (command unit, registers).
+// Contract: a slot is valid once it was written, until reset. Three asynchronous read ports (two of the
+// command unit, registers).
 // Spec: docs/registers.md, "Exponent slots". Test: tests/rtl/core.
 module ufp4_slots
   import ufp4_spec_pkg::*;
@@ -15,9 +16,9 @@ module ufp4_slots
   input  logic [IndexW-1:0] write_index_i,
   input  logic [15:0]       write_exponent_i,
 
-  input  logic [IndexW-1:0] command_index_i,
-  output logic              command_valid_o,
-  output logic [15:0]       command_exponent_o,
+  input  logic [1:0][IndexW-1:0] command_index_i,
+  output logic [1:0]        command_valid_o,
+  output logic [1:0][15:0]  command_exponent_o,
 
   input  logic [IndexW-1:0] host_index_i,
   output logic              host_valid_o,
@@ -27,10 +28,12 @@ module ufp4_slots
   logic [SLOTS-1:0] valid_q;
   logic [15:0]      exponent_q [SLOTS];
 
-  assign command_valid_o    = valid_q[command_index_i];
-  assign command_exponent_o = exponent_q[command_index_i];
-  assign host_valid_o       = valid_q[host_index_i];
-  assign host_exponent_o    = exponent_q[host_index_i];
+  for (genvar i = 0; i < 2; i++) begin : gen_command
+    assign command_valid_o[i]    = valid_q[command_index_i[i]];
+    assign command_exponent_o[i] = exponent_q[command_index_i[i]];
+  end
+  assign host_valid_o    = valid_q[host_index_i];
+  assign host_exponent_o = exponent_q[host_index_i];
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) valid_q <= '0;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Round-robin choice among Clients requests.
+// Choice among Clients requests: in turn, or by rank.
 //
-// Contract: grant_o names a requesting client if there is one; after advance_i the granted client has the lowest
+// Contract, Ranked: grant_o names the first requesting client. Else it names a requesting client if there is one; after advance_i the granted client has the lowest
 // priority, so no client waits for more than Clients - 1 others. Combinational from request_i to grant_o.
 // Test: tests/rtl/core (through the AXI masters of the whole core).
 module ufp4_arbiter #(
   parameter int unsigned Clients = 3,
+  parameter bit Ranked = 1'b0,
   localparam int unsigned IdW = $clog2(Clients)
 ) (
   input  logic               clk_i,
@@ -25,7 +26,7 @@ module ufp4_arbiter #(
       if (request_i[i-1]) grant_o = IdW'(i - 1);
     end
     for (int unsigned i = Clients; i > 0; i--) begin
-      if (request_i[i-1] && IdW'(i - 1) > last_q) grant_o = IdW'(i - 1);
+      if (!Ranked && request_i[i-1] && IdW'(i - 1) > last_q) grant_o = IdW'(i - 1);
     end
   end
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes the memory clients' requests in turn and cuts each into AXI4 bursts.
+// Takes the memory clients' requests, in turn or (Ranked) the lowest client's first, and cuts each into AXI4 bursts.
 //
 // Contract: a request (addr, beats) of client c, 1 <= beats <= 256, addr a multiple of BusBytes, leaves as INCR bursts
 // that cover the same bytes in order; none crosses a 4 KiB boundary. Requests of one client keep their order.
@@ -8,6 +8,7 @@
 module ufp4_axi_burst #(
   parameter int unsigned Clients = 3,
   parameter int unsigned BusBytes = 64,
+  parameter bit Ranked = 1'b0,
   localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS,
   localparam int unsigned IdW = $clog2(Clients)
 ) (
@@ -40,7 +41,8 @@ module ufp4_axi_burst #(
   logic [8:0]       piece;
 
   ufp4_arbiter #(
-    .Clients(Clients)
+    .Clients(Clients),
+    .Ranked (Ranked)
   ) u_arbiter (
     .clk_i,
     .rst_ni,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // AXI4 read master shared by Clients memory clients (docs/architecture.md, "RTL conventions and interfaces").
 //
-// Contract: the beats that a client gets are those of its requests, in order; different clients' beats may interleave.
+// Contract: where several clients ask, the lowest is served first; none asks for ever. The beats that a client gets are those of its requests, in order; different clients' beats may interleave.
 // The AXI ID is the client's number. There is no limit on bursts in flight: a client asks only for what it can take,
 // so a beat never waits for long and none blocks another client's.
 // halt_i: no further burst is begun. flush_i: nor is a client listened to any more, and what still comes back is
@@ -61,7 +61,8 @@ module ufp4_axi_read #(
 
   ufp4_axi_burst #(
     .Clients (Clients),
-    .BusBytes(BusBytes)
+    .BusBytes(BusBytes),
+    .Ranked  (1'b1)
   ) u_burst (
     .clk_i,
     .rst_ni       (rst_ni && !flush_i),

@@ -41,6 +41,7 @@ module ufp4_axi_write #(
 
   output logic [Clients-1:0]               idle_o,
   output logic [Clients-1:0]               err_o,
+  output logic [Clients-1:0]               answer_o,    // a pulse for each burst
 
   output logic                             awvalid_o,
   input  logic                             awready_i,
@@ -181,6 +182,7 @@ module ufp4_axi_write #(
       count_d[c] = count_q[c] + CountW'(burst_fire && burst_id == IdW'(c))
                               - CountW'(answer_valid && answer_id == IdW'(c) && count_q[c] != '0);
       if (forget_i) count_d[c] = '0;
+      answer_o[c] = answer_valid && answer_id == IdW'(c);
       err_o[c]   = answer_valid && answer_err && answer_id == IdW'(c);
       idle_o[c]  = !cutting[c] && count_q[c] == '0;
     end

@@ -26,6 +26,7 @@ module ufp4_quant #(
   input  logic [15:0]                       row_exponent_i,
   input  logic [15:0]                       col_exponent_i,
 
+  output logic [16:0]                       panels_o,          // row groups of the row copy that are in memory
   output logic                              done_valid_o,
   output logic                              done_read_error_o,
   output logic                              done_write_error_o,
@@ -51,7 +52,8 @@ module ufp4_quant #(
   output logic [DataW-1:0]                  wr_dat_data_o,
   output logic [BusBytes-1:0]               wr_dat_strb_o,
   input  logic                              wr_idle_i,
-  input  logic                              wr_err_i
+  input  logic                              wr_err_i,
+  input  logic                              wr_answer_i
 );
 
   import ufp4_spec_pkg::*;
@@ -231,6 +233,7 @@ module ufp4_quant #(
 
   // --- Blocks to codes and scales ------------------------------------------------------------------------
 
+  logic                    strip_end;
   logic [1:0]              out_valid, out_ready, out_last, nan, saturated, amax_done, index_step, write_done;
   logic [1:0][63:0]        out_codes;
   logic [1:0][7:0]         out_scale;
@@ -318,6 +321,8 @@ module ufp4_quant #(
     .index_i      (index),
     .index_step_o (index_step),
     .done_o       (write_done),
+    .tiles_i      (row_tiles_q),
+    .strip_end_o  (strip_end),
     .in_valid_i   (out_valid),
     .in_ready_o   (out_ready),
     .in_codes_i   (out_codes),
@@ -331,6 +336,16 @@ module ufp4_quant #(
     .wr_dat_ready_i,
     .wr_dat_data_o,
     .wr_dat_strb_o
+  );
+
+  ufp4_quant_progress u_progress (
+    .clk_i,
+    .rst_ni,
+    .start_i    (start_valid_i && start_ready_o),
+    .request_i  (wr_req_valid_o && wr_req_ready_i),
+    .answer_i   (wr_answer_i),
+    .strip_end_i(strip_end),
+    .panels_o
   );
 
 endmodule

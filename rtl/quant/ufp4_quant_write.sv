@@ -6,6 +6,7 @@
 // scales_addr + 16 n (docs/architecture.md), n = index_i when the unit is written; index_step_o then asks for
 // the next. done_o: the unit that came with in_last_i has been handed over. Two units of each copy fit, so
 // one fills while one leaves.
+// strip_end_o pulses when the last unit of a strip of the row copy (tiles_i units each) has been handed over.
 // Handshakes: valid/ready. Throughput: 128/BusBytes + max(1, 16/BusBytes) + 1 cycles a unit.
 // Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_write #(
@@ -23,6 +24,8 @@ module ufp4_quant_write #(
   input  logic [1:0][IndexW-1:0] index_i,
   output logic [1:0]             index_step_o,
   output logic [1:0]             done_o,
+  input  logic [16:0]            tiles_i,
+  output logic                   strip_end_o,
 
   input  logic [1:0]             in_valid_i,
   output logic [1:0]             in_ready_o,
@@ -179,6 +182,20 @@ module ufp4_quant_write #(
     else if (begin_unit) addr_q <= codes_addr_i[0] + {index_i[0], 7'd0};
     else if (phase_end && copy_q) addr_q <= scales_addr_i[1] + {3'd0, index_i[1], 4'd0};
     else if (phase_end) addr_q <= scales_addr_i[0] + {3'd0, index_i[0], 4'd0};
+  end
+
+  logic [16:0] units_d, units_q;  // of this strip of the row copy, left to hand over
+
+  assign strip_end_o = index_step_o[0] && units_q == 17'd1;
+
+  always_comb begin
+    units_d = units_q;
+    if (start_i || strip_end_o) units_d = tiles_i;
+    else if (index_step_o[0]) units_d = units_q - 17'd1;
+  end
+
+  always_ff @(posedge clk_i) begin
+    units_q <= units_d;
   end
 
   // A wide beat of scales holds them at every place they can have, and the strobe picks one.

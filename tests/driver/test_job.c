@@ -205,8 +205,8 @@ TEST(rejects_quant_addresses_beyond_40_bits) {
 }
 
 TEST(rejects_quant_fields) {
-  static const change_t table[] = {QUANT(flags, 2, UNSUPPORTED),       QUANT(flags, 0x80, UNSUPPORTED),
-                                   QUANT(reserved0, 1, UNSUPPORTED),   QUANT(src_dtype, 255, UNSUPPORTED),
+  static const change_t table[] = {QUANT(flags, 4, UNSUPPORTED),       QUANT(flags, 0x80, UNSUPPORTED),
+                                   QUANT(panels, 1, UNSUPPORTED),      QUANT(src_dtype, 255, UNSUPPORTED),
                                    QUANT(src_dtype, 3, UNSUPPORTED),   QUANT(elem, 3, UNSUPPORTED),
                                    QUANT(elem, 255, UNSUPPORTED),      QUANT(round, 2, UNSUPPORTED),
                                    QUANT(scale_round, 2, UNSUPPORTED), QUANT(row_mode, 0x0D, UNSUPPORTED),
@@ -219,8 +219,8 @@ TEST(rejects_every_reserved_byte) {
   bench_jobs_t jobs = bench_jobs(device);
   bench_check_serving(-1, device, &jobs);
   for (unsigned offset = 2; offset < UFP4_DESCRIPTOR_BYTES; offset++) {
-    int quant = offset < 4 || offset >= offsetof(ufp4_quant_descriptor_t, reserved1);
-    int gemm = offset < 4 || offset >= offsetof(ufp4_gemm_descriptor_t, reserved1);
+    int quant = offset < 4 || offset >= offsetof(ufp4_quant_descriptor_t, reserved0);
+    int gemm = offset < 3 || offset >= offsetof(ufp4_gemm_descriptor_t, reserved0);
     change_t change = {"reserved byte", offset, 1, 0x10, UFP4_CORE_STATUS_UNSUPPORTED};
     if (quant) check_changes(&jobs.quant, &change, 1, device, &jobs);
     if (gemm) check_changes(&jobs.gemm, &change, 1, device, &jobs);
@@ -392,7 +392,7 @@ TEST(rejects_with_the_lowest_status) {
   gemm->a_exponent = 64;
   bench_run(device, &job, &done);
   check_bits(0, done.status, UFP4_CORE_STATUS_BAD_SLOT, "slot before read error");
-  gemm->reserved1[7] = 1;
+  gemm->reserved0[7] = 1;
   bench_run(device, &job, &done);
   check_bits(1, done.status, UFP4_CORE_STATUS_UNSUPPORTED, "reserved before slot");
   gemm->d_addr = BEYOND;

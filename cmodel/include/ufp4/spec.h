@@ -212,8 +212,9 @@ typedef struct {
 /** The first 8 bytes of every descriptor. */
 typedef struct {
   uint8_t opcode;  ///< 0: what to do (opcode)
-  uint8_t flags;  ///< 1: bit 0: raise the completion interrupt
-  uint8_t reserved0[2];  ///< 2: zero
+  uint8_t flags;  ///< 1: bit 0: raise the completion interrupt; bit 1, overlap: start before all earlier jobs are done (a fence ignores it)
+  uint8_t after;  ///< 2: with overlap: start when the job this many places earlier in the ring is done; 1..15, 0: none
+  uint8_t panels;  ///< 3: GEMM with overlap: A in bits 3..0, B in bits 7..4 is the row copy of the QUANT job this many places earlier, used as its row groups are written; 0: none
   uint32_t job;  ///< 4: any number; comes back in the completion
 } ufp4_header_descriptor_t;
 static_assert(sizeof(ufp4_header_descriptor_t) == 8, "ufp4_header_descriptor_t");
@@ -221,8 +222,9 @@ static_assert(sizeof(ufp4_header_descriptor_t) == 8, "ufp4_header_descriptor_t")
 /** QUANT and AMAX: a row-major tensor [rows][cols] to its row copy and/or its column copy (AMAX: to their tensor exponents). */
 typedef struct {
   uint8_t opcode;  ///< 0: quant or amax
-  uint8_t flags;  ///< 1: bit 0: raise the completion interrupt
-  uint8_t reserved0[2];  ///< 2: zero
+  uint8_t flags;  ///< 1: bit 0: raise the completion interrupt; bit 1, overlap: start before all earlier jobs are done (a fence ignores it)
+  uint8_t after;  ///< 2: with overlap: start when the job this many places earlier in the ring is done; 1..15, 0: none
+  uint8_t panels;  ///< 3: GEMM with overlap: A in bits 3..0, B in bits 7..4 is the row copy of the QUANT job this many places earlier, used as its row groups are written; 0: none
   uint32_t job;  ///< 4: any number; comes back in the completion
   uint32_t rows;  ///< 8: rows of the source
   uint32_t cols;  ///< 12: columns of the source
@@ -247,15 +249,16 @@ typedef struct {
   uint64_t row_tensor_id;  ///< 88: upper counter words of the row copy's random bytes
   uint64_t col_tensor_id;  ///< 96: upper counter words of the column copy's random bytes
   uint8_t scale;  ///< 104: scale format
-  uint8_t reserved1[23];  ///< 105: zero
+  uint8_t reserved0[23];  ///< 105: zero
 } ufp4_quant_descriptor_t;
 static_assert(sizeof(ufp4_quant_descriptor_t) == 128, "ufp4_quant_descriptor_t");
 
 /** GEMM: D [m][n] = A [m][k] times B [n][k] transposed, both operands panel-major. */
 typedef struct {
   uint8_t opcode;  ///< 0: gemm
-  uint8_t flags;  ///< 1: bit 0: raise the completion interrupt
-  uint8_t reserved0[2];  ///< 2: zero
+  uint8_t flags;  ///< 1: bit 0: raise the completion interrupt; bit 1, overlap: start before all earlier jobs are done (a fence ignores it)
+  uint8_t after;  ///< 2: with overlap: start when the job this many places earlier in the ring is done; 1..15, 0: none
+  uint8_t panels;  ///< 3: GEMM with overlap: A in bits 3..0, B in bits 7..4 is the row copy of the QUANT job this many places earlier, used as its row groups are written; 0: none
   uint32_t job;  ///< 4: any number; comes back in the completion
   uint32_t m;  ///< 8: rows of A and D
   uint32_t n;  ///< 12: rows of B, columns of D
@@ -284,7 +287,7 @@ typedef struct {
   uint32_t sums_stride_bytes;  ///< 104: bytes from one row of them to the next
   uint32_t alpha;  ///< 108: factor, an FP32 number
   uint32_t tensor_scale;  ///< 112: RNE32(SdA SdB), an FP32 number, not negative and no NaN (ignored but with scale nvfp4)
-  uint8_t reserved1[12];  ///< 116: zero
+  uint8_t reserved0[12];  ///< 116: zero
 } ufp4_gemm_descriptor_t;
 static_assert(sizeof(ufp4_gemm_descriptor_t) == 128, "ufp4_gemm_descriptor_t");
 
@@ -321,20 +324,22 @@ static_assert(sizeof(ufp4_completion_t) == 16, "ufp4_completion_t");
 
 /** Performance counters, by index. */
 typedef enum {
-  UFP4_COUNTER_CYCLES = 0,  ///< clock cycles since the counters were cleared; the sum of the next seven
+  UFP4_COUNTER_CYCLES = 0,  ///< clock cycles since the counters were cleared; the sum of the next eight
   UFP4_COUNTER_ARRAY_BUSY = 1,  ///< cycles in which the array was fed one step (every PE one block product)
   UFP4_COUNTER_STALL_OPERAND = 2,  ///< GEMM: the array waited for operand data from memory
-  UFP4_COUNTER_STALL_ACCUMULATOR = 3,  ///< GEMM: the array waited for an accumulator bank that was still draining
-  UFP4_COUNTER_STALL_DRAIN = 4,  ///< GEMM: everything fed, results on their way to memory
-  UFP4_COUNTER_QUANT = 5,  ///< QUANT or AMAX was running and the array was not
-  UFP4_COUNTER_COMMAND = 6,  ///< fetching and decoding a descriptor, writing a completion
-  UFP4_COUNTER_IDLE = 7,  ///< nothing to do
-  UFP4_COUNTER_READ_BEATS = 8,  ///< data beats read
-  UFP4_COUNTER_WRITE_BEATS = 9,  ///< data beats written
-  UFP4_COUNTER_JOBS = 10,  ///< jobs completed
+  UFP4_COUNTER_STALL_PANEL = 3,  ///< GEMM: the array waited for row groups of an operand that QUANT had not written yet
+  UFP4_COUNTER_STALL_ACCUMULATOR = 4,  ///< GEMM: the array waited for an accumulator bank that was still draining
+  UFP4_COUNTER_STALL_DRAIN = 5,  ///< GEMM: everything fed, results on their way to memory
+  UFP4_COUNTER_QUANT = 6,  ///< QUANT or AMAX was running and the array was not
+  UFP4_COUNTER_COMMAND = 7,  ///< fetching and decoding a descriptor, writing a completion
+  UFP4_COUNTER_IDLE = 8,  ///< nothing to do
+  UFP4_COUNTER_READ_BEATS = 9,  ///< data beats read
+  UFP4_COUNTER_WRITE_BEATS = 10,  ///< data beats written
+  UFP4_COUNTER_JOBS = 11,  ///< jobs completed
+  UFP4_COUNTER_QUANT_BESIDE = 12,  ///< QUANT or AMAX was running, and a GEMM too
 } ufp4_counter_t;
-#define UFP4_COUNTER_COUNT 11
-#define UFP4_COUNTER_NAMES {"cycles", "array_busy", "stall_operand", "stall_accumulator", "stall_drain", "quant", "command", "idle", "read_beats", "write_beats", "jobs"}
+#define UFP4_COUNTER_COUNT 13
+#define UFP4_COUNTER_NAMES {"cycles", "array_busy", "stall_operand", "stall_panel", "stall_accumulator", "stall_drain", "quant", "command", "idle", "read_beats", "write_beats", "jobs", "quant_beside"}
 
 /** One named configuration; rows and cols in PEs, tiles in units of the array. */
 typedef struct {

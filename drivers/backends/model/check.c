@@ -3,7 +3,8 @@
 
 #include <stddef.h>
 
-#define KNOWN_HEADER_FLAGS 1u
+#define KNOWN_HEADER_FLAGS 3u
+#define MAX_DISTANCE 15u
 #define KNOWN_D_MODES (UFP4_D_MODE_SUMS | UFP4_D_MODE_ALPHA | UFP4_D_MODE_C)
 #define KNOWN_COPY_MODES (UFP4_MODE_ENABLE | UFP4_MODE_RHT | UFP4_MODE_SLOT)
 
@@ -96,7 +97,8 @@ static int any_set(const uint8_t *bytes, size_t count) {
 }
 
 static int header_is_unsupported(const ufp4_header_descriptor_t *header) {
-  return (header->flags & ~KNOWN_HEADER_FLAGS) != 0 || any_set(header->reserved0, sizeof header->reserved0);
+  return (header->flags & ~KNOWN_HEADER_FLAGS) != 0 || header->after > MAX_DISTANCE ||
+         (header->panels != 0 && header->opcode != UFP4_OPCODE_GEMM);
 }
 
 static int slot_is_bad(const panel_t *panel, const slots_t *slots) {
@@ -121,7 +123,7 @@ static int quant_is_unsupported(const ufp4_quant_descriptor_t *quant) {
   if (((quant->row_mode | quant->col_mode) & UFP4_MODE_ENABLE) == 0) return 1;
   if (quant->opcode == UFP4_OPCODE_AMAX) return 0;
   return quant->round >= UFP4_ROUND_COUNT || quant->scale_round > UFP4_SCALE_ROUND_UP ||
-         quant->scale != UFP4_SCALE_E4M3 || any_set(quant->reserved1, sizeof quant->reserved1);
+         quant->scale != UFP4_SCALE_E4M3 || any_set(quant->reserved0, sizeof quant->reserved0);
 }
 
 static ufp4_core_status_t check_quant(const ufp4_quant_descriptor_t *quant, const slots_t *slots) {
@@ -166,7 +168,7 @@ static int gemm_is_unsupported(const ufp4_gemm_descriptor_t *gemm) {
   }
   if ((gemm->d_mode & ~KNOWN_D_MODES) != 0) return 1;
   if (gemm->d_dtype == UFP4_DTYPE_I64 && (gemm->d_mode & (UFP4_D_MODE_ALPHA | UFP4_D_MODE_C))) return 1;
-  return any_set(gemm->reserved1, sizeof gemm->reserved1);
+  return any_set(gemm->reserved0, sizeof gemm->reserved0);
 }
 
 static ufp4_core_status_t check_gemm(const ufp4_gemm_descriptor_t *gemm, const slots_t *slots) {

@@ -28,6 +28,7 @@ module ufp4_axi_unit #(
   output logic [2:0]              wr_err_o,
   output logic                    wr_pending_o,
   output logic                    wr_beats_due_o,
+  output logic [2:0]              wr_answer_o,
 
   output logic                    arvalid_o,
   input  logic                    arready_i,
@@ -98,6 +99,7 @@ module ufp4_axi_unit #(
     .forget_i   (1'b0),
     .pending_o  (wr_pending_o),
     .beats_due_o(wr_beats_due_o),
+    .answer_o   (wr_answer_o),
     .req_valid_i(wr_req_valid_i),
     .req_ready_o(wr_req_ready_o),
     .req_addr_i (wr_req_addr_i),

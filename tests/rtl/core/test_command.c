@@ -185,12 +185,14 @@ static const rule_t header_rules[] = {
     {"opcode none", BYTE(0), UFP4_OPCODE_NONE, UFP4_CORE_STATUS_BAD_OPCODE},
     {"opcode 5", BYTE(0), 5, UFP4_CORE_STATUS_BAD_OPCODE},
     {"opcode 255", BYTE(0), 255, UFP4_CORE_STATUS_BAD_OPCODE},
-    {"an unknown flag", BYTE(1), 3, UNSUPPORTED},
-    {"reserved byte 2", BYTE(2), 1, UNSUPPORTED},
-    {"reserved byte 3", BYTE(3), 128, UNSUPPORTED},
+    {"an unknown flag", BYTE(1), 5, UNSUPPORTED},
+    {"after 16", BYTE(2), 16, UNSUPPORTED},
+    {"after 128", BYTE(2), 128, UNSUPPORTED},
 };
 
 static const rule_t amax_rules[] = {
+    {"panels of A", QUANT_FIELD(panels), 1, UNSUPPORTED},
+    {"panels of B", QUANT_FIELD(panels), 0x80, UNSUPPORTED},
     {"rows 0", QUANT_FIELD(rows), 0, SIZE},
     {"rows over the limit", QUANT_FIELD(rows), UFP4_MAX_DIM + 1, SIZE},
     {"rows 2^31", QUANT_FIELD(rows), 1u << 31, SIZE},

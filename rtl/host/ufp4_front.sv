@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fetches descriptors from the ring, one ahead of what runs, and checks them.
+//
+// Contract: the descriptors from ring_head on come out in the order of the ring, each with the lowest status that
+// applies to it (exponent slots are looked at later: bad_slot is the highest of these codes). next_o is the ring index
+// of the one that is offered or fetched. Handshake of the job: valid/ready, stable until taken.
+// Latency: about 35 cycles and a memory round trip. Spec: docs/architecture.md "Command unit". Test: tests/rtl/core.
+module ufp4_front
+  import ufp4_spec_pkg::*;
+#(
+  parameter int unsigned BusBytes = 64
+) (
+  input  logic                          clk_i,
+  input  logic                          rst_ni,
+
+  input  logic [ADDR_BITS-1:0]          ring_base_i,
+  input  logic [3:0]                    ring_log2_i,
+  input  logic [31:0]                   ring_tail_i,
+  output logic [31:0]                   next_o,
+  output logic                          busy_o,
+
+  output logic                          job_valid_o,
+  input  logic                          job_ready_i,
+  output logic [8*DESCRIPTOR_BYTES-1:0] job_desc_o,
+  output logic [15:0]                   job_status_o,
+  output logic                          job_lost_o,     // the fetch itself failed: the descriptor means nothing
+
+  output logic                          rd_req_valid_o,
+  input  logic                          rd_req_ready_i,
+  output logic [ADDR_BITS-1:0]          rd_req_addr_o,
+  output logic [8:0]                    rd_req_beats_o,
+  input  logic                          rd_rsp_valid_i,
+  output logic                          rd_rsp_ready_o,
+  input  logic [8*BusBytes-1:0]         rd_rsp_data_i,
+  input  logic                          rd_rsp_err_i
+);
+
+  localparam int unsigned DESC_W = 8 * DESCRIPTOR_BYTES;
+  localparam int unsigned DESC_BEATS = DESCRIPTOR_BYTES / BusBytes;
+
+  typedef enum logic [2:0] {
+    StateIdle,       // until the ring holds a descriptor
+    StateRequest,    // asking for it
+    StateFetch,      // its beats
+    StateCheck,      // rules and regions
+    StateOffer       // until it is taken
+  } state_e;
+
+  state_e            state_d, state_q;
+  logic [31:0]       next_d, next_q;
+  logic [DESC_W-1:0] desc_q;
+  logic [3:0]        beat_d, beat_q;
+  logic              fetch_err_d, fetch_err_q, bad_address_d, bad_address_q;
+  logic              bad_opcode, bad_size, misaligned, unsupported;
+  logic              last_beat, regions_start, regions_done, regions_bad;
+  logic [14:0]       ring_index;
+
+  assign ring_index     = next_q[14:0] & ~(15'h7FFF << ring_log2_i);
+  assign next_o         = next_q;
+  assign busy_o         = state_q != StateIdle;
+  assign job_valid_o    = state_q == StateOffer;
+  assign job_desc_o     = desc_q;
+  assign job_lost_o     = fetch_err_q;
+  assign rd_req_valid_o = state_q == StateRequest;
+  assign rd_req_addr_o  = ring_base_i + (ADDR_BITS'(ring_index) << $clog2(DESCRIPTOR_BYTES));
+  assign rd_req_beats_o = 9'(DESC_BEATS);
+  assign rd_rsp_ready_o = 1'b1;
+
+  ufp4_check u_check (
+    .desc_i       (desc_q),
+    .bad_opcode_o (bad_opcode),
+    .bad_size_o   (bad_size),
+    .misaligned_o (misaligned),
+    .unsupported_o(unsupported)
+  );
+
+  assign last_beat     = beat_q == 4'(DESC_BEATS - 1);
+  assign regions_start = state_q == StateFetch && rd_rsp_valid_i && last_beat;
+
+  ufp4_regions u_regions (
+    .clk_i,
+    .rst_ni,
+    .start_i(regions_start),
+    .desc_i (desc_q),
+    .done_o (regions_done),
+    .bad_o  (regions_bad)
+  );
+
+  always_comb begin
+    if (fetch_err_q)        job_status_o = CORE_STATUS_READ_ERROR;
+    else if (bad_opcode)    job_status_o = CORE_STATUS_BAD_OPCODE;
+    else if (bad_size)      job_status_o = CORE_STATUS_BAD_SIZE;
+    else if (misaligned)    job_status_o = CORE_STATUS_MISALIGNED;
+    else if (bad_address_q) job_status_o = CORE_STATUS_BAD_ADDRESS;
+    else if (unsupported)   job_status_o = CORE_STATUS_UNSUPPORTED;
+    else                    job_status_o = CORE_STATUS_OK;
+  end
+
+  always_comb begin
+    state_d       = state_q;
+    next_d        = next_q;
+    beat_d        = beat_q;
+    fetch_err_d   = fetch_err_q;
+    bad_address_d = bad_address_q;
+    unique case (state_q)
+      StateIdle: begin
+        beat_d      = '0;
+        fetch_err_d = 1'b0;
+        if (next_q != ring_tail_i) state_d = StateRequest;
+      end
+      StateRequest: if (rd_req_ready_i) state_d = StateFetch;
+      StateFetch: if (rd_rsp_valid_i) begin
+        fetch_err_d = fetch_err_q || rd_rsp_err_i;
+        beat_d      = beat_q + 4'd1;
+        if (last_beat) state_d = StateCheck;
+      end
+      StateCheck: begin
+        bad_address_d = regions_bad;
+        if (regions_done) state_d = StateOffer;
+      end
+      StateOffer: if (job_ready_i) begin
+        next_d  = next_q + 32'd1;
+        state_d = StateIdle;
+      end
+      default: state_d = StateIdle;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q <= StateIdle;
+      next_q  <= '0;
+    end else begin
+      state_q <= state_d;
+      next_q  <= next_d;
+    end
+  end
+
+  // Beats come in from the top, so the first one ends at the bottom.
+  always_ff @(posedge clk_i) begin
+    if (rd_rsp_valid_i) desc_q <= DESC_W'({rd_rsp_data_i, desc_q} >> (8 * BusBytes));
+    beat_q        <= beat_d;
+    fetch_err_q   <= fetch_err_d;
+    bad_address_q <= bad_address_d;
+  end
+
+endmodule

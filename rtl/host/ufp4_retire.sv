@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Remembers how the jobs under way have ended, and writes their completions in the order of the ring.
+//
+// Contract: a job enters with enter_i under the tag enter_tag_i (its ring index modulo 16; at most 16 are inside), done
+// already (enter_done_i, with its status) or to be finished later by engine e with finish_i[e]. done_o: by tag, of
+// the jobs that are inside. head_o is the ring index of the oldest one, and counts on when memory has answered its
+// completion; an error of that write raises irq_error_o, there is no other place to report it.
+// Spec: docs/registers.md "Completion". Test: tests/rtl/core.
+module ufp4_retire
+  import ufp4_spec_pkg::*;
+#(
+  parameter int unsigned BusBytes = 64
+) (
+  input  logic                  clk_i,
+  input  logic                  rst_ni,
+
+  input  logic [ADDR_BITS-1:0]  completion_base_i,
+  input  logic [3:0]            ring_log2_i,
+
+  input  logic                  enter_i,
+  input  logic [3:0]            enter_tag_i,
+  input  logic [31:0]           enter_job_i,
+  input  logic                  enter_irq_i,
+  input  logic                  enter_done_i,
+  input  logic [15:0]           enter_status_i,
+
+  input  logic [1:0]            finish_i,
+  input  logic [1:0][3:0]       finish_tag_i,
+  input  logic [1:0][15:0]      finish_status_i,
+  input  logic [1:0][2:0]       finish_flags_i,
+  input  logic [1:0][63:0]      finish_cycles_i,
+
+  output logic [31:0]           head_o,
+  output logic [15:0]           done_o,
+  output logic                  retire_o,      // one cycle per completed job
+  output logic                  irq_done_o,
+  output logic                  irq_error_o,
+
+  output logic                  wr_req_valid_o,
+  input  logic                  wr_req_ready_i,
+  output logic [ADDR_BITS-1:0]  wr_req_addr_o,
+  output logic [8:0]            wr_req_beats_o,
+  output logic                  wr_dat_valid_o,
+  input  logic                  wr_dat_ready_i,
+  output logic [8*BusBytes-1:0] wr_dat_data_o,
+  output logic [BusBytes-1:0]   wr_dat_strb_o,
+  input  logic                  wr_idle_i,
+  input  logic                  wr_err_i
+);
+
+  // A completion is one beat, or two where the bus is only 8 bytes wide.
+  localparam int unsigned DONE_BEATS = (BusBytes < COMPLETION_BYTES) ? COMPLETION_BYTES / BusBytes : 1;
+  localparam int unsigned BEAT_W = $clog2(BusBytes);
+  localparam logic [ADDR_BITS-1:0] BUS_MASK = (ADDR_BITS'(1) << BEAT_W) - ADDR_BITS'(1);
+  localparam int unsigned COMPLETION_W = $clog2(COMPLETION_BYTES);
+  localparam int unsigned STATUS_W = $clog2(CORE_STATUS_CANCELLED + 1);
+
+  // --- Jobs under way ----------------------------------------------------------------------------------------------
+
+  logic [15:0]         done_d, done_q, irq_q;
+  logic [31:0]         job_q    [16];
+  logic [STATUS_W-1:0] status_q [16];
+  logic [2:0]          flags_q  [16];
+  logic [63:0]         cycles_q [16];
+  logic [31:0]         head_d, head_q;
+  logic [3:0]          at;
+
+  logic unused_status;
+  assign unused_status = ^{enter_status_i, finish_status_i};
+
+  assign at     = head_q[3:0];
+  assign head_o = head_q;
+  assign done_o = done_q;
+
+  always_comb begin
+    done_d = done_q;
+    if (retire_o) done_d[at] = 1'b0;
+    if (enter_i) done_d[enter_tag_i] = enter_done_i;
+    for (int unsigned e = 0; e < 2; e++) begin
+      if (finish_i[e]) done_d[finish_tag_i[e]] = 1'b1;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) done_q <= '0;
+    else done_q <= done_d;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (enter_i) begin
+      job_q[enter_tag_i]    <= enter_job_i;
+      irq_q[enter_tag_i]    <= enter_irq_i;
+      status_q[enter_tag_i] <= STATUS_W'(enter_status_i);
+      flags_q[enter_tag_i]  <= '0;
+      cycles_q[enter_tag_i] <= '0;
+    end
+    for (int unsigned e = 0; e < 2; e++) begin
+      if (finish_i[e]) begin
+        status_q[finish_tag_i[e]] <= STATUS_W'(finish_status_i[e]);
+        flags_q[finish_tag_i[e]]  <= finish_flags_i[e];
+        cycles_q[finish_tag_i[e]] <= finish_cycles_i[e];
+      end
+    end
+  end
+
+  // --- Completions -------------------------------------------------------------------------------------------------
+
+  typedef enum logic [1:0] {
+    StateIdle,       // until the oldest job is done
+    StateComplete,   // offering the completion and its beats
+    StateRetire      // until memory has answered
+  } state_e;
+
+  state_e               state_d, state_q;
+  logic [1:0]           beat_d, beat_q;
+  logic                 req_sent_d, req_sent_q, write_err_d, write_err_q;
+  completion_t          completion;
+  logic [14:0]          ring_index;
+  logic [ADDR_BITS-1:0] completion_addr;
+
+  assign ring_index      = head_q[14:0] & ~(15'h7FFF << ring_log2_i);
+  assign completion      = '{job: job_q[at], status: 16'(status_q[at]), flags: 16'(flags_q[at]), cycles: cycles_q[at]};
+  assign completion_addr = completion_base_i + (ADDR_BITS'(ring_index) << COMPLETION_W);
+
+  assign wr_req_valid_o = state_q == StateComplete && !req_sent_q;
+  assign wr_req_addr_o  = completion_addr & ~BUS_MASK;
+  assign wr_req_beats_o = 9'(DONE_BEATS);
+  assign wr_dat_valid_o = state_q == StateComplete && beat_q != 2'(DONE_BEATS);
+
+  if (BusBytes < COMPLETION_BYTES) begin : gen_narrow
+    assign wr_dat_data_o = beat_q[0] ? completion[127:64] : completion[63:0];
+    assign wr_dat_strb_o = '1;
+  end else begin : gen_wide
+    // The one place in the beat that the address selects.
+    assign wr_dat_data_o = {BusBytes / COMPLETION_BYTES{completion}};
+    assign wr_dat_strb_o = BusBytes'({COMPLETION_BYTES{1'b1}}) << completion_addr[BEAT_W-1:0];
+  end
+
+  assign retire_o    = state_q == StateRetire && wr_idle_i;
+  assign irq_done_o  = retire_o && irq_q[at];
+  assign irq_error_o = retire_o && (status_q[at] != '0 || write_err_q || wr_err_i);
+
+  always_comb begin
+    state_d     = state_q;
+    head_d      = head_q;
+    beat_d      = beat_q;
+    req_sent_d  = req_sent_q;
+    write_err_d = write_err_q || wr_err_i;
+    unique case (state_q)
+      StateIdle: begin
+        beat_d      = '0;
+        req_sent_d  = 1'b0;
+        write_err_d = 1'b0;
+        if (done_q[at]) state_d = StateComplete;
+      end
+      StateComplete: begin
+        if (wr_req_valid_o && wr_req_ready_i) req_sent_d = 1'b1;
+        if (wr_dat_valid_o && wr_dat_ready_i) beat_d = beat_q + 2'd1;
+        if (req_sent_q && beat_q == 2'(DONE_BEATS)) state_d = StateRetire;
+      end
+      StateRetire: if (wr_idle_i) begin
+        head_d  = head_q + 32'd1;
+        state_d = StateIdle;
+      end
+      default: state_d = StateIdle;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q <= StateIdle;
+      head_q  <= '0;
+    end else begin
+      state_q <= state_d;
+      head_q  <= head_d;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    beat_q      <= beat_d;
+    req_sent_q  <= req_sent_d;
+    write_err_q <= write_err_d;
+  end
+
+endmodule
