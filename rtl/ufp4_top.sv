@@ -77,7 +77,9 @@ module ufp4_top
   localparam int unsigned COMMAND = 0;
   localparam int unsigned GEMM = 1;
   localparam int unsigned QUANT = 2;
-  localparam int unsigned ADDEND = 3;
+  // Reads are served by rank: what holds up the array first.
+  localparam int unsigned READ_ADDEND = 2;
+  localparam int unsigned READ_QUANT = 3;
   localparam logic [1:0] BURST_INCR = 2'b01;
 
   // --- Memory masters ----------------------------------------------------------------------------------------------
@@ -424,12 +426,12 @@ module ufp4_top
     .rd_rsp_ready_o     (rd_rsp_ready[GEMM]),
     .rd_rsp_data_i      (rd_rsp_data),
     .rd_rsp_err_i       (rd_rsp_err),
-    .add_req_valid_o    (rd_req_valid[ADDEND]),
-    .add_req_ready_i    (rd_req_ready[ADDEND]),
-    .add_req_addr_o     (rd_req_addr[ADDEND]),
-    .add_req_beats_o    (rd_req_beats[ADDEND]),
-    .add_rsp_valid_i    (rd_rsp_valid[ADDEND]),
-    .add_rsp_ready_o    (rd_rsp_ready[ADDEND]),
+    .add_req_valid_o    (rd_req_valid[READ_ADDEND]),
+    .add_req_ready_i    (rd_req_ready[READ_ADDEND]),
+    .add_req_addr_o     (rd_req_addr[READ_ADDEND]),
+    .add_req_beats_o    (rd_req_beats[READ_ADDEND]),
+    .add_rsp_valid_i    (rd_rsp_valid[READ_ADDEND]),
+    .add_rsp_ready_o    (rd_rsp_ready[READ_ADDEND]),
     .add_rsp_data_i     (rd_rsp_data),
     .add_rsp_err_i      (rd_rsp_err),
     .wr_req_valid_o     (wr_req_valid[GEMM]),
@@ -461,12 +463,12 @@ module ufp4_top
     .done_flags_o       (quant_flags),
     .done_row_exponent_o(row_result),
     .done_col_exponent_o(col_result),
-    .rd_req_valid_o     (rd_req_valid[QUANT]),
-    .rd_req_ready_i     (rd_req_ready[QUANT]),
-    .rd_req_addr_o      (rd_req_addr[QUANT]),
-    .rd_req_beats_o     (rd_req_beats[QUANT]),
-    .rd_rsp_valid_i     (rd_rsp_valid[QUANT]),
-    .rd_rsp_ready_o     (rd_rsp_ready[QUANT]),
+    .rd_req_valid_o     (rd_req_valid[READ_QUANT]),
+    .rd_req_ready_i     (rd_req_ready[READ_QUANT]),
+    .rd_req_addr_o      (rd_req_addr[READ_QUANT]),
+    .rd_req_beats_o     (rd_req_beats[READ_QUANT]),
+    .rd_rsp_valid_i     (rd_rsp_valid[READ_QUANT]),
+    .rd_rsp_ready_o     (rd_rsp_ready[READ_QUANT]),
     .rd_rsp_data_i      (rd_rsp_data),
     .rd_rsp_err_i       (rd_rsp_err),
     .wr_req_valid_o     (wr_req_valid[QUANT]),

@@ -112,7 +112,8 @@ module ufp4_check
   always_comb begin
     bad_size_o    = 1'b0;
     misaligned_o  = 1'b0;
-    unsupported_o = (header.flags & ~FLAGS) != '0 || (header.after & ~DISTANCES) != '0 || (header.panels != '0 && !is_gemm);
+    unsupported_o = (header.flags & ~FLAGS) != '0 || (header.after & ~DISTANCES) != '0 ||
+                    (header.panels != '0 && !is_gemm);
     if (is_quant || is_amax) begin
       bad_size_o     = bad_size(quant.rows) || bad_size(quant.cols);
       misaligned_o   = src_misaligned || (is_quant && (row_misaligned || col_misaligned));

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training step of several square linear layers and two interleaved micro-batches on the simulated core: every tensor
-// BF16 but dW, every dependence kept, quantization beside the GEMMs. Prints the cycles of each GEMM and what of
-// the quantization is exposed; with --check, the same jobs run on the golden model and all results are compared.
+// Training steps of several square linear layers and interleaved micro-batches on the simulated core: every tensor BF16
+// but dW, every dependence kept, quantization beside the GEMMs. Prints the cycles of each GEMM and what of the
+// quantization is exposed, in a step from cold and in one that follows another; with --check, the same jobs run on the
+// golden model and all results are compared. The optimizer is the host's and takes no time here, but W is quantized
+// anew only after both of its dW; X of the next step is known beforehand.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +11,14 @@
 #include "check.h"
 #include "ufp4.h"
 
-enum { MAX_LAYERS = 8, BATCHES = 2, MAX_JOBS = 512, NONE = -1 };
+// Layers: as many as the exponent slots last for. Jobs: two steps of that many.
+enum { MAX_LAYERS = 6, BATCHES = 2, MAX_JOBS = 256, QUEUE_JOBS = 64, NONE = -1 };
 enum { FPROP, DGRAD, WGRAD, PASSES };
 static const char *const pass_names[PASSES] = {"fprop", "dgrad", "wgrad"};
 
 typedef struct {
   const char *configuration;
-  uint32_t size, layers, latency;
+  uint32_t size, layers, batches, latency;
   uint64_t stall_seed;
   int check;
 } options_t;
@@ -30,9 +33,12 @@ typedef struct {
 typedef struct {
   options_t options;
   ufp4_device_t *device;
-  tensor_t x[MAX_LAYERS + 1][BATCHES], w[MAX_LAYERS], dy[MAX_LAYERS + 1][BATCHES], dw[MAX_LAYERS][BATCHES];
-  int jobs;
+  // X of layer 0 twice: the next step's is quantized in this one.
+  tensor_t x[MAX_LAYERS + 1][BATCHES], next_x[BATCHES];
+  tensor_t w[MAX_LAYERS], dy[MAX_LAYERS + 1][BATCHES], dw[MAX_LAYERS][BATCHES];
+  int jobs, collected;
   uint32_t numbers[MAX_JOBS];
+  uint64_t cycles[MAX_JOBS];
   int pass[MAX_JOBS], layer[MAX_JOBS], batch[MAX_JOBS];
 } step_t;
 
@@ -87,7 +93,9 @@ static void make_tensors(step_t *step) {
     if (l < layers) fill(step, &step->w[l], &random);
   }
   for (uint32_t b = 0; b < BATCHES; b++) {
+    make_tensor(step, &step->next_x[b], (uint16_t)(12 + 2 * b), 2, 1);
     fill(step, &step->x[0][b], &random);
+    fill(step, &step->next_x[b], &random);
     fill(step, &step->dy[layers][b], &random);
   }
 }
@@ -99,7 +107,17 @@ static uint8_t distance(const step_t *step, int job) {
   return (uint8_t)(job == NONE || step->jobs - job > 15 ? 0 : step->jobs - job);
 }
 
+// Takes the completions up to `count` jobs; the device keeps them for a while only.
+static void collect(step_t *step, int count) {
+  for (; step->collected < count; step->collected++) {
+    ufp4_completion_t done;
+    must(step->device, ufp4_wait(step->device, step->numbers[step->collected], 0, &done));
+    step->cycles[step->collected] = done.cycles;
+  }
+}
+
 static int submit(step_t *step, ufp4_descriptor_t *job) {
+  collect(step, step->jobs - QUEUE_JOBS);
   job->header.flags = 2;
   must(step->device, ufp4_submit(step->device, job, &step->numbers[step->jobs]));
   step->pass[step->jobs] = NONE;
@@ -169,68 +187,112 @@ static void gemm(step_t *step, int pass, uint32_t layer, uint32_t batch, const t
   step->batch[d->written] = (int)batch;
 }
 
-// The ring's order is that in which the jobs become possible; each waits for what it needs.
-static void run(step_t *step) {
+// The job after which a layer's weights are new, and their old copies of no more use.
+static int weights_free(const step_t *step, uint32_t layer) {
+  return step->dw[layer][step->options.batches - 1].written;
+}
+
+static void fprop(step_t *step, uint32_t l, uint32_t b) {
+  gemm(step, FPROP, l, b, &step->x[l][b], 0, &step->w[l], 0, &step->x[l + 1][b], UFP4_DTYPE_BF16);
+}
+
+static void dgrad(step_t *step, uint32_t l, uint32_t b) {
+  gemm(step, DGRAD, l, b, &step->dy[l + 1][b], 0, &step->w[l], 1, &step->dy[l][b], UFP4_DTYPE_BF16);
+}
+
+static void wgrad(step_t *step, uint32_t l, uint32_t b) {
+  gemm(step, WGRAD, l, b, &step->dy[l + 1][b], 1, &step->x[l][b], 1, &step->dw[l][b], UFP4_DTYPE_F32);
+}
+
+static void forward(step_t *step, int first) {
   const uint32_t layers = step->options.layers;
-  quantize(step, &step->w[0], 0, NONE);
   for (uint32_t l = 0; l < layers; l++) {
-    for (uint32_t b = 0; b < BATCHES; b++) {
-      quantize(step, &step->x[l][b], 0, NONE);
-      gemm(step, FPROP, l, b, &step->x[l][b], 0, &step->w[l], 0, &step->x[l + 1][b], UFP4_DTYPE_BF16);
+    for (uint32_t b = 0; b < step->options.batches; b++) {
+      if (l > 0 || first) quantize(step, &step->x[l][b], 0, NONE);
+      fprop(step, l, b);
     }
-    if (l + 1 < layers) quantize(step, &step->w[l + 1], 0, NONE);
+    if (l + 1 < layers) quantize(step, &step->w[l + 1], 0, weights_free(step, l + 1));
   }
+}
+
+// The weight gradients of layer 1 come last, so that W of layer 0 can be quantized beside them for the next step.
+static void backward(step_t *step) {
+  const uint32_t layers = step->options.layers, batches = step->options.batches;
   for (uint32_t l = layers; l-- > 0;) {
-    for (uint32_t b = 0; b < BATCHES; b++) {
+    for (uint32_t b = 0; b < batches; b++) {
       tensor_t *dy = &step->dy[l + 1][b];
       // The loss stands between the last output and its gradient.
       quantize(step, dy, 1, l + 1 == layers ? step->x[layers][b].written : NONE);
-      gemm(step, DGRAD, l, b, dy, 0, &step->w[l], 1, &step->dy[l][b], UFP4_DTYPE_BF16);
-      gemm(step, WGRAD, l, b, dy, 1, &step->x[l][b], 1, &step->dw[l][b], UFP4_DTYPE_F32);
+      dgrad(step, l, b);
+      if (l != 1) wgrad(step, l, b);
     }
   }
 }
 
+static void swap_inputs(step_t *step) {
+  for (uint32_t b = 0; b < step->options.batches; b++) {
+    const tensor_t old = step->x[0][b];
+    step->x[0][b] = step->next_x[b];
+    step->next_x[b] = old;
+  }
+}
+
+// The ring's order is that in which the jobs become possible; each waits for what it needs.
+static void run(step_t *step, int steps) {
+  const uint32_t batches = step->options.batches;
+  quantize(step, &step->w[0], 0, NONE);
+  for (int i = 0; i < steps; i++) {
+    const int last = i + 1 == steps;
+    forward(step, i == 0);
+    backward(step);
+    for (uint32_t b = 0; b < batches && !last; b++) quantize(step, &step->next_x[b], 0, NONE);
+    if (!last) quantize(step, &step->w[0], 0, weights_free(step, 0));
+    for (uint32_t b = 0; b < batches && step->options.layers > 1; b++) wgrad(step, 1, b);
+    if (!last) swap_inputs(step);
+  }
+  collect(step, step->jobs);
+}
+
 // --- Figures -----------------------------------------------------------------------------------------------------
+
+typedef struct {
+  uint64_t counters[UFP4_COUNTER_COUNT];
+} measured_t;
 
 static void print_gemms(step_t *step, uint64_t macs_per_cycle) {
   const double macs = (double)step->options.size * step->options.size * step->options.size;
   double worst[PASSES] = {100, 100, 100};
   printf("%% pass layer batch cycles util_percent\n");
   for (int i = 0; i < step->jobs; i++) {
-    ufp4_completion_t done;
-    must(step->device, ufp4_wait(step->device, step->numbers[i], 0, &done));
     if (step->pass[i] == NONE) continue;
-    const double util = 100 * macs / (double)macs_per_cycle / (double)done.cycles;
+    const double util = 100 * macs / (double)macs_per_cycle / (double)step->cycles[i];
     if (util < worst[step->pass[i]]) worst[step->pass[i]] = util;
     printf("  %s %5d %5d %8llu %6.2f\n", pass_names[step->pass[i]], step->layer[i], step->batch[i],
-           (unsigned long long)done.cycles, util);
+           (unsigned long long)step->cycles[i], util);
   }
   for (int pass = 0; pass < PASSES; pass++) printf("Lowest %s: %.2f %%\n", pass_names[pass], worst[pass]);
 }
 
-static void print_counters(const uint64_t before[UFP4_COUNTER_COUNT], const uint64_t after[UFP4_COUNTER_COUNT]) {
+static void print_counters(const char *title, const measured_t *measured) {
   static const char *const names[] = UFP4_COUNTER_NAMES;
-  uint64_t spent[UFP4_COUNTER_COUNT];
-  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) spent[i] = after[i] - before[i];
+  const uint64_t *spent = measured->counters;
   const double cycles = (double)spent[UFP4_COUNTER_CYCLES];
-  const double gemms = cycles - (double)(spent[UFP4_COUNTER_QUANT] + spent[UFP4_COUNTER_STALL_PANEL]);
+  const double exposed = (double)(spent[UFP4_COUNTER_QUANT] + spent[UFP4_COUNTER_STALL_PANEL]);
+  printf("%s\n", title);
   for (int i = 0; i < UFP4_COUNTER_COUNT; i++) {
-    printf("%-18s %12llu  %6.2f %%\n", names[i], (unsigned long long)spent[i], 100 * (double)spent[i] / cycles);
+    printf("  %-18s %12llu  %6.2f %%\n", names[i], (unsigned long long)spent[i], 100 * (double)spent[i] / cycles);
   }
-  printf("Exposed quantization (quant + stall_panel) over the rest: %.2f %%\n", 100 * (cycles - gemms) / gemms);
+  printf("  Exposed quantization (quant + stall_panel) over the rest: %.2f %%\n", 100 * exposed / (cycles - exposed));
 }
 
-static void run_measured(step_t *step) {
+static measured_t run_measured(step_t *step, int steps) {
   uint64_t before[UFP4_COUNTER_COUNT], after[UFP4_COUNTER_COUNT];
-  ufp4_device_info_t info;
-  must(step->device, ufp4_device_info(step->device, &info));
+  measured_t measured;
   must(step->device, ufp4_device_counters(step->device, before));
-  run(step);
-  must(step->device, ufp4_wait(step->device, step->numbers[step->jobs - 1], 0, NULL));
+  run(step, steps);
   must(step->device, ufp4_device_counters(step->device, after));
-  print_gemms(step, 16ull * info.configuration.rows * info.configuration.cols);
-  print_counters(before, after);
+  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) measured.counters[i] = after[i] - before[i];
+  return measured;
 }
 
 // --- Check -------------------------------------------------------------------------------------------------------
@@ -276,7 +338,7 @@ static step_t open_step(const options_t *options, const char *backend) {
 }
 
 static int parse(int argc, char **argv, options_t *options) {
-  *options = (options_t){.configuration = "default", .size = 1024, .layers = 4, .latency = 100};
+  *options = (options_t){.configuration = "default", .size = 1024, .layers = 4, .batches = BATCHES, .latency = 100};
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--check") == 0) {
       options->check = 1;
@@ -288,6 +350,8 @@ static int parse(int argc, char **argv, options_t *options) {
       options->size = (uint32_t)strtoul(argv[i], NULL, 0);
     else if (strcmp(name, "--layers") == 0)
       options->layers = (uint32_t)strtoul(argv[i], NULL, 0);
+    else if (strcmp(name, "--batches") == 0)
+      options->batches = (uint32_t)strtoul(argv[i], NULL, 0);
     else if (strcmp(name, "--mem-latency") == 0)
       options->latency = (uint32_t)strtoul(argv[i], NULL, 0);
     else if (strcmp(name, "--stall") == 0)
@@ -298,29 +362,38 @@ static int parse(int argc, char **argv, options_t *options) {
       return 0;
   }
   return options->size >= 128 && options->size % 128 == 0 && options->size <= 4096 && options->layers >= 1 &&
-         options->layers <= MAX_LAYERS;
+         options->layers <= MAX_LAYERS && options->batches >= 1 && options->batches <= BATCHES;
 }
 
 int main(int argc, char **argv) {
   options_t options;
   if (!parse(argc, argv, &options)) {
     fprintf(stderr,
-            "usage: bench_step [--size N (a multiple of 128)] [--layers 1..%d] [--mem-latency N] [--stall SEED] "
-            "[--config NAME] [--check]\n",
-            MAX_LAYERS);
+            "usage: bench_step [--size N (a multiple of 128)] [--layers 1..%d] [--batches 1..%d] [--mem-latency N]\n"
+            "                  [--stall SEED] [--config NAME] [--check]\n",
+            MAX_LAYERS, BATCHES);
     return 2;
   }
-  static step_t rtl, model;
-  rtl = open_step(&options, "rtl");
-  run_measured(&rtl);
+  static step_t one, two, model;
+  ufp4_device_info_t info;
+  one = open_step(&options, "rtl");
+  const measured_t cold = run_measured(&one, 1);
+  ufp4_device_close(one.device);
+  two = open_step(&options, "rtl");
+  measured_t later = run_measured(&two, 2);
+  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) later.counters[i] -= cold.counters[i];
+  must(two.device, ufp4_device_info(two.device, &info));
+  print_gemms(&two, 16ull * info.configuration.rows * info.configuration.cols);
+  print_counters("A step from cold", &cold);
+  print_counters("A step that follows another (two steps less one)", &later);
   uint64_t wrong = 0;
   if (options.check) {
     model = open_step(&options, "model");
-    run(&model);
-    wrong = compare(&rtl, &model);
+    run(&model, 2);
+    wrong = compare(&two, &model);
     printf("%llu bytes differ from the golden model\n", (unsigned long long)wrong);
     ufp4_device_close(model.device);
   }
-  ufp4_device_close(rtl.device);
+  ufp4_device_close(two.device);
   return wrong != 0;
 }
