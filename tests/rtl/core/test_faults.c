@@ -300,6 +300,79 @@ TEST(soft_reset_of_an_idle_core) {
   rig_close(&rig);
 }
 
+// --- Both engines at work ------------------------------------------------------------------------------------------
+
+// The chain with QUANT beside GEMM, all of it in the ring: AMAX X and W, QUANT W and X, GEMM on their row groups, and
+// AMAX X again beside it.
+static void submit_side_by_side(rig_t *rig) {
+  static const unsigned order[] = {AMAX_X, AMAX_W, QUANT_W, QUANT_X, GEMM, AMAX_X};
+  for (unsigned i = 0; i < sizeof order / sizeof order[0]; i++) {
+    ufp4_descriptor_t descriptor = job(order[i]);
+    descriptor.header.flags = 3;
+    if (order[i] == GEMM) descriptor.header.panels = 1 | 2 << 4;
+    bench_submit(&rig->bench, &descriptor);
+  }
+}
+
+// Of all that may be written, the sources are no part.
+static void check_sources(rig_t *rig, const char *after) {
+  for (uint64_t i = 0; i < 2 * PLACE_BYTES; i++) {
+    if (image(rig)[i] == rig->before[i]) continue;
+    check_bits(rig->runs, image(rig)[i], rig->before[i], "byte 0x%llx of the sources after %s", (unsigned long long)i,
+               after);
+  }
+}
+
+static void prepare_side_by_side(rig_t *rig) {
+  rig->runs++;
+  rig_fill(rig);
+  memcpy(rig->before, image(rig), IMAGE_BYTES);
+  bench_write(&rig->bench, UFP4_REG_IRQ_STATUS, 7);
+}
+
+TEST(soft_reset_with_both_engines_at_work) {
+  for (uint64_t seed = 0; seed < 2; seed++) {
+    rig_t rig = rig_open("default", 40, seed);
+    uint64_t cycles[JOBS], all = 200;
+    rig_chain(&rig, cycles, "nothing");
+    for (int i = 0; i < JOBS; i++) all += cycles[i];
+    for (int i = 0; i < 12; i++) {
+      prepare_side_by_side(&rig);
+      submit_side_by_side(&rig);
+      check_bits(rig.runs, ufp4_sim_run(rig.bench.sim, check_below(&rig.random, (uint32_t)all)), UFP4_SIM_OK, "run");
+      soft_reset(&rig);
+      check_sources(&rig, "a soft reset");
+      rig_chain(&rig, NULL, "a soft reset with both engines at work");
+    }
+    rig_close(&rig);
+  }
+}
+
+// Whatever is lost, the watchdog speaks, or the jobs all end (where the fault came after them).
+TEST(lost_answer_with_both_engines_at_work) {
+  rig_t rig = rig_open("default", 40, 0);
+  for (unsigned i = 0; i < 16; i++) {
+    const int read = i % 2;
+    prepare_side_by_side(&rig);
+    bench_write(&rig.bench, UFP4_REG_IRQ_MASK, IRQ_FATAL);
+    ufp4_sim_fault(rig.bench.sim, read ? UFP4_SIM_FAULT_READ_LOST : UFP4_SIM_FAULT_WRITE_LOST,
+                   1 + check_below(&rig.random, read ? 1000 : 200));
+    submit_side_by_side(&rig);
+    const ufp4_sim_status_t status = ufp4_sim_wait_interrupt(rig.bench.sim, JOB_CYCLES);
+    if (status == UFP4_SIM_LIMIT) {
+      check_bits(rig.runs, bench_read(&rig.bench, UFP4_REG_RING_HEAD), rig.bench.tail, "head without a fatal fault");
+    } else {
+      check_bits(rig.runs, bench_read(&rig.bench, UFP4_REG_FATAL) & (read ? 3u : 5u), read ? 3 : 5, "fatal");
+    }
+    ufp4_sim_fault(rig.bench.sim, UFP4_SIM_FAULT_NONE, 0);
+    soft_reset(&rig);
+    check_sources(&rig, "a lost answer");
+    bench_write(&rig.bench, UFP4_REG_IRQ_MASK, 7);
+    rig_chain(&rig, NULL, "a lost answer with both engines at work");
+  }
+  rig_close(&rig);
+}
+
 // --- Lost answers ------------------------------------------------------------------------------------------------
 
 static uint64_t count_of(rig_t *rig, ufp4_counter_t counter) {
@@ -492,6 +565,8 @@ int main(int argc, char **argv) {
       CHECK_TEST(soft_reset_in_mid_job),
       CHECK_TEST(soft_reset_in_mid_job_many),
       CHECK_TEST(soft_reset_of_an_idle_core),
+      CHECK_TEST(soft_reset_with_both_engines_at_work),
+      CHECK_TEST(lost_answer_with_both_engines_at_work),
       CHECK_TEST(lost_answer_is_fatal_and_soft_reset_recovers),
       CHECK_TEST(soft_reset_without_watchdog),
       CHECK_TEST(watchdog_spares_the_living),
