@@ -4,8 +4,8 @@
 // Contract: docs/registers.md (registers, descriptors, completions), docs/numerics.md (every bit of the results),
 // docs/architecture.md (block diagram). All ports are plain vectors and, but for the AXI4-Lite read address, start or
 // end in flip-flops. rst_ni is synchronous. AXI4: 40-bit addresses, 8 * BusBytes data, INCR bursts of full beats that
-// do not cross 4 KiB; the ID is the memory client: 0 command unit, 1 GEMM (reads: operands), 2 QUANT,
-// 3 what a GEMM adds to D (reads only).
+// do not cross 4 KiB; the ID is the memory client: 0 command unit, 1 GEMM (reads: operands),
+// 2 writes: QUANT, reads: what a GEMM adds to D, 3 reads: QUANT.
 // Test: tests/rtl/core.
 module ufp4_top
   import ufp4_spec_pkg::*;
