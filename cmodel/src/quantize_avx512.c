@@ -14,7 +14,7 @@
 #include "quantize_avx512_tile.h"
 
 #define DEPTH 8         // blocks of a row whose codes fill a cache line
-#define STRIP_COLS 256  // of a column copy: DEPTH blocks of so many rows stay in the second cache
+#define STRIP_COLS 512  // of a column copy: their codes, DEPTH blocks deep, stay in the second cache
 
 typedef void (*tile_function_t)(const job_t *job, const place512_t *place, result_t *out);
 
@@ -239,22 +239,15 @@ static void column_again(walk_t *walk, const place512_t *first, int count) {
   finish_column(walk, places, count, first);
 }
 
-static void column(walk_t *walk, const place512_t *first, int count) {
-  column_t made = {.count = count};
-  for (int k = 0; k < count; k++) {
-    const place512_t at = {first->first + k, first->row, first->block + k};
-    result_t tile;
-    run_tile(walk, &at, &tile);
-    if (walk->out == NULL) continue;
-    made.codes[k][0] = tile.codes[0];
-    made.codes[k][1] = tile.codes[1];
-    made.places[k] = tile.places;
-    if (walk->known) continue;
-    _mm256_storeu_si256((__m256i *)(walk->places + TILE * walk->done++), tile.places);
+static void finish_made(walk_t *walk, const column_t *made, const place512_t *first) {
+  store_column_codes(walk, made, first);
+  if (walk->known) {
+    finish_column(walk, made->places, made->count, first);
+    return;
   }
-  if (walk->out == NULL) return;
-  store_column_codes(walk, &made, first);
-  if (walk->known) finish_column(walk, made.places, count, first);
+  for (int k = 0; k < made->count; k++) {
+    _mm256_storeu_si256((__m256i *)(walk->places + TILE * walk->done++), made->places[k]);
+  }
 }
 
 // Rows of the copy that fill no tile.
@@ -272,19 +265,44 @@ static void last_rows(walk_t *walk, int64_t row) {
   }
 }
 
+// The same blocks of all rows of a strip. Tiles along the rows follow each other, so that the lines of 16 rows of the
+// source come in order.
+static void make_columns(walk_t *walk, const place512_t *first, int64_t end, int count) {
+  const source_t *source = walk->job.source;
+  column_t made[STRIP_COLS / TILE];
+  const int tiles = (int)((end - first->row) / TILE);
+  for (int k = 0; k < count; k++) {
+    for (int c = 0; c < tiles; c++) {
+      const int64_t row = first->row + c * TILE, block = first->block + k;
+      const place512_t at = {row * source->blocks + block, row, block};
+      result_t tile;
+      run_tile(walk, &at, &tile);
+      made[c].codes[k][0] = tile.codes[0];
+      made[c].codes[k][1] = tile.codes[1];
+      made[c].places[k] = tile.places;
+    }
+  }
+  if (walk->out == NULL) return;
+  for (int c = 0; c < tiles; c++) {
+    const int64_t row = first->row + c * TILE;
+    const place512_t at = {row * source->blocks + first->block, row, first->block};
+    for (int k = count; k < DEPTH; k++) made[c].codes[k][0] = made[c].codes[k][1] = _mm512_setzero_si512();
+    made[c].count = count;
+    finish_made(walk, &made[c], &at);
+  }
+}
+
 static void walk_strip(walk_t *walk, int64_t strip, int64_t end, int again) {
   const source_t *source = walk->job.source;
   for (int64_t block = 0; block < source->blocks; block += DEPTH) {
     const int64_t left = source->blocks - block;
     const int count = left < DEPTH ? (int)left : DEPTH;
-    for (int64_t row = strip; row < end; row += TILE) {
-      const place512_t first = {row * source->blocks + block, row, block};
-      if (again) {
-        column_again(walk, &first, count);
-      } else {
-        column(walk, &first, count);
-      }
+    place512_t first = {strip * source->blocks + block, strip, block};
+    if (!again) {
+      make_columns(walk, &first, end, count);
+      continue;
     }
+    for (; first.row < end; first.row += TILE, first.first += TILE * source->blocks) column_again(walk, &first, count);
   }
 }
 

@@ -90,8 +90,8 @@ INLINE __m512 quotient_plus(__m512 magnitude, __m512 reciprocal, __m512 addend, 
   return _mm512_add_ps(_mm512_min_ps(q, _mm512_min_ps(half, quarter)), addend);
 }
 
-// Sign and code of an element in the upper four bits of each word, anything below. Lanes of doubt become the smallest
-// number: unsigned in stochastic rounding, signed in nearest.
+// Sign and code of an element in the upper four bits of each word, anything below. The lower half of a word of doubt
+// becomes the smallest number: unsigned in stochastic rounding, signed in nearest.
 INLINE __m512i element_code(kind_t kind, __m512i v, __m512 reciprocal, __m512i words, int byte, __m512i *doubt) {
   const __m512i base = _mm512_set1_epi32(kind.stochastic ? 0x43400080 : 0x43400000);
   __m512i magnitude = kind.rht ? _mm512_abs_epi32(v) : _mm512_and_si512(v, _mm512_set1_epi32(INT32_MAX));
@@ -102,11 +102,11 @@ INLINE __m512i element_code(kind_t kind, __m512i v, __m512 reciprocal, __m512i w
     __m512i addend = _mm512_mask_shuffle_epi8(base, 0x2222222222222222, words, select);
     __m512 s = quotient_plus(x, reciprocal, _mm512_castsi512_ps(addend), kind.e2m1);
     s = _mm512_min_ps(s, _mm512_castsi512_ps(_mm512_set1_epi32(0x4347FFFF)));
-    *doubt = _mm512_min_epu32(*doubt, _mm512_slli_epi32(_mm512_castps_si512(s), 16));
+    *doubt = _mm512_min_epu16(*doubt, _mm512_castps_si512(s));
     code = _mm512_slli_epi32(_mm512_castps_si512(s), 12);
   } else {
     __m512 s = quotient_plus(x, reciprocal, _mm512_castsi512_ps(base), kind.e2m1);
-    *doubt = _mm512_min_epi32(*doubt, _mm512_slli_epi32(_mm512_castps_si512(s), 16));
+    *doubt = _mm512_min_epi16(*doubt, _mm512_castps_si512(s));
     code = _mm512_slli_epi32(_mm512_castps_si512(_mm512_add_ps(s, _mm512_set1_ps(12582912.0f))), 28);
   }
   return _mm512_ternarylogic_epi32(_mm512_set1_epi32(INT32_MAX), code, v, 0xCA);
@@ -135,8 +135,9 @@ INLINE __mmask16 encode(kind_t kind, const __m512i v[16], __m512 reciprocal, con
     }
     out[h] = packed;
   }
-  return kind.stochastic ? _mm512_testn_epi32_mask(doubt, doubt)
-                         : _mm512_cmpeq_epi32_mask(doubt, _mm512_set1_epi32(INT32_MIN));
+  __m512i least = _mm512_slli_epi32(doubt, 16);
+  return kind.stochastic ? _mm512_testn_epi32_mask(least, least)
+                         : _mm512_cmpeq_epi32_mask(least, _mm512_set1_epi32(INT32_MIN));
 }
 
 // --- Tile --------------------------------------------------------------------------------------------
