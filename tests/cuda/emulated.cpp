@@ -151,8 +151,8 @@ int8_t byte(uint32_t word, int i) {
   return (int8_t)(word >> (8 * i) & 255);
 }
 
-// PTX ISA, mma.m16n8k16 for .s8: element i of A's fragment is row g, or g + 8 for i >= 4, column 4 t + i % 4; of B's row
-// 4 t + i, column g; of D's row g, or g + 8 for i >= 2, column 2 t + i % 2; g = lane / 4, t = lane % 4.
+// PTX ISA, mma.m16n8k16 for .s8: element i of A's fragment is row g, or g + 8 for i >= 4, column 4 t + i % 4; of B's
+// row 4 t + i, column g; of D's row g, or g + 8 for i >= 2, column 2 t + i % 2; g = lane / 4, t = lane % 4.
 void read_s8(const warp_t &warp, int8_t a[16][16], int8_t b[16][8]) {
   for (unsigned lane = 0; lane < WARP; lane++) {
     const unsigned g = lane / 4, t = lane % 4;
@@ -312,7 +312,8 @@ void ldmatrix_x4(uint32_t r[4], const void *row) {
   for (unsigned lane = 0; lane < WARP; lane++) {
     for (unsigned m = 0; m < 4; m++) {
       const unsigned matrix = weather.fault == 4 ? m ^ 1 : m;
-      memcpy((uint32_t *)warp.out[lane] + m, (const unsigned char *)warp.address[8 * matrix + lane / 4] + lane % 4 * 4, 4);
+      const unsigned char *row_of_lane = (const unsigned char *)warp.address[8 * matrix + lane / 4];
+      memcpy((uint32_t *)warp.out[lane] + m, row_of_lane + lane % 4 * 4, 4);
     }
   }
   release(warp);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GPU for tests: what drivers/backends/cuda/gpu.cuh and the kernels take from CUDA, on one CPU thread. Threads of a
-// block are fibers that run until they must wait for others; tensor core products follow the fragment layouts of the PTX
-// ISA; asynchronous copies land as late as the ISA allows, or at once; shared memory starts as garbage. None of it knows
-// the kernels.
+// block are fibers that run until they must wait for others; tensor core products follow the fragment layouts of the
+// PTX ISA; asynchronous copies land as late as the ISA allows, or at once; shared memory starts as garbage. None of
+// it knows the kernels.
 #ifndef UFP4_TESTS_CUDA_EMULATED_H
 #define UFP4_TESTS_CUDA_EMULATED_H
 

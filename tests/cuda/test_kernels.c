@@ -78,7 +78,8 @@ static void check_operands(int64_t index, const ufp4_operand_t *got, const ufp4_
 static void check_tensor(int64_t index, ufp4_device_t *device, const ufp4_matrix_t *in, const ufp4_quantize_t *how) {
   ufp4_operand_t got = {0}, want = {0};
   char what[160];
-  snprintf(what, sizeof what, "case %lld: %lld x %lld dtype %u, elem %u scale %u layout %u rht %u round %u up %u axis %u",
+  snprintf(what, sizeof what,
+           "case %lld: %lld x %lld dtype %u, elem %u scale %u layout %u rht %u round %u up %u axis %u",
            (long long)index, (long long)in->rows, (long long)in->cols, in->dtype, how->elem, how->scale, how->layout,
            how->rht, how->round, how->scale_round, how->axis);
   check_bits(index, ufp4_quantize(in, how, &want), UFP4_OK, "%s: golden", what);

@@ -137,8 +137,8 @@ GPU constexpr int cell_width(int c) {
   return ELEM == UFP4_ELEM_E2M1 ? (c < 4 ? 1 : c < 6 ? 2 : 4) : 1;
 }
 
-/** The code of a magnitude; all of it is exact, so it is the same in whatever floating-point type holds it. @p unit is the
- *  scale, @p draw its part that the random byte stands for. */
+/** The code of a magnitude; all of it is exact, so it is the same in whatever floating-point type holds it. @p
+ *  unit is the scale, @p draw its part that the random byte stands for. */
 template <int ELEM, bool SR, typename REAL>
 GPU unsigned magnitude_code(REAL magnitude, REAL unit, REAL draw) {
   unsigned code = 0;
@@ -173,8 +173,8 @@ GPU float draw_of(const uint32_t words[4], int i) {
   return ((float)(int)(words[i / 4] >> (8 * (i % 4)) & 255u) + 0.5f) * (1.0f / 256.0f);
 }
 
-/** 16 codes, E4M3 scales. Magnitudes are brought to the unit in which a quantum is the scale's significand: a shift, exact
- *  or beyond all thresholds, which have 17 bits (15 x 12 x 512) at most. */
+/** 16 codes, E4M3 scales. Magnitudes are brought to the unit in which a quantum is the scale's significand: a
+ *  shift, exact or beyond all thresholds, which have 17 bits (15 x 12 x 512) at most. */
 template <int ELEM, bool RHT, bool SR>
 GPU uint64_t e4m3_codes(const uint32_t bits[16], int exponent, const gpu_scale_t &scale, int t,
                         const uint32_t words[4]) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM in two steps. Operands are unpacked once, rows of k padded with zeros to whole tiles; then thread blocks of TILE x
-// TILE outputs stream them through shared memory, 64 elements of k at a time, several stages ahead, and take one tensor
-// core product from zero for each block of 16: its sum is exact, and what is done with it is the contract's, in increasing
-// k. So neither the tile nor the order of thread blocks can show in the bits.
+// GEMM in two steps. Operands are unpacked once, rows of k padded with zeros to whole tiles; then thread blocks of
+// TILE x TILE outputs stream them through shared memory, 64 elements of k at a time, several stages ahead, and take
+// one tensor core product from zero for each block of 16: its sum is exact, and what is done with it is the
+// contract's, in increasing k. So neither the tile nor the order of thread blocks can show in the bits.
 #ifndef UFP4_CUDA_GEMM_CUH
 #define UFP4_CUDA_GEMM_CUH
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libufp4_cuda.so: the table of table.h on the CUDA runtime. Kernels go into the default stream, so they run in the order
-// of the calls.
+// libufp4_cuda.so: the table of table.h on the CUDA runtime. Kernels go into the default stream, so they run in the
+// order of the calls.
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -267,8 +267,8 @@ template <typename CONTRACT, int TILE>
 void launch_gemm(const gpu_gemm_t &g) {
   typedef gemm_shape_t<CONTRACT, TILE> shape;
   const int64_t tiles = divide_up(g.job.a.rows, TILE) * divide_up(g.job.b.rows, TILE);
-  GPU_LAUNCH((gemm_kernel<CONTRACT, TILE>), dim3((unsigned)tiles), (unsigned)shape::THREADS, (size_t)shape::SHARED_BYTES,
-             g);
+  GPU_LAUNCH((gemm_kernel<CONTRACT, TILE>), dim3((unsigned)tiles), (unsigned)shape::THREADS,
+             (size_t)shape::SHARED_BYTES, g);
 }
 
 /** Large tiles where there are enough of them for all multiprocessors. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// QUANT and AMAX: a thread block reads 64 x 64 elements once and makes both copies of them. In panel-major memory the 16
-// blocks of a 16 x 16 tile are one unit of 128 bytes, written by 16 neighbouring threads.
+// QUANT and AMAX: a thread block reads 64 x 64 elements once and makes both copies of them. In panel-major memory the
+// 16 blocks of a 16 x 16 tile are one unit of 128 bytes, written by 16 neighbouring threads.
 #ifndef UFP4_CUDA_QUANTIZE_CUH
 #define UFP4_CUDA_QUANTIZE_CUH
 

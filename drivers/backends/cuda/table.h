@@ -25,11 +25,11 @@ typedef struct {
   int multiprocessors;
   int64_t memory_bytes;
   double memory_bytes_per_second;      ///< peak, from clock and bus width; 0 where the driver does not say
-  double bf16_macs_per_second;         ///< peak of the tensor cores, dense; 0 where it is not known; INT8 has twice that
+  double bf16_macs_per_second;         ///< peak of the tensor cores, dense; 0: not known; INT8 has twice that
 } ufp4_cuda_description_t;
 
-/** Where block b of row r of an operand lies: entry r / 16 * group + b * block + r % 16 * row, of 8 bytes of codes and of
- *  one scale. So panel-major memory and row-major operands are the same to the kernels. */
+/** Where block b of row r of an operand lies: entry r / 16 * group + b * block + r % 16 * row, of 8 bytes of codes
+ *  and of one scale. So panel-major memory and row-major operands are the same to the kernels. */
 typedef struct {
   int64_t group, block, row;
 } ufp4_cuda_place_t;
@@ -100,7 +100,7 @@ typedef struct {
   void *d;
   ufp4_dtype_t d_dtype;
   int64_t d_ld;
-  int tile;  ///< outputs a side of what a thread block computes: 64, 128, or 0: chosen by the shape; the bits are the same
+  int tile;  ///< outputs a side of what a thread block computes: 64, 128, or 0: as the shape has it; same bits
   ufp4_cuda_product_t product;
 } ufp4_cuda_gemm_t;
 
@@ -150,7 +150,8 @@ typedef struct {
   /** Queues D [m][n] = A [m][k] B [n][k]^T of NVIDIA's library; UFP4_ERROR_UNSUPPORTED where it is not installed. */
   ufp4_status_t (*vendor)(ufp4_cuda_t *cuda, ufp4_cuda_vendor_t what, int64_t m, int64_t n, int64_t k, const void *a,
                           const void *b, void *d);
-  /** An operand as cuBLASLt takes it: a byte, or for FP4 half a byte, an element, and for FP4 scales in its own order. */
+  /** An operand as cuBLASLt takes it: a byte, or for FP4 half a byte, an element, and for FP4 scales in its own
+   *  order. */
   ufp4_status_t (*narrow)(ufp4_cuda_t *cuda, const ufp4_cuda_operand_t *in, int64_t k, ufp4_cuda_narrow_t kind,
                           void *elements, void *scales);
   /** Queues such a product; UFP4_ERROR_UNSUPPORTED, and why, where this GPU or its cuBLASLt has none. */
