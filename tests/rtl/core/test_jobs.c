@@ -591,7 +591,7 @@ static void graphs(size_t first, size_t step, int runs) {
   static graph_t graph;
   uint64_t beside = 0;
   for (size_t i = first; i < SETTINGS; i += step) {
-    pair_t pair = pair_open(&settings[i], 2000 + i);
+    pair_t pair = pair_open(&settings[i], 2000 + i, 1);
     uint64_t before[UFP4_COUNTER_COUNT], after[UFP4_COUNTER_COUNT];
     pair_scramble(&pair);
     must(pair.device[0], ufp4_device_counters(pair.device[0], before));
