@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the packings of the AVX2 GEMMs share: codes to bytes, and quads of k by column. For files compiled with AVX2 only.
+// What the packings of the AVX2 GEMMs share: codes to bytes, and quads of k by column. For files compiled with AVX2
+// only.
 #ifndef UFP4_GEMM_AVX2_CODES_H
 #define UFP4_GEMM_AVX2_CODES_H
 

@@ -4,11 +4,11 @@
 //
 // Half dots are made as in gemm_avx2.c. Then by the format of the scales:
 //
-// E4M3 and NVFP4: A's scale is an integer under 2^18 times 2^-9. Up to 3 bits of its shift go into A's elements, and with
-// the rest, under 2^15, vpmaddwd multiplies the half dots while it adds them: an integer of 16 significant bits, under
-// 2^30. With B's scale as its factor one fma adds the block: its rounding is the only one.
-// E8M0: vpmaddwd only adds, and the factor is the sum of the exponents. Where that leaves the normal numbers of FP32 the
-// tile's chunk is summed by way of doubles; what that keeps of the bits is what gemm_fp32.c says.
+// E4M3 and NVFP4: A's scale is an integer under 2^18 times 2^-9. Up to 3 bits of its shift go into A's elements, and
+// with the rest, under 2^15, vpmaddwd multiplies the half dots while it adds them: an integer of 16 significant
+// bits, under 2^30. With B's scale as its factor one fma adds the block: its rounding is the only one.
+// E8M0: vpmaddwd only adds, and the factor is the sum of the exponents. Where that leaves the normal numbers of FP32
+// the tile's chunk is summed by way of doubles; what that keeps of the bits is what gemm_fp32.c says.
 // FP32: RN(RN(sA * sB) * dot), two multiplications and an addition.
 #ifndef UFP4_GEMM_AVX2_FP32_H
 #define UFP4_GEMM_AVX2_FP32_H

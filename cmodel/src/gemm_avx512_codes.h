@@ -14,7 +14,8 @@ INLINE __m512i quanta_table(ufp4_elem_t elem, int offset) {
   return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)bytes));
 }
 
-// 64 quanta of 4 blocks, one block per 128-bit lane; code 0 for blocks that @p wanted does not name, which are not read.
+// 64 quanta of 4 blocks, one block per 128-bit lane; code 0 for blocks that @p wanted does not name, which are not
+// read.
 INLINE __m512i load_quanta(const uint8_t *codes, __mmask8 wanted, __m512i table) {
   __m512i words = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi64(wanted, codes));
   words = _mm512_and_si512(_mm512_or_si512(words, _mm512_slli_epi16(words, 4)), _mm512_set1_epi8(15));

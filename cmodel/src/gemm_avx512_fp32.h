@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM of the contract fp32 for AVX-512 VNNI: acc = RNE32(acc + block). A tile is 8 rows of A by 32 rows of B, in chunks
-// of 16 groups of 16 elements; its accumulators stay in registers for a chunk.
+// GEMM of the contract fp32 for AVX-512 VNNI: acc = RNE32(acc + block). A tile is 8 rows of A by 32 rows of B, in
+// chunks of 16 groups of 16 elements; its accumulators stay in registers for a chunk.
 //
-// A vector holds one quad of k of 16 columns of B; A's quad is broadcast against it, so four vpdpbusd give the dots of a
-// group by 16 columns. vpdpbusd wants one side unsigned, so B's quanta carry OFFSET; its correction is where the dot
-// starts. Then one fma adds the block: the dot is an integer under 2^13 and its factor a number of FP32, so the fma's
-// is the one rounding. The factor by the format of the scales:
+// A vector holds one quad of k of 16 columns of B; A's quad is broadcast against it, so four vpdpbusd give the dots
+// of a group by 16 columns. vpdpbusd wants one side unsigned, so B's quanta carry OFFSET; its correction is where
+// the dot starts. Then one fma adds the block: the dot is an integer under 2^13 and its factor a number of FP32, so
+// the fma's is the one rounding. The factor by the format of the scales:
 //
 // E4M3 and NVFP4: the product of two scales has 8 significant bits, so it fits BF16. A table holds 8..15 times the
-// panel's 32 scales of B for each group; A's significand (any scale's, a subnormal's too, is one of these 8) chooses the
-// line, and A's exponent is added to the exponents.
+// panel's 32 scales of B for each group; A's significand (any scale's, a subnormal's too, is one of these 8) chooses
+// the line, and A's exponent is added to the exponents.
 // E8M0: the sum of the exponents. Where that leaves the normal numbers of FP32 the tile's chunk is summed by way of
 // doubles; what that keeps of the bits is what gemm_fp32.c says.
 // FP32: RN(RN(sA * sB) * dot), two multiplications and an addition. The dot must be a value: its start carries

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contract nv for AVX-512: gemm_nv.c's arithmetic, 16 columns at a time. A term is aligned by one shift, because
-// (magnitude << all of its fraction bits) >> (largest - exponent) truncates as it should; the sum's conversion, rounding
-// toward zero, and its scaling, rounding toward zero once more where FP32 is subnormal, truncate as one would.
+// (magnitude << all of its fraction bits) >> (largest - exponent) truncates as it should; the sum's conversion,
+// rounding toward zero, and its scaling, rounding toward zero once more where FP32 is subnormal, truncate as one
+// would.
 #include "gemm_rounding.h"
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
@@ -75,7 +76,8 @@ static inline terms_t group_terms(const place_of_t *p, int64_t g, int r, const d
   return (terms_t){
       .magnitude = _mm512_abs_epi32(product),
       .negative = _mm512_movepi32_mask(product),
-      .exponent = _mm512_add_epi32(_mm512_loadu_si512(p->b->exponents + at_b), _mm512_set1_epi32(p->a->exponents[at_a]))};
+      .exponent =
+          _mm512_add_epi32(_mm512_loadu_si512(p->b->exponents + at_b), _mm512_set1_epi32(p->a->exponents[at_a]))};
 }
 
 static void row_step(const place_of_t *p, int64_t first, int count, int r, dots_t dots[STEP_GROUPS][MICRO_ROWS],

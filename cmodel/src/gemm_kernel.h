@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fast GEMMs share: a kernel for one instruction set and contract is a table of functions on panels, and one
-// blocked loop (gemm_blocked.c) runs any of them. Sums are exact integers, or FP32 accumulators that take their blocks in
-// increasing k, so no choice made here can show in the bits.
+// What the fast GEMMs share: a kernel for one instruction set and contract is a table of functions on panels, and
+// one blocked loop (gemm_blocked.c) runs any of them. Sums are exact integers, or FP32 accumulators that take their
+// blocks in increasing k, so no choice made here can show in the bits.
 #ifndef UFP4_GEMM_KERNEL_H
 #define UFP4_GEMM_KERNEL_H
 

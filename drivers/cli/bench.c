@@ -20,8 +20,8 @@ const cli_command_t cli_bench = {
         "two\n"
         "threads against one, quantize_ and amax_ against memcpy of the same FP32 numbers. Case and yardstick take "
         "turns, and\n"
-        "ratio is the median of yardstick's time / case's time. With one thread time is CPU time. UFP4_KERNEL=portable, "
-        "avx2\n"
+        "ratio is the median of yardstick's time / case's time. With one thread time is CPU time. UFP4_KERNEL=portable,"
+        " avx2\n"
         "or avx512 chooses other kernels than the fastest.",
     .example = "ufp4 bench --size 1024",
     .run = run,

@@ -14,8 +14,8 @@ typedef struct {
  * library is loaded, and old versions do not know new processors), then loads it with the fastest. @return 0 if there
  * is no OpenBLAS. */
 int blas_open(blas_t *blas, int threads);
-/** Loads it once more, apart from any other, with the kernel that OpenBLAS calls @p core. @return 0 if it has none or this
- * system cannot. */
+/** Loads it once more, apart from any other, with the kernel that OpenBLAS calls @p core. @return 0 if it has none or
+ * this system cannot. */
 int blas_open_core(blas_t *blas, const char *core, int threads);
 void blas_close(blas_t *blas);
 
