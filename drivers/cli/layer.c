@@ -114,7 +114,8 @@ static int open_side(const choices_t *choices, const char *backend, const layer_
   ufp4_status_t status = ufp4_linear_create(side->device, &layer->shape, &layer->recipe, &side->linear);
   if (status != UFP4_OK) return fail_device(side, status);
   if (ufp4_linear_quantizes_on_host(side->linear)) {
-    fprintf(stderr, "ufp4 layer: backend %s multiplies; the host quantizes, which it cannot with this recipe\n", backend);
+    fprintf(stderr, "ufp4 layer: backend %s multiplies; the host quantizes, which it cannot with this recipe\n",
+            backend);
   }
   return CLI_GO_ON;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole operands in the host's memory. A backend with a way of its own has it in its table; on the model it is the golden
-// model; what takes descriptors only gets them where they can express the job, and the host quantizes for it.
+// Whole operands in the host's memory. A backend with a way of its own has it in its table; on the model it is the
+// golden model; what takes descriptors only gets them where they can express the job, and the host quantizes for it.
 #include <string.h>
 
 #include "device.h"

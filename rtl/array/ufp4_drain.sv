@@ -2,14 +2,14 @@
 // Empties accumulator banks into D: reads array rows of sums, sends them through the epilogue, and writes each row of a
 // macro-tile as one burst.
 //
-//   D = epilogue(sums), as FP32, as RNE to BF16 of that, or (i64) the sums themselves; NaN where a scale of the row or the
-//   column was NaN
+//   D = epilogue(sums), as FP32, as RNE to BF16 of that, or (i64) the sums themselves; NaN where a scale of the row
+//   or the column was NaN
 //
 // ready_i counts rows of sub-tiles that may be read. Macro-tiles are in both banks by turns, or all in bank 1
 // (one_bank_i: ufp4_sequencer). drained_o frees a bank.
 // Stages: 0 read, 1 the array picks the row, 2 earlier sums are added, 3 normalize, 4 round, then three for each
-// operation; the last goes into beats. All wait while the output beat does. An array row is read every cycle, every other
-// where sums come or go (two beats) or two operations share a lane's unit, every fourth with three operations; always
+// operation; the last goes into beats. All wait while the output beat does. An array row is read every cycle, every
+// other where sums come or go (two beats) or two operations share a lane's unit, every fourth with three operations; always
 // in step with the cycles that are counted in slot_q, so that no two rows meet in that unit.
 // The bus takes Cols FP32 results a beat; two rows of sums make a beat of BF16, and a row of unrounded sums two beats.
 // Strobes end at the last column of D. idle_o: nothing is left here.
@@ -225,8 +225,8 @@ module ufp4_drain #(
     end
   end
 
-  // What travels with the sums: how many columns D has here, the half of a BF16 beat, and the ends. Nothing goes further
-  // than the last stage that the job needs.
+  // What travels with the sums: how many columns D has here, the half of a BF16 beat, and the ends. Nothing goes
+  // further than the last stage that the job needs.
   localparam int unsigned CountWidth = $clog2(Cols + 1);
   localparam int unsigned Last = 14;
   typedef struct packed {

@@ -3,8 +3,8 @@
 //
 //   f32 = RNE32(magnitude * 2^exponent) with its sign      exponent unbounded before rounding
 //
-// IEEE overflow; gradual underflow keeps the sign. A magnitude of zero gives a zero of sign zero_sign_i. nan_i and inf_i
-// override the number: 0x7FC00000, and infinity with sign_i.
+// IEEE overflow; gradual underflow keeps the sign. A magnitude of zero gives a zero of sign zero_sign_i. nan_i and
+// inf_i override the number: 0x7FC00000, and infinity with sign_i.
 //
 // Two stages, each moves when its enable is high: normalize_i takes the number, round_i one cycle later gives f32_o
 // after the next edge.

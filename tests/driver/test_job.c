@@ -205,12 +205,11 @@ TEST(rejects_quant_addresses_beyond_40_bits) {
 }
 
 TEST(rejects_quant_fields) {
-  static const change_t table[] = {QUANT(flags, 4, UNSUPPORTED),       QUANT(flags, 0x80, UNSUPPORTED),
-                                   QUANT(panels, 1, UNSUPPORTED),      QUANT(src_dtype, 255, UNSUPPORTED),
-                                   QUANT(src_dtype, 3, UNSUPPORTED),   QUANT(elem, 3, UNSUPPORTED),
-                                   QUANT(elem, 255, UNSUPPORTED),      QUANT(round, 2, UNSUPPORTED),
-                                   QUANT(scale_round, 2, UNSUPPORTED), QUANT(row_mode, 0x0D, UNSUPPORTED),
-                                   QUANT(col_mode, 0x85, UNSUPPORTED), QUANT(scale, 1, UNSUPPORTED)};
+  static const change_t table[] = {
+      QUANT(flags, 4, UNSUPPORTED),       QUANT(flags, 0x80, UNSUPPORTED),    QUANT(panels, 1, UNSUPPORTED),
+      QUANT(src_dtype, 255, UNSUPPORTED), QUANT(src_dtype, 3, UNSUPPORTED),   QUANT(elem, 3, UNSUPPORTED),
+      QUANT(elem, 255, UNSUPPORTED),      QUANT(round, 2, UNSUPPORTED),       QUANT(scale_round, 2, UNSUPPORTED),
+      QUANT(row_mode, 0x0D, UNSUPPORTED), QUANT(col_mode, 0x85, UNSUPPORTED), QUANT(scale, 1, UNSUPPORTED)};
   check_quant(table, COUNT(table));
 }
 
@@ -250,18 +249,13 @@ TEST(rejects_gemm_sizes) {
 }
 
 TEST(rejects_gemm_alignment) {
-  static const change_t table[] = {GEMM(a_codes_addr, 0x80010001, MISALIGNED),
-                                   GEMM(a_scales_addr, 0x80010010, MISALIGNED),
-                                   GEMM(b_codes_addr, 0x80010040, MISALIGNED),
-                                   GEMM(b_scales_addr, 0x80010010, MISALIGNED),
-                                   GEMM(d_addr, 0x80010004, MISALIGNED),
-                                   GEMM(d_stride_bytes, 129, MISALIGNED),
-                                   GEMM(d_stride_bytes, 0, MISALIGNED),
-                                   GEMM(n, 33, MISALIGNED),
-                                   GEMM(d_dtype, UFP4_DTYPE_I64, MISALIGNED),
-                                   GEMM(a_stride_blocks, 1, MISALIGNED),
-                                   GEMM(b_stride_blocks, 0, MISALIGNED),
-                                   GEMM(k, 129, MISALIGNED)};
+  static const change_t table[] = {
+      GEMM(a_codes_addr, 0x80010001, MISALIGNED), GEMM(a_scales_addr, 0x80010010, MISALIGNED),
+      GEMM(b_codes_addr, 0x80010040, MISALIGNED), GEMM(b_scales_addr, 0x80010010, MISALIGNED),
+      GEMM(d_addr, 0x80010004, MISALIGNED),       GEMM(d_stride_bytes, 129, MISALIGNED),
+      GEMM(d_stride_bytes, 0, MISALIGNED),        GEMM(n, 33, MISALIGNED),
+      GEMM(d_dtype, UFP4_DTYPE_I64, MISALIGNED),  GEMM(a_stride_blocks, 1, MISALIGNED),
+      GEMM(b_stride_blocks, 0, MISALIGNED),       GEMM(k, 129, MISALIGNED)};
   check_gemm(table, COUNT(table));
 }
 
@@ -278,12 +272,11 @@ TEST(rejects_gemm_addresses_beyond_40_bits) {
 }
 
 TEST(rejects_gemm_fields) {
-  static const change_t table[] = {GEMM(flags, 0x10, UNSUPPORTED), GEMM(a_elem, 3, UNSUPPORTED),
-                                   GEMM(b_elem, 200, UNSUPPORTED), GEMM(d_dtype, 3, UNSUPPORTED),
-                                   GEMM(d_dtype, 9, UNSUPPORTED),  GEMM(contract, 1, UNSUPPORTED),
-                                   GEMM(a_mode, 1, UNSUPPORTED),   GEMM(b_mode, 6, UNSUPPORTED),
-                                   GEMM(scale, 4, UNSUPPORTED),    GEMM(scale, 2, UNSUPPORTED),
-                                   GEMM(d_mode, 8, UNSUPPORTED),   GEMM(d_mode, 0x80, UNSUPPORTED)};
+  static const change_t table[] = {
+      GEMM(flags, 0x10, UNSUPPORTED), GEMM(a_elem, 3, UNSUPPORTED),  GEMM(b_elem, 200, UNSUPPORTED),
+      GEMM(d_dtype, 3, UNSUPPORTED),  GEMM(d_dtype, 9, UNSUPPORTED), GEMM(contract, 1, UNSUPPORTED),
+      GEMM(a_mode, 1, UNSUPPORTED),   GEMM(b_mode, 6, UNSUPPORTED),  GEMM(scale, 4, UNSUPPORTED),
+      GEMM(scale, 2, UNSUPPORTED),    GEMM(d_mode, 8, UNSUPPORTED),  GEMM(d_mode, 0x80, UNSUPPORTED)};
   check_gemm(table, COUNT(table));
 }
 
@@ -313,7 +306,8 @@ static void check_addends(const change_t *changes, int count, ufp4_elem_t elem, 
   gemm->c_stride_bytes = gemm->d_stride_bytes;
   gemm->alpha = 0x40000000;
   gemm->tensor_scale = 0x3F000000;
-  check_bits(-1, ufp4_buffer_alloc(device, (uint64_t)gemm->m * gemm->sums_stride_bytes, &gemm->sums_addr), UFP4_OK, "a buffer");
+  check_bits(-1, ufp4_buffer_alloc(device, (uint64_t)gemm->m * gemm->sums_stride_bytes, &gemm->sums_addr), UFP4_OK,
+             "a buffer");
   gemm->c_addr = gemm->sums_addr;
   check_bits(-1, bench_run(device, &job, NULL), UFP4_OK, "the job as it is");
   check_changes(&job, changes, count, device, &jobs);
@@ -342,10 +336,11 @@ TEST(rejects_gemm_addends) {
 }
 
 TEST(rejects_gemm_tensor_scales) {
-  static const change_t table[] = {GEMM(tensor_scale, 0x80000000, UNSUPPORTED), GEMM(tensor_scale, 0x7FC00000, UNSUPPORTED),
-                                   GEMM(tensor_scale, 0x7F800001, UNSUPPORTED), GEMM(a_elem, UFP4_ELEM_E1M2, UNSUPPORTED),
-                                   GEMM(b_elem, UFP4_ELEM_INT4, UNSUPPORTED),   GEMM(tensor_scale, 0, OK),
-                                   GEMM(tensor_scale, 0x7F800000, OK)};
+  static const change_t table[] = {
+      GEMM(tensor_scale, 0x80000000, UNSUPPORTED), GEMM(tensor_scale, 0x7FC00000, UNSUPPORTED),
+      GEMM(tensor_scale, 0x7F800001, UNSUPPORTED), GEMM(a_elem, UFP4_ELEM_E1M2, UNSUPPORTED),
+      GEMM(b_elem, UFP4_ELEM_INT4, UNSUPPORTED),   GEMM(tensor_scale, 0, OK),
+      GEMM(tensor_scale, 0x7F800000, OK)};
   check_addends(table, COUNT(table), UFP4_ELEM_E2M1, UFP4_SCALE_NVFP4);
 }
 
@@ -359,9 +354,10 @@ TEST(rejects_unrounded_sums_with_a_factor) {
   gemm->d_stride_bytes *= 2;
   gemm->c_stride_bytes = gemm->d_stride_bytes;
   gemm->c_addr = gemm->d_addr;
-  check_bits(-1, ufp4_buffer_alloc(device, (uint64_t)gemm->m * gemm->d_stride_bytes, &gemm->d_addr), UFP4_OK, "a buffer");
-  static const change_t table[] = {GEMM(d_mode, UFP4_D_MODE_ALPHA, UNSUPPORTED), GEMM(d_mode, UFP4_D_MODE_C, UNSUPPORTED),
-                                   GEMM(d_mode, 0, OK)};
+  check_bits(-1, ufp4_buffer_alloc(device, (uint64_t)gemm->m * gemm->d_stride_bytes, &gemm->d_addr), UFP4_OK,
+             "a buffer");
+  static const change_t table[] = {GEMM(d_mode, UFP4_D_MODE_ALPHA, UNSUPPORTED),
+                                   GEMM(d_mode, UFP4_D_MODE_C, UNSUPPORTED), GEMM(d_mode, 0, OK)};
   check_changes(&job, table, COUNT(table), device, &jobs);
   ufp4_device_close(device);
 }
@@ -471,9 +467,8 @@ TEST(rejects_the_memory_of_the_rings) {
   // A region that starts before device memory may run into the rings.
   const uint64_t first = UFP4_MEMORY_BASE, before = first - 128,
                  last = UFP4_MEMORY_BASE + UFP4_MEMORY_RESERVED_BYTES - UFP4_ALIGN_BYTES;
-  ufp4_descriptor_t bad[] = {jobs.amax, jobs.quant, jobs.quant, jobs.quant, jobs.gemm,
-                             jobs.gemm, jobs.gemm,  jobs.amax,  jobs.quant, jobs.gemm,
-                             jobs.gemm, jobs.gemm};
+  ufp4_descriptor_t bad[] = {jobs.amax, jobs.quant, jobs.quant, jobs.quant, jobs.gemm, jobs.gemm,
+                             jobs.gemm, jobs.amax,  jobs.quant, jobs.gemm,  jobs.gemm, jobs.gemm};
   bad[0].quant.src_addr = first;
   bad[1].quant.src_addr = last;
   bad[2].quant.row_codes_addr = first;

@@ -153,7 +153,8 @@ TEST(recipes_without_descriptors) {
     } else {
       tensors_t tensors = make_tensors(&random, shape);
       ufp4_linear_t *linear = make_linear(device, shape, names[i % 2], 5, UFP4_PASSES_ALL);
-      check_bits(i, (uint64_t)ufp4_linear_quantizes_on_host(linear), strcmp(bench_backend(), "model") != 0, "on the host");
+      check_bits(i, (uint64_t)ufp4_linear_quantizes_on_host(linear), strcmp(bench_backend(), "model") != 0,
+                 "on the host");
       check_step(i, linear, shape, &tensors, names[i % 2], 5, 9);
       check_step(i, linear, shape, &tensors, names[i % 2], 5, 10);
       ufp4_linear_free(linear);

@@ -195,8 +195,7 @@ static float tensor_scale(uint32_t product, int is_a) {
 static ufp4_status_t load_operand(const state_t *state, const ufp4_gemm_descriptor_t *gemm, const panel_t *panel,
                                   int is_a, ufp4_operand_t *out) {
   const ufp4_elem_t elem = (ufp4_elem_t)(is_a ? gemm->a_elem : gemm->b_elem);
-  ufp4_status_t status =
-      ufp4_operand_create_scaled(elem, (ufp4_scale_t)gemm->scale, panel->rows, gemm->k, out);
+  ufp4_status_t status = ufp4_operand_create_scaled(elem, (ufp4_scale_t)gemm->scale, panel->rows, gemm->k, out);
   if (status != UFP4_OK) return status;
   ufp4_panel_unpack(memory_at(state, panel->codes), memory_at(state, panel->scales), panel->stride_blocks, out);
   out->exponent = exponent_of(state, panel);

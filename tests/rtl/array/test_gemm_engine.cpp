@@ -35,7 +35,7 @@ struct Job {
   ufp4_dtype_t dtype;
   fixture_scales_t scales;
   int a_exponent, b_exponent;
-  uint8_t d_mode;         ///< UFP4_D_MODE bits
+  uint8_t d_mode;  ///< UFP4_D_MODE bits
   ufp4_scale_t scale;
   float alpha, tensor_scale;
 };
@@ -212,13 +212,13 @@ void Engine::compare(const Job &job, const Place &p, const std::vector<uint8_t> 
     std::memcpy(&expected, &want[i], 2);
     if (got == expected) continue;
     const int64_t in_d = static_cast<int64_t>(i) - static_cast<int64_t>(p.d);
-    check_bits(static_cast<int64_t>(i), got, expected,
-               "D %lldx%lld k %lld, elements %d %d, scale %d, dtype %d, mode %d, alpha %08x, tensor scale %08x: row %lld, "
-               "byte %lld of it",
-               static_cast<long long>(job.m), static_cast<long long>(job.n), static_cast<long long>(job.k), job.a_elem,
-               job.b_elem, job.scale, job.dtype, job.d_mode, ufp4_f32_bits(job.alpha),
-               ufp4_f32_bits(job.tensor_scale), static_cast<long long>(in_d / p.d_stride),
-               static_cast<long long>(in_d % p.d_stride));
+    check_bits(
+        static_cast<int64_t>(i), got, expected,
+        "D %lldx%lld k %lld, elements %d %d, scale %d, dtype %d, mode %d, alpha %08x, tensor scale %08x: row %lld, "
+        "byte %lld of it",
+        static_cast<long long>(job.m), static_cast<long long>(job.n), static_cast<long long>(job.k), job.a_elem,
+        job.b_elem, job.scale, job.dtype, job.d_mode, ufp4_f32_bits(job.alpha), ufp4_f32_bits(job.tensor_scale),
+        static_cast<long long>(in_d / p.d_stride), static_cast<long long>(in_d % p.d_stride));
   }
 }
 
@@ -234,8 +234,7 @@ void Engine::draw_sums(const Job &job, const Place &p) {
 }
 
 /** C: anything; zeros of both signs; what cancels D, all of it or all but a few bits; what is about as large. */
-void Engine::draw_c(const Job &job, const Place &p, const ufp4_operand_t &a, const ufp4_operand_t &b,
-                    ufp4_gemm_t how) {
+void Engine::draw_c(const Job &job, const Place &p, const ufp4_operand_t &a, const ufp4_operand_t &b, ufp4_gemm_t how) {
   std::vector<uint32_t> plain(static_cast<size_t>(job.m * job.n));
   how.d_dtype = UFP4_DTYPE_F32;
   check_bits(0, ufp4_gemm(&a, &b, &how, plain.data(), job.n), UFP4_OK, "golden model without C");
@@ -537,14 +536,23 @@ TEST(utilization) {
 }
 
 const check_test_t kTests[] = {
-    CHECK_TEST(one_element),       CHECK_TEST(every_pair_of_formats),
-    CHECK_TEST(odd_shapes),        CHECK_TEST(partial_sums_come_back_in_time),
-    CHECK_TEST(nan_scales),        CHECK_TEST(largest_sums),
-    CHECK_TEST(extreme_exponents), CHECK_TEST(errors_are_reported_and_forgotten),
-    CHECK_TEST(random_jobs_small), CHECK_TEST(random_jobs_large),
-    CHECK_TEST(random_jobs_many),  CHECK_TEST(random_epilogues_small),
-    CHECK_TEST(random_epilogues_large), CHECK_TEST(random_epilogues_many),
-    CHECK_TEST(every_epilogue), CHECK_TEST(errors_beside_addends_are_forgotten), CHECK_TEST(utilization),
+    CHECK_TEST(one_element),
+    CHECK_TEST(every_pair_of_formats),
+    CHECK_TEST(odd_shapes),
+    CHECK_TEST(partial_sums_come_back_in_time),
+    CHECK_TEST(nan_scales),
+    CHECK_TEST(largest_sums),
+    CHECK_TEST(extreme_exponents),
+    CHECK_TEST(errors_are_reported_and_forgotten),
+    CHECK_TEST(random_jobs_small),
+    CHECK_TEST(random_jobs_large),
+    CHECK_TEST(random_jobs_many),
+    CHECK_TEST(random_epilogues_small),
+    CHECK_TEST(random_epilogues_large),
+    CHECK_TEST(random_epilogues_many),
+    CHECK_TEST(every_epilogue),
+    CHECK_TEST(errors_beside_addends_are_forgotten),
+    CHECK_TEST(utilization),
 };
 
 }  // namespace
