@@ -11,7 +11,7 @@
 // Nearest, without a transform: ties are common in data of few bits. But a BF16 number whose quotient is not a tie is
 // further than 2^-12 from one: the numerator of the difference is a multiple of 2^-5, the denominator at most 30
 // times 4. So s is a tie where the quotient is one, and the addition of 1.5 * 2^23 rounds it to even: a tile of BF16
-// numbers needs no second look.
+// numbers needs no second look. Others get one, with or without a transform: what is a tie exactly was rounded as one.
 //
 // E2M1: between neighbours a cell is 1, 2 or 4 quanta wide. min(q, q / 2 + 2, q / 4 + 4) has cells of width 1.
 #ifndef UFP4_QUANTIZE_AVX512_TILE_H
@@ -140,6 +140,29 @@ INLINE __mmask16 encode(kind_t kind, const __m512i v[16], __m512 reciprocal, con
                          : _mm512_cmpeq_epi32_mask(least, _mm512_set1_epi32(INT32_MIN));
 }
 
+// Nearest: the lanes where an element seems to be a tie and is not one exactly. A midpoint times the scale is exact.
+INLINE __mmask16 not_ties(kind_t kind, const __m512i v[16], __m512 reciprocal, __m512i place, __m512i unit) {
+  __m512i scale_bits = _mm512_sub_epi32(place, _mm512_slli_epi32(unit, 3));
+  scale_bits = _mm512_slli_epi32(_mm512_add_epi32(scale_bits, _mm512_set1_epi32(8 * (kind.e2m1 ? 125 : 127))), 20);
+  const __m512 scale = _mm512_castsi512_ps(scale_bits), start = _mm512_set1_ps(192.0f);
+  __mmask16 wrong = 0;
+  for (int i = 0; i < 16; i++) {
+    __m512i magnitude = kind.rht ? _mm512_abs_epi32(v[i]) : _mm512_and_si512(v[i], _mm512_set1_epi32(INT32_MAX));
+    __m512 x = kind.rht ? _mm512_cvtepi32_ps(magnitude) : _mm512_castsi512_ps(magnitude);
+    __m512 s = quotient_plus(x, reciprocal, start, kind.e2m1), q = _mm512_sub_ps(s, start);
+    __m512i fraction = _mm512_slli_epi32(_mm512_castps_si512(s), 16);
+    __mmask16 seems = _mm512_cmpeq_epi32_mask(fraction, _mm512_set1_epi32(INT32_MIN));
+    if (kind.e2m1) {
+      __m512 twice = _mm512_fmsub_ps(q, _mm512_set1_ps(2.0f), _mm512_set1_ps(4.0f));
+      __m512 four_times = _mm512_fmsub_ps(q, _mm512_set1_ps(4.0f), _mm512_set1_ps(16.0f));
+      q = _mm512_max_ps(q, _mm512_max_ps(twice, four_times));
+    }
+    wrong |= _mm512_mask_cmp_ps_mask(seems, _mm512_mul_ps(q, scale), x, _CMP_NEQ_UQ);
+    if (kind.rht) wrong |= _mm512_mask_cmpneq_epi32_mask(seems, _mm512_cvttps_epi32(x), magnitude);
+  }
+  return wrong;
+}
+
 // --- Tile --------------------------------------------------------------------------------------------
 
 // The largest magnitude of each block, as significand * 2^(exponent - 23).
@@ -205,6 +228,7 @@ INLINE void quantize_lanes(kind_t kind, const job_t *job, __m512i v[16], uint64_
   __m512 reciprocal = pick_reciprocal(scale.place, kind.e2m1, unit);
   __mmask16 doubt = encode(kind, v, reciprocal, words, out->codes) & amax.some;
   if (!kind.rht && !kind.stochastic) doubt &= _mm512_test_epi32_mask(any, _mm512_set1_epi32(0xFFFF));
+  if (!kind.stochastic && doubt != 0) doubt &= not_ties(kind, v, reciprocal, scale.place, unit);
   if (doubt != 0) out->places = _mm256_set1_epi16(PLACE_LATER);
   for (int h = 0; h < 2; h++) {
     if (job->int4) out->codes[h] = complement(out->codes[h]);
