@@ -234,7 +234,7 @@ module ufp4_drain #(
     logic half;
     logic last_b;
   } note_t;
-  logic [Last:1] valid_q, valid_d, reached;
+  logic [Last:1] valid_q, valid_d, reached, at_end;
   note_t [Last:1] note_q;
   note_t note;
   logic [3:0] last_stage;
@@ -245,6 +245,7 @@ module ufp4_drain #(
   assign last_stage = wide ? 4'd3 : 4'd5 + 4'd3 * 4'(operations);
   for (genvar i = 1; i <= Last; i++) begin : gen_reached
     assign reached[i] = 4'(i) <= last_stage;
+    assign at_end[i] = 4'(i) == last_stage;
   end
   assign cols_left = cols - ColsWidth'(tile_b_q) * ColsWidth'(Cols);
   assign note.count = (cols_left >= ColsWidth'(Cols)) ? CountWidth'(Cols) : CountWidth'(cols_left);
@@ -308,7 +309,7 @@ module ufp4_drain #(
   logic [16*Cols-1:0] low_data_q, half_data;
   logic [2*Cols-1:0] low_strb_q, half_strb;
   assign last_note = note_q[last_stage];
-  assign arrives = valid_q[last_stage];
+  assign arrives = |(valid_q & at_end);  // low while nothing is valid, whatever the stage: no job has named one yet
   assign upper_d = wide & arrives & (last_note.count > CountWidth'(Cols / 2));
   assign full_d = upper_out_q | (arrives & (~bf16 | last_note.half | last_note.last_b));
   assign enable = ~wr_dat_valid_o | wr_dat_ready_i;

@@ -90,7 +90,7 @@ TEST(recipes_are_legal_and_only_some_are_on_rtl) {
   } table[] = {{"bf16", UFP4_OK},
                {"ufp4", UFP4_OK},
                {"e2m1", UFP4_OK},
-               {"nvfp4", UFP4_ERROR_UNSUPPORTED},
+               {"nvfp4", UFP4_OK},
                {"mxfp4", UFP4_ERROR_UNSUPPORTED}};
   for (int i = 0; i < 5; i++) {
     ufp4_recipe_t recipe = named(table[i].name);
