@@ -9,6 +9,11 @@ module read_divide_round;
   reg  [511:0] payload;
   reg  [127:0] random;
   reg  [63:0]  want;
+  reg  [3:0]   read_rht, read_sr, read_sig;
+  reg  [7:0]   read_elem;
+  reg  [11:0]  read_base;
+  reg  [511:0] read_payload;
+  reg  [127:0] read_random;
   wire [63:0]  codes;
 
   ufp4_divide_round u_dut (
@@ -33,8 +38,12 @@ module read_divide_round;
     records = 0;
     mismatches = 0;
     while (!$feof(file)) begin
-      got = $fscanf(file, "%h %h %h %h %h %h %h %h\n", rht, elem, sr, base, sig, payload, random, want);
+      got = $fscanf(file, "%h %h %h %h %h %h %h %h\n", read_rht, read_elem, read_sr, read_base,
+                    read_sig, read_payload, read_random, want);
       if (got != 8) $fatal(1, "divide_round: record %0d has %0d of 8 columns", records + 1, got);
+      // An assignment: that $fscanf changes a variable escapes Verilator 5.006.
+      {rht, elem, sr, base, sig, payload, random} =
+          {read_rht, read_elem, read_sr, read_base, read_sig, read_payload, read_random};
       repeat (6) tick;
       records = records + 1;
       if (codes !== want) begin

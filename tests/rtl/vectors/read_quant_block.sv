@@ -9,6 +9,10 @@ module read_quant_block;
   reg  [511:0] words;
   reg  [7:0]   want_scale;
   reg  [3:0]   want_nan, want_saturated;
+  reg  [11:0]  read_options;
+  reg  [15:0]  read_mask, read_tensor_exponent;
+  reg  [63:0]  read_seed, read_tensor_id, read_group;
+  reg  [511:0] read_words;
   wire         ready, done, nan, saturated;
   wire [63:0]  codes;
   wire [7:0]   scale;
@@ -43,9 +47,13 @@ module read_quant_block;
     rst_n = 1'b1;
     tick;
     while (!$feof(file)) begin
-      got = $fscanf(file, "%h %h %h %h %h %h %h %h %h %h %h\n", options, mask, tensor_exponent, seed,
-                    tensor_id, group, words, want_codes, want_scale, want_nan, want_saturated);
+      got = $fscanf(file, "%h %h %h %h %h %h %h %h %h %h %h\n", read_options, read_mask,
+                    read_tensor_exponent, read_seed, read_tensor_id, read_group, read_words,
+                    want_codes, want_scale, want_nan, want_saturated);
       if (got != 11) $fatal(1, "quant_block: record %0d has %0d of 11 columns", records + 1, got);
+      // An assignment: that $fscanf changes a variable escapes Verilator 5.006.
+      {options, mask, tensor_exponent, seed, tensor_id, group, words} =
+          {read_options, read_mask, read_tensor_exponent, read_seed, read_tensor_id, read_group, read_words};
       valid = ready;
       tick;
       valid = 1'b0;

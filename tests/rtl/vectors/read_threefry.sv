@@ -5,6 +5,7 @@ module read_threefry;
   reg          clk = 1'b0;
   reg  [63:0]  seed, tensor_id, group;
   reg  [127:0] want;
+  reg  [63:0]  read_seed, read_tensor_id, read_group;
   wire [127:0] words;
 
   ufp4_threefry u_dut (
@@ -28,8 +29,10 @@ module read_threefry;
     records = 0;
     mismatches = 0;
     while (!$feof(file)) begin
-      got = $fscanf(file, "%h %h %h %h\n", seed, tensor_id, group, want);
+      got = $fscanf(file, "%h %h %h %h\n", read_seed, read_tensor_id, read_group, want);
       if (got != 4) $fatal(1, "threefry: record %0d has %0d of 4 columns", records + 1, got);
+      // An assignment: that $fscanf changes a variable escapes Verilator 5.006.
+      {seed, tensor_id, group} = {read_seed, read_tensor_id, read_group};
       repeat (7) tick;
       records = records + 1;
       if (words !== want) begin

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""usage: run.py YOSYS VERILATOR UFP4 UNIT [--count N] [--seed S] [--jobs N] [--keep DIR]
+
+Mutation test of one unit, with the modules inside it: yosys builds N mutants into one netlist, a number picks one, and
+the test rtl.vectors.UNIT runs on each. A mutant that passes is a survivor. For each survivor a SAT solver tries to show
+that outputs and next state are the unit's own for all inputs and states: no test can see those. Fails if of the others
+less than 95 % are killed."""
+import argparse
+import collections
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+TESTS = HERE.parent
+RTL = HERE.parents[2] / "rtl"
+WANTED_PERCENT = 95
+WIDTH = 12  # bits of the number that picks a mutant
+# Other modules that the reader of a unit needs beside it.
+BESIDE = {"elem_decode": ["dot"], "dot": ["elem_decode"]}
+READER = {"elem_decode": "dot"}
+PICK = """#include <cstdlib>
+extern "C" int ufp4_mutant(void) {
+  const char *number = std::getenv("UFP4_MUTANT");
+  return number ? std::atoi(number) : 0;
+}
+"""
+
+
+class Mutant:
+    def __init__(self, number, command):
+        self.number, self.command = number, command
+        option = dict(re.findall(r"-(mode|port|portbit|ctrlbit) (\S+)", command))
+        self.sources = [source.removeprefix("rtl/") for source in re.findall(r"-src (\S+)", command)]
+        self.name = (f"{option['mode']} {option['port']}[{option['portbit']}]"
+                     + (f" by [{option['ctrlbit']}]" if "ctrlbit" in option else "") + " " + ",".join(self.sources))
+
+    def file(self):
+        return self.sources[0].split(":")[0] if self.sources else "?"
+
+
+def call(folder, command, seconds, what):
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=seconds)
+    if done.returncode:
+        sys.exit(f"{what} failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def make_netlist(args, folder):
+    """Writes unit.il, mutants.ys, mutants.v and pick.cpp; gives the mutants back."""
+    shutil.copytree(RTL, folder / "rtl")
+    script = (f"read_slang -j 1 --top {args.top} -F rtl/rtl.f; proc; setundef -zero; opt; wreduce; "
+              f"opt_clean -purge; write_rtlil unit.il; mutate -list {args.count} -seed {args.seed} -o list.ys")
+    call(folder, [args.yosys, "-q", "-p", script], 900, "yosys")
+    # A gate in a clock line would make a second clock, which races with the first.
+    commands = [line for line in (folder / "list.ys").read_text().splitlines() if " -port CLK " not in line]
+    mutants = [Mutant(i + 1, command) for i, command in enumerate(commands)]
+    script = "".join(f"mutate -ctrl mutant {WIDTH} {m.number} {m.command.removeprefix('mutate ')}\n" for m in mutants)
+    (folder / "mutants.ys").write_text(f"read_rtlil unit.il\n{script}write_verilog -noattr mutants.v\n")
+    call(folder, [args.yosys, "-q", "-s", "mutants.ys"], 900, "yosys")
+    text = (folder / "mutants.v").read_text()
+    text, ports = re.subn(r"\bmutant, |, mutant\b", "", text, count=1)
+    text, inputs = re.subn(rf"  input \[{WIDTH - 1}:0\] mutant;\n  wire \[{WIDTH - 1}:0\] mutant;\n",
+                           f'  import "DPI-C" function int ufp4_mutant();\n  reg [{WIDTH - 1}:0] mutant;\n'
+                           f"  initial mutant = {WIDTH}'(ufp4_mutant());\n", text)
+    if (ports, inputs) != (1, 1):
+        sys.exit("mutants.v: the port that picks a mutant is not where it was expected")
+    (folder / "mutants.sv").write_text(text)
+    (folder / "pick.cpp").write_text(PICK)
+    return mutants
+
+
+def make_simulator(args, folder):
+    """rtl.vectors.UNIT as a command."""
+    reader = READER.get(args.unit, args.unit)
+    sources = ["rtl/gen/ufp4_spec_pkg.sv"] + [f"rtl/num/ufp4_{other}.sv" for other in BESIDE.get(args.unit, [])]
+    call(folder, [args.verilator, "--cc", "--exe", "--main", "--timing", "--timescale", "1ns/1ns", "-fno-dfg",
+                  "-Wno-fatal", "-Wno-lint", "--top-module", f"read_{reader}", "--Mdir", "model", "-o", "test",
+                  *sources, "mutants.sv", str(TESTS / "vectors" / f"read_{reader}.sv"), "../pick.cpp"],
+         900, "verilator")
+    call(folder, ["make", "--silent", "-C", "model", "-f", f"Vread_{reader}.mk", "OPT_FAST=-O1", "OPT_SLOW=-O0",
+                  "test"], 1800, "the compiler")
+    text = call(folder, [args.ufp4, "vectors", reader, "--seed", "1", "--count", "2000"], 100, "ufp4 vectors")
+    (folder / "vectors.txt").write_text(text)
+    return [folder / "model" / "test", f"+{reader}=vectors.txt"]
+
+
+def killed(folder, command, number):
+    """Whether the test finds the mutant. One that hangs the test is found."""
+    environment = {**os.environ, "UFP4_MUTANT": str(number)}
+    try:
+        return subprocess.run(command, cwd=folder, capture_output=True, timeout=100, env=environment).returncode != 0
+    except subprocess.TimeoutExpired:
+        return True
+
+
+def proved_equivalent(args, folder, mutant):
+    """Registers are cut open: with the same state and inputs, are outputs and next state the same?"""
+    cut = f"async2sync\ndffunmap\nopt_clean\nexpose -evert-dff {args.top}\nopt_clean\n"
+    script = (f"read_rtlil unit.il\n{cut}rename {args.top} gold\ndesign -stash gold\n"
+              f"read_rtlil unit.il\n{mutant.command}\n{cut}rename {args.top} gate\ndesign -stash gate\n"
+              "design -copy-from gold gold\ndesign -copy-from gate gate\n"
+              "miter -equiv -flatten gold gate both\nhierarchy -top both\nopt\n"
+              "sat -verify -timeout 60 -prove trigger 0 both\n")
+    name = f"proof{mutant.number}.ys"
+    (folder / name).write_text(script)
+    try:
+        done = subprocess.run([args.yosys, "-q", "-s", name], cwd=folder, capture_output=True, timeout=300)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
+
+
+def report(args, mutants, fate):
+    files = collections.defaultdict(collections.Counter)
+    for mutant in mutants:
+        files[mutant.file()][fate[mutant.number]] += 1
+    print(f"{'file':32s} {'mutants':>8s} {'killed':>8s} {'equivalent':>11s} {'survivors':>10s}")
+    for file, count in sorted(files.items()):
+        print(f"{file:32s} {count.total():8d} {count['killed']:8d} {count['equivalent']:11d} {count['survivor']:10d}")
+    total = collections.Counter(fate.values())
+    percent = 100 * total["killed"] / max(1, total["killed"] + total["survivor"])
+    print(f"{args.unit}: {len(mutants)} mutants, {total['killed']} killed, {total['equivalent']} equivalent, "
+          f"{total['survivor']} survivors; of the others killed {percent:.1f} %")
+    return percent
+
+
+def judge(args, folder, mutants, command):
+    """number -> killed, equivalent or survivor; prints every mutant that is not killed."""
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        found = dict(zip([m.number for m in mutants], pool.map(lambda m: killed(folder, command, m.number), mutants)))
+        alive = [m for m in mutants if not found[m.number]]
+        proved = dict(zip([m.number for m in alive], pool.map(lambda m: proved_equivalent(args, folder, m), alive)))
+    if any(proved_equivalent(args, folder, m) for m in [m for m in mutants if found[m.number]][:3]):
+        sys.exit("a mutant that a test kills was proved equivalent: the proof is wrong")
+    fate = {m.number: "killed" for m in mutants}
+    for m in alive:
+        fate[m.number] = "equivalent" if proved[m.number] else "survivor"
+        print(f"{m.name}: {fate[m.number]}")
+    return fate
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.replace("%", "%%"))
+    for name in ("yosys", "verilator", "ufp4"):
+        parser.add_argument(name, type=lambda path: pathlib.Path(path).resolve())
+    parser.add_argument("unit")
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--keep", type=pathlib.Path)
+    args = parser.parse_args()
+    args.top = f"ufp4_{args.unit}"
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = (args.keep or pathlib.Path(temporary)).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        mutants = make_netlist(args, folder)
+        command = make_simulator(args, folder)
+        if killed(folder, command, 0):
+            sys.exit(f"{args.unit}: the netlist without a mutation fails the test")
+        percent = report(args, mutants, judge(args, folder, mutants, command))
+    if percent < WANTED_PERCENT:
+        sys.exit(f"{args.unit}: less than {WANTED_PERCENT} % killed")
+
+
+if __name__ == "__main__":
+    main()
