@@ -101,5 +101,5 @@ for u in "${units[@]}"; do [[ $known == *" $u "* ]] || { echo "ppa: no unit '$u'
 printf '%-24s %10s %10s %9s\n' unit area flip-flops delay_ns
 for row in "${rows[@]}"; do
   read -r -a words <<<"$row"
-  [[ ${#units[@]} -eq 0 || " ${units[*]} " == *" ${words[0]} "* ]] && measure "${words[@]}"
+  if [[ ${#units[@]} -eq 0 || " ${units[*]} " == *" ${words[0]} "* ]]; then measure "${words[@]}"; fi
 done

@@ -103,7 +103,8 @@ int ufp4_dpi_quantize_block(const svBitVecVal *words, int elem, int rht, unsigne
   *scale = 0;
   if (!is_elem(elem) || (rht != UFP4_RHT_NONE && rht != UFP4_RHT_INTEGER) ||
       (round != UFP4_ROUND_RNE && round != UFP4_ROUND_SR) ||
-      (scale_round != UFP4_SCALE_ROUND_RNE && scale_round != UFP4_SCALE_ROUND_UP)) {
+      (scale_round != UFP4_SCALE_ROUND_RNE && scale_round != UFP4_SCALE_ROUND_UP) || exponent < INT16_MIN ||
+      exponent > INT16_MAX) {
     return -1;
   }
   ufp4_quantize_t how = {.elem = (ufp4_elem_t)elem,

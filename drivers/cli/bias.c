@@ -217,6 +217,11 @@ static void draw_error(FILE *script, const char *name, ufp4_elem_t elem) {
   fprintf(script, "EOD\n");
 }
 
+// A bar of nothing where there is no number: no data, or no noise.
+static double bar(double value) {
+  return isfinite(value) ? value : 0;
+}
+
 // One group of bars per data and RHT, one bar per format.
 static void draw_sqnr(FILE *script, const bias_t *bias) {
   fprintf(script, "$sqnr << EOD\n");
@@ -224,7 +229,8 @@ static void draw_sqnr(FILE *script, const bias_t *bias) {
     for (int rht = 0; rht < 2; rht++) {
       const line_t *l = &bias->lines[i];
       fprintf(script, "\"%s, %s%s\" %.4f %.4f\n", l->data, scale_names[l->scale], rht ? ", RHT" : "",
-              l[2 * UFP4_ELEM_E2M1 + rht].measure.sqnr_db, l[2 * UFP4_ELEM_E1M2 + rht].measure.sqnr_db);
+              bar(l[2 * UFP4_ELEM_E2M1 + rht].measure.sqnr_db),
+              bar(l[2 * UFP4_ELEM_E1M2 + rht].measure.sqnr_db));
     }
   }
   fprintf(script, "EOD\n");
@@ -302,8 +308,8 @@ static int run(int argc, char **argv) {
   if (bias.cols == 0) bias.cols = 4096;
   end = check(&bias, explicit_data);
   if (end == CLI_GO_ON) end = measure(&bias);
-  if (end == CLI_GO_ON && bias.plot != NULL) end = draw(&bias);
   if (end != CLI_GO_ON) return end;
   (bias.json ? print_json : print_text)(&bias);
-  return CLI_OK;
+  if (bias.plot != NULL) end = draw(&bias);
+  return end == CLI_GO_ON ? CLI_OK : end;
 }

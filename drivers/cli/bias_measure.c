@@ -2,8 +2,6 @@
 #include "bias_measure.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ufp4/format.h"
 
@@ -34,11 +32,10 @@ static void transform(double x[BLOCK], uint16_t mask) {
   }
 }
 
-static void add_block(const double *a, const float *q, const uint8_t *codes, int count, ufp4_elem_t elem,
-                      sums_t *sums) {
+static void add_block(const double *a, double scale, const uint8_t *codes, int count, ufp4_elem_t elem, sums_t *sums) {
   for (int i = 0; i < count; i++) {
     unsigned code = codes[i / 2] >> (4 * (i % 2)) & 15;
-    double value = (double)q[i], error = value - a[i];
+    double value = (double)ufp4_elem_value(elem, code) * scale, error = value - a[i];
     sums->count[ufp4_elem_quanta(elem, code) == 0 ? 0 : code]++;
     sums->magnitude += fabs(a[i]);
     sums->shrink += fabs(value) - fabs(a[i]);
@@ -59,26 +56,33 @@ static double bucket_ratio(const int64_t count[16]) {
   return exp(entropy) / VALUES;
 }
 
+// What a block's elements are multiplied by; in double, because the transform of large numbers overflows FP32.
+static double scale_of(const ufp4_operand_t *operand, int64_t block) {
+  if (operand->scales_f32 != NULL) return (double)operand->scales_f32[block];
+  return ldexp((double)ufp4_e4m3_value(operand->scales[block]), -operand->exponent);
+}
+
 static void measure_rows(const ufp4_matrix_t *in, const ufp4_quantize_t *how, const ufp4_operand_t *operand,
-                         const float *decoded, int64_t cols, bias_measure_t *out) {
+                         bias_measure_t *out) {
+  const int64_t cols = how->rht != UFP4_RHT_NONE ? operand->blocks * BLOCK : operand->cols;
   sums_t sums = {0};
   for (int64_t i = 0; i < operand->rows * operand->blocks; i++) {
     int64_t r = i / operand->blocks, first = i % operand->blocks * BLOCK;
     int count = cols - first < BLOCK ? (int)(cols - first) : BLOCK;
-    const float *q = decoded + r * cols + first;
-    double a[BLOCK];
-    if (isnan(q[0])) {
+    double a[BLOCK], scale = scale_of(operand, i);
+    if (isnan(scale)) {
       out->blocks_out++;
       continue;
     }
     for (int j = 0; j < BLOCK; j++) a[j] = element(in, r, first + j);
     if (how->rht != UFP4_RHT_NONE) transform(a, how->rht_mask);
-    add_block(a, q, operand->codes + i * BLOCK / 2, count, operand->elem, &sums);
+    add_block(a, scale, operand->codes + i * BLOCK / 2, count, operand->elem, &sums);
     out->blocks++;
   }
-  out->bias_percent = 100 * sums.shrink / sums.magnitude;
-  out->kept = sums.dot / sums.signal;
-  out->sqnr_db = 10 * log10(sums.signal / sums.noise);
+  // Nothing but zeros, or nothing at all, has none of these.
+  out->bias_percent = sums.magnitude > 0 ? 100 * sums.shrink / sums.magnitude : NAN;
+  out->kept = sums.signal > 0 ? sums.dot / sums.signal : NAN;
+  out->sqnr_db = sums.signal > 0 ? 10 * log10(sums.signal / sums.noise) : NAN;
   out->bucket_ratio = bucket_ratio(sums.count);
 }
 
@@ -87,11 +91,7 @@ ufp4_status_t bias_measure(const ufp4_matrix_t *in, const ufp4_quantize_t *how, 
   *out = (bias_measure_t){0};
   ufp4_status_t status = ufp4_quantize(in, how, &operand);
   if (status != UFP4_OK) return status;
-  int64_t cols = how->rht != UFP4_RHT_NONE ? operand.blocks * BLOCK : operand.cols;
-  float *decoded = malloc((size_t)(operand.rows * cols) * sizeof *decoded);
-  status = decoded == NULL ? UFP4_ERROR_MEMORY : ufp4_dequantize(&operand, cols, decoded, cols);
-  if (status == UFP4_OK) measure_rows(in, how, &operand, decoded, cols, out);
-  free(decoded);
+  measure_rows(in, how, &operand, out);
   ufp4_operand_free(&operand);
   return status;
 }

@@ -16,7 +16,8 @@ typedef struct {
   int64_t blocks_out;    ///< left out
 } bias_measure_t;
 
-/** Quantizes @p in along its rows as @p how says and measures. UFP4_ERROR_ARGUMENT as ufp4_quantize. */
+/** Quantizes @p in along its rows as @p how says, with E4M3 or FP32 scales, and measures. UFP4_ERROR_ARGUMENT as
+ *  ufp4_quantize. */
 ufp4_status_t bias_measure(const ufp4_matrix_t *in, const ufp4_quantize_t *how, bias_measure_t *out);
 
 /** Eq. 2 of the paper for grid point @p code (1..6, not the last: its cell has no upper end): mean error of values spread

@@ -38,12 +38,10 @@ static int is_same_file(const struct stat *output, const char *input) {
   struct stat about;
   char *file = strdup(input);
   if (file == NULL) return 0;
+  static const char container[] = ".safetensors:";
+  char *name = strstr(file, container);
+  if (name != NULL) name[sizeof container - 2] = '\0';  // as the reader of tensors splits it
   int found = stat(file, &about) == 0;
-  char *colon = strrchr(file, ':');
-  if (!found && colon != NULL) {
-    *colon = '\0';
-    found = stat(file, &about) == 0;
-  }
   free(file);
   return found && about.st_dev == output->st_dev && about.st_ino == output->st_ino;
 }

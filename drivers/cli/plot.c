@@ -6,6 +6,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,23 +51,36 @@ int plot_check(const cli_command_t *command, const char *path) {
 }
 
 int plot_begin(plot_t *plot, const cli_command_t *command, const char *path, int width, int height) {
-  *plot = (plot_t){command, path, tmpfile()};
-  if (plot->script == NULL) return cli_fail(command, CLI_DEVICE, "--plot: no temporary file: %s", strerror(errno));
-  fprintf(plot->script, "set terminal %s size %d,%d font 'sans,11'\nset output '%s.tmp'\n",
-          is_png(path) ? "pngcairo" : "svg", width, height, path);
+  size_t size = strlen(path) + 8;
+  *plot = (plot_t){.command = command, .path = path, .beside = malloc(size), .script = tmpfile()};
+  int made = -1;
+  if (plot->beside != NULL && plot->script != NULL) {
+    snprintf(plot->beside, size, "%s.XXXXXX", path);
+    made = mkstemp(plot->beside);
+  }
+  if (made < 0) {
+    int end = cli_fail(command, CLI_DEVICE, "--plot: no temporary file: %s", strerror(errno));
+    if (plot->script != NULL) fclose(plot->script);
+    free(plot->beside);
+    return end;
+  }
+  mode_t mask = umask(0);
+  umask(mask);
+  (void)fchmod(made, 0666 & ~mask);  // as any other output
+  close(made);
+  fprintf(plot->script, "set terminal %s size %d,%d font 'sans,11'\nset output '%s'\n",
+          is_png(path) ? "pngcairo" : "svg", width, height, plot->beside);
   return CLI_GO_ON;
 }
 
 int plot_end(plot_t *plot) {
-  size_t size = strlen(plot->path) + 5;
-  char *beside = malloc(size), input[] = "-";
-  int good = beside != NULL && fflush(plot->script) == 0 && !ferror(plot->script);
-  if (good) snprintf(beside, size, "%s.tmp", plot->path);
+  char input[] = "-";
+  int good = fflush(plot->script) == 0 && !ferror(plot->script);
   rewind(plot->script);
-  good = good && run_gnuplot(input, fileno(plot->script)) == 0 && rename(beside, plot->path) == 0;
+  good = good && run_gnuplot(input, fileno(plot->script)) == 0 && rename(plot->beside, plot->path) == 0;
   int end = good ? CLI_GO_ON : cli_fail(plot->command, CLI_DEVICE, "%s: gnuplot could not draw it", plot->path);
-  if (!good && beside != NULL) unlink(beside);
+  if (!good) unlink(plot->beside);
   fclose(plot->script);
-  free(beside);
+  free(plot->beside);
   return end;
 }

@@ -11,6 +11,7 @@
 typedef struct {
   const cli_command_t *command;
   const char *path;
+  char *beside;  ///< what gnuplot writes
   FILE *script;
 } plot_t;
 

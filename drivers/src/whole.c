@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole operands in the host's memory. A backend with a way of its own has it in its table; on the model it is the
 // golden model; what takes descriptors only gets them where they can express the job, and the host quantizes for it.
+#include <float.h>
 #include <string.h>
 
 #include "device.h"
@@ -35,7 +36,9 @@ ufp4_status_t ufp4_device_quantize(ufp4_device_t *device, const ufp4_matrix_t *i
   if (device->backend->quantize != NULL) {
     return device_note(device, device->backend->quantize(device->state, in, how, out));
   }
-  status = ufp4_quantize(in, how, out);
+  ufp4_quantize_t own = *how;
+  own.kernel = device->kernel;
+  status = ufp4_quantize(in, &own, out);
   return status == UFP4_OK ? status : device_fail(device, status, "quantize: %s", ufp4_status_string(status));
 }
 
@@ -43,9 +46,14 @@ ufp4_status_t ufp4_device_quantize(ufp4_device_t *device, const ufp4_matrix_t *i
 
 static int operand_ok(const ufp4_operand_t *x) {
   if (x == NULL || x->codes == NULL || size_is_bad(x->rows) || size_is_bad(x->cols)) return 0;
+  if ((unsigned)x->elem >= UFP4_ELEM_COUNT || (unsigned)x->scale >= UFP4_SCALE_COUNT) return 0;
+  const int64_t groups = (x->cols - 1) / 16 + 1, scales = (x->cols - 1) / ufp4_scale_block(x->scale) + 1;
+  if (x->blocks != groups || x->block != ufp4_scale_block(x->scale) || x->scale_blocks != scales) return 0;
+  if (x->exponent < INT16_MIN || x->exponent > INT16_MAX) return 0;
+  if (x->scale == UFP4_SCALE_NVFP4 && !(x->tensor_scale > 0 && x->tensor_scale <= FLT_MAX)) return 0;
   if (x->scale != UFP4_SCALE_FP32) return x->scales != NULL;
   for (int64_t i = 0; x->scales_f32 != NULL && i < x->rows * x->scale_blocks; i++) {
-    if (x->scales_f32[i] < 0 || x->scales_f32[i] > 3.402823466e+38f) return 0;
+    if (x->scales_f32[i] < 0 || x->scales_f32[i] > FLT_MAX) return 0;
   }
   return x->scales_f32 != NULL;
 }

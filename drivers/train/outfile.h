@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text file that appears only when it is whole: written beside its target, then renamed.
+// A text file that appears only when it is whole: written without a name or beside its target, then renamed.
 #ifndef UFP4_TRAIN_OUTFILE_H
 #define UFP4_TRAIN_OUTFILE_H
 
@@ -11,7 +11,8 @@
 typedef struct {
   FILE *stream;
   char path[1024];
-  char beside[1040];
+  char beside[1072];  ///< its name until it is whole, if named
+  int named;
 } ufp4_outfile_t;
 
 ufp4_status_t ufp4_outfile_open(const char *path, ufp4_outfile_t *out, ufp4_message_t *message);

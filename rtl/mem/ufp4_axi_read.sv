@@ -123,12 +123,13 @@ module ufp4_axi_read #(
   logic unused_rresp;
   assign unused_rresp = rresp_i[0];
 
-  // A beat with an ID that is no client's is a fault of the interconnect; it is dropped, not kept for ever.
+  // A beat with an ID that is no client's is a fault of the interconnect; it is dropped, not kept for ever. So is one
+  // that comes while none is due: late, of a burst that was given up.
   always_comb begin
     rsp_valid_o = '0;
     r_ready     = 1'b1;
     for (int unsigned c = 0; c < Clients; c++) begin
-      if (r_id == IdW'(c) && !flush_i) begin
+      if (r_id == IdW'(c) && !flush_i && pending_o) begin
         rsp_valid_o[c] = r_valid;
         r_ready        = rsp_ready_i[c];
       end

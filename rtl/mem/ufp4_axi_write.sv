@@ -179,12 +179,12 @@ module ufp4_axi_write #(
 
   always_comb begin
     for (int unsigned c = 0; c < Clients; c++) begin
-      count_d[c] = count_q[c] + CountW'(burst_fire && burst_id == IdW'(c))
-                              - CountW'(answer_valid && answer_id == IdW'(c) && count_q[c] != '0);
+      // One that is not due comes late, of a burst that was given up.
+      answer_o[c] = answer_valid && answer_id == IdW'(c) && count_q[c] != '0;
+      err_o[c]    = answer_o[c] && answer_err;
+      idle_o[c]   = !cutting[c] && count_q[c] == '0;
+      count_d[c]  = count_q[c] + CountW'(burst_fire && burst_id == IdW'(c)) - CountW'(answer_o[c]);
       if (forget_i) count_d[c] = '0;
-      answer_o[c] = answer_valid && answer_id == IdW'(c);
-      err_o[c]   = answer_valid && answer_err && answer_id == IdW'(c);
-      idle_o[c]  = !cutting[c] && count_q[c] == '0;
     end
   end
 

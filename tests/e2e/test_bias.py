@@ -91,9 +91,27 @@ def test_draws_or_says_what_is_missing():
         if shutil.which("gnuplot"):
             passes("bias", "--rows", 4, "--cols", 64, "--plot", name)
             check_equal(open(name, "rb").read(len(start)), start, name)
-            check_equal(os.path.exists(name + ".tmp"), False, "temporary file")
+            check_equal(os.listdir("."), [name], "files")
+            os.remove(name)
         else:
             rejects(3, "gnuplot-nox", "bias", "--plot", name)
+
+
+def test_large_numbers_do_not_overflow():
+    rows = bench.gaussian(8, 48)
+    bench.write_npy("X.npy", rows)
+    bench.write_npy("Y.npy", [[bench.to_f32(v * 2.0**125) for v in row] for row in rows])
+    small, large = tables("X.npy"), tables("Y.npy")
+    for l, other in zip(small["tensors"], large["tensors"]):
+        for key in ("bias_percent", "kept", "sqnr_db", "bucket_ratio"):
+            check(abs(l[key] - other[key]) < 1e-4, f"{key}: {l} and {other}")
+
+
+def test_zeros_have_no_sqnr():
+    bench.write_npy("X.npy", [[0.0] * 20])
+    words = ["--plot", "z.svg"] if shutil.which("gnuplot") else []
+    result = passes("bias", "X.npy", *words)
+    check("-nan" not in result.out and " nan " in result.out, str(result))
 
 
 def test_rejects_options_that_do_not_fit():

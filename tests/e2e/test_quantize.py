@@ -258,5 +258,11 @@ def test_rejects_operands_that_are_none():
     rejects(2, "elem", "dequantize", "P.safetensors", "-o", "D.npy")
 
 
+def test_rejects_an_output_that_is_an_input_with_a_colon_in_its_name():
+    bench.write_safetensors("w.safetensors", {}, {"a:b": ("F32", [1, 2], bytes(8)), "keep": ("F32", [1, 2], bytes(8))})
+    for name in ("a:b", "keep"):
+        rejects(2, "is an input", "quantize", f"w.safetensors:{name}", "-o", "w.safetensors", "--elem", "e2m1")
+
+
 if __name__ == "__main__":
     bench.main(globals())

@@ -12,10 +12,10 @@
 
 #define LIBRARY_NAME "libufp4_cuda.so"
 
-// Beside the program, where a build leaves it; in lib beside the program's bin, where it is installed; or where the
+// Beside the program, where a build leaves it; in the library folder beside its bin, where it is installed; or where the
 // system's linker looks.
 static void *open_library(ufp4_message_t *message) {
-  static const char *const folders[] = {"", "../lib/"};
+  static const char *const folders[] = {"", "../" UFP4_LIBDIR "/"};
   const char *named = getenv("UFP4_CUDA_LIBRARY");
   if (named != NULL && named[0] != '\0') {
     void *library = dlopen(named, RTLD_NOW | RTLD_LOCAL);
@@ -36,7 +36,7 @@ static void *open_library(ufp4_message_t *message) {
   }
   void *library = dlopen(LIBRARY_NAME, RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
-    ufp4_message_set(message, "cuda: " LIBRARY_NAME " is not in this build: it is built where nvcc is found");
+    ufp4_message_set(message, "cuda: " LIBRARY_NAME " is not there; where nvcc is, `ninja -C build/release ufp4_cuda` builds it");
   }
   return library;
 }

@@ -86,17 +86,17 @@ vendor_t *vendor_open(ufp4_message_t *message) {
   vendor->lt = open_library("libcublasLt.so");
   if (start(vendor)) return vendor;
   vendor_close(vendor);
+  (void)cudaGetLastError();  // or the next launch would report it
   snprintf(message->text, sizeof message->text, "cuda: cuBLAS %d was not found or does not start", CUBLAS_VER_MAJOR);
   return nullptr;
 }
 
+// The libraries stay loaded: CUDA does not survive being unloaded and loaded again.
 void vendor_close(vendor_t *vendor) {
   if (vendor == nullptr) return;
   (void)cudaFree(vendor->workspace);
   if (vendor->handle != nullptr) vendor->destroy(vendor->handle);
   if (vendor->lt_handle != nullptr) vendor->lt_destroy(vendor->lt_handle);
-  if (vendor->lt != nullptr) dlclose(vendor->lt);
-  if (vendor->blas != nullptr) dlclose(vendor->blas);
   free(vendor);
 }
 
