@@ -170,6 +170,15 @@ void gemm_store(const gemm_job_t *job, int poisoned, int64_t sum, int64_t i, int
   }
 }
 
+void gemm_store_tile(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t *sums, int ld) {
+  for (int r = 0; r < tile->rows; r++) {
+    for (int c = 0; c < tile->cols; c++) {
+      const int poisoned = tile->row_poisoned[r] | tile->col_poisoned[c];
+      gemm_store(job, poisoned, sums[r * ld + c], tile->row + r, tile->col + c);
+    }
+  }
+}
+
 // --- Tiles and threads -------------------------------------------------------------------------------
 
 typedef struct {

@@ -395,41 +395,21 @@ static int are_small(const int64_t *sums) {
   return _mm256_testz_si256(bits, _mm256_set1_epi64x((int64_t)0xFFF0000000000000));
 }
 
-static void store_each(const gemm_job_t *job, const gemm_tile_t *tile, const int64_t *sums) {
-  for (int r = 0; r < tile->rows; r++) {
-    for (int c = 0; c < tile->cols; c++) {
-      int poisoned = tile->row_poisoned[r] | tile->col_poisoned[c];
-      gemm_store(job, poisoned, sums[r * COLS + c], tile->row + r, tile->col + c);
-    }
-  }
-}
-
 static void store(const gemm_job_t *job, const gemm_tile_t *tile, const void *from) {
   const int64_t *sums = from;
   const ufp4_gemm_t *how = job->how;
   // Where 2^exponent times any sum is a normal number, or Inf as it should.
   int normal = how->d_dtype != UFP4_DTYPE_I64 && job->exponent >= -126 && job->exponent <= 127;
   if (!normal || how->accumulate != NULL || is_poisoned(tile, ROWS) || !are_small(sums)) {
-    store_each(job, tile, sums);
+    gemm_store_tile(job, tile, sums, COLS);
     return;
   }
   const __m256 unit = _mm256_castsi256_ps(_mm256_set1_epi32((127 + job->exponent) << 23));
   const int plain = is_plain(job, tile);
   for (int r = 0; r < tile->rows; r++) {
     const __m256 low = rounded(sums + r * COLS, unit), high = rounded(sums + r * COLS + 8, unit);
-    float value[COLS];
-    if (plain) {
-      store_plain_row(job, tile, r, low, high);
-      continue;
-    }
-    _mm256_storeu_ps(value, low);
-    _mm256_storeu_ps(value + 8, high);
-    store_row(job, tile, r, value);
+    store_halves(job, tile, r, plain, low, high);
   }
-}
-
-static void finish(void) {
-  _mm_sfence();
 }
 
 static const gemm_kernel_t kernel = {
@@ -445,7 +425,7 @@ static const gemm_kernel_t kernel = {
     .prepare = prepare,
     .multiply = multiply,
     .store = store,
-    .finish = finish,
+    .finish = stream_finish,
 };
 
 const gemm_kernel_t *gemm_avx2(void) {

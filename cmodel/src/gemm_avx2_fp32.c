@@ -203,12 +203,7 @@ static void store(const gemm_job_t *job, const gemm_tile_t *tile, const void *fr
   const float *sums = from;
   const int exponent = -(job->a->exponent + job->b->exponent);
   if (exponent < -126 || exponent > 127 || is_poisoned(tile, ROWS)) {
-    for (int r = 0; r < tile->rows; r++) {
-      for (int c = 0; c < tile->cols; c++) {
-        const int poisoned = tile->row_poisoned[r] | tile->col_poisoned[c];
-        gemm_store_f32(job, poisoned, sums[r * COLS + c], tile->row + r, tile->col + c);
-      }
-    }
+    gemm_store_tile_f32(job, tile, sums, COLS);
     return;
   }
   // 2^-(tA + tB) is a normal number: multiplying by it rounds once. FP32 scales can overflow to NaN on the way: there
@@ -217,19 +212,8 @@ static void store(const gemm_job_t *job, const gemm_tile_t *tile, const void *fr
   const int plain = is_plain(job, tile) && job->a->scale != UFP4_SCALE_FP32;
   for (int r = 0; r < tile->rows; r++) {
     const __m256 low = scaled_sum(sums + r * COLS, unit), high = scaled_sum(sums + r * COLS + 8, unit);
-    float value[COLS];
-    if (plain) {
-      store_plain_row(job, tile, r, low, high);
-      continue;
-    }
-    _mm256_storeu_ps(value, low);
-    _mm256_storeu_ps(value + 8, high);
-    store_row(job, tile, r, value);
+    store_halves(job, tile, r, plain, low, high);
   }
-}
-
-static void finish(void) {
-  _mm_sfence();
 }
 
 static const gemm_kernel_t kernel = {
@@ -243,7 +227,7 @@ static const gemm_kernel_t kernel = {
     .pack_b = gemm_avx2_fp32_pack_b,
     .multiply = multiply,
     .store = store,
-    .finish = finish,
+    .finish = stream_finish,
 };
 
 const gemm_kernel_t *gemm_avx2_fp32(void) {

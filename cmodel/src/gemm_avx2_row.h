@@ -43,9 +43,7 @@ static inline void store_row(const gemm_job_t *job, const gemm_tile_t *tile, int
 
 // FP32, nothing but the sum, all columns.
 static inline int is_plain(const gemm_job_t *job, const gemm_tile_t *tile) {
-  const ufp4_gemm_t *how = job->how;
-  return how->d_dtype == UFP4_DTYPE_F32 && how->alpha == 1.0f && job->scale == 1.0f && how->c == NULL &&
-         tile->cols == ROW_COLS;
+  return gemm_is_bare(job) && tile->cols == ROW_COLS;
 }
 
 INLINE void store_plain_row(const gemm_job_t *job, const gemm_tile_t *tile, int r, __m256 low, __m256 high) {
@@ -57,6 +55,21 @@ INLINE void store_plain_row(const gemm_job_t *job, const gemm_tile_t *tile, int 
     _mm256_storeu_ps(to, low);
     _mm256_storeu_ps(to + 8, high);
   }
+}
+
+INLINE void store_halves(const gemm_job_t *job, const gemm_tile_t *tile, int r, int plain, __m256 low, __m256 high) {
+  float value[ROW_COLS];
+  if (plain) {
+    store_plain_row(job, tile, r, low, high);
+    return;
+  }
+  _mm256_storeu_ps(value, low);
+  _mm256_storeu_ps(value + 8, high);
+  store_row(job, tile, r, value);
+}
+
+static inline void stream_finish(void) {
+  _mm_sfence();
 }
 
 #endif

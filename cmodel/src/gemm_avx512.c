@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "gemm_avx512_row.h"
+
 #define DIGIT 11
 #define FOLDED_ROWS 8
 #define FEW_ROWS 4  // of whose wide sums the registers hold no more
@@ -339,7 +341,7 @@ static const gemm_kernel_t kernel = {
     .prepare = prepare,
     .multiply = multiply,
     .store = gemm_avx512_store,
-    .finish = gemm_avx512_finish,
+    .finish = stream_finish,
 };
 
 const gemm_kernel_t *gemm_avx512(void) {

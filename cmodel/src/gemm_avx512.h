@@ -76,6 +76,5 @@ static_assert(sizeof(a_panel_t) % 64 == 0 && sizeof(b_panel_t) % 64 == 0, "panel
 void gemm_avx512_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
 void gemm_avx512_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
 void gemm_avx512_store(const gemm_job_t *job, const gemm_tile_t *tile, const void *sums);
-void gemm_avx512_finish(void);
 
 #endif

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "gemm_avx512_row.h"
+
 #define HIGH_WORDS 0xAAAAAAAAu
 
 // --- Tables ------------------------------------------------------------------------------------------
@@ -195,10 +197,6 @@ static void multiply(const void *a_panel, const void *b_panel, const void *table
   }
 }
 
-static void finish(void) {
-  _mm_sfence();
-}
-
 static const gemm_kernel_t kernel = {
     .tile_rows = ROWS,
     .tile_cols = COLS,
@@ -212,7 +210,7 @@ static const gemm_kernel_t kernel = {
     .prepare = prepare,
     .multiply = multiply,
     .store = gemm_avx512_fp32_store,
-    .finish = finish,
+    .finish = stream_finish,
 };
 
 const gemm_kernel_t *gemm_avx512_fp32(void) {

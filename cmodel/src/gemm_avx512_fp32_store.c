@@ -46,11 +46,9 @@ static void store_plain(const gemm_job_t *job, const gemm_tile_t *tile, __m512 u
 
 // FP32 scales can overflow to NaN on the way: there store_row looks.
 static int is_plain(const gemm_job_t *job, const gemm_tile_t *tile) {
-  const ufp4_gemm_t *how = job->how;
   int poisoned = poisoned_columns(tile->col_poisoned) | poisoned_columns(tile->col_poisoned + 16);
   for (int r = 0; r < ROWS; r++) poisoned |= tile->row_poisoned[r];
-  return how->d_dtype == UFP4_DTYPE_F32 && how->alpha == 1.0f && job->scale == 1.0f && how->c == NULL &&
-         job->a->scale != UFP4_SCALE_FP32 && tile->rows == ROWS && tile->cols == COLS && !poisoned;
+  return gemm_is_bare(job) && job->a->scale != UFP4_SCALE_FP32 && tile->rows == ROWS && tile->cols == COLS && !poisoned;
 }
 
 void gemm_avx512_fp32_store(const gemm_job_t *job, const gemm_tile_t *tile, const void *from) {
@@ -64,12 +62,7 @@ void gemm_avx512_fp32_store(const gemm_job_t *job, const gemm_tile_t *tile, cons
     for (int half = 0; 16 * half < tile->cols; half++) store_half(job, tile, half, unit_of(exponent), sums);
     return;
   }
-  for (int r = 0; r < tile->rows; r++) {
-    for (int c = 0; c < tile->cols; c++) {
-      const int poisoned = tile->row_poisoned[r] | tile->col_poisoned[c];
-      gemm_store_f32(job, poisoned, sums[r * COLS + c], tile->row + r, tile->col + c);
-    }
-  }
+  gemm_store_tile_f32(job, tile, sums, COLS);
 }
 
 #endif

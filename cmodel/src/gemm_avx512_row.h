@@ -37,4 +37,8 @@ INLINE void store_row(const gemm_job_t *job, __m512 value, __mmask16 nan, __mmas
   }
 }
 
+static inline void stream_finish(void) {
+  _mm_sfence();
+}
+
 #endif

@@ -78,11 +78,10 @@ static void store_plain(const gemm_job_t *job, const gemm_tile_t *tile, const in
 }
 
 static int is_plain(const gemm_job_t *job, const gemm_tile_t *tile, __mmask16 col_poisoned) {
-  const ufp4_gemm_t *how = job->how;
   uint64_t row_poisoned;
   memcpy(&row_poisoned, tile->row_poisoned, sizeof row_poisoned);
-  return how->d_dtype == UFP4_DTYPE_F32 && how->alpha == 1.0f && job->scale == 1.0f && how->c == NULL &&
-         how->accumulate == NULL && tile->rows == ROWS && tile->cols == COLS && row_poisoned == 0 && col_poisoned == 0;
+  return gemm_is_bare(job) && job->how->accumulate == NULL && tile->rows == ROWS && tile->cols == COLS &&
+         row_poisoned == 0 && col_poisoned == 0;
 }
 
 void gemm_avx512_store(const gemm_job_t *job, const gemm_tile_t *tile, const void *from) {
@@ -97,16 +96,7 @@ void gemm_avx512_store(const gemm_job_t *job, const gemm_tile_t *tile, const voi
     }
     return;
   }
-  for (int r = 0; r < tile->rows; r++) {
-    for (int c = 0; c < tile->cols; c++) {
-      int poisoned = tile->row_poisoned[r] | tile->col_poisoned[c];
-      gemm_store(job, poisoned, sums[r * COLS + c], tile->row + r, tile->col + c);
-    }
-  }
-}
-
-void gemm_avx512_finish(void) {
-  _mm_sfence();
+  gemm_store_tile(job, tile, sums, COLS);
 }
 
 #endif

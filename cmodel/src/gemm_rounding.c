@@ -108,6 +108,15 @@ void gemm_store_f32(const gemm_job_t *job, int poisoned, float sum, int64_t i, i
   gemm_finish(job, poisoned ? ufp4_f32_value(UFP4_F32_NAN) : rescaled(sum, exponent), i, j);
 }
 
+void gemm_store_tile_f32(const gemm_job_t *job, const gemm_tile_t *tile, const float *sums, int ld) {
+  for (int r = 0; r < tile->rows; r++) {
+    for (int c = 0; c < tile->cols; c++) {
+      const int poisoned = tile->row_poisoned[r] | tile->col_poisoned[c];
+      gemm_store_f32(job, poisoned, sums[r * ld + c], tile->row + r, tile->col + c);
+    }
+  }
+}
+
 // --- Tiles and threads -------------------------------------------------------------------------------
 
 typedef struct {
