@@ -50,19 +50,22 @@ TEST(bytes_do_not_overflow_32_bits) {
   check_bits(1, (uint64_t)ufp4_panel_scales_bytes(UFP4_MAX_DIM, UFP4_MAX_DIM / 16), 1ull << 36, "scales");
 }
 
+// Scales of 16 elements, and of 32.
+static const ufp4_scale_t scales[] = {UFP4_SCALE_E4M3, UFP4_SCALE_E8M0};
+
 TEST(pack_matches_second_model) {
   check_random_t random = check_random();
-  for (int i = 0; i < SHAPES * 3; i++) {
-    ufp4_operand_t in =
-        fixture_operand(&random, UFP4_ELEM_E1M2, shapes[i / 3][0], shapes[i / 3][1], FIXTURE_SCALES_ANY);
+  for (int i = 0; i < SHAPES * 6; i++) {
+    ufp4_operand_t in = fixture_operand_scaled(&random, UFP4_ELEM_E1M2, scales[i % 2], shapes[i / 6][0],
+                                               shapes[i / 6][1], FIXTURE_SCALES_ANY);
     slow_operand_t slow = fixture_slow_operand(&in);
     const int64_t stride = ufp4_panel_stride_blocks(in.cols) + 8 * (i % 3);
     panels_t got = panels(in.rows, stride), want = panels(in.rows, stride);
     ufp4_panel_pack(&in, stride, got.codes, got.scales);
     slow_panel_pack(&slow, stride, want.codes, want.scales);
-    for (int64_t j = 0; j < got.code_bytes; j++) check_bits(j, got.codes[j], want.codes[j], "codes, shape %d", i / 3);
+    for (int64_t j = 0; j < got.code_bytes; j++) check_bits(j, got.codes[j], want.codes[j], "codes, shape %d", i / 6);
     for (int64_t j = 0; j < got.scale_bytes; j++)
-      check_bits(j, got.scales[j], want.scales[j], "scales, shape %d", i / 3);
+      check_bits(j, got.scales[j], want.scales[j], "scales %d, shape %d", (int)scales[i % 2], i / 6);
     panels_free(&got);
     panels_free(&want);
     slow_operand_free(&slow);
@@ -88,15 +91,18 @@ TEST(place_of_one_code) {
 
 TEST(unpack_inverts_pack) {
   check_random_t random = check_random();
-  for (int i = 0; i < SHAPES; i++) {
-    ufp4_operand_t in = fixture_operand(&random, UFP4_ELEM_INT4, shapes[i][0], shapes[i][1], FIXTURE_SCALES_NAN), out;
-    if (ufp4_operand_create(UFP4_ELEM_INT4, in.rows, in.cols, &out) != UFP4_OK) abort();
+  for (int i = 0; i < SHAPES * 2; i++) {
+    const int *shape = shapes[i / 2];
+    ufp4_operand_t out, in = fixture_operand_scaled(&random, UFP4_ELEM_INT4, scales[i % 2], shape[0], shape[1],
+                                                    FIXTURE_SCALES_NAN);
+    if (ufp4_operand_create_scaled(in.elem, in.scale, in.rows, in.cols, &out) != UFP4_OK) abort();
     panels_t p = panels(in.rows, ufp4_panel_stride_blocks(in.cols));
     ufp4_panel_pack(&in, p.stride, p.codes, p.scales);
     ufp4_panel_unpack(p.codes, p.scales, p.stride, &out);
     for (int64_t j = 0; j < in.rows * in.blocks * 8; j++)
-      check_bits(j, out.codes[j], in.codes[j], "codes, shape %d", i);
-    for (int64_t j = 0; j < in.rows * in.blocks; j++) check_bits(j, out.scales[j], in.scales[j], "scales, shape %d", i);
+      check_bits(j, out.codes[j], in.codes[j], "codes, shape %d", i / 2);
+    for (int64_t j = 0; j < in.rows * in.scale_blocks; j++)
+      check_bits(j, out.scales[j], in.scales[j], "scales %d, shape %d", (int)in.scale, i / 2);
     panels_free(&p);
     ufp4_operand_free(&in);
     ufp4_operand_free(&out);
