@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bench.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "bench.h"
 #include "bench_cuda.h"
 #include "draw.h"
 #include "peak.h"
@@ -33,17 +34,25 @@ const cli_command_t cli_bench = {
 
 // --- Lines -------------------------------------------------------------------------------------------
 
-static json_t *real_json(double value) {
-  return isnan(value) ? json_null() : json_real(value);
+static void add_line(json_out_t *json, uint64_t size, const line_t *line) {
+  json_put_object(json, NULL);
+  json_put_text(json, "case", line->what);
+  json_put_text(json, "format", line->format);
+  json_put_text(json, "data", line->data);
+  json_put_integer(json, "size", (int64_t)size);
+  json_put_real(json, "time_ms", 1e3 * line->seconds);
+  json_put_real(json, "rate", line->rate);
+  json_put_text(json, "unit", line->unit);
+  json_put_text(json, "against", line->against);
+  json_put_real(json, "against_rate", line->against_rate);
+  json_put_real(json, "ratio", line->ratio);
+  json_end_object(json);
 }
 
 void bench_print(bench_t *bench, uint64_t size, const line_t *line) {
-  if (bench->json) {
-    json_array_append_new(
-        bench->lines, json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:s, s:s, s:o, s:o}", "case", line->what, "format",
-                                line->format, "data", line->data, "size", (json_int_t)size, "time_ms",
-                                1e3 * line->seconds, "rate", line->rate, "unit", line->unit, "against", line->against,
-                                "against_rate", real_json(line->against_rate), "ratio", real_json(line->ratio)));
+  bench->printed++;
+  if (bench->as_json) {
+    add_line(&bench->json, size, line);
     return;
   }
   printf("%-22s %-14s %-13s %5llu %10.3f %8.2f %-8s %-18s %8.2f %6.2f\n", line->what, line->format, line->data,
@@ -148,7 +157,7 @@ static ufp4_status_t bench_blocks(bench_t *bench, const char *what, bench_run_t 
   if (!bench_wants(bench, what)) return UFP4_OK;
   ufp4_status_t status = bench_take_turns(bench, (int)bench->threads, run_case, run_memcpy, how, &timing);
   if (status != UFP4_OK) return status;
-  const line_t line = {what,           bench_elem_name(how->elem),          "gaussian",
+  const line_t line = {what,           bench_elem_name(how->elem),     "gaussian",
                        timing.seconds, elements / timing.seconds,      "Gelem/s",
                        "memcpy",       elements / timing.yard_seconds, timing.ratio};
   bench_print(bench, bench->size, &line);
@@ -245,8 +254,10 @@ static ufp4_status_t bench_simulator(bench_t *bench) {
 // --- Command -----------------------------------------------------------------------------------------
 
 static ufp4_status_t bench_all(bench_t *bench) {
-  if (bench->json) bench->lines = json_array();
-  if (!bench->json) {
+  if (bench->as_json) {
+    json_begin(&bench->json, 6);
+    json_put_list(&bench->json, NULL);
+  } else {
     printf("%% %-20s %-14s %-13s %5s %10s %8s %-8s %-18s %8s %6s\n", "case", "format", "data", "size", "time_ms",
            "rate", "unit", "against", "against_rate", "ratio");
   }
@@ -254,12 +265,20 @@ static ufp4_status_t bench_all(bench_t *bench) {
   ufp4_status_t status = bench_gemms(bench);
   if (status == UFP4_OK) status = bench_quantizer(bench);
   if (status == UFP4_OK) status = bench_wants(bench, "simulate_rtl") ? bench_simulator(bench) : UFP4_OK;
-  if (status == UFP4_OK && bench->json) {
-    json_dumpf(bench->lines, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-    printf("\n");
-  }
-  json_decref(bench->lines);
+  if (bench->as_json) json_end_list(&bench->json);
   return status;
+}
+
+// What was measured, printed where it is JSON; where nothing was, no case has such a name.
+static int finish(bench_t *bench, ufp4_status_t status) {
+  int end = status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_bench, status, "");
+  if (end == CLI_GO_ON && bench->printed == 0) {
+    end =
+        cli_fail(&cli_bench, CLI_USAGE, "--case %s: no case that can run here has a name that begins so", bench->only);
+  }
+  if (end == CLI_GO_ON && bench->as_json) end = cli_json_print(&cli_bench, &bench->json);
+  json_free(&bench->json);
+  return end == CLI_GO_ON ? CLI_OK : end;
 }
 
 static int allocate(bench_t *bench) {
@@ -302,15 +321,18 @@ static int run(int argc, char **argv) {
   cli_option_add(&options, "threads", CLI_UINT, &bench.threads, "N", "of the GEMM and of OpenBLAS (default 1)");
   cli_option_add(&options, "seed", CLI_UINT, &bench.seed, "SEED", "of the data (default 0)");
   cli_option_add(&options, "case", CLI_TEXT, &bench.only, "TEXT", "only cases whose names begin with it");
-  cli_option_add(&options, "json", CLI_FLAG, &bench.json, NULL, "an array of lines; null where nothing is compared");
+  cli_option_add(&options, "json", CLI_FLAG, &bench.as_json, NULL, "an array of lines; null where nothing is compared");
   cli_option_add(&options, "backend", CLI_CHOICE, &backend, "model|cuda",
                  "cuda: the GPU instead, against its memory, cuBLAS and the simulated core");
   cli_option_add(&options, "clock-mhz", CLI_UINT, &clock_mhz, "MHZ",
                  "of the core beside which the GPU stands (default 1000)");
   int end = cli_parse(&cli_bench, &options, argc, argv, 0, 0, NULL, NULL);
   if (end == CLI_GO_ON) end = check_options(&bench);
+  if (end == CLI_GO_ON && (clock_mhz < 1 || clock_mhz > 100000)) {
+    end = cli_fail(&cli_bench, CLI_USAGE, "--clock-mhz: 1 to 100000");
+  }
   if (end != CLI_GO_ON) return end;
-  if (backend == BACKEND_CUDA) return bench_cuda(&cli_bench, (int64_t)bench.size, clock_mhz, bench.json);
+  if (backend == BACKEND_CUDA) return bench_cuda(&cli_bench, (int64_t)bench.size, clock_mhz, bench.as_json);
   if (!blas_open(&bench.blas, (int)bench.threads)) {
     return cli_fail(&cli_bench, CLI_DEVICE, "OpenBLAS is not installed: apt-get install libopenblas0");
   }
@@ -318,5 +340,5 @@ static int run(int argc, char **argv) {
   (void)blas_open_core(&bench.blas_avx2, "HASWELL", (int)bench.threads);
   ufp4_status_t status = allocate(&bench) ? bench_all(&bench) : UFP4_ERROR_MEMORY;
   release(&bench);
-  return status == UFP4_OK ? CLI_OK : cli_fail_status(&cli_bench, status, "");
+  return finish(&bench, status);
 }

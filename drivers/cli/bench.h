@@ -3,7 +3,6 @@
 #ifndef UFP4_BENCH_H
 #define UFP4_BENCH_H
 
-#include <jansson.h>
 #include <stdint.h>
 
 #include "blas.h"
@@ -11,9 +10,9 @@
 
 typedef struct {
   uint64_t size, repeats, threads, seed;
-  const char *only;  ///< cases whose names start so, or NULL
-  int json;
-  json_t *lines;
+  const char *only;      ///< cases whose names start so, or NULL
+  int as_json, printed;  ///< printed: lines so far
+  json_out_t json;
   blas_t blas, blas_avx2;
   float *from, *to, *yard[3];  ///< [size][size] each
 } bench_t;

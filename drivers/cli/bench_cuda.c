@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench_cuda.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "../backends/cuda/measure.h"
 
-typedef struct {
-  json_t *lines;  // NULL: text
-} out_t;
-
-static json_t *real_json(double value) {
-  return isfinite(value) ? json_real(value) : json_null();
+static void add_figure(json_out_t *json, const ufp4_cuda_figure_t *f, const char *against, double against_rate) {
+  json_put_object(json, NULL);
+  json_put_text(json, "case", f->name);
+  json_put_integer(json, "m", f->m);
+  json_put_integer(json, "n", f->n);
+  json_put_integer(json, "k", f->k);
+  json_put_real(json, "time_ms", f->milliseconds);
+  json_put_real(json, "rate", f->rate);
+  json_put_text(json, "unit", f->unit);
+  json_put_text(json, "against", against);
+  json_put_real(json, "against_rate", against_rate);
+  json_put_real(json, "ratio", f->ratio);
+  json_end_object(json);
 }
 
+// The argument is where JSON goes, or NULL.
 static void print_line(void *argument, const ufp4_cuda_figure_t *f) {
-  out_t *out = argument;
   const char *against = f->against != NULL ? f->against : "-";
   const double against_rate = f->against != NULL && f->against_rate > 0 ? f->against_rate : NAN;
-  if (out->lines != NULL) {
-    json_array_append_new(
-        out->lines, json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:s, s:s, s:o, s:o}", "case", f->name, "m",
-                              (json_int_t)f->m, "n", (json_int_t)f->n, "k", (json_int_t)f->k, "time_ms",
-                              real_json(f->milliseconds), "rate", real_json(f->rate), "unit", f->unit, "against",
-                              against, "against_rate", real_json(against_rate), "ratio", real_json(f->ratio)));
+  if (argument != NULL) {
+    add_figure(argument, f, against, against_rate);
     return;
   }
   printf("%-26s %6lld %6lld %6lld %10.4f %10.3f %-7s %-22s %10.3f %7.3f\n", f->name, (long long)f->m, (long long)f->n,
@@ -35,29 +37,35 @@ static void print_line(void *argument, const ufp4_cuda_figure_t *f) {
 
 // --- NVIDIA's own arithmetic -------------------------------------------------------------------------------
 
-static void print_distance(out_t *out, const ufp4_cuda_distance_t *x) {
+static void add_distance(json_out_t *json, const ufp4_cuda_distance_t *x, int skipped) {
+  json_put_object(json, NULL);
+  json_put_text(json, "case", x->name);
+  json_put_integer(json, "size", x->size);
+  json_put_text(json, "skipped", x->skipped);
+  json_put_real(json, "unequal_percent", skipped ? NAN : x->unequal_percent);
+  json_put_real(json, "largest_error", skipped ? NAN : x->largest);
+  json_put_real(json, "mean_error", skipped ? NAN : x->mean);
+  json_end_object(json);
+}
+
+static void print_distance(json_out_t *json, const ufp4_cuda_distance_t *x) {
   const int skipped = x->skipped[0] != '\0';
-  if (out->lines != NULL) {
-    json_array_append_new(out->lines,
-                          json_pack("{s:s, s:I, s:s, s:o, s:o, s:o}", "case", x->name, "size", (json_int_t)x->size,
-                                    "skipped", x->skipped, "unequal_percent",
-                                    skipped ? json_null() : real_json(x->unequal_percent), "largest_error",
-                                    skipped ? json_null() : real_json(x->largest), "mean_error",
-                                    skipped ? json_null() : real_json(x->mean)));
+  if (json != NULL) {
+    add_distance(json, x, skipped);
   } else if (skipped) {
     printf("%s: skipped: %s\n", x->name, x->skipped);
   } else {
-    printf("%s: of %lld x %lld outputs with k %lld, %.3f %% differ from the exact contract; largest error %.3e of the "
-           "largest |D|, mean %.3e of the mean\n",
-           x->name, (long long)x->size, (long long)x->size, (long long)x->size, x->unequal_percent, x->largest,
-           x->mean);
+    printf(
+        "%s: of %lld x %lld outputs with k %lld, %.3f %% differ from the exact contract; largest error %.3e of the "
+        "largest |D|, mean %.3e of the mean\n",
+        x->name, (long long)x->size, (long long)x->size, (long long)x->size, x->unequal_percent, x->largest, x->mean);
   }
 }
 
-static ufp4_status_t compare_vendor(int64_t size, ufp4_message_t *message, out_t *out) {
+static ufp4_status_t compare_vendor(int64_t size, ufp4_message_t *message, json_out_t *json) {
   ufp4_cuda_distance_t distances[UFP4_CUDA_DISTANCES];
   ufp4_status_t status = ufp4_cuda_vendor_distances(size < 4096 ? size : 4096, message, distances);
-  for (int i = 0; i < UFP4_CUDA_DISTANCES && status == UFP4_OK; i++) print_distance(out, &distances[i]);
+  for (int i = 0; i < UFP4_CUDA_DISTANCES && status == UFP4_OK; i++) print_distance(json, &distances[i]);
   return status;
 }
 
@@ -84,8 +92,7 @@ static ufp4_status_t load_layer(ufp4_linear_t *linear, const int64_t *sizes) {
 
 // Cycles of the three GEMMs on the simulated core.
 static ufp4_status_t simulate(ufp4_device_t *device, const int64_t *sizes, ufp4_gemm_stats_t stats[UFP4_PASS_COUNT]) {
-  const ufp4_linear_shape_t shape = {
-      .tokens = sizes[0], .cin = sizes[1], .cout = sizes[2], .passes = UFP4_PASSES_ALL};
+  const ufp4_linear_shape_t shape = {.tokens = sizes[0], .cin = sizes[1], .cout = sizes[2], .passes = UFP4_PASSES_ALL};
   ufp4_recipe_t recipe;
   ufp4_linear_t *linear = NULL;
   const int64_t largest = sizes[0] > sizes[2] ? sizes[0] : sizes[2];
@@ -103,7 +110,7 @@ static ufp4_status_t simulate(ufp4_device_t *device, const int64_t *sizes, ufp4_
 }
 
 static ufp4_status_t compare_layer(ufp4_device_t *device, const int64_t *sizes, uint64_t clock_mhz,
-                                   ufp4_message_t *message, out_t *out) {
+                                   ufp4_message_t *message, json_out_t *json) {
   ufp4_gemm_stats_t stats[UFP4_PASS_COUNT];
   char against[64];
   snprintf(against, sizeof against, "simulated_core_%lluMHz", (unsigned long long)clock_mhz);
@@ -115,43 +122,49 @@ static ufp4_status_t compare_layer(ufp4_device_t *device, const int64_t *sizes, 
     const double core_ms = 1e-3 * (double)s->cycles / (double)clock_mhz;
     double gpu_ms;
     status = ufp4_cuda_time_gemm(s->m, s->n, s->k, message, &gpu_ms);
-    const ufp4_cuda_figure_t figure = {pass_names[pass], s->m, s->n,    s->k,           gpu_ms,
+    const ufp4_cuda_figure_t figure = {pass_names[pass], s->m,     s->n,    s->k,           gpu_ms,
                                        macs / gpu_ms,    "TMAC/s", against, macs / core_ms, core_ms / gpu_ms};
-    if (status == UFP4_OK) print_line(out, &figure);
+    if (status == UFP4_OK) print_line(json, &figure);
   }
   return status;
 }
 
 // A build without the simulated core has no lines for it.
-static ufp4_status_t compare_layers(uint64_t clock_mhz, ufp4_message_t *message, out_t *out) {
+static ufp4_status_t compare_layers(uint64_t clock_mhz, ufp4_message_t *message, json_out_t *json) {
   const ufp4_device_options_t options = ufp4_device_options_default();
   ufp4_device_t *device;
   ufp4_status_t status = UFP4_OK;
   if (ufp4_device_open("rtl", &options, &device) != UFP4_OK) return UFP4_OK;
   for (size_t i = 0; i < sizeof layers / sizeof layers[0] && status == UFP4_OK; i++) {
-    status = compare_layer(device, layers[i], clock_mhz, message, out);
+    status = compare_layer(device, layers[i], clock_mhz, message, json);
   }
   ufp4_device_close(device);
   return status;
 }
 
-int bench_cuda(const cli_command_t *command, int64_t size, uint64_t clock_mhz, int json) {
+static ufp4_status_t measure(int64_t size, uint64_t clock_mhz, ufp4_message_t *message, json_out_t *json) {
+  ufp4_status_t status = ufp4_cuda_measure(size, message, print_line, json);
+  if (status == UFP4_OK) status = compare_layers(clock_mhz, message, json);
+  return status == UFP4_OK ? compare_vendor(size, message, json) : status;
+}
+
+int bench_cuda(const cli_command_t *command, int64_t size, uint64_t clock_mhz, int as_json) {
   ufp4_message_t message = {0};
-  out_t out = {json ? json_array() : NULL};
-  if (clock_mhz < 1 || clock_mhz > 100000) return cli_fail(command, CLI_USAGE, "--clock-mhz: 1 to 100000");
+  json_out_t json = {0};
   if (size % 128 != 0) return cli_fail(command, CLI_USAGE, "--size: a multiple of 128 with --backend cuda");
   ufp4_status_t status = ufp4_cuda_available(&message);
-  if (status == UFP4_OK && !json) {
+  if (status != UFP4_OK) return cli_fail_status(command, status, message.text);
+  if (as_json) {
+    json_begin(&json, 6);
+    json_put_list(&json, NULL);
+  } else {
     printf("%% %-24s %6s %6s %6s %10s %10s %-7s %-22s %10s %7s\n", "case", "m", "n", "k", "time_ms", "rate", "unit",
            "against", "against_rate", "ratio");
   }
-  if (status == UFP4_OK) status = ufp4_cuda_measure(size, &message, print_line, &out);
-  if (status == UFP4_OK) status = compare_layers(clock_mhz, &message, &out);
-  if (status == UFP4_OK) status = compare_vendor(size, &message, &out);
-  if (status == UFP4_OK && json) {
-    json_dumpf(out.lines, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-    putchar('\n');
-  }
-  json_decref(out.lines);
-  return status == UFP4_OK ? CLI_OK : cli_fail_status(command, status, message.text);
+  status = measure(size, clock_mhz, &message, as_json ? &json : NULL);
+  int end = status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, message.text);
+  if (as_json) json_end_list(&json);
+  if (as_json && end == CLI_GO_ON) end = cli_json_print(command, &json);
+  json_free(&json);
+  return end == CLI_GO_ON ? CLI_OK : end;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ufp4 bias: what four-bit rounding does to values, per format and with and without the Hadamard transform.
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +21,7 @@ const cli_command_t cli_bias = {
 
 static const char *const elem_names[] = UFP4_ELEM_NAMES;
 static const char *const scale_names[] = UFP4_SCALE_NAMES;
+#define NOT_GIVEN UINT64_MAX
 enum { ELEMS = 3, MAX_DATA = 2, MAX_LINES = MAX_DATA * 2 * ELEMS * 2, SCALE_BOTH = 2, SAMPLES = 1 << 14 };
 
 typedef struct {
@@ -170,34 +170,43 @@ static void print_text(const bias_t *bias) {
   }
 }
 
-static json_t *number(double value) {
-  return isfinite(value) ? json_real(value) : json_null();
+static void add_cell(json_out_t *json, ufp4_elem_t elem, unsigned code) {
+  json_put_object(json, NULL);
+  json_put_text(json, "format", elem_names[elem]);
+  json_put_real(json, "value", (double)ufp4_elem_value(elem, code));
+  json_put_real(json, "bias_eq2", bias_of_cell(elem, code));
+  json_put_real(json, "bias_measured", bias_of_cell_measured(elem, code, SAMPLES));
+  json_end_object(json);
 }
 
-static void print_json(const bias_t *bias) {
-  json_t *cells = json_array(), *lines = json_array();
+static void add_line(json_out_t *json, const line_t *l) {
+  json_put_object(json, NULL);
+  json_put_text(json, "data", l->data);
+  json_put_text(json, "format", elem_names[l->elem]);
+  json_put_text(json, "scale", scale_names[l->scale]);
+  json_put_text(json, "rht", l->rht ? "on" : "off");
+  json_put_real(json, "bias_percent", l->measure.bias_percent);
+  json_put_real(json, "kept", l->measure.kept);
+  json_put_real(json, "sqnr_db", l->measure.sqnr_db);
+  json_put_real(json, "rht_gain_db", l->gain_db);
+  json_put_real(json, "bucket_ratio", l->measure.bucket_ratio);
+  json_end_object(json);
+}
+
+static int print_json(const bias_t *bias) {
+  json_out_t json;
+  json_begin(&json, 9);
+  json_put_object(&json, NULL);
+  json_put_list(&json, "cells");
   for (int e = 0; e < ELEMS; e++) {
-    for (unsigned code = 1; has_cell((ufp4_elem_t)e, code); code++) {
-      json_array_append_new(
-          cells, json_pack("{s:s, s:f, s:f, s:f}", "format", elem_names[e], "value",
-                           (double)ufp4_elem_value((ufp4_elem_t)e, code), "bias_eq2",
-                           bias_of_cell((ufp4_elem_t)e, code), "bias_measured",
-                           bias_of_cell_measured((ufp4_elem_t)e, code, SAMPLES)));
-    }
+    for (unsigned code = 1; has_cell((ufp4_elem_t)e, code); code++) add_cell(&json, (ufp4_elem_t)e, code);
   }
-  for (int i = 0; i < bias->count; i++) {
-    const line_t *l = &bias->lines[i];
-    json_array_append_new(
-        lines, json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "data", l->data, "format",
-                         elem_names[l->elem], "scale", scale_names[l->scale], "rht", l->rht ? "on" : "off",
-                         "bias_percent", number(l->measure.bias_percent), "kept", number(l->measure.kept), "sqnr_db",
-                         number(l->measure.sqnr_db), "rht_gain_db", number(l->gain_db), "bucket_ratio",
-                         number(l->measure.bucket_ratio)));
-  }
-  json_t *all = json_pack("{s:o, s:o}", "cells", cells, "tensors", lines);
-  json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-  putchar('\n');
-  json_decref(all);
+  json_end_list(&json);
+  json_put_list(&json, "tensors");
+  for (int i = 0; i < bias->count; i++) add_line(&json, &bias->lines[i]);
+  json_end_list(&json);
+  json_end_object(&json);
+  return cli_json_print(&cli_bias, &json);
 }
 
 // --- Drawing -----------------------------------------------------------------------------------------------
@@ -208,7 +217,8 @@ static void draw_error(FILE *script, const char *name, ufp4_elem_t elem) {
   fprintf(script, "$%s << EOD\n", name);
   for (int i = 0; i <= 1200; i++) {
     double x = qmax * i / 1200;
-    fprintf(script, "%.5f %.5f\n", x / qmax, ((double)ufp4_elem_value(elem, ufp4_elem_cast(elem, (float)x)) - x) / qmax);
+    fprintf(script, "%.5f %.5f\n", x / qmax,
+            ((double)ufp4_elem_value(elem, ufp4_elem_cast(elem, (float)x)) - x) / qmax);
   }
   fprintf(script, "EOD\n$%s_mean << EOD\n", name);
   for (unsigned code = 1; has_cell(elem, code); code++) {
@@ -229,8 +239,7 @@ static void draw_sqnr(FILE *script, const bias_t *bias) {
     for (int rht = 0; rht < 2; rht++) {
       const line_t *l = &bias->lines[i];
       fprintf(script, "\"%s, %s%s\" %.4f %.4f\n", l->data, scale_names[l->scale], rht ? ", RHT" : "",
-              bar(l[2 * UFP4_ELEM_E2M1 + rht].measure.sqnr_db),
-              bar(l[2 * UFP4_ELEM_E1M2 + rht].measure.sqnr_db));
+              bar(l[2 * UFP4_ELEM_E2M1 + rht].measure.sqnr_db), bar(l[2 * UFP4_ELEM_E1M2 + rht].measure.sqnr_db));
     }
   }
   fprintf(script, "EOD\n");
@@ -295,21 +304,23 @@ static void add_options(cli_options_t *options, bias_t *bias) {
 }
 
 static int run(int argc, char **argv) {
-  bias_t bias = {.scale = SCALE_BOTH, .rht_mask = UFP4_RHT_DEFAULT_MASK};
+  bias_t bias = {.scale = SCALE_BOTH, .rht_mask = UFP4_RHT_DEFAULT_MASK, .rows = NOT_GIVEN, .cols = NOT_GIVEN};
   cli_options_t options = {0};
   char **inputs;
   int count;
   add_options(&options, &bias);
   int end = cli_parse(&cli_bias, &options, argc, argv, 0, 1, &inputs, &count);
   if (end != CLI_GO_ON) return end;
-  int explicit_data = bias.rows != 0 || bias.cols != 0;
+  int explicit_data = bias.rows != NOT_GIVEN || bias.cols != NOT_GIVEN;
   if (count == 1) bias.tensor = inputs[0];
-  if (bias.rows == 0) bias.rows = 512;
-  if (bias.cols == 0) bias.cols = 4096;
+  if (bias.rows == NOT_GIVEN) bias.rows = 512;
+  if (bias.cols == NOT_GIVEN) bias.cols = 4096;
   end = check(&bias, explicit_data);
   if (end == CLI_GO_ON) end = measure(&bias);
   if (end != CLI_GO_ON) return end;
-  (bias.json ? print_json : print_text)(&bias);
+  if (bias.json) end = print_json(&bias);
+  if (end != CLI_GO_ON) return end;
+  if (!bias.json) print_text(&bias);
   if (bias.plot != NULL) end = draw(&bias);
   return end == CLI_GO_ON ? CLI_OK : end;
 }

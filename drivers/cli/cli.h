@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "json.h"
 #include "ufp4.h"
 #include "ufp4/tensor.h"
 
@@ -20,9 +21,9 @@ enum {
 /** One command; each command's file defines one, and main.c lists them. */
 typedef struct {
   const char *name;
-  const char *arguments;  ///< for the usage line: "A B -o D.npy [options]"
-  const char *summary;    ///< one sentence
-  const char *example;    ///< a command that works
+  const char *arguments;       ///< for the usage line: "A B -o D.npy [options]"
+  const char *summary;         ///< one sentence
+  const char *example;         ///< a command that works
   void (*details)(FILE *out);  ///< prints what --help says after the options, in lines; or NULL
   int (*run)(int argc, char **argv);
 } cli_command_t;
@@ -38,6 +39,8 @@ int cli_fail(const cli_command_t *command, int exit_status, const char *format, 
 /** The same for a failed library call: @p message, or where that is empty what the status says. @return the exit
  *  status that belongs to it: UFP4_ERROR_UNSUPPORTED, MEMORY, DEVICE, JOB and TIMEOUT 3, all others 2. */
 int cli_fail_status(const cli_command_t *command, ufp4_status_t status, const char *message);
+/** Prints @p json to stdout and frees it. @return CLI_GO_ON or the exit status. */
+int cli_json_print(const cli_command_t *command, json_out_t *json);
 /** "not available in this version": exit status 3. */
 int cli_unavailable(const cli_command_t *command, const char *option, const char *value);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ufp4 demo: training steps on the golden model, then one more on the simulated core, equal in every bit.
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +37,7 @@ typedef struct {
   ufp4_trainer_t *trainer;  ///< of the first part
   side_t model, core;       ///< both of the second
   progress_t progress;
-  json_t *losses;  ///< JSON only
+  json_out_t *json;  ///< NULL: text
 } demo_t;
 
 // --- Part 1: training on the golden model ------------------------------------------------------------
@@ -51,8 +50,11 @@ static ufp4_trainer_options_t trainer_options(const arguments_t *a) {
 
 static void show_loss(demo_t *demo, uint64_t step, double loss) {
   progress_end(&demo->progress);
-  if (demo->losses) {
-    json_array_append_new(demo->losses, json_pack("{s:I, s:f}", "step", (json_int_t)step, "loss", loss));
+  if (demo->json) {
+    json_put_object(demo->json, NULL);
+    json_put_integer(demo->json, "step", (int64_t)step);
+    json_put_real(demo->json, "loss", loss);
+    json_end_object(demo->json);
   } else {
     printf("  step %3" PRIu64 "  loss %.4f\n", step, loss);
     fflush(stdout);
@@ -76,7 +78,7 @@ static ufp4_status_t train(demo_t *demo) {
 }
 
 static void say(const demo_t *demo, const char *text) {
-  if (demo->losses) return;
+  if (demo->json) return;
   puts(text);
   fflush(stdout);
 }
@@ -92,7 +94,9 @@ static int part_one(demo_t *demo) {
            (long long)(options.batch * options.shape.context), a->recipe);
   say(demo, line);
   ufp4_status_t status = ufp4_trainer_create(&options, &demo->text, demo->model.device, &demo->recipe, &demo->trainer);
+  if (demo->json) json_put_list(demo->json, "training");
   if (!status) status = train(demo);
+  if (demo->json) json_end_list(demo->json);
   if (status) return cli_fail_status(&cli_demo, status, ufp4_device_message(demo->model.device));
   snprintf(line, sizeof line, "  %.0f tokens/s",
            (double)((int64_t)a->steps * options.batch * options.shape.context) / progress_seconds(&demo->progress));
@@ -148,7 +152,7 @@ typedef struct {
   int loss_differs;
 } totals_t;
 
-static void print_cases(const demo_t *demo, const ufp4_device_info_t *info, report_t *report, totals_t *totals) {
+static void print_cases(const demo_t *demo, const ufp4_device_info_t *info, totals_t *totals) {
   static const char *const passes[UFP4_PASS_COUNT] = {"fprop", "dgrad", "wgrad"};
   static const char *const elements[UFP4_ELEM_COUNT] = UFP4_ELEM_NAMES;
   unsigned bandwidth = (unsigned)demo->arguments->device.mem_bandwidth;
@@ -157,7 +161,7 @@ static void print_cases(const demo_t *demo, const ufp4_device_info_t *info, repo
     report_case_t line =
         report_case_make(passes[gemm->pass], elements[demo->recipe.elem], &gemm->stats, sizeof(float), info, bandwidth);
     line.mismatches = record_compare(&demo->model.record.gemms[i], gemm, &totals->difference);
-    report_case(report, &line);
+    report_case(demo->json, &line);
     totals->macs += gemm->stats.m * gemm->stats.n * gemm->stats.k;
     totals->gemm_cycles += gemm->stats.cycles;
     totals->quantize_cycles += gemm->stats.quantize_cycles;
@@ -201,41 +205,50 @@ static void print_totals(const demo_t *demo, const totals_t *t, const ufp4_devic
   printf("%" PRId64 " mismatches: %s\n", all_mismatches(t), all_mismatches(t) ? "DIFFERENT" : "equal in every bit");
 }
 
-static json_t *number(double value) {
-  return isfinite(value) ? json_real(value) : json_null();
+static void add_totals(json_out_t *json, const side_t *core, const totals_t *t, const ufp4_device_info_t *info) {
+  json_put_object(json, "totals");
+  json_put_integer(json, "gemms", core->record.count);
+  json_put_integer(json, "macs", t->macs);
+  json_put_integer(json, "gemm_cycles", (int64_t)t->gemm_cycles);
+  json_put_integer(json, "quantize_cycles", (int64_t)t->quantize_cycles);
+  json_put_integer(json, "cycles", (int64_t)core->cycles);
+  json_put_real(json, "util_percent", utilization(t, info));
+  json_put_integer(json, "codes", t->difference.codes);
+  json_put_integer(json, "scales", t->difference.scales);
+  json_put_integer(json, "outputs", t->difference.outputs);
+  json_put_integer(json, "weights", t->weights);
+  json_put_real(json, "loss", core->loss);
+  json_put_flag(json, "loss_equal", !t->loss_differs);
+  json_put_integer(json, "mismatches", all_mismatches(t));
+  json_end_object(json);
 }
 
-static void print_json(demo_t *demo, json_t *cases, const totals_t *t, const ufp4_device_info_t *info) {
-  const side_t *core = &demo->core;
-  json_t *simulator = json_pack("{s:s, s:f, s:f, s:f}", "configuration", info->configuration.name, "seconds",
-                                core->seconds, "cycles_per_second", (double)core->cycles / core->seconds,
-                                "macs_per_second", (double)t->macs / core->seconds);
-  json_t *totals = json_pack("{s:i, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:f, s:b, s:I}", "gemms",
-                             core->record.count, "macs", (json_int_t)t->macs, "gemm_cycles", (json_int_t)t->gemm_cycles,
-                             "quantize_cycles", (json_int_t)t->quantize_cycles, "cycles", (json_int_t)core->cycles,
-                             "util_percent", number(utilization(t, info)), "codes", (json_int_t)t->difference.codes,
-                             "scales", (json_int_t)t->difference.scales, "outputs", (json_int_t)t->difference.outputs,
-                             "weights", (json_int_t)t->weights, "loss", core->loss, "loss_equal", !t->loss_differs,
-                             "mismatches", (json_int_t)all_mismatches(t));
-  json_t *all = json_pack("{s:O, s:o, s:o, s:o, s:s}", "training", demo->losses, "cases", cases, "totals", totals,
-                          "simulator", simulator, "verdict", report_verdict(all_mismatches(t)));
-  json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-  putchar('\n');
-  json_decref(all);
+static void add_simulator(json_out_t *json, const side_t *core, const totals_t *t, const ufp4_device_info_t *info) {
+  json_put_object(json, "simulator");
+  json_put_text(json, "configuration", info->configuration.name);
+  json_put_real(json, "seconds", core->seconds);
+  json_put_real(json, "cycles_per_second", (double)core->cycles / core->seconds);
+  json_put_real(json, "macs_per_second", (double)t->macs / core->seconds);
+  json_end_object(json);
 }
 
 static int part_three(demo_t *demo) {
   ufp4_device_info_t info;
-  report_t report;
   totals_t totals = {.difference.compare = {.got_name = demo->core.record.device, .want_name = "model", .silent = 1}};
   ufp4_status_t status = ufp4_device_info(demo->core.device, &info);
   if (status) return cli_fail_status(&cli_demo, status, ufp4_device_message(demo->core.device));
   say(demo, "3. Every GEMM of that step, every code, scale and output compared");
-  report_begin(&report, demo->losses != NULL);
-  print_cases(demo, &info, &report, &totals);
+  report_begin(demo->json);
+  print_cases(demo, &info, &totals);
+  report_end(demo->json);
   compare_state(demo, &totals);
-  if (demo->losses) {
-    print_json(demo, report_take(&report), &totals, &info);
+  if (demo->json) {
+    add_totals(demo->json, &demo->core, &totals, &info);
+    add_simulator(demo->json, &demo->core, &totals, &info);
+    json_put_text(demo->json, "verdict", report_verdict(all_mismatches(&totals)));
+    json_end_object(demo->json);
+    int end = cli_json_print(&cli_demo, demo->json);
+    if (end != CLI_GO_ON) return end;
   } else {
     print_totals(demo, &totals, &info);
   }
@@ -289,13 +302,18 @@ static int run(int argc, char **argv) {
   int end = cli_parse(&cli_demo, &options, argc, argv, 0, 0, NULL, NULL);
   if (end == CLI_GO_ON) end = check(&a);
   if (end != CLI_GO_ON) return end;
-  demo_t demo = {.arguments = &a, .losses = a.json ? json_array() : NULL};
+  json_out_t json = {0};
+  demo_t demo = {.arguments = &a, .json = a.json ? &json : NULL};
+  if (a.json) {
+    json_begin(&json, 9);
+    json_put_object(&json, NULL);
+  }
   end = run_parts(&demo);
   ufp4_trainer_free(demo.trainer);  // on the model's device
   close_side(&demo.core);
   close_side(&demo.model);
   ufp4_text_free(&demo.text);
-  json_decref(demo.losses);
+  json_free(&json);
   return end;
 }
 

@@ -152,8 +152,8 @@ static int64_t count_mismatches(const result_t *got, const result_t *want, int64
   return compare.mismatches;
 }
 
-static void print_stats(const choices_t *choices, const inputs_t *in, const result_t *got, const result_t *want,
-                        int64_t mismatches) {
+static int print_stats(const choices_t *choices, const inputs_t *in, const result_t *got, const result_t *want,
+                       int64_t mismatches) {
   char format[16];
   int same = in->a.elem == in->b.elem;
   snprintf(format, sizeof format, "%s%s%s", elem_names[in->a.elem], same ? "" : "/",
@@ -163,14 +163,22 @@ static void print_stats(const choices_t *choices, const inputs_t *in, const resu
   stats.m = in->a.rows;
   stats.n = in->b.rows;
   stats.k = in->a.cols;
-  report_t report;
   report_case_t line = report_case_make("gemm", format, &stats, (unsigned)got->element_bytes, &timed->info,
                                         (unsigned)choices->device.mem_bandwidth);
   line.mismatches = mismatches;
-  report_begin(&report, choices->json);
-  report_case(&report, &line);
-  if (choices->stats && timed->info.has_cycles) report_counters(&report, &stats, timed->seconds);
-  report_end(&report, report_verdict(mismatches));
+  json_out_t json = {0}, *to = choices->json ? &json : NULL;
+  if (to != NULL) {
+    json_begin(to, 6);
+    json_put_object(to, NULL);
+  }
+  report_begin(to);
+  report_case(to, &line);
+  report_end(to);
+  if (choices->stats && timed->info.has_cycles) report_counters(to, &stats, timed->seconds);
+  if (to == NULL) return CLI_GO_ON;
+  json_put_text(to, "verdict", report_verdict(mismatches));
+  json_end_object(to);
+  return cli_json_print(&cli_gemm, to);
 }
 
 static int write_result(const choices_t *choices, const inputs_t *in, const result_t *result) {
@@ -216,7 +224,7 @@ static int multiply(choices_t *choices, const inputs_t *in) {
   if (end == CLI_GO_ON) end = compute(choices, in, &got, &want);
   if (end == CLI_GO_ON && want.d != NULL) mismatches = count_mismatches(&got, &want, m * n);
   if (end == CLI_GO_ON) end = write_result(choices, in, &got);
-  if (end == CLI_GO_ON && (choices->stats || choices->json)) print_stats(choices, in, &got, &want, mismatches);
+  if (end == CLI_GO_ON && (choices->stats || choices->json)) end = print_stats(choices, in, &got, &want, mismatches);
   free(got.d);
   free(want.d);
   if (end != CLI_GO_ON) return end;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,110 +17,171 @@ const cli_command_t cli_info = {
 
 static const ufp4_configuration_t configurations[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
 
-static json_t *configuration_json(const ufp4_configuration_t *c) {
-  return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "name", c->name, "rows", (json_int_t)c->rows, "cols",
-                   (json_int_t)c->cols, "tile_rows", (json_int_t)c->tile_rows, "tile_cols", (json_int_t)c->tile_cols,
-                   "chunk", (json_int_t)c->chunk, "bus_bytes", (json_int_t)c->bus_bytes, "macs_per_cycle",
-                   (json_int_t)(16 * c->rows * c->cols));
-}
+// --- This machine --------------------------------------------------------------------------------------
+
+enum { BACKENDS = 3, MAX_FEATURES = 4 };
+
+typedef struct {
+  const char *name;
+  int available;
+  ufp4_message_t why;  ///< it is not
+} backend_t;
+
+typedef struct {
+  backend_t backends[BACKENDS];
+  int64_t cores;
+  const char *features[MAX_FEATURES];
+  int feature_count;
+} machine_t;
 
 // Opens each backend to see whether it is there.
-static json_t *backends_json(const cli_device_t *device) {
-  static const char *const names[] = {"model", "rtl", "cuda"};
-  json_t *all = json_array();
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-    ufp4_message_t message = {0};
+static void try_backends(machine_t *machine, const cli_device_t *device) {
+  static const char *const names[BACKENDS] = {"model", "rtl", "cuda"};
+  for (int i = 0; i < BACKENDS; i++) {
+    backend_t *backend = &machine->backends[i];
+    backend->name = names[i];
     ufp4_device_options_t options = device->options;
-    options.message = &message;
+    options.message = &backend->why;
     ufp4_device_t *opened;
     ufp4_status_t status = ufp4_device_open(names[i], &options, &opened);
     ufp4_device_close(opened);
-    const char *why = status == UFP4_OK ? "" : message.text[0] != '\0' ? message.text : ufp4_status_string(status);
-    json_array_append_new(all,
-                          json_pack("{s:s, s:b, s:s}", "name", names[i], "available", status == UFP4_OK, "why", why));
+    backend->available = status == UFP4_OK;
+    if (status != UFP4_OK && backend->why.text[0] == '\0') {
+      snprintf(backend->why.text, sizeof backend->why.text, "%s", ufp4_status_string(status));
+    }
   }
-  return all;
 }
 
-static json_t *cpu_json(void) {
-  json_t *features = json_array();
+static void find_features(machine_t *machine) {
+  machine->cores = (int64_t)sysconf(_SC_NPROCESSORS_ONLN);
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2")) json_array_append_new(features, json_string("avx2"));
-  if (__builtin_cpu_supports("avx512f")) json_array_append_new(features, json_string("avx512f"));
-  if (__builtin_cpu_supports("avx512bw")) json_array_append_new(features, json_string("avx512bw"));
-  if (__builtin_cpu_supports("avx512vnni")) json_array_append_new(features, json_string("avx512vnni"));
+  if (__builtin_cpu_supports("avx2")) machine->features[machine->feature_count++] = "avx2";
+  if (__builtin_cpu_supports("avx512f")) machine->features[machine->feature_count++] = "avx512f";
+  if (__builtin_cpu_supports("avx512bw")) machine->features[machine->feature_count++] = "avx512bw";
+  if (__builtin_cpu_supports("avx512vnni")) machine->features[machine->feature_count++] = "avx512vnni";
 #endif
-  return json_pack("{s:I, s:o}", "cores", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "features", features);
 }
 
-static json_t *device_json(const ufp4_device_info_t *info) {
+// --- JSON ----------------------------------------------------------------------------------------------
+
+static void add_configuration(json_out_t *json, const char *key, const ufp4_configuration_t *c) {
+  json_put_object(json, key);
+  json_put_text(json, "name", c->name);
+  json_put_integer(json, "rows", c->rows);
+  json_put_integer(json, "cols", c->cols);
+  json_put_integer(json, "tile_rows", c->tile_rows);
+  json_put_integer(json, "tile_cols", c->tile_cols);
+  json_put_integer(json, "chunk", c->chunk);
+  json_put_integer(json, "bus_bytes", c->bus_bytes);
+  json_put_integer(json, "macs_per_cycle", 16 * (int64_t)c->rows * c->cols);
+  json_end_object(json);
+}
+
+static void add_machine(json_out_t *json, const machine_t *machine) {
+  json_put_list(json, "configurations");
+  for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) add_configuration(json, NULL, &configurations[i]);
+  json_end_list(json);
+  json_put_list(json, "backends");
+  for (int i = 0; i < BACKENDS; i++) {
+    json_put_object(json, NULL);
+    json_put_text(json, "name", machine->backends[i].name);
+    json_put_flag(json, "available", machine->backends[i].available);
+    json_put_text(json, "why", machine->backends[i].why.text);
+    json_end_object(json);
+  }
+  json_end_list(json);
+  json_put_object(json, "cpu");
+  json_put_integer(json, "cores", machine->cores);
+  json_put_list(json, "features");
+  for (int i = 0; i < machine->feature_count; i++) json_put_text(json, NULL, machine->features[i]);
+  json_end_list(json);
+  json_end_object(json);
+}
+
+static void write_version(const ufp4_device_info_t *info, char text[32]) {
+  snprintf(text, 32, "%u.%u.%u", info->version >> 16, info->version >> 8 & 255, info->version & 255);
+}
+
+static void add_device(json_out_t *json, const ufp4_device_info_t *info) {
   char version[32];
-  snprintf(version, sizeof version, "%u.%u.%u", info->version >> 16, info->version >> 8 & 255, info->version & 255);
-  return json_pack("{s:s, s:s, s:s, s:I, s:b, s:o}", "backend", info->backend, "hardware", info->hardware, "version", version, "memory_bytes",
-                   (json_int_t)info->memory_bytes, "cycles", info->has_cycles, "configuration",
-                   configuration_json(&info->configuration));
+  write_version(info, version);
+  json_put_object(json, "device");
+  json_put_text(json, "backend", info->backend);
+  json_put_text(json, "hardware", info->hardware);
+  json_put_text(json, "version", version);
+  json_put_integer(json, "memory_bytes", (int64_t)info->memory_bytes);
+  json_put_flag(json, "cycles", info->has_cycles);
+  add_configuration(json, "configuration", &info->configuration);
+  json_end_object(json);
+}
+
+static int print_json(const machine_t *machine, const ufp4_device_info_t *info) {
+  json_out_t json;
+  json_begin(&json, 9);
+  json_put_object(&json, NULL);
+  if (info != NULL) {
+    add_device(&json, info);
+  } else {
+    add_machine(&json, machine);
+  }
+  json_end_object(&json);
+  return cli_json_print(&cli_info, &json);
 }
 
 // --- Text ------------------------------------------------------------------------------------------------
 
-static json_int_t number(const json_t *object, const char *key) {
-  return json_integer_value(json_object_get(object, key));
+static void print_configuration(const ufp4_configuration_t *c) {
+  printf("configuration %-8s %ux%u PEs, %u MACs a cycle, macro-tile %ux%u, chunk of %u blocks, bus of %u bytes\n",
+         c->name, c->rows, c->cols, 16 * c->rows * c->cols, c->rows * c->tile_rows, c->cols * c->tile_cols, c->chunk,
+         c->bus_bytes);
 }
 
-static const char *text(const json_t *object, const char *key) {
-  return json_string_value(json_object_get(object, key));
-}
-
-static void print_configuration(const json_t *c) {
-  printf("%-8s %lldx%lld PEs, %lld MACs a cycle, macro-tile %lldx%lld, chunk of %lld blocks, bus of %lld bytes\n",
-         text(c, "name"), number(c, "rows"), number(c, "cols"), number(c, "macs_per_cycle"),
-         number(c, "rows") * number(c, "tile_rows"), number(c, "cols") * number(c, "tile_cols"), number(c, "chunk"),
-         number(c, "bus_bytes"));
-}
-
-static void print_machine(const json_t *all) {
-  size_t index;
-  json_t *item;
-  json_array_foreach(json_object_get(all, "configurations"), index, item) {
-    printf("configuration ");
-    print_configuration(item);
+static void print_machine(const machine_t *machine) {
+  for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) print_configuration(&configurations[i]);
+  for (int i = 0; i < BACKENDS; i++) {
+    const backend_t *backend = &machine->backends[i];
+    printf("backend %s: %s%s\n", backend->name,
+           backend->available ? "available" : "not available: ", backend->why.text);
   }
-  json_array_foreach(json_object_get(all, "backends"), index, item) {
-    int there = json_is_true(json_object_get(item, "available"));
-    printf("backend %s: %s%s\n", text(item, "name"), there ? "available" : "not available: ", text(item, "why"));
-  }
-  const json_t *cpu = json_object_get(all, "cpu");
-  printf("cpu: %lld cores", number(cpu, "cores"));
-  json_array_foreach(json_object_get(cpu, "features"), index, item) printf(", %s", json_string_value(item));
+  printf("cpu: %" PRId64 " cores", machine->cores);
+  for (int i = 0; i < machine->feature_count; i++) printf(", %s", machine->features[i]);
   printf("\n");
 }
 
-static void print_device(const json_t *device) {
-  if (text(device, "hardware")[0] != '\0') printf("hardware: %s\n", text(device, "hardware"));
-  printf("backend %s, core version %s, %lld bytes of memory, cycles %s\nconfiguration ", text(device, "backend"),
-         text(device, "version"), number(device, "memory_bytes"),
-         json_is_true(json_object_get(device, "cycles")) ? "counted" : "not counted");
-  print_configuration(json_object_get(device, "configuration"));
+static void print_device(const ufp4_device_info_t *info) {
+  char version[32];
+  write_version(info, version);
+  if (info->hardware[0] != '\0') printf("hardware: %s\n", info->hardware);
+  printf("backend %s, core version %s, %llu bytes of memory, cycles %s\n", info->backend, version,
+         (unsigned long long)info->memory_bytes, info->has_cycles ? "counted" : "not counted");
+  print_configuration(&info->configuration);
 }
 
-static void print_all(json_t *all, int json) {
+// --- The command -----------------------------------------------------------------------------------------
+
+static int show_machine(const cli_device_t *device, int json) {
+  machine_t machine = {0};
+  try_backends(&machine, device);
+  find_features(&machine);
+  if (json) return print_json(&machine, NULL);
+  print_machine(&machine);
+  return CLI_GO_ON;
+}
+
+static int show_device(const cli_device_t *device, int json) {
+  ufp4_device_t *opened;
+  ufp4_device_info_t info;
+  int end = cli_device_open(&cli_info, device, device->backend, &opened);
+  if (end != CLI_GO_ON) return end;
+  ufp4_device_info(opened, &info);
   if (json) {
-    json_dumpf(all, stdout, JSON_INDENT(2));
-    putchar('\n');
-  } else if (json_object_get(all, "device") != NULL) {
-    print_device(json_object_get(all, "device"));
+    end = print_json(NULL, &info);
   } else {
-    print_machine(all);
+    print_device(&info);
   }
-  json_decref(all);
-}
-
-static json_t *machine_json(const cli_device_t *device) {
-  json_t *list = json_array();
-  for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++)
-    json_array_append_new(list, configuration_json(&configurations[i]));
-  return json_pack("{s:o, s:o, s:o}", "configurations", list, "backends", backends_json(device), "cpu", cpu_json());
+  ufp4_device_close(opened);
+  return end;
 }
 
 static int run(int argc, char **argv) {
@@ -133,17 +193,6 @@ static int run(int argc, char **argv) {
   cli_device_add(&options, &device);
   cli_option_add(&options, "json", CLI_FLAG, &json, NULL, "as JSON");
   int end = cli_parse(&cli_info, &options, argc, argv, 0, 0, NULL, NULL);
-  if (end != CLI_GO_ON) return end;
-  if (device.backend == NULL) {
-    print_all(machine_json(&device), json);
-    return CLI_OK;
-  }
-  ufp4_device_t *opened;
-  ufp4_device_info_t info;
-  end = cli_device_open(&cli_info, &device, device.backend, &opened);
-  if (end != CLI_GO_ON) return end;
-  ufp4_device_info(opened, &info);
-  print_all(json_pack("{s:o}", "device", device_json(&info)), json);
-  ufp4_device_close(opened);
-  return CLI_OK;
+  if (end == CLI_GO_ON) end = device.backend == NULL ? show_machine(&device, json) : show_device(&device, json);
+  return end == CLI_GO_ON ? CLI_OK : end;
 }

@@ -179,17 +179,17 @@ static ufp4_status_t compare_pass(const layer_t *layer, ufp4_pass_t pass, int64_
 // --- All passes ------------------------------------------------------------------------------------------------
 
 static void report_pass(const choices_t *choices, const layer_t *layer, ufp4_pass_t pass, int64_t mismatches,
-                        report_t *report) {
+                        json_out_t *json) {
   const side_t *timed = &layer->sides[0];
   if (!timed->info.has_cycles && layer->side_count == 2) timed = &layer->sides[1];
   const char *format = layer->recipe.quantized ? elem_names[layer->recipe.elem] : layer->recipe.name;
   report_case_t line = report_case_make(pass_names[pass], format, &timed->stats[pass], sizeof(float), &timed->info,
                                         (unsigned)choices->device.mem_bandwidth);
   line.mismatches = mismatches;
-  report_case(report, &line);
+  report_case(json, &line);
 }
 
-static int run_passes(const choices_t *choices, layer_t *layer, report_t *report) {
+static int run_passes(const choices_t *choices, layer_t *layer, json_out_t *json) {
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
     if (!(layer->shape.passes >> pass & 1)) continue;
     for (int i = 0; i < layer->side_count; i++) {
@@ -202,7 +202,7 @@ static int run_passes(const choices_t *choices, layer_t *layer, report_t *report
       if (status != UFP4_OK) return fail_device(&layer->sides[0], status);
       layer->mismatches += mismatches;
     }
-    report_pass(choices, layer, (ufp4_pass_t)pass, mismatches, report);
+    report_pass(choices, layer, (ufp4_pass_t)pass, mismatches, json);
   }
   return CLI_GO_ON;
 }
@@ -267,17 +267,30 @@ static int write_outputs(const choices_t *choices, const layer_t *layer) {
 
 // --- The command ---------------------------------------------------------------------------------------------------
 
-static int compute(const choices_t *choices, layer_t *layer, report_t *report) {
+static int compute(const choices_t *choices, layer_t *layer, json_out_t *json) {
   const char *backends[2] = {choices->device.backend, choices->check};
   for (int i = 0; i < 2 && backends[i] != NULL; i++) {
     layer->side_count = i + 1;
     int end = open_side(choices, backends[i], layer, &layer->sides[i]);
     if (end != CLI_GO_ON) return end;
   }
-  report_begin(report, choices->json);
-  int end = run_passes(choices, layer, report);
+  report_begin(json);
+  int end = run_passes(choices, layer, json);
+  report_end(json);
   if (end == CLI_GO_ON) end = write_outputs(choices, layer);
   if (end == CLI_GO_ON) print_flags(layer);
+  return end;
+}
+
+static int compute_json(const choices_t *choices, layer_t *layer) {
+  json_out_t json;
+  json_begin(&json, 6);
+  json_put_object(&json, NULL);
+  int end = compute(choices, layer, &json);
+  json_put_text(&json, "verdict", report_verdict(layer->side_count < 2 ? -1 : layer->mismatches));
+  json_end_object(&json);
+  if (end == CLI_GO_ON) return cli_json_print(&cli_layer, &json);
+  json_free(&json);
   return end;
 }
 
@@ -291,13 +304,8 @@ static int run_layer(choices_t *choices, char **paths, layer_t *layer) {
   if (end != CLI_GO_ON) return end;
   uint64_t t = padded(layer->shape.tokens), in = padded(layer->shape.cin), out = padded(layer->shape.cout);
   cli_device_demand(&choices->device, 10 * (t * in + in * out + t * out));  // bytes: source, output and two copies
-  report_t report = {0};
-  end = compute(choices, layer, &report);
-  if (end != CLI_GO_ON) {
-    json_decref(report_take(&report));
-    return end;
-  }
-  report_end(&report, report_verdict(layer->side_count < 2 ? -1 : layer->mismatches));
+  end = choices->json ? compute_json(choices, layer) : compute(choices, layer, NULL);
+  if (end != CLI_GO_ON) return end;
   if (layer->mismatches == 0) return CLI_OK;
   return cli_fail(&cli_layer, CLI_MISMATCH, "%" PRId64 " codes, scales or outputs differ between %s and %s",
                   layer->mismatches, choices->device.backend, choices->check);

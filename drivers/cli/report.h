@@ -3,8 +3,7 @@
 #ifndef UFP4_REPORT_H
 #define UFP4_REPORT_H
 
-#include <jansson.h>
-
+#include "json.h"
 #include "ufp4.h"
 
 /** One line. A real column that means nothing here is NaN ("nan", in JSON null). */
@@ -19,12 +18,6 @@ typedef struct {
   int64_t mismatches;    ///< -1: nothing was compared
 } report_case_t;
 
-typedef struct {
-  int json;
-  json_t *cases;     ///< JSON only: the array so far
-  json_t *counters;  ///< JSON only: of report_counters, or NULL
-} report_t;
-
 /** Fills shape and measured columns from one GEMM's statistics on a device, D of @p d_bytes an element; NaN where the
  * device has no cycles. */
 report_case_t report_case_make(const char *pass, const char *format, const ufp4_gemm_stats_t *stats, unsigned d_bytes,
@@ -32,22 +25,23 @@ report_case_t report_case_make(const char *pass, const char *format, const ufp4_
 
 /** 100 useful / (MACs a cycle * max(compute, read, write)), in cycles: compute = for every macro-tile its sub-tiles
  *  times ceil(k/16); read = 144 bytes for every panel unit of A and of B of every macro-tile, and write = d_bytes m n,
- *  both by @p bytes a cycle; sums and C that are added are not in it. Edge tiles count as what they compute and read; first load and last drain do not. */
+ *  both by @p bytes a cycle; sums and C that are added are not in it. Edge tiles count as what they compute and read;
+ * first load and last drain do not. */
 double report_bound_percent(const ufp4_configuration_t *configuration, unsigned bytes, unsigned d_bytes, int64_t m,
                             int64_t n, int64_t k);
 
-/** Prints the % line (text) or starts the array (JSON). */
-void report_begin(report_t *report, int json);
+// Text where @p json is NULL, else values of the object that is open in it.
+
+/** Prints the % line, or starts the list "cases". */
+void report_begin(json_out_t *json);
 /** "equal" for 0 mismatches, "DIFFERENT" for more, "-" for -1: nothing was compared. */
 const char *report_verdict(int64_t mismatches);
 /** Prints one line, or adds one object. */
-void report_case(report_t *report, const report_case_t *line);
-/** Prints, or keeps for report_end, where the cycles of one GEMM went and how fast they were simulated, in @p seconds
+void report_case(json_out_t *json, const report_case_t *line);
+/** Ends the list. */
+void report_end(json_out_t *json);
+/** Prints, or adds as "counters", where the cycles of one GEMM went and how fast they were simulated, in @p seconds
  * of CPU. */
-void report_counters(report_t *report, const ufp4_gemm_stats_t *stats, double seconds);
-/** JSON: gives the array to the caller (json_decref), else NULL. */
-json_t *report_take(report_t *report);
-/** JSON: prints {"cases": [...], "counters": {...} if any, "verdict": ...} to stdout. Text: nothing. */
-void report_end(report_t *report, const char *verdict);
+void report_counters(json_out_t *json, const ufp4_gemm_stats_t *stats, double seconds);
 
 #endif

@@ -69,6 +69,12 @@ static int check_trace(const cli_command_t *command, const char *path) {
   return cli_fail(command, CLI_USAGE, "--trace: '%s' does not end in .fst", path);
 }
 
+int cli_json_print(const cli_command_t *command, json_out_t *json) {
+  int printed = json_print(json);
+  json_free(json);
+  return printed == 0 ? CLI_GO_ON : cli_fail_status(command, UFP4_ERROR_MEMORY, NULL);
+}
+
 int cli_device_open(const cli_command_t *command, const cli_device_t *device, const char *name, ufp4_device_t **out) {
   *out = NULL;
   int end = check_configuration(command, device->configuration);

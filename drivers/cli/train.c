@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ufp4 train: the small language model with one or more recipes over several seeds.
 #include <errno.h>
-#include <jansson.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -270,39 +269,49 @@ static void print_text(const ufp4_experiment_t *e) {
   }
 }
 
-static json_t *number(double value) {
-  return isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *recipe_json(const ufp4_experiment_t *e, int v) {
+static void add_recipe(json_out_t *json, const ufp4_experiment_t *e, int v) {
   ufp4_paired_t losses = ufp4_experiment_losses(e, v);
-  json_t *each = json_array();
-  for (int s = 0; s < e->options->seeds; s++)
-    json_array_append_new(each, number(ufp4_experiment_at(e, v, s)->held_loss));
-  return json_pack("{s:s, s:i, s:o, s:o, s:o, s:o}", "recipe", e->options->variants[v].name, "seeds", e->options->seeds,
-                   "held_loss", number(losses.mean), "deviation", number(losses.deviation), "held_losses", each,
-                   "tokens_per_second", number(tokens_per_second(e, v)));
+  json_put_object(json, NULL);
+  json_put_text(json, "recipe", e->options->variants[v].name);
+  json_put_integer(json, "seeds", e->options->seeds);
+  json_put_real(json, "held_loss", losses.mean);
+  json_put_real(json, "deviation", losses.deviation);
+  json_put_list(json, "held_losses");
+  for (int s = 0; s < e->options->seeds; s++) json_put_real(json, NULL, ufp4_experiment_at(e, v, s)->held_loss);
+  json_end_list(json);
+  json_put_real(json, "tokens_per_second", tokens_per_second(e, v));
+  json_end_object(json);
 }
 
-static json_t *gap_json(const ufp4_experiment_t *e, ufp4_comparison_t pair) {
+static void add_gap(json_out_t *json, const ufp4_experiment_t *e, ufp4_comparison_t pair) {
   ufp4_paired_t gap = ufp4_experiment_gap(e, pair.variant, pair.base);
-  return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:s}", "recipe", e->options->variants[pair.variant].name, "against",
-                   e->options->variants[pair.base].name, "gap_percent", number(gap.mean), "deviation",
-                   number(gap.deviation), "t", number(gap.t), "seeds_worse", (json_int_t)gap.positive, "verdict",
-                   ufp4_gap_verdict(&gap));
+  json_put_object(json, NULL);
+  json_put_text(json, "recipe", e->options->variants[pair.variant].name);
+  json_put_text(json, "against", e->options->variants[pair.base].name);
+  json_put_real(json, "gap_percent", gap.mean);
+  json_put_real(json, "deviation", gap.deviation);
+  json_put_real(json, "t", gap.t);
+  json_put_integer(json, "seeds_worse", gap.positive);
+  json_put_text(json, "verdict", ufp4_gap_verdict(&gap));
+  json_end_object(json);
 }
 
-static void print_json(const ufp4_experiment_t *e) {
+static int print_json(const plan_t *plan, const ufp4_experiment_t *e) {
   ufp4_comparison_t pairs[UFP4_MAX_VARIANTS * UFP4_MAX_VARIANTS];
-  json_t *recipes = json_array(), *gaps = json_array();
-  for (int v = 0; v < e->options->variant_count; v++) json_array_append_new(recipes, recipe_json(e, v));
+  json_out_t json;
+  json_begin(&json, 9);
+  json_put_object(&json, NULL);
+  json_put_list(&json, "recipes");
+  for (int v = 0; v < e->options->variant_count; v++) add_recipe(&json, e, v);
+  json_end_list(&json);
+  json_put_list(&json, "comparisons");
   int count = ufp4_experiment_comparisons(e, pairs);
-  for (int i = 0; i < count; i++) json_array_append_new(gaps, gap_json(e, pairs[i]));
-  json_t *all = json_pack("{s:o, s:o, s:I}", "recipes", recipes, "comparisons", gaps, "held_tokens",
-                          (json_int_t)ufp4_experiment_at(e, 0, 0)->held_tokens);
-  json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-  putchar('\n');
-  json_decref(all);
+  for (int i = 0; i < count; i++) add_gap(&json, e, pairs[i]);
+  json_end_list(&json);
+  json_put_integer(&json, "held_tokens", ufp4_experiment_at(e, 0, 0)->held_tokens);
+  json_end_object(&json);
+  int end = cli_json_print(plan->command, &json);
+  return end == CLI_GO_ON ? CLI_OK : end;
 }
 
 // --- The command -------------------------------------------------------------------------------------
@@ -314,7 +323,8 @@ static int run_experiment(plan_t *plan, const arguments_t *a, const ufp4_text_t 
   progress_end(&progress);
   int end = status ? cli_fail_status(plan->command, status, experiment.message.text)
                    : write_files(plan->command, a, &experiment);
-  if (end == CLI_OK) (a->json ? print_json : print_text)(&experiment);
+  if (end == CLI_OK && a->json) end = print_json(plan, &experiment);
+  if (end == CLI_OK && !a->json) print_text(&experiment);
   if (end != CLI_OK) discard(&experiment);
   ufp4_experiment_free(&experiment);
   return end;

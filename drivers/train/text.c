@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "draw.h"
-
-#define READ_BYTES (1 << 20)
-#define MAX_BYTES ((int64_t)1 << 32)
-
-typedef struct {
-  uint8_t *data;
-  int64_t count;
-  int64_t capacity;
-} bytes_t;
+#include "text_file.h"
 
 static int is_space(uint8_t c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
@@ -53,49 +43,7 @@ ufp4_status_t ufp4_text_split(const uint8_t *bytes, int64_t count, ufp4_text_t *
   return UFP4_OK;
 }
 
-static int reserve(bytes_t *bytes) {
-  if (bytes->count + READ_BYTES <= bytes->capacity) return 1;
-  int64_t capacity = 2 * bytes->capacity + READ_BYTES;
-  uint8_t *data = realloc(bytes->data, (size_t)capacity);
-  if (!data) return 0;
-  bytes->data = data;
-  bytes->capacity = capacity;
-  return 1;
-}
-
-// zlib reads plain files as they are, so one path serves both.
-static ufp4_status_t read_all(gzFile file, bytes_t *bytes) {
-  int got;
-  do {
-    if (!reserve(bytes)) return UFP4_ERROR_MEMORY;
-    got = gzread(file, bytes->data + bytes->count, READ_BYTES);
-    if (got < 0) return UFP4_ERROR_FORMAT;
-    bytes->count += got;
-    if (bytes->count > MAX_BYTES) return UFP4_ERROR_FORMAT;
-  } while (got > 0);
-  int status;
-  gzerror(file, &status);
-  return status == Z_OK || status == Z_STREAM_END ? UFP4_OK : UFP4_ERROR_FORMAT;
-}
-
-static ufp4_status_t read_file(const char *path, bytes_t *bytes, ufp4_message_t *message) {
-  errno = 0;
-  gzFile file = gzopen(path, "rb");
-  if (!file) {
-    snprintf(message->text, sizeof message->text, "%s: %s", path, errno ? strerror(errno) : "out of memory");
-    return errno ? UFP4_ERROR_IO : UFP4_ERROR_MEMORY;
-  }
-  ufp4_status_t status = read_all(file, bytes);
-  if (status == UFP4_ERROR_FORMAT) {
-    int code;
-    const char *why = bytes->count > MAX_BYTES ? "larger than 4 GiB" : gzerror(file, &code);
-    snprintf(message->text, sizeof message->text, "%s: cannot be read as text or as gzip: %s", path, why);
-  }
-  gzclose(file);
-  return status;
-}
-
-static ufp4_status_t split_checked(const char *path, int64_t context, bytes_t *bytes, ufp4_text_t *out,
+static ufp4_status_t split_checked(const char *path, int64_t context, text_bytes_t *bytes, ufp4_text_t *out,
                                    ufp4_message_t *message) {
   int64_t count = ufp4_text_collapse(bytes->data, bytes->count);
   ufp4_status_t status = ufp4_text_split(bytes->data, count, out);
@@ -109,10 +57,10 @@ static ufp4_status_t split_checked(const char *path, int64_t context, bytes_t *b
 }
 
 ufp4_status_t ufp4_text_read(const char *path, int64_t context, ufp4_text_t *out, ufp4_message_t *message) {
-  bytes_t bytes = {0};
+  text_bytes_t bytes = {0};
   *out = (ufp4_text_t){0};
   message->text[0] = '\0';
-  ufp4_status_t status = read_file(path, &bytes, message);
+  ufp4_status_t status = text_file_read(path, &bytes, message);
   if (!status) status = split_checked(path, context, &bytes, out, message);
   free(bytes.data);
   if (status && !message->text[0])

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """cmake --install, and other people's projects that use what it installs (tests/e2e/consumer)."""
+import gzip
+import json
 import os
 import pathlib
 import re
@@ -165,30 +167,52 @@ def test_manual_pages():
         check(f"ufp4-{name}(1)" in re.sub(".\b", "", overview), f"ufp4.1 lacks {name}: {overview}")
 
 
-def test_golden_model_needs_only_a_c_compiler():
+def test_program_needs_only_a_c_compiler():
+    """And what it cannot read without libraries, it says."""
     os.mkdir("bin")
     for tool in ("cc", "as", "ld", "ar", "ranlib", "objcopy", "make"):
         os.symlink(os.path.realpath(shutil.which(tool)), f"bin/{tool}")
     cmake, path = shutil.which("cmake"), {"PATH": os.path.abspath("bin"), "CC": "", "CXX": "", "CMAKE_GENERATOR": ""}
     # CMake looks for programs beside itself too, whatever PATH is.
     absent = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("PkgConfig", "ZLIB", "Python3")]
-    text = call(cmake, "-S", SOURCE, "-B", "model", "-DCMAKE_BUILD_TYPE=Debug", "-DVERILATOR=OFF",
-                "-DUFP4_NVCC=OFF", *absent, **path)
-    for line in ("golden model: yes", ".safetensors files: no (", "driver, command line: no (", "tests: no ("):
+    text = call(cmake, "-S", SOURCE, "-B", "bare", "-DCMAKE_BUILD_TYPE=Debug", "-DVERILATOR=OFF", "-DUFP4_NVCC=OFF", *absent, **path)
+    for line in ("golden model: yes", "driver, command line: yes", ".safetensors files, recipes from JSON files: no (",
+                 "text from gzip files: no (", "simulated core (backend rtl): no (", "tests: no ("):
         check(f"  {line}" in text, f"{line}: {text}")
-    call(cmake, "--build", "model", "--parallel", "2", **path)
-    place = install("model")
-    check(not (place / "include" / "ufp4.h").exists() and not (place / "bin").exists(), "no driver, no program")
-    build_consumer(place)
-    for name in ("c_model", "c_model_static", "cpp_model"):
+    call(cmake, "--build", "bare", "--parallel", "2", **path)
+    place = install("bare")
+    build_consumer(place, "-DCONSUMER_COMPONENTS=driver")
+    for name in ("c_model", "c_model_static", "cpp_model", "c_driver", "cpp_driver"):
         call(f"consumer/{name}")
-    text = build_consumer(place, "-DCONSUMER_COMPONENTS=driver", status=1)
-    check("without the component 'driver'" in text, text)
+    use_bare_program(place / "bin" / "ufp4")
+
+
+def use_bare_program(program):
+    tensors = [bench.write_npy(f"{name}.npy", bench.gaussian(rows, cols)) for name, rows, cols in
+               (("X", 32, 48), ("W", 16, 48), ("dY", 32, 16))]
+    reports = [json.loads(call(p, "layer", *tensors, "-o", folder, "--json"))
+               for p, folder in ((program, "bare_d"), (bench.PROGRAM, "d"))]
+    check_equal(reports[0], reports[1], "what it prints")
+    for name in ("Y", "dX", "dW"):
+        check_equal(pathlib.Path(f"bare_d/{name}.npy").read_bytes(), pathlib.Path(f"d/{name}.npy").read_bytes(), name)
+    pathlib.Path("text").write_text("what one learns from " * 5000)
+    call(program, "train", "text", "-o", "out", "--seeds", "1", "--steps", "1", "--recipe", "ufp4")
+    pathlib.Path("text.gz").write_bytes(gzip.compress(pathlib.Path("text").read_bytes()))
+    pathlib.Path("recipe.json").write_text("{}")
+    for words in (["train", "text.gz", "-o", "other"], ["layer", *tensors, "-o", "d", "--recipe", "recipe.json"],
+                  ["quantize", tensors[0], "-o", "X.safetensors", "--elem", "e1m2"]):
+        done = subprocess.run([program, *words], capture_output=True, text=True, timeout=60)
+        check(done.returncode == 3 and "was made without" in done.stderr and done.stderr.count("\n") == 1, f"{words}: {done}")
 
 
 def test_golden_model_alone_on_request():
     text = call("cmake", "-G", "Ninja", "-S", SOURCE, "-B", "model", "-DUFP4_MODEL_ONLY=ON")
     check("driver, command line: no (" in text and "tests: no (" in text, text)
+    call("cmake", "--build", "model")
+    place = install("model")
+    check(not (place / "include" / "ufp4.h").exists() and not (place / "bin").exists(), "no driver, no program")
+    text = build_consumer(place, "-DCONSUMER_COMPONENTS=driver", status=1)
+    check("without the component 'driver'" in text, text)
 
 
 def test_rejects_another_version():
