@@ -215,6 +215,20 @@ def test_golden_model_alone_on_request():
     check("without the component 'driver'" in text, text)
 
 
+def test_folders_named_from_the_root():
+    """As some distributions give them to CMake; DESTDIR alone moves them, so they are used where they end up."""
+    root = os.path.abspath("root")
+    library, include = f"{root}/library", f"{root}/include"
+    call("cmake", "-G", "Ninja", "-S", SOURCE, "-B", "model", "-DUFP4_MODEL_ONLY=ON", f"-DCMAKE_INSTALL_PREFIX={root}",
+         f"-DCMAKE_INSTALL_LIBDIR={library}", f"-DCMAKE_INSTALL_INCLUDEDIR={include}")
+    call("cmake", "--build", "model")
+    call("cmake", "--install", "model")
+    flags = call("pkg-config", "--cflags", "--libs", "ufp4_model", PKG_CONFIG_PATH=f"{library}/pkgconfig").split()
+    check_equal(flags, [f"-I{include}", f"-L{library}", "-lufp4_model"], "flags")
+    call("cc", *C_FLAGS, CONSUMER / "model.c", "-o", "program", *flags)
+    call("./program", LD_LIBRARY_PATH=library)
+
+
 def test_rejects_another_version():
     place = install()
     os.mkdir("project")
