@@ -44,6 +44,25 @@ uint32_t vectors_below(vectors_t *vectors, uint32_t bound) {
   return (uint32_t)((vectors_next(vectors) >> 32) * bound >> 32);
 }
 
+void vectors_set(vectors_record_t *record, int column, uint64_t value) {
+  record->column[column][0] = (uint32_t)value;
+  record->column[column][1] = (uint32_t)(value >> 32);
+}
+
+void vectors_set_words(vectors_record_t *record, int column, const uint32_t *words, size_t count) {
+  memcpy(record->column[column], words, count * sizeof *words);
+}
+
+uint64_t vectors_join_codes(const uint8_t codes[16]) {
+  uint64_t joined = 0;
+  for (int i = 0; i < 16; i++) joined |= (uint64_t)(codes[i] & 15) << 4 * i;
+  return joined;
+}
+
+const uint32_t vectors_special_numbers[VECTORS_SPECIAL_NUMBERS] = {
+    0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007FFFFF, 0x00800000, 0x3F800000, 0xBFFFFFFF,
+    0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000, 0x7F800001, 0xFFFFFFFF};
+
 // --- Text ------------------------------------------------------------------------------------------------
 
 static void print_column(FILE *out, const uint32_t words[VECTORS_WORDS], int bits) {
@@ -85,12 +104,27 @@ static void print_all(const vectors_unit_t *unit, uint64_t seed, uint64_t count,
   for (uint64_t i = 0; i < count; i++) unit->draw(&vectors);
 }
 
-// --- Help ------------------------------------------------------------------------------------------------
+// --- Units -----------------------------------------------------------------------------------------------
+
+// The unit of that number, NULL past the last.
+static const vectors_unit_t *unit_at(size_t index) {
+  if (index < vectors_multiply_count) return &vectors_multiply[index];
+  index -= vectors_multiply_count;
+  return index < vectors_quantize_count ? &vectors_quantize[index] : NULL;
+}
+
+static const vectors_unit_t *find_unit(const char *name) {
+  const vectors_unit_t *unit;
+  for (size_t u = 0; (unit = unit_at(u)) != NULL; u++) {
+    if (strcmp(unit->name, name) == 0) return unit;
+  }
+  return NULL;
+}
 
 static void print_details(FILE *out) {
+  const vectors_unit_t *unit;
   fprintf(out, "Units, and their columns with widths in bits:\n");
-  for (size_t u = 0; u < vectors_unit_count; u++) {
-    const vectors_unit_t *unit = &vectors_units[u];
+  for (size_t u = 0; (unit = unit_at(u)) != NULL; u++) {
     fprintf(out, "\n  %s: %s\n", unit->name, unit->what);
     for (int i = 0; i < vectors_columns(unit); i++) {
       fprintf(out, "    %-15s %3d  %s\n", unit->columns[i].name, unit->columns[i].bits, unit->columns[i].meaning);
@@ -99,18 +133,10 @@ static void print_details(FILE *out) {
 }
 
 static int print_list(void) {
-  for (size_t u = 0; u < vectors_unit_count; u++) printf("%-12s %s\n", vectors_units[u].name, vectors_units[u].what);
+  const vectors_unit_t *unit;
+  for (size_t u = 0; (unit = unit_at(u)) != NULL; u++) printf("%-12s %s\n", unit->name, unit->what);
   return CLI_OK;
 }
-
-static const vectors_unit_t *find_unit(const char *name) {
-  for (size_t u = 0; u < vectors_unit_count; u++) {
-    if (strcmp(vectors_units[u].name, name) == 0) return &vectors_units[u];
-  }
-  return NULL;
-}
-
-// --- Running ---------------------------------------------------------------------------------------------
 
 static int write_file(const char *path, const vectors_unit_t *unit, uint64_t seed, uint64_t count, int bare) {
   ufp4_outfile_t file;

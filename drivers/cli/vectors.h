@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands and results of one unit as records of hexadecimal columns; one table of units (vectors_units.c).
+// Operands and results of one unit as records of hexadecimal columns; tables of units (vectors_multiply.c,
+// vectors_quantize.c).
 #ifndef UFP4_VECTORS_H
 #define UFP4_VECTORS_H
 
@@ -38,8 +39,8 @@ typedef struct vectors_unit {
   void (*draw)(vectors_t *vectors);      ///< one random record; NULL where the table has every case
 } vectors_unit_t;
 
-extern const vectors_unit_t vectors_units[];
-extern const size_t vectors_unit_count;
+extern const vectors_unit_t vectors_multiply[], vectors_quantize[];
+extern const size_t vectors_multiply_count, vectors_quantize_count;
 
 int vectors_columns(const vectors_unit_t *unit);
 
@@ -48,5 +49,14 @@ void vectors_put(vectors_t *vectors, const vectors_record_t *record);
 /** SplitMix64, and a number in [0, bound). */
 uint64_t vectors_next(vectors_t *vectors);
 uint32_t vectors_below(vectors_t *vectors, uint32_t bound);
+
+// Parts of records: a number, words, and 16 codes as one number, the first in its lowest bits.
+void vectors_set(vectors_record_t *record, int column, uint64_t value);
+void vectors_set_words(vectors_record_t *record, int column, const uint32_t *words, size_t count);
+uint64_t vectors_join_codes(const uint8_t codes[16]);
+
+/** FP32 numbers where formats begin, end and round. */
+#define VECTORS_SPECIAL_NUMBERS 15
+extern const uint32_t vectors_special_numbers[VECTORS_SPECIAL_NUMBERS];
 
 #endif

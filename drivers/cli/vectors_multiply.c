@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+// The units of ufp4 vectors that decode, multiply, accumulate and convert sums. Every result is the golden model's, or
+// follows from one by the contract in the header of the RTL module.
+#include <math.h>
+#include <string.h>
+
+#include "ufp4.h"
+#include "vectors.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+// --- Decoders and casts ----------------------------------------------------------------------------------
+
+static void elem_decode_boundary(vectors_t *vectors) {
+  for (unsigned i = 0; i < UFP4_ELEM_COUNT * 16; i++) {
+    vectors_record_t record = {0};
+    vectors_set(&record, 0, i / 16);
+    vectors_set(&record, 1, i % 16);
+    vectors_set(&record, 2, (uint64_t)ufp4_elem_quanta((ufp4_elem_t)(i / 16), i % 16));
+    vectors_put(vectors, &record);
+  }
+}
+
+static void scale_decode_boundary(vectors_t *vectors) {
+  for (unsigned byte = 0; byte < 256; byte++) {
+    vectors_record_t record = {0};
+    int sig = 0, exp = 0;
+    int number = ufp4_e4m3_decode((uint8_t)byte, &sig, &exp);
+    vectors_set(&record, 0, byte);
+    vectors_set(&record, 1, number ? (uint64_t)sig : 0);
+    vectors_set(&record, 2, number ? (uint64_t)exp : 0);
+    vectors_set(&record, 3, !number);
+    vectors_put(vectors, &record);
+  }
+}
+
+static void put_casts(vectors_t *vectors, uint32_t bits) {
+  vectors_record_t record = {0};
+  float value = ufp4_f32_value(bits);
+  vectors_set(&record, 0, bits);
+  for (int elem = 0; elem < UFP4_ELEM_COUNT; elem++)
+    vectors_set(&record, 1 + elem, ufp4_elem_cast((ufp4_elem_t)elem, value));
+  vectors_set(&record, 4, ufp4_e4m3_cast(value));
+  vectors_set(&record, 5, ufp4_e8m0_cast(value, 0));
+  vectors_set(&record, 6, ufp4_e8m0_cast(value, 1));
+  vectors_set(&record, 7, ufp4_bf16_cast(value));
+  vectors_put(vectors, &record);
+}
+
+// Both signs, and the numbers next to it.
+static void put_casts_around(vectors_t *vectors, float value) {
+  uint32_t bits = ufp4_f32_bits(value);
+  for (int step = -1; step <= 1; step++) {
+    put_casts(vectors, bits + (uint32_t)step);
+    put_casts(vectors, (bits + (uint32_t)step) | 0x80000000u);
+  }
+}
+
+static void cast_boundary(vectors_t *vectors) {
+  for (size_t i = 0; i < VECTORS_SPECIAL_NUMBERS; i++) put_casts(vectors, vectors_special_numbers[i]);
+  // Eighths up to 8 hold every 4-bit value and every point half way between two; E4M3 has its own.
+  for (int eighths = 1; eighths <= 64; eighths++) put_casts_around(vectors, (float)eighths / 8);
+  for (uint8_t byte = 0; byte < 0x7E; byte++) {
+    float low = ufp4_e4m3_value(byte), high = ufp4_e4m3_value((uint8_t)(byte + 1));
+    if (low > 0) put_casts_around(vectors, low);
+    put_casts_around(vectors, (low + high) / 2);
+  }
+  put_casts_around(vectors, 448);
+  put_casts_around(vectors, 464);
+  for (int power = -126; power <= 127; power++) put_casts_around(vectors, ldexpf(1, power));
+}
+
+static void cast_draw(vectors_t *vectors) {
+  uint32_t bits = (uint32_t)vectors_next(vectors);
+  // Half of them where the 4-bit formats and E4M3 have their values: 2^-13 to 2^10.
+  if (vectors_below(vectors, 2)) bits = (bits & 0x807FFFFFu) | (114 + vectors_below(vectors, 24)) << 23;
+  put_casts(vectors, bits);
+}
+
+// --- Dot product and accumulation ------------------------------------------------------------------------
+
+static int dot_of(ufp4_elem_t a_elem, ufp4_elem_t b_elem, const uint8_t a[16], const uint8_t b[16]) {
+  int sum = 0;
+  for (int i = 0; i < 16; i++) sum += ufp4_elem_quanta(a_elem, a[i]) * ufp4_elem_quanta(b_elem, b[i]);
+  return sum;
+}
+
+static void put_dot(vectors_t *vectors, ufp4_elem_t a_elem, ufp4_elem_t b_elem, const uint8_t a[16],
+                    const uint8_t b[16]) {
+  vectors_record_t record = {0};
+  vectors_set(&record, 0, a_elem);
+  vectors_set(&record, 1, b_elem);
+  vectors_set(&record, 2, vectors_join_codes(a));
+  vectors_set(&record, 3, vectors_join_codes(b));
+  vectors_set(&record, 4, (uint64_t)dot_of(a_elem, b_elem, a, b));
+  vectors_put(vectors, &record);
+}
+
+// Every pair of codes in all lanes at once, and with every second product's sign turned.
+static void dot_boundary(vectors_t *vectors) {
+  for (unsigned i = 0; i < UFP4_ELEM_COUNT * UFP4_ELEM_COUNT * 256; i++) {
+    for (int cancel = 0; cancel < 2; cancel++) {
+      uint8_t a[16], b[16];
+      memset(a, (int)(i / 16 % 16), sizeof a);
+      memset(b, (int)(i % 16), sizeof b);
+      for (int lane = 0; cancel && lane < 16; lane += 2) b[lane] ^= 8;
+      put_dot(vectors, (ufp4_elem_t)(i / 256 % UFP4_ELEM_COUNT), (ufp4_elem_t)(i / 256 / UFP4_ELEM_COUNT), a, b);
+    }
+  }
+}
+
+static void draw_codes(vectors_t *vectors, uint8_t codes[16]) {
+  uint64_t bits = vectors_next(vectors);
+  for (int i = 0; i < 16; i++) codes[i] = bits >> 4 * i & 15;
+}
+
+static ufp4_elem_t draw_elem(vectors_t *vectors) {
+  return (ufp4_elem_t)vectors_below(vectors, UFP4_ELEM_COUNT);
+}
+
+static void dot_draw(vectors_t *vectors) {
+  uint8_t a[16], b[16];
+  draw_codes(vectors, a);
+  draw_codes(vectors, b);
+  ufp4_elem_t a_elem = draw_elem(vectors);
+  put_dot(vectors, a_elem, draw_elem(vectors), a, b);
+}
+
+// A block as an operand of one row; codes and scale are the caller's memory.
+static ufp4_operand_t block_operand(ufp4_elem_t elem, const uint8_t unpacked[16], uint8_t codes[8], uint8_t *scale) {
+  for (int i = 0; i < 8; i++) codes[i] = (uint8_t)(unpacked[2 * i] | unpacked[2 * i + 1] << 4);
+  return (ufp4_operand_t){.elem = elem,
+                          .rows = 1,
+                          .cols = 16,
+                          .blocks = 1,
+                          .block = 16,
+                          .scale_blocks = 1,
+                          .codes = codes,
+                          .scales = scale,
+                          .tensor_scale = 1};
+}
+
+typedef struct {
+  ufp4_elem_t elem;
+  uint8_t codes[16];
+  uint8_t scale;
+} block_t;
+
+static void put_pe(vectors_t *vectors, const block_t *a, const block_t *b, int64_t sum_in) {
+  uint8_t a_codes[8], b_codes[8], a_scale = a->scale, b_scale = b->scale;
+  ufp4_operand_t a_operand = block_operand(a->elem, a->codes, a_codes, &a_scale);
+  ufp4_operand_t b_operand = block_operand(b->elem, b->codes, b_codes, &b_scale);
+  ufp4_gemm_t how = {.d_dtype = UFP4_DTYPE_I64, .alpha = 1};
+  int64_t term = 0, sum = 0;
+  if (ufp4_gemm(&a_operand, &b_operand, &how, &term, 1) != UFP4_OK) return;
+  how.accumulate = &sum_in;
+  how.accumulate_ld = 1;
+  if (ufp4_gemm(&a_operand, &b_operand, &how, &sum, 1) != UFP4_OK) return;
+  vectors_record_t record = {0};
+  vectors_set(&record, 0, a->elem);
+  vectors_set(&record, 1, b->elem);
+  vectors_set(&record, 2, vectors_join_codes(a->codes));
+  vectors_set(&record, 3, vectors_join_codes(b->codes));
+  vectors_set(&record, 4, a->scale);
+  vectors_set(&record, 5, b->scale);
+  vectors_set(&record, 6, (uint64_t)sum_in);
+  vectors_set(&record, 7, (uint64_t)dot_of(a->elem, b->elem, a->codes, b->codes));
+  vectors_set(&record, 8, (uint64_t)term);
+  vectors_set(&record, 9, (uint64_t)sum);
+  vectors_put(vectors, &record);
+}
+
+// Every E4M3 scale but NaN on either side; the largest and the smallest products of each pair of formats.
+static void pe_boundary(vectors_t *vectors) {
+  for (unsigned i = 0; i < UFP4_ELEM_COUNT * UFP4_ELEM_COUNT * 127; i++) {
+    uint8_t byte = (uint8_t)(i % 127), other = i % 2 ? 0x7E : 0x01;
+    block_t a = {.elem = (ufp4_elem_t)(i / 127 % UFP4_ELEM_COUNT), .scale = byte};
+    block_t b = {.elem = (ufp4_elem_t)(i / 127 / UFP4_ELEM_COUNT), .scale = other};
+    memset(a.codes, i % 4 < 2 ? 7 : 15, sizeof a.codes);
+    memset(b.codes, 7, sizeof b.codes);
+    put_pe(vectors, &a, &b, i % 3 == 0 ? 0 : i % 3 == 1 ? ((int64_t)1 << 62) - 1 : -1);
+    put_pe(vectors, &b, &a, i % 3 == 0 ? 1 : i % 3 == 1 ? -((int64_t)1 << 62) : (int64_t)1 << 47);
+  }
+}
+
+static void pe_draw(vectors_t *vectors) {
+  block_t blocks[2];
+  for (int i = 0; i < 2; i++) {
+    blocks[i] = (block_t){.elem = draw_elem(vectors), .scale = (uint8_t)vectors_below(vectors, 127)};
+    draw_codes(vectors, blocks[i].codes);
+  }
+  put_pe(vectors, &blocks[0], &blocks[1], (int64_t)vectors_next(vectors) >> (2 + vectors_below(vectors, 50)));
+}
+
+// One operand of two blocks of scales: E4M3 16 elements each, E8M0 32.
+typedef struct {
+  ufp4_elem_t elem;
+  uint8_t codes[64];  // one in a byte
+  uint8_t scales[2];
+} pair_t;
+
+// The accumulator of the contract fp32 behind the first one or both blocks.
+static uint32_t accumulate(const pair_t pairs[2], ufp4_scale_t scale, int blocks) {
+  uint8_t packed[2][32], scales[2][2];
+  ufp4_operand_t operands[2];
+  float d = 0;
+  int cols = blocks * ufp4_scale_block(scale);
+  for (int o = 0; o < 2; o++) {
+    for (int i = 0; i < 32; i++) packed[o][i] = (uint8_t)(pairs[o].codes[2 * i] | pairs[o].codes[2 * i + 1] << 4);
+    memcpy(scales[o], pairs[o].scales, sizeof scales[o]);
+    operands[o] = (ufp4_operand_t){.elem = pairs[o].elem,
+                                   .scale = scale,
+                                   .rows = 1,
+                                   .cols = cols,
+                                   .blocks = cols / 16,
+                                   .block = ufp4_scale_block(scale),
+                                   .scale_blocks = blocks,
+                                   .codes = packed[o],
+                                   .scales = scales[o],
+                                   .tensor_scale = 1};
+  }
+  ufp4_gemm_t how = {.contract = UFP4_CONTRACT_FP32, .alpha = 1};
+  return ufp4_gemm(&operands[0], &operands[1], &how, &d, 1) == UFP4_OK ? ufp4_f32_bits(d) : UFP4_F32_NAN;
+}
+
+// The record is the second block; the first one only makes the accumulator before it.
+static void put_pe_fp32(vectors_t *vectors, const pair_t pairs[2], ufp4_scale_t scale) {
+  vectors_record_t record = {0};
+  int block = ufp4_scale_block(scale);
+  vectors_set(&record, 0, scale);
+  for (int o = 0; o < 2; o++) {
+    const uint8_t *codes = pairs[o].codes + block;
+    vectors_set(&record, 1 + o, pairs[o].elem);
+    for (int i = 0; i < block; i++) record.column[3 + o][i / 8] |= (uint32_t)codes[i] << 4 * (i % 8);
+    vectors_set(&record, 5 + o, pairs[o].scales[1]);
+  }
+  vectors_set(&record, 7, accumulate(pairs, scale, 1));
+  vectors_set(&record, 8, accumulate(pairs, scale, 2));
+  vectors_put(vectors, &record);
+}
+
+// Equal blocks that cancel, halve a unit in the last place, or meet an accumulator far above or below: every distance
+// of the scales, at the ends of their range too.
+static void pe_fp32_boundary(vectors_t *vectors) {
+  for (unsigned n = 0; n < 2 * UFP4_ELEM_COUNT * UFP4_ELEM_COUNT * 64; n++) {
+    ufp4_scale_t scale = n % 2 ? UFP4_SCALE_E8M0 : UFP4_SCALE_E4M3;
+    pair_t pairs[2] = {{.elem = (ufp4_elem_t)(n / 2 % 3)}, {.elem = (ufp4_elem_t)(n / 6 % 3)}};
+    unsigned distance = n / 18;
+    for (int o = 0; o < 2; o++) {
+      memset(pairs[o].codes, o == 0 ? 7 : (int)(1 + distance % 7), sizeof pairs[o].codes);
+      pairs[o].scales[0] = scale == UFP4_SCALE_E4M3 ? (uint8_t)(2 * distance) : (uint8_t)(4 * distance);
+      pairs[o].scales[1] = scale == UFP4_SCALE_E4M3 ? (uint8_t)(n % 3 ? 2 * distance : 126 - 2 * distance)
+                                                    : (uint8_t)(4 * distance + (o == 0 ? n % 7 * 5 : 0) % 3);
+    }
+    for (size_t i = 32; i < sizeof pairs[0].codes && n % 4 == 1; i++) pairs[0].codes[i] ^= 8;
+    for (size_t i = 16; i < 32 && n % 4 == 0; i++) pairs[0].codes[i] ^= 8;
+    put_pe_fp32(vectors, pairs, scale);
+  }
+}
+
+static void pe_fp32_draw(vectors_t *vectors) {
+  ufp4_scale_t scale = vectors_below(vectors, 2) ? UFP4_SCALE_E8M0 : UFP4_SCALE_E4M3;
+  pair_t pairs[2];
+  uint32_t base = vectors_below(vectors, 255 - 16);
+  for (int o = 0; o < 2; o++) {
+    pairs[o].elem = draw_elem(vectors);
+    for (int i = 0; i < 4; i++) draw_codes(vectors, pairs[o].codes + 16 * i);
+    for (int i = 0; i < 2; i++) {
+      pairs[o].scales[i] =
+          (uint8_t)(scale == UFP4_SCALE_E4M3 ? vectors_below(vectors, 127) : base + vectors_below(vectors, 16));
+    }
+  }
+  put_pe_fp32(vectors, pairs, scale);
+}
+
+static void put_f32(vectors_t *vectors, int exponent, int64_t sum) {
+  vectors_record_t record = {0};
+  vectors_set(&record, 0, (uint64_t)exponent);
+  vectors_set(&record, 1, (uint64_t)sum);
+  vectors_set(&record, 2, ufp4_f32_from_scaled(sum, exponent));
+  vectors_put(vectors, &record);
+}
+
+// Powers of two and halves of the last kept bit, with their neighbours, where results are normal, subnormal and out of
+// range.
+static void f32_boundary(vectors_t *vectors) {
+  static const int exponents[] = {-22, -190, -170, -131, 65, 104, 65559, -65559};
+  for (size_t e = 0; e < COUNT(exponents); e++) {
+    put_f32(vectors, exponents[e], 0);
+    for (int top = 0; top < 63; top += top < 22 || top > 58 ? 1 : 3) {
+      int64_t one = (int64_t)1 << top, half = top >= 24 ? (int64_t)1 << (top - 24) : 0;
+      for (int64_t delta = -1; delta <= 1; delta++) {
+        put_f32(vectors, exponents[e], one + delta);
+        put_f32(vectors, exponents[e], -(one + half + delta));
+        put_f32(vectors, exponents[e], one / 2 * 3 + half + delta);
+      }
+    }
+  }
+}
+
+static void f32_draw(vectors_t *vectors) {
+  int64_t sum = (int64_t)vectors_next(vectors) >> vectors_below(vectors, 64);
+  put_f32(vectors, (int)vectors_below(vectors, 300) - 200, sum);
+}
+
+// --- The table -------------------------------------------------------------------------------------------
+
+#define ELEM "element format: 0 E2M1, 1 E1M2, 2 INT4"
+#define A_CODES "16 codes of A"
+#define B_CODES "16 codes of B"
+
+const vectors_unit_t vectors_multiply[] = {
+    {"elem_decode",
+     "the value of every 4-bit code (ufp4_elem_quanta; numerics.md 1)",
+     {{"elem", 8, ELEM}, {"code", 4, "the code"}, {"quanta", 8, "result: value x 2^frac, signed"}},
+     elem_decode_boundary,
+     NULL},
+    {"cast",
+     "FP32 to each format, without scaling (ufp4_elem_cast, ufp4_e4m3_cast, ..; numerics.md 1); no unit of the core",
+     {{"f32", 32, "the number"},
+      {"e2m1", 4, "result: nearest even, saturating; NaN 7"},
+      {"e1m2", 4, "result: the same"},
+      {"int4", 4, "result: the same, two's complement"},
+      {"e4m3", 8, "result: nearest even, saturating at 448; NaN 7f"},
+      {"e8m0_down", 8, "result: rounded down, of the magnitude"},
+      {"e8m0_up", 8, "result: rounded up, of the magnitude"},
+      {"bf16", 16, "result: nearest even; NaN 7fc0"}},
+     cast_boundary,
+     cast_draw},
+    {"scale_decode",
+     "every E4M3 scale byte (ufp4_e4m3_decode; numerics.md 2)",
+     {{"byte", 8, "the scale; its sign is ignored"},
+      {"sig", 4, "result: value = sig x 2^(exp - 9); 0 for NaN"},
+      {"exp", 4, "result: 0 to 14; 0 for NaN"},
+      {"nan", 1, "result: 7f or ff"}},
+     scale_decode_boundary,
+     NULL},
+    {"dot",
+     "dot product of 16 pairs of codes, behind two elem_decode (numerics.md 5)",
+     {{"a_elem", 8, ELEM},
+      {"b_elem", 8, "the same of B"},
+      {"a_codes", 64, A_CODES},
+      {"b_codes", 64, B_CODES},
+      {"dot", 13, "result: the sum of the products in quanta, exact, signed"}},
+     dot_boundary,
+     dot_draw},
+    {"pe",
+     "dot product, scale product and exact accumulation of one block (ufp4_gemm, contract exact; numerics.md 5)",
+     {{"a_elem", 8, ELEM},
+      {"b_elem", 8, "the same of B"},
+      {"a_codes", 64, A_CODES},
+      {"b_codes", 64, B_CODES},
+      {"a_scale", 8, "E4M3 scale of A, not NaN"},
+      {"b_scale", 8, "E4M3 scale of B, not NaN"},
+      {"sum_in", 64, "the sum so far, signed"},
+      {"dot", 13, "result: the sum of the products in quanta, signed"},
+      {"term", 48, "result: dot x sigA x sigB x 2^(expA + expB), signed"},
+      {"sum", 64, "result: sum_in + term, unit 2^-(18 + fracA + fracB), signed"}},
+     pe_boundary,
+     pe_draw},
+    {"pe_fp32",
+     "one block of scales of the contract fp32 (ufp4_gemm; numerics.md 5); no unit of the core",
+     {{"scale", 8, "format of the scales: 0 E4M3, 2 E8M0"},
+      {"a_elem", 8, ELEM},
+      {"b_elem", 8, "the same of B"},
+      {"a_codes", 128, "codes of A: with E4M3 16, with E8M0 32"},
+      {"b_codes", 128, "the same of B"},
+      {"a_scale", 8, "of A, not NaN"},
+      {"b_scale", 8, "of B, not NaN"},
+      {"acc_in", 32, "FP32 accumulator before"},
+      {"acc", 32, "result: acc_in + dot x scaleA x scaleB, rounded once to nearest even; a zero is +0"}},
+     pe_fp32_boundary,
+     pe_fp32_draw},
+    {"i64_to_f32",
+     "a sum rounded once to FP32 (ufp4_f32_from_scaled; numerics.md 5)",
+     {{"exponent", 18, "of the sum's unit, signed"},
+      {"sum", 64, "signed, not the smallest number"},
+      {"f32", 32, "result: sum x 2^exponent, nearest even, gradual underflow, overflow to Inf"}},
+     f32_boundary,
+     f32_draw},
+};
+const size_t vectors_multiply_count = COUNT(vectors_multiply);
