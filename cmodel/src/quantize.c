@@ -100,8 +100,8 @@ static int how_ok(const ufp4_quantize_t *how) {
          ufp4_combination_quantize(how, 0, NULL, NULL) == UFP4_OK;
 }
 
-static int fast(const ufp4_quantize_t *how) {
-  return ufp4_kernel_chosen(how->kernel) == UFP4_KERNEL_AVX512 && ufp4_quantize_avx512_covers(how);
+static int fast(const source_t *source, const ufp4_quantize_t *how) {
+  return ufp4_kernel_chosen(how->kernel) == UFP4_KERNEL_AVX512 && ufp4_quantize_avx512_covers(source, how);
 }
 
 ufp4_status_t ufp4_tensor_exponent(const ufp4_matrix_t *in, const ufp4_quantize_t *how, int *exponent) {
@@ -109,7 +109,7 @@ ufp4_status_t ufp4_tensor_exponent(const ufp4_matrix_t *in, const ufp4_quantize_
   if (!ufp4_kernel_available(how->kernel)) return UFP4_ERROR_UNSUPPORTED;
   const source_t source = ufp4_source_of(in, how->axis);
   if (how->layout == UFP4_LAYOUT_2D) return ufp4_shared_exponent(&source, how, exponent);
-  *exponent = fast(how) ? ufp4_exponent_avx512(&source, how) : source_exponent(&source, how);
+  *exponent = fast(&source, how) ? ufp4_exponent_avx512(&source, how) : source_exponent(&source, how);
   return UFP4_OK;
 }
 
@@ -140,7 +140,7 @@ ufp4_status_t ufp4_quantize(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
   ufp4_operand_t made;
   ufp4_status_t status = ufp4_operand_create_scaled(how->elem, how->scale, source.rows, source.cols, &made);
   if (status != UFP4_OK) return status;
-  if (fast(how)) {
+  if (fast(&source, how)) {
     status = ufp4_quantize_avx512(&source, how, &made);
   } else if (how->scale == UFP4_SCALE_E4M3 && how->layout == UFP4_LAYOUT_1D) {
     quantize_tiles(&source, how, &made);

@@ -19,43 +19,51 @@
 typedef void (*tile_function_t)(const job_t *job, const place512_t *place, result_t *out);
 
 typedef struct {
+  tile_function_t first, again;  // the latter where the former asks for it; NULL where it never does
+} tiles_t;
+
+typedef struct {
   job_t job;
-  tile_function_t tile;
+  tiles_t tiles;
   ufp4_operand_t *out;  // NULL: only the tensor exponent is asked for
-  __m512i top;          // largest so far
+  __m512i ratio;        // largest so far
   int least;            // least tensor exponent of blocks left to the portable code, INT32_MAX: none yet
   int known;            // whether out->exponent is what it will be
-  int shift;            // of places to bytes, where known
+  int16_t shift;        // of places to bytes, where known
   int16_t *places;      // [tiles][TILE], those of a walk in its order; NULL where known from the start
   int64_t done;         // tiles
 } walk_t;
 
 // --- Kinds of tiles ----------------------------------------------------------------------------------
 
-#define KIND(name, rht, stochastic, e2m1, codes)                                                 \
-  static void name(const job_t *job, const place512_t *place, result_t *out) {                   \
-    __m512i v[TILE];                                                                             \
-    load_tile(job->source, place, v);                                                            \
-    quantize_lanes((kind_t){rht, stochastic, e2m1, codes}, job, v, (uint64_t)place->first, out); \
+#define FUNCTION(name, rht, stochastic, e2m1, codes, careful)                        \
+  static void name(const job_t *job, const place512_t *place, result_t *out) {       \
+    quantize_tile((kind_t){rht, stochastic, e2m1, codes, careful}, job, place, out); \
   }
+#define KIND(name, rht, stochastic, e2m1, codes)  \
+  FUNCTION(name, rht, stochastic, e2m1, codes, 0) \
+  FUNCTION(careful_##name, rht, stochastic, e2m1, codes, 1)
 KIND(plain_nearest, 0, 0, 0, 1)
-KIND(plain_stochastic, 0, 1, 0, 1)
+FUNCTION(plain_stochastic, 0, 1, 0, 1, 0)
 KIND(rht_nearest, 1, 0, 0, 1)
 KIND(rht_stochastic, 1, 1, 0, 1)
 KIND(plain_nearest_e2m1, 0, 0, 1, 1)
-KIND(plain_stochastic_e2m1, 0, 1, 1, 1)
+FUNCTION(plain_stochastic_e2m1, 0, 1, 1, 1, 0)
 KIND(rht_nearest_e2m1, 1, 0, 1, 1)
 KIND(rht_stochastic_e2m1, 1, 1, 1, 1)
-KIND(plain_amax, 0, 0, 0, 0)
+FUNCTION(plain_amax, 0, 0, 0, 0, 0)
 KIND(rht_amax, 1, 0, 0, 0)
-KIND(plain_amax_e2m1, 0, 0, 1, 0)
+FUNCTION(plain_amax_e2m1, 0, 0, 1, 0, 0)
 KIND(rht_amax_e2m1, 1, 0, 1, 0)
 
-static tile_function_t tile_function(const ufp4_quantize_t *how, int codes) {
-  static const tile_function_t makes_codes[2][2][2] = {
-      {{plain_nearest, plain_stochastic}, {rht_nearest, rht_stochastic}},
-      {{plain_nearest_e2m1, plain_stochastic_e2m1}, {rht_nearest_e2m1, rht_stochastic_e2m1}}};
-  static const tile_function_t amax[2][2] = {{plain_amax, rht_amax}, {plain_amax_e2m1, rht_amax_e2m1}};
+static tiles_t tile_functions(const ufp4_quantize_t *how, int codes) {
+  static const tiles_t makes_codes[2][2][2] = {
+      {{{plain_nearest, careful_plain_nearest}, {plain_stochastic, NULL}},
+       {{rht_nearest, careful_rht_nearest}, {rht_stochastic, careful_rht_stochastic}}},
+      {{{plain_nearest_e2m1, careful_plain_nearest_e2m1}, {plain_stochastic_e2m1, NULL}},
+       {{rht_nearest_e2m1, careful_rht_nearest_e2m1}, {rht_stochastic_e2m1, careful_rht_stochastic_e2m1}}}};
+  static const tiles_t amax[2][2] = {{{plain_amax, NULL}, {rht_amax, careful_rht_amax}},
+                                     {{plain_amax_e2m1, NULL}, {rht_amax_e2m1, careful_rht_amax_e2m1}}};
   const int e2m1 = how->elem == UFP4_ELEM_E2M1, rht = how->rht == UFP4_RHT_INTEGER;
   return codes ? makes_codes[e2m1][rht][how->round == UFP4_ROUND_SR] : amax[e2m1][rht];
 }
@@ -84,31 +92,36 @@ static void portable_tile(walk_t *walk, const place512_t *at) {
 
 // Places to bytes. @return whether the portable code has to make the tile.
 static int scale_bytes(const walk_t *walk, __m256i places, __m128i *bytes) {
-  __m512i place = _mm512_cvtepi16_epi32(places);
-  __mmask16 some = _mm512_cmpneq_epi32_mask(place, _mm512_set1_epi32(PLACE_ZERO));
-  __m512i twice = _mm512_maskz_add_epi32(some, place, _mm512_set1_epi32(walk->shift));
-  // 8 and 126, and no more than 126 before it was rounded.
-  __mmask16 outside =
-      _mm512_cmpgt_epu32_mask(_mm512_sub_epi32(twice, _mm512_set1_epi32(16)), _mm512_set1_epi32(252 - 16));
-  *bytes = _mm512_cvtepi32_epi8(_mm512_srli_epi32(twice, 1));
-  return (outside & some) != 0 || _mm512_cmpeq_epi32_mask(place, _mm512_set1_epi32(PLACE_LATER)) != 0;
+  const __mmask16 some = _mm256_cmpneq_epi16_mask(places, _mm256_set1_epi16(PLACE_ZERO));
+  __m256i byte = _mm256_maskz_adds_epi16(some, places, _mm256_set1_epi16(walk->shift));
+  *bytes = _mm256_cvtepi16_epi8(byte);
+  // From 8 to 126: normal numbers up to 448.
+  __m256i above = _mm256_sub_epi16(byte, _mm256_set1_epi16(8));
+  return _mm256_mask_cmpgt_epu16_mask(some, above, _mm256_set1_epi16(126 - 8)) != 0;
+}
+
+static int64_t clamp(int64_t x, int64_t low, int64_t high) {
+  return x < low ? low : x > high ? high : x;
 }
 
 static void set_exponent(walk_t *walk, int exponent) {
+  const int by = exponent - ufp4_elem_qmax(walk->job.how->elem).exponent;
   walk->out->exponent = exponent;
-  walk->shift = 16 * (exponent + 7 - ufp4_elem_qmax(walk->job.how->elem).exponent);
+  walk->shift = (int16_t)clamp(8 * (by + 7 - 127), -8192, 8192);
+  walk->job.limit = (int32_t)clamp(0x43E00000 - by * (INT64_C(1) << 23), 0, INT32_MAX);  // 448 * 2^-by
   walk->known = 1;
 }
 
 // --- Row copies --------------------------------------------------------------------------------------
 
 static void run_tile(walk_t *walk, const place512_t *at, result_t *made) {
-  walk->tile(&walk->job, at, made);
+  walk->tiles.first(&walk->job, at, made);
+  if (made->again) walk->tiles.again(&walk->job, at, made);
   if (made->later) {
     made->places = _mm256_set1_epi16(PLACE_LATER);
     if (!walk->known) portable_tile(walk, at);
   } else {
-    walk->top = _mm512_max_epi32(walk->top, made->top);
+    walk->ratio = _mm512_max_epi32(walk->ratio, made->ratio);
   }
 }
 
@@ -325,35 +338,40 @@ static void walk_once(walk_t *walk, int again) {
   }
 }
 
-// As ufp4_exponent_from_amax, of the largest top.
+// As ufp4_exponent_from_amax, of the largest ratio: amax <= 448 / 2^6 * odd * 2^n where the ratio is 1.75 * 2^n at
+// most.
 static int found_exponent(const walk_t *walk) {
   const ufp4_elem_t elem = walk->job.how->elem;
-  const int largest = _mm512_reduce_max_epi32(walk->top);
+  const int ratio = _mm512_reduce_max_epi32(walk->ratio);
   int t = walk->least;
-  if (largest != INT32_MIN) {
-    const int here = ufp4_exponent_from_amax(1 << 27, largest - 27, elem);
+  if (ratio > 0) {
+    const int here = 8 + ufp4_elem_qmax(elem).exponent - (((ratio + 0x1FFFFF) >> 23) - 127);
     t = here < t ? here : t;
   }
   return t == INT32_MAX ? 0 : t;
 }
 
 static walk_t walk_of(const source_t *source, const ufp4_quantize_t *how, ufp4_operand_t *out) {
+  const int up = how->scale_round == UFP4_SCALE_ROUND_UP;
   walk_t walk = {.job = {.how = how,
                          .source = source,
-                         .up = how->scale_round == UFP4_SCALE_ROUND_UP,
+                         .random = random_of(how->seed, how->tensor_id),
+                         .addend = up ? 0xFFFFF : 0x7FFFF,
+                         .even = !up,
+                         .limit = INT32_MAX,
                          .int4 = how->elem == UFP4_ELEM_INT4},
-                 .tile = tile_function(how, out != NULL),
+                 .tiles = tile_functions(how, out != NULL),
                  .out = out,
-                 .top = _mm512_set1_epi32(INT32_MIN),
+                 .ratio = _mm512_setzero_si512(),
                  .least = INT32_MAX};
-  const uint64_t step = source->axis == UFP4_AXIS_COL ? (uint64_t)source->blocks : 1;
+  const uint32_t step = source->axis == UFP4_AXIS_COL ? (uint32_t)source->blocks : 1;
   for (unsigned l = 0; l < TILE; l++) walk.job.offset[l] = l * step;
   return walk;
 }
 
-int ufp4_quantize_avx512_covers(const ufp4_quantize_t *how) {
+int ufp4_quantize_avx512_covers(const source_t *source, const ufp4_quantize_t *how) {
   return how->scale == UFP4_SCALE_E4M3 && how->layout == UFP4_LAYOUT_1D &&
-         (how->rht == UFP4_RHT_NONE || how->rht == UFP4_RHT_INTEGER);
+         (how->rht == UFP4_RHT_NONE || how->rht == UFP4_RHT_INTEGER) && source->blocks <= UINT32_MAX / source->rows;
 }
 
 int ufp4_exponent_avx512(const source_t *source, const ufp4_quantize_t *how) {
@@ -381,7 +399,8 @@ ufp4_status_t ufp4_quantize_avx512(const source_t *source, const ufp4_quantize_t
 
 #else
 
-int ufp4_quantize_avx512_covers(const ufp4_quantize_t *how) {
+int ufp4_quantize_avx512_covers(const source_t *source, const ufp4_quantize_t *how) {
+  (void)source;
   (void)how;
   return 0;
 }

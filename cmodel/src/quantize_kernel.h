@@ -12,7 +12,7 @@ void ufp4_quantize_place(const source_t *source, const ufp4_quantize_t *how, con
 void ufp4_place_exponent(const source_t *source, const ufp4_quantize_t *how, const place_t *place, int *exponent);
 
 /** Whether the AVX-512 kernel can do this; always 0 where it was not built. */
-int ufp4_quantize_avx512_covers(const ufp4_quantize_t *how);
+int ufp4_quantize_avx512_covers(const source_t *source, const ufp4_quantize_t *how);
 
 /** As ufp4_tensor_exponent. */
 int ufp4_exponent_avx512(const source_t *source, const ufp4_quantize_t *how);
