@@ -298,9 +298,62 @@ static void f32_boundary(vectors_t *vectors) {
   }
 }
 
+// Subnormal results, and the smallest normal ones, that one low bit alone keeps from a tie.
+static void f32_sticky_boundary(vectors_t *vectors) {
+  for (int shift = 0; shift <= 23; shift++) {
+    int half = 62 - 24 + shift;  // of the number with its leading one at 62 and its value 2^(-126 - shift)
+    for (int low = -1; low < half; low++) {
+      int64_t sum = (int64_t)1 << 62 | (int64_t)1 << half | (low < 0 ? 0 : (int64_t)1 << low);
+      put_f32(vectors, -126 - shift - 62, low % 2 ? sum : -sum);
+    }
+  }
+}
+
+static void i64_to_f32_boundary(vectors_t *vectors) {
+  f32_boundary(vectors);
+  f32_sticky_boundary(vectors);
+}
+
 static void f32_draw(vectors_t *vectors) {
   int64_t sum = (int64_t)vectors_next(vectors) >> vectors_below(vectors, 64);
   put_f32(vectors, (int)vectors_below(vectors, 300) - 200, sum);
+}
+
+// A product or a sum of FP32 numbers, each rounded once, as the scaling of an output takes them.
+static void put_alu(vectors_t *vectors, unsigned add, uint32_t a, uint32_t b) {
+  vectors_record_t record = {0};
+  float value = add ? ufp4_f32_value(a) + ufp4_f32_value(b) : ufp4_f32_value(a) * ufp4_f32_value(b);
+  set(&record, 0, add);
+  set(&record, 1, a);
+  set(&record, 2, b);
+  set(&record, 3, isnan(value) ? UFP4_F32_NAN : ufp4_f32_bits(value));
+  vectors_put(vectors, &record);
+}
+
+static void alu_boundary(vectors_t *vectors) {
+  static const uint32_t fields[] = {0, 1, 2, 24, 102, 126, 127, 128, 151, 152, 253, 254, 255};
+  static const uint32_t fractions[] = {0, 1, 0x400000, 0x7FFFFF};
+  uint32_t numbers[2 * COUNT(fields) * COUNT(fractions)];
+  for (size_t i = 0; i < COUNT(numbers); i++) {
+    numbers[i] = (uint32_t)(i % 2) << 31 | fields[i / 2 % COUNT(fields)] << 23 | fractions[i / 2 / COUNT(fields)];
+  }
+  for (size_t i = 0; i < COUNT(numbers) * COUNT(numbers); i++) {
+    uint32_t a = numbers[i % COUNT(numbers)], b = numbers[i / COUNT(numbers)];
+    put_alu(vectors, 0, a, b);
+    put_alu(vectors, 1, a, b);
+  }
+}
+
+// Mostly products around the smallest numbers, and sums of numbers whose exponents are close.
+static void alu_draw(vectors_t *vectors) {
+  uint64_t bits = vectors_next(vectors);
+  uint32_t a = (uint32_t)bits, b = (uint32_t)(bits >> 32), add = vectors_below(vectors, 2);
+  if (vectors_below(vectors, 4)) {
+    uint32_t field = a >> 23 & 255;
+    uint32_t near = add ? field + vectors_below(vectors, 56) - 28 : 127 - field + vectors_below(vectors, 60) - 30;
+    b = (b & 0x807FFFFFu) | (near & 255) << 23;
+  }
+  put_alu(vectors, add, a, b);
 }
 
 // --- The table -------------------------------------------------------------------------------------------
@@ -376,7 +429,15 @@ const vectors_unit_t vectors_multiply[] = {
      {{"exponent", 18, "of the sum's unit, signed"},
       {"sum", 64, "signed, not the smallest number"},
       {"f32", 32, "result: sum x 2^exponent, nearest even, gradual underflow, overflow to Inf"}},
-     f32_boundary,
+     i64_to_f32_boundary,
      f32_draw},
+    {"f32_alu",
+     "a product or a sum of two FP32 numbers (ufp4_gemm's tensor scale, alpha and C; numerics.md 5)",
+     {{"add", 1, "sum, else product"},
+      {"a", 32, "FP32"},
+      {"b", 32, "FP32"},
+      {"f32", 32, "result: rounded once to nearest even, gradual underflow; NaN 7fc00000"}},
+     alu_boundary,
+     alu_draw},
 };
 const size_t vectors_multiply_count = COUNT(vectors_multiply);

@@ -3,7 +3,9 @@
 module vector_readers;
   read_scale_decode u_scale_decode ();
   read_i64_to_f32 u_i64_to_f32 ();
+  read_f32_alu u_f32_alu ();
   read_dot u_dot ();
+  read_pe u_pe ();
   read_threefry u_threefry ();
   read_rht u_rht ();
   read_e4m3_scale u_e4m3_scale ();
