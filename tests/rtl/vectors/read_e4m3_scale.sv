@@ -54,7 +54,7 @@ module read_e4m3_scale;
       got_normal = {power, normal};
       repeat (2) tick;
       records = records + 1;
-      if (zero || got_normal !== {want_power[8:0], want_normal} ||
+      if (zero !== 1'b0 || got_normal !== {want_power[8:0], want_normal} ||
           {scale, saturated, sig, base} !== {want_scale, want_saturated[0], want_sig, want_base[8:0]}) begin
         mismatches = mismatches + 1;
         if (mismatches <= 5) begin
@@ -68,7 +68,7 @@ module read_e4m3_scale;
     // A block of zeros has no scale; no record says so, only the unit's contract.
     amax = '0;
     tick;
-    if (!zero) begin
+    if (zero !== 1'b1) begin
       mismatches = mismatches + 1;
       $display("amax 0: zero_o is 0");
     end

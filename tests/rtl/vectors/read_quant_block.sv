@@ -58,12 +58,12 @@ module read_quant_block;
       tick;
       valid = 1'b0;
       waited = 0;
-      while (!done && waited < 100) begin
+      while (done === 1'b0 && waited < 100) begin
         tick;
         waited = waited + 1;
       end
       records = records + 1;
-      if (!done || {codes, scale, nan, saturated} !== {want_codes, want_scale, want_nan[0], want_saturated[0]}) begin
+      if (done !== 1'b1 || {codes, scale, nan, saturated} !== {want_codes, want_scale, want_nan[0], want_saturated[0]}) begin
         mismatches = mismatches + 1;
         if (mismatches <= 5) begin
           $display("record %0d: options %h mask %h t %h words %h: got %h %h %b %b, want %h %h %b %b",
