@@ -323,10 +323,10 @@ static void f32_draw(vectors_t *vectors) {
 static void put_alu(vectors_t *vectors, unsigned add, uint32_t a, uint32_t b) {
   vectors_record_t record = {0};
   float value = add ? ufp4_f32_value(a) + ufp4_f32_value(b) : ufp4_f32_value(a) * ufp4_f32_value(b);
-  set(&record, 0, add);
-  set(&record, 1, a);
-  set(&record, 2, b);
-  set(&record, 3, isnan(value) ? UFP4_F32_NAN : ufp4_f32_bits(value));
+  vectors_set(&record, 0, add);
+  vectors_set(&record, 1, a);
+  vectors_set(&record, 2, b);
+  vectors_set(&record, 3, isnan(value) ? UFP4_F32_NAN : ufp4_f32_bits(value));
   vectors_put(vectors, &record);
 }
 
