@@ -279,11 +279,16 @@ static int contract_ok(const ufp4_operand_t *a, const ufp4_operand_t *b, const u
          (a->scale != UFP4_SCALE_NVFP4 || (a->tensor_scale == 1.0f && b->tensor_scale == 1.0f));
 }
 
+static const gemm_kernel_t *exact_avx512(const gemm_job_t *job) {
+  return job->a->elem == UFP4_ELEM_E2M1 || job->b->elem == UFP4_ELEM_E2M1 ? gemm_avx512() : gemm_avx512_folded();
+}
+
 // NULL: portable.
-static const gemm_kernel_t *kernel_of(const ufp4_gemm_t *how) {
+static const gemm_kernel_t *kernel_of(const gemm_job_t *job) {
+  const ufp4_gemm_t *how = job->how;
   switch (ufp4_kernel_chosen(how->kernel)) {
     case UFP4_KERNEL_AVX512:
-      return how->contract == UFP4_CONTRACT_EXACT ? gemm_avx512() : gemm_avx512_fp32();
+      return how->contract == UFP4_CONTRACT_EXACT ? exact_avx512(job) : gemm_avx512_fp32();
     case UFP4_KERNEL_AVX2:
       return how->contract == UFP4_CONTRACT_EXACT ? gemm_avx2() : gemm_avx2_fp32();
     default:
@@ -292,7 +297,7 @@ static const gemm_kernel_t *kernel_of(const ufp4_gemm_t *how) {
 }
 
 static ufp4_status_t run(const gemm_job_t *job) {
-  const gemm_kernel_t *kernel = job->how->contract == UFP4_CONTRACT_NV ? NULL : kernel_of(job->how);
+  const gemm_kernel_t *kernel = job->how->contract == UFP4_CONTRACT_NV ? NULL : kernel_of(job);
   if (kernel != NULL) return gemm_blocked(job, kernel);
   return job->how->contract == UFP4_CONTRACT_EXACT ? gemm_portable(job) : gemm_rounding(job);
 }

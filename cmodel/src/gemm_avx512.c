@@ -7,13 +7,12 @@
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && \
     defined(__AVX512VNNI__)
 #include <immintrin.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "gemm_avx512_row.h"
+#include "gemm_avx512_store.h"
 
 #define DIGIT 11
-#define FOLDED_ROWS 8
 #define FEW_ROWS 4  // of whose wide sums the registers hold no more
 
 // --- Tables ------------------------------------------------------------------------------------------
@@ -21,7 +20,6 @@
 static void prepare(const void *from, void *to) {
   const b_panel_t *b = from;
   table_t *table = to;
-  if (b->folded) return;
   for (int p = 0; p < PAIRS; p++) {
     __m256i significand = _mm512_cvtepi16_epi8(_mm512_load_si512(b->significand[p]));
     __m256i entry = _mm256_slli_epi16(significand, 3);  // 15 * 8 does not cross into the next byte
@@ -48,7 +46,7 @@ INLINE __m512i broadcast4(const void *from) {
 
 // The dots of one row and 16 columns with a pair of blocks.
 INLINE void dots(const a_panel_t *a, int p, int r, const __m512i b[8], __m512i dot[2]) {
-  dot[0] = dot[1] = broadcast8(a->start[r][p]);
+  dot[0] = dot[1] = broadcast8(a->start[p][r]);
 #pragma GCC unroll 4
   for (int q = 0; q < 4; q++) {
     __m512i quads = broadcast8(a->elements[p][r] + 8 * q);
@@ -72,44 +70,13 @@ INLINE void load_pair(const b_panel_t *b, int p, __m512i to[8]) {
 // The products of the significands.
 INLINE __m512i looked_up(const a_panel_t *a, int p, int r, const table_t *table) {
   const char *entries = (const char *)table->entries[p];
-  __m256i product = _mm256_load_si256((const __m256i *)(entries + 8 * (size_t)a->entry[r][p][0]));
-  product = _mm256_mask_loadu_epi8(product, 0xAAAAAAAA, entries + 8 * (size_t)a->entry[r][p][1]);
+  __m256i product = _mm256_load_si256((const __m256i *)(entries + a->entry[p][r][0]));
+  product = _mm256_mask_loadu_epi8(product, 0xAAAAAAAA, entries + a->entry[p][r][1]);
   return _mm512_cvtepu8_epi16(product);
 }
 
-INLINE __m512i base_of(const a_panel_t *a, const b_panel_t *b, int r, int half) {
-  return _mm512_add_epi64(_mm512_set1_epi64(a->base[r]), _mm512_load_si512(b->base + 8 * half));
-}
-
-INLINE void add_to(int64_t *to, int first, __m512i sum) {
-  if (!first) sum = _mm512_add_epi64(sum, _mm512_load_si512(to));
-  _mm512_store_si512(to, sum);
-}
-
-// Adds a row of 16 sums times 2^(the exponents they are relative to).
-INLINE void add_row(const a_panel_t *a, const b_panel_t *b, int r, __m512i sum0, __m512i sum1, int first,
-                    int64_t *sums) {
-  add_to(sums + r * COLS, first, _mm512_sllv_epi64(sum0, base_of(a, b, r, 0)));
-  add_to(sums + r * COLS + 8, first, _mm512_sllv_epi64(sum1, base_of(a, b, r, 1)));
-}
-
-INLINE __m512i half_of(__m512i sums, int half) {
-  return _mm512_cvtepi32_epi64(half ? _mm512_extracti64x4_epi64(sums, 1) : _mm512_castsi512_si256(sums));
-}
-
-INLINE __m512i joined(__m512i low, __m512i high, int half) {
-  return _mm512_add_epi64(half_of(low, half), _mm512_slli_epi64(half_of(high, half), DIGIT));
-}
-
-// The next panel of A follows this one; a share of what is read of it each time. (After the last panel it is harmless.)
-INLINE void fetch_next(const a_panel_t *a, int p) {
-  const char *next = (const char *)(a + 1);
-#pragma GCC unroll 4
-  for (size_t at = 0; at < sizeof a->elements[p]; at += 64) {
-    __builtin_prefetch(next + (size_t)p * sizeof a->elements[p] + at);
-  }
-  __builtin_prefetch(next + offsetof(a_panel_t, start) + (size_t)p * 64);
-  __builtin_prefetch(next + offsetof(a_panel_t, shift) + (size_t)p * 32);
+INLINE __m512i joined(__m512i low, __m512i high, int odd) {
+  return _mm512_add_epi64(extended(low, odd), _mm512_slli_epi64(extended(high, odd), DIGIT));
 }
 
 static void multiply_one_digit(const a_panel_t *a, const b_panel_t *b, const table_t *table, int first, int64_t *sums) {
@@ -118,17 +85,16 @@ static void multiply_one_digit(const a_panel_t *a, const b_panel_t *b, const tab
   for (int r = 0; r < ROWS; r++) sum[r] = _mm512_setzero_si512();
   for (int p = 0; p < a->pairs; p++) {
     __m512i quads[8], shift_b = _mm512_load_si512(b->shift[p]);
-    fetch_next(a, p);
     load_pair(b, p, quads);
 #pragma GCC unroll 8
     for (int r = 0; r < ROWS; r++) {
-      __m512i shift = _mm512_add_epi16(shift_b, broadcast4(a->shift[r][p]));
+      __m512i shift = _mm512_add_epi16(shift_b, broadcast4(a->shift[p][r]));
       __m512i scale = _mm512_sllv_epi16(looked_up(a, p, r, table), shift);
       sum[r] = _mm512_dpwssd_epi32(sum[r], packed_dots(a, p, r, quads), scale);
     }
   }
 #pragma GCC unroll 8
-  for (int r = 0; r < ROWS; r++) add_row(a, b, r, half_of(sum[r], 0), half_of(sum[r], 1), first, sums);
+  for (int r = 0; r < ROWS; r++) add_narrow(sum[r], a->base[r], b->base, first, sums + r * COLS);
 }
 
 // For products of scales under 2^26. Where the shift exceeds 11 both significands are 8 at least, so it is 19 at most,
@@ -141,12 +107,11 @@ static void multiply_two_digits(const a_panel_t *a, const b_panel_t *b, const ta
   for (int r = 0; r < ROWS; r++) low_sum[r] = high_sum[r] = _mm512_setzero_si512();
   for (int p = 0; p < a->pairs; p++) {
     __m512i quads[8];
-    fetch_next(a, p);
     load_pair(b, p, quads);
 #pragma GCC unroll 8
     for (int r = 0; r < ROWS; r++) {
       __m512i product = looked_up(a, p, r, table), dot = packed_dots(a, p, r, quads);
-      __m512i shift = _mm512_add_epi16(_mm512_load_si512(b->shift[p]), broadcast4(a->shift[r][p]));
+      __m512i shift = _mm512_add_epi16(_mm512_load_si512(b->shift[p]), broadcast4(a->shift[p][r]));
       __m512i low = _mm512_and_si512(_mm512_sllv_epi16(product, shift), low_bits);
       __m512i high = _mm512_srlv_epi16(_mm512_slli_epi16(product, 8), _mm512_sub_epi16(top, shift));
       low_sum[r] = _mm512_dpwssd_epi32(low_sum[r], dot, low);
@@ -154,8 +119,11 @@ static void multiply_two_digits(const a_panel_t *a, const b_panel_t *b, const ta
     }
   }
 #pragma GCC unroll 8
-  for (int r = 0; r < ROWS; r++)
-    add_row(a, b, r, joined(low_sum[r], high_sum[r], 0), joined(low_sum[r], high_sum[r], 1), first, sums);
+  for (int r = 0; r < ROWS; r++) {
+    for (int odd = 0; odd < 2; odd++) {
+      add_whole(joined(low_sum[r], high_sum[r], odd), a->base[r], b->base[odd], first, sums + r * COLS + 8 * odd);
+    }
+  }
 }
 
 // B's scales as 32-bit numbers in the order of the dots: of the even and of the odd blocks, each in the low half of a
@@ -179,15 +147,6 @@ INLINE void add_wide(const __m512i dot[2], __m512i scale, const __m512i even[2],
   }
 }
 
-// Adds a row of sums that stand by half of the columns.
-INLINE void add_halves(const a_panel_t *a, const b_panel_t *b, int r, __m512i sum0, __m512i sum1, int first,
-                       int64_t *sums) {
-  const __m512i left = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
-  const __m512i right = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
-  add_row(a, b, r, _mm512_permutex2var_epi64(sum0, left, sum1), _mm512_permutex2var_epi64(sum0, right, sum1), first,
-          sums);
-}
-
 INLINE void multiply_few_rows(const a_panel_t *a, const b_panel_t *b, int r0, int first, int64_t *sums) {
   __m512i sum[FEW_ROWS][2];
 #pragma GCC unroll 4
@@ -199,106 +158,19 @@ INLINE void multiply_few_rows(const a_panel_t *a, const b_panel_t *b, int r0, in
 #pragma GCC unroll 4
     for (int r = 0; r < FEW_ROWS; r++) {
       dots(a, p, r0 + r, quads, dot);
-      __m512i scale = _mm512_unpacklo_epi16(broadcast4(a->scale[r0 + r][p]), _mm512_setzero_si512());
+      __m512i scale = _mm512_unpacklo_epi16(broadcast4(a->scale[p][r0 + r]), _mm512_setzero_si512());
       add_wide(dot, scale, even, odd, sum[r]);
     }
   }
   for (int r = 0; r < FEW_ROWS; r++) {
-    add_halves(a, b, r0 + r, sum[r][0], sum[r][1], first, sums);
+    int64_t *to = sums + (r0 + r) * COLS;
+    add_whole(_mm512_unpacklo_epi64(sum[r][0], sum[r][1]), a->base[r0 + r], b->base[0], first, to);
+    add_whole(_mm512_unpackhi_epi64(sum[r][0], sum[r][1]), a->base[r0 + r], b->base[1], first, to + 8);
   }
 }
 
 static void multiply_wide(const a_panel_t *a, const b_panel_t *b, int first, int64_t *sums) {
   for (int r = 0; r < ROWS; r += FEW_ROWS) multiply_few_rows(a, b, r, first, sums);
-}
-
-// The excess of B's exponents as 32-bit numbers in the order of the dots.
-INLINE void excess_of(const b_panel_t *b, int p, __m512i excess[2]) {
-  const __m512i zero = _mm512_setzero_si512(), shift = _mm512_load_si512(b->shift[p]);
-  excess[0] = _mm512_unpacklo_epi16(shift, zero);
-  excess[1] = _mm512_unpackhi_epi16(shift, zero);
-}
-
-// The two numbers of each 64-bit lane, added.
-INLINE __m512i added_pairs(__m512i sum) {
-  return _mm512_add_epi64(_mm512_srai_epi64(_mm512_slli_epi64(sum, 32), 32), _mm512_srai_epi64(sum, 32));
-}
-
-INLINE void multiply_folded_rows(const a_panel_t *a, const b_panel_t *b, int r0, int first, int64_t *sums) {
-  __m512i sum[FOLDED_ROWS][2];
-#pragma GCC unroll 8
-  for (int r = 0; r < FOLDED_ROWS; r++) sum[r][0] = sum[r][1] = _mm512_setzero_si512();
-  for (int p = 0; p < a->pairs; p++) {
-    __m512i quads[8], excess_b[2], dot[2];
-    load_pair(b, p, quads);
-    excess_of(b, p, excess_b);
-#pragma GCC unroll 8
-    for (int r = 0; r < FOLDED_ROWS; r++) {
-      const __m512i excess_a = broadcast8(a->excess[r0 + r][p]);
-      dots(a, p, r0 + r, quads, dot);
-#pragma GCC unroll 2
-      for (int half = 0; half < 2; half++) {
-        __m512i shifted = _mm512_sllv_epi32(dot[half], _mm512_add_epi32(excess_a, excess_b[half]));
-        sum[r][half] = _mm512_add_epi32(sum[r][half], shifted);
-      }
-    }
-  }
-#pragma GCC unroll 8
-  for (int r = 0; r < FOLDED_ROWS; r++) {
-    add_halves(a, b, r0 + r, added_pairs(sum[r][0]), added_pairs(sum[r][1]), first, sums);
-  }
-}
-
-static void multiply_folded(const a_panel_t *a, const b_panel_t *b, int first, int64_t *sums) {
-  for (int r = 0; r < ROWS; r += FOLDED_ROWS) multiply_folded_rows(a, b, r, first, sums);
-}
-
-// A shifted dot may have 46 bits. Its sum modulo 2^32 comes as above; which multiple of 2^32 is missing, from the sum
-// of floor(dot * 2^(excess - 20)): under 16 * 2^26, and 16 * 2^20 from the truth at most.
-INLINE void add_twice(__m512i dot, __m512i excess, __m512i sum[2]) {
-  __m512i down = _mm512_sub_epi32(_mm512_set1_epi32(33), excess);
-  sum[0] = _mm512_add_epi32(sum[0], _mm512_sllv_epi32(dot, excess));
-  sum[1] = _mm512_add_epi32(sum[1], _mm512_srav_epi32(_mm512_slli_epi32(dot, 13), down));
-}
-
-INLINE __m512i whole_sums(__m512i low, __m512i high) {
-  __m512i missing = _mm512_sub_epi64(_mm512_slli_epi64(high, 20), low);
-  missing = _mm512_add_epi64(missing, _mm512_set1_epi64(INT64_C(1) << 31));
-  return _mm512_add_epi64(low, _mm512_slli_epi64(_mm512_srai_epi64(missing, 32), 32));
-}
-
-// The two numbers of each 64-bit lane, completed and added.
-INLINE __m512i completed_pairs(const __m512i sum[2]) {
-  __m512i even = whole_sums(_mm512_srai_epi64(_mm512_slli_epi64(sum[0], 32), 32),
-                            _mm512_srai_epi64(_mm512_slli_epi64(sum[1], 32), 32));
-  return _mm512_add_epi64(even, whole_sums(_mm512_srai_epi64(sum[0], 32), _mm512_srai_epi64(sum[1], 32)));
-}
-
-INLINE void multiply_folded_wide_rows(const a_panel_t *a, const b_panel_t *b, int r0, int first, int64_t *sums) {
-  __m512i sum[FEW_ROWS][2][2];
-#pragma GCC unroll 4
-  for (int r = 0; r < FEW_ROWS; r++) {
-    sum[r][0][0] = sum[r][0][1] = sum[r][1][0] = sum[r][1][1] = _mm512_setzero_si512();
-  }
-  for (int p = 0; p < a->pairs; p++) {
-    __m512i quads[8], excess_b[2], dot[2];
-    load_pair(b, p, quads);
-    excess_of(b, p, excess_b);
-#pragma GCC unroll 4
-    for (int r = 0; r < FEW_ROWS; r++) {
-      const __m512i excess_a = broadcast8(a->excess[r0 + r][p]);
-      dots(a, p, r0 + r, quads, dot);
-      add_twice(dot[0], _mm512_add_epi32(excess_a, excess_b[0]), sum[r][0]);
-      add_twice(dot[1], _mm512_add_epi32(excess_a, excess_b[1]), sum[r][1]);
-    }
-  }
-  for (int r = 0; r < FEW_ROWS; r++) {
-    add_halves(a, b, r0 + r, completed_pairs(sum[r][0]), completed_pairs(sum[r][1]), first, sums);
-  }
-}
-
-static void multiply_folded_wide(const a_panel_t *a, const b_panel_t *b, int first, int64_t *sums) {
-  for (int r = 0; r < ROWS; r += FEW_ROWS) multiply_folded_wide_rows(a, b, r, first, sums);
 }
 
 // The sum's bound, squared; the margin covers the rounding of the norms.
@@ -313,19 +185,17 @@ static int scales_fit(const a_panel_t *a, const b_panel_t *b, int bits) {
 static void multiply(const void *a_panel, const void *b_panel, const void *table, int first, void *sums) {
   const a_panel_t *a = a_panel;
   const b_panel_t *b = b_panel;
-  if (a->folded) {
-    if (sum_fits(a, b, 0x1p62)) {
-      multiply_folded(a, b, first, sums);
-    } else {
-      multiply_folded_wide(a, b, first, sums);
-    }
-  } else if (scales_fit(a, b, 15) && sum_fits(a, b, 0x1p62)) {
+  if (scales_fit(a, b, 15) && sum_fits(a, b, 0x1p62)) {
     multiply_one_digit(a, b, table, first, sums);
   } else if (scales_fit(a, b, 15 + DIGIT) && sum_fits(a, b, 0x1p62 * (1 << DIGIT) * (1 << DIGIT))) {
     multiply_two_digits(a, b, table, first, sums);
   } else {
     multiply_wide(a, b, first, sums);
   }
+}
+
+static void store(const gemm_job_t *job, const gemm_tile_t *tile, const void *sums) {
+  gemm_avx512_store(job, tile, COLS, sums);
 }
 
 static const gemm_kernel_t kernel = {
@@ -340,7 +210,7 @@ static const gemm_kernel_t kernel = {
     .pack_b = gemm_avx512_pack_b,
     .prepare = prepare,
     .multiply = multiply,
-    .store = gemm_avx512_store,
+    .store = store,
     .finish = stream_finish,
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact GEMM for AVX-512 VNNI: what its packing, its products and its results share. A tile is 8 rows of A by 16 rows
-// of B, in chunks of 32 blocks.
+// Exact GEMM for AVX-512 VNNI of any two formats: what its packing and its products share. (Of two uniform ones
+// gemm_avx512_folded.h is faster.) A tile is 8 rows of A by 16 rows of B, in chunks of 32 blocks.
 //
 // A vector holds quads of k of 8 columns of B, of two blocks each: dword 2c is column c's block 2p, dword 2c + 1 its
 // block 2p + 1. A's quads of the same two blocks are broadcast against it, so four vpdpbusd give the dots of two blocks
@@ -9,20 +9,15 @@
 //
 // All multiplications share two pipes and little else is scarce; so what can be done by loads, shifts and additions is.
 //
-// Folded, where both formats are uniform: elements carry the significands of their scales (7 * 15 and 8 * 15 fit a
-// byte), so dots are shifted by the sum of the exponents' excess and added: per row, two blocks and 16 columns the 8
-// multiplications of the dots. It holds in 32 bits where a sum stays under 2^31 by Cauchy-Schwarz from the scales (on
-// its way there it may wrap).
-//
-// Else dots are packed to int16, which puts the two of a column side by side; one vpdpwssd scales, adds and accumulates
+// Dots are packed to int16, which puts the two of a column side by side; one vpdpwssd scales, adds and accumulates
 // 32 block products. What A's exponents exceed the smallest goes first into A's elements, as far as a dot stays in
 // int16; the rest, with B's excess, shifts the product of the significands, which comes from a table: A's 8 normal ones
 // times the panel's of B. That product of scales is used whole where all those of a tile and chunk stay under 2^15 and
 // the sum under 2^31: 9 multiplications. It is cut into two digits, each with a sum of its own, where the same holds
 // for the part above the lowest 11 bits, 32 * 24576 * 2^11 < 2^31: 10 multiplications.
 //
-// All else: folded dots are summed twice, modulo 2^32 and without their lowest bits, still by 8 multiplications; others
-// are multiplied by A's scale, then by B's, and summed in 64 bits: 14.
+// All else: dots are multiplied by A's scale, then by B's, and summed in 64 bits: 14. Sums lie as
+// gemm_avx512_store.h says.
 #ifndef UFP4_GEMM_AVX512_H
 #define UFP4_GEMM_AVX512_H
 
@@ -37,32 +32,25 @@
 
 typedef struct {
   uint8_t elements[PAIRS][ROWS][32];  // quad 0 of both blocks, quad 1 of both, ..; signed
-  int32_t start[ROWS][PAIRS][2];      // where the dots start
-  union {
-    int32_t excess[ROWS][PAIRS][2];  // folded
-    struct {
-      uint16_t shift[ROWS][PAIRS][2];  // of the product of significands
-      uint16_t scale[ROWS][PAIRS][2];  // significand << shift
-    };
-  };
-  uint8_t entry[ROWS][PAIRS][2];  // of the table, in units of 8 bytes
-  int32_t base[ROWS];             // smallest exponent of a row
+  int32_t start[PAIRS][ROWS][2];      // where the dots start
+  uint16_t shift[PAIRS][ROWS][2];     // of the product of significands
+  uint16_t scale[PAIRS][ROWS][2];     // significand << shift
+  uint16_t entry[PAIRS][ROWS][2];     // of the table, in bytes
+  int64_t base[ROWS];                 // smallest exponent of a row
   int32_t pairs;
   int32_t scale_max;  // the largest significand << shift
   double norm2;       // the largest over the rows of the sum of squares of significand << (exponent - base)
-  int32_t folded;
-  uint8_t padding[12];
+  uint8_t padding[48];
 } a_panel_t;
 
 typedef struct {
   uint8_t elements[PAIRS][8][64];  // quads 0..3 of columns 0 1 4 5 8 9 12 13, then of 2 3 6 7 10 11 14 15; unsigned
   uint16_t significand[PAIRS][COLS][2];
   uint16_t shift[PAIRS][COLS][2];  // exponent - base
-  int64_t base[COLS];
+  int64_t base[2][8];              // of the even columns, of the odd ones
+  double norm2;                    // times the square of the largest dot
   int32_t scale_max;
-  int32_t folded;
-  double norm2;  // times the square of the largest dot
-  uint8_t padding[48];
+  uint8_t padding[52];
 } b_panel_t;
 
 // Entry s of a pair: (8 + s) times the 32 significands of B.
@@ -75,6 +63,5 @@ static_assert(sizeof(a_panel_t) % 64 == 0 && sizeof(b_panel_t) % 64 == 0, "panel
 /** Members of gemm_kernel_t. */
 void gemm_avx512_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
 void gemm_avx512_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
-void gemm_avx512_store(const gemm_job_t *job, const gemm_tile_t *tile, const void *sums);
 
 #endif

@@ -194,17 +194,17 @@ static size_t take(size_t *used, size_t bytes) {
   return at;
 }
 
-// Huge pages keep the panels from colliding in the caches. Small memory comes from malloc's own and is already mapped.
-static void *scratch(size_t bytes) {
+// Huge pages keep the panels from colliding in the caches. @return what to free; @p at is in it, aligned. (malloc keeps
+// what it has mapped once for the next call, aligned_alloc maps and clears such large memory again each time.)
+static void *scratch(size_t bytes, uint8_t **at) {
+  const size_t alignment = bytes >= HUGE_BYTES ? HUGE_BYTES : 64;
+  uint8_t *memory = malloc(bytes + alignment);
+  if (memory == NULL) return NULL;
+  *at = memory + (alignment - (uintptr_t)memory % alignment);
 #ifdef MADV_HUGEPAGE
-  if (bytes >= HUGE_BYTES) {
-    bytes = (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
-    void *memory = aligned_alloc(HUGE_BYTES, bytes);
-    if (memory != NULL) (void)madvise(memory, bytes, MADV_HUGEPAGE);
-    return memory;
-  }
+  if (alignment == HUGE_BYTES) (void)madvise(*at, bytes / HUGE_BYTES * HUGE_BYTES, MADV_HUGEPAGE);
 #endif
-  return aligned_alloc(64, bytes);
+  return memory;
 }
 
 static int worker_create(const worker_t *like, worker_t *w) {
@@ -217,10 +217,11 @@ static int worker_create(const worker_t *like, worker_t *w) {
   size_t a_poisoned = take(&used, (size_t)(plan->a_panels * kernel->tile_rows));
   size_t b_poisoned = take(&used, (size_t)(plan->b_panels * kernel->tile_cols));
   size_t sums = take(&used, tiles * tile_bytes(kernel));
-  uint8_t *memory = scratch(used);
-  if (memory == NULL) return 0;
+  uint8_t *memory = NULL;
+  void *whole = scratch(used, &memory);
+  if (whole == NULL) return 0;
   *w = *like;
-  w->memory = memory;
+  w->memory = whole;
   w->table = memory + table;
   w->a = memory + a;
   w->b = memory + b;
