@@ -14,6 +14,7 @@ num/ufp4_threefry.sv
 num/ufp4_max16.sv
 num/ufp4_rht.sv
 num/ufp4_e4m3_scale.sv
+num/ufp4_e8m0_scale.sv
 num/ufp4_divide_round.sv
 // Memory: FIFO, SRAM wrapper, AXI masters
 mem/ufp4_fifo.sv

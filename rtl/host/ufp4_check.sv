@@ -64,6 +64,7 @@ module ufp4_check
   // --- QUANT and AMAX ----------------------------------------------------------------------------------------------
 
   logic src_misaligned, row_misaligned, col_misaligned, source_unsupported, copies_unsupported;
+  logic e4m3_unsupported, e8m0_unsupported;
 
   assign src_misaligned = quant.src_addr[ALIGN_W-1:0] != '0 ||
       bad_stride(quant.src_stride_bytes, quant.cols, quant.src_dtype);
@@ -75,8 +76,13 @@ module ufp4_check
   assign source_unsupported = !(quant.src_dtype inside {DTYPE_F32, DTYPE_BF16}) ||
       !(quant.elem inside {ELEM_E2M1, ELEM_E1M2, ELEM_INT4}) ||
       (quant.row_mode & ~COPY_MODES) != '0 || (quant.col_mode & ~COPY_MODES) != '0 || !(row || col);
-  assign copies_unsupported = !(quant.round inside {ROUND_RNE, ROUND_SR}) ||
-      !(quant.scale_round inside {SCALE_ROUND_RNE, SCALE_ROUND_UP}) || quant.scale != SCALE_E4M3 ||
+  // E8M0 knows neither transform nor tensor exponent, and has its own directions of rounding.
+  assign e4m3_unsupported = quant.scale != SCALE_E4M3 || !(quant.scale_round inside {SCALE_ROUND_RNE, SCALE_ROUND_UP});
+  assign e8m0_unsupported = quant.scale != SCALE_E8M0 ||
+      !(quant.scale_round inside {SCALE_ROUND_UP, SCALE_ROUND_DOWN}) ||
+      ((quant.row_mode | quant.col_mode) & ~8'(1 << MODE_ENABLE_BIT)) != '0 ||
+      (row && quant.row_exponent != '0) || (col && quant.col_exponent != '0);
+  assign copies_unsupported = !(quant.round inside {ROUND_RNE, ROUND_SR}) || (e4m3_unsupported && e8m0_unsupported) ||
       quant.reserved0 != '0;
 
   // --- GEMM --------------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 // QUANT engine: one read of a row-major tensor gives its row copy, its column copy or both, quantized,
 // panel-major; AMAX makes the same walk and gives their tensor exponents.
 //
+// With E8M0 scales a block is 32 elements: tiles of 32x32, whose rows and columns pass in halves of 16.
+//
 // Contract: as ufp4_quantize and ufp4_tensor_exponent for each copy. desc_i is valid and, with the exponents,
 // stable from start until done. Errors of the bus are sticky: the engine ends after the strip it reads, and done
 // comes when every read has returned and every write is answered. Codes and scales outside of the copies'
@@ -12,7 +14,7 @@
 // Spec: numerics.md 1 to 4, docs/architecture.md. Test: tests/rtl/quant.
 module ufp4_quant #(
   parameter int unsigned BusBytes = 64,
-  parameter int unsigned SegBytes = BusBytes >= 16 ? 128 : 64,
+  parameter int unsigned SegBytes = 128,
   parameter int unsigned Chunks = BusBytes >= 32 ? 8 : 4,
   localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS,
   localparam int unsigned DataW = 8 * BusBytes
@@ -65,9 +67,9 @@ module ufp4_quant #(
   if (BusBytes != 8 && BusBytes != 16 && BusBytes != 32 && BusBytes != 64) begin : gen_check_bus
     $error("ufp4_quant: BusBytes must be 8, 16, 32 or 64");
   end
-  if (SegBytes < 2 * BusBytes || SegBytes < 64 || SegBytes > 256 * BusBytes || SegBytes != (1 << $clog2(SegBytes)))
+  if (SegBytes < 2 * BusBytes || SegBytes < 128 || SegBytes > 256 * BusBytes || SegBytes != (1 << $clog2(SegBytes)))
   begin : gen_check_segment
-    $error("ufp4_quant: SegBytes must be a power of two from 64, of 2 to 256 beats");
+    $error("ufp4_quant: SegBytes must be a power of two from 128, of 2 to 256 beats");
   end
   if (Chunks < 2 || Chunks != (1 << $clog2(Chunks))) begin : gen_check_chunks
     $error("ufp4_quant: Chunks must be a power of two from 2");
@@ -76,7 +78,7 @@ module ufp4_quant #(
   // --- What the descriptor says: worked out once, in the cycle after start ------------------------------
 
   logic        start;                    // of everything below, one cycle later still
-  logic        setup, amax_q, f32_q;
+  logic        setup, amax_q, f32_q, e8m0_q;
   logic [1:0]  enable_q, rht_q;          // bit 0 row copy, bit 1 column copy
   logic [20:0] rows_q, cols_q;
   logic [16:0] row_tiles_q, col_tiles_q; // blocks along a row; along a column
@@ -89,6 +91,7 @@ module ufp4_quant #(
     if (setup) begin
       amax_q      <= desc_i.opcode == OPCODE_AMAX;
       f32_q       <= desc_i.src_dtype == DTYPE_F32;
+      e8m0_q      <= desc_i.opcode == OPCODE_QUANT && desc_i.scale == SCALE_E8M0;
       enable_q    <= {desc_i.col_mode[MODE_ENABLE_BIT], desc_i.row_mode[MODE_ENABLE_BIT]};
       rht_q       <= {desc_i.col_mode[MODE_RHT_BIT], desc_i.row_mode[MODE_RHT_BIT]};
       rows_q      <= desc_i.rows[20:0];
@@ -153,7 +156,7 @@ module ufp4_quant #(
   // --- Source to rows
   // ---------------------------------------------------------------------------------------
 
-  logic              free, loading, row_valid, row_ready, row_last;
+  logic              free, loading, row_valid, row_ready, row_last, row_blank;
   logic [4:0]        strips;
   logic [15:0][31:0] row_words;
 
@@ -164,6 +167,7 @@ module ufp4_quant #(
   ) u_load (
     .clk_i,
     .rst_ni,
+    .pair_i        (e8m0_q),
     .start_i       (start),
     .addr_i        (desc_i.src_addr[AddrW-1:0]),
     .stride_bytes_i(desc_i.src_stride_bytes),
@@ -187,6 +191,7 @@ module ufp4_quant #(
     .clk_i,
     .rst_ni,
     .start_i    (start),
+    .pair_i     (e8m0_q),
     .f32_i      (f32_q),
     .rows_i     (rows_q),
     .cols_i     (cols_q),
@@ -203,12 +208,13 @@ module ufp4_quant #(
     .row_valid_o(row_valid),
     .row_ready_i(row_ready),
     .row_words_o(row_words),
-    .row_last_o (row_last)
+    .row_last_o (row_last),
+    .row_blank_o(row_blank)
   );
 
   // --- Rows to blocks: the row itself, and the columns of its tile --------------------------------------
 
-  logic [1:0]             block_valid, block_ready, block_last;
+  logic [1:0]             block_valid, block_ready, block_last, block_blank;
   logic [1:0][15:0][31:0] block_words;
   logic                   transpose_ready;
 
@@ -217,42 +223,51 @@ module ufp4_quant #(
   assign block_valid[0] = row_valid && enable_q[0] && (transpose_ready || !enable_q[1]);
   assign block_words[0] = row_words;
   assign block_last[0]  = row_last;
+  assign block_blank[0] = row_blank;
 
   ufp4_quant_transpose u_transpose (
     .clk_i,
     .rst_ni,
+    .pair_i     (e8m0_q),
     .in_valid_i (row_valid && enable_q[1] && (block_ready[0] || !enable_q[0])),
     .in_ready_o (transpose_ready),
     .in_words_i (row_words),
     .in_last_i  (row_last),
+    .in_blank_i (row_blank),
     .out_valid_o(block_valid[1]),
     .out_ready_i(block_ready[1]),
     .out_words_o(block_words[1]),
-    .out_last_o (block_last[1])
+    .out_last_o (block_last[1]),
+    .out_blank_o(block_blank[1])
   );
 
   // --- Blocks to codes and scales ------------------------------------------------------------------------
 
   logic                    strip_end;
-  logic [1:0]              out_valid, out_ready, out_last, nan, saturated, amax_done, index_step, write_done;
+  logic [1:0]              out_valid, out_ready, out_last, out_blank, nan, saturated, amax_done, index_step, write_done;
   logic [1:0][63:0]        out_codes;
   logic [1:0][7:0]         out_scale;
   logic [1:0][INDEX_W-1:0] index;
   logic [1:0][15:0]        t_given, t_found;
   logic [1:0][63:0]        tensor_id;
   logic [1:0][GROUP_W-1:0] row_step, tile_step, strip_step;
-  logic [1:0][INDEX_W-1:0] unit_step, units_step;
+  logic [1:0][INDEX_W-1:0] group_unit_step, unit_step, units_step;
+  logic [16:0]             tiles;      // along a row: 16x16, with E8M0 32x32
 
   assign t_given   = {col_exponent_i, row_exponent_i};
   assign tensor_id = {desc_i.col_tensor_id, desc_i.row_tensor_id};
 
-  // Counter of the random bytes, row * blocks + block: rows of a tile, tiles of a strip, strips.
+  assign tiles = e8m0_q ? 17'((row_tiles_q + 17'd1) >> 1) : row_tiles_q;
+
+  // Counter of the random bytes, row * blocks + block: rows of a tile, tiles of a strip, strips; 32x32 tiles are
+  // twice as far apart.
   assign row_step   = {GROUP_W'(col_tiles_q), GROUP_W'(row_tiles_q)};
-  assign tile_step  = {GROUP_W'({col_tiles_q, 4'd0}), GROUP_W'(1)};
-  assign strip_step = {GROUP_W'(1), GROUP_W'({row_tiles_q, 4'd0})};
-  // Unit of a tile, group * stride + block: tiles of a strip, strips.
-  assign unit_step  = {INDEX_W'(desc_i.col_stride_blocks), INDEX_W'(1)};
-  assign units_step = {INDEX_W'(1), INDEX_W'(desc_i.row_stride_blocks)};
+  assign tile_step  = {GROUP_W'({col_tiles_q, 4'd0}) << e8m0_q, GROUP_W'(1) << e8m0_q};
+  assign strip_step = {GROUP_W'(1) << e8m0_q, GROUP_W'({row_tiles_q, 4'd0}) << e8m0_q};
+  // Unit of a tile, group * stride + block: tiles of a strip, strips. A 32x32 tile is two groups of two blocks.
+  assign group_unit_step = {INDEX_W'(desc_i.col_stride_blocks), INDEX_W'(desc_i.row_stride_blocks)};
+  assign unit_step  = {INDEX_W'(desc_i.col_stride_blocks) << e8m0_q, INDEX_W'(1) << e8m0_q};
+  assign units_step = {INDEX_W'(1) << e8m0_q, INDEX_W'(desc_i.row_stride_blocks) << e8m0_q};
 
   for (genvar c = 0; c < 2; c++) begin : gen_copy
     ufp4_quant_copy #(
@@ -269,24 +284,28 @@ module ufp4_quant #(
       .elem_i       (desc_i.elem),
       .sr_i         (desc_i.round == ROUND_SR),
       .scale_up_i   (desc_i.scale_round == SCALE_ROUND_UP),
+      .e8m0_i       (e8m0_q),
       .exponent_i   (t_given[c]),
       .seed_i       (desc_i.seed),
       .tensor_id_i  (tensor_id[c]),
-      .tiles_i      (row_tiles_q),
+      .tiles_i      (tiles),
       .row_step_i   (row_step[c]),
       .tile_step_i  (tile_step[c]),
       .strip_step_i (strip_step[c]),
+      .group_unit_step_i(group_unit_step[c]),
       .unit_step_i  (unit_step[c]),
       .units_step_i (units_step[c]),
       .block_valid_i(block_valid[c]),
       .block_ready_o(block_ready[c]),
       .block_words_i(block_words[c]),
       .block_last_i (block_last[c]),
+      .block_blank_i(block_blank[c]),
       .out_valid_o  (out_valid[c]),
       .out_ready_i  (out_ready[c]),
       .out_codes_o  (out_codes[c]),
       .out_scale_o  (out_scale[c]),
       .out_last_o   (out_last[c]),
+      .out_blank_o  (out_blank[c]),
       .index_step_i (index_step[c]),
       .index_o      (index[c]),
       .nan_o        (nan[c]),
@@ -315,19 +334,21 @@ module ufp4_quant #(
   ) u_write (
     .clk_i,
     .rst_ni,
+    .pair_i       (e8m0_q),
     .start_i      (start),
     .codes_addr_i ({desc_i.col_codes_addr[AddrW-1:0], desc_i.row_codes_addr[AddrW-1:0]}),
     .scales_addr_i({desc_i.col_scales_addr[AddrW-1:0], desc_i.row_scales_addr[AddrW-1:0]}),
     .index_i      (index),
     .index_step_o (index_step),
     .done_o       (write_done),
-    .tiles_i      (row_tiles_q),
+    .units_i      (e8m0_q ? {tiles, 2'b00} : {2'b00, row_tiles_q}),
     .strip_end_o  (strip_end),
     .in_valid_i   (out_valid),
     .in_ready_o   (out_ready),
     .in_codes_i   (out_codes),
     .in_scale_i   (out_scale),
     .in_last_i    (out_last),
+    .in_blank_i   (out_blank),
     .wr_req_valid_o,
     .wr_req_ready_i,
     .wr_req_addr_o,
@@ -341,6 +362,7 @@ module ufp4_quant #(
   ufp4_quant_progress u_progress (
     .clk_i,
     .rst_ni,
+    .pair_i     (e8m0_q),
     .start_i    (start_valid_i && start_ready_o),
     .request_i  (wr_req_valid_o && wr_req_ready_i),
     .answer_i   (wr_answer_i),

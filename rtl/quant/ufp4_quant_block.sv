@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Block pipeline: 16 FP32 numbers in, 16 codes and an E4M3 scale out, one block a cycle.
+// Block pipeline: 16 FP32 numbers in, 16 codes and an E4M3 or E8M0 scale out, one block a cycle.
 //
 // Contract: as ufp4_quantize_block, with RHT and stochastic rounding as configured; the random bytes of the
 // n-th block since start are those of group_i at the time group_take_o is high for the n-th time. A block
 // with NaN or Inf: scale 0x7F, codes 0, nan_o. With amax_i no block comes out; amax_valid_o shows each
 // block's amax instead (ufp4_e4m3_scale).
-// Latency: 15 cycles. Handshakes: valid/ready; the pipe stands still while the output waits. Configuration
+// With e8m0_i the blocks are halves of 32-blocks, the lower elements first: both come out with the scale of the
+// whole. The first half waits in stage 1 for the second. Neither rht_i nor amax_i then.
+// Latency: 15 cycles, of a first half one more. Handshakes: valid/ready; the pipe stands still while the output waits. Configuration
 // inputs hold still while anything is inside.
 // Spec: numerics.md 3, 4. Test: tests/rtl/quant.
 module ufp4_quant_block (
@@ -18,6 +20,7 @@ module ufp4_quant_block (
   input  logic [7:0]        elem_i,
   input  logic              sr_i,
   input  logic              scale_up_i,
+  input  logic              e8m0_i,
   input  logic [15:0]       exponent_i,   // tensor exponent t, signed
   input  logic [63:0]       seed_i,
   input  logic [63:0]       tensor_id_i,
@@ -29,6 +32,7 @@ module ufp4_quant_block (
   output logic              in_ready_o,
   input  logic [15:0][31:0] in_words_i,
   input  logic              in_last_i,    // travels with the block
+  input  logic              in_blank_i,   // likewise
 
   output logic              amax_valid_o,
   output logic              amax_last_o,
@@ -42,6 +46,7 @@ module ufp4_quant_block (
   output logic [63:0]       out_codes_o,  // element i in bits 4i+3..4i
   output logic [7:0]        out_scale_o,
   output logic              out_last_o,
+  output logic              out_blank_o,
   output logic              out_nan_o,
   output logic              out_saturated_o
 );
@@ -57,36 +62,51 @@ module ufp4_quant_block (
   } shape_t;
 
   logic              advance;
-  logic [STAGES:0]   valid_d, valid_q, last_d, last_q;
+  logic [STAGES:0]   valid_d, valid_q, last_d, last_q, blank_d, blank_q;
   logic [STAGES:1]   en;
+
+  logic              second_d, second_q;  // stage 1 holds the second half of a 32-block
+  logic              hold, join_halves;
 
   // Control: valid_q[s] says that the registers of stage n hold a block.
   assign advance    = !valid_q[STAGES] || out_ready_i;
   assign in_ready_o = advance;
+  assign hold       = e8m0_i && valid_q[1] && !second_q && !in_valid_i;
+  // The first half is in stage 2, so the second is in stage 1.
+  assign join_halves = e8m0_i && second_q;
 
   always_comb begin
-    valid_d = valid_q;
-    last_d  = last_q;
+    valid_d  = valid_q;
+    last_d   = last_q;
+    blank_d  = blank_q;
+    second_d = second_q;
     if (advance) begin
       valid_d = {valid_q[STAGES-1:0], 1'b0};
-      valid_d[1] = in_valid_i;
+      valid_d[1] = in_valid_i || hold;
+      if (hold) valid_d[2] = 1'b0;
       if (amax_i) valid_d[AMAX_STAGE+1] = 1'b0;
       last_d = {last_q[STAGES-1:0], 1'b0};
-      last_d[1] = in_last_i;
+      last_d[1] = hold ? last_q[1] : in_last_i;
+      blank_d = {blank_q[STAGES-1:0], 1'b0};
+      blank_d[1] = hold ? blank_q[1] : in_blank_i;
+      // What enters behind a first half is a second one.
+      second_d = e8m0_i && in_valid_i && valid_q[1] && !second_q;
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) valid_q <= '0;
     else valid_q <= valid_d;
-    last_q <= last_d;
+    last_q   <= last_d;
+    blank_q  <= blank_d;
+    second_q <= second_d;
   end
 
-  assign en = advance ? valid_d[STAGES:1] : '0;
+  assign en = !advance ? '0 : hold ? {valid_d[STAGES:2], 1'b0} : valid_d[STAGES:1];
 
   // Stages 1 and 6: the block's largest number as FP32 magnitude, then after the transform.
   logic [15:0][31:0] words_q, transformed;
-  logic [30:0]       peak;
+  logic [30:0]       peak, peak2_d, peak2_q, peak3_d;
   logic [27:0]       peak_transformed;
 
   ufp4_max16 #(.Width(31)) u_largest (
@@ -97,13 +117,18 @@ module ufp4_quant_block (
     if (en[1]) words_q <= in_words_i;
   end
 
-  shape_t shape;
-  assign shape.exponent = peak[30:23] == 8'd0 ? 8'd1 : peak[30:23];
-  assign shape.nan      = peak[30:23] == 8'hFF;
+  // That of a subnormal is 1.
+  function automatic logic [7:0] exponent_of(input logic [7:0] field);
+    return field == 8'd0 ? 8'd1 : field;
+  endfunction
+
+  // From here on both halves of a 32-block have the larger of their peaks.
+  assign peak2_d = join_halves && peak2_q > peak ? peak2_q : peak;
+  assign peak3_d = join_halves ? peak2_d : peak2_q;
 
   ufp4_rht u_rht (
-    .clk_i, .en_i(en[5:2]), .bypass_i(!rht_i), .mask_i(rht_mask_i), .exponent_i(shape.exponent), .words_i(words_q),
-    .out_o(transformed)
+    .clk_i, .en_i(en[5:2]), .bypass_i(!rht_i), .mask_i(rht_mask_i), .exponent_i(exponent_of(peak[30:23])),
+    .words_i(words_q), .out_o(transformed)
   );
 
   ufp4_max16 #(.Width(28)) u_largest_transformed (
@@ -111,20 +136,21 @@ module ufp4_quant_block (
   );
 
   // Beside them: exponent and NaN, and the significand of the largest number for blocks without RHT.
-  shape_t [8:2]      shape_q;
-  logic [6:2][23:0]  significand_q;
+  shape_t [8:3]      shape_q;
+  logic [6:3][23:0]  significand_q;
   // The elements, from the transform to the divider.
   logic [15:0][31:0] elements6_q, elements7_q, elements8_q, elements9_q;
 
   always_ff @(posedge clk_i) begin
-    if (en[2]) begin
-      shape_q[2]       <= shape;
-      significand_q[2] <= {peak[30:23] != 8'd0, peak[22:0]};
+    if (en[2]) peak2_q <= peak2_d;
+    if (en[3]) begin
+      shape_q[3]       <= {exponent_of(peak3_d[30:23]), peak3_d[30:23] == 8'hFF};
+      significand_q[3] <= {peak3_d[30:23] != 8'd0, peak3_d[22:0]};
     end
-    for (int unsigned s = 3; s <= 8; s++) begin
+    for (int unsigned s = 4; s <= 8; s++) begin
       if (en[s]) shape_q[s] <= shape_q[s-1];
     end
-    for (int unsigned s = 3; s <= 6; s++) begin
+    for (int unsigned s = 4; s <= 6; s++) begin
       if (en[s]) significand_q[s] <= significand_q[s-1];
     end
     if (en[6]) elements6_q <= transformed;
@@ -135,9 +161,9 @@ module ufp4_quant_block (
 
   // Stages 7 to 9: the scale.
   logic        zero, saturated;
-  logic [7:0]  scale;
-  logic [3:0]  scale_sig;
-  logic [8:0]  scale_base;
+  logic [7:0]  scale, scale_e4m3, scale_e8m0;
+  logic [3:0]  scale_sig, sig_e4m3;
+  logic [8:0]  scale_base, base_e4m3, base_e8m0;
 
   ufp4_e4m3_scale u_scale (
     .clk_i,
@@ -152,11 +178,26 @@ module ufp4_quant_block (
     .zero_o           (zero),
     .power_o          (amax_power_o),
     .normal_o         (amax_normal_o),
-    .scale_o          (scale),
+    .scale_o          (scale_e4m3),
     .saturated_o      (saturated),
-    .sig_o            (scale_sig),
-    .base_o           (scale_base)
+    .sig_o            (sig_e4m3),
+    .base_o           (base_e4m3)
   );
+
+  ufp4_e8m0_scale u_scale_e8m0 (
+    .clk_i,
+    .en_i    (en[9:8]),
+    .elem_i,
+    .up_i    (scale_up_i),
+    .power_i (amax_power_o),
+    .normal_i(amax_normal_o),
+    .scale_o (scale_e8m0),
+    .base_o  (base_e8m0)
+  );
+
+  assign scale      = e8m0_i ? scale_e8m0 : scale_e4m3;
+  assign scale_sig  = e8m0_i ? 4'd8 : sig_e4m3;
+  assign scale_base = e8m0_i ? base_e8m0 : base_e4m3;
 
   assign amax_valid_o = valid_q[AMAX_STAGE] && amax_i;
   assign amax_last_o  = last_q[AMAX_STAGE];
@@ -181,20 +222,23 @@ module ufp4_quant_block (
   result_t [15:10] result_q;
 
   function automatic result_t result(input kind_t kind, input logic [7:0] scale_byte, input logic over,
-                                     input logic [3:0] divisor);
+                                     input logic [3:0] divisor, input logic [7:0] nan_byte);
     result_t out;
     out.nan       = kind.nan;
     out.empty     = kind.nan || kind.zero;
     out.saturated = over && !out.empty;
-    out.scale     = kind.nan ? 8'h7F : kind.zero ? 8'h00 : scale_byte;
+    out.scale     = kind.nan ? nan_byte : kind.zero ? 8'h00 : scale_byte;
     out.sig       = divisor;
     return out;
   endfunction
 
+  logic [7:0] nan_scale;
+  assign nan_scale = {e8m0_i, 7'h7F};
+
   always_ff @(posedge clk_i) begin
     if (en[8]) kind_q[8] <= {shape_q[7].nan, zero};
     if (en[9]) kind_q[9] <= kind_q[8];
-    if (en[10]) result_q[10] <= result(kind_q[9], scale, saturated, scale_sig);
+    if (en[10]) result_q[10] <= result(kind_q[9], scale, saturated && !e8m0_i, scale_sig, nan_scale);
     for (int unsigned s = 11; s <= 15; s++) begin
       if (en[s]) result_q[s] <= result_q[s-1];
     end
@@ -230,12 +274,13 @@ module ufp4_quant_block (
 
   assign out_valid_o     = valid_q[STAGES];
   assign out_last_o      = last_q[STAGES];
+  assign out_blank_o     = blank_q[STAGES];
   assign out_nan_o       = result_q[15].nan;
   assign out_saturated_o = result_q[15].saturated;
   assign out_scale_o     = result_q[15].scale;
   assign out_codes_o     = result_q[15].empty ? 64'd0 : codes;
 
   logic unused_stage;
-  assign unused_stage = ^{valid_q[0], last_q[0], result_q[14].sig, result_q[15].sig};
+  assign unused_stage = ^{valid_q[0], last_q[0], blank_q[0], result_q[14].sig, result_q[15].sig};
 
 endmodule

@@ -3,7 +3,7 @@
 // unit, and for AMAX the tensor exponent.
 //
 // Contract: the steps are those of ufp4_quant_index, for the counter of the random bytes (row, tile, strip)
-// and for the number of the panel unit (unit, units). Flags and amax_done_o (the last block has been seen)
+// and for the number of the panel unit (row group, unit, units). Flags and amax_done_o (the last block has been seen)
 // are sticky from start_i on; exponent_o is valid from the cycle after finish_i. Handshakes: valid/ready.
 // Latency: that of ufp4_quant_block.
 // Test: tests/rtl/quant (inside the engine).
@@ -23,6 +23,7 @@ module ufp4_quant_copy #(
   input  logic [7:0]        elem_i,
   input  logic              sr_i,
   input  logic              scale_up_i,
+  input  logic              e8m0_i,
   input  logic [15:0]       exponent_i,
   input  logic [63:0]       seed_i,
   input  logic [63:0]       tensor_id_i,
@@ -30,6 +31,7 @@ module ufp4_quant_copy #(
   input  logic [GroupW-1:0] row_step_i,
   input  logic [GroupW-1:0] tile_step_i,
   input  logic [GroupW-1:0] strip_step_i,
+  input  logic [IndexW-1:0] group_unit_step_i,
   input  logic [IndexW-1:0] unit_step_i,
   input  logic [IndexW-1:0] units_step_i,
 
@@ -37,12 +39,14 @@ module ufp4_quant_copy #(
   output logic              block_ready_o,
   input  logic [15:0][31:0] block_words_i,
   input  logic              block_last_i,
+  input  logic              block_blank_i,
 
   output logic              out_valid_o,
   input  logic              out_ready_i,
   output logic [63:0]       out_codes_o,
   output logic [7:0]        out_scale_o,
   output logic              out_last_o,
+  output logic              out_blank_o,
   input  logic              index_step_i,
   output logic [IndexW-1:0] index_o,
 
@@ -63,6 +67,7 @@ module ufp4_quant_copy #(
     .Blocks(16)
   ) u_group (
     .clk_i,
+    .pair_i      (e8m0_i),
     .start_i,
     .step_i      (group_take),
     .tiles_i,
@@ -81,6 +86,7 @@ module ufp4_quant_copy #(
     .elem_i,
     .sr_i,
     .scale_up_i,
+    .e8m0_i,
     .exponent_i,
     .seed_i,
     .tensor_id_i,
@@ -90,6 +96,7 @@ module ufp4_quant_copy #(
     .in_ready_o     (block_ready_o),
     .in_words_i     (block_words_i),
     .in_last_i      (block_last_i),
+    .in_blank_i     (block_blank_i),
     .amax_valid_o   (amax_valid),
     .amax_last_o    (amax_last),
     .amax_clean_o   (amax_clean),
@@ -101,6 +108,7 @@ module ufp4_quant_copy #(
     .out_codes_o,
     .out_scale_o,
     .out_last_o,
+    .out_blank_o,
     .out_nan_o      (out_nan),
     .out_saturated_o(out_saturated)
   );
@@ -122,10 +130,11 @@ module ufp4_quant_copy #(
     .Blocks(1)
   ) u_unit (
     .clk_i,
+    .pair_i      (e8m0_i),
     .start_i,
     .step_i      (index_step_i),
     .tiles_i,
-    .block_step_i('0),
+    .block_step_i(group_unit_step_i),
     .tile_step_i (unit_step_i),
     .strip_step_i(units_step_i),
     .index_o

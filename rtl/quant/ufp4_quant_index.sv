@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number that follows the engine's walk: blocks of a tile, tiles of a strip, strips.
+// A number that follows the engine's walk: blocks of a tile, tiles of a strip, strips; with pair_i twice as many
+// blocks, each in two halves.
 //
 // Contract: index_o = block * block_step_i + tile * tile_step_i + strip * strip_step_i for the current block
-// (0 to Blocks-1), tile (0 to tiles_i-1) and strip; start_i goes to the first, step_i to the next. No
-// multiplier.
+// (0 to Blocks-1), tile (0 to tiles_i-1) and strip, with pair_i (0 to 2 Blocks-1) one more for the second half; start_i
+// goes to the first, step_i to the next. No multiplier.
 // Used for the counter of the random bytes and for the addresses of panel units.
 // Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_index #(
@@ -12,6 +13,7 @@ module ufp4_quant_index #(
 ) (
   input  logic             clk_i,
 
+  input  logic             pair_i,
   input  logic             start_i,
   input  logic             step_i,
   input  logic [16:0]      tiles_i,
@@ -21,18 +23,22 @@ module ufp4_quant_index #(
   output logic [Width-1:0] index_o
 );
 
-  localparam int unsigned BLOCK_W = Blocks > 1 ? $clog2(Blocks) : 1;
+  localparam int unsigned BLOCK_W = $clog2(2 * Blocks);
 
+  logic               half_q;
   logic [BLOCK_W-1:0] block_q;
   logic [16:0]        tiles_q;  // from this tile on
   logic [Width-1:0]   index_q, tile_base_q, strip_base_q;
-  logic               tile_end, strip_end;
+  logic               first_half, tile_end, strip_end;
 
-  assign index_o   = index_q;
-  assign tile_end  = block_q == BLOCK_W'(Blocks - 1);
-  assign strip_end = tile_end && tiles_q == 17'd1;
+  assign index_o    = index_q;
+  assign first_half = pair_i && !half_q;
+  assign tile_end   = !first_half && block_q == (pair_i ? BLOCK_W'(2 * Blocks - 1) : BLOCK_W'(Blocks - 1));
+  assign strip_end  = tile_end && tiles_q == 17'd1;
 
   always_ff @(posedge clk_i) begin
+    if (start_i) half_q <= 1'b0;
+    else if (step_i) half_q <= first_half;
     if (start_i) begin
       block_q      <= '0;
       tiles_q      <= tiles_i;
@@ -50,9 +56,11 @@ module ufp4_quant_index #(
       tiles_q      <= tiles_q - 17'd1;
       index_q      <= tile_base_q + tile_step_i;
       tile_base_q  <= tile_base_q + tile_step_i;
+    end else if (step_i && first_half) begin
+      index_q      <= index_q + 1'b1;
     end else if (step_i) begin
       block_q      <= block_q + 1'b1;
-      index_q      <= index_q + block_step_i;
+      index_q      <= index_q + block_step_i - Width'(pair_i);
     end
   end
 

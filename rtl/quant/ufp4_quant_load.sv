@@ -2,9 +2,9 @@
 // Asks memory for the source tensor, segment by segment, as far ahead as the strip buffer has room.
 //
 // Contract: one request per segment in the order of ufp4_quant_walk; a chunk is begun only when one of the
-// buffer's Chunks places is free: free_i gives one back. Beats past the end of a row are not asked for. stop_i: no strip
-// follows the one at hand; whoever works behind has seen the last strip when loading_o is low and its own count of
-// strips is strips_o; none is 32 behind.
+// buffer's Chunks places is free: free_i gives one back. Beats past the end of a row are not asked for. stop_i: no
+// strip follows the one at hand; whoever works behind has seen the last strip when loading_o is low and its own count
+// of strips is strips_o (with pair_i of two at a time); none is 32 behind.
 // Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_load #(
   parameter int unsigned BusBytes = 64,
@@ -15,6 +15,7 @@ module ufp4_quant_load #(
   input  logic             clk_i,
   input  logic             rst_ni,
 
+  input  logic             pair_i,
   input  logic             start_i,
   input  logic [AddrW-1:0] addr_i,
   input  logic [31:0]      stride_bytes_i,
@@ -33,7 +34,7 @@ module ufp4_quant_load #(
 
   localparam int unsigned COUNT_W = $clog2(Chunks + 1);
 
-  logic               active, row_last, chunk_last, step;
+  logic               active, row_last, below, chunk_last, step;
   logic [3:0]         unused_row;
   logic [COUNT_W-1:0] places_d, places_q;
   logic [4:0]         strips_d, strips_q;
@@ -44,6 +45,7 @@ module ufp4_quant_load #(
   ) u_walk (
     .clk_i,
     .rst_ni,
+    .pair_i,
     .start_i,
     .rows_i,
     .row_beats_i,
@@ -53,6 +55,7 @@ module ufp4_quant_load #(
     .row_o       (unused_row),
     .beats_o     (rd_req_beats_o),
     .row_last_o  (row_last),
+    .below_o     (below),
     .chunk_last_o(chunk_last)
   );
 
@@ -61,7 +64,7 @@ module ufp4_quant_load #(
   assign step           = rd_req_valid_o && rd_req_ready_i;
   assign loading_o      = active;
   assign strips_o       = strips_q;
-  assign strips_d       = start_i ? '0 : strips_q + 5'(step && row_last && chunk_last);
+  assign strips_d       = start_i ? '0 : strips_q + 5'(step && row_last && !below && chunk_last);
 
   always_comb begin
     places_d     = places_q + COUNT_W'(free_i) - COUNT_W'(step && row_last);
@@ -73,10 +76,10 @@ module ufp4_quant_load #(
       addr_d       = addr_i;
       chunk_addr_d = addr_i;
       strip_addr_d = addr_i;
-    end else if (step && !row_last) begin
+    end else if (step && (!row_last || below)) begin
       addr_d = addr_q + AddrW'(stride_bytes_i);
     end else if (step) begin
-      if (chunk_last) strip_addr_d = strip_addr_q + AddrW'({stride_bytes_i, 4'd0});
+      if (chunk_last) strip_addr_d = strip_addr_q + (AddrW'({stride_bytes_i, 4'd0}) << pair_i);
       chunk_addr_d = chunk_last ? strip_addr_d : chunk_addr_q + AddrW'(SegBytes);
       addr_d       = chunk_addr_d;
     end

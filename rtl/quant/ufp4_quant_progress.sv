@@ -4,12 +4,14 @@
 // Contract: panels_o counts the strips whose writes have all been answered, from start_i on, some time after the
 // answer. Each request is one burst (a panel unit never crosses 4 KiB), and answers come in the order of the bursts (one
 // AXI ID), so a strip is in memory once as many answers have come as writes were under way when it was handed over.
-// One strip is watched at a time; those handed over meanwhile are counted with the next one.
+// One strip is watched at a time; those handed over meanwhile are counted with the next one. With pair_i they come
+// in twos, and the count may end one over.
 // Spec: docs/architecture.md "Dependences". Test: tests/rtl/core.
 module ufp4_quant_progress (
   input  logic        clk_i,
   input  logic        rst_ni,
 
+  input  logic        pair_i,
   input  logic        start_i,
   input  logic        request_i,    // a write request was taken
   input  logic        answer_i,     // a write was answered
@@ -25,7 +27,7 @@ module ufp4_quant_progress (
 
   always_comb begin
     under_way_d = under_way_q + 10'(request_i) - 10'(answer_i);
-    handed_d    = handed_q + 17'(strip_end_i);
+    handed_d    = handed_q + (17'(strip_end_i) << pair_i);
     left_d      = left_q - 10'(answer_i && left_q != '0);
     watched_d   = watched_q;
     panels_d    = (left_d == '0) ? watched_q : panels_q;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strip buffer: keeps Chunks chunks of the source (16 rows of SegBytes bytes each) as they arrive and gives
-// out the rows of their 16x16 tiles, tile by tile from left to right, strip by strip.
+// out the rows of their 16x16 tiles, tile by tile from left to right, strip by strip. With pair_i strips are taken in
+// twos and tiles are 32x32: each row goes out in two halves, left and right.
 //
 // Contract: row_words_o is 16 elements as FP32 (BF16 is widened; what lies beyond the tensor is +0); every
-// tile gives 16 rows; row_last_o is on the last row of the last tile. free_o: a chunk's place is free again.
+// tile gives 16 rows, or 32 of two halves; row_last_o is on the last row of the last tile; row_blank_o: the 16x16
+// quarter of this half row is not in the tensor. free_o: a chunk's place is free again.
 // Responses are always taken (ufp4_quant_load asks only for what has a place); error_o is a pulse. Handshake
 // of the rows: valid/ready.
 // Throughput: one row a cycle, or as many cycles as it has beats. Test: tests/rtl/quant (inside the engine).
@@ -17,6 +19,7 @@ module ufp4_quant_strip #(
   input  logic              rst_ni,
 
   input  logic              start_i,
+  input  logic              pair_i,
   input  logic              f32_i,
   input  logic [20:0]       rows_i,
   input  logic [20:0]       cols_i,
@@ -35,7 +38,8 @@ module ufp4_quant_strip #(
   output logic              row_valid_o,
   input  logic              row_ready_i,
   output logic [15:0][31:0] row_words_o,
-  output logic              row_last_o
+  output logic              row_last_o,
+  output logic              row_blank_o
 );
 
   localparam int unsigned SEG_BEATS  = SegBytes / BusBytes;
@@ -49,7 +53,7 @@ module ufp4_quant_strip #(
 
   // --- Arrival ----------------------------------------------------------------------------------
 
-  logic               w_active, w_row_last, w_chunk_last, w_step, w_stop, w_take, chunk_in;
+  logic               w_active, w_row_last, w_below, w_chunk_last, w_step, w_stop, w_take, chunk_in;
   logic [4:0]         w_strips_d, w_strips_q;
   logic [3:0]         w_row;
   logic [8:0]         w_beats;
@@ -61,6 +65,7 @@ module ufp4_quant_strip #(
   ) u_walk (
     .clk_i,
     .rst_ni,
+    .pair_i,
     .start_i,
     .rows_i,
     .row_beats_i,
@@ -70,6 +75,7 @@ module ufp4_quant_strip #(
     .row_o       (w_row),
     .beats_o     (w_beats),
     .row_last_o  (w_row_last),
+    .below_o     (w_below),
     .chunk_last_o(w_chunk_last)
   );
 
@@ -78,7 +84,7 @@ module ufp4_quant_strip #(
   assign w_take         = rd_rsp_valid_i && w_active;
   assign w_step         = w_take && 9'(w_beat_q) + 9'd1 == w_beats;
   assign chunk_in       = w_step && w_row_last;
-  assign w_strips_d     = start_i ? '0 : w_strips_q + 5'(chunk_in && w_chunk_last);
+  assign w_strips_d     = start_i ? '0 : w_strips_q + 5'(chunk_in && !w_below && w_chunk_last);
   assign w_stop         = !loading_i && w_strips_d == strips_i;
 
   always_comb begin
@@ -101,21 +107,33 @@ module ufp4_quant_strip #(
   logic [COUNT_W-1:0] full_d, full_q;      // chunks that are here
   logic [SLOT_W-1:0]  slot_d, slot_q;
   logic [SEG_W-1:0]   offset_d, offset_q;  // byte of the segment at which the tile begins
-  logic [3:0]         row_d, row_q;
+  logic [SEG_W-1:0]   place;               // at which this row of it does
+  logic [4:0]         row_d, row_q;
+  logic               half_d, half_q;      // the right one
   logic [2:0]         beat_d, beat_q;
-  logic [16:0]        tiles_d, tiles_q;    // tiles of the strip from this one on
+  logic [16:0]        tiles_d, tiles_q;    // 16 columns each, of the strip from this tile on
   logic [20:0]        rows_d, rows_q;      // rows from this strip on
   logic [4:0]         strips_d, strips_q;  // strips that have left
   logic [SEG_W:0]     offset_next;
-  logic               row_here, beat_last, tile_last, strip_last, chunk_out, issue, issue_ready;
+  logic               row_here, beat_last, rows_end, lower_here, tile_last, strip_last, chunk_done, chunk_out;
+  logic               beyond_right, beyond_below, above_kept, here, issue, issue_ready;
 
-  assign row_here    = {17'd0, row_q} < rows_q;
+  // Of a 32x32 tile the right and the lower half may lie beyond the tensor.
+  assign beyond_right = half_q && tiles_q == 17'd1;
+  assign lower_here   = rows_q > 21'd16;
+  assign beyond_below = row_q[4] && !lower_here;
+  assign row_here    = {16'd0, row_q} < rows_q && !beyond_right;
   assign beat_last   = !row_here || beat_q == (f32_i ? 3'(F32_BEATS - 1) : 3'(BF16_BEATS - 1));
-  assign tile_last   = tiles_q == 17'd1;
-  assign strip_last  = rows_q <= 21'd16 || (!loading_i && strips_q + 5'd1 == strips_i);
-  assign offset_next = {1'b0, offset_q} + (f32_i ? (SEG_W+1)'(64) : (SEG_W+1)'(32));
-  assign issue       = full_q != '0 && issue_ready;
-  assign chunk_out   = issue && beat_last && row_q == 4'd15 && (tile_last || offset_next[SEG_W]);
+  assign rows_end    = beat_last && row_q[3:0] == 4'd15 && half_q == pair_i;
+  assign tile_last   = tiles_q <= (pair_i ? 17'd2 : 17'd1);
+  assign strip_last  = rows_q <= (pair_i ? 21'd32 : 21'd16) || (!loading_i && strips_q + 5'd1 == strips_i);
+  assign offset_next = {1'b0, offset_q} + ((f32_i ? (SEG_W+1)'(64) : (SEG_W+1)'(32)) << pair_i);
+  assign chunk_done  = tile_last || offset_next[SEG_W];
+  // Until the last tile of its chunk the upper one stays in front of the lower one.
+  assign above_kept  = row_q[4] && !chunk_done;
+  assign here        = beyond_below || (above_kept ? full_q > COUNT_W'(1) : full_q != '0);
+  assign issue       = here && issue_ready;
+  assign chunk_out   = issue && rows_end && chunk_done && !beyond_below;
   assign free_o      = chunk_out;
 
   always_comb begin
@@ -123,6 +141,7 @@ module ufp4_quant_strip #(
     slot_d   = slot_q + SLOT_W'(chunk_out);
     offset_d = offset_q;
     row_d    = row_q;
+    half_d   = half_q;
     beat_d   = beat_q;
     tiles_d  = tiles_q;
     rows_d   = rows_q;
@@ -131,7 +150,8 @@ module ufp4_quant_strip #(
       full_d   = '0;
       slot_d   = '0;
       offset_d = '0;
-      row_d    = 4'd0;
+      row_d    = 5'd0;
+      half_d   = 1'b0;
       beat_d   = 3'd0;
       tiles_d  = tiles_i;
       rows_d   = rows_i;
@@ -140,12 +160,14 @@ module ufp4_quant_strip #(
       beat_d = beat_q + 3'd1;
     end else if (issue) begin
       beat_d = 3'd0;
-      row_d  = row_q + 4'd1;
-      if (row_q == 4'd15) begin
-        offset_d = chunk_out ? '0 : offset_next[SEG_W-1:0];
-        tiles_d  = tile_last ? tiles_i : tiles_q - 17'd1;
+      half_d = pair_i && !half_q;
+      if (half_q == pair_i) row_d = row_q + 5'd1;
+      if (rows_end && row_q[4] == pair_i) begin
+        row_d    = 5'd0;
+        offset_d = chunk_done ? '0 : offset_next[SEG_W-1:0];
+        tiles_d  = tile_last ? tiles_i : tiles_q - (pair_i ? 17'd2 : 17'd1);
         if (tile_last) begin
-          rows_d   = rows_q - 21'd16;
+          rows_d   = rows_q - (pair_i ? 21'd32 : 21'd16);
           strips_d = strips_q + 5'd1;
         end
       end
@@ -158,6 +180,7 @@ module ufp4_quant_strip #(
     slot_q   <= slot_d;
     offset_q <= offset_d;
     row_q    <= row_d;
+    half_q   <= half_d;
     beat_q   <= beat_d;
     tiles_q  <= tiles_d;
     rows_q   <= rows_d;
@@ -169,7 +192,8 @@ module ufp4_quant_strip #(
   logic [DataW-1:0]  data;
   logic [BEAT_W-1:0] read_beat;
 
-  assign read_beat = offset_q[SEG_W-1:BUS_W] + BEAT_W'(beat_q);
+  assign place     = offset_q + (!half_q ? '0 : f32_i ? SEG_W'(64) : SEG_W'(32));
+  assign read_beat = place[SEG_W-1:BUS_W] + BEAT_W'(beat_q);
 
   ufp4_sram #(
     .Width(DataW),
@@ -180,7 +204,7 @@ module ufp4_quant_strip #(
     .waddr_i({w_slot_q, w_row, w_beat_q}),
     .wdata_i(rd_rsp_data_i),
     .re_i   (issue && row_here),
-    .raddr_i({slot_q, row_q, read_beat}),
+    .raddr_i({slot_q + SLOT_W'(above_kept), row_q[3:0], read_beat}),
     .rdata_o(data)
   );
 
@@ -190,6 +214,7 @@ module ufp4_quant_strip #(
   typedef struct packed {
     logic        finish;  // the row's last beat
     logic        last;    // of the last row of the last tile
+    logic        blank;   // of a quarter that is not in the tensor
     logic        upper;   // a BF16 row is in the upper half of what has been gathered
     logic [15:0] mask;    // elements that are inside the tensor
   } beat_t;
@@ -210,9 +235,10 @@ module ufp4_quant_strip #(
     c_valid_d  = (b_take && b_q.finish) || (c_valid_q && !row_ready_i);
     if (issue) begin
       b_d.finish = beat_last;
-      b_d.last   = tile_last && strip_last && row_q == 4'd15;
-      b_d.upper  = BusBytes < 64 || offset_q[5];
-      b_d.mask   = !row_here ? 16'd0 : tile_last ? mask_last : 16'hFFFF;
+      b_d.last   = tile_last && strip_last && rows_end && row_q[4] == pair_i;
+      b_d.blank  = pair_i && (beyond_right || beyond_below);
+      b_d.upper  = BusBytes < 64 || place[5];
+      b_d.mask   = !row_here ? 16'd0 : tiles_q == (half_q ? 17'd2 : 17'd1) ? mask_last : 16'hFFFF;
     end
   end
 
@@ -254,21 +280,23 @@ module ufp4_quant_strip #(
   endfunction
 
   logic [15:0][31:0] words_q;
-  logic              last_q;
+  logic              last_q, blank_q;
 
   always_ff @(posedge clk_i) begin
     if (b_take && b_q.finish) begin
       words_q <= widen(gathered, f32_i, b_q.upper, b_q.mask);
       last_q  <= b_q.last;
+      blank_q <= b_q.blank;
     end
   end
 
   assign row_valid_o = c_valid_q;
   assign row_words_o = words_q;
   assign row_last_o  = last_q;
+  assign row_blank_o = blank_q;
 
   logic unused_bits;
-  assign unused_bits = ^cols_i[20:4];
+  assign unused_bits = ^{cols_i[20:4], place};
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposing tile buffer: 16 rows of 16 elements in, the 16 columns out, double-buffered.
+// Transposing tile buffer: 16 rows of 16 elements in, the 16 columns out, double-buffered; or 32 rows of 32, each
+// row and each column in two halves.
 //
 // Contract: the j-th output of a tile is element j of each of its rows in order; out_last_o is on the last
-// column of the tile whose last row had in_last_i. Element (i, j) lies in bank i xor j at address i, so that
+// column of the tile whose last row had in_last_i. With pair_i the halves of a row come and those of a column go
+// one after the other; in_blank_i says that its 16x16 quarter of the tile is not in the tensor, out_blank_o likewise.
+// Element (i, j) of a quarter lies in bank i xor j at address i, so that
 // rows and columns are both one access to each bank. Throughput: one row in and one column out a cycle.
 // Handshakes: valid/ready.
 // Test: tests/rtl/quant (inside the engine).
@@ -10,15 +13,18 @@ module ufp4_quant_transpose (
   input  logic              clk_i,
   input  logic              rst_ni,
 
+  input  logic              pair_i,
   input  logic              in_valid_i,
   output logic              in_ready_o,
   input  logic [15:0][31:0] in_words_i,
   input  logic              in_last_i,
+  input  logic              in_blank_i,
 
   output logic              out_valid_o,
   input  logic              out_ready_i,
   output logic [15:0][31:0] out_words_o,
-  output logic              out_last_o
+  output logic              out_last_o,
+  output logic              out_blank_o
 );
 
   // Lane i of the result is lane i xor index.
@@ -32,39 +38,65 @@ module ufp4_quant_transpose (
     return out;
   endfunction
 
+  // A row or a column, and which half of it.
+  typedef struct packed {
+    logic       upper;  // of 32 lines
+    logic [3:0] line;
+    logic       half;
+  } line_t;
+
+  function automatic line_t next_line(input line_t at, input logic pair);
+    return at + (pair ? 6'd1 : 6'd2);
+  endfunction
+
+  function automatic logic is_last(input line_t at, input logic pair);
+    return at.line == 4'd15 && (!pair || (at.upper && at.half));
+  endfunction
+
   logic              w_take, w_finish, r_issue, r_finish, b_ready, c_ready;
   logic              w_tile_d, w_tile_q, r_tile_d, r_tile_q;
   logic              s_valid_q, s_finish_q, s_last_q, s_tile_q;
-  logic [3:0]        s_row_q;
-  logic [3:0]        w_row_d, w_row_q, r_col_d, r_col_q, b_col_d, b_col_q;
+  logic [5:0]        s_place_q;               // quarter {lower, right}, row
+  line_t             w_line_d, w_line_q, r_line_d, r_line_q;
+  logic [3:0]        b_col_d, b_col_q;
   logic [1:0]        full_d, full_q, last_d, last_q;
-  logic              b_valid_d, b_valid_q, b_last_d, b_last_q, c_valid_d, c_valid_q;
+  logic [1:0]        right_d, right_q, lower_d, lower_q;  // these quarters are blank
+  logic              b_valid_d, b_valid_q, b_last_d, b_last_q, b_blank_d, b_blank_q, c_valid_d, c_valid_q;
   logic [15:0][31:0] stored_q, fetched;
 
   // The last column may be leaving: the next row is stored one cycle later.
   assign in_ready_o = !full_q[w_tile_q] || (r_finish && r_tile_q == w_tile_q);
   assign w_take     = in_valid_i && in_ready_o;
-  assign w_finish   = w_take && w_row_q == 4'd15;
+  assign w_finish   = w_take && is_last(w_line_q, pair_i);
   assign c_ready    = !c_valid_q || out_ready_i;
   assign b_ready    = !b_valid_q || c_ready;
   assign r_issue    = full_q[r_tile_q] && b_ready;
-  assign r_finish   = r_issue && r_col_q == 4'd15;
+  assign r_finish   = r_issue && is_last(r_line_q, pair_i);
 
   always_comb begin
     full_d = full_q;
-    last_d = last_q;
+    last_d  = last_q;
+    right_d = right_q;
+    lower_d = lower_q;
+    // The first row's right half, and the first row of the lower ones.
+    if (w_take && w_line_q == 6'd1) right_d[w_tile_q] = in_blank_i;
+    if (w_take && w_line_q == 6'd32) lower_d[w_tile_q] = in_blank_i;
     if (s_finish_q) begin
       full_d[s_tile_q] = 1'b1;
       last_d[s_tile_q] = s_last_q;
     end
     if (r_finish) full_d[r_tile_q] = 1'b0;
-    w_row_d   = w_row_q + 4'(w_take);
+    w_line_d  = w_finish ? '0 : w_take ? next_line(w_line_q, pair_i) : w_line_q;
     w_tile_d  = w_tile_q ^ w_finish;
-    r_col_d   = r_col_q + 4'(r_issue);
+    r_line_d  = r_finish ? '0 : r_issue ? next_line(r_line_q, pair_i) : r_line_q;
     r_tile_d  = r_tile_q ^ r_finish;
     b_valid_d = r_issue || (b_valid_q && !c_ready);
-    b_col_d   = r_issue ? r_col_q : b_col_q;
+    b_col_d   = r_issue ? r_line_q.line : b_col_q;
     b_last_d  = r_issue ? r_finish && last_q[r_tile_q] : b_last_q;
+    b_blank_d = b_blank_q;
+    if (r_issue) begin
+      b_blank_d = (r_line_q.upper && right_q[r_tile_q]) || (r_line_q.half && lower_q[r_tile_q]);
+    end
     c_valid_d = b_valid_q || (c_valid_q && !out_ready_i);
   end
 
@@ -73,9 +105,9 @@ module ufp4_quant_transpose (
       s_valid_q  <= 1'b0;
       s_finish_q <= 1'b0;
       full_q    <= 2'b00;
-      w_row_q   <= 4'd0;
+      w_line_q  <= '0;
       w_tile_q  <= 1'b0;
-      r_col_q   <= 4'd0;
+      r_line_q  <= '0;
       r_tile_q  <= 1'b0;
       b_valid_q <= 1'b0;
       c_valid_q <= 1'b0;
@@ -83,55 +115,60 @@ module ufp4_quant_transpose (
       s_valid_q  <= w_take;
       s_finish_q <= w_finish;
       full_q    <= full_d;
-      w_row_q   <= w_row_d;
+      w_line_q  <= w_line_d;
       w_tile_q  <= w_tile_d;
-      r_col_q   <= r_col_d;
+      r_line_q  <= r_line_d;
       r_tile_q  <= r_tile_d;
       b_valid_q <= b_valid_d;
       c_valid_q <= c_valid_d;
     end
-    last_q   <= last_d;
-    b_col_q  <= b_col_d;
-    b_last_q <= b_last_d;
+    last_q    <= last_d;
+    right_q   <= right_d;
+    lower_q   <= lower_d;
+    b_col_q   <= b_col_d;
+    b_last_q  <= b_last_d;
+    b_blank_q <= b_blank_d;
   end
 
   // A row is exchanged, then stored.
   always_ff @(posedge clk_i) begin
     if (w_take) begin
-      stored_q <= exchange(in_words_i, w_row_q);
-      s_last_q <= in_last_i;
-      s_tile_q <= w_tile_q;
-      s_row_q  <= w_row_q;
+      stored_q  <= exchange(in_words_i, w_line_q.line);
+      s_last_q  <= in_last_i;
+      s_tile_q  <= w_tile_q;
+      s_place_q <= {w_line_q.upper, w_line_q.half, w_line_q.line};
     end
   end
 
   for (genvar b = 0; b < 16; b++) begin : gen_bank
     ufp4_sram #(
       .Width(32),
-      .Depth(32)
+      .Depth(128)
     ) u_sram (
       .clk_i,
       .we_i   (s_valid_q),
-      .waddr_i({s_tile_q, s_row_q}),
+      .waddr_i({s_tile_q, s_place_q}),
       .wdata_i(stored_q[b]),
       .re_i   (r_issue),
-      .raddr_i({r_tile_q, r_col_q ^ 4'(b)}),
+      .raddr_i({r_tile_q, r_line_q.half, r_line_q.upper, r_line_q.line ^ 4'(b)}),
       .rdata_o(fetched[b])
     );
   end
 
   logic [15:0][31:0] words_q;
-  logic              c_last_q;
+  logic              c_last_q, c_blank_q;
 
   always_ff @(posedge clk_i) begin
     if (b_valid_q && c_ready) begin
       words_q  <= exchange(fetched, b_col_q);
-      c_last_q <= b_last_q;
+      c_last_q  <= b_last_q;
+      c_blank_q <= b_blank_q;
     end
   end
 
   assign out_valid_o = c_valid_q;
   assign out_words_o = words_q;
   assign out_last_o  = c_last_q;
+  assign out_blank_o = c_blank_q;
 
 endmodule

@@ -2,11 +2,12 @@
 // Panel writer: collects the blocks of both copies (0 row, 1 column) to panel units and writes them to
 // memory.
 //
-// Contract: 16 blocks of a copy are one unit: 128 bytes of codes at codes_addr + 128 n, 16 bytes of scales at
-// scales_addr + 16 n (docs/architecture.md), n = index_i when the unit is written; index_step_o then asks for
-// the next. done_o: the unit that came with in_last_i has been handed over. Two units of each copy fit, so
-// one fills while one leaves.
-// strip_end_o pulses when the last unit of a strip of the row copy (tiles_i units each) has been handed over.
+// Contract: 16 blocks of a copy are one unit, with pair_i 32 are two, in turn: 128 bytes of codes at codes_addr +
+// 128 n, 16 bytes of scales at scales_addr + 16 n (docs/architecture.md), n = index_i when the unit is written;
+// index_step_o then asks for the next. A unit whose blocks are in_blank_i is stepped over. done_o: the unit that came
+// with in_last_i has been handed over. Four units of each copy fit, so one or two fill while others leave.
+// strip_end_o pulses when the last unit of a strip of the row copy (with pair_i of two of them), units_i units, has
+// been handed over.
 // Handshakes: valid/ready. Throughput: 128/BusBytes + max(1, 16/BusBytes) + 1 cycles a unit.
 // Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_write #(
@@ -18,13 +19,14 @@ module ufp4_quant_write #(
   input  logic                   clk_i,
   input  logic                   rst_ni,
 
+  input  logic                   pair_i,
   input  logic                   start_i,
   input  logic [1:0][AddrW-1:0]  codes_addr_i,
   input  logic [1:0][AddrW-1:0]  scales_addr_i,
   input  logic [1:0][IndexW-1:0] index_i,
   output logic [1:0]             index_step_o,
   output logic [1:0]             done_o,
-  input  logic [16:0]            tiles_i,
+  input  logic [18:0]            units_i,
   output logic                   strip_end_o,
 
   input  logic [1:0]             in_valid_i,
@@ -32,6 +34,7 @@ module ufp4_quant_write #(
   input  logic [1:0][63:0]       in_codes_i,
   input  logic [1:0][7:0]        in_scale_i,
   input  logic [1:0]             in_last_i,
+  input  logic [1:0]             in_blank_i,
 
   output logic                   wr_req_valid_o,
   input  logic                   wr_req_ready_i,
@@ -50,56 +53,60 @@ module ufp4_quant_write #(
 
   // --- Collect ----------------------------------------------------------------------------------------
 
-  logic [63:0]     codes [64];       // {copy, unit, block}
-  logic [127:0]    scales_q [4];     // {copy, unit}
+  logic [63:0]     codes [128];      // {copy, unit, block}
+  logic [127:0]    scales_q [8];     // {copy, unit}
   logic [1:0]      take;
-  logic [1:0]      in_unit_d, in_unit_q, out_unit_d, out_unit_q;
-  logic [1:0][3:0] in_block_d, in_block_q;
-  logic [1:0][1:0] full_d, full_q, last_d, last_q;
+  logic [1:0][5:0] in_count_d, in_count_q;
+  logic [1:0][1:0] in_unit, out_unit_d, out_unit_q;
+  logic [1:0][3:0] in_block;
+  logic [1:0][3:0] full_d, full_q, last_d, last_q, blank_d, blank_q;
   logic            release_unit, copy_d, copy_q;
 
   always_comb begin
     for (int unsigned c = 0; c < 2; c++) begin
       index_step_o[c] = release_unit && copy_q == 1'(c);
-      in_ready_o[c] = !full_q[c][in_unit_q[c]];
+      in_unit[c]    = pair_i ? {in_count_q[c][5], in_count_q[c][0]} : in_count_q[c][5:4];
+      in_block[c]   = pair_i ? in_count_q[c][4:1] : in_count_q[c][3:0];
+      in_ready_o[c] = !full_q[c][in_unit[c]];
       take[c]       = in_valid_i[c] && in_ready_o[c];
       full_d[c]     = full_q[c];
       last_d[c]     = last_q[c];
-      in_block_d[c] = in_block_q[c] + 4'(take[c]);
-      in_unit_d[c]  = in_unit_q[c];
-      out_unit_d[c] = out_unit_q[c];
-      if (take[c] && in_block_q[c] == 4'd15) begin
-        full_d[c][in_unit_q[c]] = 1'b1;
-        last_d[c][in_unit_q[c]] = in_last_i[c];
-        in_unit_d[c]            = !in_unit_q[c];
+      blank_d[c]    = blank_q[c];
+      in_count_d[c] = in_count_q[c] + 6'(take[c]);
+      out_unit_d[c] = out_unit_q[c] + 2'(index_step_o[c]);
+      if (take[c] && in_block[c] == 4'd15) begin
+        full_d[c][in_unit[c]]  = 1'b1;
+        last_d[c][in_unit[c]]  = in_last_i[c];
+        blank_d[c][in_unit[c]] = in_blank_i[c];
       end
-      if (index_step_o[c]) begin
-        full_d[c][out_unit_q[c]] = 1'b0;
-        out_unit_d[c]            = !out_unit_q[c];
+      if (index_step_o[c]) full_d[c][out_unit_q[c]] = 1'b0;
+      // The next job's first unit is the first one.
+      if (start_i) begin
+        in_count_d[c] = '0;
+        out_unit_d[c] = '0;
       end
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      in_block_q <= '0;
-      in_unit_q  <= '0;
+      in_count_q <= '0;
       out_unit_q <= '0;
       full_q     <= '0;
     end else begin
-      in_block_q <= in_block_d;
-      in_unit_q  <= in_unit_d;
+      in_count_q <= in_count_d;
       out_unit_q <= out_unit_d;
       full_q     <= full_d;
     end
-    last_q <= last_d;
+    last_q  <= last_d;
+    blank_q <= blank_d;
   end
 
   for (genvar c = 0; c < 2; c++) begin : gen_collect
     always_ff @(posedge clk_i) begin
       if (take[c]) begin
-        codes[{1'(c), in_unit_q[c], in_block_q[c]}] <= in_codes_i[c];
-        scales_q[{1'(c), in_unit_q[c]}] <= {in_scale_i[c], scales_q[{1'(c), in_unit_q[c]}][127:8]};
+        codes[{1'(c), in_unit[c], in_block[c]}] <= in_codes_i[c];
+        scales_q[{1'(c), in_unit[c]}] <= {in_scale_i[c], scales_q[{1'(c), in_unit[c]}][127:8]};
       end
     end
   end
@@ -110,7 +117,8 @@ module ufp4_quant_write #(
   logic [4:0]          beat_d, beat_q;
   logic [1:0]          done_d, done_q;
   logic                all_d, all_q;  // every beat of the phase is loaded
-  logic                load, loaded, phase_end, begin_unit, unit;
+  logic                load, loaded, phase_end, begin_unit, step_over;
+  logic [1:0]          unit;
   logic                dat_valid_d, dat_valid_q;
   logic [DataW-1:0]    dat_q;
   logic [BusBytes-1:0] strb_q;
@@ -119,15 +127,16 @@ module ufp4_quant_write #(
 
   assign unit           = out_unit_q[copy_q];
   assign beats          = scales_phase_q ? 5'(SCALE_BEATS) : 5'(CODE_BEATS);
-  assign wr_req_valid_o = busy_q && !asked_q;
+  assign wr_req_valid_o = busy_q && !asked_q && !step_over;
   assign wr_req_addr_o  = {addr_q[AddrW-1:BUS_W], BUS_W'(0)};
   assign wr_req_beats_o = 9'(beats);
 
-  assign load         = busy_q && !all_q && (!dat_valid_q || wr_dat_ready_i);
+  assign load         = busy_q && !step_over && !all_q && (!dat_valid_q || wr_dat_ready_i);
   assign loaded       = all_q || (load && beat_q + 5'd1 == beats);
   assign phase_end    = busy_q && loaded && (asked_q || wr_req_ready_i);
   assign begin_unit   = !busy_q && full_q != '0;
-  assign release_unit = phase_end && scales_phase_q;
+  assign step_over    = busy_q && blank_q[copy_q][unit];
+  assign release_unit = step_over || (phase_end && scales_phase_q);
 
   always_comb begin
     busy_d         = busy_q;
@@ -138,7 +147,7 @@ module ufp4_quant_write #(
     all_d          = loaded;
     dat_valid_d    = load || (dat_valid_q && !wr_dat_ready_i);
     done_d         = start_i ? 2'b00 : done_q;
-    if (!busy_q || phase_end) begin
+    if (!busy_q || phase_end || step_over) begin
       asked_d = 1'b0;
       beat_d  = 5'd0;
       all_d   = 1'b0;
@@ -146,12 +155,12 @@ module ufp4_quant_write #(
     if (!busy_q) begin
       // The other copy first, so that neither waits for more than one unit.
       busy_d = begin_unit;
-      copy_d = full_q[!copy_q] != 2'b00 ? !copy_q : copy_q;
+      copy_d = full_q[!copy_q] != '0 ? !copy_q : copy_q;
     end else if (phase_end) begin
       scales_phase_d = !scales_phase_q;
-      busy_d         = !scales_phase_q;
-      if (scales_phase_q && last_q[copy_q][unit]) done_d[copy_q] = 1'b1;
     end
+    if (release_unit) busy_d = 1'b0;
+    if (release_unit && last_q[copy_q][unit]) done_d[copy_q] = 1'b1;
   end
 
   always_ff @(posedge clk_i) begin
@@ -184,14 +193,14 @@ module ufp4_quant_write #(
     else if (phase_end) addr_q <= scales_addr_i[0] + {3'd0, index_i[0], 4'd0};
   end
 
-  logic [16:0] units_d, units_q;  // of this strip of the row copy, left to hand over
+  logic [18:0] units_d, units_q;  // of this strip of the row copy, left to hand over
 
-  assign strip_end_o = index_step_o[0] && units_q == 17'd1;
+  assign strip_end_o = index_step_o[0] && units_q == 19'd1;
 
   always_comb begin
     units_d = units_q;
-    if (start_i || strip_end_o) units_d = tiles_i;
-    else if (index_step_o[0]) units_d = units_q - 17'd1;
+    if (start_i || strip_end_o) units_d = units_i;
+    else if (index_step_o[0]) units_d = units_q - 19'd1;
   end
 
   always_ff @(posedge clk_i) begin

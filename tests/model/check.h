@@ -9,6 +9,7 @@
 /** Defines a property. CMake finds these lines and makes each a ctest entry; SLOW_TEST has the label slow. */
 #define TEST(name) static void name(void)
 #define SLOW_TEST(name) static void name(void)
+#define FULL_TEST(name) static void name(void)
 
 typedef struct {
   const char *name;

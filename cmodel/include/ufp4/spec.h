@@ -161,7 +161,7 @@ typedef struct {
     {0u, 7u, 2u, 1u, 3u, 11u}, \
     {1u, 1u, 1u, 5u, 1u, 3u}, \
     {1u, 1u, 2u, 1u, 1u, 3u}, \
-    {2u, 7u, 1u, 1u, 6u, 1u}, \
+    {2u, 7u, 1u, 1u, 6u, 3u}, \
     {3u, 7u, 1u, 3u, 1u, 9u}, \
     {3u, 7u, 2u, 1u, 1u, 9u}, \
   }
@@ -237,8 +237,8 @@ typedef struct {
   uint8_t row_mode;  ///< 32: copy mode bits of the row copy
   uint8_t col_mode;  ///< 33: copy mode bits of the column copy
   uint16_t rht_mask;  ///< 34: bit i set negates element i of every block, where RHT is on
-  uint16_t row_exponent;  ///< 36: tensor exponent t of the row copy, or its slot; AMAX: the slot to write
-  uint16_t col_exponent;  ///< 38: tensor exponent t of the column copy, or its slot; AMAX: the slot to write
+  uint16_t row_exponent;  ///< 36: tensor exponent t of the row copy, or its slot (with scale e8m0: 0); AMAX: the slot to write
+  uint16_t col_exponent;  ///< 38: tensor exponent t of the column copy, or its slot (with scale e8m0: 0); AMAX: the slot to write
   uint64_t row_codes_addr;  ///< 40: codes of the row copy, panel-major (AMAX ignores it, and all that follow)
   uint64_t row_scales_addr;  ///< 48: scales of the row copy
   uint64_t col_codes_addr;  ///< 56: codes of the column copy
@@ -248,7 +248,7 @@ typedef struct {
   uint64_t seed;  ///< 80: key of the random bytes
   uint64_t row_tensor_id;  ///< 88: upper counter words of the row copy's random bytes
   uint64_t col_tensor_id;  ///< 96: upper counter words of the column copy's random bytes
-  uint8_t scale;  ///< 104: scale format
+  uint8_t scale;  ///< 104: scale format: e4m3, with scale_round rne or up; or e8m0, with up or down, and no copy mode bit but enable
   uint8_t reserved0[23];  ///< 105: zero
 } ufp4_quant_descriptor_t;
 static_assert(sizeof(ufp4_quant_descriptor_t) == 128, "ufp4_quant_descriptor_t");

@@ -113,6 +113,17 @@ static int enabled_panels(const ufp4_quant_descriptor_t *quant, panel_t panels[2
   return count;
 }
 
+// E8M0 knows neither transform nor tensor exponent, and has its own directions of rounding.
+static int e8m0_is_unsupported(const ufp4_quant_descriptor_t *quant) {
+  panel_t panels[2];
+  const int count = enabled_panels(quant, panels);
+  if (((quant->row_mode | quant->col_mode) & ~UFP4_MODE_ENABLE) != 0) return 1;
+  for (int i = 0; i < count; i++) {
+    if (panels[i].exponent != 0) return 1;
+  }
+  return quant->scale_round != UFP4_SCALE_ROUND_UP && quant->scale_round != UFP4_SCALE_ROUND_DOWN;
+}
+
 // Fields that AMAX ignores: round, scale_round, and everything from row_codes_addr on.
 static int quant_is_unsupported(const ufp4_quant_descriptor_t *quant) {
   const ufp4_descriptor_t *any = (const ufp4_descriptor_t *)quant;
@@ -122,8 +133,9 @@ static int quant_is_unsupported(const ufp4_quant_descriptor_t *quant) {
   if (((quant->row_mode | quant->col_mode) & ~KNOWN_COPY_MODES) != 0) return 1;
   if (((quant->row_mode | quant->col_mode) & UFP4_MODE_ENABLE) == 0) return 1;
   if (quant->opcode == UFP4_OPCODE_AMAX) return 0;
-  return quant->round >= UFP4_ROUND_COUNT || quant->scale_round > UFP4_SCALE_ROUND_UP ||
-         quant->scale != UFP4_SCALE_E4M3 || any_set(quant->reserved0, sizeof quant->reserved0);
+  if (quant->round >= UFP4_ROUND_COUNT || any_set(quant->reserved0, sizeof quant->reserved0)) return 1;
+  if (quant->scale == UFP4_SCALE_E8M0) return e8m0_is_unsupported(quant);
+  return quant->scale != UFP4_SCALE_E4M3 || quant->scale_round > UFP4_SCALE_ROUND_UP;
 }
 
 static ufp4_core_status_t check_quant(const ufp4_quant_descriptor_t *quant, const slots_t *slots) {

@@ -104,7 +104,7 @@ static ufp4_quantize_t quant_how(const state_t *state, const ufp4_quant_descript
   how.scale_round = (ufp4_scale_round_t)quant->scale_round;
   how.seed = quant->seed;
   how.tensor_id = axis == UFP4_AXIS_ROW ? quant->row_tensor_id : quant->col_tensor_id;
-  how.exponent_given = 1;
+  how.exponent_given = how.scale == UFP4_SCALE_E4M3;
   return how;
 }
 

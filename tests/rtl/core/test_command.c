@@ -297,6 +297,21 @@ static const rule_t gemm_rules[] = {
     {"d outside memory", GEMM_FIELD(d_addr), 0x80, WRITE},
 };
 
+// Of a legal job with E8M0 scales.
+static const rule_t e8m0_rules[] = {
+    {"scale_round rne", QUANT_FIELD(scale_round), UFP4_SCALE_ROUND_RNE, UNSUPPORTED},
+    {"scale_round up", QUANT_FIELD(scale_round), UFP4_SCALE_ROUND_UP, OK},
+    {"scale_round 3", QUANT_FIELD(scale_round), 3, UNSUPPORTED},
+    {"the transform of rows", QUANT_FIELD(row_mode), UFP4_MODE_ENABLE | UFP4_MODE_RHT, UNSUPPORTED},
+    {"the transform of columns", QUANT_FIELD(col_mode), UFP4_MODE_ENABLE | UFP4_MODE_RHT, UNSUPPORTED},
+    {"a row slot", QUANT_FIELD(row_mode), UFP4_MODE_ENABLE | UFP4_MODE_SLOT, UNSUPPORTED},
+    {"a column slot", QUANT_FIELD(col_mode), UFP4_MODE_SLOT, UNSUPPORTED},
+    {"a row exponent", QUANT_FIELD(row_exponent), 1, UNSUPPORTED},
+    {"a column exponent", QUANT_FIELD(col_exponent), 0x8000, UNSUPPORTED},
+    {"scale e4m3", QUANT_FIELD(scale), UFP4_SCALE_E4M3, UNSUPPORTED},
+    {"scale fp32", QUANT_FIELD(scale), UFP4_SCALE_FP32, UNSUPPORTED},
+};
+
 static void check_rules(bench_t *bench, const ufp4_descriptor_t *good, const rule_t *rules, size_t count) {
   for (size_t i = 0; i < count; i++) {
     ufp4_descriptor_t descriptor = *good;
@@ -336,6 +351,17 @@ TEST(rejects_bad_quant) {
   const ufp4_descriptor_t quant = good_quant(UFP4_OPCODE_QUANT);
   CHECK_RULES(&bench, &quant, amax_rules);
   CHECK_RULES(&bench, &quant, quant_rules);
+  bench_close(&bench);
+}
+
+TEST(rejects_bad_e8m0_quant) {
+  bench_t bench = bench_open("small", 1, 0, 0);
+  ufp4_descriptor_t quant = good_quant(UFP4_OPCODE_QUANT);
+  quant.quant.scale = UFP4_SCALE_E8M0;
+  quant.quant.scale_round = UFP4_SCALE_ROUND_DOWN;
+  quant.quant.row_mode = quant.quant.col_mode = UFP4_MODE_ENABLE;
+  quant.quant.row_exponent = quant.quant.col_exponent = 0;
+  CHECK_RULES(&bench, &quant, e8m0_rules);
   bench_close(&bench);
 }
 
@@ -456,6 +482,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_bad_headers),
       CHECK_TEST(rejects_bad_amax),
       CHECK_TEST(rejects_bad_quant),
+      CHECK_TEST(rejects_bad_e8m0_quant),
       CHECK_TEST(rejects_bad_gemm),
       CHECK_TEST(rejects_no_copy),
       CHECK_TEST(ignores_the_copy_that_is_not_wanted),

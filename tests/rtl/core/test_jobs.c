@@ -205,6 +205,17 @@ static ufp4_descriptor_t random_quant(pair_t *pair, uint32_t rows, uint32_t cols
   return (ufp4_descriptor_t){.quant = q};
 }
 
+// The same job with E8M0 scales, which know neither transform nor exponent.
+static ufp4_descriptor_t e8m0_of(pair_t *pair, const ufp4_descriptor_t *quant) {
+  ufp4_descriptor_t e8m0 = *quant;
+  e8m0.quant.scale = UFP4_SCALE_E8M0;
+  e8m0.quant.scale_round = below(pair, 2) ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_DOWN;
+  e8m0.quant.row_mode &= UFP4_MODE_ENABLE;
+  e8m0.quant.col_mode &= UFP4_MODE_ENABLE;
+  e8m0.quant.row_exponent = e8m0.quant.col_exponent = 0;
+  return e8m0;
+}
+
 static ufp4_descriptor_t amax_of(const ufp4_descriptor_t *quant) {
   ufp4_descriptor_t amax = *quant;
   amax.header.opcode = UFP4_OPCODE_AMAX;
@@ -302,6 +313,9 @@ static void chain(pair_t *pair, uint32_t limit) {
   quantize(pair, &w, (fixture_distribution_t)below(pair, FIXTURE_DISTRIBUTIONS));
   pair_job(pair, &gemm, "GEMM");
   pair_compare(pair, "GEMM");
+  const ufp4_descriptor_t e8m0 = e8m0_of(pair, below(pair, 2) ? &x : &w);
+  pair_job(pair, &e8m0, "QUANT with E8M0 scales");
+  pair_compare(pair, "QUANT with E8M0 scales");
 }
 
 static void chains(const setting_t *settings, size_t count, int runs, uint32_t limit, uint64_t d_places) {
@@ -431,8 +445,8 @@ static void malformed(pair_t *pair) {
   const uint32_t m = 1 + below(pair, 40), n = 1 + below(pair, 40), k = 1 + below(pair, 80);
   const ufp4_descriptor_t x = random_quant(pair, m, k, SOURCE_X, X_CODES, (uint16_t)below(pair, UFP4_SLOTS - 1));
   const ufp4_descriptor_t w = random_quant(pair, n, k, SOURCE_W, W_CODES, 2);
-  ufp4_descriptor_t jobs[3] = {x, amax_of(&x), random_gemm(pair, &x.quant, &w.quant)};
-  ufp4_descriptor_t *job = &jobs[below(pair, 3)];
+  ufp4_descriptor_t jobs[] = {x, e8m0_of(pair, &x), amax_of(&x), random_gemm(pair, &x.quant, &w.quant)};
+  ufp4_descriptor_t *job = &jobs[below(pair, sizeof jobs / sizeof jobs[0])];
   // With garbage for a source nearly every block holds a NaN or an Inf.
   if (below(pair, 4) == 0) write_source(pair, &x.quant, FIXTURE_GAUSSIAN);
   for (uint32_t i = below(pair, 3); i < 3; i++) mutate(pair, job);
@@ -535,6 +549,9 @@ static void random_graph(pair_t *pair, graph_t *graph) {
   write_source(pair, &x.quant, FIXTURE_GAUSSIAN);
   write_source(pair, &w.quant, FIXTURE_GAUSSIAN);
   const ufp4_descriptor_t amax_x = amax_of(&x), amax_w = amax_of(&w), amax_d = amax_of(&d), fence = bench_fence(0);
+  // To the GEMM one scale byte is as good as another.
+  if (below(pair, 3) == 0) x = e8m0_of(pair, &x);
+  if (below(pair, 3) == 0) d = e8m0_of(pair, &d);
   graph->count = 0;
   add_job(graph, &amax_x, 1u << TENSOR_X, 1u << SLOT_X);
   add_job(graph, &amax_w, 1u << TENSOR_W, 1u << SLOT_W);

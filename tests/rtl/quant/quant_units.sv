@@ -11,6 +11,7 @@ module quant_units (
   input  logic [7:0]        elem_i,
   input  logic              sr_i,
   input  logic              scale_up_i,
+  input  logic              e8m0_i,
   input  logic [15:0]       exponent_i,
   input  logic [63:0]       seed_i,
   input  logic [63:0]       tensor_id_i,
@@ -38,7 +39,7 @@ module quant_units (
   output logic [127:0]      random_words_o   // seven cycles after group_i
 );
 
-  logic        amax_clean, unused_in_last, unused_out_last;
+  logic        amax_clean, unused_in_last, unused_out_last, unused_out_blank;
   logic [8:0]  amax_power;
   logic [27:0] amax_normal;
 
@@ -51,6 +52,7 @@ module quant_units (
     .elem_i,
     .sr_i,
     .scale_up_i,
+    .e8m0_i,
     .exponent_i,
     .seed_i,
     .tensor_id_i,
@@ -60,6 +62,7 @@ module quant_units (
     .in_ready_o,
     .in_words_i,
     .in_last_i    (1'b0),
+    .in_blank_i   (1'b0),
     .amax_valid_o,
     .amax_last_o  (unused_in_last),
     .amax_clean_o (amax_clean),
@@ -71,6 +74,7 @@ module quant_units (
     .out_codes_o,
     .out_scale_o,
     .out_last_o   (unused_out_last),
+    .out_blank_o  (unused_out_blank),
     .out_nan_o,
     .out_saturated_o
   );

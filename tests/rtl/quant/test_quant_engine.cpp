@@ -147,6 +147,7 @@ void Engine::describe(const Job &job, const Place &p, bool amax) {
   d.elem = static_cast<uint8_t>(job.how.elem);
   d.round = static_cast<uint8_t>(job.how.round);
   d.scale_round = static_cast<uint8_t>(job.how.scale_round);
+  d.scale = static_cast<uint8_t>(job.how.scale);
   d.row_mode =
       static_cast<uint8_t>((job.copies & kRow ? UFP4_MODE_ENABLE : 0) | (job.rht_copies & kRow ? UFP4_MODE_RHT : 0));
   d.col_mode =
@@ -192,12 +193,17 @@ Outcome Engine::simulate(const Behaviour &behaviour, uint64_t limit) {
   return out;
 }
 
-ufp4_quantize_t copy_options(const Job &job, int c) {
+/** AMAX does not look at the scale. */
+ufp4_quantize_t copy_options(const Job &job, int c, bool amax) {
   ufp4_quantize_t how = job.how;
   how.axis = c ? UFP4_AXIS_COL : UFP4_AXIS_ROW;
   how.rht = job.rht_copies >> c & 1 ? UFP4_RHT_INTEGER : UFP4_RHT_NONE;
   how.tensor_id = job.how.tensor_id ^ static_cast<uint64_t>(c);
-  how.exponent_given = 1;
+  if (amax) {
+    how.scale = UFP4_SCALE_E4M3;
+    how.scale_round = UFP4_SCALE_ROUND_RNE;
+  }
+  how.exponent_given = how.scale == UFP4_SCALE_E4M3;
   how.exponent = job.t[c];
   return how;
 }
@@ -208,9 +214,9 @@ void Engine::compare(const Job &job, const Place &p, const std::vector<uint8_t> 
   const ufp4_matrix_t matrix = {job.dtype, job.rows, job.cols,
                                 p.stride_bytes / static_cast<int64_t>(element_bytes(job)), &before[p.source]};
   char what[160];
-  std::snprintf(what, sizeof what, "%s %lldx%lld %s elem %d copies %u rht %u%s%s", amax ? "amax" : "quant",
+  std::snprintf(what, sizeof what, "%s %lldx%lld %s elem %d scale %d copies %u rht %u%s%s", amax ? "amax" : "quant",
                 static_cast<long long>(job.rows), static_cast<long long>(job.cols),
-                job.dtype == UFP4_DTYPE_F32 ? "f32" : "bf16", job.how.elem, job.copies, job.rht_copies,
+                job.dtype == UFP4_DTYPE_F32 ? "f32" : "bf16", job.how.elem, job.how.scale, job.copies, job.rht_copies,
                 job.how.round == UFP4_ROUND_SR ? " sr" : "", job.how.scale_round == UFP4_SCALE_ROUND_UP ? " up" : "");
   if (!check_that(0, outcome.ended, "%s: no end within the limit", what)) return;
   // A bus error ends the job early: what was not written stays, and flags and exponents mean nothing.
@@ -218,7 +224,7 @@ void Engine::compare(const Job &job, const Place &p, const std::vector<uint8_t> 
   unsigned flags = 0;
   for (int c = 0; c < 2; c++) {
     if (!(job.copies >> c & 1)) continue;
-    const ufp4_quantize_t how = copy_options(job, c);
+    const ufp4_quantize_t how = copy_options(job, c, amax);
     ufp4_operand_t operand;
     check_bits(0, ufp4_quantize(&matrix, &how, &operand), UFP4_OK, "%s: golden model", what);
     if (!amax) ufp4_panel_pack(&operand, p.stride_blocks[c], &want[p.codes[c]], &want[p.scales[c]]);
@@ -272,6 +278,14 @@ Job job_of(int64_t rows, int64_t cols) {
   return job;
 }
 
+/** Blocks of 32 with E8M0 scales, which know neither transform nor exponent. */
+void use_e8m0(Job &job, check_random_t *random) {
+  job.how.scale = UFP4_SCALE_E8M0;
+  job.how.scale_round = check_below(random, 2) ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_DOWN;
+  job.rht_copies = 0;
+  job.t[0] = job.t[1] = 0;
+}
+
 /** Everything drawn but the shape. */
 Job random_job(check_random_t *random, int64_t rows, int64_t cols) {
   Job job = job_of(rows, cols);
@@ -286,6 +300,7 @@ Job random_job(check_random_t *random, int64_t rows, int64_t cols) {
   job.how.tensor_id = check_next(random);
   job.distribution = static_cast<fixture_distribution_t>(check_below(random, FIXTURE_DISTRIBUTIONS));
   for (int &t : job.t) t = static_cast<int>(check_below(random, 20)) - 2;
+  if (check_below(random, 3) == 0) use_e8m0(job, random);
   return job;
 }
 
@@ -327,6 +342,17 @@ TEST(every_width_of_a_row) {
   Engine engine;
   for (int64_t cols = 1; cols <= 150; cols++) {
     engine.run(random_job(&engine.random, 1 + cols % 19, cols), random_behaviour(&engine.random), cols % 4 == 0);
+  }
+}
+
+TEST(e8m0_every_shape_of_a_tile) {
+  Engine engine;
+  for (int64_t rows = 1; rows <= 66; rows += 1 + rows % 3) {
+    for (const int64_t cols : {1, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 80, 96, 97, 140}) {
+      Job job = random_job(&engine.random, rows, cols);
+      use_e8m0(job, &engine.random);
+      engine.run(job, random_behaviour(&engine.random), false);
+    }
   }
 }
 
@@ -388,21 +414,21 @@ TEST(write_error_is_reported) {
 TEST(throughput) {
   // 16 cycles a tile, or as many as its bytes need on the bus, and a tenth more, and the way in and out.
   Engine engine;
-  for (const ufp4_dtype_t dtype : {UFP4_DTYPE_F32, UFP4_DTYPE_BF16}) {
-    for (const unsigned latency : {1u, 100u, 200u}) {
-      Job job = job_of(256, 512);
-      job.dtype = dtype;
-      const uint64_t beats = 256 * element_bytes(job) / kBus;
-      const uint64_t bound = 512 * (beats > 16 ? beats : 16);
-      for (const bool amax : {false, true}) {
-        const Outcome outcome = engine.run(job, {latency, 0, -1, -1}, amax);
-        std::printf("  %s %s latency %u: %llu cycles, bound %llu\n", amax ? "amax" : "quant",
-                    dtype == UFP4_DTYPE_F32 ? "f32" : "bf16", latency, static_cast<unsigned long long>(outcome.cycles),
-                    static_cast<unsigned long long>(bound));
-        check_that(latency, outcome.cycles < bound + bound / 10 + 3 * latency + 400, "%llu cycles, bound %llu",
-                   static_cast<unsigned long long>(outcome.cycles), static_cast<unsigned long long>(bound));
-      }
-    }
+  static const char *const kinds[] = {"quant", "amax", "quant e8m0"};
+  for (int n = 0; n < 18; n++) {
+    Job job = job_of(256, 512);
+    job.dtype = n % 2 ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32;
+    const unsigned latency = std::max(1u, static_cast<unsigned>(n) / 2 % 3 * 100);
+    const int kind = n / 6;
+    if (kind == 2) use_e8m0(job, &engine.random);
+    const uint64_t beats = 256 * element_bytes(job) / kBus;
+    const uint64_t bound = 512 * (beats > 16 ? beats : 16);
+    const Outcome outcome = engine.run(job, {latency, 0, -1, -1}, kind == 1);
+    std::printf("  %s %s latency %u: %llu cycles, bound %llu\n", kinds[kind],
+                job.dtype == UFP4_DTYPE_F32 ? "f32" : "bf16", latency, static_cast<unsigned long long>(outcome.cycles),
+                static_cast<unsigned long long>(bound));
+    check_that(latency, outcome.cycles < bound + bound / 10 + 3 * latency + 400, "%llu cycles, bound %llu",
+               static_cast<unsigned long long>(outcome.cycles), static_cast<unsigned long long>(bound));
   }
 }
 
@@ -417,6 +443,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(one_tile),
       CHECK_TEST(odd_shapes),
       CHECK_TEST(every_width_of_a_row),
+      CHECK_TEST(e8m0_every_shape_of_a_tile),
       CHECK_TEST(long_and_thin),
       CHECK_TEST(special_values),
       CHECK_TEST(random),

@@ -63,6 +63,7 @@ class Units {
 
   void configure(const ufp4_quantize_t &how, int t) {
     m.amax_i = 0;
+    m.e8m0_i = 0;
     m.rht_i = static_cast<uint8_t>(how.rht);
     m.rht_mask_i = how.rht_mask;
     m.elem_i = static_cast<uint8_t>(how.elem);

@@ -20,11 +20,11 @@ module read_quant_block;
 
   ufp4_quant_block u_dut (
     .clk_i(clk), .rst_ni(rst_n), .amax_i(1'b0), .rht_i(options[8]), .rht_mask_i(mask), .elem_i(options[7:0]),
-    .sr_i(options[9]), .scale_up_i(options[10]), .exponent_i(tensor_exponent), .seed_i(seed),
+    .sr_i(options[9]), .scale_up_i(options[10]), .e8m0_i(1'b0), .exponent_i(tensor_exponent), .seed_i(seed),
     .tensor_id_i(tensor_id), .group_i(group), .group_take_o(), .in_valid_i(valid), .in_ready_o(ready),
-    .in_words_i(words), .in_last_i(1'b0), .amax_valid_o(), .amax_last_o(), .amax_clean_o(), .amax_nan_o(),
-    .amax_power_o(), .amax_normal_o(), .out_valid_o(done), .out_ready_i(1'b1), .out_codes_o(codes),
-    .out_scale_o(scale), .out_last_o(), .out_nan_o(nan), .out_saturated_o(saturated)
+    .in_words_i(words), .in_last_i(1'b0), .in_blank_i(1'b0), .amax_valid_o(), .amax_last_o(), .amax_clean_o(),
+    .amax_nan_o(), .amax_power_o(), .amax_normal_o(), .out_valid_o(done), .out_ready_i(1'b1), .out_codes_o(codes),
+    .out_scale_o(scale), .out_last_o(), .out_blank_o(), .out_nan_o(nan), .out_saturated_o(saturated)
   );
 
   integer file, got, records, mismatches;
