@@ -13,7 +13,8 @@
 #include "quantize_avx512_load.h"
 #include "quantize_avx512_tile.h"
 
-#define DEPTH 8         // blocks of a row whose codes fill a cache line
+#define DEPTH 8  // blocks of a row whose codes fill a cache line
+#define PATIENCE 128
 #define STRIP_COLS 512  // of a column copy: their codes, DEPTH blocks deep, stay in the second cache
 
 typedef void (*tile_function_t)(const job_t *job, const place512_t *place, result_t *out);
@@ -25,6 +26,7 @@ typedef struct {
 typedef struct {
   job_t job;
   tiles_t tiles;
+  int patience;         // how many tiles more may be made again until all are made carefully at once, times 8
   ufp4_operand_t *out;  // NULL: only the tensor exponent is asked for
   __m512i ratio;        // largest so far
   int least;            // least tensor exponent of blocks left to the portable code, INT32_MAX: none yet
@@ -114,15 +116,26 @@ static void set_exponent(walk_t *walk, int exponent) {
 
 // --- Row copies --------------------------------------------------------------------------------------
 
+static void tile_again(walk_t *walk, const place512_t *at, result_t *made) {
+  if (made->again && !made->later) {
+    walk->tiles.again(&walk->job, at, made);
+    walk->patience -= 9;
+    if (walk->patience < 0) walk->tiles.first = walk->tiles.again;
+  }
+  if (!made->later) {
+    if (made->beyond) made->places = _mm256_set1_epi16(PLACE_LATER);
+    return;
+  }
+  made->places = _mm256_set1_epi16(PLACE_LATER);
+  made->ratio = _mm512_setzero_si512();
+  if (!walk->known) portable_tile(walk, at);
+}
+
 static void run_tile(walk_t *walk, const place512_t *at, result_t *made) {
   walk->tiles.first(&walk->job, at, made);
-  if (made->again) walk->tiles.again(&walk->job, at, made);
-  if (made->later) {
-    made->places = _mm256_set1_epi16(PLACE_LATER);
-    if (!walk->known) portable_tile(walk, at);
-  } else {
-    walk->ratio = _mm512_max_epi32(walk->ratio, made->ratio);
-  }
+  if (made->later | made->again | made->beyond) tile_again(walk, at, made);
+  walk->ratio = _mm512_max_epi32(walk->ratio, made->ratio);
+  walk->patience += walk->patience < PATIENCE;
 }
 
 static void finish_row_tile(walk_t *walk, const place512_t *at, __m256i places) {
@@ -361,9 +374,13 @@ static walk_t walk_of(const source_t *source, const ufp4_quantize_t *how, ufp4_o
                          .limit = INT32_MAX,
                          .int4 = how->elem == UFP4_ELEM_INT4},
                  .tiles = tile_functions(how, out != NULL),
+                 .patience = PATIENCE,
                  .out = out,
                  .ratio = _mm512_setzero_si512(),
                  .least = INT32_MAX};
+  turns_of(how->rht_mask, &walk.job);
+  // Sums of BF16 numbers are often zero, or between two codes.
+  if (how->rht == UFP4_RHT_INTEGER && source->in->dtype == UFP4_DTYPE_BF16) walk.tiles.first = walk.tiles.again;
   const uint32_t step = source->axis == UFP4_AXIS_COL ? (uint32_t)source->blocks : 1;
   for (unsigned l = 0; l < TILE; l++) walk.job.offset[l] = l * step;
   return walk;

@@ -84,20 +84,19 @@ INLINE void load_words(const words512_t *words, __m512i v[TILE]) {
   if (words->dtype == UFP4_DTYPE_F32) {
     const float *from = words->data;
 #pragma GCC unroll 16
-    for (int i = 0; i < TILE; i++) {
+    for (int i = 0; i < TILE; i++, from += words->step) {
       if (words->column) {
-        _mm_prefetch((const char *)(from + i * words->step) + COLUMN_AHEAD_BYTES, _MM_HINT_T1);
+        _mm_prefetch((const char *)from + COLUMN_AHEAD_BYTES, _MM_HINT_T1);
       } else {
-        _mm_prefetch((const char *)(from + i * words->step) + AHEAD_BYTES, _MM_HINT_T0);
+        _mm_prefetch((const char *)from + AHEAD_BYTES, _MM_HINT_T0);
       }
-      v[i] = _mm512_loadu_si512(from + i * words->step);
+      v[i] = _mm512_loadu_si512(from);
     }
   } else {
     const uint16_t *from = words->data;
 #pragma GCC unroll 16
-    for (int i = 0; i < TILE; i++) {
-      __m256i halves = _mm256_loadu_si256((const __m256i *)(from + i * words->step));
-      v[i] = _mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16);
+    for (int i = 0; i < TILE; i++, from += words->step) {
+      v[i] = _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)from)), 16);
     }
   }
 }

@@ -16,8 +16,15 @@
 //
 // E2M1: between neighbours a cell is 1, 2 or 4 quanta wide. min(q, q / 2 + 2, q / 4 + 4) has cells of width 1.
 //
-// After a transform the largest magnitude has up to 28 bits and its float 24. Where that decides how the scale is
-// rounded, and where nearest rounding meets what seems a tie, a tile is made again, carefully: from the integers.
+// The transform is made of floats first. With A the largest magnitude it gives, in integers:
+// - the integers are truncated by less than 1 each, 15 of them, and A >= 2^23: A is no less than the root of the sum of
+//   their squares. That is 15 * 2^-23 A;
+// - the partial sums of a stage that one result is made of are at most sum |x| <= 4 A together, so three stages round
+//   by 4 * 2^-24 A and the last one by 2^-24 A;
+// - a quantum is A / 7.44 at least (E2M1: A / 12.75, where its cells are 1 wide).
+// So s is off by less than 1.3 multiples of 2^-16 (E2M1: 2.3) before its own rounding: what is within WINDOW of a
+// boundary, a sign that may be wrong, and a ratio within 2^-17 of where the scale changes make a tile be made again:
+// carefully, from the integers.
 #ifndef UFP4_QUANTIZE_AVX512_TILE_H
 #define UFP4_QUANTIZE_AVX512_TILE_H
 
@@ -28,12 +35,24 @@
 #define EXPONENT_HIGH 230
 #define EXPONENT_UNIT 152  // of what a transform makes of numbers with that exponent the unit is 1
 
+#define WINDOW(e2m1) ((e2m1) ? 2 : 1)
+
 #define PLACE_ZERO 0           // a block of zeros
 #define PLACE_LATER INT16_MAX  // of all blocks of a tile: left to the portable code
 
 typedef struct {
   int rht, stochastic, e2m1, codes, careful;
 } kind_t;
+
+// Whether the transform is made of floats.
+INLINE int by_floats(kind_t kind) {
+  return kind.rht && !kind.careful;
+}
+
+// Whether there is a careful kind that makes more certain.
+INLINE int has_careful(kind_t kind) {
+  return !kind.careful && (kind.rht || !kind.stochastic);
+}
 
 typedef struct {
   const ufp4_quantize_t *how;
@@ -42,6 +61,8 @@ typedef struct {
   uint32_t offset[TILE] __attribute__((aligned(64)));  // of the groups of a tile from its first
   uint32_t addend, even;                               // for rounding scales
   int32_t limit;                                       // the pattern of the largest ratio that does not saturate
+  float turn[4][TILE];                                 // of each stage of the transform: signs of the second operands
+  uint32_t turned;                                     // 0x88888888 where the first element is negated
   int int4;
 } job_t;
 
@@ -52,7 +73,20 @@ typedef struct {
   __m512i ratio;     // zero or less for a block of zeros
   int later;         // all of this is left to the portable code
   int again;         // or to the careful kind
+  int beyond;        // or all but the ratio to the portable code
 } result_t;
+
+// A tile that was measured: floats that become codes.
+typedef struct {
+  __m512 x[16], reciprocal;
+  __m512i v[16];        // the integers, where that is what x is made of and ties get a second look
+  __m512i words[4];     // random, complemented
+  __m512i ratio, unit;  // ratio + unit is that of the numbers in memory
+  __m512i rounded;      // of ratio: scales
+  __mmask16 some;       // blocks that are not zero
+  __mmask16 doubt;      // codes of these may be wrong
+  int later, again;     // as in result_t
+} numbers512_t;
 
 // --- Transform ---------------------------------------------------------------------------------------
 
@@ -79,16 +113,50 @@ INLINE void transform(__m512i v[16], __m512i largest, uint16_t mask) {
   }
 }
 
+// With signs of results left out: +-1 of the first operand of a stage goes to its result, that of the last stage to
+// job->turned.
+INLINE void transform_floats(const job_t *job, __m512 x[16]) {
+#pragma GCC unroll 4
+  for (int stage = 0; stage < 4; stage++) {
+    const int half = 1 << stage;
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++) {
+      if ((i & half) != 0) continue;
+      const __m512 turn = _mm512_set1_ps(job->turn[stage][i & -half]);
+      __m512 sum = _mm512_fmadd_ps(x[i | half], turn, x[i]);
+      x[i | half] = _mm512_fnmadd_ps(x[i | half], turn, x[i]);
+      x[i] = sum;
+    }
+  }
+}
+
+static inline void turns_of(uint16_t mask, job_t *job) {
+  for (int stage = 0; stage < 4; stage++) {
+    for (int i = 0; i < TILE; i++) job->turn[stage][i] = ((mask >> i ^ mask >> (i ^ 1 << stage)) & 1) ? -1.0f : 1.0f;
+  }
+  job->turned = mask & 1 ? 0x88888888u : 0;
+}
+
 // --- Scales ------------------------------------------------------------------------------------------
 
 INLINE __m512 magnitude_of(__m512 x) {
   return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(INT32_MAX)));
 }
 
-INLINE __m512 amax_of_floats(const __m512 x[16]) {
+// The largest or smallest magnitude; NaN where all are.
+INLINE __m512 extremum(const __m512 x[16], int largest) {
   __m512 some[4];
 #pragma GCC unroll 16
-  for (int i = 0; i < 16; i++) some[i % 4] = i < 4 ? x[i] : _mm512_range_ps(some[i % 4], x[i], 11);
+  for (int i = 0; i < 16; i++) {
+    if (i < 4) {
+      some[i] = x[i];
+    } else {
+      some[i % 4] = largest ? _mm512_range_ps(some[i % 4], x[i], 11) : _mm512_range_ps(some[i % 4], x[i], 10);
+    }
+  }
+  if (!largest) {
+    return _mm512_range_ps(_mm512_range_ps(some[0], some[1], 10), _mm512_range_ps(some[2], some[3], 10), 10);
+  }
   return _mm512_range_ps(_mm512_range_ps(some[0], some[1], 11), _mm512_range_ps(some[2], some[3], 11), 11);
 }
 
@@ -112,20 +180,23 @@ INLINE __m512i ratio_of(__m512 amax, int odd, __mmask16 sticky) {
 }
 
 // To 4 significant bits, in the upper 12 bits of each word: nearest even or up.
-INLINE __m512i round_ratio(const job_t *job, __m512i ratio) {
+INLINE __m512i round_ratio(kind_t kind, const job_t *job, __m512i ratio) {
+  if (by_floats(kind)) return _mm512_add_epi32(ratio, all_words(job->addend + 1));  // it is not between two
   __m512i odd = _mm512_and_si512(_mm512_srli_epi32(ratio, 20), all_words(job->even));
   return _mm512_add_epi32(_mm512_add_epi32(ratio, all_words(job->addend)), odd);
 }
 
 // Of 1 / the significand, with what makes the exponent come out right when a scale's pattern is subtracted.
-INLINE __m512 reciprocal_of(__m512i rounded, int e2m1) {
+INLINE __m512 reciprocal_of(kind_t kind, __m512i rounded) {
 #define ENTRY(m, bits) (bits) + (127u << 23) + ((m) << 20)
 #define ENTRIES                                                                                   \
   ENTRY(0u, 0x3F800000u), ENTRY(1u, 0x3F638E39u), ENTRY(2u, 0x3F4CCCCDu), ENTRY(3u, 0x3F3A2E8Cu), \
       ENTRY(4u, 0x3F2AAAABu), ENTRY(5u, 0x3F1D89D9u), ENTRY(6u, 0x3F124925u), ENTRY(7u, 0x3F088889u)
   static const uint32_t table[16] __attribute__((aligned(64))) = {ENTRIES, ENTRIES};
   __m512i entries = _mm512_load_si512(table);
-  if (e2m1) entries = _mm512_add_epi32(entries, _mm512_set1_epi32(2 << 23));
+  // The quanta of E2M1 are quarters; the floats of a transform lack its division by 4.
+  const int shift = (kind.e2m1 ? 2 : 0) - (by_floats(kind) ? 2 : 0);
+  entries = _mm512_add_epi32(entries, _mm512_set1_epi32(shift * (1 << 23)));
   __m512i entry = _mm512_permutexvar_epi32(_mm512_srli_epi32(rounded, 20), entries);
   return _mm512_castsi512_ps(_mm512_sub_epi32(entry, _mm512_and_si512(rounded, all_words(0xFFF00000u))));
 }
@@ -143,10 +214,20 @@ INLINE __m512i with_sign(__m512i magnitude, __m512 of) {
   return _mm512_ternarylogic_epi32(_mm512_set1_epi32(INT32_MIN), _mm512_castps_si512(of), magnitude, 0xCA);
 }
 
-// s of an element. The lower half of a word of doubt becomes the smallest number: unsigned in stochastic rounding,
-// signed in nearest.
+INLINE int window_of(kind_t kind) {
+  return by_floats(kind) ? WINDOW(kind.e2m1) : 0;
+}
+
+// Nearest rounding that has to make ties even; made of floats, a tie is a doubt.
+INLINE int to_even(kind_t kind) {
+  return !kind.stochastic && !by_floats(kind);
+}
+
+// s of an element, and the window, and 1/2 where truncating that is nearest rounding. The lower half of a word of doubt
+// becomes the smallest number: signed where ties are made even, else unsigned.
 INLINE __m512i element_code(kind_t kind, __m512 x, __m512 reciprocal, __m512i words, int byte, __m512i *doubt) {
-  __m512i addend = _mm512_set1_epi32(kind.stochastic ? 0x43400080 : 0x43400000);
+  const int constant = to_even(kind) ? 0x43400000 : kind.stochastic ? 0x43400080 : 0x43408000;
+  __m512i addend = _mm512_set1_epi32(constant + window_of(kind));
   if (kind.stochastic) {
     const __m512i select = _mm512_add_epi32(_mm512_set4_epi32(0x0C00, 0x0800, 0x0400, 0), _mm512_set1_epi32(byte << 8));
     addend = _mm512_mask_shuffle_epi8(addend, 0x2222222222222222, words, select);
@@ -158,8 +239,8 @@ INLINE __m512i element_code(kind_t kind, __m512 x, __m512 reciprocal, __m512i wo
   } else {
     s = _mm512_castps_si512(_mm512_fmadd_ps(x, reciprocal, _mm512_castsi512_ps(with_sign(addend, x))));
   }
-  *doubt = kind.stochastic ? _mm512_min_epu16(*doubt, s) : _mm512_min_epi16(*doubt, s);
-  if (kind.stochastic) return s;
+  *doubt = to_even(kind) ? _mm512_min_epi16(*doubt, s) : _mm512_min_epu16(*doubt, s);
+  if (!to_even(kind)) return s;
   return _mm512_castps_si512(_mm512_roundscale_ps(_mm512_castsi512_ps(s), _MM_FROUND_TO_NEAREST_INT));
 }
 
@@ -185,7 +266,7 @@ INLINE void gather(kind_t kind, const __m512i s[4], __m512i *codes, __m512i *sig
 }
 
 // Eight elements. In each byte: codes of the first four in the lower half, of the others in the upper.
-INLINE __m512i pack(kind_t kind, const __m512i s[8], __mmask16 some) {
+INLINE __m512i pack(kind_t kind, const job_t *job, const __m512i s[8], __mmask16 some) {
   // Elements 0, 4, 2, 6 and 1, 5, 3, 7.
   const __m512i even[4] = {s[0], s[4], s[2], s[6]}, odd[4] = {s[1], s[5], s[3], s[7]};
   const __m512i lower = all_words(0x0F0F0F0F);
@@ -194,39 +275,42 @@ INLINE __m512i pack(kind_t kind, const __m512i s[8], __mmask16 some) {
   gather(kind, odd, &codes[1], &signs[1]);
   __m512i all = _mm512_ternarylogic_epi32(lower, codes[0], _mm512_slli_epi32(codes[1], 4), 0xCA);
   __m512i sign = _mm512_ternarylogic_epi32(lower, _mm512_srli_epi32(signs[0], 4), signs[1], 0xCA);
-  return _mm512_maskz_ternarylogic_epi32(some, all_words(0x88888888), sign, all, 0xCA);
+  if (!by_floats(kind)) return _mm512_maskz_ternarylogic_epi32(some, all_words(0x88888888), sign, all, 0xCA);
+  all = _mm512_ternarylogic_epi32(all_words(0x88888888), sign, all, 0xCA);
+  return _mm512_maskz_xor_epi32(some, all, all_words(job->turned));
 }
 
 // @return the lanes whose codes are not certain.
-INLINE __mmask16 encode(kind_t kind, const __m512 x[16], __m512 reciprocal, const __m512i words[4], __mmask16 some,
-                        __m512i out[2]) {
-  __m512i doubt = _mm512_set1_epi32(kind.stochastic ? -1 : 0);
+INLINE __mmask16 encode(kind_t kind, const job_t *job, const numbers512_t *numbers, __m512i out[2]) {
+  __m512i doubt = _mm512_set1_epi32(to_even(kind) ? 0 : -1);
 #pragma GCC unroll 2
   for (int h = 0; h < 2; h++) {
     __m512i s[8];
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i++) {
-      s[i] = element_code(kind, x[8 * h + i], reciprocal, words[2 * h + i / 4], i % 4, &doubt);
+      s[i] =
+          element_code(kind, numbers->x[8 * h + i], numbers->reciprocal, numbers->words[2 * h + i / 4], i % 4, &doubt);
     }
-    out[h] = pack(kind, s, some);
+    out[h] = pack(kind, job, s, numbers->some);
   }
+  const int width = 2 * window_of(kind) + 1;
   __m512i least = _mm512_slli_epi32(doubt, 16);
-  return some & (kind.stochastic ? _mm512_testn_epi32_mask(least, least)
-                                 : _mm512_cmpeq_epi32_mask(least, _mm512_set1_epi32(INT32_MIN)));
+  if (to_even(kind)) least = _mm512_xor_si512(least, _mm512_set1_epi32(INT32_MIN));
+  return _mm512_mask_cmplt_epu32_mask(numbers->some, least, _mm512_set1_epi32(width << 16));
 }
 
 // --- Second looks ------------------------------------------------------------------------------------
 
 // Nearest: the lanes where an element seems to be a tie and is not one exactly. A midpoint times the scale is exact.
-INLINE __mmask16 not_ties(kind_t kind, const __m512i v[16], const __m512 x[16], __m512 reciprocal, __m512i rounded) {
-  __m512i scale_bits = _mm512_and_si512(rounded, all_words(0xFFF00000u));
+INLINE __mmask16 not_ties(kind_t kind, const numbers512_t *numbers) {
+  __m512i scale_bits = _mm512_and_si512(numbers->rounded, all_words(0xFFF00000u));
   if (kind.e2m1) scale_bits = _mm512_sub_epi32(scale_bits, _mm512_set1_epi32(2 << 23));
   const __m512 scale = _mm512_castsi512_ps(scale_bits), start = _mm512_set1_ps(192.0f);
   __mmask16 wrong = 0;
   for (int i = 0; i < 16; i++) {
-    const __m512 magnitude = magnitude_of(x[i]);
-    __m512 s = kind.e2m1 ? _mm512_add_ps(cell_of(magnitude, reciprocal), start)
-                         : _mm512_fmadd_ps(magnitude, reciprocal, start);
+    const __m512 magnitude = magnitude_of(numbers->x[i]);
+    __m512 s = kind.e2m1 ? _mm512_add_ps(cell_of(magnitude, numbers->reciprocal), start)
+                         : _mm512_fmadd_ps(magnitude, numbers->reciprocal, start);
     __m512 q = _mm512_sub_ps(s, start);
     __m512i fraction = _mm512_slli_epi32(_mm512_castps_si512(s), 16);
     __mmask16 seems = _mm512_cmpeq_epi32_mask(fraction, _mm512_set1_epi32(INT32_MIN));
@@ -236,7 +320,7 @@ INLINE __mmask16 not_ties(kind_t kind, const __m512i v[16], const __m512 x[16], 
       q = _mm512_max_ps(q, _mm512_max_ps(twice, four_times));
     }
     wrong |= _mm512_mask_cmp_ps_mask(seems, _mm512_mul_ps(q, scale), magnitude, _CMP_NEQ_UQ);
-    if (kind.rht) wrong |= _mm512_mask_cmpneq_epi32_mask(seems, _mm512_cvttps_epi32(x[i]), v[i]);
+    if (kind.rht) wrong |= _mm512_mask_cmpneq_epi32_mask(seems, _mm512_cvttps_epi32(numbers->x[i]), numbers->v[i]);
   }
   return wrong;
 }
@@ -254,72 +338,117 @@ INLINE int coarse(const job_t *job, const place512_t *place) {
 
 // --- Tile --------------------------------------------------------------------------------------------
 
-// Blocks that meet subnormals, overflow, Inf or NaN.
-INLINE int extreme(__m512i amax) {
-  const __m512i low = _mm512_set1_epi32(EXPONENT_LOW << 23);
-  const __m512i range = _mm512_set1_epi32((EXPONENT_HIGH - EXPONENT_LOW) << 23);
+// Biased exponents, patterns of the largest magnitudes: of blocks that meet subnormals, overflow, Inf or NaN.
+INLINE int extreme(__m512i amax, int lowest) {
+  const __m512i low = _mm512_set1_epi32(lowest << 23);
+  const __m512i range = _mm512_set1_epi32((EXPONENT_HIGH - lowest) << 23);
   return (_mm512_cmpgt_epu32_mask(_mm512_sub_epi32(amax, low), range) & _mm512_test_epi32_mask(amax, amax)) != 0;
 }
 
-INLINE void quantize_tile(kind_t kind, const job_t *job, const place512_t *place, result_t *out) {
-  const int odd = kind.e2m1 ? 3 : 7;
-  __m512i v[16], words[4] = {_mm512_setzero_si512()}, unit = _mm512_setzero_si512(), bits = unit;
-  __m512 x[16], amax;
-  __mmask16 sticky = 0;
-  load_tile(job->source, place, v);
+INLINE __m512i largest_pattern(const __m512i v[16]) {
+  __m512i largest = _mm512_setzero_si512();
 #pragma GCC unroll 16
   for (int i = 0; i < 16; i++) {
-    bits = _mm512_max_epi32(bits, _mm512_and_si512(v[i], _mm512_set1_epi32(INT32_MAX)));
+    largest = _mm512_max_epi32(largest, _mm512_and_si512(v[i], _mm512_set1_epi32(INT32_MAX)));
   }
-  out->again = 0;
-  out->later = extreme(bits);
-  if (out->later) return;
-  if (kind.rht) {
-    __m512i largest = _mm512_and_si512(bits, _mm512_set1_epi32(0x7F800000));
-    largest = _mm512_max_epi32(largest, _mm512_set1_epi32(EXPONENT_LOW << 23));
-    unit = _mm512_sub_epi32(largest, all_words((uint32_t)EXPONENT_UNIT << 23));
-    transform(v, largest, job->how->rht_mask);
-  }
+  return largest;
+}
+
+INLINE void take_plain(kind_t kind, __m512i v[16], numbers512_t *out) {
+  __m512i amax = largest_pattern(v);
+  out->later = extreme(amax, EXPONENT_LOW);
 #pragma GCC unroll 16
-  for (int i = 0; i < 16; i++) x[i] = kind.rht ? _mm512_cvtepi32_ps(v[i]) : _mm512_castsi512_ps(v[i]);
-  if (!kind.rht) {
-    amax = _mm512_castsi512_ps(bits);
-  } else if (kind.careful) {
-    amax = amax_of_integers(v, &sticky);
-  } else {
-    amax = amax_of_floats(x);
+  for (int i = 0; i < 16; i++) out->x[i] = _mm512_castsi512_ps(v[i]);
+  out->unit = _mm512_setzero_si512();
+  out->ratio = ratio_of(_mm512_castsi512_ps(amax), kind.e2m1 ? 3 : 7, 0);
+}
+
+INLINE void take_integers(kind_t kind, const job_t *job, __m512i v[16], numbers512_t *out) {
+  __m512i largest = largest_pattern(v);
+  out->later = extreme(largest, EXPONENT_LOW);
+  largest = _mm512_and_si512(largest, _mm512_set1_epi32(0x7F800000));
+  largest = _mm512_max_epi32(largest, _mm512_set1_epi32(EXPONENT_LOW << 23));
+  out->unit = _mm512_sub_epi32(largest, all_words((uint32_t)EXPONENT_UNIT << 23));
+  transform(v, largest, job->how->rht_mask);
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i++) {
+    if (!kind.stochastic) out->v[i] = v[i];
+    out->x[i] = _mm512_cvtepi32_ps(v[i]);
   }
-  __m512i ratio = ratio_of(amax, odd, sticky);
-  if (kind.rht && !kind.careful) {
-    // Between neighbouring scales, or at one, as far as can be seen.
-    __mmask16 edge = _mm512_testn_epi32_mask(ratio, _mm512_set1_epi32(0x7FFFF));
-    edge = _mm512_mask_cmp_ps_mask(edge, amax, _mm512_set1_ps(1 << 24), _CMP_GE_OQ);
-    out->again = edge != 0;
-    if (out->again) return;
-  }
-  out->ratio = _mm512_add_epi32(ratio, unit);
+  __mmask16 sticky;
+  __m512 amax = amax_of_integers(v, &sticky);
+  out->ratio = ratio_of(amax, kind.e2m1 ? 3 : 7, sticky);
+}
+
+// Lanes where a sign may be wrong.
+INLINE __mmask16 near_zero(kind_t kind, __m512 least, __m512 reciprocal, __mmask16 some) {
+  return _mm512_mask_cmp_ps_mask(some, _mm512_mul_ps(least, reciprocal),
+                                 _mm512_set1_ps(kind.e2m1 ? 0x1p-14f : 0x1p-15f), _CMP_LT_OQ);
+}
+
+INLINE void take_floats(kind_t kind, const job_t *job, const __m512i v[16], numbers512_t *out) {
+  __m512 x[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i++) x[i] = _mm512_castsi512_ps(v[i]);
+  transform_floats(job, x);
+  __m512 amax = extremum(x, 1);
+  // The largest number is 16 times smaller at most.
+  out->later = extreme(_mm512_castps_si512(amax), EXPONENT_LOW + 4);
+  out->unit = _mm512_setzero_si512();
+  out->ratio = _mm512_castps_si512(_mm512_mul_ps(amax, _mm512_set1_ps(kind.e2m1 ? 0.25f / 3.0f : 0.25f / 7.0f)));
+  // Scales change at multiples of 2^19 in the pattern, or at some of them.
+  __m512i above = _mm512_add_epi32(out->ratio, _mm512_set1_epi32(64));
+  __mmask16 some = _mm512_test_epi32_mask(out->ratio, out->ratio);
+  out->doubt = _mm512_mask_testn_epi32_mask(some, above, _mm512_set1_epi32(0x7FF80));
   if (!kind.codes) return;
-  const __mmask16 some = _mm512_test_epi32_mask(ratio, ratio);
-  __m512i rounded = round_ratio(job, ratio);
-  __m512 reciprocal = reciprocal_of(rounded, kind.e2m1);
-  out->places = _mm512_maskz_cvtepi32_epi16(some, _mm512_srli_epi32(_mm512_add_epi32(rounded, unit), 20));
-  if (kind.stochastic) {
-    __m512i groups = _mm512_add_epi32(all_words((uint32_t)place->first), _mm512_load_si512(job->offset));
-    random_words(&job->random, groups, words);
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i++) out->x[i] = x[i];
+  __m512 least = extremum(x, 0), reciprocal = reciprocal_of(kind, round_ratio(kind, job, out->ratio));
+  if (!job->int4) out->doubt |= near_zero(kind, least, reciprocal, some);
+}
+
+// All that must be known before codes can be made.
+INLINE void measure_tile(kind_t kind, const job_t *job, const place512_t *place, numbers512_t *out) {
+  __m512i v[16];
+  load_tile(job->source, place, v);
+  out->doubt = 0;
+  if (!kind.rht) {
+    take_plain(kind, v, out);
+  } else if (kind.careful) {
+    take_integers(kind, job, v, out);
+  } else {
+    take_floats(kind, job, v, out);
   }
-  __mmask16 doubt = encode(kind, x, reciprocal, words, some, out->codes);
-  if (!kind.stochastic && doubt != 0) {
-    if (!kind.rht && coarse(job, place)) {
-      doubt = 0;
-    } else if (kind.careful) {
-      doubt &= not_ties(kind, v, x, reciprocal, rounded);
-    } else {
-      out->again = 1;
-      return;
-    }
+  out->again = out->doubt != 0;
+  if (!kind.codes) return;
+  out->some = _mm512_test_epi32_mask(out->ratio, out->ratio);
+  out->rounded = round_ratio(kind, job, out->ratio);
+  out->reciprocal = reciprocal_of(kind, out->rounded);
+  if (!kind.stochastic) return;
+  random_words(&job->random, _mm512_add_epi32(all_words((uint32_t)place->first), _mm512_load_si512(job->offset)),
+               out->words);
+}
+
+INLINE void quantize_tile(kind_t kind, const job_t *job, const place512_t *place, result_t *out) {
+  numbers512_t numbers;
+  measure_tile(kind, job, place, &numbers);
+  out->later = numbers.later;
+  out->again = numbers.again;
+  out->beyond = 0;
+  out->ratio = _mm512_add_epi32(numbers.ratio, numbers.unit);
+  if (!kind.codes) return;
+  __m512i bits = _mm512_srli_epi32(_mm512_add_epi32(numbers.rounded, numbers.unit), 20);
+  out->places = _mm512_maskz_cvtepi32_epi16(numbers.some, bits);
+  __mmask16 doubt = encode(kind, job, &numbers, out->codes);
+  if (!kind.stochastic && !kind.rht && doubt != 0 && coarse(job, place)) doubt = 0;
+  if (!kind.stochastic && kind.careful && doubt != 0) doubt &= not_ties(kind, &numbers);
+  __mmask16 over = _mm512_cmpgt_epi32_mask(out->ratio, all_words((uint32_t)job->limit));
+  if (has_careful(kind)) {
+    out->again |= doubt;
+  } else {
+    over |= doubt;
   }
-  doubt |= _mm512_cmpgt_epi32_mask(out->ratio, _mm512_set1_epi32(job->limit));
-  if (doubt != 0) out->places = _mm256_set1_epi16(PLACE_LATER);
+  out->beyond = over;
   if (!job->int4) return;
   for (int h = 0; h < 2; h++) out->codes[h] = complement(out->codes[h]);
 }
