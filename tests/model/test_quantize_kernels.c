@@ -2,12 +2,14 @@
 // Every quantizer kernel gives the bits of the portable one. The kernel is that of UFP4_KERNEL (unset: the fastest);
 // the portable one has the second model as its witness, and so have all in the runs of test_tensor.c that
 // CMakeLists.txt adds.
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fixture.h"
 #include "ufp4/format.h"
+#include "ufp4/random.h"
 
 // --- Comparison --------------------------------------------------------------------------------------
 
@@ -165,6 +167,64 @@ TEST(ties_of_every_significand) {
   free(numbers);
 }
 
+/** Row @p j of the Hadamard matrix and of the mask: the sign of element i in sum j. */
+static int sign_in_sum(uint16_t mask, int j, int i) {
+  return (__builtin_popcount((unsigned)(i & j)) + (mask >> i & 1)) & 1 ? -1 : 1;
+}
+
+/** A block whose sum j is the product of @p target and the scale's quantum, plus @p units, where the sums of the others
+ * are that or 7 (E2M1: 12) quanta. Elements 0 and 1 (that is why j is odd) make it; the others are truncated by nearly
+ * a unit each, all to the same side. @return 0: it cannot be. */
+static int near_boundary(check_random_t *random, const ufp4_quantize_t *how, int j, double target, int units,
+                         uint32_t numbers[16]) {
+  const int odd = how->elem == UFP4_ELEM_E2M1 ? 3 : 7;
+  const double scale = ldexp(8 + (int)check_below(random, 8), 18 + (int)check_below(random, 3));
+  const double quantum = how->elem == UFP4_ELEM_E2M1 ? scale / 4 : scale;
+  int64_t sum = llround(target * quantum) + units, large = (int64_t)(odd * scale) & ~INT64_C(1);
+  for (int i = 2; i < 16; i++) {
+    const int64_t whole = 1 + (int64_t)check_below(random, 500);
+    const int sign = sign_in_sum(how->rht_mask, j, i);
+    numbers[i] = ufp4_f32_bits((float)(sign * ldexp((double)whole + 0.99, -20)));
+    sum -= whole;
+  }
+  large += (large ^ sum) & 1;
+  const int64_t first = (large + sum) / 2, second = (large - sum) / 2;
+  if (first < 1 << 23 || first >= 1 << 24 || second < 0) return 0;
+  numbers[0] = ufp4_f32_bits((float)(sign_in_sum(how->rht_mask, j, 0) * ldexp((double)first, -20)));
+  numbers[1] = ufp4_f32_bits((float)(-sign_in_sum(how->rht_mask, j, 1) * ldexp((double)second, -20)));
+  return 1;
+}
+
+// What the transform truncates, as much of it as there can be, decides codes. Among 16 blocks one counts, and there are
+// few: kernels may treat many such blocks differently.
+static void check_boundaries(check_random_t *random, int64_t index, const ufp4_quantize_t *how) {
+  enum { COUNT = 16 * 14 };
+  static const int low[2][7] = {{0, 1, 2, 3, 4, 5, 6}, {0, 1, 2, 3, 4, 6, 8}}, cell[7] = {1, 1, 1, 1, 2, 2, 4};
+  const int e2m1 = how->elem == UFP4_ELEM_E2M1;
+  uint32_t numbers[COUNT * 16] = {0};
+  for (int64_t group = index % 16; group < COUNT;) {
+    uint8_t bytes[16];
+    const int j = 2 * (int)check_below(random, 8) + 1, code = (int)check_below(random, 7);
+    ufp4_random_block(how->seed, how->tensor_id, (uint64_t)group, bytes);
+    const double fraction = how->round == UFP4_ROUND_SR ? (bytes[j] + 0.5) / 256 : 0.5;
+    const double target = low[e2m1][code] + fraction * (e2m1 ? cell[code] : 1);
+    const int units = (int)check_below(random, 81) - 40;
+    if (near_boundary(random, how, j, target, units, numbers + 16 * group)) group += 16;
+  }
+  check_numbers(index, numbers, COUNT, how);
+}
+
+TEST(truncated_sums_at_boundaries) {
+  check_random_t random = check_random();
+  for (int n = 0; n < OPTIONS * 40; n++) {
+    ufp4_quantize_t how = options(n % OPTIONS);
+    if (how.rht == UFP4_RHT_NONE) continue;
+    how.rht_mask = (uint16_t)check_next(&random);
+    how.seed = check_next(&random);
+    check_boundaries(&random, n, &how);
+  }
+}
+
 // What vectors decline: exponents of the largest magnitude at both ends of where they do, blocks of zeros and of NaN
 // among others.
 TEST(tiles_of_mixed_exponents) {
@@ -266,6 +326,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(specials_among_numbers),
       CHECK_TEST(many_blocks),
       CHECK_TEST(ties_of_every_significand),
+      CHECK_TEST(truncated_sums_at_boundaries),
       CHECK_TEST(tiles_of_mixed_exponents),
       CHECK_TEST(every_given_exponent),
       CHECK_TEST(equal_blocks),
