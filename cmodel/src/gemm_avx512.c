@@ -46,10 +46,10 @@ INLINE __m512i broadcast4(const void *from) {
 
 // The dots of one row and 16 columns with a pair of blocks.
 INLINE void dots(const a_panel_t *a, int p, int r, const __m512i b[8], __m512i dot[2]) {
-  dot[0] = dot[1] = broadcast8(a->start[p][r]);
+  dot[0] = dot[1] = broadcast8(a->pair[p].start[r]);
 #pragma GCC unroll 4
   for (int q = 0; q < 4; q++) {
-    __m512i quads = broadcast8(a->elements[p][r] + 8 * q);
+    __m512i quads = broadcast8(a->pair[p].elements[r] + 8 * q);
     dot[0] = _mm512_dpbusd_epi32(dot[0], b[q], quads);
     dot[1] = _mm512_dpbusd_epi32(dot[1], b[4 + q], quads);
   }
@@ -70,8 +70,8 @@ INLINE void load_pair(const b_panel_t *b, int p, __m512i to[8]) {
 // The products of the significands.
 INLINE __m512i looked_up(const a_panel_t *a, int p, int r, const table_t *table) {
   const char *entries = (const char *)table->entries[p];
-  __m256i product = _mm256_load_si256((const __m256i *)(entries + a->entry[p][r][0]));
-  product = _mm256_mask_loadu_epi8(product, 0xAAAAAAAA, entries + a->entry[p][r][1]);
+  __m256i product = _mm256_load_si256((const __m256i *)(entries + a->pair[p].entry[r][0]));
+  product = _mm256_mask_loadu_epi8(product, 0xAAAAAAAA, entries + a->pair[p].entry[r][1]);
   return _mm512_cvtepu8_epi16(product);
 }
 
@@ -88,7 +88,7 @@ static void multiply_one_digit(const a_panel_t *a, const b_panel_t *b, const tab
     load_pair(b, p, quads);
 #pragma GCC unroll 8
     for (int r = 0; r < ROWS; r++) {
-      __m512i shift = _mm512_add_epi16(shift_b, broadcast4(a->shift[p][r]));
+      __m512i shift = _mm512_add_epi16(shift_b, broadcast4(a->pair[p].shift[r]));
       __m512i scale = _mm512_sllv_epi16(looked_up(a, p, r, table), shift);
       sum[r] = _mm512_dpwssd_epi32(sum[r], packed_dots(a, p, r, quads), scale);
     }
@@ -111,7 +111,7 @@ static void multiply_two_digits(const a_panel_t *a, const b_panel_t *b, const ta
 #pragma GCC unroll 8
     for (int r = 0; r < ROWS; r++) {
       __m512i product = looked_up(a, p, r, table), dot = packed_dots(a, p, r, quads);
-      __m512i shift = _mm512_add_epi16(_mm512_load_si512(b->shift[p]), broadcast4(a->shift[p][r]));
+      __m512i shift = _mm512_add_epi16(_mm512_load_si512(b->shift[p]), broadcast4(a->pair[p].shift[r]));
       __m512i low = _mm512_and_si512(_mm512_sllv_epi16(product, shift), low_bits);
       __m512i high = _mm512_srlv_epi16(_mm512_slli_epi16(product, 8), _mm512_sub_epi16(top, shift));
       low_sum[r] = _mm512_dpwssd_epi32(low_sum[r], dot, low);

@@ -30,13 +30,18 @@
 #define SIGNIFICANDS 8
 #define SUBNORMAL (1 << 30)  // as a largest scale: too large for a table
 
+// Two blocks of A's rows; whole cache lines, read in order.
 typedef struct {
-  uint8_t elements[PAIRS][ROWS][32];  // quad 0 of both blocks, quad 1 of both, ..; signed
-  int32_t start[PAIRS][ROWS][2];      // where the dots start
-  uint16_t shift[PAIRS][ROWS][2];     // of the product of significands
-  uint16_t scale[PAIRS][ROWS][2];     // significand << shift
-  uint16_t entry[PAIRS][ROWS][2];     // of the table, in bytes
-  int64_t base[ROWS];                 // smallest exponent of a row
+  uint8_t elements[ROWS][32];  // quad 0 of both blocks, quad 1 of both, ..; signed
+  int32_t start[ROWS][2];      // where the dots start
+  uint16_t shift[ROWS][2];     // of the product of significands
+  uint16_t entry[ROWS][2];     // of the table, in bytes
+} a_pair_t;
+
+typedef struct {
+  a_pair_t pair[PAIRS];
+  uint16_t scale[PAIRS][ROWS][2];  // significand << shift
+  int64_t base[ROWS];              // smallest exponent of a row
   int32_t pairs;
   int32_t scale_max;  // the largest significand << shift
   double norm2;       // the largest over the rows of the sum of squares of significand << (exponent - base)

@@ -30,14 +30,14 @@ INLINE void load_block(const b_panel_t *b, int64_t k, __m512i to[2][4]) {
 // Of one row and 32 columns with a block, and by how much to shift them.
 INLINE void dots(const a_panel_t *a, const b_panel_t *b, int64_t k, int r, __m512i quads[2][4], __m512i dot[2],
                  __m512i excess[2]) {
-  dot[0] = dot[1] = broadcast4(&a->start[k][r]);
+  dot[0] = dot[1] = broadcast4(&a->block[k].start[r]);
 #pragma GCC unroll 4
   for (int q = 0; q < 4; q++) {
-    const __m512i quad = broadcast4(a->elements[k][r] + 4 * q);
+    const __m512i quad = broadcast4(a->block[k].elements[r] + 4 * q);
     dot[0] = _mm512_dpbusd_epi32(dot[0], quads[0][q], quad);
     dot[1] = _mm512_dpbusd_epi32(dot[1], quads[1][q], quad);
   }
-  const __m512i excess_a = broadcast4(&a->excess[k][r]);
+  const __m512i excess_a = broadcast4(&a->block[k].excess[r]);
   excess[0] = _mm512_add_epi32(excess_a, _mm512_load_si512(b->excess[k]));
   excess[1] = _mm512_add_epi32(excess_a, _mm512_load_si512(b->excess[k] + 16));
 }

@@ -23,12 +23,17 @@
 #define CHUNK 32
 #define FOLDED_OFFSET 128  // more than any quanta times a significand
 
+// A block of A's rows; whole cache lines, read in order.
 typedef struct {
-  int8_t elements[CHUNK][ROWS][16];
-  int32_t start[CHUNK][ROWS];   // where the dots start
-  int32_t excess[CHUNK][ROWS];  // exponent - base
-  int64_t base[ROWS];           // smallest exponent of a row
-  double norm2;                 // the largest over the rows of the sum of squares of significand << excess
+  int8_t elements[ROWS][16];
+  int32_t start[ROWS];   // where the dots start
+  int32_t excess[ROWS];  // exponent - base
+} a_block_t;
+
+typedef struct {
+  a_block_t block[CHUNK];
+  int64_t base[ROWS];  // smallest exponent of a row
+  double norm2;        // the largest over the rows of the sum of squares of significand << excess
   int64_t blocks;
   uint8_t padding[48];
 } a_panel_t;

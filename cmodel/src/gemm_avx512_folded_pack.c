@@ -13,33 +13,28 @@ static int64_t chunk_blocks(const ufp4_operand_t *x, int64_t block) {
   return x->blocks - block < CHUNK ? x->blocks - block : CHUNK;
 }
 
-// Numbers of 8 rows by 32 blocks; vector 8h + r holds row r's blocks 16h to 16h + 15.
-static void store_transposed(__m512i v[16], int32_t to[CHUNK][ROWS]) {
-  transpose_dwords(v);
-  for (int k = 0; k < 16; k++) {
-    _mm256_store_si256((__m256i *)to[k], _mm512_castsi512_si256(v[k]));
-    _mm256_store_si256((__m256i *)to[16 + k], _mm512_extracti64x4_epi64(v[k], 1));
-  }
+INLINE void store_half(__m512i v, int half, int32_t to[ROWS]) {
+  _mm256_store_si256((__m256i *)to, half ? _mm512_extracti64x4_epi64(v, 1) : _mm512_castsi512_si256(v));
 }
 
-static void pack_a_row(const uint8_t *codes, __m512i table, const scales_t *s, int r, int32_t start[2][ROWS][16],
+static void pack_a_row(const uint8_t *codes, __m512i table, const scales_t *s, int r, __m512i start[16],
                        a_panel_t *panel) {
   for (int g = 0; 4 * g < panel->blocks; g++) {
     __m512i quanta = load_quanta(codes + 4 * CODE_BYTES * g, four_of(panel->blocks, g), table);
     quanta = times(quanta, spread(s->significand, g));
-    _mm_store_si128((__m128i *)&start[g / 4][r][4 * (g % 4)], starts(quanta, FOLDED_OFFSET));
-    _mm_store_si128((__m128i *)panel->elements[4 * g][r], _mm512_castsi512_si128(quanta));
-    _mm_store_si128((__m128i *)panel->elements[4 * g + 1][r], _mm512_extracti32x4_epi32(quanta, 1));
-    _mm_store_si128((__m128i *)panel->elements[4 * g + 2][r], _mm512_extracti32x4_epi32(quanta, 2));
-    _mm_store_si128((__m128i *)panel->elements[4 * g + 3][r], _mm512_extracti32x4_epi32(quanta, 3));
+    _mm_store_si128((__m128i *)&start[ROWS * (g / 4) + r] + g % 4, starts(quanta, FOLDED_OFFSET));
+    _mm_store_si128((__m128i *)panel->block[4 * g].elements[r], _mm512_castsi512_si128(quanta));
+    _mm_store_si128((__m128i *)panel->block[4 * g + 1].elements[r], _mm512_extracti32x4_epi32(quanta, 1));
+    _mm_store_si128((__m128i *)panel->block[4 * g + 2].elements[r], _mm512_extracti32x4_epi32(quanta, 2));
+    _mm_store_si128((__m128i *)panel->block[4 * g + 3].elements[r], _mm512_extracti32x4_epi32(quanta, 3));
   }
 }
 
 void gemm_avx512_folded_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
   const __m512i table = quanta_table(a->elem, 0);
-  __m512i excess[16];
-  _Alignas(64) int32_t start[2][ROWS][16];
+  // Vector 8h + r: row r's blocks 16h to 16h + 15; transposed, vector k: rows 0 to 7 of block k, then of 16 + k.
+  __m512i excess[16], start[16];
   a_panel_t *panel = to;
   panel->blocks = chunk_blocks(a, block);
   panel->norm2 = 0;
@@ -55,11 +50,13 @@ void gemm_avx512_folded_pack_a(const gemm_job_t *job, int64_t row, int64_t block
     excess[ROWS + r] = _mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(s.excess, 1));
     pack_a_row(a->codes + at * CODE_BYTES, table, &s, r, start, panel);
   }
-  store_transposed(excess, panel->excess);
-  // What of it lies beyond the chunk's blocks is of no use.
-  __m512i starts_of[16];
-  for (int i = 0; i < 16; i++) starts_of[i] = _mm512_load_si512(start[i / ROWS][i % ROWS]);
-  store_transposed(starts_of, panel->start);
+  // What the rows have beyond the chunk's blocks is of no use.
+  transpose_dwords(excess);
+  transpose_dwords(start);
+  for (int k = 0; k < CHUNK; k++) {
+    store_half(excess[k % 16], k / 16, panel->block[k].excess);
+    store_half(start[k % 16], k / 16, panel->block[k].start);
+  }
 }
 
 static void pack_elements_b(const uint8_t *const codes[16], const scales_t s[16], int64_t blocks, __m512i table,

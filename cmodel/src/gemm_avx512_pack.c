@@ -44,8 +44,8 @@ static void pack_a_elements(const uint8_t *codes, int64_t blocks, __m512i table,
     __m512i quanta = load_quanta(codes + 4 * CODE_BYTES * g, four_of(blocks, g), table);
     quanta = _mm512_and_si512(_mm512_sllv_epi16(quanta, spread(absorbed, g)), spread(keep, g));
     const __m512i pairs = interleave_pairs(quanta);
-    _mm256_store_si256((__m256i *)panel->elements[2 * g][r], _mm512_castsi512_si256(pairs));
-    _mm256_store_si256((__m256i *)panel->elements[2 * g + 1][r], _mm512_extracti64x4_epi64(pairs, 1));
+    _mm256_store_si256((__m256i *)panel->pair[2 * g].elements[r], _mm512_castsi512_si256(pairs));
+    _mm256_store_si256((__m256i *)panel->pair[2 * g + 1].elements[r], _mm512_extracti64x4_epi64(pairs, 1));
     _mm_store_si128((__m128i *)rows->start[r][2 * g], starts(quanta, OFFSET));
   }
 }
@@ -100,7 +100,7 @@ static void transpose_starts(const a_rows_t *rows, a_panel_t *panel) {
     __m512i v[ROWS];
     for (int r = 0; r < ROWS; r++) v[r] = _mm512_load_si512(rows->start[r][p]);
     transpose_qwords(v);
-    for (int i = 0; i < 8; i++) _mm512_store_si512(panel->start[p + i], v[i]);
+    for (int i = 0; i < 8; i++) _mm512_store_si512(panel->pair[p + i].start, v[i]);
   }
 }
 
@@ -114,9 +114,9 @@ static void transpose_factors(const a_rows_t *rows, a_panel_t *panel) {
   transpose_dwords(v);
   transpose_dwords(w);
   for (int p = 0; p < PAIRS; p++) {
-    _mm256_store_si256((__m256i *)panel->shift[p], _mm512_castsi512_si256(v[p]));
+    _mm256_store_si256((__m256i *)panel->pair[p].shift, _mm512_castsi512_si256(v[p]));
     _mm256_store_si256((__m256i *)panel->scale[p], _mm512_extracti64x4_epi64(v[p], 1));
-    _mm256_store_si256((__m256i *)panel->entry[p], _mm512_castsi512_si256(w[p]));
+    _mm256_store_si256((__m256i *)panel->pair[p].entry, _mm512_castsi512_si256(w[p]));
   }
 }
 
