@@ -28,13 +28,20 @@
 #define FEW_ROWS 3  // of which the registers hold the half dots and sums
 #define MAX_ABSORB 4
 #define SIGNIFICANDS 8
+#define TABLE_LINE (COLS * 2)  // bytes
+
+// A block of A's rows; whole cache lines, read in order.
+typedef struct {
+  int8_t elements[ROWS][BLOCK];
+  int16_t start[ROWS][2];   // where the half dots start
+  uint16_t scale[ROWS][2];  // significand << shift, twice
+  uint32_t entry[ROWS];     // of the table, in bytes
+  uint8_t padding[24];
+} a_block_t;
 
 typedef struct {
-  int8_t elements[CHUNK][ROWS][BLOCK];
-  int16_t start[ROWS][CHUNK][2];   // where the half dots start
-  uint16_t scale[ROWS][CHUNK][2];  // significand << shift, twice
-  uint8_t entry[ROWS][CHUNK];      // of the table: significand - 8
-  int32_t base[ROWS];              // smallest exponent of a row
+  a_block_t block[CHUNK];
+  int32_t base[ROWS];  // smallest exponent of a row
   int32_t blocks;
   int32_t scale_max;
   double norm2;    // the largest over the rows of the sum of squares of significand << (exponent - base)
@@ -157,14 +164,14 @@ static void pack_a_row(const uint8_t *codes, const scales_t *s, int absorb, cons
   bound_scales(s, shift, scale, &panel->norm2, &panel->scale_max);
   for (int k = 0; k < panel->blocks; k++) {
     __m128i elements = decode(codes + k * CODE_BYTES, tables[absorbed[k]]);
-    _mm_store_si128((__m128i *)panel->elements[k][r], elements);
-    put_start(elements, panel->start[r][k]);
+    _mm_store_si128((__m128i *)panel->block[k].elements[r], elements);
+    put_start(elements, panel->block[k].start[r]);
   }
   int shifted = s->subnormal;
   for (int k = 0; k < CHUNK; k++) {
     int twice = scale[k] | scale[k] << 16;
-    memcpy(panel->scale[r][k], &twice, sizeof twice);
-    panel->entry[r][k] = (uint8_t)(s->significand[k] & 7);
+    memcpy(panel->block[k].scale[r], &twice, sizeof twice);
+    panel->block[k].entry[r] = (s->significand[k] & 7u) * TABLE_LINE;
     shifted |= shift[k];
   }
   if (shifted) panel->tabled = 0;
@@ -257,7 +264,7 @@ INLINE void settle(__m256i *v) {
 // Half dots of FEW_ROWS rows and 16 columns with one block.
 INLINE void half_dots(const a_panel_t *a, const b_panel_t *b, int k, int r0, __m256i dot[FEW_ROWS][2]) {
 #pragma GCC unroll 3
-  for (int r = 0; r < FEW_ROWS; r++) dot[r][0] = dot[r][1] = broadcast4(a->start[r0 + r][k]);
+  for (int r = 0; r < FEW_ROWS; r++) dot[r][0] = dot[r][1] = broadcast4(a->block[k].start[r0 + r]);
 #pragma GCC unroll 4
   for (int q = 0; q < 4; q++) {
     __m256i b0 = load(b->elements[k][q][0]), b1 = load(b->elements[k][q][8]);
@@ -265,7 +272,7 @@ INLINE void half_dots(const a_panel_t *a, const b_panel_t *b, int k, int r0, __m
     settle(&b1);
 #pragma GCC unroll 3
     for (int r = 0; r < FEW_ROWS; r++) {
-      __m256i quad = broadcast4(a->elements[k][r0 + r] + 4 * q);
+      __m256i quad = broadcast4(a->block[k].elements[r0 + r] + 4 * q);
       dot[r][0] = _mm256_add_epi16(dot[r][0], _mm256_maddubs_epi16(b0, quad));
       dot[r][1] = _mm256_add_epi16(dot[r][1], _mm256_maddubs_epi16(b1, quad));
       settle(&dot[r][0]);
@@ -292,12 +299,12 @@ typedef enum { TABLED, MULTIPLIED } products_t;
 INLINE void scale_products(const a_panel_t *a, const b_panel_t *b, const table_t *table, products_t how, int k, int r,
                            __m256i scale[2]) {
   if (how == TABLED) {
-    __m256i once = load(table->entries[k][a->entry[r][k]]);
+    __m256i once = load((const char *)table->entries[k] + a->block[k].entry[r]);
     scale[0] = _mm256_unpacklo_epi16(once, once);
     scale[1] = _mm256_unpackhi_epi16(once, once);
     return;
   }
-  __m256i scale_a = broadcast4(a->scale[r][k]);
+  __m256i scale_a = broadcast4(a->block[k].scale[r]);
   for (int half = 0; half < 2; half++) {
     __m256i scale_b = load(&b->scale[k][8 * half]);
     scale[half] = _mm256_mullo_epi16(scale_a, _mm256_or_si256(scale_b, _mm256_slli_epi32(scale_b, 16)));
@@ -341,7 +348,7 @@ INLINE void wide_rows(const a_panel_t *a, const b_panel_t *b, int r0, int first,
     half_dots(a, b, k, r0, dot);
 #pragma GCC unroll 3
     for (int r = 0; r < FEW_ROWS; r++) {
-      __m256i scale = _mm256_srli_epi32(broadcast4(a->scale[r0 + r][k]), 16);
+      __m256i scale = _mm256_srli_epi32(broadcast4(a->block[k].scale[r0 + r]), 16);
       add_wide(dot[r][0], scale, load(&b->scale[k][0]), sum[r][0]);
       add_wide(dot[r][1], scale, load(&b->scale[k][8]), sum[r][1]);
     }
