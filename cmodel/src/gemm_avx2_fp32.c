@@ -30,7 +30,7 @@ INLINE void settle(__m256i *v) {
 
 INLINE void start_dots(const a_panel_t *a, int g, int r0, __m256i dot[FEW_ROWS][2]) {
 #pragma GCC unroll 3
-  for (int r = 0; r < FEW_ROWS; r++) dot[r][0] = dot[r][1] = broadcast4(a->start[r0 + r][g]);
+  for (int r = 0; r < FEW_ROWS; r++) dot[r][0] = dot[r][1] = broadcast4(a->group[g].start[r0 + r]);
 }
 
 // Adds the half dots of FEW_ROWS rows and 16 columns with a group.
@@ -42,7 +42,7 @@ INLINE void add_half_dots(const a_panel_t *a, const b_panel_t *b, int g, int r0,
     settle(&b1);
 #pragma GCC unroll 3
     for (int r = 0; r < FEW_ROWS; r++) {
-      __m256i quad = broadcast4(a->elements[g][r0 + r] + 4 * q);
+      __m256i quad = broadcast4(a->group[g].elements[r0 + r] + 4 * q);
       dot[r][0] = _mm256_add_epi16(dot[r][0], _mm256_maddubs_epi16(b0, quad));
       dot[r][1] = _mm256_add_epi16(dot[r][1], _mm256_maddubs_epi16(b1, quad));
       settle(&dot[r][0]);
@@ -80,7 +80,7 @@ static void multiply_e4m3(const a_panel_t *a, const b_panel_t *b, int r0, int fi
     add_half_dots(a, b, g, r0, dot);
 #pragma GCC unroll 3
     for (int r = 0; r < FEW_ROWS; r++) {
-      const __m256i scale = broadcast4(a->integer[r0 + r][g]);
+      const __m256i scale = broadcast4(a->group[g].integer[r0 + r]);
 #pragma GCC unroll 2
       for (int half = 0; half < 2; half++) {
         const __m256 scaled = _mm256_cvtepi32_ps(_mm256_madd_epi16(dot[r][half], scale));
@@ -106,7 +106,7 @@ static void multiply_e8m0(const a_panel_t *a, const b_panel_t *b, int r0, int fi
     block_half_dots(a, b, g, r0, dot);
 #pragma GCC unroll 3
     for (int r = 0; r < FEW_ROWS; r++) {
-      const __m256i exponent = broadcast4(&a->exponent[r0 + r][g]);
+      const __m256i exponent = broadcast4(&a->group[g].exponent[r0 + r]);
 #pragma GCC unroll 2
       for (int half = 0; half < 2; half++) {
         const __m256i factor = _mm256_add_epi32(exponent, load(b->exponent[g] + 8 * half));
@@ -143,7 +143,7 @@ static void multiply_e8m0_wide(const a_panel_t *a, const b_panel_t *b, int r0, i
     block_half_dots(a, b, g, r0, dot);
 #pragma GCC unroll 3
     for (int r = 0; r < FEW_ROWS; r++) {
-      const __m256i exponent = broadcast4(&a->exponent[r0 + r][g]);
+      const __m256i exponent = broadcast4(&a->group[g].exponent[r0 + r]);
       acc[r][0] = add_block_wide(whole(dot[r][0]), exponent, load(b->exponent[g]), acc[r][0]);
       acc[r][1] = add_block_wide(whole(dot[r][1]), exponent, load(b->exponent[g] + 8), acc[r][1]);
     }
@@ -161,7 +161,7 @@ static void multiply_fp32(const a_panel_t *a, const b_panel_t *b, int r0, int fi
     add_half_dots(a, b, g, r0, dot);
 #pragma GCC unroll 3
     for (int r = 0; r < FEW_ROWS; r++) {
-      const __m256 scale = _mm256_set1_ps(a->scale[r0 + r][g]);
+      const __m256 scale = _mm256_set1_ps(a->group[g].scale[r0 + r]);
 #pragma GCC unroll 2
       for (int half = 0; half < 2; half++) {
         const __m256 value = _mm256_mul_ps(_mm256_cvtepi32_ps(whole(dot[r][half])), unit);

@@ -19,14 +19,20 @@
 #define COLS 16
 #define CHUNK 16
 
+// A group of A's rows; groups are read in order.
 typedef struct {
-  int8_t elements[CHUNK][ROWS][16];
-  int16_t start[ROWS][CHUNK][2];  // where the half dots start; E8M0: of both groups, in the first's place
+  int8_t elements[ROWS][16];
+  int16_t start[ROWS][2];  // where the half dots start; E8M0: of both groups, in the first's place
   union {
-    uint16_t integer[ROWS][CHUNK][2];  // E4M3: twice
-    uint32_t exponent[ROWS][CHUNK];    // E8M0: of FP32 numbers, not biased
-    float scale[ROWS][CHUNK];          // FP32
+    uint16_t integer[ROWS][2];  // E4M3: twice
+    uint32_t exponent[ROWS];    // E8M0: of FP32 numbers, not biased
+    float scale[ROWS];          // FP32
   };
+  uint8_t padding[16];
+} a_group_t;
+
+typedef struct {
+  a_group_t group[CHUNK];
   int32_t groups;
   int32_t scale_format;                // ufp4_scale_t
   int32_t exponent_min, exponent_max;  // E8M0: over the blocks that are not zero

@@ -108,15 +108,15 @@ static float power(int exponent) {
 
 static void put_scales_a(const scales_t *s, int r, a_panel_t *panel) {
   if (panel->scale_format == UFP4_SCALE_FP32) {
-    memcpy(panel->scale[r], s->bits, sizeof panel->scale[r]);
+    for (int g = 0; g < CHUNK; g++) panel->group[g].scale[r] = ufp4_f32_value(s->bits[g]);
   } else if (panel->scale_format == UFP4_SCALE_E8M0) {
-    for (int g = 0; g < CHUNK; g++) panel->exponent[r][g] = s->bits[g] << 23;
+    for (int g = 0; g < CHUNK; g++) panel->group[g].exponent[r] = s->bits[g] << 23;
     panel->exponent_min = s->least < panel->exponent_min ? s->least : panel->exponent_min;
     panel->exponent_max = s->most > panel->exponent_max ? s->most : panel->exponent_max;
   } else {
     for (int g = 0; g < CHUNK; g++) {
       const uint32_t shift = shift_of(s->bits[g]), most = shift < MAX_SHIFT ? shift : MAX_SHIFT;
-      panel->integer[r][g][0] = panel->integer[r][g][1] = (uint16_t)(significand_of(s->bits[g]) << most);
+      panel->group[g].integer[r][0] = panel->group[g].integer[r][1] = (uint16_t)(significand_of(s->bits[g]) << most);
     }
   }
 }
@@ -128,11 +128,11 @@ static void put_elements_a(const uint8_t *codes, const scales_t *s, const __m128
   for (int g = 0; g < panel->groups + (pairs ? panel->groups % 2 : 0); g++) {
     const int inside = g < panel->groups;
     const __m128i elements = inside ? decode(codes + g * CODE_BYTES, tables[s->elements[g]]) : tables[NONE];
-    _mm_store_si128((__m128i *)panel->elements[g][r], elements);
-    put_start(elements, panel->start[r][g]);
+    _mm_store_si128((__m128i *)panel->group[g].elements[r], elements);
+    put_start(elements, panel->group[g].start[r]);
     if (!pairs || g % 2 == 0) continue;
     for (int i = 0; i < 2; i++) {
-      panel->start[r][g - 1][i] = (int16_t)(panel->start[r][g - 1][i] + panel->start[r][g][i]);
+      panel->group[g - 1].start[r][i] = (int16_t)(panel->group[g - 1].start[r][i] + panel->group[g].start[r][i]);
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "bench_cuda.h"
 #include "draw.h"
@@ -208,6 +209,39 @@ static void bench_peak(bench_t *bench) {
   }
 }
 
+// What two threads do against what one does, of the multiplication alone: no GEMM can do better.
+static ufp4_status_t run_two_peaks(bench_t *bench, const void *argument) {
+  (void)bench;
+  (void)argument;
+  return peak_run(2) > 0 ? UFP4_OK : UFP4_ERROR_UNSUPPORTED;
+}
+
+static ufp4_status_t run_peak_twice(bench_t *bench, const void *argument) {
+  (void)bench;
+  (void)argument;
+  return peak_run(1) + peak_run(1) > 0 ? UFP4_OK : UFP4_ERROR_UNSUPPORTED;
+}
+
+static ufp4_status_t bench_two_peaks(bench_t *bench) {
+  peak_t peaks[2];
+  timing_t timing;
+  const double gmacs = 1e-9 * peak_run(1) * 2;
+  if (gmacs <= 0 || sysconf(_SC_NPROCESSORS_ONLN) < 2) return UFP4_OK;
+  ufp4_status_t status = bench_take_turns(bench, 2, run_two_peaks, run_peak_twice, NULL, &timing);
+  if (status != UFP4_OK || peak_measure(peaks) == 0) return status;
+  const line_t line = {"peak_2_threads",
+                       peaks[0].name,
+                       "-",
+                       timing.seconds,
+                       gmacs / timing.seconds,
+                       "GMAC/s",
+                       "1_thread",
+                       gmacs / timing.yard_seconds,
+                       timing.ratio};
+  bench_print(bench, 0, &line);
+  return UFP4_OK;
+}
+
 static double process_seconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -262,7 +296,8 @@ static ufp4_status_t bench_all(bench_t *bench) {
            "rate", "unit", "against", "against_rate", "ratio");
   }
   if (bench_wants(bench, "peak")) bench_peak(bench);
-  ufp4_status_t status = bench_gemms(bench);
+  ufp4_status_t status = bench_wants(bench, "peak_2_threads") ? bench_two_peaks(bench) : UFP4_OK;
+  if (status == UFP4_OK) status = bench_gemms(bench);
   if (status == UFP4_OK) status = bench_quantizer(bench);
   if (status == UFP4_OK) status = bench_wants(bench, "simulate_rtl") ? bench_simulator(bench) : UFP4_OK;
   if (bench->as_json) json_end_list(&bench->json);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """bench: every case has its line, JSON has the same columns, wrong options. No time is judged."""
 import json
+import os
 
 import bench
 from bench import check, check_equal, passes, rejects
@@ -24,6 +25,8 @@ def test_lines_cover_every_case():
     check(("gemm_nv", "e2m1", "gaussian") in cases, f"nv in {cases}")
     for scale in ("e2m1/e8m0", "e1m2/fp32"):
         check(("gemm_fp32", scale, "gaussian") in cases, f"{scale} in {cases}")
+    names = {line[0] for line in lines[1:]}
+    check("peak" not in names or os.cpu_count() < 2 or "peak_2_threads" in names, f"peak of two threads in {names}")
     for what in ("quantize_plain", "quantize_rht", "quantize_rht_sr", "amax_plain", "amax_rht"):
         for axis in ("rows", "cols"):
             check((f"{what}_{axis}", "e1m2", "gaussian") in cases, f"{what} {axis} in {cases}")
