@@ -21,11 +21,11 @@ static void prepare(const void *from, void *to) {
   const b_panel_t *b = from;
   table_t *table = to;
   for (int p = 0; p < PAIRS; p++) {
-    __m256i significand = _mm512_cvtepi16_epi8(_mm512_load_si512(b->significand[p]));
-    __m256i entry = _mm256_slli_epi16(significand, 3);  // 15 * 8 does not cross into the next byte
+    const __m512i scale = _mm512_sllv_epi16(_mm512_load_si512(b->significand[p]), _mm512_load_si512(b->shift[p]));
+    __m512i entry = _mm512_slli_epi16(scale, 3);
     for (int s = 0; s < SIGNIFICANDS; s++) {
-      _mm256_store_si256((__m256i *)table->entries[p][s], entry);
-      entry = _mm256_add_epi8(entry, significand);
+      _mm512_store_si512(table->entries[p][s], entry);
+      entry = _mm512_add_epi16(entry, scale);
     }
   }
 }
@@ -67,12 +67,18 @@ INLINE void load_pair(const b_panel_t *b, int p, __m512i to[8]) {
   for (int q = 0; q < 8; q++) to[q] = _mm512_load_si512(b->elements[p][q]);
 }
 
-// The products of the significands.
+// The products of A's significand and B's scale.
 INLINE __m512i looked_up(const a_panel_t *a, int p, int r, const table_t *table) {
   const char *entries = (const char *)table->entries[p];
-  __m256i product = _mm256_load_si256((const __m256i *)(entries + a->pair[p].entry[r][0]));
-  product = _mm256_mask_loadu_epi8(product, 0xAAAAAAAA, entries + a->pair[p].entry[r][1]);
-  return _mm512_cvtepu8_epi16(product);
+  const __m512i even = _mm512_load_si512(entries + a->pair[p].entry[r][0]);
+  return _mm512_mask_loadu_epi16(even, 0xAAAAAAAA, entries + a->pair[p].entry[r][1]);
+}
+
+// The products of the significands, normal ones.
+INLINE __m512i multiplied(const a_panel_t *a, const b_panel_t *b, int p, int r) {
+  const __m512i entry = broadcast4(a->pair[p].entry[r]);
+  const __m512i significand = _mm512_add_epi16(_mm512_srli_epi16(entry, 6), _mm512_set1_epi16(8));
+  return _mm512_mullo_epi16(significand, _mm512_load_si512(b->significand[p]));
 }
 
 INLINE __m512i joined(__m512i low, __m512i high, int odd) {
@@ -84,12 +90,11 @@ static void multiply_one_digit(const a_panel_t *a, const b_panel_t *b, const tab
 #pragma GCC unroll 8
   for (int r = 0; r < ROWS; r++) sum[r] = _mm512_setzero_si512();
   for (int p = 0; p < a->pairs; p++) {
-    __m512i quads[8], shift_b = _mm512_load_si512(b->shift[p]);
+    __m512i quads[8];
     load_pair(b, p, quads);
 #pragma GCC unroll 8
     for (int r = 0; r < ROWS; r++) {
-      __m512i shift = _mm512_add_epi16(shift_b, broadcast4(a->pair[p].shift[r]));
-      __m512i scale = _mm512_sllv_epi16(looked_up(a, p, r, table), shift);
+      const __m512i scale = _mm512_sllv_epi16(looked_up(a, p, r, table), broadcast4(a->pair[p].shift[r]));
       sum[r] = _mm512_dpwssd_epi32(sum[r], packed_dots(a, p, r, quads), scale);
     }
   }
@@ -99,8 +104,7 @@ static void multiply_one_digit(const a_panel_t *a, const b_panel_t *b, const tab
 
 // For products of scales under 2^26. Where the shift exceeds 11 both significands are 8 at least, so it is 19 at most,
 // and the bits above the lowest DIGIT come from shifting product << 8, still a word, down.
-static void multiply_two_digits(const a_panel_t *a, const b_panel_t *b, const table_t *table, int first,
-                                int64_t *sums) {
+static void multiply_two_digits(const a_panel_t *a, const b_panel_t *b, int first, int64_t *sums) {
   const __m512i low_bits = _mm512_set1_epi16((1 << DIGIT) - 1), top = _mm512_set1_epi16(8 + DIGIT);
   __m512i low_sum[ROWS], high_sum[ROWS];
 #pragma GCC unroll 8
@@ -110,7 +114,7 @@ static void multiply_two_digits(const a_panel_t *a, const b_panel_t *b, const ta
     load_pair(b, p, quads);
 #pragma GCC unroll 8
     for (int r = 0; r < ROWS; r++) {
-      __m512i product = looked_up(a, p, r, table), dot = packed_dots(a, p, r, quads);
+      __m512i product = multiplied(a, b, p, r), dot = packed_dots(a, p, r, quads);
       __m512i shift = _mm512_add_epi16(_mm512_load_si512(b->shift[p]), broadcast4(a->pair[p].shift[r]));
       __m512i low = _mm512_and_si512(_mm512_sllv_epi16(product, shift), low_bits);
       __m512i high = _mm512_srlv_epi16(_mm512_slli_epi16(product, 8), _mm512_sub_epi16(top, shift));
@@ -188,7 +192,7 @@ static void multiply(const void *a_panel, const void *b_panel, const void *table
   if (scales_fit(a, b, 15) && sum_fits(a, b, 0x1p62)) {
     multiply_one_digit(a, b, table, first, sums);
   } else if (scales_fit(a, b, 15 + DIGIT) && sum_fits(a, b, 0x1p62 * (1 << DIGIT) * (1 << DIGIT))) {
-    multiply_two_digits(a, b, table, first, sums);
+    multiply_two_digits(a, b, first, sums);
   } else {
     multiply_wide(a, b, first, sums);
   }

@@ -11,10 +11,10 @@
 //
 // Dots are packed to int16, which puts the two of a column side by side; one vpdpwssd scales, adds and accumulates
 // 32 block products. What A's exponents exceed the smallest goes first into A's elements, as far as a dot stays in
-// int16; the rest, with B's excess, shifts the product of the significands, which comes from a table: A's 8 normal ones
+// int16; the rest shifts the product of A's significand with B's scale, which comes from a table: A's 8 normal ones
 // times the panel's of B. That product of scales is used whole where all those of a tile and chunk stay under 2^15 and
 // the sum under 2^31: 9 multiplications. It is cut into two digits, each with a sum of its own, where the same holds
-// for the part above the lowest 11 bits, 32 * 24576 * 2^11 < 2^31: 10 multiplications.
+// for the part above the lowest 11 bits, 32 * 24576 * 2^11 < 2^31: 11 multiplications.
 //
 // All else: dots are multiplied by A's scale, then by B's, and summed in 64 bits: 14. Sums lie as
 // gemm_avx512_store.h says.
@@ -34,7 +34,7 @@
 typedef struct {
   uint8_t elements[ROWS][32];  // quad 0 of both blocks, quad 1 of both, ..; signed
   int32_t start[ROWS][2];      // where the dots start
-  uint16_t shift[ROWS][2];     // of the product of significands
+  uint16_t shift[ROWS][2];     // of A's part in the product of scales
   uint16_t entry[ROWS][2];     // of the table, in bytes
 } a_pair_t;
 
@@ -58,9 +58,10 @@ typedef struct {
   uint8_t padding[52];
 } b_panel_t;
 
-// Entry s of a pair: (8 + s) times the 32 significands of B.
+// Entry s of a pair: (8 + s) times the 32 scales of B, significand << shift. Used only where A's scales leave them
+// room.
 typedef struct {
-  uint8_t entries[PAIRS][SIGNIFICANDS][32];
+  uint16_t entries[PAIRS][SIGNIFICANDS][2 * COLS];
 } table_t;
 
 static_assert(sizeof(a_panel_t) % 64 == 0 && sizeof(b_panel_t) % 64 == 0, "panels are whole cache lines");

@@ -68,7 +68,7 @@ static void pack_a_row(const gemm_job_t *job, int64_t at, int64_t blocks, const 
   const double norm2 = scales_norm2(s);
   rows->shift[r] = _mm512_sub_epi16(s->excess, absorbed);
   rows->scale[r] = _mm512_sllv_epi16(s->significand, rows->shift[r]);
-  rows->entry[r] = _mm512_slli_epi16(_mm512_sub_epi16(_mm512_max_epi16(s->significand, eight), eight), 5);
+  rows->entry[r] = _mm512_slli_epi16(_mm512_sub_epi16(_mm512_max_epi16(s->significand, eight), eight), 6);
   const int32_t scale_max = s->subnormal ? SUBNORMAL : largest_scale(s->significand, rows->shift[r]);
   if (scale_max > panel->scale_max) panel->scale_max = scale_max;
   if (norm2 > panel->norm2) panel->norm2 = norm2;
