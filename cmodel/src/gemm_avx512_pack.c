@@ -54,26 +54,22 @@ static int64_t chunk_blocks(const ufp4_operand_t *x, int64_t block) {
   return x->blocks - block < CHUNK ? x->blocks - block : CHUNK;
 }
 
-static int32_t largest_scale(__m512i significand, __m512i shift) {
+// The largest numbers significand << shift of two blocks each.
+static __m512i larger_scales(__m512i largest, __m512i significand, __m512i shift) {
   const __m512i low = _mm512_set1_epi32(0xFFFF);
   const __m512i even = _mm512_sllv_epi32(_mm512_and_si512(significand, low), _mm512_and_si512(shift, low));
   const __m512i odd = _mm512_sllv_epi32(_mm512_srli_epi32(significand, 16), _mm512_srli_epi32(shift, 16));
-  return _mm512_reduce_max_epi32(_mm512_max_epi32(even, odd));
+  return _mm512_max_epi32(largest, _mm512_max_epi32(even, odd));
 }
 
-static void pack_a_row(const gemm_job_t *job, int64_t at, int64_t blocks, const scales_t *s, int r, a_rows_t *rows,
-                       a_panel_t *panel) {
+static void pack_a_scales(const scales_t *s, __m512i absorbed, int r, a_rows_t *rows, a_panel_t *panel) {
   const __m512i eight = _mm512_set1_epi16(8);
-  const __m512i absorbed = _mm512_min_epi16(s->excess, _mm512_set1_epi16((short)absorb_of(job->a->elem)));
   const double norm2 = scales_norm2(s);
   rows->shift[r] = _mm512_sub_epi16(s->excess, absorbed);
   rows->scale[r] = _mm512_sllv_epi16(s->significand, rows->shift[r]);
   rows->entry[r] = _mm512_slli_epi16(_mm512_sub_epi16(_mm512_max_epi16(s->significand, eight), eight), 6);
-  const int32_t scale_max = s->subnormal ? SUBNORMAL : largest_scale(s->significand, rows->shift[r]);
-  if (scale_max > panel->scale_max) panel->scale_max = scale_max;
   if (norm2 > panel->norm2) panel->norm2 = norm2;
   panel->base[r] = s->base;
-  pack_a_elements(job->a->codes + at * CODE_BYTES, blocks, quanta_table(job->a->elem, 0), s, absorbed, r, rows, panel);
 }
 
 // 8 x 8 transpose of 64-bit numbers.
@@ -123,18 +119,29 @@ static void transpose_factors(const a_rows_t *rows, a_panel_t *panel) {
 void gemm_avx512_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
   const int64_t blocks = chunk_blocks(a, block);
+  const __m512i table = quanta_table(a->elem, 0), absorb = _mm512_set1_epi16((short)absorb_of(a->elem));
+  __m512i absorbed[ROWS], largest = _mm512_setzero_si512();
+  const uint8_t *codes[ROWS];
+  scales_t s[ROWS];
   a_rows_t rows;
   a_panel_t *panel = to;
+  int subnormal = 0;
   panel->pairs = (int32_t)((blocks + 1) / 2);
-  panel->scale_max = 0;
   panel->norm2 = 0;
   for (int r = 0; r < ROWS; r++) {
     // Rows beyond the operand are the last one once more: their sums are not stored.
     const int64_t at = (row + r < a->rows ? row + r : a->rows - 1) * a->blocks + block;
-    const scales_t s = load_scales(a->scales + at, blocks);
-    if (s.nan && row + r < a->rows) poisoned[r] = 1;
-    pack_a_row(job, at, blocks, &s, r, &rows, panel);
+    codes[r] = a->codes + at * CODE_BYTES;
+    s[r] = load_scales(a->scales + at, blocks);
+    if (s[r].nan && row + r < a->rows) poisoned[r] = 1;
+    absorbed[r] = _mm512_min_epi16(s[r].excess, absorb);
+    pack_a_scales(&s[r], absorbed[r], r, &rows, panel);
+    largest = larger_scales(largest, s[r].significand, rows.shift[r]);
+    subnormal |= s[r].subnormal;
   }
+  panel->scale_max = subnormal ? SUBNORMAL : _mm512_reduce_max_epi32(largest);
+  // After the scales of all rows, which need long for themselves.
+  for (int r = 0; r < ROWS; r++) pack_a_elements(codes[r], blocks, table, &s[r], absorbed[r], r, &rows, panel);
   // What the rows have beyond the chunk's blocks is of no use.
   transpose_starts(&rows, panel);
   transpose_factors(&rows, panel);
@@ -171,23 +178,22 @@ void gemm_avx512_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void 
   const ufp4_operand_t *b = job->b;
   const int64_t blocks = chunk_blocks(b, block);
   const uint8_t *codes[COLS];
-  __m512i significand[COLS], shift[COLS];
+  __m512i significand[COLS], shift[COLS], largest = _mm512_setzero_si512();
   b_panel_t *panel = to;
-  panel->scale_max = 0;
   panel->norm2 = 0;
   for (int c = 0; c < COLS; c++) {
     const int64_t at = (row + c < b->rows ? row + c : b->rows - 1) * b->blocks + block;
     const scales_t s = load_scales(b->scales + at, blocks);
-    const int32_t scale_max = largest_scale(s.significand, s.excess);
     const double norm2 = scales_norm2(&s);
     if (s.nan && row + c < b->rows) poisoned[c] = 1;
-    if (scale_max > panel->scale_max) panel->scale_max = scale_max;
+    largest = larger_scales(largest, s.significand, s.excess);
     if (norm2 > panel->norm2) panel->norm2 = norm2;
     codes[c] = b->codes + at * CODE_BYTES;
     panel->base[c % 2][c / 2] = s.base;
     significand[c] = s.significand;
     shift[c] = s.excess;
   }
+  panel->scale_max = _mm512_reduce_max_epi32(largest);
   // The largest dot belongs to the pair of formats: it is charged to B.
   double dot = BLOCK * largest_quanta(job->a->elem) * largest_quanta(b->elem);
   panel->norm2 *= dot * dot;
