@@ -4,11 +4,13 @@ gen/ufp4_spec_pkg.sv
 // Arithmetic
 num/ufp4_elem_decode.sv
 num/ufp4_scale_decode.sv
+num/ufp4_scale_number.sv
 num/ufp4_dot.sv
 num/ufp4_dot_planes.sv
 num/ufp4_dot_relative.sv
 num/ufp4_f32_round.sv
 num/ufp4_i64_to_f32.sv
+num/ufp4_f32_scale.sv
 num/ufp4_f32_alu.sv
 num/ufp4_threefry.sv
 num/ufp4_max16.sv
@@ -28,6 +30,8 @@ mem/ufp4_axi_write.sv
 array/ufp4_sum_exact.sv
 array/ufp4_sum_resolve.sv
 array/ufp4_pe.sv
+array/ufp4_sum_fp32.sv
+array/ufp4_pe_fp32.sv
 array/ufp4_lane.sv
 array/ufp4_array.sv
 array/ufp4_tile_walk.sv

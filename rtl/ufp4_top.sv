@@ -16,7 +16,8 @@ module ufp4_top
   parameter int unsigned TileCols = 8,
   parameter int unsigned Chunk = 16,
   parameter int unsigned BusBytes = 64,
-  parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC)
+  parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
+  parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT)
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
@@ -259,7 +260,8 @@ module ufp4_top
     .TileRows(TileRows),
     .TileCols(TileCols),
     .Chunk   (Chunk),
-    .BusBytes(BusBytes)
+    .BusBytes(BusBytes),
+    .Contract(Contract)
   ) u_registers (
     .clk_i,
     .rst_ni,
@@ -333,7 +335,8 @@ module ufp4_top
   logic              stall_operand, stall_panel, stall_accumulator, stall_drain;
 
   ufp4_command #(
-    .BusBytes(BusBytes)
+    .BusBytes(BusBytes),
+    .Contract(Contract)
   ) u_command (
     .clk_i,
     .rst_ni(core_rst_n),
@@ -399,7 +402,8 @@ module ufp4_top
     .TileCols(TileCols),
     .Chunk   (Chunk),
     .BusBytes(BusBytes),
-    .Target  (Target)
+    .Target  (Target),
+    .Contract(Contract)
   ) u_gemm (
     .clk_i,
     .rst_ni(core_rst_n),

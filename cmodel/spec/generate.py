@@ -102,14 +102,20 @@ def c_header(spec):
     out += [f"  uint32_t {k};" for k in keys] + ["} ufp4_configuration_t;",
             f"#define UFP4_CONFIGURATION_COUNT {len(spec['configuration'])}", "#define UFP4_CONFIGURATIONS \\", "  { \\"]
     for c in spec["configuration"]:
-        out.append(f'    {{"{c["name"]}", ' + ", ".join(str(c[k]) for k in keys) + "}, \\")
+        out.append(f'    {{"{c["name"]}", ' + ", ".join(str(configuration_value(spec, c, k)) for k in keys) + "}, \\")
     out += ["  }", "", "#endif", ""]
     return "\n".join(out)
 
 
 def configuration_keys(spec):
     """What a configuration is; the form that is simulated changes nothing that anyone sees."""
-    return [k for k in spec["configuration"][0] if k not in ("name", "simulated")]
+    return [k for k in spec["configuration"][0] if k not in ("name", "simulated", "on_demand")]
+
+
+def configuration_value(spec, configuration, key):
+    """A number; of a name, its place in the enumeration of the key."""
+    value = configuration[key]
+    return value if isinstance(value, int) else spec["enum"][key]["values"].index(value)
 
 
 def all_quanta(f):
@@ -205,8 +211,10 @@ def sv_configurations(spec):
     targets = spec["enum"]["target"]["values"]
     names = [c["name"] for c in spec["configuration"]]
     out.append("set(UFP4_CONFIGURATIONS " + " ".join(names) + ")")
+    out.append("# Those that every build simulates.")
+    out.append("set(UFP4_SIMULATED " + " ".join(c["name"] for c in spec["configuration"] if not c.get("on_demand")) + ")")
     for c in spec["configuration"]:
-        params = " ".join(f"-G{camel(k)}={c[k]}" for k in configuration_keys(spec))
+        params = " ".join(f"-G{camel(k)}={configuration_value(spec, c, k)}" for k in configuration_keys(spec))
         out.append(f"set(UFP4_CONFIGURATION_{c['name']} {params})")
         out.append(f"set(UFP4_SIMULATED_{c['name']} -GTarget={targets.index(c['simulated'])})")
     return "\n".join(out) + "\n"
@@ -250,7 +258,7 @@ def markdown_registers(spec):
         out += [f"## {doc} (`{name}`)", ""] + table(["value", "name", "meaning"], [[n, v, t] for v, n, t in values])
     out += ["## Limits", ""] + table(["name", "value"], [[k, f"0x{v:X}" if "mask" in k else v] for k, v in spec["limit"].items()])
     keys = list(spec["configuration"][0])
-    out += ["## Configurations", "", "`rows`, `cols`: PEs; `tile_rows`, `tile_cols`: macro-tile in units of the array; `chunk`: k blocks per operand chunk; `simulated`: the target whose form of the arithmetic is simulated.", ""]
+    out += ["## Configurations", "", "`rows`, `cols`: PEs; `tile_rows`, `tile_cols`: macro-tile in units of the array; `chunk`: k blocks per operand chunk; `contract`: how the PEs accumulate; `simulated`: the target whose form of the arithmetic is simulated.", ""]
     out += table(keys, [[c[k] for k in keys] for c in spec["configuration"]])
     return "\n".join(out)
 
@@ -289,7 +297,7 @@ OUTPUTS = {
     "rtl/gen/configurations.cmake": sv_configurations,
     "docs/registers.md": markdown_registers,
     "docs/formats.md": markdown_formats,
-    "rtl/ufp4.core": lambda spec: manifests.fusesoc(spec, NOTE),
+    "rtl/ufp4.core": lambda spec: manifests.fusesoc(spec, lambda c, k: configuration_value(spec, c, k), NOTE),
     "rtl/gen/ufp4.rdl": lambda spec: systemrdl.system_rdl(spec, NOTE),
     "rtl/Bender.yml": lambda spec: manifests.bender(spec, NOTE),
 }

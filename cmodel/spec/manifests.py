@@ -4,7 +4,8 @@ of the specification."""
 import pathlib
 
 RTL = pathlib.Path(__file__).resolve().parents[2] / "rtl"
-PARAMETERS = {"rows": "Rows", "cols": "Cols", "tile_rows": "TileRows", "tile_cols": "TileCols", "chunk": "Chunk", "bus_bytes": "BusBytes"}
+PARAMETERS = {"rows": "Rows", "cols": "Cols", "tile_rows": "TileRows", "tile_cols": "TileCols", "chunk": "Chunk", "bus_bytes": "BusBytes",
+              "contract": "Contract"}
 
 
 def sources():
@@ -16,7 +17,8 @@ def version(spec):
     return "{major}.{minor}.{patch}".format(**spec["version"])
 
 
-def fusesoc(spec, note):
+def fusesoc(spec, value, note):
+    """value(configuration, key) is a number, of names too."""
     out = ["CAPI=2:", f"# {note}", "# SPDX-License-Identifier: Apache-2.0", f"name: ufp4:ufp4:core:{version(spec)}",
            "description: An open 4-bit training tensor core (E1M2, INT4, E2M1; block scales; RHT; stochastic rounding)", "",
            "filesets:", "  rtl:", "    files:"]
@@ -25,14 +27,14 @@ def fusesoc(spec, note):
             "parameters:"]
     default = next(c for c in spec["configuration"] if c["name"] == "default")
     for key, name in PARAMETERS.items():
-        out += [f"  {name}:", "    datatype: int", f"    default: {default[key]}", "    paramtype: vlogparam"]
+        out += [f"  {name}:", "    datatype: int", f"    default: {value(default, key)}", "    paramtype: vlogparam"]
     out += ["", "targets:", "  default: &default", "    filesets: [rtl]", "    toplevel: ufp4_top",
             "    parameters: [" + ", ".join(PARAMETERS.values()) + "]", "  lint:", "    <<: *default",
             "    filesets: [waivers, rtl]", "    flow: lint", "    flow_options:", "      tool: verilator",
             "      verilator_options: [-Wall]"]
     for c in spec["configuration"]:
         out += [f"  {c['name']}:", "    <<: *default",
-                "    parameters: [" + ", ".join(f"{name}={c[key]}" for key, name in PARAMETERS.items()) + "]"]
+                "    parameters: [" + ", ".join(f"{name}={value(c, key)}" for key, name in PARAMETERS.items()) + "]"]
     return "\n".join(out) + "\n"
 
 

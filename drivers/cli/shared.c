@@ -27,7 +27,7 @@ static const char *backend_help(const char *preset) {
 void cli_device_add(cli_options_t *options, cli_device_t *device) {
   cli_option_add(options, "backend", CLI_TEXT, &device->backend, "BACKEND", backend_help(device->backend));
   cli_option_add(options, "config", CLI_TEXT, &device->configuration, "NAME",
-                 "configuration of the core: small or default");
+                 "configuration of the core, of those that ufp4 info lists");
   cli_option_add(options, "mem-latency", CLI_UINT, &device->mem_latency, "CYCLES",
                  "simulated memory: from address to first data");
   cli_option_add(options, "mem-bandwidth", CLI_UINT, &device->mem_bandwidth, "BYTES",
@@ -48,11 +48,15 @@ void cli_device_demand(cli_device_t *device, uint64_t bytes) {
 // "tiny" and "large" are in the interface, and not built yet.
 static int check_configuration(const cli_command_t *command, const char *name) {
   static const ufp4_configuration_t known[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
+  char names[128] = "";
   for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
     if (strcmp(name, known[i].name) == 0) return CLI_GO_ON;
+    const size_t length = strlen(names);
+    const char *before = i == 0 ? "" : i == UFP4_CONFIGURATION_COUNT - 1 ? " and " : ", ";
+    snprintf(names + length, sizeof names - length, "%s%s", before, known[i].name);
   }
   if (strcmp(name, "tiny") == 0 || strcmp(name, "large") == 0) return cli_unavailable(command, "--config", name);
-  return cli_fail(command, CLI_USAGE, "--config: no configuration is called '%s'; there are small and default", name);
+  return cli_fail(command, CLI_USAGE, "--config: no configuration is called '%s'; there are %s", name, names);
 }
 
 static int check_limits(const cli_command_t *command, const cli_device_t *device) {

@@ -26,7 +26,7 @@ typedef struct ufp4_device ufp4_device_t;
 
 /** Options of ufp4_device_open; start from ufp4_device_options_default(). A backend ignores what it has no use for. */
 typedef struct {
-  const char *configuration;  ///< "small", "default"; the core's named configuration
+  const char *configuration;  ///< "small", "default", ..: the core's named configuration (docs/registers.md)
   uint64_t memory_bytes;      ///< size of device memory
   unsigned mem_latency;       ///< simulated memory: cycles from address to first data
   unsigned mem_bandwidth;     ///< simulated memory: bytes a cycle, each way; 0: as wide as the bus

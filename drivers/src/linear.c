@@ -65,8 +65,8 @@ static ufp4_status_t check_shape(ufp4_device_t *device, const ufp4_linear_shape_
   return UFP4_OK;
 }
 
-static int has_descriptors(const ufp4_recipe_t *recipe) {
-  if (recipe->scale != UFP4_SCALE_E4M3 || recipe->contract != UFP4_CONTRACT_EXACT) return 0;
+static int has_descriptors(const ufp4_device_t *device, const ufp4_recipe_t *recipe) {
+  if (recipe->scale != UFP4_SCALE_E4M3 || recipe->contract != device->info.configuration.contract) return 0;
   for (int i = 0; i < UFP4_ROLE_COUNT; i++) {
     if (recipe->layout[i] != UFP4_LAYOUT_1D || recipe->rht[i] == UFP4_RHT_BF16) return 0;
   }
@@ -77,7 +77,8 @@ static ufp4_status_t check_recipe(ufp4_device_t *device, const ufp4_linear_shape
                                   const ufp4_recipe_t *recipe) {
   ufp4_message_t why;
   ufp4_status_t status = ufp4_recipe_check(recipe, shape->passes, device->backend->name, &why);
-  return status == UFP4_OK ? status : device_fail(device, status, "recipe %s: %s", recipe->name, why.text);
+  if (status != UFP4_OK) return device_fail(device, status, "recipe %s: %s", recipe->name, why.text);
+  return recipe->quantized ? device_check_contract(device, recipe->contract) : UFP4_OK;
 }
 
 static void plan_copies(ufp4_linear_t *linear) {
@@ -149,7 +150,7 @@ ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_
   linear->device = device;
   linear->shape = *shape;
   linear->recipe = *recipe;
-  linear->golden = recipe->quantized && !has_descriptors(recipe);
+  linear->golden = recipe->quantized && !has_descriptors(device, recipe);
   plan_copies(linear);
   if (recipe->quantized && !linear->golden) status = allocate_copies(linear);
   if (recipe->quantized && !linear->golden && status == UFP4_OK) status = allocate_plain(linear);
@@ -380,13 +381,14 @@ static uint16_t exponent_field(const ufp4_linear_t *linear, const copy_t *copy, 
 
 static ufp4_descriptor_t describe_gemm(const ufp4_linear_t *linear, ufp4_pass_t pass, const copy_t *a,
                                        const copy_t *b) {
-  ufp4_descriptor_t descriptor = {.gemm = {.opcode = UFP4_OPCODE_GEMM, .contract = UFP4_CONTRACT_EXACT}};
+  ufp4_descriptor_t descriptor = {.gemm = {.opcode = UFP4_OPCODE_GEMM}};
   ufp4_gemm_descriptor_t *gemm = &descriptor.gemm;
   int64_t m, n, k;
   shape_of_pass(&linear->shape, pass, &m, &n, &k);
   gemm->m = (uint32_t)m;
   gemm->n = (uint32_t)n;
   gemm->k = (uint32_t)k;
+  gemm->contract = (uint8_t)linear->recipe.contract;
   gemm->a_elem = gemm->b_elem = (uint8_t)linear->recipe.elem;
   gemm->scale = (uint8_t)linear->recipe.scale;
   gemm->d_dtype = UFP4_DTYPE_F32;

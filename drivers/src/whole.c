@@ -68,6 +68,16 @@ static int sums_ok(const ufp4_gemm_t *how) {
   return how->d_dtype != UFP4_DTYPE_I64 || (how->c == NULL && how->alpha == 1.0f);
 }
 
+// A device that takes descriptors only accumulates as its configuration does.
+ufp4_status_t device_check_contract(ufp4_device_t *device, ufp4_contract_t contract) {
+  static const char *const names[UFP4_CONTRACT_COUNT] = UFP4_CONTRACT_NAMES;
+  const ufp4_configuration_t *configuration = &device->info.configuration;
+  if (device->backend->gemm != NULL || strcmp(device->backend->name, "model") == 0) return UFP4_OK;
+  if (configuration->contract == (uint32_t)contract) return UFP4_OK;
+  return device_fail(device, UFP4_ERROR_UNSUPPORTED, "the configuration %s accumulates by the contract %s, not by %s",
+                     configuration->name, names[configuration->contract], names[contract]);
+}
+
 static ufp4_status_t check_gemm(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,
                                 const ufp4_gemm_t *how, const void *d, int64_t d_ld) {
   ufp4_message_t why = {0};
@@ -78,7 +88,8 @@ static ufp4_status_t check_gemm(ufp4_device_t *device, const ufp4_operand_t *a, 
     return device_fail(device, UFP4_ERROR_ARGUMENT, "gemm: a leading dimension or an option is out of range");
   }
   ufp4_status_t status = ufp4_combination_gemm(a->elem, b->elem, a->scale, how->contract, device->backend->name, &why);
-  return status == UFP4_OK ? status : device_fail(device, status, "gemm: %s", why.text);
+  if (status != UFP4_OK) return device_fail(device, status, "gemm: %s", why.text);
+  return device_check_contract(device, how->contract);
 }
 
 static ufp4_status_t run_golden(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,

@@ -4,13 +4,14 @@
 //
 // A feed names a block of two sub-tiles: lane 0 of each side reads its operand memory in the same cycle, row r
 // and column c r and c cycles later, so that PE (r, c) takes both operands r + c + 2 cycles after the feed.
-// Control, {keep, load, write, bank, index} of ufp4_pe, travels with a. Rows + Cols + 3 cycles after a feed its
+// Control, {keep, load, write, bank, index} of ufp4_pe (contract fp32: hold and join before that, ufp4_pe_fp32), travels
+// with a. Rows + Cols + 3 cycles after a feed its
 // sum can be read.
 // NaN flags go by macro-tile, even or odd (parity); feed_clear_a_i and feed_clear_b_i start
 // those of the feed's sub-tile anew.
 // Operand memories: a beat of write_data_i holds one block of BusBytes/8
 // rows as bit planes, for the set of lanes that code_we selects; or scales, lane by lane (ufp4_lane).
-// Drain: the sums of row drain_row_i at drain_index_i stand at drain_data_o two cycles after drain_read_i; cycles with
+// Drain: the sums (64 bits; FP32: the lower 32) of row drain_row_i at drain_index_i stand at drain_data_o two cycles after drain_read_i; cycles with
 // drain_enable_i low do not count. The NaN flags of sub-tile (drain_tile_a_i, drain_tile_b_i) of macro-tile
 // drain_parity_i are combinational.
 // Tests: tests/rtl/array.
@@ -22,6 +23,7 @@ module ufp4_array #(
   parameter int unsigned Chunk = 16,
   parameter int unsigned BusBytes = 64,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
+  parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
   localparam int unsigned GroupRows = (Rows < 16) ? Rows : 16,
   localparam int unsigned GroupCols = (Cols < 16) ? Cols : 16,
   localparam int unsigned ScaleBytesA = BusBytes / GroupRows,
@@ -37,12 +39,14 @@ module ufp4_array #(
   localparam int unsigned TileWidthA = $clog2(TileRows),
   localparam int unsigned TileWidthB = $clog2(TileCols),
   localparam int unsigned IndexWidth = $clog2(TileRows * TileCols),
+  localparam int unsigned FeedWidth = IndexWidth + ((Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) ? 4 : 6),
   localparam int unsigned RowWidth = (Rows > 1) ? $clog2(Rows) : 1
 ) (
   input  logic                       clk_i,
   input  logic                       rst_ni,
   input  logic [7:0]                 elem_a_i,
   input  logic [7:0]                 elem_b_i,
+  input  logic                       e8m0_i,
   // Feed.
   input  logic                       feed_valid_i,
   input  logic [AddrWidthA-1:0]      feed_addr_a_i,
@@ -50,7 +54,7 @@ module ufp4_array #(
   input  logic                       feed_parity_i,
   input  logic                       feed_clear_a_i,
   input  logic                       feed_clear_b_i,
-  input  logic [IndexWidth+3:0]      feed_control_i,
+  input  logic [FeedWidth-1:0]       feed_control_i,
   // Operand memories.
   input  logic [8*BusBytes-1:0]      write_data_i,
   input  logic [CodeSetsA-1:0]       code_we_a_i,
@@ -74,13 +78,15 @@ module ufp4_array #(
   output logic [Cols-1:0]            drain_nan_b_o
 );
   localparam int unsigned BeatRows = BusBytes / 8;
-  localparam int unsigned ControlWidth = IndexWidth + 5;
+  localparam bit Exact = Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT);
+  localparam int unsigned ControlWidth = FeedWidth + 1;
+  localparam int unsigned RestWidth = Exact ? 24 : 29;
 
   logic [ControlWidth-1:0] feed_control;
   assign feed_control = {feed_valid_i, feed_control_i};
 
   // Both banks' last read sums of every PE.
-  localparam int unsigned SumWidth = (Target == 32'(ufp4_spec_pkg::TARGET_ASIC)) ? 67 : 64;
+  localparam int unsigned SumWidth = !Exact ? 32 : (Target == 32'(ufp4_spec_pkg::TARGET_ASIC)) ? 67 : 64;
   logic [SumWidth-1:0] sums0 [Rows*Cols];
   logic [SumWidth-1:0] sums1 [Rows*Cols];
 
@@ -108,16 +114,18 @@ module ufp4_array #(
     end
 
     logic [63:0] mag;
-    logic [23:0] rest;
+    logic [RestWidth-1:0] rest;
     ufp4_lane #(
       .Tiles(TileRows),
       .TilesPerGroup(16 / GroupRows),
       .Chunk(Chunk),
       .ScaleBytes(ScaleBytesA),
-      .Target(Target)
+      .Target(Target),
+      .Contract(Contract)
     ) u_lane (
       .clk_i,
       .elem_i(elem_a_i),
+      .e8m0_i,
       .code_we_i(code_we_a_i[r / BeatRows]),
       .code_waddr_i(code_addr_a_i),
       .code_wdata_i(write_data_i[64*(r % BeatRows)+:64]),
@@ -161,11 +169,11 @@ module ufp4_array #(
     for (genvar c = 0; c < Cols; c++) begin : gen_col
       logic [63:0] a_mag_in, b_mag_in;
       logic [SumWidth-1:0] sum0, sum1;
-      logic [23:0] a_rest_in, b_rest_in;
+      logic [RestWidth-1:0] a_rest_in, b_rest_in;
       // The last column and the last row have no neighbour to pass operands to.
       // verilator lint_off UNUSEDSIGNAL
       logic [63:0] a_mag, b_mag;
-      logic [23:0] a_rest, b_rest;
+      logic [RestWidth-1:0] a_rest, b_rest;
       // verilator lint_on UNUSEDSIGNAL
       if (c == 0) begin : gen_left
         assign a_mag_in = mag;
@@ -182,24 +190,45 @@ module ufp4_array #(
         assign b_rest_in = gen_row[r-1].gen_col[c].b_rest;
       end
 
-      ufp4_pe #(.Depth(TileRows * TileCols), .Target(Target)) u_pe (
-        .clk_i,
-        .valid1_i(gen_control[c+1].word_q[ControlWidth-1]),
-        .control2_i(gen_control[c+2].word_q),
-        .control3_i(gen_control[c+3].word_q),
-        .a_mag_i(a_mag_in),
-        .a_rest_i(a_rest_in),
-        .b_mag_i(b_mag_in),
-        .b_rest_i(b_rest_in),
-        .a_mag_o(a_mag),
-        .a_rest_o(a_rest),
-        .b_mag_o(b_mag),
-        .b_rest_o(b_rest),
-        .drain_read_i(drain_read),
-        .drain_index_i(drain_index),
-        .drain_data0_o(sum0),
-        .drain_data1_o(sum1)
-      );
+      if (Exact) begin : gen_exact
+        ufp4_pe #(.Depth(TileRows * TileCols), .Target(Target)) u_pe (
+          .clk_i,
+          .valid1_i(gen_control[c+1].word_q[ControlWidth-1]),
+          .control2_i(gen_control[c+2].word_q),
+          .control3_i(gen_control[c+3].word_q),
+          .a_mag_i(a_mag_in),
+          .a_rest_i(a_rest_in),
+          .b_mag_i(b_mag_in),
+          .b_rest_i(b_rest_in),
+          .a_mag_o(a_mag),
+          .a_rest_o(a_rest),
+          .b_mag_o(b_mag),
+          .b_rest_o(b_rest),
+          .drain_read_i(drain_read),
+          .drain_index_i(drain_index),
+          .drain_data0_o(sum0),
+          .drain_data1_o(sum1)
+        );
+      end else begin : gen_fp32
+        ufp4_pe_fp32 #(.Depth(TileRows * TileCols), .Target(Target)) u_pe (
+          .clk_i,
+          .valid1_i(gen_control[c+1].word_q[ControlWidth-1]),
+          .control2_i(gen_control[c+2].word_q),
+          .control3_i(gen_control[c+3].word_q),
+          .a_mag_i(a_mag_in),
+          .a_rest_i(a_rest_in),
+          .b_mag_i(b_mag_in),
+          .b_rest_i(b_rest_in),
+          .a_mag_o(a_mag),
+          .a_rest_o(a_rest),
+          .b_mag_o(b_mag),
+          .b_rest_o(b_rest),
+          .drain_read_i(drain_read),
+          .drain_index_i(drain_index),
+          .drain_data0_o(sum0),
+          .drain_data1_o(sum1)
+        );
+      end
       assign sums0[r*Cols+c] = sum0;
       assign sums1[r*Cols+c] = sum1;
     end
@@ -228,16 +257,18 @@ module ufp4_array #(
     end
 
     logic [63:0] mag;
-    logic [23:0] rest;
+    logic [RestWidth-1:0] rest;
     ufp4_lane #(
       .Tiles(TileCols),
       .TilesPerGroup(16 / GroupCols),
       .Chunk(Chunk),
       .ScaleBytes(ScaleBytesB),
-      .Target(Target)
+      .Target(Target),
+      .Contract(Contract)
     ) u_lane (
       .clk_i,
       .elem_i(elem_b_i),
+      .e8m0_i,
       .code_we_i(code_we_b_i[c / BeatRows]),
       .code_waddr_i(code_addr_b_i),
       .code_wdata_i(write_data_i[64*(c % BeatRows)+:64]),
@@ -270,7 +301,11 @@ module ufp4_array #(
     logic [SumWidth-1:0] word;
     logic [63:0] sum;
     assign word = drain_bank_q ? sums1[drain_row_q*Cols+c] : sums0[drain_row_q*Cols+c];
-    ufp4_sum_resolve #(.Target(Target)) u_sum_resolve (.word_i(word), .sum_o(sum));
+    if (Exact) begin : gen_exact
+      ufp4_sum_resolve #(.Target(Target)) u_sum_resolve (.word_i(word), .sum_o(sum));
+    end else begin : gen_fp32
+      assign sum = {32'd0, word};
+    end
     always_ff @(posedge clk_i) begin
       if (drain_enable_i && drain_valid_q) drain_data_o[64*c+:64] <= sum;
     end

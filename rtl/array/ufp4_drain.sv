@@ -20,6 +20,7 @@ module ufp4_drain #(
   parameter int unsigned TileRows = 8,
   parameter int unsigned TileCols = 8,
   parameter int unsigned BusBytes = 64,
+  parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
   localparam int unsigned RowWidth = (Rows > 1) ? $clog2(Rows) : 1,
   localparam int unsigned TileWidthA = $clog2(TileRows),
   localparam int unsigned TileWidthB = $clog2(TileCols)
@@ -282,7 +283,7 @@ module ufp4_drain #(
 
   logic [64*Cols-1:0] sums;
   logic [32*Cols-1:0] f32;
-  ufp4_epilogue #(.Cols(Cols)) u_epilogue (
+  ufp4_epilogue #(.Cols(Cols), .Contract(Contract)) u_epilogue (
     .clk_i,
     .desc_i,
     .exponent_i,

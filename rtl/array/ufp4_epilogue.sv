@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the sums of an array row to the elements of D, a lane for each column.
 //
-//   sum = accumulator + earlier sums, where there are some;  INT64_MIN stands for NaN
+//   sum = accumulator + earlier sums, where there are some;  INT64_MIN stands for NaN     (contract exact)
+//   sum = accumulator, an FP32 number in the lower 32 bits                                  (contract fp32)
 //   r   = RNE32(sum * 2^exponent);  then as far as present, one RNE32 each:  r * tensor scale,  r * alpha,  r + C
 //
 // accumulator_i, poisoned_i and the earlier sums come with valid_i[2]; sum_o goes with valid_i[3], f32_o with the last
@@ -9,7 +10,8 @@
 // unit for the last three operations: rows whose operations would meet in it must not be that close. enable_i moves all.
 // Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
 module ufp4_epilogue #(
-  parameter int unsigned Cols = 16
+  parameter int unsigned Cols = 16,
+  parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT)
 ) (
   input  logic                            clk_i,
   // Each part of the engine uses its own fields of the descriptor.
@@ -32,6 +34,7 @@ module ufp4_epilogue #(
 );
   import ufp4_spec_pkg::*;
   localparam logic [63:0] SUM_NAN = {1'b1, 63'd0};
+  localparam logic [31:0] F32_NAN = 32'h7FC0_0000;
 
   logic has_scale, has_c, has_sums;
   assign has_sums = desc_i.d_mode[D_MODE_SUMS_BIT];
@@ -55,28 +58,49 @@ module ufp4_epilogue #(
   assign round = enable_i & (valid_i[7] | valid_i[10] | valid_i[13]);
   assign c_read_o = enable_i & ((valid_i[4] & is_add[0]) | (valid_i[7] & is_add[1]) | (valid_i[10] & is_add[2]));
 
+  if (Contract != 32'(CONTRACT_EXACT)) begin : gen_no_sums
+    logic unused_sums;
+    assign unused_sums = ^{has_sums, sums_low_i, sums_high_i, accumulator_i};
+  end
+
   logic no_operations;
   assign no_operations = operations_i == 2'd0;
   for (genvar c = 0; c < Cols; c++) begin : gen_lane
     localparam int unsigned Half = (2 * c >= Cols) ? c - Cols / 2 : c;
-    logic [63:0] earlier, sum_q;
     logic [31:0] rounded, result;
-    assign earlier = has_sums ? ((2 * c >= Cols) ? sums_high_i[64*Half+:64] : sums_low_i[64*Half+:64]) : 64'd0;
-    always_ff @(posedge clk_i) begin
-      if (enable_i && valid_i[2]) begin
-        sum_q <= (poisoned_i[c] || earlier == SUM_NAN) ? SUM_NAN : accumulator_i[64*c+:64] + earlier;
+    if (Contract == 32'(CONTRACT_EXACT)) begin : gen_exact
+      logic [63:0] earlier, sum_q;
+      assign earlier = has_sums ? ((2 * c >= Cols) ? sums_high_i[64*Half+:64] : sums_low_i[64*Half+:64]) : 64'd0;
+      always_ff @(posedge clk_i) begin
+        if (enable_i && valid_i[2]) begin
+          sum_q <= (poisoned_i[c] || earlier == SUM_NAN) ? SUM_NAN : accumulator_i[64*c+:64] + earlier;
+        end
       end
-    end
-    assign sum_o[64*c+:64] = sum_q;
+      assign sum_o[64*c+:64] = sum_q;
 
-    ufp4_i64_to_f32 u_i64_to_f32 (
-      .clk_i,
-      .exponent_i,
-      .normalize_i(enable_i & valid_i[3]),
-      .sum_i(sum_q),
-      .round_i(enable_i & valid_i[4]),
-      .f32_o(rounded)
-    );
+      ufp4_i64_to_f32 u_i64_to_f32 (
+        .clk_i,
+        .exponent_i,
+        .normalize_i(enable_i & valid_i[3]),
+        .sum_i(sum_q),
+        .round_i(enable_i & valid_i[4]),
+        .f32_o(rounded)
+      );
+    end else begin : gen_fp32
+      logic [31:0] sum_q;
+      always_ff @(posedge clk_i) begin
+        if (enable_i && valid_i[2]) sum_q <= poisoned_i[c] ? F32_NAN : accumulator_i[64*c+:32];
+      end
+      assign sum_o[64*c+:64] = {32'd0, sum_q};
+      ufp4_f32_scale u_f32_scale (
+        .clk_i,
+        .exponent_i,
+        .normalize_i(enable_i & valid_i[3]),
+        .number_i(sum_q),
+        .round_i(enable_i & valid_i[4]),
+        .f32_o(rounded)
+      );
+    end
     ufp4_f32_alu u_f32_alu (
       .clk_i,
       .add_i(add),

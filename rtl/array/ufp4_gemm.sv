@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM engine: D [m][n] = A [m][k] times B [n][k] transposed, exact contract, operands panel-major in memory.
+// GEMM engine: D [m][n] = A [m][k] times B [n][k] transposed, contract exact or fp32 (Contract), operands panel-major in memory.
 //
-//   D = RNE32(sum of block products * 2^-(18 + fracA + fracB + tA + tB)), and what the descriptor adds to that
+//   D = RNE32(sum of block products * 2^-(tA + tB)), and what the descriptor adds to that
 //                                                                                      docs/numerics.md, 5
 // load_request -> memory -> load_write -> operand lanes -> array -> drain -> memory, under the sequencer; addend reads
 // for the drain, as a read client of its own. The
@@ -17,7 +17,8 @@ module ufp4_gemm #(
   parameter int unsigned TileCols = 8,
   parameter int unsigned Chunk = 16,
   parameter int unsigned BusBytes = 64,
-  parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC)
+  parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
+  parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT)
 ) (
   input  logic                            clk_i,
   input  logic                            rst_ni,
@@ -77,7 +78,12 @@ module ufp4_gemm #(
   localparam int unsigned AddrWidthA = $clog2(2 * TileRows * Chunk);
   localparam int unsigned AddrWidthB = $clog2(2 * TileCols * Chunk);
   localparam int unsigned RowWidth = (Rows > 1) ? $clog2(Rows) : 1;
+  localparam bit Exact = Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT);
+  localparam int unsigned FeedWidth = $clog2(TileRows * TileCols) + (Exact ? 4 : 6);
 
+  if (Contract != 32'(CONTRACT_EXACT) && Contract != 32'(CONTRACT_FP32)) begin : gen_check_contract
+    $error("ufp4_gemm: Contract must be exact or fp32");
+  end
   if (Rows > 32 || Cols > 32 || Rows != 1 << $clog2(Rows) || Cols != 1 << $clog2(Cols)) begin : gen_check_array
     $error("ufp4_gemm: Rows and Cols must be powers of two up to 32");
   end
@@ -96,7 +102,7 @@ module ufp4_gemm #(
   assign start_ready_o = ~active_q;
   assign start = start_valid_i & start_ready_o;
 
-  // Exponent of the sums' unit.
+  // Exponent of the sums' unit, negative; FP32 sums have none.
   function automatic logic [17:0] frac(logic [7:0] elem);
     unique case (elem)
       ELEM_E2M1: return 18'(FRAC_E2M1);
@@ -104,11 +110,12 @@ module ufp4_gemm #(
       default: return 18'(FRAC_INT4);
     endcase
   endfunction
+  logic [17:0] unit;
   logic signed [17:0] exponent_q;
+  assign unit = Exact ? 18'd18 + frac(desc_i.a_elem) + frac(desc_i.b_elem) : 18'd0;
   always_ff @(posedge clk_i) begin
     if (start) begin
-      exponent_q <= -(18'd18 + frac(desc_i.a_elem) + frac(desc_i.b_elem) + 18'(signed'(a_exponent_i)) +
-                      18'(signed'(b_exponent_i)));
+      exponent_q <= -(unit + 18'(signed'(a_exponent_i)) + 18'(signed'(b_exponent_i)));
     end
   end
 
@@ -191,14 +198,15 @@ module ufp4_gemm #(
   logic feed_valid, feed_parity, feed_clear_a, feed_clear_b;
   logic [AddrWidthA-1:0] feed_addr_a;
   logic [AddrWidthB-1:0] feed_addr_b;
-  logic [$clog2(TileRows*TileCols)+3:0] feed_control;
+  logic [FeedWidth-1:0] feed_control;
   ufp4_sequencer #(
     .Rows(Rows),
     .Cols(Cols),
     .TileRows(TileRows),
     .TileCols(TileCols),
     .Chunk(Chunk),
-    .CountWidth(CountWidth)
+    .CountWidth(CountWidth),
+    .Contract(Contract)
   ) u_sequencer (
     .clk_i,
     .rst_ni,
@@ -242,12 +250,14 @@ module ufp4_gemm #(
     .TileCols(TileCols),
     .Chunk(Chunk),
     .BusBytes(BusBytes),
-    .Target(Target)
+    .Target(Target),
+    .Contract(Contract)
   ) u_array (
     .clk_i,
     .rst_ni,
     .elem_a_i(desc_i.a_elem),
     .elem_b_i(desc_i.b_elem),
+    .e8m0_i(desc_i.scale == SCALE_E8M0),
     .feed_valid_i(feed_valid),
     .feed_addr_a_i(feed_addr_a),
     .feed_addr_b_i(feed_addr_b),
@@ -313,7 +323,8 @@ module ufp4_gemm #(
     .Cols(Cols),
     .TileRows(TileRows),
     .TileCols(TileCols),
-    .BusBytes(BusBytes)
+    .BusBytes(BusBytes),
+    .Contract(Contract)
   ) u_drain (
     .clk_i,
     .rst_ni,

@@ -3,7 +3,8 @@
 // position.
 //
 // read_i with the address {slot, sub-tile, block} at cycle t gives the decoded operand, mag_o and rest_o =
-// {sign, sig, exp}, at t + 2. Codes arrive as bit planes (ufp4_elem_decode), one block a word. A word of scales
+// {sign, sig, exp}, at t + 2: sig and exp are of ufp4_scale_decode, or (contract fp32) of ufp4_scale_number, which
+// also knows E8M0. Codes arrive as bit planes (ufp4_elem_decode), one block a word. A word of scales
 // is this lane's ScaleBytes bytes of a bus beat: memory holds a panel group's scales as [block][row], so a
 // lane's scales lie in the order {slot, group, block, sub-tile in group}.
 // NaN scales among the blocks read are
@@ -16,6 +17,8 @@ module ufp4_lane #(
   parameter int unsigned Chunk = 16,
   parameter int unsigned ScaleBytes = 4,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
+  parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
+  localparam int unsigned RestWidth = (Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) ? 24 : 29,
   localparam int unsigned Depth = 2 * Tiles * Chunk,
   localparam int unsigned AddrWidth = $clog2(Depth),
   localparam int unsigned ScaleAddrWidth = $clog2(Depth / ScaleBytes),
@@ -23,6 +26,7 @@ module ufp4_lane #(
 ) (
   input  logic                      clk_i,
   input  logic [7:0]                elem_i,
+  input  logic                      e8m0_i,
   input  logic                      code_we_i,
   input  logic [AddrWidth-1:0]      code_waddr_i,
   input  logic [63:0]               code_wdata_i,
@@ -34,7 +38,7 @@ module ufp4_lane #(
   input  logic                      parity_i,
   input  logic                      clear_i,
   output logic [63:0]               mag_o,
-  output logic [23:0]               rest_o,
+  output logic [RestWidth-1:0]      rest_o,
   input  logic                      nan_parity_i,
   input  logic [TileWidth-1:0]      nan_tile_i,
   output logic                      nan_o
@@ -85,7 +89,8 @@ module ufp4_lane #(
   logic [15:0] sign;
   logic [63:0] mag;
   logic [7:0] scale;
-  logic [3:0] sig, exp;
+  logic [3:0] sig;
+  logic [RestWidth-21:0] exp;
   logic nan;
   assign scale = scales[8*select_q+:8];
   ufp4_elem_decode #(.Binary(Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR))) u_elem_decode (
@@ -94,9 +99,13 @@ module ufp4_lane #(
     .sign_o(sign),
     .mag_o(mag)
   );
-  ufp4_scale_decode u_scale_decode (.byte_i(scale[6:0]), .sig_o(sig), .exp_o(exp), .nan_o(nan));
-  logic unused_sign;
-  assign unused_sign = scale[7];
+  if (Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) begin : gen_exact
+    ufp4_scale_decode u_scale_decode (.byte_i(scale[6:0]), .sig_o(sig), .exp_o(exp), .nan_o(nan));
+    logic unused_scale;
+    assign unused_scale = scale[7] ^ e8m0_i;
+  end else begin : gen_fp32
+    ufp4_scale_number u_scale_number (.byte_i(scale), .e8m0_i, .elem_i, .sig_o(sig), .exp_o(exp), .nan_o(nan));
+  end
 
   logic [2*Tiles-1:0] nan_q;
   always_ff @(posedge clk_i) begin

@@ -17,9 +17,11 @@ module ufp4_sequencer #(
   parameter int unsigned TileCols = 8,
   parameter int unsigned Chunk = 16,
   parameter int unsigned CountWidth = 5,
+  parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
   localparam int unsigned AddrWidthA = $clog2(2 * TileRows * Chunk),
   localparam int unsigned AddrWidthB = $clog2(2 * TileCols * Chunk),
-  localparam int unsigned IndexWidth = $clog2(TileRows * TileCols)
+  localparam int unsigned IndexWidth = $clog2(TileRows * TileCols),
+  localparam int unsigned FeedWidth = IndexWidth + ((Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) ? 4 : 6)
 ) (
   input  logic                            clk_i,
   input  logic                            rst_ni,
@@ -47,7 +49,7 @@ module ufp4_sequencer #(
   output logic                            feed_parity_o,
   output logic                            feed_clear_a_o,
   output logic                            feed_clear_b_o,
-  output logic [IndexWidth+3:0]           feed_control_o,
+  output logic [FeedWidth-1:0]            feed_control_o,
   // State of this cycle; at most one is high.
   output logic                            busy_o,
   output logic                            stall_operand_o,
@@ -186,8 +188,27 @@ module ufp4_sequencer #(
 
   // A lone sub-tile goes on in the PE's register: its sum would not be back in memory in time for the next
   // chunk.
-  logic first_block;
+  logic first_block, first_sum, hold, join_held;
+  logic [IndexWidth+3:0] control;
+  logic [FeedWidth-1:0] feed_control;
   assign first_block = block_q == 0;
+  assign control = {~first_sum | (single & ~first_chunk), first_sum & ~first_chunk & ~single & ~hold, last_block,
+                    bank, tile_a_q, tile_b_q};
+  if (Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) begin : gen_exact
+    assign first_sum = first_block;
+    assign {hold, join_held} = 2'b00;
+    assign feed_control = control;
+    logic unused_join;
+    assign unused_join = join_held;
+  end else begin : gen_fp32
+    // Two blocks have one scale with E8M0: the first is held for the second, where there is one.
+    logic pairs;
+    assign pairs = desc_i.scale == ufp4_spec_pkg::SCALE_E8M0;
+    assign first_sum = (block_q >> pairs) == 0;
+    assign hold = pairs & ~block_q[0] & ~last_block;
+    assign join_held = pairs & block_q[0];
+    assign feed_control = {hold, join_held, control};
+  end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       feed_valid_o <= 1'b0;
@@ -200,8 +221,7 @@ module ufp4_sequencer #(
       feed_parity_o <= parity_q;
       feed_clear_a_o <= first_chunk & first_block & (tile_b_q == 0);
       feed_clear_b_o <= first_chunk & first_block & (tile_a_q == 0);
-      feed_control_o <= {~first_block | (single & ~first_chunk), first_block & ~first_chunk & ~single, last_block,
-                         bank, tile_a_q, tile_b_q};
+      feed_control_o <= feed_control;
     end
   end
 

@@ -8,7 +8,9 @@
 // Combinational. Golden: drivers/backends/model. Test: tests/rtl/core (one descriptor per rule, then random ones).
 module ufp4_check
   import ufp4_spec_pkg::*;
-(
+#(
+  parameter int unsigned Contract = 32'(CONTRACT_EXACT)
+) (
   input  logic [8*DESCRIPTOR_BYTES-1:0] desc_i,
   output logic                          bad_opcode_o,
   output logic                          bad_size_o,
@@ -103,11 +105,15 @@ module ufp4_check
       bad_blocks(gemm.a_stride_blocks, gemm.k) || bad_blocks(gemm.b_stride_blocks, gemm.k) ||
       bad_stride(gemm.d_stride_bytes, gemm.n, gemm.d_dtype) || sums_misaligned || c_misaligned;
 
-  // Unrounded sums take no alpha and no C; NVFP4 is E2M1 alone, with a tensor scale that is neither negative nor NaN.
+  // Unrounded sums are of the contract exact, and take no alpha and no C; E8M0 is of fp32; NVFP4 is E2M1 alone, with a
+  // tensor scale that is neither negative nor NaN.
+  localparam bit Exact = Contract == 32'(CONTRACT_EXACT);
   assign gemm_unsupported = !(gemm.d_dtype inside {DTYPE_F32, DTYPE_BF16, DTYPE_I64}) ||
+      (!Exact && (wide || has_sums)) ||
       !(gemm.a_elem inside {ELEM_E2M1, ELEM_E1M2, ELEM_INT4}) ||
       !(gemm.b_elem inside {ELEM_E2M1, ELEM_E1M2, ELEM_INT4}) ||
-      gemm.contract != CONTRACT_EXACT || !(gemm.scale inside {SCALE_E4M3, SCALE_NVFP4}) ||
+      gemm.contract != 8'(Contract) ||
+      !(gemm.scale inside {SCALE_E4M3, SCALE_NVFP4} || (!Exact && gemm.scale == SCALE_E8M0)) ||
       (nvfp4 && (gemm.a_elem != ELEM_E2M1 || gemm.b_elem != ELEM_E2M1 ||
                  gemm.tensor_scale > 32'h7F80_0000)) ||
       (gemm.a_mode & ~OPERAND_MODES) != '0 || (gemm.b_mode & ~OPERAND_MODES) != '0 ||

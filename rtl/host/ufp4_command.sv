@@ -12,7 +12,8 @@
 module ufp4_command
   import ufp4_spec_pkg::*;
 #(
-  parameter int unsigned BusBytes = 64
+  parameter int unsigned BusBytes = 64,
+  parameter int unsigned Contract = 32'(CONTRACT_EXACT)
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
@@ -99,7 +100,8 @@ module ufp4_command
   header_descriptor_t            header;
 
   ufp4_front #(
-    .BusBytes(BusBytes)
+    .BusBytes(BusBytes),
+    .Contract(Contract)
   ) u_front (
     .clk_i,
     .rst_ni,

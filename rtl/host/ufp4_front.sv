@@ -8,7 +8,8 @@
 module ufp4_front
   import ufp4_spec_pkg::*;
 #(
-  parameter int unsigned BusBytes = 64
+  parameter int unsigned BusBytes = 64,
+  parameter int unsigned Contract = 32'(CONTRACT_EXACT)
 ) (
   input  logic                          clk_i,
   input  logic                          rst_ni,
@@ -66,7 +67,9 @@ module ufp4_front
   assign rd_req_beats_o = 9'(DESC_BEATS);
   assign rd_rsp_ready_o = 1'b1;
 
-  ufp4_check u_check (
+  ufp4_check #(
+    .Contract(Contract)
+  ) u_check (
     .desc_i       (desc_q),
     .bad_opcode_o (bad_opcode),
     .bad_size_o   (bad_size),

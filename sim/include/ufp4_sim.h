@@ -23,7 +23,7 @@ typedef enum {
 
 /** All that can be set from outside. */
 typedef struct {
-  const char *configuration;  ///< a named configuration: "small", "default"
+  const char *configuration;  ///< a named configuration: "small", "default", .. (docs/registers.md)
   uint64_t memory_base;       ///< first byte of memory; a multiple of 4096
   uint64_t memory_bytes;      ///< a multiple of 4096; zero at the start; the bus answers DECERR everywhere else
   unsigned latency_cycles;    ///< from an accepted address to its first data beat, and from the last beat to the answer
@@ -44,6 +44,8 @@ typedef enum {
   UFP4_SIM_FAULT_WRITE_LOST,    ///< it never comes
 } ufp4_sim_fault_t;
 
+/** Whether this build simulates a configuration: those that every build does, and those that UFP4_SIMULATE named. */
+int ufp4_sim_has(const char *configuration);
 /** Makes a core that has left reset. @return NULL on failure, with one line in @p message. */
 ufp4_sim_t *ufp4_sim_open(const ufp4_sim_options_t *options, char *message, unsigned message_bytes);
 void ufp4_sim_close(ufp4_sim_t *sim);

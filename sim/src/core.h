@@ -50,6 +50,8 @@ class Core {
 
 /** @p seed 0: registers start as zero, else at random. @return nullptr if there is no such configuration. */
 std::unique_ptr<Core> make_core(const char *configuration, uint64_t seed);
+/** Whether there is one. */
+bool has_core(const char *configuration);
 
 }  // namespace ufp4
 

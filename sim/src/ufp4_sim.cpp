@@ -40,6 +40,10 @@ std::unique_ptr<ufp4::Simulator> make(const ufp4_sim_options_t &options, std::st
 
 extern "C" {
 
+int ufp4_sim_has(const char *configuration) {
+  return ufp4::has_core(configuration);
+}
+
 ufp4_sim_t *ufp4_sim_open(const ufp4_sim_options_t *options, char *message, unsigned message_bytes) {
   std::string text;
   try {

@@ -132,9 +132,38 @@ TEST(all_passes_equal_the_golden_model) {
 }
 
 // Recipes that no descriptor can express: on the model they are the golden model's; the simulated core multiplies what
-// the host has quantized as NVFP4; elsewhere they are refused.
-static int has_recipe(const char *name) {
-  return strcmp(bench_backend(), "model") == 0 || (strcmp(bench_backend(), "rtl") == 0 && strcmp(name, "nvfp4") == 0);
+// the host has quantized, MXFP4 where it accumulates in FP32; elsewhere they are refused.
+static int has_recipe(void) {
+  return strcmp(bench_backend(), "model") == 0 || strcmp(bench_backend(), "rtl") == 0;
+}
+
+static ufp4_device_t *device_of(const char *configuration) {
+  ufp4_device_options_t options = bench_options();
+  ufp4_device_t *device = NULL;
+  options.configuration = configuration;
+  check_bits(0, ufp4_device_open(bench_backend(), &options, &device), UFP4_OK, "open %s", configuration);
+  return device;
+}
+
+// A recipe that accumulates as the core does not; only a core minds.
+TEST(rejects_another_contract) {
+  const int core = strcmp(bench_backend(), "rtl") == 0;
+  static const char *const recipes[] = {"mxfp4", "ufp4", "nvfp4"};
+  static const char *const configurations[] = {"small", "small-fp32", "small-fp32"};
+  for (int i = 0; i < 3; i++) {
+    ufp4_device_t *device = device_of(configurations[i]);
+    const ufp4_linear_shape_t shape = {20, 20, 20, 0, 0, UFP4_PASSES_ALL};
+    ufp4_recipe_t recipe;
+    ufp4_linear_t *refused = NULL;
+    ufp4_recipe_named(recipes[i], &recipe);
+    ufp4_status_t want = ufp4_recipe_check(&recipe, UFP4_PASSES_ALL, bench_backend(), NULL);
+    if (core) want = UFP4_ERROR_UNSUPPORTED;
+    check_bits(i, ufp4_linear_create(device, &shape, &recipe, &refused), want, "%s", recipes[i]);
+    check_that(i, !core || strstr(ufp4_device_message(device), configurations[i]) != NULL, "the message is: %s",
+               ufp4_device_message(device));
+    ufp4_linear_free(refused);
+    ufp4_device_close(device);
+  }
 }
 
 TEST(recipes_without_descriptors) {
@@ -142,8 +171,8 @@ TEST(recipes_without_descriptors) {
   check_random_t random = check_random();
   for (int i = 0; i < 2 * SHAPES; i++) {
     const int64_t *shape = shapes[i / 2];
-    ufp4_device_t *device = bench_device();
-    if (!has_recipe(names[i % 2])) {
+    ufp4_device_t *device = device_of(i % 2 ? "small-fp32" : "small");
+    if (!has_recipe()) {
       const ufp4_linear_shape_t how = {shape[0], shape[1], shape[2], 0, 0, UFP4_PASSES_ALL};
       ufp4_recipe_t recipe;
       ufp4_linear_t *refused = NULL;
@@ -343,6 +372,7 @@ int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(all_passes_equal_the_golden_model),
       CHECK_TEST(recipes_without_descriptors),
+      CHECK_TEST(rejects_another_contract),
       CHECK_TEST(bf16_sources_are_their_fp32_values),
       CHECK_TEST(more_layers_than_slots),
       CHECK_TEST(only_the_copies_that_are_needed),

@@ -8,8 +8,10 @@ from bench import check, check_equal, passes, rejects
 
 def test_lists_configurations_and_backends():
     whole = json.loads(passes("info", "--json").out)
-    check_equal([c["name"] for c in whole["configurations"]], ["small", "default"], "configurations")
+    names = [c["name"] for c in whole["configurations"]]
+    check_equal(names, ["small", "default", "small-fp32", "default-fp32"], "configurations")
     check_equal(whole["configurations"][1]["macs_per_cycle"], 4096, "MACs a cycle")
+    check_equal([c["contract"] for c in whole["configurations"]], ["exact", "exact", "fp32", "fp32"], "contracts")
     check_equal([b["name"] for b in whole["backends"]], ["model", "rtl", "cuda"], "backends")
     check(whole["backends"][0]["available"] is True, "the model is always there")
     check(whole["cpu"]["cores"] >= 1, "cores")
@@ -25,7 +27,7 @@ def test_reports_the_model():
 
 
 def test_reports_the_core_on_rtl():
-    for name, rows in (("small", 2), ("default", 16)):
+    for name, rows in (("small", 2), ("default", 16), ("small-fp32", 2)):
         device = json.loads(passes("info", "--backend", "rtl", "--config", name, "--json").out)["device"]
         core = device["configuration"]
         check_equal((core["name"], core["rows"], device["cycles"]), (name, rows, True), "device")

@@ -159,9 +159,19 @@ def test_nvfp4_quantized_by_the_host_on_rtl():
         check(all(c["cycles"] > 0 for c in whole["cases"]), "the core multiplies")
 
 
-def test_rejects_recipes_that_rtl_does_not_have_on_rtl():
+def test_mxfp4_equals_the_model_on_rtl():
+    for shape in ((1, 1, 1), (33, 47, 130)):
+        tensors(*shape)
+        words = ["layer", *XWD, "-o", "out", "--json", "--recipe", "mxfp4", "--backend", "rtl", "--check", "model"]
+        whole = json.loads(passes(*words, "--config", "small-fp32").out)
+        check_equal(whole["verdict"], "equal", f"{shape}")
+
+
+def test_rejects_another_contract_on_rtl():
     tensors(4, 5, 6)
-    rejects(3, "model has", "layer", *XWD, "-o", "out", "--recipe", "mxfp4", "--backend", "rtl")
+    words = ["layer", *XWD, "-o", "out", "--backend", "rtl"]
+    rejects(3, "default accumulates by the contract exact", *words, "--recipe", "mxfp4")
+    rejects(3, "small-fp32 accumulates by the contract fp32", *words, "--config", "small-fp32")
 
 
 def test_rejects_a_folder_that_cannot_be_made():

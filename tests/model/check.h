@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Defines a property. CMake finds these lines and makes each a ctest entry; SLOW_TEST has the label slow. */
+/** Defines a property. CMake finds these lines and makes each a ctest entry; SLOW_TEST has the label slow, FULL_TEST full. */
 #define TEST(name) static void name(void)
 #define SLOW_TEST(name) static void name(void)
 #define FULL_TEST(name) static void name(void)

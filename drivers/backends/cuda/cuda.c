@@ -38,6 +38,7 @@ static ufp4_status_t cuda_open(const ufp4_device_options_t *options, const ufp4_
   state_t *state = calloc(1, sizeof *state);
   if (state == NULL) return UFP4_ERROR_MEMORY;
   state->configuration = *configuration;
+  state->configuration.contract = UFP4_CONTRACT_EXACT;  // of descriptors; whole operands have more
   state->message = message;
   state->memory_bytes = options->memory_bytes;
   ufp4_status_t status = ufp4_cuda_load(message, &state->table);
@@ -244,7 +245,7 @@ static int is_unsupported(const ufp4_descriptor_t *descriptor) {
 
 static ufp4_status_t run(state_t *state, const ufp4_descriptor_t *descriptor, ufp4_completion_t *done,
                          uint32_t *flags) {
-  done->status = (uint16_t)check_descriptor(descriptor, &state->slots);
+  done->status = (uint16_t)check_descriptor(descriptor, &state->configuration, &state->slots);
   if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
   if (is_unsupported(descriptor)) {
     done->status = UFP4_CORE_STATUS_UNSUPPORTED;

@@ -43,7 +43,9 @@ panel_t quant_col_panel(const ufp4_quant_descriptor_t *quant);
 panel_t gemm_a_panel(const ufp4_gemm_descriptor_t *gemm);
 panel_t gemm_b_panel(const ufp4_gemm_descriptor_t *gemm);
 
-/** The lowest status code that applies, UFP4_CORE_STATUS_OK if none does; bus errors are not among them. */
-ufp4_core_status_t check_descriptor(const ufp4_descriptor_t *descriptor, const slots_t *slots);
+/** The lowest status code that applies to a core of this configuration, UFP4_CORE_STATUS_OK if none does; bus errors are
+ *  not among them. */
+ufp4_core_status_t check_descriptor(const ufp4_descriptor_t *descriptor, const ufp4_configuration_t *configuration,
+                                    const slots_t *slots);
 
 #endif

@@ -254,7 +254,7 @@ static ufp4_status_t run_gemm(state_t *state, const ufp4_gemm_descriptor_t *gemm
 // --- Jobs ----------------------------------------------------------------------------------------------
 
 static ufp4_status_t run(state_t *state, const ufp4_descriptor_t *descriptor, ufp4_completion_t *done) {
-  done->status = (uint16_t)check_descriptor(descriptor, &state->slots);
+  done->status = (uint16_t)check_descriptor(descriptor, &state->configuration, &state->slots);
   if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
   switch (descriptor->header.opcode) {
     case UFP4_OPCODE_GEMM:

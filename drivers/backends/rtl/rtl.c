@@ -76,7 +76,7 @@ static ufp4_status_t check_register(state_t *state, uint32_t offset, const char 
 // The core must be the one that this driver was generated with.
 static ufp4_status_t check_identity(state_t *state, const ufp4_configuration_t *want) {
   const uint32_t version = UFP4_VERSION_MAJOR << 16 | UFP4_VERSION_MINOR << 8 | UFP4_VERSION_PATCH;
-  const uint32_t array = want->rows | want->cols << 8 | LANES << 16;
+  const uint32_t array = want->rows | want->cols << 8 | LANES << 16 | want->contract << 24;
   const uint32_t tile = want->rows * want->tile_rows | want->cols * want->tile_cols << 16;
   const uint32_t memory = want->bus_bytes | UFP4_ADDR_BITS << 8 | want->chunk << 16 | (uint32_t)UFP4_SLOTS << 24;
   ufp4_status_t status = check_register(state, UFP4_REG_ID, "id", UFP4_CORE_ID);
@@ -127,6 +127,11 @@ static ufp4_status_t open_sim(state_t *state, const ufp4_device_options_t *optio
       .trace_path = options->trace_path,
   };
   char text[256] = "";
+  if (!ufp4_sim_has(options->configuration)) {
+    ufp4_message_set(state->message, "rtl: this build does not simulate the configuration %s; ./ufp4 adds it when --config "
+                     "names it", options->configuration);
+    return UFP4_ERROR_UNSUPPORTED;
+  }
   state->sim = ufp4_sim_open(&sim, text, sizeof text);
   if (state->sim != NULL) return UFP4_OK;
   ufp4_message_set(state->message, "rtl: %s", text);

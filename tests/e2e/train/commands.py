@@ -115,7 +115,7 @@ def train_rejects_unknown_recipe():
 
 
 def train_rejects_recipe_that_the_backend_does_not_have():
-    reject_train(3, "backend rtl", "--recipe", "mxfp4", "--backend", "rtl")
+    reject_train(3, "contract exact", "--recipe", "mxfp4", "--backend", "rtl")
 
 
 def train_rejects_recipe_file_that_is_not_there():

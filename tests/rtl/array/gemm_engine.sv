@@ -8,7 +8,8 @@ module gemm_engine #(
   parameter int unsigned TileCols = 8,
   parameter int unsigned Chunk = 16,
   parameter int unsigned BusBytes = 64,
-  parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC)
+  parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
+  parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT)
 ) (
   input  logic                            clk_i,
   input  logic                            rst_ni,
@@ -86,7 +87,8 @@ module gemm_engine #(
     .TileCols(TileCols),
     .Chunk(Chunk),
     .BusBytes(BusBytes),
-    .Target(Target)
+    .Target(Target),
+    .Contract(Contract)
   ) u_gemm (
     .clk_i,
     .rst_ni,

@@ -24,6 +24,7 @@ constexpr int64_t kRows = UFP4_TEST_ROWS, kCols = UFP4_TEST_COLS;               
 constexpr int64_t kTileM = UFP4_TEST_TILE_M, kTileN = UFP4_TEST_TILE_N;               ///< a macro-tile of D
 constexpr uint32_t kLong = static_cast<uint32_t>(2 * std::max(kTileM, kTileN) + 40);  ///< sides of several macro-tiles
 constexpr uint32_t kShort = static_cast<uint32_t>(2 * std::max(kRows, kCols) + 3);    ///< sides of a few sub-tiles
+constexpr bool kExact = UFP4_TEST_CONTRACT == UFP4_CONTRACT_EXACT;
 constexpr size_t kMemoryBytes = 4u << 20;
 constexpr uint64_t kGuard = 256;
 constexpr Behaviour kCalm = {1, 0, -1, -1};
@@ -137,6 +138,7 @@ void Engine::describe(const Job &job, const Place &p) {
   d.a_elem = static_cast<uint8_t>(job.a_elem);
   d.b_elem = static_cast<uint8_t>(job.b_elem);
   d.d_dtype = static_cast<uint8_t>(job.dtype);
+  d.contract = UFP4_TEST_CONTRACT;
   d.a_codes_addr = EngineMemory::kBase + p.a_codes;
   d.a_scales_addr = EngineMemory::kBase + p.a_scales;
   d.b_codes_addr = EngineMemory::kBase + p.b_codes;
@@ -253,6 +255,7 @@ void Engine::draw_c(const Job &job, const Place &p, const ufp4_operand_t &a, con
 /** Memory as the job must leave it; fills in what the job adds. */
 std::vector<uint8_t> Engine::expect(const Job &job, const Place &p, const ufp4_operand_t &a, const ufp4_operand_t &b) {
   ufp4_gemm_t how = {};
+  how.contract = static_cast<ufp4_contract_t>(UFP4_TEST_CONTRACT);
   how.d_dtype = job.dtype;
   how.alpha = job.d_mode & UFP4_D_MODE_ALPHA ? job.alpha : 1.0f;
   if (job.d_mode & UFP4_D_MODE_SUMS) {
@@ -317,12 +320,16 @@ Job job_of(int64_t m, int64_t n, int64_t k) {
   return job;
 }
 
+/** What the contract has of D's modes: unrounded sums are of the contract exact. */
+constexpr uint8_t kModes = UFP4_D_MODE_ALPHA | UFP4_D_MODE_C | (kExact ? UFP4_D_MODE_SUMS : 0);
+
 /** Everything drawn but the shape. */
 Job random_job(check_random_t *random, int64_t m, int64_t n, int64_t k) {
   Job job = job_of(m, n, k);
   job.a_elem = static_cast<ufp4_elem_t>(check_below(random, UFP4_ELEM_COUNT));
   job.b_elem = static_cast<ufp4_elem_t>(check_below(random, UFP4_ELEM_COUNT));
   job.dtype = check_below(random, 2) ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32;
+  job.scale = !kExact && check_below(random, 2) ? UFP4_SCALE_E8M0 : UFP4_SCALE_E4M3;
   job.scales = static_cast<fixture_scales_t>(check_below(random, FIXTURE_SCALES_COUNT));
   job.a_exponent = static_cast<int>(check_below(random, 60)) - 30;
   job.b_exponent = static_cast<int>(check_below(random, 60)) - 30;
@@ -340,9 +347,9 @@ Job random_epilogue(check_random_t *random, int64_t m, int64_t n, int64_t k) {
     job.a_elem = job.b_elem = UFP4_ELEM_E2M1;
     job.tensor_scale = tensor_scales[check_below(random, 6)];
   }
-  job.d_mode = static_cast<uint8_t>(check_below(random, 8));
+  job.d_mode = static_cast<uint8_t>(check_below(random, 8)) & kModes;
   job.alpha = alphas[check_below(random, 10)];
-  if (check_below(random, 3) == 0) {
+  if (kExact && check_below(random, 3) == 0) {
     job.dtype = UFP4_DTYPE_I64;
     job.d_mode &= UFP4_D_MODE_SUMS;
   }
@@ -455,7 +462,7 @@ TEST(errors_beside_addends_are_forgotten) {
   Engine engine;
   for (int i = 0; i < 12; i++) {
     Job job = random_epilogue(&engine.random, kTileM * 3 + 5, kTileN + 3, 40);
-    job.d_mode |= UFP4_D_MODE_SUMS;
+    job.d_mode |= kExact ? UFP4_D_MODE_SUMS : UFP4_D_MODE_C;
     const int64_t beat = static_cast<int64_t>(check_below(&engine.random, 300));
     const Outcome outcome = engine.run(job, {7, 0, i % 2 ? beat : -1, i % 2 ? -1 : beat % 40});
     check_bits(i, outcome.read_error + 2u * outcome.write_error, i % 2 ? 1 : 2, "errors");
@@ -506,11 +513,11 @@ SLOW_TEST(random_epilogues_many) {
 /** Every set of things that follow the sums, with rows of sums that come one by one and many at once. */
 TEST(every_epilogue) {
   Engine engine;
-  for (unsigned i = 0; i < 2 * 8 * 3; i++) {
+  for (unsigned i = 0; i < 2 * 8 * (kExact ? 3 : 2); i++) {
     for (const int64_t k : {int64_t{16}, int64_t{130}}) {
       Job job = random_job(&engine.random, kRows + 5, 3 * kCols + kCols / 2, k);
       job.scale = i % 2 ? UFP4_SCALE_NVFP4 : UFP4_SCALE_E4M3;
-      job.d_mode = static_cast<uint8_t>(i / 2 % 8);
+      job.d_mode = i / 2 % 8 & kModes;
       job.dtype = static_cast<ufp4_dtype_t>(i / 16);
       if (i % 2) job.a_elem = job.b_elem = UFP4_ELEM_E2M1;
       if (job.dtype == UFP4_DTYPE_I64) job.d_mode &= UFP4_D_MODE_SUMS;

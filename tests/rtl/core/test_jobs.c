@@ -30,6 +30,7 @@ typedef struct {
   const setting_t *setting;
   uint64_t d_places;  // that D, and what is added to it, have each
   uint64_t bytes;     // of all places
+  uint32_t contract;  // of the configuration
 } pair_t;
 
 static void must(ufp4_device_t *device, ufp4_status_t status) {
@@ -57,6 +58,9 @@ static pair_t pair_open(const setting_t *setting, uint64_t seed, uint64_t d_plac
       exit(1);
     }
     must(pair.device[i], ufp4_buffer_alloc(pair.device[i], pair.bytes, &pair.address));
+    ufp4_device_info_t info;
+    must(pair.device[i], ufp4_device_info(pair.device[i], &info));
+    pair.contract = info.configuration.contract;
     pair.memory[i] = malloc(pair.bytes);
   }
   return pair;
@@ -244,6 +248,7 @@ static void random_addends(pair_t *pair, ufp4_gemm_descriptor_t *g) {
   const float alphas[] = {0.5f, -1.7f, 1e-30f, 2e19f};
   g->d_mode = (uint8_t)below(pair, 8);
   if (g->d_dtype == UFP4_DTYPE_I64) g->d_mode &= UFP4_D_MODE_SUMS;
+  if (pair->contract != UFP4_CONTRACT_EXACT) g->d_mode &= (uint8_t)~UFP4_D_MODE_SUMS;
   g->sums_addr = place(pair, SUMS);
   g->sums_stride_bytes = byte_stride(pair, g->n * (uint32_t)sizeof(int64_t));
   g->c_addr = place(pair, C);
@@ -258,7 +263,8 @@ static ufp4_descriptor_t random_gemm(pair_t *pair, const ufp4_quant_descriptor_t
   ufp4_gemm_descriptor_t g = {.opcode = UFP4_OPCODE_GEMM, .m = x->rows, .n = w->rows, .k = x->cols};
   g.a_elem = x->elem;
   g.b_elem = w->elem;
-  g.d_dtype = (uint8_t)below(pair, UFP4_DTYPE_COUNT);
+  g.contract = (uint8_t)pair->contract;
+  g.d_dtype = (uint8_t)below(pair, pair->contract == UFP4_CONTRACT_EXACT ? UFP4_DTYPE_COUNT : UFP4_DTYPE_I64);
   if (g.a_elem == UFP4_ELEM_E2M1 && g.b_elem == UFP4_ELEM_E2M1 && below(pair, 2)) g.scale = UFP4_SCALE_NVFP4;
   g.a_exponent = (uint16_t)below(pair, 40);
   g.b_exponent = (uint16_t)(0u - below(pair, 40));
@@ -293,6 +299,20 @@ static void quantize(pair_t *pair, const ufp4_descriptor_t *quant, fixture_distr
   pair_compare(pair, "QUANT");
 }
 
+// Scales of 32 elements, each in two units: close to each other, or any, or now and then NaN.
+static void write_e8m0(pair_t *pair, uint64_t address, uint32_t rows, uint32_t stride_blocks) {
+  const uint32_t kind = below(pair, 3), pairs = (rows + 15) / 16 * stride_blocks / 2;
+  for (uint32_t i = 0; i < pairs; i++) {
+    uint8_t scales[2 * UFP4_PANEL_SCALE_BYTES];
+    for (uint32_t row = 0; row < UFP4_PANEL_SCALE_BYTES; row++) {
+      scales[row] = (uint8_t)(kind == 0 ? 120 + below(pair, 14) : below(pair, 255));
+      if (kind == 2 && below(pair, 100) == 0) scales[row] = 0xFF;
+      scales[row + UFP4_PANEL_SCALE_BYTES] = scales[row];
+    }
+    pair_write(pair, address + i * sizeof scales, scales, sizeof scales);
+  }
+}
+
 static void chain(pair_t *pair, uint32_t limit) {
   const uint32_t m = random_size(pair, limit), n = random_size(pair, limit), k = random_size(pair, 2 * limit);
   const uint16_t slot = (uint16_t)(4 * below(pair, UFP4_SLOTS / 4));
@@ -303,7 +323,7 @@ static void chain(pair_t *pair, uint32_t limit) {
     x.quant.row_mode &= (uint8_t)~UFP4_MODE_SLOT;
     x.quant.row_exponent = (uint16_t)(below(pair, 40) - 20);
   }
-  const ufp4_descriptor_t gemm = random_gemm(pair, &x.quant, &w.quant);
+  ufp4_descriptor_t gemm = random_gemm(pair, &x.quant, &w.quant);
   if (x.quant.row_mode & UFP4_MODE_SLOT) {
     quantize(pair, &x, (fixture_distribution_t)below(pair, FIXTURE_DISTRIBUTIONS));
   } else {
@@ -311,6 +331,11 @@ static void chain(pair_t *pair, uint32_t limit) {
     pair_job(pair, &x, "QUANT with an exponent from outside");
   }
   quantize(pair, &w, (fixture_distribution_t)below(pair, FIXTURE_DISTRIBUTIONS));
+  if (pair->contract == UFP4_CONTRACT_FP32 && below(pair, 2)) {
+    gemm.gemm.scale = UFP4_SCALE_E8M0;
+    write_e8m0(pair, gemm.gemm.a_scales_addr, m, gemm.gemm.a_stride_blocks);
+    write_e8m0(pair, gemm.gemm.b_scales_addr, n, gemm.gemm.b_stride_blocks);
+  }
   pair_job(pair, &gemm, "GEMM");
   pair_compare(pair, "GEMM");
   const ufp4_descriptor_t e8m0 = e8m0_of(pair, below(pair, 2) ? &x : &w);
@@ -333,6 +358,19 @@ static const setting_t settings[] = {
     {"small", 3, 3, 0},    {"small", 5, 0, 21},    {"small", 60, 8, 1234},
 };
 #define SETTINGS (sizeof settings / sizeof settings[0])
+
+// Contract fp32.
+static const setting_t fp32_settings[] = {
+    {"small-fp32", 1, 0, 0}, {"small-fp32", 200, 0, 0}, {"small-fp32", 7, 3, 0}, {"small-fp32", 40, 0, 9}};
+#define FP32_SETTINGS (sizeof fp32_settings / sizeof fp32_settings[0])
+
+TEST(fp32_equal_the_model) {
+  chains(fp32_settings, FP32_SETTINGS, 6, 60, 1);
+}
+
+SLOW_TEST(fp32_equal_the_model_on_many) {
+  chains(fp32_settings, FP32_SETTINGS, 40, 120, 1);
+}
 
 TEST(equal_the_model) {
   chains(settings, SETTINGS, 4, 60, 1);
@@ -636,6 +674,8 @@ SLOW_TEST(side_by_side_equal_the_model_on_many) {
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(equal_the_model),
+      CHECK_TEST(fp32_equal_the_model),
+      CHECK_TEST(fp32_equal_the_model_on_many),
       CHECK_TEST(equal_the_model_on_many),
       CHECK_TEST(equal_the_model_on_large),
       CHECK_TEST(parts_of_k_change_no_bit),

@@ -7,11 +7,13 @@ static const ufp4_configuration_t configurations[] = UFP4_CONFIGURATIONS;
 TEST(identity) {
   for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
     const ufp4_configuration_t *c = &configurations[i];
+    if (!ufp4_sim_has(c->name)) continue;
     bench_t bench = bench_open(c->name, 1, 0, 0);
     const uint32_t version = UFP4_VERSION_MAJOR << 16 | UFP4_VERSION_MINOR << 8 | UFP4_VERSION_PATCH;
     check_bits(i, bench_read(&bench, UFP4_REG_ID), UFP4_CORE_ID, "id");
     check_bits(i, bench_read(&bench, UFP4_REG_VERSION), version, "version");
-    check_bits(i, bench_read(&bench, UFP4_REG_CONFIG_ARRAY), c->rows | c->cols << 8 | 16u << 16, "config_array");
+    check_bits(i, bench_read(&bench, UFP4_REG_CONFIG_ARRAY), c->rows | c->cols << 8 | 16u << 16 | c->contract << 24,
+               "config_array");
     check_bits(i, bench_read(&bench, UFP4_REG_CONFIG_TILE), c->rows * c->tile_rows | c->cols * c->tile_cols << 16,
                "config_tile");
     check_bits(i, bench_read(&bench, UFP4_REG_CONFIG_MEMORY),

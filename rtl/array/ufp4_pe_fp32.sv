@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processing element of the contract fp32: one 16-element block product per cycle, added to a running FP32 sum; owns
+// one output of each sub-tile.
+//
+//   sum = RNE32(base + block)        one rounding for each block of scales (ufp4_sum_fp32)
+//
+// As ufp4_pe, but for the operands' rest {sign[15:0], sig[3:0], exp[8:0]} (ufp4_scale_number) and two more bits of
+// control, {valid, hold, join, keep, load, write, bank, index}: hold leaves a dot product to the next one, which
+// joins it. The banks hold FP32 numbers.
+// Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
+module ufp4_pe_fp32 #(
+  parameter int unsigned Depth = 64,
+  parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
+  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
+  localparam int unsigned IndexWidth = $clog2(Depth),
+  localparam int unsigned ControlWidth = 7 + IndexWidth
+) (
+  input  logic                    clk_i,
+  input  logic                    valid1_i  /*verilator public_flat_rd*/,
+  input  logic [ControlWidth-1:0] control2_i  /*verilator public_flat_rd*/,
+  input  logic [ControlWidth-1:0] control3_i  /*verilator public_flat_rd*/,
+  input  logic [63:0]             a_mag_i  /*verilator public_flat_rd*/,
+  input  logic [28:0]             a_rest_i  /*verilator public_flat_rd*/,
+  input  logic [63:0]             b_mag_i  /*verilator public_flat_rd*/,
+  input  logic [28:0]             b_rest_i  /*verilator public_flat_rd*/,
+  output logic [63:0]             a_mag_o,
+  output logic [28:0]             a_rest_o,
+  output logic [63:0]             b_mag_o,
+  output logic [28:0]             b_rest_o,
+  input  logic [1:0]              drain_read_i  /*verilator public_flat_rd*/,
+  input  logic [IndexWidth-1:0]   drain_index_i  /*verilator public_flat_rd*/,
+  output logic [31:0]             drain_data0_o,
+  output logic [31:0]             drain_data1_o
+);
+  // One compiled function for all PEs of a simulated array.
+  /*verilator no_inline_module*/
+
+  logic signed [12:0] dot;
+  if (Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin : gen_planes
+    ufp4_dot_planes u_dot (
+      .a_sign_i(a_rest_i[28:13]),
+      .a_mag_i,
+      .b_sign_i(b_rest_i[28:13]),
+      .b_mag_i,
+      .dot_o(dot)
+    );
+  end else if (Target == 32'(ufp4_spec_pkg::TARGET_FPGA)) begin : gen_relative
+    ufp4_dot_relative u_dot (
+      .a_sign_i(a_rest_i[28:13]),
+      .a_mag_i,
+      .b_sign_i(b_rest_i[28:13]),
+      .b_mag_i,
+      .dot_o(dot)
+    );
+  end else begin : gen_cells
+    ufp4_dot #(.Formats(Formats)) u_dot (
+      .a_sign_i(a_rest_i[28:13]),
+      .a_mag_i,
+      .b_sign_i(b_rest_i[28:13]),
+      .b_mag_i,
+      .dot_o(dot)
+    );
+  end
+
+  // Operands move on in every cycle, where there is no enable to be paid for.
+  always_ff @(posedge clk_i) begin
+    if (valid1_i || Target == 32'(ufp4_spec_pkg::TARGET_ASIC)) begin
+      a_mag_o <= a_mag_i;
+      a_rest_o <= a_rest_i;
+      b_mag_o <= b_mag_i;
+      b_rest_o <= b_rest_i;
+    end
+  end
+
+  logic valid2, join2, load2, load;
+  logic [IndexWidth-1:0] index2;
+  logic [3:0] unused_control2;
+  assign {valid2, unused_control2[3], join2, unused_control2[2], load2, unused_control2[1:0], index2} = control2_i;
+  assign load = valid2 & load2;
+
+  logic valid3, hold3, unused_join3, keep3, load3, write3, bank3;
+  logic [IndexWidth-1:0] index3;
+  assign {valid3, hold3, unused_join3, keep3, load3, write3, bank3, index3} = control3_i;
+  logic [31:0] sum;
+  ufp4_sum_fp32 u_sum (
+    .clk_i,
+    .valid1_i,
+    .dot_i(dot),
+    .a_sig_i(a_rest_i[12:9]),
+    .a_exp_i(a_rest_i[8:0]),
+    .b_sig_i(b_rest_i[12:9]),
+    .b_exp_i(b_rest_i[8:0]),
+    .valid2_i(valid2),
+    .join_i(join2),
+    .valid3_i(valid3 & ~hold3),
+    .keep_i(keep3),
+    .load_i(load3),
+    .loaded_i(drain_data0_o),
+    .sum_o(sum)
+  );
+
+  ufp4_sram #(.Width(32), .Depth(Depth)) u_bank0 (
+    .clk_i,
+    .we_i(valid3 & write3 & ~bank3),
+    .waddr_i(index3),
+    .wdata_i(sum),
+    .re_i(load | drain_read_i[0]),
+    .raddr_i(load ? index2 : drain_index_i),
+    .rdata_o(drain_data0_o)
+  );
+  ufp4_sram #(.Width(32), .Depth(Depth)) u_bank1 (
+    .clk_i,
+    .we_i(valid3 & write3 & bank3),
+    .waddr_i(index3),
+    .wdata_i(sum),
+    .re_i(drain_read_i[1]),
+    .raddr_i(drain_index_i),
+    .rdata_o(drain_data1_o)
+  );
+endmodule

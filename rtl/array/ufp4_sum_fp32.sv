@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a PE of the contract fp32 does with a dot product: scales it, and adds it to a running FP32 sum.
+//
+//   sum = RNE32(base + dot * a_sig * b_sig * 2^(a_exp + b_exp - 258))        the block of unbounded exponent, unrounded
+//
+// base is +0, the running sum (keep), or a sum from memory (load). Subnormals are kept, over range gives an infinity,
+// which stays, and every zero is +0. Scales of 32 elements: the second dot product of a pair is added to the first
+// (join), which was held (no valid3_i for it).
+// Stages: 1 takes dot_i and the scales, 2 joins, multiplies and normalizes, 3 adds and rounds. valid1_i is of stage 1,
+// valid2_i and join_i of stage 2, the rest of the control of stage 3; sum_o is stage 3's result before its register.
+// Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
+module ufp4_sum_fp32 (
+  input  logic               clk_i,
+  input  logic               valid1_i,
+  input  logic signed [12:0] dot_i,
+  input  logic [3:0]         a_sig_i,
+  input  logic [8:0]         a_exp_i,
+  input  logic [3:0]         b_sig_i,
+  input  logic [8:0]         b_exp_i,
+  input  logic               valid2_i,
+  input  logic               join_i,
+  input  logic               valid3_i,
+  input  logic               keep_i,
+  input  logic               load_i,
+  input  logic [31:0]        loaded_i,
+  output logic [31:0]        sum_o
+);
+  logic signed [12:0] dot_q;
+  logic [7:0] sig_q;
+  logic [9:0] exp_q;
+  always_ff @(posedge clk_i) begin
+    if (valid1_i) begin
+      dot_q <= dot_i;
+      sig_q <= 8'(a_sig_i) * 8'(b_sig_i);
+      exp_q <= 10'(a_exp_i) + 10'(b_exp_i);
+    end
+  end
+
+  // At most 2304 * 225 with E4M3, 4608 with E8M0, whose significands are 1: 19 bits.
+  logic signed [12:0] held_q;
+  logic signed [13:0] dot;
+  logic [12:0] dot_magnitude;
+  logic [18:0] scaled;
+  assign dot = 14'(dot_q) + (join_i ? 14'(held_q) : 14'sd0);
+  assign dot_magnitude = dot[13] ? 13'(-dot) : dot[12:0];
+  assign scaled = 19'(dot_magnitude) * 19'(sig_q);
+
+  // Its leading one to bit 18.
+  logic s16, s8, s4, s2, s1;
+  logic [18:0] by16, by8, by4, by2, by1;
+  logic [4:0] scaled_zeros;
+  assign s16 = scaled[18:3] == 16'd0;
+  assign by16 = s16 ? scaled << 16 : scaled;
+  assign s8 = by16[18:11] == 8'd0;
+  assign by8 = s8 ? by16 << 8 : by16;
+  assign s4 = by8[18:15] == 4'd0;
+  assign by4 = s4 ? by8 << 4 : by8;
+  assign s2 = by4[18:17] == 2'd0;
+  assign by2 = s2 ? by4 << 2 : by4;
+  assign s1 = ~by2[18];
+  assign by1 = s1 ? by2 << 1 : by2;
+  assign scaled_zeros = {s16, s8, s4, s2, s1};
+
+  // The block as an FP32 number of any exponent: sign, exponent field, upper bits of the significand. A block of zero
+  // is below all others, so that it is never the larger one.
+  logic block_sign_q;
+  logic signed [10:0] block_field_q;
+  logic [18:0] block_sig_q;
+  always_ff @(posedge clk_i) begin
+    if (valid2_i) begin
+      held_q <= dot_q;
+      block_sign_q <= dot[13];
+      block_sig_q <= by1;
+      block_field_q <= by1[18] ? 11'(signed'({1'b0, exp_q})) - 11'(signed'({1'b0, scaled_zeros})) - 11'sd113 :
+                                 -11'sd512;
+    end
+  end
+
+  logic [31:0] base, sum_q;
+  logic [7:0] base_field;
+  logic [23:0] base_sig;
+  logic base_infinite;
+  assign base = keep_i ? sum_q : (load_i ? loaded_i : 32'd0);
+  assign base_field = base[30:23] | 8'(base[30:23] == 8'd0);
+  assign base_sig = {base[30:23] != 8'd0, base[22:0]};
+  assign base_infinite = &base[30:23];
+
+  // The one of the smaller exponent is moved under the other; three bits below it: guard, round, and all the rest in
+  // one.
+  logic signed [10:0] above;
+  logic swap, differ, negative, sum_sign;
+  logic [10:0] distance;
+  logic [4:0] down;
+  logic [8:0] more_field;
+  logic [23:0] more_sig, less_sig;
+  logic [58:0] moved;
+  logic [27:0] more, less, magnitude;
+  logic signed [28:0] sum;
+  assign above = block_field_q - 11'(signed'({1'b0, base_field}));
+  assign swap = above > 11'sd0;
+  assign distance = swap ? above : -above;
+  assign down = (distance > 11'd27) ? 5'd27 : distance[4:0];
+  assign more_field = swap ? block_field_q[8:0] : 9'(base_field);
+  assign more_sig = swap ? {block_sig_q, 5'd0} : base_sig;
+  assign less_sig = swap ? base_sig : {block_sig_q, 5'd0};
+  assign moved = {less_sig, 35'd0} >> down;
+  assign more = {1'b0, more_sig, 3'd0};
+  assign less = {1'b0, moved[58:33], moved[32] | (|moved[31:0])};
+  assign differ = base[31] ^ block_sign_q;
+  assign sum = differ ? 29'(more) - 29'(less) : 29'(more) + 29'(less);
+  assign negative = sum[28];
+  assign magnitude = negative ? 28'(-sum) : sum[27:0];
+  assign sum_sign = (swap ? block_sign_q : base[31]) ^ negative;
+
+  // Its leading one to bit 27, or as far as the smallest exponent allows.
+  logic z16, z8, z4, z2, z1;
+  logic [15:0] top16;
+  logic [7:0] top8;
+  logic [3:0] top4;
+  logic [4:0] zeros, up_by;
+  logic [27:0] normal;
+  assign z16 = magnitude[27:12] == 16'd0;
+  assign top16 = z16 ? {magnitude[11:0], 4'd0} : magnitude[27:12];
+  assign z8 = top16[15:8] == 8'd0;
+  assign top8 = z8 ? top16[7:0] : top16[15:8];
+  assign z4 = top8[7:4] == 4'd0;
+  assign top4 = z4 ? top8[3:0] : top8[7:4];
+  assign z2 = top4[3:2] == 2'd0;
+  assign z1 = ~(z2 ? top4[1] : top4[3]);
+  logic unused_lowest;
+  assign unused_lowest = top4[0];
+  assign zeros = {z16, z8, z4, z2, z1};
+  assign up_by = (more_field < 9'(zeros)) ? more_field[4:0] : zeros;
+  assign normal = magnitude << up_by;
+
+  // The leading one is added into the exponent field, which therefore starts one lower.
+  logic up;
+  logic [31:0] rounded;
+  logic [30:0] number;
+  assign up = normal[3] & ((|normal[2:0]) | normal[4]);
+  assign rounded = {9'(more_field - 9'(up_by)), 23'd0} + 32'(normal[27:4]) + 32'(up);
+  assign number = (rounded[31:23] >= 9'd255) ? 31'h7F80_0000 : rounded[30:0];
+  always_comb begin
+    sum_o = {sum_sign, number};
+    if (magnitude == 28'd0 || number == 31'd0) sum_o = 32'd0;
+    if (base_infinite) sum_o = base;
+  end
+  always_ff @(posedge clk_i) begin
+    if (valid3_i) sum_q <= sum_o;
+  end
+endmodule
