@@ -412,7 +412,7 @@ const vectors_unit_t vectors_multiply[] = {
      pe_boundary,
      pe_draw},
     {"pe_fp32",
-     "one block of scales of the contract fp32 (ufp4_gemm; numerics.md 5); no unit of the core",
+     "one block of scales of the contract fp32 (ufp4_gemm; numerics.md 5)",
      {{"scale", 8, "format of the scales: 0 E4M3, 2 E8M0"},
       {"a_elem", 8, ELEM},
       {"b_elem", 8, "the same of B"},
