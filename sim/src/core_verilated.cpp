@@ -5,6 +5,15 @@
 #include <verilated_fst_c.h>
 
 #include <memory>
+#if UFP4_CORE_COVERAGE
+#include <unistd.h>
+#include <verilated_cov.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#endif
 
 #include UFP4_MODEL_H
 #include "core.h"
@@ -37,6 +46,9 @@ class CoreVerilated final : public Core {
   ~CoreVerilated() override {
     if (trace_) trace_->close();
     model_->final();
+#if UFP4_CORE_COVERAGE
+    write_coverage();
+#endif
   }
 
   void eval() override {
@@ -60,6 +72,18 @@ class CoreVerilated final : public Core {
   }
 
  private:
+#if UFP4_CORE_COVERAGE
+  // One file a core, in the folder that the environment names.
+  void write_coverage() {
+    static std::atomic<int> count;
+    const char *folder = std::getenv("UFP4_RTL_COVERAGE");
+    if (folder == nullptr) return;
+    const std::string name = std::string(folder) + "/" + std::to_string(getpid()) + "-" + std::to_string(count++);
+    context_.coveragep()->write((name + ".part").c_str());
+    std::rename((name + ".part").c_str(), (name + ".dat").c_str());
+  }
+#endif
+
   void connect_host() {
     UFP4_MODEL &m = *model_;
     pins.clk = &m.clk_i;

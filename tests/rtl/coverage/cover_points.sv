@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// What should have happened at least once in the tests: cover points, bound to the core where its coverage is counted.
+// Each is named by what it sees; tests/rtl/coverage/run.py lists those that no test reached. None is in a generate
+// loop, all turns of which would be counted together.
+
+`define POINT(name, condition) name: cover property (@(posedge clk_i) disable iff (!rst_ni) condition);
+
+// Both engines of the command unit.
+module cover_issue
+  import ufp4_spec_pkg::*;
+(
+  input logic        clk_i,
+  input logic        rst_ni,
+  input logic        start_valid_o,
+  input logic        start_ready_i,
+  input logic        other_running_i,
+  input logic [1:0]  panels_held_o,
+  input logic        job_valid_i,
+  input logic        job_ready_o,
+  input logic        finish_o,
+  input logic [15:0] finish_status_o,
+  input logic [2:0]  finish_flags_o
+);
+  logic starts;
+  assign starts = start_valid_o && start_ready_i;
+
+  `POINT(start_alone, starts && !other_running_i)
+  `POINT(start_beside_the_other_engine, starts && other_running_i)
+  `POINT(start_with_a_held, starts && panels_held_o == 2'b01)
+  `POINT(start_with_b_held, starts && panels_held_o == 2'b10)
+  `POINT(start_with_both_held, starts && panels_held_o == 2'b11)
+  `POINT(job_waits, job_valid_i && !job_ready_o)
+  `POINT(ends_well, finish_o && finish_status_o == CORE_STATUS_OK)
+  `POINT(ends_with_a_read_error, finish_o && finish_status_o == CORE_STATUS_READ_ERROR)
+  `POINT(ends_with_a_write_error, finish_o && finish_status_o == CORE_STATUS_WRITE_ERROR)
+  `POINT(flag_nan, finish_o && finish_flags_o[0])
+  `POINT(flag_row_saturated, finish_o && finish_flags_o[1])
+  `POINT(flag_col_saturated, finish_o && finish_flags_o[2])
+endmodule
+
+// Jobs that never reach an engine, and the order of completions.
+module cover_retire
+  import ufp4_spec_pkg::*;
+(
+  input logic             clk_i,
+  input logic             rst_ni,
+  input logic             enter_i,
+  input logic             enter_irq_i,
+  input logic             enter_done_i,
+  input logic [3:0]       enter_tag_i,
+  input logic [15:0]      enter_status_i,
+  input logic [1:0]       finish_i,
+  input logic [1:0][3:0]  finish_tag_i,
+  input logic [31:0]      head_o,
+  input logic             retire_o,
+  input logic             irq_done_o,
+  input logic             irq_error_o
+);
+  logic refused;
+  assign refused = enter_i && enter_done_i;
+
+  `POINT(refused_bad_opcode, refused && enter_status_i == CORE_STATUS_BAD_OPCODE)
+  `POINT(refused_bad_size, refused && enter_status_i == CORE_STATUS_BAD_SIZE)
+  `POINT(refused_misaligned, refused && enter_status_i == CORE_STATUS_MISALIGNED)
+  `POINT(refused_bad_address, refused && enter_status_i == CORE_STATUS_BAD_ADDRESS)
+  `POINT(refused_unsupported, refused && enter_status_i == CORE_STATUS_UNSUPPORTED)
+  `POINT(refused_bad_slot, refused && enter_status_i == CORE_STATUS_BAD_SLOT)
+  `POINT(fence, refused && enter_status_i == CORE_STATUS_OK)
+  `POINT(both_engines_end_at_once, &finish_i)
+  `POINT(ends_out_of_order, finish_i[0] && finish_tag_i[0] != head_o[3:0])
+  `POINT(full, enter_i && 4'(enter_tag_i + 4'd1) == head_o[3:0])
+  `POINT(with_interrupt, enter_i && enter_irq_i)
+  `POINT(retires_while_another_enters, enter_i && retire_o)
+  `POINT(interrupts_for_a_job, irq_done_o)
+  `POINT(interrupts_for_an_error, irq_error_o)
+endmodule
+
+module cover_gemm
+  import ufp4_spec_pkg::*;
+(
+  input logic             clk_i,
+  input logic             rst_ni,
+  input logic             start_valid_i,
+  input logic             start_ready_o,
+  input gemm_descriptor_t desc_i,
+  input logic             busy_o,
+  input logic             stall_operand_o,
+  input logic             stall_panel_o,
+  input logic             stall_accumulator_o,
+  input logic             stall_drain_o
+);
+  logic starts;
+  assign starts = start_valid_i && start_ready_o;
+
+  `POINT(e2m1_times_e2m1, starts && desc_i.a_elem == ELEM_E2M1 && desc_i.b_elem == ELEM_E2M1)
+  `POINT(e2m1_times_e1m2, starts && desc_i.a_elem == ELEM_E2M1 && desc_i.b_elem == ELEM_E1M2)
+  `POINT(e2m1_times_int4, starts && desc_i.a_elem == ELEM_E2M1 && desc_i.b_elem == ELEM_INT4)
+  `POINT(e1m2_times_e2m1, starts && desc_i.a_elem == ELEM_E1M2 && desc_i.b_elem == ELEM_E2M1)
+  `POINT(e1m2_times_e1m2, starts && desc_i.a_elem == ELEM_E1M2 && desc_i.b_elem == ELEM_E1M2)
+  `POINT(e1m2_times_int4, starts && desc_i.a_elem == ELEM_E1M2 && desc_i.b_elem == ELEM_INT4)
+  `POINT(int4_times_e2m1, starts && desc_i.a_elem == ELEM_INT4 && desc_i.b_elem == ELEM_E2M1)
+  `POINT(int4_times_e1m2, starts && desc_i.a_elem == ELEM_INT4 && desc_i.b_elem == ELEM_E1M2)
+  `POINT(int4_times_int4, starts && desc_i.a_elem == ELEM_INT4 && desc_i.b_elem == ELEM_INT4)
+
+  // Sums in, alpha, C; unrounded sums out take neither alpha nor C.
+  `POINT(f32_plain, starts && desc_i.d_dtype == DTYPE_F32 && desc_i.d_mode[2:0] == 3'd0)
+  `POINT(f32_sums, starts && desc_i.d_dtype == DTYPE_F32 && desc_i.d_mode[2:0] == 3'd1)
+  `POINT(f32_alpha, starts && desc_i.d_dtype == DTYPE_F32 && desc_i.d_mode[2:0] == 3'd2)
+  `POINT(f32_alpha_sums, starts && desc_i.d_dtype == DTYPE_F32 && desc_i.d_mode[2:0] == 3'd3)
+  `POINT(f32_c, starts && desc_i.d_dtype == DTYPE_F32 && desc_i.d_mode[2:0] == 3'd4)
+  `POINT(f32_c_sums, starts && desc_i.d_dtype == DTYPE_F32 && desc_i.d_mode[2:0] == 3'd5)
+  `POINT(f32_c_alpha, starts && desc_i.d_dtype == DTYPE_F32 && desc_i.d_mode[2:0] == 3'd6)
+  `POINT(f32_c_alpha_sums, starts && desc_i.d_dtype == DTYPE_F32 && desc_i.d_mode[2:0] == 3'd7)
+  `POINT(bf16_plain, starts && desc_i.d_dtype == DTYPE_BF16 && desc_i.d_mode[2:0] == 3'd0)
+  `POINT(bf16_sums, starts && desc_i.d_dtype == DTYPE_BF16 && desc_i.d_mode[2:0] == 3'd1)
+  `POINT(bf16_alpha, starts && desc_i.d_dtype == DTYPE_BF16 && desc_i.d_mode[2:0] == 3'd2)
+  `POINT(bf16_alpha_sums, starts && desc_i.d_dtype == DTYPE_BF16 && desc_i.d_mode[2:0] == 3'd3)
+  `POINT(bf16_c, starts && desc_i.d_dtype == DTYPE_BF16 && desc_i.d_mode[2:0] == 3'd4)
+  `POINT(bf16_c_sums, starts && desc_i.d_dtype == DTYPE_BF16 && desc_i.d_mode[2:0] == 3'd5)
+  `POINT(bf16_c_alpha, starts && desc_i.d_dtype == DTYPE_BF16 && desc_i.d_mode[2:0] == 3'd6)
+  `POINT(bf16_c_alpha_sums, starts && desc_i.d_dtype == DTYPE_BF16 && desc_i.d_mode[2:0] == 3'd7)
+  `POINT(i64_plain, starts && desc_i.d_dtype == DTYPE_I64 && desc_i.d_mode[2:0] == 3'd0)
+  `POINT(i64_sums, starts && desc_i.d_dtype == DTYPE_I64 && desc_i.d_mode[2:0] == 3'd1)
+
+  `POINT(one_output, starts && desc_i.m == 32'd1 && desc_i.n == 32'd1)
+  `POINT(one_k, starts && desc_i.k == 32'd1)
+  `POINT(ragged_k, starts && desc_i.k[3:0] != 4'd0 && desc_i.k > 32'd16)
+  `POINT(operand_comes_late, stall_operand_o)
+  `POINT(panel_comes_late, stall_panel_o)
+  `POINT(accumulators_are_full, stall_accumulator_o)
+  `POINT(drain_alone, stall_drain_o && !busy_o)
+endmodule
+
+module cover_quant
+  import ufp4_spec_pkg::*;
+(
+  input logic              clk_i,
+  input logic              rst_ni,
+  input logic              start_valid_i,
+  input logic              start_ready_o,
+  input quant_descriptor_t desc_i
+);
+  logic starts;
+  assign starts = start_valid_i && start_ready_o;
+
+  logic amax, row, col;
+  assign amax = desc_i.opcode == OPCODE_AMAX;
+  assign row = desc_i.row_mode[MODE_ENABLE_BIT];
+  assign col = desc_i.col_mode[MODE_ENABLE_BIT];
+
+  `POINT(amax_f32_row, starts && amax && desc_i.src_dtype == DTYPE_F32 && row && !col)
+  `POINT(amax_f32_col, starts && amax && desc_i.src_dtype == DTYPE_F32 && !row && col)
+  `POINT(amax_f32_both, starts && amax && desc_i.src_dtype == DTYPE_F32 && row && col)
+  `POINT(amax_bf16_row, starts && amax && desc_i.src_dtype == DTYPE_BF16 && row && !col)
+  `POINT(amax_bf16_col, starts && amax && desc_i.src_dtype == DTYPE_BF16 && !row && col)
+  `POINT(amax_bf16_both, starts && amax && desc_i.src_dtype == DTYPE_BF16 && row && col)
+  `POINT(quant_f32_row, starts && !amax && desc_i.src_dtype == DTYPE_F32 && row && !col)
+  `POINT(quant_f32_col, starts && !amax && desc_i.src_dtype == DTYPE_F32 && !row && col)
+  `POINT(quant_f32_both, starts && !amax && desc_i.src_dtype == DTYPE_F32 && row && col)
+  `POINT(quant_bf16_row, starts && !amax && desc_i.src_dtype == DTYPE_BF16 && row && !col)
+  `POINT(quant_bf16_col, starts && !amax && desc_i.src_dtype == DTYPE_BF16 && !row && col)
+  `POINT(quant_bf16_both, starts && !amax && desc_i.src_dtype == DTYPE_BF16 && row && col)
+  `POINT(one_number, starts && desc_i.rows == 32'd1 && desc_i.cols == 32'd1)
+  `POINT(ragged_rows, starts && desc_i.rows[3:0] != 4'd0)
+  `POINT(ragged_cols, starts && desc_i.cols[3:0] != 4'd0)
+endmodule
+
+module cover_quant_block
+  import ufp4_spec_pkg::*;
+(
+  input logic       clk_i,
+  input logic       rst_ni,
+  input logic       rht_i,
+  input logic [7:0] elem_i,
+  input logic       sr_i,
+  input logic       scale_up_i,
+  input logic       in_valid_i,
+  input logic       in_ready_o,
+  input logic       out_valid_o,
+  input logic       out_ready_i,
+  input logic [7:0] out_scale_o,
+  input logic       out_nan_o,
+  input logic       out_saturated_o
+);
+  logic leaves;
+  assign leaves = out_valid_o && out_ready_i;
+
+  `POINT(e2m1_plain, leaves && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd0)
+  `POINT(e2m1_up, leaves && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd1)
+  `POINT(e2m1_sr, leaves && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd2)
+  `POINT(e2m1_sr_up, leaves && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd3)
+  `POINT(e2m1_rht, leaves && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd4)
+  `POINT(e2m1_rht_up, leaves && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd5)
+  `POINT(e2m1_rht_sr, leaves && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd6)
+  `POINT(e2m1_rht_sr_up, leaves && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd7)
+  `POINT(e1m2_plain, leaves && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd0)
+  `POINT(e1m2_up, leaves && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd1)
+  `POINT(e1m2_sr, leaves && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd2)
+  `POINT(e1m2_sr_up, leaves && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd3)
+  `POINT(e1m2_rht, leaves && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd4)
+  `POINT(e1m2_rht_up, leaves && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd5)
+  `POINT(e1m2_rht_sr, leaves && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd6)
+  `POINT(e1m2_rht_sr_up, leaves && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd7)
+  `POINT(int4_plain, leaves && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd0)
+  `POINT(int4_up, leaves && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd1)
+  `POINT(int4_sr, leaves && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd2)
+  `POINT(int4_sr_up, leaves && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd3)
+  `POINT(int4_rht, leaves && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd4)
+  `POINT(int4_rht_up, leaves && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd5)
+  `POINT(int4_rht_sr, leaves && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd6)
+  `POINT(int4_rht_sr_up, leaves && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd7)
+  `POINT(zero_scale, leaves && out_scale_o == 8'd0)
+  `POINT(subnormal_scale, leaves && out_scale_o[7:3] == 5'd0 && out_scale_o[2:0] != 3'd0)
+  `POINT(largest_scale, leaves && out_scale_o == 8'h7E)
+  `POINT(nan_block, leaves && out_nan_o)
+  `POINT(saturated_block, leaves && out_saturated_o)
+  `POINT(output_waits, out_valid_o && !out_ready_i)
+  `POINT(input_waits, in_valid_i && !in_ready_o)
+endmodule
+
+module cover_axi_read (
+  input logic       clk_i,
+  input logic       rst_ni,
+  input logic       halt_i,
+  input logic       pending_o,
+  input logic       arvalid_o,
+  input logic       arready_i,
+  input logic [7:0] arlen_o,
+  input logic       rvalid_i,
+  input logic       rready_o,
+  input logic [1:0] rresp_i,
+  input logic       rlast_i
+);
+  `POINT(address_waits, arvalid_o && !arready_i)
+  `POINT(one_beat, arvalid_o && arready_i && arlen_o == 8'd0)
+  `POINT(many_beats, arvalid_o && arready_i && arlen_o > 8'd7)
+  `POINT(data_wait, rvalid_i && !rready_o)
+  `POINT(slave_error, rvalid_i && rready_o && rresp_i == 2'b10)
+  `POINT(decode_error, rvalid_i && rready_o && rresp_i == 2'b11)
+  `POINT(error_inside_a_burst, rvalid_i && rready_o && rresp_i[1] && !rlast_i)
+  `POINT(halted_with_bursts_under_way, halt_i && pending_o)
+endmodule
+
+module cover_axi_write (
+  input logic       clk_i,
+  input logic       rst_ni,
+  input logic       halt_i,
+  input logic       pending_o,
+  input logic       beats_due_o,
+  input logic       awvalid_o,
+  input logic       awready_i,
+  input logic [7:0] awlen_o,
+  input logic       wvalid_o,
+  input logic       wready_i,
+  input logic       bvalid_i,
+  input logic [1:0] bresp_i
+);
+  `POINT(address_waits, awvalid_o && !awready_i)
+  `POINT(data_wait, wvalid_o && !wready_i)
+  `POINT(data_before_address, wvalid_o && wready_i && awvalid_o && !awready_i)
+  `POINT(one_beat, awvalid_o && awready_i && awlen_o == 8'd0)
+  `POINT(many_beats, awvalid_o && awready_i && awlen_o > 8'd7)
+  `POINT(slave_error, bvalid_i && bresp_i == 2'b10)
+  `POINT(decode_error, bvalid_i && bresp_i == 2'b11)
+  `POINT(halted_with_bursts_under_way, halt_i && pending_o)
+  `POINT(halted_with_beats_due, halt_i && beats_due_o)
+endmodule
+
+bind ufp4_issue cover_issue u_cover (.*);
+bind ufp4_retire cover_retire u_cover (.*);
+bind ufp4_gemm cover_gemm u_cover (.*);
+bind ufp4_quant cover_quant u_cover (.*);
+bind ufp4_quant_block cover_quant_block u_cover (.*);
+bind ufp4_axi_read cover_axi_read u_cover (.*);
+bind ufp4_axi_write cover_axi_write u_cover (.*);
