@@ -94,6 +94,7 @@ rows=(
   "pe_uniform ufp4_pe Formats=2"
   "pe_fpga ufp4_pe Target=1"
   "pe_simulator ufp4_pe Target=2"
+  "pe_fp32 ufp4_pe_fp32"
 )
 known=" "
 for row in "${rows[@]}"; do known+="${row%% *} "; done

@@ -66,7 +66,8 @@ static ufp4_status_t check_shape(ufp4_device_t *device, const ufp4_linear_shape_
 }
 
 static int has_descriptors(const ufp4_device_t *device, const ufp4_recipe_t *recipe) {
-  if (recipe->scale != UFP4_SCALE_E4M3 || recipe->contract != device->info.configuration.contract) return 0;
+  if (recipe->scale != UFP4_SCALE_E4M3 && recipe->scale != UFP4_SCALE_E8M0) return 0;
+  if (recipe->contract != device->info.configuration.contract) return 0;
   for (int i = 0; i < UFP4_ROLE_COUNT; i++) {
     if (recipe->layout[i] != UFP4_LAYOUT_1D || recipe->rht[i] == UFP4_RHT_BF16) return 0;
   }
@@ -110,6 +111,11 @@ static ufp4_status_t allocate_copies(ufp4_linear_t *linear) {
     if (status != UFP4_OK) return status;
   }
   return UFP4_OK;
+}
+
+// E8M0 has no tensor exponent: no AMAX, no slot.
+static int has_exponents(const ufp4_linear_t *linear) {
+  return linear->recipe.scale != UFP4_SCALE_E8M0;
 }
 
 static int role_is_wanted(const ufp4_linear_t *linear, ufp4_role_t role) {
@@ -271,15 +277,16 @@ static void describe_source(const ufp4_linear_t *linear, ufp4_role_t role, const
 static uint8_t copy_mode(const ufp4_linear_t *linear, ufp4_role_t role, ufp4_axis_t axis) {
   if (!linear->copies[role][axis].wanted) return 0;
   ufp4_quantize_t how = ufp4_recipe_quantize(&linear->recipe, role, axis);
-  return (uint8_t)(UFP4_MODE_ENABLE | UFP4_MODE_SLOT | (how.rht ? UFP4_MODE_RHT : 0));
+  const unsigned slot = has_exponents(linear) ? UFP4_MODE_SLOT : 0;
+  return (uint8_t)(UFP4_MODE_ENABLE | slot | (how.rht ? UFP4_MODE_RHT : 0));
 }
 
 static void describe_copies(ufp4_linear_t *linear, ufp4_role_t role, uint64_t step, ufp4_quant_descriptor_t *quant) {
   copy_t *row = &linear->copies[role][UFP4_AXIS_ROW], *col = &linear->copies[role][UFP4_AXIS_COL];
   quant->row_mode = copy_mode(linear, role, UFP4_AXIS_ROW);
   quant->col_mode = copy_mode(linear, role, UFP4_AXIS_COL);
-  if (row->wanted) quant->row_exponent = (uint16_t)row->slot.slot;
-  if (col->wanted) quant->col_exponent = (uint16_t)col->slot.slot;
+  if (row->wanted && has_exponents(linear)) quant->row_exponent = (uint16_t)row->slot.slot;
+  if (col->wanted && has_exponents(linear)) quant->col_exponent = (uint16_t)col->slot.slot;
   quant->row_codes_addr = row->codes;
   quant->row_scales_addr = row->scales;
   quant->row_stride_blocks = (uint32_t)row->stride_blocks;
@@ -290,15 +297,17 @@ static void describe_copies(ufp4_linear_t *linear, ufp4_role_t role, uint64_t st
   quant->col_tensor_id = ufp4_tensor_id(step, linear->shape.layer, role, UFP4_AXIS_COL);
 }
 
-// Queues AMAX and QUANT together, so that nothing waits for the host between them. Gives the flags of QUANT.
+// Queues AMAX, where there are exponents, and QUANT together, so that nothing waits for the host between them. Gives the flags of QUANT.
 static ufp4_status_t quantize(ufp4_linear_t *linear, const ufp4_quant_descriptor_t *quant, unsigned *flags) {
   ufp4_descriptor_t amax = {.quant = *quant}, emit = {.quant = *quant};
   amax.quant.opcode = UFP4_OPCODE_AMAX;
   emit.quant.opcode = UFP4_OPCODE_QUANT;
   uint32_t jobs[2];
-  ufp4_status_t status = ufp4_submit(linear->device, &amax, &jobs[0]);
+  ufp4_status_t status = UFP4_OK;
+  const int first = has_exponents(linear) ? 0 : 1;
+  if (first == 0) status = ufp4_submit(linear->device, &amax, &jobs[0]);
   if (status == UFP4_OK) status = ufp4_submit(linear->device, &emit, &jobs[1]);
-  for (int i = 0; i < 2 && status == UFP4_OK; i++) {
+  for (int i = first; i < 2 && status == UFP4_OK; i++) {
     ufp4_completion_t done;
     status = ufp4_wait(linear->device, jobs[i], 0, &done);
     if (status != UFP4_OK) break;
@@ -322,7 +331,8 @@ ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const uf
   copy_t *copies = linear->copies[role];
   for (int axis = 0; axis < 2; axis++) {
     copies[axis].loaded = 0;
-    if (copies[axis].wanted) copies[axis].slot = slot_take(linear->device);
+    copies[axis].exponent = 0;
+    if (copies[axis].wanted && has_exponents(linear)) copies[axis].slot = slot_take(linear->device);
   }
   ufp4_quant_descriptor_t quant = {0};
   describe_source(linear, role, tensor, &quant);
@@ -333,7 +343,9 @@ ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const uf
   for (int axis = 0; axis < 2 && status == UFP4_OK; axis++) {
     if (!copies[axis].wanted) continue;
     copies[axis].flags = copy_flags(flags, (ufp4_axis_t)axis);
-    status = ufp4_slot_read(linear->device, copies[axis].slot.slot, &copies[axis].exponent);
+    if (has_exponents(linear)) {
+      status = ufp4_slot_read(linear->device, copies[axis].slot.slot, &copies[axis].exponent);
+    }
     copies[axis].loaded = status == UFP4_OK;
   }
   return status;
@@ -374,7 +386,7 @@ static ufp4_status_t run_golden(ufp4_linear_t *linear, ufp4_pass_t pass, float *
 }
 
 static uint16_t exponent_field(const ufp4_linear_t *linear, const copy_t *copy, uint8_t *mode) {
-  int live = slot_is_live(linear->device, copy->slot);
+  int live = has_exponents(linear) && slot_is_live(linear->device, copy->slot);
   *mode = live ? UFP4_MODE_SLOT : 0;
   return live ? (uint16_t)copy->slot.slot : (uint16_t)(int16_t)copy->exponent;
 }
@@ -464,7 +476,9 @@ static ufp4_status_t read_copy(ufp4_linear_t *linear, const copy_t *copy, ufp4_o
   if (memory == NULL) return device_fail(linear->device, UFP4_ERROR_MEMORY, "the host is out of memory");
   ufp4_status_t status = ufp4_buffer_read(linear->device, copy->codes, memory, code_bytes);
   if (status == UFP4_OK) status = ufp4_buffer_read(linear->device, copy->scales, memory + code_bytes, scale_bytes);
-  if (status == UFP4_OK) status = ufp4_operand_create(linear->recipe.elem, copy->rows, copy->cols, out);
+  if (status == UFP4_OK) {
+    status = ufp4_operand_create_scaled(linear->recipe.elem, linear->recipe.scale, copy->rows, copy->cols, out);
+  }
   if (status == UFP4_OK) {
     ufp4_panel_unpack(memory, memory + code_bytes, copy->stride_blocks, out);
     out->exponent = copy->exponent;
