@@ -1,233 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact GEMM for AVX2. A tile is 6 rows of A by 16 rows of B, in chunks of 32 blocks.
-//
-// A vector holds quads of k of 8 columns of B. A's quad is broadcast against it: vpmaddubsw and three 16-bit additions
-// make two half dots of a block for each of the 8 columns. One 16-bit product of the scales, doubled into both halves,
-// and one vpmaddwd then scale and add the two. vpmaddubsw wants one side unsigned, so B's quanta carry OFFSET; its
-// correction is where the half dots start.
-//
-// As in gemm_avx512.c scales are taken relative to the smallest exponent of the row's chunk, and what A's exceed it
-// goes first into A's elements. Where that leaves nothing, products of scales come from a table: A's 8 normal
-// significands times the panel's scales of B. All this holds where a product of scales stays under 2^15 and the sum
-// under 2^31 by Cauchy-Schwarz (on its way there it may wrap). Else the whole dot is multiplied by A's scale in 32
-// bits, then by B's in 64.
-#include "gemm_kernel.h"
+// Products and results of the AVX2 GEMM; gemm_avx2.h says how.
+#include "gemm_avx2.h"
+
 #include "internal.h"
 #include "ufp4/format.h"
 
 #ifdef __AVX2__
 #include <string.h>
 
-#include "gemm_avx2_codes.h"
 #include "gemm_avx2_row.h"
 
-#define ROWS 6
-#define COLS 16
-#define CHUNK 32
-#define VECTOR 32
 #define FEW_ROWS 3  // of which the registers hold the half dots and sums
-#define MAX_ABSORB 4
-#define SIGNIFICANDS 8
-#define TABLE_LINE (COLS * 2)  // bytes
-
-// A block of A's rows; whole cache lines, read in order.
-typedef struct {
-  int8_t elements[ROWS][BLOCK];
-  int16_t start[ROWS][2];   // where the half dots start
-  uint16_t scale[ROWS][2];  // significand << shift, twice
-  uint32_t entry[ROWS];     // of the table, in bytes
-  uint8_t padding[24];
-} a_block_t;
-
-typedef struct {
-  a_block_t block[CHUNK];
-  int32_t base[ROWS];  // smallest exponent of a row
-  int32_t blocks;
-  int32_t scale_max;
-  double norm2;    // the largest over the rows of the sum of squares of significand << (exponent - base)
-  int32_t tabled;  // all scales are normal significands, or zero
-  uint8_t padding[20];
-} a_panel_t;
-
-typedef struct {
-  uint8_t elements[CHUNK][4][COLS][4];  // by quad, column
-  int32_t scale[CHUNK][COLS];
-  int64_t base[COLS];
-  int32_t scale_max;
-  int32_t reserved;
-  double norm2;
-  uint8_t padding[48];
-} b_panel_t;
-
-// Entry s of a block: (8 + s) times B's scales as words, of columns 0..3 8..11 4..7 12..15, so that doubling each
-// within 128-bit lanes gives columns 0..7 and 8..15. Used only where all are under 2^15.
-typedef struct {
-  uint16_t entries[CHUNK][SIGNIFICANDS][COLS];
-} table_t;
-
-static_assert(sizeof(a_panel_t) % 64 == 0 && sizeof(b_panel_t) % 64 == 0, "panels are whole cache lines");
-
-// --- Packing -----------------------------------------------------------------------------------------
-
-// The scales of one row's chunk, in the bytes of a vector.
-typedef struct {
-  uint8_t significand[VECTOR], excess[VECTOR];  // 0 where the scale is zero or NaN, and beyond the operand
-  int base;
-  int nan, subnormal;
-} scales_t;
-
-static int smallest_byte(__m256i bytes) {
-  __m128i least = _mm_min_epu8(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1));
-  __m128i words = _mm_min_epu8(_mm_and_si128(least, _mm_set1_epi16(0xFF)), _mm_srli_epi16(least, 8));
-  return _mm_extract_epi16(_mm_minpos_epu16(words), 0);
-}
-
-static void load_scales(const uint8_t *bytes, int64_t blocks, scales_t *s) {
-  const __m256i zero = _mm256_setzero_si256(), one = _mm256_set1_epi8(1), largest = _mm256_set1_epi8(0x7F);
-  uint8_t padded[VECTOR] = {0};
-  memcpy(padded, bytes, (size_t)blocks);
-  __m256i byte = _mm256_and_si256(_mm256_loadu_si256((const __m256i *)padded), largest);
-  __m256i nan = _mm256_cmpeq_epi8(byte, largest);
-  byte = _mm256_andnot_si256(nan, byte);
-  __m256i field = _mm256_and_si256(_mm256_srli_epi16(byte, 3), _mm256_set1_epi8(15));
-  __m256i normal = _mm256_cmpgt_epi8(field, zero), empty = _mm256_cmpeq_epi8(byte, zero);
-  __m256i low = _mm256_and_si256(byte, _mm256_set1_epi8(7));
-  __m256i significand = _mm256_or_si256(low, _mm256_and_si256(normal, _mm256_set1_epi8(8)));
-  __m256i exponent = _mm256_sub_epi8(field, _mm256_and_si256(normal, one));
-  // Any number does where all scales are zero.
-  s->base = smallest_byte(_mm256_or_si256(exponent, _mm256_and_si256(empty, _mm256_set1_epi8(15))));
-  s->nan = !_mm256_testz_si256(nan, nan);
-  s->subnormal = _mm256_movemask_epi8(_mm256_or_si256(normal, empty)) != -1;
-  __m256i excess = _mm256_andnot_si256(empty, _mm256_sub_epi8(exponent, _mm256_set1_epi8((char)s->base)));
-  _mm256_storeu_si256((__m256i *)s->significand, significand);
-  _mm256_storeu_si256((__m256i *)s->excess, excess);
-}
-
-INLINE __m256i widened(const uint8_t bytes[8]) {
-  return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)bytes));
-}
-
-// Folds one row into a panel's bounds: significand << excess is under 2^18, the sum of squares under 2^41.
-// scale [CHUNK] = significand << shift.
-INLINE void bound_scales(const scales_t *s, const uint8_t shift[CHUNK], int32_t *scale, double *norm2,
-                         int32_t *scale_max) {
-  float sums[8];
-  int32_t tops[8];
-  __m256 sum = _mm256_setzero_ps();
-  __m256i top = _mm256_setzero_si256();
-  for (int k = 0; k < CHUNK; k += 8) {
-    __m256i significand = widened(s->significand + k);
-    __m256 whole = _mm256_cvtepi32_ps(_mm256_sllv_epi32(significand, widened(s->excess + k)));
-    __m256i part = _mm256_sllv_epi32(significand, widened(shift + k));
-    sum = _mm256_add_ps(sum, _mm256_mul_ps(whole, whole));
-    top = _mm256_max_epi32(top, part);
-    _mm256_storeu_si256((__m256i *)(scale + k), part);
-  }
-  _mm256_storeu_ps(sums, sum);
-  _mm256_storeu_si256((__m256i *)tops, top);
-  double total = 0;
-  for (int l = 0; l < 8; l++) total += (double)sums[l];
-  for (int l = 0; l < 8; l++) *scale_max = tops[l] > *scale_max ? tops[l] : *scale_max;
-  if (total > *norm2) *norm2 = total;
-}
-
-static int largest_quanta(ufp4_elem_t elem) {
-  return elem == UFP4_ELEM_INT4 ? 8 : ufp4_elem_qmax_quanta(elem);
-}
-
-// How far A's elements may be shifted: E2M1's 12 becomes 96, E1M2's 7 112, INT4's -8 -128. A dot with any B, whose
-// largest is 12, then is 24576 at most.
-static int absorb_of(ufp4_elem_t elem) {
-  return elem == UFP4_ELEM_E2M1 ? 3 : 4;
-}
-
-static int64_t chunk_blocks(const ufp4_operand_t *x, int64_t block) {
-  return x->blocks - block < CHUNK ? x->blocks - block : CHUNK;
-}
-
-// How far each block's elements are shifted (one more: they are zero, as is its scale), and what is left for the scale.
-INLINE void split_excess(const scales_t *s, int absorb, uint8_t absorbed[VECTOR], uint8_t shift[VECTOR]) {
-  __m256i excess = _mm256_loadu_si256((const __m256i *)s->excess);
-  __m256i significand = _mm256_loadu_si256((const __m256i *)s->significand);
-  __m256i empty = _mm256_cmpeq_epi8(significand, _mm256_setzero_si256());
-  __m256i part = _mm256_min_epu8(excess, _mm256_set1_epi8((char)absorb));
-  _mm256_storeu_si256((__m256i *)shift, _mm256_sub_epi8(excess, part));
-  part = _mm256_or_si256(part, _mm256_and_si256(empty, _mm256_set1_epi8(MAX_ABSORB + 1)));
-  _mm256_storeu_si256((__m256i *)absorbed, part);
-}
-
-static void pack_a_row(const uint8_t *codes, const scales_t *s, int absorb, const __m128i tables[MAX_ABSORB + 2], int r,
-                       a_panel_t *panel) {
-  uint8_t absorbed[VECTOR], shift[VECTOR];
-  int32_t scale[CHUNK];
-  split_excess(s, absorb, absorbed, shift);
-  bound_scales(s, shift, scale, &panel->norm2, &panel->scale_max);
-  for (int k = 0; k < panel->blocks; k++) {
-    __m128i elements = decode(codes + k * CODE_BYTES, tables[absorbed[k]]);
-    _mm_store_si128((__m128i *)panel->block[k].elements[r], elements);
-    put_start(elements, panel->block[k].start[r]);
-  }
-  int shifted = s->subnormal;
-  for (int k = 0; k < CHUNK; k++) {
-    int twice = scale[k] | scale[k] << 16;
-    memcpy(panel->block[k].scale[r], &twice, sizeof twice);
-    panel->block[k].entry[r] = (s->significand[k] & 7u) * TABLE_LINE;
-    shifted |= shift[k];
-  }
-  if (shifted) panel->tabled = 0;
-}
-
-static void pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
-  const ufp4_operand_t *a = job->a;
-  const int absorb = absorb_of(a->elem);
-  __m128i tables[MAX_ABSORB + 2];
-  a_panel_t *panel = to;
-  for (int shift = 0; shift <= absorb; shift++) tables[shift] = quanta_table(a->elem, shift, 0);
-  tables[MAX_ABSORB + 1] = _mm_setzero_si128();
-  panel->blocks = (int32_t)chunk_blocks(a, block);
-  panel->scale_max = 0;
-  panel->norm2 = 0;
-  panel->tabled = 1;
-  for (int r = 0; r < ROWS; r++) {
-    // Rows beyond the operand are the last one once more: their sums are not stored.
-    int64_t at = (row + r < a->rows ? row + r : a->rows - 1) * a->blocks + block;
-    scales_t s;
-    load_scales(a->scales + at, panel->blocks, &s);
-    if (s.nan && row + r < a->rows) poisoned[r] = 1;
-    panel->base[r] = s.base;
-    pack_a_row(a->codes + at * CODE_BYTES, &s, absorb, tables, r, panel);
-  }
-}
-
-static void pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
-  const ufp4_operand_t *b = job->b;
-  const int64_t blocks = chunk_blocks(b, block);
-  const __m128i table = quanta_table(b->elem, 0, OFFSET);
-  const uint8_t *codes[COLS];
-  b_panel_t *panel = to;
-  panel->scale_max = 0;
-  panel->norm2 = 0;
-  for (int c = 0; c < COLS; c++) {
-    int64_t at = (row + c < b->rows ? row + c : b->rows - 1) * b->blocks + block;
-    scales_t s;
-    int32_t scale[CHUNK];
-    load_scales(b->scales + at, blocks, &s);
-    if (s.nan && row + c < b->rows) poisoned[c] = 1;
-    panel->base[c] = s.base;
-    bound_scales(&s, s.excess, scale, &panel->norm2, &panel->scale_max);
-    for (int k = 0; k < CHUNK; k++) panel->scale[k][c] = scale[k];
-    codes[c] = b->codes + at * CODE_BYTES;
-  }
-  // The largest dot belongs to the pair of formats: it is charged to B.
-  double dot = BLOCK * largest_quanta(job->a->elem) * largest_quanta(b->elem);
-  panel->norm2 *= dot * dot;
-  for (int k = 0; k < blocks; k++) {
-    __m128i bytes[COLS];
-    for (int c = 0; c < COLS; c++) bytes[c] = decode(codes[c] + k * CODE_BYTES, table);
-    store_quads(bytes, panel->elements[k][0][0], sizeof panel->elements[k][0]);
-    store_quads(bytes + 8, panel->elements[k][0][8], sizeof panel->elements[k][0]);
-  }
-}
 
 static void prepare(const void *from, void *to) {
   const b_panel_t *b = from;
@@ -427,8 +210,8 @@ static const gemm_kernel_t kernel = {
     .a_bytes = sizeof(a_panel_t),
     .b_bytes = sizeof(b_panel_t),
     .table_bytes = sizeof(table_t),
-    .pack_a = pack_a,
-    .pack_b = pack_b,
+    .pack_a = gemm_avx2_pack_a,
+    .pack_b = gemm_avx2_pack_b,
     .prepare = prepare,
     .multiply = multiply,
     .store = store,

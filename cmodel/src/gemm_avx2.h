@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exact GEMM for AVX2: what its packing and its products share. A tile is 6 rows of A by 16 rows of B, in chunks of 32
+// blocks.
+//
+// A vector holds quads of k of 8 columns of B. A's quad is broadcast against it: vpmaddubsw and three 16-bit additions
+// make two half dots of a block for each of the 8 columns. One 16-bit product of the scales, doubled into both halves,
+// and one vpmaddwd then scale and add the two. vpmaddubsw wants one side unsigned, so B's quanta carry OFFSET; its
+// correction is where the half dots start.
+//
+// As in gemm_avx512.c scales are taken relative to the smallest exponent of the row's chunk, and what A's exceed it
+// goes first into A's elements. Where that leaves nothing, products of scales come from a table: A's 8 normal
+// significands times the panel's scales of B. All this holds where a product of scales stays under 2^15 and the sum
+// under 2^31 by Cauchy-Schwarz (on its way there it may wrap). Else the whole dot is multiplied by A's scale in 32
+// bits, then by B's in 64.
+#ifndef UFP4_GEMM_AVX2_H
+#define UFP4_GEMM_AVX2_H
+
+#include "gemm_kernel.h"
+
+#define ROWS 6
+#define COLS 16
+#define CHUNK 32
+#define SIGNIFICANDS 8
+#define TABLE_LINE (COLS * 2)  // bytes
+
+// A block of A's rows; whole cache lines, read in order.
+typedef struct {
+  int8_t elements[ROWS][16];
+  int16_t start[ROWS][2];   // where the half dots start
+  uint16_t scale[ROWS][2];  // significand << shift, twice
+  uint32_t entry[ROWS];     // of the table, in bytes
+  uint8_t padding[24];
+} a_block_t;
+
+typedef struct {
+  a_block_t block[CHUNK];
+  int32_t base[ROWS];  // smallest exponent of a row
+  int32_t blocks;
+  int32_t scale_max;
+  double norm2;    // the largest over the rows of the sum of squares of significand << (exponent - base)
+  int32_t tabled;  // all scales are normal significands, or zero
+  uint8_t padding[20];
+} a_panel_t;
+
+typedef struct {
+  uint8_t elements[CHUNK][4][COLS][4];  // by quad, column
+  int32_t scale[CHUNK][COLS];
+  int64_t base[COLS];
+  int32_t scale_max;
+  int32_t reserved;
+  double norm2;
+  uint8_t padding[48];
+} b_panel_t;
+
+// Entry s of a block: (8 + s) times B's scales as words, of columns 0..3 8..11 4..7 12..15, so that doubling each
+// within 128-bit lanes gives columns 0..7 and 8..15. Used only where all are under 2^15.
+typedef struct {
+  uint16_t entries[CHUNK][SIGNIFICANDS][COLS];
+} table_t;
+
+static_assert(sizeof(a_panel_t) % 64 == 0 && sizeof(b_panel_t) % 64 == 0, "panels are whole cache lines");
+
+/** Members of gemm_kernel_t. */
+void gemm_avx2_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
+void gemm_avx2_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
+
+#endif
