@@ -10,18 +10,26 @@
 
 #include "gemm_avx2_row.h"
 
-#define FEW_ROWS 3  // of which the registers hold the half dots and sums
+#define FEW_ROWS 3  // of which the registers hold the dots and sums
+#define VECTOR 32   // bytes
+
+// The scales of B's pair as words, of 8 columns.
+INLINE __m256i scale_words(const b_panel_t *b, int p, int c) {
+  const __m256i *even = (const __m256i *)(b->scale[2 * p] + c), *odd = (const __m256i *)(b->scale[2 * p + 1] + c);
+  return _mm256_or_si256(_mm256_load_si256(even), _mm256_slli_epi32(_mm256_load_si256(odd), 16));
+}
 
 static void prepare(const void *from, void *to) {
   const b_panel_t *b = from;
   table_t *table = to;
-  for (int k = 0; k < CHUNK; k++) {
-    const __m256i *scales = (const __m256i *)b->scale[k];
-    __m256i scale = _mm256_packus_epi32(_mm256_load_si256(scales), _mm256_load_si256(scales + 1));
-    __m256i entry = _mm256_slli_epi16(scale, 3);
-    for (int s = 0; s < SIGNIFICANDS; s++) {
-      _mm256_store_si256((__m256i *)table->entries[k][s], entry);
-      entry = _mm256_add_epi16(entry, scale);
+  for (int p = 0; p < PAIRS; p++) {
+    for (int c = 0; c < COLS; c += 8) {
+      const __m256i scale = scale_words(b, p, c);
+      __m256i entry = _mm256_slli_epi16(scale, 3);
+      for (int s = 0; s < SIGNIFICANDS; s++) {
+        _mm256_store_si256((__m256i *)table->entries[p][s][c], entry);
+        entry = _mm256_add_epi16(entry, scale);
+      }
     }
   }
 }
@@ -44,18 +52,18 @@ INLINE void settle(__m256i *v) {
   __asm__("" : "+x"(*v));
 }
 
-// Half dots of FEW_ROWS rows and 16 columns with one block.
-INLINE void half_dots(const a_panel_t *a, const b_panel_t *b, int k, int r0, __m256i dot[FEW_ROWS][2]) {
+// Of FEW_ROWS rows and 16 columns with a pair of blocks.
+INLINE void dots(const a_panel_t *a, const b_panel_t *b, int p, int r0, __m256i dot[FEW_ROWS][2]) {
 #pragma GCC unroll 3
-  for (int r = 0; r < FEW_ROWS; r++) dot[r][0] = dot[r][1] = broadcast4(a->block[k].start[r0 + r]);
-#pragma GCC unroll 4
-  for (int q = 0; q < 4; q++) {
-    __m256i b0 = load(b->elements[k][q][0]), b1 = load(b->elements[k][q][8]);
+  for (int r = 0; r < FEW_ROWS; r++) dot[r][0] = dot[r][1] = broadcast4(a->pair[p].start[r0 + r]);
+#pragma GCC unroll 8
+  for (int q = 0; q < 8; q++) {
+    __m256i b0 = load(b->elements[p][q][0]), b1 = load(b->elements[p][q][8]);
     settle(&b0);
     settle(&b1);
 #pragma GCC unroll 3
     for (int r = 0; r < FEW_ROWS; r++) {
-      __m256i quad = broadcast4(a->block[k].elements[r0 + r] + 4 * q);
+      __m256i quad = broadcast4(a->pair[p].elements[r0 + r] + 4 * q);
       dot[r][0] = _mm256_add_epi16(dot[r][0], _mm256_maddubs_epi16(b0, quad));
       dot[r][1] = _mm256_add_epi16(dot[r][1], _mm256_maddubs_epi16(b1, quad));
       settle(&dot[r][0]);
@@ -78,19 +86,18 @@ INLINE void add_four(const a_panel_t *a, const b_panel_t *b, int r, int c, __m25
 
 typedef enum { TABLED, MULTIPLIED } products_t;
 
-// The products of the scales, twice each.
-INLINE void scale_products(const a_panel_t *a, const b_panel_t *b, const table_t *table, products_t how, int k, int r,
+// The products of the scales.
+INLINE void scale_products(const a_panel_t *a, const b_panel_t *b, const table_t *table, products_t how, int p, int r,
                            __m256i scale[2]) {
-  if (how == TABLED) {
-    __m256i once = load((const char *)table->entries[k] + a->block[k].entry[r]);
-    scale[0] = _mm256_unpacklo_epi16(once, once);
-    scale[1] = _mm256_unpackhi_epi16(once, once);
-    return;
-  }
-  __m256i scale_a = broadcast4(a->block[k].scale[r]);
+  const char *entries = (const char *)table->entries[p];
+  const char *even = entries + a->pair[p].entry[r][0], *odd = entries + a->pair[p].entry[r][1];
+#pragma GCC unroll 2
   for (int half = 0; half < 2; half++) {
-    __m256i scale_b = load(&b->scale[k][8 * half]);
-    scale[half] = _mm256_mullo_epi16(scale_a, _mm256_or_si256(scale_b, _mm256_slli_epi32(scale_b, 16)));
+    if (how == TABLED) {
+      scale[half] = _mm256_blend_epi16(load(even + VECTOR * half), load(odd + VECTOR * half), 0xAA);
+    } else {
+      scale[half] = _mm256_mullo_epi16(broadcast4(a->pair[p].scale[r]), scale_words(b, p, 8 * half));
+    }
   }
 }
 
@@ -99,11 +106,11 @@ INLINE void narrow_rows(const a_panel_t *a, const b_panel_t *b, const table_t *t
   __m256i sum[FEW_ROWS][2], dot[FEW_ROWS][2], scale[2];
 #pragma GCC unroll 3
   for (int r = 0; r < FEW_ROWS; r++) sum[r][0] = sum[r][1] = _mm256_setzero_si256();
-  for (int k = 0; k < a->blocks; k++) {
-    half_dots(a, b, k, r0, dot);
+  for (int p = 0; p < a->pairs; p++) {
+    dots(a, b, p, r0, dot);
 #pragma GCC unroll 3
     for (int r = 0; r < FEW_ROWS; r++) {
-      scale_products(a, b, table, how, k, r0 + r, scale);
+      scale_products(a, b, table, how, p, r0 + r, scale);
       sum[r][0] = _mm256_add_epi32(sum[r][0], _mm256_madd_epi16(dot[r][0], scale[0]));
       sum[r][1] = _mm256_add_epi32(sum[r][1], _mm256_madd_epi16(dot[r][1], scale[1]));
     }
@@ -119,21 +126,27 @@ INLINE void narrow_rows(const a_panel_t *a, const b_panel_t *b, const table_t *t
 
 // Of 8 columns: the even ones' sums and the odd ones'. The dot times A's scale is under 24576 * 15 * 2^11 < 2^30.
 INLINE void add_wide(__m256i dot, __m256i scale_a, __m256i scale_b, __m256i sum[2]) {
-  __m256i scaled = _mm256_mullo_epi32(_mm256_madd_epi16(dot, _mm256_set1_epi16(1)), scale_a);
+  __m256i scaled = _mm256_mullo_epi32(dot, scale_a);
   sum[0] = _mm256_add_epi64(sum[0], _mm256_mul_epi32(scaled, scale_b));
   sum[1] = _mm256_add_epi64(sum[1], _mm256_mul_epi32(_mm256_srli_epi64(scaled, 32), _mm256_srli_epi64(scale_b, 32)));
 }
 
 INLINE void wide_rows(const a_panel_t *a, const b_panel_t *b, int r0, int first, int64_t *sums) {
+  const __m256i low_word = _mm256_set1_epi32(0xFFFF);
   __m256i sum[FEW_ROWS][2][2], dot[FEW_ROWS][2];
   memset(sum, 0, sizeof sum);
-  for (int k = 0; k < a->blocks; k++) {
-    half_dots(a, b, k, r0, dot);
+  for (int p = 0; p < a->pairs; p++) {
+    dots(a, b, p, r0, dot);
 #pragma GCC unroll 3
     for (int r = 0; r < FEW_ROWS; r++) {
-      __m256i scale = _mm256_srli_epi32(broadcast4(a->block[k].scale[r0 + r]), 16);
-      add_wide(dot[r][0], scale, load(&b->scale[k][0]), sum[r][0]);
-      add_wide(dot[r][1], scale, load(&b->scale[k][8]), sum[r][1]);
+      const __m256i scales = broadcast4(a->pair[p].scale[r0 + r]);
+#pragma GCC unroll 2
+      for (int half = 0; half < 2; half++) {
+        const __m256i even = _mm256_madd_epi16(dot[r][half], _mm256_set1_epi32(1));
+        const __m256i odd = _mm256_srai_epi32(dot[r][half], 16);
+        add_wide(even, _mm256_and_si256(scales, low_word), load(b->scale[2 * p] + 8 * half), sum[r][half]);
+        add_wide(odd, _mm256_srli_epi32(scales, 16), load(b->scale[2 * p + 1] + 8 * half), sum[r][half]);
+      }
     }
   }
   for (int r = 0; r < FEW_ROWS; r++) {

@@ -2,12 +2,12 @@
 // Exact GEMM for AVX2: what its packing and its products share. A tile is 6 rows of A by 16 rows of B, in chunks of 32
 // blocks.
 //
-// A vector holds quads of k of 8 columns of B. A's quad is broadcast against it: vpmaddubsw and three 16-bit additions
-// make two half dots of a block for each of the 8 columns. One 16-bit product of the scales, doubled into both halves,
-// and one vpmaddwd then scale and add the two. vpmaddubsw wants one side unsigned, so B's quanta carry OFFSET; its
-// correction is where the half dots start.
+// A vector holds, of two blocks and 8 columns of B, two elements each: a dword is a column's. A's four elements are
+// broadcast against it: eight vpmaddubsw, added in 16 bits, make the dots of two blocks, side by side in each column,
+// and one vpmaddwd scales and adds the two. vpmaddubsw wants one side unsigned, so B's quanta carry OFFSET; its
+// correction is where the dots start. (On its way a dot may wrap.)
 //
-// As in gemm_avx512.c scales are taken relative to the smallest exponent of the row's chunk, and what A's exceed it
+// As in gemm_avx512.h scales are taken relative to the smallest exponent of the row's chunk, and what A's exceed it
 // goes first into A's elements. Where that leaves nothing, products of scales come from a table: A's 8 normal
 // significands times the panel's scales of B. All this holds where a product of scales stays under 2^15 and the sum
 // under 2^31 by Cauchy-Schwarz (on its way there it may wrap). Else the whole dot is multiplied by A's scale in 32
@@ -19,23 +19,23 @@
 
 #define ROWS 6
 #define COLS 16
-#define CHUNK 32
+#define PAIRS 16
+#define CHUNK (2 * PAIRS)
 #define SIGNIFICANDS 8
-#define TABLE_LINE (COLS * 2)  // bytes
+#define TABLE_LINE (COLS * 4)  // bytes
 
-// A block of A's rows; whole cache lines, read in order.
+// Two blocks of A's rows, read in order.
 typedef struct {
-  int8_t elements[ROWS][16];
-  int16_t start[ROWS][2];   // where the half dots start
-  uint16_t scale[ROWS][2];  // significand << shift, twice
-  uint32_t entry[ROWS];     // of the table, in bytes
-  uint8_t padding[24];
-} a_block_t;
+  int8_t elements[ROWS][2 * 16];  // two of each block in turn
+  int16_t start[ROWS][2];         // where the dots start
+  uint16_t scale[ROWS][2];        // significand << shift
+  uint32_t entry[ROWS][2];        // of the table, in bytes
+} a_pair_t;
 
 typedef struct {
-  a_block_t block[CHUNK];
+  a_pair_t pair[PAIRS];
   int32_t base[ROWS];  // smallest exponent of a row
-  int32_t blocks;
+  int32_t pairs;
   int32_t scale_max;
   double norm2;    // the largest over the rows of the sum of squares of significand << (exponent - base)
   int32_t tabled;  // all scales are normal significands, or zero
@@ -43,7 +43,7 @@ typedef struct {
 } a_panel_t;
 
 typedef struct {
-  uint8_t elements[CHUNK][4][COLS][4];  // by quad, column
+  uint8_t elements[PAIRS][8][COLS][4];  // in the order of A's
   int32_t scale[CHUNK][COLS];
   int64_t base[COLS];
   int32_t scale_max;
@@ -52,10 +52,9 @@ typedef struct {
   uint8_t padding[48];
 } b_panel_t;
 
-// Entry s of a block: (8 + s) times B's scales as words, of columns 0..3 8..11 4..7 12..15, so that doubling each
-// within 128-bit lanes gives columns 0..7 and 8..15. Used only where all are under 2^15.
+// Entry s of a pair: (8 + s) times B's scales as words. Used only where all are under 2^15.
 typedef struct {
-  uint16_t entries[CHUNK][SIGNIFICANDS][COLS];
+  uint16_t entries[PAIRS][SIGNIFICANDS][COLS][2];
 } table_t;
 
 static_assert(sizeof(a_panel_t) % 64 == 0 && sizeof(b_panel_t) % 64 == 0, "panels are whole cache lines");

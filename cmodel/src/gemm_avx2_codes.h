@@ -28,13 +28,25 @@ INLINE __m128i decode(const uint8_t codes[CODE_BYTES], __m128i table) {
   return _mm_shuffle_epi8(table, nibbles);
 }
 
+// 32 bytes: of two blocks, of which the second may not exist, by a table each.
+INLINE void decode_two(const uint8_t *codes, int both, __m128i first, __m128i second, __m128i to[2]) {
+  __m128i bytes = both ? _mm_loadu_si128((const __m128i *)codes) : _mm_loadl_epi64((const __m128i *)codes);
+  __m128i low = _mm_set1_epi8(15), even = _mm_and_si128(bytes, low), odd = _mm_and_si128(_mm_srli_epi16(bytes, 4), low);
+  to[0] = _mm_shuffle_epi8(first, _mm_unpacklo_epi8(even, odd));
+  to[1] = _mm_shuffle_epi8(second, _mm_unpackhi_epi8(even, odd));
+}
+
+// Minus the sums of the even words and of the odd ones.
+INLINE void put_minus_sums(__m128i words, int16_t to[2]) {
+  words = _mm_add_epi16(words, _mm_srli_si128(words, 8));
+  words = _mm_sub_epi16(_mm_setzero_si128(), _mm_add_epi16(words, _mm_srli_si128(words, 4)));
+  int pair = _mm_cvtsi128_si32(words);
+  memcpy(to, &pair, sizeof pair);
+}
+
 // -OFFSET times the sums of k % 4 in {0, 1} and {2, 3}.
 INLINE void put_start(__m128i elements, int16_t start[2]) {
-  __m128i sum = _mm_maddubs_epi16(_mm_set1_epi8(OFFSET), elements);
-  sum = _mm_add_epi16(sum, _mm_srli_si128(sum, 8));
-  sum = _mm_sub_epi16(_mm_setzero_si128(), _mm_add_epi16(sum, _mm_srli_si128(sum, 4)));
-  int pair = _mm_cvtsi128_si32(sum);
-  memcpy(start, &pair, sizeof pair);
+  put_minus_sums(_mm_maddubs_epi16(_mm_set1_epi8(OFFSET), elements), start);
 }
 
 // The quads of 8 columns, from 16 bytes of each: quad q to to + q * step.

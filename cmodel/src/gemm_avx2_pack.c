@@ -104,21 +104,30 @@ INLINE void split_excess(const scales_t *s, int absorb, uint8_t absorbed[VECTOR]
   _mm256_storeu_si256((__m256i *)absorbed, part);
 }
 
-static void pack_a_row(const uint8_t *codes, const scales_t *s, int absorb, const __m128i tables[MAX_ABSORB + 2], int r,
-                       a_panel_t *panel, __m256i *top) {
+INLINE void put_elements_a(const __m128i block[2], int r, a_pair_t *pair) {
+  const __m128i offset = _mm_set1_epi8(OFFSET);
+  const __m128i low = _mm_unpacklo_epi16(block[0], block[1]), high = _mm_unpackhi_epi16(block[0], block[1]);
+  _mm_store_si128((__m128i *)pair->elements[r], low);
+  _mm_store_si128((__m128i *)pair->elements[r] + 1, high);
+  const __m128i sums = _mm_add_epi16(_mm_maddubs_epi16(offset, low), _mm_maddubs_epi16(offset, high));
+  put_minus_sums(sums, pair->start[r]);
+}
+
+static void pack_a_row(const uint8_t *codes, int64_t blocks, const scales_t *s, int absorb,
+                       const __m128i tables[MAX_ABSORB + 2], int r, a_panel_t *panel, __m256i *top) {
   uint8_t absorbed[VECTOR], shift[VECTOR];
   int32_t scale[CHUNK];
   split_excess(s, absorb, absorbed, shift);
   bound_scales(s, shift, scale, &panel->norm2, top);
-  for (int k = 0; k < panel->blocks; k++) {
-    __m128i elements = decode(codes + k * CODE_BYTES, tables[absorbed[k]]);
-    _mm_store_si128((__m128i *)panel->block[k].elements[r], elements);
-    put_start(elements, panel->block[k].start[r]);
-  }
-  for (int k = 0; k < CHUNK; k++) {
-    const int32_t twice = scale[k] | scale[k] << 16;
-    memcpy(panel->block[k].scale[r], &twice, sizeof twice);
-    panel->block[k].entry[r] = (s->significand[k] & 7u) * TABLE_LINE;
+  for (int k = 0; k < blocks; k += 2) {
+    a_pair_t *pair = panel->pair + k / 2;
+    __m128i block[2];
+    decode_two(codes + k * CODE_BYTES, k + 1 < blocks, tables[absorbed[k]], tables[absorbed[k + 1]], block);
+    put_elements_a(block, r, pair);
+    for (int i = 0; i < 2; i++) {
+      pair->scale[r][i] = (uint16_t)scale[k + i];
+      pair->entry[r][i] = (s->significand[k + i] & 7u) * TABLE_LINE;
+    }
   }
   const __m256i shifts = _mm256_loadu_si256((const __m256i *)shift);
   if (s->subnormal || !_mm256_testz_si256(shifts, shifts)) panel->tabled = 0;
@@ -126,23 +135,24 @@ static void pack_a_row(const uint8_t *codes, const scales_t *s, int absorb, cons
 
 void gemm_avx2_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
+  const int64_t blocks = chunk_blocks(a, block);
   const int absorb = absorb_of(a->elem);
   __m128i tables[MAX_ABSORB + 2];
   __m256i top = _mm256_setzero_si256();
   a_panel_t *panel = to;
   for (int shift = 0; shift <= absorb; shift++) tables[shift] = quanta_table(a->elem, shift, 0);
   tables[MAX_ABSORB + 1] = _mm_setzero_si128();
-  panel->blocks = (int32_t)chunk_blocks(a, block);
+  panel->pairs = (int32_t)((blocks + 1) / 2);
   panel->norm2 = 0;
   panel->tabled = 1;
   for (int r = 0; r < ROWS; r++) {
     // Rows beyond the operand are the last one once more: their sums are not stored.
     const int64_t at = (row + r < a->rows ? row + r : a->rows - 1) * a->blocks + block;
     scales_t s;
-    load_scales(a->scales + at, panel->blocks, &s);
+    load_scales(a->scales + at, blocks, &s);
     if (s.nan && row + r < a->rows) poisoned[r] = 1;
     panel->base[r] = s.base;
-    pack_a_row(a->codes + at * CODE_BYTES, &s, absorb, tables, r, panel, &top);
+    pack_a_row(a->codes + at * CODE_BYTES, blocks, &s, absorb, tables, r, panel, &top);
   }
   panel->scale_max = largest(top);
 }
@@ -175,6 +185,18 @@ static void pack_scales_b(int32_t scale[COLS][CHUNK], b_panel_t *panel) {
   }
 }
 
+static void pack_elements_b(const uint8_t *const codes[8], int k, int both, __m128i table, uint8_t to[8][COLS][4]) {
+  __m128i low[8], high[8];
+  for (int c = 0; c < 8; c++) {
+    __m128i block[2];
+    decode_two(codes[c] + k * CODE_BYTES, both, table, table, block);
+    low[c] = _mm_unpacklo_epi16(block[0], block[1]);
+    high[c] = _mm_unpackhi_epi16(block[0], block[1]);
+  }
+  store_quads(low, to[0][0], sizeof to[0]);
+  store_quads(high, to[4][0], sizeof to[0]);
+}
+
 void gemm_avx2_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
   const ufp4_operand_t *b = job->b;
   const int64_t blocks = chunk_blocks(b, block);
@@ -198,11 +220,10 @@ void gemm_avx2_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *t
   // The largest dot belongs to the pair of formats: it is charged to B.
   double dot = BLOCK * largest_quanta(job->a->elem) * largest_quanta(b->elem);
   panel->norm2 *= dot * dot;
-  for (int k = 0; k < blocks; k++) {
-    __m128i bytes[COLS];
-    for (int c = 0; c < COLS; c++) bytes[c] = decode(codes[c] + k * CODE_BYTES, table);
-    store_quads(bytes, panel->elements[k][0][0], sizeof panel->elements[k][0]);
-    store_quads(bytes + 8, panel->elements[k][0][8], sizeof panel->elements[k][0]);
+  for (int k = 0; k < blocks; k += 2) {
+    uint8_t(*elements)[COLS][4] = panel->elements[k / 2];
+    pack_elements_b(codes, k, k + 1 < blocks, table, elements);
+    pack_elements_b(codes + 8, k, k + 1 < blocks, table, (uint8_t(*)[COLS][4])elements[0][8]);
   }
 }
 
