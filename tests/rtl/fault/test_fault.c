@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single bits flipped in the core while it works on random jobs: what becomes of them, for each structure.
+// usage: test_fault INJECTIONS [SEED]      so many for each structure; a table. Fails if no fault had any effect.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "fault.h"
+
+#define PLACE_BYTES 0x10000ull
+enum { X, W, CODES_X, SCALES_X, CODES_XT, SCALES_XT, CODES_W, SCALES_W, C, D, PLACES };
+#define IMAGE_BYTES (PLACES * PLACE_BYTES)
+#define STRIDE_BYTES 512u
+#define WATCHDOG_CYCLES 3000u
+#define STATUS_FATAL 4u
+#define JOBS_EACH 10  // injections into one random job
+
+typedef enum { ANY_JOB, GEMM_JOB, QUANT_JOB } kind_t;
+
+/** A structure: instances whose path holds `path`, variables named `name`; the first line that fits counts. */
+typedef struct {
+  const char *title, *path, *name;
+  kind_t job;
+} structure_t;
+
+static const structure_t structures[] = {
+    {"operand memories: codes", "u_codes", "mem", GEMM_JOB},
+    {"operand memories: scales", "u_scales", "mem", GEMM_JOB},
+    {"accumulator memories", "u_bank", "mem", GEMM_JOB},
+    {"memories of C and sums", "u_addend.gen_buffer", "mem", GEMM_JOB},
+    {"QUANT: strip memory", "u_strip.u_sram", "mem", QUANT_JOB},
+    {"QUANT: transpose memory", "u_transpose.gen_bank", "mem", QUANT_JOB},
+    {"array: registers of PEs and lanes", "u_gemm.u_array", "", GEMM_JOB},
+    {"drain and addends: registers", "u_gemm.u_drain", "", GEMM_JOB},
+    {"drain and addends: registers", "u_gemm.u_addend", "", GEMM_JOB},
+    {"GEMM control: registers", "u_gemm", "", GEMM_JOB},
+    {"QUANT arithmetic: registers", "u_copy", "", QUANT_JOB},
+    {"QUANT control: registers", "u_quant", "", QUANT_JOB},
+    {"command unit, registers, slots", "u_command", "", ANY_JOB},
+    {"command unit, registers, slots", "u_registers", "", ANY_JOB},
+    {"command unit, registers, slots", "u_slots", "", ANY_JOB},
+    {"command unit, registers, slots", "u_axil", "", ANY_JOB},
+    {"command unit, registers, slots", "u_guard", "", ANY_JOB},
+    {"AXI masters", "u_axi_", "", ANY_JOB},
+};
+#define STRUCTURES (sizeof structures / sizeof structures[0])
+
+typedef enum { MASKED, STATUS, WATCHDOG, BUS_RULE, NO_END, SILENT, OUTCOMES } outcome_t;
+
+typedef struct {
+  check_random_t random;
+  ufp4_descriptor_t jobs[3];       // by kind_t
+  uint8_t *before, *after[3];      // images
+  uint64_t cycles[3];
+} rig_t;
+
+static int is_output(const char *name) {
+  const size_t length = strlen(name);
+  return length > 2 && strcmp(name + length - 2, "_i") != 0;
+}
+
+// The first line of the table that fits; lines of one title are one structure, known by its first line.
+static int sort(const char *path, const char *name) {
+  for (size_t i = 0; i < STRUCTURES; i++) {
+    if (!strstr(path, structures[i].path)) continue;
+    if (structures[i].name[0] ? strcmp(name, structures[i].name) != 0 : !is_output(name)) continue;
+    while (i > 0 && strcmp(structures[i - 1].title, structures[i].title) == 0) i--;
+    return (int)i;
+  }
+  return -1;
+}
+
+static uint64_t place(unsigned index) {
+  return BENCH_DATA + index * PLACE_BYTES;
+}
+
+static bench_t open_with(const uint8_t *image) {
+  bench_t bench = bench_open("small", 10, 0, 0);
+  bench_write(&bench, UFP4_REG_WATCHDOG, WATCHDOG_CYCLES);
+  memcpy(ufp4_sim_memory(bench.sim, BENCH_DATA, IMAGE_BYTES), image, IMAGE_BYTES);
+  return bench;
+}
+
+static ufp4_descriptor_t quant_job(unsigned source, unsigned codes, uint32_t rows, uint32_t cols, uint8_t elem) {
+  return (ufp4_descriptor_t){.quant = {.opcode = UFP4_OPCODE_QUANT,
+                                       .flags = 1,
+                                       .job = 100 + source,
+                                       .rows = rows,
+                                       .cols = cols,
+                                       .src_addr = place(source),
+                                       .src_stride_bytes = STRIDE_BYTES,
+                                       .src_dtype = UFP4_DTYPE_F32,
+                                       .elem = elem,
+                                       .round = UFP4_ROUND_SR,
+                                       .row_mode = UFP4_MODE_ENABLE | UFP4_MODE_RHT,
+                                       .col_mode = source == X ? UFP4_MODE_ENABLE : 0,
+                                       .rht_mask = UFP4_RHT_DEFAULT_MASK,
+                                       .row_exponent = 4,
+                                       .col_exponent = 4,
+                                       .row_codes_addr = place(codes),
+                                       .row_scales_addr = place(codes + 1),
+                                       .col_codes_addr = source == X ? place(CODES_XT) : 0,
+                                       .col_scales_addr = source == X ? place(SCALES_XT) : 0,
+                                       .row_stride_blocks = 8,
+                                       .col_stride_blocks = source == X ? 8 : 0,
+                                       .seed = 77}};
+}
+
+static ufp4_descriptor_t gemm_job(uint32_t m, uint32_t n, uint32_t k, uint8_t elem, int add) {
+  return (ufp4_descriptor_t){.gemm = {.opcode = UFP4_OPCODE_GEMM,
+                                      .flags = 1,
+                                      .job = 99,
+                                      .m = m,
+                                      .n = n,
+                                      .k = k,
+                                      .a_elem = elem,
+                                      .b_elem = elem,
+                                      .a_exponent = 4,
+                                      .b_exponent = 4,
+                                      .a_codes_addr = place(CODES_X),
+                                      .a_scales_addr = place(SCALES_X),
+                                      .b_codes_addr = place(CODES_W),
+                                      .b_scales_addr = place(SCALES_W),
+                                      .d_addr = place(D),
+                                      .a_stride_blocks = 8,
+                                      .b_stride_blocks = 8,
+                                      .d_stride_bytes = STRIDE_BYTES,
+                                      .d_mode = add ? UFP4_D_MODE_C : 0,
+                                      .c_addr = add ? place(C) : 0,
+                                      .c_stride_bytes = add ? STRIDE_BYTES : 0}};
+}
+
+// Without a fault. @return the cycles until the job had ended.
+static uint64_t run_good(const uint8_t *before, const ufp4_descriptor_t *job, uint8_t *after) {
+  bench_t bench = open_with(before);
+  const uint64_t start = ufp4_sim_cycles(bench.sim);
+  const ufp4_completion_t done = bench_job(&bench, job);
+  if (done.status != UFP4_CORE_STATUS_OK) {
+    fprintf(stderr, "test_fault: a job without a fault ended with status %u\n", done.status);
+    exit(1);
+  }
+  const uint64_t cycles = ufp4_sim_cycles(bench.sim) - start;
+  memcpy(after, ufp4_sim_memory(bench.sim, BENCH_DATA, IMAGE_BYTES), IMAGE_BYTES);
+  bench_close(&bench);
+  return cycles;
+}
+
+// Random tensors, a random QUANT job of one of them, a random GEMM of both; what each leaves in memory.
+static void draw_jobs(rig_t *rig) {
+  uint64_t *words = (uint64_t *)rig->before;
+  for (uint64_t i = 0; i < IMAGE_BYTES / sizeof *words; i++) words[i] = check_next(&rig->random);
+  for (unsigned tensor = X; tensor <= C; tensor = tensor == X ? W : tensor == W ? C : PLACES) {
+    float *values = (float *)(rig->before + tensor * PLACE_BYTES);
+    for (uint64_t i = 0; i < PLACE_BYTES / sizeof *values; i++) {
+      values[i] = (float)(int32_t)check_next(&rig->random) * 0x1p-30f;
+    }
+  }
+  const uint32_t m = 1 + check_below(&rig->random, 60), n = 1 + check_below(&rig->random, 40);
+  const uint32_t k = 1 + check_below(&rig->random, 100);
+  const uint8_t elem = (uint8_t)check_below(&rig->random, UFP4_ELEM_COUNT);
+  rig->jobs[QUANT_JOB] = quant_job(X, CODES_X, m, k, elem);
+  rig->jobs[GEMM_JOB] = gemm_job(m, n, k, elem, (int)check_below(&rig->random, 2));
+  const ufp4_descriptor_t other = quant_job(W, CODES_W, n, k, elem);
+  run_good(rig->before, &other, rig->before);
+  run_good(rig->before, &rig->jobs[QUANT_JOB], rig->before);
+  // So that the QUANT job under fault has something to change.
+  memset(rig->before + CODES_XT * PLACE_BYTES, 0x5A, 2 * PLACE_BYTES);
+  rig->cycles[QUANT_JOB] = run_good(rig->before, &rig->jobs[QUANT_JOB], rig->after[QUANT_JOB]);
+  rig->cycles[GEMM_JOB] = run_good(rig->before, &rig->jobs[GEMM_JOB], rig->after[GEMM_JOB]);
+}
+
+// Until the core has ended all jobs, or stopped. @return MASKED for now if it ended them.
+static outcome_t drain(bench_t *bench, uint64_t limit) {
+  for (uint64_t cycles = 0; cycles < limit; cycles += 50) {
+    uint32_t head = 0, status = 0;
+    if (ufp4_sim_register_read(bench->sim, UFP4_REG_RING_HEAD, &head) != UFP4_SIM_OK ||
+        ufp4_sim_register_read(bench->sim, UFP4_REG_STATUS, &status) != UFP4_SIM_OK) {
+      return BUS_RULE;
+    }
+    if (status & STATUS_FATAL) return WATCHDOG;
+    if (head == bench->tail) return MASKED;
+    if (ufp4_sim_run(bench->sim, 50) == UFP4_SIM_FAILED) return BUS_RULE;
+  }
+  return NO_END;
+}
+
+// One job; what memory and completion say afterwards.
+static outcome_t run_one(rig_t *rig, bench_t *bench, kind_t kind) {
+  const ufp4_descriptor_t *job = &rig->jobs[kind];
+  memset(ufp4_sim_memory(bench->sim, BENCH_COMPLETIONS, 0x400), 0xEE, 0x400);
+  bench_submit(bench, job);
+  const outcome_t outcome = drain(bench, 20 * rig->cycles[kind] + 3 * WATCHDOG_CYCLES);
+  if (outcome != MASKED) return outcome;
+  const ufp4_completion_t done = bench_completion(bench, bench->tail - 1);
+  if (done.status != UFP4_CORE_STATUS_OK) return done.job == job->header.job ? STATUS : SILENT;
+  const uint8_t *got = ufp4_sim_memory(bench->sim, BENCH_DATA, IMAGE_BYTES);
+  return done.job == job->header.job && memcmp(got, rig->after[kind], IMAGE_BYTES) == 0 ? MASKED : SILENT;
+}
+
+static outcome_t inject(rig_t *rig, int structure) {
+  kind_t kind = structures[structure].job;
+  if (kind == ANY_JOB) kind = check_below(&rig->random, 2) ? GEMM_JOB : QUANT_JOB;
+  bench_t bench = open_with(rig->before);
+  const uint64_t bits = fault_bits(sort, structure);
+  fault_plan(sort, structure, check_next(&rig->random) % bits, check_below(&rig->random, (uint32_t)rig->cycles[kind]));
+  outcome_t outcome = run_one(rig, &bench, kind);
+  // What the fault has left behind must not come to light in the next job.
+  if (outcome == MASKED) {
+    memcpy(ufp4_sim_memory(bench.sim, BENCH_DATA, IMAGE_BYTES), rig->before, IMAGE_BYTES);
+    outcome = run_one(rig, &bench, kind);
+  }
+  if (!fault_done()) {
+    fprintf(stderr, "test_fault: the fault was not injected\n");
+    exit(1);
+  }
+  bench_close(&bench);
+  return outcome;
+}
+
+// @return how many were not masked
+static unsigned print_line(const char *title, uint64_t bits, const unsigned count[OUTCOMES]) {
+  unsigned all = 0;
+  for (int i = 0; i < OUTCOMES; i++) all += count[i];
+  printf("| %s | %llu | %u |", title, (unsigned long long)bits, all);
+  for (int i = 0; i < OUTCOMES; i++) printf(" %u |", count[i]);
+  printf(" %.1f %% |\n", 100.0 * count[SILENT] / all);
+  return all - count[MASKED];
+}
+
+int main(int argc, char **argv) {
+  const unsigned injections = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
+  if (injections == 0) {
+    fprintf(stderr, "usage: test_fault INJECTIONS [SEED]\n");
+    return 2;
+  }
+  rig_t rig = {.random = {.state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1}};
+  rig.before = malloc(IMAGE_BYTES);
+  for (int i = GEMM_JOB; i <= QUANT_JOB; i++) rig.after[i] = malloc(IMAGE_BYTES);
+  printf("| structure | bits | flips | masked | status | watchdog | bus rule | no end | silent | silent |\n"
+         "|---|---|---|---|---|---|---|---|---|---|\n");
+  unsigned seen = 0;
+  for (int structure = 0; structure < (int)STRUCTURES; structure++) {
+    if (structure > 0 && strcmp(structures[structure - 1].title, structures[structure].title) == 0) continue;
+    unsigned count[OUTCOMES] = {0};
+    for (unsigned i = 0; i < injections; i++) {
+      if (i % JOBS_EACH == 0) draw_jobs(&rig);
+      count[inject(&rig, structure)]++;
+    }
+    bench_t bench = open_with(rig.before);
+    seen += print_line(structures[structure].title, fault_bits(sort, structure), count);
+    bench_close(&bench);
+    fflush(stdout);
+  }
+  if (seen == 0) fprintf(stderr, "test_fault: no fault had any effect\n");
+  free(rig.before);
+  for (int i = GEMM_JOB; i <= QUANT_JOB; i++) free(rig.after[i]);
+  return seen == 0;
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// ufp4_axi_write with two clients behind an interconnect that keeps AXI's rules and does what it likes otherwise: the
+// handshakes on AW and W, legal bursts, beats of each burst (number, owner, order, last), the bound on what is
+// outstanding, idle, halt. Beats carry their client and a number. Bounded: everything within the depth.
+module formal_axi_write (
+  input logic              clk_i,
+  input logic              halt_i,
+  input logic [1:0]        req_valid_i,
+  input logic [1:0][39:0]  req_addr_i,
+  input logic [1:0][1:0]   req_beats_i,   // less one
+  input logic [1:0]        dat_valid_i,
+  input logic              awready_i,
+  input logic              wready_i,
+  input logic              bvalid_i,
+  input logic              bid_i,
+  input logic [1:0]        bresp_i,
+  input logic [2:0]        burst_i        // which burst's beats are counted
+);
+  localparam int unsigned BUS_BYTES = 8;
+  localparam int unsigned BOUND = 3;      // CountW = 2
+  logic rst_n = 1'b0;
+  always_ff @(posedge clk_i) rst_n <= 1'b1;
+
+  logic [1:0] req_ready, dat_ready, idle, err, answer;
+  logic pending, beats_due, awvalid, awid, wvalid, wlast, bready;
+  logic [39:0] awaddr;
+  logic [7:0] awlen, wstrb;
+  logic [63:0] wdata;
+  logic [1:0][8:0] beats;
+  logic [1:0][63:0] data;
+  logic [1:0][7:0] given_q;
+  for (genvar c = 0; c < 2; c++) begin : gen_client
+    assign beats[c] = 9'(req_beats_i[c]) + 9'd1;
+    assign data[c] = {55'd0, 1'(c), given_q[c]};
+  end
+  ufp4_axi_write #(.Clients(2), .BusBytes(BUS_BYTES), .QueueDepth(4), .CountW(2)) u_dut (
+    .clk_i,
+    .rst_ni(rst_n),
+    .halt_i,
+    .flush_i(1'b0),
+    .forget_i(1'b0),
+    .pending_o(pending),
+    .beats_due_o(beats_due),
+    .req_valid_i,
+    .req_ready_o(req_ready),
+    .req_addr_i,
+    .req_beats_i(beats),
+    .dat_valid_i,
+    .dat_ready_o(dat_ready),
+    .dat_data_i(data),
+    .dat_strb_i('1),
+    .idle_o(idle),
+    .err_o(err),
+    .answer_o(answer),
+    .awvalid_o(awvalid),
+    .awready_i,
+    .awid_o(awid),
+    .awaddr_o(awaddr),
+    .awlen_o(awlen),
+    .wvalid_o(wvalid),
+    .wready_i,
+    .wdata_o(wdata),
+    .wstrb_o(wstrb),
+    .wlast_o(wlast),
+    .bvalid_i,
+    .bready_o(bready),
+    .bid_i,
+    .bresp_i
+  );
+
+  // What has passed on each channel; whose bursts wait for their answer.
+  logic [4:0] aw_count, w_count, b_seen;
+  logic [1:0][4:0] aw_of, complete_of, answered_of;
+  logic [31:0] aw_owner;
+  logic [1:0][7:0] left_beat;
+  logic [1:0][7:0] asked, owed;
+  logic aw_fire, w_fire, b_fire;
+  assign aw_fire = awvalid && awready_i;
+  assign w_fire = wvalid && wready_i;
+  assign b_fire = bvalid_i && bready;
+  logic aw_waits, w_waits;
+  logic [48:0] aw_held;
+  logic [72:0] w_held;
+  logic [2:0] watched;
+  logic watched_aw, watched_w, watched_owner, watched_begun, watched_beat_owner;
+  logic [7:0] watched_len, watched_beats;
+  logic [2:0] halted;
+  logic b_waits;
+  logic [2:0] b_held;
+  // A burst whose address and last beat have both been taken may be answered.
+  logic completes;
+  assign completes = b_seen < aw_count && b_seen < w_count;
+
+  always_ff @(posedge clk_i) begin
+    watched <= burst_i;
+    if (!rst_n) begin
+      {aw_count, w_count, b_seen} <= '0;
+      {aw_of, complete_of, answered_of} <= '0;
+      {given_q, left_beat, asked} <= '0;
+      {aw_waits, w_waits, b_waits} <= '0;
+      {watched_aw, watched_w, watched_begun} <= '0;
+      watched_beats <= '0;
+      halted <= '0;
+    end else begin
+      for (int c = 0; c < 2; c++) begin
+        if (dat_valid_i[c] && dat_ready[c]) given_q[c] <= given_q[c] + 8'd1;
+        if (w_fire && wdata[8] == 1'(c)) left_beat[c] <= left_beat[c] + 8'd1;
+        if (req_valid_i[c] && req_ready[c]) asked[c] <= asked[c] + 8'(beats[c]);
+        if (aw_fire && awid == 1'(c)) aw_of[c] <= aw_of[c] + 5'd1;
+        if (completes && aw_owner[b_seen] == 1'(c)) complete_of[c] <= complete_of[c] + 5'd1;
+        if (b_fire && bid_i == 1'(c)) answered_of[c] <= answered_of[c] + 5'd1;
+      end
+      if (aw_fire) begin
+        aw_count <= aw_count + 5'd1;
+        aw_owner[aw_count] <= awid;
+        if (aw_count == 5'(burst_i)) {watched_aw, watched_owner, watched_len} <= {1'b1, awid, awlen};
+      end
+      if (w_fire) begin
+        if (wlast) w_count <= w_count + 5'd1;
+        if (w_count == 5'(burst_i)) begin
+          watched_beats <= watched_beats + 8'd1;
+          {watched_begun, watched_beat_owner} <= {1'b1, wdata[8]};
+          if (wlast) watched_w <= 1'b1;
+        end
+      end
+      if (completes) b_seen <= b_seen + 5'd1;
+      aw_waits <= awvalid && !awready_i;
+      aw_held <= {awid, awaddr, awlen};
+      w_waits <= wvalid && !wready_i;
+      w_held <= {wdata, wstrb, wlast};
+      b_waits <= bvalid_i && !bready;
+      b_held <= {bid_i, bresp_i};
+      halted <= !halt_i ? 3'd0 : halted + 3'(halted != 3'd7);
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    // What clients and interconnect owe.
+    // Around one boundary of 4 KiB: the cutter itself is proved for all addresses (formal_axi_burst).
+    for (int c = 0; c < 2; c++) begin
+      assume (req_addr_i[c][2:0] == '0);
+      assume (req_addr_i[c][39:6] == 34'd63 || req_addr_i[c][39:6] == 34'd64);
+    end
+    assume (!rst_n || watched == burst_i);
+    if (rst_n && bvalid_i) assume (complete_of[bid_i] > answered_of[bid_i]);
+    if (rst_n && b_waits) assume (bvalid_i && {bid_i, bresp_i} == b_held);
+    if (rst_n) begin
+      if (aw_waits) assert (awvalid && {awid, awaddr, awlen} == aw_held);
+      if (w_waits) assert (wvalid && {wdata, wstrb, wlast} == w_held);
+      if (awvalid) assert (13'(awaddr[11:0]) + ((13'(awlen) + 13'd1) << 3) <= 13'd4096 && awaddr[2:0] == '0);
+      // A client's beats leave in the order in which it gave them, with their strobes.
+      if (wvalid) assert (wdata[7:0] == left_beat[wdata[8]] && wdata[63:9] == '0 && wstrb == '1);
+      // Of any burst: as many beats as its address says, the last one marked, all of the client whose ID it has.
+      if (watched_aw && watched_w) assert (watched_beats == watched_len + 8'd1 && watched_beat_owner == watched_owner);
+      if (watched_aw && !watched_w) assert (watched_beats <= watched_len);
+      if (watched_begun && wvalid && w_count == 5'(burst_i)) assert (wdata[8] == watched_beat_owner);
+      for (int c = 0; c < 2; c++) begin
+        assert (aw_of[c] - answered_of[c] <= 5'(BOUND));
+        assert (left_beat[c] <= asked[c]);
+        // Idle: all that was asked for has been sent and answered.
+        if (idle[c]) assert (aw_of[c] == answered_of[c] && left_beat[c] == asked[c]);
+        if (err[c]) assert (answer[c]);
+      end
+      if (!pending) assert (!awvalid && aw_of == answered_of);
+      // A halt of some cycles lets out what was in the slice, and nothing more.
+      if (halted >= 3'd6 && aw_count == 5'd0) assert (!awvalid || aw_waits);
+      assert (bready);
+      cover (aw_of[0] == 5'd2 && asked[0] <= 8'd4);
+      cover (answered_of[0] == 5'd1 && answered_of[1] == 5'd1);
+      cover (w_count > aw_count);
+      cover (aw_of[1] - answered_of[1] == 5'(BOUND));
+      cover (err[1]);
+    end
+  end
+endmodule
