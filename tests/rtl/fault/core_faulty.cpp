@@ -110,6 +110,10 @@ std::unique_ptr<Core> make_core(const char *, uint64_t seed) {
   return std::make_unique<FaultyCore>(seed);
 }
 
+bool has_core(const char *configuration) {
+  return std::strcmp(configuration, "small") == 0;
+}
+
 }  // namespace ufp4
 
 uint64_t fault_bits(fault_sort_t *sort, int structure) {
