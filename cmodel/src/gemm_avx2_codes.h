@@ -28,12 +28,12 @@ INLINE __m128i decode(const uint8_t codes[CODE_BYTES], __m128i table) {
   return _mm_shuffle_epi8(table, nibbles);
 }
 
-// 32 bytes: of two blocks, of which the second may not exist, by a table each.
-INLINE void decode_two(const uint8_t *codes, int both, __m128i first, __m128i second, __m128i to[2]) {
-  __m128i bytes = both ? _mm_loadu_si128((const __m128i *)codes) : _mm_loadl_epi64((const __m128i *)codes);
-  __m128i low = _mm_set1_epi8(15), even = _mm_and_si128(bytes, low), odd = _mm_and_si128(_mm_srli_epi16(bytes, 4), low);
-  to[0] = _mm_shuffle_epi8(first, _mm_unpacklo_epi8(even, odd));
-  to[1] = _mm_shuffle_epi8(second, _mm_unpackhi_epi8(even, odd));
+// The same of two blocks, one in each half, of which the second may not exist: then its codes are 0.
+INLINE __m256i decode_two(const uint8_t *codes, int both, __m256i tables) {
+  const __m128i bytes = both ? _mm_loadu_si128((const __m128i *)codes) : _mm_loadl_epi64((const __m128i *)codes);
+  const __m256i words = _mm256_cvtepu8_epi16(bytes);
+  const __m256i nibbles = _mm256_or_si256(words, _mm256_slli_epi16(words, 4));
+  return _mm256_shuffle_epi8(tables, _mm256_and_si256(nibbles, _mm256_set1_epi8(15)));
 }
 
 // Minus the sums of the even words and of the odd ones.
@@ -59,6 +59,23 @@ INLINE void store_quads(const __m128i bytes[8], uint8_t *to, size_t step) {
   _mm256_store_si256((__m256i *)(void *)(to + step), _mm256_unpackhi_epi64(a, d));
   _mm256_store_si256((__m256i *)(void *)(to + 2 * step), _mm256_unpacklo_epi64(b, e));
   _mm256_store_si256((__m256i *)(void *)(to + 3 * step), _mm256_unpackhi_epi64(b, e));
+}
+
+// 8 x 8 transpose of 32-bit numbers. Of two blocks of 8 columns each: quads of the first block, then of the second.
+INLINE void transpose_dwords(__m256i v[8]) {
+  __m256i t[8];
+  for (int i = 0; i < 8; i += 4) {
+    const __m256i a = _mm256_unpacklo_epi32(v[i], v[i + 1]), b = _mm256_unpackhi_epi32(v[i], v[i + 1]);
+    const __m256i c = _mm256_unpacklo_epi32(v[i + 2], v[i + 3]), d = _mm256_unpackhi_epi32(v[i + 2], v[i + 3]);
+    t[i] = _mm256_unpacklo_epi64(a, c);
+    t[i + 1] = _mm256_unpackhi_epi64(a, c);
+    t[i + 2] = _mm256_unpacklo_epi64(b, d);
+    t[i + 3] = _mm256_unpackhi_epi64(b, d);
+  }
+  for (int q = 0; q < 4; q++) {
+    v[q] = _mm256_permute2x128_si256(t[q], t[4 + q], 0x20);
+    v[4 + q] = _mm256_permute2x128_si256(t[q], t[4 + q], 0x31);
+  }
 }
 
 #endif

@@ -104,13 +104,13 @@ INLINE void split_excess(const scales_t *s, int absorb, uint8_t absorbed[VECTOR]
   _mm256_storeu_si256((__m256i *)absorbed, part);
 }
 
-INLINE void put_elements_a(const __m128i block[2], int r, a_pair_t *pair) {
+INLINE void put_elements_a(__m256i blocks, int r, a_pair_t *pair) {
   const __m128i offset = _mm_set1_epi8(OFFSET);
-  const __m128i low = _mm_unpacklo_epi16(block[0], block[1]), high = _mm_unpackhi_epi16(block[0], block[1]);
+  const __m128i even = _mm256_castsi256_si128(blocks), odd = _mm256_extracti128_si256(blocks, 1);
+  const __m128i low = _mm_unpacklo_epi16(even, odd), high = _mm_unpackhi_epi16(even, odd);
   _mm_store_si128((__m128i *)pair->elements[r], low);
   _mm_store_si128((__m128i *)pair->elements[r] + 1, high);
-  const __m128i sums = _mm_add_epi16(_mm_maddubs_epi16(offset, low), _mm_maddubs_epi16(offset, high));
-  put_minus_sums(sums, pair->start[r]);
+  put_minus_sums(_mm_add_epi16(_mm_maddubs_epi16(offset, low), _mm_maddubs_epi16(offset, high)), pair->start[r]);
 }
 
 static void pack_a_row(const uint8_t *codes, int64_t blocks, const scales_t *s, int absorb,
@@ -121,9 +121,8 @@ static void pack_a_row(const uint8_t *codes, int64_t blocks, const scales_t *s, 
   bound_scales(s, shift, scale, &panel->norm2, top);
   for (int k = 0; k < blocks; k += 2) {
     a_pair_t *pair = panel->pair + k / 2;
-    __m128i block[2];
-    decode_two(codes + k * CODE_BYTES, k + 1 < blocks, tables[absorbed[k]], tables[absorbed[k + 1]], block);
-    put_elements_a(block, r, pair);
+    const __m256i both_tables = _mm256_set_m128i(tables[absorbed[k + 1]], tables[absorbed[k]]);
+    put_elements_a(decode_two(codes + k * CODE_BYTES, k + 1 < blocks, both_tables), r, pair);
     for (int i = 0; i < 2; i++) {
       pair->scale[r][i] = (uint16_t)scale[k + i];
       pair->entry[r][i] = (s->significand[k + i] & 7u) * TABLE_LINE;
@@ -157,23 +156,6 @@ void gemm_avx2_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *t
   panel->scale_max = largest(top);
 }
 
-// 8 x 8 transpose of 32-bit numbers.
-INLINE void transpose_dwords(__m256i v[8]) {
-  __m256i t[8];
-  for (int i = 0; i < 8; i += 4) {
-    const __m256i a = _mm256_unpacklo_epi32(v[i], v[i + 1]), b = _mm256_unpackhi_epi32(v[i], v[i + 1]);
-    const __m256i c = _mm256_unpacklo_epi32(v[i + 2], v[i + 3]), d = _mm256_unpackhi_epi32(v[i + 2], v[i + 3]);
-    t[i] = _mm256_unpacklo_epi64(a, c);
-    t[i + 1] = _mm256_unpackhi_epi64(a, c);
-    t[i + 2] = _mm256_unpacklo_epi64(b, d);
-    t[i + 3] = _mm256_unpackhi_epi64(b, d);
-  }
-  for (int i = 0; i < 4; i++) {
-    v[i] = _mm256_permute2x128_si256(t[i], t[4 + i], 0x20);
-    v[4 + i] = _mm256_permute2x128_si256(t[i], t[4 + i], 0x31);
-  }
-}
-
 static void pack_scales_b(int32_t scale[COLS][CHUNK], b_panel_t *panel) {
   for (int c = 0; c < COLS; c += 8) {
     for (int k = 0; k < CHUNK; k += 8) {
@@ -185,22 +167,23 @@ static void pack_scales_b(int32_t scale[COLS][CHUNK], b_panel_t *panel) {
   }
 }
 
-static void pack_elements_b(const uint8_t *const codes[8], int k, int both, __m128i table, uint8_t to[8][COLS][4]) {
-  __m128i low[8], high[8];
-  for (int c = 0; c < 8; c++) {
-    __m128i block[2];
-    decode_two(codes[c] + k * CODE_BYTES, both, table, table, block);
-    low[c] = _mm_unpacklo_epi16(block[0], block[1]);
-    high[c] = _mm_unpackhi_epi16(block[0], block[1]);
+// A pair of blocks of 8 columns.
+INLINE void pack_elements_b(const uint8_t *const codes[8], int k, int both, __m256i table, uint8_t to[8][COLS][4]) {
+  __m256i v[8];
+  for (int c = 0; c < 8; c++) v[c] = decode_two(codes[c] + k * CODE_BYTES, both, table);
+  transpose_dwords(v);
+  for (int q = 0; q < 4; q++) {
+    const __m256i first = _mm256_blend_epi16(v[q], _mm256_slli_epi32(v[4 + q], 16), 0xAA);
+    const __m256i second = _mm256_blend_epi16(_mm256_srli_epi32(v[q], 16), v[4 + q], 0xAA);
+    _mm256_store_si256((__m256i *)to[2 * q], first);
+    _mm256_store_si256((__m256i *)to[2 * q + 1], second);
   }
-  store_quads(low, to[0][0], sizeof to[0]);
-  store_quads(high, to[4][0], sizeof to[0]);
 }
 
 void gemm_avx2_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
   const ufp4_operand_t *b = job->b;
   const int64_t blocks = chunk_blocks(b, block);
-  const __m128i table = quanta_table(b->elem, 0, OFFSET);
+  const __m256i table = _mm256_broadcastsi128_si256(quanta_table(b->elem, 0, OFFSET));
   const uint8_t *codes[COLS];
   int32_t scale[COLS][CHUNK];
   __m256i top = _mm256_setzero_si256();
@@ -222,8 +205,9 @@ void gemm_avx2_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *t
   panel->norm2 *= dot * dot;
   for (int k = 0; k < blocks; k += 2) {
     uint8_t(*elements)[COLS][4] = panel->elements[k / 2];
-    pack_elements_b(codes, k, k + 1 < blocks, table, elements);
-    pack_elements_b(codes + 8, k, k + 1 < blocks, table, (uint8_t(*)[COLS][4])elements[0][8]);
+    for (int c = 0; c < COLS; c += 8) {
+      pack_elements_b(codes + c, k, k + 1 < blocks, table, (uint8_t(*)[COLS][4])elements[0][c]);
+    }
   }
 }
 
