@@ -6,31 +6,54 @@
 #include "ufp4/format.h"
 #include "ufp4/quantize.h"
 
+#define CACHE_LINE 64
+
 static int create_ok(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols) {
   return (unsigned)elem < UFP4_ELEM_COUNT && (unsigned)scale < UFP4_SCALE_COUNT && rows >= 1 && rows <= UFP4_MAX_DIM &&
          cols >= 1 && cols <= UFP4_MAX_DIM;
 }
 
-ufp4_status_t ufp4_operand_create_scaled(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols,
-                                         ufp4_operand_t *out) {
-  if (out == NULL || !create_ok(elem, scale, rows, cols)) return UFP4_ERROR_ARGUMENT;
-  ufp4_operand_t made = {.elem = elem, .scale = scale, .rows = rows, .cols = cols, .tensor_scale = 1.0f};
-  made.block = ufp4_scale_block(scale);
-  made.blocks = (cols - 1) / BLOCK + 1;
-  made.scale_blocks = (cols - 1) / made.block + 1;
-  size_t scales = (size_t)(rows * made.scale_blocks);
-  made.codes = calloc((size_t)(rows * made.blocks), CODE_BYTES);
+// Without codes.
+static ufp4_status_t create(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols, ufp4_operand_t *out) {
+  *out = (ufp4_operand_t){.elem = elem, .scale = scale, .rows = rows, .cols = cols, .tensor_scale = 1.0f};
+  out->block = ufp4_scale_block(scale);
+  out->blocks = (cols - 1) / BLOCK + 1;
+  out->scale_blocks = (cols - 1) / out->block + 1;
+  size_t scales = (size_t)(rows * out->scale_blocks);
   if (scale == UFP4_SCALE_FP32) {
-    made.scales_f32 = calloc(scales, sizeof *made.scales_f32);
+    out->scales_f32 = calloc(scales, sizeof *out->scales_f32);
   } else {
-    made.scales = calloc(scales, 1);
+    out->scales = calloc(scales, 1);
   }
-  if (made.codes == NULL || (made.scales == NULL && made.scales_f32 == NULL)) {
-    ufp4_operand_free(&made);
+  return out->scales == NULL && out->scales_f32 == NULL ? UFP4_ERROR_MEMORY : UFP4_OK;
+}
+
+// Moves @p made to @p out, or frees it where it has no codes.
+static ufp4_status_t give(ufp4_operand_t *made, ufp4_operand_t *out) {
+  if (made->codes == NULL) {
+    ufp4_operand_free(made);
     return UFP4_ERROR_MEMORY;
   }
-  *out = made;
+  *out = *made;
   return UFP4_OK;
+}
+
+ufp4_status_t ufp4_operand_create_scaled(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols,
+                                         ufp4_operand_t *out) {
+  ufp4_operand_t made;
+  if (out == NULL || !create_ok(elem, scale, rows, cols)) return UFP4_ERROR_ARGUMENT;
+  if (create(elem, scale, rows, cols, &made) != UFP4_OK) return UFP4_ERROR_MEMORY;
+  made.codes = calloc((size_t)(rows * made.blocks), CODE_BYTES);
+  return give(&made, out);
+}
+
+ufp4_status_t ufp4_operand_allocate(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols,
+                                    ufp4_operand_t *out) {
+  ufp4_operand_t made;
+  if (create(elem, scale, rows, cols, &made) != UFP4_OK) return UFP4_ERROR_MEMORY;
+  const size_t bytes = (size_t)(rows * made.blocks) * CODE_BYTES;
+  made.codes = aligned_alloc(CACHE_LINE, (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
+  return give(&made, out);
 }
 
 ufp4_status_t ufp4_operand_create(ufp4_elem_t elem, int64_t rows, int64_t cols, ufp4_operand_t *out) {

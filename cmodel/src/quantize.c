@@ -137,12 +137,14 @@ ufp4_status_t ufp4_quantize(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
   if (!matrix_ok(in) || !how_ok(how) || out == NULL) return UFP4_ERROR_ARGUMENT;
   if (!ufp4_kernel_available(how->kernel)) return UFP4_ERROR_UNSUPPORTED;
   const source_t source = ufp4_source_of(in, how->axis);
+  const int all_codes = how->scale == UFP4_SCALE_E4M3 && how->layout == UFP4_LAYOUT_1D;
   ufp4_operand_t made;
-  ufp4_status_t status = ufp4_operand_create_scaled(how->elem, how->scale, source.rows, source.cols, &made);
+  ufp4_status_t status = all_codes ? ufp4_operand_allocate(how->elem, how->scale, source.rows, source.cols, &made)
+                                   : ufp4_operand_create_scaled(how->elem, how->scale, source.rows, source.cols, &made);
   if (status != UFP4_OK) return status;
   if (fast(&source, how)) {
     status = ufp4_quantize_avx512(&source, how, &made);
-  } else if (how->scale == UFP4_SCALE_E4M3 && how->layout == UFP4_LAYOUT_1D) {
+  } else if (all_codes) {
     quantize_tiles(&source, how, &made);
   } else {
     status = ufp4_quantize_shared(&source, how, &made);

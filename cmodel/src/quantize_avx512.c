@@ -15,7 +15,8 @@
 
 #define DEPTH 8  // blocks of a row whose codes fill a cache line
 #define PATIENCE 128
-#define STRIP_COLS 512  // of a column copy: their codes, DEPTH blocks deep, stay in the second cache
+#define CACHED_BYTES (4 << 20)  // codes that may stay in caches
+#define STRIP_COLS 1024         // of a column copy: their codes, DEPTH blocks deep, stay in the second cache
 
 typedef void (*tile_function_t)(const job_t *job, const place512_t *place, result_t *out);
 
@@ -32,6 +33,7 @@ typedef struct {
   int least;            // least tensor exponent of blocks left to the portable code, INT32_MAX: none yet
   int known;            // whether out->exponent is what it will be
   int16_t shift;        // of places to bytes, where known
+  int past_cache;       // column copies: codes go to memory past the caches; they are whole lines then
   int16_t *places;      // [tiles][TILE], those of a walk in its order; NULL where known from the start
   int64_t done;         // tiles
 } walk_t;
@@ -233,8 +235,12 @@ static void store_column_codes(const walk_t *walk, const column_t *column, const
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i++) {
       const int lane = 4 * (i / 2) + 2 * half + i % 2;
-      _mm512_mask_storeu_epi64(walk->out->codes + (first->first + lane * walk->job.source->blocks) * CODE_BYTES, some,
-                               v[i]);
+      uint8_t *to = walk->out->codes + (first->first + lane * walk->job.source->blocks) * CODE_BYTES;
+      if (walk->past_cache) {
+        _mm512_stream_si512((void *)to, v[i]);
+      } else {
+        _mm512_mask_storeu_epi64(to, some, v[i]);
+      }
     }
   }
 }
@@ -349,6 +355,7 @@ static void walk_once(walk_t *walk, int again) {
   } else {
     walk_columns(walk, again);
   }
+  if (walk->past_cache) _mm_sfence();
 }
 
 // As ufp4_exponent_from_amax, of the largest ratio: amax <= 448 / 2^6 * odd * 2^n where the ratio is 1.75 * 2^n at
@@ -364,6 +371,11 @@ static int found_exponent(const walk_t *walk) {
   return t == INT32_MAX ? 0 : t;
 }
 
+static int past_cache(const source_t *source) {
+  return source->axis == UFP4_AXIS_COL && source->blocks % DEPTH == 0 &&
+         source->rows * source->blocks * CODE_BYTES > CACHED_BYTES;
+}
+
 static walk_t walk_of(const source_t *source, const ufp4_quantize_t *how, ufp4_operand_t *out) {
   const int up = how->scale_round == UFP4_SCALE_ROUND_UP;
   walk_t walk = {.job = {.how = how,
@@ -375,6 +387,7 @@ static walk_t walk_of(const source_t *source, const ufp4_quantize_t *how, ufp4_o
                          .int4 = how->elem == UFP4_ELEM_INT4},
                  .tiles = tile_functions(how, out != NULL),
                  .patience = PATIENCE,
+                 .past_cache = past_cache(source),
                  .out = out,
                  .ratio = _mm512_setzero_si512(),
                  .least = INT32_MAX};

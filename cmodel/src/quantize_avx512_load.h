@@ -5,10 +5,9 @@
 
 #include "quantize_avx512.h"
 
-// How far ahead memory is fetched: of one run, and of each of the 16 rows of a column copy's tile. The latter into the
-// second cache only: where rows are a power of two apart, their lines share too few places in the first.
+// How far ahead the memory of row copies is fetched. The 16 rows of a column copy's tiles are left to the processor,
+// which follows that many; lines fetched by program take the places where its own loads wait.
 #define AHEAD_BYTES 8192
-#define COLUMN_AHEAD_BYTES 512
 
 // Row copies: 16 groups from `first` on, which is block `block` of row `row`. Column copies: block `block` of 16 rows.
 typedef struct {
@@ -85,11 +84,7 @@ INLINE void load_words(const words512_t *words, __m512i v[TILE]) {
     const float *from = words->data;
 #pragma GCC unroll 16
     for (int i = 0; i < TILE; i++, from += words->step) {
-      if (words->column) {
-        _mm_prefetch((const char *)from + COLUMN_AHEAD_BYTES, _MM_HINT_T1);
-      } else {
-        _mm_prefetch((const char *)from + AHEAD_BYTES, _MM_HINT_T0);
-      }
+      if (!words->column) _mm_prefetch((const char *)from + AHEAD_BYTES, _MM_HINT_T0);
       v[i] = _mm512_loadu_si512(from);
     }
   } else {

@@ -300,6 +300,26 @@ TEST(several_strips) {
   }
 }
 
+// Codes of 4 MiB and more are stored another way.
+TEST(column_copy_of_a_large_tensor) {
+  enum { ROWS = 2176, COLS = 4000 };
+  uint32_t *numbers = malloc((size_t)ROWS * COLS * sizeof *numbers);
+  check_random_t random = check_random();
+  if (!numbers) abort();
+  for (int i = 0; i < ROWS * COLS; i++) {
+    const uint32_t bits = (uint32_t)check_next(&random);
+    numbers[i] = (bits & 0x807FFFFFu) | (120 + (bits >> 23 & 7)) << 23;
+  }
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, ROWS, COLS, COLS, numbers};
+  for (int i = 0; i < 2; i++) {
+    ufp4_quantize_t how = options(12 + 3 + 6 + i);
+    how.exponent_given = i;
+    how.exponent = 4;
+    check_both(i, &in, &how);
+  }
+  free(numbers);
+}
+
 TEST(rejects_a_kernel_that_does_not_exist) {
   const float number = 1;
   const ufp4_matrix_t in = {UFP4_DTYPE_F32, 1, 1, 1, &number};
@@ -332,6 +352,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(equal_blocks),
       CHECK_TEST(every_small_shape),
       CHECK_TEST(several_strips),
+      CHECK_TEST(column_copy_of_a_large_tensor),
       CHECK_TEST(rejects_a_kernel_that_does_not_exist),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
