@@ -27,7 +27,7 @@ typedef struct {
 typedef struct {
   job_t job;
   tiles_t tiles;
-  int patience;         // how many tiles more may be made again until all are made carefully at once, times 8
+  int patience;         // lost where more than a third of the tiles is made again: then all are made carefully at once
   ufp4_operand_t *out;  // NULL: only the tensor exponent is asked for
   __m512i ratio;        // largest so far
   int least;            // least tensor exponent of blocks left to the portable code, INT32_MAX: none yet
@@ -48,11 +48,11 @@ typedef struct {
   FUNCTION(name, rht, stochastic, e2m1, codes, 0) \
   FUNCTION(careful_##name, rht, stochastic, e2m1, codes, 1)
 KIND(plain_nearest, 0, 0, 0, 1)
-FUNCTION(plain_stochastic, 0, 1, 0, 1, 0)
+KIND(plain_stochastic, 0, 1, 0, 1)
 KIND(rht_nearest, 1, 0, 0, 1)
 KIND(rht_stochastic, 1, 1, 0, 1)
 KIND(plain_nearest_e2m1, 0, 0, 1, 1)
-FUNCTION(plain_stochastic_e2m1, 0, 1, 1, 1, 0)
+KIND(plain_stochastic_e2m1, 0, 1, 1, 1)
 KIND(rht_nearest_e2m1, 1, 0, 1, 1)
 KIND(rht_stochastic_e2m1, 1, 1, 1, 1)
 FUNCTION(plain_amax, 0, 0, 0, 0, 0)
@@ -62,9 +62,9 @@ KIND(rht_amax_e2m1, 1, 0, 1, 0)
 
 static tiles_t tile_functions(const ufp4_quantize_t *how, int codes) {
   static const tiles_t makes_codes[2][2][2] = {
-      {{{plain_nearest, careful_plain_nearest}, {plain_stochastic, NULL}},
+      {{{plain_nearest, careful_plain_nearest}, {plain_stochastic, careful_plain_stochastic}},
        {{rht_nearest, careful_rht_nearest}, {rht_stochastic, careful_rht_stochastic}}},
-      {{{plain_nearest_e2m1, careful_plain_nearest_e2m1}, {plain_stochastic_e2m1, NULL}},
+      {{{plain_nearest_e2m1, careful_plain_nearest_e2m1}, {plain_stochastic_e2m1, careful_plain_stochastic_e2m1}},
        {{rht_nearest_e2m1, careful_rht_nearest_e2m1}, {rht_stochastic_e2m1, careful_rht_stochastic_e2m1}}}};
   static const tiles_t amax[2][2] = {{{plain_amax, NULL}, {rht_amax, careful_rht_amax}},
                                      {{plain_amax_e2m1, NULL}, {rht_amax_e2m1, careful_rht_amax_e2m1}}};
@@ -121,7 +121,7 @@ static void set_exponent(walk_t *walk, int exponent) {
 static void tile_again(walk_t *walk, const place512_t *at, result_t *made) {
   if (made->again && !made->later) {
     walk->tiles.again(&walk->job, at, made);
-    walk->patience -= 9;
+    walk->patience -= 3;
     if (walk->patience < 0) walk->tiles.first = walk->tiles.again;
   }
   if (!made->later) {

@@ -6,13 +6,12 @@
 // sign of x, plus the threshold's complement (255 - r + 1/2) / 256 for stochastic rounding: floats in [128, 256) are
 // multiples of 2^-16, so the significand of s holds the code in its bits 16 to 18 and the fraction below. The quotient
 // is off by less than 2^-18 before that one rounding. A float that is rounded cannot cross a multiple of 2^-16, so the
-// code can be wrong only where the fraction of s says that s lies on the boundary itself. Such tiles are left to the
-// portable code.
+// code can be wrong only where the fraction of s says that s lies on the boundary itself.
 //
-// Nearest, without a transform: ties are common in data of few bits. But a BF16 number whose quotient is not a tie is
-// further than 2^-12 from one: the numerator of the difference is a multiple of 2^-5, the denominator at most 30
-// times 4. So s is a tie where the quotient is one, and is rounded to even: a tile of BF16 numbers needs no second
-// look. Others get one, with or without a transform: what is a tie exactly was rounded as one.
+// What lies there is a tie often enough, in data of few bits, and then it was rounded as one. A tile gets a second
+// look; if it has what is no tie, it is left to the portable code. Nearest, without a transform: a BF16 number whose
+// quotient is not a tie is further than 2^-12 from one: the numerator of the difference is a multiple of 2^-5, the
+// denominator at most 30 times 4. So s is a tie where the quotient is one: a tile of BF16 numbers needs no second look.
 //
 // E2M1: between neighbours a cell is 1, 2 or 4 quanta wide. min(q, q / 2 + 2, q / 4 + 4) has cells of width 1.
 //
@@ -47,11 +46,6 @@ typedef struct {
 // Whether the transform is made of floats.
 INLINE int by_floats(kind_t kind) {
   return kind.rht && !kind.careful;
-}
-
-// Whether there is a careful kind that makes more certain.
-INLINE int has_careful(kind_t kind) {
-  return !kind.careful && (kind.rht || !kind.stochastic);
 }
 
 typedef struct {
@@ -218,26 +212,44 @@ INLINE int window_of(kind_t kind) {
   return by_floats(kind) ? WINDOW(kind.e2m1) : 0;
 }
 
-// Nearest rounding that has to make ties even; made of floats, a tie is a doubt.
+// How s is rounded to a code. Made of floats, what may be a tie is a doubt. Else exact ties are rounded as they should:
+// nearest ones to even, stochastic ones down, as all thresholds are one multiple of 2^-16 higher.
 INLINE int to_even(kind_t kind) {
   return !kind.stochastic && !by_floats(kind);
 }
 
-// s of an element, and the window, and 1/2 where truncating that is nearest rounding. The lower half of a word of doubt
-// becomes the smallest number: signed where ties are made even, else unsigned.
+INLINE int ties_down(kind_t kind) {
+  return kind.stochastic && !by_floats(kind);
+}
+
+// What is added to a quotient: 192, and for truncation a threshold's complement, and the window.
+INLINE __m512i addend_of(kind_t kind, __m512i words, int byte) {
+  const int constant = to_even(kind) ? 0x43400000 : kind.stochastic ? 0x43400080 - ties_down(kind) : 0x43408000;
+  const __m512i addend = _mm512_set1_epi32(constant + window_of(kind));
+  if (!kind.stochastic) return addend;
+  const __m512i select = _mm512_add_epi32(_mm512_set4_epi32(0x0C00, 0x0800, 0x0400, 0), _mm512_set1_epi32(byte << 8));
+  return _mm512_mask_shuffle_epi8(addend, 0x2222222222222222, words, select);
+}
+
+// The lower half of s, shifted up, that a tie has.
+INLINE __m512i tie_of(kind_t kind) {
+  return all_words(ties_down(kind) ? 0xFFFF0000u : 0x80000000u);
+}
+
+// s of an element. Of what is in doubt the lower half is the smallest there can be, or in the window above that: signed
+// where ties are made even. Where they go down it is the largest.
 INLINE __m512i element_code(kind_t kind, __m512 x, __m512 reciprocal, __m512i words, int byte, __m512i *doubt) {
-  const int constant = to_even(kind) ? 0x43400000 : kind.stochastic ? 0x43400080 : 0x43408000;
-  __m512i addend = _mm512_set1_epi32(constant + window_of(kind));
-  if (kind.stochastic) {
-    const __m512i select = _mm512_add_epi32(_mm512_set4_epi32(0x0C00, 0x0800, 0x0400, 0), _mm512_set1_epi32(byte << 8));
-    addend = _mm512_mask_shuffle_epi8(addend, 0x2222222222222222, words, select);
-  }
+  __m512i addend = addend_of(kind, words, byte);
   __m512i s;
   if (kind.e2m1) {
     s = _mm512_castps_si512(_mm512_add_ps(cell_of(magnitude_of(x), reciprocal), _mm512_castsi512_ps(addend)));
     s = with_sign(s, x);
   } else {
     s = _mm512_castps_si512(_mm512_fmadd_ps(x, reciprocal, _mm512_castsi512_ps(with_sign(addend, x))));
+  }
+  if (ties_down(kind)) {
+    *doubt = _mm512_max_epu16(*doubt, s);
+    return s;
   }
   *doubt = to_even(kind) ? _mm512_min_epi16(*doubt, s) : _mm512_min_epu16(*doubt, s);
   if (!to_even(kind)) return s;
@@ -282,7 +294,7 @@ INLINE __m512i pack(kind_t kind, const job_t *job, const __m512i s[8], __mmask16
 
 // @return the lanes whose codes are not certain.
 INLINE __mmask16 encode(kind_t kind, const job_t *job, const numbers512_t *numbers, __m512i out[2]) {
-  __m512i doubt = _mm512_set1_epi32(to_even(kind) ? 0 : -1);
+  __m512i doubt = _mm512_set1_epi32(by_floats(kind) ? -1 : 0);
 #pragma GCC unroll 2
   for (int h = 0; h < 2; h++) {
     __m512i s[8];
@@ -293,34 +305,34 @@ INLINE __mmask16 encode(kind_t kind, const job_t *job, const numbers512_t *numbe
     }
     out[h] = pack(kind, job, s, numbers->some);
   }
-  const int width = 2 * window_of(kind) + 1;
-  __m512i least = _mm512_slli_epi32(doubt, 16);
-  if (to_even(kind)) least = _mm512_xor_si512(least, _mm512_set1_epi32(INT32_MIN));
-  return _mm512_mask_cmplt_epu32_mask(numbers->some, least, _mm512_set1_epi32(width << 16));
+  __m512i most = _mm512_slli_epi32(doubt, 16);
+  if (!by_floats(kind)) return _mm512_mask_cmpeq_epi32_mask(numbers->some, most, tie_of(kind));
+  return _mm512_mask_cmple_epu32_mask(numbers->some, most, _mm512_set1_epi32(2 * window_of(kind) << 16));
 }
 
 // --- Second looks ------------------------------------------------------------------------------------
 
-// Nearest: the lanes where an element seems to be a tie and is not one exactly. A midpoint times the scale is exact.
+// The lanes where an element seems to be a tie and is not one exactly. A tie times the scale is exact.
 INLINE __mmask16 not_ties(kind_t kind, const numbers512_t *numbers) {
   __m512i scale_bits = _mm512_and_si512(numbers->rounded, all_words(0xFFF00000u));
   if (kind.e2m1) scale_bits = _mm512_sub_epi32(scale_bits, _mm512_set1_epi32(2 << 23));
-  const __m512 scale = _mm512_castsi512_ps(scale_bits), start = _mm512_set1_ps(192.0f);
+  const __m512 scale = _mm512_castsi512_ps(scale_bits);
   __mmask16 wrong = 0;
+#pragma GCC unroll 16
   for (int i = 0; i < 16; i++) {
-    const __m512 magnitude = magnitude_of(numbers->x[i]);
+    const __m512 x = numbers->x[i], magnitude = magnitude_of(x);
+    const __m512 start = _mm512_castsi512_ps(addend_of(kind, numbers->words[i / 4], i % 4));
     __m512 s = kind.e2m1 ? _mm512_add_ps(cell_of(magnitude, numbers->reciprocal), start)
                          : _mm512_fmadd_ps(magnitude, numbers->reciprocal, start);
+    __mmask16 seems = _mm512_cmpeq_epi32_mask(_mm512_slli_epi32(_mm512_castps_si512(s), 16), tie_of(kind));
     __m512 q = _mm512_sub_ps(s, start);
-    __m512i fraction = _mm512_slli_epi32(_mm512_castps_si512(s), 16);
-    __mmask16 seems = _mm512_cmpeq_epi32_mask(fraction, _mm512_set1_epi32(INT32_MIN));
     if (kind.e2m1) {
       __m512 twice = _mm512_fmsub_ps(q, _mm512_set1_ps(2.0f), _mm512_set1_ps(4.0f));
       __m512 four_times = _mm512_fmsub_ps(q, _mm512_set1_ps(4.0f), _mm512_set1_ps(16.0f));
       q = _mm512_max_ps(q, _mm512_max_ps(twice, four_times));
     }
     wrong |= _mm512_mask_cmp_ps_mask(seems, _mm512_mul_ps(q, scale), magnitude, _CMP_NEQ_UQ);
-    if (kind.rht) wrong |= _mm512_mask_cmpneq_epi32_mask(seems, _mm512_cvttps_epi32(numbers->x[i]), numbers->v[i]);
+    if (kind.rht) wrong |= _mm512_mask_cmpneq_epi32_mask(seems, _mm512_cvttps_epi32(x), numbers->v[i]);
   }
   return wrong;
 }
@@ -372,7 +384,7 @@ INLINE void take_integers(kind_t kind, const job_t *job, __m512i v[16], numbers5
   transform(v, largest, job->how->rht_mask);
 #pragma GCC unroll 16
   for (int i = 0; i < 16; i++) {
-    if (!kind.stochastic) out->v[i] = v[i];
+    if (kind.codes) out->v[i] = v[i];
     out->x[i] = _mm512_cvtepi32_ps(v[i]);
   }
   __mmask16 sticky;
@@ -441,9 +453,9 @@ INLINE void quantize_tile(kind_t kind, const job_t *job, const place512_t *place
   out->places = _mm512_maskz_cvtepi32_epi16(numbers.some, bits);
   __mmask16 doubt = encode(kind, job, &numbers, out->codes);
   if (!kind.stochastic && !kind.rht && doubt != 0 && coarse(job, place)) doubt = 0;
-  if (!kind.stochastic && kind.careful && doubt != 0) doubt &= not_ties(kind, &numbers);
+  if (kind.careful && doubt != 0) doubt &= not_ties(kind, &numbers);
   __mmask16 over = _mm512_cmpgt_epi32_mask(out->ratio, all_words((uint32_t)job->limit));
-  if (has_careful(kind)) {
+  if (!kind.careful) {
     out->again |= doubt;
   } else {
     over |= doubt;
