@@ -17,9 +17,15 @@
 
 // --- Tables ------------------------------------------------------------------------------------------
 
+static int scales_fit(int32_t a_max, int32_t b_max, int bits) {
+  return (int64_t)a_max * b_max < INT64_C(1) << bits;
+}
+
 static void prepare(const void *from, void *to) {
   const b_panel_t *b = from;
   table_t *table = to;
+  // Beyond this no product of scales is looked up.
+  if (!scales_fit(SMALLEST_MAX, b->scale_max, 15)) return;
   for (int p = 0; p < PAIRS; p++) {
     const __m512i scale = _mm512_sllv_epi16(_mm512_load_si512(b->significand[p]), _mm512_load_si512(b->shift[p]));
     __m512i entry = _mm512_slli_epi16(scale, 3);
@@ -182,16 +188,13 @@ static int sum_fits(const a_panel_t *a, const b_panel_t *b, double bound2) {
   return a->norm2 * b->norm2 < bound2 * 0.999;
 }
 
-static int scales_fit(const a_panel_t *a, const b_panel_t *b, int bits) {
-  return (int64_t)a->scale_max * b->scale_max < INT64_C(1) << bits;
-}
-
 static void multiply(const void *a_panel, const void *b_panel, const void *table, int first, void *sums) {
   const a_panel_t *a = a_panel;
   const b_panel_t *b = b_panel;
-  if (scales_fit(a, b, 15) && sum_fits(a, b, 0x1p62)) {
+  if (scales_fit(a->scale_max, b->scale_max, 15) && sum_fits(a, b, 0x1p62)) {
     multiply_one_digit(a, b, table, first, sums);
-  } else if (scales_fit(a, b, 15 + DIGIT) && sum_fits(a, b, 0x1p62 * (1 << DIGIT) * (1 << DIGIT))) {
+  } else if (scales_fit(a->scale_max, b->scale_max, 15 + DIGIT) &&
+             sum_fits(a, b, 0x1p62 * (1 << DIGIT) * (1 << DIGIT))) {
     multiply_two_digits(a, b, first, sums);
   } else {
     multiply_wide(a, b, first, sums);

@@ -29,6 +29,7 @@
 #define CHUNK (2 * PAIRS)
 #define SIGNIFICANDS 8
 #define SUBNORMAL (1 << 30)  // as a largest scale: too large for a table
+#define SMALLEST_MAX 8       // of A's largest scales
 
 // Two blocks of A's rows; whole cache lines, read in order.
 typedef struct {
@@ -43,7 +44,7 @@ typedef struct {
   uint16_t scale[PAIRS][ROWS][2];  // significand << shift
   int64_t base[ROWS];              // smallest exponent of a row
   int32_t pairs;
-  int32_t scale_max;  // the largest significand << shift
+  int32_t scale_max;  // the largest significand << shift, or SMALLEST_MAX
   double norm2;       // the largest over the rows of the sum of squares of significand << (exponent - base)
   uint8_t padding[48];
 } a_panel_t;

@@ -120,7 +120,7 @@ void gemm_avx512_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void 
   const ufp4_operand_t *a = job->a;
   const int64_t blocks = chunk_blocks(a, block);
   const __m512i table = quanta_table(a->elem, 0), absorb = _mm512_set1_epi16((short)absorb_of(a->elem));
-  __m512i absorbed[ROWS], largest = _mm512_setzero_si512();
+  __m512i absorbed[ROWS], largest = _mm512_set1_epi32(SMALLEST_MAX);
   const uint8_t *codes[ROWS];
   scales_t s[ROWS];
   a_rows_t rows;
