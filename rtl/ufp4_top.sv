@@ -17,7 +17,8 @@ module ufp4_top
   parameter int unsigned Chunk = 16,
   parameter int unsigned BusBytes = 64,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
-  parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT)
+  parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
+  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
@@ -261,7 +262,8 @@ module ufp4_top
     .TileCols(TileCols),
     .Chunk   (Chunk),
     .BusBytes(BusBytes),
-    .Contract(Contract)
+    .Contract(Contract),
+    .Formats (Formats)
   ) u_registers (
     .clk_i,
     .rst_ni,
@@ -336,7 +338,8 @@ module ufp4_top
 
   ufp4_command #(
     .BusBytes(BusBytes),
-    .Contract(Contract)
+    .Contract(Contract),
+    .Formats (Formats)
   ) u_command (
     .clk_i,
     .rst_ni(core_rst_n),
@@ -403,7 +406,8 @@ module ufp4_top
     .Chunk   (Chunk),
     .BusBytes(BusBytes),
     .Target  (Target),
-    .Contract(Contract)
+    .Contract(Contract),
+    .Formats (Formats)
   ) u_gemm (
     .clk_i,
     .rst_ni(core_rst_n),

@@ -20,6 +20,13 @@
 #define UFP4_QUEUE_LOG2 6
 #define UFP4_QUEUE_JOBS (1u << UFP4_QUEUE_LOG2)
 
+/** Whether the PEs of a core multiply an element format. */
+static inline int configuration_multiplies(const ufp4_configuration_t *configuration, unsigned elem) {
+  if (elem >= UFP4_ELEM_COUNT) return 0;
+  if (elem == UFP4_ELEM_E2M1) return configuration->formats != UFP4_FORMATS_UNIFORM;
+  return configuration->formats != UFP4_FORMATS_E2M1;
+}
+
 /** Each backend defines this struct for itself, in its own file. */
 typedef struct ufp4_backend_state ufp4_backend_state_t;
 

@@ -40,8 +40,9 @@ ufp4_status_t device_check(ufp4_device_t *device);
 /** Waits for every queued job. @return 0 if some may still run: the device answers, but does not get on. */
 int jobs_drain(ufp4_device_t *device);
 
-/** UFP4_ERROR_UNSUPPORTED, with a message, if the device's core accumulates by another contract. */
-ufp4_status_t device_check_contract(ufp4_device_t *device, ufp4_contract_t contract);
+/** UFP4_ERROR_UNSUPPORTED, with a message, if the device's core accumulates by another contract or does not multiply these
+ *  elements. */
+ufp4_status_t device_check_core(ufp4_device_t *device, ufp4_contract_t contract, ufp4_elem_t a, ufp4_elem_t b);
 /** Runs one job and gives its cycles and what it added to the counters. */
 ufp4_status_t job_measure(ufp4_device_t *device, const ufp4_descriptor_t *descriptor, ufp4_gemm_stats_t *stats);
 /** A GEMM of operands in the host's memory as one job; what a descriptor can express, the arguments checked. */

@@ -68,14 +68,19 @@ static int sums_ok(const ufp4_gemm_t *how) {
   return how->d_dtype != UFP4_DTYPE_I64 || (how->c == NULL && how->alpha == 1.0f);
 }
 
-// A device that takes descriptors only accumulates as its configuration does.
-ufp4_status_t device_check_contract(ufp4_device_t *device, ufp4_contract_t contract) {
+// A device that takes descriptors only multiplies and accumulates as its configuration does.
+ufp4_status_t device_check_core(ufp4_device_t *device, ufp4_contract_t contract, ufp4_elem_t a, ufp4_elem_t b) {
   static const char *const names[UFP4_CONTRACT_COUNT] = UFP4_CONTRACT_NAMES;
-  const ufp4_configuration_t *configuration = &device->info.configuration;
+  static const char *const elems[UFP4_ELEM_COUNT] = UFP4_ELEM_NAMES;
+  const ufp4_configuration_t *core = &device->info.configuration;
   if (device->backend->gemm != NULL || strcmp(device->backend->name, "model") == 0) return UFP4_OK;
-  if (configuration->contract == (uint32_t)contract) return UFP4_OK;
-  return device_fail(device, UFP4_ERROR_UNSUPPORTED, "the configuration %s accumulates by the contract %s, not by %s",
-                     configuration->name, names[configuration->contract], names[contract]);
+  if (core->contract != (uint32_t)contract) {
+    return device_fail(device, UFP4_ERROR_UNSUPPORTED, "the configuration %s accumulates by the contract %s, not by %s",
+                       core->name, names[core->contract], names[contract]);
+  }
+  if (configuration_multiplies(core, a) && configuration_multiplies(core, b)) return UFP4_OK;
+  return device_fail(device, UFP4_ERROR_UNSUPPORTED, "the configuration %s does not multiply %s", core->name,
+                     elems[configuration_multiplies(core, a) ? b : a]);
 }
 
 static ufp4_status_t check_gemm(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,
@@ -89,7 +94,7 @@ static ufp4_status_t check_gemm(ufp4_device_t *device, const ufp4_operand_t *a, 
   }
   ufp4_status_t status = ufp4_combination_gemm(a->elem, b->elem, a->scale, how->contract, device->backend->name, &why);
   if (status != UFP4_OK) return device_fail(device, status, "gemm: %s", why.text);
-  return device_check_contract(device, how->contract);
+  return device_check_core(device, how->contract, a->elem, b->elem);
 }
 
 static ufp4_status_t run_golden(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,

@@ -24,6 +24,7 @@ module ufp4_array #(
   parameter int unsigned BusBytes = 64,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
+  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
   localparam int unsigned GroupRows = (Rows < 16) ? Rows : 16,
   localparam int unsigned GroupCols = (Cols < 16) ? Cols : 16,
   localparam int unsigned ScaleBytesA = BusBytes / GroupRows,
@@ -191,7 +192,7 @@ module ufp4_array #(
       end
 
       if (Exact) begin : gen_exact
-        ufp4_pe #(.Depth(TileRows * TileCols), .Target(Target)) u_pe (
+        ufp4_pe #(.Depth(TileRows * TileCols), .Target(Target), .Formats(Formats)) u_pe (
           .clk_i,
           .valid1_i(gen_control[c+1].word_q[ControlWidth-1]),
           .control2_i(gen_control[c+2].word_q),
@@ -210,7 +211,7 @@ module ufp4_array #(
           .drain_data1_o(sum1)
         );
       end else begin : gen_fp32
-        ufp4_pe_fp32 #(.Depth(TileRows * TileCols), .Target(Target)) u_pe (
+        ufp4_pe_fp32 #(.Depth(TileRows * TileCols), .Target(Target), .Formats(Formats)) u_pe (
           .clk_i,
           .valid1_i(gen_control[c+1].word_q[ControlWidth-1]),
           .control2_i(gen_control[c+2].word_q),

@@ -18,7 +18,8 @@ module ufp4_gemm #(
   parameter int unsigned Chunk = 16,
   parameter int unsigned BusBytes = 64,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
-  parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT)
+  parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
+  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
 ) (
   input  logic                            clk_i,
   input  logic                            rst_ni,
@@ -83,6 +84,9 @@ module ufp4_gemm #(
 
   if (Contract != 32'(CONTRACT_EXACT) && Contract != 32'(CONTRACT_FP32)) begin : gen_check_contract
     $error("ufp4_gemm: Contract must be exact or fp32");
+  end
+  if (Formats > 32'(FORMATS_UNIFORM)) begin : gen_check_formats
+    $error("ufp4_gemm: Formats must be all, e2m1 or uniform");
   end
   if (Rows > 32 || Cols > 32 || Rows != 1 << $clog2(Rows) || Cols != 1 << $clog2(Cols)) begin : gen_check_array
     $error("ufp4_gemm: Rows and Cols must be powers of two up to 32");
@@ -251,7 +255,8 @@ module ufp4_gemm #(
     .Chunk(Chunk),
     .BusBytes(BusBytes),
     .Target(Target),
-    .Contract(Contract)
+    .Contract(Contract),
+    .Formats(Formats)
   ) u_array (
     .clk_i,
     .rst_ni,

@@ -9,7 +9,8 @@
 module ufp4_check
   import ufp4_spec_pkg::*;
 #(
-  parameter int unsigned Contract = 32'(CONTRACT_EXACT)
+  parameter int unsigned Contract = 32'(CONTRACT_EXACT),
+  parameter int unsigned Formats = 32'(FORMATS_ALL)
 ) (
   input  logic [8*DESCRIPTOR_BYTES-1:0] desc_i,
   output logic                          bad_opcode_o,
@@ -33,6 +34,12 @@ module ufp4_check
   // An unknown dtype counts as four bytes.
   function automatic logic [1:0] log2_bytes(logic [7:0] dtype);
     return (dtype == DTYPE_BF16) ? 2'd1 : (dtype == DTYPE_I64) ? 2'd3 : 2'd2;
+  endfunction
+
+  // Whether the PEs multiply this element format.
+  function automatic logic multiplies(logic [7:0] elem);
+    return (elem == ELEM_E2M1 && Formats != 32'(FORMATS_UNIFORM)) ||
+           (elem inside {ELEM_E1M2, ELEM_INT4} && Formats != 32'(FORMATS_E2M1));
   endfunction
 
   // A row of `length` elements of a dtype in a stride of bytes.
@@ -110,8 +117,7 @@ module ufp4_check
   localparam bit Exact = Contract == 32'(CONTRACT_EXACT);
   assign gemm_unsupported = !(gemm.d_dtype inside {DTYPE_F32, DTYPE_BF16, DTYPE_I64}) ||
       (!Exact && (wide || has_sums)) ||
-      !(gemm.a_elem inside {ELEM_E2M1, ELEM_E1M2, ELEM_INT4}) ||
-      !(gemm.b_elem inside {ELEM_E2M1, ELEM_E1M2, ELEM_INT4}) ||
+      !multiplies(gemm.a_elem) || !multiplies(gemm.b_elem) ||
       gemm.contract != 8'(Contract) ||
       !(gemm.scale inside {SCALE_E4M3, SCALE_NVFP4} || (!Exact && gemm.scale == SCALE_E8M0)) ||
       (nvfp4 && (gemm.a_elem != ELEM_E2M1 || gemm.b_elem != ELEM_E2M1 ||

@@ -13,7 +13,8 @@ module ufp4_command
   import ufp4_spec_pkg::*;
 #(
   parameter int unsigned BusBytes = 64,
-  parameter int unsigned Contract = 32'(CONTRACT_EXACT)
+  parameter int unsigned Contract = 32'(CONTRACT_EXACT),
+  parameter int unsigned Formats = 32'(FORMATS_ALL)
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
@@ -101,7 +102,8 @@ module ufp4_command
 
   ufp4_front #(
     .BusBytes(BusBytes),
-    .Contract(Contract)
+    .Contract(Contract),
+    .Formats(Formats)
   ) u_front (
     .clk_i,
     .rst_ni,

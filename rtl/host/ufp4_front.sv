@@ -9,7 +9,8 @@ module ufp4_front
   import ufp4_spec_pkg::*;
 #(
   parameter int unsigned BusBytes = 64,
-  parameter int unsigned Contract = 32'(CONTRACT_EXACT)
+  parameter int unsigned Contract = 32'(CONTRACT_EXACT),
+  parameter int unsigned Formats = 32'(FORMATS_ALL)
 ) (
   input  logic                          clk_i,
   input  logic                          rst_ni,
@@ -68,7 +69,8 @@ module ufp4_front
   assign rd_rsp_ready_o = 1'b1;
 
   ufp4_check #(
-    .Contract(Contract)
+    .Contract(Contract),
+    .Formats(Formats)
   ) u_check (
     .desc_i       (desc_q),
     .bad_opcode_o (bad_opcode),

@@ -38,7 +38,9 @@ static ufp4_status_t cuda_open(const ufp4_device_options_t *options, const ufp4_
   state_t *state = calloc(1, sizeof *state);
   if (state == NULL) return UFP4_ERROR_MEMORY;
   state->configuration = *configuration;
-  state->configuration.contract = UFP4_CONTRACT_EXACT;  // of descriptors; whole operands have more
+  // Of descriptors; whole operands have more.
+  state->configuration.contract = UFP4_CONTRACT_EXACT;
+  state->configuration.formats = UFP4_FORMATS_ALL;
   state->message = message;
   state->memory_bytes = options->memory_bytes;
   ufp4_status_t status = ufp4_cuda_load(message, &state->table);

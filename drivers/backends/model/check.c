@@ -167,12 +167,13 @@ static int tensor_scale_is_bad(uint32_t bits) {
 }
 
 // Unrounded sums are of the contract exact, and take no alpha and no C; E8M0 is of fp32; NVFP4 is E2M1 alone.
-static int gemm_is_unsupported(const ufp4_gemm_descriptor_t *gemm, uint32_t contract) {
-  const int exact = contract == UFP4_CONTRACT_EXACT;
+static int gemm_is_unsupported(const ufp4_gemm_descriptor_t *gemm, const ufp4_configuration_t *core) {
+  const int exact = core->contract == UFP4_CONTRACT_EXACT;
   const ufp4_descriptor_t *any = (const ufp4_descriptor_t *)gemm;
   if (header_is_unsupported(&any->header)) return 1;
-  if (gemm->a_elem >= UFP4_ELEM_COUNT || gemm->b_elem >= UFP4_ELEM_COUNT || gemm->d_dtype >= UFP4_DTYPE_COUNT) return 1;
-  if (gemm->contract != contract || ((gemm->a_mode | gemm->b_mode) & ~UFP4_MODE_SLOT) != 0) return 1;
+  if (!configuration_multiplies(core, gemm->a_elem) || !configuration_multiplies(core, gemm->b_elem)) return 1;
+  if (gemm->d_dtype >= UFP4_DTYPE_COUNT) return 1;
+  if (gemm->contract != core->contract || ((gemm->a_mode | gemm->b_mode) & ~UFP4_MODE_SLOT) != 0) return 1;
   if (gemm->scale == UFP4_SCALE_NVFP4) {
     if (gemm->a_elem != UFP4_ELEM_E2M1 || gemm->b_elem != UFP4_ELEM_E2M1) return 1;
     if (tensor_scale_is_bad(gemm->tensor_scale)) return 1;
@@ -185,7 +186,8 @@ static int gemm_is_unsupported(const ufp4_gemm_descriptor_t *gemm, uint32_t cont
   return any_set(gemm->reserved0, sizeof gemm->reserved0);
 }
 
-static ufp4_core_status_t check_gemm(const ufp4_gemm_descriptor_t *gemm, uint32_t contract, const slots_t *slots) {
+static ufp4_core_status_t check_gemm(const ufp4_gemm_descriptor_t *gemm, const ufp4_configuration_t *core,
+                                     const slots_t *slots) {
   panel_t panels[2] = {gemm_a_panel(gemm), gemm_b_panel(gemm)};
   plain_t plains[3];
   int count = gemm_plains(gemm, plains);
@@ -203,7 +205,7 @@ static ufp4_core_status_t check_gemm(const ufp4_gemm_descriptor_t *gemm, uint32_
   for (int i = 0; i < 2; i++) {
     if (panel_is_beyond(&panels[i])) return UFP4_CORE_STATUS_BAD_ADDRESS;
   }
-  if (gemm_is_unsupported(gemm, contract)) return UFP4_CORE_STATUS_UNSUPPORTED;
+  if (gemm_is_unsupported(gemm, core)) return UFP4_CORE_STATUS_UNSUPPORTED;
   for (int i = 0; i < 2; i++) {
     if ((panels[i].mode & UFP4_MODE_SLOT) && slot_is_bad(&panels[i], slots)) return UFP4_CORE_STATUS_BAD_SLOT;
   }
@@ -217,7 +219,7 @@ ufp4_core_status_t check_descriptor(const ufp4_descriptor_t *descriptor, const u
     case UFP4_OPCODE_AMAX:
       return check_quant(&descriptor->quant, slots);
     case UFP4_OPCODE_GEMM:
-      return check_gemm(&descriptor->gemm, configuration->contract, slots);
+      return check_gemm(&descriptor->gemm, configuration, slots);
     case UFP4_OPCODE_FENCE:
       return header_is_unsupported(&descriptor->header) ? UFP4_CORE_STATUS_UNSUPPORTED : UFP4_CORE_STATUS_OK;
     default:

@@ -9,7 +9,8 @@ module gemm_engine #(
   parameter int unsigned Chunk = 16,
   parameter int unsigned BusBytes = 64,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
-  parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT)
+  parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
+  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
 ) (
   input  logic                            clk_i,
   input  logic                            rst_ni,
@@ -88,7 +89,8 @@ module gemm_engine #(
     .Chunk(Chunk),
     .BusBytes(BusBytes),
     .Target(Target),
-    .Contract(Contract)
+    .Contract(Contract),
+    .Formats(Formats)
   ) u_gemm (
     .clk_i,
     .rst_ni,

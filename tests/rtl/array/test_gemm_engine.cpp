@@ -25,6 +25,8 @@ constexpr int64_t kTileM = UFP4_TEST_TILE_M, kTileN = UFP4_TEST_TILE_N;         
 constexpr uint32_t kLong = static_cast<uint32_t>(2 * std::max(kTileM, kTileN) + 40);  ///< sides of several macro-tiles
 constexpr uint32_t kShort = static_cast<uint32_t>(2 * std::max(kRows, kCols) + 3);    ///< sides of a few sub-tiles
 constexpr bool kExact = UFP4_TEST_CONTRACT == UFP4_CONTRACT_EXACT;
+constexpr unsigned kFirstElem = UFP4_TEST_FORMATS == UFP4_FORMATS_UNIFORM ? UFP4_ELEM_E1M2 : UFP4_ELEM_E2M1;  ///< the PEs'
+constexpr unsigned kElems = UFP4_ELEM_COUNT - kFirstElem;
 constexpr size_t kMemoryBytes = 4u << 20;
 constexpr uint64_t kGuard = 256;
 constexpr Behaviour kCalm = {1, 0, -1, -1};
@@ -326,8 +328,8 @@ constexpr uint8_t kModes = UFP4_D_MODE_ALPHA | UFP4_D_MODE_C | (kExact ? UFP4_D_
 /** Everything drawn but the shape. */
 Job random_job(check_random_t *random, int64_t m, int64_t n, int64_t k) {
   Job job = job_of(m, n, k);
-  job.a_elem = static_cast<ufp4_elem_t>(check_below(random, UFP4_ELEM_COUNT));
-  job.b_elem = static_cast<ufp4_elem_t>(check_below(random, UFP4_ELEM_COUNT));
+  job.a_elem = static_cast<ufp4_elem_t>(kFirstElem + check_below(random, kElems));
+  job.b_elem = static_cast<ufp4_elem_t>(kFirstElem + check_below(random, kElems));
   job.dtype = check_below(random, 2) ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32;
   job.scale = !kExact && check_below(random, 2) ? UFP4_SCALE_E8M0 : UFP4_SCALE_E4M3;
   job.scales = static_cast<fixture_scales_t>(check_below(random, FIXTURE_SCALES_COUNT));
@@ -342,7 +344,7 @@ Job random_epilogue(check_random_t *random, int64_t m, int64_t n, int64_t k) {
   const float alphas[] = {1.0f, -0.0f, 0.5f, -3.3f, 1e-38f, 1e-44f, 3e38f, INFINITY, NAN, ufp4_f32_value(any)};
   const float tensor_scales[] = {1.0f, 0.4f, 1e-30f, 1e25f, 1e-45f, 3e38f};
   Job job = random_job(random, m, n, k);
-  if (check_below(random, 3) == 0) {
+  if (kFirstElem == UFP4_ELEM_E2M1 && check_below(random, 3) == 0) {
     job.scale = UFP4_SCALE_NVFP4;
     job.a_elem = job.b_elem = UFP4_ELEM_E2M1;
     job.tensor_scale = tensor_scales[check_below(random, 6)];
@@ -372,8 +374,8 @@ TEST(every_pair_of_formats) {
   Engine engine;
   for (unsigned i = 0; i < 18; i++) {
     Job job = random_job(&engine.random, 17, 18, 50);
-    job.a_elem = static_cast<ufp4_elem_t>(i % 3);
-    job.b_elem = static_cast<ufp4_elem_t>(i / 3 % 3);
+    job.a_elem = static_cast<ufp4_elem_t>(kFirstElem + i % kElems);
+    job.b_elem = static_cast<ufp4_elem_t>(kFirstElem + i / kElems % kElems);
     job.dtype = i / 9 ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32;
     job.scales = FIXTURE_SCALES_ANY;
     engine.run(job, kCalm);
@@ -416,9 +418,9 @@ TEST(nan_scales) {
 
 TEST(largest_sums) {
   Engine engine;
-  for (const ufp4_elem_t elem : {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2, UFP4_ELEM_INT4}) {
+  for (unsigned elem = kFirstElem; elem < UFP4_ELEM_COUNT; elem++) {
     Job job = job_of(kRows, kCols + 1, 5000);
-    job.a_elem = job.b_elem = elem;
+    job.a_elem = job.b_elem = static_cast<ufp4_elem_t>(elem);
     job.scales = FIXTURE_SCALES_MAX;
     engine.run(job, kCalm);
   }
@@ -516,10 +518,11 @@ TEST(every_epilogue) {
   for (unsigned i = 0; i < 2 * 8 * (kExact ? 3 : 2); i++) {
     for (const int64_t k : {int64_t{16}, int64_t{130}}) {
       Job job = random_job(&engine.random, kRows + 5, 3 * kCols + kCols / 2, k);
-      job.scale = i % 2 ? UFP4_SCALE_NVFP4 : UFP4_SCALE_E4M3;
+      const bool nvfp4 = i % 2 && kFirstElem == UFP4_ELEM_E2M1;
+      job.scale = nvfp4 ? UFP4_SCALE_NVFP4 : UFP4_SCALE_E4M3;
       job.d_mode = i / 2 % 8 & kModes;
       job.dtype = static_cast<ufp4_dtype_t>(i / 16);
-      if (i % 2) job.a_elem = job.b_elem = UFP4_ELEM_E2M1;
+      if (nvfp4) job.a_elem = job.b_elem = UFP4_ELEM_E2M1;
       if (job.dtype == UFP4_DTYPE_I64) job.d_mode &= UFP4_D_MODE_SUMS;
       job.alpha = -1.7f;
       job.tensor_scale = 0.37f;

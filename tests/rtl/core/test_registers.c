@@ -12,7 +12,7 @@ TEST(identity) {
     const uint32_t version = UFP4_VERSION_MAJOR << 16 | UFP4_VERSION_MINOR << 8 | UFP4_VERSION_PATCH;
     check_bits(i, bench_read(&bench, UFP4_REG_ID), UFP4_CORE_ID, "id");
     check_bits(i, bench_read(&bench, UFP4_REG_VERSION), version, "version");
-    check_bits(i, bench_read(&bench, UFP4_REG_CONFIG_ARRAY), c->rows | c->cols << 8 | 16u << 16 | c->contract << 24,
+    check_bits(i, bench_read(&bench, UFP4_REG_CONFIG_ARRAY), c->rows | c->cols << 8 | 16u << 16 | c->contract << 24 | c->formats << 26,
                "config_array");
     check_bits(i, bench_read(&bench, UFP4_REG_CONFIG_TILE), c->rows * c->tile_rows | c->cols * c->tile_cols << 16,
                "config_tile");
