@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM of the contract fp32 for AVX2: acc = RNE32(acc + block). A tile is 6 rows of A by 16 rows of B, in chunks of 16
+// GEMM of the contract fp32 for AVX2: acc = RNE32(acc + block). A tile is 6 rows of A by 16 rows of B, in chunks of 32
 // groups of 16 elements.
 //
-// Half dots are made as in gemm_avx2.c. Then by the format of the scales:
+// A vector holds quads of k of 8 columns of B. A's quad is broadcast against it: vpmaddubsw and three 16-bit additions
+// make two half dots of a group for each of the 8 columns. vpmaddubsw wants one side unsigned, so B's quanta carry
+// OFFSET; its correction is where the half dots start. Then by the format of the scales:
 //
 // E4M3 and NVFP4: A's scale is an integer under 2^18 times 2^-9. Up to 3 bits of its shift go into A's elements, and
 // with the rest, under 2^15, vpmaddwd multiplies the half dots while it adds them: an integer of 16 significant
@@ -17,7 +19,7 @@
 
 #define ROWS 6
 #define COLS 16
-#define CHUNK 16
+#define CHUNK 32
 
 // A group of A's rows; groups are read in order.
 typedef struct {
