@@ -125,6 +125,8 @@ static void put_elements_a(const uint8_t *codes, int64_t groups, __mmask16 wante
 void gemm_avx512_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group, void *to, uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
   const __m512i table = quanta_table(a->elem, 0);
+  const uint8_t *codes[ROWS];
+  __mmask16 wanted[ROWS];
   a_panel_t *panel = to;
   panel->groups = (int32_t)chunk_groups(a, group);
   panel->scale_format = (int32_t)a->scale;
@@ -137,8 +139,11 @@ void gemm_avx512_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group
     const scales_t s = load_scales(a, row, group, panel->groups);
     if (s.nan && first + r < a->rows) poisoned[r] = 1;
     put_scales_a(&s, r, panel);
-    put_elements_a(a->codes + (row * a->blocks + group) * CODE_BYTES, panel->groups, s.wanted, table, r, panel);
+    codes[r] = a->codes + (row * a->blocks + group) * CODE_BYTES;
+    wanted[r] = s.wanted;
   }
+  // After the scales of all rows, which need long for themselves.
+  for (int r = 0; r < ROWS; r++) put_elements_a(codes[r], panel->groups, wanted[r], table, r, panel);
 }
 
 static void put_elements_b(const uint8_t *const codes[16], int64_t groups, const __mmask16 wanted[16], __m512i table,
