@@ -3,13 +3,13 @@
 // +pe_fp32=FILE. A block of 16 in one step; one of 32 in two, the first held for the second. Plain SystemVerilog with
 // $fscanf.
 module read_pe_fp32;
-  reg          clk = 1'b0, join_held = 1'b0;
+  reg          clk = 1'b0, join_held = 1'b0, keep = 1'b0, load = 1'b1;
   reg  [2:0]   valid = 3'b000;
   reg  [7:0]   read_scale, read_a_elem, read_b_elem, read_a_scale, read_b_scale;
   reg  [7:0]   scale, a_elem, b_elem, a_scale, b_scale;
   reg  [127:0] read_a, read_b, a_codes, b_codes;
   reg  [63:0]  a_planes, b_planes;
-  reg  [31:0]  read_acc, acc_in, want, got_sum;
+  reg  [31:0]  read_acc, acc_in, want, got_sum, got_kept, got_zero;
   reg          half;
   wire [31:0]  sum;
   wire [15:0]  a_sign, b_sign;
@@ -31,7 +31,7 @@ module read_pe_fp32;
   );
   ufp4_sum_fp32 u_sum (
     .clk_i(clk), .valid1_i(valid[0]), .dot_i(dot), .a_sig_i(a_sig), .a_exp_i(a_exp), .b_sig_i(b_sig), .b_exp_i(b_exp),
-    .valid2_i(valid[1]), .join_i(join_held), .valid3_i(valid[2]), .keep_i(1'b0), .load_i(1'b1), .loaded_i(acc_in),
+    .valid2_i(valid[1]), .join_i(join_held), .valid3_i(valid[2]), .keep_i(keep), .load_i(load), .loaded_i(acc_in),
     .sum_o(sum)
   );
 
@@ -79,11 +79,23 @@ module read_pe_fp32;
       step(3'b010);
       #1 got_sum = sum;
       step(3'b100);
-      if (got_sum !== want || a_nan || b_nan) begin
+      // A block of zeros behind it: the sum is still in the register, whatever passed in other stages, and stays; or
+      // it goes, where it is not kept.
+      {a_codes, b_codes, join_held} = 257'd0;
+      step(3'b001);
+      step(3'b010);
+      acc_in = ~acc_in;
+      keep = 1'b1;
+      #1 got_kept = sum;
+      {keep, load} = 2'b00;
+      #1 got_zero = sum;
+      load = 1'b1;
+      if (got_sum !== want || got_kept !== want || got_zero !== 32'd0 || a_nan || b_nan) begin
         mismatches = mismatches + 1;
         if (mismatches <= 5) begin
-          $display("record %0d: scale %h elements %h %h codes %h %h scales %h %h sum %h: got %h, want %h", records, scale,
-                   a_elem, b_elem, a_codes, b_codes, a_scale, b_scale, acc_in, got_sum, want);
+          $display("record %0d: scale %h elements %h %h codes %h %h scales %h %h sum %h: got %h %h %h, want %h",
+                   records, scale, a_elem, b_elem, read_a, read_b, a_scale, b_scale, read_acc, got_sum, got_kept,
+                   got_zero, want);
         end
       end
     end
