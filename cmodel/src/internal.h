@@ -101,7 +101,7 @@ ufp4_status_t ufp4_quantize_shared(const source_t *source, const ufp4_quantize_t
 /** The tensor exponent of the 2D layout. */
 ufp4_status_t ufp4_shared_exponent(const source_t *source, const ufp4_quantize_t *how, int *exponent);
 
-/** As ufp4_operand_create_scaled, of legal arguments; codes are not set, and start at a cache line. */
+/** As ufp4_operand_create_scaled, of legal arguments; codes are not set. */
 ufp4_status_t ufp4_operand_allocate(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols,
                                     ufp4_operand_t *out);
 /** Whether an operand has data, sizes that agree, and a tensor scale above zero and finite where it counts. */

@@ -14,6 +14,7 @@
 #include "quantize_avx512_tile.h"
 
 #define DEPTH 8  // blocks of a row whose codes fill a cache line
+#define LINE_BYTES (DEPTH * CODE_BYTES)
 #define PATIENCE 128
 #define CACHED_BYTES (4 << 20)  // codes that may stay in caches
 #define STRIP_COLS 1024         // of a column copy: their codes, DEPTH blocks deep, stay in the second cache
@@ -236,7 +237,7 @@ static void store_column_codes(const walk_t *walk, const column_t *column, const
     for (int i = 0; i < 8; i++) {
       const int lane = 4 * (i / 2) + 2 * half + i % 2;
       uint8_t *to = walk->out->codes + (first->first + lane * walk->job.source->blocks) * CODE_BYTES;
-      if (walk->past_cache) {
+      if (walk->past_cache && column->count == DEPTH) {
         _mm512_stream_si512((void *)to, v[i]);
       } else {
         _mm512_mask_storeu_epi64(to, some, v[i]);
@@ -324,11 +325,19 @@ static void make_columns(walk_t *walk, const place512_t *first, int64_t end, int
   }
 }
 
+// How many blocks are made together: those of a line.
+static int together(const walk_t *walk, int64_t block) {
+  const int64_t left = walk->job.source->blocks - block;
+  const int ahead = walk->past_cache ? (int)(-(uintptr_t)walk->out->codes % LINE_BYTES / CODE_BYTES) : 0;
+  if (block == 0 && ahead > 0) return ahead;
+  return left < DEPTH ? (int)left : DEPTH;
+}
+
 static void walk_strip(walk_t *walk, int64_t strip, int64_t end, int again) {
   const source_t *source = walk->job.source;
-  for (int64_t block = 0; block < source->blocks; block += DEPTH) {
-    const int64_t left = source->blocks - block;
-    const int count = left < DEPTH ? (int)left : DEPTH;
+  int count;
+  for (int64_t block = 0; block < source->blocks; block += count) {
+    count = together(walk, block);
     place512_t first = {strip * source->blocks + block, strip, block};
     if (!again) {
       make_columns(walk, &first, end, count);
@@ -371,9 +380,10 @@ static int found_exponent(const walk_t *walk) {
   return t == INT32_MAX ? 0 : t;
 }
 
-static int past_cache(const source_t *source) {
-  return source->axis == UFP4_AXIS_COL && source->blocks % DEPTH == 0 &&
-         source->rows * source->blocks * CODE_BYTES > CACHED_BYTES;
+// Whether codes of a column copy go past the caches: rows start at the same place in a line.
+static int past_cache(const source_t *source, const ufp4_operand_t *out) {
+  return out != NULL && source->axis == UFP4_AXIS_COL && source->blocks % DEPTH == 0 &&
+         (uintptr_t)out->codes % CODE_BYTES == 0 && source->rows * source->blocks * CODE_BYTES >= CACHED_BYTES;
 }
 
 static walk_t walk_of(const source_t *source, const ufp4_quantize_t *how, ufp4_operand_t *out) {
@@ -387,7 +397,7 @@ static walk_t walk_of(const source_t *source, const ufp4_quantize_t *how, ufp4_o
                          .int4 = how->elem == UFP4_ELEM_INT4},
                  .tiles = tile_functions(how, out != NULL),
                  .patience = PATIENCE,
-                 .past_cache = past_cache(source),
+                 .past_cache = past_cache(source, out),
                  .out = out,
                  .ratio = _mm512_setzero_si512(),
                  .least = INT32_MAX};

@@ -107,12 +107,15 @@ ufp4_status_t bench_take_turns(bench_t *bench, int threads, bench_run_t run_case
 
 // --- Data --------------------------------------------------------------------------------------------
 
+// The draw's numbers are multiples of 2^-10. FP32 numbers of a computation have 24 bits: what is added fills the rest.
 void bench_fill(bench_t *bench, data_t data, uint64_t operand) {
   const uint64_t n = bench->size;
-  const uint64_t columns = UINT64_C(1) << 50;
+  const uint64_t columns = UINT64_C(1) << 50, rest = UINT64_C(1) << 51;
   ufp4_draw_t draw = ufp4_draw_start(bench->seed, UFP4_DRAW_DATA);
   draw.counter = operand << 52;
-  for (uint64_t i = 0; i < n * n; i++) bench->from[i] = ufp4_draw_normal(&draw);
+  for (uint64_t i = 0; i < n * n; i++) {
+    bench->from[i] = ufp4_draw_normal(&draw) + 0x1p-74f * (float)ufp4_draw_at(&draw, (operand << 52) + rest + i);
+  }
   for (uint64_t c = 0; c < n && data == DATA_OUTLIERS; c++) {
     if (ufp4_draw_at(&draw, (operand << 52) + columns + c) % 50 != 0) continue;
     for (uint64_t r = 0; r < n; r++) bench->from[r * n + c] *= 16;
