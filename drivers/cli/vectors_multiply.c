@@ -239,9 +239,25 @@ static void put_pe_fp32(vectors_t *vectors, const pair_t pairs[2], ufp4_scale_t 
   vectors_put(vectors, &record);
 }
 
+// Accumulators and blocks of every size against each other: E8M0 scales from end to end.
+static void pe_fp32_sizes(vectors_t *vectors) {
+  enum { SIZES = 16 };
+  for (unsigned n = 0; n < 2 * SIZES * SIZES; n++) {
+    pair_t pairs[2] = {{.elem = UFP4_ELEM_INT4}, {.elem = UFP4_ELEM_E2M1}};
+    for (int o = 0; o < 2; o++) {
+      memset(pairs[o].codes, o == 0 ? 5 : 7, sizeof pairs[o].codes);
+      pairs[o].scales[0] = (uint8_t)(n % SIZES * 254 / (SIZES - 1));
+      pairs[o].scales[1] = (uint8_t)(n / SIZES % SIZES * 254 / (SIZES - 1));
+    }
+    for (size_t i = 32; i < sizeof pairs[1].codes && n / SIZES / SIZES; i++) pairs[1].codes[i] ^= 8;
+    put_pe_fp32(vectors, pairs, UFP4_SCALE_E8M0);
+  }
+}
+
 // Equal blocks that cancel, halve a unit in the last place, or meet an accumulator far above or below: every distance
 // of the scales, at the ends of their range too.
 static void pe_fp32_boundary(vectors_t *vectors) {
+  pe_fp32_sizes(vectors);
   for (unsigned n = 0; n < 2 * UFP4_ELEM_COUNT * UFP4_ELEM_COUNT * 64; n++) {
     ufp4_scale_t scale = n % 2 ? UFP4_SCALE_E8M0 : UFP4_SCALE_E4M3;
     pair_t pairs[2] = {{.elem = (ufp4_elem_t)(n / 2 % 3)}, {.elem = (ufp4_elem_t)(n / 6 % 3)}};
