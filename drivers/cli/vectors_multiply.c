@@ -274,6 +274,17 @@ static void pe_fp32_boundary(vectors_t *vectors) {
   }
 }
 
+// Makes the second block the negative of the first, but for one code.
+static void cancel(vectors_t *vectors, pair_t pairs[2], int block) {
+  pairs[0].elem = vectors_below(vectors, 2) ? UFP4_ELEM_E2M1 : UFP4_ELEM_E1M2;
+  for (int o = 0; o < 2; o++) {
+    uint8_t *codes = pairs[o].codes;
+    for (int i = (int)sizeof pairs[o].codes - 1; i >= block; i--) codes[i] = codes[i - block] ^ (o == 0 ? 8 : 0);
+    pairs[o].scales[1] = pairs[o].scales[0];
+  }
+  pairs[0].codes[block + (int)vectors_below(vectors, (uint32_t)block)] = (uint8_t)vectors_below(vectors, 16);
+}
+
 static void pe_fp32_draw(vectors_t *vectors) {
   ufp4_scale_t scale = vectors_below(vectors, 2) ? UFP4_SCALE_E8M0 : UFP4_SCALE_E4M3;
   pair_t pairs[2];
@@ -286,6 +297,7 @@ static void pe_fp32_draw(vectors_t *vectors) {
           (uint8_t)(scale == UFP4_SCALE_E4M3 ? vectors_below(vectors, 127) : base + vectors_below(vectors, 16));
     }
   }
+  if (vectors_below(vectors, 4) == 0) cancel(vectors, pairs, ufp4_scale_block(scale));
   put_pe_fp32(vectors, pairs, scale);
 }
 

@@ -10,7 +10,7 @@ module read_pe_fp32;
   reg  [127:0] read_a, read_b, a_codes, b_codes;
   reg  [63:0]  a_planes, b_planes;
   reg  [31:0]  read_acc, acc_in, want, got_sum, got_kept, got_zero;
-  reg          half;
+  reg          half, nan;
   wire [31:0]  sum;
   wire [15:0]  a_sign, b_sign;
   wire [63:0]  a_mag, b_mag;
@@ -71,11 +71,14 @@ module read_pe_fp32;
       records = records + 1;
       {half, join_held} = 2'b00;
       step(3'b001);
+      nan = a_nan | b_nan;
       if (scale == 8'd2) begin
         half = 1'b1;
         step(3'b011);
         join_held = 1'b1;
       end
+      // What enters without valid is no block.
+      {a_codes, b_scale} = ~{a_codes, b_scale};
       step(3'b010);
       #1 got_sum = sum;
       step(3'b100);
@@ -90,7 +93,7 @@ module read_pe_fp32;
       {keep, load} = 2'b00;
       #1 got_zero = sum;
       load = 1'b1;
-      if (got_sum !== want || got_kept !== want || got_zero !== 32'd0 || a_nan || b_nan) begin
+      if (got_sum !== want || got_kept !== want || got_zero !== 32'd0 || nan) begin
         mismatches = mismatches + 1;
         if (mismatches <= 5) begin
           $display("record %0d: scale %h elements %h %h codes %h %h scales %h %h sum %h: got %h %h %h, want %h",
