@@ -298,7 +298,8 @@ static void describe_copies(ufp4_linear_t *linear, ufp4_role_t role, uint64_t st
   quant->col_tensor_id = ufp4_tensor_id(step, linear->shape.layer, role, UFP4_AXIS_COL);
 }
 
-// Queues AMAX, where there are exponents, and QUANT together, so that nothing waits for the host between them. Gives the flags of QUANT.
+// Queues AMAX, where there are exponents, and QUANT together, so that nothing waits for the host between them. Gives
+// the flags of QUANT.
 static ufp4_status_t quantize(ufp4_linear_t *linear, const ufp4_quant_descriptor_t *quant, unsigned *flags) {
   ufp4_descriptor_t amax = {.quant = *quant}, emit = {.quant = *quant};
   amax.quant.opcode = UFP4_OPCODE_AMAX;

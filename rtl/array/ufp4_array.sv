@@ -4,14 +4,15 @@
 //
 // A feed names a block of two sub-tiles: lane 0 of each side reads its operand memory in the same cycle, row r
 // and column c r and c cycles later, so that PE (r, c) takes both operands r + c + 2 cycles after the feed.
-// Control, {keep, load, write, bank, index} of ufp4_pe (contract fp32: hold and join before that, ufp4_pe_fp32), travels
-// with a. Rows + Cols + 3 cycles after a feed its
+// Control, {keep, load, write, bank, index} of ufp4_pe (contract fp32: hold and join before that, ufp4_pe_fp32),
+// travels with a. Rows + Cols + 3 cycles after a feed its
 // sum can be read.
 // NaN flags go by macro-tile, even or odd (parity); feed_clear_a_i and feed_clear_b_i start
 // those of the feed's sub-tile anew.
 // Operand memories: a beat of write_data_i holds one block of BusBytes/8
 // rows as bit planes, for the set of lanes that code_we selects; or scales, lane by lane (ufp4_lane).
-// Drain: the sums (64 bits; FP32: the lower 32) of row drain_row_i at drain_index_i stand at drain_data_o two cycles after drain_read_i; cycles with
+// Drain: the sums (64 bits; FP32: the lower 32) of row drain_row_i at drain_index_i stand at drain_data_o two cycles
+// after drain_read_i; cycles with
 // drain_enable_i low do not count. The NaN flags of sub-tile (drain_tile_a_i, drain_tile_b_i) of macro-tile
 // drain_parity_i are combinational.
 // Tests: tests/rtl/array.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM engine: D [m][n] = A [m][k] times B [n][k] transposed, contract exact or fp32 (Contract), operands panel-major in memory.
+// GEMM engine: D [m][n] = A [m][k] times B [n][k] transposed, contract exact or fp32 (Contract), operands panel-major
+// in memory.
 //
 //   D = RNE32(sum of block products * 2^-(tA + tB)), and what the descriptor adds to that
 //                                                                                      docs/numerics.md, 5

@@ -131,8 +131,8 @@ TEST(all_passes_equal_the_golden_model) {
   }
 }
 
-// NVFP4, which no descriptor quantizes, and MXFP4, which needs a core that accumulates in FP32: on the model they are the
-// golden model's; the simulated core multiplies what the host has quantized as NVFP4; elsewhere they are refused.
+// NVFP4, which no descriptor quantizes, and MXFP4, which needs a core that accumulates in FP32: on the model they are
+// the golden model's; the simulated core multiplies what the host has quantized as NVFP4; elsewhere they are refused.
 static int has_recipe(void) {
   return strcmp(bench_backend(), "model") == 0 || strcmp(bench_backend(), "rtl") == 0;
 }

@@ -16,7 +16,8 @@ namespace {
 constexpr int kUnit = -258;  ///< exponent of a block whose two exponents are 0
 constexpr uint32_t kInfinity = 0x7F800000u;
 
-/** RNE32(acc + n * 2^e), zeros as +0, from integers: the upper one 38 bits up, of the lower one what is below that in its last bit. */
+/** RNE32(acc + n * 2^e), zeros as +0, from integers: the upper one 38 bits up, of the lower one what is below that in
+ *  its last bit. */
 uint32_t reference(uint32_t acc, int64_t n, int e) {
   if ((acc & kInfinity) == kInfinity) return acc;
   const uint32_t field = acc >> 23 & 255;
@@ -131,8 +132,8 @@ class Units {
     const Block &b = sent.block;
     const int64_t n = int64_t{sent.dot} * static_cast<int>(b.a_sig * b.b_sig);
     const uint32_t want = reference(acc, n, static_cast<int>(b.a_exp + b.b_exp) + kUnit);
-    check_bits(compared_++, got, want, "%08x + %d * %u * %u * 2^(%u + %u - 258)", acc, sent.dot, b.a_sig, b.b_sig, b.a_exp,
-               b.b_exp);
+    check_bits(compared_++, got, want, "%08x + %d * %u * %u * 2^(%u + %u - 258)", acc, sent.dot, b.a_sig, b.b_sig,
+               b.a_exp, b.b_exp);
     return want;
   }
 
