@@ -6,7 +6,8 @@ module ufp4_front
   import ufp4_spec_pkg::*;
 #(
   parameter int unsigned BusBytes = 128,
-  parameter int unsigned Contract = 0
+  parameter int unsigned Contract = 0,  // the checks are not here
+  parameter int unsigned Formats = 0
 ) (
   input  logic                          clk_i,
   input  logic                          rst_ni,
@@ -231,7 +232,7 @@ module formal_command
       assert (still < 4'(STILL));
       cover (fire[0] && held[0] && busy[1] && panel_a[at[0]] != '0);
       cover (u_dut.finish == 2'b11);
-      cover (retire && head == 32'd1 && started[1:0] == 2'b11);
+      cover (retire && started[1:0] == 2'b11);
       cover (retire && status[head[2:0]] == CORE_STATUS_WRITE_ERROR);
     end
   end

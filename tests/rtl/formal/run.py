@@ -56,7 +56,7 @@ UNITS = {
                      ("host/ufp4_issue.sv", "assign panels_held_o = ~panels_done;", "assign panels_held_o = ~panels_started;"),
                      ("host/ufp4_command.sv", "5'(job_ready && to_engine)", "5'(job_ready)"),
                      ("host/ufp4_command.sv", "overlap || undone_q == '0)", "overlap || undone_q <= 5'd1)"),
-                     ("host/ufp4_retire.sv", "if (done_q[at]) state_d", "if (1'b1) state_d")], "bmc", 16, 20),
+                     ("host/ufp4_retire.sv", "if (done_q[at]) state_d", "if (1'b1) state_d")], "bmc", 13, 18),
     "axil": Unit(["host/ufp4_axil.sv"],
                  [("host/ufp4_axil.sv", "aw_full_q && w_full_q && !bvalid_q", "aw_full_q && w_full_q"),
                   ("host/ufp4_axil.sv", "if (!aw_full_q) awaddr_q", "awaddr_q")]),
