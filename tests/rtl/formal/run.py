@@ -54,7 +54,6 @@ UNITS = {
     "command": Unit(["gen/ufp4_spec_pkg.sv", "host/ufp4_issue.sv", "host/ufp4_retire.sv", "host/ufp4_command.sv"],
                     [("host/ufp4_issue.sv", "distance > tag - head ||", "distance >= tag - head ||"),
                      ("host/ufp4_issue.sv", "assign panels_held_o = ~panels_done;", "assign panels_held_o = ~panels_started;"),
-                     ("host/ufp4_command.sv", "5'(job_ready && to_engine)", "5'(job_ready)"),
                      ("host/ufp4_command.sv", "overlap || undone_q == '0)", "overlap || undone_q <= 5'd1)"),
                      ("host/ufp4_retire.sv", "if (done_q[at]) state_d", "if (1'b1) state_d")], "bmc", 13, 18),
     "axil": Unit(["host/ufp4_axil.sv"],
