@@ -30,7 +30,7 @@ static inline void copy_blocks(const source_t *source, const place512_t *place, 
   int64_t row = place->row, block = place->block;
   for (int i = 0; i < TILE; i++) {
     const int64_t left = source->cols - block * BLOCK;
-    const __mmask16 some = left < BLOCK ? (__mmask16)((1 << left) - 1) : 0xFFFF;
+    const __mmask16 some = (__mmask16)(left < BLOCK ? (1 << left) - 1 : 0xFFFF);
     _mm512_store_si512(to->bits[i], load_some(source->in, row * source->in->ld + block * BLOCK, some));
     if (++block < source->blocks) continue;
     block = 0;
