@@ -25,6 +25,8 @@ mem/ufp4_skid.sv
 mem/ufp4_arbiter.sv
 mem/ufp4_axi_burst.sv
 mem/ufp4_axi_read.sv
+mem/ufp4_width_read.sv
+mem/ufp4_width_write.sv
 mem/ufp4_axi_write.sv
 // GEMM engine
 array/ufp4_sum_exact.sv

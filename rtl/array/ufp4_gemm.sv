@@ -80,6 +80,13 @@ module ufp4_gemm #(
   localparam int unsigned AddrWidthA = $clog2(2 * TileRows * Chunk);
   localparam int unsigned AddrWidthB = $clog2(2 * TileCols * Chunk);
   localparam int unsigned RowWidth = (Rows > 1) ? $clog2(Rows) : 1;
+  // Inside, operands come in beats of whole rows of both sides with two scales or more of each lane, and a beat of D is a
+  // row of the array; both are brought to the width of the bus here.
+  localparam int unsigned LoadLeast = 2 * ((GroupRows > GroupCols) ? GroupRows : GroupCols);
+  localparam int unsigned LoadMost = 8 * ((GroupRows < GroupCols) ? GroupRows : GroupCols);
+  localparam int unsigned LoadFit = (BusBytes < LoadMost) ? BusBytes : LoadMost;
+  localparam int unsigned LoadBytes = (LoadFit > LoadLeast) ? LoadFit : LoadLeast;
+  localparam int unsigned DrainBytes = 4 * Cols;
   localparam bit Exact = Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT);
   localparam int unsigned FeedWidth = $clog2(TileRows * TileCols) + (Exact ? 4 : 6);
 
@@ -89,17 +96,25 @@ module ufp4_gemm #(
   if (Formats > 32'(FORMATS_UNIFORM)) begin : gen_check_formats
     $error("ufp4_gemm: Formats must be all, e2m1 or uniform");
   end
-  if (Rows > 32 || Cols > 32 || Rows != 1 << $clog2(Rows) || Cols != 1 << $clog2(Cols)) begin : gen_check_array
-    $error("ufp4_gemm: Rows and Cols must be powers of two up to 32");
+  if (Rows < 1 || Cols < 2 || Rows > 32 || Cols > 32 || Rows != 1 << $clog2(Rows) || Cols != 1 << $clog2(Cols))
+  begin : gen_check_array
+    $error("ufp4_gemm: Rows and Cols must be powers of two from 1 and 2 to 32");
   end
   if (TileRows < 2 || TileCols < 2 || TileRows != 1 << $clog2(TileRows) || TileCols != 1 << $clog2(TileCols) ||
       TileM < 16 || TileN < 16) begin : gen_check_tile
     $error("ufp4_gemm: TileRows and TileCols must be powers of two from 2, and make macro-tiles of whole panel groups");
   end
-  if (BusBytes != 4 * Cols || BusBytes > 8 * Rows || BusBytes < GroupRows || BusBytes > 128) begin : gen_check_bus
-    $error("ufp4_gemm: BusBytes must be 4 Cols, at least min(Rows, 16), and at most 8 Rows and 128");
+  if (BusBytes < 8 || BusBytes > 128 || BusBytes != 1 << $clog2(BusBytes)) begin : gen_check_bus
+    $error("ufp4_gemm: BusBytes must be 8, 16, 32, 64 or 128");
   end
-  if (Chunk < 8 || Chunk > 256 || Chunk != 1 << $clog2(Chunk) || 128 * Chunk > 256 * BusBytes) begin : gen_check_chunk
+  if (LoadLeast > LoadMost) begin : gen_check_shape
+    $error("ufp4_gemm: Rows and Cols, of 16 or more counting as 16, must not differ by more than a factor of 4");
+  end
+  if (8 * TileN > 256 * BusBytes) begin : gen_check_row
+    $error("ufp4_gemm: a row of a macro-tile in unrounded sums, 8 Cols TileCols bytes, must be at most 256 beats");
+  end
+  if (Chunk < 8 || Chunk > 256 || Chunk != 1 << $clog2(Chunk) || 128 * Chunk > 256 * BusBytes ||
+      128 * Chunk > 256 * LoadBytes) begin : gen_check_chunk
     $error("ufp4_gemm: Chunk must be a power of two from 8 to 256, and a chunk of one group at most 256 beats");
   end
 
@@ -131,11 +146,35 @@ module ufp4_gemm #(
   logic [11+GroupWidth:0] note_out;
   logic release_slot, retire, retire_slot;
   logic [1:0][CountWidth-1:0] loaded;
+  logic load_req_valid, load_req_ready, load_rsp_valid, load_rsp_ready, load_rsp_err;
+  logic [39:0] load_req_addr;
+  logic [8:0] load_req_beats;
+  logic [8*LoadBytes-1:0] load_rsp_data;
+  ufp4_width_read #(.ClientBytes(LoadBytes), .BusBytes(BusBytes)) u_load_width (
+    .clk_i,
+    .rst_ni,
+    .req_valid_i(load_req_valid),
+    .req_ready_o(load_req_ready),
+    .req_addr_i(load_req_addr),
+    .req_beats_i(load_req_beats),
+    .rsp_valid_o(load_rsp_valid),
+    .rsp_ready_i(load_rsp_ready),
+    .rsp_data_o(load_rsp_data),
+    .rsp_err_o(load_rsp_err),
+    .req_valid_o(rd_req_valid_o),
+    .req_ready_i(rd_req_ready_i),
+    .req_addr_o(rd_req_addr_o),
+    .req_beats_o(rd_req_beats_o),
+    .rsp_valid_i(rd_rsp_valid_i),
+    .rsp_ready_o(rd_rsp_ready_o),
+    .rsp_data_i(rd_rsp_data_i),
+    .rsp_err_i(rd_rsp_err_i)
+  );
   ufp4_load_request #(
     .TileM(TileM),
     .TileN(TileN),
     .Chunk(Chunk),
-    .BusBytes(BusBytes),
+    .BusBytes(LoadBytes),
     .GroupWidth(GroupWidth)
   ) u_load_request (
     .clk_i,
@@ -149,31 +188,31 @@ module ufp4_gemm #(
     .stop_i(done_read_error_o | done_write_error_o),
     .loading_o(loading),
     .tiles_o(tiles),
-    .rd_req_valid_o,
-    .rd_req_ready_i,
-    .rd_req_addr_o,
-    .rd_req_beats_o,
+    .rd_req_valid_o(load_req_valid),
+    .rd_req_ready_i(load_req_ready),
+    .rd_req_addr_o(load_req_addr),
+    .rd_req_beats_o(load_req_beats),
     .note_valid_o(note_out_valid),
     .note_ready_i(note_out_ready),
     .note_o(note_out)
   );
 
-  logic [8*BusBytes-1:0] write_data;
-  logic [8*Rows/BusBytes-1:0] code_we_a;
-  logic [8*Cols/BusBytes-1:0] code_we_b;
+  logic [8*LoadBytes-1:0] write_data;
+  logic [8*Rows/LoadBytes-1:0] code_we_a;
+  logic [8*Cols/LoadBytes-1:0] code_we_b;
   logic [Rows/GroupRows-1:0] scale_we_a;
   logic [Cols/GroupCols-1:0] scale_we_b;
   logic [AddrWidthA-1:0] code_addr_a;
   logic [AddrWidthB-1:0] code_addr_b;
-  logic [$clog2(2*TileRows*Chunk*GroupRows/BusBytes)-1:0] scale_addr_a;
-  logic [$clog2(2*TileCols*Chunk*GroupCols/BusBytes)-1:0] scale_addr_b;
+  logic [$clog2(2*TileRows*Chunk*GroupRows/LoadBytes)-1:0] scale_addr_a;
+  logic [$clog2(2*TileCols*Chunk*GroupCols/LoadBytes)-1:0] scale_addr_b;
   ufp4_load_write #(
     .Rows(Rows),
     .Cols(Cols),
     .TileRows(TileRows),
     .TileCols(TileCols),
     .Chunk(Chunk),
-    .BusBytes(BusBytes),
+    .BusBytes(LoadBytes),
     .GroupWidth(GroupWidth),
     .CountWidth(CountWidth)
   ) u_load_write (
@@ -182,9 +221,9 @@ module ufp4_gemm #(
     .note_valid_i(note_out_valid),
     .note_ready_o(note_out_ready),
     .note_i(note_out),
-    .rd_rsp_valid_i,
-    .rd_rsp_ready_o,
-    .rd_rsp_data_i,
+    .rd_rsp_valid_i(load_rsp_valid),
+    .rd_rsp_ready_o(load_rsp_ready),
+    .rd_rsp_data_i(load_rsp_data),
     .loaded_o(loaded),
     .retire_i(retire),
     .retire_slot_i(retire_slot),
@@ -254,7 +293,7 @@ module ufp4_gemm #(
     .TileRows(TileRows),
     .TileCols(TileCols),
     .Chunk(Chunk),
-    .BusBytes(BusBytes),
+    .BusBytes(LoadBytes),
     .Target(Target),
     .Contract(Contract),
     .Formats(Formats)
@@ -293,13 +332,37 @@ module ufp4_gemm #(
   );
 
   logic addend_idle, sums_ready, c_ready, addend_take, addend_upper, sums_read, c_read;
-  logic [8*BusBytes-1:0] sums_data, c_data;
+  logic [8*DrainBytes-1:0] sums_data, c_data;
+  logic row_req_valid, row_req_ready, row_rsp_valid, row_rsp_ready, row_rsp_err;
+  logic [39:0] row_req_addr;
+  logic [8:0] row_req_beats;
+  logic [8*DrainBytes-1:0] row_rsp_data;
+  ufp4_width_read #(.ClientBytes(DrainBytes), .BusBytes(BusBytes)) u_addend_width (
+    .clk_i,
+    .rst_ni,
+    .req_valid_i(row_req_valid),
+    .req_ready_o(row_req_ready),
+    .req_addr_i(row_req_addr),
+    .req_beats_i(row_req_beats),
+    .rsp_valid_o(row_rsp_valid),
+    .rsp_ready_i(row_rsp_ready),
+    .rsp_data_o(row_rsp_data),
+    .rsp_err_o(row_rsp_err),
+    .req_valid_o(add_req_valid_o),
+    .req_ready_i(add_req_ready_i),
+    .req_addr_o(add_req_addr_o),
+    .req_beats_o(add_req_beats_o),
+    .rsp_valid_i(add_rsp_valid_i),
+    .rsp_ready_o(add_rsp_ready_o),
+    .rsp_data_i(add_rsp_data_i),
+    .rsp_err_i(add_rsp_err_i)
+  );
   ufp4_addend #(
     .Rows(Rows),
     .Cols(Cols),
     .TileRows(TileRows),
     .TileCols(TileCols),
-    .BusBytes(BusBytes)
+    .BusBytes(DrainBytes)
   ) u_addend (
     .clk_i,
     .rst_ni,
@@ -315,21 +378,26 @@ module ufp4_gemm #(
     .sums_data_o(sums_data),
     .c_read_i(c_read),
     .c_data_o(c_data),
-    .rd_req_valid_o(add_req_valid_o),
-    .rd_req_ready_i(add_req_ready_i),
-    .rd_req_addr_o(add_req_addr_o),
-    .rd_req_beats_o(add_req_beats_o),
-    .rd_rsp_valid_i(add_rsp_valid_i),
-    .rd_rsp_ready_o(add_rsp_ready_o),
-    .rd_rsp_data_i(add_rsp_data_i)
+    .rd_req_valid_o(row_req_valid),
+    .rd_req_ready_i(row_req_ready),
+    .rd_req_addr_o(row_req_addr),
+    .rd_req_beats_o(row_req_beats),
+    .rd_rsp_valid_i(row_rsp_valid),
+    .rd_rsp_ready_o(row_rsp_ready),
+    .rd_rsp_data_i(row_rsp_data)
   );
 
+  logic out_idle, out_req_valid, out_req_ready, out_dat_valid, out_dat_ready;
+  logic [39:0] out_req_addr;
+  logic [8:0] out_req_beats;
+  logic [8*DrainBytes-1:0] out_dat_data;
+  logic [DrainBytes-1:0] out_dat_strb;
   ufp4_drain #(
     .Rows(Rows),
     .Cols(Cols),
     .TileRows(TileRows),
     .TileCols(TileCols),
-    .BusBytes(BusBytes),
+    .BusBytes(DrainBytes),
     .Contract(Contract)
   ) u_drain (
     .clk_i,
@@ -362,19 +430,40 @@ module ufp4_gemm #(
     .sums_data_i(sums_data),
     .c_read_o(c_read),
     .c_data_i(c_data),
-    .wr_req_valid_o,
-    .wr_req_ready_i,
-    .wr_req_addr_o,
-    .wr_req_beats_o,
-    .wr_dat_valid_o,
-    .wr_dat_ready_i,
-    .wr_dat_data_o,
-    .wr_dat_strb_o
+    .wr_req_valid_o(out_req_valid),
+    .wr_req_ready_i(out_req_ready),
+    .wr_req_addr_o(out_req_addr),
+    .wr_req_beats_o(out_req_beats),
+    .wr_dat_valid_o(out_dat_valid),
+    .wr_dat_ready_i(out_dat_ready),
+    .wr_dat_data_o(out_dat_data),
+    .wr_dat_strb_o(out_dat_strb)
+  );
+  ufp4_width_write #(.ClientBytes(DrainBytes), .BusBytes(BusBytes)) u_drain_width (
+    .clk_i,
+    .rst_ni,
+    .idle_o(out_idle),
+    .req_valid_i(out_req_valid),
+    .req_ready_o(out_req_ready),
+    .req_addr_i(out_req_addr),
+    .req_beats_i(out_req_beats),
+    .dat_valid_i(out_dat_valid),
+    .dat_ready_o(out_dat_ready),
+    .dat_data_i(out_dat_data),
+    .dat_strb_i(out_dat_strb),
+    .req_valid_o(wr_req_valid_o),
+    .req_ready_i(wr_req_ready_i),
+    .req_addr_o(wr_req_addr_o),
+    .req_beats_o(wr_req_beats_o),
+    .dat_valid_o(wr_dat_valid_o),
+    .dat_ready_i(wr_dat_ready_i),
+    .dat_data_o(wr_dat_data_o),
+    .dat_strb_o(wr_dat_strb_o)
   );
 
   // A write accepted in the last cycle may not have lowered wr_idle_i yet.
   logic quiet;
-  assign quiet = active_q & drain_idle & addend_idle & wr_idle_i;
+  assign quiet = active_q & drain_idle & out_idle & addend_idle & wr_idle_i;
   assign done_valid_o = quiet & quiet_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -388,8 +477,8 @@ module ufp4_gemm #(
       done_read_error_o <= 1'b0;
       done_write_error_o <= 1'b0;
     end else begin
-      done_read_error_o <= done_read_error_o | (rd_rsp_valid_i & rd_rsp_ready_o & rd_rsp_err_i) |
-                           (add_rsp_valid_i & add_rsp_ready_o & add_rsp_err_i);
+      done_read_error_o <= done_read_error_o | (load_rsp_valid & load_rsp_ready & load_rsp_err) |
+                           (row_rsp_valid & row_rsp_ready & row_rsp_err);
       done_write_error_o <= done_write_error_o | wr_err_i;
     end
   end
@@ -400,7 +489,7 @@ module ufp4_gemm #(
       assert ($countones({busy_o, stall_operand_o, stall_panel_o, stall_accumulator_o, stall_drain_o}) == 32'(active_q))
         else $error("busy %b, stalls %b", busy_o, {stall_operand_o, stall_panel_o, stall_accumulator_o,
                                            stall_drain_o});
-      assert (!rd_rsp_valid_i || rd_rsp_ready_o) else $error("a read response that was not asked for");
+      assert (!load_rsp_valid || load_rsp_ready) else $error("a read response that was not asked for");
       assert (!drain_read || drain_bank || desc_i.k <= 32'(16 * Chunk))
         else $error("a drain of bank 0, where partial sums are");
     end

@@ -14,7 +14,7 @@
 // Spec: numerics.md 1 to 4, docs/architecture.md. Test: tests/rtl/quant.
 module ufp4_quant #(
   parameter int unsigned BusBytes = 64,
-  parameter int unsigned SegBytes = 128,
+  parameter int unsigned SegBytes = BusBytes > 64 ? 256 : 128,
   parameter int unsigned Chunks = BusBytes >= 32 ? 8 : 4,
   localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS,
   localparam int unsigned DataW = 8 * BusBytes
@@ -64,8 +64,8 @@ module ufp4_quant #(
   localparam int unsigned INDEX_W = AddrW - 7;
   localparam int unsigned GROUP_W = 40;  // counts the blocks of any tensor
 
-  if (BusBytes != 8 && BusBytes != 16 && BusBytes != 32 && BusBytes != 64) begin : gen_check_bus
-    $error("ufp4_quant: BusBytes must be 8, 16, 32 or 64");
+  if (BusBytes < 8 || BusBytes > 128 || BusBytes != (1 << $clog2(BusBytes))) begin : gen_check_bus
+    $error("ufp4_quant: BusBytes must be 8, 16, 32, 64 or 128");
   end
   if (SegBytes < 2 * BusBytes || SegBytes < 128 || SegBytes > 256 * BusBytes || SegBytes != (1 << $clog2(SegBytes)))
   begin : gen_check_segment

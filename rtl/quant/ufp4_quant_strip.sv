@@ -48,7 +48,7 @@ module ufp4_quant_strip #(
   localparam int unsigned BUS_W      = $clog2(BusBytes);
   localparam int unsigned SEG_W      = $clog2(SegBytes);
   localparam int unsigned COUNT_W    = $clog2(Chunks + 1);
-  localparam int unsigned F32_BEATS  = 64 / BusBytes;
+  localparam int unsigned F32_BEATS  = BusBytes > 64 ? 1 : 64 / BusBytes;
   localparam int unsigned BF16_BEATS = BusBytes > 32 ? 1 : 32 / BusBytes;
 
   // --- Arrival ----------------------------------------------------------------------------------
@@ -216,6 +216,7 @@ module ufp4_quant_strip #(
     logic        last;    // of the last row of the last tile
     logic        blank;   // of a quarter that is not in the tensor
     logic        upper;   // a BF16 row is in the upper half of what has been gathered
+    logic        high;    // which is in the upper half of a beat of 128 bytes
     logic [15:0] mask;    // elements that are inside the tensor
   } beat_t;
 
@@ -238,6 +239,7 @@ module ufp4_quant_strip #(
       b_d.last   = tile_last && strip_last && rows_end && row_q[4] == pair_i;
       b_d.blank  = pair_i && (beyond_right || beyond_below);
       b_d.upper  = BusBytes < 64 || place[5];
+      b_d.high   = place[6];
       b_d.mask   = !row_here ? 16'd0 : tiles_q == (half_q ? 17'd2 : 17'd1) ? mask_last : 16'hFFFF;
     end
   end
@@ -256,7 +258,9 @@ module ufp4_quant_strip #(
   // The beats of a row shift in from above.
   logic [511:0] gathered;
 
-  if (BusBytes == 64) begin : gen_whole
+  if (BusBytes == 128) begin : gen_half
+    assign gathered = b_q.high ? data[DataW-1:512] : data[511:0];
+  end else if (BusBytes == 64) begin : gen_whole
     assign gathered = data;
   end else begin : gen_gather
     logic [511-DataW:0] earlier_q;
@@ -296,7 +300,7 @@ module ufp4_quant_strip #(
   assign row_blank_o = blank_q;
 
   logic unused_bits;
-  assign unused_bits = ^{cols_i[20:4], place};
+  assign unused_bits = ^{cols_i[20:4], place, b_q};
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

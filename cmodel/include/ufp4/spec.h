@@ -353,7 +353,7 @@ typedef struct {
   uint32_t contract;
   uint32_t formats;
 } ufp4_configuration_t;
-#define UFP4_CONFIGURATION_COUNT 5
+#define UFP4_CONFIGURATION_COUNT 8
 #define UFP4_CONFIGURATIONS \
   { \
     {"small", 2, 2, 8, 8, 16, 8, 0, 0}, \
@@ -361,6 +361,9 @@ typedef struct {
     {"small-fp32", 2, 2, 8, 8, 16, 8, 1, 0}, \
     {"default-fp32", 16, 16, 8, 8, 16, 64, 1, 0}, \
     {"small-uniform", 2, 2, 8, 8, 16, 8, 0, 2}, \
+    {"flat", 2, 4, 8, 4, 16, 8, 0, 0}, \
+    {"tall", 8, 2, 2, 8, 8, 64, 0, 0}, \
+    {"wide", 4, 4, 4, 8, 32, 128, 1, 0}, \
   }
 
 #endif

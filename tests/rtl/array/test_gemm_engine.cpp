@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole GEMM engine on a memory with latency and stalls: every byte of memory after a job, errors, and the count of
-// busy and stalled cycles, against the golden model. Built once for each named configuration.
+// busy and stalled cycles, against the golden model. Built once for each configuration.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -466,7 +466,7 @@ TEST(errors_beside_addends_are_forgotten) {
   for (int i = 0; i < 12; i++) {
     Job job = random_epilogue(&engine.random, kTileM * 3 + 5, kTileN + 3, 40);
     job.d_mode |= kExact ? UFP4_D_MODE_SUMS : UFP4_D_MODE_C;
-    const int64_t beat = static_cast<int64_t>(check_below(&engine.random, 300));
+    const int64_t beat = static_cast<int64_t>(check_below(&engine.random, kBus > 64 ? 100 : 300));
     const Outcome outcome = engine.run(job, {7, 0, i % 2 ? beat : -1, i % 2 ? -1 : beat % 40});
     check_bits(i, outcome.read_error + 2u * outcome.write_error, i % 2 ? 1 : 2, "errors");
     engine.run(random_epilogue(&engine.random, 40, 20, 40), kCalm);
@@ -532,7 +532,8 @@ TEST(every_epilogue) {
   }
 }
 
-/** Cycles on a calm memory of latency 100: at least 90 % of the array's peak where the shape allows it. */
+/** Cycles on a calm memory of latency 100: at least 90 % of the array's peak where the shape allows it, and the bus,
+ * which the named configurations have as wide as a row of results. */
 TEST(utilization) {
   Engine engine;
   const int64_t m = 4 * kTileM, n = 4 * kTileN;
@@ -543,7 +544,7 @@ TEST(utilization) {
               static_cast<unsigned long long>(o.busy), static_cast<unsigned long long>(percent),
               static_cast<unsigned long long>(o.operand), static_cast<unsigned long long>(o.accumulator),
               static_cast<unsigned long long>(o.drain));
-  check_that(0, percent >= 90, "utilization %llu %%", static_cast<unsigned long long>(percent));
+  check_that(0, percent >= 90 || kBus != 4 * kCols, "utilization %llu %%", static_cast<unsigned long long>(percent));
 }
 
 const check_test_t kTests[] = {

@@ -372,6 +372,28 @@ SLOW_TEST(fp32_equal_the_model_on_many) {
   chains(fp32_settings, FP32_SETTINGS, 40, 120, 1);
 }
 
+// Arrays that are not square, and buses wider and narrower than a row of the array: simulated on demand.
+static void odd_jobs(const char *configuration) {
+  const setting_t odd[] = {{configuration, 1, 0, 0},
+                           {configuration, 120, 0, 0},
+                           {configuration, 9, 5, 0},
+                           {configuration, 30, 0, 3},
+                           {configuration, 6, 0, 16}};
+  chains(odd, sizeof odd / sizeof odd[0], 25, 100, 1);
+}
+
+FULL_TEST(flat_equals_the_model) {
+  odd_jobs("flat");
+}
+
+FULL_TEST(tall_equals_the_model) {
+  odd_jobs("tall");
+}
+
+FULL_TEST(wide_equals_the_model) {
+  odd_jobs("wide");
+}
+
 TEST(equal_the_model) {
   chains(settings, SETTINGS, 4, 60, 1);
 }
@@ -673,6 +695,9 @@ SLOW_TEST(side_by_side_equal_the_model_on_many) {
 
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
+      CHECK_TEST(flat_equals_the_model),
+      CHECK_TEST(tall_equals_the_model),
+      CHECK_TEST(wide_equals_the_model),
       CHECK_TEST(equal_the_model),
       CHECK_TEST(fp32_equal_the_model),
       CHECK_TEST(fp32_equal_the_model_on_many),

@@ -87,7 +87,7 @@ class Memory {
   };
   struct Beat {
     uint8_t data[kBus];
-    uint64_t strobe;
+    uint8_t strobe[kBus / 8];
   };
   struct Answer {
     uint64_t due;
@@ -96,7 +96,8 @@ class Memory {
   /** Outputs that must not change while they wait. */
   struct Held {
     bool read, write, beat;
-    uint64_t read_addr, write_addr, strobe;
+    uint64_t read_addr, write_addr;
+    uint8_t strobe[kBus / 8];
     unsigned read_beats, write_beats;
     uint8_t data[kBus];
   };
@@ -138,14 +139,14 @@ class Memory {
   void take_beat() {
     Beat beat;
     std::memcpy(beat.data, &m_.wr_dat_data_o, kBus);
-    beat.strobe = static_cast<uint64_t>(m_.wr_dat_strb_o);
+    std::memcpy(beat.strobe, &m_.wr_dat_strb_o, sizeof beat.strobe);
     beats_.push_back(beat);
   }
 
   void store(uint64_t cycle) {
     Write &write = writes_.front();
     for (unsigned i = 0; i < kBus; i++) {
-      if (beats_.front().strobe >> i & 1) data[write.offset + i] = beats_.front().data[i];
+      if (beats_.front().strobe[i / 8] >> i % 8 & 1) data[write.offset + i] = beats_.front().data[i];
     }
     beats_.pop_front();
     write.offset += kBus;
@@ -164,7 +165,7 @@ class Memory {
     now.write_addr = m_.wr_req_addr_o;
     now.write_beats = m_.wr_req_beats_o;
     now.beat = m_.wr_dat_valid_o && !m_.wr_dat_ready_i;
-    now.strobe = static_cast<uint64_t>(m_.wr_dat_strb_o);
+    std::memcpy(now.strobe, &m_.wr_dat_strb_o, sizeof now.strobe);
     std::memcpy(now.data, &m_.wr_dat_data_o, kBus);
     if (last_.read) {
       check_that(0, m_.rd_req_valid_o && now.read_addr == last_.read_addr && now.read_beats == last_.read_beats,
@@ -175,7 +176,9 @@ class Memory {
                  "a write request changed while it waited");
     }
     if (last_.beat) {
-      check_that(0, m_.wr_dat_valid_o && now.strobe == last_.strobe && std::memcmp(now.data, last_.data, kBus) == 0,
+      check_that(0,
+                 m_.wr_dat_valid_o && std::memcmp(now.strobe, last_.strobe, sizeof now.strobe) == 0 &&
+                     std::memcmp(now.data, last_.data, kBus) == 0,
                  "a write beat changed while it waited");
     }
     last_ = now;

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// A write client of ClientBytes on a write port of BusBytes (docs/architecture.md, "RTL conventions and interfaces").
+//
+// Contract: the client's requests are whole beats of its own width, at multiples of it; each becomes one request of the
+// port, with the port's beats that hold it. On a wider port several of the client's beats gather in one, and what they
+// leave open has no strobe; on a narrower one each goes out in parts, and the client asks for no more than 256 of
+// those. Order and rules of the client are kept. idle_o: nothing of the client is in here.
+// Latency: 1 cycle for the beats, none for requests; none at all where the widths are the same. Test: tests/rtl/array.
+module ufp4_width_write #(
+  parameter int unsigned ClientBytes = 64,
+  parameter int unsigned BusBytes = 64,
+  localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS
+) (
+  input  logic                     clk_i,
+  input  logic                     rst_ni,
+  output logic                     idle_o,
+
+  input  logic                     req_valid_i,
+  output logic                     req_ready_o,
+  input  logic [AddrW-1:0]         req_addr_i,
+  input  logic [8:0]               req_beats_i,
+  input  logic                     dat_valid_i,
+  output logic                     dat_ready_o,
+  input  logic [8*ClientBytes-1:0] dat_data_i,
+  input  logic [ClientBytes-1:0]   dat_strb_i,
+
+  output logic                     req_valid_o,
+  input  logic                     req_ready_i,
+  output logic [AddrW-1:0]         req_addr_o,
+  output logic [8:0]               req_beats_o,
+  output logic                     dat_valid_o,
+  input  logic                     dat_ready_i,
+  output logic [8*BusBytes-1:0]    dat_data_o,
+  output logic [BusBytes-1:0]      dat_strb_o
+);
+
+  if (BusBytes == ClientBytes) begin : gen_same
+    assign idle_o      = 1'b1;
+    assign req_valid_o = req_valid_i;
+    assign req_ready_o = req_ready_i;
+    assign req_addr_o  = req_addr_i;
+    assign req_beats_o = req_beats_i;
+    assign dat_valid_o = dat_valid_i;
+    assign dat_ready_o = dat_ready_i;
+    assign dat_data_o  = dat_data_i;
+    assign dat_strb_o  = dat_strb_i;
+
+    logic unused_clock;
+    assign unused_clock = ^{clk_i, rst_ni};
+  end else if (BusBytes > ClientBytes) begin : gen_wide
+    localparam int unsigned PARTS  = BusBytes / ClientBytes;
+    localparam int unsigned PART_W = $clog2(PARTS);
+    localparam int unsigned CLIENT_W = $clog2(ClientBytes);
+    localparam int unsigned BUS_W  = $clog2(BusBytes);
+
+    logic                  note_valid, note_ready, note_done, take, ends, started_q, full_q, fresh_q;
+    logic [PART_W-1:0]     note_part, part, part_q;
+    logic [8:0]            note_beats, left, left_q;
+    logic [8*BusBytes-1:0] data_q;
+    logic [BusBytes-1:0]   strb_q;
+
+    ufp4_fifo #(.Width(PART_W + 9), .Depth(32)) u_notes (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i (req_valid_i && req_ready_i),
+      .in_ready_o (note_ready),
+      .in_data_i  ({req_addr_i[BUS_W-1:CLIENT_W], req_beats_i}),
+      .out_valid_o(note_valid),
+      .out_ready_i(note_done),
+      .out_data_o ({note_part, note_beats})
+    );
+
+    assign req_valid_o = req_valid_i && note_ready;
+    assign req_ready_o = req_ready_i && note_ready;
+    assign req_addr_o  = {req_addr_i[AddrW-1:BUS_W], BUS_W'(0)};
+    assign req_beats_o = 9'((10'(req_beats_i) + 10'(req_addr_i[BUS_W-1:CLIENT_W]) + 10'(PARTS - 1)) >> PART_W);
+
+    assign part        = started_q ? part_q : note_part;
+    assign left        = started_q ? left_q : note_beats;
+    assign dat_ready_o = note_valid && (!full_q || dat_ready_i);
+    assign take        = dat_valid_i && dat_ready_o;
+    assign note_done   = take && left == 9'd1;
+    assign ends        = note_done || (take && part == PART_W'(PARTS - 1));
+
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        started_q <= 1'b0;
+        full_q    <= 1'b0;
+        fresh_q   <= 1'b1;
+      end else begin
+        if (take) started_q <= !note_done;
+        if (take) fresh_q <= ends;
+        full_q <= ends || (full_q && !dat_ready_i);
+      end
+      if (take) begin
+        part_q <= part + 1'b1;
+        left_q <= left - 9'd1;
+        if (fresh_q) strb_q <= '0;
+        data_q[8*ClientBytes*part +: 8*ClientBytes] <= dat_data_i;
+        strb_q[ClientBytes*part +: ClientBytes]     <= dat_strb_i;
+      end
+    end
+
+    assign idle_o      = !note_valid && !full_q;
+    assign dat_valid_o = full_q;
+    assign dat_data_o  = data_q;
+    assign dat_strb_o  = strb_q;
+
+    logic unused_addr;
+    assign unused_addr = ^req_addr_i[CLIENT_W-1:0];
+  end else begin : gen_narrow
+    localparam int unsigned PARTS  = ClientBytes / BusBytes;
+    localparam int unsigned PART_W = $clog2(PARTS);
+
+    logic                     full_q, last, take;
+    logic [PART_W-1:0]        part_q;
+    logic [8*ClientBytes-1:0] data_q;
+    logic [ClientBytes-1:0]   strb_q;
+
+    assign req_valid_o = req_valid_i;
+    assign req_ready_o = req_ready_i;
+    assign req_addr_o  = req_addr_i;
+    assign req_beats_o = req_beats_i << PART_W;
+
+    assign last        = part_q == PART_W'(PARTS - 1);
+    assign dat_ready_o = !full_q || (last && dat_ready_i);
+    assign take        = dat_valid_i && dat_ready_o;
+
+    // The next part moves down.
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        full_q <= 1'b0;
+        part_q <= '0;
+      end else begin
+        full_q <= take || (full_q && !(last && dat_ready_i));
+        part_q <= part_q + PART_W'(full_q && dat_ready_i);
+      end
+      if (take) begin
+        data_q <= dat_data_i;
+        strb_q <= dat_strb_i;
+      end else if (full_q && dat_ready_i) begin
+        data_q <= data_q >> (8 * BusBytes);
+        strb_q <= strb_q >> BusBytes;
+      end
+    end
+
+    assign idle_o      = !full_q;
+    assign dat_valid_o = full_q;
+    assign dat_data_o  = data_q[8*BusBytes-1:0];
+    assign dat_strb_o  = strb_q[BusBytes-1:0];
+
+`ifndef SYNTHESIS
+    always_ff @(posedge clk_i) begin
+      if (rst_ni && req_valid_i) begin
+        assert (32'(req_beats_i) * PARTS <= 256) else $error("a request of %0d beats is too long", req_beats_i);
+      end
+    end
+`endif
+  end
+
+  if (BusBytes != 1 << $clog2(BusBytes) || ClientBytes != 1 << $clog2(ClientBytes)) begin : gen_check
+    $error("ufp4_width_write: ClientBytes and BusBytes must be powers of two");
+  end
+
+endmodule
