@@ -5,6 +5,10 @@ gen/ufp4_spec_pkg.sv
 num/ufp4_elem_decode.sv
 num/ufp4_scale_decode.sv
 num/ufp4_scale_number.sv
+num/ufp4_full_adder.sv
+num/ufp4_carry_save.sv
+num/ufp4_ripple.sv
+num/ufp4_dot_tree.sv
 num/ufp4_dot.sv
 num/ufp4_dot_planes.sv
 num/ufp4_dot_relative.sv

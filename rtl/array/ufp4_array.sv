@@ -3,10 +3,11 @@
 // the top and moves down.
 //
 // A feed names a block of two sub-tiles: lane 0 of each side reads its operand memory in the same cycle, row r
-// and column c r and c cycles later, so that PE (r, c) takes both operands r + c + 2 cycles after the feed.
-// Control, {keep, load, write, bank, index} of ufp4_pe (contract fp32: hold and join before that, ufp4_pe_fp32),
-// travels with a. Rows + Cols + 3 cycles after a feed its
-// sum can be read.
+// and column c r and c cycles later, so that PE (r, c) takes both operands r + c + 2 cycles after the feed. Where Share
+// PEs a side take an operand in the same cycle and pass it on as one, it is r / Share and c / Share.
+// Control, {keep, load, write, bank, index} of ufp4_pe (contract fp32: hold and join before that, ufp4_pe_fp32), travels
+// with a through the Stages of a PE. (Rows - 1) / Share + (Cols - 1) / Share + 2 + Stages cycles after a feed its sum can
+// be read.
 // NaN flags go by macro-tile, even or odd (parity); feed_clear_a_i and feed_clear_b_i start
 // those of the feed's sub-tile anew.
 // Operand memories: a beat of write_data_i holds one block of BusBytes/8
@@ -26,6 +27,8 @@ module ufp4_array #(
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
+  parameter int unsigned Stages = 4,
+  parameter int unsigned Share = 1,
   localparam int unsigned GroupRows = (Rows < 16) ? Rows : 16,
   localparam int unsigned GroupCols = (Cols < 16) ? Cols : 16,
   localparam int unsigned ScaleBytesA = BusBytes / GroupRows,
@@ -84,8 +87,14 @@ module ufp4_array #(
   localparam int unsigned ControlWidth = FeedWidth + 1;
   localparam int unsigned RestWidth = Exact ? 24 : 29;
 
+  localparam int unsigned ControlCycles = (Cols - 1) / Share + 1 + Stages;
+
   logic [ControlWidth-1:0] feed_control;
-  assign feed_control = {feed_valid_i, feed_control_i};
+  always_comb begin
+    feed_control = {feed_valid_i, feed_control_i};
+    // A cycle without a feed keeps sums and loads none.
+    if (!feed_valid_i) feed_control[IndexWidth+2+:2] = 2'b10;
+  end
 
   // Both banks' last read sums of every PE.
   localparam int unsigned SumWidth = !Exact ? 32 : (Target == 32'(ufp4_spec_pkg::TARGET_ASIC)) ? 67 : 64;
@@ -97,7 +106,12 @@ module ufp4_array #(
     logic [ControlWidth-1:0] control;
     logic [AddrWidthA-1:0] addr;
     logic parity, clear;
-    if (r == 0) begin : gen_first
+    if (r % Share != 0) begin : gen_shared
+      assign control = gen_row[r-1].control;
+      assign addr = gen_row[r-1].addr;
+      assign parity = gen_row[r-1].parity;
+      assign clear = gen_row[r-1].clear;
+    end else if (r == 0) begin : gen_first
       assign control = feed_control;
       assign addr = feed_addr_a_i;
       assign parity = feed_parity_i;
@@ -145,8 +159,8 @@ module ufp4_array #(
       .nan_o(drain_nan_a_o[r])
     );
 
-    // Two cycles for the lane, then one per column, of which the last serves stages 2 and 3.
-    for (genvar j = 0; j < Cols + 3; j++) begin : gen_control
+    // Two cycles for the lane, then one per column, and for the stages after the first; rows that share theirs have one.
+    for (genvar j = 0; j < ((r % Share == 0) ? ControlCycles : 0); j++) begin : gen_control
       logic [ControlWidth-1:0] word_d, word_q;
       if (j == 0) begin : gen_first
         assign word_d = control;
@@ -177,16 +191,22 @@ module ufp4_array #(
       logic [63:0] a_mag, b_mag;
       logic [RestWidth-1:0] a_rest, b_rest;
       // verilator lint_on UNUSEDSIGNAL
-      if (c == 0) begin : gen_left
+      if (c < Share) begin : gen_left
         assign a_mag_in = mag;
         assign a_rest_in = rest;
+      end else if (c % Share != 0) begin : gen_shared_a
+        assign a_mag_in = gen_row[r].gen_col[c-1].a_mag_in;
+        assign a_rest_in = gen_row[r].gen_col[c-1].a_rest_in;
       end else begin : gen_inner
         assign a_mag_in = gen_row[r].gen_col[c-1].a_mag;
         assign a_rest_in = gen_row[r].gen_col[c-1].a_rest;
       end
-      if (r == 0) begin : gen_top
+      if (r < Share) begin : gen_top
         assign b_mag_in = gen_lane_b[c].mag;
         assign b_rest_in = gen_lane_b[c].rest;
+      end else if (r % Share != 0) begin : gen_shared_b
+        assign b_mag_in = gen_row[r-1].gen_col[c].b_mag_in;
+        assign b_rest_in = gen_row[r-1].gen_col[c].b_rest_in;
       end else begin : gen_below
         assign b_mag_in = gen_row[r-1].gen_col[c].b_mag;
         assign b_rest_in = gen_row[r-1].gen_col[c].b_rest;
@@ -195,9 +215,10 @@ module ufp4_array #(
       if (Exact) begin : gen_exact
         ufp4_pe #(.Depth(TileRows * TileCols), .Target(Target), .Formats(Formats)) u_pe (
           .clk_i,
-          .valid1_i(gen_control[c+1].word_q[ControlWidth-1]),
-          .control2_i(gen_control[c+2].word_q),
-          .control3_i(gen_control[c+3].word_q),
+          .valid1_i(gen_row[r-r%Share].gen_control[c/Share+1].word_q[ControlWidth-1]),
+          .valid2_i(gen_row[r-r%Share].gen_control[c/Share+2].word_q[ControlWidth-1]),
+          .control_load_i(gen_row[r-r%Share].gen_control[c/Share+Stages-1].word_q),
+          .control_sum_i(gen_row[r-r%Share].gen_control[c/Share+Stages].word_q),
           .a_mag_i(a_mag_in),
           .a_rest_i(a_rest_in),
           .b_mag_i(b_mag_in),
@@ -214,9 +235,9 @@ module ufp4_array #(
       end else begin : gen_fp32
         ufp4_pe_fp32 #(.Depth(TileRows * TileCols), .Target(Target), .Formats(Formats)) u_pe (
           .clk_i,
-          .valid1_i(gen_control[c+1].word_q[ControlWidth-1]),
-          .control2_i(gen_control[c+2].word_q),
-          .control3_i(gen_control[c+3].word_q),
+          .valid1_i(gen_row[r-r%Share].gen_control[c/Share+1].word_q[ControlWidth-1]),
+          .control2_i(gen_row[r-r%Share].gen_control[c/Share+2].word_q),
+          .control3_i(gen_row[r-r%Share].gen_control[c/Share+3].word_q),
           .a_mag_i(a_mag_in),
           .a_rest_i(a_rest_in),
           .b_mag_i(b_mag_in),
@@ -240,7 +261,12 @@ module ufp4_array #(
   for (genvar c = 0; c < Cols; c++) begin : gen_lane_b
     logic valid, parity, clear;
     logic [AddrWidthB-1:0] addr;
-    if (c == 0) begin : gen_first
+    if (c % Share != 0) begin : gen_shared
+      assign valid = gen_lane_b[c-1].valid;
+      assign parity = gen_lane_b[c-1].parity;
+      assign addr = gen_lane_b[c-1].addr;
+      assign clear = gen_lane_b[c-1].clear;
+    end else if (c == 0) begin : gen_first
       assign valid = feed_valid_i;
       assign parity = feed_parity_i;
       assign addr = feed_addr_b_i;

@@ -89,6 +89,9 @@ module ufp4_gemm #(
   localparam int unsigned DrainBytes = 4 * Cols;
   localparam bit Exact = Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT);
   localparam int unsigned FeedWidth = $clog2(TileRows * TileCols) + (Exact ? 4 : 6);
+  // Of the form of a PE: its stages, and how many PEs a side share the registers that pass an operand on.
+  localparam int unsigned PeStages = (Exact && Target == 32'(TARGET_ASIC)) ? 4 : 3;
+  localparam int unsigned PeShare = (Target == 32'(TARGET_ASIC)) ? 2 : 1;
 
   if (Contract != 32'(CONTRACT_EXACT) && Contract != 32'(CONTRACT_FP32)) begin : gen_check_contract
     $error("ufp4_gemm: Contract must be exact or fp32");
@@ -250,7 +253,9 @@ module ufp4_gemm #(
     .TileCols(TileCols),
     .Chunk(Chunk),
     .CountWidth(CountWidth),
-    .Contract(Contract)
+    .Contract(Contract),
+    .PeStages(PeStages),
+    .PeShare(PeShare)
   ) u_sequencer (
     .clk_i,
     .rst_ni,
@@ -296,7 +301,9 @@ module ufp4_gemm #(
     .BusBytes(LoadBytes),
     .Target(Target),
     .Contract(Contract),
-    .Formats(Formats)
+    .Formats(Formats),
+    .Stages(PeStages),
+    .Share(PeShare)
   ) u_array (
     .clk_i,
     .rst_ni,

@@ -6,9 +6,11 @@
 //
 // base is zero, the running sum (keep), or the partial sum that an earlier chunk left in bank 0 (load).
 // Operands, as bit planes mag (in the coding of Target: ufp4_elem_decode) and as rest {sign[15:0], sig[3:0], exp[3:0]},
-// pass on to the right (a) and down (b) one cycle later. Stages: 1 dot product, 2 scale and shift, memory read,
-// 3 accumulate, memory write. The control word of a stage is {valid, keep, load, write, bank, index}: the array's
-// control registers of this column and the next two.
+// pass on to the right (a) and down (b) one cycle later. Stages: dot product (the form for cells: its tree, then its last
+// addition), significands multiplied in, memory read, then accumulate, memory write. The control word of a stage is
+// {valid, keep, load, write, bank, index}, keep set and load clear where it is not valid: the array's control registers
+// of this column and those after it. valid1_i and valid2_i are of the first two stages, control_load_i of the last but
+// one, control_sum_i of the last.
 // Formats: what the form for cells multiplies; others multiply all.
 // Two memories, banks, of Depth sums (words of ufp4_sum_exact); bank says where to write. What a drain reads
 // appears at drain_data_o in the next cycle; there is no drain of bank 0 while there are loads.
@@ -24,8 +26,9 @@ module ufp4_pe #(
 ) (
   input  logic                    clk_i,
   input  logic                    valid1_i  /*verilator public_flat_rd*/,
-  input  logic [ControlWidth-1:0] control2_i  /*verilator public_flat_rd*/,
-  input  logic [ControlWidth-1:0] control3_i  /*verilator public_flat_rd*/,
+  input  logic                    valid2_i  /*verilator public_flat_rd*/,
+  input  logic [ControlWidth-1:0] control_load_i  /*verilator public_flat_rd*/,
+  input  logic [ControlWidth-1:0] control_sum_i  /*verilator public_flat_rd*/,
   input  logic [63:0]             a_mag_i  /*verilator public_flat_rd*/,
   input  logic [23:0]             a_rest_i  /*verilator public_flat_rd*/,
   input  logic [63:0]             b_mag_i  /*verilator public_flat_rd*/,
@@ -60,13 +63,40 @@ module ufp4_pe #(
       .dot_o(dot)
     );
   end else begin : gen_cells
-    ufp4_dot #(.Formats(Formats)) u_dot (
+    // The two words of the tree are added in the next stage, where the scales are those passed on.
+    logic [12:0] sum_d, sum_q, carry_d, carry_q, whole;
+    logic unused_carry;
+    ufp4_dot_tree #(.Formats(Formats)) u_tree (
       .a_sign_i(a_rest_i[23:8]),
       .a_mag_i,
       .b_sign_i(b_rest_i[23:8]),
       .b_mag_i,
-      .dot_o(dot)
+      .sum_o(sum_d),
+      .carry_o(carry_d)
     );
+    always_ff @(posedge clk_i) begin
+      sum_q <= sum_d;
+      carry_q <= carry_d;
+    end
+    ufp4_ripple #(.Width(13)) u_dot (
+      .a_i(sum_q),
+      .b_i(carry_q),
+      .c_i(1'b0),
+      .sum_o(whole),
+      .carry_o(unused_carry)
+    );
+    assign dot = signed'(whole);
+  end
+
+  // What goes with dot: its block's scales, of each side.
+  logic dot_valid;
+  logic [7:0] dot_a, dot_b;
+  if (Target == 32'(ufp4_spec_pkg::TARGET_ASIC)) begin : gen_stage2
+    assign {dot_valid, dot_a, dot_b} = {valid2_i, a_rest_o[7:0], b_rest_o[7:0]};
+  end else begin : gen_stage1
+    assign {dot_valid, dot_a, dot_b} = {valid1_i, a_rest_i[7:0], b_rest_i[7:0]};
+    logic unused_valid2;
+    assign unused_valid2 = valid2_i;
   end
 
   // Operands move on in every cycle, where there is no enable to be paid for.
@@ -79,45 +109,45 @@ module ufp4_pe #(
     end
   end
 
-  logic valid2, load2, load;
-  logic [IndexWidth-1:0] index2;
-  logic [2:0] unused_control2;
-  assign {valid2, unused_control2[2], load2, unused_control2[1:0], index2} = control2_i;
-  assign load = valid2 & load2;
+  logic valid_load, load_wanted, load;
+  logic [IndexWidth-1:0] index_load;
+  logic [2:0] unused_load;
+  assign {valid_load, unused_load[2], load_wanted, unused_load[1:0], index_load} = control_load_i;
+  assign load = valid_load & load_wanted;
 
-  logic valid3, keep3, load3, write3, bank3;
-  logic [IndexWidth-1:0] index3;
-  assign {valid3, keep3, load3, write3, bank3, index3} = control3_i;
+  logic valid, keep, take, write, bank;
+  logic [IndexWidth-1:0] index;
+  assign {valid, keep, take, write, bank, index} = control_sum_i;
   logic [SumWidth-1:0] sum;
   ufp4_sum_exact #(.Target(Target)) u_sum (
     .clk_i,
-    .valid1_i,
+    .valid1_i(dot_valid),
     .dot_i(dot),
-    .a_sig_i(a_rest_i[7:4]),
-    .a_exp_i(a_rest_i[3:0]),
-    .b_sig_i(b_rest_i[7:4]),
-    .b_exp_i(b_rest_i[3:0]),
-    .valid2_i(valid2),
-    .valid3_i(valid3),
-    .keep_i(keep3),
-    .load_i(load3),
+    .a_sig_i(dot_a[7:4]),
+    .a_exp_i(dot_a[3:0]),
+    .b_sig_i(dot_b[7:4]),
+    .b_exp_i(dot_b[3:0]),
+    .valid2_i(valid_load),
+    .valid3_i(valid),
+    .keep_i(keep),
+    .load_i(take),
     .loaded_i(drain_data0_o),
     .sum_o(sum)
   );
 
   ufp4_sram #(.Width(SumWidth), .Depth(Depth)) u_bank0 (
     .clk_i,
-    .we_i(valid3 & write3 & ~bank3),
-    .waddr_i(index3),
+    .we_i(valid & write & ~bank),
+    .waddr_i(index),
     .wdata_i(sum),
     .re_i(load | drain_read_i[0]),
-    .raddr_i(load ? index2 : drain_index_i),
+    .raddr_i(load ? index_load : drain_index_i),
     .rdata_o(drain_data0_o)
   );
   ufp4_sram #(.Width(SumWidth), .Depth(Depth)) u_bank1 (
     .clk_i,
-    .we_i(valid3 & write3 & bank3),
-    .waddr_i(index3),
+    .we_i(valid & write & bank),
+    .waddr_i(index),
     .wdata_i(sum),
     .re_i(drain_read_i[1]),
     .raddr_i(drain_index_i),

@@ -18,6 +18,8 @@ module ufp4_sequencer #(
   parameter int unsigned Chunk = 16,
   parameter int unsigned CountWidth = 5,
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
+  parameter int unsigned PeStages = 4,
+  parameter int unsigned PeShare = 1,
   localparam int unsigned AddrWidthA = $clog2(2 * TileRows * Chunk),
   localparam int unsigned AddrWidthB = $clog2(2 * TileCols * Chunk),
   localparam int unsigned IndexWidth = $clog2(TileRows * TileCols),
@@ -64,7 +66,7 @@ module ufp4_sequencer #(
   localparam int unsigned BlockWidth = $clog2(Chunk);
   // A lane reads at most this many cycles after the feed; sums are in memory, for sure, this long after it.
   localparam int unsigned LaneDelay = (Rows > Cols) ? Rows : Cols;
-  localparam int unsigned SumDelay = Rows + Cols + 3;
+  localparam int unsigned SumDelay = (Rows - 1) / PeShare + (Cols - 1) / PeShare + 2 + PeStages;
 
   logic next_tile, last_tile, unused_last_col, unused_last;
   logic [RowsWidth-1:0] rows;

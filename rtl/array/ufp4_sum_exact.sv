@@ -4,8 +4,8 @@
 //   sum = base + (dot * a_sig * b_sig << (a_exp + b_exp))          64 bits, exact
 //
 // base is zero, the running sum (keep), or a sum from memory (load). Stages: 1 takes dot_i and the scales, 2 multiplies
-// and shifts by up to 7, 3 shifts by 0, 8, 16 or 24 and adds. valid1_i is of stage 1, the rest of the control of
-// stage 3; sum_o is stage 3's result before its register.
+// (and shifts), 3 shifts and adds. valid1_i is of stage 1, valid2_i of stage 2, the rest of the control of stage 3,
+// with keep_i set and load_i clear where it has no block; sum_o is stage 3's result before its register.
 //
 // Form for cells (TARGET_ASIC): the sum is four segments of 16 bits, and a carry out of the lower three stays in a bit
 // of its own, {carries[2:0], sum[63:0]}, which enters the next segment with the next block. So a word in memory has 67
@@ -106,53 +106,105 @@ module ufp4_sum_exact #(
     logic unused_pairs;
     assign unused_pairs = ^pairs[1][17:16];
   end else begin : gen_segments
+    // The dot product and three times it, of which bit 0 is the same; the scales' product and exponent.
+    logic [14:1] triple;
+    logic unused_triple;
+    ufp4_ripple #(.Width(14)) u_triple (
+      .a_i({{2{dot_i[12]}}, dot_i[12:1]}),
+      .b_i({dot_i[12], dot_i}),
+      .c_i(1'b0),
+      .sum_o(triple),
+      .carry_o(unused_triple)
+    );
     logic [12:0] dot_q;
+    logic [14:1] triple_q;
     logic [3:0] a_sig;
     logic [7:0] sig_q;
     logic [4:0] exp_q;
     assign a_sig = a_sig_i & {4{valid1_i}};
     always_ff @(posedge clk_i) begin
       dot_q <= dot_i;
+      triple_q <= triple;
       sig_q <= 8'(a_sig) * 8'(b_sig_i);
       exp_q <= 5'(a_exp_i) + 5'(b_exp_i);
     end
 
-    // Rows of the product with the sign's column inverted: each row is then too large by 2^(12 + j).
-    logic [19:0] scaled;
-    always_comb begin
-      scaled = '0;
-      for (int unsigned j = 0; j < 8; j++) begin
-        scaled = scaled + (20'({~(dot_q[12] & sig_q[j]), dot_q[11:0] & {12{sig_q[j]}}}) << j);
-      end
-      scaled = scaled - 20'(255 << 12);
+    // A row for every two bits of the significands.
+    logic [3:0][14:0] times;
+    for (genvar j = 0; j < 4; j++) begin : gen_times
+      assign times[j] = ({15{sig_q[2*j+1] & sig_q[2*j]}} & {triple_q, dot_q[0]}) |
+                        ({15{sig_q[2*j+1] & ~sig_q[2*j]}} & {dot_q[12], dot_q, 1'b0}) |
+                        ({15{~sig_q[2*j+1] & sig_q[2*j]}} & {{2{dot_q[12]}}, dot_q});
     end
-    logic signed [26:0] by1, by2, fine, fine_q;
-    logic [1:0] coarse_q;
+
+    // In place of -2^n for a sign stands 2^n for none; in row 0, two columns above the sign. That is 2^16 too much in rows
+    // 0 and 1, 2^18 in row 2 and 2^20 in row 3: ones in columns 17 and 19 complete it.
+    logic [3:0][19:0] row;
+    assign row[0] = {3'b101, ~times[0][14], {2{times[0][14]}}, times[0][13:0]};
+    for (genvar j = 1; j < 4; j++) begin : gen_row
+      assign row[j] = 20'({~times[j][14], times[j][13:0]}) << (2 * j);
+    end
+    logic [19:0] sum1, carry1, sum2, carry2, scaled;
+    logic unused_scaled;
+    ufp4_carry_save #(.Width(20)) u_rows1 (
+      .a_i(row[0]),
+      .b_i(row[1]),
+      .c_i(row[2]),
+      .vacant_ni(1'b1),
+      .carry_no(carry1),
+      .sum_no(sum1)
+    );
+    ufp4_carry_save #(.Width(20)) u_rows2 (
+      .a_i(sum1),
+      .b_i(carry1),
+      .c_i(~row[3]),
+      .vacant_ni(1'b0),
+      .carry_no(carry2),
+      .sum_no(sum2)
+    );
+    ufp4_ripple #(.Width(20), .Cells(8)) u_scaled (
+      .a_i(sum2),
+      .b_i(carry2),
+      .c_i(1'b0),
+      .sum_o(scaled),
+      .carry_o(unused_scaled)
+    );
+    logic signed [26:0] by1, by2, fine_q;
+    logic [3:0] by_q;
     assign by1 = exp_q[0] ? 27'(signed'({scaled, 1'b0})) : 27'(signed'(scaled));
     assign by2 = exp_q[1] ? by1 <<< 2 : by1;
-    assign fine = exp_q[2] ? by2 <<< 4 : by2;
     always_ff @(posedge clk_i) begin
-      fine_q <= fine;
-      coarse_q <= exp_q[4:3];
+      fine_q <= exp_q[2] ? by2 <<< 4 : by2;
+      by_q <= {exp_q[4:3] == 2'd3, exp_q[4:3] == 2'd2, exp_q[4:3] == 2'd1, exp_q[4:3] == 2'd0};
     end
 
-    logic [3:0] by;
+    // Above the bits of the product stands its sign.
     logic [63:0] term;
-    assign by = {coarse_q == 2'd3, coarse_q == 2'd2, coarse_q == 2'd1, coarse_q == 2'd0};
-    assign term = ({64{by[0]}} & 64'(fine_q)) | ({64{by[1]}} & 64'(signed'({fine_q, 8'd0}))) |
-                  ({64{by[2]}} & 64'(signed'({fine_q, 16'd0}))) | ({64{by[3]}} & 64'(signed'({fine_q, 24'd0})));
+    logic [25:0] bits;
+    logic sign;
+    assign {sign, bits} = fine_q;
+    assign term = ({64{by_q[0]}} & 64'(bits)) | ({64{by_q[1]}} & 64'({bits, 8'd0})) |
+                  ({64{by_q[2]}} & 64'({bits, 16'd0})) | ({64{by_q[3]}} & 64'({bits, 24'd0})) |
+                  {{14{sign}}, {8{sign & ~by_q[3]}}, {8{sign & (by_q[0] | by_q[1])}}, {8{sign & by_q[0]}}, 26'd0};
 
     logic [66:0] base, sum_q;
-    assign base = ({67{keep_i | ~valid3_i}} & sum_q) | ({67{load_i & valid3_i}} & loaded_i);
-    assign {sum_o[64], sum_o[15:0]} = 17'(base[15:0]) + 17'(term[15:0]);
-    assign {sum_o[65], sum_o[31:16]} = 17'(base[31:16]) + 17'(term[31:16]) + 17'(base[64]);
-    assign {sum_o[66], sum_o[47:32]} = 17'(base[47:32]) + 17'(term[47:32]) + 17'(base[65]);
-    assign sum_o[63:48] = base[63:48] + term[63:48] + 16'(base[66]);
+    logic [3:0] carry;
+    assign base = ({67{keep_i}} & sum_q) | ({67{load_i}} & loaded_i);
+    for (genvar i = 0; i < 4; i++) begin : gen_segment
+      ufp4_ripple #(.Width(16), .Cells(5)) u_segment (
+        .a_i(base[16*i+:16]),
+        .b_i(term[16*i+:16]),
+        .c_i((i == 0) ? 1'b0 : base[63+i]),
+        .sum_o(sum_o[16*i+:16]),
+        .carry_o(carry[i])
+      );
+    end
+    assign sum_o[66:64] = carry[2:0];
     always_ff @(posedge clk_i) begin
       sum_q <= sum_o;
     end
 
-    logic unused_valid2;
-    assign unused_valid2 = valid2_i;
+    logic unused_control;
+    assign unused_control = valid2_i ^ valid3_i ^ carry[3];
   end
 endmodule

@@ -64,8 +64,8 @@ module pe_forms (
       .b_exp_i(b_exp),
       .valid2_i,
       .valid3_i,
-      .keep_i,
-      .load_i,
+      .keep_i(keep_i | ~valid3_i),
+      .load_i(load_i & valid3_i),
       .loaded_i(loaded_word),
       .sum_o(word)
     );

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Three words to two of the same sum, modulo 2^Width, without carries between columns, both inverted:
+//
+//   a + b + c = ~sum_no + ~carry_no          the lowest bit of ~carry_no is ~vacant_ni
+//
+// Given inverted words, the outputs are the true ones (ufp4_full_adder). vacant_ni, inverted as carry_no is, is one more
+// bit that the sum takes in where a carry word has none of its own.
+// Combinational. Tests: tests/rtl/array.
+module ufp4_carry_save #(
+  parameter int unsigned Width = 16
+) (
+  input  logic [Width-1:0] a_i,
+  input  logic [Width-1:0] b_i,
+  input  logic [Width-1:0] c_i,
+  input  logic             vacant_ni,
+  output logic [Width-1:0] carry_no,
+  output logic [Width-1:0] sum_no
+);
+  logic [Width:0] carry_n;
+  logic unused_carry;
+  assign carry_n[0] = vacant_ni;
+  for (genvar i = 0; i < Width; i++) begin : gen_column
+    ufp4_full_adder u_full_adder (
+      .a_i(a_i[i]),
+      .b_i(b_i[i]),
+      .c_i(c_i[i]),
+      .carry_no(carry_n[i+1]),
+      .sum_no(sum_no[i])
+    );
+  end
+  assign {unused_carry, carry_no} = carry_n;
+endmodule

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Full adder with inverted outputs, the cell of the adders of the form for cells: 2 * ~carry_no + ~sum_no = a + b + c.
+//
+// The function is its own dual: of inverted operands the outputs are the true sum and carry. So cells in a row or in a
+// tree need no inverters between them, and a library that has such a cell can put it in place (fpga/ppa.sh).
+// Combinational. Tests: tests/rtl/array.
+module ufp4_full_adder (
+  input  logic a_i,
+  input  logic b_i,
+  input  logic c_i,
+  output logic carry_no,
+  output logic sum_no
+);
+  assign carry_no = ~((a_i & b_i) | (c_i & (a_i | b_i)));
+  assign sum_no = ~(a_i ^ b_i ^ c_i);
+endmodule
