@@ -9,7 +9,7 @@ from bench import check, check_equal, passes, rejects
 def test_lists_configurations_and_backends():
     whole = json.loads(passes("info", "--json").out)
     names = [c["name"] for c in whole["configurations"]]
-    check_equal(names, ["small", "default", "small-fp32", "default-fp32", "small-uniform", "flat", "tall", "wide"],
+    check_equal(names, ["small", "default", "small-fp32", "default-fp32", "small-uniform", "flat", "tall", "wide", "large"],
                 "configurations")
     check_equal(whole["configurations"][1]["macs_per_cycle"], 4096, "MACs a cycle")
     check_equal([c["contract"] for c in whole["configurations"]], ["exact", "exact", "fp32", "fp32", "exact", "exact", "exact",
