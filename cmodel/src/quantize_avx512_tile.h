@@ -137,21 +137,12 @@ INLINE __m512 magnitude_of(__m512 x) {
   return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(INT32_MAX)));
 }
 
-// The largest or smallest magnitude; NaN where all are.
-INLINE __m512 extremum(const __m512 x[16], int largest) {
+// The smallest magnitude; NaN where all are.
+INLINE __m512 least_of(const __m512 x[16]) {
   __m512 some[4];
 #pragma GCC unroll 16
-  for (int i = 0; i < 16; i++) {
-    if (i < 4) {
-      some[i] = x[i];
-    } else {
-      some[i % 4] = largest ? _mm512_range_ps(some[i % 4], x[i], 11) : _mm512_range_ps(some[i % 4], x[i], 10);
-    }
-  }
-  if (!largest) {
-    return _mm512_range_ps(_mm512_range_ps(some[0], some[1], 10), _mm512_range_ps(some[2], some[3], 10), 10);
-  }
-  return _mm512_range_ps(_mm512_range_ps(some[0], some[1], 11), _mm512_range_ps(some[2], some[3], 11), 11);
+  for (int i = 0; i < 16; i++) some[i % 4] = i < 4 ? x[i] : _mm512_range_ps(some[i % 4], x[i], 10);
+  return _mm512_range_ps(_mm512_range_ps(some[0], some[1], 10), _mm512_range_ps(some[2], some[3], 10), 10);
 }
 
 // Truncated; @p sticky: the lanes where that changed it.
@@ -403,7 +394,11 @@ INLINE void take_floats(kind_t kind, const job_t *job, const __m512i v[16], numb
 #pragma GCC unroll 16
   for (int i = 0; i < 16; i++) x[i] = _mm512_castsi512_ps(v[i]);
   transform_floats(job, x);
-  __m512 amax = extremum(x, 1);
+  // As patterns: a largest float would pass over the NaNs that infinities of both signs leave.
+  __m512i patterns[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i++) patterns[i] = _mm512_castps_si512(x[i]);
+  __m512 amax = _mm512_castsi512_ps(largest_pattern(patterns));
   // The largest number is 16 times smaller at most.
   out->later = extreme(_mm512_castps_si512(amax), EXPONENT_LOW + 4);
   out->unit = _mm512_setzero_si512();
@@ -415,7 +410,7 @@ INLINE void take_floats(kind_t kind, const job_t *job, const __m512i v[16], numb
   if (!kind.codes) return;
 #pragma GCC unroll 16
   for (int i = 0; i < 16; i++) out->x[i] = x[i];
-  __m512 least = extremum(x, 0), reciprocal = reciprocal_of(kind, round_ratio(kind, job, out->ratio));
+  __m512 least = least_of(x), reciprocal = reciprocal_of(kind, round_ratio(kind, job, out->ratio));
   if (!job->int4) out->doubt |= near_zero(kind, least, reciprocal, some);
 }
 

@@ -104,7 +104,7 @@ module ufp4_gemm #(
     $error("ufp4_gemm: Rows and Cols must be powers of two from 1 and 2 to 32");
   end
   if (TileRows < 2 || TileCols < 2 || TileRows != 1 << $clog2(TileRows) || TileCols != 1 << $clog2(TileCols) ||
-      TileM < 16 || TileN < 16) begin : gen_check_tile
+      TileM < 16 || TileN < 16 || TileM > 32768) begin : gen_check_tile
     $error("ufp4_gemm: TileRows and TileCols must be powers of two from 2, and make macro-tiles of whole panel groups");
   end
   if (BusBytes < 8 || BusBytes > 128 || BusBytes != 1 << $clog2(BusBytes)) begin : gen_check_bus
@@ -116,9 +116,9 @@ module ufp4_gemm #(
   if (8 * TileN > 256 * BusBytes) begin : gen_check_row
     $error("ufp4_gemm: a row of a macro-tile in unrounded sums, 8 Cols TileCols bytes, must be at most 256 beats");
   end
-  if (Chunk < 8 || Chunk > 256 || Chunk != 1 << $clog2(Chunk) || 128 * Chunk > 256 * BusBytes ||
+  if (Chunk < 8 || Chunk > 128 || Chunk != 1 << $clog2(Chunk) || 128 * Chunk > 256 * BusBytes ||
       128 * Chunk > 256 * LoadBytes) begin : gen_check_chunk
-    $error("ufp4_gemm: Chunk must be a power of two from 8 to 256, and a chunk of one group at most 256 beats");
+    $error("ufp4_gemm: Chunk must be a power of two from 8 to 128, and a chunk of one group at most 256 beats");
   end
 
   logic start, active_q, drain_idle, quiet_q;

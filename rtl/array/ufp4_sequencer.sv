@@ -108,10 +108,11 @@ module ufp4_sequencer #(
   assign last_a = tile_a_q == top_a;
   assign single = (top_a == 0) & (top_b == 0);
 
-  // Groups in the slot: A0, B0, .., B(last), A1, ..; the one needed last must have come.
+  // Groups in the slot: A0, B0, .., B(last), A1, ..; the one needed last must have come. A sub-tile of more than 16 rows
+  // or columns lies in two, of which the last sub-tile may lack the second.
   logic [CountWidth-1:0] group_a, group_b, groups_b, need;
-  assign group_a = CountWidth'(32'(tile_a_q) * Rows / 16);
-  assign group_b = CountWidth'(32'(tile_b_q) * Cols / 16);
+  assign group_a = CountWidth'(((Rows > 16 && last_a) ? 32'(rows) - 1 : (32'(tile_a_q) + 1) * Rows - 1) / 16);
+  assign group_b = CountWidth'(((Cols > 16 && last_b) ? 32'(cols) - 1 : (32'(tile_b_q) + 1) * Cols - 1) / 16);
   assign groups_b = CountWidth'((32'(cols) + 15) / 16);
   assign need = (group_a == 0) ? group_b + CountWidth'(2) : groups_b + group_a + CountWidth'(1);
 

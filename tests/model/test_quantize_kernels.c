@@ -225,6 +225,26 @@ TEST(truncated_sums_at_boundaries) {
   }
 }
 
+// Sums in floats that overflow to infinities of both signs, whose sum is no number, beside sums that do not.
+TEST(transforms_that_overflow_both_ways) {
+  uint32_t numbers[16 * 16];
+  for (int n = 0; n < OPTIONS * 45; n++) {
+    ufp4_quantize_t how = options(n % OPTIONS);
+    if (how.rht == UFP4_RHT_NONE) continue;
+    const int large = n / OPTIONS, negative = large % 9, small = large / 9;
+    how.rht_mask = UFP4_RHT_DEFAULT_MASK;
+    for (int i = 0; i < 16 * 16; i++) {
+      const int at = i % 16, sign = (how.rht_mask >> at & 1) ^ (at >= 8 - negative);
+      const float rest = small % 2 ? 1.3f * (float)(at - 7) : 0.0f;
+      const uint32_t number = at < 8 ? 0x7F61B1E6u : ufp4_f32_bits(rest);  // 3e38
+      numbers[i] = number ^ (uint32_t)(at < 8 && sign) << 31;
+    }
+    how.exponent_given = small >= 2;
+    how.exponent = -119 - small;
+    check_numbers(n, numbers, 16, &how);
+  }
+}
+
 // What vectors decline: exponents of the largest magnitude at both ends of where they do, blocks of zeros and of NaN
 // among others.
 TEST(tiles_of_mixed_exponents) {
@@ -347,6 +367,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(many_blocks),
       CHECK_TEST(ties_of_every_significand),
       CHECK_TEST(truncated_sums_at_boundaries),
+      CHECK_TEST(transforms_that_overflow_both_ways),
       CHECK_TEST(tiles_of_mixed_exponents),
       CHECK_TEST(every_given_exponent),
       CHECK_TEST(equal_blocks),

@@ -203,6 +203,10 @@ static outcome_t inject(rig_t *rig, int structure) {
   if (kind == ANY_JOB) kind = check_below(&rig->random, 2) ? GEMM_JOB : QUANT_JOB;
   bench_t bench = open_with(rig->before);
   const uint64_t bits = fault_bits(sort, structure);
+  if (bits == 0) {
+    fprintf(stderr, "test_fault: %s: no such bits in the core\n", structures[structure].title);
+    exit(1);
+  }
   fault_plan(sort, structure, check_next(&rig->random) % bits, check_below(&rig->random, (uint32_t)rig->cycles[kind]));
   outcome_t outcome = run_one(rig, &bench, kind);
   // What the fault has left behind must not come to light in the next job.
