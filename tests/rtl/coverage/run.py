@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Line, toggle and functional coverage of the core's RTL by the tests that run the whole core.
+"""Line, toggle and functional coverage of the core's RTL by the fast tests that run the whole core.
 
 run.py BUILD [--tests REGEX] [--least-lines PERCENT]: builds in the folder BUILD with Verilator's counters in the core
 of configuration `small`, its processing elements in their form for silicon, runs the tests there, and prints a line per
@@ -85,7 +85,7 @@ def build_and_test(build, tests, log):
     folder_thread = threading.Thread(target=fold, args=(counts, folder, done))
     folder_thread.start()
     try:
-        run(["ctest", "-R", tests, "-LE", "full", "-j", str(os.cpu_count()), "--output-on-failure", "--no-tests=error"], log,
+        run(["ctest", "-R", tests, "-LE", "full|slow", "-j", str(os.cpu_count()), "--output-on-failure", "--no-tests=error"], log,
             cwd=build, env=dict(os.environ, UFP4_RTL_COVERAGE=str(folder)))
     finally:
         done.set()
