@@ -175,11 +175,16 @@ module ufp4_quant_strip #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) full_q <= '0;
-    else full_q <= full_d;
+    // A row below the tensor needs no chunk, so there must be none before the first start.
+    if (!rst_ni) begin
+      full_q <= '0;
+      row_q  <= 5'd0;
+    end else begin
+      full_q <= full_d;
+      row_q  <= row_d;
+    end
     slot_q   <= slot_d;
     offset_q <= offset_d;
-    row_q    <= row_d;
     half_q   <= half_d;
     beat_q   <= beat_d;
     tiles_q  <= tiles_d;
