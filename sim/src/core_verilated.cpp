@@ -44,6 +44,7 @@ class CoreVerilated final : public Core {
   }
 
   ~CoreVerilated() override {
+    enter();
     if (trace_) trace_->close();
     model_->final();
 #if UFP4_CORE_COVERAGE
@@ -52,6 +53,7 @@ class CoreVerilated final : public Core {
   }
 
   void eval() override {
+    enter();
     model_->eval();
   }
 
@@ -83,6 +85,12 @@ class CoreVerilated final : public Core {
     std::rename((name + ".part").c_str(), (name + ".dat").c_str());
   }
 #endif
+
+  // What a model says and frees goes to the context of the thread, which is otherwise that of the core made last, if
+  // that is still there.
+  void enter() {
+    Verilated::threadContextp(&context_);
+  }
 
   void connect_host() {
     UFP4_MODEL &m = *model_;
