@@ -7,7 +7,7 @@
 
 #include "gemm_kernel.h"
 
-#define MACRO_ROWS 1024  // of D, at most
+#define MACRO_ROWS 1024  // of D, at most, where sums have to be kept
 #define MACRO_COLS 2048
 #define DEPTH_BLOCKS 256        // k blocks packed at a time: 4096 elements
 #define NEAR_BYTES (768 << 10)  // panels of A that stay in the second-level cache
@@ -18,6 +18,10 @@
 
 static int64_t min_i64(int64_t a, int64_t b) {
   return a < b ? a : b;
+}
+
+static int64_t max_i64(int64_t a, int64_t b) {
+  return a > b ? a : b;
 }
 
 static int64_t divide_up(int64_t a, int64_t b) {
@@ -51,18 +55,25 @@ typedef struct {
 
 // --- One macro-tile ----------------------------------------------------------------------------------
 
-static void pack(const worker_t *w, const step_t *s) {
+// Panels begin..end of A, a chunk of all of them together.
+static void pack_a(const worker_t *w, const step_t *s, int64_t begin, int64_t end) {
   const gemm_kernel_t *kernel = w->kernel;
+  uint8_t *to = w->a;
   for (int64_t c = 0; c < s->chunks; c++) {
-    for (int64_t p = 0; p < s->a_panels; p++) {
-      kernel->pack_a(w->job, s->row + p * kernel->tile_rows, s->block + c * kernel->chunk_blocks,
-                     w->a + (size_t)(c * s->a_panels + p) * kernel->a_bytes, w->a_poisoned + p * kernel->tile_rows);
+    for (int64_t p = begin; p < end; p++, to += kernel->a_bytes) {
+      kernel->pack_a(w->job, s->row + p * kernel->tile_rows, s->block + c * kernel->chunk_blocks, to,
+                     w->a_poisoned + p * kernel->tile_rows);
     }
   }
+}
+
+static void pack_b(const worker_t *w, const step_t *s) {
+  const gemm_kernel_t *kernel = w->kernel;
+  uint8_t *to = w->b;
   for (int64_t p = 0; p < s->b_panels; p++) {
-    for (int64_t c = 0; c < s->chunks; c++) {
-      kernel->pack_b(w->job, s->col + p * kernel->tile_cols, s->block + c * kernel->chunk_blocks,
-                     w->b + (size_t)(p * s->chunks + c) * kernel->b_bytes, w->b_poisoned + p * kernel->tile_cols);
+    for (int64_t c = 0; c < s->chunks; c++, to += kernel->b_bytes) {
+      kernel->pack_b(w->job, s->col + p * kernel->tile_cols, s->block + c * kernel->chunk_blocks, to,
+                     w->b_poisoned + p * kernel->tile_cols);
     }
   }
 }
@@ -71,9 +82,9 @@ static size_t tile_bytes(const gemm_kernel_t *kernel) {
   return kernel->sum_bytes * (size_t)(kernel->tile_rows * kernel->tile_cols);
 }
 
+// Of panel i of A, the first of a share, and panel j of B. Where there is no other depth they are kept for a share only.
 static uint8_t *sums_at(const worker_t *w, const step_t *s, int64_t i, int64_t j) {
-  int64_t column = w->plan.one_depth ? 0 : j * s->a_panels;
-  return w->sums + (size_t)(column + i) * tile_bytes(w->kernel);
+  return w->sums + (w->plan.one_depth ? 0 : (size_t)(j * s->a_panels + i) * tile_bytes(w->kernel));
 }
 
 static gemm_tile_t tile_at(const worker_t *w, const step_t *s, int64_t i, int64_t j) {
@@ -103,7 +114,7 @@ static inline void fetch_share(const uint8_t *from, size_t bytes) {
 static void multiply_chunk(const worker_t *w, const step_t *s, int64_t begin, int64_t end, int64_t j, int64_t c) {
   const gemm_kernel_t *kernel = w->kernel;
   const uint8_t *b = w->b + (size_t)(j * s->chunks + c) * kernel->b_bytes;
-  const uint8_t *a = w->a + (size_t)(c * s->a_panels + begin) * kernel->a_bytes, *ahead = b + kernel->b_bytes;
+  const uint8_t *a = w->a + (size_t)(c * (end - begin)) * kernel->a_bytes, *ahead = b + kernel->b_bytes;
   const size_t share = (kernel->b_bytes / (size_t)(end - begin) + 64) / 64 * 64;
   const int first = s->first && c == 0, last = s->last && c == s->chunks - 1;
   uint8_t *sums = sums_at(w, s, begin, j);
@@ -121,13 +132,20 @@ static void multiply_chunk(const worker_t *w, const step_t *s, int64_t begin, in
   }
 }
 
+// Even shares, so that no short one pays for its own tables.
+static int64_t share_of(const gemm_kernel_t *kernel, int64_t a_panels, int64_t chunks) {
+  const int64_t near = NEAR_BYTES / (chunks * (int64_t)kernel->a_bytes);
+  return divide_up(a_panels, divide_up(a_panels, near > 0 ? near : 1));
+}
+
+// Panels of A are packed where they are wanted, those of B before.
 static void multiply(const worker_t *w, const step_t *s) {
-  int64_t near = NEAR_BYTES / (s->chunks * (int64_t)w->kernel->a_bytes);
-  // Even shares, so that no short one pays for its own tables.
-  int64_t share = divide_up(s->a_panels, divide_up(s->a_panels, near > 0 ? near : 1));
+  const int64_t share = share_of(w->kernel, s->a_panels, s->chunks);
   for (int64_t i = 0; i < s->a_panels; i += share) {
+    const int64_t end = min_i64(i + share, s->a_panels);
+    pack_a(w, s, i, end);
     for (int64_t j = 0; j < s->b_panels; j++) {
-      for (int64_t c = 0; c < s->chunks; c++) multiply_chunk(w, s, i, min_i64(i + share, s->a_panels), j, c);
+      for (int64_t c = 0; c < s->chunks; c++) multiply_chunk(w, s, i, end, j, c);
     }
   }
 }
@@ -150,7 +168,7 @@ static void run_macro(const worker_t *w, int64_t index) {
     s.chunks = divide_up(min_i64(depth, blocks - s.block), kernel->chunk_blocks);
     s.first = s.block == 0;
     s.last = s.block + depth >= blocks;
-    pack(w, &s);
+    pack_b(w, &s);
     multiply(w, &s);
   }
 }
@@ -171,7 +189,7 @@ static void run_worker(void *argument) {
 static plan_t plan_of(const gemm_job_t *job, const gemm_kernel_t *kernel, int threads) {
   int64_t rows = divide_up(job->a->rows, kernel->tile_rows), cols = divide_up(job->b->rows, kernel->tile_cols);
   int64_t chunks = divide_up(job->a->blocks, kernel->chunk_blocks), depth = DEPTH_BLOCKS / kernel->chunk_blocks;
-  int64_t down = divide_up(rows, MACRO_ROWS / kernel->tile_rows),
+  int64_t down = chunks <= depth ? 1 : divide_up(rows, MACRO_ROWS / kernel->tile_rows),
           across = divide_up(cols, MACRO_COLS / kernel->tile_cols);
   while (threads > 1 && down * across < 2 * threads && (down < rows || across < cols)) {
     if (across >= cols || (down < rows && rows / down * kernel->tile_rows >= cols / across * kernel->tile_cols)) {
@@ -210,9 +228,12 @@ static void *scratch(size_t bytes, uint8_t **at) {
 static int worker_create(const worker_t *like, worker_t *w) {
   const gemm_kernel_t *kernel = like->kernel;
   const plan_t *plan = &like->plan;
-  size_t tiles = (size_t)(plan->one_depth ? plan->a_panels : plan->a_panels * plan->b_panels), used = 0;
+  const int64_t share = share_of(kernel, plan->a_panels, plan->chunks);
+  // A last depth of fewer chunks may have larger shares.
+  const int64_t a_panels = max_i64(share * plan->chunks, NEAR_BYTES / (int64_t)kernel->a_bytes);
+  size_t tiles = (size_t)(plan->one_depth ? share : plan->a_panels * plan->b_panels), used = 0;
   size_t table = take(&used, kernel->table_bytes);
-  size_t a = take(&used, (size_t)(plan->a_panels * plan->chunks) * kernel->a_bytes);
+  size_t a = take(&used, (size_t)min_i64(a_panels, plan->a_panels * plan->chunks) * kernel->a_bytes);
   size_t b = take(&used, (size_t)(plan->b_panels * plan->chunks) * kernel->b_bytes);
   size_t a_poisoned = take(&used, (size_t)(plan->a_panels * kernel->tile_rows));
   size_t b_poisoned = take(&used, (size_t)(plan->b_panels * kernel->tile_cols));
