@@ -55,13 +55,13 @@ typedef struct {
 
 // --- One macro-tile ----------------------------------------------------------------------------------
 
-// Panels begin..end of A, a chunk of all of them together.
+// Panels begin..end of A. They lie by chunk, but are packed by row, as memory likes to be read.
 static void pack_a(const worker_t *w, const step_t *s, int64_t begin, int64_t end) {
   const gemm_kernel_t *kernel = w->kernel;
-  uint8_t *to = w->a;
-  for (int64_t c = 0; c < s->chunks; c++) {
-    for (int64_t p = begin; p < end; p++, to += kernel->a_bytes) {
-      kernel->pack_a(w->job, s->row + p * kernel->tile_rows, s->block + c * kernel->chunk_blocks, to,
+  for (int64_t p = begin; p < end; p++) {
+    for (int64_t c = 0; c < s->chunks; c++) {
+      kernel->pack_a(w->job, s->row + p * kernel->tile_rows, s->block + c * kernel->chunk_blocks,
+                     w->a + (size_t)(c * (end - begin) + p - begin) * kernel->a_bytes,
                      w->a_poisoned + p * kernel->tile_rows);
     }
   }
