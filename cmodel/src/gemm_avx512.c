@@ -15,17 +15,30 @@
 #define DIGIT 11
 #define FEW_ROWS 4  // of whose wide sums the registers hold no more
 
-// --- Tables ------------------------------------------------------------------------------------------
+// --- Which of them -----------------------------------------------------------------------------------
 
-static int scales_fit(int32_t a_max, int32_t b_max, int bits) {
-  return (int64_t)a_max * b_max < INT64_C(1) << bits;
+static int scales_fit(const a_panel_t *a, const b_panel_t *b) {
+  return (int64_t)a->scale_max * b->scale_max < INT64_C(1) << (15 + DIGIT);
 }
+
+// The sum's bound, squared; the margin covers the rounding of the norms.
+static int sum_fits(double norm2_a, double norm2_b, int bits) {
+  return norm2_a * norm2_b < 0x1p62 * (double)(INT64_C(1) << (2 * bits)) * 0.999;
+}
+
+// The pairs whose products of scales are under 2^15.
+INLINE uint32_t narrow_pairs(const a_panel_t *a, const b_panel_t *b) {
+  const __m512i largest = _mm512_mullo_epi32(_mm512_load_si512(a->pair_max), _mm512_load_si512(b->pair_max));
+  return _mm512_cmplt_epu32_mask(largest, _mm512_set1_epi32(1 << 15));
+}
+
+// --- Tables ------------------------------------------------------------------------------------------
 
 static void prepare(const void *from, void *to) {
   const b_panel_t *b = from;
   table_t *table = to;
   // Beyond this no product of scales is looked up.
-  if (!scales_fit(SMALLEST_MAX, b->scale_max, 15)) return;
+  if (!sum_fits(SMALLEST_MAX * SMALLEST_MAX, b->norm2, 0)) return;
   for (int p = 0; p < PAIRS; p++) {
     const __m512i scale = _mm512_sllv_epi16(_mm512_load_si512(b->significand[p]), _mm512_load_si512(b->shift[p]));
     __m512i entry = _mm512_slli_epi16(scale, 3);
@@ -91,47 +104,78 @@ INLINE __m512i joined(__m512i low, __m512i high, int odd) {
   return _mm512_add_epi64(extended(low, odd), _mm512_slli_epi64(extended(high, odd), DIGIT));
 }
 
-static void multiply_one_digit(const a_panel_t *a, const b_panel_t *b, const table_t *table, int first, int64_t *sums) {
-  __m512i sum[ROWS];
+INLINE void add_one_digit(const a_panel_t *a, const b_panel_t *b, const table_t *table, int p, __m512i sum[ROWS]) {
+  __m512i quads[8];
+  load_pair(b, p, quads);
 #pragma GCC unroll 8
-  for (int r = 0; r < ROWS; r++) sum[r] = _mm512_setzero_si512();
-  for (int p = 0; p < a->pairs; p++) {
-    __m512i quads[8];
-    load_pair(b, p, quads);
-#pragma GCC unroll 8
-    for (int r = 0; r < ROWS; r++) {
-      const __m512i scale = _mm512_sllv_epi16(looked_up(a, p, r, table), broadcast4(a->pair[p].shift[r]));
-      sum[r] = _mm512_dpwssd_epi32(sum[r], packed_dots(a, p, r, quads), scale);
-    }
+  for (int r = 0; r < ROWS; r++) {
+    const __m512i scale = _mm512_sllv_epi16(looked_up(a, p, r, table), broadcast4(a->pair[p].shift[r]));
+    sum[r] = _mm512_dpwssd_epi32(sum[r], packed_dots(a, p, r, quads), scale);
   }
-#pragma GCC unroll 8
-  for (int r = 0; r < ROWS; r++) add_narrow(sum[r], a->base[r], b->base, first, sums + r * COLS);
 }
 
 // For products of scales under 2^26. Where the shift exceeds 11 both significands are 8 at least, so it is 19 at most,
 // and the bits above the lowest DIGIT come from shifting product << 8, still a word, down.
-static void multiply_two_digits(const a_panel_t *a, const b_panel_t *b, int first, int64_t *sums) {
+INLINE void add_two_digits(const a_panel_t *a, const b_panel_t *b, int p, __m512i low_sum[ROWS],
+                           __m512i high_sum[ROWS]) {
   const __m512i low_bits = _mm512_set1_epi16((1 << DIGIT) - 1), top = _mm512_set1_epi16(8 + DIGIT);
-  __m512i low_sum[ROWS], high_sum[ROWS];
+  __m512i quads[8];
+  load_pair(b, p, quads);
 #pragma GCC unroll 8
-  for (int r = 0; r < ROWS; r++) low_sum[r] = high_sum[r] = _mm512_setzero_si512();
-  for (int p = 0; p < a->pairs; p++) {
-    __m512i quads[8];
-    load_pair(b, p, quads);
-#pragma GCC unroll 8
-    for (int r = 0; r < ROWS; r++) {
-      __m512i product = multiplied(a, b, p, r), dot = packed_dots(a, p, r, quads);
-      __m512i shift = _mm512_add_epi16(_mm512_load_si512(b->shift[p]), broadcast4(a->pair[p].shift[r]));
-      __m512i low = _mm512_and_si512(_mm512_sllv_epi16(product, shift), low_bits);
-      __m512i high = _mm512_srlv_epi16(_mm512_slli_epi16(product, 8), _mm512_sub_epi16(top, shift));
-      low_sum[r] = _mm512_dpwssd_epi32(low_sum[r], dot, low);
-      high_sum[r] = _mm512_dpwssd_epi32(high_sum[r], dot, high);
-    }
+  for (int r = 0; r < ROWS; r++) {
+    __m512i product = multiplied(a, b, p, r), dot = packed_dots(a, p, r, quads);
+    __m512i shift = _mm512_add_epi16(_mm512_load_si512(b->shift[p]), broadcast4(a->pair[p].shift[r]));
+    __m512i low = _mm512_and_si512(_mm512_sllv_epi16(product, shift), low_bits);
+    __m512i high = _mm512_srlv_epi16(_mm512_slli_epi16(product, 8), _mm512_sub_epi16(top, shift));
+    low_sum[r] = _mm512_dpwssd_epi32(low_sum[r], dot, low);
+    high_sum[r] = _mm512_dpwssd_epi32(high_sum[r], dot, high);
   }
+}
+
+INLINE void clear(__m512i sum[ROWS]) {
+#pragma GCC unroll 8
+  for (int r = 0; r < ROWS; r++) sum[r] = _mm512_setzero_si512();
+}
+
+INLINE void add_sums(const a_panel_t *a, const b_panel_t *b, const __m512i sum[ROWS], int first, int64_t *sums) {
+#pragma GCC unroll 8
+  for (int r = 0; r < ROWS; r++) add_narrow(sum[r], a->base[r], b->base, first, sums + r * COLS);
+}
+
+static void multiply_one_digit(const a_panel_t *a, const b_panel_t *b, const table_t *table, int first, int64_t *sums) {
+  __m512i sum[ROWS];
+  clear(sum);
+  for (int p = 0; p < a->pairs; p++) add_one_digit(a, b, table, p, sum);
+  add_sums(a, b, sum, first, sums);
+}
+
+// One digit in the pairs that @p narrow says, two in the others. What the sums lose above 32 bits they do not have.
+static void multiply_mixed(const a_panel_t *a, const b_panel_t *b, const table_t *table, uint32_t narrow, int first,
+                           int64_t *sums) {
+  const uint32_t all = (1u << a->pairs) - 1;
+  __m512i sum[ROWS], high[ROWS];
+  clear(sum);
+  clear(high);
+  for (uint32_t left = ~narrow & all; left != 0; left &= left - 1) {
+    add_two_digits(a, b, __builtin_ctz(left), sum, high);
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < ROWS; r++) sum[r] = _mm512_add_epi32(sum[r], _mm512_slli_epi32(high[r], DIGIT));
+  for (uint32_t left = narrow & all; left != 0; left &= left - 1) {
+    add_one_digit(a, b, table, __builtin_ctz(left), sum);
+  }
+  add_sums(a, b, sum, first, sums);
+}
+
+static void multiply_two_digits(const a_panel_t *a, const b_panel_t *b, int first, int64_t *sums) {
+  __m512i low[ROWS], high[ROWS];
+  clear(low);
+  clear(high);
+  for (int p = 0; p < a->pairs; p++) add_two_digits(a, b, p, low, high);
 #pragma GCC unroll 8
   for (int r = 0; r < ROWS; r++) {
     for (int odd = 0; odd < 2; odd++) {
-      add_whole(joined(low_sum[r], high_sum[r], odd), a->base[r], b->base[odd], first, sums + r * COLS + 8 * odd);
+      add_whole(joined(low[r], high[r], odd), a->base[r], b->base[odd], first, sums + r * COLS + 8 * odd);
     }
   }
 }
@@ -183,21 +227,20 @@ static void multiply_wide(const a_panel_t *a, const b_panel_t *b, int first, int
   for (int r = 0; r < ROWS; r += FEW_ROWS) multiply_few_rows(a, b, r, first, sums);
 }
 
-// The sum's bound, squared; the margin covers the rounding of the norms.
-static int sum_fits(const a_panel_t *a, const b_panel_t *b, double bound2) {
-  return a->norm2 * b->norm2 < bound2 * 0.999;
-}
-
 static void multiply(const void *a_panel, const void *b_panel, const void *table, int first, void *sums) {
   const a_panel_t *a = a_panel;
   const b_panel_t *b = b_panel;
-  if (scales_fit(a->scale_max, b->scale_max, 15) && sum_fits(a, b, 0x1p62)) {
-    multiply_one_digit(a, b, table, first, sums);
-  } else if (scales_fit(a->scale_max, b->scale_max, 15 + DIGIT) &&
-             sum_fits(a, b, 0x1p62 * (1 << DIGIT) * (1 << DIGIT))) {
+  if (!scales_fit(a, b) || !sum_fits(a->norm2, b->norm2, DIGIT)) {
+    multiply_wide(a, b, first, sums);
+  } else if (!sum_fits(a->norm2, b->norm2, 0)) {
     multiply_two_digits(a, b, first, sums);
   } else {
-    multiply_wide(a, b, first, sums);
+    const uint32_t narrow = narrow_pairs(a, b);
+    if (narrow == (1u << PAIRS) - 1) {
+      multiply_one_digit(a, b, table, first, sums);
+    } else {
+      multiply_mixed(a, b, table, narrow, first, sums);
+    }
   }
 }
 

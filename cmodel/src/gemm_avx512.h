@@ -12,9 +12,10 @@
 // Dots are packed to int16, which puts the two of a column side by side; one vpdpwssd scales, adds and accumulates
 // 32 block products. What A's exponents exceed the smallest goes first into A's elements, as far as a dot stays in
 // int16; the rest shifts the product of A's significand with B's scale, which comes from a table: A's 8 normal ones
-// times the panel's of B. That product of scales is used whole where all those of a tile and chunk stay under 2^15 and
-// the sum under 2^31: 9 multiplications. It is cut into two digits, each with a sum of its own, where the same holds
-// for the part above the lowest 11 bits, 32 * 24576 * 2^11 < 2^31: 11 multiplications.
+// times the panel's of B. That product of scales is used whole in pairs of blocks where all those of the tile stay
+// under 2^15: 9 multiplications. In other pairs it is cut into two digits, each with a sum of its own: 11. Where the
+// chunk's sums stay under 2^31 that is all modulo 2^32; where they do not, but the sum of the digits above the lowest
+// 11 bits does, all pairs have two digits: 32 * 24576 * 2^11 < 2^31.
 //
 // All else: dots are multiplied by A's scale, then by B's, and summed in 64 bits: 14. Sums lie as
 // gemm_avx512_store.h says.
@@ -30,6 +31,7 @@
 #define SIGNIFICANDS 8
 #define SUBNORMAL (1 << 30)  // as a largest scale: too large for a table
 #define SMALLEST_MAX 8       // of A's largest scales
+#define PAIR_MAX (1 << 15)   // as the largest scale of a pair: too large for a product of 15 bits
 
 // Two blocks of A's rows; whole cache lines, read in order.
 typedef struct {
@@ -43,9 +45,11 @@ typedef struct {
   a_pair_t pair[PAIRS];
   uint16_t scale[PAIRS][ROWS][2];  // significand << shift
   int64_t base[ROWS];              // smallest exponent of a row
+  int32_t pair_max[PAIRS];         // the largest significand << shift, SMALLEST_MAX or PAIR_MAX
   int32_t pairs;
   int32_t scale_max;  // the largest significand << shift, or SMALLEST_MAX
-  double norm2;       // the largest over the rows of the sum of squares of significand << (exponent - base)
+  double norm2;       // the largest over the rows of the sum of squares of significand << (exponent - base), or
+                      // SMALLEST_MAX's
   uint8_t padding[48];
 } a_panel_t;
 
@@ -54,6 +58,7 @@ typedef struct {
   uint16_t significand[PAIRS][COLS][2];
   uint16_t shift[PAIRS][COLS][2];  // exponent - base
   int64_t base[2][8];              // of the even columns, of the odd ones
+  int32_t pair_max[PAIRS];         // as A's, of significand << shift
   double norm2;                    // times the square of the largest dot
   int32_t scale_max;
   uint8_t padding[52];

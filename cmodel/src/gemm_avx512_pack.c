@@ -62,6 +62,12 @@ static __m512i larger_scales(__m512i largest, __m512i significand, __m512i shift
   return _mm512_max_epi32(largest, _mm512_max_epi32(even, odd));
 }
 
+// The largest of each pair, and of all.
+static int32_t pack_largest(__m512i largest, int32_t pair_max[PAIRS]) {
+  _mm512_store_si512(pair_max, _mm512_min_epi32(largest, _mm512_set1_epi32(PAIR_MAX)));
+  return _mm512_reduce_max_epi32(largest);
+}
+
 static void pack_a_scales(const scales_t *s, __m512i absorbed, int r, a_rows_t *rows, a_panel_t *panel) {
   const __m512i eight = _mm512_set1_epi16(8);
   const double norm2 = scales_norm2(s);
@@ -127,7 +133,7 @@ void gemm_avx512_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void 
   a_panel_t *panel = to;
   int subnormal = 0;
   panel->pairs = (int32_t)((blocks + 1) / 2);
-  panel->norm2 = 0;
+  panel->norm2 = SMALLEST_MAX * SMALLEST_MAX;
   for (int r = 0; r < ROWS; r++) {
     // Rows beyond the operand are the last one once more: their sums are not stored.
     const int64_t at = (row + r < a->rows ? row + r : a->rows - 1) * a->blocks + block;
@@ -139,7 +145,8 @@ void gemm_avx512_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void 
     largest = larger_scales(largest, s[r].significand, rows.shift[r]);
     subnormal |= s[r].subnormal;
   }
-  panel->scale_max = subnormal ? SUBNORMAL : _mm512_reduce_max_epi32(largest);
+  panel->scale_max = pack_largest(largest, panel->pair_max);
+  if (subnormal) panel->scale_max = SUBNORMAL;
   // After the scales of all rows, which need long for themselves.
   for (int r = 0; r < ROWS; r++) pack_a_elements(codes[r], blocks, table, &s[r], absorbed[r], r, &rows, panel);
   // What the rows have beyond the chunk's blocks is of no use.
@@ -193,7 +200,7 @@ void gemm_avx512_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void 
     significand[c] = s.significand;
     shift[c] = s.excess;
   }
-  panel->scale_max = _mm512_reduce_max_epi32(largest);
+  panel->scale_max = pack_largest(largest, panel->pair_max);
   // The largest dot belongs to the pair of formats: it is charged to B.
   double dot = BLOCK * largest_quanta(job->a->elem) * largest_quanta(b->elem);
   panel->norm2 *= dot * dot;

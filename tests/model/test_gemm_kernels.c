@@ -157,6 +157,32 @@ TEST(limits_with_random_codes) {
   for (int formats = 0; formats < 9; formats++) check_ranges(0, formats);
 }
 
+/** The smallest normal scale everywhere, but in one pair of blocks @p byte. */
+static void set_pair(ufp4_operand_t *x, int byte) {
+  for (int64_t i = 0; i < x->rows * x->blocks; i++) {
+    x->scales[i] = (uint8_t)(i % x->blocks / 2 != 2 ? 8 : byte < 0x7F ? byte : 0x7E);
+  }
+}
+
+// The limit of 2^15 where one pair of blocks alone is beyond it, and multiplied in another way than the others.
+TEST(limits_of_one_pair_of_blocks) {
+  check_random_t random = check_random();
+  ufp4_operand_t a = operand(&random, 9, 512, SCALES_NEAR), b = operand(&random, 18, 512, SCALES_NEAR);
+  const ufp4_gemm_t how = plain(UFP4_DTYPE_I64);
+  for (int i = 0; i < 2 * 15 * 15 * 4; i++) {
+    const int codes = i / 900, exponent_a = 1 + i / 60 % 15, exponent_b = 1 + i / 4 % 15;
+    a.elem = (ufp4_elem_t)(i % 7 % 3);
+    b.elem = (ufp4_elem_t)(i % 5 % 3);
+    fill_codes(&random, codes, &a);
+    fill_codes(&random, codes, &b);
+    set_pair(&a, 8 * exponent_a + (i & 1) * 7);
+    set_pair(&b, 8 * exponent_b + (i >> 1 & 1) * 7);
+    kernels_check(i, &a, &b, &how);
+  }
+  ufp4_operand_free(&a);
+  ufp4_operand_free(&b);
+}
+
 /** Row j of b ends after its own number of blocks; the second half of the rows is negative. */
 static void largest_rows(check_random_t *random, ufp4_operand_t *b) {
   fill_codes(random, 1, b);
@@ -309,6 +335,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(every_pair_of_scale_mixes),
       CHECK_TEST(limits_with_largest_codes),
       CHECK_TEST(limits_with_random_codes),
+      CHECK_TEST(limits_of_one_pair_of_blocks),
       CHECK_TEST(largest_sums),
       CHECK_TEST(results_of_every_magnitude),
       CHECK_TEST(sums_that_wrap_to_nan),
