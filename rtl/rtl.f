@@ -5,6 +5,7 @@ gen/ufp4_spec_pkg.sv
 num/ufp4_elem_decode.sv
 num/ufp4_scale_decode.sv
 num/ufp4_scale_number.sv
+num/ufp4_scale_split.sv
 num/ufp4_full_adder.sv
 num/ufp4_carry_save.sv
 num/ufp4_ripple.sv
@@ -38,6 +39,8 @@ array/ufp4_sum_resolve.sv
 array/ufp4_pe.sv
 array/ufp4_sum_fp32.sv
 array/ufp4_pe_fp32.sv
+array/ufp4_sum_nv.sv
+array/ufp4_pe_nv.sv
 array/ufp4_lane.sv
 array/ufp4_array.sv
 array/ufp4_tile_walk.sv

@@ -110,6 +110,8 @@ static void print_all(const vectors_unit_t *unit, uint64_t seed, uint64_t count,
 static const vectors_unit_t *unit_at(size_t index) {
   if (index < vectors_multiply_count) return &vectors_multiply[index];
   index -= vectors_multiply_count;
+  if (index < vectors_nv_count) return &vectors_nv[index];
+  index -= vectors_nv_count;
   return index < vectors_quantize_count ? &vectors_quantize[index] : NULL;
 }
 

@@ -7,6 +7,7 @@ module vector_readers;
   read_dot u_dot ();
   read_pe u_pe ();
   read_pe_fp32 u_pe_fp32 ();
+  read_pe_nv u_pe_nv ();
   read_threefry u_threefry ();
   read_rht u_rht ();
   read_e4m3_scale u_e4m3_scale ();
