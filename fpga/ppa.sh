@@ -141,6 +141,7 @@ rows=(
   "pe_fpga 1 ufp4_pe Target=1"
   "pe_simulator 1 ufp4_pe Target=2"
   "pe_fp32 1 ufp4_pe_fp32"
+  "pe_nv 1 ufp4_pe_nv"
 )
 known=" "
 for row in "${rows[@]}"; do known+="${row%% *} "; done

@@ -68,12 +68,16 @@ static int sums_ok(const ufp4_gemm_t *how) {
   return how->d_dtype != UFP4_DTYPE_I64 || (how->c == NULL && how->alpha == 1.0f);
 }
 
+static int takes_descriptors(const ufp4_device_t *device) {
+  return device->backend->gemm == NULL && strcmp(device->backend->name, "model") != 0;
+}
+
 // A device that takes descriptors only multiplies and accumulates as its configuration does.
 ufp4_status_t device_check_core(ufp4_device_t *device, ufp4_contract_t contract, ufp4_elem_t a, ufp4_elem_t b) {
   static const char *const names[UFP4_CONTRACT_COUNT] = UFP4_CONTRACT_NAMES;
   static const char *const elems[UFP4_ELEM_COUNT] = UFP4_ELEM_NAMES;
   const ufp4_configuration_t *core = &device->info.configuration;
-  if (device->backend->gemm != NULL || strcmp(device->backend->name, "model") == 0) return UFP4_OK;
+  if (!takes_descriptors(device)) return UFP4_OK;
   if (core->contract != (uint32_t)contract) {
     return device_fail(device, UFP4_ERROR_UNSUPPORTED, "the configuration %s accumulates by the contract %s, not by %s",
                        core->name, names[core->contract], names[contract]);
@@ -94,7 +98,11 @@ static ufp4_status_t check_gemm(ufp4_device_t *device, const ufp4_operand_t *a, 
   }
   ufp4_status_t status = ufp4_combination_gemm(a->elem, b->elem, a->scale, how->contract, device->backend->name, &why);
   if (status != UFP4_OK) return device_fail(device, status, "gemm: %s", why.text);
-  return device_check_core(device, how->contract, a->elem, b->elem);
+  status = device_check_core(device, how->contract, a->elem, b->elem);
+  if (status == UFP4_OK && how->contract == UFP4_CONTRACT_NV && how->c != NULL && takes_descriptors(device)) {
+    return device_fail(device, UFP4_ERROR_UNSUPPORTED, "gemm: the core has no C for the contract nv, whose sums begin with it");
+  }
+  return status;
 }
 
 static ufp4_status_t run_golden(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,

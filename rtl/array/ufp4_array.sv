@@ -5,8 +5,8 @@
 // A feed names a block of two sub-tiles: lane 0 of each side reads its operand memory in the same cycle, row r
 // and column c r and c cycles later, so that PE (r, c) takes both operands r + c + 2 cycles after the feed. Where Share
 // PEs a side take an operand in the same cycle and pass it on as one, it is r / Share and c / Share.
-// Control, {keep, load, write, bank, index} of ufp4_pe (contract fp32: hold and join before that, ufp4_pe_fp32), travels
-// with a through the Stages of a PE. (Rows - 1) / Share + (Cols - 1) / Share + 2 + Stages cycles after a feed its sum can
+// Control, {keep, load, write, bank, index} of ufp4_pe (contract fp32: hold and join before that, ufp4_pe_fp32; contract
+// nv: first before it, ufp4_pe_nv), travels with a through the Stages of a PE. (Rows - 1) / Share + (Cols - 1) / Share + 2 + Stages cycles after a feed its sum can
 // be read.
 // NaN flags go by macro-tile, even or odd (parity); feed_clear_a_i and feed_clear_b_i start
 // those of the feed's sub-tile anew.
@@ -44,7 +44,8 @@ module ufp4_array #(
   localparam int unsigned TileWidthA = $clog2(TileRows),
   localparam int unsigned TileWidthB = $clog2(TileCols),
   localparam int unsigned IndexWidth = $clog2(TileRows * TileCols),
-  localparam int unsigned FeedWidth = IndexWidth + ((Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) ? 4 : 6),
+  localparam int unsigned FeedWidth = IndexWidth + ((Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) ? 4 :
+                                                          (Contract == 32'(ufp4_spec_pkg::CONTRACT_NV)) ? 5 : 6),
   localparam int unsigned RowWidth = (Rows > 1) ? $clog2(Rows) : 1
 ) (
   input  logic                       clk_i,
@@ -84,6 +85,7 @@ module ufp4_array #(
 );
   localparam int unsigned BeatRows = BusBytes / 8;
   localparam bit Exact = Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT);
+  localparam bit Nv = Contract == 32'(ufp4_spec_pkg::CONTRACT_NV);
   localparam int unsigned ControlWidth = FeedWidth + 1;
   localparam int unsigned RestWidth = Exact ? 24 : 29;
 
@@ -219,6 +221,29 @@ module ufp4_array #(
           .valid2_i(gen_row[r-r%Share].gen_control[c/Share+2].word_q[ControlWidth-1]),
           .control_load_i(gen_row[r-r%Share].gen_control[c/Share+Stages-1].word_q),
           .control_sum_i(gen_row[r-r%Share].gen_control[c/Share+Stages].word_q),
+          .a_mag_i(a_mag_in),
+          .a_rest_i(a_rest_in),
+          .b_mag_i(b_mag_in),
+          .b_rest_i(b_rest_in),
+          .a_mag_o(a_mag),
+          .a_rest_o(a_rest),
+          .b_mag_o(b_mag),
+          .b_rest_o(b_rest),
+          .drain_read_i(drain_read),
+          .drain_index_i(drain_index),
+          .drain_data0_o(sum0),
+          .drain_data1_o(sum1)
+        );
+      end else if (Nv) begin : gen_nv
+        ufp4_pe_nv #(.Depth(TileRows * TileCols), .Target(Target), .Formats(Formats)) u_pe (
+          .clk_i,
+          .valid1_i(gen_row[r-r%Share].gen_control[c/Share+1].word_q[ControlWidth-1-:2]),
+          .valid2_i(gen_row[r-r%Share].gen_control[c/Share+2].word_q[ControlWidth-1]),
+          .control4_i(gen_row[r-r%Share].gen_control[c/Share+4].word_q),
+          .control5_i(gen_row[r-r%Share].gen_control[c/Share+5].word_q),
+          .valid6_i(gen_row[r-r%Share].gen_control[c/Share+6].word_q[ControlWidth-1-:2]),
+          .valid7_i(gen_row[r-r%Share].gen_control[c/Share+7].word_q[ControlWidth-1-:2]),
+          .control8_i(gen_row[r-r%Share].gen_control[c/Share+8].word_q),
           .a_mag_i(a_mag_in),
           .a_rest_i(a_rest_in),
           .b_mag_i(b_mag_in),

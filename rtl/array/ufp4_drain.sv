@@ -302,6 +302,8 @@ module ufp4_drain #(
 
   // Beats. The upper half of a row of unrounded sums follows the lower one.
   function automatic logic [15:0] to_bf16(logic [31:0] x);
+    // The NaN of the contract nv.
+    if (Contract == 32'(CONTRACT_NV) && (&x[30:0])) return 16'h7FFF;
     return 16'((x + 32'h7FFF + 32'(x[16])) >> 16);
   endfunction
   note_t last_note;

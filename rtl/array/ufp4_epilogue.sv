@@ -2,12 +2,13 @@
 // From the sums of an array row to the elements of D, a lane for each column.
 //
 //   sum = accumulator + earlier sums, where there are some;  INT64_MIN stands for NaN     (contract exact)
-//   sum = accumulator, an FP32 number in the lower 32 bits                                  (contract fp32)
+//   sum = accumulator, an FP32 number in the lower 32 bits                                  (contracts fp32, nv)
 //   r   = RNE32(sum * 2^exponent);  then as far as present, one RNE32 each:  r * tensor scale,  r * alpha,  r + C
 //
 // accumulator_i, poisoned_i and the earlier sums come with valid_i[2]; sum_o goes with valid_i[3], f32_o with the last
 // stage the job needs: 5 and 3 more for each operation (ufp4_drain says which rows these bits are). A lane has one
 // unit for the last three operations: rows whose operations would meet in it must not be that close. enable_i moves all.
+// Contract nv: every NaN is 0x7FFFFFFF at the end.
 // Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
 module ufp4_epilogue #(
   parameter int unsigned Cols = 16,
@@ -35,6 +36,7 @@ module ufp4_epilogue #(
   import ufp4_spec_pkg::*;
   localparam logic [63:0] SUM_NAN = {1'b1, 63'd0};
   localparam logic [31:0] F32_NAN = 32'h7FC0_0000;
+  localparam logic [31:0] F32_NAN_NV = 32'h7FFF_FFFF;
 
   logic has_scale, has_c, has_sums;
   assign has_sums = desc_i.d_mode[D_MODE_SUMS_BIT];
@@ -111,6 +113,8 @@ module ufp4_epilogue #(
       .round_i(round),
       .f32_o(result)
     );
-    assign f32_o[32*c+:32] = no_operations ? rounded : result;
+    logic [31:0] last;
+    assign last = no_operations ? rounded : result;
+    assign f32_o[32*c+:32] = (Contract == 32'(CONTRACT_NV) && last == F32_NAN) ? F32_NAN_NV : last;
   end
 endmodule

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM engine: D [m][n] = A [m][k] times B [n][k] transposed, contract exact or fp32 (Contract), operands panel-major
+// GEMM engine: D [m][n] = A [m][k] times B [n][k] transposed, contract exact, fp32 or nv (Contract), operands panel-major
 // in memory.
 //
 //   D = RNE32(sum of block products * 2^-(tA + tB)), and what the descriptor adds to that
@@ -88,13 +88,14 @@ module ufp4_gemm #(
   localparam int unsigned LoadBytes = (LoadFit > LoadLeast) ? LoadFit : LoadLeast;
   localparam int unsigned DrainBytes = 4 * Cols;
   localparam bit Exact = Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT);
-  localparam int unsigned FeedWidth = $clog2(TileRows * TileCols) + (Exact ? 4 : 6);
+  localparam bit Nv = Contract == 32'(ufp4_spec_pkg::CONTRACT_NV);
+  localparam int unsigned FeedWidth = $clog2(TileRows * TileCols) + (Exact ? 4 : Nv ? 5 : 6);
   // Of the form of a PE: its stages, and how many PEs a side share the registers that pass an operand on.
-  localparam int unsigned PeStages = (Exact && Target == 32'(TARGET_ASIC)) ? 4 : 3;
+  localparam int unsigned PeStages = Nv ? 8 : (Exact && Target == 32'(TARGET_ASIC)) ? 4 : 3;
   localparam int unsigned PeShare = (Target == 32'(TARGET_ASIC)) ? 2 : 1;
 
-  if (Contract != 32'(CONTRACT_EXACT) && Contract != 32'(CONTRACT_FP32)) begin : gen_check_contract
-    $error("ufp4_gemm: Contract must be exact or fp32");
+  if (Contract > 32'(CONTRACT_NV)) begin : gen_check_contract
+    $error("ufp4_gemm: Contract must be exact, fp32 or nv");
   end
   if (Formats > 32'(FORMATS_UNIFORM)) begin : gen_check_formats
     $error("ufp4_gemm: Formats must be all, e2m1 or uniform");

@@ -4,7 +4,7 @@
 //
 // read_i with the address {slot, sub-tile, block} at cycle t gives the decoded operand, mag_o and rest_o =
 // {sign, sig, exp}, at t + 2: sig and exp are of ufp4_scale_decode, or (contract fp32) of ufp4_scale_number, which
-// also knows E8M0. Codes arrive as bit planes (ufp4_elem_decode), one block a word. A word of scales
+// also knows E8M0, or (contract nv) of ufp4_scale_split, with a bit above it for elements of E1M2. Codes arrive as bit planes (ufp4_elem_decode), one block a word. A word of scales
 // is this lane's ScaleBytes bytes of a bus beat: memory holds a panel group's scales as [block][row], so a
 // lane's scales lie in the order {slot, group, block, sub-tile in group}.
 // NaN scales among the blocks read are
@@ -103,6 +103,9 @@ module ufp4_lane #(
     ufp4_scale_decode u_scale_decode (.byte_i(scale[6:0]), .sig_o(sig), .exp_o(exp), .nan_o(nan));
     logic unused_scale;
     assign unused_scale = scale[7] ^ e8m0_i;
+  end else if (Contract == 32'(ufp4_spec_pkg::CONTRACT_NV)) begin : gen_nv
+    assign exp[8] = elem_i == ufp4_spec_pkg::ELEM_E1M2;
+    ufp4_scale_split u_scale_split (.byte_i(scale), .e8m0_i, .sig_o(sig), .exp_o(exp[7:0]), .nan_o(nan));
   end else begin : gen_fp32
     ufp4_scale_number u_scale_number (.byte_i(scale), .e8m0_i, .elem_i, .sig_o(sig), .exp_o(exp), .nan_o(nan));
   end

@@ -7,6 +7,8 @@
 // chunk, the banks take turns; otherwise partial sums stay in bank 0, and the last chunk loads from there and
 // writes to bank 1. Operand slots take turns. feed_* is registered; busy_o and the stalls describe the
 // decision, one cycle earlier.
+// Contract nv: groups of four blocks have four cycles each, also the last one of K, which may have fewer; the cycles
+// without a block count as stalls of the accumulator.
 // When a chunk's last block is fed the slot is retired, and released once the last
 // lane has read it. ready_o, a pulse, tells the drain that a row of sub-tiles is in its bank.
 // Tests: tests/rtl/array.
@@ -23,7 +25,8 @@ module ufp4_sequencer #(
   localparam int unsigned AddrWidthA = $clog2(2 * TileRows * Chunk),
   localparam int unsigned AddrWidthB = $clog2(2 * TileCols * Chunk),
   localparam int unsigned IndexWidth = $clog2(TileRows * TileCols),
-  localparam int unsigned FeedWidth = IndexWidth + ((Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) ? 4 : 6)
+  localparam int unsigned FeedWidth = IndexWidth + ((Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) ? 4 :
+                                                          (Contract == 32'(ufp4_spec_pkg::CONTRACT_NV)) ? 5 : 6)
 ) (
   input  logic                            clk_i,
   input  logic                            rst_ni,
@@ -95,7 +98,12 @@ module ufp4_sequencer #(
   assign k_blocks = 17'((desc_i.k + 32'd15) >> 4);
   assign k_left = k_blocks - k_q;
 
-  // Ends of the loops.
+  // Ends of the loops. padding: the last group of four has no such block.
+  localparam bit Nv = Contract == 32'(ufp4_spec_pkg::CONTRACT_NV);
+  logic [16:0] last_place;
+  logic padding;
+  assign last_place = (k_left - 17'd1) | (Nv ? 17'd3 : 17'd0);
+  assign padding = Nv & last_chunk & (17'(block_q) >= k_left);
   logic last_block, last_b, last_a, last_chunk, first_chunk, single;
   logic [TileWidthA-1:0] top_a;
   logic [TileWidthB-1:0] top_b;
@@ -103,7 +111,7 @@ module ufp4_sequencer #(
   assign top_b = TileWidthB'((cols - 1'b1) / ColsWidth'(Cols));
   assign last_chunk = k_left <= 17'(Chunk);
   assign first_chunk = k_q == 0;
-  assign last_block = last_chunk ? (17'(block_q) == k_left - 17'd1) : (&block_q);
+  assign last_block = last_chunk ? (17'(block_q) == last_place) : (&block_q);
   assign last_b = tile_b_q == top_b;
   assign last_a = tile_a_q == top_a;
   assign single = (top_a == 0) & (top_b == 0);
@@ -122,8 +130,8 @@ module ufp4_sequencer #(
   assign operands_here = loaded_i[slot_q] >= need;
   assign bank_free = ~last_chunk | claimed_q | ~full_q[bank];
   assign feed = active_q & bank_free & operands_here;
-  assign busy_o = feed;
-  assign stall_accumulator_o = active_q & ~bank_free;
+  assign busy_o = feed & ~padding;
+  assign stall_accumulator_o = active_q & (~bank_free | (padding & operands_here));
   assign stall_operand_o = active_q & bank_free & ~operands_here;
   assign end_b = feed & last_block & last_b;
   assign end_chunk = end_b & last_a;
@@ -191,16 +199,25 @@ module ufp4_sequencer #(
 
   // A lone sub-tile goes on in the PE's register: its sum would not be back in memory in time for the next
   // chunk.
-  logic first_block, first_sum, hold, join_held;
+  logic first_block, first_sum, last_sum, hold, join_held;
   logic [IndexWidth+3:0] control;
   logic [FeedWidth-1:0] feed_control;
   assign first_block = block_q == 0;
-  assign control = {~first_sum | (single & ~first_chunk), first_sum & ~first_chunk & ~single & ~hold, last_block,
+  assign control = {~first_sum | (single & ~first_chunk), first_sum & ~first_chunk & ~single & ~hold, last_sum,
                     bank, tile_a_q, tile_b_q};
   if (Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) begin : gen_exact
     assign first_sum = first_block;
+    assign last_sum = last_block;
     assign {hold, join_held} = 2'b00;
     assign feed_control = control;
+    logic unused_join;
+    assign unused_join = join_held;
+  end else if (Nv) begin : gen_nv
+    // What counts of a group is the control of its first block.
+    assign first_sum = (block_q >> 2) == 0;
+    assign last_sum = last_chunk ? (17'(block_q) | 17'd3) == last_place : (&block_q[BlockWidth-1:2]);
+    assign {hold, join_held} = 2'b00;
+    assign feed_control = {block_q[1:0] == 2'd0, control};
     logic unused_join;
     assign unused_join = join_held;
   end else begin : gen_fp32
@@ -208,6 +225,7 @@ module ufp4_sequencer #(
     logic pairs;
     assign pairs = desc_i.scale == ufp4_spec_pkg::SCALE_E8M0;
     assign first_sum = (block_q >> pairs) == 0;
+    assign last_sum = last_block;
     assign hold = pairs & ~block_q[0] & ~last_block;
     assign join_held = pairs & block_q[0];
     assign feed_control = {hold, join_held, control};
@@ -216,7 +234,7 @@ module ufp4_sequencer #(
     if (!rst_ni) begin
       feed_valid_o <= 1'b0;
     end else begin
-      feed_valid_o <= feed;
+      feed_valid_o <= feed & ~padding;
     end
     if (feed) begin
       feed_addr_a_o <= {slot_q, tile_a_q, block_q};

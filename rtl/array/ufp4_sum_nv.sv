@@ -63,10 +63,12 @@ module ufp4_sum_nv (
   end
 
   logic [31:0] base, sum_q;
+  logic [7:0] base_field;
   logic [8:0] base_exp, largest, largest_q;
   logic base_infinite_q, base_sign_q;
   assign base = keep_i ? sum_q : (load_i ? loaded_i : 32'd0);
-  assign base_exp = 9'(base[30:23] | 8'(base[30:23] == 8'd0)) + 9'd127;
+  assign base_field = base[30:23] | 8'(base[30:23] == 8'd0);
+  assign base_exp = 9'(base_field) + 9'd127;
   assign largest = !begin_i ? largest_q : (base_exp > largest_product_q) ? base_exp : largest_product_q;
   always_ff @(posedge clk_i) begin
     if (begin_i) begin

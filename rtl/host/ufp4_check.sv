@@ -112,11 +112,13 @@ module ufp4_check
       bad_blocks(gemm.a_stride_blocks, gemm.k) || bad_blocks(gemm.b_stride_blocks, gemm.k) ||
       bad_stride(gemm.d_stride_bytes, gemm.n, gemm.d_dtype) || sums_misaligned || c_misaligned;
 
-  // Unrounded sums are of the contract exact, and take no alpha and no C; E8M0 is of fp32; NVFP4 is E2M1 alone, with a
-  // tensor scale that is neither negative nor NaN.
+  // Unrounded sums are of the contract exact, and take no alpha and no C; E8M0 is of fp32 and nv; NVFP4 is E2M1 alone, with
+  // a tensor scale that is neither negative nor NaN; nv has no INT4, and C, with which its sums would begin, is not here.
   localparam bit Exact = Contract == 32'(CONTRACT_EXACT);
+  localparam bit Nv = Contract == 32'(CONTRACT_NV);
   assign gemm_unsupported = !(gemm.d_dtype inside {DTYPE_F32, DTYPE_BF16, DTYPE_I64}) ||
       (!Exact && (wide || has_sums)) ||
+      (Nv && (has_c || gemm.a_elem == ELEM_INT4 || gemm.b_elem == ELEM_INT4)) ||
       !multiplies(gemm.a_elem) || !multiplies(gemm.b_elem) ||
       gemm.contract != 8'(Contract) ||
       !(gemm.scale inside {SCALE_E4M3, SCALE_NVFP4} || (!Exact && gemm.scale == SCALE_E8M0)) ||

@@ -217,7 +217,7 @@ def test_sums_factors_and_c_on_rtl():
 
 def test_rejects_what_only_the_model_has_on_rtl():
     operands(3, 4, 16, "--elem", "e2m1")
-    for contract, why in (("fp32", "contract exact"), ("nv", "model")):
+    for contract, why in (("fp32", "contract exact"), ("nv", "contract exact")):
         rejects(3, why, "gemm", *AB, "-o", "D.npy", "--backend", "rtl", "--accumulate", contract)
         rejects(3, why, "gemm", *AB, "-o", "D.npy", "--check", "rtl", "--accumulate", contract)
 
@@ -229,6 +229,18 @@ def test_fp32_sums_equal_the_model_on_rtl():
         operands(33, 47, 130, "--elem", "e2m1", "--scale", scale)
         for words in ([], ["--alpha", "-0.3", "--c", "C.npy", "--out", "bf16"]):
             passes("gemm", *AB, "-o", "D.npy", *device, *words)
+
+
+def test_nv_sums_equal_the_model_on_rtl():
+    device = ["--backend", "rtl", "--check", "model", "--config", "small-nv", "--accumulate", "nv"]
+    bench.write_npy("C.npy", bench.gaussian(33, 47))
+    for scale in ("e4m3", "e8m0", "nvfp4"):
+        operands(33, 47, 130, "--elem", "e2m1", "--scale", scale)
+        for words in ([], ["--alpha", "-0.3", "--out", "bf16"]):
+            passes("gemm", *AB, "-o", "D.npy", *device, *words)
+        rejects(3, "no C for the contract nv", "gemm", *AB, "-o", "D.npy", *device, "--c", "C.npy")
+    operands(3, 4, 16, "--elem", "int4")
+    rejects(3, "int4", "gemm", *AB, "-o", "D.npy", *device)
 
 
 def test_rejects_files_that_are_no_operands():

@@ -9,11 +9,11 @@ from bench import check, check_equal, passes, rejects
 def test_lists_configurations_and_backends():
     whole = json.loads(passes("info", "--json").out)
     names = [c["name"] for c in whole["configurations"]]
-    check_equal(names, ["small", "default", "small-fp32", "default-fp32", "small-uniform", "flat", "tall", "wide", "large"],
-                "configurations")
+    check_equal(names, ["small", "default", "small-fp32", "default-fp32", "small-nv", "default-nv", "small-uniform", "flat",
+                        "tall", "wide", "large"], "configurations")
     check_equal(whole["configurations"][1]["macs_per_cycle"], 4096, "MACs a cycle")
-    check_equal([c["contract"] for c in whole["configurations"]], ["exact", "exact", "fp32", "fp32", "exact", "exact", "exact",
-                                                                   "fp32", "exact"], "contracts")
+    check_equal([c["contract"] for c in whole["configurations"]], ["exact", "exact", "fp32", "fp32", "nv", "nv", "exact", "exact",
+                                                                   "exact", "fp32", "exact"], "contracts")
     check_equal([b["name"] for b in whole["backends"]], ["model", "rtl", "cuda"], "backends")
     check(whole["backends"][0]["available"] is True, "the model is always there")
     check(whole["cpu"]["cores"] >= 1, "cores")
@@ -29,7 +29,7 @@ def test_reports_the_model():
 
 
 def test_reports_the_core_on_rtl():
-    for name, rows in (("small", 2), ("default", 16), ("small-fp32", 2)):
+    for name, rows in (("small", 2), ("default", 16), ("small-fp32", 2), ("small-nv", 2)):
         device = json.loads(passes("info", "--backend", "rtl", "--config", name, "--json").out)["device"]
         core = device["configuration"]
         check_equal((core["name"], core["rows"], device["cycles"]), (name, rows, True), "device")

@@ -178,12 +178,12 @@ typedef struct {
   { \
     {0u, 1u, 7u, 11u}, \
     {0u, 2u, 7u, 11u}, \
-    {0u, 4u, 3u, 1u}, \
+    {0u, 4u, 3u, 3u}, \
     {1u, 1u, 1u, 11u}, \
     {1u, 2u, 1u, 11u}, \
-    {1u, 4u, 1u, 1u}, \
+    {1u, 4u, 1u, 3u}, \
     {2u, 2u, 7u, 3u}, \
-    {2u, 4u, 3u, 1u}, \
+    {2u, 4u, 3u, 3u}, \
     {3u, 2u, 7u, 9u}, \
   }
 
@@ -328,7 +328,7 @@ typedef enum {
   UFP4_COUNTER_ARRAY_BUSY = 1,  ///< cycles in which the array was fed one step (every PE one block product)
   UFP4_COUNTER_STALL_OPERAND = 2,  ///< GEMM: the array waited for operand data from memory
   UFP4_COUNTER_STALL_PANEL = 3,  ///< GEMM: the array waited for row groups of an operand that QUANT had not written yet
-  UFP4_COUNTER_STALL_ACCUMULATOR = 4,  ///< GEMM: the array waited for an accumulator bank that was still draining
+  UFP4_COUNTER_STALL_ACCUMULATOR = 4,  ///< GEMM: the array waited for an accumulator bank that was still draining, or (contract nv) the last group of K has fewer than four blocks
   UFP4_COUNTER_STALL_DRAIN = 5,  ///< GEMM: everything fed, results on their way to memory
   UFP4_COUNTER_QUANT = 6,  ///< QUANT or AMAX was running and the array was not
   UFP4_COUNTER_COMMAND = 7,  ///< fetching and decoding a descriptor, writing a completion
@@ -353,13 +353,15 @@ typedef struct {
   uint32_t contract;
   uint32_t formats;
 } ufp4_configuration_t;
-#define UFP4_CONFIGURATION_COUNT 9
+#define UFP4_CONFIGURATION_COUNT 11
 #define UFP4_CONFIGURATIONS \
   { \
     {"small", 2, 2, 8, 8, 16, 8, 0, 0}, \
     {"default", 16, 16, 8, 8, 16, 64, 0, 0}, \
     {"small-fp32", 2, 2, 8, 8, 16, 8, 1, 0}, \
     {"default-fp32", 16, 16, 8, 8, 16, 64, 1, 0}, \
+    {"small-nv", 2, 2, 8, 8, 16, 8, 2, 0}, \
+    {"default-nv", 16, 16, 8, 8, 16, 64, 2, 0}, \
     {"small-uniform", 2, 2, 8, 8, 16, 8, 0, 2}, \
     {"flat", 2, 4, 8, 4, 16, 8, 0, 0}, \
     {"tall", 8, 2, 2, 8, 8, 64, 0, 0}, \

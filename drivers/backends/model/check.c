@@ -166,7 +166,8 @@ static int tensor_scale_is_bad(uint32_t bits) {
   return bits > 0x7F800000u;
 }
 
-// Unrounded sums are of the contract exact, and take no alpha and no C; E8M0 is of fp32; NVFP4 is E2M1 alone.
+// Unrounded sums are of the contract exact, and take no alpha and no C; E8M0 is of fp32 and nv; NVFP4 is E2M1
+// alone. nv has no INT4, and no C: its sums would begin with it.
 static int gemm_is_unsupported(const ufp4_gemm_descriptor_t *gemm, const ufp4_configuration_t *core) {
   const int exact = core->contract == UFP4_CONTRACT_EXACT;
   const ufp4_descriptor_t *any = (const ufp4_descriptor_t *)gemm;
@@ -181,6 +182,9 @@ static int gemm_is_unsupported(const ufp4_gemm_descriptor_t *gemm, const ufp4_co
     return 1;
   }
   if (!exact && (gemm->d_dtype == UFP4_DTYPE_I64 || (gemm->d_mode & UFP4_D_MODE_SUMS))) return 1;
+  if (core->contract == UFP4_CONTRACT_NV) {
+    if (gemm->a_elem == UFP4_ELEM_INT4 || gemm->b_elem == UFP4_ELEM_INT4 || (gemm->d_mode & UFP4_D_MODE_C)) return 1;
+  }
   if ((gemm->d_mode & ~KNOWN_D_MODES) != 0) return 1;
   if (gemm->d_dtype == UFP4_DTYPE_I64 && (gemm->d_mode & (UFP4_D_MODE_ALPHA | UFP4_D_MODE_C))) return 1;
   return any_set(gemm->reserved0, sizeof gemm->reserved0);

@@ -25,9 +25,10 @@ constexpr int64_t kTileM = UFP4_TEST_TILE_M, kTileN = UFP4_TEST_TILE_N;         
 constexpr uint32_t kLong = static_cast<uint32_t>(2 * std::max(kTileM, kTileN) + 40);  ///< sides of several macro-tiles
 constexpr uint32_t kShort = static_cast<uint32_t>(2 * std::max(kRows, kCols) + 3);    ///< sides of a few sub-tiles
 constexpr bool kExact = UFP4_TEST_CONTRACT == UFP4_CONTRACT_EXACT;
-/** The element formats of the PEs are kElems from this one on. */
+constexpr bool kNv = UFP4_TEST_CONTRACT == UFP4_CONTRACT_NV;
+/** The element formats of the PEs and of the contract are kElems from this one on. */
 constexpr unsigned kFirstElem = UFP4_TEST_FORMATS == UFP4_FORMATS_UNIFORM ? UFP4_ELEM_E1M2 : UFP4_ELEM_E2M1;
-constexpr unsigned kElems = UFP4_ELEM_COUNT - kFirstElem;
+constexpr unsigned kElems = (kNv ? UFP4_ELEM_INT4 : UFP4_ELEM_COUNT) - kFirstElem;
 constexpr size_t kMemoryBytes = 4u << 20;
 constexpr uint64_t kGuard = 256;
 constexpr Behaviour kCalm = {1, 0, -1, -1};
@@ -323,8 +324,9 @@ Job job_of(int64_t m, int64_t n, int64_t k) {
   return job;
 }
 
-/** What the contract has of D's modes: unrounded sums are of the contract exact. */
-constexpr uint8_t kModes = UFP4_D_MODE_ALPHA | UFP4_D_MODE_C | (kExact ? UFP4_D_MODE_SUMS : 0);
+/** What the contract has of D's modes: unrounded sums are of the contract exact; the engine has no C for nv. */
+constexpr uint8_t kAddends = (kNv ? 0 : UFP4_D_MODE_C) | (kExact ? UFP4_D_MODE_SUMS : 0);
+constexpr uint8_t kModes = UFP4_D_MODE_ALPHA | kAddends;
 
 /** Everything drawn but the shape. */
 Job random_job(check_random_t *random, int64_t m, int64_t n, int64_t k) {
@@ -419,7 +421,7 @@ TEST(nan_scales) {
 
 TEST(largest_sums) {
   Engine engine;
-  for (unsigned elem = kFirstElem; elem < UFP4_ELEM_COUNT; elem++) {
+  for (unsigned elem = kFirstElem; elem < kFirstElem + kElems; elem++) {
     Job job = job_of(kRows, kCols + 1, 5000);
     job.a_elem = job.b_elem = static_cast<ufp4_elem_t>(elem);
     job.scales = FIXTURE_SCALES_MAX;
@@ -465,7 +467,7 @@ TEST(errors_beside_addends_are_forgotten) {
   Engine engine;
   for (int i = 0; i < 12; i++) {
     Job job = random_epilogue(&engine.random, kTileM * 3 + 5, kTileN + 3, 40);
-    job.d_mode |= kExact ? UFP4_D_MODE_SUMS : UFP4_D_MODE_C;
+    job.d_mode |= kExact ? UFP4_D_MODE_SUMS : kAddends;
     const int64_t beat = static_cast<int64_t>(check_below(&engine.random, kBus > 64 ? 100 : 300));
     const Outcome outcome = engine.run(job, {7, 0, i % 2 ? beat : -1, i % 2 ? -1 : beat % 40});
     check_bits(i, outcome.read_error + 2u * outcome.write_error, i % 2 ? 1 : 2, "errors");

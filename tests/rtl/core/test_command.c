@@ -297,6 +297,24 @@ static const rule_t gemm_rules[] = {
     {"d outside memory", GEMM_FIELD(d_addr), 0x80, WRITE},
 };
 
+// Of a legal job of the contract nv.
+static const rule_t nv_rules[] = {
+    {"contract exact", GEMM_FIELD(contract), UFP4_CONTRACT_EXACT, UNSUPPORTED},
+    {"contract fp32", GEMM_FIELD(contract), UFP4_CONTRACT_FP32, UNSUPPORTED},
+    {"a in INT4", GEMM_FIELD(a_elem), UFP4_ELEM_INT4, UNSUPPORTED},
+    {"b in INT4", GEMM_FIELD(b_elem), UFP4_ELEM_INT4, UNSUPPORTED},
+    {"a in E1M2", GEMM_FIELD(a_elem), UFP4_ELEM_E1M2, OK},
+    {"scale e8m0", GEMM_FIELD(scale), UFP4_SCALE_E8M0, OK},
+    {"scale nvfp4", GEMM_FIELD(scale), UFP4_SCALE_NVFP4, OK},
+    {"scale fp32", GEMM_FIELD(scale), UFP4_SCALE_FP32, UNSUPPORTED},
+    {"d of unrounded sums", GEMM_FIELD(d_dtype), UFP4_DTYPE_I64, UNSUPPORTED},
+    {"d in BF16", GEMM_FIELD(d_dtype), UFP4_DTYPE_BF16, OK},
+    {"earlier sums", GEMM_FIELD(d_mode), UFP4_D_MODE_SUMS, UNSUPPORTED},
+    {"C", GEMM_FIELD(d_mode), UFP4_D_MODE_C, UNSUPPORTED},
+    {"alpha and C", GEMM_FIELD(d_mode), UFP4_D_MODE_ALPHA | UFP4_D_MODE_C, UNSUPPORTED},
+    {"alpha", GEMM_FIELD(d_mode), UFP4_D_MODE_ALPHA, OK},
+};
+
 // Of a legal job with E8M0 scales.
 static const rule_t e8m0_rules[] = {
     {"scale_round rne", QUANT_FIELD(scale_round), UFP4_SCALE_ROUND_RNE, UNSUPPORTED},
@@ -423,6 +441,18 @@ TEST(accepts_sizes_at_the_limit) {
   bench_close(&bench);
 }
 
+TEST(rejects_bad_gemm_of_nv) {
+  bench_t bench = bench_open("small-nv", 1, 0, 0);
+  ufp4_descriptor_t gemm = good_gemm();
+  gemm.gemm.contract = UFP4_CONTRACT_NV;
+  gemm.gemm.sums_addr = BENCH_DATA + 0x50000;
+  gemm.gemm.c_addr = BENCH_DATA + 0x60000;
+  gemm.gemm.sums_stride_bytes = gemm.gemm.c_stride_bytes = 512;
+  gemm.gemm.d_stride_bytes = 512;
+  CHECK_RULES(&bench, &gemm, nv_rules);
+  bench_close(&bench);
+}
+
 // A descriptor that breaks one rule more at each step: the lowest status that applies wins.
 TEST(rejects_with_the_lowest_status) {
   bench_t bench = bench_open("small", 1, 0, 0);
@@ -484,6 +514,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_bad_quant),
       CHECK_TEST(rejects_bad_e8m0_quant),
       CHECK_TEST(rejects_bad_gemm),
+      CHECK_TEST(rejects_bad_gemm_of_nv),
       CHECK_TEST(rejects_no_copy),
       CHECK_TEST(ignores_the_copy_that_is_not_wanted),
       CHECK_TEST(accepts_sizes_at_the_limit),

@@ -188,7 +188,7 @@ static ufp4_descriptor_t random_quant(pair_t *pair, uint32_t rows, uint32_t cols
       .opcode = UFP4_OPCODE_QUANT, .rows = rows, .cols = cols, .src_addr = place(pair, source)};
   q.src_dtype = (uint8_t)below(pair, 2);
   q.src_stride_bytes = byte_stride(pair, cols * (q.src_dtype == UFP4_DTYPE_BF16 ? 2 : 4));
-  q.elem = (uint8_t)below(pair, UFP4_ELEM_COUNT);
+  q.elem = (uint8_t)below(pair, pair->contract == UFP4_CONTRACT_NV ? UFP4_ELEM_INT4 : UFP4_ELEM_COUNT);
   q.round = (uint8_t)below(pair, UFP4_ROUND_COUNT);
   q.scale_round = (uint8_t)below(pair, UFP4_SCALE_ROUND_UP + 1);
   const uint32_t copies = 1 + below(pair, 3);
@@ -249,6 +249,7 @@ static void random_addends(pair_t *pair, ufp4_gemm_descriptor_t *g) {
   g->d_mode = (uint8_t)below(pair, 8);
   if (g->d_dtype == UFP4_DTYPE_I64) g->d_mode &= UFP4_D_MODE_SUMS;
   if (pair->contract != UFP4_CONTRACT_EXACT) g->d_mode &= (uint8_t)~UFP4_D_MODE_SUMS;
+  if (pair->contract == UFP4_CONTRACT_NV) g->d_mode &= (uint8_t)~UFP4_D_MODE_C;
   g->sums_addr = place(pair, SUMS);
   g->sums_stride_bytes = byte_stride(pair, g->n * (uint32_t)sizeof(int64_t));
   g->c_addr = place(pair, C);
@@ -331,7 +332,7 @@ static void chain(pair_t *pair, uint32_t limit) {
     pair_job(pair, &x, "QUANT with an exponent from outside");
   }
   quantize(pair, &w, (fixture_distribution_t)below(pair, FIXTURE_DISTRIBUTIONS));
-  if (pair->contract == UFP4_CONTRACT_FP32 && below(pair, 2)) {
+  if (pair->contract != UFP4_CONTRACT_EXACT && below(pair, 2)) {
     gemm.gemm.scale = UFP4_SCALE_E8M0;
     write_e8m0(pair, gemm.gemm.a_scales_addr, m, gemm.gemm.a_stride_blocks);
     write_e8m0(pair, gemm.gemm.b_scales_addr, n, gemm.gemm.b_stride_blocks);
@@ -370,6 +371,18 @@ TEST(fp32_equal_the_model) {
 
 SLOW_TEST(fp32_equal_the_model_on_many) {
   chains(fp32_settings, FP32_SETTINGS, 40, 120, 1);
+}
+
+// Contract nv.
+static const setting_t nv_settings[] = {{"small-nv", 1, 0, 0}, {"small-nv", 150, 0, 0}, {"small-nv", 7, 3, 8}};
+#define NV_SETTINGS (sizeof nv_settings / sizeof nv_settings[0])
+
+TEST(nv_equal_the_model) {
+  chains(nv_settings, NV_SETTINGS, 6, 60, 1);
+}
+
+SLOW_TEST(nv_equal_the_model_on_many) {
+  chains(nv_settings, NV_SETTINGS, 40, 120, 1);
 }
 
 // Arrays that are not square, and buses wider and narrower than a row of the array: simulated on demand.
@@ -701,6 +714,8 @@ int main(int argc, char **argv) {
       CHECK_TEST(equal_the_model),
       CHECK_TEST(fp32_equal_the_model),
       CHECK_TEST(fp32_equal_the_model_on_many),
+      CHECK_TEST(nv_equal_the_model),
+      CHECK_TEST(nv_equal_the_model_on_many),
       CHECK_TEST(equal_the_model_on_many),
       CHECK_TEST(equal_the_model_on_large),
       CHECK_TEST(parts_of_k_change_no_bit),

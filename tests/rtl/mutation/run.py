@@ -23,8 +23,9 @@ WANTED_PERCENT = 95
 WIDTH = 12  # bits of the number that picks a mutant
 # Other modules that the reader of a unit needs beside it.
 BESIDE = {"elem_decode": ["dot"], "dot": ["elem_decode"],
-          "sum_fp32": ["elem_decode", "dot", "scale_decode", "scale_number"]}
-READER = {"elem_decode": "dot", "sum_fp32": "pe_fp32"}
+          "sum_fp32": ["elem_decode", "dot", "scale_decode", "scale_number"],
+          "sum_nv": ["elem_decode", "dot", "scale_decode", "scale_split"]}
+READER = {"elem_decode": "dot", "sum_fp32": "pe_fp32", "sum_nv": "pe_nv"}
 PICK = """#include <cstdlib>
 extern "C" int ufp4_mutant(void) {
   const char *number = std::getenv("UFP4_MUTANT");
