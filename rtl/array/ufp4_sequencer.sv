@@ -101,15 +101,14 @@ module ufp4_sequencer #(
   // Ends of the loops. padding: the last group of four has no such block.
   localparam bit Nv = Contract == 32'(ufp4_spec_pkg::CONTRACT_NV);
   logic [16:0] last_place;
-  logic padding;
-  assign last_place = (k_left - 17'd1) | (Nv ? 17'd3 : 17'd0);
-  assign padding = Nv & last_chunk & (17'(block_q) >= k_left);
-  logic last_block, last_b, last_a, last_chunk, first_chunk, single;
+  logic padding, last_block, last_b, last_a, last_chunk, first_chunk, single;
   logic [TileWidthA-1:0] top_a;
   logic [TileWidthB-1:0] top_b;
   assign top_a = TileWidthA'((rows - 1'b1) / RowsWidth'(Rows));
   assign top_b = TileWidthB'((cols - 1'b1) / ColsWidth'(Cols));
   assign last_chunk = k_left <= 17'(Chunk);
+  assign last_place = (k_left - 17'd1) | (Nv ? 17'd3 : 17'd0);
+  assign padding = Nv & last_chunk & (17'(block_q) >= k_left);
   assign first_chunk = k_q == 0;
   assign last_block = last_chunk ? (17'(block_q) == last_place) : (&block_q);
   assign last_b = tile_b_q == top_b;

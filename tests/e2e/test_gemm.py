@@ -238,9 +238,10 @@ def test_nv_sums_equal_the_model_on_rtl():
         operands(33, 47, 130, "--elem", "e2m1", "--scale", scale)
         for words in ([], ["--alpha", "-0.3", "--out", "bf16"]):
             passes("gemm", *AB, "-o", "D.npy", *device, *words)
-        rejects(3, "no C for the contract nv", "gemm", *AB, "-o", "D.npy", *device, "--c", "C.npy")
+    operands(33, 47, 130, "--elem", "e2m1", "--scale", "e8m0")
+    rejects(3, "no C for the contract nv", "gemm", *AB, "-o", "D.npy", *device, "--c", "C.npy")
     operands(3, 4, 16, "--elem", "int4")
-    rejects(3, "int4", "gemm", *AB, "-o", "D.npy", *device)
+    rejects(2, "int4 does not go", "gemm", *AB, "-o", "D.npy", *device)
 
 
 def test_rejects_files_that_are_no_operands():
