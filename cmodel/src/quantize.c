@@ -100,8 +100,20 @@ static int how_ok(const ufp4_quantize_t *how) {
          ufp4_combination_quantize(how, 0, NULL, NULL) == UFP4_OK;
 }
 
-static int fast(const source_t *source, const ufp4_quantize_t *how) {
-  return ufp4_kernel_chosen(how->kernel) == UFP4_KERNEL_AVX512 && ufp4_quantize_avx512_covers(source, how);
+// NULL: the portable code below.
+static const quantize_kernel_t *fast_kernel(const source_t *source, const ufp4_quantize_t *how) {
+  const int covered = how->scale == UFP4_SCALE_E4M3 && how->layout == UFP4_LAYOUT_1D &&
+                      (how->rht == UFP4_RHT_NONE || how->rht == UFP4_RHT_INTEGER) &&
+                      source->blocks <= UINT32_MAX / source->rows;
+  if (!covered) return NULL;
+  switch (ufp4_kernel_chosen(how->kernel)) {
+    case UFP4_KERNEL_AVX512:
+      return quantize_avx512();
+    case UFP4_KERNEL_AVX2:
+      return quantize_avx2();
+    default:
+      return NULL;
+  }
 }
 
 ufp4_status_t ufp4_tensor_exponent(const ufp4_matrix_t *in, const ufp4_quantize_t *how, int *exponent) {
@@ -109,7 +121,8 @@ ufp4_status_t ufp4_tensor_exponent(const ufp4_matrix_t *in, const ufp4_quantize_
   if (!ufp4_kernel_available(how->kernel)) return UFP4_ERROR_UNSUPPORTED;
   const source_t source = ufp4_source_of(in, how->axis);
   if (how->layout == UFP4_LAYOUT_2D) return ufp4_shared_exponent(&source, how, exponent);
-  *exponent = fast(&source, how) ? ufp4_exponent_avx512(&source, how) : source_exponent(&source, how);
+  const quantize_kernel_t *kernel = fast_kernel(&source, how);
+  *exponent = kernel != NULL ? kernel->exponent(&source, how) : source_exponent(&source, how);
   return UFP4_OK;
 }
 
@@ -142,8 +155,9 @@ ufp4_status_t ufp4_quantize(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
   ufp4_status_t status = all_codes ? ufp4_operand_allocate(how->elem, how->scale, source.rows, source.cols, &made)
                                    : ufp4_operand_create_scaled(how->elem, how->scale, source.rows, source.cols, &made);
   if (status != UFP4_OK) return status;
-  if (fast(&source, how)) {
-    status = ufp4_quantize_avx512(&source, how, &made);
+  const quantize_kernel_t *kernel = fast_kernel(&source, how);
+  if (kernel != NULL) {
+    status = kernel->quantize(&source, how, &made);
   } else if (all_codes) {
     quantize_tiles(&source, how, &made);
   } else {
