@@ -18,19 +18,15 @@ const cli_command_t cli_bench = {
     .arguments = "[options]",
     .summary =
         "Times the golden model against OpenBLAS and memcpy, and the simulated core.\n\n"
-        "gemm_ stands against the sgemm of the same shape, packing included, its kernels for AVX2 against OpenBLAS's, "
-        "two\n"
-        "threads against one, quantize_ and amax_ against memcpy of the same FP32 numbers. Case and yardstick take "
-        "turns, and\n"
-        "ratio is the median of yardstick's time / case's time. With one thread time is CPU time. UFP4_KERNEL=portable,"
-        " avx2\n"
-        "or avx512 chooses other kernels than the fastest.",
+        "gemm_ stands against the sgemm of the same shape, packing included, its kernels for AVX2 against\n"
+        "OpenBLAS's, two threads against one, and that gain against the gain of mere multiplication;\n"
+        "quantize_ and amax_ against memcpy of the same FP32 numbers. Case and yardstick take turns, and ratio is\n"
+        "the median of yardstick's time / case's time. With one thread time is CPU time.\n"
+        "UFP4_KERNEL=portable, avx2 or avx512 chooses other kernels than the fastest.",
     .example = "ufp4 bench --size 1024",
     .run = run,
 };
 
-#define MAX_REPEATS 99
-#define UNCOUNTED 2
 #define SIMULATED_SIZE 256
 
 // --- Lines -------------------------------------------------------------------------------------------
@@ -68,7 +64,7 @@ int bench_wants(const bench_t *bench, const char *what) {
 
 // --- Timing ------------------------------------------------------------------------------------------
 
-static double seconds_now(int threads) {
+double bench_seconds(int threads) {
   struct timespec t;
   clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -79,29 +75,29 @@ static int compare_reals(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static double median(double *values, uint64_t count) {
+double bench_median(double *values, uint64_t count) {
   qsort(values, count, sizeof *values, compare_reals);
   return values[count / 2];
 }
 
-// The first turns do not count: memory is being mapped.
 ufp4_status_t bench_take_turns(bench_t *bench, int threads, bench_run_t run_case, bench_run_t run_yard,
                                const void *argument, timing_t *out) {
-  double seconds[MAX_REPEATS], yard[MAX_REPEATS], ratio[MAX_REPEATS];
-  for (uint64_t i = 0; i < UNCOUNTED + bench->repeats; i++) {
-    double start = seconds_now(threads);
+  double seconds[BENCH_MAX_REPEATS], yard[BENCH_MAX_REPEATS], ratio[BENCH_MAX_REPEATS];
+  for (uint64_t i = 0; i < BENCH_UNCOUNTED + bench->repeats; i++) {
+    double start = bench_seconds(threads);
     ufp4_status_t status = run_case(bench, argument);
-    double between = seconds_now(threads);
+    double between = bench_seconds(threads);
     if (status == UFP4_OK) status = run_yard(bench, argument);
-    double end = seconds_now(threads);
+    double end = bench_seconds(threads);
     if (status != UFP4_OK) return status;
-    if (i < UNCOUNTED) continue;
-    const uint64_t at = i - UNCOUNTED;
+    if (i < BENCH_UNCOUNTED) continue;
+    const uint64_t at = i - BENCH_UNCOUNTED;
     seconds[at] = between - start;
     yard[at] = end - between;
     ratio[at] = yard[at] / seconds[at];
   }
-  *out = (timing_t){median(seconds, bench->repeats), median(yard, bench->repeats), median(ratio, bench->repeats)};
+  const uint64_t count = bench->repeats;
+  *out = (timing_t){bench_median(seconds, count), bench_median(yard, count), bench_median(ratio, count)};
   return UFP4_OK;
 }
 
@@ -216,19 +212,19 @@ static void bench_peak(bench_t *bench) {
 static ufp4_status_t run_two_peaks(bench_t *bench, const void *argument) {
   (void)bench;
   (void)argument;
-  return peak_run(2) > 0 ? UFP4_OK : UFP4_ERROR_UNSUPPORTED;
+  return peak_run(2, 1) > 0 ? UFP4_OK : UFP4_ERROR_UNSUPPORTED;
 }
 
 static ufp4_status_t run_peak_twice(bench_t *bench, const void *argument) {
   (void)bench;
   (void)argument;
-  return peak_run(1) + peak_run(1) > 0 ? UFP4_OK : UFP4_ERROR_UNSUPPORTED;
+  return peak_run(1, 2) > 0 ? UFP4_OK : UFP4_ERROR_UNSUPPORTED;
 }
 
 static ufp4_status_t bench_two_peaks(bench_t *bench) {
   peak_t peaks[2];
   timing_t timing;
-  const double gmacs = 1e-9 * peak_run(1) * 2;
+  const double gmacs = 1e-9 * peak_run(1, 2);
   if (gmacs <= 0 || sysconf(_SC_NPROCESSORS_ONLN) < 2) return UFP4_OK;
   ufp4_status_t status = bench_take_turns(bench, 2, run_two_peaks, run_peak_twice, NULL, &timing);
   if (status != UFP4_OK || peak_measure(peaks) == 0) return status;
@@ -341,8 +337,8 @@ static void release(bench_t *bench) {
 
 static int check_options(const bench_t *bench) {
   if (bench->size < 16 || bench->size > 16384) return cli_fail(&cli_bench, CLI_USAGE, "--size: 16 to 16384");
-  if (bench->repeats < 1 || bench->repeats > MAX_REPEATS) {
-    return cli_fail(&cli_bench, CLI_USAGE, "--repeats: 1 to %d", MAX_REPEATS);
+  if (bench->repeats < 1 || bench->repeats > BENCH_MAX_REPEATS) {
+    return cli_fail(&cli_bench, CLI_USAGE, "--repeats: 1 to %d", BENCH_MAX_REPEATS);
   }
   if (bench->threads < 1 || bench->threads > 256) return cli_fail(&cli_bench, CLI_USAGE, "--threads: 1 to 256");
   return CLI_GO_ON;

@@ -29,6 +29,15 @@ void bench_print(bench_t *bench, uint64_t size, const line_t *line);
 /** Whether a case of that name was asked for. */
 int bench_wants(const bench_t *bench, const char *what);
 
+#define BENCH_MAX_REPEATS 99
+#define BENCH_UNCOUNTED 2  // first turns: memory is being mapped
+
+/** Of this thread's CPU with one thread, else of the clock. */
+double bench_seconds(int threads);
+
+/** Sorts. */
+double bench_median(double *values, uint64_t count);
+
 typedef struct {
   double seconds, yard_seconds, ratio;  ///< medians; of yardstick's time / case's time
 } timing_t;

@@ -7,6 +7,7 @@
 
 #include "bench.h"
 #include "draw.h"
+#include "peak.h"
 
 typedef enum { AGAINST_SGEMM, AGAINST_SGEMM_AVX2, AGAINST_ONE_THREAD } against_t;
 
@@ -87,10 +88,8 @@ static ufp4_status_t run_yard(bench_t *bench, const void *argument) {
 }
 
 static void print_case(bench_t *bench, const kind_t *kind, ufp4_elem_t elem, const char *data, const timing_t *timing) {
-  static const char *const scales[UFP4_SCALE_COUNT] = {[UFP4_SCALE_E4M3] = "",
-                                                       [UFP4_SCALE_NVFP4] = "/nvfp4",
-                                                       [UFP4_SCALE_E8M0] = "/e8m0",
-                                                       [UFP4_SCALE_FP32] = "/fp32"};
+  static const char *const scales[UFP4_SCALE_COUNT] = {
+      [UFP4_SCALE_E4M3] = "", [UFP4_SCALE_NVFP4] = "/nvfp4", [UFP4_SCALE_E8M0] = "/e8m0", [UFP4_SCALE_FP32] = "/fp32"};
   const double gmacs = 1e-9 * (double)bench->size * (double)bench->size * (double)bench->size;
   char against[64] = "1_thread", format[32];
   const blas_t *blas = kind->against == AGAINST_SGEMM ? &bench->blas : &bench->blas_avx2;
@@ -108,6 +107,48 @@ static void print_case(bench_t *bench, const kind_t *kind, ufp4_elem_t elem, con
   bench_print(bench, bench->size, &line);
 }
 
+static double seconds_of_gemm(bench_t *bench, const job_t *job, int threads, ufp4_status_t *status) {
+  const double start = bench_seconds(2);
+  if (*status == UFP4_OK) *status = run_gemm(bench, job, threads);
+  return bench_seconds(2) - start;
+}
+
+static double seconds_of_peak(int threads, int times) {
+  const double start = bench_seconds(2);
+  peak_run(threads, times);
+  return bench_seconds(2) - start;
+}
+
+// What two threads gain, against what they gain where they do nothing but multiply, about as much and at the same time:
+// a machine that has no two free processors cannot give more.
+static ufp4_status_t bench_gain(bench_t *bench, const job_t *job, ufp4_elem_t elem, const char *data) {
+  double gains[BENCH_MAX_REPEATS], peaks[BENCH_MAX_REPEATS], fractions[BENCH_MAX_REPEATS], seconds[BENCH_MAX_REPEATS];
+  const double share = peak_run(1, 1), macs = (double)bench->size * (double)bench->size * (double)bench->size;
+  ufp4_status_t status = UFP4_OK;
+  if (share <= 0) return UFP4_OK;
+  const int times = 1 + (int)(macs / 2 / share);
+  for (uint64_t i = 0; i < BENCH_UNCOUNTED + bench->repeats && status == UFP4_OK; i++) {
+    const uint64_t at = i < BENCH_UNCOUNTED ? 0 : i - BENCH_UNCOUNTED;
+    const double peak = seconds_of_peak(2, times);
+    seconds[at] = seconds_of_gemm(bench, job, 2, &status);
+    gains[at] = seconds_of_gemm(bench, job, 1, &status) / seconds[at];
+    peaks[at] = seconds_of_peak(1, 2 * times) / peak;
+    fractions[at] = gains[at] / peaks[at];
+  }
+  if (status != UFP4_OK) return status;
+  const line_t line = {.what = job->kind->what,
+                       .format = bench_elem_name(elem),
+                       .data = data,
+                       .seconds = bench_median(seconds, bench->repeats),
+                       .rate = bench_median(gains, bench->repeats),
+                       .unit = "times",
+                       .against = "peak_2_threads",
+                       .against_rate = bench_median(peaks, bench->repeats),
+                       .ratio = bench_median(fractions, bench->repeats)};
+  bench_print(bench, bench->size, &line);
+  return UFP4_OK;
+}
+
 static ufp4_status_t bench_gemm(bench_t *bench, const kind_t *kind, ufp4_elem_t elem, const gemm_data_t *data) {
   job_t job = {.kind = kind};
   timing_t timing;
@@ -116,6 +157,7 @@ static ufp4_status_t bench_gemm(bench_t *bench, const kind_t *kind, ufp4_elem_t 
   if (status == UFP4_OK) status = make_operand(bench, kind, elem, data->b, 2, &job.b);
   if (status == UFP4_OK) status = bench_take_turns(bench, kind->threads, run_case, run_yard, &job, &timing);
   if (status == UFP4_OK) print_case(bench, kind, elem, data->name, &timing);
+  if (status == UFP4_OK && kind->against == AGAINST_ONE_THREAD) status = bench_gain(bench, &job, elem, data->name);
   ufp4_operand_free(&job.a);
   ufp4_operand_free(&job.b);
   return status;

@@ -57,10 +57,14 @@ int peak_measure(peak_t peaks[2]) {
   return count;
 }
 
+typedef struct {
+  int vnni, runs;
+} share_t;
+
 static void *run_share(void *argument) {
-  const int vnni = *(const int *)argument;
-  for (int i = 0; i < SHARE; i++) {
-    if (vnni) {
+  const share_t *share = argument;
+  for (int i = 0; i < share->runs; i++) {
+    if (share->vnni) {
       run_vpdpbusd();
     } else {
       run_vpmaddubsw();
@@ -69,15 +73,15 @@ static void *run_share(void *argument) {
   return NULL;
 }
 
-double peak_run(int threads) {
+double peak_run(int threads, int times) {
   pthread_t second;
   __builtin_cpu_init();
-  int vnni = __builtin_cpu_supports("avx512vnni") != 0;
-  if (!vnni && !__builtin_cpu_supports("avx2")) return 0;
-  if (threads == 2 && pthread_create(&second, NULL, run_share, &vnni) != 0) return 0;
-  run_share(&vnni);
+  share_t share = {__builtin_cpu_supports("avx512vnni") != 0, SHARE * times};
+  if (!share.vnni && !__builtin_cpu_supports("avx2")) return 0;
+  if (threads == 2 && pthread_create(&second, NULL, run_share, &share) != 0) return 0;
+  run_share(&share);
   if (threads == 2) pthread_join(second, NULL);
-  return 12.0 * ROUNDS * SHARE * threads * (vnni ? 64 : 32);
+  return 12.0 * ROUNDS * share.runs * threads * (share.vnni ? 64 : 32);
 }
 
 #else
@@ -87,8 +91,9 @@ int peak_measure(peak_t peaks[2]) {
   return 0;
 }
 
-double peak_run(int threads) {
+double peak_run(int threads, int times) {
   (void)threads;
+  (void)times;
   return 0;
 }
 

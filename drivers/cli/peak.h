@@ -12,8 +12,8 @@ typedef struct {
 /** Those that the GEMM kernels use and this processor has, by speed of their kernel. @return how many, 2 at most. */
 int peak_measure(peak_t peaks[2]);
 
-/** Multiplies for some milliseconds with the first of those, in each of @p threads threads, 2 at most, at once.
+/** Multiplies with the first of those, in each of @p threads threads, 2 at most, at once: @p times some milliseconds.
  * @return multiplications of them all; 0: no such instruction, or no thread. */
-double peak_run(int threads);
+double peak_run(int threads, int times);
 
 #endif

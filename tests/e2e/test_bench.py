@@ -27,6 +27,9 @@ def test_lines_cover_every_case():
         check(("gemm_fp32", scale, "gaussian") in cases, f"{scale} in {cases}")
     names = {line[0] for line in lines[1:]}
     check("peak" not in names or os.cpu_count() < 2 or "peak_2_threads" in names, f"peak of two threads in {names}")
+    if "peak_2_threads" in names:
+        gains = {line[0] for line in lines[1:] if line[COLUMNS.index("against")] == "peak_2_threads"}
+        check_equal(gains, {"gemm_exact_2_threads", "gemm_fp32_2_threads"}, "gains against the peak's")
     for what in ("quantize_plain", "quantize_rht", "quantize_rht_sr", "amax_plain", "amax_rht"):
         for axis in ("rows", "cols"):
             check((f"{what}_{axis}", "e1m2", "gaussian") in cases, f"{what} {axis} in {cases}")
