@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops around a fast kernel. D is cut into macro-tiles, each computed by one thread from operands it packs itself;
-// K is cut into depths whose panels fit the caches; between two depths the sums stay in memory.
+// The loops around a fast kernel. D is cut into macro-tiles, each computed by one thread; K is cut into depths whose
+// panels fit the caches; between two depths the sums stay in memory. Panels of A are packed by the thread that uses
+// them; those of B by the first that wants them, for all threads where there is one depth only.
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "gemm_kernel.h"
@@ -15,6 +18,8 @@
 #define HUGE_BYTES (2 << 20)    // a huge page; worth asking for where one is filled
 #define THREAD_MACS 4000000     // less work than this is not worth starting a thread for
 #define MAX_THREADS 256
+#define UNITS 4                   // macro-tiles for each thread, so that none waits long for the last
+#define SHARED_BYTES (256 << 20)  // panels of B, at most, that all threads share
 
 static int64_t min_i64(int64_t a, int64_t b) {
   return a < b ? a : b;
@@ -31,24 +36,35 @@ static int64_t divide_up(int64_t a, int64_t b) {
 // The size of macro-tiles, in panels, and of a depth, in chunks.
 typedef struct {
   int64_t a_panels, b_panels, chunks;
-  int64_t across, count;  // macro-tiles in a row of D, and in all
-  int one_depth;
+  int64_t down, count;    // macro-tiles in a column of D, and in all
+  int one_depth, shared;  // shared: B is packed once
 } plan_t;
+
+typedef enum { EMPTY, BUSY, READY } panel_state_t;
+
+// Panels of B.
+typedef struct {
+  uint8_t *panels, *poisoned;
+  atomic_uchar *states;
+} b_store_t;
 
 typedef struct {
   const gemm_job_t *job;
   const gemm_kernel_t *kernel;
   plan_t plan;
   atomic_llong *next;
-  void *memory;  // of all below
-  uint8_t *a, *b, *table, *sums;
-  uint8_t *a_poisoned, *b_poisoned;
+  int number, of;
+  b_store_t b;   // of all of B, or of a macro-tile
+  void *memory;  // of all below, and of b if it is this worker's own
+  uint8_t *a, *table, *sums;
+  uint8_t *a_poisoned;
 } worker_t;
 
 // One macro-tile at one depth.
 typedef struct {
   int64_t row, col;  // of D
   int64_t a_panels, b_panels;
+  int64_t b_first;  // in the store
   int64_t block, chunks;
   int first, last;
 } step_t;
@@ -67,22 +83,37 @@ static void pack_a(const worker_t *w, const step_t *s, int64_t begin, int64_t en
   }
 }
 
-static void pack_b(const worker_t *w, const step_t *s) {
+static uint8_t *b_panel(const worker_t *w, const step_t *s, int64_t j, int64_t c) {
+  return w->b.panels + (size_t)((s->b_first + j) * s->chunks + c) * w->kernel->b_bytes;
+}
+
+static uint8_t *b_poisoned(const worker_t *w, const step_t *s, int64_t j) {
+  return w->b.poisoned + (s->b_first + j) * w->kernel->tile_cols;
+}
+
+// Packs panel j of B, or waits for the thread that does.
+static void want_b(const worker_t *w, const step_t *s, int64_t j) {
   const gemm_kernel_t *kernel = w->kernel;
-  uint8_t *to = w->b;
-  for (int64_t p = 0; p < s->b_panels; p++) {
-    for (int64_t c = 0; c < s->chunks; c++, to += kernel->b_bytes) {
-      kernel->pack_b(w->job, s->col + p * kernel->tile_cols, s->block + c * kernel->chunk_blocks, to,
-                     w->b_poisoned + p * kernel->tile_cols);
-    }
+  atomic_uchar *state = &w->b.states[s->b_first + j];
+  unsigned char empty = EMPTY;
+  if (atomic_load_explicit(state, memory_order_acquire) == READY) return;
+  if (!atomic_compare_exchange_strong(state, &empty, BUSY)) {
+    while (atomic_load_explicit(state, memory_order_acquire) != READY) sched_yield();
+    return;
   }
+  for (int64_t c = 0; c < s->chunks; c++) {
+    kernel->pack_b(w->job, s->col + j * kernel->tile_cols, s->block + c * kernel->chunk_blocks, b_panel(w, s, j, c),
+                   b_poisoned(w, s, j));
+  }
+  atomic_store_explicit(state, READY, memory_order_release);
 }
 
 static size_t tile_bytes(const gemm_kernel_t *kernel) {
   return kernel->sum_bytes * (size_t)(kernel->tile_rows * kernel->tile_cols);
 }
 
-// Of panel i of A, the first of a share, and panel j of B. Where there is no other depth they are kept for a share only.
+// Of panel i of A, the first of a share, and panel j of B. Where there is no other depth they are kept for a share
+// only.
 static uint8_t *sums_at(const worker_t *w, const step_t *s, int64_t i, int64_t j) {
   return w->sums + (w->plan.one_depth ? 0 : (size_t)(j * s->a_panels + i) * tile_bytes(w->kernel));
 }
@@ -93,7 +124,7 @@ static gemm_tile_t tile_at(const worker_t *w, const step_t *s, int64_t i, int64_
   tile.rows = (int)min_i64(kernel->tile_rows, w->job->a->rows - tile.row);
   tile.cols = (int)min_i64(kernel->tile_cols, w->job->b->rows - tile.col);
   tile.row_poisoned = w->a_poisoned + i * kernel->tile_rows;
-  tile.col_poisoned = w->b_poisoned + j * kernel->tile_cols;
+  tile.col_poisoned = b_poisoned(w, s, j);
   return tile;
 }
 
@@ -113,7 +144,7 @@ static inline void fetch_share(const uint8_t *from, size_t bytes) {
 // Panels begin..end of A by chunk c of panel j of B, which with its table stays in the nearest cache for all of them.
 static void multiply_chunk(const worker_t *w, const step_t *s, int64_t begin, int64_t end, int64_t j, int64_t c) {
   const gemm_kernel_t *kernel = w->kernel;
-  const uint8_t *b = w->b + (size_t)(j * s->chunks + c) * kernel->b_bytes;
+  const uint8_t *b = b_panel(w, s, j, c);
   const uint8_t *a = w->a + (size_t)(c * (end - begin)) * kernel->a_bytes, *ahead = b + kernel->b_bytes;
   const size_t share = (kernel->b_bytes / (size_t)(end - begin) + 64) / 64 * 64;
   const int first = s->first && c == 0, last = s->last && c == s->chunks - 1;
@@ -138,37 +169,39 @@ static int64_t share_of(const gemm_kernel_t *kernel, int64_t a_panels, int64_t c
   return divide_up(a_panels, divide_up(a_panels, near > 0 ? near : 1));
 }
 
-// Panels of A are packed where they are wanted, those of B before.
+// Threads that share B begin at different panels of it: each packs its part.
 static void multiply(const worker_t *w, const step_t *s) {
-  const int64_t share = share_of(w->kernel, s->a_panels, s->chunks);
+  const int64_t share = share_of(w->kernel, s->a_panels, s->chunks), start = s->b_panels * w->number / w->of;
   for (int64_t i = 0; i < s->a_panels; i += share) {
     const int64_t end = min_i64(i + share, s->a_panels);
     pack_a(w, s, i, end);
-    for (int64_t j = 0; j < s->b_panels; j++) {
+    for (int64_t n = 0; n < s->b_panels; n++) {
+      const int64_t j = start + n < s->b_panels ? start + n : start + n - s->b_panels;
+      want_b(w, s, j);
       for (int64_t c = 0; c < s->chunks; c++) multiply_chunk(w, s, i, end, j, c);
     }
   }
 }
 
-static void clear_poisoned(const worker_t *w, const step_t *s) {
-  for (int64_t r = 0; r < s->a_panels * w->kernel->tile_rows; r++) w->a_poisoned[r] = 0;
-  for (int64_t r = 0; r < s->b_panels * w->kernel->tile_cols; r++) w->b_poisoned[r] = 0;
+static void clear_states(const b_store_t *b, int64_t panels) {
+  for (int64_t j = 0; j < panels; j++) atomic_init(&b->states[j], EMPTY);
 }
 
 static void run_macro(const worker_t *w, int64_t index) {
   const gemm_kernel_t *kernel = w->kernel;
   const plan_t *plan = &w->plan;
-  int64_t i = index / plan->across * plan->a_panels, j = index % plan->across * plan->b_panels;
+  int64_t i = index % plan->down * plan->a_panels, j = index / plan->down * plan->b_panels;
   int64_t blocks = w->job->a->blocks, depth = plan->chunks * kernel->chunk_blocks;
-  step_t s = {.row = i * kernel->tile_rows, .col = j * kernel->tile_cols};
+  step_t s = {.row = i * kernel->tile_rows, .col = j * kernel->tile_cols, .b_first = plan->shared ? j : 0};
   s.a_panels = min_i64(plan->a_panels, divide_up(w->job->a->rows, kernel->tile_rows) - i);
   s.b_panels = min_i64(plan->b_panels, divide_up(w->job->b->rows, kernel->tile_cols) - j);
-  clear_poisoned(w, &s);
+  memset(w->a_poisoned, 0, (size_t)(s.a_panels * kernel->tile_rows));
+  if (!plan->shared) memset(w->b.poisoned, 0, (size_t)(s.b_panels * kernel->tile_cols));
   for (s.block = 0; s.block < blocks; s.block += depth) {
     s.chunks = divide_up(min_i64(depth, blocks - s.block), kernel->chunk_blocks);
     s.first = s.block == 0;
     s.last = s.block + depth >= blocks;
-    pack_b(w, &s);
+    if (!plan->shared) clear_states(&w->b, s.b_panels);
     multiply(w, &s);
   }
 }
@@ -185,24 +218,41 @@ static void run_worker(void *argument) {
 
 // --- Plan and memory ---------------------------------------------------------------------------------
 
-// Two macro-tiles or more for each thread, as long as they are worth the packing.
+// How many rows of macro-tiles and columns: two macro-tiles or more for each thread, as long as they are worth packing
+// all they need.
+static void cut(int64_t rows, int64_t cols, const gemm_kernel_t *kernel, int threads, int64_t *down, int64_t *across) {
+  while (threads > 1 && *down * *across < 2 * threads && (*down < rows || *across < cols)) {
+    if (*across >= cols || (*down < rows && rows / *down * kernel->tile_rows >= cols / *across * kernel->tile_cols)) {
+      *down = min_i64(2 * *down, rows);
+    } else {
+      *across = min_i64(2 * *across, cols);
+    }
+  }
+}
+
+// The same where B is packed once: a macro-tile is a share of A, and their number even for the threads.
+static void cut_shared(int64_t rows, int64_t cols, int threads, int64_t near, int64_t *down, int64_t *across) {
+  *down = max_i64(divide_up(rows, near), divide_up(UNITS * threads, *across));
+  *down = min_i64(divide_up(*down, threads) * threads, rows);
+  *across = min_i64(max_i64(*across, divide_up(2 * threads, *down)), cols);
+}
+
 static plan_t plan_of(const gemm_job_t *job, const gemm_kernel_t *kernel, int threads) {
   int64_t rows = divide_up(job->a->rows, kernel->tile_rows), cols = divide_up(job->b->rows, kernel->tile_cols);
   int64_t chunks = divide_up(job->a->blocks, kernel->chunk_blocks), depth = DEPTH_BLOCKS / kernel->chunk_blocks;
-  int64_t down = chunks <= depth ? 1 : divide_up(rows, MACRO_ROWS / kernel->tile_rows),
-          across = divide_up(cols, MACRO_COLS / kernel->tile_cols);
-  while (threads > 1 && down * across < 2 * threads && (down < rows || across < cols)) {
-    if (across >= cols || (down < rows && rows / down * kernel->tile_rows >= cols / across * kernel->tile_cols)) {
-      down = min_i64(2 * down, rows);
-    } else {
-      across = min_i64(2 * across, cols);
-    }
+  int64_t down = chunks <= depth ? 1 : divide_up(rows, MACRO_ROWS / kernel->tile_rows);
+  int64_t across = divide_up(cols, MACRO_COLS / kernel->tile_cols);
+  plan_t plan = {.chunks = min_i64(chunks, depth), .one_depth = chunks <= depth};
+  plan.shared = plan.one_depth && threads > 1 && cols * chunks <= SHARED_BYTES / (int64_t)kernel->b_bytes;
+  if (plan.shared) {
+    cut_shared(rows, cols, threads, max_i64(NEAR_BYTES / (chunks * (int64_t)kernel->a_bytes), 1), &down, &across);
+  } else {
+    cut(rows, cols, kernel, threads, &down, &across);
   }
-  plan_t plan = {.a_panels = divide_up(rows, down), .b_panels = divide_up(cols, across)};
-  plan.chunks = min_i64(chunks, depth);
-  plan.one_depth = chunks <= depth;
-  plan.across = divide_up(cols, plan.b_panels);
-  plan.count = plan.across * divide_up(rows, plan.a_panels);
+  plan.a_panels = divide_up(rows, down);
+  plan.b_panels = divide_up(cols, across);
+  plan.down = divide_up(rows, plan.a_panels);
+  plan.count = plan.down * divide_up(cols, plan.b_panels);
   return plan;
 }
 
@@ -225,7 +275,31 @@ static void *scratch(size_t bytes, uint8_t **at) {
   return memory;
 }
 
-static int worker_create(const worker_t *like, worker_t *w) {
+// Room for panels of B in memory that is asked for when @p memory is still NULL.
+static void take_b(const worker_t *w, int64_t panels, uint8_t *memory, size_t *used, b_store_t *b) {
+  const gemm_kernel_t *kernel = w->kernel;
+  const size_t at = take(used, (size_t)(panels * w->plan.chunks) * kernel->b_bytes);
+  const size_t poisoned = take(used, (size_t)(panels * kernel->tile_cols));
+  const size_t states = take(used, (size_t)panels * sizeof *b->states);
+  if (memory == NULL) return;
+  *b = (b_store_t){memory + at, memory + poisoned, (atomic_uchar *)(memory + states)};
+}
+
+// @return what to free; NULL: no memory.
+static void *create_shared(worker_t *like) {
+  const int64_t panels = divide_up(like->job->b->rows, like->kernel->tile_cols);
+  uint8_t *memory = NULL;
+  size_t size = 0, used = 0;
+  take_b(like, panels, NULL, &size, &like->b);
+  void *whole = scratch(size, &memory);
+  if (whole == NULL) return NULL;
+  take_b(like, panels, memory, &used, &like->b);
+  memset(like->b.poisoned, 0, (size_t)(panels * like->kernel->tile_cols));
+  clear_states(&like->b, panels);
+  return whole;
+}
+
+static int worker_create(const worker_t *like, int number, worker_t *w) {
   const gemm_kernel_t *kernel = like->kernel;
   const plan_t *plan = &like->plan;
   const int64_t share = share_of(kernel, plan->a_panels, plan->chunks);
@@ -234,20 +308,18 @@ static int worker_create(const worker_t *like, worker_t *w) {
   size_t tiles = (size_t)(plan->one_depth ? share : plan->a_panels * plan->b_panels), used = 0;
   size_t table = take(&used, kernel->table_bytes);
   size_t a = take(&used, (size_t)min_i64(a_panels, plan->a_panels * plan->chunks) * kernel->a_bytes);
-  size_t b = take(&used, (size_t)(plan->b_panels * plan->chunks) * kernel->b_bytes);
   size_t a_poisoned = take(&used, (size_t)(plan->a_panels * kernel->tile_rows));
-  size_t b_poisoned = take(&used, (size_t)(plan->b_panels * kernel->tile_cols));
-  size_t sums = take(&used, tiles * tile_bytes(kernel));
+  size_t sums = take(&used, tiles * tile_bytes(kernel)), b = used;
   uint8_t *memory = NULL;
-  void *whole = scratch(used, &memory);
-  if (whole == NULL) return 0;
   *w = *like;
-  w->memory = whole;
+  if (!plan->shared) take_b(like, plan->b_panels, NULL, &used, &w->b);
+  w->memory = scratch(used, &memory);
+  if (w->memory == NULL) return 0;
+  if (!plan->shared) take_b(like, plan->b_panels, memory, &b, &w->b);
+  w->number = number;
   w->table = memory + table;
   w->a = memory + a;
-  w->b = memory + b;
   w->a_poisoned = memory + a_poisoned;
-  w->b_poisoned = memory + b_poisoned;
   w->sums = memory + sums;
   return 1;
 }
@@ -269,15 +341,19 @@ ufp4_status_t gemm_blocked(const gemm_job_t *checked, const gemm_kernel_t *kerne
   own.stream = kernel->finish != NULL && streams(checked);
   int threads = useful_threads(job), count = 0;
   atomic_llong next = 0;
-  const worker_t like = {.job = job, .kernel = kernel, .plan = plan_of(job, kernel, threads), .next = &next};
+  worker_t like = {.job = job, .kernel = kernel, .plan = plan_of(job, kernel, threads), .next = &next};
   threads = (int)min_i64(threads, like.plan.count);
+  like.of = threads;
+  void *shared = like.plan.shared ? create_shared(&like) : NULL;
+  if (like.plan.shared && shared == NULL) return UFP4_ERROR_MEMORY;
   worker_t workers[MAX_THREADS];
   void *arguments[MAX_THREADS];
-  while (count < threads && worker_create(&like, &workers[count])) {
+  while (count < threads && worker_create(&like, count, &workers[count])) {
     arguments[count] = &workers[count];
     count++;
   }
   if (count > 0) gemm_threads(run_worker, arguments, count);
   for (int i = 0; i < count; i++) free(workers[i].memory);
+  free(shared);
   return count > 0 ? UFP4_OK : UFP4_ERROR_MEMORY;
 }
