@@ -83,8 +83,8 @@ module ufp4_addend #(
   logic [1:0][IndexWidth:0] room_d, room_q;
   logic [RowBeatsWidth-1:0] beats;
   logic [39:0] stride, tile_bytes;
-  assign beats = (stream_q == SUMS) ? RowBeatsWidth'((cols - 1'b1) / ColsWidth'(Cols / 2)) + 1'b1 :
-                                      RowBeatsWidth'((cols - 1'b1) / ColsWidth'(Cols)) + 1'b1;
+  assign beats = (stream_q == SUMS) ? RowBeatsWidth'(({cols, 1'b0} - 1'b1) >> $clog2(Cols)) + 1'b1 :
+                                      RowBeatsWidth'((cols - 1'b1) >> $clog2(Cols)) + 1'b1;
   assign stride = (stream_q == SUMS) ? 40'(desc_i.sums_stride_bytes) : 40'(desc_i.c_stride_bytes);
   assign tile_bytes = (stream_q == SUMS) ? 40'(8 * TileN) : 40'(4 * TileN);
   assign last_row = row_q == rows - 1'b1;

@@ -11,11 +11,11 @@
 // NaN flags go by macro-tile, even or odd (parity); feed_clear_a_i and feed_clear_b_i start
 // those of the feed's sub-tile anew.
 // Operand memories: a beat of write_data_i holds one block of BusBytes/8
-// rows as bit planes, for the set of lanes that code_we selects; or scales, lane by lane (ufp4_lane).
-// Drain: the sums (64 bits; FP32: the lower 32) of row drain_row_i at drain_index_i stand at drain_data_o two cycles
-// after drain_read_i; cycles with
-// drain_enable_i low do not count. The NaN flags of sub-tile (drain_tile_a_i, drain_tile_b_i) of macro-tile
-// drain_parity_i are combinational.
+// rows as bit planes, write_scales_i their scales, for the set of lanes that we_a_i or we_b_i selects.
+// Drain: the sums (64 bits; FP32: the lower 32) of row drain_row_i and of DrainCols columns, set drain_set_i of them, of
+// sub-tile (drain_tile_a_i, drain_tile_b_i), stand at drain_data_o two cycles after drain_read_i; cycles with
+// drain_enable_i low do not count. The NaN flags of that row and those columns in macro-tile drain_parity_i are
+// combinational.
 // Tests: tests/rtl/array.
 module ufp4_array #(
   parameter int unsigned Rows = 16,
@@ -29,24 +29,20 @@ module ufp4_array #(
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
   parameter int unsigned Stages = 4,
   parameter int unsigned Share = 1,
-  localparam int unsigned GroupRows = (Rows < 16) ? Rows : 16,
-  localparam int unsigned GroupCols = (Cols < 16) ? Cols : 16,
-  localparam int unsigned ScaleBytesA = BusBytes / GroupRows,
-  localparam int unsigned ScaleBytesB = BusBytes / GroupCols,
-  localparam int unsigned CodeSetsA = 8 * Rows / BusBytes,
-  localparam int unsigned CodeSetsB = 8 * Cols / BusBytes,
-  localparam int unsigned ScaleSetsA = Rows / GroupRows,
-  localparam int unsigned ScaleSetsB = Cols / GroupCols,
-  localparam int unsigned AddrWidthA = $clog2(2 * TileRows * Chunk),
-  localparam int unsigned AddrWidthB = $clog2(2 * TileCols * Chunk),
-  localparam int unsigned ScaleAddrWidthA = $clog2(2 * TileRows * Chunk / ScaleBytesA),
-  localparam int unsigned ScaleAddrWidthB = $clog2(2 * TileCols * Chunk / ScaleBytesB),
+  parameter int unsigned DrainCols = Cols,
+  localparam int unsigned BeatRows = BusBytes / 8,
+  localparam int unsigned SetsA = Rows / BeatRows,
+  localparam int unsigned SetsB = Cols / BeatRows,
   localparam int unsigned TileWidthA = $clog2(TileRows),
   localparam int unsigned TileWidthB = $clog2(TileCols),
-  localparam int unsigned IndexWidth = $clog2(TileRows * TileCols),
+  localparam int unsigned AddrWidthA = 1 + TileWidthA + $clog2(Chunk),
+  localparam int unsigned AddrWidthB = 1 + TileWidthB + $clog2(Chunk),
+  localparam int unsigned IndexWidth = TileWidthA + TileWidthB,
   localparam int unsigned FeedWidth = IndexWidth + ((Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) ? 4 :
                                                           (Contract == 32'(ufp4_spec_pkg::CONTRACT_NV)) ? 5 : 6),
-  localparam int unsigned RowWidth = (Rows > 1) ? $clog2(Rows) : 1
+  localparam int unsigned RowWidth = (Rows > 1) ? $clog2(Rows) : 1,
+  localparam int unsigned DrainSets = Cols / DrainCols,
+  localparam int unsigned DrainSetWidth = (DrainSets > 1) ? $clog2(DrainSets) : 1
 ) (
   input  logic                       clk_i,
   input  logic                       rst_ni,
@@ -63,14 +59,11 @@ module ufp4_array #(
   input  logic [FeedWidth-1:0]       feed_control_i,
   // Operand memories.
   input  logic [8*BusBytes-1:0]      write_data_i,
-  input  logic [CodeSetsA-1:0]       code_we_a_i,
-  input  logic [AddrWidthA-1:0]      code_addr_a_i,
-  input  logic [ScaleSetsA-1:0]      scale_we_a_i,
-  input  logic [ScaleAddrWidthA-1:0] scale_addr_a_i,
-  input  logic [CodeSetsB-1:0]       code_we_b_i,
-  input  logic [AddrWidthB-1:0]      code_addr_b_i,
-  input  logic [ScaleSetsB-1:0]      scale_we_b_i,
-  input  logic [ScaleAddrWidthB-1:0] scale_addr_b_i,
+  input  logic [8*BeatRows-1:0]      write_scales_i,
+  input  logic [SetsA-1:0]           we_a_i,
+  input  logic [AddrWidthA-1:0]      waddr_a_i,
+  input  logic [SetsB-1:0]           we_b_i,
+  input  logic [AddrWidthB-1:0]      waddr_b_i,
   // Drain.
   input  logic                       drain_enable_i,
   input  logic                       drain_read_i,
@@ -79,11 +72,11 @@ module ufp4_array #(
   input  logic [RowWidth-1:0]        drain_row_i,
   input  logic [TileWidthA-1:0]      drain_tile_a_i,
   input  logic [TileWidthB-1:0]      drain_tile_b_i,
-  output logic [64*Cols-1:0]         drain_data_o,
+  input  logic [DrainSetWidth-1:0]   drain_set_i,
+  output logic [64*DrainCols-1:0]    drain_data_o,
   output logic [Rows-1:0]            drain_nan_a_o,
-  output logic [Cols-1:0]            drain_nan_b_o
+  output logic [DrainCols-1:0]       drain_nan_b_o
 );
-  localparam int unsigned BeatRows = BusBytes / 8;
   localparam bit Exact = Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT);
   localparam bit Nv = Contract == 32'(ufp4_spec_pkg::CONTRACT_NV);
   localparam int unsigned ControlWidth = FeedWidth + 1;
@@ -135,21 +128,17 @@ module ufp4_array #(
     logic [RestWidth-1:0] rest;
     ufp4_lane #(
       .Tiles(TileRows),
-      .TilesPerGroup(16 / GroupRows),
       .Chunk(Chunk),
-      .ScaleBytes(ScaleBytesA),
       .Target(Target),
       .Contract(Contract)
     ) u_lane (
       .clk_i,
       .elem_i(elem_a_i),
       .e8m0_i,
-      .code_we_i(code_we_a_i[r / BeatRows]),
-      .code_waddr_i(code_addr_a_i),
-      .code_wdata_i(write_data_i[64*(r % BeatRows)+:64]),
-      .scale_we_i(scale_we_a_i[r / 16]),
-      .scale_waddr_i(scale_addr_a_i),
-      .scale_wdata_i(write_data_i[8*ScaleBytesA*(r % 16)+:8*ScaleBytesA]),
+      .we_i(we_a_i[r / BeatRows]),
+      .waddr_i(waddr_a_i),
+      .wcode_i(write_data_i[64*(r % BeatRows)+:64]),
+      .wscale_i(write_scales_i[8*(r % BeatRows)+:8]),
       .read_i(control[ControlWidth-1]),
       .raddr_i(addr),
       .parity_i(parity),
@@ -178,10 +167,12 @@ module ufp4_array #(
       end
     end
 
-    logic [1:0] drain_read;
+    logic [DrainSets-1:0][1:0] drain_read;
     logic [IndexWidth-1:0] drain_index;
-    assign drain_read = {2{drain_read_i & drain_enable_i & (drain_row_i == RowWidth'(r))}} &
-                        {drain_bank_i, ~drain_bank_i};
+    for (genvar s = 0; s < DrainSets; s++) begin : gen_drain_read
+      assign drain_read[s] = {2{drain_read_i & drain_enable_i & (drain_row_i == RowWidth'(r)) &
+                                (drain_set_i == DrainSetWidth'(s))}} & {drain_bank_i, ~drain_bank_i};
+    end
     assign drain_index = {drain_tile_a_i, drain_tile_b_i};
 
     for (genvar c = 0; c < Cols; c++) begin : gen_col
@@ -215,7 +206,7 @@ module ufp4_array #(
       end
 
       if (Exact) begin : gen_exact
-        ufp4_pe #(.Depth(TileRows * TileCols), .Target(Target), .Formats(Formats)) u_pe (
+        ufp4_pe #(.Depth(1 << IndexWidth), .Target(Target), .Formats(Formats)) u_pe (
           .clk_i,
           .valid1_i(gen_row[r-r%Share].gen_control[c/Share+1].word_q[ControlWidth-1]),
           .valid2_i(gen_row[r-r%Share].gen_control[c/Share+2].word_q[ControlWidth-1]),
@@ -229,13 +220,13 @@ module ufp4_array #(
           .a_rest_o(a_rest),
           .b_mag_o(b_mag),
           .b_rest_o(b_rest),
-          .drain_read_i(drain_read),
+          .drain_read_i(drain_read[c/DrainCols]),
           .drain_index_i(drain_index),
           .drain_data0_o(sum0),
           .drain_data1_o(sum1)
         );
       end else if (Nv) begin : gen_nv
-        ufp4_pe_nv #(.Depth(TileRows * TileCols), .Target(Target), .Formats(Formats)) u_pe (
+        ufp4_pe_nv #(.Depth(1 << IndexWidth), .Target(Target), .Formats(Formats)) u_pe (
           .clk_i,
           .valid1_i(gen_row[r-r%Share].gen_control[c/Share+1].word_q[ControlWidth-1-:2]),
           .valid2_i(gen_row[r-r%Share].gen_control[c/Share+2].word_q[ControlWidth-1]),
@@ -252,13 +243,13 @@ module ufp4_array #(
           .a_rest_o(a_rest),
           .b_mag_o(b_mag),
           .b_rest_o(b_rest),
-          .drain_read_i(drain_read),
+          .drain_read_i(drain_read[c/DrainCols]),
           .drain_index_i(drain_index),
           .drain_data0_o(sum0),
           .drain_data1_o(sum1)
         );
       end else begin : gen_fp32
-        ufp4_pe_fp32 #(.Depth(TileRows * TileCols), .Target(Target), .Formats(Formats)) u_pe (
+        ufp4_pe_fp32 #(.Depth(1 << IndexWidth), .Target(Target), .Formats(Formats)) u_pe (
           .clk_i,
           .valid1_i(gen_row[r-r%Share].gen_control[c/Share+1].word_q[ControlWidth-1]),
           .control2_i(gen_row[r-r%Share].gen_control[c/Share+2].word_q),
@@ -271,7 +262,7 @@ module ufp4_array #(
           .a_rest_o(a_rest),
           .b_mag_o(b_mag),
           .b_rest_o(b_rest),
-          .drain_read_i(drain_read),
+          .drain_read_i(drain_read[c/DrainCols]),
           .drain_index_i(drain_index),
           .drain_data0_o(sum0),
           .drain_data1_o(sum1)
@@ -283,6 +274,7 @@ module ufp4_array #(
   end
 
   // Columns: feed moves along the top edge.
+  logic [Cols-1:0] nan_b;
   for (genvar c = 0; c < Cols; c++) begin : gen_lane_b
     logic valid, parity, clear;
     logic [AddrWidthB-1:0] addr;
@@ -313,21 +305,17 @@ module ufp4_array #(
     logic [RestWidth-1:0] rest;
     ufp4_lane #(
       .Tiles(TileCols),
-      .TilesPerGroup(16 / GroupCols),
       .Chunk(Chunk),
-      .ScaleBytes(ScaleBytesB),
       .Target(Target),
       .Contract(Contract)
     ) u_lane (
       .clk_i,
       .elem_i(elem_b_i),
       .e8m0_i,
-      .code_we_i(code_we_b_i[c / BeatRows]),
-      .code_waddr_i(code_addr_b_i),
-      .code_wdata_i(write_data_i[64*(c % BeatRows)+:64]),
-      .scale_we_i(scale_we_b_i[c / 16]),
-      .scale_waddr_i(scale_addr_b_i),
-      .scale_wdata_i(write_data_i[8*ScaleBytesB*(c % 16)+:8*ScaleBytesB]),
+      .we_i(we_b_i[c / BeatRows]),
+      .waddr_i(waddr_b_i),
+      .wcode_i(write_data_i[64*(c % BeatRows)+:64]),
+      .wscale_i(write_scales_i[8*(c % BeatRows)+:8]),
       .read_i(valid),
       .raddr_i(addr),
       .parity_i(parity),
@@ -336,24 +324,28 @@ module ufp4_array #(
       .rest_o(rest),
       .nan_parity_i(drain_parity_i),
       .nan_tile_i(drain_tile_b_i),
-      .nan_o(drain_nan_b_o[c])
+      .nan_o(nan_b[c])
     );
   end
 
-  // Drain: one row of sums.
+  // Drain: sums of one row.
   logic drain_valid_q, drain_bank_q;
   logic [RowWidth-1:0] drain_row_q;
+  logic [DrainSetWidth-1:0] drain_set_q;
   always_ff @(posedge clk_i) begin
     if (drain_enable_i) begin
       drain_valid_q <= drain_read_i;
       drain_bank_q <= drain_bank_i;
       drain_row_q <= drain_row_i;
+      drain_set_q <= drain_set_i;
     end
   end
-  for (genvar c = 0; c < Cols; c++) begin : gen_drain
+  assign drain_nan_b_o = nan_b[drain_set_i*DrainCols+:DrainCols];
+  for (genvar c = 0; c < DrainCols; c++) begin : gen_drain
     logic [SumWidth-1:0] word;
     logic [63:0] sum;
-    assign word = drain_bank_q ? sums1[drain_row_q*Cols+c] : sums0[drain_row_q*Cols+c];
+    assign word = drain_bank_q ? sums1[drain_row_q*Cols+drain_set_q*DrainCols+c] :
+                                 sums0[drain_row_q*Cols+drain_set_q*DrainCols+c];
     if (Exact) begin : gen_exact
       ufp4_sum_resolve #(.Target(Target)) u_sum_resolve (.word_i(word), .sum_o(sum));
     end else begin : gen_fp32

@@ -11,7 +11,8 @@
 // operation; the last goes into beats. All wait while the output beat does. An array row is read every cycle, every
 // other where sums come or go (two beats) or two operations share a lane's unit, every fourth with three operations; always
 // in step with the cycles that are counted in slot_q, so that no two rows meet in that unit.
-// The bus takes Cols FP32 results a beat; two rows of sums make a beat of BF16, and a row of unrounded sums two beats.
+// Of an array row DrainCols columns are read at once, the largest power of two that the columns are whole sets of. The
+// bus takes as many FP32 results a beat; two reads make a beat of BF16, and unrounded sums two beats of a read.
 // Strobes end at the last column of D. idle_o: nothing is left here.
 // Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
 module ufp4_drain #(
@@ -19,11 +20,14 @@ module ufp4_drain #(
   parameter int unsigned Cols = 16,
   parameter int unsigned TileRows = 8,
   parameter int unsigned TileCols = 8,
-  parameter int unsigned BusBytes = 64,
+  parameter int unsigned DrainCols = 16,
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
+  localparam int unsigned BusBytes = 4 * DrainCols,
   localparam int unsigned RowWidth = (Rows > 1) ? $clog2(Rows) : 1,
   localparam int unsigned TileWidthA = $clog2(TileRows),
-  localparam int unsigned TileWidthB = $clog2(TileCols)
+  localparam int unsigned TileWidthB = $clog2(TileCols),
+  localparam int unsigned Sets = Cols / DrainCols,
+  localparam int unsigned SetWidth = (Sets > 1) ? $clog2(Sets) : 1
 ) (
   input  logic                            clk_i,
   input  logic                            rst_ni,
@@ -49,9 +53,10 @@ module ufp4_drain #(
   output logic [RowWidth-1:0]             drain_row_o,
   output logic [TileWidthA-1:0]           drain_tile_a_o,
   output logic [TileWidthB-1:0]           drain_tile_b_o,
-  input  logic [64*Cols-1:0]              drain_data_i,
+  output logic [SetWidth-1:0]             drain_set_o,
+  input  logic [64*DrainCols-1:0]         drain_data_i,
   input  logic [Rows-1:0]                 drain_nan_a_i,
-  input  logic [Cols-1:0]                 drain_nan_b_i,
+  input  logic [DrainCols-1:0]            drain_nan_b_i,
   // What is added (ufp4_addend).
   input  logic                            sums_ready_i,
   input  logic                            c_ready_i,
@@ -77,6 +82,7 @@ module ufp4_drain #(
   localparam int unsigned TileN = Cols * TileCols;
   localparam int unsigned RowsWidth = $clog2(TileM + 1);
   localparam int unsigned ColsWidth = $clog2(TileN + 1);
+  localparam int unsigned ReadWidth = $clog2(TileN / DrainCols);
   // Sums become ready a macro-tile ahead of the drain at most, and while it drains the one before.
   localparam int unsigned CreditWidth = $clog2(2 * TileRows + 1);
 
@@ -109,29 +115,32 @@ module ufp4_drain #(
     slot_mask = {operations == 2'd3, has_sums | wide | operations[1]};
   end
 
-  // Where the next read is: row {sub-tile, row in it} of the macro-tile, sub-tile column. Addresses of this row
-  // of D, of the first row in this macro-tile, and in this row of macro-tiles.
+  // Where the next read is: row of the macro-tile, the sub-tile and the array row that have it; read of this row, the
+  // sub-tile and the set of columns that have it. Addresses of this row of D, of the first row in this macro-tile, and
+  // in this row of macro-tiles.
   logic active_d, active_q, open_d, open_q, parity_d, parity_q;
   logic [CreditWidth-1:0] credit_d, credit_q;
   logic [2:0] tiles_d, tiles_q;
   logic [RowsWidth-1:0] row_d, row_q;
-  logic [TileWidthB-1:0] tile_b_d, tile_b_q;
+  logic [TileWidthA-1:0] tile_a_d, tile_a_q;
+  logic [RowWidth-1:0] array_row_d, array_row_q;
+  logic [ReadWidth-1:0] read_d, read_q;
   logic [39:0] addr_d, addr_q, tile_addr_d, tile_addr_q, band_addr_d, band_addr_q;
 
-  logic last_b, last_row, row_in_tile_done, request_here, addends_here, enable, read;
+  logic last_read, last_row, row_in_tile_done, request_here, addends_here, enable, read;
   logic [1:0] slot_q;
-  logic [TileWidthB-1:0] top_b;
-  logic [TileWidthB:0] top_half;
+  logic [ReadWidth-1:0] top_read;
+  logic [ReadWidth:0] top_half;
   logic upper;
-  assign top_b = TileWidthB'((cols - 1'b1) / ColsWidth'(Cols));
-  assign top_half = (TileWidthB + 1)'((cols - 1'b1) / ColsWidth'(Cols / 2));
-  assign last_b = tile_b_q == top_b;
+  assign top_read = ReadWidth'((cols - 1'b1) / ColsWidth'(DrainCols));
+  assign top_half = (ReadWidth + 1)'(({cols, 1'b0} - 1'b1) / (ColsWidth + 1)'(DrainCols));
+  assign last_read = read_q == top_read;
   assign last_row = row_q == rows - 1'b1;
-  assign row_in_tile_done = (row_q % RowsWidth'(Rows)) == RowsWidth'(Rows - 1);
+  assign row_in_tile_done = array_row_q == RowWidth'(Rows - 1);
   assign request_here = ~wr_req_valid_o | wr_req_ready_i;
   assign addends_here = (~has_sums | sums_ready_i) & (~has_c | c_ready_i);
-  assign read = active_q & open_q & (tile_b_q != 0 | request_here) & (slot_q & slot_mask) == 2'd0 & addends_here;
-  assign next_tile = read & enable & last_b & last_row;
+  assign read = active_q & open_q & (read_q != 0 | request_here) & (slot_q & slot_mask) == 2'd0 & addends_here;
+  assign next_tile = read & enable & last_read & last_row;
   assign tiles_d = tiles_q + 3'(next_tile);
   assign last_tile = ~loading_i & (tiles_d == tiles_i);
   logic [39:0] element_bytes;
@@ -143,7 +152,9 @@ module ufp4_drain #(
     parity_d = parity_q;
     credit_d = credit_q + CreditWidth'(ready_i);
     row_d = row_q;
-    tile_b_d = tile_b_q;
+    tile_a_d = tile_a_q;
+    array_row_d = array_row_q;
+    read_d = read_q;
     addr_d = addr_q;
     tile_addr_d = tile_addr_q;
     band_addr_d = band_addr_q;
@@ -152,9 +163,11 @@ module ufp4_drain #(
       credit_d = credit_q - 1'b1 + CreditWidth'(ready_i);
     end
     if (read && enable) begin
-      tile_b_d = last_b ? '0 : tile_b_q + 1'b1;
-      if (last_b) begin
+      read_d = last_read ? '0 : read_q + 1'b1;
+      if (last_read) begin
         row_d = row_q + 1'b1;
+        array_row_d = row_in_tile_done ? '0 : array_row_q + 1'b1;
+        tile_a_d = tile_a_q + TileWidthA'(row_in_tile_done);
         addr_d = addr_q + 40'(desc_i.d_stride_bytes);
         if (row_in_tile_done) open_d = 1'b0;
       end
@@ -164,6 +177,8 @@ module ufp4_drain #(
       open_d = 1'b0;
       parity_d = ~parity_q;
       row_d = '0;
+      tile_a_d = '0;
+      array_row_d = '0;
       if (last_col) band_addr_d = band_addr_q + 40'(desc_i.d_stride_bytes) * 40'(TileM);
       tile_addr_d = last_col ? band_addr_d : tile_addr_q + 40'(TileN) * element_bytes;
       addr_d = tile_addr_d;
@@ -174,7 +189,9 @@ module ufp4_drain #(
       parity_d = 1'b0;
       credit_d = '0;
       row_d = '0;
-      tile_b_d = '0;
+      tile_a_d = '0;
+      array_row_d = '0;
+      read_d = '0;
       addr_d = desc_i.d_addr[39:0];
       tile_addr_d = desc_i.d_addr[39:0];
       band_addr_d = desc_i.d_addr[39:0];
@@ -197,7 +214,9 @@ module ufp4_drain #(
     credit_q <= credit_d;
     tiles_q <= start_i ? '0 : tiles_d;
     row_q <= row_d;
-    tile_b_q <= tile_b_d;
+    tile_a_q <= tile_a_d;
+    array_row_q <= array_row_d;
+    read_q <= read_d;
     addr_q <= addr_d;
     tile_addr_q <= tile_addr_d;
     band_addr_q <= band_addr_d;
@@ -207,52 +226,69 @@ module ufp4_drain #(
   assign drain_read_o = read;
   assign drain_bank_o = one_bank_i | parity_q;
   assign drain_parity_o = parity_q;
-  assign drain_row_o = RowWidth'(row_q % RowsWidth'(Rows));
-  assign drain_tile_a_o = TileWidthA'(row_q / RowsWidth'(Rows));
-  assign drain_tile_b_o = tile_b_q;
+  assign drain_row_o = array_row_q;
+  assign drain_tile_a_o = tile_a_q;
+  if (Sets == 1) begin : gen_whole_rows
+    assign drain_tile_b_o = read_q;
+    assign drain_set_o = '0;
+  end else begin : gen_sets
+    logic [TileWidthB-1:0] tile_b_q;
+    logic [SetWidth-1:0] set_q;
+    always_ff @(posedge clk_i) begin
+      if (start_i || (read && enable && last_read)) begin
+        tile_b_q <= '0;
+        set_q <= '0;
+      end else if (read && enable) begin
+        tile_b_q <= tile_b_q + TileWidthB'(set_q == SetWidth'(Sets - 1));
+        set_q <= (set_q == SetWidth'(Sets - 1)) ? '0 : set_q + 1'b1;
+      end
+    end
+    assign drain_tile_b_o = tile_b_q;
+    assign drain_set_o = set_q;
+  end
 
   // One request for a row, when its first sums are read.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       wr_req_valid_o <= 1'b0;
-    end else if (read && enable && tile_b_q == 0) begin
+    end else if (read && enable && read_q == 0) begin
       wr_req_valid_o <= 1'b1;
     end else if (wr_req_ready_i) begin
       wr_req_valid_o <= 1'b0;
     end
-    if (read && enable && tile_b_q == 0) begin
+    if (read && enable && read_q == 0) begin
       wr_req_addr_o <= addr_q;
-      wr_req_beats_o <= bf16 ? (9'(top_b) >> 1) + 9'd1 : wide ? 9'(top_half) + 9'd1 : 9'(top_b) + 9'd1;
+      wr_req_beats_o <= bf16 ? (9'(top_read) >> 1) + 9'd1 : wide ? 9'(top_half) + 9'd1 : 9'(top_read) + 9'd1;
     end
   end
 
   // What travels with the sums: how many columns D has here, the half of a BF16 beat, and the ends. Nothing goes
   // further than the last stage that the job needs.
-  localparam int unsigned CountWidth = $clog2(Cols + 1);
+  localparam int unsigned CountWidth = $clog2(DrainCols + 1);
   localparam int unsigned Last = 14;
   typedef struct packed {
     logic [CountWidth-1:0] count;
     logic half;
-    logic last_b;
+    logic last_read;
   } note_t;
   logic [Last:1] valid_q, valid_d, reached, at_end;
   note_t [Last:1] note_q;
   note_t note;
   logic [3:0] last_stage;
   logic [ColsWidth-1:0] cols_left;
-  logic [2:1][Cols-1:0] nan_q;
+  logic [2:1][DrainCols-1:0] nan_q;
   logic upper_q;
-  logic last_read_q;
+  logic last_sums_q;
   assign last_stage = wide ? 4'd3 : 4'd5 + 4'd3 * 4'(operations);
   for (genvar i = 1; i <= Last; i++) begin : gen_reached
     assign reached[i] = 4'(i) <= last_stage;
     assign at_end[i] = 4'(i) == last_stage;
   end
-  assign cols_left = cols - ColsWidth'(tile_b_q) * ColsWidth'(Cols);
-  assign note.count = (cols_left >= ColsWidth'(Cols)) ? CountWidth'(Cols) : CountWidth'(cols_left);
-  assign note.half = tile_b_q[0];
-  assign note.last_b = last_b;
-  assign upper = note.count > CountWidth'(Cols / 2);
+  assign cols_left = cols - ColsWidth'(read_q) * ColsWidth'(DrainCols);
+  assign note.count = (cols_left >= ColsWidth'(DrainCols)) ? CountWidth'(DrainCols) : CountWidth'(cols_left);
+  assign note.half = read_q[0];
+  assign note.last_read = last_read;
+  assign upper = note.count > CountWidth'(DrainCols / 2);
   assign valid_d = {valid_q[Last-1:1], read} & reached;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -264,13 +300,13 @@ module ufp4_drain #(
     end
     if (enable) begin
       note_q <= {note_q[Last-1:1], note};
-      nan_q <= {nan_q[1], drain_nan_b_i | {Cols{drain_nan_a_i[drain_row_o]}}};
-      last_read_q <= last_b & last_row;
+      nan_q <= {nan_q[1], drain_nan_b_i | {DrainCols{drain_nan_a_i[drain_row_o]}}};
+      last_sums_q <= last_read & last_row;
       drained_bank_o <= drain_bank_o;
     end
   end
   // The bank's last sums have left the PEs.
-  assign drained_o = enable & valid_q[1] & last_read_q;
+  assign drained_o = enable & valid_q[1] & last_sums_q;
 
   // The lower half of the earlier sums waits for the upper one.
   logic [8*BusBytes-1:0] sums_low_q;
@@ -281,9 +317,9 @@ module ufp4_drain #(
     if (enable && has_sums && valid_q[1]) sums_low_q <= sums_data_i;
   end
 
-  logic [64*Cols-1:0] sums;
-  logic [32*Cols-1:0] f32;
-  ufp4_epilogue #(.Cols(Cols), .Contract(Contract)) u_epilogue (
+  logic [64*DrainCols-1:0] sums;
+  logic [32*DrainCols-1:0] f32;
+  ufp4_epilogue #(.Cols(DrainCols), .Contract(Contract)) u_epilogue (
     .clk_i,
     .desc_i,
     .exponent_i,
@@ -309,14 +345,14 @@ module ufp4_drain #(
   note_t last_note;
   logic arrives, full_d, upper_d, upper_out_q;
   logic [CountWidth-1:0] upper_count_q;
-  logic [16*Cols-1:0] low_data_q, half_data;
-  logic [2*Cols-1:0] low_strb_q, half_strb;
+  logic [16*DrainCols-1:0] low_data_q, half_data;
+  logic [2*DrainCols-1:0] low_strb_q, half_strb;
   assign last_note = note_q[last_stage];
   assign arrives = |(valid_q & at_end);  // low while nothing is valid, whatever the stage: no job has named one yet
-  assign upper_d = wide & arrives & (last_note.count > CountWidth'(Cols / 2));
-  assign full_d = upper_out_q | (arrives & (~bf16 | last_note.half | last_note.last_b));
+  assign upper_d = wide & arrives & (last_note.count > CountWidth'(DrainCols / 2));
+  assign full_d = upper_out_q | (arrives & (~bf16 | last_note.half | last_note.last_read));
   assign enable = ~wr_dat_valid_o | wr_dat_ready_i;
-  for (genvar c = 0; c < Cols; c++) begin : gen_half
+  for (genvar c = 0; c < DrainCols; c++) begin : gen_half
     assign half_data[16*c+:16] = to_bf16(f32[32*c+:32]);
     assign half_strb[2*c+:2] = {2{CountWidth'(c) < last_note.count}};
   end
@@ -331,19 +367,19 @@ module ufp4_drain #(
     if (enable && (arrives || upper_out_q)) begin
       upper_count_q <= last_note.count;
       if (wide) begin
-        wr_dat_data_o <= upper_out_q ? sums[64*Cols-1:32*Cols] : sums[32*Cols-1:0];
-        for (int unsigned c = 0; c < Cols / 2; c++) begin
-          wr_dat_strb_o[8*c+:8] <= {8{upper_out_q ? CountWidth'(Cols / 2 + c) < upper_count_q :
-                                                    CountWidth'(c) < last_note.count}};
+        wr_dat_data_o <= upper_out_q ? sums[64*DrainCols-1:32*DrainCols] : sums[32*DrainCols-1:0];
+        for (int unsigned b = 0; b < BusBytes; b++) begin
+          wr_dat_strb_o[b] <= upper_out_q ? CountWidth'((BusBytes + b) / 8) < upper_count_q :
+                                            CountWidth'(b / 8) < last_note.count;
         end
       end else if (bf16) begin
         low_data_q <= half_data;
         low_strb_q <= half_strb;
-        wr_dat_data_o <= last_note.half ? {half_data, low_data_q} : {{(16 * Cols) {1'b0}}, half_data};
-        wr_dat_strb_o <= last_note.half ? {half_strb, low_strb_q} : {{(2 * Cols) {1'b0}}, half_strb};
+        wr_dat_data_o <= last_note.half ? {half_data, low_data_q} : {{(16 * DrainCols) {1'b0}}, half_data};
+        wr_dat_strb_o <= last_note.half ? {half_strb, low_strb_q} : {{(2 * DrainCols) {1'b0}}, half_strb};
       end else begin
         wr_dat_data_o <= f32;
-        for (int unsigned c = 0; c < Cols; c++) begin
+        for (int unsigned c = 0; c < DrainCols; c++) begin
           wr_dat_strb_o[4*c+:4] <= {4{CountWidth'(c) < last_note.count}};
         end
       end

@@ -25,7 +25,7 @@ module ufp4_epilogue #(
   input  logic [1:0]                      operations_i,
   input  logic [64*Cols-1:0]              accumulator_i,
   input  logic [Cols-1:0]                 poisoned_i,
-  // Earlier sums of the lower half of the columns, of the upper half, and C, when an addition takes them.
+  // The lower and the upper half of the earlier sums, and C, when an addition takes them.
   input  logic [32*Cols-1:0]              sums_low_i,
   input  logic [32*Cols-1:0]              sums_high_i,
   output logic                            c_read_o,
@@ -60,19 +60,20 @@ module ufp4_epilogue #(
   assign round = enable_i & (valid_i[7] | valid_i[10] | valid_i[13]);
   assign c_read_o = enable_i & ((valid_i[4] & is_add[0]) | (valid_i[7] & is_add[1]) | (valid_i[10] & is_add[2]));
 
+  logic [64*Cols-1:0] sums;
+  assign sums = {sums_high_i, sums_low_i};
   if (Contract != 32'(CONTRACT_EXACT)) begin : gen_no_sums
     logic unused_sums;
-    assign unused_sums = ^{has_sums, sums_low_i, sums_high_i, accumulator_i};
+    assign unused_sums = ^{has_sums, sums, accumulator_i};
   end
 
   logic no_operations;
   assign no_operations = operations_i == 2'd0;
   for (genvar c = 0; c < Cols; c++) begin : gen_lane
-    localparam int unsigned Half = (2 * c >= Cols) ? c - Cols / 2 : c;
     logic [31:0] rounded, result;
     if (Contract == 32'(CONTRACT_EXACT)) begin : gen_exact
       logic [63:0] earlier, sum_q;
-      assign earlier = has_sums ? ((2 * c >= Cols) ? sums_high_i[64*Half+:64] : sums_low_i[64*Half+:64]) : 64'd0;
+      assign earlier = has_sums ? sums[64*c+:64] : 64'd0;
       always_ff @(posedge clk_i) begin
         if (enable_i && valid_i[2]) begin
           sum_q <= (poisoned_i[c] || earlier == SUM_NAN) ? SUM_NAN : accumulator_i[64*c+:64] + earlier;

@@ -69,27 +69,36 @@ module ufp4_gemm #(
 );
   import ufp4_spec_pkg::*;
 
+  // The largest power of two that divides x.
+  function automatic int unsigned power_of_two_in(int unsigned x);
+    return x & (~x + 1);
+  endfunction
+
   localparam int unsigned TileM = Rows * TileRows;
   localparam int unsigned TileN = Cols * TileCols;
-  localparam int unsigned GroupRows = (Rows < 16) ? Rows : 16;
-  localparam int unsigned GroupCols = (Cols < 16) ? Cols : 16;
   localparam int unsigned GroupsA = TileM / 16;
   localparam int unsigned GroupsB = TileN / 16;
   localparam int unsigned GroupWidth = $clog2(((GroupsA > GroupsB) ? GroupsA : GroupsB) + 1);
   localparam int unsigned CountWidth = $clog2(GroupsA + GroupsB + 2);
-  localparam int unsigned AddrWidthA = $clog2(2 * TileRows * Chunk);
-  localparam int unsigned AddrWidthB = $clog2(2 * TileCols * Chunk);
+  localparam int unsigned TileWidthA = $clog2(TileRows);
+  localparam int unsigned TileWidthB = $clog2(TileCols);
+  localparam int unsigned AddrWidthA = 1 + TileWidthA + $clog2(Chunk);
+  localparam int unsigned AddrWidthB = 1 + TileWidthB + $clog2(Chunk);
   localparam int unsigned RowWidth = (Rows > 1) ? $clog2(Rows) : 1;
-  // Inside, operands come in beats of whole rows of both sides with two scales or more of each lane, and a beat of D is a
-  // row of the array; both are brought to the width of the bus here.
-  localparam int unsigned LoadLeast = 2 * ((GroupRows > GroupCols) ? GroupRows : GroupCols);
-  localparam int unsigned LoadMost = 8 * ((GroupRows < GroupCols) ? GroupRows : GroupCols);
-  localparam int unsigned LoadFit = (BusBytes < LoadMost) ? BusBytes : LoadMost;
-  localparam int unsigned LoadBytes = (LoadFit > LoadLeast) ? LoadFit : LoadLeast;
-  localparam int unsigned DrainBytes = 4 * Cols;
+  // Inside, a beat of operands is one block of LoadRows rows, of which both sides of the array are whole sets; and a
+  // beat of D is DrainCols FP32 results, of which a row of the array is. Both are brought to the width of the bus here.
+  localparam int unsigned LoadFit = power_of_two_in(Rows | Cols);
+  localparam int unsigned LoadMost = (BusBytes < 128) ? BusBytes / 8 : 16;
+  localparam int unsigned LoadRows = (LoadFit < LoadMost) ? LoadFit : LoadMost;
+  localparam int unsigned LoadBytes = 8 * LoadRows;
+  localparam int unsigned DrainCols = power_of_two_in(Cols);
+  localparam int unsigned DrainBytes = 4 * DrainCols;
+  localparam int unsigned DrainReads = TileN / DrainCols;
+  localparam int unsigned DrainSets = Cols / DrainCols;
+  localparam int unsigned DrainSetWidth = (DrainSets > 1) ? $clog2(DrainSets) : 1;
   localparam bit Exact = Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT);
   localparam bit Nv = Contract == 32'(ufp4_spec_pkg::CONTRACT_NV);
-  localparam int unsigned FeedWidth = $clog2(TileRows * TileCols) + (Exact ? 4 : Nv ? 5 : 6);
+  localparam int unsigned FeedWidth = TileWidthA + TileWidthB + (Exact ? 4 : Nv ? 5 : 6);
   // Of the form of a PE: its stages, and how many PEs a side share the registers that pass an operand on.
   localparam int unsigned PeStages = Nv ? 8 : (Exact && Target == 32'(TARGET_ASIC)) ? 4 : 3;
   localparam int unsigned PeShare = (Target == 32'(TARGET_ASIC)) ? 2 : 1;
@@ -100,22 +109,18 @@ module ufp4_gemm #(
   if (Formats > 32'(FORMATS_UNIFORM)) begin : gen_check_formats
     $error("ufp4_gemm: Formats must be all, e2m1 or uniform");
   end
-  if (Rows < 1 || Cols < 2 || Rows > 32 || Cols > 32 || Rows != 1 << $clog2(Rows) || Cols != 1 << $clog2(Cols))
-  begin : gen_check_array
-    $error("ufp4_gemm: Rows and Cols must be powers of two from 1 and 2 to 32");
+  if (Rows < 1 || Cols < 1 || Rows > 32 || Cols > 32) begin : gen_check_array
+    $error("ufp4_gemm: Rows and Cols must be 1 to 32");
   end
-  if (TileRows < 2 || TileCols < 2 || TileRows != 1 << $clog2(TileRows) || TileCols != 1 << $clog2(TileCols) ||
-      TileM < 16 || TileN < 16 || TileM > 32768) begin : gen_check_tile
-    $error("ufp4_gemm: TileRows and TileCols must be powers of two from 2, and make macro-tiles of whole panel groups");
+  if (TileRows < 2 || TileCols < 2 || TileM % 16 != 0 || TileN % 16 != 0 || DrainReads % 2 != 0 || TileM > 32768)
+  begin : gen_check_tile
+    $error("ufp4_gemm: TileRows and TileCols must be from 2, and make macro-tiles of whole groups and beats of BF16");
   end
   if (BusBytes < 8 || BusBytes > 128 || BusBytes != 1 << $clog2(BusBytes)) begin : gen_check_bus
     $error("ufp4_gemm: BusBytes must be 8, 16, 32, 64 or 128");
   end
-  if (LoadLeast > LoadMost) begin : gen_check_shape
-    $error("ufp4_gemm: Rows and Cols, of 16 or more counting as 16, must not differ by more than a factor of 4");
-  end
-  if (8 * TileN > 256 * BusBytes) begin : gen_check_row
-    $error("ufp4_gemm: a row of a macro-tile in unrounded sums, 8 Cols TileCols bytes, must be at most 256 beats");
+  if (8 * TileN > 256 * BusBytes || 2 * DrainReads > 256) begin : gen_check_row
+    $error("ufp4_gemm: a row of a macro-tile in unrounded sums must be at most 256 beats, of the bus and of the drain");
   end
   if (Chunk < 8 || Chunk > 128 || Chunk != 1 << $clog2(Chunk) || 128 * Chunk > 256 * BusBytes ||
       128 * Chunk > 256 * LoadBytes) begin : gen_check_chunk
@@ -147,7 +152,7 @@ module ufp4_gemm #(
   logic loading, held, operand_missing;
   logic [2:0] tiles;
   logic note_out_valid, note_out_ready;
-  logic [11+GroupWidth:0] note_out;
+  logic [12:0] note_out;
   logic release_slot, retire, retire_slot;
   logic [1:0][CountWidth-1:0] loaded;
   logic load_req_valid, load_req_ready, load_rsp_valid, load_rsp_ready, load_rsp_err;
@@ -202,14 +207,11 @@ module ufp4_gemm #(
   );
 
   logic [8*LoadBytes-1:0] write_data;
-  logic [8*Rows/LoadBytes-1:0] code_we_a;
-  logic [8*Cols/LoadBytes-1:0] code_we_b;
-  logic [Rows/GroupRows-1:0] scale_we_a;
-  logic [Cols/GroupCols-1:0] scale_we_b;
-  logic [AddrWidthA-1:0] code_addr_a;
-  logic [AddrWidthB-1:0] code_addr_b;
-  logic [$clog2(2*TileRows*Chunk*GroupRows/LoadBytes)-1:0] scale_addr_a;
-  logic [$clog2(2*TileCols*Chunk*GroupCols/LoadBytes)-1:0] scale_addr_b;
+  logic [8*LoadRows-1:0] write_scales;
+  logic [Rows/LoadRows-1:0] we_a;
+  logic [Cols/LoadRows-1:0] we_b;
+  logic [AddrWidthA-1:0] waddr_a;
+  logic [AddrWidthB-1:0] waddr_b;
   ufp4_load_write #(
     .Rows(Rows),
     .Cols(Cols),
@@ -217,7 +219,6 @@ module ufp4_gemm #(
     .TileCols(TileCols),
     .Chunk(Chunk),
     .BusBytes(LoadBytes),
-    .GroupWidth(GroupWidth),
     .CountWidth(CountWidth)
   ) u_load_write (
     .clk_i,
@@ -232,14 +233,11 @@ module ufp4_gemm #(
     .retire_i(retire),
     .retire_slot_i(retire_slot),
     .write_data_o(write_data),
-    .code_we_a_o(code_we_a),
-    .code_addr_a_o(code_addr_a),
-    .scale_we_a_o(scale_we_a),
-    .scale_addr_a_o(scale_addr_a),
-    .code_we_b_o(code_we_b),
-    .code_addr_b_o(code_addr_b),
-    .scale_we_b_o(scale_we_b),
-    .scale_addr_b_o(scale_addr_b)
+    .write_scales_o(write_scales),
+    .we_a_o(we_a),
+    .waddr_a_o(waddr_a),
+    .we_b_o(we_b),
+    .waddr_b_o(waddr_b)
   );
 
   logic drained, drained_bank, rows_ready;
@@ -288,11 +286,12 @@ module ufp4_gemm #(
 
   logic drain_enable, drain_read, drain_bank, drain_parity;
   logic [RowWidth-1:0] drain_row;
-  logic [$clog2(TileRows)-1:0] drain_tile_a;
-  logic [$clog2(TileCols)-1:0] drain_tile_b;
-  logic [64*Cols-1:0] drain_data;
+  logic [TileWidthA-1:0] drain_tile_a;
+  logic [TileWidthB-1:0] drain_tile_b;
+  logic [DrainSetWidth-1:0] drain_set;
+  logic [64*DrainCols-1:0] drain_data;
   logic [Rows-1:0] drain_nan_a;
-  logic [Cols-1:0] drain_nan_b;
+  logic [DrainCols-1:0] drain_nan_b;
   ufp4_array #(
     .Rows(Rows),
     .Cols(Cols),
@@ -304,7 +303,8 @@ module ufp4_gemm #(
     .Contract(Contract),
     .Formats(Formats),
     .Stages(PeStages),
-    .Share(PeShare)
+    .Share(PeShare),
+    .DrainCols(DrainCols)
   ) u_array (
     .clk_i,
     .rst_ni,
@@ -319,14 +319,11 @@ module ufp4_gemm #(
     .feed_clear_b_i(feed_clear_b),
     .feed_control_i(feed_control),
     .write_data_i(write_data),
-    .code_we_a_i(code_we_a),
-    .code_addr_a_i(code_addr_a),
-    .scale_we_a_i(scale_we_a),
-    .scale_addr_a_i(scale_addr_a),
-    .code_we_b_i(code_we_b),
-    .code_addr_b_i(code_addr_b),
-    .scale_we_b_i(scale_we_b),
-    .scale_addr_b_i(scale_addr_b),
+    .write_scales_i(write_scales),
+    .we_a_i(we_a),
+    .waddr_a_i(waddr_a),
+    .we_b_i(we_b),
+    .waddr_b_i(waddr_b),
     .drain_enable_i(drain_enable),
     .drain_read_i(drain_read),
     .drain_bank_i(drain_bank),
@@ -334,6 +331,7 @@ module ufp4_gemm #(
     .drain_row_i(drain_row),
     .drain_tile_a_i(drain_tile_a),
     .drain_tile_b_i(drain_tile_b),
+    .drain_set_i(drain_set),
     .drain_data_o(drain_data),
     .drain_nan_a_o(drain_nan_a),
     .drain_nan_b_o(drain_nan_b)
@@ -367,10 +365,11 @@ module ufp4_gemm #(
   );
   ufp4_addend #(
     .Rows(Rows),
-    .Cols(Cols),
+    .Cols(DrainCols),
     .TileRows(TileRows),
-    .TileCols(TileCols),
-    .BusBytes(DrainBytes)
+    .TileCols(DrainReads),
+    .BusBytes(DrainBytes),
+    .Beats((DrainReads > 64) ? 256 : 128)
   ) u_addend (
     .clk_i,
     .rst_ni,
@@ -405,7 +404,7 @@ module ufp4_gemm #(
     .Cols(Cols),
     .TileRows(TileRows),
     .TileCols(TileCols),
-    .BusBytes(DrainBytes),
+    .DrainCols(DrainCols),
     .Contract(Contract)
   ) u_drain (
     .clk_i,
@@ -427,6 +426,7 @@ module ufp4_gemm #(
     .drain_row_o(drain_row),
     .drain_tile_a_o(drain_tile_a),
     .drain_tile_b_o(drain_tile_b),
+    .drain_set_o(drain_set),
     .drain_data_i(drain_data),
     .drain_nan_a_i(drain_nan_a),
     .drain_nan_b_i(drain_nan_b),

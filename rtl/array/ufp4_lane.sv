@@ -4,95 +4,76 @@
 //
 // read_i with the address {slot, sub-tile, block} at cycle t gives the decoded operand, mag_o and rest_o =
 // {sign, sig, exp}, at t + 2: sig and exp are of ufp4_scale_decode, or (contract fp32) of ufp4_scale_number, which
-// also knows E8M0, or (contract nv) of ufp4_scale_split, with a bit above it for elements of E1M2. Codes arrive as bit planes (ufp4_elem_decode), one block a word. A word of scales
-// is this lane's ScaleBytes bytes of a bus beat: memory holds a panel group's scales as [block][row], so a
-// lane's scales lie in the order {slot, group, block, sub-tile in group}.
+// also knows E8M0, or (contract nv) of ufp4_scale_split, with a bit above it for elements of E1M2. Codes arrive as bit
+// planes (ufp4_elem_decode), one block a word, each with its scale.
 // NaN scales among the blocks read are
 // remembered per sub-tile, for the macro-tile that is fed and the one before (parity): nan_o for (nan_parity_i,
 // nan_tile_i). clear_i with a read starts that flag anew.
 // Tests: tests/rtl/array.
 module ufp4_lane #(
   parameter int unsigned Tiles = 8,
-  parameter int unsigned TilesPerGroup = 1,
   parameter int unsigned Chunk = 16,
-  parameter int unsigned ScaleBytes = 4,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
   localparam int unsigned RestWidth = (Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) ? 24 : 29,
-  localparam int unsigned Depth = 2 * Tiles * Chunk,
-  localparam int unsigned AddrWidth = $clog2(Depth),
-  localparam int unsigned ScaleAddrWidth = $clog2(Depth / ScaleBytes),
-  localparam int unsigned TileWidth = $clog2(Tiles)
+  localparam int unsigned TileWidth = $clog2(Tiles),
+  localparam int unsigned AddrWidth = 1 + TileWidth + $clog2(Chunk)
 ) (
-  input  logic                      clk_i,
-  input  logic [7:0]                elem_i,
-  input  logic                      e8m0_i,
-  input  logic                      code_we_i,
-  input  logic [AddrWidth-1:0]      code_waddr_i,
-  input  logic [63:0]               code_wdata_i,
-  input  logic                      scale_we_i,
-  input  logic [ScaleAddrWidth-1:0] scale_waddr_i,
-  input  logic [8*ScaleBytes-1:0]   scale_wdata_i,
-  input  logic                      read_i,
-  input  logic [AddrWidth-1:0]      raddr_i,
-  input  logic                      parity_i,
-  input  logic                      clear_i,
-  output logic [63:0]               mag_o,
-  output logic [RestWidth-1:0]      rest_o,
-  input  logic                      nan_parity_i,
-  input  logic [TileWidth-1:0]      nan_tile_i,
-  output logic                      nan_o
+  input  logic                 clk_i,
+  input  logic [7:0]           elem_i,
+  input  logic                 e8m0_i,
+  input  logic                 we_i,
+  input  logic [AddrWidth-1:0] waddr_i,
+  input  logic [63:0]          wcode_i,
+  input  logic [7:0]           wscale_i,
+  input  logic                 read_i,
+  input  logic [AddrWidth-1:0] raddr_i,
+  input  logic                 parity_i,
+  input  logic                 clear_i,
+  output logic [63:0]          mag_o,
+  output logic [RestWidth-1:0] rest_o,
+  input  logic                 nan_parity_i,
+  input  logic [TileWidth-1:0] nan_tile_i,
+  output logic                 nan_o
 );
   localparam int unsigned BlockWidth = $clog2(Chunk);
-  localparam int unsigned InGroupWidth = $clog2(TilesPerGroup);
-  localparam int unsigned SelectWidth = $clog2(ScaleBytes);
 
   logic [63:0] code;
-  ufp4_sram #(.Width(64), .Depth(Depth)) u_codes (
+  ufp4_sram #(.Width(64), .Depth(1 << AddrWidth)) u_codes (
     .clk_i,
-    .we_i(code_we_i),
-    .waddr_i(code_waddr_i),
-    .wdata_i(code_wdata_i),
+    .we_i,
+    .waddr_i,
+    .wdata_i(wcode_i),
     .re_i(read_i),
     .raddr_i,
     .rdata_o(code)
   );
-
-  // {slot, sub-tile, block} to {slot, group, block, sub-tile in group}
-  logic [AddrWidth-1:0] scale_index;
-  assign scale_index = ((raddr_i >> (BlockWidth + InGroupWidth)) << (BlockWidth + InGroupWidth)) |
-                       ((raddr_i & AddrWidth'(Chunk - 1)) << InGroupWidth) |
-                       ((raddr_i >> BlockWidth) & AddrWidth'(TilesPerGroup - 1));
-  logic [8*ScaleBytes-1:0] scales;
-  ufp4_sram #(.Width(8 * ScaleBytes), .Depth(Depth / ScaleBytes)) u_scales (
+  logic [7:0] scale;
+  ufp4_sram #(.Width(8), .Depth(1 << AddrWidth)) u_scales (
     .clk_i,
-    .we_i(scale_we_i),
-    .waddr_i(scale_waddr_i),
-    .wdata_i(scale_wdata_i),
+    .we_i,
+    .waddr_i,
+    .wdata_i(wscale_i),
     .re_i(read_i),
-    .raddr_i(scale_index[AddrWidth-1:SelectWidth]),
-    .rdata_o(scales)
+    .raddr_i,
+    .rdata_o(scale)
   );
 
   logic read_q, clear_q;
   logic [TileWidth:0] flag_q;
-  logic [SelectWidth-1:0] select_q;
   always_ff @(posedge clk_i) begin
     read_q <= read_i;
     if (read_i) begin
       clear_q <= clear_i;
       flag_q <= {parity_i, raddr_i[BlockWidth+:TileWidth]};
-      select_q <= scale_index[SelectWidth-1:0];
     end
   end
 
   logic [15:0] sign;
   logic [63:0] mag;
-  logic [7:0] scale;
   logic [3:0] sig;
   logic [RestWidth-21:0] exp;
   logic nan;
-  assign scale = scales[8*select_q+:8];
   ufp4_elem_decode #(.Binary(Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR))) u_elem_decode (
     .elem_i,
     .code_i(code),
@@ -110,7 +91,7 @@ module ufp4_lane #(
     ufp4_scale_number u_scale_number (.byte_i(scale), .e8m0_i, .elem_i, .sig_o(sig), .exp_o(exp), .nan_o(nan));
   end
 
-  logic [2*Tiles-1:0] nan_q;
+  logic [(2<<TileWidth)-1:0] nan_q;
   always_ff @(posedge clk_i) begin
     if (read_q) begin
       mag_o <= mag;

@@ -3,7 +3,7 @@
 // order A0, B0, B1, .. B(last), A1, .. A(last), for each group its scales, then its codes.
 //
 // A chunk goes into one of two slots, in turn; it starts when one is free (release_i frees one). Beside each
-// request goes a note for ufp4_load_write: {slot, side (1: B), codes, group, beats}. Memory layout:
+// request goes a note for ufp4_load_write: {slot, side (1: B), codes, first group, beats}. Memory layout:
 // docs/architecture.md, "Operands in memory".
 // panels_held_i (A, B): only the first panels_i row groups of that operand may be asked for; held_o: that is what the
 // loader waits for.
@@ -16,7 +16,7 @@ module ufp4_load_request #(
   parameter int unsigned Chunk = 16,
   parameter int unsigned BusBytes = 64,
   parameter int unsigned GroupWidth = 3,
-  localparam int unsigned NoteWidth = 12 + GroupWidth
+  localparam int unsigned NoteWidth = 13
 ) (
   input  logic                            clk_i,
   input  logic                            rst_ni,
@@ -93,7 +93,7 @@ module ufp4_load_request #(
 
   assign rd_req_valid_o = chunk_q & note_ready_i & ~held_o;
   assign note_valid_o = fire;
-  assign note_o = {slot_q, side_q, codes_q, group_q, rd_req_beats_o};
+  assign note_o = {slot_q, side_q, codes_q, group_q == 0, rd_req_beats_o};
   always_comb begin
     logic [39:0] position, base;
     position = {7'd0, side_q ? at_b_q : at_a_q} + {23'd0, k_q};

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts operand beats into the lanes' memories, and counts the whole panel groups in each of the two slots.
 //
-// A note of ufp4_load_request says what the next beats are. Codes are turned into bit planes and scales into
-// lane order here, once, so that the array need not. loaded_o counts a group as soon as a feed of it may start;
+// A note of ufp4_load_request says what the next beats are: a group's scales, which wait in a buffer here, then its
+// codes. A beat of codes is one block of the next BeatRows rows, which are neighbouring lanes of one sub-tile; with it go
+// the scales of the same block and rows. Codes are turned into bit planes here, once, so that the array need not.
+// loaded_o counts a group as soon as a feed of it may start;
 // retire_i zeroes the count of a slot. Every beat is taken at once; writes are registered.
 // Tests: tests/rtl/array.
 module ufp4_load_write #(
@@ -12,19 +14,16 @@ module ufp4_load_write #(
   parameter int unsigned TileCols = 8,
   parameter int unsigned Chunk = 16,
   parameter int unsigned BusBytes = 64,
-  parameter int unsigned GroupWidth = 3,
   parameter int unsigned CountWidth = 5,
-  localparam int unsigned NoteWidth = 12 + GroupWidth,
-  localparam int unsigned GroupRows = (Rows < 16) ? Rows : 16,
-  localparam int unsigned GroupCols = (Cols < 16) ? Cols : 16,
-  localparam int unsigned CodeSetsA = 8 * Rows / BusBytes,
-  localparam int unsigned CodeSetsB = 8 * Cols / BusBytes,
-  localparam int unsigned ScaleSetsA = Rows / GroupRows,
-  localparam int unsigned ScaleSetsB = Cols / GroupCols,
-  localparam int unsigned AddrWidthA = $clog2(2 * TileRows * Chunk),
-  localparam int unsigned AddrWidthB = $clog2(2 * TileCols * Chunk),
-  localparam int unsigned ScaleAddrWidthA = $clog2(2 * TileRows * Chunk * GroupRows / BusBytes),
-  localparam int unsigned ScaleAddrWidthB = $clog2(2 * TileCols * Chunk * GroupCols / BusBytes)
+  localparam int unsigned NoteWidth = 13,
+  localparam int unsigned BeatRows = BusBytes / 8,
+  localparam int unsigned SetsA = Rows / BeatRows,
+  localparam int unsigned SetsB = Cols / BeatRows,
+  localparam int unsigned TileWidthA = $clog2(TileRows),
+  localparam int unsigned TileWidthB = $clog2(TileCols),
+  localparam int unsigned BlockWidth = $clog2(Chunk),
+  localparam int unsigned AddrWidthA = 1 + TileWidthA + BlockWidth,
+  localparam int unsigned AddrWidthB = 1 + TileWidthB + BlockWidth
 ) (
   input  logic                       clk_i,
   input  logic                       rst_ni,
@@ -38,22 +37,19 @@ module ufp4_load_write #(
   input  logic                       retire_i,
   input  logic                       retire_slot_i,
   output logic [8*BusBytes-1:0]      write_data_o,
-  output logic [CodeSetsA-1:0]       code_we_a_o,
-  output logic [AddrWidthA-1:0]      code_addr_a_o,
-  output logic [ScaleSetsA-1:0]      scale_we_a_o,
-  output logic [ScaleAddrWidthA-1:0] scale_addr_a_o,
-  output logic [CodeSetsB-1:0]       code_we_b_o,
-  output logic [AddrWidthB-1:0]      code_addr_b_o,
-  output logic [ScaleSetsB-1:0]      scale_we_b_o,
-  output logic [ScaleAddrWidthB-1:0] scale_addr_b_o
+  output logic [8*BeatRows-1:0]      write_scales_o,
+  output logic [SetsA-1:0]           we_a_o,
+  output logic [AddrWidthA-1:0]      waddr_a_o,
+  output logic [SetsB-1:0]           we_b_o,
+  output logic [AddrWidthB-1:0]      waddr_b_o
 );
   localparam int unsigned UnitBeats = 128 / BusBytes;
   localparam int unsigned UnitWidth = $clog2(UnitBeats);
   localparam int unsigned ScaleBeats = 16 * Chunk / BusBytes;
-  localparam int unsigned CodeSetsAWidth = $clog2(CodeSetsA);
-  localparam int unsigned CodeSetsBWidth = $clog2(CodeSetsB);
-  localparam int unsigned ScaleSetsAWidth = $clog2(ScaleSetsA);
-  localparam int unsigned ScaleSetsBWidth = $clog2(ScaleSetsB);
+  localparam int unsigned ScaleBeatWidth = (ScaleBeats > 1) ? $clog2(ScaleBeats) : 1;
+  localparam int unsigned SetsMost = (SetsA > SetsB) ? SetsA : SetsB;
+  localparam int unsigned SetWidth = (SetsMost > 1) ? $clog2(SetsMost) : 1;
+  localparam int unsigned TileWidth = (TileWidthA > TileWidthB) ? TileWidthA : TileWidthB;
 
   // Sixteen nibbles to four planes of sixteen bits, {lane, bit} to {bit, lane}: four exchanges of two index
   // bits, wires in hardware.
@@ -72,15 +68,8 @@ module ufp4_load_write #(
     for (int unsigned i = 0; i < BusBytes / 8; i++) planes[64*i+:64] = bit_planes(data[64*i+:64]);
     return planes;
   endfunction
-  // Byte k of lane r's word is byte k lanes + r of the beat.
-  function automatic logic [8*BusBytes-1:0] scales_by_lane(logic [8*BusBytes-1:0] data, int unsigned lanes);
-    logic [8*BusBytes-1:0] words;
-    for (int unsigned i = 0; i < BusBytes; i++) words[8*((i%lanes)*(BusBytes/lanes)+i/lanes)+:8] = data[8*i+:8];
-    return words;
-  endfunction
 
-  logic note_valid, slot, side, codes;
-  logic [GroupWidth-1:0] group;
+  logic note_valid, slot, side, codes, first;
   logic [8:0] beats;
   logic beat, last_beat;
   ufp4_fifo #(.Width(NoteWidth), .Depth(32)) u_notes (
@@ -91,7 +80,7 @@ module ufp4_load_write #(
     .in_data_i(note_i),
     .out_valid_o(note_valid),
     .out_ready_i(beat & last_beat),
-    .out_data_o({slot, side, codes, group, beats})
+    .out_data_o({slot, side, codes, first, beats})
   );
 
   logic [7:0] beat_q;
@@ -106,38 +95,62 @@ module ufp4_load_write #(
     end
   end
 
-  // Which beat of the macro-tile's rows: sets of lanes first, then sub-tiles; and the block in the chunk.
-  logic [15:0] rows_beat, block, code_set_a, code_set_b, scale_set_a, scale_set_b;
-  assign rows_beat = (16'(group) << UnitWidth) | (16'(beat_q) & 16'(UnitBeats - 1));
-  assign block = 16'(beat_q) >> UnitWidth;
-  assign code_set_a = rows_beat & 16'(CodeSetsA - 1);
-  assign code_set_b = rows_beat & 16'(CodeSetsB - 1);
-  assign scale_set_a = 16'(group) & 16'(ScaleSetsA - 1);
-  assign scale_set_b = 16'(group) & 16'(ScaleSetsB - 1);
+  // Where the first row of a beat of codes goes: its set of lanes and its sub-tile. A group goes on where the one before
+  // it on its side ended; each of its blocks starts there.
+  typedef struct packed {
+    logic [TileWidth-1:0] tile;
+    logic [SetWidth-1:0] lanes;
+  } place_t;
+  place_t place, next, next_q;
+  place_t [1:0] start_q;
+  logic last_set;
+  always_comb begin
+    place = next_q;
+    if ((beat_q & 8'(UnitBeats - 1)) == 8'd0) place = first ? '0 : start_q[side];
+    last_set = place.lanes == (side ? SetWidth'(SetsB - 1) : SetWidth'(SetsA - 1));
+    next.lanes = last_set ? '0 : place.lanes + 1'b1;
+    next.tile = place.tile + TileWidth'(last_set);
+  end
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      code_we_a_o <= '0;
-      code_we_b_o <= '0;
-      scale_we_a_o <= '0;
-      scale_we_b_o <= '0;
-    end else begin
-      for (int unsigned i = 0; i < CodeSetsA; i++) code_we_a_o[i] <= beat & codes & ~side & (code_set_a == 16'(i));
-      for (int unsigned i = 0; i < CodeSetsB; i++) code_we_b_o[i] <= beat & codes & side & (code_set_b == 16'(i));
-      for (int unsigned i = 0; i < ScaleSetsA; i++) scale_we_a_o[i] <= beat & ~codes & ~side & (scale_set_a == 16'(i));
-      for (int unsigned i = 0; i < ScaleSetsB; i++) scale_we_b_o[i] <= beat & ~codes & side & (scale_set_b == 16'(i));
-    end
-    if (beat) begin
-      code_addr_a_o <= {slot, (AddrWidthA-1)'((rows_beat >> CodeSetsAWidth) * 16'(Chunk) + block)};
-      code_addr_b_o <= {slot, (AddrWidthB-1)'((rows_beat >> CodeSetsBWidth) * 16'(Chunk) + block)};
-      scale_addr_a_o <= {slot, (ScaleAddrWidthA-1)'((16'(group) >> ScaleSetsAWidth) * 16'(ScaleBeats) + 16'(beat_q))};
-      scale_addr_b_o <= {slot, (ScaleAddrWidthB-1)'((16'(group) >> ScaleSetsBWidth) * 16'(ScaleBeats) + 16'(beat_q))};
-      if (codes) begin
-        write_data_o <= rows_to_planes(rd_rsp_data_i);
-      end else begin
-        write_data_o <= scales_by_lane(rd_rsp_data_i, side ? GroupCols : GroupRows);
-      end
+    if (beat && codes) begin
+      next_q <= next;
+      if (last_beat) start_q[side] <= next;
     end
   end
+
+  logic [BlockWidth-1:0] block;
+  assign block = BlockWidth'(beat_q >> UnitWidth);
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      we_a_o <= '0;
+      we_b_o <= '0;
+    end else begin
+      for (int unsigned i = 0; i < SetsA; i++) we_a_o[i] <= beat & codes & ~side & (place.lanes == SetWidth'(i));
+      for (int unsigned i = 0; i < SetsB; i++) we_b_o[i] <= beat & codes & side & (place.lanes == SetWidth'(i));
+    end
+    if (beat && codes) begin
+      waddr_a_o <= {slot, place.tile[TileWidthA-1:0], block};
+      waddr_b_o <= {slot, place.tile[TileWidthB-1:0], block};
+      write_data_o <= rows_to_planes(rd_rsp_data_i);
+    end
+  end
+
+  // The scales that go with a beat of codes are an eighth of a beat of their own, in the same order.
+  logic [8*BusBytes-1:0] scales;
+  logic [2:0] eighth_q;
+  ufp4_sram #(.Width(8 * BusBytes), .Depth(ScaleBeats)) u_waiting (
+    .clk_i,
+    .we_i(beat & ~codes),
+    .waddr_i(ScaleBeatWidth'(beat_q)),
+    .wdata_i(rd_rsp_data_i),
+    .re_i(beat & codes),
+    .raddr_i(ScaleBeatWidth'(beat_q >> 3)),
+    .rdata_o(scales)
+  );
+  always_ff @(posedge clk_i) begin
+    if (beat) eighth_q <= beat_q[2:0];
+  end
+  assign write_scales_o = scales[8*BeatRows*eighth_q+:8*BeatRows];
 
   logic [1:0][CountWidth-1:0] loaded_q;
   assign loaded_o = loaded_q;

@@ -22,9 +22,12 @@ module ufp4_sequencer #(
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
   parameter int unsigned PeStages = 4,
   parameter int unsigned PeShare = 1,
-  localparam int unsigned AddrWidthA = $clog2(2 * TileRows * Chunk),
-  localparam int unsigned AddrWidthB = $clog2(2 * TileCols * Chunk),
-  localparam int unsigned IndexWidth = $clog2(TileRows * TileCols),
+  localparam int unsigned TileWidthA = $clog2(TileRows),
+  localparam int unsigned TileWidthB = $clog2(TileCols),
+  localparam int unsigned BlockWidth = $clog2(Chunk),
+  localparam int unsigned AddrWidthA = 1 + TileWidthA + BlockWidth,
+  localparam int unsigned AddrWidthB = 1 + TileWidthB + BlockWidth,
+  localparam int unsigned IndexWidth = TileWidthA + TileWidthB,
   localparam int unsigned FeedWidth = IndexWidth + ((Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) ? 4 :
                                                           (Contract == 32'(ufp4_spec_pkg::CONTRACT_NV)) ? 5 : 6)
 ) (
@@ -64,9 +67,6 @@ module ufp4_sequencer #(
   localparam int unsigned TileN = Cols * TileCols;
   localparam int unsigned RowsWidth = $clog2(TileM + 1);
   localparam int unsigned ColsWidth = $clog2(TileN + 1);
-  localparam int unsigned TileWidthA = $clog2(TileRows);
-  localparam int unsigned TileWidthB = $clog2(TileCols);
-  localparam int unsigned BlockWidth = $clog2(Chunk);
   // A lane reads at most this many cycles after the feed; sums are in memory, for sure, this long after it.
   localparam int unsigned LaneDelay = (Rows > Cols) ? Rows : Cols;
   localparam int unsigned SumDelay = (Rows - 1) / PeShare + (Cols - 1) / PeShare + 2 + PeStages;
@@ -102,28 +102,28 @@ module ufp4_sequencer #(
   localparam bit Nv = Contract == 32'(ufp4_spec_pkg::CONTRACT_NV);
   logic [16:0] last_place;
   logic padding, last_block, last_b, last_a, last_chunk, first_chunk, single;
-  logic [TileWidthA-1:0] top_a;
-  logic [TileWidthB-1:0] top_b;
-  assign top_a = TileWidthA'((rows - 1'b1) / RowsWidth'(Rows));
-  assign top_b = TileWidthB'((cols - 1'b1) / ColsWidth'(Cols));
+  logic [RowsWidth-1:0] end_a;
+  logic [ColsWidth-1:0] end_b;
+  assign end_a = (RowsWidth'(tile_a_q) + 1'b1) * RowsWidth'(Rows);
+  assign end_b = (ColsWidth'(tile_b_q) + 1'b1) * ColsWidth'(Cols);
   assign last_chunk = k_left <= 17'(Chunk);
   assign last_place = (k_left - 17'd1) | (Nv ? 17'd3 : 17'd0);
   assign padding = Nv & last_chunk & (17'(block_q) >= k_left);
   assign first_chunk = k_q == 0;
   assign last_block = last_chunk ? (17'(block_q) == last_place) : (&block_q);
-  assign last_b = tile_b_q == top_b;
-  assign last_a = tile_a_q == top_a;
-  assign single = (top_a == 0) & (top_b == 0);
+  assign last_b = end_b >= cols;
+  assign last_a = end_a >= rows;
+  assign single = (rows <= RowsWidth'(Rows)) & (cols <= ColsWidth'(Cols));
 
-  // Groups in the slot: A0, B0, .., B(last), A1, ..; the one needed last must have come. A sub-tile of more than 16 rows
-  // or columns lies in two, of which the last sub-tile may lack the second.
+  // Groups in the slot: A0, B0, .., B(last), A1, ..; the one needed last must have come. The last sub-tile may end behind
+  // the last group, unless a group is whole sub-tiles.
   logic [CountWidth-1:0] group_a, group_b, groups_b, need;
-  assign group_a = CountWidth'(((Rows > 16 && last_a) ? 32'(rows) - 1 : (32'(tile_a_q) + 1) * Rows - 1) / 16);
-  assign group_b = CountWidth'(((Cols > 16 && last_b) ? 32'(cols) - 1 : (32'(tile_b_q) + 1) * Cols - 1) / 16);
+  assign group_a = CountWidth'((((16 % Rows != 0 && last_a) ? 32'(rows) : 32'(end_a)) - 1) / 16);
+  assign group_b = CountWidth'((((16 % Cols != 0 && last_b) ? 32'(cols) : 32'(end_b)) - 1) / 16);
   assign groups_b = CountWidth'((32'(cols) + 15) / 16);
   assign need = (group_a == 0) ? group_b + CountWidth'(2) : groups_b + group_a + CountWidth'(1);
 
-  logic many_chunks, bank, operands_here, bank_free, feed, end_b, end_chunk, end_tile;
+  logic many_chunks, bank, operands_here, bank_free, feed, end_row, end_chunk, end_tile;
   assign many_chunks = k_blocks > 17'(Chunk);
   assign bank = many_chunks ? last_chunk : parity_q;
   assign operands_here = loaded_i[slot_q] >= need;
@@ -132,8 +132,8 @@ module ufp4_sequencer #(
   assign busy_o = feed & ~padding;
   assign stall_accumulator_o = active_q & (~bank_free | (padding & operands_here));
   assign stall_operand_o = active_q & bank_free & ~operands_here;
-  assign end_b = feed & last_block & last_b;
-  assign end_chunk = end_b & last_a;
+  assign end_row = feed & last_block & last_b;
+  assign end_chunk = end_row & last_a;
   assign end_tile = end_chunk & last_chunk;
   assign next_tile = end_tile;
   assign last_tile = ~loading_i & (tiles_d == tiles_i);
@@ -160,7 +160,7 @@ module ufp4_sequencer #(
       block_d = last_block ? '0 : block_q + 1'b1;
       if (last_block) tile_b_d = last_b ? '0 : tile_b_q + 1'b1;
     end
-    if (end_b) tile_a_d = last_a ? '0 : tile_a_q + 1'b1;
+    if (end_row) tile_a_d = last_a ? '0 : tile_a_q + 1'b1;
     if (end_chunk) k_d = last_chunk ? '0 : k_q + 17'(Chunk);
     if (end_tile) begin
       claimed_d = 1'b0;
@@ -254,7 +254,7 @@ module ufp4_sequencer #(
       ready_q <= '0;
     end else begin
       release_q <= LaneDelay'({release_q, end_chunk});
-      ready_q <= SumDelay'({ready_q, end_b & last_chunk});
+      ready_q <= SumDelay'({ready_q, end_row & last_chunk});
     end
   end
   assign release_o = release_q[LaneDelay-1];

@@ -353,7 +353,7 @@ typedef struct {
   uint32_t contract;
   uint32_t formats;
 } ufp4_configuration_t;
-#define UFP4_CONFIGURATION_COUNT 11
+#define UFP4_CONFIGURATION_COUNT 12
 #define UFP4_CONFIGURATIONS \
   { \
     {"small", 2, 2, 8, 8, 16, 8, 0, 0}, \
@@ -366,6 +366,7 @@ typedef struct {
     {"flat", 2, 4, 8, 4, 16, 8, 0, 0}, \
     {"tall", 8, 2, 2, 8, 8, 64, 0, 0}, \
     {"wide", 4, 4, 4, 8, 32, 128, 1, 0}, \
+    {"odd", 3, 5, 16, 16, 16, 16, 0, 0}, \
     {"large", 32, 32, 8, 8, 16, 128, 0, 0}, \
   }
 

@@ -407,6 +407,10 @@ FULL_TEST(wide_equals_the_model) {
   odd_jobs("wide");
 }
 
+FULL_TEST(odd_equals_the_model) {
+  odd_jobs("odd");
+}
+
 TEST(equal_the_model) {
   chains(settings, SETTINGS, 4, 60, 1);
 }
@@ -711,6 +715,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(flat_equals_the_model),
       CHECK_TEST(tall_equals_the_model),
       CHECK_TEST(wide_equals_the_model),
+      CHECK_TEST(odd_equals_the_model),
       CHECK_TEST(equal_the_model),
       CHECK_TEST(fp32_equal_the_model),
       CHECK_TEST(fp32_equal_the_model_on_many),

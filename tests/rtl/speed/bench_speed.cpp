@@ -78,24 +78,20 @@ class Array {
     std::mt19937 random(1);
     const auto &core = default_core();
     // Unused bits of a port must be zero.
-    const uint32_t sets = (1u << 8 * core.rows / core.bus_bytes) - 1, scale_bytes = core.bus_bytes / 16;
-    write_all(sets, 1);
+    write_all((1u << 8 * core.rows / core.bus_bytes) - 1);
     for (uint32_t word = 0; word < 2 * core.tile_rows * core.chunk; word++) {
-      for (auto &part : model_.write_data_i.m_storage) part = random() & 0xBFBFBFBF;  // scales of moderate size
-      put(model_.code_addr_a_i, word);
-      put(model_.code_addr_b_i, word);
-      put(model_.scale_addr_a_i, word / scale_bytes);
-      put(model_.scale_addr_b_i, word / scale_bytes);
+      for (auto &part : model_.write_data_i.m_storage) part = random();
+      model_.write_scales_i = (uint64_t(random()) << 32 | random()) & 0xBFBFBFBFBFBFBFBF;  // of moderate size
+      put(model_.waddr_a_i, word);
+      put(model_.waddr_b_i, word);
       cycle();
     }
-    write_all(0, 0);
+    write_all(0);
   }
 
-  void write_all(uint32_t codes, uint32_t scales) {
-    put(model_.code_we_a_i, codes);
-    put(model_.code_we_b_i, codes);
-    put(model_.scale_we_a_i, scales);
-    put(model_.scale_we_b_i, scales);
+  void write_all(uint32_t sets) {
+    put(model_.we_a_i, sets);
+    put(model_.we_b_i, sets);
   }
 
   // The sequencer's order: the blocks of a chunk for one sub-tile, then the next sub-tile.
