@@ -1,6 +1,7 @@
 // The one ordered list of synthesizable files; paths are relative to this file (read with -F).
 // Packages
 gen/ufp4_spec_pkg.sv
+array/ufp4_pe_pkg.sv
 // Arithmetic
 num/ufp4_elem_decode.sv
 num/ufp4_scale_decode.sv
@@ -13,6 +14,7 @@ num/ufp4_dot_tree.sv
 num/ufp4_dot.sv
 num/ufp4_dot_planes.sv
 num/ufp4_dot_relative.sv
+num/ufp4_delay.sv
 num/ufp4_f32_round.sv
 num/ufp4_i64_to_f32.sv
 num/ufp4_f32_scale.sv
@@ -35,6 +37,7 @@ mem/ufp4_width_write.sv
 mem/ufp4_axi_write.sv
 // GEMM engine
 array/ufp4_sum_exact.sv
+array/ufp4_sum_chains.sv
 array/ufp4_sum_resolve.sv
 array/ufp4_pe.sv
 array/ufp4_sum_fp32.sv

@@ -6,7 +6,8 @@
 // and column c r and c cycles later, so that PE (r, c) takes both operands r + c + 2 cycles after the feed. Where Share
 // PEs a side take an operand in the same cycle and pass it on as one, it is r / Share and c / Share.
 // Control, {keep, load, write, bank, index} of ufp4_pe (contract fp32: hold and join before that, ufp4_pe_fp32; contract
-// nv: first before it, ufp4_pe_nv), travels with a through the Stages of a PE. (Rows - 1) / Share + (Cols - 1) / Share + 2 + Stages cycles after a feed its sum can
+// nv: first before it, ufp4_pe_nv), travels with a through the stages of a PE (ufp4_pe_pkg).
+// (Rows - 1) / Share + (Cols - 1) / Share + 2 + stages cycles after a feed its sum can
 // be read.
 // NaN flags go by macro-tile, even or odd (parity); feed_clear_a_i and feed_clear_b_i start
 // those of the feed's sub-tile anew.
@@ -27,7 +28,6 @@ module ufp4_array #(
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
-  parameter int unsigned Stages = 4,
   parameter int unsigned Share = 1,
   parameter int unsigned DrainCols = Cols,
   localparam int unsigned BeatRows = BusBytes / 8,
@@ -82,7 +82,11 @@ module ufp4_array #(
   localparam int unsigned ControlWidth = FeedWidth + 1;
   localparam int unsigned RestWidth = Exact ? 24 : 29;
 
-  localparam int unsigned ControlCycles = (Cols - 1) / Share + 1 + Stages;
+  // Stages of the control words; contracts fp32 and nv count theirs from the dot product.
+  localparam int unsigned DotStages = ufp4_pe_pkg::dot_stages(Target);
+  localparam int unsigned StageLoad = ufp4_pe_pkg::stage_load(Target);
+  localparam int unsigned StageSum = Exact ? ufp4_pe_pkg::stage_sum(Target) : ufp4_pe_pkg::stages(Target, Contract);
+  localparam int unsigned ControlCycles = (Cols - 1) / Share + 1 + StageSum;
 
   logic [ControlWidth-1:0] feed_control;
   always_comb begin
@@ -210,8 +214,8 @@ module ufp4_array #(
           .clk_i,
           .valid1_i(gen_row[r-r%Share].gen_control[c/Share+1].word_q[ControlWidth-1]),
           .valid2_i(gen_row[r-r%Share].gen_control[c/Share+2].word_q[ControlWidth-1]),
-          .control_load_i(gen_row[r-r%Share].gen_control[c/Share+Stages-1].word_q),
-          .control_sum_i(gen_row[r-r%Share].gen_control[c/Share+Stages].word_q),
+          .control_load_i(gen_row[r-r%Share].gen_control[c/Share+StageLoad].word_q),
+          .control_sum_i(gen_row[r-r%Share].gen_control[c/Share+StageSum].word_q),
           .a_mag_i(a_mag_in),
           .a_rest_i(a_rest_in),
           .b_mag_i(b_mag_in),
@@ -228,13 +232,13 @@ module ufp4_array #(
       end else if (Nv) begin : gen_nv
         ufp4_pe_nv #(.Depth(1 << IndexWidth), .Target(Target), .Formats(Formats)) u_pe (
           .clk_i,
-          .valid1_i(gen_row[r-r%Share].gen_control[c/Share+1].word_q[ControlWidth-1-:2]),
-          .valid2_i(gen_row[r-r%Share].gen_control[c/Share+2].word_q[ControlWidth-1]),
-          .control4_i(gen_row[r-r%Share].gen_control[c/Share+4].word_q),
-          .control5_i(gen_row[r-r%Share].gen_control[c/Share+5].word_q),
-          .valid6_i(gen_row[r-r%Share].gen_control[c/Share+6].word_q[ControlWidth-1-:2]),
-          .valid7_i(gen_row[r-r%Share].gen_control[c/Share+7].word_q[ControlWidth-1-:2]),
-          .control8_i(gen_row[r-r%Share].gen_control[c/Share+8].word_q),
+          .valid1_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+1].word_q[ControlWidth-1-:2]),
+          .valid2_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+2].word_q[ControlWidth-1]),
+          .control4_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+4].word_q),
+          .control5_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+5].word_q),
+          .valid6_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+6].word_q[ControlWidth-1-:2]),
+          .valid7_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+7].word_q[ControlWidth-1-:2]),
+          .control8_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+8].word_q),
           .a_mag_i(a_mag_in),
           .a_rest_i(a_rest_in),
           .b_mag_i(b_mag_in),
@@ -251,9 +255,9 @@ module ufp4_array #(
       end else begin : gen_fp32
         ufp4_pe_fp32 #(.Depth(1 << IndexWidth), .Target(Target), .Formats(Formats)) u_pe (
           .clk_i,
-          .valid1_i(gen_row[r-r%Share].gen_control[c/Share+1].word_q[ControlWidth-1]),
-          .control2_i(gen_row[r-r%Share].gen_control[c/Share+2].word_q),
-          .control3_i(gen_row[r-r%Share].gen_control[c/Share+3].word_q),
+          .valid1_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+1].word_q[ControlWidth-1]),
+          .control2_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+2].word_q),
+          .control3_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+3].word_q),
           .a_mag_i(a_mag_in),
           .a_rest_i(a_rest_in),
           .b_mag_i(b_mag_in),

@@ -99,8 +99,10 @@ module ufp4_gemm #(
   localparam bit Exact = Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT);
   localparam bit Nv = Contract == 32'(ufp4_spec_pkg::CONTRACT_NV);
   localparam int unsigned FeedWidth = TileWidthA + TileWidthB + (Exact ? 4 : Nv ? 5 : 6);
-  // Of the form of a PE: its stages, and how many PEs a side share the registers that pass an operand on.
-  localparam int unsigned PeStages = Nv ? 8 : (Exact && Target == 32'(TARGET_ASIC)) ? 4 : 3;
+  // Of the form of a PE: its stages, the cycles after which a sum can be loaded again, and how many PEs a side share the
+  // registers that pass an operand on.
+  localparam int unsigned PeStages = ufp4_pe_pkg::stages(Target, Contract);
+  localparam int unsigned PeReturn = Exact ? PeStages - ufp4_pe_pkg::stage_load(Target) + 1 : 2;
   localparam int unsigned PeShare = (Target == 32'(TARGET_ASIC)) ? 2 : 1;
 
   if (Contract > 32'(CONTRACT_NV)) begin : gen_check_contract
@@ -254,6 +256,7 @@ module ufp4_gemm #(
     .CountWidth(CountWidth),
     .Contract(Contract),
     .PeStages(PeStages),
+    .PeReturn(PeReturn),
     .PeShare(PeShare)
   ) u_sequencer (
     .clk_i,
@@ -302,7 +305,6 @@ module ufp4_gemm #(
     .Target(Target),
     .Contract(Contract),
     .Formats(Formats),
-    .Stages(PeStages),
     .Share(PeShare),
     .DrainCols(DrainCols)
   ) u_array (

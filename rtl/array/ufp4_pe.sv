@@ -6,11 +6,11 @@
 //
 // base is zero, the running sum (keep), or the partial sum that an earlier chunk left in bank 0 (load).
 // Operands, as bit planes mag (in the coding of Target: ufp4_elem_decode) and as rest {sign[15:0], sig[3:0], exp[3:0]},
-// pass on to the right (a) and down (b) one cycle later. Stages: dot product (the form for cells: its tree, then its last
-// addition), significands multiplied in, memory read, then accumulate, memory write. The control word of a stage is
-// {valid, keep, load, write, bank, index}, keep set and load clear where it is not valid: the array's control registers
-// of this column and those after it. valid1_i and valid2_i are of the first two stages, control_load_i of the last but
-// one, control_sum_i of the last.
+// pass on to the right (a) and down (b) one cycle later. Stages (their number: ufp4_pe_pkg): dot product (the form for
+// cells: its tree, then its last addition), significands multiplied in, memory read, then accumulate, memory write; the
+// form for FPGAs has more between. The control word of a stage is {valid, keep, load, write, bank, index}, keep set and
+// load clear where it is not valid: the array's control registers of this column and those after it. valid1_i and
+// valid2_i are of the first two stages, control_load_i of the memory read, control_sum_i of that which accumulates.
 // Formats: what the form for cells multiplies; others multiply all.
 // Two memories, banks, of Depth sums (words of ufp4_sum_exact); bank says where to write. What a drain reads
 // appears at drain_data_o in the next cycle; there is no drain of bank 0 while there are loads.
@@ -45,63 +45,9 @@ module ufp4_pe #(
   // One compiled function for all PEs of a simulated array.
   /*verilator no_inline_module*/
 
-  logic signed [12:0] dot;
-  if (Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin : gen_planes
-    ufp4_dot_planes u_dot (
-      .a_sign_i(a_rest_i[23:8]),
-      .a_mag_i,
-      .b_sign_i(b_rest_i[23:8]),
-      .b_mag_i,
-      .dot_o(dot)
-    );
-  end else if (Target == 32'(ufp4_spec_pkg::TARGET_FPGA)) begin : gen_relative
-    ufp4_dot_relative u_dot (
-      .a_sign_i(a_rest_i[23:8]),
-      .a_mag_i,
-      .b_sign_i(b_rest_i[23:8]),
-      .b_mag_i,
-      .dot_o(dot)
-    );
-  end else begin : gen_cells
-    // The two words of the tree are added in the next stage, where the scales are those passed on.
-    logic [12:0] sum_d, sum_q, carry_d, carry_q, whole;
-    logic unused_carry;
-    ufp4_dot_tree #(.Formats(Formats)) u_tree (
-      .a_sign_i(a_rest_i[23:8]),
-      .a_mag_i,
-      .b_sign_i(b_rest_i[23:8]),
-      .b_mag_i,
-      .sum_o(sum_d),
-      .carry_o(carry_d)
-    );
-    always_ff @(posedge clk_i) begin
-      sum_q <= sum_d;
-      carry_q <= carry_d;
-    end
-    ufp4_ripple #(.Width(13)) u_dot (
-      .a_i(sum_q),
-      .b_i(carry_q),
-      .c_i(1'b0),
-      .sum_o(whole),
-      .carry_o(unused_carry)
-    );
-    assign dot = signed'(whole);
-  end
-
-  // What goes with dot: its block's scales, of each side.
-  logic dot_valid;
-  logic [7:0] dot_a, dot_b;
-  if (Target == 32'(ufp4_spec_pkg::TARGET_ASIC)) begin : gen_stage2
-    assign {dot_valid, dot_a, dot_b} = {valid2_i, a_rest_o[7:0], b_rest_o[7:0]};
-  end else begin : gen_stage1
-    assign {dot_valid, dot_a, dot_b} = {valid1_i, a_rest_i[7:0], b_rest_i[7:0]};
-    logic unused_valid2;
-    assign unused_valid2 = valid2_i;
-  end
-
   // Operands move on in every cycle, where there is no enable to be paid for.
   always_ff @(posedge clk_i) begin
-    if (valid1_i || Target == 32'(ufp4_spec_pkg::TARGET_ASIC)) begin
+    if (valid1_i || Target != 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin
       a_mag_o <= a_mag_i;
       a_rest_o <= a_rest_i;
       b_mag_o <= b_mag_i;
@@ -115,30 +61,122 @@ module ufp4_pe #(
   assign {valid_load, unused_load[2], load_wanted, unused_load[1:0], index_load} = control_load_i;
   assign load = valid_load & load_wanted;
 
-  logic valid, keep, take, write, bank;
-  logic [IndexWidth-1:0] index;
-  assign {valid, keep, take, write, bank, index} = control_sum_i;
+  logic valid, keep, take, put, bank;
+  logic [1:0] write;
+  logic [IndexWidth-1:0] index, index_write;
   logic [SumWidth-1:0] sum;
-  ufp4_sum_exact #(.Target(Target)) u_sum (
-    .clk_i,
-    .valid1_i(dot_valid),
-    .dot_i(dot),
-    .a_sig_i(dot_a[7:4]),
-    .a_exp_i(dot_a[3:0]),
-    .b_sig_i(dot_b[7:4]),
-    .b_exp_i(dot_b[3:0]),
-    .valid2_i(valid_load),
-    .valid3_i(valid),
-    .keep_i(keep),
-    .load_i(take),
-    .loaded_i(drain_data0_o),
-    .sum_o(sum)
-  );
+  assign {valid, keep, take, put, bank, index} = control_sum_i;
+
+  if (Target == 32'(ufp4_spec_pkg::TARGET_FPGA)) begin : gen_chains
+    logic signed [12:0] dot;
+    logic negative;
+    ufp4_dot_relative u_dot (
+      .clk_i,
+      .a_sign_i(a_rest_i[23:8]),
+      .a_mag_i,
+      .b_sign_i(b_rest_i[23:8]),
+      .b_mag_i,
+      .dot_o(dot),
+      .negative_o(negative)
+    );
+
+    // The scales wait for the dot product.
+    logic [7:0] sig;
+    logic [4:0] exp;
+    logic load_q;
+    ufp4_delay #(.Width(13), .Cycles(ufp4_pe_pkg::DotStages)) u_scales (
+      .clk_i,
+      .word_i({8'(a_rest_i[7:4]) * 8'(b_rest_i[7:4]), 5'(a_rest_i[3:0]) + 5'(b_rest_i[3:0])}),
+      .word_o({sig, exp})
+    );
+    always_ff @(posedge clk_i) begin
+      load_q <= load;
+    end
+    ufp4_sum_chains u_sum (
+      .clk_i,
+      .dot_i(dot),
+      .negative_i(negative),
+      .sig_i(sig),
+      .exp_i(exp),
+      .load_i(load_q),
+      .loaded_i(drain_data0_o),
+      .valid_i(valid),
+      .keep_i(keep),
+      .sum_o(sum)
+    );
+    ufp4_delay #(.Width(2 + IndexWidth), .Cycles(2)) u_write (
+      .clk_i,
+      .word_i({valid & put & bank, valid & put & ~bank, index}),
+      .word_o({write, index_write})
+    );
+    logic unused_control;
+    assign unused_control = valid1_i ^ valid2_i ^ take;
+  end else begin : gen_steps
+    // What goes with dot: its block's scales, of each side.
+    logic dot_valid;
+    logic [7:0] dot_a, dot_b;
+    logic signed [12:0] dot;
+    if (Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin : gen_planes
+      ufp4_dot_planes u_dot (
+        .a_sign_i(a_rest_i[23:8]),
+        .a_mag_i,
+        .b_sign_i(b_rest_i[23:8]),
+        .b_mag_i,
+        .dot_o(dot)
+      );
+      assign {dot_valid, dot_a, dot_b} = {valid1_i, a_rest_i[7:0], b_rest_i[7:0]};
+      logic unused_valid2;
+      assign unused_valid2 = valid2_i;
+    end else begin : gen_cells
+      // The two words of the tree are added in the next stage, where the scales are those passed on.
+      logic [12:0] sum_d, sum_q, carry_d, carry_q, whole;
+      logic unused_carry;
+      ufp4_dot_tree #(.Formats(Formats)) u_tree (
+        .a_sign_i(a_rest_i[23:8]),
+        .a_mag_i,
+        .b_sign_i(b_rest_i[23:8]),
+        .b_mag_i,
+        .sum_o(sum_d),
+        .carry_o(carry_d)
+      );
+      always_ff @(posedge clk_i) begin
+        sum_q <= sum_d;
+        carry_q <= carry_d;
+      end
+      ufp4_ripple #(.Width(13)) u_dot (
+        .a_i(sum_q),
+        .b_i(carry_q),
+        .c_i(1'b0),
+        .sum_o(whole),
+        .carry_o(unused_carry)
+      );
+      assign dot = signed'(whole);
+      assign {dot_valid, dot_a, dot_b} = {valid2_i, a_rest_o[7:0], b_rest_o[7:0]};
+    end
+
+    ufp4_sum_exact #(.Target(Target)) u_sum (
+      .clk_i,
+      .valid1_i(dot_valid),
+      .dot_i(dot),
+      .a_sig_i(dot_a[7:4]),
+      .a_exp_i(dot_a[3:0]),
+      .b_sig_i(dot_b[7:4]),
+      .b_exp_i(dot_b[3:0]),
+      .valid2_i(valid_load),
+      .valid3_i(valid),
+      .keep_i(keep),
+      .load_i(take),
+      .loaded_i(drain_data0_o),
+      .sum_o(sum)
+    );
+    assign write = {2{valid & put}} & {bank, ~bank};
+    assign index_write = index;
+  end
 
   ufp4_sram #(.Width(SumWidth), .Depth(Depth)) u_bank0 (
     .clk_i,
-    .we_i(valid & write & ~bank),
-    .waddr_i(index),
+    .we_i(write[0]),
+    .waddr_i(index_write),
     .wdata_i(sum),
     .re_i(load | drain_read_i[0]),
     .raddr_i(load ? index_load : drain_index_i),
@@ -146,8 +184,8 @@ module ufp4_pe #(
   );
   ufp4_sram #(.Width(SumWidth), .Depth(Depth)) u_bank1 (
     .clk_i,
-    .we_i(valid & write & bank),
-    .waddr_i(index),
+    .we_i(write[1]),
+    .waddr_i(index_write),
     .wdata_i(sum),
     .re_i(drain_read_i[1]),
     .raddr_i(drain_index_i),

@@ -35,7 +35,9 @@ module ufp4_pe_fp32 #(
   // One compiled function for all PEs of a simulated array.
   /*verilator no_inline_module*/
 
+  // What goes with dot: its block's scales, of each side.
   logic signed [12:0] dot;
+  logic [12:0] dot_a, dot_b;
   if (Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin : gen_planes
     ufp4_dot_planes u_dot (
       .a_sign_i(a_rest_i[28:13]),
@@ -44,13 +46,24 @@ module ufp4_pe_fp32 #(
       .b_mag_i,
       .dot_o(dot)
     );
+    assign {dot_a, dot_b} = {a_rest_i[12:0], b_rest_i[12:0]};
   end else if (Target == 32'(ufp4_spec_pkg::TARGET_FPGA)) begin : gen_relative
+    logic signed [12:0] relative;
+    logic negative;
     ufp4_dot_relative u_dot (
+      .clk_i,
       .a_sign_i(a_rest_i[28:13]),
       .a_mag_i,
       .b_sign_i(b_rest_i[28:13]),
       .b_mag_i,
-      .dot_o(dot)
+      .dot_o(relative),
+      .negative_o(negative)
+    );
+    assign dot = (relative ^ {13{negative}}) + 13'(negative);
+    ufp4_delay #(.Width(26), .Cycles(ufp4_pe_pkg::DotStages)) u_scales (
+      .clk_i,
+      .word_i({a_rest_i[12:0], b_rest_i[12:0]}),
+      .word_o({dot_a, dot_b})
     );
   end else begin : gen_cells
     ufp4_dot #(.Formats(Formats)) u_dot (
@@ -60,11 +73,12 @@ module ufp4_pe_fp32 #(
       .b_mag_i,
       .dot_o(dot)
     );
+    assign {dot_a, dot_b} = {a_rest_i[12:0], b_rest_i[12:0]};
   end
 
   // Operands move on in every cycle, where there is no enable to be paid for.
   always_ff @(posedge clk_i) begin
-    if (valid1_i || Target == 32'(ufp4_spec_pkg::TARGET_ASIC)) begin
+    if (valid1_i || Target != 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin
       a_mag_o <= a_mag_i;
       a_rest_o <= a_rest_i;
       b_mag_o <= b_mag_i;
@@ -86,10 +100,10 @@ module ufp4_pe_fp32 #(
     .clk_i,
     .valid1_i,
     .dot_i(dot),
-    .a_sig_i(a_rest_i[12:9]),
-    .a_exp_i(a_rest_i[8:0]),
-    .b_sig_i(b_rest_i[12:9]),
-    .b_exp_i(b_rest_i[8:0]),
+    .a_sig_i(dot_a[12:9]),
+    .a_exp_i(dot_a[8:0]),
+    .b_sig_i(dot_b[12:9]),
+    .b_exp_i(dot_b[8:0]),
     .valid2_i(valid2),
     .join_i(join2),
     .valid3_i(valid3 & ~hold3),

@@ -21,6 +21,7 @@ module ufp4_sequencer #(
   parameter int unsigned CountWidth = 5,
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
   parameter int unsigned PeStages = 4,
+  parameter int unsigned PeReturn = 2,
   parameter int unsigned PeShare = 1,
   localparam int unsigned TileWidthA = $clog2(TileRows),
   localparam int unsigned TileWidthB = $clog2(TileCols),
@@ -123,11 +124,11 @@ module ufp4_sequencer #(
   assign groups_b = CountWidth'((32'(cols) + 15) / 16);
   assign need = (group_a == 0) ? group_b + CountWidth'(2) : groups_b + group_a + CountWidth'(1);
 
-  logic many_chunks, bank, operands_here, bank_free, feed, end_row, end_chunk, end_tile;
+  logic returned, many_chunks, bank, operands_here, bank_free, feed, end_row, end_chunk, end_tile;
   assign many_chunks = k_blocks > 17'(Chunk);
   assign bank = many_chunks ? last_chunk : parity_q;
   assign operands_here = loaded_i[slot_q] >= need;
-  assign bank_free = ~last_chunk | claimed_q | ~full_q[bank];
+  assign bank_free = ~last_chunk | claimed_q | (~full_q[bank] & returned);
   assign feed = active_q & bank_free & operands_here;
   assign busy_o = feed & ~padding;
   assign stall_accumulator_o = active_q & (~bank_free | (padding & operands_here));
@@ -140,6 +141,27 @@ module ufp4_sequencer #(
   assign tiles_d = tiles_q + 3'(end_tile);
   assign retire_o = end_chunk;
   assign retire_slot_o = slot_q;
+
+  // A chunk comes back to the sub-tile that the one before ended with after two cycles or more (two sub-tiles, one block
+  // left of k). Where a sum can be loaded only PeReturn cycles after its block, short last chunks of few sub-tiles wait.
+  if (PeReturn <= 2) begin : gen_returned
+    assign returned = 1'b1;
+  end else begin : gen_wait
+    localparam int unsigned Wait = PeReturn - 2;
+    localparam int unsigned WaitWidth = $clog2(Wait + 1);
+    logic [WaitWidth-1:0] wait_q;
+    assign returned = single | (wait_q == '0) | (k_left > 17'(Wait)) | (32'(rows) > (Wait + 1) * Rows) |
+                      (32'(cols) > (Wait + 1) * Cols);
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        wait_q <= '0;
+      end else if (end_chunk & ~last_chunk) begin
+        wait_q <= WaitWidth'(Wait);
+      end else if (wait_q != '0) begin
+        wait_q <= wait_q - 1'b1;
+      end
+    end
+  end
 
   always_comb begin
     active_d = active_q;

@@ -11,8 +11,7 @@
 // of its own, {carries[2:0], sum[63:0]}, which enters the next segment with the next block. So a word in memory has 67
 // bits; ufp4_sum_resolve adds the carries at the drain. No register waits for valid: where a stage has no block its
 // significand product is zero, and the sum stays.
-// Form for FPGAs: adders of two operands, on carry chains, kept apart; registers with enables.
-// Form for simulators: few operations on words.
+// Form for simulators: few operations on words. That for FPGAs is ufp4_sum_chains.
 // Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
 module ufp4_sum_exact #(
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
@@ -58,53 +57,6 @@ module ufp4_sum_exact #(
     always_ff @(posedge clk_i) begin
       if (valid3_i) sum_q <= sum_o;
     end
-  end else if (Target == 32'(ufp4_spec_pkg::TARGET_FPGA)) begin : gen_chains
-    logic [12:0] dot_q;
-    logic [7:0] sig_q;
-    logic [4:0] exp_q;
-    always_ff @(posedge clk_i) begin
-      if (valid1_i) begin
-        dot_q <= dot_i;
-        sig_q <= 8'(a_sig_i) * 8'(b_sig_i);
-        exp_q <= 5'(a_exp_i) + 5'(b_exp_i);
-      end
-    end
-
-    // Two rows of the product, then pairs of those, then the product.
-    (* keep *) logic [3:0][14:0] rows;
-    (* keep *) logic [1:0][17:0] pairs;
-    (* keep *) logic [19:0] scaled;
-    for (genvar i = 0; i < 4; i++) begin : gen_rows
-      assign rows[i] = ({{2{dot_q[12]}}, dot_q} & {15{sig_q[2*i]}}) + ({dot_q[12], dot_q, 1'b0} & {15{sig_q[2*i+1]}});
-    end
-    for (genvar i = 0; i < 2; i++) begin : gen_pairs
-      assign pairs[i] = {{3{rows[2*i][14]}}, rows[2*i]} + {rows[2*i+1][14], rows[2*i+1], 2'd0};
-    end
-    assign scaled = {{2{pairs[0][17]}}, pairs[0]} + {pairs[1][15:0], 4'd0};
-    logic signed [26:0] by1, by2, fine_q;
-    logic [1:0] coarse_q;
-    assign by1 = exp_q[0] ? 27'(signed'({scaled, 1'b0})) : 27'(signed'(scaled));
-    assign by2 = exp_q[1] ? by1 <<< 2 : by1;
-    always_ff @(posedge clk_i) begin
-      if (valid2_i) begin
-        fine_q <= exp_q[2] ? by2 <<< 4 : by2;
-        coarse_q <= exp_q[4:3];
-      end
-    end
-
-    (* keep *) logic [63:0] base, term;
-    logic signed [34:0] by8;
-    logic [63:0] sum_q;
-    assign by8 = coarse_q[0] ? {fine_q, 8'd0} : 35'(fine_q);
-    assign term = coarse_q[1] ? 64'(signed'({by8, 16'd0})) : 64'(by8);
-    assign base = ({64{keep_i}} & sum_q) | ({64{load_i & ~keep_i}} & loaded_i);
-    assign sum_o = base + term;
-    always_ff @(posedge clk_i) begin
-      if (valid3_i) sum_q <= sum_o;
-    end
-
-    logic unused_pairs;
-    assign unused_pairs = ^pairs[1][17:16];
   end else begin : gen_segments
     // The dot product and three times it, of which bit 0 is the same; the scales' product and exponent.
     logic [14:1] triple;

@@ -15,7 +15,7 @@ module ufp4_sram #(
   input  logic [AddrWidth-1:0] raddr_i,
   output logic [Width-1:0]     rdata_o
 );
-  logic [Width-1:0] mem [Depth];
+  (* no_rw_check *) logic [Width-1:0] mem [Depth];
 
   always_ff @(posedge clk_i) begin
     if (we_i) mem[waddr_i] <= wdata_i;

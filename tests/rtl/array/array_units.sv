@@ -16,7 +16,7 @@ module array_units (
   output logic signed [12:0] dot_e2m1_o,
   output logic signed [12:0] dot_uniform_o,
   output logic signed [12:0] dot_planes_o,
-  output logic signed [12:0] dot_relative_o,
+  output logic signed [12:0] dot_relative_o,  // ufp4_pe_pkg::DotStages edges after its operands
 
   input  logic [7:0]         scale_i,
   output logic [3:0]         scale_sig_o,
@@ -54,13 +54,19 @@ module array_units (
     .dot_o(dot_uniform_o)
   );
 
+  logic signed [12:0] relative;
+  logic negative;
   ufp4_dot_relative u_dot_relative (
+    .clk_i,
     .a_sign_i(a_sign_o),
     .a_mag_i(a_mag_o),
     .b_sign_i(b_sign),
     .b_mag_i(b_mag),
-    .dot_o(dot_relative_o)
+    .dot_o(relative),
+    .negative_o(negative)
   );
+
+  assign dot_relative_o = negative ? -relative : relative;
 
   ufp4_elem_decode #(.Binary(1'b1)) u_elem_decode_a_binary (
     .elem_i(a_elem_i),

@@ -61,7 +61,7 @@ class Units {
     m.eval();
   }
 
-  /** Compares one dot product with the sum of products of quanta. */
+  /** Compares one dot product with the sum of products of quanta: now, and for FPGAs as it leaves the stages. */
   void dot(int64_t index, ufp4_elem_t a_elem, ufp4_elem_t b_elem, const Codes &a, const Codes &b) {
     int64_t want = 0;
     for (unsigned lane = 0; lane < kLanes; lane++)
@@ -75,13 +75,19 @@ class Units {
     const bool e2m1 = a_elem == UFP4_ELEM_E2M1 && b_elem == UFP4_ELEM_E2M1;
     const bool uniform = a_elem != UFP4_ELEM_E2M1 && b_elem != UFP4_ELEM_E2M1;
     const unsigned fewer = e2m1 ? m.dot_e2m1_o : uniform ? m.dot_uniform_o : m.dot_o;
-    for (const unsigned got : {unsigned{m.dot_o}, unsigned{m.dot_planes_o}, unsigned{m.dot_relative_o}, fewer}) {
-      check_bits(index, got & mask, static_cast<uint64_t>(want) & mask,
-                 "elements %d %d, code planes %016llx %016llx; for cells %04x, simulators %04x, FPGAs %04x, its formats "
-                 "alone %04x",
-                 a_elem, b_elem, static_cast<unsigned long long>(planes(a)), static_cast<unsigned long long>(planes(b)),
-                 unsigned{m.dot_o}, unsigned{m.dot_planes_o}, unsigned{m.dot_relative_o}, fewer);
+    const Dot now = {index, a_elem, b_elem, planes(a), planes(b), static_cast<uint64_t>(want) & mask};
+    for (const unsigned got : {unsigned{m.dot_o}, unsigned{m.dot_planes_o}, fewer}) {
+      check_bits(index, got & mask, now.want, "elements %d %d, code planes %016llx %016llx; for cells %04x, simulators "
+                 "%04x, its formats alone %04x", a_elem, b_elem, static_cast<unsigned long long>(now.a),
+                 static_cast<unsigned long long>(now.b), unsigned{m.dot_o}, unsigned{m.dot_planes_o}, fewer);
     }
+    dots_[sent_ % kDotStages] = now;
+    move_dots();
+  }
+
+  /** Compares the dot products that are still in the stages. */
+  void last_dots() {
+    for (unsigned i = 1; i < kDotStages; i++) move_dots();
   }
 
   /** Sends one sum a cycle through the rounding unit and compares what comes out two edges later. */
@@ -116,6 +122,25 @@ class Units {
     bool add;
     uint32_t a, b, want;
   };
+  /** In the stages of the form for FPGAs. */
+  static constexpr unsigned kDotStages = 6;
+  struct Dot {
+    int64_t index;
+    int a_elem, b_elem;
+    uint64_t a, b, want;
+  };
+
+  void move_dots() {
+    tick();
+    if (++sent_ < kDotStages) return;
+    const Dot &then = dots_[sent_ % kDotStages];
+    check_bits(then.index, m.dot_relative_o & ((1u << 13) - 1), then.want,
+               "for FPGAs: elements %d %d, code planes %016llx %016llx", then.a_elem, then.b_elem,
+               static_cast<unsigned long long>(then.a), static_cast<unsigned long long>(then.b));
+  }
+
+  uint64_t sent_ = 0;
+  Dot dots_[kDotStages];
   int64_t rounded_ = 0, computed_ = 0;
   Operation operations_[3];
 };
@@ -179,6 +204,7 @@ TEST(dot_every_pair_of_codes) {
       u.dot(i, elem_of(i / 4096 % 3), elem_of(i / 4096 / 3), a, b);
     }
   }
+  u.last_dots();
 }
 
 /** Every pair of codes in all lanes at once: the largest sums of both signs are among them; and lanes that cancel. */
@@ -193,6 +219,7 @@ TEST(dot_equal_and_cancelling_lanes) {
       u.dot(i, elem_of(i / 256 % 3), elem_of(i / 256 / 3), a, b);
     }
   }
+  u.last_dots();
 }
 
 TEST(dot_random) {
@@ -202,6 +229,7 @@ TEST(dot_random) {
     u.dot(i, elem_of(check_below(&random, 3)), elem_of(check_below(&random, 3)), random_codes(&random),
           random_codes(&random));
   }
+  u.last_dots();
 }
 
 /** Powers of two and their neighbours, and values around halves of the last kept bit, across every range of exponents.

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stages of a processing element, by contract and form: operands enter in stage 1, and the sum can be read from memory
+// after the last. ufp4_array lets control words travel as far, ufp4_sequencer waits as long before a drain.
+package ufp4_pe_pkg;
+  import ufp4_spec_pkg::*;
+
+  // The dot product for FPGAs (ufp4_dot_relative) has this many; in the other forms it is there in stage 1.
+  localparam int unsigned DotStages = 6;
+  function automatic int unsigned dot_stages(int unsigned target);
+    return (target == 32'(TARGET_FPGA)) ? DotStages : 0;
+  endfunction
+
+  function automatic int unsigned stages(int unsigned target, int unsigned contract);
+    if (contract == 32'(CONTRACT_NV)) return dot_stages(target) + 8;
+    if (contract == 32'(CONTRACT_FP32)) return dot_stages(target) + 3;
+    if (target == 32'(TARGET_FPGA)) return DotStages + 8;
+    return (target == 32'(TARGET_ASIC)) ? 4 : 3;
+  endfunction
+
+  // Contract exact: where the sum to be loaded is read, and where the control of the sum enters.
+  function automatic int unsigned stage_load(int unsigned target);
+    return (target == 32'(TARGET_FPGA)) ? DotStages + 4 : stages(target, 32'(CONTRACT_EXACT)) - 1;
+  endfunction
+  function automatic int unsigned stage_sum(int unsigned target);
+    return (target == 32'(TARGET_FPGA)) ? DotStages + 6 : stages(target, 32'(CONTRACT_EXACT));
+  endfunction
+endpackage
