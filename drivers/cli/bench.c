@@ -66,7 +66,8 @@ int bench_wants(const bench_t *bench, const char *what) {
 
 double bench_seconds(int threads) {
   struct timespec t;
-  clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+  const clockid_t cpu_time = threads == 0 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_THREAD_CPUTIME_ID;
+  clock_gettime(threads < 2 ? cpu_time : CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -241,19 +242,13 @@ static ufp4_status_t bench_two_peaks(bench_t *bench) {
   return UFP4_OK;
 }
 
-static double process_seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static ufp4_status_t simulate(ufp4_linear_t *linear, const float *x, float *y, double *seconds) {
   const ufp4_matrix_t in = {UFP4_DTYPE_F32, SIMULATED_SIZE, SIMULATED_SIZE, SIMULATED_SIZE, x};
   ufp4_status_t status = ufp4_linear_load(linear, UFP4_ROLE_X, &in, 0);
   if (status == UFP4_OK) status = ufp4_linear_load(linear, UFP4_ROLE_W, &in, 0);
-  double start = process_seconds();
+  double start = bench_seconds(0);
   if (status == UFP4_OK) status = ufp4_linear_run(linear, UFP4_PASS_FPROP, y, SIMULATED_SIZE, NULL);
-  *seconds = process_seconds() - start;
+  *seconds = bench_seconds(0) - start;
   return status;
 }
 

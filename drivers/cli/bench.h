@@ -32,7 +32,7 @@ int bench_wants(const bench_t *bench, const char *what);
 #define BENCH_MAX_REPEATS 99
 #define BENCH_UNCOUNTED 2  // first turns: memory is being mapped
 
-/** Of this thread's CPU with one thread, else of the clock. */
+/** CPU time of all threads with 0, of this one with 1; else time. */
 double bench_seconds(int threads);
 
 /** Sorts. */
@@ -43,8 +43,8 @@ typedef struct {
 } timing_t;
 typedef ufp4_status_t (*bench_run_t)(bench_t *bench, const void *argument);
 
-/** Case and yardstick in turns, so that both meet the same moments of a shared machine. CPU time of this thread with
- * one thread, else time. */
+/** Case and yardstick in turns, so that both meet the same moments of a shared machine; @p threads as in bench_seconds.
+ */
 ufp4_status_t bench_take_turns(bench_t *bench, int threads, bench_run_t run_case, bench_run_t run_yard,
                                const void *argument, timing_t *out);
 

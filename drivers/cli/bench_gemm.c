@@ -87,13 +87,12 @@ static ufp4_status_t run_yard(bench_t *bench, const void *argument) {
   return UFP4_OK;
 }
 
-static void print_case(bench_t *bench, const kind_t *kind, ufp4_elem_t elem, const char *data, const timing_t *timing) {
+static void print_case(bench_t *bench, const kind_t *kind, ufp4_elem_t elem, const char *data, const char *against,
+                       const timing_t *timing) {
   static const char *const scales[UFP4_SCALE_COUNT] = {
       [UFP4_SCALE_E4M3] = "", [UFP4_SCALE_NVFP4] = "/nvfp4", [UFP4_SCALE_E8M0] = "/e8m0", [UFP4_SCALE_FP32] = "/fp32"};
   const double gmacs = 1e-9 * (double)bench->size * (double)bench->size * (double)bench->size;
-  char against[64] = "1_thread", format[32];
-  const blas_t *blas = kind->against == AGAINST_SGEMM ? &bench->blas : &bench->blas_avx2;
-  if (kind->against != AGAINST_ONE_THREAD) snprintf(against, sizeof against, "sgemm_%s", blas->core);
+  char format[32];
   snprintf(format, sizeof format, "%s%s", bench_elem_name(elem), scales[kind->scale]);
   const line_t line = {.what = kind->what,
                        .format = format,
@@ -149,15 +148,33 @@ static ufp4_status_t bench_gain(bench_t *bench, const job_t *job, ufp4_elem_t el
   return UFP4_OK;
 }
 
+// In time, which two free processors would halve; in CPU time, which should stay the same; and against the peak's gain.
+static ufp4_status_t bench_two_threads(bench_t *bench, const job_t *job, ufp4_elem_t elem, const char *data) {
+  timing_t timing;
+  ufp4_status_t status = bench_take_turns(bench, 2, run_case, run_yard, job, &timing);
+  if (status != UFP4_OK) return status;
+  print_case(bench, job->kind, elem, data, "1_thread", &timing);
+  status = bench_take_turns(bench, 0, run_case, run_yard, job, &timing);
+  if (status != UFP4_OK) return status;
+  print_case(bench, job->kind, elem, data, "1_thread_cpu", &timing);
+  return bench_gain(bench, job, elem, data);
+}
+
 static ufp4_status_t bench_gemm(bench_t *bench, const kind_t *kind, ufp4_elem_t elem, const gemm_data_t *data) {
   job_t job = {.kind = kind};
   timing_t timing;
+  char against[64];
   if (!bench_wants(bench, kind->what)) return UFP4_OK;
   ufp4_status_t status = make_operand(bench, kind, elem, data->a, 1, &job.a);
   if (status == UFP4_OK) status = make_operand(bench, kind, elem, data->b, 2, &job.b);
-  if (status == UFP4_OK) status = bench_take_turns(bench, kind->threads, run_case, run_yard, &job, &timing);
-  if (status == UFP4_OK) print_case(bench, kind, elem, data->name, &timing);
-  if (status == UFP4_OK && kind->against == AGAINST_ONE_THREAD) status = bench_gain(bench, &job, elem, data->name);
+  if (status == UFP4_OK && kind->against == AGAINST_ONE_THREAD) {
+    status = bench_two_threads(bench, &job, elem, data->name);
+  } else if (status == UFP4_OK) {
+    const blas_t *blas = kind->against == AGAINST_SGEMM ? &bench->blas : &bench->blas_avx2;
+    snprintf(against, sizeof against, "sgemm_%s", blas->core);
+    status = bench_take_turns(bench, kind->threads, run_case, run_yard, &job, &timing);
+    if (status == UFP4_OK) print_case(bench, kind, elem, data->name, against, &timing);
+  }
   ufp4_operand_free(&job.a);
   ufp4_operand_free(&job.b);
   return status;
