@@ -108,11 +108,18 @@ static void print_all(const vectors_unit_t *unit, uint64_t seed, uint64_t count,
 
 // The unit of that number, NULL past the last.
 static const vectors_unit_t *unit_at(size_t index) {
-  if (index < vectors_multiply_count) return &vectors_multiply[index];
-  index -= vectors_multiply_count;
-  if (index < vectors_nv_count) return &vectors_nv[index];
-  index -= vectors_nv_count;
-  return index < vectors_quantize_count ? &vectors_quantize[index] : NULL;
+  const struct {
+    const vectors_unit_t *units;
+    size_t count;
+  } tables[] = {{vectors_multiply, vectors_multiply_count},
+                {vectors_nv, vectors_nv_count},
+                {vectors_scale, vectors_scale_count},
+                {vectors_quantize, vectors_quantize_count}};
+  for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++) {
+    if (index < tables[t].count) return &tables[t].units[index];
+    index -= tables[t].count;
+  }
+  return NULL;
 }
 
 static const vectors_unit_t *find_unit(const char *name) {

@@ -89,11 +89,12 @@ module ufp4_sum_nv (
   assign older_aligned = (|older_down[8:6] || last_i) ? 46'd0 : {wait2_q[18:0], 27'd0} >> older_down[5:0];
   assign other_aligned = (|other_down[8:6]) ? 46'd0 : other >> other_down[5:0];
 
-  // Under 4 * 2304 * 225 / 4 * 2^29 + 2^36: 48 bits.
-  logic signed [48:0] total, total_q;
-  assign total = (begin_i ? 49'sd0 : total_q) +
-                 (wait2_q[28] ? -49'(older_aligned) : 49'(older_aligned)) +
-                 (other_sign ? -49'(other_aligned) : 49'(other_aligned));
+  // Under 4 * 2304 * 225 / 4 * 2^29 + 2^36: 48 bits. A negative one is inverted, and its 1 added apart: one sum of three.
+  logic [48:0] so_far, older_signed, other_signed, total, total_q;
+  assign so_far = begin_i ? 49'd0 : total_q;
+  assign older_signed = {3'd0, older_aligned} ^ {49{wait2_q[28]}};
+  assign other_signed = {3'd0, other_aligned} ^ {49{other_sign}};
+  assign total = so_far + older_signed + other_signed + 49'(wait2_q[28]) + 49'(other_sign);
   always_ff @(posedge clk_i) begin
     if (begin_i || middle_i || last_i) total_q <= total;
   end

@@ -125,6 +125,46 @@ def test_steps_of_fp32_from_the_definition():
     check(finite > 2000, f"{finite} finite accumulators")
 
 
+def exponent_of(value):
+    """floor(log2 value), value a positive fraction whose denominator is a power of two."""
+    return value.numerator.bit_length() - value.denominator.bit_length()
+
+
+def toward_zero(value, exponent):
+    """value cut to a multiple of 2^exponent."""
+    step = fractions.Fraction(2) ** exponent
+    return int(value / step) * step
+
+
+def test_steps_of_nv_from_the_definition():
+    """pe_nv by exact fractions: aligned to the largest exponent, cut, added, cut to FP32."""
+    _, _, rows = records("pe_nv", "--count", 1000)
+    finite = 0
+    for scale, groups, a_elem, b_elem, a, b, a_scales, b_scales, before, after in rows:
+        acc = exact_f32(before)
+        if acc is None:
+            check_equal(after, before, "an infinite accumulator")
+            continue
+        terms, exponents = [acc], [max(exponent_of(abs(acc)), -126) if acc else -126]
+        for g in range(groups):
+            dot = sum(element(ELEMS[a_elem], a >> 64 * g + 4 * i & 15) * element(ELEMS[b_elem], b >> 64 * g + 4 * i & 15)
+                      for i in range(16))
+            value, exponent = [], 0
+            for byte in (a_scales >> 8 * g & 255, b_scales >> 8 * g & 255):
+                value.append(fractions.Fraction(2) ** (byte - 127) if scale else fractions.Fraction(bench.e4m3(byte)))
+                exponent += byte - 127 if scale else max(exponent_of(value[-1]), -6) if value[-1] else -126
+            terms.append(fractions.Fraction(dot) * value[0] * value[1])
+            exponents.append(exponent)
+        total = sum(toward_zero(term, max(exponents) - 35) for term in terms)
+        want = toward_zero(total, max(exponent_of(abs(total)), -126) - 23) if total else total
+        bits = round_f32(want)
+        if abs(total) >= 2 ** 128:
+            bits = 0x7F800000 | (total < 0) << 31
+        finite += 1
+        check_equal(f"{after:08x}", f"{bits:08x}", f"{acc} and {terms[1:]}")
+    check(finite > 3000, f"{finite} finite accumulators")
+
+
 def test_rejects_what_it_does_not_know():
     rejects(2, "a unit is needed", "vectors")
     rejects(2, "no unit is called 'ufp4_dot'", "vectors", "ufp4_dot")

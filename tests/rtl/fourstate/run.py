@@ -19,7 +19,9 @@ RTL = HERE.parents[2] / "rtl"
 UNITS = {"scale_decode": ["ufp4_scale_decode"], "i64_to_f32": ["ufp4_i64_to_f32"], "f32_alu": ["ufp4_f32_alu"],
          "dot": ["ufp4_dot", "ufp4_elem_decode"], "pe": ["pe_forms"],
          "pe_fp32": ["ufp4_elem_decode", "ufp4_dot", "ufp4_scale_number", "ufp4_sum_fp32"],
-         "pe_nv": ["ufp4_elem_decode", "ufp4_dot", "ufp4_scale_split", "ufp4_sum_nv"], "threefry": ["ufp4_threefry"],
+         "pe_nv": ["ufp4_elem_decode", "ufp4_dot", "ufp4_scale_split", "ufp4_sum_nv"], "scale_number": ["ufp4_scale_number"],
+         "scale_split": ["ufp4_scale_split"], "f32_scale": ["ufp4_f32_scale"], "e8m0_scale": ["ufp4_e8m0_scale"],
+         "threefry": ["ufp4_threefry"],
          "rht": ["ufp4_rht"], "e4m3_scale": ["ufp4_e4m3_scale"], "divide_round": ["ufp4_divide_round"],
          "quant_block": ["ufp4_quant_block"]}
 BROKEN = ("quant_block", "quant/ufp4_quant_block.sv", "if (!rst_ni) valid_q <= '0;", "if (1'b0) valid_q <= '0;")
