@@ -21,10 +21,7 @@ TESTS = HERE.parent
 RTL = HERE.parents[2] / "rtl"
 WANTED_PERCENT = 95
 WIDTH = 12  # bits of the number that picks a mutant
-# Other modules that the reader of a unit needs beside it.
-BESIDE = {"elem_decode": ["dot"], "dot": ["elem_decode"],
-          "sum_fp32": ["elem_decode", "dot", "scale_decode", "scale_number"],
-          "sum_nv": ["elem_decode", "dot", "scale_decode", "scale_split"]}
+# Units whose reader has another name. What a reader needs beside the unit is found in rtl/num.
 READER = {"elem_decode": "dot", "sum_fp32": "pe_fp32", "sum_nv": "pe_nv"}
 PICK = """#include <cstdlib>
 extern "C" int ufp4_mutant(void) {
@@ -80,10 +77,10 @@ def make_netlist(args, folder):
 def make_simulator(args, folder):
     """rtl.vectors.UNIT as a command."""
     reader = READER.get(args.unit, args.unit)
-    sources = ["rtl/gen/ufp4_spec_pkg.sv"] + [f"rtl/num/ufp4_{other}.sv" for other in BESIDE.get(args.unit, [])]
     call(folder, [args.verilator, "--cc", "--exe", "--main", "--timing", "--timescale", "1ns/1ns", "-fno-dfg",
                   "-Wno-fatal", "-Wno-lint", "--top-module", f"read_{reader}", "--Mdir", "model", "-o", "test",
-                  *sources, "mutants.sv", str(TESTS / "vectors" / f"read_{reader}.sv"), "../pick.cpp"],
+                  "-y", "rtl/num", "+libext+.sv", "rtl/gen/ufp4_spec_pkg.sv", "mutants.sv",
+                  str(TESTS / "vectors" / f"read_{reader}.sv"), "../pick.cpp"],
          900, "verilator")
     call(folder, ["make", "--silent", "-C", "model", "-f", f"Vread_{reader}.mk", "OPT_FAST=-O1", "OPT_SLOW=-O0",
                   "test"], 1800, "the compiler")
