@@ -142,6 +142,10 @@ rows=(
   "pe_simulator 1 ufp4_pe Target=2"
   "pe_fp32 1 ufp4_pe_fp32"
   "pe_nv 1 ufp4_pe_nv"
+  "quant_block 1 ufp4_quant_block"
+  "rht 1 ufp4_rht"
+  "divide_round 1 ufp4_divide_round"
+  "threefry 1 ufp4_threefry"
 )
 known=" "
 for row in "${rows[@]}"; do known+="${row%% *} "; done

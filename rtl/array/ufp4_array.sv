@@ -215,6 +215,7 @@ module ufp4_array #(
           .valid1_i(gen_row[r-r%Share].gen_control[c/Share+1].word_q[ControlWidth-1]),
           .valid2_i(gen_row[r-r%Share].gen_control[c/Share+2].word_q[ControlWidth-1]),
           .control_load_i(gen_row[r-r%Share].gen_control[c/Share+StageLoad].word_q),
+          .base_i(gen_row[r-r%Share].gen_control[c/Share+StageSum-1].word_q[IndexWidth+2+:2]),
           .control_sum_i(gen_row[r-r%Share].gen_control[c/Share+StageSum].word_q),
           .a_mag_i(a_mag_in),
           .a_rest_i(a_rest_in),

@@ -10,7 +10,8 @@
 // cells: its tree, then its last addition), significands multiplied in, memory read, then accumulate, memory write; the
 // form for FPGAs has more between. The control word of a stage is {valid, keep, load, write, bank, index}, keep set and
 // load clear where it is not valid: the array's control registers of this column and those after it. valid1_i and
-// valid2_i are of the first two stages, control_load_i of the memory read, control_sum_i of that which accumulates.
+// valid2_i are of the first two stages, control_load_i of the memory read, control_sum_i of that which accumulates, and
+// base_i, {keep, load}, of the one before it, where the form for cells chooses what is added to.
 // Formats: what the form for cells multiplies; others multiply all.
 // Two memories, banks, of Depth sums (words of ufp4_sum_exact); bank says where to write. What a drain reads
 // appears at drain_data_o in the next cycle; there is no drain of bank 0 while there are loads.
@@ -28,6 +29,7 @@ module ufp4_pe #(
   input  logic                    valid1_i  /*verilator public_flat_rd*/,
   input  logic                    valid2_i  /*verilator public_flat_rd*/,
   input  logic [ControlWidth-1:0] control_load_i  /*verilator public_flat_rd*/,
+  input  logic [1:0]              base_i  /*verilator public_flat_rd*/,
   input  logic [ControlWidth-1:0] control_sum_i  /*verilator public_flat_rd*/,
   input  logic [63:0]             a_mag_i  /*verilator public_flat_rd*/,
   input  logic [23:0]             a_rest_i  /*verilator public_flat_rd*/,
@@ -110,13 +112,15 @@ module ufp4_pe #(
       .word_o({write, index_write})
     );
     logic unused_control;
-    assign unused_control = valid1_i ^ valid2_i ^ take;
+    assign unused_control = valid1_i ^ valid2_i ^ take ^ (^base_i);
   end else begin : gen_steps
     // What goes with dot: its block's scales, of each side.
     logic dot_valid;
     logic [7:0] dot_a, dot_b;
     logic signed [12:0] dot;
+    logic sum_keep, sum_take;
     if (Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin : gen_planes
+      assign {sum_keep, sum_take} = {keep, take};
       ufp4_dot_planes u_dot (
         .a_sign_i(a_rest_i[23:8]),
         .a_mag_i,
@@ -125,8 +129,8 @@ module ufp4_pe #(
         .dot_o(dot)
       );
       assign {dot_valid, dot_a, dot_b} = {valid1_i, a_rest_i[7:0], b_rest_i[7:0]};
-      logic unused_valid2;
-      assign unused_valid2 = valid2_i;
+      logic unused_later;
+      assign unused_later = valid2_i ^ (^base_i);
     end else begin : gen_cells
       // The two words of the tree are added in the next stage, where the scales are those passed on.
       logic [12:0] sum_d, sum_q, carry_d, carry_q, whole;
@@ -151,6 +155,9 @@ module ufp4_pe #(
         .carry_o(unused_carry)
       );
       assign dot = signed'(whole);
+      assign {sum_keep, sum_take} = base_i;
+      logic unused_sum;
+      assign unused_sum = keep ^ take;
       assign {dot_valid, dot_a, dot_b} = {valid2_i, a_rest_o[7:0], b_rest_o[7:0]};
     end
 
@@ -164,8 +171,8 @@ module ufp4_pe #(
       .b_exp_i(dot_b[3:0]),
       .valid2_i(valid_load),
       .valid3_i(valid),
-      .keep_i(keep),
-      .load_i(take),
+      .keep_i(sum_keep),
+      .load_i(sum_take),
       .loaded_i(drain_data0_o),
       .sum_o(sum)
     );

@@ -4,13 +4,15 @@
 //   sum = base + (dot * a_sig * b_sig << (a_exp + b_exp))          64 bits, exact
 //
 // base is zero, the running sum (keep), or a sum from memory (load). Stages: 1 takes dot_i and the scales, 2 multiplies
-// (and shifts), 3 shifts and adds. valid1_i is of stage 1, valid2_i of stage 2, the rest of the control of stage 3,
-// with keep_i set and load_i clear where it has no block; sum_o is stage 3's result before its register.
+// (and shifts), 3 shifts and adds. valid1_i is of stage 1, valid2_i of stage 2, valid3_i of stage 3; so are keep_i, load_i
+// and loaded_i, but in the form for cells of stage 2. keep_i is set and load_i clear where that stage has no block. sum_o
+// is stage 3's result before its register.
 //
 // Form for cells (TARGET_ASIC): the sum is four segments of 16 bits, and a carry out of the lower three stays in a bit
 // of its own, {carries[2:0], sum[63:0]}, which enters the next segment with the next block. So a word in memory has 67
 // bits; ufp4_sum_resolve adds the carries at the drain. No register waits for valid: where a stage has no block its
-// significand product is zero, and the sum stays.
+// significand product is zero, and the sum stays. The register after the adder takes what the next block is added to: no
+// gate stands before the adder, and the wide control of those gates has as long as the adder takes.
 // Form for simulators: few operations on words. That for FPGAs is ufp4_sum_chains.
 // Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
 module ufp4_sum_exact #(
@@ -121,42 +123,44 @@ module ufp4_sum_exact #(
       .sum_o(scaled),
       .carry_o(unused_scaled)
     );
-    logic signed [26:0] by1, by2, fine_q;
-    logic [3:0] by_q;
+    // Its sign is that of the dot product, and there before its bits: above them it has registers of its own, so that few
+    // gates stand before the adder.
+    logic signed [26:0] by1, by2, by4;
+    logic [25:0] bits_q;
+    logic [3:0] by_d, by_q, sign_d, sign_q;
     assign by1 = exp_q[0] ? 27'(signed'({scaled, 1'b0})) : 27'(signed'(scaled));
     assign by2 = exp_q[1] ? by1 <<< 2 : by1;
+    assign by4 = exp_q[2] ? by2 <<< 4 : by2;
+    assign by_d = {exp_q[4:3] == 2'd3, exp_q[4:3] == 2'd2, exp_q[4:3] == 2'd1, exp_q[4:3] == 2'd0};
+    assign sign_d = {4{dot_q[12] & (|sig_q)}} & {1'b1, ~by_d[3], by_d[0] | by_d[1], by_d[0]};
     always_ff @(posedge clk_i) begin
-      fine_q <= exp_q[2] ? by2 <<< 4 : by2;
-      by_q <= {exp_q[4:3] == 2'd3, exp_q[4:3] == 2'd2, exp_q[4:3] == 2'd1, exp_q[4:3] == 2'd0};
+      bits_q <= by4[25:0];
+      by_q <= by_d;
+      sign_q <= sign_d;
     end
 
-    // Above the bits of the product stands its sign.
     logic [63:0] term;
-    logic [25:0] bits;
-    logic sign;
-    assign {sign, bits} = fine_q;
-    assign term = ({64{by_q[0]}} & 64'(bits)) | ({64{by_q[1]}} & 64'({bits, 8'd0})) |
-                  ({64{by_q[2]}} & 64'({bits, 16'd0})) | ({64{by_q[3]}} & 64'({bits, 24'd0})) |
-                  {{14{sign}}, {8{sign & ~by_q[3]}}, {8{sign & (by_q[0] | by_q[1])}}, {8{sign & by_q[0]}}, 26'd0};
+    assign term = ({64{by_q[0]}} & 64'(bits_q)) | ({64{by_q[1]}} & 64'({bits_q, 8'd0})) |
+                  ({64{by_q[2]}} & 64'({bits_q, 16'd0})) | ({64{by_q[3]}} & 64'({bits_q, 24'd0})) |
+                  {{14{sign_q[3]}}, {8{sign_q[2]}}, {8{sign_q[1]}}, {8{sign_q[0]}}, 26'd0};
 
-    logic [66:0] base, sum_q;
+    logic [66:0] base_q;
     logic [3:0] carry;
-    assign base = ({67{keep_i}} & sum_q) | ({67{load_i}} & loaded_i);
     for (genvar i = 0; i < 4; i++) begin : gen_segment
       ufp4_ripple #(.Width(16), .Cells(5)) u_segment (
-        .a_i(base[16*i+:16]),
+        .a_i(base_q[16*i+:16]),
         .b_i(term[16*i+:16]),
-        .c_i((i == 0) ? 1'b0 : base[63+i]),
+        .c_i((i == 0) ? 1'b0 : base_q[63+i]),
         .sum_o(sum_o[16*i+:16]),
         .carry_o(carry[i])
       );
     end
     assign sum_o[66:64] = carry[2:0];
     always_ff @(posedge clk_i) begin
-      sum_q <= sum_o;
+      base_q <= ({67{keep_i}} & sum_o) | ({67{load_i}} & loaded_i);
     end
 
     logic unused_control;
-    assign unused_control = valid2_i ^ valid3_i ^ carry[3];
+    assign unused_control = valid2_i ^ valid3_i ^ carry[3] ^ by4[26];
   end
 endmodule

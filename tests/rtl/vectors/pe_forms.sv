@@ -87,6 +87,8 @@ module pe_forms (
       assign result = word;
     end else begin : gen_steps
       logic [63:0] sum;
+      logic valid_base;
+      assign valid_base = (t == 32'(ufp4_spec_pkg::TARGET_ASIC)) ? valid2_i : valid3_i;
       ufp4_sum_exact #(.Target(t)) u_sum (
         .clk_i,
         .valid1_i,
@@ -97,8 +99,8 @@ module pe_forms (
         .b_exp_i(b_exp),
         .valid2_i,
         .valid3_i,
-        .keep_i(keep_i | ~valid3_i),
-        .load_i(load_i & valid3_i),
+        .keep_i(keep_i | ~valid_base),
+        .load_i(load_i & valid_base),
         .loaded_i(loaded_word),
         .sum_o(word)
       );
