@@ -358,6 +358,26 @@ static void put_alu(vectors_t *vectors, unsigned add, uint32_t a, uint32_t b) {
   vectors_put(vectors, &record);
 }
 
+// Products whose rounding one bit decides: one far below a tie, or the tie of a number with many leading zeros; and what
+// is infinite with what is nearly zero.
+static void alu_lone_bits(vectors_t *vectors) {
+  for (uint32_t v = 0; v < 12; v++) {
+    for (uint32_t u = v; u < 23; u++) {
+      // (2^23 + 2^u) (2^23 + 2^v) has a bit at u + v alone below that at 23 + v, which the exponents make the tie.
+      put_alu(vectors, 0, (126 - v) << 23 | 1u << u, 1u << 23 | 1u << v);
+      put_alu(vectors, 0, (125 - v) << 23 | 1u << u, 1u << 23 | 1u << v);
+    }
+  }
+  for (uint32_t bit = 0; bit < 22; bit++) {
+    // 3 times an odd number has 25 bits, a tie; times a power of two in a subnormal number.
+    for (uint32_t odd = 1; odd < 9; odd += 2) put_alu(vectors, 0, 200u << 23 | odd, (3u << bit) & 0x7FFFFFu);
+  }
+  for (uint32_t bit = 0; bit < 31; bit++) {
+    put_alu(vectors, 0, 0x7F800000u, 1u << bit);
+    put_alu(vectors, 0, 1u << bit, 0x7F800000u);
+  }
+}
+
 static void alu_boundary(vectors_t *vectors) {
   static const uint32_t fields[] = {0, 1, 2, 24, 102, 126, 127, 128, 151, 152, 253, 254, 255};
   static const uint32_t fractions[] = {0, 1, 0x400000, 0x7FFFFF};
@@ -370,6 +390,7 @@ static void alu_boundary(vectors_t *vectors) {
     put_alu(vectors, 0, a, b);
     put_alu(vectors, 1, a, b);
   }
+  alu_lone_bits(vectors);
 }
 
 // Mostly products around the smallest numbers, and sums of numbers whose exponents are close.

@@ -91,6 +91,12 @@ static void put_rht_both(vectors_t *vectors, const uint32_t bits[16]) {
 
 static void rht_boundary(vectors_t *vectors) {
   boundary_blocks(vectors, put_rht_both);
+  // Exponents of one bit, which must not pass for that of a subnormal number.
+  for (unsigned field = 1; field < 255; field *= 2) {
+    uint32_t bits[16];
+    for (uint32_t j = 0; j < 16; j++) bits[j] = (field + (j == 0)) << 23 | j << 19;
+    put_rht_both(vectors, bits);
+  }
 }
 
 static void rht_draw(vectors_t *vectors) {
@@ -276,8 +282,44 @@ static void tie_blocks(vectors_t *vectors, put_quantized_t put) {
   }
 }
 
+// A number where rounding turns in some cell of the grid, to nearest or by that random byte, or one bit above or below.
+static float turning_number(vectors_t *vectors, const ufp4_quantize_t *how, float unit, uint8_t random) {
+  int low = (int)vectors_below(vectors, (uint32_t)ufp4_elem_qmax_quanta(how->elem));
+  int cell = how->elem != UFP4_ELEM_E2M1 || low < 4 ? 1 : low < 8 ? 2 : 4;
+  float part = how->round == UFP4_ROUND_SR ? (float)(2 * random + 1) / 512 : 0.5f;
+  uint32_t bits = ufp4_f32_bits(unit * ((float)(low / cell * cell) + (float)cell * part));
+  uint32_t bit = 1u << vectors_below(vectors, 18), way = vectors_below(vectors, 3);
+  return ufp4_f32_value(way == 0 ? bits : way == 1 ? bits + bit : bits - bit);
+}
+
+// Each lane at a turning number of its own; with the transform half of them at one, the others at the largest.
+static void turning_block(vectors_t *vectors, uint8_t scale, quantized_t *q) {
+  float unit = ufp4_e4m3_value(scale) * ldexpf(1, -ufp4_elem_frac(q->how.elem));
+  float largest = unit * (float)ufp4_elem_qmax_quanta(q->how.elem);
+  for (int i = 0; i < 16; i++) q->random[i] = (uint8_t)vectors_next(vectors);
+  uint32_t first = vectors_below(vectors, 16), second = (first + 1 + vectors_below(vectors, 15)) % 16;
+  if (q->how.rht == UFP4_RHT_INTEGER) {
+    // Of two numbers a and b the transform makes (+-a +- b) / 4.
+    memset(q->random, q->random[0], sizeof q->random);
+    float turning = turning_number(vectors, &q->how, unit, q->random[0]);
+    q->how.rht_mask = (uint16_t)vectors_next(vectors);
+    q->bits[first] = ufp4_f32_bits(2 * (largest + turning));
+    q->bits[second] = ufp4_f32_bits(2 * (largest - turning));
+    return;
+  }
+  for (uint32_t i = 0; i < 16; i++) {
+    float number = i == first ? largest : turning_number(vectors, &q->how, unit, q->random[i]);
+    q->bits[i] = ufp4_f32_bits(vectors_below(vectors, 2) ? number : -number);
+  }
+}
+
 static void divide_round_boundary(vectors_t *vectors) {
   tie_blocks(vectors, put_divide_round);
+  for (unsigned n = 0; n < OPTIONS / 2 * 8 * 48; n++) {
+    quantized_t q = {.how = options(n % (OPTIONS / 2))};  // how the scale is rounded is no matter
+    turning_block(vectors, (uint8_t)(0x38 + n / (OPTIONS / 2) % 8), &q);
+    put_divide_round(vectors, &q);
+  }
 }
 
 static void divide_round_draw(vectors_t *vectors) {

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs ufp4_threefry against the records of `ufp4 vectors threefry`:
-// simulate with +threefry=FILE. Plain SystemVerilog with $fscanf; one draw at a time through the pipeline.
+// simulate with +threefry=FILE. Plain SystemVerilog with $fscanf; one draw at a time through the pipeline, held in each
+// stage while other numbers come up behind it.
 module read_threefry;
   reg          clk = 1'b0;
   reg  [63:0]  seed, tensor_id, group;
   reg  [127:0] want;
   reg  [63:0]  read_seed, read_tensor_id, read_group;
   wire [127:0] words;
+  reg  [6:0]   en;
 
   ufp4_threefry u_dut (
-    .clk_i(clk), .en_i(7'h7F), .seed_i(seed), .tensor_id_i(tensor_id), .group_i(group), .words_o(words)
+    .clk_i(clk), .en_i(en), .seed_i(seed), .tensor_id_i(tensor_id), .group_i(group), .words_o(words)
   );
 
-  integer file, got, records, mismatches;
+  integer file, got, records, mismatches, stage;
   reg [8*200-1:0] path, header;
 
   task tick;
@@ -33,7 +35,13 @@ module read_threefry;
       if (got != 4) $fatal(1, "threefry: record %0d has %0d of 4 columns", records + 1, got);
       // An assignment: that $fscanf changes a variable escapes Verilator 5.006.
       {seed, tensor_id, group} = {read_seed, read_tensor_id, read_group};
-      repeat (7) tick;
+      for (stage = 0; stage < 7; stage = stage + 1) begin
+        en = 7'd1 << stage;
+        tick;
+        {seed, tensor_id, group} = ~{seed, tensor_id, group};
+        en = en - 7'd1;
+        repeat (2) tick;
+      end
       records = records + 1;
       if (words !== want) begin
         mismatches = mismatches + 1;
