@@ -124,7 +124,8 @@ def prove(yosys, folder, netlist, top, mutant):
         done = subprocess.run([yosys, "-q", "-s", name], cwd=folder, capture_output=True, text=True, timeout=600)
     except subprocess.TimeoutExpired:
         return False
-    if done.returncode and not re.search(r"proof did fail|timeout|not found in module", done.stdout + done.stderr, re.I):
+    # A register of which nothing is left after the mutation has no counterpart: that is no proof.
+    if done.returncode and not re.search("proof did fail|timeout|no matching port", done.stdout + done.stderr, re.I):
         sys.exit(f"{name} failed:\n{(done.stdout + done.stderr)[-2000:]}")
     return done.returncode == 0
 
@@ -158,7 +159,7 @@ def judge(args, folder, mutants, command):
     fate = {m.number: "killed" for m in mutants}
     for m in alive:
         fate[m.number] = "equivalent" if proved[m.number] else "survivor"
-        print(f"{m.name}: {fate[m.number]}")
+        print(f"{m.name} {m.where()}: {fate[m.number]}")
     return fate
 
 
