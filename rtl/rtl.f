@@ -12,6 +12,7 @@ num/ufp4_carry_save.sv
 num/ufp4_ripple.sv
 num/ufp4_dot_tree.sv
 num/ufp4_dot.sv
+num/ufp4_dot_part.sv
 num/ufp4_dot_planes.sv
 num/ufp4_dot_relative.sv
 num/ufp4_delay.sv

@@ -18,7 +18,8 @@ module ufp4_top
   parameter int unsigned BusBytes = 64,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
-  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
+  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
+  parameter int unsigned Lanes = 16
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
@@ -263,7 +264,8 @@ module ufp4_top
     .Chunk   (Chunk),
     .BusBytes(BusBytes),
     .Contract(Contract),
-    .Formats (Formats)
+    .Formats (Formats),
+    .Lanes   (Lanes)
   ) u_registers (
     .clk_i,
     .rst_ni,
@@ -407,7 +409,8 @@ module ufp4_top
     .BusBytes(BusBytes),
     .Target  (Target),
     .Contract(Contract),
-    .Formats (Formats)
+    .Formats (Formats),
+    .Lanes   (Lanes)
   ) u_gemm (
     .clk_i,
     .rst_ni(core_rst_n),

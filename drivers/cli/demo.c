@@ -179,7 +179,7 @@ static void compare_state(const demo_t *demo, totals_t *totals) {
 }
 
 static double utilization(const totals_t *t, const ufp4_device_info_t *info) {
-  double macs_a_cycle = 16.0 * info->configuration.rows * info->configuration.cols;
+  double macs_a_cycle = (double)info->configuration.lanes * info->configuration.rows * info->configuration.cols;
   return t->gemm_cycles ? 100.0 * (double)t->macs / (macs_a_cycle * (double)t->gemm_cycles) : NAN;
 }
 

@@ -76,7 +76,7 @@ static void add_configuration(json_out_t *json, const char *key, const ufp4_conf
   json_put_integer(json, "tile_cols", c->tile_cols);
   json_put_integer(json, "chunk", c->chunk);
   json_put_integer(json, "bus_bytes", c->bus_bytes);
-  json_put_integer(json, "macs_per_cycle", 16 * (int64_t)c->rows * c->cols);
+  json_put_integer(json, "macs_per_cycle", (int64_t)c->lanes * c->rows * c->cols);
   json_put_text(json, "contract", contracts[c->contract]);
   json_put_text(json, "formats", formats[c->formats]);
   json_end_object(json);
@@ -138,7 +138,7 @@ static int print_json(const machine_t *machine, const ufp4_device_info_t *info) 
 static void print_configuration(const ufp4_configuration_t *c) {
   printf("configuration %-13s %ux%u PEs, %u MACs a cycle, macro-tile %ux%u, chunk of %u blocks, bus of %u bytes, "
          "formats %s, %s sums\n",
-         c->name, c->rows, c->cols, 16 * c->rows * c->cols, c->rows * c->tile_rows, c->cols * c->tile_cols, c->chunk,
+         c->name, c->rows, c->cols, c->lanes * c->rows * c->cols, c->rows * c->tile_rows, c->cols * c->tile_cols, c->chunk,
          c->bus_bytes, formats[c->formats], contracts[c->contract]);
 }
 

@@ -13,6 +13,11 @@ static int64_t min_of(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
+/** MACs a cycle. */
+static double peak(const ufp4_configuration_t *core) {
+  return (double)core->lanes * core->rows * core->cols;
+}
+
 double report_bound_percent(const ufp4_configuration_t *core, unsigned bytes, unsigned d_bytes, int64_t m, int64_t n,
                             int64_t k) {
   int64_t blocks = ceil_div(k, 16);
@@ -22,15 +27,14 @@ double report_bound_percent(const ufp4_configuration_t *core, unsigned bytes, un
     int64_t rows = min_of(tile_m, m - i);
     for (int64_t j = 0; j < n; j += tile_n) {
       int64_t cols = min_of(tile_n, n - j);
-      compute += ceil_div(rows, core->rows) * ceil_div(cols, core->cols) * blocks;
+      compute += ceil_div(rows, core->rows) * ceil_div(cols, core->cols) * blocks * (16 / core->lanes);
       units += (ceil_div(rows, UFP4_PANEL_ROWS) + ceil_div(cols, UFP4_PANEL_ROWS)) * blocks;
     }
   }
   double read = (double)units * (UFP4_PANEL_CODE_BYTES + UFP4_PANEL_SCALE_BYTES) / bytes;
   double write = (double)d_bytes * (double)m * (double)n / bytes;
   double cycles = fmax((double)compute, fmax(read, write));
-  double macs_a_cycle = 16.0 * core->rows * core->cols;
-  return 100.0 * (double)m * (double)n * (double)k / (macs_a_cycle * cycles);
+  return 100.0 * (double)m * (double)n * (double)k / (peak(core) * cycles);
 }
 
 static double percent(uint64_t part, double whole) {
@@ -50,7 +54,7 @@ report_case_t report_case_make(const char *pass, const char *format, const ufp4_
                     counters[UFP4_COUNTER_STALL_ACCUMULATOR] + counters[UFP4_COUNTER_STALL_DRAIN];
   line.cycles = (double)stats->cycles;
   line.util_percent =
-      100.0 * (double)stats->m * (double)stats->n * (double)stats->k / (16.0 * core->rows * core->cols * line.cycles);
+      100.0 * (double)stats->m * (double)stats->n * (double)stats->k / (peak(core) * line.cycles);
   line.bound_percent = report_bound_percent(core, bytes, d_bytes, stats->m, stats->n, stats->k);
   line.stall_percent = percent(stalls, line.cycles);
   return line;

@@ -4,7 +4,8 @@
 //
 // A feed names a block of two sub-tiles: lane 0 of each side reads its operand memory in the same cycle, row r
 // and column c r and c cycles later, so that PE (r, c) takes both operands r + c + 2 cycles after the feed. Where Share
-// PEs a side take an operand in the same cycle and pass it on as one, it is r / Share and c / Share.
+// PEs a side take an operand in the same cycle and pass it on as one, it is r / Share and c / Share. With fewer Lanes a
+// block is fed in 16 / Lanes steps, lowest elements first; what comes of it takes place at the last.
 // Control, {keep, load, write, bank, index} of ufp4_pe (contract fp32: hold and join before that, ufp4_pe_fp32; contract
 // nv: first before it, ufp4_pe_nv), travels with a through the stages of a PE (ufp4_pe_pkg).
 // (Rows - 1) / Share + (Cols - 1) / Share + 2 + stages cycles after a feed its sum can
@@ -28,6 +29,7 @@ module ufp4_array #(
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
+  parameter int unsigned Lanes = 16,
   parameter int unsigned Share = 1,
   parameter int unsigned DrainCols = Cols,
   localparam int unsigned BeatRows = BusBytes / 8,
@@ -56,6 +58,8 @@ module ufp4_array #(
   input  logic                       feed_parity_i,
   input  logic                       feed_clear_a_i,
   input  logic                       feed_clear_b_i,
+  input  logic                       feed_first_i,
+  input  logic                       feed_last_i,
   input  logic [FeedWidth-1:0]       feed_control_i,
   // Operand memories.
   input  logic [8*BusBytes-1:0]      write_data_i,
@@ -80,7 +84,11 @@ module ufp4_array #(
   localparam bit Exact = Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT);
   localparam bit Nv = Contract == 32'(ufp4_spec_pkg::CONTRACT_NV);
   localparam int unsigned ControlWidth = FeedWidth + 1;
-  localparam int unsigned RestWidth = Exact ? 24 : 29;
+  localparam int unsigned RestWidth = Lanes + (Exact ? 8 : 13);
+  // On top of the control of a block: any of its steps, the first one.
+  localparam int unsigned WordWidth = ControlWidth + ((Lanes < 16) ? 2 : 0);
+  // The stage in which the steps of a block are added up.
+  localparam int unsigned PartStage = ufp4_pe_pkg::stage_part(Target, Contract);
 
   // Stages of the control words; contracts fp32 and nv count theirs from the dot product.
   localparam int unsigned DotStages = ufp4_pe_pkg::dot_stages(Target);
@@ -88,11 +96,19 @@ module ufp4_array #(
   localparam int unsigned StageSum = Exact ? ufp4_pe_pkg::stage_sum(Target) : ufp4_pe_pkg::stages(Target, Contract);
   localparam int unsigned ControlCycles = (Cols - 1) / Share + 1 + StageSum;
 
-  logic [ControlWidth-1:0] feed_control;
+  logic [ControlWidth-1:0] block_control;
+  logic [WordWidth-1:0] feed_control;
   always_comb begin
-    feed_control = {feed_valid_i, feed_control_i};
+    block_control = {feed_valid_i & feed_last_i, feed_control_i};
     // A cycle without a feed keeps sums and loads none.
-    if (!feed_valid_i) feed_control[IndexWidth+2+:2] = 2'b10;
+    if (!block_control[ControlWidth-1]) block_control[IndexWidth+2+:2] = 2'b10;
+  end
+  if (Lanes < 16) begin : gen_feed_steps
+    assign feed_control = {feed_valid_i, feed_first_i, block_control};
+  end else begin : gen_feed_blocks
+    assign feed_control = block_control;
+    logic unused_first;
+    assign unused_first = feed_first_i;
   end
 
   // Both banks' last read sums of every PE.
@@ -102,7 +118,7 @@ module ufp4_array #(
 
   // Rows: feed and control move down the left edge, operands and control to the right.
   for (genvar r = 0; r < Rows; r++) begin : gen_row
-    logic [ControlWidth-1:0] control;
+    logic [WordWidth-1:0] control;
     logic [AddrWidthA-1:0] addr;
     logic parity, clear;
     if (r % Share != 0) begin : gen_shared
@@ -128,11 +144,12 @@ module ufp4_array #(
       end
     end
 
-    logic [63:0] mag;
+    logic [4*Lanes-1:0] mag;
     logic [RestWidth-1:0] rest;
     ufp4_lane #(
       .Tiles(TileRows),
       .Chunk(Chunk),
+      .Lanes(Lanes),
       .Target(Target),
       .Contract(Contract)
     ) u_lane (
@@ -143,7 +160,8 @@ module ufp4_array #(
       .waddr_i(waddr_a_i),
       .wcode_i(write_data_i[64*(r % BeatRows)+:64]),
       .wscale_i(write_scales_i[8*(r % BeatRows)+:8]),
-      .read_i(control[ControlWidth-1]),
+      .read_i(control[WordWidth-1]),
+      .first_i((Lanes < 16) ? control[WordWidth-2] : 1'b1),
       .raddr_i(addr),
       .parity_i(parity),
       .clear_i(clear),
@@ -156,7 +174,10 @@ module ufp4_array #(
 
     // Two cycles for the lane, then one per column, and for the stages after the first; rows that share theirs have one.
     for (genvar j = 0; j < ((r % Share == 0) ? ControlCycles : 0); j++) begin : gen_control
-      logic [ControlWidth-1:0] word_d, word_q;
+      // The steps of a block go no further than the stage that adds them up.
+      // verilator lint_off UNUSEDSIGNAL
+      logic [WordWidth-1:0] word_d, word_q;
+      // verilator lint_on UNUSEDSIGNAL
       if (j == 0) begin : gen_first
         assign word_d = control;
       end else begin : gen_next
@@ -180,12 +201,12 @@ module ufp4_array #(
     assign drain_index = {drain_tile_a_i, drain_tile_b_i};
 
     for (genvar c = 0; c < Cols; c++) begin : gen_col
-      logic [63:0] a_mag_in, b_mag_in;
+      logic [4*Lanes-1:0] a_mag_in, b_mag_in;
       logic [SumWidth-1:0] sum0, sum1;
       logic [RestWidth-1:0] a_rest_in, b_rest_in;
       // The last column and the last row have no neighbour to pass operands to.
       // verilator lint_off UNUSEDSIGNAL
-      logic [63:0] a_mag, b_mag;
+      logic [4*Lanes-1:0] a_mag, b_mag;
       logic [RestWidth-1:0] a_rest, b_rest;
       // verilator lint_on UNUSEDSIGNAL
       if (c < Share) begin : gen_left
@@ -209,14 +230,26 @@ module ufp4_array #(
         assign b_rest_in = gen_row[r-1].gen_col[c].b_rest;
       end
 
+      // The step that the PE adds up. Contract nv has whole blocks only.
+      // verilator lint_off UNUSEDSIGNAL
+      logic step, first;
+      // verilator lint_on UNUSEDSIGNAL
+      if (Lanes < 16) begin : gen_steps
+        assign {step, first} = gen_row[r-r%Share].gen_control[c/Share+PartStage].word_q[WordWidth-1-:2];
+      end else begin : gen_blocks
+        assign {step, first} = 2'b00;
+      end
+
       if (Exact) begin : gen_exact
-        ufp4_pe #(.Depth(1 << IndexWidth), .Target(Target), .Formats(Formats)) u_pe (
+        ufp4_pe #(.Depth(1 << IndexWidth), .Target(Target), .Formats(Formats), .Lanes(Lanes)) u_pe (
           .clk_i,
-          .valid1_i(gen_row[r-r%Share].gen_control[c/Share+1].word_q[ControlWidth-1]),
+          .valid1_i(gen_row[r-r%Share].gen_control[c/Share+1].word_q[WordWidth-1]),
           .valid2_i(gen_row[r-r%Share].gen_control[c/Share+2].word_q[ControlWidth-1]),
-          .control_load_i(gen_row[r-r%Share].gen_control[c/Share+StageLoad].word_q),
+          .control_load_i(gen_row[r-r%Share].gen_control[c/Share+StageLoad].word_q[ControlWidth-1:0]),
+          .control_sum_i(gen_row[r-r%Share].gen_control[c/Share+StageSum].word_q[ControlWidth-1:0]),
           .base_i(gen_row[r-r%Share].gen_control[c/Share+StageSum-1].word_q[IndexWidth+2+:2]),
-          .control_sum_i(gen_row[r-r%Share].gen_control[c/Share+StageSum].word_q),
+          .step_i(step),
+          .first_i(first),
           .a_mag_i(a_mag_in),
           .a_rest_i(a_rest_in),
           .b_mag_i(b_mag_in),
@@ -254,11 +287,13 @@ module ufp4_array #(
           .drain_data1_o(sum1)
         );
       end else begin : gen_fp32
-        ufp4_pe_fp32 #(.Depth(1 << IndexWidth), .Target(Target), .Formats(Formats)) u_pe (
+        ufp4_pe_fp32 #(.Depth(1 << IndexWidth), .Target(Target), .Formats(Formats), .Lanes(Lanes)) u_pe (
           .clk_i,
-          .valid1_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+1].word_q[ControlWidth-1]),
-          .control2_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+2].word_q),
-          .control3_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+3].word_q),
+          .valid1_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+1].word_q[WordWidth-1]),
+          .control2_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+2].word_q[ControlWidth-1:0]),
+          .control3_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+3].word_q[ControlWidth-1:0]),
+          .step_i(step),
+          .first_i(first),
           .a_mag_i(a_mag_in),
           .a_rest_i(a_rest_in),
           .b_mag_i(b_mag_in),
@@ -281,15 +316,17 @@ module ufp4_array #(
   // Columns: feed moves along the top edge.
   logic [Cols-1:0] nan_b;
   for (genvar c = 0; c < Cols; c++) begin : gen_lane_b
-    logic valid, parity, clear;
+    logic valid, first, parity, clear;
     logic [AddrWidthB-1:0] addr;
     if (c % Share != 0) begin : gen_shared
       assign valid = gen_lane_b[c-1].valid;
+      assign first = gen_lane_b[c-1].first;
       assign parity = gen_lane_b[c-1].parity;
       assign addr = gen_lane_b[c-1].addr;
       assign clear = gen_lane_b[c-1].clear;
     end else if (c == 0) begin : gen_first
       assign valid = feed_valid_i;
+      assign first = feed_first_i;
       assign parity = feed_parity_i;
       assign addr = feed_addr_b_i;
       assign clear = feed_clear_b_i;
@@ -300,17 +337,19 @@ module ufp4_array #(
         end else begin
           valid <= gen_lane_b[c-1].valid;
         end
+        first <= gen_lane_b[c-1].first;
         parity <= gen_lane_b[c-1].parity;
         addr <= gen_lane_b[c-1].addr;
         clear <= gen_lane_b[c-1].clear;
       end
     end
 
-    logic [63:0] mag;
+    logic [4*Lanes-1:0] mag;
     logic [RestWidth-1:0] rest;
     ufp4_lane #(
       .Tiles(TileCols),
       .Chunk(Chunk),
+      .Lanes(Lanes),
       .Target(Target),
       .Contract(Contract)
     ) u_lane (
@@ -322,6 +361,7 @@ module ufp4_array #(
       .wcode_i(write_data_i[64*(c % BeatRows)+:64]),
       .wscale_i(write_scales_i[8*(c % BeatRows)+:8]),
       .read_i(valid),
+      .first_i(first),
       .raddr_i(addr),
       .parity_i(parity),
       .clear_i(clear),

@@ -20,7 +20,8 @@ module ufp4_gemm #(
   parameter int unsigned BusBytes = 64,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
-  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
+  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
+  parameter int unsigned Lanes = 16
 ) (
   input  logic                            clk_i,
   input  logic                            rst_ni,
@@ -117,6 +118,9 @@ module ufp4_gemm #(
   if (TileRows < 2 || TileCols < 2 || TileM % 16 != 0 || TileN % 16 != 0 || DrainReads % 2 != 0 || TileM > 32768)
   begin : gen_check_tile
     $error("ufp4_gemm: TileRows and TileCols must be from 2, and make macro-tiles of whole groups and beats of BF16");
+  end
+  if ((Lanes != 16 && Lanes != 8 && Lanes != 4) || (Lanes != 16 && Nv)) begin : gen_check_lanes
+    $error("ufp4_gemm: Lanes must be 16, 8 or 4, with contract nv 16");
   end
   if (BusBytes < 8 || BusBytes > 128 || BusBytes != 1 << $clog2(BusBytes)) begin : gen_check_bus
     $error("ufp4_gemm: BusBytes must be 8, 16, 32, 64 or 128");
@@ -243,7 +247,7 @@ module ufp4_gemm #(
   );
 
   logic drained, drained_bank, rows_ready;
-  logic feed_valid, feed_parity, feed_clear_a, feed_clear_b;
+  logic feed_valid, feed_parity, feed_clear_a, feed_clear_b, feed_first, feed_last;
   logic [AddrWidthA-1:0] feed_addr_a;
   logic [AddrWidthB-1:0] feed_addr_b;
   logic [FeedWidth-1:0] feed_control;
@@ -255,6 +259,7 @@ module ufp4_gemm #(
     .Chunk(Chunk),
     .CountWidth(CountWidth),
     .Contract(Contract),
+    .Lanes(Lanes),
     .PeStages(PeStages),
     .PeReturn(PeReturn),
     .PeShare(PeShare)
@@ -278,6 +283,8 @@ module ufp4_gemm #(
     .feed_parity_o(feed_parity),
     .feed_clear_a_o(feed_clear_a),
     .feed_clear_b_o(feed_clear_b),
+    .feed_first_o(feed_first),
+    .feed_last_o(feed_last),
     .feed_control_o(feed_control),
     .busy_o,
     .stall_operand_o(operand_missing),
@@ -305,6 +312,7 @@ module ufp4_gemm #(
     .Target(Target),
     .Contract(Contract),
     .Formats(Formats),
+    .Lanes(Lanes),
     .Share(PeShare),
     .DrainCols(DrainCols)
   ) u_array (
@@ -319,6 +327,8 @@ module ufp4_gemm #(
     .feed_parity_i(feed_parity),
     .feed_clear_a_i(feed_clear_a),
     .feed_clear_b_i(feed_clear_b),
+    .feed_first_i(feed_first),
+    .feed_last_i(feed_last),
     .feed_control_i(feed_control),
     .write_data_i(write_data),
     .write_scales_i(write_scales),

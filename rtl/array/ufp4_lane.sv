@@ -6,6 +6,8 @@
 // {sign, sig, exp}, at t + 2: sig and exp are of ufp4_scale_decode, or (contract fp32) of ufp4_scale_number, which
 // also knows E8M0, or (contract nv) of ufp4_scale_split, with a bit above it for elements of E1M2. Codes arrive as bit
 // planes (ufp4_elem_decode), one block a word, each with its scale.
+// Fewer Lanes: a block is read in 16 / Lanes steps, one for each read_i, from the one of first_i on; each gives its
+// elements.
 // NaN scales among the blocks read are
 // remembered per sub-tile, for the macro-tile that is fed and the one before (parity): nan_o for (nan_parity_i,
 // nan_tile_i). clear_i with a read starts that flag anew.
@@ -13,9 +15,10 @@
 module ufp4_lane #(
   parameter int unsigned Tiles = 8,
   parameter int unsigned Chunk = 16,
+  parameter int unsigned Lanes = 16,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
-  localparam int unsigned RestWidth = (Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) ? 24 : 29,
+  localparam int unsigned RestWidth = Lanes + ((Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) ? 8 : 13),
   localparam int unsigned TileWidth = $clog2(Tiles),
   localparam int unsigned AddrWidth = 1 + TileWidth + $clog2(Chunk)
 ) (
@@ -27,10 +30,11 @@ module ufp4_lane #(
   input  logic [63:0]          wcode_i,
   input  logic [7:0]           wscale_i,
   input  logic                 read_i,
+  input  logic                 first_i,
   input  logic [AddrWidth-1:0] raddr_i,
   input  logic                 parity_i,
   input  logic                 clear_i,
-  output logic [63:0]          mag_o,
+  output logic [4*Lanes-1:0]   mag_o,
   output logic [RestWidth-1:0] rest_o,
   input  logic                 nan_parity_i,
   input  logic [TileWidth-1:0] nan_tile_i,
@@ -44,7 +48,7 @@ module ufp4_lane #(
     .we_i,
     .waddr_i,
     .wdata_i(wcode_i),
-    .re_i(read_i),
+    .re_i(read_i & first_i),
     .raddr_i,
     .rdata_o(code)
   );
@@ -54,7 +58,7 @@ module ufp4_lane #(
     .we_i,
     .waddr_i,
     .wdata_i(wscale_i),
-    .re_i(read_i),
+    .re_i(read_i & first_i),
     .raddr_i,
     .rdata_o(scale)
   );
@@ -69,14 +73,28 @@ module ufp4_lane #(
     end
   end
 
-  logic [15:0] sign;
-  logic [63:0] mag;
+  // The elements of this step, as planes.
+  logic [4*Lanes-1:0] part;
+  if (Lanes < 16) begin : gen_steps
+    logic [$clog2(16 / Lanes)-1:0] step_q;
+    always_ff @(posedge clk_i) begin
+      if (read_i) step_q <= first_i ? '0 : step_q + 1'b1;
+    end
+    for (genvar p = 0; p < 4; p++) begin : gen_plane
+      assign part[Lanes*p+:Lanes] = code[16*p+Lanes*step_q+:Lanes];
+    end
+  end else begin : gen_block
+    assign part = code;
+  end
+
+  logic [Lanes-1:0] sign;
+  logic [4*Lanes-1:0] mag;
   logic [3:0] sig;
-  logic [RestWidth-21:0] exp;
+  logic [RestWidth-Lanes-5:0] exp;
   logic nan;
-  ufp4_elem_decode #(.Binary(Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR))) u_elem_decode (
+  ufp4_elem_decode #(.Lanes(Lanes), .Binary(Lanes < 16 || Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR))) u_elem_decode (
     .elem_i,
-    .code_i(code),
+    .code_i(part),
     .sign_o(sign),
     .mag_o(mag)
   );

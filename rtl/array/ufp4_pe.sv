@@ -13,6 +13,8 @@
 // valid2_i are of the first two stages, control_load_i of the memory read, control_sum_i of that which accumulates, and
 // base_i, {keep, load}, of the one before it, where the form for cells chooses what is added to.
 // Formats: what the form for cells multiplies; others multiply all.
+// Lanes below 16: a block's products come in 16 / Lanes steps, which ufp4_dot_part adds up; step_i says that there is one
+// and first_i that it is the block's first, in the stage before the significands'. Valid control is with the last step.
 // Two memories, banks, of Depth sums (words of ufp4_sum_exact); bank says where to write. What a drain reads
 // appears at drain_data_o in the next cycle; there is no drain of bank 0 while there are loads.
 // Simulation speed hangs on the shape of this module: nets at module level, sequential outputs, ports read in place.
@@ -21,6 +23,8 @@ module ufp4_pe #(
   parameter int unsigned Depth = 64,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
+  parameter int unsigned Lanes = 16,
+  localparam int unsigned RestWidth = Lanes + 8,
   localparam int unsigned SumWidth = (Target == 32'(ufp4_spec_pkg::TARGET_ASIC)) ? 67 : 64,
   localparam int unsigned IndexWidth = $clog2(Depth),
   localparam int unsigned ControlWidth = 5 + IndexWidth
@@ -31,14 +35,16 @@ module ufp4_pe #(
   input  logic [ControlWidth-1:0] control_load_i  /*verilator public_flat_rd*/,
   input  logic [1:0]              base_i  /*verilator public_flat_rd*/,
   input  logic [ControlWidth-1:0] control_sum_i  /*verilator public_flat_rd*/,
-  input  logic [63:0]             a_mag_i  /*verilator public_flat_rd*/,
-  input  logic [23:0]             a_rest_i  /*verilator public_flat_rd*/,
-  input  logic [63:0]             b_mag_i  /*verilator public_flat_rd*/,
-  input  logic [23:0]             b_rest_i  /*verilator public_flat_rd*/,
-  output logic [63:0]             a_mag_o,
-  output logic [23:0]             a_rest_o,
-  output logic [63:0]             b_mag_o,
-  output logic [23:0]             b_rest_o,
+  input  logic [4*Lanes-1:0]      a_mag_i  /*verilator public_flat_rd*/,
+  input  logic [RestWidth-1:0]    a_rest_i  /*verilator public_flat_rd*/,
+  input  logic [4*Lanes-1:0]      b_mag_i  /*verilator public_flat_rd*/,
+  input  logic [RestWidth-1:0]    b_rest_i  /*verilator public_flat_rd*/,
+  output logic [4*Lanes-1:0]      a_mag_o,
+  output logic [RestWidth-1:0]    a_rest_o,
+  output logic [4*Lanes-1:0]      b_mag_o,
+  output logic [RestWidth-1:0]    b_rest_o,
+  input  logic                    step_i,
+  input  logic                    first_i,
   input  logic [1:0]              drain_read_i  /*verilator public_flat_rd*/,
   input  logic [IndexWidth-1:0]   drain_index_i  /*verilator public_flat_rd*/,
   output logic [SumWidth-1:0]     drain_data0_o,
@@ -57,6 +63,11 @@ module ufp4_pe #(
     end
   end
 
+  if (Lanes == 16) begin : gen_no_steps
+    logic unused_step;
+    assign unused_step = step_i ^ first_i;
+  end
+
   logic valid_load, load_wanted, load;
   logic [IndexWidth-1:0] index_load;
   logic [2:0] unused_load;
@@ -72,15 +83,38 @@ module ufp4_pe #(
   if (Target == 32'(ufp4_spec_pkg::TARGET_FPGA)) begin : gen_chains
     logic signed [12:0] dot;
     logic negative;
-    ufp4_dot_relative u_dot (
-      .clk_i,
-      .a_sign_i(a_rest_i[23:8]),
-      .a_mag_i,
-      .b_sign_i(b_rest_i[23:8]),
-      .b_mag_i,
-      .dot_o(dot),
-      .negative_o(negative)
-    );
+    if (Lanes < 16) begin : gen_part
+      logic [12:0] part;
+      ufp4_dot_part #(
+        .Lanes(Lanes),
+        .Registered(ufp4_pe_pkg::part_registered(Target, 32'(ufp4_spec_pkg::CONTRACT_EXACT)))
+      ) u_dot (
+        .clk_i,
+        .a_sign_i(a_rest_i[RestWidth-1:8]),
+        .a_mag_i,
+        .b_sign_i(b_rest_i[RestWidth-1:8]),
+        .b_mag_i,
+        .step_i,
+        .first_i,
+        .dot_o(part)
+      );
+      ufp4_delay #(.Width(13), .Cycles(ufp4_pe_pkg::DotStages - 1)) u_part (
+        .clk_i,
+        .word_i(part),
+        .word_o(dot)
+      );
+      assign negative = 1'b0;
+    end else begin : gen_relative
+      ufp4_dot_relative u_dot (
+        .clk_i,
+        .a_sign_i(a_rest_i[23:8]),
+        .a_mag_i,
+        .b_sign_i(b_rest_i[23:8]),
+        .b_mag_i,
+        .dot_o(dot),
+        .negative_o(negative)
+      );
+    end
 
     // The scales wait for the dot product.
     logic [7:0] sig;
@@ -119,8 +153,21 @@ module ufp4_pe #(
     logic [7:0] dot_a, dot_b;
     logic signed [12:0] dot;
     logic sum_keep, sum_take;
-    if (Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin : gen_planes
-      assign {sum_keep, sum_take} = {keep, take};
+    if (Lanes < 16) begin : gen_part
+      ufp4_dot_part #(
+        .Lanes(Lanes),
+        .Registered(ufp4_pe_pkg::part_registered(Target, 32'(ufp4_spec_pkg::CONTRACT_EXACT)))
+      ) u_dot (
+        .clk_i,
+        .a_sign_i(a_rest_i[RestWidth-1:8]),
+        .a_mag_i,
+        .b_sign_i(b_rest_i[RestWidth-1:8]),
+        .b_mag_i,
+        .step_i,
+        .first_i,
+        .dot_o(dot)
+      );
+    end else if (Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin : gen_planes
       ufp4_dot_planes u_dot (
         .a_sign_i(a_rest_i[23:8]),
         .a_mag_i,
@@ -128,9 +175,6 @@ module ufp4_pe #(
         .b_mag_i,
         .dot_o(dot)
       );
-      assign {dot_valid, dot_a, dot_b} = {valid1_i, a_rest_i[7:0], b_rest_i[7:0]};
-      logic unused_later;
-      assign unused_later = valid2_i ^ (^base_i);
     end else begin : gen_cells
       // The two words of the tree are added in the next stage, where the scales are those passed on.
       logic [12:0] sum_d, sum_q, carry_d, carry_q, whole;
@@ -155,6 +199,13 @@ module ufp4_pe #(
         .carry_o(unused_carry)
       );
       assign dot = signed'(whole);
+    end
+    if (Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin : gen_stage1
+      assign {dot_valid, dot_a, dot_b} = {valid1_i, a_rest_i[7:0], b_rest_i[7:0]};
+      assign {sum_keep, sum_take} = {keep, take};
+      logic unused_later;
+      assign unused_later = valid2_i ^ (^base_i);
+    end else begin : gen_stage2
       assign {sum_keep, sum_take} = base_i;
       logic unused_sum;
       assign unused_sum = keep ^ take;

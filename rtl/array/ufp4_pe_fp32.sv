@@ -6,12 +6,14 @@
 //
 // As ufp4_pe, but for the operands' rest {sign[15:0], sig[3:0], exp[8:0]} (ufp4_scale_number) and two more bits of
 // control, {valid, hold, join, keep, load, write, bank, index}: hold leaves a dot product to the next one, which
-// joins it. The banks hold FP32 numbers.
+// joins it. The banks hold FP32 numbers. Steps of fewer Lanes are added up in the first stage.
 // Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
 module ufp4_pe_fp32 #(
   parameter int unsigned Depth = 64,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
+  parameter int unsigned Lanes = 16,
+  localparam int unsigned RestWidth = Lanes + 13,
   localparam int unsigned IndexWidth = $clog2(Depth),
   localparam int unsigned ControlWidth = 7 + IndexWidth
 ) (
@@ -19,14 +21,16 @@ module ufp4_pe_fp32 #(
   input  logic                    valid1_i  /*verilator public_flat_rd*/,
   input  logic [ControlWidth-1:0] control2_i  /*verilator public_flat_rd*/,
   input  logic [ControlWidth-1:0] control3_i  /*verilator public_flat_rd*/,
-  input  logic [63:0]             a_mag_i  /*verilator public_flat_rd*/,
-  input  logic [28:0]             a_rest_i  /*verilator public_flat_rd*/,
-  input  logic [63:0]             b_mag_i  /*verilator public_flat_rd*/,
-  input  logic [28:0]             b_rest_i  /*verilator public_flat_rd*/,
-  output logic [63:0]             a_mag_o,
-  output logic [28:0]             a_rest_o,
-  output logic [63:0]             b_mag_o,
-  output logic [28:0]             b_rest_o,
+  input  logic [4*Lanes-1:0]      a_mag_i  /*verilator public_flat_rd*/,
+  input  logic [RestWidth-1:0]    a_rest_i  /*verilator public_flat_rd*/,
+  input  logic [4*Lanes-1:0]      b_mag_i  /*verilator public_flat_rd*/,
+  input  logic [RestWidth-1:0]    b_rest_i  /*verilator public_flat_rd*/,
+  output logic [4*Lanes-1:0]      a_mag_o,
+  output logic [RestWidth-1:0]    a_rest_o,
+  output logic [4*Lanes-1:0]      b_mag_o,
+  output logic [RestWidth-1:0]    b_rest_o,
+  input  logic                    step_i,
+  input  logic                    first_i,
   input  logic [1:0]              drain_read_i  /*verilator public_flat_rd*/,
   input  logic [IndexWidth-1:0]   drain_index_i  /*verilator public_flat_rd*/,
   output logic [31:0]             drain_data0_o,
@@ -38,7 +42,37 @@ module ufp4_pe_fp32 #(
   // What goes with dot: its block's scales, of each side.
   logic signed [12:0] dot;
   logic [12:0] dot_a, dot_b;
-  if (Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin : gen_planes
+  if (Lanes < 16) begin : gen_part
+    logic signed [12:0] part;
+    ufp4_dot_part #(
+      .Lanes(Lanes),
+      .Registered(ufp4_pe_pkg::part_registered(Target, 32'(ufp4_spec_pkg::CONTRACT_FP32)))
+    ) u_dot (
+      .clk_i,
+      .a_sign_i(a_rest_i[RestWidth-1:13]),
+      .a_mag_i,
+      .b_sign_i(b_rest_i[RestWidth-1:13]),
+      .b_mag_i,
+      .step_i,
+      .first_i,
+      .dot_o(part)
+    );
+    if (Target == 32'(ufp4_spec_pkg::TARGET_FPGA)) begin : gen_delay
+      ufp4_delay #(.Width(13), .Cycles(ufp4_pe_pkg::DotStages - 1)) u_part (
+        .clk_i,
+        .word_i(part),
+        .word_o(dot)
+      );
+      ufp4_delay #(.Width(26), .Cycles(ufp4_pe_pkg::DotStages)) u_scales (
+        .clk_i,
+        .word_i({a_rest_i[12:0], b_rest_i[12:0]}),
+        .word_o({dot_a, dot_b})
+      );
+    end else begin : gen_now
+      assign dot = part;
+      assign {dot_a, dot_b} = {a_rest_i[12:0], b_rest_i[12:0]};
+    end
+  end else if (Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin : gen_planes
     ufp4_dot_planes u_dot (
       .a_sign_i(a_rest_i[28:13]),
       .a_mag_i,
@@ -74,6 +108,11 @@ module ufp4_pe_fp32 #(
       .dot_o(dot)
     );
     assign {dot_a, dot_b} = {a_rest_i[12:0], b_rest_i[12:0]};
+  end
+
+  if (Lanes == 16) begin : gen_no_steps
+    logic unused_step;
+    assign unused_step = step_i ^ first_i;
   end
 
   // Operands move on in every cycle, where there is no enable to be paid for.

@@ -17,6 +17,14 @@ package ufp4_pe_pkg;
     return (target == 32'(TARGET_ASIC)) ? 4 : 3;
   endfunction
 
+  // Fewer lanes than a block has elements: where its steps are added up (ufp4_dot_part).
+  function automatic bit part_registered(int unsigned target, int unsigned contract);
+    return target == 32'(TARGET_FPGA) || (target == 32'(TARGET_ASIC) && contract == 32'(CONTRACT_EXACT));
+  endfunction
+  function automatic int unsigned stage_part(int unsigned target, int unsigned contract);
+    return part_registered(target, contract) ? 2 : 1;
+  endfunction
+
   // Contract exact: where the sum to be loaded is read, and where the control of the sum enters.
   function automatic int unsigned stage_load(int unsigned target);
     return (target == 32'(TARGET_FPGA)) ? DotStages + 4 : 2;

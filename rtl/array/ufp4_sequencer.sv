@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides what the array is fed: macro-tiles, in each the chunks of k, in each the sub-tiles row by row, in
-// each its blocks, one a cycle.
+// each its blocks, one a cycle; where PEs have fewer lanes than a block has elements, one in 16 / Lanes steps.
 //
 // A feed needs its panel groups (loaded_i) and, in the last chunk, an accumulator bank that is drained. Final
 // sums always go to a bank from which nothing is loaded, so that the drain follows right behind: where K is one
@@ -20,6 +20,7 @@ module ufp4_sequencer #(
   parameter int unsigned Chunk = 16,
   parameter int unsigned CountWidth = 5,
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
+  parameter int unsigned Lanes = 16,
   parameter int unsigned PeStages = 4,
   parameter int unsigned PeReturn = 2,
   parameter int unsigned PeShare = 1,
@@ -58,6 +59,8 @@ module ufp4_sequencer #(
   output logic                            feed_parity_o,
   output logic                            feed_clear_a_o,
   output logic                            feed_clear_b_o,
+  output logic                            feed_first_o,
+  output logic                            feed_last_o,
   output logic [FeedWidth-1:0]            feed_control_o,
   // State of this cycle; at most one is high.
   output logic                            busy_o,
@@ -125,6 +128,25 @@ module ufp4_sequencer #(
   assign need = (group_a == 0) ? group_b + CountWidth'(2) : groups_b + group_a + CountWidth'(1);
 
   logic returned, many_chunks, bank, operands_here, bank_free, feed, end_row, end_chunk, end_tile;
+
+  // Steps of a block.
+  logic first_step, last_step;
+  if (Lanes == 16) begin : gen_one_step
+    assign {first_step, last_step} = 2'b11;
+  end else begin : gen_steps
+    localparam int unsigned Steps = 16 / Lanes;
+    logic [$clog2(Steps)-1:0] step_q;
+    assign first_step = step_q == '0;
+    assign last_step = &step_q;
+    always_ff @(posedge clk_i) begin
+      if (start_i) begin
+        step_q <= '0;
+      end else if (feed) begin
+        step_q <= step_q + 1'b1;
+      end
+    end
+  end
+
   assign many_chunks = k_blocks > 17'(Chunk);
   assign bank = many_chunks ? last_chunk : parity_q;
   assign operands_here = loaded_i[slot_q] >= need;
@@ -133,7 +155,7 @@ module ufp4_sequencer #(
   assign busy_o = feed & ~padding;
   assign stall_accumulator_o = active_q & (~bank_free | (padding & operands_here));
   assign stall_operand_o = active_q & bank_free & ~operands_here;
-  assign end_row = feed & last_block & last_b;
+  assign end_row = feed & last_step & last_block & last_b;
   assign end_chunk = end_row & last_a;
   assign end_tile = end_chunk & last_chunk;
   assign next_tile = end_tile;
@@ -179,8 +201,8 @@ module ufp4_sequencer #(
         claimed_d = 1'b1;
         full_d[bank] = 1'b1;
       end
-      block_d = last_block ? '0 : block_q + 1'b1;
-      if (last_block) tile_b_d = last_b ? '0 : tile_b_q + 1'b1;
+      if (last_step) block_d = last_block ? '0 : block_q + 1'b1;
+      if (last_step && last_block) tile_b_d = last_b ? '0 : tile_b_q + 1'b1;
     end
     if (end_row) tile_a_d = last_a ? '0 : tile_a_q + 1'b1;
     if (end_chunk) k_d = last_chunk ? '0 : k_q + 17'(Chunk);
@@ -263,6 +285,8 @@ module ufp4_sequencer #(
       feed_parity_o <= parity_q;
       feed_clear_a_o <= first_chunk & first_block & (tile_b_q == 0);
       feed_clear_b_o <= first_chunk & first_block & (tile_a_q == 0);
+      feed_first_o <= first_step;
+      feed_last_o <= last_step;
       feed_control_o <= feed_control;
     end
   end

@@ -10,7 +10,8 @@ module gemm_engine #(
   parameter int unsigned BusBytes = 64,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
-  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
+  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
+  parameter int unsigned Lanes = 16
 ) (
   input  logic                            clk_i,
   input  logic                            rst_ni,
@@ -90,7 +91,8 @@ module gemm_engine #(
     .BusBytes(BusBytes),
     .Target(Target),
     .Contract(Contract),
-    .Formats(Formats)
+    .Formats(Formats),
+    .Lanes(Lanes)
   ) u_gemm (
     .clk_i,
     .rst_ni,

@@ -24,6 +24,7 @@ constexpr int64_t kRows = UFP4_TEST_ROWS, kCols = UFP4_TEST_COLS;               
 constexpr int64_t kTileM = UFP4_TEST_TILE_M, kTileN = UFP4_TEST_TILE_N;               ///< a macro-tile of D
 constexpr uint32_t kLong = static_cast<uint32_t>(2 * std::max(kTileM, kTileN) + 40);  ///< sides of several macro-tiles
 constexpr uint32_t kShort = static_cast<uint32_t>(2 * std::max(kRows, kCols) + 3);    ///< sides of a few sub-tiles
+constexpr int64_t kSteps = 16 / UFP4_TEST_LANES;  ///< cycles of a block
 constexpr bool kExact = UFP4_TEST_CONTRACT == UFP4_CONTRACT_EXACT;
 constexpr bool kNv = UFP4_TEST_CONTRACT == UFP4_CONTRACT_NV;
 /** The element formats of the PEs and of the contract are kElems from this one on. */
@@ -299,7 +300,7 @@ Outcome Engine::run(const Job &job, const Behaviour &behaviour) {
   ufp4_operand_free(&b);
 
   const Outcome outcome = simulate(job, behaviour);
-  const int64_t steps = ((job.m + kRows - 1) / kRows) * ((job.n + kCols - 1) / kCols) * ((job.k + 15) / 16);
+  const int64_t steps = ((job.m + kRows - 1) / kRows) * ((job.n + kCols - 1) / kCols) * ((job.k + 15) / 16) * kSteps;
   if (behaviour.read_error >= 0 || behaviour.write_error >= 0) {
     // This memory's error answers carry the data all the same; the job ends early.
     for (size_t i = 0; i < want.size(); i++) {
@@ -457,7 +458,7 @@ TEST(errors_are_reported_and_forgotten) {
   // The macro-tile at hand is the last one, or the next, which is being loaded.
   const Job large = job_of(kTileM * 6, kTileN, 40);
   outcome = engine.run(large, {7, 0, 2, -1});
-  check_that(2, outcome.busy <= static_cast<uint64_t>(3 * (kTileM / kRows) * (kTileN / kCols) * 3),
+  check_that(2, outcome.busy <= static_cast<uint64_t>(3 * (kTileM / kRows) * (kTileN / kCols) * 3 * kSteps),
              "%llu busy cycles after a read error", static_cast<unsigned long long>(outcome.busy));
   engine.run(large, kCalm);
 }

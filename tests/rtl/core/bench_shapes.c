@@ -76,7 +76,7 @@ static uint64_t least_cycles(const ufp4_configuration_t *c, uint32_t m, uint32_t
   const uint64_t blocks = ceil_div(k, 16), tiles_m = ceil_div(m, c->rows * c->tile_rows);
   const uint64_t tiles_n = ceil_div(n, c->cols * c->tile_cols);
   const uint64_t groups = ceil_div(m, 16) * tiles_n + ceil_div(n, 16) * tiles_m;
-  const uint64_t steps = ceil_div(m, c->rows) * ceil_div(n, c->cols) * blocks;
+  const uint64_t steps = ceil_div(m, c->rows) * ceil_div(n, c->cols) * blocks * (16 / c->lanes);
   const uint64_t reads = groups * blocks * 144 / c->bus_bytes, writes = m * ceil_div(4ull * n, c->bus_bytes);
   const uint64_t transfers = reads > writes ? reads : writes;
   return steps > transfers ? steps : transfers;
@@ -110,7 +110,7 @@ static void run_shape(sweep_t *sweep, uint32_t m, uint32_t n, uint32_t k) {
     must(sweep->device[i], ufp4_wait(sweep->device[i], number, 0, &done[i]));
   }
   const ufp4_configuration_t *c = &sweep->configuration;
-  const double ideal = (double)m * n * k / (16.0 * c->rows * c->cols), least = (double)least_cycles(c, m, n, k);
+  const double ideal = (double)m * n * k / ((double)c->lanes * c->rows * c->cols), least = (double)least_cycles(c, m, n, k);
   const double cycles = (double)done[0].cycles;
   const int different = is_different(sweep);
   sweep->shapes++;

@@ -383,7 +383,7 @@ int main(int argc, char **argv) {
   measured_t later = run_measured(&two, 2);
   for (int i = 0; i < UFP4_COUNTER_COUNT; i++) later.counters[i] -= cold.counters[i];
   must(two.device, ufp4_device_info(two.device, &info));
-  print_gemms(&two, 16ull * info.configuration.rows * info.configuration.cols);
+  print_gemms(&two, (uint64_t)info.configuration.lanes * info.configuration.rows * info.configuration.cols);
   print_counters("A step from cold", &cold);
   print_counters("A step that follows another (two steps less one)", &later);
   uint64_t wrong = 0;
