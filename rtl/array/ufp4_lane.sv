@@ -92,7 +92,8 @@ module ufp4_lane #(
   logic [3:0] sig;
   logic [RestWidth-Lanes-5:0] exp;
   logic nan;
-  ufp4_elem_decode #(.Lanes(Lanes), .Binary(Lanes < 16 || Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR))) u_elem_decode (
+  localparam bit Binary = Lanes < 16 || Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR);
+  ufp4_elem_decode #(.Lanes(Lanes), .Binary(Binary)) u_elem_decode (
     .elem_i,
     .code_i(part),
     .sign_o(sign),
