@@ -19,7 +19,8 @@ module ufp4_top
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
-  parameter int unsigned Lanes = 16
+  parameter int unsigned Lanes = 16,
+  parameter int unsigned Quant = 1
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
@@ -265,7 +266,8 @@ module ufp4_top
     .BusBytes(BusBytes),
     .Contract(Contract),
     .Formats (Formats),
-    .Lanes   (Lanes)
+    .Lanes   (Lanes),
+    .Quant   (Quant)
   ) u_registers (
     .clk_i,
     .rst_ni,
@@ -341,7 +343,8 @@ module ufp4_top
   ufp4_command #(
     .BusBytes(BusBytes),
     .Contract(Contract),
-    .Formats (Formats)
+    .Formats (Formats),
+    .Quant   (Quant)
   ) u_command (
     .clk_i,
     .rst_ni(core_rst_n),
@@ -457,43 +460,61 @@ module ufp4_top
     .wr_err_i           (wr_err[GEMM])
   );
 
-  ufp4_quant #(
-    .BusBytes(BusBytes)
-  ) u_quant (
-    .clk_i,
-    .rst_ni(core_rst_n),
-    .start_valid_i      (quant_start_valid),
-    .start_ready_o      (quant_start_ready),
-    .desc_i             (quant_desc),
-    .row_exponent_i     (row_exponent),
-    .col_exponent_i     (col_exponent),
-    .panels_o           (panels),
-    .done_valid_o       (quant_done),
-    .done_read_error_o  (quant_read_error),
-    .done_write_error_o (quant_write_error),
-    .done_flags_o       (quant_flags),
-    .done_row_exponent_o(row_result),
-    .done_col_exponent_o(col_result),
-    .rd_req_valid_o     (rd_req_valid[READ_QUANT]),
-    .rd_req_ready_i     (rd_req_ready[READ_QUANT]),
-    .rd_req_addr_o      (rd_req_addr[READ_QUANT]),
-    .rd_req_beats_o     (rd_req_beats[READ_QUANT]),
-    .rd_rsp_valid_i     (rd_rsp_valid[READ_QUANT]),
-    .rd_rsp_ready_o     (rd_rsp_ready[READ_QUANT]),
-    .rd_rsp_data_i      (rd_rsp_data),
-    .rd_rsp_err_i       (rd_rsp_err),
-    .wr_req_valid_o     (wr_req_valid[QUANT]),
-    .wr_req_ready_i     (wr_req_ready[QUANT]),
-    .wr_req_addr_o      (wr_req_addr[QUANT]),
-    .wr_req_beats_o     (wr_req_beats[QUANT]),
-    .wr_dat_valid_o     (wr_dat_valid[QUANT]),
-    .wr_dat_ready_i     (wr_dat_ready[QUANT]),
-    .wr_dat_data_o      (wr_dat_data[QUANT]),
-    .wr_dat_strb_o      (wr_dat_strb[QUANT]),
-    .wr_idle_i          (wr_idle[QUANT]),
-    .wr_err_i           (wr_err[QUANT]),
-    .wr_answer_i        (wr_answer[QUANT])
-  );
+  if (Quant > 1) begin : gen_check_quant
+    $error("ufp4_top: Quant must be 1 or 0");
+  end
+  if (Quant == 1) begin : gen_quant
+    ufp4_quant #(
+      .BusBytes(BusBytes)
+    ) u_quant (
+      .clk_i,
+      .rst_ni(core_rst_n),
+      .start_valid_i      (quant_start_valid),
+      .start_ready_o      (quant_start_ready),
+      .desc_i             (quant_desc),
+      .row_exponent_i     (row_exponent),
+      .col_exponent_i     (col_exponent),
+      .panels_o           (panels),
+      .done_valid_o       (quant_done),
+      .done_read_error_o  (quant_read_error),
+      .done_write_error_o (quant_write_error),
+      .done_flags_o       (quant_flags),
+      .done_row_exponent_o(row_result),
+      .done_col_exponent_o(col_result),
+      .rd_req_valid_o     (rd_req_valid[READ_QUANT]),
+      .rd_req_ready_i     (rd_req_ready[READ_QUANT]),
+      .rd_req_addr_o      (rd_req_addr[READ_QUANT]),
+      .rd_req_beats_o     (rd_req_beats[READ_QUANT]),
+      .rd_rsp_valid_i     (rd_rsp_valid[READ_QUANT]),
+      .rd_rsp_ready_o     (rd_rsp_ready[READ_QUANT]),
+      .rd_rsp_data_i      (rd_rsp_data),
+      .rd_rsp_err_i       (rd_rsp_err),
+      .wr_req_valid_o     (wr_req_valid[QUANT]),
+      .wr_req_ready_i     (wr_req_ready[QUANT]),
+      .wr_req_addr_o      (wr_req_addr[QUANT]),
+      .wr_req_beats_o     (wr_req_beats[QUANT]),
+      .wr_dat_valid_o     (wr_dat_valid[QUANT]),
+      .wr_dat_ready_i     (wr_dat_ready[QUANT]),
+      .wr_dat_data_o      (wr_dat_data[QUANT]),
+      .wr_dat_strb_o      (wr_dat_strb[QUANT]),
+      .wr_idle_i          (wr_idle[QUANT]),
+      .wr_err_i           (wr_err[QUANT]),
+      .wr_answer_i        (wr_answer[QUANT])
+    );
+  end else begin : gen_no_quant
+    // No QUANT or AMAX job starts: the command unit refuses them.
+    assign quant_start_ready = 1'b0;
+    assign {quant_done, quant_read_error, quant_write_error, quant_flags} = '0;
+    assign {row_result, col_result, panels} = '0;
+    assign {rd_req_valid[READ_QUANT], rd_req_addr[READ_QUANT], rd_req_beats[READ_QUANT]} = '0;
+    assign rd_rsp_ready[READ_QUANT] = 1'b1;
+    assign {wr_req_valid[QUANT], wr_req_addr[QUANT], wr_req_beats[QUANT]} = '0;
+    assign {wr_dat_valid[QUANT], wr_dat_data[QUANT], wr_dat_strb[QUANT]} = '0;
+    logic unused_quant;
+    assign unused_quant = ^{quant_desc, row_exponent, col_exponent, quant_start_valid, rd_req_ready[READ_QUANT],
+                            rd_rsp_valid[READ_QUANT], wr_req_ready[QUANT], wr_dat_ready[QUANT], wr_idle[QUANT],
+                            wr_err[QUANT]};
+  end
 
   // --- What each cycle and each event is counted as ----------------------------------------------------------------
 

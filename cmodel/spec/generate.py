@@ -258,7 +258,7 @@ def markdown_registers(spec):
         out += [f"## {doc} (`{name}`)", ""] + table(["value", "name", "meaning"], [[n, v, t] for v, n, t in values])
     out += ["## Limits", ""] + table(["name", "value"], [[k, f"0x{v:X}" if "mask" in k else v] for k, v in spec["limit"].items()])
     keys = list(spec["configuration"][0])
-    out += ["## Configurations", "", "`rows`, `cols`: PEs; `tile_rows`, `tile_cols`: macro-tile in units of the array; `chunk`: k blocks per operand chunk; `contract`: how the PEs accumulate; `formats`: what they multiply; `lanes`: elements they multiply a cycle; `simulated`: the target whose form of the arithmetic is simulated.", ""]
+    out += ["## Configurations", "", "`rows`, `cols`: PEs; `tile_rows`, `tile_cols`: macro-tile in units of the array; `chunk`: k blocks per operand chunk; `contract`: how the PEs accumulate; `formats`: what they multiply; `lanes`: elements they multiply a cycle; `quant`: whether there is a QUANT engine; `simulated`: the target whose form of the arithmetic is simulated.", ""]
     out += table(keys, [[c[k] for k in keys] for c in spec["configuration"]])
     return "\n".join(out)
 

@@ -5,7 +5,7 @@ import pathlib
 
 RTL = pathlib.Path(__file__).resolve().parents[2] / "rtl"
 PARAMETERS = {"rows": "Rows", "cols": "Cols", "tile_rows": "TileRows", "tile_cols": "TileCols", "chunk": "Chunk", "bus_bytes": "BusBytes",
-              "contract": "Contract", "formats": "Formats", "lanes": "Lanes"}
+              "contract": "Contract", "formats": "Formats", "lanes": "Lanes", "quant": "Quant"}
 
 
 def sources():

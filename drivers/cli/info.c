@@ -77,6 +77,8 @@ static void add_configuration(json_out_t *json, const char *key, const ufp4_conf
   json_put_integer(json, "chunk", c->chunk);
   json_put_integer(json, "bus_bytes", c->bus_bytes);
   json_put_integer(json, "macs_per_cycle", (int64_t)c->lanes * c->rows * c->cols);
+  json_put_integer(json, "lanes", c->lanes);
+  json_put_integer(json, "quant", c->quant);
   json_put_text(json, "contract", contracts[c->contract]);
   json_put_text(json, "formats", formats[c->formats]);
   json_end_object(json);
@@ -137,9 +139,9 @@ static int print_json(const machine_t *machine, const ufp4_device_info_t *info) 
 
 static void print_configuration(const ufp4_configuration_t *c) {
   printf("configuration %-13s %ux%u PEs, %u MACs a cycle, macro-tile %ux%u, chunk of %u blocks, bus of %u bytes, "
-         "formats %s, %s sums\n",
-         c->name, c->rows, c->cols, c->lanes * c->rows * c->cols, c->rows * c->tile_rows, c->cols * c->tile_cols, c->chunk,
-         c->bus_bytes, formats[c->formats], contracts[c->contract]);
+         "formats %s, %s sums%s\n",
+         c->name, c->rows, c->cols, c->lanes * c->rows * c->cols, c->rows * c->tile_rows, c->cols * c->tile_cols,
+         c->chunk, c->bus_bytes, formats[c->formats], contracts[c->contract], c->quant ? "" : ", no QUANT engine");
 }
 
 static void print_machine(const machine_t *machine) {

@@ -68,6 +68,7 @@ static ufp4_status_t check_shape(ufp4_device_t *device, const ufp4_linear_shape_
 static int has_descriptors(const ufp4_device_t *device, const ufp4_recipe_t *recipe) {
   if (recipe->scale != UFP4_SCALE_E4M3 && recipe->scale != UFP4_SCALE_E8M0) return 0;
   const ufp4_configuration_t *core = &device->info.configuration;
+  if (!core->quant) return 0;
   if (recipe->contract != core->contract || !configuration_multiplies(core, recipe->elem)) return 0;
   for (int i = 0; i < UFP4_ROLE_COUNT; i++) {
     if (recipe->layout[i] != UFP4_LAYOUT_1D || recipe->rht[i] == UFP4_RHT_BF16) return 0;

@@ -10,7 +10,8 @@ module ufp4_check
   import ufp4_spec_pkg::*;
 #(
   parameter int unsigned Contract = 32'(CONTRACT_EXACT),
-  parameter int unsigned Formats = 32'(FORMATS_ALL)
+  parameter int unsigned Formats = 32'(FORMATS_ALL),
+  parameter int unsigned Quant = 1
 ) (
   input  logic [8*DESCRIPTOR_BYTES-1:0] desc_i,
   output logic                          bad_opcode_o,
@@ -137,7 +138,7 @@ module ufp4_check
     if (is_quant || is_amax) begin
       bad_size_o     = bad_size(quant.rows) || bad_size(quant.cols);
       misaligned_o   = src_misaligned || (is_quant && (row_misaligned || col_misaligned));
-      unsupported_o |= source_unsupported || (is_quant && copies_unsupported);
+      unsupported_o |= Quant == 0 || source_unsupported || (is_quant && copies_unsupported);
     end
     if (is_gemm) begin
       bad_size_o     = bad_size(gemm.m) || bad_size(gemm.n) || bad_size(gemm.k);

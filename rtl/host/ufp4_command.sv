@@ -14,7 +14,8 @@ module ufp4_command
 #(
   parameter int unsigned BusBytes = 64,
   parameter int unsigned Contract = 32'(CONTRACT_EXACT),
-  parameter int unsigned Formats = 32'(FORMATS_ALL)
+  parameter int unsigned Formats = 32'(FORMATS_ALL),
+  parameter int unsigned Quant = 1
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
@@ -103,7 +104,8 @@ module ufp4_command
   ufp4_front #(
     .BusBytes(BusBytes),
     .Contract(Contract),
-    .Formats(Formats)
+    .Formats(Formats),
+    .Quant(Quant)
   ) u_front (
     .clk_i,
     .rst_ni,

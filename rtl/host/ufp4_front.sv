@@ -10,7 +10,8 @@ module ufp4_front
 #(
   parameter int unsigned BusBytes = 64,
   parameter int unsigned Contract = 32'(CONTRACT_EXACT),
-  parameter int unsigned Formats = 32'(FORMATS_ALL)
+  parameter int unsigned Formats = 32'(FORMATS_ALL),
+  parameter int unsigned Quant = 1
 ) (
   input  logic                          clk_i,
   input  logic                          rst_ni,
@@ -70,7 +71,8 @@ module ufp4_front
 
   ufp4_check #(
     .Contract(Contract),
-    .Formats(Formats)
+    .Formats(Formats),
+    .Quant(Quant)
   ) u_check (
     .desc_i       (desc_q),
     .bad_opcode_o (bad_opcode),

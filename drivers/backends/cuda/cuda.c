@@ -41,6 +41,7 @@ static ufp4_status_t cuda_open(const ufp4_device_options_t *options, const ufp4_
   // Of descriptors; whole operands have more.
   state->configuration.contract = UFP4_CONTRACT_EXACT;
   state->configuration.formats = UFP4_FORMATS_ALL;
+  state->configuration.quant = 1;
   state->message = message;
   state->memory_bytes = options->memory_bytes;
   ufp4_status_t status = ufp4_cuda_load(message, &state->table);

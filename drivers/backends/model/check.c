@@ -138,7 +138,8 @@ static int quant_is_unsupported(const ufp4_quant_descriptor_t *quant) {
   return quant->scale != UFP4_SCALE_E4M3 || quant->scale_round > UFP4_SCALE_ROUND_UP;
 }
 
-static ufp4_core_status_t check_quant(const ufp4_quant_descriptor_t *quant, const slots_t *slots) {
+static ufp4_core_status_t check_quant(const ufp4_quant_descriptor_t *quant, const ufp4_configuration_t *core,
+                                      const slots_t *slots) {
   panel_t panels[2];
   int count = enabled_panels(quant, panels);
   int amax = quant->opcode == UFP4_OPCODE_AMAX;
@@ -153,7 +154,7 @@ static ufp4_core_status_t check_quant(const ufp4_quant_descriptor_t *quant, cons
   for (int i = 0; i < count && !amax; i++) {
     if (panel_is_beyond(&panels[i])) return UFP4_CORE_STATUS_BAD_ADDRESS;
   }
-  if (quant_is_unsupported(quant)) return UFP4_CORE_STATUS_UNSUPPORTED;
+  if (!core->quant || quant_is_unsupported(quant)) return UFP4_CORE_STATUS_UNSUPPORTED;
   for (int i = 0; i < count; i++) {
     if (amax && panels[i].exponent >= UFP4_SLOTS) return UFP4_CORE_STATUS_BAD_SLOT;
     if (!amax && (panels[i].mode & UFP4_MODE_SLOT) && slot_is_bad(&panels[i], slots)) return UFP4_CORE_STATUS_BAD_SLOT;
@@ -221,7 +222,7 @@ ufp4_core_status_t check_descriptor(const ufp4_descriptor_t *descriptor, const u
   switch (descriptor->header.opcode) {
     case UFP4_OPCODE_QUANT:
     case UFP4_OPCODE_AMAX:
-      return check_quant(&descriptor->quant, slots);
+      return check_quant(&descriptor->quant, configuration, slots);
     case UFP4_OPCODE_GEMM:
       return check_gemm(&descriptor->gemm, configuration, slots);
     case UFP4_OPCODE_FENCE:

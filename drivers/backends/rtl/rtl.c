@@ -75,7 +75,8 @@ static ufp4_status_t check_register(state_t *state, uint32_t offset, const char 
 // The core must be the one that this driver was generated with.
 static ufp4_status_t check_identity(state_t *state, const ufp4_configuration_t *want) {
   const uint32_t version = UFP4_VERSION_MAJOR << 16 | UFP4_VERSION_MINOR << 8 | UFP4_VERSION_PATCH;
-  const uint32_t array = want->rows | want->cols << 8 | want->lanes << 16 | want->contract << 24 | want->formats << 26;
+  const uint32_t array = want->rows | want->cols << 8 | want->lanes << 16 | want->contract << 24 | want->formats << 26 |
+                         want->quant << 28;
   const uint32_t tile = want->rows * want->tile_rows | want->cols * want->tile_cols << 16;
   const uint32_t memory = want->bus_bytes | UFP4_ADDR_BITS << 8 | want->chunk << 16 | (uint32_t)UFP4_SLOTS << 24;
   ufp4_status_t status = check_register(state, UFP4_REG_ID, "id", UFP4_CORE_ID);

@@ -411,6 +411,14 @@ FULL_TEST(odd_equals_the_model) {
   odd_jobs("odd");
 }
 
+FULL_TEST(lean_equals_the_model) {
+  odd_jobs("lean");
+}
+
+FULL_TEST(tiny_equals_the_model) {
+  odd_jobs("tiny");
+}
+
 TEST(equal_the_model) {
   chains(settings, SETTINGS, 4, 60, 1);
 }
@@ -716,6 +724,8 @@ int main(int argc, char **argv) {
       CHECK_TEST(tall_equals_the_model),
       CHECK_TEST(wide_equals_the_model),
       CHECK_TEST(odd_equals_the_model),
+      CHECK_TEST(lean_equals_the_model),
+      CHECK_TEST(tiny_equals_the_model),
       CHECK_TEST(equal_the_model),
       CHECK_TEST(fp32_equal_the_model),
       CHECK_TEST(fp32_equal_the_model_on_many),
