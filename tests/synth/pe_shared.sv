@@ -42,6 +42,8 @@ module pe_shared #(
         .a_rest_o(a_rest),
         .b_mag_o(b_mag),
         .b_rest_o(b_rest),
+        .step_i(1'b0),
+        .first_i(1'b0),
         .drain_read_i,
         .drain_index_i,
         .drain_data0_o(drain_data0_o[67*(2*r+c)+:67]),
