@@ -336,6 +336,7 @@ module ufp4_top
   logic [1:0]        panels_held;
   logic [16:0]       panels;
   logic              gemm_start_valid, gemm_start_ready, gemm_done, gemm_read_error, gemm_write_error;
+  logic              gemm_memory_error, quant_memory_error;
   logic              quant_start_valid, quant_start_ready, quant_done, quant_read_error, quant_write_error;
   logic [2:0]        quant_flags;
   logic              stall_operand, stall_panel, stall_accumulator, stall_drain;
@@ -375,11 +376,13 @@ module ufp4_top
     .gemm_done_valid_i        (gemm_done),
     .gemm_done_read_error_i   (gemm_read_error),
     .gemm_done_write_error_i  (gemm_write_error),
+    .gemm_done_memory_error_i  (gemm_memory_error),
     .quant_start_valid_o      (quant_start_valid),
     .quant_start_ready_i      (quant_start_ready),
     .quant_done_valid_i       (quant_done),
     .quant_done_read_error_i  (quant_read_error),
     .quant_done_write_error_i (quant_write_error),
+    .quant_done_memory_error_i (quant_memory_error),
     .quant_done_flags_i       (quant_flags),
     .quant_done_row_exponent_i(row_result),
     .quant_done_col_exponent_i(col_result),
@@ -427,6 +430,7 @@ module ufp4_top
     .done_valid_o       (gemm_done),
     .done_read_error_o  (gemm_read_error),
     .done_write_error_o (gemm_write_error),
+    .done_memory_error_o (gemm_memory_error),
     .busy_o             (busy),
     .stall_operand_o    (stall_operand),
     .stall_panel_o      (stall_panel),
@@ -478,6 +482,7 @@ module ufp4_top
       .done_valid_o       (quant_done),
       .done_read_error_o  (quant_read_error),
       .done_write_error_o (quant_write_error),
+      .done_memory_error_o(quant_memory_error),
       .done_flags_o       (quant_flags),
       .done_row_exponent_o(row_result),
       .done_col_exponent_o(col_result),
@@ -504,7 +509,7 @@ module ufp4_top
   end else begin : gen_no_quant
     // No QUANT or AMAX job starts: the command unit refuses them.
     assign quant_start_ready = 1'b0;
-    assign {quant_done, quant_read_error, quant_write_error, quant_flags} = '0;
+    assign {quant_done, quant_read_error, quant_write_error, quant_memory_error, quant_flags} = '0;
     assign {row_result, col_result, panels} = '0;
     assign {rd_req_valid[READ_QUANT], rd_req_addr[READ_QUANT], rd_req_beats[READ_QUANT]} = '0;
     assign rd_rsp_ready[READ_QUANT] = 1'b1;

@@ -13,6 +13,7 @@ static const char *const status_texts[UFP4_CORE_STATUS_COUNT] = {
     [UFP4_CORE_STATUS_BAD_SLOT] = "bad_slot: an exponent slot is out of range or was never written",
     [UFP4_CORE_STATUS_READ_ERROR] = "read_error: the bus answered a read with an error",
     [UFP4_CORE_STATUS_WRITE_ERROR] = "write_error: the bus answered a write with an error",
+    [UFP4_CORE_STATUS_MEMORY_ERROR] = "memory_error: a bit has changed in a memory of the core",
     [UFP4_CORE_STATUS_CANCELLED] = "cancelled: the device was reset before it ended",
 };
 

@@ -32,6 +32,7 @@ module ufp4_addend #(
   output logic [8*BusBytes-1:0]           sums_data_o,
   input  logic                            c_read_i,
   output logic [8*BusBytes-1:0]           c_data_o,
+  output logic                            error_o,       // of their parity (ufp4_sram)
   // Read client.
   output logic                            rd_req_valid_o,
   input  logic                            rd_req_ready_i,
@@ -174,12 +175,14 @@ module ufp4_addend #(
   logic [1:0][IndexWidth-1:0] head_q, tail_q;
   logic [1:0][IndexWidth:0] here_d, here_q;
   logic [1:0][8*BusBytes-1:0] data;
+  logic [1:0] error;
   assign write[SUMS] = rd_rsp_valid_i & (note_stream == SUMS);
   assign write[C] = rd_rsp_valid_i & (note_stream == C);
   assign read = {c_read_i, sums_read_i};
   assign sums_ready_o = here_q[SUMS] > (IndexWidth + 1)'(upper_i);
   assign c_ready_o = here_q[C] != '0;
   assign {c_data_o, sums_data_o} = data;
+  assign error_o = |error;
   always_comb begin
     here_d[SUMS] = here_q[SUMS] + (IndexWidth + 1)'(write[SUMS]);
     here_d[C] = here_q[C] + (IndexWidth + 1)'(write[C]);
@@ -198,7 +201,8 @@ module ufp4_addend #(
       .wdata_i(rd_rsp_data_i),
       .re_i(read[s]),
       .raddr_i(head_q[s]),
-      .rdata_o(data[s])
+      .rdata_o(data[s]),
+      .error_o(error[s])
     );
     always_ff @(posedge clk_i) begin
       if (start_i) begin

@@ -11,13 +11,15 @@
 // (Rows - 1) / Share + (Cols - 1) / Share + 2 + stages cycles after a feed its sum can
 // be read.
 // NaN flags go by macro-tile, even or odd (parity); feed_clear_a_i and feed_clear_b_i start
-// those of the feed's sub-tile anew.
+// those of the feed's sub-tile anew. The first feed_lanes_a_i rows and feed_lanes_b_i columns of these sub-tiles have been
+// loaded; no others are read.
 // Operand memories: a beat of write_data_i holds one block of BusBytes/8
 // rows as bit planes, write_scales_i their scales, for the set of lanes that we_a_i or we_b_i selects.
 // Drain: the sums (64 bits; FP32: the lower 32) of row drain_row_i and of DrainCols columns, set drain_set_i of them, of
 // sub-tile (drain_tile_a_i, drain_tile_b_i), stand at drain_data_o two cycles after drain_read_i; cycles with
 // drain_enable_i low do not count. The NaN flags of that row and those columns in macro-tile drain_parity_i are
 // combinational.
+// error_o, some cycles after a read of an operand or a sum: it has changed in its memory (ufp4_sram).
 // Tests: tests/rtl/array.
 module ufp4_array #(
   parameter int unsigned Rows = 16,
@@ -39,6 +41,8 @@ module ufp4_array #(
   localparam int unsigned TileWidthB = $clog2(TileCols),
   localparam int unsigned AddrWidthA = 1 + TileWidthA + $clog2(Chunk),
   localparam int unsigned AddrWidthB = 1 + TileWidthB + $clog2(Chunk),
+  localparam int unsigned LaneWidthA = $clog2(Rows + 1),
+  localparam int unsigned LaneWidthB = $clog2(Cols + 1),
   localparam int unsigned IndexWidth = TileWidthA + TileWidthB,
   localparam int unsigned FeedWidth = IndexWidth + ((Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) ? 4 :
                                                           (Contract == 32'(ufp4_spec_pkg::CONTRACT_NV)) ? 5 : 6),
@@ -60,6 +64,8 @@ module ufp4_array #(
   input  logic                       feed_clear_b_i,
   input  logic                       feed_first_i,
   input  logic                       feed_last_i,
+  input  logic [LaneWidthA-1:0]      feed_lanes_a_i,
+  input  logic [LaneWidthB-1:0]      feed_lanes_b_i,
   input  logic [FeedWidth-1:0]       feed_control_i,
   // Operand memories.
   input  logic [8*BusBytes-1:0]      write_data_i,
@@ -79,7 +85,8 @@ module ufp4_array #(
   input  logic [DrainSetWidth-1:0]   drain_set_i,
   output logic [64*DrainCols-1:0]    drain_data_o,
   output logic [Rows-1:0]            drain_nan_a_o,
-  output logic [DrainCols-1:0]       drain_nan_b_o
+  output logic [DrainCols-1:0]       drain_nan_b_o,
+  output logic                       error_o
 );
   localparam bit Exact = Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT);
   localparam bit Nv = Contract == 32'(ufp4_spec_pkg::CONTRACT_NV);
@@ -121,16 +128,19 @@ module ufp4_array #(
     logic [WordWidth-1:0] control;
     logic [AddrWidthA-1:0] addr;
     logic parity, clear;
+    logic [LaneWidthA-1:0] lanes;
     if (r % Share != 0) begin : gen_shared
       assign control = gen_row[r-1].control;
       assign addr = gen_row[r-1].addr;
       assign parity = gen_row[r-1].parity;
       assign clear = gen_row[r-1].clear;
+      assign lanes = gen_row[r-1].lanes;
     end else if (r == 0) begin : gen_first
       assign control = feed_control;
       assign addr = feed_addr_a_i;
       assign parity = feed_parity_i;
       assign clear = feed_clear_a_i;
+      assign lanes = feed_lanes_a_i;
     end else begin : gen_next
       always_ff @(posedge clk_i) begin
         if (!rst_ni) begin
@@ -141,9 +151,11 @@ module ufp4_array #(
         addr <= gen_row[r-1].addr;
         parity <= gen_row[r-1].parity;
         clear <= gen_row[r-1].clear;
+        lanes <= gen_row[r-1].lanes;
       end
     end
 
+    logic lane_error;
     logic [4*Lanes-1:0] mag;
     logic [RestWidth-1:0] rest;
     ufp4_lane #(
@@ -160,7 +172,7 @@ module ufp4_array #(
       .waddr_i(waddr_a_i),
       .wcode_i(write_data_i[64*(r % BeatRows)+:64]),
       .wscale_i(write_scales_i[8*(r % BeatRows)+:8]),
-      .read_i(control[WordWidth-1]),
+      .read_i(control[WordWidth-1] & (lanes > LaneWidthA'(r))),
       .first_i((Lanes < 16) ? control[WordWidth-2] : 1'b1),
       .raddr_i(addr),
       .parity_i(parity),
@@ -169,7 +181,8 @@ module ufp4_array #(
       .rest_o(rest),
       .nan_parity_i(drain_parity_i),
       .nan_tile_i(drain_tile_a_i),
-      .nan_o(drain_nan_a_o[r])
+      .nan_o(drain_nan_a_o[r]),
+      .error_o(lane_error)
     );
 
     // Two cycles for the lane, then one per column, and for the stages after the first; rows that share theirs have one.
@@ -203,6 +216,7 @@ module ufp4_array #(
     for (genvar c = 0; c < Cols; c++) begin : gen_col
       logic [4*Lanes-1:0] a_mag_in, b_mag_in;
       logic [SumWidth-1:0] sum0, sum1;
+      logic pe_error, error;
       logic [RestWidth-1:0] a_rest_in, b_rest_in;
       // The last column and the last row have no neighbour to pass operands to.
       // verilator lint_off UNUSEDSIGNAL
@@ -261,7 +275,8 @@ module ufp4_array #(
           .drain_read_i(drain_read[c/DrainCols]),
           .drain_index_i(drain_index),
           .drain_data0_o(sum0),
-          .drain_data1_o(sum1)
+          .drain_data1_o(sum1),
+          .error_o(pe_error)
         );
       end else if (Nv) begin : gen_nv
         ufp4_pe_nv #(.Depth(1 << IndexWidth), .Target(Target), .Formats(Formats)) u_pe (
@@ -305,8 +320,14 @@ module ufp4_array #(
           .drain_read_i(drain_read[c/DrainCols]),
           .drain_index_i(drain_index),
           .drain_data0_o(sum0),
-          .drain_data1_o(sum1)
+          .drain_data1_o(sum1),
+          .error_o(pe_error)
         );
+      end
+      if (c == 0) begin : gen_first_error
+        assign error = pe_error | lane_error;
+      end else begin : gen_next_error
+        assign error = pe_error | gen_row[r].gen_col[c-1].error;
       end
       assign sums0[r*Cols+c] = sum0;
       assign sums1[r*Cols+c] = sum1;
@@ -314,22 +335,25 @@ module ufp4_array #(
   end
 
   // Columns: feed moves along the top edge.
-  logic [Cols-1:0] nan_b;
+  logic [Cols-1:0] nan_b, lane_error;
   for (genvar c = 0; c < Cols; c++) begin : gen_lane_b
     logic valid, first, parity, clear;
     logic [AddrWidthB-1:0] addr;
+    logic [LaneWidthB-1:0] lanes;
     if (c % Share != 0) begin : gen_shared
       assign valid = gen_lane_b[c-1].valid;
       assign first = gen_lane_b[c-1].first;
       assign parity = gen_lane_b[c-1].parity;
       assign addr = gen_lane_b[c-1].addr;
       assign clear = gen_lane_b[c-1].clear;
+      assign lanes = gen_lane_b[c-1].lanes;
     end else if (c == 0) begin : gen_first
       assign valid = feed_valid_i;
       assign first = feed_first_i;
       assign parity = feed_parity_i;
       assign addr = feed_addr_b_i;
       assign clear = feed_clear_b_i;
+      assign lanes = feed_lanes_b_i;
     end else begin : gen_next
       always_ff @(posedge clk_i) begin
         if (!rst_ni) begin
@@ -341,6 +365,7 @@ module ufp4_array #(
         parity <= gen_lane_b[c-1].parity;
         addr <= gen_lane_b[c-1].addr;
         clear <= gen_lane_b[c-1].clear;
+        lanes <= gen_lane_b[c-1].lanes;
       end
     end
 
@@ -360,7 +385,7 @@ module ufp4_array #(
       .waddr_i(waddr_b_i),
       .wcode_i(write_data_i[64*(c % BeatRows)+:64]),
       .wscale_i(write_scales_i[8*(c % BeatRows)+:8]),
-      .read_i(valid),
+      .read_i(valid & (lanes > LaneWidthB'(c))),
       .first_i(first),
       .raddr_i(addr),
       .parity_i(parity),
@@ -369,8 +394,20 @@ module ufp4_array #(
       .rest_o(rest),
       .nan_parity_i(drain_parity_i),
       .nan_tile_i(drain_tile_b_i),
-      .nan_o(nan_b[c])
+      .nan_o(nan_b[c]),
+      .error_o(lane_error[c])
     );
+  end
+
+  // Errors: of a row, then of all.
+  logic [Rows-1:0] row_error_q;
+  logic [Cols-1:0] lane_error_q;
+  for (genvar r = 0; r < Rows; r++) begin : gen_error
+    always_ff @(posedge clk_i) row_error_q[r] <= gen_row[r].gen_col[Cols-1].error;
+  end
+  always_ff @(posedge clk_i) begin
+    lane_error_q <= lane_error;
+    error_o <= |row_error_q | |lane_error_q;
   end
 
   // Drain: sums of one row.

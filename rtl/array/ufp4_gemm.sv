@@ -8,7 +8,8 @@
 // for the drain, as a read client of its own. The
 // descriptor has been checked and is stable from start to done; exponents are the resolved t. Reads and writes
 // follow the client rules of docs/architecture.md. done_valid_o comes when every read has come back and every
-// write is answered; a bus error is remembered, and the engine ends after the macro-tile it is at. From the cycle after the
+// write is answered; an error of the bus or of a memory's parity is remembered, and the engine ends after the macro-tile
+// it is at. From the cycle after the
 // start to done, exactly one of busy_o (the array is fed) and the stalls is high in each cycle.
 // Golden: ufp4_gemm; tests/rtl/array.
 module ufp4_gemm #(
@@ -36,6 +37,7 @@ module ufp4_gemm #(
   output logic                            done_valid_o,
   output logic                            done_read_error_o,
   output logic                            done_write_error_o,
+  output logic                            done_memory_error_o,
   output logic                            busy_o,
   output logic                            stall_operand_o,
   output logic                            stall_panel_o,
@@ -200,7 +202,7 @@ module ufp4_gemm #(
     .panels_held_i,
     .panels_i,
     .held_o(held),
-    .stop_i(done_read_error_o | done_write_error_o),
+    .stop_i(done_read_error_o | done_write_error_o | done_memory_error_o),
     .loading_o(loading),
     .tiles_o(tiles),
     .rd_req_valid_o(load_req_valid),
@@ -248,6 +250,8 @@ module ufp4_gemm #(
 
   logic drained, drained_bank, rows_ready;
   logic feed_valid, feed_parity, feed_clear_a, feed_clear_b, feed_first, feed_last;
+  logic [$clog2(Rows+1)-1:0] feed_lanes_a;
+  logic [$clog2(Cols+1)-1:0] feed_lanes_b;
   logic [AddrWidthA-1:0] feed_addr_a;
   logic [AddrWidthB-1:0] feed_addr_b;
   logic [FeedWidth-1:0] feed_control;
@@ -285,6 +289,8 @@ module ufp4_gemm #(
     .feed_clear_b_o(feed_clear_b),
     .feed_first_o(feed_first),
     .feed_last_o(feed_last),
+    .feed_lanes_a_o(feed_lanes_a),
+    .feed_lanes_b_o(feed_lanes_b),
     .feed_control_o(feed_control),
     .busy_o,
     .stall_operand_o(operand_missing),
@@ -294,6 +300,7 @@ module ufp4_gemm #(
   assign stall_panel_o = operand_missing & held;
   assign stall_drain_o = active_q & ~busy_o & ~operand_missing & ~stall_accumulator_o;
 
+  logic array_error, addend_error;
   logic drain_enable, drain_read, drain_bank, drain_parity;
   logic [RowWidth-1:0] drain_row;
   logic [TileWidthA-1:0] drain_tile_a;
@@ -329,6 +336,8 @@ module ufp4_gemm #(
     .feed_clear_b_i(feed_clear_b),
     .feed_first_i(feed_first),
     .feed_last_i(feed_last),
+    .feed_lanes_a_i(feed_lanes_a),
+    .feed_lanes_b_i(feed_lanes_b),
     .feed_control_i(feed_control),
     .write_data_i(write_data),
     .write_scales_i(write_scales),
@@ -346,7 +355,8 @@ module ufp4_gemm #(
     .drain_set_i(drain_set),
     .drain_data_o(drain_data),
     .drain_nan_a_o(drain_nan_a),
-    .drain_nan_b_o(drain_nan_b)
+    .drain_nan_b_o(drain_nan_b),
+    .error_o(array_error)
   );
 
   logic addend_idle, sums_ready, c_ready, addend_take, addend_upper, sums_read, c_read;
@@ -397,6 +407,7 @@ module ufp4_gemm #(
     .sums_data_o(sums_data),
     .c_read_i(c_read),
     .c_data_o(c_data),
+    .error_o(addend_error),
     .rd_req_valid_o(row_req_valid),
     .rd_req_ready_i(row_req_ready),
     .rd_req_addr_o(row_req_addr),
@@ -496,10 +507,12 @@ module ufp4_gemm #(
     if (start) begin
       done_read_error_o <= 1'b0;
       done_write_error_o <= 1'b0;
+      done_memory_error_o <= 1'b0;
     end else begin
       done_read_error_o <= done_read_error_o | (load_rsp_valid & load_rsp_ready & load_rsp_err) |
                            (row_rsp_valid & row_rsp_ready & row_rsp_err);
       done_write_error_o <= done_write_error_o | wr_err_i;
+      done_memory_error_o <= done_memory_error_o | array_error | addend_error;
     end
   end
 

@@ -11,6 +11,7 @@
 // NaN scales among the blocks read are
 // remembered per sub-tile, for the macro-tile that is fed and the one before (parity): nan_o for (nan_parity_i,
 // nan_tile_i). clear_i with a read starts that flag anew.
+// error_o: of the parity of these memories.
 // Tests: tests/rtl/array.
 module ufp4_lane #(
   parameter int unsigned Tiles = 8,
@@ -38,10 +39,12 @@ module ufp4_lane #(
   output logic [RestWidth-1:0] rest_o,
   input  logic                 nan_parity_i,
   input  logic [TileWidth-1:0] nan_tile_i,
-  output logic                 nan_o
+  output logic                 nan_o,
+  output logic                 error_o
 );
   localparam int unsigned BlockWidth = $clog2(Chunk);
 
+  logic code_error, scale_error;
   logic [63:0] code;
   ufp4_sram #(.Width(64), .Depth(1 << AddrWidth)) u_codes (
     .clk_i,
@@ -50,7 +53,8 @@ module ufp4_lane #(
     .wdata_i(wcode_i),
     .re_i(read_i & first_i),
     .raddr_i,
-    .rdata_o(code)
+    .rdata_o(code),
+    .error_o(code_error)
   );
   logic [7:0] scale;
   ufp4_sram #(.Width(8), .Depth(1 << AddrWidth)) u_scales (
@@ -60,8 +64,10 @@ module ufp4_lane #(
     .wdata_i(wscale_i),
     .re_i(read_i & first_i),
     .raddr_i,
-    .rdata_o(scale)
+    .rdata_o(scale),
+    .error_o(scale_error)
   );
+  assign error_o = code_error | scale_error;
 
   logic read_q, clear_q;
   logic [TileWidth:0] flag_q;

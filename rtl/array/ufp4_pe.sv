@@ -16,7 +16,7 @@
 // Lanes below 16: a block's products come in 16 / Lanes steps, which ufp4_dot_part adds up; step_i says that there is one
 // and first_i that it is the block's first, in the stage before the significands'. Valid control is with the last step.
 // Two memories, banks, of Depth sums (words of ufp4_sum_exact); bank says where to write. What a drain reads
-// appears at drain_data_o in the next cycle; there is no drain of bank 0 while there are loads.
+// appears at drain_data_o in the next cycle; there is no drain of bank 0 while there are loads. error_o: of their parity.
 // Simulation speed hangs on the shape of this module: nets at module level, sequential outputs, ports read in place.
 // Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
 module ufp4_pe #(
@@ -48,7 +48,8 @@ module ufp4_pe #(
   input  logic [1:0]              drain_read_i  /*verilator public_flat_rd*/,
   input  logic [IndexWidth-1:0]   drain_index_i  /*verilator public_flat_rd*/,
   output logic [SumWidth-1:0]     drain_data0_o,
-  output logic [SumWidth-1:0]     drain_data1_o
+  output logic [SumWidth-1:0]     drain_data1_o,
+  output logic                    error_o
 );
   // One compiled function for all PEs of a simulated array.
   /*verilator no_inline_module*/
@@ -231,6 +232,7 @@ module ufp4_pe #(
     assign index_write = index;
   end
 
+  logic [1:0] error;
   ufp4_sram #(.Width(SumWidth), .Depth(Depth)) u_bank0 (
     .clk_i,
     .we_i(write[0]),
@@ -238,7 +240,8 @@ module ufp4_pe #(
     .wdata_i(sum),
     .re_i(load | drain_read_i[0]),
     .raddr_i(load ? index_load : drain_index_i),
-    .rdata_o(drain_data0_o)
+    .rdata_o(drain_data0_o),
+    .error_o(error[0])
   );
   ufp4_sram #(.Width(SumWidth), .Depth(Depth)) u_bank1 (
     .clk_i,
@@ -247,6 +250,8 @@ module ufp4_pe #(
     .wdata_i(sum),
     .re_i(drain_read_i[1]),
     .raddr_i(drain_index_i),
-    .rdata_o(drain_data1_o)
+    .rdata_o(drain_data1_o),
+    .error_o(error[1])
   );
+  assign error_o = |error;
 endmodule

@@ -34,7 +34,8 @@ module ufp4_pe_fp32 #(
   input  logic [1:0]              drain_read_i  /*verilator public_flat_rd*/,
   input  logic [IndexWidth-1:0]   drain_index_i  /*verilator public_flat_rd*/,
   output logic [31:0]             drain_data0_o,
-  output logic [31:0]             drain_data1_o
+  output logic [31:0]             drain_data1_o,
+  output logic                    error_o
 );
   // One compiled function for all PEs of a simulated array.
   /*verilator no_inline_module*/
@@ -152,6 +153,7 @@ module ufp4_pe_fp32 #(
     .sum_o(sum)
   );
 
+  logic [1:0] error;
   ufp4_sram #(.Width(32), .Depth(Depth)) u_bank0 (
     .clk_i,
     .we_i(valid3 & write3 & ~bank3),
@@ -159,7 +161,8 @@ module ufp4_pe_fp32 #(
     .wdata_i(sum),
     .re_i(load | drain_read_i[0]),
     .raddr_i(load ? index2 : drain_index_i),
-    .rdata_o(drain_data0_o)
+    .rdata_o(drain_data0_o),
+    .error_o(error[0])
   );
   ufp4_sram #(.Width(32), .Depth(Depth)) u_bank1 (
     .clk_i,
@@ -168,6 +171,8 @@ module ufp4_pe_fp32 #(
     .wdata_i(sum),
     .re_i(drain_read_i[1]),
     .raddr_i(drain_index_i),
-    .rdata_o(drain_data1_o)
+    .rdata_o(drain_data1_o),
+    .error_o(error[1])
   );
+  assign error_o = |error;
 endmodule

@@ -29,6 +29,8 @@ module ufp4_sequencer #(
   localparam int unsigned BlockWidth = $clog2(Chunk),
   localparam int unsigned AddrWidthA = 1 + TileWidthA + BlockWidth,
   localparam int unsigned AddrWidthB = 1 + TileWidthB + BlockWidth,
+  localparam int unsigned LaneWidthA = $clog2(Rows + 1),
+  localparam int unsigned LaneWidthB = $clog2(Cols + 1),
   localparam int unsigned IndexWidth = TileWidthA + TileWidthB,
   localparam int unsigned FeedWidth = IndexWidth + ((Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) ? 4 :
                                                           (Contract == 32'(ufp4_spec_pkg::CONTRACT_NV)) ? 5 : 6)
@@ -61,6 +63,8 @@ module ufp4_sequencer #(
   output logic                            feed_clear_b_o,
   output logic                            feed_first_o,
   output logic                            feed_last_o,
+  output logic [LaneWidthA-1:0]           feed_lanes_a_o,
+  output logic [LaneWidthB-1:0]           feed_lanes_b_o,
   output logic [FeedWidth-1:0]            feed_control_o,
   // State of this cycle; at most one is high.
   output logic                            busy_o,
@@ -74,6 +78,10 @@ module ufp4_sequencer #(
   // A lane reads at most this many cycles after the feed; sums are in memory, for sure, this long after it.
   localparam int unsigned LaneDelay = (Rows > Cols) ? Rows : Cols;
   localparam int unsigned SumDelay = (Rows - 1) / PeShare + (Cols - 1) / PeShare + 2 + PeStages;
+
+  function automatic int unsigned least(int unsigned a, int unsigned b);
+    return (a < b) ? a : b;
+  endfunction
 
   logic next_tile, last_tile, unused_last_col, unused_last;
   logic [RowsWidth-1:0] rows;
@@ -126,6 +134,12 @@ module ufp4_sequencer #(
   assign group_b = CountWidth'((((16 % Cols != 0 && last_b) ? 32'(cols) : 32'(end_b)) - 1) / 16);
   assign groups_b = CountWidth'((32'(cols) + 15) / 16);
   assign need = (group_a == 0) ? group_b + CountWidth'(2) : groups_b + group_a + CountWidth'(1);
+
+  // Rows and columns of the sub-tile that these groups have.
+  logic [LaneWidthA-1:0] lanes_a;
+  logic [LaneWidthB-1:0] lanes_b;
+  assign lanes_a = LaneWidthA'(least(16 * ((32'(rows) + 15) / 16) - Rows * 32'(tile_a_q), Rows));
+  assign lanes_b = LaneWidthB'(least(16 * 32'(groups_b) - Cols * 32'(tile_b_q), Cols));
 
   logic returned, many_chunks, bank, operands_here, bank_free, feed, end_row, end_chunk, end_tile;
 
@@ -284,6 +298,8 @@ module ufp4_sequencer #(
       feed_addr_b_o <= {slot_q, tile_b_q, block_q};
       feed_parity_o <= parity_q;
       feed_clear_a_o <= first_chunk & first_block & (tile_b_q == 0);
+      feed_lanes_a_o <= lanes_a;
+      feed_lanes_b_o <= lanes_b;
       feed_clear_b_o <= first_chunk & first_block & (tile_a_q == 0);
       feed_first_o <= first_step;
       feed_last_o <= last_step;

@@ -84,7 +84,8 @@ package ufp4_spec_pkg;
   localparam logic [15:0] CORE_STATUS_BAD_SLOT = 16'd6;
   localparam logic [15:0] CORE_STATUS_READ_ERROR = 16'd7;
   localparam logic [15:0] CORE_STATUS_WRITE_ERROR = 16'd8;
-  localparam logic [15:0] CORE_STATUS_CANCELLED = 16'd9;
+  localparam logic [15:0] CORE_STATUS_MEMORY_ERROR = 16'd9;
+  localparam logic [15:0] CORE_STATUS_CANCELLED = 16'd10;
 
   localparam int unsigned MODE_ENABLE_BIT = 0;
   localparam int unsigned MODE_RHT_BIT = 1;

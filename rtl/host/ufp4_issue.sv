@@ -44,6 +44,7 @@ module ufp4_issue
   input  logic              done_valid_i,
   input  logic              done_read_error_i,
   input  logic              done_write_error_i,
+  input  logic              done_memory_error_i,
   input  logic [2:0]        done_flags_i,
   input  logic [15:0]       done_row_exponent_i,
   input  logic [15:0]       done_col_exponent_i,
@@ -191,12 +192,13 @@ module ufp4_issue
         if (done_valid_i) begin
           if (done_read_error_i)       status_d = CORE_STATUS_READ_ERROR;
           else if (done_write_error_i) status_d = CORE_STATUS_WRITE_ERROR;
+          else if (done_memory_error_i) status_d = CORE_STATUS_MEMORY_ERROR;
           else                         flags_d = done_flags_i;
           if (is_amax) begin
             a_exponent_d = done_row_exponent_i;
             b_exponent_d = done_col_exponent_i;
           end
-          state_d = (is_amax && !done_read_error_i && !done_write_error_i) ? StateStoreA : StateFinish;
+          state_d = (is_amax && status_d == CORE_STATUS_OK) ? StateStoreA : StateFinish;
         end
       end
       StateStoreA: state_d = StateStoreB;

@@ -2,6 +2,12 @@
 // The one memory wrapper: one write port, one read port, read data one cycle after the address and held until
 // the next read. A read of the word being written in the same cycle returns the old word; nobody here depends
 // on it. Contents are undefined until written. A memory macro replaces the body.
+//
+// Parity: error_o, for one cycle, two cycles after a read: the word has not the parity that it was written with, a bit of
+// it has changed. So no word may be read that was never written. Parity is kept in a memory of its own, a cycle behind
+// the data in writes and reads alike: its trees are in no path through rdata_o or wdata_i, and reads see what the data
+// see. A macro with a check of its own drives error_o; tied low, parity is left out by synthesis.
+// Tests: tests/rtl/fault; every test of the core sees it silent.
 module ufp4_sram #(
   parameter int unsigned Width = 64,
   parameter int unsigned Depth = 64,
@@ -13,7 +19,8 @@ module ufp4_sram #(
   input  logic [Width-1:0]     wdata_i,
   input  logic                 re_i,
   input  logic [AddrWidth-1:0] raddr_i,
-  output logic [Width-1:0]     rdata_o
+  output logic [Width-1:0]     rdata_o,
+  output logic                 error_o
 );
   (* no_rw_check *) logic [Width-1:0] mem [Depth];
 
@@ -24,4 +31,28 @@ module ufp4_sram #(
   always_ff @(posedge clk_i) begin
     if (re_i) rdata_o <= mem[raddr_i];
   end
+
+  logic parity [Depth];
+  logic write_q, read_q, check_q, written_q, expected_q, found_q;
+  logic [AddrWidth-1:0] write_addr_q, read_addr_q;
+
+  always_ff @(posedge clk_i) begin
+    write_q <= we_i;
+    if (we_i) begin
+      write_addr_q <= waddr_i;
+      written_q <= ^wdata_i;
+    end
+    if (write_q) parity[write_addr_q] <= written_q;
+  end
+
+  always_ff @(posedge clk_i) begin
+    read_q <= re_i;
+    check_q <= read_q;
+    if (re_i) read_addr_q <= raddr_i;
+    if (read_q) begin
+      expected_q <= parity[read_addr_q];
+      found_q <= ^rdata_o;
+    end
+  end
+  assign error_o = check_q & (expected_q ^ found_q);
 endmodule

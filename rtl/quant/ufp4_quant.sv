@@ -32,6 +32,7 @@ module ufp4_quant #(
   output logic                              done_valid_o,
   output logic                              done_read_error_o,
   output logic                              done_write_error_o,
+  output logic                              done_memory_error_o,
   output logic [2:0]                        done_flags_o,
   output logic [15:0]                       done_row_exponent_o,
   output logic [15:0]                       done_col_exponent_o,
@@ -121,6 +122,7 @@ module ufp4_quant #(
   state_e     state_d, state_q;
   logic [1:0] finished;
   logic       read_error, read_error_d, read_error_q, write_error_d, write_error_q;
+  logic       strip_error, transpose_error, memory_error_d, memory_error_q;
 
   assign start_ready_o = state_q == Idle;
   assign setup         = state_q == Setup;
@@ -141,6 +143,7 @@ module ufp4_quant #(
     endcase
     read_error_d  = !start && (read_error_q || read_error);
     write_error_d = !start && (write_error_q || wr_err_i);
+    memory_error_d = !start && (memory_error_q || strip_error || transpose_error);
   end
 
   always_ff @(posedge clk_i) begin
@@ -148,10 +151,12 @@ module ufp4_quant #(
     else state_q <= state_d;
     read_error_q  <= read_error_d;
     write_error_q <= write_error_d;
+    memory_error_q <= memory_error_d;
   end
 
   assign done_read_error_o  = read_error_q;
   assign done_write_error_o = write_error_q;
+  assign done_memory_error_o = memory_error_q;
 
   // --- Source to rows
   // ---------------------------------------------------------------------------------------
@@ -174,7 +179,7 @@ module ufp4_quant #(
     .rows_i        (rows_q),
     .row_beats_i   (row_beats_q),
     .free_i        (free),
-    .stop_i        (read_error_q || write_error_q),
+    .stop_i        (read_error_q || write_error_q || memory_error_q),
     .loading_o     (loading),
     .strips_o      (strips),
     .rd_req_valid_o,
@@ -205,6 +210,7 @@ module ufp4_quant #(
     .rd_rsp_data_i,
     .rd_rsp_err_i,
     .error_o    (read_error),
+    .memory_error_o(strip_error),
     .row_valid_o(row_valid),
     .row_ready_i(row_ready),
     .row_words_o(row_words),
@@ -238,7 +244,8 @@ module ufp4_quant #(
     .out_ready_i(block_ready[1]),
     .out_words_o(block_words[1]),
     .out_last_o (block_last[1]),
-    .out_blank_o(block_blank[1])
+    .out_blank_o(block_blank[1]),
+    .memory_error_o(transpose_error)
   );
 
   // --- Blocks to codes and scales ------------------------------------------------------------------------

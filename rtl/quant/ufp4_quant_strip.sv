@@ -6,7 +6,8 @@
 // Contract: row_words_o is 16 elements as FP32 (BF16 is widened; what lies beyond the tensor is +0); every
 // tile gives 16 rows, or 32 of two halves; row_last_o is on the last row of the last tile; row_blank_o: the 16x16
 // quarter of this half row is not in the tensor. free_o: a chunk's place is free again.
-// Responses are always taken (ufp4_quant_load asks only for what has a place); error_o is a pulse. Handshake
+// Responses are always taken (ufp4_quant_load asks only for what has a place); error_o (of the bus) and
+// memory_error_o (of the buffer's parity) are pulses. Handshake
 // of the rows: valid/ready.
 // Throughput: one row a cycle, or as many cycles as it has beats. Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_strip #(
@@ -34,6 +35,7 @@ module ufp4_quant_strip #(
   input  logic [DataW-1:0]  rd_rsp_data_i,
   input  logic              rd_rsp_err_i,
   output logic              error_o,
+  output logic              memory_error_o,
 
   output logic              row_valid_o,
   input  logic              row_ready_i,
@@ -50,6 +52,8 @@ module ufp4_quant_strip #(
   localparam int unsigned COUNT_W    = $clog2(Chunks + 1);
   localparam int unsigned F32_BEATS  = BusBytes > 64 ? 1 : 64 / BusBytes;
   localparam int unsigned BF16_BEATS = BusBytes > 32 ? 1 : 32 / BusBytes;
+  localparam int unsigned F32_W      = BusBytes > 64 ? 4 : BUS_W - 2;  // elements of a row in a beat, log2
+  localparam int unsigned BF16_W     = BusBytes > 32 ? 4 : BUS_W - 1;
 
   // --- Arrival ----------------------------------------------------------------------------------
 
@@ -196,6 +200,7 @@ module ufp4_quant_strip #(
 
   logic [DataW-1:0]  data;
   logic [BEAT_W-1:0] read_beat;
+  logic              beat_here;            // the tensor has elements in it
 
   assign place     = offset_q + (!half_q ? '0 : f32_i ? SEG_W'(64) : SEG_W'(32));
   assign read_beat = place[SEG_W-1:BUS_W] + BEAT_W'(beat_q);
@@ -208,9 +213,10 @@ module ufp4_quant_strip #(
     .we_i   (w_take),
     .waddr_i({w_slot_q, w_row, w_beat_q}),
     .wdata_i(rd_rsp_data_i),
-    .re_i   (issue && row_here),
+    .re_i   (issue && row_here && beat_here),
     .raddr_i({slot_q + SLOT_W'(above_kept), row_q[3:0], read_beat}),
-    .rdata_o(data)
+    .rdata_o(data),
+    .error_o(memory_error_o)
   );
 
   // --- Beats to rows ----------------------------------------------------------------------------------
@@ -227,10 +233,12 @@ module ufp4_quant_strip #(
 
   logic        b_valid_d, b_valid_q, c_valid_d, c_valid_q, c_ready, b_take;
   beat_t       b_d, b_q;
-  logic [15:0] mask_last;
+  logic [15:0] mask_last, in_row;
 
   // The last tile of a strip has 1 to 16 columns.
   assign mask_last   = 16'hFFFF >> (4'd0 - cols_i[3:0]);
+  assign in_row      = !row_here ? 16'd0 : tiles_q == (half_q ? 17'd2 : 17'd1) ? mask_last : 16'hFFFF;
+  assign beat_here   = in_row[4'(beat_q) << (f32_i ? F32_W : BF16_W)];
   assign c_ready     = !c_valid_q || row_ready_i;
   assign issue_ready = !b_valid_q || c_ready;
   assign b_take      = b_valid_q && c_ready;
@@ -245,7 +253,7 @@ module ufp4_quant_strip #(
       b_d.blank  = pair_i && (beyond_right || beyond_below);
       b_d.upper  = BusBytes < 64 || place[5];
       b_d.high   = place[6];
-      b_d.mask   = !row_here ? 16'd0 : tiles_q == (half_q ? 17'd2 : 17'd1) ? mask_last : 16'hFFFF;
+      b_d.mask   = in_row;
     end
   end
 
@@ -260,7 +268,7 @@ module ufp4_quant_strip #(
     b_q <= b_d;
   end
 
-  // The beats of a row shift in from above.
+  // The beats of a row shift in from above; none where the tensor has none.
   logic [511:0] gathered;
 
   if (BusBytes == 128) begin : gen_half

@@ -24,7 +24,8 @@ module ufp4_quant_transpose (
   input  logic              out_ready_i,
   output logic [15:0][31:0] out_words_o,
   output logic              out_last_o,
-  output logic              out_blank_o
+  output logic              out_blank_o,
+  output logic              memory_error_o   // of the parity of its memory, a pulse
 );
 
   // Lane i of the result is lane i xor index.
@@ -140,6 +141,7 @@ module ufp4_quant_transpose (
     end
   end
 
+  logic [15:0] error;
   for (genvar b = 0; b < 16; b++) begin : gen_bank
     ufp4_sram #(
       .Width(32),
@@ -151,9 +153,11 @@ module ufp4_quant_transpose (
       .wdata_i(stored_q[b]),
       .re_i   (r_issue),
       .raddr_i({r_tile_q, r_line_q.half, r_line_q.upper, r_line_q.line ^ 4'(b)}),
-      .rdata_o(fetched[b])
+      .rdata_o(fetched[b]),
+      .error_o(error[b])
     );
   end
+  assign memory_error_o = |error;
 
   logic [15:0][31:0] words_q;
   logic              c_last_q, c_blank_q;

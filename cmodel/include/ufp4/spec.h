@@ -123,10 +123,11 @@ typedef enum {
   UFP4_CORE_STATUS_BAD_SLOT = 6,  ///< an exponent slot is out of range, or was never written
   UFP4_CORE_STATUS_READ_ERROR = 7,  ///< the bus answered a read with SLVERR or DECERR
   UFP4_CORE_STATUS_WRITE_ERROR = 8,  ///< the bus answered a write with SLVERR or DECERR
-  UFP4_CORE_STATUS_CANCELLED = 9,  ///< never in a completion: what the driver says of a job that a soft reset ended
+  UFP4_CORE_STATUS_MEMORY_ERROR = 9,  ///< a word that was read from a memory inside the core had not the parity it was written with
+  UFP4_CORE_STATUS_CANCELLED = 10,  ///< never in a completion: what the driver says of a job that a soft reset ended
 } ufp4_core_status_t;
-#define UFP4_CORE_STATUS_COUNT 10
-#define UFP4_CORE_STATUS_NAMES {"ok", "bad_opcode", "bad_size", "misaligned", "bad_address", "unsupported", "bad_slot", "read_error", "write_error", "cancelled"}
+#define UFP4_CORE_STATUS_COUNT 11
+#define UFP4_CORE_STATUS_NAMES {"ok", "bad_opcode", "bad_size", "misaligned", "bad_address", "unsupported", "bad_slot", "read_error", "write_error", "memory_error", "cancelled"}
 
 /** Elements: quanta of codes 0..15 and fraction bits, by ufp4_elem_t: value = quanta * 2^-frac. */
 #define UFP4_ELEM_QUANTA \

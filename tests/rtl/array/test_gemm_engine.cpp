@@ -53,7 +53,7 @@ struct Place {
 };
 
 struct Outcome {
-  bool ended, read_error, write_error;
+  bool ended, read_error, write_error, memory_error;
   uint64_t cycles, busy, operand, accumulator, drain;
 };
 
@@ -198,6 +198,7 @@ Outcome Engine::simulate(const Job &job, const Behaviour &behaviour) {
       out.ended = true;
       out.read_error = m.done_read_error_o;
       out.write_error = m.done_write_error_o;
+      out.memory_error = m.done_memory_error_o;
     }
     memory.clock(cycle);
     edge();
@@ -308,7 +309,7 @@ Outcome Engine::run(const Job &job, const Behaviour &behaviour) {
     }
     check_that(0, outcome.busy <= static_cast<uint64_t>(steps), "busy cycles");
   } else {
-    check_bits(0, outcome.read_error + 2u * outcome.write_error, 0, "errors");
+    check_bits(0, outcome.read_error + 2u * outcome.write_error + 4u * outcome.memory_error, 0, "errors");
     check_bits(0, outcome.busy, static_cast<uint64_t>(steps), "busy cycles");
   }
   compare(job, p, want);
@@ -451,9 +452,9 @@ TEST(errors_are_reported_and_forgotten) {
   Engine engine;
   const Job job = job_of(kTileM + 3, 20, 300);
   Outcome outcome = engine.run(job, {7, 0, 11, -1});
-  check_bits(0, outcome.read_error + 2u * outcome.write_error, 1, "read error");
+  check_bits(0, outcome.read_error + 2u * outcome.write_error + 4u * outcome.memory_error, 1, "read error");
   outcome = engine.run(job, {7, 0, -1, 4});
-  check_bits(1, outcome.read_error + 2u * outcome.write_error, 2, "write error");
+  check_bits(1, outcome.read_error + 2u * outcome.write_error + 4u * outcome.memory_error, 2, "write error");
   engine.run(job, kCalm);
   // The macro-tile at hand is the last one, or the next, which is being loaded.
   const Job large = job_of(kTileM * 6, kTileN, 40);
@@ -471,7 +472,7 @@ TEST(errors_beside_addends_are_forgotten) {
     job.d_mode |= kExact ? UFP4_D_MODE_SUMS : kAddends;
     const int64_t beat = static_cast<int64_t>(check_below(&engine.random, kBus > 64 ? 100 : 300));
     const Outcome outcome = engine.run(job, {7, 0, i % 2 ? beat : -1, i % 2 ? -1 : beat % 40});
-    check_bits(i, outcome.read_error + 2u * outcome.write_error, i % 2 ? 1 : 2, "errors");
+    check_bits(i, outcome.read_error + 2u * outcome.write_error + 4u * outcome.memory_error, i % 2 ? 1 : 2, "errors");
     engine.run(random_epilogue(&engine.random, 40, 20, 40), kCalm);
   }
 }

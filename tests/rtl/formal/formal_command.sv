@@ -67,6 +67,7 @@ module formal_command
   input logic [1:0]  done_i,
   input logic [1:0]  read_error_i,
   input logic [1:0]  write_error_i,
+  input logic [1:0]  memory_error_i,
   input logic        req_ready_i,
   input logic        dat_ready_i,
   input logic        idle_i
@@ -109,6 +110,7 @@ module formal_command
     .gemm_done_valid_i(done_i[0]),
     .gemm_done_read_error_i(read_error_i[0]),
     .gemm_done_write_error_i(write_error_i[0]),
+    .gemm_done_memory_error_i(memory_error_i[0]),
     .quant_desc_o(),
     .quant_row_exponent_o(),
     .quant_col_exponent_o(),
@@ -117,6 +119,7 @@ module formal_command
     .quant_done_valid_i(done_i[1]),
     .quant_done_read_error_i(read_error_i[1]),
     .quant_done_write_error_i(write_error_i[1]),
+    .quant_done_memory_error_i(memory_error_i[1]),
     .quant_done_flags_i('0),
     .quant_done_row_exponent_i('0),
     .quant_done_col_exponent_i('0),
@@ -183,7 +186,8 @@ module formal_command
         if (fire[e]) {started[at[e]], busy[e]} <= 2'b11;
         if (done_i[e]) begin
           {done[at[e]], busy[e]} <= 2'b10;
-          status[at[e]] <= read_error_i[e] ? CORE_STATUS_READ_ERROR : write_error_i[e] ? CORE_STATUS_WRITE_ERROR : '0;
+          status[at[e]] <= read_error_i[e] ? CORE_STATUS_READ_ERROR : write_error_i[e] ? CORE_STATUS_WRITE_ERROR :
+                           memory_error_i[e] ? CORE_STATUS_MEMORY_ERROR : '0;
         end
         slow[e] <= (busy[e] || start_valid[e]) && !fire[e] && !done_i[e] ? slow[e] + 3'd1 : 3'd0;
       end

@@ -45,7 +45,7 @@ struct Place {
 struct Outcome {
   bool ended;
   uint64_t cycles;
-  bool read_error, write_error;
+  bool read_error, write_error, memory_error;
   unsigned flags;
   int t[2];
 };
@@ -182,6 +182,7 @@ Outcome Engine::simulate(const Behaviour &behaviour, uint64_t limit) {
       out.cycles = cycle;
       out.read_error = m.done_read_error_o;
       out.write_error = m.done_write_error_o;
+      out.memory_error = m.done_memory_error_o;
       out.flags = m.done_flags_o;
       out.t[0] = static_cast<int16_t>(m.done_row_exponent_o);
       out.t[1] = static_cast<int16_t>(m.done_col_exponent_o);
@@ -259,7 +260,8 @@ Outcome Engine::run(const Job &job, const Behaviour &behaviour, bool amax) {
   // This memory gives and takes the right data with an error too.
   compare(job, p, before, outcome, amax);
   const unsigned errors = (behaviour.read_error >= 0) + 2u * (behaviour.write_error >= 0);
-  check_bits(0, outcome.read_error + 2u * outcome.write_error, errors, "errors: read 1, write 2");
+  check_bits(0, outcome.read_error + 2u * outcome.write_error + 4u * outcome.memory_error, errors,
+             "errors: read 1, write 2, memory 4");
   return outcome;
 }
 

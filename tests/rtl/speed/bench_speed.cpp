@@ -100,6 +100,8 @@ class Array {
     const uint32_t slot = step / core.chunk / (core.tile_rows * core.tile_cols) % 2;
     const uint32_t index_bits = 6;
     model_.feed_valid_i = model_.feed_first_i = model_.feed_last_i = 1;
+    put(model_.feed_lanes_a_i, core.rows);
+    put(model_.feed_lanes_b_i, core.cols);
     put(model_.feed_addr_a_i, (slot * core.tile_rows + tile / core.tile_cols) * core.chunk + block);
     put(model_.feed_addr_b_i, (slot * core.tile_cols + tile % core.tile_cols) * core.chunk + block);
     const uint32_t keep = block != 0, load = block == 0, write = block + 1 == core.chunk;
