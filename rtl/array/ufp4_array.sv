@@ -299,7 +299,8 @@ module ufp4_array #(
           .drain_read_i(drain_read[c/DrainCols]),
           .drain_index_i(drain_index),
           .drain_data0_o(sum0),
-          .drain_data1_o(sum1)
+          .drain_data1_o(sum1),
+          .error_o(pe_error)
         );
       end else begin : gen_fp32
         ufp4_pe_fp32 #(.Depth(1 << IndexWidth), .Target(Target), .Formats(Formats), .Lanes(Lanes)) u_pe (

@@ -35,7 +35,8 @@ module ufp4_pe_nv #(
   input  logic [1:0]              drain_read_i  /*verilator public_flat_rd*/,
   input  logic [IndexWidth-1:0]   drain_index_i  /*verilator public_flat_rd*/,
   output logic [31:0]             drain_data0_o,
-  output logic [31:0]             drain_data1_o
+  output logic [31:0]             drain_data1_o,
+  output logic                    error_o
 );
   // One compiled function for all PEs of a simulated array.
   /*verilator no_inline_module*/
@@ -126,6 +127,7 @@ module ufp4_pe_nv #(
   );
 
   assign write = valid8 & first8 & write8;
+  logic [1:0] error;
   ufp4_sram #(.Width(32), .Depth(Depth)) u_bank0 (
     .clk_i,
     .we_i(write & ~bank8),
@@ -133,7 +135,8 @@ module ufp4_pe_nv #(
     .wdata_i(sum),
     .re_i(load | drain_read_i[0]),
     .raddr_i(load ? index4 : drain_index_i),
-    .rdata_o(drain_data0_o)
+    .rdata_o(drain_data0_o),
+    .error_o(error[0])
   );
   ufp4_sram #(.Width(32), .Depth(Depth)) u_bank1 (
     .clk_i,
@@ -142,6 +145,8 @@ module ufp4_pe_nv #(
     .wdata_i(sum),
     .re_i(drain_read_i[1]),
     .raddr_i(drain_index_i),
-    .rdata_o(drain_data1_o)
+    .rdata_o(drain_data1_o),
+    .error_o(error[1])
   );
+  assign error_o = |error;
 endmodule
