@@ -220,6 +220,7 @@ module ufp4_gemm #(
   logic [Cols/LoadRows-1:0] we_b;
   logic [AddrWidthA-1:0] waddr_a;
   logic [AddrWidthB-1:0] waddr_b;
+  logic load_error;
   ufp4_load_write #(
     .Rows(Rows),
     .Cols(Cols),
@@ -242,6 +243,7 @@ module ufp4_gemm #(
     .retire_slot_i(retire_slot),
     .write_data_o(write_data),
     .write_scales_o(write_scales),
+    .error_o(load_error),
     .we_a_o(we_a),
     .waddr_a_o(waddr_a),
     .we_b_o(we_b),
@@ -512,7 +514,7 @@ module ufp4_gemm #(
       done_read_error_o <= done_read_error_o | (load_rsp_valid & load_rsp_ready & load_rsp_err) |
                            (row_rsp_valid & row_rsp_ready & row_rsp_err);
       done_write_error_o <= done_write_error_o | wr_err_i;
-      done_memory_error_o <= done_memory_error_o | array_error | addend_error;
+      done_memory_error_o <= done_memory_error_o | load_error | array_error | addend_error;
     end
   end
 

@@ -38,6 +38,7 @@ module ufp4_load_write #(
   input  logic                       retire_slot_i,
   output logic [8*BusBytes-1:0]      write_data_o,
   output logic [8*BeatRows-1:0]      write_scales_o,
+  output logic                       error_o,       // of the parity of its memory
   output logic [SetsA-1:0]           we_a_o,
   output logic [AddrWidthA-1:0]      waddr_a_o,
   output logic [SetsB-1:0]           we_b_o,
@@ -145,7 +146,8 @@ module ufp4_load_write #(
     .wdata_i(rd_rsp_data_i),
     .re_i(beat & codes),
     .raddr_i(ScaleBeatWidth'(beat_q >> 3)),
-    .rdata_o(scales)
+    .rdata_o(scales),
+    .error_o
   );
   always_ff @(posedge clk_i) begin
     if (beat) eighth_q <= beat_q[2:0];

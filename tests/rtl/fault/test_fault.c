@@ -28,6 +28,7 @@ typedef struct {
 static const structure_t structures[] = {
     {"operand memories: codes", "u_codes", "mem", GEMM_JOB},
     {"operand memories: scales", "u_scales", "mem", GEMM_JOB},
+    {"operand memories: scales", "u_waiting", "mem", GEMM_JOB},
     {"accumulator memories", "u_bank", "mem", GEMM_JOB},
     {"memories of C and sums", "u_addend.gen_buffer", "mem", GEMM_JOB},
     {"QUANT: strip memory", "u_strip.u_sram", "mem", QUANT_JOB},
