@@ -32,7 +32,7 @@ module ufp4_sram #(
     if (re_i) rdata_o <= mem[raddr_i];
   end
 
-  logic parity [Depth];
+  (* no_rw_check *) logic parity [Depth];
   logic write_q, read_q, check_q, written_q, expected_q, found_q;
   logic [AddrWidth-1:0] write_addr_q, read_addr_q;
 
