@@ -430,7 +430,7 @@ module ufp4_top
     .done_valid_o       (gemm_done),
     .done_read_error_o  (gemm_read_error),
     .done_write_error_o (gemm_write_error),
-    .done_memory_error_o (gemm_memory_error),
+    .done_memory_error_o(gemm_memory_error),
     .busy_o             (busy),
     .stall_operand_o    (stall_operand),
     .stall_panel_o      (stall_panel),
