@@ -164,9 +164,12 @@ static void multiply_chunk(const worker_t *w, const step_t *s, int64_t begin, in
 }
 
 // Even shares, so that no short one pays for its own tables.
+static int64_t share_at_most(const gemm_kernel_t *kernel, int64_t chunks) {
+  return max_i64(NEAR_BYTES / (chunks * (int64_t)kernel->a_bytes), 1);
+}
+
 static int64_t share_of(const gemm_kernel_t *kernel, int64_t a_panels, int64_t chunks) {
-  const int64_t near = NEAR_BYTES / (chunks * (int64_t)kernel->a_bytes);
-  return divide_up(a_panels, divide_up(a_panels, near > 0 ? near : 1));
+  return divide_up(a_panels, divide_up(a_panels, share_at_most(kernel, chunks)));
 }
 
 // Threads that share B begin at different panels of it: each packs its part.
@@ -305,7 +308,9 @@ static int worker_create(const worker_t *like, int number, worker_t *w) {
   const int64_t share = share_of(kernel, plan->a_panels, plan->chunks);
   // A last depth of fewer chunks may have larger shares.
   const int64_t a_panels = max_i64(share * plan->chunks, NEAR_BYTES / (int64_t)kernel->a_bytes);
-  size_t tiles = (size_t)(plan->one_depth ? share : plan->a_panels * plan->b_panels), used = 0;
+  // Shares are even, so a last step of fewer panels of A may have larger ones.
+  const int64_t most = min_i64(plan->a_panels, share_at_most(kernel, plan->chunks));
+  size_t tiles = (size_t)(plan->one_depth ? most : plan->a_panels * plan->b_panels), used = 0;
   size_t table = take(&used, kernel->table_bytes);
   size_t a = take(&used, (size_t)min_i64(a_panels, plan->a_panels * plan->chunks) * kernel->a_bytes);
   size_t a_poisoned = take(&used, (size_t)(plan->a_panels * kernel->tile_rows));

@@ -5,8 +5,8 @@
 //
 // Parity: error_o, for one cycle, two cycles after a read: the word has not the parity that it was written with, a bit of
 // it has changed. So no word may be read that was never written. Parity is kept in a memory of its own, a cycle behind
-// the data in writes and reads alike: its trees are in no path through rdata_o or wdata_i, and reads see what the data
-// see. A macro with a check of its own drives error_o; tied low, parity is left out by synthesis.
+// the data in writes and reads alike, so that reads see what the data see. A macro with a check of its own drives error_o;
+// tied low, parity is left out by synthesis.
 // Tests: tests/rtl/fault; every test of the core sees it silent.
 module ufp4_sram #(
   parameter int unsigned Width = 64,
@@ -32,17 +32,25 @@ module ufp4_sram #(
     if (re_i) rdata_o <= mem[raddr_i];
   end
 
+  // Four bits to one in the first cycle, these to one in the second: what reads a memory's output or feeds its input has
+  // one gate more.
+  localparam int unsigned FoldWidth = (Width + 3) / 4;
   (* no_rw_check *) logic parity [Depth];
-  logic write_q, read_q, check_q, written_q, expected_q, found_q;
+  logic [4*FoldWidth-1:0] write_data, read_data;
+  logic [FoldWidth-1:0] write_fold_q, read_fold_q;
+  logic write_q, read_q, check_q, parity_q;
   logic [AddrWidth-1:0] write_addr_q, read_addr_q;
+  assign write_data = (4 * FoldWidth)'(wdata_i);
+  assign read_data  = (4 * FoldWidth)'(rdata_o);
 
   always_ff @(posedge clk_i) begin
     write_q <= we_i;
     if (we_i) begin
       write_addr_q <= waddr_i;
-      written_q <= ^wdata_i;
+      write_fold_q <= write_data[0+:FoldWidth] ^ write_data[FoldWidth+:FoldWidth] ^ write_data[2*FoldWidth+:FoldWidth] ^
+                      write_data[3*FoldWidth+:FoldWidth];
     end
-    if (write_q) parity[write_addr_q] <= written_q;
+    if (write_q) parity[write_addr_q] <= ^write_fold_q;
   end
 
   always_ff @(posedge clk_i) begin
@@ -50,9 +58,10 @@ module ufp4_sram #(
     check_q <= read_q;
     if (re_i) read_addr_q <= raddr_i;
     if (read_q) begin
-      expected_q <= parity[read_addr_q];
-      found_q <= ^rdata_o;
+      parity_q <= parity[read_addr_q];
+      read_fold_q <= read_data[0+:FoldWidth] ^ read_data[FoldWidth+:FoldWidth] ^ read_data[2*FoldWidth+:FoldWidth] ^
+                     read_data[3*FoldWidth+:FoldWidth];
     end
   end
-  assign error_o = check_q & (expected_q ^ found_q);
+  assign error_o = check_q & (parity_q ^ ^read_fold_q);
 endmodule

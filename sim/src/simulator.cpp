@@ -6,7 +6,7 @@
 namespace ufp4 {
 namespace {
 
-constexpr unsigned kResetCycles = 4;
+constexpr unsigned kResetCycles = 8;
 // The registers answer in a few cycles whatever the core does.
 constexpr unsigned kRegisterCycles = 1000;
 // Longer than anything the core computes between two beats of its bus; latency comes on top.

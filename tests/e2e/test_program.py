@@ -140,7 +140,6 @@ def test_rejects_device_options_out_of_range():
     for option, value in (("--config", "huge"), ("--mem-latency", "1000001"), ("--mem-bandwidth", "5000"),
                           ("--threads", "2000")):
         rejects(2, option, "layer", "X.npy", "X.npy", "X.npy", "-o", "out", option, value)
-    rejects(3, "not available", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--config", "tiny")
     rejects(2, "no backend is called", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--backend", "gpu")
     rejects(2, "no backend is called", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--check", "gpu")
     for name in ("tlm", "fpga:/dev/ttyUSB0"):
