@@ -80,7 +80,7 @@ class Array {
     // Unused bits of a port must be zero.
     write_all((1u << 8 * core.rows / core.bus_bytes) - 1);
     for (uint32_t word = 0; word < 2 * core.tile_rows * core.chunk; word++) {
-      for (auto &part : model_.write_data_i.m_storage) part = random();
+      for (auto &part : model_.write_data_i.m_storage) part = uint32_t(random());
       model_.write_scales_i = (uint64_t(random()) << 32 | random()) & 0xBFBFBFBFBFBFBFBF;  // of moderate size
       put(model_.waddr_a_i, word);
       put(model_.waddr_b_i, word);
