@@ -10,16 +10,19 @@
 
 #include "gemm_kernel.h"
 
+// Bounds; a test has smaller ones.
+#ifndef MACRO_ROWS
 #define MACRO_ROWS 1024  // of D, at most, where sums have to be kept
 #define MACRO_COLS 2048
-#define DEPTH_BLOCKS 256        // k blocks packed at a time: 4096 elements
-#define NEAR_BYTES (768 << 10)  // panels of A that stay in the second-level cache
-#define STREAM_BYTES (2 << 20)  // of D: more than a near cache could keep
-#define HUGE_BYTES (2 << 20)    // a huge page; worth asking for where one is filled
-#define THREAD_MACS 4000000     // less work than this is not worth starting a thread for
-#define MAX_THREADS 256
-#define UNITS 4                   // macro-tiles for each thread, so that none waits long for the last
+#define DEPTH_BLOCKS 256          // k blocks packed at a time: 4096 elements
+#define NEAR_BYTES (768 << 10)    // panels of A that stay in the second-level cache
+#define STREAM_BYTES (2 << 20)    // of D: more than a near cache could keep
+#define THREAD_MACS 4000000       // less work than this is not worth starting a thread for
 #define SHARED_BYTES (256 << 20)  // panels of B, at most, that all threads share
+#endif
+#define HUGE_BYTES (2 << 20)  // a huge page; worth asking for where one is filled
+#define MAX_THREADS 256
+#define UNITS 4  // macro-tiles for each thread, so that none waits long for the last
 
 static int64_t min_i64(int64_t a, int64_t b) {
   return a < b ? a : b;
@@ -240,13 +243,14 @@ static void cut_shared(int64_t rows, int64_t cols, int threads, int64_t near, in
   *across = min_i64(max_i64(*across, divide_up(2 * threads, *down)), cols);
 }
 
-static plan_t plan_of(const gemm_job_t *job, const gemm_kernel_t *kernel, int threads) {
+static plan_t plan_of(const gemm_job_t *job, const gemm_kernel_t *kernel, int threads, int may_share) {
   int64_t rows = divide_up(job->a->rows, kernel->tile_rows), cols = divide_up(job->b->rows, kernel->tile_cols);
   int64_t chunks = divide_up(job->a->blocks, kernel->chunk_blocks), depth = DEPTH_BLOCKS / kernel->chunk_blocks;
   int64_t down = chunks <= depth ? 1 : divide_up(rows, MACRO_ROWS / kernel->tile_rows);
   int64_t across = divide_up(cols, MACRO_COLS / kernel->tile_cols);
   plan_t plan = {.chunks = min_i64(chunks, depth), .one_depth = chunks <= depth};
-  plan.shared = plan.one_depth && threads > 1 && cols * chunks <= SHARED_BYTES / (int64_t)kernel->b_bytes;
+  plan.shared =
+      may_share && plan.one_depth && threads > 1 && cols * chunks <= SHARED_BYTES / (int64_t)kernel->b_bytes;
   if (plan.shared) {
     cut_shared(rows, cols, threads, max_i64(NEAR_BYTES / (chunks * (int64_t)kernel->a_bytes), 1), &down, &across);
   } else {
@@ -346,11 +350,11 @@ ufp4_status_t gemm_blocked(const gemm_job_t *checked, const gemm_kernel_t *kerne
   own.stream = kernel->finish != NULL && streams(checked);
   int threads = useful_threads(job), count = 0;
   atomic_llong next = 0;
-  worker_t like = {.job = job, .kernel = kernel, .plan = plan_of(job, kernel, threads), .next = &next};
+  worker_t like = {.job = job, .kernel = kernel, .plan = plan_of(job, kernel, threads, 1), .next = &next};
+  void *shared = like.plan.shared ? create_shared(&like) : NULL;
+  if (like.plan.shared && shared == NULL) like.plan = plan_of(job, kernel, threads, 0);
   threads = (int)min_i64(threads, like.plan.count);
   like.of = threads;
-  void *shared = like.plan.shared ? create_shared(&like) : NULL;
-  if (like.plan.shared && shared == NULL) return UFP4_ERROR_MEMORY;
   worker_t workers[MAX_THREADS];
   void *arguments[MAX_THREADS];
   while (count < threads && worker_create(&like, count, &workers[count])) {

@@ -244,6 +244,28 @@ TEST(multiplying_with_threads) {
   check_gemms(shape, 3);
 }
 
+// Without memory for panels of B that all threads share, each packs its own; without any for itself, others do its part.
+TEST(multiplying_where_one_allocation_fails) {
+  check_random_t random = check_random();
+  const int shape[3] = {256, 256, 512};
+  for (int kernel = UFP4_KERNEL_AVX2; kernel < UFP4_KERNEL_COUNT; kernel++) {
+    pair_t pair = pair_random(&random, 0, shape, FIXTURE_SCALES_ANY);
+    const gemm_input_t input = {&pair, (ufp4_kernel_t)kernel, 3};
+    const scenario_t what = {"gemm", call_gemm, &input};
+    uint64_t undisturbed = 0;
+    int refused = 0;
+    if (!ufp4_kernel_available(input.kernel)) continue;
+    check_bits(kernel, call_gemm(&input, &undisturbed), UFP4_OK, "undisturbed");
+    check_that(kernel, check_once(&what, 0, 0, undisturbed, &refused), "no allocation");
+    check_bits(kernel, (uint64_t)refused, 0, "refused without the shared panels");
+    for (int n = 2; n < 4; n++) {
+      check_that(n, check_once(&what, n, 0, undisturbed, &refused), "no allocation for thread %d", n - 1);
+      check_bits(n, (uint64_t)refused, 0, "refused without memory for thread %d", n - 1);
+    }
+    pair_free(&pair);
+  }
+}
+
 // --- Files -------------------------------------------------------------------------------------------
 
 static const char *path_of(const char *name) {
@@ -395,6 +417,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(exponent_of_tiles),
       CHECK_TEST(multiplying),
       CHECK_TEST(multiplying_with_threads),
+      CHECK_TEST(multiplying_where_one_allocation_fails),
       CHECK_TEST(tensor_files),
       CHECK_TEST(rejects_a_header_without_memory_for_it),
       CHECK_TEST(operand_files),
