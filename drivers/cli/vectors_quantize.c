@@ -211,20 +211,59 @@ static void put_e4m3_scale(vectors_t *vectors, quantized_t *q) {
 }
 
 // Quotients on and next to every E4M3 value and every point half way between two: multiples of qmax / 16.
-static void e4m3_scale_boundary(vectors_t *vectors) {
-  for (unsigned n = 0; n < OPTIONS; n++) {
-    ufp4_quantize_t how = options(n);
-    if (how.round == UFP4_ROUND_SR) continue;  // no matter for the scale
-    for (int sixteenths = 1; sixteenths <= 32; sixteenths++) {
-      for (int step = -1; step <= 1; step++) {
-        float amax = (float)(sixteenths * ufp4_elem_qmax_quanta(how.elem));
-        for (int t = -12; t <= 12; t += 3) {
-          quantized_t q = {.how = how, .t = t};
-          q.bits[0] = ufp4_f32_bits(amax) + (uint32_t)step;
-          put_e4m3_scale(vectors, &q);
-        }
+static void e4m3_scale_near_values(vectors_t *vectors, const ufp4_quantize_t *how) {
+  for (int sixteenths = 1; sixteenths <= 32; sixteenths++) {
+    for (int step = -1; step <= 1; step++) {
+      float amax = (float)(sixteenths * ufp4_elem_qmax_quanta(how->elem));
+      for (int t = -12; t <= 12; t += 3) {
+        quantized_t q = {.how = *how, .t = t};
+        q.bits[0] = ufp4_f32_bits(amax) + (uint32_t)step;
+        put_e4m3_scale(vectors, &q);
       }
     }
+  }
+}
+
+// Quotients without a remainder but for one bit, 8 bits and more under the leading one: a transformed block of sixteen
+// numbers top * 2^16, whose signs the mask takes away, and in one of them a bit more.
+static void e4m3_scale_lone_bits(vectors_t *vectors, const ufp4_quantize_t *how) {
+  const unsigned divisor = how->elem == UFP4_ELEM_E2M1 ? 3 : 7;
+  if (how->rht != UFP4_RHT_INTEGER) return;
+  for (unsigned top = 128 + divisor - 128 % divisor; top < 256; top += 5 * divisor) {
+    for (unsigned bit = 0; bit < 20; bit++) {
+      quantized_t q = {.how = *how};
+      for (unsigned i = 0; i < 16; i++) {
+        const uint32_t sign = (uint32_t)(how->rht_mask >> i & 1) << 31;
+        q.bits[i] = sign | ufp4_f32_bits((float)((top << 16) + (i == 0 ? 1u << bit : 0)));
+      }
+      q.t = best_exponent(q.bits, how);
+      put_e4m3_scale(vectors, &q);
+    }
+  }
+}
+
+static void put_one_number(vectors_t *vectors, const ufp4_quantize_t *how, uint32_t bits, int more) {
+  quantized_t q = {.how = *how, .bits = {bits}};
+  q.t = best_exponent(q.bits, how) + more;
+  put_e4m3_scale(vectors, &q);
+}
+
+// Subnormal numbers of one bit; tensor exponents far from the best one.
+static void e4m3_scale_single_bits(vectors_t *vectors, const ufp4_quantize_t *how) {
+  for (unsigned bit = 0; bit < 23; bit++) put_one_number(vectors, how, 1u << bit, 0);
+  for (unsigned bit = 5; bit < 15; bit++) {
+    put_one_number(vectors, how, ufp4_f32_bits(1), 1 << bit);
+    put_one_number(vectors, how, ufp4_f32_bits(1), -(1 << bit));
+  }
+}
+
+static void e4m3_scale_boundary(vectors_t *vectors) {
+  for (unsigned n = 0; n < OPTIONS; n++) {
+    const ufp4_quantize_t how = options(n);
+    if (how.round == UFP4_ROUND_SR) continue;  // no matter for the scale
+    e4m3_scale_near_values(vectors, &how);
+    e4m3_scale_lone_bits(vectors, &how);
+    e4m3_scale_single_bits(vectors, &how);
   }
 }
 
