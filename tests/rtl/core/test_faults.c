@@ -330,28 +330,31 @@ static void prepare_side_by_side(rig_t *rig) {
   bench_write(&rig->bench, UFP4_REG_IRQ_STATUS, 7);
 }
 
-TEST(soft_reset_with_both_engines_at_work) {
-  for (uint64_t seed = 0; seed < 2; seed++) {
-    rig_t rig = rig_open("default", 40, seed);
-    uint64_t cycles[JOBS], all = 200;
-    rig_chain(&rig, cycles, "nothing");
-    for (int i = 0; i < JOBS; i++) all += cycles[i];
-    for (int i = 0; i < 12; i++) {
-      prepare_side_by_side(&rig);
-      submit_side_by_side(&rig);
-      check_bits(rig.runs, ufp4_sim_run(rig.bench.sim, check_below(&rig.random, (uint32_t)all)), UFP4_SIM_OK, "run");
-      soft_reset(&rig);
-      check_sources(&rig, "a soft reset");
-      rig_chain(&rig, NULL, "a soft reset with both engines at work");
-    }
-    rig_close(&rig);
+static void resets_side_by_side(const char *configuration, uint64_t stall_seed, unsigned times) {
+  rig_t rig = rig_open(configuration, 40, stall_seed);
+  uint64_t cycles[JOBS], all = 200;
+  rig_chain(&rig, cycles, "nothing");
+  for (int i = 0; i < JOBS; i++) all += cycles[i];
+  for (unsigned i = 0; i < times; i++) {
+    prepare_side_by_side(&rig);
+    submit_side_by_side(&rig);
+    check_bits(rig.runs, ufp4_sim_run(rig.bench.sim, check_below(&rig.random, (uint32_t)all)), UFP4_SIM_OK, "run");
+    soft_reset(&rig);
+    check_sources(&rig, "a soft reset");
+    rig_chain(&rig, NULL, "a soft reset with both engines at work");
   }
+  rig_close(&rig);
+}
+
+TEST(soft_reset_with_both_engines_at_work) {
+  resets_side_by_side("default", 0, 12);
+  resets_side_by_side("default", 1, 12);
 }
 
 // Whatever is lost, the watchdog speaks, or the jobs all end (where the fault came after them).
-TEST(lost_answer_with_both_engines_at_work) {
-  rig_t rig = rig_open("default", 40, 0);
-  for (unsigned i = 0; i < 16; i++) {
+static void losses_side_by_side(const char *configuration, unsigned times) {
+  rig_t rig = rig_open(configuration, 40, 0);
+  for (unsigned i = 0; i < times; i++) {
     const int read = i % 2;
     prepare_side_by_side(&rig);
     bench_write(&rig.bench, UFP4_REG_IRQ_MASK, IRQ_FATAL);
@@ -371,6 +374,10 @@ TEST(lost_answer_with_both_engines_at_work) {
     rig_chain(&rig, NULL, "a lost answer with both engines at work");
   }
   rig_close(&rig);
+}
+
+TEST(lost_answer_with_both_engines_at_work) {
+  losses_side_by_side("default", 16);
 }
 
 // --- Lost answers ------------------------------------------------------------------------------------------------
@@ -560,6 +567,19 @@ TEST(rejects_ring_overflow) {
   rig_close(&rig);
 }
 
+// --- For each bug that tests/rtl/mutation injects ------------------------------------------------------------------
+
+TEST(few_on_small) {
+  resets_side_by_side("small", 1, 3);
+  losses("small", 3, 1);
+  bus_errors("small", 0, 1);
+  losses_side_by_side("small", 4);
+  rig_t rig = rig_open("small", 20, 3);
+  overflow(&rig, (1u << BENCH_RING_LOG2) + 1);
+  overflow(&rig, ~0u);
+  rig_close(&rig);
+}
+
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(soft_reset_in_mid_job),
@@ -573,6 +593,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(bus_error_ends_the_job_with_its_code),
       CHECK_TEST(bus_error_ends_the_job_soon),
       CHECK_TEST(rejects_ring_overflow),
+      CHECK_TEST(few_on_small),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

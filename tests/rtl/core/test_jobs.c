@@ -614,8 +614,8 @@ static void name_dependences(pair_t *pair, graph_t *graph, int at) {
 }
 
 // AMAX and QUANT of X or W, GEMMs, AMAX and QUANT of a GEMM's result into X's place, fences.
-static void random_graph(pair_t *pair, graph_t *graph) {
-  const uint32_t m = random_size(pair, 300), n = random_size(pair, 300), k = random_size(pair, 300);
+static void random_graph(pair_t *pair, graph_t *graph, uint32_t limit) {
+  const uint32_t m = random_size(pair, limit), n = random_size(pair, limit), k = random_size(pair, limit);
   ufp4_descriptor_t x = random_quant(pair, m, k, SOURCE_X, X_CODES, 0);
   ufp4_descriptor_t w = random_quant(pair, n, k, SOURCE_W, W_CODES, 2);
   x.quant.row_mode |= UFP4_MODE_ENABLE;
@@ -698,7 +698,7 @@ static void graphs(size_t first, size_t step, int runs) {
     pair_scramble(&pair);
     must(pair.device[0], ufp4_device_counters(pair.device[0], before));
     for (int run = 0; run < runs; run++) {
-      random_graph(&pair, &graph);
+      random_graph(&pair, &graph, 300);
       run_graph(&pair, &graph);
     }
     must(pair.device[0], ufp4_device_counters(pair.device[0], after));
@@ -716,6 +716,34 @@ TEST(side_by_side_equal_the_model) {
 
 SLOW_TEST(side_by_side_equal_the_model_on_many) {
   graphs(0, 1, 6);
+}
+
+// --- For each bug that tests/rtl/mutation injects
+// ----------------------------------------------------------------------------------------------------
+
+static void jobs_on_small(int chains, int bad, int graphs, uint32_t limit) {
+  static const setting_t small[] = {{"small", 5, 0, 21}, {"small", 30, 8, 0}, {"small", 1, 0, 0}};
+  static graph_t graph;
+  for (size_t i = 0; i < sizeof small / sizeof small[0]; i++) {
+    pair_t pair = pair_open(&small[i], 3000 + i, 1);
+    pair_scramble(&pair);
+    for (int run = 0; run < chains; run++) chain(&pair, limit);
+    for (int run = 0; run < bad; run++) malformed(&pair);
+    for (int run = 0; run < graphs; run++) {
+      random_graph(&pair, &graph, limit);
+      run_graph(&pair, &graph);
+    }
+    pair_close(&pair);
+  }
+}
+
+TEST(few_on_small) {
+  jobs_on_small(3, 20, 1, 40);
+}
+
+TEST(more_on_small) {
+  jobs_on_small(10, 100, 3, 100);
+  jobs_on_small(1, 0, 0, 300);
 }
 
 int main(int argc, char **argv) {
@@ -739,6 +767,8 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_many_malformed_as_the_model_does),
       CHECK_TEST(side_by_side_equal_the_model),
       CHECK_TEST(side_by_side_equal_the_model_on_many),
+      CHECK_TEST(few_on_small),
+      CHECK_TEST(more_on_small),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }
