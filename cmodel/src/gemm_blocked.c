@@ -249,8 +249,7 @@ static plan_t plan_of(const gemm_job_t *job, const gemm_kernel_t *kernel, int th
   int64_t down = chunks <= depth ? 1 : divide_up(rows, MACRO_ROWS / kernel->tile_rows);
   int64_t across = divide_up(cols, MACRO_COLS / kernel->tile_cols);
   plan_t plan = {.chunks = min_i64(chunks, depth), .one_depth = chunks <= depth};
-  plan.shared =
-      may_share && plan.one_depth && threads > 1 && cols * chunks <= SHARED_BYTES / (int64_t)kernel->b_bytes;
+  plan.shared = may_share && plan.one_depth && threads > 1 && cols * chunks <= SHARED_BYTES / (int64_t)kernel->b_bytes;
   if (plan.shared) {
     cut_shared(rows, cols, threads, max_i64(NEAR_BYTES / (chunks * (int64_t)kernel->a_bytes), 1), &down, &across);
   } else {

@@ -19,13 +19,20 @@
 #define LINE_BYTES (DEPTH * CODE_BYTES)
 #define PATIENCE 128
 #define CACHED_BYTES (4 << 20)  // codes that may stay in caches
-#define STRIP_COLS 1024         // of a column copy: their codes, DEPTH blocks deep, stay in the second cache
+#define STRIP_COLS 4096         // of a column copy: their codes, DEPTH blocks deep, stay in the second cache
 
 typedef void (*tile_function_t)(const job_t *job, const spot_t *place, result_t *out);
 
 typedef struct {
   tile_function_t first, again;  // the latter where the former asks for it; NULL where it never does
 } tiles_t;
+
+// Of a column copy: up to DEPTH tiles along k of the same TILE rows.
+typedef struct {
+  words_t codes[DEPTH][2];
+  places_t places[DEPTH];
+  int count;
+} column_t;
 
 typedef struct {
   job_t job;
@@ -39,6 +46,7 @@ typedef struct {
   int past_cache;       // column copies: codes go to memory past the caches; they are whole lines then
   int16_t *places;      // [tiles][TILE], those of a walk in its order; NULL where known from the start
   int64_t done;         // tiles
+  column_t *made;       // room for a strip; NULL for row copies, and where no codes are asked for
 } walk_t;
 
 // --- Kinds of tiles ----------------------------------------------------------------------------------
@@ -184,13 +192,6 @@ static void walk_rows(walk_t *walk, int again) {
 
 // --- Column copies -----------------------------------------------------------------------------------
 
-// Up to DEPTH tiles along k of the same TILE rows.
-typedef struct {
-  words_t codes[DEPTH][2];
-  places_t places[DEPTH];
-  int count;
-} column_t;
-
 // The rows' codes of a column, from its first block on.
 static void store_column_codes(const walk_t *walk, const column_t *column, const spot_t *first) {
   const int stream = walk->past_cache && column->count == DEPTH;
@@ -250,7 +251,7 @@ static void last_rows(walk_t *walk, int64_t row) {
 // come in order.
 static void make_columns(walk_t *walk, const spot_t *first, int64_t end, int count) {
   const source_t *source = walk->job.source;
-  column_t made[STRIP_COLS / TILE];
+  column_t *made = walk->made;
   const int tiles = (int)((end - first->row) / TILE);
   for (int k = 0; k < count; k++) {
     for (int c = 0; c < tiles; c++) {
@@ -258,6 +259,7 @@ static void make_columns(walk_t *walk, const spot_t *first, int64_t end, int cou
       const spot_t at = {row * source->blocks + block, row, block};
       result_t tile;
       run_tile(walk, &at, &tile);
+      if (walk->out == NULL) continue;
       made[c].codes[k][0] = tile.codes[0];
       made[c].codes[k][1] = tile.codes[1];
       made[c].places[k] = tile.places;
@@ -363,21 +365,34 @@ static int quantize_exponent(const source_t *source, const ufp4_quantize_t *how)
   return found_exponent(&walk);
 }
 
+static ufp4_status_t quantize_twice(walk_t *walk) {
+  const source_t *source = walk->job.source;
+  // As many tiles as either walk can have.
+  walk->places = malloc((size_t)(source->rows * source->blocks / TILE + 1) * TILE * sizeof *walk->places);
+  if (walk->places == NULL) return UFP4_ERROR_MEMORY;
+  walk_once(walk, 0);
+  set_exponent(walk, found_exponent(walk));
+  walk_once(walk, 1);
+  free(walk->places);
+  return UFP4_OK;
+}
+
 static ufp4_status_t quantize(const source_t *source, const ufp4_quantize_t *how, ufp4_operand_t *out) {
   walk_t walk = walk_of(source, how, out);
+  ufp4_status_t status = UFP4_OK;
+  if (source->axis == UFP4_AXIS_COL) {
+    const int64_t columns = clamp(source->rows / TILE, 1, STRIP_COLS / TILE);
+    walk.made = aligned_alloc(64, (size_t)columns * ((sizeof *walk.made + 63) / 64 * 64));
+    if (walk.made == NULL) return UFP4_ERROR_MEMORY;
+  }
   if (how->exponent_given) {
     set_exponent(&walk, how->exponent);
     walk_once(&walk, 0);
-    return UFP4_OK;
+  } else {
+    status = quantize_twice(&walk);
   }
-  // As many tiles as either walk can have.
-  walk.places = malloc((size_t)(source->rows * source->blocks / TILE + 1) * TILE * sizeof *walk.places);
-  if (walk.places == NULL) return UFP4_ERROR_MEMORY;
-  walk_once(&walk, 0);
-  set_exponent(&walk, found_exponent(&walk));
-  walk_once(&walk, 1);
-  free(walk.places);
-  return UFP4_OK;
+  free(walk.made);
+  return status;
 }
 
 #endif

@@ -244,7 +244,8 @@ TEST(multiplying_with_threads) {
   check_gemms(shape, 3);
 }
 
-// Without memory for panels of B that all threads share, each packs its own; without any for itself, others do its part.
+// Without memory for panels of B that all threads share, each packs its own; without any for itself, others do its
+// part.
 TEST(multiplying_where_one_allocation_fails) {
   check_random_t random = check_random();
   const int shape[3] = {256, 256, 512};

@@ -309,9 +309,9 @@ TEST(every_small_shape) {
 
 // More rows and blocks than the column walk takes at a time.
 TEST(several_strips) {
-  static const int shapes[][2] = {{300, 530}, {128, 272}, {144, 256}, {530, 300}};
+  static const int shapes[][2] = {{300, 530}, {128, 272}, {144, 256}, {530, 300}, {4200, 40}, {40, 4200}};
   check_random_t random = check_random();
-  for (int i = 0; i < 4 * 12; i++) {
+  for (int i = 0; i < 6 * 12; i++) {
     const ufp4_quantize_t how = options(12 + i % 12);
     fixture_tensor_t in = fixture_tensor(&random, shapes[i / 12][0], shapes[i / 12][1], FIXTURE_OUTLIERS,
                                          i % 5 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16, how.axis);
@@ -320,9 +320,9 @@ TEST(several_strips) {
   }
 }
 
-// Codes of 4 MiB and more are stored another way.
+// Codes of 4 MiB and more are stored another way. There are more columns than a strip has.
 TEST(column_copy_of_a_large_tensor) {
-  enum { ROWS = 2176, COLS = 4000 };
+  enum { ROWS = 1664, COLS = 5200 };
   uint32_t *numbers = malloc((size_t)ROWS * COLS * sizeof *numbers);
   check_random_t random = check_random();
   if (!numbers) abort();
