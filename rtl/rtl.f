@@ -29,6 +29,7 @@ num/ufp4_divide_round.sv
 // Memory: FIFO, SRAM wrapper, AXI masters
 mem/ufp4_fifo.sv
 mem/ufp4_sram.sv
+mem/ufp4_sram_checked.sv
 mem/ufp4_skid.sv
 mem/ufp4_arbiter.sv
 mem/ufp4_axi_burst.sv
@@ -40,6 +41,7 @@ mem/ufp4_axi_write.sv
 array/ufp4_sum_exact.sv
 array/ufp4_sum_chains.sv
 array/ufp4_sum_resolve.sv
+array/ufp4_sum_banks.sv
 array/ufp4_pe.sv
 array/ufp4_sum_fp32.sv
 array/ufp4_pe_fp32.sv

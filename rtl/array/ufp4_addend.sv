@@ -32,7 +32,7 @@ module ufp4_addend #(
   output logic [8*BusBytes-1:0]           sums_data_o,
   input  logic                            c_read_i,
   output logic [8*BusBytes-1:0]           c_data_o,
-  output logic                            error_o,       // of their parity (ufp4_sram)
+  output logic                            error_o,       // of their parity (ufp4_sram_checked)
   // Read client.
   output logic                            rd_req_valid_o,
   input  logic                            rd_req_ready_i,
@@ -194,7 +194,7 @@ module ufp4_addend #(
     here_q <= here_d;
   end
   for (genvar s = 0; s < 2; s++) begin : gen_buffer
-    ufp4_sram #(.Width(8 * BusBytes), .Depth(Beats)) u_sram (
+    ufp4_sram_checked #(.Width(8 * BusBytes), .Depth(Beats)) u_sram (
       .clk_i,
       .we_i(write[s]),
       .waddr_i(tail_q[s]),

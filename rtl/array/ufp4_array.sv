@@ -19,7 +19,8 @@
 // sub-tile (drain_tile_a_i, drain_tile_b_i), stand at drain_data_o two cycles after drain_read_i; cycles with
 // drain_enable_i low do not count. The NaN flags of that row and those columns in macro-tile drain_parity_i are
 // combinational.
-// error_o, some cycles after a read of an operand or a sum: it has changed in its memory (ufp4_sram).
+// error_o, three cycles after a drain (four after the read of an operand): a sum drained, one that it was made of, or
+// an operand has changed in its memory (ufp4_sum_banks, ufp4_sram_checked). The form for the simulator has no parity.
 // Tests: tests/rtl/array.
 module ufp4_array #(
   parameter int unsigned Rows = 16,
@@ -88,6 +89,7 @@ module ufp4_array #(
   output logic [DrainCols-1:0]       drain_nan_b_o,
   output logic                       error_o
 );
+  localparam bit Parity = Target != 32'(ufp4_spec_pkg::TARGET_SIMULATOR);
   localparam bit Exact = Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT);
   localparam bit Nv = Contract == 32'(ufp4_spec_pkg::CONTRACT_NV);
   localparam int unsigned ControlWidth = FeedWidth + 1;
@@ -118,10 +120,27 @@ module ufp4_array #(
     assign unused_first = feed_first_i;
   end
 
-  // Both banks' last read sums of every PE.
+  // Drain: the sums of one row, read in one cycle, resolved in the next, checked in the one after.
   localparam int unsigned SumWidth = !Exact ? 32 : (Target == 32'(ufp4_spec_pkg::TARGET_ASIC)) ? 67 : 64;
-  logic [SumWidth-1:0] sums0 [Rows*Cols];
-  logic [SumWidth-1:0] sums1 [Rows*Cols];
+  logic drain_valid_q, drain_bank_q, check_q, bank_checked_q;
+  logic [Rows-1:0] drain_row_q, row_checked_q;
+  logic [DrainSetWidth-1:0] drain_set_q, set_checked_q;
+  always_ff @(posedge clk_i) begin
+    if (drain_enable_i) begin
+      drain_valid_q <= drain_read_i;
+      if (drain_read_i) begin
+        drain_bank_q <= drain_bank_i;
+        for (int unsigned r = 0; r < Rows; r++) drain_row_q[r] <= drain_row_i == RowWidth'(r);
+        drain_set_q <= drain_set_i;
+      end
+    end
+    check_q <= drain_enable_i & drain_valid_q;
+    bank_checked_q <= drain_bank_q;
+    row_checked_q <= drain_row_q;
+    set_checked_q <= drain_set_q;
+  end
+
+  logic [Rows-1:0] lane_error_a;
 
   // Rows: feed and control move down the left edge, operands and control to the right.
   for (genvar r = 0; r < Rows; r++) begin : gen_row
@@ -155,7 +174,6 @@ module ufp4_array #(
       end
     end
 
-    logic lane_error;
     logic [4*Lanes-1:0] mag;
     logic [RestWidth-1:0] rest;
     ufp4_lane #(
@@ -182,7 +200,7 @@ module ufp4_array #(
       .nan_parity_i(drain_parity_i),
       .nan_tile_i(drain_tile_a_i),
       .nan_o(drain_nan_a_o[r]),
-      .error_o(lane_error)
+      .error_o(lane_error_a[r])
     );
 
     // Two cycles for the lane, then one per column, and for the stages after the first; rows that share theirs have one.
@@ -216,7 +234,7 @@ module ufp4_array #(
     for (genvar c = 0; c < Cols; c++) begin : gen_col
       logic [4*Lanes-1:0] a_mag_in, b_mag_in;
       logic [SumWidth-1:0] sum0, sum1;
-      logic pe_error, error;
+      logic [1:0] sum_parity;
       logic [RestWidth-1:0] a_rest_in, b_rest_in;
       // The last column and the last row have no neighbour to pass operands to.
       // verilator lint_off UNUSEDSIGNAL
@@ -257,6 +275,7 @@ module ufp4_array #(
       if (Exact) begin : gen_exact
         ufp4_pe #(.Depth(1 << IndexWidth), .Target(Target), .Formats(Formats), .Lanes(Lanes)) u_pe (
           .clk_i,
+          .rst_ni,
           .valid1_i(gen_row[r-r%Share].gen_control[c/Share+1].word_q[WordWidth-1]),
           .valid2_i(gen_row[r-r%Share].gen_control[c/Share+2].word_q[ControlWidth-1]),
           .control_load_i(gen_row[r-r%Share].gen_control[c/Share+StageLoad].word_q[ControlWidth-1:0]),
@@ -276,11 +295,12 @@ module ufp4_array #(
           .drain_index_i(drain_index),
           .drain_data0_o(sum0),
           .drain_data1_o(sum1),
-          .error_o(pe_error)
+          .drain_parity_o(sum_parity)
         );
       end else if (Nv) begin : gen_nv
         ufp4_pe_nv #(.Depth(1 << IndexWidth), .Target(Target), .Formats(Formats)) u_pe (
           .clk_i,
+          .rst_ni,
           .valid1_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+1].word_q[ControlWidth-1-:2]),
           .valid2_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+2].word_q[ControlWidth-1]),
           .control4_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+4].word_q),
@@ -300,11 +320,12 @@ module ufp4_array #(
           .drain_index_i(drain_index),
           .drain_data0_o(sum0),
           .drain_data1_o(sum1),
-          .error_o(pe_error)
+          .drain_parity_o(sum_parity)
         );
       end else begin : gen_fp32
         ufp4_pe_fp32 #(.Depth(1 << IndexWidth), .Target(Target), .Formats(Formats), .Lanes(Lanes)) u_pe (
           .clk_i,
+          .rst_ni,
           .valid1_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+1].word_q[WordWidth-1]),
           .control2_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+2].word_q[ControlWidth-1:0]),
           .control3_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+3].word_q[ControlWidth-1:0]),
@@ -322,21 +343,25 @@ module ufp4_array #(
           .drain_index_i(drain_index),
           .drain_data0_o(sum0),
           .drain_data1_o(sum1),
-          .error_o(pe_error)
+          .drain_parity_o(sum_parity)
         );
       end
-      if (c == 0) begin : gen_first_error
-        assign error = pe_error | lane_error;
-      end else begin : gen_next_error
-        assign error = pe_error | gen_row[r].gen_col[c-1].error;
+      // What the drain has read: one word of the column, with its parity a cycle later.
+      logic [SumWidth-1:0] word, column_word;
+      logic column_parity;
+      assign word = drain_bank_q ? sum1 : sum0;
+      if (r == 0) begin : gen_first_word
+        assign column_word = {SumWidth{drain_row_q[r]}} & word;
+        assign column_parity = row_checked_q[r] & sum_parity[bank_checked_q];
+      end else begin : gen_next_word
+        assign column_word = gen_row[r-1].gen_col[c].column_word | ({SumWidth{drain_row_q[r]}} & word);
+        assign column_parity = gen_row[r-1].gen_col[c].column_parity | (row_checked_q[r] & sum_parity[bank_checked_q]);
       end
-      assign sums0[r*Cols+c] = sum0;
-      assign sums1[r*Cols+c] = sum1;
     end
   end
 
   // Columns: feed moves along the top edge.
-  logic [Cols-1:0] nan_b, lane_error;
+  logic [Cols-1:0] nan_b, lane_error_b;
   for (genvar c = 0; c < Cols; c++) begin : gen_lane_b
     logic valid, first, parity, clear;
     logic [AddrWidthB-1:0] addr;
@@ -396,39 +421,32 @@ module ufp4_array #(
       .nan_parity_i(drain_parity_i),
       .nan_tile_i(drain_tile_b_i),
       .nan_o(nan_b[c]),
-      .error_o(lane_error[c])
+      .error_o(lane_error_b[c])
     );
   end
 
-  // Errors: of a row, then of all.
-  logic [Rows-1:0] row_error_q;
-  logic [Cols-1:0] lane_error_q;
-  for (genvar r = 0; r < Rows; r++) begin : gen_error
-    always_ff @(posedge clk_i) row_error_q[r] <= gen_row[r].gen_col[Cols-1].error;
-  end
-  always_ff @(posedge clk_i) begin
-    lane_error_q <= lane_error;
-    error_o <= |row_error_q | |lane_error_q;
-  end
-
-  // Drain: sums of one row.
-  logic drain_valid_q, drain_bank_q;
-  logic [RowWidth-1:0] drain_row_q;
-  logic [DrainSetWidth-1:0] drain_set_q;
-  always_ff @(posedge clk_i) begin
-    if (drain_enable_i) begin
-      drain_valid_q <= drain_read_i;
-      drain_bank_q <= drain_bank_i;
-      drain_row_q <= drain_row_i;
-      drain_set_q <= drain_set_i;
-    end
-  end
   assign drain_nan_b_o = nan_b[drain_set_i*DrainCols+:DrainCols];
+  localparam int unsigned Fold = (SumWidth + 3) / 4;
+  logic [DrainCols-1:0] sum_error_q;
   for (genvar c = 0; c < DrainCols; c++) begin : gen_drain
     logic [SumWidth-1:0] word;
+    logic parity;
+    if (DrainSets == 1) begin : gen_one_set
+      assign word = drain_valid_q ? gen_row[Rows-1].gen_col[c].column_word : '0;
+      assign parity = gen_row[Rows-1].gen_col[c].column_parity;
+      logic unused_set;
+      assign unused_set = ^set_checked_q;
+    end else begin : gen_sets
+      logic [SumWidth-1:0] words [DrainSets];
+      logic [DrainSets-1:0] parities;
+      for (genvar s = 0; s < DrainSets; s++) begin : gen_set
+        assign words[s] = gen_row[Rows-1].gen_col[DrainCols*s+c].column_word;
+        assign parities[s] = gen_row[Rows-1].gen_col[DrainCols*s+c].column_parity;
+      end
+      assign word = drain_valid_q ? words[drain_set_q] : '0;
+      assign parity = parities[set_checked_q];
+    end
     logic [63:0] sum;
-    assign word = drain_bank_q ? sums1[drain_row_q*Cols+drain_set_q*DrainCols+c] :
-                                 sums0[drain_row_q*Cols+drain_set_q*DrainCols+c];
     if (Exact) begin : gen_exact
       ufp4_sum_resolve #(.Target(Target)) u_sum_resolve (.word_i(word), .sum_o(sum));
     end else begin : gen_fp32
@@ -437,5 +455,29 @@ module ufp4_array #(
     always_ff @(posedge clk_i) begin
       if (drain_enable_i && drain_valid_q) drain_data_o[64*c+:64] <= sum;
     end
+    if (Parity) begin : gen_check
+      // As in ufp4_sum_banks: four bits to one, these to one.
+      logic [4*Fold-1:0] bits;
+      logic [Fold-1:0] fold_q;
+      assign bits = (4 * Fold)'(word);
+      always_ff @(posedge clk_i) begin
+        if (drain_enable_i && drain_valid_q) begin
+          fold_q <= bits[0+:Fold] ^ bits[Fold+:Fold] ^ bits[2*Fold+:Fold] ^ bits[3*Fold+:Fold];
+        end
+        sum_error_q[c] <= check_q ? parity ^ ^fold_q : 1'b0;
+      end
+    end else begin : gen_no_check
+      assign sum_error_q[c] = 1'b0;
+      logic unused_parity;
+      assign unused_parity = check_q ^ parity;
+    end
   end
+
+  logic [Rows-1:0] lane_error_a_q;
+  logic [Cols-1:0] lane_error_b_q;
+  always_ff @(posedge clk_i) begin
+    lane_error_a_q <= lane_error_a;
+    lane_error_b_q <= lane_error_b;
+  end
+  assign error_o = |sum_error_q | |lane_error_a_q | |lane_error_b_q;
 endmodule

@@ -42,11 +42,12 @@ module ufp4_lane #(
   output logic                 nan_o,
   output logic                 error_o
 );
+  localparam bit Parity = Target != 32'(ufp4_spec_pkg::TARGET_SIMULATOR);
   localparam int unsigned BlockWidth = $clog2(Chunk);
 
   logic code_error, scale_error;
   logic [63:0] code;
-  ufp4_sram #(.Width(64), .Depth(1 << AddrWidth)) u_codes (
+  ufp4_sram_checked #(.Width(64), .Depth(1 << AddrWidth), .Parity(Parity)) u_codes (
     .clk_i,
     .we_i,
     .waddr_i,
@@ -57,7 +58,7 @@ module ufp4_lane #(
     .error_o(code_error)
   );
   logic [7:0] scale;
-  ufp4_sram #(.Width(8), .Depth(1 << AddrWidth)) u_scales (
+  ufp4_sram_checked #(.Width(8), .Depth(1 << AddrWidth), .Parity(Parity)) u_scales (
     .clk_i,
     .we_i,
     .waddr_i,

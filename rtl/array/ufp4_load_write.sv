@@ -139,7 +139,7 @@ module ufp4_load_write #(
   // The scales that go with a beat of codes are an eighth of a beat of their own, in the same order.
   logic [8*BusBytes-1:0] scales;
   logic [2:0] eighth_q;
-  ufp4_sram #(.Width(8 * BusBytes), .Depth(ScaleBeats)) u_waiting (
+  ufp4_sram_checked #(.Width(8 * BusBytes), .Depth(ScaleBeats)) u_waiting (
     .clk_i,
     .we_i(beat & ~codes),
     .waddr_i(ScaleBeatWidth'(beat_q)),

@@ -16,12 +16,13 @@
 // Lanes below 16: a block's products come in 16 / Lanes steps, which ufp4_dot_part adds up; step_i says that there is one
 // and first_i that it is the block's first, in the stage before the significands'. Valid control is with the last step.
 // Two memories, banks, of Depth sums (words of ufp4_sum_exact); bank says where to write. What a drain reads
-// appears at drain_data_o in the next cycle; there is no drain of bank 0 while there are loads. error_o: of their parity.
+// appears at drain_data_o in the next cycle, its parity one later; there is no drain of bank 0 while there are loads.
 // Simulation speed hangs on the shape of this module: nets at module level, sequential outputs, ports read in place.
 // Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
 module ufp4_pe #(
   parameter int unsigned Depth = 64,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
+  parameter bit Parity = Target != 32'(ufp4_spec_pkg::TARGET_SIMULATOR),
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
   parameter int unsigned Lanes = 16,
   localparam int unsigned RestWidth = Lanes + 8,
@@ -30,6 +31,7 @@ module ufp4_pe #(
   localparam int unsigned ControlWidth = 5 + IndexWidth
 ) (
   input  logic                    clk_i,
+  input  logic                    rst_ni,
   input  logic                    valid1_i  /*verilator public_flat_rd*/,
   input  logic                    valid2_i  /*verilator public_flat_rd*/,
   input  logic [ControlWidth-1:0] control_load_i  /*verilator public_flat_rd*/,
@@ -49,7 +51,7 @@ module ufp4_pe #(
   input  logic [IndexWidth-1:0]   drain_index_i  /*verilator public_flat_rd*/,
   output logic [SumWidth-1:0]     drain_data0_o,
   output logic [SumWidth-1:0]     drain_data1_o,
-  output logic                    error_o
+  output logic [1:0]              drain_parity_o
 );
   // One compiled function for all PEs of a simulated array.
   /*verilator no_inline_module*/
@@ -232,26 +234,18 @@ module ufp4_pe #(
     assign index_write = index;
   end
 
-  logic [1:0] error;
-  ufp4_sram #(.Width(SumWidth), .Depth(Depth)) u_bank0 (
+  ufp4_sum_banks #(.Width(SumWidth), .Depth(Depth), .Parity(Parity)) u_banks (
     .clk_i,
-    .we_i(write[0]),
-    .waddr_i(index_write),
-    .wdata_i(sum),
-    .re_i(load | drain_read_i[0]),
-    .raddr_i(load ? index_load : drain_index_i),
-    .rdata_o(drain_data0_o),
-    .error_o(error[0])
+    .rst_ni,
+    .write_i(write),
+    .write_index_i(index_write),
+    .sum_i(sum),
+    .load_i(load),
+    .load_index_i(index_load),
+    .drain_i(drain_read_i),
+    .drain_index_i,
+    .data0_o(drain_data0_o),
+    .data1_o(drain_data1_o),
+    .parity_o(drain_parity_o)
   );
-  ufp4_sram #(.Width(SumWidth), .Depth(Depth)) u_bank1 (
-    .clk_i,
-    .we_i(write[1]),
-    .waddr_i(index_write),
-    .wdata_i(sum),
-    .re_i(drain_read_i[1]),
-    .raddr_i(drain_index_i),
-    .rdata_o(drain_data1_o),
-    .error_o(error[1])
-  );
-  assign error_o = |error;
 endmodule

@@ -11,6 +11,7 @@
 module ufp4_pe_fp32 #(
   parameter int unsigned Depth = 64,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
+  parameter bit Parity = Target != 32'(ufp4_spec_pkg::TARGET_SIMULATOR),
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
   parameter int unsigned Lanes = 16,
   localparam int unsigned RestWidth = Lanes + 13,
@@ -18,6 +19,7 @@ module ufp4_pe_fp32 #(
   localparam int unsigned ControlWidth = 7 + IndexWidth
 ) (
   input  logic                    clk_i,
+  input  logic                    rst_ni,
   input  logic                    valid1_i  /*verilator public_flat_rd*/,
   input  logic [ControlWidth-1:0] control2_i  /*verilator public_flat_rd*/,
   input  logic [ControlWidth-1:0] control3_i  /*verilator public_flat_rd*/,
@@ -35,7 +37,7 @@ module ufp4_pe_fp32 #(
   input  logic [IndexWidth-1:0]   drain_index_i  /*verilator public_flat_rd*/,
   output logic [31:0]             drain_data0_o,
   output logic [31:0]             drain_data1_o,
-  output logic                    error_o
+  output logic [1:0]              drain_parity_o
 );
   // One compiled function for all PEs of a simulated array.
   /*verilator no_inline_module*/
@@ -153,26 +155,18 @@ module ufp4_pe_fp32 #(
     .sum_o(sum)
   );
 
-  logic [1:0] error;
-  ufp4_sram #(.Width(32), .Depth(Depth)) u_bank0 (
+  ufp4_sum_banks #(.Width(32), .Depth(Depth), .Parity(Parity)) u_banks (
     .clk_i,
-    .we_i(valid3 & write3 & ~bank3),
-    .waddr_i(index3),
-    .wdata_i(sum),
-    .re_i(load | drain_read_i[0]),
-    .raddr_i(load ? index2 : drain_index_i),
-    .rdata_o(drain_data0_o),
-    .error_o(error[0])
+    .rst_ni,
+    .write_i({2{valid3 & write3}} & {bank3, ~bank3}),
+    .write_index_i(index3),
+    .sum_i(sum),
+    .load_i(load),
+    .load_index_i(index2),
+    .drain_i(drain_read_i),
+    .drain_index_i,
+    .data0_o(drain_data0_o),
+    .data1_o(drain_data1_o),
+    .parity_o(drain_parity_o)
   );
-  ufp4_sram #(.Width(32), .Depth(Depth)) u_bank1 (
-    .clk_i,
-    .we_i(valid3 & write3 & bank3),
-    .waddr_i(index3),
-    .wdata_i(sum),
-    .re_i(drain_read_i[1]),
-    .raddr_i(drain_index_i),
-    .rdata_o(drain_data1_o),
-    .error_o(error[1])
-  );
-  assign error_o = |error;
 endmodule

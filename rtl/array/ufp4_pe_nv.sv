@@ -12,11 +12,13 @@
 module ufp4_pe_nv #(
   parameter int unsigned Depth = 64,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
+  parameter bit Parity = Target != 32'(ufp4_spec_pkg::TARGET_SIMULATOR),
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
   localparam int unsigned IndexWidth = $clog2(Depth),
   localparam int unsigned ControlWidth = 6 + IndexWidth
 ) (
   input  logic                    clk_i,
+  input  logic                    rst_ni,
   input  logic [1:0]              valid1_i  /*verilator public_flat_rd*/,
   input  logic                    valid2_i  /*verilator public_flat_rd*/,
   input  logic [ControlWidth-1:0] control4_i  /*verilator public_flat_rd*/,
@@ -36,7 +38,7 @@ module ufp4_pe_nv #(
   input  logic [IndexWidth-1:0]   drain_index_i  /*verilator public_flat_rd*/,
   output logic [31:0]             drain_data0_o,
   output logic [31:0]             drain_data1_o,
-  output logic                    error_o
+  output logic [1:0]              drain_parity_o
 );
   // One compiled function for all PEs of a simulated array.
   /*verilator no_inline_module*/
@@ -127,26 +129,18 @@ module ufp4_pe_nv #(
   );
 
   assign write = valid8 & first8 & write8;
-  logic [1:0] error;
-  ufp4_sram #(.Width(32), .Depth(Depth)) u_bank0 (
+  ufp4_sum_banks #(.Width(32), .Depth(Depth), .Parity(Parity)) u_banks (
     .clk_i,
-    .we_i(write & ~bank8),
-    .waddr_i(index8),
-    .wdata_i(sum),
-    .re_i(load | drain_read_i[0]),
-    .raddr_i(load ? index4 : drain_index_i),
-    .rdata_o(drain_data0_o),
-    .error_o(error[0])
+    .rst_ni,
+    .write_i({2{write}} & {bank8, ~bank8}),
+    .write_index_i(index8),
+    .sum_i(sum),
+    .load_i(load),
+    .load_index_i(index4),
+    .drain_i(drain_read_i),
+    .drain_index_i,
+    .data0_o(drain_data0_o),
+    .data1_o(drain_data1_o),
+    .parity_o(drain_parity_o)
   );
-  ufp4_sram #(.Width(32), .Depth(Depth)) u_bank1 (
-    .clk_i,
-    .we_i(write & bank8),
-    .waddr_i(index8),
-    .wdata_i(sum),
-    .re_i(drain_read_i[1]),
-    .raddr_i(drain_index_i),
-    .rdata_o(drain_data1_o),
-    .error_o(error[1])
-  );
-  assign error_o = |error;
 endmodule

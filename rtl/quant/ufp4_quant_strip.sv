@@ -205,7 +205,7 @@ module ufp4_quant_strip #(
   assign place     = offset_q + (!half_q ? '0 : f32_i ? SEG_W'(64) : SEG_W'(32));
   assign read_beat = place[SEG_W-1:BUS_W] + BEAT_W'(beat_q);
 
-  ufp4_sram #(
+  ufp4_sram_checked #(
     .Width(DataW),
     .Depth(Chunks * 16 * SEG_BEATS)
   ) u_sram (

@@ -143,7 +143,7 @@ module ufp4_quant_transpose (
 
   logic [15:0] error;
   for (genvar b = 0; b < 16; b++) begin : gen_bank
-    ufp4_sram #(
+    ufp4_sram_checked #(
       .Width(32),
       .Depth(128)
     ) u_sram (

@@ -2,9 +2,11 @@
 // Two by two processing elements as they share operand registers in an array of the form for cells (ufp4_array, Share),
 // for the row pe_shared of fpga/ppa.sh: a and b pass on from the second column and the second row.
 module pe_shared #(
-  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
+  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
+  parameter bit Parity = 1'b0
 ) (
   input  logic         clk_i,
+  input  logic         rst_ni,
   input  logic         valid1_i,
   input  logic         valid2_i,
   input  logic [10:0]  control_load_i,
@@ -21,14 +23,16 @@ module pe_shared #(
   input  logic [1:0]   drain_read_i,
   input  logic [5:0]   drain_index_i,
   output logic [267:0] drain_data0_o,
-  output logic [267:0] drain_data1_o
+  output logic [267:0] drain_data1_o,
+  output logic [7:0]   drain_parity_o
 );
   for (genvar r = 0; r < 2; r++) begin : gen_row
     for (genvar c = 0; c < 2; c++) begin : gen_col
       logic [63:0] a_mag, b_mag;
       logic [23:0] a_rest, b_rest;
-      ufp4_pe #(.Formats(Formats)) u_pe (
+      ufp4_pe #(.Formats(Formats), .Parity(Parity)) u_pe (
         .clk_i,
+        .rst_ni,
         .valid1_i,
         .valid2_i,
         .control_load_i,
@@ -47,7 +51,8 @@ module pe_shared #(
         .drain_read_i,
         .drain_index_i,
         .drain_data0_o(drain_data0_o[67*(2*r+c)+:67]),
-        .drain_data1_o(drain_data1_o[67*(2*r+c)+:67])
+        .drain_data1_o(drain_data1_o[67*(2*r+c)+:67]),
+        .drain_parity_o(drain_parity_o[2*(2*r+c)+:2])
       );
     end
     assign a_mag_o[64*r+:64] = gen_row[r].gen_col[1].a_mag;

@@ -9,10 +9,12 @@
 #include "bench.h"
 #include "fault.h"
 
-#define PLACE_BYTES 0x10000ull
+#define PLACE_BYTES 0x20000ull
 enum { X, W, CODES_X, SCALES_X, CODES_XT, SCALES_XT, CODES_W, SCALES_W, C, D, PLACES };
 #define IMAGE_BYTES (PLACES * PLACE_BYTES)
-#define STRIDE_BYTES 512u
+#define STRIDE_BYTES 2048u
+#define STRIDE_BLOCKS 32u  // of codes and scales along k
+#define CHUNK 256u         // elements of k after which sums wait in the accumulator memories
 #define WATCHDOG_CYCLES 3000u
 #define STATUS_FATAL 4u
 #define JOBS_EACH 10  // injections into one random job
@@ -26,14 +28,14 @@ typedef struct {
 } structure_t;
 
 static const structure_t structures[] = {
+    {"parity of all memories", "u_parity", "mem", ANY_JOB},
     {"operand memories: codes", "u_codes", "mem", GEMM_JOB},
     {"operand memories: scales", "u_scales", "mem", GEMM_JOB},
     {"operand memories: scales", "u_waiting", "mem", GEMM_JOB},
-    {"accumulator memories", "u_bank", "mem", GEMM_JOB},
+    {"accumulator memories", "u_banks.", "mem", GEMM_JOB},
     {"memories of C and sums", "u_addend.gen_buffer", "mem", GEMM_JOB},
     {"QUANT: strip memory", "u_strip.u_sram", "mem", QUANT_JOB},
     {"QUANT: transpose memory", "u_transpose.gen_bank", "mem", QUANT_JOB},
-    {"parity of all memories", "", "parity", ANY_JOB},
     {"array: registers of PEs and lanes", "u_gemm.u_array", "", GEMM_JOB},
     {"drain and addends: registers", "u_gemm.u_drain", "", GEMM_JOB},
     {"drain and addends: registers", "u_gemm.u_addend", "", GEMM_JOB},
@@ -105,7 +107,7 @@ static ufp4_descriptor_t quant_job(unsigned source, unsigned codes, uint32_t row
                                        .row_scales_addr = place(codes + 1),
                                        .col_codes_addr = source == X ? place(CODES_XT) : 0,
                                        .col_scales_addr = source == X ? place(SCALES_XT) : 0,
-                                       .row_stride_blocks = 8,
+                                       .row_stride_blocks = STRIDE_BLOCKS,
                                        .col_stride_blocks = source == X ? 8 : 0,
                                        .seed = 77}};
 }
@@ -126,8 +128,8 @@ static ufp4_descriptor_t gemm_job(uint32_t m, uint32_t n, uint32_t k, uint8_t el
                                       .b_codes_addr = place(CODES_W),
                                       .b_scales_addr = place(SCALES_W),
                                       .d_addr = place(D),
-                                      .a_stride_blocks = 8,
-                                      .b_stride_blocks = 8,
+                                      .a_stride_blocks = STRIDE_BLOCKS,
+                                      .b_stride_blocks = STRIDE_BLOCKS,
                                       .d_stride_bytes = STRIDE_BYTES,
                                       .d_mode = add ? UFP4_D_MODE_C : 0,
                                       .c_addr = add ? place(C) : 0,
@@ -159,8 +161,11 @@ static void draw_jobs(rig_t *rig) {
       values[i] = (float)(int32_t)check_next(&rig->random) * 0x1p-30f;
     }
   }
-  const uint32_t m = 1 + check_below(&rig->random, 60), n = 1 + check_below(&rig->random, 40);
-  const uint32_t k = 1 + check_below(&rig->random, 100);
+  // Long ones are smaller: time.
+  const int is_long = check_below(&rig->random, 2) != 0;
+  const uint32_t m = 1 + check_below(&rig->random, is_long ? 20 : 60);
+  const uint32_t n = 1 + check_below(&rig->random, is_long ? 20 : 40);
+  const uint32_t k = 1 + (is_long ? CHUNK + check_below(&rig->random, 240) : check_below(&rig->random, 100));
   const uint8_t elem = (uint8_t)check_below(&rig->random, UFP4_ELEM_COUNT);
   rig->jobs[QUANT_JOB] = quant_job(X, CODES_X, m, k, elem);
   rig->jobs[GEMM_JOB] = gemm_job(m, n, k, elem, (int)check_below(&rig->random, 2));

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two memories of a PE, banks, of Depth sums each: one write a cycle, to the banks of write_i; bank 0 read at a load,
+// either at a drain (bank 0 not at the time of a load). Data appear in the next cycle.
+// A sum has a bit of parity, in a memory of its own and a cycle behind the sum in writes and reads alike: parity_o, of
+// banks 1 and 0, is that of the drain two cycles ago, and stays until the next. What is drained is compared with it at the
+// array's edge. What is loaded is compared here: if it has changed, the next parity written is wrong on purpose, so that
+// the sum made of it is found when it is drained. So no sum may be read that was never written. Without Parity parity_o
+// means nothing.
+// Tests: tests/rtl/array, tests/rtl/fault.
+module ufp4_sum_banks #(
+  parameter int unsigned Width = 64,
+  parameter int unsigned Depth = 64,
+  parameter bit Parity = 1'b1,
+  localparam int unsigned IndexWidth = $clog2(Depth)
+) (
+  input  logic                  clk_i,
+  input  logic                  rst_ni,
+  input  logic [1:0]            write_i,
+  input  logic [IndexWidth-1:0] write_index_i,
+  input  logic [Width-1:0]      sum_i,
+  input  logic                  load_i,
+  input  logic [IndexWidth-1:0] load_index_i,
+  input  logic [1:0]            drain_i,
+  input  logic [IndexWidth-1:0] drain_index_i,
+  output logic [Width-1:0]      data0_o,
+  output logic [Width-1:0]      data1_o,
+  output logic [1:0]            parity_o
+);
+  ufp4_sram #(.Width(Width), .Depth(Depth)) u_bank0 (
+    .clk_i,
+    .we_i(write_i[0]),
+    .waddr_i(write_index_i),
+    .wdata_i(sum_i),
+    .re_i(load_i | drain_i[0]),
+    .raddr_i(load_i ? load_index_i : drain_index_i),
+    .rdata_o(data0_o)
+  );
+  ufp4_sram #(.Width(Width), .Depth(Depth)) u_bank1 (
+    .clk_i,
+    .we_i(write_i[1]),
+    .waddr_i(write_index_i),
+    .wdata_i(sum_i),
+    .re_i(drain_i[1]),
+    .raddr_i(drain_index_i),
+    .rdata_o(data1_o)
+  );
+
+  if (Parity) begin : gen_parity
+    // Four bits to one in the first cycle, these to one in the second.
+    localparam int unsigned Fold = (Width + 3) / 4;
+    logic [4*Fold-1:0] sum, loaded;
+    logic [Fold-1:0] sum_fold_q, loaded_fold_q;
+    logic [IndexWidth-1:0] write_index_q, index0_q, index1_q;
+    assign sum    = (4 * Fold)'(sum_i);
+    assign loaded = (4 * Fold)'(data0_o);
+
+    logic [1:0] write_q, read_q;
+    logic load_q, check_q, wrong_q, wrong;
+    assign wrong = wrong_q | (check_q & (parity_o[0] ^ ^loaded_fold_q));
+
+    ufp4_sram #(.Width(1), .Depth(Depth)) u_parity0 (
+      .clk_i,
+      .we_i(write_q[0]),
+      .waddr_i(write_index_q),
+      .wdata_i(^sum_fold_q ^ wrong),
+      .re_i(read_q[0]),
+      .raddr_i(index0_q),
+      .rdata_o(parity_o[0])
+    );
+    ufp4_sram #(.Width(1), .Depth(Depth)) u_parity1 (
+      .clk_i,
+      .we_i(write_q[1]),
+      .waddr_i(write_index_q),
+      .wdata_i(^sum_fold_q ^ wrong),
+      .re_i(read_q[1]),
+      .raddr_i(index1_q),
+      .rdata_o(parity_o[1])
+    );
+
+    always_ff @(posedge clk_i) begin
+      sum_fold_q <= sum[0+:Fold] ^ sum[Fold+:Fold] ^ sum[2*Fold+:Fold] ^ sum[3*Fold+:Fold];
+      loaded_fold_q <= loaded[0+:Fold] ^ loaded[Fold+:Fold] ^ loaded[2*Fold+:Fold] ^ loaded[3*Fold+:Fold];
+      write_index_q <= write_index_i;
+      index0_q <= load_i ? load_index_i : drain_index_i;
+      index1_q <= drain_index_i;
+      write_q <= write_i;
+      read_q <= {drain_i[1], load_i | drain_i[0]};
+      load_q <= load_i;
+      check_q <= load_q;
+      wrong_q <= rst_ni & wrong & ~|write_q;
+    end
+  end else begin : gen_no_parity
+    assign parity_o = 2'b00;
+    logic unused_reset;
+    assign unused_reset = rst_ni;
+  end
+endmodule
