@@ -30,6 +30,7 @@ module ufp4_array #(
   parameter int unsigned Chunk = 16,
   parameter int unsigned BusBytes = 64,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
+  parameter bit Parity = Target != 32'(ufp4_spec_pkg::TARGET_SIMULATOR),
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
   parameter int unsigned Lanes = 16,
@@ -89,7 +90,6 @@ module ufp4_array #(
   output logic [DrainCols-1:0]       drain_nan_b_o,
   output logic                       error_o
 );
-  localparam bit Parity = Target != 32'(ufp4_spec_pkg::TARGET_SIMULATOR);
   localparam bit Exact = Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT);
   localparam bit Nv = Contract == 32'(ufp4_spec_pkg::CONTRACT_NV);
   localparam int unsigned ControlWidth = FeedWidth + 1;
@@ -181,6 +181,7 @@ module ufp4_array #(
       .Chunk(Chunk),
       .Lanes(Lanes),
       .Target(Target),
+      .Parity(Parity),
       .Contract(Contract)
     ) u_lane (
       .clk_i,
@@ -273,7 +274,7 @@ module ufp4_array #(
       end
 
       if (Exact) begin : gen_exact
-        ufp4_pe #(.Depth(1 << IndexWidth), .Target(Target), .Formats(Formats), .Lanes(Lanes)) u_pe (
+        ufp4_pe #(.Depth(1 << IndexWidth), .Target(Target), .Parity(Parity), .Formats(Formats), .Lanes(Lanes)) u_pe (
           .clk_i,
           .rst_ni,
           .valid1_i(gen_row[r-r%Share].gen_control[c/Share+1].word_q[WordWidth-1]),
@@ -298,7 +299,7 @@ module ufp4_array #(
           .drain_parity_o(sum_parity)
         );
       end else if (Nv) begin : gen_nv
-        ufp4_pe_nv #(.Depth(1 << IndexWidth), .Target(Target), .Formats(Formats)) u_pe (
+        ufp4_pe_nv #(.Depth(1 << IndexWidth), .Target(Target), .Parity(Parity), .Formats(Formats)) u_pe (
           .clk_i,
           .rst_ni,
           .valid1_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+1].word_q[ControlWidth-1-:2]),
@@ -323,7 +324,13 @@ module ufp4_array #(
           .drain_parity_o(sum_parity)
         );
       end else begin : gen_fp32
-        ufp4_pe_fp32 #(.Depth(1 << IndexWidth), .Target(Target), .Formats(Formats), .Lanes(Lanes)) u_pe (
+        ufp4_pe_fp32 #(
+          .Depth(1 << IndexWidth),
+          .Target(Target),
+          .Parity(Parity),
+          .Formats(Formats),
+          .Lanes(Lanes)
+        ) u_pe (
           .clk_i,
           .rst_ni,
           .valid1_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+1].word_q[WordWidth-1]),
@@ -402,6 +409,7 @@ module ufp4_array #(
       .Chunk(Chunk),
       .Lanes(Lanes),
       .Target(Target),
+      .Parity(Parity),
       .Contract(Contract)
     ) u_lane (
       .clk_i,

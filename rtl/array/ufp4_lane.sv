@@ -18,6 +18,7 @@ module ufp4_lane #(
   parameter int unsigned Chunk = 16,
   parameter int unsigned Lanes = 16,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
+  parameter bit Parity = Target != 32'(ufp4_spec_pkg::TARGET_SIMULATOR),
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
   localparam int unsigned RestWidth = Lanes + ((Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) ? 8 : 13),
   localparam int unsigned TileWidth = $clog2(Tiles),
@@ -42,7 +43,6 @@ module ufp4_lane #(
   output logic                 nan_o,
   output logic                 error_o
 );
-  localparam bit Parity = Target != 32'(ufp4_spec_pkg::TARGET_SIMULATOR);
   localparam int unsigned BlockWidth = $clog2(Chunk);
 
   logic code_error, scale_error;

@@ -234,7 +234,12 @@ module ufp4_pe #(
     assign index_write = index;
   end
 
-  ufp4_sum_banks #(.Width(SumWidth), .Depth(Depth), .Parity(Parity)) u_banks (
+  ufp4_sum_banks #(
+    .Width(SumWidth),
+    .Depth(Depth),
+    .Parity(Parity),
+    .Lag(ufp4_pe_pkg::stages(Target, 32'(ufp4_spec_pkg::CONTRACT_EXACT)) - ufp4_pe_pkg::stage_load(Target))
+  ) u_banks (
     .clk_i,
     .rst_ni,
     .write_i(write),

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two memories of a PE, banks, of Depth sums each: one write a cycle, to the banks of write_i; bank 0 read at a load,
 // either at a drain (bank 0 not at the time of a load). Data appear in the next cycle.
-// A sum has a bit of parity, in a memory of its own and a cycle behind the sum in writes and reads alike: parity_o, of
-// banks 1 and 0, is that of the drain two cycles ago, and stays until the next. What is drained is compared with it at the
-// array's edge. What is loaded is compared here: if it has changed, the next parity written is wrong on purpose, so that
-// the sum made of it is found when it is drained. So no sum may be read that was never written. Without Parity parity_o
-// means nothing.
+// A sum has a bit of parity, in a memory of its own and a cycle behind the sum in writes and reads alike: parity_o,
+// of banks 1 and 0, is that of the drain two cycles ago, and stays until the next read. What is drained is compared
+// with it at the array's edge. What is loaded is compared here: if it has changed, the parity of the sum that is
+// made of it is written wrong on purpose, so that it is found when that is drained. So no sum may be read that was
+// never written. Without Parity parity_o means nothing.
 // Tests: tests/rtl/array, tests/rtl/fault.
 module ufp4_sum_banks #(
   parameter int unsigned Width = 64,
   parameter int unsigned Depth = 64,
   parameter bit Parity = 1'b1,
+  parameter int unsigned Lag = 1,  // cycles from the load of a chunk of one block to the write of its sum
   localparam int unsigned IndexWidth = $clog2(Depth)
 ) (
   input  logic                  clk_i,
@@ -55,8 +56,21 @@ module ufp4_sum_banks #(
     assign loaded = (4 * Fold)'(data0_o);
 
     logic [1:0] write_q, read_q;
-    logic load_q, check_q, wrong_q, wrong;
-    assign wrong = wrong_q | (check_q & (parity_o[0] ^ ^loaded_fold_q));
+    logic load_q, check_q, wrong_q, wrong, changed, late;
+    assign changed = check_q & (parity_o[0] ^ ^loaded_fold_q);
+    // Not before the sum of the load before this one has been written.
+    if (Lag == 1) begin : gen_now
+      assign wrong = wrong_q | changed;
+      assign late  = changed & ~|write_q;
+    end else if (Lag == 2) begin : gen_next
+      assign wrong = wrong_q;
+      assign late  = changed;
+    end else begin : gen_later
+      logic [Lag-3:0] changed_q;
+      always_ff @(posedge clk_i) changed_q <= (Lag - 2)'({changed_q, changed});
+      assign wrong = wrong_q;
+      assign late  = changed_q[Lag-3];
+    end
 
     ufp4_sram #(.Width(1), .Depth(Depth)) u_parity0 (
       .clk_i,
@@ -87,7 +101,7 @@ module ufp4_sum_banks #(
       read_q <= {drain_i[1], load_i | drain_i[0]};
       load_q <= load_i;
       check_q <= load_q;
-      wrong_q <= rst_ni & wrong & ~|write_q;
+      wrong_q <= rst_ni & ((wrong_q & ~|write_q) | late);
     end
   end else begin : gen_no_parity
     assign parity_o = 2'b00;
