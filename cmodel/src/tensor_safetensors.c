@@ -124,7 +124,8 @@ ufp4_status_t safetensors_find(const safetensors_t *file, const char *name, file
   const char *dtype = json_string_value(json_object_get(entry, "dtype"));
   const json_t *shape = json_object_get(entry, "shape");
   if (!dtype_of(dtype, &out->dtype)) {
-    ufp4_message_set(message, "%s:%s: its element type is %s; F32, F16, BF16 or F64 is needed", file->path, name,
+    ufp4_message_set(message, "%s:%s: its element type is %s; F32, F16, BF16 or F64 is needed (codes and scales: U8)",
+                     file->path, name,
                      dtype != NULL ? dtype : "missing");
     return UFP4_ERROR_FORMAT;
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,8 +41,10 @@ static int fail_command(const char *name) {
 
 // A result that could not be printed is not a result.
 static int check_stdout(int exit_status) {
+  errno = 0;
   if (fflush(stdout) == 0 && !ferror(stdout)) return exit_status;
-  perror("ufp4: standard output");
+  // An earlier write may have failed, whose reason is no longer known.
+  fprintf(stderr, "ufp4: standard output: %s\n", errno != 0 ? strerror(errno) : "not all of it could be written");
   return CLI_DEVICE;
 }
 

@@ -110,7 +110,6 @@ static int check(const cli_command_t *command, const arguments_t *a) {
 typedef struct {
   const cli_command_t *command;
   cli_device_t device;
-  char names[UFP4_MAX_VARIANTS][32];
   char folders[UFP4_MAX_VARIANTS][PATH_MAX];
   ufp4_experiment_options_t options;
 } plan_t;
@@ -122,18 +121,23 @@ static ufp4_device_t *open_device(void *context) {
   return device;
 }
 
-static int add_variant(plan_t *plan, const char *name, size_t length) {
+// A recipe goes by its own name, in tables and as a folder: that of a file has no path in it.
+static int add_variant(plan_t *plan, const char *word, size_t length) {
   ufp4_experiment_options_t *o = &plan->options;
-  char *own = plan->names[o->variant_count];
+  char path[PATH_MAX];
   if (o->variant_count == UFP4_MAX_VARIANTS - 1) return cli_fail(plan->command, CLI_USAGE, "--recipe: too many");
-  snprintf(own, sizeof plan->names[0], "%.*s", (int)length, name);
+  if (length >= sizeof path) return cli_fail(plan->command, CLI_USAGE, "--recipe: the name is too long");
+  memcpy(path, word, length);
+  path[length] = '\0';
   ufp4_variant_t *variant = &o->variants[o->variant_count];
-  int end = cli_recipe(plan->command, own, &variant->recipe);
+  int end = cli_recipe(plan->command, path, &variant->recipe);
   for (int i = 0; end == CLI_GO_ON && i < o->variant_count; i++) {
-    if (!strcmp(o->variants[i].name, own)) end = cli_fail(plan->command, CLI_USAGE, "--recipe: %s is there twice", own);
+    if (!strcmp(o->variants[i].name, variant->recipe.name)) {
+      end = cli_fail(plan->command, CLI_USAGE, "--recipe: %s is there twice", variant->recipe.name);
+    }
   }
   if (end == CLI_GO_ON) {
-    variant->name = own;
+    variant->name = variant->recipe.name;
     o->variant_count++;
   }
   return end;

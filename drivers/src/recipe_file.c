@@ -116,6 +116,11 @@ static ufp4_status_t read_title(const reader_t *reader, ufp4_recipe_t *recipe) {
                      sizeof recipe->name - 1);
     return UFP4_ERROR_FORMAT;
   }
+  // Tensors that are captured lie in a folder of that name.
+  if (text[0] == '.' || memchr(text, '/', length) != NULL) {
+    ufp4_message_set(reader->message, "%s: name must not begin with '.' nor have a '/' in it", reader->path);
+    return UFP4_ERROR_FORMAT;
+  }
   if (length >= sizeof recipe->name) length = sizeof recipe->name - 1;
   memcpy(recipe->name, text, length);
   recipe->name[length] = '\0';

@@ -131,7 +131,30 @@ def train_takes_every_recipe():
                    "--recipe", "nvfp4,mxfp4," + mine, "--no-control", "--json")
         check(done.returncode == 0, done.stderr)
         got = json.loads(done.stdout)
-        check([r["recipe"] for r in got["recipes"]] == ["nvfp4", "mxfp4", mine], got)
+        check([r["recipe"] for r in got["recipes"]] == ["nvfp4", "mxfp4", "mine"], got)
+
+
+def train_captures_under_the_recipes_own_name():
+    with tempfile.TemporaryDirectory() as folder:
+        below = os.path.join(folder, "a folder whose name alone has more than 31 bytes")
+        os.mkdir(below)
+        for name, text in (("first.json", '{"elem": "e1m2"}'), ("second.json", '{"elem": "e2m1", "name": "mine"}')):
+            with open(os.path.join(below, name), "w") as file:
+                file.write(text)
+        out = os.path.join(folder, "out")
+        done = run("train", write_text(folder), "-o", out, *TINY, "--steps", "2", "--seeds", "1", "--no-control", "--capture",
+                   "--recipe", os.path.join(below, "first.json") + "," + os.path.join(below, "second.json"))
+        check(done.returncode == 0, done.stderr)
+        check(os.path.isdir(os.path.join(out, "first")) and os.path.isdir(os.path.join(out, "mine")), os.listdir(out))
+        check(sorted(os.listdir(below)) == ["first.json", "second.json"], os.listdir(below))
+
+
+def train_rejects_recipe_whose_name_is_a_path():
+    with tempfile.TemporaryDirectory() as folder:
+        recipe = os.path.join(folder, "r.json")
+        with open(recipe, "w") as file:
+            file.write('{"elem": "e1m2", "name": "../elsewhere"}')
+        reject_train(2, "name must not begin", "--recipe", recipe)
 
 
 def train_rejects_recipe_twice():
