@@ -321,6 +321,7 @@ static int run(int argc, char **argv) {
   if (bias.json) end = print_json(&bias);
   if (end != CLI_GO_ON) return end;
   if (!bias.json) print_text(&bias);
-  if (bias.plot != NULL) end = draw(&bias);
+  if (bias.plot != NULL) end = cli_printed();
+  if (end == CLI_GO_ON && bias.plot != NULL) end = draw(&bias);
   return end == CLI_GO_ON ? CLI_OK : end;
 }

@@ -41,6 +41,9 @@ int cli_fail(const cli_command_t *command, int exit_status, const char *format, 
 int cli_fail_status(const cli_command_t *command, ufp4_status_t status, const char *message);
 /** Prints @p json to stdout and frees it. @return CLI_GO_ON or the exit status. */
 int cli_json_print(const cli_command_t *command, json_out_t *json);
+/** Whether all that went to stdout has got there; to be asked before files take their names, so that a result that
+ *  could not be printed leaves none. Prints what is wrong. @return CLI_GO_ON or the exit status. */
+int cli_printed(void);
 /** "not available in this version": exit status 3. */
 int cli_unavailable(const cli_command_t *command, const char *option, const char *value);
 
@@ -63,6 +66,7 @@ typedef struct {
   void *value;
   const char *argument;  ///< what --help calls it, and the words of CLI_CHOICE; NULL for CLI_FLAG
   const char *help;
+  int given;  ///< set by cli_parse
 } cli_option_t;
 
 #define CLI_MAX_OPTIONS 40
@@ -76,10 +80,12 @@ void cli_option_add(cli_options_t *options, const char *name, cli_kind_t kind, v
 
 /** cli_parse handled everything (--help, --man), or failed: return cli_parse's other value. */
 #define CLI_GO_ON (-1)
-/** Parses argv[1..]; the inputs are moved to argv[argc - count..]. @return CLI_GO_ON, or the exit status to end with.
- */
-int cli_parse(const cli_command_t *command, const cli_options_t *options, int argc, char **argv, int min_inputs,
+/** Parses argv[1..]; the inputs are moved to argv[argc - count..]. An option that is given twice is refused.
+ *  @return CLI_GO_ON, or the exit status to end with. */
+int cli_parse(const cli_command_t *command, cli_options_t *options, int argc, char **argv, int min_inputs,
               int max_inputs, char ***inputs, int *count);
+/** Whether cli_parse met this option. */
+int cli_option_given(const cli_options_t *options, const char *name);
 
 /** Prints a command's manual page, in man(7), from what --help prints; and that of the program. */
 void cli_manual(const cli_command_t *command, const cli_options_t *options);
@@ -94,6 +100,7 @@ typedef struct {
   const char *configuration;
   uint64_t mem_latency, mem_bandwidth, stall_seed, max_cycles, threads;
   const char *trace;
+  int any_configuration;  ///< --config has a meaning on every backend
 } cli_device_t;
 
 /** Raises the device memory to hold @p bytes of buffers. */
@@ -102,6 +109,10 @@ void cli_device_demand(cli_device_t *device, uint64_t bytes);
 void cli_device_init(cli_device_t *device);
 /** Adds --backend, --config, --mem-latency, --mem-bandwidth, --stall, --max-cycles, --trace and --threads. */
 void cli_device_add(cli_options_t *options, cli_device_t *device);
+/** Refuses options of the simulated core that were given where neither device->backend nor @p check (or NULL) is one.
+ *  @return CLI_GO_ON or the exit status. */
+int cli_device_check(const cli_command_t *command, const cli_options_t *options, const cli_device_t *device,
+                     const char *check);
 /** Opens backend @p name (device->backend, or that of --check) with these options; on failure *out is NULL and the
  *  message has been printed. @return CLI_GO_ON or the exit status. */
 int cli_device_open(const cli_command_t *command, const cli_device_t *device, const char *name, ufp4_device_t **out);

@@ -91,7 +91,7 @@ static int part_one(demo_t *demo) {
            "1. A language model of %lld blocks, d %lld, takes %" PRIu64
            " steps of %lld tokens; recipe %s, GEMMs on the golden model",
            (long long)options.shape.blocks, (long long)options.shape.d_model, a->steps,
-           (long long)(options.batch * options.shape.context), a->recipe);
+           (long long)(options.batch * options.shape.context), demo->recipe.name);
   say(demo, line);
   ufp4_status_t status = ufp4_trainer_create(&options, &demo->text, demo->model.device, &demo->recipe, &demo->trainer);
   if (demo->json) json_put_list(demo->json, "training");
@@ -267,7 +267,7 @@ static int run_parts(demo_t *demo) {
   const arguments_t *a = demo->arguments;
   int end = cli_recipe(&cli_demo, a->recipe, &demo->recipe);
   if (end == CLI_GO_ON && !demo->recipe.quantized) {
-    end = cli_fail(&cli_demo, CLI_USAGE, "--recipe %s runs on the host, so there is nothing to compare", a->recipe);
+    end = cli_fail(&cli_demo, CLI_USAGE, "--recipe %s runs on the host, so there is nothing to compare", demo->recipe.name);
   }
   if (end == CLI_GO_ON) end = cli_device_open(&cli_demo, &a->device, a->device.backend, &demo->core.device);
   if (end == CLI_GO_ON) end = cli_device_open(&cli_demo, &a->device, "model", &demo->model.device);
@@ -301,6 +301,7 @@ static int run(int argc, char **argv) {
   cli_device_add(&options, &a.device);
   int end = cli_parse(&cli_demo, &options, argc, argv, 0, 0, NULL, NULL);
   if (end == CLI_GO_ON) end = check(&a);
+  if (end == CLI_GO_ON) end = cli_device_check(&cli_demo, &options, &a.device, NULL);
   if (end != CLI_GO_ON) return end;
   json_out_t json = {0};
   demo_t demo = {.arguments = &a, .json = a.json ? &json : NULL};

@@ -223,8 +223,9 @@ static int multiply(choices_t *choices, const inputs_t *in) {
   int end = make_results(choices, in, &got, &want);
   if (end == CLI_GO_ON) end = compute(choices, in, &got, &want);
   if (end == CLI_GO_ON && want.d != NULL) mismatches = count_mismatches(&got, &want, m * n);
-  if (end == CLI_GO_ON) end = write_result(choices, in, &got);
   if (end == CLI_GO_ON && (choices->stats || choices->json)) end = print_stats(choices, in, &got, &want, mismatches);
+  if (end == CLI_GO_ON) end = cli_printed();
+  if (end == CLI_GO_ON) end = write_result(choices, in, &got);
   free(got.d);
   free(want.d);
   if (end != CLI_GO_ON) return end;
@@ -236,7 +237,7 @@ static int multiply(choices_t *choices, const inputs_t *in) {
 static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "o", CLI_TEXT, &c->output, "D.npy", "the result");
   cli_option_add(options, "c", CLI_TEXT, &c->c_path, "C.npy", "added at the end");
-  cli_option_add(options, "alpha", CLI_REAL, &c->alpha, "A", "factor of the product (default 1)");
+  cli_option_add(options, "alpha", CLI_REAL, &c->alpha, "A", "factor of the product, any FP32 value (default 1)");
   cli_option_add(options, "accumulate", CLI_CHOICE, &c->contract, "exact|fp32|nv",
                  "contract (default: exact where the scales allow it, else fp32)");
   cli_option_add(options, "out", CLI_CHOICE, &c->out, "f32|bf16|i64", "type of D; i64: the unrounded sums");
@@ -287,6 +288,7 @@ static int run(int argc, char **argv) {
   add_options(&options, &choices);
   int end = cli_parse(&cli_gemm, &options, argc, argv, 2, 2, &paths, NULL);
   if (end == CLI_GO_ON) end = check_choices(&choices);
+  if (end == CLI_GO_ON) end = cli_device_check(&cli_gemm, &options, &choices.device, choices.check);
   if (end != CLI_GO_ON) return end;
   end = cli_output_file(&cli_gemm, choices.output,
                         (const char *[]){paths[0], paths[1], choices.c_path, choices.accumulate_path}, 4);

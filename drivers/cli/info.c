@@ -191,15 +191,27 @@ static int show_device(const cli_device_t *device, int json) {
   return end;
 }
 
+// Of a device that is not opened nothing can be set.
+static int check(const cli_options_t *options, const cli_device_t *device) {
+  for (int i = 0; device->backend == NULL && i < options->count; i++) {
+    const cli_option_t *option = &options->items[i];
+    if (!option->given || strcmp(option->name, "json") == 0) continue;
+    return cli_fail(&cli_info, CLI_USAGE, "--%s goes with --backend", option->name);
+  }
+  return device->backend == NULL ? CLI_GO_ON : cli_device_check(&cli_info, options, device, NULL);
+}
+
 static int run(int argc, char **argv) {
   cli_device_t device;
   cli_options_t options = {0};
   int json = 0;
   cli_device_init(&device);
   device.backend = NULL;  // not given: about this machine
+  device.any_configuration = 1;
   cli_device_add(&options, &device);
   cli_option_add(&options, "json", CLI_FLAG, &json, NULL, "as JSON");
   int end = cli_parse(&cli_info, &options, argc, argv, 0, 0, NULL, NULL);
+  if (end == CLI_GO_ON) end = check(&options, &device);
   if (end == CLI_GO_ON) end = device.backend == NULL ? show_machine(&device, json) : show_device(&device, json);
   return end == CLI_GO_ON ? CLI_OK : end;
 }

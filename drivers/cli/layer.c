@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "compare.h"
@@ -246,23 +247,42 @@ static int check_outputs(const choices_t *choices, char **inputs) {
   return end;
 }
 
+static int write_output(const choices_t *choices, const side_t *side, int pass) {
+  char *path = output_path(choices, pass);
+  if (path == NULL) return cli_fail_status(&cli_layer, UFP4_ERROR_MEMORY, NULL);
+  ufp4_message_t message = {0};
+  int64_t n = side->stats[pass].n;
+  ufp4_matrix_t matrix = {UFP4_DTYPE_F32, side->stats[pass].m, n, n, side->d[pass]};
+  ufp4_status_t status = ufp4_tensor_write(path, &matrix, &message);
+  free(path);
+  return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_layer, status, message.text);
+}
+
+// What was written before an output that could not be: all of a layer, or nothing.
+static void discard_outputs(const choices_t *choices, unsigned passes) {
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+    char *path = passes >> pass & 1 ? output_path(choices, pass) : NULL;
+    if (path != NULL) unlink(path);
+    free(path);
+  }
+}
+
 static int write_outputs(const choices_t *choices, const layer_t *layer) {
-  if (mkdir(choices->directory, 0777) != 0 && errno != EEXIST) {
+  int made = mkdir(choices->directory, 0777) == 0;
+  if (!made && errno != EEXIST) {
     return cli_fail(&cli_layer, CLI_USAGE, "%s: cannot make this directory: %s", choices->directory, strerror(errno));
   }
-  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+  unsigned written = 0;
+  int end = CLI_GO_ON;
+  for (int pass = 0; pass < UFP4_PASS_COUNT && end == CLI_GO_ON; pass++) {
     if (!(layer->shape.passes >> pass & 1)) continue;
-    const side_t *side = &layer->sides[0];
-    char *path = output_path(choices, pass);
-    if (path == NULL) return cli_fail_status(&cli_layer, UFP4_ERROR_MEMORY, NULL);
-    ufp4_message_t message = {0};
-    int64_t n = side->stats[pass].n;
-    ufp4_matrix_t matrix = {UFP4_DTYPE_F32, side->stats[pass].m, n, n, side->d[pass]};
-    ufp4_status_t status = ufp4_tensor_write(path, &matrix, &message);
-    free(path);
-    if (status != UFP4_OK) return cli_fail_status(&cli_layer, status, message.text);
+    end = write_output(choices, &layer->sides[0], pass);
+    if (end == CLI_GO_ON) written |= 1u << pass;
   }
-  return CLI_GO_ON;
+  if (end == CLI_GO_ON) return end;
+  discard_outputs(choices, written);
+  if (made) rmdir(choices->directory);
+  return end;
 }
 
 // --- The command ---------------------------------------------------------------------------------------------------
@@ -277,8 +297,6 @@ static int compute(const choices_t *choices, layer_t *layer, json_out_t *json) {
   report_begin(json);
   int end = run_passes(choices, layer, json);
   report_end(json);
-  if (end == CLI_GO_ON) end = write_outputs(choices, layer);
-  if (end == CLI_GO_ON) print_flags(layer);
   return end;
 }
 
@@ -305,7 +323,10 @@ static int run_layer(choices_t *choices, char **paths, layer_t *layer) {
   uint64_t t = padded(layer->shape.tokens), in = padded(layer->shape.cin), out = padded(layer->shape.cout);
   cli_device_demand(&choices->device, 10 * (t * in + in * out + t * out));  // bytes: source, output and two copies
   end = choices->json ? compute_json(choices, layer) : compute(choices, layer, NULL);
+  if (end == CLI_GO_ON) end = cli_printed();
+  if (end == CLI_GO_ON) end = write_outputs(choices, layer);
   if (end != CLI_GO_ON) return end;
+  print_flags(layer);
   if (layer->mismatches == 0) return CLI_OK;
   return cli_fail(&cli_layer, CLI_MISMATCH, "%" PRId64 " codes, scales or outputs differ between %s and %s",
                   layer->mismatches, choices->device.backend, choices->check);
@@ -333,6 +354,7 @@ static int run(int argc, char **argv) {
   add_options(&options, &choices);
   int end = cli_parse(&cli_layer, &options, argc, argv, 3, 3, &paths, NULL);
   if (end == CLI_GO_ON && choices.directory == NULL) end = cli_fail(&cli_layer, CLI_USAGE, "-o DIR is missing");
+  if (end == CLI_GO_ON) end = cli_device_check(&cli_layer, &options, &choices.device, choices.check);
   if (end == CLI_GO_ON) end = check_outputs(&choices, paths);
   if (end == CLI_GO_ON) end = cli_recipe(&cli_layer, choices.recipe_name, &layer.recipe);
   if (end != CLI_GO_ON) return end;

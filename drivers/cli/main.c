@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -24,7 +26,8 @@ static int print_usage(void) {
   }
   printf("  %-11s %s\n", "test", "Builds and runs the tests; a command of the launcher, ./ufp4 test.");
   printf(
-      "\nufp4 COMMAND --help tells the options of a command, with an example; --man gives its manual page.\n"
+      "\nufp4 COMMAND --help (or ufp4 help COMMAND) tells the options of a command, with an example; --man gives its\n"
+      "manual page. An option may be given once, anywhere behind the command, as --name value or --name=value.\n"
       "Exit status: 0 done and equal, 1 mismatch, 2 usage or bad input, 3 device or environment.\n");
   return CLI_OK;
 }
@@ -41,19 +44,45 @@ static int fail_command(const char *name) {
 
 // A result that could not be printed is not a result.
 static int check_stdout(int exit_status) {
-  errno = 0;
-  if (fflush(stdout) == 0 && !ferror(stdout)) return exit_status;
-  // An earlier write may have failed, whose reason is no longer known.
-  fprintf(stderr, "ufp4: standard output: %s\n", errno != 0 ? strerror(errno) : "not all of it could be written");
-  return CLI_DEVICE;
+  if (exit_status > CLI_MISMATCH) return exit_status;  // it has failed already, and has said why
+  int end = cli_printed();
+  return end == CLI_GO_ON ? exit_status : end;
+}
+
+// Where a standard stream is closed, an output would be opened in its place, and take what is printed there.
+static void open_streams(void) {
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++) {
+    if (fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
+    (void)!open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // its use fails, as it would have
+  }
+}
+
+static const cli_command_t *find_command(const char *name) {
+  for (size_t i = 0; i < COMMANDS; i++) {
+    if (strcmp(name, commands[i]->name) == 0) return commands[i];
+  }
+  return NULL;
+}
+
+// ufp4 help COMMAND is ufp4 COMMAND --help.
+static int help(int argc, char **argv) {
+  if (argc < 3 || strcmp(argv[1], "help") != 0) return print_usage();
+  if (argc > 3) {
+    fprintf(stderr, "ufp4: help takes one command; see ufp4 --help\n");
+    return CLI_USAGE;
+  }
+  const cli_command_t *command = find_command(argv[2]);
+  char option[] = "--help", *words[] = {argv[2], option, NULL};
+  return command != NULL ? command->run(2, words) : fail_command(argv[2]);
 }
 
 int main(int argc, char **argv) {
+  open_streams();
   if (argc < 2) {
     fprintf(stderr, "ufp4: a command is needed; see ufp4 --help\n");
     return CLI_USAGE;
   }
-  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) return check_stdout(print_usage());
+  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) return check_stdout(help(argc, argv));
   if (strcmp(argv[1], "--man") == 0) {
     cli_manual_program(commands, COMMANDS);
     return check_stdout(CLI_OK);
@@ -64,8 +93,6 @@ int main(int argc, char **argv) {
   }
   int end = cli_kernel_check();
   if (end != CLI_GO_ON) return end;
-  for (size_t i = 0; i < COMMANDS; i++) {
-    if (strcmp(argv[1], commands[i]->name) == 0) return check_stdout(commands[i]->run(argc - 1, argv + 1));
-  }
-  return fail_command(argv[1]);
+  const cli_command_t *command = find_command(argv[1]);
+  return command != NULL ? check_stdout(command->run(argc - 1, argv + 1)) : fail_command(argv[1]);
 }

@@ -35,7 +35,14 @@ int cli_unavailable(const cli_command_t *command, const char *option, const char
 void cli_option_add(cli_options_t *options, const char *name, cli_kind_t kind, void *value, const char *argument,
                     const char *help) {
   if (options->count == CLI_MAX_OPTIONS) return;
-  options->items[options->count++] = (cli_option_t){name, kind, value, argument, help};
+  options->items[options->count++] = (cli_option_t){name, kind, value, argument, help, 0};
+}
+
+int cli_option_given(const cli_options_t *options, const char *name) {
+  for (int i = 0; i < options->count; i++) {
+    if (strcmp(options->items[i].name, name) == 0) return options->items[i].given;
+  }
+  return 0;
 }
 
 // --- Values --------------------------------------------------------------------------------------------
@@ -74,10 +81,13 @@ static int parse_int(const char *text, int64_t *value) {
   return 1;
 }
 
+// What has no FP32 near it (1e99, 1e-99) is refused; "inf" and "nan" are FP32 values.
 static int parse_real(const char *text, float *value) {
   char *end;
+  errno = 0;
   float parsed = strtof(text, &end);
   if (end == text || *end != '\0' || isspace((unsigned char)text[0])) return 0;
+  if (errno == ERANGE && (isinf(parsed) || parsed == 0)) return 0;
   *value = parsed;
   return 1;
 }
@@ -108,7 +118,7 @@ static const char *wanted(cli_kind_t kind) {
     case CLI_INT:
       return "a whole number";
     case CLI_REAL:
-      return "a number";
+      return "a number in FP32's range";
     default:
       return "one of";
   }
@@ -167,7 +177,7 @@ static void build_tables(const cli_options_t *options, struct option *longs, cha
   longs[options->count + 2] = (struct option){0};
 }
 
-static const cli_option_t *find_option(const cli_options_t *options, int code) {
+static cli_option_t *find_option(cli_options_t *options, int code) {
   if (code >= FIRST_OPTION) return &options->items[code - FIRST_OPTION];
   for (int i = 0; i < options->count; i++) {
     if (options->items[i].name[0] == code && options->items[i].name[1] == '\0') return &options->items[i];
@@ -182,7 +192,15 @@ static int fail_option(const cli_command_t *command, int code, const char *word)
   return cli_fail(command, CLI_USAGE, "%s %s; see ufp4 %s --help", word, what, command->name);
 }
 
-static int parse_options(const cli_command_t *command, const cli_options_t *options, int argc, char **argv) {
+// Two values for one option are a slip: neither is taken for the one that was meant.
+static int take_option(const cli_command_t *command, cli_option_t *option, const char *text) {
+  const char *dashes = option->name[1] == '\0' ? "-" : "--";
+  if (option->given) return cli_fail(command, CLI_USAGE, "%s%s is given twice", dashes, option->name);
+  option->given = 1;
+  return parse_value(option, text) ? CLI_GO_ON : fail_value(command, option, text);
+}
+
+static int parse_options(const cli_command_t *command, cli_options_t *options, int argc, char **argv) {
   struct option longs[CLI_MAX_OPTIONS + 3];
   char shorts[2 * CLI_MAX_OPTIONS + 2];
   build_tables(options, longs, shorts);
@@ -200,12 +218,12 @@ static int parse_options(const cli_command_t *command, const cli_options_t *opti
       cli_manual(command, options);
       return CLI_OK;
     }
-    const cli_option_t *option = find_option(options, code);
-    if (!parse_value(option, optarg)) return fail_value(command, option, optarg);
+    int end = take_option(command, find_option(options, code), optarg);
+    if (end != CLI_GO_ON) return end;
   }
 }
 
-int cli_parse(const cli_command_t *command, const cli_options_t *options, int argc, char **argv, int min_inputs,
+int cli_parse(const cli_command_t *command, cli_options_t *options, int argc, char **argv, int min_inputs,
               int max_inputs, char ***inputs, int *count) {
   int end = parse_options(command, options, argc, argv);
   if (end != CLI_GO_ON) return end;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device options, recipes and input files, as several commands take them.
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,10 +74,34 @@ static int check_trace(const cli_command_t *command, const char *path) {
   return cli_fail(command, CLI_USAGE, "--trace: '%s' does not end in .fst", path);
 }
 
+int cli_printed(void) {
+  errno = 0;
+  if (fflush(stdout) == 0 && !ferror(stdout)) return CLI_GO_ON;
+  // An earlier write may have failed, whose reason is no longer known.
+  fprintf(stderr, "ufp4: standard output: %s\n", errno != 0 ? strerror(errno) : "not all of it could be written");
+  return CLI_DEVICE;
+}
+
 int cli_json_print(const cli_command_t *command, json_out_t *json) {
   int printed = json_print(json);
   json_free(json);
   return printed == 0 ? CLI_GO_ON : cli_fail_status(command, UFP4_ERROR_MEMORY, NULL);
+}
+
+static int is_simulated(const char *backend) {
+  return strcmp(backend, "model") != 0 && strcmp(backend, "cuda") != 0;
+}
+
+int cli_device_check(const cli_command_t *command, const cli_options_t *options, const cli_device_t *device,
+                     const char *check) {
+  static const char *const simulated[] = {"config", "mem-latency", "mem-bandwidth", "stall", "max-cycles", "trace"};
+  if (is_simulated(device->backend) || (check != NULL && is_simulated(check))) return CLI_GO_ON;
+  for (size_t i = 0; i < sizeof simulated / sizeof simulated[0]; i++) {
+    if (!cli_option_given(options, simulated[i]) || (i == 0 && device->any_configuration)) continue;
+    return cli_fail(command, CLI_USAGE, "--%s is of a simulated core, and backend %s is none; add --backend rtl",
+                    simulated[i], device->backend);
+  }
+  return CLI_GO_ON;
 }
 
 int cli_device_open(const cli_command_t *command, const cli_device_t *device, const char *name, ufp4_device_t **out) {

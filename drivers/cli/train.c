@@ -243,7 +243,11 @@ static int write_files(const cli_command_t *command, const arguments_t *a, const
   snprintf(path, sizeof path, "%s/losses.csv", a->folder);
   ufp4_status_t status = ufp4_experiment_write_csv(experiment, path, &message);
   snprintf(path, sizeof path, "%s/report.html", a->folder);
-  if (!status) status = ufp4_experiment_write_html(experiment, a->text_name, path, &message);
+  if (!status) {
+    status = ufp4_experiment_write_html(experiment, a->text_name, path, &message);
+    snprintf(path, sizeof path, "%s/losses.csv", a->folder);
+    if (status) unlink(path);  // both, or none
+  }
   return status ? cli_fail_status(command, status, message.text) : CLI_OK;
 }
 
@@ -254,7 +258,7 @@ static double tokens_per_second(const ufp4_experiment_t *e, int variant) {
   return (double)(t->steps * t->batch * t->shape.context * e->options->seeds) / seconds;
 }
 
-static void print_text(const ufp4_experiment_t *e) {
+static int print_text(const ufp4_experiment_t *e) {
   const ufp4_experiment_options_t *o = e->options;
   ufp4_comparison_t pairs[UFP4_MAX_VARIANTS * UFP4_MAX_VARIANTS];
   printf("%% recipe seeds held_loss deviation tokens_per_second\n");
@@ -271,6 +275,7 @@ static void print_text(const ufp4_experiment_t *e) {
            o->variants[pairs[i].base].name, gap.mean, gap.deviation, gap.t, (long long)gap.positive,
            (long long)gap.count, ufp4_gap_verdict(&gap));
   }
+  return CLI_GO_ON;
 }
 
 static void add_recipe(json_out_t *json, const ufp4_experiment_t *e, int v) {
@@ -314,8 +319,7 @@ static int print_json(const plan_t *plan, const ufp4_experiment_t *e) {
   json_end_list(&json);
   json_put_integer(&json, "held_tokens", ufp4_experiment_at(e, 0, 0)->held_tokens);
   json_end_object(&json);
-  int end = cli_json_print(plan->command, &json);
-  return end == CLI_GO_ON ? CLI_OK : end;
+  return cli_json_print(plan->command, &json);
 }
 
 // --- The command -------------------------------------------------------------------------------------
@@ -325,10 +329,10 @@ static int run_experiment(plan_t *plan, const arguments_t *a, const ufp4_text_t 
   progress_t progress = progress_start(plan->options.trainer.batch * plan->options.trainer.shape.context);
   ufp4_status_t status = ufp4_experiment_run(&plan->options, text, progress_steps, &progress, &experiment);
   progress_end(&progress);
-  int end = status ? cli_fail_status(plan->command, status, experiment.message.text)
-                   : write_files(plan->command, a, &experiment);
-  if (end == CLI_OK && a->json) end = print_json(plan, &experiment);
-  if (end == CLI_OK && !a->json) print_text(&experiment);
+  int end = status ? cli_fail_status(plan->command, status, experiment.message.text) : CLI_GO_ON;
+  if (end == CLI_GO_ON) end = a->json ? print_json(plan, &experiment) : print_text(&experiment);
+  if (end == CLI_GO_ON) end = cli_printed();
+  if (end == CLI_GO_ON) end = write_files(plan->command, a, &experiment);
   if (end != CLI_OK) discard(&experiment);
   ufp4_experiment_free(&experiment);
   return end;
@@ -365,6 +369,7 @@ static int run(int argc, char **argv) {
   if (end != CLI_GO_ON) return end;
   a.text_name = count ? inputs[0] : CLI_TEXT_DEFAULT;
   end = check(command, &a);
+  if (end == CLI_GO_ON) end = cli_device_check(command, &options, &a.device, NULL);
   if (end != CLI_GO_ON) return end;
   plan_t *plan = calloc(1, sizeof *plan);
   if (!plan) return cli_fail_status(command, UFP4_ERROR_MEMORY, NULL);

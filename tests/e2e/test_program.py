@@ -41,13 +41,6 @@ def test_version():
     check(passes("--version").out.startswith("ufp4 0."), "version")
 
 
-def test_full_disk_is_an_error():
-    """stdout that cannot be written"""
-    with open("/dev/full", "w") as full:
-        done = subprocess.run([bench.PROGRAM, "random"], stdout=full, stderr=subprocess.PIPE, timeout=60)
-    check_equal(done.returncode, 3, "exit status")
-
-
 def test_rejects_an_unknown_kernel():
     """one line that names it and those there are"""
     for name in ("", "avx513"):
@@ -77,6 +70,13 @@ def test_a_signal_ends_it_and_leaves_nothing():
                 os.remove("D.npy")
 
 
+def test_help_of_a_command_by_name():
+    for command in COMMANDS:
+        check_equal(passes("help", command).out, passes(command, "--help").out, f"help {command}")
+    rejects(2, "no command is called 'gem'", "help", "gem")
+    rejects(2, "one command", "help", "gemm", "layer")
+
+
 def test_rejects_no_command():
     rejects(2, "a command is needed")
 
@@ -103,12 +103,27 @@ def test_rejects_options_without_their_value():
     rejects(2, "takes no value", "gemm", "a", "b", "--json=yes")
 
 
+def test_rejects_options_given_twice():
+    """flags, short options and both ways of writing a value; also with the same value"""
+    rejects(2, "--seed is given twice", "layer", "a", "b", "c", "-o", "d", "--seed", 1, "--seed=1")
+    rejects(2, "-o is given twice", "cast", "a", "-ob", "--to", "e2m1", "-o", "c")
+    rejects(2, "--packed is given twice", "quantize", "a", "-o", "b", "--packed", "--packed")
+    for command in COMMANDS:
+        option = "--bf16" if command == "cast" else "-o" if command == "dequantize" else "--seed"
+        value = ["7"] if option != "--bf16" else []
+        if command in ("gemm", "info"):
+            option = "--threads"
+        if command == "random":
+            option = "--count"
+        rejects(2, "is given twice", command, option, *value, option, *value)
+
+
 def test_rejects_values_that_are_no_numbers():
     for value in ("", "x", "1.5", "-1", "0x", "1e3", "18446744073709551616", "1 "):
         rejects(2, "--seed", "layer", "a", "b", "c", "-o", "d", "--seed", value)
     for value in ("", "1.5", "--3", "9223372036854775808"):
         rejects(2, "--tensor-exponent", "quantize", "a", "-o", "b", "--tensor-exponent", value)
-    for value in ("", "one", "1,5", " 1"):
+    for value in ("", "one", "1,5", " 1", "1e39", "-1e99", "1e-60"):  # the last ones are out of FP32's range
         rejects(2, "--alpha", "gemm", "a", "b", "-o", "c", "--alpha", value)
 
 
@@ -139,11 +154,28 @@ def test_rejects_device_options_out_of_range():
     bench.write_npy("X.npy", [[1.0]])
     for option, value in (("--config", "huge"), ("--mem-latency", "1000001"), ("--mem-bandwidth", "5000"),
                           ("--threads", "2000")):
-        rejects(2, option, "layer", "X.npy", "X.npy", "X.npy", "-o", "out", option, value)
+        rejects(2, f"{option}: ", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--backend", "rtl", option, value)
     rejects(2, "no backend is called", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--backend", "gpu")
     rejects(2, "no backend is called", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--check", "gpu")
     for name in ("tlm", "fpga:/dev/ttyUSB0"):
         rejects(3, "not in this build", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--backend", name)
+
+
+def test_rejects_options_of_the_simulated_core_without_one():
+    """before any input is read; a backend that nobody has is an error of its own"""
+    given = (("--config", "small"), ("--mem-latency", 5), ("--mem-bandwidth", 8), ("--stall", 1), ("--max-cycles", 9),
+             ("--trace", "t.fst"))
+    for option, value in given:
+        words = f"{option} is of a simulated core, and backend model is none"
+        rejects(2, words, "layer", "X", "W", "dY", "-o", "out", option, value)
+        rejects(2, words, "gemm", "A", "B", "-o", "D.npy", option, value, "--check", "model")
+        rejects(2, words, "train", "text", "-o", "out", option, value)
+        rejects(2, words, "demo", "--backend", "model", option, value)
+        if option != "--config":
+            rejects(2, words, "info", "--backend", "model", option, value)
+        rejects(2, f"{option} goes with --backend", "info", option, value)
+        rejects(2, "backend cuda is none", "gemm", "A", "B", "-o", "D.npy", "--backend", "cuda", option, value)
+        rejects(2, "A: ", "gemm", "A", "B", "-o", "D.npy", "--check", "rtl", option, value)
 
 
 def test_options_may_stand_anywhere():

@@ -223,7 +223,8 @@ def test_rejects_illegal_combinations():
              ("--tensor-exponent -32769", "--tensor-exponent"), ("--rht-mask 0x10000", "--rht-mask"),
              ("--role x", "--role"), ("--pass fprop", "--pass")]
     for case, words in cases:
-        rejects(2, words, "quantize", "X.npy", *Q, "--elem", "e2m1", *case.split())
+        elem = [] if "--elem" in case else ["--elem", "e2m1"]
+        rejects(2, words, "quantize", "X.npy", *Q, *elem, *case.split())
 
 
 def test_rejects_impossible_recipes():

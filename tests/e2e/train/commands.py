@@ -26,6 +26,12 @@ def check(ok, *what):
         sys.exit(f"failed: {' '.join(map(str, what))}\nto see it again: {' '.join(sys.orig_argv)}")
 
 
+def shape_with(*options):
+    """The tiny model and two steps, but for what the options give themselves."""
+    pairs = dict(zip(TINY[::2], TINY[1::2])) | {"--steps": "2"}
+    return [word for option, value in pairs.items() if option not in options for word in (option, value)]
+
+
 def write_text(folder, size=40000):
     path = os.path.join(folder, "text")
     words = ["the ", "cat ", "sat ", "on ", "a ", "mat.\n"]
@@ -49,7 +55,8 @@ def reject_train(status, words, *options, size=40000):
     """Runs train with a good text, and checks that it leaves no folder."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out")
-        check_rejected(run("train", write_text(folder, size), "-o", out, *TINY, "--steps", "2", *options), status, words)
+        check_rejected(run("train", write_text(folder, size), "-o", out, *shape_with(*options), *options), status,
+                       words)
         check(not os.path.exists(out), "a folder was left behind")
 
 

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Standard output that cannot take the results: exit status 3, one line, and no file that looks like one."""
+import json
+import os
+import pathlib
+import subprocess
+
+import bench
+from bench import check, check_equal, passes
+
+
+def into_full(*arguments):
+    """Runs the program with a standard output that is always full; nothing new may lie there afterwards."""
+    before = bench.listing()
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([bench.PROGRAM, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, text=True,
+                              timeout=240, stdin=subprocess.DEVNULL)
+    check(done.returncode == 3 and done.stderr.startswith("ufp4: standard output: ") and done.stderr.count("\n") == 1,
+          f"{arguments}: exit status {done.returncode}, message {done.stderr!r}")
+    check_equal(bench.listing(), before, f"files after {arguments}")
+
+
+def closed(stream, *arguments):
+    """Runs the program with one of its standard streams closed."""
+    return subprocess.run([bench.PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=240,
+                          preexec_fn=lambda: os.close(stream))
+
+
+def quantized():
+    bench.write_npy("X.npy", bench.gaussian(5, 20))
+    passes("quantize", "X.npy", "-o", "X.safetensors", "--elem", "e1m2")
+    return ["X.safetensors", "X.safetensors"]
+
+
+def test_tables_alone_are_results():
+    for words in (["random"], ["--help"], ["gemm", "--help"], ["--man"], ["info"], ["info", "--json"], ["vectors", "--list"],
+                  ["bias", "--rows", "4", "--cols", "64"]):
+        into_full(*words)
+
+
+def test_full_leaves_no_product():
+    operands = quantized()
+    into_full("gemm", *operands, "-o", "D.npy", "--stats")
+    into_full("gemm", *operands, "-o", "D.npy", "--json")
+    pathlib.Path("D.npy").write_text("earlier")
+    into_full("gemm", *operands, "-o", "D.npy", "--stats")
+    check_equal(pathlib.Path("D.npy").read_text(), "earlier", "what was there before")
+
+
+def test_full_leaves_no_layer():
+    quantized()
+    into_full("layer", "X.npy", "X.npy", "-", "-o", "out", "--pass", "fprop")
+    into_full("layer", "X.npy", "X.npy", "-", "-o", "out", "--pass", "fprop", "--json")
+    os.mkdir("out")
+    into_full("layer", "X.npy", "X.npy", "-", "-o", "out", "--pass", "fprop")
+
+
+def test_full_leaves_no_training():
+    pathlib.Path("text").write_text("the cat sat on a mat. " * 400)
+    shape = ["--d-model", 32, "--ff", 32, "--layers", 1, "--context", 16, "--batch", 2, "--eval", 64, "--steps", 1,
+             "--seeds", 1, "--recipe", "ufp4", "--capture"]
+    into_full("train", "text", "-o", "out", *shape)
+    into_full("train", "text", "-o", "out", *shape, "--json")
+
+
+def test_closed_is_an_error_and_no_output_takes_its_place():
+    operands = quantized()
+    done = closed(1, "gemm", *operands, "-o", "D.npy", "--stats")
+    check_equal((done.returncode, done.stdout), (3, ""), f"exit status and output; {done.stderr}")
+    check(done.stderr.startswith("ufp4: standard output: ") and done.stderr.count("\n") == 1, done.stderr)
+    check(not os.path.exists("D.npy"), "D.npy was written")
+
+
+def test_closed_streams_change_no_result():
+    operands = quantized()
+    passes("gemm", *operands, "-o", "want.npy")
+    want = pathlib.Path("want.npy").read_bytes()
+    for stream in (0, 1, 2):  # without --stats nothing is printed
+        check_equal(closed(stream, "gemm", *operands, "-o", "D.npy").returncode, 0, f"exit status, stream {stream}")
+        check(pathlib.Path("D.npy").read_bytes() == want, f"D.npy differs, stream {stream}")
+        os.remove("D.npy")
+
+
+def test_an_output_that_cannot_be_written_takes_the_others_with_it():
+    """A limit on the size of a file stands in for a full disk: Y.npy is under it, dX.npy over it."""
+    bench.write_npy("X.npy", bench.gaussian(8, 400))
+    bench.write_npy("W.npy", bench.gaussian(4, 400))
+    bench.write_npy("dY.npy", bench.gaussian(8, 4))
+    before = bench.listing()
+    done = subprocess.run(["sh", "-c", 'ulimit -f 2; trap "" XFSZ; exec "$@"', "sh", bench.PROGRAM, "layer", "X.npy", "W.npy",
+                           "dY.npy", "-o", "out", "--json"], capture_output=True, text=True, timeout=240)
+    check_equal(done.returncode, 2, f"exit status: {done.stderr}")
+    check("dX.npy" in done.stderr and done.stderr.count("\n") == 1, done.stderr)
+    check_equal(json.loads(done.stdout)["cases"][0]["n"], 4, "the table is printed first")
+    check_equal(bench.listing(), before, "files")
+
+
+if __name__ == "__main__":
+    bench.main(globals())
