@@ -101,19 +101,35 @@ static int dtype_of(const char *text, file_dtype_t *dtype) {
   return 0;
 }
 
-static ufp4_status_t fail_missing(const safetensors_t *file, const char *name, ufp4_message_t *message) {
-  char names[256] = "";
+// As many names as have room, and "..." for the others.
+static void list_names(const safetensors_t *file, char names[256]) {
+  static const char more[] = ", ...";
   size_t used = 0;
   const char *key;
   json_t *entry;
+  names[0] = '\0';
   json_object_foreach(file->header, key, entry) {
-    size_t length = strlen(key);
-    if (strcmp(key, "__metadata__") == 0 || used + length + 3 > sizeof names) continue;
-    memcpy(names + used, used == 0 ? "  " : ", ", 2);
-    memcpy(names + used + 2, key, length + 1);
-    used += length + 2;
+    const size_t length = strlen(key), comma = used == 0 ? 0 : 2;
+    if (strcmp(key, "__metadata__") == 0) continue;
+    if (used + comma + length + sizeof more > 256) {
+      memcpy(names + used, used == 0 ? more + 2 : more, used == 0 ? sizeof more - 2 : sizeof more);
+      return;
+    }
+    memcpy(names + used, ", ", comma);
+    memcpy(names + used + comma, key, length + 1);
+    used += comma + length;
   }
-  ufp4_message_set(message, "%s: it has no tensor %s; it has%s", file->path, name, used == 0 ? " none" : names + 1);
+}
+
+static ufp4_status_t fail_missing(const safetensors_t *file, const char *name, ufp4_message_t *message) {
+  char names[256];
+  list_names(file, names);
+  const char *has = names[0] != '\0' ? names : "none";
+  if (name[0] != '\0') {
+    ufp4_message_set(message, "%s: it has no tensor %s; it has %s", file->path, name, has);
+  } else {
+    ufp4_message_set(message, "%s: a tensor of it is needed, as FILE.safetensors:NAME; it has %s", file->path, has);
+  }
   return UFP4_ERROR_FORMAT;
 }
 

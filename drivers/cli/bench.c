@@ -47,10 +47,14 @@ static void add_line(json_out_t *json, uint64_t size, const line_t *line) {
 }
 
 void bench_print(bench_t *bench, uint64_t size, const line_t *line) {
-  bench->printed++;
+  const int first = bench->printed++ == 0;
   if (bench->as_json) {
     add_line(&bench->json, size, line);
     return;
+  }
+  if (first) {
+    printf("%% %-20s %-14s %-13s %5s %10s %8s %-8s %-18s %8s %6s\n", "case", "format", "data", "size", "time_ms",
+           "rate", "unit", "against", "against_rate", "ratio");
   }
   printf("%-22s %-14s %-13s %5llu %10.3f %8.2f %-8s %-18s %8.2f %6.2f\n", line->what, line->format, line->data,
          (unsigned long long)size, 1e3 * line->seconds, line->rate, line->unit, line->against, line->against_rate,
@@ -285,9 +289,6 @@ static ufp4_status_t bench_all(bench_t *bench) {
   if (bench->as_json) {
     json_begin(&bench->json, 6);
     json_put_list(&bench->json, NULL);
-  } else {
-    printf("%% %-20s %-14s %-13s %5s %10s %8s %-8s %-18s %8s %6s\n", "case", "format", "data", "size", "time_ms",
-           "rate", "unit", "against", "against_rate", "ratio");
   }
   if (bench_wants(bench, "peak")) bench_peak(bench);
   ufp4_status_t status = bench_wants(bench, "peak_2_threads") ? bench_two_peaks(bench) : UFP4_OK;
@@ -339,6 +340,17 @@ static int check_options(const bench_t *bench) {
   return CLI_GO_ON;
 }
 
+// What the chosen half of the command has no use for.
+static int check_backend(const cli_options_t *options, int cuda) {
+  static const char *const of_cuda[] = {"clock-mhz", NULL};
+  static const char *const of_model[] = {"repeats", "threads", "seed", "case", NULL};
+  for (const char *const *name = cuda ? of_model : of_cuda; *name != NULL; name++) {
+    if (!cli_option_given(options, *name)) continue;
+    return cli_fail(&cli_bench, CLI_USAGE, "--%s does not go with --backend %s", *name, cuda ? "cuda" : "model");
+  }
+  return CLI_GO_ON;
+}
+
 static int run(int argc, char **argv) {
   enum { BACKEND_MODEL, BACKEND_CUDA };
   bench_t bench = {.size = 1024, .repeats = 11, .threads = 1};
@@ -360,6 +372,7 @@ static int run(int argc, char **argv) {
   if (end == CLI_GO_ON && (clock_mhz < 1 || clock_mhz > 100000)) {
     end = cli_fail(&cli_bench, CLI_USAGE, "--clock-mhz: 1 to 100000");
   }
+  if (end == CLI_GO_ON) end = check_backend(&options, backend == BACKEND_CUDA);
   if (end != CLI_GO_ON) return end;
   if (backend == BACKEND_CUDA) return bench_cuda(&cli_bench, (int64_t)bench.size, clock_mhz, bench.as_json);
   if (!blas_open(&bench.blas, (int)bench.threads)) {

@@ -135,9 +135,11 @@ static int measure_tensor(bias_t *bias) {
   ufp4_tensor_t tensor;
   int end = cli_tensor_read(&cli_bias, bias->tensor, bias->bf16, &tensor);
   if (end != CLI_GO_ON) return end;
-  ufp4_status_t status = bias->axis == UFP4_AXIS_COL ? transpose(&tensor) : UFP4_OK;
-  if (status == UFP4_OK) status = measure_data(bias, "tensor", &tensor.view);
+  end = cli_tensor_sides(&cli_bias, bias->tensor, &tensor);
+  ufp4_status_t status = end == CLI_GO_ON && bias->axis == UFP4_AXIS_COL ? transpose(&tensor) : UFP4_OK;
+  if (end == CLI_GO_ON && status == UFP4_OK) status = measure_data(bias, "tensor", &tensor.view);
   ufp4_tensor_free(&tensor);
+  if (end != CLI_GO_ON) return end;
   if (status != UFP4_OK) return cli_fail_status(&cli_bias, status, NULL);
   const bias_measure_t *first = &bias->lines[0].measure;
   if (first->blocks_out > 0) {

@@ -53,7 +53,7 @@ static int run(int argc, char **argv) {
   if ((to == TO_E8M0) == (round == ROUND_RNE)) {
     return cli_fail(&cli_cast, CLI_USAGE, "--round: e8m0 is rounded up or down, all other formats rne");
   }
-  end = cli_output_file(&cli_cast, output, (const char *const *)inputs, 1);
+  end = cli_output_file(&cli_cast, output, CLI_NPY, (const char *const *)inputs, 1);
   if (end != CLI_GO_ON) return end;
   ufp4_tensor_t tensor;
   ufp4_message_t message = {0};

@@ -135,9 +135,15 @@ int cli_recipe(const cli_command_t *command, const char *name, ufp4_recipe_t *re
 /** Reads a plain tensor of floats, printing what is wrong. @return CLI_GO_ON or the exit status. */
 int cli_tensor_read(const cli_command_t *command, const char *path, int uint16_is_bf16, ufp4_tensor_t *out);
 
-/** Says before the work what would fail after it: @p path cannot be created or replaced, or is one of @p count
- *  inputs (NULL: not given). @return CLI_GO_ON or the exit status. */
-int cli_output_file(const cli_command_t *command, const char *path, const char *const *inputs, int count);
+/** A plain tensor that is to be quantized: refuses a side that no operand can have.
+ *  @return CLI_GO_ON or the exit status. */
+int cli_tensor_sides(const cli_command_t *command, const char *path, const ufp4_tensor_t *tensor);
+
+typedef enum { CLI_ANY_FILE, CLI_NPY, CLI_SAFETENSORS } cli_file_t;
+/** Says before the work what would fail after it: @p path cannot be created or replaced, is one of @p count inputs
+ *  (NULL: not given), or is a name for files of another kind. @return CLI_GO_ON or the exit status. */
+int cli_output_file(const cli_command_t *command, const char *path, cli_file_t kind, const char *const *inputs,
+                    int count);
 /** The same for a directory, which need not exist yet. */
 int cli_output_directory(const cli_command_t *command, const char *path);
 

@@ -267,7 +267,8 @@ static int run_parts(demo_t *demo) {
   const arguments_t *a = demo->arguments;
   int end = cli_recipe(&cli_demo, a->recipe, &demo->recipe);
   if (end == CLI_GO_ON && !demo->recipe.quantized) {
-    end = cli_fail(&cli_demo, CLI_USAGE, "--recipe %s runs on the host, so there is nothing to compare", demo->recipe.name);
+    end = cli_fail(&cli_demo, CLI_USAGE, "--recipe %s runs on the host, so there is nothing to compare",
+                   demo->recipe.name);
   }
   if (end == CLI_GO_ON) end = cli_device_open(&cli_demo, &a->device, a->device.backend, &demo->core.device);
   if (end == CLI_GO_ON) end = cli_device_open(&cli_demo, &a->device, "model", &demo->model.device);

@@ -31,7 +31,7 @@ static int run(int argc, char **argv) {
   int end = cli_parse(&cli_dequantize, &options, argc, argv, 1, 1, &inputs, NULL);
   if (end != CLI_GO_ON) return end;
   if (output == NULL) return cli_fail(&cli_dequantize, CLI_USAGE, "-o OUT.npy is missing");
-  end = cli_output_file(&cli_dequantize, output, (const char *const *)inputs, 1);
+  end = cli_output_file(&cli_dequantize, output, CLI_NPY, (const char *const *)inputs, 1);
   if (end != CLI_GO_ON) return end;
   ufp4_operand_t operand;
   ufp4_quantize_t how;

@@ -290,7 +290,7 @@ static int run(int argc, char **argv) {
   if (end == CLI_GO_ON) end = check_choices(&choices);
   if (end == CLI_GO_ON) end = cli_device_check(&cli_gemm, &options, &choices.device, choices.check);
   if (end != CLI_GO_ON) return end;
-  end = cli_output_file(&cli_gemm, choices.output,
+  end = cli_output_file(&cli_gemm, choices.output, CLI_NPY,
                         (const char *[]){paths[0], paths[1], choices.c_path, choices.accumulate_path}, 4);
   if (end != CLI_GO_ON) return end;
   end = read_inputs(paths, &choices, &in);

@@ -73,6 +73,7 @@ static int read_tensors(const choices_t *choices, char **paths, layer_t *layer) 
       return cli_fail(&cli_layer, CLI_USAGE, "%s is '-', and the passes asked for need it", role_names[role]);
     }
     int end = cli_tensor_read(&cli_layer, paths[role], choices->bf16, &layer->tensors[role]);
+    if (end == CLI_GO_ON) end = cli_tensor_sides(&cli_layer, paths[role], &layer->tensors[role]);
     if (end != CLI_GO_ON) return end;
   }
   return CLI_GO_ON;
@@ -241,7 +242,7 @@ static int check_outputs(const choices_t *choices, char **inputs) {
     if (choices->pass != ALL_PASSES && choices->pass != pass) continue;
     char *path = output_path(choices, pass);
     if (path == NULL) return cli_fail_status(&cli_layer, UFP4_ERROR_MEMORY, NULL);
-    end = cli_output_file(&cli_layer, path, (const char *const *)inputs, UFP4_ROLE_COUNT);
+    end = cli_output_file(&cli_layer, path, CLI_NPY, (const char *const *)inputs, UFP4_ROLE_COUNT);
     free(path);
   }
   return end;

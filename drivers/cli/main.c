@@ -8,8 +8,8 @@
 #include "cli.h"
 
 static const cli_command_t *const commands[] = {
-    &cli_demo,       &cli_train, &cli_layer,  &cli_gemm,  &cli_quantize,
-    &cli_dequantize, &cli_cast,  &cli_random, &cli_bias,  &cli_vectors, &cli_bench, &cli_info,
+    &cli_demo, &cli_train,  &cli_layer, &cli_gemm,    &cli_quantize, &cli_dequantize,
+    &cli_cast, &cli_random, &cli_bias,  &cli_vectors, &cli_bench,    &cli_info,
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 

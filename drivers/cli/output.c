@@ -46,8 +46,32 @@ static int is_same_file(const struct stat *output, const char *input) {
   return found && about.st_dev == output->st_dev && about.st_ino == output->st_ino;
 }
 
-int cli_output_file(const cli_command_t *command, const char *path, const char *const *inputs, int count) {
+static int ends_in(const char *path, const char *suffix) {
+  const size_t length = strlen(path), end = strlen(suffix);
+  return length >= end && strcmp(path + length - end, suffix) == 0;
+}
+
+// A name is any that the reader of this kind of file takes; "-" is none, for nothing is written to standard output.
+static int check_name(const cli_command_t *command, const char *path, cli_file_t kind) {
+  if (path[0] == '\0') return cli_fail(command, CLI_USAGE, "-o: the name is empty");
+  if (strcmp(path, "-") == 0) {
+    return cli_fail(command, CLI_USAGE,
+                    "-o -: outputs do not go to standard output; name a file (one called '-' is ./-)");
+  }
+  if (kind == CLI_NPY && (ends_in(path, ".safetensors") || strstr(path, ".safetensors:") != NULL)) {
+    return cli_fail(command, CLI_USAGE, "%s: this command writes a .npy; name it so", path);
+  }
+  if (kind == CLI_SAFETENSORS && (ends_in(path, ".npy") || strstr(path, ".safetensors:") != NULL)) {
+    return cli_fail(command, CLI_USAGE, "%s: this command writes a whole .safetensors; name it so", path);
+  }
+  return CLI_GO_ON;
+}
+
+int cli_output_file(const cli_command_t *command, const char *path, cli_file_t kind, const char *const *inputs,
+                    int count) {
   struct stat about;
+  const int end = check_name(command, path, kind);
+  if (end != CLI_GO_ON) return end;
   if (stat(path, &about) != 0) return check_parent(command, path);
   if (!S_ISREG(about.st_mode)) {
     return cli_fail(command, CLI_USAGE, "%s: cannot write: it is there already, and is no regular file", path);
@@ -61,6 +85,8 @@ int cli_output_file(const cli_command_t *command, const char *path, const char *
 
 int cli_output_directory(const cli_command_t *command, const char *path) {
   struct stat about;
+  const int end = check_name(command, path, CLI_ANY_FILE);
+  if (end != CLI_GO_ON) return end;
   if (stat(path, &about) != 0) return check_parent(command, path);
   if (!S_ISDIR(about.st_mode)) return cli_fail(command, CLI_USAGE, "%s: is there already, and is no directory", path);
   return access(path, W_OK | X_OK) == 0 ? CLI_GO_ON : fail_errno(command, path, "write into");

@@ -43,7 +43,7 @@ int plot_check(const cli_command_t *command, const char *path) {
   }
   // The name goes into gnuplot's script between quotes.
   if (strpbrk(path, "'\n") != NULL) return cli_fail(command, CLI_USAGE, "--plot: no quotes in the name, please");
-  int end = cli_output_file(command, path, NULL, 0);
+  int end = cli_output_file(command, path, CLI_ANY_FILE, NULL, 0);
   if (end != CLI_GO_ON) return end;
   char version[] = "--version";
   if (run_gnuplot(version, -1) == 0) return CLI_GO_ON;

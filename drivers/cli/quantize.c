@@ -52,7 +52,8 @@ static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "block", CLI_UINT, &c->block, "16|32", "block size (that of the scale)");
   cli_option_add(options, "layout", CLI_CHOICE, &c->layout, "1d|2d", "blocks of a row, or 16x16 (default 1d)");
   cli_option_add(options, "axis", CLI_CHOICE, &c->axis, "row|col", "col: of the transposed tensor (default row)");
-  cli_option_add(options, "rht", CLI_CHOICE, &c->rht, "off|on|bf16", "Hadamard transform first (default off)");
+  cli_option_add(options, "rht", CLI_CHOICE, &c->rht, "off|on|bf16",
+                 "Hadamard transform first (default off); recipes call them none, integer, bf16");
   cli_option_add(options, "rht-mask", CLI_UINT, &c->rht_mask, "MASK", "its signs (default 0xD7E8)");
   cli_option_add(options, "round", CLI_CHOICE, &c->round, "rne|sr", "nearest even (default) or stochastic");
   cli_option_add(options, "scale-round", CLI_CHOICE, &c->scale_round, "rne|up|down", "of the scales");
@@ -160,9 +161,11 @@ static int quantize_file(const char *input, const choices_t *c) {
   ufp4_message_t message = {0};
   int end = cli_tensor_read(&cli_quantize, input, c->bf16, &tensor);
   if (end != CLI_GO_ON) return end;
+  end = cli_tensor_sides(&cli_quantize, input, &tensor);
   ufp4_quantize_t how = how_from(c);
-  ufp4_status_t status = ufp4_quantize(&tensor.view, &how, &operand);
+  ufp4_status_t status = end == CLI_GO_ON ? ufp4_quantize(&tensor.view, &how, &operand) : UFP4_OK;
   ufp4_tensor_free(&tensor);
+  if (end != CLI_GO_ON) return end;
   if (status != UFP4_OK) ufp4_message_set(&message, "%s: %s", input, ufp4_status_string(status));
   if (status == UFP4_OK) status = ufp4_operand_write(c->output, &operand, &how, c->packed, &message);
   ufp4_operand_free(&operand);
@@ -180,6 +183,8 @@ static int run(int argc, char **argv) {
   if (end == CLI_GO_ON && choices.recipe != NULL) end = apply_recipe(&choices);
   if (end == CLI_GO_ON) end = apply_defaults(&choices);
   if (end == CLI_GO_ON) end = check(&choices);
-  if (end == CLI_GO_ON) end = cli_output_file(&cli_quantize, choices.output, (const char *const *)inputs, 1);
+  if (end == CLI_GO_ON) {
+    end = cli_output_file(&cli_quantize, choices.output, CLI_SAFETENSORS, (const char *const *)inputs, 1);
+  }
   return end == CLI_GO_ON ? quantize_file(inputs[0], &choices) : end;
 }

@@ -30,14 +30,15 @@ void cli_device_add(cli_options_t *options, cli_device_t *device) {
   cli_option_add(options, "config", CLI_TEXT, &device->configuration, "NAME",
                  "configuration of the core, of those that ufp4 info lists");
   cli_option_add(options, "mem-latency", CLI_UINT, &device->mem_latency, "CYCLES",
-                 "simulated memory: from address to first data");
+                 "simulated memory: from address to first data (default 100)");
   cli_option_add(options, "mem-bandwidth", CLI_UINT, &device->mem_bandwidth, "BYTES",
-                 "simulated memory: bytes a cycle, each way (default: as wide as the bus)");
-  cli_option_add(options, "stall", CLI_UINT, &device->stall_seed, "SEED", "simulated memory: random back-pressure");
+                 "simulated memory: bytes a cycle, each way (default 0: as wide as the bus)");
+  cli_option_add(options, "stall", CLI_UINT, &device->stall_seed, "SEED",
+                 "simulated memory: random back-pressure (default 0: none)");
   cli_option_add(options, "max-cycles", CLI_UINT, &device->max_cycles, "N",
-                 "simulated core: give up a job after N cycles");
+                 "simulated core: give up a job after N cycles (default 0: 10^11)");
   cli_option_add(options, "trace", CLI_TEXT, &device->trace, "FILE.fst", "simulated core: write waveforms");
-  cli_option_add(options, "threads", CLI_UINT, &device->threads, "N", "threads of the model (default: all cores)");
+  cli_option_add(options, "threads", CLI_UINT, &device->threads, "N", "threads of the model (default 0: all cores)");
 }
 
 void cli_device_demand(cli_device_t *device, uint64_t bytes) {
@@ -166,4 +167,12 @@ int cli_tensor_read(const cli_command_t *command, const char *path, int uint16_i
   ufp4_tensor_free(out);
   return cli_fail(command, CLI_USAGE, "%s: its elements are int64; float32, float64, float16 or bfloat16 is needed",
                   path);
+}
+
+int cli_tensor_sides(const cli_command_t *command, const char *path, const ufp4_tensor_t *tensor) {
+  const int64_t rows = tensor->view.rows, cols = tensor->view.cols;
+  if (rows <= UFP4_MAX_DIM && cols <= UFP4_MAX_DIM) return CLI_GO_ON;
+  return cli_fail(command, CLI_USAGE, "%s: it has %lld %s; at most %d are possible", path,
+                  (long long)(rows > UFP4_MAX_DIM ? rows : cols), rows > UFP4_MAX_DIM ? "rows" : "columns",
+                  UFP4_MAX_DIM);
 }

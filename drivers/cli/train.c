@@ -370,6 +370,7 @@ static int run(int argc, char **argv) {
   a.text_name = count ? inputs[0] : CLI_TEXT_DEFAULT;
   end = check(command, &a);
   if (end == CLI_GO_ON) end = cli_device_check(command, &options, &a.device, NULL);
+  if (end == CLI_GO_ON) end = cli_output_directory(command, a.folder);
   if (end != CLI_GO_ON) return end;
   plan_t *plan = calloc(1, sizeof *plan);
   if (!plan) return cli_fail_status(command, UFP4_ERROR_MEMORY, NULL);

@@ -181,6 +181,6 @@ static int run(int argc, char **argv) {
     print_all(unit, seed, count, bare, stdout);
     return CLI_OK;
   }
-  end = cli_output_file(&cli_vectors, output, NULL, 0);
+  end = cli_output_file(&cli_vectors, output, CLI_ANY_FILE, NULL, 0);
   return end == CLI_GO_ON ? write_file(output, unit, seed, count, bare) : end;
 }

@@ -59,6 +59,18 @@ def test_rejects_other_counts_out_of_range():
     rejects(2, "--threads", "bench", "--threads", 0)
 
 
+def test_rejects_a_case_that_does_not_exist():
+    result = rejects(2, "--case nope", "bench", "--size", 16, "--case", "nope")
+    check_equal(result.out, "", "no table without a line")
+    check_equal(rejects(2, "--case nope", "bench", "--case", "nope", "--json").out, "", "nor in JSON")
+
+
+def test_rejects_options_of_the_other_backend():
+    rejects(2, "--clock-mhz does not go with --backend model", "bench", "--clock-mhz", 5)
+    for option in ("--repeats", "--threads", "--seed", "--case"):
+        rejects(2, f"{option} does not go with --backend cuda", "bench", "--backend", "cuda", option, 1)
+
+
 def test_rejects_inputs():
     rejects(2, "", "bench", "A.npy")
 

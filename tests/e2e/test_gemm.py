@@ -70,6 +70,18 @@ def test_alpha_and_c_round_once_each():
     bench.same_bits(got, want, "D")
 
 
+def test_alpha_may_be_any_fp32_value():
+    """numerics.md: one FP32 multiplication, of which every NaN is 0x7FC00000"""
+    operand("A", [[1.0], [-2.0], [0.0]], "--elem", "e1m2")
+    operand("B", [[4.0]], "--elem", "e1m2")
+    for alpha, want in (("inf", [math.inf, -math.inf, math.nan]), ("-inf", [-math.inf, math.inf, math.nan]),
+                        ("nan", [math.nan] * 3), ("-0", [-0.0, 0.0, -0.0]),
+                        ("3.4028235e38", [math.inf, -math.inf, 0.0]),
+                        ("1e-45", [2.0**-147, -(2.0**-146), 0.0])):
+        got = [bench.f32_bits(row[0]) for row in multiply("--alpha", alpha)[1]]
+        check_equal(got, [0x7FC00000 if math.isnan(v) else bench.f32_bits(v) for v in want], f"alpha {alpha}")
+
+
 def test_split_k_gives_the_same_bits():
     """Two halves of K, the first as unrounded sums that the second starts from."""
     a, b = bench.gaussian(5, 64), bench.gaussian(7, 64, seed=2)

@@ -37,6 +37,13 @@ def test_examples_work():
         passes(*words[1:])
 
 
+def test_help_says_what_zero_means():
+    text = passes("layer", "--help").out
+    for what in ("as wide as the bus", "all cores", "none", "10^11"):
+        words = f"(default 0: {what})"
+        check(words in text, f"{words} is missing in {text}")
+
+
 def test_version():
     check(passes("--version").out.startswith("ufp4 0."), "version")
 
@@ -148,6 +155,20 @@ def test_rejects_missing_outputs():
     rejects(2, "-o", "cast", "a", "--to", "e2m1")
     rejects(2, "-o", "gemm", "a", "b")
     rejects(2, "-o", "layer", "a", "b", "c")
+
+
+def test_rejects_names_of_other_kinds_of_files():
+    """before any input is read"""
+    npy = (["dequantize", "Q"], ["gemm", "A", "B"], ["cast", "X", "--to", "e2m1"])
+    for words in npy:
+        for name in ("x.safetensors", "x.safetensors:x"):
+            rejects(2, f"{name}: this command writes a .npy", *words, "-o", name)
+    for name in ("x.npy", "x.safetensors:x"):
+        rejects(2, f"{name}: this command writes a whole .safetensors", "quantize", "X", "--elem", "e2m1", "-o", name)
+    for words in (*npy, ["quantize", "X", "--elem", "e2m1"], ["layer", "X", "W", "dY"], ["train", "text"],
+                  ["vectors", "rht"]):
+        rejects(2, "do not go to standard output", *words, "-o", "-")
+        rejects(2, "-o: the name is empty", *words, "-o", "")
 
 
 def test_rejects_device_options_out_of_range():

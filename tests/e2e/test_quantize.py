@@ -212,6 +212,32 @@ def test_rejects_outputs_that_cannot_be():
     rejects(2, "/dev/null", "quantize", "X.npy", "-o", "/dev/null", "--elem", "e2m1")
 
 
+def test_rejects_sides_that_no_operand_has():
+    """one over 2^20, by the commands that quantize; cast takes any"""
+    long = 2**20 + 1
+    pathlib.Path("row.npy").write_bytes(bench.npy_bytes([[1.0] * long]))
+    pathlib.Path("col.npy").write_bytes(bench.npy_bytes([[1.0] * long], shape=(long, 1)))
+    pathlib.Path("X.npy").write_bytes(bench.npy_bytes([[1.0] * (long - 1)]))
+    for name, side in (("row", "columns"), ("col", "rows")):
+        words = f"{name}.npy: it has 1048577 {side}; at most 1048576 are possible"
+        rejects(2, words, "quantize", f"{name}.npy", *Q, "--elem", "e2m1")
+        rejects(2, words, "layer", f"{name}.npy", f"{name}.npy", "-", "-o", "out", "--pass", "fprop")
+        rejects(2, words, "bias", f"{name}.npy", "--axis", "col")
+        passes("cast", f"{name}.npy", "-o", "C.npy", "--to", "e2m1")
+    passes("quantize", "X.npy", *Q, "--elem", "e2m1")
+
+
+def test_rejects_a_file_without_the_name_of_a_tensor():
+    data = struct.pack("<f", 1.0)
+    bench.write_safetensors("T.safetensors", {}, {"a": ("F32", [1, 1], data), "b.weight": ("F32", [1, 1], data)})
+    result = rejects(2, "FILE.safetensors:NAME", "quantize", "T.safetensors", *Q, "--elem", "e2m1")
+    check("it has a, b.weight" in result.err, str(result))
+    many = {f"model.layers.{i}.weight": ("F32", [1, 1], data) for i in range(100)}
+    bench.write_safetensors("T.safetensors", {}, many)
+    result = rejects(2, "it has model.layers.0.weight, ", "quantize", "T.safetensors", *Q, "--elem", "e2m1")
+    check(result.err.endswith(", ...\n") and len(result.err) < 400, str(result))
+
+
 def test_rejects_illegal_combinations():
     bench.write_npy("X.npy", [[1.0]])
     cases = [("--block 32", "block 32"), ("--scale e8m0 --block 16", "block 16"), ("--scale e8m0 --rht on", "RHT"),

@@ -33,8 +33,8 @@ def quantized():
 
 
 def test_tables_alone_are_results():
-    for words in (["random"], ["--help"], ["gemm", "--help"], ["--man"], ["info"], ["info", "--json"], ["vectors", "--list"],
-                  ["bias", "--rows", "4", "--cols", "64"]):
+    for words in (["random"], ["--help"], ["gemm", "--help"], ["--man"], ["info"], ["info", "--json"],
+                  ["vectors", "--list"], ["bias", "--rows", "4", "--cols", "64"]):
         into_full(*words)
 
 
@@ -87,8 +87,9 @@ def test_an_output_that_cannot_be_written_takes_the_others_with_it():
     bench.write_npy("W.npy", bench.gaussian(4, 400))
     bench.write_npy("dY.npy", bench.gaussian(8, 4))
     before = bench.listing()
-    done = subprocess.run(["sh", "-c", 'ulimit -f 2; trap "" XFSZ; exec "$@"', "sh", bench.PROGRAM, "layer", "X.npy", "W.npy",
-                           "dY.npy", "-o", "out", "--json"], capture_output=True, text=True, timeout=240)
+    words = ["layer", "X.npy", "W.npy", "dY.npy", "-o", "out", "--json"]
+    done = subprocess.run(["sh", "-c", 'ulimit -f 2; trap "" XFSZ; exec "$@"', "sh", bench.PROGRAM, *words],
+                          capture_output=True, text=True, timeout=240)
     check_equal(done.returncode, 2, f"exit status: {done.stderr}")
     check("dX.npy" in done.stderr and done.stderr.count("\n") == 1, done.stderr)
     check_equal(json.loads(done.stdout)["cases"][0]["n"], 4, "the table is printed first")

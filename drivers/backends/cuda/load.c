@@ -36,7 +36,8 @@ static void *open_library(ufp4_message_t *message) {
   }
   void *library = dlopen(LIBRARY_NAME, RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
-    ufp4_message_set(message, "cuda: " LIBRARY_NAME " is not there; where nvcc is, `ninja -C build/release ufp4_cuda` builds it");
+    ufp4_message_set(message, "cuda: " LIBRARY_NAME " is not there; where nvcc and a GPU are, ./ufp4 builds it, and "
+                     "anywhere with nvcc `cmake --build BUILD --target ufp4_cuda`");
   }
   return library;
 }

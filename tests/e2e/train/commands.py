@@ -223,7 +223,7 @@ def train_rejects_output_below_a_file():
 def train_rejects_output_that_is_a_file():
     with tempfile.TemporaryDirectory() as folder:
         text = write_text(folder)
-        check_rejected(run("train", text, "-o", text, *TINY, "--steps", "1"), 2, "not a folder")
+        check_rejected(run("train", text, "-o", text, *TINY, "--steps", "1"), 2, "is no directory")
         check(os.path.getsize(text) > 30000, "the file was changed")
 
 
@@ -267,6 +267,15 @@ def demo_on_the_simulated_core():
         got = json.loads(done.stdout)
         check(got["verdict"] == "equal" and all(c["cycles"] > 0 for c in got["cases"]), got["totals"])
         check(got["simulator"]["configuration"] == "small", got["simulator"])
+
+
+def demo_names_the_recipe_of_a_file():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "some.json")
+        with open(path, "w") as file:
+            file.write('{"name": "mine", "elem": "e1m2", "round": {"dy": "sr"}}')
+        done = run_demo(folder, "--backend", "model", "--recipe", path)
+        check(done.returncode == 0 and "; recipe mine, " in done.stdout and "some.json" not in done.stdout, done.stdout[:300])
 
 
 def demo_rejects_recipe_of_the_host():
