@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tensor becomes the quantized copies that a layer's passes read.
+#include <stdlib.h>
+
+#include "linear.h"
+
+static ufp4_status_t check_tensor(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor) {
+  static const char *const names[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
+  if ((unsigned)role >= UFP4_ROLE_COUNT || tensor == NULL || tensor->data == NULL) {
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "load: no such role, or no tensor");
+  }
+  int64_t rows, cols;
+  linear_role_shape(&linear->shape, role, &rows, &cols);
+  if (tensor->rows != rows || tensor->cols != cols || tensor->ld < cols) {
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "%s is %lld x %lld; this layer's is %lld x %lld",
+                       names[role], (long long)tensor->rows, (long long)tensor->cols, (long long)rows, (long long)cols);
+  }
+  if (tensor->dtype != UFP4_DTYPE_F32 && tensor->dtype != UFP4_DTYPE_BF16) {
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "%s must be FP32 or BF16", names[role]);
+  }
+  if (!linear_role_is_wanted(linear, role)) {
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "%s enters no pass of this layer", names[role]);
+  }
+  return UFP4_OK;
+}
+
+static ufp4_status_t load_on_host(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor) {
+  float *to = linear->host[role];
+  if (to == NULL) to = linear->host[role] = malloc((size_t)(tensor->rows * tensor->cols) * sizeof *to);
+  if (to == NULL) return device_fail(linear->device, UFP4_ERROR_MEMORY, "the host is out of memory");
+  for (int64_t r = 0; r < tensor->rows; r++) {
+    const float *f32 = (const float *)tensor->data + r * tensor->ld;
+    const uint16_t *bf16 = (const uint16_t *)tensor->data + r * tensor->ld;
+    for (int64_t c = 0; c < tensor->cols; c++) {
+      uint16_t bits = tensor->dtype == UFP4_DTYPE_BF16 ? bf16[c] : ufp4_bf16_cast(f32[c]);
+      to[r * tensor->cols + c] = ufp4_bf16_value(bits);
+    }
+  }
+  linear->host_loaded[role] = 1;
+  return UFP4_OK;
+}
+
+static ufp4_status_t load_golden(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor, uint64_t step) {
+  for (int axis = 0; axis < 2; axis++) {
+    copy_t *copy = &linear->copies[role][axis];
+    if (!copy->wanted) continue;
+    ufp4_quantize_t how = ufp4_recipe_quantize(&linear->recipe, role, (ufp4_axis_t)axis);
+    how.seed = linear->shape.seed;
+    how.tensor_id = ufp4_tensor_id(step, linear->shape.layer, role, (unsigned)axis);
+    ufp4_operand_free(&copy->golden);
+    copy->loaded = 0;
+    ufp4_status_t status = ufp4_device_quantize(linear->device, tensor, &how, &copy->golden);
+    if (status != UFP4_OK) return status;
+    copy->loaded = 1;
+  }
+  return UFP4_OK;
+}
+
+static ufp4_status_t upload(ufp4_linear_t *linear, const ufp4_matrix_t *tensor, uint64_t stride) {
+  uint64_t element = tensor->dtype == UFP4_DTYPE_BF16 ? sizeof(uint16_t) : sizeof(float);
+  const uint8_t *from = tensor->data;
+  for (int64_t r = 0; r < tensor->rows; r++) {
+    ufp4_status_t status =
+        ufp4_buffer_write(linear->device, linear->source + (uint64_t)r * stride,
+                          from + (uint64_t)(r * tensor->ld) * element, (uint64_t)tensor->cols * element);
+    if (status != UFP4_OK) return status;
+  }
+  return UFP4_OK;
+}
+
+static void describe_source(const ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor,
+                            ufp4_quant_descriptor_t *quant) {
+  uint64_t element = tensor->dtype == UFP4_DTYPE_BF16 ? sizeof(uint16_t) : sizeof(float);
+  quant->rows = (uint32_t)tensor->rows;
+  quant->cols = (uint32_t)tensor->cols;
+  quant->src_addr = linear->source;
+  quant->src_stride_bytes = (uint32_t)linear_stride_bytes(tensor->cols, element);
+  quant->src_dtype = (uint8_t)tensor->dtype;
+  quant->elem = (uint8_t)linear->recipe.elem;
+  quant->scale = (uint8_t)linear->recipe.scale;
+  quant->round = (uint8_t)linear->recipe.round[role];
+  quant->scale_round = (uint8_t)linear->recipe.scale_round[role];
+  quant->rht_mask = linear->recipe.rht_mask;
+  quant->seed = linear->shape.seed;
+}
+
+static uint8_t copy_mode(const ufp4_linear_t *linear, ufp4_role_t role, ufp4_axis_t axis) {
+  if (!linear->copies[role][axis].wanted) return 0;
+  ufp4_quantize_t how = ufp4_recipe_quantize(&linear->recipe, role, axis);
+  const unsigned slot = linear_has_exponents(linear) ? UFP4_MODE_SLOT : 0;
+  return (uint8_t)(UFP4_MODE_ENABLE | slot | (how.rht ? UFP4_MODE_RHT : 0));
+}
+
+static void describe_copies(ufp4_linear_t *linear, ufp4_role_t role, uint64_t step, ufp4_quant_descriptor_t *quant) {
+  copy_t *row = &linear->copies[role][UFP4_AXIS_ROW], *col = &linear->copies[role][UFP4_AXIS_COL];
+  quant->row_mode = copy_mode(linear, role, UFP4_AXIS_ROW);
+  quant->col_mode = copy_mode(linear, role, UFP4_AXIS_COL);
+  if (row->wanted && linear_has_exponents(linear)) quant->row_exponent = (uint16_t)row->slot.slot;
+  if (col->wanted && linear_has_exponents(linear)) quant->col_exponent = (uint16_t)col->slot.slot;
+  quant->row_codes_addr = row->codes;
+  quant->row_scales_addr = row->scales;
+  quant->row_stride_blocks = (uint32_t)row->stride_blocks;
+  quant->row_tensor_id = ufp4_tensor_id(step, linear->shape.layer, role, UFP4_AXIS_ROW);
+  quant->col_codes_addr = col->codes;
+  quant->col_scales_addr = col->scales;
+  quant->col_stride_blocks = (uint32_t)col->stride_blocks;
+  quant->col_tensor_id = ufp4_tensor_id(step, linear->shape.layer, role, UFP4_AXIS_COL);
+}
+
+// Queues AMAX, where there are exponents, and QUANT together, so that nothing waits for the host between them. Gives
+// the flags of QUANT.
+static ufp4_status_t quantize(ufp4_linear_t *linear, const ufp4_quant_descriptor_t *quant, unsigned *flags) {
+  ufp4_descriptor_t amax = {.quant = *quant}, emit = {.quant = *quant};
+  amax.quant.opcode = UFP4_OPCODE_AMAX;
+  emit.quant.opcode = UFP4_OPCODE_QUANT;
+  uint32_t jobs[2];
+  ufp4_status_t status = UFP4_OK;
+  const int first = linear_has_exponents(linear) ? 0 : 1;
+  if (first == 0) status = ufp4_submit(linear->device, &amax, &jobs[0]);
+  if (status == UFP4_OK) status = ufp4_submit(linear->device, &emit, &jobs[1]);
+  for (int i = first; i < 2 && status == UFP4_OK; i++) {
+    ufp4_completion_t done;
+    status = ufp4_wait(linear->device, jobs[i], 0, &done);
+    if (status != UFP4_OK) break;
+    linear->quantize_cycles += done.cycles;
+    *flags = done.flags;
+  }
+  return status;
+}
+
+static unsigned copy_flags(unsigned job_flags, ufp4_axis_t axis) {
+  unsigned saturated = axis == UFP4_AXIS_ROW ? UFP4_FLAG_ROW_SATURATED : UFP4_FLAG_COL_SATURATED;
+  return (job_flags & UFP4_FLAG_NAN) | (job_flags & saturated ? UFP4_FLAG_ROW_SATURATED : 0);
+}
+
+ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor, uint64_t step) {
+  if (linear == NULL) return UFP4_ERROR_ARGUMENT;
+  ufp4_status_t status = check_tensor(linear, role, tensor);
+  if (status != UFP4_OK) return status;
+  if (!linear->recipe.quantized) return load_on_host(linear, role, tensor);
+  if (linear->golden) return load_golden(linear, role, tensor, step);
+  copy_t *copies = linear->copies[role];
+  for (int axis = 0; axis < 2; axis++) {
+    copies[axis].loaded = 0;
+    copies[axis].exponent = 0;
+    if (copies[axis].wanted && linear_has_exponents(linear)) copies[axis].slot = slot_take(linear->device);
+  }
+  ufp4_quant_descriptor_t quant = {0};
+  describe_source(linear, role, tensor, &quant);
+  describe_copies(linear, role, step, &quant);
+  status = upload(linear, tensor, quant.src_stride_bytes);
+  unsigned flags = 0;
+  if (status == UFP4_OK) status = quantize(linear, &quant, &flags);
+  for (int axis = 0; axis < 2 && status == UFP4_OK; axis++) {
+    if (!copies[axis].wanted) continue;
+    copies[axis].flags = copy_flags(flags, (ufp4_axis_t)axis);
+    if (linear_has_exponents(linear)) {
+      status = ufp4_slot_read(linear->device, copies[axis].slot.slot, &copies[axis].exponent);
+    }
+    copies[axis].loaded = status == UFP4_OK;
+  }
+  return status;
+}

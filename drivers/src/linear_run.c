@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// One training GEMM of a layer, on the copies that were loaded.
+#include "host_gemm.h"
+#include "linear.h"
+
+static ufp4_status_t run_on_host(ufp4_linear_t *linear, ufp4_pass_t pass, float *d, int64_t d_ld) {
+  ufp4_role_t roles[2];
+  ufp4_axis_t axes[2];
+  host_operand_t operands[2];
+  ufp4_pass_operands(pass, roles, axes);
+  for (int i = 0; i < 2; i++) {
+    if (!linear->host_loaded[roles[i]]) {
+      return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: an operand was not loaded");
+    }
+    int64_t rows, cols;
+    linear_role_shape(&linear->shape, roles[i], &rows, &cols);
+    int transposed = axes[i] == UFP4_AXIS_COL;
+    operands[i] = (host_operand_t){linear->host[roles[i]], transposed ? 1 : cols, transposed ? cols : 1};
+  }
+  int64_t m, n, k;
+  linear_pass_shape(&linear->shape, pass, &m, &n, &k);
+  ufp4_status_t status = host_gemm(&operands[0], &operands[1], m, n, k, d, d_ld);
+  return status == UFP4_OK ? status : device_fail(linear->device, status, "the host is out of memory");
+}
+
+static ufp4_status_t run_golden(ufp4_linear_t *linear, ufp4_pass_t pass, float *d, int64_t d_ld,
+                                ufp4_gemm_stats_t *stats) {
+  ufp4_role_t roles[2];
+  ufp4_axis_t axes[2];
+  ufp4_pass_operands(pass, roles, axes);
+  const copy_t *a = &linear->copies[roles[0]][axes[0]], *b = &linear->copies[roles[1]][axes[1]];
+  if (!a->loaded || !b->loaded)
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: an operand was not loaded");
+  const ufp4_gemm_t how = {.contract = linear->recipe.contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1.0f};
+  return ufp4_device_gemm(linear->device, &a->golden, &b->golden, &how, d, d_ld, stats);
+}
+
+static uint16_t exponent_field(const ufp4_linear_t *linear, const copy_t *copy, uint8_t *mode) {
+  int live = linear_has_exponents(linear) && slot_is_live(linear->device, copy->slot);
+  *mode = live ? UFP4_MODE_SLOT : 0;
+  return live ? (uint16_t)copy->slot.slot : (uint16_t)(int16_t)copy->exponent;
+}
+
+static ufp4_descriptor_t describe_gemm(const ufp4_linear_t *linear, ufp4_pass_t pass, const copy_t *a,
+                                       const copy_t *b) {
+  ufp4_descriptor_t descriptor = {.gemm = {.opcode = UFP4_OPCODE_GEMM}};
+  ufp4_gemm_descriptor_t *gemm = &descriptor.gemm;
+  int64_t m, n, k;
+  linear_pass_shape(&linear->shape, pass, &m, &n, &k);
+  gemm->m = (uint32_t)m;
+  gemm->n = (uint32_t)n;
+  gemm->k = (uint32_t)k;
+  gemm->contract = (uint8_t)linear->recipe.contract;
+  gemm->a_elem = gemm->b_elem = (uint8_t)linear->recipe.elem;
+  gemm->scale = (uint8_t)linear->recipe.scale;
+  gemm->d_dtype = UFP4_DTYPE_F32;
+  gemm->a_exponent = exponent_field(linear, a, &gemm->a_mode);
+  gemm->b_exponent = exponent_field(linear, b, &gemm->b_mode);
+  gemm->a_codes_addr = a->codes;
+  gemm->a_scales_addr = a->scales;
+  gemm->b_codes_addr = b->codes;
+  gemm->b_scales_addr = b->scales;
+  gemm->a_stride_blocks = (uint32_t)a->stride_blocks;
+  gemm->b_stride_blocks = (uint32_t)b->stride_blocks;
+  gemm->d_addr = linear->output;
+  gemm->d_stride_bytes = (uint32_t)linear_stride_bytes(n, sizeof(float));
+  return descriptor;
+}
+
+static ufp4_status_t read_output(ufp4_linear_t *linear, int64_t m, int64_t n, float *d, int64_t d_ld) {
+  uint64_t stride = linear_stride_bytes(n, sizeof(float));
+  for (int64_t r = 0; r < m; r++) {
+    ufp4_status_t status = ufp4_buffer_read(linear->device, linear->output + (uint64_t)r * stride, d + r * d_ld,
+                                            (uint64_t)n * sizeof(float));
+    if (status != UFP4_OK) return status;
+  }
+  return UFP4_OK;
+}
+
+static ufp4_status_t run_on_device(ufp4_linear_t *linear, ufp4_pass_t pass, float *d, int64_t d_ld,
+                                   ufp4_gemm_stats_t *stats) {
+  ufp4_role_t roles[2];
+  ufp4_axis_t axes[2];
+  ufp4_pass_operands(pass, roles, axes);
+  const copy_t *a = &linear->copies[roles[0]][axes[0]], *b = &linear->copies[roles[1]][axes[1]];
+  if (!a->loaded || !b->loaded)
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: an operand was not loaded");
+  ufp4_descriptor_t descriptor = describe_gemm(linear, pass, a, b);
+  ufp4_status_t status = job_measure(linear->device, &descriptor, stats);
+  if (status != UFP4_OK) return status;
+  stats->quantize_cycles = linear->quantize_cycles;
+  linear->quantize_cycles = 0;
+  return read_output(linear, stats->m, stats->n, d, d_ld);
+}
+
+ufp4_status_t ufp4_linear_run(ufp4_linear_t *linear, ufp4_pass_t pass, float *d, int64_t d_ld,
+                              ufp4_gemm_stats_t *stats) {
+  if (linear == NULL) return UFP4_ERROR_ARGUMENT;
+  ufp4_status_t status = device_check(linear->device);
+  if (status != UFP4_OK) return status;
+  if ((unsigned)pass >= UFP4_PASS_COUNT || !(linear->shape.passes >> pass & 1)) {
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: pass %d is not among this layer's passes", (int)pass);
+  }
+  ufp4_gemm_stats_t own = {0};
+  linear_pass_shape(&linear->shape, pass, &own.m, &own.n, &own.k);
+  if (d == NULL || d_ld < own.n) {
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: D needs rows of %lld or more", (long long)own.n);
+  }
+  if (!linear->recipe.quantized) {
+    status = run_on_host(linear, pass, d, d_ld);
+  } else if (linear->golden) {
+    status = run_golden(linear, pass, d, d_ld, &own);
+  } else {
+    status = run_on_device(linear, pass, d, d_ld, &own);
+  }
+  if (status == UFP4_OK && stats != NULL) *stats = own;
+  return status;
+}
