@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simulated core and the golden model, given the same jobs.
+#include "pair.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend.h"
+#include "bench.h"
+
+#define MEMORY_BYTES (16ull << 20)
+
+void pair_must(ufp4_device_t *device, ufp4_status_t status) {
+  if (status == UFP4_OK) return;
+  fprintf(stderr, "jobs: %s\n", ufp4_device_message(device));
+  exit(1);
+}
+
+static pair_t open_with(const setting_t *setting, uint64_t seed, uint64_t d_places, uint64_t rtl_bytes) {
+  static const char *const backends[2] = {"rtl", "model"};
+  pair_t pair = {.random = check_random(), .setting = setting, .d_places = d_places};
+  pair.bytes = (D + (PLACES - D) * d_places) * PLACE_BYTES;
+  pair.random.state += seed;
+  for (int i = 0; i < 2; i++) {
+    ufp4_device_options_t options = ufp4_device_options_default();
+    ufp4_message_t message = {""};
+    options.configuration = setting->configuration;
+    options.memory_bytes = i == 0 ? rtl_bytes : MEMORY_BYTES;
+    options.mem_latency = setting->latency;
+    options.mem_bandwidth = setting->bandwidth;
+    options.stall_seed = setting->stall_seed;
+    options.message = &message;
+    if (ufp4_device_open(backends[i], &options, &pair.device[i]) != UFP4_OK) {
+      fprintf(stderr, "jobs: %s\n", message.text);
+      exit(1);
+    }
+    pair_must(pair.device[i], ufp4_buffer_alloc(pair.device[i], pair.bytes, &pair.address));
+    ufp4_device_info_t info;
+    pair_must(pair.device[i], ufp4_device_info(pair.device[i], &info));
+    pair.contract = info.configuration.contract;
+    pair.memory[i] = malloc(pair.bytes);
+  }
+  return pair;
+}
+
+pair_t pair_open(const setting_t *setting, uint64_t seed, uint64_t d_places) {
+  return open_with(setting, seed, d_places, MEMORY_BYTES);
+}
+
+pair_t pair_open_far(const setting_t *setting, uint64_t seed) {
+  return open_with(setting, seed, 1, (1ull << UFP4_ADDR_BITS) - UFP4_MEMORY_BASE);
+}
+
+void pair_close(pair_t *pair) {
+  for (int i = 0; i < 2; i++) {
+    ufp4_device_close(pair->device[i]);
+    free(pair->memory[i]);
+  }
+}
+
+void pair_write(pair_t *pair, uint64_t address, const void *data, uint64_t bytes) {
+  for (int i = 0; i < 2; i++) pair_must(pair->device[i], ufp4_buffer_write(pair->device[i], address, data, bytes));
+}
+
+// Garbage everywhere, so that a read or a write in the wrong place shows.
+void pair_scramble(pair_t *pair) {
+  uint64_t *words = (uint64_t *)pair->memory[0];
+  for (uint64_t i = 0; i < pair->bytes / sizeof *words; i++) words[i] = check_next(&pair->random);
+  pair_write(pair, pair->address, words, pair->bytes);
+}
+
+void pair_compare(pair_t *pair, const char *what) {
+  for (int i = 0; i < 2; i++) {
+    pair_must(pair->device[i], ufp4_buffer_read(pair->device[i], pair->address, pair->memory[i], pair->bytes));
+  }
+  if (memcmp(pair->memory[0], pair->memory[1], pair->bytes) == 0) return;
+  const uint64_t *got = (const uint64_t *)pair->memory[0], *want = (const uint64_t *)pair->memory[1];
+  for (uint64_t i = 0; i < pair->bytes / sizeof *got; i++) {
+    if (got[i] == want[i]) continue;
+    check_bits(pair->jobs, got[i], want[i],
+               "%s: 8 bytes at place %d + 0x%llx; %s, latency %u, bandwidth %u, stall seed %llu", what,
+               (int)(8 * i / PLACE_BYTES), (unsigned long long)(8 * i % PLACE_BYTES), pair->setting->configuration,
+               pair->setting->latency, pair->setting->bandwidth, (unsigned long long)pair->setting->stall_seed);
+  }
+}
+
+// A job that met a bus error has left its output in no defined state: the model takes over what the core left.
+static void pair_reconcile(pair_t *pair) {
+  ufp4_device_t *rtl = pair->device[0], *model = pair->device[1];
+  pair_must(rtl, ufp4_buffer_read(rtl, pair->address, pair->memory[0], pair->bytes));
+  pair_must(model, ufp4_buffer_write(model, pair->address, pair->memory[0], pair->bytes));
+}
+
+// The counters of one job: all of its cycles are of its own kind.
+static void check_counters(pair_t *pair, const ufp4_descriptor_t *job, const ufp4_completion_t *done,
+                           const uint64_t before[UFP4_COUNTER_COUNT], const uint64_t after[UFP4_COUNTER_COUNT]) {
+  uint64_t spent[UFP4_COUNTER_COUNT], engine = 0;
+  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) spent[i] = after[i] - before[i];
+  const int gemm = job->header.opcode == UFP4_OPCODE_GEMM;
+  for (int i = UFP4_COUNTER_ARRAY_BUSY; i <= UFP4_COUNTER_STALL_DRAIN; i++) engine += spent[i];
+  bench_check_sum(pair->jobs, after);
+  check_bits(pair->jobs, engine, gemm ? done->cycles : 0, "cycles in which the array worked or stalled");
+  check_bits(pair->jobs, spent[UFP4_COUNTER_QUANT], gemm ? 0 : done->cycles, "cycles of QUANT");
+  check_bits(pair->jobs, spent[UFP4_COUNTER_JOBS], 1, "jobs");
+}
+
+ufp4_core_status_t pair_job(pair_t *pair, const ufp4_descriptor_t *job, const char *what) {
+  ufp4_completion_t done[2];
+  uint64_t before[UFP4_COUNTER_COUNT], after[UFP4_COUNTER_COUNT];
+  pair->jobs++;
+  pair_must(pair->device[0], ufp4_device_counters(pair->device[0], before));
+  for (int i = 0; i < 2; i++) {
+    uint32_t number;
+    ufp4_status_t status = ufp4_submit(pair->device[i], job, &number);
+    // The driver lets no job near the rings.
+    if (i == 0 && status == UFP4_ERROR_ARGUMENT) {
+      check_bits(pair->jobs, ufp4_submit(pair->device[1], job, NULL), status, "submit of %s", what);
+      return UFP4_CORE_STATUS_BAD_ADDRESS;
+    }
+    pair_must(pair->device[i], status);
+    status = ufp4_wait(pair->device[i], number, 0, &done[i]);
+    if (status != UFP4_ERROR_JOB) pair_must(pair->device[i], status);
+  }
+  pair_must(pair->device[0], ufp4_device_counters(pair->device[0], after));
+  check_bits(pair->jobs, done[0].status, done[1].status, "status of %s", what);
+  check_bits(pair->jobs, done[0].flags, done[1].flags, "flags of %s", what);
+  check_counters(pair, job, &done[0], before, after);
+  if (done[1].status >= UFP4_CORE_STATUS_READ_ERROR) pair_reconcile(pair);
+  return (ufp4_core_status_t)done[1].status;
+}

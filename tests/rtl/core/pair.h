@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simulated core and the golden model, given the same jobs: the same statuses, flags and slots, and the same bytes
+// in all of memory, what no job may touch included.
+#ifndef UFP4_TEST_PAIR_H
+#define UFP4_TEST_PAIR_H
+
+#include "check.h"
+#include "ufp4.h"
+
+/** Each tensor has a place of its own, wide enough for any of its strides. */
+#define PLACE_BYTES (512ull << 10)
+
+enum { SOURCE_X, SOURCE_W, X_CODES, X_SCALES, XT_CODES, XT_SCALES, W_CODES, W_SCALES, WT_CODES, WT_SCALES, D, SUMS, C };
+enum { PLACES = C + 1 };
+
+typedef struct {
+  const char *configuration;
+  unsigned latency, bandwidth;
+  uint64_t stall_seed;
+} setting_t;
+
+typedef struct {
+  ufp4_device_t *device[2];  ///< rtl, model
+  uint8_t *memory[2];        ///< what was read back of each
+  uint64_t address;          ///< of place 0, the same on both
+  check_random_t random;
+  int64_t jobs;
+  const setting_t *setting;
+  uint64_t d_places;  ///< that D, and what is added to it, have each
+  uint64_t bytes;     ///< of all places
+  uint32_t contract;  ///< of the configuration
+} pair_t;
+
+/** Ends the program if a call to the driver has failed. */
+void pair_must(ufp4_device_t *device, ufp4_status_t status);
+/** Both devices, with @p d_places for D and for each of what is added to it; ends the program on failure. */
+pair_t pair_open(const setting_t *setting, uint64_t seed, uint64_t d_places);
+/** The same, and the core's memory goes on to the last address. */
+pair_t pair_open_far(const setting_t *setting, uint64_t seed);
+void pair_close(pair_t *pair);
+void pair_write(pair_t *pair, uint64_t address, const void *data, uint64_t bytes);
+/** Garbage everywhere, so that a read or a write in the wrong place shows. */
+void pair_scramble(pair_t *pair);
+/** Checks that all places have the same bytes on both. */
+void pair_compare(pair_t *pair, const char *what);
+/** Runs a job on both, and checks status, flags and the core's counters. */
+ufp4_core_status_t pair_job(pair_t *pair, const ufp4_descriptor_t *job, const char *what);
+
+#endif
