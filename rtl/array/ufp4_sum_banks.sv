@@ -53,11 +53,24 @@ module ufp4_sum_banks #(
     logic [Fold-1:0] sum_fold_q, loaded_fold_q;
     logic [IndexWidth-1:0] write_index_q, index0_q, index1_q;
     assign sum    = (4 * Fold)'(sum_i);
-    assign loaded = (4 * Fold)'(data0_o);
 
     logic [1:0] write_q, read_q;
-    logic load_q, check_q, wrong_q, wrong, changed, late;
-    assign changed = check_q & (parity_o[0] ^ ^loaded_fold_q);
+    logic load_q, check, check_q, parity0, wrong_q, wrong, changed, late;
+    assign changed = check_q & (parity0 ^ ^loaded_fold_q);
+    // Where there is time, what the memory shows is registered before any gate: block RAMs are slow to show it.
+    localparam int unsigned Shown = (Lag > 3) ? 1 : 0;
+    if (Shown == 1) begin : gen_shown
+      logic [Width-1:0] shown_q;
+      logic shown_check_q, shown_parity_q;
+      always_ff @(posedge clk_i) {shown_q, shown_check_q, shown_parity_q} <= {data0_o, load_q, parity_o[0]};
+      assign loaded  = (4 * Fold)'(shown_q);
+      assign check   = shown_check_q;
+      assign parity0 = shown_parity_q;
+    end else begin : gen_at_once
+      assign loaded  = (4 * Fold)'(data0_o);
+      assign check   = load_q;
+      assign parity0 = parity_o[0];
+    end
     // Not before the sum of the load before this one has been written.
     if (Lag == 1) begin : gen_now
       assign wrong = wrong_q | changed;
@@ -66,10 +79,12 @@ module ufp4_sum_banks #(
       assign wrong = wrong_q;
       assign late  = changed;
     end else begin : gen_later
-      logic [Lag-3:0] changed_q;
-      always_ff @(posedge clk_i) changed_q <= (Lag - 2)'({changed_q, changed});
+      ufp4_delay #(.Width(1), .Cycles(Lag - Shown - 2)) u_late (
+        .clk_i,
+        .word_i(changed),
+        .word_o(late)
+      );
       assign wrong = wrong_q;
-      assign late  = changed_q[Lag-3];
     end
 
     ufp4_sram #(.Width(1), .Depth(Depth)) u_parity0 (
@@ -100,7 +115,7 @@ module ufp4_sum_banks #(
       write_q <= write_i;
       read_q <= {drain_i[1], load_i | drain_i[0]};
       load_q <= load_i;
-      check_q <= load_q;
+      check_q <= check;
       wrong_q <= rst_ni & ((wrong_q & ~|write_q) | late);
     end
   end else begin : gen_no_parity

@@ -6,8 +6,8 @@
 // base is zero, the running sum (keep), or a sum from memory (load). Adders of two operands on carry chains, kept
 // apart; a sign is inverted with the last step of the shift. Stages, a block each cycle: 1 chooses the rows of the
 // product, 2 and 3 add them, 4 and 5 shift, 6 adds the lower half, 7 the upper half with the carry of the lower one;
-// after it sum_o is whole. dot_i, negative_i, sig_i and exp_i are of stage 1, load_i and loaded_i of stage 5, valid_i
-// and keep_i of stage 6.
+// after it sum_o is whole. dot_i, negative_i, sig_i and exp_i are of stage 1, load_i and loaded_i of stage 4, valid_i
+// and keep_i of stage 6. A block RAM is slow to show what it reads: a register of its own takes that, beside it.
 // Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
 module ufp4_sum_chains (
   input  logic               clk_i,
@@ -72,16 +72,18 @@ module ufp4_sum_chains (
   end
 
   // The lower half, and a stage later the upper.
-  logic [63:0] loaded_q;
+  logic load_q;
+  logic [63:0] shown_q, loaded_q;
   logic [31:0] base_low, low, low_q, late_q, high_q, term_high_q, loaded_high_q;
   logic valid_q, keep_q, carry, carry_q;
   assign base_low = keep_i ? low_q : loaded_q[31:0];
   assign {carry, low} = 33'(base_low) + 33'(term_q[31:0]) + 33'(negative_q[5]);
   always_ff @(posedge clk_i) begin
-    if (!load_i) begin
+    {load_q, shown_q} <= {load_i, loaded_i};
+    if (!load_q) begin
       loaded_q <= '0;
     end else begin
-      loaded_q <= loaded_i;
+      loaded_q <= shown_q;
     end
     if (valid_i) {carry_q, low_q} <= {carry, low};
     {valid_q, keep_q} <= {valid_i, keep_i};

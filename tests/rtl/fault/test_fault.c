@@ -266,8 +266,9 @@ int main(int argc, char **argv) {
     if (structure > 0 && strcmp(structures[structure - 1].title, structures[structure].title) == 0) continue;
     unsigned count[OUTCOMES] = {0};
     for (unsigned i = 0; i < injections; i++) {
-      const int is_long = structures[structure].job == LONG_GEMM_JOB || check_below(&rig.random, 2) != 0;
-      if (i % JOBS_EACH == 0) draw_jobs(&rig, is_long);
+      if (i % JOBS_EACH == 0) {
+        draw_jobs(&rig, structures[structure].job == LONG_GEMM_JOB || check_below(&rig.random, 2) != 0);
+      }
       count[inject(&rig, structure)]++;
     }
     bench_t bench = open_with(rig.before);

@@ -66,11 +66,12 @@ module pe_forms (
     end
     if (t == 32'(ufp4_spec_pkg::TARGET_FPGA)) begin : gen_chains
       // Control as late as the sum needs it, which is two stages before the last.
-      logic [CYCLES-4:1] valid_q, keep_q, load_q;
+      logic [CYCLES-4:1] valid_q, keep_q;
+      logic [CYCLES-6:1] load_q;
       always_ff @(posedge clk_i) begin
         valid_q <= {valid_q[CYCLES-5:1], valid3_i};
         keep_q <= {keep_q[CYCLES-5:1], keep_i};
-        load_q <= {load_q[CYCLES-5:1], load_i & valid3_i};
+        load_q <= {load_q[CYCLES-7:1], load_i & valid3_i};
       end
       ufp4_sum_chains u_sum (
         .clk_i,
@@ -78,7 +79,7 @@ module pe_forms (
         .negative_i(negative),
         .sig_i(8'(a_sig) * 8'(b_sig)),
         .exp_i(5'(a_exp) + 5'(b_exp)),
-        .load_i(load_q[CYCLES-5]),
+        .load_i(load_q[CYCLES-6]),
         .loaded_i(loaded_word),
         .valid_i(valid_q[CYCLES-4]),
         .keep_i(keep_q[CYCLES-4]),
