@@ -234,7 +234,7 @@ module cover_axi_read (
   `POINT(address_waits, arvalid_o && !arready_i)
   `POINT(one_beat, arvalid_o && arready_i && arlen_o == 8'd0)
   `POINT(many_beats, arvalid_o && arready_i && arlen_o > 8'd7)
-  `POINT(data_wait, rvalid_i && !rready_o)
+  `POINT(read_data_wait, rvalid_i && !rready_o)
   `POINT(slave_error, rvalid_i && rready_o && rresp_i == 2'b10)
   `POINT(decode_error, rvalid_i && rready_o && rresp_i == 2'b11)
   `POINT(error_inside_a_burst, rvalid_i && rready_o && rresp_i[1] && !rlast_i)

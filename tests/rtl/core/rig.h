@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A core on the bench beside the model, and five jobs for both: AMAX and QUANT of X and of W, and their GEMM.
+#ifndef UFP4_RIG_H
+#define UFP4_RIG_H
+
+#include <stdint.h>
+
+#include "backend.h"
+#include "bench.h"
+
+#define PLACE_BYTES 0x10000ull
+enum { X, W, X_CODES, X_SCALES, XT_CODES, XT_SCALES, W_CODES, W_SCALES, WT_CODES, WT_SCALES, D, PLACES };
+#define IMAGE_BYTES (PLACES * PLACE_BYTES)
+enum { AMAX_X, QUANT_X, AMAX_W, QUANT_W, GEMM, JOBS };
+#define M 70u
+#define N 50u
+#define K 100u
+#define STRIDE_BYTES 512u  // of every plain tensor
+#define IRQ_FATAL 4u
+#define CONTROL_SOFT_RESET 4u
+#define STATUS_FATAL 4u
+#define STATUS_RESETTING 8u
+#define WATCHDOG_CYCLES 5000u
+// No job of these is longer.
+#define JOB_CYCLES 200000u
+
+typedef struct {
+  bench_t bench;
+  ufp4_device_t *model;
+  check_random_t random;
+  uint8_t *before;  // the image as it was before the job that fails
+  const char *configuration;
+  uint64_t stall_seed;
+  int64_t runs;
+} rig_t;
+
+uint64_t place(unsigned index);
+/** What lies at the places, in the simulator's memory. */
+uint8_t *image(rig_t *rig);
+ufp4_descriptor_t quant_job(unsigned opcode, unsigned source, unsigned codes, uint32_t rows, uint16_t slot);
+/** One of the five. */
+ufp4_descriptor_t job(unsigned which);
+
+rig_t rig_open(const char *configuration, unsigned latency, uint64_t stall_seed);
+void rig_close(rig_t *rig);
+/** Garbage everywhere, and two tensors. */
+void rig_fill(rig_t *rig);
+/** What lies at the places, to the model's memory. */
+void rig_copy_to_model(rig_t *rig);
+void rig_run_model(rig_t *rig, const ufp4_descriptor_t *descriptor);
+/** A job on both, which must end well. */
+ufp4_completion_t rig_run_both(rig_t *rig, const ufp4_descriptor_t *descriptor);
+ufp4_completion_t run_good(rig_t *rig, unsigned which);
+/** Checks that both memories are equal. */
+void rig_compare(rig_t *rig, const char *after);
+/** All five jobs on both, and the same memory. @param cycles of each, or NULL */
+void rig_chain(rig_t *rig, uint64_t cycles[JOBS], const char *after);
+/** Everything before job `which` is done, and the image is remembered. */
+void prepare(rig_t *rig, unsigned which);
+/** Checks that nothing has changed since but the output of job `which`. */
+void check_outside(rig_t *rig, unsigned which, const char *after);
+/** Resets the core, waits for the end of that, and checks the registers. */
+void soft_reset(rig_t *rig);
+
+#endif

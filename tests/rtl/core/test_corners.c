@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// What random jobs seldom meet, one by one: the smallest tensor, both operands from one job, a full list of jobs, every
+// order in which two engines can end, a reset between the beats of a burst.
+#include <string.h>
+
+#include "rig.h"
+
+#define OVERLAPS 3u  // flags: an interrupt at the end, and no wait for the jobs before
+#define GARBAGE 0x5A
+#define ALL_JOBS 16u  // that the core holds
+
+TEST(one_number) {
+  rig_t rig = rig_open("small", 10, 0);
+  rig_fill(&rig);
+  static const unsigned opcodes[] = {UFP4_OPCODE_AMAX, UFP4_OPCODE_QUANT};
+  for (unsigned i = 0; i < 2; i++) {
+    ufp4_descriptor_t one = quant_job(opcodes[i], X, X_CODES, 1, 0);
+    one.quant.cols = 1;
+    rig_run_both(&rig, &one);
+    rig_compare(&rig, "a tensor of one number");
+  }
+  rig_close(&rig);
+}
+
+// X times its own transpose, while X is quantized.
+TEST(both_operands_from_the_job_before) {
+  rig_t rig = rig_open("small", 10, 0);
+  prepare(&rig, QUANT_X);
+  ufp4_descriptor_t quant = job(QUANT_X), gemm = job(GEMM);
+  gemm.gemm.n = M;
+  gemm.gemm.b_exponent = gemm.gemm.a_exponent;
+  gemm.gemm.b_codes_addr = gemm.gemm.a_codes_addr;
+  gemm.gemm.b_scales_addr = gemm.gemm.a_scales_addr;
+  rig_run_model(&rig, &quant);
+  rig_run_model(&rig, &gemm);
+  quant.header.flags = gemm.header.flags = OVERLAPS;
+  gemm.header.panels = 1 | 1 << 4;
+  bench_submit(&rig.bench, &quant);
+  bench_submit(&rig.bench, &gemm);
+  check_that(0, bench_drain(&rig.bench), "the jobs have not ended");
+  rig_compare(&rig, "X times its transpose, beside its quantization");
+  rig_close(&rig);
+}
+
+// Behind a long job as many as the core holds are refused: they wait for it, and end in their order.
+TEST(as_many_jobs_as_the_core_holds) {
+  rig_t rig = rig_open("small", 10, 0);
+  prepare(&rig, GEMM);
+  const uint32_t first = rig.bench.tail;
+  ufp4_descriptor_t descriptor = job(GEMM);
+  rig_run_model(&rig, &descriptor);
+  descriptor.header.flags = OVERLAPS;
+  bench_submit(&rig.bench, &descriptor);
+  for (uint32_t i = 1; i < ALL_JOBS; i++) {
+    descriptor = quant_job(UFP4_OPCODE_AMAX, X, X_CODES, 0, 0);
+    descriptor.header.job = 500 + i;
+    descriptor.header.flags = OVERLAPS;
+    bench_submit(&rig.bench, &descriptor);
+  }
+  check_that(0, bench_read(&rig.bench, UFP4_REG_RING_HEAD) == first, "a job has ended before the first one");
+  check_that(0, bench_drain(&rig.bench), "the jobs have not ended");
+  check_bits(0, bench_completion(&rig.bench, first).status, UFP4_CORE_STATUS_OK, "status of the long job");
+  for (uint32_t i = 1; i < ALL_JOBS; i++) {
+    const ufp4_completion_t done = bench_completion(&rig.bench, first + i);
+    check_bits(i, done.job, 500 + i, "number");
+    check_bits(i, done.status, UFP4_CORE_STATUS_BAD_SIZE, "status");
+  }
+  rig_compare(&rig, "a full list of jobs");
+  rig_close(&rig);
+}
+
+// A job of each engine, the second so many cycles after the first.
+static void two_jobs(rig_t *rig, const ufp4_descriptor_t *first, const ufp4_descriptor_t *second, uint64_t later) {
+  const uint32_t at = rig->bench.tail;
+  rig->runs++;
+  memset(image(rig) + D * PLACE_BYTES, GARBAGE, PLACE_BYTES);
+  bench_submit(&rig->bench, first);
+  check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, later), UFP4_SIM_OK, "run");
+  bench_submit(&rig->bench, second);
+  check_that(rig->runs, bench_drain(&rig->bench), "the jobs have not ended, the second %llu cycles later",
+             (unsigned long long)later);
+  check_bits(rig->runs, bench_completion(&rig->bench, at).status, UFP4_CORE_STATUS_OK, "status of the first");
+  check_bits(rig->runs, bench_completion(&rig->bench, at + 1).status, UFP4_CORE_STATUS_OK, "status of the second");
+  rig_compare(rig, "two jobs side by side");
+}
+
+// Started one after the other at each distance about the difference of their times, they end in both orders, and in the
+// same cycle.
+TEST(engines_end_in_any_order) {
+  rig_t rig = rig_open("small", 5, 0);
+  rig_chain(&rig, NULL, "nothing");
+  ufp4_descriptor_t amax = quant_job(UFP4_OPCODE_AMAX, X, X_CODES, 16, 4), gemm = job(GEMM);
+  gemm.gemm.m = gemm.gemm.n = gemm.gemm.k = 16;
+  memset(image(&rig) + D * PLACE_BYTES, GARBAGE, PLACE_BYTES);
+  rig_copy_to_model(&rig);
+  const uint64_t amax_cycles = rig_run_both(&rig, &amax).cycles, gemm_cycles = rig_run_both(&rig, &gemm).cycles;
+  check_that(0, amax_cycles > gemm_cycles, "AMAX takes %llu cycles, the GEMM %llu", (unsigned long long)amax_cycles,
+             (unsigned long long)gemm_cycles);
+  const uint64_t difference = amax_cycles - gemm_cycles, first = difference > 40 ? difference - 40 : 0;
+  amax.header.flags = gemm.header.flags = OVERLAPS;
+  for (uint64_t later = first; later < difference + 40; later++) two_jobs(&rig, &amax, &gemm, later);
+  two_jobs(&rig, &gemm, &amax, 0);
+  rig_close(&rig);
+}
+
+// Beats of bursts that have begun are still sent, and no others: wherever a reset comes, or an overflown ring halts the core.
+static void stop_between_beats(int overflow) {
+  rig_t rig = rig_open("small", 20, 3);
+  uint64_t cycles[JOBS];
+  rig_chain(&rig, cycles, "nothing");
+  const ufp4_descriptor_t quant = job(QUANT_X);
+  for (uint64_t eighth = 1; eighth < 8; eighth++) {
+    prepare(&rig, QUANT_X);
+    bench_submit(&rig.bench, &quant);
+    check_bits(rig.runs, ufp4_sim_run(rig.bench.sim, cycles[QUANT_X] * eighth / 8), UFP4_SIM_OK, "run");
+    if (overflow) {
+      bench_write(&rig.bench, UFP4_REG_RING_TAIL, rig.bench.tail - 2);
+      check_bits(rig.runs, bench_read(&rig.bench, UFP4_REG_STATUS) & STATUS_FATAL, STATUS_FATAL, "status");
+      check_bits(rig.runs, ufp4_sim_run(rig.bench.sim, 500), UFP4_SIM_OK, "run: %s", ufp4_sim_message(rig.bench.sim));
+    }
+    soft_reset(&rig);
+    check_outside(&rig, QUANT_X, overflow ? "an overflown ring" : "a soft reset");
+  }
+  rig_chain(&rig, NULL, "soft resets");
+  rig_close(&rig);
+}
+
+TEST(soft_reset_between_beats) {
+  stop_between_beats(0);
+}
+
+TEST(ring_overflow_between_beats) {
+  stop_between_beats(1);
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(one_number),
+      CHECK_TEST(both_operands_from_the_job_before),
+      CHECK_TEST(as_many_jobs_as_the_core_holds),
+      CHECK_TEST(engines_end_in_any_order),
+      CHECK_TEST(soft_reset_between_beats),
+      CHECK_TEST(ring_overflow_between_beats),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
