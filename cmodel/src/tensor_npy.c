@@ -132,7 +132,8 @@ static ufp4_status_t fail_dtype(const char *path, const char *descr, ufp4_messag
 
 static ufp4_status_t check_shape(const char *path, const npy_header_t *header, ufp4_message_t *message) {
   if (header->dimensions != 2) {
-    ufp4_message_set(message, "%s: it has %d dimensions; 2 are needed", path, header->dimensions);
+    ufp4_message_set(message, "%s: it has %d dimension%s; 2 are needed", path, header->dimensions,
+                     header->dimensions == 1 ? "" : "s");
     return UFP4_ERROR_FORMAT;
   }
   if (header->shape[0] == 0 || header->shape[1] == 0) {

@@ -147,7 +147,8 @@ ufp4_status_t safetensors_find(const safetensors_t *file, const char *name, file
   }
   if (json_array_size(shape) != 2 || !json_is_integer(json_array_get(shape, 0)) ||
       !json_is_integer(json_array_get(shape, 1))) {
-    ufp4_message_set(message, "%s:%s: it has %zu dimensions; 2 are needed", file->path, name, json_array_size(shape));
+    ufp4_message_set(message, "%s:%s: it has %zu dimension%s; 2 are needed", file->path, name, json_array_size(shape),
+                     json_array_size(shape) == 1 ? "" : "s");
     return UFP4_ERROR_FORMAT;
   }
   out->rows = json_integer_value(json_array_get(shape, 0));

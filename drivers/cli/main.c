@@ -38,7 +38,9 @@ static int fail_command(const char *name) {
     fprintf(stderr, "ufp4: %s is not available in this version\n", name);
     return CLI_DEVICE;
   }
-  fprintf(stderr, "ufp4: no command is called '%s'; see ufp4 --help\n", name);
+  ufp4_message_t message;
+  ufp4_message_set(&message, "no command is called '%s'; see ufp4 --help", name);
+  fprintf(stderr, "ufp4: %s\n", message.text);
   return CLI_USAGE;
 }
 
@@ -82,7 +84,9 @@ int main(int argc, char **argv) {
     fprintf(stderr, "ufp4: a command is needed; see ufp4 --help\n");
     return CLI_USAGE;
   }
-  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) return check_stdout(help(argc, argv));
+  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+    return check_stdout(help(argc, argv));
+  }
   if (strcmp(argv[1], "--man") == 0) {
     cli_manual_program(commands, COMMANDS);
     return check_stdout(CLI_OK);

@@ -120,7 +120,7 @@ void cli_manual(const cli_command_t *command, const cli_options_t *options) {
   print_lines(command->summary);
   puts(".SH OPTIONS");
   for (int i = 0; i < options->count; i++) print_option(&options->items[i]);
-  puts(".TP\n\\fB\\-\\-help\\fR\nthe same in short");
+  puts(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nthe same in short");
   if (command->details != NULL) print_details(command->details);
   print_exit_status();
   puts(".SH EXAMPLES\n.nf");

@@ -12,12 +12,16 @@
 #include "cli.h"
 
 int cli_fail(const cli_command_t *command, int exit_status, const char *format, ...) {
-  fprintf(stderr, "ufp4 %s: ", command->name);
+  char text[8192];  // two paths of the greatest length
   va_list arguments;
   va_start(arguments, format);
-  vfprintf(stderr, format, arguments);
+  vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  fputc('\n', stderr);
+  // Words of the command line stand in it: whatever they hold, it stays one line of text.
+  for (char *at = text; *at != '\0'; at++) {
+    if (iscntrl((unsigned char)*at)) *at = '?';
+  }
+  fprintf(stderr, "ufp4 %s: %s\n", command->name, text);
   return exit_status;
 }
 
@@ -114,9 +118,9 @@ static int parse_value(const cli_option_t *option, const char *text) {
 static const char *wanted(cli_kind_t kind) {
   switch (kind) {
     case CLI_UINT:
-      return "a whole number from 0";
+      return "a whole number from 0 to 2^64 - 1";
     case CLI_INT:
-      return "a whole number";
+      return "a whole number from -2^63 to 2^63 - 1";
     case CLI_REAL:
       return "a number in FP32's range";
     default:
@@ -148,7 +152,7 @@ static void print_option(const cli_option_t *option) {
 static void print_help(const cli_command_t *command, const cli_options_t *options) {
   printf("Usage: ufp4 %s %s\n\n%s\n\nOptions:\n", command->name, command->arguments, command->summary);
   for (int i = 0; i < options->count; i++) print_option(&options->items[i]);
-  printf("  %-30s  %s\n", "--help", "this text");
+  printf("  %-30s  %s\n", "-h, --help", "this text");
   if (command->details != NULL) {
     putchar('\n');
     command->details(stdout);
@@ -163,6 +167,7 @@ enum { HELP = 1, MANUAL, FIRST_OPTION = 256 };
 static void build_tables(const cli_options_t *options, struct option *longs, char *shorts) {
   char *short_end = shorts;
   *short_end++ = ':';  // a missing argument is told apart from an unknown option
+  *short_end++ = 'h';
   for (int i = 0; i < options->count; i++) {
     const cli_option_t *option = &options->items[i];
     int has_argument = option->kind == CLI_FLAG ? no_argument : required_argument;
@@ -202,7 +207,7 @@ static int take_option(const cli_command_t *command, cli_option_t *option, const
 
 static int parse_options(const cli_command_t *command, cli_options_t *options, int argc, char **argv) {
   struct option longs[CLI_MAX_OPTIONS + 3];
-  char shorts[2 * CLI_MAX_OPTIONS + 2];
+  char shorts[2 * CLI_MAX_OPTIONS + 3];
   build_tables(options, longs, shorts);
   opterr = 0;
   optind = 0;  // glibc: start over, whatever was parsed before
@@ -210,7 +215,7 @@ static int parse_options(const cli_command_t *command, cli_options_t *options, i
     int code = getopt_long(argc, argv, shorts, longs, NULL);
     if (code == -1) return CLI_GO_ON;
     if (code == '?' || code == ':') return fail_option(command, code, argv[optind - 1]);
-    if (code == HELP) {
+    if (code == HELP || code == 'h') {
       print_help(command, options);
       return CLI_OK;
     }

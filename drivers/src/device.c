@@ -43,7 +43,7 @@ static ufp4_status_t refuse_backend(const char *name, ufp4_message_t *message) {
     ufp4_message_set(message, "backend %s is not in this build", name);
     return UFP4_ERROR_UNSUPPORTED;
   }
-  ufp4_message_set(message, "no backend is called '%s'; there are model, rtl, tlm, cuda and fpga:PORT", name);
+  ufp4_message_set(message, "no backend is called '%s'; there are model, rtl and cuda", name);
   return UFP4_ERROR_ARGUMENT;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A recipe of one's own, as a JSON file (docs/programming.md, "Recipes").
+#include <errno.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,18 +175,28 @@ static ufp4_status_t read_recipe(const reader_t *reader, ufp4_recipe_t *recipe) 
   return UFP4_ERROR_FORMAT;
 }
 
+static ufp4_status_t load(const char *path, ufp4_message_t *message, json_t **root) {
+  json_error_t error;
+  *root = NULL;
+  errno = 0;
+  FILE *file = fopen(path, "rb");
+  if (file != NULL) *root = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
+  const int unread = file == NULL || ferror(file);  // a folder opens, and does not read
+  const int why = errno;
+  if (file != NULL) fclose(file);
+  if (*root != NULL) return UFP4_OK;
+  ufp4_message_set(message, unread ? "%s: cannot be read: %s" : "%s: %s", path, unread ? strerror(why) : error.text);
+  return unread ? UFP4_ERROR_IO : UFP4_ERROR_FORMAT;
+}
+
 ufp4_status_t ufp4_recipe_read(const char *path, ufp4_recipe_t *recipe, ufp4_message_t *message) {
   if (path == NULL || recipe == NULL) return UFP4_ERROR_ARGUMENT;
-  json_error_t error;
-  json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-  if (root == NULL) {
-    int missing = json_error_code(&error) == json_error_cannot_open_file;
-    ufp4_message_set(message, "%s: %s", path, missing ? "cannot be read" : error.text);
-    return missing ? UFP4_ERROR_IO : UFP4_ERROR_FORMAT;
-  }
+  json_t *root;
+  ufp4_status_t status = load(path, message, &root);
+  if (status != UFP4_OK) return status;
   const reader_t reader = {path, root, message};
   ufp4_recipe_t made;
-  ufp4_status_t status = read_recipe(&reader, &made);
+  status = read_recipe(&reader, &made);
   if (status == UFP4_OK) *recipe = made;
   json_decref(root);
   return status;

@@ -87,9 +87,9 @@ TEST(rejects_offsets_that_lie) {
 }
 
 TEST(rejects_wrong_shapes_and_types) {
-  check_refused(0, X("[6]", "0", "24"), 24, "x", "dimensions");
-  check_refused(1, X("[1, 2, 3]", "0", "24"), 24, "x", "dimensions");
-  check_refused(2, X("\"2x3\"", "0", "24"), 24, "x", "dimensions");
+  check_refused(0, X("[6]", "0", "24"), 24, "x", "; 2 are needed");
+  check_refused(1, X("[1, 2, 3]", "0", "24"), 24, "x", "; 2 are needed");
+  check_refused(2, X("\"2x3\"", "0", "24"), 24, "x", "; 2 are needed");
   check_refused(3, "{\"x\": {\"dtype\": \"F8_E4M3\", \"shape\": [4, 6], \"data_offsets\": [0, 24]}}", 24, "x",
                 "F8_E4M3");
   check_refused(4, "{\"x\": {\"dtype\": 7, \"shape\": [2, 3], \"data_offsets\": [0, 24]}}", 24, "x", "missing");

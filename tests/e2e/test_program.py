@@ -84,6 +84,23 @@ def test_help_of_a_command_by_name():
     rejects(2, "one command", "help", "gemm", "layer")
 
 
+def test_h_is_help():
+    check_equal(passes("-h").out, passes("--help").out, "-h")
+    for command in COMMANDS:
+        check_equal(passes(command, "-h").out, passes(command, "--help").out, f"{command} -h")
+
+
+def test_messages_are_one_line_of_text():
+    """whatever names and values hold; letters outside ASCII stay as they are"""
+    rejects(2, "no command is called 'a?b'", "a\nb")
+    rejects(2, "'1?2' is not", "layer", "a", "b", "c", "-o", "d", "--seed", "1\n2")
+    rejects(2, "no?folder/\u00fc: cannot create", "quantize", "X", "--elem", "e2m1", "-o", "no\nfolder/\u00fc")
+    rejects(2, "a?b: cannot open", "cast", "a\tb", "--to", "e2m1", "-o", "c")
+    long = "/".join(["folder"] * 400)
+    result = rejects(2, "cannot create", "cast", "a", "--to", "e2m1", "-o", long)
+    check("No such file" in result.err, f"the reason is there: {result}")
+
+
 def test_rejects_no_command():
     rejects(2, "a command is needed")
 

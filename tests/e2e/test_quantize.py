@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """quantize and dequantize: files, options, what is illegal and what is not there yet."""
 import math
+import os
 import pathlib
 import struct
 
@@ -146,6 +147,15 @@ def test_dequantize_gives_every_code_its_value():
         bench.same_bits(got, bench.decode("Q.safetensors"), f"{options}")
 
 
+def test_says_that_there_is_nan_or_inf():
+    for value in (math.nan, math.inf):
+        bench.write_npy("X.npy", [[1.0, value]])
+        check_equal(passes("quantize", "X.npy", *Q, "--elem", "e2m1").err,
+                    "ufp4 quantize: X.npy holds NaN or Inf; the scales of those blocks are NaN\n", f"{value}")
+    bench.write_npy("X.npy", [[1.0, 3e38]])
+    check_equal(passes("quantize", "X.npy", *Q, "--elem", "e2m1").err, "", "neither")
+
+
 def test_nan_and_inf_are_legal():
     for bad in (math.nan, math.inf, -math.inf):
         rows = bench.gaussian(3, 40)
@@ -186,8 +196,8 @@ def test_rejects_damaged_files():
     whole = bench.npy_bytes([[1.0, 2.0]])
     cases = [(whole[:-1], "truncated"), (whole[:40], "truncated"), (b"", "no .npy"), (whole + b"x", "left over"),
              (bench.npy_bytes([[1]], "|u1"), "float32"), (bench.npy_bytes([[1]], "<i8"), "int64"),
-             (bench.npy_bytes([[1]], "<u2"), "--bf16"), (bench.npy_bytes([[1.0]], shape=(1,)), "dimensions"),
-             (bench.npy_bytes([[1.0]], shape=(1, 1, 1)), "dimensions"), (bench.npy_bytes([[]], shape=(0, 4)), "empty")]
+             (bench.npy_bytes([[1]], "<u2"), "--bf16"), (bench.npy_bytes([[1.0]], shape=(1,)), "1 dimension;"),
+             (bench.npy_bytes([[1.0]], shape=(1, 1, 1)), "3 dimensions;"), (bench.npy_bytes([[]], shape=(0, 4)), "empty")]
     for data, words in cases:
         pathlib.Path("X.npy").write_bytes(data)
         result = rejects(2, words, "quantize", "X.npy", *Q, "--elem", "e2m1")
@@ -273,9 +283,17 @@ def test_every_scale_layout_and_transform_reads_back():
         passes("quantize", "X.npy", *Q, "--recipe", recipe, "--role", "x", "--pass", "fprop")
 
 
+def test_rejects_a_recipe_that_is_a_folder():
+    bench.write_npy("X.npy", [[1.0]])
+    os.mkdir("r.json")
+    rejects(2, "r.json: cannot be read: Is a directory", "quantize", "X.npy", *Q, "--recipe", "r.json", "--role", "x",
+            "--pass", "fprop")
+
+
 def test_rejects_a_missing_recipe_file():
     bench.write_npy("X.npy", [[1.0]])
-    rejects(2, "own.json", "quantize", "X.npy", *Q, "--recipe", "own.json", "--role", "x", "--pass", "fprop")
+    rejects(2, "own.json: cannot be read: No such file", "quantize", "X.npy", *Q, "--recipe", "own.json", "--role", "x",
+            "--pass", "fprop")
 
 
 def test_rejects_operands_that_are_none():
