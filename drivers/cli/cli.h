@@ -44,8 +44,6 @@ int cli_json_print(const cli_command_t *command, json_out_t *json);
 /** Whether all that went to stdout has got there; to be asked before files take their names, so that a result that
  *  could not be printed leaves none. Prints what is wrong. @return CLI_GO_ON or the exit status. */
 int cli_printed(void);
-/** "not available in this version": exit status 3. */
-int cli_unavailable(const cli_command_t *command, const char *option, const char *value);
 
 // --- Options -----------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 // ufp4 layer: the training GEMMs of one linear layer, on one backend or compared between two.
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,7 @@ typedef struct {
   side_t sides[2];  // --backend, and --check if asked for
   int side_count;
   int64_t mismatches;
+  int reported;  // passes: no table without a line
 } layer_t;
 
 // --- Inputs ------------------------------------------------------------------------------------------------
@@ -180,7 +182,7 @@ static ufp4_status_t compare_pass(const layer_t *layer, ufp4_pass_t pass, int64_
 
 // --- All passes ------------------------------------------------------------------------------------------------
 
-static void report_pass(const choices_t *choices, const layer_t *layer, ufp4_pass_t pass, int64_t mismatches,
+static void report_pass(const choices_t *choices, layer_t *layer, ufp4_pass_t pass, int64_t mismatches,
                         json_out_t *json) {
   const side_t *timed = &layer->sides[0];
   if (!timed->info.has_cycles && layer->side_count == 2) timed = &layer->sides[1];
@@ -188,6 +190,7 @@ static void report_pass(const choices_t *choices, const layer_t *layer, ufp4_pas
   report_case_t line = report_case_make(pass_names[pass], format, &timed->stats[pass], sizeof(float), &timed->info,
                                         (unsigned)choices->device.mem_bandwidth);
   line.mismatches = mismatches;
+  if (layer->reported++ == 0) report_begin(json);
   report_case(json, &line);
 }
 
@@ -226,10 +229,12 @@ static void print_flags(const layer_t *layer) {
 
 // --- Outputs -----------------------------------------------------------------------------------------------------
 
-static char *output_path(const choices_t *choices, int pass) {
-  size_t size = strlen(choices->directory) + 16;
+#define PART ".part"
+
+static char *output_path(const choices_t *choices, int pass, const char *suffix) {
+  size_t size = strlen(choices->directory) + strlen(suffix) + 16;
   char *path = malloc(size);
-  if (path != NULL) snprintf(path, size, "%s/%s", choices->directory, output_names[pass]);
+  if (path != NULL) snprintf(path, size, "%s/%s%s", choices->directory, output_names[pass], suffix);
   return path;
 }
 
@@ -240,7 +245,7 @@ static int check_outputs(const choices_t *choices, char **inputs) {
   if (end != CLI_GO_ON || stat(choices->directory, &about) != 0) return end;
   for (int pass = 0; pass < UFP4_PASS_COUNT && end == CLI_GO_ON; pass++) {
     if (choices->pass != ALL_PASSES && choices->pass != pass) continue;
-    char *path = output_path(choices, pass);
+    char *path = output_path(choices, pass, "");
     if (path == NULL) return cli_fail_status(&cli_layer, UFP4_ERROR_MEMORY, NULL);
     end = cli_output_file(&cli_layer, path, CLI_NPY, (const char *const *)inputs, UFP4_ROLE_COUNT);
     free(path);
@@ -248,8 +253,8 @@ static int check_outputs(const choices_t *choices, char **inputs) {
   return end;
 }
 
-static int write_output(const choices_t *choices, const side_t *side, int pass) {
-  char *path = output_path(choices, pass);
+static int write_part(const choices_t *choices, const side_t *side, int pass) {
+  char *path = output_path(choices, pass, PART);
   if (path == NULL) return cli_fail_status(&cli_layer, UFP4_ERROR_MEMORY, NULL);
   ufp4_message_t message = {0};
   int64_t n = side->stats[pass].n;
@@ -259,30 +264,51 @@ static int write_output(const choices_t *choices, const side_t *side, int pass) 
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_layer, status, message.text);
 }
 
-// What was written before an output that could not be: all of a layer, or nothing.
-static void discard_outputs(const choices_t *choices, unsigned passes) {
+static int name_part(const choices_t *choices, int pass) {
+  char *part = output_path(choices, pass, PART), *whole = output_path(choices, pass, "");
+  int end = CLI_GO_ON;
+  if (part == NULL || whole == NULL) {
+    end = cli_fail_status(&cli_layer, UFP4_ERROR_MEMORY, NULL);
+  } else if (rename(part, whole) != 0) {
+    end = cli_fail(&cli_layer, CLI_USAGE, "%s: cannot write: %s", whole, strerror(errno));
+  }
+  free(part);
+  free(whole);
+  return end;
+}
+
+static void discard_parts(const choices_t *choices) {
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
-    char *path = passes >> pass & 1 ? output_path(choices, pass) : NULL;
+    char *path = output_path(choices, pass, PART);
     if (path != NULL) unlink(path);
     free(path);
   }
 }
 
-static int write_outputs(const choices_t *choices, const layer_t *layer) {
-  int made = mkdir(choices->directory, 0777) == 0;
+// All outputs of a layer or none: every one is whole before the first takes its name.
+static int write_parts(const choices_t *choices, const layer_t *layer) {
+  int made = mkdir(choices->directory, 0777) == 0, end = CLI_GO_ON;
   if (!made && errno != EEXIST) {
     return cli_fail(&cli_layer, CLI_USAGE, "%s: cannot make this directory: %s", choices->directory, strerror(errno));
   }
-  unsigned written = 0;
-  int end = CLI_GO_ON;
   for (int pass = 0; pass < UFP4_PASS_COUNT && end == CLI_GO_ON; pass++) {
-    if (!(layer->shape.passes >> pass & 1)) continue;
-    end = write_output(choices, &layer->sides[0], pass);
-    if (end == CLI_GO_ON) written |= 1u << pass;
+    if (layer->shape.passes >> pass & 1) end = write_part(choices, &layer->sides[0], pass);
+  }
+  for (int pass = 0; pass < UFP4_PASS_COUNT && end == CLI_GO_ON; pass++) {
+    if (layer->shape.passes >> pass & 1) end = name_part(choices, pass);
   }
   if (end == CLI_GO_ON) return end;
-  discard_outputs(choices, written);
+  discard_parts(choices);
   if (made) rmdir(choices->directory);
+  return end;
+}
+
+static int write_outputs(const choices_t *choices, const layer_t *layer) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  int end = write_parts(choices, layer);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
   return end;
 }
 
@@ -295,9 +321,8 @@ static int compute(const choices_t *choices, layer_t *layer, json_out_t *json) {
     int end = open_side(choices, backends[i], layer, &layer->sides[i]);
     if (end != CLI_GO_ON) return end;
   }
-  report_begin(json);
   int end = run_passes(choices, layer, json);
-  report_end(json);
+  if (layer->reported > 0) report_end(json);
   return end;
 }
 

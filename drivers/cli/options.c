@@ -32,10 +32,6 @@ int cli_fail_status(const cli_command_t *command, ufp4_status_t status, const ch
   return cli_fail(command, device ? CLI_DEVICE : CLI_USAGE, "%s", has_text ? message : ufp4_status_string(status));
 }
 
-int cli_unavailable(const cli_command_t *command, const char *option, const char *value) {
-  return cli_fail(command, CLI_DEVICE, "%s %s is not available in this version", option, value);
-}
-
 void cli_option_add(cli_options_t *options, const char *name, cli_kind_t kind, void *value, const char *argument,
                     const char *help) {
   if (options->count == CLI_MAX_OPTIONS) return;

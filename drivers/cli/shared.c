@@ -47,7 +47,6 @@ void cli_device_demand(cli_device_t *device, uint64_t bytes) {
   if (rounded > device->options.memory_bytes) device->options.memory_bytes = rounded;
 }
 
-// "tiny" is in the interface, and does not exist yet.
 static int check_configuration(const cli_command_t *command, const char *name) {
   static const ufp4_configuration_t known[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
   char names[128] = "";
@@ -57,7 +56,6 @@ static int check_configuration(const cli_command_t *command, const char *name) {
     const char *before = i == 0 ? "" : i == UFP4_CONFIGURATION_COUNT - 1 ? " and " : ", ";
     snprintf(names + length, sizeof names - length, "%s%s", before, known[i].name);
   }
-  if (strcmp(name, "tiny") == 0) return cli_unavailable(command, "--config", name);
   return cli_fail(command, CLI_USAGE, "--config: no configuration is called '%s'; there are %s", name, names);
 }
 

@@ -208,10 +208,12 @@ static int make_folder(const cli_command_t *command, const char *path) {
   return CLI_GO_ON;
 }
 
+// For captured tensors; the others' folder is made when they are there.
 static int make_folders(plan_t *plan, const arguments_t *a) {
+  if (!a->capture) return CLI_GO_ON;
   int end = make_folder(plan->command, a->folder);
   ufp4_experiment_options_t *o = &plan->options;
-  for (int i = 0; end == CLI_GO_ON && a->capture && i < o->variant_count; i++) {
+  for (int i = 0; end == CLI_GO_ON && i < o->variant_count; i++) {
     if (o->variants[i].perturbation > 0) continue;
     int length = snprintf(plan->folders[i], PATH_MAX, "%s/%s", a->folder, o->variants[i].name);
     if (length >= PATH_MAX) return cli_fail(plan->command, CLI_USAGE, "-o: the name is too long");
@@ -240,6 +242,8 @@ static void remove_folders(const plan_t *plan, const arguments_t *a) {
 static int write_files(const cli_command_t *command, const arguments_t *a, const ufp4_experiment_t *experiment) {
   char path[PATH_MAX];
   ufp4_message_t message = {0};
+  int end = make_folder(command, a->folder);
+  if (end != CLI_GO_ON) return end;
   snprintf(path, sizeof path, "%s/losses.csv", a->folder);
   ufp4_status_t status = ufp4_experiment_write_csv(experiment, path, &message);
   snprintf(path, sizeof path, "%s/report.html", a->folder);
@@ -322,6 +326,15 @@ static int print_json(const plan_t *plan, const ufp4_experiment_t *e) {
   return cli_json_print(plan->command, &json);
 }
 
+// A text may have less to measure than was asked for.
+static void tell_held(const plan_t *plan, const arguments_t *a, const ufp4_experiment_t *e) {
+  const int64_t held = ufp4_experiment_at(e, 0, 0)->held_tokens,
+                asked = (int64_t)(a->held_tokens / a->context * a->context);
+  if (held >= asked) return;
+  fprintf(stderr, "ufp4 %s: %lld held-out tokens are measured: the text has no more\n", plan->command->name,
+          (long long)held);
+}
+
 // --- The command -------------------------------------------------------------------------------------
 
 static int run_experiment(plan_t *plan, const arguments_t *a, const ufp4_text_t *text) {
@@ -330,6 +343,7 @@ static int run_experiment(plan_t *plan, const arguments_t *a, const ufp4_text_t 
   ufp4_status_t status = ufp4_experiment_run(&plan->options, text, progress_steps, &progress, &experiment);
   progress_end(&progress);
   int end = status ? cli_fail_status(plan->command, status, experiment.message.text) : CLI_GO_ON;
+  if (end == CLI_GO_ON) tell_held(plan, a, &experiment);
   if (end == CLI_GO_ON) end = a->json ? print_json(plan, &experiment) : print_text(&experiment);
   if (end == CLI_GO_ON) end = cli_printed();
   if (end == CLI_GO_ON) end = write_files(plan->command, a, &experiment);

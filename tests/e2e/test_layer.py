@@ -49,6 +49,12 @@ def test_large_odd_shape_on_rtl():
         check_equal(layer("--backend", "rtl", "--check", "model", "--recipe", recipe)["verdict"], "equal", recipe)
 
 
+def test_prints_no_table_without_a_line_on_rtl():
+    tensors(3, 5, 17)
+    result = rejects(3, "within 10 cycles", "layer", *XWD, "-o", "out", "--backend", "rtl", "--max-cycles", "10")
+    check_equal(result.out, "", "standard output")
+
+
 def test_nan_and_inf_on_rtl():
     tensors(20, 33, 40)
     rows = bench.gaussian(20, 33)

@@ -81,11 +81,7 @@ def test_closed_streams_change_no_result():
         os.remove("D.npy")
 
 
-def test_an_output_that_cannot_be_written_takes_the_others_with_it():
-    """A limit on the size of a file stands in for a full disk: Y.npy is under it, dX.npy over it."""
-    bench.write_npy("X.npy", bench.gaussian(8, 400))
-    bench.write_npy("W.npy", bench.gaussian(4, 400))
-    bench.write_npy("dY.npy", bench.gaussian(8, 4))
+def layer_on_a_full_disk():
     before = bench.listing()
     words = ["layer", "X.npy", "W.npy", "dY.npy", "-o", "out", "--json"]
     done = subprocess.run(["sh", "-c", 'ulimit -f 2; trap "" XFSZ; exec "$@"', "sh", bench.PROGRAM, *words],
@@ -94,6 +90,19 @@ def test_an_output_that_cannot_be_written_takes_the_others_with_it():
     check("dX.npy" in done.stderr and done.stderr.count("\n") == 1, done.stderr)
     check_equal(json.loads(done.stdout)["cases"][0]["n"], 4, "the table is printed first")
     check_equal(bench.listing(), before, "files")
+
+
+def test_no_output_is_written_where_one_cannot_be():
+    """A limit on the size of a file stands in for a full disk: Y.npy is under it, dX.npy over it."""
+    bench.write_npy("X.npy", bench.gaussian(8, 400))
+    bench.write_npy("W.npy", bench.gaussian(4, 400))
+    bench.write_npy("dY.npy", bench.gaussian(8, 4))
+    layer_on_a_full_disk()
+    os.mkdir("out")
+    for name in ("Y.npy", "dX.npy"):
+        pathlib.Path("out", name).write_text("earlier")
+    layer_on_a_full_disk()
+    check_equal(pathlib.Path("out/Y.npy").read_text(), "earlier", "what was there before")
 
 
 if __name__ == "__main__":

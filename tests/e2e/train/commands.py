@@ -4,9 +4,11 @@ commands.py PROGRAM FUNCTION. Exit status 77: skipped."""
 import csv
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 PROGRAM = None
 TINY = ["--d-model", "32", "--ff", "48", "--layers", "2", "--context", "16", "--batch", "4", "--eval", "256"]
@@ -76,6 +78,27 @@ def train_writes_report_losses_and_tensors():
         names = sorted(os.listdir(os.path.join(out, "ufp4")))
         want = sorted(f"layer{b}.{m}.{t}.npy" for b in range(2) for m in ("qkv", "proj", "fc1", "fc2") for t in ("X", "W", "dY"))
         check(names == want, names)
+
+
+def train_says_how_many_tokens_it_measures():
+    with tempfile.TemporaryDirectory() as folder:
+        shape = shape_with("--eval")
+        done = run("train", write_text(folder), "-o", os.path.join(folder, "out"), *shape, "--seeds", "1", "--recipe",
+                   "ufp4", "--eval", "50000", "--json")
+        check(done.returncode == 0, done.stderr)
+        held = json.loads(done.stdout)["held_tokens"]
+        check(done.stderr == f"ufp4 train: {held} held-out tokens are measured: the text has no more\n", done.stderr)
+
+
+def train_killed_leaves_nothing():
+    with tempfile.TemporaryDirectory() as folder:
+        text = write_text(folder)
+        words = ["train", text, "-o", os.path.join(folder, "out"), *shape_with("--steps"), "--steps", "1000000"]
+        process = subprocess.Popen([PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(0.5)
+        process.terminate()
+        check(process.wait(60) == -signal.SIGTERM, "exit status", str(process.returncode))
+        check(os.listdir(folder) == ["text"], str(os.listdir(folder)))
 
 
 def train_repeats_itself():
