@@ -9,7 +9,11 @@
 #include "backend.h"
 #include "bench.h"
 
+#define PLACE_BYTES (512ull << 10)
 #define MEMORY_BYTES (16ull << 20)
+// Of tensors with a long side.
+#define LONG_PLACE_BYTES (4ull << 20)
+#define LONG_MEMORY_BYTES (128ull << 20)
 
 void pair_must(ufp4_device_t *device, ufp4_status_t status) {
   if (status == UFP4_OK) return;
@@ -17,16 +21,18 @@ void pair_must(ufp4_device_t *device, ufp4_status_t status) {
   exit(1);
 }
 
-static pair_t open_with(const setting_t *setting, uint64_t seed, uint64_t d_places, uint64_t rtl_bytes) {
+// @p pair: what is not as usual.
+static pair_t open_with(const setting_t *setting, uint64_t seed, pair_t pair, const uint64_t memory_bytes[2]) {
   static const char *const backends[2] = {"rtl", "model"};
-  pair_t pair = {.random = check_random(), .setting = setting, .d_places = d_places};
-  pair.bytes = (D + (PLACES - D) * d_places) * PLACE_BYTES;
+  pair.random = check_random();
+  pair.setting = setting;
+  pair.bytes = (D + (PLACES - D) * pair.d_places) * pair.place_bytes;
   pair.random.state += seed;
   for (int i = 0; i < 2; i++) {
     ufp4_device_options_t options = ufp4_device_options_default();
     ufp4_message_t message = {""};
     options.configuration = setting->configuration;
-    options.memory_bytes = i == 0 ? rtl_bytes : MEMORY_BYTES;
+    options.memory_bytes = memory_bytes[i];
     options.mem_latency = setting->latency;
     options.mem_bandwidth = setting->bandwidth;
     options.stall_seed = setting->stall_seed;
@@ -45,11 +51,18 @@ static pair_t open_with(const setting_t *setting, uint64_t seed, uint64_t d_plac
 }
 
 pair_t pair_open(const setting_t *setting, uint64_t seed, uint64_t d_places) {
-  return open_with(setting, seed, d_places, MEMORY_BYTES);
+  const uint64_t memory_bytes[2] = {MEMORY_BYTES, MEMORY_BYTES};
+  return open_with(setting, seed, (pair_t){.place_bytes = PLACE_BYTES, .d_places = d_places}, memory_bytes);
+}
+
+pair_t pair_open_long(const setting_t *setting, uint64_t seed) {
+  const uint64_t memory_bytes[2] = {LONG_MEMORY_BYTES, LONG_MEMORY_BYTES};
+  return open_with(setting, seed, (pair_t){.place_bytes = LONG_PLACE_BYTES, .d_places = 1}, memory_bytes);
 }
 
 pair_t pair_open_far(const setting_t *setting, uint64_t seed) {
-  return open_with(setting, seed, 1, (1ull << UFP4_ADDR_BITS) - UFP4_MEMORY_BASE);
+  const uint64_t memory_bytes[2] = {(1ull << UFP4_ADDR_BITS) - UFP4_MEMORY_BASE, MEMORY_BYTES};
+  return open_with(setting, seed, (pair_t){.place_bytes = PLACE_BYTES, .d_places = 1}, memory_bytes);
 }
 
 void pair_close(pair_t *pair) {
@@ -80,8 +93,9 @@ void pair_compare(pair_t *pair, const char *what) {
     if (got[i] == want[i]) continue;
     check_bits(pair->jobs, got[i], want[i],
                "%s: 8 bytes at place %d + 0x%llx; %s, latency %u, bandwidth %u, stall seed %llu", what,
-               (int)(8 * i / PLACE_BYTES), (unsigned long long)(8 * i % PLACE_BYTES), pair->setting->configuration,
-               pair->setting->latency, pair->setting->bandwidth, (unsigned long long)pair->setting->stall_seed);
+               (int)(8 * i / pair->place_bytes), (unsigned long long)(8 * i % pair->place_bytes),
+               pair->setting->configuration, pair->setting->latency, pair->setting->bandwidth,
+               (unsigned long long)pair->setting->stall_seed);
   }
 }
 

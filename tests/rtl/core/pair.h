@@ -7,11 +7,9 @@
 #include "check.h"
 #include "ufp4.h"
 
-/** Each tensor has a place of its own, wide enough for any of its strides. */
-#define PLACE_BYTES (512ull << 10)
-
+/** Each tensor has a place of its own. */
 enum { SOURCE_X, SOURCE_W, X_CODES, X_SCALES, XT_CODES, XT_SCALES, W_CODES, W_SCALES, WT_CODES, WT_SCALES, D, SUMS, C };
-enum { PLACES = C + 1 };
+enum { PLACES = C + 1, LONG_SIDE = 8192 };
 
 typedef struct {
   const char *configuration;
@@ -26,16 +24,19 @@ typedef struct {
   check_random_t random;
   int64_t jobs;
   const setting_t *setting;
-  uint64_t d_places;  ///< that D, and what is added to it, have each
-  uint64_t bytes;     ///< of all places
-  uint32_t contract;  ///< of the configuration
+  uint64_t place_bytes;  ///< enough for a tensor with any of its strides
+  uint64_t d_places;     ///< that D, and what is added to it, have each
+  uint64_t bytes;        ///< of all places
+  uint32_t contract;     ///< of the configuration
 } pair_t;
 
 /** Ends the program if a call to the driver has failed. */
 void pair_must(ufp4_device_t *device, ufp4_status_t status);
 /** Both devices, with @p d_places for D and for each of what is added to it; ends the program on failure. */
 pair_t pair_open(const setting_t *setting, uint64_t seed, uint64_t d_places);
-/** The same, and the core's memory goes on to the last address. */
+/** With places for tensors of which one side is up to LONG_SIDE, and the others up to 32. */
+pair_t pair_open_long(const setting_t *setting, uint64_t seed);
+/** As pair_open with one place, and the core's memory goes on to the last address. */
 pair_t pair_open_far(const setting_t *setting, uint64_t seed);
 void pair_close(pair_t *pair);
 void pair_write(pair_t *pair, uint64_t address, const void *data, uint64_t bytes);

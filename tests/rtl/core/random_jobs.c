@@ -11,7 +11,7 @@ uint32_t below(pair_t *pair, uint32_t bound) {
 // An address in a place, aligned, not always at its start.
 static uint64_t place(pair_t *pair, uint64_t index) {
   if (index > D) index = D + (index - D) * pair->d_places;
-  return pair->address + index * PLACE_BYTES + (uint64_t)UFP4_ALIGN_BYTES * below(pair, 64);
+  return pair->address + index * pair->place_bytes + (uint64_t)UFP4_ALIGN_BYTES * below(pair, 64);
 }
 
 static uint32_t block_stride(pair_t *pair, uint32_t length) {
@@ -23,9 +23,8 @@ static uint32_t byte_stride(pair_t *pair, uint32_t bytes) {
 }
 
 void write_source(pair_t *pair, const ufp4_quant_descriptor_t *quant, fixture_distribution_t distribution) {
-  enum { MAX = 1024 };
-  uint32_t row[MAX];
-  uint16_t row_bf16[MAX];
+  uint32_t row[LONG_SIDE];
+  uint16_t row_bf16[LONG_SIDE];
   for (uint32_t r = 0; r < quant->rows; r++) {
     const uint64_t to = quant->src_addr + (uint64_t)r * quant->src_stride_bytes;
     fixture_numbers(&pair->random, distribution, row, quant->cols);
@@ -89,8 +88,7 @@ uint32_t dtype_size(uint8_t dtype) {
 
 // Sums of every size, and now and then NaN.
 static void write_sums(pair_t *pair, const ufp4_gemm_descriptor_t *gemm) {
-  enum { MAX = 512 };
-  int64_t row[MAX];
+  int64_t row[LONG_SIDE];
   for (uint32_t r = 0; r < gemm->m; r++) {
     for (uint32_t c = 0; c < gemm->n; c++) {
       row[c] = (int64_t)check_next(&pair->random) >> (2 + below(pair, 62));
@@ -112,7 +110,8 @@ static void random_addends(pair_t *pair, ufp4_gemm_descriptor_t *g) {
   g->c_addr = place(pair, C);
   g->c_stride_bytes = byte_stride(pair, g->n * (uint32_t)sizeof(float));
   g->alpha = below(pair, 4) ? ufp4_f32_bits(alphas[below(pair, 4)]) : (uint32_t)check_next(&pair->random);
-  g->tensor_scale = ufp4_f32_bits(alphas[2 * below(pair, 2)]);
+  // Not negative, no NaN.
+  g->tensor_scale = below(pair, 4) ? 0x30000000 + below(pair, 1u << 29) : below(pair, 0x7F800001);
   if (g->d_mode & UFP4_D_MODE_SUMS) write_sums(pair, g);
 }
 
@@ -172,6 +171,10 @@ static void write_e8m0(pair_t *pair, uint64_t address, uint32_t rows, uint32_t s
 
 void chain(pair_t *pair, uint32_t limit) {
   const uint32_t m = random_size(pair, limit), n = random_size(pair, limit), k = random_size(pair, 2 * limit);
+  chain_of(pair, m, n, k);
+}
+
+void chain_of(pair_t *pair, uint32_t m, uint32_t n, uint32_t k) {
   const uint16_t slot = (uint16_t)(4 * below(pair, UFP4_SLOTS / 4));
   ufp4_descriptor_t x = random_quant(pair, m, k, SOURCE_X, X_CODES, slot);
   ufp4_descriptor_t w = random_quant(pair, n, k, SOURCE_W, W_CODES, (uint16_t)(slot + 2));

@@ -29,5 +29,7 @@ ufp4_descriptor_t random_gemm(pair_t *pair, const ufp4_quant_descriptor_t *x, co
 void quantize(pair_t *pair, const ufp4_descriptor_t *quant, fixture_distribution_t distribution);
 /** Two tensors up to @p limit long quantized and multiplied, one of them quantized with E8M0 scales; all compared. */
 void chain(pair_t *pair, uint32_t limit);
+/** The same with these sizes. */
+void chain_of(pair_t *pair, uint32_t m, uint32_t n, uint32_t k);
 
 #endif

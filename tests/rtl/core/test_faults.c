@@ -320,6 +320,43 @@ TEST(rejects_ring_overflow) {
   rig_close(&rig);
 }
 
+// --- The end of memory ---------------------------------------------------------------------------------------------
+
+// Whatever was read before, the first read where no memory is ends the job.
+static void ends_of_memory(const char *configuration) {
+  enum { COLS = 16, SOURCE_BYTES = 128, PANEL_BYTES = 8 * UFP4_PANEL_CODE_BYTES };
+  const uint64_t end = BENCH_MEMORY + BENCH_MEMORY_BYTES;
+  rig_t rig = rig_open(configuration, 20, 0);
+  ufp4_descriptor_t gemm = job(GEMM), quant = job(QUANT_X);
+  quant.quant.cols = COLS;
+  quant.quant.src_stride_bytes = SOURCE_BYTES;
+  quant.quant.row_mode = quant.quant.col_mode = UFP4_MODE_ENABLE;
+  quant.quant.row_exponent = quant.quant.col_exponent = 0;
+  quant.quant.col_stride_blocks = 64;
+  gemm.gemm.a_mode = gemm.gemm.b_mode = 0;
+  gemm.gemm.a_exponent = gemm.gemm.b_exponent = 0;
+  gemm.gemm.d_addr = place(PLACES);
+  for (uint32_t groups = 1; groups <= 35; groups += groups % 4 == 2 ? 3 : 1) {
+    const uint32_t rows = 16 * groups + 1 + check_below(&rig.random, 60);
+    quant.quant.rows = gemm.gemm.m = rows;
+    quant.quant.src_addr = end - (uint64_t)(16 * groups * SOURCE_BYTES);
+    gemm.gemm.a_codes_addr = end - (uint64_t)groups * PANEL_BYTES;
+    for (unsigned opcode = UFP4_OPCODE_QUANT; opcode <= UFP4_OPCODE_AMAX; opcode++) {
+      quant.quant.opcode = (uint8_t)opcode;
+      check_bits(groups, bench_job(&rig.bench, &quant).status, UFP4_CORE_STATUS_READ_ERROR,
+                 "status of opcode %u, %u rows, %u groups of which are there", opcode, rows, groups);
+    }
+    check_bits(groups, bench_job(&rig.bench, &gemm).status, UFP4_CORE_STATUS_READ_ERROR,
+               "status of a GEMM, %u rows, %u groups of which are there", rows, groups);
+  }
+  rig_chain(&rig, NULL, "jobs over the end of memory");
+  rig_close(&rig);
+}
+
+TEST(bus_error_at_the_end_of_memory) {
+  ends_of_memory("default");
+}
+
 // --- For each bug that tests/rtl/mutation injects ------------------------------------------------------------------
 
 TEST(few_on_small) {
@@ -327,6 +364,7 @@ TEST(few_on_small) {
   losses("small", 3, 1);
   bus_errors("small", 0, 1);
   losses_side_by_side("small", 4);
+  ends_of_memory("small");
   rig_t rig = rig_open("small", 20, 3);
   overflow(&rig, (1u << BENCH_RING_LOG2) + 1);
   overflow(&rig, ~0u);
@@ -345,6 +383,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(watchdog_spares_the_living),
       CHECK_TEST(bus_error_ends_the_job_with_its_code),
       CHECK_TEST(bus_error_ends_the_job_soon),
+      CHECK_TEST(bus_error_at_the_end_of_memory),
       CHECK_TEST(rejects_ring_overflow),
       CHECK_TEST(few_on_small),
   };

@@ -280,6 +280,22 @@ static void turning_points(pair_t *pair) {
   pair_compare(pair, "QUANT on turning points with E8M0 scales");
 }
 
+// One side of both operands, and so of D, is long.
+static void long_chains(const setting_t *setting, int runs) {
+  pair_t pair = pair_open_long(setting, 5000);
+  pair_scramble(&pair);
+  for (int run = 0; run < runs; run++) {
+    uint32_t sides[3] = {1 + below(&pair, 20), 1 + below(&pair, 20), 1 + below(&pair, 20)};
+    sides[run % 3] = LONG_SIDE / 2 + 1 + below(&pair, LONG_SIDE / 2);
+    chain_of(&pair, sides[0], sides[1], sides[2]);
+  }
+  pair_close(&pair);
+}
+
+TEST(long_sides_equal_the_model) {
+  long_chains(&settings[0], 3);
+}
+
 static void far_chains(const setting_t *setting, int runs) {
   pair_t pair = pair_open_far(setting, 4000);
   pair_scramble(&pair);
@@ -316,6 +332,8 @@ TEST(few_on_small) {
 TEST(more_on_small) {
   jobs_on_small(10, 100, 3, 100);
   jobs_on_small(1, 0, 0, 300);
+  static const setting_t small = {"small", 7, 0, 0};
+  long_chains(&small, 3);
 }
 
 int main(int argc, char **argv) {
@@ -339,6 +357,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_many_malformed_as_the_model_does),
       CHECK_TEST(side_by_side_equal_the_model),
       CHECK_TEST(side_by_side_equal_the_model_on_many),
+      CHECK_TEST(long_sides_equal_the_model),
       CHECK_TEST(far_apart_equal_the_near),
       CHECK_TEST(few_on_small),
       CHECK_TEST(more_on_small),
