@@ -60,7 +60,8 @@ module ufp4_sum_exact #(
       if (valid3_i) sum_q <= sum_o;
     end
   end else begin : gen_segments
-    // The dot product and three times it, of which bit 0 is the same; the scales' product and exponent.
+    // The dot product and three times it, of which bit 0 is the same; the scales' product, each two bits of it as what they
+    // choose: three times, twice, once; their exponent.
     logic [14:1] triple;
     logic unused_triple;
     ufp4_ripple #(.Width(14)) u_triple (
@@ -73,22 +74,27 @@ module ufp4_sum_exact #(
     logic [12:0] dot_q;
     logic [14:1] triple_q;
     logic [3:0] a_sig;
-    logic [7:0] sig_q;
+    logic [7:0] sig;
+    logic [3:0][2:0] digit_d, digit_q;
     logic [4:0] exp_q;
     assign a_sig = a_sig_i & {4{valid1_i}};
+    assign sig   = 8'(a_sig) * 8'(b_sig_i);
+    for (genvar j = 0; j < 4; j++) begin : gen_digit
+      assign digit_d[j] = {sig[2*j+1] & sig[2*j], sig[2*j+1] & ~sig[2*j], ~sig[2*j+1] & sig[2*j]};
+    end
     always_ff @(posedge clk_i) begin
       dot_q <= dot_i;
       triple_q <= triple;
-      sig_q <= 8'(a_sig) * 8'(b_sig_i);
+      digit_q <= digit_d;
       exp_q <= 5'(a_exp_i) + 5'(b_exp_i);
     end
 
-    // A row for every two bits of the significands.
+    // A row for every two bits of the product.
     logic [3:0][14:0] times;
     for (genvar j = 0; j < 4; j++) begin : gen_times
-      assign times[j] = ({15{sig_q[2*j+1] & sig_q[2*j]}} & {triple_q, dot_q[0]}) |
-                        ({15{sig_q[2*j+1] & ~sig_q[2*j]}} & {dot_q[12], dot_q, 1'b0}) |
-                        ({15{~sig_q[2*j+1] & sig_q[2*j]}} & {{2{dot_q[12]}}, dot_q});
+      assign times[j] = ({15{digit_q[j][2]}} & {triple_q, dot_q[0]}) |
+                        ({15{digit_q[j][1]}} & {dot_q[12], dot_q, 1'b0}) |
+                        ({15{digit_q[j][0]}} & {{2{dot_q[12]}}, dot_q});
     end
 
     // In place of -2^n for a sign stands 2^n for none; in row 0, two columns above the sign. That is 2^16 too much in rows
@@ -132,7 +138,7 @@ module ufp4_sum_exact #(
     assign by2 = exp_q[1] ? by1 <<< 2 : by1;
     assign by4 = exp_q[2] ? by2 <<< 4 : by2;
     assign by_d = {exp_q[4:3] == 2'd3, exp_q[4:3] == 2'd2, exp_q[4:3] == 2'd1, exp_q[4:3] == 2'd0};
-    assign sign_d = {4{dot_q[12] & (|sig_q)}} & {1'b1, ~by_d[3], by_d[0] | by_d[1], by_d[0]};
+    assign sign_d = {4{dot_q[12] & (|digit_q)}} & {1'b1, ~by_d[3], by_d[0] | by_d[1], by_d[0]};
     always_ff @(posedge clk_i) begin
       bits_q <= by4[25:0];
       by_q <= by_d;
