@@ -66,6 +66,12 @@ int bench_wants(const bench_t *bench, const char *what) {
   return bench->only == NULL || strncmp(what, bench->only, strlen(bench->only)) == 0;
 }
 
+int bench_wants_any(const bench_t *bench, const char *group) {
+  if (bench->only == NULL) return 1;
+  const size_t given = strlen(bench->only), length = strlen(group);
+  return strncmp(bench->only, group, given < length ? given : length) == 0;
+}
+
 // --- Timing ------------------------------------------------------------------------------------------
 
 double bench_seconds(int threads) {
@@ -195,6 +201,7 @@ static ufp4_status_t bench_axis(bench_t *bench, ufp4_elem_t elem, ufp4_axis_t ax
 }
 
 static ufp4_status_t bench_quantizer(bench_t *bench) {
+  if (!bench_wants_any(bench, "quantize") && !bench_wants_any(bench, "amax")) return UFP4_OK;
   bench_fill(bench, DATA_GAUSSIAN, 1);
   ufp4_status_t status = bench_axis(bench, UFP4_ELEM_E1M2, UFP4_AXIS_ROW);
   if (status == UFP4_OK) status = bench_axis(bench, UFP4_ELEM_E1M2, UFP4_AXIS_COL);
@@ -278,6 +285,8 @@ static ufp4_status_t bench_simulator(bench_t *bench) {
   const ufp4_device_options_t options = ufp4_device_options_default();
   ufp4_device_t *device;
   if (ufp4_device_open("rtl", &options, &device) != UFP4_OK) return UFP4_OK;
+  ufp4_draw_t draw = ufp4_draw_start(bench->seed, UFP4_DRAW_DATA);
+  for (int i = 0; i < SIMULATED_SIZE * SIMULATED_SIZE; i++) bench->from[i] = ufp4_draw_normal(&draw);
   ufp4_status_t status = bench_device(bench, device);
   ufp4_device_close(device);
   return status;

@@ -28,6 +28,8 @@ void bench_print(bench_t *bench, uint64_t size, const line_t *line);
 
 /** Whether a case of that name was asked for. */
 int bench_wants(const bench_t *bench, const char *what);
+/** Whether --case may name a case that begins with @p group. */
+int bench_wants_any(const bench_t *bench, const char *group);
 
 #define BENCH_MAX_REPEATS 99
 #define BENCH_UNCOUNTED 2  // first turns: memory is being mapped

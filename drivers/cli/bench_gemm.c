@@ -233,6 +233,7 @@ static ufp4_status_t bench_threads(bench_t *bench) {
 
 ufp4_status_t bench_gemms(bench_t *bench) {
   const uint64_t n = bench->size;
+  if (!bench_wants_any(bench, "gemm")) return UFP4_OK;
   ufp4_draw_t draw = ufp4_draw_start(bench->seed, UFP4_DRAW_DATA);
   for (uint64_t i = 0; i < n * n; i++) bench->yard[0][i] = ufp4_draw_normal(&draw);
   for (uint64_t i = 0; i < n * n; i++) bench->yard[1][i] = ufp4_draw_normal(&draw);

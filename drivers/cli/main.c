@@ -27,7 +27,8 @@ static int print_usage(void) {
   printf("  %-11s %s\n", "test", "Builds and runs the tests; a command of the launcher, ./ufp4 test.");
   printf(
       "\nufp4 COMMAND --help (or ufp4 help COMMAND) tells the options of a command, with an example; --man gives its\n"
-      "manual page. An option may be given once, anywhere behind the command, as --name value or --name=value.\n"
+      "manual page. An option may be given once, by its whole name, anywhere behind the command: --name value or\n"
+      "--name=value.\n"
       "Exit status: 0 done and equal, 1 mismatch, 2 usage or bad input, 3 device or environment.\n");
   return CLI_OK;
 }
@@ -37,6 +38,10 @@ static int fail_command(const char *name) {
     if (strcmp(name, later[i]) != 0) continue;
     fprintf(stderr, "ufp4: %s is not available in this version\n", name);
     return CLI_DEVICE;
+  }
+  if (strcmp(name, "test") == 0) {
+    fprintf(stderr, "ufp4: test is a command of the launcher in the source tree: ./ufp4 test --help\n");
+    return CLI_USAGE;
   }
   ufp4_message_t message;
   ufp4_message_set(&message, "no command is called '%s'; see ufp4 --help", name);

@@ -135,7 +135,8 @@ void cli_manual_program(const cli_command_t *const *commands, size_t count) {
       ".SH SYNOPSIS\n\\fBufp4\\fR \\fICOMMAND\\fR [inputs] [options]\n"
       ".SH DESCRIPTION\nA bit\\-accurate golden model of 4\\-bit training arithmetic, the core that computes it in\n"
       "RTL, and the driver that runs the same GEMMs on either and compares the bits.\n"
-      ".PP\nAn option may be given once, anywhere behind the command, as \\-\\-name value or \\-\\-name=value.\n"
+      ".PP\nAn option may be given once, by its whole name, anywhere behind the command:\n"
+      "\\-\\-name value or \\-\\-name=value.\n"
       "Results go to standard output, all else to standard error.\n"
       "Outputs are written beside their target and renamed when whole.\n"
       ".SH COMMANDS");

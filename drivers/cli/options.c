@@ -201,6 +201,13 @@ static int take_option(const cli_command_t *command, cli_option_t *option, const
   return parse_value(option, text) ? CLI_GO_ON : fail_value(command, option, text);
 }
 
+// getopt_long takes the beginning of a name for the name, until another option begins so: a script would then fail.
+static int check_whole_name(const cli_command_t *command, const char *name, const char *word) {
+  const size_t length = strcspn(word, "=");
+  if (length == strlen(name) + 2) return CLI_GO_ON;
+  return cli_fail(command, CLI_USAGE, "%.*s is not an option of this command; --%s is", (int)length, word, name);
+}
+
 static int parse_options(const cli_command_t *command, cli_options_t *options, int argc, char **argv) {
   struct option longs[CLI_MAX_OPTIONS + 3];
   char shorts[2 * CLI_MAX_OPTIONS + 3];
@@ -208,9 +215,12 @@ static int parse_options(const cli_command_t *command, cli_options_t *options, i
   opterr = 0;
   optind = 0;  // glibc: start over, whatever was parsed before
   for (;;) {
-    int code = getopt_long(argc, argv, shorts, longs, NULL);
+    int index = -1, code = getopt_long(argc, argv, shorts, longs, &index), end = CLI_GO_ON;
     if (code == -1) return CLI_GO_ON;
     if (code == '?' || code == ':') return fail_option(command, code, argv[optind - 1]);
+    const char *word = argv[optarg != NULL && optarg == argv[optind - 1] ? optind - 2 : optind - 1];
+    if (index >= 0) end = check_whole_name(command, longs[index].name, word);
+    if (end != CLI_GO_ON) return end;
     if (code == HELP || code == 'h') {
       print_help(command, options);
       return CLI_OK;
@@ -219,7 +229,7 @@ static int parse_options(const cli_command_t *command, cli_options_t *options, i
       cli_manual(command, options);
       return CLI_OK;
     }
-    int end = take_option(command, find_option(options, code), optarg);
+    end = take_option(command, find_option(options, code), optarg);
     if (end != CLI_GO_ON) return end;
   }
 }

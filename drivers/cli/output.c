@@ -58,6 +58,10 @@ static int check_name(const cli_command_t *command, const char *path, cli_file_t
     return cli_fail(command, CLI_USAGE,
                     "-o -: outputs do not go to standard output; name a file (one called '-' is ./-)");
   }
+  if (path[0] == '=') {
+    return cli_fail(command, CLI_USAGE, "-o: '%s' begins with '='; write -o %s (a file called so is ./%s)", path,
+                    path + 1, path);
+  }
   if (kind == CLI_NPY && (ends_in(path, ".safetensors") || strstr(path, ".safetensors:") != NULL)) {
     return cli_fail(command, CLI_USAGE, "%s: this command writes a .npy; name it so", path);
   }

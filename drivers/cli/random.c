@@ -69,7 +69,7 @@ static void print_draw(const draw_t *draw, const uint32_t words[4], int last) {
 
 static void print_draws(draw_t *draw) {
   if (draw->json) printf("[\n");
-  for (uint64_t i = 0; i < draw->count; i++) {
+  for (uint64_t i = 0; i < draw->count && !ferror(stdout); i++) {
     uint32_t words[4];
     if (draw->generator == THREEFRY) {
       ufp4_threefry4x32((int)draw->rounds, draw->key, draw->counter, words);

@@ -101,7 +101,7 @@ static void print_all(const vectors_unit_t *unit, uint64_t seed, uint64_t count,
   vectors = (vectors_t){.unit = unit, .out = out, .random = seed, .records = vectors.records};
   if (!bare) print_header(&vectors, seed, vectors.records + count);
   unit->boundary(&vectors);
-  for (uint64_t i = 0; i < count; i++) unit->draw(&vectors);
+  for (uint64_t i = 0; i < count && !ferror(out); i++) unit->draw(&vectors);
 }
 
 // --- Units -----------------------------------------------------------------------------------------------

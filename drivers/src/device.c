@@ -69,11 +69,14 @@ static ufp4_status_t check_options(const ufp4_device_options_t *options, ufp4_me
     return UFP4_ERROR_UNSUPPORTED;
   }
   uint64_t limit = (1ull << UFP4_ADDR_BITS) - UFP4_MEMORY_BASE;
-  if (options->memory_bytes % UFP4_MEMORY_GRANULE_BYTES != 0 || options->memory_bytes <= UFP4_MEMORY_RESERVED_BYTES ||
-      options->memory_bytes > limit) {
-    ufp4_message_set(message, "device memory of %llu bytes: a multiple of %llu, over %llu and at most %llu, is needed",
-                     (unsigned long long)options->memory_bytes, UFP4_MEMORY_GRANULE_BYTES, UFP4_MEMORY_RESERVED_BYTES,
-                     (unsigned long long)limit);
+  if (options->memory_bytes > limit) {
+    ufp4_message_set(message, "%llu bytes of device memory are needed; its addresses reach %llu",
+                     (unsigned long long)options->memory_bytes, (unsigned long long)limit);
+    return UFP4_ERROR_ARGUMENT;
+  }
+  if (options->memory_bytes % UFP4_MEMORY_GRANULE_BYTES != 0 || options->memory_bytes <= UFP4_MEMORY_RESERVED_BYTES) {
+    ufp4_message_set(message, "device memory of %llu bytes: a multiple of %llu, over %llu, is needed",
+                     (unsigned long long)options->memory_bytes, UFP4_MEMORY_GRANULE_BYTES, UFP4_MEMORY_RESERVED_BYTES);
     return UFP4_ERROR_ARGUMENT;
   }
   return UFP4_OK;

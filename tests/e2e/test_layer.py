@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import pathlib
 
 import bench
 from bench import check, check_equal, passes, rejects
@@ -47,6 +48,12 @@ def test_large_odd_shape_on_rtl():
     tensors(257, 129, 65)
     for recipe in ("ufp4", "e2m1"):
         check_equal(layer("--backend", "rtl", "--check", "model", "--recipe", recipe)["verdict"], "equal", recipe)
+
+
+def test_rejects_more_memory_than_addresses_reach():
+    pathlib.Path("X.npy").write_bytes(bench.npy_bytes([[1.0] * 2**20], shape=(2**20, 1)))
+    rejects(2, "bytes of device memory are needed; its addresses reach", "layer", "X.npy", "X.npy", "-", "-o", "out",
+            "--pass", "fprop")
 
 
 def test_prints_no_table_without_a_line_on_rtl():

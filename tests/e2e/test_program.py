@@ -110,6 +110,11 @@ def test_rejects_unknown_commands():
         rejects(2, "no command is called", name)
 
 
+def test_says_where_the_tests_are():
+    rejects(2, "./ufp4 test", "test")
+    rejects(2, "./ufp4 test", "help", "test")
+
+
 def test_rejects_commands_of_later_versions():
     for name in ("explore", "ppa"):
         rejects(3, "not available in this version", name)
@@ -125,6 +130,17 @@ def test_rejects_options_without_their_value():
     rejects(2, "--seed needs a value", "layer", "a", "b", "c", "--seed")
     rejects(2, "-o needs a value", "cast", "a", "-o")
     rejects(2, "takes no value", "gemm", "a", "b", "--json=yes")
+
+
+def test_rejects_beginnings_of_options():
+    """which getopt_long takes for the whole, until another option begins so"""
+    words = "--accumulate- is not an option of this command; --accumulate-in is"
+    rejects(2, words, "gemm", "a", "b", "--accumulate-", "s")
+    rejects(2, "--stat is not an option of this command; --stats is", "gemm", "--stat", "a", "b", "-o", "c")
+    rejects(2, "--rec is not an option of this command; --recipe is", "layer", "--rec=ufp4", "a", "b", "c", "-o", "d")
+    rejects(2, "--sta is not an option of this command; see", "gemm", "a", "b", "-o", "c", "--sta")  # of two
+    for option in ("--hel", "--he"):
+        rejects(2, "is not an option", "gemm", option)
 
 
 def test_rejects_options_given_twice():
@@ -186,6 +202,7 @@ def test_rejects_names_of_other_kinds_of_files():
                   ["vectors", "rht"]):
         rejects(2, "do not go to standard output", *words, "-o", "-")
         rejects(2, "-o: the name is empty", *words, "-o", "")
+        rejects(2, "'=x' begins with '='; write -o x", *words, "-o=x")
 
 
 def test_rejects_device_options_out_of_range():

@@ -38,6 +38,12 @@ def test_tables_alone_are_results():
         into_full(*words)
 
 
+def test_full_ends_what_would_print_for_hours():
+    into_full("random", "--count", 10**15)
+    into_full("vectors", "elem_decode", "--count", 10**15)
+    into_full("vectors", "rht", "--count", 10**15)
+
+
 def test_full_leaves_no_product():
     operands = quantized()
     into_full("gemm", *operands, "-o", "D.npy", "--stats")
