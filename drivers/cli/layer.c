@@ -229,12 +229,10 @@ static void print_flags(const layer_t *layer) {
 
 // --- Outputs -----------------------------------------------------------------------------------------------------
 
-#define PART ".part"
-
-static char *output_path(const choices_t *choices, int pass, const char *suffix) {
-  size_t size = strlen(choices->directory) + strlen(suffix) + 16;
+static char *output_path(const choices_t *choices, int pass) {
+  size_t size = strlen(choices->directory) + 16;
   char *path = malloc(size);
-  if (path != NULL) snprintf(path, size, "%s/%s%s", choices->directory, output_names[pass], suffix);
+  if (path != NULL) snprintf(path, size, "%s/%s", choices->directory, output_names[pass]);
   return path;
 }
 
@@ -245,7 +243,7 @@ static int check_outputs(const choices_t *choices, char **inputs) {
   if (end != CLI_GO_ON || stat(choices->directory, &about) != 0) return end;
   for (int pass = 0; pass < UFP4_PASS_COUNT && end == CLI_GO_ON; pass++) {
     if (choices->pass != ALL_PASSES && choices->pass != pass) continue;
-    char *path = output_path(choices, pass, "");
+    char *path = output_path(choices, pass);
     if (path == NULL) return cli_fail_status(&cli_layer, UFP4_ERROR_MEMORY, NULL);
     end = cli_output_file(&cli_layer, path, CLI_NPY, (const char *const *)inputs, UFP4_ROLE_COUNT);
     free(path);
@@ -253,8 +251,16 @@ static int check_outputs(const choices_t *choices, char **inputs) {
   return end;
 }
 
+// Beside the output, and of this process only.
+static char *part_path(const choices_t *choices, int pass) {
+  size_t size = strlen(choices->directory) + 48;
+  char *path = malloc(size);
+  if (path != NULL) snprintf(path, size, "%s/%s.%ld.part", choices->directory, output_names[pass], (long)getpid());
+  return path;
+}
+
 static int write_part(const choices_t *choices, const side_t *side, int pass) {
-  char *path = output_path(choices, pass, PART);
+  char *path = part_path(choices, pass);
   if (path == NULL) return cli_fail_status(&cli_layer, UFP4_ERROR_MEMORY, NULL);
   ufp4_message_t message = {0};
   int64_t n = side->stats[pass].n;
@@ -265,7 +271,7 @@ static int write_part(const choices_t *choices, const side_t *side, int pass) {
 }
 
 static int name_part(const choices_t *choices, int pass) {
-  char *part = output_path(choices, pass, PART), *whole = output_path(choices, pass, "");
+  char *part = part_path(choices, pass), *whole = output_path(choices, pass);
   int end = CLI_GO_ON;
   if (part == NULL || whole == NULL) {
     end = cli_fail_status(&cli_layer, UFP4_ERROR_MEMORY, NULL);
@@ -279,7 +285,7 @@ static int name_part(const choices_t *choices, int pass) {
 
 static void discard_parts(const choices_t *choices) {
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
-    char *path = output_path(choices, pass, PART);
+    char *path = part_path(choices, pass);
     if (path != NULL) unlink(path);
     free(path);
   }

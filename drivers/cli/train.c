@@ -131,6 +131,9 @@ static int add_variant(plan_t *plan, const char *word, size_t length) {
   path[length] = '\0';
   ufp4_variant_t *variant = &o->variants[o->variant_count];
   int end = cli_recipe(plan->command, path, &variant->recipe);
+  if (end == CLI_GO_ON && !strcmp(variant->recipe.name, CONTROL)) {
+    end = cli_fail(plan->command, CLI_USAGE, "--recipe: " CONTROL " is the name of the control; give yours another");
+  }
   for (int i = 0; end == CLI_GO_ON && i < o->variant_count; i++) {
     if (!strcmp(o->variants[i].name, variant->recipe.name)) {
       end = cli_fail(plan->command, CLI_USAGE, "--recipe: %s is there twice", variant->recipe.name);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A recipe of one's own, as a JSON file (docs/programming.md, "Recipes").
+#include <ctype.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -107,7 +108,14 @@ static ufp4_status_t check_keys(const reader_t *reader) {
   return UFP4_OK;
 }
 
-// The file's "name", or the file's name without folder and ending.
+// It stands in a column of a table, in CSV and HTML, and is the folder of captured tensors: nothing that any of them
+// reads otherwise. UTF-8 is left as it is.
+static int goes_into_a_name(char c) {
+  const unsigned char byte = (unsigned char)c;
+  return byte >= 0x80 || isalnum(byte) || (byte != '\0' && strchr("._+-", byte) != NULL);
+}
+
+// The file's "name", or the file's name without folder and ending, where '-' stands for what no name has.
 static ufp4_status_t read_title(const reader_t *reader, ufp4_recipe_t *recipe) {
   const json_t *item = json_object_get(reader->object, "name");
   const char *slash = strrchr(reader->path, '/'), *base = slash != NULL ? slash + 1 : reader->path;
@@ -118,14 +126,19 @@ static ufp4_status_t read_title(const reader_t *reader, ufp4_recipe_t *recipe) {
                      sizeof recipe->name - 1);
     return UFP4_ERROR_FORMAT;
   }
-  // Tensors that are captured lie in a folder of that name.
-  if (text[0] == '.' || memchr(text, '/', length) != NULL) {
-    ufp4_message_set(reader->message, "%s: name must not begin with '.' nor have a '/' in it", reader->path);
+  if (length >= sizeof recipe->name) length = sizeof recipe->name - 1;
+  int good = text[0] != '.';
+  for (size_t i = 0; i < length; i++) {
+    const int goes = goes_into_a_name(text[i]);
+    good &= goes || item == NULL;
+    recipe->name[i] = goes ? text[i] : '-';
+  }
+  recipe->name[length] = '\0';
+  if (!good) {
+    ufp4_message_set(reader->message, "%s: name: letters, digits and . _ + - are possible, no '.' at the start",
+                     reader->path);
     return UFP4_ERROR_FORMAT;
   }
-  if (length >= sizeof recipe->name) length = sizeof recipe->name - 1;
-  memcpy(recipe->name, text, length);
-  recipe->name[length] = '\0';
   return UFP4_OK;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The recipes of numerics.md, 6.
+#include <stdio.h>
 #include <string.h>
 
 #include "bench.h"
@@ -170,6 +171,49 @@ TEST(rejects_files_that_are_no_recipes) {
   }
 }
 
+static ufp4_status_t read_name(const char *name, ufp4_recipe_t *recipe, ufp4_message_t *message) {
+  char text[128];
+  snprintf(text, sizeof text, "{\"elem\": \"e1m2\", \"name\": \"%s\"}", name);
+  return read_text(text, recipe, message);
+}
+
+TEST(names_have_letters_digits_and_four_signs) {
+  static const char *const good[] = {"a", "A.b_c+d-9", "-", "0", "\xC3\xBC", "0123456789012345678901234567890"};
+  static const char *const bad[] = {"a b",
+                                    "a,b",
+                                    "a\\nb",
+                                    "\\u0001",
+                                    "<i>",
+                                    "a&b",
+                                    "a\\\"b",
+                                    "a/b",
+                                    ".a",
+                                    "..",
+                                    "a:b",
+                                    "a;b",
+                                    "012345678901234567890123456789012"};
+  ufp4_recipe_t recipe;
+  ufp4_message_t message = {0};
+  for (int i = 0; i < (int)(sizeof good / sizeof good[0]); i++) {
+    bench_check_status(i, read_name(good[i], &recipe, &message), UFP4_OK, &message);
+    check_that(i, strcmp(recipe.name, good[i]) == 0, "name %s, want %s", recipe.name, good[i]);
+  }
+  for (int i = 0; i < (int)(sizeof bad / sizeof bad[0]); i++) {
+    bench_check_status(i, read_name(bad[i], &recipe, &message), UFP4_ERROR_FORMAT, &message);
+  }
+}
+
+TEST(a_files_own_name_is_made_fit) {
+  static const char text[] = "{\"elem\": \"e1m2\"}";
+  ufp4_recipe_t recipe;
+  ufp4_message_t message = {0};
+  const char *path = bench_file("a b,(c).x.json", text, strlen(text));
+  bench_check_status(0, ufp4_recipe_read(path, &recipe, &message), UFP4_OK, &message);
+  bench_remove("a b,(c).x.json");
+  const size_t length = strlen(recipe.name);
+  check_that(0, length >= 7 && strcmp(recipe.name + length - 7, "a-b--c-") == 0, "name %s", recipe.name);
+}
+
 TEST(rejects_a_recipe_file_that_is_not_there) {
   ufp4_recipe_t recipe;
   ufp4_message_t message = {0};
@@ -198,6 +242,8 @@ int main(int argc, char **argv) {
       CHECK_TEST(a_file_says_what_ufp4_is),
       CHECK_TEST(a_file_says_what_nvfp4_is),
       CHECK_TEST(rejects_files_that_are_no_recipes),
+      CHECK_TEST(names_have_letters_digits_and_four_signs),
+      CHECK_TEST(a_files_own_name_is_made_fit),
       CHECK_TEST(rejects_a_recipe_file_that_is_not_there),
       CHECK_TEST(rejects_other_names),
   };

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import pathlib
+import subprocess
 
 import bench
 from bench import check, check_equal, passes, rejects
@@ -54,6 +55,18 @@ def test_rejects_more_memory_than_addresses_reach():
     pathlib.Path("X.npy").write_bytes(bench.npy_bytes([[1.0] * 2**20], shape=(2**20, 1)))
     rejects(2, "bytes of device memory are needed; its addresses reach", "layer", "X.npy", "X.npy", "-", "-o", "out",
             "--pass", "fprop")
+
+
+def test_several_may_write_into_one_folder():
+    tensors(3, 5, 17)
+    words = [bench.PROGRAM, "layer", *XWD, "-o", "out", "--json"]
+    for _ in range(4):
+        running = [subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                   for _ in range(6)]
+        for process in running:
+            err = process.communicate(timeout=60)[1]
+            check_equal((process.returncode, err), (0, ""), "exit status and message")
+    check_equal(sorted(os.listdir("out")), ["Y.npy", "dW.npy", "dX.npy"], "files")
 
 
 def test_prints_no_table_without_a_line_on_rtl():

@@ -184,7 +184,15 @@ def train_rejects_recipe_whose_name_is_a_path():
         recipe = os.path.join(folder, "r.json")
         with open(recipe, "w") as file:
             file.write('{"elem": "e1m2", "name": "../elsewhere"}')
-        reject_train(2, "name must not begin", "--recipe", recipe)
+        reject_train(2, "letters, digits and", "--recipe", recipe)
+
+
+def train_rejects_recipe_of_the_controls_name():
+    with tempfile.TemporaryDirectory() as folder:
+        recipe = os.path.join(folder, "bf16-control.json")
+        with open(recipe, "w") as file:
+            file.write('{"elem": "e1m2"}')
+        reject_train(2, "is the name of the control", "--recipe", "bf16," + recipe)
 
 
 def train_rejects_recipe_twice():
