@@ -201,6 +201,20 @@ static int make_plan(const cli_command_t *command, const arguments_t *a, plan_t 
 
 // --- Output ------------------------------------------------------------------------------------------
 
+// Before the training, which may take hours: what is written after it can be.
+static int check_outputs(const cli_command_t *command, const arguments_t *a) {
+  static const char *const names[] = {"losses.csv", "report.html"};
+  struct stat about;
+  char path[PATH_MAX];
+  int end = cli_output_directory(command, a->folder);
+  if (end != CLI_GO_ON || stat(a->folder, &about) != 0) return end;
+  for (int i = 0; i < 2 && end == CLI_GO_ON; i++) {
+    snprintf(path, sizeof path, "%s/%s", a->folder, names[i]);
+    end = cli_output_file(command, path, CLI_ANY_FILE, &a->text_name, 1);
+  }
+  return end;
+}
+
 static int make_folder(const cli_command_t *command, const char *path) {
   if (mkdir(path, 0777) && errno != EEXIST) {
     return cli_fail(command, CLI_USAGE, "%s: cannot be made: %s", path, strerror(errno));
@@ -387,7 +401,7 @@ static int run(int argc, char **argv) {
   a.text_name = count ? inputs[0] : CLI_TEXT_DEFAULT;
   end = check(command, &a);
   if (end == CLI_GO_ON) end = cli_device_check(command, &options, &a.device, NULL);
-  if (end == CLI_GO_ON) end = cli_output_directory(command, a.folder);
+  if (end == CLI_GO_ON) end = check_outputs(command, &a);
   if (end != CLI_GO_ON) return end;
   plan_t *plan = calloc(1, sizeof *plan);
   if (!plan) return cli_fail_status(command, UFP4_ERROR_MEMORY, NULL);

@@ -258,6 +258,16 @@ def train_rejects_output_that_is_a_file():
         check(os.path.getsize(text) > 30000, "the file was changed")
 
 
+def train_rejects_outputs_that_cannot_be_before_it_reads_the_text():
+    with tempfile.TemporaryDirectory() as folder:
+        os.makedirs(os.path.join(folder, "out", "report.html"))
+        check_rejected(run("train", "/nowhere", "-o", os.path.join(folder, "out")), 2, "is no regular file")
+        text = os.path.join(folder, "losses.csv")
+        os.rename(write_text(folder), text)
+        check_rejected(run("train", text, "-o", folder), 2, "is an input")
+        check(os.path.getsize(text) > 30000, "the text is as it was")
+
+
 def train_rejects_two_texts():
     check_rejected(run("train", "a", "b", "-o", "out"), 2, "too many inputs")
 
