@@ -54,6 +54,46 @@ ufp4_status_t file_read(const char *path, file_bytes_t *out, ufp4_message_t *mes
   return status;
 }
 
+ufp4_status_t file_ranges_open(const char *path, file_ranges_t *out, ufp4_message_t *message) {
+  struct stat about;
+  *out = (file_ranges_t){.path = path, .stream = fopen(path, "rb")};
+  if (out->stream == NULL) return fail_errno(message, path, "open");
+  ufp4_status_t status = UFP4_OK;
+  if (fstat(fileno(out->stream), &about) != 0) {
+    status = fail_errno(message, path, "read");
+  } else if (S_ISREG(about.st_mode)) {
+    out->size = (uint64_t)about.st_size;
+    return UFP4_OK;
+  } else {
+    status = read_all(out->stream, path, &out->bytes, message);
+  }
+  fclose(out->stream);
+  out->stream = NULL;
+  out->size = out->bytes.size;
+  if (status != UFP4_OK) file_ranges_close(out);
+  return status;
+}
+
+void file_ranges_close(file_ranges_t *file) {
+  if (file->stream != NULL) fclose(file->stream);
+  free(file->bytes.data);
+  *file = (file_ranges_t){0};
+}
+
+ufp4_status_t file_range_read(const file_ranges_t *file, uint64_t at, uint64_t bytes, void *to,
+                              ufp4_message_t *message) {
+  if (bytes == 0) return UFP4_OK;
+  if (file->stream == NULL) {
+    memcpy(to, file->bytes.data + at, bytes);
+    return UFP4_OK;
+  }
+  if (fseeko(file->stream, (off_t)at, SEEK_SET) != 0) return fail_errno(message, file->path, "read");
+  if (fread(to, 1, bytes, file->stream) == bytes) return UFP4_OK;
+  if (ferror(file->stream)) return fail_errno(message, file->path, "read");
+  ufp4_message_set(message, "%s: truncated while it was read", file->path);
+  return UFP4_ERROR_IO;
+}
+
 static int write_parts(int descriptor, const file_part_t *parts, int count) {
   FILE *file = fdopen(descriptor, "wb");
   if (file == NULL) {

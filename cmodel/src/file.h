@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole files: read into memory; written beside the target and renamed.
+// Files: read whole or by ranges; written beside the target and renamed.
 #ifndef UFP4_FILE_H
 #define UFP4_FILE_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "ufp4/status.h"
 
@@ -15,6 +16,20 @@ typedef struct {
 
 /** Reads all of @p path; free out->data with free. */
 ufp4_status_t file_read(const char *path, file_bytes_t *out, ufp4_message_t *message);
+
+/** A file of which ranges are read: of a regular one when they are asked for; any other lies in memory. */
+typedef struct {
+  const char *path;
+  FILE *stream;        // regular
+  file_bytes_t bytes;  // any other
+  uint64_t size;
+} file_ranges_t;
+
+ufp4_status_t file_ranges_open(const char *path, file_ranges_t *out, ufp4_message_t *message);
+void file_ranges_close(file_ranges_t *file);
+/** @p at + @p bytes is at most file->size. */
+ufp4_status_t file_range_read(const file_ranges_t *file, uint64_t at, uint64_t bytes, void *to,
+                              ufp4_message_t *message);
 
 /** One part of what is to be written. */
 typedef struct {

@@ -25,21 +25,26 @@ int file_tensor_bytes(file_dtype_t dtype, int64_t rows, int64_t cols, uint64_t *
 ufp4_status_t npy_parse(const char *path, const file_bytes_t *file, int uint16_is_bf16, file_tensor_t *out,
                         ufp4_message_t *message);
 
+/** A tensor's bytes, read from a .safetensors. */
+typedef struct safetensors_part {
+  struct safetensors_part *next;
+  uint8_t bytes[];
+} safetensors_part_t;
+
 /** An opened .safetensors. */
 typedef struct {
   const char *path;
-  file_bytes_t file;
+  file_ranges_t file;
   struct json_t *header;
-  const uint8_t *data;  // behind the header
-  uint64_t data_bytes;
+  uint64_t data_at, data_bytes;  // behind the header
+  safetensors_part_t *parts;     // what was found
 } safetensors_t;
 
 /** Reads and checks the header, and every tensor's place. */
 ufp4_status_t safetensors_open(const char *path, safetensors_t *out, ufp4_message_t *message);
 void safetensors_close(safetensors_t *file);
-/** Finds a 2-D tensor by name. */
-ufp4_status_t safetensors_find(const safetensors_t *file, const char *name, file_tensor_t *out,
-                               ufp4_message_t *message);
+/** Finds a 2-D tensor by name and reads it; its data stays until @p file is closed. */
+ufp4_status_t safetensors_find(safetensors_t *file, const char *name, file_tensor_t *out, ufp4_message_t *message);
 /** The metadata value of @p key, or NULL. */
 const char *safetensors_metadata(const safetensors_t *file, const char *key);
 

@@ -16,7 +16,7 @@ void safetensors_close(safetensors_t *file) {
   (void)file;
 }
 
-ufp4_status_t safetensors_find(const safetensors_t *file, const char *name, file_tensor_t *out,
+ufp4_status_t safetensors_find(safetensors_t *file, const char *name, file_tensor_t *out,
                                ufp4_message_t *message) {
   (void)name;
   (void)out;

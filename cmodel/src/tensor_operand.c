@@ -27,7 +27,7 @@ static int64_t stored_cols(int64_t cols, int rht) {
 // --- Metadata ------------------------------------------------------------------------------------------
 
 typedef struct {
-  const safetensors_t *file;
+  safetensors_t *file;
   ufp4_message_t *message;
 } reader_t;
 

@@ -51,15 +51,9 @@ static ufp4_status_t check_entries(const safetensors_t *file, ufp4_message_t *me
   return UFP4_OK;
 }
 
-static ufp4_status_t parse(safetensors_t *file, ufp4_message_t *message) {
-  if (file->file.size < 8) return fail(file, message, "truncated: a .safetensors starts with 8 bytes of length");
-  uint64_t length = read_u64(file->file.data);
-  if (length > MAX_HEADER_BYTES) return fail(file, message, "its header is over 100 MB, or it is no .safetensors");
-  if (length > file->file.size - 8) return fail(file, message, "truncated inside its header");
-  file->data = file->file.data + 8 + length;
-  file->data_bytes = file->file.size - 8 - length;
+static ufp4_status_t parse(safetensors_t *file, const char *text, uint64_t length, ufp4_message_t *message) {
   json_error_t error = {0};
-  file->header = json_loadb((const char *)file->file.data + 8, length, JSON_REJECT_DUPLICATES, &error);
+  file->header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
   // Where an allocation of its own fails, jansson gives this code or none.
   enum json_error_code code = file->header == NULL ? json_error_code(&error) : json_error_invalid_syntax;
   if (code == json_error_out_of_memory || code == json_error_unknown) {
@@ -73,18 +67,56 @@ static ufp4_status_t parse(safetensors_t *file, ufp4_message_t *message) {
   return check_entries(file, message);
 }
 
+static ufp4_status_t read_header(safetensors_t *file, ufp4_message_t *message) {
+  uint8_t first[8] = {0};
+  if (file->file.size < 8) return fail(file, message, "truncated: a .safetensors starts with 8 bytes of length");
+  ufp4_status_t status = file_range_read(&file->file, 0, 8, first, message);
+  if (status != UFP4_OK) return status;
+  uint64_t length = read_u64(first);
+  if (length > MAX_HEADER_BYTES) return fail(file, message, "its header is over 100 MB, or it is no .safetensors");
+  if (length > file->file.size - 8) return fail(file, message, "truncated inside its header");
+  file->data_at = 8 + length;
+  file->data_bytes = file->file.size - file->data_at;
+  char *text = malloc(length + 1);
+  if (text == NULL) {
+    ufp4_message_set(message, "%s: its header does not fit in memory", file->path);
+    return UFP4_ERROR_MEMORY;
+  }
+  status = file_range_read(&file->file, 8, length, text, message);
+  if (status == UFP4_OK) status = parse(file, text, length, message);
+  free(text);
+  return status;
+}
+
 ufp4_status_t safetensors_open(const char *path, safetensors_t *out, ufp4_message_t *message) {
   *out = (safetensors_t){.path = path};
-  ufp4_status_t status = file_read(path, &out->file, message);
-  if (status == UFP4_OK) status = parse(out, message);
+  ufp4_status_t status = file_ranges_open(path, &out->file, message);
+  if (status == UFP4_OK) status = read_header(out, message);
   if (status != UFP4_OK) safetensors_close(out);
   return status;
 }
 
 void safetensors_close(safetensors_t *file) {
+  for (safetensors_part_t *part = file->parts, *next; part != NULL; part = next) {
+    next = part->next;
+    free(part);
+  }
   json_decref(file->header);
-  free(file->file.data);
+  file_ranges_close(&file->file);
   *file = (safetensors_t){0};
+}
+
+static ufp4_status_t read_part(safetensors_t *file, uint64_t begin, uint64_t bytes, const uint8_t **data,
+                               ufp4_message_t *message) {
+  safetensors_part_t *part = malloc(sizeof *part + bytes);
+  if (part == NULL) {
+    ufp4_message_set(message, "%s: does not fit in memory", file->path);
+    return UFP4_ERROR_MEMORY;
+  }
+  part->next = file->parts;
+  file->parts = part;
+  *data = part->bytes;
+  return file_range_read(&file->file, file->data_at + begin, bytes, part->bytes, message);
 }
 
 static int dtype_of(const char *text, file_dtype_t *dtype) {
@@ -133,16 +165,14 @@ static ufp4_status_t fail_missing(const safetensors_t *file, const char *name, u
   return UFP4_ERROR_FORMAT;
 }
 
-ufp4_status_t safetensors_find(const safetensors_t *file, const char *name, file_tensor_t *out,
-                               ufp4_message_t *message) {
+ufp4_status_t safetensors_find(safetensors_t *file, const char *name, file_tensor_t *out, ufp4_message_t *message) {
   const json_t *entry = json_object_get(file->header, name);
   if (entry == NULL || strcmp(name, "__metadata__") == 0) return fail_missing(file, name, message);
   const char *dtype = json_string_value(json_object_get(entry, "dtype"));
   const json_t *shape = json_object_get(entry, "shape");
   if (!dtype_of(dtype, &out->dtype)) {
     ufp4_message_set(message, "%s:%s: its element type is %s; F32, F16, BF16 or F64 is needed (codes and scales: U8)",
-                     file->path, name,
-                     dtype != NULL ? dtype : "missing");
+                     file->path, name, dtype != NULL ? dtype : "missing");
     return UFP4_ERROR_FORMAT;
   }
   if (json_array_size(shape) != 2 || !json_is_integer(json_array_get(shape, 0)) ||
@@ -157,13 +187,12 @@ ufp4_status_t safetensors_find(const safetensors_t *file, const char *name, file
   out->col_step = 1;
   uint64_t begin = 0, end = 0, bytes = 0;
   entry_range(entry, file->data_bytes, &begin, &end);
-  out->data = file->data + begin;
   if (!file_tensor_bytes(out->dtype, out->rows, out->cols, &bytes) || bytes != end - begin) {
     ufp4_message_set(message, "%s:%s: a shape of %lld x %lld does not go with %llu bytes of data, or is empty",
                      file->path, name, (long long)out->rows, (long long)out->cols, (unsigned long long)(end - begin));
     return UFP4_ERROR_FORMAT;
   }
-  return UFP4_OK;
+  return read_part(file, begin, bytes, &out->data, message);
 }
 
 const char *safetensors_metadata(const safetensors_t *file, const char *key) {

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """quantize and dequantize: files, options, what is illegal and what is not there yet."""
+import json
 import math
 import os
 import pathlib
 import struct
+import subprocess
+import threading
 
 import bench
 from bench import check, check_equal, passes, rejects
@@ -197,7 +200,8 @@ def test_rejects_damaged_files():
     cases = [(whole[:-1], "truncated"), (whole[:40], "truncated"), (b"", "no .npy"), (whole + b"x", "left over"),
              (bench.npy_bytes([[1]], "|u1"), "float32"), (bench.npy_bytes([[1]], "<i8"), "int64"),
              (bench.npy_bytes([[1]], "<u2"), "--bf16"), (bench.npy_bytes([[1.0]], shape=(1,)), "1 dimension;"),
-             (bench.npy_bytes([[1.0]], shape=(1, 1, 1)), "3 dimensions;"), (bench.npy_bytes([[]], shape=(0, 4)), "empty")]
+             (bench.npy_bytes([[1.0]], shape=(1, 1, 1)), "3 dimensions;"),
+             (bench.npy_bytes([[]], shape=(0, 4)), "empty")]
     for data, words in cases:
         pathlib.Path("X.npy").write_bytes(data)
         result = rejects(2, words, "quantize", "X.npy", *Q, "--elem", "e2m1")
@@ -235,6 +239,38 @@ def test_rejects_sides_that_no_operand_has():
         rejects(2, words, "bias", f"{name}.npy", "--axis", "col")
         passes("cast", f"{name}.npy", "-o", "C.npy", "--to", "e2m1")
     passes("quantize", "X.npy", *Q, "--elem", "e2m1")
+
+
+def test_reads_only_the_tensor_that_is_named():
+    """of a model that is larger than the memory; the hole in the file takes no room on the disk"""
+    hole = 16 << 30
+    entries = {"big": {"dtype": "F32", "shape": [2**16, 2**16], "data_offsets": [0, hole]},
+               "small": {"dtype": "F32", "shape": [1, 4], "data_offsets": [hole, hole + 16]}}
+    header = json.dumps(entries).encode()
+    with open("model.safetensors", "wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header)
+        file.seek(hole, os.SEEK_CUR)
+        file.write(struct.pack("<4f", 0.5, 1, 2, 3))
+    bench.write_npy("X.npy", [[0.5, 1.0, 2.0, 3.0]])
+    passes("quantize", "X.npy", "-o", "want.safetensors", "--elem", "e1m2")
+    words = [bench.PROGRAM, "quantize", "model.safetensors:small", *Q, "--elem", "e1m2"]
+    done = subprocess.run(["sh", "-c", 'ulimit -v 4000000; exec "$@"', "sh", *words], capture_output=True, text=True,
+                          timeout=240)
+    check_equal((done.returncode, done.stderr), (0, ""), "exit status and message")
+    check_equal(pathlib.Path("Q.safetensors").read_bytes(), pathlib.Path("want.safetensors").read_bytes(), "the codes")
+
+
+def test_takes_files_from_pipes():
+    bench.write_npy("X.npy", bench.gaussian(5, 37))
+    passes("quantize", "X.npy", *Q, "--elem", "e1m2")
+    passes("dequantize", "Q.safetensors", "-o", "want.npy")
+    os.mkfifo("P.safetensors")
+    writer = threading.Thread(target=lambda: pathlib.Path("P.safetensors").write_bytes(
+        pathlib.Path("Q.safetensors").read_bytes()))
+    writer.start()
+    passes("dequantize", "P.safetensors", "-o", "D.npy")
+    writer.join()
+    check_equal(bench.read_npy("D.npy"), bench.read_npy("want.npy"), "the values")
 
 
 def test_rejects_a_file_without_the_name_of_a_tensor():
