@@ -2,6 +2,7 @@
 """gemm: against sums of decoded values in float64, and between backends."""
 import json
 import math
+import os
 import struct
 
 import bench
@@ -205,6 +206,12 @@ def test_rejects_scaling_of_unrounded_sums():
     operands(3, 4, 16, "--elem", "e2m1")
     rejects(2, "--out i64", "gemm", *AB, "-o", "D.npy", "--out", "i64", "--alpha", "2")
     rejects(2, "--out i64", "gemm", *AB, "-o", "D.npy", "--out", "i64", "--c", "C.npy")
+
+
+def test_rejects_the_second_backend_before_the_first_ones_work_on_rtl():
+    operands(3, 4, 20, "--elem", "e1m2")
+    os.environ["UFP4_CUDA_LIBRARY"] = "/nowhere/libufp4_cuda.so"
+    rejects(3, "/nowhere", "gemm", *AB, "-o", "D.npy", "--backend", "rtl", "--max-cycles", 1, "--check", "cuda")
 
 
 def test_rejects_backends_that_are_not_in_this_build():
