@@ -41,19 +41,6 @@ static ufp4_status_t read_all(FILE *file, const char *path, file_bytes_t *out, u
   return UFP4_ERROR_MEMORY;
 }
 
-ufp4_status_t file_read(const char *path, file_bytes_t *out, ufp4_message_t *message) {
-  *out = (file_bytes_t){0};
-  FILE *file = fopen(path, "rb");
-  if (file == NULL) return fail_errno(message, path, "open");
-  ufp4_status_t status = read_all(file, path, out, message);
-  fclose(file);
-  if (status != UFP4_OK) {
-    free(out->data);
-    *out = (file_bytes_t){0};
-  }
-  return status;
-}
-
 ufp4_status_t file_ranges_open(const char *path, file_ranges_t *out, ufp4_message_t *message) {
   struct stat about;
   *out = (file_ranges_t){.path = path, .stream = fopen(path, "rb")};

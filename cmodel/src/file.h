@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files: read whole or by ranges; written beside the target and renamed.
+// Files: read by ranges; written beside the target and renamed.
 #ifndef UFP4_FILE_H
 #define UFP4_FILE_H
 
@@ -13,9 +13,6 @@ typedef struct {
   uint8_t *data;
   size_t size;
 } file_bytes_t;
-
-/** Reads all of @p path; free out->data with free. */
-ufp4_status_t file_read(const char *path, file_bytes_t *out, ufp4_message_t *message);
 
 /** A file of which ranges are read: of a regular one when they are asked for; any other lies in memory. */
 typedef struct {

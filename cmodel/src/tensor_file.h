@@ -21,6 +21,9 @@ typedef struct {
 /** A row-major tensor of rows x cols; 0 if that is empty or has more bytes than there could be. */
 int file_tensor_bytes(file_dtype_t dtype, int64_t rows, int64_t cols, uint64_t *bytes);
 
+/** Whether these are the first bytes of a .npy. */
+#define NPY_MAGIC_BYTES 6
+int npy_begins(const uint8_t first[NPY_MAGIC_BYTES]);
 /** Finds the tensor in the bytes of a .npy. */
 ufp4_status_t npy_parse(const char *path, const file_bytes_t *file, int uint16_is_bf16, file_tensor_t *out,
                         ufp4_message_t *message);

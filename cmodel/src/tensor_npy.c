@@ -144,10 +144,14 @@ static ufp4_status_t check_shape(const char *path, const npy_header_t *header, u
   return UFP4_OK;
 }
 
+int npy_begins(const uint8_t first[NPY_MAGIC_BYTES]) {
+  return memcmp(first, "\x93NUMPY", NPY_MAGIC_BYTES) == 0;
+}
+
 // Where the dictionary lies: behind the magic, the version and its length.
 static ufp4_status_t find_header(const char *path, const file_bytes_t *file, text_t *text, ufp4_message_t *message) {
   const uint8_t *bytes = file->data;
-  if (file->size < 12 || memcmp(bytes, "\x93NUMPY", 6) != 0) {
+  if (file->size < 12 || !npy_begins(bytes)) {
     ufp4_message_set(message, "%s: it is no .npy file (nor named as FILE.safetensors:NAME)", path);
     return UFP4_ERROR_FORMAT;
   }

@@ -298,6 +298,9 @@ ufp4_status_t ufp4_operand_read(const char *path, ufp4_operand_t *out, ufp4_quan
   safetensors_t file;
   layout_t layout = {0};
   ufp4_status_t status = safetensors_open(path, &file, message);
+  if (status == UFP4_ERROR_IO && strstr(path, ".safetensors:") != NULL) {
+    ufp4_message_set(message, "%s: a quantized tensor is a whole file, FILE.safetensors without :NAME", path);
+  }
   if (status != UFP4_OK) return status;
   reader_t reader = {&file, message};
   status = read_format(&reader, how);

@@ -84,7 +84,8 @@ int cli_output_file(const cli_command_t *command, const char *path, cli_file_t k
     if (inputs[i] == NULL || !is_same_file(&about, inputs[i])) continue;
     return cli_fail(command, CLI_USAGE, "%s: is an input (%s) too; name another output", path, inputs[i]);
   }
-  return check_parent(command, path);
+  // A rename would replace it; who made it read-only means otherwise.
+  return access(path, W_OK) == 0 ? check_parent(command, path) : fail_errno(command, path, "write");
 }
 
 int cli_output_directory(const cli_command_t *command, const char *path) {

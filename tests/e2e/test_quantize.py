@@ -260,7 +260,35 @@ def test_reads_only_the_tensor_that_is_named():
     check_equal(pathlib.Path("Q.safetensors").read_bytes(), pathlib.Path("want.safetensors").read_bytes(), "the codes")
 
 
+def test_rejects_what_is_no_npy_before_it_reads_it():
+    with open("X.npy", "wb") as file:
+        file.truncate(16 << 30)
+    words = [bench.PROGRAM, "quantize", "X.npy", *Q, "--elem", "e1m2"]
+    done = subprocess.run(["sh", "-c", 'ulimit -v 4000000; exec "$@"', "sh", *words], capture_output=True, text=True,
+                          timeout=240)
+    check(done.returncode == 2 and "it is no .npy file" in done.stderr, f"{done.returncode} {done.stderr}")
+
+
+def test_rejects_a_name_behind_a_quantized_tensor():
+    bench.write_npy("X.npy", [[1.0]])
+    passes("quantize", "X.npy", *Q, "--elem", "e1m2")
+    rejects(2, "a whole file, FILE.safetensors without :NAME", "dequantize", "Q.safetensors:codes", "-o", "D.npy")
+
+
+def test_rejects_an_output_that_is_read_only():
+    bench.write_npy("X.npy", [[1.0]])
+    pathlib.Path("Q.safetensors").write_text("precious")
+    os.chmod("Q.safetensors", 0o444)
+    mere = ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override"] if os.geteuid() == 0 else []
+    done = subprocess.run([*mere, bench.PROGRAM, "quantize", "X.npy", *Q, "--elem", "e1m2"], capture_output=True,
+                          text=True, timeout=60)
+    check_equal((done.returncode, done.stderr), (2, "ufp4 quantize: Q.safetensors: cannot write: Permission denied\n"),
+                "exit status and message")
+    check_equal(pathlib.Path("Q.safetensors").read_text(), "precious", "the file")
+
+
 def test_takes_files_from_pipes():
+    """a named one, and standard input"""
     bench.write_npy("X.npy", bench.gaussian(5, 37))
     passes("quantize", "X.npy", *Q, "--elem", "e1m2")
     passes("dequantize", "Q.safetensors", "-o", "want.npy")
@@ -271,6 +299,10 @@ def test_takes_files_from_pipes():
     passes("dequantize", "P.safetensors", "-o", "D.npy")
     writer.join()
     check_equal(bench.read_npy("D.npy"), bench.read_npy("want.npy"), "the values")
+    done = subprocess.run(["sh", "-c", 'cat X.npy | "$@"', "sh", bench.PROGRAM, "quantize", "/dev/stdin", "-o",
+                           "P2.safetensors", "--elem", "e1m2"], capture_output=True, text=True, timeout=60)
+    check_equal((done.returncode, done.stderr), (0, ""), "exit status and message")
+    check_equal(pathlib.Path("P2.safetensors").read_bytes(), pathlib.Path("Q.safetensors").read_bytes(), "the codes")
 
 
 def test_rejects_a_file_without_the_name_of_a_tensor():
