@@ -272,6 +272,7 @@ static int run_parts(demo_t *demo) {
   }
   if (end == CLI_GO_ON) end = cli_device_open(&cli_demo, &a->device, a->device.backend, &demo->core.device);
   if (end == CLI_GO_ON) end = cli_device_open(&cli_demo, &a->device, "model", &demo->model.device);
+  if (end == CLI_GO_ON) end = cli_recipe_check(&cli_demo, demo->core.device, &demo->recipe);
   int64_t context = trainer_options(a).shape.context;
   if (end == CLI_GO_ON) end = cli_text_read(&cli_demo, a->text_name, context, &demo->text);
   if (end == CLI_GO_ON) end = part_one(demo);
@@ -295,7 +296,7 @@ static int run(int argc, char **argv) {
   cli_option_add(&options, "steps", CLI_UINT, &a.steps, "N", "training steps on the golden model (default 100)");
   cli_option_add(&options, "sequences", CLI_UINT, &a.sequences, "N",
                  "sequences of 128 tokens in the step that is compared (default 4)");
-  cli_option_add(&options, "recipe", CLI_TEXT, &a.recipe, "NAME", "ufp4 (default) or e2m1");
+  cli_option_add(&options, "recipe", CLI_TEXT, &a.recipe, "R", "ufp4 (default), e2m1, nvfp4, mxfp4 or FILE.json");
   cli_option_add(&options, "text", CLI_TEXT, &a.text_name, "FILE", "what to learn from (default: dict-gcide's text)");
   cli_option_add(&options, "seed", CLI_UINT, &a.seed, "S", "seed of everything random (default 0)");
   cli_option_add(&options, "json", CLI_FLAG, &a.json, NULL, "all of it as JSON");

@@ -157,6 +157,14 @@ int cli_recipe(const cli_command_t *command, const char *name, ufp4_recipe_t *re
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, message.text);
 }
 
+int cli_recipe_check(const cli_command_t *command, ufp4_device_t *device, const ufp4_recipe_t *recipe) {
+  const ufp4_linear_shape_t smallest = {.tokens = 1, .cin = 1, .cout = 1, .passes = UFP4_PASSES_ALL};
+  ufp4_linear_t *linear = NULL;
+  ufp4_status_t status = ufp4_linear_create(device, &smallest, recipe, &linear);
+  ufp4_linear_free(linear);
+  return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, ufp4_device_message(device));
+}
+
 int cli_tensor_read(const cli_command_t *command, const char *path, int uint16_is_bf16, ufp4_tensor_t *out) {
   ufp4_message_t message = {0};
   ufp4_status_t status = ufp4_tensor_read(path, uint16_is_bf16, out, &message);

@@ -374,7 +374,11 @@ static int prepare(plan_t *plan, const arguments_t *a, ufp4_text_t *text) {
   ufp4_device_t *device;
   int end = cli_device_open(plan->command, &plan->device, plan->device.backend, &device);
   if (end != CLI_GO_ON) return end;
+  for (int i = 0; end == CLI_GO_ON && i < plan->options.variant_count; i++) {
+    end = cli_recipe_check(plan->command, device, &plan->options.variants[i].recipe);
+  }
   ufp4_device_close(device);
+  if (end != CLI_GO_ON) return end;
   return cli_text_read(plan->command, a->text_name, (int64_t)a->context, text);
 }
 

@@ -6,8 +6,8 @@
 #include <ufp4/tensor.h>
 
 // A name that the library has inside must not be its user's concern.
-int file_read(void);
-int file_read(void) {
+int file_write(void);
+int file_write(void) {
   return 1;
 }
 
@@ -25,5 +25,5 @@ int main(void) {
   if (ufp4_gemm(&q, &q, &gemm, &d, 1) != UFP4_OK || d != 119.4375f) return 3;
   ufp4_operand_free(&q);
   printf("%g\n", (double)d);
-  return file_read() - 1;
+  return file_write() - 1;
 }

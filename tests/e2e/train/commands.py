@@ -319,6 +319,26 @@ def demo_names_the_recipe_of_a_file():
         check(done.returncode == 0 and "; recipe mine, " in done.stdout and "some.json" not in done.stdout, done.stdout[:300])
 
 
+def a_build_with_rtl():
+    done = run("info", "--backend", "rtl")
+    if done.returncode == 3:
+        print("skipped:", done.stderr.strip())
+        sys.exit(77)
+
+
+def train_rejects_recipe_of_another_core_before_it_reads_the_text():
+    a_build_with_rtl()
+    with tempfile.TemporaryDirectory() as folder:
+        done = run("train", "/nowhere", "-o", os.path.join(folder, "out"), "--recipe", "ufp4,mxfp4", "--backend", "rtl")
+        check_rejected(done, 3, "accumulates by the contract exact, not by fp32")
+
+
+def demo_rejects_recipe_of_another_core_before_it_trains():
+    a_build_with_rtl()
+    with tempfile.TemporaryDirectory() as folder:
+        check_rejected(run_demo(folder, "--recipe", "mxfp4"), 3, "accumulates by the contract exact, not by fp32")
+
+
 def demo_rejects_recipe_of_the_host():
     with tempfile.TemporaryDirectory() as folder:
         check_rejected(run_demo(folder, "--recipe", "bf16", "--backend", "model"), 2, "nothing to compare")
