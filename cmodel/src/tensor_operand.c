@@ -265,12 +265,22 @@ static ufp4_status_t fill_operand(const reader_t *reader, const layout_t *layout
   return UFP4_ERROR_FORMAT;
 }
 
+static void say_why_not_created(const reader_t *reader, int64_t rows, int64_t cols, ufp4_status_t status) {
+  const int64_t side = rows > UFP4_MAX_DIM ? rows : cols;
+  if (side > UFP4_MAX_DIM) {
+    ufp4_message_set(reader->message, "%s: it has %lld %s; at most %d are possible", reader->file->path,
+                     (long long)side, side == rows ? "rows" : "columns", UFP4_MAX_DIM);
+  } else {
+    ufp4_message_set(reader->message, "%s: %lld x %lld: %s", reader->file->path, (long long)rows, (long long)cols,
+                     ufp4_status_string(status));
+  }
+}
+
 static ufp4_status_t copy_tensors(const reader_t *reader, const layout_t *layout, const ufp4_quantize_t *how,
                                   ufp4_operand_t *out) {
   ufp4_status_t status = ufp4_operand_create_scaled(how->elem, how->scale, layout->codes.rows, layout->cols, out);
   if (status != UFP4_OK) {
-    ufp4_message_set(reader->message, "%s: %lld x %lld: %s (at most %d each way)", reader->file->path,
-                     (long long)layout->codes.rows, (long long)layout->cols, ufp4_status_string(status), UFP4_MAX_DIM);
+    say_why_not_created(reader, layout->codes.rows, layout->cols, status);
     return status;
   }
   status = fill_operand(reader, layout, how, out);

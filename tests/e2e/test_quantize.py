@@ -364,6 +364,18 @@ def test_rejects_a_missing_recipe_file():
             "--pass", "fprop")
 
 
+def test_rejects_operands_of_too_long_sides():
+    long = 2**20 + 1
+    meta = {"elem": "e2m1", "scale": "e4m3", "block": "16"}
+    for rows, cols, side in ((long, 1, "rows"), (1, long, "columns")):
+        blocks = (cols + 15) // 16
+        bench.write_safetensors("P.safetensors", meta, {"codes": ("U8", [rows, cols], bytes(rows * cols)),
+                                                        "scales": ("U8", [rows, blocks], bytes(rows * blocks))})
+        words = f"P.safetensors: it has 1048577 {side}; at most 1048576 are possible"
+        rejects(2, words, "dequantize", "P.safetensors", "-o", "D.npy")
+        rejects(2, words, "gemm", "P.safetensors", "P.safetensors", "-o", "D.npy")
+
+
 def test_rejects_operands_that_are_none():
     bench.write_npy("X.npy", [[1.0]])
     rejects(2, "X.npy", "dequantize", "X.npy", "-o", "D.npy")
