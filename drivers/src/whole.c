@@ -72,6 +72,20 @@ static int takes_descriptors(const ufp4_device_t *device) {
   return device->backend->gemm == NULL && strcmp(device->backend->name, "model") != 0;
 }
 
+// The configuration that a user may have meant: one that does the job, of the same array where there is one.
+static const char *another_core(const ufp4_configuration_t *core, ufp4_contract_t contract, ufp4_elem_t a,
+                                ufp4_elem_t b) {
+  static const ufp4_configuration_t all[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
+  const char *found = NULL;
+  for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
+    const int does = all[i].contract == (uint32_t)contract && configuration_multiplies(&all[i], a) &&
+                     configuration_multiplies(&all[i], b);
+    if (does && all[i].rows == core->rows && all[i].cols == core->cols) return all[i].name;
+    if (does && found == NULL) found = all[i].name;
+  }
+  return found != NULL ? found : "none";
+}
+
 // A device that takes descriptors only multiplies and accumulates as its configuration does.
 ufp4_status_t device_check_core(ufp4_device_t *device, ufp4_contract_t contract, ufp4_elem_t a, ufp4_elem_t b) {
   static const char *const names[UFP4_CONTRACT_COUNT] = UFP4_CONTRACT_NAMES;
@@ -79,12 +93,13 @@ ufp4_status_t device_check_core(ufp4_device_t *device, ufp4_contract_t contract,
   const ufp4_configuration_t *core = &device->info.configuration;
   if (!takes_descriptors(device)) return UFP4_OK;
   if (core->contract != (uint32_t)contract) {
-    return device_fail(device, UFP4_ERROR_UNSUPPORTED, "the configuration %s accumulates by the contract %s, not by %s",
-                       core->name, names[core->contract], names[contract]);
+    return device_fail(device, UFP4_ERROR_UNSUPPORTED,
+                       "the configuration %s accumulates by the contract %s, not by %s as %s does", core->name,
+                       names[core->contract], names[contract], another_core(core, contract, a, b));
   }
   if (configuration_multiplies(core, a) && configuration_multiplies(core, b)) return UFP4_OK;
-  return device_fail(device, UFP4_ERROR_UNSUPPORTED, "the configuration %s does not multiply %s", core->name,
-                     elems[configuration_multiplies(core, a) ? b : a]);
+  return device_fail(device, UFP4_ERROR_UNSUPPORTED, "the configuration %s does not multiply %s, as %s does",
+                     core->name, elems[configuration_multiplies(core, a) ? b : a], another_core(core, contract, a, b));
 }
 
 static ufp4_status_t check_gemm(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,
@@ -100,7 +115,8 @@ static ufp4_status_t check_gemm(ufp4_device_t *device, const ufp4_operand_t *a, 
   if (status != UFP4_OK) return device_fail(device, status, "gemm: %s", why.text);
   status = device_check_core(device, how->contract, a->elem, b->elem);
   if (status == UFP4_OK && how->contract == UFP4_CONTRACT_NV && how->c != NULL && takes_descriptors(device)) {
-    return device_fail(device, UFP4_ERROR_UNSUPPORTED, "gemm: the core has no C for the contract nv, whose sums begin with it");
+    return device_fail(device, UFP4_ERROR_UNSUPPORTED,
+                       "gemm: the core has no C for the contract nv, whose sums begin with it");
   }
   return status;
 }

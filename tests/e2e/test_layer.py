@@ -196,8 +196,12 @@ def test_mxfp4_equals_the_model_on_rtl():
 def test_rejects_another_contract_on_rtl():
     tensors(4, 5, 6)
     words = ["layer", *XWD, "-o", "out", "--backend", "rtl"]
-    rejects(3, "default accumulates by the contract exact", *words, "--recipe", "mxfp4")
-    rejects(3, "small-fp32 accumulates by the contract fp32", *words, "--config", "small-fp32")
+    rejects(3, "default accumulates by the contract exact, not by fp32 as default-fp32 does", *words, "--recipe",
+            "mxfp4")
+    rejects(3, "small accumulates by the contract exact, not by fp32 as small-fp32 does", *words, "--recipe", "mxfp4",
+            "--config", "small")
+    rejects(3, "small-fp32 accumulates by the contract fp32, not by exact as small does", *words, "--config",
+            "small-fp32")
 
 
 def test_rejects_a_folder_that_cannot_be_made():
