@@ -34,7 +34,7 @@ static void add_region(pair_t *pair, map_t *map, uint64_t *address, uint32_t row
   *region = (region_t){*address, 0, near_step, far_step, rows};
   // The first window has the near tensors at its start; what is in the last one may go on to the last address.
   region->far = window * WINDOW_BYTES + WINDOW_BYTES / 16 + at / UFP4_ALIGN_BYTES * UFP4_ALIGN_BYTES;
-  if (window == WINDOWS - 1 && below(pair, 2)) region->far = WINDOWS * WINDOW_BYTES - rows * far_step;
+  if (window == WINDOWS - 1 && below(pair, 4)) region->far = WINDOWS * WINDOW_BYTES - rows * far_step;
   *address = region->far;
 }
 
@@ -70,7 +70,8 @@ static map_t map_quant(pair_t *pair, ufp4_quant_descriptor_t *q) {
 }
 
 static map_t map_gemm(pair_t *pair, ufp4_gemm_descriptor_t *g) {
-  map_t map = {.window = below(pair, WINDOWS)};
+  // Half of the time C or the sums, of which the core reads ahead, are in the last window.
+  map_t map = {.window = below(pair, 2) ? 1 + below(pair, 2) : below(pair, WINDOWS)};
   add_panels(pair, &map, &g->a_codes_addr, &g->a_scales_addr, &g->a_stride_blocks, g->m);
   add_panels(pair, &map, &g->b_codes_addr, &g->b_scales_addr, &g->b_stride_blocks, g->n);
   add_plain(pair, &map, &g->d_addr, &g->d_stride_bytes, g->m);
@@ -126,6 +127,16 @@ static void quantize_far(pair_t *pair, const ufp4_descriptor_t *near) {
   compare_far(pair, &map, "QUANT");
 }
 
+static void multiply_far(pair_t *pair, const ufp4_quant_descriptor_t *x, const ufp4_quant_descriptor_t *w) {
+  const ufp4_descriptor_t near = random_gemm(pair, x, w);
+  ufp4_descriptor_t far = near;
+  const map_t map = map_gemm(pair, &far.gemm);
+  copy_far(pair, &map);
+  pair_job(pair, &near, "GEMM");
+  far_job(pair, &far, "GEMM");
+  compare_far(pair, &map, "GEMM");
+}
+
 void far_chain(pair_t *pair) {
   const uint32_t m = random_size(pair, 60), n = random_size(pair, 60), k = random_size(pair, 120);
   ufp4_descriptor_t x = random_quant(pair, m, k, SOURCE_X, X_CODES, 0);
@@ -134,12 +145,6 @@ void far_chain(pair_t *pair) {
   w.quant.row_mode |= UFP4_MODE_ENABLE;
   quantize_far(pair, &x);
   quantize_far(pair, &w);
-  const ufp4_descriptor_t near = random_gemm(pair, &x.quant, &w.quant);
-  ufp4_descriptor_t far = near;
-  const map_t map = map_gemm(pair, &far.gemm);
-  copy_far(pair, &map);
-  pair_job(pair, &near, "GEMM");
-  far_job(pair, &far, "GEMM");
-  compare_far(pair, &map, "GEMM");
+  for (int run = 0; run < 4; run++) multiply_far(pair, &x.quant, &w.quant);
   pair_compare(pair, "jobs far away");
 }

@@ -252,8 +252,27 @@ SLOW_TEST(side_by_side_equal_the_model_on_many) {
 
 // --- For each bug that tests/rtl/mutation injects ---
 
-// The largest number of each 16 on a point where scales turn, or one bit beside it; the others under it.
-static void write_turning_points(pair_t *pair, const ufp4_quant_descriptor_t *quant) {
+// Of operands that are garbage, which is as good: with every kind of scale, and of what enters D.
+static void gemms(pair_t *pair, uint32_t m, uint32_t n, uint32_t k, int runs) {
+  ufp4_descriptor_t x = random_quant(pair, m, k, SOURCE_X, X_CODES, 0);
+  ufp4_descriptor_t w = random_quant(pair, n, k, SOURCE_W, W_CODES, 2);
+  for (int run = 0; run < runs; run++) {
+    x.quant.elem = below(pair, 2) ? UFP4_ELEM_E2M1 : (uint8_t)below(pair, UFP4_ELEM_COUNT);
+    w.quant.elem = below(pair, 2) ? x.quant.elem : (uint8_t)below(pair, UFP4_ELEM_COUNT);
+    x.quant.row_mode = w.quant.row_mode = 0;
+    ufp4_descriptor_t gemm = random_gemm(pair, &x.quant, &w.quant);
+    // Of half of them every bit of the product is to be seen.
+    while (run % 2 && (gemm.gemm.d_dtype == UFP4_DTYPE_BF16 || gemm.gemm.d_mode & UFP4_D_MODE_C)) {
+      gemm = random_gemm(pair, &x.quant, &w.quant);
+    }
+    pair_job(pair, &gemm, "GEMM of garbage");
+    pair_compare(pair, "GEMM of garbage");
+  }
+}
+
+// The largest number of each 16 on a point where scales turn, or one bit beside it; the others under it. All times
+// 2^shift.
+static void write_turning_points(pair_t *pair, const ufp4_quant_descriptor_t *quant, int shift) {
   static const uint32_t points[] = {0x3F800000, 0x3FC00000, 0x3FE00000};
   enum { MAX = 64 };
   uint32_t row[MAX];
@@ -262,6 +281,7 @@ static void write_turning_points(pair_t *pair, const ufp4_quant_descriptor_t *qu
       const uint32_t sign = below(pair, 2) << 31;
       row[c] = sign | 0x3F000000u | below(pair, 1u << 23);
       if ((r ^ c) % 16 == 0) row[c] = sign | (points[below(pair, 3)] ^ (below(pair, 4) ? 1u << below(pair, 23) : 0));
+      row[c] += (uint32_t)(shift * (1 << 23));
     }
     pair_write(pair, quant->src_addr + (uint64_t)r * quant->src_stride_bytes, row, quant->cols * sizeof row[0]);
   }
@@ -272,28 +292,41 @@ static void turning_points(pair_t *pair) {
   quant.quant.src_dtype = UFP4_DTYPE_F32;
   quant.quant.src_stride_bytes = 256;
   const ufp4_descriptor_t amax = amax_of(&quant), e8m0 = e8m0_of(pair, &quant);
-  write_turning_points(pair, &quant.quant);
+  const int shift = (int)below(pair, 200) - 100;
+  ufp4_descriptor_t outside = quant;
+  outside.quant.row_mode &= (uint8_t)~UFP4_MODE_SLOT;
+  outside.quant.col_mode &= (uint8_t)~UFP4_MODE_SLOT;
+  outside.quant.row_exponent = (uint16_t)(shift - (int)below(pair, 12));
+  outside.quant.col_exponent = (uint16_t)(shift - (int)below(pair, 12));
+  write_turning_points(pair, &quant.quant, shift);
   pair_job(pair, &amax, "AMAX");
   pair_job(pair, &quant, "QUANT on turning points");
   pair_compare(pair, "QUANT on turning points");
   pair_job(pair, &e8m0, "QUANT on turning points with E8M0 scales");
   pair_compare(pair, "QUANT on turning points with E8M0 scales");
+  pair_job(pair, &outside, "QUANT on turning points with exponents from outside");
+  pair_compare(pair, "QUANT on turning points with exponents from outside");
 }
 
 // One side of both operands, and so of D, is long.
-static void long_chains(const setting_t *setting, int runs) {
+static void long_sides(const setting_t *setting, int runs) {
   pair_t pair = pair_open_long(setting, 5000);
   pair_scramble(&pair);
-  for (int run = 0; run < runs; run++) {
+  for (int run = 0; run < 6 * runs; run++) {
     uint32_t sides[3] = {1 + below(&pair, 20), 1 + below(&pair, 20), 1 + below(&pair, 20)};
-    sides[run % 3] = LONG_SIDE / 2 + 1 + below(&pair, LONG_SIDE / 2);
-    chain_of(&pair, sides[0], sides[1], sides[2]);
+    if (run < runs) {
+      sides[run % 3] = LONG_SIDE / 2 + 1 + below(&pair, LONG_SIDE / 2);
+      chain_of(&pair, sides[0], sides[1], sides[2]);
+    } else {
+      sides[run % 3] = 1 + below(&pair, LONG_SIDE >> run % 4);
+      gemms(&pair, sides[0], sides[1], sides[2], 1);
+    }
   }
   pair_close(&pair);
 }
 
 TEST(long_sides_equal_the_model) {
-  long_chains(&settings[0], 3);
+  long_sides(&settings[0], 3);
 }
 
 static void far_chains(const setting_t *setting, int runs) {
@@ -315,6 +348,8 @@ static void jobs_on_small(int chains, int bad, int graphs, uint32_t limit) {
     pair_scramble(&pair);
     for (int run = 0; run < chains; run++) chain(&pair, limit);
     for (int run = 0; run < chains; run++) turning_points(&pair);
+    for (int run = 0; run < chains; run++)
+      gemms(&pair, 1 + below(&pair, 20), 1 + below(&pair, 20), 1 + below(&pair, 80), 12);
     for (int run = 0; run < bad; run++) malformed(&pair);
     for (int run = 0; run < graphs; run++) {
       random_graph(&pair, &graph, limit);
@@ -333,7 +368,7 @@ TEST(more_on_small) {
   jobs_on_small(10, 100, 3, 100);
   jobs_on_small(1, 0, 0, 300);
   static const setting_t small = {"small", 7, 0, 0};
-  long_chains(&small, 3);
+  long_sides(&small, 3);
 }
 
 int main(int argc, char **argv) {
