@@ -308,17 +308,16 @@ static void turning_points(pair_t *pair) {
   pair_compare(pair, "QUANT on turning points with exponents from outside");
 }
 
-// One side of both operands, and so of D, is long.
-static void long_sides(const setting_t *setting, int runs) {
+// One side of both operands, and so of D, is long; then, of GEMMs, one a little over each power of two.
+static void long_sides(const setting_t *setting) {
   pair_t pair = pair_open_long(setting, 5000);
   pair_scramble(&pair);
-  for (int run = 0; run < 6 * runs; run++) {
+  for (uint32_t side = 0; side < 3; side++) {
     uint32_t sides[3] = {1 + below(&pair, 20), 1 + below(&pair, 20), 1 + below(&pair, 20)};
-    if (run < runs) {
-      sides[run % 3] = LONG_SIDE / 2 + 1 + below(&pair, LONG_SIDE / 2);
-      chain_of(&pair, sides[0], sides[1], sides[2]);
-    } else {
-      sides[run % 3] = 1 + below(&pair, LONG_SIDE >> run % 4);
+    sides[side] = LONG_SIDE / 2 + 1 + below(&pair, LONG_SIDE / 2);
+    chain_of(&pair, sides[0], sides[1], sides[2]);
+    for (uint32_t power = 64; power < LONG_SIDE; power *= 2) {
+      sides[side] = power + 1 + below(&pair, 16);
       gemms(&pair, sides[0], sides[1], sides[2], 1);
     }
   }
@@ -326,7 +325,12 @@ static void long_sides(const setting_t *setting, int runs) {
 }
 
 TEST(long_sides_equal_the_model) {
-  long_sides(&settings[0], 3);
+  long_sides(&settings[0]);
+}
+
+TEST(long_sides_on_small) {
+  static const setting_t small = {"small", 7, 0, 0};
+  long_sides(&small);
 }
 
 static void far_chains(const setting_t *setting, int runs) {
@@ -367,8 +371,6 @@ TEST(few_on_small) {
 TEST(more_on_small) {
   jobs_on_small(10, 100, 3, 100);
   jobs_on_small(1, 0, 0, 300);
-  static const setting_t small = {"small", 7, 0, 0};
-  long_sides(&small, 3);
 }
 
 int main(int argc, char **argv) {
@@ -393,6 +395,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(side_by_side_equal_the_model),
       CHECK_TEST(side_by_side_equal_the_model_on_many),
       CHECK_TEST(long_sides_equal_the_model),
+      CHECK_TEST(long_sides_on_small),
       CHECK_TEST(far_apart_equal_the_near),
       CHECK_TEST(few_on_small),
       CHECK_TEST(more_on_small),
