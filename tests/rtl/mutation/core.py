@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""usage: core.py YOSYS SOURCE BUILD [--blocks NAMES] [--count N] [--seed S] [--jobs N] [--first N] [--again]
+
+Mutation test of the engines, the host side and the memory side, in the working core: yosys flattens configuration
+`small`, injects N bugs into each block of it, all into one netlist, and builds the tests on that in the folder BUILD; a
+file picks the mutant. TESTS are run on each, up to the first mismatch; one that takes LIMIT times its time fails. For
+what they do not find a SAT solver tries to show, registers cut open and the block alone, that outputs and next state
+are the same for all inputs and states. The rest either take other numbers of cycles in BENCHES (`slower`: no test of
+bits sees those) or are survivors. Fails if in one block less than WANTED_PERCENT are killed of those neither equivalent
+nor slower. BUILD/fates remembers what becomes of a mutant; --again: the mutants of BUILD, and what is known of them."""
+import argparse
+import collections
+import concurrent.futures
+import itertools
+import json
+import os
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+import run
+
+# Of the survivors most are such as no test sees, for reasons that the solver does not know: docs/verification.md.
+WANTED_PERCENT = 75
+LIMIT = (4, 10)  # times the CPU time of a test without a mutation, and seconds more
+WIDTH = 12  # bits of the number that picks a mutant
+# The files of a block, and those that match but are of another.
+BLOCKS = {
+    "quant_block": (["quant/ufp4_quant_block.sv"], []),
+    "quant": (["quant/*.sv"], ["quant/ufp4_quant_block.sv"]),
+    "gemm": (["array/ufp4_sequencer.sv", "array/ufp4_load_*.sv", "array/ufp4_tile_walk.sv", "array/ufp4_gemm.sv"], []),
+    "drain": (["array/ufp4_drain.sv", "array/ufp4_addend.sv", "array/ufp4_epilogue.sv"], []),
+    "array": (["array/ufp4_array.sv", "array/ufp4_lane.sv", "array/ufp4_pe.sv", "array/ufp4_sum_*.sv"], []),
+    "mem": (["mem/*.sv"], []),
+    "host": (["host/*.sv", "ufp4_top.sv"], []),
+}
+# Those of the fast tests of the whole core that need `small` alone, the cheap ones first.
+TESTS = [("jobs", ["few_on_small"]),
+         ("registers", ["identity", "keeps_what_is_written", "rejects_writes_elsewhere", "counters_count_idle_cycles"]),
+         ("command", ["interrupts", "slots_are_kept", "rejects_bad_headers", "rejects_bad_amax", "rejects_bad_quant",
+                      "rejects_bad_e8m0_quant", "rejects_bad_gemm", "rejects_no_copy", "accepts_sizes_at_the_limit",
+                      "ignores_the_copy_that_is_not_wanted", "rejects_with_the_lowest_status", "ring_of_each_size"]),
+         ("corners", ["one_number", "both_operands_from_the_job_before", "as_many_jobs_as_the_core_holds",
+                      "engines_end_in_any_order", "soft_reset_between_beats", "ring_overflow_between_beats"]),
+         ("jobs", ["long_sides_on_small", "more_on_small"]),
+         ("faults", ["few_on_small"]),
+         ("faults", ["soft_reset_without_watchdog", "watchdog_spares_the_living"])]
+# What prints cycles.
+BENCHES = [["bench_step", "--config", "small", "--size", "128", "--layers", "1", "--batches", "1"],
+           ["bench_shapes", "--config", "small", "--every", "397"]]
+ALIVE = ("equivalent", "slower", "survivor")
+
+
+def yosys(args, script, name):
+    (args.build / name).write_text(script)
+    run.call(args.build, ["timeout", "1800", args.yosys, "-q", "-s", name], 2000, "yosys")
+
+
+def select(block):
+    wanted, others = BLOCKS[block]
+    lines = ["select -none"] + [f"select -add ufp4_top/a:src=*rtl/{file}*" for file in wanted]
+    lines += [f"select -del ufp4_top/a:src=*rtl/{file}*" for file in others]
+    # What a read port takes and gives is some other cell's.
+    return "\n".join(lines + ["select -del t:$memrd_v2"]) + "\n"
+
+
+def parameters(source):
+    text = (source / "rtl" / "gen" / "configurations.cmake").read_text()
+    return " ".join(re.search(rf"set\(UFP4_{kind}_small (.*)\)", text)[1] for kind in ("CONFIGURATION", "SIMULATED"))
+
+
+def make_mutants(args):
+    """Writes core.il, BLOCK.il and small.v; gives {block: mutants}, numbered from 1 on over all blocks."""
+    shutil.copytree(args.source / "rtl", args.build / "rtl", dirs_exist_ok=True)
+    if not args.again:
+        lists = "".join(f"{select(block)}mutate -list {args.count} -seed {args.seed} -o {block}.list\n"
+                        for block in args.blocks)
+        # A block alone: what memories give is free, as are all other inputs; what they take is looked at.
+        free = ("rename -enumerate -pattern wire_% ufp4_top/w:*\n"  # only wires with names of their own are exposed
+                "select -set taken ufp4_top/t:$mem* %ci1 ufp4_top/w:* %i\nexpose @taken\ndelete ufp4_top/m:*\n")
+        alone = "".join(f"read_rtlil core.il\n{free}{select(block)}submod -name alone\nselect alone\n"
+                        f"write_rtlil -selected {block}.il\ndesign -reset\n" for block in args.blocks)
+        yosys(args, f"read_slang -j 1 --top ufp4_top {parameters(args.source)} -F rtl/rtl.f\nhierarchy -check\nproc\n"
+              f"bwmuxmap\nsetundef -zero\nopt\nwreduce\nopt_clean -purge\nwrite_rtlil core.il\n{lists}design -reset\n"
+              f"{alone}", "make.ys")
+    mutants, number = {}, 0
+    for block in args.blocks:
+        # A gate in a clock line would make a second clock, which races with the first.
+        lines = [line for line in (args.build / f"{block}.list").read_text().splitlines() if " -port CLK " not in line]
+        mutants[block] = [run.Mutant(number + i, line) for i, line in enumerate(lines, 1)]
+        number += len(lines)
+    if not args.again:
+        script = "".join(f"mutate -ctrl mutant {WIDTH} {m.number} {m.command.removeprefix('mutate ')}\n"
+                         for block in args.blocks for m in mutants[block])
+        yosys(args, f"read_rtlil core.il\n{script}write_verilog -noattr mutants.v\n", "mutants.ys")
+        write_netlist(args)
+    return mutants
+
+
+def write_netlist(args):
+    """small.v: mutants.v, the port that picks the mutant replaced by a file that is read."""
+    text = (args.build / "mutants.v").read_text()
+    text, ports = re.subn(r"\bmutant, |, mutant\b", "", text, count=1)
+    text, inputs = re.subn(rf"  input \[{WIDTH - 1}:0\] mutant;\n  wire \[{WIDTH - 1}:0\] mutant;\n",
+                           f'  reg [{WIDTH - 1}:0] pick [0:0];\n  initial $readmemh("mutant.hex", pick);\n'
+                           f"  wire [{WIDTH - 1}:0] mutant = pick[0];\n", text, count=1)
+    if (ports, inputs) != (1, 1):
+        sys.exit("mutants.v: the port that picks a mutant is not where it was expected")
+    # Of registers that start at random, two selects may be high: the first counts, which is no error.
+    text = text.replace("// synopsys parallel_case", "")
+    (args.build / "small.v").write_text("/* verilator tracing_off */\n" + text)
+
+
+def build_tests(args):
+    configure = ["cmake", "-G", "Ninja", "-S", args.source, "-B", args.build / "tests", "-DCMAKE_BUILD_TYPE=Release",
+                 "-DUFP4_NVCC=OFF", f"-DUFP4_RTL_NETLIST={args.build / 'small.v'}"]
+    if shutil.which("ccache"):
+        configure += ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
+    run.call(args.build, configure, 600, "cmake")
+    targets = sorted({f"test_rtl_{program}" for program, _ in TESTS} | {bench[0] for bench in BENCHES})
+    run.call(args.build, ["ninja", "-C", args.build / "tests", *targets], 7200, "ninja")
+
+
+def programs(args):
+    return args.build / "tests" / "tests" / "rtl" / "core"
+
+
+def run_test(args, number, test, limit):
+    """Runs a test on a mutant, up to its first mismatch. @return (whether it passes, CPU seconds)"""
+    program, name = test.split(".")
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "mutant.hex").write_text(f"{number:x}\n")
+        process = subprocess.Popen([programs(args) / f"test_rtl_{program}", name], cwd=folder, text=True,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, errors="replace",
+                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit)))
+        differs = any(line.startswith("  index ") for line in process.stderr)
+        if differs:
+            os.kill(process.pid, signal.SIGKILL)
+        process.stderr.close()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        return not differs and status == 0, usage.ru_utime + usage.ru_stime
+
+
+def cycles(args, number):
+    """What BENCHES print, and CPU seconds."""
+    printed, seconds = [], 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "mutant.hex").write_text(f"{number:x}\n")
+        for bench in BENCHES:
+            process = subprocess.Popen([programs(args) / bench[0], *bench[1:]], cwd=folder, text=True,
+                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            printed.append(process.stdout.read())
+            process.stdout.close()
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            seconds += usage.ru_utime + usage.ru_stime
+    return printed, seconds
+
+
+def remembered(args, name, work):
+    """What work() gave, now or in an earlier run."""
+    file = args.build / "fates" / f"{name}.json"
+    if not file.exists():
+        file.write_text(json.dumps(work()))
+    return json.loads(file.read_text())
+
+
+def without_mutation(args):
+    """CPU seconds of each of TESTS, all of which must pass, and what BENCHES print."""
+    seconds = {}
+    for test in [f"{program}.{name}" for program, names in TESTS for name in names]:
+        passes, seconds[test] = run_test(args, 0, test, 600)
+        if not passes:
+            sys.exit(f"rtl.{test} fails on the netlist without a mutation")
+    return {"seconds": seconds, "cycles": cycles(args, 0)[0]}
+
+
+def prove(args, block, mutant):
+    # Write ports of memories are not in the block alone.
+    cell = re.search(r"-cell (\S+)", mutant.command)[1]
+    return (re.search(rf" {re.escape(cell)}$", (args.build / f"{block}.il").read_text(), re.M) is not None
+            and run.prove(args.yosys, args.build, f"{block}.il", "alone", mutant))
+
+
+def proved(args, block, mutant):
+    return remembered(args, f"proof{mutant.number}", lambda: prove(args, block, mutant))
+
+
+def find_fate(args, block, mutant):
+    """The test that finds the mutant, or one of ALIVE, and the CPU seconds of tests and benches."""
+    total = 0.0
+    for test, base in args.base["seconds"].items():
+        passes, seconds = run_test(args, mutant.number, test, int(LIMIT[0] * base + LIMIT[1]))
+        total += seconds
+        if not passes:
+            return {"fate": test, "seconds": total}
+        # The first test finds most, a proof takes seconds, the other tests longer.
+        if proved(args, block, mutant):
+            return {"fate": "equivalent", "seconds": total}
+    now, seconds = cycles(args, mutant.number)
+    return {"fate": "survivor" if now == args.base["cycles"] else "slower", "seconds": total + seconds}
+
+
+def fate(args, block, mutant):
+    name = str(mutant.number)
+    new = not (args.build / "fates" / f"{name}.json").exists()
+    found = remembered(args, name, lambda: find_fate(args, block, mutant))
+    if new:
+        print(f"{block} {mutant.number}: {found['fate']}, {found['seconds']:.0f} s", flush=True)
+    return found
+
+
+def judge(args, block, mutants):
+    """Prints every mutant that is not killed, and the sums. @return percent killed of those a test of bits could."""
+    fates = {mutant: fate(args, block, mutant) for mutant in mutants}
+    killed = [mutant for mutant in mutants if fates[mutant]["fate"] not in ALIVE]
+    if any(proved(args, block, mutant) for mutant in killed[:2]):
+        sys.exit("a mutant that a test kills was proved equivalent: the proof is wrong")
+    for mutant in mutants:
+        if mutant not in killed:
+            print(f"{block} {mutant.number}: {mutant.name} {mutant.where()}: {fates[mutant]['fate']}")
+    count = collections.Counter(found["fate"] for found in fates.values())
+    percent = 100 * len(killed) / max(1, len(killed) + count["survivor"])
+    by = ", ".join(f"{test} {number}" for test, number in count.most_common() if test not in ALIVE)
+    print(f"{block}: {len(mutants)} mutants, {len(killed)} killed ({by}), {count['equivalent']} equivalent, "
+          f"{count['slower']} slower, {count['survivor']} survivors; of the others killed {percent:.1f} %; "
+          f"{sum(found['seconds'] for found in fates.values()) / 60:.0f} CPU minutes", flush=True)
+    return percent
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.replace("%", "%%"))
+    for name in ("yosys", "source", "build"):
+        parser.add_argument(name, type=lambda path: pathlib.Path(path).resolve())
+    parser.add_argument("--blocks", type=lambda names: names.split(","), default=list(BLOCKS))
+    parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--first", type=int, help="only so many of each block")
+    parser.add_argument("--again", action="store_true")
+    args = parser.parse_args()
+    args.build.mkdir(parents=True, exist_ok=True)
+    mutants = make_mutants(args)
+    build_tests(args)
+    if not args.again:
+        shutil.rmtree(args.build / "fates", ignore_errors=True)
+    (args.build / "fates").mkdir(exist_ok=True)
+    args.base = remembered(args, "base", lambda: without_mutation(args))
+    mutants = {block: mutants[block][:args.first] for block in args.blocks}
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        turns = itertools.zip_longest(*([(block, mutant) for mutant in mutants[block]] for block in args.blocks))
+        list(pool.map(lambda pair: fate(args, *pair), filter(None, itertools.chain(*turns))))
+    percents = [judge(args, block, mutants[block]) for block in args.blocks]
+    if min(percents) < WANTED_PERCENT:
+        sys.exit(f"less than {WANTED_PERCENT} % killed")
+
+
+if __name__ == "__main__":
+    main()
