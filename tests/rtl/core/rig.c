@@ -81,6 +81,8 @@ static ufp4_descriptor_t for_model(ufp4_descriptor_t descriptor) {
     descriptor.gemm.b_codes_addr += shift;
     descriptor.gemm.b_scales_addr += shift;
     descriptor.gemm.d_addr += shift;
+    descriptor.gemm.c_addr += shift;
+    descriptor.gemm.sums_addr += shift;
   } else {
     descriptor.quant.src_addr += shift;
     descriptor.quant.row_codes_addr += shift;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What random jobs seldom meet, one by one: the smallest tensor, both operands from one job, a full list of jobs, every
-// order in which two engines can end, a reset between the beats of a burst.
+// order in which two engines can end, every epilogue, a reset between the beats of a burst.
 #include <string.h>
 
 #include "rig.h"
@@ -39,6 +39,36 @@ TEST(both_operands_from_the_job_before) {
   bench_submit(&rig.bench, &gemm);
   check_that(0, bench_drain(&rig.bench), "the jobs have not ended");
   rig_compare(&rig, "X times its transpose, beside its quantization");
+  rig_close(&rig);
+}
+
+// C, alpha and earlier sums in each combination, with each type of D that takes them.
+TEST(every_epilogue) {
+  rig_t rig = rig_open("small", 10, 0);
+  prepare(&rig, GEMM);
+  ufp4_descriptor_t gemm = job(GEMM);
+  gemm.gemm.m = 33;
+  gemm.gemm.n = 18;
+  gemm.gemm.d_dtype = UFP4_DTYPE_I64;
+  gemm.gemm.d_addr = gemm.gemm.sums_addr = place(XT_CODES);
+  gemm.gemm.c_addr = place(W);
+  gemm.gemm.c_stride_bytes = gemm.gemm.sums_stride_bytes = STRIDE_BYTES;
+  gemm.gemm.alpha = ufp4_f32_bits(-1.7f);
+  rig_run_both(&rig, &gemm);
+  gemm.gemm.d_mode = UFP4_D_MODE_SUMS;
+  gemm.gemm.d_addr = place(D);
+  rig_run_both(&rig, &gemm);
+  rig_compare(&rig, "unrounded sums on sums");
+  static const uint8_t dtypes[] = {UFP4_DTYPE_F32, UFP4_DTYPE_BF16};
+  for (unsigned i = 0; i < 2; i++) {
+    for (uint8_t mode = 0; mode <= (UFP4_D_MODE_SUMS | UFP4_D_MODE_ALPHA | UFP4_D_MODE_C); mode++) {
+      gemm.gemm.d_dtype = dtypes[i];
+      gemm.gemm.d_mode = mode;
+      rig.runs++;
+      rig_run_both(&rig, &gemm);
+      rig_compare(&rig, "an epilogue");
+    }
+  }
   rig_close(&rig);
 }
 
@@ -103,6 +133,27 @@ TEST(engines_end_in_any_order) {
   rig_close(&rig);
 }
 
+// Two jobs that are refused, the second so many cycles after the first: one enters while the other leaves.
+TEST(jobs_enter_while_others_leave) {
+  rig_t rig = rig_open("small", 5, 0);
+  ufp4_descriptor_t refused = quant_job(UFP4_OPCODE_AMAX, X, X_CODES, 0, 0);
+  for (uint32_t later = 0; later < 100; later++) {
+    const uint32_t at = rig.bench.tail;
+    for (uint32_t i = 0; i < 2; i++) {
+      refused.header.job = 2 * later + i;
+      bench_submit(&rig.bench, &refused);
+      check_bits(later, ufp4_sim_run(rig.bench.sim, later), UFP4_SIM_OK, "run");
+    }
+    check_that(later, bench_drain(&rig.bench), "the jobs have not ended");
+    for (uint32_t i = 0; i < 2; i++) {
+      const ufp4_completion_t done = bench_completion(&rig.bench, at + i);
+      check_bits(later, done.job, 2 * later + i, "number of job %u", i);
+      check_bits(later, done.status, UFP4_CORE_STATUS_BAD_SIZE, "status of job %u", i);
+    }
+  }
+  rig_close(&rig);
+}
+
 // Beats of bursts that have begun are still sent, and no others: wherever a reset comes, or an overflown ring halts the core.
 static void stop_between_beats(int overflow) {
   rig_t rig = rig_open("small", 20, 3);
@@ -137,8 +188,10 @@ int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(one_number),
       CHECK_TEST(both_operands_from_the_job_before),
+      CHECK_TEST(every_epilogue),
       CHECK_TEST(as_many_jobs_as_the_core_holds),
       CHECK_TEST(engines_end_in_any_order),
+      CHECK_TEST(jobs_enter_while_others_leave),
       CHECK_TEST(soft_reset_between_beats),
       CHECK_TEST(ring_overflow_between_beats),
   };
