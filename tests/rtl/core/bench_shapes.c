@@ -110,7 +110,8 @@ static void run_shape(sweep_t *sweep, uint32_t m, uint32_t n, uint32_t k) {
     must(sweep->device[i], ufp4_wait(sweep->device[i], number, 0, &done[i]));
   }
   const ufp4_configuration_t *c = &sweep->configuration;
-  const double ideal = (double)m * n * k / ((double)c->lanes * c->rows * c->cols), least = (double)least_cycles(c, m, n, k);
+  const double ideal = (double)m * n * k / ((double)c->lanes * c->rows * c->cols);
+  const double least = (double)least_cycles(c, m, n, k);
   const double cycles = (double)done[0].cycles;
   const int different = is_different(sweep);
   sweep->shapes++;

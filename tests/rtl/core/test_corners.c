@@ -154,7 +154,8 @@ TEST(jobs_enter_while_others_leave) {
   rig_close(&rig);
 }
 
-// Beats of bursts that have begun are still sent, and no others: wherever a reset comes, or an overflown ring halts the core.
+// Beats of bursts that have begun are still sent, and no others: wherever a reset comes, or an overflown ring halts the
+// core.
 static void stop_between_beats(int overflow) {
   rig_t rig = rig_open("small", 20, 3);
   uint64_t cycles[JOBS];
