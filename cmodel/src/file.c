@@ -26,12 +26,9 @@ static int grow(file_bytes_t *bytes, size_t *capacity) {
   return 1;
 }
 
+// A file that is not regular, of which only reading tells how long it is.
 static ufp4_status_t read_all(FILE *file, const char *path, file_bytes_t *out, ufp4_message_t *message) {
-  struct stat about;
-  if (fstat(fileno(file), &about) != 0) return fail_errno(message, path, "read");
-  size_t capacity = S_ISREG(about.st_mode) && about.st_size > 0 ? (size_t)about.st_size + 1 : 0;
-  if (capacity != 0) out->data = malloc(capacity);
-  if (capacity != 0 && out->data == NULL) capacity = 0;
+  size_t capacity = 0;
   while (grow(out, &capacity)) {
     size_t got = fread(out->data + out->size, 1, capacity - out->size, file);
     out->size += got;

@@ -31,24 +31,51 @@ static int entry_range(const json_t *entry, uint64_t limit, uint64_t *begin, uin
   return 1;
 }
 
-// The format demands that the tensors fill the data; what is shorter was cut off.
+typedef struct {
+  uint64_t begin, end;
+} range_t;
+
+static int by_place(const void *left, const void *right) {
+  const range_t *a = left, *b = right;
+  if (a->begin != b->begin) return a->begin < b->begin ? -1 : 1;
+  return (a->end > b->end) - (a->end < b->end);
+}
+
+// The format demands that the tensors fill the data, one after the other; what is shorter was cut off.
+static ufp4_status_t check_places(const safetensors_t *file, range_t *ranges, size_t count, ufp4_message_t *message) {
+  uint64_t at = 0;
+  qsort(ranges, count, sizeof *ranges, by_place);
+  for (size_t i = 0; i < count; i++) {
+    if (ranges[i].begin < at) return fail(file, message, "its tensors overlap");
+    if (ranges[i].begin > at) break;
+    at = ranges[i].end;
+  }
+  return at == file->data_bytes ? UFP4_OK : fail(file, message, "bytes that belong to no tensor");
+}
+
 static ufp4_status_t check_entries(const safetensors_t *file, ufp4_message_t *message) {
-  uint64_t total = 0;
+  size_t count = 0;
   const char *name;
   json_t *entry;
+  range_t *ranges = malloc((json_object_size(file->header) + 1) * sizeof *ranges);
+  if (ranges == NULL) {
+    ufp4_message_set(message, "%s: its header does not fit in memory", file->path);
+    return UFP4_ERROR_MEMORY;
+  }
+  ufp4_status_t status = UFP4_OK;
   json_object_foreach(file->header, name, entry) {
-    uint64_t begin, end;
     if (strcmp(name, "__metadata__") == 0) continue;
-    if (!entry_range(entry, file->data_bytes, &begin, &end)) {
+    if (!entry_range(entry, file->data_bytes, &ranges[count].begin, &ranges[count].end)) {
       ufp4_message_set(message, "%s: tensor %s lies outside the file's data: truncated, or a damaged header",
                        file->path, name);
-      return UFP4_ERROR_FORMAT;
+      status = UFP4_ERROR_FORMAT;
+      break;
     }
-    total += end - begin;
-    if (total > file->data_bytes) return fail(file, message, "its tensors overlap");
+    count++;
   }
-  if (total != file->data_bytes) return fail(file, message, "bytes that belong to no tensor");
-  return UFP4_OK;
+  if (status == UFP4_OK) status = check_places(file, ranges, count, message);
+  free(ranges);
+  return status;
 }
 
 static ufp4_status_t parse(safetensors_t *file, const char *text, uint64_t length, ufp4_message_t *message) {

@@ -111,6 +111,7 @@ typedef struct {
   const cli_command_t *command;
   cli_device_t device;
   char folders[UFP4_MAX_VARIANTS][PATH_MAX];
+  int made, made_folders[UFP4_MAX_VARIANTS];  // -o, and those in it: they were not there
   ufp4_experiment_options_t options;
 } plan_t;
 
@@ -120,6 +121,10 @@ static ufp4_device_t *open_device(void *context) {
   cli_device_open(plan->command, &plan->device, plan->device.backend, &device);
   return device;
 }
+
+// Names that the control and the files beside the recipes' folders have.
+enum { RESERVED = 3 };
+static const char *const reserved[RESERVED] = {CONTROL, "losses.csv", "report.html"};
 
 // A recipe goes by its own name, in tables and as a folder: that of a file has no path in it.
 static int add_variant(plan_t *plan, const char *word, size_t length) {
@@ -131,8 +136,10 @@ static int add_variant(plan_t *plan, const char *word, size_t length) {
   path[length] = '\0';
   ufp4_variant_t *variant = &o->variants[o->variant_count];
   int end = cli_recipe(plan->command, path, &variant->recipe);
-  if (end == CLI_GO_ON && !strcmp(variant->recipe.name, CONTROL)) {
-    end = cli_fail(plan->command, CLI_USAGE, "--recipe: " CONTROL " is the name of the control; give yours another");
+  for (int i = 0; end == CLI_GO_ON && i < RESERVED; i++) {
+    if (strcmp(reserved[i], variant->recipe.name)) continue;
+    end = cli_fail(plan->command, CLI_USAGE, "--recipe: %s is a name of this command's own; give yours another",
+                   reserved[i]);
   }
   for (int i = 0; end == CLI_GO_ON && i < o->variant_count; i++) {
     if (!strcmp(o->variants[i].name, variant->recipe.name)) {
@@ -215,8 +222,9 @@ static int check_outputs(const cli_command_t *command, const arguments_t *a) {
   return end;
 }
 
-static int make_folder(const cli_command_t *command, const char *path) {
-  if (mkdir(path, 0777) && errno != EEXIST) {
+static int make_folder(const cli_command_t *command, const char *path, int *made) {
+  *made = mkdir(path, 0777) == 0;
+  if (!*made && errno != EEXIST) {
     return cli_fail(command, CLI_USAGE, "%s: cannot be made: %s", path, strerror(errno));
   }
   struct stat status;
@@ -228,13 +236,13 @@ static int make_folder(const cli_command_t *command, const char *path) {
 // For captured tensors; the others' folder is made when they are there.
 static int make_folders(plan_t *plan, const arguments_t *a) {
   if (!a->capture) return CLI_GO_ON;
-  int end = make_folder(plan->command, a->folder);
+  int end = make_folder(plan->command, a->folder, &plan->made);
   ufp4_experiment_options_t *o = &plan->options;
   for (int i = 0; end == CLI_GO_ON && i < o->variant_count; i++) {
     if (o->variants[i].perturbation > 0) continue;
     int length = snprintf(plan->folders[i], PATH_MAX, "%s/%s", a->folder, o->variants[i].name);
     if (length >= PATH_MAX) return cli_fail(plan->command, CLI_USAGE, "-o: the name is too long");
-    end = make_folder(plan->command, plan->folders[i]);
+    end = make_folder(plan->command, plan->folders[i], &plan->made_folders[i]);
     o->variants[i].capture = plan->folders[i];
   }
   return end;
@@ -248,28 +256,26 @@ static void discard(const ufp4_experiment_t *experiment) {
   }
 }
 
-// Folders that are still empty go; rmdir fails, as it should, where anything is in them.
+// Folders that were made here and are still empty go.
 static void remove_folders(const plan_t *plan, const arguments_t *a) {
   for (int i = 0; i < plan->options.variant_count; i++) {
-    if (plan->options.variants[i].capture) rmdir(plan->options.variants[i].capture);
+    if (plan->made_folders[i]) rmdir(plan->folders[i]);
   }
-  rmdir(a->folder);
+  if (plan->made) rmdir(a->folder);
 }
 
-static int write_files(const cli_command_t *command, const arguments_t *a, const ufp4_experiment_t *experiment) {
+static int write_files(plan_t *plan, const arguments_t *a, const ufp4_experiment_t *experiment) {
   char path[PATH_MAX];
   ufp4_message_t message = {0};
-  int end = make_folder(command, a->folder);
-  if (end != CLI_GO_ON) return end;
+  if (!a->capture) {
+    int end = make_folder(plan->command, a->folder, &plan->made);
+    if (end != CLI_GO_ON) return end;
+  }
   snprintf(path, sizeof path, "%s/losses.csv", a->folder);
   ufp4_status_t status = ufp4_experiment_write_csv(experiment, path, &message);
   snprintf(path, sizeof path, "%s/report.html", a->folder);
-  if (!status) {
-    status = ufp4_experiment_write_html(experiment, a->text_name, path, &message);
-    snprintf(path, sizeof path, "%s/losses.csv", a->folder);
-    if (status) unlink(path);  // both, or none
-  }
-  return status ? cli_fail_status(command, status, message.text) : CLI_OK;
+  if (!status) status = ufp4_experiment_write_html(experiment, a->text_name, path, &message);
+  return status ? cli_fail_status(plan->command, status, message.text) : CLI_GO_ON;
 }
 
 static double tokens_per_second(const ufp4_experiment_t *e, int variant) {
@@ -279,7 +285,7 @@ static double tokens_per_second(const ufp4_experiment_t *e, int variant) {
   return (double)(t->steps * t->batch * t->shape.context * e->options->seeds) / seconds;
 }
 
-static int print_text(const ufp4_experiment_t *e) {
+static void print_text(const ufp4_experiment_t *e) {
   const ufp4_experiment_options_t *o = e->options;
   ufp4_comparison_t pairs[UFP4_MAX_VARIANTS * UFP4_MAX_VARIANTS];
   printf("%% recipe seeds held_loss deviation tokens_per_second\n");
@@ -296,7 +302,6 @@ static int print_text(const ufp4_experiment_t *e) {
            o->variants[pairs[i].base].name, gap.mean, gap.deviation, gap.t, (long long)gap.positive,
            (long long)gap.count, ufp4_gap_verdict(&gap));
   }
-  return CLI_GO_ON;
 }
 
 static void add_recipe(json_out_t *json, const ufp4_experiment_t *e, int v) {
@@ -354,19 +359,24 @@ static void tell_held(const plan_t *plan, const arguments_t *a, const ufp4_exper
 
 // --- The command -------------------------------------------------------------------------------------
 
+// What has been trained stays, whatever fails after it: the files come before the table.
 static int run_experiment(plan_t *plan, const arguments_t *a, const ufp4_text_t *text) {
   ufp4_experiment_t experiment;
   progress_t progress = progress_start(plan->options.trainer.batch * plan->options.trainer.shape.context);
   ufp4_status_t status = ufp4_experiment_run(&plan->options, text, progress_steps, &progress, &experiment);
   progress_end(&progress);
-  int end = status ? cli_fail_status(plan->command, status, experiment.message.text) : CLI_GO_ON;
-  if (end == CLI_GO_ON) tell_held(plan, a, &experiment);
-  if (end == CLI_GO_ON) end = a->json ? print_json(plan, &experiment) : print_text(&experiment);
-  if (end == CLI_GO_ON) end = cli_printed();
-  if (end == CLI_GO_ON) end = write_files(plan->command, a, &experiment);
-  if (end != CLI_OK) discard(&experiment);
+  int end = CLI_GO_ON;
+  if (status) {
+    end = cli_fail_status(plan->command, status, experiment.message.text);
+    discard(&experiment);
+  } else {
+    tell_held(plan, a, &experiment);
+    end = write_files(plan, a, &experiment);
+  }
+  if (end == CLI_GO_ON && a->json) end = print_json(plan, &experiment);
+  if (end == CLI_GO_ON && !a->json) print_text(&experiment);
   ufp4_experiment_free(&experiment);
-  return end;
+  return end == CLI_GO_ON ? CLI_OK : end;
 }
 
 // Opens the device once beforehand: what is wrong with it should be said before the text is read.

@@ -60,8 +60,8 @@ module ufp4_sum_exact #(
       if (valid3_i) sum_q <= sum_o;
     end
   end else begin : gen_segments
-    // The dot product and three times it, of which bit 0 is the same; the scales' product, each two bits of it as what they
-    // choose: three times, twice, once; their exponent.
+    // The dot product and three times it, of which bit 0 is the same; the scales' product, each two bits of it as what
+    // they choose: three times, twice, once; their exponent.
     logic [14:1] triple;
     logic unused_triple;
     ufp4_ripple #(.Width(14)) u_triple (

@@ -74,6 +74,11 @@ TEST(rejects_overlapping_tensors) {
                 "{\"x\": {\"dtype\": \"F32\", \"shape\": [2, 3], \"data_offsets\": [0, 24]},"
                 "\"y\": {\"dtype\": \"F32\", \"shape\": [2, 3], \"data_offsets\": [0, 24]}}",
                 24, "x", "overlap");
+  // As many bytes as there are, but eight of them belong to none.
+  check_refused(1,
+                "{\"x\": {\"dtype\": \"F32\", \"shape\": [2, 1], \"data_offsets\": [0, 8]},"
+                "\"y\": {\"dtype\": \"F32\", \"shape\": [2, 1], \"data_offsets\": [0, 8]}}",
+                16, "x", "overlap");
 }
 
 TEST(rejects_offsets_that_lie) {

@@ -188,11 +188,13 @@ def train_rejects_recipe_whose_name_is_a_path():
 
 
 def train_rejects_recipe_of_the_controls_name():
-    with tempfile.TemporaryDirectory() as folder:
-        recipe = os.path.join(folder, "bf16-control.json")
-        with open(recipe, "w") as file:
-            file.write('{"elem": "e1m2"}')
-        reject_train(2, "is the name of the control", "--recipe", "bf16," + recipe)
+    """Nor those of the files beside the recipes' folders."""
+    for name in ("bf16-control", "losses.csv", "report.html"):
+        with tempfile.TemporaryDirectory() as folder:
+            recipe = os.path.join(folder, "other.json")
+            with open(recipe, "w") as file:
+                file.write(f'{{"elem": "e1m2", "name": "{name}"}}')
+            reject_train(2, f"{name} is a name of this command's own", "--recipe", "bf16," + recipe)
 
 
 def train_rejects_recipe_twice():

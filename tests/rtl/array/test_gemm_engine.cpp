@@ -409,6 +409,13 @@ TEST(partial_sums_come_back_in_time) {
       engine.run(job, kCalm);
     }
   }
+  // On as many sub-tiles as a PE has stages between memory and memory, one block after a full chunk.
+  for (int64_t k = 272; k <= 528; k += 256) {
+    for (int64_t tiles = 5; tiles <= 8; tiles++) {
+      engine.run(random_job(&engine.random, kRows, kCols * tiles, k), kCalm);
+      engine.run(random_job(&engine.random, kRows * tiles, kCols, k), kCalm);
+    }
+  }
 }
 
 TEST(nan_scales) {
