@@ -190,7 +190,10 @@ static int fail_option(const cli_command_t *command, int code, const char *word)
   const char *what = code == ':'              ? "needs a value"
                      : optopt >= FIRST_OPTION ? "takes no value"
                                               : "is not an option of this command";
-  return cli_fail(command, CLI_USAGE, "%s %s; see ufp4 %s --help", word, what, command->name);
+  // Of letters behind one dash the word is not yet over.
+  const char letter[] = {'-', (char)optopt, '\0'};
+  const int is_letter = code == '?' && optopt < FIRST_OPTION && isgraph(optopt);
+  return cli_fail(command, CLI_USAGE, "%s %s; see ufp4 %s --help", is_letter ? letter : word, what, command->name);
 }
 
 // Two values for one option are a slip: neither is taken for the one that was meant.

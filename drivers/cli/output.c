@@ -54,13 +54,13 @@ static int ends_in(const char *path, const char *suffix) {
 // A name is any that the reader of this kind of file takes; "-" is none, for nothing is written to standard output.
 static int check_name(const cli_command_t *command, const char *path, cli_file_t kind) {
   const char *slash = strrchr(path, '/'), *file = slash != NULL ? slash + 1 : path;
-  if (path[0] == '\0') return cli_fail(command, CLI_USAGE, "-o: the name is empty");
+  if (path[0] == '\0') return cli_fail(command, CLI_USAGE, "the name of the output is empty");
   if (strcmp(path, "-") == 0) {
     return cli_fail(command, CLI_USAGE,
-                    "-o -: outputs do not go to standard output; name a file (one called '-' is ./-)");
+                    "-: outputs do not go to standard output; name a file (one called '-' is ./-)");
   }
   if (path[0] == '=') {
-    return cli_fail(command, CLI_USAGE, "-o: '%s' begins with '='; write -o %s (a file called so is ./%s)", path,
+    return cli_fail(command, CLI_USAGE, "'%s' begins with '='; write -o %s (a file called so is ./%s)", path,
                     path + 1, path);
   }
   if (kind == CLI_NPY && (ends_in(path, ".safetensors") || strstr(file, ".safetensors:") != NULL)) {

@@ -123,7 +123,8 @@ def test_rejects_commands_of_later_versions():
 def test_rejects_unknown_options():
     for command in COMMANDS:
         rejects(2, "--frobnicate is not an option", command, "--frobnicate")
-        rejects(2, "is not an option", command, "-Z")
+        rejects(2, "-Z is not an option", command, "-Z")
+        rejects(2, "-Z is not an option", command, "-ZY", "word")
 
 
 def test_rejects_options_without_their_value():
@@ -201,7 +202,7 @@ def test_rejects_names_of_other_kinds_of_files():
     for words in (*npy, ["quantize", "X", "--elem", "e2m1"], ["layer", "X", "W", "dY"], ["train", "text"],
                   ["vectors", "rht"]):
         rejects(2, "do not go to standard output", *words, "-o", "-")
-        rejects(2, "-o: the name is empty", *words, "-o", "")
+        rejects(2, "the name of the output is empty", *words, "-o", "")
         rejects(2, "'=x' begins with '='; write -o x", *words, "-o=x")
 
 
