@@ -16,6 +16,8 @@
 #include "text_option.h"
 
 #define CONTROL "bf16-control"
+#define LOSSES "losses.csv"
+#define REPORT "report.html"
 #define CONTROL_DEVIATION 1e-3f
 
 typedef struct {
@@ -124,7 +126,7 @@ static ufp4_device_t *open_device(void *context) {
 
 // Names that the control and the files beside the recipes' folders have.
 enum { RESERVED = 3 };
-static const char *const reserved[RESERVED] = {CONTROL, "losses.csv", "report.html"};
+static const char *const reserved[RESERVED] = {CONTROL, LOSSES, REPORT};
 
 // A recipe goes by its own name, in tables and as a folder: that of a file has no path in it.
 static int add_variant(plan_t *plan, const char *word, size_t length) {
@@ -210,7 +212,7 @@ static int make_plan(const cli_command_t *command, const arguments_t *a, plan_t 
 
 // Before the training, which may take hours: what is written after it can be.
 static int check_outputs(const cli_command_t *command, const arguments_t *a) {
-  static const char *const names[] = {"losses.csv", "report.html"};
+  static const char *const names[] = {LOSSES, REPORT};
   struct stat about;
   char path[PATH_MAX];
   int end = cli_output_directory(command, a->folder);
@@ -271,9 +273,9 @@ static int write_files(plan_t *plan, const arguments_t *a, const ufp4_experiment
     int end = make_folder(plan->command, a->folder, &plan->made);
     if (end != CLI_GO_ON) return end;
   }
-  snprintf(path, sizeof path, "%s/losses.csv", a->folder);
+  snprintf(path, sizeof path, "%s/" LOSSES, a->folder);
   ufp4_status_t status = ufp4_experiment_write_csv(experiment, path, &message);
-  snprintf(path, sizeof path, "%s/report.html", a->folder);
+  snprintf(path, sizeof path, "%s/" REPORT, a->folder);
   if (!status) status = ufp4_experiment_write_html(experiment, a->text_name, path, &message);
   return status ? cli_fail_status(plan->command, status, message.text) : CLI_GO_ON;
 }

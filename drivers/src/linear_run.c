@@ -23,16 +23,23 @@ static ufp4_status_t run_on_host(ufp4_linear_t *linear, ufp4_pass_t pass, float 
   return status == UFP4_OK ? status : device_fail(linear->device, status, "the host is out of memory");
 }
 
-static ufp4_status_t run_golden(ufp4_linear_t *linear, ufp4_pass_t pass, float *d, int64_t d_ld,
-                                ufp4_gemm_stats_t *stats) {
+// The copies that a pass takes: A, B.
+static ufp4_status_t pass_copies(ufp4_linear_t *linear, ufp4_pass_t pass, const copy_t *copies[2]) {
   ufp4_role_t roles[2];
   ufp4_axis_t axes[2];
   ufp4_pass_operands(pass, roles, axes);
-  const copy_t *a = &linear->copies[roles[0]][axes[0]], *b = &linear->copies[roles[1]][axes[1]];
-  if (!a->loaded || !b->loaded)
-    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: an operand was not loaded");
+  for (int i = 0; i < 2; i++) copies[i] = &linear->copies[roles[i]][axes[i]];
+  if (copies[0]->loaded && copies[1]->loaded) return UFP4_OK;
+  return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: an operand was not loaded");
+}
+
+static ufp4_status_t run_golden(ufp4_linear_t *linear, ufp4_pass_t pass, float *d, int64_t d_ld,
+                                ufp4_gemm_stats_t *stats) {
+  const copy_t *copies[2];
+  ufp4_status_t status = pass_copies(linear, pass, copies);
+  if (status != UFP4_OK) return status;
   const ufp4_gemm_t how = {.contract = linear->recipe.contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1.0f};
-  return ufp4_device_gemm(linear->device, &a->golden, &b->golden, &how, d, d_ld, stats);
+  return ufp4_device_gemm(linear->device, &copies[0]->golden, &copies[1]->golden, &how, d, d_ld, stats);
 }
 
 static uint16_t exponent_field(const ufp4_linear_t *linear, const copy_t *copy, uint8_t *mode) {
@@ -79,14 +86,11 @@ static ufp4_status_t read_output(ufp4_linear_t *linear, int64_t m, int64_t n, fl
 
 static ufp4_status_t run_on_device(ufp4_linear_t *linear, ufp4_pass_t pass, float *d, int64_t d_ld,
                                    ufp4_gemm_stats_t *stats) {
-  ufp4_role_t roles[2];
-  ufp4_axis_t axes[2];
-  ufp4_pass_operands(pass, roles, axes);
-  const copy_t *a = &linear->copies[roles[0]][axes[0]], *b = &linear->copies[roles[1]][axes[1]];
-  if (!a->loaded || !b->loaded)
-    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: an operand was not loaded");
-  ufp4_descriptor_t descriptor = describe_gemm(linear, pass, a, b);
-  ufp4_status_t status = job_measure(linear->device, &descriptor, stats);
+  const copy_t *copies[2];
+  ufp4_status_t status = pass_copies(linear, pass, copies);
+  if (status != UFP4_OK) return status;
+  ufp4_descriptor_t descriptor = describe_gemm(linear, pass, copies[0], copies[1]);
+  status = job_measure(linear->device, &descriptor, stats);
   if (status != UFP4_OK) return status;
   stats->quantize_cycles = linear->quantize_cycles;
   linear->quantize_cycles = 0;
