@@ -57,7 +57,8 @@ module ufp4_sum_banks #(
     logic [1:0] write_q, read_q;
     logic load_q, check, check_q, parity0, wrong_q, wrong, changed, late;
     assign changed = check_q & (parity0 ^ ^loaded_fold_q);
-    // Where there is time, what the memory shows is registered before any gate: block RAMs are slow to show it.
+    // Where there is time, what the memory shows is registered before any gate: block RAMs are slow to show it. The
+    // register of ufp4_sum_chains holds the same; synthesis makes one of them.
     localparam int unsigned Shown = (Lag > 3) ? 1 : 0;
     if (Shown == 1) begin : gen_shown
       logic [Width-1:0] shown_q;
