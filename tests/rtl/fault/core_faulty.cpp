@@ -23,7 +23,7 @@ struct Plan {
   fault_sort_t *sort;
   int structure;
   uint64_t bit, cycles;
-  bool waiting, done;
+  bool every_word, waiting, done;
 };
 
 // Of the one core that there is at a time: the simulator's C interface has no way to it.
@@ -43,8 +43,16 @@ Memory memory_of(const VerilatedVar &variable) {
   return memory;
 }
 
-/** Walks over all bits of a structure; flips one of them, unless there are fewer. @return their number. */
-uint64_t walk(fault_sort_t *sort, int structure, uint64_t wanted) {
+void flip(const VerilatedScope &scope, const char *name, const Memory &memory, uint64_t word, uint64_t bit) {
+  memory.data[word * memory.word_bytes + bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
+  std::snprintf(flipped, sizeof flipped, "%s.%s word %llu bit %llu", scope.name(), name,
+                static_cast<unsigned long long>(word), static_cast<unsigned long long>(bit));
+  static_cast<Vufp4_fault__Syms *>(scope.symsp())->__Vm_didInit = false;
+}
+
+/** Walks over all bits of a structure; flips one of them, unless there are fewer, or that bit of every word.
+    @return their number. */
+uint64_t walk(fault_sort_t *sort, int structure, uint64_t wanted, bool every_word) {
   uint64_t bits = 0;
   for (const auto &scope : *context->scopeNameMap()) {
     if (!scope.second->varsp()) continue;
@@ -52,12 +60,13 @@ uint64_t walk(fault_sort_t *sort, int structure, uint64_t wanted) {
       if (sort(scope.second->name(), entry.first) != structure) continue;
       const Memory memory = memory_of(entry.second);
       const uint64_t size = memory.words * memory.word_bits;
-      if (wanted >= bits && wanted - bits < size) {
-        const uint64_t word = (wanted - bits) / memory.word_bits, bit = (wanted - bits) % memory.word_bits;
-        memory.data[word * memory.word_bytes + bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
-        std::snprintf(flipped, sizeof flipped, "%s.%s word %llu bit %llu", scope.second->name(), entry.first,
-                      static_cast<unsigned long long>(word), static_cast<unsigned long long>(bit));
-        static_cast<Vufp4_fault__Syms *>(scope.second->symsp())->__Vm_didInit = false;
+      if (every_word) {
+        for (uint64_t word = 0; wanted < memory.word_bits && word < memory.words; word++) {
+          flip(*scope.second, entry.first, memory, word, wanted);
+        }
+      } else if (wanted >= bits && wanted - bits < size) {
+        flip(*scope.second, entry.first, memory, (wanted - bits) / memory.word_bits,
+             (wanted - bits) % memory.word_bits);
       }
       bits += size;
     }
@@ -82,7 +91,7 @@ class FaultyCore final : public ufp4::Core {
     if (plan.cycles-- > 0) return;
     plan.waiting = false;
     plan.done = true;
-    walk(plan.sort, plan.structure, plan.bit);
+    walk(plan.sort, plan.structure, plan.bit, plan.every_word);
     // Verilator's first evaluation settles everything; this is one more of that kind.
     core_->eval();
   }
@@ -117,11 +126,15 @@ bool has_core(const char *configuration) {
 }  // namespace ufp4
 
 uint64_t fault_bits(fault_sort_t *sort, int structure) {
-  return walk(sort, structure, UINT64_MAX);
+  return walk(sort, structure, UINT64_MAX, false);
 }
 
 void fault_plan(fault_sort_t *sort, int structure, uint64_t bit, uint64_t cycles) {
-  plan = Plan{sort, structure, bit, cycles, true, false};
+  plan = Plan{sort, structure, bit, cycles, false, true, false};
+}
+
+void fault_plan_words(fault_sort_t *sort, int structure, uint64_t bit, uint64_t cycles) {
+  plan = Plan{sort, structure, bit, cycles, true, true, false};
 }
 
 int fault_done(void) {

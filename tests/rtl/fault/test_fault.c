@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Single bits flipped in the core while it works on random jobs: what becomes of them, for each structure.
-// usage: test_fault INJECTIONS [SEED]      so many for each structure; a table. Fails if no fault had any effect, or if one
-// in a memory, whose words have parity, stayed silent.
+// usage: test_fault INJECTIONS [SEED]      so many for each structure; a table. Fails if no fault had any effect, or if
+// one in a memory, whose words have parity, stayed silent. usage: test_fault memories [SEED]        of each memory
+// every word at once. Fails if one never ends a job.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "fault.h"
 
 #define PLACE_BYTES 0x20000ull
-enum { X, W, CODES_X, SCALES_X, CODES_XT, SCALES_XT, CODES_W, SCALES_W, C, D, PLACES };
+enum { X, W, CODES_X, SCALES_X, CODES_XT, SCALES_XT, CODES_W, SCALES_W, C, SUMS, D, PLACES };
 #define IMAGE_BYTES (PLACES * PLACE_BYTES)
 #define STRIDE_BYTES 2048u
 #define STRIDE_BLOCKS 32u  // of codes and scales along k
@@ -18,6 +19,8 @@ enum { X, W, CODES_X, SCALES_X, CODES_XT, SCALES_XT, CODES_W, SCALES_W, C, D, PL
 #define WATCHDOG_CYCLES 3000u
 #define STATUS_FATAL 4u
 #define JOBS_EACH 10  // injections into one random job
+#define MAX_MEMORIES 400
+#define MOST_JOBS 200  // in which a memory's error is looked for
 
 typedef enum { ANY_JOB, GEMM_JOB, QUANT_JOB, LONG_GEMM_JOB } kind_t;
 
@@ -59,8 +62,8 @@ typedef enum { MASKED, STATUS, WATCHDOG, BUS_RULE, NO_END, SILENT, OUTCOMES } ou
 
 typedef struct {
   check_random_t random;
-  ufp4_descriptor_t jobs[3];       // by kind_t
-  uint8_t *before, *after[3];      // images
+  ufp4_descriptor_t jobs[3];   // by kind_t
+  uint8_t *before, *after[3];  // images
   uint64_t cycles[3];
 } rig_t;
 
@@ -116,7 +119,7 @@ static ufp4_descriptor_t quant_job(unsigned source, unsigned codes, uint32_t row
                                        .seed = 77}};
 }
 
-static ufp4_descriptor_t gemm_job(uint32_t m, uint32_t n, uint32_t k, uint8_t elem, int add) {
+static ufp4_descriptor_t gemm_job(uint32_t m, uint32_t n, uint32_t k, uint8_t elem, uint8_t mode) {
   return (ufp4_descriptor_t){.gemm = {.opcode = UFP4_OPCODE_GEMM,
                                       .flags = 1,
                                       .job = 99,
@@ -135,12 +138,13 @@ static ufp4_descriptor_t gemm_job(uint32_t m, uint32_t n, uint32_t k, uint8_t el
                                       .a_stride_blocks = STRIDE_BLOCKS,
                                       .b_stride_blocks = STRIDE_BLOCKS,
                                       .d_stride_bytes = STRIDE_BYTES,
-                                      .d_mode = add ? UFP4_D_MODE_C : 0,
-                                      .c_addr = add ? place(C) : 0,
-                                      .c_stride_bytes = add ? STRIDE_BYTES : 0}};
+                                      .d_mode = mode,
+                                      .c_addr = mode & UFP4_D_MODE_C ? place(C) : 0,
+                                      .c_stride_bytes = mode & UFP4_D_MODE_C ? STRIDE_BYTES : 0,
+                                      .sums_addr = mode & UFP4_D_MODE_SUMS ? place(SUMS) : 0,
+                                      .sums_stride_bytes = mode & UFP4_D_MODE_SUMS ? STRIDE_BYTES : 0}};
 }
 
-// Without a fault. @return the cycles until the job had ended.
 static uint64_t run_good(const uint8_t *before, const ufp4_descriptor_t *job, uint8_t *after) {
   bench_t bench = open_with(before);
   const uint64_t start = ufp4_sim_cycles(bench.sim);
@@ -155,24 +159,27 @@ static uint64_t run_good(const uint8_t *before, const ufp4_descriptor_t *job, ui
   return cycles;
 }
 
-// Random tensors, a random QUANT job of one of them, a random GEMM of both; what each leaves in memory. A long one has a k
-// of two chunks, at least two sub-tiles a side, and a last row of sub-tiles that goes beyond the edge.
+// Random tensors, a random QUANT job of one of them, a random GEMM of both; what each leaves in memory. A long one has
+// a k of two chunks, at least two sub-tiles a side, and a last row of sub-tiles that goes beyond the edge.
 static void draw_jobs(rig_t *rig, int is_long) {
   uint64_t *words = (uint64_t *)rig->before;
   for (uint64_t i = 0; i < IMAGE_BYTES / sizeof *words; i++) words[i] = check_next(&rig->random);
+  int64_t *sums = (int64_t *)(rig->before + SUMS * PLACE_BYTES);
+  for (uint64_t i = 0; i < PLACE_BYTES / sizeof *sums; i++) sums[i] >>= 24;
   for (unsigned tensor = X; tensor <= C; tensor = tensor == X ? W : tensor == W ? C : PLACES) {
     float *values = (float *)(rig->before + tensor * PLACE_BYTES);
     for (uint64_t i = 0; i < PLACE_BYTES / sizeof *values; i++) {
       values[i] = (float)(int32_t)check_next(&rig->random) * 0x1p-30f;
     }
   }
+  static const uint8_t modes[] = {0, UFP4_D_MODE_C, UFP4_D_MODE_SUMS, UFP4_D_MODE_C | UFP4_D_MODE_SUMS};
   const uint32_t rows = 3 + 2 * check_below(&rig->random, 7);
   const uint32_t m = is_long ? rows : 1 + check_below(&rig->random, 60);
   const uint32_t n = is_long ? 5 + check_below(&rig->random, 16) : 1 + check_below(&rig->random, 40);
   const uint32_t k = 1 + (is_long ? CHUNK + check_below(&rig->random, 240) : check_below(&rig->random, 100));
   const uint8_t elem = (uint8_t)check_below(&rig->random, UFP4_ELEM_COUNT);
   rig->jobs[QUANT_JOB] = quant_job(X, CODES_X, m, k, elem);
-  rig->jobs[GEMM_JOB] = gemm_job(m, n, k, elem, (int)check_below(&rig->random, 2));
+  rig->jobs[GEMM_JOB] = gemm_job(m, n, k, elem, modes[check_below(&rig->random, 4)]);
   const ufp4_descriptor_t other = quant_job(W, CODES_W, n, k, elem);
   run_good(rig->before, &other, rig->before);
   run_good(rig->before, &rig->jobs[QUANT_JOB], rig->before);
@@ -215,6 +222,21 @@ static uint64_t bits_of(int structure) {
   return only != 0 && only < bits ? only : bits;
 }
 
+// Runs a job, in which a fault is planned, and once more.
+static outcome_t run_with_fault(rig_t *rig, bench_t *bench, kind_t kind) {
+  outcome_t outcome = run_one(rig, bench, kind);
+  // What the fault has left behind must not come to light in the next job.
+  if (outcome == MASKED) {
+    memcpy(ufp4_sim_memory(bench->sim, BENCH_DATA, IMAGE_BYTES), rig->before, IMAGE_BYTES);
+    outcome = run_one(rig, bench, kind);
+  }
+  if (!fault_done()) {
+    fprintf(stderr, "test_fault: the fault was not injected\n");
+    exit(1);
+  }
+  return outcome;
+}
+
 static outcome_t inject(rig_t *rig, int structure) {
   kind_t kind = structures[structure].job;
   if (kind == LONG_GEMM_JOB) kind = GEMM_JOB;
@@ -226,16 +248,7 @@ static outcome_t inject(rig_t *rig, int structure) {
     exit(1);
   }
   fault_plan(sort, structure, check_next(&rig->random) % bits, check_below(&rig->random, (uint32_t)rig->cycles[kind]));
-  outcome_t outcome = run_one(rig, &bench, kind);
-  // What the fault has left behind must not come to light in the next job.
-  if (outcome == MASKED) {
-    memcpy(ufp4_sim_memory(bench.sim, BENCH_DATA, IMAGE_BYTES), rig->before, IMAGE_BYTES);
-    outcome = run_one(rig, &bench, kind);
-  }
-  if (!fault_done()) {
-    fprintf(stderr, "test_fault: the fault was not injected\n");
-    exit(1);
-  }
+  const outcome_t outcome = run_with_fault(rig, &bench, kind);
   bench_close(&bench);
   return outcome;
 }
@@ -250,28 +263,76 @@ static unsigned print_line(const char *title, uint64_t bits, const unsigned coun
   return all - count[MASKED];
 }
 
-int main(int argc, char **argv) {
-  const unsigned injections = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
-  if (injections == 0) {
-    fprintf(stderr, "usage: test_fault INJECTIONS [SEED]\n");
-    return 2;
+static char memories[MAX_MEMORIES][200];
+static unsigned memory_count;
+static const char *memory_wanted;
+
+// All but FIFOs, which have no parity.
+static int has_parity(const char *path, const char *name) {
+  return strcmp(name, "mem") == 0 && !strstr(path, "_notes") && !strstr(path, "u_order");
+}
+
+static int note_memory(const char *path, const char *name) {
+  if (has_parity(path, name)) {
+    if (memory_count == MAX_MEMORIES) abort();
+    snprintf(memories[memory_count++], sizeof memories[0], "%s", path);
   }
-  rig_t rig = {.random = {.state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1}};
-  rig.before = malloc(IMAGE_BYTES);
-  for (int i = GEMM_JOB; i <= QUANT_JOB; i++) rig.after[i] = malloc(IMAGE_BYTES);
-  printf("| structure | bits | flips | masked | status | watchdog | bus rule | no end | silent | silent |\n"
-         "|---|---|---|---|---|---|---|---|---|---|\n");
+  return -1;
+}
+
+static int sort_wanted(const char *path, const char *name) {
+  return has_parity(path, name) && strcmp(path, memory_wanted) == 0 ? 0 : -1;
+}
+
+// Flips a bit of every word of the memory, at random times of random jobs, until one ends with an error.
+// @return the number of jobs, 0: none of MOST_JOBS did, or one ended in another way
+static unsigned jobs_until_error(rig_t *rig) {
+  const kind_t kind = strstr(memory_wanted, "u_quant") ? QUANT_JOB : GEMM_JOB;
+  for (unsigned jobs = 1; jobs <= MOST_JOBS; jobs++) {
+    if (jobs % JOBS_EACH == 1) draw_jobs(rig, (int)check_below(&rig->random, 2));
+    bench_t bench = open_with(rig->before);
+    fault_plan_words(sort_wanted, 0, 0, check_below(&rig->random, (uint32_t)rig->cycles[kind]));
+    const outcome_t outcome = run_with_fault(rig, &bench, kind);
+    bench_close(&bench);
+    if (outcome == STATUS) return jobs;
+    if (outcome != MASKED) return 0;
+  }
+  return 0;
+}
+
+// @return how many memories never report
+static unsigned try_each_memory(rig_t *rig) {
+  bench_t bench = open_with(rig->before);
+  fault_bits(note_memory, 0);
+  bench_close(&bench);
+  unsigned mute = memory_count == 0;
+  for (unsigned i = 0; i < memory_count; i++) {
+    memory_wanted = memories[i];
+    const unsigned jobs = jobs_until_error(rig);
+    printf("%s: %u\n", memory_wanted, jobs);
+    mute += jobs == 0;
+  }
+  fprintf(stderr, "test_fault: %u memories, %u of them never ended a job, or let it end with wrong results\n",
+          memory_count, mute);
+  return mute;
+}
+
+// @return whether a fault in a memory was silent, or none had any effect
+static int print_table(rig_t *rig, unsigned injections) {
+  printf(
+      "| structure | bits | flips | masked | status | watchdog | bus rule | no end | silent | silent |\n"
+      "|---|---|---|---|---|---|---|---|---|---|\n");
   unsigned seen = 0, silent_words = 0;
   for (int structure = 0; structure < (int)STRUCTURES; structure++) {
     if (structure > 0 && strcmp(structures[structure - 1].title, structures[structure].title) == 0) continue;
     unsigned count[OUTCOMES] = {0};
     for (unsigned i = 0; i < injections; i++) {
       if (i % JOBS_EACH == 0) {
-        draw_jobs(&rig, structures[structure].job == LONG_GEMM_JOB || check_below(&rig.random, 2) != 0);
+        draw_jobs(rig, structures[structure].job == LONG_GEMM_JOB || check_below(&rig->random, 2) != 0);
       }
-      count[inject(&rig, structure)]++;
+      count[inject(rig, structure)]++;
     }
-    bench_t bench = open_with(rig.before);
+    bench_t bench = open_with(rig->before);
     seen += print_line(structures[structure].title, bits_of(structure), count);
     if (structures[structure].name[0]) silent_words += count[SILENT];
     bench_close(&bench);
@@ -279,7 +340,21 @@ int main(int argc, char **argv) {
   }
   if (seen == 0) fprintf(stderr, "test_fault: no fault had any effect\n");
   if (silent_words > 0) fprintf(stderr, "test_fault: %u faults in memories stayed silent\n", silent_words);
+  return seen == 0 || silent_words > 0;
+}
+
+int main(int argc, char **argv) {
+  const int each_memory = argc > 1 && strcmp(argv[1], "memories") == 0;
+  const unsigned injections = argc > 1 && !each_memory ? (unsigned)atoi(argv[1]) : 0;
+  if (!each_memory && injections == 0) {
+    fprintf(stderr, "usage: test_fault memories|INJECTIONS [SEED]\n");
+    return 2;
+  }
+  rig_t rig = {.random = {.state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1}};
+  rig.before = calloc(1, IMAGE_BYTES);
+  for (int i = GEMM_JOB; i <= QUANT_JOB; i++) rig.after[i] = malloc(IMAGE_BYTES);
+  const int bad = each_memory ? try_each_memory(&rig) > 0 : print_table(&rig, injections);
   free(rig.before);
   for (int i = GEMM_JOB; i <= QUANT_JOB; i++) free(rig.after[i]);
-  return seen == 0 || silent_words > 0;
+  return bad;
 }
