@@ -60,8 +60,7 @@ static int check_name(const cli_command_t *command, const char *path, cli_file_t
                     "-: outputs do not go to standard output; name a file (one called '-' is ./-)");
   }
   if (path[0] == '=') {
-    return cli_fail(command, CLI_USAGE, "'%s' begins with '='; write -o %s (a file called so is ./%s)", path,
-                    path + 1, path);
+    return cli_fail(command, CLI_USAGE, "'%s' begins with '='; leave that out (a file called so is ./%s)", path, path);
   }
   if (kind == CLI_NPY && (ends_in(path, ".safetensors") || strstr(file, ".safetensors:") != NULL)) {
     return cli_fail(command, CLI_USAGE, "%s: this command writes a .npy; name it so", path);

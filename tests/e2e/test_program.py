@@ -203,7 +203,7 @@ def test_rejects_names_of_other_kinds_of_files():
                   ["vectors", "rht"]):
         rejects(2, "do not go to standard output", *words, "-o", "-")
         rejects(2, "the name of the output is empty", *words, "-o", "")
-        rejects(2, "'=x' begins with '='; write -o x", *words, "-o=x")
+        rejects(2, "'=x' begins with '='; leave that out", *words, "-o=x")
 
 
 def test_rejects_device_options_out_of_range():
