@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GEMM engine on a memory with latency and stalls: runs a job and compares every byte of memory, errors, and the
+// counts of busy and stalled cycles with the golden model. Compiled once for each configuration, with its UFP4_TEST_*.
+#ifndef UFP4_GEMM_ENGINE_RIG_H
+#define UFP4_GEMM_ENGINE_RIG_H
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "Vgemm_engine.h"
+#include "memory.h"
+
+extern "C" {
+#include "fixture.h"
+#include "ufp4/format.h"
+}
+
+namespace gemm_engine {
+
+constexpr unsigned kBus = UFP4_TEST_BUS_BYTES;
+constexpr int64_t kRows = UFP4_TEST_ROWS, kCols = UFP4_TEST_COLS;                     ///< PEs
+constexpr int64_t kTileM = UFP4_TEST_TILE_M, kTileN = UFP4_TEST_TILE_N;               ///< a macro-tile of D
+constexpr uint32_t kLong = static_cast<uint32_t>(2 * std::max(kTileM, kTileN) + 40);  ///< sides of several macro-tiles
+constexpr uint32_t kShort = static_cast<uint32_t>(2 * std::max(kRows, kCols) + 3);    ///< sides of a few sub-tiles
+constexpr int64_t kSteps = 16 / UFP4_TEST_LANES;                                      ///< cycles of a block
+constexpr bool kExact = UFP4_TEST_CONTRACT == UFP4_CONTRACT_EXACT;
+constexpr bool kNv = UFP4_TEST_CONTRACT == UFP4_CONTRACT_NV;
+/** The element formats of the PEs and of the contract are kElems from this one on. */
+constexpr unsigned kFirstElem = UFP4_TEST_FORMATS == UFP4_FORMATS_UNIFORM ? UFP4_ELEM_E1M2 : UFP4_ELEM_E2M1;
+constexpr unsigned kElems = (kNv ? UFP4_ELEM_INT4 : UFP4_ELEM_COUNT) - kFirstElem;
+constexpr size_t kMemoryBytes = 4u << 20;
+constexpr uint64_t kGuard = 256;
+constexpr Behaviour kCalm = {1, 0, -1, -1};
+using EngineMemory = Memory<Vgemm_engine, kBus>;
+
+struct Job {
+  int64_t m, n, k;
+  ufp4_elem_t a_elem, b_elem;
+  ufp4_dtype_t dtype;
+  fixture_scales_t scales;
+  int a_exponent, b_exponent;
+  uint8_t d_mode;  ///< UFP4_D_MODE bits
+  ufp4_scale_t scale;
+  float alpha, tensor_scale;
+};
+
+/** Where a job's tensors lie, as offsets in memory. */
+struct Place {
+  uint64_t a_codes, a_scales, b_codes, b_scales, d, sums, c;
+  int64_t a_stride, b_stride, d_stride, sums_stride, c_stride;
+};
+
+struct Outcome {
+  bool ended, read_error, write_error, memory_error;
+  uint64_t cycles, busy, operand, accumulator, drain;
+};
+
+class Engine {
+ public:
+  Engine() : memory(m, kMemoryBytes), random(check_random()) {
+    m.rst_ni = 0;
+    m.start_valid_i = 0;
+    memory.reset(kCalm, random);
+    for (int i = 0; i < 8; i++) edge();
+    m.rst_ni = 1;
+  }
+  ~Engine() {
+    m.final();
+  }
+
+  /** Runs one job and compares everything it may and may not have changed. */
+  Outcome run(const Job &job, const Behaviour &behaviour);
+
+  Vgemm_engine m;
+  EngineMemory memory;
+  check_random_t random;
+
+ private:
+  void edge() {
+    m.clk_i = 1;
+    m.eval();
+    m.clk_i = 0;
+    m.eval();
+  }
+  Place place(const Job &job);
+  int64_t stride(const Job &job, size_t element);
+  void describe(const Job &job, const Place &place);
+  void draw_sums(const Job &job, const Place &place);
+  void draw_c(const Job &job, const Place &place, const ufp4_operand_t &a, const ufp4_operand_t &b, ufp4_gemm_t how);
+  std::vector<uint8_t> expect(const Job &job, const Place &place, const ufp4_operand_t &a, const ufp4_operand_t &b);
+  Outcome simulate(const Job &job, const Behaviour &behaviour);
+  void count(Outcome *outcome);
+  void compare(const Job &job, const Place &place, const std::vector<uint8_t> &want);
+};
+
+}  // namespace gemm_engine
+
+#endif
