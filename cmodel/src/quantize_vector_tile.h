@@ -12,7 +12,9 @@
 // quotient is not a tie is further than 2^-12 from one: the numerator of the difference is a multiple of 2^-5, the
 // denominator at most 30 times 4. So s is a tie where the quotient is one: a tile of BF16 numbers needs no second look.
 //
-// E2M1: between neighbours a cell is 1, 2 or 4 quanta wide. min(q, q / 2 + 2, q / 4 + 4) has cells of width 1.
+// E2M1: between neighbours a cell is 1, 2 or 4 quanta wide. min(q, q / 2 + 2, q / 4 + 4) has cells of width 1. After a
+// transform by floats the pattern of max(q, q / 2 + 1) serves: from 1 to 2, which is q from 0 to 2, and in every binade
+// above that, it passes two codes. Its code is in bits 22 to 24, 16 to 18 after a shift that truncates what is below.
 //
 // The transform is made of floats first. With A the largest magnitude it gives, in integers:
 // - the integers are truncated by less than 1 each, 15 of them, and A >= 2^23: A is no less than the root of the sum of
@@ -20,9 +22,9 @@
 // - the partial sums of a stage that one result is made of are at most sum |x| <= 4 A together, so three stages round
 //   by 4 * 2^-24 A and the last one by 2^-24 A;
 // - a quantum is A / 7.44 at least (E2M1: A / 12.75, where its cells are 1 wide).
-// So s is off by less than 1.3 multiples of 2^-16 (E2M1: 2.3) before its own rounding: what is within WINDOW of a
-// boundary, a sign that may be wrong, and a ratio within 2^-17 of where the scale changes make a tile be made again:
-// carefully, from the integers.
+// So s is off by less than 1.3 multiples of 2^-16 (E2M1: 2.4) before its own rounding, to nearest (E2M1: down). What is
+// within WINDOW of a boundary, a sign that may be wrong, and a ratio within 2^-17 of where the scale changes make a
+// tile be made again: carefully, from the integers.
 #ifndef UFP4_QUANTIZE_VECTOR_TILE_H
 #define UFP4_QUANTIZE_VECTOR_TILE_H
 
@@ -34,7 +36,8 @@
 #define EXPONENT_HIGH 230
 #define EXPONENT_UNIT 152  // of what a transform makes of numbers with that exponent the unit is 1
 
-#define WINDOW(e2m1) ((e2m1) ? 2 : 1)
+#define WINDOW_BELOW(e2m1) ((e2m1) ? 3 : 1)
+#define WINDOW_ABOVE(e2m1) ((e2m1) ? 2 : 1)
 
 #define PLACE_ZERO 0           // a block of zeros
 #define PLACE_LATER INT16_MAX  // of all blocks of a tile: left to the portable code
@@ -196,8 +199,20 @@ INLINE words_t with_sign(words_t magnitude, floats_t of) {
   return chosen(V(set1_epi32)(INT32_MIN), as_words(of), magnitude);
 }
 
-INLINE int window_of(kind_t kind) {
-  return by_floats(kind) ? WINDOW(kind.e2m1) : 0;
+// Whether s is the pattern of a float, shifted.
+INLINE int by_pattern(kind_t kind) {
+  return kind.e2m1 && by_floats(kind);
+}
+
+INLINE floats_t with_sign_of(floats_t x, floats_t magnitude) {
+  return as_floats(with_sign(as_words(magnitude), x));
+}
+
+// Of a quotient with its sign.
+INLINE words_t pattern_of(floats_t q) {
+  const floats_t one = with_sign_of(q, V(set1_ps)(1.0f));
+  const words_t pattern = V(max_epu32)(as_words(q), as_words(V(fmadd_ps)(q, V(set1_ps)(0.5f), one)));
+  return V(srai_epi32)(pattern, 6);
 }
 
 // How s is rounded to a code. Made of floats, what may be a tie is a doubt. Else exact ties are rounded as they should:
@@ -210,10 +225,12 @@ INLINE int ties_down(kind_t kind) {
   return kind.stochastic && !by_floats(kind);
 }
 
-// What is added to a quotient: 192, and for truncation a threshold's complement, and the window.
+// What is added to a quotient: 192, and for truncation a threshold's complement, and the window. To a pattern: what
+// makes that of 1 the code 0.
 INLINE words_t addend_of(kind_t kind, words_t words, int byte) {
-  const int constant = to_even(kind) ? 0x43400000 : kind.stochastic ? 0x43400080 - ties_down(kind) : 0x43408000;
-  const words_t addend = V(set1_epi32)(constant + window_of(kind));
+  const int base = by_pattern(kind) ? 0x20000 : 0x43400000, window = by_floats(kind) ? WINDOW_BELOW(kind.e2m1) : 0;
+  const int half = to_even(kind) ? 0 : kind.stochastic ? 0x80 - ties_down(kind) : 0x8000;
+  const words_t addend = V(set1_epi32)(base + half + window);
   if (!kind.stochastic) return addend;
   const words_t select = V(add_epi32)(quad(0x0C00, 0x0800, 0x0400, 0), V(set1_epi32)(byte << 8));
   return shuffled_into(addend, 2, words, select);
@@ -229,7 +246,9 @@ INLINE words_t tie_of(kind_t kind) {
 INLINE words_t element_code(kind_t kind, floats_t x, floats_t reciprocal, words_t words, int byte, words_t *doubt) {
   words_t addend = addend_of(kind, words, byte);
   words_t s;
-  if (kind.e2m1) {
+  if (by_pattern(kind)) {
+    s = V(add_epi32)(pattern_of(V(mul_ps)(x, reciprocal)), addend);
+  } else if (kind.e2m1) {
     s = as_words(V(add_ps)(cell_of(magnitude_of(x), reciprocal), as_floats(addend)));
     s = with_sign(s, x);
   } else {
@@ -262,7 +281,7 @@ INLINE void gather(kind_t kind, const words_t s[4], words_t *codes, words_t *sig
   *codes = shuffled_into(low, 0xA, high, bytes);
   *signs = shuffled_into(high, 5, low, bytes);
   // Only stochastic rounding goes over 7.
-  if (kind.stochastic) *codes = V(min_epu8)(*codes, V(set1_epi8)(0x47));
+  if (kind.stochastic) *codes = V(min_epu8)(*codes, V(set1_epi8)(by_pattern(kind) ? 7 : 0x47));
 }
 
 // Eight elements. In each byte: codes of the first four in the lower half, of the others in the upper.
@@ -295,7 +314,8 @@ INLINE mask_t encode(kind_t kind, const job_t *job, const numbers_t *numbers, wo
   }
   words_t most = V(slli_epi32)(doubt, 16);
   if (!by_floats(kind)) return numbers->some & equal(most, tie_of(kind));
-  return numbers->some & not_above_unsigned(most, V(set1_epi32)(2 * window_of(kind) << 16));
+  return numbers->some &
+         not_above_unsigned(most, V(set1_epi32)((WINDOW_BELOW(kind.e2m1) + WINDOW_ABOVE(kind.e2m1)) << 16));
 }
 
 // --- Second looks ------------------------------------------------------------------------------------
