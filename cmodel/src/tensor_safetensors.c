@@ -100,6 +100,7 @@ static ufp4_status_t read_header(safetensors_t *file, ufp4_message_t *message) {
   ufp4_status_t status = file_range_read(&file->file, 0, 8, first, message);
   if (status != UFP4_OK) return status;
   uint64_t length = read_u64(first);
+  if (memcmp(first, "\x93NUMPY", 6) == 0) return fail(file, message, "it is a .npy; a .safetensors is needed");
   if (length > MAX_HEADER_BYTES) return fail(file, message, "its header is over 100 MB, or it is no .safetensors");
   if (length > file->file.size - 8) return fail(file, message, "truncated inside its header");
   file->data_at = 8 + length;

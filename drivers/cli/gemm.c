@@ -26,7 +26,7 @@ static const char *const scale_names[] = UFP4_SCALE_NAMES;
 
 typedef struct {
   const char *output, *c_path, *accumulate_path, *check;
-  int contract, out, stats, json;
+  int contract, out, bf16, stats, json;
   float alpha;
   cli_device_t device;
 } choices_t;
@@ -87,8 +87,8 @@ static int check_shape(const char *path, const ufp4_matrix_t *matrix, const inpu
                   matrix->rows, matrix->cols, in->a.rows, in->b.rows);
 }
 
-static int read_c(const char *path, inputs_t *in) {
-  int end = cli_tensor_read(&cli_gemm, path, 0, &in->c);
+static int read_c(const char *path, int bf16, inputs_t *in) {
+  int end = cli_tensor_read(&cli_gemm, path, bf16, &in->c);
   if (end == CLI_GO_ON) end = check_shape(path, &in->c.view, in);
   if (end != CLI_GO_ON || in->c.view.dtype == UFP4_DTYPE_F32) return end;
   int64_t count = in->c.view.rows * in->c.view.cols;
@@ -110,7 +110,7 @@ static int read_accumulate(const char *path, inputs_t *in) {
 
 static int read_inputs(char **paths, const choices_t *choices, inputs_t *in) {
   int end = read_operands(paths, in);
-  if (end == CLI_GO_ON && choices->c_path != NULL) end = read_c(choices->c_path, in);
+  if (end == CLI_GO_ON && choices->c_path != NULL) end = read_c(choices->c_path, choices->bf16, in);
   if (end == CLI_GO_ON && choices->accumulate_path != NULL) end = read_accumulate(choices->accumulate_path, in);
   return end;
 }
@@ -246,10 +246,12 @@ static int multiply(choices_t *choices, const inputs_t *in) {
 static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "o", CLI_TEXT, &c->output, "D.npy", "the result");
   cli_option_add(options, "c", CLI_TEXT, &c->c_path, "C.npy", "added at the end");
+  cli_option_add(options, "bf16", CLI_FLAG, &c->bf16, NULL, "uint16 elements of C are BF16 patterns");
   cli_option_add(options, "alpha", CLI_REAL, &c->alpha, "A", "factor of the product, any FP32 value (default 1)");
   cli_option_add(options, "accumulate", CLI_CHOICE, &c->contract, "exact|fp32|nv",
                  "contract (default: exact where the scales allow it, else fp32)");
-  cli_option_add(options, "out", CLI_CHOICE, &c->out, "f32|bf16|i64", "type of D; i64: the unrounded sums");
+  cli_option_add(options, "out", CLI_CHOICE, &c->out, "f32|bf16|i64",
+                 "type of D; bf16: as patterns in uint16; i64: the unrounded sums");
   cli_option_add(options, "accumulate-in", CLI_TEXT, &c->accumulate_path, "S.npy", "unrounded sums added first");
   cli_option_add(options, "check", CLI_TEXT, &c->check, "BACKEND", "compare every bit with this backend's");
   cli_option_add(options, "stats", CLI_FLAG, &c->stats, NULL,
@@ -260,6 +262,7 @@ static void add_options(cli_options_t *options, choices_t *c) {
 
 static int check_choices(const choices_t *c) {
   if (c->output == NULL) return cli_fail(&cli_gemm, CLI_USAGE, "-o D.npy is missing");
+  if (c->bf16 && c->c_path == NULL) return cli_fail(&cli_gemm, CLI_USAGE, "--bf16 is of C: it goes with --c");
   if (c->out == OUT_I64 && (c->c_path != NULL || c->alpha != 1.0f)) {
     return cli_fail(&cli_gemm, CLI_USAGE, "--out i64 gives the unrounded sum: no --c and no --alpha with it");
   }

@@ -118,8 +118,7 @@ static int open_side(const choices_t *choices, const char *backend, const layer_
   ufp4_status_t status = ufp4_linear_create(side->device, &layer->shape, &layer->recipe, &side->linear);
   if (status != UFP4_OK) return fail_device(side, status);
   if (ufp4_linear_quantizes_on_host(side->linear)) {
-    fprintf(stderr, "ufp4 layer: backend %s multiplies; the host quantizes, which it cannot with this recipe\n",
-            backend);
+    fprintf(stderr, "ufp4 layer: the host quantizes: with this recipe backend %s can only multiply\n", backend);
   }
   return CLI_GO_ON;
 }
@@ -222,7 +221,8 @@ static void print_flags(const layer_t *layer) {
     unsigned flags = copy.flags;
     ufp4_operand_free(&copy);
     if (!(flags & UFP4_FLAG_NAN)) continue;
-    fprintf(stderr, "ufp4 layer: %s holds NaN or Inf; the scales of those blocks are NaN\n", role_names[role]);
+    fprintf(stderr, "ufp4 layer: %s holds NaN, Inf or numbers beyond FP32; the scales of those blocks are NaN\n",
+            role_names[role]);
     i |= 1;  // once for each tensor
   }
 }
@@ -377,6 +377,11 @@ static void add_options(cli_options_t *options, choices_t *c) {
   cli_device_add(options, &c->device);
 }
 
+static int check_host_recipe(const choices_t *choices, const ufp4_recipe_t *recipe) {
+  if (recipe->quantized || (choices->check == NULL && strcmp(choices->device.backend, "model") == 0)) return CLI_GO_ON;
+  return cli_fail(&cli_layer, CLI_USAGE, "--recipe %s runs on the host: leave --backend and --check out", recipe->name);
+}
+
 static int run(int argc, char **argv) {
   choices_t choices = {.recipe_name = "ufp4", .pass = ALL_PASSES};
   cli_options_t options = {0};
@@ -389,6 +394,7 @@ static int run(int argc, char **argv) {
   if (end == CLI_GO_ON) end = cli_device_check(&cli_layer, &options, &choices.device, choices.check);
   if (end == CLI_GO_ON) end = check_outputs(&choices, paths);
   if (end == CLI_GO_ON) end = cli_recipe(&cli_layer, choices.recipe_name, &layer.recipe);
+  if (end == CLI_GO_ON) end = check_host_recipe(&choices, &layer.recipe);
   if (end != CLI_GO_ON) return end;
   layer.shape.seed = choices.seed;
   layer.shape.passes = choices.pass == ALL_PASSES ? UFP4_PASSES_ALL : 1u << choices.pass;

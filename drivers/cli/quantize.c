@@ -170,7 +170,8 @@ static int quantize_file(const char *input, const choices_t *c) {
   if (status != UFP4_OK) ufp4_message_set(&message, "%s: %s", input, ufp4_status_string(status));
   if (status == UFP4_OK) status = ufp4_operand_write(c->output, &operand, &how, c->packed, &message);
   if (status == UFP4_OK && (operand.flags & UFP4_FLAG_NAN)) {
-    fprintf(stderr, "ufp4 quantize: %s holds NaN or Inf; the scales of those blocks are NaN\n", input);
+    fprintf(stderr, "ufp4 quantize: %s holds NaN, Inf or numbers beyond FP32; the scales of those blocks are NaN\n",
+            input);
   }
   ufp4_operand_free(&operand);
   return status == UFP4_OK ? CLI_OK : cli_fail_status(&cli_quantize, status, message.text);

@@ -168,8 +168,8 @@ ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_
 /** 1 if the device multiplies for this layer but does not quantize: the host does. */
 int ufp4_linear_quantizes_on_host(const ufp4_linear_t *linear);
 void ufp4_linear_free(ufp4_linear_t *linear);
-/** Uploads a tensor and quantizes the copies that the passes need: AMAX, then QUANT, one read each. @p step enters the
- * tensor id. */
+/** Uploads a tensor and quantizes the copies that the passes need: AMAX, then QUANT, one read each. @p step, below
+ * 2^48, enters the tensor id. */
 ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor, uint64_t step);
 /** Runs one GEMM on loaded operands and reads D back, FP32 [m][ld]; @p stats may be NULL. */
 ufp4_status_t ufp4_linear_run(ufp4_linear_t *linear, ufp4_pass_t pass, float *d, int64_t d_ld,

@@ -134,7 +134,7 @@ static unsigned copy_flags(unsigned job_flags, ufp4_axis_t axis) {
 }
 
 ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor, uint64_t step) {
-  if (linear == NULL) return UFP4_ERROR_ARGUMENT;
+  if (linear == NULL || step >> 48 != 0) return UFP4_ERROR_ARGUMENT;
   ufp4_status_t status = check_tensor(linear, role, tensor);
   if (status != UFP4_OK) return status;
   if (!linear->recipe.quantized) return load_on_host(linear, role, tensor);

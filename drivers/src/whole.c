@@ -94,12 +94,12 @@ ufp4_status_t device_check_core(ufp4_device_t *device, ufp4_contract_t contract,
   if (!takes_descriptors(device)) return UFP4_OK;
   if (core->contract != (uint32_t)contract) {
     return device_fail(device, UFP4_ERROR_UNSUPPORTED,
-                       "the configuration %s accumulates by the contract %s, not by %s as %s does", core->name,
+                       "the configuration %s accumulates by the contract %s, not by %s; %s does", core->name,
                        names[core->contract], names[contract], another_core(core, contract, a, b));
   }
   if (configuration_multiplies(core, a) && configuration_multiplies(core, b)) return UFP4_OK;
-  return device_fail(device, UFP4_ERROR_UNSUPPORTED, "the configuration %s does not multiply %s, as %s does",
-                     core->name, elems[configuration_multiplies(core, a) ? b : a], another_core(core, contract, a, b));
+  return device_fail(device, UFP4_ERROR_UNSUPPORTED, "the configuration %s does not multiply %s; %s does", core->name,
+                     elems[configuration_multiplies(core, a) ? b : a], another_core(core, contract, a, b));
 }
 
 static ufp4_status_t check_gemm(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,

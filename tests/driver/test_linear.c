@@ -340,6 +340,8 @@ TEST(rejects_tensors_of_other_shapes_and_types) {
   check_bits(5, ufp4_linear_load(linear, UFP4_ROLE_DY, &tensors.views[2], 0), UFP4_ERROR_ARGUMENT, "dY enters no pass");
   check_bits(6, ufp4_linear_load(linear, (ufp4_role_t)3, &tensors.views[2], 0), UFP4_ERROR_ARGUMENT, "role 3");
   check_bits(7, ufp4_linear_load(NULL, UFP4_ROLE_X, &tensors.views[0], 0), UFP4_ERROR_ARGUMENT, "no layer");
+  check_bits(8, ufp4_linear_load(linear, UFP4_ROLE_X, &tensors.views[0], UINT64_C(1) << 48), UFP4_ERROR_ARGUMENT,
+             "a step that the tensor id has no room for");
   ufp4_linear_free(linear);
   free_tensors(&tensors);
   ufp4_device_close(device);

@@ -71,6 +71,17 @@ def test_alpha_and_c_round_once_each():
     bench.same_bits(got, want, "D")
 
 
+def test_bf16_output_may_be_c():
+    operands(4, 6, 40, "--elem", "e1m2")
+    multiply("--out", "bf16")
+    os.rename("D.npy", "C.npy")
+    _, patterns = bench.read_npy("C.npy")
+    _, got = multiply("--c", "C.npy", "--bf16")
+    values = [[struct.unpack("<f", struct.pack("<I", p << 16))[0] for p in row] for row in patterns]
+    bench.write_npy("C.npy", values)
+    bench.same_bits(got, multiply("--c", "C.npy")[1], "D")
+
+
 def test_alpha_may_be_any_fp32_value():
     """numerics.md: one FP32 multiplication, of which every NaN is 0x7FC00000"""
     operand("A", [[1.0], [-2.0], [0.0]], "--elem", "e1m2")
@@ -200,6 +211,7 @@ def test_rejects_c_and_sums_of_wrong_shape_or_type():
     bench.write_npy("S.npy", [[1, 2], [3, 4]], descr="<i8")
     rejects(2, "S.npy is 2 x 2; D is 3 x 4", "gemm", *AB, "-o", "D.npy", "--accumulate-in", "S.npy")
     rejects(2, "int64", "gemm", *AB, "-o", "D.npy", "--c", "S.npy")
+    rejects(2, "--bf16 is of C", "gemm", *AB, "-o", "D.npy", "--bf16")
 
 
 def test_rejects_scaling_of_unrounded_sums():
@@ -266,7 +278,7 @@ def test_nv_sums_equal_the_model_on_rtl():
 def test_rejects_files_that_are_no_operands():
     operands(3, 4, 16, "--elem", "e2m1")
     rejects(2, "None", "gemm", "None.safetensors", AB[1], "-o", "D.npy")
-    rejects(2, "A.npy", "gemm", "A.npy", AB[1], "-o", "D.npy")
+    rejects(2, "A.npy: it is a .npy; a .safetensors is needed", "gemm", "A.npy", AB[1], "-o", "D.npy")
     data = open("A.safetensors", "rb").read()
     for size in (4, 100, len(data) - 1):
         open("T.safetensors", "wb").write(data[:size])

@@ -172,6 +172,8 @@ def test_rejects_recipes():
     tensors(4, 5, 6)
     rejects(2, "'ufp8' is not one of", "layer", *XWD, "-o", "out", "--recipe", "ufp8")
     rejects(2, "own.json", "layer", *XWD, "-o", "out", "--recipe", "own.json")
+    for words in (["--check", "model"], ["--backend", "rtl"], ["--backend", "rtl", "--check", "model"]):
+        rejects(2, "--recipe bf16 runs on the host", "layer", *XWD, "-o", "out", "--recipe", "bf16", *words)
 
 
 def test_nvfp4_quantized_by_the_host_on_rtl():
@@ -196,11 +198,11 @@ def test_mxfp4_equals_the_model_on_rtl():
 def test_rejects_another_contract_on_rtl():
     tensors(4, 5, 6)
     words = ["layer", *XWD, "-o", "out", "--backend", "rtl"]
-    rejects(3, "default accumulates by the contract exact, not by fp32 as default-fp32 does", *words, "--recipe",
+    rejects(3, "default accumulates by the contract exact, not by fp32; default-fp32 does", *words, "--recipe",
             "mxfp4")
-    rejects(3, "small accumulates by the contract exact, not by fp32 as small-fp32 does", *words, "--recipe", "mxfp4",
+    rejects(3, "small accumulates by the contract exact, not by fp32; small-fp32 does", *words, "--recipe", "mxfp4",
             "--config", "small")
-    rejects(3, "small-fp32 accumulates by the contract fp32, not by exact as small does", *words, "--config",
+    rejects(3, "small-fp32 accumulates by the contract fp32, not by exact; small does", *words, "--config",
             "small-fp32")
 
 

@@ -208,7 +208,7 @@ def test_rejects_names_of_other_kinds_of_files():
 
 def test_rejects_device_options_out_of_range():
     bench.write_npy("X.npy", [[1.0]])
-    for option, value in (("--config", "huge"), ("--mem-latency", "1000001"), ("--mem-bandwidth", "5000"),
+    for option, value in (("--config", "huge"), ("--mem-latency", "100001"), ("--mem-bandwidth", "5000"),
                           ("--threads", "2000")):
         rejects(2, f"{option}: ", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--backend", "rtl", option, value)
     rejects(2, "no backend is called", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--backend", "gpu")

@@ -307,8 +307,8 @@ static_assert(sizeof(ufp4_completion_t) == 16, "ufp4_completion_t");
 #define UFP4_REG_CONFIG_TILE 0x00Cu  ///< ro: the macro-tile, in outputs: tile_rows [15:0] rows; tile_cols [31:16] columns
 #define UFP4_REG_CONFIG_MEMORY 0x010u  ///< ro: buses and memories: bus_bytes [7:0] bytes of the data bus; addr_bits [15:8] bits of an address; chunk [23:16] k blocks in an operand chunk; slots [31:24] exponent slots
 #define UFP4_REG_CONTROL 0x020u  ///< wo: write 1 to: snapshot [0] take a snapshot of the counters; clear [1] clear them; soft_reset [2] soft reset
-#define UFP4_REG_STATUS 0x024u  ///< ro: what the core is doing: busy [0] a job is running; empty [1] the ring is empty; stopped [2] the watchdog has stopped the core; resetting [3] a soft reset is under way
-#define UFP4_REG_IRQ_STATUS 0x028u  ///< w1c: why there is an interrupt; write 1 to clear: completion [0] a job with its interrupt flag set has completed; error [1] a job ended with a status other than ok; stopped [2] the watchdog has stopped the core
+#define UFP4_REG_STATUS 0x024u  ///< ro: what the core is doing: busy [0] a job is running; empty [1] the ring is empty; stopped [2] the core has been stopped: by its watchdog, or by a ring_tail too far ahead; resetting [3] a soft reset is under way
+#define UFP4_REG_IRQ_STATUS 0x028u  ///< w1c: why there is an interrupt; write 1 to clear: completion [0] a job with its interrupt flag set has completed; error [1] a job ended with a status other than ok; stopped [2] the core has been stopped: by its watchdog, or by a ring_tail too far ahead
 #define UFP4_REG_IRQ_MASK 0x02Cu  ///< rw: which bits of irq_status raise the interrupt: completion [0] completion; error [1] error; stopped [2] stopped
 #define UFP4_REG_RING_BASE_LO 0x030u  ///< rw: descriptor ring: address, bits 31..0; a multiple of 128
 #define UFP4_REG_RING_BASE_HI 0x034u  ///< rw: descriptor ring: address, upper bits

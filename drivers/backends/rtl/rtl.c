@@ -128,9 +128,10 @@ static ufp4_status_t open_sim(state_t *state, const ufp4_device_options_t *optio
   };
   char text[256] = "";
   if (!ufp4_sim_has(options->configuration)) {
-    ufp4_message_set(state->message, "rtl: this build does not simulate the configuration %s; ./ufp4 adds it when "
-                     "--config names it",
-                     options->configuration);
+    ufp4_message_set(state->message,
+                     "rtl: this build does not simulate the configuration %s; configure it with -DUFP4_SIMULATE=%s "
+                     "(./ufp4 in the checkout does, when --config names it)",
+                     options->configuration, options->configuration);
     return UFP4_ERROR_UNSUPPORTED;
   }
   state->sim = ufp4_sim_open(&sim, text, sizeof text);
