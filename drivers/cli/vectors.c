@@ -59,6 +59,15 @@ uint64_t vectors_join_codes(const uint8_t codes[16]) {
   return joined;
 }
 
+ufp4_elem_t vectors_draw_elem(vectors_t *vectors) {
+  return (ufp4_elem_t)vectors_below(vectors, UFP4_ELEM_COUNT);
+}
+
+void vectors_draw_codes(vectors_t *vectors, uint8_t codes[16]) {
+  const uint64_t bits = vectors_next(vectors);
+  for (int i = 0; i < 16; i++) codes[i] = bits >> 4 * i & 15;
+}
+
 const uint32_t vectors_special_numbers[VECTORS_SPECIAL_NUMBERS] = {
     0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007FFFFF, 0x00800000, 0x3F800000, 0xBFFFFFFF,
     0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000, 0x7F800001, 0xFFFFFFFF};
@@ -112,6 +121,7 @@ static const vectors_unit_t *unit_at(size_t index) {
     const vectors_unit_t *units;
     size_t count;
   } tables[] = {{vectors_multiply, vectors_multiply_count},
+                {vectors_fp32, vectors_fp32_count},
                 {vectors_nv, vectors_nv_count},
                 {vectors_scale, vectors_scale_count},
                 {vectors_quantize, vectors_quantize_count}};

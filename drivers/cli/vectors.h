@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands and results of one unit as records of hexadecimal columns; tables of units (vectors_multiply.c, vectors_nv.c,
-// vectors_scale.c, vectors_quantize.c).
+// Operands and results of one unit as records of hexadecimal columns; tables of units (vectors_multiply.c,
+// vectors_fp32.c, vectors_nv.c, vectors_scale.c, vectors_quantize.c).
 #ifndef UFP4_VECTORS_H
 #define UFP4_VECTORS_H
 
@@ -8,8 +8,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "ufp4.h"
+
 #define VECTORS_MAX_COLUMNS 12
 #define VECTORS_WORDS 16  // of the widest column: 512 bits
+
+/** The meaning of a column that is one. */
+#define VECTORS_ELEM "element format: 0 E2M1, 1 E1M2, 2 INT4"
 
 /** One column; a unit's results are those whose meaning begins with "result: ". */
 typedef struct {
@@ -39,8 +44,9 @@ typedef struct vectors_unit {
   void (*draw)(vectors_t *vectors);      ///< one random record; NULL where the table has every case
 } vectors_unit_t;
 
-extern const vectors_unit_t vectors_multiply[], vectors_nv[], vectors_scale[], vectors_quantize[];
-extern const size_t vectors_multiply_count, vectors_nv_count, vectors_scale_count, vectors_quantize_count;
+extern const vectors_unit_t vectors_multiply[], vectors_fp32[], vectors_nv[], vectors_scale[], vectors_quantize[];
+extern const size_t vectors_multiply_count, vectors_fp32_count, vectors_nv_count, vectors_scale_count,
+    vectors_quantize_count;
 
 int vectors_columns(const vectors_unit_t *unit);
 
@@ -49,6 +55,10 @@ void vectors_put(vectors_t *vectors, const vectors_record_t *record);
 /** SplitMix64, and a number in [0, bound). */
 uint64_t vectors_next(vectors_t *vectors);
 uint32_t vectors_below(vectors_t *vectors, uint32_t bound);
+
+/** A random element format, and random codes. */
+ufp4_elem_t vectors_draw_elem(vectors_t *vectors);
+void vectors_draw_codes(vectors_t *vectors, uint8_t codes[16]);
 
 // Parts of records: a number, words, and 16 codes as one number, the first in its lowest bits.
 void vectors_set(vectors_record_t *record, int column, uint64_t value);

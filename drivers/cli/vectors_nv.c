@@ -99,13 +99,14 @@ static void distances(vectors_t *vectors) {
     const unsigned distance = n / 8;
     const int place = (int)(n / 2 % 4);
     step_t step = {.scale = n % 2 ? UFP4_SCALE_E8M0 : UFP4_SCALE_E4M3, .groups = GROUPS};
-    step.accumulator = n % 3 == 0 ? 0 : (n % 3 == 1 ? 0u : 1u << 31) | (127 - 40 + 2 * distance) << 23 | (n * 0x2545F & 0x7FFFFF);
+    step.accumulator =
+        n % 3 == 0 ? 0 : (n % 3 == 1 ? 0u : 1u << 31) | (127 - 40 + 2 * distance) << 23 | (n * 0x2545F & 0x7FFFFF);
     for (int o = 0; o < 2; o++) {
       step.sides[o].elem = (n / 16 >> o) % 2 ? UFP4_ELEM_E1M2 : UFP4_ELEM_E2M1;
       memset(step.sides[o].codes, o == 0 ? 7 : (int)(1 + distance % 7), sizeof step.sides[o].codes);
       for (int i = 0; i < 16 && o == 0 && n % 5 < 3; i++) step.sides[o].codes[16 * place + i] ^= 8;
-      const uint8_t high = n % 2 ? 127 : 0x7E, low = (uint8_t)(n % 2 ? 127 - distance / 2 - (o == 0) * (distance % 2)
-                                                                     : 126 - 2 * distance);
+      const uint8_t high = n % 2 ? 127 : 0x7E,
+                    low = (uint8_t)(n % 2 ? 127 - distance / 2 - (o == 0) * (distance % 2) : 126 - 2 * distance);
       memset(step.sides[o].scales, low, GROUPS);
       step.sides[o].scales[place] = high;
     }
@@ -149,8 +150,8 @@ static void draw_side(vectors_t *vectors, const step_t *step, side_t *side) {
   for (int i = 0; i < 16 * GROUPS; i++) side->codes[i] = (uint8_t)vectors_below(vectors, 16);
   for (int i = 0; i < GROUPS; i++) {
     if (vectors_below(vectors, 8) == 0) memset(side->codes + 16 * i, 0, 16);
-    side->scales[i] = (uint8_t)(step->scale == UFP4_SCALE_E8M0 ? low + vectors_below(vectors, spread)
-                                                               : vectors_below(vectors, 127));
+    side->scales[i] =
+        (uint8_t)(step->scale == UFP4_SCALE_E8M0 ? low + vectors_below(vectors, spread) : vectors_below(vectors, 127));
   }
 }
 

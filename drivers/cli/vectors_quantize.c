@@ -418,7 +418,6 @@ static void quant_block_draw(vectors_t *vectors) {
 
 // --- The table -------------------------------------------------------------------------------------------
 
-#define ELEM "element format: 0 E2M1, 1 E1M2, 2 INT4"
 #define TENSOR_EXPONENT "tensor exponent t, signed"
 
 const vectors_unit_t vectors_quantize[] = {
@@ -441,7 +440,7 @@ const vectors_unit_t vectors_quantize[] = {
     {"e4m3_scale",
      "scale of a block from its largest number (ufp4_quantize_block; numerics.md 2)",
      {{"rht", 1, "the numbers come from the transform"},
-      {"elem", 8, ELEM},
+      {"elem", 8, VECTORS_ELEM},
       {"up", 1, "round up, else to nearest even"},
       {"tensor_exponent", 16, TENSOR_EXPONENT},
       {"exponent", 8, "the block's largest biased exponent, at least 1"},
@@ -457,7 +456,7 @@ const vectors_unit_t vectors_quantize[] = {
     {"divide_round",
      "16 elements divided by their scale and rounded (ufp4_quantize_block; numerics.md 4)",
      {{"rht", 1, "payload holds lanes of the transform, else FP32 numbers"},
-      {"elem", 8, ELEM},
+      {"elem", 8, VECTORS_ELEM},
       {"sr", 1, "stochastic, else nearest even"},
       {"base", 9, "that of e4m3_scale"},
       {"sig", 4, "the scale's significand"},

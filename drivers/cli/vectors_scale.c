@@ -110,9 +110,8 @@ static void put_e8m0_scale(vectors_t *vectors, ufp4_elem_t elem, int up, uint32_
   uint32_t bits[32] = {0};
   bits[amax % 32] = amax;
   const ufp4_matrix_t matrix = {UFP4_DTYPE_F32, 1, 32, 32, bits};
-  const ufp4_quantize_t how = {.elem = elem,
-                               .scale = UFP4_SCALE_E8M0,
-                               .scale_round = up ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_DOWN};
+  const ufp4_quantize_t how = {
+      .elem = elem, .scale = UFP4_SCALE_E8M0, .scale_round = up ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_DOWN};
   ufp4_operand_t out = {0};
   if (ufp4_quantize(&matrix, &how, &out) != UFP4_OK) return;
   const int scale = out.scales[0];
@@ -158,14 +157,13 @@ static void e8m0_scale_draw(vectors_t *vectors) {
 // --- The table -------------------------------------------------------------------------------------------
 
 #define BYTE "the scale; the sign of E4M3 is ignored"
-#define ELEM "element format: 0 E2M1, 1 E1M2, 2 INT4"
 
 const vectors_unit_t vectors_scale[] = {
     {"scale_number",
      "every scale byte with its elements' unit (ufp4_gemm, contract fp32; numerics.md 2)",
      {{"byte", 8, BYTE},
       {"e8m0", 1, "E8M0, else E4M3"},
-      {"elem", 8, ELEM},
+      {"elem", 8, VECTORS_ELEM},
       {"sig", 4, "result: scale x 2^-frac = sig x 2^(exp - 129); 0 for NaN"},
       {"exp", 9, "result: 0 for NaN"},
       {"nan", 1, "result: E4M3 7f or ff, E8M0 ff"}},
@@ -189,7 +187,7 @@ const vectors_unit_t vectors_scale[] = {
      f32_scale_draw},
     {"e8m0_scale",
      "E8M0 scale of a block from its largest number (ufp4_quantize; numerics.md 2)",
-     {{"elem", 8, ELEM},
+     {{"elem", 8, VECTORS_ELEM},
       {"up", 1, "round up, else down"},
       {"power", 9, "as e4m3_scale gives it: amax = normal x 2^(power - 181)"},
       {"normal", 28, "amax with its leading one on top"},

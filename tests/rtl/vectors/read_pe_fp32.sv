@@ -85,9 +85,9 @@ module read_pe_fp32;
       // A block of zeros behind it: the sum is still in the register, whatever passed in other stages, and stays; or
       // it goes, where it is not kept.
       {a_codes, b_codes, join_held} = 257'd0;
+      acc_in = ~acc_in;
       step(3'b001);
       step(3'b010);
-      acc_in = ~acc_in;
       keep = 1'b1;
       #1 got_kept = sum;
       {keep, load} = 2'b00;
