@@ -335,7 +335,8 @@ static float turning_number(vectors_t *vectors, const ufp4_quantize_t *how, floa
 static void turning_block(vectors_t *vectors, uint8_t scale, quantized_t *q) {
   float unit = ufp4_e4m3_value(scale) * ldexpf(1, -ufp4_elem_frac(q->how.elem));
   float largest = unit * (float)ufp4_elem_qmax_quanta(q->how.elem);
-  for (int i = 0; i < 16; i++) q->random[i] = (uint8_t)vectors_next(vectors);
+  // Small ones too: rounding turns at small quotients then.
+  for (int i = 0; i < 16; i++) q->random[i] = (uint8_t)(vectors_below(vectors, 256) >> vectors_below(vectors, 9));
   uint32_t first = vectors_below(vectors, 16), second = (first + 1 + vectors_below(vectors, 15)) % 16;
   if (q->how.rht == UFP4_RHT_INTEGER) {
     // Of two numbers a and b the transform makes (+-a +- b) / 4.
@@ -352,8 +353,21 @@ static void turning_block(vectors_t *vectors, uint8_t scale, quantized_t *q) {
   }
 }
 
+// A power of two in each lane, far below and far over what the largest scale holds.
+static void powers(vectors_t *vectors) {
+  for (unsigned n = 0; n < OPTIONS / 2; n++) {
+    for (int power = 4; power < 64; power++) {
+      quantized_t q = {.how = options(n)};
+      const int lanes = q.how.rht == UFP4_RHT_INTEGER ? 1 : 16;  // the transform spreads one to all
+      for (int i = 0; i < lanes; i++) q.bits[i] = ufp4_f32_bits(ldexpf(i % 3 ? -1 : 1, power));
+      put_divide_round(vectors, &q);
+    }
+  }
+}
+
 static void divide_round_boundary(vectors_t *vectors) {
   tie_blocks(vectors, put_divide_round);
+  powers(vectors);
   for (unsigned n = 0; n < OPTIONS / 2 * 8 * 48; n++) {
     quantized_t q = {.how = options(n % (OPTIONS / 2))};  // how the scale is rounded is no matter
     turning_block(vectors, (uint8_t)(0x38 + n / (OPTIONS / 2) % 8), &q);
