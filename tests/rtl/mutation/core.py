@@ -6,8 +6,9 @@ Mutation test of the engines, the host side and the memory side, in the working 
 file picks the mutant. TESTS are run on each, up to the first mismatch; one that takes LIMIT times its time fails. For
 what they do not find a SAT solver tries to show, registers cut open and the block alone, that outputs and next state
 are the same for all inputs and states. The rest either take other numbers of cycles in BENCHES (`slower`: no test of
-bits sees those) or are survivors. Fails if in one block less than WANTED_PERCENT are killed of those neither equivalent
-nor slower. BUILD/fates remembers what becomes of a mutant; --again: the mutants of BUILD, and what is known of them."""
+bits sees those) or are survivors, of which explained.txt knows some, with the reason. Fails if in one block less than
+WANTED_PERCENT are killed of those neither equivalent nor slower nor explained. BUILD/fates remembers what becomes of a
+mutant; --again: the mutants of BUILD, and what is known of them."""
 import argparse
 import collections
 import concurrent.futures
@@ -25,8 +26,8 @@ import tempfile
 
 import run
 
-# Of the survivors most are such as no test sees, for reasons that the solver does not know: docs/verification.md.
-WANTED_PERCENT = 75
+WANTED_PERCENT = 85
+EXPLAINED = pathlib.Path(__file__).resolve().with_name("explained.txt")
 LIMIT = (4, 10)  # times the CPU time of a test without a mutation, and seconds more
 WIDTH = 12  # bits of the number that picks a mutant
 # The files of a block, and those that match but are of another.
@@ -216,20 +217,39 @@ def fate(args, block, mutant):
     return found
 
 
+def reason(args, block, mutant):
+    """Why no test sees the mutant, or None."""
+    name = mutant.name.rsplit(" ", 1)[0]
+    file, _, line = (mutant.sources[0] if mutant.sources else "?:0").partition(":")
+    number = int(line.split(".")[0])
+    source = (args.build / "rtl" / file).read_text().splitlines()[number - 1].strip() if number else ""
+    for explained in EXPLAINED.read_text().splitlines():
+        blocks, pattern, why = re.fullmatch(r"(\S+) (.*?) -- (.*)|#.*", explained).groups()
+        if blocks and re.fullmatch(blocks, block) and re.search(pattern, f"{name} {file}: {source} {mutant.where()}"):
+            return why
+    return None
+
+
 def judge(args, block, mutants):
     """Prints every mutant that is not killed, and the sums. @return percent killed of those a test of bits could."""
     fates = {mutant: fate(args, block, mutant) for mutant in mutants}
     killed = [mutant for mutant in mutants if fates[mutant]["fate"] not in ALIVE]
     if any(proved(args, block, mutant) for mutant in killed[:2]):
         sys.exit("a mutant that a test kills was proved equivalent: the proof is wrong")
+    explained = 0
     for mutant in mutants:
-        if mutant not in killed:
-            print(f"{block} {mutant.number}: {mutant.name} {mutant.where()}: {fates[mutant]['fate']}")
+        if mutant in killed:
+            continue
+        why = reason(args, block, mutant) if fates[mutant]["fate"] == "survivor" else None
+        explained += why is not None
+        print(f"{block} {mutant.number}: {mutant.name} {mutant.where()}: {fates[mutant]['fate']}"
+              + (f": {why}" if why else ""))
     count = collections.Counter(found["fate"] for found in fates.values())
-    percent = 100 * len(killed) / max(1, len(killed) + count["survivor"])
+    percent = 100 * len(killed) / max(1, len(killed) + count["survivor"] - explained)
     by = ", ".join(f"{test} {number}" for test, number in count.most_common() if test not in ALIVE)
     print(f"{block}: {len(mutants)} mutants, {len(killed)} killed ({by}), {count['equivalent']} equivalent, "
-          f"{count['slower']} slower, {count['survivor']} survivors; of the others killed {percent:.1f} %; "
+          f"{count['slower']} slower, {count['survivor']} survivors, {explained} explained; "
+          f"of the others killed {percent:.1f} %; "
           f"{sum(found['seconds'] for found in fates.values()) / 60:.0f} CPU minutes", flush=True)
     return percent
 
