@@ -4,8 +4,8 @@
 // Numbers are bit patterns: FP32 in int unsigned, BF16 in shortint unsigned. A block is a packed vector of 16 elements,
 // element 0 in the lowest bits: bit [511:0] of FP32 numbers, bit [63:0] of 4-bit codes, bit [127:0] of random bytes.
 // Matrices are one-dimensional unpacked arrays, row-major, element (r, c) of [rows][cols] at the (r * cols + c)-th
-// lowest index; they may be longer than what is used (Verilator 5.006 takes none of dynamic size). Codes lie one in a byte, low nibble; scales one in an int
-// unsigned: an E4M3 or E8M0 byte, or an FP32 pattern.
+// lowest index; they may be longer than what is used (Verilator 5.006 takes none of dynamic size). Codes lie one in a
+// byte, low nibble; scales one in an int unsigned: an E4M3 or E8M0 byte, or an FP32 pattern.
 // Formats and settings are the constants of ufp4_spec_pkg: ELEM_, SCALE_, RHT_, ROUND_, SCALE_ROUND_, LAYOUT_,
 // CONTRACT_. Every rounding is in docs/numerics.md, in the section named at each function; "C:" is the function of the
 // golden model. Functions that return a status give 0, or the number of a ufp4_status_t (ufp4/status.h), and then no

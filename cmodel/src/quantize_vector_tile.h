@@ -204,14 +204,10 @@ INLINE int by_pattern(kind_t kind) {
   return kind.e2m1 && by_floats(kind);
 }
 
-INLINE floats_t with_sign_of(floats_t x, floats_t magnitude) {
-  return as_floats(with_sign(as_words(magnitude), x));
-}
-
 // Of a quotient with its sign.
 INLINE words_t pattern_of(floats_t q) {
-  const floats_t one = with_sign_of(q, V(set1_ps)(1.0f));
-  const words_t pattern = V(max_epu32)(as_words(q), as_words(V(fmadd_ps)(q, V(set1_ps)(0.5f), one)));
+  const words_t one = with_sign(as_words(V(set1_ps)(1.0f)), q);
+  const words_t pattern = V(max_epu32)(as_words(q), as_words(V(fmadd_ps)(q, V(set1_ps)(0.5f), as_floats(one))));
   return V(srai_epi32)(pattern, 6);
 }
 
