@@ -8,7 +8,9 @@
 #define WIDTH 720
 #define HEIGHT 320
 #define MARGIN 44
+#define RIGHT (WIDTH - 110)  // end of the curves; then their names
 #define POINTS 150
+#define GAP_POINTS 30  // fewer: a gap is small beside the noise of a step
 
 static const char *const colors[] = {"#444444", "#0969da", "#d1242f", "#9a6700", "#1a7f37", "#8250df"};
 #define COLORS ((int)(sizeof colors / sizeof *colors))
@@ -17,7 +19,7 @@ static const char style[] =
     "body{font:15px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}"
     "table{border-collapse:collapse;margin:1em 0}th,td{padding:.25em .8em;border-bottom:1px solid "
     "#ddd;text-align:right}"
-    "th:first-child,td:first-child,td:last-child{text-align:left}svg{max-width:100%}";
+    "th:first-child,td:first-child{text-align:left}svg{max-width:100%}";
 
 static void put_escaped(FILE *out, const char *text) {
   for (; *text; text++) {
@@ -98,56 +100,98 @@ static void put_gaps(FILE *out, const ufp4_experiment_t *e) {
       out);
 }
 
-// Mean training loss of a variant over its seeds and over the steps of point p of POINTS.
-static double point(const ufp4_experiment_t *e, int variant, int64_t p, int64_t points) {
-  int64_t steps = e->options->trainer.steps, from = p * steps / points, to = (p + 1) * steps / points;
+// Mean training loss of a run over the steps of point p of all points.
+static double run_point(const ufp4_experiment_t *e, int variant, int seed, int64_t p, int64_t points) {
+  const int64_t steps = e->options->trainer.steps, from = p * steps / points, to = (p + 1) * steps / points;
   double sum = 0;
-  for (int s = 0; s < e->options->seeds; s++) {
-    const ufp4_run_t *run = ufp4_experiment_at(e, variant, s);
-    for (int64_t i = from; i < to; i++) sum += run->loss[i];
-  }
-  return sum / (double)(e->options->seeds * (to - from));
+  for (int64_t i = from; i < to; i++) sum += ufp4_experiment_at(e, variant, seed)->loss[i];
+  return sum / (double)(to - from);
 }
 
-static void put_curve(FILE *out, const ufp4_experiment_t *e, int variant, int64_t points, double low, double high) {
+// The value of a variant at point p of all points, a mean over its seeds.
+typedef double (*curve_t)(const ufp4_experiment_t *e, int variant, int64_t p, int64_t points);
+
+static double loss_at(const ufp4_experiment_t *e, int variant, int64_t p, int64_t points) {
+  double sum = 0;
+  for (int s = 0; s < e->options->seeds; s++) sum += run_point(e, variant, s, p, points);
+  return sum / e->options->seeds;
+}
+
+// Percent, against the first variant on the same seed.
+static double gap_at(const ufp4_experiment_t *e, int variant, int64_t p, int64_t points) {
+  double sum = 0;
+  for (int s = 0; s < e->options->seeds; s++) {
+    const double base = run_point(e, 0, s, p, points);
+    sum += 100 * (run_point(e, variant, s, p, points) - base) / base;
+  }
+  return sum / e->options->seeds;
+}
+
+typedef struct {
+  const char *title, *sign;  // sign: of positive numbers
+  curve_t curve;
+  int64_t points;
+  double low, high;
+} chart_t;
+
+static double height_of(const chart_t *chart, double y) {
+  return MARGIN + (HEIGHT - 2.0 * MARGIN) * (chart->high - y) / (chart->high - chart->low);
+}
+
+static void put_curve(FILE *out, const ufp4_experiment_t *e, const chart_t *chart, int variant) {
+  const int64_t points = chart->points;
   fprintf(out, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" points=\"", colors[variant % COLORS]);
   for (int64_t p = 0; p < points; p++) {
-    double x = MARGIN + (WIDTH - 2.0 * MARGIN) * (points > 1 ? (double)p / (double)(points - 1) : 0.5);
-    double y = MARGIN + (HEIGHT - 2.0 * MARGIN) * (high - point(e, variant, p, points)) / (high - low);
+    const double x = MARGIN + (RIGHT - MARGIN) * (points > 1 ? (double)p / (double)(points - 1) : 0.5);
+    const double y = height_of(chart, chart->curve(e, variant, p, points));
     if (isfinite(y)) fprintf(out, "%.1f,%.1f ", x, y);
   }
-  fprintf(out, "\"/><text x=\"%d\" y=\"%d\" fill=\"%s\">%s</text>\n", WIDTH - MARGIN - 90, MARGIN + 18 * variant,
+  fprintf(out, "\"/><text x=\"%d\" y=\"%d\" fill=\"%s\">%s</text>\n", RIGHT + 8, MARGIN + 18 * variant,
           colors[variant % COLORS], e->options->variants[variant].name);
 }
 
-static void find_range(const ufp4_experiment_t *e, int64_t points, double *low, double *high) {
-  *low = INFINITY;
-  *high = -INFINITY;
+static void find_range(const ufp4_experiment_t *e, chart_t *chart) {
+  chart->low = INFINITY;
+  chart->high = -INFINITY;
   for (int v = 0; v < e->options->variant_count; v++) {
-    for (int64_t p = 0; p < points; p++) {
-      double y = point(e, v, p, points);
-      if (y < *low) *low = y;
-      if (y > *high) *high = y;
+    for (int64_t p = 0; p < chart->points; p++) {
+      const double y = chart->curve(e, v, p, chart->points);
+      if (y < chart->low) chart->low = y;
+      if (isfinite(y) && y > chart->high) chart->high = y;
     }
   }
-  if (!(*high > *low)) *high = *low + 1;
+  if (!(chart->high > chart->low)) chart->high = chart->low + 1;
 }
 
-static void put_curves(FILE *out, const ufp4_experiment_t *e) {
-  int64_t points = e->options->trainer.steps < POINTS ? e->options->trainer.steps : POINTS;
-  double low, high;
-  find_range(e, points, &low, &high);
-  fprintf(out, "<h2>Training loss</h2>\n<svg viewBox=\"0 0 %d %d\" font-size=\"13\" font-family=\"sans-serif\">\n",
+static void put_tick(FILE *out, const chart_t *chart, double y) {
+  fprintf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", MARGIN - 4, height_of(chart, y) + 4);
+  fprintf(out, "%s%.2f</text>", y > 0 ? chart->sign : "", y);
+}
+
+static void put_chart(FILE *out, const ufp4_experiment_t *e, chart_t *chart) {
+  const int64_t steps = e->options->trainer.steps;
+  if (steps < chart->points) chart->points = steps;
+  find_range(e, chart);
+  fprintf(out, "<h2>%s</h2>\n<svg viewBox=\"0 0 %d %d\" font-size=\"13\" font-family=\"sans-serif\">\n", chart->title,
           WIDTH, HEIGHT);
-  fprintf(out, "<path d=\"M%d %d V%d H%d\" fill=\"none\" stroke=\"#999\"/>\n", MARGIN, MARGIN, HEIGHT - MARGIN,
-          WIDTH - MARGIN);
-  fprintf(out, "<text x=\"2\" y=\"%d\">%.2f</text><text x=\"2\" y=\"%d\">%.2f</text>\n", MARGIN, high, HEIGHT - MARGIN,
-          low);
+  fprintf(out, "<path d=\"M%d %d V%d H%d\" fill=\"none\" stroke=\"#999\"/>\n", MARGIN, MARGIN, HEIGHT - MARGIN, RIGHT);
+  put_tick(out, chart, chart->low);
+  put_tick(out, chart, chart->high);
   fprintf(out, "<text x=\"%d\" y=\"%d\">step 0</text><text x=\"%d\" y=\"%d\" text-anchor=\"end\">step %lld</text>\n",
-          MARGIN, HEIGHT - MARGIN + 18, WIDTH - MARGIN, HEIGHT - MARGIN + 18,
-          (long long)(e->options->trainer.steps - 1));
-  for (int v = 0; v < e->options->variant_count; v++) put_curve(out, e, v, points, low, high);
-  fputs("</svg>\n<p>Mean over seeds.</p>\n", out);
+          MARGIN, HEIGHT - MARGIN + 18, RIGHT, HEIGHT - MARGIN + 18, (long long)(steps - 1));
+  for (int v = 0; v < e->options->variant_count; v++) put_curve(out, e, chart, v);
+  fputs("</svg>\n", out);
+}
+
+static void put_charts(FILE *out, const ufp4_experiment_t *e) {
+  chart_t losses = {.title = "Training loss, nats per byte", .sign = "", .curve = loss_at, .points = POINTS};
+  chart_t gaps = {.title = "Gap of the training loss, %", .sign = "+", .curve = gap_at, .points = GAP_POINTS};
+  put_chart(out, e, &losses);
+  fputs("<p>Means over seeds.</p>\n", out);
+  if (e->options->variant_count == 1) return;
+  put_chart(out, e, &gaps);
+  fprintf(out, "<p>Against %s on the same seed, mean over seeds; each point is one of %lld parts of the run.</p>\n",
+          e->options->variants[0].name, (long long)gaps.points);
 }
 
 ufp4_status_t ufp4_experiment_write_html(const ufp4_experiment_t *experiment, const char *text_name, const char *path,
@@ -163,7 +207,7 @@ ufp4_status_t ufp4_experiment_write_html(const ufp4_experiment_t *experiment, co
   put_settings(file.stream, experiment, text_name);
   put_losses(file.stream, experiment);
   put_gaps(file.stream, experiment);
-  put_curves(file.stream, experiment);
+  put_charts(file.stream, experiment);
   fputs("</body></html>\n", file.stream);
   return ufp4_outfile_close(&file, message);
 }

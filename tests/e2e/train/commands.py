@@ -4,6 +4,7 @@ commands.py PROGRAM FUNCTION. Exit status 77: skipped."""
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -74,7 +75,10 @@ def train_writes_report_losses_and_tensors():
         check({row["recipe"] for row in rows} == {"bf16", "ufp4", "e2m1", "bf16-control"}, "recipes")
         check({row["seed"] for row in rows} == {"5", "6"}, "seeds")
         check(all(bool(row["held_loss"]) == (row["step"] == "2") for row in rows), "held-out losses")
-        check("<svg" in open(os.path.join(out, "report.html")).read(), "report.html")
+        report = open(os.path.join(out, "report.html")).read()
+        check(report.count("<svg") == 2 and report.count("<polyline") == 2 * 4, "report.html: losses and gaps of four")
+        gaps = re.findall(r'<polyline[^>]* points="([^"]*)"', report)[4].split()
+        check(len(gaps) == 3 and len({gap.split(",")[1] for gap in gaps}) == 1, "bf16 has a gap to itself:", gaps)
         names = sorted(os.listdir(os.path.join(out, "ufp4")))
         want = sorted(f"layer{b}.{m}.{t}.npy" for b in range(2) for m in ("qkv", "proj", "fc1", "fc2") for t in ("X", "W", "dY"))
         check(names == want, names)
