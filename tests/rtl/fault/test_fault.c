@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Single bits flipped in the core while it works on random jobs: what becomes of them, for each structure.
-// usage: test_fault INJECTIONS [SEED]      so many for each structure; a table. Fails if no fault had any effect, or if
-// one in a memory, whose words have parity, stayed silent. usage: test_fault memories [SEED]        of each memory
-// every word at once. Fails if one never ends a job.
+//
+// usage: test_fault INJECTIONS [SEED]
+//   So many for each structure; a table. Fails if no fault had any effect, or if one in a memory, whose words have
+//   parity, stayed silent.
+//
+// usage: test_fault memories [SEED]
+//   Of each memory every word at once. Fails if one never ends a job.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
