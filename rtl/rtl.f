@@ -43,6 +43,7 @@ array/ufp4_sum_chains.sv
 array/ufp4_sum_resolve.sv
 array/ufp4_sum_banks.sv
 array/ufp4_pe.sv
+array/ufp4_pe_dot.sv
 array/ufp4_sum_fp32.sv
 array/ufp4_pe_fp32.sv
 array/ufp4_sum_nv.sv

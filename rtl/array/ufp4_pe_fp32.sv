@@ -75,45 +75,17 @@ module ufp4_pe_fp32 #(
       assign dot = part;
       assign {dot_a, dot_b} = {a_rest_i[12:0], b_rest_i[12:0]};
     end
-  end else if (Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin : gen_planes
-    ufp4_dot_planes u_dot (
-      .a_sign_i(a_rest_i[28:13]),
-      .a_mag_i,
-      .b_sign_i(b_rest_i[28:13]),
-      .b_mag_i,
-      .dot_o(dot)
-    );
-    assign {dot_a, dot_b} = {a_rest_i[12:0], b_rest_i[12:0]};
-  end else if (Target == 32'(ufp4_spec_pkg::TARGET_FPGA)) begin : gen_relative
-    logic signed [12:0] relative;
-    logic negative;
-    ufp4_dot_relative u_dot (
+  end else begin : gen_whole
+    ufp4_pe_dot #(.Target(Target), .Formats(Formats)) u_dot (
       .clk_i,
-      .a_sign_i(a_rest_i[28:13]),
       .a_mag_i,
-      .b_sign_i(b_rest_i[28:13]),
+      .a_rest_i,
       .b_mag_i,
-      .dot_o(relative),
-      .negative_o(negative)
+      .b_rest_i,
+      .dot_o(dot),
+      .scale_a_o(dot_a),
+      .scale_b_o(dot_b)
     );
-    assign dot = (relative ^ {13{negative}}) + 13'(negative);
-    ufp4_delay #(.Width(26), .Cycles(ufp4_pe_pkg::DotStages)) u_scales (
-      .clk_i,
-      .word_i({a_rest_i[12:0], b_rest_i[12:0]}),
-      .word_o({dot_a, dot_b})
-    );
-  end else begin : gen_cells
-    ufp4_dot #(.Formats(Formats)) u_dot (
-      .a_sign_i(a_rest_i[28:13]),
-      .a_mag_i,
-      .b_sign_i(b_rest_i[28:13]),
-      .b_mag_i,
-      .dot_o(dot)
-    );
-    assign {dot_a, dot_b} = {a_rest_i[12:0], b_rest_i[12:0]};
-  end
-
-  if (Lanes == 16) begin : gen_no_steps
     logic unused_step;
     assign unused_step = step_i ^ first_i;
   end

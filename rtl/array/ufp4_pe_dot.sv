@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dot product of 16 pairs of elements for the PEs of the contracts fp32 and nv, in the form that Target picks, and what
+// goes with it.
+//
+//   dot_o = sum over i of a[i] * b[i], in units of 2^-2        combinational; TARGET_FPGA: DotStages cycles (ufp4_pe_pkg)
+//   scale_a_o, scale_b_o = the scales that came with these elements
+//
+// A side's rest is {sign[15:0], scale[12:0]}; magnitudes and signs are as ufp4_elem_decode makes them for the Target.
+// Golden: none of its own, part of ufp4_gemm; tests/rtl/array.
+module ufp4_pe_dot #(
+  parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
+  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
+) (
+  input  logic               clk_i,
+  input  logic        [63:0] a_mag_i,
+  input  logic        [28:0] a_rest_i,
+  input  logic        [63:0] b_mag_i,
+  input  logic        [28:0] b_rest_i,
+  output logic signed [12:0] dot_o,
+  output logic        [12:0] scale_a_o,
+  output logic        [12:0] scale_b_o
+);
+  if (Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin : gen_planes
+    ufp4_dot_planes u_dot (
+      .a_sign_i(a_rest_i[28:13]),
+      .a_mag_i,
+      .b_sign_i(b_rest_i[28:13]),
+      .b_mag_i,
+      .dot_o
+    );
+    assign {scale_a_o, scale_b_o} = {a_rest_i[12:0], b_rest_i[12:0]};
+  end else if (Target == 32'(ufp4_spec_pkg::TARGET_FPGA)) begin : gen_relative
+    logic signed [12:0] relative;
+    logic negative;
+    ufp4_dot_relative u_dot (
+      .clk_i,
+      .a_sign_i(a_rest_i[28:13]),
+      .a_mag_i,
+      .b_sign_i(b_rest_i[28:13]),
+      .b_mag_i,
+      .dot_o(relative),
+      .negative_o(negative)
+    );
+    assign dot_o = (relative ^ {13{negative}}) + 13'(negative);
+    ufp4_delay #(.Width(26), .Cycles(ufp4_pe_pkg::DotStages)) u_scales (
+      .clk_i,
+      .word_i({a_rest_i[12:0], b_rest_i[12:0]}),
+      .word_o({scale_a_o, scale_b_o})
+    );
+  end else begin : gen_cells
+    ufp4_dot #(.Formats(Formats)) u_dot (
+      .a_sign_i(a_rest_i[28:13]),
+      .a_mag_i,
+      .b_sign_i(b_rest_i[28:13]),
+      .b_mag_i,
+      .dot_o
+    );
+    assign {scale_a_o, scale_b_o} = {a_rest_i[12:0], b_rest_i[12:0]};
+  end
+
+  if (Target != 32'(ufp4_spec_pkg::TARGET_FPGA)) begin : gen_no_clock
+    logic unused_clock;
+    assign unused_clock = clk_i;
+  end
+endmodule
