@@ -7,6 +7,17 @@
 
 #define DRAIN_CYCLES 1000000u
 
+static bench_t open_with(const ufp4_sim_options_t *options) {
+  char message[256] = "";
+  bench_t bench = {.sim = ufp4_sim_open(options, message, sizeof message)};
+  if (bench.sim == NULL) {
+    fprintf(stderr, "bench: %s\n", message);
+    exit(1);
+  }
+  bench_rings(&bench, BENCH_RING, BENCH_COMPLETIONS);
+  return bench;
+}
+
 bench_t bench_open(const char *configuration, unsigned latency, unsigned bandwidth, uint64_t stall_seed) {
   const ufp4_sim_options_t options = {
       .configuration = configuration,
@@ -16,14 +27,13 @@ bench_t bench_open(const char *configuration, unsigned latency, unsigned bandwid
       .bandwidth_bytes = bandwidth,
       .stall_seed = stall_seed,
   };
-  char message[256] = "";
-  bench_t bench = {.sim = ufp4_sim_open(&options, message, sizeof message)};
-  if (bench.sim == NULL) {
-    fprintf(stderr, "bench: %s\n", message);
-    exit(1);
-  }
-  bench_rings(&bench, BENCH_RING, BENCH_COMPLETIONS);
-  return bench;
+  return open_with(&options);
+}
+
+bench_t bench_open_everywhere(const char *configuration) {
+  const ufp4_sim_options_t options = {
+      .configuration = configuration, .memory_bytes = 1ull << UFP4_ADDR_BITS, .latency_cycles = 1};
+  return open_with(&options);
 }
 
 void bench_close(bench_t *bench) {
@@ -47,6 +57,8 @@ void bench_write(bench_t *bench, uint32_t offset, uint32_t value) {
 }
 
 void bench_rings(bench_t *bench, uint64_t ring, uint64_t completions) {
+  bench->ring = ring;
+  bench->completions = completions;
   bench_write(bench, UFP4_REG_RING_BASE_LO, (uint32_t)ring);
   bench_write(bench, UFP4_REG_RING_BASE_HI, (uint32_t)(ring >> 32));
   bench_write(bench, UFP4_REG_RING_LOG2, BENCH_RING_LOG2);
@@ -55,10 +67,20 @@ void bench_rings(bench_t *bench, uint64_t ring, uint64_t completions) {
   bench_write(bench, UFP4_REG_IRQ_MASK, 3);
 }
 
+void bench_put(bench_t *bench, const ufp4_descriptor_t *descriptor) {
+  const uint64_t place = bench->ring + bench->tail % (1u << BENCH_RING_LOG2) * sizeof *descriptor;
+  void *memory = ufp4_sim_memory(bench->sim, place, sizeof *descriptor);
+  if (memory != NULL) memcpy(memory, descriptor, sizeof *descriptor);
+  bench->tail++;
+}
+
+void bench_start(bench_t *bench) {
+  bench_write(bench, UFP4_REG_RING_TAIL, bench->tail);
+}
+
 void bench_submit(bench_t *bench, const ufp4_descriptor_t *descriptor) {
-  const uint64_t place = BENCH_RING + bench->tail % (1u << BENCH_RING_LOG2) * sizeof *descriptor;
-  memcpy(ufp4_sim_memory(bench->sim, place, sizeof *descriptor), descriptor, sizeof *descriptor);
-  bench_write(bench, UFP4_REG_RING_TAIL, ++bench->tail);
+  bench_put(bench, descriptor);
+  bench_start(bench);
 }
 
 int bench_drain(bench_t *bench) {
@@ -70,7 +92,7 @@ int bench_drain(bench_t *bench) {
 }
 
 ufp4_completion_t bench_completion(bench_t *bench, uint32_t index) {
-  const uint64_t place = BENCH_COMPLETIONS + index % (1u << BENCH_RING_LOG2) * sizeof(ufp4_completion_t);
+  const uint64_t place = bench->completions + index % (1u << BENCH_RING_LOG2) * sizeof(ufp4_completion_t);
   ufp4_completion_t completion;
   memcpy(&completion, ufp4_sim_memory(bench->sim, place, sizeof completion), sizeof completion);
   return completion;

@@ -11,25 +11,33 @@
 #define BENCH_MEMORY_BYTES (16ull << 20)
 #define BENCH_RING BENCH_MEMORY
 #define BENCH_RING_LOG2 4u
+#define BENCH_RING_BYTES ((1ull << BENCH_RING_LOG2) * UFP4_DESCRIPTOR_BYTES)
 #define BENCH_COMPLETIONS (BENCH_MEMORY + 0x4000)
 /** Free for tensors. */
 #define BENCH_DATA (BENCH_MEMORY + 0x10000)
 
 typedef struct {
   ufp4_sim_t *sim;
-  uint32_t tail;  ///< descriptors written
+  uint32_t tail;               ///< descriptors written
+  uint64_t ring, completions;  ///< addresses
 } bench_t;
 
 /** A core of @p configuration behind memory of that latency, bandwidth and back-pressure; ends the program on failure.
  */
 bench_t bench_open(const char *configuration, unsigned latency, unsigned bandwidth, uint64_t stall_seed);
+/** The same where memory has all addresses. */
+bench_t bench_open_everywhere(const char *configuration);
 void bench_close(bench_t *bench);
 
 uint32_t bench_read(bench_t *bench, uint32_t offset);
 void bench_write(bench_t *bench, uint32_t offset, uint32_t value);
 /** Points the core at rings at these addresses, and lets every completion interrupt. */
 void bench_rings(bench_t *bench, uint64_t ring, uint64_t completions);
-/** Puts a descriptor into the ring at BENCH_RING and rings the doorbell. */
+/** Puts a descriptor into the ring, if that is in memory. */
+void bench_put(bench_t *bench, const ufp4_descriptor_t *descriptor);
+/** Rings the doorbell for all that have been put there. */
+void bench_start(bench_t *bench);
+/** Both. */
 void bench_submit(bench_t *bench, const ufp4_descriptor_t *descriptor);
 /** Runs until the core has no job left. @return whether that happened within a million cycles. */
 int bench_drain(bench_t *bench);

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rings of descriptors and completions, of each size and everywhere, and their interrupts.
+#include <string.h>
+
+#include "bench.h"
+
+static void fences(const char *configuration, uint64_t stall_seed) {
+  bench_t bench = bench_open(configuration, 7, 0, stall_seed);
+  for (uint32_t i = 0; i < 100; i++) {
+    const ufp4_descriptor_t fence = bench_fence(0xABC00000u + i);
+    bench_submit(&bench, &fence);
+    if (i % 11 != 10) continue;  // some jobs are in the ring together; 16 fit
+    check_that(i, bench_drain(&bench), "fences have not ended");
+    for (uint32_t j = i - 10; j <= i; j++) {
+      const ufp4_completion_t done = bench_completion(&bench, j);
+      check_bits(j, done.job, 0xABC00000u + j, "job, stall seed %llu", (unsigned long long)stall_seed);
+      check_bits(j, done.status | (uint64_t)done.flags << 16, 0, "status and flags");
+      check_bits(j, done.cycles, 0, "cycles of a fence");
+    }
+  }
+  bench_close(&bench);
+}
+
+TEST(wrap_around) {
+  for (uint64_t seed = 0; seed < 4; seed++) {
+    fences("small", seed);
+    fences("default", seed);
+  }
+}
+
+// The head counts on through 2^32 only after months; its place in the ring is what wraps, at every size.
+TEST(of_each_size) {
+  for (uint32_t log2 = 0; log2 <= BENCH_RING_LOG2; log2++) {
+    bench_t bench = bench_open("small", 1, 0, 0);
+    bench_write(&bench, UFP4_REG_RING_LOG2, log2);
+    for (uint32_t i = 0; i < 40; i++) {
+      const ufp4_descriptor_t fence = bench_fence(1000 + i);
+      const uint64_t place = i % (1u << log2);
+      memcpy(ufp4_sim_memory(bench.sim, BENCH_RING + place * sizeof fence, sizeof fence), &fence, sizeof fence);
+      bench_write(&bench, UFP4_REG_RING_TAIL, ++bench.tail);
+      check_that(i, bench_drain(&bench), "a fence has not ended in a ring of 2^%u", log2);
+      ufp4_completion_t done;
+      memcpy(&done, ufp4_sim_memory(bench.sim, BENCH_COMPLETIONS + place * sizeof done, sizeof done), sizeof done);
+      check_bits(i, done.job, 1000 + i, "job in a ring of 2^%u", log2);
+    }
+    bench_close(&bench);
+  }
+}
+
+// Every address bit alone, and all but it: the one for the descriptors, the other for the completions, and in turn.
+TEST(at_every_address) {
+  bench_t bench = bench_open_everywhere("small");
+  const uint64_t end = 1ull << UFP4_ADDR_BITS, all = end - UFP4_ALIGN_BYTES;
+  uint32_t job = 0;
+  for (uint64_t bit = UFP4_ALIGN_BYTES; bit < end; bit <<= 1) {
+    // A ring ends in memory.
+    const uint64_t others = all - bit - (bit < BENCH_RING_BYTES ? BENCH_RING_BYTES : 0);
+    for (int turn = 0; turn < 2; turn++) {
+      bench_rings(&bench, turn ? others : bit, turn ? bit : others);
+      for (int i = 0; i < 3; i++) {
+        const ufp4_descriptor_t fence = bench_fence(++job);
+        const ufp4_completion_t done = bench_job(&bench, &fence);
+        check_bits(job, done.job | (uint64_t)done.status << 32, job, "rings at 0x%llx and 0x%llx",
+                   (unsigned long long)bench.ring, (unsigned long long)bench.completions);
+      }
+    }
+  }
+  bench_close(&bench);
+}
+
+// A completion is 16 bytes of a wider beat: its neighbours stay.
+TEST(completion_leaves_neighbours) {
+  bench_t bench = bench_open("default", 1, 0, 0);
+  uint8_t *ring = ufp4_sim_memory(bench.sim, BENCH_COMPLETIONS - 64, 64 + 512);
+  memset(ring, 0x5A, 64 + 512);
+  for (uint32_t i = 0; i < 5; i++) {
+    const ufp4_descriptor_t fence = bench_fence(i);
+    bench_job(&bench, &fence);
+  }
+  for (uint32_t i = 0; i < 64 + 512; i++) {
+    const int written = i >= 64 && i < 64 + 5 * sizeof(ufp4_completion_t);
+    if (!written) check_bits(i, ring[i], 0x5A, "byte beside the completions");
+  }
+  bench_close(&bench);
+}
+
+TEST(interrupts) {
+  bench_t bench = bench_open("small", 1, 0, 0);
+  ufp4_descriptor_t silent = bench_fence(1), loud = bench_fence(2), bad = bench_fence(3);
+  silent.header.flags = 0;
+  bad.header.opcode = 77;
+  bad.header.flags = 0;
+  bench_write(&bench, UFP4_REG_IRQ_MASK, 0);
+  bench_job(&bench, &silent);
+  check_bits(0, bench_read(&bench, UFP4_REG_IRQ_STATUS), 0, "irq_status after a silent job");
+  bench_job(&bench, &loud);
+  check_bits(1, bench_read(&bench, UFP4_REG_IRQ_STATUS), 1, "irq_status after a loud job");
+  check_bits(1, ufp4_sim_wait_interrupt(bench.sim, 100), UFP4_SIM_LIMIT, "a masked interrupt");
+  bench_write(&bench, UFP4_REG_IRQ_MASK, 1);
+  check_bits(2, ufp4_sim_wait_interrupt(bench.sim, 100), UFP4_SIM_OK, "the interrupt");
+  bench_write(&bench, UFP4_REG_IRQ_STATUS, 1);
+  check_bits(3, bench_read(&bench, UFP4_REG_IRQ_STATUS), 0, "irq_status after it was cleared");
+  bench_job(&bench, &bad);
+  check_bits(4, bench_read(&bench, UFP4_REG_IRQ_STATUS), 2, "irq_status after a failed job");
+  bench_write(&bench, UFP4_REG_IRQ_STATUS, 1);
+  check_bits(5, bench_read(&bench, UFP4_REG_IRQ_STATUS), 2, "irq_status after the other bit was cleared");
+  bench_close(&bench);
+}
+
+TEST(rejects_ring_outside_memory) {
+  bench_t bench = bench_open("default", 3, 0, 0);
+  bench_rings(&bench, 0x9900000000, BENCH_COMPLETIONS);
+  const ufp4_descriptor_t fence = bench_fence(42);
+  ufp4_completion_t done = bench_job(&bench, &fence);
+  check_bits(0, done.job, 0, "job of a descriptor that could not be fetched");
+  check_bits(0, done.status, UFP4_CORE_STATUS_READ_ERROR, "status");
+  check_bits(0, bench_read(&bench, UFP4_REG_IRQ_STATUS), 2, "irq_status");
+  bench_rings(&bench, BENCH_RING, BENCH_COMPLETIONS);
+  done = bench_job(&bench, &fence);
+  check_bits(1, done.job | (uint64_t)done.status << 32, 42, "the next job");
+  bench_close(&bench);
+}
+
+TEST(rejects_completion_ring_outside_memory) {
+  bench_t bench = bench_open("default", 3, 0, 0);
+  bench_rings(&bench, BENCH_RING, 0x1000);
+  const ufp4_descriptor_t fence = bench_fence(42);
+  bench_submit(&bench, &fence);
+  check_that(0, bench_drain(&bench), "the job has not ended");
+  check_bits(0, bench_read(&bench, UFP4_REG_IRQ_STATUS), 3, "irq_status");
+  bench_rings(&bench, BENCH_RING, BENCH_COMPLETIONS);
+  const ufp4_completion_t done = bench_job(&bench, &fence);
+  check_bits(1, done.job | (uint64_t)done.status << 32, 42, "the next job");
+  bench_close(&bench);
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(wrap_around),
+      CHECK_TEST(of_each_size),
+      CHECK_TEST(at_every_address),
+      CHECK_TEST(completion_leaves_neighbours),
+      CHECK_TEST(interrupts),
+      CHECK_TEST(rejects_ring_outside_memory),
+      CHECK_TEST(rejects_completion_ring_outside_memory),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
