@@ -99,6 +99,106 @@ TEST(as_many_jobs_as_the_core_holds) {
   rig_close(&rig);
 }
 
+// --- Dependences -----------------------------------------------------------------------------------------------------
+
+enum { BY_AFTER, BY_PANELS_OF_A, BY_PANELS_OF_B, DEPENDENCES };
+
+static void name_dependence(ufp4_descriptor_t *descriptor, unsigned by, uint32_t distance) {
+  descriptor->header.flags = OVERLAPS;
+  descriptor->header.after = (uint8_t)(by == BY_AFTER ? distance : 0);
+  descriptor->header.panels = (uint8_t)(by == BY_PANELS_OF_A ? distance : by == BY_PANELS_OF_B ? distance << 4 : 0);
+}
+
+// Jobs that are refused, so that they are done at once.
+static void put_refused(rig_t *rig, uint32_t count) {
+  ufp4_descriptor_t refused = quant_job(UFP4_OPCODE_AMAX, X, X_CODES, 0, 0);
+  refused.header.flags = OVERLAPS;
+  for (uint32_t i = 0; i < count; i++) bench_put(&rig->bench, &refused);
+}
+
+// A GEMM so many places behind the QUANT that makes an operand of it, of which there is garbage until then. It takes
+// the last rows before the QUANT has written them, unless it waits.
+static void depend(rig_t *rig, unsigned by, uint32_t distance) {
+  ufp4_descriptor_t quant = job(by == BY_PANELS_OF_B ? QUANT_W : QUANT_X), gemm = job(GEMM);
+  rig->runs++;
+  quant.quant.rows = PLACE_BYTES / STRIDE_BYTES;
+  gemm.gemm.m = by == BY_PANELS_OF_B ? 16 : quant.quant.rows;
+  gemm.gemm.n = by == BY_PANELS_OF_B ? quant.quant.rows : 16;
+  gemm.gemm.k = 16;
+  quant.header.flags = OVERLAPS;
+  name_dependence(&gemm, by, distance);
+  memset(image(rig) + (by == BY_PANELS_OF_B ? W_CODES : X_CODES) * PLACE_BYTES, GARBAGE, 2 * PLACE_BYTES);
+  memset(image(rig) + D * PLACE_BYTES, GARBAGE, PLACE_BYTES);
+  rig_copy_to_model(rig);
+  rig_run_model(rig, &quant);
+  rig_run_model(rig, &gemm);
+  bench_put(&rig->bench, &quant);
+  put_refused(rig, distance - 1);
+  bench_put(&rig->bench, &gemm);
+  bench_start(&rig->bench);
+  check_that(rig->runs, bench_drain(&rig->bench), "the jobs have not ended");
+  check_bits(rig->runs, bench_completion(&rig->bench, rig->bench.tail - 1).status, UFP4_CORE_STATUS_OK, "status");
+  rig_compare(rig, "a dependence");
+}
+
+// A QUANT so many places behind a GEMM that reads, again and again, what it overwrites.
+static void overwrite(rig_t *rig, uint32_t distance) {
+  ufp4_descriptor_t gemm = job(GEMM), quant = job(QUANT_W);
+  rig->runs++;
+  gemm.header.flags = OVERLAPS;
+  quant.quant.seed = distance;
+  name_dependence(&quant, BY_AFTER, distance);
+  memset(image(rig) + D * PLACE_BYTES, GARBAGE, PLACE_BYTES);
+  rig_copy_to_model(rig);
+  rig_run_model(rig, &gemm);
+  rig_run_model(rig, &quant);
+  bench_put(&rig->bench, &gemm);
+  put_refused(rig, distance - 1);
+  bench_put(&rig->bench, &quant);
+  bench_start(&rig->bench);
+  check_that(rig->runs, bench_drain(&rig->bench), "the jobs have not ended");
+  check_bits(rig->runs, bench_completion(&rig->bench, rig->bench.tail - 1).status, UFP4_CORE_STATUS_OK, "status");
+  rig_compare(rig, "a dependence of QUANT");
+}
+
+TEST(dependences_of_each_distance) {
+  rig_t rig = rig_open("small", 10, 0);
+  prepare(&rig, GEMM);
+  for (unsigned by = 0; by < DEPENDENCES; by++) {
+    for (uint32_t distance = 1; distance < ALL_JOBS; distance++) depend(&rig, by, distance);
+  }
+  prepare(&rig, GEMM);
+  for (uint32_t distance = 1; distance < ALL_JOBS; distance++) overwrite(&rig, distance);
+  rig_close(&rig);
+}
+
+// What is named has long ended, and others that have not are between: there is nothing to wait for.
+TEST(dependences_on_what_has_ended) {
+  rig_t rig = rig_open("small", 10, 0);
+  prepare(&rig, GEMM);
+  ufp4_descriptor_t amax = quant_job(UFP4_OPCODE_AMAX, X, X_CODES, 16, 4), gemm = job(GEMM);
+  amax.header.flags = OVERLAPS;
+  gemm.gemm.m = gemm.gemm.n = gemm.gemm.k = 16;
+  for (uint32_t under_way = 0; under_way < ALL_JOBS - 1; under_way++) {
+    for (uint32_t distance = under_way + 1; distance < ALL_JOBS; distance++) {
+      rig.runs++;
+      name_dependence(&gemm, distance % DEPENDENCES, distance);
+      if (under_way != 0) {
+        bench_put(&rig.bench, &amax);
+        put_refused(&rig, under_way - 1);
+      }
+      bench_put(&rig.bench, &gemm);
+      bench_start(&rig.bench);
+      check_that(rig.runs, bench_drain(&rig.bench), "a job %u places behind, %u of them under way", distance,
+                 under_way);
+      check_bits(rig.runs, bench_completion(&rig.bench, rig.bench.tail - 1).status, UFP4_CORE_STATUS_OK, "status");
+    }
+  }
+  rig_close(&rig);
+}
+
+// --- Two engines -----------------------------------------------------------------------------------------------------
+
 // A job of each engine, the second so many cycles after the first.
 static void two_jobs(rig_t *rig, const ufp4_descriptor_t *first, const ufp4_descriptor_t *second, uint64_t later) {
   const uint32_t at = rig->bench.tail;
@@ -191,6 +291,8 @@ int main(int argc, char **argv) {
       CHECK_TEST(both_operands_from_the_job_before),
       CHECK_TEST(every_epilogue),
       CHECK_TEST(as_many_jobs_as_the_core_holds),
+      CHECK_TEST(dependences_of_each_distance),
+      CHECK_TEST(dependences_on_what_has_ended),
       CHECK_TEST(engines_end_in_any_order),
       CHECK_TEST(jobs_enter_while_others_leave),
       CHECK_TEST(soft_reset_between_beats),
