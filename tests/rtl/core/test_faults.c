@@ -259,8 +259,8 @@ TEST(bus_error_ends_the_job_with_its_code) {
 }
 
 // A job where no memory is ends after the macro-tile or the strip at hand, not after all it asked for.
-TEST(bus_error_ends_the_job_soon) {
-  rig_t rig = rig_open("default", 20, 0);
+static void ends_soon(const char *configuration) {
+  rig_t rig = rig_open(configuration, 20, 0);
   ufp4_descriptor_t gemm = job(GEMM), quant = job(QUANT_X);
   gemm.gemm.m = gemm.gemm.n = 1u << 20;
   gemm.gemm.a_mode = gemm.gemm.b_mode = 0;
@@ -294,6 +294,10 @@ TEST(bus_error_ends_the_job_soon) {
   }
   rig_chain(&rig, NULL, "jobs where no memory is");
   rig_close(&rig);
+}
+
+TEST(bus_error_ends_the_job_soon) {
+  ends_soon("default");
 }
 
 // --- Ring overflow -----------------------------------------------------------------------------------------------
@@ -363,6 +367,7 @@ TEST(few_on_small) {
   resets_side_by_side("small", 1, 3);
   losses("small", 3, 1);
   bus_errors("small", 0, 1);
+  ends_soon("small");
   losses_side_by_side("small", 4);
   ends_of_memory("small");
   rig_t rig = rig_open("small", 20, 3);

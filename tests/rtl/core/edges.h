@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers and operands of which a single bit decides: where scales turn, where codes turn, and the largest products.
+#ifndef UFP4_TEST_EDGES_H
+#define UFP4_TEST_EDGES_H
+
+#include "pair.h"
+
+/** QUANT of numbers on the points where scales turn, and one bit beside them. */
+void turning_points(pair_t *pair);
+/** QUANT of numbers half-way between two codes, and one bit beside that. */
+void ties(pair_t *pair);
+/** The same of numbers whose transforms are half-way between two codes. */
+void tied_transforms(pair_t *pair);
+/** GEMMs of the largest codes of both signs under scales of every exponent. */
+void largest_products(pair_t *pair);
+
+#endif
