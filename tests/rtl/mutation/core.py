@@ -43,11 +43,13 @@ BLOCKS = {
 # Those of the fast tests of the whole core that need `small` alone, the cheap ones first.
 TESTS = [("jobs", ["few_on_small"]),
          ("registers", ["identity", "keeps_what_is_written", "rejects_writes_elsewhere", "counters_count_idle_cycles"]),
-         ("command", ["interrupts", "slots_are_kept", "rejects_bad_headers", "rejects_bad_amax", "rejects_bad_quant",
+         ("rings", ["interrupts", "of_each_size", "at_every_address"]),
+         ("command", ["slots_are_kept", "rejects_bad_headers", "rejects_bad_amax", "rejects_bad_quant",
                       "rejects_bad_e8m0_quant", "rejects_bad_gemm", "rejects_no_copy", "accepts_sizes_at_the_limit",
-                      "ignores_the_copy_that_is_not_wanted", "rejects_with_the_lowest_status", "ring_of_each_size"]),
+                      "ignores_the_copy_that_is_not_wanted", "rejects_with_the_lowest_status"]),
          ("corners", ["one_number", "both_operands_from_the_job_before", "as_many_jobs_as_the_core_holds",
-                      "engines_end_in_any_order", "soft_reset_between_beats", "ring_overflow_between_beats"]),
+                      "dependences_on_what_has_ended", "dependences_of_each_distance", "engines_end_in_any_order",
+                      "soft_reset_between_beats", "ring_overflow_between_beats"]),
          ("jobs", ["long_sides_on_small", "more_on_small"]),
          ("faults", ["few_on_small"]),
          ("faults", ["soft_reset_without_watchdog", "watchdog_spares_the_living"])]
@@ -217,6 +219,13 @@ def fate(args, block, mutant):
     return found
 
 
+def ports(args, mutant):
+    """The named signals at the mutated cell."""
+    cell = re.escape(re.search(r"-cell (\S+)", mutant.command)[1])
+    text = re.search(rf"^  cell \S+ {cell}$(.*?)^  end$", (args.build / "core.il").read_text(), re.M | re.S)[1]
+    return " ".join(re.findall(r"\\([a-z]\S*(?: \[[\d:]+\])?)", text))
+
+
 def reason(args, block, mutant):
     """Why no test sees the mutant, or None."""
     name = mutant.name.rsplit(" ", 1)[0]
@@ -225,7 +234,10 @@ def reason(args, block, mutant):
     source = (args.build / "rtl" / file).read_text().splitlines()[number - 1].strip() if number else ""
     for explained in EXPLAINED.read_text().splitlines():
         blocks, pattern, why = re.fullmatch(r"(\S+) (.*?) -- (.*)|#.*", explained).groups()
-        if blocks and re.fullmatch(blocks, block) and re.search(pattern, f"{name} {file}: {source} {mutant.where()}"):
+        text = f"{name} {file}: {source} {mutant.where()}"
+        if blocks and " ports " in pattern:
+            text += f" ports {ports(args, mutant)}"
+        if blocks and re.fullmatch(blocks, block) and re.search(pattern, text):
             return why
     return None
 
