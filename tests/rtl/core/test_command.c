@@ -325,6 +325,44 @@ TEST(accepts_sizes_at_the_limit) {
   bench_close(&bench);
 }
 
+// A row that its stride just holds, and one that is longer by each power of two of elements. Slots that were never
+// written end a GEMM that passes the checks.
+static void try_row(bench_t *bench, const ufp4_descriptor_t *fits, uint32_t *length, ufp4_descriptor_t *job,
+                    ufp4_core_status_t passes) {
+  const uint32_t whole = *length;
+  check_bits(whole, bench_job(bench, fits).status, passes, "status with a row that fills its stride");
+  for (uint32_t more = 1; more < whole; more <<= 1) {
+    *length = whole + more;
+    check_bits(whole, bench_job(bench, job).status, MISALIGNED, "status with %u elements more", more);
+  }
+}
+
+TEST(rejects_rows_longer_than_their_stride) {
+  bench_t bench = bench_open("small", 1, 0, 0);
+  ufp4_descriptor_t amax = good_quant(UFP4_OPCODE_AMAX), gemm = good_gemm(), job;
+  for (uint32_t bf16 = 0; bf16 < 2; bf16++) {
+    amax.quant.rows = gemm.gemm.m = 1;
+    amax.quant.src_dtype = bf16 ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32;
+    amax.quant.src_stride_bytes = 4096;
+    amax.quant.cols = bf16 ? 2048 : 1024;
+    job = amax;
+    try_row(&bench, &amax, &job.quant.cols, &job, OK);
+    gemm.gemm.a_mode = UFP4_MODE_SLOT;
+    gemm.gemm.a_exponent = 63;
+    gemm.gemm.d_dtype = bf16 ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32;
+    gemm.gemm.d_stride_bytes = 4096;
+    gemm.gemm.n = bf16 ? 2048 : 1024;
+    job = gemm;
+    try_row(&bench, &gemm, &job.gemm.n, &job, SLOT);
+  }
+  gemm.gemm.n = 1;
+  gemm.gemm.a_stride_blocks = gemm.gemm.b_stride_blocks = 64;
+  gemm.gemm.k = 1024;
+  job = gemm;
+  try_row(&bench, &gemm, &job.gemm.k, &job, SLOT);
+  bench_close(&bench);
+}
+
 TEST(rejects_bad_gemm_of_nv) {
   bench_t bench = bench_open("small-nv", 1, 0, 0);
   ufp4_descriptor_t gemm = good_gemm();
@@ -392,6 +430,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_bad_quant),
       CHECK_TEST(rejects_bad_e8m0_quant),
       CHECK_TEST(rejects_bad_gemm),
+      CHECK_TEST(rejects_rows_longer_than_their_stride),
       CHECK_TEST(rejects_bad_gemm_of_nv),
       CHECK_TEST(rejects_no_copy),
       CHECK_TEST(ignores_the_copy_that_is_not_wanted),

@@ -27,7 +27,7 @@ import threading
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 POINTS = pathlib.Path(__file__).resolve().parent / "cover_points.sv"
 COMMAND = (r"slots_are_kept|accepts_.*|ignores_.*|rejects_no_copy|rejects_bad_.*"
-           r"|rejects_with_the_lowest_status")
+           r"|rejects_with_the_lowest_status|rejects_rows_longer_than_their_stride")
 TESTS = (r"^rtl\.(registers\..*|shapes\.odd_ones_small|jobs\.(few_on_small|more_on_small|fp32_equal_the_model|nv_equal_the_model)"
          r"|corners\..*|rings\.(interrupts|of_each_size|at_every_address)|faults\.(few_on_small|soft_reset_without_watchdog|watchdog_spares_the_living)|command\.(" + COMMAND + "))$")
 CONFIGURATIONS = "small;small-fp32;small-nv"

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""usage: run.py FLAT.v CONFIGURATION SOURCE BUILD
+
+Builds the program in BUILD with the flat Verilog release, through Verilator, in the place of that configuration's RTL,
+and compares GEMMs of odd shapes and each type of D on it with the golden model."""
+import itertools
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+
+SHAPES = [(1, 4, 16), (37, 29, 53), (19, 70, 40)]  # M, N, K
+
+
+def call(folder, seconds, *command):
+    done = subprocess.run([str(word) for word in command], cwd=folder, capture_output=True, text=True, timeout=seconds)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+
+
+def main():
+    flat, configuration = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
+    source, build = (pathlib.Path(name).resolve() for name in sys.argv[3:5])
+    build.mkdir(parents=True, exist_ok=True)
+    call(build, 600, "cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DUFP4_NVCC=OFF",
+         "-DBUILD_TESTING=OFF", f"-DUFP4_RTL_NETLIST={flat}", f"-DUFP4_RTL_NETLIST_OF={configuration}")
+    call(build, 1800, "ninja", "-C", build, "ufp4_cli")
+    program, random = build / "drivers" / "ufp4", np.random.default_rng(1)
+    gemms = 0
+    for (m, n, k), out, stall in itertools.product(SHAPES, ("f32", "bf16", "i64"), (0, 7)):
+        for name, rows in (("X", m), ("W", n)):
+            np.save(build / f"{name}.npy", random.standard_normal((rows, k)).astype(np.float32))
+            call(build, 60, program, "quantize", f"{name}.npy", "-o", f"{name}.safetensors", "--elem", "e1m2")
+        call(build, 300, program, "gemm", "X.safetensors", "W.safetensors", "-o", "D.npy", "--backend", "rtl", "--config",
+             configuration, "--check", "model", "--out", out, "--stall", stall)
+        gemms += 1
+    print(f"{gemms} GEMMs on the flat Verilog of {configuration} are equal in every bit")
+
+
+if __name__ == "__main__":
+    main()
