@@ -17,6 +17,15 @@ def version(spec):
     return "{major}.{minor}.{patch}".format(**spec["version"])
 
 
+def version_word(spec):
+    v = spec["version"]
+    return v["major"] << 16 | v["minor"] << 8 | v["patch"]
+
+
+def parameter(name, default):
+    return [f"  {name}:", "    datatype: int", f"    default: {default}", "    paramtype: vlogparam"]
+
+
 def fusesoc(spec, value, note):
     """value(configuration, key) is a number, of names too."""
     out = ["CAPI=2:", f"# {note}", "# SPDX-License-Identifier: Apache-2.0", f"name: ufp4:ufp4:core:{version(spec)}",
@@ -27,14 +36,17 @@ def fusesoc(spec, value, note):
             "parameters:"]
     default = next(c for c in spec["configuration"] if c["name"] == "default")
     for key, name in PARAMETERS.items():
-        out += [f"  {name}:", "    datatype: int", f"    default: {value(default, key)}", "    paramtype: vlogparam"]
+        out += parameter(name, value(default, key))
+    out += parameter("Target", 0)
     out += ["", "targets:", "  default: &default", "    filesets: [rtl]", "    toplevel: ufp4_top",
-            "    parameters: [" + ", ".join(PARAMETERS.values()) + "]", "  lint:", "    <<: *default",
+            "    parameters: [" + ", ".join([*PARAMETERS.values(), "Target"]) + "]", "  lint:", "    <<: *default",
             "    filesets: [waivers, rtl]", "    flow: lint", "    flow_options:", "      tool: verilator",
             "      verilator_options: [-Wall]"]
     for c in spec["configuration"]:
+        if c is default:
+            continue
         out += [f"  {c['name']}:", "    <<: *default",
-                "    parameters: [" + ", ".join(f"{name}={value(c, key)}" for key, name in PARAMETERS.items()) + "]"]
+                "    parameters: [" + ", ".join(f"{name}={value(c, key)}" for key, name in PARAMETERS.items()) + ", Target]"]
     return "\n".join(out) + "\n"
 
 
