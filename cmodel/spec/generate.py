@@ -160,8 +160,7 @@ def c_struct(name, doc, fields, total):
 def sv_package(spec):
     out = [f"// {NOTE}", "// SPDX-License-Identifier: Apache-2.0", "// Enumerations, descriptor structs, register offsets and counter indices of the core.",
            "package ufp4_spec_pkg;", ""]
-    version = spec["version"]
-    word = version["major"] << 16 | version["minor"] << 8 | version["patch"]
+    word = manifests.version_word(spec)
     out += [f"  localparam logic [31:0] CORE_ID = 32'h{spec['id']:08X};", f"  localparam logic [31:0] VERSION = 32'h{word:08X};", ""]
     for name, value in spec["limit"].items():
         out.append(f"  localparam int unsigned {name.upper()} = {value};")
@@ -235,10 +234,17 @@ def register_doc(r):
     return r["doc"] + (": " if bits else "") + "; ".join(bits)
 
 
+def reset_text(spec, r):
+    value = systemrdl.reset_value(spec, r)
+    return "-" if value is None else f"0x{value:08X}" if value > 9 else value
+
+
 def markdown_registers(spec):
     out = [f"<!-- {NOTE} -->", "# Registers, descriptors, counters, configurations", "", "## Registers", "",
-           "AXI4-Lite, 32 bits wide. A read of any other offset gives zero; a write to it is ignored.", ""]
-    out += table(["offset", "name", "access", "meaning"], [[f"0x{r['offset']:03X}", r["name"], r["access"], register_doc(r)] for r in spec["register"]])
+           "AXI4-Lite, 32 bits wide. Any other offset, and any bit that is in no field, reads as zero and ignores writes. Strobes hold byte by byte; a write",
+           "without any does nothing. `reset` is the value after reset, `-` where the core's parameters decide; counters and slots then read as 0.", ""]
+    out += table(["offset", "name", "access", "reset", "meaning"],
+                 [[f"0x{r['offset']:03X}", r["name"], r["access"], reset_text(spec, r), register_doc(r)] for r in spec["register"]])
     window = spec["register_window"]
     out += ["## Performance counters", "",
             f"64 bits each, at 0x{window['counter_base']:X} + 8 x index, low word first, as of the last snapshot.", ""]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The registers as a SystemRDL 2.0 address map."""
+import manifests
 
 ACCESS = {"ro": ("r", "w"), "rw": ("rw", "r"), "wo": ("w", "r"), "w1c": ("rw", "w")}  # software, hardware
 
@@ -8,16 +9,25 @@ def text(doc):
     return doc.replace('"', "'")
 
 
-def field(name, msb, lsb, access, doc):
+def reset_value(spec, r):
+    """Of a register after reset; None where the core's parameters decide."""
+    value = {"id": spec["id"], "version": manifests.version_word(spec)}.get(r["name"], r.get("reset", 0))
+    return None if value == "parameters" else value
+
+
+def field(name, msb, lsb, access, doc, reset, test):
     software, hardware = ACCESS[access]
     extra = " onwrite = woclr;" if access == "w1c" else " singlepulse;" if access == "wo" else ""
-    return f'    field {{ desc = "{text(doc)}"; sw = {software}; hw = {hardware};{extra} }} {name}[{msb}:{lsb}]' + \
-        (" = 0;" if access in ("rw", "wo") else ";")
+    extra += "" if test else " donttest;"
+    start = "" if reset is None else f" = 0x{reset >> lsb & (1 << msb - lsb + 1) - 1:X}"
+    return f'    field {{ desc = "{text(doc)}"; sw = {software}; hw = {hardware};{extra} }} {name}[{msb}:{lsb}]{start};'
 
 
-def register(name, doc, access, fields, where):
+def register(name, doc, access, fields, where, reset=0, test=True):
+    if reset is None:
+        doc += "; no reset value here: the core's parameters decide"
     out = ["  reg {", f'    desc = "{text(doc)}";']
-    out += [field(n, msb, lsb, access, d) for n, msb, lsb, d in fields]
+    out += [field(n, msb, lsb, access, d, reset, test) for n, msb, lsb, d in fields]
     return out + [f"  }} {name} @ {where};", ""]
 
 
@@ -28,7 +38,8 @@ def system_rdl(spec, note):
            "  default regwidth = 32;", "  default accesswidth = 32;", "  littleendian;", ""]
     for r in spec["register"]:
         fields = r.get("fields", [["value", 31, 0, r["doc"]]])
-        out += register(r["name"], r["doc"], r["access"], fields, f"0x{r['offset']:X}")
+        out += register(r["name"], r["doc"], r["access"], fields, f"0x{r['offset']:X}",
+                        reset_value(spec, r), r.get("test", True))
     for i, c in enumerate(spec["counter"]):
         at = window["counter_base"] + 8 * i
         for half, lsb in (("lo", 0), ("hi", 32)):

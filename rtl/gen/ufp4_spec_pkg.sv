@@ -110,7 +110,7 @@ package ufp4_spec_pkg;
     logic [7:0] opcode;  // byte 0
   } header_descriptor_t;
 
-  // QUANT and AMAX: a row-major tensor [rows][cols] to its row copy and/or its column copy (AMAX: to their tensor exponents).
+  // QUANT and AMAX: a row-major tensor [rows][cols] to its row copy and/or its column copy (AMAX: to their tensor exponents). With neither it is `unsupported`.
   typedef struct packed {
     logic [183:0] reserved0;  // byte 105
     logic [7:0] scale;  // byte 104

@@ -214,33 +214,33 @@ typedef struct {
 typedef struct {
   uint8_t opcode;  ///< 0: what to do (opcode)
   uint8_t flags;  ///< 1: bit 0: raise the completion interrupt; bit 1, overlap: start before all earlier jobs are done (a fence ignores it)
-  uint8_t after;  ///< 2: with overlap: start when the job this many places earlier in the ring is done; 1..15, 0: none
-  uint8_t panels;  ///< 3: GEMM with overlap: A in bits 3..0, B in bits 7..4 is the row copy of the QUANT job this many places earlier, used as its row groups are written; 0: none
+  uint8_t after;  ///< 2: with overlap: start when the job this many places earlier in the ring is done; 1..15, 0: none (ignored without overlap and by a fence; over 15 always refused)
+  uint8_t panels;  ///< 3: GEMM with overlap: A in bits 3..0, B in bits 7..4 is the row copy of the QUANT job this many places earlier, used as its row groups are written; 0: none (ignored without overlap; refused in other jobs)
   uint32_t job;  ///< 4: any number; comes back in the completion
 } ufp4_header_descriptor_t;
 static_assert(sizeof(ufp4_header_descriptor_t) == 8, "ufp4_header_descriptor_t");
 
-/** QUANT and AMAX: a row-major tensor [rows][cols] to its row copy and/or its column copy (AMAX: to their tensor exponents). */
+/** QUANT and AMAX: a row-major tensor [rows][cols] to its row copy and/or its column copy (AMAX: to their tensor exponents). With neither it is `unsupported`. */
 typedef struct {
   uint8_t opcode;  ///< 0: quant or amax
   uint8_t flags;  ///< 1: bit 0: raise the completion interrupt; bit 1, overlap: start before all earlier jobs are done (a fence ignores it)
-  uint8_t after;  ///< 2: with overlap: start when the job this many places earlier in the ring is done; 1..15, 0: none
-  uint8_t panels;  ///< 3: GEMM with overlap: A in bits 3..0, B in bits 7..4 is the row copy of the QUANT job this many places earlier, used as its row groups are written; 0: none
+  uint8_t after;  ///< 2: with overlap: start when the job this many places earlier in the ring is done; 1..15, 0: none (ignored without overlap and by a fence; over 15 always refused)
+  uint8_t panels;  ///< 3: GEMM with overlap: A in bits 3..0, B in bits 7..4 is the row copy of the QUANT job this many places earlier, used as its row groups are written; 0: none (ignored without overlap; refused in other jobs)
   uint32_t job;  ///< 4: any number; comes back in the completion
   uint32_t rows;  ///< 8: rows of the source
   uint32_t cols;  ///< 12: columns of the source
   uint64_t src_addr;  ///< 16: source tensor, row-major
-  uint32_t src_stride_bytes;  ///< 24: bytes from one source row to the next
+  uint32_t src_stride_bytes;  ///< 24: bytes from one source row to the next, at least a row, also where there is one row only
   uint8_t src_dtype;  ///< 28: dtype of the source: f32 or bf16
   uint8_t elem;  ///< 29: element format of both copies
   uint8_t round;  ///< 30: round (AMAX ignores it)
   uint8_t scale_round;  ///< 31: scale_round (AMAX ignores it)
-  uint8_t row_mode;  ///< 32: copy mode bits of the row copy
-  uint8_t col_mode;  ///< 33: copy mode bits of the column copy
+  uint8_t row_mode;  ///< 32: copy mode bits of the row copy (without enable the others are ignored, but with scale e8m0)
+  uint8_t col_mode;  ///< 33: copy mode bits of the column copy (the same)
   uint16_t rht_mask;  ///< 34: bit i set negates element i of every block, where RHT is on
-  uint16_t row_exponent;  ///< 36: tensor exponent t of the row copy, or its slot (with scale e8m0: 0); AMAX: the slot to write
-  uint16_t col_exponent;  ///< 38: tensor exponent t of the column copy, or its slot (with scale e8m0: 0); AMAX: the slot to write
-  uint64_t row_codes_addr;  ///< 40: codes of the row copy, panel-major (AMAX ignores it, and all that follow)
+  uint16_t row_exponent;  ///< 36: tensor exponent t of the row copy, or its slot (with scale e8m0: 0); AMAX: the slot to write, whatever the mode bit slot
+  uint16_t col_exponent;  ///< 38: tensor exponent t of the column copy, or its slot (with scale e8m0: 0); AMAX: the slot to write; if that of the row copy is the same, this one stays
+  uint64_t row_codes_addr;  ///< 40: codes of the row copy, panel-major (AMAX ignores it, and all that follow, reserved bytes too)
   uint64_t row_scales_addr;  ///< 48: scales of the row copy
   uint64_t col_codes_addr;  ///< 56: codes of the column copy
   uint64_t col_scales_addr;  ///< 64: scales of the column copy
@@ -258,22 +258,22 @@ static_assert(sizeof(ufp4_quant_descriptor_t) == 128, "ufp4_quant_descriptor_t")
 typedef struct {
   uint8_t opcode;  ///< 0: gemm
   uint8_t flags;  ///< 1: bit 0: raise the completion interrupt; bit 1, overlap: start before all earlier jobs are done (a fence ignores it)
-  uint8_t after;  ///< 2: with overlap: start when the job this many places earlier in the ring is done; 1..15, 0: none
-  uint8_t panels;  ///< 3: GEMM with overlap: A in bits 3..0, B in bits 7..4 is the row copy of the QUANT job this many places earlier, used as its row groups are written; 0: none
+  uint8_t after;  ///< 2: with overlap: start when the job this many places earlier in the ring is done; 1..15, 0: none (ignored without overlap and by a fence; over 15 always refused)
+  uint8_t panels;  ///< 3: GEMM with overlap: A in bits 3..0, B in bits 7..4 is the row copy of the QUANT job this many places earlier, used as its row groups are written; 0: none (ignored without overlap; refused in other jobs)
   uint32_t job;  ///< 4: any number; comes back in the completion
   uint32_t m;  ///< 8: rows of A and D
   uint32_t n;  ///< 12: rows of B, columns of D
   uint32_t k;  ///< 16: contraction length in elements; operands hold ceil(k/16) blocks
   uint8_t a_elem;  ///< 20: element format of A
   uint8_t b_elem;  ///< 21: element format of B
-  uint8_t d_dtype;  ///< 22: dtype of D: f32, bf16 or i64 (the unrounded sums)
+  uint8_t d_dtype;  ///< 22: dtype of D: f32, bf16 or i64 (the unrounded sums: no alpha, no C; earlier sums may be added)
   uint8_t contract;  ///< 23: accumulation contract
   uint8_t a_mode;  ///< 24: bit 2: a_exponent is a slot
   uint8_t b_mode;  ///< 25: bit 2: b_exponent is a slot
   uint8_t scale;  ///< 26: scale format of both operands
   uint8_t d_mode;  ///< 27: what enters D beside the product: mode bits of D
-  uint16_t a_exponent;  ///< 28: tensor exponent t of A, or its slot
-  uint16_t b_exponent;  ///< 30: tensor exponent t of B, or its slot
+  uint16_t a_exponent;  ///< 28: tensor exponent t of A, or its slot; applied with every scale (but not to d_dtype i64)
+  uint16_t b_exponent;  ///< 30: tensor exponent t of B, or its slot; likewise
   uint64_t a_codes_addr;  ///< 32: codes of A
   uint64_t a_scales_addr;  ///< 40: scales of A
   uint64_t b_codes_addr;  ///< 48: codes of B
@@ -287,7 +287,7 @@ typedef struct {
   uint64_t sums_addr;  ///< 96: unrounded sums, i64 in the unit of this job, row-major
   uint32_t sums_stride_bytes;  ///< 104: bytes from one row of them to the next
   uint32_t alpha;  ///< 108: factor, an FP32 number
-  uint32_t tensor_scale;  ///< 112: RNE32(SdA SdB), an FP32 number, not negative and no NaN (ignored but with scale nvfp4)
+  uint32_t tensor_scale;  ///< 112: RNE32(SdA SdB), an FP32 number, +0 to +Inf; negative numbers, -0 too, and NaN are unsupported (ignored but with scale nvfp4)
   uint8_t reserved0[12];  ///< 116: zero
 } ufp4_gemm_descriptor_t;
 static_assert(sizeof(ufp4_gemm_descriptor_t) == 128, "ufp4_gemm_descriptor_t");
@@ -301,22 +301,22 @@ typedef struct {
 } ufp4_completion_t;
 static_assert(sizeof(ufp4_completion_t) == 16, "ufp4_completion_t");
 
-#define UFP4_REG_ID 0x000u  ///< ro: 0x55465034
+#define UFP4_REG_ID 0x000u  ///< ro: 'UFP4' in ASCII, U on top
 #define UFP4_REG_VERSION 0x004u  ///< ro: of the interface: major [31:16] major; minor [15:8] minor; patch [7:0] patch
 #define UFP4_REG_CONFIG_ARRAY 0x008u  ///< ro: the PE array: rows [7:0] rows; cols [15:8] columns; lanes [23:16] elements a PE multiplies a cycle; contract [25:24] accumulation contract; formats [27:26] element formats that a PE multiplies; quant [28] 1: there is a QUANT engine
 #define UFP4_REG_CONFIG_TILE 0x00Cu  ///< ro: the macro-tile, in outputs: tile_rows [15:0] rows; tile_cols [31:16] columns
 #define UFP4_REG_CONFIG_MEMORY 0x010u  ///< ro: buses and memories: bus_bytes [7:0] bytes of the data bus; addr_bits [15:8] bits of an address; chunk [23:16] k blocks in an operand chunk; slots [31:24] exponent slots
-#define UFP4_REG_CONTROL 0x020u  ///< wo: write 1 to: snapshot [0] take a snapshot of the counters; clear [1] clear them; soft_reset [2] soft reset
-#define UFP4_REG_STATUS 0x024u  ///< ro: what the core is doing: busy [0] a job is running; empty [1] the ring is empty; stopped [2] the core has been stopped: by its watchdog, or by a ring_tail too far ahead; resetting [3] a soft reset is under way
-#define UFP4_REG_IRQ_STATUS 0x028u  ///< w1c: why there is an interrupt; write 1 to clear: completion [0] a job with its interrupt flag set has completed; error [1] a job ended with a status other than ok; stopped [2] the core has been stopped: by its watchdog, or by a ring_tail too far ahead
+#define UFP4_REG_CONTROL 0x020u  ///< wo: write 1 to (counters: both at once takes the snapshot first): snapshot [0] take a snapshot of the counters; clear [1] clear them; soft_reset [2] soft reset
+#define UFP4_REG_STATUS 0x024u  ///< ro: what the core is doing: busy [0] a job is under way; stays 1 in a core that has been stopped; empty [1] the ring is empty; stopped [2] the core has been stopped: by its watchdog, or by a ring_tail too far ahead; resetting [3] a soft reset is under way
+#define UFP4_REG_IRQ_STATUS 0x028u  ///< w1c: why there is an interrupt; write 1 to clear: completion [0] a job with its interrupt flag set has completed, be it with an error; error [1] a job ended with a status other than ok, or its completion could not be written; stopped [2] the core has been stopped: by its watchdog, or by a ring_tail too far ahead
 #define UFP4_REG_IRQ_MASK 0x02Cu  ///< rw: which bits of irq_status raise the interrupt: completion [0] completion; error [1] error; stopped [2] stopped
-#define UFP4_REG_RING_BASE_LO 0x030u  ///< rw: descriptor ring: address, bits 31..0; a multiple of 128
-#define UFP4_REG_RING_BASE_HI 0x034u  ///< rw: descriptor ring: address, upper bits
-#define UFP4_REG_RING_LOG2 0x038u  ///< rw: log2 of the number of descriptors in the ring, 0..15; write only while the ring is empty
-#define UFP4_REG_RING_TAIL 0x03Cu  ///< rw: free-running 32-bit count of descriptors that the host has written; writing it is the doorbell
+#define UFP4_REG_RING_BASE_LO 0x030u  ///< rw: descriptor ring: address, a multiple of 128, lower word; a ring beyond the last address goes on at 0: value [31:7] bits 31..7
+#define UFP4_REG_RING_BASE_HI 0x034u  ///< rw: descriptor ring: address, upper word: value [7:0] bits 39..32
+#define UFP4_REG_RING_LOG2 0x038u  ///< rw: size of the ring; write only while the ring is empty: value [3:0] log2 of the number of descriptors, 0..15
+#define UFP4_REG_RING_TAIL 0x03Cu  ///< rw: free-running 32-bit count of descriptors that the host has written; writing it is the doorbell (ignored while a soft reset is under way)
 #define UFP4_REG_RING_HEAD 0x040u  ///< ro: free-running 32-bit count of descriptors whose completion is written
-#define UFP4_REG_COMPLETION_BASE_LO 0x044u  ///< rw: completion ring (as many entries as the descriptor ring): address, bits 31..0; a multiple of 128
-#define UFP4_REG_COMPLETION_BASE_HI 0x048u  ///< rw: completion ring: address, upper bits
+#define UFP4_REG_COMPLETION_BASE_LO 0x044u  ///< rw: completion ring (as many entries as the descriptor ring): address, a multiple of 128, lower word: value [31:7] bits 31..7
+#define UFP4_REG_COMPLETION_BASE_HI 0x048u  ///< rw: completion ring: address, upper word: value [7:0] bits 39..32
 #define UFP4_REG_WATCHDOG 0x04Cu  ///< rw: cycles without any progress, while there is a job, after which the core is stopped; 0: never
 #define UFP4_REG_FATAL 0x050u  ///< ro: what the stopped core was waiting for; zero if it was not stopped: stopped [0] it was stopped; read [1] read beats; write [2] write answers; ring [3] ring_tail was more than the size of the ring ahead of ring_head
 #define UFP4_REG_COUNTER_BASE 0x100u
@@ -336,7 +336,7 @@ typedef enum {
   UFP4_COUNTER_IDLE = 8,  ///< nothing to do
   UFP4_COUNTER_READ_BEATS = 9,  ///< data beats read
   UFP4_COUNTER_WRITE_BEATS = 10,  ///< data beats written
-  UFP4_COUNTER_JOBS = 11,  ///< jobs completed
+  UFP4_COUNTER_JOBS = 11,  ///< completions, also of fences and of refused jobs
   UFP4_COUNTER_QUANT_BESIDE = 12,  ///< QUANT or AMAX was running, and a GEMM too
 } ufp4_counter_t;
 #define UFP4_COUNTER_COUNT 13
