@@ -116,8 +116,24 @@ static void put_refused(rig_t *rig, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) bench_put(&rig->bench, &refused);
 }
 
-// A GEMM so many places behind the QUANT that makes an operand of it, of which there is garbage until then. It takes
-// the last rows before the QUANT has written them, unless it waits.
+// Two jobs so many places apart, of which the second has to wait for the first.
+static void compare_apart(rig_t *rig, const ufp4_descriptor_t *first, const ufp4_descriptor_t *second,
+                          uint32_t distance, const char *what) {
+  memset(image(rig) + D * PLACE_BYTES, GARBAGE, PLACE_BYTES);
+  rig_copy_to_model(rig);
+  rig_run_model(rig, first);
+  rig_run_model(rig, second);
+  bench_put(&rig->bench, first);
+  put_refused(rig, distance - 1);
+  bench_put(&rig->bench, second);
+  bench_start(&rig->bench);
+  check_that(rig->runs, bench_drain(&rig->bench), "the jobs have not ended");
+  check_bits(rig->runs, bench_completion(&rig->bench, rig->bench.tail - 1).status, UFP4_CORE_STATUS_OK, "status");
+  rig_compare(rig, what);
+}
+
+// A GEMM behind the QUANT that makes an operand of it, of which there is garbage until then. It takes the last rows
+// before the QUANT has written them, unless it waits.
 static void depend(rig_t *rig, unsigned by, uint32_t distance) {
   ufp4_descriptor_t quant = job(by == BY_PANELS_OF_B ? QUANT_W : QUANT_X), gemm = job(GEMM);
   rig->runs++;
@@ -128,37 +144,17 @@ static void depend(rig_t *rig, unsigned by, uint32_t distance) {
   quant.header.flags = OVERLAPS;
   name_dependence(&gemm, by, distance);
   memset(image(rig) + (by == BY_PANELS_OF_B ? W_CODES : X_CODES) * PLACE_BYTES, GARBAGE, 2 * PLACE_BYTES);
-  memset(image(rig) + D * PLACE_BYTES, GARBAGE, PLACE_BYTES);
-  rig_copy_to_model(rig);
-  rig_run_model(rig, &quant);
-  rig_run_model(rig, &gemm);
-  bench_put(&rig->bench, &quant);
-  put_refused(rig, distance - 1);
-  bench_put(&rig->bench, &gemm);
-  bench_start(&rig->bench);
-  check_that(rig->runs, bench_drain(&rig->bench), "the jobs have not ended");
-  check_bits(rig->runs, bench_completion(&rig->bench, rig->bench.tail - 1).status, UFP4_CORE_STATUS_OK, "status");
-  rig_compare(rig, "a dependence");
+  compare_apart(rig, &quant, &gemm, distance, "a dependence");
 }
 
-// A QUANT so many places behind a GEMM that reads, again and again, what it overwrites.
+// A QUANT behind a GEMM that reads, again and again, what it overwrites.
 static void overwrite(rig_t *rig, uint32_t distance) {
   ufp4_descriptor_t gemm = job(GEMM), quant = job(QUANT_W);
   rig->runs++;
   gemm.header.flags = OVERLAPS;
   quant.quant.seed = distance;
   name_dependence(&quant, BY_AFTER, distance);
-  memset(image(rig) + D * PLACE_BYTES, GARBAGE, PLACE_BYTES);
-  rig_copy_to_model(rig);
-  rig_run_model(rig, &gemm);
-  rig_run_model(rig, &quant);
-  bench_put(&rig->bench, &gemm);
-  put_refused(rig, distance - 1);
-  bench_put(&rig->bench, &quant);
-  bench_start(&rig->bench);
-  check_that(rig->runs, bench_drain(&rig->bench), "the jobs have not ended");
-  check_bits(rig->runs, bench_completion(&rig->bench, rig->bench.tail - 1).status, UFP4_CORE_STATUS_OK, "status");
-  rig_compare(rig, "a dependence of QUANT");
+  compare_apart(rig, &gemm, &quant, distance, "a dependence of QUANT");
 }
 
 TEST(dependences_of_each_distance) {
