@@ -20,16 +20,7 @@ module ufp4_pe_dot #(
   output logic        [12:0] scale_a_o,
   output logic        [12:0] scale_b_o
 );
-  if (Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin : gen_planes
-    ufp4_dot_planes u_dot (
-      .a_sign_i(a_rest_i[28:13]),
-      .a_mag_i,
-      .b_sign_i(b_rest_i[28:13]),
-      .b_mag_i,
-      .dot_o
-    );
-    assign {scale_a_o, scale_b_o} = {a_rest_i[12:0], b_rest_i[12:0]};
-  end else if (Target == 32'(ufp4_spec_pkg::TARGET_FPGA)) begin : gen_relative
+  if (Target == 32'(ufp4_spec_pkg::TARGET_FPGA)) begin : gen_relative
     logic signed [12:0] relative;
     logic negative;
     ufp4_dot_relative u_dot (
@@ -47,19 +38,26 @@ module ufp4_pe_dot #(
       .word_i({a_rest_i[12:0], b_rest_i[12:0]}),
       .word_o({scale_a_o, scale_b_o})
     );
-  end else begin : gen_cells
-    ufp4_dot #(.Formats(Formats)) u_dot (
-      .a_sign_i(a_rest_i[28:13]),
-      .a_mag_i,
-      .b_sign_i(b_rest_i[28:13]),
-      .b_mag_i,
-      .dot_o
-    );
-    assign {scale_a_o, scale_b_o} = {a_rest_i[12:0], b_rest_i[12:0]};
-  end
-
-  if (Target != 32'(ufp4_spec_pkg::TARGET_FPGA)) begin : gen_no_clock
+  end else begin : gen_combinational
     logic unused_clock;
     assign unused_clock = clk_i;
+    assign {scale_a_o, scale_b_o} = {a_rest_i[12:0], b_rest_i[12:0]};
+    if (Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin : gen_planes
+      ufp4_dot_planes u_dot (
+        .a_sign_i(a_rest_i[28:13]),
+        .a_mag_i,
+        .b_sign_i(b_rest_i[28:13]),
+        .b_mag_i,
+        .dot_o
+      );
+    end else begin : gen_cells
+      ufp4_dot #(.Formats(Formats)) u_dot (
+        .a_sign_i(a_rest_i[28:13]),
+        .a_mag_i,
+        .b_sign_i(b_rest_i[28:13]),
+        .b_mag_i,
+        .dot_o
+      );
+    end
   end
 endmodule
