@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration small, as flat Verilog in a four-state simulator: registers, one QUANT against the golden model,
+"""The configuration small, as flat Verilog in a four-state simulator: registers against their SystemRDL, one QUANT against the golden model,
 GEMMs of one chunk and of two against exact integers, refused jobs. The memory pauses at random."""
 import itertools
 import math
@@ -12,6 +12,8 @@ import sys
 import tempfile
 
 import cocotb
+from systemrdl import RDLCompiler
+from systemrdl.node import RegNode
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "e2e"))
 import bench  # noqa: E402
@@ -26,12 +28,17 @@ def pauses(seed):
     return (generator.random() < 0.4 for _ in itertools.count())
 
 
-async def started(dut):
+def with_pauses(dut):
     core = Core(dut)
     for i, interface in enumerate((core.memory.write_if.aw_channel, core.memory.write_if.w_channel,
                                    core.memory.write_if.b_channel, core.memory.read_if.ar_channel,
                                    core.memory.read_if.r_channel)):
         interface.set_pause_generator(pauses(SEED + i))
+    return core
+
+
+async def started(dut):
+    core = with_pauses(dut)
     await core.start()
     return core
 
@@ -71,6 +78,46 @@ async def registers_say_what_it_is(dut):
     array = await core.read("config_array")
     assert (array & 255, array >> 8 & 255, array >> 16 & 255) == (2, 2, 16), hex(array)
     assert await core.read("ring_head") == 0
+    check_known(dut)
+
+
+def described():
+    """The registers as the SystemRDL describes them."""
+    compiler = RDLCompiler()
+    compiler.compile_file(str(pathlib.Path(__file__).parents[3] / "rtl/gen/ufp4.rdl"))
+    return [r for r in compiler.elaborate().top.descendants(unroll=True) if isinstance(r, RegNode)]
+
+
+def mask_of(register, wanted):
+    return sum((1 << f.width) - 1 << f.low for f in register.fields() if wanted(f))
+
+
+@cocotb.test()
+async def registers_are_as_their_systemrdl_says(dut):
+    """Values after reset; then each register takes what is written to it, in the bits that can be written and no other."""
+    core = with_pauses(dut)
+    await core.reset()
+    holds = {}
+    for r in described():
+        value = await core.registers.read_dword(r.absolute_address)
+        known = mask_of(r, lambda f: not f.is_sw_readable or f.get_property("reset") is not None)
+        start = sum(f.get_property("reset") << f.low for f in r.fields() if f.is_sw_readable and known >> f.low & 1)
+        assert value & (known | ~mask_of(r, lambda f: True)) == start, f"{r.get_path()} after reset: {value:#x}, not {start:#x}"
+        holds[r.absolute_address] = value
+    for r in described():
+        if any(f.get_property("donttest") for f in r.fields()):
+            continue
+        kept = mask_of(r, lambda f: f.is_sw_writable and f.is_sw_readable and f.get_property("onwrite") is None)
+        patterns = [0xFFFFFFFF, 0x55555555, 0xAAAAAAAA, 0] + ([1 << i for i in range(32)] if kept else [])
+        for pattern in patterns:
+            await core.registers.write_dword(r.absolute_address, pattern)
+            want = holds[r.absolute_address] & ~kept | pattern & kept
+            value = await core.registers.read_dword(r.absolute_address)
+            assert value == want, f"{r.get_path()} after a write of {pattern:#x}: {value:#x}, not {want:#x}"
+            holds[r.absolute_address] = want
+    for r in described():
+        value = await core.registers.read_dword(r.absolute_address)
+        assert value == holds[r.absolute_address], f"{r.get_path()} has changed: {value:#x}"
     check_known(dut)
 
 

@@ -37,7 +37,7 @@ def unpack(fields, data):
 
 
 class Core:
-    """A core with 1 MiB of memory, clocked, reset, its rings set up."""
+    """A core with 1 MiB of memory."""
 
     def __init__(self, dut):
         self.dut = dut
@@ -45,12 +45,16 @@ class Core:
         self.registers = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst_n, reset_active_level=False)
         self.memory = AxiRam(AxiBus.from_prefix(dut, "m_axi"), dut.clk, dut.rst_n, reset_active_level=False, size=2**20)
 
-    async def start(self):
+    async def reset(self):
         cocotb.start_soon(Clock(self.dut.clk, 2, unit="ns").start())
         self.dut.rst_n.value = 0
         await ClockCycles(self.dut.clk, 10)
         self.dut.rst_n.value = 1
         await ClockCycles(self.dut.clk, 2)
+
+    async def start(self):
+        """Reset, and its rings set up."""
+        await self.reset()
         for name, value in (("ring_base_lo", RING), ("ring_base_hi", 0), ("completion_base_lo", COMPLETIONS),
                             ("completion_base_hi", 0), ("ring_log2", RING_LOG2), ("irq_mask", 3)):
             await self.write(name, value)
