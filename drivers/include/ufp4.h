@@ -24,11 +24,14 @@ extern "C" {
 
 typedef struct ufp4_device ufp4_device_t;
 
+/** The longest latency of a simulated memory, in cycles: a core that waits for longer is stopped by its watchdog. */
+#define UFP4_MEM_LATENCY_MAX 100000u
+
 /** Options of ufp4_device_open; start from ufp4_device_options_default(). A backend ignores what it has no use for. */
 typedef struct {
   const char *configuration;  ///< "small", "default", ..: the core's named configuration (docs/registers.md)
   uint64_t memory_bytes;      ///< size of device memory
-  unsigned mem_latency;       ///< simulated memory: cycles from address to first data
+  unsigned mem_latency;       ///< simulated memory: cycles from address to first data, up to UFP4_MEM_LATENCY_MAX
   unsigned mem_bandwidth;     ///< simulated memory: bytes a cycle, each way; 0: as wide as the bus
   uint64_t stall_seed;        ///< simulated memory: seed of random back-pressure; 0: none
   uint64_t max_cycles;        ///< simulated core: cycles until the next completion; 0: the default limit
@@ -151,6 +154,9 @@ ufp4_quantize_t ufp4_recipe_quantize(const ufp4_recipe_t *recipe, ufp4_role_t ro
 // --- The training GEMMs of a linear layer -------------------------------------------------------------
 
 typedef struct ufp4_linear ufp4_linear_t;
+
+/** Loading a layer's tensor writes this exponent slot and the next one: jobs of one's own should name others. */
+#define UFP4_LAYER_SLOTS 62u
 
 /** X [tokens][cin], W [cout][cin], dY [tokens][cout]. */
 typedef struct {

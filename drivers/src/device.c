@@ -157,18 +157,3 @@ ufp4_status_t device_check(ufp4_device_t *device) {
   if (device == NULL) return UFP4_ERROR_ARGUMENT;
   return device->failed ? UFP4_ERROR_DEVICE : UFP4_OK;
 }
-
-slot_use_t slot_take(ufp4_device_t *device) {
-  uint64_t serial = ++device->slot_uses;
-  unsigned slot = (unsigned)(serial % UFP4_SLOTS);
-  device->slot_serial[slot] = serial;
-  return (slot_use_t){slot, serial};
-}
-
-void slots_forget(ufp4_device_t *device) {
-  for (unsigned i = 0; i < UFP4_SLOTS; i++) device->slot_serial[i] = 0;
-}
-
-int slot_is_live(const ufp4_device_t *device, slot_use_t use) {
-  return device->slot_serial[use.slot] == use.serial;
-}

@@ -25,8 +25,6 @@ struct ufp4_device {
   size_t buffer_count, buffer_capacity;
   uint64_t submitted, taken;             // jobs; the job number is the lower half
   ufp4_completion_t done[HISTORY_JOBS];  // of job i at i mod HISTORY_JOBS
-  uint64_t slot_serial[UFP4_SLOTS];      // which use of the slot this is, see slot_take
-  uint64_t slot_uses;
 };
 
 /** Keeps @p status, and remembers that the device is lost if it says so. */
@@ -40,23 +38,13 @@ ufp4_status_t device_check(ufp4_device_t *device);
 /** Waits for every queued job. @return 0 if some may still run: the device answers, but does not get on. */
 int jobs_drain(ufp4_device_t *device);
 
-/** UFP4_ERROR_UNSUPPORTED, with a message, if the device's core accumulates by another contract or does not multiply these
- *  elements. */
+/** UFP4_ERROR_UNSUPPORTED, with a message, if the device's core accumulates by another contract or does not multiply
+ * these elements. */
 ufp4_status_t device_check_core(ufp4_device_t *device, ufp4_contract_t contract, ufp4_elem_t a, ufp4_elem_t b);
 /** Runs one job and gives its cycles and what it added to the counters. */
 ufp4_status_t job_measure(ufp4_device_t *device, const ufp4_descriptor_t *descriptor, ufp4_gemm_stats_t *stats);
 /** A GEMM of operands in the host's memory as one job; what a descriptor can express, the arguments checked. */
 ufp4_status_t gemm_by_descriptor(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,
                                  const ufp4_gemm_t *how, void *d, int64_t d_ld, ufp4_gemm_stats_t *stats);
-
-/** A use of an exponent slot. Slots are handed out in turn, so a use ends when its slot is taken again. */
-typedef struct {
-  unsigned slot;
-  uint64_t serial;
-} slot_use_t;
-slot_use_t slot_take(ufp4_device_t *device);
-/** No use is live any more. */
-void slots_forget(ufp4_device_t *device);
-int slot_is_live(const ufp4_device_t *device, slot_use_t use);
 
 #endif

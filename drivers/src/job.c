@@ -31,11 +31,14 @@ static ufp4_status_t take_oldest(ufp4_device_t *device, uint64_t timeout_us) {
   return UFP4_OK;
 }
 
+static ufp4_status_t take_all(ufp4_device_t *device) {
+  ufp4_status_t status = device_check(device);
+  while (status == UFP4_OK && device->taken < device->submitted) status = take_oldest(device, 0);
+  return status;
+}
+
 int jobs_drain(ufp4_device_t *device) {
-  while (!device->failed && device->taken < device->submitted) {
-    if (take_oldest(device, 0) != UFP4_OK) break;
-  }
-  return device->failed || device->taken == device->submitted;
+  return take_all(device) == UFP4_OK || device->failed;
 }
 
 ufp4_status_t ufp4_device_reset(ufp4_device_t *device) {
@@ -49,7 +52,6 @@ ufp4_status_t ufp4_device_reset(ufp4_device_t *device) {
     device->done[number % HISTORY_JOBS] =
         (ufp4_completion_t){.job = (uint32_t)number, .status = UFP4_CORE_STATUS_CANCELLED};
   }
-  slots_forget(device);
   return UFP4_OK;
 }
 
@@ -144,17 +146,18 @@ ufp4_status_t ufp4_slot_read(ufp4_device_t *device, unsigned slot, int *exponent
   if (slot >= UFP4_SLOTS || exponent == NULL) {
     return device_fail(device, UFP4_ERROR_ARGUMENT, "slot %u: there are slots 0 to %d", slot, UFP4_SLOTS - 1);
   }
-  while (status == UFP4_OK && device->taken < device->submitted) status = take_oldest(device, 0);
+  status = take_all(device);
   if (status != UFP4_OK) return status;
   return device_note(device, device->backend->slot_read(device->state, slot, exponent));
 }
 
-ufp4_status_t job_measure(ufp4_device_t *device, const ufp4_descriptor_t *descriptor,
-                          ufp4_gemm_stats_t *stats) {
+ufp4_status_t job_measure(ufp4_device_t *device, const ufp4_descriptor_t *descriptor, ufp4_gemm_stats_t *stats) {
   uint64_t before[UFP4_COUNTER_COUNT] = {0}, after[UFP4_COUNTER_COUNT] = {0};
   ufp4_completion_t done;
   uint32_t job;
-  ufp4_status_t status = ufp4_device_counters(device, before);
+  // What is still queued would be counted too.
+  ufp4_status_t status = take_all(device);
+  if (status == UFP4_OK) status = ufp4_device_counters(device, before);
   if (status == UFP4_OK) status = ufp4_submit(device, descriptor, &job);
   if (status == UFP4_OK) status = ufp4_wait(device, job, 0, &done);
   if (status == UFP4_OK) status = ufp4_device_counters(device, after);

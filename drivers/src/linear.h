@@ -10,7 +10,6 @@ typedef struct {
   int wanted, loaded;
   int64_t rows, cols, stride_blocks;
   uint64_t codes, scales;
-  slot_use_t slot;  // holds the exponent until the slot is used anew
   int exponent;
   unsigned flags;         // as ufp4_operand_t has them
   ufp4_operand_t golden;  // instead of all of the above, where the layer is golden

@@ -48,7 +48,6 @@ static ufp4_status_t load_golden(ufp4_linear_t *linear, ufp4_role_t role, const 
     how.seed = linear->shape.seed;
     how.tensor_id = ufp4_tensor_id(step, linear->shape.layer, role, (unsigned)axis);
     ufp4_operand_free(&copy->golden);
-    copy->loaded = 0;
     ufp4_status_t status = ufp4_device_quantize(linear->device, tensor, &how, &copy->golden);
     if (status != UFP4_OK) return status;
     copy->loaded = 1;
@@ -95,8 +94,8 @@ static void describe_copies(ufp4_linear_t *linear, ufp4_role_t role, uint64_t st
   copy_t *row = &linear->copies[role][UFP4_AXIS_ROW], *col = &linear->copies[role][UFP4_AXIS_COL];
   quant->row_mode = copy_mode(linear, role, UFP4_AXIS_ROW);
   quant->col_mode = copy_mode(linear, role, UFP4_AXIS_COL);
-  if (row->wanted && linear_has_exponents(linear)) quant->row_exponent = (uint16_t)row->slot.slot;
-  if (col->wanted && linear_has_exponents(linear)) quant->col_exponent = (uint16_t)col->slot.slot;
+  if (row->wanted && linear_has_exponents(linear)) quant->row_exponent = UFP4_LAYER_SLOTS;
+  if (col->wanted && linear_has_exponents(linear)) quant->col_exponent = UFP4_LAYER_SLOTS + 1;
   quant->row_codes_addr = row->codes;
   quant->row_scales_addr = row->scales;
   quant->row_stride_blocks = (uint32_t)row->stride_blocks;
@@ -138,13 +137,13 @@ ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const uf
   ufp4_status_t status = check_tensor(linear, role, tensor);
   if (status != UFP4_OK) return status;
   if (!linear->recipe.quantized) return load_on_host(linear, role, tensor);
-  if (linear->golden) return load_golden(linear, role, tensor, step);
   copy_t *copies = linear->copies[role];
+  // Both at once: a pass must not meet one of this tensor and one of the last.
   for (int axis = 0; axis < 2; axis++) {
     copies[axis].loaded = 0;
     copies[axis].exponent = 0;
-    if (copies[axis].wanted && linear_has_exponents(linear)) copies[axis].slot = slot_take(linear->device);
   }
+  if (linear->golden) return load_golden(linear, role, tensor, step);
   ufp4_quant_descriptor_t quant = {0};
   describe_source(linear, role, tensor, &quant);
   describe_copies(linear, role, step, &quant);
@@ -155,7 +154,7 @@ ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const uf
     if (!copies[axis].wanted) continue;
     copies[axis].flags = copy_flags(flags, (ufp4_axis_t)axis);
     if (linear_has_exponents(linear)) {
-      status = ufp4_slot_read(linear->device, copies[axis].slot.slot, &copies[axis].exponent);
+      status = ufp4_slot_read(linear->device, UFP4_LAYER_SLOTS + (unsigned)axis, &copies[axis].exponent);
     }
     copies[axis].loaded = status == UFP4_OK;
   }

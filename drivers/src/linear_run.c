@@ -42,12 +42,6 @@ static ufp4_status_t run_golden(ufp4_linear_t *linear, ufp4_pass_t pass, float *
   return ufp4_device_gemm(linear->device, &copies[0]->golden, &copies[1]->golden, &how, d, d_ld, stats);
 }
 
-static uint16_t exponent_field(const ufp4_linear_t *linear, const copy_t *copy, uint8_t *mode) {
-  int live = linear_has_exponents(linear) && slot_is_live(linear->device, copy->slot);
-  *mode = live ? UFP4_MODE_SLOT : 0;
-  return live ? (uint16_t)copy->slot.slot : (uint16_t)(int16_t)copy->exponent;
-}
-
 static ufp4_descriptor_t describe_gemm(const ufp4_linear_t *linear, ufp4_pass_t pass, const copy_t *a,
                                        const copy_t *b) {
   ufp4_descriptor_t descriptor = {.gemm = {.opcode = UFP4_OPCODE_GEMM}};
@@ -61,8 +55,8 @@ static ufp4_descriptor_t describe_gemm(const ufp4_linear_t *linear, ufp4_pass_t 
   gemm->a_elem = gemm->b_elem = (uint8_t)linear->recipe.elem;
   gemm->scale = (uint8_t)linear->recipe.scale;
   gemm->d_dtype = UFP4_DTYPE_F32;
-  gemm->a_exponent = exponent_field(linear, a, &gemm->a_mode);
-  gemm->b_exponent = exponent_field(linear, b, &gemm->b_mode);
+  gemm->a_exponent = (uint16_t)(int16_t)a->exponent;
+  gemm->b_exponent = (uint16_t)(int16_t)b->exponent;
   gemm->a_codes_addr = a->codes;
   gemm->a_scales_addr = a->scales;
   gemm->b_codes_addr = b->codes;

@@ -222,7 +222,7 @@ TEST(bf16_sources_are_their_fp32_values) {
   free_tensors(&tensors);
 }
 
-// More loaded copies than exponent slots: what was loaded first goes on with the value that its slot held.
+// More loaded copies than exponent slots: each goes on with its own exponent.
 TEST(more_layers_than_slots) {
   enum { LAYERS = 24 };
   const int64_t shape[3] = {4, 20, 7};
@@ -250,6 +250,37 @@ TEST(more_layers_than_slots) {
   free(y);
   free(dx);
   free(dw);
+  ufp4_device_close(device);
+}
+
+// Jobs of one's own, some of them still queued, between loading and running: they write every exponent slot, and are
+// not in the statistics of the layer's GEMM.
+TEST(jobs_of_ones_own_leave_a_layer_alone) {
+  const int64_t shape[3] = {20, 30, 40};
+  check_random_t random = check_random();
+  tensors_t tensors = make_tensors(&random, shape);
+  ufp4_device_t *device = bench_device();
+  ufp4_device_info_t info;
+  ufp4_device_info(device, &info);
+  bench_jobs_t jobs = bench_jobs(device);
+  ufp4_linear_t *linear = make_linear(device, shape, "ufp4", 1, 1u << UFP4_PASS_FPROP);
+  float *y = new_output(shape, UFP4_PASS_FPROP);
+  check_bits(0, ufp4_linear_load(linear, UFP4_ROLE_X, &tensors.views[UFP4_ROLE_X], 3), UFP4_OK, "load x");
+  check_bits(0, ufp4_linear_load(linear, UFP4_ROLE_W, &tensors.views[UFP4_ROLE_W], 3), UFP4_OK, "load w");
+  for (unsigned slot = 0; slot < UFP4_SLOTS; slot += 2) {
+    jobs.amax.quant.row_exponent = (uint16_t)slot;
+    jobs.amax.quant.col_exponent = (uint16_t)(slot + 1);
+    jobs.amax.quant.row_mode = jobs.amax.quant.col_mode = UFP4_MODE_ENABLE;
+    check_bits(slot, ufp4_submit(device, &jobs.amax, NULL), UFP4_OK, "submit");
+  }
+  ufp4_gemm_stats_t stats;
+  check_bits(0, ufp4_linear_run(linear, UFP4_PASS_FPROP, y, shape[2], &stats), UFP4_OK, "run");
+  check_pass(0, linear, &tensors, "ufp4", UFP4_PASS_FPROP, 1, 3, y);
+  check_bits(0, stats.counters[UFP4_COUNTER_JOBS], info.has_cycles ? 1 : 0, "jobs counted");
+  check_bits(0, stats.counters[UFP4_COUNTER_QUANT], 0, "cycles of QUANT counted");
+  ufp4_linear_free(linear);
+  free(y);
+  free_tensors(&tensors);
   ufp4_device_close(device);
 }
 
@@ -378,6 +409,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_another_contract),
       CHECK_TEST(bf16_sources_are_their_fp32_values),
       CHECK_TEST(more_layers_than_slots),
+      CHECK_TEST(jobs_of_ones_own_leave_a_layer_alone),
       CHECK_TEST(only_the_copies_that_are_needed),
       CHECK_TEST(free_gives_the_memory_back),
       CHECK_TEST(rejects_shapes_and_settings),
