@@ -60,8 +60,9 @@ static int check_configuration(const cli_command_t *command, const char *name) {
 }
 
 static int check_limits(const cli_command_t *command, const cli_device_t *device) {
-  // A core that waits for longer is stopped by its watchdog.
-  if (device->mem_latency > 100000) return cli_fail(command, CLI_USAGE, "--mem-latency: at most 100000 cycles");
+  if (device->mem_latency > UFP4_MEM_LATENCY_MAX) {
+    return cli_fail(command, CLI_USAGE, "--mem-latency: at most %u cycles", UFP4_MEM_LATENCY_MAX);
+  }
   if (device->mem_bandwidth > 4096) return cli_fail(command, CLI_USAGE, "--mem-bandwidth: at most 4096 bytes a cycle");
   if (device->threads > 1024) return cli_fail(command, CLI_USAGE, "--threads: at most 1024");
   return CLI_GO_ON;

@@ -87,6 +87,18 @@ TEST(rejects_memory_of_odd_sizes) {
   }
 }
 
+TEST(rejects_latencies_that_the_watchdog_would_end) {
+  ufp4_device_options_t options = bench_options();
+  options.mem_latency = UFP4_MEM_LATENCY_MAX + 1;
+  ufp4_device_t *device = NULL;
+  if (strcmp(bench_backend(), "rtl") == 0) check_refused(0, "rtl", &options, UFP4_ERROR_ARGUMENT, "latency");
+  options.mem_latency = UFP4_MEM_LATENCY_MAX;
+  check_bits(1, ufp4_device_open(bench_backend(), &options, &device), UFP4_OK, "open");
+  const ufp4_descriptor_t fence = {.header = {.opcode = UFP4_OPCODE_FENCE}};
+  check_bits(1, bench_run(device, &fence, NULL), UFP4_OK, "fence");
+  ufp4_device_close(device);
+}
+
 TEST(rejects_missing_arguments) {
   ufp4_device_options_t options = bench_options();
   ufp4_device_t *device;
@@ -108,6 +120,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_backends_of_later_versions),
       CHECK_TEST(rejects_unknown_configurations),
       CHECK_TEST(rejects_memory_of_odd_sizes),
+      CHECK_TEST(rejects_latencies_that_the_watchdog_would_end),
       CHECK_TEST(rejects_missing_arguments),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);

@@ -208,7 +208,8 @@ static ufp4_status_t run_gemm_operands(state_t *state, const ufp4_gemm_descripto
   ufp4_gemm_t how = {.contract = (ufp4_contract_t)gemm->contract,
                      .d_dtype = (ufp4_dtype_t)gemm->d_dtype,
                      .alpha = 1.0f,
-                     .threads = state->threads};
+                     .threads = state->threads,
+                     .kernel = state->kernel};
   if (gemm->d_mode & UFP4_D_MODE_ALPHA) how.alpha = ufp4_f32_value(gemm->alpha);
   if (gemm->d_mode & UFP4_D_MODE_C) {
     how.c = (const float *)memory_at(state, gemm->c_addr);

@@ -24,7 +24,8 @@ static_assert(UFP4_QUEUE_JOBS * (UFP4_DESCRIPTOR_BYTES + UFP4_COMPLETION_BYTES) 
 #define SLOT_WRITTEN 0x10000u
 // A job of the largest size on the smallest array takes longer than anybody waits; a hang is found long before this.
 #define DEFAULT_MAX_CYCLES 100000000000ull
-// Longer than any latency; less than the simulator's own patience, so that it is the core that speaks.
+// Longer than any latency (UFP4_MEM_LATENCY_MAX); less than the simulator's own patience, so that it is the core that
+// speaks.
 #define WATCHDOG_CYCLES 500000u
 // How often a reset is looked at, and for how long: it has to give up what is lost.
 #define RESET_SLICE_CYCLES 16u
@@ -75,8 +76,8 @@ static ufp4_status_t check_register(state_t *state, uint32_t offset, const char 
 // The core must be the one that this driver was generated with.
 static ufp4_status_t check_identity(state_t *state, const ufp4_configuration_t *want) {
   const uint32_t version = UFP4_VERSION_MAJOR << 16 | UFP4_VERSION_MINOR << 8 | UFP4_VERSION_PATCH;
-  const uint32_t array = want->rows | want->cols << 8 | want->lanes << 16 | want->contract << 24 | want->formats << 26 |
-                         want->quant << 28;
+  const uint32_t array =
+      want->rows | want->cols << 8 | want->lanes << 16 | want->contract << 24 | want->formats << 26 | want->quant << 28;
   const uint32_t tile = want->rows * want->tile_rows | want->cols * want->tile_cols << 16;
   const uint32_t memory = want->bus_bytes | UFP4_ADDR_BITS << 8 | want->chunk << 16 | (uint32_t)UFP4_SLOTS << 24;
   ufp4_status_t status = check_register(state, UFP4_REG_ID, "id", UFP4_CORE_ID);
@@ -127,6 +128,11 @@ static ufp4_status_t open_sim(state_t *state, const ufp4_device_options_t *optio
       .trace_path = options->trace_path,
   };
   char text[256] = "";
+  if (options->mem_latency > UFP4_MEM_LATENCY_MAX) {
+    ufp4_message_set(state->message, "rtl: a memory latency of %u cycles; at most %u", options->mem_latency,
+                     UFP4_MEM_LATENCY_MAX);
+    return UFP4_ERROR_ARGUMENT;
+  }
   if (!ufp4_sim_has(options->configuration)) {
     ufp4_message_set(state->message,
                      "rtl: this build does not simulate the configuration %s; configure it with -DUFP4_SIMULATE=%s "
