@@ -4,7 +4,8 @@
 // Watchdog: when for watchdog_i cycles (0: never) there is work and nothing moves, fatal_o rises, and irq_fatal_o for
 // one cycle; halt_o keeps the memory masters from beginning another burst. fatal_code_o says what was missing then:
 // bit 0 something at all, bit 1 read beats, bit 2 write answers. Only a reset ends this state. A ring with more
-// descriptors than places (overflow_i) stops the core at once, bit 3: what it would fetch has been overwritten.
+// descriptors than places, or a tail that goes back (overflow_i), stops the core at once, bit 3: what it would fetch
+// has been overwritten, or was never given.
 //
 // Soft reset: from the cycle after soft_reset_i the core behind the masters is in reset (core_rst_no) and the masters
 // flush: bursts that have begun are ended without effect, answers are swallowed. When none is pending the core is

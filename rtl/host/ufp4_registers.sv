@@ -71,14 +71,16 @@ module ufp4_registers
   logic [2:0]           irq_status_d, irq_status_q, irq_mask_d, irq_mask_q;
   logic [ADDR_BITS-1:0] ring_base_d, ring_base_q, completion_base_d, completion_base_q;
   logic [3:0]           ring_log2_d, ring_log2_q;
-  logic [31:0]          ring_tail_d, ring_tail_q, watchdog_d, watchdog_q;
+  logic [31:0]          ring_tail_d, ring_tail_q, watchdog_d, watchdog_q, ahead;
+  logic                 back_d, back_q;   // the tail was written behind where it was
 
   assign ring_base_o       = ring_base_q;
   assign completion_base_o = completion_base_q;
   assign ring_log2_o       = ring_log2_q;
   assign ring_tail_o       = ring_tail_q;
   assign watchdog_o        = watchdog_q;
-  assign overflow_o        = ring_tail_q - ring_head_i > 32'd1 << ring_log2_q;
+  assign ahead             = ring_tail_q - ring_head_i;
+  assign overflow_o        = ahead > 32'd1 << ring_log2_q || back_q;
   assign irq_o             = |(irq_status_q & irq_mask_q);
 
   // --- Writes ------------------------------------------------------------------------------------------------------
@@ -113,6 +115,7 @@ module ufp4_registers
     soft_reset_o      = 1'b0;
     snapshot_o        = 1'b0;
     clear_o           = 1'b0;
+    back_d            = 1'b0;
     if (write_i) begin
       unique case (write_addr_i)
         REG_CONTROL:            {soft_reset_o, clear_o, snapshot_o} = value[2:0];
@@ -121,7 +124,10 @@ module ufp4_registers
         REG_RING_BASE_LO:       ring_base_d[31:0] = {value[31:BASE_LOW], BASE_LOW'(0)};
         REG_RING_BASE_HI:       ring_base_d[ADDR_BITS-1:32] = value[ADDR_BITS-33:0];
         REG_RING_LOG2:          ring_log2_d = value[3:0];
-        REG_RING_TAIL:          ring_tail_d = value;
+        REG_RING_TAIL: begin
+          ring_tail_d = value;
+          back_d      = value - ring_head_i < ahead;
+        end
         REG_COMPLETION_BASE_LO: completion_base_d[31:0] = {value[31:BASE_LOW], BASE_LOW'(0)};
         REG_COMPLETION_BASE_HI: completion_base_d[ADDR_BITS-1:32] = value[ADDR_BITS-33:0];
         REG_WATCHDOG:           watchdog_d = value;
@@ -132,6 +138,7 @@ module ufp4_registers
     if (resetting_i) begin
       irq_status_d = '0;
       ring_tail_d  = '0;
+      back_d       = 1'b0;
     end
   end
 
@@ -144,6 +151,7 @@ module ufp4_registers
       ring_tail_q       <= '0;
       completion_base_q <= '0;
       watchdog_q        <= '0;
+      back_q            <= 1'b0;
     end else begin
       irq_status_q      <= irq_status_d;
       irq_mask_q        <= irq_mask_d;
@@ -152,6 +160,7 @@ module ufp4_registers
       ring_tail_q       <= ring_tail_d;
       completion_base_q <= completion_base_d;
       watchdog_q        <= watchdog_d;
+      back_q            <= back_d;
     end
   end
 

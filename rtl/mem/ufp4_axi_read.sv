@@ -48,8 +48,8 @@ module ufp4_axi_read #(
   input  logic                          rlast_i
 );
 
-  // More than all clients can have in flight.
-  localparam int unsigned COUNT_W = 12;
+  // More than a client can have in flight.
+  localparam int unsigned COUNT_W = 10;
 
   logic             burst_valid, burst_ready;
   logic [IdW-1:0]   burst_id;
@@ -78,20 +78,14 @@ module ufp4_axi_read #(
     .busy_o       (unused_busy)
   );
 
-  // What has begun, and how much of it has come.
-  logic [COUNT_W-1:0] count_d, count_q;
-  logic               r_end;
+  // What each client has begun, less what has come of it.
+  logic [Clients-1:0][COUNT_W-1:0] count_d, count_q;
+  logic                            may_begin;
 
-  assign burst_go    = burst_valid && !halt_i && !flush_i && !(&count_q);
-  assign burst_ready = ar_ready && !halt_i && !flush_i && !(&count_q);
-  assign r_end       = r_valid && r_ready && r_last && count_q != '0;
-  assign count_d     = forget_i ? '0 : count_q + COUNT_W'(burst_go && ar_ready) - COUNT_W'(r_end);
+  assign may_begin   = !halt_i && !flush_i && !(&count_q[burst_id]);
+  assign burst_go    = burst_valid && may_begin;
+  assign burst_ready = ar_ready && may_begin;
   assign pending_o   = count_q != '0;
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) count_q <= '0;
-    else count_q <= count_d;
-  end
 
   ufp4_skid #(
     .Width(IdW + AddrW + 8)
@@ -124,16 +118,26 @@ module ufp4_axi_read #(
   assign unused_rresp = rresp_i[0];
 
   // A beat with an ID that is no client's is a fault of the interconnect; it is dropped, not kept for ever. So is one
-  // that comes while none is due: late, of a burst that was given up.
+  // that comes while its client has none due: late, of a burst that was given up.
   always_comb begin
     rsp_valid_o = '0;
     r_ready     = 1'b1;
     for (int unsigned c = 0; c < Clients; c++) begin
-      if (r_id == IdW'(c) && !flush_i && pending_o) begin
+      if (r_id == IdW'(c) && !flush_i && count_q[c] != '0) begin
         rsp_valid_o[c] = r_valid;
         r_ready        = rsp_ready_i[c];
       end
     end
+    for (int unsigned c = 0; c < Clients; c++) begin
+      count_d[c] = count_q[c] + COUNT_W'(burst_go && ar_ready && burst_id == IdW'(c)) -
+                   COUNT_W'(r_valid && r_ready && r_last && r_id == IdW'(c) && count_q[c] != '0);
+      if (forget_i) count_d[c] = '0;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) count_q <= '0;
+    else count_q <= count_d;
   end
 
 endmodule

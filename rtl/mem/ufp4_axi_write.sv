@@ -198,14 +198,4 @@ module ufp4_axi_write #(
     end
   end
 
-`ifndef SYNTHESIS
-  for (genvar c = 0; c < Clients; c++) begin : gen_assert
-    always_ff @(posedge clk_i) begin
-      if (rst_ni && answer_valid && answer_id == IdW'(c)) begin
-        assert (count_q[c] != '0) else $error("client %0d: an answer without a burst", c);
-      end
-    end
-  end
-`endif
-
 endmodule

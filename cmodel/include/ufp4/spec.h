@@ -318,7 +318,7 @@ static_assert(sizeof(ufp4_completion_t) == 16, "ufp4_completion_t");
 #define UFP4_REG_COMPLETION_BASE_LO 0x044u  ///< rw: completion ring (as many entries as the descriptor ring): address, a multiple of 128, lower word: value [31:7] bits 31..7
 #define UFP4_REG_COMPLETION_BASE_HI 0x048u  ///< rw: completion ring: address, upper word: value [7:0] bits 39..32
 #define UFP4_REG_WATCHDOG 0x04Cu  ///< rw: cycles without any progress, while there is a job, after which the core is stopped; 0: never
-#define UFP4_REG_FATAL 0x050u  ///< ro: what the stopped core was waiting for; zero if it was not stopped: stopped [0] it was stopped; read [1] read beats; write [2] write answers; ring [3] ring_tail was more than the size of the ring ahead of ring_head
+#define UFP4_REG_FATAL 0x050u  ///< ro: what the stopped core was waiting for; zero if it was not stopped: stopped [0] it was stopped; read [1] read beats; write [2] write answers; ring [3] ring_tail was more than the size of the ring ahead of ring_head, or went back
 #define UFP4_REG_COUNTER_BASE 0x100u
 #define UFP4_REG_SLOT_BASE 0x400u
 #define UFP4_REG_SIZE 0x1000u

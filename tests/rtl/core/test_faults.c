@@ -204,6 +204,43 @@ TEST(soft_reset_without_watchdog) {
   rig_close(&rig);
 }
 
+// --- Late answers --------------------------------------------------------------------------------------------------
+
+// A soft reset that gives up what is only late: the descriptor's job has been at work for @p cycles, its answers take
+// 400. What comes afterwards is nobody's, and holds up no other client.
+static void late_answers(rig_t *rig, const ufp4_descriptor_t *descriptor, uint64_t cycles, int next_at_once) {
+  prepare(rig, GEMM);
+  bench_submit(&rig->bench, descriptor);
+  check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, cycles), UFP4_SIM_OK, "run");
+  const uint64_t start = ufp4_sim_cycles(rig->bench.sim);
+  bench_write(&rig->bench, UFP4_REG_WATCHDOG, 50);
+  soft_reset(rig);
+  bench_write(&rig->bench, UFP4_REG_WATCHDOG, WATCHDOG_CYCLES);
+  check_that(rig->runs, ufp4_sim_cycles(rig->bench.sim) - start < 200, "the reset has waited for the answers");
+  if (next_at_once) {
+    const ufp4_descriptor_t fence = bench_fence(17);
+    check_bits(rig->runs, bench_job(&rig->bench, &fence).job, 17, "a fence while answers are late");
+  }
+  check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, 1000), UFP4_SIM_OK, "run: %s", ufp4_sim_message(rig->bench.sim));
+  check_outside(rig, GEMM, "late answers");
+  rig_chain(rig, NULL, "late answers");
+}
+
+// Of a GEMM's reads, and of the completion of a fence.
+static void answers_too_late(uint64_t first) {
+  rig_t rig = rig_open("small", 400, 0);
+  const ufp4_descriptor_t gemm = job(GEMM), fence = bench_fence(3);
+  for (uint64_t cycles = first; cycles <= 640; cycles += 40) {
+    late_answers(&rig, &gemm, cycles, 1);
+    late_answers(&rig, &fence, cycles - 40, 0);
+  }
+  rig_close(&rig);
+}
+
+TEST(late_answers_are_nobodys) {
+  answers_too_late(520);
+}
+
 // A long job is no standstill, and an idle core is none.
 TEST(watchdog_spares_the_living) {
   rig_t rig = rig_open("small", 200, 0);
@@ -324,6 +361,41 @@ TEST(rejects_ring_overflow) {
   rig_close(&rig);
 }
 
+// A tail that goes back to @p kept jobs of three, all of which have been fetched, while the first is at work. Behind
+// them lies a job that was never given.
+static void takes_back(rig_t *rig, uint32_t kept) {
+  ufp4_descriptor_t amax = job(AMAX_X), refused = bench_fence(1), unsubmitted = job(GEMM);
+  refused.header.opcode = 99;
+  refused.header.flags = unsubmitted.gemm.flags = 2;  // beside others
+  unsubmitted.gemm.a_mode = unsubmitted.gemm.b_mode = 0;
+  unsubmitted.gemm.a_exponent = unsubmitted.gemm.b_exponent = 0;
+  prepare(rig, AMAX_X);
+  const uint32_t first = rig->bench.tail;
+  bench_put(&rig->bench, &amax);
+  bench_put(&rig->bench, &refused);
+  bench_put(&rig->bench, &refused);
+  bench_start(&rig->bench);
+  bench_put(&rig->bench, &unsubmitted);
+  check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, 1500), UFP4_SIM_OK, "run");
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_RING_HEAD), first, "AMAX is at work");
+  bench_write(&rig->bench, UFP4_REG_RING_TAIL, first + kept);
+  check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, 20000), UFP4_SIM_OK, "run");
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_FATAL) & 9, 9, "fatal with %u of three jobs kept", kept);
+  check_outside(rig, AMAX_X, "jobs taken back");
+  soft_reset(rig);
+  rig_chain(rig, NULL, "jobs taken back");
+}
+
+static void takes_back_of_three(uint32_t least) {
+  rig_t rig = rig_open("small", 200, 0);
+  for (uint32_t kept = least; kept < 3; kept++) takes_back(&rig, kept);
+  rig_close(&rig);
+}
+
+TEST(rejects_jobs_taken_back) {
+  takes_back_of_three(0);
+}
+
 // --- The end of memory ---------------------------------------------------------------------------------------------
 
 // Whatever was read before, the first read where no memory is ends the job.
@@ -374,6 +446,8 @@ TEST(few_on_small) {
   overflow(&rig, (1u << BENCH_RING_LOG2) + 1);
   overflow(&rig, ~0u);
   rig_close(&rig);
+  takes_back_of_three(2);
+  answers_too_late(560);
 }
 
 int main(int argc, char **argv) {
@@ -385,11 +459,13 @@ int main(int argc, char **argv) {
       CHECK_TEST(lost_answer_with_both_engines_at_work),
       CHECK_TEST(lost_answer_is_fatal_and_soft_reset_recovers),
       CHECK_TEST(soft_reset_without_watchdog),
+      CHECK_TEST(late_answers_are_nobodys),
       CHECK_TEST(watchdog_spares_the_living),
       CHECK_TEST(bus_error_ends_the_job_with_its_code),
       CHECK_TEST(bus_error_ends_the_job_soon),
       CHECK_TEST(bus_error_at_the_end_of_memory),
       CHECK_TEST(rejects_ring_overflow),
+      CHECK_TEST(rejects_jobs_taken_back),
       CHECK_TEST(few_on_small),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
