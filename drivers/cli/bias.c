@@ -21,7 +21,6 @@ const cli_command_t cli_bias = {
 
 static const char *const elem_names[] = UFP4_ELEM_NAMES;
 static const char *const scale_names[] = UFP4_SCALE_NAMES;
-#define NOT_GIVEN UINT64_MAX
 enum { ELEMS = 3, MAX_DATA = 2, MAX_LINES = MAX_DATA * 2 * ELEMS * 2, SCALE_BOTH = 2, SAMPLES = 1 << 14 };
 
 typedef struct {
@@ -306,17 +305,15 @@ static void add_options(cli_options_t *options, bias_t *bias) {
 }
 
 static int run(int argc, char **argv) {
-  bias_t bias = {.scale = SCALE_BOTH, .rht_mask = UFP4_RHT_DEFAULT_MASK, .rows = NOT_GIVEN, .cols = NOT_GIVEN};
+  bias_t bias = {.scale = SCALE_BOTH, .rht_mask = UFP4_RHT_DEFAULT_MASK, .rows = 512, .cols = 4096};
   cli_options_t options = {0};
   char **inputs;
   int count;
   add_options(&options, &bias);
   int end = cli_parse(&cli_bias, &options, argc, argv, 0, 1, &inputs, &count);
   if (end != CLI_GO_ON) return end;
-  int explicit_data = bias.rows != NOT_GIVEN || bias.cols != NOT_GIVEN;
+  int explicit_data = cli_option_given(&options, "rows") || cli_option_given(&options, "cols");
   if (count == 1) bias.tensor = inputs[0];
-  if (bias.rows == NOT_GIVEN) bias.rows = 512;
-  if (bias.cols == NOT_GIVEN) bias.cols = 4096;
   end = check(&bias, explicit_data);
   if (end == CLI_GO_ON) end = measure(&bias);
   if (end != CLI_GO_ON) return end;

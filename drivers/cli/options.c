@@ -114,7 +114,7 @@ static int parse_value(const cli_option_t *option, const char *text) {
 static const char *wanted(cli_kind_t kind) {
   switch (kind) {
     case CLI_UINT:
-      return "a whole number from 0 to 2^64 - 1";
+      return "a whole number from 0 to 2^64 - 1, hexadecimal with 0x";
     case CLI_INT:
       return "a whole number from -2^63 to 2^63 - 1";
     case CLI_REAL:

@@ -22,10 +22,8 @@ typedef struct {
   int role, pass, elem, scale, layout, axis, rht, round, scale_round, packed, bf16;
   uint64_t block, rht_mask, seed, tensor_id;
   int64_t exponent;
+  int mask_given, id_given, exponent_given;
 } choices_t;
-
-#define NO_ID UINT64_MAX
-#define NO_EXPONENT INT64_MAX
 
 static choices_t choices_default(void) {
   return (choices_t){.role = NOT_GIVEN,
@@ -37,9 +35,7 @@ static choices_t choices_default(void) {
                      .rht = NOT_GIVEN,
                      .round = NOT_GIVEN,
                      .scale_round = NOT_GIVEN,
-                     .rht_mask = UFP4_RHT_DEFAULT_MASK,
-                     .tensor_id = NO_ID,
-                     .exponent = NO_EXPONENT};
+                     .rht_mask = UFP4_RHT_DEFAULT_MASK};
 }
 
 static void add_options(cli_options_t *options, choices_t *c) {
@@ -106,7 +102,8 @@ static int apply_recipe(choices_t *c) {
   fill_in(&c->rht, (int)how.rht);
   fill_in(&c->round, (int)how.round);
   if (c->scale == (int)how.scale) fill_in(&c->scale_round, (int)how.scale_round);
-  if (c->tensor_id == NO_ID) c->tensor_id = ufp4_tensor_id(0, 0, (unsigned)c->role, (unsigned)axis);
+  if (!c->mask_given) c->rht_mask = how.rht_mask;
+  if (!c->id_given) c->tensor_id = ufp4_tensor_id(0, 0, (unsigned)c->role, (unsigned)axis);
   return CLI_GO_ON;
 }
 
@@ -123,7 +120,6 @@ static int apply_defaults(choices_t *c) {
   fill_in(&c->axis, UFP4_AXIS_ROW);
   fill_in(&c->rht, UFP4_RHT_NONE);
   fill_in(&c->round, UFP4_ROUND_RNE);
-  if (c->tensor_id == NO_ID) c->tensor_id = 0;
   return CLI_GO_ON;
 }
 
@@ -138,15 +134,15 @@ static ufp4_quantize_t how_from(const choices_t *c) {
                            .scale_round = (ufp4_scale_round_t)c->scale_round,
                            .seed = c->seed,
                            .tensor_id = c->tensor_id,
-                           .exponent_given = c->exponent != NO_EXPONENT,
-                           .exponent = c->exponent != NO_EXPONENT ? (int)c->exponent : 0,
+                           .exponent_given = c->exponent_given,
+                           .exponent = (int)c->exponent,
                            .kernel = cli_kernel()};
 }
 
 // Ranges, and the combination of all choices.
 static int check(const choices_t *c) {
   ufp4_message_t message = {0};
-  if (c->exponent != NO_EXPONENT && (c->exponent < INT16_MIN || c->exponent > INT16_MAX)) {
+  if (c->exponent_given && (c->exponent < INT16_MIN || c->exponent > INT16_MAX)) {
     return cli_fail(&cli_quantize, CLI_USAGE, "--tensor-exponent goes from -32768 to 32767");
   }
   if (c->rht_mask > 0xFFFF) return cli_fail(&cli_quantize, CLI_USAGE, "--rht-mask has 16 bits");
@@ -183,6 +179,9 @@ static int run(int argc, char **argv) {
   char **inputs;
   add_options(&options, &choices);
   int end = cli_parse(&cli_quantize, &options, argc, argv, 1, 1, &inputs, NULL);
+  choices.mask_given = cli_option_given(&options, "rht-mask");
+  choices.id_given = cli_option_given(&options, "tensor-id");
+  choices.exponent_given = cli_option_given(&options, "tensor-exponent");
   if (end == CLI_GO_ON && choices.output == NULL)
     end = cli_fail(&cli_quantize, CLI_USAGE, "-o Q.safetensors is missing");
   if (end == CLI_GO_ON && choices.recipe != NULL) end = apply_recipe(&choices);

@@ -83,7 +83,7 @@ static void print_draws(draw_t *draw) {
 }
 
 static int run(int argc, char **argv) {
-  draw_t draw = {.rounds = UINT64_MAX, .count = 1};
+  draw_t draw = {.count = 1};
   cli_options_t options = {0};
   cli_option_add(&options, "generator", CLI_CHOICE, &draw.generator, "threefry4x32|philox4x32",
                  "(default threefry4x32)");
@@ -95,7 +95,7 @@ static int run(int argc, char **argv) {
   int end = cli_parse(&cli_random, &options, argc, argv, 0, 0, NULL, NULL);
   if (end != CLI_GO_ON) return end;
   uint64_t most = draw.generator == THREEFRY ? 72 : 16;
-  if (draw.rounds == UINT64_MAX) draw.rounds = draw.generator == THREEFRY ? 12 : 10;
+  if (!cli_option_given(&options, "rounds")) draw.rounds = draw.generator == THREEFRY ? 12 : 10;
   if (draw.rounds > most) return cli_fail(&cli_random, CLI_USAGE, "--rounds: at most %d", (int)most);
   end = read_words(&draw);
   if (end != CLI_GO_ON) return end;

@@ -127,6 +127,20 @@ def test_parts_override_a_recipe():
     check_equal((metadata["elem"], metadata["round"], metadata["scale_round"]), ("int4", "rne", "up"), "metadata")
 
 
+def test_a_recipe_of_ones_own_has_its_mask():
+    pathlib.Path("own.json").write_text('{"elem": "e1m2", "rht": "integer", "rht_mask": "0x1234"}')
+    by_recipe = quantize("--recipe", "own.json", "--role", "x", "--pass", "fprop")
+    check_equal(by_recipe, quantize("--elem", "e1m2", "--rht", "on", "--rht-mask", "0x1234"), "by its parts")
+    other = quantize("--recipe", "own.json", "--role", "x", "--pass", "fprop", "--rht-mask", "0xD7E8")
+    check_equal(other, quantize("--elem", "e1m2", "--rht", "on"), "with another mask")
+
+
+def test_the_largest_numbers_are_taken_as_given():
+    metadata, _ = quantize("--recipe", "ufp4", "--role", "dy", "--pass", "dgrad", "--tensor-id", 2**64 - 1, "--seed", 2**64 - 1)
+    check_equal((metadata["tensor_id"], metadata["seed"]), (str(2**64 - 1),) * 2, "metadata")
+    rejects(2, "--tensor-exponent", "quantize", "X.npy", *Q, "--elem", "e1m2", "--tensor-exponent", 2**63 - 1)
+
+
 def test_all_input_types_give_the_same_codes():
     rows = [[1.0, -2.5, 0.375, 6.0, -0.0, 3.0]] * 3
     want = quantize("--elem", "e2m1", rows=rows)
