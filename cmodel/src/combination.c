@@ -67,17 +67,23 @@ static ufp4_status_t start(search_t *search, unsigned scale) {
   return UFP4_OK;
 }
 
-static ufp4_status_t narrow(search_t *search, const field_t *field) {
+// Keeps the rows that fit this value too; where there is none, @p before, the fields that were looked at first, say
+// why.
+static ufp4_status_t narrow(search_t *search, const field_t *field, const field_t *before) {
   uint32_t fit = 0;
   for (unsigned r = 0; r < search->count && field->value < field->count; r++) {
     fit |= (search->left >> r & 1 & cell(search, r, field->offset) >> field->value) << r;
   }
   if (fit == 0) {
-    char right[64];
+    char right[64], rest[128] = "";
+    size_t used = 0;
     list_values(search, field, right, sizeof right);
+    for (; before < field && used < sizeof rest; before++) {
+      used += (size_t)snprintf(rest + used, sizeof rest - used, ", %s %s", before->what, before->names[before->value]);
+    }
     const char *given = field->value < field->count ? field->names[field->value] : "(unknown)";
-    ufp4_message_set(search->message, "%s %s does not go with scale %s as the rest is; here it is %s", field->what,
-                     given, search->scale, right);
+    ufp4_message_set(search->message, "%s %s does not go with scale %s%s; here it is %s", field->what, given,
+                     search->scale, rest, right);
     return UFP4_ERROR_ARGUMENT;
   }
   search->left = fit;
@@ -86,7 +92,7 @@ static ufp4_status_t narrow(search_t *search, const field_t *field) {
 
 static ufp4_status_t narrow_all(search_t *search, unsigned scale, const field_t *fields, unsigned count) {
   ufp4_status_t status = start(search, scale);
-  for (unsigned i = 0; i < count && status == UFP4_OK; i++) status = narrow(search, &fields[i]);
+  for (unsigned i = 0; i < count && status == UFP4_OK; i++) status = narrow(search, &fields[i], fields);
   return status;
 }
 
@@ -109,7 +115,7 @@ static ufp4_status_t check_backend(search_t *search, const char *backend, size_t
     ufp4_message_set(search->message, "no backend is called '%s'", backend);
     return UFP4_ERROR_ARGUMENT;
   }
-  if (narrow(search, &field) == UFP4_OK) return UFP4_OK;
+  if (narrow(search, &field, &field) == UFP4_OK) return UFP4_OK;
   char right[64];
   list_values(search, &field, right, sizeof right);
   ufp4_message_set(search->message, "backend %s does not have this combination with scale %s; %s has", backend,

@@ -57,7 +57,7 @@ static ufp4_status_t read_number(const reader_t *reader, const char *key, int64_
   long long parsed = strtoll(text, &end, 10);
   if (end == text || *end != '\0' || errno != 0 || parsed < low || parsed > high) {
     char wanted[64];
-    snprintf(wanted, sizeof wanted, "a number from %" PRId64 " to %" PRId64, low, high);
+    snprintf(wanted, sizeof wanted, low == high ? "%" PRId64 : "a number from %" PRId64 " to %" PRId64, low, high);
     return fail_value(reader, key, text, wanted);
   }
   *value = parsed;
