@@ -72,6 +72,32 @@ TEST(every_epilogue) {
   rig_close(&rig);
 }
 
+// One read and one write that memory answers late: the cycles of a job of either engine.
+TEST(cycles_of_slow_jobs) {
+  enum { LATENCY = 100000, MOST = 300 };
+  rig_t rig = rig_open("small", LATENCY, 0);
+  bench_write(&rig.bench, UFP4_REG_WATCHDOG, 0);
+  rig_fill(&rig);
+  ufp4_descriptor_t quant = job(QUANT_X), gemm = job(GEMM);
+  quant.quant.rows = 1;
+  quant.quant.cols = 16;
+  quant.quant.row_mode = UFP4_MODE_ENABLE;
+  quant.quant.col_mode = 0;
+  quant.quant.row_exponent = 0;
+  gemm.gemm.m = gemm.gemm.n = 1;
+  gemm.gemm.k = 16;
+  gemm.gemm.a_mode = gemm.gemm.b_mode = 0;
+  gemm.gemm.a_exponent = gemm.gemm.b_exponent = 0;
+  const ufp4_descriptor_t *const jobs[] = {&quant, &gemm};
+  for (int i = 0; i < 2; i++) {
+    const ufp4_completion_t done = bench_job(&rig.bench, jobs[i]);
+    check_bits(i, done.status, UFP4_CORE_STATUS_OK, "status");
+    check_that(i, done.cycles >= 2 * LATENCY && done.cycles <= 2 * LATENCY + MOST, "%llu cycles",
+               (unsigned long long)done.cycles);
+  }
+  rig_close(&rig);
+}
+
 // Behind a long job as many as the core holds are refused: they wait for it, and end in their order.
 TEST(as_many_jobs_as_the_core_holds) {
   rig_t rig = rig_open("small", 10, 0);
@@ -286,6 +312,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(one_number),
       CHECK_TEST(both_operands_from_the_job_before),
       CHECK_TEST(every_epilogue),
+      CHECK_TEST(cycles_of_slow_jobs),
       CHECK_TEST(as_many_jobs_as_the_core_holds),
       CHECK_TEST(dependences_of_each_distance),
       CHECK_TEST(dependences_on_what_has_ended),

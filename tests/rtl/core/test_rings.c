@@ -134,6 +134,19 @@ TEST(rejects_completion_ring_outside_memory) {
   bench_close(&bench);
 }
 
+// Each bit of the tail: one alone is more than the ring has places.
+TEST(rejects_a_tail_too_far_by_each_bit) {
+  bench_t bench = bench_open("small", 1, 0, 0);
+  for (uint32_t bit = BENCH_RING_LOG2 + 1; bit < 32; bit++) {
+    bench_write(&bench, UFP4_REG_RING_TAIL, 1u << bit);
+    check_bits(bit, bench_read(&bench, UFP4_REG_FATAL), 9, "fatal after a tail of 2^%u", bit);
+    bench_write(&bench, UFP4_REG_CONTROL, 4);
+    check_bits(bit, ufp4_sim_run(bench.sim, 1000), UFP4_SIM_OK, "run");
+    check_bits(bit, bench_read(&bench, UFP4_REG_STATUS), 2, "status after a soft reset");
+  }
+  bench_close(&bench);
+}
+
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(wrap_around),
@@ -143,6 +156,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(interrupts),
       CHECK_TEST(rejects_ring_outside_memory),
       CHECK_TEST(rejects_completion_ring_outside_memory),
+      CHECK_TEST(rejects_a_tail_too_far_by_each_bit),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

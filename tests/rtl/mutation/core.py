@@ -43,14 +43,14 @@ BLOCKS = {
 # Those of the fast tests of the whole core that need `small` alone, the cheap ones first.
 TESTS = [("jobs", ["few_on_small"]),
          ("registers", ["identity", "keeps_what_is_written", "rejects_writes_elsewhere", "counters_count_idle_cycles"]),
-         ("rings", ["interrupts", "of_each_size", "at_every_address"]),
+         ("rings", ["interrupts", "of_each_size", "rejects_a_tail_too_far_by_each_bit", "at_every_address"]),
          ("command", ["slots_are_kept", "rejects_bad_headers", "rejects_bad_amax", "rejects_bad_quant",
                       "rejects_bad_e8m0_quant", "rejects_bad_gemm", "rejects_no_copy", "accepts_sizes_at_the_limit",
                       "ignores_the_copy_that_is_not_wanted", "rejects_with_the_lowest_status",
                       "rejects_rows_longer_than_their_stride"]),
          ("corners", ["one_number", "both_operands_from_the_job_before", "as_many_jobs_as_the_core_holds",
                       "dependences_on_what_has_ended", "dependences_of_each_distance", "engines_end_in_any_order",
-                      "soft_reset_between_beats", "ring_overflow_between_beats"]),
+                      "soft_reset_between_beats", "ring_overflow_between_beats", "cycles_of_slow_jobs"]),
          ("jobs", ["long_sides_on_small", "more_on_small"]),
          ("faults", ["few_on_small"]),
          ("faults", ["soft_reset_without_watchdog", "watchdog_spares_the_living"])]
