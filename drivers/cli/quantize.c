@@ -146,6 +146,9 @@ static int check(const choices_t *c) {
     return cli_fail(&cli_quantize, CLI_USAGE, "--tensor-exponent goes from -32768 to 32767");
   }
   if (c->rht_mask > 0xFFFF) return cli_fail(&cli_quantize, CLI_USAGE, "--rht-mask has 16 bits");
+  if (c->mask_given && c->recipe == NULL && c->rht == UFP4_RHT_NONE) {
+    return cli_fail(&cli_quantize, CLI_USAGE, "--rht-mask gives the signs of a transform; there is none without --rht");
+  }
   if (c->block > INT16_MAX) return cli_fail(&cli_quantize, CLI_USAGE, "--block is 16 or 32, that of the scale");
   const ufp4_quantize_t how = how_from(c);
   ufp4_status_t status = ufp4_combination_quantize(&how, (int)c->block, "model", &message);
