@@ -28,26 +28,32 @@ static void run(pair_t *pair, const ufp4_descriptor_t *quant, const char *what) 
 
 // --- Where scales turn -----------------------------------------------------------------------------------------------
 
+// Of an FP32 number of this significand and exponent, truncated where that is subnormal, without the sign.
+static uint32_t magnitude(uint32_t significand, int exponent) {
+  return exponent < -126 ? significand >> (-126 - exponent) : significand + ((uint32_t)(exponent + 126) << 23);
+}
+
 // The largest number of each 16 on a point where scales turn, or one bit beside it; the others under it. All times
 // 2^shift.
 static void write_turning_points(pair_t *pair, const ufp4_quant_descriptor_t *quant, int shift) {
-  static const uint32_t points[] = {0x3F800000, 0x3FC00000, 0x3FE00000};
+  static const uint32_t points[] = {0x800000, 0xC00000, 0xE00000};
+  const uint32_t lost = shift < -126 ? (uint32_t)(-126 - shift) : 0;
   uint32_t numbers[ROWS][COLS];
   for (uint32_t r = 0; r < ROWS; r++) {
-    uint32_t *row = numbers[r];
     for (uint32_t c = 0; c < COLS; c++) {
-      const uint32_t sign = below(pair, 2) << 31;
-      row[c] = sign | 0x3F000000u | below(pair, 1u << 23);
-      if ((r ^ c) % 16 == 0) row[c] = sign | (points[below(pair, 3)] ^ (below(pair, 4) ? 1u << below(pair, 23) : 0));
-      row[c] += (uint32_t)(shift * (1 << 23));
+      uint32_t bits = magnitude(0x800000 | below(pair, 1u << 23), shift - 1);
+      if ((r ^ c) % 16 == 0) {
+        const uint32_t beside = below(pair, 4) ? 1u << (lost + below(pair, 23 - lost)) : 0;
+        bits = magnitude(points[below(pair, 3)] ^ beside, shift);
+      }
+      numbers[r][c] = below(pair, 2) << 31 | bits;
     }
   }
   write_rows(pair, quant, numbers);
 }
 
-void turning_points(pair_t *pair) {
+static void turning_points_at(pair_t *pair, int shift) {
   const ufp4_descriptor_t quant = quant_of_f32(pair), amax = amax_of(&quant), e8m0 = e8m0_of(pair, &quant);
-  const int shift = (int)below(pair, 200) - 100;
   ufp4_descriptor_t outside = quant;
   outside.quant.row_mode &= (uint8_t)~UFP4_MODE_SLOT;
   outside.quant.col_mode &= (uint8_t)~UFP4_MODE_SLOT;
@@ -58,6 +64,11 @@ void turning_points(pair_t *pair) {
   run(pair, &quant, "QUANT on turning points");
   run(pair, &e8m0, "QUANT on turning points with E8M0 scales");
   run(pair, &outside, "QUANT on turning points with exponents from outside");
+}
+
+void turning_points(pair_t *pair) {
+  turning_points_at(pair, (int)below(pair, 200) - 100);
+  turning_points_at(pair, -127 - (int)below(pair, 16));  // subnormal numbers alone
 }
 
 // --- Where codes turn ------------------------------------------------------------------------------------------------

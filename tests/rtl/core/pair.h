@@ -9,7 +9,7 @@
 
 /** Each tensor has a place of its own. */
 enum { SOURCE_X, SOURCE_W, X_CODES, X_SCALES, XT_CODES, XT_SCALES, W_CODES, W_SCALES, WT_CODES, WT_SCALES, D, SUMS, C };
-enum { PLACES = C + 1, LONG_SIDE = 8192 };
+enum { PLACES = C + 1, LONG_SIDE = 8192, LONG_K = 1 << 18 };
 
 typedef struct {
   const char *configuration;
@@ -34,7 +34,8 @@ typedef struct {
 void pair_must(ufp4_device_t *device, ufp4_status_t status);
 /** Both devices, with @p d_places for D and for each of what is added to it; ends the program on failure. */
 pair_t pair_open(const setting_t *setting, uint64_t seed, uint64_t d_places);
-/** With places for tensors of which one side is up to LONG_SIDE, and the others up to 32. */
+/** With places for tensors of which one side is up to LONG_SIDE, and the others up to 32; or for the operands of a GEMM
+    over a little more than LONG_K, of up to 16 rows. */
 pair_t pair_open_long(const setting_t *setting, uint64_t seed);
 /** As pair_open with one place, and the core's memory goes on to the last address. */
 pair_t pair_open_far(const setting_t *setting, uint64_t seed);

@@ -253,17 +253,32 @@ SLOW_TEST(side_by_side_equal_the_model_on_many) {
 
 // --- For each bug that tests/rtl/mutation injects ---
 
+// E4M3 scales of every size and sign, without NaN.
+static void write_scales(pair_t *pair, const ufp4_quant_descriptor_t *quant) {
+  const uint64_t blocks = (uint64_t)((quant->rows + 15) / 16) * quant->row_stride_blocks;
+  for (uint64_t i = 0; i < blocks; i++) {
+    uint8_t scales[UFP4_PANEL_SCALE_BYTES];
+    for (size_t row = 0; row < sizeof scales; row++) scales[row] = (uint8_t)(below(pair, 2) << 7 | below(pair, 0x7F));
+    pair_write(pair, quant->row_scales_addr + i * sizeof scales, scales, sizeof scales);
+  }
+}
+
 // Of operands that are garbage, which is as good: with every kind of scale, and of what enters D.
 static void gemms(pair_t *pair, uint32_t m, uint32_t n, uint32_t k, int runs) {
   ufp4_descriptor_t x = random_quant(pair, m, k, SOURCE_X, X_CODES, 0);
   ufp4_descriptor_t w = random_quant(pair, n, k, SOURCE_W, W_CODES, 2);
+  // Of many scales that are garbage one is NaN, and nothing else is to be seen.
+  if (k > 128) {
+    write_scales(pair, &x.quant);
+    write_scales(pair, &w.quant);
+  }
   for (int run = 0; run < runs; run++) {
     x.quant.elem = below(pair, 2) ? UFP4_ELEM_E2M1 : (uint8_t)below(pair, UFP4_ELEM_COUNT);
     w.quant.elem = below(pair, 2) ? x.quant.elem : (uint8_t)below(pair, UFP4_ELEM_COUNT);
     x.quant.row_mode = w.quant.row_mode = 0;
     ufp4_descriptor_t gemm = random_gemm(pair, &x.quant, &w.quant);
     // Of half of them every bit of the product is to be seen.
-    while (run % 2 && (gemm.gemm.d_dtype == UFP4_DTYPE_BF16 || gemm.gemm.d_mode & UFP4_D_MODE_C)) {
+    while (run % 2 == 0 && (gemm.gemm.d_dtype == UFP4_DTYPE_BF16 || gemm.gemm.d_mode & UFP4_D_MODE_C)) {
       gemm = random_gemm(pair, &x.quant, &w.quant);
     }
     pair_job(pair, &gemm, "GEMM of garbage");
@@ -375,15 +390,32 @@ TEST(long_sides_on_small) {
   long_sides(&small);
 }
 
-static void far_chains(const setting_t *setting, int runs) {
-  pair_t pair = pair_open_far(setting, 4000);
+// Operands in which the count of blocks has all its bits but two.
+static void long_k(const setting_t *setting) {
+  pair_t pair = pair_open_long(setting, 5500);
+  pair_scramble(&pair);
+  gemms(&pair, 1 + below(&pair, 4), 1 + below(&pair, 4), LONG_K + 1 + below(&pair, 16), 1);
+  pair_close(&pair);
+}
+
+TEST(long_k_equals_the_model) {
+  long_k(&settings[0]);
+}
+
+TEST(long_k_on_small) {
+  static const setting_t small = {"small", 1, 0, 0};
+  long_k(&small);
+}
+
+static void far_chains(const setting_t *setting, uint64_t seed, int runs) {
+  pair_t pair = pair_open_far(setting, seed);
   pair_scramble(&pair);
   for (int run = 0; run < runs; run++) far_chain(&pair);
   pair_close(&pair);
 }
 
 TEST(far_apart_equal_the_near) {
-  far_chains(&settings[0], 6);
+  far_chains(&settings[0], 4000, 6);
 }
 
 static void jobs_on_small(int chains, int bad, int graphs, uint32_t limit) {
@@ -402,7 +434,7 @@ static void jobs_on_small(int chains, int bad, int graphs, uint32_t limit) {
       run_graph(&pair, &graph);
     }
     pair_close(&pair);
-    far_chains(&small[i], chains);
+    far_chains(&small[i], 4001 + i, chains);
   }
 }
 
@@ -441,6 +473,8 @@ int main(int argc, char **argv) {
       CHECK_TEST(edges_equal_the_model),
       CHECK_TEST(long_sides_equal_the_model),
       CHECK_TEST(long_sides_on_small),
+      CHECK_TEST(long_k_equals_the_model),
+      CHECK_TEST(long_k_on_small),
       CHECK_TEST(far_apart_equal_the_near),
       CHECK_TEST(few_on_small),
       CHECK_TEST(more_on_small),
