@@ -253,7 +253,7 @@ SLOW_TEST(side_by_side_equal_the_model_on_many) {
 
 // --- For each bug that tests/rtl/mutation injects ---
 
-// E4M3 scales of every size and sign, without NaN.
+// E4M3 scales of every size, with the bit that means nothing, without NaN.
 static void write_scales(pair_t *pair, const ufp4_quant_descriptor_t *quant) {
   const uint64_t blocks = (uint64_t)((quant->rows + 15) / 16) * quant->row_stride_blocks;
   for (uint64_t i = 0; i < blocks; i++) {
@@ -277,7 +277,7 @@ static void gemms(pair_t *pair, uint32_t m, uint32_t n, uint32_t k, int runs) {
     w.quant.elem = below(pair, 2) ? x.quant.elem : (uint8_t)below(pair, UFP4_ELEM_COUNT);
     x.quant.row_mode = w.quant.row_mode = 0;
     ufp4_descriptor_t gemm = random_gemm(pair, &x.quant, &w.quant);
-    // Of half of them every bit of the product is to be seen.
+    // Of the first one, and of every second from there, all bits of the product are to be seen.
     while (run % 2 == 0 && (gemm.gemm.d_dtype == UFP4_DTYPE_BF16 || gemm.gemm.d_mode & UFP4_D_MODE_C)) {
       gemm = random_gemm(pair, &x.quant, &w.quant);
     }
