@@ -142,7 +142,6 @@ rows=(
   "pe_shared_e2m1 4 pe_shared Formats=1"
   "pe_shared_uniform 4 pe_shared Formats=2"
   "pe_fpga 1 ufp4_pe Parity=0 Target=1"
-  "pe_simulator 1 ufp4_pe Target=2"
   "pe_fp32 1 ufp4_pe_fp32 Parity=0"
   "pe_nv 1 ufp4_pe_nv Parity=0"
   "quant_block 1 ufp4_quant_block"

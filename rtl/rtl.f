@@ -2,6 +2,7 @@
 // Packages
 gen/ufp4_spec_pkg.sv
 array/ufp4_pe_pkg.sv
+num/ufp4_words_pkg.sv
 // Arithmetic
 num/ufp4_elem_decode.sv
 num/ufp4_scale_decode.sv
@@ -49,6 +50,9 @@ array/ufp4_pe_fp32.sv
 array/ufp4_sum_nv.sv
 array/ufp4_pe_nv.sv
 array/ufp4_lane.sv
+array/ufp4_systolic.sv
+array/ufp4_pe_words.sv
+array/ufp4_array_words.sv
 array/ufp4_array.sv
 array/ufp4_tile_walk.sv
 array/ufp4_load_request.sv

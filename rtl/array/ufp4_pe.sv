@@ -5,24 +5,24 @@
 //   sum = base + (dot(a, b) * a_sig * b_sig << (a_exp + b_exp))      unit 2^-(18 + fracA + fracB), 64 bits, exact
 //
 // base is zero, the running sum (keep), or the partial sum that an earlier chunk left in bank 0 (load).
-// Operands, as bit planes mag (in the coding of Target: ufp4_elem_decode) and as rest {sign[15:0], sig[3:0], exp[3:0]},
+// Operands, as bit planes mag (ufp4_elem_decode) and as rest {sign[15:0], sig[3:0], exp[3:0]},
 // pass on to the right (a) and down (b) one cycle later. Stages (their number: ufp4_pe_pkg): dot product (the form for
 // cells: its tree, then its last addition), significands multiplied in, memory read, then accumulate, memory write; the
 // form for FPGAs has more between. The control word of a stage is {valid, keep, load, write, bank, index}, keep set and
-// load clear where it is not valid: the array's control registers of this column and those after it. valid1_i and
-// valid2_i are of the first two stages, control_load_i of the memory read, control_sum_i of that which accumulates, and
+// load clear where it is not valid: the array's control registers of this column and those after it. valid_i is
+// of the second stage, control_load_i of the memory read, control_sum_i of that which accumulates, and
 // base_i, {keep, load}, of the one before it, where the form for cells chooses what is added to.
 // Formats: what the form for cells multiplies; others multiply all.
 // Lanes below 16: a block's products come in 16 / Lanes steps, which ufp4_dot_part adds up; step_i says that there is one
 // and first_i that it is the block's first, in the stage before the significands'. Valid control is with the last step.
 // Two memories, banks, of Depth sums (words of ufp4_sum_exact); bank says where to write. What a drain reads
 // appears at drain_data_o in the next cycle, its parity one later; there is no drain of bank 0 while there are loads.
-// Simulation speed hangs on the shape of this module: nets at module level, sequential outputs, ports read in place.
+// Simulators have another form for the whole array (ufp4_array_words).
 // Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
 module ufp4_pe #(
   parameter int unsigned Depth = 64,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
-  parameter bit Parity = Target != 32'(ufp4_spec_pkg::TARGET_SIMULATOR),
+  parameter bit Parity = 1'b1,
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
   parameter int unsigned Lanes = 16,
   localparam int unsigned RestWidth = Lanes + 8,
@@ -32,8 +32,7 @@ module ufp4_pe #(
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
-  input  logic                    valid1_i  /*verilator public_flat_rd*/,
-  input  logic                    valid2_i  /*verilator public_flat_rd*/,
+  input  logic                    valid_i  /*verilator public_flat_rd*/,
   input  logic [ControlWidth-1:0] control_load_i  /*verilator public_flat_rd*/,
   input  logic [1:0]              base_i  /*verilator public_flat_rd*/,
   input  logic [ControlWidth-1:0] control_sum_i  /*verilator public_flat_rd*/,
@@ -56,14 +55,12 @@ module ufp4_pe #(
   // One compiled function for all PEs of a simulated array.
   /*verilator no_inline_module*/
 
-  // Operands move on in every cycle, where there is no enable to be paid for.
+  // In every cycle: an enable would have to be paid for.
   always_ff @(posedge clk_i) begin
-    if (valid1_i || Target != 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin
-      a_mag_o <= a_mag_i;
-      a_rest_o <= a_rest_i;
-      b_mag_o <= b_mag_i;
-      b_rest_o <= b_rest_i;
-    end
+    a_mag_o <= a_mag_i;
+    a_rest_o <= a_rest_i;
+    b_mag_o <= b_mag_i;
+    b_rest_o <= b_rest_i;
   end
 
   if (Lanes == 16) begin : gen_no_steps
@@ -149,13 +146,10 @@ module ufp4_pe #(
       .word_o({write, index_write})
     );
     logic unused_control;
-    assign unused_control = valid1_i ^ valid2_i ^ take ^ (^base_i);
+    assign unused_control = valid_i ^ take ^ (^base_i);
   end else begin : gen_steps
-    // What goes with dot: its block's scales, of each side.
-    logic dot_valid;
-    logic [7:0] dot_a, dot_b;
+    // The scales that go with it are those passed on.
     logic signed [12:0] dot;
-    logic sum_keep, sum_take;
     if (Lanes < 16) begin : gen_part
       ufp4_dot_part #(
         .Lanes(Lanes),
@@ -168,14 +162,6 @@ module ufp4_pe #(
         .b_mag_i,
         .step_i,
         .first_i,
-        .dot_o(dot)
-      );
-    end else if (Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin : gen_planes
-      ufp4_dot_planes u_dot (
-        .a_sign_i(a_rest_i[23:8]),
-        .a_mag_i,
-        .b_sign_i(b_rest_i[23:8]),
-        .b_mag_i,
         .dot_o(dot)
       );
     end else begin : gen_cells
@@ -203,30 +189,18 @@ module ufp4_pe #(
       );
       assign dot = signed'(whole);
     end
-    if (Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin : gen_stage1
-      assign {dot_valid, dot_a, dot_b} = {valid1_i, a_rest_i[7:0], b_rest_i[7:0]};
-      assign {sum_keep, sum_take} = {keep, take};
-      logic unused_later;
-      assign unused_later = valid2_i ^ (^base_i);
-    end else begin : gen_stage2
-      assign {sum_keep, sum_take} = base_i;
-      logic unused_sum;
-      assign unused_sum = keep ^ take;
-      assign {dot_valid, dot_a, dot_b} = {valid2_i, a_rest_o[7:0], b_rest_o[7:0]};
-    end
-
-    ufp4_sum_exact #(.Target(Target)) u_sum (
+    logic unused_control;
+    assign unused_control = keep ^ take;
+    ufp4_sum_exact u_sum (
       .clk_i,
-      .valid1_i(dot_valid),
+      .valid_i,
       .dot_i(dot),
-      .a_sig_i(dot_a[7:4]),
-      .a_exp_i(dot_a[3:0]),
-      .b_sig_i(dot_b[7:4]),
-      .b_exp_i(dot_b[3:0]),
-      .valid2_i(valid_load),
-      .valid3_i(valid),
-      .keep_i(sum_keep),
-      .load_i(sum_take),
+      .a_sig_i(a_rest_o[7:4]),
+      .a_exp_i(a_rest_o[3:0]),
+      .b_sig_i(b_rest_o[7:4]),
+      .b_exp_i(b_rest_o[3:0]),
+      .keep_i(base_i[1]),
+      .load_i(base_i[0]),
       .loaded_i(drain_data0_o),
       .sum_o(sum)
     );

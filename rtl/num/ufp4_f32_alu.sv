@@ -30,39 +30,21 @@ module ufp4_f32_alu (
     return (field == 8'd0) ? 8'd1 : field;
   endfunction
 
-  logic a_max, b_max, a_nan, b_nan, a_inf, b_inf, a_zero, b_zero;
-  assign a_max = &a_i[30:23];
-  assign b_max = &b_i[30:23];
-  assign a_nan = a_max & (|a_i[22:0]);
-  assign b_nan = b_max & (|b_i[22:0]);
-  assign a_inf = a_max & ~(|a_i[22:0]);
-  assign b_inf = b_max & ~(|b_i[22:0]);
-  assign a_zero = ~(|a_i[30:0]);
-  assign b_zero = ~(|b_i[30:0]);
-
-  // --- Addition: the smaller magnitude is moved under the larger one ---
-  logic swap, differ, lost;
-  logic more_sign;
-  logic [30:0] more, less;
-  logic [7:0] distance;
-  logic [4:0] down;
-  logic [2*SumBits-1:0] moved;
-  logic [SumBits-1:0] more_sum, less_sum, sum;
-  assign swap = b_i[30:0] > a_i[30:0];
-  assign more_sign = swap ? b_i[31] : a_i[31];
-  assign more = swap ? b_i[30:0] : a_i[30:0];
-  assign less = swap ? a_i[30:0] : b_i[30:0];
-  assign differ = a_i[31] ^ b_i[31];
-  assign distance = exponent(more[30:23]) - exponent(less[30:23]);
-  assign down = (distance > 8'd27) ? 5'd27 : distance[4:0];
-  assign moved = {1'b0, significand(less), 3'd0, {SumBits{1'b0}}} >> down;
-  assign lost = |moved[SumBits-1:0];
-  assign more_sum = {1'b0, significand(more), 3'd0};
-  assign less_sum = {moved[2*SumBits-1:SumBits+1], moved[SumBits] | lost};
-  assign sum = differ ? more_sum - less_sum : more_sum + less_sum;
-
-  logic [ProductBits-1:0] product;
-  assign product = ProductBits'(significand(a_i[30:0])) * ProductBits'(significand(b_i[30:0]));
+  // Addition: the smaller magnitude is moved under the larger one. {sign and magnitude of the larger, sum}
+  function automatic logic [SumBits+31:0] added(logic [31:0] a, logic [31:0] b);
+    logic [31:0] more, less;
+    logic [7:0] distance;
+    logic [4:0] down;
+    logic [2*SumBits-1:0] moved;
+    logic [SumBits-1:0] more_sum, less_sum;
+    {more, less} = (b[30:0] > a[30:0]) ? {b, a} : {a, b};
+    distance = exponent(more[30:23]) - exponent(less[30:23]);
+    down = (distance > 8'd27) ? 5'd27 : distance[4:0];
+    moved = {1'b0, significand(less[30:0]), 3'd0, {SumBits{1'b0}}} >> down;
+    more_sum = {1'b0, significand(more[30:0]), 3'd0};
+    less_sum = {moved[2*SumBits-1:SumBits+1], moved[SumBits] | (|moved[SumBits-1:0])};
+    return {more, (more[31] ^ less[31]) ? more_sum - less_sum : more_sum + less_sum};
+  endfunction
 
   // Numbers lie at the top of the 64 bits that are rounded.
   logic [ProductBits-1:0] top_q;
@@ -70,20 +52,32 @@ module ufp4_f32_alu (
   logic sign_q, zero_sign_q, nan_q, inf_q;
   always_ff @(posedge clk_i) begin
     if (prepare_i) begin
+      logic [31:0] a, b;
+      logic a_nan, b_nan, a_inf, b_inf, differ;
+      {a, b} = {a_i, b_i};
+      a_nan = (&a[30:23]) & (|a[22:0]);
+      b_nan = (&b[30:23]) & (|b[22:0]);
+      a_inf = (&a[30:23]) & ~(|a[22:0]);
+      b_inf = (&b[30:23]) & ~(|b[22:0]);
+      differ = a[31] ^ b[31];
+      inf_q <= a_inf | b_inf;
       if (add_i) begin
+        logic more_sign;
+        logic [7:0] more_field;
+        logic [22:0] unused_fraction;
+        logic [SumBits-1:0] sum;
+        {more_sign, more_field, unused_fraction, sum} = added(a, b);
         top_q <= {sum, {(ProductBits - SumBits) {1'b0}}};
-        exponent_q <= 20'(exponent(more[30:23])) - 20'sd189;
+        exponent_q <= 20'(exponent(more_field)) - 20'sd189;
         sign_q <= more_sign;
-        zero_sign_q <= a_i[31] & b_i[31];
+        zero_sign_q <= a[31] & b[31];
         nan_q <= a_nan | b_nan | (a_inf & b_inf & differ);
-        inf_q <= a_inf | b_inf;
       end else begin
-        top_q <= product;
-        exponent_q <= 20'(exponent(a_i[30:23])) + 20'(exponent(b_i[30:23])) - 20'sd316;
+        top_q <= ProductBits'(significand(a[30:0])) * ProductBits'(significand(b[30:0]));
+        exponent_q <= 20'(exponent(a[30:23])) + 20'(exponent(b[30:23])) - 20'sd316;
         sign_q <= differ;
         zero_sign_q <= differ;
-        nan_q <= a_nan | b_nan | (a_inf & b_zero) | (a_zero & b_inf);
-        inf_q <= a_inf | b_inf;
+        nan_q <= a_nan | b_nan | (a_inf & ~(|b[30:0])) | (b_inf & ~(|a[30:0]));
       end
     end
   end

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two by two processing elements as they share operand registers in an array of the form for cells (ufp4_array, Share),
+// Two by two processing elements as they share operand registers in an array of the form for cells (ufp4_systolic, Share),
 // for the row pe_shared of fpga/ppa.sh: a and b pass on from the second column and the second row.
 module pe_shared #(
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
@@ -7,8 +7,7 @@ module pe_shared #(
 ) (
   input  logic         clk_i,
   input  logic         rst_ni,
-  input  logic         valid1_i,
-  input  logic         valid2_i,
+  input  logic         valid_i,
   input  logic [10:0]  control_load_i,
   input  logic [1:0]   base_i,
   input  logic [10:0]  control_sum_i,
@@ -33,8 +32,7 @@ module pe_shared #(
       ufp4_pe #(.Formats(Formats), .Parity(Parity)) u_pe (
         .clk_i,
         .rst_ni,
-        .valid1_i,
-        .valid2_i,
+        .valid_i,
         .control_load_i,
         .base_i,
         .control_sum_i,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arithmetic units of the GEMM engine side by side, for one Verilated model: element and scale decoders,
-// the dot product of two decoded operands in its three forms, the rounding of sums, and FP32 multiplication and
+// the dot product of two decoded operands in its forms, the rounding of sums, and FP32 multiplication and
 // addition. Tests only.
 module array_units (
   input  logic               clk_i,
@@ -16,6 +16,7 @@ module array_units (
   output logic signed [12:0] dot_e2m1_o,
   output logic signed [12:0] dot_uniform_o,
   output logic signed [12:0] dot_planes_o,
+  output logic signed [63:0] dot_words_o,     // as the PE for simulators sums it
   output logic signed [12:0] dot_relative_o,  // ufp4_pe_pkg::DotStages edges after its operands
 
   input  logic [7:0]         scale_i,
@@ -86,6 +87,30 @@ module array_units (
     .b_sign_i(b_sign_binary),
     .b_mag_i(b_binary),
     .dot_o(dot_planes_o)
+  );
+
+  logic [63:0] a_nibbles, b_nibbles;
+  assign a_nibbles = ufp4_words_pkg::nibbles(a_code_i);
+  assign b_nibbles = ufp4_words_pkg::nibbles(b_code_i);
+  ufp4_pe_words u_pe_words (
+    .clk_i,
+    .step_i(1'b1),
+    .first_i(1'b1),
+    .valid_i(1'b1),
+    .keep_i(1'b0),
+    .load_i(1'b0),
+    .loaded_i(64'd0),
+    .a0_i(ufp4_words_pkg::word(a_elem_i, a_nibbles, 0, 1'b0)),
+    .a1_i(ufp4_words_pkg::word(a_elem_i, a_nibbles, 1, 1'b0)),
+    .a2_i(ufp4_words_pkg::word(a_elem_i, a_nibbles, 2, 1'b0)),
+    .a3_i(ufp4_words_pkg::word(a_elem_i, a_nibbles, 3, 1'b0)),
+    .a_scale_i(64'd1),
+    .b0_i(ufp4_words_pkg::word(b_elem_i, b_nibbles, 0, 1'b1)),
+    .b1_i(ufp4_words_pkg::word(b_elem_i, b_nibbles, 1, 1'b1)),
+    .b2_i(ufp4_words_pkg::word(b_elem_i, b_nibbles, 2, 1'b1)),
+    .b3_i(ufp4_words_pkg::word(b_elem_i, b_nibbles, 3, 1'b1)),
+    .b_scale_i(64'd1),
+    .sum_o(dot_words_o)
   );
 
   ufp4_scale_decode u_scale_decode (

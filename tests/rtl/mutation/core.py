@@ -36,7 +36,7 @@ BLOCKS = {
     "quant": (["quant/*.sv"], ["quant/ufp4_quant_block.sv"]),
     "gemm": (["array/ufp4_sequencer.sv", "array/ufp4_load_*.sv", "array/ufp4_tile_walk.sv", "array/ufp4_gemm.sv"], []),
     "drain": (["array/ufp4_drain.sv", "array/ufp4_addend.sv", "array/ufp4_epilogue.sv"], []),
-    "array": (["array/ufp4_array.sv", "array/ufp4_lane.sv", "array/ufp4_pe.sv", "array/ufp4_sum_*.sv"], []),
+    "array": (["array/ufp4_systolic.sv", "array/ufp4_lane.sv", "array/ufp4_pe.sv", "array/ufp4_sum_*.sv"], []),
     "mem": (["mem/*.sv"], []),
     "host": (["host/*.sv", "ufp4_top.sv"], []),
 }

@@ -21,7 +21,6 @@ module pe_forms (
   output logic         nan_o,
   output logic [191:0] sums_o      // {simulator, FPGA, cells}
 );
-  localparam int unsigned TARGETS = 3;
   localparam int unsigned CYCLES = 32'(ufp4_pe_pkg::DotStages) + 7;
   logic [3:0] a_sig, a_exp, b_sig, b_exp;
   logic [1:0] nan;
@@ -30,85 +29,91 @@ module pe_forms (
   assign nan_o = |nan;
 
   logic [63:0] loaded;
-  logic [TARGETS-1:0][12:0] dots;
   ufp4_sum_resolve #(.Target(32'(ufp4_spec_pkg::TARGET_ASIC))) u_loaded (.word_i(loaded_i), .sum_o(loaded));
-  assign dot_o = dots[ufp4_spec_pkg::TARGET_ASIC];
 
-  for (genvar t = 0; t < TARGETS; t++) begin : gen_target
-    localparam bit BINARY = t == 32'(ufp4_spec_pkg::TARGET_SIMULATOR);
-    localparam int unsigned WIDTH = t == 32'(ufp4_spec_pkg::TARGET_ASIC) ? 67 : 64;
-    logic [15:0] a_sign, b_sign;
-    logic [63:0] a_mag, b_mag;
-    ufp4_elem_decode #(.Binary(BINARY)) u_a (.elem_i(a_elem_i), .code_i(a_planes_i), .sign_o(a_sign), .mag_o(a_mag));
-    ufp4_elem_decode #(.Binary(BINARY)) u_b (.elem_i(b_elem_i), .code_i(b_planes_i), .sign_o(b_sign), .mag_o(b_mag));
+  logic [15:0] a_sign, b_sign;
+  logic [63:0] a_mag, b_mag;
+  ufp4_elem_decode u_a (.elem_i(a_elem_i), .code_i(a_planes_i), .sign_o(a_sign), .mag_o(a_mag));
+  ufp4_elem_decode u_b (.elem_i(b_elem_i), .code_i(b_planes_i), .sign_o(b_sign), .mag_o(b_mag));
 
-    logic [12:0] relative;
-    logic negative;
-    if (t == 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin : gen_planes
-      ufp4_dot_planes u_dot (.a_sign_i(a_sign), .a_mag_i(a_mag), .b_sign_i(b_sign), .b_mag_i(b_mag), .dot_o(dots[t]));
-    end else if (t == 32'(ufp4_spec_pkg::TARGET_FPGA)) begin : gen_relative
-      ufp4_dot_relative u_dot (
-        .clk_i, .a_sign_i(a_sign), .a_mag_i(a_mag), .b_sign_i(b_sign), .b_mag_i(b_mag), .dot_o(relative),
-        .negative_o(negative)
-      );
-      assign dots[t] = negative ? -relative : relative;
-    end else begin : gen_cells
-      ufp4_dot u_dot (.a_sign_i(a_sign), .a_mag_i(a_mag), .b_sign_i(b_sign), .b_mag_i(b_mag), .dot_o(dots[t]));
-    end
-
-    logic [WIDTH-1:0] word, loaded_word;
-    logic [63:0] result;
-    assign sums_o[64*t+:64] = result;
-    if (WIDTH == 67) begin : gen_carries
-      assign loaded_word = loaded_i;
-    end else begin : gen_plain
-      assign loaded_word = loaded;
-    end
-    if (t == 32'(ufp4_spec_pkg::TARGET_FPGA)) begin : gen_chains
-      // Control as late as the sum needs it, which is two stages before the last.
-      logic [CYCLES-4:1] valid_q, keep_q;
-      logic [CYCLES-6:1] load_q;
-      always_ff @(posedge clk_i) begin
-        valid_q <= {valid_q[CYCLES-5:1], valid3_i};
-        keep_q <= {keep_q[CYCLES-5:1], keep_i};
-        load_q <= {load_q[CYCLES-7:1], load_i & valid3_i};
-      end
-      ufp4_sum_chains u_sum (
-        .clk_i,
-        .dot_i(relative),
-        .negative_i(negative),
-        .sig_i(8'(a_sig) * 8'(b_sig)),
-        .exp_i(5'(a_exp) + 5'(b_exp)),
-        .load_i(load_q[CYCLES-6]),
-        .loaded_i(loaded_word),
-        .valid_i(valid_q[CYCLES-4]),
-        .keep_i(keep_q[CYCLES-4]),
-        .sum_o(word)
-      );
-      assign result = word;
-    end else begin : gen_steps
-      logic [63:0] sum;
-      logic valid_base;
-      assign valid_base = (t == 32'(ufp4_spec_pkg::TARGET_ASIC)) ? valid2_i : valid3_i;
-      ufp4_sum_exact #(.Target(t)) u_sum (
-        .clk_i,
-        .valid1_i,
-        .dot_i(dots[t]),
-        .a_sig_i(a_sig),
-        .a_exp_i(a_exp),
-        .b_sig_i(b_sig),
-        .b_exp_i(b_exp),
-        .valid2_i,
-        .valid3_i,
-        .keep_i(keep_i | ~valid_base),
-        .load_i(load_i & valid_base),
-        .loaded_i(loaded_word),
-        .sum_o(word)
-      );
-      ufp4_sum_resolve #(.Target(t)) u_resolve (.word_i(word), .sum_o(sum));
-      always_ff @(posedge clk_i) begin
-        if (valid3_i) result <= sum;
-      end
-    end
+  // Cells.
+  logic [66:0] word;
+  logic [63:0] sum, cells_q;
+  ufp4_dot u_dot (.a_sign_i(a_sign), .a_mag_i(a_mag), .b_sign_i(b_sign), .b_mag_i(b_mag), .dot_o(dot_o));
+  ufp4_sum_exact u_sum (
+    .clk_i,
+    .valid_i(valid1_i),
+    .dot_i(dot_o),
+    .a_sig_i(a_sig),
+    .a_exp_i(a_exp),
+    .b_sig_i(b_sig),
+    .b_exp_i(b_exp),
+    .keep_i(keep_i | ~valid2_i),
+    .load_i(load_i & valid2_i),
+    .loaded_i,
+    .sum_o(word)
+  );
+  ufp4_sum_resolve #(.Target(32'(ufp4_spec_pkg::TARGET_ASIC))) u_resolve (.word_i(word), .sum_o(sum));
+  always_ff @(posedge clk_i) begin
+    if (valid3_i) cells_q <= sum;
   end
+
+  // FPGAs: control as late as the sum needs it, which is two stages before the last.
+  logic [12:0] relative;
+  logic negative;
+  ufp4_dot_relative u_dot_relative (
+    .clk_i, .a_sign_i(a_sign), .a_mag_i(a_mag), .b_sign_i(b_sign), .b_mag_i(b_mag), .dot_o(relative),
+    .negative_o(negative)
+  );
+  logic [63:0] chains;
+  logic [CYCLES-4:1] valid_q, keep_q;
+  logic [CYCLES-6:1] load_q;
+  always_ff @(posedge clk_i) begin
+    valid_q <= {valid_q[CYCLES-5:1], valid3_i};
+    keep_q <= {keep_q[CYCLES-5:1], keep_i};
+    load_q <= {load_q[CYCLES-7:1], load_i & valid3_i};
+  end
+  ufp4_sum_chains u_chains (
+    .clk_i,
+    .dot_i(relative),
+    .negative_i(negative),
+    .sig_i(8'(a_sig) * 8'(b_sig)),
+    .exp_i(5'(a_exp) + 5'(b_exp)),
+    .load_i(load_q[CYCLES-6]),
+    .loaded_i(loaded),
+    .valid_i(valid_q[CYCLES-4]),
+    .keep_i(keep_q[CYCLES-4]),
+    .sum_o(chains)
+  );
+
+  // Simulators.
+  logic [63:0] a_nibbles, b_nibbles, at_once, words_q;
+  assign a_nibbles = ufp4_words_pkg::nibbles(a_planes_i);
+  assign b_nibbles = ufp4_words_pkg::nibbles(b_planes_i);
+  ufp4_pe_words u_words (
+    .clk_i,
+    .step_i(1'b0),
+    .first_i(1'b0),
+    .valid_i(valid3_i),
+    .keep_i,
+    .load_i,
+    .loaded_i(loaded),
+    .a0_i(ufp4_words_pkg::word(a_elem_i, a_nibbles, 0, 1'b0)),
+    .a1_i(ufp4_words_pkg::word(a_elem_i, a_nibbles, 1, 1'b0)),
+    .a2_i(ufp4_words_pkg::word(a_elem_i, a_nibbles, 2, 1'b0)),
+    .a3_i(ufp4_words_pkg::word(a_elem_i, a_nibbles, 3, 1'b0)),
+    .a_scale_i(64'(a_sig) << a_exp),
+    .b0_i(ufp4_words_pkg::word(b_elem_i, b_nibbles, 0, 1'b1)),
+    .b1_i(ufp4_words_pkg::word(b_elem_i, b_nibbles, 1, 1'b1)),
+    .b2_i(ufp4_words_pkg::word(b_elem_i, b_nibbles, 2, 1'b1)),
+    .b3_i(ufp4_words_pkg::word(b_elem_i, b_nibbles, 3, 1'b1)),
+    .b_scale_i(64'(b_sig) << b_exp),
+    .sum_o(at_once)
+  );
+  always_ff @(posedge clk_i) begin
+    if (valid3_i) words_q <= at_once;
+  end
+
+  // By number of the target.
+  assign sums_o = {words_q, chains, cells_q};
 endmodule
