@@ -75,6 +75,7 @@ quant/ufp4_quant_write.sv
 quant/ufp4_quant_progress.sv
 quant/ufp4_quant.sv
 // Host: registers, command unit
+host/ufp4_engine_clock.sv
 host/ufp4_axil.sv
 host/ufp4_slots.sv
 host/ufp4_counters.sv

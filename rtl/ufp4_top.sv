@@ -468,10 +468,18 @@ module ufp4_top
     $error("ufp4_top: Quant must be 1 or 0");
   end
   if (Quant == 1) begin : gen_quant
+    logic quant_clk;
+    ufp4_engine_clock #(.Target(Target)) u_clock (
+      .clk_i,
+      .rst_ni(core_rst_n),
+      .start_valid_i(quant_start_valid),
+      .start_ready_i(quant_start_ready),
+      .clk_o(quant_clk)
+    );
     ufp4_quant #(
       .BusBytes(BusBytes)
     ) u_quant (
-      .clk_i,
+      .clk_i(quant_clk),
       .rst_ni(core_rst_n),
       .start_valid_i      (quant_start_valid),
       .start_ready_o      (quant_start_ready),
