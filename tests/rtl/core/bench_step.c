@@ -12,7 +12,12 @@
 #include "ufp4.h"
 
 // Layers: as many as the exponent slots last for. Jobs: two steps of that many.
-enum { MAX_LAYERS = 6, BATCHES = 2, MAX_JOBS = 256, QUEUE_JOBS = 64, NONE = -1 };
+enum { MAX_LAYERS = 16, BATCHES = 2, MAX_JOBS = 640, QUEUE_JOBS = 64, NONE = -1 };
+// Slots: the forward pass leaves exponents of column copies to the backward pass, of which each has one. Those of row copies
+// are soon used: what is quantized two layers later takes them again. So it is with both of dY.
+enum { X_SLOTS = 0, NEXT_X_SLOTS = X_SLOTS + BATCHES * MAX_LAYERS, W_SLOTS = NEXT_X_SLOTS + BATCHES };
+enum { ROW_SLOTS = W_SLOTS + MAX_LAYERS, ROWS = 2 * (1 + BATCHES), DY_SLOTS = ROW_SLOTS + ROWS };
+_Static_assert(DY_SLOTS + 4 * BATCHES <= UFP4_SLOTS, "too many layers");
 enum { FPROP, DGRAD, WGRAD, PASSES };
 static const char *const pass_names[PASSES] = {"fprop", "dgrad", "wgrad"};
 
@@ -26,7 +31,7 @@ typedef struct {
 // A tensor, its two copies, and the jobs that wrote them.
 typedef struct {
   uint64_t plain, codes[2], scales[2];
-  uint16_t slots;
+  uint16_t slots[2];
   int written, quantized;
 } tensor_t;
 
@@ -56,10 +61,11 @@ static uint64_t allocate(step_t *step, uint64_t bytes) {
   return address;
 }
 
-static void make_tensor(step_t *step, tensor_t *tensor, uint16_t slots, unsigned element_bytes, int copies) {
+static void make_tensor(step_t *step, tensor_t *tensor, uint32_t row_slot, uint32_t col_slot, unsigned element_bytes,
+                        int copies) {
   const uint32_t size = step->options.size;
   const int64_t stride = ufp4_panel_stride_blocks(size);
-  *tensor = (tensor_t){.slots = slots, .written = NONE, .quantized = NONE};
+  *tensor = (tensor_t){.slots = {(uint16_t)row_slot, (uint16_t)col_slot}, .written = NONE, .quantized = NONE};
   tensor->plain = allocate(step, (uint64_t)size * size * element_bytes);
   for (int i = 0; i < 2 && copies; i++) {
     tensor->codes[i] = allocate(step, (uint64_t)ufp4_panel_codes_bytes(size, stride));
@@ -84,16 +90,18 @@ static void make_tensors(step_t *step) {
   const uint32_t layers = step->options.layers;
   check_random_t random = check_random();
   for (uint32_t l = 0; l <= layers; l++) {
+    const uint32_t row = ROW_SLOTS + l % 2 * (1 + BATCHES), dy = DY_SLOTS + l % 2 * 2 * BATCHES;
     for (uint32_t b = 0; b < BATCHES; b++) {
-      make_tensor(step, &step->x[l][b], (uint16_t)(16 + 2 * (l * BATCHES + b)), 2, 1);
-      make_tensor(step, &step->dy[l][b], (uint16_t)(48 + 2 * ((l * BATCHES + b) % 8)), 2, 1);
-      if (l < layers) make_tensor(step, &step->dw[l][b], 0, 4, 0);
+      // The last layer's output is not quantized.
+      make_tensor(step, &step->x[l][b], row + 1 + b, X_SLOTS + l * BATCHES + b, 2, l < layers);
+      make_tensor(step, &step->dy[l][b], dy + 2 * b, dy + 2 * b + 1, 2, 1);
+      if (l < layers) make_tensor(step, &step->dw[l][b], 0, 0, 4, 0);
     }
-    if (l < layers) make_tensor(step, &step->w[l], (uint16_t)(2 * l), 2, 1);
+    if (l < layers) make_tensor(step, &step->w[l], row, W_SLOTS + l, 2, 1);
     if (l < layers) fill(step, &step->w[l], &random);
   }
   for (uint32_t b = 0; b < BATCHES; b++) {
-    make_tensor(step, &step->next_x[b], (uint16_t)(12 + 2 * b), 2, 1);
+    make_tensor(step, &step->next_x[b], ROW_SLOTS + 1 + b, NEXT_X_SLOTS + b, 2, 1);
     fill(step, &step->x[0][b], &random);
     fill(step, &step->next_x[b], &random);
     fill(step, &step->dy[layers][b], &random);
@@ -139,8 +147,8 @@ static void quantize(step_t *step, tensor_t *tensor, int stochastic, int after) 
                                      .row_mode = UFP4_MODE_ENABLE | UFP4_MODE_RHT | UFP4_MODE_SLOT,
                                      .col_mode = UFP4_MODE_ENABLE | UFP4_MODE_RHT | UFP4_MODE_SLOT,
                                      .rht_mask = UFP4_RHT_DEFAULT_MASK,
-                                     .row_exponent = tensor->slots,
-                                     .col_exponent = (uint16_t)(tensor->slots + 1),
+                                     .row_exponent = tensor->slots[0],
+                                     .col_exponent = tensor->slots[1],
                                      .row_codes_addr = tensor->codes[0],
                                      .row_scales_addr = tensor->scales[0],
                                      .col_codes_addr = tensor->codes[1],
@@ -169,8 +177,8 @@ static void gemm(step_t *step, int pass, uint32_t layer, uint32_t batch, const t
                                     .d_dtype = (uint8_t)dtype,
                                     .a_mode = UFP4_MODE_SLOT,
                                     .b_mode = UFP4_MODE_SLOT,
-                                    .a_exponent = (uint16_t)(a->slots + a_copy),
-                                    .b_exponent = (uint16_t)(b->slots + b_copy),
+                                    .a_exponent = a->slots[a_copy],
+                                    .b_exponent = b->slots[b_copy],
                                     .a_codes_addr = a->codes[a_copy],
                                     .a_scales_addr = a->scales[a_copy],
                                     .b_codes_addr = b->codes[b_copy],
