@@ -472,7 +472,7 @@ module ufp4_top
     ufp4_engine_clock #(.Target(Target)) u_clock (
       .clk_i,
       .rst_ni(core_rst_n),
-      .start_valid_i(quant_start_valid),
+      .wake_i(quant_start_valid || rd_rsp_valid[READ_QUANT] || wr_answer[QUANT]),
       .start_ready_i(quant_start_ready),
       .clk_o(quant_clk)
     );

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows x Cols processing elements and the operand memories that feed them, in the form that Target and Contract pick: for
-// cells and FPGAs ufp4_systolic, for simulators and the contract exact ufp4_array_words, which is the same at these ports in
-// every cycle, without parity.
+// simulators and the contract exact ufp4_array_words, else ufp4_systolic. At these ports they differ in the stages of a PE
+// (ufp4_pe_pkg), in what rows and columns that were not loaded give, and in parity, which the former has not.
 //
 // A feed names a block of two sub-tiles: lane 0 of each side reads its operand memory in the same cycle, row r
 // and column c r and c cycles later, so that PE (r, c) takes both operands r + c + 2 cycles after the feed. Where Share
@@ -15,7 +15,8 @@
 // loaded; no others are read.
 // Operand memories: a beat of write_data_i holds one block of BusBytes/8
 // rows as bit planes, write_scales_i their scales, for the set of lanes that we_a_i or we_b_i selects. elem_a_i, elem_b_i and
-// e8m0_i are those of what is written and of what is fed.
+// e8m0_i are those of what is written and of what is fed. No block is written between its steps; the first feed after a reset
+// is a block's first.
 // Drain: the sums (64 bits; FP32: the lower 32) of row drain_row_i and of DrainCols columns, set drain_set_i of them, of
 // sub-tile (drain_tile_a_i, drain_tile_b_i), stand at drain_data_o two cycles after drain_read_i; cycles with
 // drain_enable_i low do not count. The NaN flags of that row and those columns in macro-tile drain_parity_i are

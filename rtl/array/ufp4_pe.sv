@@ -52,6 +52,10 @@ module ufp4_pe #(
   output logic [SumWidth-1:0]     drain_data1_o,
   output logic [1:0]              drain_parity_o
 );
+  if (Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin : gen_check_target
+    $error("ufp4_pe: simulators have ufp4_pe_words");
+  end
+
   // One compiled function for all PEs of a simulated array.
   /*verilator no_inline_module*/
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stages of a processing element, by contract and form: operands enter in stage 1, and the sum can be read from memory
-// after the last. ufp4_array lets control words travel as far, ufp4_sequencer waits as long before a drain.
+// after the last. ufp4_systolic lets control words travel as far, ufp4_sequencer waits as long before a drain.
 package ufp4_pe_pkg;
   import ufp4_spec_pkg::*;
 

@@ -14,7 +14,8 @@
 // Layers: as many as the exponent slots last for. Jobs: two steps of that many.
 enum { MAX_LAYERS = 16, BATCHES = 2, MAX_JOBS = 640, QUEUE_JOBS = 64, NONE = -1 };
 // Slots: the forward pass leaves exponents of column copies to the backward pass, of which each has one. Those of row copies
-// are soon used: what is quantized two layers later takes them again. So it is with both of dY.
+// are soon used: what is quantized two layers later takes them again. So it is with both of dY. QUANT and AMAX run in the
+// ring's order, and in front of the AMAX that writes a slot anew stands one that waits for the GEMM which reads it last.
 enum { X_SLOTS = 0, NEXT_X_SLOTS = X_SLOTS + BATCHES * MAX_LAYERS, W_SLOTS = NEXT_X_SLOTS + BATCHES };
 enum { ROW_SLOTS = W_SLOTS + MAX_LAYERS, ROWS = 2 * (1 + BATCHES), DY_SLOTS = ROW_SLOTS + ROWS };
 _Static_assert(DY_SLOTS + 4 * BATCHES <= UFP4_SLOTS, "too many layers");
