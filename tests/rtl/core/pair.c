@@ -12,7 +12,7 @@
 #define PLACE_BYTES (512ull << 10)
 #define MEMORY_BYTES (16ull << 20)
 // Of tensors with a long side.
-#define LONG_PLACE_BYTES (4ull << 20)
+#define LONG_PLACE_BYTES (5ull << 20)
 #define LONG_MEMORY_BYTES (128ull << 20)
 
 void pair_must(ufp4_device_t *device, ufp4_status_t status) {

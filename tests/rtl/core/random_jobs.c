@@ -202,3 +202,35 @@ void chain_of(pair_t *pair, uint32_t m, uint32_t n, uint32_t k) {
   pair_job(pair, &e8m0, "QUANT with E8M0 scales");
   pair_compare(pair, "QUANT with E8M0 scales");
 }
+
+// E4M3 scales of every size, with the bit that means nothing, without NaN.
+static void write_scales(pair_t *pair, const ufp4_quant_descriptor_t *quant) {
+  const uint64_t blocks = (uint64_t)((quant->rows + 15) / 16) * quant->row_stride_blocks;
+  for (uint64_t i = 0; i < blocks; i++) {
+    uint8_t scales[UFP4_PANEL_SCALE_BYTES];
+    for (size_t row = 0; row < sizeof scales; row++) scales[row] = (uint8_t)(below(pair, 2) << 7 | below(pair, 0x7F));
+    pair_write(pair, quant->row_scales_addr + i * sizeof scales, scales, sizeof scales);
+  }
+}
+
+void gemms(pair_t *pair, uint32_t m, uint32_t n, uint32_t k, int runs) {
+  ufp4_descriptor_t x = random_quant(pair, m, k, SOURCE_X, X_CODES, 0);
+  ufp4_descriptor_t w = random_quant(pair, n, k, SOURCE_W, W_CODES, 2);
+  // Of many scales that are garbage one is NaN, and nothing else is to be seen.
+  if (k > 128) {
+    write_scales(pair, &x.quant);
+    write_scales(pair, &w.quant);
+  }
+  for (int run = 0; run < runs; run++) {
+    x.quant.elem = below(pair, 2) ? UFP4_ELEM_E2M1 : (uint8_t)below(pair, UFP4_ELEM_COUNT);
+    w.quant.elem = below(pair, 2) ? x.quant.elem : (uint8_t)below(pair, UFP4_ELEM_COUNT);
+    x.quant.row_mode = w.quant.row_mode = 0;
+    ufp4_descriptor_t gemm = random_gemm(pair, &x.quant, &w.quant);
+    // Of the first one, and of every second from there, all bits of the product are to be seen.
+    while (run % 2 == 0 && (gemm.gemm.d_dtype == UFP4_DTYPE_BF16 || gemm.gemm.d_mode & UFP4_D_MODE_C)) {
+      gemm = random_gemm(pair, &x.quant, &w.quant);
+    }
+    pair_job(pair, &gemm, "GEMM of garbage");
+    pair_compare(pair, "GEMM of garbage");
+  }
+}

@@ -31,5 +31,7 @@ void quantize(pair_t *pair, const ufp4_descriptor_t *quant, fixture_distribution
 void chain(pair_t *pair, uint32_t limit);
 /** The same with these sizes. */
 void chain_of(pair_t *pair, uint32_t m, uint32_t n, uint32_t k);
+/** GEMMs of these sizes of operands that are garbage, which is as good: with every kind of scale, and of what enters D. */
+void gemms(pair_t *pair, uint32_t m, uint32_t n, uint32_t k, int runs);
 
 #endif

@@ -420,6 +420,11 @@ TEST(slots_are_kept) {
   amax.quant.row_exponent = 7;
   check_bits(7, bench_job(&bench, &amax).status, READ, "status of AMAX outside memory");
   check_bits(8, bench_read(&bench, UFP4_REG_SLOT_BASE + 4 * 7), 0, "a failed AMAX's slot");
+  const float large = 0x1p100f;
+  memcpy(ufp4_sim_memory(bench.sim, BENCH_DATA, sizeof large), &large, sizeof large);
+  amax.quant.src_addr = BENCH_DATA;
+  check_bits(9, bench_job(&bench, &amax).status, OK, "status of AMAX of a large number");
+  check_bits(10, bench_read(&bench, UFP4_REG_SLOT_BASE + 4 * 7), 0x1FFA5, "the row copy's slot, which has -91");
   bench_close(&bench);
 }
 

@@ -7,6 +7,7 @@
 #include "edges.h"
 #include "far.h"
 #include "graph.h"
+#include "long.h"
 #include "random_jobs.h"
 #include "ufp4/format.h"
 
@@ -253,39 +254,6 @@ SLOW_TEST(side_by_side_equal_the_model_on_many) {
 
 // --- For each bug that tests/rtl/mutation injects ---
 
-// E4M3 scales of every size, with the bit that means nothing, without NaN.
-static void write_scales(pair_t *pair, const ufp4_quant_descriptor_t *quant) {
-  const uint64_t blocks = (uint64_t)((quant->rows + 15) / 16) * quant->row_stride_blocks;
-  for (uint64_t i = 0; i < blocks; i++) {
-    uint8_t scales[UFP4_PANEL_SCALE_BYTES];
-    for (size_t row = 0; row < sizeof scales; row++) scales[row] = (uint8_t)(below(pair, 2) << 7 | below(pair, 0x7F));
-    pair_write(pair, quant->row_scales_addr + i * sizeof scales, scales, sizeof scales);
-  }
-}
-
-// Of operands that are garbage, which is as good: with every kind of scale, and of what enters D.
-static void gemms(pair_t *pair, uint32_t m, uint32_t n, uint32_t k, int runs) {
-  ufp4_descriptor_t x = random_quant(pair, m, k, SOURCE_X, X_CODES, 0);
-  ufp4_descriptor_t w = random_quant(pair, n, k, SOURCE_W, W_CODES, 2);
-  // Of many scales that are garbage one is NaN, and nothing else is to be seen.
-  if (k > 128) {
-    write_scales(pair, &x.quant);
-    write_scales(pair, &w.quant);
-  }
-  for (int run = 0; run < runs; run++) {
-    x.quant.elem = below(pair, 2) ? UFP4_ELEM_E2M1 : (uint8_t)below(pair, UFP4_ELEM_COUNT);
-    w.quant.elem = below(pair, 2) ? x.quant.elem : (uint8_t)below(pair, UFP4_ELEM_COUNT);
-    x.quant.row_mode = w.quant.row_mode = 0;
-    ufp4_descriptor_t gemm = random_gemm(pair, &x.quant, &w.quant);
-    // Of the first one, and of every second from there, all bits of the product are to be seen.
-    while (run % 2 == 0 && (gemm.gemm.d_dtype == UFP4_DTYPE_BF16 || gemm.gemm.d_mode & UFP4_D_MODE_C)) {
-      gemm = random_gemm(pair, &x.quant, &w.quant);
-    }
-    pair_job(pair, &gemm, "GEMM of garbage");
-    pair_compare(pair, "GEMM of garbage");
-  }
-}
-
 // Of tensors with NaN here and there, both copies of BF16 and of FP32: which wait where memory takes long to write. The
 // rows that the last strip has not come one a cycle, whatever the bus.
 static void special_copies(pair_t *pair) {
@@ -365,22 +333,6 @@ TEST(edges_equal_the_model) {
   edges_of(&nv_settings[0]);
 }
 
-// One side of both operands, and so of D, is long; then, of GEMMs, one a little over each power of two.
-static void long_sides(const setting_t *setting) {
-  pair_t pair = pair_open_long(setting, 5000);
-  pair_scramble(&pair);
-  for (uint32_t side = 0; side < 3; side++) {
-    uint32_t sides[3] = {1 + below(&pair, 20), 1 + below(&pair, 20), 1 + below(&pair, 20)};
-    sides[side] = LONG_SIDE / 2 + 1 + below(&pair, LONG_SIDE / 2);
-    chain_of(&pair, sides[0], sides[1], sides[2]);
-    for (uint32_t power = 64; power < LONG_SIDE; power *= 2) {
-      sides[side] = power + 1 + below(&pair, 16);
-      gemms(&pair, sides[0], sides[1], sides[2], 1);
-    }
-  }
-  pair_close(&pair);
-}
-
 TEST(long_sides_equal_the_model) {
   long_sides(&settings[0]);
 }
@@ -390,14 +342,6 @@ TEST(long_sides_on_small) {
   long_sides(&small);
 }
 
-// Operands in which the count of blocks has all its bits but two.
-static void long_k(const setting_t *setting) {
-  pair_t pair = pair_open_long(setting, 5500);
-  pair_scramble(&pair);
-  gemms(&pair, 1 + below(&pair, 4), 1 + below(&pair, 4), LONG_K + 1 + below(&pair, 16), 1);
-  pair_close(&pair);
-}
-
 TEST(long_k_equals_the_model) {
   long_k(&settings[0]);
 }
@@ -405,6 +349,11 @@ TEST(long_k_equals_the_model) {
 TEST(long_k_on_small) {
   static const setting_t small = {"small", 1, 0, 0};
   long_k(&small);
+}
+
+TEST(long_quants_on_small) {
+  static const setting_t small = {"small", 1, 0, 0};
+  long_quants(&small);
 }
 
 static void far_chains(const setting_t *setting, uint64_t seed, int runs) {
@@ -475,6 +424,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(long_sides_on_small),
       CHECK_TEST(long_k_equals_the_model),
       CHECK_TEST(long_k_on_small),
+      CHECK_TEST(long_quants_on_small),
       CHECK_TEST(far_apart_equal_the_near),
       CHECK_TEST(few_on_small),
       CHECK_TEST(more_on_small),

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs of which a side is long.
+#ifndef UFP4_TEST_LONG_H
+#define UFP4_TEST_LONG_H
+
+#include "pair.h"
+
+/** Chains with one side up to LONG_SIDE; then, of GEMMs, one a little over each power of two. */
+void long_sides(const setting_t *setting);
+/** A GEMM of operands in which the count of blocks has all its bits but two. */
+void long_k(const setting_t *setting);
+/** QUANTs of tensors with a side a little over LONG_K, with stochastic rounding: of both copies each block has an
+    index, and so random bits, of its own. */
+void long_quants(const setting_t *setting);
+
+#endif
