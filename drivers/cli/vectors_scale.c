@@ -94,6 +94,14 @@ static void f32_scale_boundary(vectors_t *vectors) {
     put_f32_scale(vectors, 254 - field, (uint32_t)field << 23 | 0x7FFFFF);
     put_f32_scale(vectors, -field, (uint32_t)field << 23 | 0x80000001u);
   }
+  // Ties of subnormal numbers with each leading bit; exponents of which one bit carries a number over the largest.
+  for (int top = 1; top <= 22; top++) {
+    for (int lost = 1; lost <= top; lost++) put_f32_scale(vectors, -lost, 1u << top | 1u << (lost - 1));
+  }
+  for (int bit = 7; bit <= 16; bit++) {
+    put_f32_scale(vectors, 1 << bit, 0x3F800000u);
+    put_f32_scale(vectors, -(1 << bit), 0x3F800000u);
+  }
 }
 
 static void f32_scale_draw(vectors_t *vectors) {
@@ -137,6 +145,12 @@ static void e8m0_scale_boundary(vectors_t *vectors) {
       const uint32_t amax = (i / 6) << 23 | fractions[f];
       if (amax != 0) put_e8m0_scale(vectors, (ufp4_elem_t)(i % 3), (int)(i / 3 % 2), amax);
     }
+  }
+  // Over a multiple of qmax by one bit.
+  for (unsigned i = 0; i < 2 * UFP4_ELEM_COUNT * 22; i++) {
+    const uint32_t bit = 1u << i / 6;
+    put_e8m0_scale(vectors, (ufp4_elem_t)(i % 3), (int)(i / 3 % 2), 0x3F800000u | 0x400000u | bit);
+    if (bit < 0x200000u) put_e8m0_scale(vectors, (ufp4_elem_t)(i % 3), (int)(i / 3 % 2), 0x3F800000u | 0x600000u | bit);
   }
   // Subnormal ones, by their leading bit.
   for (unsigned i = 0; i < 2 * UFP4_ELEM_COUNT * 23; i++) {

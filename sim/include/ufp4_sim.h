@@ -49,6 +49,8 @@ int ufp4_sim_has(const char *configuration);
 /** Makes a core that has left reset. @return NULL on failure, with one line in @p message. */
 ufp4_sim_t *ufp4_sim_open(const ufp4_sim_options_t *options, char *message, unsigned message_bytes);
 void ufp4_sim_close(ufp4_sim_t *sim);
+/** Holds the core in reset for eight cycles. What is in flight on the bus is forgotten; memory keeps its bytes. */
+ufp4_sim_status_t ufp4_sim_reset(ufp4_sim_t *sim);
 
 /** One access to a register over AXI4-Lite; a few cycles. */
 ufp4_sim_status_t ufp4_sim_register_read(ufp4_sim_t *sim, uint32_t offset, uint32_t *value);
@@ -67,7 +69,7 @@ uint8_t *ufp4_sim_memory(ufp4_sim_t *sim, uint64_t address, uint64_t bytes);
  *  UFP4_SIM_FAULT_NONE, takes the place of one that has not happened yet. */
 void ufp4_sim_fault(ufp4_sim_t *sim, ufp4_sim_fault_t fault, uint64_t nth);
 
-/** Clock cycles since reset. */
+/** Clock cycles since it was opened. */
 uint64_t ufp4_sim_cycles(const ufp4_sim_t *sim);
 /** What the last failed call met; empty if none failed. */
 const char *ufp4_sim_message(const ufp4_sim_t *sim);

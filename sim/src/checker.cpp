@@ -58,9 +58,22 @@ void Checker::data_channel() {
   }
 }
 
+// What was in flight is forgotten.
+void Checker::in_reset() {
+  const auto &axi = pins_.axi;
+  if (was_in_reset_ && *axi.arvalid) fail("AR", "valid is high in reset");
+  if (was_in_reset_ && *axi.awvalid) fail("AW", "valid is high in reset");
+  if (was_in_reset_ && *axi.wvalid) fail("W", "valid is high in reset");
+  read_.stalled = write_.stalled = data_stalled_ = false;
+  lengths_.clear();
+  beat_ = 0;
+}
+
 void Checker::sample() {
   const auto &axi = pins_.axi;
-  if (!*pins_.rst_n) return;
+  if (!*pins_.rst_n) in_reset();
+  was_in_reset_ = !*pins_.rst_n;
+  if (was_in_reset_) return;
   address_channel("AR", read_, *axi.arvalid, *axi.arready, *axi.araddr, *axi.arid, *axi.arlen, *axi.arsize,
                   *axi.arburst);
   data_channel();

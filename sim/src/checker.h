@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What AXI4 asks of a master, checked in every run: a valid payload stays until it is taken (A3.2.1), bursts are full
-// beats, aligned, INCR and inside 4 KiB (A3.4.1), wlast marks the last beat, nothing is valid in reset.
+// beats, aligned, INCR and inside 4 KiB (A3.4.1), wlast marks the last beat, nothing is valid in reset
+// after its first clock edge (A3.1.2).
 #ifndef UFP4_SIM_CHECKER_H
 #define UFP4_SIM_CHECKER_H
 
@@ -37,6 +38,7 @@ class Checker {
   void address_channel(const char *channel, Address &held, bool valid, bool ready, uint64_t address, uint8_t id,
                        uint8_t len, uint8_t size, uint8_t burst);
   void data_channel();
+  void in_reset();
 
   const Pins &pins_;
   const unsigned bus_bytes_;
@@ -47,6 +49,7 @@ class Checker {
   std::array<uint8_t, kMaxBusBytes / 8> strobes_{};
   std::deque<unsigned> lengths_;  // of write bursts whose last beat has not been
   unsigned beat_ = 0;
+  bool was_in_reset_ = false;
   std::string message_;
 };
 

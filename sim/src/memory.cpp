@@ -87,6 +87,13 @@ bool Memory::fails(ufp4_sim_fault_t fault) {
   return true;
 }
 
+void Memory::forget() {
+  reads_.clear();
+  writes_.clear();
+  answers_.clear();
+  next_ = {};
+}
+
 bool Memory::sample(uint64_t cycle) {
   moved_ = false;
   if (options_.silent_cycle != 0 && cycle >= options_.silent_cycle) {

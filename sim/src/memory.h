@@ -53,6 +53,8 @@ class Memory {
     fault_in_ = nth;
   }
 
+  /** Nothing is in flight on the bus any more. */
+  void forget();
   /** @return whether anything moved on the bus. */
   bool sample(uint64_t cycle);
   void drive();

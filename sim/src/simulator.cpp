@@ -44,15 +44,18 @@ bool Simulator::step() {
 }
 
 // Pins start at random like all else.
-void Simulator::reset() {
+ufp4_sim_status_t Simulator::reset() {
   const auto &axil = pins_.axil;
   *pins_.rst_n = *pins_.clk = 0;
   *axil.awvalid = *axil.wvalid = *axil.bready = *axil.arvalid = *axil.rready = 0;
+  memory_.forget();
   memory_.drive();
   core_->eval();
   for (unsigned i = 0; i < kResetCycles; i++) step();
   *pins_.rst_n = 1;
   *axil.bready = *axil.rready = 1;
+  last_moved_ = cycle_;
+  return good() ? UFP4_SIM_OK : broken();
 }
 
 ufp4_sim_status_t Simulator::broken() {

@@ -24,7 +24,8 @@ class Simulator {
   bool trace_open(const char *path) {
     return core_->trace_open(path);
   }
-  void reset();
+  /** Also in mid-job. */
+  ufp4_sim_status_t reset();
   ufp4_sim_status_t read(uint32_t offset, uint32_t *value);
   ufp4_sim_status_t write(uint32_t offset, uint32_t value);
   ufp4_sim_status_t wait_interrupt(uint64_t limit);

@@ -32,7 +32,10 @@ std::unique_ptr<ufp4::Simulator> make(const ufp4_sim_options_t &options, std::st
     message = std::string("the waveform file '") + options.trace_path + "' cannot be written";
     return nullptr;
   }
-  simulator->reset();
+  if (simulator->reset() != UFP4_SIM_OK) {
+    message = simulator->message();
+    return nullptr;
+  }
   return simulator;
 }
 
@@ -61,6 +64,10 @@ ufp4_sim_t *ufp4_sim_open(const ufp4_sim_options_t *options, char *message, unsi
 
 void ufp4_sim_close(ufp4_sim_t *sim) {
   delete sim;
+}
+
+ufp4_sim_status_t ufp4_sim_reset(ufp4_sim_t *sim) {
+  return sim->simulator->reset();
 }
 
 ufp4_sim_status_t ufp4_sim_register_read(ufp4_sim_t *sim, uint32_t offset, uint32_t *value) {

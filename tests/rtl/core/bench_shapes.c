@@ -127,12 +127,19 @@ static void run_shape(sweep_t *sweep, uint32_t m, uint32_t n, uint32_t k) {
 int main(int argc, char **argv) {
   const char *configuration = "default";
   unsigned every = 1, latency = 100;
+  int unknown = argc % 2 == 0;
   for (int i = 1; i + 1 < argc; i += 2) {
-    if (strcmp(argv[i], "--config") == 0) configuration = argv[i + 1];
-    if (strcmp(argv[i], "--every") == 0) every = (unsigned)strtoul(argv[i + 1], NULL, 0);
-    if (strcmp(argv[i], "--mem-latency") == 0) latency = (unsigned)strtoul(argv[i + 1], NULL, 0);
+    if (strcmp(argv[i], "--config") == 0) {
+      configuration = argv[i + 1];
+    } else if (strcmp(argv[i], "--every") == 0) {
+      every = (unsigned)strtoul(argv[i + 1], NULL, 0);
+    } else if (strcmp(argv[i], "--mem-latency") == 0) {
+      latency = (unsigned)strtoul(argv[i + 1], NULL, 0);
+    } else {
+      unknown = 1;
+    }
   }
-  if (argc % 2 == 0 || every == 0) {
+  if (unknown || every == 0) {
     fprintf(stderr, "usage: bench_shapes [--config NAME] [--every N (th shape)] [--mem-latency N]\n");
     return 2;
   }

@@ -60,9 +60,9 @@ static void long_quant(pair_t *pair, uint32_t rows, uint32_t cols) {
 void long_quants(const setting_t *setting) {
   pair_t pair = pair_open_long(setting, 6000);
   pair_scramble(&pair);
-  // Two blocks more, so that something is added to a sum with the uppermost bit.
+  // Two blocks more, so that something is added to a sum with the uppermost bit; and two long strips.
   const uint32_t side = LONG_K + 17 + below(&pair, 16);
   long_quant(&pair, side, 1 + below(&pair, 4));
-  long_quant(&pair, 1 + below(&pair, 4), side);
+  long_quant(&pair, 17 + below(&pair, 2), side);
   pair_close(&pair);
 }

@@ -36,7 +36,7 @@ void pair_must(ufp4_device_t *device, ufp4_status_t status);
 pair_t pair_open(const setting_t *setting, uint64_t seed, uint64_t d_places);
 /** With places for tensors of which one side is up to LONG_SIDE, and the others up to 32; or for the operands of a GEMM
     over a little more than LONG_K, of up to 16 rows; or, all places together, for a tensor with such a side and up to
-    16 rows or columns, and its copies. */
+    16 columns or 32 rows, and its copies. */
 pair_t pair_open_long(const setting_t *setting, uint64_t seed);
 /** As pair_open with one place, and the core's memory goes on to the last address. */
 pair_t pair_open_far(const setting_t *setting, uint64_t seed);

@@ -99,6 +99,12 @@ static void must(rig_t *rig, ufp4_status_t status) {
   exit(1);
 }
 
+static void set_up(bench_t *bench) {
+  bench_rings(bench, BENCH_RING, BENCH_COMPLETIONS);
+  bench_write(bench, UFP4_REG_IRQ_MASK, 7);
+  bench_write(bench, UFP4_REG_WATCHDOG, WATCHDOG_CYCLES);
+}
+
 rig_t rig_open(const char *configuration, unsigned latency, uint64_t stall_seed) {
   rig_t rig = {.bench = bench_open(configuration, latency, 0, stall_seed), .configuration = configuration};
   rig.stall_seed = stall_seed;
@@ -107,8 +113,7 @@ rig_t rig_open(const char *configuration, unsigned latency, uint64_t stall_seed)
   ufp4_device_options_t options = ufp4_device_options_default();
   options.memory_bytes = BENCH_MEMORY_BYTES;
   check_bits(0, ufp4_device_open("model", &options, &rig.model), UFP4_OK, "open");
-  bench_write(&rig.bench, UFP4_REG_IRQ_MASK, 7);
-  bench_write(&rig.bench, UFP4_REG_WATCHDOG, WATCHDOG_CYCLES);
+  set_up(&rig.bench);
   return rig;
 }
 
@@ -214,6 +219,24 @@ void prepare(rig_t *rig, unsigned which) {
   memcpy(rig->before, image(rig), IMAGE_BYTES);
 }
 
+static void check_reset(rig_t *rig, uint32_t status, const char *after) {
+  check_bits(rig->runs, status, 2, "status after %s", after);
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_RING_HEAD), 0, "head after %s", after);
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_RING_TAIL), 0, "tail after %s", after);
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_IRQ_STATUS), 0, "irq_status after %s", after);
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_FATAL), 0, "fatal after %s", after);
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_SLOT_BASE), 0, "slot 0 after %s", after);
+  rig->bench.tail = 0;
+}
+
+void pin_reset(rig_t *rig) {
+  check_bits(rig->runs, ufp4_sim_reset(rig->bench.sim), UFP4_SIM_OK, "reset: %s", ufp4_sim_message(rig->bench.sim));
+  check_reset(rig, bench_read(&rig->bench, UFP4_REG_STATUS), "a reset");
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_RING_BASE_LO), 0, "ring_base after a reset");
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_IRQ_MASK), 0, "irq_mask after a reset");
+  set_up(&rig->bench);
+}
+
 void soft_reset(rig_t *rig) {
   bench_write(&rig->bench, UFP4_REG_CONTROL, CONTROL_SOFT_RESET);
   uint32_t status = STATUS_RESETTING;
@@ -221,11 +244,5 @@ void soft_reset(rig_t *rig) {
     check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, 10), UFP4_SIM_OK, "run: %s", ufp4_sim_message(rig->bench.sim));
     status = bench_read(&rig->bench, UFP4_REG_STATUS);
   }
-  check_bits(rig->runs, status, 2, "status after a soft reset");
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_RING_HEAD), 0, "head after a soft reset");
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_RING_TAIL), 0, "tail after a soft reset");
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_IRQ_STATUS), 0, "irq_status after a soft reset");
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_FATAL), 0, "fatal after a soft reset");
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_SLOT_BASE), 0, "slot 0 after a soft reset");
-  rig->bench.tail = 0;
+  check_reset(rig, status, "a soft reset");
 }

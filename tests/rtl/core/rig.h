@@ -59,7 +59,9 @@ void rig_chain(rig_t *rig, uint64_t cycles[JOBS], const char *after);
 void prepare(rig_t *rig, unsigned which);
 /** Checks that nothing has changed since but the output of job `which`. */
 void check_outside(rig_t *rig, unsigned which, const char *after);
-/** Resets the core, waits for the end of that, and checks the registers. */
+/** Resets the core by its register, waits for the end of that, and checks the registers. */
 void soft_reset(rig_t *rig);
+/** Resets the core by its pin, checks the registers, and sets up those that the jobs need. */
+void pin_reset(rig_t *rig);
 
 #endif

@@ -5,43 +5,52 @@
 
 #include "rig.h"
 
-// --- Soft reset --------------------------------------------------------------------------------------------------
+// --- Reset -------------------------------------------------------------------------------------------------------
 
-static void reset_in(rig_t *rig, unsigned which, uint64_t cycle) {
+// By the register, or by the pin.
+typedef void reset_t(rig_t *rig);
+
+static void reset_in(rig_t *rig, reset_t *reset, unsigned which, uint64_t cycle) {
   prepare(rig, which);
   const ufp4_descriptor_t descriptor = job(which);
   bench_submit(&rig->bench, &descriptor);
   check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, cycle), UFP4_SIM_OK, "run");
-  soft_reset(rig);
-  check_outside(rig, which, "a soft reset");
+  reset(rig);
+  check_outside(rig, which, "a reset");
   // What comes back late must find nobody.
   check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, 500), UFP4_SIM_OK, "run: %s", ufp4_sim_message(rig->bench.sim));
-  check_outside(rig, which, "a soft reset and a while");
-  rig_chain(rig, NULL, "a soft reset");
+  check_outside(rig, which, "a reset and a while");
+  rig_chain(rig, NULL, "a reset");
 }
 
-static void resets(const char *configuration, unsigned latency, uint64_t stall_seed, unsigned each) {
+static void resets(reset_t *reset, const char *configuration, unsigned latency, uint64_t stall_seed, unsigned each) {
   rig_t rig = rig_open(configuration, latency, stall_seed);
   uint64_t cycles[JOBS];
   rig_chain(&rig, cycles, "nothing");
   for (unsigned which = 0; which < JOBS; which++) {
     for (unsigned i = 0; i < each; i++) {
-      reset_in(&rig, which, check_below(&rig.random, (uint32_t)cycles[which] + 4 * latency + 100));
+      reset_in(&rig, reset, which, check_below(&rig.random, (uint32_t)cycles[which] + 4 * latency + 100));
     }
   }
   rig_close(&rig);
 }
 
 TEST(soft_reset_in_mid_job) {
-  resets("small", 20, 0, 6);
-  resets("default", 100, 0, 6);
-  resets("default", 30, 7, 4);
+  resets(soft_reset, "small", 20, 0, 6);
+  resets(soft_reset, "default", 100, 0, 6);
+  resets(soft_reset, "default", 30, 7, 4);
+}
+
+TEST(reset_in_mid_job) {
+  resets(pin_reset, "small", 20, 0, 6);
+  resets(pin_reset, "default", 100, 0, 6);
+  resets(pin_reset, "default", 30, 7, 4);
 }
 
 SLOW_TEST(soft_reset_in_mid_job_many) {
   for (uint64_t seed = 0; seed < 3; seed++) {
-    resets("small", 10 + 50 * (unsigned)seed, seed, 40);
-    resets("default", 10 + 50 * (unsigned)seed, seed, 60);
+    resets(soft_reset, "small", 10 + 50 * (unsigned)seed, seed, 40);
+    resets(soft_reset, "default", 10 + 50 * (unsigned)seed, seed, 60);
   }
 }
 
@@ -83,7 +92,7 @@ static void prepare_side_by_side(rig_t *rig) {
   bench_write(&rig->bench, UFP4_REG_IRQ_STATUS, 7);
 }
 
-static void resets_side_by_side(const char *configuration, uint64_t stall_seed, unsigned times) {
+static void resets_side_by_side(reset_t *reset, const char *configuration, uint64_t stall_seed, unsigned times) {
   rig_t rig = rig_open(configuration, 40, stall_seed);
   uint64_t cycles[JOBS], all = 200;
   rig_chain(&rig, cycles, "nothing");
@@ -92,16 +101,21 @@ static void resets_side_by_side(const char *configuration, uint64_t stall_seed, 
     prepare_side_by_side(&rig);
     submit_side_by_side(&rig);
     check_bits(rig.runs, ufp4_sim_run(rig.bench.sim, check_below(&rig.random, (uint32_t)all)), UFP4_SIM_OK, "run");
-    soft_reset(&rig);
-    check_sources(&rig, "a soft reset");
-    rig_chain(&rig, NULL, "a soft reset with both engines at work");
+    reset(&rig);
+    check_sources(&rig, "a reset");
+    rig_chain(&rig, NULL, "a reset with both engines at work");
   }
   rig_close(&rig);
 }
 
 TEST(soft_reset_with_both_engines_at_work) {
-  resets_side_by_side("default", 0, 12);
-  resets_side_by_side("default", 1, 12);
+  resets_side_by_side(soft_reset, "default", 0, 12);
+  resets_side_by_side(soft_reset, "default", 1, 12);
+}
+
+TEST(reset_with_both_engines_at_work) {
+  resets_side_by_side(pin_reset, "default", 0, 12);
+  resets_side_by_side(pin_reset, "default", 1, 12);
 }
 
 // Whatever is lost, the watchdog speaks, or the jobs all end (where the fault came after them).
@@ -436,7 +450,8 @@ TEST(bus_error_at_the_end_of_memory) {
 // --- For each bug that tests/rtl/mutation injects ------------------------------------------------------------------
 
 TEST(few_on_small) {
-  resets_side_by_side("small", 1, 3);
+  resets_side_by_side(soft_reset, "small", 1, 3);
+  resets_side_by_side(pin_reset, "small", 1, 3);
   losses("small", 3, 1);
   bus_errors("small", 0, 1);
   ends_soon("small");
@@ -453,9 +468,11 @@ TEST(few_on_small) {
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(soft_reset_in_mid_job),
+      CHECK_TEST(reset_in_mid_job),
       CHECK_TEST(soft_reset_in_mid_job_many),
       CHECK_TEST(soft_reset_of_an_idle_core),
       CHECK_TEST(soft_reset_with_both_engines_at_work),
+      CHECK_TEST(reset_with_both_engines_at_work),
       CHECK_TEST(lost_answer_with_both_engines_at_work),
       CHECK_TEST(lost_answer_is_fatal_and_soft_reset_recovers),
       CHECK_TEST(soft_reset_without_watchdog),

@@ -16,6 +16,8 @@ static void chains(const setting_t *settings, size_t count, int runs, uint32_t l
     pair_t pair = pair_open(&settings[i], i, d_places);
     pair_scramble(&pair);
     for (int run = 0; run < runs; run++) chain(&pair, limit);
+    // Of more than two chunks of k, whatever the configuration's.
+    chain_of(&pair, 1 + below(&pair, 20), 1 + below(&pair, 20), 1025 + below(&pair, 100));
     pair_close(&pair);
   }
 }

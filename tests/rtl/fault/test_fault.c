@@ -7,6 +7,9 @@
 //
 // usage: test_fault memories [SEED]
 //   Of each memory every word at once. Fails if one never ends a job.
+//
+// usage: test_fault deadlock [SEED]
+//   A job that waits for one that never comes. Fails if the watchdog does not say so, or a soft reset does not help.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +25,9 @@ enum { X, W, CODES_X, SCALES_X, CODES_XT, SCALES_XT, CODES_W, SCALES_W, C, SUMS,
 #define CHUNK 256u         // elements of k after which sums wait in the accumulator memories
 #define WATCHDOG_CYCLES 3000u
 #define STATUS_FATAL 4u
+#define STATUS_RESETTING 8u
+#define SOFT_RESET 4u
+#define FATAL_WATCHDOG 1u
 #define JOBS_EACH 10  // injections into one random job
 #define MAX_MEMORIES 400
 #define MOST_JOBS 200  // in which a memory's error is looked for
@@ -325,6 +331,36 @@ static unsigned try_each_memory(rig_t *rig) {
   return mute;
 }
 
+static int sort_gemm_tag(const char *path, const char *name) {
+  return strstr(path, "u_issue_gemm") && strcmp(name, "tag_q") == 0 ? 0 : -1;
+}
+
+// A GEMM that waits for the QUANT before it takes itself for the job two places on, and so waits for the one after it,
+// which does not come. @return whether that was not found, or not mended
+static int deadlock(rig_t *rig) {
+  draw_jobs(rig, 0);
+  bench_t bench = open_with(rig->before);
+  ufp4_descriptor_t quant = rig->jobs[QUANT_JOB], gemm = rig->jobs[GEMM_JOB];
+  quant.header.flags = gemm.header.flags = 3;
+  gemm.header.after = 1;
+  fault_plan(sort_gemm_tag, 0, 1, rig->cycles[QUANT_JOB] / 2);
+  bench_put(&bench, &quant);
+  bench_submit(&bench, &gemm);
+  const outcome_t outcome = drain(&bench, 20 * rig->cycles[GEMM_JOB] + 3 * WATCHDOG_CYCLES);
+  const uint32_t head = bench_read(&bench, UFP4_REG_RING_HEAD), fatal = bench_read(&bench, UFP4_REG_FATAL);
+  bench_write(&bench, UFP4_REG_CONTROL, SOFT_RESET);
+  while (bench_read(&bench, UFP4_REG_STATUS) & STATUS_RESETTING) ufp4_sim_run(bench.sim, 10);
+  bench.tail = 0;
+  memcpy(ufp4_sim_memory(bench.sim, BENCH_DATA, IMAGE_BYTES), rig->before, IMAGE_BYTES);
+  const outcome_t next = run_one(rig, &bench, GEMM_JOB);
+  const int bad = !fault_done() || outcome != WATCHDOG || head != 1 || (fatal & FATAL_WATCHDOG) == 0 || next != MASKED;
+  fprintf(stderr, "test_fault: %s; %s, %u jobs were done, fatal %u; after a soft reset %s\n", fault_name(),
+          outcome == WATCHDOG ? "the watchdog spoke" : "the watchdog was silent", head, fatal,
+          next == MASKED ? "the next job is right" : "the next job is wrong");
+  bench_close(&bench);
+  return bad;
+}
+
 // @return whether a fault in a memory was silent, or none had any effect
 static int print_table(rig_t *rig, unsigned injections) {
   printf(
@@ -353,15 +389,16 @@ static int print_table(rig_t *rig, unsigned injections) {
 
 int main(int argc, char **argv) {
   const int each_memory = argc > 1 && strcmp(argv[1], "memories") == 0;
-  const unsigned injections = argc > 1 && !each_memory ? (unsigned)atoi(argv[1]) : 0;
-  if (!each_memory && injections == 0) {
-    fprintf(stderr, "usage: test_fault memories|INJECTIONS [SEED]\n");
+  const int in_deadlock = argc > 1 && strcmp(argv[1], "deadlock") == 0;
+  const unsigned injections = argc > 1 && !each_memory && !in_deadlock ? (unsigned)atoi(argv[1]) : 0;
+  if (!each_memory && !in_deadlock && injections == 0) {
+    fprintf(stderr, "usage: test_fault memories|deadlock|INJECTIONS [SEED]\n");
     return 2;
   }
   rig_t rig = {.random = {.state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1}};
   rig.before = calloc(1, IMAGE_BYTES);
   for (int i = GEMM_JOB; i <= QUANT_JOB; i++) rig.after[i] = malloc(IMAGE_BYTES);
-  const int bad = each_memory ? try_each_memory(&rig) > 0 : print_table(&rig, injections);
+  const int bad = each_memory ? try_each_memory(&rig) > 0 : in_deadlock ? deadlock(&rig) : print_table(&rig, injections);
   free(rig.before);
   for (int i = GEMM_JOB; i <= QUANT_JOB; i++) free(rig.after[i]);
   return bad;

