@@ -29,7 +29,7 @@ constexpr bool kNv = UFP4_TEST_CONTRACT == UFP4_CONTRACT_NV;
 /** The element formats of the PEs and of the contract are kElems from this one on. */
 constexpr unsigned kFirstElem = UFP4_TEST_FORMATS == UFP4_FORMATS_UNIFORM ? UFP4_ELEM_E1M2 : UFP4_ELEM_E2M1;
 constexpr unsigned kElems = (kNv ? UFP4_ELEM_INT4 : UFP4_ELEM_COUNT) - kFirstElem;
-constexpr size_t kMemoryBytes = 4u << 20;
+constexpr size_t kMemoryBytes = (kTileM > 128 || kTileN > 128 ? 16u : 4u) << 20;
 constexpr uint64_t kGuard = 256;
 constexpr Behaviour kCalm = {1, 0, -1, -1};
 using EngineMemory = Memory<Vgemm_engine, kBus>;

@@ -240,14 +240,15 @@ TEST(every_epilogue) {
  * which the named configurations have as wide as a row of results. */
 TEST(utilization) {
   Engine engine;
-  const int64_t m = 4 * kTileM, n = 4 * kTileN;
-  const Outcome o = engine.run(job_of(m, n, 512), {100, 0, -1, -1});
+  // The blocks of a sub-tile take at least twice as long as its rows do on the bus.
+  const int64_t m = 4 * kTileM, n = 4 * kTileN, k = std::max(int64_t{512}, 32 * kRows);
+  const Outcome o = engine.run(job_of(m, n, k), {100, 0, -1, -1});
   const uint64_t percent = 100 * o.busy / o.cycles;
-  std::printf("%lld x %lld x 512: %llu cycles, busy %llu (%llu %%), operand %llu, accumulator %llu, drain %llu\n",
-              static_cast<long long>(m), static_cast<long long>(n), static_cast<unsigned long long>(o.cycles),
-              static_cast<unsigned long long>(o.busy), static_cast<unsigned long long>(percent),
-              static_cast<unsigned long long>(o.operand), static_cast<unsigned long long>(o.accumulator),
-              static_cast<unsigned long long>(o.drain));
+  std::printf("%lld x %lld x %lld: %llu cycles, busy %llu (%llu %%), operand %llu, accumulator %llu, drain %llu\n",
+              static_cast<long long>(m), static_cast<long long>(n), static_cast<long long>(k),
+              static_cast<unsigned long long>(o.cycles), static_cast<unsigned long long>(o.busy),
+              static_cast<unsigned long long>(percent), static_cast<unsigned long long>(o.operand),
+              static_cast<unsigned long long>(o.accumulator), static_cast<unsigned long long>(o.drain));
   check_that(0, percent >= 90 || kBus != 4 * kCols, "utilization %llu %%", static_cast<unsigned long long>(percent));
 }
 
