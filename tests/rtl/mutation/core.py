@@ -87,7 +87,9 @@ def make_mutants(args):
         # A block alone: what memories give is free, as are all other inputs; what they take is looked at.
         free = ("rename -enumerate -pattern wire_% ufp4_top/w:*\n"  # only wires with names of their own are exposed
                 "select -set taken ufp4_top/t:$mem* %ci1 ufp4_top/w:* %i\nexpose @taken\ndelete ufp4_top/m:*\n")
-        alone = "".join(f"read_rtlil core.il\n{free}{select(block)}submod -name alone\nselect alone\n"
+        alone = "".join(f"read_rtlil core.il\n{free}{select(block)}submod -name alone\n"
+                        # Deleted with a memory is what reads it: what it gave is an input, not unknown.
+                        f"setundef -undriven -expose alone\nselect alone\n"
                         f"write_rtlil -selected {block}.il\ndesign -reset\n" for block in args.blocks)
         yosys(args, f"read_slang -j 1 --top ufp4_top {parameters(args.source)} -F rtl/rtl.f\nhierarchy -check\nproc\n"
               f"bwmuxmap\nsetundef -zero\nopt\nwreduce\nopt_clean -purge\nwrite_rtlil core.il\n{lists}design -reset\n"
