@@ -21,6 +21,10 @@ static void reset_in(rig_t *rig, reset_t *reset, unsigned which, uint64_t cycle)
   check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, 500), UFP4_SIM_OK, "run: %s", ufp4_sim_message(rig->bench.sim));
   check_outside(rig, which, "a reset and a while");
   rig_chain(rig, NULL, "a reset");
+  // With nothing in flight, and nothing left of what was, a soft reset has nothing to wait for.
+  const uint64_t start = ufp4_sim_cycles(rig->bench.sim);
+  soft_reset(rig);
+  check_that(rig->runs, ufp4_sim_cycles(rig->bench.sim) - start < 200, "a soft reset waits for what is not there");
 }
 
 static void resets(reset_t *reset, const char *configuration, unsigned latency, uint64_t stall_seed, unsigned each) {
