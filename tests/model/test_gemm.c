@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fixture.h"
+#include "exact_pair.h"
 #include "ufp4/format.h"
 
 static const ufp4_elem_t elems[] = {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2, UFP4_ELEM_INT4};
@@ -15,82 +15,14 @@ static const int shapes[][3] = {{1, 1, 1},    {1, 1, 16},    {2, 3, 17},   {16, 
                                 {3, 5, 1040}, {8, 4, 15},    {4, 16, 48},  {129, 20, 8}};
 #define SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
 
-typedef struct {
-  ufp4_operand_t a, b;
-  slow_operand_t slow_a, slow_b;
-} pair_t;
-
-static pair_t pair(check_random_t *random, int formats, const int shape[3], fixture_scales_t scales) {
-  pair_t p;
-  p.a = fixture_operand(random, elems[formats % 3], shape[0], shape[2], scales);
-  p.b = fixture_operand(random, elems[formats / 3 % 3], shape[1], shape[2], scales);
-  p.slow_a = fixture_slow_operand(&p.a);
-  p.slow_b = fixture_slow_operand(&p.b);
-  return p;
-}
-
-static void set_exponents(pair_t *p, int t_a, int t_b) {
-  p->a.exponent = p->slow_a.t = t_a;
-  p->b.exponent = p->slow_b.t = t_b;
-}
-
-static void pair_free(pair_t *p) {
-  ufp4_operand_free(&p->a);
-  ufp4_operand_free(&p->b);
-  slow_operand_free(&p->slow_a);
-  slow_operand_free(&p->slow_b);
-}
-
-static size_t dtype_bytes(ufp4_dtype_t dtype) {
-  static const size_t bytes[] = {[UFP4_DTYPE_F32] = 4, [UFP4_DTYPE_BF16] = 2, [UFP4_DTYPE_I64] = 8};
-  return bytes[dtype];
-}
-
-static ufp4_gemm_t plain(ufp4_dtype_t dtype) {
-  const ufp4_gemm_t how = {.contract = UFP4_CONTRACT_EXACT, .d_dtype = dtype, .alpha = 1, .kernel = fixture_kernel()};
-  return how;
-}
-
-/** What the second model says of output (i, j). */
-static uint64_t expected(const pair_t *p, const ufp4_gemm_t *how, int64_t i, int64_t j) {
-  const int64_t start = how->accumulate ? how->accumulate[i * how->accumulate_ld + j] : 0;
-  const int64_t sum = slow_gemm_sum(&p->slow_a, i, &p->slow_b, j, start);
-  if (how->d_dtype == UFP4_DTYPE_I64) return (uint64_t)sum;
-  const uint32_t alpha = ufp4_f32_bits(how->alpha), c = how->c ? ufp4_f32_bits(how->c[i * how->c_ld + j]) : 0;
-  const uint32_t d =
-      slow_gemm_round(&p->slow_a, &p->slow_b, sum, alpha != 0x3F800000 ? &alpha : NULL, how->c ? &c : NULL);
-  return how->d_dtype == UFP4_DTYPE_BF16 ? slow_bf16_cast(d) : d;
-}
-
-/** Runs the golden GEMM into rows with a gap after each, and compares all, the gap included. */
-static void check_gemm(int64_t index, const pair_t *p, const ufp4_gemm_t *how) {
-  const int64_t m = p->a.rows, n = p->b.rows, ld = n + 3;
-  const size_t size = dtype_bytes(how->d_dtype);
-  uint8_t *d = malloc((size_t)(m * ld) * size);
-  if (!d) abort();
-  memset(d, 0xA5, (size_t)(m * ld) * size);
-  char what[96];
-  snprintf(what, sizeof what, "case %lld: %lld x %lld x %lld, elems %u and %u, dtype %u", (long long)index,
-           (long long)m, (long long)n, (long long)p->a.cols, p->a.elem, p->b.elem, how->d_dtype);
-  check_bits(index, (uint64_t)ufp4_gemm(&p->a, &p->b, how, d, ld), UFP4_OK, "%s: status", what);
-  for (int64_t at = 0; at < m * ld; at++) {
-    uint64_t got = 0, gap = 0xA5A5A5A5A5A5A5A5;
-    memcpy(&got, d + (size_t)at * size, size);
-    const int64_t i = at / ld, j = at % ld;
-    check_bits(at, got, j < n ? expected(p, how, i, j) : gap >> (64 - 8 * size), "%s: D[%lld][%lld]", what,
-               (long long)i, (long long)j);
-  }
-  free(d);
-}
-
 static void sweep(ufp4_dtype_t dtype, fixture_scales_t scales) {
   check_random_t random = check_random();
   for (int i = 0; i < 9 * SHAPES; i++) {
-    pair_t p = pair(&random, i % 9, shapes[i / 9], scales);
-    set_exponents(&p, (int)check_below(&random, 40) - 20, (int)check_below(&random, 40) - 20);
-    const ufp4_gemm_t how = plain(dtype);
-    check_gemm(i, &p, &how);
-    pair_free(&p);
+    exact_pair_t p = exact_pair(&random, i % 9, shapes[i / 9], scales);
+    exact_set_exponents(&p, (int)check_below(&random, 40) - 20, (int)check_below(&random, 40) - 20);
+    const ufp4_gemm_t how = exact_plain(dtype);
+    exact_check(i, &p, &how);
+    exact_pair_free(&p);
   }
 }
 
@@ -122,13 +54,25 @@ TEST(i64_with_nan_scales) {
 TEST(one_block_worked) {
   // E2M1 1.5 x 3 and -6 x 0.5 with scales 2 and 0.25, t 1 and 2: (4.5 - 3) * 0.5 / 8 = 0.09375.
   uint8_t codes_a[8] = {0xF3}, codes_b[8] = {0x15}, scale_a = 0x40, scale_b = 0x28;
-  const ufp4_operand_t a = {
-      .elem = UFP4_ELEM_E2M1, .rows = 1, .cols = 2, .blocks = 1, .block = 16, .scale_blocks = 1, .codes = codes_a,
-      .scales = &scale_a, .exponent = 1};
-  const ufp4_operand_t b = {
-      .elem = UFP4_ELEM_E2M1, .rows = 1, .cols = 2, .blocks = 1, .block = 16, .scale_blocks = 1, .codes = codes_b,
-      .scales = &scale_b, .exponent = 2};
-  ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+  const ufp4_operand_t a = {.elem = UFP4_ELEM_E2M1,
+                            .rows = 1,
+                            .cols = 2,
+                            .blocks = 1,
+                            .block = 16,
+                            .scale_blocks = 1,
+                            .codes = codes_a,
+                            .scales = &scale_a,
+                            .exponent = 1};
+  const ufp4_operand_t b = {.elem = UFP4_ELEM_E2M1,
+                            .rows = 1,
+                            .cols = 2,
+                            .blocks = 1,
+                            .block = 16,
+                            .scale_blocks = 1,
+                            .codes = codes_b,
+                            .scales = &scale_b,
+                            .exponent = 2};
+  ufp4_gemm_t how = exact_plain(UFP4_DTYPE_F32);
   uint32_t d = 0;
   int64_t sum = 0;
   ufp4_gemm(&a, &b, &how, &d, 1);
@@ -142,7 +86,7 @@ TEST(every_product_of_codes) {
   // One pair of elements per GEMM of 16 x 16 outputs: A's row i holds code i, B's row j code j.
   for (int formats = 0; formats < 9; formats++) {
     check_random_t random = check_random();
-    pair_t p = pair(&random, formats, (const int[3]){16, 16, 1}, FIXTURE_SCALES_ANY);
+    exact_pair_t p = exact_pair(&random, formats, (const int[3]){16, 16, 1}, FIXTURE_SCALES_ANY);
     for (int i = 0; i < 16; i++) {
       memset(p.a.codes + 8 * i, 0, 8);
       memset(p.b.codes + 8 * i, 0, 8);
@@ -150,20 +94,20 @@ TEST(every_product_of_codes) {
       p.a.scales[i] = p.b.scales[i] = 1;
     }
     int64_t d[256];
-    const ufp4_gemm_t how = plain(UFP4_DTYPE_I64);
+    const ufp4_gemm_t how = exact_plain(UFP4_DTYPE_I64);
     ufp4_gemm(&p.a, &p.b, &how, d, 16);
     for (int i = 0; i < 256; i++) {
       const int want =
           slow_elem_quanta(p.slow_a.elem, (unsigned)i / 16) * slow_elem_quanta(p.slow_b.elem, (unsigned)i % 16);
       check_bits(i, (uint64_t)d[i], (uint64_t)want, "formats %d, codes %x and %x", formats, i / 16, i % 16);
     }
-    pair_free(&p);
+    exact_pair_free(&p);
   }
 }
 
 TEST(every_product_of_scales) {
   check_random_t random = check_random();
-  pair_t p = pair(&random, 0, (const int[3]){256, 256, 1}, FIXTURE_SCALES_ANY);
+  exact_pair_t p = exact_pair(&random, 0, (const int[3]){256, 256, 1}, FIXTURE_SCALES_ANY);
   memset(p.a.codes, 0, 256 * 8);
   memset(p.b.codes, 0, 256 * 8);
   for (int i = 0; i < 256; i++) {
@@ -171,14 +115,14 @@ TEST(every_product_of_scales) {
     p.a.scales[i] = p.b.scales[i] = (uint8_t)i;
   }
   static int64_t d[256 * 256];
-  const ufp4_gemm_t how = plain(UFP4_DTYPE_I64);
+  const ufp4_gemm_t how = exact_plain(UFP4_DTYPE_I64);
   ufp4_gemm(&p.a, &p.b, &how, d, 256);
   for (int i = 0; i < 256 * 256; i++) {
     const int64_t x = slow_e4m3_units((uint8_t)(i / 256)), y = slow_e4m3_units((uint8_t)(i % 256));
     check_bits(i, (uint64_t)d[i], (uint64_t)(x < 0 || y < 0 ? INT64_MIN : x * y), "scales %02x and %02x", i / 256,
                i % 256);
   }
-  pair_free(&p);
+  exact_pair_free(&p);
 }
 
 /** A and B whose second half is the negative of A's first half against the same B: every sum is zero. */
@@ -186,8 +130,8 @@ TEST(cancelling_sums_are_plus_zero) {
   check_random_t random = check_random();
   for (int i = 0; i < 60; i++) {
     const int blocks = 1 + i % 20;
-    pair_t p =
-        pair(&random, i % 2 * 4, (const int[3]){9, 7, 32 * blocks}, FIXTURE_SCALES_ANY);  // sign-magnitude formats
+    exact_pair_t p = exact_pair(&random, i % 2 * 4, (const int[3]){9, 7, 32 * blocks},
+                                FIXTURE_SCALES_ANY);  // sign-magnitude formats
     for (int64_t r = 0; r < 9; r++) {
       uint8_t *codes = p.a.codes + r * 16 * blocks, *scales = p.a.scales + r * 2 * blocks;
       for (int j = 0; j < 8 * blocks; j++) codes[8 * blocks + j] = codes[j] ^ 0x88;
@@ -199,10 +143,10 @@ TEST(cancelling_sums_are_plus_zero) {
       memcpy(scales + blocks, scales, (size_t)blocks);
     }
     uint32_t d[63];
-    const ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+    const ufp4_gemm_t how = exact_plain(UFP4_DTYPE_F32);
     check_bits(i, (uint64_t)ufp4_gemm(&p.a, &p.b, &how, d, 7), UFP4_OK, "status");
     for (int j = 0; j < 63; j++) check_bits(j, d[j], 0, "%d blocks", 2 * blocks);
-    pair_free(&p);
+    exact_pair_free(&p);
   }
 }
 
@@ -211,12 +155,12 @@ TEST(exponents_at_their_ends) {
                                  {70, 70}, {80, 75},     {75, 65},   {-60, -70},     {-64, -64},       {-40, -40}};
   check_random_t random = check_random();
   for (int i = 0; i < 12 * 9; i++) {
-    pair_t p = pair(&random, i % 9, (const int[3]){13, 11, 40}, FIXTURE_SCALES_ANY);
-    set_exponents(&p, table[i / 9][0], table[i / 9][1]);
-    const ufp4_gemm_t f32 = plain(UFP4_DTYPE_F32), bf16 = plain(UFP4_DTYPE_BF16);
-    check_gemm(i, &p, &f32);
-    check_gemm(i, &p, &bf16);
-    pair_free(&p);
+    exact_pair_t p = exact_pair(&random, i % 9, (const int[3]){13, 11, 40}, FIXTURE_SCALES_ANY);
+    exact_set_exponents(&p, table[i / 9][0], table[i / 9][1]);
+    const ufp4_gemm_t f32 = exact_plain(UFP4_DTYPE_F32), bf16 = exact_plain(UFP4_DTYPE_BF16);
+    exact_check(i, &p, &f32);
+    exact_check(i, &p, &bf16);
+    exact_pair_free(&p);
   }
 }
 
@@ -232,51 +176,53 @@ TEST(alpha_and_c) {
                                     0x7FC00000, 0xFFFFFFFF, 0x00000001, 0x7F7FFFFF, 0xBF800000, 0x1F800000, 0x3F7FFFFF};
   check_random_t random = check_random();
   for (int i = 0; i < 14 * 36; i++) {
-    pair_t p = pair(&random, i % 9, (const int[3]){6, 10, 40}, i % 7 ? FIXTURE_SCALES_ANY : FIXTURE_SCALES_NAN);
+    exact_pair_t p =
+        exact_pair(&random, i % 9, (const int[3]){6, 10, 40}, i % 7 ? FIXTURE_SCALES_ANY : FIXTURE_SCALES_NAN);
     const int t = i % 3 == 0 ? (int)check_below(&random, 160) - 80 : 8;
-    set_exponents(&p, t, t);
+    exact_set_exponents(&p, t, t);
     float c[6 * 12];
     for (int j = 0; j < 6 * 12; j++) c[j] = special_or_gaussian(&random, j);
-    ufp4_gemm_t how = plain(i % 2 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16);
+    ufp4_gemm_t how = exact_plain(i % 2 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16);
     how.alpha = ufp4_f32_value(alphas[i / 36]);
     if (i % 4 < 2) how.c = c, how.c_ld = 12;
-    check_gemm(i, &p, &how);
-    pair_free(&p);
+    exact_check(i, &p, &how);
+    exact_pair_free(&p);
   }
 }
 
 TEST(c_that_cancels_is_plus_zero) {
   check_random_t random = check_random();
   for (int i = 0; i < 9; i++) {
-    pair_t p = pair(&random, i, (const int[3]){5, 5, 20}, FIXTURE_SCALES_ANY);
-    set_exponents(&p, 3, 4);
+    exact_pair_t p = exact_pair(&random, i, (const int[3]){5, 5, 20}, FIXTURE_SCALES_ANY);
+    exact_set_exponents(&p, 3, 4);
     uint32_t first[25], second[25];
     float c[25];
-    ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+    ufp4_gemm_t how = exact_plain(UFP4_DTYPE_F32);
     ufp4_gemm(&p.a, &p.b, &how, first, 5);
     for (int j = 0; j < 25; j++) c[j] = ufp4_f32_value(first[j] ^ 0x80000000);
     how.c = c, how.c_ld = 5;
     ufp4_gemm(&p.a, &p.b, &how, second, 5);
     for (int j = 0; j < 25; j++) check_bits(j, second[j], 0, "%08x minus itself", first[j]);
-    pair_free(&p);
+    exact_pair_free(&p);
   }
 }
 
 TEST(accumulate_adds_before_rounding) {
   check_random_t random = check_random();
   for (int i = 0; i < 9 * 12; i++) {
-    pair_t p = pair(&random, i % 9, (const int[3]){7, 9, 35}, i % 5 ? FIXTURE_SCALES_ANY : FIXTURE_SCALES_NAN);
+    exact_pair_t p =
+        exact_pair(&random, i % 9, (const int[3]){7, 9, 35}, i % 5 ? FIXTURE_SCALES_ANY : FIXTURE_SCALES_NAN);
     int64_t start[7 * 10];
     for (int j = 0; j < 70; j++) {
       start[j] =
           check_below(&random, 9) == 0 ? UFP4_I64_NAN : (int64_t)(check_next(&random) >> check_below(&random, 63) >> 2);
     }
-    ufp4_gemm_t how = plain((ufp4_dtype_t)(i / 9 % 3));
+    ufp4_gemm_t how = exact_plain((ufp4_dtype_t)(i / 9 % 3));
     how.accumulate = start;
     how.accumulate_ld = 10;
-    set_exponents(&p, i % 11, -i % 7);
-    check_gemm(i, &p, &how);
-    pair_free(&p);
+    exact_set_exponents(&p, i % 11, -i % 7);
+    exact_check(i, &p, &how);
+    exact_pair_free(&p);
   }
 }
 
@@ -292,19 +238,19 @@ TEST(sums_around_ties_are_rounded_once) {
   // lost.
   check_random_t random = check_random();
   for (int i = 0; i < 9 * 60; i++) {
-    pair_t p = pair(&random, i % 9, (const int[3]){9, 40, 16}, FIXTURE_SCALES_ANY);
+    exact_pair_t p = exact_pair(&random, i % 9, (const int[3]){9, 40, 16}, FIXTURE_SCALES_ANY);
     memset(p.a.codes, 0, 9 * 8);
     slow_operand_free(&p.slow_a);
     p.slow_a = fixture_slow_operand(&p.a);
     const int t = i % 4 == 0 ? (int)check_below(&random, 400) - 200 : (int)check_below(&random, 40);
-    set_exponents(&p, t / 2, t - t / 2);
+    exact_set_exponents(&p, t / 2, t - t / 2);
     static int64_t sums[9 * 40];
     for (int j = 0; j < 9 * 40; j++) sums[j] = sum_near_tie(&random, j % 2 ? 25 : 9);
-    ufp4_gemm_t how = plain(i % 2 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16);
+    ufp4_gemm_t how = exact_plain(i % 2 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16);
     how.accumulate = sums;
     how.accumulate_ld = 40;
-    check_gemm(i, &p, &how);
-    pair_free(&p);
+    exact_check(i, &p, &how);
+    exact_pair_free(&p);
   }
 }
 
@@ -324,10 +270,10 @@ static ufp4_operand_t slice(const ufp4_operand_t *in, int64_t first, int64_t cou
 #define SPLIT_N 18
 
 /** The sums of blocks [first, first + count), added to those in @p sums. */
-static void accumulate_part(const pair_t *p, int64_t first, int64_t count, ufp4_dtype_t dtype, const int64_t *in,
+static void accumulate_part(const exact_pair_t *p, int64_t first, int64_t count, ufp4_dtype_t dtype, const int64_t *in,
                             void *out) {
   ufp4_operand_t a = slice(&p->a, first, count), b = slice(&p->b, first, count);
-  ufp4_gemm_t how = plain(dtype);
+  ufp4_gemm_t how = exact_plain(dtype);
   how.accumulate = in;
   how.accumulate_ld = SPLIT_N;
   if (ufp4_gemm(&a, &b, &how, out, SPLIT_N) != UFP4_OK) abort();
@@ -339,12 +285,12 @@ TEST(any_split_of_k_gives_the_same_bits) {
   check_random_t random = check_random();
   for (int i = 0; i < 60; i++) {
     const int blocks = 2 + (int)check_below(&random, 30);
-    pair_t p = pair(&random, i % 9, (const int[3]){SPLIT_M, SPLIT_N, 16 * blocks},
-                    i % 4 ? FIXTURE_SCALES_ANY : FIXTURE_SCALES_NAN);
-    set_exponents(&p, 5, 9);
+    exact_pair_t p = exact_pair(&random, i % 9, (const int[3]){SPLIT_M, SPLIT_N, 16 * blocks},
+                                i % 4 ? FIXTURE_SCALES_ANY : FIXTURE_SCALES_NAN);
+    exact_set_exponents(&p, 5, 9);
     uint32_t whole[SPLIT_M * SPLIT_N], split[SPLIT_M * SPLIT_N];
     int64_t sums[SPLIT_M * SPLIT_N] = {0};
-    const ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+    const ufp4_gemm_t how = exact_plain(UFP4_DTYPE_F32);
     if (ufp4_gemm(&p.a, &p.b, &how, whole, SPLIT_N) != UFP4_OK) abort();
     int64_t last = blocks;
     while (last > 1) {  // parts from the end, of random length; the first part rounds
@@ -356,15 +302,15 @@ TEST(any_split_of_k_gives_the_same_bits) {
     }
     accumulate_part(&p, 0, last, UFP4_DTYPE_F32, sums, split);
     for (int j = 0; j < SPLIT_M * SPLIT_N; j++) check_bits(j, split[j], whole[j], "case %d, %d blocks", i, blocks);
-    pair_free(&p);
+    exact_pair_free(&p);
   }
 }
 
 TEST(any_number_of_threads_gives_the_same_bits) {
   check_random_t random = check_random();
-  pair_t p = pair(&random, 1, (const int[3]){203, 117, 300}, FIXTURE_SCALES_NAN);
+  exact_pair_t p = exact_pair(&random, 1, (const int[3]){203, 117, 300}, FIXTURE_SCALES_NAN);
   static uint32_t one[203 * 117], many[203 * 117];
-  ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+  ufp4_gemm_t how = exact_plain(UFP4_DTYPE_F32);
   ufp4_gemm(&p.a, &p.b, &how, one, 117);
   for (int threads = 1; threads < 40; threads += threads < 8 ? 1 : 15) {
     how.threads = threads;
@@ -372,48 +318,48 @@ TEST(any_number_of_threads_gives_the_same_bits) {
     check_bits(threads, (uint64_t)ufp4_gemm(&p.a, &p.b, &how, many, 117), UFP4_OK, "status");
     for (int j = 0; j < 203 * 117; j++) check_bits(j, many[j], one[j], "%d threads", threads);
   }
-  pair_free(&p);
+  exact_pair_free(&p);
 }
 
 TEST(transposed_product_is_the_transpose) {
   check_random_t random = check_random();
   for (int i = 0; i < 9; i++) {
-    pair_t p = pair(&random, i, (const int[3]){19, 34, 77}, FIXTURE_SCALES_NAN);
+    exact_pair_t p = exact_pair(&random, i, (const int[3]){19, 34, 77}, FIXTURE_SCALES_NAN);
     uint32_t d[19 * 34], e[34 * 19];
-    const ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+    const ufp4_gemm_t how = exact_plain(UFP4_DTYPE_F32);
     ufp4_gemm(&p.a, &p.b, &how, d, 34);
     ufp4_gemm(&p.b, &p.a, &how, e, 19);
     for (int j = 0; j < 19 * 34; j++) check_bits(j, e[j % 34 * 19 + j / 34], d[j], "formats %d", i);
-    pair_free(&p);
+    exact_pair_free(&p);
   }
 }
 
 TEST(nan_poisons_a_row_or_a_column) {
   check_random_t random = check_random();
-  pair_t p = pair(&random, 3, (const int[3]){20, 20, 64}, FIXTURE_SCALES_ANY);
+  exact_pair_t p = exact_pair(&random, 3, (const int[3]){20, 20, 64}, FIXTURE_SCALES_ANY);
   p.a.scales[7 * 4 + 2] = 0x7F;
   p.b.scales[11 * 4 + 3] = 0xFF;
   memset(p.a.codes + (7 * 4 + 2) * 8, 0, 8);  // 0 times a NaN scale is NaN
   uint32_t d[400];
-  const ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+  const ufp4_gemm_t how = exact_plain(UFP4_DTYPE_F32);
   ufp4_gemm(&p.a, &p.b, &how, d, 20);
   for (int i = 0; i < 400; i++) {
     const int poisoned = i / 20 == 7 || i % 20 == 11;
     check_that(i, poisoned == (d[i] == 0x7FC00000), "D[%d][%d] is %08x", i / 20, i % 20, d[i]);
   }
-  pair_free(&p);
+  exact_pair_free(&p);
 }
 
 TEST(sign_of_a_scale_byte_is_ignored) {
   check_random_t random = check_random();
-  pair_t p = pair(&random, 5, (const int[3]){12, 12, 50}, FIXTURE_SCALES_ANY);
+  exact_pair_t p = exact_pair(&random, 5, (const int[3]){12, 12, 50}, FIXTURE_SCALES_ANY);
   uint32_t d[144], e[144];
-  const ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+  const ufp4_gemm_t how = exact_plain(UFP4_DTYPE_F32);
   ufp4_gemm(&p.a, &p.b, &how, d, 12);
   for (int i = 0; i < 12 * 4; i++) p.a.scales[i] ^= 0x80, p.b.scales[i] &= 0x7F;
   ufp4_gemm(&p.a, &p.b, &how, e, 12);
   for (int i = 0; i < 144; i++) check_bits(i, e[i], d[i], "D");
-  pair_free(&p);
+  exact_pair_free(&p);
 }
 
 SLOW_TEST(largest_k_of_largest_operands) {
@@ -421,16 +367,16 @@ SLOW_TEST(largest_k_of_largest_operands) {
   const int shape[3] = {2, 3, UFP4_MAX_DIM};
   check_random_t random = check_random();
   for (int formats = 0; formats < 9; formats += 4) {
-    pair_t p = pair(&random, formats, shape, FIXTURE_SCALES_MAX);
-    const ufp4_gemm_t i64 = plain(UFP4_DTYPE_I64), f32 = plain(UFP4_DTYPE_F32);
-    check_gemm(formats, &p, &i64);
-    check_gemm(formats, &p, &f32);
+    exact_pair_t p = exact_pair(&random, formats, shape, FIXTURE_SCALES_MAX);
+    const ufp4_gemm_t i64 = exact_plain(UFP4_DTYPE_I64), f32 = exact_plain(UFP4_DTYPE_F32);
+    exact_check(formats, &p, &i64);
+    exact_check(formats, &p, &f32);
     for (int64_t i = 0; i < p.a.blocks * 16; i++)
       p.a.codes[i] ^= formats == 8 ? 0xFF : 0x88;  // -8 to 7; others change sign
     slow_operand_free(&p.slow_a);
     p.slow_a = fixture_slow_operand(&p.a);
-    check_gemm(formats, &p, &i64);
-    pair_free(&p);
+    exact_check(formats, &p, &i64);
+    exact_pair_free(&p);
   }
 }
 
@@ -438,11 +384,11 @@ SLOW_TEST(large_shapes) {
   static const int large[][3] = {{300, 257, 520}, {64, 700, 1000}, {513, 9, 2050}};
   check_random_t random = check_random();
   for (int i = 0; i < 9; i++) {
-    pair_t p = pair(&random, i, large[i % 3], FIXTURE_SCALES_ANY);
-    ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
+    exact_pair_t p = exact_pair(&random, i, large[i % 3], FIXTURE_SCALES_ANY);
+    ufp4_gemm_t how = exact_plain(UFP4_DTYPE_F32);
     how.threads = i % 4;
-    check_gemm(i, &p, &how);
-    pair_free(&p);
+    exact_check(i, &p, &how);
+    exact_pair_free(&p);
   }
 }
 
@@ -463,7 +409,7 @@ TEST(uniform_formats_give_the_same_product) {
                                    .scale_round = (ufp4_scale_round_t)(i / 4 % 2),
                                    .seed = 5};
       if (ufp4_quantize(&mx, &how, &q[f][0]) != UFP4_OK || ufp4_quantize(&mw, &how, &q[f][1]) != UFP4_OK) abort();
-      const ufp4_gemm_t gemm = plain(UFP4_DTYPE_F32);
+      const ufp4_gemm_t gemm = exact_plain(UFP4_DTYPE_F32);
       ufp4_gemm(&q[f][0], &q[f][1], &gemm, d[f], 30);
     }
     check_bits(i, (uint64_t)q[1][1].exponent, (uint64_t)(q[0][1].exponent + 2), "t of W");
@@ -490,7 +436,7 @@ TEST(rht_on_both_operands_keeps_the_product) {
     ufp4_operand_t qx, qw;
     if (ufp4_quantize(&mx, &how, &qx) != UFP4_OK || ufp4_quantize(&mw, &how, &qw) != UFP4_OK) abort();
     uint32_t d[256];
-    const ufp4_gemm_t gemm = plain(UFP4_DTYPE_F32);
+    const ufp4_gemm_t gemm = exact_plain(UFP4_DTYPE_F32);
     ufp4_gemm(&qx, &qw, &gemm, d, 16);
     for (int i = 0; i < 256; i++) {
       check_bits(i, d[i], i / 16 == i % 16 ? ufp4_f32_bits(-32 * size[f] * size[f]) : 0, "elem %d", f);
