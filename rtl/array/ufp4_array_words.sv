@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The array of the contract exact in the form for simulators: few operations on words. No operand moves: each lane keeps what it read last in a ring, and a PE takes what is as old as
-// its way there is long. A PE does all its arithmetic in its last stage.
+// The array of the contract exact in the form for simulators: few operations on words. No operand moves: each lane keeps
+// what it read last in a ring, and a PE takes what is as old as its way there is long. A PE does all its arithmetic in its
+// last stage.
 // One line of control serves all: what has been fed i cycles ago. PE (r, c) is r / Share + c / Share behind; its block is
 // read by the lanes, passes two stages, of which the second loads sums, and is added and written in the third.
 // Operand memories hold words (ufp4_words_pkg) and scales as numbers, in units of 2^-9; the sums of a column's PEs are in

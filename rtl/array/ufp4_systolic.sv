@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The array (ufp4_array, which says what its ports are) as it is for cells and FPGAs, and for simulators with the contracts
-// fp32 and nv: Rows x Cols processing elements between their operand lanes; a enters at the left edge and moves right, b at the top and moves down. Where Share PEs a side take
-// an operand in the same cycle they pass it on as one.
+// fp32 and nv: Rows x Cols processing elements between their operand lanes; a enters at the left edge and moves right, b at
+// the top and moves down. Where Share PEs a side take an operand in the same cycle they pass it on as one.
 // Control travels with a through the stages of a PE (ufp4_pe_pkg).
 // Tests: tests/rtl/array.
 module ufp4_systolic #(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What AXI4 asks of a master, checked in every run: a valid payload stays until it is taken (A3.2.1), bursts are full
-// beats, aligned, INCR and inside 4 KiB (A3.4.1), wlast marks the last beat, nothing is valid in reset
-// after its first clock edge (A3.1.2).
+// beats, aligned, INCR and inside 4 KiB (A3.4.1), wlast marks the last beat, nothing is valid in reset after
+// its first clock edge (A3.1.2).
 #ifndef UFP4_SIM_CHECKER_H
 #define UFP4_SIM_CHECKER_H
 

@@ -335,8 +335,8 @@ static int sort_gemm_tag(const char *path, const char *name) {
   return strstr(path, "u_issue_gemm") && strcmp(name, "tag_q") == 0 ? 0 : -1;
 }
 
-// A GEMM that waits for the QUANT before it takes itself for the job two places on, and so waits for the one after it,
-// which does not come. @return whether that was not found, or not mended
+// A GEMM waits for the QUANT one place before. A bit of its own tag flips, which moves it two places on in the ring: now it
+// waits for the job after itself, which does not come. @return whether that was not found, or not mended
 static int deadlock(rig_t *rig) {
   draw_jobs(rig, 0);
   bench_t bench = open_with(rig->before);
@@ -388,9 +388,9 @@ static int print_table(rig_t *rig, unsigned injections) {
 }
 
 int main(int argc, char **argv) {
-  const int each_memory = argc > 1 && strcmp(argv[1], "memories") == 0;
-  const int in_deadlock = argc > 1 && strcmp(argv[1], "deadlock") == 0;
-  const unsigned injections = argc > 1 && !each_memory && !in_deadlock ? (unsigned)atoi(argv[1]) : 0;
+  const char *mode = argc > 1 ? argv[1] : "";
+  const int each_memory = strcmp(mode, "memories") == 0, in_deadlock = strcmp(mode, "deadlock") == 0;
+  const unsigned injections = (unsigned)atoi(mode);
   if (!each_memory && !in_deadlock && injections == 0) {
     fprintf(stderr, "usage: test_fault memories|deadlock|INJECTIONS [SEED]\n");
     return 2;
@@ -398,7 +398,14 @@ int main(int argc, char **argv) {
   rig_t rig = {.random = {.state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1}};
   rig.before = calloc(1, IMAGE_BYTES);
   for (int i = GEMM_JOB; i <= QUANT_JOB; i++) rig.after[i] = malloc(IMAGE_BYTES);
-  const int bad = each_memory ? try_each_memory(&rig) > 0 : in_deadlock ? deadlock(&rig) : print_table(&rig, injections);
+  int bad = 0;
+  if (each_memory) {
+    bad = try_each_memory(&rig) > 0;
+  } else if (in_deadlock) {
+    bad = deadlock(&rig);
+  } else {
+    bad = print_table(&rig, injections);
+  }
   free(rig.before);
   for (int i = GEMM_JOB; i <= QUANT_JOB; i++) free(rig.after[i]);
   return bad;
