@@ -327,6 +327,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(keeps_the_bus_busy),         CHECK_TEST(rejects_unstable_data),
       CHECK_TEST(rejects_unstable_addresses), CHECK_TEST(checker_passes_legal_bursts),
       CHECK_TEST(rejects_bad_bursts),         CHECK_TEST(rejects_wrong_last),
+      CHECK_TEST(checker_forgets_in_reset),   CHECK_TEST(rejects_valid_in_reset),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

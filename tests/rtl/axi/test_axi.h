@@ -8,5 +8,7 @@ void rejects_unstable_addresses();
 void rejects_unstable_data();
 void rejects_bad_bursts();
 void rejects_wrong_last();
+void checker_forgets_in_reset();
+void rejects_valid_in_reset();
 
 #endif

@@ -75,8 +75,25 @@ void checker_passes_legal_bursts() {
       {offer_write, offer_beat, [](Forged &f) { f.wready = 1; }, [](Forged &f) { f.wlast = 1; },
        [](Forged &f) { f.wvalid = 0; }},
       "");
-  // In reset nothing is looked at.
+  // Until the first edge of a reset anything may be there.
   run(3, {[](Forged &f) { f.rst_n = 0, f.arvalid = 1, f.arburst = 3; }, [](Forged &f) { f.arvalid = 0; }}, "");
+}
+
+// Nothing that was offered or in flight binds who was reset.
+void checker_forgets_in_reset() {
+  const Step reset = [](Forged &f) { f.rst_n = f.arvalid = f.awvalid = f.wvalid = 0; };
+  const Step burst = [](Forged &f) { f.rst_n = f.awvalid = f.awready = 1, f.awlen = 0; };
+  const Step only_beat = [](Forged &f) { f.awvalid = 0, f.wvalid = f.wready = f.wlast = 1; };
+  run(0, {offer_read, reset, [](Forged &f) { f.rst_n = 1, f.araddr = 0x2000; }, offer_read}, "");
+  run(1, {[](Forged &f) { f.awvalid = 1; }, reset, [](Forged &f) { f.rst_n = f.awvalid = 1, f.awaddr = 0x2000; }}, "");
+  run(2, {offer_write, offer_beat, reset, burst, only_beat}, "");
+  run(3, {offer_write, [](Forged &f) { offer_beat(f), f.wready = 1; }, reset, burst, only_beat}, "");
+}
+
+void rejects_valid_in_reset() {
+  run(0, {[](Forged &f) { f.rst_n = 0, f.arvalid = 1; }, [](Forged &) {}}, "AR: valid is high in reset");
+  run(1, {[](Forged &f) { f.rst_n = 0, f.awvalid = 1; }, [](Forged &) {}}, "AW: valid is high in reset");
+  run(2, {[](Forged &f) { f.rst_n = 0, f.wvalid = 1; }, [](Forged &) {}}, "W: valid is high in reset");
 }
 
 void rejects_unstable_addresses() {

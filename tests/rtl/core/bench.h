@@ -47,7 +47,7 @@ ufp4_completion_t bench_completion(bench_t *bench, uint32_t index);
 ufp4_completion_t bench_job(bench_t *bench, const ufp4_descriptor_t *descriptor);
 /** Takes a snapshot and reads all counters. */
 void bench_counters(bench_t *bench, uint64_t counters[UFP4_COUNTER_COUNT]);
-/** Checks that the first counter is the sum of the next seven. */
+/** Checks that the first counter is the sum of the next eight. */
 void bench_check_sum(int64_t index, const uint64_t counters[UFP4_COUNTER_COUNT]);
 
 ufp4_descriptor_t bench_fence(uint32_t job);

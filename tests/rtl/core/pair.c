@@ -2,6 +2,7 @@
 // The simulated core and the golden model, given the same jobs.
 #include "pair.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ static pair_t open_with(const setting_t *setting, uint64_t seed, pair_t pair, co
   pair.setting = setting;
   pair.bytes = (D + (PLACES - D) * pair.d_places) * pair.place_bytes;
   pair.random.state += seed;
+  pair.garbage.state = ~pair.random.state;
   for (int i = 0; i < 2; i++) {
     ufp4_device_options_t options = ufp4_device_options_default();
     ufp4_message_t message = {""};
@@ -119,7 +121,54 @@ static void check_counters(pair_t *pair, const ufp4_descriptor_t *job, const ufp
   check_bits(pair->jobs, spent[UFP4_COUNTER_JOBS], 1, "jobs");
 }
 
-ufp4_core_status_t pair_job(pair_t *pair, const ufp4_descriptor_t *job, const char *what) {
+static void scramble(pair_t *pair, void *field, size_t bytes) {
+  for (size_t i = 0; i < bytes; i++) ((uint8_t *)field)[i] = (uint8_t)check_next(&pair->garbage);
+}
+
+#define SCRAMBLE(pair, field) scramble(pair, &(field), sizeof(field))
+
+static void scramble_gemm(pair_t *pair, ufp4_gemm_descriptor_t *g) {
+  if (!(g->d_mode & UFP4_D_MODE_SUMS)) {
+    SCRAMBLE(pair, g->sums_addr);
+    SCRAMBLE(pair, g->sums_stride_bytes);
+  }
+  if (!(g->d_mode & UFP4_D_MODE_C)) {
+    SCRAMBLE(pair, g->c_addr);
+    SCRAMBLE(pair, g->c_stride_bytes);
+  }
+  if (!(g->d_mode & UFP4_D_MODE_ALPHA)) SCRAMBLE(pair, g->alpha);
+  if (g->scale != UFP4_SCALE_NVFP4) SCRAMBLE(pair, g->tensor_scale);
+}
+
+static void scramble_quant(pair_t *pair, ufp4_quant_descriptor_t *q) {
+  if (!(q->row_mode & UFP4_MODE_ENABLE)) {
+    SCRAMBLE(pair, q->row_exponent);
+    SCRAMBLE(pair, q->row_codes_addr);
+    SCRAMBLE(pair, q->row_scales_addr);
+    SCRAMBLE(pair, q->row_stride_blocks);
+    SCRAMBLE(pair, q->row_tensor_id);
+  }
+  if (!(q->col_mode & UFP4_MODE_ENABLE)) {
+    SCRAMBLE(pair, q->col_exponent);
+    SCRAMBLE(pair, q->col_codes_addr);
+    SCRAMBLE(pair, q->col_scales_addr);
+    SCRAMBLE(pair, q->col_stride_blocks);
+    SCRAMBLE(pair, q->col_tensor_id);
+  }
+  if (q->opcode == UFP4_OPCODE_AMAX) {
+    SCRAMBLE(pair, q->round);
+    SCRAMBLE(pair, q->scale_round);
+    scramble(pair, &q->row_codes_addr, sizeof *q - offsetof(ufp4_quant_descriptor_t, row_codes_addr));
+  }
+}
+
+ufp4_core_status_t pair_job(pair_t *pair, const ufp4_descriptor_t *wanted, const char *what) {
+  ufp4_descriptor_t filled = *wanted;
+  if (filled.header.opcode == UFP4_OPCODE_GEMM) scramble_gemm(pair, &filled.gemm);
+  if (filled.header.opcode == UFP4_OPCODE_QUANT || filled.header.opcode == UFP4_OPCODE_AMAX) {
+    scramble_quant(pair, &filled.quant);
+  }
+  const ufp4_descriptor_t *job = &filled;
   ufp4_completion_t done[2];
   uint64_t before[UFP4_COUNTER_COUNT], after[UFP4_COUNTER_COUNT];
   pair->jobs++;

@@ -21,7 +21,7 @@ typedef struct {
   ufp4_device_t *device[2];  ///< rtl, model
   uint8_t *memory[2];        ///< what was read back of each
   uint64_t address;          ///< of place 0, the same on both
-  check_random_t random;
+  check_random_t random, garbage;
   int64_t jobs;
   const setting_t *setting;
   uint64_t place_bytes;  ///< enough for a tensor with any of its strides
@@ -46,7 +46,7 @@ void pair_write(pair_t *pair, uint64_t address, const void *data, uint64_t bytes
 void pair_scramble(pair_t *pair);
 /** Checks that all places have the same bytes on both. */
 void pair_compare(pair_t *pair, const char *what);
-/** Runs a job on both, and checks status, flags and the core's counters. */
+/** Runs a job on both, with garbage in the fields that it ignores, and checks status, flags and the core's counters. */
 ufp4_core_status_t pair_job(pair_t *pair, const ufp4_descriptor_t *job, const char *what);
 
 #endif

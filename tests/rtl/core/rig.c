@@ -225,7 +225,9 @@ static void check_reset(rig_t *rig, uint32_t status, const char *after) {
   check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_RING_TAIL), 0, "tail after %s", after);
   check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_IRQ_STATUS), 0, "irq_status after %s", after);
   check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_FATAL), 0, "fatal after %s", after);
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_SLOT_BASE), 0, "slot 0 after %s", after);
+  for (uint32_t slot = 0; slot < SLOTS_USED; slot++) {
+    check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_SLOT_BASE + 4 * slot), 0, "slot %u after %s", slot, after);
+  }
   rig->bench.tail = 0;
 }
 
@@ -234,6 +236,14 @@ void pin_reset(rig_t *rig) {
   check_reset(rig, bench_read(&rig->bench, UFP4_REG_STATUS), "a reset");
   check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_RING_BASE_LO), 0, "ring_base after a reset");
   check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_IRQ_MASK), 0, "irq_mask after a reset");
+  uint64_t counters[UFP4_COUNTER_COUNT];
+  bench_counters(&rig->bench, counters);
+  check_that(rig->runs, counters[UFP4_COUNTER_CYCLES] < 2000, "%llu cycles are counted soon after a reset",
+             (unsigned long long)counters[UFP4_COUNTER_CYCLES]);
+  counters[UFP4_COUNTER_IDLE] -= counters[UFP4_COUNTER_CYCLES];
+  for (int i = UFP4_COUNTER_CYCLES + 1; i < UFP4_COUNTER_COUNT; i++) {
+    check_bits(rig->runs, counters[i], 0, "counter %d after a reset", i);
+  }
   set_up(&rig->bench);
 }
 

@@ -12,6 +12,7 @@
 enum { X, W, X_CODES, X_SCALES, XT_CODES, XT_SCALES, W_CODES, W_SCALES, WT_CODES, WT_SCALES, D, PLACES };
 #define IMAGE_BYTES (PLACES * PLACE_BYTES)
 enum { AMAX_X, QUANT_X, AMAX_W, QUANT_W, GEMM, JOBS };
+#define SLOTS_USED 4u
 #define M 70u
 #define N 50u
 #define K 100u

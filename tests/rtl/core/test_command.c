@@ -172,6 +172,12 @@ static const rule_t gemm_rules[] = {
     {"sums without a stride", GEMM_FIELD(d_mode), UFP4_D_MODE_SUMS, MISALIGNED},
     {"c without a stride", GEMM_FIELD(d_mode), UFP4_D_MODE_C, MISALIGNED},
     {"alpha of 0", GEMM_FIELD(d_mode), UFP4_D_MODE_ALPHA, OK},
+    {"c ignored", GEMM_FIELD(c_addr), ~0ull, OK},
+    {"c's stride ignored", GEMM_FIELD(c_stride_bytes), 1, OK},
+    {"sums ignored", GEMM_FIELD(sums_addr), ~0ull, OK},
+    {"the sums' stride ignored", GEMM_FIELD(sums_stride_bytes), 1, OK},
+    {"alpha ignored", GEMM_FIELD(alpha), ~0ull, OK},
+    {"the tensor scale ignored", GEMM_FIELD(tensor_scale), ~0ull, OK},
     {"reserved byte 116", BYTE(116), 1, UNSUPPORTED},
     {"reserved byte 127", BYTE(127), 1, UNSUPPORTED},
     {"a slot never written", GEMM_FIELD(a_mode), UFP4_MODE_SLOT, SLOT},
@@ -179,6 +185,26 @@ static const rule_t gemm_rules[] = {
     {"a outside memory", GEMM_FIELD(a_codes_addr), 0, READ},
     {"b scales outside memory", GEMM_FIELD(b_scales_addr), 0x100000000, READ},
     {"d outside memory", GEMM_FIELD(d_addr), 0x80, WRITE},
+};
+
+// Of a legal job with sums and C.
+static const rule_t addend_rules[] = {
+    {"sums misaligned", GEMM_FIELD(sums_addr), BENCH_DATA + 0x50008, MISALIGNED},
+    {"the sums' stride misaligned", GEMM_FIELD(sums_stride_bytes), 388, MISALIGNED},
+    {"the sums' stride short", GEMM_FIELD(sums_stride_bytes), 256, MISALIGNED},
+    {"sums beyond 40 bits", GEMM_FIELD(sums_addr), TOP, ADDRESS},
+    {"sums ending at 2^40", GEMM_FIELD(sums_addr), TOP - 19 * 384 - 384, READ},
+    {"sums ending beyond 2^40", GEMM_FIELD(sums_addr), TOP - 19 * 384 - 256, ADDRESS},
+    {"sums outside memory", GEMM_FIELD(sums_addr), 0, READ},
+    {"c misaligned", GEMM_FIELD(c_addr), BENCH_DATA + 0x60040, MISALIGNED},
+    {"c's stride misaligned", GEMM_FIELD(c_stride_bytes), 192, MISALIGNED},
+    {"c's stride short", GEMM_FIELD(c_stride_bytes), 128, MISALIGNED},
+    {"c beyond 40 bits", GEMM_FIELD(c_addr), 1ull << 63, ADDRESS},
+    {"c ending at 2^40", GEMM_FIELD(c_addr), TOP - 19 * 256 - 256, READ},
+    {"c ending beyond 2^40", GEMM_FIELD(c_addr), TOP - 19 * 256 - 128, ADDRESS},
+    {"c outside memory", GEMM_FIELD(c_addr), 0x80, READ},
+    {"no sums, but c", GEMM_FIELD(d_mode), UFP4_D_MODE_C, OK},
+    {"no c, but sums", GEMM_FIELD(d_mode), UFP4_D_MODE_SUMS, OK},
 };
 
 // Of a legal job of the contract nv.
@@ -271,6 +297,18 @@ TEST(rejects_bad_gemm) {
   bench_t bench = bench_open("small", 1, 0, 0);
   const ufp4_descriptor_t gemm = good_gemm();
   CHECK_RULES(&bench, &gemm, gemm_rules);
+  bench_close(&bench);
+}
+
+TEST(rejects_bad_addends) {
+  bench_t bench = bench_open("small", 1, 0, 0);
+  ufp4_descriptor_t gemm = good_gemm();
+  gemm.gemm.d_mode = UFP4_D_MODE_SUMS | UFP4_D_MODE_C;
+  gemm.gemm.sums_addr = BENCH_DATA + 0x50000;
+  gemm.gemm.sums_stride_bytes = 384;
+  gemm.gemm.c_addr = BENCH_DATA + 0x60000;
+  gemm.gemm.c_stride_bytes = 256;
+  CHECK_RULES(&bench, &gemm, addend_rules);
   bench_close(&bench);
 }
 
@@ -435,6 +473,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_bad_quant),
       CHECK_TEST(rejects_bad_e8m0_quant),
       CHECK_TEST(rejects_bad_gemm),
+      CHECK_TEST(rejects_bad_addends),
       CHECK_TEST(rejects_rows_longer_than_their_stride),
       CHECK_TEST(rejects_bad_gemm_of_nv),
       CHECK_TEST(rejects_no_copy),

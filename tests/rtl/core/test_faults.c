@@ -159,7 +159,7 @@ static uint64_t count_of(rig_t *rig, ufp4_counter_t counter) {
   return counters[counter];
 }
 
-static void lose(rig_t *rig, unsigned which, ufp4_sim_fault_t fault, uint32_t nth) {
+static void lose(rig_t *rig, reset_t *reset, unsigned which, ufp4_sim_fault_t fault, uint32_t nth) {
   prepare(rig, which);
   const ufp4_descriptor_t descriptor = job(which);
   bench_write(&rig->bench, UFP4_REG_IRQ_STATUS, 7);
@@ -173,12 +173,12 @@ static void lose(rig_t *rig, unsigned which, ufp4_sim_fault_t fault, uint32_t nt
   check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_FATAL) & (read ? 2u : 4u), read ? 2 : 4, "fatal");
   check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_STATUS) & STATUS_FATAL, STATUS_FATAL, "status");
   check_outside(rig, which, "a lost answer");
-  soft_reset(rig);
-  check_outside(rig, which, "a lost answer and a soft reset");
+  reset(rig);
+  check_outside(rig, which, "a lost answer and a reset");
   rig_chain(rig, NULL, "a lost answer");
 }
 
-static void losses(const char *configuration, uint64_t stall_seed, unsigned each) {
+static void losses(reset_t *reset, const char *configuration, uint64_t stall_seed, unsigned each) {
   rig_t rig = rig_open(configuration, 50, stall_seed);
   rig_chain(&rig, NULL, "nothing");
   for (unsigned which = 0; which < JOBS; which++) {
@@ -186,9 +186,9 @@ static void losses(const char *configuration, uint64_t stall_seed, unsigned each
     run_good(&rig, which);
     const uint32_t beats = (uint32_t)(count_of(&rig, UFP4_COUNTER_READ_BEATS) - before);
     for (unsigned i = 0; i < each; i++) {
-      lose(&rig, which, UFP4_SIM_FAULT_READ_LOST, 1 + check_below(&rig.random, beats));
+      lose(&rig, reset, which, UFP4_SIM_FAULT_READ_LOST, 1 + check_below(&rig.random, beats));
       // Every job has the answer to its completion, QUANT and GEMM more.
-      lose(&rig, which, UFP4_SIM_FAULT_WRITE_LOST,
+      lose(&rig, reset, which, UFP4_SIM_FAULT_WRITE_LOST,
            which == AMAX_X || which == AMAX_W ? 1 : 1 + check_below(&rig.random, 40));
     }
   }
@@ -196,13 +196,18 @@ static void losses(const char *configuration, uint64_t stall_seed, unsigned each
 }
 
 TEST(lost_answer_is_fatal_and_soft_reset_recovers) {
-  losses("small", 0, 2);
-  losses("default", 0, 2);
-  losses("default", 5, 1);
+  losses(soft_reset, "small", 0, 2);
+  losses(soft_reset, "default", 0, 2);
+  losses(soft_reset, "default", 5, 1);
 }
 
-// With the watchdog off nothing is fatal, and the soft reset gives up what is lost by itself.
-TEST(soft_reset_without_watchdog) {
+TEST(lost_answer_is_fatal_and_reset_recovers) {
+  losses(pin_reset, "small", 0, 1);
+  losses(pin_reset, "default", 3, 1);
+}
+
+// With the watchdog off nothing is fatal, and a soft reset waits for what is lost.
+static rig_t soft_reset_that_waits(void) {
   rig_t rig = rig_open("small", 10, 0);
   bench_write(&rig.bench, UFP4_REG_WATCHDOG, 0);
   rig_fill(&rig);
@@ -215,10 +220,22 @@ TEST(soft_reset_without_watchdog) {
   bench_write(&rig.bench, UFP4_REG_CONTROL, CONTROL_SOFT_RESET);
   check_bits(2, ufp4_sim_run(rig.bench.sim, 60000), UFP4_SIM_OK, "run");
   check_bits(3, bench_read(&rig.bench, UFP4_REG_STATUS), 2 | STATUS_RESETTING, "status before it gives up");
+  return rig;
+}
+
+TEST(soft_reset_without_watchdog) {
+  rig_t rig = soft_reset_that_waits();
   check_bits(4, ufp4_sim_run(rig.bench.sim, 6000), UFP4_SIM_OK, "run");
   check_bits(5, bench_read(&rig.bench, UFP4_REG_STATUS), 2, "status after it has given up");
   rig.bench.tail = 0;
   rig_chain(&rig, NULL, "a lost answer");
+  rig_close(&rig);
+}
+
+TEST(reset_in_soft_reset) {
+  rig_t rig = soft_reset_that_waits();
+  pin_reset(&rig);
+  rig_chain(&rig, NULL, "a reset in a soft reset");
   rig_close(&rig);
 }
 
@@ -456,7 +473,7 @@ TEST(bus_error_at_the_end_of_memory) {
 TEST(few_on_small) {
   resets_side_by_side(soft_reset, "small", 1, 3);
   resets_side_by_side(pin_reset, "small", 1, 3);
-  losses("small", 3, 1);
+  losses(soft_reset, "small", 3, 1);
   bus_errors("small", 0, 1);
   ends_soon("small");
   losses_side_by_side("small", 4);
@@ -479,7 +496,9 @@ int main(int argc, char **argv) {
       CHECK_TEST(reset_with_both_engines_at_work),
       CHECK_TEST(lost_answer_with_both_engines_at_work),
       CHECK_TEST(lost_answer_is_fatal_and_soft_reset_recovers),
+      CHECK_TEST(lost_answer_is_fatal_and_reset_recovers),
       CHECK_TEST(soft_reset_without_watchdog),
+      CHECK_TEST(reset_in_soft_reset),
       CHECK_TEST(late_answers_are_nobodys),
       CHECK_TEST(watchdog_spares_the_living),
       CHECK_TEST(bus_error_ends_the_job_with_its_code),

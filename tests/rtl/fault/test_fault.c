@@ -338,7 +338,8 @@ static int sort_gemm_tag(const char *path, const char *name) {
 // A GEMM waits for the QUANT one place before. A bit of its own tag flips, which moves it two places on in the ring: now it
 // waits for the job after itself, which does not come. @return whether that was not found, or not mended
 static int deadlock(rig_t *rig) {
-  draw_jobs(rig, 0);
+  do draw_jobs(rig, 0);
+  while (rig->cycles[QUANT_JOB] < 1000);  // long enough that the GEMM has been read half-way through
   bench_t bench = open_with(rig->before);
   ufp4_descriptor_t quant = rig->jobs[QUANT_JOB], gemm = rig->jobs[GEMM_JOB];
   quant.header.flags = gemm.header.flags = 3;
@@ -349,11 +350,13 @@ static int deadlock(rig_t *rig) {
   const outcome_t outcome = drain(&bench, 20 * rig->cycles[GEMM_JOB] + 3 * WATCHDOG_CYCLES);
   const uint32_t head = bench_read(&bench, UFP4_REG_RING_HEAD), fatal = bench_read(&bench, UFP4_REG_FATAL);
   bench_write(&bench, UFP4_REG_CONTROL, SOFT_RESET);
-  while (bench_read(&bench, UFP4_REG_STATUS) & STATUS_RESETTING) ufp4_sim_run(bench.sim, 10);
+  ufp4_sim_run(bench.sim, WATCHDOG_CYCLES);
+  const uint32_t status = bench_read(&bench, UFP4_REG_STATUS);
   bench.tail = 0;
   memcpy(ufp4_sim_memory(bench.sim, BENCH_DATA, IMAGE_BYTES), rig->before, IMAGE_BYTES);
   const outcome_t next = run_one(rig, &bench, GEMM_JOB);
-  const int bad = !fault_done() || outcome != WATCHDOG || head != 1 || (fatal & FATAL_WATCHDOG) == 0 || next != MASKED;
+  const int bad = !fault_done() || outcome != WATCHDOG || head != 1 || (fatal & FATAL_WATCHDOG) == 0 ||
+                  (status & STATUS_RESETTING) || next != MASKED;
   fprintf(stderr, "test_fault: %s; %s, %u jobs were done, fatal %u; after a soft reset %s\n", fault_name(),
           outcome == WATCHDOG ? "the watchdog spoke" : "the watchdog was silent", head, fatal,
           next == MASKED ? "the next job is right" : "the next job is wrong");
