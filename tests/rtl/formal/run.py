@@ -111,12 +111,12 @@ def main():
         if sys.argv[4:] == ["--shallow"]:
             for bug in (*unit.bugs, None):
                 prepare(folder, rtl, unit, top, bug)
-            if run(tools, folder, unit, "shallow", top, "bmc", 2) != "PASS":
-                sys.exit(f"{name}: an assertion does not hold in the first cycles")
+            if (verdict := run(tools, folder, unit, "shallow", top, "bmc", 2)) != "PASS":
+                sys.exit(f"{name}: the proof of the first cycles ends in {verdict}")
             return
         prepare(folder, rtl, unit, top)
-        if run(tools, folder, unit, "prove", top, unit.mode, unit.depth) != "PASS":
-            sys.exit(f"{name}: an assertion does not hold; see it again: python3 {__file__} {' '.join(sys.argv[1:])}")
+        if (verdict := run(tools, folder, unit, "prove", top, unit.mode, unit.depth)) != "PASS":
+            sys.exit(f"{name}: the proof ends in {verdict}; see it again: python3 {__file__} {' '.join(sys.argv[1:])}")
         if run(tools, folder, unit, "cover", top, "cover", unit.cover_depth) != "PASS":
             sys.exit(f"{name}: a cover is not reached")
         for i, bug in enumerate(unit.bugs):

@@ -4,10 +4,11 @@
 Mutation test of the engines, the host side and the memory side, in the working core: yosys flattens configuration
 `small`, injects N bugs into each block of it, all into one netlist, and builds the tests on that in the folder BUILD; a
 file picks the mutant. TESTS are run on each, up to the first mismatch; one that takes LIMIT times its time fails. For
-what they do not find a SAT solver tries to show, registers cut open and the block alone, that outputs and next state
+what none of them finds a SAT solver tries to show, registers cut open and the block alone, that outputs and next state
 are the same for all inputs and states. The rest either take other numbers of cycles in BENCHES (`slower`: no test of
 bits sees those) or are survivors, of which explained.txt knows some, with the reason. Of those neither equivalent nor
-slower nor explained WANTED_PERCENT have to be killed, and of a block's, which are few, BLOCK_PERCENT. BUILD/fates
+slower nor explained WANTED_PERCENT have to be killed, and of a block's, which are few, BLOCK_PERCENT. It is an error if
+a test kills what was proved equivalent or what explained.txt excuses, or if a reason there fits no survivor. BUILD/fates
 remembers what becomes of a mutant; --again: the mutants of BUILD, and what is known of them."""
 import argparse
 import collections
@@ -45,9 +46,9 @@ TESTS = [("jobs", ["few_on_small"]),
          ("registers", ["identity", "keeps_what_is_written", "rejects_writes_elsewhere", "counters_count_idle_cycles"]),
          ("rings", ["interrupts", "of_each_size", "rejects_a_tail_too_far_by_each_bit", "at_every_address"]),
          ("command", ["slots_are_kept", "rejects_bad_headers", "rejects_bad_amax", "rejects_bad_quant",
-                      "rejects_bad_e8m0_quant", "rejects_bad_gemm", "rejects_no_copy", "accepts_sizes_at_the_limit",
-                      "ignores_the_copy_that_is_not_wanted", "rejects_with_the_lowest_status",
-                      "rejects_rows_longer_than_their_stride"]),
+                      "rejects_bad_e8m0_quant", "rejects_bad_gemm", "rejects_bad_addends", "rejects_no_copy",
+                      "accepts_sizes_at_the_limit", "ignores_the_copy_that_is_not_wanted",
+                      "rejects_with_the_lowest_status", "rejects_rows_longer_than_their_stride"]),
          ("corners", ["one_number", "both_operands_from_the_job_before", "as_many_jobs_as_the_core_holds",
                       "dependences_on_what_has_ended", "dependences_of_each_distance", "engines_end_in_any_order",
                       "soft_reset_between_beats", "ring_overflow_between_beats", "cycles_of_slow_jobs"]),
@@ -206,9 +207,8 @@ def find_fate(args, block, mutant):
         total += seconds
         if not passes:
             return {"fate": test, "seconds": total}
-        # The first test finds most, a proof takes seconds, the other tests longer.
-        if proved(args, block, mutant):
-            return {"fate": "equivalent", "seconds": total}
+    if proved(args, block, mutant):
+        return {"fate": "equivalent", "seconds": total}
     now, seconds = cycles(args, mutant.number)
     return {"fate": "survivor" if now == args.base["cycles"] else "slower", "seconds": total + seconds}
 
@@ -229,19 +229,25 @@ def ports(args, mutant):
     return " ".join(re.findall(r"\\([a-z]\S*(?: \[[\d:]+\])?)", text))
 
 
+def reasons(blocks):
+    """The lines of explained.txt for any of these blocks."""
+    lines = [line for line in EXPLAINED.read_text().splitlines() if not line.startswith("#")]
+    return [line for line in lines if any(re.fullmatch(line.split(" ")[0], block) for block in blocks)]
+
+
 def reason(args, block, mutant):
-    """Why no test sees the mutant, or None."""
+    """The line of explained.txt that says why no test sees the mutant, or None."""
     name = mutant.name.rsplit(" ", 1)[0]
     file, _, line = (mutant.sources[0] if mutant.sources else "?:0").partition(":")
     number = int(line.split(".")[0])
     source = (args.build / "rtl" / file).read_text().splitlines()[number - 1].strip() if number else ""
-    for explained in EXPLAINED.read_text().splitlines():
-        blocks, pattern, why = re.fullmatch(r"(\S+) (.*?) -- (.*)|#.*", explained).groups()
+    for line in reasons([block]):
+        pattern = re.fullmatch(r"\S+ (.*?) -- .*", line)[1]
         text = f"{name} {file}: {source} {mutant.where()}"
-        if blocks and " ports " in pattern:
+        if " ports " in pattern:
             text += f" ports {ports(args, mutant)}"
-        if blocks and re.fullmatch(blocks, block) and re.search(pattern, text):
-            return why
+        if re.search(pattern, text):
+            return line
     return None
 
 
@@ -250,19 +256,24 @@ def percent(part, whole):
 
 
 def judge(args, block, mutants):
-    """Prints every mutant that is not killed, and the sums. @return how many are killed, and how many a test could."""
+    """Prints every mutant that is not killed, and the sums. @return how many are killed, how many a test could kill, and
+    the reasons why it could not kill others."""
     fates = {mutant: fate(args, block, mutant) for mutant in mutants}
     killed = [mutant for mutant in mutants if fates[mutant]["fate"] not in ALIVE]
     if any(proved(args, block, mutant) for mutant in killed[:2]):
         sys.exit("a mutant that a test kills was proved equivalent: the proof is wrong")
-    explained = 0
+    for mutant in killed:
+        if why := reason(args, block, mutant):
+            sys.exit(f"a test kills {block} {mutant.number}, {mutant.name} {mutant.where()}, which is excused: {why}")
+    used = []
     for mutant in mutants:
         if mutant in killed:
             continue
         why = reason(args, block, mutant) if fates[mutant]["fate"] == "survivor" else None
-        explained += why is not None
+        used += [why] if why else []
         print(f"{block} {mutant.number}: {mutant.name} {mutant.where()}: {fates[mutant]['fate']}"
-              + (f": {why}" if why else ""))
+              + (f": {why.partition(' -- ')[2]}" if why else ""))
+    explained = len(used)
     count = collections.Counter(found["fate"] for found in fates.values())
     could = len(killed) + count["survivor"] - explained
     by = ", ".join(f"{test} {number}" for test, number in count.most_common() if test not in ALIVE)
@@ -270,7 +281,7 @@ def judge(args, block, mutants):
           f"{count['slower']} slower, {count['survivor']} survivors, {explained} explained; "
           f"of the others killed {percent(len(killed), could):.1f} %; "
           f"{sum(found['seconds'] for found in fates.values()) / 60:.0f} CPU minutes", flush=True)
-    return len(killed), could
+    return len(killed), could, used
 
 
 def main():
@@ -296,10 +307,13 @@ def main():
         turns = itertools.zip_longest(*([(block, mutant) for mutant in mutants[block]] for block in args.blocks))
         list(pool.map(lambda pair: fate(args, *pair), filter(None, itertools.chain(*turns))))
     counts = [judge(args, block, mutants[block]) for block in args.blocks]
-    killed, could = map(sum, zip(*counts))
+    killed, could = (sum(count[i] for count in counts) for i in range(2))
     print(f"all: killed {killed} of {could}, {percent(killed, could):.1f} %")
-    if percent(killed, could) < WANTED_PERCENT or min(percent(*count) for count in counts) < BLOCK_PERCENT:
+    if percent(killed, could) < WANTED_PERCENT or min(percent(*count[:2]) for count in counts) < BLOCK_PERCENT:
         sys.exit(f"less than {WANTED_PERCENT} % killed, or of a block {BLOCK_PERCENT} %")
+    used = {why for count in counts for why in count[2]}
+    if unused := [line for line in reasons(args.blocks) if line not in used]:
+        sys.exit("no survivor has this reason any more:\n" + "\n".join(unused))
 
 
 if __name__ == "__main__":
