@@ -335,8 +335,8 @@ static int sort_gemm_tag(const char *path, const char *name) {
   return strstr(path, "u_issue_gemm") && strcmp(name, "tag_q") == 0 ? 0 : -1;
 }
 
-// A GEMM waits for the QUANT one place before. A bit of its own tag flips, which moves it two places on in the ring: now it
-// waits for the job after itself, which does not come. @return whether that was not found, or not mended
+// A GEMM waits for the QUANT one place before. A bit of its own tag flips, which moves it two places on in the ring:
+// now it waits for the job after itself, which does not come. @return whether that was not found, or not mended
 static int deadlock(rig_t *rig) {
   do draw_jobs(rig, 0);
   while (rig->cycles[QUANT_JOB] < 1000);  // long enough that the GEMM has been read half-way through
