@@ -46,7 +46,8 @@ void pair_write(pair_t *pair, uint64_t address, const void *data, uint64_t bytes
 void pair_scramble(pair_t *pair);
 /** Checks that all places have the same bytes on both. */
 void pair_compare(pair_t *pair, const char *what);
-/** Runs a job on both, with garbage in the fields that it ignores, and checks status, flags and the core's counters. */
+/** Runs a job on both and checks status, flags and the core's counters. Garbage stands in the fields of what the job
+    has not: sums, C, alpha, the tensor scale; a copy; of AMAX all that is QUANT's alone. */
 ufp4_core_status_t pair_job(pair_t *pair, const ufp4_descriptor_t *job, const char *what);
 
 #endif

@@ -12,7 +12,6 @@
 enum { X, W, X_CODES, X_SCALES, XT_CODES, XT_SCALES, W_CODES, W_SCALES, WT_CODES, WT_SCALES, D, PLACES };
 #define IMAGE_BYTES (PLACES * PLACE_BYTES)
 enum { AMAX_X, QUANT_X, AMAX_W, QUANT_W, GEMM, JOBS };
-#define SLOTS_USED 4u
 #define M 70u
 #define N 50u
 #define K 100u
@@ -60,6 +59,8 @@ void rig_chain(rig_t *rig, uint64_t cycles[JOBS], const char *after);
 void prepare(rig_t *rig, unsigned which);
 /** Checks that nothing has changed since but the output of job `which`. */
 void check_outside(rig_t *rig, unsigned which, const char *after);
+/** Checks that no exponent slot has been written. */
+void check_slots(rig_t *rig, const char *after);
 /** Resets the core by its register, waits for the end of that, and checks the registers. */
 void soft_reset(rig_t *rig);
 /** Resets the core by its pin, checks the registers, and sets up those that the jobs need. */

@@ -176,7 +176,6 @@ static const rule_t gemm_rules[] = {
     {"c's stride ignored", GEMM_FIELD(c_stride_bytes), 1, OK},
     {"sums ignored", GEMM_FIELD(sums_addr), ~0ull, OK},
     {"the sums' stride ignored", GEMM_FIELD(sums_stride_bytes), 1, OK},
-    {"alpha ignored", GEMM_FIELD(alpha), ~0ull, OK},
     {"the tensor scale ignored", GEMM_FIELD(tensor_scale), ~0ull, OK},
     {"reserved byte 116", BYTE(116), 1, UNSUPPORTED},
     {"reserved byte 127", BYTE(127), 1, UNSUPPORTED},

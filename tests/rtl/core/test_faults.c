@@ -20,6 +20,7 @@ static void reset_in(rig_t *rig, reset_t *reset, unsigned which, uint64_t cycle)
   // What comes back late must find nobody.
   check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, 500), UFP4_SIM_OK, "run: %s", ufp4_sim_message(rig->bench.sim));
   check_outside(rig, which, "a reset and a while");
+  check_slots(rig, "a reset");
   rig_chain(rig, NULL, "a reset");
   // With nothing in flight, and nothing left of what was, a soft reset has nothing to wait for.
   const uint64_t start = ufp4_sim_cycles(rig->bench.sim);
@@ -63,6 +64,30 @@ TEST(soft_reset_of_an_idle_core) {
   soft_reset(&rig);
   soft_reset(&rig);
   rig_chain(&rig, NULL, "two soft resets");
+  rig_close(&rig);
+}
+
+static void fill_slots(rig_t *rig) {
+  rig_fill(rig);
+  for (uint16_t i = 0; i < UFP4_SLOTS / 2; i++) {
+    ufp4_descriptor_t amax = job(AMAX_X);
+    amax.quant.row_exponent = i;
+    amax.quant.col_exponent = UFP4_SLOTS / 2 + i;
+    rig_run_both(rig, &amax);
+  }
+  for (uint32_t slot = 0; slot < UFP4_SLOTS; slot++) {
+    check_bits(slot, bench_read(&rig->bench, UFP4_REG_SLOT_BASE + 4 * slot) >> 16, 1, "slot %u was not written", slot);
+  }
+}
+
+TEST(resets_clear_every_slot) {
+  rig_t rig = rig_open("small", 10, 0);
+  fill_slots(&rig);
+  soft_reset(&rig);
+  check_slots(&rig, "a soft reset");
+  fill_slots(&rig);
+  pin_reset(&rig);
+  check_slots(&rig, "a reset");
   rig_close(&rig);
 }
 
@@ -175,6 +200,7 @@ static void lose(rig_t *rig, reset_t *reset, unsigned which, ufp4_sim_fault_t fa
   check_outside(rig, which, "a lost answer");
   reset(rig);
   check_outside(rig, which, "a lost answer and a reset");
+  check_slots(rig, "a lost answer and a reset");
   rig_chain(rig, NULL, "a lost answer");
 }
 
@@ -227,6 +253,8 @@ TEST(soft_reset_without_watchdog) {
   rig_t rig = soft_reset_that_waits();
   check_bits(4, ufp4_sim_run(rig.bench.sim, 6000), UFP4_SIM_OK, "run");
   check_bits(5, bench_read(&rig.bench, UFP4_REG_STATUS), 2, "status after it has given up");
+  check_slots(&rig, "a soft reset without watchdog");
+  check_outside(&rig, AMAX_X, "a soft reset without watchdog");
   rig.bench.tail = 0;
   rig_chain(&rig, NULL, "a lost answer");
   rig_close(&rig);
@@ -235,6 +263,8 @@ TEST(soft_reset_without_watchdog) {
 TEST(reset_in_soft_reset) {
   rig_t rig = soft_reset_that_waits();
   pin_reset(&rig);
+  check_slots(&rig, "a reset in a soft reset");
+  check_outside(&rig, AMAX_X, "a reset in a soft reset");
   rig_chain(&rig, NULL, "a reset in a soft reset");
   rig_close(&rig);
 }
@@ -492,6 +522,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(reset_in_mid_job),
       CHECK_TEST(soft_reset_in_mid_job_many),
       CHECK_TEST(soft_reset_of_an_idle_core),
+      CHECK_TEST(resets_clear_every_slot),
       CHECK_TEST(soft_reset_with_both_engines_at_work),
       CHECK_TEST(reset_with_both_engines_at_work),
       CHECK_TEST(lost_answer_with_both_engines_at_work),
