@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# OpenSTA reads fpga/ufp4.sdc for a module with the ports of ufp4_top: the clock is on clk_i, each other port has one delay,
-# of its own direction.   UFP4_ROOT=. sta -exit tests/synth/constraints.tcl, in a folder that can be written
+# OpenSTA reads fpga/ufp4.sdc for a module with the ports of ufp4_top, buses two bits wide: the clock is on clk_i, each
+# other bit has one delay, of its port's direction.
+#   UFP4_ROOT=. sta -exit tests/synth/constraints.tcl, in a folder that can be written
 proc contents {path} {
   set file [open $path]
   set text [read $file]
@@ -9,10 +10,11 @@ proc contents {path} {
 }
 
 regexp {\nmodule ufp4_top.*?\n\);} [contents $env(UFP4_ROOT)/rtl/ufp4_top.sv] header
-set ports [regexp -all -inline -line {^ *(input|output) +logic +(?:\[[^]]*\] +)?(\w+),?$} $header]
+set ports [regexp -all -inline -line {^ *(input|output) +logic +(\[[^]]*\] +)?(\w+),?$} $header]
+if {[llength $ports] != 4 * [regexp -all -line {^ *(?:input|output)\M} $header]} { error "a port that is not understood" }
 set stub [open constraints_ports.v w]
-puts $stub "module ufp4_top ([join [lmap {line direction name} $ports {set name}] {, }]);"
-foreach {line direction name} $ports { puts $stub "  $direction $name;" }
+puts $stub "module ufp4_top ([join [lmap {line direction range name} $ports {set name}] {, }]);"
+foreach {line direction range name} $ports { puts $stub "  $direction [expr {$range eq {} ? {} : {[1:0]}}] $name;" }
 puts $stub endmodule
 close $stub
 
@@ -23,13 +25,16 @@ write_sdc constraints_read.sdc
 set read [contents constraints_read.sdc]
 
 set wrong 0
-foreach {line direction name} $ports {
+foreach {line direction range name} $ports {
   set want "set_${direction}_delay"
   if {$name eq "clk_i"} { set want create_clock }
-  set found [regexp -all -inline -line "^(\\w+) .*\\\[get_ports {$name}\\\]" $read]
-  if {[llength $found] != 2 || [lindex $found 1] ne $want} {
-    puts "$name: not one $want, but: [lmap {line command} $found {set command}]"
-    incr wrong
+  foreach bit [expr {$range eq "" ? [list $name] : [list "$name\[0\]" "$name\[1\]"]}] {
+    set here "\[get_ports {$bit}\]"
+    set found [lmap line [split $read \n] { if {[string first $here $line] < 0} { continue }; lindex [split $line] 0 }]
+    if {$found ne $want} {
+      puts "$bit: not one $want, but: $found"
+      incr wrong
+    }
   }
 }
-puts "[expr {[llength $ports] / 3}] ports, $wrong wrong"
+puts "[expr {[llength $ports] / 4}] ports, $wrong wrong"
