@@ -161,6 +161,18 @@ static void put_pe(vectors_t *vectors, const block_t *a, const block_t *b, int64
   vectors_put(vectors, &record);
 }
 
+// A carry and a borrow that end at each bit: eight borrows, and eight sums of two bits alone, for readers that give the
+// sum three carries of its own by the number of the record; with them the carries inside its pieces end there too.
+static void pe_carries(vectors_t *vectors) {
+  block_t one = {.elem = UFP4_ELEM_E1M2, .codes = {1}, .scale = 1}, minus = one;
+  minus.codes[0] = 9;
+  for (int bit = 0; bit <= 62; bit++) {
+    const int64_t power = (int64_t)1 << bit;
+    put_pe(vectors, &one, &one, power - 1);
+    for (int i = 0; i < 16; i++) put_pe(vectors, i < 8 ? &minus : &one, &one, power);
+  }
+}
+
 // Every E4M3 scale but NaN on either side; the largest and the smallest products of each pair of formats.
 static void pe_boundary(vectors_t *vectors) {
   for (unsigned i = 0; i < UFP4_ELEM_COUNT * UFP4_ELEM_COUNT * 127; i++) {
@@ -172,6 +184,7 @@ static void pe_boundary(vectors_t *vectors) {
     put_pe(vectors, &a, &b, i % 3 == 0 ? 0 : i % 3 == 1 ? ((int64_t)1 << 62) - 1 : -1);
     put_pe(vectors, &b, &a, i % 3 == 0 ? 1 : i % 3 == 1 ? -((int64_t)1 << 62) : (int64_t)1 << 47);
   }
+  pe_carries(vectors);
 }
 
 static void pe_draw(vectors_t *vectors) {

@@ -26,7 +26,7 @@ module read_pe;
   pe_forms u_kept (
     .clk_i(clk), .a_elem_i(a_elem), .b_elem_i(b_elem), .a_planes_i(a_planes), .b_planes_i(b_planes),
     .a_scale_i(a_scale[6:0]), .b_scale_i(b_scale[6:0]), .valid1_i(valid[0]), .valid2_i(valid[1]), .valid3_i(valid[2]),
-    .keep_i(keep), .load_i(1'b0), .loaded_i(67'd0), .dot_o(dot_kept), .nan_o(nan_kept), .sums_o(sums_kept)
+    .keep_i(keep), .load_i(1'b0), .loaded_i(loaded), .dot_o(dot_kept), .nan_o(nan_kept), .sums_o(sums_kept)
   );
 
   always @* begin
@@ -62,7 +62,7 @@ module read_pe;
       {a_elem, b_elem, a_codes, b_codes} = {read_a_elem, read_b_elem, read_a, read_b};
       {a_scale, b_scale, sum_in} = {read_a_scale, read_b_scale, read_sum};
       carries = records[2:0];
-      // The first of a run neither keeps nor loads: from zero, whatever was before.
+      // The first of a run neither keeps nor loads: from zero, whatever was before and whatever could be loaded.
       keep = records % 64 != 0;
       want_kept = (keep ? want_kept : 64'd0) + {{16{want_term[47]}}, want_term};
       records = records + 1;
