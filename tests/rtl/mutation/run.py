@@ -23,8 +23,11 @@ RTL = HERE.parents[2] / "rtl"
 WANTED_PERCENT = 95
 CPU_SECONDS = 40  # for one test
 WIDTH = 12  # bits of the number that picks a mutant
-# Units whose reader has another name. What a reader needs beside the unit is found in rtl/num.
-READER = {"elem_decode": "dot", "sum_fp32": "pe_fp32", "sum_nv": "pe_nv"}
+# Units whose reader has another name. What a reader needs beside the unit is found by module name.
+READER = {"elem_decode": "dot", "dot_relative": "pe", "sum_exact": "pe", "sum_chains": "pe",
+          "sum_fp32": "pe_fp32", "sum_nv": "pe_nv", "max16": "quant_block"}
+# A unit that has other widths in each place is mutated in the unit that has it inside.
+INSIDE = {"max16": "quant_block"}
 PICK = """#include <cstdlib>
 extern "C" int ufp4_mutant(void) {
   const char *number = std::getenv("UFP4_MUTANT");
@@ -60,8 +63,9 @@ def call(folder, command, seconds, what):
 def make_netlist(args, folder):
     """Writes unit.il, mutants.ys, mutants.v and pick.cpp; gives the mutants back."""
     shutil.copytree(RTL, folder / "rtl")
+    select = f"select a:src=*/ufp4_{args.unit}.sv*; " if args.unit in INSIDE else ""
     script = (f"read_slang -j 1 --top {args.top} -F rtl/rtl.f; proc; setundef -zero; opt; wreduce; "
-              f"opt_clean -purge; write_rtlil unit.il; mutate -list {args.count} -seed {args.seed} -o list.ys")
+              f"opt_clean -purge; write_rtlil unit.il; {select}mutate -list {args.count} -seed {args.seed} -o list.ys")
     call(folder, [args.yosys, "-q", "-p", script], 900, "yosys")
     # A gate in a clock line would make a second clock, which races with the first.
     commands = [line for line in (folder / "list.ys").read_text().splitlines() if " -port CLK " not in line]
@@ -86,7 +90,8 @@ def make_simulator(args, folder):
     reader = READER.get(args.unit, args.unit)
     call(folder, [args.verilator, "--cc", "--exe", "--main", "--timing", "--timescale", "1ns/1ns", "-fno-dfg",
                   "-Wno-fatal", "-Wno-lint", "--top-module", f"read_{reader}", "--Mdir", "model", "-o", "test",
-                  "-y", "rtl/num", "+libext+.sv", "rtl/gen/ufp4_spec_pkg.sv", "mutants.sv",
+                  "-y", "rtl/num", "-y", "rtl/array", "-y", str(TESTS / "vectors"), "+libext+.sv",
+                  "rtl/gen/ufp4_spec_pkg.sv", "rtl/array/ufp4_pe_pkg.sv", "rtl/num/ufp4_words_pkg.sv", "mutants.sv",
                   str(TESTS / "vectors" / f"read_{reader}.sv"), "../pick.cpp"],
          900, "verilator")
     call(folder, ["make", "--silent", "-C", "model", "-f", f"Vread_{reader}.mk", "OPT_FAST=-O1", "OPT_SLOW=-O0",
@@ -97,7 +102,7 @@ def make_simulator(args, folder):
 
 
 def fails(folder, command, environment=None):
-    """Whether a test fails. One that hangs does; its time is that of the processor, which other work does not stretch."""
+    """Whether a test fails. One that hangs does; its time is the processor's, which other work does not stretch."""
     limit = (CPU_SECONDS, CPU_SECONDS)
     return subprocess.run(command, cwd=folder, capture_output=True, env=environment, check=False,
                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, limit)).returncode != 0
@@ -173,7 +178,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep", type=pathlib.Path)
     args = parser.parse_args()
-    args.top = f"ufp4_{args.unit}"
+    args.top = f"ufp4_{INSIDE.get(args.unit, args.unit)}"
     with tempfile.TemporaryDirectory() as temporary:
         folder = (args.keep or pathlib.Path(temporary)).resolve()
         folder.mkdir(parents=True, exist_ok=True)
