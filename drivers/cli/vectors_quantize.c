@@ -420,30 +420,32 @@ static void put_quant_block_options(vectors_t *vectors, const uint32_t bits[16])
 
 // All lanes at a number that is a scale times the largest element, and each in turn larger, which a scale rounded up
 // shows; and the blocks of which the transform makes the same.
-static void one_larger(vectors_t *vectors, float number, float more, int t) {
+static void one_larger(vectors_t *vectors, double number, double more, int t) {
   for (unsigned lane = 0; lane < 16; lane++) {
     quantized_t plain = {.how = options(13), .t = t}, rht = {.how = options(16), .t = t};
     rht.how.rht_mask = 0;
     for (unsigned i = 0; i < 16; i++) {
-      const float part = (__builtin_parity(i & lane) ? -more : more) / 4;
-      plain.bits[i] = ufp4_f32_bits(i == lane ? number + more : number);
-      rht.bits[i] = ufp4_f32_bits(i == 0 ? 4 * number + part : part);
+      const double part = (__builtin_parity(i & lane) ? -more : more) / 4;
+      plain.bits[i] = ufp4_f32_bits((float)(i == lane ? number + more : number));
+      rht.bits[i] = ufp4_f32_bits((float)(i == 0 ? 4 * number + part : part));
     }
     put_quant_block(vectors, &plain, 0);
     put_quant_block(vectors, &rht, 0);
   }
 }
 
-// Larger by each bit. Bits of numbers under which others are one are those of subnormal numbers.
+// Larger by each bit; by one under which others are set, which takes subnormal numbers; by none; and by the lowest bit
+// that the transform makes of one lane alone.
 static void one_larger_by_bits(vectors_t *vectors) {
   for (int bit = 0; bit <= 20; bit++) {
-    one_larger(vectors, 1.75f, ldexpf(1, bit - 23), 0);
-    one_larger(vectors, 1.75f * 1.25f, ldexpf(1, bit - 23), 0);
+    one_larger(vectors, 1.75, ldexp(1, bit - 23), 0);
+    one_larger(vectors, 1.75 * 1.25, ldexp(1, bit - 23), 0);
   }
   for (int low = 1; low <= 20; low++) {
-    one_larger(vectors, ldexpf(7, low - 149), ldexpf(1, -147), 147 - low);
-    one_larger(vectors, ldexpf(7, low - 149), ldexpf(1, low - 148), 147 - low);
+    one_larger(vectors, ldexp(7, low - 149), ldexp(4, -149), 147 - low);
+    one_larger(vectors, ldexp(7, low - 149), 0, 147 - low);
   }
+  one_larger(vectors, ldexp(7, 10 - 149) - ldexp(3.5, -149), ldexp(4, -149), 147 - 10);
 }
 
 static void quant_block_boundary(vectors_t *vectors) {
