@@ -11,7 +11,9 @@ proc contents {path} {
 
 regexp {\nmodule ufp4_top.*?\n\);} [contents $env(UFP4_ROOT)/rtl/ufp4_top.sv] header
 set ports [regexp -all -inline -line {^ *(input|output) +logic +(\[[^]]*\] +)?(\w+),?$} $header]
-if {[llength $ports] != 4 * [regexp -all -line {^ *(?:input|output)\M} $header]} { error "a port that is not understood" }
+if {[llength $ports] != 4 * [regexp -all -line {^ *(?:input|output)\M} $header]} {
+  error "a port that is not understood"
+}
 set stub [open constraints_ports.v w]
 puts $stub "module ufp4_top ([join [lmap {line direction range name} $ports {set name}] {, }]);"
 foreach {line direction range name} $ports { puts $stub "  $direction [expr {$range eq {} ? {} : {[1:0]}}] $name;" }

@@ -8,8 +8,8 @@ what none of them finds a SAT solver tries to show, registers cut open and the b
 are the same for all inputs and states. The rest either take other numbers of cycles in BENCHES (`slower`: no test of
 bits sees those) or are survivors, of which explained.txt knows some, with the reason. Of those neither equivalent nor
 slower nor explained WANTED_PERCENT have to be killed, and of a block's, which are few, BLOCK_PERCENT. It is an error if
-explained.txt excuses what a test kills, or has a reason that fits no survivor of SAMPLE, or if the solver finds one of a
-block's first two killed mutants equivalent. BUILD/fates remembers what becomes of a mutant; --again: the mutants of
+explained.txt excuses what a test kills, or has a reason that fits no survivor of SAMPLE, or if the solver finds one of
+a block's first two killed mutants equivalent. BUILD/fates remembers what becomes of a mutant; --again: the mutants of
 BUILD, and what is known of them."""
 import argparse
 import collections
