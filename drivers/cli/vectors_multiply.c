@@ -161,11 +161,11 @@ static void put_pe(vectors_t *vectors, const block_t *a, const block_t *b, int64
   vectors_put(vectors, &record);
 }
 
-// A carry and a borrow that end at each bit: eight borrows, and eight sums of two bits alone, for readers that give the
-// sum three carries of its own by the number of the record; with them the carries inside its pieces end there too.
+// A carry and a borrow that end at each bit. Eight records of 2^bit with either sign: readers that cut the sum into
+// four pieces, with three carries by the number of the record, meet all of those, so carries inside a piece end there.
 static void pe_carries(vectors_t *vectors) {
   block_t one = {.elem = UFP4_ELEM_E1M2, .codes = {1}, .scale = 1}, minus = one;
-  minus.codes[0] = 9;
+  minus.codes[0] = 8 | 1;
   for (int bit = 0; bit <= 62; bit++) {
     const int64_t power = (int64_t)1 << bit;
     put_pe(vectors, &one, &one, power - 1);

@@ -418,11 +418,14 @@ static void put_quant_block_options(vectors_t *vectors, const uint32_t bits[16])
   }
 }
 
-// All lanes at a number that is a scale times the largest element, and each in turn larger, which a scale rounded up
-// shows; and the blocks of which the transform makes the same.
+// All lanes at a number that with 2^t is a scale times the largest element, and each in turn larger, which a scale
+// rounded up shows; and the blocks of which the transform makes the same.
 static void one_larger(vectors_t *vectors, double number, double more, int t) {
+  const ufp4_quantize_t up = {
+      .elem = UFP4_ELEM_E1M2, .rht_mask = UFP4_RHT_DEFAULT_MASK, .scale_round = UFP4_SCALE_ROUND_UP};
   for (unsigned lane = 0; lane < 16; lane++) {
-    quantized_t plain = {.how = options(13), .t = t}, rht = {.how = options(16), .t = t};
+    quantized_t plain = {.how = up, .t = t}, rht = {.how = up, .t = t};
+    rht.how.rht = UFP4_RHT_INTEGER;
     rht.how.rht_mask = 0;
     for (unsigned i = 0; i < 16; i++) {
       const double part = (__builtin_parity(i & lane) ? -more : more) / 4;
@@ -442,10 +445,12 @@ static void one_larger_by_bits(vectors_t *vectors) {
     one_larger(vectors, 1.75 * 1.25, ldexp(1, bit - 23), 0);
   }
   for (int low = 1; low <= 20; low++) {
-    one_larger(vectors, ldexp(7, low - 149), ldexp(4, -149), 147 - low);
-    one_larger(vectors, ldexp(7, low - 149), 0, 147 - low);
+    const double number = ldexp(7, low - 149);
+    const int t = 147 - low;  // of which 2^t makes 1.75
+    one_larger(vectors, number, ldexp(4, -149), t);
+    one_larger(vectors, number, 0, t);
+    if (low == 10) one_larger(vectors, number - ldexp(3.5, -149), ldexp(4, -149), t);
   }
-  one_larger(vectors, ldexp(7, 10 - 149) - ldexp(3.5, -149), ldexp(4, -149), 147 - 10);
 }
 
 static void quant_block_boundary(vectors_t *vectors) {
