@@ -139,13 +139,17 @@ def programs(args):
     return args.build / "tests" / "tests" / "rtl" / "core"
 
 
-def run_test(args, number, test, limit):
-    """Runs a test on a mutant, up to its first mismatch. @return (whether it passes, CPU seconds)"""
+def test_command(args, test):
     program, name = test.split(".")
+    return [programs(args) / f"test_rtl_{program}", name]
+
+
+def run_test(command, number, limit):
+    """Runs a test on a mutant, up to its first mismatch. @return (whether it passes, CPU seconds)"""
     with tempfile.TemporaryDirectory() as folder:
         (pathlib.Path(folder) / "mutant.hex").write_text(f"{number:x}\n")
-        process = subprocess.Popen([programs(args) / f"test_rtl_{program}", name], cwd=folder, text=True,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, errors="replace",
+        process = subprocess.Popen(command, cwd=folder, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                   errors="replace",
                                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit)))
         differs = any(line.startswith("  index ") for line in process.stderr)
         if differs:
@@ -184,7 +188,7 @@ def without_mutation(args):
     """CPU seconds of each of TESTS, all of which must pass, and what BENCHES print."""
     seconds = {}
     for test in [f"{program}.{name}" for program, names in TESTS for name in names]:
-        passes, seconds[test] = run_test(args, 0, test, 600)
+        passes, seconds[test] = run_test(test_command(args, test), 0, 600)
         if not passes:
             sys.exit(f"rtl.{test} fails on the netlist without a mutation")
     return {"seconds": seconds, "cycles": cycles(args, 0)[0]}
@@ -205,7 +209,7 @@ def find_fate(args, block, mutant):
     """The test that finds the mutant, or one of ALIVE, and the CPU seconds of tests and benches."""
     total = 0.0
     for test, base in args.base["seconds"].items():
-        passes, seconds = run_test(args, mutant.number, test, int(LIMIT[0] * base + LIMIT[1]))
+        passes, seconds = run_test(test_command(args, test), mutant.number, int(LIMIT[0] * base + LIMIT[1]))
         total += seconds
         if not passes:
             return {"fate": test, "seconds": total}

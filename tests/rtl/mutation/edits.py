@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""usage: edits.py SOURCE BUILD UNIT [--jobs N]
+
+Mutation test of modules that only some shapes and forms of the array have: bugs are edits of their source, all in one
+copy of it, of which a file picks one. The GEMM engine is built from that in the unit's engines, and their fast tests
+against the golden model (rtl.gemm_ENGINE) run on each mutant until one fails. Edits: an expression that is zero, or has
+its lowest bit inverted; an operator that is another one; a condition negated, or always or never true; a constant that
+differs by one. Not edited are parameters, conditions of generate blocks, indices, clocks and resets. What no test finds
+is a survivor; explained.txt knows some, with the reason. Fails if of the others less than WANTED_PERCENT are killed, if
+explained.txt excuses what a test kills, or if it has a reason that fits no survivor. BUILD is the folder of the models."""
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import sys
+
+import core
+import run
+
+WANTED_PERCENT = 95
+LIMIT = (4, 3)  # times the CPU time of a test without a mutation, and seconds more
+# What is edited, and the engines whose tests have to find it.
+UNITS = {
+    "pe_fp32": (["array/ufp4_pe_fp32.sv", "array/ufp4_pe_dot.sv", "num/ufp4_dot_planes.sv"],
+                ["small-fp32", "fpga-fp32", "simulator-fp32", "halves", "fpga-halves"]),
+    "pe_nv": (["array/ufp4_pe_nv.sv", "array/ufp4_pe_dot.sv"], ["small-nv", "fpga-nv", "simulator-nv"]),
+}
+PICK = """#include <cstdio>
+#include <cstdlib>
+// The mutant that the file mutant.hex in the working folder names.
+extern "C" int ufp4_mutant(void) {
+  static const int picked = [] {
+    unsigned number = 0;
+    std::FILE *file = std::fopen("mutant.hex", "r");
+    if (file == nullptr || std::fscanf(file, "%x", &number) != 1) std::abort();
+    std::fclose(file);
+    return static_cast<int>(number);
+  }();
+  return picked;
+}
+"""
+IMPORT = 'import "DPI-C" pure function int ufp4_mutant();\n'
+OPERATORS = {"+": "-", "-": "+", "*": "+", "<<": ">>", ">>": "<<", "&": "|", "|": "&", "^": "|", "==": "!=", "!=": "==",
+             "<": "<=", ">": ">=", "<=": "<", ">=": ">", "&&": "||", "||": "&&"}
+TOKEN = re.compile(r"'[01]\b|\d+'s?[bdh]\w+|\d+|\$?[A-Za-z_][\w$]*|<<<?|>>>?|[=!<>]=|&&|\|\||\+:|\S")
+NAME = r"[\w.]+(?:\[[^;=]*?\])*"
+PLACE = rf"(?:{NAME}|\{{[^;=]*?\}})"
+# What an expression follows, up to its end: a semicolon, or the bracket that closes.
+ASSIGNMENT = re.compile(r"(?:\bassign\s+|(?:^|;|\)|\bbegin|\belse)\s*(?:automatic logic (?:\[[^\]]*\] )?)?)"
+                        rf"({PLACE})\s*<?=(?!=)\s*", re.M)
+RETURN = re.compile(r"\breturn\s+")
+CONDITION = re.compile(r"\bif\s*\(")
+PORT = re.compile(r"\.(\w+_i)\(")
+WIRE = re.compile(r"^(\s*)\.(\w+_i)(?=,?$)", re.M)
+
+
+def without_comments(text):
+    """The same places, with blanks for comments."""
+    return re.sub(r"//[^\n]*|/\*.*?\*/", lambda found: re.sub(r"[^\n]", " ", found[0]), text, flags=re.S)
+
+
+def end_of(text, start, wanted):
+    """Where the first of the characters wanted is, outside of brackets."""
+    depth = 0
+    for place in range(start, len(text)):
+        if depth == 0 and text[place] in wanted:
+            return place
+        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(text[place], 0)
+    raise ValueError(f"no end of an expression: {text[start:start + 60]}")
+
+
+def expressions(text):
+    """(start, end, whether it is a condition) of each expression that is computed at run time."""
+    plain = without_comments(text)
+    body = re.search(r"^\);$|^package ", plain, re.M).end()
+    found = []
+    for match in ASSIGNMENT.finditer(plain, body):
+        before = plain[plain.rfind("\n", 0, match.start(1)) + 1:match.start(1)]
+        in_head = before.count("(") > before.count(")")  # of a loop
+        if not match[1].startswith("unused_") and not in_head:
+            found.append((match.end(), end_of(plain, match.end(), ";"), False))
+    for match in RETURN.finditer(plain, body):
+        found.append((match.end(), end_of(plain, match.end(), ";"), False))
+    for match in PORT.finditer(plain, body):
+        if match[1] not in ("clk_i", "rst_ni"):
+            found.append((match.end(), end_of(plain, match.end(), ")"), False))
+    for match in CONDITION.finditer(plain, body):
+        end = end_of(plain, match.end(), ")")
+        if not re.match(r"\)\s*begin\s*:", plain[end:]):  # of a generate block
+            found.append((match.end(), end, True))
+    return sorted(found)
+
+
+def edits(expression, condition):
+    """(what it is, the expression instead) of each mutant of an expression."""
+    changed = [("true", "1'b1"), ("false", "1'b0"), ("not", f"!({expression})")] if condition else [
+        ("zero", f"(({expression}) & ~({expression}))"), ("lowest bit", f"(({expression}) ^ 1'sb1)")]
+    depth, before = 0, ""  # in the brackets of an index, which may be one that has to be there
+    tokens = list(TOKEN.finditer(expression))
+    for i, token in enumerate(tokens):
+        text, after = token[0], tokens[i + 1][0] if i + 1 < len(tokens) else ""
+        depth += {"[": 1, "]": -1}.get(text, 0)
+        unary = before == "" or before in "([{?:,=" or before in OPERATORS or before in ("~", "!")
+        new = None
+        if text in OPERATORS and not unary and depth == 0:
+            new = OPERATORS[text]
+        elif text in ("~", "!"):
+            new = " "
+        elif text == "?":
+            start = condition_before(expression, token.start())
+            changed.append((f"other of {expression[start:token.end()]}",
+                            f"{expression[:start]}!({expression[start:token.start()]}){expression[token.start():]}"))
+        elif re.fullmatch(r"\d+'s?[bdh]\w+", text):
+            new = text[:-1] + ("1" if text[-1] == "0" else f"{int(text[-1], 16) - 1:x}")
+        elif text.isdigit() and after not in ("'", "{") and depth == 0:
+            new = str(int(text) + 1)
+        if new is not None:
+            changed.append((f"{text} -> {new.strip() or 'nothing'} in "
+                            f"{expression[max(0, token.start() - 12):token.end() + 12].strip()}",
+                            expression[:token.start()] + new + expression[token.end():]))
+        before = text
+    return changed
+
+
+def condition_before(text, end):
+    """Where the condition begins that a question mark at end is of."""
+    depth, place = 0, end - 1
+    while place >= 0:
+        depth += {")": 1, "]": 1, "}": 1, "(": -1, "[": -1, "{": -1}.get(text[place], 0)
+        if depth < 0 or (depth == 0 and text[place] in ":?,"):
+            return place + 1
+        place -= 1
+    return 0
+
+
+class Mutant:
+    def __init__(self, number, file, line, what):
+        self.number, self.name = number, f"{file}: {line}: {what}"
+
+
+def edited(file, text, first):
+    """The text with all mutants, which are numbered from first on, and the mutants."""
+    text = WIRE.sub(lambda wire: wire[0] if wire[2] == "clk_i" else f"{wire[1]}.{wire[2]}({wire[2]})", text)
+    mutants, pieces, at = [], [], 0
+    for start, end, condition in expressions(text):
+        expression = without_comments(text[start:end]).strip()
+        line = text[text.rfind("\n", 0, start) + 1:].partition("\n")[0].strip()
+        choice = ""
+        for what, instead in edits(expression, condition):
+            mutants.append(Mutant(first + len(mutants), file, line, re.sub(r"\s+", " ", what)))
+            choice += f"ufp4_mutant() == {mutants[-1].number} ? ({instead}) : "
+        pieces += [text[at:start], f"({choice}({expression}))"]
+        at = end
+    return "".join(pieces) + text[at:], mutants
+
+
+def make_rtl(args):
+    """A copy of the RTL that has all mutants of the unit. @return the mutants"""
+    copy = args.build / "rtl"
+    shutil.copytree(args.source / "rtl", copy, dirs_exist_ok=True)
+    mutants = []
+    for file in args.files:
+        text, more = edited(file, (args.source / "rtl" / file).read_text(), len(mutants) + 1)
+        mutants += more
+        (copy / file).write_text(text)
+    package = copy / "gen" / "ufp4_spec_pkg.sv"  # the first of rtl.f
+    package.write_text(IMPORT + package.read_text())
+    (args.build / "pick.cpp").write_text(PICK)
+    return mutants
+
+
+def build_tests(args):
+    """The commands of the fast tests of each engine."""
+    build = args.build / "tests"
+    configure = ["cmake", "-G", "Ninja", "-S", args.source, "-B", build, "-DCMAKE_BUILD_TYPE=Release",
+                 "-DUFP4_NVCC=OFF", f"-DUFP4_RTL_DIR={args.build / 'rtl'}",
+                 f"-DUFP4_RTL_IMPORTS={args.build / 'pick.cpp'}"]
+    if shutil.which("ccache"):
+        configure += ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
+    run.call(args.build, configure, 600, "cmake")
+    run.call(args.build, ["ninja", "-C", build, *(f"test_gemm_{engine}" for engine in args.engines)], 3600, "ninja")
+    listed = json.loads(run.call(build, ["ctest", "--show-only=json-v1", "-L", "^fast$"], 100, "ctest"))
+    return {test["name"]: test["command"] for engine in args.engines for test in listed["tests"]
+            if test["name"].startswith(f"rtl.gemm_{engine}.")}
+
+
+def killer(tests, base, mutant):
+    """The first test that fails on a mutant, or None."""
+    for name, command in tests.items():
+        if not core.run_test(command, mutant.number, int(LIMIT[0] * base[name] + LIMIT[1]))[0]:
+            return name
+    return None
+
+
+def reason(unit, mutant):
+    """The line of explained.txt that says why no test sees the mutant, or None."""
+    return next((line for line in core.reasons([unit])
+                 if re.search(re.fullmatch(r"\S+ (.*?) -- .*", line)[1], mutant.name)), None)
+
+
+def judge(args, mutants, found):
+    """Prints every mutant that is not killed, and the sums."""
+    used = set()
+    for mutant in mutants:
+        why = reason(args.unit, mutant)
+        if why and found[mutant]:
+            sys.exit(f"{found[mutant]} kills what is excused: {mutant.name}: {why}")
+        used |= {why} if why else set()
+        if not found[mutant]:
+            print(f"{mutant.number}: {mutant.name}: survives{': ' + why.partition(' -- ')[2] if why else ''}")
+    killed = sum(1 for mutant in mutants if found[mutant])
+    explained = sum(1 for mutant in mutants if reason(args.unit, mutant))
+    percent = 100 * killed / max(1, len(mutants) - explained)
+    print(f"{args.unit}: {len(mutants)} mutants, {killed} killed, {len(mutants) - killed} survivors, {explained} "
+          f"explained; of the others killed {percent:.1f} %")
+    if percent < WANTED_PERCENT:
+        sys.exit(f"less than {WANTED_PERCENT} % killed")
+    unused = [line for line in core.reasons([args.unit]) if line not in used]
+    if unused:
+        sys.exit("no survivor has this reason any more:\n" + "\n".join(unused))
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.replace("%", "%%"))
+    for name in ("source", "build"):
+        parser.add_argument(name, type=lambda path: pathlib.Path(path).resolve())
+    parser.add_argument("unit", choices=UNITS)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    args = parser.parse_args()
+    args.files, args.engines = UNITS[args.unit]
+    args.build.mkdir(parents=True, exist_ok=True)
+    mutants = make_rtl(args)
+    tests = build_tests(args)
+    base = {}
+    for name, command in tests.items():
+        passes, base[name] = core.run_test(command, 0, 600)
+        if not passes:
+            sys.exit(f"{name} fails without a mutation")
+    tests = dict(sorted(tests.items(), key=lambda test: base[test[0]]))  # the short ones first
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        found = dict(zip(mutants, pool.map(lambda mutant: killer(tests, base, mutant), mutants)))
+    judge(args, mutants, found)
+
+
+if __name__ == "__main__":
+    main()
