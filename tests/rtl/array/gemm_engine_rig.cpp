@@ -6,6 +6,8 @@
 #include <cstring>
 
 #include "verilated.h"
+#include "verilated_sym_props.h"
+#include "verilated_syms.h"
 
 extern "C" {
 #include "ufp4/panel.h"
@@ -94,7 +96,7 @@ void Engine::count(Outcome *out) {
   out->drain += m.stall_drain_o;
 }
 
-Outcome Engine::simulate(const Job &job, const Behaviour &behaviour) {
+Outcome Engine::simulate(const Job &job, const Behaviour &behaviour, const Flip *flip) {
   const uint64_t tiles = static_cast<uint64_t>((job.m + 15) / 16 * ((job.n + 15) / 16));
   const uint64_t limit = 10000 + tiles * static_cast<uint64_t>(job.k / 16 + 1) * (8000 + 100u * behaviour.latency);
   Outcome out = {};
@@ -120,11 +122,49 @@ Outcome Engine::simulate(const Job &job, const Behaviour &behaviour) {
     }
     memory.clock(cycle);
     edge();
+    if (flip && cycle == flip->cycle) make(*flip);
     m.start_valid_i = 0;
   }
   check_that(0, out.ended, "%lld x %lld x %lld: no end within %llu cycles", static_cast<long long>(job.m),
              static_cast<long long>(job.n), static_cast<long long>(job.k), static_cast<unsigned long long>(limit));
   return out;
+}
+
+/** Calls @p of with the path and the variable of each memory. */
+template <typename Of>
+static void each_memory(VerilatedContext &context, Of of) {
+  for (const auto &scope : *context.scopeNameMap()) {
+    if (!scope.second->varsp()) continue;
+    for (const auto &entry : *scope.second->varsp()) {
+      if (std::strcmp(entry.first, "mem") == 0) of(std::string(scope.second->name()), entry.second);
+    }
+  }
+}
+
+std::vector<std::string> Engine::checked_memories() const {
+  std::vector<std::string> all;
+  bool array_has_parity = false;
+  each_memory(*m.contextp(), [&](const std::string &path, const VerilatedVar &) {
+    all.push_back(path);
+    array_has_parity |= path.find("u_array") != std::string::npos && path.find("u_parity") != std::string::npos;
+  });
+  if (!array_has_parity) {
+    all.erase(std::remove_if(all.begin(), all.end(),
+                             [](const std::string &path) { return path.find("u_array") != std::string::npos; }),
+              all.end());
+  }
+  return all;
+}
+
+void Engine::make(const Flip &flip) const {
+  each_memory(*m.contextp(), [&](const std::string &path, const VerilatedVar &variable) {
+    if (path != flip.memory) return;
+    const unsigned bit = flip.bit % static_cast<unsigned>(variable.packed().elements());
+    auto *byte = static_cast<uint8_t *>(variable.datap()) + bit / 8;
+    for (int i = 0; i < variable.unpacked().elements(); i++, byte += variable.entSize()) {
+      *byte = static_cast<uint8_t>(*byte ^ 1u << bit % 8);
+    }
+  });
 }
 
 void Engine::compare(const Job &job, const Place &p, const std::vector<uint8_t> &want) {
@@ -198,7 +238,7 @@ std::vector<uint8_t> Engine::expect(const Job &job, const Place &p, const ufp4_o
   return want;
 }
 
-Outcome Engine::run(const Job &job, const Behaviour &behaviour) {
+Outcome Engine::run(const Job &job, const Behaviour &behaviour, const Flip *flip) {
   const Place p = place(job);
   for (size_t i = 0; i < memory.data.size(); i += 8) {
     const uint64_t word = check_next(&random);
@@ -218,10 +258,11 @@ Outcome Engine::run(const Job &job, const Behaviour &behaviour) {
   ufp4_operand_free(&a);
   ufp4_operand_free(&b);
 
-  const Outcome outcome = simulate(job, behaviour);
+  const Outcome outcome = simulate(job, behaviour, flip);
   const int64_t steps = ((job.m + kRows - 1) / kRows) * ((job.n + kCols - 1) / kCols) * ((job.k + 15) / 16) * kSteps;
-  if (behaviour.read_error >= 0 || behaviour.write_error >= 0) {
-    // This memory's error answers carry the data all the same; the job ends early.
+  const bool reported = flip && outcome.memory_error;
+  if (reported || behaviour.read_error >= 0 || behaviour.write_error >= 0) {
+    // The job ends early. This memory's error answers carry the data all the same.
     for (size_t i = 0; i < want.size(); i++) {
       if (memory.data[i] == before[i]) want[i] = before[i];
     }
@@ -229,6 +270,10 @@ Outcome Engine::run(const Job &job, const Behaviour &behaviour) {
   } else {
     check_bits(0, outcome.read_error + 2u * outcome.write_error + 4u * outcome.memory_error, 0, "errors");
     check_bits(0, outcome.busy, static_cast<uint64_t>(steps), "busy cycles");
+  }
+  for (int64_t row = 0; reported && row < job.m; row++) {
+    const uint64_t at = p.d + static_cast<uint64_t>(row * p.d_stride);
+    std::memcpy(&want[at], &memory.data[at], static_cast<size_t>(job.n) * element_bytes(job));
   }
   compare(job, p, want);
   return outcome;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "Vgemm_engine.h"
@@ -56,6 +57,13 @@ struct Outcome {
   uint64_t cycles, busy, operand, accumulator, drain;
 };
 
+/** Bits that change: one of every word of a memory, while a job runs. */
+struct Flip {
+  std::string memory;  ///< its path
+  unsigned bit;        ///< modulo the width of its words
+  uint64_t cycle;      ///< of the job
+};
+
 class Engine {
  public:
   Engine() : memory(m, kMemoryBytes), random(check_random()) {
@@ -69,8 +77,11 @@ class Engine {
     m.final();
   }
 
-  /** Runs one job and compares everything it may and may not have changed. */
-  Outcome run(const Job &job, const Behaviour &behaviour);
+  /** Runs one job and compares everything it may and may not have changed; but for D where it reports @p flip. */
+  Outcome run(const Job &job, const Behaviour &behaviour, const Flip *flip = nullptr);
+
+  /** The paths of all memories with parity, and of those of their parity. */
+  std::vector<std::string> checked_memories() const;
 
   Vgemm_engine m;
   EngineMemory memory;
@@ -89,8 +100,9 @@ class Engine {
   void draw_sums(const Job &job, const Place &place);
   void draw_c(const Job &job, const Place &place, const ufp4_operand_t &a, const ufp4_operand_t &b, ufp4_gemm_t how);
   std::vector<uint8_t> expect(const Job &job, const Place &place, const ufp4_operand_t &a, const ufp4_operand_t &b);
-  Outcome simulate(const Job &job, const Behaviour &behaviour);
+  Outcome simulate(const Job &job, const Behaviour &behaviour, const Flip *flip);
   void count(Outcome *outcome);
+  void make(const Flip &flip) const;
   void compare(const Job &job, const Place &place, const std::vector<uint8_t> &want);
 };
 

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include <map>
+
 #include "gemm_engine_rig.h"
 
 namespace {
@@ -177,6 +179,39 @@ TEST(errors_beside_addends_are_forgotten) {
   }
 }
 
+/** A memory's path without the digits that tell it from others of its kind. */
+std::string kind_of(std::string path) {
+  path.erase(std::remove_if(path.begin(), path.end(), [](char c) { return c >= '0' && c <= '9'; }), path.end());
+  return path;
+}
+
+/** A bit flips in every word of a memory while a job runs: D is right, or the job says so, which each kind of memory does
+ * now and then. */
+TEST(flipped_bits_are_reported) {
+  Engine engine;
+  std::map<std::string, std::vector<std::string>> kinds;
+  for (const std::string &path : engine.checked_memories()) {
+    if (kAddends || path.find("u_addend") == std::string::npos) kinds[kind_of(path)].push_back(path);
+  }
+  // Scales that wait, addends; in the array codes and scales of both sides, and sums; each with its parity.
+  const size_t in_array = UFP4_TEST_TARGET == UFP4_TARGET_SIMULATOR ? 0 : 5;
+  check_bits(0, kinds.size(), 2 * (1 + (kAddends ? 1 : 0) + in_array), "kinds of memories");
+  for (const auto &kind : kinds) {
+    int reports = 0;
+    for (int i = 0; i < 25 || (reports == 0 && i < 250); i++) {
+      const int64_t rows = 1 + check_below(&engine.random, static_cast<uint32_t>(std::min(kTileM, int64_t{32})));
+      const int64_t cols = 1 + check_below(&engine.random, static_cast<uint32_t>(std::min(kTileN, int64_t{32})));
+      const Job job = random_epilogue(&engine.random, rows, cols, 1 + check_below(&engine.random, 600));
+      const int64_t steps = (rows / kRows + 1) * (cols / kCols + 1) * (job.k / 16 + 1) * kSteps;
+      const Flip flip = {kind.second[check_below(&engine.random, static_cast<uint32_t>(kind.second.size()))],
+                         check_below(&engine.random, 1024),
+                         check_below(&engine.random, static_cast<uint32_t>(steps + steps / 2 + 100))};
+      reports += engine.run(job, kCalm, &flip).memory_error;
+    }
+    check_that(0, reports > 0, "%s: never reported", kind.first.c_str());
+  }
+}
+
 /** Jobs of random shapes, one after the other on the same engine. */
 void random_jobs(int count, uint32_t side, uint32_t k) {
   Engine engine;
@@ -269,6 +304,7 @@ const check_test_t kTests[] = {
     CHECK_TEST(random_epilogues_many),
     CHECK_TEST(every_epilogue),
     CHECK_TEST(errors_beside_addends_are_forgotten),
+    CHECK_TEST(flipped_bits_are_reported),
     CHECK_TEST(utilization),
 };
 
