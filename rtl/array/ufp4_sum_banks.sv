@@ -5,7 +5,8 @@
 // of banks 1 and 0, is that of the drain two cycles ago, and stays until the next read. What is drained is compared
 // with it at the array's edge. What is loaded is compared here: if it has changed, the parity of the sum that is
 // made of it is written wrong on purpose, so that it is found when that is drained. So no sum may be read that was
-// never written. Without Parity parity_o means nothing.
+// never written. A reset of fewer than eight cycles leaves such a check under way, for the next sum to be marked by.
+// Without Parity parity_o means nothing.
 // Tests: tests/rtl/array, tests/rtl/fault.
 module ufp4_sum_banks #(
   parameter int unsigned Width = 64,

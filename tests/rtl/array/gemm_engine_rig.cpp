@@ -122,7 +122,10 @@ Outcome Engine::simulate(const Job &job, const Behaviour &behaviour, const Flip 
     }
     memory.clock(cycle);
     edge();
-    if (flip && cycle == flip->cycle) make(*flip);
+    if (flip && cycle == flip->cycle) {
+      flip_bits(*flip);
+      out.flipped = true;
+    }
     m.start_valid_i = 0;
   }
   check_that(0, out.ended, "%lld x %lld x %lld: no end within %llu cycles", static_cast<long long>(job.m),
@@ -130,13 +133,13 @@ Outcome Engine::simulate(const Job &job, const Behaviour &behaviour, const Flip 
   return out;
 }
 
-/** Calls @p of with the path and the variable of each memory. */
-template <typename Of>
-static void each_memory(VerilatedContext &context, Of of) {
+/** Calls @p visit with the path and the variable of each memory. */
+template <typename Visit>
+static void each_memory(VerilatedContext &context, Visit visit) {
   for (const auto &scope : *context.scopeNameMap()) {
     if (!scope.second->varsp()) continue;
     for (const auto &entry : *scope.second->varsp()) {
-      if (std::strcmp(entry.first, "mem") == 0) of(std::string(scope.second->name()), entry.second);
+      if (std::strcmp(entry.first, "mem") == 0) visit(std::string(scope.second->name()), entry.second);
     }
   }
 }
@@ -156,7 +159,7 @@ std::vector<std::string> Engine::checked_memories() const {
   return all;
 }
 
-void Engine::make(const Flip &flip) const {
+void Engine::flip_bits(const Flip &flip) const {
   each_memory(*m.contextp(), [&](const std::string &path, const VerilatedVar &variable) {
     if (path != flip.memory) return;
     const unsigned bit = flip.bit % static_cast<unsigned>(variable.packed().elements());
@@ -260,13 +263,14 @@ Outcome Engine::run(const Job &job, const Behaviour &behaviour, const Flip *flip
 
   const Outcome outcome = simulate(job, behaviour, flip);
   const int64_t steps = ((job.m + kRows - 1) / kRows) * ((job.n + kCols - 1) / kCols) * ((job.k + 15) / 16) * kSteps;
-  const bool reported = flip && outcome.memory_error;
+  const bool reported = outcome.flipped && outcome.memory_error;
   if (reported || behaviour.read_error >= 0 || behaviour.write_error >= 0) {
-    // The job ends early. This memory's error answers carry the data all the same.
+    // The job may end early. This memory's error answers carry the data all the same.
     for (size_t i = 0; i < want.size(); i++) {
       if (memory.data[i] == before[i]) want[i] = before[i];
     }
     check_that(0, outcome.busy <= static_cast<uint64_t>(steps), "busy cycles");
+    if (reported) check_bits(0, outcome.read_error + 2u * outcome.write_error, 0, "errors beside that of the memory");
   } else {
     check_bits(0, outcome.read_error + 2u * outcome.write_error + 4u * outcome.memory_error, 0, "errors");
     check_bits(0, outcome.busy, static_cast<uint64_t>(steps), "busy cycles");

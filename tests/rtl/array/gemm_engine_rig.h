@@ -53,7 +53,7 @@ struct Place {
 };
 
 struct Outcome {
-  bool ended, read_error, write_error, memory_error;
+  bool ended, read_error, write_error, memory_error, flipped;
   uint64_t cycles, busy, operand, accumulator, drain;
 };
 
@@ -77,7 +77,8 @@ class Engine {
     m.final();
   }
 
-  /** Runs one job and compares everything it may and may not have changed; but for D where it reports @p flip. */
+  /** Runs one job and compares everything it may and may not have changed; but for D where it reports @p flip,
+      which a job may end before. */
   Outcome run(const Job &job, const Behaviour &behaviour, const Flip *flip = nullptr);
 
   /** The paths of all memories with parity, and of those of their parity. */
@@ -102,7 +103,7 @@ class Engine {
   std::vector<uint8_t> expect(const Job &job, const Place &place, const ufp4_operand_t &a, const ufp4_operand_t &b);
   Outcome simulate(const Job &job, const Behaviour &behaviour, const Flip *flip);
   void count(Outcome *outcome);
-  void make(const Flip &flip) const;
+  void flip_bits(const Flip &flip) const;
   void compare(const Job &job, const Place &place, const std::vector<uint8_t> &want);
 };
 

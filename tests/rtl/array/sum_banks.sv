@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memories of a PE (ufp4_sum_banks) for each distance of a sum from its load that the PEs have (Lag), and a way to flip
-// a bit in them. Tests only.
+// The memories of a PE (ufp4_sum_banks) for each distance of a sum from its load that the PEs have (Lag), of 64-bit words,
+// and a way to flip a bit in them. Tests only.
 module sum_banks #(
   localparam int unsigned Width = 64,
   localparam int unsigned Depth = 16,
@@ -27,7 +27,7 @@ module sum_banks #(
 );
   localparam int unsigned Pes = 3;
   localparam int unsigned Lags[Pes] = '{
-    1,  // contracts fp32 and nv
+    1,  // contract fp32; nv has the same, and writes as late as after a chunk of four blocks
     ufp4_pe_pkg::stages(32'(ufp4_spec_pkg::TARGET_ASIC), 32'(ufp4_spec_pkg::CONTRACT_EXACT)) -
       ufp4_pe_pkg::stage_load(32'(ufp4_spec_pkg::TARGET_ASIC)),
     ufp4_pe_pkg::stages(32'(ufp4_spec_pkg::TARGET_FPGA), 32'(ufp4_spec_pkg::CONTRACT_EXACT)) -

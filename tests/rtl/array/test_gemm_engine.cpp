@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole GEMM engine against the golden model (gemm_engine_rig.h). Built once for each configuration.
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
-
 #include <map>
+#include <string>
+#include <vector>
 
 #include "gemm_engine_rig.h"
 
@@ -179,10 +182,13 @@ TEST(errors_beside_addends_are_forgotten) {
   }
 }
 
-/** A memory's path without the digits that tell it from others of its kind. */
-std::string kind_of(std::string path) {
-  path.erase(std::remove_if(path.begin(), path.end(), [](char c) { return c >= '0' && c <= '9'; }), path.end());
-  return path;
+/** A memory's path without the indices that tell it from others of its kind. */
+std::string kind_of(const std::string &path) {
+  std::string kind;
+  for (const char c : path) {
+    if (kind.empty() || kind.back() != '[' || !std::isdigit(static_cast<unsigned char>(c))) kind += c;
+  }
+  return kind;
 }
 
 /** A bit flips in every word of a memory while a job runs: D is right, or the job says so, which each kind of memory does
@@ -193,12 +199,12 @@ TEST(flipped_bits_are_reported) {
   for (const std::string &path : engine.checked_memories()) {
     if (kAddends || path.find("u_addend") == std::string::npos) kinds[kind_of(path)].push_back(path);
   }
-  // Scales that wait, addends; in the array codes and scales of both sides, and sums; each with its parity.
-  const size_t in_array = UFP4_TEST_TARGET == UFP4_TARGET_SIMULATOR ? 0 : 5;
+  // Scales that wait, addends; in the array codes and scales of both sides, and two banks of sums; each with its parity.
+  const size_t in_array = UFP4_TEST_TARGET == UFP4_TARGET_SIMULATOR ? 0 : 6;
   check_bits(0, kinds.size(), 2 * (1 + (kAddends ? 1 : 0) + in_array), "kinds of memories");
   for (const auto &kind : kinds) {
     int reports = 0;
-    for (int i = 0; i < 25 || (reports == 0 && i < 250); i++) {
+    for (int i = 0; i < 25 || (reports == 0 && i < 1000); i++) {
       const int64_t rows = 1 + check_below(&engine.random, static_cast<uint32_t>(std::min(kTileM, int64_t{32})));
       const int64_t cols = 1 + check_below(&engine.random, static_cast<uint32_t>(std::min(kTileN, int64_t{32})));
       const Job job = random_epilogue(&engine.random, rows, cols, 1 + check_below(&engine.random, 600));
