@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: edits.py SOURCE BUILD UNIT [--jobs N]
 
-Mutation test of modules that only some shapes and forms of the array have: bugs are edits of their source, all in one
-copy of it, of which a file picks one. The GEMM engine is built from that in the unit's engines, and their fast tests
-against the golden model (rtl.gemm_ENGINE) run on each mutant until one fails. Edits: an expression that is zero, or has
-its lowest bit inverted; an operator that is another one; a condition negated, or always or never true; a constant that
-differs by one. Not edited are parameters, conditions of generate blocks, indices, clocks and resets. What no test finds
-is a survivor; explained.txt knows some, with the reason. Fails if of the others less than WANTED_PERCENT are killed, if
-explained.txt excuses what a test kills, or if it has a reason that fits no survivor. BUILD is the folder of the models."""
+Mutation test of modules in all the forms and shapes of the array that they are for: bugs are edits of their source, all in
+one copy of it, of which a file picks one. The unit's rigs, GEMM engines for the most part, are built from that, and their
+fast tests (rtl.RIG) run on each mutant until one fails. Edits: an expression that is zero, or has its lowest bit
+inverted; an operator that is another one, or left out; a condition negated, or always or never true; a constant that
+differs by one. Not edited are parameters, conditions of generate blocks, operators in indices, clocks, assertions and the
+ports of resets. What no test finds is a survivor; explained.txt knows some, with the reason. Fails if of the others less
+than WANTED_PERCENT are killed, if explained.txt excuses what a test kills, or if it has a reason that fits no survivor.
+BUILD is the folder of the models."""
 import argparse
 import concurrent.futures
 import json
@@ -22,27 +23,29 @@ import run
 
 WANTED_PERCENT = 95
 LIMIT = (4, 3)  # times the CPU time of a test without a mutation, and seconds more
-# What is edited, and the engines whose tests have to find it.
+# What is edited, and the rigs whose tests have to find it.
 UNITS = {
+    "words": (["array/ufp4_array_words.sv", "array/ufp4_pe_words.sv", "num/ufp4_words_pkg.sv"],
+              ["gemm_simulator", "gemm_fours", "gemm_pairs", "gemm_broad"]),
+    "pe": (["array/ufp4_pe.sv", "array/ufp4_sum_banks.sv", "num/ufp4_dot_part.sv", "num/ufp4_delay.sv"],
+           ["gemm_fpga", "gemm_quarters", "gemm_lean", "gemm_small", "gemm_halves", "gemm_simulator-fp32", "sum_banks"]),
     "pe_fp32": (["array/ufp4_pe_fp32.sv", "array/ufp4_pe_dot.sv", "num/ufp4_dot_planes.sv"],
-                ["small-fp32", "fpga-fp32", "simulator-fp32", "halves", "fpga-halves"]),
-    "pe_nv": (["array/ufp4_pe_nv.sv", "array/ufp4_pe_dot.sv"], ["small-nv", "fpga-nv", "simulator-nv"]),
+                ["gemm_small-fp32", "gemm_fpga-fp32", "gemm_simulator-fp32", "gemm_halves", "gemm_fpga-halves"]),
+    "pe_nv": (["array/ufp4_pe_nv.sv", "array/ufp4_pe_dot.sv"],
+              ["gemm_small-nv", "gemm_fpga-nv", "gemm_simulator-nv"]),
 }
 PICK = """#include <cstdio>
 #include <cstdlib>
 // The mutant that the file mutant.hex in the working folder names.
-extern "C" int ufp4_mutant(void) {
-  static const int picked = [] {
-    unsigned number = 0;
-    std::FILE *file = std::fopen("mutant.hex", "r");
-    if (file == nullptr || std::fscanf(file, "%x", &number) != 1) std::abort();
-    std::fclose(file);
-    return static_cast<int>(number);
-  }();
-  return picked;
+extern "C" int ufp4_picked(void) {
+  unsigned number = 0;
+  std::FILE *file = std::fopen("mutant.hex", "r");
+  if (file == nullptr || std::fscanf(file, "%x", &number) != 1) std::abort();
+  std::fclose(file);
+  return static_cast<int>(number);
 }
 """
-IMPORT = 'import "DPI-C" pure function int ufp4_mutant();\n'
+IMPORT = 'import "DPI-C" function int ufp4_picked();\nint ufp4_mutant = ufp4_picked();\n'
 OPERATORS = {"+": "-", "-": "+", "*": "+", "<<": ">>", ">>": "<<", "&": "|", "|": "&", "^": "|", "==": "!=", "!=": "==",
              "<": "<=", ">": ">=", "<=": "<", ">=": ">", "&&": "||", "||": "&&"}
 TOKEN = re.compile(r"'[01]\b|\d+'s?[bdh]\w+|\d+|\$?[A-Za-z_][\w$]*|<<<?|>>>?|[=!<>]=|&&|\|\||\+:|\S")
@@ -53,13 +56,21 @@ ASSIGNMENT = re.compile(r"(?:\bassign\s+|(?:^|;|\)|\bbegin|\belse)\s*(?:automati
                         rf"({PLACE})\s*<?=(?!=)\s*", re.M)
 RETURN = re.compile(r"\breturn\s+")
 CONDITION = re.compile(r"\bif\s*\(")
-PORT = re.compile(r"\.(\w+_i)\(")
-WIRE = re.compile(r"^(\s*)\.(\w+_i)(?=,?$)", re.M)
+PORT = re.compile(r"\.(\w+_i)\s*\(")
+WIRE = re.compile(r"(?<=[\s(])\.(\w+_i)(?=\s*[,)]|$)", re.M)
+ASSERTIONS = re.compile(r"`ifndef SYNTHESIS.*?`endif", re.S)
+ONE_BIT = re.compile(r"1'[bd][01]")
+INVERTED = re.compile(r"![\w.\[\]]+|[^&|?{}+-]*[!=]=[^&|?{}+-]*")  # by an edit of its operator
+ZERO = re.compile(r"(\d*')?[bd]?0+|\d*'s[bd]0+")
 
 
 def without_comments(text):
     """The same places, with blanks for comments."""
-    return re.sub(r"//[^\n]*|/\*.*?\*/", lambda found: re.sub(r"[^\n]", " ", found[0]), text, flags=re.S)
+    return re.sub(r"//[^\n]*|/\*.*?\*/", blank, text, flags=re.S)
+
+
+def blank(found):
+    return re.sub(r"[^\n]", " ", found[0])
 
 
 def end_of(text, start, wanted):
@@ -74,7 +85,7 @@ def end_of(text, start, wanted):
 
 def expressions(text):
     """(start, end, whether it is a condition) of each expression that is computed at run time."""
-    plain = without_comments(text)
+    plain = ASSERTIONS.sub(blank, without_comments(text))
     body = re.search(r"^\);$|^package ", plain, re.M).end()
     found = []
     for match in ASSIGNMENT.finditer(plain, body):
@@ -96,13 +107,21 @@ def expressions(text):
 
 def edits(expression, condition):
     """(what it is, the expression instead) of each mutant of an expression."""
-    changed = [("true", "1'b1"), ("false", "1'b0"), ("not", f"!({expression})")] if condition else [
-        ("zero", f"(({expression}) & ~({expression}))"), ("lowest bit", f"(({expression}) ^ 1'sb1)")]
+    changed = []
+    if condition:
+        changed += [("true", "1'b1"), ("false", "1'b0")]
+    elif not ONE_BIT.fullmatch(expression) and not ZERO.fullmatch(expression):
+        changed += [("zero", f"(({expression}) & ~({expression}))")]
+    if not ONE_BIT.fullmatch(expression) and not INVERTED.fullmatch(expression):
+        changed += [("not", f"!({expression})") if condition else ("lowest bit", f"(({expression}) ^ 2'sb01)")]
     depth, before = 0, ""  # in the brackets of an index, which may be one that has to be there
+    widths = [(start_of(expression, cast.start()), cast.start()) for cast in re.finditer(r"\)'\(", expression)]
     tokens = list(TOKEN.finditer(expression))
     for i, token in enumerate(tokens):
         text, after = token[0], tokens[i + 1][0] if i + 1 < len(tokens) else ""
         depth += {"[": 1, "]": -1}.get(text, 0)
+        if any(start <= token.start() < end for start, end in widths):
+            continue
         unary = before == "" or before in "([{?:,=" or before in OPERATORS or before in ("~", "!")
         new = None
         if text in OPERATORS and not unary and depth == 0:
@@ -110,7 +129,7 @@ def edits(expression, condition):
         elif text in ("~", "!"):
             new = " "
         elif text == "?":
-            start = condition_before(expression, token.start())
+            start = start_of(expression, token.start(), "?:,")
             changed.append((f"other of {expression[start:token.end()]}",
                             f"{expression[:start]}!({expression[start:token.start()]}){expression[token.start():]}"))
         elif re.fullmatch(r"\d+'s?[bdh]\w+", text):
@@ -125,12 +144,12 @@ def edits(expression, condition):
     return changed
 
 
-def condition_before(text, end):
-    """Where the condition begins that a question mark at end is of."""
+def start_of(text, end, after=""):
+    """Where the part begins that ends at end: behind the bracket it is in, or one of the characters after."""
     depth, place = 0, end - 1
     while place >= 0:
         depth += {")": 1, "]": 1, "}": 1, "(": -1, "[": -1, "{": -1}.get(text[place], 0)
-        if depth < 0 or (depth == 0 and text[place] in ":?,"):
+        if depth < 0 or (depth == 0 and text[place] in after and "::" not in text[place - 1:place + 2]):
             return place + 1
         place -= 1
     return 0
@@ -143,7 +162,7 @@ class Mutant:
 
 def edited(file, text, first):
     """The text with all mutants, which are numbered from first on, and the mutants."""
-    text = WIRE.sub(lambda wire: wire[0] if wire[2] == "clk_i" else f"{wire[1]}.{wire[2]}({wire[2]})", text)
+    text = WIRE.sub(lambda wire: wire[0] if wire[1] == "clk_i" else f".{wire[1]}({wire[1]})", text)
     mutants, pieces, at = [], [], 0
     for start, end, condition in expressions(text):
         expression = without_comments(text[start:end]).strip()
@@ -151,7 +170,7 @@ def edited(file, text, first):
         choice = ""
         for what, instead in edits(expression, condition):
             mutants.append(Mutant(first + len(mutants), file, line, re.sub(r"\s+", " ", what)))
-            choice += f"ufp4_mutant() == {mutants[-1].number} ? ({instead}) : "
+            choice += f"ufp4_mutant == {mutants[-1].number} ? ({instead}) : "
         pieces += [text[at:start], f"({choice}({expression}))"]
         at = end
     return "".join(pieces) + text[at:], mutants
@@ -173,7 +192,7 @@ def make_rtl(args):
 
 
 def build_tests(args):
-    """The commands of the fast tests of each engine."""
+    """The commands of the fast tests of each rig."""
     build = args.build / "tests"
     configure = ["cmake", "-G", "Ninja", "-S", args.source, "-B", build, "-DCMAKE_BUILD_TYPE=Release",
                  "-DUFP4_NVCC=OFF", f"-DUFP4_RTL_DIR={args.build / 'rtl'}",
@@ -181,16 +200,22 @@ def build_tests(args):
     if shutil.which("ccache"):
         configure += ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
     run.call(args.build, configure, 600, "cmake")
-    run.call(args.build, ["ninja", "-C", build, *(f"test_gemm_{engine}" for engine in args.engines)], 3600, "ninja")
+    run.call(args.build, ["ninja", "-C", build, *(f"test_{rig}" for rig in args.rigs)], 3600, "ninja")
     listed = json.loads(run.call(build, ["ctest", "--show-only=json-v1", "-L", "^fast$"], 100, "ctest"))
-    return {test["name"]: test["command"] for engine in args.engines for test in listed["tests"]
-            if test["name"].startswith(f"rtl.gemm_{engine}.")}
+    tests = {}
+    for rig in args.rigs:
+        of_rig = {test["name"]: test["command"] for test in listed["tests"] if test["name"].startswith(f"rtl.{rig}.")}
+        if not of_rig:
+            sys.exit(f"no fast tests of {rig}")
+        tests |= of_rig
+    return tests
 
 
-def killer(tests, base, mutant):
-    """The first test that fails on a mutant, or None."""
-    for name, command in tests.items():
-        if not core.run_test(command, mutant.number, int(LIMIT[0] * base[name] + LIMIT[1]))[0]:
+def killer(tests, base, kills, mutant):
+    """A test that fails on a mutant, or None. Those that killed most in their time so far come first."""
+    for name in sorted(tests, key=lambda test: (base[test] + 0.05) / (kills[test] + 1)):
+        if not core.run_test(tests[name], mutant.number, int(LIMIT[0] * base[name] + LIMIT[1]))[0]:
+            kills[name] += 1
             return name
     return None
 
@@ -230,7 +255,7 @@ def main():
     parser.add_argument("unit", choices=UNITS)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     args = parser.parse_args()
-    args.files, args.engines = UNITS[args.unit]
+    args.files, args.rigs = UNITS[args.unit]
     args.build.mkdir(parents=True, exist_ok=True)
     mutants = make_rtl(args)
     tests = build_tests(args)
@@ -239,9 +264,9 @@ def main():
         passes, base[name] = core.run_test(command, 0, 600)
         if not passes:
             sys.exit(f"{name} fails without a mutation")
-    tests = dict(sorted(tests.items(), key=lambda test: base[test[0]]))  # the short ones first
+    kills = dict.fromkeys(tests, 0)
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        found = dict(zip(mutants, pool.map(lambda mutant: killer(tests, base, mutant), mutants)))
+        found = dict(zip(mutants, pool.map(lambda mutant: killer(tests, base, kills, mutant), mutants)))
     judge(args, mutants, found)
 
 
