@@ -125,14 +125,19 @@ def write_netlist(args):
     (args.build / "small.v").write_text("/* verilator tracing_off */\n" + text)
 
 
-def build_tests(args):
+def build(args, options, targets):
+    """Configures the tree SOURCE as BUILD/tests, with further options of CMake, and builds targets of it."""
     configure = ["cmake", "-G", "Ninja", "-S", args.source, "-B", args.build / "tests", "-DCMAKE_BUILD_TYPE=Release",
-                 "-DUFP4_NVCC=OFF", f"-DUFP4_RTL_NETLIST={args.build / 'small.v'}"]
+                 "-DUFP4_NVCC=OFF", *options]
     if shutil.which("ccache"):
         configure += ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
     run.call(args.build, configure, 600, "cmake")
-    targets = sorted({f"test_rtl_{program}" for program, _ in TESTS} | {bench[0] for bench in BENCHES})
     run.call(args.build, ["ninja", "-C", args.build / "tests", *targets], 7200, "ninja")
+
+
+def build_tests(args):
+    targets = sorted({f"test_rtl_{program}" for program, _ in TESTS} | {bench[0] for bench in BENCHES})
+    build(args, [f"-DUFP4_RTL_NETLIST={args.build / 'small.v'}"], targets)
 
 
 def programs(args):

@@ -193,15 +193,9 @@ def make_rtl(args):
 
 def build_tests(args):
     """The commands of the fast tests of each rig."""
-    build = args.build / "tests"
-    configure = ["cmake", "-G", "Ninja", "-S", args.source, "-B", build, "-DCMAKE_BUILD_TYPE=Release",
-                 "-DUFP4_NVCC=OFF", f"-DUFP4_RTL_DIR={args.build / 'rtl'}",
-                 f"-DUFP4_RTL_IMPORTS={args.build / 'pick.cpp'}"]
-    if shutil.which("ccache"):
-        configure += ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
-    run.call(args.build, configure, 600, "cmake")
-    run.call(args.build, ["ninja", "-C", build, *(f"test_{rig}" for rig in args.rigs)], 3600, "ninja")
-    listed = json.loads(run.call(build, ["ctest", "--show-only=json-v1", "-L", "^fast$"], 100, "ctest"))
+    core.build(args, [f"-DUFP4_RTL_DIR={args.build / 'rtl'}", f"-DUFP4_RTL_IMPORTS={args.build / 'pick.cpp'}"],
+               [f"test_{rig}" for rig in args.rigs])
+    listed = json.loads(run.call(args.build / "tests", ["ctest", "--show-only=json-v1", "-L", "^fast$"], 100, "ctest"))
     tests = {}
     for rig in args.rigs:
         of_rig = {test["name"]: test["command"] for test in listed["tests"] if test["name"].startswith(f"rtl.{rig}.")}
@@ -228,22 +222,20 @@ def reason(unit, mutant):
 
 def judge(args, mutants, found):
     """Prints every mutant that is not killed, and the sums."""
-    used = set()
-    for mutant in mutants:
-        why = reason(args.unit, mutant)
+    reasons = {mutant: reason(args.unit, mutant) for mutant in mutants}
+    for mutant, why in reasons.items():
         if why and found[mutant]:
             sys.exit(f"{found[mutant]} kills what is excused: {mutant.name}: {why}")
-        used |= {why} if why else set()
         if not found[mutant]:
             print(f"{mutant.number}: {mutant.name}: survives{': ' + why.partition(' -- ')[2] if why else ''}")
     killed = sum(1 for mutant in mutants if found[mutant])
-    explained = sum(1 for mutant in mutants if reason(args.unit, mutant))
+    explained = sum(1 for why in reasons.values() if why)
     percent = 100 * killed / max(1, len(mutants) - explained)
     print(f"{args.unit}: {len(mutants)} mutants, {killed} killed, {len(mutants) - killed} survivors, {explained} "
           f"explained; of the others killed {percent:.1f} %")
     if percent < WANTED_PERCENT:
         sys.exit(f"less than {WANTED_PERCENT} % killed")
-    unused = [line for line in core.reasons([args.unit]) if line not in used]
+    unused = [line for line in core.reasons([args.unit]) if line not in reasons.values()]
     if unused:
         sys.exit("no survivor has this reason any more:\n" + "\n".join(unused))
 
