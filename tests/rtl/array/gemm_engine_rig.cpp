@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 
 #include "verilated.h"
 #include "verilated_sym_props.h"
@@ -87,31 +88,107 @@ void Engine::describe(const Job &job, const Place &p) {
 
 /** Exactly one state a cycle. */
 void Engine::count(Outcome *out) {
-  const unsigned high = m.busy_o + m.stall_operand_o + m.stall_accumulator_o + m.stall_drain_o;
+  const unsigned high = m.busy_o + m.stall_operand_o + m.stall_panel_o + m.stall_accumulator_o + m.stall_drain_o;
   if (high != 1) check_bits(static_cast<int64_t>(out->cycles), high, 1, "states that are high in a cycle of a job");
   out->cycles++;
   out->busy += m.busy_o;
   out->operand += m.stall_operand_o;
+  out->panel += m.stall_panel_o;
   out->accumulator += m.stall_accumulator_o;
   out->drain += m.stall_drain_o;
 }
 
-Outcome Engine::simulate(const Job &job, const Behaviour &behaviour, const Flip *flip) {
+/** Brings the row groups of a job's operands one by one. */
+class Coming {
+ public:
+  /** @p whole is memory with all of them; @p data gets random bytes where those of @p panels are. */
+  Coming(const Job &job, const Place &p, const Panels &panels, const std::vector<uint8_t> &whole,
+         std::vector<uint8_t> *data, check_random_t random)
+      : panels_(panels), whole_(whole), data_(*data) {
+    const Side sides[] = {{(job.m + 15) / 16, p.a_stride, p.a_codes, p.a_scales},
+                          {(job.n + 15) / 16, p.b_stride, p.b_codes, p.b_scales}};
+    for (unsigned i = 0; i < 2; i++) {
+      if (panels.held >> i & 1) sides_.push_back(sides[i]);
+    }
+    for (const Side &side : sides_) groups_ = std::max(groups_, side.groups);
+    for (int64_t group = 0; group < groups_; group++) {
+      each_part(group, [&](uint64_t at, uint64_t bytes) {
+        std::generate_n(&data_[at], bytes, [&] { return static_cast<uint8_t>(check_next(&random)); });
+      });
+    }
+  }
+
+  /** Before a clock edge. */
+  void drive(uint64_t cycle, int64_t beats_read, Vgemm_engine *m) {
+    if (came_ < groups_ && cycle - last_ == panels_.every) {
+      if (came_ > 0 && beats_read == beats_read_) unread++;
+      each_part(came_++, [&](uint64_t at, uint64_t bytes) { std::copy_n(&whole_[at], bytes, &data_[at]); });
+      last_ = cycle;
+      beats_read_ = beats_read;
+    }
+    const bool held = came_ < groups_ || cycle - last_ < panels_.stays;
+    m->panels_held_i = static_cast<uint8_t>(held ? panels_.held : 0);
+    m->panels_i = static_cast<uint32_t>(held ? came_ + (came_ == groups_ ? panels_.over : 0) : 0);
+  }
+
+  int unread = 0;  ///< Outcome
+
+ private:
+  struct Side {
+    int64_t groups, stride;
+    uint64_t codes, scales;
+  };
+
+  /** Calls @p visit with the offset and the bytes of the codes and of the scales of a row group. */
+  template <typename Visit>
+  void each_part(int64_t group, Visit visit) {
+    for (const Side &side : sides_) {
+      if (group >= side.groups) continue;
+      const auto codes = static_cast<uint64_t>(ufp4_panel_codes_bytes(16, side.stride));
+      const auto scales = static_cast<uint64_t>(ufp4_panel_scales_bytes(16, side.stride));
+      visit(side.codes + static_cast<uint64_t>(group) * codes, codes);
+      visit(side.scales + static_cast<uint64_t>(group) * scales, scales);
+    }
+  }
+
+  const Panels panels_;
+  const std::vector<uint8_t> &whole_;
+  std::vector<uint8_t> &data_;
+  std::vector<Side> sides_;
+  int64_t groups_ = 0, came_ = 0, beats_read_ = 0;
+  uint64_t last_ = 0;  ///< when one came
+};
+
+/** Cycles without a job: nothing is asked for, written or ended. */
+void Engine::rest(uint32_t cycles) {
+  for (uint32_t i = 0; i < cycles; i++) {
+    memory.drive(0);
+    m.eval();
+    check_bits(i, m.rd_req_valid_o + m.wr_req_valid_o + m.wr_dat_valid_o + m.done_valid_o, 0, "valid between jobs");
+    edge();
+  }
+}
+
+Outcome Engine::simulate(const Job &job, const Behaviour &behaviour, const Flip *flip, Coming *coming) {
   const uint64_t tiles = static_cast<uint64_t>((job.m + 15) / 16 * ((job.n + 15) / 16));
   const uint64_t limit = 10000 + tiles * static_cast<uint64_t>(job.k / 16 + 1) * (8000 + 100u * behaviour.latency);
   Outcome out = {};
+  m.panels_held_i = 0;
   memory.reset(behaviour, random);
   check_next(&random);
+  rest(check_below(&random, 3) == 0 ? check_below(&random, 40) : 0);
   m.start_valid_i = 1;
   m.eval();
   check_bits(0, m.start_ready_o, 1, "start_ready_o between jobs");
   for (uint64_t cycle = 0; cycle < limit && !out.ended; cycle++) {
+    if (coming) coming->drive(cycle, memory.beats_read, &m);
     memory.drive(cycle);
     m.eval();
     if (cycle > 0) {
       count(&out);
     } else {
-      check_bits(0, m.busy_o + m.stall_operand_o + m.stall_accumulator_o + m.stall_drain_o, 0, "states between jobs");
+      check_bits(0, m.busy_o + m.stall_operand_o + m.stall_panel_o + m.stall_accumulator_o + m.stall_drain_o, 0,
+                 "states between jobs");
     }
     if (m.done_valid_o) {
       check_that(0, memory.quiet(), "done with reads or writes under way");
@@ -235,7 +312,7 @@ std::vector<uint8_t> Engine::expect(const Job &job, const Place &p, const ufp4_o
   return want;
 }
 
-Outcome Engine::run(const Job &job, const Behaviour &behaviour, const Flip *flip) {
+Outcome Engine::run(const Job &job, const Behaviour &behaviour, const Flip *flip, const Panels *panels) {
   const Place p = place(job);
   for (size_t i = 0; i < memory.data.size(); i += 8) {
     const uint64_t word = check_next(&random);
@@ -255,7 +332,10 @@ Outcome Engine::run(const Job &job, const Behaviour &behaviour, const Flip *flip
   ufp4_operand_free(&a);
   ufp4_operand_free(&b);
 
-  const Outcome outcome = simulate(job, behaviour, flip);
+  std::unique_ptr<Coming> coming;
+  if (panels) coming = std::make_unique<Coming>(job, p, *panels, before, &memory.data, random);
+  Outcome outcome = simulate(job, behaviour, flip, coming.get());
+  if (coming) outcome.unread = coming->unread;
   const int64_t steps = ((job.m + kRows - 1) / kRows) * ((job.n + kCols - 1) / kCols) * ((job.k + 15) / 16) * kSteps;
   const bool reported = outcome.flipped && outcome.memory_error;
   if (reported || behaviour.read_error >= 0 || behaviour.write_error >= 0) {

@@ -54,7 +54,8 @@ struct Place {
 
 struct Outcome {
   bool ended, read_error, write_error, memory_error, flipped;
-  uint64_t cycles, busy, operand, accumulator, drain;
+  uint64_t cycles, busy, operand, panel, accumulator, drain;
+  int unread;  ///< row groups that came one by one and of which nothing was read before the next one
 };
 
 /** Bits that change: one of every word of a memory, while a job runs. */
@@ -64,6 +65,16 @@ struct Flip {
   uint64_t cycle;      ///< of the job
 };
 
+/** Operands whose row groups come one by one, as the QUANT engine makes them. */
+struct Panels {
+  unsigned held;   ///< bit 0: A is such, bit 1: B
+  uint64_t every;  ///< cycles from one group to the next
+  uint64_t stays;  ///< cycles from the last group on in which they are still held
+  unsigned over;   ///< what the count is then more than the groups are
+};
+
+class Coming;
+
 class Engine {
  public:
   Engine() : memory(m, kMemoryBytes), random(check_random()) {
@@ -72,14 +83,15 @@ class Engine {
     memory.reset(kCalm, random);
     for (int i = 0; i < 8; i++) edge();
     m.rst_ni = 1;
+    rest(20);
   }
   ~Engine() {
     m.final();
   }
 
   /** Runs one job and compares everything it may and may not have changed; but for D where it reports @p flip,
-      which a job may end before. */
-  Outcome run(const Job &job, const Behaviour &behaviour, const Flip *flip = nullptr);
+      which a job may end before. Until a row group of @p panels comes, its place holds random bytes. */
+  Outcome run(const Job &job, const Behaviour &behaviour, const Flip *flip = nullptr, const Panels *panels = nullptr);
 
   /** The paths of all memories with parity, and of those of their parity. */
   std::vector<std::string> checked_memories() const;
@@ -101,7 +113,8 @@ class Engine {
   void draw_sums(const Job &job, const Place &place);
   void draw_c(const Job &job, const Place &place, const ufp4_operand_t &a, const ufp4_operand_t &b, ufp4_gemm_t how);
   std::vector<uint8_t> expect(const Job &job, const Place &place, const ufp4_operand_t &a, const ufp4_operand_t &b);
-  Outcome simulate(const Job &job, const Behaviour &behaviour, const Flip *flip);
+  void rest(uint32_t cycles);
+  Outcome simulate(const Job &job, const Behaviour &behaviour, const Flip *flip, Coming *coming);
   void count(Outcome *outcome);
   void flip_bits(const Flip &flip) const;
   void compare(const Job &job, const Place &place, const std::vector<uint8_t> &want);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gemm_engine_rig.h"
+#include "power_up.h"
 
 namespace {
 
@@ -172,11 +173,13 @@ TEST(errors_are_reported_and_forgotten) {
 /** The same where sums and C are read too, and have been read ahead of the end. */
 TEST(errors_beside_addends_are_forgotten) {
   Engine engine;
-  for (int i = 0; i < 12; i++) {
+  for (int i = 0; i < 16; i++) {
     Job job = random_epilogue(&engine.random, kTileM * 3 + 5, kTileN + 3, 40);
     job.d_mode |= kExact ? UFP4_D_MODE_SUMS : kAddends;
-    const int64_t beat = static_cast<int64_t>(check_below(&engine.random, kBus > 64 ? 100 : 300));
-    const Outcome outcome = engine.run(job, {7, 0, i % 2 ? beat : -1, i % 2 ? -1 : beat % 40});
+    engine.run(job, kCalm);
+    const int64_t all = i % 2 ? engine.memory.beats_read : engine.memory.requests_written;
+    const int64_t at = check_below(&engine.random, static_cast<uint32_t>(all));
+    const Outcome outcome = engine.run(job, {7, 0, i % 2 ? at : -1, i % 2 ? -1 : at});
     check_bits(i, outcome.read_error + 2u * outcome.write_error + 4u * outcome.memory_error, i % 2 ? 1 : 2, "errors");
     engine.run(random_epilogue(&engine.random, 40, 20, 40), kCalm);
   }
@@ -277,6 +280,34 @@ TEST(every_epilogue) {
   }
 }
 
+/** None is read before it is there. */
+TEST(operands_come_by_row_groups) {
+  Engine engine;
+  uint64_t waited = 0;
+  for (int i = 0; i < 12; i++) {
+    const int64_t rows = 1 + check_below(&engine.random, kLong), cols = 1 + check_below(&engine.random, kLong);
+    const Job job = random_job(&engine.random, rows, cols, 1 + check_below(&engine.random, 400));
+    const Panels panels = {1 + check_below(&engine.random, 3), 1 + check_below(&engine.random, 400),
+                           check_below(&engine.random, 600), check_below(&engine.random, 2)};
+    waited += engine.run(job, random_behaviour(&engine.random), nullptr, &panels).panel;
+    check_bits(i, engine.run(random_job(&engine.random, 20, 20, 40), kCalm).panel, 0, "cycles of waiting for nothing");
+  }
+  check_that(0, waited > 0, "no operand was waited for");
+}
+
+/** Where they take their time each is read before the next one comes, and the last one while they are still held. */
+TEST(row_groups_are_read_at_once) {
+  Engine engine;
+  const uint64_t of_a_tile = static_cast<uint64_t>((kTileM / kRows) * (kTileN / kCols) * 2 * kSteps);
+  for (unsigned held = 1; held <= 3; held++) {
+    for (int64_t groups = 2; groups <= 5; groups++) {
+      const Panels panels = {held, 1000 + 2 * of_a_tile, UINT64_MAX, 0};
+      const Job job = random_job(&engine.random, held & 1 ? 16 * groups : 5, held & 2 ? 16 * groups : 5, 30);
+      check_bits(groups, static_cast<uint64_t>(engine.run(job, kCalm, nullptr, &panels).unread), 0, "groups not read");
+    }
+  }
+}
+
 /** Cycles on a calm memory of latency 100: at least 90 % of the array's peak where the shape allows it, and the bus,
  * which the named configurations have as wide as a row of results. */
 TEST(utilization) {
@@ -311,14 +342,14 @@ const check_test_t kTests[] = {
     CHECK_TEST(every_epilogue),
     CHECK_TEST(errors_beside_addends_are_forgotten),
     CHECK_TEST(flipped_bits_are_reported),
+    CHECK_TEST(operands_come_by_row_groups),
+    CHECK_TEST(row_groups_are_read_at_once),
     CHECK_TEST(utilization),
 };
 
 }  // namespace
 
 int main(int argc, char **argv) {
-  // Registers and memories start at random, so that a word that is read before it was written has a wrong parity.
-  Verilated::randReset(2);
-  Verilated::randSeed(1);
+  power_up_at_random(argc, argv);
   return check_main(argc, argv, kTests, sizeof kTests / sizeof kTests[0]);
 }

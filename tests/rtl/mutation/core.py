@@ -165,14 +165,17 @@ def run_test(command, number, limit):
         return not differs and status == 0, usage.ru_utime + usage.ru_stime
 
 
-def cycles(args, number):
-    """What BENCHES print, and CPU seconds."""
+def benches(args):
+    return [[programs(args) / program, *options] for program, *options in BENCHES]
+
+
+def cycles(commands, number):
+    """What commands that print cycles print of a mutant, and CPU seconds."""
     printed, seconds = [], 0.0
     with tempfile.TemporaryDirectory() as folder:
         (pathlib.Path(folder) / "mutant.hex").write_text(f"{number:x}\n")
-        for bench in BENCHES:
-            process = subprocess.Popen([programs(args) / bench[0], *bench[1:]], cwd=folder, text=True,
-                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        for command in commands:
+            process = subprocess.Popen(command, cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
             printed.append(process.stdout.read())
             process.stdout.close()
             _, status, usage = os.wait4(process.pid, 0)
@@ -196,7 +199,7 @@ def without_mutation(args):
         passes, seconds[test] = run_test(test_command(args, test), 0, 600)
         if not passes:
             sys.exit(f"rtl.{test} fails on the netlist without a mutation")
-    return {"seconds": seconds, "cycles": cycles(args, 0)[0]}
+    return {"seconds": seconds, "cycles": cycles(benches(args), 0)[0]}
 
 
 def prove(args, block, mutant):
@@ -220,7 +223,7 @@ def find_fate(args, block, mutant):
             return {"fate": test, "seconds": total}
     if proved(args, block, mutant):
         return {"fate": "equivalent", "seconds": total}
-    now, seconds = cycles(args, mutant.number)
+    now, seconds = cycles(benches(args), mutant.number)
     return {"fate": "survivor" if now == args.base["cycles"] else "slower", "seconds": total + seconds}
 
 

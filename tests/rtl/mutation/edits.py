@@ -1,27 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: edits.py SOURCE BUILD UNIT [--jobs N]
+"""usage: edits.py SOURCE BUILD UNIT [--jobs N] [--only PATTERN]
 
 Mutation test of modules in all the forms and shapes of the array that they are for: bugs are edits of their source, all in
 one copy of it, of which a file picks one. The unit's rigs, GEMM engines for the most part, are built from that, and their
 fast tests (rtl.RIG) run on each mutant until one fails. Edits: an expression that is zero, or has its lowest bit
 inverted; an operator that is another one, or left out; a condition negated, or always or never true; a constant that
 differs by one. Not edited are parameters, conditions of generate blocks, operators in indices, clocks, assertions and the
-ports of resets. What no test finds is a survivor; explained.txt knows some, with the reason. Fails if of the others less
-than WANTED_PERCENT are killed, if explained.txt excuses what a test kills, or if it has a reason that fits no survivor.
-BUILD is the folder of the models."""
+ports of resets. What no test finds is `slower` if the rigs' `utilization` prints other numbers of cycles, else a survivor;
+explained.txt knows some, with the reason. Fails if of those neither slower nor explained less than WANTED_PERCENT are
+killed, if explained.txt excuses what is no survivor, or if it has a reason that fits none. BUILD is the folder of the
+models."""
 import argparse
 import concurrent.futures
 import json
 import os
 import pathlib
 import re
-import shutil
 import sys
 
 import core
 import run
 
 WANTED_PERCENT = 95
+ALIVE = ("survives", "slower")
 LIMIT = (4, 3)  # times the CPU time of a test without a mutation, and seconds more
 # What is edited, and the rigs whose tests have to find it.
 UNITS = {
@@ -33,6 +34,11 @@ UNITS = {
                 ["gemm_small-fp32", "gemm_fpga-fp32", "gemm_simulator-fp32", "gemm_halves", "gemm_fpga-halves"]),
     "pe_nv": (["array/ufp4_pe_nv.sv", "array/ufp4_pe_dot.sv"],
               ["gemm_small-nv", "gemm_fpga-nv", "gemm_simulator-nv"]),
+    "systolic": (["array/ufp4_systolic.sv", "array/ufp4_lane.sv"],
+                 ["gemm_small", "gemm_small-nv", "gemm_fpga", "gemm_cells", "gemm_wide", "gemm_lean", "gemm_odd",
+                  "gemm_halves", "gemm_simulator-nv"]),
+    "widths": (["mem/ufp4_width_read.sv", "mem/ufp4_width_write.sv"],
+               ["gemm_flat", "gemm_row", "gemm_deep", "gemm_broad", "gemm_tall"]),
 }
 PICK = """#include <cstdio>
 #include <cstdlib>
@@ -166,7 +172,8 @@ def edited(file, text, first):
     mutants, pieces, at = [], [], 0
     for start, end, condition in expressions(text):
         expression = without_comments(text[start:end]).strip()
-        line = text[text.rfind("\n", 0, start) + 1:].partition("\n")[0].strip()
+        lines = [line.strip() for line in text[text.rfind("\n", 0, start) + 1:].split("\n", 2)[:2]]
+        line = " ".join(lines) if lines[0].endswith("begin") else lines[0]
         choice = ""
         for what, instead in edits(expression, condition):
             mutants.append(Mutant(first + len(mutants), file, line, re.sub(r"\s+", " ", what)))
@@ -178,17 +185,24 @@ def edited(file, text, first):
 
 def make_rtl(args):
     """A copy of the RTL that has all mutants of the unit. @return the mutants"""
-    copy = args.build / "rtl"
-    shutil.copytree(args.source / "rtl", copy, dirs_exist_ok=True)
-    mutants = []
+    mutants, texts = [], {path: path.read_text() for path in (args.source / "rtl").rglob("*") if path.is_file()}
     for file in args.files:
-        text, more = edited(file, (args.source / "rtl" / file).read_text(), len(mutants) + 1)
+        path = args.source / "rtl" / file
+        texts[path], more = edited(file, texts[path], len(mutants) + 1)
         mutants += more
-        (copy / file).write_text(text)
-    package = copy / "gen" / "ufp4_spec_pkg.sv"  # the first of rtl.f
-    package.write_text(IMPORT + package.read_text())
-    (args.build / "pick.cpp").write_text(PICK)
+    first = args.source / "rtl" / "gen" / "ufp4_spec_pkg.sv"  # of rtl.f
+    texts[first] = IMPORT + texts[first]
+    for path, text in texts.items():
+        write(args.build / path.relative_to(args.source), text)
+    write(args.build / "pick.cpp", PICK)
     return mutants
+
+
+def write(path, text):
+    """Leaves a file alone that has this text, so that what is made from it is not made again."""
+    if not path.exists() or path.read_text() != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
 
 
 def build_tests(args):
@@ -214,28 +228,31 @@ def killer(tests, base, kills, mutant):
     return None
 
 
+def cycles_of(benches, number):
+    return re.findall(r"\d+ cycles", " ".join(core.cycles(benches, number)[0]))
+
+
 def reason(unit, mutant):
     """The line of explained.txt that says why no test sees the mutant, or None."""
     return next((line for line in core.reasons([unit])
                  if re.search(re.fullmatch(r"\S+ (.*?) -- .*", line)[1], mutant.name)), None)
 
 
-def judge(args, mutants, found):
-    """Prints every mutant that is not killed, and the sums."""
-    reasons = {mutant: reason(args.unit, mutant) for mutant in mutants}
+def judge(unit, fates):
+    """Prints the sums."""
+    reasons = {mutant: reason(unit, mutant) for mutant in fates}
     for mutant, why in reasons.items():
-        if why and found[mutant]:
-            sys.exit(f"{found[mutant]} kills what is excused: {mutant.name}: {why}")
-        if not found[mutant]:
-            print(f"{mutant.number}: {mutant.name}: survives{': ' + why.partition(' -- ')[2] if why else ''}")
-    killed = sum(1 for mutant in mutants if found[mutant])
+        if why and fates[mutant] != "survives":
+            sys.exit(f"{fates[mutant]}, but excused: {mutant.name}: {why}")
+    count = {what: sum(1 for fate in fates.values() if fate == what) for what in ALIVE}
+    killed = len(fates) - sum(count.values())
     explained = sum(1 for why in reasons.values() if why)
-    percent = 100 * killed / max(1, len(mutants) - explained)
-    print(f"{args.unit}: {len(mutants)} mutants, {killed} killed, {len(mutants) - killed} survivors, {explained} "
-          f"explained; of the others killed {percent:.1f} %")
+    percent = 100 * killed / max(1, len(fates) - count["slower"] - explained)
+    print(f"{unit}: {len(fates)} mutants, {killed} killed, {count['slower']} slower, {count['survives']} survivors, "
+          f"{explained} explained; of the others killed {percent:.1f} %")
     if percent < WANTED_PERCENT:
         sys.exit(f"less than {WANTED_PERCENT} % killed")
-    unused = [line for line in core.reasons([args.unit]) if line not in reasons.values()]
+    unused = [line for line in core.reasons([unit]) if line not in reasons.values()]
     if unused:
         sys.exit("no survivor has this reason any more:\n" + "\n".join(unused))
 
@@ -246,20 +263,35 @@ def main():
         parser.add_argument(name, type=lambda path: pathlib.Path(path).resolve())
     parser.add_argument("unit", choices=UNITS)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--only", metavar="PATTERN", default="",
+                        help="those with it in FILE: SOURCE LINE: EDIT, each with its fate; judges nothing")
     args = parser.parse_args()
     args.files, args.rigs = UNITS[args.unit]
     args.build.mkdir(parents=True, exist_ok=True)
-    mutants = make_rtl(args)
+    mutants = [mutant for mutant in make_rtl(args) if re.search(args.only, mutant.name)]
     tests = build_tests(args)
     base = {}
     for name, command in tests.items():
         passes, base[name] = core.run_test(command, 0, 600)
         if not passes:
             sys.exit(f"{name} fails without a mutation")
+    benches = [command for name, command in tests.items() if name.endswith(".utilization")]
+    cycles = cycles_of(benches, 0)
     kills = dict.fromkeys(tests, 0)
+
+    def fate(mutant):
+        found = killer(tests, base, kills, mutant)
+        return found or ("survives" if cycles_of(benches, mutant.number) == cycles else "slower")
+
+    fates = {}
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        found = dict(zip(mutants, pool.map(lambda mutant: killer(tests, base, kills, mutant), mutants)))
-    judge(args, mutants, found)
+        for mutant, found in zip(mutants, pool.map(fate, mutants)):
+            fates[mutant], why = found, reason(args.unit, mutant)
+            if found in ALIVE or args.only:
+                note = ": " + why.partition(" -- ")[2] if why else ""
+                print(f"{mutant.number}: {mutant.name}: {found}{note}", flush=True)
+    if not args.only:
+        judge(args.unit, fates)
 
 
 if __name__ == "__main__":

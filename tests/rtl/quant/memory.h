@@ -48,6 +48,7 @@ class Memory {
     m_.wr_dat_ready_i = go();
     if (taken_) m_.rd_rsp_valid_i = 0;
     if (!m_.rd_rsp_valid_i && !reads_.empty() && reads_.front().due <= cycle && go()) offer();
+    if (!m_.rd_rsp_valid_i) offer_nothing();
     m_.wr_err_i = 0;
     if (!answers_.empty() && answers_.front().due <= cycle && go()) {
       m_.wr_err_i = answers_.front().error;
@@ -77,8 +78,9 @@ class Memory {
 
  private:
   struct Read {
-    uint64_t due, offset;
-    unsigned beats;
+    uint64_t due;
+    std::vector<uint8_t> bytes;  ///< as they were when it was asked for
+    size_t at;                   ///< the next beat
   };
   struct Write {
     uint64_t offset;
@@ -119,16 +121,26 @@ class Memory {
     const uint64_t offset = offset_of(m_.rd_req_addr_o, m_.rd_req_beats_o);
     check_that(static_cast<int64_t>(offset), offset >= read_lo && offset + m_.rd_req_beats_o * kBus <= read_hi,
                "a read of %u beats leaves the source", m_.rd_req_beats_o);
-    reads_.push_back({cycle + b_.latency, offset, m_.rd_req_beats_o});
+    if (m_.rd_req_beats_o == 0) return;
+    const uint8_t *first = &data[offset];
+    reads_.push_back({cycle + b_.latency, {first, first + m_.rd_req_beats_o * kBus}, 0});
   }
 
   void offer() {
     Read &read = reads_.front();
-    std::memcpy(&m_.rd_rsp_data_i, &data[read.offset], kBus);
+    std::memcpy(&m_.rd_rsp_data_i, &read.bytes[read.at], kBus);
     m_.rd_rsp_valid_i = 1;
     m_.rd_rsp_err_i = beats_read++ == b_.read_error;
-    read.offset += kBus;
-    if (--read.beats == 0) reads_.pop_front();
+    read.at += kBus;
+    if (read.at == read.bytes.size()) reads_.pop_front();
+  }
+
+  /** Without a beat its signals are anything. */
+  void offer_nothing() {
+    uint64_t words[kBus / 8];
+    for (uint64_t &word : words) word = check_next(&random_);
+    std::memcpy(&m_.rd_rsp_data_i, words, kBus);
+    m_.rd_rsp_err_i = words[0] >> 63 != 0;
   }
 
   void take_write() {

@@ -8,6 +8,7 @@
 
 #include "Vufp4_quant.h"
 #include "memory.h"
+#include "power_up.h"
 #include "verilated.h"
 
 extern "C" {
@@ -441,9 +442,7 @@ double sc_time_stamp() {
 }
 
 int main(int argc, char **argv) {
-  // Registers and memories start at random, so that a word that is read before it was written has a wrong parity.
-  Verilated::randReset(2);
-  Verilated::randSeed(1);
+  power_up_at_random(argc, argv);
   static const check_test_t tests[] = {
       CHECK_TEST(one_tile),
       CHECK_TEST(odd_shapes),
