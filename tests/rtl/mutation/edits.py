@@ -39,6 +39,8 @@ UNITS = {
                   "gemm_halves", "gemm_simulator-nv"]),
     "widths": (["mem/ufp4_width_read.sv", "mem/ufp4_width_write.sv"],
                ["gemm_flat", "gemm_row", "gemm_deep", "gemm_broad", "gemm_tall"]),
+    "load": (["array/ufp4_load_request.sv", "array/ufp4_load_write.sv", "array/ufp4_tile_walk.sv"],
+             ["gemm_odd", "gemm_deep", "gemm_broad", "gemm_halves", "gemm_small-nv"]),
 }
 PICK = """#include <cstdio>
 #include <cstdlib>
