@@ -240,9 +240,8 @@ def reason(unit, mutant):
                  if re.search(re.fullmatch(r"\S+ (.*?) -- .*", line)[1], mutant.name)), None)
 
 
-def judge(unit, fates):
+def judge(unit, fates, reasons):
     """Prints the sums."""
-    reasons = {mutant: reason(unit, mutant) for mutant in fates}
     for mutant, why in reasons.items():
         if why and fates[mutant] != "survives":
             sys.exit(f"{fates[mutant]}, but excused: {mutant.name}: {why}")
@@ -286,14 +285,15 @@ def main():
         return found or ("survives" if cycles_of(benches, mutant.number) == cycles else "slower")
 
     fates = {}
+    reasons = {mutant: reason(args.unit, mutant) for mutant in mutants}
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         for mutant, found in zip(mutants, pool.map(fate, mutants)):
-            fates[mutant], why = found, reason(args.unit, mutant)
+            fates[mutant] = found
             if found in ALIVE or args.only:
-                note = ": " + why.partition(" -- ")[2] if why else ""
+                note = ": " + reasons[mutant].partition(" -- ")[2] if reasons[mutant] else ""
                 print(f"{mutant.number}: {mutant.name}: {found}{note}", flush=True)
     if not args.only:
-        judge(args.unit, fates)
+        judge(args.unit, fates, reasons)
 
 
 if __name__ == "__main__":
