@@ -9,7 +9,8 @@
 //
 // Soft reset: from the cycle after soft_reset_i the core behind the masters is in reset (core_rst_no) and the masters
 // flush: bursts that have begun are ended without effect, answers are swallowed. When none is pending the core is
-// released, two cycles at the earliest. If the bus is quiet for watchdog_i cycles (65536 where that is 0) with
+// released, after RESET_CYCLES at the earliest: what the array still checks of its sums then marks none of the next
+// job's (ufp4_sum_banks). If the bus is quiet for watchdog_i cycles (65536 where that is 0) with
 // every address and every beat taken, the rest of the answers are given up (forget_o). While an address or a beat
 // of ours is not taken, AXI has no way out but a reset of the bus, and the core stays in reset: resetting_o.
 // Spec: docs/architecture.md, "Watchdog and soft reset". Test: tests/rtl/core.
@@ -36,8 +37,10 @@ module ufp4_guard (
 );
 
   localparam logic [31:0] FLUSH_CYCLES = 32'd65536;
+  localparam int unsigned RESET_CYCLES = 8;
 
-  logic        resetting_d, resetting_q, first_q, quiet, expired;
+  logic        resetting_d, resetting_q, quiet, expired;
+  logic [2:0]  left_d, left_q;  // cycles that the soft reset lasts yet, after this one
   logic [31:0] limit, still_d, still_q;
   logic [3:0]  fatal_d, fatal_q;
 
@@ -57,10 +60,11 @@ module ufp4_guard (
     still_d     = still_q;
     fatal_d     = fatal_q;
     resetting_d = resetting_q;
+    left_d      = resetting_q ? left_q - 3'(left_q != '0) : 3'(RESET_CYCLES - 1);
     if (moved_i || forget_o || (!work_i && !resetting_q)) still_d = '0;
     else if (!expired) still_d = still_q + 32'd1;
     if (irq_fatal_o) fatal_d = {overflow_i, writes_pending_i, reads_pending_i, 1'b1};
-    if (resetting_q && quiet && !first_q) resetting_d = 1'b0;
+    if (resetting_q && quiet && left_q == '0) resetting_d = 1'b0;
     if (soft_reset_i) resetting_d = 1'b1;
     if (soft_reset_i && !resetting_q) still_d = '0;
     if (resetting_q) fatal_d = '0;
@@ -69,12 +73,12 @@ module ufp4_guard (
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       resetting_q <= 1'b0;
-      first_q     <= 1'b0;
+      left_q      <= '0;
       still_q     <= '0;
       fatal_q     <= '0;
     end else begin
       resetting_q <= resetting_d;
-      first_q     <= resetting_d && !resetting_q;
+      left_q      <= left_d;
       still_q     <= still_d;
       fatal_q     <= fatal_d;
     end

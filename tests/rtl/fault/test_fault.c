@@ -10,6 +10,9 @@
 //
 // usage: test_fault deadlock [SEED]
 //   A job that waits for one that never comes. Fails if the watchdog does not say so, or a soft reset does not help.
+//
+// usage: test_fault reset [SEED]
+//   Sums that have changed when a soft reset comes. Fails if the job after it is not as without them.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +35,7 @@ enum { X, W, CODES_X, SCALES_X, CODES_XT, SCALES_XT, CODES_W, SCALES_W, C, SUMS,
 #define MAX_MEMORIES 400
 #define MOST_JOBS 200  // in which a memory's error is looked for
 #define SUM_JOBS 30    // at least, where it is a memory of sums
+#define RESETS 300
 
 typedef enum { ANY_JOB, GEMM_JOB, QUANT_JOB, LONG_GEMM_JOB } kind_t;
 
@@ -331,6 +335,41 @@ static unsigned try_each_memory(rig_t *rig) {
   return mute;
 }
 
+// @return whether it does not end
+static int soft_reset(rig_t *rig, bench_t *bench) {
+  bench_write(bench, UFP4_REG_CONTROL, SOFT_RESET);
+  uint32_t resetting = STATUS_RESETTING;
+  for (unsigned cycles = 0; resetting && cycles < 2 * WATCHDOG_CYCLES; cycles += 50) {
+    ufp4_sim_run(bench->sim, 50);
+    resetting = bench_read(bench, UFP4_REG_STATUS) & STATUS_RESETTING;
+  }
+  bench->tail = 0;
+  memcpy(ufp4_sim_memory(bench->sim, BENCH_DATA, IMAGE_BYTES), rig->before, IMAGE_BYTES);
+  return resetting != 0;
+}
+
+static int sort_loaded_sums(const char *path, const char *name) {
+  return strstr(path, "u_bank0") && strcmp(name, "mem") == 0 ? 0 : -1;
+}
+
+// A soft reset while PEs find that sums have changed: what they were about to mark must not be in the next job.
+// @return how many next jobs were not right
+static unsigned reset_among_errors(rig_t *rig) {
+  unsigned bad = 0;
+  for (unsigned i = 0; i < RESETS; i++) {
+    if (i % JOBS_EACH == 0) draw_jobs(rig, 1);
+    bench_t bench = open_with(rig->before);
+    const uint32_t half = (uint32_t)rig->cycles[GEMM_JOB] / 2, cycles = half + check_below(&rig->random, half);
+    fault_plan_words(sort_loaded_sums, 0, 0, cycles);
+    bench_submit(&bench, &rig->jobs[GEMM_JOB]);
+    ufp4_sim_run(bench.sim, cycles);
+    bad += soft_reset(rig, &bench) || !fault_done() || run_one(rig, &bench, GEMM_JOB) != MASKED;
+    bench_close(&bench);
+  }
+  fprintf(stderr, "test_fault: %u of %u jobs after a soft reset were not right\n", bad, RESETS);
+  return bad;
+}
+
 static int sort_gemm_tag(const char *path, const char *name) {
   return strstr(path, "u_issue_gemm") && strcmp(name, "tag_q") == 0 ? 0 : -1;
 }
@@ -349,11 +388,7 @@ static int deadlock(rig_t *rig) {
   bench_submit(&bench, &gemm);
   const outcome_t outcome = drain(&bench, 20 * rig->cycles[GEMM_JOB] + 3 * WATCHDOG_CYCLES);
   const uint32_t head = bench_read(&bench, UFP4_REG_RING_HEAD), fatal = bench_read(&bench, UFP4_REG_FATAL);
-  bench_write(&bench, UFP4_REG_CONTROL, SOFT_RESET);
-  ufp4_sim_run(bench.sim, WATCHDOG_CYCLES);
-  const int resetting = (bench_read(&bench, UFP4_REG_STATUS) & STATUS_RESETTING) != 0;
-  bench.tail = 0;
-  memcpy(ufp4_sim_memory(bench.sim, BENCH_DATA, IMAGE_BYTES), rig->before, IMAGE_BYTES);
+  const int resetting = soft_reset(rig, &bench);
   const outcome_t next = run_one(rig, &bench, GEMM_JOB);
   const int bad =
       !fault_done() || outcome != WATCHDOG || head != 1 || (fatal & FATAL_WATCHDOG) == 0 || resetting || next != MASKED;
@@ -392,10 +427,11 @@ static int print_table(rig_t *rig, unsigned injections) {
 
 int main(int argc, char **argv) {
   const char *mode = argc > 1 ? argv[1] : "";
-  const int each_memory = strcmp(mode, "memories") == 0, in_deadlock = strcmp(mode, "deadlock") == 0;
+  const int each_memory = strcmp(mode, "memories") == 0, in_deadlock = strcmp(mode, "deadlock") == 0,
+            in_reset = strcmp(mode, "reset") == 0;
   const unsigned injections = (unsigned)atoi(mode);
-  if (!each_memory && !in_deadlock && injections == 0) {
-    fprintf(stderr, "usage: test_fault memories|deadlock|INJECTIONS [SEED]\n");
+  if (!each_memory && !in_deadlock && !in_reset && injections == 0) {
+    fprintf(stderr, "usage: test_fault memories|deadlock|reset|INJECTIONS [SEED]\n");
     return 2;
   }
   rig_t rig = {.random = {.state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1}};
@@ -406,6 +442,8 @@ int main(int argc, char **argv) {
     bad = try_each_memory(&rig) > 0;
   } else if (in_deadlock) {
     bad = deadlock(&rig);
+  } else if (in_reset) {
+    bad = reset_among_errors(&rig) > 0;
   } else {
     bad = print_table(&rig, injections);
   }
