@@ -3,7 +3,7 @@
 // next one is offered. A simulator has no work with what has no clock; an engine without a job does nothing either way.
 // start_ready_i is high while the engine has no job; wake_i is what may come to it then: a start, and what the bus should not
 // send, for the engine's assertions to see.
-// Tests: tests/rtl/core.
+// Tests: tests/rtl/quant (engine_clock), tests/rtl/core.
 module ufp4_engine_clock #(
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC)
 ) (

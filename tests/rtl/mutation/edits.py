@@ -41,6 +41,7 @@ UNITS = {
                ["gemm_flat", "gemm_row", "gemm_deep", "gemm_broad", "gemm_tall"]),
     "load": (["array/ufp4_load_request.sv", "array/ufp4_load_write.sv", "array/ufp4_tile_walk.sv"],
              ["gemm_odd", "gemm_deep", "gemm_broad", "gemm_halves", "gemm_small-nv"]),
+    "engine_clock": (["host/ufp4_engine_clock.sv"], ["engine_clock"]),
 }
 PICK = """#include <cstdio>
 #include <cstdlib>
