@@ -216,6 +216,12 @@ def sv_configurations(spec):
         params = " ".join(f"-G{camel(k)}={configuration_value(spec, c, k)}" for k in configuration_keys(spec))
         out.append(f"set(UFP4_CONFIGURATION_{c['name']} {params})")
         out.append(f"set(UFP4_SIMULATED_{c['name']} -GTarget={targets.index(c['simulated'])})")
+    out += ['set(UFP4_RTL_TARGET "" CACHE STRING "Target that all configurations are simulated with; empty: each with its own")',
+            'if(NOT UFP4_RTL_TARGET STREQUAL "")',
+            "  foreach(name ${UFP4_CONFIGURATIONS})",
+            "    set(UFP4_SIMULATED_${name} -GTarget=${UFP4_RTL_TARGET})",
+            "  endforeach()",
+            "endif()"]
     return "\n".join(out) + "\n"
 
 

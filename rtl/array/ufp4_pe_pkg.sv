@@ -17,6 +17,9 @@ package ufp4_pe_pkg;
     return (target == 32'(TARGET_ASIC)) ? 4 : 3;
   endfunction
 
+  // Every reset of the core lasts as long, or longer: what PEs check of sums is over then (ufp4_sum_banks).
+  localparam int unsigned ResetCycles = 8;
+
   // Fewer lanes than a block has elements: where its steps are added up (ufp4_dot_part).
   function automatic bit part_registered(int unsigned target, int unsigned contract);
     return target == 32'(TARGET_FPGA) || (target == 32'(TARGET_ASIC) && contract == 32'(CONTRACT_EXACT));

@@ -5,7 +5,7 @@
 // of banks 1 and 0, is that of the drain two cycles ago, and stays until the next read. What is drained is compared
 // with it at the array's edge. What is loaded is compared here: if it has changed, the parity of the sum that is
 // made of it is written wrong on purpose, so that it is found when that is drained. So no sum may be read that was
-// never written. A reset of fewer than eight cycles leaves such a check under way, for the next sum to be marked by.
+// never written. A reset of fewer than Lag + 1 cycles, or three, leaves such a check under way, which marks the next sum.
 // Without Parity parity_o means nothing.
 // Tests: tests/rtl/array, tests/rtl/fault.
 module ufp4_sum_banks #(
@@ -47,6 +47,9 @@ module ufp4_sum_banks #(
     .rdata_o(data1_o)
   );
 
+  if (Parity && Lag >= ufp4_pe_pkg::ResetCycles) begin : gen_check_reset
+    $error("ufp4_sum_banks: a reset of ResetCycles is too short for this Lag");
+  end
   if (Parity) begin : gen_parity
     // Four bits to one in the first cycle, these to one in the second.
     localparam int unsigned Fold = (Width + 3) / 4;

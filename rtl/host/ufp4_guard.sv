@@ -9,11 +9,11 @@
 //
 // Soft reset: from the cycle after soft_reset_i the core behind the masters is in reset (core_rst_no) and the masters
 // flush: bursts that have begun are ended without effect, answers are swallowed. When none is pending the core is
-// released, after RESET_CYCLES at the earliest: what the array still checks of its sums then marks none of the next
-// job's (ufp4_sum_banks). If the bus is quiet for watchdog_i cycles (65536 where that is 0) with
+// released, after ResetCycles at the earliest: what the array still checks of its sums then marks none of the next
+// job's. A soft reset in a soft reset does not begin anew. If the bus is quiet for watchdog_i cycles (65536 where that is 0) with
 // every address and every beat taken, the rest of the answers are given up (forget_o). While an address or a beat
 // of ours is not taken, AXI has no way out but a reset of the bus, and the core stays in reset: resetting_o.
-// Spec: docs/architecture.md, "Watchdog and soft reset". Test: tests/rtl/core.
+// Spec: docs/architecture.md, "Watchdog and soft reset". Tests: tests/rtl/core, tests/rtl/fault.
 module ufp4_guard (
   input  logic        clk_i,
   input  logic        rst_ni,
@@ -37,10 +37,11 @@ module ufp4_guard (
 );
 
   localparam logic [31:0] FLUSH_CYCLES = 32'd65536;
-  localparam int unsigned RESET_CYCLES = 8;
+  localparam int unsigned ResetCycles = ufp4_pe_pkg::ResetCycles;
+  localparam int unsigned LeftWidth = $clog2(ResetCycles);
 
   logic        resetting_d, resetting_q, quiet, expired;
-  logic [2:0]  left_d, left_q;  // cycles that the soft reset lasts yet, after this one
+  logic [LeftWidth-1:0] left_d, left_q;  // cycles that the soft reset lasts yet, after this one
   logic [31:0] limit, still_d, still_q;
   logic [3:0]  fatal_d, fatal_q;
 
@@ -60,7 +61,7 @@ module ufp4_guard (
     still_d     = still_q;
     fatal_d     = fatal_q;
     resetting_d = resetting_q;
-    left_d      = resetting_q ? left_q - 3'(left_q != '0) : 3'(RESET_CYCLES - 1);
+    left_d      = resetting_q ? left_q - LeftWidth'(left_q != '0) : LeftWidth'(ResetCycles - 1);
     if (moved_i || forget_o || (!work_i && !resetting_q)) still_d = '0;
     else if (!expired) still_d = still_q + 32'd1;
     if (irq_fatal_o) fatal_d = {overflow_i, writes_pending_i, reads_pending_i, 1'b1};

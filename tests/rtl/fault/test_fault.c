@@ -36,6 +36,9 @@ enum { X, W, CODES_X, SCALES_X, CODES_XT, SCALES_XT, CODES_W, SCALES_W, C, SUMS,
 #define MOST_JOBS 200  // in which a memory's error is looked for
 #define SUM_JOBS 30    // at least, where it is a memory of sums
 #define RESETS 300
+#define LONG 240        // elements of k in the second chunk of a long job, at most
+#define RESET_LONG 64   // so that PEs load a sum in each fourth cycle or more often
+#define RESET_LAST 300  // cycles of a job, in which they do
 
 typedef enum { ANY_JOB, GEMM_JOB, QUANT_JOB, LONG_GEMM_JOB } kind_t;
 
@@ -175,8 +178,10 @@ static uint64_t run_good(const uint8_t *before, const ufp4_descriptor_t *job, ui
 }
 
 // Random tensors, a random QUANT job of one of them, a random GEMM of both; what each leaves in memory. A long one has
-// a k of two chunks, at least two sub-tiles a side, and a last row of sub-tiles that goes beyond the edge.
-static void draw_jobs(rig_t *rig, int is_long) {
+// a k of two chunks, of the second up to @p second_chunk elements (0: it is not long), at least two sub-tiles a side,
+// and a last row of sub-tiles that goes beyond the edge.
+static void draw_jobs(rig_t *rig, uint32_t second_chunk) {
+  const int is_long = second_chunk > 0;
   uint64_t *words = (uint64_t *)rig->before;
   for (uint64_t i = 0; i < IMAGE_BYTES / sizeof *words; i++) words[i] = check_next(&rig->random);
   int64_t *sums = (int64_t *)(rig->before + SUMS * PLACE_BYTES);
@@ -191,7 +196,7 @@ static void draw_jobs(rig_t *rig, int is_long) {
   const uint32_t rows = 3 + 2 * check_below(&rig->random, 7);
   const uint32_t m = is_long ? rows : 1 + check_below(&rig->random, 60);
   const uint32_t n = is_long ? 5 + check_below(&rig->random, 16) : 1 + check_below(&rig->random, 40);
-  const uint32_t k = 1 + (is_long ? CHUNK + check_below(&rig->random, 240) : check_below(&rig->random, 100));
+  const uint32_t k = 1 + (is_long ? CHUNK + check_below(&rig->random, second_chunk) : check_below(&rig->random, 100));
   const uint8_t elem = (uint8_t)check_below(&rig->random, UFP4_ELEM_COUNT);
   rig->jobs[QUANT_JOB] = quant_job(X, CODES_X, m, k, elem);
   rig->jobs[GEMM_JOB] = gemm_job(m, n, k, elem, modes[check_below(&rig->random, 4)]);
@@ -307,7 +312,7 @@ static unsigned jobs_until_error(rig_t *rig) {
   const kind_t kind = strstr(memory_wanted, "u_quant") ? QUANT_JOB : GEMM_JOB;
   unsigned first = 0;
   for (unsigned jobs = 1; first == 0 ? jobs <= MOST_JOBS : sums && jobs <= SUM_JOBS; jobs++) {
-    if (jobs % JOBS_EACH == 1) draw_jobs(rig, sums || check_below(&rig->random, 2) != 0);
+    if (jobs % JOBS_EACH == 1) draw_jobs(rig, sums || check_below(&rig->random, 2) != 0 ? LONG : 0);
     bench_t bench = open_with(rig->before);
     fault_plan_words(sort_wanted, 0, 0, check_below(&rig->random, (uint32_t)rig->cycles[kind]));
     const outcome_t outcome = run_with_fault(rig, &bench, kind);
@@ -357,9 +362,9 @@ static int sort_loaded_sums(const char *path, const char *name) {
 static unsigned reset_among_errors(rig_t *rig) {
   unsigned bad = 0;
   for (unsigned i = 0; i < RESETS; i++) {
-    if (i % JOBS_EACH == 0) draw_jobs(rig, 1);
+    if (i % JOBS_EACH == 0) draw_jobs(rig, RESET_LONG);
     bench_t bench = open_with(rig->before);
-    const uint32_t half = (uint32_t)rig->cycles[GEMM_JOB] / 2, cycles = half + check_below(&rig->random, half);
+    const uint32_t cycles = (uint32_t)rig->cycles[GEMM_JOB] - check_below(&rig->random, RESET_LAST);
     fault_plan_words(sort_loaded_sums, 0, 0, cycles);
     bench_submit(&bench, &rig->jobs[GEMM_JOB]);
     ufp4_sim_run(bench.sim, cycles);
@@ -410,7 +415,7 @@ static int print_table(rig_t *rig, unsigned injections) {
     unsigned count[OUTCOMES] = {0};
     for (unsigned i = 0; i < injections; i++) {
       if (i % JOBS_EACH == 0) {
-        draw_jobs(rig, structures[structure].job == LONG_GEMM_JOB || check_below(&rig->random, 2) != 0);
+        draw_jobs(rig, structures[structure].job == LONG_GEMM_JOB || check_below(&rig->random, 2) != 0 ? LONG : 0);
       }
       count[inject(rig, structure)]++;
     }
