@@ -3,7 +3,8 @@
 
 Mutation test of the engines, the host side and the memory side, in the working core: yosys flattens configuration
 `small`, injects N bugs into each block of it, all into one netlist, and builds the tests on that in the folder BUILD; a
-file picks the mutant. TESTS are run on each, up to the first mismatch; one that takes LIMIT times its time fails. For
+file picks the mutant. They are drawn by a hash of their source line and signal, from different lines as far as there are
+any, so that a change of the RTL leaves those of other lines as they were. TESTS are run on each, up to the first mismatch; one that takes LIMIT times its time fails. For
 what none of them finds a SAT solver tries to show, registers cut open and the block alone, that outputs and next state
 are the same for all inputs and states. The rest either take other numbers of cycles in BENCHES (`slower`: no test of
 bits sees those) or are survivors, of which explained.txt knows some, with the reason. Of those neither equivalent nor
@@ -14,6 +15,7 @@ BUILD, and what is known of them."""
 import argparse
 import collections
 import concurrent.futures
+import hashlib
 import itertools
 import json
 import os
@@ -32,6 +34,7 @@ WANTED_PERCENT, BLOCK_PERCENT = 95, 85
 EXPLAINED = pathlib.Path(__file__).resolve().with_name("explained.txt")
 LIMIT = (4, 10)  # times the CPU time of a test without a mutation, and seconds more
 WIDTH = 12  # bits of the number that picks a mutant
+ALL = 10**9  # more mutants than a block has
 SAMPLE = (40, 1, 30)  # --count, --seed, --first: the mutants that explained.txt is of
 # The files of a block, and those that match but are of another.
 BLOCKS = {
@@ -81,12 +84,38 @@ def parameters(source):
     return " ".join(re.search(rf"set\(UFP4_{kind}_small (.*)\)", text)[1] for kind in ("CONFIGURATION", "SIMULATED"))
 
 
+def sample(args, block):
+    """The commands of the mutants of a block that are injected."""
+    texts = {path.relative_to(args.build).as_posix(): path.read_text().splitlines()
+             for path in (args.build / "rtl").rglob("*.sv")}
+
+    def line_of(place):
+        file, line = re.fullmatch(r"(.*):(\d+)\..*", place).groups()
+        return f"{file}: {texts[file][int(line) - 1].strip()}"
+
+    places, alike = collections.defaultdict(list), collections.Counter()
+    for command in (args.build / f"{block}.all").read_text().splitlines():
+        # A gate in a clock line would make a second clock, which races with the first.
+        if " -port CLK " in command:
+            continue
+        place = " ".join(line_of(source) for source in re.findall(r"-src (\S+)", command))
+        what = re.sub(r" -(cell|src|ctrlbit) \S+", "", command)  # the numbers of cells change, control bits are random
+        alike[place, what] += 1
+        places[place].append((digest(args.seed, place, what, alike[place, what]), command))
+    order = [(rank, digest(args.seed, place), command) for place, commands in places.items()
+             for rank, (_, command) in enumerate(sorted(commands))]
+    return [command for _, _, command in sorted(order)[:args.count]]
+
+
+def digest(*what):
+    return hashlib.sha256(repr(what).encode()).hexdigest()
+
+
 def make_mutants(args):
     """Writes core.il, BLOCK.il and small.v; gives {block: mutants}, numbered from 1 on over all blocks."""
     shutil.copytree(args.source / "rtl", args.build / "rtl", dirs_exist_ok=True)
     if not args.again:
-        lists = "".join(f"{select(block)}mutate -list {args.count} -seed {args.seed} -o {block}.list\n"
-                        for block in args.blocks)
+        lists = "".join(f"{select(block)}mutate -list {ALL} -o {block}.all\n" for block in args.blocks)
         # A block alone: what memories give is free, as are all other inputs; what they take is looked at.
         free = ("rename -enumerate -pattern wire_% ufp4_top/w:*\n"  # only wires with names of their own are exposed
                 "select -set taken ufp4_top/t:$mem* %ci1 ufp4_top/w:* %i\nexpose @taken\ndelete ufp4_top/m:*\n")
@@ -99,10 +128,9 @@ def make_mutants(args):
               f"{alone}", "make.ys")
     mutants, number = {}, 0
     for block in args.blocks:
-        # A gate in a clock line would make a second clock, which races with the first.
-        lines = [line for line in (args.build / f"{block}.list").read_text().splitlines() if " -port CLK " not in line]
-        mutants[block] = [run.Mutant(number + i, line) for i, line in enumerate(lines, 1)]
-        number += len(lines)
+        commands = sample(args, block)
+        mutants[block] = [run.Mutant(number + i, command) for i, command in enumerate(commands, 1)]
+        number += len(commands)
     if not args.again:
         script = "".join(f"mutate -ctrl mutant {WIDTH} {m.number} {m.command.removeprefix('mutate ')}\n"
                          for block in args.blocks for m in mutants[block])
