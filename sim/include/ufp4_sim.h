@@ -55,6 +55,8 @@ ufp4_sim_status_t ufp4_sim_reset(ufp4_sim_t *sim);
 /** One access to a register over AXI4-Lite; a few cycles. */
 ufp4_sim_status_t ufp4_sim_register_read(ufp4_sim_t *sim, uint32_t offset, uint32_t *value);
 ufp4_sim_status_t ufp4_sim_register_write(ufp4_sim_t *sim, uint32_t offset, uint32_t value);
+/** Writes byte i of the register where bit i of @p strobes (0 to 15) is set. */
+ufp4_sim_status_t ufp4_sim_register_write_bytes(ufp4_sim_t *sim, uint32_t offset, uint32_t value, unsigned strobes);
 
 /** Runs until the interrupt is high (at once if it is), for at most @p limit_cycles. A core that moves nothing on its
  *  bus for a million cycles while a job runs has failed: the message then says what it was waiting for. */

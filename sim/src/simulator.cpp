@@ -86,11 +86,11 @@ ufp4_sim_status_t Simulator::read(uint32_t offset, uint32_t *value) {
   return good() ? UFP4_SIM_OK : broken();
 }
 
-ufp4_sim_status_t Simulator::write(uint32_t offset, uint32_t value) {
+ufp4_sim_status_t Simulator::write(uint32_t offset, uint32_t value, unsigned strobes) {
   const auto &axil = pins_.axil;
   *axil.awaddr = static_cast<uint16_t>(offset);
   *axil.wdata = value;
-  *axil.wstrb = 0xF;
+  *axil.wstrb = static_cast<uint8_t>(strobes & 0xF);
   *axil.awvalid = *axil.wvalid = 1;
   for (unsigned i = 0; i < kRegisterCycles; i++) {
     const bool address = *axil.awvalid && *axil.awready, data = *axil.wvalid && *axil.wready;

@@ -27,7 +27,7 @@ class Simulator {
   /** Also in mid-job. */
   ufp4_sim_status_t reset();
   ufp4_sim_status_t read(uint32_t offset, uint32_t *value);
-  ufp4_sim_status_t write(uint32_t offset, uint32_t value);
+  ufp4_sim_status_t write(uint32_t offset, uint32_t value, unsigned strobes = 0xF);
   ufp4_sim_status_t wait_interrupt(uint64_t limit);
   ufp4_sim_status_t run(uint64_t cycles);
   Memory &memory() {

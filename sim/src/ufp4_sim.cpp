@@ -78,6 +78,10 @@ ufp4_sim_status_t ufp4_sim_register_write(ufp4_sim_t *sim, uint32_t offset, uint
   return sim->simulator->write(offset, value);
 }
 
+ufp4_sim_status_t ufp4_sim_register_write_bytes(ufp4_sim_t *sim, uint32_t offset, uint32_t value, unsigned strobes) {
+  return sim->simulator->write(offset, value, strobes);
+}
+
 ufp4_sim_status_t ufp4_sim_wait_interrupt(ufp4_sim_t *sim, uint64_t limit_cycles) {
   return sim->simulator->wait_interrupt(limit_cycles);
 }

@@ -56,6 +56,10 @@ void bench_write(bench_t *bench, uint32_t offset, uint32_t value) {
   must(bench, ufp4_sim_register_write(bench->sim, offset, value));
 }
 
+void bench_write_bytes(bench_t *bench, uint32_t offset, uint32_t value, unsigned strobes) {
+  must(bench, ufp4_sim_register_write_bytes(bench->sim, offset, value, strobes));
+}
+
 void bench_rings(bench_t *bench, uint64_t ring, uint64_t completions) {
   bench->ring = ring;
   bench->completions = completions;

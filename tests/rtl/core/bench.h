@@ -31,6 +31,7 @@ void bench_close(bench_t *bench);
 
 uint32_t bench_read(bench_t *bench, uint32_t offset);
 void bench_write(bench_t *bench, uint32_t offset, uint32_t value);
+void bench_write_bytes(bench_t *bench, uint32_t offset, uint32_t value, unsigned strobes);
 /** Points the core at rings at these addresses, and lets every completion interrupt. */
 void bench_rings(bench_t *bench, uint64_t ring, uint64_t completions);
 /** Puts a descriptor into the ring, if that is in memory. */

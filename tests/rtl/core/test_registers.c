@@ -23,7 +23,13 @@ TEST(identity) {
   }
 }
 
-// Each register that can be written keeps the bits it has, and no other register changes.
+static uint32_t bits_of(unsigned strobes) {
+  uint32_t bits = 0;
+  for (unsigned byte = 0; byte < 4; byte++) bits |= strobes >> byte & 1 ? 0xFFu << 8 * byte : 0;
+  return bits;
+}
+
+// Each register that can be written keeps the bits it has, of the bytes that are written, and no other register changes.
 TEST(keeps_what_is_written) {
   static const struct {
     uint32_t offset, mask;
@@ -40,11 +46,13 @@ TEST(keeps_what_is_written) {
   for (int round = 0; round < 200; round++) {
     const uint32_t at = check_below(&random, COUNT);
     const uint32_t value = (uint32_t)check_next(&random);
-    bench_write(&bench, registers[at].offset, value);
-    values[at] = value & registers[at].mask;
+    const unsigned strobes = check_below(&random, 16);
+    bench_write_bytes(&bench, registers[at].offset, value, strobes);
+    values[at] = ((values[at] & ~bits_of(strobes)) | (value & bits_of(strobes))) & registers[at].mask;
     for (int i = 0; i < COUNT; i++) {
       check_bits(round, bench_read(&bench, registers[i].offset), values[i],
-                 "register 0x%x after a write of 0x%x to 0x%x", registers[i].offset, value, registers[at].offset);
+                 "register 0x%x after a write of 0x%x, strobes %x, to 0x%x", registers[i].offset, value, strobes,
+                 registers[at].offset);
     }
   }
   bench_close(&bench);
@@ -68,6 +76,28 @@ TEST(rejects_writes_elsewhere) {
   }
   check_bits(0, bench_read(&bench, UFP4_REG_CONTROL), 0, "control");
   check_bits(0, bench_read(&bench, UFP4_REG_STATUS), 2, "status: nothing runs and the ring is empty");
+  bench_close(&bench);
+}
+
+// The tail by bytes: the others stay as they are. Of control and irq_status no bit is set in a byte that is not written.
+TEST(writes_bytes_of_the_doorbell) {
+  bench_t bench = bench_open("small", 1, 0, 0);
+  const ufp4_descriptor_t none = {.header = {.opcode = 0xFF, .flags = 1}};
+  for (int i = 0; i < 3; i++) bench_put(&bench, &none);
+  bench_write_bytes(&bench, UFP4_REG_RING_TAIL, 0xFFFFFF00u | bench.tail, 1);
+  check_bits(0, bench_read(&bench, UFP4_REG_RING_TAIL), bench.tail, "ring_tail");
+  check_that(0, bench_drain(&bench), "the descriptors are not taken");
+  const uint32_t raised = bench_read(&bench, UFP4_REG_IRQ_STATUS);
+  check_that(0, raised != 0, "no interrupt");
+  for (unsigned strobes = 0; strobes < 16; strobes++) {
+    if (strobes & 1) continue;
+    bench_write_bytes(&bench, UFP4_REG_IRQ_STATUS, 0xFFFFFFFF, strobes);
+    check_bits(strobes, bench_read(&bench, UFP4_REG_IRQ_STATUS), raised, "irq_status");
+    bench_write_bytes(&bench, UFP4_REG_CONTROL, 0xFFFFFFFF, strobes);
+    check_bits(strobes, bench_read(&bench, UFP4_REG_RING_HEAD), bench.tail, "ring_head: no soft reset");
+  }
+  bench_write_bytes(&bench, UFP4_REG_IRQ_STATUS, 0xFFFFFFFF, 1);
+  check_bits(0, bench_read(&bench, UFP4_REG_IRQ_STATUS), 0, "irq_status");
   bench_close(&bench);
 }
 
@@ -104,6 +134,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(identity),
       CHECK_TEST(keeps_what_is_written),
       CHECK_TEST(rejects_writes_elsewhere),
+      CHECK_TEST(writes_bytes_of_the_doorbell),
       CHECK_TEST(counters_count_idle_cycles),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);

@@ -48,7 +48,8 @@ BLOCKS = {
 }
 # Most of the fast tests of the whole core that need `small` alone, the cheap ones first.
 TESTS = [("jobs", ["few_on_small"]),
-         ("registers", ["identity", "keeps_what_is_written", "rejects_writes_elsewhere", "counters_count_idle_cycles"]),
+         ("registers", ["identity", "keeps_what_is_written", "writes_bytes_of_the_doorbell", "rejects_writes_elsewhere",
+                        "counters_count_idle_cycles"]),
          ("rings", ["interrupts", "of_each_size", "rejects_a_tail_too_far_by_each_bit", "at_every_address"]),
          ("command", ["slots_are_kept", "rejects_bad_headers", "rejects_bad_amax", "rejects_bad_quant",
                       "rejects_bad_e8m0_quant", "rejects_bad_gemm", "rejects_bad_addends", "rejects_no_copy",
