@@ -10,9 +10,9 @@
 // Soft reset: from the cycle after soft_reset_i the core behind the masters is in reset (core_rst_no) and the masters
 // flush: bursts that have begun are ended without effect, answers are swallowed. When none is pending the core is
 // released, after ResetCycles at the earliest: what the array still checks of its sums then marks none of the next
-// job's. A soft reset in a soft reset does not begin anew. If the bus is quiet for watchdog_i cycles (65536 where that is 0) with
-// every address and every beat taken, the rest of the answers are given up (forget_o). While an address or a beat
-// of ours is not taken, AXI has no way out but a reset of the bus, and the core stays in reset: resetting_o.
+// job's. A soft reset in a soft reset does not begin anew. If the bus is quiet for watchdog_i cycles (65536 where that
+// is 0) with every address and every beat taken, the rest of the answers are given up (forget_o). While an address or a
+// beat of ours is not taken, AXI has no way out but a reset of the bus, and the core stays in reset: resetting_o.
 // Spec: docs/architecture.md, "Watchdog and soft reset". Tests: tests/rtl/core, tests/rtl/fault.
 module ufp4_guard (
   input  logic        clk_i,

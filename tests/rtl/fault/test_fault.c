@@ -340,7 +340,7 @@ static unsigned try_each_memory(rig_t *rig) {
   return mute;
 }
 
-// @return whether it does not end
+// With memory as before the jobs again, and an empty ring. @return whether it does not end
 static int soft_reset(rig_t *rig, bench_t *bench) {
   bench_write(bench, UFP4_REG_CONTROL, SOFT_RESET);
   uint32_t resetting = STATUS_RESETTING;

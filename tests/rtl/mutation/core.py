@@ -3,15 +3,15 @@
 
 Mutation test of the engines, the host side and the memory side, in the working core: yosys flattens configuration
 `small`, injects N bugs into each block of it, all into one netlist, and builds the tests on that in the folder BUILD; a
-file picks the mutant. They are drawn by a hash of their source line and signal, from different lines as far as there are
-any, so that a change of the RTL leaves those of other lines as they were. TESTS are run on each, up to the first mismatch; one that takes LIMIT times its time fails. For
-what none of them finds a SAT solver tries to show, registers cut open and the block alone, that outputs and next state
-are the same for all inputs and states. The rest either take other numbers of cycles in BENCHES (`slower`: no test of
-bits sees those) or are survivors, of which explained.txt knows some, with the reason. Of those neither equivalent nor
-slower nor explained WANTED_PERCENT have to be killed, and of a block's, which are few, BLOCK_PERCENT. It is an error if
-explained.txt excuses what a test kills, or has a reason that fits no survivor of SAMPLE, or if the solver finds one of
-a block's first two killed mutants equivalent. BUILD/fates remembers what becomes of a mutant; --again: the mutants of
-BUILD, and what is known of them."""
+file picks the mutant. They are drawn by a hash of their source line and signal, from different lines as far as there
+are any, so that a change of the RTL leaves most of those of other lines as they were. TESTS are run on each, up to the
+first mismatch; one that takes LIMIT times its time fails. For what none of them finds a SAT solver tries to show,
+registers cut open and the block alone, that outputs and next state are the same for all inputs and states. The rest
+either take other numbers of cycles in BENCHES (`slower`: no test of bits sees those) or are survivors, of which
+explained.txt knows some, with the reason. Of those neither equivalent nor slower nor explained WANTED_PERCENT have to
+be killed, and of a block's, which are few, BLOCK_PERCENT. It is an error if explained.txt excuses what a test kills, or
+has a reason that fits no survivor of SAMPLE, or if the solver finds one of a block's first two killed mutants
+equivalent. BUILD/fates remembers what becomes of a mutant; --again: the mutants of BUILD, and what is known of them."""
 import argparse
 import collections
 import concurrent.futures
