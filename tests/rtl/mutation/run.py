@@ -116,7 +116,7 @@ def killed(folder, command, number):
 def prove(yosys, folder, netlist, top, mutant):
     """Registers are cut open, bit by bit: with the same state and inputs, are outputs and next state the same?"""
     cut = (f"hierarchy -top {top}\nasync2sync\ndffunmap\nsimplemap t:$dff\nsplitnets -ports\nopt_clean\n"
-           f"expose -evert-dff {top}\nopt_clean\n")
+           f"select -set state {top}/t:$_DFF* %co1:+[Q]\nexpose -evert-dff @state\nopt_clean\n")
     command = re.sub(r"-module \S+", f"-module {top}", mutant.command)
     script = (f"read_rtlil {netlist}\n{cut}rename {top} gold\ndesign -stash gold\n"
               f"read_rtlil {netlist}\nhierarchy -top {top}\n{command}\n{cut}rename {top} gate\ndesign -stash gate\n"
