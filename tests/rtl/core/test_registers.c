@@ -80,8 +80,8 @@ TEST(rejects_writes_elsewhere) {
   bench_close(&bench);
 }
 
-// One byte of the tail: the others, all zero, are not written. Nor is a byte of control and irq_status that strobes leave
-// out.
+// One byte of the tail: the others, all zero, are not written (rtl.rings.of_each_large_size has larger tails). Nor is a
+// byte of control and irq_status that strobes leave out.
 TEST(writes_bytes_of_the_doorbell) {
   bench_t bench = bench_open("small", 1, 0, 0);
   const ufp4_descriptor_t none = {.header = {.opcode = 0xFF, .flags = 1}};

@@ -47,6 +47,58 @@ TEST(of_each_size) {
   }
 }
 
+// Writes the bytes of the tail that change, and nonsense beside them.
+static void write_doorbell(bench_t *bench, uint32_t from, uint64_t nonsense) {
+  unsigned strobes = 0;
+  uint32_t kept = 0;
+  for (unsigned byte = 0; byte < 4; byte++) {
+    const uint32_t bits = 0xFFu << 8 * byte;
+    if ((from ^ bench->tail) & bits) strobes |= 1u << byte;
+    else kept |= bits;
+  }
+  bench_write_bytes(bench, UFP4_REG_RING_TAIL, bench->tail ^ ((uint32_t)nonsense & kept), strobes);
+}
+
+// Submits @p count fences to a ring of 2^log2 with one doorbell, and looks at their completions.
+static void fill(bench_t *bench, uint32_t log2, uint32_t count, uint64_t nonsense) {
+  const uint32_t from = bench->tail, mask = (1u << log2) - 1;
+  uint8_t *ring = ufp4_sim_memory(bench->sim, bench->ring, sizeof(ufp4_descriptor_t) << log2);
+  const uint8_t *completions = ufp4_sim_memory(bench->sim, bench->completions, sizeof(ufp4_completion_t) << log2);
+  for (uint32_t i = 0; i < count; i++, bench->tail++) {
+    const ufp4_descriptor_t fence = bench_fence(~bench->tail);
+    memcpy(ring + (bench->tail & mask) * sizeof fence, &fence, sizeof fence);
+  }
+  write_doorbell(bench, from, nonsense);
+  check_bits(log2, bench_read(bench, UFP4_REG_RING_TAIL), bench->tail, "the tail after 0x%x", from);
+  while (bench_read(bench, UFP4_REG_RING_HEAD) != bench->tail) {
+    check_bits(log2, ufp4_sim_run(bench->sim, 200), UFP4_SIM_OK, "run");
+    check_bits(log2, bench_read(bench, UFP4_REG_FATAL), 0, "fatal");
+  }
+  for (uint32_t i = from; i != bench->tail; i++) {
+    ufp4_completion_t done;
+    memcpy(&done, completions + (i & mask) * sizeof done, sizeof done);
+    check_bits(i, done.job | (uint64_t)done.status << 32, ~i, "job in a ring of 2^%u", log2);
+  }
+}
+
+// Those that are larger than the bench's: full at once, then on in steps, and one too many. In the
+// largest the tail comes to have three bytes.
+TEST(of_each_large_size) {
+  check_random_t random = check_random();
+  for (uint32_t log2 = BENCH_RING_LOG2 + 1; log2 <= 15; log2++) {
+    bench_t bench = bench_open("small", 1, 0, 0);
+    const uint32_t size = 1u << log2;
+    bench_rings(&bench, BENCH_DATA, BENCH_DATA + size * sizeof(ufp4_descriptor_t));
+    bench_write(&bench, UFP4_REG_RING_LOG2, log2);
+    fill(&bench, log2, size, 0);
+    const uint32_t end = (log2 == 15 ? 2 * size : size) + size / 8;
+    while (bench.tail < end) fill(&bench, log2, 1 + check_below(&random, size / 2), check_next(&random));
+    bench_write(&bench, UFP4_REG_RING_TAIL, bench.tail + size + 1);
+    check_bits(log2, bench_read(&bench, UFP4_REG_FATAL), 9, "fatal after a tail too far in a ring of 2^%u", log2);
+    bench_close(&bench);
+  }
+}
+
 // Every address bit alone, and all but it: the one for the descriptors, the other for the completions, and in turn.
 TEST(at_every_address) {
   bench_t bench = bench_open_everywhere("small");
@@ -151,6 +203,7 @@ int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(wrap_around),
       CHECK_TEST(of_each_size),
+      CHECK_TEST(of_each_large_size),
       CHECK_TEST(at_every_address),
       CHECK_TEST(completion_leaves_neighbours),
       CHECK_TEST(interrupts),

@@ -2,13 +2,14 @@
 """usage: edits.py SOURCE BUILD UNIT [--jobs N] [--only PATTERN]
 
 Mutation test of modules in all the forms and shapes of the array that they are for: bugs are edits of their source, all in
-one copy of it, of which a file picks one. The unit's rigs, GEMM engines for the most part, are built from that, and their
-fast tests (rtl.RIG) run on each mutant until one fails. Edits: an expression that is zero, or has its lowest bit
-inverted; an operator that is another one, or left out; a condition negated, or always or never true; a constant that
-differs by one. Not edited are parameters, conditions of generate blocks, operators in indices, clocks, assertions and the
-ports of resets. What no test finds is `slower` if the rigs' `utilization` prints other numbers of cycles, else a survivor;
-explained.txt knows some, with the reason. Fails if of the others less than WANTED_PERCENT are killed, if explained.txt
-excuses what is killed, or if it has a reason that fits none. BUILD is the folder of the models."""
+one copy of it, of which a file picks one. The unit's rigs, engines for the most part, are built from that, and their fast
+tests (rtl.RIG) run on each mutant until one fails; of large units on one mutant in so many, drawn by a hash of its source
+line and edit. Edits: an expression that is zero, or has its lowest bit inverted; an operator that is another one, or left
+out; a condition negated, or always or never true; a constant that differs by one. Not edited are parameters, conditions
+of generate blocks, operators in indices, clocks, assertions and the ports of resets. What no test finds is `slower` if
+the rigs' `utilization` prints other numbers of cycles, else a survivor; explained.txt knows some, with the reason. Fails
+if of the others less than WANTED_PERCENT are killed, if explained.txt excuses what is killed, or if it has a reason that
+fits none. BUILD is the folder of the models."""
 import argparse
 import concurrent.futures
 import json
@@ -23,24 +24,30 @@ import run
 WANTED_PERCENT = 95
 ALIVE = ("survives", "slower")
 LIMIT = (4, 3)  # times the CPU time of a test without a mutation, and seconds more
-# What is edited, and the rigs whose tests have to find it.
+# What is edited, the rigs whose tests have to find it, and of how many mutants one is drawn.
 UNITS = {
     "words": (["array/ufp4_array_words.sv", "array/ufp4_pe_words.sv", "num/ufp4_words_pkg.sv"],
-              ["gemm_simulator", "gemm_fours", "gemm_pairs", "gemm_broad"]),
+              ["gemm_simulator", "gemm_fours", "gemm_pairs", "gemm_broad"], 1),
     "pe": (["array/ufp4_pe.sv", "array/ufp4_sum_banks.sv", "num/ufp4_dot_part.sv", "num/ufp4_delay.sv"],
-           ["gemm_fpga", "gemm_quarters", "gemm_lean", "gemm_small", "gemm_halves", "gemm_simulator-fp32", "sum_banks"]),
+           ["gemm_fpga", "gemm_quarters", "gemm_lean", "gemm_small", "gemm_halves", "gemm_simulator-fp32", "sum_banks"], 1),
     "pe_fp32": (["array/ufp4_pe_fp32.sv", "array/ufp4_pe_dot.sv", "num/ufp4_dot_planes.sv"],
-                ["gemm_small-fp32", "gemm_fpga-fp32", "gemm_simulator-fp32", "gemm_halves", "gemm_fpga-halves"]),
+                ["gemm_small-fp32", "gemm_fpga-fp32", "gemm_simulator-fp32", "gemm_halves", "gemm_fpga-halves"], 1),
     "pe_nv": (["array/ufp4_pe_nv.sv", "array/ufp4_pe_dot.sv"],
-              ["gemm_small-nv", "gemm_fpga-nv", "gemm_simulator-nv"]),
+              ["gemm_small-nv", "gemm_fpga-nv", "gemm_simulator-nv"], 1),
     "systolic": (["array/ufp4_systolic.sv", "array/ufp4_lane.sv"],
                  ["gemm_small", "gemm_small-nv", "gemm_fpga", "gemm_cells", "gemm_wide", "gemm_lean", "gemm_odd",
-                  "gemm_halves", "gemm_simulator-nv"]),
+                  "gemm_halves", "gemm_simulator-nv"], 1),
     "widths": (["mem/ufp4_width_read.sv", "mem/ufp4_width_write.sv"],
-               ["gemm_flat", "gemm_row", "gemm_deep", "gemm_broad", "gemm_tall"]),
+               ["gemm_flat", "gemm_row", "gemm_deep", "gemm_broad", "gemm_tall"], 1),
     "load": (["array/ufp4_load_request.sv", "array/ufp4_load_write.sv", "array/ufp4_tile_walk.sv"],
-             ["gemm_odd", "gemm_deep", "gemm_broad", "gemm_halves", "gemm_small-nv"]),
-    "engine_clock": (["host/ufp4_engine_clock.sv"], ["engine_clock"]),
+             ["gemm_odd", "gemm_deep", "gemm_broad", "gemm_halves", "gemm_small-nv"], 1),
+    "engine_clock": (["host/ufp4_engine_clock.sv"], ["engine_clock"], 1),
+    "sequencer": (["array/ufp4_sequencer.sv"],
+                  ["gemm_small-nv", "gemm_halves", "gemm_deep", "gemm_broad", "gemm_odd"], 3),
+    "drain": (["array/ufp4_drain.sv", "array/ufp4_addend.sv", "array/ufp4_epilogue.sv"],
+              ["gemm_small", "gemm_small-nv", "gemm_halves", "gemm_flat", "gemm_deep", "gemm_broad"], 6),
+    "quant": (["quant/ufp4_quant.sv", "quant/ufp4_quant_load.sv", "quant/ufp4_quant_strip.sv", "quant/ufp4_quant_write.sv"],
+              ["quant_bus8", "quant_bus64", "quant_bus128"], 8),
 }
 PICK = """#include <cstdio>
 #include <cstdlib>
@@ -267,9 +274,10 @@ def main():
     parser.add_argument("--only", metavar="PATTERN", default="",
                         help="those with it in FILE: SOURCE LINE: EDIT, each with its fate; judges nothing")
     args = parser.parse_args()
-    args.files, args.rigs = UNITS[args.unit]
+    args.files, args.rigs, share = UNITS[args.unit]
     args.build.mkdir(parents=True, exist_ok=True)
-    mutants = [mutant for mutant in make_rtl(args) if re.search(args.only, mutant.name)]
+    mutants = [mutant for mutant in make_rtl(args)
+               if re.search(args.only, mutant.name) and int(core.digest(mutant.name), 16) % share == 0]
     if not mutants:
         sys.exit(f"no mutant has {args.only} in its name")
     tests = build_tests(args)
