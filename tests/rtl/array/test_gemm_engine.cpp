@@ -308,6 +308,15 @@ TEST(row_groups_are_read_at_once) {
   }
 }
 
+/** Where a sum has one block it is a bank of accumulators that is waited for, until its sums have left: row by row, which
+ * takes longer than the steps of the block if there are more rows than steps. */
+TEST(short_sums_wait_for_their_bank) {
+  Engine engine;
+  const Outcome o = engine.run(job_of(10 * kTileM, kTileN, 16), kCalm);
+  check_that(0, 4 * o.accumulator > o.cycles || kRows <= kSteps, "%llu of %llu cycles wait for accumulators",
+             static_cast<unsigned long long>(o.accumulator), static_cast<unsigned long long>(o.cycles));
+}
+
 /** Cycles on a calm memory of latency 100: at least 90 % of the array's peak where the shape allows it, and the bus,
  * which the named configurations have as wide as a row of results. */
 TEST(utilization) {
@@ -344,6 +353,7 @@ const check_test_t kTests[] = {
     CHECK_TEST(flipped_bits_are_reported),
     CHECK_TEST(operands_come_by_row_groups),
     CHECK_TEST(row_groups_are_read_at_once),
+    CHECK_TEST(short_sums_wait_for_their_bank),
     CHECK_TEST(utilization),
 };
 

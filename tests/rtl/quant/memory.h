@@ -34,6 +34,7 @@ class Memory {
     b_ = behaviour;
     random_ = random;
     beats_read = requests_written = 0;
+    answered.clear();
     last_ = Held{};
     taken_ = false;
     m_.rd_rsp_valid_i = 0;
@@ -50,8 +51,10 @@ class Memory {
     if (!m_.rd_rsp_valid_i && !reads_.empty() && reads_.front().due <= cycle && go()) offer();
     if (!m_.rd_rsp_valid_i) offer_nothing();
     m_.wr_err_i = 0;
-    if (!answers_.empty() && answers_.front().due <= cycle && go()) {
+    answers = !answers_.empty() && answers_.front().due <= cycle && go();
+    if (answers) {
       m_.wr_err_i = answers_.front().error;
+      answered.push_back(answers_.front().offset);
       answers_.pop_front();
     }
     m_.wr_idle_i = writes_.empty() && answers_.empty() && !m_.wr_err_i;
@@ -75,6 +78,8 @@ class Memory {
   std::vector<uint8_t> data;
   uint64_t read_lo = 0, read_hi = 0;  ///< where reads may go, as offsets in data
   int64_t beats_read = 0, requests_written = 0;
+  bool answers = false;            ///< a write is answered in this cycle
+  std::vector<uint64_t> answered;  ///< the offsets of those that have been since the job began
 
  private:
   struct Read {
@@ -83,7 +88,7 @@ class Memory {
     size_t at;                   ///< the next beat
   };
   struct Write {
-    uint64_t offset;
+    uint64_t offset, at;  ///< of the first beat, and of the next
     unsigned beats;
     bool error;
   };
@@ -92,7 +97,7 @@ class Memory {
     uint8_t strobe[kBus / 8];
   };
   struct Answer {
-    uint64_t due;
+    uint64_t due, offset;
     bool error;
   };
   /** Outputs that must not change while they wait. */
@@ -145,7 +150,7 @@ class Memory {
 
   void take_write() {
     const uint64_t offset = offset_of(m_.wr_req_addr_o, m_.wr_req_beats_o);
-    writes_.push_back({offset, m_.wr_req_beats_o, requests_written++ == b_.write_error});
+    writes_.push_back({offset, offset, m_.wr_req_beats_o, requests_written++ == b_.write_error});
   }
 
   void take_beat() {
@@ -158,12 +163,12 @@ class Memory {
   void store(uint64_t cycle) {
     Write &write = writes_.front();
     for (unsigned i = 0; i < kBus; i++) {
-      if (beats_.front().strobe[i / 8] >> i % 8 & 1) data[write.offset + i] = beats_.front().data[i];
+      if (beats_.front().strobe[i / 8] >> i % 8 & 1) data[write.at + i] = beats_.front().data[i];
     }
     beats_.pop_front();
-    write.offset += kBus;
+    write.at += kBus;
     if (--write.beats != 0) return;
-    answers_.push_back({cycle + b_.latency, write.error});
+    answers_.push_back({cycle + b_.latency, write.offset, write.error});
     writes_.pop_front();
   }
 

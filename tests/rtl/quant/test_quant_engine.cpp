@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole QUANT engine on a memory with latency and stalls: every byte of memory after a job, the exponents of AMAX,
 // flags, errors and cycles, against the golden model. Built once for each bus width.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -49,6 +50,7 @@ struct Outcome {
   bool read_error, write_error, memory_error;
   unsigned flags;
   int t[2];
+  int64_t panels;  ///< row groups said to be written, at the end
 };
 
 uint64_t round_up(uint64_t value, uint64_t to) {
@@ -85,7 +87,8 @@ class Engine {
   Place place(const Job &job);
   void fill(const Job &job, const Place &place);
   void describe(const Job &job, const Place &place, bool amax);
-  Outcome simulate(const Behaviour &behaviour, uint64_t limit);
+  Outcome simulate(const Behaviour &behaviour, uint64_t limit, const Job &job, const Place &place);
+  void check_panels(const Job &job, const Place &place, int64_t from, int64_t to);
   void compare(const Job &job, const Place &place, const std::vector<uint8_t> &before, const Outcome &outcome,
                bool amax);
 };
@@ -168,14 +171,38 @@ void Engine::describe(const Job &job, const Place &p, bool amax) {
   m.col_exponent_i = static_cast<uint16_t>(job.t[1]);
 }
 
-Outcome Engine::simulate(const Behaviour &behaviour, uint64_t limit) {
+/** Row groups of the row copy that are said to be in memory: every write to them has been answered. */
+void Engine::check_panels(const Job &job, const Place &p, int64_t from, int64_t to) {
+  const uint64_t units = static_cast<uint64_t>((job.cols + 15) / 16);
+  for (int64_t group = from; group < std::min(to, (job.rows + 15) / 16); group++) {
+    const uint64_t unit = static_cast<uint64_t>(group * p.stride_blocks[0]);
+    const auto answered = [&](uint64_t first, uint64_t bytes) {
+      return static_cast<uint64_t>(std::count_if(memory.answered.begin(), memory.answered.end(), [&](uint64_t offset) {
+        return offset >= first && offset < first + bytes * static_cast<uint64_t>(p.stride_blocks[0]);
+      }));
+    };
+    check_bits(group, answered(p.codes[0] + 128 * unit, 128), units, "codes of a row group that is said to be written");
+    check_bits(group, answered(p.scales[0] + 16 * unit, 16), units, "scales of a row group that is said to be written");
+  }
+}
+
+Outcome Engine::simulate(const Behaviour &behaviour, uint64_t limit, const Job &job, const Place &place) {
   Outcome out = {};
   memory.reset(behaviour, random);
   check_next(&random);
   m.start_valid_i = 1;
-  for (uint64_t cycle = 0; cycle < limit && !out.ended; cycle++) {
+  // The last writes are counted a little after they are answered.
+  uint64_t left = 4;
+  int64_t panels = 0;
+  for (uint64_t cycle = 0; cycle < limit && left != 0; cycle++) {
     memory.drive(cycle);
+    m.wr_answer_i = memory.answers;
     m.eval();
+    left -= out.ended;
+    if (!m.start_valid_i) {
+      check_panels(job, place, panels, m.panels_o);
+      panels = m.panels_o;
+    }
     const bool started = m.start_valid_i && m.start_ready_o;
     if (m.done_valid_o) {
       check_that(0, memory.quiet(), "done with reads or writes under way");
@@ -192,6 +219,7 @@ Outcome Engine::simulate(const Behaviour &behaviour, uint64_t limit) {
     edge();
     if (started) m.start_valid_i = 0;
   }
+  out.panels = panels;
   return out;
 }
 
@@ -257,12 +285,16 @@ Outcome Engine::run(const Job &job, const Behaviour &behaviour, bool amax) {
   describe(job, p, amax);
   const std::vector<uint8_t> before = memory.data;
   const uint64_t tiles = static_cast<uint64_t>((job.rows + 15) / 16) * static_cast<uint64_t>((job.cols + 15) / 16);
-  const Outcome outcome = simulate(behaviour, 20000 + tiles * 4000 + tiles * 64 * behaviour.latency);
+  const Outcome outcome = simulate(behaviour, 20000 + tiles * 4000 + tiles * 64 * behaviour.latency, job, p);
   // This memory gives and takes the right data with an error too.
   compare(job, p, before, outcome, amax);
   const unsigned errors = (behaviour.read_error >= 0) + 2u * (behaviour.write_error >= 0);
   check_bits(0, outcome.read_error + 2u * outcome.write_error + 4u * outcome.memory_error, errors,
              "errors: read 1, write 2, memory 4");
+  if (!amax && job.copies & kRow && errors == 0) {
+    check_that(outcome.panels, outcome.panels >= (job.rows + 15) / 16, "row groups of %lld rows are said to be written",
+               static_cast<long long>(job.rows));
+  }
   return outcome;
 }
 
@@ -414,6 +446,15 @@ TEST(write_error_is_reported) {
   }
 }
 
+TEST(errors_end_a_job_early) {
+  Engine engine;
+  const Job job = job_of(2000, 20);
+  const uint64_t whole = engine.run(job, kCalm, false).cycles;
+  for (const Behaviour &behaviour : {Behaviour{1, 0, 0, -1}, Behaviour{1, 0, -1, 0}}) {
+    check_that(0, engine.run(job, behaviour, false).cycles < whole / 8, "an error in the first of 125 strips");
+  }
+}
+
 TEST(throughput) {
   // 16 cycles a tile, or as many as its bytes need on the bus, and a tenth more, and the way in and out.
   Engine engine;
@@ -454,6 +495,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(random_many),
       CHECK_TEST(read_error_is_reported),
       CHECK_TEST(write_error_is_reported),
+      CHECK_TEST(errors_end_a_job_early),
       CHECK_TEST(throughput),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
