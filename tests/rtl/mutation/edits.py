@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: edits.py SOURCE BUILD UNIT [--jobs N] [--only PATTERN]
 
-Mutation test of modules in all the forms and shapes of the array that they are for: bugs are edits of their source, all in
-one copy of it, of which a file picks one. The unit's rigs, engines for the most part, are built from that, and their fast
-tests (rtl.RIG) run on each mutant until one fails; of large units on one mutant in so many, drawn by a hash of its source
-line and edit. Edits: an expression that is zero, or has its lowest bit inverted; an operator that is another one, or left
-out; a condition negated, or always or never true; a constant that differs by one. Not edited are parameters, conditions
-of generate blocks, operators in indices, clocks, assertions and the ports of resets. What no test finds is `slower` if
-the rigs' `utilization` prints other numbers of cycles, else a survivor; explained.txt knows some, with the reason. Fails
-if of the others less than WANTED_PERCENT are killed, if explained.txt excuses what is killed, or if it has a reason that
-fits none. BUILD is the folder of the models."""
+Mutation test of modules in all the forms and shapes of the array that they are for: bugs are edits of their source, all
+in one copy of it, of which a file picks one. The unit's rigs, engines for the most part, are built from that, and their
+fast tests (rtl.RIG) run on each mutant until one fails; of large units on one mutant in so many, drawn by a hash of its
+source line and edit. Edits: an expression that is zero, or has its lowest bit inverted; an operator that is another one,
+or left out; a condition negated, or always or never true; a constant that differs by one. Not edited are parameters,
+conditions of generate blocks, operators in indices, clocks, assertions and the ports of resets. What no test finds is
+`slower` if the rigs' `utilization` or `throughput` prints other numbers of cycles, else a survivor; explained.txt knows
+some, with the reason. Fails if of the others less than WANTED_PERCENT are killed, if explained.txt excuses what is
+killed, or if it has a reason that fits none. BUILD is the folder of the models."""
 import argparse
 import concurrent.futures
 import json
@@ -29,7 +29,8 @@ UNITS = {
     "words": (["array/ufp4_array_words.sv", "array/ufp4_pe_words.sv", "num/ufp4_words_pkg.sv"],
               ["gemm_simulator", "gemm_fours", "gemm_pairs", "gemm_broad"], 1),
     "pe": (["array/ufp4_pe.sv", "array/ufp4_sum_banks.sv", "num/ufp4_dot_part.sv", "num/ufp4_delay.sv"],
-           ["gemm_fpga", "gemm_quarters", "gemm_lean", "gemm_small", "gemm_halves", "gemm_simulator-fp32", "sum_banks"], 1),
+           ["gemm_fpga", "gemm_quarters", "gemm_lean", "gemm_small", "gemm_halves", "gemm_simulator-fp32", "sum_banks"],
+           1),
     "pe_fp32": (["array/ufp4_pe_fp32.sv", "array/ufp4_pe_dot.sv", "num/ufp4_dot_planes.sv"],
                 ["gemm_small-fp32", "gemm_fpga-fp32", "gemm_simulator-fp32", "gemm_halves", "gemm_fpga-halves"], 1),
     "pe_nv": (["array/ufp4_pe_nv.sv", "array/ufp4_pe_dot.sv"],
@@ -43,8 +44,8 @@ UNITS = {
              ["gemm_odd", "gemm_deep", "gemm_broad", "gemm_halves", "gemm_small-nv"], 1),
     "engine_clock": (["host/ufp4_engine_clock.sv"], ["engine_clock"], 1),
     "sequencer": (["array/ufp4_sequencer.sv"],
-                  ["gemm_small-nv", "gemm_halves", "gemm_fours", "gemm_fpga-tall", "gemm_wide", "gemm_deep", "gemm_broad",
-                   "gemm_odd"], 3),
+                  ["gemm_small-nv", "gemm_halves", "gemm_fours", "gemm_fpga-tall", "gemm_wide", "gemm_cells",
+                   "gemm_deep", "gemm_broad", "gemm_odd"], 3),
     "results": (["array/ufp4_drain.sv", "array/ufp4_addend.sv", "array/ufp4_epilogue.sv"],
                 ["gemm_small", "gemm_small-nv", "gemm_halves", "gemm_flat", "gemm_deep", "gemm_broad", "gemm_odd"], 6),
     "quantizer": (["quant/ufp4_quant.sv", "quant/ufp4_quant_load.sv", "quant/ufp4_quant_strip.sv",
@@ -69,7 +70,7 @@ TOKEN = re.compile(r"'[01]\b|\d+'s?[bdh]\w+|\d+|\$?[A-Za-z_][\w$]*|<<<?|>>>?|[=!
 NAME = r"[\w.]+(?:\[[^;=]*?\])*"
 PLACE = rf"(?:{NAME}|\{{[^;=]*?\}})"
 # What an expression follows, up to its end: a semicolon, or the bracket that closes.
-ASSIGNMENT = re.compile(r"(?:\bassign\s+|(?:^|;|\)|\bbegin|\belse)\s*(?:automatic logic (?:\[[^\]]*\] )?)?)"
+ASSIGNMENT = re.compile(r"(?:\bassign\s+|(?:^|;|\)|\bbegin|\belse|\w:(?!:))\s*(?:automatic logic (?:\[[^\]]*\] )?)?)"
                         rf"({PLACE})\s*<?=(?!=)\s*", re.M)
 RETURN = re.compile(r"\breturn\s+")
 CONDITION = re.compile(r"\bif\s*\(")
@@ -278,8 +279,11 @@ def main():
     args = parser.parse_args()
     args.files, args.rigs, share = UNITS[args.unit]
     args.build.mkdir(parents=True, exist_ok=True)
-    mutants = [mutant for mutant in make_rtl(args)
-               if re.search(args.only, mutant.name) and int(core.digest(mutant.name), 16) % share == 0]
+    mutants = make_rtl(args)
+    if args.only:
+        mutants = [mutant for mutant in mutants if re.search(args.only, mutant.name)]
+    else:
+        mutants = [mutant for mutant in mutants if int(core.digest(mutant.name), 16) % share == 0]
     if not mutants:
         sys.exit(f"no mutant has {args.only} in its name")
     tests = build_tests(args)
@@ -288,7 +292,7 @@ def main():
         passes, base[name] = core.run_test(command, 0, 600)
         if not passes:
             sys.exit(f"{name} fails without a mutation")
-    benches = [command for name, command in tests.items() if name.endswith(".utilization")]
+    benches = [command for name, command in tests.items() if name.endswith((".utilization", ".throughput"))]
     cycles = cycles_of(benches, 0)
     kills = dict.fromkeys(tests, 0)
 
