@@ -124,6 +124,7 @@ static const vectors_unit_t *unit_at(size_t index) {
                 {vectors_fp32, vectors_fp32_count},
                 {vectors_nv, vectors_nv_count},
                 {vectors_scale, vectors_scale_count},
+                {vectors_transform, vectors_transform_count},
                 {vectors_quantize, vectors_quantize_count}};
   for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++) {
     if (index < tables[t].count) return &tables[t].units[index];

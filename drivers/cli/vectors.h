@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operands and results of one unit as records of hexadecimal columns; tables of units (vectors_multiply.c,
-// vectors_fp32.c, vectors_nv.c, vectors_scale.c, vectors_quantize.c).
+// vectors_fp32.c, vectors_nv.c, vectors_scale.c, vectors_transform.c, vectors_quantize.c).
 #ifndef UFP4_VECTORS_H
 #define UFP4_VECTORS_H
 
@@ -44,9 +44,10 @@ typedef struct vectors_unit {
   void (*draw)(vectors_t *vectors);      ///< one random record; NULL where the table has every case
 } vectors_unit_t;
 
-extern const vectors_unit_t vectors_multiply[], vectors_fp32[], vectors_nv[], vectors_scale[], vectors_quantize[];
+extern const vectors_unit_t vectors_multiply[], vectors_fp32[], vectors_nv[], vectors_scale[], vectors_transform[],
+    vectors_quantize[];
 extern const size_t vectors_multiply_count, vectors_fp32_count, vectors_nv_count, vectors_scale_count,
-    vectors_quantize_count;
+    vectors_transform_count, vectors_quantize_count;
 
 int vectors_columns(const vectors_unit_t *unit);
 
@@ -59,14 +60,22 @@ uint32_t vectors_below(vectors_t *vectors, uint32_t bound);
 /** A random element format, and random codes. */
 ufp4_elem_t vectors_draw_elem(vectors_t *vectors);
 void vectors_draw_codes(vectors_t *vectors, uint8_t codes[16]);
+/** 16 random FP32 numbers of one of several kinds; NaN and Inf only with @p special. */
+void vectors_draw_block(vectors_t *vectors, int special, uint32_t bits[16]);
 
 // Parts of records: a number, words, and 16 codes as one number, the first in its lowest bits.
 void vectors_set(vectors_record_t *record, int column, uint64_t value);
 void vectors_set_words(vectors_record_t *record, int column, const uint32_t *words, size_t count);
 uint64_t vectors_join_codes(const uint8_t codes[16]);
 
+/** Transformed lanes as the RTL carries them: sign, three zeros, magnitude. */
+void vectors_transformed_words(const int32_t numbers[16], uint32_t words[16]);
+
 /** FP32 numbers where formats begin, end and round. */
 #define VECTORS_SPECIAL_NUMBERS 15
 extern const uint32_t vectors_special_numbers[VECTORS_SPECIAL_NUMBERS];
+/** Gives @p put blocks of one of these with another in one place, or in half of the places. */
+typedef void (*vectors_put_block_t)(vectors_t *vectors, const uint32_t bits[16]);
+void vectors_boundary_blocks(vectors_t *vectors, vectors_put_block_t put);
 
 #endif

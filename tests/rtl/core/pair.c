@@ -101,11 +101,49 @@ void pair_compare(pair_t *pair, const char *what) {
   }
 }
 
-// A job that met a bus error has left its output in no defined state: the model takes over what the core left.
-static void pair_reconcile(pair_t *pair) {
-  ufp4_device_t *rtl = pair->device[0], *model = pair->device[1];
-  pair_must(rtl, ufp4_buffer_read(rtl, pair->address, pair->memory[0], pair->bytes));
-  pair_must(model, ufp4_buffer_write(model, pair->address, pair->memory[0], pair->bytes));
+// So many rows of so many bytes.
+typedef struct {
+  uint64_t address, rows, bytes, stride;
+} region_t;
+
+static int holds(region_t region, uint64_t address) {
+  const uint64_t at = address - region.address;
+  return region.stride != 0 && at / region.stride < region.rows && at % region.stride < region.bytes;
+}
+
+static uint64_t sixteens(uint32_t count) {
+  return ((uint64_t)count + 15) / 16;
+}
+
+static int is_output(const ufp4_descriptor_t *job, uint64_t address) {
+  const ufp4_gemm_descriptor_t *g = &job->gemm;
+  const ufp4_quant_descriptor_t *q = &job->quant;
+  if (g->opcode == UFP4_OPCODE_GEMM) {
+    const uint64_t size = g->d_dtype == UFP4_DTYPE_BF16 ? 2 : g->d_dtype == UFP4_DTYPE_I64 ? 8 : 4;
+    return holds((region_t){g->d_addr, g->m, g->n * size, g->d_stride_bytes}, address);
+  }
+  if (q->opcode != UFP4_OPCODE_QUANT) return 0;
+  const uint64_t rows = sixteens(q->rows), cols = sixteens(q->cols), code = UFP4_PANEL_CODE_BYTES,
+                 scale = UFP4_PANEL_SCALE_BYTES;
+  const int row = (q->row_mode & UFP4_MODE_ENABLE) != 0, col = (q->col_mode & UFP4_MODE_ENABLE) != 0;
+  return (row && holds((region_t){q->row_codes_addr, rows, cols * code, q->row_stride_blocks * code}, address)) ||
+         (row && holds((region_t){q->row_scales_addr, rows, cols * scale, q->row_stride_blocks * scale}, address)) ||
+         (col && holds((region_t){q->col_codes_addr, cols, rows * code, q->col_stride_blocks * code}, address)) ||
+         (col && holds((region_t){q->col_scales_addr, cols, rows * scale, q->col_stride_blocks * scale}, address));
+}
+
+// A job that met a bus error has left its output, and nothing else, in no defined state: the model takes over what the
+// core left there.
+static void pair_reconcile(pair_t *pair, const ufp4_descriptor_t *job, const char *what) {
+  for (int i = 0; i < 2; i++) {
+    pair_must(pair->device[i], ufp4_buffer_read(pair->device[i], pair->address, pair->memory[i], pair->bytes));
+  }
+  for (uint64_t i = 0; i < pair->bytes; i++) {
+    if (pair->memory[0][i] == pair->memory[1][i]) continue;
+    check_that(pair->jobs, is_output(job, pair->address + i), "%s ended with a bus error and wrote 0x%llx of place %d",
+               what, (unsigned long long)(i % pair->place_bytes), (int)(i / pair->place_bytes));
+  }
+  pair_must(pair->device[1], ufp4_buffer_write(pair->device[1], pair->address, pair->memory[0], pair->bytes));
 }
 
 // The counters of one job: all of its cycles are of its own kind.
@@ -189,6 +227,6 @@ ufp4_core_status_t pair_job(pair_t *pair, const ufp4_descriptor_t *wanted, const
   check_bits(pair->jobs, done[0].status, done[1].status, "status of %s", what);
   check_bits(pair->jobs, done[0].flags, done[1].flags, "flags of %s", what);
   check_counters(pair, job, &done[0], before, after);
-  if (done[1].status >= UFP4_CORE_STATUS_READ_ERROR) pair_reconcile(pair);
+  if (done[1].status >= UFP4_CORE_STATUS_READ_ERROR) pair_reconcile(pair, job, what);
   return (ufp4_core_status_t)done[1].status;
 }

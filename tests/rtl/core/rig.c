@@ -111,9 +111,11 @@ rig_t rig_open(const char *configuration, unsigned latency, uint64_t stall_seed)
   rig.random = check_random();
   rig.before = malloc(IMAGE_BYTES);
   ufp4_device_options_t options = ufp4_device_options_default();
+  options.configuration = configuration;
   options.memory_bytes = BENCH_MEMORY_BYTES;
   check_bits(0, ufp4_device_open("model", &options, &rig.model), UFP4_OK, "open");
   set_up(&rig.bench);
+  rig.contract = bench_read(&rig.bench, UFP4_REG_CONFIG_ARRAY) >> 24 & 3;
   return rig;
 }
 
@@ -155,14 +157,24 @@ ufp4_completion_t rig_run_both(rig_t *rig, const ufp4_descriptor_t *descriptor) 
   return done;
 }
 
+ufp4_descriptor_t rig_job(const rig_t *rig, unsigned which) {
+  ufp4_descriptor_t descriptor = job(which);
+  if (which == GEMM) descriptor.gemm.contract = rig->contract;
+  return descriptor;
+}
+
 ufp4_completion_t run_good(rig_t *rig, unsigned which) {
-  const ufp4_descriptor_t descriptor = job(which);
+  const ufp4_descriptor_t descriptor = rig_job(rig, which);
   return rig_run_both(rig, &descriptor);
+}
+
+void rig_read_model(rig_t *rig, uint8_t *want) {
+  must(rig, ufp4_buffer_read(rig->model, UFP4_MEMORY_BASE + 0x10000, want, IMAGE_BYTES));
 }
 
 void rig_compare(rig_t *rig, const char *after) {
   uint8_t *want = malloc(IMAGE_BYTES);
-  must(rig, ufp4_buffer_read(rig->model, UFP4_MEMORY_BASE + 0x10000, want, IMAGE_BYTES));
+  rig_read_model(rig, want);
   const uint8_t *got = image(rig);
   for (uint64_t i = 0; i < IMAGE_BYTES; i++) {
     if (got[i] == want[i]) continue;
@@ -200,15 +212,19 @@ static output_t output_of(unsigned which, unsigned index) {
   return (output_t){0};
 }
 
+int rig_is_output(unsigned which, uint64_t at) {
+  if (which == ALL) return rig_is_output(QUANT_X, at) || rig_is_output(QUANT_W, at) || rig_is_output(GEMM, at);
+  const output_t output = output_of(which, (unsigned)(at / PLACE_BYTES));
+  at %= PLACE_BYTES;
+  return output.stride && at / output.stride < output.rows && at % output.stride < output.bytes;
+}
+
 void check_outside(rig_t *rig, unsigned which, const char *after) {
   const uint8_t *got = image(rig);
   for (uint64_t i = 0; i < IMAGE_BYTES; i++) {
-    if (got[i] == rig->before[i]) continue;
-    const output_t output = output_of(which, (unsigned)(i / PLACE_BYTES));
-    const uint64_t at = i % PLACE_BYTES;
-    if (output.stride && at / output.stride < output.rows && at % output.stride < output.bytes) continue;
+    if (got[i] == rig->before[i] || rig_is_output(which, i)) continue;
     check_bits(rig->runs, got[i], rig->before[i], "byte 0x%llx of place %d, outside the output of job %u, after %s",
-               (unsigned long long)at, (int)(i / PLACE_BYTES), which, after);
+               (unsigned long long)(i % PLACE_BYTES), (int)(i / PLACE_BYTES), which, after);
   }
 }
 
@@ -217,6 +233,28 @@ void prepare(rig_t *rig, unsigned which) {
   rig_fill(rig);
   for (unsigned i = 0; i < which; i++) run_good(rig, i);
   memcpy(rig->before, image(rig), IMAGE_BYTES);
+}
+
+void rig_prepare(rig_t *rig) {
+  prepare(rig, 0);
+  bench_write(&rig->bench, UFP4_REG_IRQ_STATUS, 7);
+}
+
+const unsigned rig_side_by_side[SIDE_BY_SIDE] = {AMAX_X, AMAX_W, QUANT_W, QUANT_X, GEMM, AMAX_X};
+
+void rig_submit_side_by_side(rig_t *rig) {
+  for (unsigned i = 0; i < SIDE_BY_SIDE; i++) {
+    ufp4_descriptor_t descriptor = rig_job(rig, rig_side_by_side[i]);
+    descriptor.header.flags = 3;
+    if (rig_side_by_side[i] == GEMM) descriptor.header.panels = 1 | 2 << 4;
+    bench_submit(&rig->bench, &descriptor);
+  }
+}
+
+uint64_t rig_count(rig_t *rig, ufp4_counter_t counter) {
+  uint64_t counters[UFP4_COUNTER_COUNT];
+  bench_counters(&rig->bench, counters);
+  return counters[counter];
 }
 
 static void check_reset(rig_t *rig, uint32_t status, const char *after) {

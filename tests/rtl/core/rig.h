@@ -11,7 +11,7 @@
 #define PLACE_BYTES 0x10000ull
 enum { X, W, X_CODES, X_SCALES, XT_CODES, XT_SCALES, W_CODES, W_SCALES, WT_CODES, WT_SCALES, D, PLACES };
 #define IMAGE_BYTES (PLACES * PLACE_BYTES)
-enum { AMAX_X, QUANT_X, AMAX_W, QUANT_W, GEMM, JOBS };
+enum { AMAX_X, QUANT_X, AMAX_W, QUANT_W, GEMM, JOBS, NONE = JOBS, ALL };
 #define M 70u
 #define N 50u
 #define K 100u
@@ -32,6 +32,7 @@ typedef struct {
   const char *configuration;
   uint64_t stall_seed;
   int64_t runs;
+  uint8_t contract;  // of the configuration
 } rig_t;
 
 uint64_t place(unsigned index);
@@ -40,6 +41,9 @@ uint8_t *image(rig_t *rig);
 ufp4_descriptor_t quant_job(unsigned opcode, unsigned source, unsigned codes, uint32_t rows, uint16_t slot);
 /** One of the five. */
 ufp4_descriptor_t job(unsigned which);
+/** The five side by side, in the order in which rig_submit_side_by_side gives them, and the first once more. */
+#define SIDE_BY_SIDE 6
+extern const unsigned rig_side_by_side[SIDE_BY_SIDE];
 
 rig_t rig_open(const char *configuration, unsigned latency, uint64_t stall_seed);
 void rig_close(rig_t *rig);
@@ -47,17 +51,29 @@ void rig_close(rig_t *rig);
 void rig_fill(rig_t *rig);
 /** What lies at the places, to the model's memory. */
 void rig_copy_to_model(rig_t *rig);
+/** One of the five in the configuration's contract. */
+ufp4_descriptor_t rig_job(const rig_t *rig, unsigned which);
 void rig_run_model(rig_t *rig, const ufp4_descriptor_t *descriptor);
 /** A job on both, which must end well. */
 ufp4_completion_t rig_run_both(rig_t *rig, const ufp4_descriptor_t *descriptor);
 ufp4_completion_t run_good(rig_t *rig, unsigned which);
+/** What lies at the places in the model's memory, IMAGE_BYTES of it. */
+void rig_read_model(rig_t *rig, uint8_t *want);
 /** Checks that both memories are equal. */
 void rig_compare(rig_t *rig, const char *after);
 /** All five jobs on both, and the same memory. @param cycles of each, or NULL */
 void rig_chain(rig_t *rig, uint64_t cycles[JOBS], const char *after);
 /** Everything before job `which` is done, and the image is remembered. */
 void prepare(rig_t *rig, unsigned which);
-/** Checks that nothing has changed since but the output of job `which`. */
+/** New tensors, and the image is remembered; no interrupt is left. */
+void rig_prepare(rig_t *rig);
+/** The chain with QUANT beside GEMM, all of it in the ring: AMAX X and W, QUANT W and X, GEMM on their row groups, and
+    AMAX X again beside it. */
+void rig_submit_side_by_side(rig_t *rig);
+uint64_t rig_count(rig_t *rig, ufp4_counter_t counter);
+/** Whether a byte of the image is of the output of job `which`: one of the five, NONE, or ALL of them. */
+int rig_is_output(unsigned which, uint64_t at);
+/** Checks that nothing has changed since the image was remembered but the output of job `which`, NONE or ALL. */
 void check_outside(rig_t *rig, unsigned which, const char *after);
 /** Checks that no exponent slot has been written. */
 void check_slots(rig_t *rig, const char *after);

@@ -59,7 +59,7 @@ TESTS = [("jobs", ["few_on_small"]),
                       "dependences_on_what_has_ended", "dependences_of_each_distance", "engines_end_in_any_order",
                       "soft_reset_between_beats", "ring_overflow_between_beats", "cycles_of_slow_jobs"]),
          ("jobs", ["long_k_on_small", "long_sides_on_small", "long_quants_on_small", "more_on_small"]),
-         ("faults", ["few_on_small"]),
+         ("faults", ["few_on_small"]), ("errors", ["few_on_small"]),
          ("faults", ["soft_reset_without_watchdog", "watchdog_spares_the_living"])]
 # What prints cycles.
 BENCHES = [["bench_step", "--config", "small", "--size", "128", "--layers", "1", "--batches", "1"],
