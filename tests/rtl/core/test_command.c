@@ -239,16 +239,21 @@ static const rule_t e8m0_rules[] = {
     {"scale fp32", QUANT_FIELD(scale), UFP4_SCALE_FP32, UNSUPPORTED},
 };
 
+// A refused job leaves memory as it was, but for its completion.
 static void check_rules(bench_t *bench, const ufp4_descriptor_t *good, const rule_t *rules, size_t count) {
+  static uint8_t before[BENCH_MEMORY + BENCH_MEMORY_BYTES - BENCH_DATA];
+  const uint8_t *data = ufp4_sim_memory(bench->sim, BENCH_DATA, sizeof before);
   for (size_t i = 0; i < count; i++) {
     ufp4_descriptor_t descriptor = *good;
+    memcpy(before, data, sizeof before);
     memcpy(descriptor.bytes + rules[i].offset, &rules[i].value, rules[i].bytes);  // little-endian
     const ufp4_completion_t done = bench_job(bench, &descriptor);
     check_bits((int64_t)i, done.status, rules[i].want, "status with %s", rules[i].what);
     check_bits((int64_t)i, done.job, good->header.job, "job with %s", rules[i].what);
     if (done.status != OK) check_bits((int64_t)i, done.flags, 0, "flags with %s", rules[i].what);
-    if (done.status != OK && done.status < READ)
-      check_bits((int64_t)i, done.cycles, 0, "cycles with %s", rules[i].what);
+    if (done.status == OK || done.status >= READ) continue;
+    check_bits((int64_t)i, done.cycles, 0, "cycles with %s", rules[i].what);
+    check_that((int64_t)i, memcmp(before, data, sizeof before) == 0, "memory has changed with %s", rules[i].what);
   }
   const ufp4_completion_t after = bench_job(bench, good);
   check_bits(-1, after.status, OK, "status of the legal descriptor");
