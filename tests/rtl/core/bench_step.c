@@ -13,20 +13,22 @@
 
 // Layers: as many as the exponent slots last for. Jobs: two steps of that many.
 enum { MAX_LAYERS = 16, BATCHES = 2, MAX_JOBS = 640, QUEUE_JOBS = 64, NONE = -1 };
-// Slots: the forward pass leaves exponents of column copies to the backward pass, of which each has one. Those of row copies
-// are soon used: what is quantized two layers later takes them again. So it is with both of dY. QUANT and AMAX run in the
-// ring's order, and in front of the AMAX that writes a slot anew stands one that waits for the GEMM which reads it last.
+// Slots: the forward pass leaves exponents of column copies to the backward pass, of which each has one. Those of row
+// copies are soon used: what is quantized two layers later takes them again. So it is with both of dY. QUANT and AMAX
+// run in the ring's order, and in front of the AMAX that writes a slot anew stands one that waits for the GEMM which
+// reads it last.
 enum { X_SLOTS = 0, NEXT_X_SLOTS = X_SLOTS + BATCHES * MAX_LAYERS, W_SLOTS = NEXT_X_SLOTS + BATCHES };
 enum { ROW_SLOTS = W_SLOTS + MAX_LAYERS, ROWS = 2 * (1 + BATCHES), DY_SLOTS = ROW_SLOTS + ROWS };
 _Static_assert(DY_SLOTS + 4 * BATCHES <= UFP4_SLOTS, "too many layers");
 enum { FPROP, DGRAD, WGRAD, PASSES };
+enum { LEAST_UTILIZATION = 97, MOST_ADDED = 1 };  // percent
 static const char *const pass_names[PASSES] = {"fprop", "dgrad", "wgrad"};
 
 typedef struct {
   const char *configuration;
   uint32_t size, layers, batches, latency;
   uint64_t stall_seed;
-  int check;
+  int check, demand;
 } options_t;
 
 // A tensor, its two copies, and the jobs that wrote them.
@@ -268,9 +270,10 @@ typedef struct {
   uint64_t counters[UFP4_COUNTER_COUNT];
 } measured_t;
 
-static void print_gemms(step_t *step, uint64_t macs_per_cycle) {
+// @return the lowest utilization of a GEMM, in percent
+static double print_gemms(step_t *step, uint64_t macs_per_cycle) {
   const double macs = (double)step->options.size * step->options.size * step->options.size;
-  double worst[PASSES] = {100, 100, 100};
+  double worst[PASSES] = {100, 100, 100}, lowest = 100;
   printf("%% pass layer batch cycles util_percent\n");
   for (int i = 0; i < step->jobs; i++) {
     if (step->pass[i] == NONE) continue;
@@ -279,10 +282,15 @@ static void print_gemms(step_t *step, uint64_t macs_per_cycle) {
     printf("  %s %5d %5d %8llu %6.2f\n", pass_names[step->pass[i]], step->layer[i], step->batch[i],
            (unsigned long long)step->cycles[i], util);
   }
-  for (int pass = 0; pass < PASSES; pass++) printf("Lowest %s: %.2f %%\n", pass_names[pass], worst[pass]);
+  for (int pass = 0; pass < PASSES; pass++) {
+    printf("Lowest %s: %.2f %%\n", pass_names[pass], worst[pass]);
+    if (worst[pass] < lowest) lowest = worst[pass];
+  }
+  return lowest;
 }
 
-static void print_counters(const char *title, const measured_t *measured) {
+// @return what quantization adds to the rest, in percent
+static double print_counters(const char *title, const measured_t *measured) {
   static const char *const names[] = UFP4_COUNTER_NAMES;
   const uint64_t *spent = measured->counters;
   const double cycles = (double)spent[UFP4_COUNTER_CYCLES];
@@ -291,7 +299,9 @@ static void print_counters(const char *title, const measured_t *measured) {
   for (int i = 0; i < UFP4_COUNTER_COUNT; i++) {
     printf("  %-18s %12llu  %6.2f %%\n", names[i], (unsigned long long)spent[i], 100 * (double)spent[i] / cycles);
   }
-  printf("  Exposed quantization (quant + stall_panel) over the rest: %.2f %%\n", 100 * exposed / (cycles - exposed));
+  const double added = 100 * exposed / (cycles - exposed);
+  printf("  Exposed quantization (quant + stall_panel) over the rest: %.2f %%\n", added);
+  return added;
 }
 
 static measured_t run_measured(step_t *step, int steps) {
@@ -349,10 +359,10 @@ static step_t open_step(const options_t *options, const char *backend) {
 static int parse(int argc, char **argv, options_t *options) {
   *options = (options_t){.configuration = "default", .size = 1024, .layers = 4, .batches = BATCHES, .latency = 100};
   for (int i = 1; i < argc; i++) {
-    if (strcmp(argv[i], "--check") == 0) {
-      options->check = 1;
-      continue;
-    }
+    const int check = strcmp(argv[i], "--check") == 0, demand = strcmp(argv[i], "--demand") == 0;
+    options->check |= check;
+    options->demand |= demand;
+    if (check || demand) continue;
     if (i + 1 == argc) return 0;
     const char *name = argv[i++];
     if (strcmp(name, "--size") == 0)
@@ -379,8 +389,10 @@ int main(int argc, char **argv) {
   if (!parse(argc, argv, &options)) {
     fprintf(stderr,
             "usage: bench_step [--size N (a multiple of 128)] [--layers 1..%d] [--batches 1..%d] [--mem-latency N]\n"
-            "                  [--stall SEED] [--config NAME] [--check]\n",
-            MAX_LAYERS, BATCHES);
+            "                  [--stall SEED] [--config NAME] [--check] [--demand]\n"
+            "--check: all results are the golden model's. --demand: every GEMM uses %d %% of the array or more, and\n"
+            "quantization adds %d %% to the step or less, from cold and behind another.\n",
+            MAX_LAYERS, BATCHES, LEAST_UTILIZATION, MOST_ADDED);
     return 2;
   }
   static step_t one, two, model;
@@ -392,9 +404,13 @@ int main(int argc, char **argv) {
   measured_t later = run_measured(&two, 2);
   for (int i = 0; i < UFP4_COUNTER_COUNT; i++) later.counters[i] -= cold.counters[i];
   must(two.device, ufp4_device_info(two.device, &info));
-  print_gemms(&two, (uint64_t)info.configuration.lanes * info.configuration.rows * info.configuration.cols);
-  print_counters("A step from cold", &cold);
-  print_counters("A step that follows another (two steps less one)", &later);
+  const double lowest =
+      print_gemms(&two, (uint64_t)info.configuration.lanes * info.configuration.rows * info.configuration.cols);
+  const double added_cold = print_counters("A step from cold", &cold);
+  const double added_later = print_counters("A step that follows another (two steps less one)", &later);
+  const int slow =
+      options.demand && (lowest < LEAST_UTILIZATION || added_cold > MOST_ADDED || added_later > MOST_ADDED);
+  if (slow) printf("That is slower than demanded.\n");
   uint64_t wrong = 0;
   if (options.check) {
     model = open_step(&options, "model");
@@ -404,5 +420,5 @@ int main(int argc, char **argv) {
     ufp4_device_close(model.device);
   }
   ufp4_device_close(two.device);
-  return wrong != 0;
+  return wrong != 0 || slow;
 }

@@ -307,6 +307,67 @@ TEST(ring_overflow_between_beats) {
   stop_between_beats(1);
 }
 
+// A GEMM on `small`, of which every beat and every step of the array can be told beforehand; the memory's bytes a cycle
+// (0: as many as the bus has) make it lose most of its cycles to one thing.
+typedef struct {
+  ufp4_counter_t name;
+  unsigned bandwidth;
+  uint32_t m, n, k;
+  int behind_quant;  ///< that writes the operand A
+} loss_t;
+
+static void submit_loss(bench_t *bench, const loss_t *loss) {
+  ufp4_descriptor_t gemm = job(GEMM), quant = job(QUANT_X);
+  gemm.gemm.m = loss->m;
+  gemm.gemm.n = loss->n;
+  gemm.gemm.k = loss->k;
+  gemm.gemm.a_mode = gemm.gemm.b_mode = 0;
+  gemm.gemm.a_exponent = gemm.gemm.b_exponent = 0;
+  gemm.gemm.a_stride_blocks = gemm.gemm.b_stride_blocks = 128;
+  if (loss->behind_quant) {
+    gemm.gemm.a_stride_blocks = quant.quant.row_stride_blocks;
+    quant.quant.row_mode = quant.quant.col_mode = UFP4_MODE_ENABLE;
+    quant.quant.row_exponent = quant.quant.col_exponent = 0;
+    quant.header.flags = gemm.header.flags = OVERLAPS;
+    gemm.header.panels = 1;
+    bench_submit(bench, &quant);
+  }
+  bench_submit(bench, &gemm);
+}
+
+static void check_loss(int64_t index, const loss_t *loss, const uint64_t spent[UFP4_COUNTER_COUNT]) {
+  enum { PES = 4, TILE = 16, BUS_BYTES = 8, RING_READS = UFP4_DESCRIPTOR_BYTES / BUS_BYTES, RING_WRITES = 2 };
+  const uint64_t rows = (loss->m + 15) / 16, cols = (loss->n + 15) / 16, blocks = (loss->k + 15) / 16;
+  uint64_t lost = 0;
+  for (int i = UFP4_COUNTER_STALL_OPERAND; i <= UFP4_COUNTER_STALL_DRAIN; i++) lost += spent[i];
+  check_that(index, 2 * spent[loss->name] > lost, "counter %d has %llu of %llu lost cycles", (int)loss->name,
+             (unsigned long long)spent[loss->name], (unsigned long long)lost);
+  if (loss->behind_quant) return;
+  const uint64_t operands = rows * cols * blocks * 2 * (UFP4_PANEL_CODE_BYTES + UFP4_PANEL_SCALE_BYTES);
+  check_bits(index, spent[UFP4_COUNTER_ARRAY_BUSY], rows * cols * TILE * TILE * blocks / PES, "array_busy");
+  check_bits(index, spent[UFP4_COUNTER_READ_BEATS], operands / BUS_BYTES + RING_READS, "read_beats");
+  check_bits(index, spent[UFP4_COUNTER_WRITE_BEATS], 4ull * loss->m * loss->n / BUS_BYTES + RING_WRITES, "write_beats");
+}
+
+TEST(lost_cycles_have_their_names) {
+  static const loss_t losses[] = {{UFP4_COUNTER_STALL_OPERAND, 1, 16, 16, 2048, 0},
+                                  {UFP4_COUNTER_STALL_PANEL, 0, 64, 16, 96, 1},
+                                  {UFP4_COUNTER_STALL_ACCUMULATOR, 1, 128, 128, 16, 0},
+                                  {UFP4_COUNTER_STALL_DRAIN, 1, 16, 16, 16, 0}};
+  for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
+    bench_t bench = bench_open("small", 1, losses[i].bandwidth, 0);
+    uint64_t before[UFP4_COUNTER_COUNT], spent[UFP4_COUNTER_COUNT];
+    bench_rings(&bench, BENCH_RING, BENCH_COMPLETIONS);
+    bench_counters(&bench, before);
+    submit_loss(&bench, &losses[i]);
+    check_that((int64_t)i, bench_drain(&bench), "the jobs have not ended");
+    bench_counters(&bench, spent);
+    for (int c = 0; c < UFP4_COUNTER_COUNT; c++) spent[c] -= before[c];
+    check_loss((int64_t)i, &losses[i], spent);
+    bench_close(&bench);
+  }
+}
+
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(one_number),
@@ -320,6 +381,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(jobs_enter_while_others_leave),
       CHECK_TEST(soft_reset_between_beats),
       CHECK_TEST(ring_overflow_between_beats),
+      CHECK_TEST(lost_cycles_have_their_names),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

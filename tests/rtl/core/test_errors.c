@@ -209,7 +209,8 @@ static void errors_side_by_side(const char *configuration, uint64_t stall_seed, 
     const uint32_t irq = bench_read(&rig.bench, UFP4_REG_IRQ_STATUS);
     check_bits(rig.runs, irq & IRQ_FATAL, 0, "fatal after a bus error");
     // The error of a completion's own write has no other place than irq_status.
-    if (read || jobs.failed >= 0) check_bits(rig.runs, irq & 2, jobs.failed >= 0 ? 2 : 0, "irq_status after a bus error");
+    if (read || jobs.failed >= 0)
+      check_bits(rig.runs, irq & 2, jobs.failed >= 0 ? 2 : 0, "irq_status after a bus error");
     if (read) check_that(rig.runs, jobs.failed >= 0, "no job has the read error");
     if (jobs.failed >= 0) failed[jobs.failed]++;
     check_outside(&rig, ALL, "a bus error with both engines at work");

@@ -22,6 +22,28 @@ static void chains(const setting_t *settings, size_t count, int runs, uint32_t l
   }
 }
 
+// Jobs side by side, for every @p step th setting.
+static void graphs(const setting_t *settings, size_t count, size_t step, int runs) {
+  static graph_t graph;
+  uint64_t beside = 0;
+  for (size_t i = 0; i < count; i += step) {
+    pair_t pair = pair_open(&settings[i], 2000 + i, 1);
+    uint64_t before[UFP4_COUNTER_COUNT], after[UFP4_COUNTER_COUNT];
+    pair_scramble(&pair);
+    pair_must(pair.device[0], ufp4_device_counters(pair.device[0], before));
+    for (int run = 0; run < runs; run++) {
+      random_graph(&pair, &graph, 300);
+      run_graph(&pair, &graph);
+    }
+    pair_must(pair.device[0], ufp4_device_counters(pair.device[0], after));
+    bench_check_sum(0, after);
+    check_bits(0, after[UFP4_COUNTER_JOBS] - before[UFP4_COUNTER_JOBS], (uint64_t)pair.jobs, "jobs");
+    beside += after[UFP4_COUNTER_QUANT_BESIDE] - before[UFP4_COUNTER_QUANT_BESIDE];
+    pair_close(&pair);
+  }
+  check_that(0, beside != 0, "nothing ran side by side");
+}
+
 static const setting_t settings[] = {
     {"default", 1, 0, 0},  {"default", 200, 0, 0}, {"default", 1, 8, 0},   {"default", 100, 24, 0},
     {"default", 5, 0, 11}, {"default", 90, 64, 6}, {"small", 1, 0, 0},     {"small", 200, 0, 0},
@@ -54,38 +76,63 @@ SLOW_TEST(nv_equal_the_model_on_many) {
   chains(nv_settings, NV_SETTINGS, 40, 120, 1);
 }
 
-// Arrays that are not square, and buses wider and narrower than a row of the array: simulated on demand.
-static void odd_jobs(const char *configuration) {
-  const setting_t odd[] = {{configuration, 1, 0, 0},
-                           {configuration, 120, 0, 0},
-                           {configuration, 9, 5, 0},
-                           {configuration, 30, 0, 3},
-                           {configuration, 6, 0, 16}};
-  chains(odd, sizeof odd / sizeof odd[0], 25, 100, 1);
+// Configurations that are simulated on demand: arrays that are not square, buses wider and narrower than a row of the
+// array, fewer lanes or formats, no QUANT engine; and the large ones.
+typedef struct {
+  const char *configuration;
+  int chains, graphs;
+} demanded_t;
+
+static void demanded(const demanded_t *of) {
+  const setting_t settings[] = {{of->configuration, 1, 0, 0},
+                                {of->configuration, 120, 0, 0},
+                                {of->configuration, 9, 5, 0},
+                                {of->configuration, 30, 0, 3},
+                                {of->configuration, 6, 0, 16}};
+  const size_t count = sizeof settings / sizeof settings[0];
+  chains(settings, count, of->chains, 100, 1);
+  if (of->graphs) graphs(settings, count, 1, of->graphs);
 }
 
 FULL_TEST(flat_equals_the_model) {
-  odd_jobs("flat");
+  demanded(&(demanded_t){"flat", 25, 2});
 }
 
 FULL_TEST(tall_equals_the_model) {
-  odd_jobs("tall");
+  demanded(&(demanded_t){"tall", 25, 2});
 }
 
 FULL_TEST(wide_equals_the_model) {
-  odd_jobs("wide");
+  demanded(&(demanded_t){"wide", 25, 2});
 }
 
 FULL_TEST(odd_equals_the_model) {
-  odd_jobs("odd");
+  demanded(&(demanded_t){"odd", 25, 2});
 }
 
 FULL_TEST(lean_equals_the_model) {
-  odd_jobs("lean");
+  demanded(&(demanded_t){"lean", 25, 2});
 }
 
 FULL_TEST(tiny_equals_the_model) {
-  odd_jobs("tiny");
+  demanded(&(demanded_t){"tiny", 25, 0});
+}
+
+FULL_TEST(large_equals_the_model) {
+  demanded(&(demanded_t){"large", 4, 1});
+}
+
+FULL_TEST(default_fp32_equals_the_model) {
+  demanded(&(demanded_t){"default-fp32", 4, 1});
+}
+
+FULL_TEST(default_nv_equals_the_model) {
+  demanded(&(demanded_t){"default-nv", 4, 1});
+}
+
+// E2M1, of which some of the jobs are, is refused.
+FULL_TEST(small_uniform_equals_the_model) {
+  demanded(&(demanded_t){"small-uniform", 25, 0});
 }
 
 TEST(equal_the_model) {
@@ -225,33 +272,12 @@ SLOW_TEST(rejects_many_malformed_as_the_model_does) {
 
 // --- Jobs side by side ---
 
-static void graphs(size_t first, size_t step, int runs) {
-  static graph_t graph;
-  uint64_t beside = 0;
-  for (size_t i = first; i < SETTINGS; i += step) {
-    pair_t pair = pair_open(&settings[i], 2000 + i, 1);
-    uint64_t before[UFP4_COUNTER_COUNT], after[UFP4_COUNTER_COUNT];
-    pair_scramble(&pair);
-    pair_must(pair.device[0], ufp4_device_counters(pair.device[0], before));
-    for (int run = 0; run < runs; run++) {
-      random_graph(&pair, &graph, 300);
-      run_graph(&pair, &graph);
-    }
-    pair_must(pair.device[0], ufp4_device_counters(pair.device[0], after));
-    bench_check_sum(0, after);
-    check_bits(0, after[UFP4_COUNTER_JOBS] - before[UFP4_COUNTER_JOBS], (uint64_t)pair.jobs, "jobs");
-    beside += after[UFP4_COUNTER_QUANT_BESIDE] - before[UFP4_COUNTER_QUANT_BESIDE];
-    pair_close(&pair);
-  }
-  check_that(0, beside != 0, "nothing ran side by side");
-}
-
 TEST(side_by_side_equal_the_model) {
-  graphs(2, 3, 1);
+  graphs(settings + 2, SETTINGS - 2, 3, 1);
 }
 
 SLOW_TEST(side_by_side_equal_the_model_on_many) {
-  graphs(0, 1, 6);
+  graphs(settings, SETTINGS, 1, 6);
 }
 
 // --- For each bug that tests/rtl/mutation injects ---
@@ -407,6 +433,10 @@ int main(int argc, char **argv) {
       CHECK_TEST(odd_equals_the_model),
       CHECK_TEST(lean_equals_the_model),
       CHECK_TEST(tiny_equals_the_model),
+      CHECK_TEST(large_equals_the_model),
+      CHECK_TEST(default_fp32_equals_the_model),
+      CHECK_TEST(default_nv_equals_the_model),
+      CHECK_TEST(small_uniform_equals_the_model),
       CHECK_TEST(equal_the_model),
       CHECK_TEST(fp32_equal_the_model),
       CHECK_TEST(fp32_equal_the_model_on_many),
