@@ -268,18 +268,16 @@ static void powers(vectors_t *vectors) {
   }
 }
 
-// Random byte 0 turns where the quotient's lowest bit is its only one: any bit below that was shifted out decides.
-static void lone_bits_below(vectors_t *vectors) {
-  for (unsigned n = 0; n < OPTIONS / 2 * 8 * 20; n++) {
+// Under the least scale a 512th of a quantum, where rounding turns at random byte 0, and one bit more.
+static void least_quotients(vectors_t *vectors) {
+  for (unsigned n = 0; n < OPTIONS / 2 * 23; n++) {
     quantized_t q = {.how = options(n % (OPTIONS / 2))};
     if (q.how.round != UFP4_ROUND_SR) continue;
-    const float unit =
-        ufp4_e4m3_value((uint8_t)(0x38 + n / (OPTIONS / 2) % 8)) * ldexpf(1, -ufp4_elem_frac(q.how.elem));
-    const float largest = unit * (float)ufp4_elem_qmax_quanta(q.how.elem);
-    const float turning = ufp4_f32_value(ufp4_f32_bits(unit / 512) + (1u << n / (OPTIONS / 2 * 8)));
-    const int transform = q.how.rht == UFP4_RHT_INTEGER;  // of two numbers, as in turning_block
-    q.bits[0] = ufp4_f32_bits(transform ? 2 * (largest + turning) : largest);
-    q.bits[1] = ufp4_f32_bits(transform ? 2 * (largest - turning) : turning);
+    const float number = ufp4_f32_value(ufp4_f32_bits(1) | 1u << n / (OPTIONS / 2));
+    q.t = -17 - ufp4_elem_frac(q.how.elem);
+    // Of two numbers a the transform makes a / 2 in half of the lanes.
+    const int numbers = q.how.rht == UFP4_RHT_INTEGER ? 2 : 1;
+    for (int i = 0; i < numbers; i++) q.bits[i] = ufp4_f32_bits(numbers == 2 ? number : number / 2);
     put_divide_round(vectors, &q);
   }
 }
@@ -292,7 +290,7 @@ static void divide_round_boundary(vectors_t *vectors) {
     turning_block(vectors, (uint8_t)(0x38 + n / (OPTIONS / 2) % 8), &q);
     put_divide_round(vectors, &q);
   }
-  lone_bits_below(vectors);
+  least_quotients(vectors);
 }
 
 static void divide_round_draw(vectors_t *vectors) {

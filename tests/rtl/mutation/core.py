@@ -45,6 +45,9 @@ BLOCKS = {
     "array": (["array/ufp4_systolic.sv", "array/ufp4_lane.sv", "array/ufp4_pe.sv", "array/ufp4_sum_*.sv"], []),
     "mem": (["mem/*.sv"], []),
     "host": (["host/*.sv", "ufp4_top.sv"], []),
+    # What is in those too, but not in their samples.
+    "others": (["host/ufp4_axil.sv", "host/ufp4_check.sv", "host/ufp4_counters.sv", "host/ufp4_slots.sv",
+                "mem/ufp4_arbiter.sv", "array/ufp4_sum_resolve.sv", "quant/ufp4_quant_amax.sv"], []),
 }
 # Most of the fast tests of the whole core that need `small` alone, the cheap ones first.
 TESTS = [("jobs", ["few_on_small"]),
@@ -326,6 +329,20 @@ def judge(args, block, mutants):
     return len(killed), could, used
 
 
+def print_modules(args, mutants):
+    """How many mutants each file met, and which files none."""
+    counts = collections.defaultdict(collections.Counter)
+    for block, some in mutants.items():
+        for mutant in some:
+            found = fate(args, block, mutant)["fate"]
+            counts[mutant.file()][found if found in ALIVE else "killed"] += 1
+    for file, count in sorted(counts.items()):
+        print(f"{file}: {count.total()} mutants, {count['killed']} killed")
+    patterns = [pattern for block in mutants for pattern in BLOCKS[block][0]]
+    files = {str(path.relative_to(args.source / "rtl")) for pattern in patterns for path in (args.source / "rtl").glob(pattern)}
+    print("none in: " + " ".join(sorted(files - set(counts))))
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.replace("%", "%%"))
     for name in ("yosys", "source", "build"):
@@ -349,6 +366,7 @@ def main():
         turns = itertools.zip_longest(*([(block, mutant) for mutant in mutants[block]] for block in args.blocks))
         list(pool.map(lambda pair: fate(args, *pair), filter(None, itertools.chain(*turns))))
     counts = [judge(args, block, mutants[block]) for block in args.blocks]
+    print_modules(args, mutants)
     killed, could = (sum(count[i] for count in counts) for i in range(2))
     print(f"all: killed {killed} of {could}, {percent(killed, could):.1f} %")
     if percent(killed, could) < WANTED_PERCENT or min(percent(*count[:2]) for count in counts) < BLOCK_PERCENT:
