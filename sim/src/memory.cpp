@@ -9,8 +9,12 @@
 namespace ufp4 {
 namespace {
 
-// A deep memory controller: enough for 64 bytes a cycle over some hundred cycles of latency.
-constexpr size_t kMaxBursts = 64;
+// A deep memory controller: enough for 64 bytes a cycle over some hundred cycles of latency. One that is deeper than
+// the core ever needs shows how many bursts the core itself begins.
+constexpr size_t kDeep = 64, kEndless = 2048;
+constexpr uint64_t kEndlessSeeds = 2;
+// With back-pressure the data of one burst in this many come before its address.
+constexpr uint64_t kDataFirst = 8;
 constexpr uint8_t kOkay = 0, kSlverr = 2, kDecerr = 3;
 // What a read outside memory brings, so that it shows when somebody uses it.
 constexpr uint8_t kPoison = 0xDE;
@@ -51,6 +55,9 @@ Memory::Memory(const Pins &pins, unsigned bus_bytes, const MemoryOptions &option
       options_(options),
       rate_(options.bandwidth ? std::min(options.bandwidth, bus_bytes) : bus_bytes),
       latency_(options.latency ? options.latency - 1 : 0),
+      bursts_(options.bursts                 ? options.bursts
+              : options.seed & kEndlessSeeds ? kEndless
+                                             : kDeep),
       random_state_(options.seed) {
   // Pages that nobody touches cost nothing.
   void *data = mmap(nullptr, options.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -91,11 +98,13 @@ void Memory::forget() {
   reads_.clear();
   writes_.clear();
   answers_.clear();
+  early_.clear();
   next_ = {};
 }
 
 bool Memory::sample(uint64_t cycle) {
   moved_ = false;
+  lost_ = {};
   if (options_.silent_cycle != 0 && cycle >= options_.silent_cycle) {
     sample_silence();
     return moved_;
@@ -105,7 +114,7 @@ bool Memory::sample(uint64_t cycle) {
   sample_read_address(cycle);
   sample_read_data(cycle);
   sample_write_data(cycle);
-  sample_write_address();
+  sample_write_address(cycle);
   sample_answer(cycle);
   return moved_;
 }
@@ -125,7 +134,7 @@ void Memory::sample_read_address(uint64_t cycle) {
     const unsigned beats = *axi.arlen + 1u;
     reads_.push_back({*axi.araddr, cycle + latency_, beats, *axi.arid, response(*axi.araddr, beats)});
   }
-  next_.arready = reads_.size() < kMaxBursts && (!options_.seed || ar_gate_.open(random()));
+  next_.arready = reads_.size() < bursts_ && (!options_.seed || ar_gate_.open(random()));
 }
 
 // The burst or answer to serve: the oldest, or with back-pressure the oldest of a random ID; queue.size() if none is
@@ -158,6 +167,7 @@ void Memory::sample_read_data(uint64_t cycle) {
 void Memory::offer_beat(size_t index) {
   Burst &burst = reads_[index];
   if (fails(UFP4_SIM_FAULT_READ_LOST)) {
+    lost_ = {true, false, burst.id};
     reads_.erase(reads_.begin() + static_cast<std::ptrdiff_t>(index));
     return;
   }
@@ -170,24 +180,26 @@ void Memory::offer_beat(size_t index) {
   if (next_.rlast) reads_.erase(reads_.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
-void Memory::sample_write_address() {
+void Memory::sample_write_address(uint64_t cycle) {
   const auto &axi = pins_.axi;
   if (*axi.awvalid && *axi.awready) {
     moved_ = true;
     const unsigned beats = *axi.awlen + 1u;
     writes_.push_back({*axi.awaddr, 0, beats, *axi.awid, response(*axi.awaddr, beats)});
+    data_first_ = options_.seed && random() % kDataFirst == 0;
+    for (; !early_.empty() && !writes_.empty(); early_.pop_front()) {
+      store_beat(cycle, early_.front().data.data(), early_.front().strobes.data());
+    }
   }
-  next_.awready = writes_.size() + answers_.size() < kMaxBursts && (!options_.seed || aw_gate_.open(random()));
-  // AXI lets a memory wait for data before it takes the address; half of the seeds do.
-  if (options_.seed & 1 && !*axi.wvalid) next_.awready = false;
-  // Beats are taken only for addresses that have been.
-  next_.wready = !writes_.empty() && (!options_.seed || w_gate_.open(random())) && write_credit_.spend(bus_bytes_);
+  next_.awready = writes_.size() + answers_.size() < bursts_ && (!options_.seed || aw_gate_.open(random()));
+  // AXI lets a memory wait for data before it takes the address, with half of the seeds until they are offered; or
+  // until their first beat has been taken.
+  if (early_.empty() && (data_first_ || (options_.seed & 1 && !*axi.wvalid))) next_.awready = false;
+  next_.wready = (!writes_.empty() || data_first_) && (!options_.seed || w_gate_.open(random())) &&
+                 write_credit_.spend(bus_bytes_);
 }
 
-void Memory::store_beat(const Burst &burst) {
-  if (burst.resp != kOkay) return;
-  uint8_t *to = at(burst.address, bus_bytes_);
-  const uint8_t *data = pins_.axi.wdata, *strobes = pins_.axi.wstrb;
+void Memory::store_bytes(uint8_t *to, const uint8_t *data, const uint8_t *strobes) const {
   for (unsigned i = 0; i < bus_bytes_; i += 8) {
     if (strobes[i / 8] == 0xFF) {
       std::memcpy(to + i, data + i, 8);
@@ -199,6 +211,24 @@ void Memory::store_beat(const Burst &burst) {
   }
 }
 
+// A beat of the oldest burst.
+void Memory::store_beat(uint64_t cycle, const uint8_t *data, const uint8_t *strobes) {
+  Burst &burst = writes_.front();
+  if (burst.resp == kOkay) store_bytes(at(burst.address, bus_bytes_), data, strobes);
+  burst.address += bus_bytes_;
+  if (--burst.beats == 0) {
+    answers_.push_back({cycle + latency_, burst.id, burst.resp});
+    writes_.pop_front();
+  }
+}
+
+void Memory::keep_beat(const uint8_t *data, const uint8_t *strobes) {
+  Beat beat;
+  std::memcpy(beat.data.data(), data, bus_bytes_);
+  std::memcpy(beat.strobes.data(), strobes, bus_bytes_ / 8);
+  early_.push_back(beat);
+}
+
 void Memory::sample_write_data(uint64_t cycle) {
   const auto &axi = pins_.axi;
   if (!*axi.wready) return;
@@ -207,12 +237,10 @@ void Memory::sample_write_data(uint64_t cycle) {
     return;
   }
   moved_ = true;
-  Burst &burst = writes_.front();
-  store_beat(burst);
-  burst.address += bus_bytes_;
-  if (--burst.beats == 0) {
-    answers_.push_back({cycle + latency_, burst.id, burst.resp});
-    writes_.pop_front();
+  if (writes_.empty()) {
+    keep_beat(axi.wdata, axi.wstrb);
+  } else {
+    store_beat(cycle, axi.wdata, axi.wstrb);
   }
 }
 
@@ -228,6 +256,7 @@ void Memory::sample_answer(uint64_t cycle) {
   const size_t index = choose(answers_, cycle);
   if (index == answers_.size()) return;
   next_.bvalid = next_.bnew = !fails(UFP4_SIM_FAULT_WRITE_LOST);
+  if (!next_.bvalid) lost_ = {false, true, answers_[index].id};
   next_.bid = answers_[index].id;
   next_.bresp = fails(UFP4_SIM_FAULT_WRITE_SLVERR)   ? kSlverr
                 : fails(UFP4_SIM_FAULT_WRITE_DECERR) ? kDecerr

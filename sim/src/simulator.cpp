@@ -14,24 +14,30 @@ constexpr uint64_t kStuckCycles = 1000000;
 // How often that is looked at: a trip through the host, not worth each cycle.
 constexpr uint64_t kSlice = 4096;
 constexpr uint32_t kRunning = 1;
+constexpr uint32_t kSoftReset = 4;
 const char *const kCounterNames[] = UFP4_COUNTER_NAMES;
 
 }  // namespace
 
-Simulator::Simulator(std::unique_ptr<Core> core, const MemoryOptions &options)
+Simulator::Simulator(std::unique_ptr<Core> core, const MemoryOptions &options, const Limits &limits)
     : core_(std::move(core)),
       pins_(core_->pins),
       memory_(pins_, core_->bus_bytes, options),
-      checker_(pins_, core_->bus_bytes),
+      checker_(pins_, core_->bus_bytes, limits),
+      port_checker_(pins_),
+      ready_state_(options.seed),
       stuck_cycles_(kStuckCycles + 2 * uint64_t{options.latency}) {}
 
 bool Simulator::good() const {
-  return checker_.message().empty() && !core_->failed();
+  return checker_.message().empty() && port_checker_.message().empty() && !core_->failed();
 }
 
 bool Simulator::step() {
   checker_.sample();
+  port_checker_.sample();
   if (memory_.sample(cycle_)) last_moved_ = cycle_;
+  if (memory_.lost().read) checker_.lost_read(memory_.lost().id);
+  if (memory_.lost().write) checker_.lost_write(memory_.lost().id);
   *pins_.clk = 1;
   core_->eval();
   core_->trace_dump(2 * cycle_);
@@ -59,9 +65,18 @@ ufp4_sim_status_t Simulator::reset() {
 }
 
 ufp4_sim_status_t Simulator::broken() {
-  message_ = (core_->failed() ? "an assertion in the RTL failed" : checker_.message()) + " (cycle " +
-             std::to_string(cycle_) + "; " + memory_.describe() + ")";
+  const std::string &rule = checker_.message().empty() ? port_checker_.message() : checker_.message();
+  message_ = (core_->failed() ? "an assertion in the RTL failed" : rule) + " (cycle " + std::to_string(cycle_) + "; " +
+             memory_.describe() + ")";
   return UFP4_SIM_FAILED;
+}
+
+// xorshift64.
+uint8_t Simulator::ready() {
+  ready_state_ ^= ready_state_ << 13;
+  ready_state_ ^= ready_state_ >> 7;
+  ready_state_ ^= ready_state_ << 17;
+  return ready_state_ == 0 || ready_state_ % 4 != 0;
 }
 
 bool Simulator::register_read(uint32_t offset, uint32_t *value) {
@@ -69,7 +84,8 @@ bool Simulator::register_read(uint32_t offset, uint32_t *value) {
   *axil.araddr = static_cast<uint16_t>(offset);
   *axil.arvalid = 1;
   for (unsigned i = 0; i < kRegisterCycles; i++) {
-    const bool taken = *axil.arvalid && *axil.arready, answered = *axil.rvalid;
+    *axil.rready = ready();
+    const bool taken = *axil.arvalid && *axil.arready, answered = *axil.rvalid && *axil.rready;
     if (answered) *value = *axil.rdata;
     step();
     if (taken) *axil.arvalid = 0;
@@ -92,9 +108,11 @@ ufp4_sim_status_t Simulator::write(uint32_t offset, uint32_t value, unsigned str
   *axil.wdata = value;
   *axil.wstrb = static_cast<uint8_t>(strobes & 0xF);
   *axil.awvalid = *axil.wvalid = 1;
+  if (offset == UFP4_REG_CONTROL && strobes & 1 && value & kSoftReset) checker_.soft_reset();
   for (unsigned i = 0; i < kRegisterCycles; i++) {
+    *axil.bready = ready();
     const bool address = *axil.awvalid && *axil.awready, data = *axil.wvalid && *axil.wready;
-    const bool answered = *axil.bvalid;
+    const bool answered = *axil.bvalid && *axil.bready;
     step();
     if (address) *axil.awvalid = 0;
     if (data) *axil.wvalid = 0;

@@ -16,7 +16,7 @@ namespace ufp4 {
 
 class Simulator {
  public:
-  Simulator(std::unique_ptr<Core> core, const MemoryOptions &options);
+  Simulator(std::unique_ptr<Core> core, const MemoryOptions &options, const Limits &limits);
 
   bool ok() const {
     return memory_.ok();
@@ -44,6 +44,8 @@ class Simulator {
   bool good() const;
   /** One clock cycle. @return false if a rule was broken. */
   bool step();
+  /** Whether the host takes an answer of the register port in this cycle: with back-pressure now and then not. */
+  uint8_t ready();
   bool register_read(uint32_t offset, uint32_t *value);
   ufp4_sim_status_t broken();
   ufp4_sim_status_t check_progress();
@@ -53,6 +55,8 @@ class Simulator {
   const Pins &pins_;
   Memory memory_;
   Checker checker_;
+  PortChecker port_checker_;
+  uint64_t ready_state_;
   const uint64_t stuck_cycles_;
   uint64_t cycle_ = 0, last_moved_ = 0;
   std::string message_;

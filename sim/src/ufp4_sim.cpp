@@ -2,6 +2,7 @@
 #include "ufp4_sim.h"
 
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <new>
 
@@ -15,6 +16,14 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 
+ufp4::Limits limits_of(const char *name) {
+  static const ufp4_configuration_t configurations[] = UFP4_CONFIGURATIONS;
+  for (const auto &configuration : configurations) {
+    if (std::strcmp(configuration.name, name) == 0) return ufp4::limits_of(configuration);
+  }
+  return {};
+}
+
 std::unique_ptr<ufp4::Simulator> make(const ufp4_sim_options_t &options, std::string &message) {
   auto core = ufp4::make_core(options.configuration, options.stall_seed);
   if (!core) {
@@ -23,7 +32,7 @@ std::unique_ptr<ufp4::Simulator> make(const ufp4_sim_options_t &options, std::st
   }
   const ufp4::MemoryOptions memory{options.memory_base,     options.memory_bytes, options.latency_cycles,
                                    options.bandwidth_bytes, options.stall_seed,   options.silent_cycle};
-  auto simulator = std::make_unique<ufp4::Simulator>(std::move(core), memory);
+  auto simulator = std::make_unique<ufp4::Simulator>(std::move(core), memory, limits_of(options.configuration));
   if (!simulator->ok()) {
     message = "the host has no room for " + std::to_string(options.memory_bytes) + " bytes of device memory";
     return nullptr;
