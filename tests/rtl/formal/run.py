@@ -17,11 +17,13 @@ SECONDS = 900
 
 class Unit:
     """files of the RTL; bugs: (file, what stands there, what to put in its place); mode prove (k-induction) or bmc (all
-    there is within depth)."""
+    there is within depth). Covers and bugs are looked for in SEEN cycles after an induction, else within depth: a proof
+    must itself look as far as what it is said to see."""
+    SEEN = 20
 
-    def __init__(self, files, bugs, mode="prove", depth=4, cover_depth=20, parameters=()):
-        self.files, self.bugs, self.mode, self.depth, self.cover_depth = files, bugs, mode, depth, cover_depth
-        self.parameters = parameters
+    def __init__(self, files, bugs, mode="prove", depth=4, parameters=()):
+        self.files, self.bugs, self.mode, self.depth, self.parameters = files, bugs, mode, depth, parameters
+        self.seen = depth if mode == "bmc" else self.SEEN
 
 
 DIVIDER = ["gen/ufp4_spec_pkg.sv", "num/ufp4_divide_round.sv"]
@@ -46,23 +48,23 @@ UNITS = {
                       [("mem/ufp4_axi_write.sv", "w_last    = beat_q == order_len;", "w_last    = beat_q >= 8'd1;"),
                        ("mem/ufp4_axi_write.sv", "aw_ready && order_ready && !count_full", "aw_ready && order_ready"),
                        ("mem/ufp4_axi_write.sv", "= !cutting[c] && count_q[c] == '0;", "= count_q[c] == '0;"),
-                       ("mem/ufp4_axi_write.sv", "dat_data_i[order_id]", "dat_data_i[burst_id]")], "bmc", 12, 13),
+                       ("mem/ufp4_axi_write.sv", "dat_data_i[order_id]", "dat_data_i[burst_id]")], "bmc", 12),
     "axi_read": Unit(["gen/ufp4_spec_pkg.sv", "mem/ufp4_skid.sv", "mem/ufp4_arbiter.sv", "mem/ufp4_axi_burst.sv",
                       "mem/ufp4_axi_read.sv"],
                      [("mem/ufp4_axi_read.sv", "r_ready        = rsp_ready_i[c];", "r_ready        = 1'b1;"),
                       ("mem/ufp4_axi_read.sv", "r_ready && r_last && r_id", "r_ready && r_id"),
-                      ("mem/ufp4_axi_read.sv", "= !halt_i && !flush_i", "= !flush_i")], "bmc", 12, 13),
+                      ("mem/ufp4_axi_read.sv", "= !halt_i && !flush_i", "= !flush_i")], "bmc", 12),
     "command": Unit(["gen/ufp4_spec_pkg.sv", "host/ufp4_issue.sv", "host/ufp4_retire.sv", "host/ufp4_command.sv"],
                     [("host/ufp4_issue.sv", "distance > tag - head ||", "distance >= tag - head ||"),
                      ("host/ufp4_issue.sv", "assign panels_held_o = ~panels_done;", "assign panels_held_o = ~panels_started;"),
                      ("host/ufp4_command.sv", "overlap || undone_q == '0)", "overlap || undone_q <= 5'd1)"),
-                     ("host/ufp4_retire.sv", "if (done_q[at]) state_d", "if (1'b1) state_d")], "bmc", 13, 18),
+                     ("host/ufp4_retire.sv", "if (done_q[at]) state_d", "if (1'b1) state_d")], "bmc", 15),
     "axil": Unit(["host/ufp4_axil.sv"],
                  [("host/ufp4_axil.sv", "aw_full_q && w_full_q && !bvalid_q", "aw_full_q && w_full_q"),
                   ("host/ufp4_axil.sv", "if (!aw_full_q) awaddr_q", "awaddr_q")]),
     "divide_align": Unit(DIVIDER, [("num/ufp4_divide_round.sv", "? 8'd1 : payload[30:23];", "? 8'd0 : payload[30:23];"),
-                                   ("num/ufp4_divide_round.sv", "distance > 10'sd63 ? 6'd63 : ", "")], "bmc", 5, 5),
-    **{f"divide_steps_{elem}_{sig}": Unit(DIVIDER, STEP_BUGS, "bmc", 9, 9, (f"Elem={number}", f"Sig={sig}"))
+                                   ("num/ufp4_divide_round.sv", "distance > 10'sd63 ? 6'd63 : ", "")], "bmc", 5),
+    **{f"divide_steps_{elem}_{sig}": Unit(DIVIDER, STEP_BUGS, "bmc", 9, (f"Elem={number}", f"Sig={sig}"))
        for number, elem in enumerate(("e2m1", "e1m2", "int4")) for sig in range(1, 16)},
 }
 
@@ -117,11 +119,11 @@ def main():
         prepare(folder, rtl, unit, top)
         if (verdict := run(tools, folder, unit, "prove", top, unit.mode, unit.depth)) != "PASS":
             sys.exit(f"{name}: the proof ends in {verdict}; see it again: python3 {__file__} {' '.join(sys.argv[1:])}")
-        if run(tools, folder, unit, "cover", top, "cover", unit.cover_depth) != "PASS":
+        if run(tools, folder, unit, "cover", top, "cover", unit.seen) != "PASS":
             sys.exit(f"{name}: a cover is not reached")
         for i, bug in enumerate(unit.bugs):
             prepare(folder, rtl, unit, top, bug)
-            if run(tools, folder, unit, f"bug{i}", top, "bmc", max(unit.cover_depth, unit.depth)) != "FAIL":
+            if run(tools, folder, unit, f"bug{i}", top, "bmc", unit.seen) != "FAIL":
                 sys.exit(f"{name}: the proof does not see the bug '{bug[2]}' in {bug[0]}")
     print(f"{name}: {count['assert']} assertions proved ({unit.mode}, depth {unit.depth}), {count['cover']} covers reached, "
           f"{len(unit.bugs)} injected bugs found")
