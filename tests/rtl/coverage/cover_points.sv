@@ -252,12 +252,26 @@ module cover_axi_write (
   input logic [7:0] awlen_o,
   input logic       wvalid_o,
   input logic       wready_i,
+  input logic       wlast_o,
   input logic       bvalid_i,
   input logic [1:0] bresp_i
 );
+  logic address_taken, beat_taken;
+  assign address_taken = awvalid_o && awready_i;
+  assign beat_taken    = wvalid_o && wready_i;
+
+  // Addresses that have been taken, less bursts whose last beat has been. Where there are no more of them, a beat is of
+  // a burst whose address has not been taken.
+  logic signed [5:0] ahead_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) ahead_q <= '0;
+    else if (address_taken && !(beat_taken && wlast_o)) ahead_q <= ahead_q + 6'sd1;
+    else if (!address_taken && beat_taken && wlast_o) ahead_q <= ahead_q - 6'sd1;
+  end
+
   `POINT(address_waits, awvalid_o && !awready_i)
   `POINT(data_wait, wvalid_o && !wready_i)
-  `POINT(data_before_address, wvalid_o && wready_i && awvalid_o && !awready_i)
+  `POINT(data_before_address, beat_taken && !address_taken && ahead_q <= 6'sd0)
   `POINT(one_beat, awvalid_o && awready_i && awlen_o == 8'd0)
   `POINT(many_beats, awvalid_o && awready_i && awlen_o > 8'd7)
   `POINT(slave_error, bvalid_i && bresp_i == 2'b10)
