@@ -25,7 +25,7 @@ Limits limits_of(const ufp4_configuration_t &c) {
   limits.writes[0] = {1, UFP4_COMPLETION_BYTES, UFP4_COMPLETION_BYTES};
   limits.writes[1] = {kCounted, row_of_sums, 2};
   if (c.quant) {
-    limits.reads[3] = {(long_strip ? kCut : 1) * (c.bus_bytes >= 32 ? 128u : 64u), long_strip ? 256u : 128u};
+    limits.reads[3] = {(long_strip ? kCut : 1) * (c.bus_bytes >= 16 ? 128u : 64u), long_strip ? 256u : 128u};
     limits.writes[2] = {kCounted, UFP4_PANEL_CODE_BYTES, UFP4_PANEL_SCALE_BYTES};
   }
   return limits;
