@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What random jobs seldom meet, one by one: the smallest tensor, both operands from one job, a full list of jobs, every
 // order in which two engines can end, every epilogue, a reset between the beats of a burst.
+#include <stddef.h>
 #include <string.h>
 
 #include "rig.h"
@@ -307,6 +308,58 @@ TEST(ring_overflow_between_beats) {
   stop_between_beats(1);
 }
 
+// One bit of one field that lets an address or a stride be no multiple of what it must be.
+typedef struct {
+  size_t offset;
+  uint64_t multiple;
+} aligned_t;
+
+#define GEMM_ALIGNED(field, multiple) \
+  { offsetof(ufp4_gemm_descriptor_t, field), multiple }
+#define QUANT_ALIGNED(field, multiple) \
+  { offsetof(ufp4_quant_descriptor_t, field), multiple }
+
+static void misaligned(rig_t *rig, const ufp4_descriptor_t *good, const aligned_t *fields, size_t count) {
+  check_bits(-1, bench_job(&rig->bench, good).status, UFP4_CORE_STATUS_OK, "status of the legal job");
+  for (size_t i = 0; i < count; i++) {
+    for (uint64_t bit = 1; bit < fields[i].multiple; bit *= 2) {
+      ufp4_descriptor_t bad = *good;
+      bad.bytes[fields[i].offset] ^= (uint8_t)bit;
+      check_bits((int64_t)i, bench_job(&rig->bench, &bad).status, UFP4_CORE_STATUS_MISALIGNED, "status, %llu beside",
+                 (unsigned long long)bit);
+    }
+  }
+}
+
+TEST(misaligned_by_each_bit) {
+  static const aligned_t of_gemm[] = {GEMM_ALIGNED(a_codes_addr, 128),
+                                      GEMM_ALIGNED(a_scales_addr, 128),
+                                      GEMM_ALIGNED(b_codes_addr, 128),
+                                      GEMM_ALIGNED(b_scales_addr, 128),
+                                      GEMM_ALIGNED(d_addr, 128),
+                                      GEMM_ALIGNED(sums_addr, 128),
+                                      GEMM_ALIGNED(c_addr, 128),
+                                      GEMM_ALIGNED(a_stride_blocks, 8),
+                                      GEMM_ALIGNED(b_stride_blocks, 8),
+                                      GEMM_ALIGNED(d_stride_bytes, 128),
+                                      GEMM_ALIGNED(sums_stride_bytes, 128),
+                                      GEMM_ALIGNED(c_stride_bytes, 128)};
+  static const aligned_t of_quant[] = {QUANT_ALIGNED(src_addr, 128),        QUANT_ALIGNED(row_codes_addr, 128),
+                                       QUANT_ALIGNED(row_scales_addr, 128), QUANT_ALIGNED(col_codes_addr, 128),
+                                       QUANT_ALIGNED(col_scales_addr, 128), QUANT_ALIGNED(src_stride_bytes, 128),
+                                       QUANT_ALIGNED(row_stride_blocks, 8), QUANT_ALIGNED(col_stride_blocks, 8)};
+  rig_t rig = rig_open("small", 1, 0);
+  ufp4_descriptor_t gemm = job(GEMM);
+  prepare(&rig, GEMM);
+  gemm.gemm.d_mode = UFP4_D_MODE_SUMS | UFP4_D_MODE_C;
+  gemm.gemm.sums_addr = gemm.gemm.c_addr = place(X);
+  gemm.gemm.sums_stride_bytes = gemm.gemm.c_stride_bytes = STRIDE_BYTES;
+  const ufp4_descriptor_t quant = job(QUANT_X);
+  misaligned(&rig, &gemm, of_gemm, sizeof of_gemm / sizeof of_gemm[0]);
+  misaligned(&rig, &quant, of_quant, sizeof of_quant / sizeof of_quant[0]);
+  rig_close(&rig);
+}
+
 // A GEMM on `small`, of which every beat and every step of the array can be told beforehand; the memory's bytes a cycle
 // (0: as many as the bus has) make it lose most of its cycles to one thing.
 typedef struct {
@@ -381,6 +434,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(jobs_enter_while_others_leave),
       CHECK_TEST(soft_reset_between_beats),
       CHECK_TEST(ring_overflow_between_beats),
+      CHECK_TEST(misaligned_by_each_bit),
       CHECK_TEST(lost_cycles_have_their_names),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
