@@ -133,11 +133,11 @@ void Checker::match() {
 }
 
 void Checker::whole(const Burst &burst, const Data &data) {
-  const unsigned grain = limits_.writes[burst.id].grain;
-  if (grain == 0) return;
+  const IdLimits &of = limits_.writes[burst.id];
+  if (of.grain == 0) return;
   if (data.gap) fail("W", "the strobes of a burst have a gap");
-  if (data.places % grain) fail("W", "the strobes of a burst begin or end inside an element");
-  if (data.empty && !soft_reset_) fail("W", "no strobe of a beat is on");
+  if (data.places % of.grain) fail("W", "the strobes of a burst begin or end inside an element");
+  if (data.empty && !of.empty && !soft_reset_) fail("W", "no strobe of a beat is on");
 }
 
 // What was in flight is forgotten.

@@ -13,6 +13,7 @@ struct IdLimits {
   unsigned bursts = 0;  // in flight at once; 0: the core does not use this ID
   unsigned bytes = 0;   // of the longest burst, rounded up to a beat
   unsigned grain = 0;   // strobes of a burst are one run of bytes between multiples of this; 0: they may be any
+  bool empty = false;   // some of its beats may have no strobe on
 };
 
 /** By ID. */
