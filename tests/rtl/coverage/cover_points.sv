@@ -33,6 +33,7 @@ module cover_issue
   `POINT(ends_well, finish_o && finish_status_o == CORE_STATUS_OK)
   `POINT(ends_with_a_read_error, finish_o && finish_status_o == CORE_STATUS_READ_ERROR)
   `POINT(ends_with_a_write_error, finish_o && finish_status_o == CORE_STATUS_WRITE_ERROR)
+  `POINT(ends_with_a_memory_error, finish_o && finish_status_o == CORE_STATUS_MEMORY_ERROR)
   `POINT(flag_nan, finish_o && finish_flags_o[0])
   `POINT(flag_row_saturated, finish_o && finish_flags_o[1])
   `POINT(flag_col_saturated, finish_o && finish_flags_o[2])
@@ -77,7 +78,9 @@ endmodule
 
 module cover_gemm
   import ufp4_spec_pkg::*;
-(
+#(
+  parameter int unsigned Contract = 32'(CONTRACT_EXACT)
+) (
   input logic             clk_i,
   input logic             rst_ni,
   input logic             start_valid_i,
@@ -101,6 +104,21 @@ module cover_gemm
   `POINT(int4_times_e2m1, starts && desc_i.a_elem == ELEM_INT4 && desc_i.b_elem == ELEM_E2M1)
   `POINT(int4_times_e1m2, starts && desc_i.a_elem == ELEM_INT4 && desc_i.b_elem == ELEM_E1M2)
   `POINT(int4_times_int4, starts && desc_i.a_elem == ELEM_INT4 && desc_i.b_elem == ELEM_INT4)
+
+  logic exact, fp32, nv;
+  assign exact = Contract == 32'(CONTRACT_EXACT);
+  assign fp32 = Contract == 32'(CONTRACT_FP32);
+  assign nv = Contract == 32'(CONTRACT_NV);
+
+  `POINT(exact_e4m3, starts && exact && desc_i.scale == SCALE_E4M3)
+  `POINT(exact_nvfp4, starts && exact && desc_i.scale == SCALE_NVFP4)
+  `POINT(fp32_e4m3, starts && fp32 && desc_i.scale == SCALE_E4M3)
+  `POINT(fp32_nvfp4, starts && fp32 && desc_i.scale == SCALE_NVFP4)
+  `POINT(fp32_e8m0, starts && fp32 && desc_i.scale == SCALE_E8M0)
+  `POINT(nv_e4m3, starts && nv && desc_i.scale == SCALE_E4M3)
+  `POINT(nv_nvfp4, starts && nv && desc_i.scale == SCALE_NVFP4)
+  `POINT(nv_e8m0, starts && nv && desc_i.scale == SCALE_E8M0)
+  `POINT(nvfp4_with_a_tensor_scale, starts && desc_i.scale == SCALE_NVFP4 && desc_i.tensor_scale != 32'h3F80_0000)
 
   // Sums in, alpha, C; unrounded sums out take neither alpha nor C.
   `POINT(f32_plain, starts && desc_i.d_dtype == DTYPE_F32 && desc_i.d_mode[2:0] == 3'd0)
@@ -160,6 +178,12 @@ module cover_quant
   `POINT(quant_bf16_row, starts && !amax && desc_i.src_dtype == DTYPE_BF16 && row && !col)
   `POINT(quant_bf16_col, starts && !amax && desc_i.src_dtype == DTYPE_BF16 && !row && col)
   `POINT(quant_bf16_both, starts && !amax && desc_i.src_dtype == DTYPE_BF16 && row && col)
+  `POINT(e4m3_row, starts && !amax && desc_i.scale == SCALE_E4M3 && row && !col)
+  `POINT(e4m3_col, starts && !amax && desc_i.scale == SCALE_E4M3 && !row && col)
+  `POINT(e4m3_both, starts && !amax && desc_i.scale == SCALE_E4M3 && row && col)
+  `POINT(e8m0_row, starts && !amax && desc_i.scale == SCALE_E8M0 && row && !col)
+  `POINT(e8m0_col, starts && !amax && desc_i.scale == SCALE_E8M0 && !row && col)
+  `POINT(e8m0_both, starts && !amax && desc_i.scale == SCALE_E8M0 && row && col)
   `POINT(one_number, starts && desc_i.rows == 32'd1 && desc_i.cols == 32'd1)
   `POINT(ragged_rows, starts && desc_i.rows[3:0] != 4'd0)
   `POINT(ragged_cols, starts && desc_i.cols[3:0] != 4'd0)
@@ -174,6 +198,7 @@ module cover_quant_block
   input logic [7:0] elem_i,
   input logic       sr_i,
   input logic       scale_up_i,
+  input logic       e8m0_i,
   input logic       in_valid_i,
   input logic       in_ready_o,
   input logic       out_valid_o,
@@ -185,33 +210,45 @@ module cover_quant_block
   logic leaves;
   assign leaves = out_valid_o && out_ready_i;
 
-  `POINT(e2m1_plain, leaves && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd0)
-  `POINT(e2m1_up, leaves && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd1)
-  `POINT(e2m1_sr, leaves && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd2)
-  `POINT(e2m1_sr_up, leaves && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd3)
-  `POINT(e2m1_rht, leaves && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd4)
-  `POINT(e2m1_rht_up, leaves && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd5)
-  `POINT(e2m1_rht_sr, leaves && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd6)
-  `POINT(e2m1_rht_sr_up, leaves && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd7)
-  `POINT(e1m2_plain, leaves && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd0)
-  `POINT(e1m2_up, leaves && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd1)
-  `POINT(e1m2_sr, leaves && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd2)
-  `POINT(e1m2_sr_up, leaves && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd3)
-  `POINT(e1m2_rht, leaves && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd4)
-  `POINT(e1m2_rht_up, leaves && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd5)
-  `POINT(e1m2_rht_sr, leaves && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd6)
-  `POINT(e1m2_rht_sr_up, leaves && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd7)
-  `POINT(int4_plain, leaves && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd0)
-  `POINT(int4_up, leaves && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd1)
-  `POINT(int4_sr, leaves && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd2)
-  `POINT(int4_sr_up, leaves && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd3)
-  `POINT(int4_rht, leaves && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd4)
-  `POINT(int4_rht_up, leaves && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd5)
-  `POINT(int4_rht_sr, leaves && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd6)
-  `POINT(int4_rht_sr_up, leaves && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd7)
-  `POINT(zero_scale, leaves && out_scale_o == 8'd0)
-  `POINT(subnormal_scale, leaves && out_scale_o[7:3] == 5'd0 && out_scale_o[2:0] != 3'd0)
-  `POINT(largest_scale, leaves && out_scale_o == 8'h7E)
+  `POINT(e2m1_plain, leaves && !e8m0_i && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd0)
+  `POINT(e2m1_up, leaves && !e8m0_i && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd1)
+  `POINT(e2m1_sr, leaves && !e8m0_i && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd2)
+  `POINT(e2m1_sr_up, leaves && !e8m0_i && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd3)
+  `POINT(e2m1_rht, leaves && !e8m0_i && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd4)
+  `POINT(e2m1_rht_up, leaves && !e8m0_i && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd5)
+  `POINT(e2m1_rht_sr, leaves && !e8m0_i && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd6)
+  `POINT(e2m1_rht_sr_up, leaves && !e8m0_i && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd7)
+  `POINT(e1m2_plain, leaves && !e8m0_i && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd0)
+  `POINT(e1m2_up, leaves && !e8m0_i && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd1)
+  `POINT(e1m2_sr, leaves && !e8m0_i && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd2)
+  `POINT(e1m2_sr_up, leaves && !e8m0_i && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd3)
+  `POINT(e1m2_rht, leaves && !e8m0_i && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd4)
+  `POINT(e1m2_rht_up, leaves && !e8m0_i && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd5)
+  `POINT(e1m2_rht_sr, leaves && !e8m0_i && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd6)
+  `POINT(e1m2_rht_sr_up, leaves && !e8m0_i && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd7)
+  `POINT(int4_plain, leaves && !e8m0_i && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd0)
+  `POINT(int4_up, leaves && !e8m0_i && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd1)
+  `POINT(int4_sr, leaves && !e8m0_i && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd2)
+  `POINT(int4_sr_up, leaves && !e8m0_i && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd3)
+  `POINT(int4_rht, leaves && !e8m0_i && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd4)
+  `POINT(int4_rht_up, leaves && !e8m0_i && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd5)
+  `POINT(int4_rht_sr, leaves && !e8m0_i && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd6)
+  `POINT(int4_rht_sr_up, leaves && !e8m0_i && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd7)
+  `POINT(e8m0_e2m1_down, leaves && e8m0_i && elem_i == ELEM_E2M1 && {sr_i, scale_up_i} == 2'd0)
+  `POINT(e8m0_e2m1_up, leaves && e8m0_i && elem_i == ELEM_E2M1 && {sr_i, scale_up_i} == 2'd1)
+  `POINT(e8m0_e2m1_sr_down, leaves && e8m0_i && elem_i == ELEM_E2M1 && {sr_i, scale_up_i} == 2'd2)
+  `POINT(e8m0_e2m1_sr_up, leaves && e8m0_i && elem_i == ELEM_E2M1 && {sr_i, scale_up_i} == 2'd3)
+  `POINT(e8m0_e1m2_down, leaves && e8m0_i && elem_i == ELEM_E1M2 && {sr_i, scale_up_i} == 2'd0)
+  `POINT(e8m0_e1m2_up, leaves && e8m0_i && elem_i == ELEM_E1M2 && {sr_i, scale_up_i} == 2'd1)
+  `POINT(e8m0_e1m2_sr_down, leaves && e8m0_i && elem_i == ELEM_E1M2 && {sr_i, scale_up_i} == 2'd2)
+  `POINT(e8m0_e1m2_sr_up, leaves && e8m0_i && elem_i == ELEM_E1M2 && {sr_i, scale_up_i} == 2'd3)
+  `POINT(e8m0_int4_down, leaves && e8m0_i && elem_i == ELEM_INT4 && {sr_i, scale_up_i} == 2'd0)
+  `POINT(e8m0_int4_up, leaves && e8m0_i && elem_i == ELEM_INT4 && {sr_i, scale_up_i} == 2'd1)
+  `POINT(e8m0_int4_sr_down, leaves && e8m0_i && elem_i == ELEM_INT4 && {sr_i, scale_up_i} == 2'd2)
+  `POINT(e8m0_int4_sr_up, leaves && e8m0_i && elem_i == ELEM_INT4 && {sr_i, scale_up_i} == 2'd3)
+  `POINT(zero_scale, leaves && !e8m0_i && out_scale_o == 8'd0)
+  `POINT(subnormal_scale, leaves && !e8m0_i && out_scale_o[7:3] == 5'd0 && out_scale_o[2:0] != 3'd0)
+  `POINT(largest_scale, leaves && !e8m0_i && out_scale_o == 8'h7E)
   `POINT(nan_block, leaves && out_nan_o)
   `POINT(saturated_block, leaves && out_saturated_o)
   `POINT(output_waits, out_valid_o && !out_ready_i)
@@ -282,7 +319,7 @@ endmodule
 
 bind ufp4_issue cover_issue u_cover (.*);
 bind ufp4_retire cover_retire u_cover (.*);
-bind ufp4_gemm cover_gemm u_cover (.*);
+bind ufp4_gemm cover_gemm #(.Contract(Contract)) u_cover (.*);
 bind ufp4_quant cover_quant u_cover (.*);
 bind ufp4_quant_block cover_quant_block u_cover (.*);
 bind ufp4_axi_read cover_axi_read u_cover (.*);
