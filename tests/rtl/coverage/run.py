@@ -35,7 +35,7 @@ FAULTS = "few_on_small|soft_reset_without_watchdog|reset_in_soft_reset|watchdog_
 JOBS = "few_on_small|more_on_small|fp32_equal_the_model|nv_equal_the_model"
 RINGS = "interrupts|of_each_size|at_every_address"
 TESTS = (fr"^rtl\.(registers\..*|shapes\.odd_ones_small|corners\..*|jobs\.({JOBS})|rings\.({RINGS})"
-         fr"|faults\.({FAULTS})|command\.({COMMAND}))$")
+         fr"|faults\.({FAULTS})|errors\.few_on_small|command\.({COMMAND}))$")
 CONFIGURATIONS = "small;small-fp32;small-nv"
 EXPLAINED = pathlib.Path(__file__).resolve().parent / "explained.txt"
 KINDS = ("line", "toggle", "user")
