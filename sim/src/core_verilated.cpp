@@ -59,9 +59,6 @@ class CoreVerilated final : public Core {
 
   void eval() override {
     enter();
-#if UFP4_CORE_COVERAGE
-    count_from_reset();
-#endif
     model_->eval();
   }
 
@@ -83,13 +80,6 @@ class CoreVerilated final : public Core {
 
  private:
 #if UFP4_CORE_COVERAGE
-  // What changes from power-up to the end of the first reset is no test's doing.
-  void count_from_reset() {
-    if (counts_ || !*pins.rst_n) return;
-    context_.coveragep()->zero();
-    counts_ = true;
-  }
-
   // One file a core, in the folder that the environment names.
   void write_coverage() {
     static std::atomic<int> count;
@@ -165,9 +155,6 @@ class CoreVerilated final : public Core {
   VerilatedContext context_;
   std::unique_ptr<UFP4_MODEL> model_;
   std::unique_ptr<VerilatedFstC> trace_;
-#if UFP4_CORE_COVERAGE
-  bool counts_ = false;
-#endif
 };
 
 }  // namespace

@@ -5,15 +5,15 @@
 run.py BUILD [--tests REGEX] [--report]: builds in the folder BUILD with Verilator's counters in the cores of the
 CONFIGURATIONS, one for each contract, their processing elements in the form for silicon, runs those tests there that
 need no other core, and prints a line per module: lines and branches that ran, bits that changed, cover points reached.
-Counted is from the end of a core's first reset, before which its registers are zero: a bit that has changed once, in
-whatever direction, counts (Verilator 5.006 counts changes alone). Instances of one module are one: what one of them
-does is done. --report prints the last run's again.
+A bit that has changed once, in whatever direction, counts: Verilator 5.006 counts changes alone. Registers and pins
+start at zero, so what counts without a test is what is one when reset ends. Signals of more than 256 bits are not counted.
+Instances of one module are one: what one of them does is done. --report prints the last run's again.
 
 What is not reached is in BUILD/holes.txt, what of it is explained in explained.txt beside this program, a line for
-each: `KIND FILE PATTERN -- REASON`. PATTERN is a regular expression for the whole text of the source line (kind `line`), the
-signal with its bit (`toggle`) or the cover point (`user`). Fails (exit status 1) where fewer than 95 % of the lines and
-branches, 98 % of the bits, 90 % of the bits of a module, or not all cover points, are reached or explained, where an
-explanation fits no hole, and where a test fails.
+each: `KIND FILE PATTERN -- REASON`. PATTERN is a regular expression for the whole text of the source line (kind
+`line`), the signal with its bit (`toggle`) or the cover point (`user`). Fails (exit status 1) where fewer than 95 % of
+the lines and branches, 98 % of the bits, 90 % of the bits of a module, or not all cover points, are reached or
+explained, where an explanation fits no hole, and where a test fails.
 """
 
 import argparse
@@ -67,7 +67,8 @@ class Counts:
         fields = dict(FIELD.findall(text))
         kind = fields["page"].split("/")[0].removeprefix("v_")
         kind = kind if kind in KINDS else "line"
-        what = fields["page"].split("/")[1] if kind == "user" else fields.get("n", "")
+        # A module with other parameters has a name of its own.
+        what = fields["page"].split("/")[1].split("__")[0] if kind == "user" else fields.get("n", "")
         return kind, pathlib.Path(fields["f"]).name, int(fields["l"]), f"{what} {fields['o']}".strip()
 
     def add(self, path):
