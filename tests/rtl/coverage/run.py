@@ -6,7 +6,7 @@ run.py BUILD [--tests REGEX] [--report]: builds in the folder BUILD with Verilat
 CONFIGURATIONS, one for each contract, their processing elements in the form for silicon, runs those tests there that
 need no other core, and prints a line per module: lines and branches that ran, bits that changed, cover points reached.
 A bit that has changed once, in whatever direction, counts: Verilator 5.006 counts changes alone. Registers and pins
-start at zero, so what counts without a test is what is one when reset ends. Signals of more than 256 bits are not counted.
+start at zero, so what counts without a test is what is one when reset ends. Signals of more than 256 bits are left out.
 Instances of one module are one: what one of them does is done. --report prints the last run's again.
 
 What is not reached is in BUILD/holes.txt, what of it is explained in explained.txt beside this program, a line for
