@@ -23,8 +23,16 @@
 /** Whether the PEs of a core multiply an element format. */
 static inline int configuration_multiplies(const ufp4_configuration_t *configuration, unsigned elem) {
   if (elem >= UFP4_ELEM_COUNT) return 0;
-  if (elem == UFP4_ELEM_E2M1) return configuration->formats != UFP4_FORMATS_UNIFORM;
-  return configuration->formats != UFP4_FORMATS_E2M1;
+  switch (configuration->formats) {
+    case UFP4_FORMATS_E2M1:
+      return elem == UFP4_ELEM_E2M1;
+    case UFP4_FORMATS_UNIFORM:
+      return elem != UFP4_ELEM_E2M1;
+    case UFP4_FORMATS_E1M2:
+      return elem == UFP4_ELEM_E1M2;
+    default:
+      return 1;
+  }
 }
 
 /** Each backend defines this struct for itself, in its own file. */

@@ -114,8 +114,8 @@ module ufp4_gemm #(
   if (Target > 32'(TARGET_SIMULATOR)) begin : gen_check_target
     $error("ufp4_gemm: Target must be asic, fpga or simulator");
   end
-  if (Formats > 32'(FORMATS_UNIFORM)) begin : gen_check_formats
-    $error("ufp4_gemm: Formats must be all, e2m1 or uniform");
+  if (Formats > 32'(FORMATS_E1M2)) begin : gen_check_formats
+    $error("ufp4_gemm: Formats must be all, e2m1, uniform or e1m2");
   end
   if (Rows < 1 || Cols < 1 || Rows > 32 || Cols > 32) begin : gen_check_array
     $error("ufp4_gemm: Rows and Cols must be 1 to 32");

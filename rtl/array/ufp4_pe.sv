@@ -59,11 +59,12 @@ module ufp4_pe #(
   // One compiled function for all PEs of a simulated array.
   /*verilator no_inline_module*/
 
-  // In every cycle: an enable would have to be paid for.
+  // In every cycle: an enable would have to be paid for. E1M2 has no magnitude with the uppermost plane.
+  localparam int unsigned Planes = (Formats == 32'(ufp4_spec_pkg::FORMATS_E1M2)) ? 3 : 4;
   always_ff @(posedge clk_i) begin
-    a_mag_o <= a_mag_i;
+    a_mag_o <= (4*Lanes)'(a_mag_i[Planes*Lanes-1:0]);
     a_rest_o <= a_rest_i;
-    b_mag_o <= b_mag_i;
+    b_mag_o <= (4*Lanes)'(b_mag_i[Planes*Lanes-1:0]);
     b_rest_o <= b_rest_i;
   end
 

@@ -62,10 +62,11 @@ package ufp4_spec_pkg;
   localparam logic [7:0] TARGET_FPGA = 8'd1;
   localparam logic [7:0] TARGET_SIMULATOR = 8'd2;
 
-  // Element formats that a PE multiplies (an elaboration parameter): all; E2M1 alone; E1M2 and INT4.
+  // Element formats that a PE multiplies (an elaboration parameter): all; E2M1 alone; E1M2 and INT4; E1M2 alone.
   localparam logic [7:0] FORMATS_ALL = 8'd0;
   localparam logic [7:0] FORMATS_E2M1 = 8'd1;
   localparam logic [7:0] FORMATS_UNIFORM = 8'd2;
+  localparam logic [7:0] FORMATS_E1M2 = 8'd3;
 
   // Descriptor opcode.
   localparam logic [7:0] OPCODE_NONE = 8'd0;

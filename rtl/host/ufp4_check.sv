@@ -39,8 +39,9 @@ module ufp4_check
 
   // Whether the PEs multiply this element format.
   function automatic logic multiplies(logic [7:0] elem);
-    return (elem == ELEM_E2M1 && Formats != 32'(FORMATS_UNIFORM)) ||
-           (elem inside {ELEM_E1M2, ELEM_INT4} && Formats != 32'(FORMATS_E2M1));
+    return (elem == ELEM_E2M1 && Formats inside {32'(FORMATS_ALL), 32'(FORMATS_E2M1)}) ||
+           (elem == ELEM_E1M2 && Formats != 32'(FORMATS_E2M1)) ||
+           (elem == ELEM_INT4 && Formats inside {32'(FORMATS_ALL), 32'(FORMATS_UNIFORM)});
   endfunction
 
   // A row of `length` elements of a dtype in a stride of bytes.

@@ -5,9 +5,9 @@
 //
 // Operands are the sign and magnitude planes of ufp4_elem_decode (Binary = 0): u << 2h, u of three bits. A lane
 // multiplies the two u, and shifts by 0, 2 or 4, one-hot. Minus x is counted as ~x + 1 - 256, with fifteen lanes' ones in
-// one count of the negative lanes (uniform formats, whose products end at 64: + 1 - 128). Fewer formats leave out what
-// their magnitudes cannot reach. Words enter the tree where its levels have room for them, true or inverted as
-// the cells of that level (ufp4_full_adder) want them.
+// one count of the negative lanes (uniform formats, whose products end at 64: + 1 - 128; E1M2 alone, at 49: + 1 - 64).
+// Fewer formats leave out what their magnitudes cannot reach. Words enter the tree where its levels have room for them,
+// true or inverted as the cells of that level (ufp4_full_adder) want them.
 // Combinational. Golden: none of its own, part of ufp4_gemm; tests/rtl/array.
 module ufp4_dot_tree #(
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
@@ -55,13 +55,18 @@ module ufp4_dot_tree #(
   end
 
   // Planes of the products.
-  localparam int unsigned Planes = (Formats == 32'(ufp4_spec_pkg::FORMATS_UNIFORM)) ? 7 : 8;
+  localparam int unsigned Planes = (Formats == 32'(ufp4_spec_pkg::FORMATS_E1M2)) ? 6 :
+                                   (Formats == 32'(ufp4_spec_pkg::FORMATS_UNIFORM)) ? 7 : 8;
   logic [15:0] by0, by2, by4;
   logic [Planes-1:0][15:0] product;
   assign by0 = ~a_h & ~b_h;
   assign by2 = a_h ^ b_h;
   assign by4 = a_h & b_h;
-  if (Formats == 32'(ufp4_spec_pkg::FORMATS_UNIFORM)) begin : gen_uniform
+  if (Formats == 32'(ufp4_spec_pkg::FORMATS_E1M2)) begin : gen_e1m2
+    assign product = {u5, u4, u3, u2, u1, u0};
+    logic unused_shift;
+    assign unused_shift = ^{by0, by2, by4};
+  end else if (Formats == 32'(ufp4_spec_pkg::FORMATS_UNIFORM)) begin : gen_uniform
     // Shifted is only 8, with u of 2: at most 14 shifted by 2, and 4 by 4.
     assign product = {by4, u5 | (by2 & u3), u4 | (by2 & u2), (by0 & u3) | (by2 & u1), by0 & u2, by0 & u1, u0};
   end else begin : gen_e2m1_too

@@ -9,10 +9,10 @@ from bench import check, check_equal, passes, rejects
 def test_lists_configurations_and_backends():
     whole = json.loads(passes("info", "--json").out)
     names = [c["name"] for c in whole["configurations"]]
-    check_equal(names, ["small", "default", "small-fp32", "default-fp32", "small-nv", "default-nv", "small-uniform", "flat",
-                        "tall", "wide", "odd", "large", "lean", "tiny"], "configurations")
+    check_equal(names, ["small", "default", "small-fp32", "default-fp32", "small-nv", "default-nv", "small-uniform", "small-e1m2",
+                        "flat", "tall", "wide", "odd", "large", "lean", "tiny"], "configurations")
     check_equal(whole["configurations"][1]["macs_per_cycle"], 4096, "MACs a cycle")
-    check_equal([c["contract"] for c in whole["configurations"]], ["exact", "exact", "fp32", "fp32", "nv", "nv", "exact", "exact",
+    check_equal([c["contract"] for c in whole["configurations"]], ["exact", "exact", "fp32", "fp32", "nv", "nv", "exact", "exact", "exact",
                                                                    "exact", "fp32", "exact", "exact", "exact", "exact"], "contracts")
     check_equal([c["lanes"] for c in whole["configurations"]][-3:], [16, 4, 4], "lanes")
     check_equal([c["quant"] for c in whole["configurations"]][-3:], [1, 1, 0], "QUANT engines")

@@ -92,14 +92,15 @@ typedef enum {
 #define UFP4_TARGET_COUNT 3
 #define UFP4_TARGET_NAMES {"asic", "fpga", "simulator"}
 
-/** Element formats that a PE multiplies (an elaboration parameter): all; E2M1 alone; E1M2 and INT4. */
+/** Element formats that a PE multiplies (an elaboration parameter): all; E2M1 alone; E1M2 and INT4; E1M2 alone. */
 typedef enum {
   UFP4_FORMATS_ALL = 0,
   UFP4_FORMATS_E2M1 = 1,
   UFP4_FORMATS_UNIFORM = 2,
+  UFP4_FORMATS_E1M2 = 3,
 } ufp4_formats_t;
-#define UFP4_FORMATS_COUNT 3
-#define UFP4_FORMATS_NAMES {"all", "e2m1", "uniform"}
+#define UFP4_FORMATS_COUNT 4
+#define UFP4_FORMATS_NAMES {"all", "e2m1", "uniform", "e1m2"}
 
 /** Descriptor opcode. */
 typedef enum {
@@ -356,7 +357,7 @@ typedef struct {
   uint32_t lanes;
   uint32_t quant;
 } ufp4_configuration_t;
-#define UFP4_CONFIGURATION_COUNT 14
+#define UFP4_CONFIGURATION_COUNT 15
 #define UFP4_CONFIGURATIONS \
   { \
     {"small", 2, 2, 8, 8, 16, 8, 0, 0, 16, 1}, \
@@ -366,6 +367,7 @@ typedef struct {
     {"small-nv", 2, 2, 8, 8, 16, 8, 2, 0, 16, 1}, \
     {"default-nv", 16, 16, 8, 8, 16, 64, 2, 0, 16, 1}, \
     {"small-uniform", 2, 2, 8, 8, 16, 8, 0, 2, 16, 1}, \
+    {"small-e1m2", 2, 2, 8, 8, 16, 8, 0, 3, 16, 1}, \
     {"flat", 2, 4, 8, 4, 16, 8, 0, 0, 16, 1}, \
     {"tall", 8, 2, 2, 8, 8, 64, 0, 0, 16, 1}, \
     {"wide", 4, 4, 4, 8, 32, 128, 1, 0, 16, 1}, \

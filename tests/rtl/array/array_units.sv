@@ -15,6 +15,7 @@ module array_units (
   output logic signed [12:0] dot_o,
   output logic signed [12:0] dot_e2m1_o,
   output logic signed [12:0] dot_uniform_o,
+  output logic signed [12:0] dot_e1m2_o,
   output logic signed [12:0] dot_planes_o,
   output logic signed [63:0] dot_words_o,     // as the PE for simulators sums it
   output logic signed [12:0] dot_relative_o,  // ufp4_pe_pkg::DotStages edges after its operands
@@ -53,6 +54,13 @@ module array_units (
     .b_sign_i(b_sign),
     .b_mag_i(b_mag),
     .dot_o(dot_uniform_o)
+  );
+  ufp4_dot #(.Formats(32'(ufp4_spec_pkg::FORMATS_E1M2))) u_dot_e1m2 (
+    .a_sign_i(a_sign_o),
+    .a_mag_i(a_mag_o),
+    .b_sign_i(b_sign),
+    .b_mag_i(b_mag),
+    .dot_o(dot_e1m2_o)
   );
 
   logic signed [12:0] relative;

@@ -27,9 +27,14 @@ constexpr uint32_t kShort = static_cast<uint32_t>(2 * std::max(kRows, kCols) + 3
 constexpr int64_t kSteps = 16 / UFP4_TEST_LANES;                                      ///< cycles of a block
 constexpr bool kExact = UFP4_TEST_CONTRACT == UFP4_CONTRACT_EXACT;
 constexpr bool kNv = UFP4_TEST_CONTRACT == UFP4_CONTRACT_NV;
-/** The element formats of the PEs and of the contract are kElems from this one on. */
-constexpr unsigned kFirstElem = UFP4_TEST_FORMATS == UFP4_FORMATS_UNIFORM ? UFP4_ELEM_E1M2 : UFP4_ELEM_E2M1;
-constexpr unsigned kElems = (kNv ? UFP4_ELEM_INT4 : UFP4_ELEM_COUNT) - kFirstElem;
+/** The element formats of the PEs and of the contract are kElems from kFirstElem on. */
+constexpr unsigned kFormats = UFP4_TEST_FORMATS;
+constexpr unsigned kFirstElem =
+    kFormats == UFP4_FORMATS_UNIFORM || kFormats == UFP4_FORMATS_E1M2 ? UFP4_ELEM_E1M2 : UFP4_ELEM_E2M1;
+constexpr unsigned kLastElem = kFormats == UFP4_FORMATS_E2M1          ? UFP4_ELEM_E2M1
+                               : kNv || kFormats == UFP4_FORMATS_E1M2 ? UFP4_ELEM_E1M2
+                                                                      : UFP4_ELEM_INT4;
+constexpr unsigned kElems = kLastElem - kFirstElem + 1;
 constexpr size_t kMemoryBytes = (kTileM > 128 || kTileN > 128 ? 16u : 4u) << 20;
 constexpr uint64_t kGuard = 256;
 constexpr Behaviour kCalm = {1, 0, -1, -1};

@@ -73,13 +73,17 @@ class Units {
     m.eval();
     const uint64_t mask = (1u << 13) - 1;
     const bool e2m1 = a_elem == UFP4_ELEM_E2M1 && b_elem == UFP4_ELEM_E2M1;
+    const bool e1m2 = a_elem == UFP4_ELEM_E1M2 && b_elem == UFP4_ELEM_E1M2;
     const bool uniform = a_elem != UFP4_ELEM_E2M1 && b_elem != UFP4_ELEM_E2M1;
     const unsigned fewer = e2m1 ? m.dot_e2m1_o : uniform ? m.dot_uniform_o : m.dot_o;
+    const unsigned fewest = e1m2 ? m.dot_e1m2_o : fewer;
     const Dot now = {index, a_elem, b_elem, planes(a), planes(b), static_cast<uint64_t>(want) & mask};
-    for (const unsigned got : {unsigned{m.dot_o}, unsigned{m.dot_planes_o}, fewer}) {
-      check_bits(index, got & mask, now.want, "elements %d %d, code planes %016llx %016llx; for cells %04x, planes "
-                 "%04x, its formats alone %04x", a_elem, b_elem, static_cast<unsigned long long>(now.a),
-                 static_cast<unsigned long long>(now.b), unsigned{m.dot_o}, unsigned{m.dot_planes_o}, fewer);
+    for (const unsigned got : {unsigned{m.dot_o}, unsigned{m.dot_planes_o}, fewer, fewest}) {
+      check_bits(index, got & mask, now.want,
+                 "elements %d %d, code planes %016llx %016llx; for cells %04x, planes "
+                 "%04x, its formats alone %04x, %04x",
+                 a_elem, b_elem, static_cast<unsigned long long>(now.a), static_cast<unsigned long long>(now.b),
+                 unsigned{m.dot_o}, unsigned{m.dot_planes_o}, fewer, fewest);
     }
     check_bits(index, m.dot_words_o, static_cast<uint64_t>(want), "elements %d %d, code planes %016llx %016llx; as words",
                a_elem, b_elem, static_cast<unsigned long long>(now.a), static_cast<unsigned long long>(now.b));

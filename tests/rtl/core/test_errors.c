@@ -188,19 +188,27 @@ static uint32_t read_beats_of_all(rig_t *rig) {
   return (uint32_t)(rig_count(rig, UFP4_COUNTER_READ_BEATS) - before);
 }
 
-// Over all errors, each kind of job has failed at least once. Answers to writes are fewer than @p answers.
+static int all_nonzero(const unsigned *counts, unsigned count) {
+  unsigned i = 0;
+  while (i < count && counts[i]) i++;
+  return i == count;
+}
+
+// Over all errors, each kind of job has failed at least once: @p times errors are spread over all beats, and where they
+// have missed a kind, others fall anywhere. Answers to writes are fewer than @p answers.
 static void errors_side_by_side(const char *configuration, uint64_t stall_seed, unsigned times, uint32_t answers) {
   rig_t rig = rig_open(configuration, 30, stall_seed);
   rig_chain(&rig, NULL, "nothing");
   const uint32_t beats = read_beats_of_all(&rig);
   unsigned failed[SIDE_BY_SIDE] = {0};
-  for (unsigned i = 0; i < times; i++) {
+  for (unsigned i = 0; i < times || (i < 4 * times && !all_nonzero(failed, SIDE_BY_SIDE)); i++) {
     const int read = i % 4 != 3;
     static const ufp4_sim_fault_t faults[] = {UFP4_SIM_FAULT_READ_SLVERR, UFP4_SIM_FAULT_READ_DECERR,
                                               UFP4_SIM_FAULT_READ_SLVERR, UFP4_SIM_FAULT_WRITE_DECERR};
     rig_prepare(&rig);
     const uint32_t of = read ? beats : answers;
-    ufp4_sim_fault(rig.bench.sim, faults[i % 4], 1 + (i * of + check_below(&rig.random, of)) / times);
+    const uint32_t at = check_below(&rig.random, of);
+    ufp4_sim_fault(rig.bench.sim, faults[i % 4], 1 + (i < times ? (i * of + at) / times : at));
     const uint32_t first = rig.bench.tail;
     rig_submit_side_by_side(&rig);
     check_that(rig.runs, bench_drain(&rig.bench), "the jobs beside one that failed have not ended");

@@ -135,6 +135,11 @@ FULL_TEST(small_uniform_equals_the_model) {
   demanded(&(demanded_t){"small-uniform", 25, 0});
 }
 
+// As are E2M1 and INT4: one in nine of the GEMMs multiplies.
+FULL_TEST(small_e1m2_equals_the_model) {
+  demanded(&(demanded_t){"small-e1m2", 25, 0});
+}
+
 TEST(equal_the_model) {
   chains(settings, SETTINGS, 4, 60, 1);
 }
@@ -437,6 +442,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(default_fp32_equals_the_model),
       CHECK_TEST(default_nv_equals_the_model),
       CHECK_TEST(small_uniform_equals_the_model),
+      CHECK_TEST(small_e1m2_equals_the_model),
       CHECK_TEST(equal_the_model),
       CHECK_TEST(fp32_equal_the_model),
       CHECK_TEST(fp32_equal_the_model_on_many),
