@@ -80,12 +80,13 @@ class CoreVerilated final : public Core {
 
  private:
 #if UFP4_CORE_COVERAGE
-  // One file a core, in the folder that the environment names.
+  // One file a core, in the folder that the environment names. Each configuration is counted by itself.
   void write_coverage() {
     static std::atomic<int> count;
     const char *folder = std::getenv("UFP4_RTL_COVERAGE");
     if (folder == nullptr) return;
-    const std::string name = std::string(folder) + "/" + std::to_string(getpid()) + "-" + std::to_string(count++);
+    const std::string name = std::string(folder) + "/" + std::to_string(getpid()) + "-" + model_->modelName() + "-" +
+                             std::to_string(count++);
     context_.coveragep()->write((name + ".part").c_str());
     std::rename((name + ".part").c_str(), (name + ".dat").c_str());
   }

@@ -73,6 +73,27 @@ TEST(every_epilogue) {
   rig_close(&rig);
 }
 
+// NVFP4, which random jobs draw seldom, in each contract.
+static void tensor_scale_of(const char *configuration) {
+  rig_t rig = rig_open(configuration, 10, 0);
+  prepare(&rig, GEMM);
+  ufp4_descriptor_t gemm = rig_job(&rig, GEMM);
+  gemm.gemm.m = 33;
+  gemm.gemm.n = 18;
+  gemm.gemm.a_elem = gemm.gemm.b_elem = UFP4_ELEM_E2M1;
+  gemm.gemm.scale = UFP4_SCALE_NVFP4;
+  gemm.gemm.tensor_scale = ufp4_f32_bits(0.37f);
+  rig_run_both(&rig, &gemm);
+  rig_compare(&rig, "a product with a tensor scale");
+  rig_close(&rig);
+}
+
+TEST(tensor_scale_in_each_contract) {
+  tensor_scale_of("small");
+  tensor_scale_of("small-fp32");
+  tensor_scale_of("small-nv");
+}
+
 // One read and one write that memory answers late: the cycles of a job of either engine.
 TEST(cycles_of_slow_jobs) {
   enum { LATENCY = 100000, MOST = 300 };
@@ -426,6 +447,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(one_number),
       CHECK_TEST(both_operands_from_the_job_before),
       CHECK_TEST(every_epilogue),
+      CHECK_TEST(tensor_scale_in_each_contract),
       CHECK_TEST(cycles_of_slow_jobs),
       CHECK_TEST(as_many_jobs_as_the_core_holds),
       CHECK_TEST(dependences_of_each_distance),

@@ -52,6 +52,25 @@ TEST(bus_error_ends_the_job_with_its_code) {
   bus_errors("small-nv", 5, 2);
 }
 
+// A descriptor with an error in one of its beats is none: it has an entry that says so, and nothing is written.
+static void descriptor_errors(const char *configuration, unsigned beats) {
+  rig_t rig = rig_open(configuration, 20, 0);
+  rig_chain(&rig, NULL, "nothing");
+  for (unsigned beat = 1; beat <= beats; beat++) {
+    prepare(&rig, GEMM);
+    const ufp4_descriptor_t descriptor = rig_job(&rig, GEMM);
+    ufp4_sim_fault(rig.bench.sim, beat % 2 ? UFP4_SIM_FAULT_READ_SLVERR : UFP4_SIM_FAULT_READ_DECERR, beat);
+    check_bits(beat, bench_job(&rig.bench, &descriptor).status, UFP4_CORE_STATUS_READ_ERROR, "status of a descriptor");
+    check_outside(&rig, NONE, "a descriptor with an error of the bus");
+    rig_chain(&rig, NULL, "a descriptor with an error of the bus");
+  }
+  rig_close(&rig);
+}
+
+TEST(bus_error_in_the_descriptor_ends_it) {
+  descriptor_errors("default", 2);
+}
+
 // A job where no memory is ends after the macro-tile or the strip at hand, not after all it asked for.
 static void ends_soon(const char *configuration) {
   rig_t rig = rig_open(configuration, 20, 0);
@@ -278,6 +297,7 @@ TEST(gemm_goes_on_without_panels_of_a_job_that_failed) {
 
 TEST(few_on_small) {
   bus_errors("small", 0, 1);
+  descriptor_errors("small", 16);
   ends_soon("small");
   ends_of_memory("small");
   errors_side_by_side("small", 7, 24, 100);
@@ -286,6 +306,7 @@ TEST(few_on_small) {
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(bus_error_ends_the_job_with_its_code),
+      CHECK_TEST(bus_error_in_the_descriptor_ends_it),
       CHECK_TEST(bus_error_ends_the_job_soon),
       CHECK_TEST(bus_error_at_the_end_of_memory),
       CHECK_TEST(bus_error_with_both_engines_at_work),

@@ -29,6 +29,15 @@ static uint32_t bits_of(unsigned strobes) {
   return bits;
 }
 
+TEST(reads_zero_between_words) {
+  bench_t bench = bench_open("small", 1, 0, 0);
+  for (uint32_t byte = 1; byte < 4; byte++) {
+    check_bits(byte, bench_read(&bench, UFP4_REG_ID + byte), 0, "byte %u of id", byte);
+  }
+  check_bits(0, bench_read(&bench, UFP4_REG_ID), UFP4_CORE_ID, "id");
+  bench_close(&bench);
+}
+
 // Each register that can be written keeps the bits it has, of the bytes that are written, and no other register
 // changes.
 TEST(keeps_what_is_written) {
@@ -133,6 +142,7 @@ TEST(counters_count_idle_cycles) {
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(identity),
+      CHECK_TEST(reads_zero_between_words),
       CHECK_TEST(keeps_what_is_written),
       CHECK_TEST(rejects_writes_elsewhere),
       CHECK_TEST(writes_bytes_of_the_doorbell),
