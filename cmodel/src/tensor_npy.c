@@ -124,8 +124,9 @@ static ufp4_status_t fail_dtype(const char *path, const char *descr, ufp4_messag
   } else if (descr[0] == '>') {
     ufp4_message_set(message, "%s: its elements are big-endian ('%s'); little-endian is needed", path, descr);
   } else {
-    ufp4_message_set(message, "%s: its element type is '%s'; float32, float16, float64 or bfloat16 is needed", path,
-                     descr);
+    ufp4_message_set(message,
+                     "%s: its element type is '%s'; float32, float16, float64 or bfloat16 is needed (for sums int64)",
+                     path, descr);
   }
   return UFP4_ERROR_FORMAT;
 }

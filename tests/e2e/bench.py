@@ -84,7 +84,7 @@ def gaussian(rows, cols, factor=1.0, seed=SEED):
 
 # --- Files ----------------------------------------------------------------------------------------------
 
-KINDS = {"<f4": "f", "<f8": "d", "<f2": "e", "<u2": "H", "<i8": "q", "|u1": "B"}
+KINDS = {"<f4": "f", "<f8": "d", "<f2": "e", "<u2": "H", "<i4": "i", "<i8": "q", "|u1": "B"}
 
 
 def npy_bytes(rows, descr="<f4", shape=None, fortran=False):

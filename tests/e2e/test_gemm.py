@@ -208,6 +208,8 @@ def test_rejects_c_and_sums_of_wrong_shape_or_type():
     bench.write_npy("C.npy", bench.gaussian(4, 3))
     rejects(2, "C.npy is 4 x 3; D is 3 x 4", "gemm", *AB, "-o", "D.npy", "--c", "C.npy")
     rejects(2, "int64", "gemm", *AB, "-o", "D.npy", "--accumulate-in", "C.npy")
+    bench.write_npy("I.npy", [[0] * 4] * 3, descr="<i4")
+    rejects(2, "int64", "gemm", *AB, "-o", "D.npy", "--accumulate-in", "I.npy")
     bench.write_npy("S.npy", [[1, 2], [3, 4]], descr="<i8")
     rejects(2, "S.npy is 2 x 2; D is 3 x 4", "gemm", *AB, "-o", "D.npy", "--accumulate-in", "S.npy")
     rejects(2, "int64", "gemm", *AB, "-o", "D.npy", "--c", "S.npy")
