@@ -156,11 +156,17 @@ module formal_command
   logic [1:0] slow_req, slow_dat, slow_idle;
   logic [3:0] still;
   logic stepped;
+  // The job whose row groups the QUANT engine counts, its latest one; the GEMM's panels; how they were a cycle ago.
+  logic counting, gemm_before;
+  logic [2:0] counted;
+  logic [1:0] held_before;
+  logic [1:0][3:0] panel;
   assign place = u_dut.next[2:0];
   assign fire = start_valid & start_ready_i;
   for (genvar e = 0; e < 2; e++) begin : gen_at
     assign at[e] = u_dut.tag[e][2:0];
   end
+  assign panel = {panel_b[at[0]], panel_a[at[0]]};
   assign stepped = u_dut.job_ready || retire || fire != '0 || done_i != '0;
 
   // Whether a dependence of job j on the one d places earlier is met by those in `met`.
@@ -172,7 +178,11 @@ module formal_command
     if (!rst_n) begin
       {entered, started, done} <= '0;
       {busy, slow, slow_req, slow_dat, slow_idle, still} <= '0;
+      {counting, gemm_before, held_before} <= '0;
     end else begin
+      if (fire[1]) {counting, counted} <= {1'b1, at[1]};
+      gemm_before <= busy[0] && !done_i[0];
+      held_before <= held;
       if (u_dut.job_ready) begin
         entered[place] <= 1'b1;
         engine[place] <= u_dut.to_engine;
@@ -227,6 +237,14 @@ module formal_command
       // The GEMM takes panels as they are only where all of them are written.
       if (busy[0] && !held[0]) assert (is_met(panel_a[at[0]], at[0], done));
       if (busy[0] && !held[1]) assert (is_met(panel_b[at[0]], at[0], done));
+      // While it waits for some of them, it is those of the job that it names that are counted; it waits from its start
+      // on or not at all, and no other QUANT starts to count.
+      for (int i = 0; i < 2; i++) begin
+        if ((busy[0] || fire[0]) && held[i]) begin
+          assert (counting && panel[i] != '0 && counted == at[0] - panel[i][2:0] && !fire[1]);
+          assert (!gemm_before || held_before[i]);
+        end
+      end
       // A completion is written and counted of a job that is done, in order, with its number and status.
       if (req_valid) assert (addr == '0 && entered[head[2:0]] && done[head[2:0]]);
       if (dat_valid) assert (data[31:0] == 32'(number[head[2:0]]) && data[47:32] == status[head[2:0]]);
@@ -236,6 +254,7 @@ module formal_command
       // Never still.
       assert (still < 4'(STILL));
       cover (fire[0] && held[0] && busy[1] && panel_a[at[0]] != '0);
+      cover (busy[0] && gemm_before && held_before[1] && !held[1]);
       cover (u_dut.finish == 2'b11);
       cover (retire && started[1:0] == 2'b11);
       cover (retire && status[head[2:0]] == CORE_STATUS_WRITE_ERROR);

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_load_request in front of a QUANT that is still writing its operands: in a chunk it asks for a row group at once
-// when that operand is not held or the group is in memory, and never before; it asks for no row group behind an
-// operand's last one, and for no block of k behind its last one. Which group and block a request is for is told from
-// its address. For operands of any size with up to 1,024 blocks of k, whose groups lie 1,024 blocks apart, by
-// k-induction.
+// ufp4_load_request beside a model of its walk, in front of a QUANT that may still be writing its operands. Each request is
+// the next one of the order in the unit's contract: its side, row group and blocks of k are told from its address. It is
+// made as soon as its chunk has a slot and its row group need not be waited for, and not before; the job ends after its
+// last one, or with the macro-tile in which stop_i came. By k-induction, for operands of any size of up to 1,024 blocks
+// of k, whose row groups lie 1,024 blocks (A) and 4,096 (B) apart.
 module formal_load_request
   import ufp4_spec_pkg::*;
-(
+#(
+  parameter int unsigned GroupsA = 4,  // of a macro-tile
+  parameter int unsigned GroupsB = 2,
+  parameter int unsigned Chunk = 16
+) (
   input logic        clk_i,
   input logic        start_i,
   input logic [20:0] m_i,
@@ -21,8 +25,6 @@ module formal_load_request
   input logic        req_ready_i,
   input logic        note_ready_i
 );
-  localparam int unsigned GROUPS_A = 2, GROUPS_B = 3, CHUNK = 4, BUS_BYTES = 64;
-  localparam logic [31:0] STRIDE = 32'd1024;
   localparam logic [20:0] MOST = 21'd1 << 20;
   logic rst_n = 1'b0;
   always_ff @(posedge clk_i) rst_n <= 1'b1;
@@ -34,88 +36,118 @@ module formal_load_request
   assign scales_addr = {scales_addr_i + (40'd1 << 36), scales_addr_i};
   always_comb begin
     desc = '0;
-    desc.m = 32'(m_i);
-    desc.n = 32'(n_i);
-    desc.k = 32'(k_i);
-    desc.a_stride_blocks = STRIDE;
-    desc.b_stride_blocks = STRIDE;
-    desc.a_codes_addr = 64'(codes_addr[0]);
-    desc.b_codes_addr = 64'(codes_addr[1]);
-    desc.a_scales_addr = 64'(scales_addr[0]);
-    desc.b_scales_addr = 64'(scales_addr[1]);
+    {desc.m, desc.n, desc.k} = {32'(m_i), 32'(n_i), 32'(k_i)};
+    {desc.a_stride_blocks, desc.b_stride_blocks} = {32'd1024, 32'd4096};
+    {desc.a_codes_addr, desc.b_codes_addr} = {64'(codes_addr[0]), 64'(codes_addr[1])};
+    {desc.a_scales_addr, desc.b_scales_addr} = {64'(scales_addr[0]), 64'(scales_addr[1])};
   end
 
   logic held, loading, req_valid, note_valid;
+  logic [2:0] tiles;
   logic [39:0] addr;
   logic [8:0] beats;
   logic [12:0] note;
   ufp4_load_request #(
-    .TileM(16 * GROUPS_A), .TileN(16 * GROUPS_B), .Chunk(CHUNK), .BusBytes(BUS_BYTES), .GroupWidth(2)
+    .TileM(16 * GroupsA), .TileN(16 * GroupsB), .Chunk(Chunk), .BusBytes(64), .GroupWidth(4)
   ) u_dut (
     .clk_i, .rst_ni(rst_n), .start_i, .desc_i(desc), .release_i, .panels_held_i(held_i), .panels_i, .held_o(held),
-    .stop_i, .loading_o(loading), .tiles_o(), .rd_req_valid_o(req_valid), .rd_req_ready_i(req_ready_i),
+    .stop_i, .loading_o(loading), .tiles_o(tiles), .rd_req_valid_o(req_valid), .rd_req_ready_i(req_ready_i),
     .rd_req_addr_o(addr), .rd_req_beats_o(beats), .note_valid_o(note_valid), .note_ready_i, .note_o(note)
   );
 
-  // What the request at hand is for: of which operand, which row group and which blocks of k.
-  logic side, codes;
-  logic [39:0] offset, block;
-  logic [16:0] group, groups;
-  logic [10:0] first_block, blocks, k_blocks;
-  assign side = note[11];
-  assign codes = note[10];
-  assign offset = addr - (codes ? codes_addr[side] : scales_addr[side]);
-  assign block = codes ? offset >> 7 : offset >> 4;
-  assign first_block = {1'b0, block[9:0]};
-  assign group = block[26:10];
-  assign groups = 17'(((side ? n_i : m_i) + 21'd15) >> 4);
-  assign k_blocks = 11'((16'(k_i) + 16'd15) >> 4);
-  assign blocks = k_blocks - first_block < 11'(CHUNK) ? k_blocks - first_block : 11'(CHUNK);
+  // What the request at hand is for.
+  logic [39:0] block;
+  logic [16:0] group;
+  assign block = note[10] ? (addr - codes_addr[note[11]]) >> 7 : (addr - scales_addr[note[11]]) >> 4;
+  assign group = note[11] ? block[28:12] : block[26:10];
 
-  logic [20:0] m, n;
-  logic [14:0] k;
-  logic [39:0] codes_at, scales_at;
-  always_ff @(posedge clk_i) {m, n, k, codes_at, scales_at} <= {m_i, n_i, k_i, codes_addr_i, scales_addr_i};
+  // The model: row groups of both operands and blocks of k; the macro-tile, chunk and group of it that come next.
+  logic        run, in_chunk, slot, side, codes;
+  logic [1:0]  free;
+  logic [2:0]  ended;
+  logic [16:0] groups_a, groups_b, tile_a, tile_b, in_tile, last_a, last_b;
+  logic [10:0] k_blocks, k_at, blocks;
+  logic        may_ask, asks, end_chunk, end_tile;
+  assign groups_a = 17'((m_i + 21'd15) >> 4);
+  assign groups_b = 17'((n_i + 21'd15) >> 4);
+  assign k_blocks = 11'((16'(k_i) + 16'd15) >> 4);
+  assign last_a = (groups_a - tile_a > 17'(GroupsA) ? 17'(GroupsA) : groups_a - tile_a) - 17'd1;
+  assign last_b = (groups_b - tile_b > 17'(GroupsB) ? 17'(GroupsB) : groups_b - tile_b) - 17'd1;
+  assign blocks = k_blocks - k_at > 11'(Chunk) ? 11'(Chunk) : k_blocks - k_at;
+  assign may_ask = !held_i[side] || (side ? tile_b : tile_a) + in_tile < panels_i;
+  assign asks = in_chunk && may_ask && note_ready_i && req_ready_i;
+  assign end_chunk = asks && codes && (side ? in_tile == last_b && last_a == '0 : in_tile == last_a && in_tile != '0);
+  assign end_tile = end_chunk && k_at + blocks == k_blocks;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_n) begin
+      {run, in_chunk} <= '0;
+    end else if (start_i) begin
+      {run, in_chunk, free, ended} <= {1'b1, 1'b0, 2'd2, 3'd0};
+      {slot, side, codes, tile_a, tile_b, in_tile, k_at} <= '0;
+    end else begin
+      free <= free + 2'(release_i) - 2'(run && !in_chunk && free != '0);
+      if (run && !in_chunk && free != '0) in_chunk <= 1'b1;
+      if (asks) codes <= !codes;
+      if (asks && codes) begin
+        // A0, all of B, the others of A.
+        if (side ? in_tile != last_b : in_tile != '0) in_tile <= in_tile + 17'd1;
+        else {side, in_tile} <= side ? {1'b0, 17'd1} : {1'b1, 17'd0};
+      end
+      if (end_chunk) begin
+        {in_chunk, slot, side, in_tile} <= {1'b0, !slot, 1'b0, 17'd0};
+        k_at <= end_tile ? '0 : k_at + blocks;
+      end
+      if (end_tile) begin
+        ended <= ended + 3'd1;
+        tile_b <= groups_b - tile_b > 17'(GroupsB) ? tile_b + 17'(GroupsB) : '0;
+        if (groups_b - tile_b <= 17'(GroupsB)) tile_a <= tile_a + 17'(GroupsA);
+        if (stop_i || (groups_b - tile_b <= 17'(GroupsB) && groups_a - tile_a <= 17'(GroupsA))) run <= 1'b0;
+      end
+    end
+  end
+
+  // The job's own fields stay as they are.
+  logic [136:0] job, job_before;
+  assign job = {m_i, n_i, k_i, codes_addr_i, scales_addr_i};
+  always_ff @(posedge clk_i) job_before <= job;
 
   always_ff @(posedge clk_i) begin
     if (rst_n) begin
       assume (m_i != '0 && m_i <= MOST && n_i != '0 && n_i <= MOST && k_i != '0 && k_i <= 15'd16384);
-      assume (!loading || {m, n, k, codes_at, scales_at} == {m_i, n_i, k_i, codes_addr_i, scales_addr_i});
+      assume (!run || job == job_before);
+      assume (!run || !release_i || free != 2'd2);  // what is released was taken
 
-      if (u_dut.chunk_q) begin
-        assert (held == (held_i[side] && group >= panels_i));
-        assert (req_valid == (note_ready_i && !held));
-        assert (block[39:27] == '0 && group < groups && first_block < k_blocks);
-        assert (codes ? beats == 9'(blocks * 2) : beats == 9'((blocks + 11'd3) >> 2));
-      end else begin
-        assert (!req_valid && !held);
+      assert (loading == run && u_dut.chunk_q == in_chunk);
+      assert (note_valid == asks && req_valid == (in_chunk && may_ask && note_ready_i));
+      assert (held == (in_chunk && !may_ask));
+      if (run) assert (tiles == ended);
+      if (in_chunk) begin
+        assert (run && note[12:9] == {slot, side, codes, in_tile == '0} && note[8:0] == beats);
+        assert (group == (side ? tile_b : tile_a) + in_tile && group < (side ? groups_b : groups_a));
+        assert (block == (side ? {11'd0, group, 12'd0} : {13'd0, group, 10'd0}) + 40'(k_at) && k_at < k_blocks);
+        assert (beats == (codes ? 9'(blocks * 2) : 9'((blocks + 11'd3) >> 2)));
       end
-      assert (note_valid == (req_valid && req_ready_i));
-      assert (!u_dut.chunk_q || loading);
 
       // Invariants that make it inductive.
-      if (loading) begin
-        assert (u_dut.u_walk.m_left_q != '0 && u_dut.u_walk.n_left_q != '0);
-        assert (u_dut.u_walk.m_left_q <= m_i && u_dut.u_walk.n_left_q <= n_i);
-        assert ({u_dut.tile_group_a_q, 4'd0} == m_i - u_dut.u_walk.m_left_q);
-        assert ({u_dut.tile_group_b_q, 4'd0} == n_i - u_dut.u_walk.n_left_q);
-        assert (u_dut.tile_a_q == 33'(u_dut.tile_group_a_q) << 10 && u_dut.tile_b_q == 33'(u_dut.tile_group_b_q) << 10);
-        assert (u_dut.k_q < 17'(k_blocks) && u_dut.k_q[1:0] == '0);
-        if (u_dut.chunk_q && side) begin
-          assert (7'(u_dut.group_q) <= (7'(u_dut.cols) - 7'd1) >> 4);
-          assert (u_dut.at_a_q == u_dut.tile_a_q);
-          assert (u_dut.at_b_q == u_dut.tile_b_q + (33'(u_dut.group_q) << 10));
-        end else begin
-          assert (!side && 6'(u_dut.group_q) <= (6'(u_dut.rows) - 6'd1) >> 4);
-          assert (u_dut.at_a_q == u_dut.tile_a_q + (33'(u_dut.group_q) << 10));
-          assert (u_dut.group_q != '0 || u_dut.at_b_q == u_dut.tile_b_q);
-          assert (u_dut.chunk_q || (u_dut.group_q == '0 && !codes));
-        end
+      if (run) begin
+        assert (tile_a < groups_a && tile_b < groups_b && k_at < k_blocks && k_at[3:0] == '0);
+        assert ({u_dut.free_q, u_dut.slot_q, u_dut.side_q, u_dut.codes_q} == {free, slot, side, codes});
+        assert (17'(u_dut.group_q) == in_tile && u_dut.k_q == 17'(k_at));
+        assert (u_dut.tile_group_a_q == tile_a && u_dut.tile_group_b_q == tile_b);
+        assert (u_dut.u_walk.m_left_q == m_i - {tile_a, 4'd0} && u_dut.u_walk.n_left_q == n_i - {tile_b, 4'd0});
+        assert (u_dut.tile_a_q == {6'd0, tile_a, 10'd0} && u_dut.tile_b_q == {4'd0, tile_b, 12'd0});
+        assert (u_dut.at_a_q == {6'd0, tile_a + (side ? 17'd0 : in_tile), 10'd0});
+        assert (side ? in_tile <= last_b : in_tile <= last_a);
+        if (side || in_tile == '0) assert (u_dut.at_b_q == {4'd0, tile_b + in_tile, 12'd0});
+        if (!in_chunk) assert (!side && !codes && in_tile == '0);
       end
 
-      cover (note_valid && held_i[1] && side && group == 17'd4 && first_block == '0 && panels_i == 17'd5);
-      cover (note_valid && held_i[0] && !side && group == 17'd1 && first_block == 11'd4 && codes);
-      cover (held && !side && group == 17'd2);
+      cover (note_valid && held_i[1] && side && group == 17'd3 && panels_i == 17'd4);
+      cover (note_valid && held_i[0] && !side && in_tile == 17'd3 && codes);
+      cover (held && !side && group == 17'd4);
+      cover (note_valid && k_at == 11'd16 && slot);
+      cover (rst_n && !loading && ended == 3'd2);
     end
   end
 endmodule

@@ -23,7 +23,7 @@ module formal_quant_progress (
 
   // Writes without an answer; strips handed over; of the followed strip: how many came before it, how many with it, the
   // answers to its own writes that are missing (pending), then those to the writes behind it (rest).
-  logic        pair, following;
+  logic        following;
   logic [9:0]  under_way, pending, rest, under_way_next;
   logic [16:0] handed, earlier, with_it;
   logic [1:0]  settled;  // cycles since nothing that counts has been missing
@@ -56,7 +56,6 @@ module formal_quant_progress (
         end
       end
     end
-    pair <= pair_i;
   end
 
   always_ff @(posedge clk_i) begin
@@ -64,8 +63,6 @@ module formal_quant_progress (
       assume (!answer_i || under_way != '0);
       assume (!request_i || under_way != MOST);
       assume (!strip_end_i || !handed[16]);  // no tensor has more strips
-      assume (!start_i || !strip_end_i);
-      assume (pair_i == pair || start_i);
 
       if (following && pending != '0) assert (panels <= earlier);
       if (following && pending == '0 && settled >= 2'd2) assert (panels >= with_it);
@@ -92,7 +89,7 @@ module formal_quant_progress (
       end
 
       cover (following && pending == '0 && panels >= with_it && earlier != '0 && under_way != '0);
-      cover (following && pair && pending == 10'd2 && u_dut.watched_q > earlier && u_dut.left_q == 10'd3);
+      cover (following && pair_i && pending == 10'd2 && u_dut.watched_q > earlier && u_dut.left_q == 10'd3);
     end
   end
 endmodule
