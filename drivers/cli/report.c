@@ -32,7 +32,7 @@ double report_bound_percent(const ufp4_configuration_t *core, unsigned bytes, un
     }
   }
   double read = (double)units * (UFP4_PANEL_CODE_BYTES + UFP4_PANEL_SCALE_BYTES) / bytes;
-  double write = (double)d_bytes * (double)m * (double)n / bytes;
+  double write = (double)m * (double)ceil_div(d_bytes * n, core->bus_bytes) * core->bus_bytes / bytes;
   double cycles = fmax((double)compute, fmax(read, write));
   return 100.0 * (double)m * (double)n * (double)k / (peak(core) * cycles);
 }

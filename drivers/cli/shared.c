@@ -36,7 +36,7 @@ void cli_device_add(cli_options_t *options, cli_device_t *device) {
   cli_option_add(options, "stall", CLI_UINT, &device->stall_seed, "SEED",
                  "simulated memory: random back-pressure (default 0: none)");
   cli_option_add(options, "max-cycles", CLI_UINT, &device->max_cycles, "N",
-                 "simulated core: give up a job after N cycles (default 0: 10^11)");
+                 "simulated core: wait at most N cycles for a completion (default 0: 10^11)");
   cli_option_add(options, "trace", CLI_TEXT, &device->trace, "FILE.fst", "simulated core: write waveforms");
   cli_option_add(options, "threads", CLI_UINT, &device->threads, "N", "threads of the model (default 0: all cores)");
 }
@@ -49,7 +49,7 @@ void cli_device_demand(cli_device_t *device, uint64_t bytes) {
 
 static int check_configuration(const cli_command_t *command, const char *name) {
   static const ufp4_configuration_t known[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
-  char names[128] = "";
+  char names[256] = "";
   for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
     if (strcmp(name, known[i].name) == 0) return CLI_GO_ON;
     const size_t length = strlen(names);

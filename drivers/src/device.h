@@ -21,6 +21,7 @@ struct ufp4_device {
   int threads;  // of what runs on the host
   ufp4_kernel_t kernel;
   int failed;         // a backend call returned UFP4_ERROR_DEVICE
+  int overdue;        // the oldest job has outrun the backend's own limit, and has not been waited for since
   buffer_t *buffers;  // in use, in order of address
   size_t buffer_count, buffer_capacity;
   uint64_t submitted, taken;             // jobs; the job number is the lower half
@@ -35,7 +36,8 @@ ufp4_status_t device_fail(ufp4_device_t *device, ufp4_status_t status, const cha
 /** UFP4_ERROR_DEVICE if the device has failed before. */
 ufp4_status_t device_check(ufp4_device_t *device);
 
-/** Waits for every queued job. @return 0 if some may still run: the device answers, but does not get on. */
+/** Waits for every queued job, but not again for one that is overdue. @return 0 if some may still run: the device
+ * answers, but does not get on. */
 int jobs_drain(ufp4_device_t *device);
 
 /** UFP4_ERROR_UNSUPPORTED, with a message, if the device's core accumulates by another contract or does not multiply

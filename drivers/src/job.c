@@ -20,6 +20,7 @@ static const char *const status_texts[UFP4_CORE_STATUS_COUNT] = {
 static ufp4_status_t take_oldest(ufp4_device_t *device, uint64_t timeout_us) {
   ufp4_completion_t completion = {0};
   ufp4_status_t status = device_note(device, device->backend->take(device->state, timeout_us, &completion));
+  device->overdue = status == UFP4_ERROR_TIMEOUT && timeout_us == 0;
   if (status != UFP4_OK) return status;
   uint64_t number = device->taken + 1;
   if (completion.job != (uint32_t)number) {
@@ -38,7 +39,7 @@ static ufp4_status_t take_all(ufp4_device_t *device) {
 }
 
 int jobs_drain(ufp4_device_t *device) {
-  return take_all(device) == UFP4_OK || device->failed;
+  return (!device->overdue && take_all(device) == UFP4_OK) || device->failed;
 }
 
 ufp4_status_t ufp4_device_reset(ufp4_device_t *device) {
@@ -46,7 +47,7 @@ ufp4_status_t ufp4_device_reset(ufp4_device_t *device) {
   if (device->backend->reset == NULL) return device_fail(device, UFP4_ERROR_UNSUPPORTED, "this device has no reset");
   ufp4_status_t status = device_note(device, device->backend->reset(device->state));
   if (status != UFP4_OK) return status;
-  device->failed = 0;
+  device->failed = device->overdue = 0;
   while (device->taken < device->submitted) {
     const uint64_t number = ++device->taken;
     device->done[number % HISTORY_JOBS] =

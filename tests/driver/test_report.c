@@ -51,14 +51,15 @@ TEST(bound_of_known_shapes) {
     int64_t m, n, k;
     double percent;
   } table[] = {
-      {DEFAULT, 64, 4, 512, 512, 512, 100.0},                  // compute 32768 cycles, read 18432, write 16384
-      {DEFAULT, 8, 4, 512, 512, 512, 100.0 * 32768 / 147456},  // read 147456, write 131072
-      {DEFAULT, 64, 4, 128, 128, 64, 25.0},                    // write 1024, compute 256
-      {DEFAULT, 64, 2, 128, 128, 64, 50.0},                    // half in BF16
-      {DEFAULT, 64, 4, 1, 1, 1, 100.0 / (4096 * 4.5)},         // one MAC in the time of 288 bytes
-      {SMALL, 8, 4, 16, 16, 1024, 100.0},                      // compute 4096, read 128 units of 144 bytes: 2304
+      {DEFAULT, 64, 4, 512, 512, 512, 100.0},                    // compute 32768 cycles, read 18432, write 16384
+      {DEFAULT, 8, 4, 512, 512, 512, 100.0 * 32768 / 147456},    // read 147456, write 131072
+      {DEFAULT, 64, 4, 128, 128, 64, 25.0},                      // write 1024, compute 256
+      {DEFAULT, 64, 2, 128, 128, 64, 50.0},                      // half in BF16
+      {DEFAULT, 64, 4, 1, 1, 1, 100.0 / (4096 * 4.5)},           // one MAC in the time of 288 bytes
+      {DEFAULT, 64, 4, 17, 17, 17, 100.0 * 4913 / (4096 * 34)},  // write 17 rows of two beats, read 18 cycles
+      {SMALL, 8, 4, 16, 16, 1024, 100.0},                        // compute 4096, read 128 units of 144 bytes: 2304
   };
-  for (int i = 0; i < 6; i++) {
+  for (int i = 0; i < 7; i++) {
     double got =
         report_bound_percent(table[i].core, table[i].bytes, table[i].d_bytes, table[i].m, table[i].n, table[i].k);
     check_that(i, fabs(got - table[i].percent) < 1e-9, "%.9f %%, want %.9f %%", got, table[i].percent);

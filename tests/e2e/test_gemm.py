@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import struct
 
 import bench
@@ -184,9 +185,13 @@ def test_rejects_a_trace_that_is_no_fst_on_rtl():
 
 def test_cycle_limit_on_rtl():
     operands(64, 64, 256, "--elem", "e2m1")
-    result = run("gemm", *AB, "-o", "D.npy", "--backend", "rtl", "--config", "small", "--max-cycles", "100")
-    check_equal(result.status, 3, "exit status")
-    check(("D.npy", 0) not in bench.listing() and "cycles" in result.err, f"{result}")
+    stopped = []
+    for limit in (100, 200):
+        result = run("gemm", *AB, "-o", "D.npy", "--backend", "rtl", "--config", "small", "--max-cycles", limit)
+        check_equal(result.status, 3, "exit status")
+        check(("D.npy", 0) not in bench.listing() and f"within {limit} cycles" in result.err, f"{result}")
+        stopped.append(int(re.search(r"cycles: cycle (\d+)", result.err)[1]))
+    check_equal(stopped[1] - stopped[0], 100, "cycles between the two ends: it waits once")
 
 
 def test_rejects_operands_of_different_k():

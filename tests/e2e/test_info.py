@@ -6,6 +6,12 @@ import bench
 from bench import check, check_equal, passes, rejects
 
 
+def test_rejects_an_unknown_configuration():
+    """and names all there are"""
+    names = [c["name"] for c in json.loads(passes("info", "--json").out)["configurations"]]
+    rejects(2, f"'nope'; there are {', '.join(names[:-1])} and {names[-1]}\n", "info", "--backend", "rtl", "--config", "nope")
+
+
 def test_lists_configurations_and_backends():
     whole = json.loads(passes("info", "--json").out)
     names = [c["name"] for c in whole["configurations"]]
