@@ -34,7 +34,9 @@ typedef struct {
   unsigned mem_latency;       ///< simulated memory: cycles from address to first data, up to UFP4_MEM_LATENCY_MAX
   unsigned mem_bandwidth;     ///< simulated memory: bytes a cycle, each way; 0: as wide as the bus
   uint64_t stall_seed;        ///< simulated memory: seed of random back-pressure; 0: none
-  uint64_t max_cycles;        ///< simulated core: cycles until the next completion; 0: the default limit
+  uint64_t max_cycles;        ///< simulated core: cycles until the next completion; 0: the default limit. A call that
+                              ///< has waited so long gives UFP4_ERROR_TIMEOUT, and what it has of the device's memory
+                              ///< stays taken until the device is closed
   const char *trace_path;     ///< simulated core: waveform file (.fst), or NULL
   unsigned threads;           ///< model: threads; 0: all cores
   ufp4_kernel_t kernel;       ///< model: 0: the fastest
