@@ -22,14 +22,19 @@ elif [[ $1 == *=* ]]; then
 fi
 [[ -n $parameters ]] || { echo "flatten.sh: no configuration is called '$1'" >&2; exit 2; }
 command -v "$yosys" >/dev/null || { echo "flatten.sh: '$yosys' is not there; ./ufp4 test installs it" >&2; exit 3; }
-# yosys reads and writes only below the folder in which it runs: in a copy of the sources. A $shiftx that reaches below a narrower signal would be
-# written as a part-select out of its range, which Verilator 5.006 gets wrong.
+# yosys reads and writes only below the folder in which it runs: in a copy of the sources. A $shiftx that reaches below a
+# narrower signal would be written as a part-select out of its range, which Verilator 5.006 gets wrong.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cp -r "$root/rtl" "$scratch"
 cd "$scratch/rtl"
 timeout 900 "$yosys" -q -p "read_slang -j 1 --top ufp4_top $parameters -F rtl.f; hierarchy -check; proc; bwmuxmap; opt_clean
-  memory_collect; techmap t:\$shiftx; opt_clean; check -assert; write_verilog -noattr flat.v" || { echo "flatten.sh: ufp4_top does not elaborate with '$1'" >&2; exit 2; }
+  memory_collect; techmap t:\$shiftx; opt_clean; check -assert; write_verilog -noattr flat.v" || {
+  status=$?
+  ((status != 124)) || { echo "flatten.sh: yosys has not ended within 15 minutes" >&2; exit 3; }
+  echo "flatten.sh: yosys does not take ufp4_top with '$1'" >&2
+  exit 2
+}
 {
   echo "// SPDX-License-Identifier: Apache-2.0"
   echo "// ufp4, configuration: $1. Made by fpga/flatten.sh from the SystemVerilog sources; do not edit."

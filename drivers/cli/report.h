@@ -25,8 +25,8 @@ report_case_t report_case_make(const char *pass, const char *format, const ufp4_
 
 /** 100 useful / (MACs a cycle * max(compute, read, write)), in cycles: compute = for every macro-tile its sub-tiles
  *  times ceil(k/16); read = 144 bytes for every panel unit of A and of B of every macro-tile, and write = m rows of D
- *  in whole beats of the bus, both by @p bytes a cycle; sums and C that are added are not in it. Edge tiles count as what they compute and read;
- * first load and last drain do not. */
+ *  in whole beats of the bus, both by @p bytes a cycle; sums and C that are added are not in it. Edge tiles count as
+ *  what they compute and read; first load and last drain do not. */
 double report_bound_percent(const ufp4_configuration_t *configuration, unsigned bytes, unsigned d_bytes, int64_t m,
                             int64_t n, int64_t k);
 
