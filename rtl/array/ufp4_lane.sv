@@ -99,7 +99,7 @@ module ufp4_lane #(
   logic [3:0] sig;
   logic [RestWidth-Lanes-5:0] exp;
   logic nan;
-  localparam bit Binary = Lanes < 16 || Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR);
+  localparam bit Binary = Lanes < 16 || Target != 32'(ufp4_spec_pkg::TARGET_FPGA);
   ufp4_elem_decode #(.Lanes(Lanes), .Binary(Binary)) u_elem_decode (
     .elem_i,
     .code_i(part),

@@ -171,7 +171,7 @@ module ufp4_pe #(
       );
     end else begin : gen_cells
       // The two words of the tree are added in the next stage, where the scales are those passed on.
-      logic [12:0] sum_d, sum_q, carry_d, carry_q, whole;
+      logic [12:0] sum_d, sum_nq, carry_d, carry_nq, whole;
       logic unused_carry;
       ufp4_dot_tree #(.Formats(Formats)) u_tree (
         .a_sign_i(a_rest_i[23:8]),
@@ -182,12 +182,12 @@ module ufp4_pe #(
         .carry_o(carry_d)
       );
       always_ff @(posedge clk_i) begin
-        sum_q <= sum_d;
-        carry_q <= carry_d;
+        sum_nq <= ~sum_d;
+        carry_nq <= ~carry_d;
       end
       ufp4_ripple #(.Width(13)) u_dot (
-        .a_i(sum_q),
-        .b_i(carry_q),
+        .a_i(~sum_nq),
+        .b_i(~carry_nq),
         .c_i(1'b0),
         .sum_o(whole),
         .carry_o(unused_carry)

@@ -10,8 +10,9 @@
 // The sum is four segments of 16 bits, and a carry out of the lower three stays in a bit
 // of its own, {carries[2:0], sum[63:0]}, which enters the next segment with the next block. So a word in memory has 67
 // bits; ufp4_sum_resolve adds the carries at the drain. No register waits for valid: where a stage has no block its
-// significand product is zero, and the sum stays. The register after the adder takes what the next block is added to: no
-// gate stands before the adder, and the wide control of those gates has as long as the adder takes.
+// significand product is zero, and the sum stays. The register after the adder takes what the next block is added to,
+// inverted: no gate stands before the adder, the wide control of those gates has as long as the adder takes, and they are
+// the smaller ones where flip-flops have inverted outputs.
 // The form for cells; that for FPGAs is ufp4_sum_chains, that for simulators in ufp4_pe_words.
 // Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
 module ufp4_sum_exact (
@@ -117,20 +118,21 @@ module ufp4_sum_exact (
                 ({64{by_q[2]}} & 64'({bits_q, 16'd0})) | ({64{by_q[3]}} & 64'({bits_q, 24'd0})) |
                 {{14{sign_q[3]}}, {8{sign_q[2]}}, {8{sign_q[1]}}, {8{sign_q[0]}}, 26'd0};
 
-  logic [66:0] base_q;
+  logic [66:0] base, base_nq;
+  assign base = ~base_nq;
   logic [3:0] carry;
   for (genvar i = 0; i < 4; i++) begin : gen_segment
-    ufp4_ripple #(.Width(16), .Cells(5)) u_segment (
-      .a_i(base_q[16*i+:16]),
+    ufp4_ripple #(.Width(16), .Cells(6)) u_segment (
+      .a_i(base[16*i+:16]),
       .b_i(term[16*i+:16]),
-      .c_i((i == 0) ? 1'b0 : base_q[63+i]),
+      .c_i((i == 0) ? 1'b0 : base[63+i]),
       .sum_o(sum_o[16*i+:16]),
       .carry_o(carry[i])
     );
   end
   assign sum_o[66:64] = carry[2:0];
   always_ff @(posedge clk_i) begin
-    base_q <= ({67{keep_i}} & sum_o) | ({67{load_i}} & loaded_i);
+    base_nq <= ~(({67{keep_i}} & sum_o) | ({67{load_i}} & loaded_i));
   end
 
   logic unused_bits;

@@ -3,11 +3,10 @@
 //
 //   sum + carry = sum over lanes of (-1)^(a_sign ^ b_sign) * a_mag * b_mag          |dot| <= 2304, modulo 2^13
 //
-// Operands are the sign and magnitude planes of ufp4_elem_decode (Binary = 0): u << 2h, u of three bits. A lane
-// multiplies the two u, and shifts by 0, 2 or 4, one-hot. Minus x is counted as ~x + 1 - 256, with fifteen lanes' ones in
-// one count of the negative lanes (uniform formats, whose products end at 64: + 1 - 128; E1M2 alone, at 49: + 1 - 64).
-// Fewer formats leave out what their magnitudes cannot reach. Words enter the tree where its levels have room for them,
-// true or inverted as the cells of that level (ufp4_full_adder) want them.
+// Operands are the sign and binary magnitude planes of ufp4_elem_decode. Minus x is counted as ~x + 1 - 256, with fifteen
+// lanes' ones in one count of the negative lanes (uniform formats, whose products end at 64: + 1 - 128; E1M2 alone, at
+// 49: + 1 - 64). Fewer formats leave out what their magnitudes cannot reach. Words enter the tree where its levels have room
+// for them, true or inverted as the cells of that level (ufp4_full_adder) want them.
 // Combinational. Golden: none of its own, part of ufp4_gemm; tests/rtl/array.
 module ufp4_dot_tree #(
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
@@ -22,66 +21,75 @@ module ufp4_dot_tree #(
   logic [15:0] negative;
   assign negative = a_sign_i ^ b_sign_i;
 
-  logic [15:0] a_h, b_h, a2, a1, a0, b2, b1, b0;
-  assign {a_h, a2, a1, a0} = a_mag_i;
-  assign {b_h, b2, b1, b0} = b_mag_i;
-
-  // Planes of the products of two u, column by column; from1 and from2 are carries. The carry from column 1 exists only
-  // where a1 b1 does: the two are one bit of column 2 or one of column 3.
-  logic [15:0] a2b1, a1b2, from1, middle, from2, half3, high4, low4, u5, u4, u3, u2, u1, u0;
-  assign a2b1 = a2 & b1;
-  assign a1b2 = a1 & b2;
-  assign from1 = a1 & a0 & b1 & b0;
-  assign middle = a1 & b1 & ~(a0 & b0);
-  assign half3 = a2b1 ^ a1b2;
-  assign high4 = a2b1 & a1b2;
-  assign u0 = a0 & b0;
-  assign u1 = (a1 & b0) ^ (a0 & b1);
-  if (Formats == 32'(ufp4_spec_pkg::FORMATS_E2M1)) begin : gen_e2m1
-    // No u of 5 or 7: a carry into column 2 is then all there is, and one into column 3 ends in column 4.
-    assign from2 = middle & ((a2 & b0) | (a0 & b2));
-    assign low4 = half3 & from2;
-    assign u2 = ((a2 & b0) | (a0 & b2)) ^ middle;
-    assign u3 = (half3 ^ from2) | from1;
-    assign u4 = (a2 & b2 & ~high4) | low4;
-    assign u5 = high4;
-  end else begin : gen_any
-    assign from2 = (a2 & b0 & a0 & b2) | (middle & ((a2 & b0) | (a0 & b2)));
-    assign low4 = (from1 & from2) | (half3 & (from1 | from2));
-    assign u2 = (a2 & b0) ^ (a0 & b2) ^ middle;
-    assign u3 = half3 ^ from1 ^ from2;
-    assign u4 = (a2 & b2) ^ high4 ^ low4;
-    assign u5 = (a2 & b2 & (high4 | low4)) | (high4 & low4);
-  end
-
-  // Planes of the products.
   localparam int unsigned Planes = (Formats == 32'(ufp4_spec_pkg::FORMATS_E1M2)) ? 6 :
                                    (Formats == 32'(ufp4_spec_pkg::FORMATS_UNIFORM)) ? 7 : 8;
-  logic [15:0] by0, by2, by4;
+  // E1M2 alone has no uppermost plane.
+  localparam bit Large = Formats != 32'(ufp4_spec_pkg::FORMATS_E1M2);
+  logic [15:0] a3, a2, a1, a0, b3, b2, b1, b0;
+  assign {a3, a2, a1, a0} = {a_mag_i[63:48] & {16{Large}}, a_mag_i[47:0]};
+  assign {b3, b2, b1, b0} = {b_mag_i[63:48] & {16{Large}}, b_mag_i[47:0]};
+
+  // Products of the magnitudes, column by column, for all lanes at once. a3 excludes a1 and a0, so that of some terms of a
+  // column at most one is set: they are one bit. The carry from column 1, of 3 times 3 in the lowest planes, is there
+  // only with a1 b1: the two are one bit of column 2 (middle) or, with a0 b0, one of column 3.
+  logic [15:0] unit, middle, outer, sixteen, by_four;
+  logic [7:0][15:0] columns;
   logic [Planes-1:0][15:0] product;
-  assign by0 = ~a_h & ~b_h;
-  assign by2 = a_h ^ b_h;
-  assign by4 = a_h & b_h;
-  if (Formats == 32'(ufp4_spec_pkg::FORMATS_E1M2)) begin : gen_e1m2
-    assign product = {u5, u4, u3, u2, u1, u0};
-    logic unused_shift;
-    assign unused_shift = ^{by0, by2, by4};
-  end else if (Formats == 32'(ufp4_spec_pkg::FORMATS_UNIFORM)) begin : gen_uniform
-    // Shifted is only 8, with u of 2: at most 14 shifted by 2, and 4 by 4.
-    assign product = {by4, u5 | (by2 & u3), u4 | (by2 & u2), (by0 & u3) | (by2 & u1), by0 & u2, by0 & u1, u0};
-  end else begin : gen_e2m1_too
-    // At most 21 shifted by 2, or 9 by 4.
-    assign product = {
-      by4 & u3,
-      (by2 & u4) | (by4 & u2),
-      u5 | (by2 & u3) | (by4 & u1),
-      (by0 & u4) | (by2 & u2) | (by4 & u0),
-      (by0 & u3) | (by2 & u1),
-      (by0 & u2) | (by2 & u0),
-      by0 & u1,
-      by0 & u0
+  assign unit = a0 & b0;
+  assign middle = a1 & b1 & ~unit;
+  assign outer = (a2 & b0) | (a0 & b2);
+  assign sixteen = (a1 | b1) & (a3 | b3);
+  assign by_four = (a3 & b2) | (a2 & b3);
+  if (Formats == 32'(ufp4_spec_pkg::FORMATS_E2M1)) begin : gen_e2m1
+    // a2 excludes a0. Column 3 has two bits, from a1 b2 or a3 b0 and from a2 b1 or a0 b3; a carry comes with one of them
+    // (6 times 3), that of 3 times 3 with none.
+    logic [15:0] from2, from3, left, right, fours, sum4, over4;
+    assign from2 = middle & outer;
+    assign left = (a1 | b0) & (a3 | b2);
+    assign right = (a0 | b1) & (a2 | b3);
+    assign from3 = from2 | (left & right);
+    assign fours = a2 & b2;
+    assign sum4 = fours ^ sixteen;
+    assign over4 = fours & (sixteen | (a3 & b3));
+    assign columns = {
+      fours & a3 & b3,
+      (~fours & a3 & b3) | (fours & sixteen),
+      ((from3 & sum4) | by_four) & ~over4,
+      from3 ^ sum4,
+      (a1 & a0 & b1 & b0) | ((left ^ right) & ~from2),
+      middle ^ outer,
+      (a1 & b0) ^ (a0 & b1),
+      unit
+    };
+  end else begin : gen_any
+    // In column 3 a3 b0 and a0 b3 exclude each other and the carry of 3 times 3. a2 b2 and middle come together only with
+    // a2 b1 and a1 b2, of 6 and 7: those two are one bit of column 4, it and a2 b2 one of column 5. Where a3 is 8 alone,
+    // it excludes a2 too.
+    localparam logic [15:0] Twelve = {16{Formats == 32'(ufp4_spec_pkg::FORMATS_ALL)}};
+    logic [15:0] from2, half3, eight, sum3, from3, top, sum4, both4, p7;
+    assign top = a2 & b2 & ~middle;
+    assign from2 = (unit & top) | (middle & outer);
+    assign half3 = (a2 & b1) ^ (a1 & b2);
+    assign eight = (a1 & b0 & a0 & b1) | (a3 & b0) | (a0 & b3);
+    assign sum3 = from2 ^ eight;
+    assign from3 = half3 & sum3;
+    assign sum4 = (top | sixteen) & ~(top & sixteen & Twelve);
+    assign both4 = ((a2 & b1) | by_four) & ~half3;
+    assign p7 = a3 & b3 & top & Twelve;
+    assign columns = {
+      p7,
+      (sixteen & top & Twelve) | (a3 & b3 & ~p7),
+      (both4 & ~p7) | (from3 & sum4),
+      from3 ^ sum4,
+      half3 ^ sum3,
+      (middle | outer) & ~from2,
+      ((a1 & b0) | (a0 & b1)) & ~eight,
+      unit
     };
   end
+  assign product = columns[Planes-1:0];
+  logic unused_columns;
+  assign unused_columns = ^columns;
 
   // Negative lanes, but the last: two counts of seven, and their sum with one more.
   logic [1:0][2:0] seven;

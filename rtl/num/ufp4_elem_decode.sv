@@ -4,16 +4,16 @@
 //   quanta(lane) = (-1)^sign[lane] * magnitude(lane)
 //
 // Codes and magnitudes are bit planes: {p3[Lanes-1:0], p2, p1, p0}, lane l in bit l of each plane. Two codings of the
-// magnitude, each for its form of the dot product (ufp4_dot, ufp4_dot_planes):
+// magnitude, the second for the form of the dot product for FPGAs (ufp4_dot_relative):
 //
-//   Binary = 0:  (4 p2 + 2 p1 + p0) << 2 p3      p3 set (8 or 12): p2 = 0, p1 = 1
 //   Binary = 1:  8 p3 + 4 p2 + 2 p1 + p0         p3 set (8 or 12): p1 = p0 = 0
+//   Binary = 0:  (4 p2 + 2 p1 + p0) << 2 p3      p3 set (8 or 12): p2 = 0, p1 = 1
 //
 // The sign of a zero is arbitrary.
 // Combinational. Golden: ufp4_elem_quanta; docs/numerics.md, 1; tests/rtl/array.
 module ufp4_elem_decode #(
   parameter int unsigned Lanes  = 16,
-  parameter bit          Binary = 1'b0
+  parameter bit          Binary = 1'b1
 ) (
   input  logic [7:0]         elem_i,
   input  logic [4*Lanes-1:0] code_i,

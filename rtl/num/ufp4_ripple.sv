@@ -27,8 +27,10 @@ module ufp4_ripple #(
     if (i < Cells) begin : gen_cell
       ufp4_full_adder u_full_adder (.a_i(a), .b_i(b), .c_i(carry), .carry_no(carry_n), .sum_no(sum_n));
     end else begin : gen_gates
-      assign carry_n = ~((a & b) | (carry & (a | b)));
-      assign sum_n = ~(a ^ b ^ carry);
+      logic differ;
+      assign differ = a ^ b;
+      assign carry_n = ~(differ ? carry : a);
+      assign sum_n = ~(differ ^ carry);
     end
     assign sum_o[i] = sum_n ^ ~INVERTED;
   end

@@ -34,68 +34,66 @@ module array_units (
   input  logic [31:0]        b_f32_i,
   output logic [31:0]        result_o      // three edges after its operands
 );
-  logic [15:0] b_sign, a_sign_binary, b_sign_binary;
-  logic [63:0] b_mag, b_binary;
-  ufp4_elem_decode u_elem_decode_a (.elem_i(a_elem_i), .code_i(a_code_i), .sign_o(a_sign_o), .mag_o(a_mag_o));
-  ufp4_elem_decode u_elem_decode_b (.elem_i(b_elem_i), .code_i(b_code_i), .sign_o(b_sign), .mag_o(b_mag));
-  ufp4_dot u_dot (.a_sign_i(a_sign_o), .a_mag_i(a_mag_o), .b_sign_i(b_sign), .b_mag_i(b_mag), .dot_o);
+  logic [15:0] a_sign, b_sign, b_shifted_sign;
+  logic [63:0] b_binary, b_shifted;
+  ufp4_elem_decode u_elem_decode_a (.elem_i(a_elem_i), .code_i(a_code_i), .sign_o(a_sign), .mag_o(a_binary_o));
+  ufp4_elem_decode u_elem_decode_b (.elem_i(b_elem_i), .code_i(b_code_i), .sign_o(b_sign), .mag_o(b_binary));
+  ufp4_dot u_dot (.a_sign_i(a_sign), .a_mag_i(a_binary_o), .b_sign_i(b_sign), .b_mag_i(b_binary), .dot_o);
 
   // Without the other formats: right for operands of its own.
   ufp4_dot #(.Formats(32'(ufp4_spec_pkg::FORMATS_E2M1))) u_dot_e2m1 (
-    .a_sign_i(a_sign_o),
-    .a_mag_i(a_mag_o),
+    .a_sign_i(a_sign),
+    .a_mag_i(a_binary_o),
     .b_sign_i(b_sign),
-    .b_mag_i(b_mag),
+    .b_mag_i(b_binary),
     .dot_o(dot_e2m1_o)
   );
   ufp4_dot #(.Formats(32'(ufp4_spec_pkg::FORMATS_UNIFORM))) u_dot_uniform (
-    .a_sign_i(a_sign_o),
-    .a_mag_i(a_mag_o),
+    .a_sign_i(a_sign),
+    .a_mag_i(a_binary_o),
     .b_sign_i(b_sign),
-    .b_mag_i(b_mag),
+    .b_mag_i(b_binary),
     .dot_o(dot_uniform_o)
   );
   ufp4_dot #(.Formats(32'(ufp4_spec_pkg::FORMATS_E1M2))) u_dot_e1m2 (
-    .a_sign_i(a_sign_o),
-    .a_mag_i(a_mag_o),
+    .a_sign_i(a_sign),
+    .a_mag_i(a_binary_o),
     .b_sign_i(b_sign),
-    .b_mag_i(b_mag),
+    .b_mag_i(b_binary),
     .dot_o(dot_e1m2_o)
   );
+  ufp4_dot_planes u_dot_planes (
+    .a_sign_i(a_sign),
+    .a_mag_i(a_binary_o),
+    .b_sign_i(b_sign),
+    .b_mag_i(b_binary),
+    .dot_o(dot_planes_o)
+  );
 
+  ufp4_elem_decode #(.Binary(1'b0)) u_elem_decode_a_shifted (
+    .elem_i(a_elem_i),
+    .code_i(a_code_i),
+    .sign_o(a_sign_o),
+    .mag_o(a_mag_o)
+  );
+  ufp4_elem_decode #(.Binary(1'b0)) u_elem_decode_b_shifted (
+    .elem_i(b_elem_i),
+    .code_i(b_code_i),
+    .sign_o(b_shifted_sign),
+    .mag_o(b_shifted)
+  );
   logic signed [12:0] relative;
   logic negative;
   ufp4_dot_relative u_dot_relative (
     .clk_i,
     .a_sign_i(a_sign_o),
     .a_mag_i(a_mag_o),
-    .b_sign_i(b_sign),
-    .b_mag_i(b_mag),
+    .b_sign_i(b_shifted_sign),
+    .b_mag_i(b_shifted),
     .dot_o(relative),
     .negative_o(negative)
   );
-
   assign dot_relative_o = negative ? -relative : relative;
-
-  ufp4_elem_decode #(.Binary(1'b1)) u_elem_decode_a_binary (
-    .elem_i(a_elem_i),
-    .code_i(a_code_i),
-    .sign_o(a_sign_binary),
-    .mag_o(a_binary_o)
-  );
-  ufp4_elem_decode #(.Binary(1'b1)) u_elem_decode_b_binary (
-    .elem_i(b_elem_i),
-    .code_i(b_code_i),
-    .sign_o(b_sign_binary),
-    .mag_o(b_binary)
-  );
-  ufp4_dot_planes u_dot_planes (
-    .a_sign_i(a_sign_binary),
-    .a_mag_i(a_binary_o),
-    .b_sign_i(b_sign_binary),
-    .b_mag_i(b_binary),
-    .dot_o(dot_planes_o)
-  );
 
   logic [63:0] a_nibbles, b_nibbles;
   assign a_nibbles = ufp4_words_pkg::nibbles(a_code_i);

@@ -61,9 +61,17 @@ module pe_forms (
   // FPGAs: control as late as the sum needs it, which is two stages before the last.
   logic [12:0] relative;
   logic negative;
+  logic [15:0] a_shifted_sign, b_shifted_sign;
+  logic [63:0] a_shifted, b_shifted;
+  ufp4_elem_decode #(.Binary(1'b0)) u_a_shifted (
+    .elem_i(a_elem_i), .code_i(a_planes_i), .sign_o(a_shifted_sign), .mag_o(a_shifted)
+  );
+  ufp4_elem_decode #(.Binary(1'b0)) u_b_shifted (
+    .elem_i(b_elem_i), .code_i(b_planes_i), .sign_o(b_shifted_sign), .mag_o(b_shifted)
+  );
   ufp4_dot_relative u_dot_relative (
-    .clk_i, .a_sign_i(a_sign), .a_mag_i(a_mag), .b_sign_i(b_sign), .b_mag_i(b_mag), .dot_o(relative),
-    .negative_o(negative)
+    .clk_i, .a_sign_i(a_shifted_sign), .a_mag_i(a_shifted), .b_sign_i(b_shifted_sign), .b_mag_i(b_shifted),
+    .dot_o(relative), .negative_o(negative)
   );
   logic [63:0] chains;
   logic [CYCLES-4:1] valid_q, keep_q;
