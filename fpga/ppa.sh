@@ -66,7 +66,7 @@ module ufp4_full_adder (input a_i, b_i, c_i, output carry_no, sum_no);
   parameter _TECHMAP_CONSTMSK_b_i_ = 0;
   parameter _TECHMAP_CONSTMSK_c_i_ = 0;
   wire _TECHMAP_FAIL_ = !(_TECHMAP_CONSTMSK_a_i_ || _TECHMAP_CONSTMSK_b_i_ || _TECHMAP_CONSTMSK_c_i_);
-  assign carry_no = ~((a_i & b_i) | (c_i & (a_i | b_i)));
+  assign carry_no = ~((a_i ^ b_i) ? c_i : a_i);
   assign sum_no = ~(a_i ^ b_i ^ c_i);
 endmodule
 VERILOG

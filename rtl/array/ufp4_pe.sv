@@ -170,7 +170,8 @@ module ufp4_pe #(
         .dot_o(dot)
       );
     end else begin : gen_cells
-      // The two words of the tree are added in the next stage, where the scales are those passed on.
+      // The two words of the tree are added in the next stage, where the scales are those passed on. The tree makes them
+      // inverted, and registers give out inverted what they take in most libraries: no inverter is on the way.
       logic [12:0] sum_d, sum_nq, carry_d, carry_nq, whole;
       logic unused_carry;
       ufp4_dot_tree #(.Formats(Formats)) u_tree (

@@ -11,8 +11,8 @@
 // of its own, {carries[2:0], sum[63:0]}, which enters the next segment with the next block. So a word in memory has 67
 // bits; ufp4_sum_resolve adds the carries at the drain. No register waits for valid: where a stage has no block its
 // significand product is zero, and the sum stays. The register after the adder takes what the next block is added to,
-// inverted: no gate stands before the adder, the wide control of those gates has as long as the adder takes, and they are
-// the smaller ones where flip-flops have inverted outputs.
+// inverted, which saves an inverter a bit where gates and flip-flops invert: nothing but that stands before the adder, and
+// the wide control of the gates behind it has as long as the adder takes.
 // The form for cells; that for FPGAs is ufp4_sum_chains, that for simulators in ufp4_pe_words.
 // Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
 module ufp4_sum_exact (

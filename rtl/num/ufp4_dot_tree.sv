@@ -29,9 +29,10 @@ module ufp4_dot_tree #(
   assign {a3, a2, a1, a0} = {a_mag_i[63:48] & {16{Large}}, a_mag_i[47:0]};
   assign {b3, b2, b1, b0} = {b_mag_i[63:48] & {16{Large}}, b_mag_i[47:0]};
 
-  // Products of the magnitudes, column by column, for all lanes at once. a3 excludes a1 and a0, so that of some terms of a
-  // column at most one is set: they are one bit. The carry from column 1, of 3 times 3 in the lowest planes, is there
-  // only with a1 b1: the two are one bit of column 2 (middle) or, with a0 b0, one of column 3.
+  // Products of the magnitudes, column by column, for all lanes at once. a3 excludes a1 and a0, b3 excludes b1 and b0: of
+  // a1 b3 and a3 b1 at most one is set, they are one bit of column 4 (sixteen). Those of column 5 (by_four) are both set
+  // in 12 times 12 alone. The carry from column 1, of 3 times 3 in the lowest planes, is there only with a1 b1: the two
+  // are one bit of column 2 (middle) or, with a0 b0, one of column 3.
   logic [15:0] unit, middle, outer, sixteen, by_four;
   logic [7:0][15:0] columns;
   logic [Planes-1:0][15:0] product;
@@ -41,8 +42,9 @@ module ufp4_dot_tree #(
   assign sixteen = (a1 | b1) & (a3 | b3);
   assign by_four = (a3 & b2) | (a2 & b3);
   if (Formats == 32'(ufp4_spec_pkg::FORMATS_E2M1)) begin : gen_e2m1
-    // a2 excludes a0. Column 3 has two bits, from a1 b2 or a3 b0 and from a2 b1 or a0 b3; a carry comes with one of them
-    // (6 times 3), that of 3 times 3 with none.
+    // a2 excludes a0 too. Column 3 has two bits, a1 b2 or a3 b0 (left), and a2 b1 or a0 b3 (right); a carry comes with one
+    // of them (6 times 3), that of 3 times 3 with none. Where fours meets sixteen (6 times 12), both and by_four are one of
+    // column 6; where it meets a3 b3 (12 times 12), by_four is two of column 5, and they are one of column 7 with a3 b3.
     logic [15:0] from2, from3, left, right, fours, sum4, over4;
     assign from2 = middle & outer;
     assign left = (a1 | b0) & (a3 | b2);
@@ -62,11 +64,13 @@ module ufp4_dot_tree #(
       unit
     };
   end else begin : gen_any
-    // In column 3 a3 b0 and a0 b3 exclude each other and the carry of 3 times 3. a2 b2 and middle come together only with
-    // a2 b1 and a1 b2, of 6 and 7: those two are one bit of column 4, it and a2 b2 one of column 5. Where a3 is 8 alone,
-    // it excludes a2 too.
+    // In column 3 a3 b0 and a0 b3 exclude each other and the carry of 3 times 3 (eight). Where both terms of outer are
+    // set, so is a0 b0, and middle is not. a2 b1 and a1 b2 come together in products of 6 and 7: they are 16, and there is
+    // another 16, which is a2 b2 or, in 7 times 7, from2 and eight (which from3 leaves out). Both are to5, and a2 b2 is
+    // top in 7 times 7 alone. Where top meets sixteen (6 or 7 times 12), they and by_four are one of column 6, and half3
+    // keeps by_four out of to5; p7 is 12 times 12. Where a3 is 8 alone, it excludes a2 too.
     localparam logic [15:0] Twelve = {16{Formats == 32'(ufp4_spec_pkg::FORMATS_ALL)}};
-    logic [15:0] from2, half3, eight, sum3, from3, top, sum4, both4, p7;
+    logic [15:0] from2, half3, eight, sum3, from3, top, sum4, to5, p7;
     assign top = a2 & b2 & ~middle;
     assign from2 = (unit & top) | (middle & outer);
     assign half3 = (a2 & b1) ^ (a1 & b2);
@@ -74,12 +78,12 @@ module ufp4_dot_tree #(
     assign sum3 = from2 ^ eight;
     assign from3 = half3 & sum3;
     assign sum4 = (top | sixteen) & ~(top & sixteen & Twelve);
-    assign both4 = ((a2 & b1) | by_four) & ~half3;
+    assign to5 = ((a2 & b1) | by_four) & ~half3;
     assign p7 = a3 & b3 & top & Twelve;
     assign columns = {
       p7,
       (sixteen & top & Twelve) | (a3 & b3 & ~p7),
-      (both4 & ~p7) | (from3 & sum4),
+      (to5 & ~p7) | (from3 & sum4),
       from3 ^ sum4,
       half3 ^ sum3,
       (middle | outer) & ~from2,
