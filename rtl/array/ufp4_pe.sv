@@ -7,9 +7,9 @@
 // base is zero, the running sum (keep), or the partial sum that an earlier chunk left in bank 0 (load).
 // Operands, as bit planes mag (ufp4_elem_decode) and as rest {sign[15:0], sig[3:0], exp[3:0]},
 // pass on to the right (a) and down (b) one cycle later. Stages (their number: ufp4_pe_pkg): dot product (the form for
-// cells: its tree, then its last addition), significands multiplied in, memory read, then accumulate, memory write; the
-// form for FPGAs has more between. The control word of a stage is {valid, keep, load, write, bank, index}, keep set and
-// load clear where it is not valid: the array's control registers of this column and those after it. valid_i is
+// cells: its tree, then most of its last addition), significands multiplied in, memory read, then accumulate, memory
+// write; the form for FPGAs has more between. The control word of a stage is {valid, keep, load, write, bank, index}, keep
+// set and load clear where it is not valid: the array's control registers of this column and those after it. valid_i is
 // of the second stage, control_load_i of the memory read, control_sum_i of that which accumulates, and
 // base_i, {keep, load}, of the one before it, where the form for cells chooses what is added to.
 // Formats: what the form for cells multiplies; others multiply all.

@@ -52,6 +52,7 @@ module ufp4_sum_exact #(
     .sum_o(triple),
     .carry_o(unused_triple)
   );
+  // Row by row: with a library's full adders, and without, that is smaller than what yosys makes of a product.
   logic [3:0] a_sig;
   logic [7:0] sig;
   assign a_sig = a_sig_i & {4{valid_i}};
