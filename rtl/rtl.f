@@ -71,6 +71,7 @@ quant/ufp4_quant_index.sv
 quant/ufp4_quant_block.sv
 quant/ufp4_quant_amax.sv
 quant/ufp4_quant_copy.sv
+quant/ufp4_quant_units.sv
 quant/ufp4_quant_write.sv
 quant/ufp4_quant_progress.sv
 quant/ufp4_quant.sv

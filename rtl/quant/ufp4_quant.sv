@@ -122,7 +122,7 @@ module ufp4_quant #(
   state_e     state_d, state_q;
   logic [1:0] finished;
   logic       read_error, read_error_d, read_error_q, write_error_d, write_error_q;
-  logic       strip_error, transpose_error, memory_error_d, memory_error_q;
+  logic       strip_error, transpose_error, write_memory_error, memory_error_d, memory_error_q;
 
   assign start_ready_o = state_q == Idle;
   assign setup         = state_q == Setup;
@@ -143,7 +143,7 @@ module ufp4_quant #(
     endcase
     read_error_d  = !start && (read_error_q || read_error);
     write_error_d = !start && (write_error_q || wr_err_i);
-    memory_error_d = !start && (memory_error_q || strip_error || transpose_error);
+    memory_error_d = !start && (memory_error_q || strip_error || transpose_error || write_memory_error);
   end
 
   always_ff @(posedge clk_i) begin
@@ -350,6 +350,7 @@ module ufp4_quant #(
     .done_o       (write_done),
     .units_i      (e8m0_q ? {tiles, 2'b00} : {2'b00, row_tiles_q}),
     .strip_end_o  (strip_end),
+    .memory_error_o(write_memory_error),
     .in_valid_i   (out_valid),
     .in_ready_o   (out_ready),
     .in_codes_i   (out_codes),

@@ -7,7 +7,8 @@
 // index_step_o then asks for the next. A unit whose blocks are in_blank_i is stepped over. done_o: the unit that came
 // with in_last_i has been handed over. Four units of each copy fit, so one or two fill while others leave.
 // strip_end_o pulses when the last unit of a strip of the row copy (with pair_i of two of them), units_i units, has
-// been handed over.
+// been handed over. memory_error_o pulses when a bit of what was collected has changed, before its unit's write can have
+// been answered.
 // Handshakes: valid/ready. Throughput: 128/BusBytes + max(1, 16/BusBytes) + 1 cycles a unit.
 // Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_write #(
@@ -28,6 +29,7 @@ module ufp4_quant_write #(
   output logic [1:0]             done_o,
   input  logic [18:0]            units_i,
   output logic                   strip_end_o,
+  output logic                   memory_error_o,
 
   input  logic [1:0]             in_valid_i,
   output logic [1:0]             in_ready_o,
@@ -47,14 +49,11 @@ module ufp4_quant_write #(
 );
 
   localparam int unsigned BUS_W        = $clog2(BusBytes);
-  localparam int unsigned WORDS        = BusBytes / 8;        // blocks of codes in a beat
   localparam int unsigned CODE_BEATS   = 128 / BusBytes;
   localparam int unsigned SCALE_BEATS  = BusBytes > 16 ? 1 : 16 / BusBytes;
 
   // --- Collect ----------------------------------------------------------------------------------------
 
-  logic [63:0]     codes [128];      // {copy, unit, block}
-  logic [127:0]    scales_q [8];     // {copy, unit}
   logic [1:0]      take;
   logic [1:0][5:0] in_count_d, in_count_q;
   logic [1:0][1:0] in_unit, out_unit_d, out_unit_q;
@@ -102,15 +101,6 @@ module ufp4_quant_write #(
     blank_q <= blank_d;
   end
 
-  for (genvar c = 0; c < 2; c++) begin : gen_collect
-    always_ff @(posedge clk_i) begin
-      if (take[c]) begin
-        codes[{1'(c), in_unit[c], in_block[c]}] <= in_codes_i[c];
-        scales_q[{1'(c), in_unit[c]}] <= {in_scale_i[c], scales_q[{1'(c), in_unit[c]}][127:8]};
-      end
-    end
-  end
-
   // --- Write: a request and its beats for the codes, then for the scales -------------------------------
 
   logic                busy_d, busy_q, scales_phase_d, scales_phase_q, asked_d, asked_q;
@@ -120,7 +110,6 @@ module ufp4_quant_write #(
   logic                load, loaded, phase_end, begin_unit, step_over;
   logic [1:0]          unit;
   logic                dat_valid_d, dat_valid_q;
-  logic [DataW-1:0]    dat_q;
   logic [BusBytes-1:0] strb_q;
   logic [AddrW-1:0]    addr_q;        // of the phase
   logic [4:0]          beats;
@@ -207,11 +196,26 @@ module ufp4_quant_write #(
     units_q <= units_d;
   end
 
-  // A wide beat of scales holds them at every place they can have, and the strobe picks one.
-  logic [127:0]        scales;
-  logic [BusBytes-1:0] scale_strobe;
+  ufp4_quant_units #(
+    .BusBytes(BusBytes)
+  ) u_units (
+    .clk_i,
+    .take_i       (take),
+    .take_unit_i  (in_unit),
+    .take_block_i (in_block),
+    .codes_i      (in_codes_i),
+    .scale_i      (in_scale_i),
+    .load_i       (load),
+    .load_scales_i(scales_phase_q),
+    .load_copy_i  (copy_q),
+    .load_unit_i  (unit),
+    .load_beat_i  (beat_q),
+    .data_o       (wr_dat_data_o),
+    .error_o      (memory_error_o)
+  );
 
-  assign scales = scales_q[{copy_q, unit}];
+  // Of the places that a wide beat of scales fills the strobe picks one.
+  logic [BusBytes-1:0] scale_strobe;
 
   if (BusBytes > 16) begin : gen_place
     assign scale_strobe = BusBytes'(16'hFFFF) << {addr_q[BUS_W-1:4], 4'd0};
@@ -220,21 +224,10 @@ module ufp4_quant_write #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (load && scales_phase_q) begin
-      for (int unsigned w = 0; w < WORDS; w++) begin
-        dat_q[64*w +: 64] <= (WORDS == 1 ? beat_q[0] : w % 2 == 1) ? scales[127:64] : scales[63:0];
-      end
-      strb_q <= scale_strobe;
-    end else if (load) begin
-      for (int unsigned w = 0; w < WORDS; w++) begin
-        dat_q[64*w +: 64] <= codes[{copy_q, unit, 4'(beat_q * WORDS + w)}];
-      end
-      strb_q <= '1;
-    end
+    if (load) strb_q <= scales_phase_q ? scale_strobe : '1;
   end
 
   assign wr_dat_valid_o = dat_valid_q;
-  assign wr_dat_data_o  = dat_q;
   assign wr_dat_strb_o  = strb_q;
   assign done_o         = done_q & {2{!dat_valid_q}};
 

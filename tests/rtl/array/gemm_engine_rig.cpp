@@ -6,10 +6,6 @@
 #include <cstring>
 #include <memory>
 
-#include "verilated.h"
-#include "verilated_sym_props.h"
-#include "verilated_syms.h"
-
 extern "C" {
 #include "ufp4/panel.h"
 }
@@ -200,7 +196,7 @@ Outcome Engine::simulate(const Job &job, const Behaviour &behaviour, const Flip 
     memory.clock(cycle);
     edge();
     if (flip && cycle == flip->cycle) {
-      flip_bits(*flip);
+      flip_bits(*m.contextp(), *flip);
       out.flipped = true;
     }
     m.start_valid_i = 0;
@@ -210,17 +206,6 @@ Outcome Engine::simulate(const Job &job, const Behaviour &behaviour, const Flip 
   return out;
 }
 
-/** Calls @p visit with the path and the variable of each memory. */
-template <typename Visit>
-static void each_memory(VerilatedContext &context, Visit visit) {
-  for (const auto &scope : *context.scopeNameMap()) {
-    if (!scope.second->varsp()) continue;
-    for (const auto &entry : *scope.second->varsp()) {
-      if (std::strcmp(entry.first, "mem") == 0) visit(std::string(scope.second->name()), entry.second);
-    }
-  }
-}
-
 std::vector<std::string> Engine::checked_memories() const {
   std::vector<std::string> all;
   each_memory(*m.contextp(), [&](const std::string &path, const VerilatedVar &) {
@@ -228,17 +213,6 @@ std::vector<std::string> Engine::checked_memories() const {
     if (!in_array || UFP4_TEST_TARGET != UFP4_TARGET_SIMULATOR) all.push_back(path);
   });
   return all;
-}
-
-void Engine::flip_bits(const Flip &flip) const {
-  each_memory(*m.contextp(), [&](const std::string &path, const VerilatedVar &variable) {
-    if (path != flip.memory) return;
-    const unsigned bit = flip.bit % static_cast<unsigned>(variable.packed().elements());
-    auto *byte = static_cast<uint8_t *>(variable.datap()) + bit / 8;
-    for (int i = 0; i < variable.unpacked().elements(); i++, byte += variable.entSize()) {
-      *byte = static_cast<uint8_t>(*byte ^ 1u << bit % 8);
-    }
-  });
 }
 
 void Engine::compare(const Job &job, const Place &p, const std::vector<uint8_t> &want) {

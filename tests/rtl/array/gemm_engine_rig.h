@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "Vgemm_engine.h"
+#include "flip.h"
 #include "memory.h"
 
 extern "C" {
@@ -63,13 +64,6 @@ struct Outcome {
   int unread;  ///< row groups that came one by one and of which nothing was read before the next one
 };
 
-/** Bits that change: one of every word of a memory, while a job runs. */
-struct Flip {
-  std::string memory;  ///< its path
-  unsigned bit;        ///< modulo the width of its words
-  uint64_t cycle;      ///< of the job
-};
-
 /** Operands whose row groups come one by one, as the QUANT engine makes them. */
 struct Panels {
   unsigned held;   ///< bit 0: A is such, bit 1: B
@@ -121,7 +115,6 @@ class Engine {
   void rest(uint32_t cycles);
   Outcome simulate(const Job &job, const Behaviour &behaviour, const Flip *flip, Coming *coming);
   void count(Outcome *outcome);
-  void flip_bits(const Flip &flip) const;
   void compare(const Job &job, const Place &place, const std::vector<uint8_t> &want);
 };
 

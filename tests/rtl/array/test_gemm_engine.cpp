@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole GEMM engine against the golden model (gemm_engine_rig.h). Built once for each configuration.
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -185,24 +184,16 @@ TEST(errors_beside_addends_are_forgotten) {
   }
 }
 
-/** A memory's path without the indices that tell it from others of its kind. */
-std::string kind_of(const std::string &path) {
-  std::string kind;
-  for (const char c : path) {
-    if (kind.empty() || kind.back() != '[' || !std::isdigit(static_cast<unsigned char>(c))) kind += c;
-  }
-  return kind;
-}
-
-/** A bit flips in every word of a memory while a job runs: D is right, or the job says so, which each kind of memory does
- * now and then. */
+/** A bit flips in every word of a memory while a job runs: D is right, or the job says so, which each kind of memory
+ * does now and then. */
 TEST(flipped_bits_are_reported) {
   Engine engine;
   std::map<std::string, std::vector<std::string>> kinds;
   for (const std::string &path : engine.checked_memories()) {
-    if (kAddends || path.find("u_addend") == std::string::npos) kinds[kind_of(path)].push_back(path);
+    if (kAddends || path.find("u_addend") == std::string::npos) kinds[kind_of_memory(path)].push_back(path);
   }
-  // Scales that wait, addends; in the array codes and scales of both sides, and two banks of sums; each with its parity.
+  // Scales that wait, addends; in the array codes and scales of both sides, and two banks of sums; each with its
+  // parity.
   const size_t in_array = UFP4_TEST_TARGET == UFP4_TARGET_SIMULATOR ? 0 : 6;
   check_bits(0, kinds.size(), 2 * (1 + (kAddends ? 1 : 0) + in_array), "kinds of memories");
   for (const auto &kind : kinds) {

@@ -43,7 +43,7 @@ enum { X, W, CODES_X, SCALES_X, CODES_XT, SCALES_XT, CODES_W, SCALES_W, C, SUMS,
 typedef enum { ANY_JOB, GEMM_JOB, QUANT_JOB, LONG_GEMM_JOB } kind_t;
 
 /** A structure: instances whose path holds `path`, variables named `name` (all registers and FIFO memories where it is
-    empty), of these bits the first `only` (0: all); the first line that fits counts. What is named `mem` has parity. */
+    empty), of these bits the first `only` (0: all); the first line that fits counts. */
 typedef struct {
   const char *title, *path, *name;
   kind_t job;
@@ -52,6 +52,8 @@ typedef struct {
 
 static const structure_t structures[] = {
     {"parity of all memories", "u_parity", "mem", ANY_JOB, 0},
+    {"parity of all memories", "u_quant.u_write.u_units", "codes_parity", QUANT_JOB, 0},
+    {"parity of all memories", "u_quant.u_write.u_units", "scales_parity", QUANT_JOB, 0},
     // Where the row of PEs is beyond the edge in the sub-tile before: what takes the place of this sum is not drained.
     {"a sum that waits, of one PE", "gen_row[1].gen_col[0].gen_exact.u_pe.u_banks.u_bank0", "mem", LONG_GEMM_JOB, 67},
     {"operand memories: codes", "u_codes", "mem", GEMM_JOB, 0},
@@ -61,8 +63,8 @@ static const structure_t structures[] = {
     {"memories of C and sums", "u_addend.gen_buffer", "mem", GEMM_JOB, 0},
     {"QUANT: strip memory", "u_strip.u_sram", "mem", QUANT_JOB, 0},
     {"QUANT: transpose memory", "u_transpose.gen_bank", "mem", QUANT_JOB, 0},
-    {"QUANT: codes and scales collected", "u_quant.u_write", "codes", QUANT_JOB, 0},
-    {"QUANT: codes and scales collected", "u_quant.u_write", "scales_q", QUANT_JOB, 0},
+    {"QUANT: codes and scales collected", "u_quant.u_write.u_units", "codes", QUANT_JOB, 0},
+    {"QUANT: codes and scales collected", "u_quant.u_write.u_units", "scales", QUANT_JOB, 0},
     {"array: registers of PEs and lanes", "u_gemm.u_array", "", GEMM_JOB, 0},
     {"drain and addends: registers", "u_gemm.u_drain", "", GEMM_JOB, 0},
     {"drain and addends: registers", "u_gemm.u_addend", "", GEMM_JOB, 0},
@@ -299,21 +301,25 @@ static char memories[MAX_MEMORIES][200];
 static unsigned memory_count;
 static const char *memory_wanted;
 
-// All but FIFOs, which have no parity: the table counts them among the registers beside them.
+// What is named `mem` and what QUANT collects; not FIFOs, which have no parity: the table counts them among the
+// registers beside them.
 static int has_parity(const char *path, const char *name) {
+  if (ends_with(path, ".u_units")) return strncmp(name, "codes", 5) == 0 || strncmp(name, "scales", 6) == 0;
   return strcmp(name, "mem") == 0 && !strstr(path, "_notes") && !strstr(path, "u_order");
 }
 
 static int note_memory(const char *path, const char *name) {
   if (has_parity(path, name)) {
     if (memory_count == MAX_MEMORIES) abort();
-    snprintf(memories[memory_count++], sizeof memories[0], "%s", path);
+    snprintf(memories[memory_count++], sizeof memories[0], "%s.%s", path, name);
   }
   return -1;
 }
 
 static int sort_wanted(const char *path, const char *name) {
-  return has_parity(path, name) && strcmp(path, memory_wanted) == 0 ? 0 : -1;
+  char whole[sizeof memories[0]];
+  snprintf(whole, sizeof whole, "%s.%s", path, name);
+  return has_parity(path, name) && strcmp(whole, memory_wanted) == 0 ? 0 : -1;
 }
 
 // Flips a bit of every word of the memory, at random times of random jobs, until one ends with an error. Sums are
@@ -433,7 +439,7 @@ static int print_table(rig_t *rig, unsigned injections) {
     }
     bench_t bench = open_with(rig->before);
     seen += print_line(structures[structure].title, bits_of(structure), count);
-    if (strcmp(structures[structure].name, "mem") == 0) silent_words += count[SILENT];
+    if (has_parity(structures[structure].path, structures[structure].name)) silent_words += count[SILENT];
     bench_close(&bench);
     fflush(stdout);
   }

@@ -50,6 +50,7 @@ UNITS = {
                 ["gemm_small", "gemm_small-nv", "gemm_halves", "gemm_flat", "gemm_deep", "gemm_broad", "gemm_odd"], 6),
     "quantizer": (["quant/ufp4_quant.sv", "quant/ufp4_quant_load.sv", "quant/ufp4_quant_strip.sv",
                    "quant/ufp4_quant_write.sv"], ["quant_bus8", "quant_bus64", "quant_bus128"], 8),
+    "collected": (["quant/ufp4_quant_units.sv"], ["quant_bus8", "quant_bus64", "quant_bus128"], 1),
 }
 PICK = """#include <cstdio>
 #include <cstdlib>

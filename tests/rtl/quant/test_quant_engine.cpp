@@ -3,354 +3,18 @@
 // flags, errors and cycles, against the golden model. Built once for each bus width.
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "Vufp4_quant.h"
-#include "memory.h"
 #include "power_up.h"
+#include "quant_engine_rig.h"
 #include "verilated.h"
-
-extern "C" {
-#include "fixture.h"
-#include "ufp4/format.h"
-#include "ufp4/panel.h"
-}
 
 namespace {
 
-constexpr unsigned kBus = UFP4_TEST_BUS_BYTES;
-constexpr size_t kMemoryBytes = 6u << 20;
-constexpr uint64_t kGuard = 256;
-constexpr Behaviour kCalm = {1, 0, -1, -1};
-constexpr unsigned kRow = 1, kCol = 2, kBoth = 3;
-using EngineMemory = Memory<Vufp4_quant, kBus>;
-
-/** One job, in the words of the golden model; the axis of @p how is not used. */
-struct Job {
-  int64_t rows, cols;
-  ufp4_dtype_t dtype;
-  unsigned copies;      ///< kRow, kCol or both
-  unsigned rht_copies;  ///< of which copies
-  ufp4_quantize_t how;
-  int t[2];
-  fixture_distribution_t distribution;
-};
-
-/** Where a job's tensors lie, as offsets in memory. */
-struct Place {
-  uint64_t source, codes[2], scales[2];
-  int64_t stride_bytes, stride_blocks[2];
-};
-
-struct Outcome {
-  bool ended;
-  uint64_t cycles;
-  bool read_error, write_error, memory_error;
-  unsigned flags;
-  int t[2];
-  bool rests;      ///< the engine for a few cycles, at the end
-  int64_t panels;  ///< row groups that are said to be written then
-};
-
-uint64_t round_up(uint64_t value, uint64_t to) {
-  return (value + to - 1) / to * to;
-}
-
-class Engine {
- public:
-  Engine() : memory(m, kMemoryBytes), random(check_random()) {
-    m.rst_ni = 0;
-    m.start_valid_i = 0;
-    memory.reset(kCalm, random);
-    for (int i = 0; i < 8; i++) edge();
-    m.rst_ni = 1;
-  }
-  ~Engine() {
-    m.final();
-  }
-
-  /** Runs one job and compares everything it may and may not have changed. */
-  Outcome run(const Job &job, const Behaviour &behaviour, bool amax);
-
-  Vufp4_quant m;
-  EngineMemory memory;
-  check_random_t random;
-
- private:
-  void edge() {
-    m.clk_i = 1;
-    m.eval();
-    m.clk_i = 0;
-    m.eval();
-  }
-  Place place(const Job &job);
-  void fill(const Job &job, const Place &place);
-  void describe(const Job &job, const Place &place, bool amax);
-  Outcome simulate(const Behaviour &behaviour, uint64_t limit, const Job &job, const Place &place);
-  void check_panels(const Job &job, const Place &place, int64_t from, int64_t to);
-  void compare(const Job &job, const Place &place, const std::vector<uint8_t> &before, const Outcome &outcome,
-               bool amax);
-};
-
-size_t element_bytes(const Job &job) {
-  return job.dtype == UFP4_DTYPE_F32 ? 4 : 2;
-}
-
-Place Engine::place(const Job &job) {
-  Place p;
-  uint64_t at = kGuard + 128 * check_below(&random, 8);
-  p.stride_bytes = static_cast<int64_t>(round_up(static_cast<uint64_t>(job.cols) * element_bytes(job), 128) +
-                                        128 * check_below(&random, 3));
-  p.source = at;
-  at += static_cast<uint64_t>(job.rows * p.stride_bytes) + kGuard;
-  for (int c = 0; c < 2; c++) {
-    const int64_t rows = c ? job.cols : job.rows, k = c ? job.rows : job.cols;
-    p.stride_blocks[c] =
-        ufp4_panel_stride_blocks(k) + UFP4_ALIGN_BLOCKS * static_cast<int64_t>(check_below(&random, 2));
-    p.codes[c] = round_up(at, 128);
-    at = p.codes[c] + static_cast<uint64_t>(ufp4_panel_codes_bytes(rows, p.stride_blocks[c])) + kGuard;
-    p.scales[c] = round_up(at, 128);
-    at = p.scales[c] + static_cast<uint64_t>(ufp4_panel_scales_bytes(rows, p.stride_blocks[c])) + kGuard;
-  }
-  check_that(0, at <= memory.data.size(), "the job does not fit into the test's memory");
-  return p;
-}
-
-/** Random bytes everywhere, so that what lies beside the tensor is garbage, NaN and Inf included; then the tensor. */
-void Engine::fill(const Job &job, const Place &p) {
-  for (size_t i = 0; i < memory.data.size(); i += 8) {
-    const uint64_t word = check_next(&random);
-    std::memcpy(&memory.data[i], &word, 8);
-  }
-  for (int64_t r = 0; r < job.rows; r++) {
-    for (int64_t c = 0; c < job.cols; c++) {
-      const uint32_t bits = fixture_number(&random, job.distribution);
-      const uint16_t half = static_cast<uint16_t>(bits >> 16);
-      uint8_t *to = &memory.data[p.source + static_cast<uint64_t>(r * p.stride_bytes) +
-                                 static_cast<uint64_t>(c) * element_bytes(job)];
-      if (job.dtype == UFP4_DTYPE_F32)
-        std::memcpy(to, &bits, 4);
-      else
-        std::memcpy(to, &half, 2);
-    }
-  }
-  const uint64_t row_bytes = round_up(static_cast<uint64_t>(job.cols) * element_bytes(job), kBus);
-  memory.read_lo = p.source;
-  memory.read_hi = p.source + static_cast<uint64_t>((job.rows - 1) * p.stride_bytes) + row_bytes;
-}
-
-void Engine::describe(const Job &job, const Place &p, bool amax) {
-  ufp4_quant_descriptor_t d = {};
-  d.opcode = amax ? UFP4_OPCODE_AMAX : UFP4_OPCODE_QUANT;
-  d.rows = static_cast<uint32_t>(job.rows);
-  d.cols = static_cast<uint32_t>(job.cols);
-  d.src_addr = EngineMemory::kBase + p.source;
-  d.src_stride_bytes = static_cast<uint32_t>(p.stride_bytes);
-  d.src_dtype = static_cast<uint8_t>(job.dtype);
-  d.elem = static_cast<uint8_t>(job.how.elem);
-  d.round = static_cast<uint8_t>(job.how.round);
-  d.scale_round = static_cast<uint8_t>(job.how.scale_round);
-  d.scale = static_cast<uint8_t>(job.how.scale);
-  d.row_mode =
-      static_cast<uint8_t>((job.copies & kRow ? UFP4_MODE_ENABLE : 0) | (job.rht_copies & kRow ? UFP4_MODE_RHT : 0));
-  d.col_mode =
-      static_cast<uint8_t>((job.copies & kCol ? UFP4_MODE_ENABLE : 0) | (job.rht_copies & kCol ? UFP4_MODE_RHT : 0));
-  d.rht_mask = job.how.rht_mask;
-  d.row_codes_addr = EngineMemory::kBase + p.codes[0];
-  d.row_scales_addr = EngineMemory::kBase + p.scales[0];
-  d.col_codes_addr = EngineMemory::kBase + p.codes[1];
-  d.col_scales_addr = EngineMemory::kBase + p.scales[1];
-  d.row_stride_blocks = static_cast<uint32_t>(p.stride_blocks[0]);
-  d.col_stride_blocks = static_cast<uint32_t>(p.stride_blocks[1]);
-  d.seed = job.how.seed;
-  d.row_tensor_id = job.how.tensor_id;
-  d.col_tensor_id = job.how.tensor_id ^ 1;
-  std::memcpy(m.desc_i.data(), &d, sizeof d);
-  m.row_exponent_i = static_cast<uint16_t>(job.t[0]);
-  m.col_exponent_i = static_cast<uint16_t>(job.t[1]);
-}
-
-/** Row groups of the row copy that are said to be in memory: every write to them has been answered. */
-void Engine::check_panels(const Job &job, const Place &p, int64_t from, int64_t to) {
-  const uint64_t units = static_cast<uint64_t>((job.cols + 15) / 16);
-  for (int64_t group = from; group < std::min(to, (job.rows + 15) / 16); group++) {
-    const uint64_t unit = static_cast<uint64_t>(group * p.stride_blocks[0]);
-    const auto answered_in = [&](uint64_t first, uint64_t bytes) {
-      return static_cast<uint64_t>(std::count_if(memory.answered.begin(), memory.answered.end(), [&](uint64_t offset) {
-        return offset >= first && offset < first + bytes * static_cast<uint64_t>(p.stride_blocks[0]);
-      }));
-    };
-    check_bits(group, answered_in(p.codes[0] + 128 * unit, 128), units,
-               "codes of a row group that is said to be written");
-    check_bits(group, answered_in(p.scales[0] + 16 * unit, 16), units,
-               "scales of a row group that is said to be written");
-  }
-}
-
-Outcome Engine::simulate(const Behaviour &behaviour, uint64_t limit, const Job &job, const Place &place) {
-  Outcome out = {};
-  memory.reset(behaviour, random);
-  check_next(&random);
-  m.start_valid_i = 1;
-  // The last writes are counted a little after they are answered; the next job may start before.
-  out.rests = check_below(&random, 2);
-  int left = out.rests ? 5 : 1;
-  int64_t panels = 0;
-  for (uint64_t cycle = 0; cycle < limit && left != 0; cycle++) {
-    memory.drive(cycle);
-    m.wr_answer_i = memory.answers;
-    m.eval();
-    if (!m.start_valid_i) {
-      check_panels(job, place, panels, m.panels_o);
-      panels = m.panels_o;
-    }
-    const bool started = m.start_valid_i && m.start_ready_o;
-    if (m.done_valid_o) {
-      check_that(0, memory.quiet(), "done with reads or writes under way");
-      out.ended = true;
-      out.cycles = cycle;
-      out.read_error = m.done_read_error_o;
-      out.write_error = m.done_write_error_o;
-      out.memory_error = m.done_memory_error_o;
-      out.flags = m.done_flags_o;
-      out.t[0] = static_cast<int16_t>(m.done_row_exponent_o);
-      out.t[1] = static_cast<int16_t>(m.done_col_exponent_o);
-    }
-    memory.clock(cycle);
-    edge();
-    if (started) m.start_valid_i = 0;
-    left -= out.ended;
-  }
-  out.panels = panels;
-  return out;
-}
-
-/** AMAX does not look at the scale. */
-ufp4_quantize_t copy_options(const Job &job, int c, bool amax) {
-  ufp4_quantize_t how = job.how;
-  how.axis = c ? UFP4_AXIS_COL : UFP4_AXIS_ROW;
-  how.rht = job.rht_copies >> c & 1 ? UFP4_RHT_INTEGER : UFP4_RHT_NONE;
-  how.tensor_id = job.how.tensor_id ^ static_cast<uint64_t>(c);
-  if (amax) {
-    how.scale = UFP4_SCALE_E4M3;
-    how.scale_round = UFP4_SCALE_ROUND_RNE;
-  }
-  how.exponent_given = how.scale == UFP4_SCALE_E4M3;
-  how.exponent = job.t[c];
-  return how;
-}
-
-void Engine::compare(const Job &job, const Place &p, const std::vector<uint8_t> &before, const Outcome &outcome,
-                     bool amax) {
-  std::vector<uint8_t> want = before;
-  const ufp4_matrix_t matrix = {job.dtype, job.rows, job.cols,
-                                p.stride_bytes / static_cast<int64_t>(element_bytes(job)), &before[p.source]};
-  char what[160];
-  std::snprintf(what, sizeof what, "%s %lldx%lld %s elem %d scale %d copies %u rht %u%s%s", amax ? "amax" : "quant",
-                static_cast<long long>(job.rows), static_cast<long long>(job.cols),
-                job.dtype == UFP4_DTYPE_F32 ? "f32" : "bf16", job.how.elem, job.how.scale, job.copies, job.rht_copies,
-                job.how.round == UFP4_ROUND_SR ? " sr" : "", job.how.scale_round == UFP4_SCALE_ROUND_UP ? " up" : "");
-  if (!check_that(0, outcome.ended, "%s: no end within the limit", what)) return;
-  // A bus error ends the job early: what was not written stays, and flags and exponents mean nothing.
-  const bool cut = outcome.read_error || outcome.write_error;
-  unsigned flags = 0;
-  for (int c = 0; c < 2; c++) {
-    if (!(job.copies >> c & 1)) continue;
-    const ufp4_quantize_t how = copy_options(job, c, amax);
-    ufp4_operand_t operand;
-    check_bits(0, ufp4_quantize(&matrix, &how, &operand), UFP4_OK, "%s: golden model", what);
-    if (!amax) ufp4_panel_pack(&operand, p.stride_blocks[c], &want[p.codes[c]], &want[p.scales[c]]);
-    flags |= operand.flags & UFP4_FLAG_NAN;
-    if (!amax && operand.flags & UFP4_FLAG_ROW_SATURATED)
-      flags |= c ? UFP4_FLAG_COL_SATURATED : UFP4_FLAG_ROW_SATURATED;
-    ufp4_operand_free(&operand);
-    int t = 0;
-    ufp4_tensor_exponent(&matrix, &how, &t);
-    if (amax && !cut)
-      check_bits(c, static_cast<uint64_t>(outcome.t[c]), static_cast<uint64_t>(t), "%s: exponent", what);
-  }
-  if (!cut) check_bits(0, outcome.flags, flags, "%s: flags", what);
-  for (size_t i = 0; i < want.size(); i++) {
-    if (cut && memory.data[i] == before[i]) want[i] = before[i];
-    if (memory.data[i] == want[i]) continue;
-    const int copy = i >= p.codes[1] - kGuard;
-    check_bits(static_cast<int64_t>(i), memory.data[i], want[i],
-               "%s: byte of memory; %s copy, codes %+lld, scales %+lld", what, copy ? "column" : "row",
-               static_cast<long long>(i - p.codes[copy]), static_cast<long long>(i - p.scales[copy]));
-  }
-  check_bits(0, std::memcmp(memory.data.data(), want.data(), want.size()) != 0, 0, "%s: memory", what);
-}
-
-Outcome Engine::run(const Job &job, const Behaviour &behaviour, bool amax) {
-  const Place p = place(job);
-  fill(job, p);
-  describe(job, p, amax);
-  const std::vector<uint8_t> before = memory.data;
-  const uint64_t tiles = static_cast<uint64_t>((job.rows + 15) / 16) * static_cast<uint64_t>((job.cols + 15) / 16);
-  const Outcome outcome = simulate(behaviour, 20000 + tiles * 4000 + tiles * 64 * behaviour.latency, job, p);
-  // This memory gives and takes the right data with an error too.
-  compare(job, p, before, outcome, amax);
-  const unsigned errors = (behaviour.read_error >= 0) + 2u * (behaviour.write_error >= 0);
-  check_bits(0, outcome.read_error + 2u * outcome.write_error + 4u * outcome.memory_error, errors,
-             "errors: read 1, write 2, memory 4");
-  if (!amax && job.copies & kRow && errors == 0 && outcome.rests) {
-    // E8M0 counts in twos.
-    const int64_t groups = (job.rows + 15) / 16, pair = job.how.scale == UFP4_SCALE_E8M0 ? 2 : 1;
-    check_bits(job.rows, static_cast<uint64_t>(outcome.panels),
-               static_cast<uint64_t>((groups + pair - 1) / pair * pair), "row groups that are said to be written");
-  }
-  return outcome;
-}
-
-Job job_of(int64_t rows, int64_t cols) {
-  Job job = {};
-  job.rows = rows;
-  job.cols = cols;
-  job.copies = job.rht_copies = kBoth;
-  job.how.elem = UFP4_ELEM_E1M2;
-  job.how.rht_mask = UFP4_RHT_DEFAULT_MASK;
-  job.how.round = UFP4_ROUND_SR;
-  job.how.seed = 0x1122334455667788u;
-  job.how.tensor_id = 0x99AABBCCDDEEFF00u;
-  job.t[0] = 8;
-  job.t[1] = 7;
-  return job;
-}
-
-/** Blocks of 32 with E8M0 scales, which know neither transform nor exponent. */
-void use_e8m0(Job &job, check_random_t *random) {
-  job.how.scale = UFP4_SCALE_E8M0;
-  job.how.scale_round = check_below(random, 2) ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_DOWN;
-  job.rht_copies = 0;
-  job.t[0] = job.t[1] = 0;
-}
-
-/** Everything drawn but the shape. */
-Job random_job(check_random_t *random, int64_t rows, int64_t cols) {
-  Job job = job_of(rows, cols);
-  job.dtype = check_below(random, 2) ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32;
-  job.copies = 1 + check_below(random, 3);
-  job.rht_copies = check_below(random, 4);
-  job.how.elem = static_cast<ufp4_elem_t>(check_below(random, UFP4_ELEM_COUNT));
-  job.how.round = static_cast<ufp4_round_t>(check_below(random, 2));
-  job.how.scale_round = static_cast<ufp4_scale_round_t>(check_below(random, 2));
-  job.how.rht_mask = static_cast<uint16_t>(check_next(random));
-  job.how.seed = check_next(random);
-  job.how.tensor_id = check_next(random);
-  job.distribution = static_cast<fixture_distribution_t>(check_below(random, FIXTURE_DISTRIBUTIONS));
-  for (int &t : job.t) t = static_cast<int>(check_below(random, 20)) - 2;
-  if (check_below(random, 3) == 0) use_e8m0(job, random);
-  return job;
-}
-
-Behaviour random_behaviour(check_random_t *random) {
-  static const unsigned latencies[] = {1, 2, 7, 40, 200};
-  return {latencies[check_below(random, 5)], check_below(random, 2) ? check_below(random, 14) : 0, -1, -1};
-}
-
-// --- Properties -------------------------------------------------------------------------------------
+using namespace quant_engine;
 
 TEST(one_tile) {
   Engine engine;
@@ -461,6 +125,36 @@ TEST(errors_end_a_job_early) {
   }
 }
 
+/** A bit flips in every word of a memory while a job runs: the copies are right, or the job says so, which it does now
+ * and then for each bit of a word (of wide ones for some). */
+TEST(flipped_bits_are_reported) {
+  Engine engine;
+  std::map<std::string, std::vector<Flip>> kinds;
+  std::map<std::string, unsigned> bits;
+  each_memory(*engine.m.contextp(), [&](const std::string &path, const VerilatedVar &variable) {
+    kinds[kind_of_memory(path)].push_back({path, 0, 0});
+    bits[kind_of_memory(path)] = static_cast<unsigned>(variable.packed().elements());
+  });
+  check_bits(0, kinds.size(), 8, "strips, what transposes, codes and scales collected, and the parity of each");
+  for (const auto &[kind, flips] : kinds) {
+    const unsigned width = bits[kind], some = std::min(width, 64u);
+    for (unsigned i = 0; i < some; i++) {
+      const unsigned bit = some == width ? i : check_below(&engine.random, width);
+      bool reported = false;
+      for (int tries = 0; tries < 200 && !reported; tries++) {
+        Job job = random_job(&engine.random, 1 + check_below(&engine.random, 60), 1 + check_below(&engine.random, 60));
+        job.copies = kBoth;
+        const int64_t tiles = (job.rows + 15) / 16 * ((job.cols + 15) / 16);
+        Flip flip = flips[check_below(&engine.random, static_cast<uint32_t>(flips.size()))];
+        flip.bit = bit;
+        flip.cycle = 40 + check_below(&engine.random, static_cast<uint32_t>(60 + 40 * tiles));
+        reported = engine.run(job, kCalm, false, &flip).memory_error;
+      }
+      check_that(bit, reported, "%s: bit %u is never reported", kind.c_str(), bit);
+    }
+  }
+}
+
 TEST(throughput) {
   // 16 cycles a tile, or as many as its bytes need on the bus, and a tenth more, and the way in and out.
   Engine engine;
@@ -502,6 +196,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(read_error_is_reported),
       CHECK_TEST(write_error_is_reported),
       CHECK_TEST(errors_end_a_job_early),
+      CHECK_TEST(flipped_bits_are_reported),
       CHECK_TEST(throughput),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
