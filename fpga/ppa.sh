@@ -142,6 +142,8 @@ rows=(
   "pe_e1m2 1 ufp4_pe Parity=0 Formats=3"
   "pe_shared 16 pe_shared"
   "pe_shared_parity 16 pe_shared Parity=1"
+  "pe_in_array 16 pe_shared Control=1"
+  "pe_in_array_parity 16 pe_shared Control=1 Parity=1"
   "pe_shared_e2m1 16 pe_shared Formats=1"
   "pe_shared_uniform 16 pe_shared Formats=2"
   "pe_shared_e1m2 16 pe_shared Formats=3"

@@ -106,7 +106,7 @@ module ufp4_gemm #(
   // registers that pass an operand on.
   localparam int unsigned PeStages = ufp4_pe_pkg::stages(Target, Contract);
   localparam int unsigned PeReturn = Exact ? PeStages - ufp4_pe_pkg::stage_load(Target) + 1 : 2;
-  localparam int unsigned PeShare = (Target == 32'(TARGET_ASIC)) ? 4 : 1;
+  localparam int unsigned PeShare = ufp4_pe_pkg::share(Target);
 
   if (Contract > 32'(CONTRACT_NV)) begin : gen_check_contract
     $error("ufp4_gemm: Contract must be exact, fp32 or nv");

@@ -171,9 +171,10 @@ module ufp4_pe #(
       );
     end else begin : gen_cells
       // The two words of the tree are added in the next stage, where the scales are those passed on, but for the lowest
-      // bits, which are there first: that saves registers. The registers give out inverted what they take in most
-      // libraries, and the tree makes its words inverted: no inverter is on the way.
-      localparam int unsigned Low = 4;
+      // bits, which are there first: that is a little smaller, and with more of them the first stage is the slowest. The
+      // registers give out inverted what they take in most libraries, and the tree makes its words inverted: no inverter is
+      // on the way.
+      localparam int unsigned Low = 2;
       logic [12:0] sum_d, carry_d, whole;
       logic [12:Low] sum_nq, carry_nq;
       logic [Low-1:0] low_d, low_nq;

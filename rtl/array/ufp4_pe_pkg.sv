@@ -17,6 +17,11 @@ package ufp4_pe_pkg;
     return (target == 32'(TARGET_ASIC)) ? 4 : 3;
   endfunction
 
+  // How many PEs a side share the registers that pass an operand on (ufp4_systolic).
+  function automatic int unsigned share(int unsigned target);
+    return (target == 32'(TARGET_ASIC)) ? 4 : 1;
+  endfunction
+
   // Every reset of the core lasts as long, or longer: what PEs check of sums is over then (ufp4_sum_banks).
   localparam int unsigned ResetCycles = 8;
 
