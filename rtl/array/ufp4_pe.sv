@@ -7,9 +7,9 @@
 // base is zero, the running sum (keep), or the partial sum that an earlier chunk left in bank 0 (load).
 // Operands, as bit planes mag (ufp4_elem_decode) and as rest {sign[15:0], sig[3:0], exp[3:0]},
 // pass on to the right (a) and down (b) one cycle later. Stages (their number: ufp4_pe_pkg): dot product (the form for
-// cells: its tree, then most of its last addition), significands multiplied in, memory read, then accumulate, memory
-// write; the form for FPGAs has more between. The control word of a stage is {valid, keep, load, write, bank, index}, keep
-// set and load clear where it is not valid: the array's control registers of this column and those after it. valid_i is
+// cells: its tree, then its last addition), significands multiplied in, memory read, then accumulate, memory write; the
+// form for FPGAs has more between. The control word of a stage is {valid, keep, load, write, bank, index}, keep set and
+// load clear where it is not valid: the array's control registers of this column and those after it. valid_i is
 // of the second stage, control_load_i of the memory read, control_sum_i of that which accumulates, and
 // base_i, {keep, load}, of the one before it, where the form for cells chooses what is added to.
 // Formats: what the form for cells multiplies; others multiply all.
@@ -170,15 +170,11 @@ module ufp4_pe #(
         .dot_o(dot)
       );
     end else begin : gen_cells
-      // The two words of the tree are added in the next stage, where the scales are those passed on, but for the lowest
-      // bits, which are there first: that is a little smaller, and with more of them the first stage is the slowest. The
-      // registers give out inverted what they take in most libraries, and the tree makes its words inverted: no inverter is
-      // on the way.
-      localparam int unsigned Low = 2;
-      logic [12:0] sum_d, carry_d, whole;
-      logic [12:Low] sum_nq, carry_nq;
-      logic [Low-1:0] low_d, low_nq;
-      logic low_carry_d, low_carry_nq, unused_carry;
+      // The two words of the tree are added in the next stage, where the scales are those passed on. The tree makes them
+      // inverted, and registers give out inverted what they take in most libraries: no inverter is on the way. Adding some
+      // of the bits before the register would save a few, and make the first stage the slowest.
+      logic [12:0] sum_d, sum_nq, carry_d, carry_nq, whole;
+      logic unused_carry;
       ufp4_dot_tree #(.Formats(Formats)) u_tree (
         .a_sign_i(a_rest_i[23:8]),
         .a_mag_i,
@@ -187,25 +183,15 @@ module ufp4_pe #(
         .sum_o(sum_d),
         .carry_o(carry_d)
       );
-      ufp4_ripple #(.Width(Low)) u_low (
-        .a_i(sum_d[Low-1:0]),
-        .b_i(carry_d[Low-1:0]),
-        .c_i(1'b0),
-        .sum_o(low_d),
-        .carry_o(low_carry_d)
-      );
       always_ff @(posedge clk_i) begin
-        sum_nq <= ~sum_d[12:Low];
-        carry_nq <= ~carry_d[12:Low];
-        low_nq <= ~low_d;
-        low_carry_nq <= ~low_carry_d;
+        sum_nq <= ~sum_d;
+        carry_nq <= ~carry_d;
       end
-      assign whole[Low-1:0] = ~low_nq;
-      ufp4_ripple #(.Width(13 - Low)) u_high (
+      ufp4_ripple #(.Width(13)) u_dot (
         .a_i(~sum_nq),
         .b_i(~carry_nq),
-        .c_i(~low_carry_nq),
-        .sum_o(whole[12:Low]),
+        .c_i(1'b0),
+        .sum_o(whole),
         .carry_o(unused_carry)
       );
       assign dot = signed'(whole);
