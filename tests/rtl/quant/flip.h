@@ -11,11 +11,12 @@
 #include "verilated_sym_props.h"
 #include "verilated_syms.h"
 
-/** One bit of every word of a memory, while a job runs. */
+/** One bit of every word of a memory, or of one word, while a job runs. */
 struct Flip {
   std::string memory;  ///< its path and name
   unsigned bit;        ///< modulo the width of its words
   uint64_t cycle;      ///< of the job
+  int word = -1;       ///< -1: every one
 };
 
 /** Calls @p visit with the path of each memory, its name at the end, and the variable. */
@@ -35,7 +36,7 @@ inline void flip_bits(VerilatedContext &context, const Flip &flip) {
     const unsigned bit = flip.bit % static_cast<unsigned>(variable.packed().elements());
     auto *byte = static_cast<uint8_t *>(variable.datap()) + bit / 8;
     for (int i = 0; i < variable.unpacked().elements(); i++, byte += variable.entSize()) {
-      *byte = static_cast<uint8_t>(*byte ^ 1u << bit % 8);
+      if (flip.word < 0 || flip.word == i) *byte = static_cast<uint8_t>(*byte ^ 1u << bit % 8);
     }
   });
 }

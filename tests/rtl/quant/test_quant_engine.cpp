@@ -125,6 +125,19 @@ TEST(errors_end_a_job_early) {
   }
 }
 
+/** A job with both copies, or now and then AMAX where it has the memory too; @p flip in any of its cycles, more or
+ * less.
+ * @return whether it was reported */
+bool flip_once(Engine *engine, Flip flip) {
+  Job job = random_job(&engine->random, 1 + check_below(&engine->random, 60), 1 + check_below(&engine->random, 60));
+  job.copies = kBoth;
+  const bool amax = flip.memory.find("u_strip") != std::string::npos && check_below(&engine->random, 4) == 0;
+  const unsigned tiles = static_cast<unsigned>((job.rows + 15) / 16 * ((job.cols + 15) / 16));
+  flip.cycle = 40 + check_below(&engine->random, 60 + (24 + 1024 / kBus) * tiles);
+  const Behaviour behaviour = {1, check_below(&engine->random, 2) ? check_below(&engine->random, 10) : 0, -1, -1};
+  return engine->run(job, behaviour, amax, &flip).memory_error;
+}
+
 /** A bit flips in every word of a memory while a job runs: the copies are right, or the job says so, which it does now
  * and then for each bit of a word (of wide ones for some). */
 TEST(flipped_bits_are_reported) {
@@ -139,20 +152,43 @@ TEST(flipped_bits_are_reported) {
   for (const auto &[kind, flips] : kinds) {
     const unsigned width = bits[kind], some = std::min(width, 64u);
     for (unsigned i = 0; i < some; i++) {
-      const unsigned bit = some == width ? i : check_below(&engine.random, width);
       bool reported = false;
       for (int tries = 0; tries < 200 && !reported; tries++) {
-        Job job = random_job(&engine.random, 1 + check_below(&engine.random, 60), 1 + check_below(&engine.random, 60));
-        job.copies = kBoth;
-        const int64_t tiles = (job.rows + 15) / 16 * ((job.cols + 15) / 16);
         Flip flip = flips[check_below(&engine.random, static_cast<uint32_t>(flips.size()))];
-        flip.bit = bit;
-        flip.cycle = 40 + check_below(&engine.random, static_cast<uint32_t>(60 + 40 * tiles));
-        reported = engine.run(job, kCalm, false, &flip).memory_error;
+        flip.bit = some == width ? i : check_below(&engine.random, width);
+        reported = flip_once(&engine, flip);
       }
-      check_that(bit, reported, "%s: bit %u is never reported", kind.c_str(), bit);
+      check_that(i, reported, "%s: never reported", kind.c_str());
     }
   }
+}
+
+/** One bit of one word of what is collected: a beat has several words, and no other speaks for it. */
+TEST(flipped_words_of_a_beat_are_reported) {
+  Engine engine;
+  constexpr unsigned kWords = kBus / 8;
+  each_memory(*engine.m.contextp(), [&](const std::string &path, const VerilatedVar &variable) {
+    if (path.find("u_units") == std::string::npos) return;
+    const bool codes = path.find(".codes") != std::string::npos;
+    const unsigned places = static_cast<unsigned>(variable.unpacked().elements());
+    const unsigned lanes = codes ? kWords : 2;
+    for (unsigned lane = 0; lane < lanes; lane++) {
+      bool reported = false;
+      for (int tries = 0; tries < 500 && !reported; tries++) {
+        Flip flip = {path, check_below(&engine.random, 128), 0};
+        const unsigned drawn = check_below(&engine.random, places);
+        // The two halves of a unit's scales are in one word, and have a bit of parity each.
+        if (path.find(".scales_parity") != std::string::npos || codes) {
+          flip.word = static_cast<int>(drawn - drawn % lanes + lane);
+        } else {
+          flip.word = static_cast<int>(drawn);
+          flip.bit = 64 * lane + flip.bit % 64;
+        }
+        reported = flip_once(&engine, flip);
+      }
+      check_that(lane, reported, "%s: never reported", path.c_str());
+    }
+  });
 }
 
 TEST(throughput) {
@@ -197,6 +233,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(write_error_is_reported),
       CHECK_TEST(errors_end_a_job_early),
       CHECK_TEST(flipped_bits_are_reported),
+      CHECK_TEST(flipped_words_of_a_beat_are_reported),
       CHECK_TEST(throughput),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
