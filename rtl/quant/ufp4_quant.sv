@@ -5,9 +5,9 @@
 // With E8M0 scales a block is 32 elements: tiles of 32x32, whose rows and columns pass in halves of 16.
 //
 // Contract: as ufp4_quantize and ufp4_tensor_exponent for each copy. desc_i is valid and, with the exponents,
-// stable from start until done. Errors of the bus are sticky: the engine ends after the strip it reads, and done
-// comes when every read has returned and every write is answered. Codes and scales outside of the copies'
-// units are never written.
+// stable from start until done. Errors of the bus and of memories are sticky: the engine ends after the strip it
+// reads (with E8M0 scales the two), and done comes when every read has returned and every write is answered. Codes
+// and scales outside of the copies' units are never written.
 // Throughput: a 16x16 tile in 16 cycles, both copies, or as fast as memory gives it. Source rows are read in
 // segments of SegBytes; Chunks times 16 segments are in flight or in the buffer: the least that keeps up with
 // FP32 at a latency of 200 cycles on a 64-byte bus (92 % there, 97 % at 100), and with E8M0 scales on one of 16.

@@ -7,8 +7,8 @@
 // index_step_o then asks for the next. A unit whose blocks are in_blank_i is stepped over. done_o: the unit that came
 // with in_last_i has been handed over. Four units of each copy fit, so one or two fill while others leave.
 // strip_end_o pulses when the last unit of a strip of the row copy (with pair_i of two of them), units_i units, has
-// been handed over. memory_error_o pulses when a bit of what was collected has changed, before its unit's write can have
-// been answered.
+// been handed over. memory_error_o pulses when a bit of what was collected has changed, two cycles
+// after a beat is loaded (ufp4_quant_units): before the engine ends, which after done_o waits for the answers.
 // Handshakes: valid/ready. Throughput: 128/BusBytes + max(1, 16/BusBytes) + 1 cycles a unit.
 // Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_write #(

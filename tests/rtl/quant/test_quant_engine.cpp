@@ -125,9 +125,8 @@ TEST(errors_end_a_job_early) {
   }
 }
 
-/** A job with both copies, or now and then AMAX where it has the memory too; @p flip in any of its cycles, more or
- * less.
- * @return whether it was reported */
+/** Flips in any cycle of a job, more or less, with both copies, or now and then of AMAX where that has the memory too.
+ * @return whether the job reported it */
 bool flip_once(Engine *engine, Flip flip) {
   Job job = random_job(&engine->random, 1 + check_below(&engine->random, 60), 1 + check_below(&engine->random, 60));
   job.copies = kBoth;
@@ -169,21 +168,16 @@ TEST(flipped_words_of_a_beat_are_reported) {
   constexpr unsigned kWords = kBus / 8;
   each_memory(*engine.m.contextp(), [&](const std::string &path, const VerilatedVar &variable) {
     if (path.find("u_units") == std::string::npos) return;
-    const bool codes = path.find(".codes") != std::string::npos;
     const unsigned places = static_cast<unsigned>(variable.unpacked().elements());
-    const unsigned lanes = codes ? kWords : 2;
+    const unsigned lanes = path.find(".codes") != std::string::npos ? kWords : 2;
+    // Both halves of a unit's scales are in one word, each with a bit of parity.
+    const bool in_one = variable.packed().elements() == 128;
     for (unsigned lane = 0; lane < lanes; lane++) {
       bool reported = false;
       for (int tries = 0; tries < 500 && !reported; tries++) {
-        Flip flip = {path, check_below(&engine.random, 128), 0};
-        const unsigned drawn = check_below(&engine.random, places);
-        // The two halves of a unit's scales are in one word, and have a bit of parity each.
-        if (path.find(".scales_parity") != std::string::npos || codes) {
-          flip.word = static_cast<int>(drawn - drawn % lanes + lane);
-        } else {
-          flip.word = static_cast<int>(drawn);
-          flip.bit = 64 * lane + flip.bit % 64;
-        }
+        const unsigned bit = check_below(&engine.random, 64), word = check_below(&engine.random, places);
+        Flip flip = {path, in_one ? 64 * lane + bit : bit, 0};
+        flip.word = static_cast<int>(in_one ? word : word - word % lanes + lane);
         reported = flip_once(&engine, flip);
       }
       check_that(lane, reported, "%s: never reported", path.c_str());
