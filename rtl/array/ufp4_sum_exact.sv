@@ -3,9 +3,11 @@
 //
 //   sum = base + (dot * a_sig * b_sig << (a_exp + b_exp))          64 bits, exact
 //
-// base is zero, the running sum (keep), or a sum from memory (load). Stages: 1 takes dot_i and the scales, 2 multiplies
-// and shifts, 3 adds. valid_i is of stage 1; keep_i, load_i and loaded_i of stage 2, keep_i set and load_i clear where that
-// stage has no block. sum_o is stage 3's result before its register.
+// base is zero, the running sum (keep), or a sum from memory (load). Stages: 1 takes the scales' significands, and dot_i
+// and exponents, 2 multiplies and shifts, 3 adds. Compact: dot_i and exponents are taken in stage 2, which only multiplies,
+// and 3 shifts and adds, with fewer registers and a longer way between them. valid_i is of stage 1; keep_i, load_i and
+// loaded_i of stage 2, keep_i set and load_i clear where that stage has no block. sum_o is stage 3's result before its
+// register.
 //
 // The sum is four segments of 16 bits, and a carry out of the lower three stays in a bit of its own, {carries[2:0],
 // sum[63:0]}, which enters the next segment with the next block. So a word in memory has 67 bits; ufp4_sum_resolve adds
@@ -18,7 +20,8 @@
 // The form for cells; that for FPGAs is ufp4_sum_chains, that for simulators in ufp4_pe_words.
 // Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
 module ufp4_sum_exact #(
-  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
+  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
+  parameter bit Compact = 1'b0
 ) (
   input  logic               clk_i,
   input  logic               valid_i,
@@ -41,8 +44,7 @@ module ufp4_sum_exact #(
   logic [DotWidth-1:0] dot;
   assign dot = dot_i[DotWidth-1:0];
 
-  // The dot product and three times it, of which bit 0 and the sign are the same; the scales' product, each two bits of
-  // it as what they choose: three times, twice, once; their exponent.
+  // The dot product and three times it, of which bit 0 and the sign are the same.
   logic [DotWidth-1:1] triple;
   logic unused_triple;
   ufp4_ripple #(.Width(DotWidth - 1)) u_triple (
@@ -52,7 +54,8 @@ module ufp4_sum_exact #(
     .sum_o(triple),
     .carry_o(unused_triple)
   );
-  // Row by row: with a library's full adders, and without, that is smaller than what yosys makes of a product.
+  // The scales' product, row by row: with a library's full adders, and without, that is smaller than what yosys makes
+  // of a product.
   logic [3:0] a_sig;
   logic [7:0] sig;
   assign a_sig = a_sig_i & {4{valid_i}};
@@ -78,27 +81,46 @@ module ufp4_sum_exact #(
       assign sig[7:3] = {carry, added};
     end
   end
-  logic [DotWidth-1:0] dot_q;
-  logic [DotWidth-1:1] triple_q;
-  logic [3:0][2:0] digit_d, digit_q;
-  logic [4:0] exp_q;
+
+  // Stage 2 has these, and of each two bits of the scales' product what they choose: three times, twice, once.
+  logic [DotWidth-1:0] once;
+  logic [DotWidth-1:1] thrice;
+  logic [3:0][2:0] digit_d, digit;
+  logic [4:0] exp_d, exp;
+  logic [7:0] chosen_by;
   for (genvar j = 0; j < 4; j++) begin : gen_digit
-    assign digit_d[j] = {sig[2*j+1] & sig[2*j], sig[2*j+1] & ~sig[2*j], ~sig[2*j+1] & sig[2*j]};
+    assign digit_d[j] = {&chosen_by[2*j+:2], chosen_by[2*j+1] & ~chosen_by[2*j], ~chosen_by[2*j+1] & chosen_by[2*j]};
   end
-  always_ff @(posedge clk_i) begin
-    dot_q <= dot;
-    triple_q <= triple;
-    digit_q <= digit_d;
-    exp_q <= 5'(a_exp_i) + 5'(b_exp_i);
+  assign exp_d = 5'(a_exp_i) + 5'(b_exp_i);
+  if (Compact) begin : gen_late
+    logic [7:0] sig_q;
+    always_ff @(posedge clk_i) begin
+      sig_q <= sig;
+    end
+    assign chosen_by = sig_q;
+    assign {once, thrice, digit, exp} = {dot, triple, digit_d, exp_d};
+  end else begin : gen_early
+    logic [DotWidth-1:0] dot_q;
+    logic [DotWidth-1:1] triple_q;
+    logic [3:0][2:0] digit_q;
+    logic [4:0] exp_q;
+    always_ff @(posedge clk_i) begin
+      dot_q <= dot;
+      triple_q <= triple;
+      digit_q <= digit_d;
+      exp_q <= exp_d;
+    end
+    assign chosen_by = sig;
+    assign {once, thrice, digit, exp} = {dot_q, triple_q, digit_q, exp_q};
   end
 
   // A row for every two bits of the product: what it chooses, and the sign.
   logic [3:0][DotWidth-1:0] times;
   logic [3:0] minus;
   for (genvar j = 0; j < 4; j++) begin : gen_times
-    assign times[j] = ({DotWidth{digit_q[j][2]}} & {triple_q, dot_q[0]}) |
-                      ({DotWidth{digit_q[j][1]}} & {dot_q[DotWidth-2:0], 1'b0}) | ({DotWidth{digit_q[j][0]}} & dot_q);
-    assign minus[j] = dot_q[DotWidth-1] & |digit_q[j];
+    assign times[j] = ({DotWidth{digit[j][2]}} & {thrice, once[0]}) |
+                      ({DotWidth{digit[j][1]}} & {once[DotWidth-2:0], 1'b0}) | ({DotWidth{digit[j][0]}} & once);
+    assign minus[j] = once[DotWidth-1] & |digit[j];
   end
 
   // The sign of row 3 is that of the sum. In those of the others there is, in place of -2^n for a sign, 2^n for none; in
@@ -127,25 +149,43 @@ module ufp4_sum_exact #(
     .carry_no(carry2),
     .sum_no(sum2)
   );
-  ufp4_ripple #(.Width(ScaledWidth), .Cells(8)) u_scaled (
+  ufp4_ripple #(.Width(ScaledWidth), .Cells(Compact ? ScaledWidth : 8)) u_scaled (
     .a_i(sum2),
     .b_i(carry2),
     .c_i(1'b0),
     .sum_o(scaled),
     .carry_o(unused_scaled)
   );
+  // The shift up to seven.
+  logic signed [ScaledWidth-1:0] unshifted;
+  logic [2:0] fine;
+  logic signed [TermWidth:0] by1, by2, by4;
+  logic [TermWidth-1:0] bits;
+  assign by1 = fine[0] ? (TermWidth+1)'(signed'({unshifted, 1'b0})) : (TermWidth+1)'(unshifted);
+  assign by2 = fine[1] ? by1 <<< 2 : by1;
+  assign by4 = fine[2] ? by2 <<< 4 : by2;
+  if (Compact) begin : gen_shift_late
+    logic [ScaledWidth-1:0] scaled_q;
+    logic [2:0] fine_q;
+    always_ff @(posedge clk_i) begin
+      scaled_q <= scaled;
+      fine_q <= exp[2:0];
+    end
+    assign {unshifted, fine, bits} = {scaled_q, fine_q, by4[TermWidth-1:0]};
+  end else begin : gen_shift_early
+    logic [TermWidth-1:0] bits_q;
+    always_ff @(posedge clk_i) begin
+      bits_q <= by4[TermWidth-1:0];
+    end
+    assign {unshifted, fine, bits} = {scaled, exp[2:0], bits_q};
+  end
+
   // Its sign is that of the dot product, and there before its bits: above them it has registers of its own, so that few
   // gates stand before the adder.
-  logic signed [TermWidth:0] by1, by2, by4;
-  logic [TermWidth-1:0] bits_q;
   logic [3:0] by_d, by_q, sign_d, sign_q;
-  assign by1 = exp_q[0] ? (TermWidth+1)'(signed'({scaled, 1'b0})) : (TermWidth+1)'(signed'(scaled));
-  assign by2 = exp_q[1] ? by1 <<< 2 : by1;
-  assign by4 = exp_q[2] ? by2 <<< 4 : by2;
-  assign by_d = {exp_q[4:3] == 2'd3, exp_q[4:3] == 2'd2, exp_q[4:3] == 2'd1, exp_q[4:3] == 2'd0};
+  assign by_d = {exp[4:3] == 2'd3, exp[4:3] == 2'd2, exp[4:3] == 2'd1, exp[4:3] == 2'd0};
   assign sign_d = {4{|minus}} & {1'b1, ~by_d[3], by_d[0] | by_d[1], by_d[0]};
   always_ff @(posedge clk_i) begin
-    bits_q <= by4[TermWidth-1:0];
     by_q <= by_d;
     sign_q <= sign_d;
   end
@@ -153,8 +193,8 @@ module ufp4_sum_exact #(
   // What is added below Counted; above it there is the sign alone.
   localparam int unsigned Counted = TermWidth + 24;
   logic [Counted-1:0] term;
-  assign term = ({Counted{by_q[0]}} & Counted'(bits_q)) | ({Counted{by_q[1]}} & Counted'({bits_q, 8'd0})) |
-                ({Counted{by_q[2]}} & Counted'({bits_q, 16'd0})) | ({Counted{by_q[3]}} & {bits_q, 24'd0}) |
+  assign term = ({Counted{by_q[0]}} & Counted'(bits)) | ({Counted{by_q[1]}} & Counted'({bits, 8'd0})) |
+                ({Counted{by_q[2]}} & Counted'({bits, 16'd0})) | ({Counted{by_q[3]}} & {bits, 24'd0}) |
                 {{8{sign_q[2]}}, {8{sign_q[1]}}, {8{sign_q[0]}}, TermWidth'(0)};
 
   logic [66:0] base, base_nq;
@@ -162,7 +202,7 @@ module ufp4_sum_exact #(
   logic [3:0] carry;
   for (genvar i = 0; i < 4; i++) begin : gen_segment
     localparam int unsigned Width = (i < 3) ? 16 : Counted - 48;
-    ufp4_ripple #(.Width(Width), .Cells(6)) u_segment (
+    ufp4_ripple #(.Width(Width), .Cells(Compact ? Width : 6)) u_segment (
       .a_i(base[16*i+:Width]),
       .b_i(term[16*i+:Width]),
       .c_i((i == 0) ? 1'b0 : base[63+i]),

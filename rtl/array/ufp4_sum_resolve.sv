@@ -4,12 +4,12 @@
 // Combinational. Tests: tests/rtl/array.
 module ufp4_sum_resolve #(
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
-  localparam int unsigned SumWidth = (Target == 32'(ufp4_spec_pkg::TARGET_ASIC)) ? 67 : 64
+  localparam int unsigned SumWidth = ufp4_pe_pkg::sum_width(Target)
 ) (
   input  logic [SumWidth-1:0] word_i,
   output logic [63:0]         sum_o
 );
-  if (Target != 32'(ufp4_spec_pkg::TARGET_ASIC)) begin : gen_plain
+  if (SumWidth == 64) begin : gen_plain
     assign sum_o = word_i;
   end else begin : gen_segments
     assign sum_o[15:0] = word_i[15:0];

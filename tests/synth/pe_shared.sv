@@ -8,8 +8,9 @@
 module pe_shared #(
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
   parameter bit Parity = 1'b0,
+  parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
   parameter bit Control = 1'b0,
-  localparam int unsigned Share = ufp4_pe_pkg::share(32'(ufp4_spec_pkg::TARGET_ASIC))
+  localparam int unsigned Share = ufp4_pe_pkg::share(Target)
 ) (
   input  logic                      clk_i,
   input  logic                      rst_ni,
@@ -59,7 +60,7 @@ module pe_shared #(
       logic [63:0] a_mag, b_mag;
       logic [23:0] a_rest, b_rest;
       logic [66:0] word0, word1, below;
-      ufp4_pe #(.Formats(Formats), .Parity(Parity)) u_pe (
+      ufp4_pe #(.Target(Target), .Formats(Formats), .Parity(Parity)) u_pe (
         .clk_i,
         .rst_ni,
         .valid_i(valid),

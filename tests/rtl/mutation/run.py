@@ -26,9 +26,10 @@ WIDTH = 12  # bits of the number that picks a mutant
 # Units whose reader has another name. What a reader needs beside the unit is found by module name.
 READER = {"elem_decode": "dot", "dot_relative": "pe", "sum_exact": "pe", "sum_chains": "pe",
           "sum_fp32": "pe_fp32", "sum_nv": "pe_nv", "max16": "quant_block"}
-# Units with fewer formats: the unit, its Formats, and the elements of the records that are for them.
-FORMATS = {"dot_e2m1": ("dot", 1, {0}), "dot_uniform": ("dot", 2, {1, 2}), "sum_exact_uniform": ("sum_exact", 2, {1, 2})}
-READER.update({name: READER.get(unit, unit) for name, (unit, _, _) in FORMATS.items()})
+# Units with a parameter: the unit, the parameter, and the elements of the records that are for it.
+VARIANTS = {"dot_e2m1": ("dot", "Formats=1", {0}), "dot_uniform": ("dot", "Formats=2", {1, 2}),
+            "sum_exact_uniform": ("sum_exact", "Formats=2", {1, 2}), "sum_exact_compact": ("sum_exact", "Compact=1", {0, 1, 2})}
+READER.update({name: READER.get(unit, unit) for name, (unit, _, _) in VARIANTS.items()})
 # A unit that has other widths in each place is mutated in the unit that has it inside.
 INSIDE = {"max16": "quant_block"}
 PICK = """#include <cstdlib>
@@ -67,8 +68,8 @@ def make_netlist(args, folder):
     """Writes unit.il, mutants.ys, mutants.v and pick.cpp; gives the mutants back."""
     shutil.copytree(RTL, folder / "rtl")
     select = f"select a:src=*/ufp4_{args.unit}.sv*; " if args.unit in INSIDE else ""
-    fewer = f" -GFormats={FORMATS[args.unit][1]}" if args.unit in FORMATS else ""
-    script = (f"read_slang -j 1 --top {args.top}{fewer} -F rtl/rtl.f; proc; setundef -zero; opt; wreduce; "
+    parameter = f" -G{VARIANTS[args.unit][1]}" if args.unit in VARIANTS else ""
+    script = (f"read_slang -j 1 --top {args.top}{parameter} -F rtl/rtl.f; proc; setundef -zero; opt; wreduce; "
               f"opt_clean -purge; write_rtlil unit.il; {select}mutate -list {args.count} -seed {args.seed} -o list.ys")
     call(folder, [args.yosys, "-q", "-p", script], 900, "yosys")
     # A gate in a clock line would make a second clock, which races with the first.
@@ -78,6 +79,8 @@ def make_netlist(args, folder):
     (folder / "mutants.ys").write_text(f"read_rtlil unit.il\n{script}write_verilog -noattr mutants.v\n")
     call(folder, [args.yosys, "-q", "-s", "mutants.ys"], 900, "yosys")
     text = (folder / "mutants.v").read_text()
+    # A reader may name parameters; the mutants are of one set of them.
+    text = text.replace(f"module {args.top}(", f"module {args.top} #(parameter Formats = 0, parameter Compact = 0)(", 1)
     text, ports = re.subn(r"\bmutant, |, mutant\b", "", text, count=1)
     text, inputs = re.subn(rf"  input \[{WIDTH - 1}:0\] mutant;\n  wire \[{WIDTH - 1}:0\] mutant;\n",
                            f'  import "DPI-C" function int ufp4_mutant();\n  reg [{WIDTH - 1}:0] mutant;\n'
@@ -100,10 +103,10 @@ def make_simulator(args, folder):
          900, "verilator")
     call(folder, ["make", "--silent", "-C", "model", "-f", f"Vread_{reader}.mk", "OPT_FAST=-O1", "OPT_SLOW=-O0",
                   "test"], 1800, "the compiler")
-    count = "20000" if args.unit in FORMATS else "2000"
+    count = "20000" if args.unit in VARIANTS else "2000"
     text = call(folder, [args.ufp4, "vectors", reader, "--seed", "1", "--count", count], 100, "ufp4 vectors")
-    if args.unit in FORMATS:
-        _, _, elements = FORMATS[args.unit]
+    if args.unit in VARIANTS:
+        _, _, elements = VARIANTS[args.unit]
         lines = text.splitlines(keepends=True)
         mine = [line for line in lines[3:] if {int(word, 16) for word in line.split()[:2]} <= elements]
         text = "".join(lines[:3] + mine)
@@ -188,7 +191,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep", type=pathlib.Path)
     args = parser.parse_args()
-    args.top = f"ufp4_{FORMATS[args.unit][0] if args.unit in FORMATS else INSIDE.get(args.unit, args.unit)}"
+    args.top = f"ufp4_{VARIANTS[args.unit][0] if args.unit in VARIANTS else INSIDE.get(args.unit, args.unit)}"
     with tempfile.TemporaryDirectory() as temporary:
         folder = (args.keep or pathlib.Path(temporary)).resolve()
         folder.mkdir(parents=True, exist_ok=True)
