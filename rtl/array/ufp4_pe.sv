@@ -10,12 +10,12 @@
 // cells: its tree, then its last addition), significands multiplied in, memory read, then accumulate, memory write; the
 // compact form for cells has these in three, that for FPGAs has more between. The control word of a stage is {valid,
 // keep, load, write, bank, index}, keep set and load clear where it is not valid: the array's control registers of this
-// column and those after it. valid_i is of the stage that multiplies the significands, control_load_i of the memory read,
-// control_sum_i of that which accumulates, and base_i, {keep, load}, of the one before it, where the form for cells
-// chooses what is added to.
+// column and those after it. valid_i is of the stage that makes the significands' product, control_load_i of the
+// memory read, control_sum_i of that which accumulates, and base_i, {keep, load}, of the one before it, where the form
+// for cells chooses what is added to.
 // Formats: what the form for cells multiplies; others multiply all.
 // Lanes below 16: a block's products come in 16 / Lanes steps, which ufp4_dot_part adds up; step_i says that there is one
-// and first_i that it is the block's first, in the stage before the significands'. Valid control is with the last step.
+// and first_i that it is the block's first, in the second stage. Valid control is with the last step.
 // Two memories, banks, of Depth sums (words of ufp4_sum_exact); bank says where to write. What a drain reads
 // appears at drain_data_o in the next cycle, its parity one later; there is no drain of bank 0 while there are loads.
 // Simulators have another form for the whole array (ufp4_array_words).

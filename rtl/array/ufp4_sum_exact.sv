@@ -180,7 +180,7 @@ module ufp4_sum_exact #(
     assign {unshifted, fine, bits} = {scaled, exp[2:0], bits_q};
   end
 
-  // Its sign is that of the dot product, and there before its bits: above them it has registers of its own, so that few
+  // Its sign is that of the dot product, and there before its bits: above them it has registers of its own, so that fewer
   // gates stand before the adder.
   logic [3:0] by_d, by_q, sign_d, sign_q;
   assign by_d = {exp[4:3] == 2'd3, exp[4:3] == 2'd2, exp[4:3] == 2'd1, exp[4:3] == 2'd0};

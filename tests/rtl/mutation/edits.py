@@ -29,7 +29,7 @@ UNITS = {
     "words": (["array/ufp4_array_words.sv", "array/ufp4_pe_words.sv", "num/ufp4_words_pkg.sv"],
               ["gemm_simulator", "gemm_fours", "gemm_pairs", "gemm_broad"], 1),
     "pe": (["array/ufp4_pe.sv", "array/ufp4_sum_banks.sv", "num/ufp4_dot_part.sv", "num/ufp4_delay.sv"],
-           ["gemm_fpga", "gemm_quarters", "gemm_lean", "gemm_small", "gemm_compact-tall", "gemm_compact-lean",
+           ["gemm_fpga", "gemm_quarters", "gemm_lean", "gemm_small", "gemm_compact", "gemm_compact-lean",
             "gemm_halves", "gemm_simulator-fp32", "sum_banks"], 1),
     "pe_fp32": (["array/ufp4_pe_fp32.sv", "array/ufp4_pe_dot.sv", "num/ufp4_dot_planes.sv"],
                 ["gemm_small-fp32", "gemm_fpga-fp32", "gemm_simulator-fp32", "gemm_halves", "gemm_fpga-halves"], 1),

@@ -37,7 +37,12 @@ module pe_forms (
   ufp4_elem_decode u_b (.elem_i(b_elem_i), .code_i(b_planes_i), .sign_o(b_sign), .mag_o(b_mag));
 
   // Cells.
+  // Significands are taken in the cycle of valid1_i, the rest in that or, of three stages, the next: others see garbage.
   logic [1:0][63:0] cells_q;
+  logic signed [12:0] dot_taken;
+  logic [3:0] a_sig_taken, b_sig_taken, a_exp_taken, b_exp_taken;
+  assign {a_sig_taken, b_sig_taken} = {a_sig, b_sig} ^ {8{~valid1_i}};
+  assign {dot_taken, a_exp_taken, b_exp_taken} = {dot_o, a_exp, b_exp} ^ {21{~(valid1_i | valid2_i)}};
   ufp4_dot u_dot (.a_sign_i(a_sign), .a_mag_i(a_mag), .b_sign_i(b_sign), .b_mag_i(b_mag), .dot_o(dot_o));
   for (genvar i = 0; i < 2; i++) begin : gen_cells
     logic [66:0] word;
@@ -45,11 +50,11 @@ module pe_forms (
     ufp4_sum_exact #(.Compact(1'(i))) u_sum (
       .clk_i,
       .valid_i(valid1_i),
-      .dot_i(dot_o),
-      .a_sig_i(a_sig),
-      .a_exp_i(a_exp),
-      .b_sig_i(b_sig),
-      .b_exp_i(b_exp),
+      .dot_i(dot_taken),
+      .a_sig_i(a_sig_taken),
+      .a_exp_i(a_exp_taken),
+      .b_sig_i(b_sig_taken),
+      .b_exp_i(b_exp_taken),
       .keep_i(keep_i | ~valid2_i),
       .load_i(load_i & valid2_i),
       .loaded_i,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the units of a PE, in their three forms, against the records of `ufp4 vectors pe`: simulate with +pe=FILE. Each
+// Runs the units of a PE, in their four forms, against the records of `ufp4 vectors pe`: simulate with +pe=FILE. Each
 // block is added in one copy of them to the record's sum, which is loaded with carries of its own, and in another to
 // what the register holds, in runs of 64 blocks. Plain SystemVerilog with $fscanf. A record is held for 13 cycles, the
 // most stages that a form has.
