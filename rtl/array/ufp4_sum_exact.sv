@@ -3,11 +3,10 @@
 //
 //   sum = base + (dot * a_sig * b_sig << (a_exp + b_exp))          64 bits, exact
 //
-// base is zero, the running sum (keep), or a sum from memory (load). Stages: 1 takes the scales' significands, and dot_i
-// and exponents, 2 multiplies and shifts, 3 adds. Compact: dot_i and exponents are taken in stage 2, which only multiplies,
-// and 3 shifts and adds, with fewer registers and a longer way between them. valid_i is of stage 1; keep_i, load_i and
-// loaded_i of stage 2, keep_i set and load_i clear where that stage has no block. sum_o is stage 3's result before its
-// register.
+// base is zero, the running sum (keep), or a sum from memory (load). Stages: 1 takes dot_i and the scales, 2 multiplies
+// and shifts, 3 adds. Compact, with fewer registers and longer ways between them: 1 takes the significands alone, 2 takes
+// dot_i and the exponents and multiplies, 3 shifts and adds. valid_i is of stage 1; keep_i, load_i and loaded_i of stage
+// 2, keep_i set and load_i clear where that stage has no block. sum_o is stage 3's result before its register.
 //
 // The sum is four segments of 16 bits, and a carry out of the lower three stays in a bit of its own, {carries[2:0],
 // sum[63:0]}, which enters the next segment with the next block. So a word in memory has 67 bits; ufp4_sum_resolve adds

@@ -26,9 +26,9 @@ WIDTH = 12  # bits of the number that picks a mutant
 # Units whose reader has another name. What a reader needs beside the unit is found by module name.
 READER = {"elem_decode": "dot", "dot_relative": "pe", "sum_exact": "pe", "sum_chains": "pe",
           "sum_fp32": "pe_fp32", "sum_nv": "pe_nv", "max16": "quant_block"}
-# Units with a parameter: the unit, the parameter, and the elements of the records that are for it.
+# Units with a parameter: the unit, the parameter, and the elements of the records that are for it, None for all.
 VARIANTS = {"dot_e2m1": ("dot", "Formats=1", {0}), "dot_uniform": ("dot", "Formats=2", {1, 2}),
-            "sum_exact_uniform": ("sum_exact", "Formats=2", {1, 2}), "sum_exact_compact": ("sum_exact", "Compact=1", {0, 1, 2})}
+            "sum_exact_uniform": ("sum_exact", "Formats=2", {1, 2}), "sum_exact_compact": ("sum_exact", "Compact=1", None)}
 READER.update({name: READER.get(unit, unit) for name, (unit, _, _) in VARIANTS.items()})
 # A unit that has other widths in each place is mutated in the unit that has it inside.
 INSIDE = {"max16": "quant_block"}
@@ -103,10 +103,10 @@ def make_simulator(args, folder):
          900, "verilator")
     call(folder, ["make", "--silent", "-C", "model", "-f", f"Vread_{reader}.mk", "OPT_FAST=-O1", "OPT_SLOW=-O0",
                   "test"], 1800, "the compiler")
-    count = "20000" if args.unit in VARIANTS else "2000"
+    elements = VARIANTS[args.unit][2] if args.unit in VARIANTS else None
+    count = "20000" if elements else "2000"
     text = call(folder, [args.ufp4, "vectors", reader, "--seed", "1", "--count", count], 100, "ufp4 vectors")
-    if args.unit in VARIANTS:
-        _, _, elements = VARIANTS[args.unit]
+    if elements:
         lines = text.splitlines(keepends=True)
         mine = [line for line in lines[3:] if {int(word, 16) for word in line.split()[:2]} <= elements]
         text = "".join(lines[:3] + mine)
