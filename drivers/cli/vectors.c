@@ -182,6 +182,9 @@ static int run(int argc, char **argv) {
   cli_option_add(&options, "list", CLI_FLAG, &list, NULL, "the units, one a line");
   int end = cli_parse(&cli_vectors, &options, argc, argv, 0, 1, &inputs, &inputs_count);
   if (end != CLI_GO_ON) return end;
+  if (list && inputs_count != 0) {
+    return cli_fail(&cli_vectors, CLI_USAGE, "--list lists all units; leave out '%s'", inputs[0]);
+  }
   if (list) return print_list();
   if (inputs_count == 0) return cli_fail(&cli_vectors, CLI_USAGE, "a unit is needed; see ufp4 vectors --list");
   const vectors_unit_t *unit = find_unit(inputs[0]);

@@ -166,6 +166,7 @@ def test_steps_of_nv_from_the_definition():
 
 
 def test_rejects_what_it_does_not_know():
+    rejects(2, "--list lists all units; leave out 'dot'", "vectors", "dot", "--list")
     rejects(2, "a unit is needed", "vectors")
     rejects(2, "no unit is called 'ufp4_dot'", "vectors", "ufp4_dot")
     rejects(2, "too many inputs", "vectors", "dot", "rht")
