@@ -2,16 +2,26 @@
 #include "file.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-static ufp4_status_t fail_errno(ufp4_message_t *message, const char *path, const char *doing) {
-  ufp4_message_set(message, "%s: cannot %s: %s", path, doing, strerror(errno));
+// A message has room for the reason, whatever the path's length.
+#define SHOWN_BYTES 300
+
+ufp4_status_t file_fail(const char *path, const char *doing, ufp4_message_t *message) {
+  int error = errno;
+  size_t length = strlen(path), cut = length > SHOWN_BYTES ? length - SHOWN_BYTES : 0;
+  ufp4_message_set(message, "%s%s: cannot %s: %s", cut > 0 ? "..." : "", path + cut, doing, strerror(error));
+  return file_status(error);
+}
+
+ufp4_status_t file_status(int error) {
+  static const int environment[] = {ENOSPC, EDQUOT, EFBIG, EIO, ENFILE, EMFILE, ENOMEM};
+  for (size_t i = 0; i < sizeof environment / sizeof *environment; i++) {
+    if (error == environment[i]) return UFP4_ERROR_STORAGE;
+  }
   return UFP4_ERROR_IO;
 }
 
@@ -32,7 +42,7 @@ static ufp4_status_t read_all(FILE *file, const char *path, file_bytes_t *out, u
   while (grow(out, &capacity)) {
     size_t got = fread(out->data + out->size, 1, capacity - out->size, file);
     out->size += got;
-    if (got == 0) return ferror(file) ? fail_errno(message, path, "read") : UFP4_OK;
+    if (got == 0) return ferror(file) ? file_fail(path, "read", message) : UFP4_OK;
   }
   ufp4_message_set(message, "%s: does not fit in memory", path);
   return UFP4_ERROR_MEMORY;
@@ -41,10 +51,10 @@ static ufp4_status_t read_all(FILE *file, const char *path, file_bytes_t *out, u
 ufp4_status_t file_ranges_open(const char *path, file_ranges_t *out, ufp4_message_t *message) {
   struct stat about;
   *out = (file_ranges_t){.path = path, .stream = fopen(path, "rb")};
-  if (out->stream == NULL) return fail_errno(message, path, "open");
+  if (out->stream == NULL) return file_fail(path, "open", message);
   ufp4_status_t status = UFP4_OK;
   if (fstat(fileno(out->stream), &about) != 0) {
-    status = fail_errno(message, path, "read");
+    status = file_fail(path, "read", message);
   } else if (S_ISREG(about.st_mode)) {
     out->size = (uint64_t)about.st_size;
     return UFP4_OK;
@@ -71,65 +81,9 @@ ufp4_status_t file_range_read(const file_ranges_t *file, uint64_t at, uint64_t b
     memcpy(to, file->bytes.data + at, bytes);
     return UFP4_OK;
   }
-  if (fseeko(file->stream, (off_t)at, SEEK_SET) != 0) return fail_errno(message, file->path, "read");
+  if (fseeko(file->stream, (off_t)at, SEEK_SET) != 0) return file_fail(file->path, "read", message);
   if (fread(to, 1, bytes, file->stream) == bytes) return UFP4_OK;
-  if (ferror(file->stream)) return fail_errno(message, file->path, "read");
+  if (ferror(file->stream)) return file_fail(file->path, "read", message);
   ufp4_message_set(message, "%s: truncated while it was read", file->path);
   return UFP4_ERROR_IO;
-}
-
-static int write_parts(int descriptor, const file_part_t *parts, int count) {
-  FILE *file = fdopen(descriptor, "wb");
-  if (file == NULL) {
-    close(descriptor);
-    return 0;
-  }
-  int good = 1;
-  for (int i = 0; i < count && good; i++) {
-    good = parts[i].size == 0 || fwrite(parts[i].data, 1, parts[i].size, file) == parts[i].size;
-  }
-  if (fclose(file) != 0) good = 0;
-  return good;
-}
-
-// A new file whose name nobody uses; -1 if there can be none.
-static int create_beside(const char *path, char *beside, size_t size) {
-  int descriptor = -1;
-  for (int i = 0; i < 100 && descriptor < 0; i++) {
-    snprintf(beside, size, "%s.%ld-%d.tmp", path, (long)getpid(), i);
-    descriptor = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor < 0 && errno != EEXIST) return -1;
-  }
-  return descriptor;
-}
-
-static ufp4_status_t write_beside(const char *path, char *beside, size_t size, const file_part_t *parts, int count,
-                                  ufp4_message_t *message) {
-  int descriptor = create_beside(path, beside, size);
-  if (descriptor < 0) return fail_errno(message, path, "create");
-  if (write_parts(descriptor, parts, count) && rename(beside, path) == 0) return UFP4_OK;
-  ufp4_status_t status = fail_errno(message, path, "write");
-  unlink(beside);
-  return status;
-}
-
-ufp4_status_t file_write(const char *path, const file_part_t *parts, int count, ufp4_message_t *message) {
-  struct stat about;
-  if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) {
-    ufp4_message_set(message, "%s: cannot write: it is there already, and is no regular file", path);
-    return UFP4_ERROR_IO;
-  }
-  size_t size = strlen(path) + 40;
-  char *beside = malloc(size);
-  if (beside == NULL) {
-    ufp4_message_set(message, "%s: the host is out of memory", path);
-    return UFP4_ERROR_MEMORY;
-  }
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, &before);
-  ufp4_status_t status = write_beside(path, beside, size, parts, count, message);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  free(beside);
-  return status;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files: read by ranges; written beside the target and renamed.
+// Files: read by ranges (file.c); written without their name and then given it (file_out.c).
 #ifndef UFP4_FILE_H
 #define UFP4_FILE_H
 
@@ -28,14 +28,43 @@ void file_ranges_close(file_ranges_t *file);
 ufp4_status_t file_range_read(const file_ranges_t *file, uint64_t at, uint64_t bytes, void *to,
                               ufp4_message_t *message);
 
+// --- Failures ----------------------------------------------------------------------------------------
+
+/** What an errno of a file's call is: UFP4_ERROR_STORAGE where the environment is at fault (no room, a limit, a broken
+ *  disk), UFP4_ERROR_IO where the name is. */
+ufp4_status_t file_status(int error);
+/** "PATH: cannot DOING: reason", by errno. */
+ufp4_status_t file_fail(const char *path, const char *doing, ufp4_message_t *message);
+
+// --- Writing -----------------------------------------------------------------------------------------
+
+/** Where what is written to @p path goes: symbolic links are followed to their end, which need not be there yet.
+ * A name that leads to anything but a regular file or a free name, or into /dev (but /dev/shm) or /proc, is an error.
+ * @param[out] target malloc'ed. */
+ufp4_status_t file_target(const char *path, char **target, ufp4_message_t *message);
+
+/** A file that takes its name only when it is whole. Until then it has none, where the file system can do that, and goes
+ * with the process; else one beside the target. */
+typedef struct {
+  FILE *stream;
+  char *path, *target;  ///< as named, and with links followed
+  char *beside;         ///< its name until it is whole
+  int named;            ///< it has that name
+} file_out_t;
+
+ufp4_status_t file_out_open(const char *path, file_out_t *out, ufp4_message_t *message);
+/** Gives it the target's name if everything that was written has arrived; after any failure the target is as it was and
+ * nothing is left beside it. Frees @p out. */
+ufp4_status_t file_out_close(file_out_t *out, ufp4_message_t *message);
+
 /** One part of what is to be written. */
 typedef struct {
   const void *data;
   size_t size;
 } file_part_t;
 
-/** Writes the parts one after the other to a new file beside @p path and renames it: the target is whole, or as it was.
- * Signals wait until the new file is renamed or removed, so that none is left behind. */
+/** Writes the parts one after the other to a file_out_t. Signals wait where it has a name before it is whole, so that
+ * none is left behind. */
 ufp4_status_t file_write(const char *path, const file_part_t *parts, int count, ufp4_message_t *message);
 
 #endif

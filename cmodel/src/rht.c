@@ -207,3 +207,13 @@ int ufp4_rht_block_bf16(const uint32_t bits[16], uint16_t mask, uint32_t out[16]
   for (unsigned i = 0; i < BLOCK; i++) out[i] = tile[i][0];
   return 1;
 }
+
+// The matrix is its own transpose, and 16 times its own inverse.
+void ufp4_rht_undo(float block[16], uint16_t mask) {
+  double sums[BLOCK];
+  for (unsigned j = 0; j < BLOCK; j++) {
+    sums[j] = 0;
+    for (unsigned i = 0; i < BLOCK; i++) sums[j] += __builtin_parity(i & j) ? -(double)block[i] : (double)block[i];
+  }
+  for (unsigned j = 0; j < BLOCK; j++) block[j] = (float)((mask >> j & 1 ? -sums[j] : sums[j]) / 4);
+}

@@ -17,7 +17,20 @@ typedef struct {
   int fortran_order;
   int dimensions;
   int64_t shape[2];
+  char key[24];       // of the entry that is being read
+  const char *fault;  // what is wrong
+  int of_key;         // with that entry
 } npy_header_t;
+
+static int fail_header(npy_header_t *header, const char *fault) {
+  header->fault = fault;
+  return 0;
+}
+
+static int fail_entry(npy_header_t *header, const char *fault) {
+  header->of_key = 1;
+  return fail_header(header, fault);
+}
 
 static char peek(text_t *text) {
   while (text->at < text->end && (*text->at == ' ' || *text->at == '\n' || *text->at == '\t')) text->at++;
@@ -76,29 +89,44 @@ static int take_shape(text_t *text, npy_header_t *header) {
 }
 
 static int take_entry(text_t *text, npy_header_t *header) {
-  char key[24];
-  if (!take_string(text, key, sizeof key) || !take(text, ':')) return 0;
+  const char *key = header->key;
+  if (!take_string(text, header->key, sizeof header->key) || !take(text, ':')) {
+    return fail_header(header, "an entry is not 'key': value");
+  }
   if (strcmp(key, "descr") == 0 && !header->has_descr) {
     header->has_descr = 1;
-    return take_string(text, header->descr, sizeof header->descr);
+    return take_string(text, header->descr, sizeof header->descr) || fail_entry(header, "is no short text");
   }
   if (strcmp(key, "fortran_order") == 0 && !header->has_order) {
     header->has_order = 1;
     header->fortran_order = take_word(text, "True");
-    return header->fortran_order || take_word(text, "False");
+    return header->fortran_order || take_word(text, "False") ||
+           fail_entry(header, "is neither True nor False");
   }
-  if (strcmp(key, "shape") != 0 || header->has_shape) return 0;
+  if (strcmp(key, "shape") != 0 || header->has_shape) return fail_entry(header, "is unknown, or there twice");
   header->has_shape = 1;
-  return take_shape(text, header);
+  return take_shape(text, header) || fail_entry(header, "is no tuple of whole numbers");
 }
 
 static int parse_dictionary(text_t *text, npy_header_t *header) {
-  if (!take(text, '{')) return 0;
+  if (!take(text, '{')) return fail_header(header, "it is no Python dictionary");
   while (!take(text, '}')) {
     if (!take_entry(text, header)) return 0;
-    if (!take(text, ',') && peek(text) != '}') return 0;
+    if (!take(text, ',') && peek(text) != '}') return fail_entry(header, "has neither a comma nor '}' behind it");
   }
-  return peek(text) == '\0' && text->at == text->end && header->has_descr && header->has_order && header->has_shape;
+  if (!header->has_descr) return fail_header(header, "'descr' is missing");
+  if (!header->has_order) return fail_header(header, "'fortran_order' is missing");
+  if (!header->has_shape) return fail_header(header, "'shape' is missing");
+  if (peek(text) != '\0' || text->at != text->end) return fail_header(header, "more text behind the dictionary");
+  return 1;
+}
+
+static ufp4_status_t fail_dictionary(const char *path, const npy_header_t *header, ufp4_message_t *message) {
+  const char *of = header->of_key ? header->key : "";
+  ufp4_message_set(message,
+                   "%s: its .npy header: %s%s%s%s; {'descr': .., 'fortran_order': .., 'shape': (rows, cols)} is needed",
+                   path, header->of_key ? "'" : "", of, header->of_key ? "' " : "", header->fault);
+  return UFP4_ERROR_FORMAT;
 }
 
 // '<V2' is what ml_dtypes' bfloat16 looks like to numpy.
@@ -192,10 +220,7 @@ ufp4_status_t npy_parse(const char *path, const file_bytes_t *file, int uint16_i
   ufp4_status_t status = find_header(path, file, &text, message);
   if (status != UFP4_OK) return status;
   npy_header_t header = {0};
-  if (!parse_dictionary(&text, &header)) {
-    ufp4_message_set(message, "%s: its header is not {'descr': .., 'fortran_order': .., 'shape': (rows, cols)}", path);
-    return UFP4_ERROR_FORMAT;
-  }
+  if (!parse_dictionary(&text, &header)) return fail_dictionary(path, &header, message);
   if (!dtype_of(header.descr, uint16_is_bf16, &out->dtype)) return fail_dtype(path, header.descr, message);
   status = check_shape(path, &header, message);
   if (status != UFP4_OK) return status;

@@ -8,7 +8,8 @@
 
 #include "bias_measure.h"
 #include "cli.h"
-#include "plot.h"
+#include "file.h"
+#include "svg.h"
 
 static int run(int argc, char **argv);
 const cli_command_t cli_bias = {
@@ -212,59 +213,88 @@ static int print_json(const bias_t *bias) {
 
 // --- Drawing -----------------------------------------------------------------------------------------------
 
-// Error of the cast over the values from 0 to qmax, both as fractions of qmax.
-static void draw_error(FILE *script, const char *name, ufp4_elem_t elem) {
-  double qmax = (double)ufp4_elem_value(elem, 7);
-  fprintf(script, "$%s << EOD\n", name);
-  for (int i = 0; i <= 1200; i++) {
-    double x = qmax * i / 1200;
-    fprintf(script, "%.5f %.5f\n", x / qmax,
-            ((double)ufp4_elem_value(elem, ufp4_elem_cast(elem, (float)x)) - x) / qmax);
+static const char *const colors[] = {[UFP4_ELEM_E2M1] = "#d95f02", [UFP4_ELEM_E1M2] = "#1b9e77"};
+static const char *const titles[] = {[UFP4_ELEM_E2M1] = "E2M1", [UFP4_ELEM_E1M2] = "E1M2, INT4"};
+static const ufp4_elem_t drawn[] = {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2};
+#define DRAWN 2
+
+static void draw_legend(FILE *out, double x, double y) {
+  for (int i = 0; i < DRAWN; i++) {
+    svg_text(out, x, y + 18 * i, "start", colors[drawn[i]], titles[drawn[i]]);
   }
-  fprintf(script, "EOD\n$%s_mean << EOD\n", name);
-  for (unsigned code = 1; has_cell(elem, code); code++) {
-    fprintf(script, "%.5f %.5f\n", (double)ufp4_elem_value(elem, code) / qmax, bias_of_cell(elem, code) / qmax);
-  }
-  fprintf(script, "EOD\n");
 }
 
-// A bar of nothing where there is no number: no data, or no noise.
-static double bar(double value) {
-  return isfinite(value) ? value : 0;
-}
-
-// One group of bars per data and RHT, one bar per format.
-static void draw_sqnr(FILE *script, const bias_t *bias) {
-  fprintf(script, "$sqnr << EOD\n");
-  for (int i = 0; i + 2 * ELEMS <= bias->count; i += 2 * ELEMS) {
-    for (int rht = 0; rht < 2; rht++) {
-      const line_t *l = &bias->lines[i];
-      fprintf(script, "\"%s, %s%s\" %.4f %.4f\n", l->data, scale_names[l->scale], rht ? ", RHT" : "",
-              bar(l[2 * UFP4_ELEM_E2M1 + rht].measure.sqnr_db), bar(l[2 * UFP4_ELEM_E1M2 + rht].measure.sqnr_db));
+// Error of the cast over the values from 0 to qmax, both as fractions of qmax, and its mean in each cell.
+static void draw_errors(FILE *out) {
+  enum { POINTS = 1201 };
+  const svg_panel_t panel = {out, 60, 50, 500, 330, 0, 1, -0.18, 0.18};
+  static double x[POINTS], y[POINTS];
+  svg_panel_frame(&panel, "Rounding error / qmax, and (dots) its mean in each cell (Eq. 2)", 0.05, 2);
+  svg_text(out, 310, 410, "middle", "#222", "value / qmax, from 0 to 1");
+  for (int e = 0; e < DRAWN; e++) {
+    const ufp4_elem_t elem = drawn[e];
+    const double qmax = (double)ufp4_elem_value(elem, 7);
+    for (int i = 0; i < POINTS; i++) {
+      x[i] = (double)i / (POINTS - 1);
+      y[i] = (double)ufp4_elem_value(elem, ufp4_elem_cast(elem, (float)(qmax * x[i]))) / qmax - x[i];
+    }
+    svg_panel_curve(&panel, colors[elem], x, y, POINTS);
+    for (unsigned code = 1; has_cell(elem, code); code++) {
+      svg_panel_dot(&panel, colors[elem], (double)ufp4_elem_value(elem, code) / qmax, bias_of_cell(elem, code) / qmax);
     }
   }
-  fprintf(script, "EOD\n");
+  draw_legend(out, 70, 350);
+}
+
+static double highest_sqnr(const bias_t *bias) {
+  double highest = 5;
+  for (int i = 0; i < bias->count; i++) {
+    const double sqnr = bias->lines[i].measure.sqnr_db;
+    if (isfinite(sqnr)) highest = fmax(highest, sqnr);
+  }
+  return 5 * ceil(highest / 5);
+}
+
+// One group of bars for each data, scale and RHT, one bar a format.
+static void draw_sqnr(FILE *out, const bias_t *bias) {
+  const int groups = bias->count / (2 * ELEMS) * 2;
+  const svg_panel_t panel = {out, 650, 50, 520, 290, 0, groups, 0, highest_sqnr(bias)};
+  svg_panel_frame(&panel, "Signal to quantization noise, dB", 5, 0);
+  for (int g = 0; g < groups; g++) {
+    const line_t *lines = &bias->lines[g / 2 * 2 * ELEMS + g % 2];
+    char text[64];
+    for (int e = 0; e < DRAWN; e++) {
+      const double from = g + 0.15 + 0.35 * e;
+      svg_panel_bar(&panel, colors[drawn[e]], from, from + 0.33, lines[2 * drawn[e]].measure.sqnr_db);
+    }
+    const double middle = svg_panel_x(&panel, g + 0.5);
+    svg_text(out, middle, 360, "middle", "#222", lines->data);
+    snprintf(text, sizeof text, "%s%s", scale_names[lines->scale], g % 2 ? ", RHT" : "");
+    svg_text(out, middle, 376, "middle", "#222", text);
+  }
+  draw_legend(out, 660, 400);
 }
 
 static int draw(const bias_t *bias) {
-  plot_t plot;
-  int end = plot_begin(&plot, &cli_bias, bias->plot, 1200, 480);
-  if (end != CLI_GO_ON) return end;
-  draw_error(plot.script, "e2m1", UFP4_ELEM_E2M1);
-  draw_error(plot.script, "uniform", UFP4_ELEM_E1M2);
-  draw_sqnr(plot.script, bias);
-  fputs(
-      "set multiplot layout 1,2\nset grid ytics\nset xlabel 'value / qmax'\nset ylabel 'rounding error / qmax'\n"
-      "set title 'Rounding error, and its mean in each cell (Eq. 2)'\nset key bottom left\n"
-      "plot $e2m1 with lines lc rgb '#d95f02' title 'E2M1', $uniform with lines lc rgb '#1b9e77' title 'E1M2, INT4', "
-      "$e2m1_mean with points pt 7 lc rgb '#d95f02' title 'mean, E2M1', "
-      "$uniform_mean with points pt 7 lc rgb '#1b9e77' title 'mean, uniform'\n"
-      "set style data histogram\nset style fill solid\nset boxwidth 0.9\nset yrange [0:*]\nunset xlabel\n"
-      "set ylabel 'SQNR, dB'\nset xtics rotate by -35\nset title 'Signal to quantization noise'\nset key top left\n"
-      "plot $sqnr using 2:xtic(1) lc rgb '#d95f02' title 'E2M1', '' using 3 lc rgb '#1b9e77' title 'E1M2, INT4'\n"
-      "unset multiplot\n",
-      plot.script);
-  return plot_end(&plot);
+  ufp4_message_t message = {0};
+  file_out_t file;
+  ufp4_status_t status = file_out_open(bias->plot, &file, &message);
+  if (status == UFP4_OK) {
+    svg_begin(file.stream, 1200, 440, 1);
+    draw_errors(file.stream);
+    draw_sqnr(file.stream, bias);
+    svg_end(file.stream);
+    status = file_out_close(&file, &message);
+  }
+  return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_bias, status, message.text);
+}
+
+static int check_plot(const char *path) {
+  size_t length = strlen(path);
+  if (length > 4 && strcmp(path + length - 4, ".svg") == 0) {
+    return cli_output_file(&cli_bias, path, CLI_ANY_FILE, NULL, 0);
+  }
+  return cli_fail(&cli_bias, CLI_USAGE, "--plot: '%s' does not end in .svg", path);
 }
 
 // --- The command -------------------------------------------------------------------------------------------
@@ -281,7 +311,7 @@ static int check(const bias_t *bias, int explicit_data) {
       bias->rows * bias->cols > UINT64_C(1) << 28) {
     return cli_fail(&cli_bias, CLI_USAGE, "--rows and --cols: 1 to %d each, at most 2^28 elements", UFP4_MAX_DIM);
   }
-  return bias->plot == NULL ? CLI_GO_ON : plot_check(&cli_bias, bias->plot);
+  return bias->plot == NULL ? CLI_GO_ON : check_plot(bias->plot);
 }
 
 static int measure(bias_t *bias) {
@@ -300,7 +330,7 @@ static void add_options(cli_options_t *options, bias_t *bias) {
   cli_option_add(options, "rows", CLI_UINT, &bias->rows, "N", "synthetic data: rows (default 512)");
   cli_option_add(options, "cols", CLI_UINT, &bias->cols, "N", "synthetic data: columns (default 4096)");
   cli_option_add(options, "seed", CLI_UINT, &bias->seed, "N", "of the synthetic data and of --round sr (default 0)");
-  cli_option_add(options, "plot", CLI_TEXT, &bias->plot, "FILE", "draw it: FILE.svg or FILE.png (needs gnuplot)");
+  cli_option_add(options, "plot", CLI_TEXT, &bias->plot, "FILE.svg", "draw it");
   cli_option_add(options, "json", CLI_FLAG, &bias->json, NULL, "print the tables as JSON");
 }
 

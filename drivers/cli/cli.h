@@ -37,13 +37,24 @@ extern const cli_command_t cli_quantize, cli_dequantize, cli_gemm, cli_layer, cl
 int cli_fail(const cli_command_t *command, int exit_status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /** The same for a failed library call: @p message, or where that is empty what the status says. @return the exit
- *  status that belongs to it: UFP4_ERROR_UNSUPPORTED, MEMORY, DEVICE, JOB and TIMEOUT 3, all others 2. */
+ *  status that belongs to it: UFP4_ERROR_UNSUPPORTED, MEMORY, DEVICE, JOB, TIMEOUT and STORAGE 3, all others 2. */
 int cli_fail_status(const cli_command_t *command, ufp4_status_t status, const char *message);
 /** Prints @p json to stdout and frees it. @return CLI_GO_ON or the exit status. */
 int cli_json_print(const cli_command_t *command, json_out_t *json);
 /** Whether all that went to stdout has got there; to be asked before files take their names, so that a result that
  *  could not be printed leaves none. Prints what is wrong. @return CLI_GO_ON or the exit status. */
 int cli_printed(void);
+
+/** The same for a failed call on a file, by errno: "PATH: cannot DOING: reason". @return 3 where there is no room or the
+ *  disk fails, else 2. */
+int cli_fail_errno(const cli_command_t *command, const char *path, const char *doing);
+
+// --- Signals -----------------------------------------------------------------------------------------
+
+/** Signals that end the program say so first; writing beyond ulimit -f becomes an error of that write. */
+void cli_signals_begin(void);
+/** While waveforms are written to @p path a full disk may come as SIGBUS: then a line, exit status 3, and no file. */
+void cli_signals_trace(const char *path);
 
 // --- Options -----------------------------------------------------------------------------------------
 
@@ -114,6 +125,8 @@ int cli_device_check(const cli_command_t *command, const cli_options_t *options,
 /** Opens backend @p name (device->backend, or that of --check) with these options; on failure *out is NULL and the
  *  message has been printed. @return CLI_GO_ON or the exit status. */
 int cli_device_open(const cli_command_t *command, const cli_device_t *device, const char *name, ufp4_device_t **out);
+/** Closes it, and says if its waveforms could not be written. @return CLI_GO_ON or the exit status. */
+int cli_device_close(const cli_command_t *command, ufp4_device_t *device);
 
 // --- Kernels -----------------------------------------------------------------------------------------
 
@@ -147,5 +160,7 @@ int cli_output_file(const cli_command_t *command, const char *path, cli_file_t k
                     int count);
 /** The same for a directory, which need not exist yet. */
 int cli_output_directory(const cli_command_t *command, const char *path);
+/** Makes it, if it is not there; *made tells. @return CLI_GO_ON or the exit status. */
+int cli_output_make_directory(const cli_command_t *command, const char *path, int *made);
 
 #endif

@@ -257,10 +257,11 @@ static int part_three(demo_t *demo) {
 
 // --- The command -------------------------------------------------------------------------------------
 
-static void close_side(side_t *side) {
+// @return CLI_GO_ON or the exit status.
+static int close_side(side_t *side) {
   ufp4_trainer_free(side->trainer);
   record_free(&side->record);
-  if (side->device) ufp4_device_close(side->device);
+  return cli_device_close(&cli_demo, side->device);
 }
 
 static int run_parts(demo_t *demo) {
@@ -313,11 +314,11 @@ static int run(int argc, char **argv) {
   }
   end = run_parts(&demo);
   ufp4_trainer_free(demo.trainer);  // on the model's device
-  close_side(&demo.core);
+  int closed = close_side(&demo.core);
   close_side(&demo.model);
   ufp4_text_free(&demo.text);
   json_free(&json);
-  return end;
+  return closed == CLI_GO_ON ? end : closed;
 }
 
 const cli_command_t cli_demo = {

@@ -140,8 +140,8 @@ static int run_on_backend(const choices_t *choices, const char *backend, const i
   ufp4_status_t status = ufp4_device_gemm(device, &in->a, &in->b, &how, result->d, in->b.rows, &result->stats);
   result->seconds += cpu_seconds();
   if (status != UFP4_OK) end = cli_fail_status(&cli_gemm, status, ufp4_device_message(device));
-  ufp4_device_close(device);
-  return end;
+  const int closed = cli_device_close(&cli_gemm, device);
+  return end != CLI_GO_ON ? end : closed;
 }
 
 // --- Results -----------------------------------------------------------------------------------------------
@@ -237,8 +237,11 @@ static int multiply(choices_t *choices, const inputs_t *in) {
   if (end == CLI_GO_ON) end = write_result(choices, in, &got);
   free(got.d);
   free(want.d);
-  if (end != CLI_GO_ON) return end;
-  if (mismatches <= 0) return CLI_OK;
+  if (end != CLI_GO_ON || mismatches < 0) return end == CLI_GO_ON ? CLI_OK : end;
+  if (mismatches == 0) {
+    fprintf(stderr, "ufp4 gemm: compared: %" PRId64 " outputs, equal\n", m * n);
+    return CLI_OK;
+  }
   return cli_fail(&cli_gemm, CLI_MISMATCH, "%" PRId64 " of %" PRId64 " outputs differ between %s and %s", mismatches,
                   m * n, choices->device.backend, choices->check);
 }

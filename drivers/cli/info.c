@@ -187,8 +187,8 @@ static int show_device(const cli_device_t *device, int json) {
   } else {
     print_device(&info);
   }
-  ufp4_device_close(opened);
-  return end;
+  int closed = cli_device_close(&cli_info, opened);
+  return closed == CLI_GO_ON ? end : closed;
 }
 
 // Of a device that is not opened nothing can be set.

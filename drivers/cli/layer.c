@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // ufp4 layer: the training GEMMs of one linear layer, on one backend or compared between two.
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 
 #include "cli.h"
 #include "compare.h"
+#include "file.h"
 #include "report.h"
 
 static int run(int argc, char **argv);
@@ -253,61 +253,56 @@ static int check_outputs(const choices_t *choices, char **inputs) {
   return end;
 }
 
-// Beside the output, and of this process only.
-static char *part_path(const choices_t *choices, int pass) {
-  size_t size = strlen(choices->directory) + 48;
-  char *path = malloc(size);
-  if (path != NULL) snprintf(path, size, "%s/%s.%ld.part", choices->directory, output_names[pass], (long)getpid());
-  return path;
+// An output on its way: where it goes, links followed, and its name until all of them are whole, which is this process's
+// own.
+typedef struct {
+  char *path, *target, *part;
+} output_t;
+
+static void free_output(output_t *output) {
+  if (output->part != NULL) unlink(output->part);
+  free(output->path);
+  free(output->target);
+  free(output->part);
 }
 
-static int write_part(const choices_t *choices, const side_t *side, int pass) {
-  char *path = part_path(choices, pass);
-  if (path == NULL) return cli_fail_status(&cli_layer, UFP4_ERROR_MEMORY, NULL);
+static int name_output(const choices_t *choices, int pass, output_t *output) {
+  ufp4_message_t message;
+  output->path = output_path(choices, pass);
+  if (output->path == NULL) return cli_fail_status(&cli_layer, UFP4_ERROR_MEMORY, NULL);
+  ufp4_status_t status = file_target(output->path, &output->target, &message);
+  if (status != UFP4_OK) return cli_fail_status(&cli_layer, status, message.text);
+  size_t size = strlen(output->target) + 32;
+  output->part = malloc(size);
+  if (output->part == NULL) return cli_fail_status(&cli_layer, UFP4_ERROR_MEMORY, NULL);
+  snprintf(output->part, size, "%s.%ld.part", output->target, (long)getpid());
+  return CLI_GO_ON;
+}
+
+static int write_part(const side_t *side, int pass, const output_t *output) {
   ufp4_message_t message = {0};
   int64_t n = side->stats[pass].n;
   ufp4_matrix_t matrix = {UFP4_DTYPE_F32, side->stats[pass].m, n, n, side->d[pass]};
-  ufp4_status_t status = ufp4_tensor_write(path, &matrix, &message);
-  free(path);
+  ufp4_status_t status = ufp4_tensor_write(output->part, &matrix, &message);
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_layer, status, message.text);
-}
-
-static int name_part(const choices_t *choices, int pass) {
-  char *part = part_path(choices, pass), *whole = output_path(choices, pass);
-  int end = CLI_GO_ON;
-  if (part == NULL || whole == NULL) {
-    end = cli_fail_status(&cli_layer, UFP4_ERROR_MEMORY, NULL);
-  } else if (rename(part, whole) != 0) {
-    end = cli_fail(&cli_layer, CLI_USAGE, "%s: cannot write: %s", whole, strerror(errno));
-  }
-  free(part);
-  free(whole);
-  return end;
-}
-
-static void discard_parts(const choices_t *choices) {
-  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
-    char *path = part_path(choices, pass);
-    if (path != NULL) unlink(path);
-    free(path);
-  }
 }
 
 // All outputs of a layer or none: every one is whole before the first takes its name.
 static int write_parts(const choices_t *choices, const layer_t *layer) {
-  int made = mkdir(choices->directory, 0777) == 0, end = CLI_GO_ON;
-  if (!made && errno != EEXIST) {
-    return cli_fail(&cli_layer, CLI_USAGE, "%s: cannot make this directory: %s", choices->directory, strerror(errno));
+  output_t outputs[UFP4_PASS_COUNT] = {0};
+  int made, end = cli_output_make_directory(&cli_layer, choices->directory, &made);
+  for (int pass = 0; pass < UFP4_PASS_COUNT && end == CLI_GO_ON; pass++) {
+    if (!(layer->shape.passes >> pass & 1)) continue;
+    end = name_output(choices, pass, &outputs[pass]);
+    if (end == CLI_GO_ON) end = write_part(&layer->sides[0], pass, &outputs[pass]);
   }
   for (int pass = 0; pass < UFP4_PASS_COUNT && end == CLI_GO_ON; pass++) {
-    if (layer->shape.passes >> pass & 1) end = write_part(choices, &layer->sides[0], pass);
+    const output_t *output = &outputs[pass];
+    if (output->part == NULL || rename(output->part, output->target) == 0) continue;
+    end = cli_fail_errno(&cli_layer, output->path, "write");
   }
-  for (int pass = 0; pass < UFP4_PASS_COUNT && end == CLI_GO_ON; pass++) {
-    if (layer->shape.passes >> pass & 1) end = name_part(choices, pass);
-  }
-  if (end == CLI_GO_ON) return end;
-  discard_parts(choices);
-  if (made) rmdir(choices->directory);
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) free_output(&outputs[pass]);
+  if (end != CLI_GO_ON && made) rmdir(choices->directory);
   return end;
 }
 
@@ -331,6 +326,10 @@ static int compute(const choices_t *choices, layer_t *layer, json_out_t *json) {
   }
   int end = run_passes(choices, layer, json);
   if (layer->reported > 0) report_end(json);
+  for (int i = 0; i < layer->side_count && end == CLI_GO_ON; i++) {
+    ufp4_status_t status = ufp4_device_trace_end(layer->sides[i].device);
+    if (status != UFP4_OK) end = fail_device(&layer->sides[i], status);
+  }
   return end;
 }
 

@@ -85,6 +85,7 @@ static int help(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   open_streams();
+  cli_signals_begin();
   if (argc < 2) {
     fprintf(stderr, "ufp4: a command is needed; see ufp4 --help\n");
     return CLI_USAGE;

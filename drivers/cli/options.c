@@ -27,7 +27,7 @@ int cli_fail(const cli_command_t *command, int exit_status, const char *format, 
 
 int cli_fail_status(const cli_command_t *command, ufp4_status_t status, const char *message) {
   int device = status == UFP4_ERROR_UNSUPPORTED || status == UFP4_ERROR_MEMORY || status == UFP4_ERROR_DEVICE ||
-               status == UFP4_ERROR_JOB || status == UFP4_ERROR_TIMEOUT;
+               status == UFP4_ERROR_JOB || status == UFP4_ERROR_TIMEOUT || status == UFP4_ERROR_STORAGE;
   int has_text = message != NULL && message[0] != '\0';
   return cli_fail(command, device ? CLI_DEVICE : CLI_USAGE, "%s", has_text ? message : ufp4_status_string(status));
 }
@@ -186,14 +186,16 @@ static cli_option_t *find_option(cli_options_t *options, int code) {
   return NULL;
 }
 
-static int fail_option(const cli_command_t *command, int code, const char *word) {
+static int fail_option(const cli_command_t *command, int code, const char *word, const char *next) {
   const char *what = code == ':'              ? "needs a value"
                      : optopt >= FIRST_OPTION ? "takes no value"
                                               : "is not an option of this command";
-  // Of letters behind one dash the word is not yet over.
-  const char letter[] = {'-', (char)optopt, '\0'};
+  const size_t length = strlen(word);
   const int is_letter = code == '?' && optopt < FIRST_OPTION && isgraph(optopt);
-  return cli_fail(command, CLI_USAGE, "%s %s; see ufp4 %s --help", is_letter ? letter : word, what, command->name);
+  if (!is_letter || length == 2) return cli_fail(command, CLI_USAGE, "%s %s; see ufp4 %s --help", word, what, command->name);
+  // Of letters behind one dash the word is not yet over, unless it was the last.
+  if (word[0] != '-' || word[1] == '-' || word[length - 1] != optopt) word = next;
+  return cli_fail(command, CLI_USAGE, "%s: -%c %s; see ufp4 %s --help", word, optopt, what, command->name);
 }
 
 // Two values for one option are a slip: neither is taken for the one that was meant.
@@ -220,7 +222,7 @@ static int parse_options(const cli_command_t *command, cli_options_t *options, i
   for (;;) {
     int index = -1, code = getopt_long(argc, argv, shorts, longs, &index), end = CLI_GO_ON;
     if (code == -1) return CLI_GO_ON;
-    if (code == '?' || code == ':') return fail_option(command, code, argv[optind - 1]);
+    if (code == '?' || code == ':') return fail_option(command, code, argv[optind - 1], argv[optind]);
     const char *word = argv[optarg != NULL && optarg == argv[optind - 1] ? optind - 2 : optind - 1];
     if (index >= 0) end = check_whole_name(command, longs[index].name, word);
     if (end != CLI_GO_ON) return end;

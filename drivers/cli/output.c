@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "file.h"
 
-static int fail_errno(const cli_command_t *command, const char *path, const char *doing) {
-  return cli_fail(command, CLI_USAGE, "%s: cannot %s: %s", path, doing, strerror(errno));
+int cli_fail_errno(const cli_command_t *command, const char *path, const char *doing) {
+  ufp4_message_t message;
+  ufp4_status_t status = file_fail(path, doing, &message);
+  return cli_fail_status(command, status, message.text);
 }
 
 // The folder that holds path can take a new name.
@@ -24,10 +27,10 @@ static int check_parent(const cli_command_t *command, const char *path) {
   struct stat about;
   int result = CLI_GO_ON;
   if (stat(folder, &about) != 0 || access(folder, W_OK | X_OK) != 0) {
-    result = fail_errno(command, path, "create");
+    result = cli_fail_errno(command, path, "create");
   } else if (!S_ISDIR(about.st_mode)) {
     errno = ENOTDIR;
-    result = fail_errno(command, path, "create");
+    result = cli_fail_errno(command, path, "create");
   }
   free(parent);
   return result;
@@ -71,28 +74,75 @@ static int check_name(const cli_command_t *command, const char *path, cli_file_t
   return CLI_GO_ON;
 }
 
+// Where what is written there goes. @return CLI_GO_ON, or the exit status.
+static int find_target(const cli_command_t *command, const char *path, char **target) {
+  ufp4_message_t message;
+  ufp4_status_t status = file_target(path, target, &message);
+  return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, message.text);
+}
+
+// The same for a folder, whose name may end in slashes.
+static int find_folder(const cli_command_t *command, const char *path, char **target) {
+  size_t length = strlen(path);
+  while (length > 1 && path[length - 1] == '/') length--;
+  char *name = strndup(path, length);
+  if (name == NULL) return cli_fail_status(command, UFP4_ERROR_MEMORY, NULL);
+  int end = find_target(command, name, target);
+  free(name);
+  return end;
+}
+
+// A file that is there and is to be replaced.
+static int check_present(const cli_command_t *command, const char *path, const struct stat *about,
+                         const char *const *inputs, int count) {
+  struct stat printed;
+  for (int i = 0; i < count; i++) {
+    if (inputs[i] == NULL || !is_same_file(about, inputs[i])) continue;
+    return cli_fail(command, CLI_USAGE, "%s: is an input (%s) too; name another output", path, inputs[i]);
+  }
+  if (fstat(STDOUT_FILENO, &printed) == 0 && printed.st_dev == about->st_dev && printed.st_ino == about->st_ino) {
+    return cli_fail(command, CLI_USAGE, "%s: is where standard output goes; name another output", path);
+  }
+  // A rename would replace it; who made it read-only means otherwise.
+  return access(path, W_OK) == 0 ? CLI_GO_ON : cli_fail_errno(command, path, "write");
+}
+
 int cli_output_file(const cli_command_t *command, const char *path, cli_file_t kind, const char *const *inputs,
                     int count) {
   struct stat about;
-  const int end = check_name(command, path, kind);
-  if (end != CLI_GO_ON) return end;
-  if (stat(path, &about) != 0) return check_parent(command, path);
-  if (!S_ISREG(about.st_mode)) {
-    return cli_fail(command, CLI_USAGE, "%s: cannot write: it is there already, and is no regular file", path);
-  }
-  for (int i = 0; i < count; i++) {
-    if (inputs[i] == NULL || !is_same_file(&about, inputs[i])) continue;
-    return cli_fail(command, CLI_USAGE, "%s: is an input (%s) too; name another output", path, inputs[i]);
-  }
-  // A rename would replace it; who made it read-only means otherwise.
-  return access(path, W_OK) == 0 ? check_parent(command, path) : fail_errno(command, path, "write");
+  char *target = NULL;
+  int end = check_name(command, path, kind);
+  if (end == CLI_GO_ON) end = find_target(command, path, &target);
+  if (end == CLI_GO_ON && stat(target, &about) == 0) end = check_present(command, path, &about, inputs, count);
+  if (end == CLI_GO_ON) end = check_parent(command, target);
+  free(target);
+  return end;
 }
 
 int cli_output_directory(const cli_command_t *command, const char *path) {
   struct stat about;
-  const int end = check_name(command, path, CLI_ANY_FILE);
+  int end = check_name(command, path, CLI_ANY_FILE);
   if (end != CLI_GO_ON) return end;
-  if (stat(path, &about) != 0) return check_parent(command, path);
+  if (stat(path, &about) != 0) {
+    char *target = NULL;
+    end = find_folder(command, path, &target);
+    if (end == CLI_GO_ON) end = check_parent(command, target);
+    free(target);
+    return end;
+  }
   if (!S_ISDIR(about.st_mode)) return cli_fail(command, CLI_USAGE, "%s: is there already, and is no directory", path);
-  return access(path, W_OK | X_OK) == 0 ? CLI_GO_ON : fail_errno(command, path, "write into");
+  return access(path, W_OK | X_OK) == 0 ? CLI_GO_ON : cli_fail_errno(command, path, "write into");
+}
+
+int cli_output_make_directory(const cli_command_t *command, const char *path, int *made) {
+  struct stat about;
+  *made = 0;
+  if (stat(path, &about) == 0) return cli_output_directory(command, path);
+  char *target = NULL;
+  int end = find_folder(command, path, &target);
+  if (end != CLI_GO_ON) return end;
+  *made = mkdir(target, 0777) == 0;
+  if (!*made) end = cli_fail_errno(command, path, "make this directory");
+  free(target);
+  return end;
 }

@@ -71,7 +71,8 @@ static int check_limits(const cli_command_t *command, const cli_device_t *device
 // A trace goes straight into its file, so the name must not be that of something else.
 static int check_trace(const cli_command_t *command, const char *path) {
   size_t length = path == NULL ? 0 : strlen(path);
-  if (path == NULL || (length > 4 && strcmp(path + length - 4, ".fst") == 0)) return CLI_GO_ON;
+  if (path == NULL) return CLI_GO_ON;
+  if (length > 4 && strcmp(path + length - 4, ".fst") == 0) return cli_output_file(command, path, CLI_ANY_FILE, NULL, 0);
   return cli_fail(command, CLI_USAGE, "--trace: '%s' does not end in .fst", path);
 }
 
@@ -121,14 +122,23 @@ int cli_device_open(const cli_command_t *command, const cli_device_t *device, co
   options.threads = (unsigned)device->threads;
   options.trace_path = device->trace;
   options.message = &message;
+  if (device->trace != NULL && is_simulated(name)) cli_signals_trace(device->trace);
   ufp4_status_t status = ufp4_device_open(name, &options, out);
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, message.text);
+}
+
+int cli_device_close(const cli_command_t *command, ufp4_device_t *device) {
+  if (device == NULL) return CLI_GO_ON;
+  ufp4_status_t status = ufp4_device_trace_end(device);
+  int end = status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, ufp4_device_message(device));
+  ufp4_device_close(device);
+  return end;
 }
 
 int cli_kernel_check(void) {
   const char *name = getenv("UFP4_KERNEL");
   ufp4_kernel_t kernel;
-  if (name == NULL) return CLI_GO_ON;
+  if (name == NULL || name[0] == '\0') return CLI_GO_ON;
   if (ufp4_kernel_named(name, &kernel) != UFP4_OK) {
     fprintf(stderr, "ufp4: UFP4_KERNEL: '%s' is not one of", name);
     for (int i = 0; i < UFP4_KERNEL_COUNT; i++) {

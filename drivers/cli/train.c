@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // ufp4 train: the small language model with one or more recipes over several seeds.
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -224,27 +223,16 @@ static int check_outputs(const cli_command_t *command, const arguments_t *a) {
   return end;
 }
 
-static int make_folder(const cli_command_t *command, const char *path, int *made) {
-  *made = mkdir(path, 0777) == 0;
-  if (!*made && errno != EEXIST) {
-    return cli_fail(command, CLI_USAGE, "%s: cannot be made: %s", path, strerror(errno));
-  }
-  struct stat status;
-  if (stat(path, &status) || !S_ISDIR(status.st_mode)) return cli_fail(command, CLI_USAGE, "%s: not a folder", path);
-  if (access(path, W_OK)) return cli_fail(command, CLI_USAGE, "%s: %s", path, strerror(errno));
-  return CLI_GO_ON;
-}
-
 // For captured tensors; the others' folder is made when they are there.
 static int make_folders(plan_t *plan, const arguments_t *a) {
   if (!a->capture) return CLI_GO_ON;
-  int end = make_folder(plan->command, a->folder, &plan->made);
+  int end = cli_output_make_directory(plan->command, a->folder, &plan->made);
   ufp4_experiment_options_t *o = &plan->options;
   for (int i = 0; end == CLI_GO_ON && i < o->variant_count; i++) {
     if (o->variants[i].perturbation > 0) continue;
     int length = snprintf(plan->folders[i], PATH_MAX, "%s/%s", a->folder, o->variants[i].name);
     if (length >= PATH_MAX) return cli_fail(plan->command, CLI_USAGE, "-o: the name is too long");
-    end = make_folder(plan->command, plan->folders[i], &plan->made_folders[i]);
+    end = cli_output_make_directory(plan->command, plan->folders[i], &plan->made_folders[i]);
     o->variants[i].capture = plan->folders[i];
   }
   return end;
@@ -266,13 +254,39 @@ static void remove_folders(const plan_t *plan, const arguments_t *a) {
   if (plan->made) rmdir(a->folder);
 }
 
+// Tensors that an earlier run has captured into the same folder: they would lie among this run's as if they were its
+// own. That run's losses.csv says which recipes it had.
+static void clean_captures(const plan_t *plan, const arguments_t *a) {
+  const ufp4_experiment_options_t *o = &plan->options;
+  char path[PATH_MAX], line[PATH_MAX], last[PATH_MAX] = "";
+  snprintf(path, sizeof path, "%s/" LOSSES, a->folder);
+  FILE *losses = fopen(path, "r");
+  while (losses != NULL && fgets(line, sizeof line, losses) != NULL) {
+    line[strcspn(line, ",\n")] = '\0';
+    if (line[0] == '.' || strchr(line, '/') != NULL || strcmp(line, last) == 0) continue;
+    memcpy(last, line, strlen(line) + 1);
+    int length = snprintf(path, sizeof path, "%s/%s", a->folder, line), again = 0;
+    for (int v = 0; v < o->variant_count; v++) again |= strcmp(line, o->variants[v].name) == 0;
+    if (length >= PATH_MAX || again) continue;
+    ufp4_capture_clean(path, 0);
+    rmdir(path);  // where nothing else is in it
+  }
+  if (losses != NULL) fclose(losses);
+  for (int v = 0; v < o->variant_count; v++) {
+    int length = snprintf(path, sizeof path, "%s/%s", a->folder, o->variants[v].name);
+    if (length < PATH_MAX) ufp4_capture_clean(path, o->variants[v].capture != NULL ? o->trainer.shape.blocks : 0);
+    if (o->variants[v].capture == NULL) rmdir(path);
+  }
+}
+
 static int write_files(plan_t *plan, const arguments_t *a, const ufp4_experiment_t *experiment) {
   char path[PATH_MAX];
   ufp4_message_t message = {0};
   if (!a->capture) {
-    int end = make_folder(plan->command, a->folder, &plan->made);
+    int end = cli_output_make_directory(plan->command, a->folder, &plan->made);
     if (end != CLI_GO_ON) return end;
   }
+  clean_captures(plan, a);
   snprintf(path, sizeof path, "%s/" LOSSES, a->folder);
   ufp4_status_t status = ufp4_experiment_write_csv(experiment, path, &message);
   snprintf(path, sizeof path, "%s/" REPORT, a->folder);
@@ -422,6 +436,9 @@ static int run(int argc, char **argv) {
   plan_t *plan = calloc(1, sizeof *plan);
   if (!plan) return cli_fail_status(command, UFP4_ERROR_MEMORY, NULL);
   end = make_plan(command, &a, plan);
+  if (end == CLI_GO_ON && a.device.trace != NULL && plan->options.seeds * plan->options.variant_count > 1) {
+    end = cli_fail(command, CLI_USAGE, "--trace is of one run: --seeds 1, one --recipe, --no-control");
+  }
   if (end == CLI_GO_ON) end = run_plan(plan, &a);
   free(plan);
   return end;

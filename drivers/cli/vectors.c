@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "outfile.h"
+#include "file.h"
 
 static int run(int argc, char **argv);
 static void print_details(FILE *out);
@@ -159,12 +159,12 @@ static int print_list(void) {
 }
 
 static int write_file(const char *path, const vectors_unit_t *unit, uint64_t seed, uint64_t count, int bare) {
-  ufp4_outfile_t file;
+  file_out_t file;
   ufp4_message_t message = {0};
-  ufp4_status_t status = ufp4_outfile_open(path, &file, &message);
+  ufp4_status_t status = file_out_open(path, &file, &message);
   if (status == UFP4_OK) {
     print_all(unit, seed, count, bare, file.stream);
-    status = ufp4_outfile_close(&file, &message);
+    status = file_out_close(&file, &message);
   }
   return status == UFP4_OK ? CLI_OK : cli_fail_status(&cli_vectors, status, message.text);
 }

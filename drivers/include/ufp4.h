@@ -37,7 +37,7 @@ typedef struct {
   uint64_t max_cycles;        ///< simulated core: cycles until the next completion; 0: the default limit. A call that
                               ///< has waited so long gives UFP4_ERROR_TIMEOUT, and what it has of the device's memory
                               ///< stays taken until the device is closed
-  const char *trace_path;     ///< simulated core: waveform file (.fst), or NULL
+  const char *trace_path;     ///< simulated core: waveform file (.fst), or NULL; see ufp4_device_trace_end
   unsigned threads;           ///< model: threads; 0: all cores
   ufp4_kernel_t kernel;       ///< model: 0: the fastest
   ufp4_message_t *message;    ///< where ufp4_device_open says why it failed, or NULL
@@ -48,6 +48,10 @@ ufp4_device_options_t ufp4_device_options_default(void);
 /** Opens "model", "rtl" or "cuda". On failure *device is NULL. */
 ufp4_status_t ufp4_device_open(const char *backend, const ufp4_device_options_t *options, ufp4_device_t **device);
 void ufp4_device_close(ufp4_device_t *device);
+/** Ends the waveform file, if options->trace_path named one, as closing does; the device goes on without.
+ *  @return UFP4_ERROR_STORAGE if it could not be written whole: what there is of it is removed. The writer maps files
+ *  into memory, so a disk that fills up may instead end the process with SIGBUS, unless that is handled. */
+ufp4_status_t ufp4_device_trace_end(ufp4_device_t *device);
 
 /** What the device itself reports. */
 typedef struct {

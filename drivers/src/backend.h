@@ -45,6 +45,8 @@ typedef struct {
   ufp4_status_t (*open)(const ufp4_device_options_t *options, const ufp4_configuration_t *configuration,
                         ufp4_message_t *message, ufp4_backend_state_t **state);
   void (*close)(ufp4_backend_state_t *state);
+  /** NULL, or as ufp4_device_trace_end. */
+  ufp4_status_t (*trace_end)(ufp4_backend_state_t *state);
   /** Fills version, configuration and has_cycles as the device itself reports them; the rest is the caller's. */
   ufp4_status_t (*info)(ufp4_backend_state_t *state, ufp4_device_info_t *info);
   ufp4_status_t (*memory_write)(ufp4_backend_state_t *state, uint64_t address, const void *data, uint64_t bytes);

@@ -123,6 +123,11 @@ void ufp4_device_close(ufp4_device_t *device) {
   free(device);
 }
 
+ufp4_status_t ufp4_device_trace_end(ufp4_device_t *device) {
+  if (device == NULL) return UFP4_ERROR_ARGUMENT;
+  return device->backend->trace_end != NULL ? device->backend->trace_end(device->state) : UFP4_OK;
+}
+
 ufp4_status_t ufp4_device_info(ufp4_device_t *device, ufp4_device_info_t *info) {
   if (device == NULL || info == NULL) return UFP4_ERROR_ARGUMENT;
   *info = device->info;

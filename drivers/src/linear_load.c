@@ -11,7 +11,11 @@ static ufp4_status_t check_tensor(ufp4_linear_t *linear, ufp4_role_t role, const
   }
   int64_t rows, cols;
   linear_role_shape(&linear->shape, role, &rows, &cols);
-  if (tensor->rows != rows || tensor->cols != cols || tensor->ld < cols) {
+  if (tensor->rows == rows && tensor->cols == cols && tensor->ld < cols) {
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "%s has a leading dimension of %lld; %lld or more is needed",
+                       names[role], (long long)tensor->ld, (long long)cols);
+  }
+  if (tensor->rows != rows || tensor->cols != cols) {
     return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "%s is %lld x %lld; this layer's is %lld x %lld",
                        names[role], (long long)tensor->rows, (long long)tensor->cols, (long long)rows, (long long)cols);
   }
@@ -133,7 +137,10 @@ static unsigned copy_flags(unsigned job_flags, ufp4_axis_t axis) {
 }
 
 ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor, uint64_t step) {
-  if (linear == NULL || step >> 48 != 0) return UFP4_ERROR_ARGUMENT;
+  if (linear == NULL) return UFP4_ERROR_ARGUMENT;
+  if (step >> 48 != 0) {
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "step %llu: at most 2^48 - 1", (unsigned long long)step);
+  }
   ufp4_status_t status = check_tensor(linear, role, tensor);
   if (status != UFP4_OK) return status;
   if (!linear->recipe.quantized) return load_on_host(linear, role, tensor);

@@ -134,6 +134,12 @@ static ufp4_status_t read_title(const reader_t *reader, ufp4_recipe_t *recipe) {
     recipe->name[i] = goes ? text[i] : '-';
   }
   recipe->name[length] = '\0';
+  ufp4_recipe_t built_in;
+  if (ufp4_recipe_named(recipe->name, &built_in) == UFP4_OK) {
+    ufp4_message_set(reader->message, "%s: its name is %s, as a built-in recipe's; give it another with \"name\"",
+                     reader->path, recipe->name);
+    return UFP4_ERROR_FORMAT;
+  }
   if (!good) {
     ufp4_message_set(reader->message, "%s: name: letters, digits and . _ + - are possible, no '.' at the start",
                      reader->path);

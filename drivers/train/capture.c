@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capture.h"
 
+#include <dirent.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "weights.h"
@@ -35,6 +37,26 @@ static ufp4_status_t on_gemm(void *context, const ufp4_layer_event_t *event) {
 
 ufp4_layer_hook_t ufp4_capture_hook(ufp4_capture_t *capture) {
   return (ufp4_layer_hook_t){on_gemm, capture};
+}
+
+// Whether a file's name is one that name_file makes, of a block from @p first on.
+static int is_capture(const char *name, int64_t first) {
+  char matrix[8], tensor[4], path[PATH_SIZE];
+  long long block;
+  if (sscanf(name, "layer%lld.%7[a-z0-9].%3[XWdY].npy", &block, matrix, tensor) != 3 || block < first) return 0;
+  snprintf(path, sizeof path, "layer%lld.%s.%s.npy", block, matrix, tensor);
+  int known = 0;
+  for (unsigned i = 0; i < UFP4_MATRIX_COUNT; i++) known |= strcmp(matrix, ufp4_matrix_name(i)) == 0;
+  return known && strcmp(path, name) == 0;
+}
+
+void ufp4_capture_clean(const char *folder, int64_t blocks) {
+  DIR *directory = opendir(folder);
+  if (directory == NULL) return;
+  for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+    if (is_capture(entry->d_name, blocks)) unlinkat(dirfd(directory), entry->d_name, 0);
+  }
+  closedir(directory);
 }
 
 void ufp4_capture_discard(const char *folder, int64_t blocks) {

@@ -15,6 +15,10 @@ typedef struct {
 /** A hook of one step; @p capture must outlive it. */
 ufp4_layer_hook_t ufp4_capture_hook(ufp4_capture_t *capture);
 
+/** Removes what runs of any size have captured to @p folder, but for the first @p blocks blocks. A folder that is not
+ *  there holds nothing. */
+void ufp4_capture_clean(const char *folder, int64_t blocks);
+
 /** Removes what hooks of a model of @p blocks blocks have written to @p folder. */
 void ufp4_capture_discard(const char *folder, int64_t blocks);
 

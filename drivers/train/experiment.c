@@ -100,6 +100,8 @@ static void *work(void *context) {
       give_up(crew, UFP4_ERROR_DEVICE, o->backend, "the device could not be opened");
     } else {
       run_on(crew, number, device);
+      ufp4_status_t status = ufp4_device_trace_end(device);
+      if (status) give_up(crew, status, o->backend, ufp4_device_message(device));
       ufp4_device_close(device);
     }
   }

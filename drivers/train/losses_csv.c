@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiment.h"
-#include "outfile.h"
+#include "file.h"
 
 static void write_run(FILE *out, const char *name, uint64_t seed, int64_t steps, const ufp4_run_t *run) {
   for (int64_t i = 0; i < steps; i++) {
@@ -13,8 +13,8 @@ static void write_run(FILE *out, const char *name, uint64_t seed, int64_t steps,
 ufp4_status_t ufp4_experiment_write_csv(const ufp4_experiment_t *experiment, const char *path,
                                         ufp4_message_t *message) {
   const ufp4_experiment_options_t *o = experiment->options;
-  ufp4_outfile_t file;
-  ufp4_status_t status = ufp4_outfile_open(path, &file, message);
+  file_out_t file;
+  ufp4_status_t status = file_out_open(path, &file, message);
   if (status) return status;
   fputs("recipe,seed,step,train_loss,held_loss\n", file.stream);
   for (int v = 0; v < o->variant_count; v++) {
@@ -23,5 +23,5 @@ ufp4_status_t ufp4_experiment_write_csv(const ufp4_experiment_t *experiment, con
                 ufp4_experiment_at(experiment, v, s));
     }
   }
-  return ufp4_outfile_close(&file, message);
+  return file_out_close(&file, message);
 }

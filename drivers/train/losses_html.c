@@ -3,7 +3,8 @@
 #include <math.h>
 
 #include "experiment.h"
-#include "outfile.h"
+#include "file.h"
+#include "svg.h"
 
 #define WIDTH 720
 #define HEIGHT 320
@@ -21,28 +22,10 @@ static const char style[] =
     "#ddd;text-align:right}"
     "th:first-child,td:first-child{text-align:left}svg{max-width:100%}";
 
-static void put_escaped(FILE *out, const char *text) {
-  for (; *text; text++) {
-    switch (*text) {
-      case '&':
-        fputs("&amp;", out);
-        break;
-      case '<':
-        fputs("&lt;", out);
-        break;
-      case '>':
-        fputs("&gt;", out);
-        break;
-      default:
-        fputc(*text, out);
-    }
-  }
-}
-
 static void put_settings(FILE *out, const ufp4_experiment_t *e, const char *text_name) {
   const ufp4_trainer_options_t *t = &e->options->trainer;
   fputs("<p>Text: ", out);
-  put_escaped(out, text_name);
+  svg_escaped(out, text_name);
   fprintf(out, "; model: d %lld, %lld heads, %lld blocks, ff %lld, context %lld; ", (long long)t->shape.d_model,
           (long long)t->shape.heads, (long long)t->shape.blocks, (long long)t->shape.ff, (long long)t->shape.context);
   fprintf(out, "%lld steps of %lld tokens, peak learning rate %g; %d seeds from %llu; ", (long long)t->steps,
@@ -134,20 +117,15 @@ typedef struct {
   double low, high;
 } chart_t;
 
-static double height_of(const chart_t *chart, double y) {
-  return MARGIN + (HEIGHT - 2.0 * MARGIN) * (chart->high - y) / (chart->high - chart->low);
-}
-
-static void put_curve(FILE *out, const ufp4_experiment_t *e, const chart_t *chart, int variant) {
-  const int64_t points = chart->points;
-  fprintf(out, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" points=\"", colors[variant % COLORS]);
-  for (int64_t p = 0; p < points; p++) {
-    const double x = MARGIN + (RIGHT - MARGIN) * (points > 1 ? (double)p / (double)(points - 1) : 0.5);
-    const double y = height_of(chart, chart->curve(e, variant, p, points));
-    if (isfinite(y)) fprintf(out, "%.1f,%.1f ", x, y);
+static void put_curve(const svg_panel_t *panel, const ufp4_experiment_t *e, const chart_t *chart, int variant) {
+  const char *color = colors[variant % COLORS];
+  double x[POINTS], y[POINTS];
+  for (int64_t p = 0; p < chart->points; p++) {
+    x[p] = chart->points > 1 ? (double)p / (double)(chart->points - 1) : 0.5;
+    y[p] = chart->curve(e, variant, p, chart->points);
   }
-  fprintf(out, "\"/><text x=\"%d\" y=\"%d\" fill=\"%s\">%s</text>\n", RIGHT + 8, MARGIN + 18 * variant,
-          colors[variant % COLORS], e->options->variants[variant].name);
+  svg_panel_curve(panel, color, x, y, (int)chart->points);
+  svg_text(panel->out, RIGHT + 8, MARGIN + 18 * variant, "start", color, e->options->variants[variant].name);
 }
 
 static void find_range(const ufp4_experiment_t *e, chart_t *chart) {
@@ -163,24 +141,28 @@ static void find_range(const ufp4_experiment_t *e, chart_t *chart) {
   if (!(chart->high > chart->low)) chart->high = chart->low + 1;
 }
 
-static void put_tick(FILE *out, const chart_t *chart, double y) {
-  fprintf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", MARGIN - 4, height_of(chart, y) + 4);
-  fprintf(out, "%s%.2f</text>", y > 0 ? chart->sign : "", y);
+static void put_tick(const svg_panel_t *panel, const chart_t *chart, double y) {
+  char text[32];
+  snprintf(text, sizeof text, "%s%.2f", y > 0 ? chart->sign : "", y);
+  svg_text(panel->out, MARGIN - 4, svg_panel_y(panel, y) + 4, "end", "#222", text);
 }
 
 static void put_chart(FILE *out, const ufp4_experiment_t *e, chart_t *chart) {
   const int64_t steps = e->options->trainer.steps;
+  char last[32];
   if (steps < chart->points) chart->points = steps;
   find_range(e, chart);
-  fprintf(out, "<h2>%s</h2>\n<svg viewBox=\"0 0 %d %d\" font-size=\"13\" font-family=\"sans-serif\">\n", chart->title,
-          WIDTH, HEIGHT);
+  const svg_panel_t panel = {out, MARGIN, MARGIN, RIGHT - MARGIN, HEIGHT - 2 * MARGIN, 0, 1, chart->low, chart->high};
+  fprintf(out, "<h2>%s</h2>\n", chart->title);
+  svg_begin(out, WIDTH, HEIGHT, 0);
   fprintf(out, "<path d=\"M%d %d V%d H%d\" fill=\"none\" stroke=\"#999\"/>\n", MARGIN, MARGIN, HEIGHT - MARGIN, RIGHT);
-  put_tick(out, chart, chart->low);
-  put_tick(out, chart, chart->high);
-  fprintf(out, "<text x=\"%d\" y=\"%d\">step 0</text><text x=\"%d\" y=\"%d\" text-anchor=\"end\">step %lld</text>\n",
-          MARGIN, HEIGHT - MARGIN + 18, RIGHT, HEIGHT - MARGIN + 18, (long long)(steps - 1));
-  for (int v = 0; v < e->options->variant_count; v++) put_curve(out, e, chart, v);
-  fputs("</svg>\n", out);
+  put_tick(&panel, chart, chart->low);
+  put_tick(&panel, chart, chart->high);
+  snprintf(last, sizeof last, "step %lld", (long long)(steps - 1));
+  svg_text(out, MARGIN, HEIGHT - MARGIN + 18, "start", "#222", "step 0");
+  svg_text(out, RIGHT, HEIGHT - MARGIN + 18, "end", "#222", last);
+  for (int v = 0; v < e->options->variant_count; v++) put_curve(&panel, e, chart, v);
+  svg_end(out);
 }
 
 static void put_charts(FILE *out, const ufp4_experiment_t *e) {
@@ -196,8 +178,8 @@ static void put_charts(FILE *out, const ufp4_experiment_t *e) {
 
 ufp4_status_t ufp4_experiment_write_html(const ufp4_experiment_t *experiment, const char *text_name, const char *path,
                                          ufp4_message_t *message) {
-  ufp4_outfile_t file;
-  ufp4_status_t status = ufp4_outfile_open(path, &file, message);
+  file_out_t file;
+  ufp4_status_t status = file_out_open(path, &file, message);
   if (status) return status;
   fprintf(file.stream,
           "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>ufp4 "
@@ -209,5 +191,5 @@ ufp4_status_t ufp4_experiment_write_html(const ufp4_experiment_t *experiment, co
   put_gaps(file.stream, experiment);
   put_charts(file.stream, experiment);
   fputs("</body></html>\n", file.stream);
-  return ufp4_outfile_close(&file, message);
+  return file_out_close(&file, message);
 }

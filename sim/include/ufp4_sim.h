@@ -49,6 +49,8 @@ int ufp4_sim_has(const char *configuration);
 /** Makes a core that has left reset. @return NULL on failure, with one line in @p message. */
 ufp4_sim_t *ufp4_sim_open(const ufp4_sim_options_t *options, char *message, unsigned message_bytes);
 void ufp4_sim_close(ufp4_sim_t *sim);
+/** Ends the waveform file, if there is one. @return UFP4_SIM_FAILED if it is not whole; it has been removed. */
+ufp4_sim_status_t ufp4_sim_trace_end(ufp4_sim_t *sim);
 /** Holds the core in reset for eight cycles. What is in flight on the bus is forgotten; memory keeps its bytes. */
 ufp4_sim_status_t ufp4_sim_reset(ufp4_sim_t *sim);
 

@@ -41,6 +41,7 @@ class Core {
   virtual bool failed() const = 0;
   /** Starts a waveform file; false if it cannot be written. */
   virtual bool trace_open(const char *path) = 0;
+  virtual void trace_close() = 0;
   /** Tells the model the time, and adds the present values to the waveform, if there is one. */
   virtual void trace_dump(uint64_t time) = 0;
 

@@ -50,7 +50,7 @@ class CoreVerilated final : public Core {
 
   ~CoreVerilated() override {
     enter();
-    if (trace_) trace_->close();
+    trace_close();
     model_->final();
 #if UFP4_CORE_COVERAGE
     write_coverage();
@@ -71,6 +71,12 @@ class CoreVerilated final : public Core {
     model_->trace(trace_.get(), kTraceLevels);
     trace_->open(path);
     return trace_->isOpen();
+  }
+
+  void trace_close() override {
+    enter();
+    if (trace_) trace_->close();
+    trace_.reset();
   }
 
   void trace_dump(uint64_t time) override {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator.h"
 
+#include <cstdio>
+#include <utility>
+
 #include "ufp4/spec.h"
+#include "waveforms.h"
 
 namespace ufp4 {
 namespace {
@@ -47,6 +51,22 @@ bool Simulator::step() {
   core_->trace_dump(2 * cycle_ + 1);
   cycle_++;
   return good();
+}
+
+bool Simulator::trace_open(const char *path) {
+  trace_path_ = path;
+  return core_->trace_open(path);
+}
+
+ufp4_sim_status_t Simulator::trace_end() {
+  if (trace_path_.empty()) return UFP4_SIM_OK;
+  core_->trace_close();
+  const std::string path = std::exchange(trace_path_, {});
+  if (waveforms_whole(path)) return UFP4_SIM_OK;
+  std::remove(path.c_str());
+  std::remove((path + ".hier").c_str());
+  message_ = path + ": the waveforms could not be written whole: is there room?";
+  return UFP4_SIM_FAILED;
 }
 
 // Pins start at random like all else.

@@ -21,9 +21,9 @@ class Simulator {
   bool ok() const {
     return memory_.ok();
   }
-  bool trace_open(const char *path) {
-    return core_->trace_open(path);
-  }
+  bool trace_open(const char *path);
+  /** Closes the waveforms and looks whether they are whole; what is not is removed. */
+  ufp4_sim_status_t trace_end();
   /** Also in mid-job. */
   ufp4_sim_status_t reset();
   ufp4_sim_status_t read(uint32_t offset, uint32_t *value);
@@ -59,7 +59,7 @@ class Simulator {
   uint64_t ready_state_;
   const uint64_t stuck_cycles_;
   uint64_t cycle_ = 0, last_moved_ = 0;
-  std::string message_;
+  std::string message_, trace_path_;
 };
 
 }  // namespace ufp4

@@ -75,6 +75,10 @@ void ufp4_sim_close(ufp4_sim_t *sim) {
   delete sim;
 }
 
+ufp4_sim_status_t ufp4_sim_trace_end(ufp4_sim_t *sim) {
+  return sim->simulator->trace_end();
+}
+
 ufp4_sim_status_t ufp4_sim_reset(ufp4_sim_t *sim) {
   return sim->simulator->reset();
 }

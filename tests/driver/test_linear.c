@@ -353,12 +353,19 @@ TEST(rejects_a_layer_that_does_not_fit) {
   ufp4_device_close(device);
 }
 
+static void check_message(int64_t index, const ufp4_device_t *device, const char *words) {
+  check_that(index, strstr(ufp4_device_message(device), words) != NULL, "'%s' should say '%s'",
+             ufp4_device_message(device), words);
+}
+
 TEST(rejects_tensors_of_other_shapes_and_types) {
   ufp4_device_t *device = bench_device();
   check_random_t random = check_random();
   const int64_t shape[3] = {8, 16, 24};
   tensors_t tensors = make_tensors(&random, shape);
   ufp4_linear_t *linear = make_linear(device, shape, "ufp4", 0, 1u << UFP4_PASS_FPROP);
+  static const char *const words[] = {"this layer's is 8 x 16", "this layer's is 8 x 16", "leading dimension of 15; 16",
+                                      "FP32 or BF16", "no tensor"};
   for (int i = 0; i < 5; i++) {
     ufp4_matrix_t x = tensors.views[UFP4_ROLE_X];
     if (i == 0) x.rows--;
@@ -367,12 +374,18 @@ TEST(rejects_tensors_of_other_shapes_and_types) {
     if (i == 3) x.dtype = UFP4_DTYPE_I64;
     if (i == 4) x.data = NULL;
     check_bits(i, ufp4_linear_load(linear, UFP4_ROLE_X, &x, 0), UFP4_ERROR_ARGUMENT, "tensor %d", i);
+    check_message(i, device, words[i]);
   }
   check_bits(5, ufp4_linear_load(linear, UFP4_ROLE_DY, &tensors.views[2], 0), UFP4_ERROR_ARGUMENT, "dY enters no pass");
   check_bits(6, ufp4_linear_load(linear, (ufp4_role_t)3, &tensors.views[2], 0), UFP4_ERROR_ARGUMENT, "role 3");
   check_bits(7, ufp4_linear_load(NULL, UFP4_ROLE_X, &tensors.views[0], 0), UFP4_ERROR_ARGUMENT, "no layer");
   check_bits(8, ufp4_linear_load(linear, UFP4_ROLE_X, &tensors.views[0], UINT64_C(1) << 48), UFP4_ERROR_ARGUMENT,
              "a step that the tensor id has no room for");
+  check_message(8, device, "2^48 - 1");
+  float d[8 * 24];
+  check_bits(9, ufp4_linear_fprop(linear, &tensors.views[0], &tensors.views[1], UINT64_C(1) << 48, d, NULL),
+             UFP4_ERROR_ARGUMENT, "the same, FPROP");
+  check_message(9, device, "281474976710656");
   ufp4_linear_free(linear);
   free_tensors(&tensors);
   ufp4_device_close(device);

@@ -259,31 +259,31 @@ TEST(rejects_shapes_that_overflow) {
 }
 
 TEST(rejects_damaged_headers) {
-  static const char *const texts[] = {
-      "",
-      "{",
-      "{}",
-      "descr",
-      "{'descr': '<f4', 'fortran_order': False}",
-      "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)",
-      "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)} x",
-      "{'descr': '<f4', 'fortran_order': False, 'shape': (2 3)}",
-      "{'descr': '<f4', 'fortran_order': False, 'shape': (-2, 3)}",
-      "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999, 3)}",
-      "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2, 3)}",
-      "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}",
-      "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3)}",
-      "{'descr': '<f4\\x', 'fortran_order': False, 'shape': (2, 3)}",
-      "{'descr': 'a very long name of a type', 'fortran_order': False, 'shape': (2, 3)}",
-      "{'descr': '<f4', 'fortran_order': False, 'fortran_order': False, 'shape': (2, 3)}",
-      "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'shape': (2, 3)}",
-      "{'descr': '<f4', 'shape': (2, 3)}",
-      "{'fortran_order': False, 'shape': (2, 3)}",
-      "{'colour': 'red', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}",
+  static const char *const texts[][2] = {
+      {"", "no Python dictionary"},
+      {"{", "not 'key': value"},
+      {"{}", "'descr' is missing"},
+      {"descr", "no Python dictionary"},
+      {"{'descr': '<f4', 'fortran_order': False}", "'shape' is missing"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)", "'shape' has neither"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)} x", "behind the dictionary"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (2 3)}", "'shape' is no tuple"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (-2, 3)}", "'shape' is no tuple"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999, 3)}", "'shape' is no tuple"},
+      {"{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2, 3)}", "'fortran_order' is neither"},
+      {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", "'descr' is unknown, or there twice"},
+      {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3)}", "'descr' is no short text"},
+      {"{'descr': '<f4\\x', 'fortran_order': False, 'shape': (2, 3)}", "'descr' is no short text"},
+      {"{'descr': 'a very long name of a type', 'fortran_order': False, 'shape': (2, 3)}", "'descr' is no short text"},
+      {"{'descr': '<f4', 'fortran_order': False, 'fortran_order': False, 'shape': (2, 3)}", "'fortran_order' is unknown, or there twice"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'shape': (2, 3)}", "'shape' is unknown, or there twice"},
+      {"{'descr': '<f4', 'shape': (2, 3)}", "'fortran_order' is missing"},
+      {"{'fortran_order': False, 'shape': (2, 3)}", "'descr' is missing"},
+      {"{'colour': 'red', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", "'colour' is unknown"},
   };
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-    npy_t npy = make(1, texts[i], six, sizeof six);
-    check_refused((int64_t)i, &npy, "header");
+    npy_t npy = make(1, texts[i][0], six, sizeof six);
+    check_refused((int64_t)i, &npy, texts[i][1]);
   }
 }
 
@@ -335,7 +335,7 @@ TEST(rejects_a_write_that_does_not_fit) {
   getrlimit(RLIMIT_FSIZE, &before);
   bench_check_status(0, ufp4_tensor_write(bench_path("t.npy"), &small, &message), UFP4_OK, &message);
   setrlimit(RLIMIT_FSIZE, &limit);
-  bench_check_status(1, ufp4_tensor_write(bench_path("t.npy"), &large, &message), UFP4_ERROR_IO, &message);
+  bench_check_status(1, ufp4_tensor_write(bench_path("t.npy"), &large, &message), UFP4_ERROR_STORAGE, &message);
   setrlimit(RLIMIT_FSIZE, &before);
   bench_check_status(2, ufp4_tensor_read(bench_path("t.npy"), 0, &tensor, &message), UFP4_OK, &message);
   check_bits(2, (uint64_t)tensor.view.rows, 2, "the file that was there");

@@ -118,12 +118,19 @@ static void check_same(const ufp4_recipe_t *got, const ufp4_recipe_t *want) {
   }
 }
 
+// A built-in recipe's settings under a name that a file may have.
+static ufp4_recipe_t renamed(const char *name) {
+  ufp4_recipe_t recipe = named(name);
+  snprintf(recipe.name, sizeof recipe.name, "mine");
+  return recipe;
+}
+
 TEST(a_file_says_what_ufp4_is) {
-  const ufp4_recipe_t want = named("ufp4");
+  const ufp4_recipe_t want = renamed("ufp4");
   ufp4_recipe_t got;
   ufp4_message_t message = {0};
   ufp4_status_t status = read_text(
-      "{\"name\": \"ufp4\", \"elem\": \"e1m2\", \"rht\": \"integer\", \"rht_mask\": \"0xD7E8\","
+      "{\"name\": \"mine\", \"elem\": \"e1m2\", \"rht\": \"integer\", \"rht_mask\": \"0xD7E8\","
       " \"round\": {\"dy\": \"sr\"}, \"scale_round\": {\"dy\": \"up\"}}",
       &got, &message);
   bench_check_status(0, status, UFP4_OK, &message);
@@ -131,11 +138,11 @@ TEST(a_file_says_what_ufp4_is) {
 }
 
 TEST(a_file_says_what_nvfp4_is) {
-  const ufp4_recipe_t want = named("nvfp4");
+  const ufp4_recipe_t want = renamed("nvfp4");
   ufp4_recipe_t got;
   ufp4_message_t message = {0};
   ufp4_status_t status = read_text(
-      "{\"name\": \"nvfp4\", \"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"rht\": {\"wgrad\": \"bf16\"},"
+      "{\"name\": \"mine\", \"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"rht\": {\"wgrad\": \"bf16\"},"
       " \"round\": {\"dy\": \"sr\"}, \"layout\": {\"w\": \"2d\"}}",
       &got, &message);
   bench_check_status(0, status, UFP4_OK, &message);
@@ -203,6 +210,16 @@ TEST(names_have_letters_digits_and_four_signs) {
   }
 }
 
+TEST(rejects_the_name_of_a_built_in_recipe) {
+  static const char *const names[] = {"bf16", "ufp4", "e2m1", "nvfp4", "mxfp4"};
+  ufp4_recipe_t recipe;
+  ufp4_message_t message = {0};
+  for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++) {
+    bench_check_status(i, read_name(names[i], &recipe, &message), UFP4_ERROR_FORMAT, &message);
+    check_that(i, strstr(message.text, "built-in") != NULL, "'%s'", message.text);
+  }
+}
+
 TEST(a_files_own_name_is_made_fit) {
   static const char text[] = "{\"elem\": \"e1m2\"}";
   ufp4_recipe_t recipe;
@@ -243,6 +260,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(a_file_says_what_nvfp4_is),
       CHECK_TEST(rejects_files_that_are_no_recipes),
       CHECK_TEST(names_have_letters_digits_and_four_signs),
+      CHECK_TEST(rejects_the_name_of_a_built_in_recipe),
       CHECK_TEST(a_files_own_name_is_made_fit),
       CHECK_TEST(rejects_a_recipe_file_that_is_not_there),
       CHECK_TEST(rejects_other_names),

@@ -136,7 +136,9 @@ def test_nan_poisons_its_row():
 
 def test_table_and_json_say_the_same():
     operands(4, 5, 6, "--elem", "e2m1", other=["--elem", "e1m2"])
-    text = passes("gemm", *AB, "-o", "D.npy", "--stats", "--check", "model").out.splitlines()
+    checked = passes("gemm", *AB, "-o", "D.npy", "--stats", "--check", "model")
+    check_equal(checked.err, "ufp4 gemm: compared: 20 outputs, equal\n", "what was compared")
+    text = checked.out.splitlines()
     names = "pass format m n k cycles util_percent bound_percent stall_percent mismatches verdict"
     check_equal(text[0], "% " + names, "the first line")
     check_equal(text[1].split(), "gemm e2m1/e1m2 4 5 6 nan nan nan nan 0 equal".split(), "the line")

@@ -164,6 +164,30 @@ def test_dequantize_gives_every_code_its_value():
         bench.same_bits(got, bench.decode("Q.safetensors"), f"{options}")
 
 
+def test_unrotate_undoes_the_transform():
+    rows = bench.gaussian(5, 37)
+    for options in (["--rht", "on"], ["--rht", "bf16", "--rht-mask", "0x1234"], ["--rht", "on", "--axis", "col"]):
+        quantize("--elem", "e1m2", *options, rows=rows)
+        metadata, _ = bench.read_safetensors("Q.safetensors")
+        mask = int(metadata["rht"].split(":")[-1], 16)
+        want = []
+        for row in bench.decode("Q.safetensors"):
+            line = []
+            for b in range(0, len(row), 16):
+                for j in range(16):
+                    total = math.fsum(-v if (i & j).bit_count() % 2 else v for i, v in enumerate(row[b:b + 16])) / 4
+                    line.append(bench.to_f32(-total if mask >> j & 1 else total))
+            want.append(line[:int(metadata["cols"])])
+        passes("dequantize", "Q.safetensors", "-o", "D.npy", "--unrotate")
+        _, got = bench.read_npy("D.npy")
+        bench.same_bits([[v + 0.0 for v in row] for row in got], [[v + 0.0 for v in row] for row in want], f"{options}")
+        original = list(zip(*rows)) if "col" in options else rows
+        error = max(abs(g - x) for row, xs in zip(got, original, strict=True) for g, x in zip(row, xs, strict=True))
+        check(error < 1, f"{options}: off by {error}")
+    quantize("--elem", "e1m2")
+    rejects(2, "no Hadamard transform", "dequantize", "Q.safetensors", "-o", "E.npy", "--unrotate")
+
+
 def test_says_that_there_is_nan_or_inf():
     for value in (math.nan, math.inf):
         bench.write_npy("X.npy", [[1.0, value]])

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The integer Hadamard transform (numerics.md 3).
+#include <math.h>
+
 #include "fixture.h"
 #include "ufp4/format.h"
 #include "ufp4/rht.h"
@@ -138,8 +140,40 @@ TEST(bf16_variant_of_one_block) {
   }
 }
 
+// Decoded codes of one scale: the sums are exact, and both ways together give the numbers back but for the rounding of
+// the integers, which small numbers do not need.
+TEST(undo_gives_back_what_was_transformed) {
+  check_random_t random = check_random();
+  for (int i = 0; i < 1000; i++) {
+    uint32_t bits[16];
+    float block[16], want[16];
+    int32_t out[16];
+    const uint16_t mask = (uint16_t)check_next(&random);
+    for (int k = 0; k < 16; k++) {
+      want[k] = (float)((int)(check_next(&random) % 15) - 7) * 0x1p-3f;
+      bits[k] = ufp4_f32_bits(want[k]);
+    }
+    const int exponent = ufp4_rht_block(bits, mask, out);
+    for (int k = 0; k < 16; k++) block[k] = (float)out[k] * ufp4_f32_value((uint32_t)(exponent - 152 + 127) << 23);
+    ufp4_rht_undo(block, mask);
+    for (int k = 0; k < 16; k++) check_bits(i, ufp4_f32_bits(block[k] + 0), ufp4_f32_bits(want[k] + 0), "element %d", k);
+  }
+}
+
+TEST(undo_rounds_once) {
+  float block[16] = {0x1.000002p0f, 0x1p-24f};  // the second alone would be lost in FP32 sums that began with it
+  ufp4_rht_undo(block, 0);
+  check_bits(0, ufp4_f32_bits(block[0]), ufp4_f32_bits(0x1.000004p-2f), "nearest even, up");
+  check_bits(1, ufp4_f32_bits(block[1]), ufp4_f32_bits(0x1p-2f), "nearest even, down");
+  float poisoned[16] = {NAN};
+  ufp4_rht_undo(poisoned, 0xFFFF);
+  for (int k = 0; k < 16; k++) check_that(k, isnan(poisoned[k]), "%g", (double)poisoned[k]);
+}
+
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
+      CHECK_TEST(undo_gives_back_what_was_transformed),
+      CHECK_TEST(undo_rounds_once),
       CHECK_TEST(random_blocks),
       CHECK_TEST(every_mask),
       CHECK_TEST(impulse_gives_a_column_of_the_matrix),

@@ -6,7 +6,7 @@
 #include "ufp4/status.h"
 
 TEST(every_status_has_a_phrase_of_its_own) {
-  for (int i = 0; i <= UFP4_ERROR_TIMEOUT + 1; i++) {
+  for (int i = 0; i <= UFP4_ERROR_STORAGE + 1; i++) {
     const char *text = ufp4_status_string((ufp4_status_t)i);
     check_that(i, text != NULL && text[0] != '\0' && strchr(text, '\n') == NULL, "not one line");
     for (int j = 0; j < i; j++) {

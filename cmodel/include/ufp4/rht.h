@@ -19,6 +19,11 @@ int ufp4_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16]);
  *  @return 1, or 0 where an input, rounded, or a result is NaN or Inf (out is then untouched). */
 int ufp4_rht_block_bf16(const uint32_t bits[16], uint16_t mask, uint32_t out[16]);
 
+/** Undoes the transform of one block in place: out[j] = sign_j * RNE32(sum_i H16[i][j] * in[i] / 4). The sum is exact where
+ *  the 16 numbers are decoded codes of one scale, within a factor of 16 of each other, else it is one of float64. NaN makes
+ *  the whole block NaN. Numerics.md 3. */
+void ufp4_rht_undo(float block[16], uint16_t mask);
+
 #ifdef __cplusplus
 }
 #endif

@@ -14,11 +14,12 @@ typedef enum {
   UFP4_ERROR_ARGUMENT,     ///< an argument is out of range, or arguments contradict each other
   UFP4_ERROR_UNSUPPORTED,  ///< legal, but not on this device or configuration
   UFP4_ERROR_MEMORY,       ///< the host, or the device's memory, is exhausted
-  UFP4_ERROR_IO,           ///< a file could not be read or written
+  UFP4_ERROR_IO,           ///< a file's name is at fault: not there, not allowed, not a file
   UFP4_ERROR_FORMAT,       ///< a file is not what it should be
   UFP4_ERROR_DEVICE,       ///< the device is absent, is not the one this driver knows, or failed; it must be closed
   UFP4_ERROR_JOB,          ///< a job ended with an error of its own; the device keeps serving
   UFP4_ERROR_TIMEOUT,      ///< the time or cycle limit passed; jobs may still be running
+  UFP4_ERROR_STORAGE,      ///< a file could not be read or written whole: no room, a limit on its size, a broken disk
 } ufp4_status_t;
 
 /** One line that says what was wrong, where, and what would be right. */

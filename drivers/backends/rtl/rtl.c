@@ -117,6 +117,12 @@ static void rtl_close(state_t *state) {
   free(state);
 }
 
+static ufp4_status_t rtl_trace_end(state_t *state) {
+  if (ufp4_sim_trace_end(state->sim) == UFP4_SIM_OK) return UFP4_OK;
+  ufp4_message_set(state->message, "%s", ufp4_sim_message(state->sim));
+  return UFP4_ERROR_STORAGE;
+}
+
 static ufp4_status_t open_sim(state_t *state, const ufp4_device_options_t *options) {
   const ufp4_sim_options_t sim = {
       .configuration = options->configuration,
@@ -293,6 +299,7 @@ const ufp4_backend_t ufp4_backend_rtl = {
     .name = "rtl",
     .open = rtl_open,
     .close = rtl_close,
+    .trace_end = rtl_trace_end,
     .info = rtl_info,
     .memory_write = rtl_memory_write,
     .memory_read = rtl_memory_read,
