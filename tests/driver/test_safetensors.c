@@ -17,7 +17,7 @@ static ufp4_status_t read_text(const char *json, const void *data, size_t size, 
   memcpy(bytes + 8 + length, data, size);
   snprintf(path, sizeof path, "%s%s%s", bench_file("t.safetensors", bytes, 8 + length + size),
            name[0] != '\0' ? ":" : "", name);
-  ufp4_status_t status = ufp4_tensor_read(path, 0, out, message);
+  ufp4_status_t status = ufp4_file_read(path, 0, out, message);
   bench_remove("t.safetensors");
   return status;
 }
@@ -116,7 +116,7 @@ TEST(rejects_lengths_that_lie) {
     char path[160];
     memcpy(bytes, lengths[i], 8);
     snprintf(path, sizeof path, "%s:x", bench_file("t.safetensors", bytes, sizeof bytes));
-    bench_check_status(i, ufp4_tensor_read(path, 0, &tensor, &message), UFP4_ERROR_FORMAT, &message);
+    bench_check_status(i, ufp4_file_read(path, 0, &tensor, &message), UFP4_ERROR_FORMAT, &message);
   }
   bench_remove("t.safetensors");
 }
@@ -128,7 +128,7 @@ TEST(rejects_files_under_8_bytes) {
     ufp4_message_t message = {0};
     char path[160];
     snprintf(path, sizeof path, "%s:x", bench_file("t.safetensors", bytes, size));
-    bench_check_status((int64_t)size, ufp4_tensor_read(path, 0, &tensor, &message), UFP4_ERROR_FORMAT, &message);
+    bench_check_status((int64_t)size, ufp4_file_read(path, 0, &tensor, &message), UFP4_ERROR_FORMAT, &message);
     check_that((int64_t)size, strstr(message.text, "truncated") != NULL, "'%s'", message.text);
   }
   bench_remove("t.safetensors");
@@ -151,7 +151,7 @@ TEST(rejects_unknown_names_among_many_and_none) {
 TEST(rejects_a_missing_file) {
   ufp4_tensor_t tensor;
   ufp4_message_t message = {0};
-  bench_check_status(0, ufp4_tensor_read("bench-none.safetensors:x", 0, &tensor, &message), UFP4_ERROR_IO, &message);
+  bench_check_status(0, ufp4_file_read("bench-none.safetensors:x", 0, &tensor, &message), UFP4_ERROR_IO, &message);
 }
 
 int main(int argc, char **argv) {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor_file.h"
+#include "safetensors.h"
 
 #define MAX_HEADER_BYTES 100000000u  // the limit of the reference reader
 

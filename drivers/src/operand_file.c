@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor_file.h"
+#include "safetensors.h"
 #include "ufp4/combination.h"
 #include "ufp4/format.h"
-#include "ufp4/gemm.h"
+#include "ufp4_file.h"
 
 static const char *const elem_names[UFP4_ELEM_COUNT] = UFP4_ELEM_NAMES;
 static const char *const scale_names[UFP4_SCALE_COUNT] = UFP4_SCALE_NAMES;
