@@ -1,118 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain tensors: conversion of a file's elements, and .npy output.
+// Plain tensors in .npy files.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tensor_file.h"
-#include "ufp4/format.h"
-
-#define SUFFIX ".safetensors"
-#define MAX_TENSOR_BYTES ((uint64_t)1 << 46)
-
-size_t file_dtype_bytes(file_dtype_t dtype) {
-  static const uint8_t bytes[] = {
-      [FILE_F32] = 4, [FILE_F64] = 8, [FILE_F16] = 2, [FILE_BF16] = 2, [FILE_I64] = 8, [FILE_U8] = 1};
-  return bytes[dtype];
-}
-
-int file_tensor_bytes(file_dtype_t dtype, int64_t rows, int64_t cols, uint64_t *bytes) {
-  if (rows < 1 || cols < 1) return 0;
-  uint64_t limit = MAX_TENSOR_BYTES / file_dtype_bytes(dtype);
-  if ((uint64_t)rows > limit || (uint64_t)cols > limit / (uint64_t)rows) return 0;
-  *bytes = (uint64_t)rows * (uint64_t)cols * file_dtype_bytes(dtype);
-  return 1;
-}
 
 void ufp4_tensor_free(ufp4_tensor_t *tensor) {
   free(tensor->data);
   *tensor = (ufp4_tensor_t){0};
 }
 
-// --- Elements ------------------------------------------------------------------------------------------
-
-// Exact: a binary16 subnormal is a small integer times 2^-24.
-static float f16_value(uint16_t bits) {
-  uint32_t sign = (uint32_t)(bits & 0x8000u) << 16, exponent = bits >> 10 & 31, fraction = bits & 1023u;
-  if (exponent == 31) return ufp4_f32_value(sign | 0x7F800000u | fraction << 13);
-  if (exponent != 0) return ufp4_f32_value(sign | (exponent + 112) << 23 | fraction << 13);
-  float magnitude = (float)fraction * 0x1p-24f;
-  return sign != 0 ? -magnitude : magnitude;
-}
-
-static float element_f32(file_dtype_t dtype, const uint8_t *at) {
-  if (dtype == FILE_F16) {
-    uint16_t bits;
-    memcpy(&bits, at, sizeof bits);
-    return f16_value(bits);
-  }
-  if (dtype == FILE_F64) {
-    double wide;
-    memcpy(&wide, at, sizeof wide);
-    return (float)wide;  // the one rounding: nearest even
-  }
-  float value;
-  memcpy(&value, at, sizeof value);
-  return value;
-}
-
-static ufp4_dtype_t dtype_in_memory(file_dtype_t dtype) {
-  return dtype == FILE_BF16 ? UFP4_DTYPE_BF16 : dtype == FILE_I64 ? UFP4_DTYPE_I64 : UFP4_DTYPE_F32;
-}
-
-static void convert_element(const file_tensor_t *in, const uint8_t *at, void *out, int64_t index) {
-  if (in->dtype == FILE_BF16) {
-    memcpy((uint16_t *)out + index, at, sizeof(uint16_t));
-  } else if (in->dtype == FILE_I64) {
-    memcpy((int64_t *)out + index, at, sizeof(int64_t));
-  } else {
-    ((float *)out)[index] = element_f32(in->dtype, at);
-  }
-}
-
-static ufp4_status_t convert(const file_tensor_t *in, const char *path, ufp4_tensor_t *out, ufp4_message_t *message) {
-  static const size_t bytes[] = {[UFP4_DTYPE_F32] = 4, [UFP4_DTYPE_BF16] = 2, [UFP4_DTYPE_I64] = 8};
-  ufp4_dtype_t dtype = dtype_in_memory(in->dtype);
-  void *data = malloc((size_t)(in->rows * in->cols) * bytes[dtype]);
-  if (data == NULL) {
-    ufp4_message_set(message, "%s: does not fit in memory", path);
-    return UFP4_ERROR_MEMORY;
-  }
-  size_t size = file_dtype_bytes(in->dtype);
-  for (int64_t r = 0; r < in->rows; r++) {
-    for (int64_t c = 0; c < in->cols; c++) {
-      convert_element(in, in->data + (size_t)(r * in->row_step + c * in->col_step) * size, data, r * in->cols + c);
-    }
-  }
-  *out = (ufp4_tensor_t){{dtype, in->rows, in->cols, in->cols, data}, data};
-  return UFP4_OK;
-}
-
 // --- Reading -------------------------------------------------------------------------------------------
-
-static ufp4_status_t read_safetensors(const char *path, size_t file_length, ufp4_tensor_t *out,
-                                      ufp4_message_t *message) {
-  char *file_path = strndup(path, file_length);
-  if (file_path == NULL) {
-    ufp4_message_set(message, "%s: the host is out of memory", path);
-    return UFP4_ERROR_MEMORY;
-  }
-  const char *name = path[file_length] == ':' ? path + file_length + 1 : "";
-  safetensors_t file;
-  file_tensor_t found;
-  ufp4_status_t status = safetensors_open(file_path, &file, message);
-  if (status == UFP4_OK) {
-    status = safetensors_find(&file, name, &found, message);
-    if (status == UFP4_OK && found.dtype == FILE_U8) {
-      ufp4_message_set(message, "%s: its element type is U8; F32, F16, BF16 or F64 is needed", path);
-      status = UFP4_ERROR_FORMAT;
-    }
-    if (status == UFP4_OK) status = convert(&found, path, out, message);
-    safetensors_close(&file);
-  }
-  free(file_path);
-  return status;
-}
 
 // All of the file, but of one that is no .npy, which may be larger than the memory, its beginning only.
 static ufp4_status_t read_npy_bytes(const file_ranges_t *file, file_bytes_t *out, ufp4_message_t *message) {
@@ -129,7 +28,8 @@ static ufp4_status_t read_npy_bytes(const file_ranges_t *file, file_bytes_t *out
   return UFP4_ERROR_MEMORY;
 }
 
-static ufp4_status_t read_npy(const char *path, int uint16_is_bf16, ufp4_tensor_t *out, ufp4_message_t *message) {
+ufp4_status_t ufp4_tensor_read(const char *path, int uint16_is_bf16, ufp4_tensor_t *out, ufp4_message_t *message) {
+  *out = (ufp4_tensor_t){0};
   file_ranges_t file;
   file_bytes_t bytes = {0};
   file_tensor_t found;
@@ -138,24 +38,9 @@ static ufp4_status_t read_npy(const char *path, int uint16_is_bf16, ufp4_tensor_
   status = read_npy_bytes(&file, &bytes, message);
   file_ranges_close(&file);
   if (status == UFP4_OK) status = npy_parse(path, &bytes, uint16_is_bf16, &found, message);
-  if (status == UFP4_OK) status = convert(&found, path, out, message);
+  if (status == UFP4_OK) status = file_tensor_convert(&found, path, out, message);
   free(bytes.data);
   return status;
-}
-
-// Characters of the file's name in FILE.safetensors[:NAME]; 0 if the path is none.
-static size_t safetensors_length(const char *path) {
-  const char *found = strstr(path, SUFFIX ":");
-  if (found != NULL) return (size_t)(found - path) + strlen(SUFFIX);
-  size_t length = strlen(path), suffix = strlen(SUFFIX);
-  return length > suffix && strcmp(path + length - suffix, SUFFIX) == 0 ? length : 0;
-}
-
-ufp4_status_t ufp4_tensor_read(const char *path, int uint16_is_bf16, ufp4_tensor_t *out, ufp4_message_t *message) {
-  *out = (ufp4_tensor_t){0};
-  size_t file_length = safetensors_length(path);
-  return file_length != 0 ? read_safetensors(path, file_length, out, message)
-                          : read_npy(path, uint16_is_bf16, out, message);
 }
 
 // --- Writing -------------------------------------------------------------------------------------------

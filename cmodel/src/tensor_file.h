@@ -21,34 +21,14 @@ typedef struct {
 /** A row-major tensor of rows x cols; 0 if that is empty or has more bytes than there could be. */
 int file_tensor_bytes(file_dtype_t dtype, int64_t rows, int64_t cols, uint64_t *bytes);
 
+/** A new tensor of F32, BF16 or I64 with the elements of @p in, which are not U8; messages name @p path. */
+ufp4_status_t file_tensor_convert(const file_tensor_t *in, const char *path, ufp4_tensor_t *out, ufp4_message_t *message);
+
 /** Whether these are the first bytes of a .npy. */
 #define NPY_MAGIC_BYTES 6
 int npy_begins(const uint8_t first[NPY_MAGIC_BYTES]);
 /** Finds the tensor in the bytes of a .npy. */
 ufp4_status_t npy_parse(const char *path, const file_bytes_t *file, int uint16_is_bf16, file_tensor_t *out,
                         ufp4_message_t *message);
-
-/** A tensor's bytes, read from a .safetensors. */
-typedef struct safetensors_part {
-  struct safetensors_part *next;
-  uint8_t bytes[];
-} safetensors_part_t;
-
-/** An opened .safetensors. */
-typedef struct {
-  const char *path;
-  file_ranges_t file;
-  struct json_t *header;
-  uint64_t data_at, data_bytes;  // behind the header
-  safetensors_part_t *parts;     // what was found
-} safetensors_t;
-
-/** Reads and checks the header, and every tensor's place. */
-ufp4_status_t safetensors_open(const char *path, safetensors_t *out, ufp4_message_t *message);
-void safetensors_close(safetensors_t *file);
-/** Finds a 2-D tensor by name and reads it; its data stays until @p file is closed. */
-ufp4_status_t safetensors_find(safetensors_t *file, const char *name, file_tensor_t *out, ufp4_message_t *message);
-/** The metadata value of @p key, or NULL. */
-const char *safetensors_metadata(const safetensors_t *file, const char *key);
 
 #endif

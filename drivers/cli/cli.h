@@ -8,7 +8,7 @@
 
 #include "json.h"
 #include "ufp4.h"
-#include "ufp4/tensor.h"
+#include "ufp4_file.h"
 
 /** Exit statuses; 128 + n on signal n is the shell's. */
 enum {

@@ -100,7 +100,7 @@ static int read_c(const char *path, int bf16, inputs_t *in) {
 
 static int read_accumulate(const char *path, inputs_t *in) {
   ufp4_message_t message = {0};
-  ufp4_status_t status = ufp4_tensor_read(path, 0, &in->accumulate, &message);
+  ufp4_status_t status = ufp4_file_read(path, 0, &in->accumulate, &message);
   if (status != UFP4_OK) return fail_read(status, &message);
   if (in->accumulate.view.dtype != UFP4_DTYPE_I64) {
     return cli_fail(&cli_gemm, CLI_USAGE, "%s: --accumulate-in needs int64 sums, as --out i64 writes them", path);

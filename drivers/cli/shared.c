@@ -179,7 +179,7 @@ int cli_recipe_check(const cli_command_t *command, ufp4_device_t *device, const 
 
 int cli_tensor_read(const cli_command_t *command, const char *path, int uint16_is_bf16, ufp4_tensor_t *out) {
   ufp4_message_t message = {0};
-  ufp4_status_t status = ufp4_tensor_read(path, uint16_is_bf16, out, &message);
+  ufp4_status_t status = ufp4_file_read(path, uint16_is_bf16, out, &message);
   if (status != UFP4_OK) return cli_fail_status(command, status, message.text);
   if (out->view.dtype == UFP4_DTYPE_F32 || out->view.dtype == UFP4_DTYPE_BF16) return CLI_GO_ON;
   ufp4_tensor_free(out);

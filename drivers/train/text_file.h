@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole text file in memory; gzip too where the program is built with zlib.
+// A whole text file in memory, plain or gzip.
 #ifndef UFP4_TEXT_FILE_H
 #define UFP4_TEXT_FILE_H
 
@@ -14,7 +14,7 @@ typedef struct {
 } text_bytes_t;
 
 /** Reads the file, uncompressed. @return UFP4_ERROR_IO, UFP4_ERROR_FORMAT (not gzip through and through, or over 4
- * GiB), each with a message; UFP4_ERROR_UNSUPPORTED where it is gzip and there is no zlib; UFP4_ERROR_MEMORY. */
+ * GiB), each with a message; UFP4_ERROR_MEMORY. */
 ufp4_status_t text_file_read(const char *path, text_bytes_t *bytes, ufp4_message_t *message);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "check.h"
 #include "ufp4.h"
-#include "ufp4/tensor.h"
+#include "ufp4_file.h"
 
 // --- Files -------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@
 
 #include "fuzz.h"
 #include "ufp4/gemm.h"
-#include "ufp4/tensor.h"
+#include "ufp4_file.h"
 
 #define MAX_ELEMENTS 20000  // of what is multiplied
 

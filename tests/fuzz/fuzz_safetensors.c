@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "ufp4/tensor.h"
+#include "ufp4_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char named[600], name[64] = "";
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fuzz_bytes(&input, name, length);
   snprintf(named, sizeof named, "%s%s%s", fuzz_safetensors("t.safetensors", input.at, input.left),
            name[0] != '\0' ? ":" : "", name);
-  ufp4_status_t status = ufp4_tensor_read(named, 0, &tensor, &message);
+  ufp4_status_t status = ufp4_file_read(named, 0, &tensor, &message);
   fuzz_demand_message(status, &message);
   // A name may hold ".safetensors:" itself; then the file is another, which is not there.
   fuzz_demand(status == UFP4_OK || status == UFP4_ERROR_FORMAT || status == UFP4_ERROR_IO, "FORMAT or IO");

@@ -9,7 +9,7 @@
 
 #include "fuzz.h"
 #include "legal.h"
-#include "ufp4/tensor.h"
+#include "ufp4_file.h"
 
 typedef struct {
   char folder[400];
