@@ -1,31 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C side of ufp4_dpi_pkg.sv, where each function is documented: unpacks the arguments and calls the golden model.
-// A packed vector comes as 32-bit words, the lowest first; a packed struct so too, its last member first.
+// A packed vector comes as 32-bit words, the lowest first; a packed struct so too, its last member first. Simulators
+// compile it as C or as C++ (Verilator, on its command line): it is both, and C11 and C++11 take it without a warning.
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 #include <svdpi.h>
+#include <ufp4/combination.h>
 #include <ufp4/format.h>
 #include <ufp4/gemm.h>
 #include <ufp4/quantize.h>
 #include <ufp4/random.h>
 #include <ufp4/rht.h>
 
-static int is_elem(int elem) {
-  return elem >= 0 && elem < UFP4_ELEM_COUNT;
+#ifdef __cplusplus
+extern "C" {
+#define THREAD_LOCAL thread_local
+#else
+#define THREAD_LOCAL _Thread_local
+#endif
+
+// --- Why a call failed -----------------------------------------------------------------------------------
+
+// The one exception to "no global state": a DPI function has nowhere else to leave a text. One for each thread, so that
+// a simulator of several sees the reason of its own call.
+static THREAD_LOCAL ufp4_message_t last;
+
+const char *ufp4_dpi_message(void) {
+  return last.text;
+}
+
+static int fail(ufp4_status_t status) {
+  ufp4_message_set(&last, "%s", ufp4_status_string(status));
+  return (int)status;
+}
+
+static int in_range(const char *what, int64_t value, int64_t low, int64_t high) {
+  if (value >= low && value <= high) return 1;
+  ufp4_message_set(&last, "%s is %lld; here it is %lld to %lld", what, (long long)value, (long long)low,
+                   (long long)high);
+  return 0;
+}
+
+static int is_elem(const char *what, int64_t elem) {
+  return in_range(what, elem, 0, UFP4_ELEM_COUNT - 1);
 }
 
 // --- Elements and scales ---------------------------------------------------------------------------------
 
 int ufp4_dpi_elem_quanta(int elem, unsigned char code) {
-  return is_elem(elem) ? ufp4_elem_quanta((ufp4_elem_t)elem, code) : 0;
+  return is_elem("elem", elem) ? ufp4_elem_quanta((ufp4_elem_t)elem, code) : 0;
 }
 
 unsigned ufp4_dpi_elem_value(int elem, unsigned char code) {
-  return is_elem(elem) ? ufp4_f32_bits(ufp4_elem_value((ufp4_elem_t)elem, code)) : UFP4_F32_NAN;
+  return is_elem("elem", elem) ? ufp4_f32_bits(ufp4_elem_value((ufp4_elem_t)elem, code)) : UFP4_F32_NAN;
 }
 
 unsigned char ufp4_dpi_elem_cast(int elem, unsigned f32) {
-  return is_elem(elem) ? ufp4_elem_cast((ufp4_elem_t)elem, ufp4_f32_value(f32)) : 0;
+  return is_elem("elem", elem) ? ufp4_elem_cast((ufp4_elem_t)elem, ufp4_f32_value(f32)) : 0;
 }
 
 unsigned char ufp4_dpi_e4m3_cast(unsigned f32) {
@@ -67,13 +99,13 @@ void ufp4_dpi_random_block(unsigned long long seed, unsigned long long tensor_id
 }
 
 int ufp4_dpi_threefry4x32(int rounds, const svBitVecVal *key, const svBitVecVal *counter, svBitVecVal *words) {
-  if (rounds < 0 || rounds > 72) return UFP4_ERROR_ARGUMENT;
+  if (!in_range("rounds", rounds, 0, 72)) return UFP4_ERROR_ARGUMENT;
   ufp4_threefry4x32(rounds, key, counter, words);
   return UFP4_OK;
 }
 
 int ufp4_dpi_philox4x32(int rounds, const svBitVecVal *key, const svBitVecVal *counter, svBitVecVal *words) {
-  if (rounds < 0 || rounds > 16) return UFP4_ERROR_ARGUMENT;
+  if (!in_range("rounds", rounds, 0, 16)) return UFP4_ERROR_ARGUMENT;
   ufp4_philox4x32(rounds, key, counter, words);
   return UFP4_OK;
 }
@@ -101,17 +133,19 @@ int ufp4_dpi_quantize_block(const svBitVecVal *words, int elem, int rht, unsigne
                             unsigned char *scale) {
   memset(codes, 0, 8);
   *scale = 0;
-  if (!is_elem(elem) || (rht != UFP4_RHT_NONE && rht != UFP4_RHT_INTEGER) ||
-      (round != UFP4_ROUND_RNE && round != UFP4_ROUND_SR) ||
-      (scale_round != UFP4_SCALE_ROUND_RNE && scale_round != UFP4_SCALE_ROUND_UP) || exponent < INT16_MIN ||
-      exponent > INT16_MAX) {
+  if (!is_elem("elem", elem) || !in_range("rht", rht, UFP4_RHT_NONE, UFP4_RHT_INTEGER) ||
+      !in_range("round", round, 0, UFP4_ROUND_COUNT - 1) ||
+      !in_range("scale_round", scale_round, UFP4_SCALE_ROUND_RNE, UFP4_SCALE_ROUND_UP) ||
+      !in_range("exponent", exponent, INT16_MIN, INT16_MAX)) {
     return -1;
   }
-  ufp4_quantize_t how = {.elem = (ufp4_elem_t)elem,
-                         .rht = (ufp4_rht_t)rht,
-                         .rht_mask = mask,
-                         .round = (ufp4_round_t)round,
-                         .scale_round = (ufp4_scale_round_t)scale_round};
+  ufp4_quantize_t how;
+  memset(&how, 0, sizeof how);
+  how.elem = (ufp4_elem_t)elem;
+  how.rht = (ufp4_rht_t)rht;
+  how.rht_mask = mask;
+  how.round = (ufp4_round_t)round;
+  how.scale_round = (ufp4_scale_round_t)scale_round;
   uint8_t bytes[16], unpacked[16];
   for (int i = 0; i < 16; i++) bytes[i] = (uint8_t)(random[i / 4] >> 8 * (i % 4));
   unsigned flags = ufp4_quantize_block(words, &how, exponent, bytes, unpacked, scale);
@@ -122,7 +156,7 @@ int ufp4_dpi_quantize_block(const svBitVecVal *words, int elem, int rht, unsigne
 int ufp4_dpi_block_dot(int a_elem, int b_elem, const svBitVecVal *a_codes, const svBitVecVal *b_codes) {
   uint8_t a[16], b[16];
   int sum = 0;
-  if (!is_elem(a_elem) || !is_elem(b_elem)) return 0;
+  if (!is_elem("a_elem", a_elem) || !is_elem("b_elem", b_elem)) return 0;
   split_codes(a_codes, a);
   split_codes(b_codes, b);
   for (int i = 0; i < 16; i++) {
@@ -134,25 +168,34 @@ int ufp4_dpi_block_dot(int a_elem, int b_elem, const svBitVecVal *a_codes, const
 // A block as an operand of one row: packed as the golden model packs it, two codes a byte, low nibble first.
 static ufp4_operand_t block_operand(int elem, const svBitVecVal *words, uint8_t packed[8], uint8_t *scale) {
   for (int i = 0; i < 8; i++) packed[i] = (uint8_t)(words[i / 4] >> 8 * (i % 4));
-  return (ufp4_operand_t){.elem = (ufp4_elem_t)elem,
-                          .rows = 1,
-                          .cols = 16,
-                          .blocks = 1,
-                          .block = 16,
-                          .scale_blocks = 1,
-                          .codes = packed,
-                          .scales = scale,
-                          .tensor_scale = 1};
+  ufp4_operand_t operand;
+  memset(&operand, 0, sizeof operand);
+  operand.elem = (ufp4_elem_t)elem;
+  operand.rows = operand.blocks = operand.scale_blocks = 1;
+  operand.cols = operand.block = 16;
+  operand.codes = packed;
+  operand.scales = scale;
+  operand.tensor_scale = 1;
+  return operand;
+}
+
+static ufp4_gemm_t gemm_of(ufp4_contract_t contract, ufp4_dtype_t d_dtype, float alpha) {
+  ufp4_gemm_t how;
+  memset(&how, 0, sizeof how);
+  how.contract = contract;
+  how.d_dtype = d_dtype;
+  how.alpha = alpha;
+  return how;
 }
 
 long long ufp4_dpi_block_product(int a_elem, int b_elem, const svBitVecVal *a_codes, const svBitVecVal *b_codes,
                                  unsigned char a_scale, unsigned char b_scale) {
   uint8_t a_packed[8], b_packed[8];
   int64_t product = UFP4_I64_NAN;
-  if (!is_elem(a_elem) || !is_elem(b_elem)) return product;
+  if (!is_elem("a_elem", a_elem) || !is_elem("b_elem", b_elem)) return product;
   ufp4_operand_t a = block_operand(a_elem, a_codes, a_packed, &a_scale);
   ufp4_operand_t b = block_operand(b_elem, b_codes, b_packed, &b_scale);
-  ufp4_gemm_t how = {.contract = UFP4_CONTRACT_EXACT, .d_dtype = UFP4_DTYPE_I64, .alpha = 1};
+  ufp4_gemm_t how = gemm_of(UFP4_CONTRACT_EXACT, UFP4_DTYPE_I64, 1);
   return ufp4_gemm(&a, &b, &how, &product, 1) == UFP4_OK ? product : UFP4_I64_NAN;
 }
 
@@ -162,22 +205,49 @@ unsigned ufp4_dpi_f32_from_scaled(long long sum, int exponent) {
 
 // --- Matrices --------------------------------------------------------------------------------------------
 
-static int holds(svOpenArrayHandle array, int64_t count) {
-  return svDimensions(array) == 1 && svSize(array, 1) >= count;
+// An open array, and what it is called in the package.
+typedef struct {
+  svOpenArrayHandle handle;
+  const char *name;
+} array_t;
+
+static array_t named(svOpenArrayHandle handle, const char *name) {
+  array_t array = {handle, name};
+  return array;
+}
+
+static int holds(array_t array, int64_t rows, int64_t cols) {
+  int dimensions = svDimensions(array.handle), size = dimensions == 1 ? svSize(array.handle, 1) : 0;
+  if (dimensions == 1 && size >= rows * cols) return 1;
+  if (dimensions != 1) {
+    ufp4_message_set(&last, "%s has %d dimensions; 1 is needed", array.name, dimensions);
+  } else {
+    ufp4_message_set(&last, "%s has %d elements; %lld x %lld are needed", array.name, size, (long long)rows,
+                     (long long)cols);
+  }
+  return 0;
 }
 
 // The element at the index-th lowest index; indices fit an int where holds() was true.
-static void *at(svOpenArrayHandle array, int64_t index) {
-  return svGetArrElemPtr1(array, svLow(array, 1) + (int)index);
+static void *at(array_t array, int64_t index) {
+  return svGetArrElemPtr1(array.handle, svLow(array.handle, 1) + (int)index);
 }
 
-static void *copy_in(svOpenArrayHandle array, int64_t count, size_t element) {
-  uint8_t *data = malloc((size_t)count * element);
+static uint8_t *byte_at(array_t array, int64_t index) {
+  return (uint8_t *)at(array, index);
+}
+
+static uint32_t *word_at(array_t array, int64_t index) {
+  return (uint32_t *)at(array, index);
+}
+
+static void *copy_in(array_t array, int64_t count, size_t element) {
+  uint8_t *data = (uint8_t *)malloc((size_t)count * element);
   for (int64_t i = 0; data != NULL && i < count; i++) memcpy(data + (size_t)i * element, at(array, i), element);
   return data;
 }
 
-static void copy_out(svOpenArrayHandle array, int64_t count, size_t element, const void *data) {
+static void copy_out(array_t array, int64_t count, size_t element, const void *data) {
   for (int64_t i = 0; i < count; i++) memcpy(at(array, i), (const uint8_t *)data + (size_t)i * element, element);
 }
 
@@ -197,30 +267,36 @@ enum {
 };
 
 static int is_quantize(const svBitVecVal *s) {
-  return s[Q_ELEM] < UFP4_ELEM_COUNT && s[Q_SCALE] < UFP4_SCALE_COUNT && s[Q_LAYOUT] < UFP4_LAYOUT_COUNT &&
-         s[Q_RHT] < UFP4_RHT_COUNT && s[Q_MASK] <= UINT16_MAX && s[Q_ROUND] < UFP4_ROUND_COUNT &&
-         s[Q_SCALE_ROUND] < UFP4_SCALE_ROUND_COUNT;
+  return is_elem("how.elem", s[Q_ELEM]) && in_range("how.scale", s[Q_SCALE], 0, UFP4_SCALE_COUNT - 1) &&
+         in_range("how.layout", s[Q_LAYOUT], 0, UFP4_LAYOUT_COUNT - 1) &&
+         in_range("how.rht", s[Q_RHT], 0, UFP4_RHT_COUNT - 1) && in_range("how.rht_mask", s[Q_MASK], 0, UINT16_MAX) &&
+         in_range("how.round", s[Q_ROUND], 0, UFP4_ROUND_COUNT - 1) &&
+         in_range("how.scale_round", s[Q_SCALE_ROUND], 0, UFP4_SCALE_ROUND_COUNT - 1) &&
+         (s[Q_GIVEN] == 0 || in_range("how.exponent", (int)s[Q_EXPONENT], INT16_MIN, INT16_MAX));
 }
 
 static ufp4_quantize_t unpack_quantize(const svBitVecVal *s) {
-  return (ufp4_quantize_t){.elem = (ufp4_elem_t)s[Q_ELEM],
-                           .scale = (ufp4_scale_t)s[Q_SCALE],
-                           .layout = (ufp4_layout_t)s[Q_LAYOUT],
-                           .rht = (ufp4_rht_t)s[Q_RHT],
-                           .rht_mask = (uint16_t)s[Q_MASK],
-                           .round = (ufp4_round_t)s[Q_ROUND],
-                           .scale_round = (ufp4_scale_round_t)s[Q_SCALE_ROUND],
-                           .seed = join(s + Q_SEED),
-                           .tensor_id = join(s + Q_ID),
-                           .exponent_given = s[Q_GIVEN] != 0,
-                           .exponent = (int)s[Q_EXPONENT]};
+  ufp4_quantize_t how;
+  memset(&how, 0, sizeof how);
+  how.elem = (ufp4_elem_t)s[Q_ELEM];
+  how.scale = (ufp4_scale_t)s[Q_SCALE];
+  how.layout = (ufp4_layout_t)s[Q_LAYOUT];
+  how.rht = (ufp4_rht_t)s[Q_RHT];
+  how.rht_mask = (uint16_t)s[Q_MASK];
+  how.round = (ufp4_round_t)s[Q_ROUND];
+  how.scale_round = (ufp4_scale_round_t)s[Q_SCALE_ROUND];
+  how.seed = join(s + Q_SEED);
+  how.tensor_id = join(s + Q_ID);
+  how.exponent_given = s[Q_GIVEN] != 0;
+  how.exponent = (int)s[Q_EXPONENT];
+  return how;
 }
 
-static void put_codes(const ufp4_operand_t *operand, int64_t width, svOpenArrayHandle codes) {
+static void put_codes(const ufp4_operand_t *operand, int64_t width, array_t codes) {
   for (int64_t i = 0; i < operand->rows * width; i++) {
     int64_t k = i % width;
     uint8_t pair = operand->codes[(i / width) * operand->blocks * 8 + k / 2];
-    *(uint8_t *)at(codes, i) = k % 2 ? pair >> 4 : pair & 15;
+    *byte_at(codes, i) = k % 2 ? pair >> 4 : pair & 15;
   }
 }
 
@@ -231,21 +307,25 @@ static uint32_t scale_bits(const ufp4_operand_t *operand, int64_t i) {
 int ufp4_dpi_quantize(int rows, int cols, const svBitVecVal *how_words, const svOpenArrayHandle x,
                       const svOpenArrayHandle codes, const svOpenArrayHandle scales, int *exponent,
                       unsigned *tensor_scale, int *flags) {
+  array_t in = named(x, "x"), code_array = named(codes, "codes"), scale_array = named(scales, "scales");
   *exponent = *flags = 0;
   *tensor_scale = 0;
-  if (rows < 1 || cols < 1 || !holds(x, (int64_t)rows * cols) || !is_quantize(how_words)) return UFP4_ERROR_ARGUMENT;
+  if (!in_range("rows", rows, 1, UFP4_MAX_DIM) || !in_range("cols", cols, 1, UFP4_MAX_DIM)) return UFP4_ERROR_ARGUMENT;
+  if (!holds(in, rows, cols) || !is_quantize(how_words)) return UFP4_ERROR_ARGUMENT;
   ufp4_quantize_t how = unpack_quantize(how_words);
-  ufp4_operand_t operand;
-  void *data = copy_in(x, (int64_t)rows * cols, sizeof(float));
-  if (data == NULL) return UFP4_ERROR_MEMORY;
-  ufp4_matrix_t matrix = {UFP4_DTYPE_F32, rows, cols, cols, data};
-  ufp4_status_t status = ufp4_quantize(&matrix, &how, &operand);
-  free(data);
+  ufp4_status_t status = ufp4_combination_quantize(&how, 0, NULL, &last);
   if (status != UFP4_OK) return (int)status;
+  ufp4_operand_t operand;
+  void *data = copy_in(in, (int64_t)rows * cols, sizeof(float));
+  if (data == NULL) return fail(UFP4_ERROR_MEMORY);
+  ufp4_matrix_t matrix = {UFP4_DTYPE_F32, rows, cols, cols, data};
+  status = ufp4_quantize(&matrix, &how, &operand);
+  free(data);
+  if (status != UFP4_OK) return fail(status);
   int64_t width = how.rht == UFP4_RHT_NONE ? cols : operand.blocks * 16, count = rows * operand.scale_blocks;
-  if (holds(codes, rows * width) && holds(scales, count)) {
-    put_codes(&operand, width, codes);
-    for (int64_t i = 0; i < count; i++) *(uint32_t *)at(scales, i) = scale_bits(&operand, i);
+  if (holds(code_array, rows, width) && holds(scale_array, rows, operand.scale_blocks)) {
+    put_codes(&operand, width, code_array);
+    for (int64_t i = 0; i < count; i++) *word_at(scale_array, i) = scale_bits(&operand, i);
     *exponent = operand.exponent;
     *tensor_scale = ufp4_f32_bits(operand.tensor_scale);
     *flags = (int)operand.flags;
@@ -260,85 +340,139 @@ int ufp4_dpi_quantize(int rows, int cols, const svBitVecVal *how_words, const sv
 enum { O_TENSOR_SCALE = 0, O_EXPONENT, O_ELEM, O_WORDS };
 enum { G_B = 0, G_A = O_WORDS, G_ADD = 2 * O_WORDS, G_ALPHA, G_SCALE, G_CONTRACT };
 
-// [rows][k] codes and their scales as an operand; freed by the caller where the status is UFP4_OK.
-static ufp4_status_t get_operand(const svBitVecVal *s, svBitVecVal scale, int rows, int k, svOpenArrayHandle codes,
-                                 svOpenArrayHandle scales, ufp4_operand_t *out) {
-  if (rows < 1 || k < 1 || !holds(codes, (int64_t)rows * k)) return UFP4_ERROR_ARGUMENT;
-  if (s[O_ELEM] >= UFP4_ELEM_COUNT || scale >= UFP4_SCALE_COUNT) return UFP4_ERROR_ARGUMENT;
-  ufp4_status_t status = ufp4_operand_create_scaled((ufp4_elem_t)s[O_ELEM], (ufp4_scale_t)scale, rows, k, out);
-  if (status != UFP4_OK) return status;
-  int64_t count = rows * out->scale_blocks;
-  if (!holds(scales, count)) {
-    ufp4_operand_free(out);
-    return UFP4_ERROR_ARGUMENT;
-  }
-  for (int64_t i = 0; i < (int64_t)rows * k; i++) {
-    int64_t column = i % k;
-    unsigned code = *(const uint8_t *)at(codes, i) & 15u;
-    out->codes[(i / k) * out->blocks * 8 + column / 2] |= (uint8_t)(column % 2 ? code << 4 : code);
-  }
-  for (int64_t i = 0; i < count; i++) {
-    uint32_t bits = *(const uint32_t *)at(scales, i);
-    if (out->scales != NULL) {
-      out->scales[i] = (uint8_t)bits;
-    } else {
-      out->scales_f32[i] = ufp4_f32_value(bits);
-    }
-  }
-  if (scale == UFP4_SCALE_E4M3) out->exponent = (int)s[O_EXPONENT];
-  if (scale == UFP4_SCALE_NVFP4) out->tensor_scale = ufp4_f32_value(s[O_TENSOR_SCALE]);
-  return UFP4_OK;
+// An operand of a GEMM as it is passed, with the names of what may be wrong with it.
+typedef struct {
+  const svBitVecVal *words;
+  array_t codes, scales;
+  const char *elem, *exponent, *tensor_scale;
+} side_t;
+
+static side_t side_of(int b, const svBitVecVal *words, svOpenArrayHandle codes, svOpenArrayHandle scales) {
+  static const char *const names[2][5] = {
+      {"a_codes", "a_scales", "how.a.elem", "how.a.exponent", "how.a.tensor_scale"},
+      {"b_codes", "b_scales", "how.b.elem", "how.b.exponent", "how.b.tensor_scale"}};
+  side_t side = {words, named(codes, names[b][0]), named(scales, names[b][1]), names[b][2], names[b][3], names[b][4]};
+  return side;
 }
 
-// c and d hold elements of that size; c is read into memory of its own, which may be NULL where nothing is added.
-static int multiply(int m, int n, int k, const svBitVecVal *s, ufp4_gemm_t *how, size_t element,
-                    const svOpenArrayHandle operands[4], svOpenArrayHandle c, svOpenArrayHandle d) {
-  ufp4_operand_t a, b;
-  int64_t count = (int64_t)m * n;
-  if (how->contract >= UFP4_CONTRACT_COUNT) return UFP4_ERROR_ARGUMENT;
-  ufp4_status_t status = get_operand(s + G_A, s[G_SCALE], m, k, operands[0], operands[1], &a);
+static int is_positive(const char *what, float value) {
+  if (value > 0.0f && value <= FLT_MAX) return 1;
+  ufp4_message_set(&last, "%s is %g; a finite number above 0 is needed", what, (double)value);
+  return 0;
+}
+
+static int check_side(const side_t *side, svBitVecVal scale, int rows, int k) {
+  const svBitVecVal *s = side->words;
+  return is_elem(side->elem, s[O_ELEM]) && holds(side->codes, rows, k) &&
+         holds(side->scales, rows, (k - 1) / ufp4_scale_block((ufp4_scale_t)scale) + 1) &&
+         (scale != UFP4_SCALE_E4M3 || in_range(side->exponent, (int)s[O_EXPONENT], INT16_MIN, INT16_MAX)) &&
+         (scale != UFP4_SCALE_NVFP4 || is_positive(side->tensor_scale, ufp4_f32_value(s[O_TENSOR_SCALE])));
+}
+
+static int get_scales(array_t scales, ufp4_operand_t *out) {
+  for (int64_t i = 0; i < out->rows * out->scale_blocks; i++) {
+    uint32_t bits = *word_at(scales, i);
+    float value = ufp4_f32_value(bits);
+    if (out->scales != NULL) {
+      out->scales[i] = (uint8_t)bits;
+    } else if (value < 0.0f || value > FLT_MAX) {
+      ufp4_message_set(&last, "%s holds %g; FP32 scales are finite and not negative", scales.name, (double)value);
+      return 0;
+    } else {
+      out->scales_f32[i] = value;
+    }
+  }
+  return 1;
+}
+
+// [rows][k] codes and their scales as an operand; freed by the caller where the status is UFP4_OK.
+static int get_operand(const side_t *side, svBitVecVal scale, int rows, int k, ufp4_operand_t *out) {
+  if (!check_side(side, scale, rows, k)) return UFP4_ERROR_ARGUMENT;
+  ufp4_status_t status =
+      ufp4_operand_create_scaled((ufp4_elem_t)side->words[O_ELEM], (ufp4_scale_t)scale, rows, k, out);
+  if (status != UFP4_OK) return fail(status);
+  for (int64_t i = 0; i < (int64_t)rows * k; i++) {
+    int64_t column = i % k;
+    unsigned code = *byte_at(side->codes, i) & 15u;
+    out->codes[(i / k) * out->blocks * 8 + column / 2] |= (uint8_t)(column % 2 ? code << 4 : code);
+  }
+  if (scale == UFP4_SCALE_E4M3) out->exponent = (int)side->words[O_EXPONENT];
+  if (scale == UFP4_SCALE_NVFP4) out->tensor_scale = ufp4_f32_value(side->words[O_TENSOR_SCALE]);
+  if (get_scales(side->scales, out)) return UFP4_OK;
+  ufp4_operand_free(out);
+  return UFP4_ERROR_ARGUMENT;
+}
+
+// What there is to add, and where the result goes: elements of that size.
+typedef struct {
+  array_t c, d;
+  size_t element;
+  int add;
+} result_t;
+
+static int multiply_operands(const ufp4_operand_t *a, const ufp4_operand_t *b, ufp4_gemm_t *how, const result_t *to) {
+  int64_t count = a->rows * b->rows;
+  ufp4_status_t status = ufp4_combination_gemm(a->elem, b->elem, a->scale, how->contract, NULL, &last);
   if (status != UFP4_OK) return (int)status;
-  status = get_operand(s + G_B, s[G_SCALE], n, k, operands[2], operands[3], &b);
-  if (status != UFP4_OK) {
-    ufp4_operand_free(&a);
-    return (int)status;
-  }
-  int add = s[G_ADD] != 0;
-  void *added = NULL, *result = NULL;
-  status = UFP4_ERROR_ARGUMENT;
-  if (holds(d, count) && (!add || holds(c, count))) {
-    added = add ? copy_in(c, count, element) : NULL;
-    result = calloc((size_t)count, element);
-    status = result == NULL || (add && added == NULL) ? UFP4_ERROR_MEMORY : UFP4_OK;
-  }
+  if (!holds(to->d, a->rows, b->rows) || (to->add && !holds(to->c, a->rows, b->rows))) return UFP4_ERROR_ARGUMENT;
+  void *added = to->add ? copy_in(to->c, count, to->element) : NULL, *result = calloc((size_t)count, to->element);
   if (how->d_dtype == UFP4_DTYPE_I64) {
-    how->accumulate = added;
-    how->accumulate_ld = n;
+    how->accumulate = (const int64_t *)added;
+    how->accumulate_ld = b->rows;
   } else {
-    how->c = added;
-    how->c_ld = n;
+    how->c = (const float *)added;
+    how->c_ld = b->rows;
   }
-  if (status == UFP4_OK) status = ufp4_gemm(&a, &b, how, result, n);
-  if (status == UFP4_OK) copy_out(d, count, element, result);
+  status = result == NULL || (to->add && added == NULL) ? UFP4_ERROR_MEMORY : ufp4_gemm(a, b, how, result, b->rows);
+  if (status == UFP4_OK) copy_out(to->d, count, to->element, result);
+  if (status != UFP4_OK) fail(status);
+  if (status == UFP4_ERROR_ARGUMENT && how->contract == UFP4_CONTRACT_NV) {
+    ufp4_message_set(&last, "contract nv adds c only where alpha and both tensor scales are 1");
+  }
   free(result);
   free(added);
-  ufp4_operand_free(&b);
-  ufp4_operand_free(&a);
   return (int)status;
+}
+
+static int multiply(int m, int n, int k, const svBitVecVal *s, ufp4_gemm_t *how, const side_t sides[2],
+                    const result_t *to) {
+  ufp4_operand_t a, b;
+  if (!in_range("m", m, 1, UFP4_MAX_DIM) || !in_range("n", n, 1, UFP4_MAX_DIM) || !in_range("k", k, 1, UFP4_MAX_DIM) ||
+      !in_range("how.scale", s[G_SCALE], 0, UFP4_SCALE_COUNT - 1)) {
+    return UFP4_ERROR_ARGUMENT;
+  }
+  int status = get_operand(&sides[0], s[G_SCALE], m, k, &a);
+  if (status != UFP4_OK) return status;
+  status = get_operand(&sides[1], s[G_SCALE], n, k, &b);
+  if (status == UFP4_OK) {
+    status = multiply_operands(&a, &b, how, to);
+    ufp4_operand_free(&b);
+  }
+  ufp4_operand_free(&a);
+  return status;
 }
 
 int ufp4_dpi_gemm(int m, int n, int k, const svBitVecVal *how_words, const svOpenArrayHandle a_codes,
                   const svOpenArrayHandle a_scales, const svOpenArrayHandle b_codes, const svOpenArrayHandle b_scales,
                   const svOpenArrayHandle c, const svOpenArrayHandle d) {
-  const svOpenArrayHandle operands[4] = {a_codes, a_scales, b_codes, b_scales};
-  ufp4_gemm_t how = {.contract = (ufp4_contract_t)how_words[G_CONTRACT], .alpha = ufp4_f32_value(how_words[G_ALPHA])};
-  return multiply(m, n, k, how_words, &how, sizeof(float), operands, c, d);
+  const side_t sides[2] = {side_of(0, how_words + G_A, a_codes, a_scales),
+                           side_of(1, how_words + G_B, b_codes, b_scales)};
+  const result_t to = {named(c, "c"), named(d, "d"), sizeof(float), how_words[G_ADD] != 0};
+  if (!in_range("how.contract", how_words[G_CONTRACT], 0, UFP4_CONTRACT_COUNT - 1)) return UFP4_ERROR_ARGUMENT;
+  ufp4_gemm_t how = gemm_of((ufp4_contract_t)how_words[G_CONTRACT], UFP4_DTYPE_F32, ufp4_f32_value(how_words[G_ALPHA]));
+  return multiply(m, n, k, how_words, &how, sides, &to);
 }
 
 int ufp4_dpi_gemm_sums(int m, int n, int k, const svBitVecVal *how_words, const svOpenArrayHandle a_codes,
                        const svOpenArrayHandle a_scales, const svOpenArrayHandle b_codes,
                        const svOpenArrayHandle b_scales, const svOpenArrayHandle c, const svOpenArrayHandle d) {
-  const svOpenArrayHandle operands[4] = {a_codes, a_scales, b_codes, b_scales};
-  ufp4_gemm_t how = {.contract = UFP4_CONTRACT_EXACT, .d_dtype = UFP4_DTYPE_I64, .alpha = 1};
-  return multiply(m, n, k, how_words, &how, sizeof(int64_t), operands, c, d);
+  const side_t sides[2] = {side_of(0, how_words + G_A, a_codes, a_scales),
+                           side_of(1, how_words + G_B, b_codes, b_scales)};
+  const result_t to = {named(c, "c"), named(d, "d"), sizeof(int64_t), how_words[G_ADD] != 0};
+  ufp4_gemm_t how = gemm_of(UFP4_CONTRACT_EXACT, UFP4_DTYPE_I64, 1);
+  return multiply(m, n, k, how_words, &how, sides, &to);
 }
+
+#ifdef __cplusplus
+}
+#endif

@@ -9,8 +9,12 @@
 // Formats and settings are the constants of ufp4_spec_pkg: ELEM_, SCALE_, RHT_, ROUND_, SCALE_ROUND_, LAYOUT_,
 // CONTRACT_. Every rounding is in docs/numerics.md, in the section named at each function; "C:" is the function of the
 // golden model. Functions that return a status give 0, or the number of a ufp4_status_t (ufp4/status.h), and then no
-// result.
+// result; message() says why.
 package ufp4_dpi_pkg;
+
+  // Why the last call in this thread that was refused was, in one line; "" where none was. An argument that does not
+  // exist counts where the function returns no status, too.
+  import "DPI-C" ufp4_dpi_message = function string message();
 
   // --- Elements and scales (numerics.md 1 and 2) ------------------------------------------------------------
 

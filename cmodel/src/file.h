@@ -53,9 +53,19 @@ typedef struct {
 } file_out_t;
 
 ufp4_status_t file_out_open(const char *path, file_out_t *out, ufp4_message_t *message);
+/** Whether everything that was written has arrived, to be asked before one of several takes its name. */
+ufp4_status_t file_out_flush(file_out_t *out, ufp4_message_t *message);
+/** Takes it back: the target is as it was. Frees @p out. */
+void file_out_discard(file_out_t *out);
 /** Gives it the target's name if everything that was written has arrived; after any failure the target is as it was and
  * nothing is left beside it. Frees @p out. */
 ufp4_status_t file_out_close(file_out_t *out, ufp4_message_t *message);
+
+/** What writes a file's contents; its failures are seen in the stream. */
+typedef void (*file_put_t)(const void *context, FILE *stream);
+/** A file_out_t of what @p put writes at once. Signals wait where it has a name before it is whole, so that none is left
+ *  behind. */
+ufp4_status_t file_write_by(const char *path, file_put_t put, const void *context, ufp4_message_t *message);
 
 /** One part of what is to be written. */
 typedef struct {
@@ -63,8 +73,7 @@ typedef struct {
   size_t size;
 } file_part_t;
 
-/** Writes the parts one after the other to a file_out_t. Signals wait where it has a name before it is whole, so that
- * none is left behind. */
+/** As file_write_by: the parts one after the other. */
 ufp4_status_t file_write(const char *path, const file_part_t *parts, int count, ufp4_message_t *message);
 
 #endif

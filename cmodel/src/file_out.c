@@ -165,6 +165,17 @@ static int flush(FILE *stream) {
   return 0;
 }
 
+ufp4_status_t file_out_flush(file_out_t *out, ufp4_message_t *message) {
+  return flush(out->stream) ? UFP4_OK : file_fail(out->path, "write", message);
+}
+
+void file_out_discard(file_out_t *out) {
+  if (out->stream == NULL) return;
+  fclose(out->stream);
+  if (out->named) unlink(out->beside);
+  forget(out);
+}
+
 ufp4_status_t file_out_close(file_out_t *out, ufp4_message_t *message) {
   sigset_t all, before;
   sigfillset(&all);
@@ -186,7 +197,7 @@ ufp4_status_t file_out_close(file_out_t *out, ufp4_message_t *message) {
   return status;
 }
 
-ufp4_status_t file_write(const char *path, const file_part_t *parts, int count, ufp4_message_t *message) {
+ufp4_status_t file_write_by(const char *path, file_put_t put, const void *context, ufp4_message_t *message) {
   file_out_t out;
   sigset_t all, before;
   sigfillset(&all);
@@ -195,8 +206,22 @@ ufp4_status_t file_write(const char *path, const file_part_t *parts, int count, 
   if (status != UFP4_OK) return status;
   if (out.named) pthread_sigmask(SIG_BLOCK, &all, NULL);
   errno = 0;
-  for (int i = 0; i < count && !ferror(out.stream); i++) fwrite(parts[i].data, 1, parts[i].size, out.stream);
+  put(context, out.stream);
   status = file_out_close(&out, message);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   return status;
+}
+
+typedef struct {
+  const file_part_t *parts;
+  int count;
+} parts_t;
+
+static void put_parts(const void *context, FILE *stream) {
+  const parts_t *all = context;
+  for (int i = 0; i < all->count && !ferror(stream); i++) fwrite(all->parts[i].data, 1, all->parts[i].size, stream);
+}
+
+ufp4_status_t file_write(const char *path, const file_part_t *parts, int count, ufp4_message_t *message) {
+  return file_write_by(path, put_parts, &(parts_t){parts, count}, message);
 }

@@ -59,35 +59,30 @@ static size_t npy_header(const char *descr, int64_t rows, int64_t cols, char out
   return total;
 }
 
-static ufp4_status_t write_npy(const char *path, const char *descr, int64_t rows, int64_t cols, const void *data,
-                               size_t element_bytes, ufp4_message_t *message) {
-  char header[192];
-  file_part_t parts[2] = {{header, npy_header(descr, rows, cols, header)},
-                          {data, (size_t)(rows * cols) * element_bytes}};
-  return file_write(path, parts, 2, message);
-}
-
-ufp4_status_t ufp4_tensor_write(const char *path, const ufp4_matrix_t *matrix, ufp4_message_t *message) {
+void tensor_put(const ufp4_matrix_t *matrix, FILE *stream) {
   static const struct {
     const char *descr;
     size_t bytes;
   } types[] = {[UFP4_DTYPE_F32] = {"<f4", 4}, [UFP4_DTYPE_BF16] = {"<u2", 2}, [UFP4_DTYPE_I64] = {"<i8", 8}};
-  size_t element = types[matrix->dtype].bytes, row = (size_t)matrix->cols * element;
-  uint8_t *dense = malloc((size_t)matrix->rows * row);
-  if (dense == NULL) {
-    ufp4_message_set(message, "%s: the host is out of memory", path);
-    return UFP4_ERROR_MEMORY;
+  const size_t element = types[matrix->dtype].bytes;
+  char header[192];
+  fwrite(header, 1, npy_header(types[matrix->dtype].descr, matrix->rows, matrix->cols, header), stream);
+  for (int64_t r = 0; r < matrix->rows && !ferror(stream); r++) {
+    fwrite((const uint8_t *)matrix->data + (size_t)(r * matrix->ld) * element, element, (size_t)matrix->cols, stream);
   }
-  for (int64_t r = 0; r < matrix->rows; r++) {
-    memcpy(dense + (size_t)r * row, (const uint8_t *)matrix->data + (size_t)(r * matrix->ld) * element, row);
-  }
-  ufp4_status_t status =
-      write_npy(path, types[matrix->dtype].descr, matrix->rows, matrix->cols, dense, element, message);
-  free(dense);
-  return status;
+}
+
+static void put_matrix(const void *matrix, FILE *stream) {
+  tensor_put(matrix, stream);
+}
+
+ufp4_status_t ufp4_tensor_write(const char *path, const ufp4_matrix_t *matrix, ufp4_message_t *message) {
+  return file_write_by(path, put_matrix, matrix, message);
 }
 
 ufp4_status_t ufp4_tensor_write_u8(const char *path, const uint8_t *data, int64_t rows, int64_t cols,
                                    ufp4_message_t *message) {
-  return write_npy(path, "|u1", rows, cols, data, 1, message);
+  char header[192];
+  const file_part_t parts[2] = {{header, npy_header("|u1", rows, cols, header)}, {data, (size_t)(rows * cols)}};
+  return file_write(path, parts, 2, message);
 }

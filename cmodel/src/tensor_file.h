@@ -24,6 +24,9 @@ int file_tensor_bytes(file_dtype_t dtype, int64_t rows, int64_t cols, uint64_t *
 /** A new tensor of F32, BF16 or I64 with the elements of @p in, which are not U8; messages name @p path. */
 ufp4_status_t file_tensor_convert(const file_tensor_t *in, const char *path, ufp4_tensor_t *out, ufp4_message_t *message);
 
+/** Writes a .npy: float32, uint16 (BF16) or int64. */
+void tensor_put(const ufp4_matrix_t *matrix, FILE *stream);
+
 /** Whether these are the first bytes of a .npy. */
 #define NPY_MAGIC_BYTES 6
 int npy_begins(const uint8_t first[NPY_MAGIC_BYTES]);

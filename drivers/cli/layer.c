@@ -10,8 +10,8 @@
 
 #include "cli.h"
 #include "compare.h"
-#include "file.h"
 #include "report.h"
+#include "tensor_file.h"
 
 static int run(int argc, char **argv);
 const cli_command_t cli_layer = {
@@ -253,55 +253,37 @@ static int check_outputs(const choices_t *choices, char **inputs) {
   return end;
 }
 
-// An output on its way: where it goes, links followed, and its name until all of them are whole, which is this process's
-// own.
-typedef struct {
-  char *path, *target, *part;
-} output_t;
-
-static void free_output(output_t *output) {
-  if (output->part != NULL) unlink(output->part);
-  free(output->path);
-  free(output->target);
-  free(output->part);
+static int fail_file(ufp4_status_t status, const ufp4_message_t *message) {
+  return cli_fail_status(&cli_layer, status, message->text);
 }
 
-static int name_output(const choices_t *choices, int pass, output_t *output) {
-  ufp4_message_t message;
-  output->path = output_path(choices, pass);
-  if (output->path == NULL) return cli_fail_status(&cli_layer, UFP4_ERROR_MEMORY, NULL);
-  ufp4_status_t status = file_target(output->path, &output->target, &message);
-  if (status != UFP4_OK) return cli_fail_status(&cli_layer, status, message.text);
-  size_t size = strlen(output->target) + 32;
-  output->part = malloc(size);
-  if (output->part == NULL) return cli_fail_status(&cli_layer, UFP4_ERROR_MEMORY, NULL);
-  snprintf(output->part, size, "%s.%ld.part", output->target, (long)getpid());
-  return CLI_GO_ON;
-}
-
-static int write_part(const side_t *side, int pass, const output_t *output) {
+static int open_output(const choices_t *choices, const side_t *side, int pass, file_out_t *out) {
   ufp4_message_t message = {0};
-  int64_t n = side->stats[pass].n;
-  ufp4_matrix_t matrix = {UFP4_DTYPE_F32, side->stats[pass].m, n, n, side->d[pass]};
-  ufp4_status_t status = ufp4_tensor_write(output->part, &matrix, &message);
-  return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_layer, status, message.text);
+  char *path = output_path(choices, pass);
+  if (path == NULL) return cli_fail_status(&cli_layer, UFP4_ERROR_MEMORY, NULL);
+  ufp4_status_t status = file_out_open(path, out, &message);
+  free(path);
+  if (status != UFP4_OK) return fail_file(status, &message);
+  const int64_t n = side->stats[pass].n;
+  tensor_put(&(ufp4_matrix_t){UFP4_DTYPE_F32, side->stats[pass].m, n, n, side->d[pass]}, out->stream);
+  status = file_out_flush(out, &message);
+  return status == UFP4_OK ? CLI_GO_ON : fail_file(status, &message);
 }
 
 // All outputs of a layer or none: every one is whole before the first takes its name.
-static int write_parts(const choices_t *choices, const layer_t *layer) {
-  output_t outputs[UFP4_PASS_COUNT] = {0};
+static int write_all(const choices_t *choices, const layer_t *layer) {
+  file_out_t outputs[UFP4_PASS_COUNT] = {0};
+  ufp4_message_t message = {0};
   int made, end = cli_output_make_directory(&cli_layer, choices->directory, &made);
   for (int pass = 0; pass < UFP4_PASS_COUNT && end == CLI_GO_ON; pass++) {
-    if (!(layer->shape.passes >> pass & 1)) continue;
-    end = name_output(choices, pass, &outputs[pass]);
-    if (end == CLI_GO_ON) end = write_part(&layer->sides[0], pass, &outputs[pass]);
+    if (layer->shape.passes >> pass & 1) end = open_output(choices, &layer->sides[0], pass, &outputs[pass]);
   }
   for (int pass = 0; pass < UFP4_PASS_COUNT && end == CLI_GO_ON; pass++) {
-    const output_t *output = &outputs[pass];
-    if (output->part == NULL || rename(output->part, output->target) == 0) continue;
-    end = cli_fail_errno(&cli_layer, output->path, "write");
+    if (outputs[pass].stream == NULL) continue;
+    ufp4_status_t status = file_out_close(&outputs[pass], &message);
+    if (status != UFP4_OK) end = fail_file(status, &message);
   }
-  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) free_output(&outputs[pass]);
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) file_out_discard(&outputs[pass]);
   if (end != CLI_GO_ON && made) rmdir(choices->directory);
   return end;
 }
@@ -310,7 +292,7 @@ static int write_outputs(const choices_t *choices, const layer_t *layer) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
-  int end = write_parts(choices, layer);
+  int end = write_all(choices, layer);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   return end;
 }

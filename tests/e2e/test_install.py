@@ -12,6 +12,8 @@ from bench import check, check_equal
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 CONSUMER = pathlib.Path(__file__).resolve().parent / "consumer"
 PREFIX = "/opt/ufp4"  # below DESTDIR
+LAUNCHERS = [f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in ("C", "CXX") if shutil.which("ccache")]
+PROGRAMS = ("c_model", "c_model_static", "cpp_model", "c_driver", "cpp_driver")
 C_FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 
@@ -36,7 +38,7 @@ def pkg_config(place, *words):
 
 def build_consumer(place, *options, status=0):
     text = call("cmake", "-G", "Ninja", "-S", CONSUMER, "-B", "consumer", f"-DCMAKE_PREFIX_PATH={place}", *options,
-                status=status)
+                *LAUNCHERS, status=status)
     if status == 0:
         call("cmake", "--build", "consumer")
     return text
@@ -45,8 +47,66 @@ def build_consumer(place, *options, status=0):
 def test_projects_with_cmake():
     build_consumer(install(), "-DCONSUMER_COMPONENTS=driver", "-DCMAKE_C_FLAGS=" + " ".join(C_FLAGS),
                    "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror")
-    for name in ("c_model", "c_model_static", "cpp_model", "c_driver", "cpp_driver"):
+    for name in PROGRAMS:
         call(f"consumer/{name}")
+
+
+def use_as_a_part(*options):
+    """The consumer with ufp4 as a part of it, to which ufp4 gives libraries and nothing else."""
+    build_consumer("", *options, "-DCMAKE_C_FLAGS=-Wall -Wextra")
+    for name in PROGRAMS:
+        call(f"consumer/{name}")
+    rules = pathlib.Path("consumer/build.ninja").read_text()
+    for word in ("-Werror", "erilat", "nvcc", "ufp4_cuda.so"):
+        check(word not in rules, f"{word} in the consumer's rules")
+    check("Total Tests: 1\n" in call("ctest", "--test-dir", "consumer", "-N"), "the consumer has a test, ufp4 none")
+    call("cmake", "--install", "consumer", "--prefix", os.path.abspath("installed"))
+    check_equal([str(p) for p in pathlib.Path("installed").rglob("*") if p.is_file()], ["installed/bin/c_model"], "installed")
+    libraries = {file.name: file.parent for file in pathlib.Path("consumer").rglob("libufp4*") if "package" in file.parts}
+    for name, options, headers in (("libufp4_model.so", ["-D"], SOURCE.glob("cmodel/include/ufp4/*.h")),
+                                   ("libufp4_model.a", [], SOURCE.glob("cmodel/include/ufp4/*.h")),
+                                   ("libufp4.so", ["-D"], [SOURCE / "drivers/include/ufp4.h"])):
+        check_equal(exported(libraries[name] / name, *options), declared(headers), name)
+
+
+def test_part_of_a_project_by_add_subdirectory():
+    use_as_a_part(f"-DCONSUMER_SOURCE={SOURCE}")
+
+
+def test_part_of_a_project_by_fetch_content():
+    use_as_a_part(f"-DFETCHCONTENT_SOURCE_DIR_UFP4={SOURCE}")
+
+
+def test_part_of_a_project_in_c_alone():
+    """Another language is not asked for; what it finds there, it does not report."""
+    os.mkdir("project")
+    pathlib.Path("project/CMakeLists.txt").write_text(
+        f"cmake_minimum_required(VERSION 3.22)\nproject(p C)\nadd_subdirectory({SOURCE} ufp4)\n")
+    text = call("cmake", "-S", "project", "-B", "build", CXX="/no/compiler")
+    check("golden model" not in text, text)
+    check("CMAKE_CXX_COMPILER" not in pathlib.Path("build/CMakeCache.txt").read_text(), "C++ was asked for")
+
+
+def test_switches_that_are_off():
+    """RTL and CUDA, whose tools were found before."""
+    tools = ["-DVERILATOR=/bin/true", "-DCLANGXX=/bin/true", "-DUFP4_NVCC=/bin/true"]
+    off = ["-DUFP4_RTL=OFF", "-DUFP4_CUDA=OFF", "-DUFP4_TESTS=OFF"]
+    text = call("cmake", "-G", "Ninja", "-S", SOURCE, "-B", "build", *tools, *off)
+    for name, part in (("RTL", "simulated core (backend rtl)"), ("CUDA", "GPU code of the backend cuda"), ("TESTS", "tests")):
+        check(f"  {part}: no (UFP4_{name} is off)\n" in text, f"{part}: {text}")
+    rules = pathlib.Path("build/build.ninja").read_text()
+    check("ufp4_sim" not in rules and "libufp4_cuda.so" not in rules and "test_gemm" not in rules, "what is off is built")
+
+
+def test_rejects_a_switch_whose_tools_are_missing():
+    for name, options, words in (
+            ("RTL", ["-DVERILATOR=OFF"], "that needs zlib1g-dev, verilator, a C"),
+            ("CUDA", ["-DUFP4_NVCC=OFF"], "that needs nvcc of the CUDA toolkit"),
+            ("TESTS", ["-DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON"], "that needs the driver, a C"),
+            ("RTL", ["-DUFP4_MODEL_ONLY=ON"], "that needs UFP4_MODEL_ONLY to be OFF")):
+        shutil.rmtree("build", ignore_errors=True)
+        text = call("cmake", "-G", "Ninja", "-S", SOURCE, "-B", "build", f"-DUFP4_{name}=ON", *options, status=1)
+        check(f"UFP4_{name} is ON; {words}" in " ".join(text.split()), f"{name} {options}: {text}")
 
 
 def test_projects_with_pkg_config():
@@ -90,6 +150,12 @@ def declared(headers):
     return set(re.findall(r"^(?:const )?[a-z_0-9]+ \*?(ufp4_[a-z0-9_]+)\(", text, flags=re.M))
 
 
+def exported(library, *options):
+    """The functions that a library defines for others."""
+    lines = call("nm", "-g", "--defined-only", *options, library).splitlines()
+    return {line.split()[2] for line in lines if len(line.split()) == 3}
+
+
 def test_libraries_export_what_the_headers_declare():
     place = install()
     include = place / "include"
@@ -97,8 +163,7 @@ def test_libraries_export_what_the_headers_declare():
     check(len(model) > 40 and len(driver) > 20, f"headers were not understood: {model} {driver}")
     for file, options, want in (("libufp4_model.so", ["-D"], model), ("libufp4_model.a", [], model),
                                 ("libufp4.so", ["-D"], driver)):
-        lines = call("nm", "-g", "--defined-only", *options, place / "lib" / file).splitlines()
-        got = {line.split()[2] for line in lines if len(line.split()) == 3}
+        got = exported(place / "lib" / file, *options)
         check_equal(sorted(got - want), [], f"{file} exports more")
         check_equal(sorted(want - got), [], f"{file} lacks")
 
@@ -188,7 +253,7 @@ def test_golden_model_needs_only_a_c_compiler():
     cmake, path = shutil.which("cmake"), {"PATH": os.path.abspath("bin"), "CC": "", "CXX": "", "CMAKE_GENERATOR": ""}
     # CMake looks for programs beside itself too, whatever PATH is.
     absent = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("PkgConfig", "ZLIB", "Python3")]
-    text = call(cmake, "-S", SOURCE, "-B", "bare", "-DCMAKE_BUILD_TYPE=Debug", "-DVERILATOR=OFF", "-DUFP4_NVCC=OFF", *absent, **path)
+    text = call(cmake, "-S", SOURCE, "-B", "bare", "-DCMAKE_BUILD_TYPE=Debug", "-DUFP4_RTL=OFF", "-DUFP4_CUDA=OFF", *absent, **path)
     for line in ("golden model: yes", "driver, command line: no (needs libjansson-dev and zlib1g-dev)",
                  "simulated core (backend rtl): no (", "tests: no ("):
         check(f"  {line}" in text, f"{line}: {text}")

@@ -96,7 +96,7 @@ def fold(counts, folder, done):
 
 def build_programs(build, log):
     configure = ["cmake", "-G", "Ninja", "-S", ROOT, "-B", build, "-DCMAKE_BUILD_TYPE=Release",
-                 f"-DUFP4_RTL_COVERAGE={CONFIGURATIONS}", f"-DUFP4_RTL_COVERAGE_FILES={POINTS}", "-DUFP4_NVCC=OFF"]
+                 f"-DUFP4_RTL_COVERAGE={CONFIGURATIONS}", f"-DUFP4_RTL_COVERAGE_FILES={POINTS}", "-DUFP4_CUDA=OFF"]
     if shutil.which("ccache"):
         configure += ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
     if not run(configure, log) or not run(["ninja", "-C", build, "tests/rtl/core/all"], log):

@@ -283,31 +283,67 @@ module dpi_tb;
     same("2 x 119.4375 + 0.5", 64'(d[0]), 64'h436F6000);
   endtask
 
-  // What does not fit, or does not exist: status 1.
+  // Status 1, and a message that says the words.
+  task automatic refused(input string words, input int status);
+    string text = message();
+    bit    found = 0;
+    for (int i = 0; i + words.len() <= text.len(); i++) found |= text.substr(i, i + words.len() - 1) == words;
+    same(words, 64'(status), 64'd1);
+    if (!found) $display("the message is '%s'; it should say '%s'", text, words);
+    same("message", 64'(found), 64'd1);
+  endtask
+
+  // What does not fit, or does not exist.
   task automatic refuses();
     int unsigned  x [32], scales [2], c [4], d [4], tensor_scale;
-    byte unsigned codes [32];
+    byte unsigned codes [32], scale;
+    bit [127:0]   words;
+    bit [63:0]    block_codes;
     int           t, flags;
     quantize_t    how = '0;
     gemm_t        times = '{alpha: 32'h3F800000, default: '0};
-    same("no rows", 64'(quantize(0, 16, how, x, codes, scales, t, tensor_scale, flags)), 64'd1);
-    same("x too short", 64'(quantize(3, 16, how, x, codes, scales, t, tensor_scale, flags)), 64'd1);
-    same("scales too short", 64'(quantize(3, 8, how, x, codes, scales, t, tensor_scale, flags)), 64'd1);
+    string        none = message();
+    same("no message yet", 64'(none.len()), 64'd0);
+    refused("rows is 0; here it is 1 to", quantize(0, 16, how, x, codes, scales, t, tensor_scale, flags));
+    refused("x has 32 elements; 3 x 16 are needed",
+            quantize(3, 16, how, x, codes, scales, t, tensor_scale, flags));
+    refused("scales has 2 elements; 3 x 1 are needed", quantize(3, 8, how, x, codes, scales, t, tensor_scale, flags));
     how.rht = 32'(RHT_INTEGER);
-    same("codes too short", 64'(quantize(2, 17, how, x, codes, scales, t, tensor_scale, flags)), 64'd1);
+    refused("codes has 32 elements; 3 x 16 are needed", quantize(3, 7, how, x, codes, scales, t, tensor_scale, flags));
     how.rht = 3;
-    same("no such transform", 64'(quantize(1, 16, how, x, codes, scales, t, tensor_scale, flags)), 64'd1);
+    refused("how.rht is 3; here it is 0 to 2", quantize(1, 16, how, x, codes, scales, t, tensor_scale, flags));
     how.rht = 0;
     how.scale = 32'(SCALE_NVFP4);
     how.elem = 32'(ELEM_INT4);
-    same("an illegal combination", 64'(quantize(1, 16, how, x, codes, scales, t, tensor_scale, flags)), 64'd1);
-    same("B too short", 64'(gemm(2, 3, 16, times, codes, scales, codes, scales, c, d)), 64'd1);
-    same("d too short", 64'(gemm(2, 2, 16, times, codes, scales, codes, scales, c, scales)), 64'd1);
+    refused("element int4 does not go with scale nvfp4", quantize(1, 16, how, x, codes, scales, t, tensor_scale, flags));
+    how = '{scale: 32'(SCALE_E8M0), scale_round: 32'(SCALE_ROUND_RNE), default: '0};
+    refused("scale rounding rne does not go with scale e8m0",
+            quantize(1, 32, how, x, codes, scales, t, tensor_scale, flags));
+    how = '{exponent_given: 1, exponent: 40000, default: '0};
+    refused("how.exponent is 40000", quantize(1, 16, how, x, codes, scales, t, tensor_scale, flags));
+    refused("b_codes has 32 elements; 3 x 16 are needed", gemm(2, 3, 16, times, codes, scales, codes, scales, c, d));
+    refused("d has 2 elements; 2 x 2 are needed", gemm(2, 2, 16, times, codes, scales, codes, scales, c, scales));
     times.contract = 3;
-    same("no such contract", 64'(gemm(1, 1, 16, times, codes, scales, codes, scales, c, d)), 64'd1);
+    refused("how.contract is 3", gemm(1, 1, 16, times, codes, scales, codes, scales, c, d));
     times.contract = 0;
     times.scale = 32'(SCALE_E8M0);
-    same("an illegal contract", 64'(gemm(1, 1, 32, times, codes, scales, codes, scales, c, d)), 64'd1);
+    refused("contract exact does not go with scale e8m0", gemm(1, 1, 32, times, codes, scales, codes, scales, c, d));
+    times.scale = 32'(SCALE_NVFP4);
+    refused("how.a.tensor_scale is 0", gemm(1, 1, 16, times, codes, scales, codes, scales, c, d));
+    times = '{scale: 32'(SCALE_FP32), contract: 32'(CONTRACT_FP32), alpha: 32'h3F800000, default: '0};
+    scales = '{32'hBF800000, 32'd0};
+    refused("a_scales holds -1", gemm(1, 1, 16, times, codes, scales, codes, scales, c, d));
+    times = '{scale: 32'(SCALE_NVFP4), contract: 32'(CONTRACT_NV), alpha: 32'h40000000, add: 1,
+              a: '{tensor_scale: 32'h3F800000, default: '0}, b: '{tensor_scale: 32'h3F800000, default: '0},
+              default: '0};
+    refused("contract nv adds c only where alpha", gemm(1, 1, 16, times, codes, scales, codes, scales, c, d));
+    refused("rounds is 17; here it is 0 to 16", philox4x32(17, 64'd0, 128'd0, words));
+    same("status", 64'(philox4x32(10, 64'd0, 128'd0, words)), 64'd0);
+    refused("rounds is 17", 1); // that of the last one that was refused
+    same("status", 64'(quantize_block(512'd0, 0, 0, 16'd0, 0, 2, 0, words, block_codes, scale)), 64'(-1));
+    refused("scale_round is 2; here it is 0 to 1", 1);
+    same("no such element", 64'(elem_quanta(5, 8'd1)), 64'd0);
+    refused("elem is 5; here it is 0 to 2", 1);
   endtask
 
   initial begin

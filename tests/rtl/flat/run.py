@@ -23,8 +23,8 @@ def main():
     flat, configuration = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
     source, build = (pathlib.Path(name).resolve() for name in sys.argv[3:5])
     build.mkdir(parents=True, exist_ok=True)
-    call(build, 600, "cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DUFP4_NVCC=OFF",
-         "-DBUILD_TESTING=OFF", f"-DUFP4_RTL_NETLIST={flat}", f"-DUFP4_RTL_NETLIST_OF={configuration}")
+    call(build, 600, "cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DUFP4_CUDA=OFF",
+         "-DUFP4_TESTS=OFF", f"-DUFP4_RTL_NETLIST={flat}", f"-DUFP4_RTL_NETLIST_OF={configuration}")
     call(build, 1800, "ninja", "-C", build, "ufp4_cli")
     program, random = build / "drivers" / "ufp4", np.random.default_rng(1)
     gemms = 0

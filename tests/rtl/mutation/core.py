@@ -161,7 +161,7 @@ def write_netlist(args):
 def build(args, options, targets):
     """Configures the tree SOURCE as BUILD/tests, with further options of CMake, and builds targets of it."""
     configure = ["cmake", "-G", "Ninja", "-S", args.source, "-B", args.build / "tests", "-DCMAKE_BUILD_TYPE=Release",
-                 "-DUFP4_NVCC=OFF", *options]
+                 "-DUFP4_CUDA=OFF", *options]
     if shutil.which("ccache"):
         configure += ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
     run.call(args.build, configure, 600, "cmake")
