@@ -18,7 +18,8 @@ ufp4_status_t file_fail(const char *path, const char *doing, ufp4_message_t *mes
 }
 
 ufp4_status_t file_status(int error) {
-  static const int environment[] = {ENOSPC, EDQUOT, EFBIG, EIO, ENFILE, EMFILE, ENOMEM};
+  static const int environment[] = {ENOSPC, EDQUOT, EFBIG, EIO, ENFILE, EMFILE};
+  if (error == ENOMEM) return UFP4_ERROR_MEMORY;
   for (size_t i = 0; i < sizeof environment / sizeof *environment; i++) {
     if (error == environment[i]) return UFP4_ERROR_STORAGE;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "heap.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,9 @@ static struct {
 
 static int fails(void) {
   long number = atomic_fetch_add(&heap.asked, 1);
-  return heap.fail_at >= 0 && (number == heap.fail_at || (heap.and_after && number > heap.fail_at));
+  const int now = heap.fail_at >= 0 && (number == heap.fail_at || (heap.and_after && number > heap.fail_at));
+  if (now) errno = ENOMEM;
+  return now;
 }
 
 static void *counted(void *memory) {
@@ -45,6 +48,14 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size) {
 
 char *__wrap_strndup(const char *text, size_t size) {
   return fails() ? NULL : counted(__real_strndup(text, size));
+}
+
+char *__wrap_strdup(const char *text) {
+  return fails() ? NULL : counted(__real_strdup(text));
+}
+
+char *__wrap_realpath(const char *path, char *resolved) {
+  return fails() ? NULL : counted(__real_realpath(path, resolved));
 }
 
 void __wrap_free(void *memory) {

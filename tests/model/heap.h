@@ -15,12 +15,16 @@ void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *memory, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 char *__real_strndup(const char *text, size_t size);
+char *__real_strdup(const char *text);
+char *__real_realpath(const char *path, char *resolved);
 void __real_free(void *memory);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 char *__wrap_strndup(const char *text, size_t size);
+char *__wrap_strdup(const char *text);
+char *__wrap_realpath(const char *path, char *resolved);
 void __wrap_free(void *memory);
 
 /** A call and what it left, reduced to one number. */
