@@ -285,7 +285,7 @@ SLOW_TEST(side_by_side_equal_the_model_on_many) {
   graphs(settings, SETTINGS, 1, 6);
 }
 
-// --- For each bug that tests/rtl/mutation injects ---
+// --- A few of each on small, for the coverage of the RTL (tests/rtl/coverage) ---
 
 // Of tensors with NaN here and there, both copies of BF16 and of FP32: which wait where memory takes long to write. The
 // rows that the last strip has not come one a cycle, whatever the bus.
