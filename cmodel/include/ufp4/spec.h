@@ -83,15 +83,14 @@ typedef enum {
 #define UFP4_CONTRACT_COUNT 3
 #define UFP4_CONTRACT_NAMES {"exact", "fp32", "nv"}
 
-/** What the RTL's arithmetic is shaped for (an elaboration parameter; the bits are the same): cells; FPGAs; simulators; cells, smaller and slower. */
+/** What the RTL's arithmetic is shaped for (an elaboration parameter; the bits are the same): cells; FPGAs; simulators. */
 typedef enum {
   UFP4_TARGET_ASIC = 0,
   UFP4_TARGET_FPGA = 1,
   UFP4_TARGET_SIMULATOR = 2,
-  UFP4_TARGET_COMPACT = 3,
 } ufp4_target_t;
-#define UFP4_TARGET_COUNT 4
-#define UFP4_TARGET_NAMES {"asic", "fpga", "simulator", "compact"}
+#define UFP4_TARGET_COUNT 3
+#define UFP4_TARGET_NAMES {"asic", "fpga", "simulator"}
 
 /** Element formats that a PE multiplies (an elaboration parameter): all; E2M1 alone; E1M2 and INT4; E1M2 alone. */
 typedef enum {
