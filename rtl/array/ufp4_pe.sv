@@ -7,8 +7,8 @@
 // base is zero, the running sum (keep), or the partial sum that an earlier chunk left in bank 0 (load).
 // Operands, as bit planes mag (ufp4_elem_decode) and as rest {sign[15:0], sig[3:0], exp[3:0]},
 // pass on to the right (a) and down (b) one cycle later. Stages (their number: ufp4_pe_pkg): dot product (the form for
-// cells: its tree, then its last addition), significands multiplied in, memory read, then accumulate, memory write; the
-// compact form for cells has these in three, that for FPGAs has more between. The control word of a stage is {valid,
+// cells: its tree, then its last addition), significands multiplied in, memory read, then accumulate, memory write; that
+// for FPGAs has more between. The control word of a stage is {valid,
 // keep, load, write, bank, index}, keep set and load clear where it is not valid: the array's control registers of this
 // column and those after it. valid_i is of the stage that makes the significands' product, control_load_i of the
 // memory read, control_sum_i of that which accumulates, and base_i, {keep, load}, of the one before it, where the form
@@ -154,11 +154,8 @@ module ufp4_pe #(
     logic unused_control;
     assign unused_control = valid_i ^ take ^ (^base_i);
   end else begin : gen_steps
-    // The scales that go with it are those passed on, of three stages the significands those that come.
-    localparam bit Compact = Target == 32'(ufp4_spec_pkg::TARGET_COMPACT);
+    // The scales that go with it are those passed on.
     logic signed [12:0] dot;
-    logic [3:0] a_sig, b_sig;
-    assign {a_sig, b_sig} = Compact ? {a_rest_i[7:4], b_rest_i[7:4]} : {a_rest_o[7:4], b_rest_o[7:4]};
     if (Lanes < 16) begin : gen_part
       ufp4_dot_part #(
         .Lanes(Lanes),
@@ -175,12 +172,9 @@ module ufp4_pe #(
       );
     end else begin : gen_cells
       // The two words of the tree are added in the next stage. The tree makes them inverted, and registers give out
-      // inverted what they take in most libraries: no inverter is on the way. Adding some of the bits before the register
-      // saves a few and makes the first stage the slowest: three stages have the time.
-      localparam int unsigned Low = Compact ? 9 : 0;
-      logic [12:0] sum_d, carry_d;
-      logic [12:Low] sum_nq, carry_nq, high;
-      logic carry_low, unused_carry;
+      // inverted what they take in most libraries: no inverter is on the way.
+      logic [12:0] sum_d, carry_d, sum_nq, carry_nq, added;
+      logic unused_carry;
       ufp4_dot_tree #(.Formats(Formats)) u_tree (
         .a_sign_i(a_rest_i[23:8]),
         .a_mag_i,
@@ -190,46 +184,27 @@ module ufp4_pe #(
         .carry_o(carry_d)
       );
       always_ff @(posedge clk_i) begin
-        sum_nq <= ~sum_d[12:Low];
-        carry_nq <= ~carry_d[12:Low];
+        sum_nq <= ~sum_d;
+        carry_nq <= ~carry_d;
       end
-      ufp4_ripple #(.Width(13 - Low)) u_high (
+      ufp4_ripple #(.Width(13)) u_added (
         .a_i(~sum_nq),
         .b_i(~carry_nq),
-        .c_i(carry_low),
-        .sum_o(high),
+        .c_i(1'b0),
+        .sum_o(added),
         .carry_o(unused_carry)
       );
-      if (Compact) begin : gen_low
-        logic [Low-1:0] low, low_nq;
-        logic carry, carry_low_nq;
-        ufp4_ripple #(.Width(Low)) u_low (
-          .a_i(sum_d[Low-1:0]),
-          .b_i(carry_d[Low-1:0]),
-          .c_i(1'b0),
-          .sum_o(low),
-          .carry_o(carry)
-        );
-        always_ff @(posedge clk_i) begin
-          low_nq <= ~low;
-          carry_low_nq <= ~carry;
-        end
-        assign carry_low = ~carry_low_nq;
-        assign dot = signed'({high, ~low_nq});
-      end else begin : gen_no_low
-        assign carry_low = 1'b0;
-        assign dot = signed'(high);
-      end
+      assign dot = signed'(added);
     end
     logic unused_control;
     assign unused_control = keep ^ take;
-    ufp4_sum_exact #(.Formats(Formats), .Compact(Compact)) u_sum (
+    ufp4_sum_exact #(.Formats(Formats)) u_sum (
       .clk_i,
       .valid_i,
       .dot_i(dot),
-      .a_sig_i(a_sig),
+      .a_sig_i(a_rest_o[7:4]),
       .a_exp_i(a_rest_o[3:0]),
-      .b_sig_i(b_sig),
+      .b_sig_i(b_rest_o[7:4]),
       .b_exp_i(b_rest_o[3:0]),
       .keep_i(base_i[1]),
       .load_i(base_i[0]),

@@ -10,11 +10,6 @@ package ufp4_pe_pkg;
     return (target == 32'(TARGET_FPGA)) ? DotStages : 0;
   endfunction
 
-  // The form for cells, in four stages or, smaller and slower, in three (compact).
-  function automatic bit cells(int unsigned target);
-    return target == 32'(TARGET_ASIC) || target == 32'(TARGET_COMPACT);
-  endfunction
-
   function automatic int unsigned stages(int unsigned target, int unsigned contract);
     if (contract == 32'(CONTRACT_NV)) return dot_stages(target) + 8;
     if (contract == 32'(CONTRACT_FP32)) return dot_stages(target) + 3;
@@ -24,7 +19,7 @@ package ufp4_pe_pkg;
 
   // How many PEs a side share the registers that pass an operand on (ufp4_systolic).
   function automatic int unsigned share(int unsigned target);
-    return cells(target) ? 4 : 1;
+    return (target == 32'(TARGET_ASIC)) ? 4 : 1;
   endfunction
 
   // Every reset of the core lasts as long, or longer: what PEs check of sums is over then (ufp4_sum_banks).
@@ -32,7 +27,7 @@ package ufp4_pe_pkg;
 
   // Fewer lanes than a block has elements: where its steps are added up (ufp4_dot_part).
   function automatic bit part_registered(int unsigned target, int unsigned contract);
-    return target == 32'(TARGET_FPGA) || (cells(target) && contract == 32'(CONTRACT_EXACT));
+    return target == 32'(TARGET_FPGA) || (target == 32'(TARGET_ASIC) && contract == 32'(CONTRACT_EXACT));
   endfunction
   function automatic int unsigned stage_part(int unsigned target, int unsigned contract);
     return part_registered(target, contract) ? 2 : 1;
@@ -40,16 +35,13 @@ package ufp4_pe_pkg;
 
   // Contract exact: bits of a word in an accumulator memory, where the form for cells keeps carries of its own.
   function automatic int unsigned sum_width(int unsigned target);
-    return cells(target) ? 67 : 64;
+    return (target == 32'(TARGET_ASIC)) ? 67 : 64;
   endfunction
 
   // Contract exact: where valid is wanted, where the sum to be loaded is read, and where the control of the sum enters.
-  function automatic int unsigned stage_valid(int unsigned target);
-    return (target == 32'(TARGET_COMPACT)) ? 1 : 2;
-  endfunction
+  localparam int unsigned StageValid = 2;
   function automatic int unsigned stage_load(int unsigned target);
-    if (target == 32'(TARGET_FPGA)) return DotStages + 3;
-    return (target == 32'(TARGET_COMPACT)) ? 1 : 2;
+    return (target == 32'(TARGET_FPGA)) ? DotStages + 3 : 2;
   endfunction
   function automatic int unsigned stage_sum(int unsigned target);
     return (target == 32'(TARGET_FPGA)) ? DotStages + 6 : stages(target, 32'(CONTRACT_EXACT));

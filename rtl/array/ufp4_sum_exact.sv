@@ -4,8 +4,7 @@
 //   sum = base + (dot * a_sig * b_sig << (a_exp + b_exp))          64 bits, exact
 //
 // base is zero, the running sum (keep), or a sum from memory (load). Stages: 1 takes dot_i and the scales, 2 multiplies
-// and shifts, 3 adds. Compact, with fewer registers and longer ways between them: 1 takes the significands alone, 2 takes
-// dot_i and the exponents and multiplies, 3 shifts and adds. valid_i is of stage 1; keep_i, load_i and loaded_i of stage
+// and shifts, 3 adds. valid_i is of stage 1; keep_i, load_i and loaded_i of stage
 // 2, keep_i set and load_i clear where that stage has no block. sum_o is stage 3's result before its register.
 //
 // The sum is four segments of 16 bits, and a carry out of the lower three stays in a bit of its own, {carries[2:0],
@@ -17,10 +16,9 @@
 // Formats: whose dot products these are. With E2M1 they reach 16 * 12 * 12 = 2304, else 16 * 8 * 8 = 1024, for which a bit
 // less will do: dot_i[12] is not looked at.
 // The form for cells; that for FPGAs is ufp4_sum_chains, that for simulators in ufp4_pe_words.
-// Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
+// Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/vectors.
 module ufp4_sum_exact #(
-  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
-  parameter bit Compact = 1'b0
+  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
 ) (
   input  logic               clk_i,
   input  logic               valid_i,
@@ -85,32 +83,15 @@ module ufp4_sum_exact #(
   logic [DotWidth-1:0] once;
   logic [DotWidth-1:1] thrice;
   logic [3:0][2:0] digit_d, digit;
-  logic [4:0] exp_d, exp;
-  logic [7:0] chosen_by;
+  logic [4:0] exp;
   for (genvar j = 0; j < 4; j++) begin : gen_digit
-    assign digit_d[j] = {&chosen_by[2*j+:2], chosen_by[2*j+1] & ~chosen_by[2*j], ~chosen_by[2*j+1] & chosen_by[2*j]};
+    assign digit_d[j] = {&sig[2*j+:2], sig[2*j+1] & ~sig[2*j], ~sig[2*j+1] & sig[2*j]};
   end
-  assign exp_d = 5'(a_exp_i) + 5'(b_exp_i);
-  if (Compact) begin : gen_late
-    logic [7:0] sig_q;
-    always_ff @(posedge clk_i) begin
-      sig_q <= sig;
-    end
-    assign chosen_by = sig_q;
-    assign {once, thrice, digit, exp} = {dot, triple, digit_d, exp_d};
-  end else begin : gen_early
-    logic [DotWidth-1:0] dot_q;
-    logic [DotWidth-1:1] triple_q;
-    logic [3:0][2:0] digit_q;
-    logic [4:0] exp_q;
-    always_ff @(posedge clk_i) begin
-      dot_q <= dot;
-      triple_q <= triple;
-      digit_q <= digit_d;
-      exp_q <= exp_d;
-    end
-    assign chosen_by = sig;
-    assign {once, thrice, digit, exp} = {dot_q, triple_q, digit_q, exp_q};
+  always_ff @(posedge clk_i) begin
+    once <= dot;
+    thrice <= triple;
+    digit <= digit_d;
+    exp <= 5'(a_exp_i) + 5'(b_exp_i);
   end
 
   // A row for every two bits of the product: what it chooses, and the sign.
@@ -148,7 +129,7 @@ module ufp4_sum_exact #(
     .carry_no(carry2),
     .sum_no(sum2)
   );
-  ufp4_ripple #(.Width(ScaledWidth), .Cells(Compact ? ScaledWidth : 8)) u_scaled (
+  ufp4_ripple #(.Width(ScaledWidth), .Cells(8)) u_scaled (
     .a_i(sum2),
     .b_i(carry2),
     .c_i(1'b0),
@@ -156,27 +137,13 @@ module ufp4_sum_exact #(
     .carry_o(unused_scaled)
   );
   // The shift up to seven.
-  logic signed [ScaledWidth-1:0] unshifted;
-  logic [2:0] fine;
   logic signed [TermWidth:0] by1, by2, by4;
   logic [TermWidth-1:0] bits;
-  assign by1 = fine[0] ? (TermWidth+1)'(signed'({unshifted, 1'b0})) : (TermWidth+1)'(unshifted);
-  assign by2 = fine[1] ? by1 <<< 2 : by1;
-  assign by4 = fine[2] ? by2 <<< 4 : by2;
-  if (Compact) begin : gen_shift_late
-    logic [ScaledWidth-1:0] scaled_q;
-    logic [2:0] fine_q;
-    always_ff @(posedge clk_i) begin
-      scaled_q <= scaled;
-      fine_q <= exp[2:0];
-    end
-    assign {unshifted, fine, bits} = {scaled_q, fine_q, by4[TermWidth-1:0]};
-  end else begin : gen_shift_early
-    logic [TermWidth-1:0] bits_q;
-    always_ff @(posedge clk_i) begin
-      bits_q <= by4[TermWidth-1:0];
-    end
-    assign {unshifted, fine, bits} = {scaled, exp[2:0], bits_q};
+  assign by1 = exp[0] ? (TermWidth+1)'(signed'({scaled, 1'b0})) : (TermWidth+1)'(signed'(scaled));
+  assign by2 = exp[1] ? by1 <<< 2 : by1;
+  assign by4 = exp[2] ? by2 <<< 4 : by2;
+  always_ff @(posedge clk_i) begin
+    bits <= by4[TermWidth-1:0];
   end
 
   // Its sign is that of the dot product, and there before its bits: above them it has registers of its own, so that fewer
@@ -201,7 +168,7 @@ module ufp4_sum_exact #(
   logic [3:0] carry;
   for (genvar i = 0; i < 4; i++) begin : gen_segment
     localparam int unsigned Width = (i < 3) ? 16 : Counted - 48;
-    ufp4_ripple #(.Width(Width), .Cells(Compact ? Width : 6)) u_segment (
+    ufp4_ripple #(.Width(Width), .Cells(6)) u_segment (
       .a_i(base[16*i+:Width]),
       .b_i(term[16*i+:Width]),
       .c_i((i == 0) ? 1'b0 : base[63+i]),

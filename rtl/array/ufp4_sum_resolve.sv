@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A word of an accumulator memory to the 64 bits that the drain takes: adds the carries between segments that
 // ufp4_sum_exact left in bits of their own.
-// Combinational. Tests: tests/rtl/array.
+// Combinational. Tests: tests/rtl/vectors.
 module ufp4_sum_resolve #(
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
   localparam int unsigned SumWidth = ufp4_pe_pkg::sum_width(Target)

@@ -83,7 +83,6 @@ module ufp4_systolic #(
 
   // Stages of the control words; contracts fp32 and nv count theirs from the dot product.
   localparam int unsigned DotStages = ufp4_pe_pkg::dot_stages(Target);
-  localparam int unsigned StageValid = ufp4_pe_pkg::stage_valid(Target);
   localparam int unsigned StageLoad = ufp4_pe_pkg::stage_load(Target);
   localparam int unsigned StageSum = Exact ? ufp4_pe_pkg::stage_sum(Target) : ufp4_pe_pkg::stages(Target, Contract);
   localparam int unsigned ControlCycles = (Cols - 1) / Share + 1 + StageSum;
@@ -260,7 +259,7 @@ module ufp4_systolic #(
         ufp4_pe #(.Depth(1 << IndexWidth), .Target(Target), .Parity(Parity), .Formats(Formats), .Lanes(Lanes)) u_pe (
           .clk_i,
           .rst_ni,
-          .valid_i(gen_row[r-r%Share].gen_control[c/Share+StageValid].word_q[ControlWidth-1]),
+          .valid_i(gen_row[r-r%Share].gen_control[c/Share+ufp4_pe_pkg::StageValid].word_q[ControlWidth-1]),
           .control_load_i(gen_row[r-r%Share].gen_control[c/Share+StageLoad].word_q[ControlWidth-1:0]),
           .control_sum_i(gen_row[r-r%Share].gen_control[c/Share+StageSum].word_q[ControlWidth-1:0]),
           .base_i(gen_row[r-r%Share].gen_control[c/Share+StageSum-1].word_q[IndexWidth+2+:2]),

@@ -57,11 +57,10 @@ package ufp4_spec_pkg;
   localparam logic [7:0] CONTRACT_FP32 = 8'd1;
   localparam logic [7:0] CONTRACT_NV = 8'd2;
 
-  // What the RTL's arithmetic is shaped for (an elaboration parameter; the bits are the same): cells; FPGAs; simulators; cells, smaller and slower.
+  // What the RTL's arithmetic is shaped for (an elaboration parameter; the bits are the same): cells; FPGAs; simulators.
   localparam logic [7:0] TARGET_ASIC = 8'd0;
   localparam logic [7:0] TARGET_FPGA = 8'd1;
   localparam logic [7:0] TARGET_SIMULATOR = 8'd2;
-  localparam logic [7:0] TARGET_COMPACT = 8'd3;
 
   // Element formats that a PE multiplies (an elaboration parameter): all; E2M1 alone; E1M2 and INT4; E1M2 alone.
   localparam logic [7:0] FORMATS_ALL = 8'd0;

@@ -5,7 +5,7 @@
 //
 // Given inverted words, the outputs are the true ones (ufp4_full_adder). vacant_ni, inverted as carry_no is, is one more
 // bit that the sum takes in where a carry word has none of its own.
-// Combinational. Tests: tests/rtl/array.
+// Combinational. Tests: tests/rtl/vectors.
 module ufp4_carry_save #(
   parameter int unsigned Width = 16
 ) (

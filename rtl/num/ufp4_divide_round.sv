@@ -10,7 +10,7 @@
 // Stage k runs with en_i[k] high: align, four divider stages (4, 3, 3, 3 steps of a restoring divider with a
 // 5-bit subtractor), round. sig_i[k] goes with stage k, payload_i and base_i with stage 0, random_i with
 // stage 5.
-// Golden: ufp4_quantize_block. Spec: numerics.md 4. Test: tests/rtl/quant.
+// Golden: ufp4_quantize_block. Spec: numerics.md 4. Test: tests/rtl/vectors.
 module ufp4_divide_round (
   input  logic              clk_i,
   input  logic [5:0]        en_i,

@@ -4,7 +4,7 @@
 //   dot = sum over lanes of (-1)^(a_sign ^ b_sign) * a_mag * b_mag          |dot| <= 2304
 //
 // The exact PE takes the tree by itself and has a register before the last addition.
-// Combinational. Golden: none of its own, part of ufp4_gemm; tests/rtl/array.
+// Combinational. Golden: none of its own, part of ufp4_gemm; tests/rtl/vectors.
 module ufp4_dot #(
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
 ) (

@@ -10,7 +10,7 @@
 // ufp4_dot is the same in a third fewer cells.
 // Sign: plane ^ negative counts -x as weight - x per lane; 193,
 // the sum of the weights, times the negative lanes is taken off.
-// Combinational. Golden: none of its own, part of ufp4_gemm; tests/rtl/array.
+// Combinational. Golden: none of its own, part of ufp4_gemm; tests/rtl/vectors.
 module ufp4_dot_planes (
   input  logic [15:0]        a_sign_i,
   input  logic [63:0]        a_mag_i,

@@ -8,7 +8,7 @@
 // the fifteen adders. The inversion costs no logic, it fits into the last step of the shift.
 // Nodes are kept, so that no synthesizer makes carry-save adders of them.
 // Six stages: a new product each cycle, and its dot product six cycles later.
-// Golden: none of its own, part of ufp4_gemm; tests/rtl/array.
+// Golden: none of its own, part of ufp4_gemm; tests/rtl/vectors.
 module ufp4_dot_relative (
   input  logic               clk_i,
   input  logic [15:0]        a_sign_i,

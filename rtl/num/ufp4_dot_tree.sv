@@ -7,7 +7,7 @@
 // lanes' ones in one count of the negative lanes (uniform formats, whose products end at 64: + 1 - 128; E1M2 alone, at
 // 49: + 1 - 64). Fewer formats leave out what their magnitudes cannot reach. Words enter the tree where its levels have room
 // for them, true or inverted as the cells of that level (ufp4_full_adder) want them.
-// Combinational. Golden: none of its own, part of ufp4_gemm; tests/rtl/array.
+// Combinational. Golden: none of its own, part of ufp4_gemm; tests/rtl/vectors.
 module ufp4_dot_tree #(
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
 ) (

@@ -7,7 +7,7 @@
 // clamped to -127..127. After stage 2: the byte, and base_o as the divider wants it (ufp4_divide_round) with
 // the significand 8: the scale is 8 * 2^(exp - 9) with exp = scale_o - 121.
 // Stage k runs with en_i[k] high; normal_i and power_i go with stage 1.
-// Golden: ufp4_quantize. Spec: numerics.md 2. Test: tests/rtl/quant.
+// Golden: ufp4_quantize. Spec: numerics.md 2. Test: tests/rtl/vectors.
 module ufp4_e8m0_scale (
   input  logic        clk_i,
   input  logic [2:1]  en_i,

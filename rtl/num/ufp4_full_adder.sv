@@ -3,7 +3,7 @@
 //
 // The function is its own dual: of inverted operands the outputs are the true sum and carry. So cells in a row or in a
 // tree need no inverters between them, and a library that has such a cell can put it in place (fpga/ppa.sh).
-// Combinational. Tests: tests/rtl/array.
+// Combinational. Tests: tests/rtl/vectors.
 module ufp4_full_adder (
   input  logic a_i,
   input  logic b_i,

@@ -7,7 +7,7 @@
 // bypass_i: the words pass through as they are. Stage k runs in a cycle with en_i[k] high; exponent_i goes
 // with stage 0.
 // Latency: 4 enabled stages (align, butterflies 1 and 2, 4 and 8, magnitude). No rounding but the truncation.
-// Golden: ufp4_rht_block. Spec: numerics.md 3. Test: tests/rtl/quant.
+// Golden: ufp4_rht_block. Spec: numerics.md 3. Test: tests/rtl/vectors.
 module ufp4_rht (
   input  logic              clk_i,
   input  logic [3:0]        en_i,

@@ -7,7 +7,7 @@
 // inside.
 // Latency: 7 enabled stages. Golden: ufp4_random_block. Spec: numerics.md 4. Source: Salmon et al., SC'11;
 // Random123.
-// Test: tests/rtl/quant.
+// Test: tests/rtl/vectors.
 module ufp4_threefry (
   input  logic         clk_i,
   input  logic [6:0]   en_i,

@@ -2,15 +2,14 @@
 // Four by four processing elements as they share operand registers in an array of the form for cells (ufp4_systolic,
 // Share), for the rows pe_shared of fpga/ppa.sh. The registers that pass codes on are those before it, which this group
 // takes from its neighbours; those that pass scales on are its own, whose outputs it looks at. So it has as many as in
-// the array, and paths from them start there; those of the significands, which three stages take earlier, at ports.
+// the array, and paths from them start there.
 // Control: with what else of the array belongs to a group: registers of its control words and of the drain's, and for
 // each PE what chooses a bank's word and hands it down the column.
 module pe_shared #(
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
   parameter bit Parity = 1'b0,
-  parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),
   parameter bit Control = 1'b0,
-  localparam int unsigned Share = ufp4_pe_pkg::share(Target)
+  localparam int unsigned Share = ufp4_pe_pkg::share(32'(ufp4_spec_pkg::TARGET_ASIC))
 ) (
   input  logic                      clk_i,
   input  logic                      rst_ni,
@@ -60,7 +59,7 @@ module pe_shared #(
       logic [63:0] a_mag, b_mag;
       logic [23:0] a_rest, b_rest;
       logic [66:0] word0, word1, below;
-      ufp4_pe #(.Target(Target), .Formats(Formats), .Parity(Parity)) u_pe (
+      ufp4_pe #(.Formats(Formats), .Parity(Parity)) u_pe (
         .clk_i,
         .rst_ni,
         .valid_i(valid),

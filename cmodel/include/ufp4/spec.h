@@ -83,15 +83,14 @@ typedef enum {
 #define UFP4_CONTRACT_COUNT 3
 #define UFP4_CONTRACT_NAMES {"exact", "fp32", "nv"}
 
-/** What the RTL's arithmetic is shaped for (an elaboration parameter; the bits are the same): cells; FPGAs; simulators; cells, smaller and slower. */
+/** What the RTL's arithmetic is shaped for (an elaboration parameter; the bits are the same): cells; FPGAs; simulators. */
 typedef enum {
   UFP4_TARGET_ASIC = 0,
   UFP4_TARGET_FPGA = 1,
   UFP4_TARGET_SIMULATOR = 2,
-  UFP4_TARGET_COMPACT = 3,
 } ufp4_target_t;
-#define UFP4_TARGET_COUNT 4
-#define UFP4_TARGET_NAMES {"asic", "fpga", "simulator", "compact"}
+#define UFP4_TARGET_COUNT 3
+#define UFP4_TARGET_NAMES {"asic", "fpga", "simulator"}
 
 /** Element formats that a PE multiplies (an elaboration parameter): all; E2M1 alone; E1M2 and INT4; E1M2 alone. */
 typedef enum {
@@ -358,7 +357,7 @@ typedef struct {
   uint32_t lanes;
   uint32_t quant;
 } ufp4_configuration_t;
-#define UFP4_CONFIGURATION_COUNT 15
+#define UFP4_CONFIGURATION_COUNT 11
 #define UFP4_CONFIGURATIONS \
   { \
     {"small", 2, 2, 8, 8, 16, 8, 0, 0, 16, 1}, \
@@ -369,10 +368,6 @@ typedef struct {
     {"default-nv", 16, 16, 8, 8, 16, 64, 2, 0, 16, 1}, \
     {"small-uniform", 2, 2, 8, 8, 16, 8, 0, 2, 16, 1}, \
     {"small-e1m2", 2, 2, 8, 8, 16, 8, 0, 3, 16, 1}, \
-    {"flat", 2, 4, 8, 4, 16, 8, 0, 0, 16, 1}, \
-    {"tall", 8, 2, 2, 8, 8, 64, 0, 0, 16, 1}, \
-    {"wide", 4, 4, 4, 8, 32, 128, 1, 0, 16, 1}, \
-    {"odd", 3, 5, 16, 16, 16, 16, 0, 0, 16, 1}, \
     {"large", 32, 32, 8, 8, 16, 128, 0, 0, 16, 1}, \
     {"lean", 2, 2, 8, 8, 16, 8, 0, 0, 4, 1}, \
     {"tiny", 1, 1, 16, 16, 8, 8, 0, 2, 4, 0}, \

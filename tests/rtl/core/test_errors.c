@@ -293,7 +293,7 @@ TEST(gemm_goes_on_without_panels_of_a_job_that_failed) {
   panels_that_never_come("small");
 }
 
-// --- For each bug that tests/rtl/mutation injects ------------------------------------------------------------------
+// --- A few of each on small, for the coverage of the RTL (tests/rtl/coverage) ---
 
 TEST(few_on_small) {
   bus_errors("small", 0, 1);

@@ -345,7 +345,7 @@ TEST(rejects_jobs_taken_back) {
   takes_back_of_three(0);
 }
 
-// --- For each bug that tests/rtl/mutation injects ------------------------------------------------------------------
+// --- A few of each on small, for the coverage of the RTL (tests/rtl/coverage) ---
 
 TEST(few_on_small) {
   resets_side_by_side(soft_reset, "small", 1, 3);

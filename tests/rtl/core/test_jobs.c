@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random jobs, legal and not, on the simulated core and on the golden model: the same statuses, flags and slots, and
 // the same bytes in all of memory, what no job may touch included.
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
@@ -76,68 +77,20 @@ SLOW_TEST(nv_equal_the_model_on_many) {
   chains(nv_settings, NV_SETTINGS, 40, 120, 1);
 }
 
-// Configurations that are simulated on demand: arrays that are not square, buses wider and narrower than a row of the
-// array, fewer lanes or formats, no QUANT engine; and the large ones.
-typedef struct {
-  const char *configuration;
-  int chains, graphs;
-} demanded_t;
-
-static void demanded(const demanded_t *of) {
-  const setting_t settings[] = {{of->configuration, 1, 0, 0},
-                                {of->configuration, 120, 0, 0},
-                                {of->configuration, 9, 5, 0},
-                                {of->configuration, 30, 0, 3},
-                                {of->configuration, 6, 0, 16}};
-  const size_t count = sizeof settings / sizeof settings[0];
-  chains(settings, count, of->chains, 100, 1);
-  if (of->graphs) graphs(settings, count, 1, of->graphs);
-}
-
-FULL_TEST(flat_equals_the_model) {
-  demanded(&(demanded_t){"flat", 25, 2});
-}
-
-FULL_TEST(tall_equals_the_model) {
-  demanded(&(demanded_t){"tall", 25, 2});
-}
-
-FULL_TEST(wide_equals_the_model) {
-  demanded(&(demanded_t){"wide", 25, 2});
-}
-
-FULL_TEST(odd_equals_the_model) {
-  demanded(&(demanded_t){"odd", 25, 2});
-}
-
-FULL_TEST(lean_equals_the_model) {
-  demanded(&(demanded_t){"lean", 25, 2});
-}
-
-FULL_TEST(tiny_equals_the_model) {
-  demanded(&(demanded_t){"tiny", 25, 0});
-}
-
-FULL_TEST(large_equals_the_model) {
-  demanded(&(demanded_t){"large", 4, 1});
-}
-
-FULL_TEST(default_fp32_equals_the_model) {
-  demanded(&(demanded_t){"default-fp32", 4, 1});
-}
-
-FULL_TEST(default_nv_equals_the_model) {
-  demanded(&(demanded_t){"default-nv", 4, 1});
-}
-
-// E2M1, of which some of the jobs are, is refused.
-FULL_TEST(small_uniform_equals_the_model) {
-  demanded(&(demanded_t){"small-uniform", 25, 0});
-}
-
-// As are E2M1 and INT4: one in nine of the GEMMs multiplies.
-FULL_TEST(small_e1m2_equals_the_model) {
-  demanded(&(demanded_t){"small-e1m2", 25, 0});
+// The configuration that UFP4_TEST_CONFIGURATION names: CMake makes a property of each that is simulated on demand. Fewer
+// jobs for the large ones. Of jobs with elements that a configuration does not have, and without a QUANT engine, none run
+// side by side.
+static void configuration_equals_the_model(void) {
+  static const ufp4_configuration_t configurations[] = UFP4_CONFIGURATIONS;
+  const char *name = getenv("UFP4_TEST_CONFIGURATION");
+  const ufp4_configuration_t *of = configurations;
+  while (name != NULL && of < configurations + UFP4_CONFIGURATION_COUNT - 1 && strcmp(of->name, name) != 0) of++;
+  const setting_t demanded[] = {
+      {of->name, 1, 0, 0}, {of->name, 120, 0, 0}, {of->name, 9, 5, 0}, {of->name, 30, 0, 3}, {of->name, 6, 0, 16}};
+  const size_t count = sizeof demanded / sizeof demanded[0];
+  const int large = of->rows >= 16;
+  chains(demanded, count, large ? 4 : 25, 100, 1);
+  if (of->quant && of->formats == UFP4_FORMATS_ALL) graphs(demanded, count, 1, large ? 1 : 2);
 }
 
 TEST(equal_the_model) {
@@ -285,7 +238,7 @@ SLOW_TEST(side_by_side_equal_the_model_on_many) {
   graphs(settings, SETTINGS, 1, 6);
 }
 
-// --- For each bug that tests/rtl/mutation injects ---
+// --- A few of each on small, for the coverage of the RTL (tests/rtl/coverage) ---
 
 // Of tensors with NaN here and there, both copies of BF16 and of FP32: which wait where memory takes long to write. The
 // rows that the last strip has not come one a cycle, whatever the bus.
@@ -432,17 +385,7 @@ TEST(more_on_small) {
 
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
-      CHECK_TEST(flat_equals_the_model),
-      CHECK_TEST(tall_equals_the_model),
-      CHECK_TEST(wide_equals_the_model),
-      CHECK_TEST(odd_equals_the_model),
-      CHECK_TEST(lean_equals_the_model),
-      CHECK_TEST(tiny_equals_the_model),
-      CHECK_TEST(large_equals_the_model),
-      CHECK_TEST(default_fp32_equals_the_model),
-      CHECK_TEST(default_nv_equals_the_model),
-      CHECK_TEST(small_uniform_equals_the_model),
-      CHECK_TEST(small_e1m2_equals_the_model),
+      CHECK_TEST(configuration_equals_the_model),
       CHECK_TEST(equal_the_model),
       CHECK_TEST(fp32_equal_the_model),
       CHECK_TEST(fp32_equal_the_model_on_many),

@@ -17,7 +17,7 @@ READERS = HERE.parent / "vectors"
 RTL = HERE.parents[2] / "rtl"
 # The units of ufp4 vectors, and the modules that their readers need.
 UNITS = {"scale_decode": ["ufp4_scale_decode"], "i64_to_f32": ["ufp4_i64_to_f32"], "f32_alu": ["ufp4_f32_alu"],
-         "dot": ["ufp4_dot", "ufp4_elem_decode"], "pe": ["pe_forms"],
+         "dot": ["dot_forms"], "pe": ["pe_forms"],
          "pe_fp32": ["ufp4_elem_decode", "ufp4_dot", "ufp4_scale_number", "ufp4_sum_fp32"],
          "pe_nv": ["ufp4_elem_decode", "ufp4_dot", "ufp4_scale_split", "ufp4_sum_nv"], "scale_number": ["ufp4_scale_number"],
          "scale_split": ["ufp4_scale_split"], "f32_scale": ["ufp4_f32_scale"], "e8m0_scale": ["ufp4_e8m0_scale"],
@@ -35,8 +35,8 @@ def call(folder, command, what, seconds=900):
 
 
 def flatten(folder, yosys, modules):
-    script = "".join(f"read_slang -j 1 --top {module} -F rtl/rtl.f pe_forms.sv; proc; flatten; bwmuxmap; opt_clean; "
-                     f"check -assert; select -assert-none w:* a:init %i; write_verilog -noattr {module}.v; design -reset; "
+    script = "".join(f"read_slang -j 1 --top {module} -F rtl/rtl.f dot_forms.sv pe_forms.sv; proc; flatten; bwmuxmap; "
+                     f"opt_clean; check -assert; select -assert-none w:* a:init %i; write_verilog -noattr {module}.v; design -reset; "
                      for module in modules)
     call(folder, [yosys, "-q", "-p", script], "yosys")
 
@@ -67,7 +67,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         shutil.copytree(RTL, folder / "rtl")
-        shutil.copy(READERS / "pe_forms.sv", folder)
+        for forms in ("dot_forms.sv", "pe_forms.sv"):
+            shutil.copy(READERS / forms, folder)
         flatten(folder, args.yosys, sorted({module for modules in UNITS.values() for module in modules}))
         for unit in UNITS:
             count = write_records(folder, args.ufp4, unit, args.records)

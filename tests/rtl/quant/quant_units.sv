@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic units of the QUANT engine side by side, for one Verilated model: the block pipeline with
-// AMAX behind it, and the transform and the random words alone. Tests only.
+// The block pipeline of the QUANT engine with AMAX behind it. Tests only.
 module quant_units (
   input  logic              clk_i,
   input  logic              rst_ni,
@@ -32,11 +31,7 @@ module quant_units (
   input  logic              amax_finish_i,
   output logic              amax_valid_o,
   output logic              amax_nan_o,
-  output logic [15:0]       amax_exponent_o,
-
-  input  logic [7:0]        rht_exponent_i,
-  output logic [15:0][31:0] rht_words_o,     // four cycles after in_words_i
-  output logic [127:0]      random_words_o   // seven cycles after group_i
+  output logic [15:0]       amax_exponent_o
 );
 
   logic        amax_clean, unused_in_last, unused_out_last, unused_out_blank;
@@ -90,24 +85,4 @@ module quant_units (
     .normal_i  (amax_normal),
     .exponent_o(amax_exponent_o)
   );
-
-  ufp4_rht u_rht (
-    .clk_i,
-    .en_i      (4'hF),
-    .bypass_i  (1'b0),
-    .mask_i    (rht_mask_i),
-    .exponent_i(rht_exponent_i),
-    .words_i   (in_words_i),
-    .out_o     (rht_words_o)
-  );
-
-  ufp4_threefry u_threefry (
-    .clk_i,
-    .en_i   (7'h7F),
-    .seed_i,
-    .tensor_id_i,
-    .group_i,
-    .words_o(random_words_o)
-  );
-
 endmodule

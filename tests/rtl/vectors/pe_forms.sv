@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a PE does with a block, in its four forms (Target) side by side: decoders, dot product, scales, running sum, and
+// What a PE does with a block, in its three forms (Target) side by side: decoders, dot product, scales, running sum, and
 // what the drain makes of the sum. loaded_i is a word as in the memories of the form for cells: three carries and 64
 // bits; the others load its value. Operands are held from the cycle of valid1_i until the sums are there, which is
 // CYCLES after it, for the form with the most stages. Tests only.
@@ -19,7 +19,7 @@ module pe_forms (
   input  logic [66:0]  loaded_i,
   output logic [12:0]  dot_o,
   output logic         nan_o,
-  output logic [255:0] sums_o      // {cells in three stages, simulator, FPGA, cells}
+  output logic [191:0] sums_o      // {simulator, FPGA, cells}
 );
   localparam int unsigned CYCLES = 32'(ufp4_pe_pkg::DotStages) + 7;
   logic [3:0] a_sig, a_exp, b_sig, b_exp;
@@ -37,33 +37,31 @@ module pe_forms (
   ufp4_elem_decode u_b (.elem_i(b_elem_i), .code_i(b_planes_i), .sign_o(b_sign), .mag_o(b_mag));
 
   // Cells.
-  // Significands are taken in the cycle of valid1_i, the rest in that or, of three stages, the next: others see garbage.
-  logic [1:0][63:0] cells_q;
+  // A block is taken in the cycle of valid1_i: others see garbage.
+  logic [63:0] cells_q;
   logic signed [12:0] dot_taken;
   logic [3:0] a_sig_taken, b_sig_taken, a_exp_taken, b_exp_taken;
-  assign {a_sig_taken, b_sig_taken} = {a_sig, b_sig} ^ {8{~valid1_i}};
-  assign {dot_taken, a_exp_taken, b_exp_taken} = {dot_o, a_exp, b_exp} ^ {21{~(valid1_i | valid2_i)}};
+  assign {a_sig_taken, b_sig_taken, dot_taken, a_exp_taken, b_exp_taken} =
+      {a_sig, b_sig, dot_o, a_exp, b_exp} ^ {29{~valid1_i}};
   ufp4_dot u_dot (.a_sign_i(a_sign), .a_mag_i(a_mag), .b_sign_i(b_sign), .b_mag_i(b_mag), .dot_o(dot_o));
-  for (genvar i = 0; i < 2; i++) begin : gen_cells
-    logic [66:0] word;
-    logic [63:0] sum;
-    ufp4_sum_exact #(.Compact(1'(i))) u_sum (
-      .clk_i,
-      .valid_i(valid1_i),
-      .dot_i(dot_taken),
-      .a_sig_i(a_sig_taken),
-      .a_exp_i(a_exp_taken),
-      .b_sig_i(b_sig_taken),
-      .b_exp_i(b_exp_taken),
-      .keep_i(keep_i | ~valid2_i),
-      .load_i(load_i & valid2_i),
-      .loaded_i,
-      .sum_o(word)
-    );
-    ufp4_sum_resolve #(.Target(32'(ufp4_spec_pkg::TARGET_ASIC))) u_resolve (.word_i(word), .sum_o(sum));
-    always_ff @(posedge clk_i) begin
-      if (valid3_i) cells_q[i] <= sum;
-    end
+  logic [66:0] word;
+  logic [63:0] sum;
+  ufp4_sum_exact u_sum (
+    .clk_i,
+    .valid_i(valid1_i),
+    .dot_i(dot_taken),
+    .a_sig_i(a_sig_taken),
+    .a_exp_i(a_exp_taken),
+    .b_sig_i(b_sig_taken),
+    .b_exp_i(b_exp_taken),
+    .keep_i(keep_i | ~valid2_i),
+    .load_i(load_i & valid2_i),
+    .loaded_i,
+    .sum_o(word)
+  );
+  ufp4_sum_resolve #(.Target(32'(ufp4_spec_pkg::TARGET_ASIC))) u_resolve (.word_i(word), .sum_o(sum));
+  always_ff @(posedge clk_i) begin
+    if (valid3_i) cells_q <= sum;
   end
 
   // FPGAs: control as late as the sum needs it, which is two stages before the last.
@@ -131,5 +129,5 @@ module pe_forms (
   end
 
   // By number of the target.
-  assign sums_o = {cells_q[1], words_q, chains, cells_q[0]};
+  assign sums_o = {words_q, chains, cells_q};
 endmodule
