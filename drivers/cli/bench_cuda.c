@@ -7,19 +7,12 @@
 
 #include "../backends/cuda/measure.h"
 
-static void add_figure(json_out_t *json, const ufp4_cuda_figure_t *f, const char *against, double against_rate) {
-  json_put_object(json, NULL);
-  json_put_text(json, "case", f->name);
-  json_put_integer(json, "m", f->m);
-  json_put_integer(json, "n", f->n);
-  json_put_integer(json, "k", f->k);
-  json_put_real(json, "time_ms", f->milliseconds);
-  json_put_real(json, "rate", f->rate);
-  json_put_text(json, "unit", f->unit);
-  json_put_text(json, "against", against);
-  json_put_real(json, "against_rate", against_rate);
-  json_put_real(json, "ratio", f->ratio);
-  json_end_object(json);
+static void add_figure(json_t *json, const ufp4_cuda_figure_t *f, const char *against, double against_rate) {
+  json_array_append_new(
+      json, json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:s, s:s, s:o, s:o}", "case", f->name, "m", (json_int_t)f->m, "n",
+                      (json_int_t)f->n, "k", (json_int_t)f->k, "time_ms", json_real_or_null(f->milliseconds), "rate",
+                      json_real_or_null(f->rate), "unit", f->unit, "against", against, "against_rate",
+                      json_real_or_null(against_rate), "ratio", json_real_or_null(f->ratio)));
 }
 
 // The argument is where JSON goes, or NULL.
@@ -37,18 +30,15 @@ static void print_line(void *argument, const ufp4_cuda_figure_t *f) {
 
 // --- NVIDIA's own arithmetic -------------------------------------------------------------------------------
 
-static void add_distance(json_out_t *json, const ufp4_cuda_distance_t *x, int skipped) {
-  json_put_object(json, NULL);
-  json_put_text(json, "case", x->name);
-  json_put_integer(json, "size", x->size);
-  json_put_text(json, "skipped", x->skipped);
-  json_put_real(json, "unequal_percent", skipped ? NAN : x->unequal_percent);
-  json_put_real(json, "largest_error", skipped ? NAN : x->largest);
-  json_put_real(json, "mean_error", skipped ? NAN : x->mean);
-  json_end_object(json);
+static void add_distance(json_t *json, const ufp4_cuda_distance_t *x, int skipped) {
+  json_array_append_new(
+      json, json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "case", x->name, "size", (json_int_t)x->size, "skipped",
+                      json_text(x->skipped), "unequal_percent", json_real_or_null(skipped ? NAN : x->unequal_percent),
+                      "largest_error", json_real_or_null(skipped ? NAN : x->largest), "mean_error",
+                      json_real_or_null(skipped ? NAN : x->mean)));
 }
 
-static void print_distance(json_out_t *json, const ufp4_cuda_distance_t *x) {
+static void print_distance(json_t *json, const ufp4_cuda_distance_t *x) {
   const int skipped = x->skipped[0] != '\0';
   if (json != NULL) {
     add_distance(json, x, skipped);
@@ -62,7 +52,7 @@ static void print_distance(json_out_t *json, const ufp4_cuda_distance_t *x) {
   }
 }
 
-static ufp4_status_t compare_vendor(int64_t size, ufp4_message_t *message, json_out_t *json) {
+static ufp4_status_t compare_vendor(int64_t size, ufp4_message_t *message, json_t *json) {
   ufp4_cuda_distance_t distances[UFP4_CUDA_DISTANCES];
   ufp4_status_t status = ufp4_cuda_vendor_distances(size < 4096 ? size : 4096, message, distances);
   for (int i = 0; i < UFP4_CUDA_DISTANCES && status == UFP4_OK; i++) print_distance(json, &distances[i]);
@@ -110,7 +100,7 @@ static ufp4_status_t simulate(ufp4_device_t *device, const int64_t *sizes, ufp4_
 }
 
 static ufp4_status_t compare_layer(ufp4_device_t *device, const int64_t *sizes, uint64_t clock_mhz,
-                                   ufp4_message_t *message, json_out_t *json) {
+                                   ufp4_message_t *message, json_t *json) {
   ufp4_gemm_stats_t stats[UFP4_PASS_COUNT];
   char against[64];
   snprintf(against, sizeof against, "simulated_core_%lluMHz", (unsigned long long)clock_mhz);
@@ -130,7 +120,7 @@ static ufp4_status_t compare_layer(ufp4_device_t *device, const int64_t *sizes, 
 }
 
 // A build without the simulated core has no lines for it.
-static ufp4_status_t compare_layers(uint64_t clock_mhz, ufp4_message_t *message, json_out_t *json) {
+static ufp4_status_t compare_layers(uint64_t clock_mhz, ufp4_message_t *message, json_t *json) {
   const ufp4_device_options_t options = ufp4_device_options_default();
   ufp4_device_t *device;
   ufp4_status_t status = UFP4_OK;
@@ -142,7 +132,7 @@ static ufp4_status_t compare_layers(uint64_t clock_mhz, ufp4_message_t *message,
   return status;
 }
 
-static ufp4_status_t measure(int64_t size, uint64_t clock_mhz, ufp4_message_t *message, json_out_t *json) {
+static ufp4_status_t measure(int64_t size, uint64_t clock_mhz, ufp4_message_t *message, json_t *json) {
   ufp4_status_t status = ufp4_cuda_measure(size, message, print_line, json);
   if (status == UFP4_OK) status = compare_layers(clock_mhz, message, json);
   return status == UFP4_OK ? compare_vendor(size, message, json) : status;
@@ -150,21 +140,20 @@ static ufp4_status_t measure(int64_t size, uint64_t clock_mhz, ufp4_message_t *m
 
 int bench_cuda(const cli_command_t *command, int64_t size, uint64_t clock_mhz, int as_json) {
   ufp4_message_t message = {0};
-  json_out_t json = {0};
   if (size % 128 != 0) return cli_fail(command, CLI_USAGE, "--size: a multiple of 128 with --backend cuda");
   ufp4_status_t status = ufp4_cuda_available(&message);
   if (status != UFP4_OK) return cli_fail_status(command, status, message.text);
-  if (as_json) {
-    json_begin(&json, 6);
-    json_put_list(&json, NULL);
-  } else {
+  json_t *json = as_json ? json_array() : NULL;
+  if (!as_json) {
     printf("%% %-24s %6s %6s %6s %10s %10s %-7s %-22s %10s %7s\n", "case", "m", "n", "k", "time_ms", "rate", "unit",
            "against", "against_rate", "ratio");
   }
-  status = measure(size, clock_mhz, &message, as_json ? &json : NULL);
+  status = measure(size, clock_mhz, &message, json);
   int end = status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, message.text);
-  if (as_json) json_end_list(&json);
-  if (as_json && end == CLI_GO_ON) end = cli_json_print(command, &json);
-  json_free(&json);
+  if (as_json && end == CLI_GO_ON) {
+    end = cli_json_print(command, json, 6);
+  } else {
+    json_decref(json);
+  }
   return end == CLI_GO_ON ? CLI_OK : end;
 }

@@ -172,43 +172,27 @@ static void print_text(const bias_t *bias) {
   }
 }
 
-static void add_cell(json_out_t *json, ufp4_elem_t elem, unsigned code) {
-  json_put_object(json, NULL);
-  json_put_text(json, "format", elem_names[elem]);
-  json_put_real(json, "value", (double)ufp4_elem_value(elem, code));
-  json_put_real(json, "bias_eq2", bias_of_cell(elem, code));
-  json_put_real(json, "bias_measured", bias_of_cell_measured(elem, code, SAMPLES));
-  json_end_object(json);
+static json_t *cell_object(ufp4_elem_t elem, unsigned code) {
+  return json_pack("{s:s, s:f, s:f, s:f}", "format", elem_names[elem], "value", (double)ufp4_elem_value(elem, code),
+                   "bias_eq2", bias_of_cell(elem, code), "bias_measured", bias_of_cell_measured(elem, code, SAMPLES));
 }
 
-static void add_line(json_out_t *json, const line_t *l) {
-  json_put_object(json, NULL);
-  json_put_text(json, "data", l->data);
-  json_put_text(json, "format", elem_names[l->elem]);
-  json_put_text(json, "scale", scale_names[l->scale]);
-  json_put_text(json, "rht", l->rht ? "on" : "off");
-  json_put_real(json, "bias_percent", l->measure.bias_percent);
-  json_put_real(json, "kept", l->measure.kept);
-  json_put_real(json, "sqnr_db", l->measure.sqnr_db);
-  json_put_real(json, "rht_gain_db", l->gain_db);
-  json_put_real(json, "bucket_ratio", l->measure.bucket_ratio);
-  json_end_object(json);
+static json_t *line_object(const line_t *l) {
+  return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "data", l->data, "format", elem_names[l->elem],
+                   "scale", scale_names[l->scale], "rht", l->rht ? "on" : "off", "bias_percent",
+                   json_real_or_null(l->measure.bias_percent), "kept", json_real_or_null(l->measure.kept), "sqnr_db",
+                   json_real_or_null(l->measure.sqnr_db), "rht_gain_db", json_real_or_null(l->gain_db), "bucket_ratio",
+                   json_real_or_null(l->measure.bucket_ratio));
 }
 
 static int print_json(const bias_t *bias) {
-  json_out_t json;
-  json_begin(&json, 9);
-  json_put_object(&json, NULL);
-  json_put_list(&json, "cells");
+  json_t *cells = json_array(), *tensors = json_array();
   for (int e = 0; e < ELEMS; e++) {
-    for (unsigned code = 1; has_cell((ufp4_elem_t)e, code); code++) add_cell(&json, (ufp4_elem_t)e, code);
+    const ufp4_elem_t elem = (ufp4_elem_t)e;
+    for (unsigned code = 1; has_cell(elem, code); code++) json_array_append_new(cells, cell_object(elem, code));
   }
-  json_end_list(&json);
-  json_put_list(&json, "tensors");
-  for (int i = 0; i < bias->count; i++) add_line(&json, &bias->lines[i]);
-  json_end_list(&json);
-  json_end_object(&json);
-  return cli_json_print(&cli_bias, &json);
+  for (int i = 0; i < bias->count; i++) json_array_append_new(tensors, line_object(&bias->lines[i]));
+  return cli_json_print(&cli_bias, json_pack("{s:o, s:o}", "cells", cells, "tensors", tensors), 9);
 }
 
 // --- Drawing -----------------------------------------------------------------------------------------------

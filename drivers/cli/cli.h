@@ -39,8 +39,9 @@ int cli_fail(const cli_command_t *command, int exit_status, const char *format, 
 /** The same for a failed library call: @p message, or where that is empty what the status says. @return the exit
  *  status that belongs to it: UFP4_ERROR_UNSUPPORTED, MEMORY, DEVICE, JOB, TIMEOUT and STORAGE 3, all others 2. */
 int cli_fail_status(const cli_command_t *command, ufp4_status_t status, const char *message);
-/** Prints @p json to stdout and frees it. @return CLI_GO_ON or the exit status. */
-int cli_json_print(const cli_command_t *command, json_out_t *json);
+/** Prints @p json, NULL without memory, to stdout with that many digits of real numbers, and frees it. @return CLI_GO_ON or
+ *  the exit status. */
+int cli_json_print(const cli_command_t *command, json_t *json, int digits);
 /** Whether all that went to stdout has got there; to be asked before files take their names, so that a result that
  *  could not be printed leaves none. Prints what is wrong. @return CLI_GO_ON or the exit status. */
 int cli_printed(void);
@@ -87,7 +88,7 @@ typedef struct {
 void cli_option_add(cli_options_t *options, const char *name, cli_kind_t kind, void *value, const char *argument,
                     const char *help);
 
-/** cli_parse handled everything (--help, --man), or failed: return cli_parse's other value. */
+/** cli_parse handled everything (--help), or failed: return cli_parse's other value. */
 #define CLI_GO_ON (-1)
 /** Parses argv[1..]; the inputs are moved to argv[argc - count..]. An option that is given twice is refused.
  *  @return CLI_GO_ON, or the exit status to end with. */
@@ -95,10 +96,6 @@ int cli_parse(const cli_command_t *command, cli_options_t *options, int argc, ch
               int max_inputs, char ***inputs, int *count);
 /** Whether cli_parse met this option. */
 int cli_option_given(const cli_options_t *options, const char *name);
-
-/** Prints a command's manual page, in man(7), from what --help prints; and that of the program. */
-void cli_manual(const cli_command_t *command, const cli_options_t *options);
-void cli_manual_program(const cli_command_t *const *commands, size_t count);
 
 // --- Device options ----------------------------------------------------------------------------------
 

@@ -37,7 +37,7 @@ typedef struct {
   ufp4_trainer_t *trainer;  ///< of the first part
   side_t model, core;       ///< both of the second
   progress_t progress;
-  json_out_t *json;  ///< NULL: text
+  json_t *json;  ///< NULL: text
 } demo_t;
 
 // --- Part 1: training on the golden model ------------------------------------------------------------
@@ -51,10 +51,8 @@ static ufp4_trainer_options_t trainer_options(const arguments_t *a) {
 static void show_loss(demo_t *demo, uint64_t step, double loss) {
   progress_end(&demo->progress);
   if (demo->json) {
-    json_put_object(demo->json, NULL);
-    json_put_integer(demo->json, "step", (int64_t)step);
-    json_put_real(demo->json, "loss", loss);
-    json_end_object(demo->json);
+    json_array_append_new(json_object_get(demo->json, "training"),
+                          json_pack("{s:I, s:o}", "step", (json_int_t)step, "loss", json_real_or_null(loss)));
   } else {
     printf("  step %3" PRIu64 "  loss %.4f\n", step, loss);
     fflush(stdout);
@@ -94,9 +92,8 @@ static int part_one(demo_t *demo) {
            (long long)(options.batch * options.shape.context), demo->recipe.name);
   say(demo, line);
   ufp4_status_t status = ufp4_trainer_create(&options, &demo->text, demo->model.device, &demo->recipe, &demo->trainer);
-  if (demo->json) json_put_list(demo->json, "training");
+  if (demo->json) json_object_set_new(demo->json, "training", json_array());
   if (!status) status = train(demo);
-  if (demo->json) json_end_list(demo->json);
   if (status) return cli_fail_status(&cli_demo, status, ufp4_device_message(demo->model.device));
   snprintf(line, sizeof line, "  %.0f tokens/s",
            (double)((int64_t)a->steps * options.batch * options.shape.context) / progress_seconds(&demo->progress));
@@ -205,31 +202,31 @@ static void print_totals(const demo_t *demo, const totals_t *t, const ufp4_devic
   printf("%" PRId64 " mismatches: %s\n", all_mismatches(t), all_mismatches(t) ? "DIFFERENT" : "equal in every bit");
 }
 
-static void add_totals(json_out_t *json, const side_t *core, const totals_t *t, const ufp4_device_info_t *info) {
-  json_put_object(json, "totals");
-  json_put_integer(json, "gemms", core->record.count);
-  json_put_integer(json, "macs", t->macs);
-  json_put_integer(json, "gemm_cycles", (int64_t)t->gemm_cycles);
-  json_put_integer(json, "quantize_cycles", (int64_t)t->quantize_cycles);
-  json_put_integer(json, "cycles", (int64_t)core->cycles);
-  json_put_real(json, "util_percent", utilization(t, info));
-  json_put_integer(json, "codes", t->difference.codes);
-  json_put_integer(json, "scales", t->difference.scales);
-  json_put_integer(json, "outputs", t->difference.outputs);
-  json_put_integer(json, "weights", t->weights);
-  json_put_real(json, "loss", core->loss);
-  json_put_flag(json, "loss_equal", !t->loss_differs);
-  json_put_integer(json, "mismatches", all_mismatches(t));
-  json_end_object(json);
+static json_t *totals_object(const side_t *core, const totals_t *t, const ufp4_device_info_t *info) {
+  return json_pack("{s:i, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:b, s:I}", "gemms", core->record.count,
+                   "macs", (json_int_t)t->macs, "gemm_cycles", (json_int_t)t->gemm_cycles, "quantize_cycles",
+                   (json_int_t)t->quantize_cycles, "cycles", (json_int_t)core->cycles, "util_percent",
+                   json_real_or_null(utilization(t, info)), "codes", (json_int_t)t->difference.codes, "scales",
+                   (json_int_t)t->difference.scales, "outputs", (json_int_t)t->difference.outputs, "weights",
+                   (json_int_t)t->weights, "loss", json_real_or_null(core->loss), "loss_equal", !t->loss_differs,
+                   "mismatches", (json_int_t)all_mismatches(t));
 }
 
-static void add_simulator(json_out_t *json, const side_t *core, const totals_t *t, const ufp4_device_info_t *info) {
-  json_put_object(json, "simulator");
-  json_put_text(json, "configuration", info->configuration.name);
-  json_put_real(json, "seconds", core->seconds);
-  json_put_real(json, "cycles_per_second", (double)core->cycles / core->seconds);
-  json_put_real(json, "macs_per_second", (double)t->macs / core->seconds);
-  json_end_object(json);
+static json_t *simulator_object(const side_t *core, const totals_t *t, const ufp4_device_info_t *info) {
+  return json_pack("{s:s, s:o, s:o, s:o}", "configuration", info->configuration.name, "seconds",
+                   json_real_or_null(core->seconds), "cycles_per_second",
+                   json_real_or_null((double)core->cycles / core->seconds), "macs_per_second",
+                   json_real_or_null((double)t->macs / core->seconds));
+}
+
+// Frees it, too.
+static int print_json(demo_t *demo, const totals_t *totals, const ufp4_device_info_t *info) {
+  json_t *json = demo->json;
+  demo->json = NULL;
+  json_object_set_new(json, "totals", totals_object(&demo->core, totals, info));
+  json_object_set_new(json, "simulator", simulator_object(&demo->core, totals, info));
+  json_object_set_new(json, "verdict", json_string(report_verdict(all_mismatches(totals))));
+  return cli_json_print(&cli_demo, json, 9);
 }
 
 static int part_three(demo_t *demo) {
@@ -240,14 +237,9 @@ static int part_three(demo_t *demo) {
   say(demo, "3. Every GEMM of that step, every code, scale and output compared");
   report_begin(demo->json);
   print_cases(demo, &info, &totals);
-  report_end(demo->json);
   compare_state(demo, &totals);
   if (demo->json) {
-    add_totals(demo->json, &demo->core, &totals, &info);
-    add_simulator(demo->json, &demo->core, &totals, &info);
-    json_put_text(demo->json, "verdict", report_verdict(all_mismatches(&totals)));
-    json_end_object(demo->json);
-    int end = cli_json_print(&cli_demo, demo->json);
+    int end = print_json(demo, &totals, &info);
     if (end != CLI_GO_ON) return end;
   } else {
     print_totals(demo, &totals, &info);
@@ -306,18 +298,13 @@ static int run(int argc, char **argv) {
   if (end == CLI_GO_ON) end = check(&a);
   if (end == CLI_GO_ON) end = cli_device_check(&cli_demo, &options, &a.device, NULL);
   if (end != CLI_GO_ON) return end;
-  json_out_t json = {0};
-  demo_t demo = {.arguments = &a, .json = a.json ? &json : NULL};
-  if (a.json) {
-    json_begin(&json, 9);
-    json_put_object(&json, NULL);
-  }
+  demo_t demo = {.arguments = &a, .json = a.json ? json_object() : NULL};
   end = run_parts(&demo);
   ufp4_trainer_free(demo.trainer);  // on the model's device
   int closed = close_side(&demo.core);
   close_side(&demo.model);
   ufp4_text_free(&demo.text);
-  json_free(&json);
+  json_decref(demo.json);
   return closed == CLI_GO_ON ? end : closed;
 }
 

@@ -166,19 +166,13 @@ static int print_stats(const choices_t *choices, const inputs_t *in, const resul
   report_case_t line = report_case_make("gemm", format, &stats, (unsigned)got->element_bytes, &timed->info,
                                         (unsigned)choices->device.mem_bandwidth);
   line.mismatches = mismatches;
-  json_out_t json = {0}, *to = choices->json ? &json : NULL;
-  if (to != NULL) {
-    json_begin(to, 6);
-    json_put_object(to, NULL);
-  }
+  json_t *to = choices->json ? json_object() : NULL;
   report_begin(to);
   report_case(to, &line);
-  report_end(to);
   if (choices->stats && timed->info.has_cycles) report_counters(to, &stats, timed->seconds);
   if (to == NULL) return CLI_GO_ON;
-  json_put_text(to, "verdict", report_verdict(mismatches));
-  json_end_object(to);
-  return cli_json_print(&cli_gemm, to);
+  json_object_set_new(to, "verdict", json_string(report_verdict(mismatches)));
+  return cli_json_print(&cli_gemm, to, 6);
 }
 
 static int write_result(const choices_t *choices, const inputs_t *in, const result_t *result) {

@@ -67,72 +67,38 @@ static void find_features(machine_t *machine) {
 
 // --- JSON ----------------------------------------------------------------------------------------------
 
-static void add_configuration(json_out_t *json, const char *key, const ufp4_configuration_t *c) {
-  json_put_object(json, key);
-  json_put_text(json, "name", c->name);
-  json_put_integer(json, "rows", c->rows);
-  json_put_integer(json, "cols", c->cols);
-  json_put_integer(json, "tile_rows", c->tile_rows);
-  json_put_integer(json, "tile_cols", c->tile_cols);
-  json_put_integer(json, "chunk", c->chunk);
-  json_put_integer(json, "bus_bytes", c->bus_bytes);
-  json_put_integer(json, "macs_per_cycle", (int64_t)c->lanes * c->rows * c->cols);
-  json_put_integer(json, "lanes", c->lanes);
-  json_put_integer(json, "quant", c->quant);
-  json_put_text(json, "contract", contracts[c->contract]);
-  json_put_text(json, "formats", formats[c->formats]);
-  json_end_object(json);
+static json_t *configuration_object(const ufp4_configuration_t *c) {
+  return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:s}", "name", c->name, "rows", c->rows,
+                   "cols", c->cols, "tile_rows", c->tile_rows, "tile_cols", c->tile_cols, "chunk", c->chunk,
+                   "bus_bytes", c->bus_bytes, "macs_per_cycle", c->lanes * c->rows * c->cols, "lanes", c->lanes, "quant",
+                   c->quant, "contract", contracts[c->contract], "formats", formats[c->formats]);
 }
 
-static void add_machine(json_out_t *json, const machine_t *machine) {
-  json_put_list(json, "configurations");
-  for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) add_configuration(json, NULL, &configurations[i]);
-  json_end_list(json);
-  json_put_list(json, "backends");
-  for (int i = 0; i < BACKENDS; i++) {
-    json_put_object(json, NULL);
-    json_put_text(json, "name", machine->backends[i].name);
-    json_put_flag(json, "available", machine->backends[i].available);
-    json_put_text(json, "why", machine->backends[i].why.text);
-    json_end_object(json);
+static json_t *machine_object(const machine_t *machine) {
+  json_t *cores = json_array(), *backends = json_array(), *features = json_array();
+  for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
+    json_array_append_new(cores, configuration_object(&configurations[i]));
   }
-  json_end_list(json);
-  json_put_object(json, "cpu");
-  json_put_integer(json, "cores", machine->cores);
-  json_put_list(json, "features");
-  for (int i = 0; i < machine->feature_count; i++) json_put_text(json, NULL, machine->features[i]);
-  json_end_list(json);
-  json_end_object(json);
+  for (int i = 0; i < BACKENDS; i++) {
+    const backend_t *b = &machine->backends[i];
+    json_array_append_new(backends, json_pack("{s:s, s:b, s:o}", "name", b->name, "available", b->available, "why",
+                                              json_text(b->why.text)));
+  }
+  for (int i = 0; i < machine->feature_count; i++) json_array_append_new(features, json_string(machine->features[i]));
+  return json_pack("{s:o, s:o, s:{s:I, s:o}}", "configurations", cores, "backends", backends, "cpu", "cores",
+                   (json_int_t)machine->cores, "features", features);
 }
 
 static void write_version(const ufp4_device_info_t *info, char text[32]) {
   snprintf(text, 32, "%u.%u.%u", info->version >> 16, info->version >> 8 & 255, info->version & 255);
 }
 
-static void add_device(json_out_t *json, const ufp4_device_info_t *info) {
+static json_t *device_object(const ufp4_device_info_t *info) {
   char version[32];
   write_version(info, version);
-  json_put_object(json, "device");
-  json_put_text(json, "backend", info->backend);
-  json_put_text(json, "hardware", info->hardware);
-  json_put_text(json, "version", version);
-  json_put_integer(json, "memory_bytes", (int64_t)info->memory_bytes);
-  json_put_flag(json, "cycles", info->has_cycles);
-  add_configuration(json, "configuration", &info->configuration);
-  json_end_object(json);
-}
-
-static int print_json(const machine_t *machine, const ufp4_device_info_t *info) {
-  json_out_t json;
-  json_begin(&json, 9);
-  json_put_object(&json, NULL);
-  if (info != NULL) {
-    add_device(&json, info);
-  } else {
-    add_machine(&json, machine);
-  }
-  json_end_object(&json);
-  return cli_json_print(&cli_info, &json);
+  return json_pack("{s:{s:s, s:o, s:s, s:I, s:b, s:o}}", "device", "backend", info->backend, "hardware",
+                   json_text(info->hardware), "version", version, "memory_bytes", (json_int_t)info->memory_bytes,
+                   "cycles", info->has_cycles, "configuration", configuration_object(&info->configuration));
 }
 
 // --- Text ------------------------------------------------------------------------------------------------
@@ -171,7 +137,7 @@ static int show_machine(const cli_device_t *device, int json) {
   machine_t machine = {0};
   try_backends(&machine, device);
   find_features(&machine);
-  if (json) return print_json(&machine, NULL);
+  if (json) return cli_json_print(&cli_info, machine_object(&machine), 9);
   print_machine(&machine);
   return CLI_GO_ON;
 }
@@ -183,7 +149,7 @@ static int show_device(const cli_device_t *device, int json) {
   if (end != CLI_GO_ON) return end;
   ufp4_device_info(opened, &info);
   if (json) {
-    end = print_json(NULL, &info);
+    end = cli_json_print(&cli_info, device_object(&info), 9);
   } else {
     print_device(&info);
   }

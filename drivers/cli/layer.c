@@ -184,7 +184,7 @@ static ufp4_status_t compare_pass(const layer_t *layer, ufp4_pass_t pass, int64_
 // --- All passes ------------------------------------------------------------------------------------------------
 
 static void report_pass(const choices_t *choices, layer_t *layer, ufp4_pass_t pass, int64_t mismatches,
-                        json_out_t *json) {
+                        json_t *json) {
   const side_t *timed = &layer->sides[0];
   if (!timed->info.has_cycles && layer->side_count == 2) timed = &layer->sides[1];
   const char *format = layer->recipe.quantized ? elem_names[layer->recipe.elem] : layer->recipe.name;
@@ -195,7 +195,7 @@ static void report_pass(const choices_t *choices, layer_t *layer, ufp4_pass_t pa
   report_case(json, &line);
 }
 
-static int run_passes(const choices_t *choices, layer_t *layer, json_out_t *json) {
+static int run_passes(const choices_t *choices, layer_t *layer, json_t *json) {
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
     if (!(layer->shape.passes >> pass & 1)) continue;
     for (int i = 0; i < layer->side_count; i++) {
@@ -299,7 +299,7 @@ static int write_outputs(const choices_t *choices, const layer_t *layer) {
 
 // --- The command ---------------------------------------------------------------------------------------------------
 
-static int compute(const choices_t *choices, layer_t *layer, json_out_t *json) {
+static int compute(const choices_t *choices, layer_t *layer, json_t *json) {
   const char *backends[2] = {choices->device.backend, choices->check};
   for (int i = 0; i < 2 && backends[i] != NULL; i++) {
     layer->side_count = i + 1;
@@ -307,7 +307,6 @@ static int compute(const choices_t *choices, layer_t *layer, json_out_t *json) {
     if (end != CLI_GO_ON) return end;
   }
   int end = run_passes(choices, layer, json);
-  if (layer->reported > 0) report_end(json);
   for (int i = 0; i < layer->side_count && end == CLI_GO_ON; i++) {
     ufp4_status_t status = ufp4_device_trace_end(layer->sides[i].device);
     if (status != UFP4_OK) end = fail_device(&layer->sides[i], status);
@@ -316,14 +315,12 @@ static int compute(const choices_t *choices, layer_t *layer, json_out_t *json) {
 }
 
 static int compute_json(const choices_t *choices, layer_t *layer) {
-  json_out_t json;
-  json_begin(&json, 6);
-  json_put_object(&json, NULL);
-  int end = compute(choices, layer, &json);
-  json_put_text(&json, "verdict", report_verdict(layer->side_count < 2 ? -1 : layer->mismatches));
-  json_end_object(&json);
-  if (end == CLI_GO_ON) return cli_json_print(&cli_layer, &json);
-  json_free(&json);
+  json_t *json = json_object();
+  int end = compute(choices, layer, json);
+  const char *verdict = report_verdict(layer->side_count < 2 ? -1 : layer->mismatches);
+  json_object_set_new(json, "verdict", json_string(verdict));
+  if (end == CLI_GO_ON) return cli_json_print(&cli_layer, json, 6);
+  json_decref(json);
   return end;
 }
 

@@ -26,9 +26,8 @@ static int print_usage(void) {
   }
   printf("  %-11s %s\n", "test", "Builds and runs the tests; a command of the launcher, ./ufp4 test.");
   printf(
-      "\nufp4 COMMAND --help (or ufp4 help COMMAND) tells the options of a command, with an example; --man gives its\n"
-      "manual page. An option may be given once, by its whole name, anywhere behind the command: --name value or\n"
-      "--name=value.\n"
+      "\nufp4 COMMAND --help (or ufp4 help COMMAND) tells the options of a command, with an example. An option may be\n"
+      "given once, by its whole name, anywhere behind the command: --name value or --name=value.\n"
       "Exit status: 0 done and equal, 1 mismatch, 2 usage or bad input, 3 device or environment.\n");
   return CLI_OK;
 }
@@ -92,10 +91,6 @@ int main(int argc, char **argv) {
   }
   if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
     return check_stdout(help(argc, argv));
-  }
-  if (strcmp(argv[1], "--man") == 0) {
-    cli_manual_program(commands, COMMANDS);
-    return check_stdout(CLI_OK);
   }
   if (strcmp(argv[1], "--version") == 0) {
     printf("ufp4 %d.%d.%d\n", UFP4_VERSION_MAJOR, UFP4_VERSION_MINOR, UFP4_VERSION_PATCH);

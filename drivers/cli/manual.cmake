@@ -1,18 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DPROGRAM=ufp4 -DFOLDER=man1 -P manual.cmake: the page of the program and of every command that it lists.
-function(write_page name)
-  execute_process(COMMAND ${PROGRAM} ${ARGN} --man OUTPUT_FILE ${FOLDER}/${name}.1 RESULT_VARIABLE status)
+# cmake -DPROGRAM=ufp4 -DHELP2MAN=help2man -DFOLDER=man1 -DDATE=2026-01-31 -DVERSION=0.1.0 -P manual.cmake: the page of the
+# program and of every command that it lists, from --help.
+get_filename_component(place ${PROGRAM} DIRECTORY)
+
+# write_page NAME SUMMARY: of the program that NAME calls, a command's with a blank for its dash.
+function(write_page name summary)
+  string(REPLACE "ufp4-" "ufp4 " call ${name})
+  string(REGEX REPLACE "\\.$" "" summary "${summary}")
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env "PATH=${place}:$ENV{PATH}" SOURCE_DATE_EPOCH= ${HELP2MAN} --no-info
+    --section 1 --manual "ufp4 manual" --source "ufp4 ${VERSION}" --version-string "ufp4 ${VERSION}" --name "${summary}"
+    --output ${FOLDER}/${name}.1 ${call} RESULT_VARIABLE status ERROR_VARIABLE text)
   if(NOT status EQUAL 0)
-    message(FATAL_ERROR "${PROGRAM} ${ARGN} --man: exit status ${status}")
+    message(FATAL_ERROR "help2man ${call}: exit status ${status}: ${text}")
   endif()
+  # A page is named by its command, and dated by the version.
+  file(READ ${FOLDER}/${name}.1 page)
+  string(TOUPPER ${name} title)
+  string(REGEX REPLACE "\n\\.TH [^\n]*\n" "\n.TH ${title} 1 \"${DATE}\" \"ufp4 ${VERSION}\" \"ufp4 manual\"\n" page "${page}")
+  string(REGEX REPLACE "\n\\.SH NAME\n[^\n]*\n" "\n.SH NAME\n${name} \\\\- ${summary}\n" page "${page}")
+  file(WRITE ${FOLDER}/${name}.1 "${page}")
 endfunction()
 
 file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER})
-write_page(ufp4)
-execute_process(COMMAND ${PROGRAM} --man OUTPUT_VARIABLE text)
-string(REGEX MATCHALL "\n\\.BR ufp4.-[a-z]+" references "${text}")
-foreach(reference ${references})
-  string(REGEX REPLACE "^.*-" "" command "${reference}")
-  write_page(ufp4-${command} ${command})
+execute_process(COMMAND ${PROGRAM} --help OUTPUT_VARIABLE text)
+write_page(ufp4 "an open 4-bit training tensor core")
+string(REGEX MATCHALL "\n  [a-z]+ +[^\n]+" commands "${text}")
+foreach(line ${commands})
+  if("${line}" MATCHES "^\n  ([a-z]+) +([^\n]+)$" AND NOT CMAKE_MATCH_1 STREQUAL "test") # which is of the launcher
+    write_page(ufp4-${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
+  endif()
 endforeach()

@@ -158,7 +158,7 @@ static void print_help(const cli_command_t *command, const cli_options_t *option
 
 // --- Parsing -------------------------------------------------------------------------------------------
 
-enum { HELP = 1, MANUAL, FIRST_OPTION = 256 };
+enum { HELP = 1, FIRST_OPTION = 256 };
 
 static void build_tables(const cli_options_t *options, struct option *longs, char *shorts) {
   char *short_end = shorts;
@@ -174,8 +174,7 @@ static void build_tables(const cli_options_t *options, struct option *longs, cha
   }
   *short_end = '\0';
   longs[options->count] = (struct option){"help", no_argument, NULL, HELP};
-  longs[options->count + 1] = (struct option){"man", no_argument, NULL, MANUAL};
-  longs[options->count + 2] = (struct option){0};
+  longs[options->count + 1] = (struct option){0};
 }
 
 static cli_option_t *find_option(cli_options_t *options, int code) {
@@ -214,7 +213,7 @@ static int check_whole_name(const cli_command_t *command, const char *name, cons
 }
 
 static int parse_options(const cli_command_t *command, cli_options_t *options, int argc, char **argv) {
-  struct option longs[CLI_MAX_OPTIONS + 3];
+  struct option longs[CLI_MAX_OPTIONS + 2];
   char shorts[2 * CLI_MAX_OPTIONS + 3];
   build_tables(options, longs, shorts);
   opterr = 0;
@@ -228,10 +227,6 @@ static int parse_options(const cli_command_t *command, cli_options_t *options, i
     if (end != CLI_GO_ON) return end;
     if (code == HELP || code == 'h') {
       print_help(command, options);
-      return CLI_OK;
-    }
-    if (code == MANUAL) {
-      cli_manual(command, options);
       return CLI_OK;
     }
     end = take_option(command, find_option(options, code), optarg);

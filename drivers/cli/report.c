@@ -64,28 +64,17 @@ const char *report_verdict(int64_t mismatches) {
   return mismatches < 0 ? "-" : mismatches == 0 ? "equal" : "DIFFERENT";
 }
 
-static void integer_or_null(json_out_t *json, const char *key, double value) {
-  if (isnan(value)) {
-    json_put_null(json, key);
-  } else {
-    json_put_integer(json, key, (int64_t)value);
-  }
+static json_t *integer_or_null(double value) {
+  return isnan(value) ? json_null() : json_integer((json_int_t)value);
 }
 
-static void add_case(json_out_t *json, const report_case_t *line) {
-  json_put_object(json, NULL);
-  json_put_text(json, "pass", line->pass);
-  json_put_text(json, "format", line->format);
-  json_put_integer(json, "m", line->m);
-  json_put_integer(json, "n", line->n);
-  json_put_integer(json, "k", line->k);
-  integer_or_null(json, "cycles", line->cycles);
-  json_put_real(json, "util_percent", line->util_percent);
-  json_put_real(json, "bound_percent", line->bound_percent);
-  json_put_real(json, "stall_percent", line->stall_percent);
-  integer_or_null(json, "mismatches", line->mismatches < 0 ? NAN : (double)line->mismatches);
-  json_put_text(json, "verdict", report_verdict(line->mismatches));
-  json_end_object(json);
+static json_t *case_object(const report_case_t *line) {
+  return json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:s}", "pass", line->pass, "format", line->format,
+                   "m", (json_int_t)line->m, "n", (json_int_t)line->n, "k", (json_int_t)line->k, "cycles",
+                   integer_or_null(line->cycles), "util_percent", json_real_or_null(line->util_percent), "bound_percent",
+                   json_real_or_null(line->bound_percent), "stall_percent", json_real_or_null(line->stall_percent),
+                   "mismatches", integer_or_null(line->mismatches < 0 ? NAN : (double)line->mismatches), "verdict",
+                   report_verdict(line->mismatches));
 }
 
 // The widths are those of the column names, so that lines stand under them.
@@ -105,24 +94,20 @@ static void print_case(const report_case_t *line) {
   fflush(stdout);
 }
 
-void report_begin(json_out_t *json) {
+void report_begin(json_t *json) {
   if (json == NULL) {
     printf("%% pass format m n k cycles util_percent bound_percent stall_percent mismatches verdict\n");
   } else {
-    json_put_list(json, "cases");
+    json_object_set_new(json, "cases", json_array());
   }
 }
 
-void report_case(json_out_t *json, const report_case_t *line) {
+void report_case(json_t *json, const report_case_t *line) {
   if (json == NULL) {
     print_case(line);
   } else {
-    add_case(json, line);
+    json_array_append_new(json_object_get(json, "cases"), case_object(line));
   }
-}
-
-void report_end(json_out_t *json) {
-  if (json != NULL) json_end_list(json);
 }
 
 static const char *const counter_names[] = UFP4_COUNTER_NAMES;
@@ -140,16 +125,18 @@ static void print_counters(const ufp4_gemm_stats_t *stats, double seconds, doubl
          (double)stats->cycles / seconds, 1e-6 * macs / seconds);
 }
 
-void report_counters(json_out_t *json, const ufp4_gemm_stats_t *stats, double seconds) {
+void report_counters(json_t *json, const ufp4_gemm_stats_t *stats, double seconds) {
   double macs = (double)stats->m * (double)stats->n * (double)stats->k;
   if (json == NULL) {
     print_counters(stats, seconds, macs);
     return;
   }
-  json_put_object(json, "counters");
-  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) json_put_integer(json, counter_names[i], (int64_t)stats->counters[i]);
-  json_put_real(json, "simulator_cpu_seconds", seconds);
-  json_put_real(json, "cycles_per_second", (double)stats->cycles / seconds);
-  json_put_real(json, "mmacs_per_second", 1e-6 * macs / seconds);
-  json_end_object(json);
+  json_t *all = json_object();
+  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) {
+    json_object_set_new(all, counter_names[i], json_integer((json_int_t)stats->counters[i]));
+  }
+  json_object_set_new(all, "simulator_cpu_seconds", json_real_or_null(seconds));
+  json_object_set_new(all, "cycles_per_second", json_real_or_null((double)stats->cycles / seconds));
+  json_object_set_new(all, "mmacs_per_second", json_real_or_null(1e-6 * macs / seconds));
+  json_object_set_new(json, "counters", all);
 }

@@ -30,18 +30,16 @@ report_case_t report_case_make(const char *pass, const char *format, const ufp4_
 double report_bound_percent(const ufp4_configuration_t *configuration, unsigned bytes, unsigned d_bytes, int64_t m,
                             int64_t n, int64_t k);
 
-// Text where @p json is NULL, else values of the object that is open in it.
+// Text where @p json is NULL, else values of that object.
 
-/** Prints the % line, or starts the list "cases". */
-void report_begin(json_out_t *json);
+/** Prints the % line, or adds the list "cases". */
+void report_begin(json_t *json);
 /** "equal" for 0 mismatches, "DIFFERENT" for more, "-" for -1: nothing was compared. */
 const char *report_verdict(int64_t mismatches);
-/** Prints one line, or adds one object. */
-void report_case(json_out_t *json, const report_case_t *line);
-/** Ends the list. */
-void report_end(json_out_t *json);
+/** Prints one line, or adds one object to the list. */
+void report_case(json_t *json, const report_case_t *line);
 /** Prints, or adds as "counters", where the cycles of one GEMM went and how fast they were simulated, in @p seconds
  * of CPU. */
-void report_counters(json_out_t *json, const ufp4_gemm_stats_t *stats, double seconds);
+void report_counters(json_t *json, const ufp4_gemm_stats_t *stats, double seconds);
 
 #endif

@@ -84,10 +84,14 @@ int cli_printed(void) {
   return CLI_DEVICE;
 }
 
-int cli_json_print(const cli_command_t *command, json_out_t *json) {
-  int printed = json_print(json);
-  json_free(json);
-  return printed == 0 ? CLI_GO_ON : cli_fail_status(command, UFP4_ERROR_MEMORY, NULL);
+int cli_json_print(const cli_command_t *command, json_t *json, int digits) {
+  const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits);
+  char *text = json != NULL ? json_dumps(json, flags) : NULL;
+  json_decref(json);
+  if (text == NULL) return cli_fail_status(command, UFP4_ERROR_MEMORY, NULL);
+  puts(text);
+  free(text);
+  return CLI_GO_ON;
 }
 
 static int is_simulated(const char *backend) {

@@ -320,48 +320,36 @@ static void print_text(const ufp4_experiment_t *e) {
   }
 }
 
-static void add_recipe(json_out_t *json, const ufp4_experiment_t *e, int v) {
+static json_t *recipe_object(const ufp4_experiment_t *e, int v) {
   ufp4_paired_t losses = ufp4_experiment_losses(e, v);
-  json_put_object(json, NULL);
-  json_put_text(json, "recipe", e->options->variants[v].name);
-  json_put_integer(json, "seeds", e->options->seeds);
-  json_put_real(json, "held_loss", losses.mean);
-  json_put_real(json, "deviation", losses.deviation);
-  json_put_list(json, "held_losses");
-  for (int s = 0; s < e->options->seeds; s++) json_put_real(json, NULL, ufp4_experiment_at(e, v, s)->held_loss);
-  json_end_list(json);
-  json_put_real(json, "tokens_per_second", tokens_per_second(e, v));
-  json_end_object(json);
+  json_t *each = json_array();
+  for (int s = 0; s < e->options->seeds; s++) {
+    json_array_append_new(each, json_real_or_null(ufp4_experiment_at(e, v, s)->held_loss));
+  }
+  return json_pack("{s:o, s:i, s:o, s:o, s:o, s:o}", "recipe", json_text(e->options->variants[v].name), "seeds",
+                   e->options->seeds, "held_loss", json_real_or_null(losses.mean), "deviation",
+                   json_real_or_null(losses.deviation), "held_losses", each, "tokens_per_second",
+                   json_real_or_null(tokens_per_second(e, v)));
 }
 
-static void add_gap(json_out_t *json, const ufp4_experiment_t *e, ufp4_comparison_t pair) {
+static json_t *gap_object(const ufp4_experiment_t *e, ufp4_comparison_t pair) {
   ufp4_paired_t gap = ufp4_experiment_gap(e, pair.variant, pair.base);
-  json_put_object(json, NULL);
-  json_put_text(json, "recipe", e->options->variants[pair.variant].name);
-  json_put_text(json, "against", e->options->variants[pair.base].name);
-  json_put_real(json, "gap_percent", gap.mean);
-  json_put_real(json, "deviation", gap.deviation);
-  json_put_real(json, "t", gap.t);
-  json_put_integer(json, "seeds_worse", gap.positive);
-  json_put_text(json, "verdict", ufp4_gap_verdict(&gap));
-  json_end_object(json);
+  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:s}", "recipe", json_text(e->options->variants[pair.variant].name),
+                   "against", json_text(e->options->variants[pair.base].name), "gap_percent", json_real_or_null(gap.mean),
+                   "deviation", json_real_or_null(gap.deviation), "t", json_real_or_null(gap.t), "seeds_worse",
+                   (json_int_t)gap.positive, "verdict", ufp4_gap_verdict(&gap));
 }
 
 static int print_json(const plan_t *plan, const ufp4_experiment_t *e) {
   ufp4_comparison_t pairs[UFP4_MAX_VARIANTS * UFP4_MAX_VARIANTS];
-  json_out_t json;
-  json_begin(&json, 9);
-  json_put_object(&json, NULL);
-  json_put_list(&json, "recipes");
-  for (int v = 0; v < e->options->variant_count; v++) add_recipe(&json, e, v);
-  json_end_list(&json);
-  json_put_list(&json, "comparisons");
+  json_t *recipes = json_array(), *comparisons = json_array();
+  for (int v = 0; v < e->options->variant_count; v++) json_array_append_new(recipes, recipe_object(e, v));
   int count = ufp4_experiment_comparisons(e, pairs);
-  for (int i = 0; i < count; i++) add_gap(&json, e, pairs[i]);
-  json_end_list(&json);
-  json_put_integer(&json, "held_tokens", ufp4_experiment_at(e, 0, 0)->held_tokens);
-  json_end_object(&json);
-  return cli_json_print(plan->command, &json);
+  for (int i = 0; i < count; i++) json_array_append_new(comparisons, gap_object(e, pairs[i]));
+  return cli_json_print(plan->command,
+                        json_pack("{s:o, s:o, s:I}", "recipes", recipes, "comparisons", comparisons, "held_tokens",
+                                  (json_int_t)ufp4_experiment_at(e, 0, 0)->held_tokens),
+                        9);
 }
 
 // A text may have less to measure than was asked for.

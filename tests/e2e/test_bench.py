@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """bench: every case has its line, JSON has the same columns, wrong options. No time is judged."""
 import json
-import os
 
 import bench
 from bench import check, check_equal, passes, rejects
 
-COLUMNS = "case format data size time_ms rate unit against against_rate ratio".split()
-GEMM_DATA = ["gaussian", "outliers_a", "outliers_both", "any_scales"]
+COLUMNS = "case format size time_ms rate unit against against_rate ratio".split()
 
 
 def test_lines_cover_every_case():
@@ -15,24 +13,14 @@ def test_lines_cover_every_case():
     check_equal(lines[0], ["%"] + COLUMNS, "first line")
     for line in lines[1:]:
         check_equal(len(line), len(COLUMNS), f"columns of {line}")
-        check(float(line[5]) > 0, f"rate of {line}")
-    cases = {(line[0], line[1], line[2]) for line in lines[1:]}
-    for elem in ("e2m1", "e1m2", "int4"):
-        for data in GEMM_DATA:
-            check(("gemm_exact", elem, data) in cases, f"{elem} {data} in {cases}")
-        for data in ("gaussian", "outliers_both"):
-            check(("gemm_fp32", elem, data) in cases, f"fp32 {elem} {data} in {cases}")
-    check(("gemm_nv", "e2m1", "gaussian") in cases, f"nv in {cases}")
-    for scale in ("e2m1/e8m0", "e1m2/fp32"):
-        check(("gemm_fp32", scale, "gaussian") in cases, f"{scale} in {cases}")
-    names = {line[0] for line in lines[1:]}
-    check("peak" not in names or os.cpu_count() < 2 or "peak_2_threads" in names, f"peak of two threads in {names}")
-    if "peak_2_threads" in names:
-        gains = {line[0] for line in lines[1:] if line[COLUMNS.index("against")] == "peak_2_threads"}
-        check_equal(gains, {"gemm_exact_2_threads", "gemm_fp32_2_threads"}, "gains against the peak's")
+        check(float(line[4]) > 0, f"rate of {line}")
+    cases = {(line[0], line[1]) for line in lines[1:]}
+    for elem in ("e2m1", "e1m2"):
+        check(("gemm_exact", elem) in cases and ("gemm_fp32", elem) in cases, f"{elem} in {cases}")
+    check(("gemm_nv", "e2m1") in cases, f"nv in {cases}")
     for what in ("quantize_plain", "quantize_rht", "quantize_rht_sr", "amax_plain", "amax_rht"):
         for axis in ("rows", "cols"):
-            check((f"{what}_{axis}", "e1m2", "gaussian") in cases, f"{what} {axis} in {cases}")
+            check((f"{what}_{axis}", "e1m2") in cases, f"{what} {axis} in {cases}")
 
 
 def test_json_has_the_columns_as_keys():
@@ -43,7 +31,7 @@ def test_json_has_the_columns_as_keys():
 
 def test_one_case():
     lines = passes("bench", "--size", 64, "--repeats", 1, "--case", "gemm_fp32").out.splitlines()
-    check(len(lines) > 8, f"{lines}")
+    check_equal(len(lines), 3, f"{lines}")
     for line in lines[1:]:
         check(line.startswith("gemm_fp32"), line)
 

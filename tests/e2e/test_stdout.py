@@ -33,7 +33,7 @@ def quantized():
 
 
 def test_tables_alone_are_results():
-    for words in (["random"], ["--help"], ["gemm", "--help"], ["--man"], ["info"], ["info", "--json"],
+    for words in (["random"], ["--help"], ["gemm", "--help"], ["info"], ["info", "--json"],
                   ["vectors", "--list"], ["bias", "--rows", "4", "--cols", "64"]):
         into_full(*words)
 

@@ -7,11 +7,6 @@
 
 #define MAX_WORDS 24
 
-// What --man prints comes from the tables alone, and is left out.
-void cli_manual(const cli_command_t *command, const cli_options_t *options) {
-  fuzz_demand(command != NULL && options->count == 6, "the manual is asked for with the tables");
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const cli_command_t command = {
       .name = "fuzz", .arguments = "[IN]... -o OUT", .summary = "Nothing.", .example = "ufp4 fuzz"};
