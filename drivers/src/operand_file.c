@@ -46,7 +46,12 @@ static ufp4_status_t read_name(const reader_t *reader, const char *key, const ch
     *value = i;
     return UFP4_OK;
   }
-  return fail_value(reader, key, text, count == 1 ? names[0] : "a known name");
+  char wanted[64] = "";
+  for (int i = 0; i < count; i++) {
+    const size_t used = strlen(wanted);
+    snprintf(wanted + used, sizeof wanted - used, "%s%s", i == 0 ? "" : i == count - 1 ? " or " : ", ", names[i]);
+  }
+  return fail_value(reader, key, text, wanted);
 }
 
 static ufp4_status_t read_number(const reader_t *reader, const char *key, int64_t low, int64_t high, int64_t *value) {
@@ -83,7 +88,7 @@ static ufp4_status_t read_rht(const reader_t *reader, ufp4_quantize_t *how) {
   char *end;
   unsigned long mask = strtoul(digits, &end, 16);
   if (end == digits || *end != '\0' || mask > 0xFFFF || digits[0] == '-') {
-    return fail_value(reader, "rht", text, "none or a mask of 16 bits in hex, after bf16: or alone");
+    return fail_value(reader, "rht", text, "none, a mask of 16 bits in hex, or bf16: and such a mask");
   }
   how->rht = bf16 ? UFP4_RHT_BF16 : UFP4_RHT_INTEGER;
   how->rht_mask = (uint16_t)mask;
@@ -101,7 +106,7 @@ static ufp4_status_t read_tensor_scale(const reader_t *reader, ufp4_scale_t scal
     return fail_value(reader, "tensor_scale", text, "a finite number above 0");
   }
   if (scale != UFP4_SCALE_NVFP4 && parsed != 1.0f) {
-    return fail_value(reader, "tensor_scale", text, "scale nvfp4, or tensor_scale 1,");
+    return fail_value(reader, "tensor_scale", text, "only nvfp4 has one; with any other scale 1");
   }
   *value = parsed;
   return UFP4_OK;
@@ -113,7 +118,7 @@ static ufp4_status_t read_exponent(const reader_t *reader, ufp4_quantize_t *how)
   ufp4_status_t status = read_number(reader, "tensor_exponent", INT16_MIN, INT16_MAX, &exponent);
   if (status != UFP4_OK) return status;
   if (how->scale != UFP4_SCALE_E4M3 && exponent != 0) {
-    return fail_value(reader, "tensor_exponent", text, "scale e4m3, or tensor_exponent 0,");
+    return fail_value(reader, "tensor_exponent", text, "only e4m3 has one; with any other scale 0");
   }
   how->exponent_given = how->scale == UFP4_SCALE_E4M3;
   how->exponent = (int)exponent;
@@ -186,12 +191,28 @@ typedef struct {
   int block;
 } layout_t;
 
+// What the metadata says of the shape: " (metadata: rows 3, cols 17)", or nothing.
+static void tell_metadata(const reader_t *reader, char told[96]) {
+  static const char *const keys[] = {"rows", "cols", "rht"};
+  size_t used = 0;
+  told[0] = '\0';
+  for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+    const char *text = safetensors_metadata(reader->file, keys[i]);
+    if (text == NULL) continue;
+    snprintf(told + used, 95 - used, "%s%s %.20s", used == 0 ? " (metadata: " : ", ", keys[i], text);
+    used = strlen(told);
+  }
+  if (used != 0) strcpy(told + used, ")");
+}
+
 static ufp4_status_t fail_shape(const reader_t *reader, const layout_t *layout) {
+  char told[96];
+  tell_metadata(reader, told);
   ufp4_message_set(reader->message,
-                   "%s: codes %lld x %lld and scales %lld x %lld do not go together; codes are [rows][cols], or packed "
+                   "%s: codes %lld x %lld and scales %lld x %lld%s do not go together; codes are [rows][cols], or packed "
                    "[rows][ceil(cols/2)], scales [rows][ceil(cols/%d)]",
                    reader->file->path, (long long)layout->codes.rows, (long long)layout->codes.cols,
-                   (long long)layout->scales.rows, (long long)layout->scales.cols, layout->block);
+                   (long long)layout->scales.rows, (long long)layout->scales.cols, told, layout->block);
   return UFP4_ERROR_FORMAT;
 }
 
@@ -250,7 +271,8 @@ static ufp4_status_t copy_scales(const reader_t *reader, const layout_t *layout,
     return UFP4_OK;
   }
   if (copy_f32_scales(layout, out)) return UFP4_OK;
-  ufp4_message_set(reader->message, "%s: a scale is negative or infinite", reader->file->path);
+  ufp4_message_set(reader->message, "%s: a scale is negative or infinite; it must be a number from 0 up, or NaN",
+                   reader->file->path);
   return UFP4_ERROR_FORMAT;
 }
 
@@ -261,7 +283,8 @@ static ufp4_status_t fill_operand(const reader_t *reader, const layout_t *layout
   if (status == UFP4_OK) status = copy_scales(reader, layout, out);
   if (status != UFP4_OK) return status;
   if (copy_codes(layout, out)) return read_flags(reader, &out->flags);
-  ufp4_message_set(reader->message, "%s: a byte of codes is over 15, and they are one per byte", reader->file->path);
+  ufp4_message_set(reader->message, "%s: a byte of codes is over 15, and they are one per byte; if two are packed in each, metadata cols is missing",
+                   reader->file->path);
   return UFP4_ERROR_FORMAT;
 }
 

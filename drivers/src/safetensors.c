@@ -19,13 +19,13 @@ static uint64_t read_u64(const uint8_t *bytes) {
   return value;
 }
 
-// "data_offsets": [begin, end], inside the data.
-static int entry_range(const json_t *entry, uint64_t limit, uint64_t *begin, uint64_t *end) {
+// "data_offsets": [begin, end].
+static int entry_range(const json_t *entry, uint64_t *begin, uint64_t *end) {
   const json_t *offsets = json_object_get(entry, "data_offsets");
   const json_t *first = json_array_get(offsets, 0), *last = json_array_get(offsets, 1);
   if (json_array_size(offsets) != 2 || !json_is_integer(first) || !json_is_integer(last)) return 0;
   json_int_t from = json_integer_value(first), to = json_integer_value(last);
-  if (from < 0 || to < from || (uint64_t)to > limit) return 0;
+  if (from < 0 || to < from) return 0;
   *begin = (uint64_t)from;
   *end = (uint64_t)to;
   return 1;
@@ -46,11 +46,24 @@ static ufp4_status_t check_places(const safetensors_t *file, range_t *ranges, si
   uint64_t at = 0;
   qsort(ranges, count, sizeof *ranges, by_place);
   for (size_t i = 0; i < count; i++) {
-    if (ranges[i].begin < at) return fail(file, message, "its tensors overlap");
+    if (ranges[i].begin < at) return fail(file, message, "its tensors overlap: a damaged header");
     if (ranges[i].begin > at) break;
     at = ranges[i].end;
   }
-  return at == file->data_bytes ? UFP4_OK : fail(file, message, "bytes that belong to no tensor");
+  return at == file->data_bytes ? UFP4_OK : fail(file, message, "some of its data belong to no tensor: a damaged header");
+}
+
+static ufp4_status_t check_range(const safetensors_t *file, const char *name, const json_t *entry, range_t *range,
+                                 ufp4_message_t *message) {
+  if (!entry_range(entry, &range->begin, &range->end)) {
+    ufp4_message_set(message, "%s:%s: its data_offsets are not two whole numbers, [begin, end]: a damaged header",
+                     file->path, name);
+    return UFP4_ERROR_FORMAT;
+  }
+  if (range->end <= file->data_bytes) return UFP4_OK;
+  ufp4_message_set(message, "%s:%s: its data end at byte %llu of %llu: the file is truncated, or its header damaged",
+                   file->path, name, (unsigned long long)range->end, (unsigned long long)file->data_bytes);
+  return UFP4_ERROR_FORMAT;
 }
 
 static ufp4_status_t check_entries(const safetensors_t *file, ufp4_message_t *message) {
@@ -65,13 +78,8 @@ static ufp4_status_t check_entries(const safetensors_t *file, ufp4_message_t *me
   ufp4_status_t status = UFP4_OK;
   json_object_foreach(file->header, name, entry) {
     if (strcmp(name, "__metadata__") == 0) continue;
-    if (!entry_range(entry, file->data_bytes, &ranges[count].begin, &ranges[count].end)) {
-      ufp4_message_set(message, "%s: tensor %s lies outside the file's data: truncated, or a damaged header",
-                       file->path, name);
-      status = UFP4_ERROR_FORMAT;
-      break;
-    }
-    count++;
+    status = check_range(file, name, entry, &ranges[count++], message);
+    if (status != UFP4_OK) break;
   }
   if (status == UFP4_OK) status = check_places(file, ranges, count, message);
   free(ranges);
@@ -87,16 +95,19 @@ static ufp4_status_t parse(safetensors_t *file, const char *text, uint64_t lengt
     ufp4_message_set(message, "%s: its header does not fit in memory", file->path);
     return UFP4_ERROR_MEMORY;
   }
-  if (!json_is_object(file->header)) {
-    ufp4_message_set(message, "%s: its header is no JSON object: %s", file->path, error.text);
+  if (file->header == NULL) {
+    ufp4_message_set(message, "%s: its header is no JSON: %s", file->path, error.text);
     return UFP4_ERROR_FORMAT;
+  }
+  if (!json_is_object(file->header)) {
+    return fail(file, message, "its header is a JSON array; an object is needed, {\"NAME\": {\"dtype\": ..}, ..}");
   }
   return check_entries(file, message);
 }
 
 static ufp4_status_t read_header(safetensors_t *file, ufp4_message_t *message) {
   uint8_t first[8] = {0};
-  if (file->file.size < 8) return fail(file, message, "truncated: a .safetensors starts with 8 bytes of length");
+  if (file->file.size < 8) return fail(file, message, "truncated: a .safetensors begins with 8 bytes that say how long its header is");
   ufp4_status_t status = file_range_read(&file->file, 0, 8, first, message);
   if (status != UFP4_OK) return status;
   uint64_t length = read_u64(first);
@@ -193,6 +204,32 @@ static ufp4_status_t fail_missing(const safetensors_t *file, const char *name, u
   return UFP4_ERROR_FORMAT;
 }
 
+static ufp4_status_t read_shape(const safetensors_t *file, const char *name, const json_t *shape, file_tensor_t *out,
+                                ufp4_message_t *message) {
+  const size_t dimensions = json_array_size(shape);
+  int whole = json_is_array(shape);
+  for (size_t i = 0; i < dimensions; i++) {
+    const json_t *side = json_array_get(shape, i);
+    whole &= json_is_integer(side) && json_integer_value(side) >= 0;
+  }
+  if (!whole) {
+    ufp4_message_set(message, "%s:%s: its shape must hold whole numbers, [rows, cols]", file->path, name);
+    return UFP4_ERROR_FORMAT;
+  }
+  if (dimensions != 2) {
+    ufp4_message_set(message, "%s:%s: it has %zu dimension%s; 2 are needed", file->path, name, dimensions,
+                     dimensions == 1 ? "" : "s");
+    return UFP4_ERROR_FORMAT;
+  }
+  out->rows = json_integer_value(json_array_get(shape, 0));
+  out->cols = out->row_step = json_integer_value(json_array_get(shape, 1));
+  out->col_step = 1;
+  if (out->rows > 0 && out->cols > 0) return UFP4_OK;
+  ufp4_message_set(message, "%s:%s: it is empty (%lld x %lld)", file->path, name, (long long)out->rows,
+                   (long long)out->cols);
+  return UFP4_ERROR_FORMAT;
+}
+
 ufp4_status_t safetensors_find(safetensors_t *file, const char *name, file_tensor_t *out, ufp4_message_t *message) {
   const json_t *entry = json_object_get(file->header, name);
   if (entry == NULL || strcmp(name, "__metadata__") == 0) return fail_missing(file, name, message);
@@ -203,21 +240,13 @@ ufp4_status_t safetensors_find(safetensors_t *file, const char *name, file_tenso
                      file->path, name, dtype != NULL ? dtype : "missing");
     return UFP4_ERROR_FORMAT;
   }
-  if (json_array_size(shape) != 2 || !json_is_integer(json_array_get(shape, 0)) ||
-      !json_is_integer(json_array_get(shape, 1))) {
-    ufp4_message_set(message, "%s:%s: it has %zu dimension%s; 2 are needed", file->path, name, json_array_size(shape),
-                     json_array_size(shape) == 1 ? "" : "s");
-    return UFP4_ERROR_FORMAT;
-  }
-  out->rows = json_integer_value(json_array_get(shape, 0));
-  out->cols = json_integer_value(json_array_get(shape, 1));
-  out->row_step = out->cols;
-  out->col_step = 1;
+  ufp4_status_t status = read_shape(file, name, shape, out, message);
+  if (status != UFP4_OK) return status;
   uint64_t begin = 0, end = 0, bytes = 0;
-  entry_range(entry, file->data_bytes, &begin, &end);
+  entry_range(entry, &begin, &end);
   if (!file_tensor_bytes(out->dtype, out->rows, out->cols, &bytes) || bytes != end - begin) {
-    ufp4_message_set(message, "%s:%s: a shape of %lld x %lld does not go with %llu bytes of data, or is empty",
-                     file->path, name, (long long)out->rows, (long long)out->cols, (unsigned long long)(end - begin));
+    ufp4_message_set(message, "%s:%s: %lld x %lld elements of type %s do not go with %llu bytes of data", file->path,
+                     name, (long long)out->rows, (long long)out->cols, dtype, (unsigned long long)(end - begin));
     return UFP4_ERROR_FORMAT;
   }
   return read_part(file, begin, bytes, &out->data, message);

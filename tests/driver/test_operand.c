@@ -200,7 +200,8 @@ TEST(rejects_unknown_metadata_values) {
     snprintf(metadata, sizeof metadata, LEAST ", %s", extras[i]);
     check_refused(i, metadata, 5, 1, 3, UFP4_ERROR_FORMAT, "metadata");
   }
-  check_refused(20, "\"elem\": \"fp4\", \"scale\": \"e4m3\", \"block\": \"16\"", 5, 1, 3, UFP4_ERROR_FORMAT, "elem");
+  check_refused(20, "\"elem\": \"fp4\", \"scale\": \"e4m3\", \"block\": \"16\"", 5, 1, 3, UFP4_ERROR_FORMAT,
+                "elem is 'fp4'; e2m1, e1m2 or int4 is needed");
   check_refused(21, "\"elem\": \"e2m1\", \"scale\": \"e5m2\", \"block\": \"16\"", 5, 1, 3, UFP4_ERROR_FORMAT, "scale");
   check_refused(22, "\"elem\": \"e2m1\", \"scale\": \"e4m3\", \"block\": \"32\"", 5, 1, 3, UFP4_ERROR_FORMAT, "block");
 }
@@ -230,7 +231,7 @@ TEST(rejects_shapes_that_do_not_go_together) {
   check_refused(0, LEAST, 17, 1, 3, UFP4_ERROR_FORMAT, "do not go together");
   check_refused(1, LEAST, 16, 3, 3, UFP4_ERROR_FORMAT, "do not go together");
   check_refused(2, LEAST ", \"cols\": \"6\"", 5, 1, 3, UFP4_ERROR_FORMAT, "do not go together");
-  check_refused(3, LEAST ", \"cols\": \"17\"", 17, 1, 3, UFP4_ERROR_FORMAT, "do not go together");
+  check_refused(3, LEAST ", \"cols\": \"17\"", 17, 1, 3, UFP4_ERROR_FORMAT, "(metadata: cols 17) do not go together");
   check_refused(4, LEAST ", \"rows\": \"3\"", 5, 1, 3, UFP4_ERROR_FORMAT, "do not go together");
   check_refused(5, LEAST ", \"rht\": \"0xD7E8\"", 5, 1, 3, UFP4_ERROR_FORMAT, "do not go together");
 }

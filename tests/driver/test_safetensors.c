@@ -82,19 +82,29 @@ TEST(rejects_overlapping_tensors) {
 }
 
 TEST(rejects_offsets_that_lie) {
-  check_refused(0, X("[2, 3]", "0", "48"), 24, "x", "outside");
-  check_refused(1, X("[2, 3]", "-24", "0"), 24, "x", "outside");
-  check_refused(2, X("[2, 3]", "24", "0"), 24, "x", "outside");
-  check_refused(3, X("[2, 3]", "0.0", "24"), 24, "x", "outside");
-  check_refused(4, X("[2, 4]", "0", "24"), 24, "x", "does not go with");
-  check_refused(5, X("[4611686018427387904, 4]", "0", "24"), 24, "x", "does not go with");
-  check_refused(6, X("[-2, -3]", "0", "24"), 24, "x", "does not go with");
+  check_refused(0, X("[2, 3]", "0", "48"), 24, "x", "end at byte 48 of 24");
+  check_refused(1, X("[2, 3]", "-24", "0"), 24, "x", "not two whole numbers, [begin, end]");
+  check_refused(2, X("[2, 3]", "24", "0"), 24, "x", "not two whole numbers, [begin, end]");
+  check_refused(3, X("[2, 3]", "0.0", "24"), 24, "x", "not two whole numbers, [begin, end]");
+  check_refused(4, X("[2, 4]", "0", "24"), 24, "x", "2 x 4 elements of type F32 do not go with 24 bytes");
+  check_refused(5, X("[4611686018427387904, 4]", "0", "24"), 24, "x", "do not go with");
+}
+
+TEST(rejects_shapes_that_are_none) {
+  static const char *const shapes[] = {X("[2.0, 3.0]", "0", "24"), X("[-2, -3]", "0", "24"), X("\"2x3\"", "0", "24"),
+                                       X("[2, null]", "0", "24"), X("{}", "0", "24")};
+  for (int i = 0; i < 5; i++) check_refused(i, shapes[i], 24, "x", "its shape must hold whole numbers");
+}
+
+TEST(rejects_empty_tensors) {
+  check_refused(0, X("[0, 3]", "0", "0"), 0, "x", "it is empty (0 x 3)");
+  check_refused(1, X("[2, 0]", "0", "24"), 24, "x", "it is empty (2 x 0)");
 }
 
 TEST(rejects_wrong_shapes_and_types) {
   check_refused(0, X("[6]", "0", "24"), 24, "x", "; 2 are needed");
   check_refused(1, X("[1, 2, 3]", "0", "24"), 24, "x", "; 2 are needed");
-  check_refused(2, X("\"2x3\"", "0", "24"), 24, "x", "; 2 are needed");
+  check_refused(2, X("[]", "0", "24"), 24, "x", "0 dimensions; 2 are needed");
   check_refused(3, "{\"x\": {\"dtype\": \"F8_E4M3\", \"shape\": [4, 6], \"data_offsets\": [0, 24]}}", 24, "x",
                 "F8_E4M3");
   check_refused(4, "{\"x\": {\"dtype\": 7, \"shape\": [2, 3], \"data_offsets\": [0, 24]}}", 24, "x", "missing");
@@ -102,9 +112,15 @@ TEST(rejects_wrong_shapes_and_types) {
 }
 
 TEST(rejects_headers_that_are_no_objects) {
-  static const char *const texts[] = {"",        "[]", "7", "{", "{\"x\": 1}", "{\"x\": {}}", "{\"x\": {}, \"x\": {}}",
-                                      "nonsense"};
-  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) check_refused((int64_t)i, texts[i], 24, "x", "");
+  static const char *const texts[][2] = {
+      {"", "no JSON: "},          {"[]", "a JSON array; an object is needed"},
+      {"7", "no JSON: "},         {"{", "no JSON: "},
+      {"{\"x\": 1}", "[begin, end]"}, {"{\"x\": {}, \"x\": {}}", "no JSON: duplicate"},
+      {"nonsense", "no JSON: "},  {"{\"x\": {}}", "[begin, end]"},
+  };
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    check_refused((int64_t)i, texts[i][0], 24, "x", texts[i][1]);
+  }
 }
 
 TEST(rejects_lengths_that_lie) {
@@ -161,6 +177,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_overlapping_tensors),    CHECK_TEST(rejects_offsets_that_lie),
       CHECK_TEST(rejects_wrong_shapes_and_types), CHECK_TEST(rejects_headers_that_are_no_objects),
       CHECK_TEST(rejects_lengths_that_lie),       CHECK_TEST(rejects_a_missing_file),
+      CHECK_TEST(rejects_shapes_that_are_none),   CHECK_TEST(rejects_empty_tensors),
       CHECK_TEST(rejects_files_under_8_bytes),    CHECK_TEST(rejects_unknown_names_among_many_and_none),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
