@@ -6,9 +6,10 @@
 static int run(int argc, char **argv);
 const cli_command_t cli_dequantize = {
     .name = "dequantize",
-    .arguments = "Q.safetensors -o OUT.npy",
+    .arguments = "Q -o OUT.npy",
     .summary = "Writes the decoded value of every code as float32; a Hadamard transform stays in.",
     .example = "ufp4 dequantize X.safetensors -o X4.npy",
+    .details = cli_operand_details,
     .run = run,
 };
 
@@ -36,8 +37,9 @@ static int run(int argc, char **argv) {
   ufp4_operand_t operand;
   ufp4_quantize_t how;
   ufp4_message_t message = {0};
-  ufp4_status_t status = ufp4_operand_read(inputs[0], &operand, &how, &message);
-  if (status == UFP4_OK) status = write_decoded(&operand, how.rht, output, &message);
+  end = cli_operand_read(&cli_dequantize, inputs[0], &operand, &how);
+  if (end != CLI_GO_ON) return end;
+  ufp4_status_t status = write_decoded(&operand, how.rht, output, &message);
   ufp4_operand_free(&operand);
   return status == UFP4_OK ? CLI_OK : cli_fail_status(&cli_dequantize, status, message.text);
 }
