@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elements of tensors in files. The driver's library has a copy of this and of file.c: that of the model exports its
-// public functions alone.
+// The elements of tensors in files. The driver's library has a copy of this and of file.c: that of the model exports
+// its public functions alone.
 #include "tensor_file.h"
 
 #include <stdlib.h>
@@ -11,8 +11,7 @@
 #define MAX_TENSOR_BYTES ((uint64_t)1 << 46)
 
 size_t file_dtype_bytes(file_dtype_t dtype) {
-  static const uint8_t bytes[] = {
-      [FILE_F32] = 4, [FILE_F64] = 8, [FILE_F16] = 2, [FILE_BF16] = 2, [FILE_I64] = 8, [FILE_U8] = 1};
+  static const uint8_t bytes[] = {[FILE_F32] = 4, [FILE_F64] = 8, [FILE_F16] = 2, [FILE_BF16] = 2, [FILE_I64] = 8};
   return bytes[dtype];
 }
 

@@ -7,7 +7,7 @@
 #include "ufp4/tensor.h"
 
 /** Element types of files. */
-typedef enum { FILE_F32, FILE_F64, FILE_F16, FILE_BF16, FILE_I64, FILE_U8 } file_dtype_t;
+typedef enum { FILE_F32, FILE_F64, FILE_F16, FILE_BF16, FILE_I64 } file_dtype_t;
 size_t file_dtype_bytes(file_dtype_t dtype);
 
 /** A 2-D tensor inside a file that was read: element (r, c) is element r * row_step + c * col_step, unaligned. */
@@ -21,8 +21,9 @@ typedef struct {
 /** A row-major tensor of rows x cols; 0 if that is empty or has more bytes than there could be. */
 int file_tensor_bytes(file_dtype_t dtype, int64_t rows, int64_t cols, uint64_t *bytes);
 
-/** A new tensor of F32, BF16 or I64 with the elements of @p in, which are not U8; messages name @p path. */
-ufp4_status_t file_tensor_convert(const file_tensor_t *in, const char *path, ufp4_tensor_t *out, ufp4_message_t *message);
+/** A new tensor of F32, BF16 or I64 with the elements of @p in; messages name @p path. */
+ufp4_status_t file_tensor_convert(const file_tensor_t *in, const char *path, ufp4_tensor_t *out,
+                                  ufp4_message_t *message);
 
 /** Writes a .npy: float32, uint16 (BF16) or int64. */
 void tensor_put(const ufp4_matrix_t *matrix, FILE *stream);

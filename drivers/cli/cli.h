@@ -145,6 +145,10 @@ int cli_recipe_check(const cli_command_t *command, ufp4_device_t *device, const 
 
 /** Reads a plain tensor of floats, printing what is wrong. @return CLI_GO_ON or the exit status. */
 int cli_tensor_read(const cli_command_t *command, const char *path, int uint16_is_bf16, ufp4_tensor_t *out);
+/** ufp4_operand_read; what of a layer was ignored goes to stderr. @return CLI_GO_ON or the exit status. */
+int cli_operand_read(const cli_command_t *command, const char *path, ufp4_operand_t *out, ufp4_quantize_t *how);
+/** What --help says of such inputs. */
+void cli_operand_details(FILE *out);
 
 /** A plain tensor that is to be quantized: refuses a side that no operand can have.
  *  @return CLI_GO_ON or the exit status. */

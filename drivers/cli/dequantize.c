@@ -7,9 +7,10 @@
 static int run(int argc, char **argv);
 const cli_command_t cli_dequantize = {
     .name = "dequantize",
-    .arguments = "Q.safetensors -o OUT.npy [options]",
+    .arguments = "Q -o OUT.npy [options]",
     .summary = "Writes the decoded value of every code as float32; a Hadamard transform stays in, unless --unrotate.",
     .example = "ufp4 dequantize X.safetensors -o X4.npy",
+    .details = cli_operand_details,
     .run = run,
 };
 
@@ -47,10 +48,12 @@ static int run(int argc, char **argv) {
   ufp4_operand_t operand;
   ufp4_quantize_t how;
   ufp4_message_t message = {0};
-  ufp4_status_t status = ufp4_operand_read(inputs[0], &operand, &how, &message);
-  if (status == UFP4_OK && undo && how.rht == UFP4_RHT_NONE) {
+  end = cli_operand_read(&cli_dequantize, inputs[0], &operand, &how);
+  if (end != CLI_GO_ON) return end;
+  ufp4_status_t status = UFP4_OK;
+  if (undo && how.rht == UFP4_RHT_NONE) {
     end = cli_fail(&cli_dequantize, CLI_USAGE, "%s: --unrotate: it has no Hadamard transform", inputs[0]);
-  } else if (status == UFP4_OK) {
+  } else {
     status = write_decoded(&operand, &how, undo, output, &message);
   }
   ufp4_operand_free(&operand);

@@ -16,6 +16,7 @@ const cli_command_t cli_gemm = {
     .arguments = "A B -o D.npy [options]",
     .summary = "D = alpha A B^T + C on two quantized tensors, A [M][K] and B [N][K].",
     .example = "ufp4 gemm X.safetensors W.safetensors -o Y.npy --backend rtl --check model --stats",
+    .details = cli_operand_details,
     .run = run,
 };
 
@@ -61,11 +62,10 @@ static int fail_read(ufp4_status_t status, const ufp4_message_t *message) {
 }
 
 static int read_operands(char **paths, inputs_t *in) {
-  ufp4_message_t message = {0};
   ufp4_quantize_t how_a, how_b;
-  ufp4_status_t status = ufp4_operand_read(paths[0], &in->a, &how_a, &message);
-  if (status == UFP4_OK) status = ufp4_operand_read(paths[1], &in->b, &how_b, &message);
-  if (status != UFP4_OK) return fail_read(status, &message);
+  int end = cli_operand_read(&cli_gemm, paths[0], &in->a, &how_a);
+  if (end == CLI_GO_ON) end = cli_operand_read(&cli_gemm, paths[1], &in->b, &how_b);
+  if (end != CLI_GO_ON) return end;
   if (in->a.cols != in->b.cols) {
     return cli_fail(&cli_gemm, CLI_USAGE, "%s has K = %" PRId64 ", %s has K = %" PRId64 "; they must be equal",
                     paths[0], in->a.cols, paths[1], in->b.cols);

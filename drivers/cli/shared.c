@@ -191,6 +191,22 @@ int cli_tensor_read(const cli_command_t *command, const char *path, int uint16_i
                   path);
 }
 
+int cli_operand_read(const cli_command_t *command, const char *path, ufp4_operand_t *out, ufp4_quantize_t *how) {
+  ufp4_message_t message = {0};
+  ufp4_status_t status = ufp4_operand_read(path, out, how, &message);
+  if (status != UFP4_OK) return cli_fail_status(command, status, message.text);
+  if (message.text[0] != '\0') fprintf(stderr, "ufp4 %s: %s\n", command->name, message.text);
+  return CLI_GO_ON;
+}
+
+void cli_operand_details(FILE *out) {
+  fputs(
+      "A quantized tensor is a file that quantize has written, or a layer in NVFP4 or MXFP4 of a checkpoint of\n"
+      "compressed-tensors, ModelOpt, torchao or gpt-oss: DIR:LAYER or FILE.safetensors:LAYER, and of experts\n"
+      "DIR:LAYER:NUMBER.\n",
+      out);
+}
+
 int cli_tensor_sides(const cli_command_t *command, const char *path, const ufp4_tensor_t *tensor) {
   const int64_t rows = tensor->view.rows, cols = tensor->view.cols;
   if (rows <= UFP4_MAX_DIM && cols <= UFP4_MAX_DIM) return CLI_GO_ON;

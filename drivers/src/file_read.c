@@ -21,10 +21,6 @@ static ufp4_status_t read_safetensors(const char *path, size_t file_length, ufp4
   ufp4_status_t status = safetensors_open(file_path, &file, message);
   if (status == UFP4_OK) {
     status = safetensors_find(&file, name, &found, message);
-    if (status == UFP4_OK && found.dtype == FILE_U8) {
-      ufp4_message_set(message, "%s: its element type is U8; F32, F16, BF16 or F64 is needed", path);
-      status = UFP4_ERROR_FORMAT;
-    }
     if (status == UFP4_OK) status = file_tensor_convert(&found, path, out, message);
     safetensors_close(&file);
   }

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "safetensors.h"
+#include "checkpoint.h"
+#include "operand_shared.h"
 #include "ufp4/combination.h"
 #include "ufp4/format.h"
 #include "ufp4_file.h"
@@ -135,8 +136,10 @@ static ufp4_status_t read_flags(const reader_t *reader, unsigned *flags) {
 
 static ufp4_status_t demand(const reader_t *reader, const char *key) {
   if (safetensors_metadata(reader->file, key) != NULL) return UFP4_OK;
-  ufp4_message_set(reader->message, "%s: metadata %s is missing; elem, scale and block are needed", reader->file->path,
-                   key);
+  ufp4_message_set(
+      reader->message,
+      "%s: metadata %s is missing; elem, scale and block are needed (of a checkpoint name a layer: FILE:LAYER)",
+      reader->file->path, key);
   return UFP4_ERROR_FORMAT;
 }
 
@@ -144,11 +147,11 @@ static ufp4_status_t demand(const reader_t *reader, const char *key) {
 static ufp4_status_t read_format(const reader_t *reader, ufp4_quantize_t *how) {
   static const char *const formats[] = {"ufp4-1"};
   int index = 0, scale = 0;
-  ufp4_status_t status = read_name(reader, "format", formats, 1, &index);
-  if (status == UFP4_OK) status = demand(reader, "scale");
-  if (status == UFP4_OK) status = read_name(reader, "scale", scale_names, UFP4_SCALE_COUNT, &scale);
+  ufp4_status_t status = demand(reader, "scale");
   if (status == UFP4_OK) status = demand(reader, "elem");
   if (status == UFP4_OK) status = demand(reader, "block");
+  if (status == UFP4_OK) status = read_name(reader, "format", formats, 1, &index);
+  if (status == UFP4_OK) status = read_name(reader, "scale", scale_names, UFP4_SCALE_COUNT, &scale);
   how->scale = (ufp4_scale_t)scale;
   int64_t block = ufp4_scale_block(how->scale);
   if (status == UFP4_OK) status = read_number(reader, "block", block, block, &block);
@@ -183,8 +186,15 @@ static ufp4_status_t check_combination(const reader_t *reader, const ufp4_quanti
 
 // --- Codes and scales ------------------------------------------------------------------------------------
 
+// A 2-D tensor in memory.
 typedef struct {
-  file_tensor_t codes, scales;
+  safetensors_dtype_t dtype;
+  int64_t rows, cols;
+  const uint8_t *data;
+} part_t;
+
+typedef struct {
+  part_t codes, scales;
   int64_t cols;    // logical k
   int64_t stored;  // columns in the file
   int packed;
@@ -208,28 +218,29 @@ static void tell_metadata(const reader_t *reader, char told[96]) {
 static ufp4_status_t fail_shape(const reader_t *reader, const layout_t *layout) {
   char told[96];
   tell_metadata(reader, told);
-  ufp4_message_set(reader->message,
-                   "%s: codes %lld x %lld and scales %lld x %lld%s do not go together; codes are [rows][cols], or packed "
-                   "[rows][ceil(cols/2)], scales [rows][ceil(cols/%d)]",
-                   reader->file->path, (long long)layout->codes.rows, (long long)layout->codes.cols,
-                   (long long)layout->scales.rows, (long long)layout->scales.cols, told, layout->block);
+  ufp4_message_set(
+      reader->message,
+      "%s: codes %lld x %lld and scales %lld x %lld%s do not go together; codes are [rows][cols], or packed "
+      "[rows][ceil(cols/2)], scales [rows][ceil(cols/%d)]",
+      reader->file->path, (long long)layout->codes.rows, (long long)layout->codes.cols, (long long)layout->scales.rows,
+      (long long)layout->scales.cols, told, layout->block);
   return UFP4_ERROR_FORMAT;
 }
 
-// One code per byte, or two. Without cols in the metadata only the number of scales can tell; where both readings fit
-// (up to half a block of bytes a row) it is one per byte.
+// One code per byte, or two, as F4 has them. Without cols in the metadata only the number of scales can tell; where
+// both readings fit (up to half a block of bytes a row) it is one per byte.
 static ufp4_status_t find_layout(const reader_t *reader, const ufp4_quantize_t *how, layout_t *layout) {
   int64_t width = layout->codes.cols, blocks = layout->scales.cols, rows = layout->codes.rows;
   if (layout->scales.rows != rows) return fail_shape(reader, layout);
   if (safetensors_metadata(reader->file, "cols") == NULL) {
-    layout->packed = (width - 1) / layout->block + 1 != blocks;
+    layout->packed = layout->codes.dtype == SAFETENSORS_F4 || (width - 1) / layout->block + 1 != blocks;
     layout->stored = layout->packed ? 2 * width : width;
     layout->cols = layout->stored;
   } else {
     ufp4_status_t status = read_number(reader, "cols", 1, INT64_MAX / 4, &layout->cols);
     if (status != UFP4_OK) return status;
     layout->stored = stored_cols(layout->cols, how->rht);
-    layout->packed = layout->stored != width;
+    layout->packed = layout->codes.dtype == SAFETENSORS_F4 || layout->stored != width;
   }
   int64_t needed = layout->packed ? (layout->stored + 1) / 2 : layout->stored;
   if (needed != width || (layout->stored - 1) / layout->block + 1 != blocks) return fail_shape(reader, layout);
@@ -268,7 +279,9 @@ static int copy_f32_scales(const layout_t *layout, ufp4_operand_t *out) {
 static ufp4_status_t copy_scales(const reader_t *reader, const layout_t *layout, ufp4_operand_t *out) {
   if (out->scales_f32 == NULL) {
     memcpy(out->scales, layout->scales.data, (size_t)(out->rows * out->scale_blocks));
-    return UFP4_OK;
+    if (layout->scales.dtype != SAFETENSORS_F8_E4M3 || operand_signs_clear(out)) return UFP4_OK;
+    ufp4_message_set(reader->message, "%s: a scale is negative", reader->file->path);
+    return UFP4_ERROR_FORMAT;
   }
   if (copy_f32_scales(layout, out)) return UFP4_OK;
   ufp4_message_set(reader->message, "%s: a scale is negative or infinite; it must be a number from 0 up, or NaN",
@@ -283,27 +296,18 @@ static ufp4_status_t fill_operand(const reader_t *reader, const layout_t *layout
   if (status == UFP4_OK) status = copy_scales(reader, layout, out);
   if (status != UFP4_OK) return status;
   if (copy_codes(layout, out)) return read_flags(reader, &out->flags);
-  ufp4_message_set(reader->message, "%s: a byte of codes is over 15, and they are one per byte; if two are packed in each, metadata cols is missing",
-                   reader->file->path);
+  ufp4_message_set(
+      reader->message,
+      "%s: a byte of codes is over 15, and they are one per byte; if two are packed in each, metadata cols is missing",
+      reader->file->path);
   return UFP4_ERROR_FORMAT;
-}
-
-static void say_why_not_created(const reader_t *reader, int64_t rows, int64_t cols, ufp4_status_t status) {
-  const int64_t side = rows > UFP4_MAX_DIM ? rows : cols;
-  if (side > UFP4_MAX_DIM) {
-    ufp4_message_set(reader->message, "%s: it has %lld %s; at most %d are possible", reader->file->path,
-                     (long long)side, side == rows ? "rows" : "columns", UFP4_MAX_DIM);
-  } else {
-    ufp4_message_set(reader->message, "%s: %lld x %lld: %s", reader->file->path, (long long)rows, (long long)cols,
-                     ufp4_status_string(status));
-  }
 }
 
 static ufp4_status_t copy_tensors(const reader_t *reader, const layout_t *layout, const ufp4_quantize_t *how,
                                   ufp4_operand_t *out) {
   ufp4_status_t status = ufp4_operand_create_scaled(how->elem, how->scale, layout->codes.rows, layout->cols, out);
   if (status != UFP4_OK) {
-    say_why_not_created(reader, layout->codes.rows, layout->cols, status);
+    operand_not_created(reader->file->path, layout->codes.rows, layout->cols, status, reader->message);
     return status;
   }
   status = fill_operand(reader, layout, how, out);
@@ -311,29 +315,58 @@ static ufp4_status_t copy_tensors(const reader_t *reader, const layout_t *layout
   return status;
 }
 
-static ufp4_status_t find_typed(const reader_t *reader, const char *name, file_dtype_t dtype, file_tensor_t *out) {
-  ufp4_status_t status = safetensors_find(reader->file, name, out, reader->message);
-  if (status != UFP4_OK || out->dtype == dtype) return status;
-  ufp4_message_set(reader->message, "%s: %s must be %s", reader->file->path, name, dtype == FILE_U8 ? "U8" : "F32");
-  return UFP4_ERROR_FORMAT;
+// @p accepted has a bit for each type that may be, and @p wanted their names.
+static ufp4_status_t find_part(const reader_t *reader, const char *name, unsigned accepted, const char *wanted,
+                               part_t *out) {
+  safetensors_entry_t entry;
+  ufp4_status_t status = safetensors_entry(reader->file, name, &entry, reader->message);
+  if (status != UFP4_OK) return status;
+  if ((accepted >> entry.dtype & 1) == 0) {
+    ufp4_message_set(reader->message, "%s:%s: its element type is %s; %s is needed", reader->file->path, name,
+                     entry.dtype_name, wanted);
+    return UFP4_ERROR_FORMAT;
+  }
+  status = safetensors_dimensions(reader->file, &entry, 2, reader->message);
+  if (status != UFP4_OK) return status;
+  *out = (part_t){entry.dtype, entry.shape[0], entry.shape[1], NULL};
+  return safetensors_read(reader->file, &entry, 0, entry.bytes, &out->data, reader->message);
+}
+
+// The codes' columns become bytes.
+static ufp4_status_t check_f4(const reader_t *reader, const ufp4_quantize_t *how, part_t *codes) {
+  if (codes->dtype != SAFETENSORS_F4) return UFP4_OK;
+  if (how->elem != UFP4_ELEM_E2M1 || codes->cols % 2 != 0) {
+    ufp4_message_set(reader->message,
+                     "%s:codes: elements of type F4 are e2m1 and even in number a row; these are %s, %lld",
+                     reader->file->path, elem_names[how->elem], (long long)codes->cols);
+    return UFP4_ERROR_FORMAT;
+  }
+  codes->cols /= 2;
+  return UFP4_OK;
 }
 
 static ufp4_status_t find_tensors(const reader_t *reader, const ufp4_quantize_t *how, layout_t *layout) {
+  static const struct {
+    unsigned accepted;
+    const char *wanted;
+  } scales[UFP4_SCALE_COUNT] = {
+      [UFP4_SCALE_E4M3] = {1u << SAFETENSORS_U8 | 1u << SAFETENSORS_F8_E4M3, "U8 or F8_E4M3"},
+      [UFP4_SCALE_NVFP4] = {1u << SAFETENSORS_U8 | 1u << SAFETENSORS_F8_E4M3, "U8 or F8_E4M3"},
+      [UFP4_SCALE_E8M0] = {1u << SAFETENSORS_U8 | 1u << SAFETENSORS_F8_E8M0, "U8 or F8_E8M0"},
+      [UFP4_SCALE_FP32] = {1u << SAFETENSORS_F32, "F32"},
+  };
   layout->block = ufp4_scale_block(how->scale);
-  ufp4_status_t status = find_typed(reader, "codes", FILE_U8, &layout->codes);
+  const unsigned codes = 1u << SAFETENSORS_U8 | 1u << SAFETENSORS_F4;
+  ufp4_status_t status = find_part(reader, "codes", codes, "U8 or F4", &layout->codes);
+  if (status == UFP4_OK) status = check_f4(reader, how, &layout->codes);
   if (status != UFP4_OK) return status;
-  return find_typed(reader, "scales", how->scale == UFP4_SCALE_FP32 ? FILE_F32 : FILE_U8, &layout->scales);
+  return find_part(reader, "scales", scales[how->scale].accepted, scales[how->scale].wanted, &layout->scales);
 }
 
-ufp4_status_t ufp4_operand_read(const char *path, ufp4_operand_t *out, ufp4_quantize_t *how, ufp4_message_t *message) {
-  *out = (ufp4_operand_t){0};
-  *how = (ufp4_quantize_t){0};
+static ufp4_status_t read_file(const char *path, ufp4_operand_t *out, ufp4_quantize_t *how, ufp4_message_t *message) {
   safetensors_t file;
   layout_t layout = {0};
   ufp4_status_t status = safetensors_open(path, &file, message);
-  if (status == UFP4_ERROR_IO && strstr(path, ".safetensors:") != NULL) {
-    ufp4_message_set(message, "%s: a quantized tensor is a whole file, FILE.safetensors without :NAME", path);
-  }
   if (status != UFP4_OK) return status;
   reader_t reader = {&file, message};
   status = read_format(&reader, how);
@@ -344,6 +377,15 @@ ufp4_status_t ufp4_operand_read(const char *path, ufp4_operand_t *out, ufp4_quan
   if (status == UFP4_OK) status = copy_tensors(&reader, &layout, how, out);
   safetensors_close(&file);
   return status;
+}
+
+ufp4_status_t ufp4_operand_read(const char *path, ufp4_operand_t *out, ufp4_quantize_t *how, ufp4_message_t *message) {
+  *out = (ufp4_operand_t){0};
+  *how = (ufp4_quantize_t){0};
+  ufp4_message_set(message, "%s", "");
+  const size_t checkpoint = checkpoint_length(path);
+  return checkpoint != 0 ? checkpoint_operand_read(path, checkpoint, out, how, message)
+                         : read_file(path, out, how, message);
 }
 
 // --- Writing -------------------------------------------------------------------------------------------

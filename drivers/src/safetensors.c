@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // .safetensors: a 64-bit length, that many bytes of JSON, and the data (github.com/huggingface/safetensors).
+#include "safetensors.h"
+
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "safetensors.h"
 
 #define MAX_HEADER_BYTES 100000000u  // the limit of the reference reader
 
@@ -50,7 +51,8 @@ static ufp4_status_t check_places(const safetensors_t *file, range_t *ranges, si
     if (ranges[i].begin > at) break;
     at = ranges[i].end;
   }
-  return at == file->data_bytes ? UFP4_OK : fail(file, message, "some of its data belong to no tensor: a damaged header");
+  return at == file->data_bytes ? UFP4_OK
+                                : fail(file, message, "some of its data belong to no tensor: a damaged header");
 }
 
 static ufp4_status_t check_range(const safetensors_t *file, const char *name, const json_t *entry, range_t *range,
@@ -107,7 +109,8 @@ static ufp4_status_t parse(safetensors_t *file, const char *text, uint64_t lengt
 
 static ufp4_status_t read_header(safetensors_t *file, ufp4_message_t *message) {
   uint8_t first[8] = {0};
-  if (file->file.size < 8) return fail(file, message, "truncated: a .safetensors begins with 8 bytes that say how long its header is");
+  if (file->file.size < 8)
+    return fail(file, message, "truncated: a .safetensors begins with 8 bytes that say how long its header is");
   ufp4_status_t status = file_range_read(&file->file, 0, 8, first, message);
   if (status != UFP4_OK) return status;
   uint64_t length = read_u64(first);
@@ -145,31 +148,32 @@ void safetensors_close(safetensors_t *file) {
   *file = (safetensors_t){0};
 }
 
-static ufp4_status_t read_part(safetensors_t *file, uint64_t begin, uint64_t bytes, const uint8_t **data,
-                               ufp4_message_t *message) {
-  safetensors_part_t *part = malloc(sizeof *part + bytes);
+ufp4_status_t safetensors_read(safetensors_t *file, const safetensors_entry_t *entry, uint64_t at, uint64_t bytes,
+                               const uint8_t **data, ufp4_message_t *message) {
+  safetensors_part_t *part = bytes < SIZE_MAX - sizeof *part ? malloc(sizeof *part + (size_t)bytes) : NULL;
   if (part == NULL) {
-    ufp4_message_set(message, "%s: does not fit in memory", file->path);
+    ufp4_message_set(message, "%s:%s: does not fit in memory", file->path, entry->name);
     return UFP4_ERROR_MEMORY;
   }
   part->next = file->parts;
   file->parts = part;
   *data = part->bytes;
-  return file_range_read(&file->file, file->data_at + begin, bytes, part->bytes, message);
+  return file_range_read(&file->file, file->data_at + entry->at + at, bytes, part->bytes, message);
 }
 
-static int dtype_of(const char *text, file_dtype_t *dtype) {
-  static const struct {
-    const char *text;
-    file_dtype_t dtype;
-  } known[] = {{"F32", FILE_F32},   {"F64", FILE_F64}, {"F16", FILE_F16},
-               {"BF16", FILE_BF16}, {"I64", FILE_I64}, {"U8", FILE_U8}};
-  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-    if (text == NULL || strcmp(text, known[i].text) != 0) continue;
-    *dtype = known[i].dtype;
-    return 1;
-  }
-  return 0;
+static const struct {
+  const char *name;
+  unsigned bits;
+} dtypes[SAFETENSORS_OTHER] = {
+    [SAFETENSORS_F32] = {"F32", 32},   [SAFETENSORS_F64] = {"F64", 64},        [SAFETENSORS_F16] = {"F16", 16},
+    [SAFETENSORS_BF16] = {"BF16", 16}, [SAFETENSORS_I64] = {"I64", 64},        [SAFETENSORS_U8] = {"U8", 8},
+    [SAFETENSORS_F4] = {"F4", 4},      [SAFETENSORS_F8_E4M3] = {"F8_E4M3", 8}, [SAFETENSORS_F8_E8M0] = {"F8_E8M0", 8},
+};
+
+static safetensors_dtype_t dtype_of(const char *text) {
+  int dtype = 0;
+  while (dtype < SAFETENSORS_OTHER && strcmp(text, dtypes[dtype].name) != 0) dtype++;
+  return (safetensors_dtype_t)dtype;
 }
 
 // As many names as have room, and "..." for the others.
@@ -204,52 +208,98 @@ static ufp4_status_t fail_missing(const safetensors_t *file, const char *name, u
   return UFP4_ERROR_FORMAT;
 }
 
-static ufp4_status_t read_shape(const safetensors_t *file, const char *name, const json_t *shape, file_tensor_t *out,
+static ufp4_status_t read_shape(const safetensors_t *file, const json_t *shape, safetensors_entry_t *out,
                                 ufp4_message_t *message) {
   const size_t dimensions = json_array_size(shape);
   int whole = json_is_array(shape);
   for (size_t i = 0; i < dimensions; i++) {
     const json_t *side = json_array_get(shape, i);
     whole &= json_is_integer(side) && json_integer_value(side) >= 0;
+    if (i < SAFETENSORS_DIMENSIONS) out->shape[i] = json_integer_value(side);
   }
-  if (!whole) {
-    ufp4_message_set(message, "%s:%s: its shape must hold whole numbers, [rows, cols]", file->path, name);
+  out->dimensions = dimensions <= SAFETENSORS_DIMENSIONS ? (int)dimensions : SAFETENSORS_DIMENSIONS + 1;
+  if (whole) return UFP4_OK;
+  ufp4_message_set(message, "%s:%s: its shape must hold whole numbers, [rows, cols]", file->path, out->name);
+  return UFP4_ERROR_FORMAT;
+}
+
+// "2 x 3".
+static const char *shape_text(const safetensors_entry_t *entry, char text[96]) {
+  size_t used = 0;
+  strcpy(text, "1");  // of no dimensions
+  for (int i = 0; i < entry->dimensions && i < SAFETENSORS_DIMENSIONS; i++) {
+    used += (size_t)snprintf(text + used, 96 - used, "%s%lld", i == 0 ? "" : " x ", (long long)entry->shape[i]);
+  }
+  return text;
+}
+
+// The data of a type that is known must be as long as the shape says; no tensor is empty.
+static ufp4_status_t check_size(const safetensors_t *file, const safetensors_entry_t *entry, ufp4_message_t *message) {
+  const uint64_t bits = dtypes[entry->dtype].bits;
+  uint64_t count = 1;
+  char text[96];
+  for (int i = 0; i < entry->dimensions; i++) {
+    const uint64_t side = (uint64_t)entry->shape[i];
+    if (side == 0) {
+      ufp4_message_set(message, "%s:%s: it is empty (%s)", file->path, entry->name, shape_text(entry, text));
+      return UFP4_ERROR_FORMAT;
+    }
+    count = side > (8 * entry->bytes + 8) / count ? 0 : count * side;  // longer than the data: no product matters
+    if (count == 0) break;
+  }
+  if (count != 0 && count * bits == 8 * entry->bytes) return UFP4_OK;
+  ufp4_message_set(message, "%s:%s: %s elements of type %s do not go with %llu bytes of data", file->path, entry->name,
+                   shape_text(entry, text), entry->dtype_name, (unsigned long long)entry->bytes);
+  return UFP4_ERROR_FORMAT;
+}
+
+ufp4_status_t safetensors_entry(const safetensors_t *file, const char *name, safetensors_entry_t *out,
+                                ufp4_message_t *message) {
+  const json_t *entry = json_object_get(file->header, name);
+  if (entry == NULL || strcmp(name, "__metadata__") == 0) return fail_missing(file, name, message);
+  const char *dtype = json_string_value(json_object_get(entry, "dtype"));
+  uint64_t end = 0;
+  *out = (safetensors_entry_t){.name = name, .dtype_name = dtype};
+  if (dtype == NULL) {
+    ufp4_message_set(message, "%s:%s: its dtype is missing: a damaged header", file->path, name);
     return UFP4_ERROR_FORMAT;
   }
-  if (dimensions != 2) {
-    ufp4_message_set(message, "%s:%s: it has %zu dimension%s; 2 are needed", file->path, name, dimensions,
-                     dimensions == 1 ? "" : "s");
-    return UFP4_ERROR_FORMAT;
-  }
-  out->rows = json_integer_value(json_array_get(shape, 0));
-  out->cols = out->row_step = json_integer_value(json_array_get(shape, 1));
-  out->col_step = 1;
-  if (out->rows > 0 && out->cols > 0) return UFP4_OK;
-  ufp4_message_set(message, "%s:%s: it is empty (%lld x %lld)", file->path, name, (long long)out->rows,
-                   (long long)out->cols);
+  out->dtype = dtype_of(dtype);
+  entry_range(entry, &out->at, &end);
+  out->bytes = end - out->at;
+  ufp4_status_t status = read_shape(file, json_object_get(entry, "shape"), out, message);
+  if (status != UFP4_OK || out->dimensions > SAFETENSORS_DIMENSIONS || out->dtype == SAFETENSORS_OTHER) return status;
+  return check_size(file, out, message);
+}
+
+ufp4_status_t safetensors_dimensions(const safetensors_t *file, const safetensors_entry_t *entry, int wanted,
+                                     ufp4_message_t *message) {
+  if (entry->dimensions == wanted) return UFP4_OK;
+  ufp4_message_set(message, "%s:%s: it has %s%d dimension%s; %d are needed", file->path, entry->name,
+                   entry->dimensions > SAFETENSORS_DIMENSIONS ? "over " : "",
+                   entry->dimensions > SAFETENSORS_DIMENSIONS ? SAFETENSORS_DIMENSIONS : entry->dimensions,
+                   entry->dimensions == 1 ? "" : "s", wanted);
   return UFP4_ERROR_FORMAT;
 }
 
 ufp4_status_t safetensors_find(safetensors_t *file, const char *name, file_tensor_t *out, ufp4_message_t *message) {
-  const json_t *entry = json_object_get(file->header, name);
-  if (entry == NULL || strcmp(name, "__metadata__") == 0) return fail_missing(file, name, message);
-  const char *dtype = json_string_value(json_object_get(entry, "dtype"));
-  const json_t *shape = json_object_get(entry, "shape");
-  if (!dtype_of(dtype, &out->dtype)) {
-    ufp4_message_set(message, "%s:%s: its element type is %s; F32, F16, BF16 or F64 is needed (codes and scales: U8)",
-                     file->path, name, dtype != NULL ? dtype : "missing");
-    return UFP4_ERROR_FORMAT;
-  }
-  ufp4_status_t status = read_shape(file, name, shape, out, message);
+  static const file_dtype_t plain[SAFETENSORS_U8] = {[SAFETENSORS_F32] = FILE_F32,
+                                                     [SAFETENSORS_F64] = FILE_F64,
+                                                     [SAFETENSORS_F16] = FILE_F16,
+                                                     [SAFETENSORS_BF16] = FILE_BF16,
+                                                     [SAFETENSORS_I64] = FILE_I64};
+  safetensors_entry_t entry;
+  ufp4_status_t status = safetensors_entry(file, name, &entry, message);
   if (status != UFP4_OK) return status;
-  uint64_t begin = 0, end = 0, bytes = 0;
-  entry_range(entry, &begin, &end);
-  if (!file_tensor_bytes(out->dtype, out->rows, out->cols, &bytes) || bytes != end - begin) {
-    ufp4_message_set(message, "%s:%s: %lld x %lld elements of type %s do not go with %llu bytes of data", file->path,
-                     name, (long long)out->rows, (long long)out->cols, dtype, (unsigned long long)(end - begin));
+  if (entry.dtype >= SAFETENSORS_U8) {
+    ufp4_message_set(message, "%s:%s: its element type is %s; F32, F16, BF16 or F64 is needed", file->path, name,
+                     entry.dtype_name);
     return UFP4_ERROR_FORMAT;
   }
-  return read_part(file, begin, bytes, &out->data, message);
+  status = safetensors_dimensions(file, &entry, 2, message);
+  if (status != UFP4_OK) return status;
+  *out = (file_tensor_t){plain[entry.dtype], entry.shape[0], entry.shape[1], entry.shape[1], 1, NULL};
+  return safetensors_read(file, &entry, 0, entry.bytes, &out->data, message);
 }
 
 const char *safetensors_metadata(const safetensors_t *file, const char *key) {

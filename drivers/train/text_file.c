@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "text_file.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
-
-#include "text_file.h"
 
 #define READ_BYTES (1 << 20)
 

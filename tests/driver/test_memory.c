@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -28,16 +29,20 @@ static ufp4_status_t call_file_read(const void *input, uint64_t *result) {
   return status;
 }
 
-static void write_safetensors(const char *path) {
-  static const char header[] = "{\"x\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[0,8]}}";
-  const uint8_t length[8] = {sizeof header - 1};
-  const float values[2] = {1.5f, -3};
+// A file with that header and a few bytes of data.
+static void write_file(const char *path, const char *header, size_t bytes) {
+  static const uint8_t data[64] = {0, 0, 0xC0, 0x3F, 0, 0, 0x40, 0xC0};
+  const uint8_t length[8] = {(uint8_t)strlen(header), (uint8_t)(strlen(header) >> 8)};
   FILE *file = fopen(path, "wb");
   if (file == NULL) abort();
   fwrite(length, 1, 8, file);
-  fwrite(header, 1, sizeof header - 1, file);
-  fwrite(values, 4, 2, file);
+  fwrite(header, 1, strlen(header), file);
+  fwrite(data, 1, bytes, file);
   fclose(file);
+}
+
+static void write_safetensors(const char *path) {
+  write_file(path, "{\"x\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[0,8]}}", 8);
 }
 
 // Reading leaves jansson its memory: without, its parser may lose characters of a token and take what is left.
@@ -125,11 +130,24 @@ TEST(operand_files) {
   }
 }
 
+TEST(layers_of_checkpoints) {
+  file_input_t input = {0};
+  write_file(heap_path("c.safetensors"),
+             "{\"a.weight\":{\"dtype\":\"U8\",\"shape\":[2,16],\"data_offsets\":[0,32]},"
+             "\"a.weight_scale\":{\"dtype\":\"U8\",\"shape\":[2,1],\"data_offsets\":[32,34]}}",
+             34);
+  snprintf(input.path, sizeof input.path, "%s:a", heap_path("c.safetensors"));
+  const scenario_t read = {"operand_read of a layer", call_operand_read, &input};
+  heap_check(&read);
+  unlink(heap_path("c.safetensors"));
+}
+
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(named_tensors),
       CHECK_TEST(rejects_a_header_without_memory_for_it),
       CHECK_TEST(operand_files),
+      CHECK_TEST(layers_of_checkpoints),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

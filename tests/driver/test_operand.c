@@ -98,17 +98,17 @@ TEST(every_scale_reads_back) {
   bench_remove("q.safetensors");
 }
 
-// A file with @p width bytes of codes a row (all @p code) and @p blocks scales a row.
-static ufp4_status_t read_made(const char *metadata, int rows, int width, int blocks, uint8_t code, ufp4_operand_t *out,
-                               ufp4_quantize_t *how, ufp4_message_t *message) {
+// A file with @p width bytes of codes a row (all @p code) and @p blocks scales a row, of those element types.
+static ufp4_status_t read_typed(const char *const types[2], const char *metadata, int rows, int width, int blocks,
+                                uint8_t code, ufp4_operand_t *out, ufp4_quantize_t *how, ufp4_message_t *message) {
   uint8_t bytes[4096];
   char json[1024];
-  int data = rows * width, all = data + rows * blocks;
+  int data = rows * width, all = data + rows * blocks, cols = strcmp(types[0], "F4") == 0 ? 2 * width : width;
   int length =
       snprintf(json, sizeof json,
-               "{\"__metadata__\": {%s}, \"codes\": {\"dtype\": \"U8\", \"shape\": [%d, %d], \"data_offsets\": [0, "
-               "%d]}, \"scales\": {\"dtype\": \"U8\", \"shape\": [%d, %d], \"data_offsets\": [%d, %d]}}",
-               metadata, rows, width, data, rows, blocks, data, all);
+               "{\"__metadata__\": {%s}, \"codes\": {\"dtype\": \"%s\", \"shape\": [%d, %d], \"data_offsets\": [0, "
+               "%d]}, \"scales\": {\"dtype\": \"%s\", \"shape\": [%d, %d], \"data_offsets\": [%d, %d]}}",
+               metadata, types[0], rows, cols, data, types[1], rows, blocks, data, all);
   for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)((uint64_t)length >> (8 * i));
   memcpy(bytes + 8, json, (size_t)length);
   memset(bytes + 8 + length, code, (size_t)data);
@@ -117,6 +117,12 @@ static ufp4_status_t read_made(const char *metadata, int rows, int width, int bl
       ufp4_operand_read(bench_file("q.safetensors", bytes, (size_t)(8 + length + all)), out, how, message);
   bench_remove("q.safetensors");
   return status;
+}
+
+static ufp4_status_t read_made(const char *metadata, int rows, int width, int blocks, uint8_t code, ufp4_operand_t *out,
+                               ufp4_quantize_t *how, ufp4_message_t *message) {
+  static const char *const types[2] = {"U8", "U8"};
+  return read_typed(types, metadata, rows, width, blocks, code, out, how, message);
 }
 
 #define LEAST "\"elem\": \"e2m1\", \"scale\": \"e4m3\", \"block\": \"16\""
@@ -224,7 +230,55 @@ TEST(rejects_combinations_that_are_illegal) {
 
 TEST(rejects_scales_of_the_wrong_type) {
   static const char *const metadata = "\"elem\": \"e2m1\", \"scale\": \"fp32\", \"block\": \"16\"";
-  check_refused(0, metadata, 5, 1, 3, UFP4_ERROR_FORMAT, "must be F32");
+  check_refused(0, metadata, 5, 1, 3, UFP4_ERROR_FORMAT, "its element type is U8; F32 is needed");
+}
+
+#define MADE(scale, block) "\"elem\": \"e2m1\", \"scale\": \"" scale "\", \"block\": \"" block "\""
+
+TEST(element_types_of_four_and_eight_bits) {
+  static const struct {
+    const char *types[2], *metadata;
+    int width, blocks, cols;
+  } table[] = {
+      {{"U8", "F8_E4M3"}, MADE("e4m3", "16"), 16, 1, 16}, {{"U8", "F8_E4M3"}, MADE("nvfp4", "16"), 17, 2, 17},
+      {{"U8", "F8_E8M0"}, MADE("e8m0", "32"), 33, 2, 33}, {{"F4", "U8"}, MADE("e4m3", "16"), 16, 2, 32},
+      {{"F4", "F8_E8M0"}, MADE("e8m0", "32"), 20, 2, 40}, {{"F4", "F8_E4M3"}, MADE("nvfp4", "16"), 4, 1, 8},
+  };
+  for (int i = 0; i < 6; i++) {
+    ufp4_operand_t operand;
+    ufp4_quantize_t how;
+    ufp4_message_t message = {0};
+    const int f4 = strcmp(table[i].types[0], "F4") == 0;
+    bench_check_status(i,
+                       read_typed(table[i].types, table[i].metadata, 2, table[i].width, table[i].blocks,
+                                  f4 ? 0x5A : 0x0A, &operand, &how, &message),
+                       UFP4_OK, &message);
+    check_bits(i, (uint64_t)operand.cols, (uint64_t)table[i].cols, "cols");
+    for (int64_t k = 0; k < operand.cols; k++)
+      check_bits(k, fixture_code(&operand, 1, k), f4 && k % 2 != 0 ? 5 : 10, "code");
+    for (int64_t b = 0; b < 2 * operand.scale_blocks; b++) check_bits(b, operand.scales[b], 0x38, "scale");
+    ufp4_operand_free(&operand);
+  }
+}
+
+static void check_types_refused(int64_t index, const char *codes, const char *scales, const char *metadata, int width,
+                                int blocks, const char *words) {
+  const char *const types[2] = {codes, scales};
+  ufp4_operand_t operand;
+  ufp4_quantize_t how;
+  ufp4_message_t message = {0};
+  ufp4_status_t status = read_typed(types, metadata, 2, width, blocks, 3, &operand, &how, &message);
+  bench_check_status(index, status, UFP4_ERROR_FORMAT, &message);
+  check_that(index, strstr(message.text, words) != NULL, "message '%s' does not say '%s'", message.text, words);
+}
+
+TEST(rejects_element_types_that_contradict_the_metadata) {
+  static const char int4[] = "\"elem\": \"int4\", \"scale\": \"e4m3\", \"block\": \"16\"";
+  check_types_refused(0, "U8", "F8_E8M0", MADE("e4m3", "16"), 16, 1, "F8_E8M0; U8 or F8_E4M3 is needed");
+  check_types_refused(1, "U8", "F8_E4M3", MADE("e8m0", "32"), 16, 1, "F8_E4M3; U8 or F8_E8M0 is needed");
+  check_types_refused(2, "F8_E4M3", "U8", MADE("e4m3", "16"), 16, 1, "F8_E4M3; U8 or F4 is needed");
+  check_types_refused(3, "F4", "U8", int4, 16, 2, "these are int4");
+  check_types_refused(4, "F4", "U8", MADE("e4m3", "16") ", \"cols\": \"30\"", 16, 2, "do not go together");
 }
 
 TEST(rejects_shapes_that_do_not_go_together) {
@@ -320,6 +374,8 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_unknown_metadata_values),
       CHECK_TEST(rejects_combinations_that_are_illegal),
       CHECK_TEST(rejects_scales_of_the_wrong_type),
+      CHECK_TEST(element_types_of_four_and_eight_bits),
+      CHECK_TEST(rejects_element_types_that_contradict_the_metadata),
       CHECK_TEST(rejects_shapes_that_do_not_go_together),
       CHECK_TEST(rejects_codes_over_15),
       CHECK_TEST(fp32_scales_of_others_may_be_nan),

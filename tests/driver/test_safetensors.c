@@ -104,7 +104,7 @@ TEST(rejects_empty_tensors) {
 TEST(rejects_wrong_shapes_and_types) {
   check_refused(0, X("[6]", "0", "24"), 24, "x", "; 2 are needed");
   check_refused(1, X("[1, 2, 3]", "0", "24"), 24, "x", "; 2 are needed");
-  check_refused(2, X("[]", "0", "24"), 24, "x", "0 dimensions; 2 are needed");
+  check_refused(2, X("[]", "0", "4"), 4, "x", "0 dimensions; 2 are needed");
   check_refused(3, "{\"x\": {\"dtype\": \"F8_E4M3\", \"shape\": [4, 6], \"data_offsets\": [0, 24]}}", 24, "x",
                 "F8_E4M3");
   check_refused(4, "{\"x\": {\"dtype\": 7, \"shape\": [2, 3], \"data_offsets\": [0, 24]}}", 24, "x", "missing");
@@ -113,10 +113,14 @@ TEST(rejects_wrong_shapes_and_types) {
 
 TEST(rejects_headers_that_are_no_objects) {
   static const char *const texts[][2] = {
-      {"", "no JSON: "},          {"[]", "a JSON array; an object is needed"},
-      {"7", "no JSON: "},         {"{", "no JSON: "},
-      {"{\"x\": 1}", "[begin, end]"}, {"{\"x\": {}, \"x\": {}}", "no JSON: duplicate"},
-      {"nonsense", "no JSON: "},  {"{\"x\": {}}", "[begin, end]"},
+      {"", "no JSON: "},
+      {"[]", "a JSON array; an object is needed"},
+      {"7", "no JSON: "},
+      {"{", "no JSON: "},
+      {"{\"x\": 1}", "[begin, end]"},
+      {"{\"x\": {}, \"x\": {}}", "no JSON: duplicate"},
+      {"nonsense", "no JSON: "},
+      {"{\"x\": {}}", "[begin, end]"},
   };
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
     check_refused((int64_t)i, texts[i][0], 24, "x", texts[i][1]);

@@ -310,7 +310,7 @@ def test_rejects_what_is_no_npy_before_it_reads_it():
 def test_rejects_a_name_behind_a_quantized_tensor():
     bench.write_npy("X.npy", [[1.0]])
     passes("quantize", "X.npy", *Q, "--elem", "e1m2")
-    rejects(2, "a whole file, FILE.safetensors without :NAME", "dequantize", "Q.safetensors:codes", "-o", "D.npy")
+    rejects(2, "a quantized tensor of this program is named without :LAYER", "dequantize", "Q.safetensors:codes", "-o", "D.npy")
 
 
 def test_rejects_an_output_that_is_read_only():

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantized operands out of .safetensors files: what is read can be written, read again, decoded and multiplied.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +52,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ufp4_message_t message = {0};
   ufp4_operand_t operand;
   ufp4_quantize_t how;
-  ufp4_status_t status = ufp4_operand_read(fuzz_safetensors("q.safetensors", data, size), &operand, &how, &message);
+  // The third bit: a layer of a checkpoint, the fourth: an expert of it.
+  char path[400];
+  const int layer = size != 0 ? data[0] >> 2 & 3 : 0;
+  snprintf(path, sizeof path, "%s%s%s", fuzz_safetensors("q.safetensors", data, size), layer & 1 ? ":a" : "",
+           layer == 3 ? ":1" : "");
+  ufp4_status_t status = ufp4_operand_read(path, &operand, &how, &message);
   fuzz_demand_message(status, &message);
   fuzz_demand(status == UFP4_OK || status == UFP4_ERROR_FORMAT || status == UFP4_ERROR_ARGUMENT, "FORMAT or ARGUMENT");
   fuzz_demand((status == UFP4_OK) == (operand.codes != NULL), "an operand if and only if it is read");

@@ -82,6 +82,34 @@ static void seed_safetensors(const char *root) {
   }
 }
 
+// Layers of checkpoints: names and shapes of every maker's tensors, all bytes 1.
+static void seed_layers(corpus_t *corpus) {
+  static const char *const headers[][2] = {
+      {"\6",
+       "{\"a.weight_packed\":{\"dtype\":\"U8\",\"shape\":[2,8],\"data_offsets\":[0,16]},"
+       "\"a.weight_scale\":{\"dtype\":\"F8_E4M3\",\"shape\":[2,1],\"data_offsets\":[16,18]},"
+       "\"a.weight_global_scale\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[18,22]}}"},
+      {"\6",
+       "{\"a.weight\":{\"dtype\":\"F4\",\"shape\":[1,32],\"data_offsets\":[0,16]},"
+       "\"a.weight_scale\":{\"dtype\":\"U8\",\"shape\":[1,1],\"data_offsets\":[16,17]},"
+       "\"a.input_scale\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[17,21]}}"},
+      {"\6",
+       "{\"a._weight_qdata\":{\"dtype\":\"U8\",\"shape\":[1,8],\"data_offsets\":[0,8]},"
+       "\"a._weight_scale\":{\"dtype\":\"F8_E4M3\",\"shape\":[32,16],\"data_offsets\":[8,520]}}"},
+      {"\16",
+       "{\"a_blocks\":{\"dtype\":\"U8\",\"shape\":[2,1,1,16],\"data_offsets\":[0,32]},"
+       "\"a_scales\":{\"dtype\":\"U8\",\"shape\":[2,1,1],\"data_offsets\":[32,34]}}"},
+  };
+  static const size_t sizes[] = {22, 21, 520, 34};
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    uint8_t bytes[1200];
+    const size_t length = strlen(headers[i][1]);
+    memcpy(bytes, headers[i][1], length);
+    memset(bytes + length, 1, sizes[i]);
+    add(corpus, headers[i][0], 1, bytes, length + sizes[i]);
+  }
+}
+
 static void seed_operand(const char *root) {
   corpus_t corpus = corpus_open(root, "operand");
   uint8_t bytes[4096];
@@ -99,6 +127,7 @@ static void seed_operand(const char *root) {
     add(&corpus, "\1", 1, bytes, size);
     ufp4_operand_free(&operand);
   }
+  seed_layers(&corpus);
 }
 
 static void seed_recipe(const char *root) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocations that fail: a call is made once undisturbed, then again with its first, second, .. allocation failing, alone
-// or with all that follow. Each time it must say so (or do with less, with the same bits) and give back all that it had
-// taken. The linker sends the allocations of the test program and of the libraries in it here (--wrap).
+// Allocations that fail: a call is made once undisturbed, then again with its first, second, .. allocation failing,
+// alone or with all that follow. Each time it must say so (or do with less, with the same bits) and give back all that
+// it had taken. The linker sends the allocations of the test program and of the libraries in it here (--wrap).
 #ifndef UFP4_TEST_HEAP_H
 #define UFP4_TEST_HEAP_H
 
