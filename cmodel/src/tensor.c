@@ -9,6 +9,7 @@
 
 #define SUFFIX ".safetensors"
 #define MAX_TENSOR_BYTES ((uint64_t)1 << 46)
+#define HOST_IS_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
 
 size_t file_dtype_bytes(file_dtype_t dtype) {
   static const uint8_t bytes[] = {
@@ -60,6 +61,14 @@ static ufp4_dtype_t dtype_in_memory(file_dtype_t dtype) {
   return dtype == FILE_BF16 ? UFP4_DTYPE_BF16 : dtype == FILE_I64 ? UFP4_DTYPE_I64 : UFP4_DTYPE_F32;
 }
 
+// Files are little-endian: an element of one as the host has it, or the other way round; in @p swapped where that
+// differs.
+static const uint8_t *host_order(const uint8_t *at, size_t size, uint8_t swapped[8]) {
+  if (HOST_IS_LITTLE) return at;
+  for (size_t i = 0; i < size; i++) swapped[i] = at[size - 1 - i];
+  return swapped;
+}
+
 static void convert_element(const file_tensor_t *in, const uint8_t *at, void *out, int64_t index) {
   if (in->dtype == FILE_BF16) {
     memcpy((uint16_t *)out + index, at, sizeof(uint16_t));
@@ -73,7 +82,7 @@ static void convert_element(const file_tensor_t *in, const uint8_t *at, void *ou
 static ufp4_status_t convert(const file_tensor_t *in, const char *path, ufp4_tensor_t *out, ufp4_message_t *message) {
   static const size_t bytes[] = {[UFP4_DTYPE_F32] = 4, [UFP4_DTYPE_BF16] = 2, [UFP4_DTYPE_I64] = 8};
   ufp4_dtype_t dtype = dtype_in_memory(in->dtype);
-  void *data = malloc((size_t)(in->rows * in->cols) * bytes[dtype]);
+  void *data = malloc(ufp4_matrix_bytes(in->rows, in->cols, bytes[dtype]));
   if (data == NULL) {
     ufp4_message_set(message, "%s: does not fit in memory", path);
     return UFP4_ERROR_MEMORY;
@@ -81,7 +90,9 @@ static ufp4_status_t convert(const file_tensor_t *in, const char *path, ufp4_ten
   size_t size = file_dtype_bytes(in->dtype);
   for (int64_t r = 0; r < in->rows; r++) {
     for (int64_t c = 0; c < in->cols; c++) {
-      convert_element(in, in->data + (size_t)(r * in->row_step + c * in->col_step) * size, data, r * in->cols + c);
+      uint8_t swapped[8];
+      const uint8_t *at = in->data + (size_t)(r * in->row_step + c * in->col_step) * size;
+      convert_element(in, host_order(at, size, swapped), data, r * in->cols + c);
     }
   }
   *out = (ufp4_tensor_t){{dtype, in->rows, in->cols, in->cols, data}, data};
@@ -117,7 +128,7 @@ static ufp4_status_t read_safetensors(const char *path, size_t file_length, ufp4
 // All of the file, but of one that is no .npy, which may be larger than the memory, its beginning only.
 static ufp4_status_t read_npy_bytes(const file_ranges_t *file, file_bytes_t *out, ufp4_message_t *message) {
   uint8_t first[NPY_MAGIC_BYTES] = {0};
-  out->size = file->size;
+  out->size = ufp4_matrix_bytes((int64_t)file->size, 1, 1);
   if (file->size >= sizeof first) {
     ufp4_status_t status = file_range_read(file, 0, sizeof first, first, message);
     if (status != UFP4_OK) return status;
@@ -188,13 +199,17 @@ ufp4_status_t ufp4_tensor_write(const char *path, const ufp4_matrix_t *matrix, u
     size_t bytes;
   } types[] = {[UFP4_DTYPE_F32] = {"<f4", 4}, [UFP4_DTYPE_BF16] = {"<u2", 2}, [UFP4_DTYPE_I64] = {"<i8", 8}};
   size_t element = types[matrix->dtype].bytes, row = (size_t)matrix->cols * element;
-  uint8_t *dense = malloc((size_t)matrix->rows * row);
+  uint8_t *dense = malloc(ufp4_matrix_bytes(matrix->rows, matrix->cols, element));
   if (dense == NULL) {
     ufp4_message_set(message, "%s: the host is out of memory", path);
     return UFP4_ERROR_MEMORY;
   }
   for (int64_t r = 0; r < matrix->rows; r++) {
     memcpy(dense + (size_t)r * row, (const uint8_t *)matrix->data + (size_t)(r * matrix->ld) * element, row);
+  }
+  for (int64_t i = 0; !HOST_IS_LITTLE && i < matrix->rows * matrix->cols; i++) {
+    uint8_t swapped[8], *at = dense + (size_t)i * element;
+    memcpy(at, host_order(at, element, swapped), element);
   }
   ufp4_status_t status =
       write_npy(path, types[matrix->dtype].descr, matrix->rows, matrix->cols, dense, element, message);

@@ -14,7 +14,7 @@ const cli_command_t cli_dequantize = {
 
 static ufp4_status_t write_decoded(const ufp4_operand_t *operand, int rht, const char *path, ufp4_message_t *message) {
   int64_t cols = rht ? operand->blocks * 16 : operand->cols;
-  float *values = malloc((size_t)(operand->rows * cols) * sizeof *values);
+  float *values = malloc(ufp4_matrix_bytes(operand->rows, cols, sizeof *values));
   if (values == NULL) return UFP4_ERROR_MEMORY;
   ufp4_status_t status = ufp4_dequantize(operand, cols, values, cols);
   ufp4_matrix_t matrix = {UFP4_DTYPE_F32, operand->rows, cols, cols, values};

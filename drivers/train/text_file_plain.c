@@ -24,7 +24,7 @@ static ufp4_status_t check(const char *path, const text_bytes_t *bytes, int fail
 static ufp4_status_t read_all(FILE *file, text_bytes_t *bytes) {
   while (!feof(file) && !ferror(file) && bytes->count <= TEXT_MAX_BYTES) {
     const int64_t capacity = 2 * bytes->capacity + (1 << 20);
-    uint8_t *data = realloc(bytes->data, (size_t)capacity);
+    uint8_t *data = realloc(bytes->data, ufp4_matrix_bytes(capacity, 1, 1));
     if (data == NULL) return UFP4_ERROR_MEMORY;
     bytes->data = data;
     bytes->capacity = capacity;
