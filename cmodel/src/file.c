@@ -29,6 +29,7 @@ ufp4_status_t file_status(int error) {
 // Makes room for at least one more byte.
 static int grow(file_bytes_t *bytes, size_t *capacity) {
   if (bytes->size < *capacity) return 1;
+  if (*capacity >= UFP4_TOO_MANY_BYTES / 2) return 0;
   size_t more = *capacity == 0 ? 1 << 16 : 2 * *capacity;
   uint8_t *grown = realloc(bytes->data, more);
   if (grown == NULL) return 0;
@@ -79,11 +80,11 @@ ufp4_status_t file_range_read(const file_ranges_t *file, uint64_t at, uint64_t b
                               ufp4_message_t *message) {
   if (bytes == 0) return UFP4_OK;
   if (file->stream == NULL) {
-    memcpy(to, file->bytes.data + at, bytes);
+    memcpy(to, file->bytes.data + at, (size_t)bytes);
     return UFP4_OK;
   }
   if (fseeko(file->stream, (off_t)at, SEEK_SET) != 0) return file_fail(file->path, "read", message);
-  if (fread(to, 1, bytes, file->stream) == bytes) return UFP4_OK;
+  if (fread(to, 1, (size_t)bytes, file->stream) == bytes) return UFP4_OK;
   if (ferror(file->stream)) return file_fail(file->path, "read", message);
   ufp4_message_set(message, "%s: truncated while it was read", file->path);
   return UFP4_ERROR_IO;

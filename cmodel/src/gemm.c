@@ -47,12 +47,12 @@ static void panels_free(panels_t *panels) {
 }
 
 static ufp4_status_t panels_create(const ufp4_operand_t *in, int64_t width, panels_t *out) {
-  size_t rows = (size_t)((in->rows + width - 1) / width * width);
-  size_t scales = rows * (size_t)in->blocks;
+  int64_t rows = (in->rows + width - 1) / width * width;
+  size_t scales = ufp4_matrix_bytes(rows, in->blocks, 1);
   *out = (panels_t){in->rows, in->blocks, width, NULL, NULL, NULL};
   out->quanta = calloc(scales, BLOCK * sizeof *out->quanta);
   out->weights = calloc(scales, sizeof *out->weights);
-  out->poisoned = calloc(rows, sizeof *out->poisoned);
+  out->poisoned = calloc((size_t)rows, sizeof *out->poisoned);
   if (out->quanta != NULL && out->weights != NULL && out->poisoned != NULL) return UFP4_OK;
   panels_free(out);
   return UFP4_ERROR_MEMORY;

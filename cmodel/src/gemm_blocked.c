@@ -263,8 +263,8 @@ static plan_t plan_of(const gemm_job_t *job, const gemm_kernel_t *kernel, int th
 }
 
 static size_t take(size_t *used, size_t bytes) {
-  size_t at = *used;
-  *used += (bytes + 63) / 64 * 64;
+  size_t at = *used, lines = (bytes + 63) / 64 * 64;
+  *used = lines > UFP4_TOO_MANY_BYTES - at ? UFP4_TOO_MANY_BYTES : at + lines;
   return at;
 }
 
@@ -284,7 +284,7 @@ static void *scratch(size_t bytes, uint8_t **at) {
 // Room for panels of B in memory that is asked for when @p memory is still NULL.
 static void take_b(const worker_t *w, int64_t panels, uint8_t *memory, size_t *used, b_store_t *b) {
   const gemm_kernel_t *kernel = w->kernel;
-  const size_t at = take(used, (size_t)(panels * w->plan.chunks) * kernel->b_bytes);
+  const size_t at = take(used, ufp4_matrix_bytes(panels, w->plan.chunks, kernel->b_bytes));
   const size_t poisoned = take(used, (size_t)(panels * kernel->tile_cols));
   const size_t states = take(used, (size_t)panels * sizeof *b->states);
   if (memory == NULL) return;
@@ -313,11 +313,12 @@ static int worker_create(const worker_t *like, int number, worker_t *w) {
   const int64_t a_panels = max_i64(share * plan->chunks, NEAR_BYTES / (int64_t)kernel->a_bytes);
   // Shares are even, so a last step of fewer panels of A may have larger ones.
   const int64_t most = min_i64(plan->a_panels, share_at_most(kernel, plan->chunks));
-  size_t tiles = (size_t)(plan->one_depth ? most : plan->a_panels * plan->b_panels), used = 0;
+  const int64_t tiles = plan->one_depth ? most : plan->a_panels * plan->b_panels;
+  size_t used = 0;
   size_t table = take(&used, kernel->table_bytes);
-  size_t a = take(&used, (size_t)min_i64(a_panels, plan->a_panels * plan->chunks) * kernel->a_bytes);
+  size_t a = take(&used, ufp4_matrix_bytes(min_i64(a_panels, plan->a_panels * plan->chunks), 1, kernel->a_bytes));
   size_t a_poisoned = take(&used, (size_t)(plan->a_panels * kernel->tile_rows));
-  size_t sums = take(&used, tiles * tile_bytes(kernel)), b = used;
+  size_t sums = take(&used, ufp4_matrix_bytes(tiles, 1, tile_bytes(kernel))), b = used;
   uint8_t *memory = NULL;
   *w = *like;
   if (!plan->shared) take_b(like, plan->b_panels, NULL, &used, &w->b);

@@ -29,13 +29,13 @@ static void unpacked_free(unpacked_t *x) {
 static ufp4_status_t unpacked_create(const ufp4_operand_t *in, int64_t width, unpacked_t *out) {
   *out = (unpacked_t){.rows = in->rows, .width = width, .block_groups = in->block / BLOCK};
   out->groups = in->scale_blocks * out->block_groups;
-  size_t rows = (size_t)((in->rows + width - 1) / width * width);
-  size_t scales = rows * (size_t)in->scale_blocks;
-  out->quanta = calloc(rows * (size_t)out->groups, BLOCK * sizeof *out->quanta);
+  int64_t rows = (in->rows + width - 1) / width * width;
+  size_t scales = ufp4_matrix_bytes(rows, in->scale_blocks, 1);
+  out->quanta = calloc(ufp4_matrix_bytes(rows, out->groups, 1), BLOCK * sizeof *out->quanta);
   out->scales = calloc(scales, sizeof *out->scales);
   out->significands = calloc(scales, sizeof *out->significands);
   out->exponents = calloc(scales, sizeof *out->exponents);
-  out->poisoned = calloc(rows, 1);
+  out->poisoned = calloc((size_t)rows, 1);
   int complete = out->quanta != NULL && out->scales != NULL && out->significands != NULL && out->exponents != NULL &&
                  out->poisoned != NULL;
   if (complete) return UFP4_OK;

@@ -4,13 +4,19 @@
 #ifndef UFP4_INTERNAL_H
 #define UFP4_INTERNAL_H
 
+#include <assert.h>
+#include <float.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "ufp4/quantize.h"
 
 #define BLOCK 16
 #define CODE_BYTES 8  // of a block
 #define LANES 8
+
+// Where a float appears, each operation rounds to its type (on 32-bit x86: -msse2 -mfpmath=sse).
+static_assert(FLT_EVAL_METHOD == 0, "float operations have more bits than float");
 
 // The hot functions are compiled for AVX2 too, chosen when the program is loaded; all of them are integer code, so the
 // bits cannot differ. The sanitizers cannot instrument code that runs while the loader still resolves symbols.
@@ -25,6 +31,13 @@
 
 typedef int32_t lanes_t __attribute__((vector_size(4 * LANES)));
 typedef uint32_t ulanes_t __attribute__((vector_size(4 * LANES)));
+
+/** The codes of lane @p l of a tile, in the order that an operand has in memory, which is the same on every host. */
+INLINE void store_codes(const ulanes_t codes[2], unsigned l, uint8_t to[CODE_BYTES]) {
+  uint64_t packed = (uint64_t)codes[1][l] << 32 | codes[0][l];
+  if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) packed = __builtin_bswap64(packed);
+  memcpy(to, &packed, CODE_BYTES);
+}
 
 /** As ufp4_rht_block, for each block of a tile; lanes that hold NaN or Inf have exponent 0 and undefined numbers. */
 void ufp4_rht_tile(const ulanes_t bits[BLOCK], uint16_t mask, lanes_t out[BLOCK], lanes_t *exponent);

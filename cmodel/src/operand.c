@@ -17,7 +17,7 @@ static ufp4_status_t create(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, 
   out->block = ufp4_scale_block(scale);
   out->blocks = (cols - 1) / BLOCK + 1;
   out->scale_blocks = (cols - 1) / out->block + 1;
-  size_t scales = (size_t)(rows * out->scale_blocks);
+  size_t scales = ufp4_matrix_bytes(rows, out->scale_blocks, 1);
   if (scale == UFP4_SCALE_FP32) {
     out->scales_f32 = calloc(scales, sizeof *out->scales_f32);
   } else {
@@ -41,7 +41,7 @@ ufp4_status_t ufp4_operand_create_scaled(ufp4_elem_t elem, ufp4_scale_t scale, i
   ufp4_operand_t made;
   if (out == NULL || !create_ok(elem, scale, rows, cols)) return UFP4_ERROR_ARGUMENT;
   if (create(elem, scale, rows, cols, &made) != UFP4_OK) return UFP4_ERROR_MEMORY;
-  made.codes = calloc((size_t)(rows * made.blocks), CODE_BYTES);
+  made.codes = calloc(ufp4_matrix_bytes(rows, made.blocks, CODE_BYTES), 1);
   return give(&made, out);
 }
 
@@ -49,7 +49,7 @@ ufp4_status_t ufp4_operand_allocate(ufp4_elem_t elem, ufp4_scale_t scale, int64_
                                     ufp4_operand_t *out) {
   ufp4_operand_t made;
   if (create(elem, scale, rows, cols, &made) != UFP4_OK) return UFP4_ERROR_MEMORY;
-  made.codes = malloc((size_t)(rows * made.blocks) * CODE_BYTES);
+  made.codes = malloc(ufp4_matrix_bytes(rows, made.blocks, CODE_BYTES));
   return give(&made, out);
 }
 

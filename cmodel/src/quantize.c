@@ -3,8 +3,6 @@
 // arithmetic is in tile.c, all other scales in shared.c.
 #include "ufp4/quantize.h"
 
-#include <string.h>
-
 #include "internal.h"
 #include "kernel.h"
 #include "quantize_kernel.h"
@@ -30,8 +28,7 @@ unsigned ufp4_quantize_block(const uint32_t bits[16], const ufp4_quantize_t *how
 static void store_tile(const place_t *place, const lanes_t *scale, const ulanes_t codes[2], ufp4_operand_t *out) {
   for (unsigned l = 0; l < place->lanes; l++) {
     int64_t g = place->first + l * place->step;
-    uint64_t packed = (uint64_t)codes[1][l] << 32 | codes[0][l];
-    memcpy(out->codes + g * CODE_BYTES, &packed, CODE_BYTES);
+    store_codes(codes, l, out->codes + g * CODE_BYTES);
     out->scales[g] = (uint8_t)(*scale)[l];
   }
 }

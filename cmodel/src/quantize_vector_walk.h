@@ -368,7 +368,7 @@ static int quantize_exponent(const source_t *source, const ufp4_quantize_t *how)
 static ufp4_status_t quantize_twice(walk_t *walk) {
   const source_t *source = walk->job.source;
   // As many tiles as either walk can have.
-  walk->places = malloc((size_t)(source->rows * source->blocks / TILE + 1) * TILE * sizeof *walk->places);
+  walk->places = malloc(ufp4_matrix_bytes(source->rows * source->blocks / TILE + 1, TILE, sizeof *walk->places));
   if (walk->places == NULL) return UFP4_ERROR_MEMORY;
   walk_once(walk, 0);
   set_exponent(walk, found_exponent(walk));

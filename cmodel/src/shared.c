@@ -4,7 +4,6 @@
 // shares a scale; a second one derives the scales from it and encodes.
 #include <float.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "internal.h"
 #include "ufp4/format.h"
@@ -36,7 +35,7 @@ static ufp4_status_t shared_create(const source_t *source, const ufp4_quantize_t
   out->span_groups = ufp4_scale_block(how->scale) / BLOCK;
   out->across = (source->blocks + out->span_groups - 1) / out->span_groups;
   out->count = (source->rows + out->span_rows - 1) / out->span_rows * out->across;
-  out->spans = calloc((size_t)out->count, sizeof *out->spans);
+  out->spans = calloc(ufp4_matrix_bytes(out->count, 1, sizeof *out->spans), 1);
   return out->spans != NULL ? UFP4_OK : UFP4_ERROR_MEMORY;
 }
 
@@ -284,8 +283,7 @@ static void store_tile(const shared_t *shared, const place_t *place, const lanes
                        ufp4_operand_t *out) {
   for (unsigned l = 0; l < place->lanes; l++) {
     int64_t group = place->first + l * place->step, s = scale_index(shared, group);
-    uint64_t packed = (uint64_t)codes[1][l] << 32 | codes[0][l];
-    memcpy(out->codes + group * CODE_BYTES, &packed, CODE_BYTES);
+    store_codes(codes, l, out->codes + group * CODE_BYTES);
     if (out->scales_f32 != NULL) {
       out->scales_f32[s] = ufp4_f32_value((uint32_t)(*scale)[l]);
     } else {

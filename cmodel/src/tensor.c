@@ -59,6 +59,18 @@ static size_t npy_header(const char *descr, int64_t rows, int64_t cols, char out
   return total;
 }
 
+// Little-endian, whatever the host is.
+static void put_elements(const uint8_t *from, size_t element, int64_t count, FILE *stream) {
+  if (HOST_IS_LITTLE) {
+    fwrite(from, element, (size_t)count, stream);
+    return;
+  }
+  for (int64_t i = 0; i < count; i++) {
+    uint8_t swapped[8];
+    fwrite(file_host_order(from + (size_t)i * element, element, swapped), element, 1, stream);
+  }
+}
+
 void tensor_put(const ufp4_matrix_t *matrix, FILE *stream) {
   static const struct {
     const char *descr;
@@ -68,7 +80,7 @@ void tensor_put(const ufp4_matrix_t *matrix, FILE *stream) {
   char header[192];
   fwrite(header, 1, npy_header(types[matrix->dtype].descr, matrix->rows, matrix->cols, header), stream);
   for (int64_t r = 0; r < matrix->rows && !ferror(stream); r++) {
-    fwrite((const uint8_t *)matrix->data + (size_t)(r * matrix->ld) * element, element, (size_t)matrix->cols, stream);
+    put_elements((const uint8_t *)matrix->data + (size_t)(r * matrix->ld) * element, element, matrix->cols, stream);
   }
 }
 

@@ -52,6 +52,12 @@ static ufp4_dtype_t dtype_in_memory(file_dtype_t dtype) {
   return dtype == FILE_BF16 ? UFP4_DTYPE_BF16 : dtype == FILE_I64 ? UFP4_DTYPE_I64 : UFP4_DTYPE_F32;
 }
 
+const uint8_t *file_host_order(const uint8_t *at, size_t size, uint8_t swapped[8]) {
+  if (HOST_IS_LITTLE) return at;
+  for (size_t i = 0; i < size; i++) swapped[i] = at[size - 1 - i];
+  return swapped;
+}
+
 static void convert_element(const file_tensor_t *in, const uint8_t *at, void *out, int64_t index) {
   if (in->dtype == FILE_BF16) {
     memcpy((uint16_t *)out + index, at, sizeof(uint16_t));
@@ -66,7 +72,7 @@ ufp4_status_t file_tensor_convert(const file_tensor_t *in, const char *path, ufp
                                   ufp4_message_t *message) {
   static const size_t bytes[] = {[UFP4_DTYPE_F32] = 4, [UFP4_DTYPE_BF16] = 2, [UFP4_DTYPE_I64] = 8};
   ufp4_dtype_t dtype = dtype_in_memory(in->dtype);
-  void *data = malloc((size_t)(in->rows * in->cols) * bytes[dtype]);
+  void *data = malloc(ufp4_matrix_bytes(in->rows, in->cols, bytes[dtype]));
   if (data == NULL) {
     ufp4_message_set(message, "%s: does not fit in memory", path);
     return UFP4_ERROR_MEMORY;
@@ -74,7 +80,9 @@ ufp4_status_t file_tensor_convert(const file_tensor_t *in, const char *path, ufp
   size_t size = file_dtype_bytes(in->dtype);
   for (int64_t r = 0; r < in->rows; r++) {
     for (int64_t c = 0; c < in->cols; c++) {
-      convert_element(in, in->data + (size_t)(r * in->row_step + c * in->col_step) * size, data, r * in->cols + c);
+      uint8_t swapped[8];
+      const uint8_t *at = in->data + (size_t)(r * in->row_step + c * in->col_step) * size;
+      convert_element(in, file_host_order(at, size, swapped), data, r * in->cols + c);
     }
   }
   *out = (ufp4_tensor_t){{dtype, in->rows, in->cols, in->cols, data}, data};

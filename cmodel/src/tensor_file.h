@@ -21,6 +21,11 @@ typedef struct {
 /** A row-major tensor of rows x cols; 0 if that is empty or has more bytes than there could be. */
 int file_tensor_bytes(file_dtype_t dtype, int64_t rows, int64_t cols, uint64_t *bytes);
 
+/** Files are little-endian: an element of one as the host has it, or the other way round; in @p swapped where that
+ *  differs. */
+#define HOST_IS_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+const uint8_t *file_host_order(const uint8_t *at, size_t size, uint8_t swapped[8]);
+
 /** A new tensor of F32, BF16 or I64 with the elements of @p in; messages name @p path. */
 ufp4_status_t file_tensor_convert(const file_tensor_t *in, const char *path, ufp4_tensor_t *out,
                                   ufp4_message_t *message);

@@ -74,7 +74,7 @@ static void add_outliers(float *data, int64_t rows, int64_t cols, uint64_t seed)
 static ufp4_status_t transpose(ufp4_tensor_t *tensor) {
   int64_t rows = tensor->view.rows, cols = tensor->view.cols;
   size_t size = tensor->view.dtype == UFP4_DTYPE_BF16 ? 2 : 4;
-  uint8_t *data = malloc((size_t)(rows * cols) * size);
+  uint8_t *data = malloc(ufp4_matrix_bytes(rows, cols, size));
   if (data == NULL) return UFP4_ERROR_MEMORY;
   for (int64_t i = 0; i < rows * cols; i++) {
     memcpy(data + (size_t)(i % cols * rows + i / cols) * size, (const uint8_t *)tensor->data + (size_t)i * size, size);
@@ -120,7 +120,7 @@ static ufp4_status_t measure_data(bias_t *bias, const char *name, const ufp4_mat
 
 static ufp4_status_t measure_synthetic(bias_t *bias) {
   int64_t rows = (int64_t)bias->rows, cols = (int64_t)bias->cols;
-  float *data = malloc((size_t)(rows * cols) * sizeof *data);
+  float *data = malloc(ufp4_matrix_bytes(rows, cols, sizeof *data));
   if (data == NULL) return UFP4_ERROR_MEMORY;
   ufp4_matrix_t matrix = {UFP4_DTYPE_F32, rows, cols, cols, data};
   fill_gaussian(data, rows * cols, bias->seed);

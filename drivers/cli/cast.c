@@ -29,7 +29,7 @@ static float element(const ufp4_matrix_t *matrix, int64_t index) {
 static ufp4_status_t cast_tensor(const ufp4_matrix_t *in, int to, int round, const char *path,
                                  ufp4_message_t *message) {
   int64_t count = in->rows * in->cols;
-  uint8_t *codes = malloc((size_t)count);
+  uint8_t *codes = malloc(ufp4_matrix_bytes(count, 1, 1));
   if (codes == NULL) return UFP4_ERROR_MEMORY;
   for (int64_t i = 0; i < count; i++) codes[i] = cast_value(to, round, element(in, i));
   ufp4_status_t status = ufp4_tensor_write_u8(path, codes, in->rows, in->cols, message);

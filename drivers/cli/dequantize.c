@@ -21,7 +21,7 @@ static void unrotate(float *values, int64_t rows, int64_t cols, uint16_t mask) {
 static ufp4_status_t write_decoded(const ufp4_operand_t *operand, const ufp4_quantize_t *how, int undo,
                                    const char *path, ufp4_message_t *message) {
   int64_t stored = how->rht ? operand->blocks * 16 : operand->cols;
-  float *values = malloc((size_t)(operand->rows * stored) * sizeof *values);
+  float *values = malloc(ufp4_matrix_bytes(operand->rows, stored, sizeof *values));
   if (values == NULL) return UFP4_ERROR_MEMORY;
   ufp4_status_t status = ufp4_dequantize(operand, stored, values, stored);
   if (status == UFP4_OK && undo) unrotate(values, operand->rows, stored, how->rht_mask);

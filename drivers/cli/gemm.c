@@ -92,7 +92,7 @@ static int read_c(const char *path, int bf16, inputs_t *in) {
   if (end == CLI_GO_ON) end = check_shape(path, &in->c.view, in);
   if (end != CLI_GO_ON || in->c.view.dtype == UFP4_DTYPE_F32) return end;
   int64_t count = in->c.view.rows * in->c.view.cols;
-  in->c_f32 = malloc((size_t)count * sizeof *in->c_f32);
+  in->c_f32 = malloc(ufp4_matrix_bytes(count, 1, sizeof *in->c_f32));
   if (in->c_f32 == NULL) return cli_fail_status(&cli_gemm, UFP4_ERROR_MEMORY, NULL);
   for (int64_t i = 0; i < count; i++) in->c_f32[i] = ufp4_bf16_value(((const uint16_t *)in->c.data)[i]);
   return CLI_GO_ON;
@@ -207,7 +207,7 @@ static int make_results(const choices_t *choices, const inputs_t *in, result_t *
   static const size_t bytes[] = {[OUT_F32] = 4, [OUT_BF16] = 2, [OUT_I64] = 8};
   *got = (result_t){.element_bytes = bytes[choices->out], .info = {.backend = "model"}};
   *want = *got;
-  size_t count = (size_t)(in->a.rows * in->b.rows);
+  size_t count = ufp4_matrix_bytes(in->a.rows, in->b.rows, 1);
   got->d = calloc(count, got->element_bytes);
   if (choices->check != NULL) want->d = calloc(count, got->element_bytes);
   int good = got->d != NULL && (choices->check == NULL || want->d != NULL);

@@ -145,7 +145,7 @@ static ufp4_status_t run_pass(const layer_t *layer, ufp4_pass_t pass, side_t *si
   const ufp4_linear_shape_t *shape = &layer->shape;
   int64_t m = pass == UFP4_PASS_WGRAD ? shape->cout : shape->tokens;
   int64_t n = pass == UFP4_PASS_FPROP ? shape->cout : shape->cin;
-  side->d[pass] = malloc((size_t)(m * n) * sizeof(float));
+  side->d[pass] = malloc(ufp4_matrix_bytes(m, n, sizeof(float)));
   if (side->d[pass] == NULL) return UFP4_ERROR_MEMORY;
   return ufp4_linear_run(side->linear, pass, side->d[pass], n, &side->stats[pass]);
 }

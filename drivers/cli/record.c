@@ -31,7 +31,7 @@ static int reserve(record_t *record) {
 }
 
 static ufp4_status_t keep_result(const ufp4_matrix_t *d, record_gemm_t *gemm) {
-  size_t bytes = (size_t)(d->rows * d->cols) * sizeof *gemm->d;
+  size_t bytes = ufp4_matrix_bytes(d->rows, d->cols, sizeof *gemm->d);
   gemm->d = malloc(bytes);
   if (!gemm->d) return UFP4_ERROR_MEMORY;
   memcpy(gemm->d, d->data, bytes);

@@ -61,7 +61,7 @@ ufp4_status_t host_gemm(const host_operand_t *a, const host_operand_t *b, int64_
                         int64_t d_ld) {
   output_t to = {m, n, d, d_ld};
   int64_t strips = (m + TILE_M - 1) / TILE_M;
-  float *panel_a = malloc((size_t)strips * TILE_M * CHUNK_K * sizeof *panel_a);
+  float *panel_a = malloc(ufp4_matrix_bytes(strips, TILE_M * CHUNK_K, sizeof *panel_a));
   lanes_t *panel_b = aligned_alloc(sizeof(lanes_t), CHUNK_K * sizeof *panel_b);
   if (panel_a == NULL || panel_b == NULL) {
     free(panel_a);

@@ -30,7 +30,7 @@ static ufp4_status_t check_tensor(ufp4_linear_t *linear, ufp4_role_t role, const
 
 static ufp4_status_t load_on_host(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor) {
   float *to = linear->host[role];
-  if (to == NULL) to = linear->host[role] = malloc((size_t)(tensor->rows * tensor->cols) * sizeof *to);
+  if (to == NULL) to = linear->host[role] = malloc(ufp4_matrix_bytes(tensor->rows, tensor->cols, sizeof *to));
   if (to == NULL) return device_fail(linear->device, UFP4_ERROR_MEMORY, "the host is out of memory");
   for (int64_t r = 0; r < tensor->rows; r++) {
     const float *f32 = (const float *)tensor->data + r * tensor->ld;

@@ -27,7 +27,7 @@ static ufp4_status_t upload_operand(work_t *work, const ufp4_operand_t *operand,
   const uint64_t code_bytes = (uint64_t)ufp4_panel_codes_bytes(operand->rows, stride);
   const uint64_t scale_bytes = (uint64_t)ufp4_panel_scales_bytes(operand->rows, stride);
   uint64_t *to = work->buffers + codes;
-  uint8_t *memory = calloc(code_bytes + scale_bytes, 1);
+  uint8_t *memory = calloc(ufp4_matrix_bytes((int64_t)(code_bytes + scale_bytes), 1, 1), 1);
   if (memory == NULL) return device_fail(work->device, UFP4_ERROR_MEMORY, "the host is out of memory");
   ufp4_panel_pack(operand, stride, memory, memory + code_bytes);
   ufp4_status_t status = ufp4_buffer_alloc(work->device, code_bytes, &to[0]);

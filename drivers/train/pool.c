@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ufp4/matrix.h"
+
 #define ALIGNMENT 64
 
 static int grow(ufp4_pool_t *pool) {
@@ -19,7 +21,7 @@ static int grow(ufp4_pool_t *pool) {
 void *ufp4_pool_alloc(ufp4_pool_t *pool, int64_t count, int64_t size) {
   void *item = NULL;
   if (count >= 0 && size > 0 && count <= (INT64_MAX - ALIGNMENT) / size && grow(pool)) {
-    size_t bytes = ((size_t)(count * size) + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+    size_t bytes = (ufp4_matrix_bytes(count, size, 1) + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
     item = aligned_alloc(ALIGNMENT, bytes);
     if (item) memset(item, 0, bytes);
   }

@@ -12,7 +12,7 @@
 static int reserve(text_bytes_t *bytes) {
   if (bytes->count + READ_BYTES <= bytes->capacity) return 1;
   int64_t capacity = 2 * bytes->capacity + READ_BYTES;
-  uint8_t *data = realloc(bytes->data, (size_t)capacity);
+  uint8_t *data = realloc(bytes->data, ufp4_matrix_bytes(capacity, 1, 1));
   if (!data) return 0;
   bytes->data = data;
   bytes->capacity = capacity;

@@ -97,18 +97,6 @@ slow_quantize_t fixture_slow_options(const ufp4_quantize_t *how) {
   return out;
 }
 
-uint8_t fixture_code(const ufp4_operand_t *operand, int64_t row, int64_t k) {
-  const uint8_t byte = operand->codes[row * operand->blocks * 8 + k / 2];
-  return k % 2 == 0 ? byte & 15 : byte >> 4;
-}
-
-uint32_t fixture_scale(const ufp4_operand_t *operand, int64_t i) {
-  uint32_t bits;
-  if (operand->scale != UFP4_SCALE_FP32) return operand->scales[i];
-  memcpy(&bits, &operand->scales_f32[i], sizeof bits);
-  return bits;
-}
-
 slow_operand_t fixture_slow_operand(const ufp4_operand_t *operand) {
   const int64_t width = operand->blocks * 16;
   slow_operand_t out =
@@ -149,14 +137,6 @@ static uint32_t one_scale(check_random_t *random, ufp4_scale_t scale, fixture_sc
   if (scales == FIXTURE_SCALES_MAX) return largest[scale];
   if (scales == FIXTURE_SCALES_NAN && check_below(random, 16) == 0) return nan_scale(random, scale);
   return any_scale(random, scale, scales == FIXTURE_SCALES_NEAR);
-}
-
-void fixture_set_scale(ufp4_operand_t *operand, int64_t i, uint32_t bits) {
-  if (operand->scale == UFP4_SCALE_FP32) {
-    memcpy(&operand->scales_f32[i], &bits, sizeof bits);
-  } else {
-    operand->scales[i] = (uint8_t)bits;
-  }
 }
 
 ufp4_operand_t fixture_operand_scaled(check_random_t *random, ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows,

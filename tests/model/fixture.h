@@ -4,6 +4,7 @@
 #define UFP4_FIXTURE_H
 
 #include "check.h"
+#include "element.h"
 #include "slow.h"
 #include "ufp4/gemm.h"
 #include "ufp4/quantize.h"
@@ -30,11 +31,6 @@ void fixture_numbers(check_random_t *random, fixture_distribution_t distribution
 slow_quantize_t fixture_slow_options(const ufp4_quantize_t *how);
 /** The same operand for the second model; free with slow_operand_free. */
 slow_operand_t fixture_slow_operand(const ufp4_operand_t *operand);
-/** Code k of a row of a packed operand. */
-uint8_t fixture_code(const ufp4_operand_t *operand, int64_t row, int64_t k);
-/** Scale i of an operand, a byte or an FP32 pattern. */
-uint32_t fixture_scale(const ufp4_operand_t *operand, int64_t i);
-void fixture_set_scale(ufp4_operand_t *operand, int64_t i, uint32_t bits);
 
 typedef enum {
   FIXTURE_SCALES_ANY,   ///< every scale but NaN, sign bit included

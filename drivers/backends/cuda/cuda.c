@@ -23,7 +23,8 @@ static void cuda_close(state_t *state) {
 
 static ufp4_status_t allocate_all(state_t *state) {
   void *memory, *exponents = NULL, *flags = NULL;
-  ufp4_status_t status = state->table->allocate(state->cuda, state->memory_bytes, &memory);
+  ufp4_status_t status =
+      state->table->allocate(state->cuda, ufp4_matrix_bytes((int64_t)state->memory_bytes, 1, 1), &memory);
   if (status == UFP4_OK) status = state->table->allocate(state->cuda, (UFP4_SLOTS + 2) * sizeof(int32_t), &exponents);
   if (status == UFP4_OK) status = state->table->allocate(state->cuda, UFP4_QUEUE_JOBS * sizeof(uint32_t), &flags);
   state->memory = memory;
@@ -79,11 +80,11 @@ static void *memory_at(const state_t *state, uint64_t address) {
 }
 
 static ufp4_status_t cuda_memory_write(state_t *state, uint64_t address, const void *data, uint64_t bytes) {
-  return state->table->write(state->cuda, memory_at(state, address), data, bytes);
+  return state->table->write(state->cuda, memory_at(state, address), data, (size_t)bytes);
 }
 
 static ufp4_status_t cuda_memory_read(state_t *state, uint64_t address, void *data, uint64_t bytes) {
-  return state->table->read(state->cuda, data, memory_at(state, address), bytes);
+  return state->table->read(state->cuda, data, memory_at(state, address), (size_t)bytes);
 }
 
 // What the bus answers with DECERR.

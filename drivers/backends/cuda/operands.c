@@ -6,18 +6,18 @@
 #include "state.h"
 #include "ufp4/panel.h"
 
-static ufp4_status_t upload(state_t *state, const void *data, uint64_t bytes, void **out) {
+static ufp4_status_t upload(state_t *state, const void *data, size_t bytes, void **out) {
   ufp4_status_t status = state->table->allocate(state->cuda, bytes, out);
   return status == UFP4_OK ? state->table->write(state->cuda, *out, data, bytes) : status;
 }
 
-static uint64_t dtype_size(ufp4_dtype_t dtype) {
+static size_t dtype_size(ufp4_dtype_t dtype) {
   return dtype == UFP4_DTYPE_BF16 ? 2 : dtype == UFP4_DTYPE_I64 ? 8 : 4;
 }
 
 // Rows as they lie in memory, up to the end of the last.
-static uint64_t span_bytes(int64_t rows, int64_t cols, int64_t ld, ufp4_dtype_t dtype) {
-  return (uint64_t)((rows - 1) * ld + cols) * dtype_size(dtype);
+static size_t span_bytes(int64_t rows, int64_t cols, int64_t ld, ufp4_dtype_t dtype) {
+  return (size_t)((rows - 1) * ld + cols) * dtype_size(dtype);
 }
 
 // One copy of a tensor, on the device.
@@ -38,9 +38,9 @@ static ufp4_status_t allocate_quantized(state_t *state, const ufp4_matrix_t *in,
   ufp4_status_t status = upload(state, in->data, span_bytes(in->rows, in->cols, in->ld, in->dtype), &q->source);
   if (status == UFP4_OK) status = upload(state, words, sizeof words, &q->words);
   if (status == UFP4_OK) {
-    status = state->table->allocate(state->cuda, (uint64_t)(out->rows * out->blocks) * 8, &q->codes);
+    status = state->table->allocate(state->cuda, (size_t)(out->rows * out->blocks) * 8, &q->codes);
   }
-  if (status == UFP4_OK) status = state->table->allocate(state->cuda, (uint64_t)scale_bytes, &q->scales);
+  if (status == UFP4_OK) status = state->table->allocate(state->cuda, (size_t)scale_bytes, &q->scales);
   return status;
 }
 
@@ -91,9 +91,9 @@ static ufp4_status_t download_quantized(state_t *state, const ufp4_quantize_t *h
   void *scales = out->scales_f32 != NULL ? (void *)out->scales_f32 : (void *)out->scales;
   ufp4_status_t status = state->table->read(state->cuda, words, q->words, sizeof words);
   if (status == UFP4_OK) {
-    status = state->table->read(state->cuda, out->codes, q->codes, (uint64_t)(out->rows * out->blocks) * 8);
+    status = state->table->read(state->cuda, out->codes, q->codes, (size_t)(out->rows * out->blocks) * 8);
   }
-  if (status == UFP4_OK) status = state->table->read(state->cuda, scales, q->scales, (uint64_t)scale_bytes);
+  if (status == UFP4_OK) status = state->table->read(state->cuda, scales, q->scales, (size_t)scale_bytes);
   if (status != UFP4_OK) return status;
   const uint32_t flags = (uint32_t)words[0];
   out->flags = flags & UFP4_FLAG_NAN;
@@ -139,8 +139,8 @@ static ufp4_status_t upload_operand(state_t *state, const ufp4_operand_t *in, in
                                     ufp4_cuda_operand_t *out) {
   int64_t scale_bytes;
   const uint8_t *scales = ufp4_operand_scale_bytes(in, &scale_bytes);
-  ufp4_status_t status = upload(state, in->codes, (uint64_t)(in->rows * in->blocks) * 8, &x->codes[side]);
-  if (status == UFP4_OK) status = upload(state, scales, (uint64_t)scale_bytes, &x->scales[side]);
+  ufp4_status_t status = upload(state, in->codes, (size_t)(in->rows * in->blocks) * 8, &x->codes[side]);
+  if (status == UFP4_OK) status = upload(state, scales, (size_t)scale_bytes, &x->scales[side]);
   *out = (ufp4_cuda_operand_t){.elem = in->elem,
                                .rows = in->rows,
                                .codes = x->codes[side],
@@ -162,18 +162,18 @@ static ufp4_status_t upload_gemm(state_t *state, const ufp4_operand_t *a, const 
     status = upload(state, how->accumulate, span_bytes(m, n, how->accumulate_ld, UFP4_DTYPE_I64), &x->accumulate);
   }
   if (status == UFP4_OK) {
-    status = state->table->allocate(state->cuda, (uint64_t)(m * n) * dtype_size(how->d_dtype), &x->d);
+    status = state->table->allocate(state->cuda, (size_t)(m * n) * dtype_size(how->d_dtype), &x->d);
   }
   return status;
 }
 
 static ufp4_status_t download_d(state_t *state, const ufp4_cuda_gemm_t *job, void *d, int64_t d_ld) {
-  const uint64_t size = dtype_size(job->d_dtype), row = (uint64_t)job->d_ld * size;
+  const size_t size = dtype_size(job->d_dtype), row = (size_t)job->d_ld * size;
   ufp4_status_t status = UFP4_OK;
-  if (d_ld == job->d_ld) return state->table->read(state->cuda, d, job->d, row * (uint64_t)job->a.rows);
+  if (d_ld == job->d_ld) return state->table->read(state->cuda, d, job->d, row * (size_t)job->a.rows);
   for (int64_t i = 0; i < job->a.rows && status == UFP4_OK; i++) {
-    status = state->table->read(state->cuda, (uint8_t *)d + (uint64_t)(i * d_ld) * size,
-                                (const uint8_t *)job->d + (uint64_t)i * row, row);
+    status = state->table->read(state->cuda, (uint8_t *)d + (size_t)(i * d_ld) * size,
+                                (const uint8_t *)job->d + (size_t)i * row, row);
   }
   return status;
 }

@@ -23,7 +23,7 @@ typedef struct ufp4_backend_state state_t;
 static ufp4_status_t model_open(const ufp4_device_options_t *options, const ufp4_configuration_t *configuration,
                                 ufp4_message_t *message, state_t **out) {
   state_t *state = calloc(1, sizeof *state);
-  uint8_t *memory = calloc(options->memory_bytes, 1);
+  uint8_t *memory = calloc(ufp4_matrix_bytes((int64_t)options->memory_bytes, 1, 1), 1);
   if (state == NULL || memory == NULL) {
     free(state);
     free(memory);
@@ -58,12 +58,12 @@ static uint8_t *memory_at(const state_t *state, uint64_t address) {
 }
 
 static ufp4_status_t model_memory_write(state_t *state, uint64_t address, const void *data, uint64_t bytes) {
-  memcpy(memory_at(state, address), data, bytes);
+  memcpy(memory_at(state, address), data, (size_t)bytes);
   return UFP4_OK;
 }
 
 static ufp4_status_t model_memory_read(state_t *state, uint64_t address, void *data, uint64_t bytes) {
-  memcpy(data, memory_at(state, address), bytes);
+  memcpy(data, memory_at(state, address), (size_t)bytes);
   return UFP4_OK;
 }
 

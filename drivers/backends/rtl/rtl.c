@@ -180,12 +180,12 @@ static ufp4_status_t rtl_info(state_t *state, ufp4_device_info_t *info) {
 // --- Memory ----------------------------------------------------------------------------------------------------------
 
 static ufp4_status_t rtl_memory_write(state_t *state, uint64_t address, const void *data, uint64_t bytes) {
-  memcpy(ufp4_sim_memory(state->sim, address, bytes), data, bytes);
+  memcpy(ufp4_sim_memory(state->sim, address, bytes), data, (size_t)bytes);
   return UFP4_OK;
 }
 
 static ufp4_status_t rtl_memory_read(state_t *state, uint64_t address, void *data, uint64_t bytes) {
-  memcpy(data, ufp4_sim_memory(state->sim, address, bytes), bytes);
+  memcpy(data, ufp4_sim_memory(state->sim, address, bytes), (size_t)bytes);
   return UFP4_OK;
 }
 

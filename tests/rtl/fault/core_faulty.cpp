@@ -102,6 +102,9 @@ class FaultyCore final : public ufp4::Core {
   bool trace_open(const char *path) override {
     return core_->trace_open(path);
   }
+  void trace_close() override {
+    core_->trace_close();
+  }
   void trace_dump(uint64_t time) override {
     core_->trace_dump(time);
   }

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# warnings.sh SOURCE gcc|clang: compiles each file of the model, the driver and the program for 32-bit ARM and x86; a warning
+# is an error. What includes another library than C's is left out: the headers of that are this machine's. Status 77: skipped.
+set -euo pipefail
+cd "$1"
+warnings=(-Wall -Wextra -Wpedantic -Wconversion -Werror -Wno-psabi)
+[[ $2 == gcc ]] || warnings+=(-Wno-sign-conversion)
+files=$(grep -LE '#include <(jansson|zlib)\.h>' cmodel/src/*.c drivers/src/*.c drivers/backends/{model,cuda}/*.c drivers/train/*.c drivers/cli/*.c)
+compiled=0
+for machine in arm-linux-gnueabihf i686-linux-gnu; do
+  compiler=($machine-gcc)
+  [[ $2 == gcc ]] || compiler=(clang --target=$machine)
+  flags=()
+  [[ $machine != i686-* ]] || flags=(-msse2 -mfpmath=sse)
+  command -v $machine-gcc >/dev/null && command -v "${compiler[0]}" >/dev/null ||
+    { echo "skipped: needs $machine-gcc with its C library, and ${compiler[0]} (./ufp4 test --full installs them)"; exit 77; }
+  for file in $files; do
+    "${compiler[@]}" -std=gnu11 -O2 -c -o /dev/null "${warnings[@]}" "${flags[@]}" -ffp-contract=off -D_FILE_OFFSET_BITS=64 -DUFP4_LIBRARY_FOLDER='""' \
+      -DUFP4_RELEASE_DATE='""' -Icmodel/include -Icmodel/src -Idrivers/include -Idrivers/src -Idrivers/train "$file"
+    compiled=$((compiled + 1))
+  done
+done
+echo "$compiled files compiled"
+((compiled > 100))
