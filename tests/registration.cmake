@@ -35,10 +35,10 @@ endfunction()
 #   PYTHON KIND     SOURCE is in Python: test, or another first word of the functions' names
 #   SUFFIX TEXT     behind each name
 #   EXCLUDE REGEX   not these properties
-#   SLOWER          slow for fast, full for slow
+#   SLOW            slow for fast
 # One that ends in _on_rtl is skipped where the core is not simulated.
 function(ufp4_properties prefix source)
-  cmake_parse_arguments(PARSE_ARGV 2 of "SLOWER" "PYTHON;SUFFIX;EXCLUDE" "COMMAND;NEEDS;PROPERTIES")
+  cmake_parse_arguments(PARSE_ARGV 2 of "SLOW" "PYTHON;SUFFIX;EXCLUDE" "COMMAND;NEEDS;PROPERTIES")
   set(pattern "^(SLOW_|FULL_)?TEST\\(([a-z0-9_]+)\\)")
   set(first "")
   if(of_PYTHON)
@@ -59,9 +59,8 @@ function(ufp4_properties prefix source)
     if(property STREQUAL "") # the line @slow: of the next one
       continue()
     endif()
-    if(of_SLOWER)
-      string(REPLACE slow full label ${label})
-      string(REPLACE fast slow label ${label})
+    if(of_SLOW AND label STREQUAL fast)
+      set(label slow)
     endif()
     if(of_EXCLUDE AND property MATCHES "${of_EXCLUDE}")
     elseif(property MATCHES "_on_rtl$" AND NOT UFP4_HAVE_RTL)

@@ -4,12 +4,13 @@ import json
 import os
 
 import bench
-from bench import check, check_equal, passes, rejects
+from bench import check, check_equal, passes, rejects, slow
 
 COLUMNS = "case format data size time_ms rate unit against against_rate ratio".split()
 GEMM_DATA = ["gaussian", "outliers_a", "outliers_both", "any_scales"]
 
 
+@slow
 def test_lines_cover_every_case():
     lines = [line.split() for line in passes("bench", "--size", 64, "--repeats", 1).out.splitlines()]
     check_equal(lines[0], ["%"] + COLUMNS, "first line")
@@ -35,12 +36,14 @@ def test_lines_cover_every_case():
             check((f"{what}_{axis}", "e1m2", "gaussian") in cases, f"{what} {axis} in {cases}")
 
 
+@slow
 def test_json_has_the_columns_as_keys():
     for line in json.loads(passes("bench", "--size", 64, "--repeats", 1, "--json").out):
         check_equal(sorted(line), sorted(COLUMNS), "keys")
         check((line["ratio"] is None) == (line["against"] == "-"), f"ratio of {line}")
 
 
+@slow
 def test_one_case():
     lines = passes("bench", "--size", 64, "--repeats", 1, "--case", "gemm_fp32").out.splitlines()
     check(len(lines) > 8, f"{lines}")
@@ -59,6 +62,7 @@ def test_rejects_other_counts_out_of_range():
     rejects(2, "--threads", "bench", "--threads", 0)
 
 
+@slow
 def test_rejects_a_case_that_does_not_exist():
     result = rejects(2, "--case nope", "bench", "--size", 16, "--case", "nope")
     check_equal(result.out, "", "no table without a line")

@@ -325,7 +325,7 @@ TEST(three_clients_narrow) {
   three_clients<Vaxi8>();
 }
 
-TEST(three_clients_wide) {
+SLOW_TEST(three_clients_wide) {
   three_clients<Vaxi64>();
 }
 
