@@ -102,7 +102,7 @@ static const int shapes[][2] = {{1, 1}, {16, 16}, {17, 15}, {64, 64}, {65, 130},
 #define SHAPES 8
 
 // Every combination that the tables give this backend, on every shape, both axes.
-TEST(quantize_equals_the_golden_model) {
+SLOW_TEST(quantize_equals_the_golden_model) {
   check_random_t random = check_random();
   ufp4_device_t *device = open_device(&weathers[0]);
   int64_t index = 0;
@@ -207,7 +207,7 @@ static const int gemm_shapes[][3] = {{1, 1, 1}, {17, 9, 40}, {130, 40, 70}, {64,
 #define GEMM_SHAPES 5
 
 // Every combination of the tables, every kind of scales, in every weather.
-TEST(gemm_equals_the_golden_model) {
+SLOW_TEST(gemm_equals_the_golden_model) {
   check_random_t random = check_random();
   int64_t index = 0;
   for (int w = 0; w < WEATHERS; w++) {
@@ -266,7 +266,7 @@ TEST(gemm_with_alpha_c_and_sums) {
 }
 
 // Many blocks of k: the stages go round several times.
-TEST(gemm_of_long_rows) {
+SLOW_TEST(gemm_of_long_rows) {
   check_random_t random = check_random();
   for (int w = 0; w < WEATHERS; w++) {
     ufp4_device_t *device = open_device(&weathers[w]);
@@ -300,7 +300,7 @@ static ufp4_cuda_operand_t operand_of(const ufp4_operand_t *in) {
 }
 
 // Both sizes of tiles and both ways to the contract fp32 have the same bits.
-TEST(gemm_does_not_depend_on_tiles_or_products) {
+SLOW_TEST(gemm_does_not_depend_on_tiles_or_products) {
   check_random_t random = check_random();
   ufp4_message_t message;
   ufp4_cuda_t *cuda;

@@ -103,7 +103,7 @@ TEST(rejects_quant_fields) {
   check_quant(table, COUNT(table));
 }
 
-TEST(rejects_every_reserved_byte) {
+SLOW_TEST(rejects_every_reserved_byte) {
   ufp4_device_t *device = bench_device();
   bench_jobs_t jobs = bench_jobs(device);
   bench_check_serving(-1, device, &jobs);

@@ -87,7 +87,7 @@ TEST(rejects_memory_of_odd_sizes) {
   }
 }
 
-TEST(rejects_latencies_that_the_watchdog_would_end) {
+SLOW_TEST(rejects_latencies_that_the_watchdog_would_end) {
   ufp4_device_options_t options = bench_options();
   options.mem_latency = UFP4_MEM_LATENCY_MAX + 1;
   ufp4_device_t *device = NULL;

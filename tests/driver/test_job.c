@@ -16,7 +16,7 @@ TEST(good_jobs_give_their_results) {
   ufp4_device_close(device);
 }
 
-TEST(completions_are_kept_and_in_order) {
+SLOW_TEST(completions_are_kept_and_in_order) {
   ufp4_device_t *device = bench_device();
   bench_jobs_t jobs = bench_jobs(device);
   uint32_t numbers[100];

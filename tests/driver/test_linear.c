@@ -116,7 +116,7 @@ static void check_step(int64_t index, ufp4_linear_t *linear, const int64_t *shap
   }
 }
 
-TEST(all_passes_equal_the_golden_model) {
+SLOW_TEST(all_passes_equal_the_golden_model) {
   check_random_t random = check_random();
   for (int i = 0; i < 2 * SHAPES; i++) {
     const int64_t *shape = shapes[i / 2];

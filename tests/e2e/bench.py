@@ -26,6 +26,11 @@ class Result:
                 f"  stderr {self.err!r}")
 
 
+def slow(test):
+    """Read by the CMakeLists.txt: the test has the label slow."""
+    return test
+
+
 def run(*arguments):
     """Runs the program with a time limit."""
     words = [str(a) for a in arguments]

@@ -3,11 +3,12 @@
 import json
 
 import bench
-from bench import check, check_equal, passes, rejects
+from bench import check, check_equal, passes, rejects, slow
 
 COLUMNS = "case format size time_ms rate unit against against_rate ratio".split()
 
 
+@slow
 def test_lines_cover_every_case():
     lines = [line.split() for line in passes("bench", "--size", 64, "--repeats", 1).out.splitlines()]
     check_equal(lines[0], ["%"] + COLUMNS, "first line")
@@ -23,12 +24,14 @@ def test_lines_cover_every_case():
             check((f"{what}_{axis}", "e1m2") in cases, f"{what} {axis} in {cases}")
 
 
+@slow
 def test_json_has_the_columns_as_keys():
     for line in json.loads(passes("bench", "--size", 64, "--repeats", 1, "--json").out):
         check_equal(sorted(line), sorted(COLUMNS), "keys")
         check((line["ratio"] is None) == (line["against"] == "-"), f"ratio of {line}")
 
 
+@slow
 def test_one_case():
     lines = passes("bench", "--size", 64, "--repeats", 1, "--case", "gemm_fp32").out.splitlines()
     check_equal(len(lines), 3, f"{lines}")
@@ -47,6 +50,7 @@ def test_rejects_other_counts_out_of_range():
     rejects(2, "--threads", "bench", "--threads", 0)
 
 
+@slow
 def test_rejects_a_case_that_does_not_exist():
     result = rejects(2, "--case nope", "bench", "--size", 16, "--case", "nope")
     check_equal(result.out, "", "no table without a line")

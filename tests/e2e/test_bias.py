@@ -6,7 +6,7 @@ import os
 import xml.etree.ElementTree
 
 import bench
-from bench import check, check_equal, passes, rejects
+from bench import check, check_equal, passes, rejects, slow
 
 
 def tables(*arguments):
@@ -32,6 +32,7 @@ def test_equation_2():
 
 # SQNR in dB. 2^21 samples: the standard error of the Gaussian rows is under 0.01 dB; where 2 % of the channels are
 # outliers it is which channels share a block that moves it, a few tenths between seeds.
+@slow
 def test_known_sqnr():
     report = tables()
     for elem, want in (("e2m1", 20.5), ("e1m2", 21.4), ("int4", 21.4)):

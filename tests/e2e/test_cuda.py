@@ -5,7 +5,7 @@ import math
 import os
 
 import bench
-from bench import check, check_equal, passes, rejects
+from bench import check, check_equal, passes, rejects, slow
 
 XWD = ["X.npy", "W.npy", "dY.npy"]
 AB = ["A.safetensors", "B.safetensors"]
@@ -33,6 +33,7 @@ def recipe(name, **settings):
     return f"{name}.json"
 
 
+@slow
 def test_layers_equal_the_model():
     emulated()
     recipes = ["ufp4", "e2m1",
@@ -92,6 +93,7 @@ def test_info_says_which_gpu():
     check("emulated GPU" in passes("info", "--backend", "cuda").out, "text")
 
 
+@slow
 def test_bench_has_a_line_for_each_kernel_and_pass_on_rtl():
     emulated()
     lines = json.loads(passes("bench", "--backend", "cuda", "--size", "128", "--json").out)

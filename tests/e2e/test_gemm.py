@@ -7,7 +7,7 @@ import re
 import struct
 
 import bench
-from bench import check, check_equal, passes, rejects, run
+from bench import check, check_equal, passes, rejects, run, slow
 
 AB = ["A.safetensors", "B.safetensors"]
 
@@ -147,6 +147,7 @@ def test_table_and_json_say_the_same():
     check_equal(whole, {"cases": [want], "verdict": "-"}, "JSON")
 
 
+@slow
 def test_statistics_on_rtl():
     operands(64, 64, 256, "--elem", "e2m1")
     words = ["gemm", *AB, "-o", "D.npy", "--json", "--backend", "rtl", "--check", "model", "--config", "small"]
@@ -160,6 +161,7 @@ def test_statistics_on_rtl():
     check(slow["stall_percent"] > case["stall_percent"], f"{slow} after {case}")
 
 
+@slow
 def test_512_cubed_keeps_the_default_array_busy_on_rtl():
     """At 64 bytes a cycle and latency 100 the array is fed in 90 % of the cycles or more."""
     operands(512, 512, 512, "--elem", "e1m2")

@@ -7,7 +7,7 @@ import pathlib
 import subprocess
 
 import bench
-from bench import check, check_equal, passes, rejects
+from bench import check, check_equal, passes, rejects, slow
 
 XWD = ["X.npy", "W.npy", "dY.npy"]
 SHAPES = {"fprop": "Y.npy", "dgrad": "dX.npy", "wgrad": "dW.npy"}
@@ -37,6 +37,7 @@ def test_odd_shapes_on_rtl():
     check_on_rtl()
 
 
+@slow
 def test_small_core_slow_memory_on_rtl():
     check_on_rtl("--config", "small", "--mem-latency", "200", "--mem-bandwidth", "8", "--stall", "11")
 

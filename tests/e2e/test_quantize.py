@@ -9,7 +9,7 @@ import subprocess
 import threading
 
 import bench
-from bench import check, check_equal, passes, rejects
+from bench import check, check_equal, passes, rejects, slow
 
 Q = ["-o", "Q.safetensors"]
 
@@ -264,6 +264,7 @@ def test_rejects_outputs_that_cannot_be():
     rejects(2, "/dev/null", "quantize", "X.npy", "-o", "/dev/null", "--elem", "e2m1")
 
 
+@slow
 def test_rejects_sides_that_no_operand_has():
     """one over 2^20, by the commands that quantize; cast takes any"""
     long = 2**20 + 1

@@ -5,7 +5,7 @@ import pathlib
 import re
 
 import bench
-from bench import check, check_equal, element, passes, rejects
+from bench import check, check_equal, element, passes, rejects, slow
 
 RTL = pathlib.Path(__file__).resolve().parents[2] / "rtl"
 ELEMS = ["e2m1", "e1m2", "int4"]
@@ -34,6 +34,7 @@ def signed(value, bits):
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
+@slow
 def test_every_unit_has_its_columns_and_counts():
     check(len(units()) >= 11, str(units()))
     for unit in units():
@@ -49,6 +50,7 @@ def test_names_are_those_of_the_rtl():
     check_equal(absent, ["cast"], "units without a module")
 
 
+@slow
 def test_help_tells_every_column():
     text = passes("vectors", "--help").out
     for unit in units():
@@ -58,6 +60,7 @@ def test_help_tells_every_column():
         check_equal(told, [(n, str(w)) for n, w in zip(names, widths)], f"{unit}: columns in --help")
 
 
+@slow
 def test_seed_decides_the_random_records():
     for unit in ("dot", "rht", "quant_block"):
         check_equal(records(unit, "--seed", 5), records(unit, "--seed", 5), "the same seed")
@@ -136,6 +139,7 @@ def toward_zero(value, exponent):
     return int(value / step) * step
 
 
+@slow
 def test_steps_of_nv_from_the_definition():
     """pe_nv by exact fractions: aligned to the largest exponent, cut, added, cut to FP32."""
     _, _, rows = records("pe_nv", "--count", 1000)

@@ -397,7 +397,7 @@ TEST(shrinkage_per_cell_as_in_equation_2) {
   }
 }
 
-TEST(transform_in_bf16) {
+SLOW_TEST(transform_in_bf16) {
   check_random_t random = check_random();
   for (int i = 0; i < 20000; i++) {
     ufp4_quantize_t how = options(i % OPTIONS);

@@ -189,7 +189,7 @@ static uint32_t share(uint32_t amax, uint64_t units, int exponent, int steps) {
   return bits > 0x80000000u ? 0 : bits > amax ? amax : bits;
 }
 
-TEST(nvfp4_scales_around_every_boundary) {
+SLOW_TEST(nvfp4_scales_around_every_boundary) {
   // amax_b / amax at each E4M3 number and half-way to the next, times 6 / 2688, and up to three steps beside.
   for (int n = 0; n < LARGEST * 2; n++) {
     const ufp4_quantize_t how = nvfp4(n);
@@ -208,7 +208,7 @@ TEST(nvfp4_scales_around_every_boundary) {
   }
 }
 
-TEST(nvfp4_codes_around_every_boundary) {
+SLOW_TEST(nvfp4_codes_around_every_boundary) {
   for (int n = 0; n < LARGEST * 2; n++) {
     const ufp4_quantize_t how = nvfp4(n);
     const uint32_t amax = largest[n / 2];
@@ -296,7 +296,7 @@ TEST(nvfp4_copies_have_their_own_amax_after_the_transform) {
   }
 }
 
-TEST(bf16_transform_at_the_ends_of_the_range) {
+SLOW_TEST(bf16_transform_at_the_ends_of_the_range) {
   // Inputs that round to Inf, sums that do, sums under the smallest BF16 number, ties of BF16.
   static const uint32_t table[] = {0x7F7FFFFF, 0x7F7F7FFF, 0x7F7F8000, 0x7F000000, 0x7E800000, 0x00000001, 0x00008000,
                                    0x00010000, 0x80018000, 0x3F808000, 0xBF818000, 0x3B800000, 0x7F800000, 0x00000000};

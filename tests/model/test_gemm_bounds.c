@@ -90,16 +90,16 @@ static void check_contract(ufp4_contract_t contract, int private, int count) {
   }
 }
 
-TEST(exact_with_shared_panels) {
+SLOW_TEST(exact_with_shared_panels) {
   check_contract(UFP4_CONTRACT_EXACT, 0, 100);
 }
-TEST(exact_with_private_panels) {
+SLOW_TEST(exact_with_private_panels) {
   check_contract(UFP4_CONTRACT_EXACT, 1, 100);
 }
-TEST(fp32_with_shared_panels) {
+SLOW_TEST(fp32_with_shared_panels) {
   check_contract(UFP4_CONTRACT_FP32, 0, 100);
 }
-TEST(fp32_with_private_panels) {
+SLOW_TEST(fp32_with_private_panels) {
   check_contract(UFP4_CONTRACT_FP32, 1, 100);
 }
 

@@ -122,7 +122,7 @@ TEST(product_of_two_transforms_is_the_product) {
   }
 }
 
-TEST(bf16_variant_of_one_block) {
+SLOW_TEST(bf16_variant_of_one_block) {
   check_random_t random = check_random();
   for (int i = 0; i < 20000; i++) {
     uint32_t bits[16], got[16];

@@ -28,16 +28,16 @@ static void sweep(ufp4_scale_t scale, ufp4_dtype_t dtype, int distributions) {
   }
 }
 
-TEST(e4m3_of_f32) {
+SLOW_TEST(e4m3_of_f32) {
   sweep(UFP4_SCALE_E4M3, UFP4_DTYPE_F32, FIXTURE_DISTRIBUTIONS);
 }
-TEST(e4m3_of_bf16) {
+SLOW_TEST(e4m3_of_bf16) {
   sweep(UFP4_SCALE_E4M3, UFP4_DTYPE_BF16, FIXTURE_DISTRIBUTIONS);
 }
-TEST(nvfp4_of_f32) {
+SLOW_TEST(nvfp4_of_f32) {
   for (int i = 0; i < 4; i++) sweep(UFP4_SCALE_NVFP4, UFP4_DTYPE_F32, FIXTURE_DISTRIBUTIONS - i);
 }
-TEST(nvfp4_of_bf16) {
+SLOW_TEST(nvfp4_of_bf16) {
   for (int i = 0; i < 4; i++) sweep(UFP4_SCALE_NVFP4, UFP4_DTYPE_BF16, FIXTURE_DISTRIBUTIONS - i);
 }
 TEST(e8m0_of_f32) {

@@ -94,6 +94,7 @@ def train_says_how_many_tokens_it_measures():
         check(done.stderr == f"ufp4 train: {held} held-out tokens are measured: the text has no more\n", done.stderr)
 
 
+@slow
 def train_killed_leaves_nothing():
     with tempfile.TemporaryDirectory() as folder:
         text = write_text(folder)

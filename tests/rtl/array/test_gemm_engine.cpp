@@ -85,7 +85,7 @@ TEST(every_pair_of_formats) {
   }
 }
 
-TEST(odd_shapes) {
+SLOW_TEST(odd_shapes) {
   static const int64_t shapes[][3] = {{1, 1, 1},     {3, 5, 17},    {1, 33, 16},    {33, 1, 16},
                                       {2, 2, 256},   {16, 16, 257}, {15, 17, 31},   {33, 47, 130},
                                       {129, 65, 33}, {64, 130, 47}, {40, 129, 272}, {16, 48, 513}};
@@ -98,7 +98,7 @@ TEST(odd_shapes) {
 }
 
 /** Chunks of every length after a full one, on few sub-tiles: partial sums go out to memory and come back at once. */
-TEST(partial_sums_come_back_in_time) {
+SLOW_TEST(partial_sums_come_back_in_time) {
   Engine engine;
   for (int64_t k = 240; k <= 560; k += 16) {
     for (int64_t tiles = 1; tiles <= 4; tiles++) {
@@ -170,7 +170,7 @@ TEST(errors_are_reported_and_forgotten) {
 }
 
 /** The same where sums and C are read too, and have been read ahead of the end. */
-TEST(errors_beside_addends_are_forgotten) {
+SLOW_TEST(errors_beside_addends_are_forgotten) {
   Engine engine;
   for (int i = 0; i < 16; i++) {
     Job job = random_epilogue(&engine.random, kTileM * 3 + 5, kTileN + 3, 40);
@@ -186,7 +186,7 @@ TEST(errors_beside_addends_are_forgotten) {
 
 /** A bit flips in every word of a memory while a job runs: D is right, or the job says so, which each kind of memory
  * does now and then. */
-TEST(flipped_bits_are_reported) {
+SLOW_TEST(flipped_bits_are_reported) {
   Engine engine;
   std::map<std::string, std::vector<std::string>> kinds;
   for (const std::string &path : engine.checked_memories()) {
@@ -223,13 +223,13 @@ void random_jobs(int count, uint32_t side, uint32_t k) {
     engine.run(job, behaviour);
   }
 }
-TEST(random_jobs_small) {
+SLOW_TEST(random_jobs_small) {
   random_jobs(60, kShort, 300);
 }
 TEST(random_jobs_large) {
   random_jobs(12, kLong, 400);
 }
-SLOW_TEST(random_jobs_many) {
+FULL_TEST(random_jobs_many) {
   random_jobs(150, kLong, 700);
 }
 
@@ -249,7 +249,7 @@ TEST(random_epilogues_small) {
 TEST(random_epilogues_large) {
   random_epilogues(10, kLong, 400);
 }
-SLOW_TEST(random_epilogues_many) {
+FULL_TEST(random_epilogues_many) {
   random_epilogues(150, kLong, 700);
 }
 

@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "checker.h"
-#include "test_axi.h"
 
 extern "C" {
 #include "check.h"
@@ -102,9 +101,7 @@ void offer_beat(Forged &f) {
   f.wlast = 0;
 }
 
-}  // namespace
-
-void checker_passes_legal_bursts() {
+TEST(checker_passes_legal_bursts) {
   run(0, {offer_read, offer_read, [](Forged &f) { f.arready = 1; }, [](Forged &f) { f.araddr = 0x2000; }}, "");
   run(1, {[](Forged &f) { offer_read(f), f.araddr = 0xF80, f.arlen = 1; }}, "");
   run(2,
@@ -116,7 +113,7 @@ void checker_passes_legal_bursts() {
 }
 
 // Nothing that was offered or in flight binds who was reset.
-void checker_forgets_in_reset() {
+TEST(checker_forgets_in_reset) {
   const Step reset = [](Forged &f) { f.rst_n = f.arvalid = f.awvalid = f.wvalid = 0; };
   const Step burst = [](Forged &f) { f.rst_n = f.awvalid = f.awready = 1, f.awlen = 0; };
   const Step only_beat = [](Forged &f) { f.awvalid = 0, f.wvalid = f.wready = f.wlast = 1; };
@@ -126,13 +123,13 @@ void checker_forgets_in_reset() {
   run(3, {offer_write, [](Forged &f) { offer_beat(f), f.wready = 1; }, reset, burst, only_beat}, "");
 }
 
-void rejects_valid_in_reset() {
+TEST(rejects_valid_in_reset) {
   run(0, {[](Forged &f) { f.rst_n = 0, f.arvalid = 1; }, [](Forged &) {}}, "AR: valid is high in reset");
   run(1, {[](Forged &f) { f.rst_n = 0, f.awvalid = 1; }, [](Forged &) {}}, "AW: valid is high in reset");
   run(2, {[](Forged &f) { f.rst_n = 0, f.wvalid = 1; }, [](Forged &) {}}, "W: valid is high in reset");
 }
 
-void rejects_unstable_addresses() {
+TEST(rejects_unstable_addresses) {
   run(0, {offer_read, [](Forged &f) { f.arvalid = 0; }}, "AR: valid fell");
   run(1, {offer_read, [](Forged &f) { f.araddr += 64; }}, "AR: the payload changed");
   run(2, {offer_read, [](Forged &f) { f.arlen++; }}, "AR: the payload changed");
@@ -141,14 +138,14 @@ void rejects_unstable_addresses() {
   run(5, {[](Forged &f) { f.awvalid = 1; }, [](Forged &f) { f.awaddr = 0; }}, "AW: the payload changed");
 }
 
-void rejects_unstable_data() {
+TEST(rejects_unstable_data) {
   run(0, {offer_write, offer_beat, [](Forged &f) { f.wvalid = 0; }}, "W: valid fell");
   run(1, {offer_write, offer_beat, [](Forged &f) { f.wdata[63] = 1; }}, "W: the payload changed");
   run(2, {offer_write, offer_beat, [](Forged &f) { f.wstrb[7] = 1; }}, "W: the payload changed");
   run(3, {offer_write, offer_beat, [](Forged &f) { f.wlast = 1; }}, "W: the payload changed");
 }
 
-void rejects_bad_bursts() {
+TEST(rejects_bad_bursts) {
   run(0, {[](Forged &f) { offer_read(f), f.araddr = 0xF80, f.arlen = 2; }}, "AR: the burst crosses 4 KiB");
   run(1, {[](Forged &f) { offer_read(f), f.araddr = 0x1020; }}, "AR: the address is not a multiple");
   run(2, {[](Forged &f) { offer_read(f), f.arsize = 3; }}, "AR: the size is not a full beat");
@@ -156,24 +153,24 @@ void rejects_bad_bursts() {
   run(4, {[](Forged &f) { f.awvalid = 1, f.awaddr = 0xFC0, f.awlen = 1; }}, "AW: the burst crosses 4 KiB");
 }
 
-void rejects_wrong_last() {
+TEST(rejects_wrong_last) {
   run(0, {offer_write, [](Forged &f) { offer_beat(f), f.wready = 1, f.wlast = 1; }}, "W: wlast is not where");
   run(1, {offer_write, [](Forged &f) { offer_beat(f), f.wready = 1; }, [](Forged &) {}}, "W: wlast is not where");
 }
 
-void rejects_foreign_ids() {
+TEST(rejects_foreign_ids) {
   run(0, {[](Forged &f) { offer_read(f), f.arid = 3; }}, "AR: the core has no such ID");
   run(1, {[](Forged &f) { f.awvalid = 1, f.awid = 2; }}, "AW: the core has no such ID");
 }
 
-void rejects_long_bursts() {
+TEST(rejects_long_bursts) {
   run(0, {[](Forged &f) { offer_read(f), f.arid = 0, f.arlen = 1; }}, "");
   run(1, {[](Forged &f) { offer_read(f), f.arid = 0, f.arlen = 2; }}, "AR: the burst is longer");
   run(2, {[](Forged &f) { f.awvalid = 1, f.awid = 0, f.awlen = 0; }}, "");  // 16 bytes, a beat
   run(3, {[](Forged &f) { f.awvalid = 1, f.awid = 0, f.awlen = 1; }}, "AW: the burst is longer");
 }
 
-void rejects_too_many_in_flight() {
+TEST(rejects_too_many_in_flight) {
   const Step read = [](Forged &f) { f.arvalid = f.arready = 1, f.arid = 0, f.rvalid = 0; };
   const Step answer = [](Forged &f) { f.arvalid = 0, f.rvalid = 1, f.rid = 0; };
   const Step first_beat = [](Forged &f) { f.arvalid = 0, f.rvalid = 1, f.rid = f.rlast = 0; };
@@ -199,7 +196,7 @@ void rejects_too_many_in_flight() {
       "AW: more bursts have begun");
 }
 
-void rejects_bad_strobes() {
+TEST(rejects_bad_strobes) {
   static uint8_t id, length;
   const Step address = [](Forged &f) { f.awvalid = f.awready = 1, f.awid = id, f.awlen = length; };
   // A beat with strobes from byte `from` on, `bytes` of them.
@@ -234,7 +231,7 @@ void rejects_bad_strobes() {
   run_with(11, forged, checker, {address, beat(0, 64, 0), beat(0, 0, 1)}, "");
 }
 
-void checker_passes_data_before_their_address() {
+TEST(checker_passes_data_before_their_address) {
   const Step beat = [](Forged &f) { f.awvalid = 0, f.wvalid = f.wready = f.wlast = 1; };
   const Step first = [](Forged &f) { f.wvalid = f.wready = 1, f.wlast = 0; };
   const Step address = [](Forged &f) { f.awvalid = f.awready = 1, f.wvalid = 0; };
@@ -245,12 +242,12 @@ void checker_passes_data_before_their_address() {
   run(4, {beat, [](Forged &f) { f.awlen = 1, f.awvalid = f.awready = 1, f.wvalid = 0; }}, "W: wlast is not where");
 }
 
-void rejects_data_too_early() {
+TEST(rejects_data_too_early) {
   const Step beat = [](Forged &f) { f.wvalid = f.wready = f.wlast = 1; };
   run(0, {beat, beat, beat}, "W: data of too many bursts");
 }
 
-void checker_passes_register_accesses() {
+TEST(checker_passes_register_accesses) {
   const Step quiet = [](Forged &f) {
     f.port_arvalid = f.port_awvalid = f.port_wvalid = f.port_rvalid = f.port_bvalid = 0;
   };
@@ -267,7 +264,7 @@ void checker_passes_register_accesses() {
   run_port(3, {read, [&](Forged &f) { quiet(f), f.rst_n = 0; }, [](Forged &f) { f.rst_n = f.port_arvalid = 1; }}, "");
 }
 
-void rejects_bad_register_answers() {
+TEST(rejects_bad_register_answers) {
   const Step read = [](Forged &f) { f.port_arvalid = 1; };
   const Step waits = [](Forged &f) { f.port_arvalid = f.port_rready = 0, f.port_rvalid = 1; };
   run_port(0, {read, waits, [](Forged &f) { f.port_rvalid = 0; }}, "R of the registers: valid fell");
@@ -291,7 +288,7 @@ void rejects_bad_register_answers() {
 }
 
 // docs/datasheet.md, "How much is in flight", for three configurations: bursts and bytes of each ID.
-void limits_are_those_of_the_data_sheet() {
+TEST(limits_are_those_of_the_data_sheet) {
   static const struct {
     const char *name;
     ufp4::Limits limits;
@@ -320,4 +317,28 @@ void limits_are_those_of_the_data_sheet() {
       }
     }
   }
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(checker_passes_legal_bursts),
+      CHECK_TEST(checker_forgets_in_reset),
+      CHECK_TEST(rejects_valid_in_reset),
+      CHECK_TEST(rejects_unstable_addresses),
+      CHECK_TEST(rejects_unstable_data),
+      CHECK_TEST(rejects_bad_bursts),
+      CHECK_TEST(rejects_wrong_last),
+      CHECK_TEST(rejects_foreign_ids),
+      CHECK_TEST(rejects_long_bursts),
+      CHECK_TEST(rejects_too_many_in_flight),
+      CHECK_TEST(rejects_bad_strobes),
+      CHECK_TEST(checker_passes_data_before_their_address),
+      CHECK_TEST(rejects_data_too_early),
+      CHECK_TEST(checker_passes_register_accesses),
+      CHECK_TEST(rejects_bad_register_answers),
+      CHECK_TEST(limits_are_those_of_the_data_sheet),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

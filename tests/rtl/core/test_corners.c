@@ -95,7 +95,7 @@ TEST(tensor_scale_in_each_contract) {
 }
 
 // One read and one write that memory answers late: the cycles of a job of either engine.
-TEST(cycles_of_slow_jobs) {
+SLOW_TEST(cycles_of_slow_jobs) {
   enum { LATENCY = 100000, MOST = 300 };
   rig_t rig = rig_open("small", LATENCY, 0);
   bench_write(&rig.bench, UFP4_REG_WATCHDOG, 0);
@@ -205,7 +205,7 @@ static void overwrite(rig_t *rig, uint32_t distance) {
   compare_apart(rig, &gemm, &quant, distance, "a dependence of QUANT");
 }
 
-TEST(dependences_of_each_distance) {
+SLOW_TEST(dependences_of_each_distance) {
   rig_t rig = rig_open("small", 10, 0);
   prepare(&rig, GEMM);
   for (unsigned by = 0; by < DEPENDENCES; by++) {
@@ -217,7 +217,7 @@ TEST(dependences_of_each_distance) {
 }
 
 // What is named has long ended, and others that have not are between: there is nothing to wait for.
-TEST(dependences_on_what_has_ended) {
+SLOW_TEST(dependences_on_what_has_ended) {
   rig_t rig = rig_open("small", 10, 0);
   prepare(&rig, GEMM);
   ufp4_descriptor_t amax = quant_job(UFP4_OPCODE_AMAX, X, X_CODES, 16, 4), gemm = job(GEMM);
@@ -260,7 +260,7 @@ static void two_jobs(rig_t *rig, const ufp4_descriptor_t *first, const ufp4_desc
 
 // Started one after the other at each distance about the difference of their times, they end in both orders, and in the
 // same cycle.
-TEST(engines_end_in_any_order) {
+SLOW_TEST(engines_end_in_any_order) {
   rig_t rig = rig_open("small", 5, 0);
   rig_chain(&rig, NULL, "nothing");
   ufp4_descriptor_t amax = quant_job(UFP4_OPCODE_AMAX, X, X_CODES, 16, 4), gemm = job(GEMM);
@@ -321,11 +321,11 @@ static void stop_between_beats(int overflow) {
   rig_close(&rig);
 }
 
-TEST(soft_reset_between_beats) {
+SLOW_TEST(soft_reset_between_beats) {
   stop_between_beats(0);
 }
 
-TEST(ring_overflow_between_beats) {
+SLOW_TEST(ring_overflow_between_beats) {
   stop_between_beats(1);
 }
 

@@ -44,7 +44,7 @@ static void bus_errors(const char *configuration, uint64_t stall_seed, unsigned 
   rig_close(&rig);
 }
 
-TEST(bus_error_ends_the_job_with_its_code) {
+SLOW_TEST(bus_error_ends_the_job_with_its_code) {
   bus_errors("small", 0, 2);
   bus_errors("default", 0, 3);
   bus_errors("default", 3, 2);
@@ -248,7 +248,7 @@ static void errors_side_by_side(const char *configuration, uint64_t stall_seed, 
   rig_close(&rig);
 }
 
-TEST(bus_error_with_both_engines_at_work) {
+SLOW_TEST(bus_error_with_both_engines_at_work) {
   errors_side_by_side("default", 0, 40, 60);
   errors_side_by_side("default", 3, 40, 60);
   errors_side_by_side("small-fp32", 0, 24, 100);
@@ -288,14 +288,14 @@ static void panels_that_never_come(const char *configuration) {
   rig_close(&rig);
 }
 
-TEST(gemm_goes_on_without_panels_of_a_job_that_failed) {
+SLOW_TEST(gemm_goes_on_without_panels_of_a_job_that_failed) {
   panels_that_never_come("default");
   panels_that_never_come("small");
 }
 
 // --- A few of each on small, for the coverage of the RTL (tests/rtl/coverage) ---
 
-TEST(few_on_small) {
+SLOW_TEST(few_on_small) {
   bus_errors("small", 0, 1);
   descriptor_errors("small", 16);
   ends_soon("small");

@@ -40,7 +40,7 @@ static void resets(reset_t *reset, const char *configuration, unsigned latency, 
   rig_close(&rig);
 }
 
-TEST(soft_reset_in_mid_job) {
+SLOW_TEST(soft_reset_in_mid_job) {
   resets(soft_reset, "small", 20, 0, 6);
   resets(soft_reset, "default", 100, 0, 6);
   resets(soft_reset, "default", 30, 7, 4);
@@ -48,7 +48,7 @@ TEST(soft_reset_in_mid_job) {
   resets(soft_reset, "small-nv", 20, 5, 3);
 }
 
-TEST(reset_in_mid_job) {
+SLOW_TEST(reset_in_mid_job) {
   resets(pin_reset, "small", 20, 0, 6);
   resets(pin_reset, "default", 100, 0, 6);
   resets(pin_reset, "default", 30, 7, 4);
@@ -84,7 +84,7 @@ static void fill_slots(rig_t *rig) {
   }
 }
 
-TEST(resets_clear_every_slot) {
+SLOW_TEST(resets_clear_every_slot) {
   rig_t rig = rig_open("small", 10, 0);
   fill_slots(&rig);
   soft_reset(&rig);
@@ -113,12 +113,12 @@ static void resets_side_by_side(reset_t *reset, const char *configuration, uint6
   rig_close(&rig);
 }
 
-TEST(soft_reset_with_both_engines_at_work) {
+SLOW_TEST(soft_reset_with_both_engines_at_work) {
   resets_side_by_side(soft_reset, "default", 0, 12);
   resets_side_by_side(soft_reset, "default", 1, 12);
 }
 
-TEST(reset_with_both_engines_at_work) {
+SLOW_TEST(reset_with_both_engines_at_work) {
   resets_side_by_side(pin_reset, "default", 0, 12);
   resets_side_by_side(pin_reset, "default", 1, 12);
 }
@@ -148,7 +148,7 @@ static void losses_side_by_side(const char *configuration, unsigned times) {
   rig_close(&rig);
 }
 
-TEST(lost_answer_with_both_engines_at_work) {
+SLOW_TEST(lost_answer_with_both_engines_at_work) {
   losses_side_by_side("default", 16);
 }
 
@@ -191,13 +191,13 @@ static void losses(reset_t *reset, const char *configuration, uint64_t stall_see
   rig_close(&rig);
 }
 
-TEST(lost_answer_is_fatal_and_soft_reset_recovers) {
+SLOW_TEST(lost_answer_is_fatal_and_soft_reset_recovers) {
   losses(soft_reset, "small", 0, 2);
   losses(soft_reset, "default", 0, 2);
   losses(soft_reset, "default", 5, 1);
 }
 
-TEST(lost_answer_is_fatal_and_reset_recovers) {
+SLOW_TEST(lost_answer_is_fatal_and_reset_recovers) {
   losses(pin_reset, "small", 0, 1);
   losses(pin_reset, "default", 3, 1);
 }
@@ -219,7 +219,7 @@ static rig_t soft_reset_that_waits(void) {
   return rig;
 }
 
-TEST(soft_reset_without_watchdog) {
+SLOW_TEST(soft_reset_without_watchdog) {
   rig_t rig = soft_reset_that_waits();
   check_bits(4, ufp4_sim_run(rig.bench.sim, 6000), UFP4_SIM_OK, "run");
   check_bits(5, bench_read(&rig.bench, UFP4_REG_STATUS), 2, "status after it has given up");
@@ -230,7 +230,7 @@ TEST(soft_reset_without_watchdog) {
   rig_close(&rig);
 }
 
-TEST(reset_in_soft_reset) {
+SLOW_TEST(reset_in_soft_reset) {
   rig_t rig = soft_reset_that_waits();
   pin_reset(&rig);
   check_slots(&rig, "a reset in a soft reset");
@@ -272,7 +272,7 @@ static void answers_too_late(uint64_t first) {
   rig_close(&rig);
 }
 
-TEST(late_answers_are_nobodys) {
+SLOW_TEST(late_answers_are_nobodys) {
   answers_too_late(520);
 }
 
@@ -341,13 +341,13 @@ static void takes_back_of_three(uint32_t least) {
   rig_close(&rig);
 }
 
-TEST(rejects_jobs_taken_back) {
+SLOW_TEST(rejects_jobs_taken_back) {
   takes_back_of_three(0);
 }
 
 // --- A few of each on small, for the coverage of the RTL (tests/rtl/coverage) ---
 
-TEST(few_on_small) {
+SLOW_TEST(few_on_small) {
   resets_side_by_side(soft_reset, "small", 1, 3);
   resets_side_by_side(pin_reset, "small", 1, 3);
   losses(soft_reset, "small", 3, 1);

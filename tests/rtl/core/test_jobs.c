@@ -57,7 +57,7 @@ static const setting_t fp32_settings[] = {
     {"small-fp32", 1, 0, 0}, {"small-fp32", 200, 0, 0}, {"small-fp32", 7, 3, 0}, {"small-fp32", 40, 0, 9}};
 #define FP32_SETTINGS (sizeof fp32_settings / sizeof fp32_settings[0])
 
-TEST(fp32_equal_the_model) {
+SLOW_TEST(fp32_equal_the_model) {
   chains(fp32_settings, FP32_SETTINGS, 6, 60, 1);
 }
 
@@ -69,7 +69,7 @@ SLOW_TEST(fp32_equal_the_model_on_many) {
 static const setting_t nv_settings[] = {{"small-nv", 1, 0, 0}, {"small-nv", 150, 0, 0}, {"small-nv", 7, 3, 8}};
 #define NV_SETTINGS (sizeof nv_settings / sizeof nv_settings[0])
 
-TEST(nv_equal_the_model) {
+SLOW_TEST(nv_equal_the_model) {
   chains(nv_settings, NV_SETTINGS, 6, 60, 1);
 }
 
@@ -93,7 +93,7 @@ static void configuration_equals_the_model(void) {
   if (of->quant && of->formats == UFP4_FORMATS_ALL) graphs(demanded, count, 1, large ? 1 : 2);
 }
 
-TEST(equal_the_model) {
+SLOW_TEST(equal_the_model) {
   chains(settings, SETTINGS, 4, 60, 1);
 }
 
@@ -171,7 +171,7 @@ static void splits(size_t step, int runs) {
   }
 }
 
-TEST(parts_of_k_change_no_bit) {
+SLOW_TEST(parts_of_k_change_no_bit) {
   splits(3, 2);
 }
 
@@ -220,7 +220,7 @@ static void rejects_malformed(size_t first, size_t step, int runs) {
   }
 }
 
-TEST(rejects_malformed_as_the_model_does) {
+SLOW_TEST(rejects_malformed_as_the_model_does) {
   rejects_malformed(4, 5, 60);
 }
 
@@ -230,7 +230,7 @@ SLOW_TEST(rejects_many_malformed_as_the_model_does) {
 
 // --- Jobs side by side ---
 
-TEST(side_by_side_equal_the_model) {
+SLOW_TEST(side_by_side_equal_the_model) {
   graphs(settings + 2, SETTINGS - 2, 3, 1);
 }
 
@@ -293,7 +293,7 @@ static void slow_channels(const char *configuration, uint64_t seeds) {
   }
 }
 
-TEST(special_copies_equal_the_model) {
+SLOW_TEST(special_copies_equal_the_model) {
   slow_channels("default", 8);
 }
 
@@ -313,17 +313,17 @@ static void edges_of(const setting_t *setting) {
   pair_close(&pair);
 }
 
-TEST(edges_equal_the_model) {
+SLOW_TEST(edges_equal_the_model) {
   edges_of(&settings[0]);
   edges_of(&fp32_settings[0]);
   edges_of(&nv_settings[0]);
 }
 
-TEST(long_sides_equal_the_model) {
+SLOW_TEST(long_sides_equal_the_model) {
   long_sides(&settings[0]);
 }
 
-TEST(long_sides_on_small) {
+SLOW_TEST(long_sides_on_small) {
   static const setting_t small = {"small", 7, 0, 0};
   long_sides(&small);
 }
@@ -332,12 +332,12 @@ TEST(long_k_equals_the_model) {
   long_k(&settings[0]);
 }
 
-TEST(long_k_on_small) {
+SLOW_TEST(long_k_on_small) {
   static const setting_t small = {"small", 1, 0, 0};
   long_k(&small);
 }
 
-TEST(long_quants_on_small) {
+SLOW_TEST(long_quants_on_small) {
   static const setting_t small = {"small", 1, 0, 0};
   long_quants(&small);
 }
@@ -373,12 +373,12 @@ static void jobs_on_small(int chains, int bad, int graphs, uint32_t limit) {
   }
 }
 
-TEST(few_on_small) {
+SLOW_TEST(few_on_small) {
   jobs_on_small(3, 20, 1, 40);
   slow_channels("small", 8);
 }
 
-TEST(more_on_small) {
+SLOW_TEST(more_on_small) {
   jobs_on_small(10, 100, 3, 100);
   jobs_on_small(1, 0, 0, 300);
 }

@@ -128,13 +128,13 @@ static uint64_t fence_cycles(unsigned latency) {
 }
 
 // Memory falls silent before it gives the descriptor, and before it answers the completion.
-TEST(hang_is_reported) {
+SLOW_TEST(hang_is_reported) {
   check_hang(0, 5, "AR waiting for ready");
   check_hang(1, fence_cycles(10) - 5, "0 writes, 1 answers");
 }
 
 // An idle core moves nothing and is not hung.
-TEST(idle_is_no_hang) {
+SLOW_TEST(idle_is_no_hang) {
   bench_t bench = bench_open("small", 1, 0, 0);
   check_bits(0, ufp4_sim_wait_interrupt(bench.sim, 1200000), UFP4_SIM_LIMIT, "wait of an idle core");
   bench_close(&bench);

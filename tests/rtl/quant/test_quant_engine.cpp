@@ -29,7 +29,7 @@ TEST(one_tile) {
   }
 }
 
-TEST(odd_shapes) {
+SLOW_TEST(odd_shapes) {
   static const int64_t shapes[][2] = {{1, 1},    {1, 16},   {16, 1},   {3, 17},  {17, 3},  {15, 33},
                                       {5, 64},   {64, 5},   {1, 200},  {200, 1}, {33, 47}, {47, 130},
                                       {130, 33}, {31, 129}, {257, 65}, {65, 257}};
@@ -43,14 +43,14 @@ TEST(odd_shapes) {
   }
 }
 
-TEST(every_width_of_a_row) {
+SLOW_TEST(every_width_of_a_row) {
   Engine engine;
   for (int64_t cols = 1; cols <= 150; cols++) {
     engine.run(random_job(&engine.random, 1 + cols % 19, cols), random_behaviour(&engine.random), cols % 4 == 0);
   }
 }
 
-TEST(e8m0_every_shape_of_a_tile) {
+SLOW_TEST(e8m0_every_shape_of_a_tile) {
   Engine engine;
   for (int64_t rows = 1; rows <= 66; rows += 1 + rows % 3) {
     for (const int64_t cols : {1, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 80, 96, 97, 140}) {
@@ -91,7 +91,7 @@ void random_jobs(int count, uint32_t side) {
 TEST(random) {
   random_jobs(30, 100);
 }
-SLOW_TEST(random_many) {
+FULL_TEST(random_many) {
   random_jobs(300, 300);
 }
 
@@ -139,7 +139,7 @@ bool flip_once(Engine *engine, Flip flip) {
 
 /** A bit flips in every word of a memory while a job runs: the copies are right, or the job says so, which it does now
  * and then for each bit of a word (of wide ones for some). */
-TEST(flipped_bits_are_reported) {
+SLOW_TEST(flipped_bits_are_reported) {
   Engine engine;
   std::map<std::string, std::vector<Flip>> kinds;
   std::map<std::string, unsigned> bits;
@@ -163,7 +163,7 @@ TEST(flipped_bits_are_reported) {
 }
 
 /** One bit of one word of what is collected: a beat has several words, and no other speaks for it. */
-TEST(flipped_words_of_a_beat_are_reported) {
+SLOW_TEST(flipped_words_of_a_beat_are_reported) {
   Engine engine;
   constexpr unsigned kWords = kBus / 8;
   each_memory(*engine.m.contextp(), [&](const std::string &path, const VerilatedVar &variable) {
@@ -185,7 +185,7 @@ TEST(flipped_words_of_a_beat_are_reported) {
   });
 }
 
-TEST(throughput) {
+SLOW_TEST(throughput) {
   // 16 cycles a tile, or as many as its bytes need on the bus, and a tenth more, and the way in and out.
   Engine engine;
   static const char *const kinds[] = {"quant", "amax", "quant e8m0"};

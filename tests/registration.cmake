@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+# How tests are registered. Labels: fast (about a second or less), slow, full (only ./ufp4 test --full).
+
+# What fast tests run: ./ufp4 test -L fast builds no more.
+add_custom_target(ufp4_fast)
+
+# ufp4_test(NAME LABELS COMMAND WORD... [NEEDS TARGET...] [PROPERTIES KEY VALUE...]): one test, of at most 300 seconds unless
+# the properties say TIMEOUT. The targets that command and properties name, and NEEDS, are built for a fast one.
+function(ufp4_test name labels)
+  cmake_parse_arguments(PARSE_ARGV 2 test "" "" "COMMAND;NEEDS;PROPERTIES")
+  add_test(NAME ${name} COMMAND ${test_COMMAND})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 ${test_PROPERTIES} LABELS "${labels}")
+  if(NOT "fast" IN_LIST labels)
+    return()
+  endif()
+  string(REGEX MATCHALL "TARGET_FILE:[^>]+" files "${test_COMMAND} ${test_PROPERTIES}")
+  list(TRANSFORM files REPLACE "^TARGET_FILE:" "")
+  list(GET test_COMMAND 0 program)
+  foreach(target ${program} ${files} ${test_NEEDS})
+    if(TARGET ${target})
+      add_dependencies(ufp4_fast ${target})
+    endif()
+  endforeach()
+endfunction()
+
+# ufp4_skipped_test(NAME LABELS WHY): a test that cannot run here, and says why.
+function(ufp4_skipped_test name labels why)
+  ufp4_test(${name} "${labels}" COMMAND ${CMAKE_COMMAND} -E echo "skipped: ${why}"
+    PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped: ")
+endfunction()
+
+# ufp4_properties(PREFIX SOURCE COMMAND WORD... [..]): a test PREFIX.PROPERTY for each property that SOURCE defines, which runs
+# COMMAND PROPERTY. In C and C++ those are TEST(PROPERTY), SLOW_TEST and FULL_TEST, of the label fast, slow and full; in Python
+# functions KIND_PROPERTY, after a line @slow of the label slow. Options, beside those of ufp4_test:
+#   PYTHON KIND     SOURCE is in Python: test, or another first word of the functions' names
+#   SUFFIX TEXT     behind each name
+#   EXCLUDE REGEX   not these properties
+#   SLOW            slow for fast
+# One that ends in _on_rtl is skipped where the core is not simulated.
+function(ufp4_properties prefix source)
+  cmake_parse_arguments(PARSE_ARGV 2 of "SLOW" "PYTHON;SUFFIX;EXCLUDE" "COMMAND;NEEDS;PROPERTIES")
+  set(pattern "^(SLOW_|FULL_)?TEST\\(([a-z0-9_]+)\\)")
+  set(first "")
+  if(of_PYTHON)
+    set(pattern "^(@slow|def ${of_PYTHON}_([a-z0-9_]+)\\()")
+    set(first ${of_PYTHON}_)
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+  file(STRINGS ${source} lines REGEX "${pattern}")
+  set(label fast)
+  foreach(line ${lines})
+    string(REGEX MATCH "${pattern}" match "${line}")
+    set(property "${CMAKE_MATCH_2}")
+    if(line MATCHES "^(@slow|SLOW_)")
+      set(label slow)
+    elseif(line MATCHES "^FULL_")
+      set(label full)
+    endif()
+    if(property STREQUAL "") # the line @slow: of the next one
+      continue()
+    endif()
+    if(of_SLOW AND label STREQUAL fast)
+      set(label slow)
+    endif()
+    if(of_EXCLUDE AND property MATCHES "${of_EXCLUDE}")
+    elseif(property MATCHES "_on_rtl$" AND NOT UFP4_HAVE_RTL)
+      ufp4_skipped_test(${prefix}.${property}${of_SUFFIX} ${label} "needs verilator and clang++")
+    else()
+      ufp4_test(${prefix}.${property}${of_SUFFIX} ${label} COMMAND ${of_COMMAND} ${first}${property}
+        NEEDS ${of_NEEDS} PROPERTIES ${of_PROPERTIES})
+    endif()
+    set(label fast)
+  endforeach()
+endfunction()
