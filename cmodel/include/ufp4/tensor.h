@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor files: .npy and .safetensors (docs/programming.md, "Files").
+// Tensor files: .npy and .safetensors (docs/reference/files.md).
 #ifndef UFP4_TENSOR_H
 #define UFP4_TENSOR_H
 
