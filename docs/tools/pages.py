@@ -6,12 +6,11 @@ usage: pages.py links | names | lines
 links: every link to a file, and to a heading in one, leads somewhere.
 names: every file that a page names in backticks exists, and so does every page that a source file names.
 lines: one sentence a line, no line over 600 characters.
-Needs nothing but Python, and Git for the list of files.
+Needs nothing but Python.
 """
 import functools
 import pathlib
 import re
-import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -19,9 +18,11 @@ LONGEST = 600
 HOUSE = ("cmodel", "docs", "drivers", "fpga", "rtl", "sim", "tests")
 
 
-def tracked():
-    out = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True)
-    return [ROOT / name for name in out.stdout.splitlines() if (ROOT / name).is_file()]
+def sources():
+    """Files of the folders that make the house, and of the root."""
+    yield from (path for path in sorted(ROOT.iterdir()) if path.is_file())
+    for folder in HOUSE:
+        yield from sorted(path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
 
 
 def pages():
@@ -103,7 +104,7 @@ def main():
         raise SystemExit(__doc__)
     faults = 0
     for check in checks[sys.argv[1]]:
-        for file in tracked() if check is missing_pages else pages():
+        for file in sources() if check is missing_pages else pages():
             for number, text in check(file):
                 print(f"{file.relative_to(ROOT)}:{number}: {text}")
                 faults += 1
