@@ -28,7 +28,7 @@ Results go to standard output, all else to standard error.
 
 | in the environment | means |
 |---|---|
-| `UFP4_KERNEL=fastest\\|portable\\|avx2\\|avx512` | the golden model's kernels; a kernel that the processor lacks ends with status 3 |
+| `UFP4_KERNEL=fastest\\|portable\\|avx2\\|avx512` | the golden model's kernels; another name ends with status 2, a kernel that the processor lacks with 3 |
 | `UFP4_CUDA_LIBRARY=FILE` | another `libufp4_cuda.so` |
 | `UFP4_BUILD=FOLDER` | the launcher's build folder, `build/release` by default |
 
