@@ -9,11 +9,11 @@ import status
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("UFP4_BUILD") or ROOT / "build/release")
-# Folder in the build folder, its place in the site, the page with the link, and its words.
+# Folder in the build folder, its place in the site, its first page, the page with the link, and its words.
 MADE = [
-    ("docs/registers", "ip/register-pages", "ip/registers.md", "Register by register, with each bit: [register pages]"),
-    ("docs/c-api/html", "reference/c-api", "howto/link-library.md", "Every function and type: [C API]"),
-    ("docs/c-api/html", "reference/c-api", "howto/drive-core.md", "Every function and type: [C API]"),
+    ("docs/registers", "ip/register-pages", "index.html", "ip/registers.md", "Register by register, with each bit: [register pages]"),
+    ("docs/c-api/html", "reference/c-api", "files.html", "howto/link-library.md", "Every function and type: [C API]"),
+    ("docs/c-api/html", "reference/c-api", "files.html", "howto/drive-core.md", "Every function and type: [C API]"),
 ]
 
 
@@ -21,16 +21,16 @@ def on_page_markdown(markdown, page, config, files):
     path = page.file.src_uri
     if path == "verification/status.md" and (BUILD / "test.xml").exists():
         return status.page(BUILD / "test.xml")
-    for folder, place, where, words in MADE:
-        if path == where and (BUILD / folder / "index.html").exists():
+    for folder, place, first, where, words in MADE:
+        if path == where and (BUILD / folder / first).exists():
             title, rest = markdown.split("\n\n", 1)
             # HTML, because MkDocs does not know these files.
-            link = words.replace("[", f'<a href="{os.path.relpath(place, pathlib.Path(path).parent)}/index.html">').replace("]", "</a>")
+            link = words.replace("[", f'<a href="{os.path.relpath(place, pathlib.Path(path).parent)}/{first}">').replace("]", "</a>")
             markdown = f"{title}\n\n{link}.\n\n{rest}"
     return markdown
 
 
 def on_post_build(config):
-    for folder, place, _, _ in MADE:
+    for folder, place, *_ in MADE:
         if (BUILD / folder).exists():
             shutil.copytree(BUILD / folder, pathlib.Path(config["site_dir"]) / place, dirs_exist_ok=True)
