@@ -8,7 +8,7 @@
 # One flow for every row: slang reader, synth -flatten, dfflibmap, yosys's default abc; OpenSTA without wires. The ports
 # of memories become ports of the unit. pe_shared is a sixteenth of 4 x 4 PEs that share operand registers, pe_in_array
 # the same with what else of the array belongs to a PE.
-# What a library wants said (docs/silicon.md has it for each):
+# What a library wants said (docs/results/silicon.md has it for each):
 #   UFP4_PPA_DONT_USE="PATTERN ..."               cells to leave out
 #   UFP4_PPA_FULL_ADDER="CELL A B C NCARRY NSUM"  a full adder with inverted outputs, and its pins, for ufp4_full_adder
 #   UFP4_PPA_SIZE="CELL PICOSECONDS"              buffers and sizes gates for this delay; CELL drives the inputs

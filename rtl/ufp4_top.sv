@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The core: AXI4-Lite registers and command unit, QUANT engine, GEMM engine, AXI4 memory masters.
 //
-// Contract: docs/registers.md (registers, descriptors, completions), docs/numerics.md (every bit of the results),
-// docs/architecture.md (block diagram). All ports are plain vectors and, but for the AXI4-Lite read address, start or
+// Contract: docs/ip/registers.md (registers, descriptors, completions), docs/reference/numerics.md (every bit of the results),
+// docs/ip/architecture.md (block diagram). All ports are plain vectors and, but for the AXI4-Lite read address, start or
 // end in flip-flops. rst_ni is synchronous. AXI4: 40-bit addresses, 8 * BusBytes data, INCR bursts of full beats that
 // do not cross 4 KiB; the ID is the memory client: 0 command unit, 1 GEMM (reads: operands),
 // 2 writes: QUANT, reads: what a GEMM adds to D, 3 reads: QUANT.

@@ -7,7 +7,7 @@
 // lowest index; they may be longer than what is used (Verilator 5.006 takes none of dynamic size). Codes lie one in a
 // byte, low nibble; scales one in an int unsigned: an E4M3 or E8M0 byte, or an FP32 pattern.
 // Formats and settings are the constants of ufp4_spec_pkg: ELEM_, SCALE_, RHT_, ROUND_, SCALE_ROUND_, LAYOUT_,
-// CONTRACT_. Every rounding is in docs/numerics.md, in the section named at each function; "C:" is the function of the
+// CONTRACT_. Every rounding is in docs/reference/numerics.md, in the section named at each function; "C:" is the function of the
 // golden model. Functions that return a status give 0, or the number of a ufp4_status_t (ufp4/status.h), and then no
 // result; message() says why.
 package ufp4_dpi_pkg;

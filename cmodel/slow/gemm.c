@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three contracts (numerics.md 5), one output at a time, and the panel layout (docs/architecture.md).
+// The three contracts (numerics.md 5), one output at a time, and the panel layout (docs/ip/architecture.md).
 #include "slow.h"
 
 #define F32_NAN 0x7FC00000u

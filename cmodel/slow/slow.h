@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The second model: docs/numerics.md once more, written from that text alone and sharing nothing with cmodel/src, so
+// The second model: docs/reference/numerics.md once more, written from that text alone and sharing nothing with cmodel/src, so
 // that a mistake must be made twice to go unseen. Tests only. It compares exact numbers where the golden model computes
 // with bits; it is slow and checks no arguments. FP32 numbers are bit patterns, so that no host arithmetic takes part.
 #ifndef UFP4_SLOW_H
@@ -151,7 +151,7 @@ void slow_operand_free(slow_operand_t *operand);
 /** Element * scale * 2^-t * tensor scale of position k of a row, rounded once. */
 uint32_t slow_dequantize(const slow_operand_t *operand, int64_t row, int64_t k);
 
-// --- GEMM (numerics.md 5) and panels (docs/architecture.md) -------------------------------------------
+// --- GEMM (numerics.md 5) and panels (docs/ip/architecture.md) -------------------------------------------
 
 #define SLOW_I64_NAN INT64_MIN
 #define SLOW_NV_NAN 0x7FFFFFFFu

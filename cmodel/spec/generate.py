@@ -240,24 +240,44 @@ def register_doc(r):
     return r["doc"] + (": " if bits else "") + "; ".join(bits)
 
 
+def register_cell(r):
+    """The same for a cell of a table: a field in each line."""
+    return "<br>".join([r["doc"]] + [f"`{n}` [{msb}:{lsb}]: {doc}" if msb > lsb else f"`{n}` [{lsb}]: {doc}" for n, msb, lsb, doc in r.get("fields", [])])
+
+
 def reset_text(spec, r):
     value = systemrdl.reset_value(spec, r)
     return "-" if value is None else f"0x{value:08X}" if value > 9 else value
 
 
+CONFIGURATION_COLUMNS = [
+    ["rows, cols", "the array, in PEs"],
+    ["tile_rows, tile_cols", "the macro-tile, in units of the array"],
+    ["chunk", "k blocks in an operand chunk"],
+    ["bus_bytes", "bytes of the data bus"],
+    ["contract", "how the PEs accumulate"],
+    ["formats", "what they multiply"],
+    ["lanes", "elements they multiply a cycle"],
+    ["quant", "whether there is a QUANT engine"],
+    ["simulated", "the target whose form of the arithmetic is simulated"],
+]
+
+
 def markdown_registers(spec):
     out = [f"<!-- {NOTE} -->", "# Registers, descriptors, counters, configurations", "", "## Registers", "",
-           "AXI4-Lite, 32 bits wide. Any other offset, and any bit that is in no field, reads as zero and ignores writes. Strobes hold byte by byte; a write",
-           "without any does nothing. `reset` is the value after reset, `-` where the core's parameters decide; counters and slots then read as 0.", ""]
+           "AXI4-Lite, 32 bits wide.", "Any other offset, and any bit that is in no field, reads as zero and ignores writes.",
+           "Strobes hold byte by byte; a write without any does nothing.",
+           "`reset` is the value after reset, `-` where the core's parameters decide; counters and slots then read as 0.",
+           "Access is ro (read only), wo (write only), rw (both) or w1c (write 1 to clear).", ""]
     out += table(["offset", "name", "access", "reset", "meaning"],
-                 [[f"0x{r['offset']:03X}", r["name"], r["access"], reset_text(spec, r), register_doc(r)] for r in spec["register"]])
+                 [[f"0x{r['offset']:03X}", r["name"], r["access"], reset_text(spec, r), register_cell(r)] for r in spec["register"]])
     window = spec["register_window"]
     out += ["## Performance counters", "",
             f"64 bits each, at 0x{window['counter_base']:X} + 8 x index, low word first, as of the last snapshot.", ""]
     out += table(["index", "name", "meaning"], [[i, c["name"], c["doc"]] for i, c in enumerate(spec["counter"])])
-    out += ["## Exponent slots", "", f"Slot i at 0x{window['slot_base']:X} + 4i: t in bits 15..0, bit 16 set once it was written. Read-only.", ""]
+    out += ["## Exponent slots", "", f"Slot i is at 0x{window['slot_base']:X} + 4i: t in bits 15..0, bit 16 set once it was written.", "Slots are read-only.", ""]
     for name, d in spec["descriptor"].items():
-        out += [f"## Descriptor: {name}", "", d["doc"], ""]
+        out += [f"## Descriptor: {name}", "", d["doc"].replace(". ", ".\n"), ""]
         out += table(["byte", "bits", "field", "meaning"],
                      [[o, 8 * s, n or "reserved", t] for o, s, n, t in layout(d["fields"], 8 if name == "header" else spec["limit"]["descriptor_bytes"])])
     out += ["Copy mode bits:", ""] + table(["bit", "name", "meaning"], [[b["bit"], b["name"], b["doc"]] for b in spec["mode_bit"]])
@@ -267,16 +287,19 @@ def markdown_registers(spec):
                  [[o, 8 * s, n or "reserved", t] for o, s, n, t in layout(spec["completion"]["fields"], spec["limit"]["completion_bytes"])])
     out += ["Flags:", ""] + table(["bit", "name", "meaning"], [[f["bit"], f["name"], f["doc"]] for f in spec["flag"]])
     for name, doc, values in enums(spec):
-        out += [f"## {doc} (`{name}`)", ""] + table(["value", "name", "meaning"], [[n, v, t] for v, n, t in values])
+        told = any(t for _, _, t in values)
+        out += [f"## Values of {name}", "", f"{doc}.", ""]
+        out += table(["value", "name", "meaning"], [[n, v, t] for v, n, t in values]) if told else table(["value", "name"], [[n, v] for v, n, _ in values])
     out += ["## Limits", ""] + table(["name", "value"], [[k, f"0x{v:X}" if "mask" in k else v] for k, v in spec["limit"].items()])
     keys = list(spec["configuration"][0])
-    out += ["## Configurations", "", "`rows`, `cols`: PEs; `tile_rows`, `tile_cols`: macro-tile in units of the array; `chunk`: k blocks per operand chunk; `contract`: how the PEs accumulate; `formats`: what they multiply; `lanes`: elements they multiply a cycle; `quant`: whether there is a QUANT engine; `simulated`: the target whose form of the arithmetic is simulated.", ""]
+    out += ["## Configurations", ""] + table(["column", "meaning"], CONFIGURATION_COLUMNS)
     out += table(keys, [[c[k] for k in keys] for c in spec["configuration"]])
     return "\n".join(out)
 
 
 def markdown_formats(spec):
-    out = [f"<!-- {NOTE} -->", "# Element formats", "", "value = quanta x 2^-frac. Codes 8..15 of a sign-magnitude format are the negatives of 0..7 (8 is -0).", ""]
+    out = [f"<!-- {NOTE} -->", "# Element formats", "", "    value = quanta x 2^-frac", "",
+           "Codes 8..15 of a sign-magnitude format are the negatives of 0..7 (8 is -0).", ""]
     rows = []
     for code in range(16):
         row = [code, f"{code:04b}"]
@@ -292,11 +315,13 @@ def markdown_formats(spec):
     out += table(["format", "frac", "coding", "qmax"],
                  [[f["name"].upper(), f["frac"], f["coding"].replace("_", " "), f"{max(f['quanta']) / 2 ** f['frac']:g}"] for f in spec["format"]])
     out += ["## What goes together", "",
-            "What stands in no row is illegal everywhere: a usage error, exit status 2. What stands in a row that does not name the backend is legal, but",
-            "not there: exit status 3. Elements are rounded to nearest even or stochastically in every row.", "", "### Quantizing", "",
+            "What stands in no row is illegal everywhere: a usage error, exit status 2.",
+            "What stands in a row that does not name the backend is legal, but not there: exit status 3.",
+            "Elements are rounded to nearest even or stochastically in every row.", "", "### Quantizing", "",
             "A scale belongs to " + ", ".join(f"{block} elements ({name})" for name, block in zip(spec["enum"]["scale"]["values"], spec["enum"]["scale"]["block"])) +
-            ", or to as many columns of 16 rows (layout 2d). On rtl, QUANT has E4M3 in the layout 1d without the transform bf16, and E8M0; for the other rows that name it the host",
-            "quantizes, with the same bits, and the core multiplies.", ""]
+            ", or to as many columns of 16 rows (layout 2d).",
+            "On rtl, QUANT has E4M3 in the layout 1d without the transform bf16, and E8M0.",
+            "For the other rows that name rtl the host quantizes, with the same bits, and the core multiplies.", ""]
     out += combinations_table(spec["quantize_combination"], QUANTIZE_KEYS)
     out += ["### GEMM", "", "Both operands have the same scale format; their elements may differ.", ""]
     out += combinations_table(spec["gemm_combination"], GEMM_KEYS)
@@ -307,8 +332,8 @@ OUTPUTS = {
     "cmodel/include/ufp4/spec.h": c_header,
     "rtl/gen/ufp4_spec_pkg.sv": sv_package,
     "rtl/gen/configurations.cmake": sv_configurations,
-    "docs/registers.md": markdown_registers,
-    "docs/formats.md": markdown_formats,
+    "docs/ip/registers.md": markdown_registers,
+    "docs/ip/formats.md": markdown_formats,
     "rtl/ufp4.core": lambda spec: manifests.fusesoc(spec, lambda c, k: configuration_value(spec, c, k), NOTE),
     "rtl/gen/ufp4.rdl": lambda spec: systemrdl.system_rdl(spec, NOTE),
     "rtl/Bender.yml": lambda spec: manifests.bender(spec, NOTE),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract fp32 (docs/numerics.md, 5): acc = RNE32(acc + block), block by block of scales.
+// The contract fp32 (docs/reference/numerics.md, 5): acc = RNE32(acc + block), block by block of scales.
 #include "gemm_rounding.h"
 
 // E4M3: dot (12 bits) times two significands of 4 bits is exact in FP32, and nowhere near its ends, so the sum is the

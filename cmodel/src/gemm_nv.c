@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract nv (docs/numerics.md, 5): Blackwell's FP4 tensor core as MMA-Sim (arXiv 2511.10909) describes it. A step
+// The contract nv (docs/reference/numerics.md, 5): Blackwell's FP4 tensor core as MMA-Sim (arXiv 2511.10909) describes it. A step
 // is 64 elements: four exact groups of 16 and the accumulator are aligned to the largest of their exponents, truncated
 // at 35 fraction bits, summed, and rounded toward zero to FP32.
 #include "gemm_rounding.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block quantizer (docs/numerics.md, 4) on a tile: unpack, scale, encode.
+// The block quantizer (docs/reference/numerics.md, 4) on a tile: unpack, scale, encode.
 #include <string.h>
 
 #include "internal.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands share: the command table, options, messages and exit statuses (docs/programming.md, "Commands").
+// What the commands share: the command table, options, messages and exit statuses (docs/reference/commands.md).
 #ifndef UFP4_CLI_H
 #define UFP4_CLI_H
 

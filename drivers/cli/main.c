@@ -16,6 +16,10 @@ static const cli_command_t *const commands[] = {
 // In the interface, and not built yet.
 static const char *const later[] = {"explore", "ppa"};
 
+// Commands of the launcher.
+static const char *const launcher[][2] = {{"test", "Builds and runs the tests"}, {"docs", "Builds the documents as a site"}};
+#define LAUNCHER (sizeof launcher / sizeof launcher[0])
+
 static int print_usage(void) {
   printf(
       "Usage: ufp4 COMMAND [inputs] [options]\n\nAn open 4-bit training tensor core: golden model, simulated core, "
@@ -24,7 +28,9 @@ static int print_usage(void) {
     int line = (int)strcspn(commands[i]->summary, "\n");
     printf("  %-11s %.*s\n", commands[i]->name, line, commands[i]->summary);
   }
-  printf("  %-11s %s\n", "test", "Builds and runs the tests; a command of the launcher, ./ufp4 test.");
+  for (size_t i = 0; i < LAUNCHER; i++) {
+    printf("  %-11s %s; a command of the launcher, ./ufp4 %s.\n", launcher[i][0], launcher[i][1], launcher[i][0]);
+  }
   printf(
       "\nufp4 COMMAND --help (or ufp4 help COMMAND) tells the options of a command, with an example. An option may be\n"
       "given once, by its whole name, anywhere behind the command: --name value or --name=value.\n"
@@ -38,8 +44,9 @@ static int fail_command(const char *name) {
     fprintf(stderr, "ufp4: %s is not available in this version\n", name);
     return CLI_DEVICE;
   }
-  if (strcmp(name, "test") == 0) {
-    fprintf(stderr, "ufp4: test is a command of the launcher in the source tree: ./ufp4 test --help\n");
+  for (size_t i = 0; i < LAUNCHER; i++) {
+    if (strcmp(name, launcher[i][0]) != 0) continue;
+    fprintf(stderr, "ufp4: %s is a command of the launcher in the source tree: ./ufp4 %s --help\n", name, name);
     return CLI_USAGE;
   }
   ufp4_message_t message;

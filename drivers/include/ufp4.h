@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver: devices, buffers, jobs, and the training GEMMs of a linear layer (docs/programming.md).
+// The driver: devices, buffers, jobs, and the training GEMMs of a linear layer (docs/ip/programmers-guide.md).
 #ifndef UFP4_H
 #define UFP4_H
 
@@ -29,7 +29,7 @@ typedef struct ufp4_device ufp4_device_t;
 
 /** Options of ufp4_device_open; start from ufp4_device_options_default(). A backend ignores what it has no use for. */
 typedef struct {
-  const char *configuration;  ///< "small", "default", ..: the core's named configuration (docs/registers.md)
+  const char *configuration;  ///< "small", "default", ..: the core's named configuration (docs/ip/registers.md)
   uint64_t memory_bytes;      ///< size of device memory
   unsigned mem_latency;       ///< simulated memory: cycles from address to first data, up to UFP4_MEM_LATENCY_MAX
   unsigned mem_bandwidth;     ///< simulated memory: bytes a cycle, each way; 0: as wide as the bus
@@ -145,7 +145,7 @@ typedef struct {
 
 /** "bf16", "ufp4", "e2m1", "nvfp4" or "mxfp4"; UFP4_ERROR_ARGUMENT for any other name. */
 ufp4_status_t ufp4_recipe_named(const char *name, ufp4_recipe_t *recipe);
-/** Reads a recipe of one's own, a JSON file (docs/programming.md, "Recipes"). */
+/** Reads a recipe of one's own, a JSON file (docs/reference/files.md, "Recipes"). */
 ufp4_status_t ufp4_recipe_read(const char *path, ufp4_recipe_t *recipe, ufp4_message_t *message);
 /** Whether every copy and GEMM of @p passes (a bit per ufp4_pass_t) may be asked for, on @p backend (NULL: on any): as
  *  ufp4_combination_quantize and ufp4_combination_gemm. A recipe that does not quantize always may. */

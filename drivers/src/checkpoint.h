@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints of others whose linear layers are in 4 bits (docs/programming.md, "Checkpoints"): a folder or a file, and
+// Checkpoints of others whose linear layers are in 4 bits (docs/reference/files.md, "Checkpoints"): a folder or a file, and
 // in it layers by name.
 #ifndef UFP4_CHECKPOINT_H
 #define UFP4_CHECKPOINT_H

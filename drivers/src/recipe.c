@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recipes (docs/numerics.md, 6): the settings that each named recipe stands for.
+// Recipes (docs/reference/numerics.md, 6): the settings that each named recipe stands for.
 #include <string.h>
 
 #include "ufp4.h"

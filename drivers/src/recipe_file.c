@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recipe of one's own, as a JSON file (docs/programming.md, "Recipes").
+// A recipe of one's own, as a JSON file (docs/reference/files.md, "Recipes").
 #include <ctype.h>
 #include <errno.h>
 #include <jansson.h>

@@ -3,11 +3,11 @@
 // in memory.
 //
 //   D = RNE32(sum of block products * 2^-(tA + tB)), and what the descriptor adds to that
-//                                                                                      docs/numerics.md, 5
+//                                                                                      docs/reference/numerics.md, 5
 // load_request -> memory -> load_write -> operand lanes -> array -> drain -> memory, under the sequencer; addend reads
 // for the drain, as a read client of its own. The
 // descriptor has been checked and is stable from start to done; exponents are the resolved t. Reads and writes
-// follow the client rules of docs/architecture.md. done_valid_o comes when every read has come back and every
+// follow the client rules of docs/ip/interfaces.md. done_valid_o comes when every read has come back and every
 // write is answered; an error of the bus or of a memory's parity is remembered, and the engine ends after the macro-tile
 // it is at. From the cycle after the
 // start to done, exactly one of busy_o (the array is fed) and the stalls is high in each cycle.

@@ -4,7 +4,7 @@
 //
 // A chunk goes into one of two slots, in turn; it starts when one is free (release_i frees one). Beside each
 // request goes a note for ufp4_load_write: {slot, side (1: B), codes, first group, beats}. Memory layout:
-// docs/architecture.md, "Operands in memory".
+// docs/ip/architecture.md, "Operands in memory".
 // panels_held_i (A, B): only the first panels_i row groups of that operand may be asked for; held_o: that is what the
 // loader waits for.
 // stop_i: no macro-tile follows the one at hand. Whoever works behind the loader has seen the last tile when loading_o

@@ -19,7 +19,7 @@
 // Two memories, banks, of Depth sums (words of ufp4_sum_exact); bank says where to write. What a drain reads
 // appears at drain_data_o in the next cycle, its parity one later; there is no drain of bank 0 while there are loads.
 // Simulators have another form for the whole array (ufp4_array_words).
-// Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
+// Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array.
 module ufp4_pe #(
   parameter int unsigned Depth = 64,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),

@@ -7,7 +7,7 @@
 // As ufp4_pe, but for the operands' rest {sign[15:0], sig[3:0], exp[8:0]} (ufp4_scale_number) and two more bits of
 // control, {valid, hold, join, keep, load, write, bank, index}: hold leaves a dot product to the next one, which
 // joins it. The banks hold FP32 numbers. Steps of fewer Lanes are added up in the first stage.
-// Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
+// Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array.
 module ufp4_pe_fp32 #(
   parameter int unsigned Depth = 64,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),

@@ -8,7 +8,7 @@
 // elements' unit is 2^-2, else 2^-1) and the control {valid, first, keep, load, write, bank, index}: first is high with the
 // first block of a group, whose keep, load, write, bank and index count. A group has four cycles, whether it has four
 // blocks or fewer.
-// Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/array.
+// Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array.
 module ufp4_pe_nv #(
   parameter int unsigned Depth = 64,
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),

@@ -7,7 +7,7 @@
 // a block has elements those of a step in the first Lanes / 4, the others zero; scales are numbers in units of 2^-9. step_i
 // says that there is a step, first_i that it is the block's first; valid_i, with the last one, that sum_o counts and is kept.
 // sum_o is combinational.
-// Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/vectors, tests/rtl/array.
+// Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/vectors, tests/rtl/array.
 module ufp4_pe_words #(
   parameter int unsigned Lanes = 16
 ) (

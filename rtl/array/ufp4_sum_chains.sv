@@ -8,7 +8,7 @@
 // product, 2 and 3 add them, 4 and 5 shift, 6 adds the lower half, 7 the upper half with the carry of the lower one;
 // after it sum_o is whole. dot_i, negative_i, sig_i and exp_i are of stage 1, load_i and loaded_i of stage 4, valid_i
 // and keep_i of stage 6. A block RAM is slow to show what it reads: a register of its own takes that, beside it.
-// Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/vectors.
+// Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_sum_chains (
   input  logic               clk_i,
   input  logic signed [12:0] dot_i,

@@ -16,7 +16,7 @@
 // Formats: whose dot products these are. With E2M1 they reach 16 * 12 * 12 = 2304, else 16 * 8 * 8 = 1024, for which a bit
 // less will do: dot_i[12] is not looked at.
 // The form for cells; that for FPGAs is ufp4_sum_chains, that for simulators in ufp4_pe_words.
-// Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/vectors.
+// Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_sum_exact #(
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
 ) (

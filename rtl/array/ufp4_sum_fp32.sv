@@ -8,7 +8,7 @@
 // (join), which was held (no valid3_i for it).
 // Stages: 1 takes dot_i and the scales, 2 joins, multiplies and normalizes, 3 adds and rounds. valid1_i is of stage 1,
 // valid2_i and join_i of stage 2, the rest of the control of stage 3; sum_o is stage 3's result before its register.
-// Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/vectors.
+// Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_sum_fp32 (
   input  logic               clk_i,
   input  logic               valid1_i,

@@ -12,7 +12,7 @@
 // the next two, 7 the last, 8 normalizes. valid1_i and first_i are of stage 1, valid2_i of stage 2; begin_i, keep_i, load_i
 // and loaded_i of stage 5, then middle_i, last_i, and finish_i in stage 8; sum_o is stage 8's result before its register.
 // Groups may follow each other every four cycles.
-// Golden: ufp4_gemm; docs/numerics.md, 5; tests/rtl/vectors.
+// Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_sum_nv (
   input  logic               clk_i,
   input  logic               valid1_i,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checks of a descriptor that need no arithmetic over several cycles: all but regions and slots.
 //
-// Contract: each output is high if any rule of that status is broken, docs/registers.md "Status in a completion";
+// Contract: each output is high if any rule of that status is broken, docs/ip/registers.md "Values of core_status";
 // which status wins, and what a broken size makes of the others, is the command unit's business (the lowest code).
 // Fields that a command ignores are not looked at: a copy that is not enabled, and of AMAX round, scale_round and
 // everything after col_exponent.

@@ -8,7 +8,7 @@
 // status that applies, and the next job runs. A descriptor whose own fetch failed on the bus completes as job 0 with
 // read_error. cycles in the completion: from the cycle after an engine took the job to the one in which it was done,
 // inclusive; 0 where no engine ran. Flags and exponent slots are given only with status ok.
-// Spec: docs/registers.md, docs/architecture.md "Command unit". Golden: drivers/backends/model. Test: tests/rtl/core.
+// Spec: docs/ip/registers.md, docs/ip/architecture.md "Command unit". Golden: drivers/backends/model. Test: tests/rtl/core.
 module ufp4_command
   import ufp4_spec_pkg::*;
 #(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Performance counters with a snapshot (docs/registers.md, "Performance counters").
+// Performance counters with a snapshot (docs/ip/registers.md, "Performance counters").
 //
 // Contract: counter i counts the cycles with event_i[i] high, modulo 2^64. A snapshot copies all of them in one cycle;
 // clearing sets all to zero, and that cycle itself is counted nowhere; both in one cycle: the copy is taken first.

@@ -13,7 +13,7 @@
 // job's. A soft reset in a soft reset does not begin anew. If the bus is quiet for watchdog_i cycles (65536 where that
 // is 0) with every address and every beat taken, the rest of the answers are given up (forget_o). While an address or a
 // beat of ours is not taken, AXI has no way out but a reset of the bus, and the core stays in reset: resetting_o.
-// Spec: docs/architecture.md, "Watchdog and soft reset". Tests: tests/rtl/core, tests/rtl/fault.
+// Spec: docs/ip/architecture.md, "Watchdog and soft reset". Tests: tests/rtl/core, tests/rtl/fault.
 module ufp4_guard (
   input  logic        clk_i,
   input  logic        rst_ni,

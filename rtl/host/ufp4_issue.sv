@@ -7,7 +7,7 @@
 // whether it may use only what panels_ready of the QUANT job at work allows. A distance d names the job d places
 // earlier in the ring; 0, or one whose completion is written already, is no dependence. finish_o is a pulse with
 // finish_*; tags are ring indices modulo WINDOW. Where AMAX names one slot twice, the column copy's exponent stays.
-// Latency: four cycles from the end of a job to the start of the next. Spec: docs/architecture.md "Dependences".
+// Latency: four cycles from the end of a job to the start of the next. Spec: docs/ip/architecture.md "Dependences".
 // Test: tests/rtl/core.
 module ufp4_issue
   import ufp4_spec_pkg::*;

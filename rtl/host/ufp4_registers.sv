@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The register file that the host sees (docs/registers.md).
+// The register file that the host sees (docs/ip/registers.md).
 //
 // Contract: as in the table there; offsets and meanings come from cmodel/spec/ufp4.toml. A read of any other offset
 // gives zero, a write to it is ignored. Byte strobes are honoured. An event sets its bit of irq_status in the next

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AXI4 read master shared by Clients memory clients (docs/architecture.md, "RTL conventions and interfaces").
+// AXI4 read master shared by Clients memory clients (docs/ip/interfaces.md, "Memory clients").
 //
 // Contract: where several clients ask, the lowest is served first; none asks for ever. The beats that a client gets are those of its requests, in order; different clients' beats may interleave.
 // The AXI ID is the client's number. There is no limit on bursts in flight: a client asks only for what it can take,

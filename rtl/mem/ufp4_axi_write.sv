@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AXI4 write master shared by Clients memory clients (docs/architecture.md, "RTL conventions and interfaces").
+// AXI4 write master shared by Clients memory clients (docs/ip/interfaces.md, "Memory clients").
 //
 // Contract: the k-th beat that a client gives belongs to the k-th beat of its requests. Beats may be offered before
 // their request, but a client never waits for a beat to be taken before it makes the request: beats leave in the order

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A write client of ClientBytes on a write port of BusBytes (docs/architecture.md, "RTL conventions and interfaces").
+// A write client of ClientBytes on a write port of BusBytes (docs/ip/interfaces.md, "Memory clients").
 //
 // Contract: the client's requests are whole beats of its own width, at multiples of it; each becomes one request of the
 // port, with the port's beats that hold it. On a wider port several of the client's beats gather in one, and what they

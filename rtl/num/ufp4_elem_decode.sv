@@ -10,7 +10,7 @@
 //   Binary = 0:  (4 p2 + 2 p1 + p0) << 2 p3      p3 set (8 or 12): p2 = 0, p1 = 1
 //
 // The sign of a zero is arbitrary.
-// Combinational. Golden: ufp4_elem_quanta; docs/numerics.md, 1; tests/rtl/vectors.
+// Combinational. Golden: ufp4_elem_quanta; docs/reference/numerics.md, 1; tests/rtl/vectors.
 module ufp4_elem_decode #(
   parameter int unsigned Lanes  = 16,
   parameter bit          Binary = 1'b1

@@ -7,7 +7,7 @@
 //
 // Three stages, each moves when its enable is high: prepare_i takes a_i and b_i, normalize_i and round_i follow one and
 // two cycles later, f32_o is there after the next edge. Multiplier and aligned adder share the rounding.
-// Golden: the host's float; docs/numerics.md, 5; tests/rtl/vectors.
+// Golden: the host's float; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_f32_alu (
   input  logic        clk_i,
   input  logic        add_i,

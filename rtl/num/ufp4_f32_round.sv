@@ -8,7 +8,7 @@
 //
 // Two stages, each moves when its enable is high: normalize_i takes the number, round_i one cycle later gives f32_o
 // after the next edge.
-// Golden: ufp4_f32_from_scaled; docs/numerics.md, 5; tests/rtl/vectors.
+// Golden: ufp4_f32_from_scaled; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_f32_round (
   input  logic               clk_i,
   input  logic               normalize_i,

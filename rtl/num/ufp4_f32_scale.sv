@@ -6,7 +6,7 @@
 // IEEE overflow; gradual underflow keeps its sign; a zero gives +0, an infinity stays, any NaN gives 0x7FC00000.
 //
 // Two stages, as ufp4_i64_to_f32. exponent_i is constant over a job.
-// Golden: ufp4_gemm, contract fp32; docs/numerics.md, 5; tests/rtl/vectors.
+// Golden: ufp4_gemm, contract fp32; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_f32_scale (
   input  logic               clk_i,
   input  logic signed [17:0] exponent_i,

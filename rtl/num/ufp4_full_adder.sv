@@ -11,7 +11,7 @@ module ufp4_full_adder (
   output logic carry_no,
   output logic sum_no
 );
-  // The carry as a choice: yosys makes a smaller dot product of it than of a majority (docs/silicon.md).
+  // The carry as a choice: yosys makes a smaller dot product of it than of a majority (docs/results/silicon.md).
   logic differ;
   assign differ = a_i ^ b_i;
   assign carry_no = ~(differ ? c_i : a_i);

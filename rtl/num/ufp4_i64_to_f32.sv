@@ -7,7 +7,7 @@
 //
 // Two stages, each moves when its enable is high: normalize_i takes sum_i, round_i one cycle later gives f32_o
 // after the next edge. exponent_i is constant over a job.
-// Golden: ufp4_f32_from_scaled; docs/numerics.md, 5; tests/rtl/vectors.
+// Golden: ufp4_f32_from_scaled; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_i64_to_f32 (
   input  logic               clk_i,
   input  logic signed [17:0] exponent_i,

@@ -5,7 +5,7 @@
 //
 // The sign bit of E4M3 is ignored. A NaN byte (E4M3 0x7F and 0xFF, E8M0 0xFF) raises nan_o; sig and exp are then
 // without meaning.
-// Combinational. Golden: ufp4_gemm, contract fp32; docs/numerics.md, 2; tests/rtl/vectors.
+// Combinational. Golden: ufp4_gemm, contract fp32; docs/reference/numerics.md, 2; tests/rtl/vectors.
 module ufp4_scale_number
   import ufp4_spec_pkg::*;
 (

@@ -5,7 +5,7 @@
 //
 // The sign bit of E4M3 is ignored. A NaN byte (E4M3 0x7F and 0xFF, E8M0 0xFF) raises nan_o; sig and exp are then
 // without meaning.
-// Combinational. Golden: ufp4_gemm, contract nv; docs/numerics.md, 5; tests/rtl/vectors.
+// Combinational. Golden: ufp4_gemm, contract nv; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_scale_split (
   input  logic [7:0] byte_i,
   input  logic       e8m0_i,

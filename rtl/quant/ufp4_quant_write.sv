@@ -3,7 +3,7 @@
 // memory.
 //
 // Contract: 16 blocks of a copy are one unit, with pair_i 32 are two, in turn: 128 bytes of codes at codes_addr +
-// 128 n, 16 bytes of scales at scales_addr + 16 n (docs/architecture.md), n = index_i when the unit is written;
+// 128 n, 16 bytes of scales at scales_addr + 16 n (docs/ip/architecture.md), n = index_i when the unit is written;
 // index_step_o then asks for the next. A unit whose blocks are in_blank_i is stepped over. done_o: the unit that came
 // with in_last_i has been handed over. Four units of each copy fit, so one or two fill while others leave.
 // strip_end_o pulses when the last unit of a strip of the row copy (with pair_i of two of them), units_i units, has

@@ -23,7 +23,7 @@ typedef enum {
 
 /** All that can be set from outside. */
 typedef struct {
-  const char *configuration;  ///< a named configuration: "small", "default", .. (docs/registers.md)
+  const char *configuration;  ///< a named configuration: "small", "default", .. (docs/ip/registers.md)
   uint64_t memory_base;       ///< first byte of memory; a multiple of 4096
   uint64_t memory_bytes;      ///< a multiple of 4096; zero at the start; the bus answers DECERR everywhere else
   unsigned latency_cycles;    ///< from an accepted address to its first data beat, and from the last beat to the answer

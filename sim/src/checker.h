@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the data sheet promises of the core's buses (docs/datasheet.md), checked in every run.
+// What the core promises on its buses (docs/ip/interfaces.md), checked in every run.
 //
 // Checker, the memory bus: a valid payload stays until it is taken (AXI A3.2.1), bursts are full beats, aligned, INCR
 // and inside 4 KiB (A3.4.1), wlast marks the last beat, nothing is valid in reset after its first clock edge (A3.1.2);

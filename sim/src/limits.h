@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the data sheet promises of each ID on the memory bus (docs/datasheet.md, "How much is in flight").
+// What the core promises of each ID on the memory bus (docs/ip/interfaces.md, "How much is in flight").
 #ifndef UFP4_SIM_LIMITS_H
 #define UFP4_SIM_LIMITS_H
 

@@ -36,9 +36,9 @@ def test_file_is_as_promised():
 
 
 def test_worked_examples_of_the_document():
-    """The block of docs/numerics.md, section 7, and what the text says of it."""
+    """The block of docs/reference/numerics.md, section 7, and what the text says of it."""
     root = pathlib.Path(__file__).parents[2]
-    text = (root / "docs/numerics.md").read_text()
+    text = (root / "docs/reference/numerics.md").read_text()
     cases = [("t = 7", "e1m2", [], "7e", "193183f105a02c68"), ("t = 8", "e2m1", [], "78", "1a5284f206c03e68"),
              ("t = 9", "int4", [], "7e", "1f31039105e02c60"),
              ("nearest:", "e1m2", ["--rht", "on"], "7a", "b7f1329965afbd53"),
@@ -57,7 +57,7 @@ def test_worked_examples_of_the_document():
         check_equal((tensors["scales"][2].hex(), got), (scale, codes), f"{elem} {options}")
         note = " (as it lies in the file, little-endian)" if len(scale) == 8 else ""
         line = f"scale {scale}{note}, codes {' '.join(codes)}"
-        check(line in text and label in text, f"docs/numerics.md should say: {line}")
+        check(line in text and label in text, f"docs/reference/numerics.md should say: {line}")
 
 
 def test_worked_example_of_the_contracts():
@@ -69,7 +69,7 @@ def test_worked_example_of_the_contracts():
     for contract in ("exact", "fp32", "nv"):
         passes("gemm", "a.safetensors", "b.safetensors", "-o", "d.npy", "--accumulate", contract)
         got.append(f"{contract} {bench.f32_bits(bench.read_npy('d.npy')[1][0][0]):08x}")
-    check(", ".join(got) in (root / "docs/numerics.md").read_text(), f"docs/numerics.md should say: {got}")
+    check(", ".join(got) in (root / "docs/reference/numerics.md").read_text(), f"docs/reference/numerics.md should say: {got}")
 
 
 def test_packed_holds_two_codes_a_byte():

@@ -267,7 +267,7 @@ static ufp4_tensor_t tensor_of(const char *name) {
   return tensor;
 }
 
-/** docs/numerics.md, section 7: "Three contracts, three results". */
+/** docs/reference/numerics.md, section 7: "Three contracts, three results". */
 TEST(tensors) {
   static const uint32_t want[] = {
       [UFP4_CONTRACT_EXACT] = 0x45800002, [UFP4_CONTRACT_FP32] = 0x45800000, [UFP4_CONTRACT_NV] = 0x45800001};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The panel-major layout of operands (docs/architecture.md, "Operands in memory").
+// The panel-major layout of operands (docs/ip/architecture.md, "Operands in memory").
 #include <stdlib.h>
 #include <string.h>
 

@@ -283,7 +283,7 @@ static char *text_of(const golden_t *golden, size_t *size) {
   if (!out) return NULL;
   fprintf(out,
           "# Written by the second model (build target write_golden); do not edit. Numbers are hexadecimal bits,\n");
-  fprintf(out, "# but t, exponent, y and sum. docs/numerics.md says what they mean.\n");
+  fprintf(out, "# but t, exponent, y and sum. docs/reference/numerics.md says what they mean.\n");
   golden->write(out);
   fclose(out);
   return text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which element, scale, block, layout, RHT, scale rounding and contract go together, and on which backend
-// (docs/formats.md, from the table in cmodel/spec/ufp4.toml).
+// (docs/ip/formats.md, from the table in cmodel/spec/ufp4.toml).
 #ifndef UFP4_COMBINATION_H
 #define UFP4_COMBINATION_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 4-bit elements, E4M3 and E8M0 scales, BF16: decoders and scalar casts (docs/numerics.md, 1 and 2).
+// 4-bit elements, E4M3 and E8M0 scales, BF16: decoders and scalar casts (docs/reference/numerics.md, 1 and 2).
 #ifndef UFP4_FORMAT_H
 #define UFP4_FORMAT_H
 

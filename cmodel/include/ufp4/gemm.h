@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// D = alpha A B^T + C by one of three contracts (docs/numerics.md, 5). RTL: rtl/array (exact).
+// D = alpha A B^T + C by one of three contracts (docs/reference/numerics.md, 5). RTL: rtl/array (exact).
 #ifndef UFP4_GEMM_H
 #define UFP4_GEMM_H
 

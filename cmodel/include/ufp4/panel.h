@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Panel-major layout of operands in device memory (docs/architecture.md, "Operands in memory").
+// Panel-major layout of operands in device memory (docs/ip/architecture.md, "Operands in memory").
 #ifndef UFP4_PANEL_H
 #define UFP4_PANEL_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Block quantizer with RHT and stochastic rounding (docs/numerics.md, 3 and 4). RTL: rtl/quant.
+// Block quantizer with RHT and stochastic rounding (docs/reference/numerics.md, 3 and 4). RTL: rtl/quant.
 #ifndef UFP4_QUANTIZE_H
 #define UFP4_QUANTIZE_H
 

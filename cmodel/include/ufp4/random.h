@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counter-based random words (docs/numerics.md, 4). Source: Salmon et al., SC'11; Random123.
+// Counter-based random words (docs/reference/numerics.md, 4). Source: Salmon et al., SC'11; Random123.
 #ifndef UFP4_RANDOM_H
 #define UFP4_RANDOM_H
 

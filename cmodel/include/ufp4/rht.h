@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 16-point random Hadamard transform in integers (docs/numerics.md, 3). RTL: ufp4_rht.
+// 16-point random Hadamard transform in integers (docs/reference/numerics.md, 3). RTL: ufp4_rht.
 #ifndef UFP4_RHT_H
 #define UFP4_RHT_H
 

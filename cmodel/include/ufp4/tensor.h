@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor files: .npy (docs/programming.md, "Files"). The driver reads and writes .safetensors (ufp4_file.h).
+// Tensor files: .npy (docs/reference/files.md). The driver reads and writes .safetensors (ufp4_file.h).
 #ifndef UFP4_TENSOR_H
 #define UFP4_TENSOR_H
 

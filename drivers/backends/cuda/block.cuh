@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block quantizer (docs/numerics.md, 3 and 4): one thread has the 16 elements of one block.
+// The block quantizer (docs/reference/numerics.md, 3 and 4): one thread has the 16 elements of one block.
 #ifndef UFP4_CUDA_BLOCK_CUH
 #define UFP4_CUDA_BLOCK_CUH
 

@@ -114,7 +114,7 @@ struct gemm_exact_t {
   }
 };
 
-/** fp32 with E4M3 scales folded into BF16 elements: the product is the block, exact (docs/gpu.md); one rounding. */
+/** fp32 with E4M3 scales folded into BF16 elements: the product is the block, exact (docs/results/gpu.md); one rounding. */
 struct gemm_folded_t {
   typedef float product_t;
   typedef float weight_t;

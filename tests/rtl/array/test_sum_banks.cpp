@@ -40,7 +40,7 @@ class Banks {
     m.final();
   }
 
-  /** As long as rst_ni is held at least (docs/datasheet.md). */
+  /** As long as rst_ni is held at least (docs/ip/interfaces.md). */
   void reset() {
     writes_.clear();
     m.rst_ni = 0;

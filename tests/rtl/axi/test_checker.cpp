@@ -287,7 +287,7 @@ TEST(rejects_bad_register_answers) {
            "B of the registers: valid is high");
 }
 
-// docs/datasheet.md, "How much is in flight", for three configurations: bursts and bytes of each ID.
+// docs/ip/interfaces.md, "How much is in flight", for three configurations: bursts and bytes of each ID.
 TEST(limits_are_those_of_the_data_sheet) {
   static const struct {
     const char *name;

@@ -123,7 +123,7 @@ void ties(pair_t *pair) {
   run(pair, &e8m0, "QUANT on ties with E8M0 scales");
 }
 
-// The numbers of which these are the transform (docs/numerics.md, 3): H16 / 4 is its own inverse. Exact.
+// The numbers of which these are the transform (docs/reference/numerics.md, 3): H16 / 4 is its own inverse. Exact.
 static void untransform(uint16_t mask, const double transformed[BLOCK], double numbers[BLOCK]) {
   for (uint32_t i = 0; i < BLOCK; i++) {
     double sum = 0;
@@ -175,7 +175,7 @@ void tied_transforms(pair_t *pair) {
 
 // --- Largest products ------------------------------------------------------------------------------------------------
 
-// Panels (docs/architecture.md): eight bytes of codes for each of 16 rows, and a byte of scale. Three rows of four have
+// Panels (docs/ip/architecture.md): eight bytes of codes for each of 16 rows, and a byte of scale. Three rows of four have
 // the largest code all along, with one sign; three scales of four the largest significand, with any exponent.
 static void write_largest(pair_t *pair, uint64_t codes, uint64_t scales, uint32_t stride_blocks, uint8_t elem) {
   const uint8_t signs[2] = {0x77, elem == UFP4_ELEM_INT4 ? 0x88 : 0xFF};

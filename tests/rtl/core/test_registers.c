@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The register file over AXI4-Lite (docs/registers.md).
+// The register file over AXI4-Lite (docs/ip/registers.md).
 #include "bench.h"
 
 static const ufp4_configuration_t configurations[] = UFP4_CONFIGURATIONS;

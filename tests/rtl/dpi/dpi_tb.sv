@@ -248,7 +248,7 @@ module dpi_tb;
     end
   endtask
 
-  // The worked example of docs/numerics.md, 7: sums, sums added, alpha and C.
+  // The worked example of docs/reference/numerics.md, 7: sums, sums added, alpha and C.
   task automatic sums();
     int unsigned  x [16] = '{32'h3F000000, 32'hBFA00000, 32'h40400000, 32'h3F400000, 32'hBE000000, 32'h40200000,
                              32'hC0C00000, 32'h3F800000, 32'h00000000, 32'h40900000, 32'hC0000000, 32'h3E800000,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_divide_round behind its alignment, a lane, against the specification by multiplication (docs/numerics.md, 4): with
+// ufp4_divide_round behind its alignment, a lane, against the specification by multiplication (docs/reference/numerics.md, 4): with
 // q = fixed / (Sig * 2^9) in quanta the code reaches c where q is over the threshold between c - 1 and c: its midpoint
 // (nearest; at it where c is even), or (r + 1/2)/256 of the cell (stochastic). The shift is 18, so that fixed has one
 // bit more than the divider sees, the sticky one; formal_divide_align proves the alignment for all shifts.

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the pages: README.md, CONTRIBUTING.md, SECURITY.md and docs/.
+
+usage: pages.py links | names | lines
+links: every link to a file, and to a heading in one, leads somewhere.
+names: every file that a page names in backticks exists, and so does every page that a source file names.
+lines: one sentence a line, no line over 600 characters.
+Needs nothing but Python.
+"""
+import functools
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LONGEST = 600
+HOUSE = ("cmodel", "docs", "drivers", "fpga", "rtl", "sim", "tests")
+
+
+def sources():
+    """Files of the folders that make the house, and of the root."""
+    yield from (path for path in sorted(ROOT.iterdir()) if path.is_file())
+    for folder in HOUSE:
+        yield from sorted(path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+
+
+def pages():
+    yield from (ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md") if (ROOT / name).exists())
+    yield from sorted((ROOT / "docs").rglob("*.md"))
+
+
+def prose(page):
+    """(number, line) of what is neither code between fences nor a comment."""
+    fence = False
+    for number, line in enumerate(page.read_text().split("\n"), 1):
+        if line.lstrip().startswith("```"):
+            fence = not fence
+        elif not fence and not line.startswith("<!--"):
+            yield number, line
+
+
+def slug(heading):
+    """The anchor that MkDocs, and GitHub, make of a heading."""
+    text = re.sub(r"[^\w\s-]", "", re.sub(r"\]\([^)]*\)", "", heading)).strip().lower()
+    return re.sub(r"[-\s]+", "-", text)
+
+
+@functools.cache
+def anchors(page):
+    return {slug(line.lstrip("#")) for _, line in prose(page) if re.match(r"#+ ", line)}
+
+
+def broken_links(page):
+    for number, line in prose(page):
+        for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", line)):
+            if re.match(r"[a-z]+:", target):
+                continue
+            name, _, anchor = target.partition("#")
+            file = (page.parent / name).resolve() if name else page
+            if not file.exists():
+                yield number, f"{target}: no such file"
+            elif anchor and (file.suffix != ".md" or anchor not in anchors(file)):
+                yield number, f"{target}: no such heading"
+
+
+def missing_files(page):
+    """Files in backticks: `folder/file`, from the root; words in capitals stand for something."""
+    for number, line in prose(page):
+        for name in re.findall(r"`((?:%s)/[\w./-]*)[` ]" % "|".join(HOUSE), line):
+            if not re.search(r"[A-Z]{3,}", name) and not (ROOT / name).exists():
+                yield number, f"{name}: no such file"
+
+
+def missing_pages(file):
+    try:
+        lines = file.read_text().split("\n")
+    except UnicodeDecodeError:
+        return
+    for number, line in enumerate(lines, 1):
+        for name in re.findall(r"\bdocs/[\w./-]*\.md", line):
+            if not (ROOT / name).exists():
+                yield number, f"{name}: no such page"
+
+
+def long_or_wrapped(page):
+    """Tables, headings and code by indentation are not sentences."""
+    for number, line in prose(page):
+        if len(line) > LONGEST:
+            yield number, f"{len(line)} characters; {LONGEST} at most"
+        text = line.strip()
+        if not text or text.startswith(("|", "#", "![", "<", "!!!", "$$", "---")) or line.startswith("    "):
+            continue
+        words = re.sub(r"`[^`]*`", "x", text)
+        if re.search(r"[\w)]\. [A-Z]", re.sub(r"^\d+\. ", "", words)):
+            yield number, "two sentences"
+        elif not re.search(r"[.:;,?!][)*_]*$", words):
+            yield number, "a sentence goes on in the next line, or has no full stop"
+
+
+def main():
+    checks = {"links": [broken_links], "names": [missing_files, missing_pages], "lines": [long_or_wrapped]}
+    if sys.argv[1:] not in [[name] for name in checks]:
+        raise SystemExit(__doc__)
+    faults = 0
+    for check in checks[sys.argv[1]]:
+        for file in sources() if check is missing_pages else pages():
+            for number, text in check(file):
+                print(f"{file.relative_to(ROOT)}:{number}: {text}")
+                faults += 1
+    print(f"{faults} faults")
+    return faults > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

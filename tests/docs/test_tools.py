@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The tools of the documents. usage: test_tools.py UNIT.PROPERTY"""
+import pathlib
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "docs/tools"))
+import pages  # noqa: E402
+import status  # noqa: E402
+
+GOOD = """# A page
+
+One sentence.
+Another, with [a link](#a-page) and `rtl/ufp4_top.sv`.
+
+| a table | with words |
+|---|---|
+| that end | without a full stop |
+
+1. A list.
+   Its second line.
+
+```
+code, of any length. And. Sentences
+```
+"""
+REPORT = """<testsuite timestamp="2026-01-02T03:04:05" tests="4">
+<testcase name="model.block.a" time="1.5" status="run"/>
+<testcase name="model.block.b" time="0.5" status="run"/>
+<testcase name="rtl.dot.c" time="2" status="fail"><failure message="Failed"/></testcase>
+<testcase name="rtl.dot.d" time="0" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>
+<system-out>skipped: needs | a tool
+</system-out></testcase>
+</testsuite>"""
+
+
+def faults(check, text):
+    with tempfile.TemporaryDirectory() as folder:
+        page = pathlib.Path(folder, "page.md")
+        page.write_text(text)
+        return [said for _, said in check(page)]
+
+
+def expect(got, want):
+    if got != want:
+        raise SystemExit(f"got {got}, want {want}")
+
+
+def report():
+    with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
+        file.write(REPORT)
+        file.flush()
+        return status.page(file.name).split("\n")
+
+
+def rejects_dead_links():
+    expect(faults(pages.broken_links, "# A\n[x](b.md) [y](#b) [z](page.md#c)\n"),
+           ["b.md: no such file", "#b: no such heading", "page.md#c: no such heading"])
+
+
+def rejects_dead_names():
+    expect(faults(pages.missing_files, "Read `rtl/nothing.sv`, and `tests/cuda/records/NAME.txt`.\n"), ["rtl/nothing.sv: no such file"])
+    expect(faults(pages.missing_pages, "// docs/" "nothing.md\n"), ["docs/" "nothing.md: no such page"])
+
+
+def rejects_long_and_wrapped_lines():
+    expect(faults(pages.long_or_wrapped, "One. Two.\nA line that\ngoes on.\n"),
+           ["two sentences", "a sentence goes on in the next line, or has no full stop"])
+    expect(faults(pages.long_or_wrapped, "x" * 600 + ".\n"), ["601 characters; 600 at most"])
+
+
+def takes_good_ones():
+    for check in (pages.broken_links, pages.missing_files, pages.missing_pages, pages.long_or_wrapped):
+        expect(faults(check, GOOD), [])
+
+
+def counts_by_layer_and_unit():
+    page = report()
+    for line in ("2 passed, 1 failed, 1 skipped, 4 tests in all.", "| `model` | 2 | 0 | 0 | 2.0 |", "| `rtl.dot` | 0 | 1 | 1 | 2.0 |"):
+        expect([line] if line in page else page, [line])
+
+
+def tells_why_one_was_skipped():
+    line = "| `rtl.dot.d` | needs \\| a tool |"
+    expect([line] if line in report() else report(), [line])
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1].split(".")[1]]()
