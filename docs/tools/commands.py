@@ -67,8 +67,15 @@ The core quantizes to E4M3 and E8M0 scales in 1-D blocks; for all else the host 
 """
 
 
-def sentences(text):
-    return re.sub(r"(?<=\.) (?=[A-Z])", "\n", " ".join(text.split()))
+def prose(text):
+    """Paragraphs with a sentence a line; what is indented stays as it is."""
+    out, code = [], []
+    for part in text.strip("\n").split("\n\n"):
+        if part.startswith("  "):
+            code.append(part)
+        else:
+            out += [re.sub(r"(?<=\.) (?=[A-Z])", "\n", " ".join(part.split())), ""]
+    return out + (["```", "\n\n".join(code), "```", ""] if code else [])
 
 
 def options(text):
@@ -89,10 +96,7 @@ def section(name, text):
     about, rest = rest.split("\nOptions:\n")
     table, example = rest.split("\nExample:\n")
     table, _, more = table.partition("\n\n")
-    out = [f"## {name}", "", "```", usage.removeprefix("Usage: "), "```", "", sentences(about), "", *options(table), ""]
-    if more.strip():
-        head, _, units = more.strip().partition("\n\n")
-        out += [head, "", "```", units, "```", ""]
+    out = [f"## {name}", "", "```", usage.removeprefix("Usage: "), "```", "", *prose(about), *options(table), "", *(prose(more) if more.strip() else [])]
     return "\n".join(out + ["```", example.strip(), "```", ""])
 
 
