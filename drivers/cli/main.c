@@ -29,7 +29,7 @@ static int print_usage(void) {
     printf("  %-11s %.*s\n", commands[i]->name, line, commands[i]->summary);
   }
   for (size_t i = 0; i < LAUNCHER; i++) {
-    printf("  %-11s %s; a command of the launcher, ./ufp4 %s.\n", launcher[i][0], launcher[i][1], launcher[i][0]);
+    printf("  ./ufp4 %s %s; a command of the launcher.\n", launcher[i][0], launcher[i][1]);
   }
   printf(
       "\nufp4 COMMAND --help (or ufp4 help COMMAND) tells the options of a command, with an example. An option may be\n"
