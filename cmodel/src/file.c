@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "ufp4/matrix.h"
+
 // A message has room for the reason, whatever the path's length.
 #define SHOWN_BYTES 300
 

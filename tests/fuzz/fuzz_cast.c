@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The casts and decoders of single numbers, against the second model.
+// The casts and decoders of single numbers, against the reference model.
 #include "check.h"
 #include "fuzz.h"
-#include "slow.h"
+#include "reference.h"
 #include "ufp4/format.h"
 
 static void check_number(int64_t index, uint32_t bits) {
   const float value = ufp4_f32_value(bits);
   for (int elem = 0; elem < UFP4_ELEM_COUNT; elem++) {
-    const uint8_t want = slow_elem_cast((slow_elem_t)elem, bits);
+    const uint8_t want = reference_elem_cast((reference_elem_t)elem, bits);
     check_bits(index, ufp4_elem_cast((ufp4_elem_t)elem, value), want, "elem %d of %08x", elem, bits);
   }
-  check_bits(index, ufp4_e4m3_cast(value), slow_e4m3_cast(bits), "e4m3 of %08x", bits);
-  check_bits(index, ufp4_e8m0_cast(value, 0), slow_e8m0_cast(bits, 0), "e8m0 down of %08x", bits);
-  check_bits(index, ufp4_e8m0_cast(value, 1), slow_e8m0_cast(bits, 1), "e8m0 up of %08x", bits);
-  check_bits(index, ufp4_bf16_cast(value), slow_bf16_cast(bits), "bf16 of %08x", bits);
+  check_bits(index, ufp4_e4m3_cast(value), reference_e4m3_cast(bits), "e4m3 of %08x", bits);
+  check_bits(index, ufp4_e8m0_cast(value, 0), reference_e8m0_cast(bits, 0), "e8m0 down of %08x", bits);
+  check_bits(index, ufp4_e8m0_cast(value, 1), reference_e8m0_cast(bits, 1), "e8m0 up of %08x", bits);
+  check_bits(index, ufp4_bf16_cast(value), reference_bf16_cast(bits), "bf16 of %08x", bits);
 }
 
 static void check_sum(int64_t sum, int exponent) {
   const uint64_t magnitude = sum < 0 ? 0 - (uint64_t)sum : (uint64_t)sum;
-  const uint32_t want = sum == 0 ? 0 : slow_f32_round(sum < 0, magnitude, exponent);
+  const uint32_t want = sum == 0 ? 0 : reference_f32_round(sum < 0, magnitude, exponent);
   check_bits(sum, ufp4_f32_from_scaled(sum, exponent), want, "times 2^%d", exponent);
 }
 

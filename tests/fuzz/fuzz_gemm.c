@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GEMMs with every legal choice of formats and contract, on any kernel that this processor has and any number of
-// threads, against the second model; and K cut in two anywhere. The input: choices, shape, codes and scales, levels.
+// threads, against the reference model; and K cut in two anywhere. The input: choices, shape, codes and scales, levels.
 #include <stdlib.h>
 #include <string.h>
 

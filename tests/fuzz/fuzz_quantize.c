@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors through the quantizer, with every legal choice of options, against the second model. The input: options,
+// Tensors through the quantizer, with every legal choice of options, against the reference model. The input: options,
 // shape, one byte of distance between the exponents of the numbers, the numbers.
 #include <stdlib.h>
 #include <string.h>

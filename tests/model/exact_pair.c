@@ -11,21 +11,21 @@ exact_pair_t exact_pair(check_random_t *random, int formats, const int shape[3],
   exact_pair_t p;
   p.a = fixture_operand(random, (ufp4_elem_t)(formats % 3), shape[0], shape[2], scales);
   p.b = fixture_operand(random, (ufp4_elem_t)(formats / 3 % 3), shape[1], shape[2], scales);
-  p.slow_a = fixture_slow_operand(&p.a);
-  p.slow_b = fixture_slow_operand(&p.b);
+  p.reference_a = fixture_slow_operand(&p.a);
+  p.reference_b = fixture_slow_operand(&p.b);
   return p;
 }
 
 void exact_set_exponents(exact_pair_t *p, int t_a, int t_b) {
-  p->a.exponent = p->slow_a.t = t_a;
-  p->b.exponent = p->slow_b.t = t_b;
+  p->a.exponent = p->reference_a.t = t_a;
+  p->b.exponent = p->reference_b.t = t_b;
 }
 
 void exact_pair_free(exact_pair_t *p) {
   ufp4_operand_free(&p->a);
   ufp4_operand_free(&p->b);
-  slow_operand_free(&p->slow_a);
-  slow_operand_free(&p->slow_b);
+  reference_operand_free(&p->reference_a);
+  reference_operand_free(&p->reference_b);
 }
 
 static size_t dtype_bytes(ufp4_dtype_t dtype) {
@@ -38,15 +38,15 @@ ufp4_gemm_t exact_plain(ufp4_dtype_t dtype) {
   return how;
 }
 
-// What the second model says of output (i, j).
+// What the reference model says of output (i, j).
 static uint64_t expected(const exact_pair_t *p, const ufp4_gemm_t *how, int64_t i, int64_t j) {
   const int64_t start = how->accumulate ? how->accumulate[i * how->accumulate_ld + j] : 0;
-  const int64_t sum = slow_gemm_sum(&p->slow_a, i, &p->slow_b, j, start);
+  const int64_t sum = reference_gemm_sum(&p->reference_a, i, &p->reference_b, j, start);
   if (how->d_dtype == UFP4_DTYPE_I64) return (uint64_t)sum;
   const uint32_t alpha = ufp4_f32_bits(how->alpha), c = how->c ? ufp4_f32_bits(how->c[i * how->c_ld + j]) : 0;
   const uint32_t d =
-      slow_gemm_round(&p->slow_a, &p->slow_b, sum, alpha != 0x3F800000 ? &alpha : NULL, how->c ? &c : NULL);
-  return how->d_dtype == UFP4_DTYPE_BF16 ? slow_bf16_cast(d) : d;
+      reference_gemm_round(&p->reference_a, &p->reference_b, sum, alpha != 0x3F800000 ? &alpha : NULL, how->c ? &c : NULL);
+  return how->d_dtype == UFP4_DTYPE_BF16 ? reference_bf16_cast(d) : d;
 }
 
 void exact_check(int64_t index, const exact_pair_t *p, const ufp4_gemm_t *how) {

@@ -7,7 +7,7 @@
 
 typedef struct {
   ufp4_operand_t a, b;
-  slow_operand_t slow_a, slow_b;
+  reference_operand_t reference_a, reference_b;
 } exact_pair_t;
 
 /** Random operands of pair @p formats (0 to 8) of element formats, @p shape M, N, K. */

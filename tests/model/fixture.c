@@ -21,7 +21,7 @@ static double gaussian(check_random_t *random) {
 
 static uint32_t wild(check_random_t *random) {
   uint32_t bits = (uint32_t)check_next(random);
-  while (!slow_f32_is_finite(bits)) bits = (uint32_t)check_next(random);
+  while (!reference_f32_is_finite(bits)) bits = (uint32_t)check_next(random);
   return bits;
 }
 
@@ -65,28 +65,28 @@ void fixture_numbers(check_random_t *random, fixture_distribution_t distribution
   for (int64_t i = 0; i < count; i++) bits[i] = fixture_number(random, distribution);
 }
 
-static slow_elem_t slow_elem_of(ufp4_elem_t elem) {
-  static const slow_elem_t elems[] = {
+static reference_elem_t reference_elem_of(ufp4_elem_t elem) {
+  static const reference_elem_t elems[] = {
       [UFP4_ELEM_E2M1] = SLOW_E2M1, [UFP4_ELEM_E1M2] = SLOW_E1M2, [UFP4_ELEM_INT4] = SLOW_INT4};
   return elems[elem];
 }
 
-static slow_scale_t slow_scale_of(ufp4_scale_t scale) {
-  static const slow_scale_t scales[] = {[UFP4_SCALE_E4M3] = SLOW_SCALE_E4M3,
+static reference_scale_t reference_scale_of(ufp4_scale_t scale) {
+  static const reference_scale_t scales[] = {[UFP4_SCALE_E4M3] = SLOW_SCALE_E4M3,
                                         [UFP4_SCALE_NVFP4] = SLOW_SCALE_NVFP4,
                                         [UFP4_SCALE_E8M0] = SLOW_SCALE_E8M0,
                                         [UFP4_SCALE_FP32] = SLOW_SCALE_FP32};
   return scales[scale];
 }
 
-slow_quantize_t fixture_slow_options(const ufp4_quantize_t *how) {
-  static const slow_rht_t transforms[] = {
+reference_quantize_t fixture_slow_options(const ufp4_quantize_t *how) {
+  static const reference_rht_t transforms[] = {
       [UFP4_RHT_NONE] = SLOW_RHT_NONE, [UFP4_RHT_INTEGER] = SLOW_RHT_INTEGER, [UFP4_RHT_BF16] = SLOW_RHT_BF16};
-  static const slow_scale_round_t rounds[] = {[UFP4_SCALE_ROUND_RNE] = SLOW_SCALE_NEAREST,
+  static const reference_scale_round_t rounds[] = {[UFP4_SCALE_ROUND_RNE] = SLOW_SCALE_NEAREST,
                                               [UFP4_SCALE_ROUND_UP] = SLOW_SCALE_UP,
                                               [UFP4_SCALE_ROUND_DOWN] = SLOW_SCALE_DOWN};
-  const slow_quantize_t out = {.elem = slow_elem_of(how->elem),
-                               .scale = slow_scale_of(how->scale),
+  const reference_quantize_t out = {.elem = reference_elem_of(how->elem),
+                               .scale = reference_scale_of(how->scale),
                                .tall = how->layout == UFP4_LAYOUT_2D,
                                .rht = transforms[how->rht],
                                .mask = how->rht_mask,
@@ -97,10 +97,10 @@ slow_quantize_t fixture_slow_options(const ufp4_quantize_t *how) {
   return out;
 }
 
-slow_operand_t fixture_slow_operand(const ufp4_operand_t *operand) {
+reference_operand_t fixture_slow_operand(const ufp4_operand_t *operand) {
   const int64_t width = operand->blocks * 16;
-  slow_operand_t out =
-      slow_operand_create(slow_elem_of(operand->elem), slow_scale_of(operand->scale), operand->rows, operand->cols);
+  reference_operand_t out =
+      reference_operand_create(reference_elem_of(operand->elem), reference_scale_of(operand->scale), operand->rows, operand->cols);
   out.t = operand->exponent;
   if (operand->scale == UFP4_SCALE_NVFP4) memcpy(&out.tensor_scale, &operand->tensor_scale, 4);
   for (int64_t i = 0; i < out.rows * width; i++) out.codes[i] = fixture_code(operand, i / width, i % width);
@@ -157,7 +157,7 @@ ufp4_operand_t fixture_operand(check_random_t *random, ufp4_elem_t elem, int64_t
   return fixture_operand_scaled(random, elem, UFP4_SCALE_E4M3, rows, cols, scales);
 }
 
-void fixture_check_operand(const ufp4_operand_t *got, const slow_operand_t *want, const char *what) {
+void fixture_check_operand(const ufp4_operand_t *got, const reference_operand_t *want, const char *what) {
   const int64_t width = got->blocks * 16;
   uint32_t tensor_scale;
   memcpy(&tensor_scale, &got->tensor_scale, 4);
@@ -221,12 +221,12 @@ void fixture_tensor_free(fixture_tensor_t *tensor) {
   free(tensor->blocked);
 }
 
-/** The exponent that the second model finds, compared with the golden model's; 0 with scales that have none. */
+/** The exponent that the reference model finds, compared with the golden model's; 0 with scales that have none. */
 static int check_exponent(int64_t index, const fixture_tensor_t *in, const ufp4_quantize_t *how, const char *what) {
-  const slow_quantize_t slow_how = fixture_slow_options(how);
+  const reference_quantize_t reference_how = fixture_slow_options(how);
   int t = 12345;
   if (how->scale != UFP4_SCALE_E4M3) return 0;
-  const int own = slow_tensor_exponent(in->blocked, in->rows, in->cols, &slow_how);
+  const int own = reference_tensor_exponent(in->blocked, in->rows, in->cols, &reference_how);
   check_bits(index, (uint64_t)ufp4_tensor_exponent(&in->view, how, &t), UFP4_OK, "%s: ufp4_tensor_exponent", what);
   check_bits(index, (uint64_t)t, (uint64_t)own, "%s: tensor exponent", what);
   return how->exponent_given ? how->exponent : own;
@@ -236,7 +236,7 @@ void fixture_check_tensor(int64_t index, const fixture_tensor_t *in, const ufp4_
   ufp4_quantize_t with_kernel = *options;
   const ufp4_quantize_t *how = &with_kernel;
   with_kernel.kernel = fixture_kernel();
-  const slow_quantize_t slow_how = fixture_slow_options(how);
+  const reference_quantize_t reference_how = fixture_slow_options(how);
   ufp4_operand_t got;
   char what[160];
   snprintf(what, sizeof what,
@@ -245,11 +245,11 @@ void fixture_check_tensor(int64_t index, const fixture_tensor_t *in, const ufp4_
            how->rht, how->round, how->scale_round, how->axis);
   const int t = check_exponent(index, in, how, what);
   if (!check_bits(index, (uint64_t)ufp4_quantize(&in->view, how, &got), UFP4_OK, "%s: ufp4_quantize", what)) return;
-  slow_operand_t want = slow_quantize(in->blocked, in->rows, in->cols, &slow_how, t);
+  reference_operand_t want = reference_quantize(in->blocked, in->rows, in->cols, &reference_how, t);
   check_bits(index, (uint64_t)got.cols, (uint64_t)in->cols, "%s: logical k", what);
   check_that(index, got.elem == how->elem && got.scale == how->scale, "%s: formats", what);
   fixture_check_operand(&got, &want, what);
-  slow_operand_free(&want);
+  reference_operand_free(&want);
   ufp4_operand_free(&got);
 }
 

@@ -5,7 +5,7 @@
 
 #include "check.h"
 #include "element.h"
-#include "slow.h"
+#include "reference.h"
 #include "ufp4/gemm.h"
 #include "ufp4/quantize.h"
 
@@ -27,10 +27,10 @@ typedef enum {
 uint32_t fixture_number(check_random_t *random, fixture_distribution_t distribution);
 void fixture_numbers(check_random_t *random, fixture_distribution_t distribution, uint32_t *bits, int64_t count);
 
-/** The same options for the second model. */
-slow_quantize_t fixture_slow_options(const ufp4_quantize_t *how);
-/** The same operand for the second model; free with slow_operand_free. */
-slow_operand_t fixture_slow_operand(const ufp4_operand_t *operand);
+/** The same options for the reference model. */
+reference_quantize_t fixture_slow_options(const ufp4_quantize_t *how);
+/** The same operand for the reference model; free with reference_operand_free. */
+reference_operand_t fixture_slow_operand(const ufp4_operand_t *operand);
 
 typedef enum {
   FIXTURE_SCALES_ANY,   ///< every scale but NaN, sign bit included
@@ -47,7 +47,7 @@ ufp4_operand_t fixture_operand(check_random_t *random, ufp4_elem_t elem, int64_t
                                fixture_scales_t scales);
 
 /** Every code, padding included, every scale, the tensor's exponent and scale, and the flags. */
-void fixture_check_operand(const ufp4_operand_t *got, const slow_operand_t *want, const char *what);
+void fixture_check_operand(const ufp4_operand_t *got, const reference_operand_t *want, const char *what);
 
 /** A matrix with a gap of NaN after each row, and the same numbers dense, transposed for the column axis. */
 typedef struct {

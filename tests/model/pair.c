@@ -17,8 +17,8 @@ pair_t pair_random(check_random_t *random, int n, const int shape[3], fixture_sc
 void pair_set_level(pair_t *p, int t_a, int t_b) {
   if (p->what.scale == UFP4_SCALE_E4M3) p->a.exponent = t_a, p->b.exponent = t_b;
   if (p->what.scale != UFP4_SCALE_NVFP4) return;
-  p->a.tensor_scale = ufp4_f32_value(slow_f32_round(0, 0x1555557, -24 - t_a));
-  p->b.tensor_scale = ufp4_f32_value(slow_f32_round(0, 0x1ABCDEF, -24 - t_b));
+  p->a.tensor_scale = ufp4_f32_value(reference_f32_round(0, 0x1555557, -24 - t_a));
+  p->b.tensor_scale = ufp4_f32_value(reference_f32_round(0, 0x1ABCDEF, -24 - t_b));
 }
 
 void pair_free(pair_t *p) {
@@ -31,18 +31,18 @@ ufp4_gemm_t pair_plain(const pair_t *p, ufp4_dtype_t dtype) {
   return how;
 }
 
-/** What the second model says of output (i, j). */
+/** What the reference model says of output (i, j). */
 static uint32_t expected(const pair_t *p, const ufp4_gemm_t *how, int64_t i, int64_t j) {
   const uint32_t alpha = ufp4_f32_bits(how->alpha), c = how->c ? ufp4_f32_bits(how->c[i * how->c_ld + j]) : 0;
   const uint32_t *alpha_if = alpha != 0x3F800000 ? &alpha : NULL, *c_if = how->c ? &c : NULL;
-  const slow_operand_t *a = &p->slow_a, *b = &p->slow_b;
+  const reference_operand_t *a = &p->reference_a, *b = &p->reference_b;
   switch (how->contract) {
     case UFP4_CONTRACT_EXACT:
-      return slow_gemm_round(a, b, slow_gemm_sum(a, i, b, j, 0), alpha_if, c_if);
+      return reference_gemm_round(a, b, reference_gemm_sum(a, i, b, j, 0), alpha_if, c_if);
     case UFP4_CONTRACT_NV:
-      return slow_gemm_scale(a, b, SLOW_NV, slow_gemm_nv(a, i, b, j, c), alpha_if, NULL);
+      return reference_gemm_scale(a, b, SLOW_NV, reference_gemm_nv(a, i, b, j, c), alpha_if, NULL);
     default:
-      return slow_gemm_scale(a, b, SLOW_FP32, slow_gemm_fp32(a, i, b, j), alpha_if, c_if);
+      return reference_gemm_scale(a, b, SLOW_FP32, reference_gemm_fp32(a, i, b, j), alpha_if, c_if);
   }
 }
 
@@ -53,8 +53,8 @@ void pair_check(int64_t index, pair_t *p, const ufp4_gemm_t *how) {
   char what[128];
   if (!d) abort();
   memset(d, 0xA5, (size_t)(m * ld) * size);
-  p->slow_a = fixture_slow_operand(&p->a);
-  p->slow_b = fixture_slow_operand(&p->b);
+  p->reference_a = fixture_slow_operand(&p->a);
+  p->reference_b = fixture_slow_operand(&p->b);
   snprintf(what, sizeof what, "case %lld: %lld x %lld x %lld, elems %u and %u, scale %u, contract %u, dtype %u",
            (long long)index, (long long)m, (long long)n, (long long)p->a.cols, p->a.elem, p->b.elem, p->a.scale,
            how->contract, how->d_dtype);
@@ -63,10 +63,10 @@ void pair_check(int64_t index, pair_t *p, const ufp4_gemm_t *how) {
     uint32_t got = 0, want = size == 2 ? 0xA5A5 : 0xA5A5A5A5;
     const int64_t i = at / ld, j = at % ld;
     memcpy(&got, d + (size_t)at * size, size);
-    if (j < n) want = size == 2 ? slow_gemm_bf16(expected(p, how, i, j)) : expected(p, how, i, j);
+    if (j < n) want = size == 2 ? reference_gemm_bf16(expected(p, how, i, j)) : expected(p, how, i, j);
     check_bits(at, got, want, "%s: D[%lld][%lld]", what, (long long)i, (long long)j);
   }
-  slow_operand_free(&p->slow_a);
-  slow_operand_free(&p->slow_b);
+  reference_operand_free(&p->reference_a);
+  reference_operand_free(&p->reference_b);
   free(d);
 }

@@ -9,7 +9,7 @@
 typedef struct {
   legal_gemm_t what;
   ufp4_operand_t a, b;
-  slow_operand_t slow_a, slow_b;  ///< while they are compared
+  reference_operand_t reference_a, reference_b;  ///< while they are compared
 } pair_t;
 
 /** Random operands of combination @p n, @p shape M, N, K. */

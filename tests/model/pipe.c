@@ -21,12 +21,12 @@ static int get(void *data, size_t size, size_t count) {
 
 /** Writes an operand. @return whether that went well. */
 static int put_operand(const ufp4_operand_t *operand) {
-  slow_operand_t flat = fixture_slow_operand(operand);
+  reference_operand_t flat = fixture_slow_operand(operand);
   const int32_t exponent = flat.t;
   const int ok = put(flat.codes, 1, (size_t)(flat.rows * flat.groups * 16)) &&
                  put(flat.scales, 4, (size_t)(flat.rows * flat.scale_blocks)) && put(&flat.tensor_scale, 4, 1) &&
                  put(&exponent, 4, 1);
-  slow_operand_free(&flat);
+  reference_operand_free(&flat);
   return ok;
 }
 

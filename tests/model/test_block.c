@@ -29,14 +29,14 @@ static unsigned flags_of(unsigned slow) {
 static void check_block(int64_t index, const uint32_t bits[16], const ufp4_quantize_t *how, int t,
                         const uint8_t random[16]) {
   static const char *const names[] = UFP4_ELEM_NAMES;
-  const slow_quantize_t slow_how = fixture_slow_options(how);
+  const reference_quantize_t reference_how = fixture_slow_options(how);
   uint8_t got[16], want[16], got_scale = 0xAA;
   uint32_t want_scale;
   char what[64];
   snprintf(what, sizeof what, "%s%s%s%s, t %d", names[how->elem], how->rht ? " rht" : "",
            how->round == UFP4_ROUND_SR ? " sr" : "", how->scale_round == UFP4_SCALE_ROUND_UP ? " up" : "", t);
   const unsigned got_flags = ufp4_quantize_block(bits, how, t, random, got, &got_scale);
-  const unsigned want_flags = flags_of(slow_quantize_block(bits, &slow_how, t, random, want, &want_scale));
+  const unsigned want_flags = flags_of(reference_quantize_block(bits, &reference_how, t, random, want, &want_scale));
   check_bits(index, got_scale, want_scale, "%s: scale, x0 %08x", what, bits[0]);
   check_bits(index, got_flags, want_flags, "%s: flags, x0 %08x", what, bits[0]);
   for (int i = 0; i < 16; i++) {
@@ -47,8 +47,8 @@ static void check_block(int64_t index, const uint32_t bits[16], const ufp4_quant
 
 /** The tensor exponent of the block alone. */
 static int own_exponent(const uint32_t bits[16], const ufp4_quantize_t *how) {
-  const slow_quantize_t slow_how = fixture_slow_options(how);
-  return slow_tensor_exponent(bits, 1, 16, &slow_how);
+  const reference_quantize_t reference_how = fixture_slow_options(how);
+  return reference_tensor_exponent(bits, 1, 16, &reference_how);
 }
 
 static void random_bytes(check_random_t *random, uint8_t bytes[16]) {
@@ -105,7 +105,7 @@ SLOW_TEST(every_distribution_at_length) {
 
 /** units * 2^exponent as FP32; exact for what is asked here. */
 static uint32_t exact(int64_t units, int exponent) {
-  return slow_f32_round(0, (slow_u128_t)units, exponent);
+  return reference_f32_round(0, (reference_u128_t)units, exponent);
 }
 
 static uint32_t nudge(uint32_t bits, int by, int negative) {
@@ -116,15 +116,15 @@ TEST(codes_around_every_nearest_boundary) {
   // Element 0 is qmax * s * 2^-t, so that s is the scale; the others stand at half-way points and one step beside them.
   for (int n = 0; n < OPTIONS; n++) {
     const ufp4_quantize_t how = options(n);
-    const slow_elem_t elem = fixture_slow_options(&how).elem;
+    const reference_elem_t elem = fixture_slow_options(&how).elem;
     if (how.rht || how.round == UFP4_ROUND_SR) continue;
     for (int i = 0; i < 0x7E * 6; i++) {
-      const int t = (i % 6 - 3) * 30, low = -9 - slow_elem_frac(elem) - t,
-                units = slow_e4m3_units((uint8_t)(i / 6 + 1));
+      const int t = (i % 6 - 3) * 30, low = -9 - reference_elem_frac(elem) - t,
+                units = reference_e4m3_units((uint8_t)(i / 6 + 1));
       const uint8_t unused[16] = {0};
-      uint32_t bits[16] = {exact((int64_t)units * slow_elem_magnitude(elem, 7), low)};
+      uint32_t bits[16] = {exact((int64_t)units * reference_elem_magnitude(elem, 7), low)};
       for (int j = 1; j < 16; j++) {
-        const int k = (j - 1) % 7, sum = slow_elem_magnitude(elem, k) + slow_elem_magnitude(elem, k + 1);
+        const int k = (j - 1) % 7, sum = reference_elem_magnitude(elem, k) + reference_elem_magnitude(elem, k + 1);
         bits[j] = nudge(exact((int64_t)units * sum, low - 1), i % 3 - 1, j > 7);
       }
       check_block(i, bits, &how, t, unused);
@@ -137,16 +137,16 @@ TEST(codes_around_every_stochastic_boundary) {
   check_random_t random = check_random();
   for (int n = 0; n < OPTIONS; n++) {
     const ufp4_quantize_t how = options(n);
-    const slow_elem_t elem = fixture_slow_options(&how).elem;
+    const reference_elem_t elem = fixture_slow_options(&how).elem;
     if (how.rht || how.round != UFP4_ROUND_SR) continue;
     for (int i = 0; i < 0x7E * 20; i++) {
-      const int t = i % 40 - 20, low = -9 - slow_elem_frac(elem) - t, units = slow_e4m3_units((uint8_t)(i / 20 + 1));
-      uint32_t bits[16] = {exact((int64_t)units * slow_elem_magnitude(elem, 7), low)};
+      const int t = i % 40 - 20, low = -9 - reference_elem_frac(elem) - t, units = reference_e4m3_units((uint8_t)(i / 20 + 1));
+      uint32_t bits[16] = {exact((int64_t)units * reference_elem_magnitude(elem, 7), low)};
       uint8_t bytes[16];
       random_bytes(&random, bytes);
       for (int j = 1; j < 16; j++) {
-        const int k = (j - 1) % 7, size = slow_elem_magnitude(elem, k + 1) - slow_elem_magnitude(elem, k);
-        const int bound = 512 * slow_elem_magnitude(elem, k) + size * (2 * bytes[j] + 1);
+        const int k = (j - 1) % 7, size = reference_elem_magnitude(elem, k + 1) - reference_elem_magnitude(elem, k);
+        const int bound = 512 * reference_elem_magnitude(elem, k) + size * (2 * bytes[j] + 1);
         bits[j] = nudge(exact((int64_t)units * bound, low - 9), i % 3 - 1, j > 7);
       }
       check_block(i, bits, &how, t, bytes);
@@ -158,12 +158,12 @@ TEST(scales_around_every_boundary) {
   // amax at every scale (i even) and half-way to the next (i odd), and one step beside; t within and at its ends.
   for (int n = 0; n < OPTIONS; n++) {
     const ufp4_quantize_t how = options(n);
-    const slow_elem_t elem = fixture_slow_options(&how).elem;
+    const reference_elem_t elem = fixture_slow_options(&how).elem;
     if (how.rht) continue;
     for (int i = 0; i < 2 * 0x7E * 3; i++) {
       const uint8_t byte = (uint8_t)(i / 6), next = (uint8_t)(i % 2 ? byte + 1 : byte);
-      const int t = i % 5 * 25 - 50, units = slow_e4m3_units(byte) + slow_e4m3_units(next);
-      const uint32_t amax = exact((int64_t)units * slow_elem_magnitude(elem, 7), -10 - slow_elem_frac(elem) - t);
+      const int t = i % 5 * 25 - 50, units = reference_e4m3_units(byte) + reference_e4m3_units(next);
+      const uint32_t amax = exact((int64_t)units * reference_elem_magnitude(elem, 7), -10 - reference_elem_frac(elem) - t);
       const uint8_t bytes[16] = {0, 255, 127, 128, 1, 254};
       const uint32_t around = amax == 0 ? (uint32_t)(i / 2 % 3) : nudge(amax, i / 2 % 3 - 1, 0);
       const uint32_t bits[16] = {0x80000000, around, nudge(around, 0, 1), around / 2,
@@ -304,10 +304,10 @@ TEST(random_bytes_unread_by_nearest) {
 /** How many of the 256 bytes send quotient x of a block with scale 1 to the upper end of its cell; -1 if any code is
  * outside. */
 static int count_up(const ufp4_quantize_t *how, uint32_t x, int k) {
-  const slow_elem_t elem = fixture_slow_options(how).elem;
+  const reference_elem_t elem = fixture_slow_options(how).elem;
   int up = 0;
   for (int r = 0; r < 256; r++) {
-    const uint32_t bits[16] = {exact(slow_elem_magnitude(elem, 7), -slow_elem_frac(elem)), x};
+    const uint32_t bits[16] = {exact(reference_elem_magnitude(elem, 7), -reference_elem_frac(elem)), x};
     const uint8_t bytes[16] = {0, (uint8_t)r};
     uint8_t codes[16], scale;
     ufp4_quantize_block(bits, how, 0, bytes, codes, &scale);
@@ -322,10 +322,10 @@ TEST(stochastic_rounding_has_its_exact_probability) {
   check_random_t random = check_random();
   for (int i = 0; i < 3 * 7 * 60; i++) {
     const ufp4_quantize_t how = options(6 + i % 3);
-    const slow_elem_t elem = fixture_slow_options(&how).elem;
-    const int k = i / 3 % 7, low = slow_elem_magnitude(elem, k), size = slow_elem_magnitude(elem, k + 1) - low;
+    const reference_elem_t elem = fixture_slow_options(&how).elem;
+    const int k = i / 3 % 7, low = reference_elem_magnitude(elem, k), size = reference_elem_magnitude(elem, k + 1) - low;
     const int part = (int)check_below(&random, 1 << 16);  // the fraction in 2^-16
-    const uint32_t x = exact((int64_t)low * 65536 + (int64_t)size * part, -16 - slow_elem_frac(elem));
+    const uint32_t x = exact((int64_t)low * 65536 + (int64_t)size * part, -16 - reference_elem_frac(elem));
     const int up = count_up(&how, x, k);
     check_that(i, up >= 0 && 512 * up - 2 * part <= 256 && 512 * up - 2 * part >= -256,
                "elem %u, cell %d, fraction %d/65536: %d of 256 go up", how.elem, k, part, up);
@@ -369,13 +369,13 @@ TEST(uniform_formats_differ_only_in_coding) {
 /** The sum over a cell's sample points of code value - point, in units of 2^-13 quanta, nearest rounding, scale 1. */
 static int64_t cell_error(ufp4_elem_t elem, int k) {
   const ufp4_quantize_t how = {.elem = elem};
-  const slow_elem_t slow = fixture_slow_options(&how).elem;
-  const int q = slow_elem_magnitude(slow, k), frac = slow_elem_frac(slow);
-  const int below = q - slow_elem_magnitude(slow, k - 1), above = slow_elem_magnitude(slow, k + 1) - q;
+  const reference_elem_t slow = fixture_slow_options(&how).elem;
+  const int q = reference_elem_magnitude(slow, k), frac = reference_elem_frac(slow);
+  const int below = q - reference_elem_magnitude(slow, k - 1), above = reference_elem_magnitude(slow, k + 1) - q;
   int64_t error = 0;
   for (int i = 0; i < 512 * (below + above); i++) {
     const int64_t point = 4096 * (int64_t)(2 * q - below) + 8 * (int64_t)i + 4;  // from the middle below to that above
-    const uint32_t bits[16] = {exact(slow_elem_magnitude(slow, 7), -frac), exact(point, -13 - frac)};
+    const uint32_t bits[16] = {exact(reference_elem_magnitude(slow, 7), -frac), exact(point, -13 - frac)};
     const uint8_t unused[16] = {0};
     uint8_t codes[16], scale;
     ufp4_quantize_block(bits, &how, 0, unused, codes, &scale);

@@ -34,7 +34,7 @@ static void check_rows(int64_t index, rows_t *rows, const ufp4_quantize_t *how) 
 
 /** The FP32 number nearest units * 2^exponent, steps further on, with a sign; at most the largest. */
 static uint32_t beside(uint64_t units, int exponent, int steps, int negative) {
-  const uint32_t bits = slow_f32_round(0, units, exponent) + (uint32_t)steps;
+  const uint32_t bits = reference_f32_round(0, units, exponent) + (uint32_t)steps;
   const uint32_t kept = bits > 0x80000000u ? 0 : bits > 0x7F7FFFFFu ? 0x7F7FFFFFu : bits;
   return kept | (uint32_t)negative << 31;
 }
@@ -50,30 +50,30 @@ static ufp4_quantize_t options(int n, ufp4_scale_t scale, ufp4_scale_round_t sca
   return how;
 }
 
-static slow_elem_t slow_elem(const ufp4_quantize_t *how) {
+static reference_elem_t reference_elem(const ufp4_quantize_t *how) {
   return fixture_slow_options(how).elem;
 }
 
 /** A boundary of element j of a row, in quanta / 1024: half-way between two magnitudes; or, for SR, where its own
  * random byte puts it. */
 static uint64_t boundary(const ufp4_quantize_t *how, int64_t row, int j) {
-  const slow_elem_t elem = slow_elem(how);
-  const int k = j % 7, low = slow_elem_magnitude(elem, k), size = slow_elem_magnitude(elem, k + 1) - low;
+  const reference_elem_t elem = reference_elem(how);
+  const int k = j % 7, low = reference_elem_magnitude(elem, k), size = reference_elem_magnitude(elem, k + 1) - low;
   uint8_t random[16];
   if (how->round == UFP4_ROUND_RNE) return (uint64_t)(1024 * low + 512 * size);
-  slow_random_block(how->seed, how->tensor_id, (uint64_t)(row * (WIDTH / 16) + j / 16), random);
+  reference_random_block(how->seed, how->tensor_id, (uint64_t)(row * (WIDTH / 16) + j / 16), random);
   return (uint64_t)(1024 * low + 2 * size * (2 * random[j % 16] + 1));
 }
 
 /** A row whose scale is units * 2^exponent: element 0 (of each block) is qmax times that, the others stand at
  * boundaries and up to two steps beside them. */
 static void boundary_row(rows_t *rows, const ufp4_quantize_t *how, uint64_t units, int exponent, int steps) {
-  const int frac = slow_elem_frac(slow_elem(how));
+  const int frac = reference_elem_frac(reference_elem(how));
   const int64_t row = rows->rows;
   uint32_t *x = next_row(rows);
   for (int j = 0; j < WIDTH; j++) {
     const uint64_t at = j % 16 == 0 ? 7 * 1024 : boundary(how, row, j);
-    const uint64_t top = (uint64_t)slow_elem_magnitude(slow_elem(how), 7) * 1024;
+    const uint64_t top = (uint64_t)reference_elem_magnitude(reference_elem(how), 7) * 1024;
     x[j] = beside(units * (j % 16 == 0 ? top : at), exponent - frac - 10, j % 16 == 0 ? 0 : steps, j % 3 == 2);
   }
 }
@@ -85,10 +85,10 @@ TEST(e8m0_scales_around_every_boundary) {
     rows_t rows = rows_of(280 * 6);
     for (int i = 0; i < 280 * 6; i++) {
       const int k = i / 6 - 150, half = i / 3 % 2;
-      const uint64_t units = half ? (uint64_t)slow_elem_magnitude(slow_elem(&how), 7) : 1;
+      const uint64_t units = half ? (uint64_t)reference_elem_magnitude(reference_elem(&how), 7) : 1;
       uint32_t *x = next_row(&rows);
       x[0] = 0x80000000u;
-      x[5] = beside(units, k - (half ? slow_elem_frac(slow_elem(&how)) : 0), i % 3 - 1, i % 2);
+      x[5] = beside(units, k - (half ? reference_elem_frac(reference_elem(&how)) : 0), i % 3 - 1, i % 2);
       x[31] = x[5] > 0x00800000u ? (x[5] & 0x7FFFFFFFu) / 2 : 0;
     }
     check_rows(n, &rows, &how);
@@ -183,9 +183,9 @@ static ufp4_quantize_t nvfp4(int n) {
 
 /** units * 2^exponent * amax as the nearest FP32 number. */
 static uint32_t share(uint32_t amax, uint64_t units, int exponent, int steps) {
-  const slow_real_t x = slow_f32_real(amax);
+  const reference_real_t x = reference_f32_real(amax);
   const uint32_t bits =
-      slow_f32_quotient(0, (slow_u128_t)x.magnitude * units, x.exponent + exponent, 2688) + (uint32_t)steps;
+      reference_f32_quotient(0, (reference_u128_t)x.magnitude * units, x.exponent + exponent, 2688) + (uint32_t)steps;
   return bits > 0x80000000u ? 0 : bits > amax ? amax : bits;
 }
 
@@ -199,7 +199,7 @@ SLOW_TEST(nvfp4_scales_around_every_boundary) {
     for (int i = 0; i < 0x7E * 14; i++) {
       const uint8_t byte = (uint8_t)(i / 14), next = (uint8_t)(byte + i / 7 % 2);
       uint32_t *x = next_row(&rows);
-      const uint64_t units = 6 * (uint64_t)(slow_e4m3_units(byte) + slow_e4m3_units(next));
+      const uint64_t units = 6 * (uint64_t)(reference_e4m3_units(byte) + reference_e4m3_units(next));
       x[3] = share(amax, units, -10, i % 7 - 3) | (uint32_t)i << 31;
       x[4] = (x[3] & 0x7FFFFFFFu) / 2;
       x[20] = share(amax, units, -10, 3 - i % 7);
@@ -215,7 +215,7 @@ SLOW_TEST(nvfp4_codes_around_every_boundary) {
     rows_t rows = rows_of(1 + 0x7E * 7);
     next_row(&rows)[7] = amax;
     for (int i = 0; i < 0x7E * 7; i++) {
-      const uint64_t scale = (uint64_t)slow_e4m3_units((uint8_t)(i / 7 + 1));
+      const uint64_t scale = (uint64_t)reference_e4m3_units((uint8_t)(i / 7 + 1));
       uint32_t *x = next_row(&rows);
       for (int j = 0; j < WIDTH; j++) {
         const uint64_t at = j % 16 == 0 ? 12 * 1024 : boundary(&how, rows.rows - 1, j);

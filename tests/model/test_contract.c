@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contracts fp32 and nv, and exact with a tensor scale (numerics.md 5): every legal pair of formats on odd shapes,
-// and properties that need no second model.
+// and properties that need no reference model.
 #include <stdlib.h>
 #include <string.h>
 

@@ -21,7 +21,7 @@ static void set_block(ufp4_operand_t *operand, int64_t i, uint8_t code, uint32_t
   fixture_set_scale(operand, i, scale);
 }
 
-/** D of two operands of one row, by the second model too; frees them. */
+/** D of two operands of one row, by the reference model too; frees them. */
 static uint32_t product(ufp4_operand_t a, ufp4_operand_t b, ufp4_contract_t contract, float alpha) {
   const ufp4_gemm_t how = {.contract = contract, .d_dtype = UFP4_DTYPE_F32, .alpha = alpha, .kernel = fixture_kernel()};
   pair_t p = {.a = a, .b = b};
@@ -132,7 +132,7 @@ TEST(fp32_rounds_in_increasing_k) {
       if (!large) a.codes[8 * i] = 1, b.scales[i] = 0x01;  // 0.5 * 2^-9 = 2^-10
     }
     // 2^16 + 2^-10 + 2^-10: 26 places apart, so the small ones are lost after the large one, and kept by none.
-    const uint32_t want = slow_f32_round(0, 1, 16);
+    const uint32_t want = reference_f32_round(0, 1, 16);
     check_bits(big, product(a, b, UFP4_CONTRACT_FP32, 1), want, "large block %d", big);
   }
   for (int big = 0; big < 3; big++) {
@@ -141,7 +141,7 @@ TEST(fp32_rounds_in_increasing_k) {
       set_block(&a, i, 2, i == big ? 0x78 : 0x38);
       set_block(&b, i, 2, i == big ? 0x78 : 0x02);  // 2^16 and 2^-8, half of the last place
     }
-    const uint32_t want = slow_f32_round(0, 1, 16) + (big == 2 ? 1 : 0);
+    const uint32_t want = reference_f32_round(0, 1, 16) + (big == 2 ? 1 : 0);
     check_bits(big, product(a, b, UFP4_CONTRACT_FP32, 1), want, "large block %d", big);
   }
 }

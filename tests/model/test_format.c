@@ -6,7 +6,7 @@
 
 static const ufp4_elem_t elems[] = {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2, UFP4_ELEM_INT4};
 
-static slow_elem_t slow_of(ufp4_elem_t elem) {
+static reference_elem_t reference_of(ufp4_elem_t elem) {
   const ufp4_quantize_t how = {.elem = elem};
   return fixture_slow_options(&how).elem;
 }
@@ -14,7 +14,7 @@ static slow_elem_t slow_of(ufp4_elem_t elem) {
 TEST(elem_quanta_of_every_code) {
   for (int e = 0; e < 3; e++) {
     for (unsigned code = 0; code < 64; code++) {
-      check_bits(code, (uint64_t)ufp4_elem_quanta(elems[e], code), (uint64_t)slow_elem_quanta(slow_of(elems[e]), code),
+      check_bits(code, (uint64_t)ufp4_elem_quanta(elems[e], code), (uint64_t)reference_elem_quanta(reference_of(elems[e]), code),
                  "elem %d", e);
     }
   }
@@ -41,7 +41,7 @@ TEST(elem_frac_and_largest) {
 TEST(elem_value_of_every_code) {
   for (int e = 0; e < 3; e++) {
     for (unsigned code = 0; code < 16; code++) {
-      check_bits(code, ufp4_f32_bits(ufp4_elem_value(elems[e], code)), slow_elem_value(slow_of(elems[e]), code),
+      check_bits(code, ufp4_f32_bits(ufp4_elem_value(elems[e], code)), reference_elem_value(reference_of(elems[e]), code),
                  "elem %d", e);
     }
   }
@@ -60,7 +60,7 @@ TEST(elem_cast_of_every_bf16) {
   for (int e = 0; e < 3; e++) {
     for (uint32_t i = 0; i < 65536; i++) {
       const uint32_t bits = i << 16;
-      check_bits(i, ufp4_elem_cast(elems[e], ufp4_f32_value(bits)), slow_elem_cast(slow_of(elems[e]), bits),
+      check_bits(i, ufp4_elem_cast(elems[e], ufp4_f32_value(bits)), reference_elem_cast(reference_of(elems[e]), bits),
                  "elem %d %08x", e, bits);
     }
   }
@@ -99,7 +99,7 @@ TEST(elem_cast_of_nan_and_inf) {
 static void check_around(int64_t index, int e, uint32_t middle) {
   for (uint32_t i = 0; i < 6; i++) {
     const uint32_t bits = (middle + i % 3 - 1) | (i / 3) << 31;
-    check_bits(index, ufp4_elem_cast(elems[e], ufp4_f32_value(bits)), slow_elem_cast(slow_of(elems[e]), bits),
+    check_bits(index, ufp4_elem_cast(elems[e], ufp4_f32_value(bits)), reference_elem_cast(reference_of(elems[e]), bits),
                "elem %d %08x", e, bits);
   }
 }
@@ -107,8 +107,8 @@ static void check_around(int64_t index, int e, uint32_t middle) {
 TEST(elem_cast_around_boundaries) {
   for (int e = 0; e < 3; e++) {
     for (int k = 0; k < 7; k++) {
-      const int sum = slow_elem_magnitude(slow_of(elems[e]), k) + slow_elem_magnitude(slow_of(elems[e]), k + 1);
-      check_around(k, e, slow_f32_round(0, (slow_u128_t)sum, -1 - slow_elem_frac(slow_of(elems[e]))));
+      const int sum = reference_elem_magnitude(reference_of(elems[e]), k) + reference_elem_magnitude(reference_of(elems[e]), k + 1);
+      check_around(k, e, reference_f32_round(0, (reference_u128_t)sum, -1 - reference_elem_frac(reference_of(elems[e]))));
     }
   }
 }
@@ -118,7 +118,7 @@ TEST(elem_cast_of_random_numbers) {
   for (int i = 0; i < 200000; i++) {
     const uint32_t bits = fixture_number(&random, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS));
     for (int e = 0; e < 3; e++) {
-      check_bits(i, ufp4_elem_cast(elems[e], ufp4_f32_value(bits)), slow_elem_cast(slow_of(elems[e]), bits),
+      check_bits(i, ufp4_elem_cast(elems[e], ufp4_f32_value(bits)), reference_elem_cast(reference_of(elems[e]), bits),
                  "elem %d %08x", e, bits);
     }
   }
@@ -127,7 +127,7 @@ TEST(elem_cast_of_random_numbers) {
 TEST(e4m3_decode_of_every_byte) {
   for (unsigned byte = 0; byte < 256; byte++) {
     int sig = -1, exp = -1;
-    const int units = slow_e4m3_units((uint8_t)byte), number = ufp4_e4m3_decode((uint8_t)byte, &sig, &exp);
+    const int units = reference_e4m3_units((uint8_t)byte), number = ufp4_e4m3_decode((uint8_t)byte, &sig, &exp);
     check_bits(byte, (uint64_t)number, units >= 0, "is a number");
     if (units < 0) continue;
     if (!check_that(byte, sig >= 0 && sig <= 15 && exp >= 0 && exp <= 14, "sig %d, exp %d", sig, exp)) continue;
@@ -138,7 +138,7 @@ TEST(e4m3_decode_of_every_byte) {
 
 TEST(e4m3_value_of_every_byte) {
   for (unsigned byte = 0; byte < 256; byte++) {
-    check_bits(byte, ufp4_f32_bits(ufp4_e4m3_value((uint8_t)byte)), slow_e4m3_value((uint8_t)byte), "byte %02x", byte);
+    check_bits(byte, ufp4_f32_bits(ufp4_e4m3_value((uint8_t)byte)), reference_e4m3_value((uint8_t)byte), "byte %02x", byte);
   }
 }
 
@@ -150,7 +150,7 @@ TEST(e4m3_cast_inverts_value) {
 
 TEST(e4m3_cast_of_every_bf16) {
   for (uint32_t i = 0; i < 65536; i++) {
-    check_bits(i, ufp4_e4m3_cast(ufp4_f32_value(i << 16)), slow_e4m3_cast(i << 16), "%08x", i << 16);
+    check_bits(i, ufp4_e4m3_cast(ufp4_f32_value(i << 16)), reference_e4m3_cast(i << 16), "%08x", i << 16);
   }
 }
 
@@ -172,11 +172,11 @@ TEST(e4m3_cast_worked) {
 
 TEST(e4m3_cast_around_boundaries) {
   for (uint8_t byte = 0; byte < 0x7E; byte++) {
-    const int sum = slow_e4m3_units(byte) + slow_e4m3_units((uint8_t)(byte + 1));
-    const uint32_t middle = slow_f32_round(0, (slow_u128_t)sum, -10);
+    const int sum = reference_e4m3_units(byte) + reference_e4m3_units((uint8_t)(byte + 1));
+    const uint32_t middle = reference_f32_round(0, (reference_u128_t)sum, -10);
     for (uint32_t i = 0; i < 6; i++) {
       const uint32_t bits = (middle + i % 3 - 1) | (i / 3) << 31;
-      check_bits(byte, ufp4_e4m3_cast(ufp4_f32_value(bits)), slow_e4m3_cast(bits), "%08x", bits);
+      check_bits(byte, ufp4_e4m3_cast(ufp4_f32_value(bits)), reference_e4m3_cast(bits), "%08x", bits);
     }
   }
 }
@@ -185,19 +185,19 @@ TEST(e4m3_cast_of_random_numbers) {
   check_random_t random = check_random();
   for (int i = 0; i < 100000; i++) {
     const uint32_t bits = fixture_number(&random, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS));
-    check_bits(i, ufp4_e4m3_cast(ufp4_f32_value(bits)), slow_e4m3_cast(bits), "%08x", bits);
+    check_bits(i, ufp4_e4m3_cast(ufp4_f32_value(bits)), reference_e4m3_cast(bits), "%08x", bits);
   }
 }
 
 TEST(e8m0_value_of_every_byte) {
   for (unsigned byte = 0; byte < 256; byte++) {
-    check_bits(byte, ufp4_f32_bits(ufp4_e8m0_value((uint8_t)byte)), slow_e8m0_value((uint8_t)byte), "byte %02x", byte);
+    check_bits(byte, ufp4_f32_bits(ufp4_e8m0_value((uint8_t)byte)), reference_e8m0_value((uint8_t)byte), "byte %02x", byte);
   }
 }
 
 static void check_e8m0(int64_t index, uint32_t bits) {
-  check_bits(index, ufp4_e8m0_cast(ufp4_f32_value(bits), 0), slow_e8m0_cast(bits, 0), "%08x down", bits);
-  check_bits(index, ufp4_e8m0_cast(ufp4_f32_value(bits), 1), slow_e8m0_cast(bits, 1), "%08x up", bits);
+  check_bits(index, ufp4_e8m0_cast(ufp4_f32_value(bits), 0), reference_e8m0_cast(bits, 0), "%08x down", bits);
+  check_bits(index, ufp4_e8m0_cast(ufp4_f32_value(bits), 1), reference_e8m0_cast(bits, 1), "%08x up", bits);
 }
 
 TEST(e8m0_cast_of_every_bf16) {
@@ -206,7 +206,7 @@ TEST(e8m0_cast_of_every_bf16) {
 
 TEST(e8m0_cast_around_powers) {
   for (unsigned byte = 0; byte < 255; byte++) {
-    const uint32_t power = slow_e8m0_value((uint8_t)byte);
+    const uint32_t power = reference_e8m0_value((uint8_t)byte);
     for (uint32_t i = 0; i < 6; i++) check_e8m0(byte, (power + i % 3 - 1) | (i / 3) << 31);
   }
 }
@@ -228,7 +228,7 @@ TEST(bf16_cast_inverts_value) {
   for (uint32_t i = 0; i < 65536; i++) {
     const uint32_t bits = ufp4_f32_bits(ufp4_bf16_value((uint16_t)i));
     check_bits(i, bits, i << 16, "value of %04x", i);
-    check_bits(i, ufp4_bf16_cast(ufp4_f32_value(i << 16)), slow_f32_is_nan(i << 16) ? 0x7FC0 : i, "cast of %08x",
+    check_bits(i, ufp4_bf16_cast(ufp4_f32_value(i << 16)), reference_f32_is_nan(i << 16) ? 0x7FC0 : i, "cast of %08x",
                i << 16);
   }
 }
@@ -237,13 +237,13 @@ TEST(bf16_cast_around_every_boundary) {
   static const uint32_t low[] = {0x0001, 0x7FFF, 0x8000, 0x8001, 0xFFFF};
   for (uint32_t i = 0; i < 65536 * 5; i++) {
     const uint32_t bits = (i / 5) << 16 | low[i % 5];
-    check_bits(i, ufp4_bf16_cast(ufp4_f32_value(bits)), slow_bf16_cast(bits), "%08x", bits);
+    check_bits(i, ufp4_bf16_cast(ufp4_f32_value(bits)), reference_bf16_cast(bits), "%08x", bits);
   }
 }
 
 static void check_rounding(int64_t index, int64_t sum, int exponent) {
-  const slow_u128_t magnitude = (slow_u128_t)(sum < 0 ? -(slow_i128_t)sum : sum);
-  check_bits(index, ufp4_f32_from_scaled(sum, exponent), slow_f32_round(sum < 0, magnitude, exponent), "%lld * 2^%d",
+  const reference_u128_t magnitude = (reference_u128_t)(sum < 0 ? -(reference_i128_t)sum : sum);
+  check_bits(index, ufp4_f32_from_scaled(sum, exponent), reference_f32_round(sum < 0, magnitude, exponent), "%lld * 2^%d",
              (long long)sum, exponent);
 }
 

@@ -98,7 +98,7 @@ TEST(every_product_of_codes) {
     ufp4_gemm(&p.a, &p.b, &how, d, 16);
     for (int i = 0; i < 256; i++) {
       const int want =
-          slow_elem_quanta(p.slow_a.elem, (unsigned)i / 16) * slow_elem_quanta(p.slow_b.elem, (unsigned)i % 16);
+          reference_elem_quanta(p.reference_a.elem, (unsigned)i / 16) * reference_elem_quanta(p.reference_b.elem, (unsigned)i % 16);
       check_bits(i, (uint64_t)d[i], (uint64_t)want, "formats %d, codes %x and %x", formats, i / 16, i % 16);
     }
     exact_pair_free(&p);
@@ -118,7 +118,7 @@ TEST(every_product_of_scales) {
   const ufp4_gemm_t how = exact_plain(UFP4_DTYPE_I64);
   ufp4_gemm(&p.a, &p.b, &how, d, 256);
   for (int i = 0; i < 256 * 256; i++) {
-    const int64_t x = slow_e4m3_units((uint8_t)(i / 256)), y = slow_e4m3_units((uint8_t)(i % 256));
+    const int64_t x = reference_e4m3_units((uint8_t)(i / 256)), y = reference_e4m3_units((uint8_t)(i % 256));
     check_bits(i, (uint64_t)d[i], (uint64_t)(x < 0 || y < 0 ? INT64_MIN : x * y), "scales %02x and %02x", i / 256,
                i % 256);
   }
@@ -240,8 +240,8 @@ TEST(sums_around_ties_are_rounded_once) {
   for (int i = 0; i < 9 * 60; i++) {
     exact_pair_t p = exact_pair(&random, i % 9, (const int[3]){9, 40, 16}, FIXTURE_SCALES_ANY);
     memset(p.a.codes, 0, 9 * 8);
-    slow_operand_free(&p.slow_a);
-    p.slow_a = fixture_slow_operand(&p.a);
+    reference_operand_free(&p.reference_a);
+    p.reference_a = fixture_slow_operand(&p.a);
     const int t = i % 4 == 0 ? (int)check_below(&random, 400) - 200 : (int)check_below(&random, 40);
     exact_set_exponents(&p, t / 2, t - t / 2);
     static int64_t sums[9 * 40];
@@ -373,8 +373,8 @@ SLOW_TEST(largest_k_of_largest_operands) {
     exact_check(formats, &p, &f32);
     for (int64_t i = 0; i < p.a.blocks * 16; i++)
       p.a.codes[i] ^= formats == 8 ? 0xFF : 0x88;  // -8 to 7; others change sign
-    slow_operand_free(&p.slow_a);
-    p.slow_a = fixture_slow_operand(&p.a);
+    reference_operand_free(&p.reference_a);
+    p.reference_a = fixture_slow_operand(&p.a);
     exact_check(formats, &p, &i64);
     exact_pair_free(&p);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every GEMM kernel gives the bits of the portable one. The kernel is that of UFP4_KERNEL (unset: the fastest); the
-// portable one has the second model as its witness (test_gemm.c), and so have all in the runs that CMakeLists.txt adds.
+// portable one has the reference model as its witness (test_gemm.c), and so have all in the runs that CMakeLists.txt adds.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contracts that round along K, fp32 and nv: every GEMM kernel gives the bits of the portable one. The kernel is
-// that of UFP4_KERNEL (unset: the fastest); the portable one has the second model as its witness (test_contract.c).
+// that of UFP4_KERNEL (unset: the fastest); the portable one has the reference model as its witness (test_contract.c).
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The golden model against the committed vectors of tests/golden, which the second model wrote.
+// The golden model against the committed vectors of tests/golden, which the reference model wrote.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -58,17 +58,17 @@ TEST(pack_matches_second_model) {
   for (int i = 0; i < SHAPES * 6; i++) {
     ufp4_operand_t in = fixture_operand_scaled(&random, UFP4_ELEM_E1M2, scales[i % 2], shapes[i / 6][0],
                                                shapes[i / 6][1], FIXTURE_SCALES_ANY);
-    slow_operand_t slow = fixture_slow_operand(&in);
+    reference_operand_t slow = fixture_slow_operand(&in);
     const int64_t stride = ufp4_panel_stride_blocks(in.cols) + 8 * (i % 3);
     panels_t got = panels(in.rows, stride), want = panels(in.rows, stride);
     ufp4_panel_pack(&in, stride, got.codes, got.scales);
-    slow_panel_pack(&slow, stride, want.codes, want.scales);
+    reference_panel_pack(&slow, stride, want.codes, want.scales);
     for (int64_t j = 0; j < got.code_bytes; j++) check_bits(j, got.codes[j], want.codes[j], "codes, shape %d", i / 6);
     for (int64_t j = 0; j < got.scale_bytes; j++)
       check_bits(j, got.scales[j], want.scales[j], "scales %d, shape %d", (int)scales[i % 2], i / 6);
     panels_free(&got);
     panels_free(&want);
-    slow_operand_free(&slow);
+    reference_operand_free(&slow);
     ufp4_operand_free(&in);
   }
 }

@@ -28,35 +28,35 @@ static uint8_t byte_of(const ufp4_quantize_t *how, int64_t group, int element) {
 
 // |x| / scale, as the quantizer means it, is what over what.
 typedef struct {
-  slow_real_t x, scale;
+  reference_real_t x, scale;
 } quotient_t;
 
 static quotient_t quotient(const ufp4_operand_t *operand, int64_t row, int64_t k, float x) {
-  quotient_t out = {slow_f32_real(ufp4_f32_bits(x)), {0, 1, 0}};
+  quotient_t out = {reference_f32_real(ufp4_f32_bits(x)), {0, 1, 0}};
   const uint32_t bits = fixture_scale(operand, row * operand->scale_blocks + k / operand->block);
   if (operand->scale == UFP4_SCALE_NVFP4) {  // the FP32 product with the reciprocal of the scales
     const float reciprocal = 1.0f / (ufp4_e4m3_value((uint8_t)bits) * operand->tensor_scale);
-    out.x = slow_f32_real(ufp4_f32_bits(x * (reciprocal < FLT_MAX ? reciprocal : FLT_MAX)));
+    out.x = reference_f32_real(ufp4_f32_bits(x * (reciprocal < FLT_MAX ? reciprocal : FLT_MAX)));
     return out;
   }
-  slow_scale_real((slow_scale_t)operand->scale, bits, &out.scale);
+  reference_scale_real((reference_scale_t)operand->scale, bits, &out.scale);
   out.scale.exponent -= operand->exponent;
   return out;
 }
 
 // Whether |x| / scale > low + cell * part / 512, in quanta.
 static int is_over(const quotient_t *q, int frac, int low, int cell, int part) {
-  const slow_u128_t right = (slow_u128_t)q->scale.magnitude * (unsigned)(512 * low + cell * part);
-  return slow_compare((slow_u128_t)q->x.magnitude, q->x.exponent, right, q->scale.exponent - frac - 9) > 0;
+  const reference_u128_t right = (reference_u128_t)q->scale.magnitude * (unsigned)(512 * low + cell * part);
+  return reference_compare((reference_u128_t)q->x.magnitude, q->x.exponent, right, q->scale.exponent - frac - 9) > 0;
 }
 
 // The largest magnitude, of all but the last, that |x| / scale is not under.
-static int cell_of(const quotient_t *q, slow_elem_t elem) {
+static int cell_of(const quotient_t *q, reference_elem_t elem) {
   int k = 6;
   for (; k > 0; k--) {
-    const slow_u128_t low = (slow_u128_t)q->scale.magnitude * (unsigned)slow_elem_magnitude(elem, k);
-    const int exponent = q->scale.exponent - slow_elem_frac(elem);
-    if (slow_compare((slow_u128_t)q->x.magnitude, q->x.exponent, low, exponent) >= 0) break;
+    const reference_u128_t low = (reference_u128_t)q->scale.magnitude * (unsigned)reference_elem_magnitude(elem, k);
+    const int exponent = q->scale.exponent - reference_elem_frac(elem);
+    if (reference_compare((reference_u128_t)q->x.magnitude, q->x.exponent, low, exponent) >= 0) break;
   }
   return k;
 }
@@ -64,13 +64,13 @@ static int cell_of(const quotient_t *q, slow_elem_t elem) {
 // One element: its code is what its own byte says, and that is counted.
 static void check_element(int64_t index, const ufp4_operand_t *operand, const ufp4_quantize_t *how, int64_t group,
                           int element, float x, count_t *count) {
-  const slow_elem_t elem = fixture_slow_options(how).elem;
+  const reference_elem_t elem = fixture_slow_options(how).elem;
   const int64_t row = group / GROUPS, k = group % GROUPS * 16 + element;
   const quotient_t q = quotient(operand, row, k, x < 0 ? -x : x);
-  const int cell = cell_of(&q, elem), low = slow_elem_magnitude(elem, cell);
-  const int size = slow_elem_magnitude(elem, cell + 1) - low, r = byte_of(how, group, element);
-  const int up = is_over(&q, slow_elem_frac(elem), low, size, 2 * r + 1);
-  check_bits(index, fixture_code(operand, row, k), slow_elem_encode(elem, x < 0, cell + up),
+  const int cell = cell_of(&q, elem), low = reference_elem_magnitude(elem, cell);
+  const int size = reference_elem_magnitude(elem, cell + 1) - low, r = byte_of(how, group, element);
+  const int up = is_over(&q, reference_elem_frac(elem), low, size, 2 * r + 1);
+  check_bits(index, fixture_code(operand, row, k), reference_elem_encode(elem, x < 0, cell + up),
              "elem %u, scale %u: code of group %lld, element %d, x %a, byte %d", how->elem, how->scale,
              (long long)group, element, (double)x, r);
   count->seen[r]++;
@@ -80,17 +80,17 @@ static void check_element(int64_t index, const ufp4_operand_t *operand, const uf
 // Over all 256 bytes a number goes up as often as its fraction says, to half a time.
 static void check_probability(int64_t index, const ufp4_operand_t *operand, const ufp4_quantize_t *how, int element,
                               float x, const count_t *count) {
-  const slow_elem_t elem = fixture_slow_options(how).elem;
+  const reference_elem_t elem = fixture_slow_options(how).elem;
   const quotient_t q = quotient(operand, 0, element, x < 0 ? -x : x);
-  const int cell = cell_of(&q, elem), low = slow_elem_magnitude(elem, cell);
-  const int size = slow_elem_magnitude(elem, cell + 1) - low;
+  const int cell = cell_of(&q, elem), low = reference_elem_magnitude(elem, cell);
+  const int size = reference_elem_magnitude(elem, cell + 1) - low;
   int ups = 0;
   for (int r = 0; r < DRAWS; r++) {
     check_that(index, count->seen[r] > 0, "byte %d never came: too few numbers", r);
     check_that(index, count->up[r] == 0 || count->up[r] == count->seen[r], "byte %d: up and down", r);
     ups += count->up[r] > 0;
   }
-  const int frac = slow_elem_frac(elem);
+  const int frac = reference_elem_frac(elem);
   check_that(index, ups == 0 || is_over(&q, frac, low, size, 2 * ups - 1), "%d of 256 up is too often, x %a", ups,
              (double)x);
   check_that(index, ups == DRAWS || !is_over(&q, frac, low, size, 2 * ups + 1), "%d of 256 up is too seldom, x %a", ups,

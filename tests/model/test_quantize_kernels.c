@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every quantizer kernel gives the bits of the portable one. The kernel is that of UFP4_KERNEL (unset: the fastest);
-// the portable one has the second model as its witness, and so have all in the runs of test_tensor.c that
+// the portable one has the reference model as its witness, and so have all in the runs of test_tensor.c that
 // CMakeLists.txt adds.
 #include <math.h>
 #include <stdio.h>

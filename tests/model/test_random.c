@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counter-based random words (numerics.md 4) against Random123's known answers and the second model.
+// Counter-based random words (numerics.md 4) against Random123's known answers and the reference model.
 #include "fixture.h"
 #include "ufp4/random.h"
 
@@ -31,9 +31,9 @@ TEST(threefry_known_answers) {
   for (int i = 0; i < (int)(sizeof table / sizeof table[0]); i++) {
     uint32_t golden[4], slow[4];
     ufp4_threefry4x32(table[i].rounds, table[i].key, table[i].counter, golden);
-    slow_threefry4x32(table[i].rounds, table[i].key, table[i].counter, slow);
+    reference_threefry4x32(table[i].rounds, table[i].key, table[i].counter, slow);
     check_words(i, golden, table[i].out, "golden");
-    check_words(i, slow, table[i].out, "second model");
+    check_words(i, slow, table[i].out, "reference model");
   }
 }
 
@@ -52,9 +52,9 @@ TEST(philox_known_answers) {
   for (int i = 0; i < (int)(sizeof table / sizeof table[0]); i++) {
     uint32_t golden[4], slow[4];
     ufp4_philox4x32(table[i].rounds, table[i].key, table[i].counter, golden);
-    slow_philox4x32(table[i].rounds, table[i].key, table[i].counter, slow);
+    reference_philox4x32(table[i].rounds, table[i].key, table[i].counter, slow);
     check_words(i, golden, table[i].out, "golden");
-    check_words(i, slow, table[i].out, "second model");
+    check_words(i, slow, table[i].out, "reference model");
   }
 }
 
@@ -64,10 +64,10 @@ TEST(words_of_every_round_count) {
     uint32_t in[8], golden[4], slow[4];
     for (int j = 0; j < 8; j++) in[j] = (uint32_t)check_next(&random);
     ufp4_threefry4x32(i % 73, in, in + 4, golden);
-    slow_threefry4x32(i % 73, in, in + 4, slow);
+    reference_threefry4x32(i % 73, in, in + 4, slow);
     check_words(i, golden, slow, "threefry");
     ufp4_philox4x32(i % 17, in, in + 4, golden);
-    slow_philox4x32(i % 17, in, in + 4, slow);
+    reference_philox4x32(i % 17, in, in + 4, slow);
     check_words(i, golden, slow, "philox");
   }
 }
@@ -89,7 +89,7 @@ TEST(block_bytes_match_second_model) {
                    group = check_next(&random) >> shift;
     uint8_t golden[16], slow[16];
     ufp4_random_block(seed, id, group, golden);
-    slow_random_block(seed, id, group, slow);
+    reference_random_block(seed, id, group, slow);
     for (int j = 0; j < 16; j++) {
       check_bits(i, golden[j], slow[j], "seed %llx, id %llx, group %llx, byte %d", (unsigned long long)seed,
                  (unsigned long long)id, (unsigned long long)group, j);

@@ -8,7 +8,7 @@
 
 static void check_block(int64_t index, const uint32_t bits[16], uint16_t mask) {
   int32_t golden[16] = {0}, slow[16] = {0};
-  const int got = ufp4_rht_block(bits, mask, golden), want = slow_rht_block(bits, mask, slow);
+  const int got = ufp4_rht_block(bits, mask, golden), want = reference_rht_block(bits, mask, slow);
   check_bits(index, (uint64_t)got, (uint64_t)want, "exponent, first element %08x, mask %04x", bits[0], mask);
   for (int i = 0; i < 16 && want != 0; i++) {
     check_bits(index, (uint32_t)golden[i], (uint32_t)slow[i], "out %d, first element %08x, mask %04x", i, bits[0],
@@ -127,14 +127,14 @@ SLOW_TEST(bf16_variant_of_one_block) {
   for (int i = 0; i < 20000; i++) {
     uint32_t bits[16], got[16];
     const uint16_t mask = (uint16_t)check_next(&random);
-    const slow_quantize_t how = {.rht = SLOW_RHT_BF16, .mask = mask};
+    const reference_quantize_t how = {.rht = SLOW_RHT_BF16, .mask = mask};
     fixture_numbers(&random, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS), bits, 16);
     for (int j = 0; j < 16; j++) got[j] = 0xA5A5A5A5;
-    const slow_block_t want = slow_block_load(bits, &how);
+    const reference_block_t want = reference_block_load(bits, &how);
     check_bits(i, (uint64_t)ufp4_rht_block_bf16(bits, mask, got), !want.poisoned, "clean, mask %04x", mask);
     for (int j = 0; j < 16; j++) {
-      const slow_real_t x = want.x[j];
-      const uint32_t number = want.poisoned ? 0xA5A5A5A5 : slow_f32_round(x.negative, x.magnitude, x.exponent);
+      const reference_real_t x = want.x[j];
+      const uint32_t number = want.poisoned ? 0xA5A5A5A5 : reference_f32_round(x.negative, x.magnitude, x.exponent);
       check_bits(i, got[j], number, "out %d, first element %08x, mask %04x", j, bits[0], mask);
     }
   }

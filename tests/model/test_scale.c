@@ -69,7 +69,7 @@ SLOW_TEST(large_tensors) {
   }
 }
 
-// --- Properties that need no second model ----------------------------------------------------------------
+// --- Properties that need no reference model ----------------------------------------------------------------
 
 static ufp4_operand_t quantized(const fixture_tensor_t *in, const ufp4_quantize_t *how) {
   ufp4_operand_t out;
@@ -199,9 +199,9 @@ TEST(bf16_transform_of_small_integers_is_the_integer_one) {
     ufp4_operand_t x = quantized(&in, &how);
     how.rht = UFP4_RHT_BF16;
     ufp4_operand_t y = quantized(&in, &how);
-    slow_operand_t want = fixture_slow_operand(&x);
+    reference_operand_t want = fixture_slow_operand(&x);
     fixture_check_operand(&y, &want, "bf16 transform");
-    slow_operand_free(&want);
+    reference_operand_free(&want);
     ufp4_operand_free(&x);
     ufp4_operand_free(&y);
     fixture_tensor_free(&in);
@@ -253,14 +253,14 @@ TEST(dequantize_matches_second_model) {
     ufp4_operand_t in = fixture_operand_scaled(&random, (ufp4_elem_t)(i % 3), (ufp4_scale_t)(i / 3 % 4), rows, cols,
                                                (fixture_scales_t)(i / 12 % 4));
     in.tensor_scale = ufp4_f32_value(tensor_scales[check_below(&random, 6)]);
-    slow_operand_t slow = fixture_slow_operand(&in);
+    reference_operand_t slow = fixture_slow_operand(&in);
     const int64_t width = i % 2 ? cols : in.blocks * 16;
     check_bits(i, (uint64_t)ufp4_dequantize(&in, width, out, width), UFP4_OK, "status");
     for (int64_t j = 0; j < rows * width; j++) {
-      check_bits(j, ufp4_f32_bits(out[j]), slow_dequantize(&slow, j / width, j % width), "elem %u, scale %u, code %x",
+      check_bits(j, ufp4_f32_bits(out[j]), reference_dequantize(&slow, j / width, j % width), "elem %u, scale %u, code %x",
                  in.elem, in.scale, fixture_code(&in, j / width, j % width));
     }
-    slow_operand_free(&slow);
+    reference_operand_free(&slow);
     ufp4_operand_free(&in);
   }
 }

@@ -137,9 +137,9 @@ TEST(column_axis_is_the_row_axis_of_the_transpose) {
     if (ufp4_quantize(&in.view, &how, &col) != UFP4_OK) abort();
     how.axis = UFP4_AXIS_ROW;
     if (ufp4_quantize(&transposed, &how, &row) != UFP4_OK) abort();
-    slow_operand_t want = fixture_slow_operand(&row);
+    reference_operand_t want = fixture_slow_operand(&row);
     fixture_check_operand(&col, &want, "column copy");
-    slow_operand_free(&want);
+    reference_operand_free(&want);
     ufp4_operand_free(&col);
     ufp4_operand_free(&row);
     fixture_tensor_free(&in);
@@ -226,15 +226,15 @@ TEST(dequantize_matches_second_model) {
     const ufp4_quantize_t how = options(i % 3);
     ufp4_operand_t in = fixture_operand(&random, how.elem, rows, cols, i % 2 ? FIXTURE_SCALES_NAN : FIXTURE_SCALES_ANY);
     in.exponent = exponents[i / 3 % 10];
-    slow_operand_t slow = fixture_slow_operand(&in);
+    reference_operand_t slow = fixture_slow_operand(&in);
     const int64_t width = i % 4 < 2 ? cols : in.blocks * 16;
     check_bits(i, (uint64_t)ufp4_dequantize(&in, width, out, width), UFP4_OK, "status");
     for (int64_t j = 0; j < rows * width; j++) {
-      check_bits(j, ufp4_f32_bits(out[j]), slow_dequantize(&slow, j / width, j % width),
+      check_bits(j, ufp4_f32_bits(out[j]), reference_dequantize(&slow, j / width, j % width),
                  "elem %u, code %x, scale %02x, t %d", how.elem, fixture_code(&in, j / width, j % width),
                  in.scales[j / width * in.blocks + j % width / 16], in.exponent);
     }
-    slow_operand_free(&slow);
+    reference_operand_free(&slow);
     ufp4_operand_free(&in);
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the vectors of tests/golden with the second model: write_golden DIR; write_golden --check DIR compares
+// Writes the vectors of tests/golden with the reference model: write_golden DIR; write_golden --check DIR compares
 // instead.
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,9 +40,9 @@ static void write_cast(FILE *out) {
   fprintf(out, "%% f32 e2m1 e1m2 int4 e4m3 e8m0_down e8m0_up bf16\n");
   for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
     const uint32_t x = inputs[i];
-    fprintf(out, "%08" PRIx32 " %x %x %x %02x %02x %02x %04x\n", x, slow_elem_cast(SLOW_E2M1, x),
-            slow_elem_cast(SLOW_E1M2, x), slow_elem_cast(SLOW_INT4, x), slow_e4m3_cast(x), slow_e8m0_cast(x, 0),
-            slow_e8m0_cast(x, 1), slow_bf16_cast(x));
+    fprintf(out, "%08" PRIx32 " %x %x %x %02x %02x %02x %04x\n", x, reference_elem_cast(SLOW_E2M1, x),
+            reference_elem_cast(SLOW_E1M2, x), reference_elem_cast(SLOW_INT4, x), reference_e4m3_cast(x), reference_e8m0_cast(x, 0),
+            reference_e8m0_cast(x, 1), reference_bf16_cast(x));
   }
 }
 
@@ -54,7 +54,7 @@ static void write_random(FILE *out) {
   fprintf(out, "%% seed tensor_id group bytes\n");
   for (int i = 0; i < 5; i++) {
     uint8_t bytes[16];
-    slow_random_block(table[i][0], table[i][1], table[i][2], bytes);
+    reference_random_block(table[i][0], table[i][1], table[i][2], bytes);
     fprintf(out, "%016" PRIx64 " %016" PRIx64 " %016" PRIx64, table[i][0], table[i][1], table[i][2]);
     hex_bytes(out, bytes, 16);
     fputc('\n', out);
@@ -101,7 +101,7 @@ static void write_rht(FILE *out) {
     const block_t *block = &blocks[i / 2];
     const uint16_t mask = i % 2 ? 0xD7E8 : 0;
     int32_t y[16] = {0};
-    const int exponent = slow_rht_block(block->bits, mask, y);
+    const int exponent = reference_rht_block(block->bits, mask, y);
     fprintf(out, "%s %04x", block->name, mask);
     hex_words(out, block->bits, 16);
     fprintf(out, " %d", exponent);
@@ -110,11 +110,11 @@ static void write_rht(FILE *out) {
   }
 }
 
-static void write_one_quantize(FILE *out, const block_t *block, const slow_quantize_t *how, int t, uint64_t group) {
+static void write_one_quantize(FILE *out, const block_t *block, const reference_quantize_t *how, int t, uint64_t group) {
   uint8_t random[16], codes[16];
   uint32_t scale;
-  slow_random_block(how->seed, how->tensor_id, group, random);
-  const unsigned flags = slow_quantize_block(block->bits, how, t, random, codes, &scale);
+  reference_random_block(how->seed, how->tensor_id, group, random);
+  const unsigned flags = reference_quantize_block(block->bits, how, t, random, codes, &scale);
   fprintf(out, "%s %s %s %04x %s %s %d", block->name, elem_names[how->elem], how->rht ? "rht" : "plain", how->mask,
           how->stochastic ? "sr" : "rne", how->scale_round == SLOW_SCALE_UP ? "up" : "rne", t);
   hex_words(out, block->bits, 16);
@@ -129,14 +129,14 @@ static void write_quantize(FILE *out) {
   fprintf(out, "%% block elem transform mask round scale_round t x0..x15 random codes scale flags\n");
   for (int i = 0; i < BLOCKS * 12; i++) {
     const block_t *block = &blocks[i / 12];
-    const slow_quantize_t how = {.elem = (slow_elem_t)(i % 3),
-                                 .rht = (slow_rht_t)(i / 3 % 2),
+    const reference_quantize_t how = {.elem = (reference_elem_t)(i % 3),
+                                 .rht = (reference_rht_t)(i / 3 % 2),
                                  .mask = 0xD7E8,
                                  .stochastic = i / 6 % 2,
-                                 .scale_round = (slow_scale_round_t)(i / 6 % 2),
+                                 .scale_round = (reference_scale_round_t)(i / 6 % 2),
                                  .seed = 7,
                                  .tensor_id = 11};
-    write_one_quantize(out, block, &how, slow_tensor_exponent(block->bits, 1, 16, &how), (uint64_t)i);
+    write_one_quantize(out, block, &how, reference_tensor_exponent(block->bits, 1, 16, &how), (uint64_t)i);
     // Every fourth again with an exponent from outside that saturates the scale.
     if (i % 4 == 0) write_one_quantize(out, block, &how, 140, (uint64_t)i);
   }
@@ -144,7 +144,7 @@ static void write_quantize(FILE *out) {
 
 // --- GEMM --------------------------------------------------------------------------------------------
 
-static void write_operand(FILE *out, const slow_operand_t *operand) {
+static void write_operand(FILE *out, const reference_operand_t *operand) {
   fprintf(out, " %s %d", elem_names[operand->elem], operand->t);
   hex_digits(out, operand->codes, 32);
   const uint8_t scales[2] = {(uint8_t)operand->scales[0], (uint8_t)operand->scales[1]};
@@ -158,17 +158,17 @@ static void write_gemm(FILE *out) {
     ufp4_operand_t a = fixture_operand(&random, (ufp4_elem_t)(i % 3), 1, 32, (fixture_scales_t)(i / 9));
     ufp4_operand_t b = fixture_operand(&random, (ufp4_elem_t)(i / 3 % 3), 1, 32, (fixture_scales_t)(i / 9));
     if (i % 9 == 8 && i / 9 == FIXTURE_SCALES_NAN) b.scales[1] = 0xFF;
-    slow_operand_t slow_a = fixture_slow_operand(&a), slow_b = fixture_slow_operand(&b);
-    slow_a.t = 10 - i;
-    slow_b.t = 3 * i;
-    const int64_t sum = slow_gemm_sum(&slow_a, 0, &slow_b, 0, 0);
-    const uint32_t f32 = slow_gemm_round(&slow_a, &slow_b, sum, NULL, NULL);
+    reference_operand_t reference_a = fixture_slow_operand(&a), reference_b = fixture_slow_operand(&b);
+    reference_a.t = 10 - i;
+    reference_b.t = 3 * i;
+    const int64_t sum = reference_gemm_sum(&reference_a, 0, &reference_b, 0, 0);
+    const uint32_t f32 = reference_gemm_round(&reference_a, &reference_b, sum, NULL, NULL);
     fprintf(out, "%d", i);
-    write_operand(out, &slow_a);
-    write_operand(out, &slow_b);
-    fprintf(out, " %" PRId64 " %08" PRIx32 " %04x\n", sum, f32, slow_bf16_cast(f32));
-    slow_operand_free(&slow_a);
-    slow_operand_free(&slow_b);
+    write_operand(out, &reference_a);
+    write_operand(out, &reference_b);
+    fprintf(out, " %" PRId64 " %08" PRIx32 " %04x\n", sum, f32, reference_bf16_cast(f32));
+    reference_operand_free(&reference_a);
+    reference_operand_free(&reference_b);
     ufp4_operand_free(&a);
     ufp4_operand_free(&b);
   }
@@ -179,7 +179,7 @@ static void write_gemm(FILE *out) {
 static const char *const scale_names[] = {"e4m3", "nvfp4", "e8m0", "fp32"};
 
 /** FP32 scales as words, others as bytes. */
-static void hex_scales(FILE *out, const slow_operand_t *operand) {
+static void hex_scales(FILE *out, const reference_operand_t *operand) {
   fputc(' ', out);
   for (int64_t i = 0; i < operand->rows * operand->scale_blocks; i++) {
     fprintf(out, operand->scale == SLOW_SCALE_FP32 ? "%08" PRIx32 : "%02" PRIx32, operand->scales[i]);
@@ -199,12 +199,12 @@ static void write_scale(FILE *out) {
           "codes (2 rows of 32) scales flags\n");
   for (int n = 0, i = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
     const ufp4_quantize_t options = legal_quantize_combination(n);
-    const slow_quantize_t how = fixture_slow_options(&options);
+    const reference_quantize_t how = fixture_slow_options(&options);
     uint32_t x[SCALE_ROWS * SCALE_COLS];
     if (!legal_quantize(&options)) continue;
     fixture_numbers(&random, kinds[i++ % 5], x, SCALE_ROWS * SCALE_COLS);
-    const int t = slow_tensor_exponent(x, SCALE_ROWS, SCALE_COLS, &how);
-    slow_operand_t q = slow_quantize(x, SCALE_ROWS, SCALE_COLS, &how, t);
+    const int t = reference_tensor_exponent(x, SCALE_ROWS, SCALE_COLS, &how);
+    reference_operand_t q = reference_quantize(x, SCALE_ROWS, SCALE_COLS, &how, t);
     fprintf(out, "%s %s %s %s %04x %s %s %016" PRIx64 " %016" PRIx64, elem_names[how.elem], scale_names[how.scale],
             how.tall ? "2d" : "1d", transforms[how.rht], how.mask, how.stochastic ? "sr" : "rne",
             rounds[how.scale_round], how.seed, how.tensor_id);
@@ -213,35 +213,35 @@ static void write_scale(FILE *out) {
     hex_digits(out, q.codes, SCALE_ROWS * 32);
     hex_scales(out, &q);
     fprintf(out, " %s\n", flag_name(q.flags));
-    slow_operand_free(&q);
+    reference_operand_free(&q);
   }
 }
 
 #define CONTRACT_COLS 80
 
-static void write_contract_operand(FILE *out, const slow_operand_t *operand) {
+static void write_contract_operand(FILE *out, const reference_operand_t *operand) {
   fprintf(out, " %s %d %08" PRIx32, elem_names[operand->elem], operand->t, operand->tensor_scale);
   hex_digits(out, operand->codes, CONTRACT_COLS);
   hex_scales(out, operand);
 }
 
 /** D of one row by one row. */
-static uint32_t contract_result(const slow_operand_t *a, const slow_operand_t *b, ufp4_contract_t contract) {
+static uint32_t contract_result(const reference_operand_t *a, const reference_operand_t *b, ufp4_contract_t contract) {
   switch (contract) {
     case UFP4_CONTRACT_EXACT:
-      return slow_gemm_round(a, b, slow_gemm_sum(a, 0, b, 0, 0), NULL, NULL);
+      return reference_gemm_round(a, b, reference_gemm_sum(a, 0, b, 0, 0), NULL, NULL);
     case UFP4_CONTRACT_NV:
-      return slow_gemm_scale(a, b, SLOW_NV, slow_gemm_nv(a, 0, b, 0, 0), NULL, NULL);
+      return reference_gemm_scale(a, b, SLOW_NV, reference_gemm_nv(a, 0, b, 0, 0), NULL, NULL);
     default:
-      return slow_gemm_scale(a, b, SLOW_FP32, slow_gemm_fp32(a, 0, b, 0), NULL, NULL);
+      return reference_gemm_scale(a, b, SLOW_FP32, reference_gemm_fp32(a, 0, b, 0), NULL, NULL);
   }
 }
 
-static slow_operand_t contract_operand(check_random_t *random, ufp4_elem_t elem, ufp4_scale_t scale, int i) {
+static reference_operand_t contract_operand(check_random_t *random, ufp4_elem_t elem, ufp4_scale_t scale, int i) {
   static const fixture_scales_t kinds[] = {FIXTURE_SCALES_NEAR, FIXTURE_SCALES_ANY, FIXTURE_SCALES_NEAR,
                                            FIXTURE_SCALES_NAN};
   ufp4_operand_t operand = fixture_operand_scaled(random, elem, scale, 1, CONTRACT_COLS, kinds[i % 4]);
-  slow_operand_t out = fixture_slow_operand(&operand);
+  reference_operand_t out = fixture_slow_operand(&operand);
   if (scale == UFP4_SCALE_E4M3) out.t = (int)check_below(random, 24) - 12;
   if (scale == UFP4_SCALE_NVFP4) out.tensor_scale = 0x3A000000 + check_below(random, 1 << 24);
   ufp4_operand_free(&operand);
@@ -257,14 +257,14 @@ static void write_contract(FILE *out) {
   for (int n = 0, i = 0; n < 2 * LEGAL_GEMM_COUNT; n++) {
     const legal_gemm_t c = legal_gemm_combination(n / 2);
     if (!legal_gemm(&c)) continue;
-    slow_operand_t a = contract_operand(&random, c.a, c.scale, i), b = contract_operand(&random, c.b, c.scale, i);
+    reference_operand_t a = contract_operand(&random, c.a, c.scale, i), b = contract_operand(&random, c.b, c.scale, i);
     const uint32_t d = contract_result(&a, &b, c.contract);
     fprintf(out, "%s %s", names[c.contract], scale_names[c.scale]);
     write_contract_operand(out, &a);
     write_contract_operand(out, &b);
-    fprintf(out, " %08" PRIx32 " %04x\n", d, slow_gemm_bf16(d));
-    slow_operand_free(&a);
-    slow_operand_free(&b);
+    fprintf(out, " %08" PRIx32 " %04x\n", d, reference_gemm_bf16(d));
+    reference_operand_free(&a);
+    reference_operand_free(&b);
     i++;
   }
 }
@@ -282,7 +282,7 @@ static char *text_of(const golden_t *golden, size_t *size) {
   FILE *out = open_memstream(&text, size);
   if (!out) return NULL;
   fprintf(out,
-          "# Written by the second model (build target write_golden); do not edit. Numbers are hexadecimal bits,\n");
+          "# Written by the reference model (build target write_golden); do not edit. Numbers are hexadecimal bits,\n");
   fprintf(out, "# but t, exponent, y and sum. docs/reference/numerics.md says what they mean.\n");
   golden->write(out);
   fclose(out);

@@ -282,7 +282,7 @@ static void copies_beside_gemm(pair_t *pair) {
 }
 
 // Each seed but 0 makes other channels of memory slow.
-static void slow_channels(const char *configuration, uint64_t seeds) {
+static void reference_channels(const char *configuration, uint64_t seeds) {
   for (uint64_t seed = 0; seed <= seeds; seed++) {
     const setting_t setting = {configuration, 5, 0, seed};
     pair_t pair = pair_open(&setting, 6000 + seed, 1);
@@ -294,7 +294,7 @@ static void slow_channels(const char *configuration, uint64_t seeds) {
 }
 
 SLOW_TEST(special_copies_equal_the_model) {
-  slow_channels("default", 8);
+  reference_channels("default", 8);
 }
 
 static void edges(pair_t *pair, int runs) {
@@ -375,7 +375,7 @@ static void jobs_on_small(int chains, int bad, int graphs, uint32_t limit) {
 
 SLOW_TEST(few_on_small) {
   jobs_on_small(3, 20, 1, 40);
-  slow_channels("small", 8);
+  reference_channels("small", 8);
 }
 
 SLOW_TEST(more_on_small) {

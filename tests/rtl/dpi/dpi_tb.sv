@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_dpi_pkg against the second model: the text vectors of tests/golden (+golden=FOLDER), one file or one set of
+// ufp4_dpi_pkg against the reference model: the text vectors of tests/golden (+golden=FOLDER), one file or one set of
 // calls for each +property=NAME.
 module dpi_tb;
   import ufp4_spec_pkg::*;

@@ -153,7 +153,7 @@ module formal_command
   logic [1:0][2:0] at;
   logic [1:0] busy, fire;
   logic [1:0][2:0] slow;
-  logic [1:0] slow_req, slow_dat, slow_idle;
+  logic [1:0] reference_req, reference_dat, reference_idle;
   logic [3:0] still;
   logic stepped;
   // The job whose row groups the QUANT engine counts, its latest one; the GEMM's panels; how they were a cycle ago.
@@ -177,7 +177,7 @@ module formal_command
   always_ff @(posedge clk_i) begin
     if (!rst_n) begin
       {entered, started, done} <= '0;
-      {busy, slow, slow_req, slow_dat, slow_idle, still} <= '0;
+      {busy, slow, reference_req, reference_dat, reference_idle, still} <= '0;
       {counting, gemm_before, held_before} <= '0;
     end else begin
       if (fire[1]) {counting, counted} <= {1'b1, at[1]};
@@ -202,9 +202,9 @@ module formal_command
         end
         slow[e] <= (busy[e] || start_valid[e]) && !fire[e] && !done_i[e] ? slow[e] + 3'd1 : 3'd0;
       end
-      slow_req <= req_valid && !req_ready_i ? slow_req + 2'd1 : 2'd0;
-      slow_dat <= dat_valid && !dat_ready_i ? slow_dat + 2'd1 : 2'd0;
-      slow_idle <= !idle_i ? slow_idle + 2'd1 : 2'd0;
+      reference_req <= req_valid && !req_ready_i ? reference_req + 2'd1 : 2'd0;
+      reference_dat <= dat_valid && !dat_ready_i ? reference_dat + 2'd1 : 2'd0;
+      reference_idle <= !idle_i ? reference_idle + 2'd1 : 2'd0;
       still <= stepped || !active ? 4'd0 : still + 4'(still != 4'd15);
     end
   end
@@ -216,9 +216,9 @@ module formal_command
         if (slow[e] == 3'(WORK - 1) && busy[e]) assume (done_i[e]);
         if (slow[e] == 3'(SLOW - 1) && start_valid[e]) assume (start_ready_i[e]);
       end
-      if (slow_req == 2'(SLOW - 1)) assume (req_ready_i);
-      if (slow_dat == 2'(SLOW - 1)) assume (dat_ready_i);
-      if (slow_idle == 2'(SLOW - 1)) assume (idle_i);
+      if (reference_req == 2'(SLOW - 1)) assume (req_ready_i);
+      if (reference_dat == 2'(SLOW - 1)) assume (dat_ready_i);
+      if (reference_idle == 2'(SLOW - 1)) assume (idle_i);
 
       for (int e = 0; e < 2; e++) begin
         if (fire[e]) begin

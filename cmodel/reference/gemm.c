@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 // The three contracts (numerics.md 5), one output at a time, and the panel layout (docs/ip/architecture.md).
-#include "slow.h"
+#include "reference.h"
 
 #define F32_NAN 0x7FC00000u
 #define F32_INF 0x7F800000u
 #define F32_SIGN 0x80000000u
 
 /** The dot product of groups [first, last) in quanta. */
-static int dot(const slow_operand_t *a, int64_t i, const slow_operand_t *b, int64_t j, int64_t first, int64_t last) {
+static int dot(const reference_operand_t *a, int64_t i, const reference_operand_t *b, int64_t j, int64_t first, int64_t last) {
   int sum = 0;
   for (int64_t k = 16 * first; k < 16 * last && k < 16 * a->groups; k++) {
-    sum += slow_elem_quanta(a->elem, a->codes[i * a->groups * 16 + k]) *
-           slow_elem_quanta(b->elem, b->codes[j * b->groups * 16 + k]);
+    sum += reference_elem_quanta(a->elem, a->codes[i * a->groups * 16 + k]) *
+           reference_elem_quanta(b->elem, b->codes[j * b->groups * 16 + k]);
   }
   return sum;
 }
 
 /** The pattern of the scale that covers a group. */
-static uint32_t scale_at(const slow_operand_t *operand, int64_t row, int64_t group) {
-  return operand->scales[row * operand->scale_blocks + 16 * group / slow_scale_block(operand->scale)];
+static uint32_t scale_at(const reference_operand_t *operand, int64_t row, int64_t group) {
+  return operand->scales[row * operand->scale_blocks + 16 * group / reference_scale_block(operand->scale)];
 }
 
 /** dot * scale * scale, exactly. */
-static slow_real_t block_value(const slow_operand_t *a, const slow_operand_t *b, int quanta, slow_real_t scale_a,
-                               slow_real_t scale_b) {
+static reference_real_t block_value(const reference_operand_t *a, const reference_operand_t *b, int quanta, reference_real_t scale_a,
+                               reference_real_t scale_b) {
   const uint64_t magnitude = (uint64_t)(quanta < 0 ? -quanta : quanta) * scale_a.magnitude * scale_b.magnitude;
-  const int exponent = scale_a.exponent + scale_b.exponent - slow_elem_frac(a->elem) - slow_elem_frac(b->elem);
-  return (slow_real_t){quanta < 0, magnitude, exponent};
+  const int exponent = scale_a.exponent + scale_b.exponent - reference_elem_frac(a->elem) - reference_elem_frac(b->elem);
+  return (reference_real_t){quanta < 0, magnitude, exponent};
 }
 
 // --- exact -----------------------------------------------------------------------------------------------
 
-int64_t slow_gemm_sum(const slow_operand_t *a, int64_t i, const slow_operand_t *b, int64_t j, int64_t start) {
+int64_t reference_gemm_sum(const reference_operand_t *a, int64_t i, const reference_operand_t *b, int64_t j, int64_t start) {
   if (start == SLOW_I64_NAN) return SLOW_I64_NAN;
-  slow_i128_t sum = start;
+  reference_i128_t sum = start;
   for (int64_t g = 0; g < a->groups; g++) {
-    const int scale_a = slow_e4m3_units((uint8_t)scale_at(a, i, g));
-    const int scale_b = slow_e4m3_units((uint8_t)scale_at(b, j, g));
+    const int scale_a = reference_e4m3_units((uint8_t)scale_at(a, i, g));
+    const int scale_b = reference_e4m3_units((uint8_t)scale_at(b, j, g));
     if (scale_a < 0 || scale_b < 0) return SLOW_I64_NAN;
-    sum += (slow_i128_t)dot(a, i, b, j, g, g + 1) * scale_a * scale_b;
+    sum += (reference_i128_t)dot(a, i, b, j, g, g + 1) * scale_a * scale_b;
   }
   return (int64_t)sum;
 }
@@ -46,18 +46,18 @@ int64_t slow_gemm_sum(const slow_operand_t *a, int64_t i, const slow_operand_t *
 // --- fp32 ------------------------------------------------------------------------------------------------
 
 /** acc = RNE32(acc + block), where a block of FP32 scales is RN(RN(sA * sB) * dot). */
-static uint32_t fp32_step(const slow_operand_t *a, const slow_operand_t *b, uint32_t acc, int quanta, uint32_t bits_a,
+static uint32_t fp32_step(const reference_operand_t *a, const reference_operand_t *b, uint32_t acc, int quanta, uint32_t bits_a,
                           uint32_t bits_b) {
-  slow_real_t scale_a, scale_b;
-  if (!slow_scale_real(a->scale, bits_a, &scale_a) || !slow_scale_real(b->scale, bits_b, &scale_b)) return F32_NAN;
-  if (a->scale != SLOW_SCALE_FP32) return slow_f32_add_real(acc, block_value(a, b, quanta, scale_a, scale_b));
-  const uint32_t value = slow_f32_round(quanta < 0, (slow_u128_t)(quanta < 0 ? -quanta : quanta),
-                                        -slow_elem_frac(a->elem) - slow_elem_frac(b->elem));
-  return slow_f32_add(acc, slow_f32_multiply(slow_f32_multiply(bits_a, bits_b), value));
+  reference_real_t scale_a, scale_b;
+  if (!reference_scale_real(a->scale, bits_a, &scale_a) || !reference_scale_real(b->scale, bits_b, &scale_b)) return F32_NAN;
+  if (a->scale != SLOW_SCALE_FP32) return reference_f32_add_real(acc, block_value(a, b, quanta, scale_a, scale_b));
+  const uint32_t value = reference_f32_round(quanta < 0, (reference_u128_t)(quanta < 0 ? -quanta : quanta),
+                                        -reference_elem_frac(a->elem) - reference_elem_frac(b->elem));
+  return reference_f32_add(acc, reference_f32_multiply(reference_f32_multiply(bits_a, bits_b), value));
 }
 
-uint32_t slow_gemm_fp32(const slow_operand_t *a, int64_t i, const slow_operand_t *b, int64_t j) {
-  const int wide = slow_scale_block(a->scale) / 16;
+uint32_t reference_gemm_fp32(const reference_operand_t *a, int64_t i, const reference_operand_t *b, int64_t j) {
+  const int wide = reference_scale_block(a->scale) / 16;
   uint32_t acc = 0;
   for (int64_t g = 0; g < a->groups; g += wide) {
     acc = fp32_step(a, b, acc, dot(a, i, b, j, g, g + wide), scale_at(a, i, g), scale_at(b, j, g));
@@ -72,7 +72,7 @@ uint32_t slow_gemm_fp32(const slow_operand_t *a, int64_t i, const slow_operand_t
 #define NV_ZERO (-126)
 
 /** The exponent of a scale that the alignment sees. */
-static int nv_scale_exponent(slow_scale_t scale, uint32_t bits) {
+static int nv_scale_exponent(reference_scale_t scale, uint32_t bits) {
   const int byte = (int)(bits & 0x7F);
   if (scale == SLOW_SCALE_E8M0) return (int)bits - 127;
   if (byte == 0) return NV_ZERO;
@@ -85,24 +85,24 @@ static int nv_accumulator_exponent(uint32_t bits) {
 }
 
 /** |x| in units of 2^unit, truncated, with its sign; what is asked for here is under 2^100. */
-static slow_i128_t nv_aligned(slow_real_t x, int unit) {
+static reference_i128_t nv_aligned(reference_real_t x, int unit) {
   const int shift = x.exponent - unit;
-  slow_i128_t magnitude = (slow_i128_t)x.magnitude;
+  reference_i128_t magnitude = (reference_i128_t)x.magnitude;
   for (int i = 0; i < shift && magnitude != 0; i++) magnitude *= 2;
   for (int i = 0; i > shift && magnitude != 0; i--) magnitude /= 2;
   return x.negative ? -magnitude : magnitude;
 }
 
 /** sum * 2^unit rounded toward zero to FP32; Inf from 2^128 on; never -0. */
-static uint32_t nv_truncate(slow_i128_t sum, int unit) {
-  const slow_u128_t magnitude = (slow_u128_t)(sum < 0 ? -sum : sum);
+static uint32_t nv_truncate(reference_i128_t sum, int unit) {
+  const reference_u128_t magnitude = (reference_u128_t)(sum < 0 ? -sum : sum);
   const uint32_t sign = sum < 0 ? F32_SIGN : 0;
   uint32_t below = 0, above = F32_INF;
-  if (slow_compare(magnitude, unit, 1, 128) >= 0) return F32_INF | sign;
+  if (reference_compare(magnitude, unit, 1, 128) >= 0) return F32_INF | sign;
   while (above - below > 1) {
     const uint32_t middle = below + (above - below) / 2;
-    const slow_real_t x = slow_f32_real(middle);
-    if (slow_compare(x.magnitude, x.exponent, magnitude, unit) <= 0) {
+    const reference_real_t x = reference_f32_real(middle);
+    if (reference_compare(x.magnitude, x.exponent, magnitude, unit) <= 0) {
       below = middle;
     } else {
       above = middle;
@@ -113,17 +113,17 @@ static uint32_t nv_truncate(slow_i128_t sum, int unit) {
 
 /** One group of a step: its exact value and the exponent by which it takes part in the alignment. */
 typedef struct {
-  slow_real_t value;
+  reference_real_t value;
   int exponent;
 } nv_group_t;
 
 /** Groups beyond the operands are padding: scale byte 0. @return 0 for a NaN scale. */
-static int nv_load(const slow_operand_t *a, int64_t i, const slow_operand_t *b, int64_t j, int64_t g,
+static int nv_load(const reference_operand_t *a, int64_t i, const reference_operand_t *b, int64_t j, int64_t g,
                    nv_group_t *group) {
   const int inside = g < a->groups;
   const uint32_t bits_a = inside ? scale_at(a, i, g) : 0, bits_b = inside ? scale_at(b, j, g) : 0;
-  slow_real_t scale_a, scale_b;
-  if (!slow_scale_real(a->scale, bits_a, &scale_a) || !slow_scale_real(b->scale, bits_b, &scale_b)) return 0;
+  reference_real_t scale_a, scale_b;
+  if (!reference_scale_real(a->scale, bits_a, &scale_a) || !reference_scale_real(b->scale, bits_b, &scale_b)) return 0;
   group->value = block_value(a, b, dot(a, i, b, j, g, g + 1), scale_a, scale_b);
   group->exponent = nv_scale_exponent(a->scale, bits_a) + nv_scale_exponent(b->scale, bits_b);
   return 1;
@@ -136,19 +136,19 @@ static uint32_t nv_step(const nv_group_t groups[NV_GROUPS], uint32_t acc) {
     if (groups[g].exponent > largest) largest = groups[g].exponent;
   }
   const int unit = largest - NV_FRACTION;
-  slow_i128_t sum = nv_aligned(slow_f32_real(acc), unit);
+  reference_i128_t sum = nv_aligned(reference_f32_real(acc), unit);
   for (int g = 0; g < NV_GROUPS; g++) sum += nv_aligned(groups[g].value, unit);
   return nv_truncate(sum, unit);
 }
 
-uint32_t slow_gemm_nv(const slow_operand_t *a, int64_t i, const slow_operand_t *b, int64_t j, uint32_t start) {
-  uint32_t acc = slow_f32_is_nan(start) ? SLOW_NV_NAN : start;
+uint32_t reference_gemm_nv(const reference_operand_t *a, int64_t i, const reference_operand_t *b, int64_t j, uint32_t start) {
+  uint32_t acc = reference_f32_is_nan(start) ? SLOW_NV_NAN : start;
   for (int64_t g = 0; g < a->groups; g += NV_GROUPS) {
     nv_group_t groups[NV_GROUPS];
     for (int n = 0; n < NV_GROUPS; n++) {
       if (!nv_load(a, i, b, j, g + n, &groups[n])) return SLOW_NV_NAN;
     }
-    if (slow_f32_is_finite(acc)) acc = nv_step(groups, acc);
+    if (reference_f32_is_finite(acc)) acc = nv_step(groups, acc);
   }
   return acc;
 }
@@ -156,39 +156,39 @@ uint32_t slow_gemm_nv(const slow_operand_t *a, int64_t i, const slow_operand_t *
 // --- After each contract -----------------------------------------------------------------------------------
 
 /** Times the tensor scales, times alpha, plus C, each one operation, where present. */
-static uint32_t finish(const slow_operand_t *a, const slow_operand_t *b, uint32_t d, const uint32_t *alpha,
+static uint32_t finish(const reference_operand_t *a, const reference_operand_t *b, uint32_t d, const uint32_t *alpha,
                        const uint32_t *c) {
-  if (a->scale == SLOW_SCALE_NVFP4) d = slow_f32_multiply(d, slow_f32_multiply(a->tensor_scale, b->tensor_scale));
-  if (alpha) d = slow_f32_multiply(d, *alpha);
-  if (c) d = slow_f32_add(d, *c);
+  if (a->scale == SLOW_SCALE_NVFP4) d = reference_f32_multiply(d, reference_f32_multiply(a->tensor_scale, b->tensor_scale));
+  if (alpha) d = reference_f32_multiply(d, *alpha);
+  if (c) d = reference_f32_add(d, *c);
   return d;
 }
 
-uint32_t slow_gemm_round(const slow_operand_t *a, const slow_operand_t *b, int64_t sum, const uint32_t *alpha,
+uint32_t reference_gemm_round(const reference_operand_t *a, const reference_operand_t *b, int64_t sum, const uint32_t *alpha,
                          const uint32_t *c) {
-  const int unit = 18 + slow_elem_frac(a->elem) + slow_elem_frac(b->elem) + a->t + b->t;
+  const int unit = 18 + reference_elem_frac(a->elem) + reference_elem_frac(b->elem) + a->t + b->t;
   uint32_t d = F32_NAN;
-  if (sum != SLOW_I64_NAN) d = slow_f32_round(sum < 0, (slow_u128_t)(sum < 0 ? -(slow_i128_t)sum : sum), -unit);
+  if (sum != SLOW_I64_NAN) d = reference_f32_round(sum < 0, (reference_u128_t)(sum < 0 ? -(reference_i128_t)sum : sum), -unit);
   return finish(a, b, d, alpha, c);
 }
 
-uint32_t slow_gemm_scale(const slow_operand_t *a, const slow_operand_t *b, slow_contract_t contract,
+uint32_t reference_gemm_scale(const reference_operand_t *a, const reference_operand_t *b, reference_contract_t contract,
                          uint32_t accumulator, const uint32_t *alpha, const uint32_t *c) {
   uint32_t d = accumulator;
-  if (slow_f32_is_finite(d)) {
-    const slow_real_t x = slow_f32_real(d);
-    d = slow_f32_round(x.negative && x.magnitude != 0, x.magnitude, x.exponent - a->t - b->t);
+  if (reference_f32_is_finite(d)) {
+    const reference_real_t x = reference_f32_real(d);
+    d = reference_f32_round(x.negative && x.magnitude != 0, x.magnitude, x.exponent - a->t - b->t);
   }
   d = finish(a, b, d, alpha, c);
-  if (slow_f32_is_nan(d)) return contract == SLOW_NV ? SLOW_NV_NAN : F32_NAN;
+  if (reference_f32_is_nan(d)) return contract == SLOW_NV ? SLOW_NV_NAN : F32_NAN;
   return d;
 }
 
-uint16_t slow_gemm_bf16(uint32_t d) {
-  return d == SLOW_NV_NAN ? 0x7FFF : slow_bf16_cast(d);
+uint16_t reference_gemm_bf16(uint32_t d) {
+  return d == SLOW_NV_NAN ? 0x7FFF : reference_bf16_cast(d);
 }
 
-void slow_panel_pack(const slow_operand_t *in, int64_t stride_blocks, uint8_t *codes, uint8_t *scales) {
+void reference_panel_pack(const reference_operand_t *in, int64_t stride_blocks, uint8_t *codes, uint8_t *scales) {
   for (int64_t row = 0; row < (in->rows + 15) / 16 * 16; row++) {
     for (int64_t k = 0; k < 16 * in->groups; k++) {
       const int64_t unit = row / 16 * stride_blocks + k / 16;

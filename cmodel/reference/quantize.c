@@ -2,7 +2,7 @@
 // RHT and quantizer (numerics.md 3 and 4). Quotients are never formed: x / s against a bound is x against bound * s.
 #include <stdlib.h>
 
-#include "slow.h"
+#include "reference.h"
 
 #define E4M3_MAX 0x7E  // 448
 #define F32_ONE 0x3F800000u
@@ -20,17 +20,17 @@ static int hadamard(int i, int j) {
 
 /** The significand aligned to the biased exponent @p largest, truncated, with the element's sign. */
 static int64_t aligned(uint32_t bits, int largest) {
-  const slow_real_t x = slow_f32_real(bits);
+  const reference_real_t x = reference_f32_real(bits);
   const int shift = largest - (x.exponent + 150);  // exponent + 150 is the biased exponent, 1 for subnormals
   const int64_t v = shift > 63 ? 0 : (int64_t)(x.magnitude >> shift);
   return x.negative ? -v : v;
 }
 
-int slow_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16]) {
+int reference_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16]) {
   int largest = 1;
   for (int j = 0; j < 16; j++) {
-    if (!slow_f32_is_finite(bits[j])) return 0;
-    const int biased = slow_f32_real(bits[j]).exponent + 150;
+    if (!reference_f32_is_finite(bits[j])) return 0;
+    const int biased = reference_f32_real(bits[j]).exponent + 150;
     if (biased > largest) largest = biased;
   }
   for (int i = 0; i < 16; i++) {
@@ -45,46 +45,46 @@ int slow_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16]) {
 }
 
 /** NVIDIA's variant: BF16 in, the exact sum, BF16 out; zero is +0, however it came about. @return 0 if not finite. */
-static int rht_bf16(const uint32_t bits[16], uint16_t mask, slow_real_t out[16]) {
+static int rht_bf16(const uint32_t bits[16], uint16_t mask, reference_real_t out[16]) {
   for (int i = 0; i < 16; i++) {
-    slow_sum_t sum = {0};
+    reference_sum_t sum = {0};
     for (int j = 0; j < 16; j++) {
-      const uint32_t rounded = (uint32_t)slow_bf16_cast(bits[j]) << 16;
-      if (!slow_f32_is_finite(rounded)) return 0;
-      slow_real_t term = slow_f32_real(rounded);
+      const uint32_t rounded = (uint32_t)reference_bf16_cast(bits[j]) << 16;
+      if (!reference_f32_is_finite(rounded)) return 0;
+      reference_real_t term = reference_f32_real(rounded);
       term.negative ^= (hadamard(i, j) < 0) ^ (mask >> j & 1);
       term.exponent -= 2;  // H16 / 4
-      slow_sum_add(&sum, term);
+      reference_sum_add(&sum, term);
     }
-    const uint32_t y = slow_sum_round(&sum, 16);
-    if (!slow_f32_is_finite(y)) return 0;
-    out[i] = slow_f32_real(y);
+    const uint32_t y = reference_sum_round(&sum, 16);
+    if (!reference_f32_is_finite(y)) return 0;
+    out[i] = reference_f32_real(y);
     if (out[i].magnitude == 0) out[i].negative = 0;
   }
   return 1;
 }
 
-static int rht_integer(const uint32_t bits[16], uint16_t mask, slow_real_t out[16]) {
+static int rht_integer(const uint32_t bits[16], uint16_t mask, reference_real_t out[16]) {
   int32_t y[16];
-  const int largest = slow_rht_block(bits, mask, y);
+  const int largest = reference_rht_block(bits, mask, y);
   if (largest == 0) return 0;
   for (int i = 0; i < 16; i++) {
     const int64_t magnitude = y[i] < 0 ? -(int64_t)y[i] : y[i];
-    out[i] = (slow_real_t){y[i] < 0, (uint64_t)magnitude, largest - 152};
+    out[i] = (reference_real_t){y[i] < 0, (uint64_t)magnitude, largest - 152};
   }
   return 1;
 }
 
-static int plain(const uint32_t bits[16], slow_real_t out[16]) {
+static int plain(const uint32_t bits[16], reference_real_t out[16]) {
   for (int i = 0; i < 16; i++) {
-    if (!slow_f32_is_finite(bits[i])) return 0;
-    out[i] = slow_f32_real(bits[i]);
+    if (!reference_f32_is_finite(bits[i])) return 0;
+    out[i] = reference_f32_real(bits[i]);
   }
   return 1;
 }
 
-slow_block_t slow_block_load(const uint32_t bits[16], const slow_quantize_t *how) {
-  slow_block_t block = {0};
+reference_block_t reference_block_load(const uint32_t bits[16], const reference_quantize_t *how) {
+  reference_block_t block = {0};
   switch (how->rht) {
     case SLOW_RHT_INTEGER:
       block.poisoned = !rht_integer(bits, how->mask, block.x);
@@ -100,26 +100,26 @@ slow_block_t slow_block_load(const uint32_t bits[16], const slow_quantize_t *how
 
 // --- Scales --------------------------------------------------------------------------------------------
 
-int slow_scale_block(slow_scale_t scale) {
+int reference_scale_block(reference_scale_t scale) {
   return scale == SLOW_SCALE_E8M0 ? 32 : 16;
 }
 
-int slow_scale_real(slow_scale_t scale, uint32_t bits, slow_real_t *out) {
-  const int units = slow_e4m3_units((uint8_t)bits);
+int reference_scale_real(reference_scale_t scale, uint32_t bits, reference_real_t *out) {
+  const int units = reference_e4m3_units((uint8_t)bits);
   switch (scale) {
     case SLOW_SCALE_E8M0:
-      *out = (slow_real_t){0, 1, (int)bits - 127};
+      *out = (reference_real_t){0, 1, (int)bits - 127};
       return bits != 255;
     case SLOW_SCALE_FP32:
-      *out = slow_f32_real(bits & 0x7FFFFFFF);
-      return !slow_f32_is_nan(bits);
+      *out = reference_f32_real(bits & 0x7FFFFFFF);
+      return !reference_f32_is_nan(bits);
     default:
-      *out = (slow_real_t){0, units < 0 ? 0 : (uint64_t)units, -9};
+      *out = (reference_real_t){0, units < 0 ? 0 : (uint64_t)units, -9};
       return units >= 0;
   }
 }
 
-static uint32_t scale_nan(slow_scale_t scale) {
+static uint32_t scale_nan(reference_scale_t scale) {
   switch (scale) {
     case SLOW_SCALE_E8M0:
       return 0xFF;
@@ -131,27 +131,27 @@ static uint32_t scale_nan(slow_scale_t scale) {
 }
 
 /** amax * 2^t / qmax against units * 2^(exponent - 9). */
-static int compare_quotient(slow_elem_t elem, slow_real_t amax, int t, int units, int exponent) {
-  const slow_u128_t qmax = (slow_u128_t)slow_elem_magnitude(elem, 7);
-  return slow_compare(amax.magnitude, amax.exponent + t, (slow_u128_t)units * qmax,
-                      exponent - 9 - slow_elem_frac(elem));
+static int compare_quotient(reference_elem_t elem, reference_real_t amax, int t, int units, int exponent) {
+  const reference_u128_t qmax = (reference_u128_t)reference_elem_magnitude(elem, 7);
+  return reference_compare(amax.magnitude, amax.exponent + t, (reference_u128_t)units * qmax,
+                      exponent - 9 - reference_elem_frac(elem));
 }
 
-int slow_exponent_of(slow_elem_t elem, slow_real_t amax) {
+int reference_exponent_of(reference_elem_t elem, reference_real_t amax) {
   if (amax.magnitude == 0) return 0;
   int t = 1000;  // far above any that FP32 data can need
-  while (compare_quotient(elem, amax, t, slow_e4m3_units(E4M3_MAX), 0) > 0) t--;
+  while (compare_quotient(elem, amax, t, reference_e4m3_units(E4M3_MAX), 0) > 0) t--;
   return t;
 }
 
 /** The smallest scale not below the quotient, or the nearest, ties to even; from 2^-9 to 448. */
-static uint8_t e4m3_scale(slow_elem_t elem, slow_real_t amax, int t, int up) {
+static uint8_t e4m3_scale(reference_elem_t elem, reference_real_t amax, int t, int up) {
   uint8_t byte = up ? 1 : 0;
   for (; byte < E4M3_MAX; byte++) {
     if (up) {
-      if (compare_quotient(elem, amax, t, slow_e4m3_units(byte), 0) <= 0) break;
+      if (compare_quotient(elem, amax, t, reference_e4m3_units(byte), 0) <= 0) break;
     } else {
-      const int twice_middle = slow_e4m3_units(byte) + slow_e4m3_units((uint8_t)(byte + 1));
+      const int twice_middle = reference_e4m3_units(byte) + reference_e4m3_units((uint8_t)(byte + 1));
       const int c = compare_quotient(elem, amax, t, twice_middle, -1);
       if (c < 0 || (c == 0 && byte % 2 == 0)) break;
     }
@@ -160,22 +160,22 @@ static uint8_t e4m3_scale(slow_elem_t elem, slow_real_t amax, int t, int up) {
 }
 
 /** Up: the smallest k with amax <= qmax * 2^k. Down: the largest with 2^(k + emax) <= amax. Both from -127 to 127. */
-static uint8_t e8m0_scale(slow_elem_t elem, slow_real_t amax, int up) {
+static uint8_t e8m0_scale(reference_elem_t elem, reference_real_t amax, int up) {
   static const int emax[SLOW_ELEM_COUNT] = {[SLOW_E2M1] = 2, [SLOW_E1M2] = 0, [SLOW_INT4] = 2};
-  const slow_u128_t qmax = (slow_u128_t)slow_elem_magnitude(elem, 7);
+  const reference_u128_t qmax = (reference_u128_t)reference_elem_magnitude(elem, 7);
   int k = up ? -127 : 127;
   if (up) {
-    while (k < 127 && slow_compare(amax.magnitude, amax.exponent, qmax, k - slow_elem_frac(elem)) > 0) k++;
+    while (k < 127 && reference_compare(amax.magnitude, amax.exponent, qmax, k - reference_elem_frac(elem)) > 0) k++;
   } else {
-    while (k > -127 && slow_compare(1, k + emax[elem], amax.magnitude, amax.exponent) > 0) k--;
+    while (k > -127 && reference_compare(1, k + emax[elem], amax.magnitude, amax.exponent) > 0) k--;
   }
   return (uint8_t)(k + 127);
 }
 
 /** RN(amax / qmax), at least the smallest and at most the largest number. */
-static uint32_t fp32_scale(slow_elem_t elem, slow_real_t amax) {
-  const slow_u128_t qmax = (slow_u128_t)slow_elem_magnitude(elem, 7);
-  const uint32_t s = slow_f32_quotient(0, amax.magnitude, amax.exponent + slow_elem_frac(elem), qmax);
+static uint32_t fp32_scale(reference_elem_t elem, reference_real_t amax) {
+  const reference_u128_t qmax = (reference_u128_t)reference_elem_magnitude(elem, 7);
+  const uint32_t s = reference_f32_quotient(0, amax.magnitude, amax.exponent + reference_elem_frac(elem), qmax);
   if (s == 0) return 1;
   return s > F32_MAX ? F32_MAX : s;
 }
@@ -194,75 +194,75 @@ static uint32_t smaller(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
-static uint32_t f32_of(slow_real_t x) {
-  return slow_f32_round(x.negative, x.magnitude, x.exponent);
+static uint32_t f32_of(reference_real_t x) {
+  return reference_f32_round(x.negative, x.magnitude, x.exponent);
 }
 
-static level_t nvfp4_level(slow_real_t amax) {
-  const uint32_t f2688 = slow_f32_round(0, 2688, 0);
+static level_t nvfp4_level(reference_real_t amax) {
+  const uint32_t f2688 = reference_f32_round(0, 2688, 0);
   level_t level = {0, F32_ONE, F32_ONE};
-  if (amax.magnitude != 0) level.encode = smaller(slow_f32_divide(f2688, f32_of(amax)), F32_MAX);
+  if (amax.magnitude != 0) level.encode = smaller(reference_f32_divide(f2688, f32_of(amax)), F32_MAX);
   if (level.encode == 0) level.encode = F32_ONE;
-  level.decode = slow_f32_divide(F32_ONE, level.encode);
+  level.decode = reference_f32_divide(F32_ONE, level.encode);
   return level;
 }
 
-static uint8_t nvfp4_scale(slow_real_t amax, const level_t *level) {
-  const uint32_t sixth = slow_f32_quotient(0, 1, 0, 6), f448 = slow_f32_round(0, 448, 0);
-  const uint32_t wanted = slow_f32_multiply(f32_of(amax), slow_f32_multiply(level->encode, sixth));
-  return slow_e4m3_cast(smaller(wanted, f448));
+static uint8_t nvfp4_scale(reference_real_t amax, const level_t *level) {
+  const uint32_t sixth = reference_f32_quotient(0, 1, 0, 6), f448 = reference_f32_round(0, 448, 0);
+  const uint32_t wanted = reference_f32_multiply(f32_of(amax), reference_f32_multiply(level->encode, sixth));
+  return reference_e4m3_cast(smaller(wanted, f448));
 }
 
 /** clamp(x * e, +-6), the sign apart. */
-static slow_real_t nvfp4_product(slow_real_t x, uint8_t scale, const level_t *level) {
-  const uint32_t f6 = slow_f32_round(0, 6, 0);
-  const uint32_t divisor = slow_f32_multiply(slow_e4m3_value(scale), level->decode);
-  const uint32_t e = smaller(slow_f32_divide(F32_ONE, divisor), F32_MAX);
+static reference_real_t nvfp4_product(reference_real_t x, uint8_t scale, const level_t *level) {
+  const uint32_t f6 = reference_f32_round(0, 6, 0);
+  const uint32_t divisor = reference_f32_multiply(reference_e4m3_value(scale), level->decode);
+  const uint32_t e = smaller(reference_f32_divide(F32_ONE, divisor), F32_MAX);
   x.negative = 0;
-  return slow_f32_real(smaller(slow_f32_multiply(f32_of(x), e), f6));
+  return reference_f32_real(smaller(reference_f32_multiply(f32_of(x), e), f6));
 }
 
 // --- Codes -----------------------------------------------------------------------------------------------
 
 /** |x| / s in quanta against bound * 2^-bound_frac. */
-static int compare_code(slow_elem_t elem, slow_real_t x, slow_real_t s, int bound, int bound_frac) {
-  const slow_u128_t right = (slow_u128_t)bound * s.magnitude;
-  return slow_compare(x.magnitude, x.exponent + slow_elem_frac(elem), right, s.exponent - bound_frac);
+static int compare_code(reference_elem_t elem, reference_real_t x, reference_real_t s, int bound, int bound_frac) {
+  const reference_u128_t right = (reference_u128_t)bound * s.magnitude;
+  return reference_compare(x.magnitude, x.exponent + reference_elem_frac(elem), right, s.exponent - bound_frac);
 }
 
-static int nearest_magnitude(slow_elem_t elem, slow_real_t x, slow_real_t s) {
+static int nearest_magnitude(reference_elem_t elem, reference_real_t x, reference_real_t s) {
   int k = 0;
   for (; k < 7; k++) {
-    const int c = compare_code(elem, x, s, slow_elem_magnitude(elem, k) + slow_elem_magnitude(elem, k + 1), 1);
+    const int c = compare_code(elem, x, s, reference_elem_magnitude(elem, k) + reference_elem_magnitude(elem, k + 1), 1);
     if (c < 0 || (c == 0 && k % 2 == 0)) break;
   }
   return k;
 }
 
 /** The cell from magnitude k to k + 1 that holds the quotient; up iff it is past low + size * (2 r + 1) / 512. */
-static int stochastic_magnitude(slow_elem_t elem, slow_real_t x, slow_real_t s, uint8_t r) {
+static int stochastic_magnitude(reference_elem_t elem, reference_real_t x, reference_real_t s, uint8_t r) {
   int k = 0;
-  while (k < 7 && compare_code(elem, x, s, slow_elem_magnitude(elem, k + 1), 0) >= 0) k++;
+  while (k < 7 && compare_code(elem, x, s, reference_elem_magnitude(elem, k + 1), 0) >= 0) k++;
   if (k == 7) return 7;
-  const int low = slow_elem_magnitude(elem, k), size = slow_elem_magnitude(elem, k + 1) - low;
+  const int low = reference_elem_magnitude(elem, k), size = reference_elem_magnitude(elem, k + 1) - low;
   return compare_code(elem, x, s, 512 * low + size * (2 * r + 1), 9) > 0 ? k + 1 : k;
 }
 
 /** The code of x with a scale: what is rounded is x * 2^t / scale, or NVIDIA's product. */
-static uint8_t code_of(slow_real_t x, uint32_t scale, const slow_quantize_t *how, const level_t *level, uint8_t r) {
-  slow_real_t dividend = x, divisor = {0, 1, 0};
+static uint8_t code_of(reference_real_t x, uint32_t scale, const reference_quantize_t *how, const level_t *level, uint8_t r) {
+  reference_real_t dividend = x, divisor = {0, 1, 0};
   if (how->scale == SLOW_SCALE_NVFP4) {
     dividend = nvfp4_product(x, (uint8_t)scale, level);
   } else {
-    slow_scale_real(how->scale, scale, &divisor);
+    reference_scale_real(how->scale, scale, &divisor);
     dividend.exponent += level->t;
   }
   const int k = how->stochastic ? stochastic_magnitude(how->elem, dividend, divisor, r)
                                 : nearest_magnitude(how->elem, dividend, divisor);
-  return slow_elem_encode(how->elem, x.negative, k);
+  return reference_elem_encode(how->elem, x.negative, k);
 }
 
-static uint32_t scale_of(slow_real_t amax, const slow_quantize_t *how, const level_t *level) {
+static uint32_t scale_of(reference_real_t amax, const reference_quantize_t *how, const level_t *level) {
   switch (how->scale) {
     case SLOW_SCALE_NVFP4:
       return nvfp4_scale(amax, level);
@@ -279,38 +279,38 @@ static uint32_t scale_of(slow_real_t amax, const slow_quantize_t *how, const lev
 
 typedef struct {
   int poisoned;
-  slow_real_t amax;
+  reference_real_t amax;
 } summary_t;
 
-static void summarize(summary_t *summary, const slow_block_t *block) {
+static void summarize(summary_t *summary, const reference_block_t *block) {
   summary->poisoned |= block->poisoned;
   for (int i = 0; i < 16 && !block->poisoned; i++) {
-    const slow_real_t magnitude = {0, block->x[i].magnitude, block->x[i].exponent};
-    if (slow_real_compare(magnitude, summary->amax) > 0) summary->amax = magnitude;
+    const reference_real_t magnitude = {0, block->x[i].magnitude, block->x[i].exponent};
+    if (reference_real_compare(magnitude, summary->amax) > 0) summary->amax = magnitude;
   }
 }
 
 /** The scale of a tile. @return flags. */
-static unsigned tile_scale(const summary_t *tile, const slow_quantize_t *how, const level_t *level, uint32_t *scale) {
+static unsigned tile_scale(const summary_t *tile, const reference_quantize_t *how, const level_t *level, uint32_t *scale) {
   *scale = tile->poisoned ? scale_nan(how->scale) : 0;
   if (tile->poisoned) return SLOW_FLAG_NAN;
   if (tile->amax.magnitude == 0) return 0;
   *scale = scale_of(tile->amax, how, level);
   const int over = how->scale == SLOW_SCALE_E4M3 &&
-                   compare_quotient(how->elem, tile->amax, level->t, slow_e4m3_units(E4M3_MAX), 0) > 0;
+                   compare_quotient(how->elem, tile->amax, level->t, reference_e4m3_units(E4M3_MAX), 0) > 0;
   return over ? SLOW_FLAG_SATURATED : 0;
 }
 
 /** The codes of 16 numbers of a tile. */
-static void tile_codes(const slow_block_t *block, const summary_t *tile, uint32_t scale, const slow_quantize_t *how,
+static void tile_codes(const reference_block_t *block, const summary_t *tile, uint32_t scale, const reference_quantize_t *how,
                        const level_t *level, const uint8_t random[16], uint8_t codes[16]) {
   const int empty = tile->poisoned || tile->amax.magnitude == 0;
   for (int i = 0; i < 16; i++) codes[i] = empty ? 0 : code_of(block->x[i], scale, how, level, random[i]);
 }
 
-unsigned slow_quantize_block(const uint32_t bits[16], const slow_quantize_t *how, int t, const uint8_t random[16],
+unsigned reference_quantize_block(const uint32_t bits[16], const reference_quantize_t *how, int t, const uint8_t random[16],
                              uint8_t codes[16], uint32_t *scale) {
-  const slow_block_t block = slow_block_load(bits, how);
+  const reference_block_t block = reference_block_load(bits, how);
   const level_t level = {how->scale == SLOW_SCALE_E4M3 ? t : 0, F32_ONE, F32_ONE};
   summary_t tile = {0};
   summarize(&tile, &block);
@@ -324,7 +324,7 @@ unsigned slow_quantize_block(const uint32_t bits[16], const slow_quantize_t *how
 /** A tensor as it enters the quantizer, in groups of 16 along its rows, and the tiles that share a scale. */
 typedef struct {
   int64_t rows, groups;
-  slow_block_t *block;  ///< [rows][groups]
+  reference_block_t *block;  ///< [rows][groups]
   int64_t tile_rows, tile_cols;
   int tall, wide;   ///< rows and groups of a tile
   summary_t *tile;  ///< [tile_rows][tile_cols]
@@ -339,9 +339,9 @@ static void gather(const uint32_t *row, int64_t cols, int64_t b, uint32_t bits[1
   for (int i = 0; i < 16; i++) bits[i] = 16 * b + i < cols ? row[16 * b + i] : 0;
 }
 
-static loaded_t load(const uint32_t *bits, int64_t rows, int64_t cols, const slow_quantize_t *how) {
+static loaded_t load(const uint32_t *bits, int64_t rows, int64_t cols, const reference_quantize_t *how) {
   loaded_t in = {.rows = rows, .groups = (cols + 15) / 16, .tall = how->tall ? 16 : 1};
-  in.wide = slow_scale_block(how->scale) / 16;
+  in.wide = reference_scale_block(how->scale) / 16;
   in.tile_rows = (rows + in.tall - 1) / in.tall;
   in.tile_cols = (in.groups + in.wide - 1) / in.wide;
   in.block = malloc((size_t)(rows * in.groups) * sizeof *in.block);
@@ -350,7 +350,7 @@ static loaded_t load(const uint32_t *bits, int64_t rows, int64_t cols, const slo
   for (int64_t i = 0; i < rows * in.groups; i++) {
     uint32_t group[16];
     gather(bits + i / in.groups * cols, cols, i % in.groups, group);
-    in.block[i] = slow_block_load(group, how);
+    in.block[i] = reference_block_load(group, how);
     summarize(tile_at(&in, i / in.groups, i % in.groups), &in.block[i]);
   }
   return in;
@@ -362,30 +362,30 @@ static void unload(loaded_t *in) {
 }
 
 /** The largest magnitude in tiles without NaN or Inf. */
-static slow_real_t clean_amax(const loaded_t *in) {
-  slow_real_t amax = {0, 0, 0};
+static reference_real_t clean_amax(const loaded_t *in) {
+  reference_real_t amax = {0, 0, 0};
   for (int64_t i = 0; i < in->tile_rows * in->tile_cols; i++) {
     const summary_t *tile = &in->tile[i];
-    if (!tile->poisoned && slow_real_compare(tile->amax, amax) > 0) amax = tile->amax;
+    if (!tile->poisoned && reference_real_compare(tile->amax, amax) > 0) amax = tile->amax;
   }
   return amax;
 }
 
-int slow_tensor_exponent(const uint32_t *bits, int64_t rows, int64_t cols, const slow_quantize_t *how) {
+int reference_tensor_exponent(const uint32_t *bits, int64_t rows, int64_t cols, const reference_quantize_t *how) {
   loaded_t in = load(bits, rows, cols, how);
-  const int t = slow_exponent_of(how->elem, clean_amax(&in));
+  const int t = reference_exponent_of(how->elem, clean_amax(&in));
   unload(&in);
   return t;
 }
 
-static level_t level_of(const loaded_t *in, const slow_quantize_t *how, int t) {
+static level_t level_of(const loaded_t *in, const reference_quantize_t *how, int t) {
   if (how->scale == SLOW_SCALE_NVFP4) return nvfp4_level(clean_amax(in));
   return (level_t){how->scale == SLOW_SCALE_E4M3 ? t : 0, F32_ONE, F32_ONE};
 }
 
-slow_operand_t slow_operand_create(slow_elem_t elem, slow_scale_t scale, int64_t rows, int64_t cols) {
-  const int64_t block = slow_scale_block(scale);
-  slow_operand_t out = {.elem = elem, .scale = scale, .rows = rows, .tensor_scale = F32_ONE};
+reference_operand_t reference_operand_create(reference_elem_t elem, reference_scale_t scale, int64_t rows, int64_t cols) {
+  const int64_t block = reference_scale_block(scale);
+  reference_operand_t out = {.elem = elem, .scale = scale, .rows = rows, .tensor_scale = F32_ONE};
   out.groups = (cols + 15) / 16;
   out.scale_blocks = (cols + block - 1) / block;
   out.codes = calloc((size_t)(rows * out.groups), 16);
@@ -394,10 +394,10 @@ slow_operand_t slow_operand_create(slow_elem_t elem, slow_scale_t scale, int64_t
   return out;
 }
 
-slow_operand_t slow_quantize(const uint32_t *bits, int64_t rows, int64_t cols, const slow_quantize_t *how, int t) {
+reference_operand_t reference_quantize(const uint32_t *bits, int64_t rows, int64_t cols, const reference_quantize_t *how, int t) {
   loaded_t in = load(bits, rows, cols, how);
   const level_t level = level_of(&in, how, t);
-  slow_operand_t out = slow_operand_create(how->elem, how->scale, rows, cols);
+  reference_operand_t out = reference_operand_create(how->elem, how->scale, rows, cols);
   out.t = level.t;
   out.tensor_scale = level.decode;
   for (int64_t g = 0; g < rows * out.groups; g++) {
@@ -405,7 +405,7 @@ slow_operand_t slow_quantize(const uint32_t *bits, int64_t rows, int64_t cols, c
     const summary_t *tile = tile_at(&in, row, group);
     uint32_t *scale = &out.scales[row * out.scale_blocks + group / in.wide];
     uint8_t random[16];
-    slow_random_block(how->seed, how->tensor_id, (uint64_t)g, random);
+    reference_random_block(how->seed, how->tensor_id, (uint64_t)g, random);
     out.flags |= tile_scale(tile, how, &level, scale);
     tile_codes(&in.block[g], tile, *scale, how, &level, random, out.codes + 16 * g);
   }
@@ -413,18 +413,18 @@ slow_operand_t slow_quantize(const uint32_t *bits, int64_t rows, int64_t cols, c
   return out;
 }
 
-void slow_operand_free(slow_operand_t *operand) {
+void reference_operand_free(reference_operand_t *operand) {
   free(operand->codes);
   free(operand->scales);
 }
 
-uint32_t slow_dequantize(const slow_operand_t *operand, int64_t row, int64_t k) {
-  const int64_t block = k / slow_scale_block(operand->scale);
-  const slow_real_t element =
-      slow_f32_real(slow_elem_value(operand->elem, operand->codes[row * operand->groups * 16 + k]));
-  const slow_real_t tensor = slow_f32_real(operand->tensor_scale);
-  slow_real_t scale;
-  if (!slow_scale_real(operand->scale, operand->scales[row * operand->scale_blocks + block], &scale)) return F32_NAN;
-  return slow_f32_round(element.negative, (slow_u128_t)element.magnitude * scale.magnitude * tensor.magnitude,
+uint32_t reference_dequantize(const reference_operand_t *operand, int64_t row, int64_t k) {
+  const int64_t block = k / reference_scale_block(operand->scale);
+  const reference_real_t element =
+      reference_f32_real(reference_elem_value(operand->elem, operand->codes[row * operand->groups * 16 + k]));
+  const reference_real_t tensor = reference_f32_real(operand->tensor_scale);
+  reference_real_t scale;
+  if (!reference_scale_real(operand->scale, operand->scales[row * operand->scale_blocks + block], &scale)) return F32_NAN;
+  return reference_f32_round(element.negative, (reference_u128_t)element.magnitude * scale.magnitude * tensor.magnitude,
                         element.exponent + scale.exponent + tensor.exponent - operand->t);
 }

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exact comparison, and FP32 rounding by search: the result is the pattern whose number is nearest.
+#include "reference.h"
+
+#define F32_NAN 0x7FC00000u
+#define F32_INF 0x7F800000u
+#define F32_SIGN 0x80000000u
+
+static int width(reference_u128_t a) {
+  const uint64_t high = (uint64_t)(a >> 64), low = (uint64_t)a;
+  if (high != 0) return 128 - __builtin_clzll(high);
+  return low != 0 ? 64 - __builtin_clzll(low) : 0;
+}
+
+int reference_compare(reference_u128_t a, int p, reference_u128_t b, int q) {
+  if (a == 0 || b == 0) return (a != 0) - (b != 0);
+  const int top_a = width(a) + p, top_b = width(b) + q;
+  if (top_a != top_b) return top_a > top_b ? 1 : -1;
+  // Same leading bit: with both moved to the top of the word, plain order decides.
+  a <<= 128 - width(a);
+  b <<= 128 - width(b);
+  return (a > b) - (a < b);
+}
+
+int reference_real_compare(reference_real_t x, reference_real_t y) {
+  return reference_compare(x.magnitude, x.exponent, y.magnitude, y.exponent);
+}
+
+int reference_f32_is_finite(uint32_t bits) {
+  return (bits & F32_INF) != F32_INF;
+}
+
+int reference_f32_is_nan(uint32_t bits) {
+  return (bits & ~F32_SIGN) > F32_INF;
+}
+
+reference_real_t reference_f32_real(uint32_t bits) {
+  const uint32_t field = (bits >> 23) & 255, fraction = bits & 0x7FFFFF;
+  const reference_real_t subnormal = {bits >> 31 != 0, fraction, -149};
+  const reference_real_t normal = {bits >> 31 != 0, 0x800000u + fraction, (int)field - 150};
+  return field == 0 ? subnormal : normal;
+}
+
+uint32_t reference_f32_quotient(int negative, reference_u128_t numerator, int exponent, reference_u128_t denominator) {
+  // The largest finite pattern that is not above the number; `above` stands for 2^128 when it is the pattern of Inf.
+  uint32_t below = 0, above = F32_INF;
+  while (above - below > 1) {
+    const uint32_t middle = below + (above - below) / 2;
+    const reference_real_t x = reference_f32_real(middle);
+    if (reference_compare(x.magnitude * denominator, x.exponent, numerator, exponent) <= 0) {
+      below = middle;
+    } else {
+      above = middle;
+    }
+  }
+  const reference_real_t x = reference_f32_real(below);
+  const int past_half = reference_compare(numerator, exponent, (2 * x.magnitude + 1) * denominator, x.exponent - 1);
+  const uint32_t nearest = past_half > 0 || (past_half == 0 && below % 2 == 1) ? above : below;
+  return nearest | (negative ? F32_SIGN : 0);
+}
+
+uint32_t reference_f32_round(int negative, reference_u128_t magnitude, int exponent) {
+  return reference_f32_quotient(negative, magnitude, exponent, 1);
+}
+
+uint32_t reference_f32_multiply(uint32_t a, uint32_t b) {
+  const uint32_t sign = (a ^ b) & F32_SIGN;
+  if (reference_f32_is_nan(a) || reference_f32_is_nan(b)) return F32_NAN;
+  if (!reference_f32_is_finite(a) || !reference_f32_is_finite(b)) {
+    const int zero = (a & ~F32_SIGN) == 0 || (b & ~F32_SIGN) == 0;
+    return zero ? F32_NAN : F32_INF | sign;
+  }
+  const reference_real_t x = reference_f32_real(a), y = reference_f32_real(b);
+  return reference_f32_round(sign != 0, (reference_u128_t)x.magnitude * y.magnitude, x.exponent + y.exponent);
+}
+
+uint32_t reference_f32_divide(uint32_t a, uint32_t b) {
+  const uint32_t sign = (a ^ b) & F32_SIGN;
+  const int zero_a = (a & ~F32_SIGN) == 0, zero_b = (b & ~F32_SIGN) == 0;
+  if (reference_f32_is_nan(a) || reference_f32_is_nan(b) || (zero_a && zero_b)) return F32_NAN;
+  if (!reference_f32_is_finite(a)) return reference_f32_is_finite(b) ? F32_INF | sign : F32_NAN;
+  if (!reference_f32_is_finite(b)) return sign;
+  if (zero_b) return F32_INF | sign;
+  const reference_real_t x = reference_f32_real(a), y = reference_f32_real(b);
+  return reference_f32_quotient(sign != 0, x.magnitude, x.exponent - y.exponent, y.magnitude);
+}
+
+// --- Exact sums: integers in units of 2^SLOW_SUM_UNIT ---------------------------------------------------
+
+static void big_add(reference_big_t *big, reference_real_t x) {
+  if (x.magnitude == 0) return;
+  const int place = x.exponent - SLOW_SUM_UNIT;
+  const reference_u128_t term = (reference_u128_t)x.magnitude << place % 32;
+  uint64_t carry = 0;
+  for (int i = place / 32; i < SLOW_BIG_WORDS; i++) {
+    const int from = i - place / 32;
+    carry += (uint64_t)big->word[i] + (from < 4 ? (uint32_t)(term >> 32 * from) : 0);
+    big->word[i] = (uint32_t)carry;
+    carry >>= 32;
+  }
+}
+
+static int big_compare(const reference_big_t *a, const reference_big_t *b) {
+  for (int i = SLOW_BIG_WORDS - 1; i >= 0; i--) {
+    if (a->word[i] != b->word[i]) return a->word[i] > b->word[i] ? 1 : -1;
+  }
+  return 0;
+}
+
+/** The difference of a sum's parts, @p larger the greater of them, against magnitude * 2^exponent. */
+static int difference_compare(const reference_big_t *larger, const reference_big_t *smaller, uint64_t magnitude, int exponent) {
+  const reference_real_t x = {0, magnitude, exponent};
+  reference_big_t right = *smaller;
+  big_add(&right, x);
+  return big_compare(larger, &right);
+}
+
+void reference_sum_add(reference_sum_t *sum, reference_real_t x) {
+  big_add(&sum->part[x.negative], x);
+}
+
+uint32_t reference_sum_round(const reference_sum_t *sum, int drop) {
+  const int order = big_compare(&sum->part[0], &sum->part[1]);
+  const reference_big_t *larger = &sum->part[order < 0], *smaller = &sum->part[order >= 0];
+  uint32_t below = 0, above = F32_INF >> drop;
+  if (order == 0) return 0;
+  while (above - below > 1) {
+    const uint32_t middle = below + (above - below) / 2;
+    const reference_real_t x = reference_f32_real(middle << drop);
+    if (difference_compare(larger, smaller, x.magnitude, x.exponent) >= 0) {
+      below = middle;
+    } else {
+      above = middle;
+    }
+  }
+  // The next pattern's magnitude is larger by 2^drop in the same units.
+  const reference_real_t x = reference_f32_real(below << drop);
+  const int past_half = difference_compare(larger, smaller, 2 * x.magnitude + (1ull << drop), x.exponent - 1);
+  const uint32_t nearest = past_half > 0 || (past_half == 0 && below % 2 == 1) ? above : below;
+  return nearest << drop | (order < 0 ? F32_SIGN : 0);
+}
+
+uint32_t reference_f32_add_real(uint32_t a, reference_real_t x) {
+  reference_sum_t sum = {0};
+  if (reference_f32_is_nan(a)) return F32_NAN;
+  if (!reference_f32_is_finite(a)) return a;
+  if (a == F32_SIGN && x.negative && x.magnitude == 0) return F32_SIGN;  // -0 and -0; other zero sums are +0
+  reference_sum_add(&sum, reference_f32_real(a));
+  reference_sum_add(&sum, x);
+  return reference_sum_round(&sum, 0);
+}
+
+uint32_t reference_f32_add(uint32_t a, uint32_t b) {
+  if (reference_f32_is_nan(a) || reference_f32_is_nan(b)) return F32_NAN;
+  if (!reference_f32_is_finite(a) && !reference_f32_is_finite(b)) return a == b ? a : F32_NAN;
+  if (!reference_f32_is_finite(b)) return b;
+  return reference_f32_add_real(a, reference_f32_real(b));
+}
