@@ -4,8 +4,9 @@
 # What fast tests run: ./ufp4 test -L fast builds no more.
 add_custom_target(ufp4_fast)
 
-# ufp4_test(NAME LABELS COMMAND WORD... [NEEDS TARGET...] [PROPERTIES KEY VALUE...]): one test, of at most 300 seconds unless
-# the properties say TIMEOUT. The targets that command and properties name, and NEEDS, are built for a fast one.
+# ufp4_test(NAME LABELS COMMAND WORD... [NEEDS TARGET...] [PROPERTIES KEY VALUE...]): one test.
+# It may take 300 seconds unless the properties say TIMEOUT.
+# For a fast one the targets that command and properties name, and those of NEEDS, are built.
 function(ufp4_test name labels)
   cmake_parse_arguments(PARSE_ARGV 2 test "" "" "COMMAND;NEEDS;PROPERTIES")
   add_test(NAME ${name} COMMAND ${test_COMMAND})
@@ -29,9 +30,11 @@ function(ufp4_skipped_test name labels why)
     PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped: ")
 endfunction()
 
-# ufp4_properties(PREFIX SOURCE COMMAND WORD... [..]): a test PREFIX.PROPERTY for each property that SOURCE defines, which runs
-# COMMAND PROPERTY. In C and C++ those are TEST(PROPERTY), SLOW_TEST and FULL_TEST, of the label fast, slow and full; in Python
-# functions KIND_PROPERTY, after a line @slow of the label slow. Options, beside those of ufp4_test:
+# ufp4_properties(PREFIX SOURCE COMMAND WORD... [..]): a test PREFIX.PROPERTY for each property that SOURCE defines.
+# It runs COMMAND PROPERTY.
+# In C and C++ properties are TEST(PROPERTY), SLOW_TEST and FULL_TEST, with the label fast, slow and full.
+# In Python they are functions KIND_PROPERTY, with the label fast, or slow after a line @slow.
+# Options, beside those of ufp4_test:
 #   PYTHON KIND     SOURCE is in Python: test, or another first word of the functions' names
 #   SUFFIX TEXT     behind each name
 #   EXCLUDE REGEX   not these properties

@@ -77,9 +77,9 @@ SLOW_TEST(nv_equal_the_model_on_many) {
   chains(nv_settings, NV_SETTINGS, 40, 120, 1);
 }
 
-// The configuration that UFP4_TEST_CONFIGURATION names: CMake makes a property of each that is simulated on demand. Fewer
-// jobs for the large ones. Of jobs with elements that a configuration does not have, and without a QUANT engine, none run
-// side by side.
+// The configuration that UFP4_TEST_CONFIGURATION names: CMake makes a property of each that is simulated on demand.
+// Fewer jobs for the large ones. Of jobs with elements that a configuration does not have, and without a QUANT engine,
+// none run side by side.
 static void configuration_equals_the_model(void) {
   static const ufp4_configuration_t configurations[] = UFP4_CONFIGURATIONS;
   const char *name = getenv("UFP4_TEST_CONFIGURATION");

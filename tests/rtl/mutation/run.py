@@ -96,8 +96,9 @@ def make_simulator(args, folder):
 def killed(folder, command, number):
     """Whether the test fails. One that hangs does; its time is the processor's, which other work does not stretch."""
     limit = (CPU_SECONDS, CPU_SECONDS)
-    return subprocess.run(command, cwd=folder, capture_output=True, env={**os.environ, "UFP4_MUTANT": str(number)},
-                          check=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, limit)).returncode != 0
+    done = subprocess.run(command, cwd=folder, capture_output=True, env={**os.environ, "UFP4_MUTANT": str(number)},
+                          check=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, limit))
+    return done.returncode != 0
 
 
 def main():

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dot product of two blocks, decoded, in its combinational forms side by side: ufp4_dot for all formats and for those of
-// the two operands alone, and ufp4_dot_planes. Tests only.
+// The dot product of two blocks, decoded, in its combinational forms side by side: ufp4_dot for all formats and for
+// those of the two operands alone, and ufp4_dot_planes. Tests only.
 module dot_forms (
   input  logic [7:0]  a_elem_i,
   input  logic [7:0]  b_elem_i,
