@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "ufp4/matrix.h"
+#include "ufp4/quantize.h"
 #include "ufp4/tensor.h"
 
 #define ADDRESS_BITS ((int)sizeof(size_t) * CHAR_BIT)
