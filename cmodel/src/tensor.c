@@ -16,7 +16,7 @@ void ufp4_tensor_free(ufp4_tensor_t *tensor) {
 // All of the file, but of one that is no .npy, which may be larger than the memory, its beginning only.
 static ufp4_status_t read_npy_bytes(const file_ranges_t *file, file_bytes_t *out, ufp4_message_t *message) {
   uint8_t first[NPY_MAGIC_BYTES] = {0};
-  out->size = file->size;
+  out->size = ufp4_matrix_bytes((int64_t)file->size, 1, 1);
   if (file->size >= sizeof first) {
     ufp4_status_t status = file_range_read(file, 0, sizeof first, first, message);
     if (status != UFP4_OK) return status;

@@ -72,9 +72,9 @@ static ufp4_status_t make_operands(bench_t *bench, ufp4_elem_t elem, job_t *job)
   ufp4_matrix_t matrix = fill(bench, 1);
   ufp4_status_t status = ufp4_quantize(&matrix, &how, &job->a);
   if (status != UFP4_OK) return status;
-  memcpy(bench->yard[0], bench->from, bench->size * bench->size * sizeof(float));
+  memcpy(bench->yard[0], bench->from, (size_t)(bench->size * bench->size) * sizeof(float));
   matrix = fill(bench, 2);
-  memcpy(bench->yard[1], bench->from, bench->size * bench->size * sizeof(float));
+  memcpy(bench->yard[1], bench->from, (size_t)(bench->size * bench->size) * sizeof(float));
   return ufp4_quantize(&matrix, &how, &job->b);
 }
 
@@ -117,7 +117,7 @@ static ufp4_status_t bench_gemms(bench_t *bench) {
 
 static ufp4_status_t run_memcpy(bench_t *bench, const void *argument) {
   (void)argument;
-  memcpy(bench->to, bench->from, bench->size * bench->size * sizeof(float));
+  memcpy(bench->to, bench->from, (size_t)(bench->size * bench->size) * sizeof(float));
   return UFP4_OK;
 }
 
@@ -246,14 +246,14 @@ static int finish(bench_t *bench, ufp4_status_t status) {
 }
 
 static int allocate(bench_t *bench) {
-  const size_t least = bench->size > SIMULATED_SIZE ? bench->size : SIMULATED_SIZE;
-  const size_t side = (least + 15) / 16 * 16;  // whole cache lines
+  const uint64_t least = bench->size > SIMULATED_SIZE ? bench->size : SIMULATED_SIZE;
+  const uint64_t side = (least + 15) / 16 * 16;  // whole cache lines
   float **all[] = {&bench->from, &bench->to, &bench->yard[0], &bench->yard[1], &bench->yard[2]};
   int whole = 1;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-    *all[i] = aligned_alloc(64, side * side * sizeof(float));
+    *all[i] = aligned_alloc(64, ufp4_matrix_bytes((int64_t)side, (int64_t)side, sizeof(float)));
     whole &= *all[i] != NULL;
-    if (*all[i] != NULL) memset(*all[i], 0, side * side * sizeof(float));
+    if (*all[i] != NULL) memset(*all[i], 0, (size_t)(side * side) * sizeof(float));
   }
   return whole;
 }

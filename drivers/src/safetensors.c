@@ -90,7 +90,7 @@ static ufp4_status_t check_entries(const safetensors_t *file, ufp4_message_t *me
 
 static ufp4_status_t parse(safetensors_t *file, const char *text, uint64_t length, ufp4_message_t *message) {
   json_error_t error = {0};
-  file->header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+  file->header = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &error);
   // Where an allocation of its own fails, jansson gives this code or none.
   enum json_error_code code = file->header == NULL ? json_error_code(&error) : json_error_invalid_syntax;
   if (code == json_error_out_of_memory || code == json_error_unknown) {
@@ -119,7 +119,7 @@ static ufp4_status_t read_header(safetensors_t *file, ufp4_message_t *message) {
   if (length > file->file.size - 8) return fail(file, message, "truncated inside its header");
   file->data_at = 8 + length;
   file->data_bytes = file->file.size - file->data_at;
-  char *text = malloc(length + 1);
+  char *text = malloc((size_t)length + 1);
   if (text == NULL) {
     ufp4_message_set(message, "%s: its header does not fit in memory", file->path);
     return UFP4_ERROR_MEMORY;
