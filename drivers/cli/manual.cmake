@@ -27,7 +27,7 @@ execute_process(COMMAND ${PROGRAM} --help OUTPUT_VARIABLE text)
 write_page(ufp4 "an open 4-bit training tensor core")
 string(REGEX MATCHALL "\n  [a-z]+ +[^\n]+" commands "${text}")
 foreach(line ${commands})
-  if("${line}" MATCHES "^\n  ([a-z]+) +([^\n]+)$" AND NOT CMAKE_MATCH_1 STREQUAL "test" AND NOT CMAKE_MATCH_1 STREQUAL "docs") # of the launcher
+  if("${line}" MATCHES "^\n  ([a-z]+) +([^\n]+)$")
     write_page(ufp4-${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
   endif()
 endforeach()
