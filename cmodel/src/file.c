@@ -9,13 +9,9 @@
 
 #include "ufp4/matrix.h"
 
-// A message has room for the reason, whatever the path's length.
-#define SHOWN_BYTES 300
-
 ufp4_status_t file_fail(const char *path, const char *doing, ufp4_message_t *message) {
   int error = errno;
-  size_t length = strlen(path), cut = length > SHOWN_BYTES ? length - SHOWN_BYTES : 0;
-  ufp4_message_set(message, "%s%s: cannot %s: %s", cut > 0 ? "..." : "", path + cut, doing, strerror(error));
+  ufp4_message_set(message, "%s: cannot %s: %s", path, doing, strerror(error));
   return file_status(error);
 }
 

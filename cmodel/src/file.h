@@ -3,6 +3,7 @@
 #ifndef UFP4_FILE_H
 #define UFP4_FILE_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -43,13 +44,19 @@ ufp4_status_t file_fail(const char *path, const char *doing, ufp4_message_t *mes
  * @param[out] target malloc'ed. */
 ufp4_status_t file_target(const char *path, char **target, ufp4_message_t *message);
 
+/** A name in the folder of @p target, of this process, that is no longer than any may be; malloc'ed, or NULL. */
+char *file_beside(const char *target);
+
 /** A file that takes its name only when it is whole. Until then it has none, where the file system can do that, and goes
- * with the process; else one beside the target. */
+ * with the process; else one in the target's folder, and the signals of this thread wait. It has the mode of the file
+ * that it replaces. */
 typedef struct {
   FILE *stream;
   char *path, *target;  ///< as named, and with links followed
   char *beside;         ///< its name until it is whole
   int named;            ///< it has that name
+  int waiting;          ///< signals of this thread wait while it has
+  sigset_t signals;     ///< and those that waited before
 } file_out_t;
 
 ufp4_status_t file_out_open(const char *path, file_out_t *out, ufp4_message_t *message);
@@ -63,8 +70,7 @@ ufp4_status_t file_out_close(file_out_t *out, ufp4_message_t *message);
 
 /** What writes a file's contents; its failures are seen in the stream. */
 typedef void (*file_put_t)(const void *context, FILE *stream);
-/** A file_out_t of what @p put writes at once. Signals wait where it has a name before it is whole, so that none is left
- *  behind. */
+/** A file_out_t of what @p put writes at once. */
 ufp4_status_t file_write_by(const char *path, file_put_t put, const void *context, ufp4_message_t *message);
 
 /** One part of what is to be written. */

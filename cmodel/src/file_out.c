@@ -19,6 +19,7 @@ static ufp4_status_t fail_memory(const char *path, ufp4_message_t *message) {
 // --- Where a name leads ------------------------------------------------------------------------------
 
 #define MAX_LINKS 40  // as the kernel's
+#define BESIDE_BYTES 48
 
 static int is_within(const char *path, const char *folder) {
   size_t length = strlen(folder);
@@ -91,8 +92,10 @@ ufp4_status_t file_target(const char *path, char **target, ufp4_message_t *messa
 
 // --- A file without its name -------------------------------------------------------------------------
 
-// A file without a name, which goes with the process however that ends; -1 where the file system has none.
+// A file without a name, which goes with the process however that ends; -1 where the file system has none, or where
+// there is no /proc by which to name it.
 static int open_nameless(const char *target) {
+  if (access("/proc/self/fd", X_OK) != 0) return -1;
   char *folder = strdup(target);
   if (folder == NULL) return -1;
   char *slash = strrchr(folder, '/');
@@ -102,23 +105,45 @@ static int open_nameless(const char *target) {
   return descriptor;
 }
 
-static void name_beside(file_out_t *out, int attempt) {
-  snprintf(out->beside, strlen(out->target) + 40, "%s.%ld-%d.tmp", out->target, (long)getpid(), attempt);
+// In the target's folder, and no longer than any name may be.
+static void name_beside(const char *target, int attempt, char *beside) {
+  const int folder = (int)(strrchr(target, '/') - target) + 1;
+  snprintf(beside, (size_t)folder + BESIDE_BYTES, "%.*s.ufp4-%ld-%d.tmp", folder, target, (long)getpid(), attempt);
 }
 
-// The same with a name beside the target that nobody has.
+char *file_beside(const char *target) {
+  char *beside = malloc(strlen(target) + BESIDE_BYTES);
+  for (int i = 0; beside != NULL && i < 100; i++) {
+    name_beside(target, i, beside);
+    if (access(beside, F_OK) != 0) break;
+  }
+  return beside;
+}
+
+// The same with a name that nobody has; signals wait until it is renamed or removed, so that none is left behind.
 static int open_named(file_out_t *out) {
+  sigset_t all;
   int descriptor = -1;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &out->signals);
+  out->waiting = 1;
   for (int i = 0; i < 100 && descriptor < 0; i++) {
-    name_beside(out, i);
+    name_beside(out->target, i, out->beside);
     descriptor = open(out->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor < 0 && errno != EEXIST) return -1;
+    if (descriptor < 0 && errno != EEXIST) break;
   }
   out->named = descriptor >= 0;
   return descriptor;
 }
 
+// As the file that is replaced, if there is one.
+static void keep_mode(const file_out_t *out, int descriptor) {
+  struct stat about;
+  if (stat(out->target, &about) == 0) (void)fchmod(descriptor, about.st_mode & 0777);
+}
+
 static void forget(file_out_t *out) {
+  if (out->waiting) pthread_sigmask(SIG_SETMASK, &out->signals, NULL);
   free(out->path);
   free(out->target);
   free(out->beside);
@@ -130,7 +155,7 @@ ufp4_status_t file_out_open(const char *path, file_out_t *out, ufp4_message_t *m
   ufp4_status_t status = file_target(path, &out->target, message);
   if (status != UFP4_OK) return status;
   out->path = strdup(path);
-  out->beside = malloc(strlen(out->target) + 40);
+  out->beside = malloc(strlen(out->target) + BESIDE_BYTES);
   if (out->path == NULL || out->beside == NULL) {
     forget(out);
     return fail_memory(path, message);
@@ -138,7 +163,10 @@ ufp4_status_t file_out_open(const char *path, file_out_t *out, ufp4_message_t *m
   int descriptor = open_nameless(out->target);
   if (descriptor < 0) descriptor = open_named(out);
   out->stream = descriptor >= 0 ? fdopen(descriptor, "wb") : NULL;
-  if (out->stream != NULL) return UFP4_OK;
+  if (out->stream != NULL) {
+    keep_mode(out, descriptor);
+    return UFP4_OK;
+  }
   status = file_fail(path, "create", message);
   if (descriptor >= 0) close(descriptor);
   if (out->named) unlink(out->beside);
@@ -151,7 +179,7 @@ static int name_it(file_out_t *out) {
   char self[64];
   snprintf(self, sizeof self, "/proc/self/fd/%d", fileno(out->stream));
   for (int i = 0; i < 100 && !out->named; i++) {
-    name_beside(out, i);
+    name_beside(out->target, i, out->beside);
     out->named = linkat(AT_FDCWD, self, AT_FDCWD, out->beside, AT_SYMLINK_FOLLOW) == 0;
     if (!out->named && errno != EEXIST) return 0;
   }
@@ -199,17 +227,11 @@ ufp4_status_t file_out_close(file_out_t *out, ufp4_message_t *message) {
 
 ufp4_status_t file_write_by(const char *path, file_put_t put, const void *context, ufp4_message_t *message) {
   file_out_t out;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, NULL, &before);
   ufp4_status_t status = file_out_open(path, &out, message);
   if (status != UFP4_OK) return status;
-  if (out.named) pthread_sigmask(SIG_BLOCK, &all, NULL);
   errno = 0;
   put(context, out.stream);
-  status = file_out_close(&out, message);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  return status;
+  return file_out_close(&out, message);
 }
 
 typedef struct {

@@ -7,6 +7,10 @@
 #include <assert.h>
 #include <float.h>
 #include <stdint.h>
+
+#ifdef __FAST_MATH__
+#error "-ffast-math and -Ofast change the bits: leave them out"
+#endif
 #include <string.h>
 
 #include "ufp4/quantize.h"

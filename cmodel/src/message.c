@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "ufp4/status.h"
 
+#define LONGEST 16384  // a few paths of the greatest length
+
 void ufp4_message_set(ufp4_message_t *message, const char *format, ...) {
+  static const char cut[] = "...";
+  char text[LONGEST];
   if (message == NULL) return;
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(message->text, sizeof message->text, format, arguments);
+  vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
+  // Names come first and the reason behind them: of what does not fit, the end is kept.
+  const size_t length = strlen(text), room = sizeof message->text - 1;
+  const char *kept = length > room ? text + length - room + strlen(cut) : text;
+  snprintf(message->text, sizeof message->text, "%s%s", length > room ? cut : "", kept);
   // Names from files and from the command line stand in it: whatever they hold, it stays one line of text.
   for (char *at = message->text; *at != '\0'; at++) {
     if ((unsigned char)*at < ' ' || *at == 0x7F) *at = '?';

@@ -273,10 +273,10 @@ static int draw(const bias_t *bias) {
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_bias, status, message.text);
 }
 
-static int check_plot(const char *path) {
+static int check_plot(const char *path, const char *tensor) {
   size_t length = strlen(path);
   if (length > 4 && strcmp(path + length - 4, ".svg") == 0) {
-    return cli_output_file(&cli_bias, path, CLI_ANY_FILE, NULL, 0);
+    return cli_output_file(&cli_bias, path, CLI_ANY_FILE, &tensor, 1);
   }
   return cli_fail(&cli_bias, CLI_USAGE, "--plot: '%s' does not end in .svg", path);
 }
@@ -295,7 +295,7 @@ static int check(const bias_t *bias, int explicit_data) {
       bias->rows * bias->cols > UINT64_C(1) << 28) {
     return cli_fail(&cli_bias, CLI_USAGE, "--rows and --cols: 1 to %d each, at most 2^28 elements", UFP4_MAX_DIM);
   }
-  return bias->plot == NULL ? CLI_GO_ON : check_plot(bias->plot);
+  return bias->plot == NULL ? CLI_GO_ON : check_plot(bias->plot, bias->tensor);
 }
 
 static int measure(bias_t *bias) {

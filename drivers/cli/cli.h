@@ -54,8 +54,9 @@ int cli_fail_errno(const cli_command_t *command, const char *path, const char *d
 
 /** Signals that end the program say so first; writing beyond ulimit -f becomes an error of that write. */
 void cli_signals_begin(void);
-/** While waveforms are written to @p path a full disk may come as SIGBUS: then a line, exit status 3, and no file. */
-void cli_signals_trace(const char *path);
+/** While waveforms for @p path are written to @p beside, a full disk may come as SIGBUS: then a line, exit status 3, and no
+ *  file. Signals that end the program remove it, too. */
+void cli_signals_trace(const char *path, const char *beside);
 
 // --- Options -----------------------------------------------------------------------------------------
 
@@ -119,7 +120,11 @@ void cli_device_add(cli_options_t *options, cli_device_t *device);
  *  @return CLI_GO_ON or the exit status. */
 int cli_device_check(const cli_command_t *command, const cli_options_t *options, const cli_device_t *device,
                      const char *check);
-/** Opens backend @p name (device->backend, or that of --check) with these options; on failure *out is NULL and the
+/** Refuses a --trace that cannot be written, or that is one of @p count other files of the command (NULL: not given).
+ *  @return CLI_GO_ON or the exit status. */
+int cli_device_check_trace(const cli_command_t *command, const cli_device_t *device, const char *const *files, int count);
+/** Opens backend @p name (device->backend, or that of --check) with these options. Where both are simulated, the waveforms
+ *  are those of device->backend. On failure *out is NULL and the
  *  message has been printed. @return CLI_GO_ON or the exit status. */
 int cli_device_open(const cli_command_t *command, const cli_device_t *device, const char *name, ufp4_device_t **out);
 /** Closes it, and says if its waveforms could not be written. @return CLI_GO_ON or the exit status. */
@@ -163,5 +168,7 @@ int cli_output_file(const cli_command_t *command, const char *path, cli_file_t k
 int cli_output_directory(const cli_command_t *command, const char *path);
 /** Makes it, if it is not there; *made tells. @return CLI_GO_ON or the exit status. */
 int cli_output_make_directory(const cli_command_t *command, const char *path, int *made);
+/** Removes one that was made and is empty; links are followed. */
+void cli_output_remove_directory(const char *path);
 
 #endif

@@ -233,7 +233,7 @@ static int multiply(choices_t *choices, const inputs_t *in) {
   free(want.d);
   if (end != CLI_GO_ON || mismatches < 0) return end == CLI_GO_ON ? CLI_OK : end;
   if (mismatches == 0) {
-    fprintf(stderr, "ufp4 gemm: compared: %" PRId64 " outputs, equal\n", m * n);
+    fprintf(stderr, "ufp4 gemm: compared: %" PRId64 " output%s, equal\n", m * n, m * n == 1 ? "" : "s");
     return CLI_OK;
   }
   return cli_fail(&cli_gemm, CLI_MISMATCH, "%" PRId64 " of %" PRId64 " outputs differ between %s and %s", mismatches,
@@ -299,8 +299,12 @@ static int run(int argc, char **argv) {
   if (end == CLI_GO_ON) end = check_choices(&choices);
   if (end == CLI_GO_ON) end = cli_device_check(&cli_gemm, &options, &choices.device, choices.check);
   if (end != CLI_GO_ON) return end;
-  end = cli_output_file(&cli_gemm, choices.output, CLI_NPY,
-                        (const char *[]){paths[0], paths[1], choices.c_path, choices.accumulate_path}, 4);
+  const char *const read[] = {paths[0], paths[1], choices.c_path, choices.accumulate_path};
+  end = cli_output_file(&cli_gemm, choices.output, CLI_NPY, read, 4);
+  if (end == CLI_GO_ON) end = cli_device_check_trace(&cli_gemm, &choices.device, read, 4);
+  if (end == CLI_GO_ON && choices.device.trace != NULL && strcmp(choices.device.trace, choices.output) == 0) {
+    end = cli_fail(&cli_gemm, CLI_USAGE, "%s: is -o and --trace; name two files", choices.output);
+  }
   if (end != CLI_GO_ON) return end;
   end = read_inputs(paths, &choices, &in);
   if (end == CLI_GO_ON) end = check_contract(&choices, &in);

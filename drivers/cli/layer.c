@@ -240,14 +240,16 @@ static char *output_path(const choices_t *choices, int pass) {
 
 // Before the work: the directory can be written, and no output is an input.
 static int check_outputs(const choices_t *choices, char **inputs) {
+  const char *const read[UFP4_ROLE_COUNT + 1] = {inputs[0], inputs[1], inputs[2], choices->recipe_name};
   struct stat about;
-  int end = cli_output_directory(&cli_layer, choices->directory);
+  int end = cli_device_check_trace(&cli_layer, &choices->device, read, UFP4_ROLE_COUNT + 1);
+  if (end == CLI_GO_ON) end = cli_output_directory(&cli_layer, choices->directory);
   if (end != CLI_GO_ON || stat(choices->directory, &about) != 0) return end;
   for (int pass = 0; pass < UFP4_PASS_COUNT && end == CLI_GO_ON; pass++) {
     if (choices->pass != ALL_PASSES && choices->pass != pass) continue;
     char *path = output_path(choices, pass);
     if (path == NULL) return cli_fail_status(&cli_layer, UFP4_ERROR_MEMORY, NULL);
-    end = cli_output_file(&cli_layer, path, CLI_NPY, (const char *const *)inputs, UFP4_ROLE_COUNT);
+    end = cli_output_file(&cli_layer, path, CLI_NPY, read, UFP4_ROLE_COUNT + 1);
     free(path);
   }
   return end;
@@ -284,7 +286,7 @@ static int write_all(const choices_t *choices, const layer_t *layer) {
     if (status != UFP4_OK) end = fail_file(status, &message);
   }
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) file_out_discard(&outputs[pass]);
-  if (end != CLI_GO_ON && made) rmdir(choices->directory);
+  if (end != CLI_GO_ON && made) cli_output_remove_directory(choices->directory);
   return end;
 }
 

@@ -185,7 +185,8 @@ static cli_option_t *find_option(cli_options_t *options, int code) {
   return NULL;
 }
 
-static int fail_option(const cli_command_t *command, int code, const char *word, const char *next) {
+// @p word is the one before getopt's place, @p next the one there, which is @p unmoved if the last call left it.
+static int fail_option(const cli_command_t *command, int code, const char *word, const char *next, int unmoved) {
   const char *what = code == ':'              ? "needs a value"
                      : optopt >= FIRST_OPTION ? "takes no value"
                                               : "is not an option of this command";
@@ -193,7 +194,7 @@ static int fail_option(const cli_command_t *command, int code, const char *word,
   const int is_letter = code == '?' && optopt < FIRST_OPTION && isgraph(optopt);
   if (!is_letter || length == 2) return cli_fail(command, CLI_USAGE, "%s %s; see ufp4 %s --help", word, what, command->name);
   // Of letters behind one dash the word is not yet over, unless it was the last.
-  if (word[0] != '-' || word[1] == '-' || word[length - 1] != optopt) word = next;
+  if (unmoved || word[0] != '-' || word[1] == '-' || word[length - 1] != optopt) word = next;
   return cli_fail(command, CLI_USAGE, "%s: -%c %s; see ufp4 %s --help", word, optopt, what, command->name);
 }
 
@@ -219,9 +220,12 @@ static int parse_options(const cli_command_t *command, cli_options_t *options, i
   opterr = 0;
   optind = 0;  // glibc: start over, whatever was parsed before
   for (;;) {
+    const int before = optind;
     int index = -1, code = getopt_long(argc, argv, shorts, longs, &index), end = CLI_GO_ON;
     if (code == -1) return CLI_GO_ON;
-    if (code == '?' || code == ':') return fail_option(command, code, argv[optind - 1], argv[optind]);
+    if (code == '?' || code == ':') {
+      return fail_option(command, code, argv[optind - 1], argv[optind], optind == before);
+    }
     const char *word = argv[optarg != NULL && optarg == argv[optind - 1] ? optind - 2 : optind - 1];
     if (index >= 0) end = check_whole_name(command, longs[index].name, word);
     if (end != CLI_GO_ON) return end;

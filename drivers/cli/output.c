@@ -36,17 +36,26 @@ static int check_parent(const cli_command_t *command, const char *path) {
   return result;
 }
 
-// An input may be FILE.safetensors:NAME.
-static int is_same_file(const struct stat *output, const char *input) {
-  struct stat about;
-  char *file = strdup(input);
-  if (file == NULL) return 0;
-  static const char container[] = ".safetensors:";
-  char *name = strstr(file, container);
-  if (name != NULL) name[sizeof container - 2] = '\0';  // as the reader of tensors splits it
-  int found = stat(file, &about) == 0;
+static int is_same(const struct stat *a, const struct stat *b) {
+  return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+// An input may be FILE or FILE:NAME, or FOLDER or FOLDER:NAME of a checkpoint, of which any file may be read.
+static int is_same_file(const struct stat *output, const char *target, const char *input) {
+  struct stat about, folder;
+  char *file = strdup(input), *parent = strdup(target);
+  if (parent != NULL) *(strrchr(parent, '/') + 1) = '\0';
+  int same = 0;
+  for (char *end = file != NULL ? file + strlen(file) : NULL; end != NULL && parent != NULL && !same;) {
+    if (stat(file, &about) == 0) {
+      same = S_ISDIR(about.st_mode) ? stat(parent, &folder) == 0 && is_same(&about, &folder) : is_same(&about, output);
+    }
+    end = strrchr(file, ':');
+    if (end != NULL) *end = '\0';
+  }
   free(file);
-  return found && about.st_dev == output->st_dev && about.st_ino == output->st_ino;
+  free(parent);
+  return same;
 }
 
 static int ends_in(const char *path, const char *suffix) {
@@ -93,14 +102,14 @@ static int find_folder(const cli_command_t *command, const char *path, char **ta
 }
 
 // A file that is there and is to be replaced.
-static int check_present(const cli_command_t *command, const char *path, const struct stat *about,
+static int check_present(const cli_command_t *command, const char *path, const char *target, const struct stat *about,
                          const char *const *inputs, int count) {
   struct stat printed;
   for (int i = 0; i < count; i++) {
-    if (inputs[i] == NULL || !is_same_file(about, inputs[i])) continue;
+    if (inputs[i] == NULL || !is_same_file(about, target, inputs[i])) continue;
     return cli_fail(command, CLI_USAGE, "%s: is an input (%s) too; name another output", path, inputs[i]);
   }
-  if (fstat(STDOUT_FILENO, &printed) == 0 && printed.st_dev == about->st_dev && printed.st_ino == about->st_ino) {
+  if (fstat(STDOUT_FILENO, &printed) == 0 && is_same(&printed, about)) {
     return cli_fail(command, CLI_USAGE, "%s: is where standard output goes; name another output", path);
   }
   // A rename would replace it; who made it read-only means otherwise.
@@ -113,7 +122,7 @@ int cli_output_file(const cli_command_t *command, const char *path, cli_file_t k
   char *target = NULL;
   int end = check_name(command, path, kind);
   if (end == CLI_GO_ON) end = find_target(command, path, &target);
-  if (end == CLI_GO_ON && stat(target, &about) == 0) end = check_present(command, path, &about, inputs, count);
+  if (end == CLI_GO_ON && stat(target, &about) == 0) end = check_present(command, path, target, &about, inputs, count);
   if (end == CLI_GO_ON) end = check_parent(command, target);
   free(target);
   return end;
@@ -132,6 +141,12 @@ int cli_output_directory(const cli_command_t *command, const char *path) {
   }
   if (!S_ISDIR(about.st_mode)) return cli_fail(command, CLI_USAGE, "%s: is there already, and is no directory", path);
   return access(path, W_OK | X_OK) == 0 ? CLI_GO_ON : cli_fail_errno(command, path, "write into");
+}
+
+void cli_output_remove_directory(const char *path) {
+  char *target = realpath(path, NULL);
+  if (target != NULL) rmdir(target);
+  free(target);
 }
 
 int cli_output_make_directory(const cli_command_t *command, const char *path, int *made) {

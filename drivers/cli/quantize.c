@@ -191,7 +191,8 @@ static int run(int argc, char **argv) {
   if (end == CLI_GO_ON) end = apply_defaults(&choices);
   if (end == CLI_GO_ON) end = check(&choices);
   if (end == CLI_GO_ON) {
-    end = cli_output_file(&cli_quantize, choices.output, CLI_SAFETENSORS, (const char *const *)inputs, 1);
+    const char *const read[] = {inputs[0], choices.recipe};
+    end = cli_output_file(&cli_quantize, choices.output, CLI_SAFETENSORS, read, 2);
   }
   return end == CLI_GO_ON ? quantize_file(inputs[0], &choices) : end;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "file.h"
 
 void cli_device_init(cli_device_t *device) {
   ufp4_device_options_t defaults = ufp4_device_options_default();
@@ -68,11 +69,14 @@ static int check_limits(const cli_command_t *command, const cli_device_t *device
   return CLI_GO_ON;
 }
 
-// A trace goes straight into its file, so the name must not be that of something else.
-static int check_trace(const cli_command_t *command, const char *path) {
+int cli_device_check_trace(const cli_command_t *command, const cli_device_t *device, const char *const *files,
+                           int count) {
+  const char *path = device->trace;
   size_t length = path == NULL ? 0 : strlen(path);
   if (path == NULL) return CLI_GO_ON;
-  if (length > 4 && strcmp(path + length - 4, ".fst") == 0) return cli_output_file(command, path, CLI_ANY_FILE, NULL, 0);
+  if (length > 4 && strcmp(path + length - 4, ".fst") == 0) {
+    return cli_output_file(command, path, CLI_ANY_FILE, files, count);
+  }
   return cli_fail(command, CLI_USAGE, "--trace: '%s' does not end in .fst", path);
 }
 
@@ -110,11 +114,19 @@ int cli_device_check(const cli_command_t *command, const cli_options_t *options,
   return CLI_GO_ON;
 }
 
+static void watch_trace(const char *path) {
+  char *target = NULL, *beside = NULL;
+  if (file_target(path, &target, NULL) == UFP4_OK) beside = file_beside(target);
+  if (beside != NULL) cli_signals_trace(path, beside);
+  free(target);
+  free(beside);
+}
+
 int cli_device_open(const cli_command_t *command, const cli_device_t *device, const char *name, ufp4_device_t **out) {
   *out = NULL;
   int end = check_configuration(command, device->configuration);
   if (end == CLI_GO_ON) end = check_limits(command, device);
-  if (end == CLI_GO_ON) end = check_trace(command, device->trace);
+  if (end == CLI_GO_ON) end = cli_device_check_trace(command, device, NULL, 0);
   if (end != CLI_GO_ON) return end;
   ufp4_message_t message = {0};
   ufp4_device_options_t options = device->options;
@@ -124,9 +136,10 @@ int cli_device_open(const cli_command_t *command, const cli_device_t *device, co
   options.stall_seed = device->stall_seed;
   options.max_cycles = device->max_cycles;
   options.threads = (unsigned)device->threads;
-  options.trace_path = device->trace;
+  const int traced = is_simulated(name) && (name == device->backend || !is_simulated(device->backend));
+  options.trace_path = traced ? device->trace : NULL;
   options.message = &message;
-  if (device->trace != NULL && is_simulated(name)) cli_signals_trace(device->trace);
+  if (options.trace_path != NULL) watch_trace(options.trace_path);
   ufp4_status_t status = ufp4_device_open(name, &options, out);
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, message.text);
 }

@@ -12,9 +12,19 @@ static void say(const char *text) {
   (void)!write(STDERR_FILENO, text, strlen(text));
 }
 
+// What the waveforms are called until they are whole, and what their writer keeps beside.
+static char waveforms[4096], hierarchy[4096 + 8], waveforms_line[4096 + 128];
+
+static void remove_waveforms(void) {
+  if (waveforms[0] == '\0') return;
+  unlink(waveforms);
+  unlink(hierarchy);
+}
+
 // SA_RESETHAND: raised again, it ends the program, with the exit status that belongs to it.
 static void on_end(int number) {
   say(number == SIGINT ? "ufp4: interrupted\n" : number == SIGTERM ? "ufp4: terminated\n" : "ufp4: the terminal is gone\n");
+  remove_waveforms();
   raise(number);
 }
 
@@ -28,22 +38,20 @@ void cli_signals_begin(void) {
   signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f fails with EFBIG, and is reported as any other
 }
 
-static char waveforms[4096], hierarchy[4096 + 8], waveforms_line[4096 + 128];
-
 // The writer of waveforms maps files into memory: a disk that is full comes as a signal.
 static void on_bus_error(int number) {
   (void)number;
   say(waveforms_line);
-  unlink(waveforms);
-  unlink(hierarchy);
+  remove_waveforms();
   _exit(CLI_DEVICE);
 }
 
-void cli_signals_trace(const char *path) {
+void cli_signals_trace(const char *path, const char *beside) {
   struct sigaction handler = {.sa_handler = on_bus_error};
-  snprintf(waveforms, sizeof waveforms, "%s", path);
-  snprintf(hierarchy, sizeof hierarchy, "%s.hier", path);  // the writer's own, until it closes
+  snprintf(waveforms, sizeof waveforms, "%s", beside);
+  snprintf(hierarchy, sizeof hierarchy, "%s.hier", beside);
   snprintf(waveforms_line, sizeof waveforms_line,
-           "ufp4: %s: the waveforms cannot be written: no room there, or in the folder of temporary files\n", path);
+           "ufp4: %s: the waveforms could not be written whole: no room there, or in the folder of temporary files\n",
+           path);
   sigaction(SIGBUS, &handler, NULL);
 }

@@ -112,7 +112,7 @@ typedef struct {
   const cli_command_t *command;
   cli_device_t device;
   char folders[UFP4_MAX_VARIANTS][PATH_MAX];
-  int made, made_folders[UFP4_MAX_VARIANTS];  // -o, and those in it: they were not there
+  int made;  // -o was not there
   ufp4_experiment_options_t options;
 } plan_t;
 
@@ -229,29 +229,17 @@ static int make_folders(plan_t *plan, const arguments_t *a) {
   int end = cli_output_make_directory(plan->command, a->folder, &plan->made);
   ufp4_experiment_options_t *o = &plan->options;
   for (int i = 0; end == CLI_GO_ON && i < o->variant_count; i++) {
+    ufp4_message_t message;
     if (o->variants[i].perturbation > 0) continue;
     int length = snprintf(plan->folders[i], PATH_MAX, "%s/%s", a->folder, o->variants[i].name);
     if (length >= PATH_MAX) return cli_fail(plan->command, CLI_USAGE, "-o: the name is too long");
-    end = cli_output_make_directory(plan->command, plan->folders[i], &plan->made_folders[i]);
+    end = cli_output_directory(plan->command, plan->folders[i]);
+    if (end != CLI_GO_ON) return end;
+    ufp4_status_t status = ufp4_capture_check(plan->folders[i], o->trainer.shape.blocks, &message);
+    if (status != UFP4_OK) end = cli_fail_status(plan->command, status, message.text);
     o->variants[i].capture = plan->folders[i];
   }
   return end;
-}
-
-// Tensors that were captured by an experiment that failed afterwards.
-static void discard(const ufp4_experiment_t *experiment) {
-  const ufp4_experiment_options_t *o = experiment->options;
-  for (int i = 0; i < o->variant_count; i++) {
-    if (experiment->captured[i]) ufp4_capture_discard(o->variants[i].capture, o->trainer.shape.blocks);
-  }
-}
-
-// Folders that were made here and are still empty go.
-static void remove_folders(const plan_t *plan, const arguments_t *a) {
-  for (int i = 0; i < plan->options.variant_count; i++) {
-    if (plan->made_folders[i]) rmdir(plan->folders[i]);
-  }
-  if (plan->made) rmdir(a->folder);
 }
 
 // Tensors that an earlier run has captured into the same folder: they would lie among this run's as if they were its
@@ -261,9 +249,10 @@ static void clean_captures(const plan_t *plan, const arguments_t *a) {
   char path[PATH_MAX], line[PATH_MAX], last[PATH_MAX] = "";
   snprintf(path, sizeof path, "%s/" LOSSES, a->folder);
   FILE *losses = fopen(path, "r");
+  if (losses != NULL && fgets(line, sizeof line, losses) == NULL) line[0] = '\0';  // the columns' names
   while (losses != NULL && fgets(line, sizeof line, losses) != NULL) {
     line[strcspn(line, ",\n")] = '\0';
-    if (line[0] == '.' || strchr(line, '/') != NULL || strcmp(line, last) == 0) continue;
+    if (line[0] == '\0' || line[0] == '.' || strchr(line, '/') != NULL || strcmp(line, last) == 0) continue;
     memcpy(last, line, strlen(line) + 1);
     int length = snprintf(path, sizeof path, "%s/%s", a->folder, line), again = 0;
     for (int v = 0; v < o->variant_count; v++) again |= strcmp(line, o->variants[v].name) == 0;
@@ -372,7 +361,6 @@ static int run_experiment(plan_t *plan, const arguments_t *a, const ufp4_text_t 
   int end = CLI_GO_ON;
   if (status) {
     end = cli_fail_status(plan->command, status, experiment.message.text);
-    discard(&experiment);
   } else {
     tell_held(plan, a, &experiment);
     end = write_files(plan, a, &experiment);
@@ -402,7 +390,7 @@ static int run_plan(plan_t *plan, const arguments_t *a) {
   if (end != CLI_GO_ON) return end;
   end = make_folders(plan, a);
   if (end == CLI_GO_ON) end = run_experiment(plan, a, &text);
-  if (end != CLI_OK) remove_folders(plan, a);
+  if (end != CLI_OK && plan->made) cli_output_remove_directory(a->folder);
   ufp4_text_free(&text);
   return end;
 }

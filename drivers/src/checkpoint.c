@@ -138,6 +138,10 @@ static ufp4_status_t find_shard(const checkpoint_t *checkpoint, const char *name
     ufp4_message_set(message, "%s/" INDEX ": it names no file for %s", checkpoint->folder, name);
     return UFP4_ERROR_FORMAT;
   }
+  if (strchr(shard, '/') != NULL) {
+    ufp4_message_set(message, "%s: " INDEX " names %s for it; a file beside the index is needed", name, shard);
+    return UFP4_ERROR_FORMAT;
+  }
   ufp4_status_t status = make_path(checkpoint, shard, path, message);
   if (status != UFP4_OK || access(path, F_OK) == 0) return status;
   ufp4_message_set(message, "%s: it is missing; %s has %s in it", path, INDEX, name);

@@ -104,6 +104,9 @@ static ufp4_status_t find_shape(const layer_t *layer, const safetensors_entry_t 
   for (int i = first + 1; i < codes->dimensions; i++) shape->cols *= codes->shape[i];
   shape->scale_rows = scales->shape[first];
   shape->scale_cols = scales->shape[first + 1];
+  if (codes->dimensions == first + 3 && codes->shape[first + 1] != shape->scale_cols) {
+    return fail(layer, "codes and scales of different numbers of blocks");
+  }
   if (shape->cols % 2 != 0) return fail(layer, "an odd number of columns in 4 bits");
   if (first == 1 && codes->shape[0] != shape->experts)
     return fail(layer, "codes and scales of different numbers of experts");

@@ -128,8 +128,11 @@ static ufp4_status_t read_title(const reader_t *reader, ufp4_recipe_t *recipe) {
   }
   if (length >= sizeof recipe->name) length = sizeof recipe->name - 1;
   int good = text[0] != '.';
+  json_t *utf8 = json_string(text);  // of a file's own name it need not be
+  const int ascii_only = utf8 == NULL;
+  json_decref(utf8);
   for (size_t i = 0; i < length; i++) {
-    const int goes = goes_into_a_name(text[i]);
+    const int goes = goes_into_a_name(text[i]) && (!ascii_only || (unsigned char)text[i] < 0x80);
     good &= goes || item == NULL;
     recipe->name[i] = goes ? text[i] : '-';
   }

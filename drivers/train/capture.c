@@ -3,27 +3,44 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "file.h"
 #include "weights.h"
 
 #define PATH_SIZE 1024
 
 static const char *const tensors[] = {"X", "W", "dY"};
 
+// Where tensors lie until all of them are there.
+#define UNTIL_WHOLE "/.ufp4-capture"
+
 // @return 0 if the path is too long.
-static int name_file(const char *folder, int64_t layer, const char *tensor, char path[PATH_SIZE]) {
-  int length = snprintf(path, PATH_SIZE, "%s/layer%lld.%s.%s.npy", folder, (long long)(layer / UFP4_MATRIX_COUNT),
-                        ufp4_matrix_name((unsigned)layer % UFP4_MATRIX_COUNT), tensor);
+static int name_file(const char *folder, const char *below, int64_t layer, const char *tensor, char path[PATH_SIZE]) {
+  int length = snprintf(path, PATH_SIZE, "%s%s/layer%lld.%s.%s.npy", folder, below,
+                        (long long)(layer / UFP4_MATRIX_COUNT), ufp4_matrix_name((unsigned)layer % UFP4_MATRIX_COUNT),
+                        tensor);
   return length > 0 && length < PATH_SIZE;
 }
 
+static ufp4_status_t fail_name(ufp4_message_t *message) {
+  ufp4_message_set(message, "the name of the folder for tensors is too long");
+  return UFP4_ERROR_ARGUMENT;
+}
+
+// The folders are made when there is something to put into them.
 static ufp4_status_t save(ufp4_capture_t *capture, unsigned layer, const char *name, const ufp4_matrix_t *tensor) {
   char path[PATH_SIZE];
-  if (name_file(capture->folder, layer, name, path)) return ufp4_tensor_write(path, tensor, &capture->message);
-  snprintf(capture->message.text, sizeof capture->message.text, "the name of the folder for tensors is too long");
-  return UFP4_ERROR_ARGUMENT;
+  if (!name_file(capture->folder, UNTIL_WHOLE, layer, name, path)) return fail_name(&capture->message);
+  char *slash = strrchr(path, '/');
+  *slash = '\0';
+  (void)mkdir(capture->folder, 0777);
+  (void)mkdir(path, 0777);
+  *slash = '/';
+  return ufp4_tensor_write(path, tensor, &capture->message);
 }
 
 // DGRAD knows W and dY, WGRAD X: each tensor is written once.
@@ -59,11 +76,51 @@ void ufp4_capture_clean(const char *folder, int64_t blocks) {
   closedir(directory);
 }
 
+static void remove_folders(const char *folder) {
+  char path[PATH_SIZE];
+  snprintf(path, sizeof path, "%s" UNTIL_WHOLE, folder);
+  rmdir(path);
+  rmdir(folder);  // where nothing else is in it
+}
+
+ufp4_status_t ufp4_capture_check(const char *folder, int64_t blocks, ufp4_message_t *message) {
+  char path[PATH_SIZE], *target;
+  for (int64_t i = 0; i < blocks * UFP4_MATRIX_COUNT * 3; i++) {
+    if (!name_file(folder, "", i / 3, tensors[i % 3], path)) return fail_name(message);
+    if (access(folder, F_OK) != 0) return UFP4_OK;
+    ufp4_status_t status = file_target(path, &target, message);
+    if (status != UFP4_OK) return status;
+    free(target);
+  }
+  return UFP4_OK;
+}
+
+// Gives one tensor its name.
+static ufp4_status_t commit(const char *folder, int64_t layer, const char *tensor, ufp4_message_t *message) {
+  char from[PATH_SIZE], to[PATH_SIZE], *target;
+  if (!name_file(folder, UNTIL_WHOLE, layer, tensor, from) || !name_file(folder, "", layer, tensor, to)) {
+    return fail_name(message);
+  }
+  ufp4_status_t status = file_target(to, &target, message);
+  if (status != UFP4_OK) return status;
+  if (rename(from, target) != 0) status = file_fail(to, "write", message);
+  free(target);
+  return status;
+}
+
+ufp4_status_t ufp4_capture_commit(const char *folder, int64_t blocks, ufp4_message_t *message) {
+  ufp4_status_t status = ufp4_capture_check(folder, blocks, message);
+  for (int64_t i = 0; i < blocks * UFP4_MATRIX_COUNT * 3 && status == UFP4_OK; i++) {
+    status = commit(folder, i / 3, tensors[i % 3], message);
+  }
+  if (status == UFP4_OK) remove_folders(folder);
+  return status;
+}
+
 void ufp4_capture_discard(const char *folder, int64_t blocks) {
   char path[PATH_SIZE];
-  for (int64_t layer = 0; layer < blocks * UFP4_MATRIX_COUNT; layer++) {
-    for (int i = 0; i < 3; i++) {
-      if (name_file(folder, layer, tensors[i], path)) unlink(path);
-    }
+  for (int64_t i = 0; i < blocks * UFP4_MATRIX_COUNT * 3; i++) {
+    if (name_file(folder, UNTIL_WHOLE, i / 3, tensors[i % 3], path)) unlink(path);
   }
+  remove_folders(folder);
 }

@@ -8,7 +8,7 @@
 #include "ufp4/tensor.h"
 
 typedef struct {
-  const char *folder;      ///< exists
+  const char *folder;      ///< made where it is not there; the one above it exists
   ufp4_message_t message;  ///< what went wrong, if a call failed
 } ufp4_capture_t;
 
@@ -19,7 +19,11 @@ ufp4_layer_hook_t ufp4_capture_hook(ufp4_capture_t *capture);
  *  there holds nothing. */
 void ufp4_capture_clean(const char *folder, int64_t blocks);
 
-/** Removes what hooks of a model of @p blocks blocks have written to @p folder. */
+/** Whether the tensors of a model of @p blocks blocks can be written to @p folder, as far as can be said beforehand. */
+ufp4_status_t ufp4_capture_check(const char *folder, int64_t blocks, ufp4_message_t *message);
+/** Gives what hooks have written its names: until then it lies in a folder below, and earlier tensors are as they were. */
+ufp4_status_t ufp4_capture_commit(const char *folder, int64_t blocks, ufp4_message_t *message);
+/** Removes what hooks have written and that has no names yet, and @p folder if it is empty. */
 void ufp4_capture_discard(const char *folder, int64_t blocks);
 
 #endif

@@ -33,8 +33,8 @@ static void give_up(crew_t *crew, ufp4_status_t status, const char *variant, con
   pthread_mutex_lock(&crew->lock);
   if (!crew->status) {
     crew->status = status;
-    snprintf(crew->experiment->message.text, sizeof crew->experiment->message.text, "%.100s: %.400s", variant,
-             message && message[0] ? message : ufp4_status_string(status));
+    ufp4_message_set(&crew->experiment->message, "%s: %s", variant,
+                     message && message[0] ? message : ufp4_status_string(status));
   }
   pthread_mutex_unlock(&crew->lock);
 }
@@ -118,6 +118,17 @@ static ufp4_status_t alloc_runs(ufp4_experiment_t *e) {
   return e->pool.failed ? UFP4_ERROR_MEMORY : UFP4_OK;
 }
 
+// Captured tensors get their names when all runs have ended well, and go where one has not.
+static ufp4_status_t end_captures(ufp4_experiment_t *e, ufp4_status_t status) {
+  const int64_t blocks = e->options->trainer.shape.blocks;
+  for (int v = 0; v < e->options->variant_count; v++) {
+    const char *folder = e->options->variants[v].capture;
+    if (e->captured[v] && status == UFP4_OK) status = ufp4_capture_commit(folder, blocks, &e->message);
+    if (e->captured[v] && status != UFP4_OK) ufp4_capture_discard(folder, blocks);
+  }
+  return status;
+}
+
 ufp4_status_t ufp4_experiment_run(const ufp4_experiment_options_t *options, const ufp4_text_t *text,
                                   ufp4_progress_fn_t progress, void *context, ufp4_experiment_t *out) {
   *out = (ufp4_experiment_t){.options = options};
@@ -133,7 +144,7 @@ ufp4_status_t ufp4_experiment_run(const ufp4_experiment_options_t *options, cons
     started++;
   work(&crew);  // this thread is a worker too, so a thread that could not be started costs time only
   while (started > 0) pthread_join(threads[--started], NULL);
-  return crew.status;
+  return end_captures(out, crew.status);
 }
 
 void ufp4_experiment_free(ufp4_experiment_t *experiment) {

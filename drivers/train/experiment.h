@@ -13,7 +13,7 @@ typedef struct {
   const char *name;
   ufp4_recipe_t recipe;
   float perturbation;   ///< relative deviation added to the first weights: the control; 0: none
-  const char *capture;  ///< existing folder for the tensors of the last step of the first seed; NULL: none
+  const char *capture;  ///< folder, in one that exists, for the tensors of the last step of the first seed; NULL: none
 } ufp4_variant_t;
 
 typedef struct {

@@ -53,19 +53,26 @@ bool Simulator::step() {
   return good();
 }
 
+static void remove_waveforms(const std::string &path) {
+  std::remove(path.c_str());
+  std::remove((path + ".hier").c_str());
+}
+
 bool Simulator::trace_open(const char *path) {
   trace_path_ = path;
-  return core_->trace_open(path);
+  if (core_->trace_open(path)) return true;
+  remove_waveforms(path);
+  return false;
 }
 
 ufp4_sim_status_t Simulator::trace_end() {
   if (trace_path_.empty()) return UFP4_SIM_OK;
+  waveforms_failed = 0;
   core_->trace_close();
   const std::string path = std::exchange(trace_path_, {});
-  if (waveforms_whole(path)) return UFP4_SIM_OK;
-  std::remove(path.c_str());
-  std::remove((path + ".hier").c_str());
-  message_ = path + ": the waveforms could not be written whole: is there room?";
+  if (waveforms_failed == 0) return UFP4_SIM_OK;
+  remove_waveforms(path);
+  message_ = "the waveforms could not be written whole: no room there, or in the folder of temporary files";
   return UFP4_SIM_FAILED;
 }
 

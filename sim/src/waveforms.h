@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+// Verilator's writer of waveforms does not look whether its writes succeed. It is compiled with this file in front, so
+// that each of its files is asked when it is closed: a stream remembers that a write has failed.
 #ifndef UFP4_SIM_WAVEFORMS_H
 #define UFP4_SIM_WAVEFORMS_H
 
-#include <string>
+#include <cstdio>
 
-namespace ufp4 {
+/** fclose, which counts in this thread's waveforms_failed what could not be written whole. */
+int waveforms_fclose(std::FILE *file);
+extern thread_local unsigned waveforms_failed;
 
-/** Whether an FST file that has been closed holds all that its writer gave it. Verilator's writer does not look whether
- *  its writes succeed; one that failed leaves a chain of blocks that does not end where the file does. */
-bool waveforms_whole(const std::string &path);
-
-}  // namespace ufp4
+#ifdef UFP4_WAVEFORMS_WRITER
+#define fclose waveforms_fclose
+#endif
 
 #endif

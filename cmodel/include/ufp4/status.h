@@ -27,7 +27,7 @@ typedef struct {
   char text[512];
 } ufp4_message_t;
 
-/** Formats one line into @p message (may be NULL), cut where it does not fit; control characters become question marks. */
+/** Formats one line into @p message (may be NULL), cut at its beginning where it does not fit; control characters become question marks. */
 void ufp4_message_set(ufp4_message_t *message, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /** Returns a static English phrase for @p status. */

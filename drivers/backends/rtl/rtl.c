@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "backend.h"
+#include "file.h"
 #include "ufp4_sim.h"
 
 // The rings lie in the reserved memory: descriptors first, then their completions.
@@ -39,6 +41,7 @@ struct ufp4_backend_state {
   ufp4_device_info_t info;
   uint64_t max_cycles;
   uint32_t submitted, taken;  // jobs, counted as the ring does
+  char *trace, *trace_beside;  // where the waveforms go, links followed, and where they are until then; or NULL
 };
 
 typedef struct ufp4_backend_state state_t;
@@ -112,15 +115,45 @@ static ufp4_status_t set_up(state_t *state) {
   return status;
 }
 
-static void rtl_close(state_t *state) {
-  ufp4_sim_close(state->sim);
-  free(state);
+static ufp4_status_t end_trace(state_t *state) {
+  if (ufp4_sim_trace_end(state->sim) != UFP4_SIM_OK) {
+    ufp4_message_set(state->message, "%s: %s", state->trace, ufp4_sim_message(state->sim));
+    return UFP4_ERROR_STORAGE;
+  }
+  // Of a core that has had no job there is nothing to see; what was there before stays.
+  if (state->submitted == 0) {
+    unlink(state->trace_beside);
+    return UFP4_OK;
+  }
+  if (rename(state->trace_beside, state->trace) == 0) return UFP4_OK;
+  unlink(state->trace_beside);
+  return file_fail(state->trace, "write", state->message);
 }
 
 static ufp4_status_t rtl_trace_end(state_t *state) {
-  if (ufp4_sim_trace_end(state->sim) == UFP4_SIM_OK) return UFP4_OK;
-  ufp4_message_set(state->message, "%s", ufp4_sim_message(state->sim));
-  return UFP4_ERROR_STORAGE;
+  if (state->trace == NULL) return UFP4_OK;
+  ufp4_status_t status = end_trace(state);
+  free(state->trace);
+  free(state->trace_beside);
+  state->trace = state->trace_beside = NULL;
+  return status;
+}
+
+static void rtl_close(state_t *state) {
+  if (state->sim != NULL) (void)rtl_trace_end(state);
+  ufp4_sim_close(state->sim);
+  free(state->trace);
+  free(state->trace_beside);
+  free(state);
+}
+
+// The waveforms get their name when they are whole; the writer adds .hier to what they are called until then.
+static ufp4_status_t name_trace(state_t *state, const char *path) {
+  if (path == NULL) return UFP4_OK;
+  ufp4_status_t status = file_target(path, &state->trace, state->message);
+  if (status != UFP4_OK) return status;
+  state->trace_beside = file_beside(state->trace);
+  return state->trace_beside != NULL ? UFP4_OK : UFP4_ERROR_MEMORY;
 }
 
 static ufp4_status_t open_sim(state_t *state, const ufp4_device_options_t *options) {
@@ -131,7 +164,7 @@ static ufp4_status_t open_sim(state_t *state, const ufp4_device_options_t *optio
       .latency_cycles = options->mem_latency,
       .bandwidth_bytes = options->mem_bandwidth,
       .stall_seed = options->stall_seed,
-      .trace_path = options->trace_path,
+      .trace_path = state->trace_beside,
   };
   char text[256] = "";
   if (options->mem_latency > UFP4_MEM_LATENCY_MAX) {
@@ -159,7 +192,8 @@ static ufp4_status_t rtl_open(const ufp4_device_options_t *options, const ufp4_c
   if (state == NULL) return UFP4_ERROR_MEMORY;
   state->message = message;
   state->max_cycles = options->max_cycles != 0 ? options->max_cycles : DEFAULT_MAX_CYCLES;
-  ufp4_status_t status = open_sim(state, options);
+  ufp4_status_t status = name_trace(state, options->trace_path);
+  if (status == UFP4_OK) status = open_sim(state, options);
   if (status == UFP4_OK) status = check_identity(state, configuration);
   if (status == UFP4_OK) status = set_up(state);
   if (status != UFP4_OK) {
