@@ -8,8 +8,8 @@
 
 #include "bias_measure.h"
 #include "cli.h"
-#include "file.h"
 #include "svg.h"
+#include "tensor/file.h"
 
 static int run(int argc, char **argv);
 const cli_command_t cli_bias = {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "file.h"
+#include "tensor/file.h"
 
 static int run(int argc, char **argv);
 static void print_details(FILE *out);

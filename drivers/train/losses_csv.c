@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiment.h"
-#include "file.h"
+#include "tensor/file.h"
 
 static void write_run(FILE *out, const char *name, uint64_t seed, int64_t steps, const ufp4_run_t *run) {
   for (int64_t i = 0; i < steps; i++) {

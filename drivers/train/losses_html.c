@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "experiment.h"
-#include "file.h"
 #include "svg.h"
+#include "tensor/file.h"
 
 #define WIDTH 720
 #define HEIGHT 320

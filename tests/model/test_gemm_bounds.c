@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops of the fast GEMMs with small bounds, drawn for each call: what else takes operands of hundreds of
 // megabytes, as several depths of K, panels of B that threads do not share, shares of A of one panel, is met by small
-// ones. This program has gemm_blocked.c for itself; the library's own is not linked.
+// ones. This program has gemm/blocked.c for itself; the library's own is not linked.
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static struct { int64_t rows, cols, depth, near, stream, macs, shared; } bounds;
 #define STREAM_BYTES bounds.stream
 #define THREAD_MACS bounds.macs
 #define SHARED_BYTES bounds.shared
-#include "../../cmodel/src/gemm_blocked.c"
+#include "gemm/blocked.c"
 
 static const int THREADS[] = {1, 2, 3, 5, 13, 16};
 #define THREAD_COUNTS ((int)(sizeof THREADS / sizeof THREADS[0]))

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$1"
 warnings=(-Wall -Wextra -Wpedantic -Wconversion -Werror -Wno-psabi)
 [[ $2 == gcc ]] || warnings+=(-Wno-sign-conversion)
-files=$(grep -LE '#include <(jansson|zlib)\.h>' cmodel/src/*.c drivers/src/*.c drivers/backends/{model,cuda}/*.c drivers/train/*.c drivers/cli/*.c)
+files=$(grep -LE '#include <(jansson|zlib)\.h>' $(find cmodel/src -name "*.c") drivers/src/*.c drivers/backends/{model,cuda}/*.c drivers/train/*.c drivers/cli/*.c)
 compiled=0
 for machine in arm-linux-gnueabihf i686-linux-gnu; do
   compiler=($machine-gcc)

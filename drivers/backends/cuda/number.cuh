@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers, as cmodel/src/format.c and cmodel/src/random.c have them (docs/reference/numerics.md, 1, 2 and 4).
+// Numbers, as cmodel/src/number has them (docs/reference/numerics.md, 1, 2 and 4).
 #ifndef UFP4_CUDA_NUMBER_CUH
 #define UFP4_CUDA_NUMBER_CUH
 
