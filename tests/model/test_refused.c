@@ -32,6 +32,7 @@ static void check_status(int64_t index, const call_t *c, ufp4_status_t status, c
   memcpy(before, d, sizeof d);
   check_bits(index, (uint64_t)ufp4_gemm(&c->a, &c->b, &c->how, d, 5), status, "%s", what);
   if (status != UFP4_OK) check_that(index, memcmp(d, before, sizeof d) == 0, "%s: output touched", what);
+  check_bits(index, (uint64_t)ufp4_gemm_check(&c->a, &c->b, &c->how, NULL), status, "%s: asked first", what);
 }
 
 static void check_refused(int64_t index, const call_t *c, const char *what) {
@@ -249,6 +250,65 @@ TEST(rejects_on_rtl_what_only_the_model_has) {
              UFP4_OK, "FP32 scales on the model");
 }
 
+/** @p words are in the reason. */
+static void check_reason(int64_t index, const call_t *c, const char *words) {
+  ufp4_message_t message = {""};
+  check_bits(index, (uint64_t)ufp4_gemm_check(&c->a, &c->b, &c->how, &message), UFP4_ERROR_ARGUMENT, "status");
+  check_that(index, strstr(message.text, words) != NULL, "'%s' does not say '%s'", message.text, words);
+}
+
+/** The members of a call that a reason is about; each change is of a legal call. */
+TEST(rejects_operands_with_a_reason) {
+  const call_t good = call(UFP4_ELEM_E2M1, UFP4_SCALE_NVFP4, UFP4_CONTRACT_EXACT);
+  call_t c = good;
+  c.a.codes = NULL;
+  check_reason(0, &c, "operand A: it has no codes");
+  c = good, c.b.scales = NULL;
+  check_reason(1, &c, "operand B: it has no scales");
+  c = good, c.a.elem = UFP4_ELEM_COUNT;
+  check_reason(2, &c, "operand A: unknown format");
+  c = good, c.b.rows = 0;
+  check_reason(3, &c, "operand B: rows and columns go from 1 to 1048576");
+  c = good, c.a.blocks++;
+  check_reason(4, &c, "operand A: its counts of blocks");
+  c = good, c.b.tensor_scale = 0;
+  check_reason(5, &c, "operand B: its tensor scale must be finite and above 0");
+  c = good, c.a.exponent = 1 << 15;
+  check_reason(6, &c, "operand A: its tensor exponent must fit 16 bits");
+  c = good, c.b.cols--;
+  check_reason(7, &c, "A has K = 40, B has K = 39; they must be equal");
+  c = good, c.b.scale = UFP4_SCALE_E4M3;
+  check_reason(8, &c, "A has scale nvfp4, B has scale e4m3; they must be equal");
+  c = good;
+  call_free(&c);
+}
+
+TEST(rejects_options_with_a_reason) {
+  static const float matrix[32];
+  static const int64_t sums[32];
+  const call_t good = call(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, UFP4_CONTRACT_EXACT);
+  call_t c = good;
+  c.how.d_dtype = UFP4_DTYPE_COUNT;
+  check_reason(0, &c, "unknown type 3 of D");
+  c = good, c.how.threads = -1;
+  check_reason(1, &c, "threads are 0 or more");
+  c = good, c.how.c = matrix, c.how.c_ld = 4;
+  check_reason(2, &c, "C: rows are 4 elements apart; D has N = 5 columns");
+  c = good, c.how.accumulate = sums, c.how.accumulate_ld = 4;
+  check_reason(3, &c, "sums: rows are 4 elements apart");
+  c.how.accumulate_ld = 5, c.how.contract = UFP4_CONTRACT_FP32;
+  check_reason(4, &c, "go with contract exact alone");
+  c = good, c.how.d_dtype = UFP4_DTYPE_I64, c.how.alpha = 2;
+  check_reason(5, &c, "takes no C, and no alpha but 1");
+  c = good, c.b.elem = UFP4_ELEM_INT4, c.how.contract = UFP4_CONTRACT_NV;
+  check_reason(6, &c, "element of B int4 does not go with scale e4m3");
+  c = good, c.how.contract = UFP4_CONTRACT_NV, c.how.c = matrix, c.how.c_ld = 5, c.b.exponent = 1;
+  check_reason(7, &c, "with contract nv the sums begin with C");
+  check_bits(8, (uint64_t)ufp4_gemm_check(&good.a, &good.b, NULL, NULL), UFP4_ERROR_ARGUMENT, "no options");
+  c = good;
+  call_free(&c);
+}
+
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(accepts_what_is_legal),
@@ -264,6 +324,8 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_nv_with_c_and_alpha),
       CHECK_TEST(rejects_nv_with_c_and_exponents),
       CHECK_TEST(rejects_nv_with_c_and_tensor_scales),
+      CHECK_TEST(rejects_operands_with_a_reason),
+      CHECK_TEST(rejects_options_with_a_reason),
       CHECK_TEST(rejects_tensor_scales_that_are_not_above_zero_and_finite),
       CHECK_TEST(rejects_scale_blocks_that_are_not_of_k),
       CHECK_TEST(rejects_operands_without_their_kind_of_scales),

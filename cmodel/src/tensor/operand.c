@@ -124,25 +124,52 @@ static void dequantize_row(const ufp4_operand_t *in, int64_t row, int64_t cols, 
   }
 }
 
-int ufp4_operand_ok(const ufp4_operand_t *x) {
-  if (x == NULL || (unsigned)x->elem >= UFP4_ELEM_COUNT || (unsigned)x->scale >= UFP4_SCALE_COUNT) return 0;
-  if (x->codes == NULL || (x->scale == UFP4_SCALE_FP32 ? (const void *)x->scales_f32 : x->scales) == NULL) return 0;
-  if (x->rows < 1 || x->rows > UFP4_MAX_DIM || x->cols < 1 || x->cols > UFP4_MAX_DIM) return 0;
-  if (x->blocks != (x->cols - 1) / BLOCK + 1 || x->block != ufp4_scale_block(x->scale)) return 0;
-  if (x->scale_blocks != (x->cols - 1) / x->block + 1) return 0;
-  if (x->scale == UFP4_SCALE_NVFP4 && !(x->tensor_scale > 0.0f && x->tensor_scale <= FLT_MAX)) return 0;
-  return x->exponent >= INT16_MIN && x->exponent <= INT16_MAX;
+// --- What an operand must be -------------------------------------------------------------------------
+
+static int size_is_bad(int64_t size) {
+  return size < 1 || size > UFP4_MAX_DIM;
 }
 
-int ufp4_scales_ok(const ufp4_operand_t *x) {
+static int counts_are_bad(const ufp4_operand_t *x) {
+  return x->blocks != (x->cols - 1) / BLOCK + 1 || x->block != ufp4_scale_block(x->scale) ||
+         x->scale_blocks != (x->cols - 1) / x->block + 1;
+}
+
+static int tensor_scale_is_bad(const ufp4_operand_t *x) {
+  return x->scale == UFP4_SCALE_NVFP4 && !(x->tensor_scale > 0.0f && x->tensor_scale <= FLT_MAX);
+}
+
+static int scales_are_bad(const ufp4_operand_t *x) {
   int bad = 0;
-  if (x->scale != UFP4_SCALE_FP32) return 1;
+  if (x->scale != UFP4_SCALE_FP32) return 0;
   for (int64_t i = 0; i < x->rows * x->scale_blocks; i++) bad |= x->scales_f32[i] < 0.0f || x->scales_f32[i] > FLT_MAX;
-  return !bad;
+  return bad;
+}
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+static const char *fault_of(const ufp4_operand_t *x) {
+  if (x == NULL) return "there is none";
+  if ((unsigned)x->elem >= UFP4_ELEM_COUNT || (unsigned)x->scale >= UFP4_SCALE_COUNT) return "unknown format";
+  if (x->codes == NULL) return "it has no codes";
+  if ((x->scale == UFP4_SCALE_FP32 ? (const void *)x->scales_f32 : x->scales) == NULL) return "it has no scales";
+  if (size_is_bad(x->rows) || size_is_bad(x->cols)) return "rows and columns go from 1 to " TEXT(UFP4_MAX_DIM);
+  if (counts_are_bad(x)) return "its counts of blocks are not those of its columns and its scale format";
+  if (tensor_scale_is_bad(x)) return "its tensor scale must be finite and above 0";
+  if (x->exponent < INT16_MIN || x->exponent > INT16_MAX) return "its tensor exponent must fit 16 bits";
+  return scales_are_bad(x) ? "a scale is negative or infinite" : NULL;
+}
+
+ufp4_status_t ufp4_operand_check(const ufp4_operand_t *x, const char *name, ufp4_message_t *message) {
+  const char *fault = fault_of(x);
+  if (fault == NULL) return UFP4_OK;
+  ufp4_message_set(message, "operand %s: %s", name, fault);
+  return UFP4_ERROR_ARGUMENT;
 }
 
 ufp4_status_t ufp4_dequantize(const ufp4_operand_t *in, int64_t cols_out, float *out, int64_t ld) {
-  if (!ufp4_operand_ok(in) || !ufp4_scales_ok(in) || out == NULL || ld < cols_out) return UFP4_ERROR_ARGUMENT;
+  if (ufp4_operand_check(in, "", NULL) != UFP4_OK || out == NULL || ld < cols_out) return UFP4_ERROR_ARGUMENT;
   if (cols_out != in->cols && cols_out != in->blocks * BLOCK) return UFP4_ERROR_ARGUMENT;
   for (int64_t row = 0; row < in->rows; row++) dequantize_row(in, row, cols_out, out + row * ld);
   return UFP4_OK;

@@ -12,13 +12,14 @@ void ufp4_tensor_free(ufp4_tensor_t *tensor) {
 // All of the file, but of one that is no .npy, which may be larger than the memory, its beginning only.
 static ufp4_status_t read_npy_bytes(const file_ranges_t *file, file_bytes_t *out, ufp4_message_t *message) {
   uint8_t first[NPY_MAGIC_BYTES] = {0};
-  out->size = file->size;
+  uint64_t size = file->size;
   if (file->size >= sizeof first) {
     ufp4_status_t status = file_range_read(file, 0, sizeof first, first, message);
     if (status != UFP4_OK) return status;
-    if (!npy_begins(first)) out->size = sizeof first;
+    if (!npy_begins(first)) size = sizeof first;
   }
-  out->data = malloc(out->size + 1);
+  out->size = (size_t)size;
+  out->data = size < SIZE_MAX ? malloc(out->size + 1) : NULL;
   if (out->data != NULL) return file_range_read(file, 0, out->size, out->data, message);
   ufp4_message_set(message, "%s: does not fit in memory", file->path);
   return UFP4_ERROR_MEMORY;
