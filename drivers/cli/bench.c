@@ -27,6 +27,11 @@ const cli_command_t cli_bench = {
 
 // --- Data --------------------------------------------------------------------------------------------
 
+// Of a matrix.
+static size_t square_bytes(uint64_t size) {
+  return ufp4_matrix_bytes((int64_t)size, (int64_t)size, sizeof(float));
+}
+
 // The draw's numbers are multiples of 2^-10. FP32 numbers of a computation have 24 bits: what is added fills the rest.
 static ufp4_matrix_t fill(bench_t *bench, uint64_t operand) {
   const uint64_t n = bench->size, rest = UINT64_C(1) << 51;
@@ -72,9 +77,9 @@ static ufp4_status_t make_operands(bench_t *bench, ufp4_elem_t elem, job_t *job)
   ufp4_matrix_t matrix = fill(bench, 1);
   ufp4_status_t status = ufp4_quantize(&matrix, &how, &job->a);
   if (status != UFP4_OK) return status;
-  memcpy(bench->yard[0], bench->from, bench->size * bench->size * sizeof(float));
+  memcpy(bench->yard[0], bench->from, square_bytes(bench->size));
   matrix = fill(bench, 2);
-  memcpy(bench->yard[1], bench->from, bench->size * bench->size * sizeof(float));
+  memcpy(bench->yard[1], bench->from, square_bytes(bench->size));
   return ufp4_quantize(&matrix, &how, &job->b);
 }
 
@@ -117,7 +122,7 @@ static ufp4_status_t bench_gemms(bench_t *bench) {
 
 static ufp4_status_t run_memcpy(bench_t *bench, const void *argument) {
   (void)argument;
-  memcpy(bench->to, bench->from, bench->size * bench->size * sizeof(float));
+  memcpy(bench->to, bench->from, square_bytes(bench->size));
   return UFP4_OK;
 }
 
@@ -246,14 +251,14 @@ static int finish(bench_t *bench, ufp4_status_t status) {
 }
 
 static int allocate(bench_t *bench) {
-  const size_t least = bench->size > SIMULATED_SIZE ? bench->size : SIMULATED_SIZE;
-  const size_t side = (least + 15) / 16 * 16;  // whole cache lines
+  const uint64_t least = bench->size > SIMULATED_SIZE ? bench->size : SIMULATED_SIZE;
+  const size_t bytes = square_bytes((least + 15) / 16 * 16);  // whole cache lines
   float **all[] = {&bench->from, &bench->to, &bench->yard[0], &bench->yard[1], &bench->yard[2]};
   int whole = 1;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-    *all[i] = aligned_alloc(64, side * side * sizeof(float));
+    *all[i] = aligned_alloc(64, bytes);
     whole &= *all[i] != NULL;
-    if (*all[i] != NULL) memset(*all[i], 0, side * side * sizeof(float));
+    if (*all[i] != NULL) memset(*all[i], 0, bytes);
   }
   return whole;
 }

@@ -44,7 +44,7 @@ static int compare_reals(const void *a, const void *b) {
 
 // Sorts.
 static double median(double *values, uint64_t count) {
-  qsort(values, count, sizeof *values, compare_reals);
+  qsort(values, (size_t)count, sizeof *values, compare_reals);
   return values[count / 2];
 }
 
