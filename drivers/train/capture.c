@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "weights.h"
+#include "model/weights.h"
 
 #define PATH_SIZE 1024
 

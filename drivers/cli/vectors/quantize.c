@@ -6,7 +6,7 @@
 
 #include "ufp4.h"
 #include "ufp4/rht.h"
-#include "vectors.h"
+#include "vectors/vectors.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "blas.h"
+#include "bench/blas.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

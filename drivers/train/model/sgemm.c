@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sgemm.h"
+#include "model/sgemm.h"
 
 #include <string.h>
 
-#include "hot.h"
+#include "model/hot.h"
 
 // A tile of 6 x 16 accumulators fits the registers of AVX2 and hides the latency of an addition; a panel of B of 256 x
 // 16 floats fits the first-level cache. Neither changes a bit: the vector lanes are columns, and sums over k wait in D

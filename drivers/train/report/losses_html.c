@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "experiment.h"
-#include "svg.h"
+#include "report/svg.h"
 #include "tensor/file.h"
 
 #define WIDTH 720

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rope.h"
+#include "model/rope.h"
 
 #include <math.h>
 
-#include "hot.h"
+#include "model/hot.h"
 
 void ufp4_rope_table(int64_t context, int64_t head, float *table) {
   int64_t half = head / 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bias_measure.h"
+#include "bias/measure.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 // those of the quantizer take too. Every result is the golden model's.
 #include "ufp4.h"
 #include "ufp4/rht.h"
-#include "vectors.h"
+#include "vectors/vectors.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

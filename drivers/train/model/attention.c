@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attention.h"
+#include "model/attention.h"
 
 #include <math.h>
 
-#include "elementary.h"
-#include "hot.h"
-#include "sgemm.h"
+#include "model/elementary.h"
+#include "model/hot.h"
+#include "model/sgemm.h"
 
 // Rows are taken in strips; what lies above the diagonal of a strip's last row is not computed.
 #define STRIP 32

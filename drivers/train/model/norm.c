@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "norm.h"
+#include "model/norm.h"
 
 #include <math.h>
 
-#include "elementary.h"
-#include "hot.h"
+#include "model/elementary.h"
+#include "model/hot.h"
 
 #define EPSILON 1e-5f
 

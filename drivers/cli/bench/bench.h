@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "blas.h"
+#include "bench/blas.h"
 #include "cli.h"
 
 typedef struct {

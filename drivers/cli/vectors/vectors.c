@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ufp4 vectors: what an RTL unit must give, as text that $fscanf reads.
-#include "vectors.h"
+#include "vectors/vectors.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weights.h"
+#include "model/weights.h"
 
 #include <math.h>
 

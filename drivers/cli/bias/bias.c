@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bias_measure.h"
+#include "bias/measure.h"
 #include "cli.h"
-#include "svg.h"
+#include "report/svg.h"
 #include "tensor/file.h"
 
 static int run(int argc, char **argv);

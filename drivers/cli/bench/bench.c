@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench.h"
+#include "bench/bench.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_cuda.h"
+#include "bench/cuda.h"
 #include "draw.h"
 
 static int run(int argc, char **argv);

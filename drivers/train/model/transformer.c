@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transformer.h"
+#include "model/transformer.h"
 
 #include <string.h>
 
-#include "attention.h"
-#include "loss.h"
-#include "norm.h"
-#include "rope.h"
-#include "sgemm.h"
-#include "swiglu.h"
+#include "model/attention.h"
+#include "model/loss.h"
+#include "model/norm.h"
+#include "model/rope.h"
+#include "model/sgemm.h"
+#include "model/swiglu.h"
 
 static ufp4_attention_shape_t attention_shape(const ufp4_transformer_t *m) {
   return (ufp4_attention_shape_t){m->shape.context, m->shape.heads, m->shape.d_model / m->shape.heads};

@@ -3,8 +3,8 @@
 #ifndef UFP4_TRAIN_TRANSFORMER_H
 #define UFP4_TRAIN_TRANSFORMER_H
 
-#include "layer.h"
-#include "weights.h"
+#include "model/layer.h"
+#include "model/weights.h"
 
 /** What one block keeps for the backward pass. All [tokens][..]. */
 typedef struct {

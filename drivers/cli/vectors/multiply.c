@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ufp4.h"
-#include "vectors.h"
+#include "vectors/vectors.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

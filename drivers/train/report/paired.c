@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "paired.h"
+#include "report/paired.h"
 
 #include <math.h>
 

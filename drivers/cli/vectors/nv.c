@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "ufp4.h"
-#include "vectors.h"
+#include "vectors/vectors.h"
 
 #define GROUPS 4
 #define INFINITY_BITS 0x7F800000u

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench_cuda.h"
+#include "bench/cuda.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../backends/cuda/measure.h"
+#include "../../backends/cuda/measure.h"
 
 static void add_figure(json_t *json, const ufp4_cuda_figure_t *f, const char *against, double against_rate) {
   json_array_append_new(

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "bench.h"
+#include "bench/bench.h"
 
 #define UNCOUNTED 2  // first turns: memory is being mapped
 

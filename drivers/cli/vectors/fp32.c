@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ufp4.h"
-#include "vectors.h"
+#include "vectors/vectors.h"
 
 // One operand of two blocks of scales: E4M3 16 elements each, E8M0 32.
 typedef struct {

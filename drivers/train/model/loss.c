@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loss.h"
+#include "model/loss.h"
 
 #include <math.h>
 
-#include "elementary.h"
-#include "hot.h"
+#include "model/elementary.h"
+#include "model/hot.h"
 
 UFP4_HOT static double row_loss(int64_t cols, int64_t target, float scale, float *x) {
   float largest = x[0];

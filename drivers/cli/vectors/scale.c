@@ -2,7 +2,7 @@
 // The units of ufp4 vectors beside those of E4M3 scales: scales as the PEs of the contracts fp32 and nv take them, FP32
 // sums times a power of two, and E8M0 scales of blocks.
 #include "ufp4.h"
-#include "vectors.h"
+#include "vectors/vectors.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define INFINITY_BITS 0x7F800000u
