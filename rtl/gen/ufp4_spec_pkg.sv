@@ -102,6 +102,14 @@ package ufp4_spec_pkg;
   localparam int unsigned FRAC_E1M2 = 2;
   localparam int unsigned FRAC_INT4 = 0;
 
+  // The largest magnitude that the quantizer emits: qmax = odd * 2^exponent.
+  localparam int unsigned QMAX_ODD_E2M1 = 3;
+  localparam int QMAX_EXPONENT_E2M1 = 1;
+  localparam int unsigned QMAX_ODD_E1M2 = 7;
+  localparam int QMAX_EXPONENT_E1M2 = -2;
+  localparam int unsigned QMAX_ODD_INT4 = 7;
+  localparam int QMAX_EXPONENT_INT4 = 0;
+
   // The first 8 bytes of every descriptor.
   typedef struct packed {
     logic [31:0] job;  // byte 4

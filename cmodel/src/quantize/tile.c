@@ -62,9 +62,8 @@ HOT void ufp4_tile_unpack(const ulanes_t bits[BLOCK], const ufp4_quantize_t *how
 // --- Scale -------------------------------------------------------------------------------------------
 
 qmax_t ufp4_elem_qmax(ufp4_elem_t elem) {
-  int quanta = ufp4_elem_qmax_quanta(elem);
-  int shift = __builtin_ctz((unsigned)quanta);
-  return (qmax_t){quanta >> shift, shift - ufp4_elem_frac(elem)};
+  static const int8_t odd[UFP4_ELEM_COUNT] = UFP4_ELEM_QMAX_ODD, exponent[UFP4_ELEM_COUNT] = UFP4_ELEM_QMAX_EXPONENT;
+  return (qmax_t){odd[elem], exponent[elem]};
 }
 
 // amax / odd as quotient * 2^15 and a remainder. The upper 13 bits of amax leave at least 9 of quotient, and E4M3

@@ -2,7 +2,6 @@
 // Packing of the AVX2 GEMM (exact.h): codes and scale bytes to panels.
 #include "gemm/avx2/exact.h"
 #include "number/lanes.h"
-#include "ufp4/format.h"
 
 #ifdef __AVX2__
 #include <string.h>
@@ -77,10 +76,6 @@ INLINE void bound_scales(const scales_t *s, const uint8_t shift[CHUNK], int32_t 
   }
   const double total = (double)added(sum);
   if (total > *norm2) *norm2 = total;
-}
-
-static int largest_quanta(ufp4_elem_t elem) {
-  return elem == UFP4_ELEM_INT4 ? 8 : ufp4_elem_qmax_quanta(elem);
 }
 
 // How far A's elements may be shifted: E2M1's 12 becomes 96, E1M2's 7 112, INT4's -8 -128. A dot with any B, whose
@@ -201,7 +196,7 @@ void gemm_avx2_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *t
   panel->scale_max = largest(top);
   pack_scales_b(scale, panel);
   // The largest dot belongs to the pair of formats: it is charged to B.
-  double dot = BLOCK * largest_quanta(job->a->elem) * largest_quanta(b->elem);
+  double dot = BLOCK * gemm_largest_quanta(job->a->elem) * gemm_largest_quanta(b->elem);
   panel->norm2 *= dot * dot;
   for (int k = 0; k < blocks; k += 2) {
     uint8_t(*elements)[COLS][4] = panel->elements[k / 2];

@@ -2,7 +2,6 @@
 // Packing of the AVX-512 GEMM (exact.h): codes and scale bytes to panels.
 #include "gemm/avx512/exact.h"
 #include "number/lanes.h"
-#include "ufp4/format.h"
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && \
     defined(__AVX512VNNI__)
@@ -10,10 +9,6 @@
 #include "gemm/avx512/scales.h"
 
 #define OFFSET 16  // more than any quanta
-
-static int largest_quanta(ufp4_elem_t elem) {
-  return elem == UFP4_ELEM_INT4 ? 8 : ufp4_elem_qmax_quanta(elem);
-}
 
 // How far A's elements may be shifted: E2M1's 12 becomes 96, E1M2's 7 112, INT4's -8 -128. A dot with any B, whose
 // largest is 12, then is 24576 at most.
@@ -202,7 +197,7 @@ void gemm_avx512_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void 
   }
   panel->scale_max = pack_largest(largest, panel->pair_max);
   // The largest dot belongs to the pair of formats: it is charged to B.
-  double dot = BLOCK * largest_quanta(job->a->elem) * largest_quanta(b->elem);
+  double dot = BLOCK * gemm_largest_quanta(job->a->elem) * gemm_largest_quanta(b->elem);
   panel->norm2 *= dot * dot;
   pack_b_elements(codes, blocks, quanta_table(b->elem, OFFSET), panel);
   pack_b_scales(significand, panel->significand);

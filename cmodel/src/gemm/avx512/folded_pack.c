@@ -2,7 +2,6 @@
 // Packing of the AVX-512 GEMM of uniform formats (folded.h): codes and scale bytes to panels.
 #include "gemm/avx512/folded.h"
 #include "number/lanes.h"
-#include "ufp4/format.h"
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && \
     defined(__AVX512VNNI__)
@@ -103,16 +102,12 @@ static void pack_half_b(const gemm_job_t *job, int64_t first, int64_t block, int
   pack_excess_b(s, half, panel);
 }
 
-static int largest_quanta(ufp4_elem_t elem) {
-  return elem == UFP4_ELEM_INT4 ? 8 : ufp4_elem_qmax_quanta(elem);
-}
-
 void gemm_avx512_folded_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
   b_panel_t *panel = to;
   panel->norm2 = 0;
   for (int half = 0; half < 2; half++) pack_half_b(job, row + 16 * half, block, half, panel, poisoned + 16 * half);
   // The largest dot belongs to the pair of formats: it is charged to B.
-  const double dot = BLOCK * largest_quanta(job->a->elem) * largest_quanta(job->b->elem);
+  const double dot = BLOCK * gemm_largest_quanta(job->a->elem) * gemm_largest_quanta(job->b->elem);
   panel->norm2 *= dot * dot;
 }
 
