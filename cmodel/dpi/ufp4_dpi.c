@@ -412,8 +412,6 @@ typedef struct {
 
 static int multiply_operands(const ufp4_operand_t *a, const ufp4_operand_t *b, ufp4_gemm_t *how, const result_t *to) {
   int64_t count = a->rows * b->rows;
-  ufp4_status_t status = ufp4_combination_gemm(a->elem, b->elem, a->scale, how->contract, NULL, &last);
-  if (status != UFP4_OK) return (int)status;
   if (!holds(to->d, a->rows, b->rows) || (to->add && !holds(to->c, a->rows, b->rows))) return UFP4_ERROR_ARGUMENT;
   void *added = to->add ? copy_in(to->c, count, to->element) : NULL, *result = calloc((size_t)count, to->element);
   if (how->d_dtype == UFP4_DTYPE_I64) {
@@ -423,12 +421,12 @@ static int multiply_operands(const ufp4_operand_t *a, const ufp4_operand_t *b, u
     how->c = (const float *)added;
     how->c_ld = b->rows;
   }
-  status = result == NULL || (to->add && added == NULL) ? UFP4_ERROR_MEMORY : ufp4_gemm(a, b, how, result, b->rows);
-  if (status == UFP4_OK) copy_out(to->d, count, to->element, result);
-  if (status != UFP4_OK) fail(status);
-  if (status == UFP4_ERROR_ARGUMENT && how->contract == UFP4_CONTRACT_NV) {
-    ufp4_message_set(&last, "contract nv adds c only where alpha and both tensor scales are 1");
+  ufp4_status_t status = ufp4_gemm_check(a, b, how, &last);
+  if (status == UFP4_OK) {
+    status = result == NULL || (to->add && added == NULL) ? UFP4_ERROR_MEMORY : ufp4_gemm(a, b, how, result, b->rows);
+    if (status != UFP4_OK) fail(status);
   }
+  if (status == UFP4_OK) copy_out(to->d, count, to->element, result);
   free(result);
   free(added);
   return (int)status;

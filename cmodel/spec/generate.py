@@ -65,7 +65,13 @@ def c_header(spec):
             "#define UFP4_ELEM_QUANTA \\", "  { \\"]
     for f in spec["format"]:
         out.append("    {" + ", ".join(str(q) for q in all_quanta(f)) + "}, \\")
-    out += ["  }", "#define UFP4_ELEM_FRAC {" + ", ".join(str(f["frac"]) for f in spec["format"]) + "}", ""]
+    by_elem = lambda value: "{" + ", ".join(str(value(f)) for f in spec["format"]) + "}"
+    out += ["  }", "#define UFP4_ELEM_FRAC " + by_elem(lambda f: f["frac"]),
+            "/** The largest magnitude that the quantizer emits: qmax = odd * 2^exponent. */",
+            "#define UFP4_ELEM_QMAX_ODD " + by_elem(lambda f: qmax(f)[0]),
+            "#define UFP4_ELEM_QMAX_EXPONENT " + by_elem(lambda f: qmax(f)[1]),
+            "/** The largest magnitude of any code, in quanta. */",
+            "#define UFP4_ELEM_LARGEST " + by_elem(lambda f: max(map(abs, all_quanta(f)))), ""]
     out += ["/** Elements that share a scale, by ufp4_scale_t. */",
             "#define UFP4_SCALE_BLOCK {" + ", ".join(str(b) for b in spec["enum"]["scale"]["block"]) + "}", "",
             "/** Backends, by their bit in the tables below. */",
@@ -121,6 +127,14 @@ def configuration_value(spec, configuration, key):
 def all_quanta(f):
     q = f["quanta"]
     return q if len(q) == 16 else q + [-v for v in q]
+
+
+def qmax(f):
+    """(odd, exponent): the value of code 7, which is the largest that the quantizer emits, is odd * 2^exponent."""
+    odd, exponent = f["quanta"][7], -f["frac"]
+    while odd % 2 == 0:
+        odd, exponent = odd // 2, exponent + 1
+    return odd, exponent
 
 
 QUANTIZE_KEYS = ("scale", "elem", "layout", "rht", "scale_round", "backend")
@@ -180,6 +194,11 @@ def sv_package(spec):
     out.append("")
     for f in spec["format"]:
         out.append(f"  localparam int unsigned {up('frac', f['name'])} = {f['frac']};")
+    out += ["", "  // The largest magnitude that the quantizer emits: qmax = odd * 2^exponent."]
+    for f in spec["format"]:
+        odd, exponent = qmax(f)
+        out.append(f"  localparam int unsigned {up('qmax_odd', f['name'])} = {odd};")
+        out.append(f"  localparam int {up('qmax_exponent', f['name'])} = {exponent};")
     out.append("")
     for name, d in spec["descriptor"].items():
         out += sv_struct(f"{name}_descriptor_t", d["doc"], d["fields"], 8 if name == "header" else spec["limit"]["descriptor_bytes"])

@@ -23,7 +23,6 @@ const cli_command_t cli_gemm = {
 enum { NOT_GIVEN = -1 };
 enum { OUT_F32, OUT_BF16, OUT_I64 };
 static const char *const elem_names[] = UFP4_ELEM_NAMES;
-static const char *const scale_names[] = UFP4_SCALE_NAMES;
 
 typedef struct {
   const char *output, *c_path, *accumulate_path, *check;
@@ -66,14 +65,6 @@ static int read_operands(char **paths, inputs_t *in) {
   int end = cli_operand_read(&cli_gemm, paths[0], &in->a, &how_a);
   if (end == CLI_GO_ON) end = cli_operand_read(&cli_gemm, paths[1], &in->b, &how_b);
   if (end != CLI_GO_ON) return end;
-  if (in->a.cols != in->b.cols) {
-    return cli_fail(&cli_gemm, CLI_USAGE, "%s has K = %" PRId64 ", %s has K = %" PRId64 "; they must be equal",
-                    paths[0], in->a.cols, paths[1], in->b.cols);
-  }
-  if (in->a.scale != in->b.scale) {
-    return cli_fail(&cli_gemm, CLI_USAGE, "%s has scale %s, %s has scale %s; they must be equal", paths[0],
-                    scale_names[in->a.scale], paths[1], scale_names[in->b.scale]);
-  }
   if (how_a.rht != how_b.rht || (how_a.rht && how_a.rht_mask != how_b.rht_mask)) {
     return cli_fail(&cli_gemm, CLI_USAGE, "%s and %s differ in their Hadamard transform: both or none, and one mask",
                     paths[0], paths[1]);
@@ -126,12 +117,18 @@ static double cpu_seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static ufp4_gemm_t how_of(const choices_t *choices, const inputs_t *in) {
+  return (ufp4_gemm_t){.contract = (ufp4_contract_t)choices->contract,
+                       .d_dtype = dtypes[choices->out],
+                       .alpha = choices->alpha,
+                       .c = in->c_f32 != NULL ? in->c_f32 : in->c.data,
+                       .c_ld = in->b.rows,
+                       .accumulate = in->accumulate.data,
+                       .accumulate_ld = in->b.rows};
+}
+
 static int run_on_backend(const choices_t *choices, const char *backend, const inputs_t *in, result_t *result) {
-  ufp4_gemm_t how = {
-      .contract = (ufp4_contract_t)choices->contract, .d_dtype = dtypes[choices->out], .alpha = choices->alpha};
-  how.c = in->c_f32 != NULL ? in->c_f32 : in->c.data;
-  how.accumulate = in->accumulate.data;
-  how.c_ld = how.accumulate_ld = in->b.rows;
+  const ufp4_gemm_t how = how_of(choices, in);
   ufp4_device_t *device;
   int end = cli_device_open(&cli_gemm, &choices->device, backend, &device);
   if (end != CLI_GO_ON) return end;
@@ -260,32 +257,20 @@ static void add_options(cli_options_t *options, choices_t *c) {
 static int check_choices(const choices_t *c) {
   if (c->output == NULL) return cli_fail(&cli_gemm, CLI_USAGE, "-o D.npy is missing");
   if (c->bf16 && c->c_path == NULL) return cli_fail(&cli_gemm, CLI_USAGE, "--bf16 is of C: it goes with --c");
-  if (c->out == OUT_I64 && (c->c_path != NULL || c->alpha != 1.0f)) {
-    return cli_fail(&cli_gemm, CLI_USAGE, "--out i64 gives the unrounded sum: no --c and no --alpha with it");
-  }
   return CLI_GO_ON;
 }
 
-// What goes together can be said only with the operands.
-static int check_contract(choices_t *c, const inputs_t *in) {
+// What goes together can be said only with the operands; and on both backends, before the first one's work.
+static int check_gemm(choices_t *c, const inputs_t *in) {
   const char *backends[2] = {c->device.backend, c->check};
+  ufp4_message_t message = {0};
   if (c->contract == NOT_GIVEN) c->contract = (int)ufp4_gemm_default_contract(in->a.scale);
-  for (int i = 0; i < 2 && backends[i] != NULL; i++) {
-    ufp4_message_t message = {0};
-    ufp4_status_t status =
-        ufp4_combination_gemm(in->a.elem, in->b.elem, in->a.scale, (ufp4_contract_t)c->contract, backends[i], &message);
-    if (status != UFP4_OK) return cli_fail_status(&cli_gemm, status, message.text);
+  const ufp4_gemm_t how = how_of(c, in);
+  ufp4_status_t status = ufp4_gemm_check(&in->a, &in->b, &how, &message);
+  for (int i = 0; i < 2 && backends[i] != NULL && status == UFP4_OK; i++) {
+    status = ufp4_combination_gemm(in->a.elem, in->b.elem, in->a.scale, how.contract, backends[i], &message);
   }
-  if (c->contract != UFP4_CONTRACT_EXACT && (c->out == OUT_I64 || c->accumulate_path != NULL)) {
-    return cli_fail(&cli_gemm, CLI_USAGE, "--out i64 and --accumulate-in go with --accumulate exact");
-  }
-  int scaled = c->alpha != 1.0f || in->a.exponent + in->b.exponent != 0 || in->a.tensor_scale != 1.0f ||
-               in->b.tensor_scale != 1.0f;
-  if (c->contract == UFP4_CONTRACT_NV && c->c_path != NULL && scaled) {
-    return cli_fail(&cli_gemm, CLI_USAGE,
-                    "--c with --accumulate nv is the initial accumulator: alpha and the tensor scales must be 1");
-  }
-  return CLI_GO_ON;
+  return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_gemm, status, message.text);
 }
 
 static int run(int argc, char **argv) {
@@ -307,7 +292,7 @@ static int run(int argc, char **argv) {
   }
   if (end != CLI_GO_ON) return end;
   end = read_inputs(paths, &choices, &in);
-  if (end == CLI_GO_ON) end = check_contract(&choices, &in);
+  if (end == CLI_GO_ON) end = check_gemm(&choices, &in);
   if (end == CLI_GO_ON) end = multiply(&choices, &in);
   free_inputs(&in);
   return end;

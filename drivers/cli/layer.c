@@ -11,7 +11,7 @@
 #include "cli.h"
 #include "compare.h"
 #include "report.h"
-#include "tensor_file.h"
+#include "tensor/npy.h"
 
 static int run(int argc, char **argv);
 const cli_command_t cli_layer = {

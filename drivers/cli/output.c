@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "file.h"
+#include "tensor/file.h"
 
 int cli_fail_errno(const cli_command_t *command, const char *path, const char *doing) {
   ufp4_message_t message;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "weights.h"
+#include "model/weights.h"
 
 static const char *const pass_names[UFP4_PASS_COUNT] = {"fprop", "dgrad", "wgrad"};
 static const char *const role_names[UFP4_ROLE_COUNT] = {"X", "W", "dY"};

@@ -4,7 +4,7 @@
 #define UFP4_RECORD_H
 
 #include "compare.h"
-#include "layer.h"
+#include "model/layer.h"
 #include "progress.h"
 
 /** One GEMM: its quantized operands as they lie on the device, and its result. */

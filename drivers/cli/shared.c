@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "file.h"
+#include "tensor/file.h"
 
 void cli_device_init(cli_device_t *device) {
   ufp4_device_options_t defaults = ufp4_device_options_default();

@@ -6,32 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// --- Shapes --------------------------------------------------------------------------------------------
-
-void linear_role_shape(const ufp4_linear_shape_t *shape, ufp4_role_t role, int64_t *rows, int64_t *cols) {
-  *rows = role == UFP4_ROLE_W ? shape->cout : shape->tokens;
-  *cols = role == UFP4_ROLE_DY ? shape->cout : shape->cin;
-}
-
-void linear_pass_shape(const ufp4_linear_shape_t *shape, ufp4_pass_t pass, int64_t *m, int64_t *n, int64_t *k) {
-  *m = pass == UFP4_PASS_WGRAD ? shape->cout : shape->tokens;
-  *n = pass == UFP4_PASS_FPROP ? shape->cout : shape->cin;
-  *k = pass == UFP4_PASS_FPROP ? shape->cin : pass == UFP4_PASS_DGRAD ? shape->cout : shape->tokens;
-}
-
-uint64_t linear_stride_bytes(int64_t cols, uint64_t element_bytes) {
-  uint64_t bytes = (uint64_t)cols * element_bytes;
-  return (bytes + UFP4_ALIGN_BYTES - 1) / UFP4_ALIGN_BYTES * UFP4_ALIGN_BYTES;
-}
-
-int linear_has_exponents(const ufp4_linear_t *linear) {
-  return linear->recipe.scale != UFP4_SCALE_E8M0;
-}
-
-int linear_role_is_wanted(const ufp4_linear_t *linear, ufp4_role_t role) {
-  return linear->copies[role][UFP4_AXIS_ROW].wanted || linear->copies[role][UFP4_AXIS_COL].wanted;
-}
-
 // --- Creation ------------------------------------------------------------------------------------------
 
 static int size_is_bad(int64_t size) {

@@ -3,7 +3,8 @@
 #ifndef UFP4_SAFETENSORS_H
 #define UFP4_SAFETENSORS_H
 
-#include "tensor_file.h"
+#include "tensor/convert.h"
+#include "tensor/file.h"
 
 /** Element types that are known. F4 is E2M1, two elements to a byte, the first in the low nibble; a shape counts
  * elements (safetensors 0.8.0 writes torch.float4_e2m1fn_x2 so, whose nibbles PyTorch's Float4_e2m1fn_x2.h defines). */

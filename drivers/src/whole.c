@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole operands in the host's memory. A backend with a way of its own has it in its table; on the model it is the
 // golden model; what takes descriptors only gets them where they can express the job, and the host quantizes for it.
-#include <float.h>
 #include <string.h>
 
 #include "device.h"
@@ -44,30 +43,6 @@ ufp4_status_t ufp4_device_quantize(ufp4_device_t *device, const ufp4_matrix_t *i
 
 // --- Multiplying ---------------------------------------------------------------------------------------
 
-static int operand_ok(const ufp4_operand_t *x) {
-  if (x == NULL || x->codes == NULL || size_is_bad(x->rows) || size_is_bad(x->cols)) return 0;
-  if ((unsigned)x->elem >= UFP4_ELEM_COUNT || (unsigned)x->scale >= UFP4_SCALE_COUNT) return 0;
-  const int64_t groups = (x->cols - 1) / 16 + 1, scales = (x->cols - 1) / ufp4_scale_block(x->scale) + 1;
-  if (x->blocks != groups || x->block != ufp4_scale_block(x->scale) || x->scale_blocks != scales) return 0;
-  if (x->exponent < INT16_MIN || x->exponent > INT16_MAX) return 0;
-  if (x->scale == UFP4_SCALE_NVFP4 && !(x->tensor_scale > 0 && x->tensor_scale <= FLT_MAX)) return 0;
-  if (x->scale != UFP4_SCALE_FP32) return x->scales != NULL;
-  for (int64_t i = 0; x->scales_f32 != NULL && i < x->rows * x->scale_blocks; i++) {
-    if (x->scales_f32[i] < 0 || x->scales_f32[i] > FLT_MAX) return 0;
-  }
-  return x->scales_f32 != NULL;
-}
-
-static int strides_ok(const ufp4_gemm_t *how, int64_t n, int64_t d_ld) {
-  return d_ld >= n && (how->c == NULL || how->c_ld >= n) && (how->accumulate == NULL || how->accumulate_ld >= n);
-}
-
-static int sums_ok(const ufp4_gemm_t *how) {
-  if ((unsigned)how->d_dtype >= UFP4_DTYPE_COUNT) return 0;
-  if (how->contract != UFP4_CONTRACT_EXACT) return how->d_dtype != UFP4_DTYPE_I64 && how->accumulate == NULL;
-  return how->d_dtype != UFP4_DTYPE_I64 || (how->c == NULL && how->alpha == 1.0f);
-}
-
 static int takes_descriptors(const ufp4_device_t *device) {
   return device->backend->gemm == NULL && strcmp(device->backend->name, "model") != 0;
 }
@@ -105,13 +80,13 @@ ufp4_status_t device_check_core(ufp4_device_t *device, ufp4_contract_t contract,
 static ufp4_status_t check_gemm(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,
                                 const ufp4_gemm_t *how, const void *d, int64_t d_ld) {
   ufp4_message_t why = {0};
-  if (!operand_ok(a) || !operand_ok(b) || a->cols != b->cols || a->scale != b->scale) {
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "gemm: operands that are not whole, or do not go together");
+  ufp4_status_t status = ufp4_gemm_check(a, b, how, &why);
+  if (status == UFP4_OK && (d == NULL || d_ld < b->rows)) {
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "gemm: no D, or its rows are less than N elements apart");
   }
-  if (how == NULL || d == NULL || !strides_ok(how, b->rows, d_ld) || !sums_ok(how)) {
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "gemm: a leading dimension or an option is out of range");
+  if (status == UFP4_OK) {
+    status = ufp4_combination_gemm(a->elem, b->elem, a->scale, how->contract, device->backend->name, &why);
   }
-  ufp4_status_t status = ufp4_combination_gemm(a->elem, b->elem, a->scale, how->contract, device->backend->name, &why);
   if (status != UFP4_OK) return device_fail(device, status, "gemm: %s", why.text);
   status = device_check_core(device, how->contract, a->elem, b->elem);
   if (status == UFP4_OK && how->contract == UFP4_CONTRACT_NV && how->c != NULL && takes_descriptors(device)) {
@@ -123,25 +98,27 @@ static ufp4_status_t check_gemm(ufp4_device_t *device, const ufp4_operand_t *a, 
 
 static ufp4_status_t run_golden(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,
                                 const ufp4_gemm_t *how, void *d, int64_t d_ld) {
-  ufp4_gemm_t own = *how;
-  own.threads = device->threads;
-  own.kernel = device->kernel;
-  ufp4_status_t status = ufp4_gemm(a, b, &own, d, d_ld);
+  ufp4_status_t status = ufp4_gemm(a, b, how, d, d_ld);
   return status == UFP4_OK ? status : device_fail(device, status, "gemm: %s", ufp4_status_string(status));
 }
 
 ufp4_status_t ufp4_device_gemm(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,
-                               const ufp4_gemm_t *how, void *d, int64_t d_ld, ufp4_gemm_stats_t *stats) {
+                               const ufp4_gemm_t *asked, void *d, int64_t d_ld, ufp4_gemm_stats_t *stats) {
   ufp4_gemm_stats_t own = {0};
   ufp4_status_t status = device_check(device);
-  if (status == UFP4_OK) status = check_gemm(device, a, b, how, d, d_ld);
+  if (status != UFP4_OK) return status;
+  if (asked == NULL) return device_fail(device, UFP4_ERROR_ARGUMENT, "gemm: no options");
+  ufp4_gemm_t how = *asked;
+  how.threads = device->threads;
+  how.kernel = device->kernel;
+  status = check_gemm(device, a, b, &how, d, d_ld);
   if (status != UFP4_OK) return status;
   if (device->backend->gemm != NULL) {
-    status = device_note(device, device->backend->gemm(device->state, a, b, how, d, d_ld));
+    status = device_note(device, device->backend->gemm(device->state, a, b, &how, d, d_ld));
   } else if (strcmp(device->backend->name, "model") == 0) {
-    status = run_golden(device, a, b, how, d, d_ld);
+    status = run_golden(device, a, b, &how, d, d_ld);
   } else {
-    status = gemm_by_descriptor(device, a, b, how, d, d_ld, &own);
+    status = gemm_by_descriptor(device, a, b, &how, d, d_ld, &own);
   }
   own.m = a->rows;
   own.n = b->rows;

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "file.h"
-#include "weights.h"
+#include "model/weights.h"
+#include "tensor/file.h"
 
 #define PATH_SIZE 1024
 

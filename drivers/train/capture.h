@@ -4,7 +4,7 @@
 #ifndef UFP4_TRAIN_CAPTURE_H
 #define UFP4_TRAIN_CAPTURE_H
 
-#include "layer.h"
+#include "model/layer.h"
 #include "ufp4/tensor.h"
 
 typedef struct {

@@ -3,7 +3,7 @@
 #ifndef UFP4_TRAIN_EXPERIMENT_H
 #define UFP4_TRAIN_EXPERIMENT_H
 
-#include "paired.h"
+#include "report/paired.h"
 #include "trainer.h"
 
 #define UFP4_MAX_VARIANTS 16

@@ -4,8 +4,8 @@
 #define UFP4_TRAIN_TRAINER_H
 
 #include "adamw.h"
+#include "model/transformer.h"
 #include "text.h"
-#include "transformer.h"
 
 typedef struct {
   ufp4_transformer_shape_t shape;

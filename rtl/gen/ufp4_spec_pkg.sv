@@ -4,7 +4,7 @@
 package ufp4_spec_pkg;
 
   localparam logic [31:0] CORE_ID = 32'h55465034;
-  localparam logic [31:0] VERSION = 32'h00000100;
+  localparam logic [31:0] VERSION = 32'h00000200;
 
   localparam int unsigned MAX_DIM = 1048576;
   localparam int unsigned ALIGN_BYTES = 128;
@@ -101,6 +101,14 @@ package ufp4_spec_pkg;
   localparam int unsigned FRAC_E2M1 = 1;
   localparam int unsigned FRAC_E1M2 = 2;
   localparam int unsigned FRAC_INT4 = 0;
+
+  // The largest magnitude that the quantizer emits: qmax = odd * 2^exponent.
+  localparam int unsigned QMAX_ODD_E2M1 = 3;
+  localparam int QMAX_EXPONENT_E2M1 = 1;
+  localparam int unsigned QMAX_ODD_E1M2 = 7;
+  localparam int QMAX_EXPONENT_E1M2 = -2;
+  localparam int unsigned QMAX_ODD_INT4 = 7;
+  localparam int QMAX_EXPONENT_INT4 = 0;
 
   // The first 8 bytes of every descriptor.
   typedef struct packed {

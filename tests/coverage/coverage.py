@@ -18,8 +18,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TESTS = r"^(model\.|driver\.npy\.)"
 TOOLS = ["clang", "clang++", "cmake", "ninja", "ctest", "llvm-profdata", "llvm-cov"]
-# Kernels that this machine cannot run are left out: file name prefix, and the flag that /proc/cpuinfo must have.
-KERNELS = {"gemm_avx512": "avx512_vnni", "gemm_avx2": "avx2"}
+# Kernels that this machine cannot run are left out: where their files are, and the flag that /proc/cpuinfo must have.
+SOURCES = ROOT / "cmodel/src"
+KERNELS = {"gemm/avx512/": "avx512_vnni", "gemm/avx2/": "avx2"}
 
 
 def run(command, log, **more):
@@ -61,7 +62,8 @@ def report(build):
     for item in json.loads(text.stdout)["data"][0]["files"]:
         lines, branches = item["summary"]["lines"], item["summary"]["branches"]
         if lines["count"] > 0:
-            rows.append((pathlib.Path(item["filename"]).name, lines["count"], lines["covered"], branches["count"],
+            name = pathlib.Path(item["filename"]).resolve().relative_to(SOURCES).as_posix()
+            rows.append((name, lines["count"], lines["covered"], branches["count"],
                          branches["covered"]))
     return sorted(rows)
 
@@ -90,13 +92,13 @@ def main():
     log.write_text("")
     build_and_test(build, log)
     total = [0, 0, 0, 0]
-    print("% file                    lines     run  percent  branches   taken  percent")
+    print("% file                      lines     run  percent  branches   taken  percent")
     for name, *counts in report(build):
         if not can_run(name):
-            print(f"  {name:<22} not counted: this processor cannot run it")
+            print(f"  {name:<24} not counted: this processor cannot run it")
             continue
         total = [t + c for t, c in zip(total, counts)]
-        print(f"  {name:<22} {counts[0]:6} {counts[1]:7} {percent(counts[1], counts[0]):8.2f} "
+        print(f"  {name:<24} {counts[0]:6} {counts[1]:7} {percent(counts[1], counts[0]):8.2f} "
               f"{counts[2]:9} {counts[3]:7} {percent(counts[3], counts[2]):8.2f}")
     lines, branches = percent(total[1], total[0]), percent(total[3], total[2])
     good = total[0] > 0 and lines >= options.least and branches >= options.least

@@ -111,6 +111,22 @@ TEST(rejects_missing_arguments) {
   check_bits(4, ufp4_device_counters(NULL, counters), UFP4_ERROR_ARGUMENT, "no device");
 }
 
+/** What the golden model refuses no backend does, whatever it could do otherwise. */
+TEST(rejects_nv_with_c_that_something_scales) {
+  static const float c[1] = {1};
+  float d[1] = {5};
+  ufp4_gemm_t how = {.contract = UFP4_CONTRACT_NV, .d_dtype = UFP4_DTYPE_F32, .alpha = 2, .c = c, .c_ld = 1};
+  ufp4_device_t *device = bench_device();
+  ufp4_operand_t one;
+  check_bits(0, ufp4_operand_create(UFP4_ELEM_E2M1, 1, 16, &one), UFP4_OK, "operand");
+  check_bits(1, ufp4_device_gemm(device, &one, &one, &how, d, 1, NULL), UFP4_ERROR_ARGUMENT, "status");
+  check_that(2, strstr(ufp4_device_message(device), "with contract nv the sums begin with C") != NULL, "message '%s'",
+             ufp4_device_message(device));
+  check_that(3, d[0] == 5, "output touched");
+  ufp4_operand_free(&one);
+  ufp4_device_close(device);
+}
+
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(reports_its_configuration),
@@ -122,6 +138,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_memory_of_odd_sizes),
       CHECK_TEST(rejects_latencies_that_the_watchdog_would_end),
       CHECK_TEST(rejects_missing_arguments),
+      CHECK_TEST(rejects_nv_with_c_that_something_scales),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

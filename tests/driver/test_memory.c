@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of the driver where allocations fail (tests/model/heap.h).
+// Files of the driver where allocations fail (tests/model/support/heap.h).
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

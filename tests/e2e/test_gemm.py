@@ -227,8 +227,24 @@ def test_rejects_c_and_sums_of_wrong_shape_or_type():
 
 def test_rejects_scaling_of_unrounded_sums():
     operands(3, 4, 16, "--elem", "e2m1")
-    rejects(2, "--out i64", "gemm", *AB, "-o", "D.npy", "--out", "i64", "--alpha", "2")
-    rejects(2, "--out i64", "gemm", *AB, "-o", "D.npy", "--out", "i64", "--c", "C.npy")
+    bench.write_npy("C.npy", bench.gaussian(3, 4))
+    rejects(2, "unrounded sums", "gemm", *AB, "-o", "D.npy", "--out", "i64", "--alpha", "2")
+    rejects(2, "unrounded sums", "gemm", *AB, "-o", "D.npy", "--out", "i64", "--c", "C.npy")
+
+
+def test_rejects_what_does_not_go_with_the_contract():
+    operands(3, 4, 16, "--elem", "e2m1")
+    bench.write_npy("C.npy", bench.gaussian(3, 4))
+    bench.write_npy("S.npy", [[0] * 4] * 3, descr="<i8")
+    for contract in ("fp32", "nv"):
+        for words in (["--out", "i64"], ["--accumulate-in", "S.npy"]):
+            rejects(2, "contract exact alone", "gemm", *AB, "-o", "D.npy", "--accumulate", contract, *words)
+    rejects(2, "the sums begin with C", "gemm", *AB, "-o", "D.npy", "--accumulate", "nv", "--c", "C.npy", "--alpha", "2")
+
+
+def test_rejects_operands_of_different_scales():
+    operands(3, 4, 16, "--elem", "e2m1", other=["--elem", "e2m1", "--scale", "e8m0"])
+    rejects(2, "A has scale e4m3, B has scale e8m0", "gemm", *AB, "-o", "D.npy")
 
 
 def test_rejects_the_second_backend_before_the_first_ones_work_on_rtl():

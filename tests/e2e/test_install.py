@@ -227,7 +227,7 @@ def test_manual_pages():
         for option in re.findall(r"^  (?:-[a-z], )?(--[a-z0-9-]+)", usage, flags=re.M):
             check(re.search(rf"(^|[ ,]){option}\b", text, flags=re.M), f"{page} lacks {option}: {text}")
         check(usage.split("Example:\n  ")[1].strip() in text, f"{page}: example: {text}")
-        check(re.search(rf"^ +{name}\s", re.sub(".\b", "", overview), flags=re.M), f"ufp4.1 lacks {name}: {overview}")
+        check(re.search(rf"^ +{name}( |$)", re.sub(".\b", "", overview), flags=re.M), f"ufp4.1 lacks {name}: {overview}")
 
 
 def check_model_alone(place):

@@ -31,10 +31,14 @@ TEST(elem_quanta_worked) {
 }
 
 TEST(elem_frac_and_largest) {
-  static const int frac[3] = {1, 2, 0}, largest[3] = {12, 7, 7};
+  static const int frac[3] = {1, 2, 0}, largest[3] = {12, 7, 7}, any[3] = {12, 7, 8};
+  static const int odd[3] = UFP4_ELEM_QMAX_ODD, exponent[3] = UFP4_ELEM_QMAX_EXPONENT, generated[3] = UFP4_ELEM_LARGEST;
   for (int e = 0; e < 3; e++) {
     check_bits(e, (uint64_t)ufp4_elem_frac(elems[e]), (uint64_t)frac[e], "fraction bits");
     check_bits(e, (uint64_t)ufp4_elem_qmax_quanta(elems[e]), (uint64_t)largest[e], "qmax");
+    check_bits(e, (uint64_t)(odd[e] << (exponent[e] + frac[e])), (uint64_t)largest[e], "qmax in two parts");
+    check_bits(e, (uint64_t)odd[e] & 1, 1, "odd");
+    check_bits(e, (uint64_t)generated[e], (uint64_t)any[e], "largest of any code");
   }
 }
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define UFP4_VERSION_MAJOR 0
-#define UFP4_VERSION_MINOR 1
+#define UFP4_VERSION_MINOR 2
 #define UFP4_VERSION_PATCH 0
 #define UFP4_CORE_ID 0x55465034u
 
@@ -138,6 +138,11 @@ typedef enum {
     {0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1}, \
   }
 #define UFP4_ELEM_FRAC {1, 2, 0}
+/** The largest magnitude that the quantizer emits: qmax = odd * 2^exponent. */
+#define UFP4_ELEM_QMAX_ODD {3, 7, 7}
+#define UFP4_ELEM_QMAX_EXPONENT {1, -2, 0}
+/** The largest magnitude of any code, in quanta. */
+#define UFP4_ELEM_LARGEST {12, 7, 8}
 
 /** Elements that share a scale, by ufp4_scale_t. */
 #define UFP4_SCALE_BLOCK {16, 16, 32, 16}

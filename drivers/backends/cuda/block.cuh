@@ -84,7 +84,7 @@ typedef struct {
   bool saturated;  ///< the quotient was over 448
 } gpu_scale_t;
 
-/** amax * 2^t / qmax to E4M3, as cmodel/src/tile.c: 13 bits of amax and a sticky bit suffice. */
+/** amax * 2^t / qmax to E4M3, as cmodel/src/quantize/tile.c: 13 bits of amax and a sticky bit suffice. */
 GPU gpu_scale_t e4m3_scale(const gpu_span_t &span, int elem, bool up, int t) {
   const int odd = elem_qmax_odd(elem);
   int32_t high = span.amax >> 15;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers, as cmodel/src/format.c and cmodel/src/random.c have them (docs/reference/numerics.md, 1, 2 and 4).
+// Numbers, as cmodel/src/number has them (docs/reference/numerics.md, 1, 2 and 4).
 #ifndef UFP4_CUDA_NUMBER_CUH
 #define UFP4_CUDA_NUMBER_CUH
 
@@ -103,16 +103,19 @@ GPU uint32_t elem_decode_any(int elem, uint32_t codes) {
 }
 
 GPU int elem_frac(int elem) {
-  return elem == UFP4_ELEM_E2M1 ? 1 : elem == UFP4_ELEM_E1M2 ? 2 : 0;
+  constexpr int8_t frac[UFP4_ELEM_COUNT] = UFP4_ELEM_FRAC;
+  return frac[elem];
 }
 
 /** qmax = odd * 2^exponent. */
 GPU int elem_qmax_odd(int elem) {
-  return elem == UFP4_ELEM_E2M1 ? 3 : 7;
+  constexpr int8_t odd[UFP4_ELEM_COUNT] = UFP4_ELEM_QMAX_ODD;
+  return odd[elem];
 }
 
 GPU int elem_qmax_exponent(int elem) {
-  return elem == UFP4_ELEM_E2M1 ? 1 : elem == UFP4_ELEM_E1M2 ? -2 : 0;
+  constexpr int8_t exponent[UFP4_ELEM_COUNT] = UFP4_ELEM_QMAX_EXPONENT;
+  return exponent[elem];
 }
 
 /** Threefry-4x32, 12 rounds, key (seed, 0, 0), counter (group, tensor_id). */

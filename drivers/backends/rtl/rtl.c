@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "backend.h"
-#include "file.h"
+#include "tensor/file.h"
 #include "ufp4_sim.h"
 
 // The rings lie in the reserved memory: descriptors first, then their completions.

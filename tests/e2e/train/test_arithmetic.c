@@ -6,10 +6,10 @@
 
 #include "adamw.h"
 #include "draw.h"
-#include "elementary.h"
 #include "fixture.h"
-#include "paired.h"
-#include "sgemm.h"
+#include "model/elementary.h"
+#include "model/sgemm.h"
+#include "report/paired.h"
 
 static uint32_t bits_of(float x) {
   uint32_t bits;

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attention.h"
 #include "fixture.h"
-#include "loss.h"
-#include "norm.h"
-#include "rope.h"
-#include "swiglu.h"
+#include "model/attention.h"
+#include "model/loss.h"
+#include "model/norm.h"
+#include "model/rope.h"
+#include "model/swiglu.h"
 
 // A scalar function for each module: <cotangent, output>, whose gradient is what backward gives for dy = cotangent.
 

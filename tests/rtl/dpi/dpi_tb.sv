@@ -336,7 +336,7 @@ module dpi_tb;
     times = '{scale: 32'(SCALE_NVFP4), contract: 32'(CONTRACT_NV), alpha: 32'h40000000, add: 1,
               a: '{tensor_scale: 32'h3F800000, default: '0}, b: '{tensor_scale: 32'h3F800000, default: '0},
               default: '0};
-    refused("contract nv adds c only where alpha", gemm(1, 1, 16, times, codes, scales, codes, scales, c, d));
+    refused("with contract nv the sums begin with C", gemm(1, 1, 16, times, codes, scales, codes, scales, c, d));
     refused("rounds is 17; here it is 0 to 16", philox4x32(17, 64'd0, 128'd0, words));
     same("status", 64'(philox4x32(10, 64'd0, 128'd0, words)), 64'd0);
     refused("rounds is 17", 1); // that of the last one that was refused

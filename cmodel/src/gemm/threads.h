@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef UFP4_GEMM_THREADS_H
+#define UFP4_GEMM_THREADS_H
+
+#define MAX_THREADS 256
+
+/** Calls run(argument[i]) for i < count, each but the first in a thread of its own; where a thread cannot be started
+ * the caller's runs its share. */
+void gemm_threads(void (*run)(void *), void *const *argument, int count);
+
+#endif

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The AVX2 quantizer.
+#include "quantize/kernel.h"
+
+#if defined(__AVX2__) && defined(__FMA__)
+#include "quantize/avx2_vector.h"
+#include "quantize/vector_walk.h"
+
+static const quantize_kernel_t kernel = {.exponent = quantize_exponent, .quantize = quantize};
+
+const quantize_kernel_t *quantize_avx2(void) {
+  return &kernel;
+}
+
+#else
+
+const quantize_kernel_t *quantize_avx2(void) {
+  return NULL;
+}
+
+#endif

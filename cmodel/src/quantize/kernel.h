@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The quantizer's fast kernels.
+#ifndef UFP4_QUANTIZE_KERNEL_H
+#define UFP4_QUANTIZE_KERNEL_H
+
+#include "quantize/walk.h"
+
+/** For E4M3 scales of one row, the transform of integers or none, and fewer than 2^32 blocks. */
+typedef struct {
+  /** As ufp4_tensor_exponent. */
+  int (*exponent)(const source_t *source, const ufp4_quantize_t *how);
+  /** As ufp4_quantize; @p out is allocated. UFP4_ERROR_MEMORY. */
+  ufp4_status_t (*quantize)(const source_t *source, const ufp4_quantize_t *how, ufp4_operand_t *out);
+} quantize_kernel_t;
+
+/** NULL where the compiler does not have the instructions. */
+const quantize_kernel_t *quantize_avx512(void);
+const quantize_kernel_t *quantize_avx2(void);
+
+#endif

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls, and which code does them: a fast kernel or portable.c for E4M3 scales of one row, shared.c for all others.
+#include "ufp4/quantize.h"
+
+#include "number/lanes.h"
+#include "processor.h"
+#include "quantize/kernel.h"
+#include "quantize/portable.h"
+#include "quantize/shared.h"
+#include "quantize/tile.h"
+#include "tensor/operand.h"
+#include "ufp4/combination.h"
+
+unsigned ufp4_quantize_block(const uint32_t bits[16], const ufp4_quantize_t *how, int exponent,
+                             const uint8_t random[16], uint8_t codes[16], uint8_t *scale) {
+  ulanes_t lanes[BLOCK] = {{0}}, draws[4] = {{0}}, words[2];
+  lanes_t bytes;
+  tile_t tile;
+  for (unsigned i = 0; i < BLOCK; i++) {
+    lanes[i][0] = bits[i];
+    if (how->round == UFP4_ROUND_SR) draws[i / 4][0] |= (uint32_t)random[i] << 8 * (i % 4);
+  }
+  if (how->rht == UFP4_RHT_BF16) ufp4_rht_tile_bf16(lanes, how->rht_mask);
+  ufp4_tile_unpack(lanes, how, &tile);
+  unsigned flags = ufp4_tile_encode(&tile, how, exponent, draws, &bytes, words);
+  for (unsigned i = 0; i < BLOCK; i++) codes[i] = (uint8_t)(words[i / 8][0] >> 4 * (i % 8) & 15);
+  *scale = (uint8_t)bytes[0];
+  return flags;
+}
+
+// --- Public ------------------------------------------------------------------------------------------
+
+static int matrix_ok(const ufp4_matrix_t *in) {
+  return in != NULL && in->data != NULL && in->rows >= 1 && in->rows <= UFP4_MAX_DIM && in->cols >= 1 &&
+         in->cols <= UFP4_MAX_DIM && in->ld >= in->cols &&
+         (in->dtype == UFP4_DTYPE_F32 || in->dtype == UFP4_DTYPE_BF16);
+}
+
+static int how_ok(const ufp4_quantize_t *how) {
+  return how != NULL && (how->axis == UFP4_AXIS_ROW || how->axis == UFP4_AXIS_COL) &&
+         (unsigned)how->round < UFP4_ROUND_COUNT && (unsigned)how->kernel < UFP4_KERNEL_COUNT &&
+         (!how->exponent_given || (how->exponent >= INT16_MIN && how->exponent <= INT16_MAX)) &&
+         ufp4_combination_quantize(how, 0, NULL, NULL) == UFP4_OK;
+}
+
+// NULL: portable.c.
+static const quantize_kernel_t *fast_kernel(const source_t *source, const ufp4_quantize_t *how) {
+  const int covered = how->scale == UFP4_SCALE_E4M3 && how->layout == UFP4_LAYOUT_1D &&
+                      (how->rht == UFP4_RHT_NONE || how->rht == UFP4_RHT_INTEGER) &&
+                      source->blocks <= UINT32_MAX / source->rows;
+  if (!covered) return NULL;
+  switch (ufp4_kernel_chosen(how->kernel)) {
+    case UFP4_KERNEL_AVX512:
+      return quantize_avx512();
+    case UFP4_KERNEL_AVX2:
+      return quantize_avx2();
+    default:
+      return NULL;
+  }
+}
+
+ufp4_status_t ufp4_tensor_exponent(const ufp4_matrix_t *in, const ufp4_quantize_t *how, int *exponent) {
+  if (!matrix_ok(in) || !how_ok(how) || how->scale != UFP4_SCALE_E4M3 || exponent == NULL) return UFP4_ERROR_ARGUMENT;
+  if (!ufp4_kernel_available(how->kernel)) return UFP4_ERROR_UNSUPPORTED;
+  const source_t source = ufp4_source_of(in, how->axis);
+  if (how->layout == UFP4_LAYOUT_2D) return ufp4_shared_exponent(&source, how, exponent);
+  const quantize_kernel_t *kernel = fast_kernel(&source, how);
+  *exponent = kernel != NULL ? kernel->exponent(&source, how) : ufp4_source_exponent(&source, how);
+  return UFP4_OK;
+}
+
+ufp4_status_t ufp4_quantize(const ufp4_matrix_t *in, const ufp4_quantize_t *how, ufp4_operand_t *out) {
+  if (!matrix_ok(in) || !how_ok(how) || out == NULL) return UFP4_ERROR_ARGUMENT;
+  if (!ufp4_kernel_available(how->kernel)) return UFP4_ERROR_UNSUPPORTED;
+  const source_t source = ufp4_source_of(in, how->axis);
+  const int all_codes = how->scale == UFP4_SCALE_E4M3 && how->layout == UFP4_LAYOUT_1D;
+  ufp4_operand_t made;
+  ufp4_status_t status = all_codes ? ufp4_operand_allocate(how->elem, how->scale, source.rows, source.cols, &made)
+                                   : ufp4_operand_create_scaled(how->elem, how->scale, source.rows, source.cols, &made);
+  if (status != UFP4_OK) return status;
+  const quantize_kernel_t *kernel = fast_kernel(&source, how);
+  if (kernel != NULL) {
+    status = kernel->quantize(&source, how, &made);
+  } else if (all_codes) {
+    ufp4_quantize_tiles(&source, how, &made);
+  } else {
+    status = ufp4_quantize_shared(&source, how, &made);
+  }
+  if (status == UFP4_OK) {
+    *out = made;
+  } else {
+    ufp4_operand_free(&made);
+  }
+  return status;
+}

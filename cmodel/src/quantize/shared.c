@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantizing where a scale needs more than one group of 16: blocks of 32, tiles of 16 rows, and NVFP4, whose scales
+// need the largest magnitude of the tensor first. One walk collects the largest magnitude of each span, which is what
+// shares a scale; a second one derives the scales from it and encodes.
+#include "quantize/shared.h"
+
+#include <float.h>
+#include <stdlib.h>
+
+#include "quantize/portable.h"
+#include "quantize/tile.h"
+#include "ufp4/format.h"
+
+#define TILE_ROWS 16
+#define POISONED (-1)
+
+typedef float flanes_t __attribute__((vector_size(4 * LANES)));
+
+// Largest |x| = amax * 2^exponent; amax in [2^27, 2^28), or 0, or POISONED.
+typedef struct {
+  int32_t amax, exponent;
+} span_t;
+
+typedef struct {
+  const source_t *source;
+  const ufp4_quantize_t *how;
+  int64_t span_rows, span_groups;  // rows and groups of 16 that share a scale
+  int64_t across;                  // spans side by side
+  int64_t count;
+  span_t *spans;
+  int t;                     // E4M3
+  float encode, reciprocal;  // NVFP4: S, and the Sd that undoes it
+} shared_t;
+
+static ufp4_status_t shared_create(const source_t *source, const ufp4_quantize_t *how, shared_t *out) {
+  *out = (shared_t){.source = source, .how = how};
+  out->span_rows = how->layout == UFP4_LAYOUT_2D ? TILE_ROWS : 1;
+  out->span_groups = ufp4_scale_block(how->scale) / BLOCK;
+  out->across = (source->blocks + out->span_groups - 1) / out->span_groups;
+  out->count = (source->rows + out->span_rows - 1) / out->span_rows * out->across;
+  out->spans = calloc(ufp4_matrix_bytes(out->count, 1, sizeof *out->spans), 1);
+  return out->spans != NULL ? UFP4_OK : UFP4_ERROR_MEMORY;
+}
+
+static int64_t scale_index(const shared_t *shared, int64_t group) {
+  return group / shared->source->blocks * shared->across + group % shared->source->blocks / shared->span_groups;
+}
+
+static int64_t span_index(const shared_t *shared, int64_t group) {
+  int64_t row = group / shared->source->blocks / shared->span_rows;
+  return row * shared->across + group % shared->source->blocks / shared->span_groups;
+}
+
+// --- First walk --------------------------------------------------------------------------------------
+
+static void raise_span(span_t *span, int32_t amax, int32_t exponent) {
+  if (span->amax == POISONED || amax == 0) return;
+  if (span->amax != 0 && (exponent < span->exponent || (exponent == span->exponent && amax <= span->amax))) return;
+  *span = (span_t){amax, exponent};
+}
+
+static void collect_spans(const shared_t *shared) {
+  place_t place;
+  for (int more = ufp4_first_place(shared->source, &place); more; more = ufp4_next_place(shared->source, &place)) {
+    ulanes_t bits[BLOCK];
+    tile_t tile;
+    ufp4_load_tile(shared->source, shared->how, &place, bits);
+    ufp4_tile_unpack(bits, shared->how, &tile);
+    for (unsigned l = 0; l < place.lanes; l++) {
+      span_t *span = &shared->spans[span_index(shared, place.first + l * place.step)];
+      if (tile.poisoned[l]) span->amax = POISONED;
+      raise_span(span, tile.amax[l], tile.amax_exponent[l]);
+    }
+  }
+}
+
+// Over the clean spans.
+static span_t largest_span(const shared_t *shared) {
+  span_t largest = {0, 0};
+  for (int64_t i = 0; i < shared->count; i++) {
+    const span_t *span = &shared->spans[i];
+    if (span->amax > 0) raise_span(&largest, span->amax, span->exponent);
+  }
+  return largest;
+}
+
+// Exact for what comes from FP32 or BF16 numbers without the integer RHT.
+static float span_value(const span_t *span) {
+  return ufp4_f32_value(ufp4_f32_from_scaled(span->amax, span->exponent));
+}
+
+static float min_float(float a, float b) {
+  return a < b ? a : b;
+}
+
+// Float32 in the order of NVIDIA's reference; each operation is rounded once.
+static void set_tensor_scale(shared_t *shared) {
+  const span_t largest = largest_span(shared);
+  shared->encode = 1.0f;
+  if (largest.amax != 0) shared->encode = min_float(2688.0f / span_value(&largest), FLT_MAX);
+  if (shared->encode == 0.0f) shared->encode = 1.0f;
+  shared->reciprocal = 1.0f / shared->encode;
+}
+
+static void set_exponent(shared_t *shared) {
+  const span_t largest = largest_span(shared);
+  shared->t = largest.amax == 0 ? 0 : ufp4_exponent_from_amax(largest.amax, largest.exponent, shared->how->elem);
+}
+
+// --- Second walk -------------------------------------------------------------------------------------
+
+// The spans of a tile's lanes, as if each lane had all of its own.
+static void take_spans(const shared_t *shared, const place_t *place, tile_t *tile) {
+  tile->amax = tile->poisoned = (lanes_t){0};
+  tile->amax_exponent = all_lanes(INT32_MIN);
+  for (unsigned l = 0; l < place->lanes; l++) {
+    const span_t *span = &shared->spans[span_index(shared, place->first + l * place->step)];
+    tile->poisoned[l] = span->amax == POISONED ? -1 : 0;
+    if (span->amax <= 0) continue;
+    tile->amax[l] = span->amax;
+    tile->amax_exponent[l] = span->exponent;
+  }
+}
+
+// Down: floor(log2 amax) - floor(log2 qmax); up: the smallest k with amax <= qmax * 2^k.
+static int e8m0_exponent(int32_t amax, int32_t exponent, const ufp4_quantize_t *how) {
+  const qmax_t qmax = ufp4_elem_qmax(how->elem);
+  int shift = __builtin_clz((unsigned)qmax.odd) - 4;  // brings it to [2^27, 2^28), as amax is
+  int k = exponent + shift - qmax.exponent;
+  if (how->scale_round == UFP4_SCALE_ROUND_UP) k += amax > qmax.odd << shift;
+  return k < -127 ? -127 : k > 127 ? 127 : k;
+}
+
+static void e8m0_scales(const tile_t *tile, const ufp4_quantize_t *how, scale_t *out) {
+  *out = (scale_t){.significand = all_lanes(1), .keep = tile->amax != 0};
+  for (unsigned l = 0; l < LANES; l++) {
+    if (tile->poisoned[l]) out->byte[l] = 0xFF;
+    if (tile->amax[l] == 0) continue;
+    int k = e8m0_exponent(tile->amax[l], tile->amax_exponent[l], how);
+    out->byte[l] = k + 127;
+    out->exponent[l] = k + 9;
+  }
+}
+
+// The scale bytes, and what the elements of each lane are multiplied by.
+static void nvfp4_scales(const shared_t *shared, const tile_t *tile, scale_t *out, flanes_t *factor) {
+  // The products are codes already.
+  *out = (scale_t){.significand = all_lanes(1), .exponent = all_lanes(9), .keep = tile->amax != 0};
+  *factor = (flanes_t){0};
+  for (unsigned l = 0; l < LANES; l++) {
+    if (tile->poisoned[l]) out->byte[l] = 0x7F;
+    if (tile->amax[l] == 0) continue;
+    const span_t span = {tile->amax[l], tile->amax_exponent[l]};
+    float quotient = span_value(&span) * (shared->encode * (1.0f / 6.0f));
+    uint8_t byte = ufp4_e4m3_cast(min_float(quotient, 448.0f));
+    out->byte[l] = byte;
+    (*factor)[l] = min_float(1.0f / (ufp4_e4m3_value(byte) * shared->reciprocal), FLT_MAX);
+  }
+}
+
+HOT static void nvfp4_multiply(ulanes_t bits[BLOCK], const flanes_t *factor) {
+  const flanes_t limit = (flanes_t){0} + 6.0f;
+  for (unsigned i = 0; i < BLOCK; i++) {
+    flanes_t product = (flanes_t)bits[i] * *factor;
+    lanes_t sign = (lanes_t)(bits[i] & 0x80000000u);
+    lanes_t over = (product > limit) | (product < -limit);
+    bits[i] = (ulanes_t)select_lanes(over, (lanes_t)limit | sign, (lanes_t)product);
+  }
+}
+
+static void encode_nvfp4(const shared_t *shared, const tile_t *tile, ulanes_t bits[BLOCK], const ulanes_t random[4],
+                         scale_t *scale, ulanes_t codes[2]) {
+  flanes_t factor;
+  tile_t products;
+  const ufp4_quantize_t plain = {.rht = UFP4_RHT_NONE};
+  nvfp4_scales(shared, tile, scale, &factor);
+  nvfp4_multiply(bits, &factor);
+  ufp4_tile_unpack(bits, &plain, &products);
+  ufp4_tile_codes(&products, shared->how, 0, scale, random, codes);
+}
+
+// --- FP32 scales -------------------------------------------------------------------------------------
+
+#define QUOTIENT_LOG2 10
+#define QUOTIENT_MAX ((int64_t)1 << 40)  // a threshold is under 2^24 * 2^10 * 12
+
+// RN(amax / qmax), clamped: 30 bits of quotient more than the 28 of amax, and a sticky bit, round as the quotient does.
+static float f32_scale(int32_t amax, int32_t exponent, ufp4_elem_t elem) {
+  const qmax_t qmax = ufp4_elem_qmax(elem);
+  int64_t dividend = (int64_t)amax << 30;
+  int64_t quotient = dividend / qmax.odd * 2 | (dividend % qmax.odd != 0);
+  uint32_t bits = ufp4_f32_from_scaled(quotient, exponent - 31 - qmax.exponent);
+  return ufp4_f32_value(bits == 0 ? 1 : bits >= 0x7F800000u ? 0x7F7FFFFFu : bits);
+}
+
+// magnitude * 2^up with a sticky lowest bit, at most QUOTIENT_MAX.
+static int64_t fixed_point(int64_t magnitude, int up) {
+  if (up >= 0) return up > 40 || magnitude > QUOTIENT_MAX >> up ? (magnitude != 0 ? QUOTIENT_MAX : 0) : magnitude << up;
+  int down = up < -62 ? 62 : -up;
+  return magnitude >> down | ((magnitude & (((int64_t)1 << down) - 1)) != 0);
+}
+
+// Between codes c and c + 1: rounds to c + 1 above base[c] + draw * step[c], in units of 2^-QUOTIENT_LOG2 of the
+// scale's last place. The last of the eight is never passed.
+typedef struct {
+  int64_t base[8], step[8];
+} f32_thresholds_t;
+
+static void f32_thresholds(int64_t significand, const ufp4_quantize_t *how, f32_thresholds_t *out) {
+  *out = (f32_thresholds_t){.base = {[7] = QUOTIENT_MAX}};
+  for (unsigned c = 0; c < 7; c++) {
+    int low = ufp4_elem_quanta(how->elem, c);
+    int cell = ufp4_elem_quanta(how->elem, c + 1) - low;
+    out->base[c] = significand * (low << QUOTIENT_LOG2);
+    if (how->round == UFP4_ROUND_RNE) {
+      // The midpoint itself rounds up from an odd code.
+      out->base[c] += significand * (cell << (QUOTIENT_LOG2 - 1)) - (c & 1);
+    } else {
+      // (draw + 1/2) / 256 of a cell.
+      out->base[c] += significand * cell * 2;
+      out->step[c] = significand * cell * 4;
+    }
+  }
+}
+
+INLINE unsigned f32_code(int64_t quotient, const f32_thresholds_t *thresholds, int64_t draw) {
+  int64_t code = 0;
+  for (unsigned c = 0; c < 8; c++) code += quotient > thresholds->base[c] + draw * thresholds->step[c];
+  return (unsigned)code;
+}
+
+INLINE uint32_t f32_lane(const tile_t *tile, const ufp4_quantize_t *how, unsigned l, const ulanes_t random[4],
+                         ulanes_t codes[2]) {
+  const uint32_t bits = ufp4_f32_bits(f32_scale(tile->amax[l], tile->amax_exponent[l], how->elem));
+  const int exponent = (bits >> 23 != 0 ? (int)(bits >> 23) : 1) - 150;
+  f32_thresholds_t thresholds;
+  f32_thresholds((bits & 0x7FFFFF) | (bits >> 23 != 0 ? 0x800000 : 0), how, &thresholds);
+  for (unsigned i = 0; i < BLOCK; i++) {
+    int up = tile->exponent[i][l] + ufp4_elem_frac(how->elem) + QUOTIENT_LOG2 - exponent;
+    unsigned draw = how->round == UFP4_ROUND_SR ? random[i / 4][l] >> 8 * (i % 4) & 0xFF : 0;
+    unsigned code = f32_code(fixed_point(tile->magnitude[i][l], up), &thresholds, draw);
+    if (tile->negative[i][l]) code = how->elem == UFP4_ELEM_INT4 ? -code & 15 : code | 8;
+    codes[i / 8][l] |= code << 4 * (i % 8);
+  }
+  return bits;
+}
+
+// The scales are left as bit patterns in the bytes' place.
+HOT static void encode_f32(const tile_t *tile, const ufp4_quantize_t *how, const ulanes_t random[4], lanes_t *scale,
+                           ulanes_t codes[2]) {
+  codes[0] = codes[1] = (ulanes_t){0};
+  *scale = tile->poisoned & (int32_t)UFP4_F32_NAN;
+  for (unsigned l = 0; l < LANES; l++) {
+    if (tile->amax[l] != 0) (*scale)[l] = (int32_t)f32_lane(tile, how, l, random, codes);
+  }
+}
+
+// --- Tiles -------------------------------------------------------------------------------------------
+
+static unsigned encode_tile(const shared_t *shared, const tile_t *tile, ulanes_t bits[BLOCK], const ulanes_t random[4],
+                            lanes_t *byte, ulanes_t codes[2]) {
+  scale_t scale;
+  unsigned flags = 0;
+  switch (shared->how->scale) {
+    case UFP4_SCALE_NVFP4:
+      encode_nvfp4(shared, tile, bits, random, &scale, codes);
+      *byte = scale.byte;
+      break;
+    case UFP4_SCALE_E8M0:
+      e8m0_scales(tile, shared->how, &scale);
+      ufp4_tile_codes(tile, shared->how, 0, &scale, random, codes);
+      *byte = scale.byte;
+      break;
+    case UFP4_SCALE_FP32:
+      encode_f32(tile, shared->how, random, byte, codes);
+      break;
+    default:
+      flags = ufp4_tile_encode(tile, shared->how, shared->t, random, byte, codes);
+      break;
+  }
+  for (unsigned l = 0; l < LANES; l++) flags |= tile->poisoned[l] ? UFP4_FLAG_NAN : 0;
+  return flags;
+}
+
+static void store_tile(const shared_t *shared, const place_t *place, const lanes_t *scale, const ulanes_t codes[2],
+                       ufp4_operand_t *out) {
+  for (unsigned l = 0; l < place->lanes; l++) {
+    int64_t group = place->first + l * place->step, s = scale_index(shared, group);
+    store_codes(codes, l, out->codes + group * CODE_BYTES);
+    if (out->scales_f32 != NULL) {
+      out->scales_f32[s] = ufp4_f32_value((uint32_t)(*scale)[l]);
+    } else {
+      out->scales[s] = (uint8_t)(*scale)[l];
+    }
+  }
+}
+
+static void encode_all(const shared_t *shared, ufp4_operand_t *out) {
+  place_t place;
+  for (int more = ufp4_first_place(shared->source, &place); more; more = ufp4_next_place(shared->source, &place)) {
+    ulanes_t bits[BLOCK], random[4], codes[2];
+    lanes_t scale;
+    tile_t tile;
+    ufp4_load_tile(shared->source, shared->how, &place, bits);
+    ufp4_random_place(shared->how, &place, random);
+    ufp4_tile_unpack(bits, shared->how, &tile);
+    take_spans(shared, &place, &tile);
+    out->flags |= encode_tile(shared, &tile, bits, random, &scale, codes);
+    store_tile(shared, &place, &scale, codes, out);
+  }
+}
+
+ufp4_status_t ufp4_quantize_shared(const source_t *source, const ufp4_quantize_t *how, ufp4_operand_t *out) {
+  shared_t shared;
+  ufp4_status_t status = shared_create(source, how, &shared);
+  if (status != UFP4_OK) return status;
+  collect_spans(&shared);
+  if (how->scale == UFP4_SCALE_NVFP4) {
+    set_tensor_scale(&shared);
+    out->tensor_scale = shared.reciprocal;
+  }
+  if (how->scale == UFP4_SCALE_E4M3) {
+    set_exponent(&shared);
+    if (how->exponent_given) shared.t = how->exponent;
+    out->exponent = shared.t;
+  }
+  encode_all(&shared, out);
+  free(shared.spans);
+  return UFP4_OK;
+}
+
+ufp4_status_t ufp4_shared_exponent(const source_t *source, const ufp4_quantize_t *how, int *exponent) {
+  shared_t shared;
+  ufp4_status_t status = shared_create(source, how, &shared);
+  if (status != UFP4_OK) return status;
+  collect_spans(&shared);
+  set_exponent(&shared);
+  *exponent = shared.t;
+  free(shared.spans);
+  return UFP4_OK;
+}

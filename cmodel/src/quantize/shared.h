@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What quantize.c cannot do in one walk: every scale but E4M3, and tiles of 16 rows.
+#ifndef UFP4_QUANTIZE_SHARED_H
+#define UFP4_QUANTIZE_SHARED_H
+
+#include "quantize/walk.h"
+
+/** As ufp4_quantize; @p out is allocated and @p how is legal. */
+ufp4_status_t ufp4_quantize_shared(const source_t *source, const ufp4_quantize_t *how, ufp4_operand_t *out);
+/** The tensor exponent of the 2D layout. */
+ufp4_status_t ufp4_shared_exponent(const source_t *source, const ufp4_quantize_t *how, int *exponent);
+
+#endif

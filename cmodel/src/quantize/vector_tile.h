@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+// The quantizer's tile: TILE blocks to scales and codes, one block per lane. It is called with constant kinds.
+//
+// Quotients are floats, x times the rounded reciprocal of the scale. What is rounded is s = 192 + |quotient| with the
+// sign of x, plus the threshold's complement (255 - r + 1/2) / 256 for stochastic rounding: floats in [128, 256) are
+// multiples of 2^-16, so the significand of s holds the code in its bits 16 to 18 and the fraction below. The quotient
+// is off by less than 2^-18 before that one rounding. A float that is rounded cannot cross a multiple of 2^-16, so the
+// code can be wrong only where the fraction of s says that s lies on the boundary itself.
+//
+// What lies there is a tie often enough, in data of few bits, and then it was rounded as one. A tile gets a second
+// look; if it has what is no tie, it is left to the portable code. Nearest, without a transform: a BF16 number whose
+// quotient is not a tie is further than 2^-12 from one: the numerator of the difference is a multiple of 2^-5, the
+// denominator at most 30 times 4. So s is a tie where the quotient is one: a tile of BF16 numbers needs no second look.
+//
+// E2M1: between neighbours a cell is 1, 2 or 4 quanta wide. min(q, q / 2 + 2, q / 4 + 4) has cells of width 1. After a
+// transform by floats the pattern of max(q, q / 2 + 1) serves: from 1 to 2, which is q from 0 to 2, and in every binade
+// above that, it passes two codes. Its code is in bits 22 to 24, 16 to 18 after a shift that truncates what is below.
+//
+// The transform is made of floats first. With A the largest magnitude it gives, in integers:
+// - the integers are truncated by less than 1 each, 15 of them, and A >= 2^23: A is no less than the root of the sum of
+//   their squares. That is 15 * 2^-23 A;
+// - the partial sums of a stage that one result is made of are at most sum |x| <= 4 A together, so three stages round
+//   by 4 * 2^-24 A and the last one by 2^-24 A;
+// - a quantum is A / 7.44 at least (E2M1: A / 12.75, where its cells are 1 wide).
+// So s is off by less than 1.3 multiples of 2^-16 (E2M1: 2.4) before its own rounding, to nearest (E2M1: down). What is
+// within WINDOW of a boundary, a sign that may be wrong, and a ratio within 2^-17 of where the scale changes make a
+// tile be made again: carefully, from the integers.
+#ifndef UFP4_QUANTIZE_VECTOR_TILE_H
+#define UFP4_QUANTIZE_VECTOR_TILE_H
+
+#include "quantize/vector_load.h"
+#include "quantize/vector_random.h"
+
+// Biased exponents of a block's largest magnitude between which no step meets subnormal numbers or overflows.
+#define EXPONENT_LOW 40
+#define EXPONENT_HIGH 230
+#define EXPONENT_UNIT 152  // of what a transform makes of numbers with that exponent the unit is 1
+
+#define WINDOW_BELOW(e2m1) ((e2m1) ? 3 : 1)
+#define WINDOW_ABOVE(e2m1) ((e2m1) ? 2 : 1)
+
+#define PLACE_ZERO 0           // a block of zeros
+#define PLACE_LATER INT16_MAX  // of all blocks of a tile: left to the portable code
+
+typedef struct {
+  int rht, stochastic, e2m1, codes, careful;
+} kind_t;
+
+// Whether the transform is made of floats.
+INLINE int by_floats(kind_t kind) {
+  return kind.rht && !kind.careful;
+}
+
+typedef struct {
+  const ufp4_quantize_t *how;
+  const source_t *source;
+  threefry_t random;
+  uint32_t offset[TILE] __attribute__((aligned(64)));  // of the groups of a tile from its first
+  uint32_t addend, even;                               // for rounding scales
+  int32_t limit;                                       // the pattern of the largest ratio that does not saturate
+  float turn[4][BLOCK];                                // of each stage of the transform: signs of the second operands
+  uint32_t turned;                                     // 0x88888888 where the first element is negated
+  int int4;
+} job_t;
+
+// Ratios are FP32 patterns of amax / odd, truncated, their lowest bit sticky.
+typedef struct {
+  words_t codes[2];  // elements 0 .. 7 and 8 .. 15 of each block
+  places_t places;   // of scales, as 8 * biased exponent + 3 bits of significand
+  words_t ratio;     // zero or less for a block of zeros
+  int later;         // all of this is left to the portable code
+  int again;         // or to the careful kind
+  int beyond;        // or all but the ratio to the portable code
+} result_t;
+
+// A tile that was measured: floats that become codes.
+typedef struct {
+  floats_t x[16], reciprocal;
+  words_t v[16];        // the integers, where that is what x is made of and ties get a second look
+  words_t words[4];     // random, complemented
+  words_t ratio, unit;  // ratio + unit is that of the numbers in memory
+  words_t rounded;      // of ratio: scales
+  mask_t some;          // blocks that are not zero
+  mask_t doubt;         // codes of these may be wrong
+  int later, again;     // as in result_t
+} numbers_t;
+
+// --- Transform ---------------------------------------------------------------------------------------
+
+// x to integers aligned to the block's largest exponent field, through the transform. The multiplication is exact, or
+// ends under 1; the conversion truncates.
+INLINE void transform(words_t v[16], words_t largest, uint16_t mask) {
+  words_t factor[2];
+  factor[0] = V(sub_epi32)(V(set1_epi32)((int)(277u << 23)), largest);
+  factor[1] = BITS(xor)(factor[0], V(set1_epi32)(INT32_MIN));
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i++) {
+    floats_t by = as_floats(factor[mask >> i & 1]);
+    v[i] = V(cvttps_epi32)(V(mul_ps)(as_floats(v[i]), by));
+  }
+#pragma GCC unroll 4
+  for (int half = 1; half < 16; half *= 2) {
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++) {
+      if ((i & half) != 0) continue;
+      words_t sum = V(add_epi32)(v[i], v[i | half]);
+      v[i | half] = V(sub_epi32)(v[i], v[i | half]);
+      v[i] = sum;
+    }
+  }
+}
+
+// With signs of results left out: +-1 of the first operand of a stage goes to its result, that of the last stage to
+// job->turned.
+INLINE void transform_floats(const job_t *job, floats_t x[16]) {
+#pragma GCC unroll 4
+  for (int stage = 0; stage < 4; stage++) {
+    const int half = 1 << stage;
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++) {
+      if ((i & half) != 0) continue;
+      const floats_t turn = V(set1_ps)(job->turn[stage][i & -half]);
+      floats_t sum = V(fmadd_ps)(x[i | half], turn, x[i]);
+      x[i | half] = V(fnmadd_ps)(x[i | half], turn, x[i]);
+      x[i] = sum;
+    }
+  }
+}
+
+static inline void turns_of(uint16_t mask, job_t *job) {
+  for (int stage = 0; stage < 4; stage++) {
+    for (int i = 0; i < BLOCK; i++) job->turn[stage][i] = ((mask >> i ^ mask >> (i ^ 1 << stage)) & 1) ? -1.0f : 1.0f;
+  }
+  job->turned = mask & 1 ? 0x88888888u : 0;
+}
+
+// --- Scales ------------------------------------------------------------------------------------------
+
+INLINE floats_t magnitude_of(floats_t x) {
+  return as_floats(BITS(and)(as_words(x), V(set1_epi32)(INT32_MAX)));
+}
+
+// The smallest magnitude; NaN where all are.
+INLINE floats_t least_of(const floats_t x[16]) {
+  floats_t some[4];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i++) some[i % 4] = i < 4 ? x[i] : least_magnitude(some[i % 4], x[i]);
+  return least_magnitude(least_magnitude(some[0], some[1]), least_magnitude(some[2], some[3]));
+}
+
+// Truncated; @p sticky: the lanes where that changed it.
+INLINE floats_t amax_of_integers(const words_t v[16], mask_t *sticky) {
+  words_t amax = V(abs_epi32)(v[0]);
+  for (int i = 1; i < 16; i++) amax = V(max_epi32)(amax, V(abs_epi32)(v[i]));
+  floats_t kept = float_below(amax);
+  *sticky = unequal(V(cvttps_epi32)(kept), amax);
+  return kept;
+}
+
+// The remainder is exact.
+INLINE words_t ratio_of(floats_t amax, int odd, mask_t sticky) {
+  const floats_t divisor = V(set1_ps)((float)odd);
+  floats_t ratio = quotient_below(amax, divisor);
+  floats_t rest = V(fnmadd_ps)(ratio, divisor, amax);
+  sticky |= floats_differ(rest, V(setzero_ps)());
+  return BITS(or)(as_words(ratio), where(sticky, V(set1_epi32)(1)));
+}
+
+// To 4 significant bits, in the upper 12 bits of each word: nearest even or up.
+INLINE words_t round_ratio(kind_t kind, const job_t *job, words_t ratio) {
+  if (by_floats(kind)) return V(add_epi32)(ratio, all_words(job->addend + 1));  // it is not between two
+  words_t odd = BITS(and)(V(srli_epi32)(ratio, 20), all_words(job->even));
+  return V(add_epi32)(V(add_epi32)(ratio, all_words(job->addend)), odd);
+}
+
+// Of 1 / the significand, with what makes the exponent come out right when a scale's pattern is subtracted.
+INLINE floats_t reciprocal_of(kind_t kind, words_t rounded) {
+#define ENTRY(m, bits) (bits) + (127u << 23) + ((m) << 20)
+#define ENTRIES                                                                                   \
+  ENTRY(0u, 0x3F800000u), ENTRY(1u, 0x3F638E39u), ENTRY(2u, 0x3F4CCCCDu), ENTRY(3u, 0x3F3A2E8Cu), \
+      ENTRY(4u, 0x3F2AAAABu), ENTRY(5u, 0x3F1D89D9u), ENTRY(6u, 0x3F124925u), ENTRY(7u, 0x3F088889u)
+  static const uint32_t table[8] __attribute__((aligned(32))) = {ENTRIES};
+  // The quanta of E2M1 are quarters; the floats of a transform lack its division by 4.
+  const int shift = (kind.e2m1 ? 2 : 0) - (by_floats(kind) ? 2 : 0);
+  const words_t entry = V(add_epi32)(looked_up(table, V(srli_epi32)(rounded, 20)), V(set1_epi32)(shift * (1 << 23)));
+  return as_floats(V(sub_epi32)(entry, BITS(and)(rounded, all_words(0xFFF00000u))));
+}
+
+// --- Codes -------------------------------------------------------------------------------------------
+
+INLINE floats_t cell_of(floats_t magnitude, floats_t reciprocal) {
+  floats_t q = V(mul_ps)(magnitude, reciprocal);
+  floats_t half = V(fmadd_ps)(q, V(set1_ps)(0.5f), V(set1_ps)(2.0f));
+  floats_t quarter = V(fmadd_ps)(q, V(set1_ps)(0.25f), V(set1_ps)(4.0f));
+  return V(min_ps)(q, V(min_ps)(half, quarter));
+}
+
+INLINE words_t with_sign(words_t magnitude, floats_t of) {
+  return chosen(V(set1_epi32)(INT32_MIN), as_words(of), magnitude);
+}
+
+// Whether s is the pattern of a float, shifted.
+INLINE int by_pattern(kind_t kind) {
+  return kind.e2m1 && by_floats(kind);
+}
+
+// Of a quotient with its sign.
+INLINE words_t pattern_of(floats_t q) {
+  const words_t one = with_sign(as_words(V(set1_ps)(1.0f)), q);
+  const words_t pattern = V(max_epu32)(as_words(q), as_words(V(fmadd_ps)(q, V(set1_ps)(0.5f), as_floats(one))));
+  return V(srai_epi32)(pattern, 6);
+}
+
+// How s is rounded to a code. Made of floats, what may be a tie is a doubt. Else exact ties are rounded as they should:
+// nearest ones to even, stochastic ones down, as all thresholds are one multiple of 2^-16 higher.
+INLINE int to_even(kind_t kind) {
+  return !kind.stochastic && !by_floats(kind);
+}
+
+INLINE int ties_down(kind_t kind) {
+  return kind.stochastic && !by_floats(kind);
+}
+
+// What is added to a quotient: 192, and for truncation a threshold's complement, and the window. To a pattern: what
+// makes that of 1 the code 0.
+INLINE words_t addend_of(kind_t kind, words_t words, int byte) {
+  const int base = by_pattern(kind) ? 0x20000 : 0x43400000, window = by_floats(kind) ? WINDOW_BELOW(kind.e2m1) : 0;
+  const int half = to_even(kind) ? 0 : kind.stochastic ? 0x80 - ties_down(kind) : 0x8000;
+  const words_t addend = V(set1_epi32)(base + half + window);
+  if (!kind.stochastic) return addend;
+  const words_t select = V(add_epi32)(quad(0x0C00, 0x0800, 0x0400, 0), V(set1_epi32)(byte << 8));
+  return shuffled_into(addend, 2, words, select);
+}
+
+// The lower half of s, shifted up, that a tie has.
+INLINE words_t tie_of(kind_t kind) {
+  return all_words(ties_down(kind) ? 0xFFFF0000u : 0x80000000u);
+}
+
+// s of an element. Of what is in doubt the lower half is the smallest there can be, or in the window above that: signed
+// where ties are made even. Where they go down it is the largest.
+INLINE words_t element_code(kind_t kind, floats_t x, floats_t reciprocal, words_t words, int byte, words_t *doubt) {
+  words_t addend = addend_of(kind, words, byte);
+  words_t s;
+  if (by_pattern(kind)) {
+    s = V(add_epi32)(pattern_of(V(mul_ps)(x, reciprocal)), addend);
+  } else if (kind.e2m1) {
+    s = as_words(V(add_ps)(cell_of(magnitude_of(x), reciprocal), as_floats(addend)));
+    s = with_sign(s, x);
+  } else {
+    s = as_words(V(fmadd_ps)(x, reciprocal, as_floats(with_sign(addend, x))));
+  }
+  if (ties_down(kind)) {
+    *doubt = V(max_epu16)(*doubt, s);
+    return s;
+  }
+  *doubt = to_even(kind) ? V(min_epi16)(*doubt, s) : V(min_epu16)(*doubt, s);
+  if (!to_even(kind)) return s;
+  return as_words(nearest_integer(as_floats(s)));
+}
+
+// Sign and magnitude to two's complement, of each 4 bits.
+INLINE words_t complement(words_t codes) {
+  const words_t nibbles = V(set1_epi8)(15);
+  const words_t table = quad(0x090A0B0C, 0x0D0E0F00, 0x07060504, 0x03020100);
+  words_t low = V(shuffle_epi8)(table, BITS(and)(codes, nibbles));
+  words_t high = V(shuffle_epi8)(table, BITS(and)(V(srli_epi32)(codes, 4), nibbles));
+  return BITS(or)(low, V(slli_epi32)(high, 4));
+}
+
+// Of four s the bytes that hold the codes, in the order 0, 2, 1, 3, and those that hold the signs.
+INLINE void gather(kind_t kind, const words_t s[4], words_t *codes, words_t *signs) {
+  const words_t halves = quad(0x0D0C0F0E, 0x09080B0A, 0x05040706, 0x01000302);
+  const words_t bytes = quad(0x0E0F0C0D, 0x0A0B0809, 0x06070405, 0x02030001);
+  words_t low = shuffled_into(s[1], 3, s[0], halves);
+  words_t high = shuffled_into(s[3], 3, s[2], halves);
+  *codes = shuffled_into(low, 0xA, high, bytes);
+  *signs = shuffled_into(high, 5, low, bytes);
+  // Only stochastic rounding goes over 7.
+  if (kind.stochastic) *codes = V(min_epu8)(*codes, V(set1_epi8)(by_pattern(kind) ? 7 : 0x47));
+}
+
+// Eight elements. In each byte: codes of the first four in the lower half, of the others in the upper.
+INLINE words_t pack(kind_t kind, const job_t *job, const words_t s[8], mask_t some) {
+  // Elements 0, 4, 2, 6 and 1, 5, 3, 7.
+  const words_t even[4] = {s[0], s[4], s[2], s[6]}, odd[4] = {s[1], s[5], s[3], s[7]};
+  const words_t lower = all_words(0x0F0F0F0F);
+  words_t codes[2], signs[2];
+  gather(kind, even, &codes[0], &signs[0]);
+  gather(kind, odd, &codes[1], &signs[1]);
+  words_t all = chosen(lower, codes[0], V(slli_epi32)(codes[1], 4));
+  words_t sign = chosen(lower, V(srli_epi32)(signs[0], 4), signs[1]);
+  all = chosen(all_words(0x88888888), sign, all);
+  if (by_floats(kind)) all = BITS(xor)(all, all_words(job->turned));
+  return where(some, all);
+}
+
+// @return the lanes whose codes are not certain.
+INLINE mask_t encode(kind_t kind, const job_t *job, const numbers_t *numbers, words_t out[2]) {
+  words_t doubt = V(set1_epi32)(by_floats(kind) ? -1 : 0);
+#pragma GCC unroll 2
+  for (int h = 0; h < 2; h++) {
+    words_t s[8];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) {
+      s[i] =
+          element_code(kind, numbers->x[8 * h + i], numbers->reciprocal, numbers->words[2 * h + i / 4], i % 4, &doubt);
+    }
+    out[h] = pack(kind, job, s, numbers->some);
+  }
+  words_t most = V(slli_epi32)(doubt, 16);
+  if (!by_floats(kind)) return numbers->some & equal(most, tie_of(kind));
+  return numbers->some &
+         not_above_unsigned(most, V(set1_epi32)((WINDOW_BELOW(kind.e2m1) + WINDOW_ABOVE(kind.e2m1)) << 16));
+}
+
+// --- Second looks ------------------------------------------------------------------------------------
+
+// The lanes where an element seems to be a tie and is not one exactly. A tie times the scale is exact.
+INLINE mask_t not_ties(kind_t kind, const numbers_t *numbers) {
+  words_t scale_bits = BITS(and)(numbers->rounded, all_words(0xFFF00000u));
+  if (kind.e2m1) scale_bits = V(sub_epi32)(scale_bits, V(set1_epi32)(2 << 23));
+  const floats_t scale = as_floats(scale_bits);
+  mask_t wrong = none();
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i++) {
+    const floats_t x = numbers->x[i], magnitude = magnitude_of(x);
+    const floats_t start = as_floats(addend_of(kind, numbers->words[i / 4], i % 4));
+    floats_t s = kind.e2m1 ? V(add_ps)(cell_of(magnitude, numbers->reciprocal), start)
+                           : V(fmadd_ps)(magnitude, numbers->reciprocal, start);
+    mask_t seems = equal(V(slli_epi32)(as_words(s), 16), tie_of(kind));
+    floats_t q = V(sub_ps)(s, start);
+    if (kind.e2m1) {
+      floats_t twice = V(fmsub_ps)(q, V(set1_ps)(2.0f), V(set1_ps)(4.0f));
+      floats_t four_times = V(fmsub_ps)(q, V(set1_ps)(4.0f), V(set1_ps)(16.0f));
+      q = V(max_ps)(q, V(max_ps)(twice, four_times));
+    }
+    wrong |= seems & floats_differ(V(mul_ps)(q, scale), magnitude);
+    if (kind.rht) wrong |= seems & unequal(V(cvttps_epi32)(x), numbers->v[i]);
+  }
+  return wrong;
+}
+
+// Whether all numbers of a tile are BF16 numbers.
+INLINE int coarse(const job_t *job, const spot_t *place) {
+  copy_t copy;
+  words_t v[BLOCK];
+  if (job->source->in->dtype == UFP4_DTYPE_BF16) return 1;
+  const vectors_t words = vectors_of(job->source, place, &copy);
+  load_words(&words, v);
+  for (int i = 1; i < BLOCK; i++) v[0] = BITS(or)(v[0], v[i]);
+  return !any(has(v[0], V(set1_epi32)(0xFFFF)));
+}
+
+// --- Tile --------------------------------------------------------------------------------------------
+
+// Biased exponents, patterns of the largest magnitudes: of blocks that meet subnormals, overflow, Inf or NaN.
+INLINE int extreme(words_t amax, int lowest) {
+  const words_t low = V(set1_epi32)(lowest << 23);
+  const words_t range = V(set1_epi32)((EXPONENT_HIGH - lowest) << 23);
+  return any(above_unsigned(V(sub_epi32)(amax, low), range) & has(amax, amax));
+}
+
+INLINE words_t largest_pattern(const words_t v[16]) {
+  words_t largest = BITS(setzero)();
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i++) {
+    largest = V(max_epi32)(largest, BITS(and)(v[i], V(set1_epi32)(INT32_MAX)));
+  }
+  return largest;
+}
+
+INLINE void take_plain(kind_t kind, words_t v[16], numbers_t *out) {
+  words_t amax = largest_pattern(v);
+  out->later = extreme(amax, EXPONENT_LOW);
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i++) out->x[i] = as_floats(v[i]);
+  out->unit = BITS(setzero)();
+  out->ratio = ratio_of(as_floats(amax), kind.e2m1 ? 3 : 7, none());
+}
+
+INLINE void take_integers(kind_t kind, const job_t *job, words_t v[16], numbers_t *out) {
+  words_t largest = largest_pattern(v);
+  out->later = extreme(largest, EXPONENT_LOW);
+  largest = BITS(and)(largest, V(set1_epi32)(0x7F800000));
+  largest = V(max_epi32)(largest, V(set1_epi32)(EXPONENT_LOW << 23));
+  out->unit = V(sub_epi32)(largest, all_words((uint32_t)EXPONENT_UNIT << 23));
+  transform(v, largest, job->how->rht_mask);
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i++) {
+    if (kind.codes) out->v[i] = v[i];
+    out->x[i] = V(cvtepi32_ps)(v[i]);
+  }
+  mask_t sticky;
+  floats_t amax = amax_of_integers(v, &sticky);
+  out->ratio = ratio_of(amax, kind.e2m1 ? 3 : 7, sticky);
+}
+
+// Lanes where a sign may be wrong.
+INLINE mask_t near_zero(kind_t kind, floats_t least, floats_t reciprocal, mask_t some) {
+  return some & floats_less(V(mul_ps)(least, reciprocal), V(set1_ps)(kind.e2m1 ? 0x1p-14f : 0x1p-15f));
+}
+
+INLINE void take_floats(kind_t kind, const job_t *job, const words_t v[16], numbers_t *out) {
+  floats_t x[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i++) x[i] = as_floats(v[i]);
+  transform_floats(job, x);
+  // As patterns: a largest float would pass over the NaNs that infinities of both signs leave.
+  words_t patterns[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i++) patterns[i] = as_words(x[i]);
+  floats_t amax = as_floats(largest_pattern(patterns));
+  // The largest number is 16 times smaller at most.
+  out->later = extreme(as_words(amax), EXPONENT_LOW + 4);
+  out->unit = BITS(setzero)();
+  out->ratio = as_words(V(mul_ps)(amax, V(set1_ps)(kind.e2m1 ? 0.25f / 3.0f : 0.25f / 7.0f)));
+  // Scales change at multiples of 2^19 in the pattern, or at some of them.
+  words_t window = V(add_epi32)(out->ratio, V(set1_epi32)(64));
+  mask_t some = has(out->ratio, out->ratio);
+  out->doubt = some & lacks(window, V(set1_epi32)(0x7FF80));
+  if (!kind.codes) return;
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i++) out->x[i] = x[i];
+  floats_t least = least_of(x), reciprocal = reciprocal_of(kind, round_ratio(kind, job, out->ratio));
+  if (!job->int4) out->doubt |= near_zero(kind, least, reciprocal, some);
+}
+
+// All that must be known before codes can be made.
+INLINE void measure_tile(kind_t kind, const job_t *job, const spot_t *place, numbers_t *out) {
+  words_t v[16];
+  load_tile(job->source, place, v);
+  out->doubt = none();
+  if (!kind.rht) {
+    take_plain(kind, v, out);
+  } else if (kind.careful) {
+    take_integers(kind, job, v, out);
+  } else {
+    take_floats(kind, job, v, out);
+  }
+  out->again = any(out->doubt);
+  if (!kind.codes) return;
+  out->some = has(out->ratio, out->ratio);
+  out->rounded = round_ratio(kind, job, out->ratio);
+  out->reciprocal = reciprocal_of(kind, out->rounded);
+  if (!kind.stochastic) return;
+  random_words(&job->random, V(add_epi32)(all_words((uint32_t)place->first), load_aligned(job->offset)), out->words);
+}
+
+INLINE void quantize_tile(kind_t kind, const job_t *job, const spot_t *place, result_t *out) {
+  numbers_t numbers;
+  measure_tile(kind, job, place, &numbers);
+  out->later = numbers.later;
+  out->again = numbers.again;
+  out->beyond = 0;
+  out->ratio = V(add_epi32)(numbers.ratio, numbers.unit);
+  if (!kind.codes) return;
+  words_t bits = V(srli_epi32)(V(add_epi32)(numbers.rounded, numbers.unit), 20);
+  out->places = places_of(numbers.some, bits);
+  mask_t doubt = encode(kind, job, &numbers, out->codes);
+  if (!kind.stochastic && !kind.rht && any(doubt) && coarse(job, place)) doubt = none();
+  if (kind.careful && any(doubt)) doubt &= not_ties(kind, &numbers);
+  mask_t over = above(out->ratio, all_words((uint32_t)job->limit));
+  if (!kind.careful) {
+    out->again |= any(doubt);
+  } else {
+    over |= doubt;
+  }
+  out->beyond = any(over);
+  if (!job->int4) return;
+  for (int h = 0; h < 2; h++) out->codes[h] = complement(out->codes[h]);
+}
+
+#endif

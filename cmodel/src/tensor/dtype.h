@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element types of files, which are little-endian.
+#ifndef UFP4_FILE_DTYPE_H
+#define UFP4_FILE_DTYPE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** Element types of files. */
+typedef enum { FILE_F32, FILE_F64, FILE_F16, FILE_BF16, FILE_I64 } file_dtype_t;
+size_t file_dtype_bytes(file_dtype_t dtype);
+
+/** A row-major tensor of rows x cols; 0 if that is empty or has more bytes than there could be. */
+int file_tensor_bytes(file_dtype_t dtype, int64_t rows, int64_t cols, uint64_t *bytes);
+
+/** Files are little-endian: an element of one as the host has it, or the other way round; in @p swapped where that
+ *  differs. */
+#define HOST_IS_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+const uint8_t *file_host_order(const uint8_t *at, size_t size, uint8_t swapped[8]);
+
+#endif

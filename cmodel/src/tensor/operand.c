@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/operand.h"
+
+#include <float.h>
+#include <stdlib.h>
+
+#include "number/lanes.h"
+#include "ufp4/format.h"
+#include "ufp4/quantize.h"
+
+static int create_ok(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols) {
+  return (unsigned)elem < UFP4_ELEM_COUNT && (unsigned)scale < UFP4_SCALE_COUNT && rows >= 1 && rows <= UFP4_MAX_DIM &&
+         cols >= 1 && cols <= UFP4_MAX_DIM;
+}
+
+// Without codes.
+static ufp4_status_t create(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols, ufp4_operand_t *out) {
+  *out = (ufp4_operand_t){.elem = elem, .scale = scale, .rows = rows, .cols = cols, .tensor_scale = 1.0f};
+  out->block = ufp4_scale_block(scale);
+  out->blocks = (cols - 1) / BLOCK + 1;
+  out->scale_blocks = (cols - 1) / out->block + 1;
+  size_t scales = ufp4_matrix_bytes(rows, out->scale_blocks, 1);
+  if (scale == UFP4_SCALE_FP32) {
+    out->scales_f32 = calloc(scales, sizeof *out->scales_f32);
+  } else {
+    out->scales = calloc(scales, 1);
+  }
+  return out->scales == NULL && out->scales_f32 == NULL ? UFP4_ERROR_MEMORY : UFP4_OK;
+}
+
+// Moves @p made to @p out, or frees it where it has no codes.
+static ufp4_status_t give(ufp4_operand_t *made, ufp4_operand_t *out) {
+  if (made->codes == NULL) {
+    ufp4_operand_free(made);
+    return UFP4_ERROR_MEMORY;
+  }
+  *out = *made;
+  return UFP4_OK;
+}
+
+ufp4_status_t ufp4_operand_create_scaled(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols,
+                                         ufp4_operand_t *out) {
+  ufp4_operand_t made;
+  if (out == NULL || !create_ok(elem, scale, rows, cols)) return UFP4_ERROR_ARGUMENT;
+  if (create(elem, scale, rows, cols, &made) != UFP4_OK) return UFP4_ERROR_MEMORY;
+  made.codes = calloc(ufp4_matrix_bytes(rows, made.blocks, CODE_BYTES), 1);
+  return give(&made, out);
+}
+
+ufp4_status_t ufp4_operand_allocate(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols,
+                                    ufp4_operand_t *out) {
+  ufp4_operand_t made;
+  if (create(elem, scale, rows, cols, &made) != UFP4_OK) return UFP4_ERROR_MEMORY;
+  made.codes = malloc(ufp4_matrix_bytes(rows, made.blocks, CODE_BYTES));
+  return give(&made, out);
+}
+
+ufp4_status_t ufp4_operand_create(ufp4_elem_t elem, int64_t rows, int64_t cols, ufp4_operand_t *out) {
+  return ufp4_operand_create_scaled(elem, UFP4_SCALE_E4M3, rows, cols, out);
+}
+
+void ufp4_operand_free(ufp4_operand_t *operand) {
+  if (operand == NULL) return;
+  free(operand->codes);
+  free(operand->scales);
+  free(operand->scales_f32);
+  *operand = (ufp4_operand_t){0};
+}
+
+const uint8_t *ufp4_operand_scale_bytes(const ufp4_operand_t *operand, int64_t *bytes) {
+  int f32 = operand->scales_f32 != NULL;
+  *bytes = operand->rows * operand->scale_blocks * (f32 ? (int64_t)sizeof *operand->scales_f32 : 1);
+  return f32 ? (const uint8_t *)operand->scales_f32 : operand->scales;
+}
+
+// One scale, times 2^-t and Sd: significand * 2^exponent.
+typedef struct {
+  int64_t significand;
+  int exponent;
+  int clean;  // 0: NaN
+} factor_t;
+
+static int f32_unpack(float value, int64_t *significand, int *exponent) {
+  uint32_t bits = ufp4_f32_bits(value);
+  int field = bits >> 23 & 0xFF;
+  *significand = (bits & 0x7FFFFF) | (field != 0 ? 0x800000 : 0);
+  *exponent = (field != 0 ? field : 1) - 150;
+  return value == value;
+}
+
+static factor_t factor_of(const ufp4_operand_t *in, int64_t at) {
+  factor_t out = {0, 0, 1};
+  if (in->scale == UFP4_SCALE_FP32) {
+    out.clean = f32_unpack(in->scales_f32[at], &out.significand, &out.exponent);
+  } else if (in->scale == UFP4_SCALE_E8M0) {
+    out = (factor_t){1, in->scales[at] - 127, in->scales[at] != 0xFF};
+  } else {
+    int sig, exp, tensor_exponent = 0;
+    int64_t tensor = 1;
+    out.clean = ufp4_e4m3_decode(in->scales[at], &sig, &exp);
+    if (in->scale == UFP4_SCALE_NVFP4) f32_unpack(in->tensor_scale, &tensor, &tensor_exponent);
+    out.significand = sig * tensor;
+    out.exponent = exp - 9 + tensor_exponent;
+  }
+  out.exponent -= in->exponent;
+  return out;
+}
+
+// At most 4 + 4 + 24 significant bits, rounded once. A zero keeps the sign of its code, as a product of floats would.
+static float decoded(const ufp4_operand_t *in, unsigned code, const factor_t *factor) {
+  if (!factor->clean) return ufp4_f32_value(UFP4_F32_NAN);
+  int quanta = ufp4_elem_quanta(in->elem, code);
+  int64_t magnitude = factor->significand * (quanta < 0 ? -quanta : quanta);
+  uint32_t bits = ufp4_f32_from_scaled(magnitude, factor->exponent - ufp4_elem_frac(in->elem));
+  return ufp4_f32_value((code & 8) << 28 | bits);
+}
+
+static void dequantize_row(const ufp4_operand_t *in, int64_t row, int64_t cols, float *out) {
+  const uint8_t *codes = in->codes + row * in->blocks * CODE_BYTES;
+  factor_t factor = {0, 0, 0};
+  for (int64_t c = 0; c < cols; c++) {
+    if (c % in->block == 0) factor = factor_of(in, row * in->scale_blocks + c / in->block);
+    out[c] = decoded(in, codes[c / 2] >> 4 * (c % 2) & 15, &factor);
+  }
+}
+
+// --- What an operand must be -------------------------------------------------------------------------
+
+static int size_is_bad(int64_t size) {
+  return size < 1 || size > UFP4_MAX_DIM;
+}
+
+static int counts_are_bad(const ufp4_operand_t *x) {
+  return x->blocks != (x->cols - 1) / BLOCK + 1 || x->block != ufp4_scale_block(x->scale) ||
+         x->scale_blocks != (x->cols - 1) / x->block + 1;
+}
+
+static int tensor_scale_is_bad(const ufp4_operand_t *x) {
+  return x->scale == UFP4_SCALE_NVFP4 && !(x->tensor_scale > 0.0f && x->tensor_scale <= FLT_MAX);
+}
+
+static int scales_are_bad(const ufp4_operand_t *x) {
+  int bad = 0;
+  if (x->scale != UFP4_SCALE_FP32) return 0;
+  for (int64_t i = 0; i < x->rows * x->scale_blocks; i++) bad |= x->scales_f32[i] < 0.0f || x->scales_f32[i] > FLT_MAX;
+  return bad;
+}
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+static const char *fault_of(const ufp4_operand_t *x) {
+  if (x == NULL) return "there is none";
+  if ((unsigned)x->elem >= UFP4_ELEM_COUNT || (unsigned)x->scale >= UFP4_SCALE_COUNT) return "unknown format";
+  if (x->codes == NULL) return "it has no codes";
+  if ((x->scale == UFP4_SCALE_FP32 ? (const void *)x->scales_f32 : x->scales) == NULL) return "it has no scales";
+  if (size_is_bad(x->rows) || size_is_bad(x->cols)) return "rows and columns go from 1 to " TEXT(UFP4_MAX_DIM);
+  if (counts_are_bad(x)) return "its counts of blocks are not those of its columns and its scale format";
+  if (tensor_scale_is_bad(x)) return "its tensor scale must be finite and above 0";
+  if (x->exponent < INT16_MIN || x->exponent > INT16_MAX) return "its tensor exponent must fit 16 bits";
+  return scales_are_bad(x) ? "a scale is negative or infinite" : NULL;
+}
+
+ufp4_status_t ufp4_operand_check(const ufp4_operand_t *x, const char *name, ufp4_message_t *message) {
+  const char *fault = fault_of(x);
+  if (fault == NULL) return UFP4_OK;
+  ufp4_message_set(message, "operand %s: %s", name, fault);
+  return UFP4_ERROR_ARGUMENT;
+}
+
+ufp4_status_t ufp4_dequantize(const ufp4_operand_t *in, int64_t cols_out, float *out, int64_t ld) {
+  if (ufp4_operand_check(in, "", NULL) != UFP4_OK || out == NULL || ld < cols_out) return UFP4_ERROR_ARGUMENT;
+  if (cols_out != in->cols && cols_out != in->blocks * BLOCK) return UFP4_ERROR_ARGUMENT;
+  for (int64_t row = 0; row < in->rows; row++) dequantize_row(in, row, cols_out, out + row * ld);
+  return UFP4_OK;
+}
