@@ -10,7 +10,7 @@ import tempfile
 import time
 
 import bench
-from bench import check, check_equal, passes, rejects
+from bench import check, check_equal, passes, rejects, slow
 
 TRAINING = ["--d-model", 32, "--ff", 32, "--layers", 1, "--context", 16, "--batch", 2, "--eval", 64, "--steps", 1,
             "--seeds", 1, "--recipe", "ufp4"]
@@ -143,16 +143,64 @@ def test_a_full_disk_is_the_environment():
             rejects(3, "No space left", *words, disk)
 
 
-# 16 KiB: too little for the writer's own files; 200 KiB: for the waveforms.
+TRACE = ["gemm", "X.safetensors", "X.safetensors", "-o", "D.npy", "--backend", "rtl", "--config", "small", "--trace"]
+
+
+# From what is too little for the writer's own files to what holds the waveforms but not what it packs behind them.
+@slow
 def test_a_full_disk_ends_waveforms_on_rtl():
     inputs()
-    words = ["gemm", "X.safetensors", "X.safetensors", "-o", "D.npy", "--backend", "rtl", "--config", "small", "--trace"]
-    for size in (4096, 16384, 65536, 204800):
+    passes(*TRACE, "want.fst")
+    whole = os.path.getsize("want.fst")
+    for size in (4096, 16384, 65536, 204800, *range(whole // 4096 * 4096 - 32768, whole + 200000, 8192)):
+        os.path.exists("D.npy") and os.remove("D.npy")
         with small_disk(size) as disk:
-            rejects(3, "waveforms", *words, f"{disk}/t.fst")
+            result = bench.run(*TRACE, f"{disk}/t.fst")
+            if result.status == 0:
+                check_equal(os.path.getsize(f"{disk}/t.fst"), whole, f"bytes of waveforms, in {size}")
+                continue
+            check(result.status == 3 and result.err.count("\n") == 1 and "waveforms" in result.err, f"{size}: {result}")
             check_equal(os.listdir(disk), [], "files left")
-    passes(*words, "t.fst")
-    check_equal(sorted(p for p in os.listdir(".") if p.startswith("t.fst")), ["t.fst"], "waveforms")
+            check(not os.path.exists("D.npy"), "a product without its waveforms")
+    check(size > whole and result.status == 0, f"{size} bytes should do: {result}")
+
+
+def test_waveforms_follow_links_on_rtl():
+    inputs()
+    pathlib.Path("real.fst").write_text("earlier")
+    os.symlink("real.fst", "t.fst")
+    passes(*TRACE, "t.fst")
+    check(os.path.islink("t.fst") and os.path.getsize("real.fst") > 1000, "through a link")
+    os.symlink("new.fst", "u.fst")
+    passes(*TRACE, "u.fst")
+    check(os.path.islink("u.fst") and os.path.getsize("new.fst") > 1000, "through a link to nothing")
+    check_equal([n for n in os.listdir(".") if n.endswith((".tmp", ".hier"))], [], "files left")
+
+
+def test_a_run_without_jobs_keeps_earlier_waveforms_on_rtl():
+    inputs()
+    pathlib.Path("t.fst").write_text("earlier")
+    rejects(3, "contract", *TRACE, "t.fst", "--accumulate", "nv")
+    with small_disk(65536) as disk:
+        pathlib.Path(f"{disk}/t.fst").write_text("earlier")
+        rejects(3, "waveforms", *TRACE, f"{disk}/t.fst")
+        check_equal(pathlib.Path(f"{disk}/t.fst").read_text(), "earlier", "waveforms of an earlier run, on a full disk")
+    check_equal(pathlib.Path("t.fst").read_text(), "earlier", "waveforms of an earlier run")
+
+
+def test_rejects_waveforms_over_another_file_on_rtl():
+    inputs()
+    os.rename("X.safetensors", "X.fst")
+    words = ["gemm", "X.fst", "X.fst", "--backend", "rtl", "--config", "small"]
+    rejects(2, "is an input", *words, "-o", "D.npy", "--trace", "X.fst")
+    rejects(2, "-o and --trace", *words, "-o", "D.fst", "--trace", "D.fst")
+    rejects(2, "File name too long", *words, "-o", "D.npy", "--trace", "a" * 253 + ".fst")
+    name = "a" * 247 + ".fst"
+    passes(*words, "-o", "D.npy", "--trace", name)
+    check(os.path.getsize(name) > 1000, "waveforms of a long name")
+    passes("layer", "X.npy", "X.npy", "-", "--pass", "fprop", "-o", "out", "--backend", "rtl", "--check", "rtl", "--config",
+           "small", "--trace", "v.fst")
+    check(os.path.getsize("v.fst") > 1000, "waveforms of the first of two cores")
 
 
 def test_a_limit_on_file_sizes_says_a_line():
@@ -196,6 +244,51 @@ def test_captured_tensors_are_of_one_run():
     check_equal(set(os.listdir("out/ufp4")), kept, "of another recipe's run")
     passes(*other[:-1])
     check(not os.path.exists("out/e2m1"), "tensors of a run that was not the last")
+
+
+def test_rejects_outputs_that_are_inputs():
+    inputs()
+    os.symlink("X.npy", "X.svg")
+    rejects(2, "is an input", "bias", "X.npy", "--plot", "X.svg")
+    pathlib.Path("mine.json").write_text('{"elem": "e1m2"}')
+    os.symlink("mine.json", "mine.q")
+    rejects(2, "is an input", "quantize", "X.npy", "-o", "mine.q", "--recipe", "mine.json", "--role", "x", "--pass", "fprop")
+    os.mkdir("out")
+    os.symlink("../mine.json", "out/Y.npy")
+    rejects(2, "is an input", *folders()["layer"], "out", "--recipe", "mine.json")
+    os.mkdir("checkpoint")
+    for name in ("model.safetensors", "config.json"):
+        pathlib.Path(f"checkpoint/{name}").write_text("{}")
+        os.symlink(f"checkpoint/{name}", f"{name}.npy")
+        rejects(2, "is an input", "dequantize", "checkpoint:a.b:3", "-o", f"{name}.npy")
+
+
+def test_names_and_modes_of_outputs():
+    commands = inputs()
+    name = "a" * 251 + ".npy"
+    passes(*commands["a.npy"], name)
+    check_equal([n for n in os.listdir(".") if n.startswith(".")], [], "files left")
+    for mode in (0o600, 0o640, 0o664):
+        os.chmod(name, mode)
+        passes(*commands["a.npy"], name)
+        check_equal(os.stat(name).st_mode & 0o777, mode, "mode of the file that is replaced")
+    folder = "/".join(["folder" * 20] * 8)
+    os.makedirs(folder)
+    pathlib.Path(f"{folder}/bad.npy").write_text("no tensor")
+    check("it is no .npy" in bench.run("cast", f"{folder}/bad.npy", "--to", "e2m1", "-o", "c.npy").err, "no reason")
+
+
+def test_a_run_that_fails_keeps_earlier_tensors():
+    inputs()
+    words = folders()["train"] + ["out", "--capture"]
+    passes(*words)
+    before = bench.listing()
+    os.remove("out/ufp4/layer0.fc2.W.npy")
+    os.symlink("/dev/null", "out/ufp4/layer0.fc2.W.npy")
+    rejects(2, "device or stream", *words)
+    os.remove("out/ufp4/layer0.fc2.W.npy")
+    passes(*words)
+    check_equal(bench.listing(), before, "the same files again")
 
 
 def test_rejects_waveforms_of_several_runs():
