@@ -23,7 +23,7 @@
 #define SHARED_BYTES (256 << 20)  // panels of B, at most, that all threads share
 #endif
 #define HUGE_BYTES (2 << 20)  // a huge page; worth asking for where one is filled
-#define UNITS 4  // macro-tiles for each thread, so that none waits long for the last
+#define UNITS 4               // macro-tiles for each thread, so that none waits long for the last
 
 // The size of macro-tiles, in panels, and of a depth, in chunks.
 typedef struct {

@@ -28,12 +28,6 @@ typedef struct {
   const uint8_t *row_poisoned, *col_poisoned;
 } gemm_tile_t;
 
-/** The largest magnitude of a code, in quanta. */
-static inline int gemm_largest_quanta(ufp4_elem_t elem) {
-  static const int8_t largest[UFP4_ELEM_COUNT] = UFP4_ELEM_LARGEST;
-  return largest[elem];
-}
-
 /** A panel is tile_rows rows of A, or tile_cols rows of B, by up to chunk_blocks blocks, in the kernel's own layout,
  * 64-byte aligned. */
 typedef struct {

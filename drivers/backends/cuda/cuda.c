@@ -87,19 +87,6 @@ static ufp4_status_t cuda_memory_read(state_t *state, uint64_t address, void *da
   return state->table->read(state->cuda, data, memory_at(state, address), (size_t)bytes);
 }
 
-// What the bus answers with DECERR.
-static int is_outside(const state_t *state, uint64_t address, uint64_t bytes) {
-  if (address < UFP4_MEMORY_BASE) return 1;
-  uint64_t offset = address - UFP4_MEMORY_BASE;
-  return offset > state->memory_bytes || bytes > state->memory_bytes - offset;
-}
-
-static int panel_is_outside(const state_t *state, const panel_t *panel) {
-  uint64_t units = panel_units(panel);
-  return is_outside(state, panel->codes, units * UFP4_PANEL_CODE_BYTES) ||
-         is_outside(state, panel->scales, units * UFP4_PANEL_SCALE_BYTES);
-}
-
 static ufp4_cuda_exponent_t exponent_of(const state_t *state, const panel_t *panel) {
   if (panel->mode & UFP4_MODE_SLOT) return (ufp4_cuda_exponent_t){state->exponents + panel->exponent, 0};
   return (ufp4_cuda_exponent_t){NULL, (int16_t)panel->exponent};
@@ -164,20 +151,11 @@ static ufp4_status_t run_amax(state_t *state, ufp4_cuda_quantize_t *job, const p
 static ufp4_status_t run_quant(state_t *state, const ufp4_quant_descriptor_t *quant, ufp4_completion_t *done,
                                uint32_t *flags) {
   const panel_t panels[2] = {quant_row_panel(quant), quant_col_panel(quant)};
-  uint64_t row_bytes = (uint64_t)quant->cols * dtype_bytes(quant->src_dtype);
-  uint64_t bytes = plain_bytes(quant->rows, quant->src_stride_bytes, row_bytes);
-  if (is_outside(state, quant->src_addr, bytes)) {
-    done->status = UFP4_CORE_STATUS_READ_ERROR;
-    return UFP4_OK;
-  }
-  const int amax = quant->opcode == UFP4_OPCODE_AMAX;
-  for (int axis = 0; axis < 2 && !amax; axis++) {
-    if (!(panels[axis].mode & UFP4_MODE_ENABLE) || !panel_is_outside(state, &panels[axis])) continue;
-    done->status = UFP4_CORE_STATUS_WRITE_ERROR;
-    return UFP4_OK;
-  }
+  done->status = (uint16_t)check_quant_bus(quant, state->memory_bytes);
+  if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
   ufp4_cuda_quantize_t job = describe_quant(state, quant, panels, flags);
-  return amax ? run_amax(state, &job, panels) : state->table->quantize(state->cuda, &job);
+  if (quant->opcode == UFP4_OPCODE_AMAX) return run_amax(state, &job, panels);
+  return state->table->quantize(state->cuda, &job);
 }
 
 // --- GEMM ----------------------------------------------------------------------------------------------
@@ -191,23 +169,10 @@ static ufp4_cuda_operand_t panel_operand(const state_t *state, uint8_t elem, con
                                .exponent = exponent_of(state, panel)};
 }
 
-static void check_gemm_bus(const state_t *state, const ufp4_gemm_descriptor_t *gemm, ufp4_completion_t *done) {
-  const panel_t a = gemm_a_panel(gemm), b = gemm_b_panel(gemm);
-  plain_t plains[3];
-  const int count = gemm_plains(gemm, plains);
-  int bad_read = panel_is_outside(state, &a) || panel_is_outside(state, &b);
-  for (int i = 1; i < count; i++) bad_read |= is_outside(state, plains[i].address, plain_region_bytes(&plains[i]));
-  if (bad_read) {
-    done->status = UFP4_CORE_STATUS_READ_ERROR;
-  } else if (is_outside(state, plains[0].address, plain_region_bytes(&plains[0]))) {
-    done->status = UFP4_CORE_STATUS_WRITE_ERROR;
-  }
-}
-
 static ufp4_status_t run_gemm(state_t *state, const ufp4_gemm_descriptor_t *gemm, ufp4_completion_t *done) {
   const panel_t a = gemm_a_panel(gemm), b = gemm_b_panel(gemm);
   const int nvfp4 = gemm->scale == UFP4_SCALE_NVFP4;
-  check_gemm_bus(state, gemm, done);
+  done->status = (uint16_t)check_gemm_bus(gemm, state->memory_bytes);
   if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
   ufp4_cuda_gemm_t job = {.contract = UFP4_CONTRACT_EXACT,
                           .scale = UFP4_SCALE_E4M3,  // NVFP4's bytes are the same

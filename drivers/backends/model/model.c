@@ -67,19 +67,6 @@ static ufp4_status_t model_memory_read(state_t *state, uint64_t address, void *d
   return UFP4_OK;
 }
 
-// What the bus answers with DECERR.
-static int is_outside(const state_t *state, uint64_t address, uint64_t bytes) {
-  if (address < UFP4_MEMORY_BASE) return 1;
-  uint64_t offset = address - UFP4_MEMORY_BASE;
-  return offset > state->memory_bytes || bytes > state->memory_bytes - offset;
-}
-
-static int panel_is_outside(const state_t *state, const panel_t *panel) {
-  uint64_t units = panel_units(panel);
-  return is_outside(state, panel->codes, units * UFP4_PANEL_CODE_BYTES) ||
-         is_outside(state, panel->scales, units * UFP4_PANEL_SCALE_BYTES);
-}
-
 static int exponent_of(const state_t *state, const panel_t *panel) {
   return panel->mode & UFP4_MODE_SLOT ? state->slots.exponent[panel->exponent] : (int16_t)panel->exponent;
 }
@@ -163,18 +150,9 @@ static ufp4_status_t run_quant_copy(state_t *state, const ufp4_quant_descriptor_
 
 static ufp4_status_t run_quant(state_t *state, const ufp4_quant_descriptor_t *quant, ufp4_completion_t *done) {
   panel_t panels[2] = {quant_row_panel(quant), quant_col_panel(quant)};
-  uint64_t row_bytes = (uint64_t)quant->cols * dtype_bytes(quant->src_dtype);
-  uint64_t bytes = plain_bytes(quant->rows, quant->src_stride_bytes, row_bytes);
-  if (is_outside(state, quant->src_addr, bytes)) {
-    done->status = UFP4_CORE_STATUS_READ_ERROR;
-    return UFP4_OK;
-  }
+  done->status = (uint16_t)check_quant_bus(quant, state->memory_bytes);
+  if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
   if (quant->opcode == UFP4_OPCODE_AMAX) return run_amax(state, quant, done);
-  for (int axis = 0; axis < 2; axis++) {
-    if (!(panels[axis].mode & UFP4_MODE_ENABLE) || !panel_is_outside(state, &panels[axis])) continue;
-    done->status = UFP4_CORE_STATUS_WRITE_ERROR;
-    return UFP4_OK;
-  }
   for (int axis = 0; axis < 2; axis++) {
     if (!(panels[axis].mode & UFP4_MODE_ENABLE)) continue;
     ufp4_status_t status = run_quant_copy(state, quant, &panels[axis], (ufp4_axis_t)axis, done);
@@ -222,26 +200,9 @@ static ufp4_status_t run_gemm_operands(state_t *state, const ufp4_gemm_descripto
   return ufp4_gemm(a, b, &how, memory_at(state, gemm->d_addr), gemm->d_stride_bytes / dtype_bytes(gemm->d_dtype));
 }
 
-static void check_gemm_bus(const state_t *state, const ufp4_gemm_descriptor_t *gemm, ufp4_completion_t *done) {
-  panel_t panels[2] = {gemm_a_panel(gemm), gemm_b_panel(gemm)};
-  plain_t plains[3];
-  int count = gemm_plains(gemm, plains);
-  if (is_outside(state, plains[0].address, plain_region_bytes(&plains[0]))) {
-    done->status = UFP4_CORE_STATUS_WRITE_ERROR;
-  }
-  for (int i = 1; i < count; i++) {
-    if (is_outside(state, plains[i].address, plain_region_bytes(&plains[i]))) {
-      done->status = UFP4_CORE_STATUS_READ_ERROR;
-    }
-  }
-  for (int i = 0; i < 2; i++) {
-    if (panel_is_outside(state, &panels[i])) done->status = UFP4_CORE_STATUS_READ_ERROR;
-  }
-}
-
 static ufp4_status_t run_gemm(state_t *state, const ufp4_gemm_descriptor_t *gemm, ufp4_completion_t *done) {
   panel_t panel_a = gemm_a_panel(gemm), panel_b = gemm_b_panel(gemm);
-  check_gemm_bus(state, gemm, done);
+  done->status = (uint16_t)check_gemm_bus(gemm, state->memory_bytes);
   if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
   ufp4_operand_t a = {0}, b = {0};
   ufp4_status_t status = load_operand(state, gemm, &panel_a, 1, &a);

@@ -6,13 +6,10 @@
 #include "model/elementary.h"
 #include "model/hot.h"
 #include "model/sgemm.h"
+#include "number/integer.h"
 
 // Rows are taken in strips; what lies above the diagonal of a strip's last row is not computed.
 #define STRIP 32
-
-static int64_t smaller(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
 
 // Row t of a strip of scores: softmax over columns 0..t, zero beyond.
 UFP4_HOT static void softmax_row(float *row, int64_t visible, int64_t context, float scale) {
@@ -28,7 +25,7 @@ static void head_forward(const ufp4_attention_shape_t *s, const float *q, float 
   int64_t d = s->heads * s->head, ld = 3 * d, n = s->context;
   float scale = 1.0f / sqrtf((float)s->head);
   for (int64_t t = 0; t < n; t += STRIP) {
-    int64_t rows = smaller(STRIP, n - t), seen = t + rows;
+    int64_t rows = min_i64(STRIP, n - t), seen = t + rows;
     ufp4_sgemm_view_t query = {q + t * ld, ld, 1}, keys = {q + d, 1, ld}, values = {q + 2 * d, ld, 1};
     ufp4_sgemm(rows, seen, s->head, query, keys, p + t * n, n, 0);
     for (int64_t i = t; i < seen; i++) softmax_row(p + i * n, i + 1, n, scale);
@@ -55,14 +52,14 @@ static void head_backward(const ufp4_attention_shape_t *s, const float *q, const
   int64_t d = s->heads * s->head, ld = 3 * d, n = s->context;
   float scale = 1.0f / sqrtf((float)s->head);
   for (int64_t t = 0; t < n; t += STRIP) {
-    int64_t rows = smaller(STRIP, n - t), seen = t + rows;
+    int64_t rows = min_i64(STRIP, n - t), seen = t + rows;
     ufp4_sgemm_view_t values = {q + 2 * d, 1, ld}, keys = {q + d, ld, 1};
     ufp4_sgemm(rows, seen, s->head, (ufp4_sgemm_view_t){dout + t * d, d, 1}, values, ds + t * n, n, 0);
     for (int64_t i = t; i < seen; i++) softmax_backward_row(p + i * n, ds + i * n, i + 1, n, scale);
     ufp4_sgemm(rows, s->head, seen, (ufp4_sgemm_view_t){ds + t * n, n, 1}, keys, dq + t * ld, ld, 0);
   }
   for (int64_t t = 0; t < n; t += STRIP) {
-    int64_t rows = smaller(STRIP, n - t), below = n - t;
+    int64_t rows = min_i64(STRIP, n - t), below = n - t;
     const ufp4_sgemm_view_t query = {q + t * ld, ld, 1}, from = {dout + t * d, d, 1};
     ufp4_sgemm(rows, s->head, below, (ufp4_sgemm_view_t){ds + t * n + t, 1, n}, query, dq + d + t * ld, ld, 0);
     ufp4_sgemm(rows, s->head, below, (ufp4_sgemm_view_t){p + t * n + t, 1, n}, from, dq + 2 * d + t * ld, ld, 0);

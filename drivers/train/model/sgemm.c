@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/hot.h"
+#include "number/integer.h"
 
 // A tile of 6 x 16 accumulators fits the registers of AVX2 and hides the latency of an addition; a panel of B of 256 x
 // 16 floats fits the first-level cache. Neither changes a bit: the vector lanes are columns, and sums over k wait in D
@@ -57,16 +58,12 @@ static void store_tile(float (*in)[TILE_COLS], int64_t rows, int64_t cols, float
   for (int64_t i = 0; i < rows; i++) memcpy(d + i * ld, in[i], (size_t)cols * sizeof **in);
 }
 
-static int64_t smaller(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
 // One panel of up to 16 columns and 256 k, all rows.
 static void panel(int64_t m, int64_t cols, int64_t k, ufp4_sgemm_view_t a, const float *b, float *d, int64_t ld,
                   int accumulate) {
   float sum[TILE_ROWS][TILE_COLS];
   for (int64_t i = 0; i < m; i += TILE_ROWS) {
-    int64_t rows = smaller(TILE_ROWS, m - i);
+    int64_t rows = min_i64(TILE_ROWS, m - i);
     rows_t from = rows_of(a, i, rows);
     load_tile(d + i * ld, ld, rows, cols, accumulate, sum);
     tile(k, &from, b, sum[0]);
@@ -78,10 +75,10 @@ void ufp4_sgemm(int64_t m, int64_t n, int64_t k, ufp4_sgemm_view_t a, ufp4_sgemm
                 int accumulate) {
   float packed[PANEL_K * TILE_COLS];
   for (int64_t p = 0; p < k; p += PANEL_K) {
-    int64_t depth = smaller(PANEL_K, k - p);
+    int64_t depth = min_i64(PANEL_K, k - p);
     ufp4_sgemm_view_t part = {a.data + p * a.col, a.row, a.col};
     for (int64_t j = 0; j < n; j += TILE_COLS) {
-      int64_t cols = smaller(TILE_COLS, n - j);
+      int64_t cols = min_i64(TILE_COLS, n - j);
       pack((ufp4_sgemm_view_t){b.data + p * b.row + j * b.col, b.row, b.col}, cols, depth, packed);
       panel(m, cols, depth, part, packed, d + j, ld, accumulate || p > 0);
     }

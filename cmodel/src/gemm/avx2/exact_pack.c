@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packing of the AVX2 GEMM (exact.h): codes and scale bytes to panels.
 #include "gemm/avx2/exact.h"
+#include "gemm/pack.h"
 #include "number/lanes.h"
 
 #ifdef __AVX2__
@@ -78,16 +79,6 @@ INLINE void bound_scales(const scales_t *s, const uint8_t shift[CHUNK], int32_t 
   if (total > *norm2) *norm2 = total;
 }
 
-// How far A's elements may be shifted: E2M1's 12 becomes 96, E1M2's 7 112, INT4's -8 -128. A dot with any B, whose
-// largest is 12, then is 24576 at most.
-static int absorb_of(ufp4_elem_t elem) {
-  return elem == UFP4_ELEM_E2M1 ? 3 : 4;
-}
-
-static int64_t chunk_blocks(const ufp4_operand_t *x, int64_t block) {
-  return x->blocks - block < CHUNK ? x->blocks - block : CHUNK;
-}
-
 // How far each block's elements are shifted (one more: they are zero, as is its scale), and what is left for the scale.
 INLINE void split_excess(const scales_t *s, int absorb, uint8_t absorbed[VECTOR], uint8_t shift[VECTOR]) {
   __m256i excess = _mm256_loadu_si256((const __m256i *)s->excess);
@@ -129,8 +120,8 @@ static void pack_a_row(const uint8_t *codes, int64_t blocks, const scales_t *s, 
 
 void gemm_avx2_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
-  const int64_t blocks = chunk_blocks(a, block);
-  const int absorb = absorb_of(a->elem);
+  const int64_t blocks = gemm_chunk_blocks(a, block, CHUNK);
+  const int absorb = gemm_absorb_of(a->elem);
   __m128i tables[MAX_ABSORB + 2];
   __m256i top = _mm256_setzero_si256();
   a_panel_t *panel = to;
@@ -177,7 +168,7 @@ INLINE void pack_elements_b(const uint8_t *const codes[8], int k, int both, __m2
 
 void gemm_avx2_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
   const ufp4_operand_t *b = job->b;
-  const int64_t blocks = chunk_blocks(b, block);
+  const int64_t blocks = gemm_chunk_blocks(b, block, CHUNK);
   const __m256i table = _mm256_broadcastsi128_si256(quanta_table(b->elem, 0, OFFSET));
   const uint8_t *codes[COLS];
   int32_t scale[COLS][CHUNK];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packing of the AVX2 GEMM of the contract fp32 (fp32.h): codes and scales to panels.
 #include "gemm/avx2/fp32.h"
+#include "gemm/pack.h"
 #include "number/lanes.h"
-#include "ufp4/format.h"
 
 #ifdef __AVX2__
 #include "gemm/avx2/codes.h"
@@ -93,19 +93,6 @@ static void load_scales(const ufp4_operand_t *x, int64_t row, int64_t group, int
   }
 }
 
-static int64_t chunk_groups(const ufp4_operand_t *x, int64_t group) {
-  return x->blocks - group < CHUNK ? x->blocks - group : CHUNK;
-}
-
-static int frac_of(const gemm_job_t *job) {
-  return ufp4_elem_frac(job->a->elem) + ufp4_elem_frac(job->b->elem);
-}
-
-// 2^exponent, a normal number.
-static float power(int exponent) {
-  return ufp4_f32_value((uint32_t)(127 + exponent) << 23);
-}
-
 static void put_scales_a(const scales_t *s, int r, a_panel_t *panel) {
   if (panel->scale_format == UFP4_SCALE_FP32) {
     for (int g = 0; g < CHUNK; g++) panel->group[g].scale[r] = ufp4_f32_value(s->bits[g]);
@@ -143,11 +130,11 @@ void gemm_avx2_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group, 
   a_panel_t *panel = to;
   for (int shift = 0; shift < NONE; shift++) tables[shift] = quanta_table(a->elem, shift, 0);
   tables[NONE] = _mm_setzero_si128();
-  panel->groups = (int32_t)chunk_groups(a, group);
+  panel->groups = (int32_t)gemm_chunk_blocks(a, group, CHUNK);
   panel->scale_format = (int32_t)a->scale;
   panel->exponent_min = 254;
   panel->exponent_max = 0;
-  panel->unit = power(-frac_of(job));
+  panel->unit = gemm_power(-gemm_frac_of(job));
   for (int r = 0; r < ROWS; r++) {
     // Rows beyond the operand are the last one once more: their sums are not stored.
     const int64_t row = first + r < a->rows ? first + r : a->rows - 1;
@@ -160,8 +147,8 @@ void gemm_avx2_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group, 
 }
 
 static void put_scales_b(const gemm_job_t *job, const scales_t *s, int c, b_panel_t *panel) {
-  const int32_t bias = 127 + frac_of(job);
-  const float unit = power(-18 - frac_of(job));
+  const int32_t bias = 127 + gemm_frac_of(job);
+  const float unit = gemm_power(-18 - gemm_frac_of(job));
   if (job->b->scale == UFP4_SCALE_FP32) {
     for (int g = 0; g < CHUNK; g++) panel->scale[g][c] = ufp4_f32_value(s->bits[g]);
   } else if (job->b->scale != UFP4_SCALE_E8M0) {
@@ -181,7 +168,7 @@ void gemm_avx2_fp32_pack_b(const gemm_job_t *job, int64_t first, int64_t group, 
   const uint8_t *codes[COLS];
   scales_t s[COLS];
   b_panel_t *panel = to;
-  const int64_t groups = chunk_groups(b, group);
+  const int64_t groups = gemm_chunk_blocks(b, group, CHUNK);
   panel->exponent_min = 254;
   panel->exponent_max = -254;
   for (int c = 0; c < COLS; c++) {

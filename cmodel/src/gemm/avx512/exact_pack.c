@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packing of the AVX-512 GEMM (exact.h): codes and scale bytes to panels.
 #include "gemm/avx512/exact.h"
+#include "gemm/pack.h"
 #include "number/lanes.h"
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && \
@@ -9,12 +10,6 @@
 #include "gemm/avx512/scales.h"
 
 #define OFFSET 16  // more than any quanta
-
-// How far A's elements may be shifted: E2M1's 12 becomes 96, E1M2's 7 112, INT4's -8 -128. A dot with any B, whose
-// largest is 12, then is 24576 at most.
-static int absorb_of(ufp4_elem_t elem) {
-  return elem == UFP4_ELEM_E2M1 ? 3 : 4;
-}
 
 // Quads of each pair of blocks side by side.
 INLINE __m512i interleave_pairs(__m512i quanta) {
@@ -43,10 +38,6 @@ static void pack_a_elements(const uint8_t *codes, int64_t blocks, __m512i table,
     _mm256_store_si256((__m256i *)panel->pair[2 * g + 1].elements[r], _mm512_extracti64x4_epi64(pairs, 1));
     _mm_store_si128((__m128i *)rows->start[r][2 * g], starts(quanta, OFFSET));
   }
-}
-
-static int64_t chunk_blocks(const ufp4_operand_t *x, int64_t block) {
-  return x->blocks - block < CHUNK ? x->blocks - block : CHUNK;
 }
 
 // The largest numbers significand << shift of two blocks each.
@@ -119,8 +110,8 @@ static void transpose_factors(const a_rows_t *rows, a_panel_t *panel) {
 
 void gemm_avx512_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
-  const int64_t blocks = chunk_blocks(a, block);
-  const __m512i table = quanta_table(a->elem, 0), absorb = _mm512_set1_epi16((short)absorb_of(a->elem));
+  const int64_t blocks = gemm_chunk_blocks(a, block, CHUNK);
+  const __m512i table = quanta_table(a->elem, 0), absorb = _mm512_set1_epi16((short)gemm_absorb_of(a->elem));
   __m512i absorbed[ROWS], largest = _mm512_set1_epi32(SMALLEST_MAX);
   const uint8_t *codes[ROWS];
   scales_t s[ROWS];
@@ -178,7 +169,7 @@ static void pack_b_scales(const __m512i scales[COLS], uint16_t to[PAIRS][COLS][2
 
 void gemm_avx512_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
   const ufp4_operand_t *b = job->b;
-  const int64_t blocks = chunk_blocks(b, block);
+  const int64_t blocks = gemm_chunk_blocks(b, block, CHUNK);
   const uint8_t *codes[COLS];
   __m512i significand[COLS], shift[COLS], largest = _mm512_setzero_si512();
   b_panel_t *panel = to;

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packing of the AVX-512 GEMM of uniform formats (folded.h): codes and scale bytes to panels.
 #include "gemm/avx512/folded.h"
+#include "gemm/pack.h"
 #include "number/lanes.h"
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && \
     defined(__AVX512VNNI__)
 #include "gemm/avx512/codes.h"
 #include "gemm/avx512/scales.h"
-
-static int64_t chunk_blocks(const ufp4_operand_t *x, int64_t block) {
-  return x->blocks - block < CHUNK ? x->blocks - block : CHUNK;
-}
 
 INLINE void store_half(__m512i v, int half, int32_t to[ROWS]) {
   _mm256_store_si256((__m256i *)to, half ? _mm512_extracti64x4_epi64(v, 1) : _mm512_castsi512_si256(v));
@@ -35,7 +32,7 @@ void gemm_avx512_folded_pack_a(const gemm_job_t *job, int64_t row, int64_t block
   // Vector 8h + r: row r's blocks 16h to 16h + 15; transposed, vector k: rows 0 to 7 of block k, then of 16 + k.
   __m512i excess[16], start[16];
   a_panel_t *panel = to;
-  panel->blocks = chunk_blocks(a, block);
+  panel->blocks = gemm_chunk_blocks(a, block, CHUNK);
   panel->norm2 = 0;
   for (int r = 0; r < ROWS; r++) {
     // Rows beyond the operand are the last one once more: their sums are not stored.
@@ -86,7 +83,7 @@ static void pack_excess_b(const scales_t s[16], int half, b_panel_t *panel) {
 static void pack_half_b(const gemm_job_t *job, int64_t first, int64_t block, int half, b_panel_t *panel,
                         uint8_t *poisoned) {
   const ufp4_operand_t *b = job->b;
-  const int64_t blocks = chunk_blocks(b, block);
+  const int64_t blocks = gemm_chunk_blocks(b, block, CHUNK);
   const uint8_t *codes[16];
   scales_t s[16];
   for (int c = 0; c < 16; c++) {

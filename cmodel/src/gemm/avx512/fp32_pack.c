@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packing of the AVX-512 GEMM of the contract fp32 (fp32.h): codes and scales to panels.
 #include "gemm/avx512/fp32.h"
+#include "gemm/pack.h"
 #include "number/lanes.h"
-#include "ufp4/format.h"
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && \
     defined(__AVX512VNNI__)
@@ -78,19 +78,6 @@ static scales_t load_scales(const ufp4_operand_t *x, int64_t row, int64_t group,
   return load_e8m0(x->scales + row * x->scale_blocks + group / 2, codes, groups, x->elem);
 }
 
-static int64_t chunk_groups(const ufp4_operand_t *x, int64_t group) {
-  return x->blocks - group < CHUNK ? x->blocks - group : CHUNK;
-}
-
-static int frac_of(const gemm_job_t *job) {
-  return ufp4_elem_frac(job->a->elem) + ufp4_elem_frac(job->b->elem);
-}
-
-// 2^exponent, a normal number.
-static float power(int exponent) {
-  return ufp4_f32_value((uint32_t)(127 + exponent) << 23);
-}
-
 static void put_scales_a(const scales_t *s, int r, a_panel_t *panel) {
   if (panel->scale_format == UFP4_SCALE_FP32) {
     _mm512_store_ps(panel->scale[r], s->value);
@@ -128,11 +115,11 @@ void gemm_avx512_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group
   const uint8_t *codes[ROWS];
   __mmask16 wanted[ROWS];
   a_panel_t *panel = to;
-  panel->groups = (int32_t)chunk_groups(a, group);
+  panel->groups = (int32_t)gemm_chunk_blocks(a, group, CHUNK);
   panel->scale_format = (int32_t)a->scale;
   panel->exponent_min = 254;
   panel->exponent_max = 0;
-  panel->magic = a->scale == UFP4_SCALE_FP32 ? 1.5f * power(23 - frac_of(job)) : 0.0f;
+  panel->magic = a->scale == UFP4_SCALE_FP32 ? 1.5f * gemm_power(23 - gemm_frac_of(job)) : 0.0f;
   for (int r = 0; r < ROWS; r++) {
     // Rows beyond the operand are the last one once more: their sums are not stored.
     const int64_t row = first + r < a->rows ? first + r : a->rows - 1;
@@ -158,10 +145,10 @@ static void put_elements_b(const uint8_t *const codes[16], int64_t groups, const
 
 // As FP32 numbers, by group and column; E8M0's exponents are integers in their place.
 static __m512i scale_b(const gemm_job_t *job, const scales_t *s, b_panel_t *panel) {
-  const int frac = frac_of(job);
+  const int frac = gemm_frac_of(job);
   if (job->b->scale == UFP4_SCALE_FP32) return _mm512_castps_si512(s->value);
   if (job->b->scale != UFP4_SCALE_E8M0) {
-    return _mm512_castps_si512(_mm512_mul_ps(s->value, _mm512_set1_ps(power(-12 - frac))));
+    return _mm512_castps_si512(_mm512_mul_ps(s->value, _mm512_set1_ps(gemm_power(-12 - frac))));
   }
   const int32_t bias = 127 + frac;
   panel->exponent_min = s->least - bias < panel->exponent_min ? s->least - bias : panel->exponent_min;
@@ -172,7 +159,7 @@ static __m512i scale_b(const gemm_job_t *job, const scales_t *s, b_panel_t *pane
 static void pack_b_half(const gemm_job_t *job, int64_t first, int64_t group, int half, b_panel_t *panel,
                         uint8_t *poisoned) {
   const ufp4_operand_t *b = job->b;
-  const int64_t groups = chunk_groups(b, group);
+  const int64_t groups = gemm_chunk_blocks(b, group, CHUNK);
   const uint8_t *codes[16];
   __mmask16 wanted[16];
   __m512i scales[16];
@@ -193,7 +180,7 @@ void gemm_avx512_fp32_pack_b(const gemm_job_t *job, int64_t row, int64_t group, 
   b_panel_t *panel = to;
   panel->exponent_min = 254;
   panel->exponent_max = -254;
-  panel->groups = (int32_t)chunk_groups(job->b, group);
+  panel->groups = (int32_t)gemm_chunk_blocks(job->b, group, CHUNK);
   panel->tabled = job->b->scale != UFP4_SCALE_FP32 && job->b->scale != UFP4_SCALE_E8M0;
   for (int half = 0; half < 2; half++) pack_b_half(job, row + 16 * half, group, half, panel, poisoned + 16 * half);
 }

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the packing of the fast GEMMs shares.
+#ifndef UFP4_GEMM_PACK_H
+#define UFP4_GEMM_PACK_H
+
+#include "gemm/kernel.h"
+#include "ufp4/format.h"
+
+/** The largest magnitude of a code, in quanta. */
+static inline int gemm_largest_quanta(ufp4_elem_t elem) {
+  static const int8_t largest[UFP4_ELEM_COUNT] = UFP4_ELEM_LARGEST;
+  return largest[elem];
+}
+
+/** How far A's elements may be shifted in 8 bits: E2M1's 12 becomes 96, E1M2's 7 112, INT4's -8 -128. A dot with any B,
+ *  whose largest is 12, then is 24576 at most. */
+static inline int gemm_absorb_of(ufp4_elem_t elem) {
+  return elem == UFP4_ELEM_E2M1 ? 3 : 4;
+}
+
+/** How many blocks of @p chunk there are from @p block on. */
+static inline int64_t gemm_chunk_blocks(const ufp4_operand_t *x, int64_t block, int64_t chunk) {
+  return x->blocks - block < chunk ? x->blocks - block : chunk;
+}
+
+/** Fraction bits of a product. */
+static inline int gemm_frac_of(const gemm_job_t *job) {
+  return ufp4_elem_frac(job->a->elem) + ufp4_elem_frac(job->b->elem);
+}
+
+/** 2^exponent, a normal number. */
+static inline float gemm_power(int exponent) {
+  return ufp4_f32_value((uint32_t)(127 + exponent) << 23);
+}
+
+#endif
