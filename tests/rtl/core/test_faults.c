@@ -56,7 +56,7 @@ SLOW_TEST(reset_in_mid_job) {
   resets(pin_reset, "small-nv", 20, 5, 3);
 }
 
-SLOW_TEST(soft_reset_in_mid_job_many) {
+FULL_TEST(soft_reset_in_mid_job_many) {
   for (uint64_t seed = 0; seed < 3; seed++) {
     resets(soft_reset, "small", 10 + 50 * (unsigned)seed, seed, 40);
     resets(soft_reset, "default", 10 + 50 * (unsigned)seed, seed, 60);

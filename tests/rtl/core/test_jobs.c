@@ -61,7 +61,7 @@ SLOW_TEST(fp32_equal_the_model) {
   chains(fp32_settings, FP32_SETTINGS, 6, 60, 1);
 }
 
-SLOW_TEST(fp32_equal_the_model_on_many) {
+FULL_TEST(fp32_equal_the_model_on_many) {
   chains(fp32_settings, FP32_SETTINGS, 40, 120, 1);
 }
 
@@ -73,7 +73,7 @@ SLOW_TEST(nv_equal_the_model) {
   chains(nv_settings, NV_SETTINGS, 6, 60, 1);
 }
 
-SLOW_TEST(nv_equal_the_model_on_many) {
+FULL_TEST(nv_equal_the_model_on_many) {
   chains(nv_settings, NV_SETTINGS, 40, 120, 1);
 }
 
@@ -97,11 +97,11 @@ SLOW_TEST(equal_the_model) {
   chains(settings, SETTINGS, 4, 60, 1);
 }
 
-SLOW_TEST(equal_the_model_on_many) {
+FULL_TEST(equal_the_model_on_many) {
   chains(settings, SETTINGS, 60, 200, 1);
 }
 
-SLOW_TEST(equal_the_model_on_large) {
+FULL_TEST(equal_the_model_on_large) {
   static const setting_t large[] = {{"default", 100, 0, 0}, {"default", 20, 0, 7}};
   chains(large, 2, 12, 400, 4);
 }
@@ -175,7 +175,7 @@ SLOW_TEST(parts_of_k_change_no_bit) {
   splits(3, 2);
 }
 
-SLOW_TEST(parts_of_k_change_no_bit_in_many) {
+FULL_TEST(parts_of_k_change_no_bit_in_many) {
   splits(1, 6);
 }
 
@@ -224,7 +224,7 @@ SLOW_TEST(rejects_malformed_as_the_model_does) {
   rejects_malformed(4, 5, 60);
 }
 
-SLOW_TEST(rejects_many_malformed_as_the_model_does) {
+FULL_TEST(rejects_many_malformed_as_the_model_does) {
   rejects_malformed(0, 1, 800);
 }
 
@@ -234,7 +234,7 @@ SLOW_TEST(side_by_side_equal_the_model) {
   graphs(settings + 2, SETTINGS - 2, 3, 1);
 }
 
-SLOW_TEST(side_by_side_equal_the_model_on_many) {
+FULL_TEST(side_by_side_equal_the_model_on_many) {
   graphs(settings, SETTINGS, 1, 6);
 }
 
