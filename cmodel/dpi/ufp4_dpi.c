@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C side of ufp4_dpi_pkg.sv, where each function is documented: unpacks the arguments and calls the golden model.
-// A packed vector comes as 32-bit words, the lowest first; a packed struct so too, its last member first. Simulators
-// compile it as C or as C++ (Verilator, on its command line): it is both, and C11 and C++11 take it without a warning.
+// The C side of ufp4_dpi_pkg.sv, where each function is documented: unpacks the arguments and calls
+// the golden model. A packed vector comes as 32-bit words, the lowest first; a packed struct so
+// too, its last member first. Simulators compile it as C or as C++ (Verilator, on its command
+// line): it is both, and C11 and C++11 take it without a warning.
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +21,10 @@ extern "C" {
 #define THREAD_LOCAL _Thread_local
 #endif
 
-// --- Why a call failed -----------------------------------------------------------------------------------
+// --- Why a call failed --------------------------------------------------------------------------
 
-// The one exception to "no global state": a DPI function has nowhere else to leave a text. One for each thread, so that
-// a simulator of several sees the reason of its own call.
+// The one exception to "no global state": a DPI function has nowhere else to leave a text. One for
+// each thread, so that a simulator of several sees the reason of its own call.
 static THREAD_LOCAL ufp4_message_t last;
 
 const char *ufp4_dpi_message(void) {
@@ -37,8 +38,8 @@ static int fail(ufp4_status_t status) {
 
 static int in_range(const char *what, int64_t value, int64_t low, int64_t high) {
   if (value >= low && value <= high) return 1;
-  ufp4_message_set(&last, "%s is %lld; here it is %lld to %lld", what, (long long)value, (long long)low,
-                   (long long)high);
+  ufp4_message_set(&last, "%s is %lld; here it is %lld to %lld", what, (long long)value,
+                   (long long)low, (long long)high);
   return 0;
 }
 
@@ -46,14 +47,15 @@ static int is_elem(const char *what, int64_t elem) {
   return in_range(what, elem, 0, UFP4_ELEM_COUNT - 1);
 }
 
-// --- Elements and scales ---------------------------------------------------------------------------------
+// --- Elements and scales ------------------------------------------------------------------------
 
 int ufp4_dpi_elem_quanta(int elem, unsigned char code) {
   return is_elem("elem", elem) ? ufp4_elem_quanta((ufp4_elem_t)elem, code) : 0;
 }
 
 unsigned ufp4_dpi_elem_value(int elem, unsigned char code) {
-  return is_elem("elem", elem) ? ufp4_f32_bits(ufp4_elem_value((ufp4_elem_t)elem, code)) : UFP4_F32_NAN;
+  return is_elem("elem", elem) ? ufp4_f32_bits(ufp4_elem_value((ufp4_elem_t)elem, code))
+                               : UFP4_F32_NAN;
 }
 
 unsigned char ufp4_dpi_elem_cast(int elem, unsigned f32) {
@@ -80,7 +82,7 @@ unsigned short ufp4_dpi_bf16_cast(unsigned f32) {
   return ufp4_bf16_cast(ufp4_f32_value(f32));
 }
 
-// --- Random numbers --------------------------------------------------------------------------------------
+// --- Random numbers -----------------------------------------------------------------------------
 
 static uint64_t join(const svBitVecVal *words) {
   return (uint64_t)words[1] << 32 | words[0];
@@ -91,26 +93,28 @@ static void join_bytes(const uint8_t bytes[16], svBitVecVal words[4]) {
   for (int i = 0; i < 16; i++) words[i / 4] |= (svBitVecVal)bytes[i] << 8 * (i % 4);
 }
 
-void ufp4_dpi_random_block(unsigned long long seed, unsigned long long tensor_id, unsigned long long group,
-                           svBitVecVal *random) {
+void ufp4_dpi_random_block(unsigned long long seed, unsigned long long tensor_id,
+                           unsigned long long group, svBitVecVal *random) {
   uint8_t bytes[16];
   ufp4_random_block(seed, tensor_id, group, bytes);
   join_bytes(bytes, random);
 }
 
-int ufp4_dpi_threefry4x32(int rounds, const svBitVecVal *key, const svBitVecVal *counter, svBitVecVal *words) {
+int ufp4_dpi_threefry4x32(int rounds, const svBitVecVal *key, const svBitVecVal *counter,
+                          svBitVecVal *words) {
   if (!in_range("rounds", rounds, 0, 72)) return UFP4_ERROR_ARGUMENT;
   ufp4_threefry4x32(rounds, key, counter, words);
   return UFP4_OK;
 }
 
-int ufp4_dpi_philox4x32(int rounds, const svBitVecVal *key, const svBitVecVal *counter, svBitVecVal *words) {
+int ufp4_dpi_philox4x32(int rounds, const svBitVecVal *key, const svBitVecVal *counter,
+                        svBitVecVal *words) {
   if (!in_range("rounds", rounds, 0, 16)) return UFP4_ERROR_ARGUMENT;
   ufp4_philox4x32(rounds, key, counter, words);
   return UFP4_OK;
 }
 
-// --- Blocks ----------------------------------------------------------------------------------------------
+// --- Blocks -------------------------------------------------------------------------------------
 
 int ufp4_dpi_rht_block(const svBitVecVal *words, unsigned short mask, svBitVecVal *numbers) {
   int32_t out[16] = {0};
@@ -128,9 +132,9 @@ static void split_codes(const svBitVecVal *words, uint8_t codes[16]) {
   for (int i = 0; i < 16; i++) codes[i] = words[i / 8] >> 4 * (i % 8) & 15;
 }
 
-int ufp4_dpi_quantize_block(const svBitVecVal *words, int elem, int rht, unsigned short mask, int round,
-                            int scale_round, int exponent, const svBitVecVal *random, svBitVecVal *codes,
-                            unsigned char *scale) {
+int ufp4_dpi_quantize_block(const svBitVecVal *words, int elem, int rht, unsigned short mask,
+                            int round, int scale_round, int exponent, const svBitVecVal *random,
+                            svBitVecVal *codes, unsigned char *scale) {
   memset(codes, 0, 8);
   *scale = 0;
   if (!is_elem("elem", elem) || !in_range("rht", rht, UFP4_RHT_NONE, UFP4_RHT_INTEGER) ||
@@ -153,20 +157,24 @@ int ufp4_dpi_quantize_block(const svBitVecVal *words, int elem, int rht, unsigne
   return (int)flags;
 }
 
-int ufp4_dpi_block_dot(int a_elem, int b_elem, const svBitVecVal *a_codes, const svBitVecVal *b_codes) {
+int ufp4_dpi_block_dot(int a_elem, int b_elem, const svBitVecVal *a_codes,
+                       const svBitVecVal *b_codes) {
   uint8_t a[16], b[16];
   int sum = 0;
   if (!is_elem("a_elem", a_elem) || !is_elem("b_elem", b_elem)) return 0;
   split_codes(a_codes, a);
   split_codes(b_codes, b);
   for (int i = 0; i < 16; i++) {
-    sum += ufp4_elem_quanta((ufp4_elem_t)a_elem, a[i]) * ufp4_elem_quanta((ufp4_elem_t)b_elem, b[i]);
+    sum +=
+        ufp4_elem_quanta((ufp4_elem_t)a_elem, a[i]) * ufp4_elem_quanta((ufp4_elem_t)b_elem, b[i]);
   }
   return sum;
 }
 
-// A block as an operand of one row: packed as the golden model packs it, two codes a byte, low nibble first.
-static ufp4_operand_t block_operand(int elem, const svBitVecVal *words, uint8_t packed[8], uint8_t *scale) {
+// A block as an operand of one row: packed as the golden model packs it, two codes a byte, low
+// nibble first.
+static ufp4_operand_t block_operand(int elem, const svBitVecVal *words, uint8_t packed[8],
+                                    uint8_t *scale) {
   for (int i = 0; i < 8; i++) packed[i] = (uint8_t)(words[i / 4] >> 8 * (i % 4));
   ufp4_operand_t operand;
   memset(&operand, 0, sizeof operand);
@@ -188,8 +196,9 @@ static ufp4_gemm_t gemm_of(ufp4_contract_t contract, ufp4_dtype_t d_dtype, float
   return how;
 }
 
-long long ufp4_dpi_block_product(int a_elem, int b_elem, const svBitVecVal *a_codes, const svBitVecVal *b_codes,
-                                 unsigned char a_scale, unsigned char b_scale) {
+long long ufp4_dpi_block_product(int a_elem, int b_elem, const svBitVecVal *a_codes,
+                                 const svBitVecVal *b_codes, unsigned char a_scale,
+                                 unsigned char b_scale) {
   uint8_t a_packed[8], b_packed[8];
   int64_t product = UFP4_I64_NAN;
   if (!is_elem("a_elem", a_elem) || !is_elem("b_elem", b_elem)) return product;
@@ -203,7 +212,7 @@ unsigned ufp4_dpi_f32_from_scaled(long long sum, int exponent) {
   return ufp4_f32_from_scaled(sum, exponent);
 }
 
-// --- Matrices --------------------------------------------------------------------------------------------
+// --- Matrices -----------------------------------------------------------------------------------
 
 // An open array, and what it is called in the package.
 typedef struct {
@@ -222,8 +231,8 @@ static int holds(array_t array, int64_t rows, int64_t cols) {
   if (dimensions != 1) {
     ufp4_message_set(&last, "%s has %d dimensions; 1 is needed", array.name, dimensions);
   } else {
-    ufp4_message_set(&last, "%s has %d elements; %lld x %lld are needed", array.name, size, (long long)rows,
-                     (long long)cols);
+    ufp4_message_set(&last, "%s has %d elements; %lld x %lld are needed", array.name, size,
+                     (long long)rows, (long long)cols);
   }
   return 0;
 }
@@ -243,12 +252,14 @@ static uint32_t *word_at(array_t array, int64_t index) {
 
 static void *copy_in(array_t array, int64_t count, size_t element) {
   uint8_t *data = (uint8_t *)malloc((size_t)count * element);
-  for (int64_t i = 0; data != NULL && i < count; i++) memcpy(data + (size_t)i * element, at(array, i), element);
+  for (int64_t i = 0; data != NULL && i < count; i++)
+    memcpy(data + (size_t)i * element, at(array, i), element);
   return data;
 }
 
 static void copy_out(array_t array, int64_t count, size_t element, const void *data) {
-  for (int64_t i = 0; i < count; i++) memcpy(at(array, i), (const uint8_t *)data + (size_t)i * element, element);
+  for (int64_t i = 0; i < count; i++)
+    memcpy(at(array, i), (const uint8_t *)data + (size_t)i * element, element);
 }
 
 // The struct quantize_t.
@@ -267,9 +278,11 @@ enum {
 };
 
 static int is_quantize(const svBitVecVal *s) {
-  return is_elem("how.elem", s[Q_ELEM]) && in_range("how.scale", s[Q_SCALE], 0, UFP4_SCALE_COUNT - 1) &&
+  return is_elem("how.elem", s[Q_ELEM]) &&
+         in_range("how.scale", s[Q_SCALE], 0, UFP4_SCALE_COUNT - 1) &&
          in_range("how.layout", s[Q_LAYOUT], 0, UFP4_LAYOUT_COUNT - 1) &&
-         in_range("how.rht", s[Q_RHT], 0, UFP4_RHT_COUNT - 1) && in_range("how.rht_mask", s[Q_MASK], 0, UINT16_MAX) &&
+         in_range("how.rht", s[Q_RHT], 0, UFP4_RHT_COUNT - 1) &&
+         in_range("how.rht_mask", s[Q_MASK], 0, UINT16_MAX) &&
          in_range("how.round", s[Q_ROUND], 0, UFP4_ROUND_COUNT - 1) &&
          in_range("how.scale_round", s[Q_SCALE_ROUND], 0, UFP4_SCALE_ROUND_COUNT - 1) &&
          (s[Q_GIVEN] == 0 || in_range("how.exponent", (int)s[Q_EXPONENT], INT16_MIN, INT16_MAX));
@@ -307,10 +320,12 @@ static uint32_t scale_bits(const ufp4_operand_t *operand, int64_t i) {
 int ufp4_dpi_quantize(int rows, int cols, const svBitVecVal *how_words, const svOpenArrayHandle x,
                       const svOpenArrayHandle codes, const svOpenArrayHandle scales, int *exponent,
                       unsigned *tensor_scale, int *flags) {
-  array_t in = named(x, "x"), code_array = named(codes, "codes"), scale_array = named(scales, "scales");
+  array_t in = named(x, "x"), code_array = named(codes, "codes"),
+          scale_array = named(scales, "scales");
   *exponent = *flags = 0;
   *tensor_scale = 0;
-  if (!in_range("rows", rows, 1, UFP4_MAX_DIM) || !in_range("cols", cols, 1, UFP4_MAX_DIM)) return UFP4_ERROR_ARGUMENT;
+  if (!in_range("rows", rows, 1, UFP4_MAX_DIM) || !in_range("cols", cols, 1, UFP4_MAX_DIM))
+    return UFP4_ERROR_ARGUMENT;
   if (!holds(in, rows, cols) || !is_quantize(how_words)) return UFP4_ERROR_ARGUMENT;
   ufp4_quantize_t how = unpack_quantize(how_words);
   ufp4_status_t status = ufp4_combination_quantize(&how, 0, NULL, &last);
@@ -322,7 +337,8 @@ int ufp4_dpi_quantize(int rows, int cols, const svBitVecVal *how_words, const sv
   status = ufp4_quantize(&matrix, &how, &operand);
   free(data);
   if (status != UFP4_OK) return fail(status);
-  int64_t width = how.rht == UFP4_RHT_NONE ? cols : operand.blocks * 16, count = rows * operand.scale_blocks;
+  int64_t width = how.rht == UFP4_RHT_NONE ? cols : operand.blocks * 16,
+          count = rows * operand.scale_blocks;
   if (holds(code_array, rows, width) && holds(scale_array, rows, operand.scale_blocks)) {
     put_codes(&operand, width, code_array);
     for (int64_t i = 0; i < count; i++) *word_at(scale_array, i) = scale_bits(&operand, i);
@@ -347,11 +363,14 @@ typedef struct {
   const char *elem, *exponent, *tensor_scale;
 } side_t;
 
-static side_t side_of(int b, const svBitVecVal *words, svOpenArrayHandle codes, svOpenArrayHandle scales) {
+static side_t side_of(int b, const svBitVecVal *words, svOpenArrayHandle codes,
+                      svOpenArrayHandle scales) {
   static const char *const names[2][5] = {
       {"a_codes", "a_scales", "how.a.elem", "how.a.exponent", "how.a.tensor_scale"},
       {"b_codes", "b_scales", "how.b.elem", "how.b.exponent", "how.b.tensor_scale"}};
-  side_t side = {words, named(codes, names[b][0]), named(scales, names[b][1]), names[b][2], names[b][3], names[b][4]};
+  side_t side = {
+      words,      named(codes, names[b][0]), named(scales, names[b][1]), names[b][2], names[b][3],
+      names[b][4]};
   return side;
 }
 
@@ -365,8 +384,10 @@ static int check_side(const side_t *side, svBitVecVal scale, int rows, int k) {
   const svBitVecVal *s = side->words;
   return is_elem(side->elem, s[O_ELEM]) && holds(side->codes, rows, k) &&
          holds(side->scales, rows, (k - 1) / ufp4_scale_block((ufp4_scale_t)scale) + 1) &&
-         (scale != UFP4_SCALE_E4M3 || in_range(side->exponent, (int)s[O_EXPONENT], INT16_MIN, INT16_MAX)) &&
-         (scale != UFP4_SCALE_NVFP4 || is_positive(side->tensor_scale, ufp4_f32_value(s[O_TENSOR_SCALE])));
+         (scale != UFP4_SCALE_E4M3 ||
+          in_range(side->exponent, (int)s[O_EXPONENT], INT16_MIN, INT16_MAX)) &&
+         (scale != UFP4_SCALE_NVFP4 ||
+          is_positive(side->tensor_scale, ufp4_f32_value(s[O_TENSOR_SCALE])));
 }
 
 static int get_scales(array_t scales, ufp4_operand_t *out) {
@@ -376,7 +397,8 @@ static int get_scales(array_t scales, ufp4_operand_t *out) {
     if (out->scales != NULL) {
       out->scales[i] = (uint8_t)bits;
     } else if (value < 0.0f || value > FLT_MAX) {
-      ufp4_message_set(&last, "%s holds %g; FP32 scales are finite and not negative", scales.name, (double)value);
+      ufp4_message_set(&last, "%s holds %g; FP32 scales are finite and not negative", scales.name,
+                       (double)value);
       return 0;
     } else {
       out->scales_f32[i] = value;
@@ -386,10 +408,11 @@ static int get_scales(array_t scales, ufp4_operand_t *out) {
 }
 
 // [rows][k] codes and their scales as an operand; freed by the caller where the status is UFP4_OK.
-static int get_operand(const side_t *side, svBitVecVal scale, int rows, int k, ufp4_operand_t *out) {
+static int get_operand(const side_t *side, svBitVecVal scale, int rows, int k,
+                       ufp4_operand_t *out) {
   if (!check_side(side, scale, rows, k)) return UFP4_ERROR_ARGUMENT;
-  ufp4_status_t status =
-      ufp4_operand_create_scaled((ufp4_elem_t)side->words[O_ELEM], (ufp4_scale_t)scale, rows, k, out);
+  ufp4_status_t status = ufp4_operand_create_scaled((ufp4_elem_t)side->words[O_ELEM],
+                                                    (ufp4_scale_t)scale, rows, k, out);
   if (status != UFP4_OK) return fail(status);
   for (int64_t i = 0; i < (int64_t)rows * k; i++) {
     int64_t column = i % k;
@@ -410,10 +433,13 @@ typedef struct {
   int add;
 } result_t;
 
-static int multiply_operands(const ufp4_operand_t *a, const ufp4_operand_t *b, ufp4_gemm_t *how, const result_t *to) {
+static int multiply_operands(const ufp4_operand_t *a, const ufp4_operand_t *b, ufp4_gemm_t *how,
+                             const result_t *to) {
   int64_t count = a->rows * b->rows;
-  if (!holds(to->d, a->rows, b->rows) || (to->add && !holds(to->c, a->rows, b->rows))) return UFP4_ERROR_ARGUMENT;
-  void *added = to->add ? copy_in(to->c, count, to->element) : NULL, *result = calloc((size_t)count, to->element);
+  if (!holds(to->d, a->rows, b->rows) || (to->add && !holds(to->c, a->rows, b->rows)))
+    return UFP4_ERROR_ARGUMENT;
+  void *added = to->add ? copy_in(to->c, count, to->element) : NULL,
+       *result = calloc((size_t)count, to->element);
   if (how->d_dtype == UFP4_DTYPE_I64) {
     how->accumulate = (const int64_t *)added;
     how->accumulate_ld = b->rows;
@@ -423,7 +449,8 @@ static int multiply_operands(const ufp4_operand_t *a, const ufp4_operand_t *b, u
   }
   ufp4_status_t status = ufp4_gemm_check(a, b, how, &last);
   if (status == UFP4_OK) {
-    status = result == NULL || (to->add && added == NULL) ? UFP4_ERROR_MEMORY : ufp4_gemm(a, b, how, result, b->rows);
+    status = result == NULL || (to->add && added == NULL) ? UFP4_ERROR_MEMORY
+                                                          : ufp4_gemm(a, b, how, result, b->rows);
     if (status != UFP4_OK) fail(status);
   }
   if (status == UFP4_OK) copy_out(to->d, count, to->element, result);
@@ -432,10 +459,11 @@ static int multiply_operands(const ufp4_operand_t *a, const ufp4_operand_t *b, u
   return (int)status;
 }
 
-static int multiply(int m, int n, int k, const svBitVecVal *s, ufp4_gemm_t *how, const side_t sides[2],
-                    const result_t *to) {
+static int multiply(int m, int n, int k, const svBitVecVal *s, ufp4_gemm_t *how,
+                    const side_t sides[2], const result_t *to) {
   ufp4_operand_t a, b;
-  if (!in_range("m", m, 1, UFP4_MAX_DIM) || !in_range("n", n, 1, UFP4_MAX_DIM) || !in_range("k", k, 1, UFP4_MAX_DIM) ||
+  if (!in_range("m", m, 1, UFP4_MAX_DIM) || !in_range("n", n, 1, UFP4_MAX_DIM) ||
+      !in_range("k", k, 1, UFP4_MAX_DIM) ||
       !in_range("how.scale", s[G_SCALE], 0, UFP4_SCALE_COUNT - 1)) {
     return UFP4_ERROR_ARGUMENT;
   }
@@ -450,20 +478,24 @@ static int multiply(int m, int n, int k, const svBitVecVal *s, ufp4_gemm_t *how,
   return status;
 }
 
-int ufp4_dpi_gemm(int m, int n, int k, const svBitVecVal *how_words, const svOpenArrayHandle a_codes,
-                  const svOpenArrayHandle a_scales, const svOpenArrayHandle b_codes, const svOpenArrayHandle b_scales,
+int ufp4_dpi_gemm(int m, int n, int k, const svBitVecVal *how_words,
+                  const svOpenArrayHandle a_codes, const svOpenArrayHandle a_scales,
+                  const svOpenArrayHandle b_codes, const svOpenArrayHandle b_scales,
                   const svOpenArrayHandle c, const svOpenArrayHandle d) {
   const side_t sides[2] = {side_of(0, how_words + G_A, a_codes, a_scales),
                            side_of(1, how_words + G_B, b_codes, b_scales)};
   const result_t to = {named(c, "c"), named(d, "d"), sizeof(float), how_words[G_ADD] != 0};
-  if (!in_range("how.contract", how_words[G_CONTRACT], 0, UFP4_CONTRACT_COUNT - 1)) return UFP4_ERROR_ARGUMENT;
-  ufp4_gemm_t how = gemm_of((ufp4_contract_t)how_words[G_CONTRACT], UFP4_DTYPE_F32, ufp4_f32_value(how_words[G_ALPHA]));
+  if (!in_range("how.contract", how_words[G_CONTRACT], 0, UFP4_CONTRACT_COUNT - 1))
+    return UFP4_ERROR_ARGUMENT;
+  ufp4_gemm_t how = gemm_of((ufp4_contract_t)how_words[G_CONTRACT], UFP4_DTYPE_F32,
+                            ufp4_f32_value(how_words[G_ALPHA]));
   return multiply(m, n, k, how_words, &how, sides, &to);
 }
 
-int ufp4_dpi_gemm_sums(int m, int n, int k, const svBitVecVal *how_words, const svOpenArrayHandle a_codes,
-                       const svOpenArrayHandle a_scales, const svOpenArrayHandle b_codes,
-                       const svOpenArrayHandle b_scales, const svOpenArrayHandle c, const svOpenArrayHandle d) {
+int ufp4_dpi_gemm_sums(int m, int n, int k, const svBitVecVal *how_words,
+                       const svOpenArrayHandle a_codes, const svOpenArrayHandle a_scales,
+                       const svOpenArrayHandle b_codes, const svOpenArrayHandle b_scales,
+                       const svOpenArrayHandle c, const svOpenArrayHandle d) {
   const side_t sides[2] = {side_of(0, how_words + G_A, a_codes, a_scales),
                            side_of(1, how_words + G_B, b_codes, b_scales)};
   const result_t to = {named(c, "c"), named(d, "d"), sizeof(int64_t), how_words[G_ADD] != 0};

@@ -35,8 +35,10 @@ uint8_t reference_elem_encode(reference_elem_t elem, int negative, int k) {
 
 uint32_t reference_elem_value(reference_elem_t elem, unsigned code) {
   const int quanta = reference_elem_quanta(elem, code);
-  const int negative = elem == SLOW_INT4 ? quanta < 0 : code % 16 >= 8;  // code 8 of the others is -0
-  return reference_f32_round(negative, (reference_u128_t)(quanta < 0 ? -quanta : quanta), -reference_elem_frac(elem));
+  const int negative =
+      elem == SLOW_INT4 ? quanta < 0 : code % 16 >= 8;  // code 8 of the others is -0
+  return reference_f32_round(negative, (reference_u128_t)(quanta < 0 ? -quanta : quanta),
+                             -reference_elem_frac(elem));
 }
 
 uint8_t reference_elem_cast(reference_elem_t elem, uint32_t bits) {
@@ -46,9 +48,11 @@ uint8_t reference_elem_cast(reference_elem_t elem, uint32_t bits) {
   const reference_real_t x = reference_f32_real(bits);
   int k = 0;
   for (; k < 7; k++) {
-    // 2 |x| against the sum of two neighbours, in quanta; a tie goes to the even one of k and k + 1.
+    // 2 |x| against the sum of two neighbours, in quanta; a tie goes to the even one of k and k
+    // + 1.
     const int sum = reference_elem_magnitude(elem, k) + reference_elem_magnitude(elem, k + 1);
-    const int c = reference_compare(x.magnitude, x.exponent + reference_elem_frac(elem) + 1, (reference_u128_t)sum, 0);
+    const int c = reference_compare(x.magnitude, x.exponent + reference_elem_frac(elem) + 1,
+                                    (reference_u128_t)sum, 0);
     if (c < 0 || (c == 0 && k % 2 == 0)) break;
   }
   return reference_elem_encode(elem, negative, k);
@@ -84,7 +88,8 @@ uint8_t reference_e8m0_cast(uint32_t bits, int up) {
   if (reference_f32_is_nan(bits)) return 255;
   if (!reference_f32_is_finite(bits)) return 254;
   const reference_real_t x = reference_f32_real(bits);
-  // Down: the largest power not above |x|; up: the smallest not below it. The ends are 2^-127 and 2^127.
+  // Down: the largest power not above |x|; up: the smallest not below it. The ends are 2^-127 and
+  // 2^127.
   uint8_t k = up ? 0 : 254;
   if (up) {
     while (k < 254 && reference_compare(1, k - 127, x.magnitude, x.exponent) < 0) k++;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three contracts (numerics.md 5), one output at a time, and the panel layout (docs/ip/architecture.md).
+// The three contracts (numerics.md 5), one output at a time, and the panel layout
+// (docs/ip/architecture.md).
 #include "reference.h"
 
 #define F32_NAN 0x7FC00000u
@@ -7,7 +8,8 @@
 #define F32_SIGN 0x80000000u
 
 /** The dot product of groups [first, last) in quanta. */
-static int dot(const reference_operand_t *a, int64_t i, const reference_operand_t *b, int64_t j, int64_t first, int64_t last) {
+static int dot(const reference_operand_t *a, int64_t i, const reference_operand_t *b, int64_t j,
+               int64_t first, int64_t last) {
   int sum = 0;
   for (int64_t k = 16 * first; k < 16 * last && k < 16 * a->groups; k++) {
     sum += reference_elem_quanta(a->elem, a->codes[i * a->groups * 16 + k]) *
@@ -18,20 +20,25 @@ static int dot(const reference_operand_t *a, int64_t i, const reference_operand_
 
 /** The pattern of the scale that covers a group. */
 static uint32_t scale_at(const reference_operand_t *operand, int64_t row, int64_t group) {
-  return operand->scales[row * operand->scale_blocks + 16 * group / reference_scale_block(operand->scale)];
+  return operand
+      ->scales[row * operand->scale_blocks + 16 * group / reference_scale_block(operand->scale)];
 }
 
 /** dot * scale * scale, exactly. */
-static reference_real_t block_value(const reference_operand_t *a, const reference_operand_t *b, int quanta, reference_real_t scale_a,
-                               reference_real_t scale_b) {
-  const uint64_t magnitude = (uint64_t)(quanta < 0 ? -quanta : quanta) * scale_a.magnitude * scale_b.magnitude;
-  const int exponent = scale_a.exponent + scale_b.exponent - reference_elem_frac(a->elem) - reference_elem_frac(b->elem);
+static reference_real_t block_value(const reference_operand_t *a, const reference_operand_t *b,
+                                    int quanta, reference_real_t scale_a,
+                                    reference_real_t scale_b) {
+  const uint64_t magnitude =
+      (uint64_t)(quanta < 0 ? -quanta : quanta) * scale_a.magnitude * scale_b.magnitude;
+  const int exponent = scale_a.exponent + scale_b.exponent - reference_elem_frac(a->elem) -
+                       reference_elem_frac(b->elem);
   return (reference_real_t){quanta < 0, magnitude, exponent};
 }
 
-// --- exact -----------------------------------------------------------------------------------------------
+// --- exact --------------------------------------------------------------------------------------
 
-int64_t reference_gemm_sum(const reference_operand_t *a, int64_t i, const reference_operand_t *b, int64_t j, int64_t start) {
+int64_t reference_gemm_sum(const reference_operand_t *a, int64_t i, const reference_operand_t *b,
+                           int64_t j, int64_t start) {
   if (start == SLOW_I64_NAN) return SLOW_I64_NAN;
   reference_i128_t sum = start;
   for (int64_t g = 0; g < a->groups; g++) {
@@ -43,20 +50,26 @@ int64_t reference_gemm_sum(const reference_operand_t *a, int64_t i, const refere
   return (int64_t)sum;
 }
 
-// --- fp32 ------------------------------------------------------------------------------------------------
+// --- fp32 ---------------------------------------------------------------------------------------
 
 /** acc = RNE32(acc + block), where a block of FP32 scales is RN(RN(sA * sB) * dot). */
-static uint32_t fp32_step(const reference_operand_t *a, const reference_operand_t *b, uint32_t acc, int quanta, uint32_t bits_a,
-                          uint32_t bits_b) {
+static uint32_t fp32_step(const reference_operand_t *a, const reference_operand_t *b, uint32_t acc,
+                          int quanta, uint32_t bits_a, uint32_t bits_b) {
   reference_real_t scale_a, scale_b;
-  if (!reference_scale_real(a->scale, bits_a, &scale_a) || !reference_scale_real(b->scale, bits_b, &scale_b)) return F32_NAN;
-  if (a->scale != SLOW_SCALE_FP32) return reference_f32_add_real(acc, block_value(a, b, quanta, scale_a, scale_b));
-  const uint32_t value = reference_f32_round(quanta < 0, (reference_u128_t)(quanta < 0 ? -quanta : quanta),
-                                        -reference_elem_frac(a->elem) - reference_elem_frac(b->elem));
-  return reference_f32_add(acc, reference_f32_multiply(reference_f32_multiply(bits_a, bits_b), value));
+  if (!reference_scale_real(a->scale, bits_a, &scale_a) ||
+      !reference_scale_real(b->scale, bits_b, &scale_b))
+    return F32_NAN;
+  if (a->scale != SLOW_SCALE_FP32)
+    return reference_f32_add_real(acc, block_value(a, b, quanta, scale_a, scale_b));
+  const uint32_t value =
+      reference_f32_round(quanta < 0, (reference_u128_t)(quanta < 0 ? -quanta : quanta),
+                          -reference_elem_frac(a->elem) - reference_elem_frac(b->elem));
+  return reference_f32_add(acc,
+                           reference_f32_multiply(reference_f32_multiply(bits_a, bits_b), value));
 }
 
-uint32_t reference_gemm_fp32(const reference_operand_t *a, int64_t i, const reference_operand_t *b, int64_t j) {
+uint32_t reference_gemm_fp32(const reference_operand_t *a, int64_t i, const reference_operand_t *b,
+                             int64_t j) {
   const int wide = reference_scale_block(a->scale) / 16;
   uint32_t acc = 0;
   for (int64_t g = 0; g < a->groups; g += wide) {
@@ -65,7 +78,7 @@ uint32_t reference_gemm_fp32(const reference_operand_t *a, int64_t i, const refe
   return acc == F32_SIGN ? 0 : acc;
 }
 
-// --- nv --------------------------------------------------------------------------------------------------
+// --- nv -----------------------------------------------------------------------------------------
 
 #define NV_GROUPS 4
 #define NV_FRACTION 35
@@ -111,19 +124,22 @@ static uint32_t nv_truncate(reference_i128_t sum, int unit) {
   return below == 0 ? 0 : below | sign;
 }
 
-/** One group of a step: its exact value and the exponent by which it takes part in the alignment. */
+/** One group of a step: its exact value and the exponent by which it takes part in the alignment.
+ */
 typedef struct {
   reference_real_t value;
   int exponent;
 } nv_group_t;
 
 /** Groups beyond the operands are padding: scale byte 0. @return 0 for a NaN scale. */
-static int nv_load(const reference_operand_t *a, int64_t i, const reference_operand_t *b, int64_t j, int64_t g,
-                   nv_group_t *group) {
+static int nv_load(const reference_operand_t *a, int64_t i, const reference_operand_t *b, int64_t j,
+                   int64_t g, nv_group_t *group) {
   const int inside = g < a->groups;
   const uint32_t bits_a = inside ? scale_at(a, i, g) : 0, bits_b = inside ? scale_at(b, j, g) : 0;
   reference_real_t scale_a, scale_b;
-  if (!reference_scale_real(a->scale, bits_a, &scale_a) || !reference_scale_real(b->scale, bits_b, &scale_b)) return 0;
+  if (!reference_scale_real(a->scale, bits_a, &scale_a) ||
+      !reference_scale_real(b->scale, bits_b, &scale_b))
+    return 0;
   group->value = block_value(a, b, dot(a, i, b, j, g, g + 1), scale_a, scale_b);
   group->exponent = nv_scale_exponent(a->scale, bits_a) + nv_scale_exponent(b->scale, bits_b);
   return 1;
@@ -141,7 +157,8 @@ static uint32_t nv_step(const nv_group_t groups[NV_GROUPS], uint32_t acc) {
   return nv_truncate(sum, unit);
 }
 
-uint32_t reference_gemm_nv(const reference_operand_t *a, int64_t i, const reference_operand_t *b, int64_t j, uint32_t start) {
+uint32_t reference_gemm_nv(const reference_operand_t *a, int64_t i, const reference_operand_t *b,
+                           int64_t j, uint32_t start) {
   uint32_t acc = reference_f32_is_nan(start) ? SLOW_NV_NAN : start;
   for (int64_t g = 0; g < a->groups; g += NV_GROUPS) {
     nv_group_t groups[NV_GROUPS];
@@ -153,27 +170,31 @@ uint32_t reference_gemm_nv(const reference_operand_t *a, int64_t i, const refere
   return acc;
 }
 
-// --- After each contract -----------------------------------------------------------------------------------
+// --- After each contract ------------------------------------------------------------------------
 
 /** Times the tensor scales, times alpha, plus C, each one operation, where present. */
-static uint32_t finish(const reference_operand_t *a, const reference_operand_t *b, uint32_t d, const uint32_t *alpha,
-                       const uint32_t *c) {
-  if (a->scale == SLOW_SCALE_NVFP4) d = reference_f32_multiply(d, reference_f32_multiply(a->tensor_scale, b->tensor_scale));
+static uint32_t finish(const reference_operand_t *a, const reference_operand_t *b, uint32_t d,
+                       const uint32_t *alpha, const uint32_t *c) {
+  if (a->scale == SLOW_SCALE_NVFP4)
+    d = reference_f32_multiply(d, reference_f32_multiply(a->tensor_scale, b->tensor_scale));
   if (alpha) d = reference_f32_multiply(d, *alpha);
   if (c) d = reference_f32_add(d, *c);
   return d;
 }
 
-uint32_t reference_gemm_round(const reference_operand_t *a, const reference_operand_t *b, int64_t sum, const uint32_t *alpha,
-                         const uint32_t *c) {
+uint32_t reference_gemm_round(const reference_operand_t *a, const reference_operand_t *b,
+                              int64_t sum, const uint32_t *alpha, const uint32_t *c) {
   const int unit = 18 + reference_elem_frac(a->elem) + reference_elem_frac(b->elem) + a->t + b->t;
   uint32_t d = F32_NAN;
-  if (sum != SLOW_I64_NAN) d = reference_f32_round(sum < 0, (reference_u128_t)(sum < 0 ? -(reference_i128_t)sum : sum), -unit);
+  if (sum != SLOW_I64_NAN)
+    d = reference_f32_round(sum < 0, (reference_u128_t)(sum < 0 ? -(reference_i128_t)sum : sum),
+                            -unit);
   return finish(a, b, d, alpha, c);
 }
 
-uint32_t reference_gemm_scale(const reference_operand_t *a, const reference_operand_t *b, reference_contract_t contract,
-                         uint32_t accumulator, const uint32_t *alpha, const uint32_t *c) {
+uint32_t reference_gemm_scale(const reference_operand_t *a, const reference_operand_t *b,
+                              reference_contract_t contract, uint32_t accumulator,
+                              const uint32_t *alpha, const uint32_t *c) {
   uint32_t d = accumulator;
   if (reference_f32_is_finite(d)) {
     const reference_real_t x = reference_f32_real(d);
@@ -188,7 +209,8 @@ uint16_t reference_gemm_bf16(uint32_t d) {
   return d == SLOW_NV_NAN ? 0x7FFF : reference_bf16_cast(d);
 }
 
-void reference_panel_pack(const reference_operand_t *in, int64_t stride_blocks, uint8_t *codes, uint8_t *scales) {
+void reference_panel_pack(const reference_operand_t *in, int64_t stride_blocks, uint8_t *codes,
+                          uint8_t *scales) {
   for (int64_t row = 0; row < (in->rows + 15) / 16 * 16; row++) {
     for (int64_t k = 0; k < 16 * in->groups; k++) {
       const int64_t unit = row / 16 * stride_blocks + k / 16;

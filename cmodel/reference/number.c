@@ -41,8 +41,10 @@ reference_real_t reference_f32_real(uint32_t bits) {
   return field == 0 ? subnormal : normal;
 }
 
-uint32_t reference_f32_quotient(int negative, reference_u128_t numerator, int exponent, reference_u128_t denominator) {
-  // The largest finite pattern that is not above the number; `above` stands for 2^128 when it is the pattern of Inf.
+uint32_t reference_f32_quotient(int negative, reference_u128_t numerator, int exponent,
+                                reference_u128_t denominator) {
+  // The largest finite pattern that is not above the number; `above` stands for 2^128 when it is
+  // the pattern of Inf.
   uint32_t below = 0, above = F32_INF;
   while (above - below > 1) {
     const uint32_t middle = below + (above - below) / 2;
@@ -54,7 +56,8 @@ uint32_t reference_f32_quotient(int negative, reference_u128_t numerator, int ex
     }
   }
   const reference_real_t x = reference_f32_real(below);
-  const int past_half = reference_compare(numerator, exponent, (2 * x.magnitude + 1) * denominator, x.exponent - 1);
+  const int past_half =
+      reference_compare(numerator, exponent, (2 * x.magnitude + 1) * denominator, x.exponent - 1);
   const uint32_t nearest = past_half > 0 || (past_half == 0 && below % 2 == 1) ? above : below;
   return nearest | (negative ? F32_SIGN : 0);
 }
@@ -71,7 +74,8 @@ uint32_t reference_f32_multiply(uint32_t a, uint32_t b) {
     return zero ? F32_NAN : F32_INF | sign;
   }
   const reference_real_t x = reference_f32_real(a), y = reference_f32_real(b);
-  return reference_f32_round(sign != 0, (reference_u128_t)x.magnitude * y.magnitude, x.exponent + y.exponent);
+  return reference_f32_round(sign != 0, (reference_u128_t)x.magnitude * y.magnitude,
+                             x.exponent + y.exponent);
 }
 
 uint32_t reference_f32_divide(uint32_t a, uint32_t b) {
@@ -85,7 +89,7 @@ uint32_t reference_f32_divide(uint32_t a, uint32_t b) {
   return reference_f32_quotient(sign != 0, x.magnitude, x.exponent - y.exponent, y.magnitude);
 }
 
-// --- Exact sums: integers in units of 2^SLOW_SUM_UNIT ---------------------------------------------------
+// --- Exact sums: integers in units of 2^SLOW_SUM_UNIT -------------------------------------------
 
 static void big_add(reference_big_t *big, reference_real_t x) {
   if (x.magnitude == 0) return;
@@ -107,8 +111,10 @@ static int big_compare(const reference_big_t *a, const reference_big_t *b) {
   return 0;
 }
 
-/** The difference of a sum's parts, @p larger the greater of them, against magnitude * 2^exponent. */
-static int difference_compare(const reference_big_t *larger, const reference_big_t *smaller, uint64_t magnitude, int exponent) {
+/** The difference of a sum's parts, @p larger the greater of them, against magnitude * 2^exponent.
+ */
+static int difference_compare(const reference_big_t *larger, const reference_big_t *smaller,
+                              uint64_t magnitude, int exponent) {
   const reference_real_t x = {0, magnitude, exponent};
   reference_big_t right = *smaller;
   big_add(&right, x);
@@ -135,7 +141,8 @@ uint32_t reference_sum_round(const reference_sum_t *sum, int drop) {
   }
   // The next pattern's magnitude is larger by 2^drop in the same units.
   const reference_real_t x = reference_f32_real(below << drop);
-  const int past_half = difference_compare(larger, smaller, 2 * x.magnitude + (1ull << drop), x.exponent - 1);
+  const int past_half =
+      difference_compare(larger, smaller, 2 * x.magnitude + (1ull << drop), x.exponent - 1);
   const uint32_t nearest = past_half > 0 || (past_half == 0 && below % 2 == 1) ? above : below;
   return nearest << drop | (order < 0 ? F32_SIGN : 0);
 }
@@ -144,7 +151,8 @@ uint32_t reference_f32_add_real(uint32_t a, reference_real_t x) {
   reference_sum_t sum = {0};
   if (reference_f32_is_nan(a)) return F32_NAN;
   if (!reference_f32_is_finite(a)) return a;
-  if (a == F32_SIGN && x.negative && x.magnitude == 0) return F32_SIGN;  // -0 and -0; other zero sums are +0
+  if (a == F32_SIGN && x.negative && x.magnitude == 0)
+    return F32_SIGN;  // -0 and -0; other zero sums are +0
   reference_sum_add(&sum, reference_f32_real(a));
   reference_sum_add(&sum, x);
   return reference_sum_round(&sum, 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RHT and quantizer (numerics.md 3 and 4). Quotients are never formed: x / s against a bound is x against bound * s.
+// RHT and quantizer (numerics.md 3 and 4). Quotients are never formed: x / s against a bound is x
+// against bound * s.
 #include <stdlib.h>
 
 #include "reference.h"
@@ -18,10 +19,12 @@ static int hadamard(int i, int j) {
   return sign;
 }
 
-/** The significand aligned to the biased exponent @p largest, truncated, with the element's sign. */
+/** The significand aligned to the biased exponent @p largest, truncated, with the element's sign.
+ */
 static int64_t aligned(uint32_t bits, int largest) {
   const reference_real_t x = reference_f32_real(bits);
-  const int shift = largest - (x.exponent + 150);  // exponent + 150 is the biased exponent, 1 for subnormals
+  const int shift =
+      largest - (x.exponent + 150);  // exponent + 150 is the biased exponent, 1 for subnormals
   const int64_t v = shift > 63 ? 0 : (int64_t)(x.magnitude >> shift);
   return x.negative ? -v : v;
 }
@@ -44,7 +47,8 @@ int reference_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16])
   return largest;
 }
 
-/** NVIDIA's variant: BF16 in, the exact sum, BF16 out; zero is +0, however it came about. @return 0 if not finite. */
+/** NVIDIA's variant: BF16 in, the exact sum, BF16 out; zero is +0, however it came about. @return 0
+ * if not finite. */
 static int rht_bf16(const uint32_t bits[16], uint16_t mask, reference_real_t out[16]) {
   for (int i = 0; i < 16; i++) {
     reference_sum_t sum = {0};
@@ -98,7 +102,7 @@ reference_block_t reference_block_load(const uint32_t bits[16], const reference_
   return block;
 }
 
-// --- Scales --------------------------------------------------------------------------------------------
+// --- Scales -------------------------------------------------------------------------------------
 
 int reference_scale_block(reference_scale_t scale) {
   return scale == SLOW_SCALE_E8M0 ? 32 : 16;
@@ -131,10 +135,11 @@ static uint32_t scale_nan(reference_scale_t scale) {
 }
 
 /** amax * 2^t / qmax against units * 2^(exponent - 9). */
-static int compare_quotient(reference_elem_t elem, reference_real_t amax, int t, int units, int exponent) {
+static int compare_quotient(reference_elem_t elem, reference_real_t amax, int t, int units,
+                            int exponent) {
   const reference_u128_t qmax = (reference_u128_t)reference_elem_magnitude(elem, 7);
   return reference_compare(amax.magnitude, amax.exponent + t, (reference_u128_t)units * qmax,
-                      exponent - 9 - reference_elem_frac(elem));
+                           exponent - 9 - reference_elem_frac(elem));
 }
 
 int reference_exponent_of(reference_elem_t elem, reference_real_t amax) {
@@ -151,7 +156,8 @@ static uint8_t e4m3_scale(reference_elem_t elem, reference_real_t amax, int t, i
     if (up) {
       if (compare_quotient(elem, amax, t, reference_e4m3_units(byte), 0) <= 0) break;
     } else {
-      const int twice_middle = reference_e4m3_units(byte) + reference_e4m3_units((uint8_t)(byte + 1));
+      const int twice_middle =
+          reference_e4m3_units(byte) + reference_e4m3_units((uint8_t)(byte + 1));
       const int c = compare_quotient(elem, amax, t, twice_middle, -1);
       if (c < 0 || (c == 0 && byte % 2 == 0)) break;
     }
@@ -159,13 +165,16 @@ static uint8_t e4m3_scale(reference_elem_t elem, reference_real_t amax, int t, i
   return byte == 0 ? 1 : byte;
 }
 
-/** Up: the smallest k with amax <= qmax * 2^k. Down: the largest with 2^(k + emax) <= amax. Both from -127 to 127. */
+/** Up: the smallest k with amax <= qmax * 2^k. Down: the largest with 2^(k + emax) <= amax. Both
+ * from -127 to 127. */
 static uint8_t e8m0_scale(reference_elem_t elem, reference_real_t amax, int up) {
   static const int emax[SLOW_ELEM_COUNT] = {[SLOW_E2M1] = 2, [SLOW_E1M2] = 0, [SLOW_INT4] = 2};
   const reference_u128_t qmax = (reference_u128_t)reference_elem_magnitude(elem, 7);
   int k = up ? -127 : 127;
   if (up) {
-    while (k < 127 && reference_compare(amax.magnitude, amax.exponent, qmax, k - reference_elem_frac(elem)) > 0) k++;
+    while (k < 127 && reference_compare(amax.magnitude, amax.exponent, qmax,
+                                        k - reference_elem_frac(elem)) > 0)
+      k++;
   } else {
     while (k > -127 && reference_compare(1, k + emax[elem], amax.magnitude, amax.exponent) > 0) k--;
   }
@@ -175,12 +184,13 @@ static uint8_t e8m0_scale(reference_elem_t elem, reference_real_t amax, int up) 
 /** RN(amax / qmax), at least the smallest and at most the largest number. */
 static uint32_t fp32_scale(reference_elem_t elem, reference_real_t amax) {
   const reference_u128_t qmax = (reference_u128_t)reference_elem_magnitude(elem, 7);
-  const uint32_t s = reference_f32_quotient(0, amax.magnitude, amax.exponent + reference_elem_frac(elem), qmax);
+  const uint32_t s =
+      reference_f32_quotient(0, amax.magnitude, amax.exponent + reference_elem_frac(elem), qmax);
   if (s == 0) return 1;
   return s > F32_MAX ? F32_MAX : s;
 }
 
-// --- NVIDIA's two levels, in float32 and in its order ------------------------------------------------------
+// --- NVIDIA's two levels, in float32 and in its order -------------------------------------------
 
 /** What the tensor as a whole contributes: t for E4M3; S and Sd, FP32 patterns, for NVFP4. */
 typedef struct {
@@ -201,7 +211,8 @@ static uint32_t f32_of(reference_real_t x) {
 static level_t nvfp4_level(reference_real_t amax) {
   const uint32_t f2688 = reference_f32_round(0, 2688, 0);
   level_t level = {0, F32_ONE, F32_ONE};
-  if (amax.magnitude != 0) level.encode = smaller(reference_f32_divide(f2688, f32_of(amax)), F32_MAX);
+  if (amax.magnitude != 0)
+    level.encode = smaller(reference_f32_divide(f2688, f32_of(amax)), F32_MAX);
   if (level.encode == 0) level.encode = F32_ONE;
   level.decode = reference_f32_divide(F32_ONE, level.encode);
   return level;
@@ -209,7 +220,8 @@ static level_t nvfp4_level(reference_real_t amax) {
 
 static uint8_t nvfp4_scale(reference_real_t amax, const level_t *level) {
   const uint32_t sixth = reference_f32_quotient(0, 1, 0, 6), f448 = reference_f32_round(0, 448, 0);
-  const uint32_t wanted = reference_f32_multiply(f32_of(amax), reference_f32_multiply(level->encode, sixth));
+  const uint32_t wanted =
+      reference_f32_multiply(f32_of(amax), reference_f32_multiply(level->encode, sixth));
   return reference_e4m3_cast(smaller(wanted, f448));
 }
 
@@ -222,34 +234,41 @@ static reference_real_t nvfp4_product(reference_real_t x, uint8_t scale, const l
   return reference_f32_real(smaller(reference_f32_multiply(f32_of(x), e), f6));
 }
 
-// --- Codes -----------------------------------------------------------------------------------------------
+// --- Codes --------------------------------------------------------------------------------------
 
 /** |x| / s in quanta against bound * 2^-bound_frac. */
-static int compare_code(reference_elem_t elem, reference_real_t x, reference_real_t s, int bound, int bound_frac) {
+static int compare_code(reference_elem_t elem, reference_real_t x, reference_real_t s, int bound,
+                        int bound_frac) {
   const reference_u128_t right = (reference_u128_t)bound * s.magnitude;
-  return reference_compare(x.magnitude, x.exponent + reference_elem_frac(elem), right, s.exponent - bound_frac);
+  return reference_compare(x.magnitude, x.exponent + reference_elem_frac(elem), right,
+                           s.exponent - bound_frac);
 }
 
 static int nearest_magnitude(reference_elem_t elem, reference_real_t x, reference_real_t s) {
   int k = 0;
   for (; k < 7; k++) {
-    const int c = compare_code(elem, x, s, reference_elem_magnitude(elem, k) + reference_elem_magnitude(elem, k + 1), 1);
+    const int c = compare_code(
+        elem, x, s, reference_elem_magnitude(elem, k) + reference_elem_magnitude(elem, k + 1), 1);
     if (c < 0 || (c == 0 && k % 2 == 0)) break;
   }
   return k;
 }
 
-/** The cell from magnitude k to k + 1 that holds the quotient; up iff it is past low + size * (2 r + 1) / 512. */
-static int stochastic_magnitude(reference_elem_t elem, reference_real_t x, reference_real_t s, uint8_t r) {
+/** The cell from magnitude k to k + 1 that holds the quotient; up iff it is past low + size * (2 r
+ * + 1) / 512. */
+static int stochastic_magnitude(reference_elem_t elem, reference_real_t x, reference_real_t s,
+                                uint8_t r) {
   int k = 0;
   while (k < 7 && compare_code(elem, x, s, reference_elem_magnitude(elem, k + 1), 0) >= 0) k++;
   if (k == 7) return 7;
-  const int low = reference_elem_magnitude(elem, k), size = reference_elem_magnitude(elem, k + 1) - low;
+  const int low = reference_elem_magnitude(elem, k),
+            size = reference_elem_magnitude(elem, k + 1) - low;
   return compare_code(elem, x, s, 512 * low + size * (2 * r + 1), 9) > 0 ? k + 1 : k;
 }
 
 /** The code of x with a scale: what is rounded is x * 2^t / scale, or NVIDIA's product. */
-static uint8_t code_of(reference_real_t x, uint32_t scale, const reference_quantize_t *how, const level_t *level, uint8_t r) {
+static uint8_t code_of(reference_real_t x, uint32_t scale, const reference_quantize_t *how,
+                       const level_t *level, uint8_t r) {
   reference_real_t dividend = x, divisor = {0, 1, 0};
   if (how->scale == SLOW_SCALE_NVFP4) {
     dividend = nvfp4_product(x, (uint8_t)scale, level);
@@ -262,7 +281,8 @@ static uint8_t code_of(reference_real_t x, uint32_t scale, const reference_quant
   return reference_elem_encode(how->elem, x.negative, k);
 }
 
-static uint32_t scale_of(reference_real_t amax, const reference_quantize_t *how, const level_t *level) {
+static uint32_t scale_of(reference_real_t amax, const reference_quantize_t *how,
+                         const level_t *level) {
   switch (how->scale) {
     case SLOW_SCALE_NVFP4:
       return nvfp4_scale(amax, level);
@@ -275,7 +295,7 @@ static uint32_t scale_of(reference_real_t amax, const reference_quantize_t *how,
   }
 }
 
-// --- Tiles: the numbers that share a scale -----------------------------------------------------------------
+// --- Tiles: the numbers that share a scale ------------------------------------------------------
 
 typedef struct {
   int poisoned;
@@ -291,25 +311,29 @@ static void summarize(summary_t *summary, const reference_block_t *block) {
 }
 
 /** The scale of a tile. @return flags. */
-static unsigned tile_scale(const summary_t *tile, const reference_quantize_t *how, const level_t *level, uint32_t *scale) {
+static unsigned tile_scale(const summary_t *tile, const reference_quantize_t *how,
+                           const level_t *level, uint32_t *scale) {
   *scale = tile->poisoned ? scale_nan(how->scale) : 0;
   if (tile->poisoned) return SLOW_FLAG_NAN;
   if (tile->amax.magnitude == 0) return 0;
   *scale = scale_of(tile->amax, how, level);
-  const int over = how->scale == SLOW_SCALE_E4M3 &&
-                   compare_quotient(how->elem, tile->amax, level->t, reference_e4m3_units(E4M3_MAX), 0) > 0;
+  const int over =
+      how->scale == SLOW_SCALE_E4M3 &&
+      compare_quotient(how->elem, tile->amax, level->t, reference_e4m3_units(E4M3_MAX), 0) > 0;
   return over ? SLOW_FLAG_SATURATED : 0;
 }
 
 /** The codes of 16 numbers of a tile. */
-static void tile_codes(const reference_block_t *block, const summary_t *tile, uint32_t scale, const reference_quantize_t *how,
-                       const level_t *level, const uint8_t random[16], uint8_t codes[16]) {
+static void tile_codes(const reference_block_t *block, const summary_t *tile, uint32_t scale,
+                       const reference_quantize_t *how, const level_t *level,
+                       const uint8_t random[16], uint8_t codes[16]) {
   const int empty = tile->poisoned || tile->amax.magnitude == 0;
-  for (int i = 0; i < 16; i++) codes[i] = empty ? 0 : code_of(block->x[i], scale, how, level, random[i]);
+  for (int i = 0; i < 16; i++)
+    codes[i] = empty ? 0 : code_of(block->x[i], scale, how, level, random[i]);
 }
 
-unsigned reference_quantize_block(const uint32_t bits[16], const reference_quantize_t *how, int t, const uint8_t random[16],
-                             uint8_t codes[16], uint32_t *scale) {
+unsigned reference_quantize_block(const uint32_t bits[16], const reference_quantize_t *how, int t,
+                                  const uint8_t random[16], uint8_t codes[16], uint32_t *scale) {
   const reference_block_t block = reference_block_load(bits, how);
   const level_t level = {how->scale == SLOW_SCALE_E4M3 ? t : 0, F32_ONE, F32_ONE};
   summary_t tile = {0};
@@ -319,9 +343,10 @@ unsigned reference_quantize_block(const uint32_t bits[16], const reference_quant
   return flags;
 }
 
-// --- Tensors ---------------------------------------------------------------------------------------------
+// --- Tensors ------------------------------------------------------------------------------------
 
-/** A tensor as it enters the quantizer, in groups of 16 along its rows, and the tiles that share a scale. */
+/** A tensor as it enters the quantizer, in groups of 16 along its rows, and the tiles that share a
+ * scale. */
 typedef struct {
   int64_t rows, groups;
   reference_block_t *block;  ///< [rows][groups]
@@ -339,7 +364,8 @@ static void gather(const uint32_t *row, int64_t cols, int64_t b, uint32_t bits[1
   for (int i = 0; i < 16; i++) bits[i] = 16 * b + i < cols ? row[16 * b + i] : 0;
 }
 
-static loaded_t load(const uint32_t *bits, int64_t rows, int64_t cols, const reference_quantize_t *how) {
+static loaded_t load(const uint32_t *bits, int64_t rows, int64_t cols,
+                     const reference_quantize_t *how) {
   loaded_t in = {.rows = rows, .groups = (cols + 15) / 16, .tall = how->tall ? 16 : 1};
   in.wide = reference_scale_block(how->scale) / 16;
   in.tile_rows = (rows + in.tall - 1) / in.tall;
@@ -371,7 +397,8 @@ static reference_real_t clean_amax(const loaded_t *in) {
   return amax;
 }
 
-int reference_tensor_exponent(const uint32_t *bits, int64_t rows, int64_t cols, const reference_quantize_t *how) {
+int reference_tensor_exponent(const uint32_t *bits, int64_t rows, int64_t cols,
+                              const reference_quantize_t *how) {
   loaded_t in = load(bits, rows, cols, how);
   const int t = reference_exponent_of(how->elem, clean_amax(&in));
   unload(&in);
@@ -383,7 +410,8 @@ static level_t level_of(const loaded_t *in, const reference_quantize_t *how, int
   return (level_t){how->scale == SLOW_SCALE_E4M3 ? t : 0, F32_ONE, F32_ONE};
 }
 
-reference_operand_t reference_operand_create(reference_elem_t elem, reference_scale_t scale, int64_t rows, int64_t cols) {
+reference_operand_t reference_operand_create(reference_elem_t elem, reference_scale_t scale,
+                                             int64_t rows, int64_t cols) {
   const int64_t block = reference_scale_block(scale);
   reference_operand_t out = {.elem = elem, .scale = scale, .rows = rows, .tensor_scale = F32_ONE};
   out.groups = (cols + 15) / 16;
@@ -394,7 +422,8 @@ reference_operand_t reference_operand_create(reference_elem_t elem, reference_sc
   return out;
 }
 
-reference_operand_t reference_quantize(const uint32_t *bits, int64_t rows, int64_t cols, const reference_quantize_t *how, int t) {
+reference_operand_t reference_quantize(const uint32_t *bits, int64_t rows, int64_t cols,
+                                       const reference_quantize_t *how, int t) {
   loaded_t in = load(bits, rows, cols, how);
   const level_t level = level_of(&in, how, t);
   reference_operand_t out = reference_operand_create(how->elem, how->scale, rows, cols);
@@ -420,11 +449,14 @@ void reference_operand_free(reference_operand_t *operand) {
 
 uint32_t reference_dequantize(const reference_operand_t *operand, int64_t row, int64_t k) {
   const int64_t block = k / reference_scale_block(operand->scale);
-  const reference_real_t element =
-      reference_f32_real(reference_elem_value(operand->elem, operand->codes[row * operand->groups * 16 + k]));
+  const reference_real_t element = reference_f32_real(
+      reference_elem_value(operand->elem, operand->codes[row * operand->groups * 16 + k]));
   const reference_real_t tensor = reference_f32_real(operand->tensor_scale);
   reference_real_t scale;
-  if (!reference_scale_real(operand->scale, operand->scales[row * operand->scale_blocks + block], &scale)) return F32_NAN;
-  return reference_f32_round(element.negative, (reference_u128_t)element.magnitude * scale.magnitude * tensor.magnitude,
-                        element.exponent + scale.exponent + tensor.exponent - operand->t);
+  if (!reference_scale_real(operand->scale, operand->scales[row * operand->scale_blocks + block],
+                            &scale))
+    return F32_NAN;
+  return reference_f32_round(
+      element.negative, (reference_u128_t)element.magnitude * scale.magnitude * tensor.magnitude,
+      element.exponent + scale.exponent + tensor.exponent - operand->t);
 }

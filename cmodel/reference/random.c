@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threefry and Philox as defined in Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11.
+// Threefry and Philox as defined in Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
+// SC'11.
 #include "reference.h"
 
 static uint32_t rotate(uint32_t x, int left) {
   return (x << left) | (x >> (32 - left));
 }
 
-void reference_threefry4x32(int rounds, const uint32_t key[4], const uint32_t counter[4], uint32_t out[4]) {
-  static const int rotation[8][2] = {{10, 26}, {11, 21}, {13, 27}, {23, 5}, {6, 20}, {17, 11}, {25, 10}, {18, 20}};
-  static const int order[2][4] = {{0, 1, 2, 3}, {0, 3, 2, 1}};  // the words mixed in pairs, in even and odd rounds
+void reference_threefry4x32(int rounds, const uint32_t key[4], const uint32_t counter[4],
+                            uint32_t out[4]) {
+  static const int rotation[8][2] = {{10, 26}, {11, 21}, {13, 27}, {23, 5},
+                                     {6, 20},  {17, 11}, {25, 10}, {18, 20}};
+  static const int order[2][4] = {
+      {0, 1, 2, 3}, {0, 3, 2, 1}};  // the words mixed in pairs, in even and odd rounds
   const uint32_t parity = 0x1BD11BDAu ^ key[0] ^ key[1] ^ key[2] ^ key[3];
   const uint32_t schedule[5] = {key[0], key[1], key[2], key[3], parity};
   for (int i = 0; i < 4; i++) out[i] = counter[i] + schedule[i];
@@ -26,7 +30,8 @@ void reference_threefry4x32(int rounds, const uint32_t key[4], const uint32_t co
   }
 }
 
-void reference_philox4x32(int rounds, const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]) {
+void reference_philox4x32(int rounds, const uint32_t key[2], const uint32_t counter[4],
+                          uint32_t out[4]) {
   uint32_t k0 = key[0], k1 = key[1];
   for (int i = 0; i < 4; i++) out[i] = counter[i];
   for (int round = 0; round < rounds; round++) {

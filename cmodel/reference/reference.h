@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference model: docs/reference/numerics.md once more, written from that text alone and sharing nothing with cmodel/src, so
-// that a mistake must be made twice to go unseen. Tests only. It compares exact numbers where the golden model computes
-// with bits; it is slow and checks no arguments. FP32 numbers are bit patterns, so that no host arithmetic takes part.
+// The reference model: docs/reference/numerics.md once more, written from that text alone and
+// sharing nothing with cmodel/src, so that a mistake must be made twice to go unseen. Tests only.
+// It compares exact numbers where the golden model computes with bits; it is slow and checks no
+// arguments. FP32 numbers are bit patterns, so that no host arithmetic takes part.
 #ifndef UFP4_REFERENCE_H
 #define UFP4_REFERENCE_H
 
@@ -10,7 +11,7 @@
 __extension__ typedef unsigned __int128 reference_u128_t;
 __extension__ typedef __int128 reference_i128_t;
 
-// --- Exact numbers -----------------------------------------------------------------------------------
+// --- Exact numbers ------------------------------------------------------------------------------
 
 /** A finite number, (-1)^negative * magnitude * 2^exponent; zero keeps its sign. */
 typedef struct {
@@ -30,13 +31,16 @@ int reference_f32_is_nan(uint32_t bits);
 reference_real_t reference_f32_real(uint32_t bits);
 /** RNE32 of (-1)^negative * magnitude * 2^exponent; magnitude 0 gives a zero with that sign. */
 uint32_t reference_f32_round(int negative, reference_u128_t magnitude, int exponent);
-/** RNE32 of (-1)^negative * numerator / denominator * 2^exponent; the denominator is under 2^100. */
-uint32_t reference_f32_quotient(int negative, reference_u128_t numerator, int exponent, reference_u128_t denominator);
+/** RNE32 of (-1)^negative * numerator / denominator * 2^exponent; the denominator is under 2^100.
+ */
+uint32_t reference_f32_quotient(int negative, reference_u128_t numerator, int exponent,
+                                reference_u128_t denominator);
 /** IEEE product, quotient and sum, nearest even; every NaN is 0x7FC00000. */
 uint32_t reference_f32_multiply(uint32_t a, uint32_t b);
 uint32_t reference_f32_divide(uint32_t a, uint32_t b);
 uint32_t reference_f32_add(uint32_t a, uint32_t b);
-/** RNE32(a + x): one rounding of an FP32 pattern and any number that a sum can hold; Inf and NaN stay what they are. */
+/** RNE32(a + x): one rounding of an FP32 pattern and any number that a sum can hold; Inf and NaN
+ * stay what they are. */
 uint32_t reference_f32_add_real(uint32_t a, reference_real_t x);
 
 #define SLOW_SUM_UNIT (-300)
@@ -47,15 +51,16 @@ typedef struct {
 
 /** An exact sum of numbers that are multiples of 2^-300 and under 2^400; {0} is empty. */
 typedef struct {
-  reference_big_t part[2];  ///< the sum of the positive terms, and of the magnitudes of the negative ones
+  reference_big_t
+      part[2];  ///< the sum of the positive terms, and of the magnitudes of the negative ones
 } reference_sum_t;
 
 void reference_sum_add(reference_sum_t *sum, reference_real_t x);
-/** The sum rounded once, nearest even, to FP32 (@p drop 0) or BF16 (@p drop 16, an FP32 pattern too); an exact zero is
- * +0. */
+/** The sum rounded once, nearest even, to FP32 (@p drop 0) or BF16 (@p drop 16, an FP32 pattern
+ * too); an exact zero is +0. */
 uint32_t reference_sum_round(const reference_sum_t *sum, int drop);
 
-// --- Formats (numerics.md 1, 2) ----------------------------------------------------------------------
+// --- Formats (numerics.md 1, 2) -----------------------------------------------------------------
 
 typedef enum { SLOW_E2M1 = 0, SLOW_E1M2 = 1, SLOW_INT4 = 2 } reference_elem_t;
 #define SLOW_ELEM_COUNT 3
@@ -77,17 +82,28 @@ uint8_t reference_e8m0_cast(uint32_t bits, int up);
 uint32_t reference_e8m0_value(uint8_t byte);
 uint16_t reference_bf16_cast(uint32_t bits);
 
-// --- Random words (numerics.md 4) --------------------------------------------------------------------
+// --- Random words (numerics.md 4) ---------------------------------------------------------------
 
-void reference_threefry4x32(int rounds, const uint32_t key[4], const uint32_t counter[4], uint32_t out[4]);
-void reference_philox4x32(int rounds, const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]);
+void reference_threefry4x32(int rounds, const uint32_t key[4], const uint32_t counter[4],
+                            uint32_t out[4]);
+void reference_philox4x32(int rounds, const uint32_t key[2], const uint32_t counter[4],
+                          uint32_t out[4]);
 void reference_random_block(uint64_t seed, uint64_t tensor_id, uint64_t group, uint8_t bytes[16]);
 
-// --- RHT and quantizer (numerics.md 2, 3, 4) ----------------------------------------------------------
+// --- RHT and quantizer (numerics.md 2, 3, 4) ----------------------------------------------------
 
-typedef enum { SLOW_SCALE_E4M3 = 0, SLOW_SCALE_NVFP4 = 1, SLOW_SCALE_E8M0 = 2, SLOW_SCALE_FP32 = 3 } reference_scale_t;
+typedef enum {
+  SLOW_SCALE_E4M3 = 0,
+  SLOW_SCALE_NVFP4 = 1,
+  SLOW_SCALE_E8M0 = 2,
+  SLOW_SCALE_FP32 = 3
+} reference_scale_t;
 #define SLOW_SCALE_COUNT 4
-typedef enum { SLOW_SCALE_NEAREST = 0, SLOW_SCALE_UP = 1, SLOW_SCALE_DOWN = 2 } reference_scale_round_t;
+typedef enum {
+  SLOW_SCALE_NEAREST = 0,
+  SLOW_SCALE_UP = 1,
+  SLOW_SCALE_DOWN = 2
+} reference_scale_round_t;
 typedef enum { SLOW_RHT_NONE = 0, SLOW_RHT_INTEGER = 1, SLOW_RHT_BF16 = 2 } reference_rht_t;
 
 typedef struct {
@@ -122,9 +138,10 @@ int reference_scale_block(reference_scale_t scale);
 
 #define SLOW_FLAG_NAN 1u
 #define SLOW_FLAG_SATURATED 2u
-/** One block of 16 with a scale of its own, E4M3 or FP32; @p t is used by E4M3 only. @return flags. */
-unsigned reference_quantize_block(const uint32_t bits[16], const reference_quantize_t *how, int t, const uint8_t random[16],
-                             uint8_t codes[16], uint32_t *scale);
+/** One block of 16 with a scale of its own, E4M3 or FP32; @p t is used by E4M3 only. @return flags.
+ */
+unsigned reference_quantize_block(const uint32_t bits[16], const reference_quantize_t *how, int t,
+                                  const uint8_t random[16], uint8_t codes[16], uint32_t *scale);
 
 /** A quantized operand, one code per byte: codes [rows][16 groups], scales [rows][scale_blocks]. */
 typedef struct {
@@ -141,17 +158,20 @@ typedef struct {
 } reference_operand_t;
 
 /** The tensor exponent of bits [rows][cols], blocked along its columns. */
-int reference_tensor_exponent(const uint32_t *bits, int64_t rows, int64_t cols, const reference_quantize_t *how);
-/** Quantizes bits [rows][cols] along its columns; E4M3 with exponent @p t, the others ignore it; free with
- *  reference_operand_free. */
-reference_operand_t reference_quantize(const uint32_t *bits, int64_t rows, int64_t cols, const reference_quantize_t *how, int t);
+int reference_tensor_exponent(const uint32_t *bits, int64_t rows, int64_t cols,
+                              const reference_quantize_t *how);
+/** Quantizes bits [rows][cols] along its columns; E4M3 with exponent @p t, the others ignore it;
+ * free with reference_operand_free. */
+reference_operand_t reference_quantize(const uint32_t *bits, int64_t rows, int64_t cols,
+                                       const reference_quantize_t *how, int t);
 /** An operand with its arrays, all zero, t 0 and tensor scale 1. */
-reference_operand_t reference_operand_create(reference_elem_t elem, reference_scale_t scale, int64_t rows, int64_t cols);
+reference_operand_t reference_operand_create(reference_elem_t elem, reference_scale_t scale,
+                                             int64_t rows, int64_t cols);
 void reference_operand_free(reference_operand_t *operand);
 /** Element * scale * 2^-t * tensor scale of position k of a row, rounded once. */
 uint32_t reference_dequantize(const reference_operand_t *operand, int64_t row, int64_t k);
 
-// --- GEMM (numerics.md 5) and panels (docs/ip/architecture.md) -------------------------------------------
+// --- GEMM (numerics.md 5) and panels (docs/ip/architecture.md) ----------------------------------
 
 #define SLOW_I64_NAN INT64_MIN
 #define SLOW_NV_NAN 0x7FFFFFFFu
@@ -159,19 +179,25 @@ uint32_t reference_dequantize(const reference_operand_t *operand, int64_t row, i
 typedef enum { SLOW_EXACT = 0, SLOW_FP32 = 1, SLOW_NV = 2 } reference_contract_t;
 
 /** S of one output of the exact contract, @p start added; NaN is SLOW_I64_NAN. */
-int64_t reference_gemm_sum(const reference_operand_t *a, int64_t i, const reference_operand_t *b, int64_t j, int64_t start);
+int64_t reference_gemm_sum(const reference_operand_t *a, int64_t i, const reference_operand_t *b,
+                           int64_t j, int64_t start);
 /** The accumulator of the other two at the end; nv starts from @p start. */
-uint32_t reference_gemm_fp32(const reference_operand_t *a, int64_t i, const reference_operand_t *b, int64_t j);
-uint32_t reference_gemm_nv(const reference_operand_t *a, int64_t i, const reference_operand_t *b, int64_t j, uint32_t start);
-/** From S to FP32: one rounding, then times the tensor scales, times alpha and plus C where present (pointers NULL). */
-uint32_t reference_gemm_round(const reference_operand_t *a, const reference_operand_t *b, int64_t sum, const uint32_t *alpha,
-                         const uint32_t *c);
+uint32_t reference_gemm_fp32(const reference_operand_t *a, int64_t i, const reference_operand_t *b,
+                             int64_t j);
+uint32_t reference_gemm_nv(const reference_operand_t *a, int64_t i, const reference_operand_t *b,
+                           int64_t j, uint32_t start);
+/** From S to FP32: one rounding, then times the tensor scales, times alpha and plus C where present
+ * (pointers NULL). */
+uint32_t reference_gemm_round(const reference_operand_t *a, const reference_operand_t *b,
+                              int64_t sum, const uint32_t *alpha, const uint32_t *c);
 /** The same from an FP32 accumulator; every NaN, whatever made it, is the contract's. */
-uint32_t reference_gemm_scale(const reference_operand_t *a, const reference_operand_t *b, reference_contract_t contract,
-                         uint32_t accumulator, const uint32_t *alpha, const uint32_t *c);
+uint32_t reference_gemm_scale(const reference_operand_t *a, const reference_operand_t *b,
+                              reference_contract_t contract, uint32_t accumulator,
+                              const uint32_t *alpha, const uint32_t *c);
 /** BF16 of an output. */
 uint16_t reference_gemm_bf16(uint32_t d);
 /** Panel-major codes and scales (E4M3); blocks at and beyond the operand's own are not written. */
-void reference_panel_pack(const reference_operand_t *in, int64_t stride_blocks, uint8_t *codes, uint8_t *scales);
+void reference_panel_pack(const reference_operand_t *in, int64_t stride_blocks, uint8_t *codes,
+                          uint8_t *scales);
 
 #endif

@@ -18,8 +18,10 @@ void ufp4_message_set(ufp4_message_t *message, const char *format, ...) {
   // Names come first and the reason behind them: of what does not fit, the end is kept.
   const size_t length = strlen(text), room = sizeof message->text - 1;
   if (length > room) memcpy(text + length - room, cut, strlen(cut));
-  memcpy(message->text, length > room ? text + length - room : text, (length > room ? room : length) + 1);
-  // Names from files and from the command line stand in it: whatever they hold, it stays one line of text.
+  memcpy(message->text, length > room ? text + length - room : text,
+         (length > room ? room : length) + 1);
+  // Names from files and from the command line stand in it: whatever they hold, it stays one line
+  // of text.
   for (char *at = message->text; *at != '\0'; at++) {
     if ((unsigned char)*at < ' ' || *at == 0x7F) *at = '?';
   }

@@ -22,7 +22,8 @@ static uint8_t cast_value(int to, int round, float value) {
 }
 
 static float element(const ufp4_matrix_t *matrix, int64_t index) {
-  if (matrix->dtype == UFP4_DTYPE_BF16) return ufp4_bf16_value(((const uint16_t *)matrix->data)[index]);
+  if (matrix->dtype == UFP4_DTYPE_BF16)
+    return ufp4_bf16_value(((const uint16_t *)matrix->data)[index]);
   return ((const float *)matrix->data)[index];
 }
 
@@ -44,14 +45,18 @@ static int run(int argc, char **argv) {
   char **inputs;
   cli_option_add(&options, "o", CLI_TEXT, &output, "OUT.npy", "the codes");
   cli_option_add(&options, "to", CLI_CHOICE, &to, "e2m1|e1m2|int4|e4m3|e8m0", "the format");
-  cli_option_add(&options, "round", CLI_CHOICE, &round, "rne|up|down", "e8m0: down (default) or up; all others: rne");
-  cli_option_add(&options, "bf16", CLI_FLAG, &bf16, NULL, "uint16 elements of IN are BF16 patterns");
+  cli_option_add(&options, "round", CLI_CHOICE, &round, "rne|up|down",
+                 "e8m0: down (default) or up; all others: rne");
+  cli_option_add(&options, "bf16", CLI_FLAG, &bf16, NULL,
+                 "uint16 elements of IN are BF16 patterns");
   int end = cli_parse(&cli_cast, &options, argc, argv, 1, 1, &inputs, NULL);
   if (end != CLI_GO_ON) return end;
-  if (output == NULL || to < 0) return cli_fail(&cli_cast, CLI_USAGE, "-o OUT.npy and --to FORMAT are needed");
+  if (output == NULL || to < 0)
+    return cli_fail(&cli_cast, CLI_USAGE, "-o OUT.npy and --to FORMAT are needed");
   if (round < 0) round = to == TO_E8M0 ? ROUND_DOWN : ROUND_RNE;
   if ((to == TO_E8M0) == (round == ROUND_RNE)) {
-    return cli_fail(&cli_cast, CLI_USAGE, "--round: e8m0 is rounded up or down, all other formats rne");
+    return cli_fail(&cli_cast, CLI_USAGE,
+                    "--round: e8m0 is rounded up or down, all other formats rne");
   }
   end = cli_output_file(&cli_cast, output, CLI_NPY, (const char *const *)inputs, 1);
   if (end != CLI_GO_ON) return end;

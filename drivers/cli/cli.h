@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands share: the command table, options, messages and exit statuses (docs/reference/commands.md).
+// What the commands share: the command table, options, messages and exit statuses
+// (docs/reference/commands.md).
 #ifndef UFP4_CLI_H
 #define UFP4_CLI_H
 
@@ -28,37 +29,40 @@ typedef struct {
   int (*run)(int argc, char **argv);
 } cli_command_t;
 
-extern const cli_command_t cli_quantize, cli_dequantize, cli_gemm, cli_layer, cli_train, cli_demo, cli_info, cli_cast,
-    cli_random, cli_bench, cli_bias, cli_vectors;
+extern const cli_command_t cli_quantize, cli_dequantize, cli_gemm, cli_layer, cli_train, cli_demo,
+    cli_info, cli_cast, cli_random, cli_bench, cli_bias, cli_vectors;
 
-// --- Messages ----------------------------------------------------------------------------------------
+// --- Messages -----------------------------------------------------------------------------------
 
 /** Prints "ufp4 COMMAND: message" as one line to stderr and returns @p exit_status. */
 int cli_fail(const cli_command_t *command, int exit_status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/** The same for a failed library call: @p message, or where that is empty what the status says. @return the exit
- *  status that belongs to it: UFP4_ERROR_UNSUPPORTED, MEMORY, DEVICE, JOB, TIMEOUT and STORAGE 3, all others 2. */
+/** The same for a failed library call: @p message, or where that is empty what the status says.
+ * @return the exit status that belongs to it: UFP4_ERROR_UNSUPPORTED, MEMORY, DEVICE, JOB, TIMEOUT
+ * and STORAGE 3, all others 2. */
 int cli_fail_status(const cli_command_t *command, ufp4_status_t status, const char *message);
-/** Prints @p json, NULL without memory, to stdout with that many digits of real numbers, and frees it. @return CLI_GO_ON or
- *  the exit status. */
+/** Prints @p json, NULL without memory, to stdout with that many digits of real numbers, and frees
+ * it. @return CLI_GO_ON or the exit status. */
 int cli_json_print(const cli_command_t *command, json_t *json, int digits);
-/** Whether all that went to stdout has got there; to be asked before files take their names, so that a result that
- *  could not be printed leaves none. Prints what is wrong. @return CLI_GO_ON or the exit status. */
+/** Whether all that went to stdout has got there; to be asked before files take their names, so
+ * that a result that could not be printed leaves none. Prints what is wrong. @return CLI_GO_ON or
+ * the exit status. */
 int cli_printed(void);
 
-/** The same for a failed call on a file, by errno: "PATH: cannot DOING: reason". @return 3 where there is no room or the
- *  disk fails, else 2. */
+/** The same for a failed call on a file, by errno: "PATH: cannot DOING: reason". @return 3 where
+ * there is no room or the disk fails, else 2. */
 int cli_fail_errno(const cli_command_t *command, const char *path, const char *doing);
 
-// --- Signals -----------------------------------------------------------------------------------------
+// --- Signals ------------------------------------------------------------------------------------
 
-/** Signals that end the program say so first; writing beyond ulimit -f becomes an error of that write. */
+/** Signals that end the program say so first; writing beyond ulimit -f becomes an error of that
+ * write. */
 void cli_signals_begin(void);
-/** While waveforms for @p path are written to @p beside, a full disk may come as SIGBUS: then a line, exit status 3, and no
- *  file. Signals that end the program remove it, too. */
+/** While waveforms for @p path are written to @p beside, a full disk may come as SIGBUS: then a
+ * line, exit status 3, and no file. Signals that end the program remove it, too. */
 void cli_signals_trace(const char *path, const char *beside);
 
-// --- Options -----------------------------------------------------------------------------------------
+// --- Options ------------------------------------------------------------------------------------
 
 typedef enum {
   CLI_FLAG,    ///< int *: 1 if given
@@ -69,8 +73,8 @@ typedef enum {
   CLI_REAL,    ///< float *
 } cli_kind_t;
 
-/** One option. What @p value points to keeps its contents where the option is not given. A name of one letter is a
- *  short option. */
+/** One option. What @p value points to keeps its contents where the option is not given. A name of
+ * one letter is a short option. */
 typedef struct {
   const char *name;
   cli_kind_t kind;
@@ -86,19 +90,20 @@ typedef struct {
   int count;
 } cli_options_t;
 
-void cli_option_add(cli_options_t *options, const char *name, cli_kind_t kind, void *value, const char *argument,
-                    const char *help);
+void cli_option_add(cli_options_t *options, const char *name, cli_kind_t kind, void *value,
+                    const char *argument, const char *help);
 
 /** cli_parse handled everything (--help), or failed: return cli_parse's other value. */
 #define CLI_GO_ON (-1)
-/** Parses argv[1..]; the inputs are moved to argv[argc - count..]. An option that is given twice is refused.
+/** Parses argv[1..]; the inputs are moved to argv[argc - count..]. An option that is given twice is
+ * refused.
  *  @return CLI_GO_ON, or the exit status to end with. */
-int cli_parse(const cli_command_t *command, cli_options_t *options, int argc, char **argv, int min_inputs,
-              int max_inputs, char ***inputs, int *count);
+int cli_parse(const cli_command_t *command, cli_options_t *options, int argc, char **argv,
+              int min_inputs, int max_inputs, char ***inputs, int *count);
 /** Whether cli_parse met this option. */
 int cli_option_given(const cli_options_t *options, const char *name);
 
-// --- Device options ----------------------------------------------------------------------------------
+// --- Device options -----------------------------------------------------------------------------
 
 /** --backend and the options of the simulated backends. */
 typedef struct {
@@ -114,44 +119,55 @@ typedef struct {
 void cli_device_demand(cli_device_t *device, uint64_t bytes);
 /** Defaults: backend "model". */
 void cli_device_init(cli_device_t *device);
-/** Adds --backend, --config, --mem-latency, --mem-bandwidth, --stall, --max-cycles, --trace and --threads. */
+/** Adds --backend, --config, --mem-latency, --mem-bandwidth, --stall, --max-cycles, --trace and
+ * --threads. */
 void cli_device_add(cli_options_t *options, cli_device_t *device);
-/** Refuses options of the simulated core that were given where neither device->backend nor @p check (or NULL) is one.
+/** Refuses options of the simulated core that were given where neither device->backend nor @p check
+ * (or NULL) is one.
  *  @return CLI_GO_ON or the exit status. */
-int cli_device_check(const cli_command_t *command, const cli_options_t *options, const cli_device_t *device,
-                     const char *check);
-/** Refuses a --trace that cannot be written, or that is one of @p count other files of the command (NULL: not given).
+int cli_device_check(const cli_command_t *command, const cli_options_t *options,
+                     const cli_device_t *device, const char *check);
+/** Refuses a --trace that cannot be written, or that is one of @p count other files of the command
+ * (NULL: not given).
  *  @return CLI_GO_ON or the exit status. */
-int cli_device_check_trace(const cli_command_t *command, const cli_device_t *device, const char *const *files, int count);
-/** Opens backend @p name (device->backend, or that of --check) with these options. Where both are simulated, the waveforms
- *  are those of device->backend. On failure *out is NULL and the
- *  message has been printed. @return CLI_GO_ON or the exit status. */
-int cli_device_open(const cli_command_t *command, const cli_device_t *device, const char *name, ufp4_device_t **out);
-/** Closes it, and says if its waveforms could not be written. @return CLI_GO_ON or the exit status. */
+int cli_device_check_trace(const cli_command_t *command, const cli_device_t *device,
+                           const char *const *files, int count);
+/** Opens backend @p name (device->backend, or that of --check) with these options. Where both are
+ * simulated, the waveforms are those of device->backend. On failure *out is NULL and the message
+ * has been printed. @return CLI_GO_ON or the exit status. */
+int cli_device_open(const cli_command_t *command, const cli_device_t *device, const char *name,
+                    ufp4_device_t **out);
+/** Closes it, and says if its waveforms could not be written. @return CLI_GO_ON or the exit status.
+ */
 int cli_device_close(const cli_command_t *command, ufp4_device_t *device);
 
-// --- Kernels -----------------------------------------------------------------------------------------
+// --- Kernels ------------------------------------------------------------------------------------
 
-/** Whether the environment's UFP4_KERNEL, where it is set, names a kernel that this processor has; prints what is
- * wrong. @return CLI_GO_ON or the exit status. */
+/** Whether the environment's UFP4_KERNEL, where it is set, names a kernel that this processor has;
+ * prints what is wrong. @return CLI_GO_ON or the exit status. */
 int cli_kernel_check(void);
 /** The kernel that UFP4_KERNEL names, or the fastest. */
 ufp4_kernel_t cli_kernel(void);
 
-// --- Recipes -----------------------------------------------------------------------------------------
+// --- Recipes ------------------------------------------------------------------------------------
 
 /** A named recipe, or one from FILE.json, with messages. @return CLI_GO_ON or the exit status. */
 int cli_recipe(const cli_command_t *command, const char *name, ufp4_recipe_t *recipe);
-/** Whether @p device runs this recipe's layers, to be asked before anything takes long; prints why it does not.
+/** Whether @p device runs this recipe's layers, to be asked before anything takes long; prints why
+ * it does not.
  *  @return CLI_GO_ON or the exit status. */
-int cli_recipe_check(const cli_command_t *command, ufp4_device_t *device, const ufp4_recipe_t *recipe);
+int cli_recipe_check(const cli_command_t *command, ufp4_device_t *device,
+                     const ufp4_recipe_t *recipe);
 
-// --- Files -------------------------------------------------------------------------------------------
+// --- Files --------------------------------------------------------------------------------------
 
 /** Reads a plain tensor of floats, printing what is wrong. @return CLI_GO_ON or the exit status. */
-int cli_tensor_read(const cli_command_t *command, const char *path, int uint16_is_bf16, ufp4_tensor_t *out);
-/** ufp4_operand_read; what of a layer was ignored goes to stderr. @return CLI_GO_ON or the exit status. */
-int cli_operand_read(const cli_command_t *command, const char *path, ufp4_operand_t *out, ufp4_quantize_t *how);
+int cli_tensor_read(const cli_command_t *command, const char *path, int uint16_is_bf16,
+                    ufp4_tensor_t *out);
+/** ufp4_operand_read; what of a layer was ignored goes to stderr. @return CLI_GO_ON or the exit
+ * status. */
+int cli_operand_read(const cli_command_t *command, const char *path, ufp4_operand_t *out,
+                     ufp4_quantize_t *how);
 /** What --help says of such inputs. */
 void cli_operand_details(FILE *out);
 
@@ -160,10 +176,11 @@ void cli_operand_details(FILE *out);
 int cli_tensor_sides(const cli_command_t *command, const char *path, const ufp4_tensor_t *tensor);
 
 typedef enum { CLI_ANY_FILE, CLI_NPY, CLI_SAFETENSORS } cli_file_t;
-/** Says before the work what would fail after it: @p path cannot be created or replaced, is one of @p count inputs
- *  (NULL: not given), or is a name for files of another kind. @return CLI_GO_ON or the exit status. */
-int cli_output_file(const cli_command_t *command, const char *path, cli_file_t kind, const char *const *inputs,
-                    int count);
+/** Says before the work what would fail after it: @p path cannot be created or replaced, is one of
+ * @p count inputs (NULL: not given), or is a name for files of another kind. @return CLI_GO_ON or
+ * the exit status. */
+int cli_output_file(const cli_command_t *command, const char *path, cli_file_t kind,
+                    const char *const *inputs, int count);
 /** The same for a directory, which need not exist yet. */
 int cli_output_directory(const cli_command_t *command, const char *path);
 /** Makes it, if it is not there; *made tells. @return CLI_GO_ON or the exit status. */

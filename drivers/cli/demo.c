@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4 demo: training steps on the golden model, then one more on the simulated core, equal in every bit.
+// ufp4 demo: training steps on the golden model, then one more on the simulated core, equal in
+// every bit.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -40,7 +41,7 @@ typedef struct {
   json_t *json;  ///< NULL: text
 } demo_t;
 
-// --- Part 1: training on the golden model ------------------------------------------------------------
+// --- Part 1: training on the golden model -------------------------------------------------------
 
 static ufp4_trainer_options_t trainer_options(const arguments_t *a) {
   ufp4_trainer_options_t options = ufp4_trainer_options_default();
@@ -51,8 +52,9 @@ static ufp4_trainer_options_t trainer_options(const arguments_t *a) {
 static void show_loss(demo_t *demo, uint64_t step, double loss) {
   progress_end(&demo->progress);
   if (demo->json) {
-    json_array_append_new(json_object_get(demo->json, "training"),
-                          json_pack("{s:I, s:o}", "step", (json_int_t)step, "loss", json_real_or_null(loss)));
+    json_array_append_new(
+        json_object_get(demo->json, "training"),
+        json_pack("{s:I, s:o}", "step", (json_int_t)step, "loss", json_real_or_null(loss)));
   } else {
     printf("  step %3" PRIu64 "  loss %.4f\n", step, loss);
     fflush(stdout);
@@ -91,17 +93,19 @@ static int part_one(demo_t *demo) {
            (long long)options.shape.blocks, (long long)options.shape.d_model, a->steps,
            (long long)(options.batch * options.shape.context), demo->recipe.name);
   say(demo, line);
-  ufp4_status_t status = ufp4_trainer_create(&options, &demo->text, demo->model.device, &demo->recipe, &demo->trainer);
+  ufp4_status_t status =
+      ufp4_trainer_create(&options, &demo->text, demo->model.device, &demo->recipe, &demo->trainer);
   if (demo->json) json_object_set_new(demo->json, "training", json_array());
   if (!status) status = train(demo);
   if (status) return cli_fail_status(&cli_demo, status, ufp4_device_message(demo->model.device));
   snprintf(line, sizeof line, "  %.0f tokens/s",
-           (double)((int64_t)a->steps * options.batch * options.shape.context) / progress_seconds(&demo->progress));
+           (double)((int64_t)a->steps * options.batch * options.shape.context) /
+               progress_seconds(&demo->progress));
   say(demo, line);
   return CLI_GO_ON;
 }
 
-// --- Part 2: one further step on both ----------------------------------------------------------------
+// --- Part 2: one further step on both -----------------------------------------------------------
 
 static uint64_t cycles_of(ufp4_device_t *device) {
   uint64_t counters[UFP4_COUNTER_COUNT] = {0};
@@ -111,7 +115,8 @@ static uint64_t cycles_of(ufp4_device_t *device) {
 static ufp4_status_t step_on(demo_t *demo, side_t *side, const char *name) {
   ufp4_trainer_options_t options = trainer_options(demo->arguments);
   options.batch = (int64_t)demo->arguments->sequences;
-  ufp4_status_t status = ufp4_trainer_create(&options, &demo->text, side->device, &demo->recipe, &side->trainer);
+  ufp4_status_t status =
+      ufp4_trainer_create(&options, &demo->text, side->device, &demo->recipe, &side->trainer);
   if (!status) status = ufp4_trainer_copy(side->trainer, demo->trainer);
   if (status) return status;
   side->record.device = name;
@@ -139,7 +144,7 @@ static int part_two(demo_t *demo) {
   return CLI_GO_ON;
 }
 
-// --- Part 3: the table -------------------------------------------------------------------------------
+// --- Part 3: the table --------------------------------------------------------------------------
 
 typedef struct {
   int64_t macs;
@@ -155,8 +160,8 @@ static void print_cases(const demo_t *demo, const ufp4_device_info_t *info, tota
   unsigned bandwidth = (unsigned)demo->arguments->device.mem_bandwidth;
   for (int i = 0; i < demo->core.record.count; i++) {
     const record_gemm_t *gemm = &demo->core.record.gemms[i];
-    report_case_t line =
-        report_case_make(passes[gemm->pass], elements[demo->recipe.elem], &gemm->stats, sizeof(float), info, bandwidth);
+    report_case_t line = report_case_make(passes[gemm->pass], elements[demo->recipe.elem],
+                                          &gemm->stats, sizeof(float), info, bandwidth);
     line.mismatches = record_compare(&demo->model.record.gemms[i], gemm, &totals->difference);
     report_case(demo->json, &line);
     totals->macs += gemm->stats.m * gemm->stats.n * gemm->stats.k;
@@ -176,7 +181,8 @@ static void compare_state(const demo_t *demo, totals_t *totals) {
 }
 
 static double utilization(const totals_t *t, const ufp4_device_info_t *info) {
-  double macs_a_cycle = (double)info->configuration.lanes * info->configuration.rows * info->configuration.cols;
+  double macs_a_cycle =
+      (double)info->configuration.lanes * info->configuration.rows * info->configuration.cols;
   return t->gemm_cycles ? 100.0 * (double)t->macs / (macs_a_cycle * (double)t->gemm_cycles) : NAN;
 }
 
@@ -186,33 +192,40 @@ static int64_t all_mismatches(const totals_t *t) {
 
 static void print_totals(const demo_t *demo, const totals_t *t, const ufp4_device_info_t *info) {
   const side_t *core = &demo->core;
-  printf("Compared: %" PRId64 " codes, %" PRId64 " scales, %" PRId64 " outputs, the loss (%.6f, %s), %" PRId64
-         " weights (%" PRId64 " differ)\n",
+  printf("Compared: %" PRId64 " codes, %" PRId64 " scales, %" PRId64
+         " outputs, the loss (%.6f, %s), %" PRId64 " weights (%" PRId64 " differ)\n",
          t->difference.codes, t->difference.scales, t->difference.outputs, core->loss,
          t->loss_differs ? "DIFFERS" : "equal", t->weights, t->weights_differ);
   if (t->difference.compare.first[0]) printf("First difference: %s\n", t->difference.compare.first);
   if (info->has_cycles) {
-    printf("Totals: %d GEMMs, %.1f M MAC, %" PRIu64 " cycles in GEMMs (utilization %.1f %%), %" PRIu64
-           " in quantization, %" PRIu64 " in all\n",
-           core->record.count, 1e-6 * (double)t->macs, t->gemm_cycles, utilization(t, info), t->quantize_cycles,
-           core->cycles);
-    printf("Simulator: configuration %s, %.1f s, %.0f cycles/s, %.1f M MAC/s\n", info->configuration.name,
-           core->seconds, (double)core->cycles / core->seconds, 1e-6 * (double)t->macs / core->seconds);
+    printf("Totals: %d GEMMs, %.1f M MAC, %" PRIu64
+           " cycles in GEMMs (utilization %.1f %%), %" PRIu64 " in quantization, %" PRIu64
+           " in all\n",
+           core->record.count, 1e-6 * (double)t->macs, t->gemm_cycles, utilization(t, info),
+           t->quantize_cycles, core->cycles);
+    printf("Simulator: configuration %s, %.1f s, %.0f cycles/s, %.1f M MAC/s\n",
+           info->configuration.name, core->seconds, (double)core->cycles / core->seconds,
+           1e-6 * (double)t->macs / core->seconds);
   }
-  printf("%" PRId64 " mismatches: %s\n", all_mismatches(t), all_mismatches(t) ? "DIFFERENT" : "equal in every bit");
+  printf("%" PRId64 " mismatches: %s\n", all_mismatches(t),
+         all_mismatches(t) ? "DIFFERENT" : "equal in every bit");
 }
 
-static json_t *totals_object(const side_t *core, const totals_t *t, const ufp4_device_info_t *info) {
-  return json_pack("{s:i, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:b, s:I}", "gemms", core->record.count,
-                   "macs", (json_int_t)t->macs, "gemm_cycles", (json_int_t)t->gemm_cycles, "quantize_cycles",
-                   (json_int_t)t->quantize_cycles, "cycles", (json_int_t)core->cycles, "util_percent",
-                   json_real_or_null(utilization(t, info)), "codes", (json_int_t)t->difference.codes, "scales",
-                   (json_int_t)t->difference.scales, "outputs", (json_int_t)t->difference.outputs, "weights",
-                   (json_int_t)t->weights, "loss", json_real_or_null(core->loss), "loss_equal", !t->loss_differs,
+static json_t *totals_object(const side_t *core, const totals_t *t,
+                             const ufp4_device_info_t *info) {
+  return json_pack("{s:i, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:b, s:I}", "gemms",
+                   core->record.count, "macs", (json_int_t)t->macs, "gemm_cycles",
+                   (json_int_t)t->gemm_cycles, "quantize_cycles", (json_int_t)t->quantize_cycles,
+                   "cycles", (json_int_t)core->cycles, "util_percent",
+                   json_real_or_null(utilization(t, info)), "codes",
+                   (json_int_t)t->difference.codes, "scales", (json_int_t)t->difference.scales,
+                   "outputs", (json_int_t)t->difference.outputs, "weights", (json_int_t)t->weights,
+                   "loss", json_real_or_null(core->loss), "loss_equal", !t->loss_differs,
                    "mismatches", (json_int_t)all_mismatches(t));
 }
 
-static json_t *simulator_object(const side_t *core, const totals_t *t, const ufp4_device_info_t *info) {
+static json_t *simulator_object(const side_t *core, const totals_t *t,
+                                const ufp4_device_info_t *info) {
   return json_pack("{s:s, s:o, s:o, s:o}", "configuration", info->configuration.name, "seconds",
                    json_real_or_null(core->seconds), "cycles_per_second",
                    json_real_or_null((double)core->cycles / core->seconds), "macs_per_second",
@@ -231,7 +244,8 @@ static int print_json(demo_t *demo, const totals_t *totals, const ufp4_device_in
 
 static int part_three(demo_t *demo) {
   ufp4_device_info_t info;
-  totals_t totals = {.difference.compare = {.got_name = demo->core.record.device, .want_name = "model", .silent = 1}};
+  totals_t totals = {.difference.compare = {
+                         .got_name = demo->core.record.device, .want_name = "model", .silent = 1}};
   ufp4_status_t status = ufp4_device_info(demo->core.device, &info);
   if (status) return cli_fail_status(&cli_demo, status, ufp4_device_message(demo->core.device));
   say(demo, "3. Every GEMM of that step, every code, scale and output compared");
@@ -247,7 +261,7 @@ static int part_three(demo_t *demo) {
   return all_mismatches(&totals) ? CLI_MISMATCH : CLI_OK;
 }
 
-// --- The command -------------------------------------------------------------------------------------
+// --- The command --------------------------------------------------------------------------------
 
 // @return CLI_GO_ON or the exit status.
 static int close_side(side_t *side) {
@@ -260,10 +274,12 @@ static int run_parts(demo_t *demo) {
   const arguments_t *a = demo->arguments;
   int end = cli_recipe(&cli_demo, a->recipe, &demo->recipe);
   if (end == CLI_GO_ON && !demo->recipe.quantized) {
-    end = cli_fail(&cli_demo, CLI_USAGE, "--recipe %s runs on the host, so there is nothing to compare",
-                   demo->recipe.name);
+    end =
+        cli_fail(&cli_demo, CLI_USAGE,
+                 "--recipe %s runs on the host, so there is nothing to compare", demo->recipe.name);
   }
-  if (end == CLI_GO_ON) end = cli_device_open(&cli_demo, &a->device, a->device.backend, &demo->core.device);
+  if (end == CLI_GO_ON)
+    end = cli_device_open(&cli_demo, &a->device, a->device.backend, &demo->core.device);
   if (end == CLI_GO_ON) end = cli_device_open(&cli_demo, &a->device, "model", &demo->model.device);
   if (end == CLI_GO_ON) end = cli_recipe_check(&cli_demo, demo->core.device, &demo->recipe);
   int64_t context = trainer_options(a).shape.context;
@@ -274,7 +290,8 @@ static int run_parts(demo_t *demo) {
 }
 
 static int check(const arguments_t *a) {
-  if (a->steps < 1 || a->steps > 100000) return cli_fail(&cli_demo, CLI_USAGE, "--steps must be within 1..100000");
+  if (a->steps < 1 || a->steps > 100000)
+    return cli_fail(&cli_demo, CLI_USAGE, "--steps must be within 1..100000");
   if (a->sequences < 1 || a->sequences > 1024) {
     return cli_fail(&cli_demo, CLI_USAGE, "--sequences must be within 1..1024");
   }
@@ -286,11 +303,14 @@ static int run(int argc, char **argv) {
   cli_options_t options = {0};
   cli_device_init(&a.device);
   a.device.backend = "rtl";
-  cli_option_add(&options, "steps", CLI_UINT, &a.steps, "N", "training steps on the golden model (default 100)");
+  cli_option_add(&options, "steps", CLI_UINT, &a.steps, "N",
+                 "training steps on the golden model (default 100)");
   cli_option_add(&options, "sequences", CLI_UINT, &a.sequences, "N",
                  "sequences of 128 tokens in the step that is compared (default 4)");
-  cli_option_add(&options, "recipe", CLI_TEXT, &a.recipe, "R", "ufp4 (default), e2m1, nvfp4, mxfp4 or FILE.json");
-  cli_option_add(&options, "text", CLI_TEXT, &a.text_name, "FILE", "what to learn from (default: dict-gcide's text)");
+  cli_option_add(&options, "recipe", CLI_TEXT, &a.recipe, "R",
+                 "ufp4 (default), e2m1, nvfp4, mxfp4 or FILE.json");
+  cli_option_add(&options, "text", CLI_TEXT, &a.text_name, "FILE",
+                 "what to learn from (default: dict-gcide's text)");
   cli_option_add(&options, "seed", CLI_UINT, &a.seed, "S", "seed of everything random (default 0)");
   cli_option_add(&options, "json", CLI_FLAG, &a.json, NULL, "all of it as JSON");
   cli_device_add(&options, &a.device);
@@ -312,9 +332,12 @@ const cli_command_t cli_demo = {
     .name = "demo",
     .arguments = "[options]",
     .summary =
-        "Takes a training step of a small language model on the simulated core, equal in every bit.\n"
-        "First the model trains on real text with the golden model; then one whole further step runs on the "
-        "golden model and on\nthe core, and every code, scale, output, the loss and all weights after it are "
+        "Takes a training step of a small language model on the simulated core, equal in every "
+        "bit.\n"
+        "First the model trains on real text with the golden model; then one whole further step "
+        "runs on the "
+        "golden model and on\nthe core, and every code, scale, output, the loss and all weights "
+        "after it are "
         "compared.",
     .example = "ufp4 demo --steps 20 --sequences 2",
     .run = run,

@@ -54,7 +54,7 @@ static void free_inputs(inputs_t *in) {
   free(in->c_f32);
 }
 
-// --- Inputs ----------------------------------------------------------------------------------------------
+// --- Inputs -------------------------------------------------------------------------------------
 
 static int fail_read(ufp4_status_t status, const ufp4_message_t *message) {
   return cli_fail_status(&cli_gemm, status, message->text);
@@ -66,7 +66,8 @@ static int read_operands(char **paths, inputs_t *in) {
   if (end == CLI_GO_ON) end = cli_operand_read(&cli_gemm, paths[1], &in->b, &how_b);
   if (end != CLI_GO_ON) return end;
   if (how_a.rht != how_b.rht || (how_a.rht && how_a.rht_mask != how_b.rht_mask)) {
-    return cli_fail(&cli_gemm, CLI_USAGE, "%s and %s differ in their Hadamard transform: both or none, and one mask",
+    return cli_fail(&cli_gemm, CLI_USAGE,
+                    "%s and %s differ in their Hadamard transform: both or none, and one mask",
                     paths[0], paths[1]);
   }
   return CLI_GO_ON;
@@ -74,7 +75,8 @@ static int read_operands(char **paths, inputs_t *in) {
 
 static int check_shape(const char *path, const ufp4_matrix_t *matrix, const inputs_t *in) {
   if (matrix->rows == in->a.rows && matrix->cols == in->b.rows) return CLI_GO_ON;
-  return cli_fail(&cli_gemm, CLI_USAGE, "%s is %" PRId64 " x %" PRId64 "; D is %" PRId64 " x %" PRId64, path,
+  return cli_fail(&cli_gemm, CLI_USAGE,
+                  "%s is %" PRId64 " x %" PRId64 "; D is %" PRId64 " x %" PRId64, path,
                   matrix->rows, matrix->cols, in->a.rows, in->b.rows);
 }
 
@@ -85,7 +87,8 @@ static int read_c(const char *path, int bf16, inputs_t *in) {
   int64_t count = in->c.view.rows * in->c.view.cols;
   in->c_f32 = malloc(ufp4_matrix_bytes(count, 1, sizeof *in->c_f32));
   if (in->c_f32 == NULL) return cli_fail_status(&cli_gemm, UFP4_ERROR_MEMORY, NULL);
-  for (int64_t i = 0; i < count; i++) in->c_f32[i] = ufp4_bf16_value(((const uint16_t *)in->c.data)[i]);
+  for (int64_t i = 0; i < count; i++)
+    in->c_f32[i] = ufp4_bf16_value(((const uint16_t *)in->c.data)[i]);
   return CLI_GO_ON;
 }
 
@@ -94,7 +97,8 @@ static int read_accumulate(const char *path, inputs_t *in) {
   ufp4_status_t status = ufp4_file_read(path, 0, &in->accumulate, &message);
   if (status != UFP4_OK) return fail_read(status, &message);
   if (in->accumulate.view.dtype != UFP4_DTYPE_I64) {
-    return cli_fail(&cli_gemm, CLI_USAGE, "%s: --accumulate-in needs int64 sums, as --out i64 writes them", path);
+    return cli_fail(&cli_gemm, CLI_USAGE,
+                    "%s: --accumulate-in needs int64 sums, as --out i64 writes them", path);
   }
   return check_shape(path, &in->accumulate.view, in);
 }
@@ -102,11 +106,12 @@ static int read_accumulate(const char *path, inputs_t *in) {
 static int read_inputs(char **paths, const choices_t *choices, inputs_t *in) {
   int end = read_operands(paths, in);
   if (end == CLI_GO_ON && choices->c_path != NULL) end = read_c(choices->c_path, choices->bf16, in);
-  if (end == CLI_GO_ON && choices->accumulate_path != NULL) end = read_accumulate(choices->accumulate_path, in);
+  if (end == CLI_GO_ON && choices->accumulate_path != NULL)
+    end = read_accumulate(choices->accumulate_path, in);
   return end;
 }
 
-// --- On a device -----------------------------------------------------------------------------------------
+// --- On a device --------------------------------------------------------------------------------
 
 static const ufp4_dtype_t dtypes[] = {
     [OUT_F32] = UFP4_DTYPE_F32, [OUT_BF16] = UFP4_DTYPE_BF16, [OUT_I64] = UFP4_DTYPE_I64};
@@ -127,21 +132,23 @@ static ufp4_gemm_t how_of(const choices_t *choices, const inputs_t *in) {
                        .accumulate_ld = in->b.rows};
 }
 
-static int run_on_backend(const choices_t *choices, const char *backend, const inputs_t *in, result_t *result) {
+static int run_on_backend(const choices_t *choices, const char *backend, const inputs_t *in,
+                          result_t *result) {
   const ufp4_gemm_t how = how_of(choices, in);
   ufp4_device_t *device;
   int end = cli_device_open(&cli_gemm, &choices->device, backend, &device);
   if (end != CLI_GO_ON) return end;
   ufp4_device_info(device, &result->info);
   result->seconds = -cpu_seconds();
-  ufp4_status_t status = ufp4_device_gemm(device, &in->a, &in->b, &how, result->d, in->b.rows, &result->stats);
+  ufp4_status_t status =
+      ufp4_device_gemm(device, &in->a, &in->b, &how, result->d, in->b.rows, &result->stats);
   result->seconds += cpu_seconds();
   if (status != UFP4_OK) end = cli_fail_status(&cli_gemm, status, ufp4_device_message(device));
   const int closed = cli_device_close(&cli_gemm, device);
   return end != CLI_GO_ON ? end : closed;
 }
 
-// --- Results -----------------------------------------------------------------------------------------------
+// --- Results ------------------------------------------------------------------------------------
 
 static int64_t count_mismatches(const result_t *got, const result_t *want, int64_t count) {
   compare_t compare = {.got_name = got->info.backend, .want_name = want->info.backend};
@@ -149,8 +156,8 @@ static int64_t count_mismatches(const result_t *got, const result_t *want, int64
   return compare.mismatches;
 }
 
-static int print_stats(const choices_t *choices, const inputs_t *in, const result_t *got, const result_t *want,
-                       int64_t mismatches) {
+static int print_stats(const choices_t *choices, const inputs_t *in, const result_t *got,
+                       const result_t *want, int64_t mismatches) {
   char format[16];
   int same = in->a.elem == in->b.elem;
   snprintf(format, sizeof format, "%s%s%s", elem_names[in->a.elem], same ? "" : "/",
@@ -160,8 +167,8 @@ static int print_stats(const choices_t *choices, const inputs_t *in, const resul
   stats.m = in->a.rows;
   stats.n = in->b.rows;
   stats.k = in->a.cols;
-  report_case_t line = report_case_make("gemm", format, &stats, (unsigned)got->element_bytes, &timed->info,
-                                        (unsigned)choices->device.mem_bandwidth);
+  report_case_t line = report_case_make("gemm", format, &stats, (unsigned)got->element_bytes,
+                                        &timed->info, (unsigned)choices->device.mem_bandwidth);
   line.mismatches = mismatches;
   json_t *to = choices->json ? json_object() : NULL;
   report_begin(to);
@@ -179,8 +186,9 @@ static int write_result(const choices_t *choices, const inputs_t *in, const resu
   if (status != UFP4_OK) return fail_read(status, &message);
   if (choices->out == OUT_I64) {
     int fraction = 18 + ufp4_elem_frac(in->a.elem) + ufp4_elem_frac(in->b.elem);
-    fprintf(stderr, "ufp4 gemm: sums in units of 2^-%d; tensor exponents %d and %d are not applied\n", fraction,
-            in->a.exponent, in->b.exponent);
+    fprintf(stderr,
+            "ufp4 gemm: sums in units of 2^-%d; tensor exponents %d and %d are not applied\n",
+            fraction, in->a.exponent, in->b.exponent);
   }
   return CLI_GO_ON;
 }
@@ -200,7 +208,8 @@ static int compute(const choices_t *choices, const inputs_t *in, result_t *got, 
   return end;
 }
 
-static int make_results(const choices_t *choices, const inputs_t *in, result_t *got, result_t *want) {
+static int make_results(const choices_t *choices, const inputs_t *in, result_t *got,
+                        result_t *want) {
   static const size_t bytes[] = {[OUT_F32] = 4, [OUT_BF16] = 2, [OUT_I64] = 8};
   *got = (result_t){.element_bytes = bytes[choices->out], .info = {.backend = "model"}};
   *want = *got;
@@ -223,31 +232,38 @@ static int multiply(choices_t *choices, const inputs_t *in) {
   int end = make_results(choices, in, &got, &want);
   if (end == CLI_GO_ON) end = compute(choices, in, &got, &want);
   if (end == CLI_GO_ON && want.d != NULL) mismatches = count_mismatches(&got, &want, m * n);
-  if (end == CLI_GO_ON && (choices->stats || choices->json)) end = print_stats(choices, in, &got, &want, mismatches);
+  if (end == CLI_GO_ON && (choices->stats || choices->json))
+    end = print_stats(choices, in, &got, &want, mismatches);
   if (end == CLI_GO_ON) end = cli_printed();
   if (end == CLI_GO_ON) end = write_result(choices, in, &got);
   free(got.d);
   free(want.d);
   if (end != CLI_GO_ON || mismatches < 0) return end == CLI_GO_ON ? CLI_OK : end;
   if (mismatches == 0) {
-    fprintf(stderr, "ufp4 gemm: compared: %" PRId64 " output%s, equal\n", m * n, m * n == 1 ? "" : "s");
+    fprintf(stderr, "ufp4 gemm: compared: %" PRId64 " output%s, equal\n", m * n,
+            m * n == 1 ? "" : "s");
     return CLI_OK;
   }
-  return cli_fail(&cli_gemm, CLI_MISMATCH, "%" PRId64 " of %" PRId64 " outputs differ between %s and %s", mismatches,
-                  m * n, choices->device.backend, choices->check);
+  return cli_fail(&cli_gemm, CLI_MISMATCH,
+                  "%" PRId64 " of %" PRId64 " outputs differ between %s and %s", mismatches, m * n,
+                  choices->device.backend, choices->check);
 }
 
 static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "o", CLI_TEXT, &c->output, "D.npy", "the result");
   cli_option_add(options, "c", CLI_TEXT, &c->c_path, "C.npy", "added at the end");
-  cli_option_add(options, "bf16", CLI_FLAG, &c->bf16, NULL, "uint16 elements of C are BF16 patterns");
-  cli_option_add(options, "alpha", CLI_REAL, &c->alpha, "A", "factor of the product, any FP32 value (default 1)");
+  cli_option_add(options, "bf16", CLI_FLAG, &c->bf16, NULL,
+                 "uint16 elements of C are BF16 patterns");
+  cli_option_add(options, "alpha", CLI_REAL, &c->alpha, "A",
+                 "factor of the product, any FP32 value (default 1)");
   cli_option_add(options, "accumulate", CLI_CHOICE, &c->contract, "exact|fp32|nv",
                  "contract (default: exact where the scales allow it, else fp32)");
   cli_option_add(options, "out", CLI_CHOICE, &c->out, "f32|bf16|i64",
                  "type of D; bf16: as patterns in uint16; i64: the unrounded sums");
-  cli_option_add(options, "accumulate-in", CLI_TEXT, &c->accumulate_path, "S.npy", "unrounded sums added first");
-  cli_option_add(options, "check", CLI_TEXT, &c->check, "BACKEND", "compare every bit with this backend's");
+  cli_option_add(options, "accumulate-in", CLI_TEXT, &c->accumulate_path, "S.npy",
+                 "unrounded sums added first");
+  cli_option_add(options, "check", CLI_TEXT, &c->check, "BACKEND",
+                 "compare every bit with this backend's");
   cli_option_add(options, "stats", CLI_FLAG, &c->stats, NULL,
                  "print cycles, utilization, stalls, counters, simulation speed");
   cli_option_add(options, "json", CLI_FLAG, &c->json, NULL, "print them as JSON");
@@ -256,11 +272,13 @@ static void add_options(cli_options_t *options, choices_t *c) {
 
 static int check_choices(const choices_t *c) {
   if (c->output == NULL) return cli_fail(&cli_gemm, CLI_USAGE, "-o D.npy is missing");
-  if (c->bf16 && c->c_path == NULL) return cli_fail(&cli_gemm, CLI_USAGE, "--bf16 is of C: it goes with --c");
+  if (c->bf16 && c->c_path == NULL)
+    return cli_fail(&cli_gemm, CLI_USAGE, "--bf16 is of C: it goes with --c");
   return CLI_GO_ON;
 }
 
-// What goes together can be said only with the operands; and on both backends, before the first one's work.
+// What goes together can be said only with the operands; and on both backends, before the first
+// one's work.
 static int check_gemm(choices_t *c, const inputs_t *in) {
   const char *backends[2] = {c->device.backend, c->check};
   ufp4_message_t message = {0};
@@ -268,7 +286,8 @@ static int check_gemm(choices_t *c, const inputs_t *in) {
   const ufp4_gemm_t how = how_of(c, in);
   ufp4_status_t status = ufp4_gemm_check(&in->a, &in->b, &how, &message);
   for (int i = 0; i < 2 && backends[i] != NULL && status == UFP4_OK; i++) {
-    status = ufp4_combination_gemm(in->a.elem, in->b.elem, in->a.scale, how.contract, backends[i], &message);
+    status = ufp4_combination_gemm(in->a.elem, in->b.elem, in->a.scale, how.contract, backends[i],
+                                   &message);
   }
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_gemm, status, message.text);
 }
@@ -287,7 +306,8 @@ static int run(int argc, char **argv) {
   const char *const read[] = {paths[0], paths[1], choices.c_path, choices.accumulate_path};
   end = cli_output_file(&cli_gemm, choices.output, CLI_NPY, read, 4);
   if (end == CLI_GO_ON) end = cli_device_check_trace(&cli_gemm, &choices.device, read, 4);
-  if (end == CLI_GO_ON && choices.device.trace != NULL && strcmp(choices.device.trace, choices.output) == 0) {
+  if (end == CLI_GO_ON && choices.device.trace != NULL &&
+      strcmp(choices.device.trace, choices.output) == 0) {
     end = cli_fail(&cli_gemm, CLI_USAGE, "%s: is -o and --trace; name two files", choices.output);
   }
   if (end != CLI_GO_ON) return end;

@@ -10,7 +10,9 @@ static int run(int argc, char **argv);
 const cli_command_t cli_info = {
     .name = "info",
     .arguments = "[options]",
-    .summary = "Lists configurations, backends and what this machine can run; with --backend what the device reports.",
+    .summary =
+        "Lists configurations, backends and what this machine can run; with --backend what the "
+        "device reports.",
     .example = "ufp4 info --backend model",
     .run = run,
 };
@@ -19,7 +21,7 @@ static const ufp4_configuration_t configurations[UFP4_CONFIGURATION_COUNT] = UFP
 static const char *const contracts[UFP4_CONTRACT_COUNT] = UFP4_CONTRACT_NAMES;
 static const char *const formats[UFP4_FORMATS_COUNT] = UFP4_FORMATS_NAMES;
 
-// --- This machine --------------------------------------------------------------------------------------
+// --- This machine -------------------------------------------------------------------------------
 
 enum { BACKENDS = 3, MAX_FEATURES = 4 };
 
@@ -61,17 +63,19 @@ static void find_features(machine_t *machine) {
   if (__builtin_cpu_supports("avx2")) machine->features[machine->feature_count++] = "avx2";
   if (__builtin_cpu_supports("avx512f")) machine->features[machine->feature_count++] = "avx512f";
   if (__builtin_cpu_supports("avx512bw")) machine->features[machine->feature_count++] = "avx512bw";
-  if (__builtin_cpu_supports("avx512vnni")) machine->features[machine->feature_count++] = "avx512vnni";
+  if (__builtin_cpu_supports("avx512vnni"))
+    machine->features[machine->feature_count++] = "avx512vnni";
 #endif
 }
 
-// --- JSON ----------------------------------------------------------------------------------------------
+// --- JSON ---------------------------------------------------------------------------------------
 
 static json_t *configuration_object(const ufp4_configuration_t *c) {
-  return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:s}", "name", c->name, "rows", c->rows,
-                   "cols", c->cols, "tile_rows", c->tile_rows, "tile_cols", c->tile_cols, "chunk", c->chunk,
-                   "bus_bytes", c->bus_bytes, "macs_per_cycle", c->lanes * c->rows * c->cols, "lanes", c->lanes, "quant",
-                   c->quant, "contract", contracts[c->contract], "formats", formats[c->formats]);
+  return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:s}", "name", c->name,
+                   "rows", c->rows, "cols", c->cols, "tile_rows", c->tile_rows, "tile_cols",
+                   c->tile_cols, "chunk", c->chunk, "bus_bytes", c->bus_bytes, "macs_per_cycle",
+                   c->lanes * c->rows * c->cols, "lanes", c->lanes, "quant", c->quant, "contract",
+                   contracts[c->contract], "formats", formats[c->formats]);
 }
 
 static json_t *machine_object(const machine_t *machine) {
@@ -81,33 +85,39 @@ static json_t *machine_object(const machine_t *machine) {
   }
   for (int i = 0; i < BACKENDS; i++) {
     const backend_t *b = &machine->backends[i];
-    json_array_append_new(backends, json_pack("{s:s, s:b, s:o}", "name", b->name, "available", b->available, "why",
-                                              json_text(b->why.text)));
+    json_array_append_new(backends, json_pack("{s:s, s:b, s:o}", "name", b->name, "available",
+                                              b->available, "why", json_text(b->why.text)));
   }
-  for (int i = 0; i < machine->feature_count; i++) json_array_append_new(features, json_string(machine->features[i]));
-  return json_pack("{s:o, s:o, s:{s:I, s:o}}", "configurations", cores, "backends", backends, "cpu", "cores",
-                   (json_int_t)machine->cores, "features", features);
+  for (int i = 0; i < machine->feature_count; i++)
+    json_array_append_new(features, json_string(machine->features[i]));
+  return json_pack("{s:o, s:o, s:{s:I, s:o}}", "configurations", cores, "backends", backends, "cpu",
+                   "cores", (json_int_t)machine->cores, "features", features);
 }
 
 static void write_version(const ufp4_device_info_t *info, char text[32]) {
-  snprintf(text, 32, "%u.%u.%u", info->version >> 16, info->version >> 8 & 255, info->version & 255);
+  snprintf(text, 32, "%u.%u.%u", info->version >> 16, info->version >> 8 & 255,
+           info->version & 255);
 }
 
 static json_t *device_object(const ufp4_device_info_t *info) {
   char version[32];
   write_version(info, version);
-  return json_pack("{s:{s:s, s:o, s:s, s:I, s:b, s:o}}", "device", "backend", info->backend, "hardware",
-                   json_text(info->hardware), "version", version, "memory_bytes", (json_int_t)info->memory_bytes,
-                   "cycles", info->has_cycles, "configuration", configuration_object(&info->configuration));
+  return json_pack("{s:{s:s, s:o, s:s, s:I, s:b, s:o}}", "device", "backend", info->backend,
+                   "hardware", json_text(info->hardware), "version", version, "memory_bytes",
+                   (json_int_t)info->memory_bytes, "cycles", info->has_cycles, "configuration",
+                   configuration_object(&info->configuration));
 }
 
-// --- Text ------------------------------------------------------------------------------------------------
+// --- Text ---------------------------------------------------------------------------------------
 
 static void print_configuration(const ufp4_configuration_t *c) {
-  printf("configuration %-13s %ux%u PEs, %u MACs a cycle, macro-tile %ux%u, chunk of %u blocks, bus of %u bytes, "
-         "formats %s, %s sums%s\n",
-         c->name, c->rows, c->cols, c->lanes * c->rows * c->cols, c->rows * c->tile_rows, c->cols * c->tile_cols,
-         c->chunk, c->bus_bytes, formats[c->formats], contracts[c->contract], c->quant ? "" : ", no QUANT engine");
+  printf(
+      "configuration %-13s %ux%u PEs, %u MACs a cycle, macro-tile %ux%u, chunk of %u blocks, bus "
+      "of %u bytes, "
+      "formats %s, %s sums%s\n",
+      c->name, c->rows, c->cols, c->lanes * c->rows * c->cols, c->rows * c->tile_rows,
+      c->cols * c->tile_cols, c->chunk, c->bus_bytes, formats[c->formats], contracts[c->contract],
+      c->quant ? "" : ", no QUANT engine");
 }
 
 static void print_machine(const machine_t *machine) {
@@ -131,7 +141,7 @@ static void print_device(const ufp4_device_info_t *info) {
   print_configuration(&info->configuration);
 }
 
-// --- The command -----------------------------------------------------------------------------------------
+// --- The command --------------------------------------------------------------------------------
 
 static int show_machine(const cli_device_t *device, int json) {
   machine_t machine = {0};
@@ -178,6 +188,7 @@ static int run(int argc, char **argv) {
   cli_option_add(&options, "json", CLI_FLAG, &json, NULL, "as JSON");
   int end = cli_parse(&cli_info, &options, argc, argv, 0, 0, NULL, NULL);
   if (end == CLI_GO_ON) end = check(&options, &device);
-  if (end == CLI_GO_ON) end = device.backend == NULL ? show_machine(&device, json) : show_device(&device, json);
+  if (end == CLI_GO_ON)
+    end = device.backend == NULL ? show_machine(&device, json) : show_device(&device, json);
   return end == CLI_GO_ON ? CLI_OK : end;
 }

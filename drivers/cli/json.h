@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands add to jansson, which writes their JSON: numbers and texts that it would refuse.
+// What the commands add to jansson, which writes their JSON: numbers and texts that it would
+// refuse.
 #ifndef UFP4_JSON_H
 #define UFP4_JSON_H
 

@@ -17,7 +17,9 @@ static int run(int argc, char **argv);
 const cli_command_t cli_layer = {
     .name = "layer",
     .arguments = "X W DY -o DIR [options]",
-    .summary = "Quantizes X [T][Cin], W [Cout][Cin], dY [T][Cout] (- where not needed) and runs the training GEMMs.",
+    .summary =
+        "Quantizes X [T][Cin], W [Cout][Cin], dY [T][Cout] (- where not needed) and runs the "
+        "training GEMMs.",
     .example = "ufp4 layer X.npy W.npy dY.npy -o out --recipe ufp4 --backend rtl --check model",
     .run = run,
 };
@@ -56,7 +58,7 @@ typedef struct {
   int reported;  // passes: no table without a line
 } layer_t;
 
-// --- Inputs ------------------------------------------------------------------------------------------------
+// --- Inputs -------------------------------------------------------------------------------------
 
 static int role_is_needed(unsigned passes, int role) {
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
@@ -72,7 +74,8 @@ static int read_tensors(const choices_t *choices, char **paths, layer_t *layer) 
   for (int role = 0; role < UFP4_ROLE_COUNT; role++) {
     if (!role_is_needed(layer->shape.passes, role)) continue;
     if (strcmp(paths[role], "-") == 0) {
-      return cli_fail(&cli_layer, CLI_USAGE, "%s is '-', and the passes asked for need it", role_names[role]);
+      return cli_fail(&cli_layer, CLI_USAGE, "%s is '-', and the passes asked for need it",
+                      role_names[role]);
     }
     int end = cli_tensor_read(&cli_layer, paths[role], choices->bf16, &layer->tensors[role]);
     if (end == CLI_GO_ON) end = cli_tensor_sides(&cli_layer, paths[role], &layer->tensors[role]);
@@ -82,45 +85,53 @@ static int read_tensors(const choices_t *choices, char **paths, layer_t *layer) 
 }
 
 // Two tensors that share a size must agree on it; the first of them that is there sets it.
-static int join_size(char **paths, const char *what, int role_a, int64_t a, int role_b, int64_t b, int64_t *size) {
+static int join_size(char **paths, const char *what, int role_a, int64_t a, int role_b, int64_t b,
+                     int64_t *size) {
   *size = a != 0 ? a : b;
   if (a == 0 || b == 0 || a == b) return CLI_GO_ON;
-  return cli_fail(&cli_layer, CLI_USAGE, "%s: %s (%s) has %" PRId64 ", %s (%s) has %" PRId64 "; they must be equal",
-                  what, paths[role_a], role_names[role_a], a, paths[role_b], role_names[role_b], b);
+  return cli_fail(&cli_layer, CLI_USAGE,
+                  "%s: %s (%s) has %" PRId64 ", %s (%s) has %" PRId64 "; they must be equal", what,
+                  paths[role_a], role_names[role_a], a, paths[role_b], role_names[role_b], b);
 }
 
 static int find_shape(char **paths, layer_t *layer) {
-  const ufp4_matrix_t *x = &layer->tensors[UFP4_ROLE_X].view, *w = &layer->tensors[UFP4_ROLE_W].view;
+  const ufp4_matrix_t *x = &layer->tensors[UFP4_ROLE_X].view,
+                      *w = &layer->tensors[UFP4_ROLE_W].view;
   const ufp4_matrix_t *dy = &layer->tensors[UFP4_ROLE_DY].view;
   ufp4_linear_shape_t *shape = &layer->shape;
-  int end = join_size(paths, "rows (tokens)", UFP4_ROLE_X, x->rows, UFP4_ROLE_DY, dy->rows, &shape->tokens);
-  if (end == CLI_GO_ON) {
-    end = join_size(paths, "columns (Cin)", UFP4_ROLE_X, x->cols, UFP4_ROLE_W, w->cols, &shape->cin);
-  }
+  int end = join_size(paths, "rows (tokens)", UFP4_ROLE_X, x->rows, UFP4_ROLE_DY, dy->rows,
+                      &shape->tokens);
   if (end == CLI_GO_ON) {
     end =
-        join_size(paths, "Cout (rows of W, columns of dY)", UFP4_ROLE_W, w->rows, UFP4_ROLE_DY, dy->cols, &shape->cout);
+        join_size(paths, "columns (Cin)", UFP4_ROLE_X, x->cols, UFP4_ROLE_W, w->cols, &shape->cin);
+  }
+  if (end == CLI_GO_ON) {
+    end = join_size(paths, "Cout (rows of W, columns of dY)", UFP4_ROLE_W, w->rows, UFP4_ROLE_DY,
+                    dy->cols, &shape->cout);
   }
   return end;
 }
 
-// --- One backend ---------------------------------------------------------------------------------------------
+// --- One backend --------------------------------------------------------------------------------
 
 static int fail_device(const side_t *side, ufp4_status_t status) {
   return cli_fail_status(&cli_layer, status, ufp4_device_message(side->device));
 }
 
-static int open_side(const choices_t *choices, const char *backend, const layer_t *layer, side_t *side) {
+static int open_side(const choices_t *choices, const char *backend, const layer_t *layer,
+                     side_t *side) {
   int end = cli_device_open(&cli_layer, &choices->device, backend, &side->device);
   if (end != CLI_GO_ON) return end;
   side->backend = backend;
   ufp4_device_info(side->device, &side->info);
-  ufp4_status_t status = ufp4_linear_create(side->device, &layer->shape, &layer->recipe, &side->linear);
+  ufp4_status_t status =
+      ufp4_linear_create(side->device, &layer->shape, &layer->recipe, &side->linear);
   if (status != UFP4_OK) return fail_device(side, status);
   if (ufp4_linear_quantizes_on_host(side->linear)) {
     const int has_quant = side->info.configuration.quant != 0;
     fprintf(stderr, "ufp4 layer: the host quantizes: %s backend %s can only multiply\n",
-            has_quant ? "with this recipe" : "in this configuration, which has no QUANT engine,", backend);
+            has_quant ? "with this recipe" : "in this configuration, which has no QUANT engine,",
+            backend);
   }
   return CLI_GO_ON;
 }
@@ -138,7 +149,8 @@ static ufp4_status_t run_pass(const layer_t *layer, ufp4_pass_t pass, side_t *si
   ufp4_pass_operands(pass, roles, axes);
   for (int i = 0; i < 2; i++) {
     if (side->loaded[roles[i]]) continue;
-    ufp4_status_t status = ufp4_linear_load(side->linear, roles[i], &layer->tensors[roles[i]].view, 0);
+    ufp4_status_t status =
+        ufp4_linear_load(side->linear, roles[i], &layer->tensors[roles[i]].view, 0);
     if (status != UFP4_OK) return status;
     side->loaded[roles[i]] = 1;
   }
@@ -150,9 +162,10 @@ static ufp4_status_t run_pass(const layer_t *layer, ufp4_pass_t pass, side_t *si
   return ufp4_linear_run(side->linear, pass, side->d[pass], n, &side->stats[pass]);
 }
 
-// --- Comparison ------------------------------------------------------------------------------------------------
+// --- Comparison ---------------------------------------------------------------------------------
 
-static ufp4_status_t compare_copy(const layer_t *layer, ufp4_role_t role, ufp4_axis_t axis, compare_t *compare) {
+static ufp4_status_t compare_copy(const layer_t *layer, ufp4_role_t role, ufp4_axis_t axis,
+                                  compare_t *compare) {
   ufp4_operand_t got = {0}, want = {0};
   char name[16];
   snprintf(name, sizeof name, "%s %s", role_names[role], axis == UFP4_AXIS_ROW ? "row" : "col");
@@ -164,7 +177,8 @@ static ufp4_status_t compare_copy(const layer_t *layer, ufp4_role_t role, ufp4_a
   return status;
 }
 
-// Every code, scale, exponent and flag of both operands, and every output. Each copy enters one pass only.
+// Every code, scale, exponent and flag of both operands, and every output. Each copy enters one
+// pass only.
 static ufp4_status_t compare_pass(const layer_t *layer, ufp4_pass_t pass, int64_t *mismatches) {
   const side_t *sides = layer->sides;
   compare_t compare = {.got_name = sides[0].backend, .want_name = sides[1].backend};
@@ -176,20 +190,23 @@ static ufp4_status_t compare_pass(const layer_t *layer, ufp4_pass_t pass, int64_
     if (status != UFP4_OK) return status;
   }
   int64_t count = sides[0].stats[pass].m * sides[0].stats[pass].n;
-  compare_elements(&compare, output_names[pass], sides[0].d[pass], sides[1].d[pass], sizeof(float), count);
+  compare_elements(&compare, output_names[pass], sides[0].d[pass], sides[1].d[pass], sizeof(float),
+                   count);
   *mismatches = compare.mismatches;
   return UFP4_OK;
 }
 
-// --- All passes ------------------------------------------------------------------------------------------------
+// --- All passes ---------------------------------------------------------------------------------
 
-static void report_pass(const choices_t *choices, layer_t *layer, ufp4_pass_t pass, int64_t mismatches,
-                        json_t *json) {
+static void report_pass(const choices_t *choices, layer_t *layer, ufp4_pass_t pass,
+                        int64_t mismatches, json_t *json) {
   const side_t *timed = &layer->sides[0];
   if (!timed->info.has_cycles && layer->side_count == 2) timed = &layer->sides[1];
-  const char *format = layer->recipe.quantized ? elem_names[layer->recipe.elem] : layer->recipe.name;
-  report_case_t line = report_case_make(pass_names[pass], format, &timed->stats[pass], sizeof(float), &timed->info,
-                                        (unsigned)choices->device.mem_bandwidth);
+  const char *format =
+      layer->recipe.quantized ? elem_names[layer->recipe.elem] : layer->recipe.name;
+  report_case_t line =
+      report_case_make(pass_names[pass], format, &timed->stats[pass], sizeof(float), &timed->info,
+                       (unsigned)choices->device.mem_bandwidth);
   line.mismatches = mismatches;
   if (layer->reported++ == 0) report_begin(json);
   report_case(json, &line);
@@ -219,17 +236,21 @@ static void print_flags(const layer_t *layer) {
     ufp4_operand_t copy;
     int role = i / 2, axis = i % 2;
     if (!layer->sides[0].loaded[role]) continue;
-    if (ufp4_linear_operand(layer->sides[0].linear, (ufp4_role_t)role, (ufp4_axis_t)axis, &copy) != UFP4_OK) continue;
+    if (ufp4_linear_operand(layer->sides[0].linear, (ufp4_role_t)role, (ufp4_axis_t)axis, &copy) !=
+        UFP4_OK)
+      continue;
     unsigned flags = copy.flags;
     ufp4_operand_free(&copy);
     if (!(flags & UFP4_FLAG_NAN)) continue;
-    fprintf(stderr, "ufp4 layer: %s holds NaN, Inf or numbers beyond FP32; the scales of those blocks are NaN\n",
+    fprintf(stderr,
+            "ufp4 layer: %s holds NaN, Inf or numbers beyond FP32; the scales of those blocks are "
+            "NaN\n",
             role_names[role]);
     i |= 1;  // once for each tensor
   }
 }
 
-// --- Outputs -----------------------------------------------------------------------------------------------------
+// --- Outputs ------------------------------------------------------------------------------------
 
 static char *output_path(const choices_t *choices, int pass) {
   size_t size = strlen(choices->directory) + 16;
@@ -240,7 +261,8 @@ static char *output_path(const choices_t *choices, int pass) {
 
 // Before the work: the directory can be written, and no output is an input.
 static int check_outputs(const choices_t *choices, char **inputs) {
-  const char *const read[UFP4_ROLE_COUNT + 1] = {inputs[0], inputs[1], inputs[2], choices->recipe_name};
+  const char *const read[UFP4_ROLE_COUNT + 1] = {inputs[0], inputs[1], inputs[2],
+                                                 choices->recipe_name};
   struct stat about;
   int end = cli_device_check_trace(&cli_layer, &choices->device, read, UFP4_ROLE_COUNT + 1);
   if (end == CLI_GO_ON) end = cli_output_directory(&cli_layer, choices->directory);
@@ -267,7 +289,8 @@ static int open_output(const choices_t *choices, const side_t *side, int pass, f
   free(path);
   if (status != UFP4_OK) return fail_file(status, &message);
   const int64_t n = side->stats[pass].n;
-  tensor_put(&(ufp4_matrix_t){UFP4_DTYPE_F32, side->stats[pass].m, n, n, side->d[pass]}, out->stream);
+  tensor_put(&(ufp4_matrix_t){UFP4_DTYPE_F32, side->stats[pass].m, n, n, side->d[pass]},
+             out->stream);
   status = file_out_flush(out, &message);
   return status == UFP4_OK ? CLI_GO_ON : fail_file(status, &message);
 }
@@ -278,7 +301,8 @@ static int write_all(const choices_t *choices, const layer_t *layer) {
   ufp4_message_t message = {0};
   int made, end = cli_output_make_directory(&cli_layer, choices->directory, &made);
   for (int pass = 0; pass < UFP4_PASS_COUNT && end == CLI_GO_ON; pass++) {
-    if (layer->shape.passes >> pass & 1) end = open_output(choices, &layer->sides[0], pass, &outputs[pass]);
+    if (layer->shape.passes >> pass & 1)
+      end = open_output(choices, &layer->sides[0], pass, &outputs[pass]);
   }
   for (int pass = 0; pass < UFP4_PASS_COUNT && end == CLI_GO_ON; pass++) {
     if (outputs[pass].stream == NULL) continue;
@@ -299,7 +323,7 @@ static int write_outputs(const choices_t *choices, const layer_t *layer) {
   return end;
 }
 
-// --- The command ---------------------------------------------------------------------------------------------------
+// --- The command --------------------------------------------------------------------------------
 
 static int compute(const choices_t *choices, layer_t *layer, json_t *json) {
   const char *backends[2] = {choices->device.backend, choices->check};
@@ -334,15 +358,18 @@ static int run_layer(choices_t *choices, char **paths, layer_t *layer) {
   int end = read_tensors(choices, paths, layer);
   if (end == CLI_GO_ON) end = find_shape(paths, layer);
   if (end != CLI_GO_ON) return end;
-  uint64_t t = padded(layer->shape.tokens), in = padded(layer->shape.cin), out = padded(layer->shape.cout);
-  cli_device_demand(&choices->device, 10 * (t * in + in * out + t * out));  // bytes: source, output and two copies
+  uint64_t t = padded(layer->shape.tokens), in = padded(layer->shape.cin),
+           out = padded(layer->shape.cout);
+  cli_device_demand(&choices->device,
+                    10 * (t * in + in * out + t * out));  // bytes: source, output and two copies
   end = choices->json ? compute_json(choices, layer) : compute(choices, layer, NULL);
   if (end == CLI_GO_ON) end = cli_printed();
   if (end == CLI_GO_ON) end = write_outputs(choices, layer);
   if (end != CLI_GO_ON) return end;
   print_flags(layer);
   if (layer->mismatches == 0) return CLI_OK;
-  return cli_fail(&cli_layer, CLI_MISMATCH, "%" PRId64 " codes, scales or outputs differ between %s and %s",
+  return cli_fail(&cli_layer, CLI_MISMATCH,
+                  "%" PRId64 " codes, scales or outputs differ between %s and %s",
                   layer->mismatches, choices->device.backend, choices->check);
 }
 
@@ -350,18 +377,23 @@ static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "o", CLI_TEXT, &c->directory, "DIR", "for Y.npy, dX.npy, dW.npy");
   cli_option_add(options, "recipe", CLI_TEXT, &c->recipe_name, "R",
                  "ufp4 (default), e2m1, nvfp4, mxfp4, bf16 or FILE.json");
-  cli_option_add(options, "pass", CLI_CHOICE, &c->pass, "fprop|dgrad|wgrad|all", "which GEMMs (default all)");
+  cli_option_add(options, "pass", CLI_CHOICE, &c->pass, "fprop|dgrad|wgrad|all",
+                 "which GEMMs (default all)");
   cli_option_add(options, "check", CLI_TEXT, &c->check, "BACKEND",
                  "compare every code, scale and output with this one's");
   cli_option_add(options, "seed", CLI_UINT, &c->seed, "N", "key of the random bytes (default 0)");
-  cli_option_add(options, "bf16", CLI_FLAG, &c->bf16, NULL, "uint16 elements of the inputs are BF16 patterns");
+  cli_option_add(options, "bf16", CLI_FLAG, &c->bf16, NULL,
+                 "uint16 elements of the inputs are BF16 patterns");
   cli_option_add(options, "json", CLI_FLAG, &c->json, NULL, "print the lines as JSON");
   cli_device_add(options, &c->device);
 }
 
 static int check_host_recipe(const choices_t *choices, const ufp4_recipe_t *recipe) {
-  if (recipe->quantized || (choices->check == NULL && strcmp(choices->device.backend, "model") == 0)) return CLI_GO_ON;
-  return cli_fail(&cli_layer, CLI_USAGE, "--recipe %s runs on the host: leave --backend and --check out", recipe->name);
+  if (recipe->quantized ||
+      (choices->check == NULL && strcmp(choices->device.backend, "model") == 0))
+    return CLI_GO_ON;
+  return cli_fail(&cli_layer, CLI_USAGE,
+                  "--recipe %s runs on the host: leave --backend and --check out", recipe->name);
 }
 
 static int run(int argc, char **argv) {
@@ -372,8 +404,10 @@ static int run(int argc, char **argv) {
   cli_device_init(&choices.device);
   add_options(&options, &choices);
   int end = cli_parse(&cli_layer, &options, argc, argv, 3, 3, &paths, NULL);
-  if (end == CLI_GO_ON && choices.directory == NULL) end = cli_fail(&cli_layer, CLI_USAGE, "-o DIR is missing");
-  if (end == CLI_GO_ON) end = cli_device_check(&cli_layer, &options, &choices.device, choices.check);
+  if (end == CLI_GO_ON && choices.directory == NULL)
+    end = cli_fail(&cli_layer, CLI_USAGE, "-o DIR is missing");
+  if (end == CLI_GO_ON)
+    end = cli_device_check(&cli_layer, &options, &choices.device, choices.check);
   if (end == CLI_GO_ON) end = check_outputs(&choices, paths);
   if (end == CLI_GO_ON) end = cli_recipe(&cli_layer, choices.recipe_name, &layer.recipe);
   if (end == CLI_GO_ON) end = check_host_recipe(&choices, &layer.recipe);

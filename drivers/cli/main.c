@@ -17,12 +17,14 @@ static const cli_command_t *const commands[] = {
 static const char *const later[] = {"explore", "ppa"};
 
 // Commands of the launcher.
-static const char *const launcher[][2] = {{"test", "Builds and runs the tests"}, {"docs", "Builds the documents as a site"}};
+static const char *const launcher[][2] = {{"test", "Builds and runs the tests"},
+                                          {"docs", "Builds the documents as a site"}};
 #define LAUNCHER (sizeof launcher / sizeof launcher[0])
 
 static int print_usage(void) {
   printf(
-      "Usage: ufp4 COMMAND [inputs] [options]\n\nAn open 4-bit training tensor core: golden model, simulated core, "
+      "Usage: ufp4 COMMAND [inputs] [options]\n\nAn open 4-bit training tensor core: golden model, "
+      "simulated core, "
       "driver.\n\nCommands:\n");
   for (size_t i = 0; i < COMMANDS; i++) {
     int line = (int)strcspn(commands[i]->summary, "\n");
@@ -32,9 +34,11 @@ static int print_usage(void) {
     printf("  ./ufp4 %s %s; a command of the launcher.\n", launcher[i][0], launcher[i][1]);
   }
   printf(
-      "\nufp4 COMMAND --help (or ufp4 help COMMAND) tells the options of a command, with an example. An option may be\n"
+      "\nufp4 COMMAND --help (or ufp4 help COMMAND) tells the options of a command, with an "
+      "example. An option may be\n"
       "given once, by its whole name, anywhere behind the command: --name value or --name=value.\n"
-      "Exit status: 0 done and equal, 1 mismatch, 2 usage or bad input, 3 device or environment.\n");
+      "Exit status: 0 done and equal, 1 mismatch, 2 usage or bad input, 3 device or "
+      "environment.\n");
   return CLI_OK;
 }
 
@@ -46,7 +50,8 @@ static int fail_command(const char *name) {
   }
   for (size_t i = 0; i < LAUNCHER; i++) {
     if (strcmp(name, launcher[i][0]) != 0) continue;
-    fprintf(stderr, "ufp4: %s is a command of the launcher in the source tree: ./ufp4 %s --help\n", name, name);
+    fprintf(stderr, "ufp4: %s is a command of the launcher in the source tree: ./ufp4 %s --help\n",
+            name, name);
     return CLI_USAGE;
   }
   ufp4_message_t message;
@@ -62,11 +67,13 @@ static int check_stdout(int exit_status) {
   return end == CLI_GO_ON ? exit_status : end;
 }
 
-// Where a standard stream is closed, an output would be opened in its place, and take what is printed there.
+// Where a standard stream is closed, an output would be opened in its place, and take what is
+// printed there.
 static void open_streams(void) {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++) {
     if (fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
-    (void)!open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // its use fails, as it would have
+    (void)!open("/dev/null",
+                stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // its use fails, as it would have
   }
 }
 
@@ -96,7 +103,8 @@ int main(int argc, char **argv) {
     fprintf(stderr, "ufp4: a command is needed; see ufp4 --help\n");
     return CLI_USAGE;
   }
-  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+      strcmp(argv[1], "help") == 0) {
     return check_stdout(help(argc, argv));
   }
   if (strcmp(argv[1], "--version") == 0) {

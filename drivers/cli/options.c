@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options, on top of getopt_long: typed values, one line for each error, and --help from the same table.
+// Options, on top of getopt_long: typed values, one line for each error, and --help from the same
+// table.
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
@@ -26,14 +27,16 @@ int cli_fail(const cli_command_t *command, int exit_status, const char *format, 
 }
 
 int cli_fail_status(const cli_command_t *command, ufp4_status_t status, const char *message) {
-  int device = status == UFP4_ERROR_UNSUPPORTED || status == UFP4_ERROR_MEMORY || status == UFP4_ERROR_DEVICE ||
-               status == UFP4_ERROR_JOB || status == UFP4_ERROR_TIMEOUT || status == UFP4_ERROR_STORAGE;
+  int device = status == UFP4_ERROR_UNSUPPORTED || status == UFP4_ERROR_MEMORY ||
+               status == UFP4_ERROR_DEVICE || status == UFP4_ERROR_JOB ||
+               status == UFP4_ERROR_TIMEOUT || status == UFP4_ERROR_STORAGE;
   int has_text = message != NULL && message[0] != '\0';
-  return cli_fail(command, device ? CLI_DEVICE : CLI_USAGE, "%s", has_text ? message : ufp4_status_string(status));
+  return cli_fail(command, device ? CLI_DEVICE : CLI_USAGE, "%s",
+                  has_text ? message : ufp4_status_string(status));
 }
 
-void cli_option_add(cli_options_t *options, const char *name, cli_kind_t kind, void *value, const char *argument,
-                    const char *help) {
+void cli_option_add(cli_options_t *options, const char *name, cli_kind_t kind, void *value,
+                    const char *argument, const char *help) {
   if (options->count == CLI_MAX_OPTIONS) return;
   options->items[options->count++] = (cli_option_t){name, kind, value, argument, help, 0};
 }
@@ -45,7 +48,7 @@ int cli_option_given(const cli_options_t *options, const char *name) {
   return 0;
 }
 
-// --- Values --------------------------------------------------------------------------------------------
+// --- Values -------------------------------------------------------------------------------------
 
 static int parse_choice(const char *words, const char *text, int *value) {
   size_t length = strlen(text);
@@ -65,7 +68,8 @@ static int parse_choice(const char *words, const char *text, int *value) {
 static int parse_uint(const char *text, uint64_t *value) {
   char *end;
   errno = 0;
-  unsigned long long parsed = strtoull(text, &end, text[0] == '0' && (text[1] | 32) == 'x' ? 16 : 10);
+  unsigned long long parsed =
+      strtoull(text, &end, text[0] == '0' && (text[1] | 32) == 'x' ? 16 : 10);
   if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno != 0) return 0;
   *value = parsed;
   return 1;
@@ -126,18 +130,18 @@ static const char *wanted(cli_kind_t kind) {
 
 static int fail_value(const cli_command_t *command, const cli_option_t *option, const char *text) {
   int choice = option->kind == CLI_CHOICE;
-  return cli_fail(command, CLI_USAGE, "--%s: '%s' is not %s%s%s", option->name, text, wanted(option->kind),
-                  choice ? " " : "", choice ? option->argument : "");
+  return cli_fail(command, CLI_USAGE, "--%s: '%s' is not %s%s%s", option->name, text,
+                  wanted(option->kind), choice ? " " : "", choice ? option->argument : "");
 }
 
-// --- Help ----------------------------------------------------------------------------------------------
+// --- Help ---------------------------------------------------------------------------------------
 
 static void print_option(const cli_option_t *option) {
   char left[96];
   char brief[8] = "";
   if (option->name[1] == '\0') snprintf(brief, sizeof brief, "-%c, ", option->name[0]);
-  snprintf(left, sizeof left, "%s--%s%s%s", brief, option->name, option->argument != NULL ? " " : "",
-           option->argument != NULL ? option->argument : "");
+  snprintf(left, sizeof left, "%s--%s%s%s", brief, option->name,
+           option->argument != NULL ? " " : "", option->argument != NULL ? option->argument : "");
   if (strlen(left) > 30) {
     printf("  %s\n  %-30s  %s\n", left, "", option->help);
   } else {
@@ -146,7 +150,8 @@ static void print_option(const cli_option_t *option) {
 }
 
 static void print_help(const cli_command_t *command, const cli_options_t *options) {
-  printf("Usage: ufp4 %s %s\n\n%s\n\nOptions:\n", command->name, command->arguments, command->summary);
+  printf("Usage: ufp4 %s %s\n\n%s\n\nOptions:\n", command->name, command->arguments,
+         command->summary);
   for (int i = 0; i < options->count; i++) print_option(&options->items[i]);
   printf("  %-30s  %s\n", "-h, --help", "this text");
   if (command->details != NULL) {
@@ -156,7 +161,7 @@ static void print_help(const cli_command_t *command, const cli_options_t *option
   printf("\nExample:\n  %s\n", command->example);
 }
 
-// --- Parsing -------------------------------------------------------------------------------------------
+// --- Parsing ------------------------------------------------------------------------------------
 
 enum { HELP = 1, FIRST_OPTION = 256 };
 
@@ -180,40 +185,49 @@ static void build_tables(const cli_options_t *options, struct option *longs, cha
 static cli_option_t *find_option(cli_options_t *options, int code) {
   if (code >= FIRST_OPTION) return &options->items[code - FIRST_OPTION];
   for (int i = 0; i < options->count; i++) {
-    if (options->items[i].name[0] == code && options->items[i].name[1] == '\0') return &options->items[i];
+    if (options->items[i].name[0] == code && options->items[i].name[1] == '\0')
+      return &options->items[i];
   }
   return NULL;
 }
 
-// @p word is the one before getopt's place, @p next the one there, which is @p unmoved if the last call left it.
-static int fail_option(const cli_command_t *command, int code, const char *word, const char *next, int unmoved) {
+// @p word is the one before getopt's place, @p next the one there, which is @p unmoved if the last
+// call left it.
+static int fail_option(const cli_command_t *command, int code, const char *word, const char *next,
+                       int unmoved) {
   const char *what = code == ':'              ? "needs a value"
                      : optopt >= FIRST_OPTION ? "takes no value"
                                               : "is not an option of this command";
   const size_t length = strlen(word);
   const int is_letter = code == '?' && optopt < FIRST_OPTION && isgraph(optopt);
-  if (!is_letter || length == 2) return cli_fail(command, CLI_USAGE, "%s %s; see ufp4 %s --help", word, what, command->name);
+  if (!is_letter || length == 2)
+    return cli_fail(command, CLI_USAGE, "%s %s; see ufp4 %s --help", word, what, command->name);
   // Of letters behind one dash the word is not yet over, unless it was the last.
   if (unmoved || word[0] != '-' || word[1] == '-' || word[length - 1] != optopt) word = next;
-  return cli_fail(command, CLI_USAGE, "%s: -%c %s; see ufp4 %s --help", word, optopt, what, command->name);
+  return cli_fail(command, CLI_USAGE, "%s: -%c %s; see ufp4 %s --help", word, optopt, what,
+                  command->name);
 }
 
 // Two values for one option are a slip: neither is taken for the one that was meant.
 static int take_option(const cli_command_t *command, cli_option_t *option, const char *text) {
   const char *dashes = option->name[1] == '\0' ? "-" : "--";
-  if (option->given) return cli_fail(command, CLI_USAGE, "%s%s is given twice", dashes, option->name);
+  if (option->given)
+    return cli_fail(command, CLI_USAGE, "%s%s is given twice", dashes, option->name);
   option->given = 1;
   return parse_value(option, text) ? CLI_GO_ON : fail_value(command, option, text);
 }
 
-// getopt_long takes the beginning of a name for the name, until another option begins so: a script would then fail.
+// getopt_long takes the beginning of a name for the name, until another option begins so: a script
+// would then fail.
 static int check_whole_name(const cli_command_t *command, const char *name, const char *word) {
   const size_t length = strcspn(word, "=");
   if (length == strlen(name) + 2) return CLI_GO_ON;
-  return cli_fail(command, CLI_USAGE, "%.*s is not an option of this command; --%s is", (int)length, word, name);
+  return cli_fail(command, CLI_USAGE, "%.*s is not an option of this command; --%s is", (int)length,
+                  word, name);
 }
 
-static int parse_options(const cli_command_t *command, cli_options_t *options, int argc, char **argv) {
+static int parse_options(const cli_command_t *command, cli_options_t *options, int argc,
+                         char **argv) {
   struct option longs[CLI_MAX_OPTIONS + 2];
   char shorts[2 * CLI_MAX_OPTIONS + 3];
   build_tables(options, longs, shorts);
@@ -238,14 +252,15 @@ static int parse_options(const cli_command_t *command, cli_options_t *options, i
   }
 }
 
-int cli_parse(const cli_command_t *command, cli_options_t *options, int argc, char **argv, int min_inputs,
-              int max_inputs, char ***inputs, int *count) {
+int cli_parse(const cli_command_t *command, cli_options_t *options, int argc, char **argv,
+              int min_inputs, int max_inputs, char ***inputs, int *count) {
   int end = parse_options(command, options, argc, argv);
   if (end != CLI_GO_ON) return end;
   int given = argc - optind;
   if (given < min_inputs || given > max_inputs) {
     const char *many = given < min_inputs ? "too few inputs" : "too many inputs";
-    return cli_fail(command, CLI_USAGE, "%s (%d); usage: ufp4 %s %s", many, given, command->name, command->arguments);
+    return cli_fail(command, CLI_USAGE, "%s (%d); usage: ufp4 %s %s", many, given, command->name,
+                    command->arguments);
   }
   if (inputs != NULL) *inputs = argv + optind;
   if (count != NULL) *count = given;

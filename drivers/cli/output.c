@@ -40,15 +40,18 @@ static int is_same(const struct stat *a, const struct stat *b) {
   return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-// An input may be FILE or FILE:NAME, or FOLDER or FOLDER:NAME of a checkpoint, of which any file may be read.
+// An input may be FILE or FILE:NAME, or FOLDER or FOLDER:NAME of a checkpoint, of which any file
+// may be read.
 static int is_same_file(const struct stat *output, const char *target, const char *input) {
   struct stat about, folder;
   char *file = strdup(input), *parent = strdup(target);
   if (parent != NULL) *(strrchr(parent, '/') + 1) = '\0';
   int same = 0;
-  for (char *end = file != NULL ? file + strlen(file) : NULL; end != NULL && parent != NULL && !same;) {
+  for (char *end = file != NULL ? file + strlen(file) : NULL;
+       end != NULL && parent != NULL && !same;) {
     if (stat(file, &about) == 0) {
-      same = S_ISDIR(about.st_mode) ? stat(parent, &folder) == 0 && is_same(&about, &folder) : is_same(&about, output);
+      same = S_ISDIR(about.st_mode) ? stat(parent, &folder) == 0 && is_same(&about, &folder)
+                                    : is_same(&about, output);
     }
     end = strrchr(file, ':');
     if (end != NULL) *end = '\0';
@@ -63,7 +66,8 @@ static int ends_in(const char *path, const char *suffix) {
   return length >= end && strcmp(path + length - end, suffix) == 0;
 }
 
-// A name is any that the reader of this kind of file takes; "-" is none, for nothing is written to standard output.
+// A name is any that the reader of this kind of file takes; "-" is none, for nothing is written to
+// standard output.
 static int check_name(const cli_command_t *command, const char *path, cli_file_t kind) {
   const char *slash = strrchr(path, '/'), *file = slash != NULL ? slash + 1 : path;
   if (path[0] == '\0') return cli_fail(command, CLI_USAGE, "the name of the output is empty");
@@ -72,13 +76,15 @@ static int check_name(const cli_command_t *command, const char *path, cli_file_t
                     "-: outputs do not go to standard output; name a file (one called '-' is ./-)");
   }
   if (path[0] == '=') {
-    return cli_fail(command, CLI_USAGE, "'%s' begins with '='; leave that out (a file called so is ./%s)", path, path);
+    return cli_fail(command, CLI_USAGE,
+                    "'%s' begins with '='; leave that out (a file called so is ./%s)", path, path);
   }
   if (kind == CLI_NPY && (ends_in(path, ".safetensors") || strstr(file, ".safetensors:") != NULL)) {
     return cli_fail(command, CLI_USAGE, "%s: this command writes a .npy; name it so", path);
   }
   if (kind == CLI_SAFETENSORS && (ends_in(path, ".npy") || strstr(file, ".safetensors:") != NULL)) {
-    return cli_fail(command, CLI_USAGE, "%s: this command writes a whole .safetensors; name it so", path);
+    return cli_fail(command, CLI_USAGE, "%s: this command writes a whole .safetensors; name it so",
+                    path);
   }
   return CLI_GO_ON;
 }
@@ -102,27 +108,30 @@ static int find_folder(const cli_command_t *command, const char *path, char **ta
 }
 
 // A file that is there and is to be replaced.
-static int check_present(const cli_command_t *command, const char *path, const char *target, const struct stat *about,
-                         const char *const *inputs, int count) {
+static int check_present(const cli_command_t *command, const char *path, const char *target,
+                         const struct stat *about, const char *const *inputs, int count) {
   struct stat printed;
   for (int i = 0; i < count; i++) {
     if (inputs[i] == NULL || !is_same_file(about, target, inputs[i])) continue;
-    return cli_fail(command, CLI_USAGE, "%s: is an input (%s) too; name another output", path, inputs[i]);
+    return cli_fail(command, CLI_USAGE, "%s: is an input (%s) too; name another output", path,
+                    inputs[i]);
   }
   if (fstat(STDOUT_FILENO, &printed) == 0 && is_same(&printed, about)) {
-    return cli_fail(command, CLI_USAGE, "%s: is where standard output goes; name another output", path);
+    return cli_fail(command, CLI_USAGE, "%s: is where standard output goes; name another output",
+                    path);
   }
   // A rename would replace it; who made it read-only means otherwise.
   return access(path, W_OK) == 0 ? CLI_GO_ON : cli_fail_errno(command, path, "write");
 }
 
-int cli_output_file(const cli_command_t *command, const char *path, cli_file_t kind, const char *const *inputs,
-                    int count) {
+int cli_output_file(const cli_command_t *command, const char *path, cli_file_t kind,
+                    const char *const *inputs, int count) {
   struct stat about;
   char *target = NULL;
   int end = check_name(command, path, kind);
   if (end == CLI_GO_ON) end = find_target(command, path, &target);
-  if (end == CLI_GO_ON && stat(target, &about) == 0) end = check_present(command, path, target, &about, inputs, count);
+  if (end == CLI_GO_ON && stat(target, &about) == 0)
+    end = check_present(command, path, target, &about, inputs, count);
   if (end == CLI_GO_ON) end = check_parent(command, target);
   free(target);
   return end;
@@ -139,7 +148,8 @@ int cli_output_directory(const cli_command_t *command, const char *path) {
     free(target);
     return end;
   }
-  if (!S_ISDIR(about.st_mode)) return cli_fail(command, CLI_USAGE, "%s: is there already, and is no directory", path);
+  if (!S_ISDIR(about.st_mode))
+    return cli_fail(command, CLI_USAGE, "%s: is there already, and is no directory", path);
   return access(path, W_OK | X_OK) == 0 ? CLI_GO_ON : cli_fail_errno(command, path, "write into");
 }
 

@@ -14,7 +14,8 @@ static double now(void) {
 }
 
 progress_t progress_start(int64_t step_tokens) {
-  return (progress_t){.terminal = isatty(STDERR_FILENO), .step_tokens = step_tokens, .started = now()};
+  return (progress_t){
+      .terminal = isatty(STDERR_FILENO), .step_tokens = step_tokens, .started = now()};
 }
 
 double progress_seconds(const progress_t *progress) {
@@ -27,8 +28,8 @@ void progress_steps(void *context, int64_t done, int64_t all) {
   if (!p->terminal || (passed - p->shown < INTERVAL && done < all)) return;
   p->shown = passed;
   double rate = (double)done / passed;
-  fprintf(stderr, "\rstep %lld of %lld, %.0f tokens/s, %.0f s left \033[K", (long long)done, (long long)all,
-          rate * (double)p->step_tokens, (double)(all - done) / rate);
+  fprintf(stderr, "\rstep %lld of %lld, %.0f tokens/s, %.0f s left \033[K", (long long)done,
+          (long long)all, rate * (double)p->step_tokens, (double)(all - done) / rate);
 }
 
 void progress_say(progress_t *p, const char *text) {

@@ -42,27 +42,35 @@ static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "o", CLI_TEXT, &c->output, "Q.safetensors", "the quantized tensor");
   cli_option_add(options, "recipe", CLI_TEXT, &c->recipe, "R",
                  "ufp4, e2m1, nvfp4, mxfp4 or FILE.json: with --role and --pass");
-  cli_option_add(options, "role", CLI_CHOICE, &c->role, "x|w|dy", "which operand of the layer this is");
+  cli_option_add(options, "role", CLI_CHOICE, &c->role, "x|w|dy",
+                 "which operand of the layer this is");
   cli_option_add(options, "pass", CLI_CHOICE, &c->pass, "fprop|dgrad|wgrad", "for which GEMM");
   cli_option_add(options, "elem", CLI_CHOICE, &c->elem, "e2m1|e1m2|int4", "element format");
-  cli_option_add(options, "scale", CLI_CHOICE, &c->scale, "e4m3|nvfp4|e8m0|fp32", "block scale (default e4m3)");
+  cli_option_add(options, "scale", CLI_CHOICE, &c->scale, "e4m3|nvfp4|e8m0|fp32",
+                 "block scale (default e4m3)");
   cli_option_add(options, "block", CLI_UINT, &c->block, "16|32", "block size (that of the scale)");
-  cli_option_add(options, "layout", CLI_CHOICE, &c->layout, "1d|2d", "blocks of a row, or 16x16 (default 1d)");
-  cli_option_add(options, "axis", CLI_CHOICE, &c->axis, "row|col", "col: of the transposed tensor (default row)");
+  cli_option_add(options, "layout", CLI_CHOICE, &c->layout, "1d|2d",
+                 "blocks of a row, or 16x16 (default 1d)");
+  cli_option_add(options, "axis", CLI_CHOICE, &c->axis, "row|col",
+                 "col: of the transposed tensor (default row)");
   cli_option_add(options, "rht", CLI_CHOICE, &c->rht, "off|on|bf16",
                  "Hadamard transform first (default off); recipes call them none, integer, bf16");
   cli_option_add(options, "rht-mask", CLI_UINT, &c->rht_mask, "MASK", "its signs (default 0xD7E8)");
-  cli_option_add(options, "round", CLI_CHOICE, &c->round, "rne|sr", "nearest even (default) or stochastic");
-  cli_option_add(options, "scale-round", CLI_CHOICE, &c->scale_round, "rne|up|down", "of the scales");
+  cli_option_add(options, "round", CLI_CHOICE, &c->round, "rne|sr",
+                 "nearest even (default) or stochastic");
+  cli_option_add(options, "scale-round", CLI_CHOICE, &c->scale_round, "rne|up|down",
+                 "of the scales");
   cli_option_add(options, "seed", CLI_UINT, &c->seed, "N", "key of the random bytes (default 0)");
-  cli_option_add(options, "tensor-id", CLI_UINT, &c->tensor_id, "N", "their stream (default: by role and axis, or 0)");
+  cli_option_add(options, "tensor-id", CLI_UINT, &c->tensor_id, "N",
+                 "their stream (default: by role and axis, or 0)");
   cli_option_add(options, "tensor-exponent", CLI_INT, &c->exponent, "T",
                  "t given from outside (default: from the data)");
   cli_option_add(options, "packed", CLI_FLAG, &c->packed, NULL, "write two codes per byte");
-  cli_option_add(options, "bf16", CLI_FLAG, &c->bf16, NULL, "uint16 elements of IN are BF16 patterns");
+  cli_option_add(options, "bf16", CLI_FLAG, &c->bf16, NULL,
+                 "uint16 elements of IN are BF16 patterns");
 }
 
-// --- What a recipe says ----------------------------------------------------------------------------------
+// --- What a recipe says -------------------------------------------------------------------------
 
 // The axis along which a role is blocked in a pass; NOT_GIVEN if it does not enter that pass.
 static int axis_in_pass(int role, int pass) {
@@ -86,13 +94,16 @@ static int apply_recipe(choices_t *c) {
   }
   int end = cli_recipe(&cli_quantize, c->recipe, &recipe);
   if (end != CLI_GO_ON) return end;
-  if (!recipe.quantized) return cli_fail(&cli_quantize, CLI_USAGE, "--recipe %s does not quantize", recipe.name);
+  if (!recipe.quantized)
+    return cli_fail(&cli_quantize, CLI_USAGE, "--recipe %s does not quantize", recipe.name);
   int axis = axis_in_pass(c->role, c->pass);
   if (axis == NOT_GIVEN) {
-    return cli_fail(&cli_quantize, CLI_USAGE, "--role and --pass: fprop takes x and w, dgrad dy and w, wgrad dy and x");
+    return cli_fail(&cli_quantize, CLI_USAGE,
+                    "--role and --pass: fprop takes x and w, dgrad dy and w, wgrad dy and x");
   }
   if (c->axis != NOT_GIVEN && c->axis != axis) {
-    return cli_fail(&cli_quantize, CLI_USAGE, "--axis: this role is blocked along the other axis in this pass");
+    return cli_fail(&cli_quantize, CLI_USAGE,
+                    "--axis: this role is blocked along the other axis in this pass");
   }
   ufp4_quantize_t how = ufp4_recipe_quantize(&recipe, (ufp4_role_t)c->role, (ufp4_axis_t)axis);
   c->axis = axis;
@@ -115,7 +126,8 @@ static int apply_defaults(choices_t *c) {
     return cli_fail(&cli_quantize, CLI_USAGE, "give --recipe with --role and --pass, or --elem");
   }
   fill_in(&c->scale, UFP4_SCALE_E4M3);
-  fill_in(&c->scale_round, c->scale == UFP4_SCALE_E8M0 ? UFP4_SCALE_ROUND_DOWN : UFP4_SCALE_ROUND_RNE);
+  fill_in(&c->scale_round,
+          c->scale == UFP4_SCALE_E8M0 ? UFP4_SCALE_ROUND_DOWN : UFP4_SCALE_ROUND_RNE);
   fill_in(&c->layout, UFP4_LAYOUT_1D);
   fill_in(&c->axis, UFP4_AXIS_ROW);
   fill_in(&c->rht, UFP4_RHT_NONE);
@@ -147,9 +159,11 @@ static int check(const choices_t *c) {
   }
   if (c->rht_mask > 0xFFFF) return cli_fail(&cli_quantize, CLI_USAGE, "--rht-mask has 16 bits");
   if (c->mask_given && c->recipe == NULL && c->rht == UFP4_RHT_NONE) {
-    return cli_fail(&cli_quantize, CLI_USAGE, "--rht-mask gives the signs of a transform; there is none without --rht");
+    return cli_fail(&cli_quantize, CLI_USAGE,
+                    "--rht-mask gives the signs of a transform; there is none without --rht");
   }
-  if (c->block > INT16_MAX) return cli_fail(&cli_quantize, CLI_USAGE, "--block is 16 or 32, that of the scale");
+  if (c->block > INT16_MAX)
+    return cli_fail(&cli_quantize, CLI_USAGE, "--block is 16 or 32, that of the scale");
   const ufp4_quantize_t how = how_from(c);
   ufp4_status_t status = ufp4_combination_quantize(&how, (int)c->block, "model", &message);
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_quantize, status, message.text);
@@ -167,9 +181,12 @@ static int quantize_file(const char *input, const choices_t *c) {
   ufp4_tensor_free(&tensor);
   if (end != CLI_GO_ON) return end;
   if (status != UFP4_OK) ufp4_message_set(&message, "%s: %s", input, ufp4_status_string(status));
-  if (status == UFP4_OK) status = ufp4_operand_write(c->output, &operand, &how, c->packed, &message);
+  if (status == UFP4_OK)
+    status = ufp4_operand_write(c->output, &operand, &how, c->packed, &message);
   if (status == UFP4_OK && (operand.flags & UFP4_FLAG_NAN)) {
-    fprintf(stderr, "ufp4 quantize: %s holds NaN, Inf or numbers beyond FP32; the scales of those blocks are NaN\n",
+    fprintf(stderr,
+            "ufp4 quantize: %s holds NaN, Inf or numbers beyond FP32; the scales of those blocks "
+            "are NaN\n",
             input);
   }
   ufp4_operand_free(&operand);

@@ -42,11 +42,13 @@ static int parse_words(const char *text, int count, uint32_t *words) {
 static int read_words(draw_t *draw) {
   int key_words = draw->generator == THREEFRY ? 4 : 2;
   if (draw->key_text != NULL && !parse_words(draw->key_text, key_words, draw->key)) {
-    return cli_fail(&cli_random, CLI_USAGE, "--key: '%s' is not %d words of 32 bits with commas between",
-                    draw->key_text, key_words);
+    return cli_fail(&cli_random, CLI_USAGE,
+                    "--key: '%s' is not %d words of 32 bits with commas between", draw->key_text,
+                    key_words);
   }
   if (draw->counter_text != NULL && !parse_words(draw->counter_text, 4, draw->counter)) {
-    return cli_fail(&cli_random, CLI_USAGE, "--counter: '%s' is not 4 words of 32 bits with commas between",
+    return cli_fail(&cli_random, CLI_USAGE,
+                    "--counter: '%s' is not 4 words of 32 bits with commas between",
                     draw->counter_text);
   }
   return CLI_GO_ON;
@@ -60,10 +62,11 @@ static void count_up(uint32_t counter[4]) {
 
 static void print_draw(const draw_t *draw, const uint32_t words[4], int last) {
   if (draw->json) {
-    printf("  [\"%08" PRIx32 "\", \"%08" PRIx32 "\", \"%08" PRIx32 "\", \"%08" PRIx32 "\"]%s\n", words[0], words[1],
-           words[2], words[3], last ? "" : ",");
+    printf("  [\"%08" PRIx32 "\", \"%08" PRIx32 "\", \"%08" PRIx32 "\", \"%08" PRIx32 "\"]%s\n",
+           words[0], words[1], words[2], words[3], last ? "" : ",");
   } else {
-    printf("%08" PRIx32 " %08" PRIx32 " %08" PRIx32 " %08" PRIx32 "\n", words[0], words[1], words[2], words[3]);
+    printf("%08" PRIx32 " %08" PRIx32 " %08" PRIx32 " %08" PRIx32 "\n", words[0], words[1],
+           words[2], words[3]);
   }
 }
 
@@ -87,16 +90,21 @@ static int run(int argc, char **argv) {
   cli_options_t options = {0};
   cli_option_add(&options, "generator", CLI_CHOICE, &draw.generator, "threefry4x32|philox4x32",
                  "(default threefry4x32)");
-  cli_option_add(&options, "rounds", CLI_UINT, &draw.rounds, "N", "threefry 0 to 72 (default 12), philox 0 to 16 (10)");
-  cli_option_add(&options, "key", CLI_TEXT, &draw.key_text, "A,B,..", "4 words, philox 2 (default zeros)");
-  cli_option_add(&options, "counter", CLI_TEXT, &draw.counter_text, "A,B,C,D", "4 words (default zeros)");
-  cli_option_add(&options, "count", CLI_UINT, &draw.count, "N", "draws, of counters counting up (default 1)");
+  cli_option_add(&options, "rounds", CLI_UINT, &draw.rounds, "N",
+                 "threefry 0 to 72 (default 12), philox 0 to 16 (10)");
+  cli_option_add(&options, "key", CLI_TEXT, &draw.key_text, "A,B,..",
+                 "4 words, philox 2 (default zeros)");
+  cli_option_add(&options, "counter", CLI_TEXT, &draw.counter_text, "A,B,C,D",
+                 "4 words (default zeros)");
+  cli_option_add(&options, "count", CLI_UINT, &draw.count, "N",
+                 "draws, of counters counting up (default 1)");
   cli_option_add(&options, "json", CLI_FLAG, &draw.json, NULL, "an array of draws");
   int end = cli_parse(&cli_random, &options, argc, argv, 0, 0, NULL, NULL);
   if (end != CLI_GO_ON) return end;
   uint64_t most = draw.generator == THREEFRY ? 72 : 16;
   if (!cli_option_given(&options, "rounds")) draw.rounds = draw.generator == THREEFRY ? 12 : 10;
-  if (draw.rounds > most) return cli_fail(&cli_random, CLI_USAGE, "--rounds: at most %d", (int)most);
+  if (draw.rounds > most)
+    return cli_fail(&cli_random, CLI_USAGE, "--rounds: at most %d", (int)most);
   end = read_words(&draw);
   if (end != CLI_GO_ON) return end;
   print_draws(&draw);

@@ -12,7 +12,7 @@ static const char *const pass_names[UFP4_PASS_COUNT] = {"fprop", "dgrad", "wgrad
 static const char *const role_names[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
 static const char *const axis_names[] = {"rows", "columns"};
 
-// --- Recording ---------------------------------------------------------------------------------------
+// --- Recording ----------------------------------------------------------------------------------
 
 static double now(void) {
   struct timespec time;
@@ -58,8 +58,8 @@ static ufp4_status_t on_gemm(void *context, const ufp4_layer_event_t *event) {
   ufp4_status_t status = keep(record, event);
   if (record->progress) {
     char line[100];
-    snprintf(line, sizeof line, "%s: GEMM %d done (layer %u, %s)", record->device, record->count, event->layer,
-             pass_names[event->pass]);
+    snprintf(line, sizeof line, "%s: GEMM %d done (layer %u, %s)", record->device, record->count,
+             event->layer, pass_names[event->pass]);
     progress_say(record->progress, line);
   }
   record->seconds += now() - started;
@@ -81,10 +81,10 @@ void record_free(record_t *record) {
   record->count = record->capacity = 0;
 }
 
-// --- Comparing ---------------------------------------------------------------------------------------
+// --- Comparing ----------------------------------------------------------------------------------
 
-static void compare_operand(const record_gemm_t *gemm, int which, const ufp4_operand_t *want, const ufp4_operand_t *got,
-                            record_difference_t *difference) {
+static void compare_operand(const record_gemm_t *gemm, int which, const ufp4_operand_t *want,
+                            const ufp4_operand_t *got, record_difference_t *difference) {
   char what[16];
   ufp4_role_t role[2];
   ufp4_axis_t axis[2];
@@ -95,14 +95,16 @@ static void compare_operand(const record_gemm_t *gemm, int which, const ufp4_ope
   difference->scales += want->rows * want->scale_blocks;
 }
 
-int64_t record_compare(const record_gemm_t *want, const record_gemm_t *got, record_difference_t *difference) {
+int64_t record_compare(const record_gemm_t *want, const record_gemm_t *got,
+                       record_difference_t *difference) {
   compare_t *compare = &difference->compare;
   int64_t before = compare->mismatches, count = want->stats.m * want->stats.n;
   char place[64];
   snprintf(place, sizeof place, "block %u, %s, %s: ", want->layer / UFP4_MATRIX_COUNT,
            ufp4_matrix_name(want->layer % UFP4_MATRIX_COUNT), pass_names[want->pass]);
   compare->place = place;
-  for (int i = 0; i < 2; i++) compare_operand(want, i, &want->operand[i], &got->operand[i], difference);
+  for (int i = 0; i < 2; i++)
+    compare_operand(want, i, &want->operand[i], &got->operand[i], difference);
   compare_elements(compare, "output", got->d, want->d, sizeof *want->d, count);
   compare->place = NULL;
   difference->outputs += count;

@@ -25,7 +25,8 @@ typedef struct {
   progress_t *progress;  ///< or NULL
 } record_t;
 
-/** A hook that adds every GEMM to @p record, which starts from zeros but for device and progress. */
+/** A hook that adds every GEMM to @p record, which starts from zeros but for device and progress.
+ */
 ufp4_layer_hook_t record_hook(record_t *record);
 void record_free(record_t *record);
 
@@ -35,8 +36,9 @@ typedef struct {
   compare_t compare;  ///< set its names beforehand
 } record_difference_t;
 
-/** Compares the same GEMM of two devices bit for bit: every code (padding included), scale, tensor exponent, flag and
- *  output. Adds to @p difference. @return the mismatches of this GEMM. */
-int64_t record_compare(const record_gemm_t *want, const record_gemm_t *got, record_difference_t *difference);
+/** Compares the same GEMM of two devices bit for bit: every code (padding included), scale, tensor
+ * exponent, flag and output. Adds to @p difference. @return the mismatches of this GEMM. */
+int64_t record_compare(const record_gemm_t *want, const record_gemm_t *got,
+                       record_difference_t *difference);
 
 #endif

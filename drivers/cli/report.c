@@ -18,21 +18,24 @@ static double peak(const ufp4_configuration_t *core) {
   return (double)core->lanes * core->rows * core->cols;
 }
 
-double report_bound_percent(const ufp4_configuration_t *core, unsigned bytes, unsigned d_bytes, int64_t m, int64_t n,
-                            int64_t k) {
+double report_bound_percent(const ufp4_configuration_t *core, unsigned bytes, unsigned d_bytes,
+                            int64_t m, int64_t n, int64_t k) {
   int64_t blocks = ceil_div(k, 16);
-  int64_t tile_m = (int64_t)core->rows * core->tile_rows, tile_n = (int64_t)core->cols * core->tile_cols;
+  int64_t tile_m = (int64_t)core->rows * core->tile_rows,
+          tile_n = (int64_t)core->cols * core->tile_cols;
   int64_t compute = 0, units = 0;
   for (int64_t i = 0; i < m; i += tile_m) {
     int64_t rows = min_of(tile_m, m - i);
     for (int64_t j = 0; j < n; j += tile_n) {
       int64_t cols = min_of(tile_n, n - j);
-      compute += ceil_div(rows, core->rows) * ceil_div(cols, core->cols) * blocks * (16 / core->lanes);
+      compute +=
+          ceil_div(rows, core->rows) * ceil_div(cols, core->cols) * blocks * (16 / core->lanes);
       units += (ceil_div(rows, UFP4_PANEL_ROWS) + ceil_div(cols, UFP4_PANEL_ROWS)) * blocks;
     }
   }
   double read = (double)units * (UFP4_PANEL_CODE_BYTES + UFP4_PANEL_SCALE_BYTES) / bytes;
-  double write = (double)m * (double)ceil_div(d_bytes * n, core->bus_bytes) * core->bus_bytes / bytes;
+  double write =
+      (double)m * (double)ceil_div(d_bytes * n, core->bus_bytes) * core->bus_bytes / bytes;
   double cycles = fmax((double)compute, fmax(read, write));
   return 100.0 * (double)m * (double)n * (double)k / (peak(core) * cycles);
 }
@@ -41,9 +44,15 @@ static double percent(uint64_t part, double whole) {
   return 100.0 * (double)part / whole;
 }
 
-report_case_t report_case_make(const char *pass, const char *format, const ufp4_gemm_stats_t *stats, unsigned d_bytes,
-                               const ufp4_device_info_t *info, unsigned mem_bandwidth) {
-  report_case_t line = {.pass = pass, .format = format, .m = stats->m, .n = stats->n, .k = stats->k, .mismatches = -1};
+report_case_t report_case_make(const char *pass, const char *format, const ufp4_gemm_stats_t *stats,
+                               unsigned d_bytes, const ufp4_device_info_t *info,
+                               unsigned mem_bandwidth) {
+  report_case_t line = {.pass = pass,
+                        .format = format,
+                        .m = stats->m,
+                        .n = stats->n,
+                        .k = stats->k,
+                        .mismatches = -1};
   line.cycles = line.util_percent = line.bound_percent = line.stall_percent = NAN;
   if (!info->has_cycles || stats->cycles == 0) return line;
   const ufp4_configuration_t *core = &info->configuration;
@@ -69,21 +78,25 @@ static json_t *integer_or_null(double value) {
 }
 
 static json_t *case_object(const report_case_t *line) {
-  return json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:s}", "pass", line->pass, "format", line->format,
-                   "m", (json_int_t)line->m, "n", (json_int_t)line->n, "k", (json_int_t)line->k, "cycles",
-                   integer_or_null(line->cycles), "util_percent", json_real_or_null(line->util_percent), "bound_percent",
-                   json_real_or_null(line->bound_percent), "stall_percent", json_real_or_null(line->stall_percent),
-                   "mismatches", integer_or_null(line->mismatches < 0 ? NAN : (double)line->mismatches), "verdict",
-                   report_verdict(line->mismatches));
+  return json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:s}", "pass", line->pass,
+                   "format", line->format, "m", (json_int_t)line->m, "n", (json_int_t)line->n, "k",
+                   (json_int_t)line->k, "cycles", integer_or_null(line->cycles), "util_percent",
+                   json_real_or_null(line->util_percent), "bound_percent",
+                   json_real_or_null(line->bound_percent), "stall_percent",
+                   json_real_or_null(line->stall_percent), "mismatches",
+                   integer_or_null(line->mismatches < 0 ? NAN : (double)line->mismatches),
+                   "verdict", report_verdict(line->mismatches));
 }
 
 // The widths are those of the column names, so that lines stand under them.
 static void print_case(const report_case_t *line) {
-  printf("  %-5s %-6s %4" PRId64 " %4" PRId64 " %4" PRId64 " ", line->pass, line->format, line->m, line->n, line->k);
+  printf("  %-5s %-6s %4" PRId64 " %4" PRId64 " %4" PRId64 " ", line->pass, line->format, line->m,
+         line->n, line->k);
   if (isnan(line->cycles)) {
     printf("%7s %12s %13s %13s ", "nan", "nan", "nan", "nan");
   } else {
-    printf("%7.0f %12.1f %13.1f %13.1f ", line->cycles, line->util_percent, line->bound_percent, line->stall_percent);
+    printf("%7.0f %12.1f %13.1f %13.1f ", line->cycles, line->util_percent, line->bound_percent,
+           line->stall_percent);
   }
   if (line->mismatches < 0) {
     printf("%10s ", "nan");
@@ -96,7 +109,9 @@ static void print_case(const report_case_t *line) {
 
 void report_begin(json_t *json) {
   if (json == NULL) {
-    printf("%% pass format m n k cycles util_percent bound_percent stall_percent mismatches verdict\n");
+    printf(
+        "%% pass format m n k cycles util_percent bound_percent stall_percent mismatches "
+        "verdict\n");
   } else {
     json_object_set_new(json, "cases", json_array());
   }

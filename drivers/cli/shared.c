@@ -23,11 +23,13 @@ void cli_device_init(cli_device_t *device) {
 
 static const char *backend_help(const char *preset) {
   if (preset == NULL) return "model, rtl or cuda";
-  return strcmp(preset, "model") == 0 ? "model (default), rtl or cuda" : "model, rtl (default) or cuda";
+  return strcmp(preset, "model") == 0 ? "model (default), rtl or cuda"
+                                      : "model, rtl (default) or cuda";
 }
 
 void cli_device_add(cli_options_t *options, cli_device_t *device) {
-  cli_option_add(options, "backend", CLI_TEXT, &device->backend, "BACKEND", backend_help(device->backend));
+  cli_option_add(options, "backend", CLI_TEXT, &device->backend, "BACKEND",
+                 backend_help(device->backend));
   cli_option_add(options, "config", CLI_TEXT, &device->configuration, "NAME",
                  "configuration of the core, of those that ufp4 info lists");
   cli_option_add(options, "mem-latency", CLI_UINT, &device->mem_latency, "CYCLES",
@@ -38,8 +40,10 @@ void cli_device_add(cli_options_t *options, cli_device_t *device) {
                  "simulated memory: random back-pressure (default 0: none)");
   cli_option_add(options, "max-cycles", CLI_UINT, &device->max_cycles, "N",
                  "simulated core: wait at most N cycles for a completion (default 0: 10^11)");
-  cli_option_add(options, "trace", CLI_TEXT, &device->trace, "FILE.fst", "simulated core: write waveforms");
-  cli_option_add(options, "threads", CLI_UINT, &device->threads, "N", "threads of the model (default 0: all cores)");
+  cli_option_add(options, "trace", CLI_TEXT, &device->trace, "FILE.fst",
+                 "simulated core: write waveforms");
+  cli_option_add(options, "threads", CLI_UINT, &device->threads, "N",
+                 "threads of the model (default 0: all cores)");
 }
 
 void cli_device_demand(cli_device_t *device, uint64_t bytes) {
@@ -57,20 +61,22 @@ static int check_configuration(const cli_command_t *command, const char *name) {
     const char *before = i == 0 ? "" : i == UFP4_CONFIGURATION_COUNT - 1 ? " and " : ", ";
     snprintf(names + length, sizeof names - length, "%s%s", before, known[i].name);
   }
-  return cli_fail(command, CLI_USAGE, "--config: no configuration is called '%s'; there are %s", name, names);
+  return cli_fail(command, CLI_USAGE, "--config: no configuration is called '%s'; there are %s",
+                  name, names);
 }
 
 static int check_limits(const cli_command_t *command, const cli_device_t *device) {
   if (device->mem_latency > UFP4_MEM_LATENCY_MAX) {
     return cli_fail(command, CLI_USAGE, "--mem-latency: at most %u cycles", UFP4_MEM_LATENCY_MAX);
   }
-  if (device->mem_bandwidth > 4096) return cli_fail(command, CLI_USAGE, "--mem-bandwidth: at most 4096 bytes a cycle");
+  if (device->mem_bandwidth > 4096)
+    return cli_fail(command, CLI_USAGE, "--mem-bandwidth: at most 4096 bytes a cycle");
   if (device->threads > 1024) return cli_fail(command, CLI_USAGE, "--threads: at most 1024");
   return CLI_GO_ON;
 }
 
-int cli_device_check_trace(const cli_command_t *command, const cli_device_t *device, const char *const *files,
-                           int count) {
+int cli_device_check_trace(const cli_command_t *command, const cli_device_t *device,
+                           const char *const *files, int count) {
   const char *path = device->trace;
   size_t length = path == NULL ? 0 : strlen(path);
   if (path == NULL) return CLI_GO_ON;
@@ -84,7 +90,8 @@ int cli_printed(void) {
   errno = 0;
   if (fflush(stdout) == 0 && !ferror(stdout)) return CLI_GO_ON;
   // An earlier write may have failed, whose reason is no longer known.
-  fprintf(stderr, "ufp4: standard output: %s\n", errno != 0 ? strerror(errno) : "not all of it could be written");
+  fprintf(stderr, "ufp4: standard output: %s\n",
+          errno != 0 ? strerror(errno) : "not all of it could be written");
   return CLI_DEVICE;
 }
 
@@ -102,13 +109,15 @@ static int is_simulated(const char *backend) {
   return strcmp(backend, "model") != 0 && strcmp(backend, "cuda") != 0;
 }
 
-int cli_device_check(const cli_command_t *command, const cli_options_t *options, const cli_device_t *device,
-                     const char *check) {
-  static const char *const simulated[] = {"config", "mem-latency", "mem-bandwidth", "stall", "max-cycles", "trace"};
+int cli_device_check(const cli_command_t *command, const cli_options_t *options,
+                     const cli_device_t *device, const char *check) {
+  static const char *const simulated[] = {"config", "mem-latency", "mem-bandwidth",
+                                          "stall",  "max-cycles",  "trace"};
   if (is_simulated(device->backend) || (check != NULL && is_simulated(check))) return CLI_GO_ON;
   for (size_t i = 0; i < sizeof simulated / sizeof simulated[0]; i++) {
     if (!cli_option_given(options, simulated[i]) || (i == 0 && device->any_configuration)) continue;
-    return cli_fail(command, CLI_USAGE, "--%s is of a simulated core, and backend %s is none; add --backend rtl",
+    return cli_fail(command, CLI_USAGE,
+                    "--%s is of a simulated core, and backend %s is none; add --backend rtl",
                     simulated[i], device->backend);
   }
   return CLI_GO_ON;
@@ -122,7 +131,8 @@ static void watch_trace(const char *path) {
   free(beside);
 }
 
-int cli_device_open(const cli_command_t *command, const cli_device_t *device, const char *name, ufp4_device_t **out) {
+int cli_device_open(const cli_command_t *command, const cli_device_t *device, const char *name,
+                    ufp4_device_t **out) {
   *out = NULL;
   int end = check_configuration(command, device->configuration);
   if (end == CLI_GO_ON) end = check_limits(command, device);
@@ -136,7 +146,8 @@ int cli_device_open(const cli_command_t *command, const cli_device_t *device, co
   options.stall_seed = device->stall_seed;
   options.max_cycles = device->max_cycles;
   options.threads = (unsigned)device->threads;
-  const int traced = is_simulated(name) && (name == device->backend || !is_simulated(device->backend));
+  const int traced =
+      is_simulated(name) && (name == device->backend || !is_simulated(device->backend));
   options.trace_path = traced ? device->trace : NULL;
   options.message = &message;
   if (options.trace_path != NULL) watch_trace(options.trace_path);
@@ -147,7 +158,8 @@ int cli_device_open(const cli_command_t *command, const cli_device_t *device, co
 int cli_device_close(const cli_command_t *command, ufp4_device_t *device) {
   if (device == NULL) return CLI_GO_ON;
   ufp4_status_t status = ufp4_device_trace_end(device);
-  int end = status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, ufp4_device_message(device));
+  int end =
+      status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, ufp4_device_message(device));
   ufp4_device_close(device);
   return end;
 }
@@ -179,32 +191,39 @@ int cli_recipe(const cli_command_t *command, const char *name, ufp4_recipe_t *re
   if (ufp4_recipe_named(name, recipe) == UFP4_OK) return CLI_GO_ON;
   size_t length = strlen(name);
   if (length <= 5 || strcmp(name + length - 5, ".json") != 0) {
-    return cli_fail(command, CLI_USAGE, "--recipe: '%s' is not one of bf16, ufp4, e2m1, nvfp4, mxfp4, FILE.json", name);
+    return cli_fail(command, CLI_USAGE,
+                    "--recipe: '%s' is not one of bf16, ufp4, e2m1, nvfp4, mxfp4, FILE.json", name);
   }
   ufp4_message_t message = {0};
   ufp4_status_t status = ufp4_recipe_read(name, recipe, &message);
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, message.text);
 }
 
-int cli_recipe_check(const cli_command_t *command, ufp4_device_t *device, const ufp4_recipe_t *recipe) {
-  const ufp4_linear_shape_t smallest = {.tokens = 1, .cin = 1, .cout = 1, .passes = UFP4_PASSES_ALL};
+int cli_recipe_check(const cli_command_t *command, ufp4_device_t *device,
+                     const ufp4_recipe_t *recipe) {
+  const ufp4_linear_shape_t smallest = {
+      .tokens = 1, .cin = 1, .cout = 1, .passes = UFP4_PASSES_ALL};
   ufp4_linear_t *linear = NULL;
   ufp4_status_t status = ufp4_linear_create(device, &smallest, recipe, &linear);
   ufp4_linear_free(linear);
-  return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, ufp4_device_message(device));
+  return status == UFP4_OK ? CLI_GO_ON
+                           : cli_fail_status(command, status, ufp4_device_message(device));
 }
 
-int cli_tensor_read(const cli_command_t *command, const char *path, int uint16_is_bf16, ufp4_tensor_t *out) {
+int cli_tensor_read(const cli_command_t *command, const char *path, int uint16_is_bf16,
+                    ufp4_tensor_t *out) {
   ufp4_message_t message = {0};
   ufp4_status_t status = ufp4_file_read(path, uint16_is_bf16, out, &message);
   if (status != UFP4_OK) return cli_fail_status(command, status, message.text);
   if (out->view.dtype == UFP4_DTYPE_F32 || out->view.dtype == UFP4_DTYPE_BF16) return CLI_GO_ON;
   ufp4_tensor_free(out);
-  return cli_fail(command, CLI_USAGE, "%s: its elements are int64; float32, float64, float16 or bfloat16 is needed",
+  return cli_fail(command, CLI_USAGE,
+                  "%s: its elements are int64; float32, float64, float16 or bfloat16 is needed",
                   path);
 }
 
-int cli_operand_read(const cli_command_t *command, const char *path, ufp4_operand_t *out, ufp4_quantize_t *how) {
+int cli_operand_read(const cli_command_t *command, const char *path, ufp4_operand_t *out,
+                     ufp4_quantize_t *how) {
   ufp4_message_t message = {0};
   ufp4_status_t status = ufp4_operand_read(path, out, how, &message);
   if (status != UFP4_OK) return cli_fail_status(command, status, message.text);
@@ -214,8 +233,10 @@ int cli_operand_read(const cli_command_t *command, const char *path, ufp4_operan
 
 void cli_operand_details(FILE *out) {
   fputs(
-      "A quantized tensor is a file that quantize has written, or a layer in NVFP4 or MXFP4 of a checkpoint of\n"
-      "compressed-tensors, ModelOpt, torchao or gpt-oss: DIR:LAYER or FILE.safetensors:LAYER, and of experts\n"
+      "A quantized tensor is a file that quantize has written, or a layer in NVFP4 or MXFP4 of a "
+      "checkpoint of\n"
+      "compressed-tensors, ModelOpt, torchao or gpt-oss: DIR:LAYER or FILE.safetensors:LAYER, and "
+      "of experts\n"
       "DIR:LAYER:NUMBER.\n",
       out);
 }
@@ -224,6 +245,6 @@ int cli_tensor_sides(const cli_command_t *command, const char *path, const ufp4_
   const int64_t rows = tensor->view.rows, cols = tensor->view.cols;
   if (rows <= UFP4_MAX_DIM && cols <= UFP4_MAX_DIM) return CLI_GO_ON;
   return cli_fail(command, CLI_USAGE, "%s: it has %lld %s; at most %d are possible", path,
-                  (long long)(rows > UFP4_MAX_DIM ? rows : cols), rows > UFP4_MAX_DIM ? "rows" : "columns",
-                  UFP4_MAX_DIM);
+                  (long long)(rows > UFP4_MAX_DIM ? rows : cols),
+                  rows > UFP4_MAX_DIM ? "rows" : "columns", UFP4_MAX_DIM);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals that end the program say so, and those that tell of a full disk become an error or a line.
+// Signals that end the program say so, and those that tell of a full disk become an error or a
+// line.
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +24,9 @@ static void remove_waveforms(void) {
 
 // SA_RESETHAND: raised again, it ends the program, with the exit status that belongs to it.
 static void on_end(int number) {
-  say(number == SIGINT ? "ufp4: interrupted\n" : number == SIGTERM ? "ufp4: terminated\n" : "ufp4: the terminal is gone\n");
+  say(number == SIGINT    ? "ufp4: interrupted\n"
+      : number == SIGTERM ? "ufp4: terminated\n"
+                          : "ufp4: the terminal is gone\n");
   remove_waveforms();
   raise(number);
 }
@@ -33,9 +36,11 @@ void cli_signals_begin(void) {
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     struct sigaction before, handler = {.sa_handler = on_end, .sa_flags = (int)SA_RESETHAND};
     // nohup, and what a shell runs in the background, ignore some.
-    if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL) sigaction(numbers[i], &handler, NULL);
+    if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+      sigaction(numbers[i], &handler, NULL);
   }
-  signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f fails with EFBIG, and is reported as any other
+  signal(SIGXFSZ,
+         SIG_IGN);  // a write beyond ulimit -f fails with EFBIG, and is reported as any other
 }
 
 // The writer of waveforms maps files into memory: a disk that is full comes as a signal.
@@ -51,7 +56,8 @@ void cli_signals_trace(const char *path, const char *beside) {
   snprintf(waveforms, sizeof waveforms, "%s", beside);
   snprintf(hierarchy, sizeof hierarchy, "%s.hier", beside);
   snprintf(waveforms_line, sizeof waveforms_line,
-           "ufp4: %s: the waveforms could not be written whole: no room there, or in the folder of temporary files\n",
+           "ufp4: %s: the waveforms could not be written whole: no room there, or in the folder of "
+           "temporary files\n",
            path);
   sigaction(SIGBUS, &handler, NULL);
 }

@@ -29,7 +29,7 @@ typedef struct {
   cli_device_t device;
 } arguments_t;
 
-// --- Options -----------------------------------------------------------------------------------------
+// --- Options ------------------------------------------------------------------------------------
 
 static arguments_t defaults(void) {
   ufp4_trainer_options_t t = ufp4_trainer_options_default();
@@ -50,19 +50,25 @@ static arguments_t defaults(void) {
 }
 
 static void add_options(cli_options_t *options, arguments_t *a) {
-  cli_option_add(options, "o", CLI_TEXT, &a->folder, "DIR", "where report.html, losses.csv and tensors go");
-  cli_option_add(options, "recipe", CLI_TEXT, &a->recipes, "LIST", "recipes, by commas (default bf16,ufp4,e2m1)");
+  cli_option_add(options, "o", CLI_TEXT, &a->folder, "DIR",
+                 "where report.html, losses.csv and tensors go");
+  cli_option_add(options, "recipe", CLI_TEXT, &a->recipes, "LIST",
+                 "recipes, by commas (default bf16,ufp4,e2m1)");
   cli_option_add(options, "seeds", CLI_UINT, &a->seeds, "N", "runs of each recipe (default 8)");
-  cli_option_add(options, "seed", CLI_UINT, &a->seed, "S", "seed of the first run, the others count up (default 0)");
+  cli_option_add(options, "seed", CLI_UINT, &a->seed, "S",
+                 "seed of the first run, the others count up (default 0)");
   cli_option_add(options, "steps", CLI_UINT, &a->steps, "N", "training steps (default 300)");
   cli_option_add(options, "batch", CLI_UINT, &a->batch, "N", "sequences a step (default 16)");
   cli_option_add(options, "lr", CLI_REAL, &a->rate, "RATE", "peak learning rate (default 3e-3)");
-  cli_option_add(options, "eval", CLI_UINT, &a->held_tokens, "TOKENS", "held-out tokens measured (default 131072)");
+  cli_option_add(options, "eval", CLI_UINT, &a->held_tokens, "TOKENS",
+                 "held-out tokens measured (default 131072)");
   cli_option_add(options, "d-model", CLI_UINT, &a->d_model, "N", "width of the model (default 64)");
   cli_option_add(options, "heads", CLI_UINT, &a->heads, "N", "attention heads (default 2)");
   cli_option_add(options, "layers", CLI_UINT, &a->layers, "N", "blocks (default 4)");
-  cli_option_add(options, "ff", CLI_UINT, &a->ff, "N", "width of the feed-forward part (default 192)");
-  cli_option_add(options, "context", CLI_UINT, &a->context, "N", "tokens of a sequence (default 128)");
+  cli_option_add(options, "ff", CLI_UINT, &a->ff, "N",
+                 "width of the feed-forward part (default 192)");
+  cli_option_add(options, "context", CLI_UINT, &a->context, "N",
+                 "tokens of a sequence (default 128)");
   cli_option_add(options, "no-control", CLI_FLAG, &a->no_control, NULL,
                  "leave out bf16 from perturbed weights, which shows what chaos alone does");
   cli_option_add(options, "capture", CLI_FLAG, &a->capture, NULL,
@@ -77,10 +83,11 @@ typedef struct {
 } bound_t;
 
 static int check_bounds(const cli_command_t *command, const arguments_t *a) {
-  const bound_t bounds[] = {
-      {"seeds", a->seeds, 1000},          {"steps", a->steps, 1000000},   {"batch", a->batch, 65536},
-      {"eval", a->held_tokens, 1u << 30}, {"d-model", a->d_model, 16384}, {"heads", a->heads, 16384},
-      {"layers", a->layers, 1000},        {"ff", a->ff, 16384},           {"context", a->context, 16384}};
+  const bound_t bounds[] = {{"seeds", a->seeds, 1000},      {"steps", a->steps, 1000000},
+                            {"batch", a->batch, 65536},     {"eval", a->held_tokens, 1u << 30},
+                            {"d-model", a->d_model, 16384}, {"heads", a->heads, 16384},
+                            {"layers", a->layers, 1000},    {"ff", a->ff, 16384},
+                            {"context", a->context, 16384}};
   for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
     if (bounds[i].value < 1 || bounds[i].value > bounds[i].limit) {
       return cli_fail(command, CLI_USAGE, "--%s %llu is not within 1..%llu", bounds[i].option,
@@ -93,20 +100,24 @@ static int check_bounds(const cli_command_t *command, const arguments_t *a) {
 static int check(const cli_command_t *command, const arguments_t *a) {
   int end = check_bounds(command, a);
   if (end != CLI_GO_ON) return end;
-  if (!a->folder) return cli_fail(command, CLI_USAGE, "-o DIR is missing; usage: ufp4 train %s", command->arguments);
-  if (!(a->rate > 0 && a->rate <= 1)) return cli_fail(command, CLI_USAGE, "--lr must be over 0 and at most 1");
+  if (!a->folder)
+    return cli_fail(command, CLI_USAGE, "-o DIR is missing; usage: ufp4 train %s",
+                    command->arguments);
+  if (!(a->rate > 0 && a->rate <= 1))
+    return cli_fail(command, CLI_USAGE, "--lr must be over 0 and at most 1");
   if (a->d_model % (2 * a->heads)) {
     return cli_fail(command, CLI_USAGE, "--d-model %llu is not a multiple of 2 x --heads %llu",
                     (unsigned long long)a->d_model, (unsigned long long)a->heads);
   }
   if (a->batch * a->context > UFP4_MAX_DIM) {
-    return cli_fail(command, CLI_USAGE, "--batch x --context is %llu tokens; at most %d are possible",
+    return cli_fail(command, CLI_USAGE,
+                    "--batch x --context is %llu tokens; at most %d are possible",
                     (unsigned long long)(a->batch * a->context), UFP4_MAX_DIM);
   }
   return CLI_GO_ON;
 }
 
-// --- The experiment ----------------------------------------------------------------------------------
+// --- The experiment -----------------------------------------------------------------------------
 
 typedef struct {
   const cli_command_t *command;
@@ -131,16 +142,18 @@ static const char *const reserved[RESERVED] = {CONTROL, LOSSES, REPORT};
 static int add_variant(plan_t *plan, const char *word, size_t length) {
   ufp4_experiment_options_t *o = &plan->options;
   char path[PATH_MAX];
-  if (o->variant_count == UFP4_MAX_VARIANTS - 1) return cli_fail(plan->command, CLI_USAGE, "--recipe: too many");
-  if (length >= sizeof path) return cli_fail(plan->command, CLI_USAGE, "--recipe: the name is too long");
+  if (o->variant_count == UFP4_MAX_VARIANTS - 1)
+    return cli_fail(plan->command, CLI_USAGE, "--recipe: too many");
+  if (length >= sizeof path)
+    return cli_fail(plan->command, CLI_USAGE, "--recipe: the name is too long");
   memcpy(path, word, length);
   path[length] = '\0';
   ufp4_variant_t *variant = &o->variants[o->variant_count];
   int end = cli_recipe(plan->command, path, &variant->recipe);
   for (int i = 0; end == CLI_GO_ON && i < RESERVED; i++) {
     if (strcmp(reserved[i], variant->recipe.name)) continue;
-    end = cli_fail(plan->command, CLI_USAGE, "--recipe: %s is a name of this command's own; give yours another",
-                   reserved[i]);
+    end = cli_fail(plan->command, CLI_USAGE,
+                   "--recipe: %s is a name of this command's own; give yours another", reserved[i]);
   }
   for (int i = 0; end == CLI_GO_ON && i < o->variant_count; i++) {
     if (!strcmp(o->variants[i].name, variant->recipe.name)) {
@@ -163,7 +176,8 @@ static void add_control(plan_t *plan) {
     if (!o->variants[i].recipe.quantized) base = &o->variants[i];
   }
   if (!base || !quantized) return;
-  o->variants[o->variant_count++] = (ufp4_variant_t){CONTROL, base->recipe, CONTROL_DEVIATION, NULL};
+  o->variants[o->variant_count++] =
+      (ufp4_variant_t){CONTROL, base->recipe, CONTROL_DEVIATION, NULL};
 }
 
 static int add_variants(plan_t *plan, const arguments_t *a) {
@@ -178,7 +192,8 @@ static int add_variants(plan_t *plan, const arguments_t *a) {
   return CLI_GO_ON;
 }
 
-// Runs are spread over the threads; where there are fewer runs than threads, each run's device gets several.
+// Runs are spread over the threads; where there are fewer runs than threads, each run's device gets
+// several.
 static void share_threads(plan_t *plan, uint64_t threads) {
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   int runs = plan->options.seeds * plan->options.variant_count;
@@ -191,12 +206,13 @@ static int make_plan(const cli_command_t *command, const arguments_t *a, plan_t 
   plan->command = command;
   plan->device = a->device;
   ufp4_experiment_options_t *o = &plan->options;
-  o->trainer = (ufp4_trainer_options_t){
-      .shape = {(int64_t)a->d_model, (int64_t)a->heads, (int64_t)a->layers, (int64_t)a->ff, (int64_t)a->context},
-      .batch = (int64_t)a->batch,
-      .steps = (int64_t)a->steps,
-      .rate = a->rate,
-      .seed = a->seed};
+  o->trainer =
+      (ufp4_trainer_options_t){.shape = {(int64_t)a->d_model, (int64_t)a->heads, (int64_t)a->layers,
+                                         (int64_t)a->ff, (int64_t)a->context},
+                               .batch = (int64_t)a->batch,
+                               .steps = (int64_t)a->steps,
+                               .rate = a->rate,
+                               .seed = a->seed};
   o->seeds = (int)a->seeds;
   o->held_tokens = (int64_t)a->held_tokens;
   o->backend = a->device.backend;
@@ -207,7 +223,7 @@ static int make_plan(const cli_command_t *command, const arguments_t *a, plan_t 
   return end;
 }
 
-// --- Output ------------------------------------------------------------------------------------------
+// --- Output -------------------------------------------------------------------------------------
 
 // Before the training, which may take hours: what is written after it can be.
 static int check_outputs(const cli_command_t *command, const arguments_t *a) {
@@ -242,17 +258,19 @@ static int make_folders(plan_t *plan, const arguments_t *a) {
   return end;
 }
 
-// Tensors that an earlier run has captured into the same folder: they would lie among this run's as if they were its
-// own. That run's losses.csv says which recipes it had.
+// Tensors that an earlier run has captured into the same folder: they would lie among this run's as
+// if they were its own. That run's losses.csv says which recipes it had.
 static void clean_captures(const plan_t *plan, const arguments_t *a) {
   const ufp4_experiment_options_t *o = &plan->options;
   char path[PATH_MAX], line[PATH_MAX], last[PATH_MAX] = "";
   snprintf(path, sizeof path, "%s/" LOSSES, a->folder);
   FILE *losses = fopen(path, "r");
-  if (losses != NULL && fgets(line, sizeof line, losses) == NULL) line[0] = '\0';  // the columns' names
+  if (losses != NULL && fgets(line, sizeof line, losses) == NULL)
+    line[0] = '\0';  // the columns' names
   while (losses != NULL && fgets(line, sizeof line, losses) != NULL) {
     line[strcspn(line, ",\n")] = '\0';
-    if (line[0] == '\0' || line[0] == '.' || strchr(line, '/') != NULL || strcmp(line, last) == 0) continue;
+    if (line[0] == '\0' || line[0] == '.' || strchr(line, '/') != NULL || strcmp(line, last) == 0)
+      continue;
     memcpy(last, line, strlen(line) + 1);
     int length = snprintf(path, sizeof path, "%s/%s", a->folder, line), again = 0;
     for (int v = 0; v < o->variant_count; v++) again |= strcmp(line, o->variants[v].name) == 0;
@@ -263,7 +281,8 @@ static void clean_captures(const plan_t *plan, const arguments_t *a) {
   if (losses != NULL) fclose(losses);
   for (int v = 0; v < o->variant_count; v++) {
     int length = snprintf(path, sizeof path, "%s/%s", a->folder, o->variants[v].name);
-    if (length < PATH_MAX) ufp4_capture_clean(path, o->variants[v].capture != NULL ? o->trainer.shape.blocks : 0);
+    if (length < PATH_MAX)
+      ufp4_capture_clean(path, o->variants[v].capture != NULL ? o->trainer.shape.blocks : 0);
     if (o->variants[v].capture == NULL) rmdir(path);
   }
 }
@@ -315,30 +334,35 @@ static json_t *recipe_object(const ufp4_experiment_t *e, int v) {
   for (int s = 0; s < e->options->seeds; s++) {
     json_array_append_new(each, json_real_or_null(ufp4_experiment_at(e, v, s)->held_loss));
   }
-  return json_pack("{s:o, s:i, s:o, s:o, s:o, s:o}", "recipe", json_text(e->options->variants[v].name), "seeds",
-                   e->options->seeds, "held_loss", json_real_or_null(losses.mean), "deviation",
-                   json_real_or_null(losses.deviation), "held_losses", each, "tokens_per_second",
+  return json_pack("{s:o, s:i, s:o, s:o, s:o, s:o}", "recipe",
+                   json_text(e->options->variants[v].name), "seeds", e->options->seeds, "held_loss",
+                   json_real_or_null(losses.mean), "deviation", json_real_or_null(losses.deviation),
+                   "held_losses", each, "tokens_per_second",
                    json_real_or_null(tokens_per_second(e, v)));
 }
 
 static json_t *gap_object(const ufp4_experiment_t *e, ufp4_comparison_t pair) {
   ufp4_paired_t gap = ufp4_experiment_gap(e, pair.variant, pair.base);
-  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:s}", "recipe", json_text(e->options->variants[pair.variant].name),
-                   "against", json_text(e->options->variants[pair.base].name), "gap_percent", json_real_or_null(gap.mean),
-                   "deviation", json_real_or_null(gap.deviation), "t", json_real_or_null(gap.t), "seeds_worse",
-                   (json_int_t)gap.positive, "verdict", ufp4_gap_verdict(&gap));
+  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:s}", "recipe",
+                   json_text(e->options->variants[pair.variant].name), "against",
+                   json_text(e->options->variants[pair.base].name), "gap_percent",
+                   json_real_or_null(gap.mean), "deviation", json_real_or_null(gap.deviation), "t",
+                   json_real_or_null(gap.t), "seeds_worse", (json_int_t)gap.positive, "verdict",
+                   ufp4_gap_verdict(&gap));
 }
 
 static int print_json(const plan_t *plan, const ufp4_experiment_t *e) {
   ufp4_comparison_t pairs[UFP4_MAX_VARIANTS * UFP4_MAX_VARIANTS];
   json_t *recipes = json_array(), *comparisons = json_array();
-  for (int v = 0; v < e->options->variant_count; v++) json_array_append_new(recipes, recipe_object(e, v));
+  for (int v = 0; v < e->options->variant_count; v++)
+    json_array_append_new(recipes, recipe_object(e, v));
   int count = ufp4_experiment_comparisons(e, pairs);
   for (int i = 0; i < count; i++) json_array_append_new(comparisons, gap_object(e, pairs[i]));
-  return cli_json_print(plan->command,
-                        json_pack("{s:o, s:o, s:I}", "recipes", recipes, "comparisons", comparisons, "held_tokens",
-                                  (json_int_t)ufp4_experiment_at(e, 0, 0)->held_tokens),
-                        9);
+  return cli_json_print(
+      plan->command,
+      json_pack("{s:o, s:o, s:I}", "recipes", recipes, "comparisons", comparisons, "held_tokens",
+                (json_int_t)ufp4_experiment_at(e, 0, 0)->held_tokens),
+      9);
 }
 
 // A text may have less to measure than was asked for.
@@ -346,17 +370,19 @@ static void tell_held(const plan_t *plan, const arguments_t *a, const ufp4_exper
   const int64_t held = ufp4_experiment_at(e, 0, 0)->held_tokens,
                 asked = (int64_t)(a->held_tokens / a->context * a->context);
   if (held >= asked) return;
-  fprintf(stderr, "ufp4 %s: %lld held-out tokens are measured: the text has no more\n", plan->command->name,
-          (long long)held);
+  fprintf(stderr, "ufp4 %s: %lld held-out tokens are measured: the text has no more\n",
+          plan->command->name, (long long)held);
 }
 
-// --- The command -------------------------------------------------------------------------------------
+// --- The command --------------------------------------------------------------------------------
 
 // What has been trained stays, whatever fails after it: the files come before the table.
 static int run_experiment(plan_t *plan, const arguments_t *a, const ufp4_text_t *text) {
   ufp4_experiment_t experiment;
-  progress_t progress = progress_start(plan->options.trainer.batch * plan->options.trainer.shape.context);
-  ufp4_status_t status = ufp4_experiment_run(&plan->options, text, progress_steps, &progress, &experiment);
+  progress_t progress =
+      progress_start(plan->options.trainer.batch * plan->options.trainer.shape.context);
+  ufp4_status_t status =
+      ufp4_experiment_run(&plan->options, text, progress_steps, &progress, &experiment);
   progress_end(&progress);
   int end = CLI_GO_ON;
   if (status) {
@@ -412,8 +438,10 @@ static int run(int argc, char **argv) {
   plan_t *plan = calloc(1, sizeof *plan);
   if (!plan) return cli_fail_status(command, UFP4_ERROR_MEMORY, NULL);
   end = make_plan(command, &a, plan);
-  if (end == CLI_GO_ON && a.device.trace != NULL && plan->options.seeds * plan->options.variant_count > 1) {
-    end = cli_fail(command, CLI_USAGE, "--trace is of one run: --seeds 1, one --recipe, --no-control");
+  if (end == CLI_GO_ON && a.device.trace != NULL &&
+      plan->options.seeds * plan->options.variant_count > 1) {
+    end = cli_fail(command, CLI_USAGE,
+                   "--trace is of one run: --seeds 1, one --recipe, --no-control");
   }
   if (end == CLI_GO_ON) end = run_plan(plan, &a);
   free(plan);
@@ -425,7 +453,8 @@ const cli_command_t cli_train = {
     .arguments = "[TEXT] -o DIR [options]",
     .summary =
         "Trains a small language model with one or more recipes and compares the held-out losses.\n"
-        "Each recipe runs on several seeds, the GEMMs of its linear layers on a device. TEXT: any plain or "
+        "Each recipe runs on several seeds, the GEMMs of its linear layers on a device. TEXT: any "
+        "plain or "
         "gzip-compressed file,\nor gcide (default): the dictionary of Debian's package dict-gcide.",
     .example = "ufp4 train -o out --recipe bf16,ufp4 --seeds 2 --steps 20",
     .run = run,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver: devices, buffers, jobs, and the training GEMMs of a linear layer (docs/ip/programmers-guide.md).
+// The driver: devices, buffers, jobs, and the training GEMMs of a linear layer
+// (docs/ip/programmers-guide.md).
 #ifndef UFP4_H
 #define UFP4_H
 
@@ -20,37 +21,45 @@
 extern "C" {
 #endif
 
-// --- Devices -----------------------------------------------------------------------------------------
+// --- Devices ------------------------------------------------------------------------------------
 
 typedef struct ufp4_device ufp4_device_t;
 
-/** The longest latency of a simulated memory, in cycles: a core that waits for longer is stopped by its watchdog. */
+/** The longest latency of a simulated memory, in cycles: a core that waits for longer is stopped by
+ * its watchdog. */
 #define UFP4_MEM_LATENCY_MAX 100000u
 
-/** Options of ufp4_device_open; start from ufp4_device_options_default(). A backend ignores what it has no use for. */
+/** Options of ufp4_device_open; start from ufp4_device_options_default(). A backend ignores what it
+ * has no use for. */
 typedef struct {
-  const char *configuration;  ///< "small", "default", ..: the core's named configuration (docs/ip/registers.md)
+  const char *configuration;  ///< "small", "default", ..: the core's named configuration
+                              ///< (docs/ip/registers.md)
   uint64_t memory_bytes;      ///< size of device memory
-  unsigned mem_latency;       ///< simulated memory: cycles from address to first data, up to UFP4_MEM_LATENCY_MAX
+  unsigned mem_latency;       ///< simulated memory: cycles from address to first data, up to
+                              ///< UFP4_MEM_LATENCY_MAX
   unsigned mem_bandwidth;     ///< simulated memory: bytes a cycle, each way; 0: as wide as the bus
   uint64_t stall_seed;        ///< simulated memory: seed of random back-pressure; 0: none
-  uint64_t max_cycles;        ///< simulated core: cycles until the next completion; 0: the default limit. A call that
-                              ///< has waited so long gives UFP4_ERROR_TIMEOUT, and what it has of the device's memory
-                              ///< stays taken until the device is closed
-  const char *trace_path;     ///< simulated core: waveform file (.fst), or NULL; see ufp4_device_trace_end
-  unsigned threads;           ///< model: threads; 0: all cores
-  ufp4_kernel_t kernel;       ///< model: 0: the fastest
-  ufp4_message_t *message;    ///< where ufp4_device_open says why it failed, or NULL
+  uint64_t max_cycles;  ///< simulated core: cycles until the next completion; 0: the default limit.
+                        ///< A call that has waited so long gives UFP4_ERROR_TIMEOUT, and what it
+                        ///< has of the device's memory stays taken until the device is closed
+  const char
+      *trace_path;   ///< simulated core: waveform file (.fst), or NULL; see ufp4_device_trace_end
+  unsigned threads;  ///< model: threads; 0: all cores
+  ufp4_kernel_t kernel;     ///< model: 0: the fastest
+  ufp4_message_t *message;  ///< where ufp4_device_open says why it failed, or NULL
 } ufp4_device_options_t;
 
 ufp4_device_options_t ufp4_device_options_default(void);
 
 /** Opens "model", "rtl" or "cuda". On failure *device is NULL. */
-ufp4_status_t ufp4_device_open(const char *backend, const ufp4_device_options_t *options, ufp4_device_t **device);
+ufp4_status_t ufp4_device_open(const char *backend, const ufp4_device_options_t *options,
+                               ufp4_device_t **device);
 void ufp4_device_close(ufp4_device_t *device);
-/** Ends the waveform file, if options->trace_path named one, as closing does; the device goes on without.
- *  @return UFP4_ERROR_STORAGE if it could not be written whole: what there is of it is removed. The writer maps files
- *  into memory, so a disk that fills up may instead end the process with SIGBUS, unless that is handled. */
+/** Ends the waveform file, if options->trace_path named one, as closing does; the device goes on
+ * without.
+ *  @return UFP4_ERROR_STORAGE if it could not be written whole: what there is of it is removed. The
+ * writer maps files into memory, so a disk that fills up may instead end the process with SIGBUS,
+ * unless that is handled. */
 ufp4_status_t ufp4_device_trace_end(ufp4_device_t *device);
 
 /** What the device itself reports. */
@@ -59,14 +68,15 @@ typedef struct {
   ufp4_configuration_t configuration;
   uint32_t version;
   uint64_t memory_bytes;
-  int has_cycles;  ///< 1 if cycles and counters mean anything on this backend
+  int has_cycles;      ///< 1 if cycles and counters mean anything on this backend
   char hardware[256];  ///< cuda: the GPU and its versions; empty elsewhere
 } ufp4_device_info_t;
 ufp4_status_t ufp4_device_info(ufp4_device_t *device, ufp4_device_info_t *info);
 
-/** Soft reset: ends every job that has not ended (a wait for it gives UFP4_ERROR_JOB, status cancelled), makes all
- *  exponent slots unwritten, and brings back a device that has returned UFP4_ERROR_DEVICE because its watchdog stopped
- *  it. Memory stays, but for what the jobs that were ended had written of their output; so do the counters. */
+/** Soft reset: ends every job that has not ended (a wait for it gives UFP4_ERROR_JOB, status
+ * cancelled), makes all exponent slots unwritten, and brings back a device that has returned
+ * UFP4_ERROR_DEVICE because its watchdog stopped it. Memory stays, but for what the jobs that were
+ * ended had written of their output; so do the counters. */
 ufp4_status_t ufp4_device_reset(ufp4_device_t *device);
 
 /** A one-line description of the last error of this device; empty if there was none. */
@@ -75,17 +85,19 @@ const char *ufp4_device_message(const ufp4_device_t *device);
 /** Performance counters since the device was opened, by ufp4_counter_t. */
 ufp4_status_t ufp4_device_counters(ufp4_device_t *device, uint64_t counters[UFP4_COUNTER_COUNT]);
 
-// --- Buffers -----------------------------------------------------------------------------------------
+// --- Buffers ------------------------------------------------------------------------------------
 
 /** Device memory, by address; 0 is never a valid buffer. Aligned to UFP4_ALIGN_BYTES. */
 ufp4_status_t ufp4_buffer_alloc(ufp4_device_t *device, uint64_t bytes, uint64_t *address);
 void ufp4_buffer_free(ufp4_device_t *device, uint64_t address);
-ufp4_status_t ufp4_buffer_write(ufp4_device_t *device, uint64_t address, const void *data, uint64_t bytes);
+ufp4_status_t ufp4_buffer_write(ufp4_device_t *device, uint64_t address, const void *data,
+                                uint64_t bytes);
 ufp4_status_t ufp4_buffer_read(ufp4_device_t *device, uint64_t address, void *data, uint64_t bytes);
 
-// --- Jobs --------------------------------------------------------------------------------------------
+// --- Jobs ---------------------------------------------------------------------------------------
 
-/** Any descriptor: its first 8 bytes are the header. Its job field is overwritten by ufp4_submit. */
+/** Any descriptor: its first 8 bytes are the header. Its job field is overwritten by ufp4_submit.
+ */
 typedef union {
   ufp4_header_descriptor_t header;
   ufp4_quant_descriptor_t quant;
@@ -94,17 +106,20 @@ typedef union {
 } ufp4_descriptor_t;
 
 /** Queues one job and returns its number. Jobs run in order. */
-ufp4_status_t ufp4_submit(ufp4_device_t *device, const ufp4_descriptor_t *descriptor, uint32_t *job);
-/** Waits until @p job has ended and gives its completion (may be NULL). A completion is kept until 256 more jobs have
- * ended. @p timeout_us 0: no limit but the device's own cycle limit. UFP4_ERROR_JOB if it ended with a status other
- * than ok: the device keeps serving. */
-ufp4_status_t ufp4_wait(ufp4_device_t *device, uint32_t job, uint64_t timeout_us, ufp4_completion_t *completion);
+ufp4_status_t ufp4_submit(ufp4_device_t *device, const ufp4_descriptor_t *descriptor,
+                          uint32_t *job);
+/** Waits until @p job has ended and gives its completion (may be NULL). A completion is kept until
+ * 256 more jobs have ended. @p timeout_us 0: no limit but the device's own cycle limit.
+ * UFP4_ERROR_JOB if it ended with a status other than ok: the device keeps serving. */
+ufp4_status_t ufp4_wait(ufp4_device_t *device, uint32_t job, uint64_t timeout_us,
+                        ufp4_completion_t *completion);
 /** Reads exponent slot @p slot. */
 ufp4_status_t ufp4_slot_read(ufp4_device_t *device, unsigned slot, int *exponent);
 
-// --- Whole operands ----------------------------------------------------------------------------------
+// --- Whole operands -----------------------------------------------------------------------------
 
-/** Cycles and counters of one call, all zero on a backend without cycles; util counts M*N*K useful MACs. */
+/** Cycles and counters of one call, all zero on a backend without cycles; util counts M*N*K useful
+ * MACs. */
 typedef struct {
   int64_t m, n, k;
   uint64_t cycles;                        ///< of the GEMM job
@@ -112,16 +127,18 @@ typedef struct {
   uint64_t counters[UFP4_COUNTER_COUNT];  ///< difference over the GEMM job
 } ufp4_gemm_stats_t;
 
-/** As ufp4_quantize and ufp4_gemm, on the device, with operands in the host's memory: everything that the tables of
- *  ufp4_combination_quantize and ufp4_combination_gemm give this backend. Of @p how, threads and kernel are the device's.
- *  The backend rtl quantizes by descriptors only (ufp4_submit); here the host does it, with the same bits. @p stats may
- *  be NULL. UFP4_ERROR_UNSUPPORTED: the backend does not have this combination. */
-ufp4_status_t ufp4_device_quantize(ufp4_device_t *device, const ufp4_matrix_t *in, const ufp4_quantize_t *how,
-                                   ufp4_operand_t *out);
-ufp4_status_t ufp4_device_gemm(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,
-                               const ufp4_gemm_t *how, void *d, int64_t d_ld, ufp4_gemm_stats_t *stats);
+/** As ufp4_quantize and ufp4_gemm, on the device, with operands in the host's memory: everything
+ * that the tables of ufp4_combination_quantize and ufp4_combination_gemm give this backend. Of @p
+ * how, threads and kernel are the device's. The backend rtl quantizes by descriptors only
+ * (ufp4_submit); here the host does it, with the same bits. @p stats may be NULL.
+ * UFP4_ERROR_UNSUPPORTED: the backend does not have this combination. */
+ufp4_status_t ufp4_device_quantize(ufp4_device_t *device, const ufp4_matrix_t *in,
+                                   const ufp4_quantize_t *how, ufp4_operand_t *out);
+ufp4_status_t ufp4_device_gemm(ufp4_device_t *device, const ufp4_operand_t *a,
+                               const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d,
+                               int64_t d_ld, ufp4_gemm_stats_t *stats);
 
-// --- Recipes -----------------------------------------------------------------------------------------
+// --- Recipes ------------------------------------------------------------------------------------
 
 typedef enum { UFP4_ROLE_X = 0, UFP4_ROLE_W = 1, UFP4_ROLE_DY = 2 } ufp4_role_t;
 typedef enum { UFP4_PASS_FPROP = 0, UFP4_PASS_DGRAD = 1, UFP4_PASS_WGRAD = 2 } ufp4_pass_t;
@@ -147,21 +164,24 @@ typedef struct {
 ufp4_status_t ufp4_recipe_named(const char *name, ufp4_recipe_t *recipe);
 /** Reads a recipe of one's own, a JSON file (docs/reference/files.md, "Recipes"). */
 ufp4_status_t ufp4_recipe_read(const char *path, ufp4_recipe_t *recipe, ufp4_message_t *message);
-/** Whether every copy and GEMM of @p passes (a bit per ufp4_pass_t) may be asked for, on @p backend (NULL: on any): as
- *  ufp4_combination_quantize and ufp4_combination_gemm. A recipe that does not quantize always may. */
+/** Whether every copy and GEMM of @p passes (a bit per ufp4_pass_t) may be asked for, on @p backend
+ * (NULL: on any): as ufp4_combination_quantize and ufp4_combination_gemm. A recipe that does not
+ * quantize always may. */
 ufp4_status_t ufp4_recipe_check(const ufp4_recipe_t *recipe, unsigned passes, const char *backend,
                                 ufp4_message_t *message);
-/** The roles of operands A and B of a pass and along which axis each is blocked: FPROP x row, w row; DGRAD dy row, w
- * col; WGRAD dy col, x col. */
+/** The roles of operands A and B of a pass and along which axis each is blocked: FPROP x row, w
+ * row; DGRAD dy row, w col; WGRAD dy col, x col. */
 void ufp4_pass_operands(ufp4_pass_t pass, ufp4_role_t role[2], ufp4_axis_t axis[2]);
 /** How @p recipe quantizes the copy of @p role along @p axis (seed and tensor_id are left 0). */
-ufp4_quantize_t ufp4_recipe_quantize(const ufp4_recipe_t *recipe, ufp4_role_t role, ufp4_axis_t axis);
+ufp4_quantize_t ufp4_recipe_quantize(const ufp4_recipe_t *recipe, ufp4_role_t role,
+                                     ufp4_axis_t axis);
 
-// --- The training GEMMs of a linear layer -------------------------------------------------------------
+// --- The training GEMMs of a linear layer -------------------------------------------------------
 
 typedef struct ufp4_linear ufp4_linear_t;
 
-/** Loading a layer's tensor writes this exponent slot and the next one: jobs of one's own should name others. */
+/** Loading a layer's tensor writes this exponent slot and the next one: jobs of one's own should
+ * name others. */
 #define UFP4_LAYER_SLOTS 62u
 
 /** X [tokens][cin], W [cout][cin], dY [tokens][cout]. */
@@ -172,29 +192,33 @@ typedef struct {
   unsigned passes;  ///< bit per ufp4_pass_t: which GEMMs will be asked for
 } ufp4_linear_shape_t;
 
-/** Allocates the layer's buffers on the device. A recipe that no descriptor can express (all but E4M3 and E8M0 scales for
- *  blocks of one row, the integer RHT and the contract of the configuration) goes by whole operands, in the host's memory.
- *  UFP4_ERROR_UNSUPPORTED: this backend does not have what the recipe asks for. */
-ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_t *shape, const ufp4_recipe_t *recipe,
-                                 ufp4_linear_t **linear);
+/** Allocates the layer's buffers on the device. A recipe that no descriptor can express (all but
+ * E4M3 and E8M0 scales for blocks of one row, the integer RHT and the contract of the
+ * configuration) goes by whole operands, in the host's memory. UFP4_ERROR_UNSUPPORTED: this backend
+ * does not have what the recipe asks for. */
+ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_t *shape,
+                                 const ufp4_recipe_t *recipe, ufp4_linear_t **linear);
 /** 1 if the device multiplies for this layer but does not quantize: the host does. */
 int ufp4_linear_quantizes_on_host(const ufp4_linear_t *linear);
 void ufp4_linear_free(ufp4_linear_t *linear);
-/** Uploads a tensor and quantizes the copies that the passes need: AMAX, then QUANT, one read each. @p step, below
- * 2^48, enters the tensor id. */
-ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor, uint64_t step);
+/** Uploads a tensor and quantizes the copies that the passes need: AMAX, then QUANT, one read each.
+ * @p step, below 2^48, enters the tensor id. */
+ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor,
+                               uint64_t step);
 /** Runs one GEMM on loaded operands and reads D back, FP32 [m][ld]; @p stats may be NULL. */
 ufp4_status_t ufp4_linear_run(ufp4_linear_t *linear, ufp4_pass_t pass, float *d, int64_t d_ld,
                               ufp4_gemm_stats_t *stats);
 /** Reads a quantized copy back from the device, for comparison; free it with ufp4_operand_free. */
-ufp4_status_t ufp4_linear_operand(ufp4_linear_t *linear, ufp4_role_t role, ufp4_axis_t axis, ufp4_operand_t *out);
+ufp4_status_t ufp4_linear_operand(ufp4_linear_t *linear, ufp4_role_t role, ufp4_axis_t axis,
+                                  ufp4_operand_t *out);
 
 /** Y [tokens][cout] = X W^T: load x, load w, run. */
-ufp4_status_t ufp4_linear_fprop(ufp4_linear_t *linear, const ufp4_matrix_t *x, const ufp4_matrix_t *w, uint64_t step,
-                                float *y, ufp4_gemm_stats_t *stats);
-/** dX [tokens][cin] = dY W, with the W of the last fprop: load dy, run. */
-ufp4_status_t ufp4_linear_dgrad(ufp4_linear_t *linear, const ufp4_matrix_t *dy, uint64_t step, float *dx,
+ufp4_status_t ufp4_linear_fprop(ufp4_linear_t *linear, const ufp4_matrix_t *x,
+                                const ufp4_matrix_t *w, uint64_t step, float *y,
                                 ufp4_gemm_stats_t *stats);
+/** dX [tokens][cin] = dY W, with the W of the last fprop: load dy, run. */
+ufp4_status_t ufp4_linear_dgrad(ufp4_linear_t *linear, const ufp4_matrix_t *dy, uint64_t step,
+                                float *dx, ufp4_gemm_stats_t *stats);
 /** dW [cout][cin] = dY^T X, with the X of the last fprop and the dY of the last dgrad: run. */
 ufp4_status_t ufp4_linear_wgrad(ufp4_linear_t *linear, float *dw, ufp4_gemm_stats_t *stats);
 

@@ -33,7 +33,8 @@ static size_t find_gap(const ufp4_device_t *device, uint64_t bytes, uint64_t *ad
 ufp4_status_t ufp4_buffer_alloc(ufp4_device_t *device, uint64_t bytes, uint64_t *address) {
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
-  if (bytes == 0 || address == NULL) return device_fail(device, UFP4_ERROR_ARGUMENT, "a buffer of no bytes");
+  if (bytes == 0 || address == NULL)
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "a buffer of no bytes");
   if (bytes > device->info.memory_bytes) {
     return device_fail(device, UFP4_ERROR_MEMORY, "a buffer of %llu bytes: the device has %llu",
                        (unsigned long long)bytes, (unsigned long long)device->info.memory_bytes);
@@ -66,26 +67,30 @@ void ufp4_buffer_free(ufp4_device_t *device, uint64_t address) {
   }
 }
 
-static ufp4_status_t check_range(ufp4_device_t *device, uint64_t address, const void *data, uint64_t bytes) {
+static ufp4_status_t check_range(ufp4_device_t *device, uint64_t address, const void *data,
+                                 uint64_t bytes) {
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
   uint64_t first = UFP4_MEMORY_BASE + UFP4_MEMORY_RESERVED_BYTES;
   uint64_t end = UFP4_MEMORY_BASE + device->info.memory_bytes;
   if (data == NULL || address < first || address > end || bytes > end - address) {
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "%llu bytes at 0x%llx: buffers lie from 0x%llx to 0x%llx",
-                       (unsigned long long)bytes, (unsigned long long)address, (unsigned long long)first,
-                       (unsigned long long)end);
+    return device_fail(device, UFP4_ERROR_ARGUMENT,
+                       "%llu bytes at 0x%llx: buffers lie from 0x%llx to 0x%llx",
+                       (unsigned long long)bytes, (unsigned long long)address,
+                       (unsigned long long)first, (unsigned long long)end);
   }
   return UFP4_OK;
 }
 
-ufp4_status_t ufp4_buffer_write(ufp4_device_t *device, uint64_t address, const void *data, uint64_t bytes) {
+ufp4_status_t ufp4_buffer_write(ufp4_device_t *device, uint64_t address, const void *data,
+                                uint64_t bytes) {
   ufp4_status_t status = check_range(device, address, data, bytes);
   if (status != UFP4_OK) return status;
   return device_note(device, device->backend->memory_write(device->state, address, data, bytes));
 }
 
-ufp4_status_t ufp4_buffer_read(ufp4_device_t *device, uint64_t address, void *data, uint64_t bytes) {
+ufp4_status_t ufp4_buffer_read(ufp4_device_t *device, uint64_t address, void *data,
+                               uint64_t bytes) {
   ufp4_status_t status = check_range(device, address, data, bytes);
   if (status != UFP4_OK) return status;
   return device_note(device, device->backend->memory_read(device->state, address, data, bytes));

@@ -38,15 +38,18 @@ static ufp4_status_t fail_memory(const char *path, ufp4_message_t *message) {
   return UFP4_ERROR_MEMORY;
 }
 
-static ufp4_status_t make_path(const checkpoint_t *checkpoint, const char *name, char path[CHECKPOINT_TEXT],
-                               ufp4_message_t *message) {
+static ufp4_status_t make_path(const checkpoint_t *checkpoint, const char *name,
+                               char path[CHECKPOINT_TEXT], ufp4_message_t *message) {
   const char *between = checkpoint->folder[0] == '\0' ? "" : "/";
-  if (snprintf(path, CHECKPOINT_TEXT, "%s%s%s", checkpoint->folder, between, name) < CHECKPOINT_TEXT) return UFP4_OK;
+  if (snprintf(path, CHECKPOINT_TEXT, "%s%s%s", checkpoint->folder, between, name) <
+      CHECKPOINT_TEXT)
+    return UFP4_OK;
   ufp4_message_set(message, "%s: the name of a file in it is too long", checkpoint->place);
   return UFP4_ERROR_FORMAT;
 }
 
-ufp4_status_t checkpoint_json(const checkpoint_t *checkpoint, const char *name, json_t **out, ufp4_message_t *message) {
+ufp4_status_t checkpoint_json(const checkpoint_t *checkpoint, const char *name, json_t **out,
+                              ufp4_message_t *message) {
   char path[CHECKPOINT_TEXT];
   json_error_t error;
   *out = NULL;
@@ -54,7 +57,8 @@ ufp4_status_t checkpoint_json(const checkpoint_t *checkpoint, const char *name, 
   if (status != UFP4_OK || access(path, F_OK) != 0) return status;
   *out = json_load_file(path, 0, &error);
   if (*out != NULL) return UFP4_OK;
-  ufp4_message_set(message, "%s: it cannot be read as JSON: line %d: %s", path, error.line, error.text);
+  ufp4_message_set(message, "%s: it cannot be read as JSON: line %d: %s", path, error.line,
+                   error.text);
   return UFP4_ERROR_FORMAT;
 }
 
@@ -79,7 +83,8 @@ static ufp4_status_t open_file(checkpoint_t *checkpoint, const char *path, safet
   return UFP4_OK;
 }
 
-static ufp4_status_t open_single(checkpoint_t *checkpoint, const char *path, ufp4_message_t *message) {
+static ufp4_status_t open_single(checkpoint_t *checkpoint, const char *path,
+                                 ufp4_message_t *message) {
   safetensors_t *file;
   ufp4_status_t status = open_file(checkpoint, path, &file, message);
   if (status == UFP4_OK) checkpoint->names = file->header;
@@ -102,7 +107,8 @@ static ufp4_status_t open_folder(checkpoint_t *checkpoint, ufp4_message_t *messa
   return UFP4_ERROR_FORMAT;
 }
 
-ufp4_status_t checkpoint_open(const char *path, size_t length, checkpoint_t *out, ufp4_message_t *message) {
+ufp4_status_t checkpoint_open(const char *path, size_t length, checkpoint_t *out,
+                              ufp4_message_t *message) {
   *out = (checkpoint_t){0};
   if (length >= CHECKPOINT_TEXT) length = CHECKPOINT_TEXT - 1;  // it will not be found
   memcpy(out->place, path, length);
@@ -131,15 +137,16 @@ int checkpoint_has(const checkpoint_t *checkpoint, const char *name) {
 }
 
 // The path of the file that the index gives for a tensor.
-static ufp4_status_t find_shard(const checkpoint_t *checkpoint, const char *name, char path[CHECKPOINT_TEXT],
-                                ufp4_message_t *message) {
+static ufp4_status_t find_shard(const checkpoint_t *checkpoint, const char *name,
+                                char path[CHECKPOINT_TEXT], ufp4_message_t *message) {
   const char *shard = json_string_value(json_object_get(checkpoint->names, name));
   if (shard == NULL) {
     ufp4_message_set(message, "%s/" INDEX ": it names no file for %s", checkpoint->folder, name);
     return UFP4_ERROR_FORMAT;
   }
   if (strchr(shard, '/') != NULL) {
-    ufp4_message_set(message, "%s: " INDEX " names %s for it; a file beside the index is needed", name, shard);
+    ufp4_message_set(message, "%s: " INDEX " names %s for it; a file beside the index is needed",
+                     name, shard);
     return UFP4_ERROR_FORMAT;
   }
   ufp4_status_t status = make_path(checkpoint, shard, path, message);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints of others whose linear layers are in 4 bits (docs/reference/files.md, "Checkpoints"): a folder or a file, and
-// in it layers by name.
+// Checkpoints of others whose linear layers are in 4 bits (docs/reference/files.md, "Checkpoints"):
+// a folder or a file, and in it layers by name.
 #ifndef UFP4_CHECKPOINT_H
 #define UFP4_CHECKPOINT_H
 
@@ -11,11 +11,12 @@
 
 /** Characters of DIR or FILE in DIR_OR_FILE:LAYER, or in DIR; 0 where @p path is neither. */
 size_t checkpoint_length(const char *path);
-/** Reads the layer that @p path names behind its first @p length characters, as ufp4_operand_read. */
-ufp4_status_t checkpoint_operand_read(const char *path, size_t length, ufp4_operand_t *out, ufp4_quantize_t *how,
-                                      ufp4_message_t *message);
+/** Reads the layer that @p path names behind its first @p length characters, as ufp4_operand_read.
+ */
+ufp4_status_t checkpoint_operand_read(const char *path, size_t length, ufp4_operand_t *out,
+                                      ufp4_quantize_t *how, ufp4_message_t *message);
 
-// --- Its files -----------------------------------------------------------------------------------------
+// --- Its files ----------------------------------------------------------------------------------
 
 /** One file of it, opened. */
 typedef struct checkpoint_file {
@@ -32,7 +33,8 @@ typedef struct {
   checkpoint_file_t *files;
 } checkpoint_t;
 
-ufp4_status_t checkpoint_open(const char *path, size_t length, checkpoint_t *out, ufp4_message_t *message);
+ufp4_status_t checkpoint_open(const char *path, size_t length, checkpoint_t *out,
+                              ufp4_message_t *message);
 void checkpoint_close(checkpoint_t *checkpoint);
 int checkpoint_has(const checkpoint_t *checkpoint, const char *name);
 /** As safetensors_entry, in whichever file the tensor is. */
@@ -42,7 +44,7 @@ ufp4_status_t checkpoint_entry(checkpoint_t *checkpoint, const char *name, safet
 ufp4_status_t checkpoint_json(const checkpoint_t *checkpoint, const char *name, struct json_t **out,
                               ufp4_message_t *message);
 
-// --- Its layers ----------------------------------------------------------------------------------------
+// --- Its layers ---------------------------------------------------------------------------------
 
 /** What the tensor scale does to the decoded values. */
 typedef enum {
@@ -63,7 +65,7 @@ typedef struct {
 } checkpoint_layout_t;
 
 /** Finds how the tensors of @p layer are named. */
-ufp4_status_t checkpoint_layout(checkpoint_t *checkpoint, const char *layer, const checkpoint_layout_t **out,
-                                ufp4_message_t *message);
+ufp4_status_t checkpoint_layout(checkpoint_t *checkpoint, const char *layer,
+                                const checkpoint_layout_t **out, ufp4_message_t *message);
 
 #endif

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How makers of checkpoints name the tensors of a layer in 4 bits, and which maker it was. All of them pack two E2M1
-// codes into a byte, the first in the low nibble, along the last axis of a weight [out][in].
+// How makers of checkpoints name the tensors of a layer in 4 bits, and which maker it was. All of
+// them pack two E2M1 codes into a byte, the first in the low nibble, along the last axis of a
+// weight [out][in].
 //
-// Sources: compressed-tensors 0.20.0 (compressors/nvfp4/base.py, compressors/mxfp4/base.py), nvidia-modelopt 0.47.0
-// (torch/export/quant_utils.py, torch/quantization/qtensor/), torchao 0.18.0 (prototype/safetensors/, mx_formats/),
-// transformers 5.24.0 (integrations/mxfp4.py) and openai/gpt-oss (gpt_oss/torch/weights.py).
+// Sources: compressed-tensors 0.20.0 (compressors/nvfp4/base.py, compressors/mxfp4/base.py),
+// nvidia-modelopt 0.47.0 (torch/export/quant_utils.py, torch/quantization/qtensor/), torchao 0.18.0
+// (prototype/safetensors/, mx_formats/), transformers 5.24.0 (integrations/mxfp4.py) and
+// openai/gpt-oss (gpt_oss/torch/weights.py).
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,11 +34,13 @@ static const checkpoint_layout_t layouts[] = {
      .tensor_scale = "._weight_per_tensor_scale",
      .ignored = {"._weight_act_per_tensor_scale"}},
     {.maker = "mxfp4", .codes = "_blocks", .scales = "_scales"},  // gpt-oss
-    {.maker = "mxfp4", .codes = ".blocks", .scales = ".scales"},  // gpt-oss as OpenAI's own code reads it
+    {.maker = "mxfp4",
+     .codes = ".blocks",
+     .scales = ".scales"},  // gpt-oss as OpenAI's own code reads it
 };
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
 
-// --- The maker -----------------------------------------------------------------------------------------
+// --- The maker ----------------------------------------------------------------------------------
 
 #define MAKER_BYTES 64
 
@@ -44,8 +48,8 @@ static int made_by(const checkpoint_layout_t *layout, const char *maker) {
   return maker[0] == '\0' || strncmp(maker, layout->maker, strlen(layout->maker)) == 0;
 }
 
-static ufp4_status_t read_text(const checkpoint_t *checkpoint, const char *file, const char *object, const char *key,
-                               char text[MAKER_BYTES], ufp4_message_t *message) {
+static ufp4_status_t read_text(const checkpoint_t *checkpoint, const char *file, const char *object,
+                               const char *key, char text[MAKER_BYTES], ufp4_message_t *message) {
   json_t *config;
   ufp4_status_t status = checkpoint_json(checkpoint, file, &config, message);
   const char *found = json_string_value(json_object_get(json_object_get(config, object), key));
@@ -55,9 +59,11 @@ static ufp4_status_t read_text(const checkpoint_t *checkpoint, const char *file,
 }
 
 // The maker, or nothing where no file says who it was.
-static ufp4_status_t find_maker(const checkpoint_t *checkpoint, char maker[MAKER_BYTES], ufp4_message_t *message) {
+static ufp4_status_t find_maker(const checkpoint_t *checkpoint, char maker[MAKER_BYTES],
+                                ufp4_message_t *message) {
   maker[0] = '\0';
-  ufp4_status_t status = read_text(checkpoint, "config.json", "quantization_config", "quant_method", maker, message);
+  ufp4_status_t status =
+      read_text(checkpoint, "config.json", "quantization_config", "quant_method", maker, message);
   if (status == UFP4_OK && maker[0] == '\0') {
     status = read_text(checkpoint, "hf_quant_config.json", "producer", "name", maker, message);
   }
@@ -66,17 +72,18 @@ static ufp4_status_t find_maker(const checkpoint_t *checkpoint, char maker[MAKER
     if (made_by(&layouts[i], maker)) return UFP4_OK;
   }
   ufp4_message_set(message,
-                   "%s: it was quantized by '%s', as its configuration says; layers of compressed-tensors, modelopt, "
+                   "%s: it was quantized by '%s', as its configuration says; layers of "
+                   "compressed-tensors, modelopt, "
                    "torchao and mxfp4 can be read",
                    checkpoint->place, maker);
   return UFP4_ERROR_FORMAT;
 }
 
-// --- Layers that are there --------------------------------------------------------------------------------
+// --- Layers that are there ----------------------------------------------------------------------
 
 // Whether the tensors of a layer of @p length characters are named so.
-static int is_named(const checkpoint_t *checkpoint, const checkpoint_layout_t *layout, const char *layer,
-                    size_t length) {
+static int is_named(const checkpoint_t *checkpoint, const checkpoint_layout_t *layout,
+                    const char *layer, size_t length) {
   char name[CHECKPOINT_TEXT];
   const char *const endings[] = {layout->codes, layout->scales};
   for (int i = 0; i < 2; i++) {
@@ -98,7 +105,8 @@ static int distance(const char *a, size_t a_length, const char *b) {
     int diagonal = row[0];
     row[0] = (int)i;
     for (size_t j = 1; j <= b_length; j++) {
-      const int replaced = diagonal + (a[i - 1] != b[j - 1]), other = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+      const int replaced = diagonal + (a[i - 1] != b[j - 1]),
+                other = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
       diagonal = row[j];
       row[j] = replaced < other ? replaced : other;
     }
@@ -114,8 +122,8 @@ typedef struct {
   int distance;
 } nearest_t;
 
-static void consider(const checkpoint_t *checkpoint, const checkpoint_layout_t *layout, const char *name,
-                     const char *layer, nearest_t *nearest) {
+static void consider(const checkpoint_t *checkpoint, const checkpoint_layout_t *layout,
+                     const char *name, const char *layer, nearest_t *nearest) {
   const size_t length = strlen(name), ending = strlen(layout->codes);
   if (length <= ending || strcmp(name + length - ending, layout->codes) != 0) return;
   if (!is_named(checkpoint, layout, name, length - ending)) return;
@@ -126,7 +134,8 @@ static void consider(const checkpoint_t *checkpoint, const checkpoint_layout_t *
   nearest->distance = far;
 }
 
-static nearest_t find_nearest(const checkpoint_t *checkpoint, const char *maker, const char *layer) {
+static nearest_t find_nearest(const checkpoint_t *checkpoint, const char *maker,
+                              const char *layer) {
   nearest_t nearest = {0};
   json_t *names = (json_t *)(uintptr_t)checkpoint->names, *ignored;
   const char *name;
@@ -138,21 +147,22 @@ static nearest_t find_nearest(const checkpoint_t *checkpoint, const char *maker,
   return nearest;
 }
 
-static ufp4_status_t fail_layer(const checkpoint_t *checkpoint, const char *maker, const char *layer,
-                                ufp4_message_t *message) {
+static ufp4_status_t fail_layer(const checkpoint_t *checkpoint, const char *maker,
+                                const char *layer, ufp4_message_t *message) {
   const nearest_t nearest = find_nearest(checkpoint, maker, layer);
   const int length = (int)nearest.length;
   const char *place = checkpoint->place;
   if (nearest.count == 0) {
     ufp4_message_set(message,
-                     "%s: it has no layer in 4 bits%s%s; a quantized tensor of this program is named without :LAYER",
+                     "%s: it has no layer in 4 bits%s%s; a quantized tensor of this program is "
+                     "named without :LAYER",
                      place, maker[0] != '\0' ? " under the names of " : "", maker);
   } else if (layer[0] == '\0') {
-    ufp4_message_set(message, "%s: name a layer, as %s:LAYER; it has %d in 4 bits, such as %.*s", place, place,
-                     nearest.count, length, nearest.name);
+    ufp4_message_set(message, "%s: name a layer, as %s:LAYER; it has %d in 4 bits, such as %.*s",
+                     place, place, nearest.count, length, nearest.name);
   } else {
-    ufp4_message_set(message, "%s: it has no layer %s; of its %d in 4 bits the nearest is %.*s", place, layer,
-                     nearest.count, length, nearest.name);
+    ufp4_message_set(message, "%s: it has no layer %s; of its %d in 4 bits the nearest is %.*s",
+                     place, layer, nearest.count, length, nearest.name);
   }
   return UFP4_ERROR_FORMAT;
 }
@@ -163,18 +173,19 @@ static ufp4_status_t fail_unnamed(checkpoint_t *checkpoint, const char *maker, c
   char name[CHECKPOINT_TEXT];
   safetensors_t *file;
   safetensors_entry_t entry;
-  if (snprintf(name, sizeof name, "%s.weight", layer) >= (int)sizeof name || !checkpoint_has(checkpoint, name)) {
+  if (snprintf(name, sizeof name, "%s.weight", layer) >= (int)sizeof name ||
+      !checkpoint_has(checkpoint, name)) {
     return fail_layer(checkpoint, maker, layer, message);
   }
   ufp4_status_t status = checkpoint_entry(checkpoint, name, &file, &entry, message);
   if (status != UFP4_OK) return status;
-  ufp4_message_set(message, "%s: layer %s is not quantized: the elements of %s are %s", checkpoint->place, layer, name,
-                   entry.dtype_name);
+  ufp4_message_set(message, "%s: layer %s is not quantized: the elements of %s are %s",
+                   checkpoint->place, layer, name, entry.dtype_name);
   return UFP4_ERROR_FORMAT;
 }
 
-ufp4_status_t checkpoint_layout(checkpoint_t *checkpoint, const char *layer, const checkpoint_layout_t **out,
-                                ufp4_message_t *message) {
+ufp4_status_t checkpoint_layout(checkpoint_t *checkpoint, const char *layer,
+                                const checkpoint_layout_t **out, ufp4_message_t *message) {
   char maker[MAKER_BYTES];
   ufp4_status_t status = find_maker(checkpoint, maker, message);
   if (status != UFP4_OK) return status;

@@ -25,7 +25,7 @@ typedef struct {
   safetensors_entry_t entry;
 } tensor_t;
 
-// --- Tensors -----------------------------------------------------------------------------------------------
+// --- Tensors ------------------------------------------------------------------------------------
 
 static ufp4_status_t fail(const layer_t *layer, const char *why) {
   ufp4_message_set(layer->message, "%s: %s", layer->name, why);
@@ -34,26 +34,30 @@ static ufp4_status_t fail(const layer_t *layer, const char *why) {
 
 // The tensor's name; 0 where there is no such tensor.
 static int name_tensor(const layer_t *layer, const char *ending, char name[CHECKPOINT_TEXT]) {
-  if (ending == NULL || snprintf(name, CHECKPOINT_TEXT, "%s%s", layer->layer, ending) >= CHECKPOINT_TEXT) return 0;
+  if (ending == NULL ||
+      snprintf(name, CHECKPOINT_TEXT, "%s%s", layer->layer, ending) >= CHECKPOINT_TEXT)
+    return 0;
   return checkpoint_has(layer->checkpoint, name);
 }
 
 // @p accepted has a bit for each type that may be, and @p wanted their names.
-static ufp4_status_t find_tensor(const layer_t *layer, const char *ending, unsigned accepted, const char *wanted,
-                                 tensor_t *out) {
+static ufp4_status_t find_tensor(const layer_t *layer, const char *ending, unsigned accepted,
+                                 const char *wanted, tensor_t *out) {
   if (!name_tensor(layer, ending, out->name)) {
-    ufp4_message_set(layer->message, "%s: tensor %s%s is missing", layer->name, layer->layer, ending);
+    ufp4_message_set(layer->message, "%s: tensor %s%s is missing", layer->name, layer->layer,
+                     ending);
     return UFP4_ERROR_FORMAT;
   }
-  ufp4_status_t status = checkpoint_entry(layer->checkpoint, out->name, &out->file, &out->entry, layer->message);
+  ufp4_status_t status =
+      checkpoint_entry(layer->checkpoint, out->name, &out->file, &out->entry, layer->message);
   if (status != UFP4_OK) return status;
   if (accepted >> out->entry.dtype & 1) return UFP4_OK;
-  ufp4_message_set(layer->message, "%s: the elements of %s are %s; %s is needed", layer->name, out->name,
-                   out->entry.dtype_name, wanted);
+  ufp4_message_set(layer->message, "%s: the elements of %s are %s; %s is needed", layer->name,
+                   out->name, out->entry.dtype_name, wanted);
   return UFP4_ERROR_FORMAT;
 }
 
-// --- Shapes ------------------------------------------------------------------------------------------------
+// --- Shapes -------------------------------------------------------------------------------------
 
 /** What the shapes of codes and scales say. */
 typedef struct {
@@ -69,13 +73,15 @@ static int64_t divided_up(int64_t a, int64_t b) {
 }
 
 static ufp4_status_t fail_shape(const layer_t *layer, const shape_t *shape) {
-  ufp4_message_set(
-      layer->message,
-      "%s: %lld x %lld codes do not go with %lld x %lld scales; %lld x %lld are needed, or swizzled %lld x "
-      "%lld",
-      layer->name, (long long)shape->rows, (long long)shape->cols, (long long)shape->scale_rows,
-      (long long)shape->scale_cols, (long long)shape->rows, (long long)shape->groups,
-      (long long)(32 * divided_up(shape->rows, 128)), (long long)(16 * divided_up(shape->groups, 4)));
+  ufp4_message_set(layer->message,
+                   "%s: %lld x %lld codes do not go with %lld x %lld scales; %lld x %lld are "
+                   "needed, or swizzled %lld x "
+                   "%lld",
+                   layer->name, (long long)shape->rows, (long long)shape->cols,
+                   (long long)shape->scale_rows, (long long)shape->scale_cols,
+                   (long long)shape->rows, (long long)shape->groups,
+                   (long long)(32 * divided_up(shape->rows, 128)),
+                   (long long)(16 * divided_up(shape->groups, 4)));
   return UFP4_ERROR_FORMAT;
 }
 
@@ -84,16 +90,19 @@ static ufp4_status_t check_scales(const layer_t *layer, shape_t *shape) {
   if (shape->scale_rows == shape->rows && shape->scale_cols == shape->groups) return UFP4_OK;
   shape->swizzled = 1;
   if (shape->scale_rows != 32 * divided_up(shape->rows, 128)) return fail_shape(layer, shape);
-  return shape->scale_cols == 16 * divided_up(shape->groups, 4) ? UFP4_OK : fail_shape(layer, shape);
+  return shape->scale_cols == 16 * divided_up(shape->groups, 4) ? UFP4_OK
+                                                                : fail_shape(layer, shape);
 }
 
-// Scales are [rows][groups], of experts [experts][rows][groups]; codes the same with the columns of the weight, two to
-// a byte, in place of the groups, or with the bytes of a group behind the groups.
+// Scales are [rows][groups], of experts [experts][rows][groups]; codes the same with the columns of
+// the weight, two to a byte, in place of the groups, or with the bytes of a group behind the
+// groups.
 static ufp4_status_t find_shape(const layer_t *layer, const safetensors_entry_t *codes,
                                 const safetensors_entry_t *scales, shape_t *shape) {
   const int first = scales->dimensions - 2;
   if (first < 0 || first > 1 || codes->dimensions < first + 2 || codes->dimensions > first + 3) {
-    ufp4_message_set(layer->message, "%s: codes of %d and scales of %d dimensions do not go together", layer->name,
+    ufp4_message_set(layer->message,
+                     "%s: codes of %d and scales of %d dimensions do not go together", layer->name,
                      codes->dimensions, scales->dimensions);
     return UFP4_ERROR_FORMAT;
   }
@@ -118,35 +127,38 @@ static ufp4_status_t check_expert(const layer_t *layer, const shape_t *shape) {
   if (experts == 0 && layer->expert < 0) return UFP4_OK;
   if (experts == 0) return fail(layer, "it has no experts; leave the number out");
   if (layer->expert >= 0 && layer->expert < experts) return UFP4_OK;
-  ufp4_message_set(layer->message, "%s: it has %lld experts; name one, as LAYER:0 to LAYER:%lld", layer->name, experts,
-                   experts - 1);
+  ufp4_message_set(layer->message, "%s: it has %lld experts; name one, as LAYER:0 to LAYER:%lld",
+                   layer->name, experts, experts - 1);
   return UFP4_ERROR_FORMAT;
 }
 
-// --- Contents ------------------------------------------------------------------------------------------------
+// --- Contents -----------------------------------------------------------------------------------
 
 // The part of a tensor that belongs to the weight: all of it, or that of one expert.
 static ufp4_status_t read_part(const layer_t *layer, const tensor_t *tensor, const shape_t *shape,
                                const uint8_t **data) {
-  const uint64_t parts = shape->experts == 0 ? 1 : (uint64_t)shape->experts, bytes = tensor->entry.bytes / parts;
+  const uint64_t parts = shape->experts == 0 ? 1 : (uint64_t)shape->experts,
+                 bytes = tensor->entry.bytes / parts;
   const uint64_t at = shape->experts == 0 ? 0 : bytes * (uint64_t)layer->expert;
   return safetensors_read(tensor->file, &tensor->entry, at, bytes, data, layer->message);
 }
 
 static void copy_codes(const shape_t *shape, const uint8_t *from, ufp4_operand_t *out) {
   const size_t bytes = (size_t)(shape->cols / 2);
-  for (int64_t r = 0; r < out->rows; r++) memcpy(out->codes + r * out->blocks * 8, from + (size_t)r * bytes, bytes);
+  for (int64_t r = 0; r < out->rows; r++)
+    memcpy(out->codes + r * out->blocks * 8, from + (size_t)r * bytes, bytes);
 }
 
-// Swizzled: tiles of 128 rows and 4 groups, padded; in a tile, row r is the quarter r / 32 of 16 bytes number r % 32
-// (docs.nvidia.com/cuda/cublas, "1D Block Scaling Factors Layout").
+// Swizzled: tiles of 128 rows and 4 groups, padded; in a tile, row r is the quarter r / 32 of 16
+// bytes number r % 32 (docs.nvidia.com/cuda/cublas, "1D Block Scaling Factors Layout").
 static int64_t scale_place(const shape_t *shape, int64_t r, int64_t g) {
   if (!shape->swizzled) return r * shape->groups + g;
   const int64_t tile = r / 128 * divided_up(shape->groups, 4) + g / 4;
   return tile * 512 + r % 32 * 16 + r % 128 / 32 * 4 + g % 4;
 }
 
-static ufp4_status_t copy_scales(const layer_t *layer, const shape_t *shape, const uint8_t *from, ufp4_operand_t *out) {
+static ufp4_status_t copy_scales(const layer_t *layer, const shape_t *shape, const uint8_t *from,
+                                 ufp4_operand_t *out) {
   for (int64_t r = 0; r < out->rows; r++) {
     for (int64_t g = 0; g < out->scale_blocks; g++) {
       out->scales[r * out->scale_blocks + g] = from[scale_place(shape, r, g)];
@@ -159,11 +171,12 @@ static ufp4_status_t copy_scales(const layer_t *layer, const shape_t *shape, con
 static ufp4_status_t read_one_float(const layer_t *layer, const tensor_t *tensor, float *value) {
   const uint8_t *data;
   if (tensor->entry.bytes != sizeof *value) {
-    ufp4_message_set(layer->message, "%s: %s holds %llu numbers; 1 is needed", layer->name, tensor->name,
-                     (unsigned long long)tensor->entry.bytes / sizeof *value);
+    ufp4_message_set(layer->message, "%s: %s holds %llu numbers; 1 is needed", layer->name,
+                     tensor->name, (unsigned long long)tensor->entry.bytes / sizeof *value);
     return UFP4_ERROR_FORMAT;
   }
-  ufp4_status_t status = safetensors_read(tensor->file, &tensor->entry, 0, sizeof *value, &data, layer->message);
+  ufp4_status_t status =
+      safetensors_read(tensor->file, &tensor->entry, 0, sizeof *value, &data, layer->message);
   if (status == UFP4_OK) memcpy(value, data, sizeof *value);
   return status;
 }
@@ -177,17 +190,21 @@ static ufp4_status_t read_tensor_scale(const layer_t *layer, const shape_t *shap
   if (shape->scale == UFP4_SCALE_E8M0) {
     return there ? fail(layer, "scales are E8M0, and yet there is a tensor scale") : UFP4_OK;
   }
-  if (layout->rule == CHECKPOINT_NO_TENSOR_SCALE) return fail(layer, "its scales are F8_E4M3; U8 is needed");
+  if (layout->rule == CHECKPOINT_NO_TENSOR_SCALE)
+    return fail(layer, "its scales are F8_E4M3; U8 is needed");
   if (!there && layout->rule == CHECKPOINT_MULTIPLIES_IF_THERE) return UFP4_OK;
-  ufp4_status_t status = find_tensor(layer, layout->tensor_scale, 1u << SAFETENSORS_F32, "F32", &tensor);
+  ufp4_status_t status =
+      find_tensor(layer, layout->tensor_scale, 1u << SAFETENSORS_F32, "F32", &tensor);
   if (status == UFP4_OK) status = read_one_float(layer, &tensor, scale);
   if (status != UFP4_OK) return status;
   if (layout->rule == CHECKPOINT_DIVIDES) *scale = 1.0f / *scale;
-  return *scale > 0.0f && *scale <= FLT_MAX ? UFP4_OK : fail(layer, "its tensor scale is not a finite number above 0");
+  return *scale > 0.0f && *scale <= FLT_MAX
+             ? UFP4_OK
+             : fail(layer, "its tensor scale is not a finite number above 0");
 }
 
-static ufp4_status_t fill(const layer_t *layer, const tensor_t *codes, const tensor_t *scales, const shape_t *shape,
-                          ufp4_operand_t *out) {
+static ufp4_status_t fill(const layer_t *layer, const tensor_t *codes, const tensor_t *scales,
+                          const shape_t *shape, ufp4_operand_t *out) {
   const uint8_t *data;
   ufp4_status_t status = read_tensor_scale(layer, shape, &out->tensor_scale);
   if (status == UFP4_OK) status = read_part(layer, codes, shape, &data);
@@ -201,9 +218,11 @@ static ufp4_status_t read_layer(const layer_t *layer, ufp4_operand_t *out) {
   const unsigned bytes = 1u << SAFETENSORS_U8;
   tensor_t codes, scales;
   shape_t shape = {0};
-  ufp4_status_t status = find_tensor(layer, layer->layout->codes, bytes | 1u << SAFETENSORS_F4, "U8 or F4", &codes);
+  ufp4_status_t status =
+      find_tensor(layer, layer->layout->codes, bytes | 1u << SAFETENSORS_F4, "U8 or F4", &codes);
   if (status == UFP4_OK) {
-    status = find_tensor(layer, layer->layout->scales, bytes | 1u << SAFETENSORS_F8_E4M3 | 1u << SAFETENSORS_F8_E8M0,
+    status = find_tensor(layer, layer->layout->scales,
+                         bytes | 1u << SAFETENSORS_F8_E4M3 | 1u << SAFETENSORS_F8_E8M0,
                          "F8_E4M3 (NVFP4), F8_E8M0 or U8 (MXFP4)", &scales);
   }
   if (status == UFP4_OK) status = find_shape(layer, &codes.entry, &scales.entry, &shape);
@@ -219,13 +238,14 @@ static ufp4_status_t read_layer(const layer_t *layer, ufp4_operand_t *out) {
   return status;
 }
 
-// --- The layer -------------------------------------------------------------------------------------------------
+// --- The layer ----------------------------------------------------------------------------------
 
 static ufp4_status_t check_refused(const layer_t *layer) {
   char name[CHECKPOINT_TEXT];
   for (int i = 0; i < 2; i++) {
     if (!name_tensor(layer, layer->layout->refused[i], name)) continue;
-    ufp4_message_set(layer->message, "%s: it has %s, which is not read here and changes the values", layer->name, name);
+    ufp4_message_set(layer->message, "%s: it has %s, which is not read here and changes the values",
+                     layer->name, name);
     return UFP4_ERROR_FORMAT;
   }
   return UFP4_OK;
@@ -239,7 +259,8 @@ static void note_ignored(const layer_t *layer) {
     const size_t used = strlen(all);
     snprintf(all + used, sizeof all - used, "%s%s", used == 0 ? "" : " and ", name);
   }
-  if (all[0] != '\0') ufp4_message_set(layer->message, "%s: ignored, for activations: %s", layer->name, all);
+  if (all[0] != '\0')
+    ufp4_message_set(layer->message, "%s: ignored, for activations: %s", layer->name, all);
 }
 
 // Splits LAYER:EXPERT, where the part behind the last colon is a number.
@@ -257,12 +278,13 @@ static int split_layer(const char *text, layer_t *layer) {
   return 1;
 }
 
-ufp4_status_t checkpoint_operand_read(const char *path, size_t length, ufp4_operand_t *out, ufp4_quantize_t *how,
-                                      ufp4_message_t *message) {
+ufp4_status_t checkpoint_operand_read(const char *path, size_t length, ufp4_operand_t *out,
+                                      ufp4_quantize_t *how, ufp4_message_t *message) {
   checkpoint_t checkpoint;
   layer_t layer = {.checkpoint = &checkpoint, .message = message};
   snprintf(layer.name, sizeof layer.name, "%s", path);
-  if (!split_layer(path[length] == ':' ? path + length + 1 : "", &layer)) return fail(&layer, "the name is too long");
+  if (!split_layer(path[length] == ':' ? path + length + 1 : "", &layer))
+    return fail(&layer, "the name is too long");
   ufp4_status_t status = checkpoint_open(path, length, &checkpoint, message);
   if (status != UFP4_OK) return status;
   status = checkpoint_layout(&checkpoint, layer.layer, &layer.layout, message);

@@ -39,7 +39,8 @@ static const ufp4_backend_t *find_backend(const char *name) {
 static ufp4_status_t refuse_backend(const char *name, ufp4_message_t *message) {
   size_t length = strcspn(name, ":");
   for (size_t i = 0; i < sizeof absent_backends / sizeof absent_backends[0]; i++) {
-    if (strlen(absent_backends[i]) != length || strncmp(name, absent_backends[i], length) != 0) continue;
+    if (strlen(absent_backends[i]) != length || strncmp(name, absent_backends[i], length) != 0)
+      continue;
     ufp4_message_set(message, "backend %s is not in this build", name);
     return UFP4_ERROR_UNSUPPORTED;
   }
@@ -74,9 +75,12 @@ static ufp4_status_t check_options(const ufp4_device_options_t *options, ufp4_me
                      (unsigned long long)options->memory_bytes, (unsigned long long)limit);
     return UFP4_ERROR_ARGUMENT;
   }
-  if (options->memory_bytes % UFP4_MEMORY_GRANULE_BYTES != 0 || options->memory_bytes <= UFP4_MEMORY_RESERVED_BYTES) {
-    ufp4_message_set(message, "device memory of %llu bytes: a multiple of %llu, over %llu, is needed",
-                     (unsigned long long)options->memory_bytes, UFP4_MEMORY_GRANULE_BYTES, UFP4_MEMORY_RESERVED_BYTES);
+  if (options->memory_bytes % UFP4_MEMORY_GRANULE_BYTES != 0 ||
+      options->memory_bytes <= UFP4_MEMORY_RESERVED_BYTES) {
+    ufp4_message_set(message,
+                     "device memory of %llu bytes: a multiple of %llu, over %llu, is needed",
+                     (unsigned long long)options->memory_bytes, UFP4_MEMORY_GRANULE_BYTES,
+                     UFP4_MEMORY_RESERVED_BYTES);
     return UFP4_ERROR_ARGUMENT;
   }
   return UFP4_OK;
@@ -84,7 +88,8 @@ static ufp4_status_t check_options(const ufp4_device_options_t *options, ufp4_me
 
 static ufp4_status_t open_state(ufp4_device_t *device, const ufp4_device_options_t *options) {
   const ufp4_configuration_t *configuration = find_configuration(options->configuration);
-  ufp4_status_t status = device->backend->open(options, configuration, &device->message, &device->state);
+  ufp4_status_t status =
+      device->backend->open(options, configuration, &device->message, &device->state);
   if (status != UFP4_OK) return status;
   status = device->backend->info(device->state, &device->info);
   device->info.backend = device->backend->name;
@@ -95,7 +100,8 @@ static ufp4_status_t open_state(ufp4_device_t *device, const ufp4_device_options
   return status;
 }
 
-ufp4_status_t ufp4_device_open(const char *backend, const ufp4_device_options_t *options, ufp4_device_t **device) {
+ufp4_status_t ufp4_device_open(const char *backend, const ufp4_device_options_t *options,
+                               ufp4_device_t **device) {
   if (device == NULL) return UFP4_ERROR_ARGUMENT;
   *device = NULL;
   if (backend == NULL || options == NULL) return UFP4_ERROR_ARGUMENT;
@@ -141,7 +147,8 @@ const char *ufp4_device_message(const ufp4_device_t *device) {
 ufp4_status_t ufp4_device_counters(ufp4_device_t *device, uint64_t counters[UFP4_COUNTER_COUNT]) {
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
-  if (counters == NULL) return device_fail(device, UFP4_ERROR_ARGUMENT, "counters: nowhere to put them");
+  if (counters == NULL)
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "counters: nowhere to put them");
   return device_note(device, device->backend->counters(device->state, counters));
 }
 

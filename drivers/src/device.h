@@ -20,8 +20,9 @@ struct ufp4_device {
   ufp4_message_t message;
   int threads;  // of what runs on the host
   ufp4_kernel_t kernel;
-  int failed;         // a backend call returned UFP4_ERROR_DEVICE
-  int overdue;        // the oldest job has outrun the backend's own limit, and has not been waited for since
+  int failed;   // a backend call returned UFP4_ERROR_DEVICE
+  int overdue;  // the oldest job has outrun the backend's own limit, and has not been waited for
+                // since
   buffer_t *buffers;  // in use, in order of address
   size_t buffer_count, buffer_capacity;
   uint64_t submitted, taken;             // jobs; the job number is the lower half
@@ -36,17 +37,21 @@ ufp4_status_t device_fail(ufp4_device_t *device, ufp4_status_t status, const cha
 /** UFP4_ERROR_DEVICE if the device has failed before. */
 ufp4_status_t device_check(ufp4_device_t *device);
 
-/** Waits for every queued job, but not again for one that is overdue. @return 0 if some may still run: the device
- * answers, but does not get on. */
+/** Waits for every queued job, but not again for one that is overdue. @return 0 if some may still
+ * run: the device answers, but does not get on. */
 int jobs_drain(ufp4_device_t *device);
 
-/** UFP4_ERROR_UNSUPPORTED, with a message, if the device's core accumulates by another contract or does not multiply
- * these elements. */
-ufp4_status_t device_check_core(ufp4_device_t *device, ufp4_contract_t contract, ufp4_elem_t a, ufp4_elem_t b);
+/** UFP4_ERROR_UNSUPPORTED, with a message, if the device's core accumulates by another contract or
+ * does not multiply these elements. */
+ufp4_status_t device_check_core(ufp4_device_t *device, ufp4_contract_t contract, ufp4_elem_t a,
+                                ufp4_elem_t b);
 /** Runs one job and gives its cycles and what it added to the counters. */
-ufp4_status_t job_measure(ufp4_device_t *device, const ufp4_descriptor_t *descriptor, ufp4_gemm_stats_t *stats);
-/** A GEMM of operands in the host's memory as one job; what a descriptor can express, the arguments checked. */
-ufp4_status_t gemm_by_descriptor(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,
-                                 const ufp4_gemm_t *how, void *d, int64_t d_ld, ufp4_gemm_stats_t *stats);
+ufp4_status_t job_measure(ufp4_device_t *device, const ufp4_descriptor_t *descriptor,
+                          ufp4_gemm_stats_t *stats);
+/** A GEMM of operands in the host's memory as one job; what a descriptor can express, the arguments
+ * checked. */
+ufp4_status_t gemm_by_descriptor(ufp4_device_t *device, const ufp4_operand_t *a,
+                                 const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d,
+                                 int64_t d_ld, ufp4_gemm_stats_t *stats);
 
 #endif

@@ -36,7 +36,8 @@ static size_t safetensors_length(const char *path) {
   return length > suffix && strcmp(path + length - suffix, SUFFIX) == 0 ? length : 0;
 }
 
-ufp4_status_t ufp4_file_read(const char *path, int uint16_is_bf16, ufp4_tensor_t *out, ufp4_message_t *message) {
+ufp4_status_t ufp4_file_read(const char *path, int uint16_is_bf16, ufp4_tensor_t *out,
+                             ufp4_message_t *message) {
   *out = (ufp4_tensor_t){0};
   size_t file_length = safetensors_length(path);
   return file_length != 0 ? read_safetensors(path, file_length, out, message)

@@ -12,9 +12,10 @@ typedef struct {
   int64_t k_step;
 } host_operand_t;
 
-/** D [m][ld] = A [m][k] B [n][k]^T; d = RNE32(d + RNE32(a b)), from d = +0, in increasing k. The order is fixed, so the
- * bits depend on the operands alone. With BF16 values the product is exact unless it underflows. */
-ufp4_status_t host_gemm(const host_operand_t *a, const host_operand_t *b, int64_t m, int64_t n, int64_t k, float *d,
-                        int64_t d_ld);
+/** D [m][ld] = A [m][k] B [n][k]^T; d = RNE32(d + RNE32(a b)), from d = +0, in increasing k. The
+ * order is fixed, so the bits depend on the operands alone. With BF16 values the product is exact
+ * unless it underflows. */
+ufp4_status_t host_gemm(const host_operand_t *a, const host_operand_t *b, int64_t m, int64_t n,
+                        int64_t k, float *d, int64_t d_ld);
 
 #endif

@@ -7,9 +7,12 @@ static const char *const status_texts[UFP4_CORE_STATUS_COUNT] = {
     [UFP4_CORE_STATUS_OK] = "ok",
     [UFP4_CORE_STATUS_BAD_OPCODE] = "bad_opcode: the opcode is unknown",
     [UFP4_CORE_STATUS_BAD_SIZE] = "bad_size: a size is zero or over its limit",
-    [UFP4_CORE_STATUS_MISALIGNED] = "misaligned: an address or stride is not the multiple it must be, or too short",
-    [UFP4_CORE_STATUS_BAD_ADDRESS] = "bad_address: an address or the end of a region lies beyond the address width",
-    [UFP4_CORE_STATUS_UNSUPPORTED] = "unsupported: a field holds a value that this configuration does not implement",
+    [UFP4_CORE_STATUS_MISALIGNED] =
+        "misaligned: an address or stride is not the multiple it must be, or too short",
+    [UFP4_CORE_STATUS_BAD_ADDRESS] =
+        "bad_address: an address or the end of a region lies beyond the address width",
+    [UFP4_CORE_STATUS_UNSUPPORTED] =
+        "unsupported: a field holds a value that this configuration does not implement",
     [UFP4_CORE_STATUS_BAD_SLOT] = "bad_slot: an exponent slot is out of range or was never written",
     [UFP4_CORE_STATUS_READ_ERROR] = "read_error: the bus answered a read with an error",
     [UFP4_CORE_STATUS_WRITE_ERROR] = "write_error: the bus answered a write with an error",
@@ -19,13 +22,15 @@ static const char *const status_texts[UFP4_CORE_STATUS_COUNT] = {
 
 static ufp4_status_t take_oldest(ufp4_device_t *device, uint64_t timeout_us) {
   ufp4_completion_t completion = {0};
-  ufp4_status_t status = device_note(device, device->backend->take(device->state, timeout_us, &completion));
+  ufp4_status_t status =
+      device_note(device, device->backend->take(device->state, timeout_us, &completion));
   device->overdue = status == UFP4_ERROR_TIMEOUT && timeout_us == 0;
   if (status != UFP4_OK) return status;
   uint64_t number = device->taken + 1;
   if (completion.job != (uint32_t)number) {
-    return device_note(device, device_fail(device, UFP4_ERROR_DEVICE, "completion of job %u where job %u was due",
-                                           completion.job, (uint32_t)number));
+    return device_note(
+        device, device_fail(device, UFP4_ERROR_DEVICE, "completion of job %u where job %u was due",
+                            completion.job, (uint32_t)number));
   }
   device->done[number % HISTORY_JOBS] = completion;
   device->taken = number;
@@ -44,7 +49,8 @@ int jobs_drain(ufp4_device_t *device) {
 
 ufp4_status_t ufp4_device_reset(ufp4_device_t *device) {
   if (device == NULL) return UFP4_ERROR_ARGUMENT;
-  if (device->backend->reset == NULL) return device_fail(device, UFP4_ERROR_UNSUPPORTED, "this device has no reset");
+  if (device->backend->reset == NULL)
+    return device_fail(device, UFP4_ERROR_UNSUPPORTED, "this device has no reset");
   ufp4_status_t status = device_note(device, device->backend->reset(device->state));
   if (status != UFP4_OK) return status;
   device->failed = device->overdue = 0;
@@ -60,15 +66,16 @@ static int in_reserved(uint64_t address) {
   return address < UFP4_MEMORY_BASE + UFP4_MEMORY_RESERVED_BYTES;
 }
 
-// The rings of a backend are nobody's operand: a job there would end the device, not itself. So would one whose region
-// starts before device memory and runs into them.
+// The rings of a backend are nobody's operand: a job there would end the device, not itself. So
+// would one whose region starts before device memory and runs into them.
 static int names_reserved(const ufp4_descriptor_t *descriptor) {
   const ufp4_quant_descriptor_t *quant = &descriptor->quant;
   const ufp4_gemm_descriptor_t *gemm = &descriptor->gemm;
   switch (descriptor->header.opcode) {
     case UFP4_OPCODE_GEMM:
-      return in_reserved(gemm->a_codes_addr) || in_reserved(gemm->a_scales_addr) || in_reserved(gemm->b_codes_addr) ||
-             in_reserved(gemm->b_scales_addr) || in_reserved(gemm->d_addr) ||
+      return in_reserved(gemm->a_codes_addr) || in_reserved(gemm->a_scales_addr) ||
+             in_reserved(gemm->b_codes_addr) || in_reserved(gemm->b_scales_addr) ||
+             in_reserved(gemm->d_addr) ||
              ((gemm->d_mode & UFP4_D_MODE_SUMS) && in_reserved(gemm->sums_addr)) ||
              ((gemm->d_mode & UFP4_D_MODE_C) && in_reserved(gemm->c_addr));
     case UFP4_OPCODE_AMAX:
@@ -84,12 +91,14 @@ static int names_reserved(const ufp4_descriptor_t *descriptor) {
   }
 }
 
-ufp4_status_t ufp4_submit(ufp4_device_t *device, const ufp4_descriptor_t *descriptor, uint32_t *job) {
+ufp4_status_t ufp4_submit(ufp4_device_t *device, const ufp4_descriptor_t *descriptor,
+                          uint32_t *job) {
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
   if (descriptor == NULL) return device_fail(device, UFP4_ERROR_ARGUMENT, "submit: no descriptor");
   if (names_reserved(descriptor)) {
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "submit: an address lies before the buffers, which start at 0x%llx",
+    return device_fail(device, UFP4_ERROR_ARGUMENT,
+                       "submit: an address lies before the buffers, which start at 0x%llx",
                        UFP4_MEMORY_BASE + UFP4_MEMORY_RESERVED_BYTES);
   }
   if (device->submitted - device->taken == UFP4_QUEUE_JOBS) status = take_oldest(device, 0);
@@ -115,7 +124,8 @@ static ufp4_status_t take_until(ufp4_device_t *device, uint64_t number, uint64_t
   while (device->taken < number) {
     uint64_t spent = timeout_us == 0 ? 0 : now_us() - start;
     if (timeout_us != 0 && spent >= timeout_us) {
-      return device_fail(device, UFP4_ERROR_TIMEOUT, "wait: job %u has not ended", (uint32_t)number);
+      return device_fail(device, UFP4_ERROR_TIMEOUT, "wait: job %u has not ended",
+                         (uint32_t)number);
     }
     ufp4_status_t status = take_oldest(device, timeout_us == 0 ? 0 : timeout_us - spent);
     if (status != UFP4_OK) return status;
@@ -123,36 +133,43 @@ static ufp4_status_t take_until(ufp4_device_t *device, uint64_t number, uint64_t
   return UFP4_OK;
 }
 
-ufp4_status_t ufp4_wait(ufp4_device_t *device, uint32_t job, uint64_t timeout_us, ufp4_completion_t *completion) {
+ufp4_status_t ufp4_wait(ufp4_device_t *device, uint32_t job, uint64_t timeout_us,
+                        ufp4_completion_t *completion) {
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
   uint32_t age = (uint32_t)device->submitted - job;
-  if (age >= device->submitted) return device_fail(device, UFP4_ERROR_ARGUMENT, "wait: job %u was not submitted", job);
+  if (age >= device->submitted)
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "wait: job %u was not submitted", job);
   uint64_t number = device->submitted - age;
   if (number + HISTORY_JOBS <= device->taken) {
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "wait: job %u ended more than %u jobs ago", job, HISTORY_JOBS);
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "wait: job %u ended more than %u jobs ago", job,
+                       HISTORY_JOBS);
   }
   status = take_until(device, number, timeout_us);
   if (status != UFP4_OK) return status;
   const ufp4_completion_t *done = &device->done[number % HISTORY_JOBS];
   if (completion != NULL) *completion = *done;
   if (done->status == UFP4_CORE_STATUS_OK) return UFP4_OK;
-  const char *text = done->status < UFP4_CORE_STATUS_COUNT ? status_texts[done->status] : "a status without a name";
-  return device_fail(device, UFP4_ERROR_JOB, "job %u ended with status %u, %s", job, done->status, text);
+  const char *text = done->status < UFP4_CORE_STATUS_COUNT ? status_texts[done->status]
+                                                           : "a status without a name";
+  return device_fail(device, UFP4_ERROR_JOB, "job %u ended with status %u, %s", job, done->status,
+                     text);
 }
 
 ufp4_status_t ufp4_slot_read(ufp4_device_t *device, unsigned slot, int *exponent) {
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
   if (slot >= UFP4_SLOTS || exponent == NULL) {
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "slot %u: there are slots 0 to %d", slot, UFP4_SLOTS - 1);
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "slot %u: there are slots 0 to %d", slot,
+                       UFP4_SLOTS - 1);
   }
   status = take_all(device);
   if (status != UFP4_OK) return status;
   return device_note(device, device->backend->slot_read(device->state, slot, exponent));
 }
 
-ufp4_status_t job_measure(ufp4_device_t *device, const ufp4_descriptor_t *descriptor, ufp4_gemm_stats_t *stats) {
+ufp4_status_t job_measure(ufp4_device_t *device, const ufp4_descriptor_t *descriptor,
+                          ufp4_gemm_stats_t *stats) {
   uint64_t before[UFP4_COUNTER_COUNT] = {0}, after[UFP4_COUNTER_COUNT] = {0};
   ufp4_completion_t done;
   uint32_t job;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The training GEMMs of a linear layer: AMAX and QUANT for each tensor, one read each, then GEMM on the copies. What no
-// descriptor can express is done with whole operands in the host's memory instead, on backends that take them.
+// The training GEMMs of a linear layer: AMAX and QUANT for each tensor, one read each, then GEMM on
+// the copies. What no descriptor can express is done with whole operands in the host's memory
+// instead, on backends that take them.
 #include "linear.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// --- Creation ------------------------------------------------------------------------------------------
+// --- Creation -----------------------------------------------------------------------------------
 
 static int size_is_bad(int64_t size) {
   return size < 1 || size > UFP4_MAX_DIM;
@@ -14,12 +15,13 @@ static int size_is_bad(int64_t size) {
 
 static ufp4_status_t check_shape(ufp4_device_t *device, const ufp4_linear_shape_t *shape) {
   if (size_is_bad(shape->tokens) || size_is_bad(shape->cin) || size_is_bad(shape->cout)) {
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "a linear layer of %lld x %lld x %lld: sizes go from 1 to %d",
-                       (long long)shape->tokens, (long long)shape->cin, (long long)shape->cout, UFP4_MAX_DIM);
+    return device_fail(
+        device, UFP4_ERROR_ARGUMENT, "a linear layer of %lld x %lld x %lld: sizes go from 1 to %d",
+        (long long)shape->tokens, (long long)shape->cin, (long long)shape->cout, UFP4_MAX_DIM);
   }
   if (shape->layer > 4095 || shape->passes == 0 || shape->passes > UFP4_PASSES_ALL) {
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "layer %u: at most 4095; passes 0x%x: 1 to 7", shape->layer,
-                       shape->passes);
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "layer %u: at most 4095; passes 0x%x: 1 to 7",
+                       shape->layer, shape->passes);
   }
   return UFP4_OK;
 }
@@ -39,8 +41,10 @@ static ufp4_status_t check_recipe(ufp4_device_t *device, const ufp4_linear_shape
                                   const ufp4_recipe_t *recipe) {
   ufp4_message_t why;
   ufp4_status_t status = ufp4_recipe_check(recipe, shape->passes, device->backend->name, &why);
-  if (status != UFP4_OK) return device_fail(device, status, "recipe %s: %s", recipe->name, why.text);
-  return recipe->quantized ? device_check_core(device, recipe->contract, recipe->elem, recipe->elem) : UFP4_OK;
+  if (status != UFP4_OK)
+    return device_fail(device, status, "recipe %s: %s", recipe->name, why.text);
+  return recipe->quantized ? device_check_core(device, recipe->contract, recipe->elem, recipe->elem)
+                           : UFP4_OK;
 }
 
 static void plan_copies(ufp4_linear_t *linear) {
@@ -93,13 +97,14 @@ static ufp4_status_t allocate_plain(ufp4_linear_t *linear) {
   return status;
 }
 
-ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_t *shape, const ufp4_recipe_t *recipe,
-                                 ufp4_linear_t **out) {
+ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_t *shape,
+                                 const ufp4_recipe_t *recipe, ufp4_linear_t **out) {
   if (out == NULL) return UFP4_ERROR_ARGUMENT;
   *out = NULL;
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
-  if (shape == NULL || recipe == NULL) return device_fail(device, UFP4_ERROR_ARGUMENT, "no shape or no recipe");
+  if (shape == NULL || recipe == NULL)
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "no shape or no recipe");
   status = check_shape(device, shape);
   if (status == UFP4_OK) status = check_recipe(device, shape, recipe);
   if (status != UFP4_OK) return status;
@@ -137,24 +142,29 @@ static void free_buffers(ufp4_linear_t *linear) {
 
 void ufp4_linear_free(ufp4_linear_t *linear) {
   if (linear == NULL) return;
-  // What a job may still write must not become somebody else's; it then stays taken until the device is closed.
+  // What a job may still write must not become somebody else's; it then stays taken until the
+  // device is closed.
   if (jobs_drain(linear->device)) free_buffers(linear);
-  for (int i = 0; i < 2 * UFP4_ROLE_COUNT; i++) ufp4_operand_free(&linear->copies[i / 2][i % 2].golden);
+  for (int i = 0; i < 2 * UFP4_ROLE_COUNT; i++)
+    ufp4_operand_free(&linear->copies[i / 2][i % 2].golden);
   for (int role = 0; role < UFP4_ROLE_COUNT; role++) free(linear->host[role]);
   free(linear);
 }
 
-// --- Reading copies back -------------------------------------------------------------------------------
+// --- Reading copies back ------------------------------------------------------------------------
 
 static ufp4_status_t read_copy(ufp4_linear_t *linear, const copy_t *copy, ufp4_operand_t *out) {
   uint64_t code_bytes = (uint64_t)ufp4_panel_codes_bytes(copy->rows, copy->stride_blocks);
   uint64_t scale_bytes = (uint64_t)ufp4_panel_scales_bytes(copy->rows, copy->stride_blocks);
   uint8_t *memory = malloc(ufp4_matrix_bytes((int64_t)(code_bytes + scale_bytes), 1, 1));
-  if (memory == NULL) return device_fail(linear->device, UFP4_ERROR_MEMORY, "the host is out of memory");
+  if (memory == NULL)
+    return device_fail(linear->device, UFP4_ERROR_MEMORY, "the host is out of memory");
   ufp4_status_t status = ufp4_buffer_read(linear->device, copy->codes, memory, code_bytes);
-  if (status == UFP4_OK) status = ufp4_buffer_read(linear->device, copy->scales, memory + code_bytes, scale_bytes);
+  if (status == UFP4_OK)
+    status = ufp4_buffer_read(linear->device, copy->scales, memory + code_bytes, scale_bytes);
   if (status == UFP4_OK) {
-    status = ufp4_operand_create_scaled(linear->recipe.elem, linear->recipe.scale, copy->rows, copy->cols, out);
+    status = ufp4_operand_create_scaled(linear->recipe.elem, linear->recipe.scale, copy->rows,
+                                        copy->cols, out);
   }
   if (status == UFP4_OK) {
     ufp4_panel_unpack(memory, memory + code_bytes, copy->stride_blocks, out);
@@ -165,42 +175,50 @@ static ufp4_status_t read_copy(ufp4_linear_t *linear, const copy_t *copy, ufp4_o
   return status;
 }
 
-static ufp4_status_t copy_golden(ufp4_linear_t *linear, const ufp4_operand_t *from, ufp4_operand_t *out) {
-  ufp4_status_t status = ufp4_operand_create_scaled(from->elem, from->scale, from->rows, from->cols, out);
+static ufp4_status_t copy_golden(ufp4_linear_t *linear, const ufp4_operand_t *from,
+                                 ufp4_operand_t *out) {
+  ufp4_status_t status =
+      ufp4_operand_create_scaled(from->elem, from->scale, from->rows, from->cols, out);
   if (status != UFP4_OK) return device_fail(linear->device, status, "the host is out of memory");
   size_t scales = (size_t)(from->rows * from->scale_blocks);
   memcpy(out->codes, from->codes, (size_t)(from->rows * from->blocks) * 8);
   if (from->scales != NULL) memcpy(out->scales, from->scales, scales);
-  if (from->scales_f32 != NULL) memcpy(out->scales_f32, from->scales_f32, scales * sizeof *from->scales_f32);
+  if (from->scales_f32 != NULL)
+    memcpy(out->scales_f32, from->scales_f32, scales * sizeof *from->scales_f32);
   out->exponent = from->exponent;
   out->tensor_scale = from->tensor_scale;
   out->flags = from->flags;
   return UFP4_OK;
 }
 
-ufp4_status_t ufp4_linear_operand(ufp4_linear_t *linear, ufp4_role_t role, ufp4_axis_t axis, ufp4_operand_t *out) {
+ufp4_status_t ufp4_linear_operand(ufp4_linear_t *linear, ufp4_role_t role, ufp4_axis_t axis,
+                                  ufp4_operand_t *out) {
   if (linear == NULL || out == NULL) return UFP4_ERROR_ARGUMENT;
   memset(out, 0, sizeof *out);
-  if ((unsigned)role >= UFP4_ROLE_COUNT || (unsigned)axis > 1 || !linear->copies[role][axis].loaded) {
+  if ((unsigned)role >= UFP4_ROLE_COUNT || (unsigned)axis > 1 ||
+      !linear->copies[role][axis].loaded) {
     return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "operand: that copy was not loaded");
   }
   const copy_t *copy = &linear->copies[role][axis];
   return linear->golden ? copy_golden(linear, &copy->golden, out) : read_copy(linear, copy, out);
 }
 
-// --- One call per pass -----------------------------------------------------------------------------------
+// --- One call per pass --------------------------------------------------------------------------
 
-ufp4_status_t ufp4_linear_fprop(ufp4_linear_t *linear, const ufp4_matrix_t *x, const ufp4_matrix_t *w, uint64_t step,
-                                float *y, ufp4_gemm_stats_t *stats) {
+ufp4_status_t ufp4_linear_fprop(ufp4_linear_t *linear, const ufp4_matrix_t *x,
+                                const ufp4_matrix_t *w, uint64_t step, float *y,
+                                ufp4_gemm_stats_t *stats) {
   ufp4_status_t status = ufp4_linear_load(linear, UFP4_ROLE_X, x, step);
   if (status == UFP4_OK) status = ufp4_linear_load(linear, UFP4_ROLE_W, w, step);
-  return status == UFP4_OK ? ufp4_linear_run(linear, UFP4_PASS_FPROP, y, linear->shape.cout, stats) : status;
+  return status == UFP4_OK ? ufp4_linear_run(linear, UFP4_PASS_FPROP, y, linear->shape.cout, stats)
+                           : status;
 }
 
-ufp4_status_t ufp4_linear_dgrad(ufp4_linear_t *linear, const ufp4_matrix_t *dy, uint64_t step, float *dx,
-                                ufp4_gemm_stats_t *stats) {
+ufp4_status_t ufp4_linear_dgrad(ufp4_linear_t *linear, const ufp4_matrix_t *dy, uint64_t step,
+                                float *dx, ufp4_gemm_stats_t *stats) {
   ufp4_status_t status = ufp4_linear_load(linear, UFP4_ROLE_DY, dy, step);
-  return status == UFP4_OK ? ufp4_linear_run(linear, UFP4_PASS_DGRAD, dx, linear->shape.cin, stats) : status;
+  return status == UFP4_OK ? ufp4_linear_run(linear, UFP4_PASS_DGRAD, dx, linear->shape.cin, stats)
+                           : status;
 }
 
 ufp4_status_t ufp4_linear_wgrad(ufp4_linear_t *linear, float *dw, ufp4_gemm_stats_t *stats) {

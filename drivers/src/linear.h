@@ -28,10 +28,12 @@ struct ufp4_linear {
   uint64_t quantize_cycles;  // since the last run
 };
 
-// --- linear_shape.c ------------------------------------------------------------------------------------
+// --- linear_shape.c -----------------------------------------------------------------------------
 
-void linear_role_shape(const ufp4_linear_shape_t *shape, ufp4_role_t role, int64_t *rows, int64_t *cols);
-void linear_pass_shape(const ufp4_linear_shape_t *shape, ufp4_pass_t pass, int64_t *m, int64_t *n, int64_t *k);
+void linear_role_shape(const ufp4_linear_shape_t *shape, ufp4_role_t role, int64_t *rows,
+                       int64_t *cols);
+void linear_pass_shape(const ufp4_linear_shape_t *shape, ufp4_pass_t pass, int64_t *m, int64_t *n,
+                       int64_t *k);
 /** From row to row of a plain tensor in device memory. */
 uint64_t linear_stride_bytes(int64_t cols, uint64_t element_bytes);
 

@@ -4,7 +4,8 @@
 
 #include "linear.h"
 
-static ufp4_status_t check_tensor(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor) {
+static ufp4_status_t check_tensor(ufp4_linear_t *linear, ufp4_role_t role,
+                                  const ufp4_matrix_t *tensor) {
   static const char *const names[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
   if ((unsigned)role >= UFP4_ROLE_COUNT || tensor == NULL || tensor->data == NULL) {
     return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "load: no such role, or no tensor");
@@ -12,26 +13,33 @@ static ufp4_status_t check_tensor(ufp4_linear_t *linear, ufp4_role_t role, const
   int64_t rows, cols;
   linear_role_shape(&linear->shape, role, &rows, &cols);
   if (tensor->rows == rows && tensor->cols == cols && tensor->ld < cols) {
-    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "%s has a leading dimension of %lld; %lld or more is needed",
-                       names[role], (long long)tensor->ld, (long long)cols);
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT,
+                       "%s has a leading dimension of %lld; %lld or more is needed", names[role],
+                       (long long)tensor->ld, (long long)cols);
   }
   if (tensor->rows != rows || tensor->cols != cols) {
-    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "%s is %lld x %lld; this layer's is %lld x %lld",
-                       names[role], (long long)tensor->rows, (long long)tensor->cols, (long long)rows, (long long)cols);
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT,
+                       "%s is %lld x %lld; this layer's is %lld x %lld", names[role],
+                       (long long)tensor->rows, (long long)tensor->cols, (long long)rows,
+                       (long long)cols);
   }
   if (tensor->dtype != UFP4_DTYPE_F32 && tensor->dtype != UFP4_DTYPE_BF16) {
     return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "%s must be FP32 or BF16", names[role]);
   }
   if (!linear_role_is_wanted(linear, role)) {
-    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "%s enters no pass of this layer", names[role]);
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "%s enters no pass of this layer",
+                       names[role]);
   }
   return UFP4_OK;
 }
 
-static ufp4_status_t load_on_host(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor) {
+static ufp4_status_t load_on_host(ufp4_linear_t *linear, ufp4_role_t role,
+                                  const ufp4_matrix_t *tensor) {
   float *to = linear->host[role];
-  if (to == NULL) to = linear->host[role] = malloc(ufp4_matrix_bytes(tensor->rows, tensor->cols, sizeof *to));
-  if (to == NULL) return device_fail(linear->device, UFP4_ERROR_MEMORY, "the host is out of memory");
+  if (to == NULL)
+    to = linear->host[role] = malloc(ufp4_matrix_bytes(tensor->rows, tensor->cols, sizeof *to));
+  if (to == NULL)
+    return device_fail(linear->device, UFP4_ERROR_MEMORY, "the host is out of memory");
   for (int64_t r = 0; r < tensor->rows; r++) {
     const float *f32 = (const float *)tensor->data + r * tensor->ld;
     const uint16_t *bf16 = (const uint16_t *)tensor->data + r * tensor->ld;
@@ -44,7 +52,8 @@ static ufp4_status_t load_on_host(ufp4_linear_t *linear, ufp4_role_t role, const
   return UFP4_OK;
 }
 
-static ufp4_status_t load_golden(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor, uint64_t step) {
+static ufp4_status_t load_golden(ufp4_linear_t *linear, ufp4_role_t role,
+                                 const ufp4_matrix_t *tensor, uint64_t step) {
   for (int axis = 0; axis < 2; axis++) {
     copy_t *copy = &linear->copies[role][axis];
     if (!copy->wanted) continue;
@@ -63,16 +72,16 @@ static ufp4_status_t upload(ufp4_linear_t *linear, const ufp4_matrix_t *tensor, 
   uint64_t element = tensor->dtype == UFP4_DTYPE_BF16 ? sizeof(uint16_t) : sizeof(float);
   const uint8_t *from = tensor->data;
   for (int64_t r = 0; r < tensor->rows; r++) {
-    ufp4_status_t status =
-        ufp4_buffer_write(linear->device, linear->source + (uint64_t)r * stride,
-                          from + (uint64_t)(r * tensor->ld) * element, (uint64_t)tensor->cols * element);
+    ufp4_status_t status = ufp4_buffer_write(linear->device, linear->source + (uint64_t)r * stride,
+                                             from + (uint64_t)(r * tensor->ld) * element,
+                                             (uint64_t)tensor->cols * element);
     if (status != UFP4_OK) return status;
   }
   return UFP4_OK;
 }
 
-static void describe_source(const ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor,
-                            ufp4_quant_descriptor_t *quant) {
+static void describe_source(const ufp4_linear_t *linear, ufp4_role_t role,
+                            const ufp4_matrix_t *tensor, ufp4_quant_descriptor_t *quant) {
   uint64_t element = tensor->dtype == UFP4_DTYPE_BF16 ? sizeof(uint16_t) : sizeof(float);
   quant->rows = (uint32_t)tensor->rows;
   quant->cols = (uint32_t)tensor->cols;
@@ -94,7 +103,8 @@ static uint8_t copy_mode(const ufp4_linear_t *linear, ufp4_role_t role, ufp4_axi
   return (uint8_t)(UFP4_MODE_ENABLE | slot | (how.rht ? UFP4_MODE_RHT : 0));
 }
 
-static void describe_copies(ufp4_linear_t *linear, ufp4_role_t role, uint64_t step, ufp4_quant_descriptor_t *quant) {
+static void describe_copies(ufp4_linear_t *linear, ufp4_role_t role, uint64_t step,
+                            ufp4_quant_descriptor_t *quant) {
   copy_t *row = &linear->copies[role][UFP4_AXIS_ROW], *col = &linear->copies[role][UFP4_AXIS_COL];
   quant->row_mode = copy_mode(linear, role, UFP4_AXIS_ROW);
   quant->col_mode = copy_mode(linear, role, UFP4_AXIS_COL);
@@ -110,9 +120,10 @@ static void describe_copies(ufp4_linear_t *linear, ufp4_role_t role, uint64_t st
   quant->col_tensor_id = ufp4_tensor_id(step, linear->shape.layer, role, UFP4_AXIS_COL);
 }
 
-// Queues AMAX, where there are exponents, and QUANT together, so that nothing waits for the host between them. Gives
-// the flags of QUANT.
-static ufp4_status_t quantize(ufp4_linear_t *linear, const ufp4_quant_descriptor_t *quant, unsigned *flags) {
+// Queues AMAX, where there are exponents, and QUANT together, so that nothing waits for the host
+// between them. Gives the flags of QUANT.
+static ufp4_status_t quantize(ufp4_linear_t *linear, const ufp4_quant_descriptor_t *quant,
+                              unsigned *flags) {
   ufp4_descriptor_t amax = {.quant = *quant}, emit = {.quant = *quant};
   amax.quant.opcode = UFP4_OPCODE_AMAX;
   emit.quant.opcode = UFP4_OPCODE_QUANT;
@@ -136,10 +147,12 @@ static unsigned copy_flags(unsigned job_flags, ufp4_axis_t axis) {
   return (job_flags & UFP4_FLAG_NAN) | (job_flags & saturated ? UFP4_FLAG_ROW_SATURATED : 0);
 }
 
-ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor, uint64_t step) {
+ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor,
+                               uint64_t step) {
   if (linear == NULL) return UFP4_ERROR_ARGUMENT;
   if (step >> 48 != 0) {
-    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "step %llu: at most 2^48 - 1", (unsigned long long)step);
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "step %llu: at most 2^48 - 1",
+                       (unsigned long long)step);
   }
   ufp4_status_t status = check_tensor(linear, role, tensor);
   if (status != UFP4_OK) return status;
@@ -161,7 +174,8 @@ ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const uf
     if (!copies[axis].wanted) continue;
     copies[axis].flags = copy_flags(flags, (ufp4_axis_t)axis);
     if (linear_has_exponents(linear)) {
-      status = ufp4_slot_read(linear->device, UFP4_LAYER_SLOTS + (unsigned)axis, &copies[axis].exponent);
+      status =
+          ufp4_slot_read(linear->device, UFP4_LAYER_SLOTS + (unsigned)axis, &copies[axis].exponent);
     }
     copies[axis].loaded = status == UFP4_OK;
   }

@@ -15,12 +15,14 @@ static ufp4_status_t run_on_host(ufp4_linear_t *linear, ufp4_pass_t pass, float 
     int64_t rows, cols;
     linear_role_shape(&linear->shape, roles[i], &rows, &cols);
     int transposed = axes[i] == UFP4_AXIS_COL;
-    operands[i] = (host_operand_t){linear->host[roles[i]], transposed ? 1 : cols, transposed ? cols : 1};
+    operands[i] =
+        (host_operand_t){linear->host[roles[i]], transposed ? 1 : cols, transposed ? cols : 1};
   }
   int64_t m, n, k;
   linear_pass_shape(&linear->shape, pass, &m, &n, &k);
   ufp4_status_t status = host_gemm(&operands[0], &operands[1], m, n, k, d, d_ld);
-  return status == UFP4_OK ? status : device_fail(linear->device, status, "the host is out of memory");
+  return status == UFP4_OK ? status
+                           : device_fail(linear->device, status, "the host is out of memory");
 }
 
 // The copies that a pass takes: A, B.
@@ -38,12 +40,14 @@ static ufp4_status_t run_golden(ufp4_linear_t *linear, ufp4_pass_t pass, float *
   const copy_t *copies[2];
   ufp4_status_t status = pass_copies(linear, pass, copies);
   if (status != UFP4_OK) return status;
-  const ufp4_gemm_t how = {.contract = linear->recipe.contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1.0f};
-  return ufp4_device_gemm(linear->device, &copies[0]->golden, &copies[1]->golden, &how, d, d_ld, stats);
+  const ufp4_gemm_t how = {
+      .contract = linear->recipe.contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1.0f};
+  return ufp4_device_gemm(linear->device, &copies[0]->golden, &copies[1]->golden, &how, d, d_ld,
+                          stats);
 }
 
-static ufp4_descriptor_t describe_gemm(const ufp4_linear_t *linear, ufp4_pass_t pass, const copy_t *a,
-                                       const copy_t *b) {
+static ufp4_descriptor_t describe_gemm(const ufp4_linear_t *linear, ufp4_pass_t pass,
+                                       const copy_t *a, const copy_t *b) {
   ufp4_descriptor_t descriptor = {.gemm = {.opcode = UFP4_OPCODE_GEMM}};
   ufp4_gemm_descriptor_t *gemm = &descriptor.gemm;
   int64_t m, n, k;
@@ -68,11 +72,12 @@ static ufp4_descriptor_t describe_gemm(const ufp4_linear_t *linear, ufp4_pass_t 
   return descriptor;
 }
 
-static ufp4_status_t read_output(ufp4_linear_t *linear, int64_t m, int64_t n, float *d, int64_t d_ld) {
+static ufp4_status_t read_output(ufp4_linear_t *linear, int64_t m, int64_t n, float *d,
+                                 int64_t d_ld) {
   uint64_t stride = linear_stride_bytes(n, sizeof(float));
   for (int64_t r = 0; r < m; r++) {
-    ufp4_status_t status = ufp4_buffer_read(linear->device, linear->output + (uint64_t)r * stride, d + r * d_ld,
-                                            (uint64_t)n * sizeof(float));
+    ufp4_status_t status = ufp4_buffer_read(linear->device, linear->output + (uint64_t)r * stride,
+                                            d + r * d_ld, (uint64_t)n * sizeof(float));
     if (status != UFP4_OK) return status;
   }
   return UFP4_OK;
@@ -97,12 +102,14 @@ ufp4_status_t ufp4_linear_run(ufp4_linear_t *linear, ufp4_pass_t pass, float *d,
   ufp4_status_t status = device_check(linear->device);
   if (status != UFP4_OK) return status;
   if ((unsigned)pass >= UFP4_PASS_COUNT || !(linear->shape.passes >> pass & 1)) {
-    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: pass %d is not among this layer's passes", (int)pass);
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT,
+                       "run: pass %d is not among this layer's passes", (int)pass);
   }
   ufp4_gemm_stats_t own = {0};
   linear_pass_shape(&linear->shape, pass, &own.m, &own.n, &own.k);
   if (d == NULL || d_ld < own.n) {
-    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: D needs rows of %lld or more", (long long)own.n);
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: D needs rows of %lld or more",
+                       (long long)own.n);
   }
   if (!linear->recipe.quantized) {
     status = run_on_host(linear, pass, d, d_ld);

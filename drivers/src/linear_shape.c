@@ -2,12 +2,14 @@
 // The shapes of a linear layer's tensors and passes, and what it needs of them.
 #include "linear.h"
 
-void linear_role_shape(const ufp4_linear_shape_t *shape, ufp4_role_t role, int64_t *rows, int64_t *cols) {
+void linear_role_shape(const ufp4_linear_shape_t *shape, ufp4_role_t role, int64_t *rows,
+                       int64_t *cols) {
   *rows = role == UFP4_ROLE_W ? shape->cout : shape->tokens;
   *cols = role == UFP4_ROLE_DY ? shape->cout : shape->cin;
 }
 
-void linear_pass_shape(const ufp4_linear_shape_t *shape, ufp4_pass_t pass, int64_t *m, int64_t *n, int64_t *k) {
+void linear_pass_shape(const ufp4_linear_shape_t *shape, ufp4_pass_t pass, int64_t *m, int64_t *n,
+                       int64_t *k) {
   *m = pass == UFP4_PASS_WGRAD ? shape->cout : shape->tokens;
   *n = pass == UFP4_PASS_FPROP ? shape->cout : shape->cin;
   *k = pass == UFP4_PASS_FPROP ? shape->cin : pass == UFP4_PASS_DGRAD ? shape->cout : shape->tokens;

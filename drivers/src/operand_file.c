@@ -25,21 +25,23 @@ static int64_t stored_cols(int64_t cols, int rht) {
   return rht ? (cols + 15) / 16 * 16 : cols;
 }
 
-// --- Metadata ------------------------------------------------------------------------------------------
+// --- Metadata -----------------------------------------------------------------------------------
 
 typedef struct {
   safetensors_t *file;
   ufp4_message_t *message;
 } reader_t;
 
-static ufp4_status_t fail_value(const reader_t *reader, const char *key, const char *text, const char *wanted) {
-  ufp4_message_set(reader->message, "%s: metadata %s is '%s'; %s is needed", reader->file->path, key, text, wanted);
+static ufp4_status_t fail_value(const reader_t *reader, const char *key, const char *text,
+                                const char *wanted) {
+  ufp4_message_set(reader->message, "%s: metadata %s is '%s'; %s is needed", reader->file->path,
+                   key, text, wanted);
   return UFP4_ERROR_FORMAT;
 }
 
 // The index of a metadata value in a list of names; stays as it is where the file says nothing.
-static ufp4_status_t read_name(const reader_t *reader, const char *key, const char *const *names, int count,
-                               int *value) {
+static ufp4_status_t read_name(const reader_t *reader, const char *key, const char *const *names,
+                               int count, int *value) {
   const char *text = safetensors_metadata(reader->file, key);
   if (text == NULL) return UFP4_OK;
   for (int i = 0; i < count; i++) {
@@ -50,12 +52,17 @@ static ufp4_status_t read_name(const reader_t *reader, const char *key, const ch
   char wanted[64] = "";
   for (int i = 0; i < count; i++) {
     const size_t used = strlen(wanted);
-    snprintf(wanted + used, sizeof wanted - used, "%s%s", i == 0 ? "" : i == count - 1 ? " or " : ", ", names[i]);
+    snprintf(wanted + used, sizeof wanted - used, "%s%s",
+             i == 0           ? ""
+             : i == count - 1 ? " or "
+                              : ", ",
+             names[i]);
   }
   return fail_value(reader, key, text, wanted);
 }
 
-static ufp4_status_t read_number(const reader_t *reader, const char *key, int64_t low, int64_t high, int64_t *value) {
+static ufp4_status_t read_number(const reader_t *reader, const char *key, int64_t low, int64_t high,
+                                 int64_t *value) {
   const char *text = safetensors_metadata(reader->file, key);
   if (text == NULL) return UFP4_OK;
   char *end;
@@ -63,7 +70,8 @@ static ufp4_status_t read_number(const reader_t *reader, const char *key, int64_
   long long parsed = strtoll(text, &end, 10);
   if (end == text || *end != '\0' || errno != 0 || parsed < low || parsed > high) {
     char wanted[64];
-    snprintf(wanted, sizeof wanted, low == high ? "%" PRId64 : "a number from %" PRId64 " to %" PRId64, low, high);
+    snprintf(wanted, sizeof wanted,
+             low == high ? "%" PRId64 : "a number from %" PRId64 " to %" PRId64, low, high);
     return fail_value(reader, key, text, wanted);
   }
   *value = parsed;
@@ -76,7 +84,8 @@ static ufp4_status_t read_u64(const reader_t *reader, const char *key, uint64_t 
   char *end;
   errno = 0;
   unsigned long long parsed = strtoull(text, &end, 10);
-  if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0) return fail_value(reader, key, text, "a number");
+  if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0)
+    return fail_value(reader, key, text, "a number");
   *value = parsed;
   return UFP4_OK;
 }
@@ -89,7 +98,8 @@ static ufp4_status_t read_rht(const reader_t *reader, ufp4_quantize_t *how) {
   char *end;
   unsigned long mask = strtoul(digits, &end, 16);
   if (end == digits || *end != '\0' || mask > 0xFFFF || digits[0] == '-') {
-    return fail_value(reader, "rht", text, "none, a mask of 16 bits in hex, or bf16: and such a mask");
+    return fail_value(reader, "rht", text,
+                      "none, a mask of 16 bits in hex, or bf16: and such a mask");
   }
   how->rht = bf16 ? UFP4_RHT_BF16 : UFP4_RHT_INTEGER;
   how->rht_mask = (uint16_t)mask;
@@ -136,10 +146,10 @@ static ufp4_status_t read_flags(const reader_t *reader, unsigned *flags) {
 
 static ufp4_status_t demand(const reader_t *reader, const char *key) {
   if (safetensors_metadata(reader->file, key) != NULL) return UFP4_OK;
-  ufp4_message_set(
-      reader->message,
-      "%s: metadata %s is missing; elem, scale and block are needed (of a checkpoint name a layer: FILE:LAYER)",
-      reader->file->path, key);
+  ufp4_message_set(reader->message,
+                   "%s: metadata %s is missing; elem, scale and block are needed (of a checkpoint "
+                   "name a layer: FILE:LAYER)",
+                   reader->file->path, key);
   return UFP4_ERROR_FORMAT;
 }
 
@@ -166,7 +176,8 @@ static ufp4_status_t read_history(const reader_t *reader, ufp4_quantize_t *how) 
   ufp4_status_t status = read_name(reader, "axis", axis_names, 2, &axis);
   if (status == UFP4_OK) status = read_name(reader, "round", round_names, UFP4_ROUND_COUNT, &round);
   if (status == UFP4_OK) {
-    status = read_name(reader, "scale_round", scale_round_names, UFP4_SCALE_ROUND_COUNT, &scale_round);
+    status =
+        read_name(reader, "scale_round", scale_round_names, UFP4_SCALE_ROUND_COUNT, &scale_round);
   }
   if (status == UFP4_OK) status = read_u64(reader, "seed", &how->seed);
   if (status == UFP4_OK) status = read_u64(reader, "tensor_id", &how->tensor_id);
@@ -184,7 +195,7 @@ static ufp4_status_t check_combination(const reader_t *reader, const ufp4_quanti
   return UFP4_ERROR_FORMAT;
 }
 
-// --- Codes and scales ------------------------------------------------------------------------------------
+// --- Codes and scales ---------------------------------------------------------------------------
 
 // A 2-D tensor in memory.
 typedef struct {
@@ -209,7 +220,8 @@ static void tell_metadata(const reader_t *reader, char told[96]) {
   for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
     const char *text = safetensors_metadata(reader->file, keys[i]);
     if (text == NULL) continue;
-    snprintf(told + used, 95 - used, "%s%s %.20s", used == 0 ? " (metadata: " : ", ", keys[i], text);
+    snprintf(told + used, 95 - used, "%s%s %.20s", used == 0 ? " (metadata: " : ", ", keys[i],
+             text);
     used = strlen(told);
   }
   if (used != 0) strcpy(told + used, ")");
@@ -218,22 +230,25 @@ static void tell_metadata(const reader_t *reader, char told[96]) {
 static ufp4_status_t fail_shape(const reader_t *reader, const layout_t *layout) {
   char told[96];
   tell_metadata(reader, told);
-  ufp4_message_set(
-      reader->message,
-      "%s: codes %lld x %lld and scales %lld x %lld%s do not go together; codes are [rows][cols], or packed "
-      "[rows][ceil(cols/2)], scales [rows][ceil(cols/%d)]",
-      reader->file->path, (long long)layout->codes.rows, (long long)layout->codes.cols, (long long)layout->scales.rows,
-      (long long)layout->scales.cols, told, layout->block);
+  ufp4_message_set(reader->message,
+                   "%s: codes %lld x %lld and scales %lld x %lld%s do not go together; codes are "
+                   "[rows][cols], or packed "
+                   "[rows][ceil(cols/2)], scales [rows][ceil(cols/%d)]",
+                   reader->file->path, (long long)layout->codes.rows, (long long)layout->codes.cols,
+                   (long long)layout->scales.rows, (long long)layout->scales.cols, told,
+                   layout->block);
   return UFP4_ERROR_FORMAT;
 }
 
-// One code per byte, or two, as F4 has them. Without cols in the metadata only the number of scales can tell; where
-// both readings fit (up to half a block of bytes a row) it is one per byte.
-static ufp4_status_t find_layout(const reader_t *reader, const ufp4_quantize_t *how, layout_t *layout) {
+// One code per byte, or two, as F4 has them. Without cols in the metadata only the number of scales
+// can tell; where both readings fit (up to half a block of bytes a row) it is one per byte.
+static ufp4_status_t find_layout(const reader_t *reader, const ufp4_quantize_t *how,
+                                 layout_t *layout) {
   int64_t width = layout->codes.cols, blocks = layout->scales.cols, rows = layout->codes.rows;
   if (layout->scales.rows != rows) return fail_shape(reader, layout);
   if (safetensors_metadata(reader->file, "cols") == NULL) {
-    layout->packed = layout->codes.dtype == SAFETENSORS_F4 || (width - 1) / layout->block + 1 != blocks;
+    layout->packed =
+        layout->codes.dtype == SAFETENSORS_F4 || (width - 1) / layout->block + 1 != blocks;
     layout->stored = layout->packed ? 2 * width : width;
     layout->cols = layout->stored;
   } else {
@@ -243,7 +258,8 @@ static ufp4_status_t find_layout(const reader_t *reader, const ufp4_quantize_t *
     layout->packed = layout->codes.dtype == SAFETENSORS_F4 || layout->stored != width;
   }
   int64_t needed = layout->packed ? (layout->stored + 1) / 2 : layout->stored;
-  if (needed != width || (layout->stored - 1) / layout->block + 1 != blocks) return fail_shape(reader, layout);
+  if (needed != width || (layout->stored - 1) / layout->block + 1 != blocks)
+    return fail_shape(reader, layout);
   if (how->rht && layout->stored % 16 != 0) return fail_shape(reader, layout);
   int64_t named_rows = rows;
   ufp4_status_t status = read_number(reader, "rows", 1, INT64_MAX / 4, &named_rows);
@@ -276,7 +292,8 @@ static int copy_f32_scales(const layout_t *layout, ufp4_operand_t *out) {
   return good;
 }
 
-static ufp4_status_t copy_scales(const reader_t *reader, const layout_t *layout, ufp4_operand_t *out) {
+static ufp4_status_t copy_scales(const reader_t *reader, const layout_t *layout,
+                                 ufp4_operand_t *out) {
   if (out->scales_f32 == NULL) {
     memcpy(out->scales, layout->scales.data, (size_t)(out->rows * out->scale_blocks));
     if (layout->scales.dtype != SAFETENSORS_F8_E4M3 || operand_signs_clear(out)) return UFP4_OK;
@@ -284,30 +301,33 @@ static ufp4_status_t copy_scales(const reader_t *reader, const layout_t *layout,
     return UFP4_ERROR_FORMAT;
   }
   if (copy_f32_scales(layout, out)) return UFP4_OK;
-  ufp4_message_set(reader->message, "%s: a scale is negative or infinite; it must be a number from 0 up, or NaN",
+  ufp4_message_set(reader->message,
+                   "%s: a scale is negative or infinite; it must be a number from 0 up, or NaN",
                    reader->file->path);
   return UFP4_ERROR_FORMAT;
 }
 
-static ufp4_status_t fill_operand(const reader_t *reader, const layout_t *layout, const ufp4_quantize_t *how,
-                                  ufp4_operand_t *out) {
+static ufp4_status_t fill_operand(const reader_t *reader, const layout_t *layout,
+                                  const ufp4_quantize_t *how, ufp4_operand_t *out) {
   out->exponent = how->exponent;
   ufp4_status_t status = read_tensor_scale(reader, how->scale, &out->tensor_scale);
   if (status == UFP4_OK) status = copy_scales(reader, layout, out);
   if (status != UFP4_OK) return status;
   if (copy_codes(layout, out)) return read_flags(reader, &out->flags);
-  ufp4_message_set(
-      reader->message,
-      "%s: a byte of codes is over 15, and they are one per byte; if two are packed in each, metadata cols is missing",
-      reader->file->path);
+  ufp4_message_set(reader->message,
+                   "%s: a byte of codes is over 15, and they are one per byte; if two are packed "
+                   "in each, metadata cols is missing",
+                   reader->file->path);
   return UFP4_ERROR_FORMAT;
 }
 
-static ufp4_status_t copy_tensors(const reader_t *reader, const layout_t *layout, const ufp4_quantize_t *how,
-                                  ufp4_operand_t *out) {
-  ufp4_status_t status = ufp4_operand_create_scaled(how->elem, how->scale, layout->codes.rows, layout->cols, out);
+static ufp4_status_t copy_tensors(const reader_t *reader, const layout_t *layout,
+                                  const ufp4_quantize_t *how, ufp4_operand_t *out) {
+  ufp4_status_t status =
+      ufp4_operand_create_scaled(how->elem, how->scale, layout->codes.rows, layout->cols, out);
   if (status != UFP4_OK) {
-    operand_not_created(reader->file->path, layout->codes.rows, layout->cols, status, reader->message);
+    operand_not_created(reader->file->path, layout->codes.rows, layout->cols, status,
+                        reader->message);
     return status;
   }
   status = fill_operand(reader, layout, how, out);
@@ -316,14 +336,14 @@ static ufp4_status_t copy_tensors(const reader_t *reader, const layout_t *layout
 }
 
 // @p accepted has a bit for each type that may be, and @p wanted their names.
-static ufp4_status_t find_part(const reader_t *reader, const char *name, unsigned accepted, const char *wanted,
-                               part_t *out) {
+static ufp4_status_t find_part(const reader_t *reader, const char *name, unsigned accepted,
+                               const char *wanted, part_t *out) {
   safetensors_entry_t entry;
   ufp4_status_t status = safetensors_entry(reader->file, name, &entry, reader->message);
   if (status != UFP4_OK) return status;
   if ((accepted >> entry.dtype & 1) == 0) {
-    ufp4_message_set(reader->message, "%s:%s: its element type is %s; %s is needed", reader->file->path, name,
-                     entry.dtype_name, wanted);
+    ufp4_message_set(reader->message, "%s:%s: its element type is %s; %s is needed",
+                     reader->file->path, name, entry.dtype_name, wanted);
     return UFP4_ERROR_FORMAT;
   }
   status = safetensors_dimensions(reader->file, &entry, 2, reader->message);
@@ -336,16 +356,18 @@ static ufp4_status_t find_part(const reader_t *reader, const char *name, unsigne
 static ufp4_status_t check_f4(const reader_t *reader, const ufp4_quantize_t *how, part_t *codes) {
   if (codes->dtype != SAFETENSORS_F4) return UFP4_OK;
   if (how->elem != UFP4_ELEM_E2M1 || codes->cols % 2 != 0) {
-    ufp4_message_set(reader->message,
-                     "%s:codes: elements of type F4 are e2m1 and even in number a row; these are %s, %lld",
-                     reader->file->path, elem_names[how->elem], (long long)codes->cols);
+    ufp4_message_set(
+        reader->message,
+        "%s:codes: elements of type F4 are e2m1 and even in number a row; these are %s, %lld",
+        reader->file->path, elem_names[how->elem], (long long)codes->cols);
     return UFP4_ERROR_FORMAT;
   }
   codes->cols /= 2;
   return UFP4_OK;
 }
 
-static ufp4_status_t find_tensors(const reader_t *reader, const ufp4_quantize_t *how, layout_t *layout) {
+static ufp4_status_t find_tensors(const reader_t *reader, const ufp4_quantize_t *how,
+                                  layout_t *layout) {
   static const struct {
     unsigned accepted;
     const char *wanted;
@@ -360,10 +382,12 @@ static ufp4_status_t find_tensors(const reader_t *reader, const ufp4_quantize_t 
   ufp4_status_t status = find_part(reader, "codes", codes, "U8 or F4", &layout->codes);
   if (status == UFP4_OK) status = check_f4(reader, how, &layout->codes);
   if (status != UFP4_OK) return status;
-  return find_part(reader, "scales", scales[how->scale].accepted, scales[how->scale].wanted, &layout->scales);
+  return find_part(reader, "scales", scales[how->scale].accepted, scales[how->scale].wanted,
+                   &layout->scales);
 }
 
-static ufp4_status_t read_file(const char *path, ufp4_operand_t *out, ufp4_quantize_t *how, ufp4_message_t *message) {
+static ufp4_status_t read_file(const char *path, ufp4_operand_t *out, ufp4_quantize_t *how,
+                               ufp4_message_t *message) {
   safetensors_t file;
   layout_t layout = {0};
   ufp4_status_t status = safetensors_open(path, &file, message);
@@ -379,7 +403,8 @@ static ufp4_status_t read_file(const char *path, ufp4_operand_t *out, ufp4_quant
   return status;
 }
 
-ufp4_status_t ufp4_operand_read(const char *path, ufp4_operand_t *out, ufp4_quantize_t *how, ufp4_message_t *message) {
+ufp4_status_t ufp4_operand_read(const char *path, ufp4_operand_t *out, ufp4_quantize_t *how,
+                                ufp4_message_t *message) {
   *out = (ufp4_operand_t){0};
   *how = (ufp4_quantize_t){0};
   ufp4_message_set(message, "%s", "");
@@ -388,7 +413,7 @@ ufp4_status_t ufp4_operand_read(const char *path, ufp4_operand_t *out, ufp4_quan
                          : read_file(path, out, how, message);
 }
 
-// --- Writing -------------------------------------------------------------------------------------------
+// --- Writing ------------------------------------------------------------------------------------
 
 // An object, and whether all that was put into it is there.
 typedef struct {
@@ -416,7 +441,8 @@ static json_t *make_rht(const ufp4_quantize_t *how) {
 
 static json_t *make_flags(unsigned flags) {
   int nan = (flags & UFP4_FLAG_NAN) != 0, saturated = (flags & UFP4_FLAG_ROW_SATURATED) != 0;
-  return json_sprintf("%s%s%s", nan ? "nan" : "", nan && saturated ? "," : "", saturated ? "saturated" : "");
+  return json_sprintf("%s%s%s", nan ? "nan" : "", nan && saturated ? "," : "",
+                      saturated ? "saturated" : "");
 }
 
 // The object, or NULL if it is not complete.
@@ -449,34 +475,43 @@ static json_t *make_metadata(const ufp4_operand_t *operand, const ufp4_quantize_
   return finished(&out);
 }
 
-static json_t *make_entry(const char *dtype, int64_t rows, int64_t cols, int64_t begin, int64_t bytes) {
-  return json_pack("{s:s, s:[I,I], s:[I,I]}", "dtype", dtype, "shape", (json_int_t)rows, (json_int_t)cols,
-                   "data_offsets", (json_int_t)begin, (json_int_t)(begin + bytes));
+static json_t *make_entry(const char *dtype, int64_t rows, int64_t cols, int64_t begin,
+                          int64_t bytes) {
+  return json_pack("{s:s, s:[I,I], s:[I,I]}", "dtype", dtype, "shape", (json_int_t)rows,
+                   (json_int_t)cols, "data_offsets", (json_int_t)begin,
+                   (json_int_t)(begin + bytes));
 }
 
 // FP32 scales come first, so that they lie on a multiple of 4.
-static json_t *make_entries(const ufp4_operand_t *operand, const ufp4_quantize_t *how, int64_t width) {
+static json_t *make_entries(const ufp4_operand_t *operand, const ufp4_quantize_t *how,
+                            int64_t width) {
   int f32 = operand->scales_f32 != NULL;
-  int64_t codes = operand->rows * width, scales = operand->rows * operand->scale_blocks * (f32 ? 4 : 1);
+  int64_t codes = operand->rows * width,
+          scales = operand->rows * operand->scale_blocks * (f32 ? 4 : 1);
   entries_t out = {json_object(), 1};
   put(&out, "__metadata__", make_metadata(operand, how));
   put(&out, "codes", make_entry("U8", operand->rows, width, f32 ? scales : 0, codes));
-  put(&out, "scales", make_entry(f32 ? "F32" : "U8", operand->rows, operand->scale_blocks, f32 ? 0 : codes, scales));
+  put(&out, "scales",
+      make_entry(f32 ? "F32" : "U8", operand->rows, operand->scale_blocks, f32 ? 0 : codes,
+                 scales));
   return finished(&out);
 }
 
-// Memory with room for the length and the padded JSON, and the JSON in it; NULL without memory. Not json_dumps, which
-// drops what it has no memory for.
+// Memory with room for the length and the padded JSON, and the JSON in it; NULL without memory. Not
+// json_dumps, which drops what it has no memory for.
 static uint8_t *dump(const json_t *header, size_t *length) {
   *length = json_dumpb(header, NULL, 0, JSON_COMPACT);
   uint8_t *out = *length != 0 ? malloc(8 + *length + 7) : NULL;
-  if (out == NULL || json_dumpb(header, (char *)out + 8, *length, JSON_COMPACT) == *length) return out;
+  if (out == NULL || json_dumpb(header, (char *)out + 8, *length, JSON_COMPACT) == *length)
+    return out;
   free(out);
   return NULL;
 }
 
-// The length, and the JSON padded with spaces so that the data starts on a multiple of 8; NULL without memory.
-static uint8_t *make_header(const ufp4_operand_t *operand, const ufp4_quantize_t *how, int64_t width, size_t *size) {
+// The length, and the JSON padded with spaces so that the data starts on a multiple of 8; NULL
+// without memory.
+static uint8_t *make_header(const ufp4_operand_t *operand, const ufp4_quantize_t *how,
+                            int64_t width, size_t *size) {
   json_t *header = make_entries(operand, how, width);
   size_t length;
   uint8_t *out = dump(header, &length);
@@ -489,7 +524,8 @@ static uint8_t *make_header(const ufp4_operand_t *operand, const ufp4_quantize_t
   return out;
 }
 
-static uint8_t *make_codes(const ufp4_operand_t *operand, int64_t stored, int packed, int64_t width) {
+static uint8_t *make_codes(const ufp4_operand_t *operand, int64_t stored, int packed,
+                           int64_t width) {
   uint8_t *out = calloc((size_t)operand->rows, (size_t)width);
   if (out == NULL) return NULL;
   for (int64_t r = 0; r < operand->rows; r++) {
@@ -504,8 +540,8 @@ static uint8_t *make_codes(const ufp4_operand_t *operand, int64_t stored, int pa
   return out;
 }
 
-ufp4_status_t ufp4_operand_write(const char *path, const ufp4_operand_t *operand, const ufp4_quantize_t *how,
-                                 int packed, ufp4_message_t *message) {
+ufp4_status_t ufp4_operand_write(const char *path, const ufp4_operand_t *operand,
+                                 const ufp4_quantize_t *how, int packed, ufp4_message_t *message) {
   int64_t stored = stored_cols(operand->cols, how->rht), width = packed ? (stored + 1) / 2 : stored;
   size_t header_size = 0;
   uint8_t *header = make_header(operand, how, width, &header_size);

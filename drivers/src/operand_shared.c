@@ -10,7 +10,8 @@ int operand_signs_clear(ufp4_operand_t *operand) {
   return 1;
 }
 
-void operand_not_created(const char *path, int64_t rows, int64_t cols, ufp4_status_t status, ufp4_message_t *message) {
+void operand_not_created(const char *path, int64_t rows, int64_t cols, ufp4_status_t status,
+                         ufp4_message_t *message) {
   const int64_t side = rows > UFP4_MAX_DIM ? rows : cols;
   if (side > UFP4_MAX_DIM) {
     ufp4_message_set(message, "%s: it has %lld %s; at most %d are possible", path, (long long)side,

@@ -8,6 +8,7 @@
 /** Scales of others in E4M3 with a sign: NaN and -0 lose it. @return 0 if any other is negative. */
 int operand_signs_clear(ufp4_operand_t *operand);
 /** Says why ufp4_operand_create_scaled refused @p rows x @p cols. */
-void operand_not_created(const char *path, int64_t rows, int64_t cols, ufp4_status_t status, ufp4_message_t *message);
+void operand_not_created(const char *path, int64_t rows, int64_t cols, ufp4_status_t status,
+                         ufp4_message_t *message);
 
 #endif

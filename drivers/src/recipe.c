@@ -53,8 +53,9 @@ ufp4_status_t ufp4_recipe_named(const char *name, ufp4_recipe_t *recipe) {
 void ufp4_pass_operands(ufp4_pass_t pass, ufp4_role_t role[2], ufp4_axis_t axis[2]) {
   static const ufp4_role_t roles[UFP4_PASS_COUNT][2] = {
       {UFP4_ROLE_X, UFP4_ROLE_W}, {UFP4_ROLE_DY, UFP4_ROLE_W}, {UFP4_ROLE_DY, UFP4_ROLE_X}};
-  static const ufp4_axis_t axes[UFP4_PASS_COUNT][2] = {
-      {UFP4_AXIS_ROW, UFP4_AXIS_ROW}, {UFP4_AXIS_ROW, UFP4_AXIS_COL}, {UFP4_AXIS_COL, UFP4_AXIS_COL}};
+  static const ufp4_axis_t axes[UFP4_PASS_COUNT][2] = {{UFP4_AXIS_ROW, UFP4_AXIS_ROW},
+                                                       {UFP4_AXIS_ROW, UFP4_AXIS_COL},
+                                                       {UFP4_AXIS_COL, UFP4_AXIS_COL}};
   for (int i = 0; i < 2; i++) {
     role[i] = roles[pass][i];
     axis[i] = axes[pass][i];
@@ -68,7 +69,8 @@ static ufp4_pass_t pass_of_copy(ufp4_role_t role, ufp4_axis_t axis) {
   return role == UFP4_ROLE_W ? UFP4_PASS_DGRAD : UFP4_PASS_WGRAD;
 }
 
-ufp4_quantize_t ufp4_recipe_quantize(const ufp4_recipe_t *recipe, ufp4_role_t role, ufp4_axis_t axis) {
+ufp4_quantize_t ufp4_recipe_quantize(const ufp4_recipe_t *recipe, ufp4_role_t role,
+                                     ufp4_axis_t axis) {
   ufp4_quantize_t how = {.elem = recipe->elem, .scale = recipe->scale, .axis = axis};
   how.rht = recipe->rht[pass_of_copy(role, axis)];
   how.rht_mask = recipe->rht_mask;
@@ -88,7 +90,8 @@ static ufp4_status_t check_pass(const ufp4_recipe_t *recipe, ufp4_pass_t pass, c
     ufp4_status_t status = ufp4_combination_quantize(&how, 0, backend, message);
     if (status != UFP4_OK) return status;
   }
-  return ufp4_combination_gemm(recipe->elem, recipe->elem, recipe->scale, recipe->contract, backend, message);
+  return ufp4_combination_gemm(recipe->elem, recipe->elem, recipe->scale, recipe->contract, backend,
+                               message);
 }
 
 ufp4_status_t ufp4_recipe_check(const ufp4_recipe_t *recipe, unsigned passes, const char *backend,

@@ -33,7 +33,8 @@ static int find_name(const char *text, const char *const *names, unsigned count)
   return -1;
 }
 
-static ufp4_status_t fail_value(const reader_t *reader, const char *key, const char *const *names, unsigned count) {
+static ufp4_status_t fail_value(const reader_t *reader, const char *key, const char *const *names,
+                                unsigned count) {
   char list[64] = "";
   for (unsigned i = 0; i < count; i++) {
     strcat(list, i == 0 ? "" : ", ");  // the names are ours, and short
@@ -44,8 +45,8 @@ static ufp4_status_t fail_value(const reader_t *reader, const char *key, const c
 }
 
 // One name. What the file does not say stays as it is.
-static ufp4_status_t read_name(const reader_t *reader, const char *key, const char *const *names, unsigned count,
-                               unsigned *value) {
+static ufp4_status_t read_name(const reader_t *reader, const char *key, const char *const *names,
+                               unsigned count, unsigned *value) {
   const json_t *item = json_object_get(reader->object, key);
   if (item == NULL) return UFP4_OK;
   int found = find_name(json_string_value(item), names, count);
@@ -55,8 +56,8 @@ static ufp4_status_t read_name(const reader_t *reader, const char *key, const ch
 }
 
 // One name for all, or an object of names by what they are for: roles or passes.
-static ufp4_status_t read_names(const reader_t *reader, const char *key, const char *const *names, unsigned count,
-                                const char *const *of, unsigned values[3]) {
+static ufp4_status_t read_names(const reader_t *reader, const char *key, const char *const *names,
+                                unsigned count, const char *const *of, unsigned values[3]) {
   const json_t *item = json_object_get(reader->object, key);
   const char *what;
   json_t *each;
@@ -81,7 +82,8 @@ static ufp4_status_t read_mask(const reader_t *reader, uint16_t *mask) {
   char *end = NULL;
   unsigned long value = text != NULL ? strtoul(text, &end, 16) : 0;
   if (text == NULL || end == text || *end != '\0' || value > 0xFFFF || text[0] == '-') {
-    ufp4_message_set(reader->message, "%s: rht_mask must be 16 bits in hex, as in \"0xD7E8\"", reader->path);
+    ufp4_message_set(reader->message, "%s: rht_mask must be 16 bits in hex, as in \"0xD7E8\"",
+                     reader->path);
     return UFP4_ERROR_FORMAT;
   }
   *mask = (uint16_t)value;
@@ -100,7 +102,8 @@ static ufp4_status_t check_keys(const reader_t *reader) {
   json_object_foreach((json_t *)reader->object, key, value) {
     if (find_name(key, known, sizeof known / sizeof known[0]) >= 0) continue;
     ufp4_message_set(reader->message,
-                     "%s: unknown key '%s'; there are name, elem, scale, rht, rht_mask, round, scale_round, layout and "
+                     "%s: unknown key '%s'; there are name, elem, scale, rht, rht_mask, round, "
+                     "scale_round, layout and "
                      "accumulate",
                      reader->path, key);
     return UFP4_ERROR_FORMAT;
@@ -108,14 +111,15 @@ static ufp4_status_t check_keys(const reader_t *reader) {
   return UFP4_OK;
 }
 
-// It stands in a column of a table, in CSV and HTML, and is the folder of captured tensors: nothing that any of them
-// reads otherwise. UTF-8 is left as it is.
+// It stands in a column of a table, in CSV and HTML, and is the folder of captured tensors: nothing
+// that any of them reads otherwise. UTF-8 is left as it is.
 static int goes_into_a_name(char c) {
   const unsigned char byte = (unsigned char)c;
   return byte >= 0x80 || isalnum(byte) || (byte != '\0' && strchr("._+-", byte) != NULL);
 }
 
-// The file's "name", or the file's name without folder and ending, where '-' stands for what no name has.
+// The file's "name", or the file's name without folder and ending, where '-' stands for what no
+// name has.
 static ufp4_status_t read_title(const reader_t *reader, ufp4_recipe_t *recipe) {
   const json_t *item = json_object_get(reader->object, "name");
   const char *slash = strrchr(reader->path, '/'), *base = slash != NULL ? slash + 1 : reader->path;
@@ -139,12 +143,14 @@ static ufp4_status_t read_title(const reader_t *reader, ufp4_recipe_t *recipe) {
   recipe->name[length] = '\0';
   ufp4_recipe_t built_in;
   if (ufp4_recipe_named(recipe->name, &built_in) == UFP4_OK) {
-    ufp4_message_set(reader->message, "%s: its name is %s, as a built-in recipe's; give it another with \"name\"",
+    ufp4_message_set(reader->message,
+                     "%s: its name is %s, as a built-in recipe's; give it another with \"name\"",
                      reader->path, recipe->name);
     return UFP4_ERROR_FORMAT;
   }
   if (!good) {
-    ufp4_message_set(reader->message, "%s: name: letters, digits and . _ + - are possible, no '.' at the start",
+    ufp4_message_set(reader->message,
+                     "%s: name: letters, digits and . _ + - are possible, no '.' at the start",
                      reader->path);
     return UFP4_ERROR_FORMAT;
   }
@@ -155,7 +161,8 @@ static ufp4_status_t read_formats(const reader_t *reader, ufp4_recipe_t *recipe)
   unsigned elem = UFP4_ELEM_COUNT, scale = UFP4_SCALE_E4M3;
   ufp4_status_t status = read_name(reader, "elem", elem_names, UFP4_ELEM_COUNT, &elem);
   if (status == UFP4_OK) status = read_name(reader, "scale", scale_names, UFP4_SCALE_COUNT, &scale);
-  if (status == UFP4_OK && elem == UFP4_ELEM_COUNT) status = fail_value(reader, "elem", elem_names, UFP4_ELEM_COUNT);
+  if (status == UFP4_OK && elem == UFP4_ELEM_COUNT)
+    status = fail_value(reader, "elem", elem_names, UFP4_ELEM_COUNT);
   if (status != UFP4_OK) return status;
   recipe->elem = (ufp4_elem_t)elem;
   recipe->scale = (ufp4_scale_t)scale;
@@ -167,13 +174,17 @@ static ufp4_status_t read_formats(const reader_t *reader, ufp4_recipe_t *recipe)
 
 static ufp4_status_t read_choices(const reader_t *reader, ufp4_recipe_t *recipe) {
   unsigned rht[3] = {0}, round[3] = {0}, scale_round[3] = {0}, layout[3] = {0};
-  if (recipe->scale == UFP4_SCALE_E8M0) scale_round[0] = scale_round[1] = scale_round[2] = UFP4_SCALE_ROUND_DOWN;
+  if (recipe->scale == UFP4_SCALE_E8M0)
+    scale_round[0] = scale_round[1] = scale_round[2] = UFP4_SCALE_ROUND_DOWN;
   ufp4_status_t status = read_names(reader, "rht", rht_names, UFP4_RHT_COUNT, pass_names, rht);
-  if (status == UFP4_OK) status = read_names(reader, "round", round_names, UFP4_ROUND_COUNT, role_names, round);
+  if (status == UFP4_OK)
+    status = read_names(reader, "round", round_names, UFP4_ROUND_COUNT, role_names, round);
   if (status == UFP4_OK) {
-    status = read_names(reader, "scale_round", scale_round_names, UFP4_SCALE_ROUND_COUNT, role_names, scale_round);
+    status = read_names(reader, "scale_round", scale_round_names, UFP4_SCALE_ROUND_COUNT,
+                        role_names, scale_round);
   }
-  if (status == UFP4_OK) status = read_names(reader, "layout", layout_names, UFP4_LAYOUT_COUNT, role_names, layout);
+  if (status == UFP4_OK)
+    status = read_names(reader, "layout", layout_names, UFP4_LAYOUT_COUNT, role_names, layout);
   for (int i = 0; i < 3; i++) {
     recipe->rht[i] = (ufp4_rht_t)rht[i];
     recipe->round[i] = (ufp4_round_t)round[i];
@@ -207,7 +218,8 @@ static ufp4_status_t load(const char *path, ufp4_message_t *message, json_t **ro
   const int why = errno;
   if (file != NULL) fclose(file);
   if (*root != NULL) return UFP4_OK;
-  ufp4_message_set(message, unread ? "%s: cannot be read: %s" : "%s: %s", path, unread ? strerror(why) : error.text);
+  ufp4_message_set(message, unread ? "%s: cannot be read: %s" : "%s: %s", path,
+                   unread ? strerror(why) : error.text);
   return unread ? UFP4_ERROR_IO : UFP4_ERROR_FORMAT;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// .safetensors: a 64-bit length, that many bytes of JSON, and the data (github.com/huggingface/safetensors).
+// .safetensors: a 64-bit length, that many bytes of JSON, and the data
+// (github.com/huggingface/safetensors).
 #include "safetensors.h"
 
 #include <jansson.h>
@@ -42,8 +43,10 @@ static int by_place(const void *left, const void *right) {
   return (a->end > b->end) - (a->end < b->end);
 }
 
-// The format demands that the tensors fill the data, one after the other; what is shorter was cut off.
-static ufp4_status_t check_places(const safetensors_t *file, range_t *ranges, size_t count, ufp4_message_t *message) {
+// The format demands that the tensors fill the data, one after the other; what is shorter was cut
+// off.
+static ufp4_status_t check_places(const safetensors_t *file, range_t *ranges, size_t count,
+                                  ufp4_message_t *message) {
   uint64_t at = 0;
   qsort(ranges, count, sizeof *ranges, by_place);
   for (size_t i = 0; i < count; i++) {
@@ -51,20 +54,25 @@ static ufp4_status_t check_places(const safetensors_t *file, range_t *ranges, si
     if (ranges[i].begin > at) break;
     at = ranges[i].end;
   }
-  return at == file->data_bytes ? UFP4_OK
-                                : fail(file, message, "some of its data belong to no tensor: a damaged header");
+  return at == file->data_bytes
+             ? UFP4_OK
+             : fail(file, message, "some of its data belong to no tensor: a damaged header");
 }
 
-static ufp4_status_t check_range(const safetensors_t *file, const char *name, const json_t *entry, range_t *range,
-                                 ufp4_message_t *message) {
+static ufp4_status_t check_range(const safetensors_t *file, const char *name, const json_t *entry,
+                                 range_t *range, ufp4_message_t *message) {
   if (!entry_range(entry, &range->begin, &range->end)) {
-    ufp4_message_set(message, "%s:%s: its data_offsets are not two whole numbers, [begin, end]: a damaged header",
-                     file->path, name);
+    ufp4_message_set(
+        message,
+        "%s:%s: its data_offsets are not two whole numbers, [begin, end]: a damaged header",
+        file->path, name);
     return UFP4_ERROR_FORMAT;
   }
   if (range->end <= file->data_bytes) return UFP4_OK;
-  ufp4_message_set(message, "%s:%s: its data end at byte %llu of %llu: the file is truncated, or its header damaged",
-                   file->path, name, (unsigned long long)range->end, (unsigned long long)file->data_bytes);
+  ufp4_message_set(
+      message,
+      "%s:%s: its data end at byte %llu of %llu: the file is truncated, or its header damaged",
+      file->path, name, (unsigned long long)range->end, (unsigned long long)file->data_bytes);
   return UFP4_ERROR_FORMAT;
 }
 
@@ -88,11 +96,13 @@ static ufp4_status_t check_entries(const safetensors_t *file, ufp4_message_t *me
   return status;
 }
 
-static ufp4_status_t parse(safetensors_t *file, const char *text, uint64_t length, ufp4_message_t *message) {
+static ufp4_status_t parse(safetensors_t *file, const char *text, uint64_t length,
+                           ufp4_message_t *message) {
   json_error_t error = {0};
   file->header = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &error);
   // Where an allocation of its own fails, jansson gives this code or none.
-  enum json_error_code code = file->header == NULL ? json_error_code(&error) : json_error_invalid_syntax;
+  enum json_error_code code =
+      file->header == NULL ? json_error_code(&error) : json_error_invalid_syntax;
   if (code == json_error_out_of_memory || code == json_error_unknown) {
     ufp4_message_set(message, "%s: its header does not fit in memory", file->path);
     return UFP4_ERROR_MEMORY;
@@ -102,7 +112,8 @@ static ufp4_status_t parse(safetensors_t *file, const char *text, uint64_t lengt
     return UFP4_ERROR_FORMAT;
   }
   if (!json_is_object(file->header)) {
-    return fail(file, message, "its header is a JSON array; an object is needed, {\"NAME\": {\"dtype\": ..}, ..}");
+    return fail(file, message,
+                "its header is a JSON array; an object is needed, {\"NAME\": {\"dtype\": ..}, ..}");
   }
   return check_entries(file, message);
 }
@@ -110,12 +121,15 @@ static ufp4_status_t parse(safetensors_t *file, const char *text, uint64_t lengt
 static ufp4_status_t read_header(safetensors_t *file, ufp4_message_t *message) {
   uint8_t first[8] = {0};
   if (file->file.size < 8)
-    return fail(file, message, "truncated: a .safetensors begins with 8 bytes that say how long its header is");
+    return fail(file, message,
+                "truncated: a .safetensors begins with 8 bytes that say how long its header is");
   ufp4_status_t status = file_range_read(&file->file, 0, 8, first, message);
   if (status != UFP4_OK) return status;
   uint64_t length = read_u64(first);
-  if (memcmp(first, "\x93NUMPY", 6) == 0) return fail(file, message, "it is a .npy; a .safetensors is needed");
-  if (length > MAX_HEADER_BYTES) return fail(file, message, "its header is over 100 MB, or it is no .safetensors");
+  if (memcmp(first, "\x93NUMPY", 6) == 0)
+    return fail(file, message, "it is a .npy; a .safetensors is needed");
+  if (length > MAX_HEADER_BYTES)
+    return fail(file, message, "its header is over 100 MB, or it is no .safetensors");
   if (length > file->file.size - 8) return fail(file, message, "truncated inside its header");
   file->data_at = 8 + length;
   file->data_bytes = file->file.size - file->data_at;
@@ -148,9 +162,10 @@ void safetensors_close(safetensors_t *file) {
   *file = (safetensors_t){0};
 }
 
-ufp4_status_t safetensors_read(safetensors_t *file, const safetensors_entry_t *entry, uint64_t at, uint64_t bytes,
-                               const uint8_t **data, ufp4_message_t *message) {
-  safetensors_part_t *part = bytes < SIZE_MAX - sizeof *part ? malloc(sizeof *part + (size_t)bytes) : NULL;
+ufp4_status_t safetensors_read(safetensors_t *file, const safetensors_entry_t *entry, uint64_t at,
+                               uint64_t bytes, const uint8_t **data, ufp4_message_t *message) {
+  safetensors_part_t *part =
+      bytes < SIZE_MAX - sizeof *part ? malloc(sizeof *part + (size_t)bytes) : NULL;
   if (part == NULL) {
     ufp4_message_set(message, "%s:%s: does not fit in memory", file->path, entry->name);
     return UFP4_ERROR_MEMORY;
@@ -165,9 +180,11 @@ static const struct {
   const char *name;
   unsigned bits;
 } dtypes[SAFETENSORS_OTHER] = {
-    [SAFETENSORS_F32] = {"F32", 32},   [SAFETENSORS_F64] = {"F64", 64},        [SAFETENSORS_F16] = {"F16", 16},
-    [SAFETENSORS_BF16] = {"BF16", 16}, [SAFETENSORS_I64] = {"I64", 64},        [SAFETENSORS_U8] = {"U8", 8},
-    [SAFETENSORS_F4] = {"F4", 4},      [SAFETENSORS_F8_E4M3] = {"F8_E4M3", 8}, [SAFETENSORS_F8_E8M0] = {"F8_E8M0", 8},
+    [SAFETENSORS_F32] = {"F32", 32},        [SAFETENSORS_F64] = {"F64", 64},
+    [SAFETENSORS_F16] = {"F16", 16},        [SAFETENSORS_BF16] = {"BF16", 16},
+    [SAFETENSORS_I64] = {"I64", 64},        [SAFETENSORS_U8] = {"U8", 8},
+    [SAFETENSORS_F4] = {"F4", 4},           [SAFETENSORS_F8_E4M3] = {"F8_E4M3", 8},
+    [SAFETENSORS_F8_E8M0] = {"F8_E8M0", 8},
 };
 
 static safetensors_dtype_t dtype_of(const char *text) {
@@ -196,20 +213,22 @@ static void list_names(const safetensors_t *file, char names[256]) {
   }
 }
 
-static ufp4_status_t fail_missing(const safetensors_t *file, const char *name, ufp4_message_t *message) {
+static ufp4_status_t fail_missing(const safetensors_t *file, const char *name,
+                                  ufp4_message_t *message) {
   char names[256];
   list_names(file, names);
   const char *has = names[0] != '\0' ? names : "none";
   if (name[0] != '\0') {
     ufp4_message_set(message, "%s: it has no tensor %s; it has %s", file->path, name, has);
   } else {
-    ufp4_message_set(message, "%s: a tensor of it is needed, as FILE.safetensors:NAME; it has %s", file->path, has);
+    ufp4_message_set(message, "%s: a tensor of it is needed, as FILE.safetensors:NAME; it has %s",
+                     file->path, has);
   }
   return UFP4_ERROR_FORMAT;
 }
 
-static ufp4_status_t read_shape(const safetensors_t *file, const json_t *shape, safetensors_entry_t *out,
-                                ufp4_message_t *message) {
+static ufp4_status_t read_shape(const safetensors_t *file, const json_t *shape,
+                                safetensors_entry_t *out, ufp4_message_t *message) {
   const size_t dimensions = json_array_size(shape);
   int whole = json_is_array(shape);
   for (size_t i = 0; i < dimensions; i++) {
@@ -217,9 +236,11 @@ static ufp4_status_t read_shape(const safetensors_t *file, const json_t *shape, 
     whole &= json_is_integer(side) && json_integer_value(side) >= 0;
     if (i < SAFETENSORS_DIMENSIONS) out->shape[i] = json_integer_value(side);
   }
-  out->dimensions = dimensions <= SAFETENSORS_DIMENSIONS ? (int)dimensions : SAFETENSORS_DIMENSIONS + 1;
+  out->dimensions =
+      dimensions <= SAFETENSORS_DIMENSIONS ? (int)dimensions : SAFETENSORS_DIMENSIONS + 1;
   if (whole) return UFP4_OK;
-  ufp4_message_set(message, "%s:%s: its shape must hold whole numbers, [rows, cols]", file->path, out->name);
+  ufp4_message_set(message, "%s:%s: its shape must hold whole numbers, [rows, cols]", file->path,
+                   out->name);
   return UFP4_ERROR_FORMAT;
 }
 
@@ -228,33 +249,39 @@ static const char *shape_text(const safetensors_entry_t *entry, char text[96]) {
   size_t used = 0;
   strcpy(text, "1");  // of no dimensions
   for (int i = 0; i < entry->dimensions && i < SAFETENSORS_DIMENSIONS; i++) {
-    used += (size_t)snprintf(text + used, 96 - used, "%s%lld", i == 0 ? "" : " x ", (long long)entry->shape[i]);
+    used += (size_t)snprintf(text + used, 96 - used, "%s%lld", i == 0 ? "" : " x ",
+                             (long long)entry->shape[i]);
   }
   return text;
 }
 
 // The data of a type that is known must be as long as the shape says; no tensor is empty.
-static ufp4_status_t check_size(const safetensors_t *file, const safetensors_entry_t *entry, ufp4_message_t *message) {
+static ufp4_status_t check_size(const safetensors_t *file, const safetensors_entry_t *entry,
+                                ufp4_message_t *message) {
   const uint64_t bits = dtypes[entry->dtype].bits;
   uint64_t count = 1;
   char text[96];
   for (int i = 0; i < entry->dimensions; i++) {
     const uint64_t side = (uint64_t)entry->shape[i];
     if (side == 0) {
-      ufp4_message_set(message, "%s:%s: it is empty (%s)", file->path, entry->name, shape_text(entry, text));
+      ufp4_message_set(message, "%s:%s: it is empty (%s)", file->path, entry->name,
+                       shape_text(entry, text));
       return UFP4_ERROR_FORMAT;
     }
-    count = side > (8 * entry->bytes + 8) / count ? 0 : count * side;  // longer than the data: no product matters
+    count = side > (8 * entry->bytes + 8) / count
+                ? 0
+                : count * side;  // longer than the data: no product matters
     if (count == 0) break;
   }
   if (count != 0 && count * bits == 8 * entry->bytes) return UFP4_OK;
-  ufp4_message_set(message, "%s:%s: %s elements of type %s do not go with %llu bytes of data", file->path, entry->name,
-                   shape_text(entry, text), entry->dtype_name, (unsigned long long)entry->bytes);
+  ufp4_message_set(message, "%s:%s: %s elements of type %s do not go with %llu bytes of data",
+                   file->path, entry->name, shape_text(entry, text), entry->dtype_name,
+                   (unsigned long long)entry->bytes);
   return UFP4_ERROR_FORMAT;
 }
 
-ufp4_status_t safetensors_entry(const safetensors_t *file, const char *name, safetensors_entry_t *out,
-                                ufp4_message_t *message) {
+ufp4_status_t safetensors_entry(const safetensors_t *file, const char *name,
+                                safetensors_entry_t *out, ufp4_message_t *message) {
   const json_t *entry = json_object_get(file->header, name);
   if (entry == NULL || strcmp(name, "__metadata__") == 0) return fail_missing(file, name, message);
   const char *dtype = json_string_value(json_object_get(entry, "dtype"));
@@ -268,21 +295,25 @@ ufp4_status_t safetensors_entry(const safetensors_t *file, const char *name, saf
   entry_range(entry, &out->at, &end);
   out->bytes = end - out->at;
   ufp4_status_t status = read_shape(file, json_object_get(entry, "shape"), out, message);
-  if (status != UFP4_OK || out->dimensions > SAFETENSORS_DIMENSIONS || out->dtype == SAFETENSORS_OTHER) return status;
+  if (status != UFP4_OK || out->dimensions > SAFETENSORS_DIMENSIONS ||
+      out->dtype == SAFETENSORS_OTHER)
+    return status;
   return check_size(file, out, message);
 }
 
-ufp4_status_t safetensors_dimensions(const safetensors_t *file, const safetensors_entry_t *entry, int wanted,
-                                     ufp4_message_t *message) {
+ufp4_status_t safetensors_dimensions(const safetensors_t *file, const safetensors_entry_t *entry,
+                                     int wanted, ufp4_message_t *message) {
   if (entry->dimensions == wanted) return UFP4_OK;
-  ufp4_message_set(message, "%s:%s: it has %s%d dimension%s; %d are needed", file->path, entry->name,
-                   entry->dimensions > SAFETENSORS_DIMENSIONS ? "over " : "",
-                   entry->dimensions > SAFETENSORS_DIMENSIONS ? SAFETENSORS_DIMENSIONS : entry->dimensions,
-                   entry->dimensions == 1 ? "" : "s", wanted);
+  ufp4_message_set(
+      message, "%s:%s: it has %s%d dimension%s; %d are needed", file->path, entry->name,
+      entry->dimensions > SAFETENSORS_DIMENSIONS ? "over " : "",
+      entry->dimensions > SAFETENSORS_DIMENSIONS ? SAFETENSORS_DIMENSIONS : entry->dimensions,
+      entry->dimensions == 1 ? "" : "s", wanted);
   return UFP4_ERROR_FORMAT;
 }
 
-ufp4_status_t safetensors_find(safetensors_t *file, const char *name, file_tensor_t *out, ufp4_message_t *message) {
+ufp4_status_t safetensors_find(safetensors_t *file, const char *name, file_tensor_t *out,
+                               ufp4_message_t *message) {
   static const file_dtype_t plain[SAFETENSORS_U8] = {[SAFETENSORS_F32] = FILE_F32,
                                                      [SAFETENSORS_F64] = FILE_F64,
                                                      [SAFETENSORS_F16] = FILE_F16,
@@ -292,13 +323,14 @@ ufp4_status_t safetensors_find(safetensors_t *file, const char *name, file_tenso
   ufp4_status_t status = safetensors_entry(file, name, &entry, message);
   if (status != UFP4_OK) return status;
   if (entry.dtype >= SAFETENSORS_U8) {
-    ufp4_message_set(message, "%s:%s: its element type is %s; F32, F16, BF16 or F64 is needed", file->path, name,
-                     entry.dtype_name);
+    ufp4_message_set(message, "%s:%s: its element type is %s; F32, F16, BF16 or F64 is needed",
+                     file->path, name, entry.dtype_name);
     return UFP4_ERROR_FORMAT;
   }
   status = safetensors_dimensions(file, &entry, 2, message);
   if (status != UFP4_OK) return status;
-  *out = (file_tensor_t){plain[entry.dtype], entry.shape[0], entry.shape[1], entry.shape[1], 1, NULL};
+  *out =
+      (file_tensor_t){plain[entry.dtype], entry.shape[0], entry.shape[1], entry.shape[1], 1, NULL};
   return safetensors_read(file, &entry, 0, entry.bytes, &out->data, message);
 }
 

@@ -6,8 +6,9 @@
 #include "tensor/convert.h"
 #include "tensor/file.h"
 
-/** Element types that are known. F4 is E2M1, two elements to a byte, the first in the low nibble; a shape counts
- * elements (safetensors 0.8.0 writes torch.float4_e2m1fn_x2 so, whose nibbles PyTorch's Float4_e2m1fn_x2.h defines). */
+/** Element types that are known. F4 is E2M1, two elements to a byte, the first in the low nibble; a
+ * shape counts elements (safetensors 0.8.0 writes torch.float4_e2m1fn_x2 so, whose nibbles
+ * PyTorch's Float4_e2m1fn_x2.h defines). */
 typedef enum {
   SAFETENSORS_F32,
   SAFETENSORS_F64,
@@ -51,16 +52,17 @@ typedef struct {
 ufp4_status_t safetensors_open(const char *path, safetensors_t *out, ufp4_message_t *message);
 void safetensors_close(safetensors_t *file);
 /** Finds a tensor by name; checks its shape, and its size where the element type is known. */
-ufp4_status_t safetensors_entry(const safetensors_t *file, const char *name, safetensors_entry_t *out,
-                                ufp4_message_t *message);
+ufp4_status_t safetensors_entry(const safetensors_t *file, const char *name,
+                                safetensors_entry_t *out, ufp4_message_t *message);
 /** UFP4_ERROR_FORMAT where it has not so many dimensions. */
-ufp4_status_t safetensors_dimensions(const safetensors_t *file, const safetensors_entry_t *entry, int wanted,
-                                     ufp4_message_t *message);
+ufp4_status_t safetensors_dimensions(const safetensors_t *file, const safetensors_entry_t *entry,
+                                     int wanted, ufp4_message_t *message);
 /** Reads @p bytes of an entry from its byte @p at on; they stay until @p file is closed. */
-ufp4_status_t safetensors_read(safetensors_t *file, const safetensors_entry_t *entry, uint64_t at, uint64_t bytes,
-                               const uint8_t **data, ufp4_message_t *message);
+ufp4_status_t safetensors_read(safetensors_t *file, const safetensors_entry_t *entry, uint64_t at,
+                               uint64_t bytes, const uint8_t **data, ufp4_message_t *message);
 /** Finds a plain 2-D tensor by name and reads it; its data stays until @p file is closed. */
-ufp4_status_t safetensors_find(safetensors_t *file, const char *name, file_tensor_t *out, ufp4_message_t *message);
+ufp4_status_t safetensors_find(safetensors_t *file, const char *name, file_tensor_t *out,
+                               ufp4_message_t *message);
 /** The metadata value of @p key, or NULL. */
 const char *safetensors_metadata(const safetensors_t *file, const char *key);
 

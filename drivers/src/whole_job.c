@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GEMM of operands in the host's memory as one descriptor: everything goes into buffers, and D comes back.
+// A GEMM of operands in the host's memory as one descriptor: everything goes into buffers, and D
+// comes back.
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,9 @@ static uint64_t row_stride(int64_t cols, uint64_t element_bytes) {
 }
 
 static uint64_t element_bytes(ufp4_dtype_t dtype) {
-  return dtype == UFP4_DTYPE_BF16 ? sizeof(uint16_t) : dtype == UFP4_DTYPE_I64 ? sizeof(int64_t) : sizeof(float);
+  return dtype == UFP4_DTYPE_BF16  ? sizeof(uint16_t)
+         : dtype == UFP4_DTYPE_I64 ? sizeof(int64_t)
+                                   : sizeof(float);
 }
 
 static ufp4_status_t upload_operand(work_t *work, const ufp4_operand_t *operand, int codes) {
@@ -28,19 +31,21 @@ static ufp4_status_t upload_operand(work_t *work, const ufp4_operand_t *operand,
   const uint64_t scale_bytes = (uint64_t)ufp4_panel_scales_bytes(operand->rows, stride);
   uint64_t *to = work->buffers + codes;
   uint8_t *memory = calloc(ufp4_matrix_bytes((int64_t)(code_bytes + scale_bytes), 1, 1), 1);
-  if (memory == NULL) return device_fail(work->device, UFP4_ERROR_MEMORY, "the host is out of memory");
+  if (memory == NULL)
+    return device_fail(work->device, UFP4_ERROR_MEMORY, "the host is out of memory");
   ufp4_panel_pack(operand, stride, memory, memory + code_bytes);
   ufp4_status_t status = ufp4_buffer_alloc(work->device, code_bytes, &to[0]);
   if (status == UFP4_OK) status = ufp4_buffer_alloc(work->device, scale_bytes, &to[1]);
   if (status == UFP4_OK) status = ufp4_buffer_write(work->device, to[0], memory, code_bytes);
-  if (status == UFP4_OK) status = ufp4_buffer_write(work->device, to[1], memory + code_bytes, scale_bytes);
+  if (status == UFP4_OK)
+    status = ufp4_buffer_write(work->device, to[1], memory + code_bytes, scale_bytes);
   free(memory);
   return status;
 }
 
 // A plain tensor of the shape of D, where there is one; gives its stride.
-static ufp4_status_t upload_plain(work_t *work, const void *data, int64_t ld, uint64_t element, int buffer,
-                                  uint32_t *stride_bytes) {
+static ufp4_status_t upload_plain(work_t *work, const void *data, int64_t ld, uint64_t element,
+                                  int buffer, uint32_t *stride_bytes) {
   const ufp4_gemm_descriptor_t *gemm = &work->descriptor.gemm;
   const uint64_t stride = row_stride(gemm->n, element);
   *stride_bytes = (uint32_t)stride;
@@ -48,7 +53,8 @@ static ufp4_status_t upload_plain(work_t *work, const void *data, int64_t ld, ui
   ufp4_status_t status = ufp4_buffer_alloc(work->device, gemm->m * stride, &work->buffers[buffer]);
   for (uint32_t r = 0; r < gemm->m && status == UFP4_OK; r++) {
     status = ufp4_buffer_write(work->device, work->buffers[buffer] + r * stride,
-                               (const uint8_t *)data + (uint64_t)r * (uint64_t)ld * element, gemm->n * element);
+                               (const uint8_t *)data + (uint64_t)r * (uint64_t)ld * element,
+                               gemm->n * element);
   }
   return status;
 }
@@ -65,7 +71,8 @@ static void describe_operands(work_t *work, const ufp4_operand_t *a, const ufp4_
   gemm->b_exponent = (uint16_t)(int16_t)b->exponent;
   gemm->a_stride_blocks = (uint32_t)ufp4_panel_stride_blocks(a->cols);
   gemm->b_stride_blocks = (uint32_t)ufp4_panel_stride_blocks(b->cols);
-  if (a->scale == UFP4_SCALE_NVFP4) gemm->tensor_scale = ufp4_f32_bits(a->tensor_scale * b->tensor_scale);
+  if (a->scale == UFP4_SCALE_NVFP4)
+    gemm->tensor_scale = ufp4_f32_bits(a->tensor_scale * b->tensor_scale);
 }
 
 static void describe_result(work_t *work, const ufp4_gemm_t *how) {
@@ -95,27 +102,32 @@ static ufp4_status_t upload_all(work_t *work, const ufp4_operand_t *a, const ufp
   ufp4_gemm_descriptor_t *gemm = &work->descriptor.gemm;
   ufp4_status_t status = upload_operand(work, a, A_CODES);
   if (status == UFP4_OK) status = upload_operand(work, b, B_CODES);
-  if (status == UFP4_OK) status = upload_plain(work, how->c, how->c_ld, sizeof(float), C, &gemm->c_stride_bytes);
+  if (status == UFP4_OK)
+    status = upload_plain(work, how->c, how->c_ld, sizeof(float), C, &gemm->c_stride_bytes);
   if (status == UFP4_OK) {
-    status = upload_plain(work, how->accumulate, how->accumulate_ld, sizeof(int64_t), SUMS, &gemm->sums_stride_bytes);
+    status = upload_plain(work, how->accumulate, how->accumulate_ld, sizeof(int64_t), SUMS,
+                          &gemm->sums_stride_bytes);
   }
   if (status != UFP4_OK) return status;
   gemm->d_stride_bytes = (uint32_t)row_stride(gemm->n, element_bytes(how->d_dtype));
-  return ufp4_buffer_alloc(work->device, (uint64_t)gemm->m * gemm->d_stride_bytes, &work->buffers[D]);
+  return ufp4_buffer_alloc(work->device, (uint64_t)gemm->m * gemm->d_stride_bytes,
+                           &work->buffers[D]);
 }
 
 static ufp4_status_t download(const work_t *work, uint64_t element, void *d, int64_t d_ld) {
   const ufp4_gemm_descriptor_t *gemm = &work->descriptor.gemm;
   ufp4_status_t status = UFP4_OK;
   for (uint32_t r = 0; r < gemm->m && status == UFP4_OK; r++) {
-    status = ufp4_buffer_read(work->device, gemm->d_addr + (uint64_t)r * gemm->d_stride_bytes,
-                              (uint8_t *)d + (uint64_t)r * (uint64_t)d_ld * element, gemm->n * element);
+    status =
+        ufp4_buffer_read(work->device, gemm->d_addr + (uint64_t)r * gemm->d_stride_bytes,
+                         (uint8_t *)d + (uint64_t)r * (uint64_t)d_ld * element, gemm->n * element);
   }
   return status;
 }
 
-ufp4_status_t gemm_by_descriptor(ufp4_device_t *device, const ufp4_operand_t *a, const ufp4_operand_t *b,
-                                 const ufp4_gemm_t *how, void *d, int64_t d_ld, ufp4_gemm_stats_t *stats) {
+ufp4_status_t gemm_by_descriptor(ufp4_device_t *device, const ufp4_operand_t *a,
+                                 const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d,
+                                 int64_t d_ld, ufp4_gemm_stats_t *stats) {
   work_t work = {.device = device};
   describe_operands(&work, a, b);
   describe_result(&work, how);

@@ -28,15 +28,17 @@ float ufp4_adamw_rate(const ufp4_adamw_t *how, int64_t step) {
 UFP4_HOT static double norm(int64_t count, const float *x) {
   double lane[8] = {0};  // a fixed order that vectorizes
   for (int64_t i = 0; i < count; i++) lane[i % 8] += (double)x[i] * (double)x[i];
-  return sqrt(((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7])));
+  return sqrt(((lane[0] + lane[4]) + (lane[2] + lane[6])) +
+              ((lane[1] + lane[5]) + (lane[3] + lane[7])));
 }
 
 static float correction(float beta, int64_t step) {
   return (float)(1.0 / (1.0 - pow((double)beta, (double)(step + 1))));
 }
 
-UFP4_HOT static void update(const ufp4_adamw_t *how, int64_t step, float keep, int64_t count, float *restrict w,
-                            const float *restrict g, float *restrict m, float *restrict v) {
+UFP4_HOT static void update(const ufp4_adamw_t *how, int64_t step, float keep, int64_t count,
+                            float *restrict w, const float *restrict g, float *restrict m,
+                            float *restrict v) {
   float rate = ufp4_adamw_rate(how, step), m_scale = correction(how->beta1, step),
         v_scale = correction(how->beta2, step);
   float beta1 = how->beta1, beta2 = how->beta2, epsilon = how->epsilon;
@@ -47,8 +49,8 @@ UFP4_HOT static void update(const ufp4_adamw_t *how, int64_t step, float keep, i
   }
 }
 
-float ufp4_adamw_step(const ufp4_adamw_t *how, int64_t step, int64_t count, int64_t decayed, float *weights,
-                      float *gradient, float *first, float *second) {
+float ufp4_adamw_step(const ufp4_adamw_t *how, int64_t step, int64_t count, int64_t decayed,
+                      float *weights, float *gradient, float *first, float *second) {
   float length = (float)norm(count, gradient);
   if (length > how->clip) {
     float scale = how->clip / length;
@@ -56,6 +58,7 @@ float ufp4_adamw_step(const ufp4_adamw_t *how, int64_t step, int64_t count, int6
   }
   float keep = 1.0f - ufp4_adamw_rate(how, step) * how->decay;
   update(how, step, keep, decayed, weights, gradient, first, second);
-  update(how, step, 1.0f, count - decayed, weights + decayed, gradient + decayed, first + decayed, second + decayed);
+  update(how, step, 1.0f, count - decayed, weights + decayed, gradient + decayed, first + decayed,
+         second + decayed);
   return length;
 }

@@ -19,10 +19,10 @@ typedef struct {
 ufp4_adamw_t ufp4_adamw_default(float rate, int64_t steps);
 /** Learning rate of step 0, 1, ...; zero from the end of the schedule on. */
 float ufp4_adamw_rate(const ufp4_adamw_t *how, int64_t step);
-/** One update of @p weights [count] (the first @p decayed of them with weight decay) by @p gradient, which is clipped
- * in place; moments
+/** One update of @p weights [count] (the first @p decayed of them with weight decay) by @p
+ * gradient, which is clipped in place; moments
  *  @p first and @p second start at zero. @return the norm of the gradient before clipping. */
-float ufp4_adamw_step(const ufp4_adamw_t *how, int64_t step, int64_t count, int64_t decayed, float *weights,
-                      float *gradient, float *first, float *second);
+float ufp4_adamw_step(const ufp4_adamw_t *how, int64_t step, int64_t count, int64_t decayed,
+                      float *weights, float *gradient, float *first, float *second);
 
 #endif

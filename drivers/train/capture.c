@@ -19,10 +19,11 @@ static const char *const tensors[] = {"X", "W", "dY"};
 #define UNTIL_WHOLE "/.ufp4-capture"
 
 // @return 0 if the path is too long.
-static int name_file(const char *folder, const char *below, int64_t layer, const char *tensor, char path[PATH_SIZE]) {
+static int name_file(const char *folder, const char *below, int64_t layer, const char *tensor,
+                     char path[PATH_SIZE]) {
   int length = snprintf(path, PATH_SIZE, "%s%s/layer%lld.%s.%s.npy", folder, below,
-                        (long long)(layer / UFP4_MATRIX_COUNT), ufp4_matrix_name((unsigned)layer % UFP4_MATRIX_COUNT),
-                        tensor);
+                        (long long)(layer / UFP4_MATRIX_COUNT),
+                        ufp4_matrix_name((unsigned)layer % UFP4_MATRIX_COUNT), tensor);
   return length > 0 && length < PATH_SIZE;
 }
 
@@ -32,9 +33,11 @@ static ufp4_status_t fail_name(ufp4_message_t *message) {
 }
 
 // The folders are made when there is something to put into them.
-static ufp4_status_t save(ufp4_capture_t *capture, unsigned layer, const char *name, const ufp4_matrix_t *tensor) {
+static ufp4_status_t save(ufp4_capture_t *capture, unsigned layer, const char *name,
+                          const ufp4_matrix_t *tensor) {
   char path[PATH_SIZE];
-  if (!name_file(capture->folder, UNTIL_WHOLE, layer, name, path)) return fail_name(&capture->message);
+  if (!name_file(capture->folder, UNTIL_WHOLE, layer, name, path))
+    return fail_name(&capture->message);
   char *slash = strrchr(path, '/');
   *slash = '\0';
   (void)mkdir(capture->folder, 0777);
@@ -60,10 +63,13 @@ ufp4_layer_hook_t ufp4_capture_hook(ufp4_capture_t *capture) {
 static int is_capture(const char *name, int64_t first) {
   char matrix[8], tensor[4], path[PATH_SIZE];
   long long block;
-  if (sscanf(name, "layer%lld.%7[a-z0-9].%3[XWdY].npy", &block, matrix, tensor) != 3 || block < first) return 0;
+  if (sscanf(name, "layer%lld.%7[a-z0-9].%3[XWdY].npy", &block, matrix, tensor) != 3 ||
+      block < first)
+    return 0;
   snprintf(path, sizeof path, "layer%lld.%s.%s.npy", block, matrix, tensor);
   int known = 0;
-  for (unsigned i = 0; i < UFP4_MATRIX_COUNT; i++) known |= strcmp(matrix, ufp4_matrix_name(i)) == 0;
+  for (unsigned i = 0; i < UFP4_MATRIX_COUNT; i++)
+    known |= strcmp(matrix, ufp4_matrix_name(i)) == 0;
   return known && strcmp(path, name) == 0;
 }
 
@@ -96,9 +102,11 @@ ufp4_status_t ufp4_capture_check(const char *folder, int64_t blocks, ufp4_messag
 }
 
 // Gives one tensor its name.
-static ufp4_status_t commit(const char *folder, int64_t layer, const char *tensor, ufp4_message_t *message) {
+static ufp4_status_t commit(const char *folder, int64_t layer, const char *tensor,
+                            ufp4_message_t *message) {
   char from[PATH_SIZE], to[PATH_SIZE], *target;
-  if (!name_file(folder, UNTIL_WHOLE, layer, tensor, from) || !name_file(folder, "", layer, tensor, to)) {
+  if (!name_file(folder, UNTIL_WHOLE, layer, tensor, from) ||
+      !name_file(folder, "", layer, tensor, to)) {
     return fail_name(message);
   }
   ufp4_status_t status = file_target(to, &target, message);

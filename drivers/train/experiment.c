@@ -44,13 +44,15 @@ static int step_done(crew_t *crew) {
   const ufp4_experiment_options_t *o = crew->experiment->options;
   pthread_mutex_lock(&crew->lock);
   crew->steps_done++;
-  if (crew->progress) crew->progress(crew->context, crew->steps_done, o->trainer.steps * o->seeds * o->variant_count);
+  if (crew->progress)
+    crew->progress(crew->context, crew->steps_done, o->trainer.steps * o->seeds * o->variant_count);
   int go_on = !crew->status;
   pthread_mutex_unlock(&crew->lock);
   return go_on;
 }
 
-static ufp4_status_t take_steps(crew_t *crew, ufp4_trainer_t *trainer, ufp4_run_t *run, ufp4_layer_hook_t last) {
+static ufp4_status_t take_steps(crew_t *crew, ufp4_trainer_t *trainer, ufp4_run_t *run,
+                                ufp4_layer_hook_t last) {
   const ufp4_experiment_options_t *o = crew->experiment->options;
   double started = seconds_now();
   for (int64_t i = 0; i < o->trainer.steps; i++) {
@@ -75,8 +77,10 @@ static void run_on(crew_t *crew, int number, ufp4_device_t *device) {
   if (captures) crew->experiment->captured[v] = 1;
   ufp4_layer_hook_t last = captures ? ufp4_capture_hook(&capture) : (ufp4_layer_hook_t){NULL, NULL};
   ufp4_trainer_t *trainer;
-  ufp4_status_t status = ufp4_trainer_create(&options, crew->text, device, &variant->recipe, &trainer);
-  if (!status) status = take_steps(crew, trainer, &crew->experiment->runs[v * o->seeds + seed], last);
+  ufp4_status_t status =
+      ufp4_trainer_create(&options, crew->text, device, &variant->recipe, &trainer);
+  if (!status)
+    status = take_steps(crew, trainer, &crew->experiment->runs[v * o->seeds + seed], last);
   const char *why = capture.message.text[0] ? capture.message.text : ufp4_device_message(device);
   if (status) give_up(crew, status, variant->name, why);
   ufp4_trainer_free(trainer);
@@ -123,26 +127,33 @@ static ufp4_status_t end_captures(ufp4_experiment_t *e, ufp4_status_t status) {
   const int64_t blocks = e->options->trainer.shape.blocks;
   for (int v = 0; v < e->options->variant_count; v++) {
     const char *folder = e->options->variants[v].capture;
-    if (e->captured[v] && status == UFP4_OK) status = ufp4_capture_commit(folder, blocks, &e->message);
+    if (e->captured[v] && status == UFP4_OK)
+      status = ufp4_capture_commit(folder, blocks, &e->message);
     if (e->captured[v] && status != UFP4_OK) ufp4_capture_discard(folder, blocks);
   }
   return status;
 }
 
 ufp4_status_t ufp4_experiment_run(const ufp4_experiment_options_t *options, const ufp4_text_t *text,
-                                  ufp4_progress_fn_t progress, void *context, ufp4_experiment_t *out) {
+                                  ufp4_progress_fn_t progress, void *context,
+                                  ufp4_experiment_t *out) {
   *out = (ufp4_experiment_t){.options = options};
-  if (options->seeds < 1 || options->variant_count < 1 || options->variant_count > UFP4_MAX_VARIANTS)
+  if (options->seeds < 1 || options->variant_count < 1 ||
+      options->variant_count > UFP4_MAX_VARIANTS)
     return UFP4_ERROR_ARGUMENT;
   if (alloc_runs(out)) return UFP4_ERROR_MEMORY;
-  crew_t crew = {
-      .lock = PTHREAD_MUTEX_INITIALIZER, .experiment = out, .text = text, .progress = progress, .context = context};
+  crew_t crew = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                 .experiment = out,
+                 .text = text,
+                 .progress = progress,
+                 .context = context};
   pthread_t threads[MAX_WORKERS];
   int started = 0;
   while (started + 1 < options->workers && started < MAX_WORKERS &&
          !pthread_create(&threads[started], NULL, work, &crew))
     started++;
-  work(&crew);  // this thread is a worker too, so a thread that could not be started costs time only
+  work(
+      &crew);  // this thread is a worker too, so a thread that could not be started costs time only
   while (started > 0) pthread_join(threads[--started], NULL);
   return end_captures(out, crew.status);
 }

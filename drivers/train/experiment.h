@@ -13,7 +13,8 @@ typedef struct {
   const char *name;
   ufp4_recipe_t recipe;
   float perturbation;   ///< relative deviation added to the first weights: the control; 0: none
-  const char *capture;  ///< folder, in one that exists, for the tensors of the last step of the first seed; NULL: none
+  const char *capture;  ///< folder, in one that exists, for the tensors of the last step of the
+                        ///< first seed; NULL: none
 } ufp4_variant_t;
 
 typedef struct {
@@ -47,9 +48,11 @@ typedef struct {
 /** Called from the calling thread or a worker, never by two at a time, after each step. */
 typedef void (*ufp4_progress_fn_t)(void *context, int64_t steps_done, int64_t steps_in_all);
 
-/** Runs it all. @p options must outlive the result. On failure the message in @p out says why; free it in any case. */
+/** Runs it all. @p options must outlive the result. On failure the message in @p out says why; free
+ * it in any case. */
 ufp4_status_t ufp4_experiment_run(const ufp4_experiment_options_t *options, const ufp4_text_t *text,
-                                  ufp4_progress_fn_t progress, void *context, ufp4_experiment_t *out);
+                                  ufp4_progress_fn_t progress, void *context,
+                                  ufp4_experiment_t *out);
 void ufp4_experiment_free(ufp4_experiment_t *experiment);
 
 const ufp4_run_t *ufp4_experiment_at(const ufp4_experiment_t *experiment, int variant, int seed);
@@ -60,8 +63,8 @@ ufp4_paired_t ufp4_experiment_gap(const ufp4_experiment_t *experiment, int varia
 /** "worse", "better" or "not separated". */
 const char *ufp4_gap_verdict(const ufp4_paired_t *gap);
 
-/** One comparison of the table: every other variant with the base (the variant named bf16, if it takes part), then the
- * quantized recipes with one another. */
+/** One comparison of the table: every other variant with the base (the variant named bf16, if it
+ * takes part), then the quantized recipes with one another. */
 typedef struct {
   int variant;
   int base;
@@ -69,10 +72,12 @@ typedef struct {
 /** @return how many were put in @p out, which has room for UFP4_MAX_VARIANTS^2. */
 int ufp4_experiment_comparisons(const ufp4_experiment_t *experiment, ufp4_comparison_t *out);
 
-/** recipe,seed,step,train_loss,held_loss (the last on the last step only); beside the target, then renamed. */
-ufp4_status_t ufp4_experiment_write_csv(const ufp4_experiment_t *experiment, const char *path, ufp4_message_t *message);
+/** recipe,seed,step,train_loss,held_loss (the last on the last step only); beside the target, then
+ * renamed. */
+ufp4_status_t ufp4_experiment_write_csv(const ufp4_experiment_t *experiment, const char *path,
+                                        ufp4_message_t *message);
 /** A self-contained page: settings, losses, paired gaps, curves. @p text_name for the reader. */
-ufp4_status_t ufp4_experiment_write_html(const ufp4_experiment_t *experiment, const char *text_name, const char *path,
-                                         ufp4_message_t *message);
+ufp4_status_t ufp4_experiment_write_html(const ufp4_experiment_t *experiment, const char *text_name,
+                                         const char *path, ufp4_message_t *message);
 
 #endif

@@ -13,8 +13,8 @@ typedef struct {
   int failed;  ///< 1 after any allocation has failed
 } ufp4_pool_t;
 
-/** @p count elements of @p size bytes, zero, aligned to 64 bytes. NULL, and failed set, if memory is exhausted or a
- * number is negative. */
+/** @p count elements of @p size bytes, zero, aligned to 64 bytes. NULL, and failed set, if memory
+ * is exhausted or a number is negative. */
 void *ufp4_pool_alloc(ufp4_pool_t *pool, int64_t count, int64_t size);
 /** As ufp4_pool_alloc, for floats. */
 float *ufp4_pool_floats(ufp4_pool_t *pool, int64_t count);

@@ -26,7 +26,8 @@ int64_t ufp4_text_collapse(uint8_t *bytes, int64_t count) {
 
 ufp4_status_t ufp4_text_split(const uint8_t *bytes, int64_t count, ufp4_text_t *out) {
   *out = (ufp4_text_t){0};
-  int64_t chunk = count / UFP4_TEXT_PERIOD < UFP4_TEXT_CHUNK ? count / UFP4_TEXT_PERIOD : UFP4_TEXT_CHUNK;
+  int64_t chunk =
+      count / UFP4_TEXT_PERIOD < UFP4_TEXT_CHUNK ? count / UFP4_TEXT_PERIOD : UFP4_TEXT_CHUNK;
   if (chunk < 1) chunk = 1;
   out->train = malloc((size_t)count + 1);
   out->held = malloc((size_t)count + 1);
@@ -37,26 +38,28 @@ ufp4_status_t ufp4_text_split(const uint8_t *bytes, int64_t count, ufp4_text_t *
   for (int64_t at = 0, i = 0; at < count; at += chunk, i++) {
     int64_t size = count - at < chunk ? count - at : chunk;
     int held = i % UFP4_TEXT_PERIOD == UFP4_TEXT_PERIOD - 1;
-    memcpy(held ? out->held + out->held_bytes : out->train + out->train_bytes, bytes + at, (size_t)size);
+    memcpy(held ? out->held + out->held_bytes : out->train + out->train_bytes, bytes + at,
+           (size_t)size);
     *(held ? &out->held_bytes : &out->train_bytes) += size;
   }
   return UFP4_OK;
 }
 
-static ufp4_status_t split_checked(const char *path, int64_t context, text_bytes_t *bytes, ufp4_text_t *out,
-                                   ufp4_message_t *message) {
+static ufp4_status_t split_checked(const char *path, int64_t context, text_bytes_t *bytes,
+                                   ufp4_text_t *out, ufp4_message_t *message) {
   int64_t count = ufp4_text_collapse(bytes->data, bytes->count);
   ufp4_status_t status = ufp4_text_split(bytes->data, count, out);
   if (status) return status;
   if (out->held_bytes > context && out->train_bytes > context) return UFP4_OK;
   ufp4_text_free(out);
   snprintf(message->text, sizeof message->text,
-           "%s: %lld characters are too few for a context of %lld: at least %lld are needed", path, (long long)count,
-           (long long)context, (long long)((context + 1) * UFP4_TEXT_PERIOD));
+           "%s: %lld characters are too few for a context of %lld: at least %lld are needed", path,
+           (long long)count, (long long)context, (long long)((context + 1) * UFP4_TEXT_PERIOD));
   return UFP4_ERROR_FORMAT;
 }
 
-ufp4_status_t ufp4_text_read(const char *path, int64_t context, ufp4_text_t *out, ufp4_message_t *message) {
+ufp4_status_t ufp4_text_read(const char *path, int64_t context, ufp4_text_t *out,
+                             ufp4_message_t *message) {
   text_bytes_t bytes = {0};
   *out = (ufp4_text_t){0};
   message->text[0] = '\0';
@@ -79,8 +82,8 @@ static void copy_sequence(const uint8_t *from, int64_t context, uint8_t *inputs,
   memcpy(targets, from + 1, (size_t)context);
 }
 
-void ufp4_text_batch(const ufp4_text_t *text, uint64_t seed, int64_t step, int64_t batch, int64_t context,
-                     uint8_t *inputs, uint8_t *targets) {
+void ufp4_text_batch(const ufp4_text_t *text, uint64_t seed, int64_t step, int64_t batch,
+                     int64_t context, uint8_t *inputs, uint8_t *targets) {
   ufp4_draw_t draw = ufp4_draw_start(seed, UFP4_DRAW_DATA);
   uint64_t places = (uint64_t)(text->train_bytes - context);
   for (int64_t i = 0; i < batch; i++) {
@@ -94,8 +97,8 @@ int64_t ufp4_text_held_sequences(const ufp4_text_t *text, int64_t context, int64
   return available < wanted ? available : wanted;
 }
 
-void ufp4_text_held_sequence(const ufp4_text_t *text, int64_t index, int64_t count, int64_t context, uint8_t *inputs,
-                             uint8_t *targets) {
+void ufp4_text_held_sequence(const ufp4_text_t *text, int64_t index, int64_t count, int64_t context,
+                             uint8_t *inputs, uint8_t *targets) {
   int64_t stride = (text->held_bytes - 1) / count;
   copy_sequence(text->held + index * stride, context, inputs, targets);
 }

@@ -38,14 +38,16 @@ ufp4_status_t text_file_read(const char *path, text_bytes_t *bytes, ufp4_message
   errno = 0;
   gzFile file = gzopen(path, "rb");
   if (!file) {
-    snprintf(message->text, sizeof message->text, "%s: %s", path, errno ? strerror(errno) : "out of memory");
+    snprintf(message->text, sizeof message->text, "%s: %s", path,
+             errno ? strerror(errno) : "out of memory");
     return errno ? UFP4_ERROR_IO : UFP4_ERROR_MEMORY;
   }
   ufp4_status_t status = read_all(file, bytes);
   if (status == UFP4_ERROR_FORMAT) {
     int code;
     const char *why = bytes->count > TEXT_MAX_BYTES ? "larger than 4 GiB" : gzerror(file, &code);
-    snprintf(message->text, sizeof message->text, "%s: cannot be read as text or as gzip: %s", path, why);
+    snprintf(message->text, sizeof message->text, "%s: cannot be read as text or as gzip: %s", path,
+             why);
   }
   gzclose(file);
   return status;

@@ -21,7 +21,8 @@ struct ufp4_trainer {
 };
 
 ufp4_trainer_options_t ufp4_trainer_options_default(void) {
-  return (ufp4_trainer_options_t){.shape = ufp4_transformer_small(), .batch = 16, .steps = 300, .rate = 3e-3f};
+  return (ufp4_trainer_options_t){
+      .shape = ufp4_transformer_small(), .batch = 16, .steps = 300, .rate = 3e-3f};
 }
 
 static ufp4_status_t alloc_state(ufp4_trainer_t *t) {
@@ -41,7 +42,8 @@ static const ufp4_recipe_t *recipe_of(const ufp4_trainer_t *t) {
 static ufp4_status_t start(ufp4_trainer_t *t) {
   const ufp4_trainer_options_t *o = &t->options;
   if (o->steps < 1 || !(o->rate > 0)) return UFP4_ERROR_ARGUMENT;
-  ufp4_status_t status = ufp4_transformer_create(&o->shape, o->batch, 1, t->device, recipe_of(t), o->seed, &t->model);
+  ufp4_status_t status =
+      ufp4_transformer_create(&o->shape, o->batch, 1, t->device, recipe_of(t), o->seed, &t->model);
   if (!status) status = alloc_state(t);
   if (status) return status;
   ufp4_weights_random(&o->shape, o->seed, &t->weights);
@@ -50,8 +52,9 @@ static ufp4_status_t start(ufp4_trainer_t *t) {
   return UFP4_OK;
 }
 
-ufp4_status_t ufp4_trainer_create(const ufp4_trainer_options_t *options, const ufp4_text_t *text, ufp4_device_t *device,
-                                  const ufp4_recipe_t *recipe, ufp4_trainer_t **trainer) {
+ufp4_status_t ufp4_trainer_create(const ufp4_trainer_options_t *options, const ufp4_text_t *text,
+                                  ufp4_device_t *device, const ufp4_recipe_t *recipe,
+                                  ufp4_trainer_t **trainer) {
   *trainer = NULL;
   ufp4_trainer_t *t = calloc(1, sizeof *t);
   if (!t) return UFP4_ERROR_MEMORY;
@@ -84,18 +87,21 @@ ufp4_status_t ufp4_trainer_step(ufp4_trainer_t *t, double *loss) {
   const ufp4_trainer_options_t *o = &t->options;
   uint64_t step = (uint64_t)t->step;
   ufp4_text_batch(t->text, o->seed, t->step, o->batch, o->shape.context, t->inputs, t->targets);
-  ufp4_status_t status = ufp4_transformer_forward(&t->model, &t->weights, t->inputs, t->targets, step, loss);
-  if (!status) status = ufp4_transformer_backward(&t->model, &t->weights, t->inputs, step, &t->gradient);
+  ufp4_status_t status =
+      ufp4_transformer_forward(&t->model, &t->weights, t->inputs, t->targets, step, loss);
+  if (!status)
+    status = ufp4_transformer_backward(&t->model, &t->weights, t->inputs, step, &t->gradient);
   if (status) return status;
-  ufp4_adamw_step(&t->adamw, t->step, t->weights.count, t->weights.matrices, t->weights.all, t->gradient.all,
-                  t->moment[0], t->moment[1]);
+  ufp4_adamw_step(&t->adamw, t->step, t->weights.count, t->weights.matrices, t->weights.all,
+                  t->gradient.all, t->moment[0], t->moment[1]);
   t->step++;
   return UFP4_OK;
 }
 
 // Mean loss of one group of held-out sequences.
-static ufp4_status_t evaluate_group(ufp4_trainer_t *t, ufp4_transformer_t *model, int64_t first, int64_t count,
-                                    uint8_t *inputs, uint8_t *targets, double *loss) {
+static ufp4_status_t evaluate_group(ufp4_trainer_t *t, ufp4_transformer_t *model, int64_t first,
+                                    int64_t count, uint8_t *inputs, uint8_t *targets,
+                                    double *loss) {
   int64_t n = model->shape.context;
   for (int64_t i = 0; i < model->batch; i++) {
     ufp4_text_held_sequence(t->text, first + i, count, n, inputs + i * n, targets + i * n);
@@ -103,19 +109,22 @@ static ufp4_status_t evaluate_group(ufp4_trainer_t *t, ufp4_transformer_t *model
   return ufp4_transformer_forward(model, &t->weights, inputs, targets, (uint64_t)t->step, loss);
 }
 
-ufp4_status_t ufp4_trainer_evaluate(ufp4_trainer_t *t, int64_t tokens, double *loss, int64_t *measured) {
+ufp4_status_t ufp4_trainer_evaluate(ufp4_trainer_t *t, int64_t tokens, double *loss,
+                                    int64_t *measured) {
   int64_t context = t->options.shape.context;
-  int64_t count = ufp4_text_held_sequences(t->text, context, tokens / context > 0 ? tokens / context : 1);
+  int64_t count =
+      ufp4_text_held_sequences(t->text, context, tokens / context > 0 ? tokens / context : 1);
   int64_t batch = count < t->options.batch ? count : t->options.batch, groups = count / batch;
   ufp4_transformer_t model;
-  ufp4_status_t status =
-      ufp4_transformer_create(&t->options.shape, batch, 0, t->device, recipe_of(t), t->options.seed, &model);
+  ufp4_status_t status = ufp4_transformer_create(&t->options.shape, batch, 0, t->device,
+                                                 recipe_of(t), t->options.seed, &model);
   if (status) return status;
   uint8_t *inputs = ufp4_pool_alloc(&model.pool, 2 * model.tokens, 1);
   if (!inputs) status = UFP4_ERROR_MEMORY;
   double sum = 0, part = 0;
   for (int64_t g = 0; !status && g < groups; g++) {
-    status = evaluate_group(t, &model, g * batch, groups * batch, inputs, inputs + model.tokens, &part);
+    status =
+        evaluate_group(t, &model, g * batch, groups * batch, inputs, inputs + model.tokens, &part);
     sum += part;
   }
   *loss = sum / (double)groups;
@@ -125,7 +134,8 @@ ufp4_status_t ufp4_trainer_evaluate(ufp4_trainer_t *t, int64_t tokens, double *l
 }
 
 ufp4_status_t ufp4_trainer_copy(ufp4_trainer_t *to, const ufp4_trainer_t *from) {
-  if (memcmp(&to->options.shape, &from->options.shape, sizeof to->options.shape) != 0) return UFP4_ERROR_ARGUMENT;
+  if (memcmp(&to->options.shape, &from->options.shape, sizeof to->options.shape) != 0)
+    return UFP4_ERROR_ARGUMENT;
   size_t bytes = (size_t)from->weights.count * sizeof *from->weights.all;
   memcpy(to->weights.all, from->weights.all, bytes);
   for (int i = 0; i < 2; i++) memcpy(to->moment[i], from->moment[i], bytes);

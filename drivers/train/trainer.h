@@ -21,19 +21,24 @@ ufp4_trainer_options_t ufp4_trainer_options_default(void);
 
 typedef struct ufp4_trainer ufp4_trainer_t;
 
-/** @p text and @p device must outlive the trainer. @p device and @p recipe NULL: plain FP32 linear layers. */
-ufp4_status_t ufp4_trainer_create(const ufp4_trainer_options_t *options, const ufp4_text_t *text, ufp4_device_t *device,
-                                  const ufp4_recipe_t *recipe, ufp4_trainer_t **trainer);
+/** @p text and @p device must outlive the trainer. @p device and @p recipe NULL: plain FP32 linear
+ * layers. */
+ufp4_status_t ufp4_trainer_create(const ufp4_trainer_options_t *options, const ufp4_text_t *text,
+                                  ufp4_device_t *device, const ufp4_recipe_t *recipe,
+                                  ufp4_trainer_t **trainer);
 void ufp4_trainer_free(ufp4_trainer_t *trainer);
 /** Sees every GEMM of the steps to come (not of evaluations). */
 void ufp4_trainer_set_hook(ufp4_trainer_t *trainer, ufp4_layer_hook_t hook);
-/** One whole step: batch, forward, backward, clip, update. @p loss is that of the batch before the update. */
+/** One whole step: batch, forward, backward, clip, update. @p loss is that of the batch before the
+ * update. */
 ufp4_status_t ufp4_trainer_step(ufp4_trainer_t *trainer, double *loss);
-/** Mean loss over at most @p tokens held-out tokens (whole batches; all there are if fewer), FPROP quantized as in
- * training.
+/** Mean loss over at most @p tokens held-out tokens (whole batches; all there are if fewer), FPROP
+ * quantized as in training.
  *  @p measured, the number of tokens, may be NULL. */
-ufp4_status_t ufp4_trainer_evaluate(ufp4_trainer_t *trainer, int64_t tokens, double *loss, int64_t *measured);
-/** Continues where @p from stands: weights, moments and step. The shapes must be equal, batches may differ. */
+ufp4_status_t ufp4_trainer_evaluate(ufp4_trainer_t *trainer, int64_t tokens, double *loss,
+                                    int64_t *measured);
+/** Continues where @p from stands: weights, moments and step. The shapes must be equal, batches may
+ * differ. */
 ufp4_status_t ufp4_trainer_copy(ufp4_trainer_t *to, const ufp4_trainer_t *from);
 /** Steps taken. */
 int64_t ufp4_trainer_steps(const ufp4_trainer_t *trainer);

@@ -10,23 +10,28 @@ namespace {
 constexpr uint64_t kPage = 4096;
 constexpr uint8_t kIncr = 1;
 constexpr uint8_t kAllOn = 0xFF;
-// Writes that have begun whose data have not all been taken; and those of which data come before their address.
+// Writes that have begun whose data have not all been taken; and those of which data come before
+// their address.
 constexpr size_t kMaxBegun = 18;
 constexpr size_t kMaxEarly = 2;
 
 }  // namespace
 
 void Verdict::fail(const char *channel, const char *rule) {
-  if (message_.empty()) message_ = std::string("the core broke a rule of AXI4 on channel ") + channel + ": " + rule;
+  if (message_.empty())
+    message_ = std::string("the core broke a rule of AXI4 on channel ") + channel + ": " + rule;
 }
 
-// --- The memory bus --------------------------------------------------------------------------------------------------
+// --- The memory bus -----------------------------------------------------------------------------
 
-void Checker::address_channel(const char *channel, Address &held, const std::array<IdLimits, kIds> &limits, bool valid,
-                              bool ready, uint64_t address, uint8_t id, uint8_t len, uint8_t size, uint8_t burst) {
+void Checker::address_channel(const char *channel, Address &held,
+                              const std::array<IdLimits, kIds> &limits, bool valid, bool ready,
+                              uint64_t address, uint8_t id, uint8_t len, uint8_t size,
+                              uint8_t burst) {
   if (held.stalled) {
     if (!valid) fail(channel, "valid fell before ready");
-    if (address != held.address || id != held.id || len != held.len) fail(channel, "the payload changed before ready");
+    if (address != held.address || id != held.id || len != held.len)
+      fail(channel, "the payload changed before ready");
   }
   held.stalled = valid && !ready;
   if (!valid) return;
@@ -40,10 +45,12 @@ void Checker::address_channel(const char *channel, Address &held, const std::arr
   if (address / kPage != (address + bytes - 1) / kPage) fail(channel, "the burst crosses 4 KiB");
   const IdLimits &limit = limits[id % kIds];
   if (limit.bursts == 0) fail(channel, "the core has no such ID");
-  if (bytes > std::max(limit.bytes, bus_bytes_)) fail(channel, "the burst is longer than those of its ID are");
+  if (bytes > std::max(limit.bytes, bus_bytes_))
+    fail(channel, "the burst is longer than those of its ID are");
 }
 
-void Checker::begin(const char *channel, const std::array<IdLimits, kIds> &limits, Count &in_flight, unsigned id) {
+void Checker::begin(const char *channel, const std::array<IdLimits, kIds> &limits, Count &in_flight,
+                    unsigned id) {
   if (++in_flight[id % kIds] > limits[id % kIds].bursts)
     fail(channel, "more bursts of an ID are in flight than may be");
 }
@@ -51,8 +58,8 @@ void Checker::begin(const char *channel, const std::array<IdLimits, kIds> &limit
 void Checker::read_channels() {
   const auto &axi = pins_.axi;
   if (*axi.rvalid && *axi.rready && *axi.rlast) end(reading_, *axi.rid);
-  address_channel("AR", read_, limits_.reads, *axi.arvalid, *axi.arready, *axi.araddr, *axi.arid, *axi.arlen,
-                  *axi.arsize, *axi.arburst);
+  address_channel("AR", read_, limits_.reads, *axi.arvalid, *axi.arready, *axi.araddr, *axi.arid,
+                  *axi.arlen, *axi.arsize, *axi.arburst);
   if (*axi.arvalid && *axi.arready) begin("AR", limits_.reads, reading_, *axi.arid);
 }
 
@@ -60,8 +67,8 @@ void Checker::write_channels() {
   const auto &axi = pins_.axi;
   if (*axi.bvalid && *axi.bready) end(writing_, *axi.bid);
   data_channel();
-  address_channel("AW", write_, limits_.writes, *axi.awvalid, *axi.awready, *axi.awaddr, *axi.awid, *axi.awlen,
-                  *axi.awsize, *axi.awburst);
+  address_channel("AW", write_, limits_.writes, *axi.awvalid, *axi.awready, *axi.awaddr, *axi.awid,
+                  *axi.awlen, *axi.awsize, *axi.awburst);
   if (*axi.awvalid && *axi.awready) {
     begin("AW", limits_.writes, writing_, *axi.awid);
     bursts_.push_back({*axi.awid % kIds, *axi.awlen + 1u});
@@ -74,8 +81,8 @@ void Checker::data_channel() {
   const bool valid = *axi.wvalid;
   if (data_stalled_) {
     if (!valid) fail("W", "valid fell before ready");
-    if (std::memcmp(data_.data(), axi.wdata, bus_bytes_) || std::memcmp(strobes_.data(), axi.wstrb, bus_bytes_ / 8) ||
-        data_last_ != *axi.wlast) {
+    if (std::memcmp(data_.data(), axi.wdata, bus_bytes_) ||
+        std::memcmp(strobes_.data(), axi.wstrb, bus_bytes_ / 8) || data_last_ != *axi.wlast) {
       fail("W", "the payload changed before ready");
     }
   }
@@ -127,7 +134,8 @@ void Checker::match() {
     bursts_.pop_front();
     bursts_data_.pop_front();
   }
-  if (bursts_.size() > kMaxBegun) fail("AW", "more bursts have begun whose data are missing than may be");
+  if (bursts_.size() > kMaxBegun)
+    fail("AW", "more bursts have begun whose data are missing than may be");
   if (bursts_.empty() && bursts_data_.size() > kMaxEarly)
     fail("W", "data of too many bursts come before their address");
 }
@@ -160,14 +168,16 @@ void Checker::sample() {
   write_channels();
 }
 
-// --- The register port -----------------------------------------------------------------------------------------------
+// --- The register port --------------------------------------------------------------------------
 
 // Answers come out of flip-flops, so not in the cycle in which the access is taken.
 void PortChecker::reads() {
   const auto &axil = pins_.axil;
   if (read_stalled_ && !*axil.rvalid) fail("R of the registers", "valid fell before ready");
-  if (read_stalled_ && *axil.rdata != read_data_) fail("R of the registers", "the payload changed before ready");
-  if (*axil.rvalid && read_addresses_ == 0) fail("R of the registers", "an answer that nothing was asked for");
+  if (read_stalled_ && *axil.rdata != read_data_)
+    fail("R of the registers", "the payload changed before ready");
+  if (*axil.rvalid && read_addresses_ == 0)
+    fail("R of the registers", "an answer that nothing was asked for");
   read_stalled_ = *axil.rvalid && !*axil.rready;
   read_data_ = *axil.rdata;
   if (*axil.rvalid && *axil.rready && read_addresses_ > 0) read_addresses_--;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the core promises on its buses (docs/ip/interfaces.md), checked in every run.
 //
-// Checker, the memory bus: a valid payload stays until it is taken (AXI A3.2.1), bursts are full beats, aligned, INCR
-// and inside 4 KiB (A3.4.1), wlast marks the last beat, nothing is valid in reset after its first clock edge (A3.1.2);
-// the IDs, how long their bursts are and how many are in flight, which strobes may be off, how far data are ahead of
-// their addresses. PortChecker, the registers: each access is answered once, and the answer stays until it is taken.
-// What memory and host owe is not checked.
+// Checker, the memory bus: a valid payload stays until it is taken (AXI A3.2.1), bursts are full
+// beats, aligned, INCR and inside 4 KiB (A3.4.1), wlast marks the last beat, nothing is valid in
+// reset after its first clock edge (A3.1.2); the IDs, how long their bursts are and how many are in
+// flight, which strobes may be off, how far data are ahead of their addresses. PortChecker, the
+// registers: each access is answered once, and the answer stays until it is taken. What memory and
+// host owe is not checked.
 #ifndef UFP4_SIM_CHECKER_H
 #define UFP4_SIM_CHECKER_H
 
@@ -41,7 +42,8 @@ class Checker : public Verdict {
 
   /** Looks at the pins before a clock edge. */
   void sample();
-  /** The memory has lost the rest of the oldest read of an ID, or the answer to a write: nothing more will come. */
+  /** The memory has lost the rest of the oldest read of an ID, or the answer to a write: nothing
+   * more will come. */
   void lost_read(unsigned id) {
     end(reading_, id);
   }
@@ -79,12 +81,14 @@ class Checker : public Verdict {
     unsigned places = 0;  // where strobes go on or off, all ORed
   };
 
-  void address_channel(const char *channel, Address &held, const std::array<IdLimits, kIds> &limits, bool valid,
-                       bool ready, uint64_t address, uint8_t id, uint8_t len, uint8_t size, uint8_t burst);
+  void address_channel(const char *channel, Address &held, const std::array<IdLimits, kIds> &limits,
+                       bool valid, bool ready, uint64_t address, uint8_t id, uint8_t len,
+                       uint8_t size, uint8_t burst);
   static void end(Count &in_flight, unsigned id) {
     if (in_flight[id % kIds] > 0) in_flight[id % kIds]--;
   }
-  void begin(const char *channel, const std::array<IdLimits, kIds> &limits, Count &in_flight, unsigned id);
+  void begin(const char *channel, const std::array<IdLimits, kIds> &limits, Count &in_flight,
+             unsigned id);
   void read_channels();
   void write_channels();
   void data_channel();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One elaborated core, seen through its pins. Everything else in sim/ works on this, so a SystemC module, or another
-// simulator, takes the place of CoreVerilated by filling in the same pins.
+// One elaborated core, seen through its pins. Everything else in sim/ works on this, so a SystemC
+// module, or another simulator, takes the place of CoreVerilated by filling in the same pins.
 #ifndef UFP4_SIM_CORE_H
 #define UFP4_SIM_CORE_H
 
@@ -9,7 +9,8 @@
 
 namespace ufp4 {
 
-/** The ports of ufp4_top, by address; data buses as little-endian bytes. Inputs are written between two calls of eval.
+/** The ports of ufp4_top, by address; data buses as little-endian bytes. Inputs are written between
+ * two calls of eval.
  */
 struct Pins {
   uint8_t *clk, *rst_n;
@@ -26,7 +27,8 @@ struct Pins {
   struct {
     const uint8_t *arvalid, *arid, *arlen, *arsize, *arburst, *rready;
     const uint64_t *araddr, *awaddr;
-    const uint8_t *awvalid, *awid, *awlen, *awsize, *awburst, *wvalid, *wlast, *wdata, *wstrb, *bready;
+    const uint8_t *awvalid, *awid, *awlen, *awsize, *awburst, *wvalid, *wlast, *wdata, *wstrb,
+        *bready;
     uint8_t *arready, *rvalid, *rid, *rdata, *rresp, *rlast;
     uint8_t *awready, *wready, *bvalid, *bid, *bresp;
   } axi;
@@ -49,7 +51,8 @@ class Core {
   unsigned bus_bytes = 0;
 };
 
-/** @p seed 0: registers start as zero, else at random. @return nullptr if there is no such configuration. */
+/** @p seed 0: registers start as zero, else at random. @return nullptr if there is no such
+ * configuration. */
 std::unique_ptr<Core> make_core(const char *configuration, uint64_t seed);
 /** Whether there is one. */
 bool has_core(const char *configuration);

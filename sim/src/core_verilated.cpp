@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Core of one named configuration; compiled once for each, with UFP4_MODEL the name of its Verilated class,
-// UFP4_MODEL_H the header that defines it, and UFP4_MAKE_CORE the name of the function below.
+// A Core of one named configuration; compiled once for each, with UFP4_MODEL the name of its
+// Verilated class, UFP4_MODEL_H the header that defines it, and UFP4_MAKE_CORE the name of the
+// function below.
 #include <verilated.h>
 #include <verilated_fst_c.h>
 
@@ -23,8 +24,8 @@ namespace {
 
 constexpr int kTraceLevels = 99;
 
-// A data port is a machine word or an array of them, by its width; both are little-endian bytes on the hosts we build
-// for.
+// A data port is a machine word or an array of them, by its width; both are little-endian bytes on
+// the hosts we build for.
 template <typename T>
 uint8_t *bytes(T &port) {
   return reinterpret_cast<uint8_t *>(&port);
@@ -86,20 +87,21 @@ class CoreVerilated final : public Core {
 
  private:
 #if UFP4_CORE_COVERAGE
-  // One file a core, in the folder that the environment names. Each configuration is counted by itself.
+  // One file a core, in the folder that the environment names. Each configuration is counted by
+  // itself.
   void write_coverage() {
     static std::atomic<int> count;
     const char *folder = std::getenv("UFP4_RTL_COVERAGE");
     if (folder == nullptr) return;
-    const std::string name = std::string(folder) + "/" + std::to_string(getpid()) + "-" + model_->modelName() + "-" +
-                             std::to_string(count++);
+    const std::string name = std::string(folder) + "/" + std::to_string(getpid()) + "-" +
+                             model_->modelName() + "-" + std::to_string(count++);
     context_.coveragep()->write((name + ".part").c_str());
     std::rename((name + ".part").c_str(), (name + ".dat").c_str());
   }
 #endif
 
-  // What a model says and frees goes to the context of the thread, which is otherwise that of the core made last, if
-  // that is still there.
+  // What a model says and frees goes to the context of the thread, which is otherwise that of the
+  // core made last, if that is still there.
   void enter() {
     Verilated::threadContextp(&context_);
   }

@@ -23,11 +23,13 @@ Limits limits_of(const ufp4_configuration_t &c) {
   limits.reads[1] = {kCut * std::min(4 * row_groups, kLoadNotes), UFP4_PANEL_CODE_BYTES * c.chunk};
   limits.reads[2] = {kCut * kAddendNotes, row_of_sums};
   limits.writes[0] = {1, UFP4_COMPLETION_BYTES, UFP4_COMPLETION_BYTES};
-  // So many FP32 results leave the array at once: a narrower bus takes them in parts, of which the last ones may be empty.
+  // So many FP32 results leave the array at once: a narrower bus takes them in parts, of which the
+  // last ones may be empty.
   const unsigned drain_cols = c.cols & -c.cols;
   limits.writes[1] = {kCounted, row_of_sums, 2, 4 * drain_cols > c.bus_bytes};
   if (c.quant) {
-    limits.reads[3] = {(long_strip ? kCut : 1) * (c.bus_bytes >= 16 ? 128u : 64u), long_strip ? 256u : 128u};
+    limits.reads[3] = {(long_strip ? kCut : 1) * (c.bus_bytes >= 16 ? 128u : 64u),
+                       long_strip ? 256u : 128u};
     limits.writes[2] = {kCounted, UFP4_PANEL_CODE_BYTES, UFP4_PANEL_SCALE_BYTES};
   }
   return limits;

@@ -9,8 +9,8 @@
 namespace ufp4 {
 namespace {
 
-// A deep memory controller: enough for 64 bytes a cycle over some hundred cycles of latency. One that is deeper than
-// the core ever needs shows how many bursts the core itself begins.
+// A deep memory controller: enough for 64 bytes a cycle over some hundred cycles of latency. One
+// that is deeper than the core ever needs shows how many bursts the core itself begins.
 constexpr size_t kDeep = 64, kEndless = 2048;
 constexpr uint64_t kEndlessSeeds = 2;
 // With back-pressure the data of one burst in this many come before its address.
@@ -60,7 +60,8 @@ Memory::Memory(const Pins &pins, unsigned bus_bytes, const MemoryOptions &option
                                              : kDeep),
       random_state_(options.seed) {
   // Pages that nobody touches cost nothing.
-  void *data = mmap(nullptr, options.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *data = mmap(nullptr, options.bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data != MAP_FAILED) data_ = static_cast<uint8_t *>(data);
 }
 
@@ -132,13 +133,14 @@ void Memory::sample_read_address(uint64_t cycle) {
   if (*axi.arvalid && *axi.arready) {
     moved_ = true;
     const unsigned beats = *axi.arlen + 1u;
-    reads_.push_back({*axi.araddr, cycle + latency_, beats, *axi.arid, response(*axi.araddr, beats)});
+    reads_.push_back(
+        {*axi.araddr, cycle + latency_, beats, *axi.arid, response(*axi.araddr, beats)});
   }
   next_.arready = reads_.size() < bursts_ && (!options_.seed || ar_gate_.open(random()));
 }
 
-// The burst or answer to serve: the oldest, or with back-pressure the oldest of a random ID; queue.size() if none is
-// due.
+// The burst or answer to serve: the oldest, or with back-pressure the oldest of a random ID;
+// queue.size() if none is due.
 template <typename T>
 size_t Memory::choose(const std::deque<T> &queue, uint64_t cycle) {
   if (queue.empty()) return 0;
@@ -173,7 +175,9 @@ void Memory::offer_beat(size_t index) {
   }
   next_.rvalid = next_.rnew = true;
   next_.rid = burst.id;
-  next_.rresp = fails(UFP4_SIM_FAULT_READ_SLVERR) ? kSlverr : fails(UFP4_SIM_FAULT_READ_DECERR) ? kDecerr : burst.resp;
+  next_.rresp = fails(UFP4_SIM_FAULT_READ_SLVERR)   ? kSlverr
+                : fails(UFP4_SIM_FAULT_READ_DECERR) ? kDecerr
+                                                    : burst.resp;
   next_.rdata = burst.resp == kOkay ? at(burst.address, bus_bytes_) : poison();
   burst.address += bus_bytes_;
   next_.rlast = --burst.beats == 0;
@@ -191,9 +195,10 @@ void Memory::sample_write_address(uint64_t cycle) {
       store_beat(cycle, early_.front().data.data(), early_.front().strobes.data());
     }
   }
-  next_.awready = writes_.size() + answers_.size() < bursts_ && (!options_.seed || aw_gate_.open(random()));
-  // AXI lets a memory wait for data before it takes the address, with half of the seeds until they are offered; or
-  // until their first beat has been taken.
+  next_.awready =
+      writes_.size() + answers_.size() < bursts_ && (!options_.seed || aw_gate_.open(random()));
+  // AXI lets a memory wait for data before it takes the address, with half of the seeds until they
+  // are offered; or until their first beat has been taken.
   if (early_.empty() && (data_first_ || (options_.seed & 1 && !*axi.wvalid))) next_.awready = false;
   next_.wready = (!writes_.empty() || data_first_) && (!options_.seed || w_gate_.open(random())) &&
                  write_credit_.spend(bus_bytes_);
@@ -286,12 +291,15 @@ void Memory::drive() {
 std::string Memory::describe() const {
   const auto &axi = pins_.axi;
   const auto channel = [](const char *name, uint8_t valid, uint8_t ready) {
-    return std::string(" ") + name + (valid ? (ready ? " moving" : " waiting for ready") : " quiet");
+    return std::string(" ") + name +
+           (valid ? (ready ? " moving" : " waiting for ready") : " quiet");
   };
-  return "bus:" + channel("AR", *axi.arvalid, *axi.arready) + "," + channel("R", *axi.rvalid, *axi.rready) + "," +
-         channel("AW", *axi.awvalid, *axi.awready) + "," + channel("W", *axi.wvalid, *axi.wready) + "," +
-         channel("B", *axi.bvalid, *axi.bready) + "; in flight: " + std::to_string(reads_.size()) + " reads, " +
-         std::to_string(writes_.size()) + " writes, " + std::to_string(answers_.size()) + " answers";
+  return "bus:" + channel("AR", *axi.arvalid, *axi.arready) + "," +
+         channel("R", *axi.rvalid, *axi.rready) + "," + channel("AW", *axi.awvalid, *axi.awready) +
+         "," + channel("W", *axi.wvalid, *axi.wready) + "," +
+         channel("B", *axi.bvalid, *axi.bready) + "; in flight: " + std::to_string(reads_.size()) +
+         " reads, " + std::to_string(writes_.size()) + " writes, " +
+         std::to_string(answers_.size()) + " answers";
 }
 
 }  // namespace ufp4

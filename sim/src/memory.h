@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// An AXI4 memory: settable latency and bandwidth, seeded random back-pressure on every channel, DECERR outside.
+// An AXI4 memory: settable latency and bandwidth, seeded random back-pressure on every channel,
+// DECERR outside.
 //
-// Each cycle: sample() before the clock edge looks at the pins and works out what the edge moves; drive() after it sets
-// the pins of the next cycle. Data moves when its beat does. Without back-pressure answers come in the order of the
-// requests; with it, beats of different IDs interleave, answers overtake each other where AXI allows it, and data of
-// some writes are taken before their address.
+// Each cycle: sample() before the clock edge looks at the pins and works out what the edge moves;
+// drive() after it sets the pins of the next cycle. Data moves when its beat does. Without
+// back-pressure answers come in the order of the requests; with it, beats of different IDs
+// interleave, answers overtake each other where AXI allows it, and data of some writes are taken
+// before their address.
 #ifndef UFP4_SIM_MEMORY_H
 #define UFP4_SIM_MEMORY_H
 
@@ -27,7 +29,8 @@ struct MemoryOptions {
   unsigned bursts = 0;  // in flight, of reads and of writes; 0: some, or with some seeds any number
 };
 
-/** Random readiness of one channel: free, now and then busy, or mostly busy, for random spans of cycles. */
+/** Random readiness of one channel: free, now and then busy, or mostly busy, for random spans of
+ * cycles. */
 class Gate {
  public:
   /** @p random: 64 fresh random bits. @return whether the channel may move in the next cycle. */
@@ -56,7 +59,8 @@ class Memory {
     fault_in_ = nth;
   }
 
-  /** What fail() has let go in the last cycle: the rest of a read, or the answer to a write, and its ID. */
+  /** What fail() has let go in the last cycle: the rest of a read, or the answer to a write, and
+   * its ID. */
   struct Lost {
     bool read, write;
     uint8_t id;
@@ -113,9 +117,10 @@ class Memory {
   const Pins &pins_;
   const unsigned bus_bytes_;
   const MemoryOptions options_;
-  const unsigned rate_;     // bytes a cycle, each way
-  const unsigned latency_;  // cycles between taking an address and setting the pins for its first beat
-  const size_t bursts_;     // in flight, of reads and of writes
+  const unsigned rate_;  // bytes a cycle, each way
+  const unsigned
+      latency_;          // cycles between taking an address and setting the pins for its first beat
+  const size_t bursts_;  // in flight, of reads and of writes
   uint8_t *data_ = nullptr;
   uint64_t random_state_;
   ufp4_sim_fault_t fault_ = UFP4_SIM_FAULT_NONE;

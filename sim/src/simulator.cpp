@@ -72,7 +72,9 @@ ufp4_sim_status_t Simulator::trace_end() {
   const std::string path = std::exchange(trace_path_, {});
   if (waveforms_failed == 0) return UFP4_SIM_OK;
   remove_waveforms(path);
-  message_ = "the waveforms could not be written whole: no room there, or in the folder of temporary files";
+  message_ =
+      "the waveforms could not be written whole: no room there, or in the folder of temporary "
+      "files";
   return UFP4_SIM_FAILED;
 }
 
@@ -92,9 +94,10 @@ ufp4_sim_status_t Simulator::reset() {
 }
 
 ufp4_sim_status_t Simulator::broken() {
-  const std::string &rule = checker_.message().empty() ? port_checker_.message() : checker_.message();
-  message_ = (core_->failed() ? "an assertion in the RTL failed" : rule) + " (cycle " + std::to_string(cycle_) + "; " +
-             memory_.describe() + ")";
+  const std::string &rule =
+      checker_.message().empty() ? port_checker_.message() : checker_.message();
+  message_ = (core_->failed() ? "an assertion in the RTL failed" : rule) + " (cycle " +
+             std::to_string(cycle_) + "; " + memory_.describe() + ")";
   return UFP4_SIM_FAILED;
 }
 
@@ -177,8 +180,8 @@ ufp4_sim_status_t Simulator::check_progress() {
   if (cycle_ - last_moved_ < stuck_cycles_) return UFP4_SIM_OK;
   uint32_t status = 0;
   if (!register_read(UFP4_REG_STATUS, &status) || !(status & kRunning)) return UFP4_SIM_OK;
-  message_ =
-      "the core hangs, nothing moved on its bus for " + std::to_string(cycle_ - last_moved_) + " cycles: " + describe();
+  message_ = "the core hangs, nothing moved on its bus for " +
+             std::to_string(cycle_ - last_moved_) + " cycles: " + describe();
   return UFP4_SIM_FAILED;
 }
 
@@ -188,8 +191,9 @@ std::string Simulator::describe() {
   register_read(UFP4_REG_RING_TAIL, &tail);
   register_read(UFP4_REG_STATUS, &status);
   write(UFP4_REG_CONTROL, 1);
-  std::string text = "cycle " + std::to_string(cycle_) + "; ring head " + std::to_string(head) + ", tail " +
-                     std::to_string(tail) + (status & kRunning ? ", a job runs; " : ", no job runs; ") +
+  std::string text = "cycle " + std::to_string(cycle_) + "; ring head " + std::to_string(head) +
+                     ", tail " + std::to_string(tail) +
+                     (status & kRunning ? ", a job runs; " : ", no job runs; ") +
                      memory_.describe() + "; counters:";
   for (unsigned i = 0; i < UFP4_COUNTER_COUNT; i++) {
     uint32_t low = 0, high = 0;

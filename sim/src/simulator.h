@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clocking loop: one core, its memory, the checker, the host's register port, and the limits that end a hang.
+// The clocking loop: one core, its memory, the checker, the host's register port, and the limits
+// that end a hang.
 #ifndef UFP4_SIM_SIMULATOR_H
 #define UFP4_SIM_SIMULATOR_H
 
@@ -44,7 +45,8 @@ class Simulator {
   bool good() const;
   /** One clock cycle. @return false if a rule was broken. */
   bool step();
-  /** Whether the host takes an answer of the register port in this cycle: with back-pressure now and then not. */
+  /** Whether the host takes an answer of the register port in this cycle: with back-pressure now
+   * and then not. */
   uint8_t ready();
   bool register_read(uint32_t offset, uint32_t *value);
   ufp4_sim_status_t broken();

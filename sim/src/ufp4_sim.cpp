@@ -27,18 +27,24 @@ ufp4::Limits limits_of(const char *name) {
 std::unique_ptr<ufp4::Simulator> make(const ufp4_sim_options_t &options, std::string &message) {
   auto core = ufp4::make_core(options.configuration, options.stall_seed);
   if (!core) {
-    message = std::string("there is no simulated core of configuration '") + options.configuration + "'";
+    message =
+        std::string("there is no simulated core of configuration '") + options.configuration + "'";
     return nullptr;
   }
-  const ufp4::MemoryOptions memory{options.memory_base,     options.memory_bytes, options.latency_cycles,
-                                   options.bandwidth_bytes, options.stall_seed,   options.silent_cycle};
-  auto simulator = std::make_unique<ufp4::Simulator>(std::move(core), memory, limits_of(options.configuration));
+  const ufp4::MemoryOptions memory{options.memory_base,    options.memory_bytes,
+                                   options.latency_cycles, options.bandwidth_bytes,
+                                   options.stall_seed,     options.silent_cycle};
+  auto simulator =
+      std::make_unique<ufp4::Simulator>(std::move(core), memory, limits_of(options.configuration));
   if (!simulator->ok()) {
-    message = "the host has no room for " + std::to_string(options.memory_bytes) + " bytes of device memory";
+    message = "the host has no room for " + std::to_string(options.memory_bytes) +
+              " bytes of device memory";
     return nullptr;
   }
   if (options.trace_path && !simulator->trace_open(options.trace_path)) {
-    message = "the waveforms cannot be written: no room or no right there, or in the folder of temporary files";
+    message =
+        "the waveforms cannot be written: no room or no right there, or in the folder of temporary "
+        "files";
     return nullptr;
   }
   if (simulator->reset() != UFP4_SIM_OK) {
@@ -56,10 +62,12 @@ int ufp4_sim_has(const char *configuration) {
   return ufp4::has_core(configuration);
 }
 
-ufp4_sim_t *ufp4_sim_open(const ufp4_sim_options_t *options, char *message, unsigned message_bytes) {
+ufp4_sim_t *ufp4_sim_open(const ufp4_sim_options_t *options, char *message,
+                          unsigned message_bytes) {
   std::string text;
   try {
-    if (options->memory_base % kPage || options->memory_bytes % kPage || options->memory_bytes == 0) {
+    if (options->memory_base % kPage || options->memory_bytes % kPage ||
+        options->memory_bytes == 0) {
       text = "device memory must be a number of pages of 4096 bytes";
     } else if (auto simulator = make(*options, text)) {
       return new ufp4_sim{std::move(simulator)};
@@ -91,7 +99,8 @@ ufp4_sim_status_t ufp4_sim_register_write(ufp4_sim_t *sim, uint32_t offset, uint
   return sim->simulator->write(offset, value);
 }
 
-ufp4_sim_status_t ufp4_sim_register_write_bytes(ufp4_sim_t *sim, uint32_t offset, uint32_t value, unsigned strobes) {
+ufp4_sim_status_t ufp4_sim_register_write_bytes(ufp4_sim_t *sim, uint32_t offset, uint32_t value,
+                                                unsigned strobes) {
   return sim->simulator->write(offset, value, strobes);
 }
 

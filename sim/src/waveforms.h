@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verilator's writer of waveforms does not look whether its writes succeed. It is compiled with this file in front, so
-// that each of its files is asked when it is closed: a stream remembers that a write has failed.
+// Verilator's writer of waveforms does not look whether its writes succeed. It is compiled with
+// this file in front, so that each of its files is asked when it is closed: a stream remembers that
+// a write has failed.
 #ifndef UFP4_SIM_WAVEFORMS_H
 #define UFP4_SIM_WAVEFORMS_H
 

@@ -62,7 +62,8 @@ fiber_t &fiber() {
 }
 
 [[noreturn]] void give_up(const char *what) {
-  fprintf(stderr, "emulated GPU: %s (block %u %u, thread %u)\n", what, block_index.x, block_index.y, block.current);
+  fprintf(stderr, "emulated GPU: %s (block %u %u, thread %u)\n", what, block_index.x, block_index.y,
+          block.current);
   abort();
 }
 
@@ -121,7 +122,8 @@ void run_block(size_t shared_bytes) {
   }
 }
 
-// Waits until all lanes are here; @return true in the one that came last, which then calls release().
+// Waits until all lanes are here; @return true in the one that came last, which then calls
+// release().
 bool gather(warp_t &warp) {
   if (++warp.arrived == WARP) return true;
   const unsigned generation = warp.generation;
@@ -151,8 +153,9 @@ int8_t byte(uint32_t word, int i) {
   return (int8_t)(word >> (8 * i) & 255);
 }
 
-// PTX ISA, mma.m16n8k16 for .s8: element i of A's fragment is row g, or g + 8 for i >= 4, column 4 t + i % 4; of B's
-// row 4 t + i, column g; of D's row g, or g + 8 for i >= 2, column 2 t + i % 2; g = lane / 4, t = lane % 4.
+// PTX ISA, mma.m16n8k16 for .s8: element i of A's fragment is row g, or g + 8 for i >= 4, column 4
+// t + i % 4; of B's row 4 t + i, column g; of D's row g, or g + 8 for i >= 2, column 2 t + i % 2; g
+// = lane / 4, t = lane % 4.
 void read_s8(const warp_t &warp, int8_t a[16][16], int8_t b[16][8]) {
   for (unsigned lane = 0; lane < WARP; lane++) {
     const unsigned g = lane / 4, t = lane % 4;
@@ -164,8 +167,8 @@ void read_s8(const warp_t &warp, int8_t a[16][16], int8_t b[16][8]) {
   }
 }
 
-// PTX ISA, mma.m16n8k16 for .bf16: element i of A's fragment is row g for i = 0, 1, 4, 5, else g + 8; column
-// 2 t + i % 2, + 8 for i >= 4; of B's row 2 t + i % 2, + 8 for i >= 2, column g.
+// PTX ISA, mma.m16n8k16 for .bf16: element i of A's fragment is row g for i = 0, 1, 4, 5, else g +
+// 8; column 2 t + i % 2, + 8 for i >= 4; of B's row 2 t + i % 2, + 8 for i >= 2, column g.
 void read_bf16(const warp_t &warp, float a[16][16], float b[16][8]) {
   for (unsigned lane = 0; lane < WARP; lane++) {
     const unsigned g = lane / 4, t = lane % 4;
@@ -173,7 +176,8 @@ void read_bf16(const warp_t &warp, float a[16][16], float b[16][8]) {
       const unsigned shifted = (i < 4) == (weather.fault == 2) ? 8 : 0;
       a[i % 4 < 2 ? g : g + 8][2 * t + i % 2 + shifted] = bf16(warp.in[lane][0][i / 2], i % 2);
     }
-    for (unsigned i = 0; i < 4; i++) b[2 * t + i % 2 + (i >= 2 ? 8 : 0)][g] = bf16(warp.in[lane][1][i / 2], i % 2);
+    for (unsigned i = 0; i < 4; i++)
+      b[2 * t + i % 2 + (i >= 2 ? 8 : 0)][g] = bf16(warp.in[lane][1][i / 2], i % 2);
   }
 }
 
@@ -195,8 +199,9 @@ int exponent_of(double x) {
   return e;
 }
 
-// Products aligned to the largest exponent among them and the accumulator, truncated, added, and the sum truncated to
-// FP32: what tensor cores are known to do at worst (MMA-Sim, arXiv 2511.10909).
+// Products aligned to the largest exponent among them and the accumulator, truncated, added, and
+// the sum truncated to FP32: what tensor cores are known to do at worst (MMA-Sim, arXiv
+// 2511.10909).
 double add_group(double sum, const double *products, int count) {
   if (weather.fraction_bits == 0) {
     for (int i = 0; i < count; i++) sum += products[i];
@@ -308,7 +313,8 @@ void ldmatrix_x4(uint32_t r[4], const void *row) {
   warp.address[my_lane()] = row;
   warp.out[my_lane()] = r;
   if (!gather(warp)) return;
-  // Lane l gets the words l % 4 of row l / 4 of each matrix, whose address lane l / 4 of its group of eight gave.
+  // Lane l gets the words l % 4 of row l / 4 of each matrix, whose address lane l / 4 of its group
+  // of eight gave.
   for (unsigned lane = 0; lane < WARP; lane++) {
     for (unsigned m = 0; m < 4; m++) {
       const unsigned matrix = weather.fault == 4 ? m ^ 1 : m;
@@ -320,7 +326,8 @@ void ldmatrix_x4(uint32_t r[4], const void *row) {
 }
 
 void copy_16(void *shared_to, const void *global) {
-  if ((uintptr_t)shared_to % 16 != 0 || (uintptr_t)global % 16 != 0) give_up("a misaligned asynchronous copy");
+  if ((uintptr_t)shared_to % 16 != 0 || (uintptr_t)global % 16 != 0)
+    give_up("a misaligned asynchronous copy");
   const copy_t copy = {shared_to, global, fiber().groups};
   if (weather.early_copies) {
     land(copy);

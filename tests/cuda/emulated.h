@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU for tests: what drivers/backends/cuda/gpu.cuh and the kernels take from CUDA, on one CPU thread. Threads of a
-// block are fibers that run until they must wait for others; tensor core products follow the fragment layouts of the
-// PTX ISA; asynchronous copies land as late as the ISA allows, or at once; shared memory starts as garbage. None of
-// it knows the kernels.
+// A GPU for tests: what drivers/backends/cuda/gpu.cuh and the kernels take from CUDA, on one CPU
+// thread. Threads of a block are fibers that run until they must wait for others; tensor core
+// products follow the fragment layouts of the PTX ISA; asynchronous copies land as late as the ISA
+// allows, or at once; shared memory starts as garbage. None of it knows the kernels.
 #ifndef UFP4_TESTS_CUDA_EMULATED_H
 #define UFP4_TESTS_CUDA_EMULATED_H
 
@@ -32,7 +32,8 @@ extern emulated_weather_t weather;
 
 extern dim3 *thread_index, block_index, block_size, grid_size;
 
-/** Runs the kernel for each thread of each block; aborts where threads wait for one another for ever. */
+/** Runs the kernel for each thread of each block; aborts where threads wait for one another for
+ * ever. */
 void launch(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()> &kernel);
 unsigned char *shared();
 void sync_block();
@@ -51,7 +52,7 @@ void copy_wait(int pending);
 #define blockDim emulated::block_size
 #define gridDim emulated::grid_size
 
-// --- gpu.cuh -----------------------------------------------------------------------------------------
+// --- gpu.cuh ------------------------------------------------------------------------------------
 
 GPU unsigned char *gpu_shared() {
   return emulated::shared();
@@ -76,7 +77,7 @@ GPU void gpu_copy_wait() {
   emulated::copy_wait(N);
 }
 
-// --- CUDA C++ ----------------------------------------------------------------------------------------
+// --- CUDA C++ -----------------------------------------------------------------------------------
 
 using std::max;
 using std::min;
@@ -120,7 +121,8 @@ GPU uint32_t __funnelshift_l(uint32_t low, uint32_t high, unsigned by) {
 GPU uint32_t __byte_perm(uint32_t x, uint32_t y, uint32_t selector) {
   const uint64_t bytes = (uint64_t)y << 32 | x;
   uint32_t out = 0;
-  for (int i = 0; i < 4; i++) out |= (uint32_t)(bytes >> (8 * (selector >> (4 * i) & 7)) & 255) << (8 * i);
+  for (int i = 0; i < 4; i++)
+    out |= (uint32_t)(bytes >> (8 * (selector >> (4 * i) & 7)) & 255) << (8 * i);
   return out;
 }
 

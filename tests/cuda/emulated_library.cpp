@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library of the backend cuda for a CPU: the same source, on the emulated GPU.
+#include "emulated_weather.h"
 #include "library.cu"
 #include "vendor.cu"
-#include "emulated_weather.h"
 
-extern "C" __attribute__((visibility("default"))) void emulated_set_weather(const emulated_weather_t *weather) {
+extern "C" __attribute__((visibility("default"))) void emulated_set_weather(
+    const emulated_weather_t *weather) {
   emulated::weather = *weather;
 }

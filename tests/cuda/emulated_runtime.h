@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA runtime of the emulated GPU: memory is the host's, nothing is ever under way, and everything takes a
-// millisecond.
+// The CUDA runtime of the emulated GPU: memory is the host's, nothing is ever under way, and
+// everything takes a millisecond.
 #ifndef UFP4_TESTS_CUDA_EMULATED_RUNTIME_H
 #define UFP4_TESTS_CUDA_EMULATED_RUNTIME_H
 
@@ -16,7 +16,11 @@
 
 enum cudaError_t { cudaSuccess = 0, cudaErrorMemoryAllocation = 2, cudaErrorNoDevice = 100 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
-enum cudaDeviceAttr { cudaDevAttrClockRate, cudaDevAttrMemoryClockRate, cudaDevAttrGlobalMemoryBusWidth };
+enum cudaDeviceAttr {
+  cudaDevAttrClockRate,
+  cudaDevAttrMemoryClockRate,
+  cudaDevAttrGlobalMemoryBusWidth
+};
 typedef int cudaEvent_t;
 
 struct cudaDeviceProp {
@@ -41,7 +45,8 @@ GPU cudaError_t cudaSetDevice(int) {
 GPU cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int) {
   *out = cudaDeviceProp();
   snprintf(out->name, sizeof out->name, "emulated GPU");
-  out->multiProcessorCount = emulated::weather.multiprocessors != 0 ? emulated::weather.multiprocessors : 1;
+  out->multiProcessorCount =
+      emulated::weather.multiprocessors != 0 ? emulated::weather.multiprocessors : 1;
   out->totalGlobalMem = (size_t)1 << 32;
   return cudaSuccess;
 }

@@ -26,7 +26,8 @@ static void *symbol(const char *name) {
   void *library = path != NULL ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
   void *found = library != NULL ? dlsym(library, name) : NULL;
   if (found != NULL) return found;
-  fprintf(stderr, "UFP4_CUDA_LIBRARY is not the emulated GPU: %s\n", path != NULL ? path : "(not set)");
+  fprintf(stderr, "UFP4_CUDA_LIBRARY is not the emulated GPU: %s\n",
+          path != NULL ? path : "(not set)");
   abort();
 }
 
@@ -49,18 +50,20 @@ static ufp4_device_t *open_device(const emulated_weather_t *weather) {
   abort();
 }
 
-// --- Quantizer -----------------------------------------------------------------------------------------
+// --- Quantizer ----------------------------------------------------------------------------------
 
 static int is_on_cuda(const ufp4_quantize_t *how) {
   return ufp4_combination_quantize(how, 0, "cuda", NULL) == UFP4_OK;
 }
 
-static void check_operands(int64_t index, const ufp4_operand_t *got, const ufp4_operand_t *want, const char *what) {
+static void check_operands(int64_t index, const ufp4_operand_t *got, const ufp4_operand_t *want,
+                           const char *what) {
   check_bits(index, (uint64_t)got->exponent, (uint64_t)want->exponent, "%s: tensor exponent", what);
   check_bits(index, got->flags, want->flags, "%s: flags", what);
   for (int64_t i = 0; i < want->rows * want->scale_blocks; i++) {
-    if (!check_bits(i, fixture_scale(got, i), fixture_scale(want, i), "%s: scale of row %lld, block %lld", what,
-                    (long long)(i / want->scale_blocks), (long long)(i % want->scale_blocks))) {
+    if (!check_bits(i, fixture_scale(got, i), fixture_scale(want, i),
+                    "%s: scale of row %lld, block %lld", what, (long long)(i / want->scale_blocks),
+                    (long long)(i % want->scale_blocks))) {
       return;
     }
   }
@@ -68,22 +71,25 @@ static void check_operands(int64_t index, const ufp4_operand_t *got, const ufp4_
     uint64_t codes[2];
     memcpy(&codes[0], got->codes + 8 * i, 8);
     memcpy(&codes[1], want->codes + 8 * i, 8);
-    if (!check_bits(i, codes[0], codes[1], "%s: codes of row %lld, block %lld", what, (long long)(i / want->blocks),
-                    (long long)(i % want->blocks))) {
+    if (!check_bits(i, codes[0], codes[1], "%s: codes of row %lld, block %lld", what,
+                    (long long)(i / want->blocks), (long long)(i % want->blocks))) {
       return;
     }
   }
 }
 
-static void check_tensor(int64_t index, ufp4_device_t *device, const ufp4_matrix_t *in, const ufp4_quantize_t *how) {
+static void check_tensor(int64_t index, ufp4_device_t *device, const ufp4_matrix_t *in,
+                         const ufp4_quantize_t *how) {
   ufp4_operand_t got = {0}, want = {0};
   char what[160];
-  snprintf(what, sizeof what,
-           "case %lld: %lld x %lld dtype %u, elem %u scale %u layout %u rht %u round %u up %u axis %u",
-           (long long)index, (long long)in->rows, (long long)in->cols, in->dtype, how->elem, how->scale, how->layout,
-           how->rht, how->round, how->scale_round, how->axis);
+  snprintf(
+      what, sizeof what,
+      "case %lld: %lld x %lld dtype %u, elem %u scale %u layout %u rht %u round %u up %u axis %u",
+      (long long)index, (long long)in->rows, (long long)in->cols, in->dtype, how->elem, how->scale,
+      how->layout, how->rht, how->round, how->scale_round, how->axis);
   check_bits(index, ufp4_quantize(in, how, &want), UFP4_OK, "%s: golden", what);
-  check_bits(index, ufp4_device_quantize(device, in, how, &got), UFP4_OK, "%s: %s", what, ufp4_device_message(device));
+  check_bits(index, ufp4_device_quantize(device, in, how, &got), UFP4_OK, "%s: %s", what,
+             ufp4_device_message(device));
   if (got.codes != NULL && want.codes != NULL) check_operands(index, &got, &want, what);
   ufp4_operand_free(&got);
   ufp4_operand_free(&want);
@@ -91,14 +97,16 @@ static void check_tensor(int64_t index, ufp4_device_t *device, const ufp4_matrix
 
 static void check_random_tensor(int64_t index, ufp4_device_t *device, check_random_t *random,
                                 const ufp4_quantize_t *how, int rows, int cols) {
-  const fixture_distribution_t distribution = (fixture_distribution_t)check_below(random, FIXTURE_DISTRIBUTIONS);
+  const fixture_distribution_t distribution =
+      (fixture_distribution_t)check_below(random, FIXTURE_DISTRIBUTIONS);
   const ufp4_dtype_t dtype = check_below(random, 3) == 0 ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32;
   fixture_tensor_t tensor = fixture_tensor(random, rows, cols, distribution, dtype, how->axis);
   check_tensor(index, device, &tensor.view, how);
   fixture_tensor_free(&tensor);
 }
 
-static const int shapes[][2] = {{1, 1}, {16, 16}, {17, 15}, {64, 64}, {65, 130}, {3, 200}, {190, 2}, {48, 67}};
+static const int shapes[][2] = {{1, 1},    {16, 16}, {17, 15}, {64, 64},
+                                {65, 130}, {3, 200}, {190, 2}, {48, 67}};
 #define SHAPES 8
 
 // Every combination that the tables give this backend, on every shape, both axes.
@@ -123,14 +131,15 @@ SLOW_TEST(quantize_of_many_blocks) {
   ufp4_device_t *device = open_device(&weathers[0]);
   for (int d = 0; d < FIXTURE_DISTRIBUTIONS; d++) {
     for (int n = 0; n < 12; n++) {
-      const ufp4_quantize_t how = {.elem = (ufp4_elem_t)(n % 3),
-                                   .axis = (ufp4_axis_t)(n / 3 % 2),
-                                   .rht = n / 6 ? UFP4_RHT_INTEGER : UFP4_RHT_NONE,
-                                   .rht_mask = UFP4_RHT_DEFAULT_MASK,
-                                   .round = d % 2 ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
-                                   .scale_round = n % 2 ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_RNE,
-                                   .seed = 5,
-                                   .tensor_id = 7};
+      const ufp4_quantize_t how = {
+          .elem = (ufp4_elem_t)(n % 3),
+          .axis = (ufp4_axis_t)(n / 3 % 2),
+          .rht = n / 6 ? UFP4_RHT_INTEGER : UFP4_RHT_NONE,
+          .rht_mask = UFP4_RHT_DEFAULT_MASK,
+          .round = d % 2 ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
+          .scale_round = n % 2 ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_RNE,
+          .seed = 5,
+          .tensor_id = 7};
       fixture_tensor_t tensor =
           fixture_tensor(&random, 300, 500, (fixture_distribution_t)d, UFP4_DTYPE_F32, how.axis);
       check_tensor(12 * d + n, device, &tensor.view, &how);
@@ -140,7 +149,8 @@ SLOW_TEST(quantize_of_many_blocks) {
   ufp4_device_close(device);
 }
 
-// Exponents from outside: scales that saturate, scales at their smallest, and shifts beyond every limit.
+// Exponents from outside: scales that saturate, scales at their smallest, and shifts beyond every
+// limit.
 TEST(quantize_with_given_exponents) {
   static const int exponents[] = {0, 6, -7, 40, -40, 162, -121, 300, -300, 32767, -32768};
   check_random_t random = check_random();
@@ -160,7 +170,7 @@ TEST(quantize_with_given_exponents) {
   ufp4_device_close(device);
 }
 
-// --- GEMM ----------------------------------------------------------------------------------------------
+// --- GEMM ---------------------------------------------------------------------------------------
 
 static size_t dtype_bytes(ufp4_dtype_t dtype) {
   return dtype == UFP4_DTYPE_BF16 ? 2 : dtype == UFP4_DTYPE_I64 ? 8 : 4;
@@ -176,15 +186,16 @@ static int64_t differences(ufp4_device_t *device, const pair_t *p, const ufp4_ge
   memset(got, 0xA5, (size_t)count * size);
   memset(want, 0xA5, (size_t)count * size);
   check_bits(0, ufp4_gemm(&p->a, &p->b, how, want, ld), UFP4_OK, "golden");
-  check_bits(0, ufp4_device_gemm(device, &p->a, &p->b, how, got, ld, NULL), UFP4_OK, "%s", ufp4_device_message(device));
+  check_bits(0, ufp4_device_gemm(device, &p->a, &p->b, how, got, ld, NULL), UFP4_OK, "%s",
+             ufp4_device_message(device));
   for (int64_t i = 0; i < count; i++) {
     if (memcmp(got + (size_t)i * size, want + (size_t)i * size, size) == 0) continue;
     uint64_t bits[2] = {0, 0};
     memcpy(&bits[0], got + (size_t)i * size, size);
     memcpy(&bits[1], want + (size_t)i * size, size);
     if (differ++ == 0) {
-      fprintf(stderr, "D[%lld][%lld]: got %llx, want %llx\n", (long long)(i / ld), (long long)(i % ld),
-              (unsigned long long)bits[0], (unsigned long long)bits[1]);
+      fprintf(stderr, "D[%lld][%lld]: got %llx, want %llx\n", (long long)(i / ld),
+              (long long)(i % ld), (unsigned long long)bits[0], (unsigned long long)bits[1]);
     }
   }
   free(got);
@@ -192,18 +203,22 @@ static int64_t differences(ufp4_device_t *device, const pair_t *p, const ufp4_ge
   return differ;
 }
 
-static void check_pair(int64_t index, ufp4_device_t *device, const pair_t *p, const ufp4_gemm_t *how) {
-  check_bits(index, (uint64_t)differences(device, p, how), 0,
-             "outputs that differ: %lld x %lld x %lld, elems %u and %u, scale %u, contract %u, dtype %u",
-             (long long)p->a.rows, (long long)p->b.rows, (long long)p->a.cols, p->a.elem, p->b.elem, p->a.scale,
-             how->contract, how->d_dtype);
+static void check_pair(int64_t index, ufp4_device_t *device, const pair_t *p,
+                       const ufp4_gemm_t *how) {
+  check_bits(
+      index, (uint64_t)differences(device, p, how), 0,
+      "outputs that differ: %lld x %lld x %lld, elems %u and %u, scale %u, contract %u, dtype %u",
+      (long long)p->a.rows, (long long)p->b.rows, (long long)p->a.cols, p->a.elem, p->b.elem,
+      p->a.scale, how->contract, how->d_dtype);
 }
 
 static int gemm_is_on_cuda(const legal_gemm_t *what) {
-  return ufp4_combination_gemm(what->a, what->b, what->scale, what->contract, "cuda", NULL) == UFP4_OK;
+  return ufp4_combination_gemm(what->a, what->b, what->scale, what->contract, "cuda", NULL) ==
+         UFP4_OK;
 }
 
-static const int gemm_shapes[][3] = {{1, 1, 1}, {17, 9, 40}, {130, 40, 70}, {64, 65, 260}, {5, 150, 16}};
+static const int gemm_shapes[][3] = {
+    {1, 1, 1}, {17, 9, 40}, {130, 40, 70}, {64, 65, 260}, {5, 150, 16}};
 #define GEMM_SHAPES 5
 
 // Every combination of the tables, every kind of scales, in every weather.
@@ -216,7 +231,8 @@ SLOW_TEST(gemm_equals_the_golden_model) {
       const legal_gemm_t what = legal_gemm_combination(n);
       if (!gemm_is_on_cuda(&what)) continue;
       const int i = (n + w) % GEMM_SHAPES;
-      pair_t p = pair_random(&random, n, gemm_shapes[i], (fixture_scales_t)(index % FIXTURE_SCALES_COUNT));
+      pair_t p =
+          pair_random(&random, n, gemm_shapes[i], (fixture_scales_t)(index % FIXTURE_SCALES_COUNT));
       pair_set_level(&p, (int)check_below(&random, 60) - 30, (int)check_below(&random, 60) - 30);
       const ufp4_gemm_t how = pair_plain(&p, index % 3 == 2 ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32);
       check_pair(index++, device, &p, &how);
@@ -232,7 +248,8 @@ TEST(gemm_with_extreme_exponents) {
   check_random_t random = check_random();
   ufp4_device_t *device = open_device(&weathers[1]);
   for (int i = 0; i < 40; i++) {
-    pair_t p = pair_random(&random, (i % 2) * 36 + i / 2 % 9, (const int[3]){7, 9, 48}, (fixture_scales_t)(i % 4));
+    pair_t p = pair_random(&random, (i % 2) * 36 + i / 2 % 9, (const int[3]){7, 9, 48},
+                           (fixture_scales_t)(i % 4));
     pair_set_level(&p, levels[i % 10], levels[i % 10] / 2);
     const ufp4_gemm_t how = pair_plain(&p, i % 3 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16);
     check_pair(i, device, &p, &how);
@@ -252,7 +269,8 @@ TEST(gemm_with_alpha_c_and_sums) {
     sums[i] = i % 50 == 0 ? UFP4_I64_NAN : (int64_t)check_next(&random) >> 18;
   }
   for (int i = 0; i < 16; i++) {
-    pair_t p = pair_random(&random, (i & 1) * 36 + i / 2, (const int[3]){20, 30, 50}, FIXTURE_SCALES_NAN);
+    pair_t p =
+        pair_random(&random, (i & 1) * 36 + i / 2, (const int[3]){20, 30, 50}, FIXTURE_SCALES_NAN);
     ufp4_gemm_t how = pair_plain(&p, i & 8 && !(i & 1) ? UFP4_DTYPE_I64 : UFP4_DTYPE_F32);
     const int exact = how.contract == UFP4_CONTRACT_EXACT;
     how.c_ld = how.accumulate_ld = 31;
@@ -271,7 +289,8 @@ SLOW_TEST(gemm_of_long_rows) {
   for (int w = 0; w < WEATHERS; w++) {
     ufp4_device_t *device = open_device(&weathers[w]);
     for (int n = 0; n < 2; n++) {
-      pair_t p = pair_random(&random, 36 * n + w, (const int[3]){20, 24, 2000 + 3 * w}, FIXTURE_SCALES_ANY);
+      pair_t p = pair_random(&random, 36 * n + w, (const int[3]){20, 24, 2000 + 3 * w},
+                             FIXTURE_SCALES_ANY);
       const ufp4_gemm_t how = pair_plain(&p, UFP4_DTYPE_F32);
       check_pair(2 * w + n, device, &p, &how);
       pair_free(&p);
@@ -280,7 +299,7 @@ SLOW_TEST(gemm_of_long_rows) {
   }
 }
 
-// --- The table's own choices -----------------------------------------------------------------------------
+// --- The table's own choices --------------------------------------------------------------------
 
 static const ufp4_cuda_table_t *table(void) {
   const ufp4_cuda_table_t *(*get)(void);
@@ -291,12 +310,13 @@ static const ufp4_cuda_table_t *table(void) {
 
 // An operand where it lies: the emulated GPU's memory is the host's.
 static ufp4_cuda_operand_t operand_of(const ufp4_operand_t *in) {
-  return (ufp4_cuda_operand_t){.elem = in->elem,
-                               .rows = in->rows,
-                               .codes = (const uint64_t *)(const void *)in->codes,
-                               .scales = in->scales_f32 != NULL ? (const void *)in->scales_f32 : in->scales,
-                               .place = {16 * in->blocks, 1, in->blocks},
-                               .exponent = {NULL, in->exponent}};
+  return (ufp4_cuda_operand_t){
+      .elem = in->elem,
+      .rows = in->rows,
+      .codes = (const uint64_t *)(const void *)in->codes,
+      .scales = in->scales_f32 != NULL ? (const void *)in->scales_f32 : in->scales,
+      .place = {16 * in->blocks, 1, in->blocks},
+      .exponent = {NULL, in->exponent}};
 }
 
 // Both sizes of tiles and both ways to the contract fp32 have the same bits.
@@ -307,33 +327,38 @@ SLOW_TEST(gemm_does_not_depend_on_tiles_or_products) {
   set_weather(&weathers[1]);
   check_bits(0, table()->open(&message, &cuda), UFP4_OK, "open");
   for (int i = 0; i < 18; i++) {
-    pair_t p = pair_random(&random, 36 * (i / 9) + i % 9, (const int[3]){70, 133, 90}, (fixture_scales_t)(i % 4));
+    pair_t p = pair_random(&random, 36 * (i / 9) + i % 9, (const int[3]){70, 133, 90},
+                           (fixture_scales_t)(i % 4));
     float *d[3];
     for (int v = 0; v < 3; v++) {
       d[v] = calloc(70 * 133, sizeof *d[v]);
-      const ufp4_cuda_gemm_t job = {.contract = p.what.contract,
-                                    .scale = p.a.scale,
-                                    .k = 90,
-                                    .a = operand_of(&p.a),
-                                    .b = operand_of(&p.b),
-                                    .scale_product = 1,
-                                    .alpha = 1,
-                                    .d = d[v],
-                                    .d_dtype = UFP4_DTYPE_F32,
-                                    .d_ld = 133,
-                                    .tile = v == 1 ? 64 : 128,
-                                    .product = v == 2 ? UFP4_CUDA_PRODUCT_INT8 : UFP4_CUDA_PRODUCT_BF16};
+      const ufp4_cuda_gemm_t job = {
+          .contract = p.what.contract,
+          .scale = p.a.scale,
+          .k = 90,
+          .a = operand_of(&p.a),
+          .b = operand_of(&p.b),
+          .scale_product = 1,
+          .alpha = 1,
+          .d = d[v],
+          .d_dtype = UFP4_DTYPE_F32,
+          .d_ld = 133,
+          .tile = v == 1 ? 64 : 128,
+          .product = v == 2 ? UFP4_CUDA_PRODUCT_INT8 : UFP4_CUDA_PRODUCT_BF16};
       check_bits(v, table()->gemm(cuda, &job), UFP4_OK, "gemm");
     }
-    check_that(i, memcmp(d[0], d[1], 70 * 133 * sizeof(float)) == 0, "tiles of 64 and of 128 differ");
-    check_that(i, memcmp(d[0], d[2], 70 * 133 * sizeof(float)) == 0, "products in BF16 and in INT8 differ");
+    check_that(i, memcmp(d[0], d[1], 70 * 133 * sizeof(float)) == 0,
+               "tiles of 64 and of 128 differ");
+    check_that(i, memcmp(d[0], d[2], 70 * 133 * sizeof(float)) == 0,
+               "products in BF16 and in INT8 differ");
     for (int v = 0; v < 3; v++) free(d[v]);
     pair_free(&p);
   }
   table()->close(cuda);
 }
 
-// Operands as NVIDIA's GEMMs take them: values as FP8; codes, and scales in tiles of 128 rows by 4 blocks.
+// Operands as NVIDIA's GEMMs take them: values as FP8; codes, and scales in tiles of 128 rows by 4
+// blocks.
 TEST(narrow_operands_are_laid_out_as_documented) {
   check_random_t random = check_random();
   ufp4_message_t message;
@@ -344,7 +369,8 @@ TEST(narrow_operands_are_laid_out_as_documented) {
     const ufp4_cuda_operand_t in = operand_of(&x);
     uint8_t *fp8 = calloc(256, 128), *fp4 = calloc(256, 64), *scales = calloc(256, 8);
     check_bits(0, table()->narrow(cuda, &in, 128, UFP4_CUDA_NARROW_FP8, fp8, NULL), UFP4_OK, "FP8");
-    check_bits(0, table()->narrow(cuda, &in, 128, UFP4_CUDA_NARROW_FP4, fp4, scales), UFP4_OK, "FP4");
+    check_bits(0, table()->narrow(cuda, &in, 128, UFP4_CUDA_NARROW_FP4, fp4, scales), UFP4_OK,
+               "FP4");
     for (int i = 0; i < 256 * 128; i++) {
       const uint8_t code = fixture_code(&x, i / 128, i % 128);
       const float value = ufp4_elem_value((ufp4_elem_t)elem, code);
@@ -354,7 +380,8 @@ TEST(narrow_operands_are_laid_out_as_documented) {
     for (int row = 0; row < 256; row++) {
       for (int b = 0; b < 8; b++) {
         const int at = (row / 128 * 2 + b / 4) * 512 + row % 32 * 16 + row % 128 / 32 * 4 + b % 4;
-        check_bits(at, scales[at], x.scales[row * 8 + b] & 0x7F, "scale of row %d, block %d", row, b);
+        check_bits(at, scales[at], x.scales[row * 8 + b] & 0x7F, "scale of row %d, block %d", row,
+                   b);
       }
     }
     free(fp8), free(fp4), free(scales);
@@ -363,7 +390,7 @@ TEST(narrow_operands_are_laid_out_as_documented) {
   table()->close(cuda);
 }
 
-// --- Tests of the tests ----------------------------------------------------------------------------------
+// --- Tests of the tests -------------------------------------------------------------------------
 
 // A layout that is wrong in one of the ways that are easily made is seen.
 TEST(rejects_wrong_layouts) {

@@ -11,7 +11,7 @@ static void give_up(const char *what) {
   abort();
 }
 
-// --- Files -------------------------------------------------------------------------------------------
+// --- Files --------------------------------------------------------------------------------------
 
 const char *bench_path(const char *name) {
   static char path[128];
@@ -22,7 +22,8 @@ const char *bench_path(const char *name) {
 const char *bench_file(const char *name, const void *bytes, size_t size) {
   const char *path = bench_path(name);
   FILE *file = fopen(path, "wb");
-  if (file == NULL || fwrite(bytes, 1, size, file) != size || fclose(file) != 0) give_up("cannot write a file");
+  if (file == NULL || fwrite(bytes, 1, size, file) != size || fclose(file) != 0)
+    give_up("cannot write a file");
   return path;
 }
 
@@ -30,15 +31,18 @@ void bench_remove(const char *name) {
   unlink(bench_path(name));
 }
 
-void bench_check_status(int64_t index, ufp4_status_t got, ufp4_status_t want, const ufp4_message_t *message) {
+void bench_check_status(int64_t index, ufp4_status_t got, ufp4_status_t want,
+                        const ufp4_message_t *message) {
   check_bits(index, got, want, "status (%s)", message->text);
   if (want == UFP4_OK) return;
-  check_that(index, strncmp(message->text, "bench-", 6) == 0 || strstr(message->text, "bench-") != NULL,
+  check_that(index,
+             strncmp(message->text, "bench-", 6) == 0 || strstr(message->text, "bench-") != NULL,
              "message '%s' does not name the file", message->text);
-  check_that(index, strchr(message->text, '\n') == NULL, "message '%s' is not one line", message->text);
+  check_that(index, strchr(message->text, '\n') == NULL, "message '%s' is not one line",
+             message->text);
 }
 
-// --- Devices -----------------------------------------------------------------------------------------
+// --- Devices ------------------------------------------------------------------------------------
 
 const char *bench_backend(void) {
   const char *name = getenv("UFP4_TEST_BACKEND");
@@ -68,7 +72,8 @@ uint64_t bench_alloc(ufp4_device_t *device, uint64_t bytes) {
   return address;
 }
 
-ufp4_status_t bench_run(ufp4_device_t *device, const ufp4_descriptor_t *descriptor, ufp4_completion_t *completion) {
+ufp4_status_t bench_run(ufp4_device_t *device, const ufp4_descriptor_t *descriptor,
+                        ufp4_completion_t *completion) {
   uint32_t job = 0;
   ufp4_status_t status = ufp4_submit(device, descriptor, &job);
   return status == UFP4_OK ? ufp4_wait(device, job, 0, completion) : status;
@@ -76,7 +81,8 @@ ufp4_status_t bench_run(ufp4_device_t *device, const ufp4_descriptor_t *descript
 
 enum { ROWS = 32, COLS = 48, SRC_STRIDE = 256, D_STRIDE = 128 };
 
-static void describe_gemm(ufp4_device_t *device, const ufp4_quant_descriptor_t *quant, ufp4_gemm_descriptor_t *gemm) {
+static void describe_gemm(ufp4_device_t *device, const ufp4_quant_descriptor_t *quant,
+                          ufp4_gemm_descriptor_t *gemm) {
   gemm->opcode = UFP4_OPCODE_GEMM;
   gemm->m = gemm->n = ROWS;
   gemm->k = COLS;
@@ -125,17 +131,19 @@ void bench_check_serving(int64_t index, ufp4_device_t *device, const bench_jobs_
   ufp4_buffer_write(device, jobs->gemm.gemm.d_addr, blank, sizeof blank);
   for (int i = 0; i < 3; i++) {
     ufp4_completion_t done = {.status = 0xFFFF};
-    check_bits(index, bench_run(device, all[i], &done), UFP4_OK, "good job %d: %s", i, ufp4_device_message(device));
+    check_bits(index, bench_run(device, all[i], &done), UFP4_OK, "good job %d: %s", i,
+               ufp4_device_message(device));
     check_bits(index, done.status, UFP4_CORE_STATUS_OK, "completion of good job %d", i);
   }
   ufp4_buffer_read(device, jobs->gemm.gemm.d_addr, d, sizeof d);
   for (int i = 0; i < ROWS * D_STRIDE / 4; i++) {
-    if (!check_bits(index, ufp4_f32_bits(d[i]), ufp4_f32_bits(108.0f), "D[%d][%d] of the good job", i / 32, i % 32))
+    if (!check_bits(index, ufp4_f32_bits(d[i]), ufp4_f32_bits(108.0f), "D[%d][%d] of the good job",
+                    i / 32, i % 32))
       return;
   }
 }
 
-// --- Numbers -------------------------------------------------------------------------------------------
+// --- Numbers ------------------------------------------------------------------------------------
 
 float bench_number(check_random_t *random) {
   int32_t sum = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver tests share: files to read, and a device of the backend that UFP4_TEST_BACKEND names.
+// What the driver tests share: files to read, and a device of the backend that UFP4_TEST_BACKEND
+// names.
 #ifndef UFP4_DRIVER_BENCH_H
 #define UFP4_DRIVER_BENCH_H
 
@@ -7,7 +8,7 @@
 #include "ufp4.h"
 #include "ufp4_file.h"
 
-// --- Files -------------------------------------------------------------------------------------------
+// --- Files --------------------------------------------------------------------------------------
 
 /** A path of this process in the working folder; the text lives until the next call. */
 const char *bench_path(const char *name);
@@ -16,9 +17,10 @@ const char *bench_file(const char *name, const void *bytes, size_t size);
 /** Removes bench_path(name). */
 void bench_remove(const char *name);
 /** Checks the status, and that a failure came with one line that names the file. */
-void bench_check_status(int64_t index, ufp4_status_t got, ufp4_status_t want, const ufp4_message_t *message);
+void bench_check_status(int64_t index, ufp4_status_t got, ufp4_status_t want,
+                        const ufp4_message_t *message);
 
-// --- Devices -----------------------------------------------------------------------------------------
+// --- Devices ------------------------------------------------------------------------------------
 
 /** "model" or "rtl". */
 const char *bench_backend(void);
@@ -29,10 +31,11 @@ ufp4_device_t *bench_device(void);
 /** Allocates; ends the program on failure. */
 uint64_t bench_alloc(ufp4_device_t *device, uint64_t bytes);
 /** Submits and waits. */
-ufp4_status_t bench_run(ufp4_device_t *device, const ufp4_descriptor_t *descriptor, ufp4_completion_t *completion);
+ufp4_status_t bench_run(ufp4_device_t *device, const ufp4_descriptor_t *descriptor,
+                        ufp4_completion_t *completion);
 
-/** A QUANT of a 32 x 48 FP32 tensor of 1.5 to both copies, and a GEMM of its row copy with itself, in buffers of the
- *  device: what malformed descriptors are made from. */
+/** A QUANT of a 32 x 48 FP32 tensor of 1.5 to both copies, and a GEMM of its row copy with itself,
+ * in buffers of the device: what malformed descriptors are made from. */
 typedef struct {
   ufp4_descriptor_t quant;
   ufp4_descriptor_t amax;

@@ -14,8 +14,10 @@ TEST(addresses_are_aligned_and_apart) {
   uint64_t end = FIRST;
   for (int i = 0; i < 200; i++) {
     uint64_t bytes = 1 + check_below(&random, 5000), address = bench_alloc(device, bytes);
-    check_bits(i, address % UFP4_ALIGN_BYTES, 0, "alignment of 0x%llx", (unsigned long long)address);
-    check_that(i, address >= end, "0x%llx overlaps the buffer before it", (unsigned long long)address);
+    check_bits(i, address % UFP4_ALIGN_BYTES, 0, "alignment of 0x%llx",
+               (unsigned long long)address);
+    check_that(i, address >= end, "0x%llx overlaps the buffer before it",
+               (unsigned long long)address);
     end = address + bytes;
   }
   ufp4_device_close(device);
@@ -23,7 +25,8 @@ TEST(addresses_are_aligned_and_apart) {
 
 TEST(first_fit_reuses_what_was_freed) {
   ufp4_device_t *device = bench_device();
-  uint64_t a = bench_alloc(device, 1000), b = bench_alloc(device, 300), c = bench_alloc(device, 1000);
+  uint64_t a = bench_alloc(device, 1000), b = bench_alloc(device, 300),
+           c = bench_alloc(device, 1000);
   ufp4_buffer_free(device, b);
   check_bits(0, bench_alloc(device, 385) > c, 1, "385 bytes do not fit in the gap of 384");
   check_bits(1, bench_alloc(device, 384), b, "384 bytes fit");
@@ -40,11 +43,13 @@ TEST(random_use_leaves_all_memory_free) {
     uint64_t *slot = &live[check_below(&random, 32)];
     if (*slot != 0) ufp4_buffer_free(device, *slot);
     *slot = bench_alloc(device, 1 + check_below(&random, 100000));
-    for (int j = 0; j < 32; j++) check_that(i, &live[j] == slot || live[j] != *slot, "one address twice");
+    for (int j = 0; j < 32; j++)
+      check_that(i, &live[j] == slot || live[j] != *slot, "one address twice");
   }
   for (int j = 0; j < 32; j++) ufp4_buffer_free(device, live[j]);
   uint64_t whole = bench_options().memory_bytes - UFP4_MEMORY_RESERVED_BYTES;
-  check_bits(0, ufp4_buffer_alloc(device, whole, &all), UFP4_OK, "all of it: %s", ufp4_device_message(device));
+  check_bits(0, ufp4_buffer_alloc(device, whole, &all), UFP4_OK, "all of it: %s",
+             ufp4_device_message(device));
   ufp4_device_close(device);
 }
 
@@ -57,7 +62,8 @@ TEST(bytes_read_back) {
   for (int i = 0; i < 300; i++) {
     uint32_t from = check_below(&random, 4096), count = check_below(&random, 4097 - from);
     for (uint32_t j = 0; j < count; j++) shadow[from + j] = (uint8_t)check_next(&random);
-    check_bits(i, ufp4_buffer_write(device, address + from, shadow + from, count), UFP4_OK, "write");
+    check_bits(i, ufp4_buffer_write(device, address + from, shadow + from, count), UFP4_OK,
+               "write");
     check_bits(i, ufp4_buffer_read(device, address, got, sizeof got), UFP4_OK, "read");
     check_that(i, memcmp(got, shadow, sizeof got) == 0, "%u bytes from %u", count, from);
   }
@@ -76,7 +82,8 @@ TEST(free_ignores_what_is_no_buffer) {
 }
 
 TEST(rejects_what_does_not_fit) {
-  static const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 127, 1ull << 40, (16u << 20) + 1, 16u << 20};
+  static const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 127, 1ull << 40, (16u << 20) + 1,
+                                   16u << 20};
   ufp4_device_t *device = bench_device();
   for (int i = 0; i < 5; i++) {
     uint64_t address = 77;
@@ -100,14 +107,17 @@ TEST(rejects_no_bytes) {
 
 TEST(rejects_wild_addresses) {
   const uint64_t end = UFP4_MEMORY_BASE + bench_options().memory_bytes;
-  const uint64_t table[][2] = {{0, 1},       {UFP4_MEMORY_BASE, 1}, {FIRST - 1, 1},       {end, 1},
-                               {end - 1, 2}, {FIRST, UINT64_MAX},   {UINT64_MAX, 1},      {FIRST, end - FIRST + 1},
-                               {1, 1},       {end + 1, 0},          {UINT64_MAX - 7, 16}, {1ull << 40, 8}};
+  const uint64_t table[][2] = {
+      {0, 1},       {UFP4_MEMORY_BASE, 1}, {FIRST - 1, 1},       {end, 1},
+      {end - 1, 2}, {FIRST, UINT64_MAX},   {UINT64_MAX, 1},      {FIRST, end - FIRST + 1},
+      {1, 1},       {end + 1, 0},          {UINT64_MAX - 7, 16}, {1ull << 40, 8}};
   ufp4_device_t *device = bench_device();
   uint8_t bytes[16] = {0};
   for (int i = 0; i < 12; i++) {
-    check_bits(i, ufp4_buffer_write(device, table[i][0], bytes, table[i][1]), UFP4_ERROR_ARGUMENT, "write");
-    check_bits(i, ufp4_buffer_read(device, table[i][0], bytes, table[i][1]), UFP4_ERROR_ARGUMENT, "read");
+    check_bits(i, ufp4_buffer_write(device, table[i][0], bytes, table[i][1]), UFP4_ERROR_ARGUMENT,
+               "write");
+    check_bits(i, ufp4_buffer_read(device, table[i][0], bytes, table[i][1]), UFP4_ERROR_ARGUMENT,
+               "read");
     check_that(i, strstr(ufp4_device_message(device), "buffers lie from") != NULL, "message");
   }
   check_bits(20, ufp4_buffer_write(device, end - 16, bytes, 16), UFP4_OK, "the last bytes");

@@ -16,13 +16,14 @@ typedef struct {
   ufp4_core_status_t want;
 } change_t;
 
-#define CHANGE(type, field, value, want) \
-  { #field " " #value, offsetof(type, field), sizeof(((type *)0)->field), value, UFP4_CORE_STATUS_##want }
+#define CHANGE(type, field, value, want)                                        \
+  {#field " " #value, offsetof(type, field), sizeof(((type *)0)->field), value, \
+   UFP4_CORE_STATUS_##want}
 #define QUANT(field, value, want) CHANGE(ufp4_quant_descriptor_t, field, value, want)
 #define GEMM(field, value, want) CHANGE(ufp4_gemm_descriptor_t, field, value, want)
 
-static void check_changes(const ufp4_descriptor_t *base, const change_t *changes, int count, ufp4_device_t *device,
-                          const bench_jobs_t *jobs) {
+static void check_changes(const ufp4_descriptor_t *base, const change_t *changes, int count,
+                          ufp4_device_t *device, const bench_jobs_t *jobs) {
   for (int i = 0; i < count; i++) {
     ufp4_descriptor_t job = *base;
     ufp4_completion_t done = {0};
@@ -30,7 +31,8 @@ static void check_changes(const ufp4_descriptor_t *base, const change_t *changes
     ufp4_status_t want = changes[i].want == UFP4_CORE_STATUS_OK ? UFP4_OK : UFP4_ERROR_JOB;
     check_bits(i, bench_run(device, &job, &done), want, "%s", changes[i].name);
     check_bits(i, done.status, changes[i].want, "status of %s", changes[i].name);
-    if (want == UFP4_ERROR_JOB) check_that(i, strncmp(ufp4_device_message(device), "job ", 4) == 0, "message");
+    if (want == UFP4_ERROR_JOB)
+      check_that(i, strncmp(ufp4_device_message(device), "job ", 4) == 0, "message");
     if (i % 8 == 0) bench_check_serving(i, device, jobs);
   }
   bench_check_serving(count, device, jobs);
@@ -55,7 +57,8 @@ static void check_gemm(const change_t *changes, int count) {
 #define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
 TEST(rejects_quant_sizes) {
-  static const change_t table[] = {QUANT(rows, 0, BAD_SIZE), QUANT(rows, UFP4_MAX_DIM + 1, BAD_SIZE),
+  static const change_t table[] = {QUANT(rows, 0, BAD_SIZE),
+                                   QUANT(rows, UFP4_MAX_DIM + 1, BAD_SIZE),
                                    QUANT(cols, 0, BAD_SIZE), QUANT(cols, 0xFFFFFFFF, BAD_SIZE)};
   check_quant(table, COUNT(table));
 }
@@ -90,16 +93,19 @@ TEST(rejects_quant_addresses_beyond_40_bits) {
                                    QUANT(col_stride_blocks, 0xFFFFFFF8, BAD_ADDRESS)};
   change_t fixed[COUNT(table)];
   memcpy(fixed, table, sizeof table);
-  fixed[3].want = UFP4_CORE_STATUS_READ_ERROR;  // 31 strides of 4 GiB stay under 2^40, and there is no memory
+  fixed[3].want =
+      UFP4_CORE_STATUS_READ_ERROR;  // 31 strides of 4 GiB stay under 2^40, and there is no memory
   check_quant(fixed, COUNT(table));
 }
 
 TEST(rejects_quant_fields) {
   static const change_t table[] = {
-      QUANT(flags, 4, UNSUPPORTED),       QUANT(flags, 0x80, UNSUPPORTED),    QUANT(panels, 1, UNSUPPORTED),
-      QUANT(src_dtype, 255, UNSUPPORTED), QUANT(src_dtype, 3, UNSUPPORTED),   QUANT(elem, 3, UNSUPPORTED),
-      QUANT(elem, 255, UNSUPPORTED),      QUANT(round, 2, UNSUPPORTED),       QUANT(scale_round, 2, UNSUPPORTED),
-      QUANT(row_mode, 0x0D, UNSUPPORTED), QUANT(col_mode, 0x85, UNSUPPORTED), QUANT(scale, 1, UNSUPPORTED)};
+      QUANT(flags, 4, UNSUPPORTED),       QUANT(flags, 0x80, UNSUPPORTED),
+      QUANT(panels, 1, UNSUPPORTED),      QUANT(src_dtype, 255, UNSUPPORTED),
+      QUANT(src_dtype, 3, UNSUPPORTED),   QUANT(elem, 3, UNSUPPORTED),
+      QUANT(elem, 255, UNSUPPORTED),      QUANT(round, 2, UNSUPPORTED),
+      QUANT(scale_round, 2, UNSUPPORTED), QUANT(row_mode, 0x0D, UNSUPPORTED),
+      QUANT(col_mode, 0x85, UNSUPPORTED), QUANT(scale, 1, UNSUPPORTED)};
   check_quant(table, COUNT(table));
 }
 
@@ -118,23 +124,25 @@ SLOW_TEST(rejects_every_reserved_byte) {
 }
 
 TEST(rejects_quant_slots) {
-  static const change_t table[] = {QUANT(row_exponent, 64, BAD_SLOT), QUANT(row_exponent, 0xFFFF, BAD_SLOT),
-                                   QUANT(col_exponent, 4, BAD_SLOT), QUANT(col_exponent, 1000, BAD_SLOT)};
+  static const change_t table[] = {
+      QUANT(row_exponent, 64, BAD_SLOT), QUANT(row_exponent, 0xFFFF, BAD_SLOT),
+      QUANT(col_exponent, 4, BAD_SLOT), QUANT(col_exponent, 1000, BAD_SLOT)};
   check_quant(table, COUNT(table));
 }
 
 TEST(rejects_quant_outside_memory) {
-  static const change_t table[] = {QUANT(src_addr, OUTSIDE, READ_ERROR), QUANT(row_codes_addr, OUTSIDE, WRITE_ERROR),
-                                   QUANT(row_scales_addr, OUTSIDE, WRITE_ERROR),
-                                   QUANT(col_codes_addr, OUTSIDE, WRITE_ERROR),
-                                   QUANT(col_scales_addr, OUTSIDE, WRITE_ERROR)};
+  static const change_t table[] = {
+      QUANT(src_addr, OUTSIDE, READ_ERROR), QUANT(row_codes_addr, OUTSIDE, WRITE_ERROR),
+      QUANT(row_scales_addr, OUTSIDE, WRITE_ERROR), QUANT(col_codes_addr, OUTSIDE, WRITE_ERROR),
+      QUANT(col_scales_addr, OUTSIDE, WRITE_ERROR)};
   check_quant(table, COUNT(table));
 }
 
 TEST(rejects_gemm_sizes) {
-  static const change_t table[] = {GEMM(m, 0, BAD_SIZE),          GEMM(n, 0, BAD_SIZE),
-                                   GEMM(k, 0, BAD_SIZE),          GEMM(m, UFP4_MAX_DIM + 1, BAD_SIZE),
-                                   GEMM(n, 0x80000000, BAD_SIZE), GEMM(k, UFP4_MAX_DIM + 1, BAD_SIZE)};
+  static const change_t table[] = {
+      GEMM(m, 0, BAD_SIZE),          GEMM(n, 0, BAD_SIZE),
+      GEMM(k, 0, BAD_SIZE),          GEMM(m, UFP4_MAX_DIM + 1, BAD_SIZE),
+      GEMM(n, 0x80000000, BAD_SIZE), GEMM(k, UFP4_MAX_DIM + 1, BAD_SIZE)};
   check_gemm(table, COUNT(table));
 }
 
@@ -162,11 +170,12 @@ TEST(rejects_gemm_addresses_beyond_40_bits) {
 }
 
 TEST(rejects_gemm_fields) {
-  static const change_t table[] = {
-      GEMM(flags, 0x10, UNSUPPORTED), GEMM(a_elem, 3, UNSUPPORTED),  GEMM(b_elem, 200, UNSUPPORTED),
-      GEMM(d_dtype, 3, UNSUPPORTED),  GEMM(d_dtype, 9, UNSUPPORTED), GEMM(contract, 1, UNSUPPORTED),
-      GEMM(a_mode, 1, UNSUPPORTED),   GEMM(b_mode, 6, UNSUPPORTED),  GEMM(scale, 4, UNSUPPORTED),
-      GEMM(scale, 2, UNSUPPORTED),    GEMM(d_mode, 8, UNSUPPORTED),  GEMM(d_mode, 0x80, UNSUPPORTED)};
+  static const change_t table[] = {GEMM(flags, 0x10, UNSUPPORTED), GEMM(a_elem, 3, UNSUPPORTED),
+                                   GEMM(b_elem, 200, UNSUPPORTED), GEMM(d_dtype, 3, UNSUPPORTED),
+                                   GEMM(d_dtype, 9, UNSUPPORTED),  GEMM(contract, 1, UNSUPPORTED),
+                                   GEMM(a_mode, 1, UNSUPPORTED),   GEMM(b_mode, 6, UNSUPPORTED),
+                                   GEMM(scale, 4, UNSUPPORTED),    GEMM(scale, 2, UNSUPPORTED),
+                                   GEMM(d_mode, 8, UNSUPPORTED),   GEMM(d_mode, 0x80, UNSUPPORTED)};
   check_gemm(table, COUNT(table));
 }
 
@@ -176,14 +185,16 @@ TEST(rejects_gemm_slots) {
 }
 
 TEST(rejects_gemm_outside_memory) {
-  static const change_t table[] = {GEMM(a_codes_addr, OUTSIDE, READ_ERROR), GEMM(a_scales_addr, OUTSIDE, READ_ERROR),
-                                   GEMM(b_codes_addr, OUTSIDE, READ_ERROR), GEMM(b_scales_addr, OUTSIDE, READ_ERROR),
-                                   GEMM(d_addr, OUTSIDE, WRITE_ERROR)};
+  static const change_t table[] = {
+      GEMM(a_codes_addr, OUTSIDE, READ_ERROR), GEMM(a_scales_addr, OUTSIDE, READ_ERROR),
+      GEMM(b_codes_addr, OUTSIDE, READ_ERROR), GEMM(b_scales_addr, OUTSIDE, READ_ERROR),
+      GEMM(d_addr, OUTSIDE, WRITE_ERROR)};
   check_gemm(table, COUNT(table));
 }
 
 // A job that adds sums and C, which lie where D does, and multiplies by alpha.
-static void check_addends(const change_t *changes, int count, ufp4_elem_t elem, ufp4_scale_t scale) {
+static void check_addends(const change_t *changes, int count, ufp4_elem_t elem,
+                          ufp4_scale_t scale) {
   ufp4_device_t *device = bench_device();
   bench_jobs_t jobs = bench_jobs(device);
   bench_check_serving(-1, device, &jobs);
@@ -196,8 +207,9 @@ static void check_addends(const change_t *changes, int count, ufp4_elem_t elem, 
   gemm->c_stride_bytes = gemm->d_stride_bytes;
   gemm->alpha = 0x40000000;
   gemm->tensor_scale = 0x3F000000;
-  check_bits(-1, ufp4_buffer_alloc(device, (uint64_t)gemm->m * gemm->sums_stride_bytes, &gemm->sums_addr), UFP4_OK,
-             "a buffer");
+  check_bits(
+      -1, ufp4_buffer_alloc(device, (uint64_t)gemm->m * gemm->sums_stride_bytes, &gemm->sums_addr),
+      UFP4_OK, "a buffer");
   gemm->c_addr = gemm->sums_addr;
   check_bits(-1, bench_run(device, &job, NULL), UFP4_OK, "the job as it is");
   check_changes(&job, changes, count, device, &jobs);
@@ -220,8 +232,9 @@ TEST(rejects_gemm_addends) {
                                    GEMM(c_addr, OUTSIDE, READ_ERROR)};
   check_addends(table, COUNT(table), UFP4_ELEM_E1M2, UFP4_SCALE_E4M3);
   // What no mode bit asks for is not looked at.
-  static const change_t ignored[] = {GEMM(c_addr, 1, OK), GEMM(c_stride_bytes, 3, OK), GEMM(sums_addr, BEYOND, OK),
-                                     GEMM(sums_stride_bytes, 1, OK), GEMM(tensor_scale, 0xFFFFFFFF, OK)};
+  static const change_t ignored[] = {GEMM(c_addr, 1, OK), GEMM(c_stride_bytes, 3, OK),
+                                     GEMM(sums_addr, BEYOND, OK), GEMM(sums_stride_bytes, 1, OK),
+                                     GEMM(tensor_scale, 0xFFFFFFFF, OK)};
   check_gemm(ignored, COUNT(ignored));
 }
 
@@ -244,8 +257,8 @@ TEST(rejects_unrounded_sums_with_a_factor) {
   gemm->d_stride_bytes *= 2;
   gemm->c_stride_bytes = gemm->d_stride_bytes;
   gemm->c_addr = gemm->d_addr;
-  check_bits(-1, ufp4_buffer_alloc(device, (uint64_t)gemm->m * gemm->d_stride_bytes, &gemm->d_addr), UFP4_OK,
-             "a buffer");
+  check_bits(-1, ufp4_buffer_alloc(device, (uint64_t)gemm->m * gemm->d_stride_bytes, &gemm->d_addr),
+             UFP4_OK, "a buffer");
   static const change_t table[] = {GEMM(d_mode, UFP4_D_MODE_ALPHA, UNSUPPORTED),
                                    GEMM(d_mode, UFP4_D_MODE_C, UNSUPPORTED), GEMM(d_mode, 0, OK)};
   check_changes(&job, table, COUNT(table), device, &jobs);
@@ -307,7 +320,8 @@ TEST(amax_ignores_what_follows_its_fields) {
   check_bits(0, bench_run(device, &job, NULL), UFP4_OK, "AMAX: %s", ufp4_device_message(device));
   job.quant.row_mode = 0;
   job.quant.row_exponent = 999;
-  check_bits(1, bench_run(device, &job, NULL), UFP4_OK, "column only: %s", ufp4_device_message(device));
+  check_bits(1, bench_run(device, &job, NULL), UFP4_OK, "column only: %s",
+             ufp4_device_message(device));
   ufp4_device_close(device);
 }
 
@@ -320,7 +334,8 @@ TEST(rejects_amax_without_a_slot_or_copy) {
   job.quant.row_exponent = 64;
   bench_run(device, &job, &done);
   check_bits(0, done.status, UFP4_CORE_STATUS_BAD_SLOT, "slot 64");
-  check_bits(0, ufp4_slot_read(device, 63, &exponent), UFP4_ERROR_ARGUMENT, "the other slot was not written");
+  check_bits(0, ufp4_slot_read(device, 63, &exponent), UFP4_ERROR_ARGUMENT,
+             "the other slot was not written");
   job.quant.row_mode = job.quant.col_mode = UFP4_MODE_RHT;
   bench_run(device, &job, &done);
   check_bits(1, done.status, UFP4_CORE_STATUS_UNSUPPORTED, "no copy");

@@ -12,16 +12,20 @@ TEST(reports_its_configuration) {
     ufp4_device_info_t info;
     options.configuration = known[i].name;
     ufp4_status_t status = ufp4_device_open(bench_backend(), &options, &device);
-    if (status == UFP4_ERROR_UNSUPPORTED && strcmp(bench_backend(), "rtl") == 0) continue;  // simulated on demand
+    if (status == UFP4_ERROR_UNSUPPORTED && strcmp(bench_backend(), "rtl") == 0)
+      continue;  // simulated on demand
     check_bits(i, status, UFP4_OK, "open %s", known[i].name);
     check_bits(i, ufp4_device_info(device, &info), UFP4_OK, "info");
-    check_that(i, strcmp(info.configuration.name, known[i].name) == 0, "name %s", info.configuration.name);
+    check_that(i, strcmp(info.configuration.name, known[i].name) == 0, "name %s",
+               info.configuration.name);
     check_that(i, strcmp(info.backend, bench_backend()) == 0, "backend %s", info.backend);
     check_bits(i, info.configuration.rows, known[i].rows, "rows");
     check_bits(i, info.configuration.bus_bytes, known[i].bus_bytes, "bus");
     const int cuda = strcmp(bench_backend(), "cuda") == 0;  // its descriptors are exact
-    check_bits(i, info.configuration.contract, cuda ? UFP4_CONTRACT_EXACT : known[i].contract, "contract");
-    check_bits(i, info.version, UFP4_VERSION_MAJOR << 16 | UFP4_VERSION_MINOR << 8 | UFP4_VERSION_PATCH, "version");
+    check_bits(i, info.configuration.contract, cuda ? UFP4_CONTRACT_EXACT : known[i].contract,
+               "contract");
+    check_bits(i, info.version,
+               UFP4_VERSION_MAJOR << 16 | UFP4_VERSION_MINOR << 8 | UFP4_VERSION_PATCH, "version");
     check_bits(i, info.memory_bytes, options.memory_bytes, "memory");
     check_bits(i, (uint64_t)info.has_cycles, strcmp(bench_backend(), "rtl") == 0, "has_cycles");
     ufp4_device_close(device);
@@ -47,27 +51,31 @@ TEST(close_takes_null) {
   check_that(0, ufp4_device_message(NULL)[0] == '\0', "the message of no device");
 }
 
-static void check_refused(int64_t index, const char *backend, const ufp4_device_options_t *options, ufp4_status_t want,
-                          const char *words) {
+static void check_refused(int64_t index, const char *backend, const ufp4_device_options_t *options,
+                          ufp4_status_t want, const char *words) {
   ufp4_message_t message = {0};
   ufp4_device_options_t told = *options;
   ufp4_device_t *device = (ufp4_device_t *)&message;
   told.message = &message;
-  check_bits(index, ufp4_device_open(backend, &told, &device), want, "status of %s (%s)", backend, message.text);
+  check_bits(index, ufp4_device_open(backend, &told, &device), want, "status of %s (%s)", backend,
+             message.text);
   check_that(index, device == NULL, "a device was made");
-  check_that(index, strstr(message.text, words) != NULL, "message '%s' does not say '%s'", message.text, words);
+  check_that(index, strstr(message.text, words) != NULL, "message '%s' does not say '%s'",
+             message.text, words);
 }
 
 TEST(rejects_unknown_backends) {
   static const char *const names[] = {"", "Model", "modell", "gpu", "rtl2"};
   ufp4_device_options_t options = bench_options();
-  for (int i = 0; i < 5; i++) check_refused(i, names[i], &options, UFP4_ERROR_ARGUMENT, "no backend is called");
+  for (int i = 0; i < 5; i++)
+    check_refused(i, names[i], &options, UFP4_ERROR_ARGUMENT, "no backend is called");
 }
 
 TEST(rejects_backends_of_later_versions) {
   static const char *const names[] = {"tlm", "fpga", "fpga:/dev/ttyUSB0"};
   ufp4_device_options_t options = bench_options();
-  for (int i = 0; i < 3; i++) check_refused(i, names[i], &options, UFP4_ERROR_UNSUPPORTED, "not in this build");
+  for (int i = 0; i < 3; i++)
+    check_refused(i, names[i], &options, UFP4_ERROR_UNSUPPORTED, "not in this build");
 }
 
 TEST(rejects_unknown_configurations) {
@@ -79,7 +87,8 @@ TEST(rejects_unknown_configurations) {
 }
 
 TEST(rejects_memory_of_odd_sizes) {
-  static const uint64_t sizes[] = {0, 1, 4096, 65536, 16777217, UINT64_MAX, 1ull << 40, UINT64_MAX - 4095};
+  static const uint64_t sizes[] = {0,        1,          4096,       65536,
+                                   16777217, UINT64_MAX, 1ull << 40, UINT64_MAX - 4095};
   for (int i = 0; i < 8; i++) {
     ufp4_device_options_t options = bench_options();
     options.memory_bytes = sizes[i];
@@ -91,7 +100,8 @@ SLOW_TEST(rejects_latencies_that_the_watchdog_would_end) {
   ufp4_device_options_t options = bench_options();
   options.mem_latency = UFP4_MEM_LATENCY_MAX + 1;
   ufp4_device_t *device = NULL;
-  if (strcmp(bench_backend(), "rtl") == 0) check_refused(0, "rtl", &options, UFP4_ERROR_ARGUMENT, "latency");
+  if (strcmp(bench_backend(), "rtl") == 0)
+    check_refused(0, "rtl", &options, UFP4_ERROR_ARGUMENT, "latency");
   options.mem_latency = UFP4_MEM_LATENCY_MAX;
   check_bits(1, ufp4_device_open(bench_backend(), &options, &device), UFP4_OK, "open");
   const ufp4_descriptor_t fence = {.header = {.opcode = UFP4_OPCODE_FENCE}};
@@ -106,7 +116,8 @@ TEST(rejects_missing_arguments) {
   uint64_t counters[UFP4_COUNTER_COUNT];
   check_bits(0, ufp4_device_open(NULL, &options, &device), UFP4_ERROR_ARGUMENT, "no backend");
   check_bits(1, ufp4_device_open("model", NULL, &device), UFP4_ERROR_ARGUMENT, "no options");
-  check_bits(2, ufp4_device_open("model", &options, NULL), UFP4_ERROR_ARGUMENT, "nowhere to put it");
+  check_bits(2, ufp4_device_open("model", &options, NULL), UFP4_ERROR_ARGUMENT,
+             "nowhere to put it");
   check_bits(3, ufp4_device_info(NULL, &info), UFP4_ERROR_ARGUMENT, "no device");
   check_bits(4, ufp4_device_counters(NULL, counters), UFP4_ERROR_ARGUMENT, "no device");
 }
@@ -115,13 +126,16 @@ TEST(rejects_missing_arguments) {
 TEST(rejects_nv_with_c_that_something_scales) {
   static const float c[1] = {1};
   float d[1] = {5};
-  ufp4_gemm_t how = {.contract = UFP4_CONTRACT_NV, .d_dtype = UFP4_DTYPE_F32, .alpha = 2, .c = c, .c_ld = 1};
+  ufp4_gemm_t how = {
+      .contract = UFP4_CONTRACT_NV, .d_dtype = UFP4_DTYPE_F32, .alpha = 2, .c = c, .c_ld = 1};
   ufp4_device_t *device = bench_device();
   ufp4_operand_t one;
   check_bits(0, ufp4_operand_create(UFP4_ELEM_E2M1, 1, 16, &one), UFP4_OK, "operand");
-  check_bits(1, ufp4_device_gemm(device, &one, &one, &how, d, 1, NULL), UFP4_ERROR_ARGUMENT, "status");
-  check_that(2, strstr(ufp4_device_message(device), "with contract nv the sums begin with C") != NULL, "message '%s'",
-             ufp4_device_message(device));
+  check_bits(1, ufp4_device_gemm(device, &one, &one, &how, d, 1, NULL), UFP4_ERROR_ARGUMENT,
+             "status");
+  check_that(2,
+             strstr(ufp4_device_message(device), "with contract nv the sums begin with C") != NULL,
+             "message '%s'", ufp4_device_message(device));
   check_that(3, d[0] == 5, "output touched");
   ufp4_operand_free(&one);
   ufp4_device_close(device);

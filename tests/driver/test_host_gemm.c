@@ -5,13 +5,16 @@
 #include "bench.h"
 #include "host_gemm.h"
 
-static const int64_t shapes[][3] = {{1, 1, 1}, {6, 16, 512}, {7, 17, 513}, {13, 33, 1100}, {64, 5, 3}, {5, 64, 1030}};
+static const int64_t shapes[][3] = {{1, 1, 1},      {6, 16, 512}, {7, 17, 513},
+                                    {13, 33, 1100}, {64, 5, 3},   {5, 64, 1030}};
 
 // The definition: in increasing k, one rounding for each product and each sum.
-static float plain(const host_operand_t *a, const host_operand_t *b, int64_t i, int64_t j, int64_t k) {
+static float plain(const host_operand_t *a, const host_operand_t *b, int64_t i, int64_t j,
+                   int64_t k) {
   volatile float sum = 0.0f;
   for (int64_t p = 0; p < k; p++) {
-    volatile float product = a->data[i * a->row_step + p * a->k_step] * b->data[j * b->row_step + p * b->k_step];
+    volatile float product =
+        a->data[i * a->row_step + p * a->k_step] * b->data[j * b->row_step + p * b->k_step];
     sum = sum + product;
   }
   return sum;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs: order, completions, flags, and what the driver itself refuses. Malformed descriptors: test_descriptor.c.
+// Jobs: order, completions, flags, and what the driver itself refuses. Malformed descriptors:
+// test_descriptor.c.
 #include <math.h>
 #include <string.h>
 
@@ -31,7 +32,8 @@ SLOW_TEST(completions_are_kept_and_in_order) {
     ufp4_status_t want = i % 3 == 1 ? UFP4_ERROR_JOB : UFP4_OK;
     check_bits(i, ufp4_wait(device, numbers[i], 0, &done), want, "wait");
     check_bits(i, done.job, numbers[i], "job");
-    check_bits(i, done.status, i % 3 == 1 ? UFP4_CORE_STATUS_BAD_OPCODE : UFP4_CORE_STATUS_OK, "status");
+    check_bits(i, done.status, i % 3 == 1 ? UFP4_CORE_STATUS_BAD_OPCODE : UFP4_CORE_STATUS_OK,
+               "status");
   }
   ufp4_device_close(device);
 }
@@ -104,8 +106,8 @@ TEST(saturation_raises_the_flag_of_its_copy) {
     job.quant.row_mode = job.quant.col_mode = UFP4_MODE_ENABLE;
     job.quant.row_exponent = exponents[i][0];
     job.quant.col_exponent = exponents[i][1];
-    unsigned want =
-        (exponents[i][0] == 11 ? UFP4_FLAG_ROW_SATURATED : 0) | (exponents[i][1] == 11 ? UFP4_FLAG_COL_SATURATED : 0);
+    unsigned want = (exponents[i][0] == 11 ? UFP4_FLAG_ROW_SATURATED : 0) |
+                    (exponents[i][1] == 11 ? UFP4_FLAG_COL_SATURATED : 0);
     check_bits(i, bench_run(device, &job, &done), UFP4_OK, "quant");
     check_bits(i, done.flags, want, "flags");
   }
@@ -169,10 +171,14 @@ TEST(rejects_jobs_never_submitted) {
 
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
-      CHECK_TEST(good_jobs_give_their_results),   CHECK_TEST(completions_are_kept_and_in_order),
-      CHECK_TEST(a_wait_goes_on_after_its_limit), CHECK_TEST(fence_completes),
-      CHECK_TEST(nan_and_inf_raise_the_flag),     CHECK_TEST(saturation_raises_the_flag_of_its_copy),
-      CHECK_TEST(rejects_slots_never_written),    CHECK_TEST(rejects_the_memory_of_the_rings),
+      CHECK_TEST(good_jobs_give_their_results),
+      CHECK_TEST(completions_are_kept_and_in_order),
+      CHECK_TEST(a_wait_goes_on_after_its_limit),
+      CHECK_TEST(fence_completes),
+      CHECK_TEST(nan_and_inf_raise_the_flag),
+      CHECK_TEST(saturation_raises_the_flag_of_its_copy),
+      CHECK_TEST(rejects_slots_never_written),
+      CHECK_TEST(rejects_the_memory_of_the_rings),
       CHECK_TEST(rejects_jobs_never_submitted),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);

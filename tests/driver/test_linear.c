@@ -17,12 +17,14 @@ typedef struct {
 } tensors_t;
 
 static tensors_t make_tensors(check_random_t *random, const int64_t *shape) {
-  const int64_t sizes[UFP4_ROLE_COUNT][2] = {{shape[0], shape[1]}, {shape[2], shape[1]}, {shape[0], shape[2]}};
+  const int64_t sizes[UFP4_ROLE_COUNT][2] = {
+      {shape[0], shape[1]}, {shape[2], shape[1]}, {shape[0], shape[2]}};
   static const float factors[] = {1.0f, 0.05f, 1e-4f};
   tensors_t tensors;
   for (int i = 0; i < UFP4_ROLE_COUNT; i++) {
     tensors.data[i] = bench_tensor(random, sizes[i][0] * sizes[i][1], factors[i]);
-    tensors.views[i] = (ufp4_matrix_t){UFP4_DTYPE_F32, sizes[i][0], sizes[i][1], sizes[i][1], tensors.data[i]};
+    tensors.views[i] =
+        (ufp4_matrix_t){UFP4_DTYPE_F32, sizes[i][0], sizes[i][1], sizes[i][1], tensors.data[i]};
   }
   return tensors;
 }
@@ -31,18 +33,20 @@ static void free_tensors(tensors_t *tensors) {
   for (int i = 0; i < UFP4_ROLE_COUNT; i++) free(tensors->data[i]);
 }
 
-static ufp4_linear_t *make_linear(ufp4_device_t *device, const int64_t *shape, const char *recipe_name, unsigned layer,
-                                  unsigned passes) {
+static ufp4_linear_t *make_linear(ufp4_device_t *device, const int64_t *shape,
+                                  const char *recipe_name, unsigned layer, unsigned passes) {
   ufp4_linear_shape_t how = {shape[0], shape[1], shape[2], layer, 77, passes};
   ufp4_recipe_t recipe;
   ufp4_linear_t *linear = NULL;
   check_bits(0, ufp4_recipe_named(recipe_name, &recipe), UFP4_OK, "recipe");
-  check_bits(0, ufp4_linear_create(device, &how, &recipe, &linear), UFP4_OK, "create: %s", ufp4_device_message(device));
+  check_bits(0, ufp4_linear_create(device, &how, &recipe, &linear), UFP4_OK, "create: %s",
+             ufp4_device_message(device));
   return linear;
 }
 
-static ufp4_operand_t golden_copy(const tensors_t *tensors, const char *recipe_name, ufp4_role_t role, ufp4_axis_t axis,
-                                  unsigned layer, uint64_t step) {
+static ufp4_operand_t golden_copy(const tensors_t *tensors, const char *recipe_name,
+                                  ufp4_role_t role, ufp4_axis_t axis, unsigned layer,
+                                  uint64_t step) {
   ufp4_recipe_t recipe;
   ufp4_operand_t copy;
   ufp4_recipe_named(recipe_name, &recipe);
@@ -58,19 +62,23 @@ static void check_copy(int64_t index, ufp4_linear_t *linear, ufp4_role_t role, u
   ufp4_operand_t got;
   check_bits(index, ufp4_linear_operand(linear, role, axis, &got), UFP4_OK, "operand");
   size_t blocks = (size_t)(want->rows * want->blocks);
-  check_bits(index, (uint64_t)got.exponent, (uint64_t)want->exponent, "t of role %d axis %d", role, axis);
-  check_that(index, memcmp(got.codes, want->codes, blocks * 8) == 0, "codes of role %d axis %d", role, axis);
+  check_bits(index, (uint64_t)got.exponent, (uint64_t)want->exponent, "t of role %d axis %d", role,
+             axis);
+  check_that(index, memcmp(got.codes, want->codes, blocks * 8) == 0, "codes of role %d axis %d",
+             role, axis);
   int64_t bytes;
   const uint8_t *scales = ufp4_operand_scale_bytes(want, &bytes);
   check_that(index, memcmp(ufp4_operand_scale_bytes(&got, &bytes), scales, (size_t)bytes) == 0,
              "scales of role %d axis %d", role, axis);
-  check_bits(index, ufp4_f32_bits(got.tensor_scale), ufp4_f32_bits(want->tensor_scale), "tensor scale");
+  check_bits(index, ufp4_f32_bits(got.tensor_scale), ufp4_f32_bits(want->tensor_scale),
+             "tensor scale");
   ufp4_operand_free(&got);
 }
 
 // One pass: both copies, and D.
-static void check_pass(int64_t index, ufp4_linear_t *linear, const tensors_t *tensors, const char *recipe,
-                       ufp4_pass_t pass, unsigned layer, uint64_t step, const float *d) {
+static void check_pass(int64_t index, ufp4_linear_t *linear, const tensors_t *tensors,
+                       const char *recipe, ufp4_pass_t pass, unsigned layer, uint64_t step,
+                       const float *d) {
   ufp4_role_t roles[2];
   ufp4_axis_t axes[2];
   ufp4_operand_t copies[2];
@@ -86,7 +94,8 @@ static void check_pass(int64_t index, ufp4_linear_t *linear, const tensors_t *te
   ufp4_gemm_t how = {.contract = named.contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1.0f};
   check_bits(index, ufp4_gemm(&copies[0], &copies[1], &how, want, n), UFP4_OK, "golden gemm");
   for (int64_t i = 0; i < m * n; i++) {
-    check_bits(i, ufp4_f32_bits(d[i]), ufp4_f32_bits(want[i]), "pass %d of case %d", pass, (int)index);
+    check_bits(i, ufp4_f32_bits(d[i]), ufp4_f32_bits(want[i]), "pass %d of case %d", pass,
+               (int)index);
   }
   free(want);
   ufp4_operand_free(&copies[0]);
@@ -94,24 +103,28 @@ static void check_pass(int64_t index, ufp4_linear_t *linear, const tensors_t *te
 }
 
 static float *new_output(const int64_t *shape, ufp4_pass_t pass) {
-  int64_t m = pass == UFP4_PASS_WGRAD ? shape[2] : shape[0], n = pass == UFP4_PASS_FPROP ? shape[2] : shape[1];
+  int64_t m = pass == UFP4_PASS_WGRAD ? shape[2] : shape[0],
+          n = pass == UFP4_PASS_FPROP ? shape[2] : shape[1];
   return calloc((size_t)(m * n), sizeof(float));
 }
 
-static void check_step(int64_t index, ufp4_linear_t *linear, const int64_t *shape, const tensors_t *tensors,
-                       const char *recipe, unsigned layer, uint64_t step) {
+static void check_step(int64_t index, ufp4_linear_t *linear, const int64_t *shape,
+                       const tensors_t *tensors, const char *recipe, unsigned layer,
+                       uint64_t step) {
   float *d[UFP4_PASS_COUNT];
   ufp4_gemm_stats_t stats[UFP4_PASS_COUNT];
   for (int i = 0; i < UFP4_PASS_COUNT; i++) d[i] = new_output(shape, (ufp4_pass_t)i);
   const ufp4_matrix_t *v = tensors->views;
-  check_bits(index, ufp4_linear_fprop(linear, &v[UFP4_ROLE_X], &v[UFP4_ROLE_W], step, d[0], &stats[0]), UFP4_OK,
-             "fprop");
-  check_bits(index, ufp4_linear_dgrad(linear, &v[UFP4_ROLE_DY], step, d[1], &stats[1]), UFP4_OK, "dgrad");
+  check_bits(index,
+             ufp4_linear_fprop(linear, &v[UFP4_ROLE_X], &v[UFP4_ROLE_W], step, d[0], &stats[0]),
+             UFP4_OK, "fprop");
+  check_bits(index, ufp4_linear_dgrad(linear, &v[UFP4_ROLE_DY], step, d[1], &stats[1]), UFP4_OK,
+             "dgrad");
   check_bits(index, ufp4_linear_wgrad(linear, d[2], &stats[2]), UFP4_OK, "wgrad");
   for (int i = 0; i < UFP4_PASS_COUNT; i++) {
     check_pass(index, linear, tensors, recipe, (ufp4_pass_t)i, layer, step, d[i]);
-    check_bits(index, (uint64_t)(stats[i].m * stats[i].n * stats[i].k), (uint64_t)(shape[0] * shape[1] * shape[2]),
-               "MACs");
+    check_bits(index, (uint64_t)(stats[i].m * stats[i].n * stats[i].k),
+               (uint64_t)(shape[0] * shape[1] * shape[2]), "MACs");
     free(d[i]);
   }
 }
@@ -131,8 +144,9 @@ SLOW_TEST(all_passes_equal_the_golden_model) {
   }
 }
 
-// NVFP4, which no descriptor quantizes, and MXFP4, which needs a core that accumulates in FP32: on the model they are
-// the golden model's; the simulated core multiplies what the host has quantized as NVFP4; elsewhere they are refused.
+// NVFP4, which no descriptor quantizes, and MXFP4, which needs a core that accumulates in FP32: on
+// the model they are the golden model's; the simulated core multiplies what the host has quantized
+// as NVFP4; elsewhere they are refused.
 static int has_recipe(void) {
   return strcmp(bench_backend(), "model") == 0 || strcmp(bench_backend(), "rtl") == 0;
 }
@@ -141,7 +155,8 @@ static ufp4_device_t *device_of(const char *configuration) {
   ufp4_device_options_t options = bench_options();
   ufp4_device_t *device = NULL;
   options.configuration = configuration;
-  check_bits(0, ufp4_device_open(bench_backend(), &options, &device), UFP4_OK, "open %s", configuration);
+  check_bits(0, ufp4_device_open(bench_backend(), &options, &device), UFP4_OK, "open %s",
+             configuration);
   return device;
 }
 
@@ -159,8 +174,8 @@ TEST(rejects_another_contract) {
     ufp4_status_t want = ufp4_recipe_check(&recipe, UFP4_PASSES_ALL, bench_backend(), NULL);
     if (core) want = UFP4_ERROR_UNSUPPORTED;
     check_bits(i, ufp4_linear_create(device, &shape, &recipe, &refused), want, "%s", recipes[i]);
-    check_that(i, !core || strstr(ufp4_device_message(device), configurations[i]) != NULL, "the message is: %s",
-               ufp4_device_message(device));
+    check_that(i, !core || strstr(ufp4_device_message(device), configurations[i]) != NULL,
+               "the message is: %s", ufp4_device_message(device));
     ufp4_linear_free(refused);
     ufp4_device_close(device);
   }
@@ -177,14 +192,17 @@ TEST(recipes_without_descriptors) {
       ufp4_recipe_t recipe;
       ufp4_linear_t *refused = NULL;
       ufp4_recipe_named(names[i % 2], &recipe);
-      check_bits(i, ufp4_linear_create(device, &how, &recipe, &refused), UFP4_ERROR_UNSUPPORTED, "%s", names[i % 2]);
-      check_that(i, strstr(ufp4_device_message(device), names[i % 2]) != NULL, "the message does not name the recipe");
+      check_bits(i, ufp4_linear_create(device, &how, &recipe, &refused), UFP4_ERROR_UNSUPPORTED,
+                 "%s", names[i % 2]);
+      check_that(i, strstr(ufp4_device_message(device), names[i % 2]) != NULL,
+                 "the message does not name the recipe");
     } else {
       tensors_t tensors = make_tensors(&random, shape);
       ufp4_linear_t *linear = make_linear(device, shape, names[i % 2], 5, UFP4_PASSES_ALL);
       // QUANT has E8M0, and not NVFP4.
       const int on_host = strcmp(bench_backend(), "model") != 0 && i % 2 == 0;
-      check_bits(i, (uint64_t)ufp4_linear_quantizes_on_host(linear), (uint64_t)on_host, "on the host");
+      check_bits(i, (uint64_t)ufp4_linear_quantizes_on_host(linear), (uint64_t)on_host,
+                 "on the host");
       check_step(i, linear, shape, &tensors, names[i % 2], 5, 9);
       check_step(i, linear, shape, &tensors, names[i % 2], 5, 10);
       ufp4_linear_free(linear);
@@ -214,7 +232,8 @@ TEST(bf16_sources_are_their_fp32_values) {
   ufp4_device_t *device = bench_device();
   ufp4_linear_t *linear = make_linear(device, shape, "ufp4", 0, UFP4_PASSES_ALL);
   float *y = new_output(shape, UFP4_PASS_FPROP);
-  check_bits(0, ufp4_linear_fprop(linear, &narrow.views[0], &narrow.views[1], 0, y, NULL), UFP4_OK, "fprop");
+  check_bits(0, ufp4_linear_fprop(linear, &narrow.views[0], &narrow.views[1], 0, y, NULL), UFP4_OK,
+             "fprop");
   check_pass(0, linear, &tensors, "ufp4", UFP4_PASS_FPROP, 0, 0, y);
   free(y);
   ufp4_linear_free(linear);
@@ -240,7 +259,8 @@ TEST(more_layers_than_slots) {
     check_pass(i, linears[i], &tensors[i], "ufp4", UFP4_PASS_FPROP, i, 1, y);
   }
   for (unsigned i = LAYERS; i-- > 0;) {
-    check_bits(i, ufp4_linear_dgrad(linears[i], &tensors[i].views[2], 1, dx, NULL), UFP4_OK, "dgrad");
+    check_bits(i, ufp4_linear_dgrad(linears[i], &tensors[i].views[2], 1, dx, NULL), UFP4_OK,
+               "dgrad");
     check_pass(i, linears[i], &tensors[i], "ufp4", UFP4_PASS_DGRAD, i, 1, dx);
     check_bits(i, ufp4_linear_wgrad(linears[i], dw, NULL), UFP4_OK, "wgrad");
     check_pass(i, linears[i], &tensors[i], "ufp4", UFP4_PASS_WGRAD, i, 1, dw);
@@ -253,8 +273,8 @@ TEST(more_layers_than_slots) {
   ufp4_device_close(device);
 }
 
-// Jobs of one's own, some of them still queued, between loading and running: they write every exponent slot, and are
-// not in the statistics of the layer's GEMM.
+// Jobs of one's own, some of them still queued, between loading and running: they write every
+// exponent slot, and are not in the statistics of the layer's GEMM.
 TEST(jobs_of_ones_own_leave_a_layer_alone) {
   const int64_t shape[3] = {20, 30, 40};
   check_random_t random = check_random();
@@ -265,8 +285,10 @@ TEST(jobs_of_ones_own_leave_a_layer_alone) {
   bench_jobs_t jobs = bench_jobs(device);
   ufp4_linear_t *linear = make_linear(device, shape, "ufp4", 1, 1u << UFP4_PASS_FPROP);
   float *y = new_output(shape, UFP4_PASS_FPROP);
-  check_bits(0, ufp4_linear_load(linear, UFP4_ROLE_X, &tensors.views[UFP4_ROLE_X], 3), UFP4_OK, "load x");
-  check_bits(0, ufp4_linear_load(linear, UFP4_ROLE_W, &tensors.views[UFP4_ROLE_W], 3), UFP4_OK, "load w");
+  check_bits(0, ufp4_linear_load(linear, UFP4_ROLE_X, &tensors.views[UFP4_ROLE_X], 3), UFP4_OK,
+             "load x");
+  check_bits(0, ufp4_linear_load(linear, UFP4_ROLE_W, &tensors.views[UFP4_ROLE_W], 3), UFP4_OK,
+             "load w");
   for (unsigned slot = 0; slot < UFP4_SLOTS; slot += 2) {
     jobs.amax.quant.row_exponent = (uint16_t)slot;
     jobs.amax.quant.col_exponent = (uint16_t)(slot + 1);
@@ -297,10 +319,13 @@ TEST(only_the_copies_that_are_needed) {
     float *d = new_output(shape, (ufp4_pass_t)pass);
     ufp4_pass_operands((ufp4_pass_t)pass, roles, axes);
     for (int i = 0; i < 2; i++) {
-      check_bits(pass, ufp4_linear_load(linear, roles[i], &tensors.views[roles[i]], 3), UFP4_OK, "load");
-      check_bits(pass,
-                 ufp4_linear_operand(linear, roles[i], axes[i] == UFP4_AXIS_ROW ? UFP4_AXIS_COL : UFP4_AXIS_ROW, &copy),
-                 UFP4_ERROR_ARGUMENT, "the copy that nobody needs");
+      check_bits(pass, ufp4_linear_load(linear, roles[i], &tensors.views[roles[i]], 3), UFP4_OK,
+                 "load");
+      check_bits(
+          pass,
+          ufp4_linear_operand(linear, roles[i],
+                              axes[i] == UFP4_AXIS_ROW ? UFP4_AXIS_COL : UFP4_AXIS_ROW, &copy),
+          UFP4_ERROR_ARGUMENT, "the copy that nobody needs");
     }
     int64_t n = pass == UFP4_PASS_FPROP ? shape[2] : shape[1];
     check_bits(pass, ufp4_linear_run(linear, (ufp4_pass_t)pass, d, n, NULL), UFP4_OK, "run");
@@ -317,7 +342,8 @@ TEST(free_gives_the_memory_back) {
   const int64_t shape[3] = {300, 200, 100};
   uint64_t before = bench_alloc(device, 128), after;
   ufp4_buffer_free(device, before);
-  for (int i = 0; i < 200; i++) ufp4_linear_free(make_linear(device, shape, "ufp4", 0, UFP4_PASSES_ALL));
+  for (int i = 0; i < 200; i++)
+    ufp4_linear_free(make_linear(device, shape, "ufp4", 0, UFP4_PASSES_ALL));
   after = bench_alloc(device, 128);
   check_bits(0, after, before, "the first free address");
   ufp4_device_close(device);
@@ -332,23 +358,29 @@ TEST(rejects_shapes_and_settings) {
   ufp4_recipe_named("ufp4", &recipe);
   for (int i = 0; i < 6; i++) {
     ufp4_linear_t *linear = (ufp4_linear_t *)device;
-    check_bits(i, ufp4_linear_create(device, &bad[i], &recipe, &linear), UFP4_ERROR_ARGUMENT, "shape %d", i);
+    check_bits(i, ufp4_linear_create(device, &bad[i], &recipe, &linear), UFP4_ERROR_ARGUMENT,
+               "shape %d", i);
     check_that(i, linear == NULL, "a layer was made");
   }
   ufp4_linear_t *linear;
-  check_bits(9, ufp4_linear_create(NULL, &bad[0], &recipe, &linear), UFP4_ERROR_ARGUMENT, "no device");
-  check_bits(10, ufp4_linear_create(device, NULL, &recipe, &linear), UFP4_ERROR_ARGUMENT, "no shape");
+  check_bits(9, ufp4_linear_create(NULL, &bad[0], &recipe, &linear), UFP4_ERROR_ARGUMENT,
+             "no device");
+  check_bits(10, ufp4_linear_create(device, NULL, &recipe, &linear), UFP4_ERROR_ARGUMENT,
+             "no shape");
   ufp4_device_close(device);
 }
 
 TEST(rejects_a_layer_that_does_not_fit) {
-  static const ufp4_linear_shape_t large = {4096, 4096, 4096, 0, 0, 7}, small = {16, 16, 16, 0, 0, 7};
+  static const ufp4_linear_shape_t large = {4096, 4096, 4096, 0, 0, 7},
+                                   small = {16, 16, 16, 0, 0, 7};
   ufp4_device_t *device = bench_device();
   ufp4_recipe_t recipe;
   ufp4_linear_t *linear;
   ufp4_recipe_named("ufp4", &recipe);
-  check_bits(0, ufp4_linear_create(device, &large, &recipe, &linear), UFP4_ERROR_MEMORY, "too large");
-  check_bits(1, ufp4_linear_create(device, &small, &recipe, &linear), UFP4_OK, "what it took was given back");
+  check_bits(0, ufp4_linear_create(device, &large, &recipe, &linear), UFP4_ERROR_MEMORY,
+             "too large");
+  check_bits(1, ufp4_linear_create(device, &small, &recipe, &linear), UFP4_OK,
+             "what it took was given back");
   ufp4_linear_free(linear);
   ufp4_device_close(device);
 }
@@ -364,8 +396,8 @@ TEST(rejects_tensors_of_other_shapes_and_types) {
   const int64_t shape[3] = {8, 16, 24};
   tensors_t tensors = make_tensors(&random, shape);
   ufp4_linear_t *linear = make_linear(device, shape, "ufp4", 0, 1u << UFP4_PASS_FPROP);
-  static const char *const words[] = {"this layer's is 8 x 16", "this layer's is 8 x 16", "leading dimension of 15; 16",
-                                      "FP32 or BF16", "no tensor"};
+  static const char *const words[] = {"this layer's is 8 x 16", "this layer's is 8 x 16",
+                                      "leading dimension of 15; 16", "FP32 or BF16", "no tensor"};
   for (int i = 0; i < 5; i++) {
     ufp4_matrix_t x = tensors.views[UFP4_ROLE_X];
     if (i == 0) x.rows--;
@@ -373,18 +405,24 @@ TEST(rejects_tensors_of_other_shapes_and_types) {
     if (i == 2) x.ld = 15;
     if (i == 3) x.dtype = UFP4_DTYPE_I64;
     if (i == 4) x.data = NULL;
-    check_bits(i, ufp4_linear_load(linear, UFP4_ROLE_X, &x, 0), UFP4_ERROR_ARGUMENT, "tensor %d", i);
+    check_bits(i, ufp4_linear_load(linear, UFP4_ROLE_X, &x, 0), UFP4_ERROR_ARGUMENT, "tensor %d",
+               i);
     check_message(i, device, words[i]);
   }
-  check_bits(5, ufp4_linear_load(linear, UFP4_ROLE_DY, &tensors.views[2], 0), UFP4_ERROR_ARGUMENT, "dY enters no pass");
-  check_bits(6, ufp4_linear_load(linear, (ufp4_role_t)3, &tensors.views[2], 0), UFP4_ERROR_ARGUMENT, "role 3");
-  check_bits(7, ufp4_linear_load(NULL, UFP4_ROLE_X, &tensors.views[0], 0), UFP4_ERROR_ARGUMENT, "no layer");
-  check_bits(8, ufp4_linear_load(linear, UFP4_ROLE_X, &tensors.views[0], UINT64_C(1) << 48), UFP4_ERROR_ARGUMENT,
-             "a step that the tensor id has no room for");
+  check_bits(5, ufp4_linear_load(linear, UFP4_ROLE_DY, &tensors.views[2], 0), UFP4_ERROR_ARGUMENT,
+             "dY enters no pass");
+  check_bits(6, ufp4_linear_load(linear, (ufp4_role_t)3, &tensors.views[2], 0), UFP4_ERROR_ARGUMENT,
+             "role 3");
+  check_bits(7, ufp4_linear_load(NULL, UFP4_ROLE_X, &tensors.views[0], 0), UFP4_ERROR_ARGUMENT,
+             "no layer");
+  check_bits(8, ufp4_linear_load(linear, UFP4_ROLE_X, &tensors.views[0], UINT64_C(1) << 48),
+             UFP4_ERROR_ARGUMENT, "a step that the tensor id has no room for");
   check_message(8, device, "2^48 - 1");
   float d[8 * 24];
-  check_bits(9, ufp4_linear_fprop(linear, &tensors.views[0], &tensors.views[1], UINT64_C(1) << 48, d, NULL),
-             UFP4_ERROR_ARGUMENT, "the same, FPROP");
+  check_bits(
+      9,
+      ufp4_linear_fprop(linear, &tensors.views[0], &tensors.views[1], UINT64_C(1) << 48, d, NULL),
+      UFP4_ERROR_ARGUMENT, "the same, FPROP");
   check_message(9, device, "281474976710656");
   ufp4_linear_free(linear);
   free_tensors(&tensors);
@@ -399,16 +437,24 @@ TEST(rejects_runs_without_operands) {
   float d[24 * 24];
   static const char *const names[] = {"ufp4", "bf16"};
   for (int i = 0; i < 2; i++) {
-    ufp4_linear_t *linear = make_linear(device, shape, names[i], 0, 1u << UFP4_PASS_FPROP | 1u << UFP4_PASS_WGRAD);
-    check_bits(i, ufp4_linear_run(linear, UFP4_PASS_FPROP, d, 24, NULL), UFP4_ERROR_ARGUMENT, "nothing loaded");
+    ufp4_linear_t *linear =
+        make_linear(device, shape, names[i], 0, 1u << UFP4_PASS_FPROP | 1u << UFP4_PASS_WGRAD);
+    check_bits(i, ufp4_linear_run(linear, UFP4_PASS_FPROP, d, 24, NULL), UFP4_ERROR_ARGUMENT,
+               "nothing loaded");
     check_bits(i, ufp4_linear_load(linear, UFP4_ROLE_X, &tensors.views[0], 0), UFP4_OK, "load");
-    check_bits(i, ufp4_linear_run(linear, UFP4_PASS_FPROP, d, 24, NULL), UFP4_ERROR_ARGUMENT, "W not loaded");
+    check_bits(i, ufp4_linear_run(linear, UFP4_PASS_FPROP, d, 24, NULL), UFP4_ERROR_ARGUMENT,
+               "W not loaded");
     check_bits(i, ufp4_linear_load(linear, UFP4_ROLE_W, &tensors.views[1], 0), UFP4_OK, "load");
-    check_bits(i, ufp4_linear_run(linear, UFP4_PASS_FPROP, d, 23, NULL), UFP4_ERROR_ARGUMENT, "rows too short");
-    check_bits(i, ufp4_linear_run(linear, UFP4_PASS_FPROP, NULL, 24, NULL), UFP4_ERROR_ARGUMENT, "no D");
-    check_bits(i, ufp4_linear_run(linear, UFP4_PASS_DGRAD, d, 24, NULL), UFP4_ERROR_ARGUMENT, "a pass not asked for");
-    check_bits(i, ufp4_linear_run(linear, (ufp4_pass_t)3, d, 24, NULL), UFP4_ERROR_ARGUMENT, "pass 3");
-    check_bits(i, ufp4_linear_run(linear, UFP4_PASS_FPROP, d, 24, NULL), UFP4_OK, "and then it runs");
+    check_bits(i, ufp4_linear_run(linear, UFP4_PASS_FPROP, d, 23, NULL), UFP4_ERROR_ARGUMENT,
+               "rows too short");
+    check_bits(i, ufp4_linear_run(linear, UFP4_PASS_FPROP, NULL, 24, NULL), UFP4_ERROR_ARGUMENT,
+               "no D");
+    check_bits(i, ufp4_linear_run(linear, UFP4_PASS_DGRAD, d, 24, NULL), UFP4_ERROR_ARGUMENT,
+               "a pass not asked for");
+    check_bits(i, ufp4_linear_run(linear, (ufp4_pass_t)3, d, 24, NULL), UFP4_ERROR_ARGUMENT,
+               "pass 3");
+    check_bits(i, ufp4_linear_run(linear, UFP4_PASS_FPROP, d, 24, NULL), UFP4_OK,
+               "and then it runs");
     ufp4_linear_free(linear);
   }
   free_tensors(&tensors);

@@ -14,7 +14,8 @@
 static ufp4_matrix_t small_matrix(void) {
   static float values[20 * 40];
   check_random_t random = check_random();
-  for (int i = 0; i < 20 * 40; i++) values[i] = ufp4_f32_value(fixture_number(&random, FIXTURE_OUTLIERS));
+  for (int i = 0; i < 20 * 40; i++)
+    values[i] = ufp4_f32_value(fixture_number(&random, FIXTURE_OUTLIERS));
   return (ufp4_matrix_t){UFP4_DTYPE_F32, 20, 40, 40, values};
 }
 
@@ -22,7 +23,8 @@ static ufp4_status_t call_file_read(const void *input, uint64_t *result) {
   ufp4_message_t message = {0};
   ufp4_tensor_t made;
   ufp4_status_t status = ufp4_file_read(input, 0, &made, &message);
-  check_that(0, status == UFP4_OK || (made.data == NULL && message.text[0] != '\0'), "a tensor, or no message");
+  check_that(0, status == UFP4_OK || (made.data == NULL && message.text[0] != '\0'),
+             "a tensor, or no message");
   if (status != UFP4_OK) return status;
   *result = digest(3, made.data, (size_t)(made.view.rows * made.view.cols) * sizeof(float));
   ufp4_tensor_free(&made);
@@ -45,7 +47,8 @@ static void write_safetensors(const char *path) {
   write_file(path, "{\"x\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[0,8]}}", 8);
 }
 
-// Reading leaves jansson its memory: without, its parser may lose characters of a token and take what is left.
+// Reading leaves jansson its memory: without, its parser may lose characters of a token and take
+// what is left.
 TEST(named_tensors) {
   char named[160];
   snprintf(named, sizeof named, "%s:x", heap_path("t.safetensors"));
@@ -68,7 +71,8 @@ static ufp4_status_t call_operand_write(const void *input, uint64_t *result) {
   ufp4_status_t status = ufp4_operand_write(in->path, &in->operand, &in->how, 1, &message);
   check_that(0, status == UFP4_OK || message.text[0] != '\0', "no message");
   *result = digest_file(in->path);
-  check_that(0, (status == UFP4_OK) == (*result != 0), "a file is there if and only if the call succeeds");
+  check_that(0, (status == UFP4_OK) == (*result != 0),
+             "a file is there if and only if the call succeeds");
   return status;
 }
 
@@ -78,7 +82,8 @@ static ufp4_status_t call_operand_read(const void *input, uint64_t *result) {
   ufp4_operand_t made;
   ufp4_quantize_t how;
   ufp4_status_t status = ufp4_operand_read(in->path, &made, &how, &message);
-  check_that(0, status == UFP4_OK || (made.codes == NULL && message.text[0] != '\0'), "an operand, or no message");
+  check_that(0, status == UFP4_OK || (made.codes == NULL && message.text[0] != '\0'),
+             "an operand, or no message");
   if (status != UFP4_OK) return status;
   *result = digest_operand(&made);
   ufp4_operand_free(&made);
@@ -123,7 +128,8 @@ TEST(operand_files) {
     heap_check(&write);
     json_set_alloc_funcs(malloc_for_json, free_for_json);
     ufp4_message_t message;
-    check_bits(scale, ufp4_operand_write(input.path, &input.operand, &input.how, 0, &message), UFP4_OK, "write");
+    check_bits(scale, ufp4_operand_write(input.path, &input.operand, &input.how, 0, &message),
+               UFP4_OK, "write");
     heap_check(&read);
     unlink(input.path);
     ufp4_operand_free(&input.operand);

@@ -30,20 +30,24 @@ static npy_t make(int version, const char *dictionary, const void *data, size_t 
   return npy;
 }
 
-static npy_t make_typed(const char *descr, const char *order, const char *shape, const void *data, size_t size) {
+static npy_t make_typed(const char *descr, const char *order, const char *shape, const void *data,
+                        size_t size) {
   char dictionary[256];
-  snprintf(dictionary, sizeof dictionary, "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }\n", descr, order, shape);
+  snprintf(dictionary, sizeof dictionary, "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }\n",
+           descr, order, shape);
   return make(1, dictionary, data, size);
 }
 
-static ufp4_status_t read_back(const npy_t *npy, int uint16_is_bf16, ufp4_tensor_t *out, ufp4_message_t *message) {
+static ufp4_status_t read_back(const npy_t *npy, int uint16_is_bf16, ufp4_tensor_t *out,
+                               ufp4_message_t *message) {
   const char *path = bench_file("t.npy", npy->bytes, npy->size);
   ufp4_status_t status = ufp4_tensor_read(path, uint16_is_bf16, out, message);
   bench_remove("t.npy");
   return status;
 }
 
-static void check_values(int64_t index, const npy_t *npy, const float *want, int64_t rows, int64_t cols) {
+static void check_values(int64_t index, const npy_t *npy, const float *want, int64_t rows,
+                         int64_t cols) {
   ufp4_tensor_t tensor;
   ufp4_message_t message = {0};
   bench_check_status(index, read_back(npy, 0, &tensor, &message), UFP4_OK, &message);
@@ -52,8 +56,8 @@ static void check_values(int64_t index, const npy_t *npy, const float *want, int
   check_bits(index, (uint64_t)tensor.view.cols, (uint64_t)cols, "cols");
   check_bits(index, tensor.view.dtype, UFP4_DTYPE_F32, "dtype");
   for (int64_t i = 0; i < rows * cols; i++) {
-    check_bits(i, ufp4_f32_bits(((const float *)tensor.data)[i]), ufp4_f32_bits(want[i]), "element of file %d",
-               (int)index);
+    check_bits(i, ufp4_f32_bits(((const float *)tensor.data)[i]), ufp4_f32_bits(want[i]),
+               "element of file %d", (int)index);
   }
   ufp4_tensor_free(&tensor);
 }
@@ -89,7 +93,8 @@ TEST(float64_rounds_to_nearest_even) {
   ufp4_message_t message = {0};
   bench_check_status(0, read_back(&npy, 0, &tensor, &message), UFP4_OK, &message);
   const uint32_t want[] = {0x3F800000, 0x3F800002, 0x7F800000, 0x80000000, 0x00000002, 0x7FC00000};
-  for (int i = 0; i < 6; i++) check_bits(i, ufp4_f32_bits(((float *)tensor.data)[i]), want[i], "%a", in[i]);
+  for (int i = 0; i < 6; i++)
+    check_bits(i, ufp4_f32_bits(((float *)tensor.data)[i]), want[i], "%a", in[i]);
   ufp4_tensor_free(&tensor);
 }
 
@@ -112,7 +117,8 @@ TEST(float16_every_pattern) {
   memcpy(bytes + start, all, 131072);
   ufp4_tensor_t tensor;
   ufp4_message_t message = {0};
-  bench_check_status(0, ufp4_tensor_read(bench_file("t.npy", bytes, size), 0, &tensor, &message), UFP4_OK, &message);
+  bench_check_status(0, ufp4_tensor_read(bench_file("t.npy", bytes, size), 0, &tensor, &message),
+                     UFP4_OK, &message);
   for (unsigned i = 0; i < 65536; i++) {
     float got = ((float *)tensor.data)[i];
     int special = (i & 0x7C00) == 0x7C00, nan = special && (i & 1023) != 0;
@@ -146,8 +152,9 @@ TEST(bf16_as_ml_dtypes_and_as_uint16) {
 TEST(written_files_read_back) {
   const int64_t sums[] = {1, INT64_MIN, -7, 0, INT64_MAX, 9};
   const uint16_t bf16[] = {1, 2, 3, 4, 5, 0xFFC0};
-  const ufp4_matrix_t matrices[] = {
-      {UFP4_DTYPE_F32, 2, 3, 3, six}, {UFP4_DTYPE_BF16, 2, 3, 3, bf16}, {UFP4_DTYPE_I64, 3, 2, 2, sums}};
+  const ufp4_matrix_t matrices[] = {{UFP4_DTYPE_F32, 2, 3, 3, six},
+                                    {UFP4_DTYPE_BF16, 2, 3, 3, bf16},
+                                    {UFP4_DTYPE_I64, 3, 2, 2, sums}};
   const size_t bytes[] = {24, 12, 48};
   for (int i = 0; i < 3; i++) {
     ufp4_tensor_t tensor = {0};
@@ -168,7 +175,8 @@ TEST(writes_rows_of_a_wider_matrix) {
   ufp4_tensor_t tensor = {0};
   ufp4_message_t message = {0};
   ufp4_tensor_write(bench_path("t.npy"), &matrix, &message);
-  bench_check_status(0, ufp4_tensor_read(bench_path("t.npy"), 0, &tensor, &message), UFP4_OK, &message);
+  bench_check_status(0, ufp4_tensor_read(bench_path("t.npy"), 0, &tensor, &message), UFP4_OK,
+                     &message);
   check_bits(0, ufp4_f32_bits(((float *)tensor.data)[2]), ufp4_f32_bits(1e-40f), "element (1, 0)");
   ufp4_tensor_free(&tensor);
   bench_remove("t.npy");
@@ -184,19 +192,23 @@ TEST(codes_are_written_as_uint8) {
   check_bits(0, fread(bytes, 1, sizeof bytes, file), 128 + 6, "bytes of the file");
   fclose(file);
   check_that(
-      0, memcmp(bytes, "\x93NUMPY\x01\x00\x76\x00{'descr': '|u1', 'fortran_order': False, 'shape': (3, 2), }", 69) == 0,
+      0,
+      memcmp(bytes,
+             "\x93NUMPY\x01\x00\x76\x00{'descr': '|u1', 'fortran_order': False, 'shape': (3, 2), }",
+             69) == 0,
       "header");
   check_that(0, memcmp(bytes + 128, codes, 6) == 0, "codes");
   bench_remove("t.npy");
 }
 
-// --- What must be refused ------------------------------------------------------------------------------
+// --- What must be refused -----------------------------------------------------------------------
 
 static void check_refused(int64_t index, const npy_t *npy, const char *words) {
   ufp4_tensor_t tensor;
   ufp4_message_t message = {0};
   bench_check_status(index, read_back(npy, 0, &tensor, &message), UFP4_ERROR_FORMAT, &message);
-  check_that(index, strstr(message.text, words) != NULL, "message '%s' does not say '%s'", message.text, words);
+  check_that(index, strstr(message.text, words) != NULL, "message '%s' does not say '%s'",
+             message.text, words);
   check_that(index, tensor.data == NULL, "a tensor was made");
 }
 
@@ -251,7 +263,8 @@ TEST(rejects_an_empty_tensor) {
 
 TEST(rejects_shapes_that_overflow) {
   static const char *const shapes[] = {"(4611686018427387904, 4)", "(4294967296, 4294967296)",
-                                       "(4611686018427387904, 1)", "(3037000500, 3037000500)", "(1, 70368744177664)"};
+                                       "(4611686018427387904, 1)", "(3037000500, 3037000500)",
+                                       "(1, 70368744177664)"};
   for (int i = 0; i < 5; i++) {
     npy_t npy = make_typed("<f4", "False", shapes[i], six, sizeof six);
     check_refused(i, &npy, "too large");
@@ -269,17 +282,24 @@ TEST(rejects_damaged_headers) {
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)} x", "behind the dictionary"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (2 3)}", "'shape' is no tuple"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (-2, 3)}", "'shape' is no tuple"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999, 3)}", "'shape' is no tuple"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999, 3)}",
+       "'shape' is no tuple"},
       {"{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2, 3)}", "'fortran_order' is neither"},
-      {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", "'descr' is unknown, or there twice"},
-      {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3)}", "'descr' is no short text"},
+      {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}",
+       "'descr' is unknown, or there twice"},
+      {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3)}",
+       "'descr' is no short text"},
       {"{'descr': '<f4\\x', 'fortran_order': False, 'shape': (2, 3)}", "'descr' is no short text"},
-      {"{'descr': 'a very long name of a type', 'fortran_order': False, 'shape': (2, 3)}", "'descr' is no short text"},
-      {"{'descr': '<f4', 'fortran_order': False, 'fortran_order': False, 'shape': (2, 3)}", "'fortran_order' is unknown, or there twice"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'shape': (2, 3)}", "'shape' is unknown, or there twice"},
+      {"{'descr': 'a very long name of a type', 'fortran_order': False, 'shape': (2, 3)}",
+       "'descr' is no short text"},
+      {"{'descr': '<f4', 'fortran_order': False, 'fortran_order': False, 'shape': (2, 3)}",
+       "'fortran_order' is unknown, or there twice"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'shape': (2, 3)}",
+       "'shape' is unknown, or there twice"},
       {"{'descr': '<f4', 'shape': (2, 3)}", "'fortran_order' is missing"},
       {"{'fortran_order': False, 'shape': (2, 3)}", "'descr' is missing"},
-      {"{'colour': 'red', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", "'colour' is unknown"},
+      {"{'colour': 'red', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}",
+       "'colour' is unknown"},
   };
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
     npy_t npy = make(1, texts[i][0], six, sizeof six);
@@ -289,7 +309,8 @@ TEST(rejects_damaged_headers) {
 
 TEST(rejects_unknown_versions) {
   for (int version = 0; version < 256; version += version == 0 ? 4 : 1) {
-    npy_t npy = make(version, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", six, sizeof six);
+    npy_t npy =
+        make(version, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", six, sizeof six);
     check_refused(version, &npy, "version");
   }
 }
@@ -305,7 +326,8 @@ TEST(rejects_random_damage_without_harm) {
     ufp4_tensor_t tensor;
     ufp4_message_t message = {0};
     ufp4_status_t status = read_back(&damaged, 0, &tensor, &message);
-    check_that(i, status == UFP4_OK || (status == UFP4_ERROR_FORMAT && tensor.data == NULL), "status %d", (int)status);
+    check_that(i, status == UFP4_OK || (status == UFP4_ERROR_FORMAT && tensor.data == NULL),
+               "status %d", (int)status);
     ufp4_tensor_free(&tensor);
   }
 }
@@ -313,31 +335,38 @@ TEST(rejects_random_damage_without_harm) {
 TEST(rejects_a_missing_file) {
   ufp4_tensor_t tensor;
   ufp4_message_t message = {0};
-  bench_check_status(0, ufp4_tensor_read("bench-none.npy", 0, &tensor, &message), UFP4_ERROR_IO, &message);
+  bench_check_status(0, ufp4_tensor_read("bench-none.npy", 0, &tensor, &message), UFP4_ERROR_IO,
+                     &message);
 }
 
 TEST(rejects_a_folder_to_read) {
   ufp4_tensor_t tensor;
   ufp4_message_t message = {0};
   mkdir("bench-folder", 0777);
-  bench_check_status(0, ufp4_tensor_read("bench-folder", 0, &tensor, &message), UFP4_ERROR_IO, &message);
+  bench_check_status(0, ufp4_tensor_read("bench-folder", 0, &tensor, &message), UFP4_ERROR_IO,
+                     &message);
 }
 
-// A disk that is full, or here a limit on the size of files: nothing is left behind, what was there stays.
+// A disk that is full, or here a limit on the size of files: nothing is left behind, what was there
+// stays.
 TEST(rejects_a_write_that_does_not_fit) {
   static float values[1000];
-  const ufp4_matrix_t small = {UFP4_DTYPE_F32, 2, 3, 3, six}, large = {UFP4_DTYPE_F32, 10, 100, 100, values};
+  const ufp4_matrix_t small = {UFP4_DTYPE_F32, 2, 3, 3, six},
+                      large = {UFP4_DTYPE_F32, 10, 100, 100, values};
   const struct rlimit limit = {1000, RLIM_INFINITY};
   struct rlimit before;
   ufp4_message_t message = {0};
   ufp4_tensor_t tensor;
   signal(SIGXFSZ, SIG_IGN);
   getrlimit(RLIMIT_FSIZE, &before);
-  bench_check_status(0, ufp4_tensor_write(bench_path("t.npy"), &small, &message), UFP4_OK, &message);
+  bench_check_status(0, ufp4_tensor_write(bench_path("t.npy"), &small, &message), UFP4_OK,
+                     &message);
   setrlimit(RLIMIT_FSIZE, &limit);
-  bench_check_status(1, ufp4_tensor_write(bench_path("t.npy"), &large, &message), UFP4_ERROR_STORAGE, &message);
+  bench_check_status(1, ufp4_tensor_write(bench_path("t.npy"), &large, &message),
+                     UFP4_ERROR_STORAGE, &message);
   setrlimit(RLIMIT_FSIZE, &before);
-  bench_check_status(2, ufp4_tensor_read(bench_path("t.npy"), 0, &tensor, &message), UFP4_OK, &message);
+  bench_check_status(2, ufp4_tensor_read(bench_path("t.npy"), 0, &tensor, &message), UFP4_OK,
+                     &message);
   check_bits(2, (uint64_t)tensor.view.rows, 2, "the file that was there");
   ufp4_tensor_free(&tensor);
   char beside[200];

@@ -20,13 +20,17 @@ static void check_equal(int64_t index, const ufp4_operand_t *got, const ufp4_ope
   size_t blocks = (size_t)(want->rows * want->blocks);
   check_that(index, memcmp(got->codes, want->codes, blocks * 8) == 0, "codes");
   check_bits(index, got->scale, want->scale, "scale");
-  check_bits(index, ufp4_f32_bits(got->tensor_scale), ufp4_f32_bits(want->tensor_scale), "tensor_scale");
+  check_bits(index, ufp4_f32_bits(got->tensor_scale), ufp4_f32_bits(want->tensor_scale),
+             "tensor_scale");
   size_t scales = (size_t)(want->rows * want->scale_blocks);
-  if (want->scales != NULL) check_that(index, memcmp(got->scales, want->scales, scales) == 0, "scales");
-  if (want->scales_f32 != NULL) check_that(index, memcmp(got->scales_f32, want->scales_f32, 4 * scales) == 0, "scales");
+  if (want->scales != NULL)
+    check_that(index, memcmp(got->scales, want->scales, scales) == 0, "scales");
+  if (want->scales_f32 != NULL)
+    check_that(index, memcmp(got->scales_f32, want->scales_f32, 4 * scales) == 0, "scales");
 }
 
-static ufp4_operand_t quantized(check_random_t *random, int64_t rows, int64_t cols, const ufp4_quantize_t *how) {
+static ufp4_operand_t quantized(check_random_t *random, int64_t rows, int64_t cols,
+                                const ufp4_quantize_t *how) {
   float *values = bench_tensor(random, rows * cols, 1.0f);
   ufp4_matrix_t matrix = {UFP4_DTYPE_F32, rows, cols, cols, values};
   ufp4_operand_t operand;
@@ -52,7 +56,8 @@ TEST(written_operands_read_back) {
     ufp4_message_t message = {0};
     operand.flags = (unsigned)i & 3u;
     const char *path = bench_path("q.safetensors");
-    bench_check_status(i, ufp4_operand_write(path, &operand, &how, packed, &message), UFP4_OK, &message);
+    bench_check_status(i, ufp4_operand_write(path, &operand, &how, packed, &message), UFP4_OK,
+                       &message);
     bench_check_status(i, ufp4_operand_read(path, &back, &told, &message), UFP4_OK, &message);
     check_equal(i, &back, &operand);
     check_bits(i, told.rht, how.rht, "rht");
@@ -86,7 +91,8 @@ TEST(every_scale_reads_back) {
     ufp4_quantize_t told;
     ufp4_message_t message = {0};
     const char *path = bench_path("q.safetensors");
-    bench_check_status(i, ufp4_operand_write(path, &operand, how, i / 9 % 2, &message), UFP4_OK, &message);
+    bench_check_status(i, ufp4_operand_write(path, &operand, how, i / 9 % 2, &message), UFP4_OK,
+                       &message);
     bench_check_status(i, ufp4_operand_read(path, &back, &told, &message), UFP4_OK, &message);
     check_equal(i, &back, &operand);
     check_bits(i, told.rht, how->rht, "rht");
@@ -98,29 +104,33 @@ TEST(every_scale_reads_back) {
   bench_remove("q.safetensors");
 }
 
-// A file with @p width bytes of codes a row (all @p code) and @p blocks scales a row, of those element types.
-static ufp4_status_t read_typed(const char *const types[2], const char *metadata, int rows, int width, int blocks,
-                                uint8_t code, ufp4_operand_t *out, ufp4_quantize_t *how, ufp4_message_t *message) {
+// A file with @p width bytes of codes a row (all @p code) and @p blocks scales a row, of those
+// element types.
+static ufp4_status_t read_typed(const char *const types[2], const char *metadata, int rows,
+                                int width, int blocks, uint8_t code, ufp4_operand_t *out,
+                                ufp4_quantize_t *how, ufp4_message_t *message) {
   uint8_t bytes[4096];
   char json[1024];
-  int data = rows * width, all = data + rows * blocks, cols = strcmp(types[0], "F4") == 0 ? 2 * width : width;
-  int length =
-      snprintf(json, sizeof json,
-               "{\"__metadata__\": {%s}, \"codes\": {\"dtype\": \"%s\", \"shape\": [%d, %d], \"data_offsets\": [0, "
-               "%d]}, \"scales\": {\"dtype\": \"%s\", \"shape\": [%d, %d], \"data_offsets\": [%d, %d]}}",
-               metadata, types[0], rows, cols, data, types[1], rows, blocks, data, all);
+  int data = rows * width, all = data + rows * blocks,
+      cols = strcmp(types[0], "F4") == 0 ? 2 * width : width;
+  int length = snprintf(
+      json, sizeof json,
+      "{\"__metadata__\": {%s}, \"codes\": {\"dtype\": \"%s\", \"shape\": [%d, %d], "
+      "\"data_offsets\": [0, "
+      "%d]}, \"scales\": {\"dtype\": \"%s\", \"shape\": [%d, %d], \"data_offsets\": [%d, %d]}}",
+      metadata, types[0], rows, cols, data, types[1], rows, blocks, data, all);
   for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)((uint64_t)length >> (8 * i));
   memcpy(bytes + 8, json, (size_t)length);
   memset(bytes + 8 + length, code, (size_t)data);
   memset(bytes + 8 + length + data, 0x38, (size_t)(all - data));
-  ufp4_status_t status =
-      ufp4_operand_read(bench_file("q.safetensors", bytes, (size_t)(8 + length + all)), out, how, message);
+  ufp4_status_t status = ufp4_operand_read(
+      bench_file("q.safetensors", bytes, (size_t)(8 + length + all)), out, how, message);
   bench_remove("q.safetensors");
   return status;
 }
 
-static ufp4_status_t read_made(const char *metadata, int rows, int width, int blocks, uint8_t code, ufp4_operand_t *out,
-                               ufp4_quantize_t *how, ufp4_message_t *message) {
+static ufp4_status_t read_made(const char *metadata, int rows, int width, int blocks, uint8_t code,
+                               ufp4_operand_t *out, ufp4_quantize_t *how, ufp4_message_t *message) {
   static const char *const types[2] = {"U8", "U8"};
   return read_typed(types, metadata, rows, width, blocks, code, out, how, message);
 }
@@ -148,8 +158,8 @@ TEST(files_of_others_need_little) {
     ufp4_quantize_t how;
     ufp4_message_t message = {0};
     uint8_t code = table[i].packed ? 0x33 : 0x03;
-    ufp4_status_t status =
-        read_made(table[i].metadata, 2, table[i].width, table[i].blocks, code, &operand, &how, &message);
+    ufp4_status_t status = read_made(table[i].metadata, 2, table[i].width, table[i].blocks, code,
+                                     &operand, &how, &message);
     bench_check_status(i, status, UFP4_OK, &message);
     if (status != UFP4_OK) continue;
     check_bits(i, (uint64_t)operand.cols, (uint64_t)table[i].cols, "cols");
@@ -162,13 +172,15 @@ TEST(files_of_others_need_little) {
   }
 }
 
-static void check_refused(int64_t index, const char *metadata, int width, int blocks, uint8_t code, ufp4_status_t want,
-                          const char *words) {
+static void check_refused(int64_t index, const char *metadata, int width, int blocks, uint8_t code,
+                          ufp4_status_t want, const char *words) {
   ufp4_operand_t operand;
   ufp4_quantize_t how;
   ufp4_message_t message = {0};
-  bench_check_status(index, read_made(metadata, 2, width, blocks, code, &operand, &how, &message), want, &message);
-  check_that(index, strstr(message.text, words) != NULL, "message '%s' does not say '%s'", message.text, words);
+  bench_check_status(index, read_made(metadata, 2, width, blocks, code, &operand, &how, &message),
+                     want, &message);
+  check_that(index, strstr(message.text, words) != NULL, "message '%s' does not say '%s'",
+             message.text, words);
   check_that(index, operand.codes == NULL, "an operand was made");
 }
 
@@ -206,10 +218,12 @@ TEST(rejects_unknown_metadata_values) {
     snprintf(metadata, sizeof metadata, LEAST ", %s", extras[i]);
     check_refused(i, metadata, 5, 1, 3, UFP4_ERROR_FORMAT, "metadata");
   }
-  check_refused(20, "\"elem\": \"fp4\", \"scale\": \"e4m3\", \"block\": \"16\"", 5, 1, 3, UFP4_ERROR_FORMAT,
-                "elem is 'fp4'; e2m1, e1m2 or int4 is needed");
-  check_refused(21, "\"elem\": \"e2m1\", \"scale\": \"e5m2\", \"block\": \"16\"", 5, 1, 3, UFP4_ERROR_FORMAT, "scale");
-  check_refused(22, "\"elem\": \"e2m1\", \"scale\": \"e4m3\", \"block\": \"32\"", 5, 1, 3, UFP4_ERROR_FORMAT, "block");
+  check_refused(20, "\"elem\": \"fp4\", \"scale\": \"e4m3\", \"block\": \"16\"", 5, 1, 3,
+                UFP4_ERROR_FORMAT, "elem is 'fp4'; e2m1, e1m2 or int4 is needed");
+  check_refused(21, "\"elem\": \"e2m1\", \"scale\": \"e5m2\", \"block\": \"16\"", 5, 1, 3,
+                UFP4_ERROR_FORMAT, "scale");
+  check_refused(22, "\"elem\": \"e2m1\", \"scale\": \"e4m3\", \"block\": \"32\"", 5, 1, 3,
+                UFP4_ERROR_FORMAT, "block");
 }
 
 TEST(rejects_combinations_that_are_illegal) {
@@ -240,9 +254,12 @@ TEST(element_types_of_four_and_eight_bits) {
     const char *types[2], *metadata;
     int width, blocks, cols;
   } table[] = {
-      {{"U8", "F8_E4M3"}, MADE("e4m3", "16"), 16, 1, 16}, {{"U8", "F8_E4M3"}, MADE("nvfp4", "16"), 17, 2, 17},
-      {{"U8", "F8_E8M0"}, MADE("e8m0", "32"), 33, 2, 33}, {{"F4", "U8"}, MADE("e4m3", "16"), 16, 2, 32},
-      {{"F4", "F8_E8M0"}, MADE("e8m0", "32"), 20, 2, 40}, {{"F4", "F8_E4M3"}, MADE("nvfp4", "16"), 4, 1, 8},
+      {{"U8", "F8_E4M3"}, MADE("e4m3", "16"), 16, 1, 16},
+      {{"U8", "F8_E4M3"}, MADE("nvfp4", "16"), 17, 2, 17},
+      {{"U8", "F8_E8M0"}, MADE("e8m0", "32"), 33, 2, 33},
+      {{"F4", "U8"}, MADE("e4m3", "16"), 16, 2, 32},
+      {{"F4", "F8_E8M0"}, MADE("e8m0", "32"), 20, 2, 40},
+      {{"F4", "F8_E4M3"}, MADE("nvfp4", "16"), 4, 1, 8},
   };
   for (int i = 0; i < 6; i++) {
     ufp4_operand_t operand;
@@ -250,42 +267,48 @@ TEST(element_types_of_four_and_eight_bits) {
     ufp4_message_t message = {0};
     const int f4 = strcmp(table[i].types[0], "F4") == 0;
     bench_check_status(i,
-                       read_typed(table[i].types, table[i].metadata, 2, table[i].width, table[i].blocks,
-                                  f4 ? 0x5A : 0x0A, &operand, &how, &message),
+                       read_typed(table[i].types, table[i].metadata, 2, table[i].width,
+                                  table[i].blocks, f4 ? 0x5A : 0x0A, &operand, &how, &message),
                        UFP4_OK, &message);
     check_bits(i, (uint64_t)operand.cols, (uint64_t)table[i].cols, "cols");
     for (int64_t k = 0; k < operand.cols; k++)
       check_bits(k, fixture_code(&operand, 1, k), f4 && k % 2 != 0 ? 5 : 10, "code");
-    for (int64_t b = 0; b < 2 * operand.scale_blocks; b++) check_bits(b, operand.scales[b], 0x38, "scale");
+    for (int64_t b = 0; b < 2 * operand.scale_blocks; b++)
+      check_bits(b, operand.scales[b], 0x38, "scale");
     ufp4_operand_free(&operand);
   }
 }
 
-static void check_types_refused(int64_t index, const char *codes, const char *scales, const char *metadata, int width,
-                                int blocks, const char *words) {
+static void check_types_refused(int64_t index, const char *codes, const char *scales,
+                                const char *metadata, int width, int blocks, const char *words) {
   const char *const types[2] = {codes, scales};
   ufp4_operand_t operand;
   ufp4_quantize_t how;
   ufp4_message_t message = {0};
   ufp4_status_t status = read_typed(types, metadata, 2, width, blocks, 3, &operand, &how, &message);
   bench_check_status(index, status, UFP4_ERROR_FORMAT, &message);
-  check_that(index, strstr(message.text, words) != NULL, "message '%s' does not say '%s'", message.text, words);
+  check_that(index, strstr(message.text, words) != NULL, "message '%s' does not say '%s'",
+             message.text, words);
 }
 
 TEST(rejects_element_types_that_contradict_the_metadata) {
   static const char int4[] = "\"elem\": \"int4\", \"scale\": \"e4m3\", \"block\": \"16\"";
-  check_types_refused(0, "U8", "F8_E8M0", MADE("e4m3", "16"), 16, 1, "F8_E8M0; U8 or F8_E4M3 is needed");
-  check_types_refused(1, "U8", "F8_E4M3", MADE("e8m0", "32"), 16, 1, "F8_E4M3; U8 or F8_E8M0 is needed");
+  check_types_refused(0, "U8", "F8_E8M0", MADE("e4m3", "16"), 16, 1,
+                      "F8_E8M0; U8 or F8_E4M3 is needed");
+  check_types_refused(1, "U8", "F8_E4M3", MADE("e8m0", "32"), 16, 1,
+                      "F8_E4M3; U8 or F8_E8M0 is needed");
   check_types_refused(2, "F8_E4M3", "U8", MADE("e4m3", "16"), 16, 1, "F8_E4M3; U8 or F4 is needed");
   check_types_refused(3, "F4", "U8", int4, 16, 2, "these are int4");
-  check_types_refused(4, "F4", "U8", MADE("e4m3", "16") ", \"cols\": \"30\"", 16, 2, "do not go together");
+  check_types_refused(4, "F4", "U8", MADE("e4m3", "16") ", \"cols\": \"30\"", 16, 2,
+                      "do not go together");
 }
 
 TEST(rejects_shapes_that_do_not_go_together) {
   check_refused(0, LEAST, 17, 1, 3, UFP4_ERROR_FORMAT, "do not go together");
   check_refused(1, LEAST, 16, 3, 3, UFP4_ERROR_FORMAT, "do not go together");
   check_refused(2, LEAST ", \"cols\": \"6\"", 5, 1, 3, UFP4_ERROR_FORMAT, "do not go together");
-  check_refused(3, LEAST ", \"cols\": \"17\"", 17, 1, 3, UFP4_ERROR_FORMAT, "(metadata: cols 17) do not go together");
+  check_refused(3, LEAST ", \"cols\": \"17\"", 17, 1, 3, UFP4_ERROR_FORMAT,
+                "(metadata: cols 17) do not go together");
   check_refused(4, LEAST ", \"rows\": \"3\"", 5, 1, 3, UFP4_ERROR_FORMAT, "do not go together");
   check_refused(5, LEAST ", \"rht\": \"0xD7E8\"", 5, 1, 3, UFP4_ERROR_FORMAT, "do not go together");
 }
@@ -299,12 +322,13 @@ static ufp4_status_t read_f32(const float *scales, int rows, int codes_rows, ufp
       "\"codes\": {\"dtype\": \"U8\", \"shape\": [%d, 3], \"data_offsets\": [%d, %d]}}";
   uint8_t bytes[512] = {0};
   ufp4_quantize_t how;
-  int size = 4 * rows,
-      length = snprintf((char *)bytes + 8, 400, json, rows, size, codes_rows, size, size + 3 * codes_rows);
+  int size = 4 * rows, length = snprintf((char *)bytes + 8, 400, json, rows, size, codes_rows, size,
+                                         size + 3 * codes_rows);
   bytes[0] = (uint8_t)length;
   bytes[1] = (uint8_t)(length >> 8);
   memcpy(bytes + 8 + length, scales, (size_t)size);
-  const char *path = bench_file("f.safetensors", bytes, (size_t)(8 + length + size + 3 * codes_rows));
+  const char *path =
+      bench_file("f.safetensors", bytes, (size_t)(8 + length + size + 3 * codes_rows));
   ufp4_status_t status = ufp4_operand_read(path, out, &how, message);
   bench_remove("f.safetensors");
   return status;
@@ -321,11 +345,13 @@ TEST(fp32_scales_of_others_may_be_nan) {
 }
 
 TEST(rejects_negative_and_infinite_fp32_scales) {
-  const float scales[][2] = {{-1, 1}, {1, ufp4_f32_value(0x7F800000)}, {ufp4_f32_value(0x80000001), 0}};
+  const float scales[][2] = {
+      {-1, 1}, {1, ufp4_f32_value(0x7F800000)}, {ufp4_f32_value(0x80000001), 0}};
   for (int i = 0; i < 3; i++) {
     ufp4_operand_t operand;
     ufp4_message_t message = {0};
-    bench_check_status(i, read_f32(scales[i], 2, 2, &operand, &message), UFP4_ERROR_FORMAT, &message);
+    bench_check_status(i, read_f32(scales[i], 2, 2, &operand, &message), UFP4_ERROR_FORMAT,
+                       &message);
     check_that(i, strstr(message.text, "negative or infinite") != NULL, "'%s'", message.text);
     check_that(i, operand.codes == NULL, "an operand was made");
   }
@@ -345,15 +371,18 @@ TEST(rejects_sizes_over_the_limit) {
   ufp4_operand_t operand;
   ufp4_quantize_t how;
   ufp4_message_t message = {0};
-  int length =
-      snprintf((char *)bytes + 8, 500,
-               "{\"__metadata__\": {%s}, \"codes\": {\"dtype\": \"U8\", \"shape\": [%lld, 1], \"data_offsets\":"
-               "[0, %lld]}, \"scales\": {\"dtype\": \"U8\", \"shape\": [%lld, 1], \"data_offsets\": [%lld, %lld]}}",
-               LEAST, (long long)rows, (long long)rows, (long long)rows, (long long)rows, (long long)(2 * rows));
+  int length = snprintf((char *)bytes + 8, 500,
+                        "{\"__metadata__\": {%s}, \"codes\": {\"dtype\": \"U8\", \"shape\": [%lld, "
+                        "1], \"data_offsets\":"
+                        "[0, %lld]}, \"scales\": {\"dtype\": \"U8\", \"shape\": [%lld, 1], "
+                        "\"data_offsets\": [%lld, %lld]}}",
+                        LEAST, (long long)rows, (long long)rows, (long long)rows, (long long)rows,
+                        (long long)(2 * rows));
   bytes[0] = (uint8_t)length;
   bytes[1] = (uint8_t)(length >> 8);
   const char *path = bench_file("big.safetensors", bytes, (size_t)(8 + length + 2 * rows));
-  bench_check_status(0, ufp4_operand_read(path, &operand, &how, &message), UFP4_ERROR_ARGUMENT, &message);
+  bench_check_status(0, ufp4_operand_read(path, &operand, &how, &message), UFP4_ERROR_ARGUMENT,
+                     &message);
   check_that(0, strstr(message.text, "at most") != NULL, "'%s'", message.text);
   check_that(0, operand.codes == NULL, "an operand was made");
   bench_remove("big.safetensors");

@@ -15,13 +15,15 @@ TEST(ufp4_is_uniform_with_rht_everywhere) {
   ufp4_recipe_t recipe = named("ufp4");
   check_bits(0, recipe.elem, UFP4_ELEM_E1M2, "elem");
   check_bits(1, recipe.rht_mask, 0xD7E8, "mask");
-  for (int i = 0; i < UFP4_PASS_COUNT; i++) check_bits(i, (uint64_t)recipe.rht[i], 1, "RHT of pass %d", i);
+  for (int i = 0; i < UFP4_PASS_COUNT; i++)
+    check_bits(i, (uint64_t)recipe.rht[i], 1, "RHT of pass %d", i);
 }
 
 TEST(e2m1_has_rht_in_wgrad_only) {
   ufp4_recipe_t recipe = named("e2m1");
   check_bits(0, recipe.elem, UFP4_ELEM_E2M1, "elem");
-  for (int i = 0; i < UFP4_PASS_COUNT; i++) check_bits(i, (uint64_t)recipe.rht[i], i == UFP4_PASS_WGRAD, "pass %d", i);
+  for (int i = 0; i < UFP4_PASS_COUNT; i++)
+    check_bits(i, (uint64_t)recipe.rht[i], i == UFP4_PASS_WGRAD, "pass %d", i);
 }
 
 TEST(stochastic_and_up_for_dy_only) {
@@ -29,7 +31,8 @@ TEST(stochastic_and_up_for_dy_only) {
   for (int i = 0; i < 2; i++) {
     ufp4_recipe_t recipe = named(names[i]);
     for (int role = 0; role < UFP4_ROLE_COUNT; role++) {
-      check_bits(role, recipe.round[role], role == UFP4_ROLE_DY ? UFP4_ROUND_SR : UFP4_ROUND_RNE, "round");
+      check_bits(role, recipe.round[role], role == UFP4_ROLE_DY ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
+                 "round");
       check_bits(role, recipe.scale_round[role], role == UFP4_ROLE_DY, "scale_round");
     }
   }
@@ -43,14 +46,16 @@ TEST(bf16_quantizes_nothing) {
 TEST(operands_of_a_pass_agree_on_rht) {
   ufp4_recipe_t recipe = named("ufp4");
   for (unsigned bits = 0; bits < 8; bits++) {
-    for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) recipe.rht[pass] = (ufp4_rht_t)(bits >> pass & 1);
+    for (int pass = 0; pass < UFP4_PASS_COUNT; pass++)
+      recipe.rht[pass] = (ufp4_rht_t)(bits >> pass & 1);
     for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
       ufp4_role_t roles[2];
       ufp4_axis_t axes[2];
       ufp4_pass_operands((ufp4_pass_t)pass, roles, axes);
       for (int i = 0; i < 2; i++) {
         ufp4_quantize_t how = ufp4_recipe_quantize(&recipe, roles[i], axes[i]);
-        check_bits(pass, (uint64_t)how.rht, (uint64_t)recipe.rht[pass], "operand %d with passes 0x%x", i, bits);
+        check_bits(pass, (uint64_t)how.rht, (uint64_t)recipe.rht[pass],
+                   "operand %d with passes 0x%x", i, bits);
         check_bits(pass, how.axis, axes[i], "axis");
         check_bits(pass, how.round, recipe.round[roles[i]], "round");
       }
@@ -64,9 +69,12 @@ TEST(nvfp4_has_tiles_of_weights_and_rht_in_wgrad_only) {
   check_bits(1, recipe.scale, UFP4_SCALE_NVFP4, "scale");
   check_bits(2, recipe.contract, UFP4_CONTRACT_EXACT, "contract");
   for (int i = 0; i < 3; i++) {
-    check_bits(i, recipe.layout[i], i == UFP4_ROLE_W ? UFP4_LAYOUT_2D : UFP4_LAYOUT_1D, "layout of role %d", i);
-    check_bits(i, recipe.rht[i], i == UFP4_PASS_WGRAD ? UFP4_RHT_BF16 : UFP4_RHT_NONE, "RHT of pass %d", i);
-    check_bits(i, recipe.round[i], i == UFP4_ROLE_DY ? UFP4_ROUND_SR : UFP4_ROUND_RNE, "round of role %d", i);
+    check_bits(i, recipe.layout[i], i == UFP4_ROLE_W ? UFP4_LAYOUT_2D : UFP4_LAYOUT_1D,
+               "layout of role %d", i);
+    check_bits(i, recipe.rht[i], i == UFP4_PASS_WGRAD ? UFP4_RHT_BF16 : UFP4_RHT_NONE,
+               "RHT of pass %d", i);
+    check_bits(i, recipe.round[i], i == UFP4_ROLE_DY ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
+               "round of role %d", i);
     check_bits(i, recipe.scale_round[i], UFP4_SCALE_ROUND_RNE, "scale_round of role %d", i);
   }
 }
@@ -79,7 +87,8 @@ TEST(mxfp4_rounds_scales_down_and_has_no_rht) {
   for (int i = 0; i < 3; i++) {
     check_bits(i, recipe.layout[i], UFP4_LAYOUT_1D, "layout of role %d", i);
     check_bits(i, recipe.rht[i], UFP4_RHT_NONE, "RHT of pass %d", i);
-    check_bits(i, recipe.round[i], i == UFP4_ROLE_DY ? UFP4_ROUND_SR : UFP4_ROUND_RNE, "round of role %d", i);
+    check_bits(i, recipe.round[i], i == UFP4_ROLE_DY ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
+               "round of role %d", i);
     check_bits(i, recipe.scale_round[i], UFP4_SCALE_ROUND_DOWN, "scale_round of role %d", i);
   }
 }
@@ -90,15 +99,16 @@ TEST(recipes_are_legal_on_model_and_rtl) {
     const char *backend = i % 2 ? "rtl" : "model";
     ufp4_recipe_t recipe = named(names[i / 2]);
     ufp4_message_t message = {0};
-    check_bits(i, ufp4_recipe_check(&recipe, UFP4_PASSES_ALL, backend, &message), UFP4_OK, "%s on %s: %s", names[i / 2],
-               backend, message.text);
+    check_bits(i, ufp4_recipe_check(&recipe, UFP4_PASSES_ALL, backend, &message), UFP4_OK,
+               "%s on %s: %s", names[i / 2], backend, message.text);
   }
 }
 
-// --- Files ---------------------------------------------------------------------------------------------
+// --- Files --------------------------------------------------------------------------------------
 
 static ufp4_status_t read_text(const char *text, ufp4_recipe_t *recipe, ufp4_message_t *message) {
-  ufp4_status_t status = ufp4_recipe_read(bench_file("mine.json", text, strlen(text)), recipe, message);
+  ufp4_status_t status =
+      ufp4_recipe_read(bench_file("mine.json", text, strlen(text)), recipe, message);
   bench_remove("mine.json");
   return status;
 }
@@ -142,7 +152,8 @@ TEST(a_file_says_what_nvfp4_is) {
   ufp4_recipe_t got;
   ufp4_message_t message = {0};
   ufp4_status_t status = read_text(
-      "{\"name\": \"mine\", \"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"rht\": {\"wgrad\": \"bf16\"},"
+      "{\"name\": \"mine\", \"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"rht\": {\"wgrad\": "
+      "\"bf16\"},"
       " \"round\": {\"dy\": \"sr\"}, \"layout\": {\"w\": \"2d\"}}",
       &got, &message);
   bench_check_status(0, status, UFP4_OK, &message);
@@ -185,7 +196,8 @@ static ufp4_status_t read_name(const char *name, ufp4_recipe_t *recipe, ufp4_mes
 }
 
 TEST(names_have_letters_digits_and_four_signs) {
-  static const char *const good[] = {"a", "A.b_c+d-9", "-", "0", "\xC3\xBC", "0123456789012345678901234567890"};
+  static const char *const good[] = {"a", "A.b_c+d-9", "-",
+                                     "0", "\xC3\xBC",  "0123456789012345678901234567890"};
   static const char *const bad[] = {"a b",
                                     "a,b",
                                     "a\\nb",
@@ -228,13 +240,15 @@ TEST(a_files_own_name_is_made_fit) {
   bench_check_status(0, ufp4_recipe_read(path, &recipe, &message), UFP4_OK, &message);
   bench_remove("a b,(c).x.json");
   const size_t length = strlen(recipe.name);
-  check_that(0, length >= 7 && strcmp(recipe.name + length - 7, "a-b--c-") == 0, "name %s", recipe.name);
+  check_that(0, length >= 7 && strcmp(recipe.name + length - 7, "a-b--c-") == 0, "name %s",
+             recipe.name);
 }
 
 TEST(rejects_a_recipe_file_that_is_not_there) {
   ufp4_recipe_t recipe;
   ufp4_message_t message = {0};
-  bench_check_status(0, ufp4_recipe_read(bench_path("absent.json"), &recipe, &message), UFP4_ERROR_IO, &message);
+  bench_check_status(0, ufp4_recipe_read(bench_path("absent.json"), &recipe, &message),
+                     UFP4_ERROR_IO, &message);
 }
 
 TEST(rejects_other_names) {

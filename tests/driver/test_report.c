@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program says of a GEMM: the comparison of two results, and the bound beside the utilization.
+// What the program says of a GEMM: the comparison of two results, and the bound beside the
+// utilization.
 #include <math.h>
 #include <string.h>
 
@@ -51,25 +52,28 @@ TEST(bound_of_known_shapes) {
     int64_t m, n, k;
     double percent;
   } table[] = {
-      {DEFAULT, 64, 4, 512, 512, 512, 100.0},                    // compute 32768 cycles, read 18432, write 16384
-      {DEFAULT, 8, 4, 512, 512, 512, 100.0 * 32768 / 147456},    // read 147456, write 131072
-      {DEFAULT, 64, 4, 128, 128, 64, 25.0},                      // write 1024, compute 256
-      {DEFAULT, 64, 2, 128, 128, 64, 50.0},                      // half in BF16
-      {DEFAULT, 64, 4, 1, 1, 1, 100.0 / (4096 * 4.5)},           // one MAC in the time of 288 bytes
-      {DEFAULT, 64, 4, 17, 17, 17, 100.0 * 4913 / (4096 * 34)},  // write 17 rows of two beats, read 18 cycles
-      {SMALL, 8, 4, 16, 16, 1024, 100.0},                        // compute 4096, read 128 units of 144 bytes: 2304
+      {DEFAULT, 64, 4, 512, 512, 512, 100.0},  // compute 32768 cycles, read 18432, write 16384
+      {DEFAULT, 8, 4, 512, 512, 512, 100.0 * 32768 / 147456},  // read 147456, write 131072
+      {DEFAULT, 64, 4, 128, 128, 64, 25.0},                    // write 1024, compute 256
+      {DEFAULT, 64, 2, 128, 128, 64, 50.0},                    // half in BF16
+      {DEFAULT, 64, 4, 1, 1, 1, 100.0 / (4096 * 4.5)},         // one MAC in the time of 288 bytes
+      {DEFAULT, 64, 4, 17, 17, 17,
+       100.0 * 4913 / (4096 * 34)},        // write 17 rows of two beats, read 18 cycles
+      {SMALL, 8, 4, 16, 16, 1024, 100.0},  // compute 4096, read 128 units of 144 bytes: 2304
   };
   for (int i = 0; i < 7; i++) {
-    double got =
-        report_bound_percent(table[i].core, table[i].bytes, table[i].d_bytes, table[i].m, table[i].n, table[i].k);
-    check_that(i, fabs(got - table[i].percent) < 1e-9, "%.9f %%, want %.9f %%", got, table[i].percent);
+    double got = report_bound_percent(table[i].core, table[i].bytes, table[i].d_bytes, table[i].m,
+                                      table[i].n, table[i].k);
+    check_that(i, fabs(got - table[i].percent) < 1e-9, "%.9f %%, want %.9f %%", got,
+               table[i].percent);
   }
 }
 
 TEST(bound_is_never_over_100) {
   check_random_t random = check_random();
   for (int i = 0; i < 2000; i++) {
-    int64_t m = 1 + check_below(&random, 700), n = 1 + check_below(&random, 700), k = 1 + check_below(&random, 700);
+    int64_t m = 1 + check_below(&random, 700), n = 1 + check_below(&random, 700),
+            k = 1 + check_below(&random, 700);
     double got = report_bound_percent(&cores[i % 2], 1 + check_below(&random, 200), 4, m, n, k);
     check_that(i, got > 0 && got <= 100.0, "%.9f %%", got);
   }
@@ -89,7 +93,8 @@ TEST(columns_of_a_case) {
   info.has_cycles = 0;
   line = report_case_make("fprop", "e1m2", &stats, 4, &info, 0);
   check_that(4,
-             isnan(line.cycles) && isnan(line.util_percent) && isnan(line.bound_percent) && isnan(line.stall_percent),
+             isnan(line.cycles) && isnan(line.util_percent) && isnan(line.bound_percent) &&
+                 isnan(line.stall_percent),
              "columns without cycles");
 }
 

@@ -7,8 +7,8 @@
 
 static const float six[] = {1.0f, -2.5f, 0.0f, 1e-40f, 3e38f, -0.0f};
 
-static ufp4_status_t read_text(const char *json, const void *data, size_t size, const char *name, ufp4_tensor_t *out,
-                               ufp4_message_t *message) {
+static ufp4_status_t read_text(const char *json, const void *data, size_t size, const char *name,
+                               ufp4_tensor_t *out, ufp4_message_t *message) {
   uint8_t bytes[2048];
   size_t length = strlen(json);
   char path[160];
@@ -24,7 +24,8 @@ static ufp4_status_t read_text(const char *json, const void *data, size_t size, 
 
 TEST(named_tensors_of_each_type) {
   static const char json[] =
-      "{\"__metadata__\": {\"a\": \"b\"}, \"x.weight\": {\"dtype\": \"F32\", \"shape\": [2, 3], \"data_offsets\": [0, "
+      "{\"__metadata__\": {\"a\": \"b\"}, \"x.weight\": {\"dtype\": \"F32\", \"shape\": [2, 3], "
+      "\"data_offsets\": [0, "
       "24]},"
       "\"h\": {\"dtype\": \"F16\", \"shape\": [1, 2], \"data_offsets\": [24, 28]},"
       "\"b\": {\"dtype\": \"BF16\", \"shape\": [2, 1], \"data_offsets\": [28, 32]}}   ";
@@ -34,8 +35,10 @@ TEST(named_tensors_of_each_type) {
   ufp4_message_t message = {0};
   memcpy(data, six, 24);
   memcpy(data + 24, halves, 8);
-  bench_check_status(0, read_text(json, data, 32, "x.weight", &tensor, &message), UFP4_OK, &message);
-  check_that(0, tensor.view.rows == 2 && tensor.view.cols == 3 && memcmp(tensor.data, six, 24) == 0, "x.weight");
+  bench_check_status(0, read_text(json, data, 32, "x.weight", &tensor, &message), UFP4_OK,
+                     &message);
+  check_that(0, tensor.view.rows == 2 && tensor.view.cols == 3 && memcmp(tensor.data, six, 24) == 0,
+             "x.weight");
   ufp4_tensor_free(&tensor);
   bench_check_status(1, read_text(json, data, 32, "h", &tensor, &message), UFP4_OK, &message);
   check_bits(1, ufp4_f32_bits(((float *)tensor.data)[1]), ufp4_f32_bits(-2.0f), "h");
@@ -46,14 +49,18 @@ TEST(named_tensors_of_each_type) {
   ufp4_tensor_free(&tensor);
 }
 
-static void check_refused(int64_t index, const char *json, size_t size, const char *name, const char *words) {
+static void check_refused(int64_t index, const char *json, size_t size, const char *name,
+                          const char *words) {
   ufp4_tensor_t tensor;
   ufp4_message_t message = {0};
-  bench_check_status(index, read_text(json, six, size, name, &tensor, &message), UFP4_ERROR_FORMAT, &message);
-  check_that(index, strstr(message.text, words) != NULL, "message '%s' does not say '%s'", message.text, words);
+  bench_check_status(index, read_text(json, six, size, name, &tensor, &message), UFP4_ERROR_FORMAT,
+                     &message);
+  check_that(index, strstr(message.text, words) != NULL, "message '%s' does not say '%s'",
+             message.text, words);
 }
 
-#define X(shape, from, to) "{\"x\": {\"dtype\": \"F32\", \"shape\": " shape ", \"data_offsets\": [" from ", " to "]}}"
+#define X(shape, from, to) \
+  "{\"x\": {\"dtype\": \"F32\", \"shape\": " shape ", \"data_offsets\": [" from ", " to "]}}"
 
 TEST(rejects_an_unknown_name) {
   check_refused(0, X("[2, 3]", "0", "24"), 24, "y", "it has x");
@@ -62,7 +69,8 @@ TEST(rejects_an_unknown_name) {
 }
 
 TEST(rejects_truncated_data) {
-  for (size_t size = 0; size < 24; size++) check_refused((int64_t)size, X("[2, 3]", "0", "24"), size, "x", "truncated");
+  for (size_t size = 0; size < 24; size++)
+    check_refused((int64_t)size, X("[2, 3]", "0", "24"), size, "x", "truncated");
 }
 
 TEST(rejects_bytes_of_no_tensor) {
@@ -86,14 +94,17 @@ TEST(rejects_offsets_that_lie) {
   check_refused(1, X("[2, 3]", "-24", "0"), 24, "x", "not two whole numbers, [begin, end]");
   check_refused(2, X("[2, 3]", "24", "0"), 24, "x", "not two whole numbers, [begin, end]");
   check_refused(3, X("[2, 3]", "0.0", "24"), 24, "x", "not two whole numbers, [begin, end]");
-  check_refused(4, X("[2, 4]", "0", "24"), 24, "x", "2 x 4 elements of type F32 do not go with 24 bytes");
+  check_refused(4, X("[2, 4]", "0", "24"), 24, "x",
+                "2 x 4 elements of type F32 do not go with 24 bytes");
   check_refused(5, X("[4611686018427387904, 4]", "0", "24"), 24, "x", "do not go with");
 }
 
 TEST(rejects_shapes_that_are_none) {
-  static const char *const shapes[] = {X("[2.0, 3.0]", "0", "24"), X("[-2, -3]", "0", "24"), X("\"2x3\"", "0", "24"),
-                                       X("[2, null]", "0", "24"), X("{}", "0", "24")};
-  for (int i = 0; i < 5; i++) check_refused(i, shapes[i], 24, "x", "its shape must hold whole numbers");
+  static const char *const shapes[] = {X("[2.0, 3.0]", "0", "24"), X("[-2, -3]", "0", "24"),
+                                       X("\"2x3\"", "0", "24"), X("[2, null]", "0", "24"),
+                                       X("{}", "0", "24")};
+  for (int i = 0; i < 5; i++)
+    check_refused(i, shapes[i], 24, "x", "its shape must hold whole numbers");
 }
 
 TEST(rejects_empty_tensors) {
@@ -105,10 +116,13 @@ TEST(rejects_wrong_shapes_and_types) {
   check_refused(0, X("[6]", "0", "24"), 24, "x", "; 2 are needed");
   check_refused(1, X("[1, 2, 3]", "0", "24"), 24, "x", "; 2 are needed");
   check_refused(2, X("[]", "0", "4"), 4, "x", "0 dimensions; 2 are needed");
-  check_refused(3, "{\"x\": {\"dtype\": \"F8_E4M3\", \"shape\": [4, 6], \"data_offsets\": [0, 24]}}", 24, "x",
-                "F8_E4M3");
-  check_refused(4, "{\"x\": {\"dtype\": 7, \"shape\": [2, 3], \"data_offsets\": [0, 24]}}", 24, "x", "missing");
-  check_refused(5, "{\"x\": {\"dtype\": \"U8\", \"shape\": [4, 6], \"data_offsets\": [0, 24]}}", 24, "x", "U8");
+  check_refused(3,
+                "{\"x\": {\"dtype\": \"F8_E4M3\", \"shape\": [4, 6], \"data_offsets\": [0, 24]}}",
+                24, "x", "F8_E4M3");
+  check_refused(4, "{\"x\": {\"dtype\": 7, \"shape\": [2, 3], \"data_offsets\": [0, 24]}}", 24, "x",
+                "missing");
+  check_refused(5, "{\"x\": {\"dtype\": \"U8\", \"shape\": [4, 6], \"data_offsets\": [0, 24]}}", 24,
+                "x", "U8");
 }
 
 TEST(rejects_headers_that_are_no_objects) {
@@ -128,7 +142,8 @@ TEST(rejects_headers_that_are_no_objects) {
 }
 
 TEST(rejects_lengths_that_lie) {
-  static const uint8_t lengths[][8] = {{255, 255, 255, 255, 255, 255, 255, 255}, {0, 0, 0, 16}, {200}};
+  static const uint8_t lengths[][8] = {
+      {255, 255, 255, 255, 255, 255, 255, 255}, {0, 0, 0, 16}, {200}};
   for (int i = 0; i < 3; i++) {
     uint8_t bytes[16] = {0};
     ufp4_tensor_t tensor;
@@ -148,7 +163,8 @@ TEST(rejects_files_under_8_bytes) {
     ufp4_message_t message = {0};
     char path[160];
     snprintf(path, sizeof path, "%s:x", bench_file("t.safetensors", bytes, size));
-    bench_check_status((int64_t)size, ufp4_file_read(path, 0, &tensor, &message), UFP4_ERROR_FORMAT, &message);
+    bench_check_status((int64_t)size, ufp4_file_read(path, 0, &tensor, &message), UFP4_ERROR_FORMAT,
+                       &message);
     check_that((int64_t)size, strstr(message.text, "truncated") != NULL, "'%s'", message.text);
   }
   bench_remove("t.safetensors");
@@ -160,7 +176,8 @@ TEST(rejects_unknown_names_among_many_and_none) {
   check_refused(1, "{\"__metadata__\": {}}", 0, "__metadata__", "it has none");
   for (int i = 0; i < 20; i++) {
     char entry[100];
-    snprintf(entry, sizeof entry, ", \"layer.%d.weight.of.some.length\": {\"data_offsets\": [0, 0]}", i);
+    snprintf(entry, sizeof entry,
+             ", \"layer.%d.weight.of.some.length\": {\"data_offsets\": [0, 0]}", i);
     strcat(json, entry);
   }
   strcat(json, "}");
@@ -171,18 +188,26 @@ TEST(rejects_unknown_names_among_many_and_none) {
 TEST(rejects_a_missing_file) {
   ufp4_tensor_t tensor;
   ufp4_message_t message = {0};
-  bench_check_status(0, ufp4_file_read("bench-none.safetensors:x", 0, &tensor, &message), UFP4_ERROR_IO, &message);
+  bench_check_status(0, ufp4_file_read("bench-none.safetensors:x", 0, &tensor, &message),
+                     UFP4_ERROR_IO, &message);
 }
 
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
-      CHECK_TEST(named_tensors_of_each_type),     CHECK_TEST(rejects_an_unknown_name),
-      CHECK_TEST(rejects_truncated_data),         CHECK_TEST(rejects_bytes_of_no_tensor),
-      CHECK_TEST(rejects_overlapping_tensors),    CHECK_TEST(rejects_offsets_that_lie),
-      CHECK_TEST(rejects_wrong_shapes_and_types), CHECK_TEST(rejects_headers_that_are_no_objects),
-      CHECK_TEST(rejects_lengths_that_lie),       CHECK_TEST(rejects_a_missing_file),
-      CHECK_TEST(rejects_shapes_that_are_none),   CHECK_TEST(rejects_empty_tensors),
-      CHECK_TEST(rejects_files_under_8_bytes),    CHECK_TEST(rejects_unknown_names_among_many_and_none),
+      CHECK_TEST(named_tensors_of_each_type),
+      CHECK_TEST(rejects_an_unknown_name),
+      CHECK_TEST(rejects_truncated_data),
+      CHECK_TEST(rejects_bytes_of_no_tensor),
+      CHECK_TEST(rejects_overlapping_tensors),
+      CHECK_TEST(rejects_offsets_that_lie),
+      CHECK_TEST(rejects_wrong_shapes_and_types),
+      CHECK_TEST(rejects_headers_that_are_no_objects),
+      CHECK_TEST(rejects_lengths_that_lie),
+      CHECK_TEST(rejects_a_missing_file),
+      CHECK_TEST(rejects_shapes_that_are_none),
+      CHECK_TEST(rejects_empty_tensors),
+      CHECK_TEST(rejects_files_under_8_bytes),
+      CHECK_TEST(rejects_unknown_names_among_many_and_none),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// --- Inputs ------------------------------------------------------------------------------------------
+// --- Inputs -------------------------------------------------------------------------------------
 
 void fuzz_bytes(fuzz_input_t *input, void *out, size_t count) {
   size_t have = count < input->left ? count : input->left;
@@ -38,7 +38,7 @@ uint32_t fuzz_below(fuzz_input_t *input, uint32_t bound) {
   return (bound <= 256 ? fuzz_u8(input) : fuzz_u32(input)) % bound;
 }
 
-// --- Demands -----------------------------------------------------------------------------------------
+// --- Demands ------------------------------------------------------------------------------------
 
 void fuzz_demand(int ok, const char *what) {
   if (ok) return;
@@ -52,7 +52,7 @@ void fuzz_demand_message(ufp4_status_t status, const ufp4_message_t *message) {
   fuzz_demand(strchr(message->text, '\n') == NULL, "a message is one line");
 }
 
-// --- Files -------------------------------------------------------------------------------------------
+// --- Files --------------------------------------------------------------------------------------
 
 static char folder[200];
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The golden model's calls with arguments of any value. What they describe is really there, to the last byte, where it
-// is small; where it is not, the call must refuse before it looks. A call that is refused has written nothing.
+// The golden model's calls with arguments of any value. What they describe is really there, to the
+// last byte, where it is small; where it is not, the call must refuse before it looks. A call that
+// is refused has written nothing.
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,16 +34,17 @@ static unsigned any_choice(fuzz_input_t *input, unsigned count) {
 }
 
 static ufp4_quantize_t any_options(fuzz_input_t *input) {
-  return (ufp4_quantize_t){.elem = (ufp4_elem_t)any_choice(input, UFP4_ELEM_COUNT),
-                           .scale = (ufp4_scale_t)any_choice(input, UFP4_SCALE_COUNT),
-                           .axis = (ufp4_axis_t)any_choice(input, 2),
-                           .layout = (ufp4_layout_t)any_choice(input, UFP4_LAYOUT_COUNT),
-                           .rht = (ufp4_rht_t)any_choice(input, UFP4_RHT_COUNT),
-                           .rht_mask = (uint16_t)fuzz_u32(input),
-                           .round = (ufp4_round_t)any_choice(input, UFP4_ROUND_COUNT),
-                           .scale_round = (ufp4_scale_round_t)any_choice(input, UFP4_SCALE_ROUND_COUNT),
-                           .exponent_given = fuzz_u8(input) & 1,
-                           .exponent = (int)fuzz_u32(input)};
+  return (ufp4_quantize_t){
+      .elem = (ufp4_elem_t)any_choice(input, UFP4_ELEM_COUNT),
+      .scale = (ufp4_scale_t)any_choice(input, UFP4_SCALE_COUNT),
+      .axis = (ufp4_axis_t)any_choice(input, 2),
+      .layout = (ufp4_layout_t)any_choice(input, UFP4_LAYOUT_COUNT),
+      .rht = (ufp4_rht_t)any_choice(input, UFP4_RHT_COUNT),
+      .rht_mask = (uint16_t)fuzz_u32(input),
+      .round = (ufp4_round_t)any_choice(input, UFP4_ROUND_COUNT),
+      .scale_round = (ufp4_scale_round_t)any_choice(input, UFP4_SCALE_ROUND_COUNT),
+      .exponent_given = fuzz_u8(input) & 1,
+      .exponent = (int)fuzz_u32(input)};
 }
 
 static void check_quantize(fuzz_input_t *input) {
@@ -59,18 +61,20 @@ static void check_quantize(fuzz_input_t *input) {
   fuzz_bytes(input, data, bytes);
   in.data = data;
   // Sizes that are legal but not small would need the memory they name.
-  const int legal_sizes =
-      in.rows >= 1 && in.rows <= UFP4_MAX_DIM && in.cols >= 1 && in.cols <= UFP4_MAX_DIM && in.ld >= in.cols;
+  const int legal_sizes = in.rows >= 1 && in.rows <= UFP4_MAX_DIM && in.cols >= 1 &&
+                          in.cols <= UFP4_MAX_DIM && in.ld >= in.cols;
   int t = 12345;
   ufp4_operand_t out = {.rows = -7};
   if (real || !legal_sizes) {
     ufp4_status_t status = ufp4_tensor_exponent(&in, &how, &t);
-    fuzz_demand(status == UFP4_OK || (status == UFP4_ERROR_ARGUMENT && t == 12345), "an exponent, or nothing written");
+    fuzz_demand(status == UFP4_OK || (status == UFP4_ERROR_ARGUMENT && t == 12345),
+                "an exponent, or nothing written");
     status = ufp4_quantize(&in, &how, &out);
     fuzz_demand(status == UFP4_OK || (status == UFP4_ERROR_ARGUMENT && out.rows == -7),
                 "quantized, or nothing written");
-    fuzz_demand(status != UFP4_OK || (real && ufp4_combination_quantize(&how, 0, NULL, NULL) == UFP4_OK),
-                "it was legal");
+    fuzz_demand(
+        status != UFP4_OK || (real && ufp4_combination_quantize(&how, 0, NULL, NULL) == UFP4_OK),
+        "it was legal");
     if (status == UFP4_OK) ufp4_operand_free(&out);
   }
   free(data);
@@ -136,7 +140,9 @@ static void check_gemm(fuzz_input_t *input) {
   spoil(input, &a);
   if (same) {
     const ufp4_status_t status = ufp4_gemm(&a, &b, &how, d, ld);
-    fuzz_demand(status == UFP4_OK || status == UFP4_ERROR_ARGUMENT || status == UFP4_ERROR_UNSUPPORTED, "a known end");
+    fuzz_demand(
+        status == UFP4_OK || status == UFP4_ERROR_ARGUMENT || status == UFP4_ERROR_UNSUPPORTED,
+        "a known end");
     for (size_t i = 0; status != UFP4_OK && i < (size_t)outputs * element; i++)
       fuzz_demand(d[i] == 0, "D is as it was");
   } else {
@@ -151,7 +157,8 @@ static void check_gemm(fuzz_input_t *input) {
 
 static void check_dequantize(fuzz_input_t *input) {
   ufp4_operand_t x = any_operand(input);
-  const int64_t padded = x.blocks * 16, cols = fuzz_u8(input) & 1 ? x.cols : padded, ld = cols + fuzz_below(input, 3);
+  const int64_t padded = x.blocks * 16, cols = fuzz_u8(input) & 1 ? x.cols : padded,
+                ld = cols + fuzz_below(input, 3);
   float *out = calloc((size_t)(x.rows * ld) + 1, sizeof *out);
   fuzz_demand(out != NULL, "there is memory");
   spoil(input, &x);
@@ -171,7 +178,8 @@ static void check_panels(fuzz_input_t *input) {
   uint8_t *codes = malloc((size_t)ufp4_panel_codes_bytes(x.rows, stride));
   uint8_t *scales = malloc((size_t)ufp4_panel_scales_bytes(x.rows, stride));
   fuzz_demand(codes != NULL && scales != NULL, "there is memory");
-  fuzz_demand(ufp4_operand_create(x.elem, x.rows, x.cols, &back) == UFP4_OK, "it can be made again");
+  fuzz_demand(ufp4_operand_create(x.elem, x.rows, x.cols, &back) == UFP4_OK,
+              "it can be made again");
   ufp4_panel_pack(&x, stride, codes, scales);
   ufp4_panel_unpack(codes, scales, stride, &back);
   fuzz_demand(memcmp(back.codes, x.codes, (size_t)(x.rows * x.blocks * 8)) == 0, "codes come back");
@@ -198,16 +206,18 @@ static void check_blocks(fuzz_input_t *input) {
   ufp4_threefry4x32((int)fuzz_below(input, 73), key, counter, words);
   ufp4_philox4x32((int)fuzz_below(input, 17), key, counter, words);
   if ((unsigned)how.elem >= UFP4_ELEM_COUNT || (unsigned)how.rht >= UFP4_RHT_COUNT) return;
-  if ((unsigned)how.round >= UFP4_ROUND_COUNT || (unsigned)how.scale_round > UFP4_SCALE_ROUND_UP) return;
+  if ((unsigned)how.round >= UFP4_ROUND_COUNT || (unsigned)how.scale_round > UFP4_SCALE_ROUND_UP)
+    return;
   const unsigned flags = ufp4_quantize_block(bits, &how, t, random, codes, &scale);
   fuzz_demand((flags & ~(UFP4_FLAG_NAN | UFP4_FLAG_ROW_SATURATED)) == 0, "known flags");
-  fuzz_demand(((flags & UFP4_FLAG_NAN) != 0) == (scale == 0x7F), "the flag nan goes with the scale NaN");
+  fuzz_demand(((flags & UFP4_FLAG_NAN) != 0) == (scale == 0x7F),
+              "the flag nan goes with the scale NaN");
   for (int i = 0; i < 16; i++) fuzz_demand(codes[i] < 16, "a code has 4 bits");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static void (*const checks[])(fuzz_input_t *) = {check_quantize, check_gemm, check_dequantize, check_panels,
-                                                   check_blocks};
+  static void (*const checks[])(fuzz_input_t *) = {check_quantize, check_gemm, check_dequantize,
+                                                   check_panels, check_blocks};
   fuzz_input_t input = {data, size};
   checks[fuzz_below(&input, sizeof checks / sizeof checks[0])](&input);
   return 0;

@@ -9,11 +9,14 @@ static void check_number(int64_t index, uint32_t bits) {
   const float value = ufp4_f32_value(bits);
   for (int elem = 0; elem < UFP4_ELEM_COUNT; elem++) {
     const uint8_t want = reference_elem_cast((reference_elem_t)elem, bits);
-    check_bits(index, ufp4_elem_cast((ufp4_elem_t)elem, value), want, "elem %d of %08x", elem, bits);
+    check_bits(index, ufp4_elem_cast((ufp4_elem_t)elem, value), want, "elem %d of %08x", elem,
+               bits);
   }
   check_bits(index, ufp4_e4m3_cast(value), reference_e4m3_cast(bits), "e4m3 of %08x", bits);
-  check_bits(index, ufp4_e8m0_cast(value, 0), reference_e8m0_cast(bits, 0), "e8m0 down of %08x", bits);
-  check_bits(index, ufp4_e8m0_cast(value, 1), reference_e8m0_cast(bits, 1), "e8m0 up of %08x", bits);
+  check_bits(index, ufp4_e8m0_cast(value, 0), reference_e8m0_cast(bits, 0), "e8m0 down of %08x",
+             bits);
+  check_bits(index, ufp4_e8m0_cast(value, 1), reference_e8m0_cast(bits, 1), "e8m0 up of %08x",
+             bits);
   check_bits(index, ufp4_bf16_cast(value), reference_bf16_cast(bits), "bf16 of %08x", bits);
 }
 

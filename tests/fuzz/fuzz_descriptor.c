@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs of any content on the model backend. The input: operations, each a job that works with some of its fields
-// changed. A job changes the outputs that its own fields name and no other byte of the device's memory; one that ends
-// with another status than ok changes nothing; and after all of them good jobs still give their results.
+// Jobs of any content on the model backend. The input: operations, each a job that works with some
+// of its fields changed. A job changes the outputs that its own fields name and no other byte of
+// the device's memory; one that ends with another status than ok changes nothing; and after all of
+// them good jobs still give their results.
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +45,8 @@ static void describe_quant(bench_t *bench, ufp4_quant_descriptor_t *quant) {
   quant->col_scales_addr = alloc(bench, 3 * 8 * 16);
 }
 
-static void describe_gemm(bench_t *bench, const ufp4_quant_descriptor_t *quant, ufp4_gemm_descriptor_t *gemm) {
+static void describe_gemm(bench_t *bench, const ufp4_quant_descriptor_t *quant,
+                          ufp4_gemm_descriptor_t *gemm) {
   gemm->opcode = UFP4_OPCODE_GEMM;
   gemm->m = gemm->n = ROWS;
   gemm->k = COLS;
@@ -73,18 +75,20 @@ static bench_t bench_open(void) {
   return bench;
 }
 
-static ufp4_status_t run(bench_t *bench, const ufp4_descriptor_t *descriptor, ufp4_completion_t *done) {
+static ufp4_status_t run(bench_t *bench, const ufp4_descriptor_t *descriptor,
+                         ufp4_completion_t *done) {
   uint32_t job = 0;
   ufp4_status_t status = ufp4_submit(bench->device, descriptor, &job);
   return status == UFP4_OK ? ufp4_wait(bench->device, job, 0, done) : status;
 }
 
-// --- What a job may change -----------------------------------------------------------------------------
+// --- What a job may change ----------------------------------------------------------------------
 
 static void read_memory(bench_t *bench, uint8_t *out) {
   const uint64_t first = UFP4_MEMORY_BASE + UFP4_MEMORY_RESERVED_BYTES;
-  fuzz_demand(ufp4_buffer_read(bench->device, first, out, MEMORY - UFP4_MEMORY_RESERVED_BYTES) == UFP4_OK,
-              "memory can be read");
+  fuzz_demand(
+      ufp4_buffer_read(bench->device, first, out, MEMORY - UFP4_MEMORY_RESERVED_BYTES) == UFP4_OK,
+      "memory can be read");
 }
 
 // Takes the new bytes of an output for granted.
@@ -95,7 +99,8 @@ static void allow(bench_t *bench, uint64_t address, uint64_t bytes) {
   memcpy(bench->before + at, bench->after + at, bytes);
 }
 
-static void allow_panels(bench_t *bench, uint64_t codes, uint64_t scales, uint32_t stride, uint32_t rows, uint32_t k) {
+static void allow_panels(bench_t *bench, uint64_t codes, uint64_t scales, uint32_t stride,
+                         uint32_t rows, uint32_t k) {
   for (uint64_t group = 0; group < (rows + 15) / 16; group++) {
     allow(bench, codes + 128 * group * stride, 128 * (uint64_t)((k + 15) / 16));
     allow(bench, scales + 16 * group * stride, 16 * (uint64_t)((k + 15) / 16));
@@ -106,10 +111,12 @@ static void allow_outputs(bench_t *bench, const ufp4_descriptor_t *job) {
   const ufp4_quant_descriptor_t *q = &job->quant;
   const ufp4_gemm_descriptor_t *g = &job->gemm;
   if (job->header.opcode == UFP4_OPCODE_QUANT && q->row_mode & UFP4_MODE_ENABLE) {
-    allow_panels(bench, q->row_codes_addr, q->row_scales_addr, q->row_stride_blocks, q->rows, q->cols);
+    allow_panels(bench, q->row_codes_addr, q->row_scales_addr, q->row_stride_blocks, q->rows,
+                 q->cols);
   }
   if (job->header.opcode == UFP4_OPCODE_QUANT && q->col_mode & UFP4_MODE_ENABLE) {
-    allow_panels(bench, q->col_codes_addr, q->col_scales_addr, q->col_stride_blocks, q->cols, q->rows);
+    allow_panels(bench, q->col_codes_addr, q->col_scales_addr, q->col_stride_blocks, q->cols,
+                 q->rows);
   }
   const unsigned d_bytes = g->d_dtype == UFP4_DTYPE_BF16 ? 2 : g->d_dtype == UFP4_DTYPE_I64 ? 8 : 4;
   for (uint64_t row = 0; job->header.opcode == UFP4_OPCODE_GEMM && row < g->m; row++) {
@@ -122,18 +129,23 @@ static void check_job(bench_t *bench, const ufp4_descriptor_t *job) {
   read_memory(bench, bench->before);
   ufp4_status_t status = run(bench, job, &done);
   read_memory(bench, bench->after);
-  fuzz_demand(status == UFP4_OK || status == UFP4_ERROR_JOB || status == UFP4_ERROR_ARGUMENT, "a known end");
+  fuzz_demand(status == UFP4_OK || status == UFP4_ERROR_JOB || status == UFP4_ERROR_ARGUMENT,
+              "a known end");
   if (status == UFP4_OK) fuzz_demand(done.status == UFP4_CORE_STATUS_OK, "ok is ok");
-  if (status == UFP4_ERROR_JOB) fuzz_demand(done.status > 0 && done.status < UFP4_CORE_STATUS_COUNT, "a known status");
+  if (status == UFP4_ERROR_JOB)
+    fuzz_demand(done.status > 0 && done.status < UFP4_CORE_STATUS_COUNT, "a known status");
   if (status == UFP4_OK) allow_outputs(bench, job);
-  fuzz_demand(memcmp(bench->before, bench->after, MEMORY - UFP4_MEMORY_RESERVED_BYTES) == 0, "no other byte changed");
+  fuzz_demand(memcmp(bench->before, bench->after, MEMORY - UFP4_MEMORY_RESERVED_BYTES) == 0,
+              "no other byte changed");
 }
 
-// --- Jobs ----------------------------------------------------------------------------------------------
+// --- Jobs ---------------------------------------------------------------------------------------
 
-// A field of 1, 2, 4 or 8 bytes anywhere: a small number, a small step from what it was, or anything.
+// A field of 1, 2, 4 or 8 bytes anywhere: a small number, a small step from what it was, or
+// anything.
 static void change(fuzz_input_t *input, ufp4_descriptor_t *job) {
-  const unsigned size = 1u << fuzz_below(input, 4), at = fuzz_below(input, UFP4_DESCRIPTOR_BYTES / size) * size;
+  const unsigned size = 1u << fuzz_below(input, 4),
+                 at = fuzz_below(input, UFP4_DESCRIPTOR_BYTES / size) * size;
   uint64_t value = 0;
   memcpy(&value, job->bytes + at, size);
   switch (fuzz_below(input, 4)) {
@@ -155,10 +167,15 @@ static void change(fuzz_input_t *input, ufp4_descriptor_t *job) {
 static void check_serving(bench_t *bench) {
   float x[64 * ROWS], d[32 * ROWS];
   for (int i = 0; i < 64 * ROWS; i++) x[i] = 1.5f;
-  fuzz_demand(ufp4_buffer_write(bench->device, bench->good[1].quant.src_addr, x, sizeof x) == UFP4_OK, "write");
-  for (int i = 0; i < 4; i++) fuzz_demand(run(bench, &bench->good[i], NULL) == UFP4_OK, "a good job ends well");
-  fuzz_demand(ufp4_buffer_read(bench->device, bench->good[2].gemm.d_addr, d, sizeof d) == UFP4_OK, "read");
-  for (int i = 0; i < 32 * ROWS; i++) fuzz_demand(i % 32 >= ROWS || d[i] == 90.0f, "40 times 1.5 squared is 90");
+  fuzz_demand(
+      ufp4_buffer_write(bench->device, bench->good[1].quant.src_addr, x, sizeof x) == UFP4_OK,
+      "write");
+  for (int i = 0; i < 4; i++)
+    fuzz_demand(run(bench, &bench->good[i], NULL) == UFP4_OK, "a good job ends well");
+  fuzz_demand(ufp4_buffer_read(bench->device, bench->good[2].gemm.d_addr, d, sizeof d) == UFP4_OK,
+              "read");
+  for (int i = 0; i < 32 * ROWS; i++)
+    fuzz_demand(i % 32 >= ROWS || d[i] == 90.0f, "40 times 1.5 squared is 90");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

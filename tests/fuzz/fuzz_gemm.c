@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMMs with every legal choice of formats and contract, on any kernel that this processor has and any number of
-// threads, against the reference model; and K cut in two anywhere. The input: choices, shape, codes and scales, levels.
+// GEMMs with every legal choice of formats and contract, on any kernel that this processor has and
+// any number of threads, against the reference model; and K cut in two anywhere. The input:
+// choices, shape, codes and scales, levels.
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,13 +34,16 @@ static void fill(fuzz_input_t *input, ufp4_operand_t *operand) {
 // Columns first .. first + count of an operand, first a multiple of 16.
 static ufp4_operand_t part_of(const ufp4_operand_t *whole, int64_t first, int64_t count) {
   ufp4_operand_t part;
-  fuzz_demand(ufp4_operand_create_scaled(whole->elem, whole->scale, whole->rows, count, &part) == UFP4_OK, "create");
+  fuzz_demand(
+      ufp4_operand_create_scaled(whole->elem, whole->scale, whole->rows, count, &part) == UFP4_OK,
+      "create");
   part.exponent = whole->exponent;
   part.tensor_scale = whole->tensor_scale;
   for (int64_t r = 0; r < whole->rows; r++) {
     memcpy(part.codes + r * part.blocks * 8, whole->codes + (r * whole->blocks + first / 16) * 8,
            (size_t)part.blocks * 8);
-    memcpy(part.scales + r * part.blocks, whole->scales + r * whole->blocks + first / 16, (size_t)part.blocks);
+    memcpy(part.scales + r * part.blocks, whole->scales + r * whole->blocks + first / 16,
+           (size_t)part.blocks);
   }
   return part;
 }
@@ -48,7 +52,8 @@ static ufp4_operand_t part_of(const ufp4_operand_t *whole, int64_t first, int64_
 static void check_split(const pair_t *p, const ufp4_gemm_t *plain, int64_t first) {
   const int64_t m = p->a.rows, n = p->b.rows, k = p->a.cols;
   int64_t *sums = malloc((size_t)(m * n) * sizeof *sums);
-  float *whole = malloc((size_t)(m * n) * sizeof *whole), *split = malloc((size_t)(m * n) * sizeof *split);
+  float *whole = malloc((size_t)(m * n) * sizeof *whole),
+        *split = malloc((size_t)(m * n) * sizeof *split);
   fuzz_demand(sums != NULL && whole != NULL && split != NULL, "there is memory");
   for (int part = 0; part < 2; part++) {
     ufp4_operand_t a = part_of(&p->a, part ? first : 0, part ? k - first : first);
@@ -57,12 +62,14 @@ static void check_split(const pair_t *p, const ufp4_gemm_t *plain, int64_t first
     how.d_dtype = part ? UFP4_DTYPE_F32 : UFP4_DTYPE_I64;
     how.accumulate = part ? sums : NULL;
     how.accumulate_ld = n;
-    fuzz_demand(ufp4_gemm(&a, &b, &how, part ? (void *)split : sums, n) == UFP4_OK, "a part is multiplied");
+    fuzz_demand(ufp4_gemm(&a, &b, &how, part ? (void *)split : sums, n) == UFP4_OK,
+                "a part is multiplied");
     ufp4_operand_free(&a);
     ufp4_operand_free(&b);
   }
   fuzz_demand(ufp4_gemm(&p->a, &p->b, plain, whole, n) == UFP4_OK, "the whole is multiplied");
-  fuzz_demand(memcmp(whole, split, (size_t)(m * n) * sizeof *whole) == 0, "the parts give the whole");
+  fuzz_demand(memcmp(whole, split, (size_t)(m * n) * sizeof *whole) == 0,
+              "the parts give the whole");
   free(sums);
   free(whole);
   free(split);
@@ -83,7 +90,8 @@ static void check_pair(fuzz_input_t *input, pair_t *p) {
   if (!ufp4_kernel_available(how.kernel)) how.kernel = UFP4_KERNEL_PORTABLE;
   pair_check(how.kernel, p, &how);
   const ufp4_gemm_t plain = {.contract = how.contract, .alpha = 1, .kernel = how.kernel};
-  if (how.contract == UFP4_CONTRACT_EXACT && cut > 0 && cut < p->a.cols) check_split(p, &plain, cut);
+  if (how.contract == UFP4_CONTRACT_EXACT && cut > 0 && cut < p->a.cols)
+    check_split(p, &plain, cut);
   free(c);
 }
 

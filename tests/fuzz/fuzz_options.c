@@ -30,10 +30,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (text[i] == '\0') words[given++] = text + i + 1;
   }
   int end = cli_parse(&command, &options, given, words, 1, 3, &inputs, &count);
-  fuzz_demand(end == CLI_GO_ON || end == CLI_OK || end == CLI_USAGE, "it goes on, is done, or is refused");
+  fuzz_demand(end == CLI_GO_ON || end == CLI_OK || end == CLI_USAGE,
+              "it goes on, is done, or is refused");
   fuzz_demand(choice == 7 || (choice >= 0 && choice < 3), "a choice is one of the words");
   if (end != CLI_GO_ON) return 0;
-  fuzz_demand(count >= 1 && count <= 3 && inputs + count == words + given, "the inputs are at the end");
+  fuzz_demand(count >= 1 && count <= 3 && inputs + count == words + given,
+              "the inputs are at the end");
   fuzz_demand(flag == 0 || flag == 1, "a flag is 0 or 1");
   return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors through the quantizer, with every legal choice of options, against the reference model. The input: options,
-// shape, one byte of distance between the exponents of the numbers, the numbers.
+// Tensors through the quantizer, with every legal choice of options, against the reference model.
+// The input: options, shape, one byte of distance between the exponents of the numbers, the
+// numbers.
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,15 +27,19 @@ static void put(fixture_tensor_t *in, int64_t r, int64_t c, ufp4_axis_t axis, ui
 
 static fixture_tensor_t tensor(fuzz_input_t *input, ufp4_axis_t axis) {
   const ufp4_dtype_t dtype = fuzz_below(input, 2) ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32;
-  const int64_t rows = 1 + fuzz_below(input, 20), cols = 1 + fuzz_below(input, 50), ld = cols + fuzz_below(input, 3);
+  const int64_t rows = 1 + fuzz_below(input, 20), cols = 1 + fuzz_below(input, 50),
+                ld = cols + fuzz_below(input, 3);
   // Exactly as large as it must be, so that a read beyond it is seen.
-  const size_t size = dtype == UFP4_DTYPE_BF16 ? 2 : 4, used = (size_t)((rows - 1) * ld + cols) * size;
-  fixture_tensor_t in = {{dtype, rows, cols, ld, NULL}, calloc(used, 1), calloc((size_t)(rows * cols), 4), rows, cols};
+  const size_t size = dtype == UFP4_DTYPE_BF16 ? 2 : 4,
+               used = (size_t)((rows - 1) * ld + cols) * size;
+  fixture_tensor_t in = {
+      {dtype, rows, cols, ld, NULL}, calloc(used, 1), calloc((size_t)(rows * cols), 4), rows, cols};
   fuzz_demand(in.storage != NULL && in.blocked != NULL, "there is memory");
   in.view.data = in.storage;
   if (axis == UFP4_AXIS_COL) in.rows = cols, in.cols = rows;
   const uint32_t spread = fuzz_below(input, 32);
-  for (int64_t i = 0; i < rows * cols; i++) put(&in, i / cols, i % cols, axis, number(input, spread));
+  for (int64_t i = 0; i < rows * cols; i++)
+    put(&in, i / cols, i % cols, axis, number(input, spread));
   return in;
 }
 

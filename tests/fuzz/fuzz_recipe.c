@@ -6,14 +6,17 @@
 #include "ufp4.h"
 
 static void check_recipe(const ufp4_recipe_t *recipe) {
-  fuzz_demand(recipe->quantized && memchr(recipe->name, '\0', sizeof recipe->name) != NULL && recipe->name[0] != '\0',
+  fuzz_demand(recipe->quantized && memchr(recipe->name, '\0', sizeof recipe->name) != NULL &&
+                  recipe->name[0] != '\0',
               "a recipe has a name");
-  fuzz_demand(ufp4_recipe_check(recipe, UFP4_PASSES_ALL, NULL, NULL) == UFP4_OK, "all passes are legal");
+  fuzz_demand(ufp4_recipe_check(recipe, UFP4_PASSES_ALL, NULL, NULL) == UFP4_OK,
+              "all passes are legal");
   for (int role = 0; role < UFP4_ROLE_COUNT; role++) {
     for (int axis = 0; axis < 2; axis++) {
       const float numbers[2] = {1.5f, -3};
       const ufp4_matrix_t in = {UFP4_DTYPE_F32, 1, 2, 2, numbers};
-      const ufp4_quantize_t how = ufp4_recipe_quantize(recipe, (ufp4_role_t)role, (ufp4_axis_t)axis);
+      const ufp4_quantize_t how =
+          ufp4_recipe_quantize(recipe, (ufp4_role_t)role, (ufp4_axis_t)axis);
       ufp4_operand_t out;
       fuzz_demand(ufp4_quantize(&in, &how, &out) == UFP4_OK, "it quantizes");
       ufp4_operand_free(&out);
@@ -26,12 +29,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ufp4_recipe_t recipe, before;
   memset(&recipe, 0x5A, sizeof recipe);
   before = recipe;
-  ufp4_status_t status = ufp4_recipe_read(fuzz_file("a.recipe.json", data, size), &recipe, &message);
+  ufp4_status_t status =
+      ufp4_recipe_read(fuzz_file("a.recipe.json", data, size), &recipe, &message);
   fuzz_demand_message(status, &message);
   fuzz_demand(status == UFP4_OK || status == UFP4_ERROR_FORMAT, "OK or FORMAT");
   if (status == UFP4_OK)
     check_recipe(&recipe);
   else
-    fuzz_demand(memcmp(&recipe, &before, sizeof recipe) == 0, "a recipe that is refused is not written");
+    fuzz_demand(memcmp(&recipe, &before, sizeof recipe) == 0,
+                "a recipe that is refused is not written");
   return 0;
 }

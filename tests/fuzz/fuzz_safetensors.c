@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain tensors by name out of .safetensors files. The input: length of the name, the name, the file.
+// Plain tensors by name out of .safetensors files. The input: length of the name, the name, the
+// file.
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ufp4_status_t status = ufp4_file_read(named, 0, &tensor, &message);
   fuzz_demand_message(status, &message);
   // A name may hold ".safetensors:" itself; then the file is another, which is not there.
-  fuzz_demand(status == UFP4_OK || status == UFP4_ERROR_FORMAT || status == UFP4_ERROR_IO, "FORMAT or IO");
+  fuzz_demand(status == UFP4_OK || status == UFP4_ERROR_FORMAT || status == UFP4_ERROR_IO,
+              "FORMAT or IO");
   fuzz_demand((status == UFP4_OK) == (tensor.data != NULL), "a tensor if and only if it is read");
   if (status != UFP4_OK) return 0;
   fuzz_demand(tensor.view.rows > 0 && tensor.view.cols > 0, "a tensor has rows and columns");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// seeds FOLDER: writes the inputs that fuzzing starts from, FOLDER/<target>/<number>: files that are right, one of each
-// kind, and for the targets that read bytes as choices some bytes.
+// seeds FOLDER: writes the inputs that fuzzing starts from, FOLDER/<target>/<number>: files that
+// are right, one of each kind, and for the targets that read bytes as choices some bytes.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +24,13 @@ static corpus_t corpus_open(const char *root, const char *target) {
 }
 
 // A seed: a few bytes, then more.
-static void add(corpus_t *corpus, const void *head, size_t head_size, const void *data, size_t size) {
+static void add(corpus_t *corpus, const void *head, size_t head_size, const void *data,
+                size_t size) {
   char path[440];
   snprintf(path, sizeof path, "%s/%d", corpus->folder, corpus->count++);
   FILE *file = fopen(path, "wb");
-  fuzz_demand(file != NULL && fwrite(head, 1, head_size, file) == head_size && fwrite(data, 1, size, file) == size &&
-                  fclose(file) == 0,
+  fuzz_demand(file != NULL && fwrite(head, 1, head_size, file) == head_size &&
+                  fwrite(data, 1, size, file) == size && fclose(file) == 0,
               "a seed is written");
 }
 
@@ -41,16 +42,19 @@ static size_t read_file(const char *path, uint8_t *out, size_t size) {
   return got;
 }
 
-static const float numbers[2 * 20] = {0.5f, -1.25f, 3, 0.75f, -0.125f, 2.5f, -6, 1, 0, 4.5f, -2, 0.25f, 1.5f, -3.5f, 5};
+static const float numbers[2 * 20] = {0.5f, -1.25f, 3,  0.75f, -0.125f, 2.5f,  -6, 1,
+                                      0,    4.5f,   -2, 0.25f, 1.5f,    -3.5f, 5};
 
 static void seed_npy(const char *root) {
   corpus_t corpus = corpus_open(root, "npy");
   static const int64_t sums[4] = {1, INT64_MIN, -3, 0};
-  const ufp4_matrix_t in[] = {
-      {UFP4_DTYPE_F32, 2, 3, 3, numbers}, {UFP4_DTYPE_BF16, 2, 5, 5, numbers}, {UFP4_DTYPE_I64, 1, 4, 4, sums}};
-  static const char *const headers[] = {"{'descr': '<f8', 'fortran_order': True, 'shape': (2, 1), }\n",
-                                        "{'descr': '<f2', 'fortran_order': False, 'shape': (4,2)}\n",
-                                        "{\"shape\": (8, 1), 'descr': 'bfloat16', 'fortran_order': True}\n"};
+  const ufp4_matrix_t in[] = {{UFP4_DTYPE_F32, 2, 3, 3, numbers},
+                              {UFP4_DTYPE_BF16, 2, 5, 5, numbers},
+                              {UFP4_DTYPE_I64, 1, 4, 4, sums}};
+  static const char *const headers[] = {
+      "{'descr': '<f8', 'fortran_order': True, 'shape': (2, 1), }\n",
+      "{'descr': '<f2', 'fortran_order': False, 'shape': (4,2)}\n",
+      "{\"shape\": (8, 1), 'descr': 'bfloat16', 'fortran_order': True}\n"};
   uint8_t bytes[4096];
   for (int i = 0; i < 3; i++) {
     ufp4_message_t message;
@@ -70,13 +74,15 @@ static void seed_npy(const char *root) {
 
 static void seed_safetensors(const char *root) {
   corpus_t corpus = corpus_open(root, "safetensors");
-  static const char *const entries[] = {"\"F32\",\"shape\":[2,1]", "\"F64\",\"shape\":[1,1]", "\"F16\",\"shape\":[2,2]",
-                                        "\"BF16\",\"shape\":[1,4]", "\"I64\",\"shape\":[1,1]"};
+  static const char *const entries[] = {"\"F32\",\"shape\":[2,1]", "\"F64\",\"shape\":[1,1]",
+                                        "\"F16\",\"shape\":[2,2]", "\"BF16\",\"shape\":[1,4]",
+                                        "\"I64\",\"shape\":[1,1]"};
   for (int i = 0; i < 5; i++) {
     char text[300];
-    int length =
-        snprintf(text, sizeof text, "\1x%c{\"__metadata__\":{\"a\":\"b\"},\"x\":{\"dtype\":%s,\"data_offsets\":[0,8]}}",
-                 0, entries[i]);
+    int length = snprintf(
+        text, sizeof text,
+        "\1x%c{\"__metadata__\":{\"a\":\"b\"},\"x\":{\"dtype\":%s,\"data_offsets\":[0,8]}}", 0,
+        entries[i]);
     memcpy(text + length, numbers, 8);
     add(&corpus, "", 0, text, (size_t)length + 8);
   }
@@ -121,7 +127,8 @@ static void seed_operand(const char *root) {
     ufp4_message_t message;
     if (!legal_quantize(&how)) continue;
     fuzz_demand(ufp4_quantize(&in, &how, &operand) == UFP4_OK, "it is quantized");
-    fuzz_demand(ufp4_operand_write(path, &operand, &how, n & 1, &message) == UFP4_OK, "it is written");
+    fuzz_demand(ufp4_operand_write(path, &operand, &how, n & 1, &message) == UFP4_OK,
+                "it is written");
     size_t size = read_file(path, bytes, sizeof bytes);
     add(&corpus, "\2", 1, bytes + 8, size - 8);  // the length is put back
     add(&corpus, "\1", 1, bytes, size);
@@ -133,12 +140,16 @@ static void seed_operand(const char *root) {
 static void seed_recipe(const char *root) {
   corpus_t corpus = corpus_open(root, "recipe");
   static const char *const texts[] = {
-      "{\"elem\": \"e1m2\", \"rht\": \"on\", \"round\": {\"dy\": \"sr\"}, \"scale_round\": {\"dy\": \"up\"}}",
+      "{\"elem\": \"e1m2\", \"rht\": \"on\", \"round\": {\"dy\": \"sr\"}, \"scale_round\": "
+      "{\"dy\": \"up\"}}",
       "{\"name\": \"a\", \"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"rht\": {\"wgrad\": \"bf16\"}}",
       "{\"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"layout\": {\"w\": \"2d\"}}",
-      "{\"elem\": \"e2m1\", \"scale\": \"e8m0\", \"scale_round\": \"down\", \"accumulate\": \"fp32\"}",
-      "{\"elem\": \"int4\", \"scale\": \"fp32\", \"rht_mask\": \"0x1234\", \"accumulate\": \"fp32\"}"};
-  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) add(&corpus, "", 0, texts[i], strlen(texts[i]));
+      "{\"elem\": \"e2m1\", \"scale\": \"e8m0\", \"scale_round\": \"down\", \"accumulate\": "
+      "\"fp32\"}",
+      "{\"elem\": \"int4\", \"scale\": \"fp32\", \"rht_mask\": \"0x1234\", \"accumulate\": "
+      "\"fp32\"}"};
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+    add(&corpus, "", 0, texts[i], strlen(texts[i]));
 }
 
 static void seed_options(const char *root) {
@@ -156,11 +167,14 @@ static void seed_options(const char *root) {
 static void seed_text(const char *root) {
   corpus_t corpus = corpus_open(root, "text");
   uint8_t text[3000], bytes[4096];
-  for (size_t i = 0; i < sizeof text; i++) text[i] = (uint8_t)(i % 7 == 0 ? (i % 2 ? ' ' : '\n') : 'a' + i % 25);
+  for (size_t i = 0; i < sizeof text; i++)
+    text[i] = (uint8_t)(i % 7 == 0 ? (i % 2 ? ' ' : '\n') : 'a' + i % 25);
   add(&corpus, "\7\1", 2, text, sizeof text);
   const char *path = fuzz_path("seed.gz");
   gzFile file = gzopen(path, "wb");
-  fuzz_demand(file != NULL && gzwrite(file, text, sizeof text) == (int)sizeof text && gzclose(file) == Z_OK, "gzip");
+  fuzz_demand(
+      file != NULL && gzwrite(file, text, sizeof text) == (int)sizeof text && gzclose(file) == Z_OK,
+      "gzip");
   add(&corpus, "\7\1", 2, bytes, read_file(path, bytes, sizeof bytes));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The test runner itself: CMake expects the properties named rejects_ to fail, and so shows that tests can.
+// The test runner itself: CMake expects the properties named rejects_ to fail, and so shows that
+// tests can.
 #include "check.h"
 
 TEST(accepts_equal_bits) {

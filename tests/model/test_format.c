@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements, scales, BF16 and the one rounding to FP32 (numerics.md 1, 2, 5): the golden model against the second one,
-// and against values written out here.
+// Elements, scales, BF16 and the one rounding to FP32 (numerics.md 1, 2, 5): the golden model
+// against the second one, and against values written out here.
 #include "fixture.h"
 #include "ufp4/format.h"
 
@@ -14,8 +14,8 @@ static reference_elem_t reference_of(ufp4_elem_t elem) {
 TEST(elem_quanta_of_every_code) {
   for (int e = 0; e < 3; e++) {
     for (unsigned code = 0; code < 64; code++) {
-      check_bits(code, (uint64_t)ufp4_elem_quanta(elems[e], code), (uint64_t)reference_elem_quanta(reference_of(elems[e]), code),
-                 "elem %d", e);
+      check_bits(code, (uint64_t)ufp4_elem_quanta(elems[e], code),
+                 (uint64_t)reference_elem_quanta(reference_of(elems[e]), code), "elem %d", e);
     }
   }
 }
@@ -24,19 +24,23 @@ TEST(elem_quanta_worked) {
   static const int e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
   for (unsigned code = 0; code < 16; code++) {
     const int uniform = code < 8 ? (int)code : 8 - (int)code;
-    check_bits(code, (uint64_t)ufp4_elem_quanta(UFP4_ELEM_E2M1, code), (uint64_t)e2m1[code], "e2m1");
+    check_bits(code, (uint64_t)ufp4_elem_quanta(UFP4_ELEM_E2M1, code), (uint64_t)e2m1[code],
+               "e2m1");
     check_bits(code, (uint64_t)ufp4_elem_quanta(UFP4_ELEM_E1M2, code), (uint64_t)uniform, "e1m2");
-    check_bits(code, (uint64_t)ufp4_elem_quanta(UFP4_ELEM_INT4, code), (uint64_t)((int)(code ^ 8) - 8), "int4");
+    check_bits(code, (uint64_t)ufp4_elem_quanta(UFP4_ELEM_INT4, code),
+               (uint64_t)((int)(code ^ 8) - 8), "int4");
   }
 }
 
 TEST(elem_frac_and_largest) {
   static const int frac[3] = {1, 2, 0}, largest[3] = {12, 7, 7}, any[3] = {12, 7, 8};
-  static const int odd[3] = UFP4_ELEM_QMAX_ODD, exponent[3] = UFP4_ELEM_QMAX_EXPONENT, generated[3] = UFP4_ELEM_LARGEST;
+  static const int odd[3] = UFP4_ELEM_QMAX_ODD, exponent[3] = UFP4_ELEM_QMAX_EXPONENT,
+                   generated[3] = UFP4_ELEM_LARGEST;
   for (int e = 0; e < 3; e++) {
     check_bits(e, (uint64_t)ufp4_elem_frac(elems[e]), (uint64_t)frac[e], "fraction bits");
     check_bits(e, (uint64_t)ufp4_elem_qmax_quanta(elems[e]), (uint64_t)largest[e], "qmax");
-    check_bits(e, (uint64_t)(odd[e] << (exponent[e] + frac[e])), (uint64_t)largest[e], "qmax in two parts");
+    check_bits(e, (uint64_t)(odd[e] << (exponent[e] + frac[e])), (uint64_t)largest[e],
+               "qmax in two parts");
     check_bits(e, (uint64_t)odd[e] & 1, 1, "odd");
     check_bits(e, (uint64_t)generated[e], (uint64_t)any[e], "largest of any code");
   }
@@ -45,8 +49,8 @@ TEST(elem_frac_and_largest) {
 TEST(elem_value_of_every_code) {
   for (int e = 0; e < 3; e++) {
     for (unsigned code = 0; code < 16; code++) {
-      check_bits(code, ufp4_f32_bits(ufp4_elem_value(elems[e], code)), reference_elem_value(reference_of(elems[e]), code),
-                 "elem %d", e);
+      check_bits(code, ufp4_f32_bits(ufp4_elem_value(elems[e], code)),
+                 reference_elem_value(reference_of(elems[e]), code), "elem %d", e);
     }
   }
 }
@@ -54,8 +58,10 @@ TEST(elem_value_of_every_code) {
 TEST(elem_cast_inverts_value) {
   for (int e = 0; e < 3; e++) {
     for (unsigned code = 0; code < 16; code++) {
-      if (elems[e] == UFP4_ELEM_INT4 && code == 8) continue;  // -8 is never emitted: it saturates to -7
-      check_bits(code, ufp4_elem_cast(elems[e], ufp4_elem_value(elems[e], code)), code, "elem %d", e);
+      if (elems[e] == UFP4_ELEM_INT4 && code == 8)
+        continue;  // -8 is never emitted: it saturates to -7
+      check_bits(code, ufp4_elem_cast(elems[e], ufp4_elem_value(elems[e], code)), code, "elem %d",
+                 e);
     }
   }
 }
@@ -64,8 +70,8 @@ TEST(elem_cast_of_every_bf16) {
   for (int e = 0; e < 3; e++) {
     for (uint32_t i = 0; i < 65536; i++) {
       const uint32_t bits = i << 16;
-      check_bits(i, ufp4_elem_cast(elems[e], ufp4_f32_value(bits)), reference_elem_cast(reference_of(elems[e]), bits),
-                 "elem %d %08x", e, bits);
+      check_bits(i, ufp4_elem_cast(elems[e], ufp4_f32_value(bits)),
+                 reference_elem_cast(reference_of(elems[e]), bits), "elem %d %08x", e, bits);
     }
   }
 }
@@ -75,10 +81,11 @@ TEST(elem_cast_worked) {
     float value;
     uint8_t e2m1, e1m2, int4;
   } table[] = {
-      {0.0f, 0, 0, 0},     {-0.0f, 8, 8, 0},     {0.25f, 0, 1, 0},   {-0.25f, 8, 9, 0}, {0.75f, 2, 3, 1},
-      {1.25f, 2, 5, 1},    {-1.75f, 12, 15, 14}, {2.5f, 4, 7, 2},    {3.5f, 6, 7, 4},   {5.0f, 6, 7, 5},
-      {-5.0f, 14, 15, 11}, {0.125f, 0, 0, 0},    {0.375f, 1, 2, 0},  {0.5f, 1, 2, 0},   {-0.5f, 9, 10, 0},
-      {6.5f, 7, 7, 6},     {7.5f, 7, 7, 7},      {-8.0f, 15, 15, 9}, {1e30f, 7, 7, 7},  {-1e-30f, 8, 8, 0},
+      {0.0f, 0, 0, 0},   {-0.0f, 8, 8, 0},   {0.25f, 0, 1, 0},     {-0.25f, 8, 9, 0},
+      {0.75f, 2, 3, 1},  {1.25f, 2, 5, 1},   {-1.75f, 12, 15, 14}, {2.5f, 4, 7, 2},
+      {3.5f, 6, 7, 4},   {5.0f, 6, 7, 5},    {-5.0f, 14, 15, 11},  {0.125f, 0, 0, 0},
+      {0.375f, 1, 2, 0}, {0.5f, 1, 2, 0},    {-0.5f, 9, 10, 0},    {6.5f, 7, 7, 6},
+      {7.5f, 7, 7, 7},   {-8.0f, 15, 15, 9}, {1e30f, 7, 7, 7},     {-1e-30f, 8, 8, 0},
   };
   for (int i = 0; i < (int)(sizeof table / sizeof table[0]); i++) {
     const float x = table[i].value;
@@ -92,10 +99,11 @@ TEST(elem_cast_of_nan_and_inf) {
   static const uint32_t nans[] = {0x7FC00000, 0xFFC00000, 0x7F800001, 0xFFFFFFFF};
   for (int e = 0; e < 3; e++) {
     for (int i = 0; i < 4; i++)
-      check_bits(i, ufp4_elem_cast(elems[e], ufp4_f32_value(nans[i])), 7, "NaN %08x, elem %d", nans[i], e);
+      check_bits(i, ufp4_elem_cast(elems[e], ufp4_f32_value(nans[i])), 7, "NaN %08x, elem %d",
+                 nans[i], e);
     check_bits(4, ufp4_elem_cast(elems[e], ufp4_f32_value(0x7F800000)), 7, "+Inf, elem %d", e);
-    check_bits(5, ufp4_elem_cast(elems[e], ufp4_f32_value(0xFF800000)), elems[e] == UFP4_ELEM_INT4 ? 9 : 15,
-               "-Inf, elem %d", e);
+    check_bits(5, ufp4_elem_cast(elems[e], ufp4_f32_value(0xFF800000)),
+               elems[e] == UFP4_ELEM_INT4 ? 9 : 15, "-Inf, elem %d", e);
   }
 }
 
@@ -103,16 +111,19 @@ TEST(elem_cast_of_nan_and_inf) {
 static void check_around(int64_t index, int e, uint32_t middle) {
   for (uint32_t i = 0; i < 6; i++) {
     const uint32_t bits = (middle + i % 3 - 1) | (i / 3) << 31;
-    check_bits(index, ufp4_elem_cast(elems[e], ufp4_f32_value(bits)), reference_elem_cast(reference_of(elems[e]), bits),
-               "elem %d %08x", e, bits);
+    check_bits(index, ufp4_elem_cast(elems[e], ufp4_f32_value(bits)),
+               reference_elem_cast(reference_of(elems[e]), bits), "elem %d %08x", e, bits);
   }
 }
 
 TEST(elem_cast_around_boundaries) {
   for (int e = 0; e < 3; e++) {
     for (int k = 0; k < 7; k++) {
-      const int sum = reference_elem_magnitude(reference_of(elems[e]), k) + reference_elem_magnitude(reference_of(elems[e]), k + 1);
-      check_around(k, e, reference_f32_round(0, (reference_u128_t)sum, -1 - reference_elem_frac(reference_of(elems[e]))));
+      const int sum = reference_elem_magnitude(reference_of(elems[e]), k) +
+                      reference_elem_magnitude(reference_of(elems[e]), k + 1);
+      check_around(k, e,
+                   reference_f32_round(0, (reference_u128_t)sum,
+                                       -1 - reference_elem_frac(reference_of(elems[e]))));
     }
   }
 }
@@ -120,10 +131,11 @@ TEST(elem_cast_around_boundaries) {
 TEST(elem_cast_of_random_numbers) {
   check_random_t random = check_random();
   for (int i = 0; i < 200000; i++) {
-    const uint32_t bits = fixture_number(&random, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS));
+    const uint32_t bits =
+        fixture_number(&random, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS));
     for (int e = 0; e < 3; e++) {
-      check_bits(i, ufp4_elem_cast(elems[e], ufp4_f32_value(bits)), reference_elem_cast(reference_of(elems[e]), bits),
-                 "elem %d %08x", e, bits);
+      check_bits(i, ufp4_elem_cast(elems[e], ufp4_f32_value(bits)),
+                 reference_elem_cast(reference_of(elems[e]), bits), "elem %d %08x", e, bits);
     }
   }
 }
@@ -131,10 +143,13 @@ TEST(elem_cast_of_random_numbers) {
 TEST(e4m3_decode_of_every_byte) {
   for (unsigned byte = 0; byte < 256; byte++) {
     int sig = -1, exp = -1;
-    const int units = reference_e4m3_units((uint8_t)byte), number = ufp4_e4m3_decode((uint8_t)byte, &sig, &exp);
+    const int units = reference_e4m3_units((uint8_t)byte),
+              number = ufp4_e4m3_decode((uint8_t)byte, &sig, &exp);
     check_bits(byte, (uint64_t)number, units >= 0, "is a number");
     if (units < 0) continue;
-    if (!check_that(byte, sig >= 0 && sig <= 15 && exp >= 0 && exp <= 14, "sig %d, exp %d", sig, exp)) continue;
+    if (!check_that(byte, sig >= 0 && sig <= 15 && exp >= 0 && exp <= 14, "sig %d, exp %d", sig,
+                    exp))
+      continue;
     check_bits(byte, (uint64_t)sig << exp, (uint64_t)units, "sig %d, exp %d", sig, exp);
     check_that(byte, exp == 0 || sig >= 8, "sig %d, exp %d is not normal", sig, exp);
   }
@@ -142,19 +157,22 @@ TEST(e4m3_decode_of_every_byte) {
 
 TEST(e4m3_value_of_every_byte) {
   for (unsigned byte = 0; byte < 256; byte++) {
-    check_bits(byte, ufp4_f32_bits(ufp4_e4m3_value((uint8_t)byte)), reference_e4m3_value((uint8_t)byte), "byte %02x", byte);
+    check_bits(byte, ufp4_f32_bits(ufp4_e4m3_value((uint8_t)byte)),
+               reference_e4m3_value((uint8_t)byte), "byte %02x", byte);
   }
 }
 
 TEST(e4m3_cast_inverts_value) {
   for (unsigned byte = 0; byte < 256; byte++) {
-    check_bits(byte, ufp4_e4m3_cast(ufp4_e4m3_value((uint8_t)byte)), byte == 0xFF ? 0x7F : byte, "byte %02x", byte);
+    check_bits(byte, ufp4_e4m3_cast(ufp4_e4m3_value((uint8_t)byte)), byte == 0xFF ? 0x7F : byte,
+               "byte %02x", byte);
   }
 }
 
 TEST(e4m3_cast_of_every_bf16) {
   for (uint32_t i = 0; i < 65536; i++) {
-    check_bits(i, ufp4_e4m3_cast(ufp4_f32_value(i << 16)), reference_e4m3_cast(i << 16), "%08x", i << 16);
+    check_bits(i, ufp4_e4m3_cast(ufp4_f32_value(i << 16)), reference_e4m3_cast(i << 16), "%08x",
+               i << 16);
   }
 }
 
@@ -162,10 +180,11 @@ TEST(e4m3_cast_worked) {
   static const struct {
     float value;
     uint8_t byte;
-  } table[] = {{0.0f, 0},          {-0.0f, 0x80},          {1.0f, 0x38},      {448.0f, 0x7E},    {449.0f, 0x7E},
-               {464.0f, 0x7E},     {480.0f, 0x7E},         {-1e38f, 0xFE},    {0.001953125f, 1}, {0.0009765625f, 0},
-               {0.0029296875f, 2}, {-0.0009765625f, 0x80}, {0.015625f, 0x08}, {1.0625f, 0x38},   {1.1875f, 0x3A},
-               {432.0f, 0x7E},     {416.0f, 0x7D},         {-240.0f, 0xF7}};
+  } table[] = {{0.0f, 0},         {-0.0f, 0x80},      {1.0f, 0x38},       {448.0f, 0x7E},
+               {449.0f, 0x7E},    {464.0f, 0x7E},     {480.0f, 0x7E},     {-1e38f, 0xFE},
+               {0.001953125f, 1}, {0.0009765625f, 0}, {0.0029296875f, 2}, {-0.0009765625f, 0x80},
+               {0.015625f, 0x08}, {1.0625f, 0x38},    {1.1875f, 0x3A},    {432.0f, 0x7E},
+               {416.0f, 0x7D},    {-240.0f, 0xF7}};
   for (int i = 0; i < (int)(sizeof table / sizeof table[0]); i++) {
     check_bits(i, ufp4_e4m3_cast(table[i].value), table[i].byte, "%g", (double)table[i].value);
   }
@@ -180,7 +199,8 @@ TEST(e4m3_cast_around_boundaries) {
     const uint32_t middle = reference_f32_round(0, (reference_u128_t)sum, -10);
     for (uint32_t i = 0; i < 6; i++) {
       const uint32_t bits = (middle + i % 3 - 1) | (i / 3) << 31;
-      check_bits(byte, ufp4_e4m3_cast(ufp4_f32_value(bits)), reference_e4m3_cast(bits), "%08x", bits);
+      check_bits(byte, ufp4_e4m3_cast(ufp4_f32_value(bits)), reference_e4m3_cast(bits), "%08x",
+                 bits);
     }
   }
 }
@@ -188,20 +208,24 @@ TEST(e4m3_cast_around_boundaries) {
 TEST(e4m3_cast_of_random_numbers) {
   check_random_t random = check_random();
   for (int i = 0; i < 100000; i++) {
-    const uint32_t bits = fixture_number(&random, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS));
+    const uint32_t bits =
+        fixture_number(&random, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS));
     check_bits(i, ufp4_e4m3_cast(ufp4_f32_value(bits)), reference_e4m3_cast(bits), "%08x", bits);
   }
 }
 
 TEST(e8m0_value_of_every_byte) {
   for (unsigned byte = 0; byte < 256; byte++) {
-    check_bits(byte, ufp4_f32_bits(ufp4_e8m0_value((uint8_t)byte)), reference_e8m0_value((uint8_t)byte), "byte %02x", byte);
+    check_bits(byte, ufp4_f32_bits(ufp4_e8m0_value((uint8_t)byte)),
+               reference_e8m0_value((uint8_t)byte), "byte %02x", byte);
   }
 }
 
 static void check_e8m0(int64_t index, uint32_t bits) {
-  check_bits(index, ufp4_e8m0_cast(ufp4_f32_value(bits), 0), reference_e8m0_cast(bits, 0), "%08x down", bits);
-  check_bits(index, ufp4_e8m0_cast(ufp4_f32_value(bits), 1), reference_e8m0_cast(bits, 1), "%08x up", bits);
+  check_bits(index, ufp4_e8m0_cast(ufp4_f32_value(bits), 0), reference_e8m0_cast(bits, 0),
+             "%08x down", bits);
+  check_bits(index, ufp4_e8m0_cast(ufp4_f32_value(bits), 1), reference_e8m0_cast(bits, 1),
+             "%08x up", bits);
 }
 
 TEST(e8m0_cast_of_every_bf16) {
@@ -219,12 +243,15 @@ TEST(e8m0_cast_worked) {
   static const struct {
     uint32_t bits;
     uint8_t down, up;
-  } table[] = {{0x00000000, 0, 0},     {0x00000001, 0, 0},     {0x00400000, 0, 0},     {0x00400001, 0, 1},
-               {0x00800000, 1, 1},     {0x3F800000, 127, 127}, {0xBF800001, 127, 128}, {0x7F000000, 254, 254},
-               {0x7F000001, 254, 254}, {0x7F7FFFFF, 254, 254}, {0xFF800000, 254, 254}, {0xFFC00000, 255, 255}};
+  } table[] = {{0x00000000, 0, 0},     {0x00000001, 0, 0},     {0x00400000, 0, 0},
+               {0x00400001, 0, 1},     {0x00800000, 1, 1},     {0x3F800000, 127, 127},
+               {0xBF800001, 127, 128}, {0x7F000000, 254, 254}, {0x7F000001, 254, 254},
+               {0x7F7FFFFF, 254, 254}, {0xFF800000, 254, 254}, {0xFFC00000, 255, 255}};
   for (int i = 0; i < (int)(sizeof table / sizeof table[0]); i++) {
-    check_bits(i, ufp4_e8m0_cast(ufp4_f32_value(table[i].bits), 0), table[i].down, "%08x down", table[i].bits);
-    check_bits(i, ufp4_e8m0_cast(ufp4_f32_value(table[i].bits), 1), table[i].up, "%08x up", table[i].bits);
+    check_bits(i, ufp4_e8m0_cast(ufp4_f32_value(table[i].bits), 0), table[i].down, "%08x down",
+               table[i].bits);
+    check_bits(i, ufp4_e8m0_cast(ufp4_f32_value(table[i].bits), 1), table[i].up, "%08x up",
+               table[i].bits);
   }
 }
 
@@ -232,8 +259,8 @@ TEST(bf16_cast_inverts_value) {
   for (uint32_t i = 0; i < 65536; i++) {
     const uint32_t bits = ufp4_f32_bits(ufp4_bf16_value((uint16_t)i));
     check_bits(i, bits, i << 16, "value of %04x", i);
-    check_bits(i, ufp4_bf16_cast(ufp4_f32_value(i << 16)), reference_f32_is_nan(i << 16) ? 0x7FC0 : i, "cast of %08x",
-               i << 16);
+    check_bits(i, ufp4_bf16_cast(ufp4_f32_value(i << 16)),
+               reference_f32_is_nan(i << 16) ? 0x7FC0 : i, "cast of %08x", i << 16);
   }
 }
 
@@ -247,8 +274,9 @@ TEST(bf16_cast_around_every_boundary) {
 
 static void check_rounding(int64_t index, int64_t sum, int exponent) {
   const reference_u128_t magnitude = (reference_u128_t)(sum < 0 ? -(reference_i128_t)sum : sum);
-  check_bits(index, ufp4_f32_from_scaled(sum, exponent), reference_f32_round(sum < 0, magnitude, exponent), "%lld * 2^%d",
-             (long long)sum, exponent);
+  check_bits(index, ufp4_f32_from_scaled(sum, exponent),
+             reference_f32_round(sum < 0, magnitude, exponent), "%lld * 2^%d", (long long)sum,
+             exponent);
 }
 
 TEST(f32_from_scaled_worked) {
@@ -278,8 +306,8 @@ TEST(f32_from_scaled_worked) {
       {16777215, -150, 0x00800000},  // rounds up into the normal numbers
   };
   for (int i = 0; i < (int)(sizeof table / sizeof table[0]); i++) {
-    check_bits(i, ufp4_f32_from_scaled(table[i].sum, table[i].exponent), table[i].bits, "%lld * 2^%d",
-               (long long)table[i].sum, table[i].exponent);
+    check_bits(i, ufp4_f32_from_scaled(table[i].sum, table[i].exponent), table[i].bits,
+               "%lld * 2^%d", (long long)table[i].sum, table[i].exponent);
   }
 }
 
@@ -287,7 +315,8 @@ TEST(f32_from_scaled_around_ties) {
   check_random_t random = check_random();
   for (int i = 0; i < 20000; i++) {
     const int shift = (int)check_below(&random, 38);
-    const int64_t top = (int64_t)(check_next(&random) >> 39 | 1 << 24);  // 25 bits, the last of them the half
+    const int64_t top =
+        (int64_t)(check_next(&random) >> 39 | 1 << 24);  // 25 bits, the last of them the half
     const int64_t sum = (top << shift) + (int64_t)check_below(&random, 3) - 1;
     check_rounding(i, i % 2 ? -sum : sum, (int)check_below(&random, 60) - 30);
   }

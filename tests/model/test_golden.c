@@ -30,7 +30,8 @@ static void each_line(const char *name, void (*check)(int64_t number, const line
   for (int64_t number = 1; fgets(text, sizeof text, file); number++) {
     line_t line = {0};
     if (text[0] == '#' || text[0] == '%') continue;
-    for (char *field = strtok(text, " \n"); field && line.count < FIELDS; field = strtok(NULL, " \n")) {
+    for (char *field = strtok(text, " \n"); field && line.count < FIELDS;
+         field = strtok(NULL, " \n")) {
       line.field[line.count++] = field;
     }
     check(number, &line);
@@ -74,7 +75,8 @@ static void check_cast(int64_t number, const line_t *line) {
                            ufp4_e8m0_cast(x, 0),
                            ufp4_e8m0_cast(x, 1),
                            ufp4_bf16_cast(x)};
-  for (int i = 1; i < 8; i++) check_bits(number, got[i], hex(line->field[i]), "column %d of %s", i, line->field[0]);
+  for (int i = 1; i < 8; i++)
+    check_bits(number, got[i], hex(line->field[i]), "column %d of %s", i, line->field[0]);
 }
 
 TEST(casts) {
@@ -85,7 +87,8 @@ static void check_random_line(int64_t number, const line_t *line) {
   uint8_t bytes[16];
   if (!check_bits(number, (uint64_t)line->count, 4, "fields")) return;
   ufp4_random_block(hex(line->field[0]), hex(line->field[1]), hex(line->field[2]), bytes);
-  for (int i = 0; i < 16; i++) check_bits(number, bytes[i], byte_at(line->field[3], i), "byte %d", i);
+  for (int i = 0; i < 16; i++)
+    check_bits(number, bytes[i], byte_at(line->field[3], i), "byte %d", i);
 }
 
 TEST(random_bytes) {
@@ -98,10 +101,11 @@ static void check_rht(int64_t number, const line_t *line) {
   if (!check_bits(number, (uint64_t)line->count, 35, "fields")) return;
   words_at(line, 2, bits);
   const int exponent = ufp4_rht_block(bits, (uint16_t)hex(line->field[1]), out);
-  check_bits(number, (uint64_t)exponent, strtoull(line->field[18], NULL, 10), "exponent of %s", line->field[0]);
+  check_bits(number, (uint64_t)exponent, strtoull(line->field[18], NULL, 10), "exponent of %s",
+             line->field[0]);
   for (int i = 0; i < 16; i++) {
-    check_bits(number, (uint32_t)out[i], (uint32_t)strtol(line->field[19 + i], NULL, 10), "out %d of %s", i,
-               line->field[0]);
+    check_bits(number, (uint32_t)out[i], (uint32_t)strtol(line->field[19 + i], NULL, 10),
+               "out %d of %s", i, line->field[0]);
   }
 }
 
@@ -116,12 +120,14 @@ static void check_quantize(int64_t number, const line_t *line) {
       .rht = strcmp(line->field[2], "rht") == 0,
       .rht_mask = (uint16_t)hex(line->field[3]),
       .round = strcmp(line->field[4], "sr") == 0 ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
-      .scale_round = strcmp(line->field[5], "up") == 0 ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_RNE};
+      .scale_round =
+          strcmp(line->field[5], "up") == 0 ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_RNE};
   uint32_t bits[16];
   uint8_t random[16], codes[16], scale;
   words_at(line, 7, bits);
   for (int i = 0; i < 16; i++) random[i] = byte_at(line->field[23], i);
-  const unsigned flags = ufp4_quantize_block(bits, &how, (int)strtol(line->field[6], NULL, 10), random, codes, &scale);
+  const unsigned flags =
+      ufp4_quantize_block(bits, &how, (int)strtol(line->field[6], NULL, 10), random, codes, &scale);
   const char *name = line->field[26];
   const unsigned want = strcmp(name, "nan") == 0         ? UFP4_FLAG_NAN
                         : strcmp(name, "saturated") == 0 ? UFP4_FLAG_ROW_SATURATED
@@ -155,9 +161,11 @@ static void check_gemm(int64_t number, const line_t *line) {
   int64_t sum = 0;
   uint32_t f32 = 0;
   uint16_t bf16 = 0;
-  void *const outputs[] = {[UFP4_DTYPE_F32] = &f32, [UFP4_DTYPE_BF16] = &bf16, [UFP4_DTYPE_I64] = &sum};
+  void *const outputs[] = {
+      [UFP4_DTYPE_F32] = &f32, [UFP4_DTYPE_BF16] = &bf16, [UFP4_DTYPE_I64] = &sum};
   for (int dtype = 0; dtype < UFP4_DTYPE_COUNT; dtype++) {
-    const ufp4_gemm_t how = {.contract = UFP4_CONTRACT_EXACT, .d_dtype = (ufp4_dtype_t)dtype, .alpha = 1};
+    const ufp4_gemm_t how = {
+        .contract = UFP4_CONTRACT_EXACT, .d_dtype = (ufp4_dtype_t)dtype, .alpha = 1};
     check_bits(number, (uint64_t)ufp4_gemm(&a, &b, &how, outputs[dtype], 1), UFP4_OK, "status");
   }
   check_bits(number, (uint64_t)sum, (uint64_t)strtoll(line->field[9], NULL, 10), "sum");
@@ -189,17 +197,19 @@ static uint32_t scale_at(const char *field, ufp4_scale_t scale, int64_t i) {
 }
 
 static void check_scale(int64_t number, const line_t *line) {
-  static const char *const transforms[] = {"plain", "rht", "bf16"}, *const rounds[] = {"rne", "up", "down"};
+  static const char *const transforms[] = {"plain", "rht", "bf16"}, *const rounds[] = {"rne", "up",
+                                                                                       "down"};
   if (!check_bits(number, (uint64_t)line->count, 54, "fields")) return;
-  const ufp4_quantize_t how = {.elem = elem_named(line->field[0]),
-                               .scale = (ufp4_scale_t)named(line->field[1], scale_names, UFP4_SCALE_COUNT),
-                               .layout = strcmp(line->field[2], "2d") == 0 ? UFP4_LAYOUT_2D : UFP4_LAYOUT_1D,
-                               .rht = (ufp4_rht_t)named(line->field[3], transforms, 3),
-                               .rht_mask = (uint16_t)hex(line->field[4]),
-                               .round = strcmp(line->field[5], "sr") == 0 ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
-                               .scale_round = (ufp4_scale_round_t)named(line->field[6], rounds, 3),
-                               .seed = hex(line->field[7]),
-                               .tensor_id = hex(line->field[8])};
+  const ufp4_quantize_t how = {
+      .elem = elem_named(line->field[0]),
+      .scale = (ufp4_scale_t)named(line->field[1], scale_names, UFP4_SCALE_COUNT),
+      .layout = strcmp(line->field[2], "2d") == 0 ? UFP4_LAYOUT_2D : UFP4_LAYOUT_1D,
+      .rht = (ufp4_rht_t)named(line->field[3], transforms, 3),
+      .rht_mask = (uint16_t)hex(line->field[4]),
+      .round = strcmp(line->field[5], "sr") == 0 ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
+      .scale_round = (ufp4_scale_round_t)named(line->field[6], rounds, 3),
+      .seed = hex(line->field[7]),
+      .tensor_id = hex(line->field[8])};
   uint32_t x[40];
   for (int i = 0; i < 40; i++) x[i] = (uint32_t)hex(line->field[9 + i]);
   const ufp4_matrix_t in = {UFP4_DTYPE_F32, 2, 20, 20, x};
@@ -207,9 +217,11 @@ static void check_scale(int64_t number, const line_t *line) {
   if (!check_bits(number, (uint64_t)ufp4_quantize(&in, &how, &got), UFP4_OK, "status")) return;
   check_bits(number, (uint64_t)got.exponent, (uint64_t)strtol(line->field[49], NULL, 10), "t");
   check_bits(number, ufp4_f32_bits(got.tensor_scale), hex(line->field[50]), "tensor scale");
-  for (int i = 0; i < 64; i++) check_bits(number, fixture_code(&got, 0, i), digit_at(line->field[51], i), "code %d", i);
+  for (int i = 0; i < 64; i++)
+    check_bits(number, fixture_code(&got, 0, i), digit_at(line->field[51], i), "code %d", i);
   for (int64_t i = 0; i < 2 * got.scale_blocks; i++) {
-    check_bits(number, fixture_scale(&got, i), scale_at(line->field[52], how.scale, i), "scale %lld", (long long)i);
+    check_bits(number, fixture_scale(&got, i), scale_at(line->field[52], how.scale, i),
+               "scale %lld", (long long)i);
   }
   const unsigned nan = strcmp(line->field[53], "nan") == 0 ? UFP4_FLAG_NAN : 0;
   check_bits(number, got.flags, nan, "flags");
@@ -223,14 +235,16 @@ TEST(scales) {
 /** An operand of one row of 80 from five fields. */
 static ufp4_operand_t scaled_operand_at(const line_t *line, int first, ufp4_scale_t scale) {
   ufp4_operand_t out;
-  if (ufp4_operand_create_scaled(elem_named(line->field[first]), scale, 1, 80, &out) != UFP4_OK) abort();
+  if (ufp4_operand_create_scaled(elem_named(line->field[first]), scale, 1, 80, &out) != UFP4_OK)
+    abort();
   out.exponent = (int)strtol(line->field[first + 1], NULL, 10);
   out.tensor_scale = ufp4_f32_value((uint32_t)hex(line->field[first + 2]));
   for (int i = 0; i < 40; i++) {
     const char *codes = line->field[first + 3];
     out.codes[i] = (uint8_t)(digit_at(codes, 2 * i) | digit_at(codes, 2 * i + 1) << 4);
   }
-  for (int64_t i = 0; i < out.scale_blocks; i++) fixture_set_scale(&out, i, scale_at(line->field[first + 4], scale, i));
+  for (int64_t i = 0; i < out.scale_blocks; i++)
+    fixture_set_scale(&out, i, scale_at(line->field[first + 4], scale, i));
   return out;
 }
 
@@ -245,7 +259,8 @@ static void check_contract(int64_t number, const line_t *line) {
     const ufp4_gemm_t how = {.contract = (ufp4_contract_t)named(line->field[0], contracts, 3),
                              .d_dtype = dtype ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32,
                              .alpha = 1};
-    check_bits(number, (uint64_t)ufp4_gemm(&a, &b, &how, dtype ? (void *)&bf16 : &f32, 1), UFP4_OK, "status");
+    check_bits(number, (uint64_t)ufp4_gemm(&a, &b, &how, dtype ? (void *)&bf16 : &f32, 1), UFP4_OK,
+               "status");
   }
   check_bits(number, f32, hex(line->field[12]), "FP32");
   check_bits(number, bf16, hex(line->field[13]), "BF16");
@@ -269,12 +284,14 @@ static ufp4_tensor_t tensor_of(const char *name) {
 
 /** docs/reference/numerics.md, section 7: "Three contracts, three results". */
 TEST(tensors) {
-  static const uint32_t want[] = {
-      [UFP4_CONTRACT_EXACT] = 0x45800002, [UFP4_CONTRACT_FP32] = 0x45800000, [UFP4_CONTRACT_NV] = 0x45800001};
+  static const uint32_t want[] = {[UFP4_CONTRACT_EXACT] = 0x45800002,
+                                  [UFP4_CONTRACT_FP32] = 0x45800000,
+                                  [UFP4_CONTRACT_NV] = 0x45800001};
   const ufp4_quantize_t how = {.elem = UFP4_ELEM_E1M2, .exponent_given = 1};
   ufp4_tensor_t x[2] = {tensor_of("contract_a.npy"), tensor_of("contract_b.npy")};
   ufp4_operand_t operands[2] = {{0}};
-  for (int i = 0; i < 2; i++) check_that(i, ufp4_quantize(&x[i].view, &how, &operands[i]) == UFP4_OK, "quantize");
+  for (int i = 0; i < 2; i++)
+    check_that(i, ufp4_quantize(&x[i].view, &how, &operands[i]) == UFP4_OK, "quantize");
   for (int contract = UFP4_CONTRACT_EXACT; contract < UFP4_CONTRACT_COUNT; contract++) {
     const ufp4_gemm_t gemm = {.contract = (ufp4_contract_t)contract, .alpha = 1};
     float d = 0;
@@ -296,7 +313,8 @@ static size_t bytes_of(const char *path, uint8_t *bytes, size_t size) {
 }
 
 /** Writes a matrix, compares the end of the file with @p want, and reads it back. */
-static void check_written(ufp4_dtype_t dtype, int64_t cols, const void *data, const uint8_t *want, size_t size) {
+static void check_written(ufp4_dtype_t dtype, int64_t cols, const void *data, const uint8_t *want,
+                          size_t size) {
   char path[64];
   uint8_t bytes[512] = {0};
   ufp4_message_t message = {{0}};
@@ -305,15 +323,19 @@ static void check_written(ufp4_dtype_t dtype, int64_t cols, const void *data, co
   snprintf(path, sizeof path, "test_golden.%ld.npy", (long)getpid());
   check_that(dtype, ufp4_tensor_write(path, &matrix, &message) == UFP4_OK, "%s", message.text);
   const size_t got = bytes_of(path, bytes, sizeof bytes);
-  check_that(dtype, got >= size && memcmp(bytes + got - size, want, size) == 0, "bytes of dtype %d", dtype);
-  if (check_that(dtype, ufp4_tensor_read(path, 1, &again, &message) == UFP4_OK, "%s", message.text)) {
-    check_that(dtype, again.view.cols == cols && memcmp(again.data, data, size) == 0, "dtype %d read back", dtype);
+  check_that(dtype, got >= size && memcmp(bytes + got - size, want, size) == 0, "bytes of dtype %d",
+             dtype);
+  if (check_that(dtype, ufp4_tensor_read(path, 1, &again, &message) == UFP4_OK, "%s",
+                 message.text)) {
+    check_that(dtype, again.view.cols == cols && memcmp(again.data, data, size) == 0,
+               "dtype %d read back", dtype);
   }
   ufp4_tensor_free(&again);
   remove(path);
 }
 
-/** Files are little-endian, whatever the host is; numerics.md, section 7, has the numbers of example.npy. */
+/** Files are little-endian, whatever the host is; numerics.md, section 7, has the numbers of
+ * example.npy. */
 TEST(tensor_files) {
   static const float x[16] = {0.5f, -1.25f, 3,  0.75f, -0.125f, 2.5f,  -6, 1,
                               0,    4.5f,   -2, 0.25f, 1.5f,    -3.5f, 5,  -0.0625f};

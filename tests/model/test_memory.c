@@ -11,11 +11,12 @@
 #include "ufp4/format.h"
 #include "ufp4/tensor.h"
 
-// --- Operands and GEMMs --------------------------------------------------------------------------------
+// --- Operands and GEMMs -------------------------------------------------------------------------
 
 static ufp4_status_t call_create(const void *input, uint64_t *result) {
   ufp4_operand_t made = {.rows = -7};
-  ufp4_status_t status = ufp4_operand_create_scaled(UFP4_ELEM_E2M1, *(const ufp4_scale_t *)input, 3, 70, &made);
+  ufp4_status_t status =
+      ufp4_operand_create_scaled(UFP4_ELEM_E2M1, *(const ufp4_scale_t *)input, 3, 70, &made);
   if (status != UFP4_OK) {
     check_that(0, made.rows == -7, "a failed create wrote its output");
     return status;
@@ -36,7 +37,8 @@ TEST(creating_operands) {
 static ufp4_matrix_t small_matrix(void) {
   static float values[20 * 40];
   check_random_t random = check_random();
-  for (int i = 0; i < 20 * 40; i++) values[i] = ufp4_f32_value(fixture_number(&random, FIXTURE_OUTLIERS));
+  for (int i = 0; i < 20 * 40; i++)
+    values[i] = ufp4_f32_value(fixture_number(&random, FIXTURE_OUTLIERS));
   return (ufp4_matrix_t){UFP4_DTYPE_F32, 20, 40, 40, values};
 }
 
@@ -103,7 +105,8 @@ static void check_gemms(const int shape[3], int threads) {
     const legal_gemm_t c = legal_gemm_combination(n);
     if (!legal_gemm(&c)) continue;
     pair_t pair = pair_random(&random, n, shape, FIXTURE_SCALES_ANY);
-    for (int kernel = 0; kernel < (c.contract == UFP4_CONTRACT_EXACT ? UFP4_KERNEL_COUNT : 1); kernel++) {
+    for (int kernel = 0; kernel < (c.contract == UFP4_CONTRACT_EXACT ? UFP4_KERNEL_COUNT : 1);
+         kernel++) {
       const gemm_input_t input = {&pair, (ufp4_kernel_t)kernel, threads};
       const scenario_t what = {"gemm", call_gemm, &input};
       if (ufp4_kernel_available(input.kernel)) heap_check(&what);
@@ -122,8 +125,8 @@ TEST(multiplying_with_threads) {
   check_gemms(shape, 3);
 }
 
-// Without memory for panels of B that all threads share, each packs its own; without any for itself, others do its
-// part.
+// Without memory for panels of B that all threads share, each packs its own; without any for
+// itself, others do its part.
 TEST(multiplying_where_one_allocation_fails) {
   check_random_t random = check_random();
   const int shape[3] = {256, 256, 512};
@@ -138,14 +141,15 @@ TEST(multiplying_where_one_allocation_fails) {
     check_that(kernel, heap_check_once(&what, 0, 0, undisturbed, &refused), "no allocation");
     check_bits(kernel, (uint64_t)refused, 0, "refused without the shared panels");
     for (int n = 2; n < 4; n++) {
-      check_that(n, heap_check_once(&what, n, 0, undisturbed, &refused), "no allocation for thread %d", n - 1);
+      check_that(n, heap_check_once(&what, n, 0, undisturbed, &refused),
+                 "no allocation for thread %d", n - 1);
       check_bits(n, (uint64_t)refused, 0, "refused without memory for thread %d", n - 1);
     }
     pair_free(&pair);
   }
 }
 
-// --- Files -------------------------------------------------------------------------------------------
+// --- Files --------------------------------------------------------------------------------------
 
 static ufp4_status_t call_tensor_write(const void *input, uint64_t *result) {
   ufp4_message_t message = {0};
@@ -153,7 +157,8 @@ static ufp4_status_t call_tensor_write(const void *input, uint64_t *result) {
   ufp4_status_t status = ufp4_tensor_write(heap_path("t.npy"), input, &message);
   check_that(0, status == UFP4_OK || message.text[0] != '\0', "no message");
   *result = digest_file(heap_path("t.npy"));
-  check_that(0, (status == UFP4_OK) == (*result != 0), "a file is there if and only if the call succeeds");
+  check_that(0, (status == UFP4_OK) == (*result != 0),
+             "a file is there if and only if the call succeeds");
   return status;
 }
 
@@ -161,7 +166,8 @@ static ufp4_status_t call_tensor_read(const void *input, uint64_t *result) {
   ufp4_message_t message = {0};
   ufp4_tensor_t made;
   ufp4_status_t status = ufp4_tensor_read(input, 0, &made, &message);
-  check_that(0, status == UFP4_OK || (made.data == NULL && message.text[0] != '\0'), "a tensor, or no message");
+  check_that(0, status == UFP4_OK || (made.data == NULL && message.text[0] != '\0'),
+             "a tensor, or no message");
   if (status != UFP4_OK) return status;
   *result = digest(3, made.data, (size_t)(made.view.rows * made.view.cols) * sizeof(float));
   ufp4_tensor_free(&made);

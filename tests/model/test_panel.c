@@ -6,7 +6,8 @@
 #include "fixture.h"
 #include "ufp4/panel.h"
 
-static const int shapes[][2] = {{1, 1}, {1, 17}, {16, 16}, {17, 16}, {15, 130}, {33, 47}, {100, 128}, {5, 129}};
+static const int shapes[][2] = {{1, 1},    {1, 17},  {16, 16},   {17, 16},
+                                {15, 130}, {33, 47}, {100, 128}, {5, 129}};
 #define SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
 
 typedef struct {
@@ -16,7 +17,8 @@ typedef struct {
 
 /** Panel memory filled with 0xA5, so that what is not written shows. */
 static panels_t panels(int64_t rows, int64_t stride) {
-  panels_t p = {stride, ufp4_panel_codes_bytes(rows, stride), ufp4_panel_scales_bytes(rows, stride), NULL, NULL};
+  panels_t p = {stride, ufp4_panel_codes_bytes(rows, stride), ufp4_panel_scales_bytes(rows, stride),
+                NULL, NULL};
   p.codes = malloc((size_t)p.code_bytes);
   p.scales = malloc((size_t)p.scale_bytes);
   if (!p.codes || !p.scales) abort();
@@ -31,10 +33,16 @@ static void panels_free(panels_t *p) {
 }
 
 TEST(stride_is_whole_groups_of_eight_blocks) {
-  static const int table[][2] = {
-      {1, 8}, {16, 8}, {128, 8}, {129, 16}, {256, 16}, {257, 24}, {UFP4_MAX_DIM, UFP4_MAX_DIM / 16}};
+  static const int table[][2] = {{1, 8},
+                                 {16, 8},
+                                 {128, 8},
+                                 {129, 16},
+                                 {256, 16},
+                                 {257, 24},
+                                 {UFP4_MAX_DIM, UFP4_MAX_DIM / 16}};
   for (int i = 0; i < 7; i++)
-    check_bits(i, (uint64_t)ufp4_panel_stride_blocks(table[i][0]), (uint64_t)table[i][1], "cols %d", table[i][0]);
+    check_bits(i, (uint64_t)ufp4_panel_stride_blocks(table[i][0]), (uint64_t)table[i][1], "cols %d",
+               table[i][0]);
 }
 
 TEST(bytes_of_whole_row_groups) {
@@ -46,8 +54,10 @@ TEST(bytes_of_whole_row_groups) {
 }
 
 TEST(bytes_do_not_overflow_32_bits) {
-  check_bits(0, (uint64_t)ufp4_panel_codes_bytes(UFP4_MAX_DIM, UFP4_MAX_DIM / 16), 1ull << 39, "codes");
-  check_bits(1, (uint64_t)ufp4_panel_scales_bytes(UFP4_MAX_DIM, UFP4_MAX_DIM / 16), 1ull << 36, "scales");
+  check_bits(0, (uint64_t)ufp4_panel_codes_bytes(UFP4_MAX_DIM, UFP4_MAX_DIM / 16), 1ull << 39,
+             "codes");
+  check_bits(1, (uint64_t)ufp4_panel_scales_bytes(UFP4_MAX_DIM, UFP4_MAX_DIM / 16), 1ull << 36,
+             "scales");
 }
 
 // Scales of 16 elements, and of 32.
@@ -56,16 +66,19 @@ static const ufp4_scale_t scales[] = {UFP4_SCALE_E4M3, UFP4_SCALE_E8M0};
 TEST(pack_matches_second_model) {
   check_random_t random = check_random();
   for (int i = 0; i < SHAPES * 6; i++) {
-    ufp4_operand_t in = fixture_operand_scaled(&random, UFP4_ELEM_E1M2, scales[i % 2], shapes[i / 6][0],
-                                               shapes[i / 6][1], FIXTURE_SCALES_ANY);
+    ufp4_operand_t in =
+        fixture_operand_scaled(&random, UFP4_ELEM_E1M2, scales[i % 2], shapes[i / 6][0],
+                               shapes[i / 6][1], FIXTURE_SCALES_ANY);
     reference_operand_t slow = fixture_slow_operand(&in);
     const int64_t stride = ufp4_panel_stride_blocks(in.cols) + 8 * (i % 3);
     panels_t got = panels(in.rows, stride), want = panels(in.rows, stride);
     ufp4_panel_pack(&in, stride, got.codes, got.scales);
     reference_panel_pack(&slow, stride, want.codes, want.scales);
-    for (int64_t j = 0; j < got.code_bytes; j++) check_bits(j, got.codes[j], want.codes[j], "codes, shape %d", i / 6);
+    for (int64_t j = 0; j < got.code_bytes; j++)
+      check_bits(j, got.codes[j], want.codes[j], "codes, shape %d", i / 6);
     for (int64_t j = 0; j < got.scale_bytes; j++)
-      check_bits(j, got.scales[j], want.scales[j], "scales %d, shape %d", (int)scales[i % 2], i / 6);
+      check_bits(j, got.scales[j], want.scales[j], "scales %d, shape %d", (int)scales[i % 2],
+                 i / 6);
     panels_free(&got);
     panels_free(&want);
     reference_operand_free(&slow);
@@ -93,8 +106,8 @@ TEST(unpack_inverts_pack) {
   check_random_t random = check_random();
   for (int i = 0; i < SHAPES * 2; i++) {
     const int *shape = shapes[i / 2];
-    ufp4_operand_t out, in = fixture_operand_scaled(&random, UFP4_ELEM_INT4, scales[i % 2], shape[0], shape[1],
-                                                    FIXTURE_SCALES_NAN);
+    ufp4_operand_t out, in = fixture_operand_scaled(&random, UFP4_ELEM_INT4, scales[i % 2],
+                                                    shape[0], shape[1], FIXTURE_SCALES_NAN);
     if (ufp4_operand_create_scaled(in.elem, in.scale, in.rows, in.cols, &out) != UFP4_OK) abort();
     panels_t p = panels(in.rows, ufp4_panel_stride_blocks(in.cols));
     ufp4_panel_pack(&in, p.stride, p.codes, p.scales);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What numerics.md says of the arithmetic as a whole, for every scale format and contract: the probability of
-// stochastic rounding, and the freedom to cut a GEMM in tiles.
+// What numerics.md says of the arithmetic as a whole, for every scale format and contract: the
+// probability of stochastic rounding, and the freedom to cut a GEMM in tiles.
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,11 @@
 #include "ufp4/format.h"
 #include "ufp4/random.h"
 
-// --- Stochastic rounding -------------------------------------------------------------------------------
+// --- Stochastic rounding ------------------------------------------------------------------------
 
 #define ROWS 64
-#define GROUPS 128  // of 16; 8192 of them in all: each byte comes about 32 times for each element of a group
+#define GROUPS \
+  128  // of 16; 8192 of them in all: each byte comes about 32 times for each element of a group
 #define DRAWS 256
 
 // How often byte r came to one number, and how often that was rounded up.
@@ -46,24 +47,28 @@ static quotient_t quotient(const ufp4_operand_t *operand, int64_t row, int64_t k
 
 // Whether |x| / scale > low + cell * part / 512, in quanta.
 static int is_over(const quotient_t *q, int frac, int low, int cell, int part) {
-  const reference_u128_t right = (reference_u128_t)q->scale.magnitude * (unsigned)(512 * low + cell * part);
-  return reference_compare((reference_u128_t)q->x.magnitude, q->x.exponent, right, q->scale.exponent - frac - 9) > 0;
+  const reference_u128_t right =
+      (reference_u128_t)q->scale.magnitude * (unsigned)(512 * low + cell * part);
+  return reference_compare((reference_u128_t)q->x.magnitude, q->x.exponent, right,
+                           q->scale.exponent - frac - 9) > 0;
 }
 
 // The largest magnitude, of all but the last, that |x| / scale is not under.
 static int cell_of(const quotient_t *q, reference_elem_t elem) {
   int k = 6;
   for (; k > 0; k--) {
-    const reference_u128_t low = (reference_u128_t)q->scale.magnitude * (unsigned)reference_elem_magnitude(elem, k);
+    const reference_u128_t low =
+        (reference_u128_t)q->scale.magnitude * (unsigned)reference_elem_magnitude(elem, k);
     const int exponent = q->scale.exponent - reference_elem_frac(elem);
-    if (reference_compare((reference_u128_t)q->x.magnitude, q->x.exponent, low, exponent) >= 0) break;
+    if (reference_compare((reference_u128_t)q->x.magnitude, q->x.exponent, low, exponent) >= 0)
+      break;
   }
   return k;
 }
 
 // One element: its code is what its own byte says, and that is counted.
-static void check_element(int64_t index, const ufp4_operand_t *operand, const ufp4_quantize_t *how, int64_t group,
-                          int element, float x, count_t *count) {
+static void check_element(int64_t index, const ufp4_operand_t *operand, const ufp4_quantize_t *how,
+                          int64_t group, int element, float x, count_t *count) {
   const reference_elem_t elem = fixture_slow_options(how).elem;
   const int64_t row = group / GROUPS, k = group % GROUPS * 16 + element;
   const quotient_t q = quotient(operand, row, k, x < 0 ? -x : x);
@@ -71,15 +76,16 @@ static void check_element(int64_t index, const ufp4_operand_t *operand, const uf
   const int size = reference_elem_magnitude(elem, cell + 1) - low, r = byte_of(how, group, element);
   const int up = is_over(&q, reference_elem_frac(elem), low, size, 2 * r + 1);
   check_bits(index, fixture_code(operand, row, k), reference_elem_encode(elem, x < 0, cell + up),
-             "elem %u, scale %u: code of group %lld, element %d, x %a, byte %d", how->elem, how->scale,
-             (long long)group, element, (double)x, r);
+             "elem %u, scale %u: code of group %lld, element %d, x %a, byte %d", how->elem,
+             how->scale, (long long)group, element, (double)x, r);
   count->seen[r]++;
   count->up[r] += up;
 }
 
 // Over all 256 bytes a number goes up as often as its fraction says, to half a time.
-static void check_probability(int64_t index, const ufp4_operand_t *operand, const ufp4_quantize_t *how, int element,
-                              float x, const count_t *count) {
+static void check_probability(int64_t index, const ufp4_operand_t *operand,
+                              const ufp4_quantize_t *how, int element, float x,
+                              const count_t *count) {
   const reference_elem_t elem = fixture_slow_options(how).elem;
   const quotient_t q = quotient(operand, 0, element, x < 0 ? -x : x);
   const int cell = cell_of(&q, elem), low = reference_elem_magnitude(elem, cell);
@@ -87,17 +93,19 @@ static void check_probability(int64_t index, const ufp4_operand_t *operand, cons
   int ups = 0;
   for (int r = 0; r < DRAWS; r++) {
     check_that(index, count->seen[r] > 0, "byte %d never came: too few numbers", r);
-    check_that(index, count->up[r] == 0 || count->up[r] == count->seen[r], "byte %d: up and down", r);
+    check_that(index, count->up[r] == 0 || count->up[r] == count->seen[r], "byte %d: up and down",
+               r);
     ups += count->up[r] > 0;
   }
   const int frac = reference_elem_frac(elem);
-  check_that(index, ups == 0 || is_over(&q, frac, low, size, 2 * ups - 1), "%d of 256 up is too often, x %a", ups,
-             (double)x);
-  check_that(index, ups == DRAWS || !is_over(&q, frac, low, size, 2 * ups + 1), "%d of 256 up is too seldom, x %a", ups,
-             (double)x);
+  check_that(index, ups == 0 || is_over(&q, frac, low, size, 2 * ups - 1),
+             "%d of 256 up is too often, x %a", ups, (double)x);
+  check_that(index, ups == DRAWS || !is_over(&q, frac, low, size, 2 * ups + 1),
+             "%d of 256 up is too seldom, x %a", ups, (double)x);
 }
 
-// A tensor of one group again and again: the first number is the largest, so that all have one scale.
+// A tensor of one group again and again: the first number is the largest, so that all have one
+// scale.
 static void check_group(int64_t index, const ufp4_quantize_t *how, const float x[16]) {
   static float values[ROWS * GROUPS * 16];
   static count_t counts[16];
@@ -117,9 +125,12 @@ static void check_scale(ufp4_scale_t scale) {
   check_random_t random = check_random();
   for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
     ufp4_quantize_t how = legal_quantize_combination(n);
-    if (how.scale != scale || how.round != UFP4_ROUND_SR || how.rht != UFP4_RHT_NONE || !legal_quantize(&how)) continue;
+    if (how.scale != scale || how.round != UFP4_ROUND_SR || how.rht != UFP4_RHT_NONE ||
+        !legal_quantize(&how))
+      continue;
     float x[16];
-    for (int e = 0; e < 16; e++) x[e] = ufp4_f32_value(0x3F800000 | (uint32_t)check_below(&random, 1 << 23)) - 1;
+    for (int e = 0; e < 16; e++)
+      x[e] = ufp4_f32_value(0x3F800000 | (uint32_t)check_below(&random, 1 << 23)) - 1;
     for (int e = 1; e < 16; e += 2) x[e] = -x[e];
     x[0] = 1 + (float)check_below(&random, 1000) / 1000;
     check_group(n, &how, x);
@@ -139,7 +150,7 @@ TEST(stochastic_rounding_is_unbiased_with_fp32_scales) {
   check_scale(UFP4_SCALE_FP32);
 }
 
-// --- Tiles -----------------------------------------------------------------------------------------------
+// --- Tiles --------------------------------------------------------------------------------------
 
 // Rows first .. first + count of an operand; the arrays stay the whole operand's.
 static ufp4_operand_t rows_of(const ufp4_operand_t *whole, int64_t first, int64_t count) {
@@ -154,23 +165,26 @@ static ufp4_operand_t rows_of(const ufp4_operand_t *whole, int64_t first, int64_
 static void check_tiles(int64_t index, check_random_t *random, const pair_t *p) {
   enum { TILES = 12 };
   const int64_t m = p->a.rows, n = p->b.rows;
-  float *whole = malloc((size_t)(m * n) * sizeof *whole), *tile = malloc((size_t)(m * n) * sizeof *tile);
+  float *whole = malloc((size_t)(m * n) * sizeof *whole),
+        *tile = malloc((size_t)(m * n) * sizeof *tile);
   ufp4_gemm_t how = pair_plain(p, UFP4_DTYPE_F32);
   if (whole == NULL || tile == NULL) abort();
   check_bits(index, (uint64_t)ufp4_gemm(&p->a, &p->b, &how, whole, n), UFP4_OK, "whole");
   for (int t = 0; t < TILES; t++) {
     const int64_t i = check_below(random, (uint32_t)m), j = check_below(random, (uint32_t)n);
-    const int64_t rows = 1 + check_below(random, (uint32_t)(m - i)), cols = 1 + check_below(random, (uint32_t)(n - j));
+    const int64_t rows = 1 + check_below(random, (uint32_t)(m - i)),
+                  cols = 1 + check_below(random, (uint32_t)(n - j));
     const ufp4_operand_t a = rows_of(&p->a, i, rows), b = rows_of(&p->b, j, cols);
     how.threads = (int)check_below(random, 4);
     how.kernel = (ufp4_kernel_t)check_below(random, UFP4_KERNEL_COUNT);
-    if (!ufp4_kernel_available(how.kernel) || how.contract != UFP4_CONTRACT_EXACT) how.kernel = UFP4_KERNEL_FASTEST;
+    if (!ufp4_kernel_available(how.kernel) || how.contract != UFP4_CONTRACT_EXACT)
+      how.kernel = UFP4_KERNEL_FASTEST;
     check_bits(index, (uint64_t)ufp4_gemm(&a, &b, &how, tile, cols), UFP4_OK, "tile");
     for (int64_t at = 0; at < rows * cols; at++) {
       const int64_t r = i + at / cols, c = j + at % cols;
       check_bits(index, ufp4_f32_bits(tile[at]), ufp4_f32_bits(whole[r * n + c]),
-                 "contract %u, scale %u, D[%lld][%lld] in a tile of %lld x %lld", how.contract, p->a.scale,
-                 (long long)r, (long long)c, (long long)rows, (long long)cols);
+                 "contract %u, scale %u, D[%lld][%lld] in a tile of %lld x %lld", how.contract,
+                 p->a.scale, (long long)r, (long long)c, (long long)rows, (long long)cols);
     }
   }
   free(whole);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counter-based random words (numerics.md 4) against Random123's known answers and the reference model.
+// Counter-based random words (numerics.md 4) against Random123's known answers and the reference
+// model.
 #include "fixture.h"
 #include "ufp4/random.h"
 
@@ -7,7 +8,8 @@
 #define PI1 0xA4093822, 0x299F31D0, 0x082EFA98, 0xEC4E6C89
 #define ONES 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF
 
-static void check_words(int64_t index, const uint32_t got[4], const uint32_t want[4], const char *what) {
+static void check_words(int64_t index, const uint32_t got[4], const uint32_t want[4],
+                        const char *what) {
   for (int i = 0; i < 4; i++) check_bits(index, got[i], want[i], "%s, word %d", what, i);
 }
 
@@ -91,8 +93,8 @@ TEST(block_bytes_match_second_model) {
     ufp4_random_block(seed, id, group, golden);
     reference_random_block(seed, id, group, slow);
     for (int j = 0; j < 16; j++) {
-      check_bits(i, golden[j], slow[j], "seed %llx, id %llx, group %llx, byte %d", (unsigned long long)seed,
-                 (unsigned long long)id, (unsigned long long)group, j);
+      check_bits(i, golden[j], slow[j], "seed %llx, id %llx, group %llx, byte %d",
+                 (unsigned long long)seed, (unsigned long long)id, (unsigned long long)group, j);
     }
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference model against witnesses of its own: the host's FP32 arithmetic and numbers worked out by hand.
+// The reference model against witnesses of its own: the host's FP32 arithmetic and numbers worked
+// out by hand.
 #include <math.h>
 #include <string.h>
 
@@ -18,19 +19,24 @@ static uint32_t as_bits(float value) {
 }
 
 /** Patterns where arithmetic goes wrong: zeros, ends of the ranges, Inf and NaN. */
-static const uint32_t corners[] = {0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007FFFFF, 0x00800000, 0x80800000,
-                                   0x3F800000, 0xBF800000, 0x3F800001, 0x33800000, 0x33800001, 0x7F7FFFFF, 0xFF7FFFFF,
-                                   0x7F000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00001, 0x7F800001, 0x73000000};
+static const uint32_t corners[] = {
+    0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007FFFFF, 0x00800000, 0x80800000,
+    0x3F800000, 0xBF800000, 0x3F800001, 0x33800000, 0x33800001, 0x7F7FFFFF, 0xFF7FFFFF,
+    0x7F000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00001, 0x7F800001, 0x73000000};
 #define CORNERS ((int)(sizeof corners / sizeof corners[0]))
 
 static void check_pair(int64_t index, uint32_t a, uint32_t b) {
-  check_bits(index, reference_f32_multiply(a, b), as_bits(as_float(a) * as_float(b)), "%08x * %08x", a, b);
-  check_bits(index, reference_f32_add(a, b), as_bits(as_float(a) + as_float(b)), "%08x + %08x", a, b);
-  check_bits(index, reference_f32_divide(a, b), as_bits(as_float(a) / as_float(b)), "%08x / %08x", a, b);
+  check_bits(index, reference_f32_multiply(a, b), as_bits(as_float(a) * as_float(b)), "%08x * %08x",
+             a, b);
+  check_bits(index, reference_f32_add(a, b), as_bits(as_float(a) + as_float(b)), "%08x + %08x", a,
+             b);
+  check_bits(index, reference_f32_divide(a, b), as_bits(as_float(a) / as_float(b)), "%08x / %08x",
+             a, b);
 }
 
 TEST(arithmetic_corners_match_host) {
-  for (int i = 0; i < CORNERS * CORNERS; i++) check_pair(i, corners[i / CORNERS], corners[i % CORNERS]);
+  for (int i = 0; i < CORNERS * CORNERS; i++)
+    check_pair(i, corners[i / CORNERS], corners[i % CORNERS]);
 }
 
 TEST(arithmetic_random_matches_host) {
@@ -47,7 +53,8 @@ TEST(rounding_matches_host_conversion) {
   check_random_t random = check_random();
   for (int i = 0; i < 20000; i++) {
     const uint64_t magnitude = check_next(&random) >> check_below(&random, 64);
-    check_bits(i, reference_f32_round(0, magnitude, 0), as_bits((float)magnitude), "%llx", (unsigned long long)magnitude);
+    check_bits(i, reference_f32_round(0, magnitude, 0), as_bits((float)magnitude), "%llx",
+               (unsigned long long)magnitude);
   }
 }
 
@@ -61,10 +68,13 @@ TEST(compare_is_exact) {
 }
 
 TEST(exponent_of_the_extremes) {
-  const reference_real_t largest = reference_f32_real(0x7F7FFFFF), smallest = reference_f32_real(0x00000001);
-  // The range that numerics.md gives for FP32 data: -121 from the largest RHT output (16 of the largest, / 4), E1M2.
+  const reference_real_t largest = reference_f32_real(0x7F7FFFFF),
+                         smallest = reference_f32_real(0x00000001);
+  // The range that numerics.md gives for FP32 data: -121 from the largest RHT output (16 of the
+  // largest, / 4), E1M2.
   const reference_real_t transformed = {0, 4 * largest.magnitude, largest.exponent};
-  check_bits(0, (uint64_t)(int64_t)reference_exponent_of(SLOW_E1M2, transformed), (uint64_t)-121, "largest, E1M2, RHT");
+  check_bits(0, (uint64_t)(int64_t)reference_exponent_of(SLOW_E1M2, transformed), (uint64_t)-121,
+             "largest, E1M2, RHT");
   check_bits(1, (uint64_t)reference_exponent_of(SLOW_INT4, smallest), 160, "2^-149, INT4");
   const reference_real_t quarter = {0, 1, -151};
   check_bits(2, (uint64_t)reference_exponent_of(SLOW_INT4, quarter), 162, "2^-151, INT4");
@@ -89,14 +99,17 @@ TEST(sums_match_host_doubles) {
       want += ldexp((double)x.magnitude, x.exponent) * (x.negative ? -1 : 1);
     }
     check_bits(i, reference_sum_round(&sum, 0), as_bits((float)want), "FP32 of %a", want);
-    if ((double)(float)want != want) continue;  // else rounding to BF16 by way of FP32 would round twice
-    check_bits(i, reference_sum_round(&sum, 16), (uint32_t)reference_bf16_cast(as_bits((float)want)) << 16, "BF16 of %a", want);
+    if ((double)(float)want != want)
+      continue;  // else rounding to BF16 by way of FP32 would round twice
+    check_bits(i, reference_sum_round(&sum, 16),
+               (uint32_t)reference_bf16_cast(as_bits((float)want)) << 16, "BF16 of %a", want);
   }
 }
 
 TEST(sums_of_far_numbers_round_once) {
   // 1 + 2^-24 is a tie; anything at all beside it, however small, decides.
-  const reference_real_t one = {0, 1, 0}, half = {0, 1, -24}, more = {0, 1, -258}, less = {1, 1, -258};
+  const reference_real_t one = {0, 1, 0}, half = {0, 1, -24}, more = {0, 1, -258},
+                         less = {1, 1, -258};
   reference_sum_t tie = {0};
   reference_sum_add(&tie, one);
   reference_sum_add(&tie, half);
@@ -106,9 +119,12 @@ TEST(sums_of_far_numbers_round_once) {
   check_bits(0, reference_sum_round(&tie, 0), 0x3F800000, "tie to even");
   check_bits(1, reference_sum_round(&above, 0), 0x3F800001, "just above");
   check_bits(2, reference_sum_round(&below, 0), 0x3F800000, "just below");
-  check_bits(3, reference_f32_add_real(0, (reference_real_t){1, 1, -258}), 0x80000000, "a negative number under the smallest");
-  check_bits(4, reference_f32_add_real(0, (reference_real_t){0, 144, 254}), 0x7F800000, "a number over the largest");
-  check_bits(5, reference_f32_add_real(0xFF800000, (reference_real_t){0, 144, 254}), 0xFF800000, "Inf stays");
+  check_bits(3, reference_f32_add_real(0, (reference_real_t){1, 1, -258}), 0x80000000,
+             "a negative number under the smallest");
+  check_bits(4, reference_f32_add_real(0, (reference_real_t){0, 144, 254}), 0x7F800000,
+             "a number over the largest");
+  check_bits(5, reference_f32_add_real(0xFF800000, (reference_real_t){0, 144, 254}), 0xFF800000,
+             "Inf stays");
 }
 
 /** The transform in doubles, exact for inputs near each other. */
@@ -133,7 +149,8 @@ TEST(bf16_transform_matches_doubles) {
     const reference_block_t block = reference_block_load(bits, &how);
     for (int j = 0; j < 16; j++) {
       const reference_real_t x = block.x[j];
-      check_bits(i, reference_f32_round(x.negative, x.magnitude, x.exponent), rht_in_doubles(bits, how.mask, j), "y[%d]", j);
+      check_bits(i, reference_f32_round(x.negative, x.magnitude, x.exponent),
+                 rht_in_doubles(bits, how.mask, j), "y[%d]", j);
     }
   }
 }
@@ -143,13 +160,18 @@ TEST(bf16_transform_poisons_on_inf) {
   static const struct {
     uint32_t bits;
     int count, poisoned;
-  } table[] = {{0x7F7FFFFF, 1, 1}, {0x7F7F7FFF, 1, 0}, {0x7E800000, 15, 0}, {0x7E800000, 16, 1}, {0x7F800000, 1, 1}};
+  } table[] = {{0x7F7FFFFF, 1, 1},
+               {0x7F7F7FFF, 1, 0},
+               {0x7E800000, 15, 0},
+               {0x7E800000, 16, 1},
+               {0x7F800000, 1, 1}};
   for (int i = 0; i < 5; i++) {
     const reference_quantize_t how = {.rht = SLOW_RHT_BF16};
     uint32_t bits[16] = {0};
     for (int j = 0; j < table[i].count; j++) bits[j] = table[i].bits;
     const reference_block_t block = reference_block_load(bits, &how);
-    check_bits(i, (uint64_t)block.poisoned, (uint64_t)table[i].poisoned, "%d of %08x", table[i].count, table[i].bits);
+    check_bits(i, (uint64_t)block.poisoned, (uint64_t)table[i].poisoned, "%d of %08x",
+               table[i].count, table[i].bits);
   }
 }
 
@@ -185,8 +207,10 @@ TEST(nvfp4_matches_host_floats) {
       const float amax_b = amax_of(bits + j / 16 * 16, 16);
       const uint8_t scale = nvfp4_host_scale(amax, amax_b, &decode);
       const uint8_t code = amax_b == 0 ? 0 : nvfp4_host_code(as_float(bits[j]), scale, decode);
-      check_bits(i, got.scales[j / 16], scale, "scale, amax %a, of block %a", (double)amax, (double)amax_b);
-      check_bits(i, got.codes[j], code, "code of %08x, amax %a, scale %02x", bits[j], (double)amax, scale);
+      check_bits(i, got.scales[j / 16], scale, "scale, amax %a, of block %a", (double)amax,
+                 (double)amax_b);
+      check_bits(i, got.codes[j], code, "code of %08x, amax %a, scale %02x", bits[j], (double)amax,
+                 scale);
     }
     check_bits(i, got.tensor_scale, as_bits(decode), "Sd");
     reference_operand_free(&got);
@@ -210,7 +234,8 @@ TEST(fp32_scale_matches_host_division) {
 }
 
 TEST(e8m0_scale_worked) {
-  // amax, then the exponents of E2M1, E1M2 and INT4: down is floor(log2 amax) - 2, 0, 2; up has amax <= qmax * 2^k.
+  // amax, then the exponents of E2M1, E1M2 and INT4: down is floor(log2 amax) - 2, 0, 2; up has
+  // amax <= qmax * 2^k.
   static const struct {
     float amax;
     int down[3], up[3];
@@ -225,8 +250,8 @@ TEST(e8m0_scale_worked) {
                {0x1.fffffep127f, {125, 127, 125}, {126, 127, 126}}};
   for (int i = 0; i < 9 * 6; i++) {
     const reference_quantize_t how = {.elem = (reference_elem_t)(i % 3),
-                                 .scale = SLOW_SCALE_E8M0,
-                                 .scale_round = i / 3 % 2 ? SLOW_SCALE_UP : SLOW_SCALE_DOWN};
+                                      .scale = SLOW_SCALE_E8M0,
+                                      .scale_round = i / 3 % 2 ? SLOW_SCALE_UP : SLOW_SCALE_DOWN};
     const uint32_t bits[1] = {as_bits(table[i / 6].amax)};
     reference_operand_t got = reference_quantize(bits, 1, 1, &how, 0);
     const int want = (i / 3 % 2 ? table[i / 6].up : table[i / 6].down)[i % 3];
@@ -235,7 +260,8 @@ TEST(e8m0_scale_worked) {
   }
 }
 
-/** One row of A and one of B, @p cols wide, E2M1 with all codes @p code and E4M3 scale bytes 0x38 (1). */
+/** One row of A and one of B, @p cols wide, E2M1 with all codes @p code and E4M3 scale bytes 0x38
+ * (1). */
 static reference_operand_t ones(int cols, uint8_t code) {
   reference_operand_t out = reference_operand_create(SLOW_E2M1, SLOW_SCALE_E4M3, 1, cols);
   for (int64_t i = 0; i < 16 * out.groups; i++) out.codes[i] = code;
@@ -245,26 +271,31 @@ static reference_operand_t ones(int cols, uint8_t code) {
 
 TEST(nv_truncates_and_fp32_rounds) {
   reference_operand_t a = ones(128, 2), b = ones(128, 2);  // 1 * 1, 16 a group
-  a.scales[0] = b.scales[0] = 0x78 | 0x80;            // 256 * 256 * 16 = 2^20; the sign bit means nothing
-  check_bits(0, reference_gemm_nv(&a, 0, &b, 0, 0), reference_f32_round(0, (1 << 20) + 7 * 16, 0), "nothing lost");
-  check_bits(1, reference_gemm_fp32(&a, 0, &b, 0), reference_f32_round(0, (1 << 20) + 7 * 16, 0), "nothing lost");
-  // From 2^30 on the last place is 128: of 4096 + 48 the 48 is lost, and then 64; under 2^30 the last place is 64.
+  a.scales[0] = b.scales[0] = 0x78 | 0x80;  // 256 * 256 * 16 = 2^20; the sign bit means nothing
+  check_bits(0, reference_gemm_nv(&a, 0, &b, 0, 0), reference_f32_round(0, (1 << 20) + 7 * 16, 0),
+             "nothing lost");
+  check_bits(1, reference_gemm_fp32(&a, 0, &b, 0), reference_f32_round(0, (1 << 20) + 7 * 16, 0),
+             "nothing lost");
+  // From 2^30 on the last place is 128: of 4096 + 48 the 48 is lost, and then 64; under 2^30 the
+  // last place is 64.
   const uint32_t start = reference_f32_round(0, 1, 30);
   reference_operand_t c = ones(128, 2);
-  check_bits(2, reference_gemm_nv(&c, 0, &b, 0, start), reference_f32_round(0, (1 << 30) + 4096, 0), "from 2^30");
+  check_bits(2, reference_gemm_nv(&c, 0, &b, 0, start), reference_f32_round(0, (1 << 30) + 4096, 0),
+             "from 2^30");
   const uint32_t below = reference_f32_round(1, 1, 30);
-  check_bits(3, reference_gemm_nv(&c, 0, &b, 0, below), reference_f32_round(1, (1 << 30) - 4096 - 128, 0),
-             "from -2^30, toward zero");
+  check_bits(3, reference_gemm_nv(&c, 0, &b, 0, below),
+             reference_f32_round(1, (1 << 30) - 4096 - 128, 0), "from -2^30, toward zero");
   check_bits(4, reference_gemm_nv(&c, 0, &b, 0, 0x7FC00001), 0x7FFFFFFF, "NaN of nv");
-  check_bits(5, reference_gemm_nv(&c, 0, &b, 0, 0x80000000), reference_gemm_nv(&c, 0, &b, 0, 0), "-0 as a start");
+  check_bits(5, reference_gemm_nv(&c, 0, &b, 0, 0x80000000), reference_gemm_nv(&c, 0, &b, 0, 0),
+             "-0 as a start");
   reference_operand_free(&a);
   reference_operand_free(&b);
   reference_operand_free(&c);
 }
 
 TEST(nv_drops_what_is_35_places_below) {
-  // Group exponents 8 + 8 and -6 - 6: 28 apart, so units of 2^-19; the smallest product 2^-20 is lost, two of them are
-  // one unit.
+  // Group exponents 8 + 8 and -6 - 6: 28 apart, so units of 2^-19; the smallest product 2^-20 is
+  // lost, two of them are one unit.
   for (int n = 0; n < 3; n++) {
     reference_operand_t a = ones(64, 0), b = ones(64, 1);
     a.codes[0] = 1;                    // 0.5 * 0.5 * 448 * 448
@@ -273,9 +304,11 @@ TEST(nv_drops_what_is_35_places_below) {
     a.scales[1] = b.scales[1] = 1;  // 2^-9: 2^-20 a product
     reference_operand_t c = ones(64, 0);
     const reference_real_t lost = {0, 448 * 448 / 4, 0};
-    check_bits(n, reference_gemm_nv(&a, 0, &b, 0, 0), reference_f32_round(0, lost.magnitude, 0), "%d small products", n);
+    check_bits(n, reference_gemm_nv(&a, 0, &b, 0, 0), reference_f32_round(0, lost.magnitude, 0),
+               "%d small products", n);
     const uint32_t cancel = reference_f32_round(1, lost.magnitude, 0);
-    check_bits(n, reference_gemm_nv(&a, 0, &b, 0, cancel), n < 2 ? 0 : reference_f32_round(0, 1, -19), "%d left", n);
+    check_bits(n, reference_gemm_nv(&a, 0, &b, 0, cancel),
+               n < 2 ? 0 : reference_f32_round(0, 1, -19), "%d left", n);
     reference_operand_free(&a);
     reference_operand_free(&b);
     reference_operand_free(&c);

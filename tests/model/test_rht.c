@@ -9,10 +9,11 @@
 static void check_block(int64_t index, const uint32_t bits[16], uint16_t mask) {
   int32_t golden[16] = {0}, slow[16] = {0};
   const int got = ufp4_rht_block(bits, mask, golden), want = reference_rht_block(bits, mask, slow);
-  check_bits(index, (uint64_t)got, (uint64_t)want, "exponent, first element %08x, mask %04x", bits[0], mask);
+  check_bits(index, (uint64_t)got, (uint64_t)want, "exponent, first element %08x, mask %04x",
+             bits[0], mask);
   for (int i = 0; i < 16 && want != 0; i++) {
-    check_bits(index, (uint32_t)golden[i], (uint32_t)slow[i], "out %d, first element %08x, mask %04x", i, bits[0],
-               mask);
+    check_bits(index, (uint32_t)golden[i], (uint32_t)slow[i],
+               "out %d, first element %08x, mask %04x", i, bits[0], mask);
   }
 }
 
@@ -50,9 +51,11 @@ TEST(largest_results_fit) {
   for (int j = 0; j < 16; j++) {
     uint32_t bits[16];
     int32_t out[16];
-    for (int i = 0; i < 16; i++) bits[i] = 0x7F7FFFFF | (uint32_t)__builtin_parity((unsigned)(i & j)) << 31;
+    for (int i = 0; i < 16; i++)
+      bits[i] = 0x7F7FFFFF | (uint32_t)__builtin_parity((unsigned)(i & j)) << 31;
     check_bits(j, (uint64_t)ufp4_rht_block(bits, 0, out), 254, "exponent");
-    for (int i = 0; i < 16; i++) check_bits(j, (uint32_t)out[i], i == j ? 0x0FFFFFF0 : 0, "out %d", i);
+    for (int i = 0; i < 16; i++)
+      check_bits(j, (uint32_t)out[i], i == j ? 0x0FFFFFF0 : 0, "out %d", i);
   }
 }
 
@@ -100,7 +103,8 @@ static int64_t dot(const int64_t *x, const int64_t *y) {
 }
 
 TEST(product_of_two_transforms_is_the_product) {
-  // 16-bit integers align without loss below an exponent of 2^7 more: then (H x)(H y) = 16 x y exactly.
+  // 16-bit integers align without loss below an exponent of 2^7 more: then (H x)(H y) = 16 x y
+  // exactly.
   check_random_t random = check_random();
   for (int n = 0; n < 5000; n++) {
     int64_t x[2][16], y[2][16];
@@ -115,10 +119,11 @@ TEST(product_of_two_transforms_is_the_product) {
       exponent[side] = ufp4_rht_block(bits, (uint16_t)(n * 977), out);
       for (int i = 0; i < 16; i++) y[side][i] = out[i];
     }
-    // out * 2^(E - 152) each; 304 - E - E' is how far the integer product stands above the true one.
+    // out * 2^(E - 152) each; 304 - E - E' is how far the integer product stands above the true
+    // one.
     const int up = 304 - exponent[0] - exponent[1];
-    check_bits(n, (uint64_t)dot(y[0], y[1]), (uint64_t)dot(x[0], x[1]) << up, "exponents %d, %d", exponent[0],
-               exponent[1]);
+    check_bits(n, (uint64_t)dot(y[0], y[1]), (uint64_t)dot(x[0], x[1]) << up, "exponents %d, %d",
+               exponent[0], exponent[1]);
   }
 }
 
@@ -131,17 +136,19 @@ SLOW_TEST(bf16_variant_of_one_block) {
     fixture_numbers(&random, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS), bits, 16);
     for (int j = 0; j < 16; j++) got[j] = 0xA5A5A5A5;
     const reference_block_t want = reference_block_load(bits, &how);
-    check_bits(i, (uint64_t)ufp4_rht_block_bf16(bits, mask, got), !want.poisoned, "clean, mask %04x", mask);
+    check_bits(i, (uint64_t)ufp4_rht_block_bf16(bits, mask, got), !want.poisoned,
+               "clean, mask %04x", mask);
     for (int j = 0; j < 16; j++) {
       const reference_real_t x = want.x[j];
-      const uint32_t number = want.poisoned ? 0xA5A5A5A5 : reference_f32_round(x.negative, x.magnitude, x.exponent);
+      const uint32_t number =
+          want.poisoned ? 0xA5A5A5A5 : reference_f32_round(x.negative, x.magnitude, x.exponent);
       check_bits(i, got[j], number, "out %d, first element %08x, mask %04x", j, bits[0], mask);
     }
   }
 }
 
-// Decoded codes of one scale: the sums are exact, and both ways together give the numbers back but for the rounding of
-// the integers, which small numbers do not need.
+// Decoded codes of one scale: the sums are exact, and both ways together give the numbers back but
+// for the rounding of the integers, which small numbers do not need.
 TEST(undo_gives_back_what_was_transformed) {
   check_random_t random = check_random();
   for (int i = 0; i < 1000; i++) {
@@ -154,14 +161,17 @@ TEST(undo_gives_back_what_was_transformed) {
       bits[k] = ufp4_f32_bits(want[k]);
     }
     const int exponent = ufp4_rht_block(bits, mask, out);
-    for (int k = 0; k < 16; k++) block[k] = (float)out[k] * ufp4_f32_value((uint32_t)(exponent - 152 + 127) << 23);
+    for (int k = 0; k < 16; k++)
+      block[k] = (float)out[k] * ufp4_f32_value((uint32_t)(exponent - 152 + 127) << 23);
     ufp4_rht_undo(block, mask);
-    for (int k = 0; k < 16; k++) check_bits(i, ufp4_f32_bits(block[k] + 0), ufp4_f32_bits(want[k] + 0), "element %d", k);
+    for (int k = 0; k < 16; k++)
+      check_bits(i, ufp4_f32_bits(block[k] + 0), ufp4_f32_bits(want[k] + 0), "element %d", k);
   }
 }
 
 TEST(undo_rounds_once) {
-  float block[16] = {0x1.000002p0f, 0x1p-24f};  // the second alone would be lost in FP32 sums that began with it
+  float block[16] = {0x1.000002p0f,
+                     0x1p-24f};  // the second alone would be lost in FP32 sums that began with it
   ufp4_rht_undo(block, 0);
   check_bits(0, ufp4_f32_bits(block[0]), ufp4_f32_bits(0x1.000004p-2f), "nearest even, up");
   check_bits(1, ufp4_f32_bits(block[1]), ufp4_f32_bits(0x1p-2f), "nearest even, down");

@@ -10,7 +10,8 @@ TEST(every_status_has_a_phrase_of_its_own) {
     const char *text = ufp4_status_string((ufp4_status_t)i);
     check_that(i, text != NULL && text[0] != '\0' && strchr(text, '\n') == NULL, "not one line");
     for (int j = 0; j < i; j++) {
-      check_that(i, strcmp(text, ufp4_status_string((ufp4_status_t)j)) != 0, "'%s', as status %d", text, j);
+      check_that(i, strcmp(text, ufp4_status_string((ufp4_status_t)j)) != 0, "'%s', as status %d",
+                 text, j);
     }
   }
 }
@@ -31,7 +32,8 @@ TEST(a_message_is_cut_where_it_does_not_fit) {
 TEST(a_message_is_one_line) {
   ufp4_message_t message;
   ufp4_message_set(&message, "%s: no such tensor", "a\nb\x1b[2J\x7f\r\xc3\xa9");
-  check_that(0, strcmp(message.text, "a?b?[2J??\xc3\xa9: no such tensor") == 0, "'%s'", message.text);
+  check_that(0, strcmp(message.text, "a?b?[2J??\xc3\xa9: no such tensor") == 0, "'%s'",
+             message.text);
 }
 
 int main(int argc, char **argv) {

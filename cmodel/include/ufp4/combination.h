@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which element, scale, block, layout, RHT, scale rounding and contract go together, and on which backend
-// (docs/ip/formats.md, from the table in cmodel/spec/ufp4.toml).
+// Which element, scale, block, layout, RHT, scale rounding and contract go together, and on which
+// backend (docs/ip/formats.md, from the table in cmodel/spec/ufp4.toml).
 #ifndef UFP4_COMBINATION_H
 #define UFP4_COMBINATION_H
 
@@ -12,14 +12,16 @@
 extern "C" {
 #endif
 
-/** Whether @p how may be asked for, with @p block elements to a scale (0: that of the scale), on @p backend (a name that
- *  ufp4_device_open knows; NULL: any). UFP4_ERROR_ARGUMENT: illegal everywhere, or no such backend;
- *  UFP4_ERROR_UNSUPPORTED: legal, but not on this backend. @p message (may be NULL) says what would be right. */
+/** Whether @p how may be asked for, with @p block elements to a scale (0: that of the scale), on @p
+ * backend (a name that ufp4_device_open knows; NULL: any). UFP4_ERROR_ARGUMENT: illegal everywhere,
+ * or no such backend; UFP4_ERROR_UNSUPPORTED: legal, but not on this backend. @p message (may be
+ * NULL) says what would be right. */
 ufp4_status_t ufp4_combination_quantize(const ufp4_quantize_t *how, int block, const char *backend,
                                         ufp4_message_t *message);
 /** The same of a GEMM of two operands with @p scale. */
-ufp4_status_t ufp4_combination_gemm(ufp4_elem_t a, ufp4_elem_t b, ufp4_scale_t scale, ufp4_contract_t contract,
-                                    const char *backend, ufp4_message_t *message);
+ufp4_status_t ufp4_combination_gemm(ufp4_elem_t a, ufp4_elem_t b, ufp4_scale_t scale,
+                                    ufp4_contract_t contract, const char *backend,
+                                    ufp4_message_t *message);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 4-bit elements, E4M3 and E8M0 scales, BF16: decoders and scalar casts (docs/reference/numerics.md, 1 and 2).
+// 4-bit elements, E4M3 and E8M0 scales, BF16: decoders and scalar casts
+// (docs/reference/numerics.md, 1 and 2).
 #ifndef UFP4_FORMAT_H
 #define UFP4_FORMAT_H
 
@@ -22,8 +23,8 @@ float ufp4_elem_value(ufp4_elem_t elem, unsigned code);
 /** Cast to a 4-bit code: nearest, ties to even, saturating; NaN gives 7; see numerics.md 1. */
 uint8_t ufp4_elem_cast(ufp4_elem_t elem, float value);
 
-/** UE4M3 scale byte to significand and exponent: value = sig * 2^(exp - 9), sig 0..15, exp 0..14. The sign bit
- *  is ignored. @return 0 for a NaN byte (0x7F, 0xFF), 1 otherwise. */
+/** UE4M3 scale byte to significand and exponent: value = sig * 2^(exp - 9), sig 0..15, exp 0..14.
+ * The sign bit is ignored. @return 0 for a NaN byte (0x7F, 0xFF), 1 otherwise. */
 int ufp4_e4m3_decode(uint8_t byte, int *sig, int *exp);
 /** Value of an E4M3 byte, sign included; NaN for 0x7F and 0xFF. Exact. */
 float ufp4_e4m3_value(uint8_t byte);
@@ -52,8 +53,9 @@ float ufp4_f32_value(uint32_t bits);
 #define UFP4_F32_NAN_NV 0x7FFFFFFFu
 #define UFP4_BF16_NAN_NV 0x7FFFu
 
-/** sum * 2^exponent rounded once to FP32, nearest even, exponent unbounded before rounding, IEEE overflow to Inf and
- *  gradual underflow (which keeps its sign); zero gives +0. Source: numerics.md 5. RTL: ufp4_i64_to_f32. */
+/** sum * 2^exponent rounded once to FP32, nearest even, exponent unbounded before rounding, IEEE
+ * overflow to Inf and gradual underflow (which keeps its sign); zero gives +0. Source:
+ * numerics.md 5. RTL: ufp4_i64_to_f32. */
 uint32_t ufp4_f32_from_scaled(int64_t sum, int exponent);
 
 #ifdef __cplusplus

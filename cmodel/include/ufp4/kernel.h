@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The implementations that the golden model has of its heavy loops. They give the same bits; only the time differs.
+// The implementations that the golden model has of its heavy loops. They give the same bits; only
+// the time differs.
 #ifndef UFP4_KERNEL_H
 #define UFP4_KERNEL_H
 
@@ -23,8 +24,8 @@ const char *ufp4_kernel_name(ufp4_kernel_t kernel);
 /** The kernel of that name. UFP4_ERROR_ARGUMENT: there is none, and *out is untouched. */
 ufp4_status_t ufp4_kernel_named(const char *name, ufp4_kernel_t *out);
 
-/** Whether this build and this processor have @p kernel. Calls that are told to use one they do not have return
- *  UFP4_ERROR_UNSUPPORTED. */
+/** Whether this build and this processor have @p kernel. Calls that are told to use one they do not
+ * have return UFP4_ERROR_UNSUPPORTED. */
 int ufp4_kernel_available(ufp4_kernel_t kernel);
 
 #ifdef __cplusplus

@@ -12,8 +12,8 @@
 extern "C" {
 #endif
 
-/** Element (r, c) is data[r * ld + c], of type float (UFP4_DTYPE_F32), uint16_t (UFP4_DTYPE_BF16) or int64_t
- *  (UFP4_DTYPE_I64). ld >= cols, in elements. */
+/** Element (r, c) is data[r * ld + c], of type float (UFP4_DTYPE_F32), uint16_t (UFP4_DTYPE_BF16)
+ * or int64_t (UFP4_DTYPE_I64). ld >= cols, in elements. */
 typedef struct {
   ufp4_dtype_t dtype;
   int64_t rows;
@@ -25,7 +25,8 @@ typedef struct {
 /** More than any allocation has; a few bytes more of it are so too. */
 #define UFP4_TOO_MANY_BYTES ((size_t)PTRDIFF_MAX + 1)
 
-/** rows * cols * element_bytes, to allocate; UFP4_TOO_MANY_BYTES where the address space does not hold as much. */
+/** rows * cols * element_bytes, to allocate; UFP4_TOO_MANY_BYTES where the address space does not
+ * hold as much. */
 size_t ufp4_matrix_bytes(int64_t rows, int64_t cols, size_t element_bytes);
 
 #ifdef __cplusplus

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Block quantizer with RHT and stochastic rounding (docs/reference/numerics.md, 3 and 4). RTL: rtl/quant.
+// Block quantizer with RHT and stochastic rounding (docs/reference/numerics.md, 3 and 4). RTL:
+// rtl/quant.
 #ifndef UFP4_QUANTIZE_H
 #define UFP4_QUANTIZE_H
 
@@ -15,9 +16,10 @@
 extern "C" {
 #endif
 
-/** A quantized operand: rows of groups of 16 along k, whatever the block of its scales. Codes are packed two to a byte,
- *  even k in the low nibble; row r starts at codes + r * blocks * 8, group b of it at + b * 8. Positions at and beyond
- *  cols are padding: zero codes without RHT, real data with it. Values are decoded element * scale * 2^-t * Sd. */
+/** A quantized operand: rows of groups of 16 along k, whatever the block of its scales. Codes are
+ * packed two to a byte, even k in the low nibble; row r starts at codes + r * blocks * 8, group b
+ * of it at + b * 8. Positions at and beyond cols are padding: zero codes without RHT, real data
+ * with it. Values are decoded element * scale * 2^-t * Sd. */
 typedef struct {
   ufp4_elem_t elem;
   ufp4_scale_t scale;
@@ -27,11 +29,12 @@ typedef struct {
   int block;             ///< elements that share a scale: 16, with E8M0 32
   int64_t scale_blocks;  ///< ceil(cols / block)
   uint8_t *codes;        ///< [rows][blocks][8]
-  uint8_t *scales;       ///< [rows][scale_blocks], E4M3 (NaN 0x7F) or E8M0 (NaN 0xFF) bytes; NULL with FP32 scales
-  float *scales_f32;     ///< [rows][scale_blocks], FP32 scales (NaN 0x7FC00000); else NULL
-  int exponent;          ///< tensor exponent t; 0 with all scales but E4M3
-  float tensor_scale;    ///< Sd of NVFP4; 1 with all other scales, and not read there
-  unsigned flags;        ///< UFP4_FLAG_NAN, UFP4_FLAG_ROW_SATURATED (saturated, whatever the axis)
+  uint8_t *scales;    ///< [rows][scale_blocks], E4M3 (NaN 0x7F) or E8M0 (NaN 0xFF) bytes; NULL with
+                      ///< FP32 scales
+  float *scales_f32;  ///< [rows][scale_blocks], FP32 scales (NaN 0x7FC00000); else NULL
+  int exponent;       ///< tensor exponent t; 0 with all scales but E4M3
+  float tensor_scale;  ///< Sd of NVFP4; 1 with all other scales, and not read there
+  unsigned flags;      ///< UFP4_FLAG_NAN, UFP4_FLAG_ROW_SATURATED (saturated, whatever the axis)
 } ufp4_operand_t;
 
 typedef enum { UFP4_AXIS_ROW = 0, UFP4_AXIS_COL = 1 } ufp4_axis_t;
@@ -40,45 +43,53 @@ typedef enum { UFP4_AXIS_ROW = 0, UFP4_AXIS_COL = 1 } ufp4_axis_t;
 typedef struct {
   ufp4_elem_t elem;
   ufp4_scale_t scale;
-  ufp4_axis_t axis;              ///< COL: quantize the transposed tensor
-  ufp4_layout_t layout;          ///< 2D: tiles of 16 rows by one block share a scale, which each row repeats
+  ufp4_axis_t axis;  ///< COL: quantize the transposed tensor
+  ufp4_layout_t
+      layout;  ///< 2D: tiles of 16 rows by one block share a scale, which each row repeats
   ufp4_rht_t rht;
   uint16_t rht_mask;
   ufp4_round_t round;
   ufp4_scale_round_t scale_round;
-  uint64_t seed;                 ///< used by stochastic rounding only
+  uint64_t seed;  ///< used by stochastic rounding only
   uint64_t tensor_id;
-  int exponent_given;            ///< E4M3 only. 1: use exponent below; 0: derive it from the data
-  int exponent;                  ///< -32768..32767
-  ufp4_kernel_t kernel;          ///< the result does not depend on it; 0: the fastest
+  int exponent_given;    ///< E4M3 only. 1: use exponent below; 0: derive it from the data
+  int exponent;          ///< -32768..32767
+  ufp4_kernel_t kernel;  ///< the result does not depend on it; 0: the fastest
 } ufp4_quantize_t;
 
-/** Allocates an operand of @p rows x @p cols with zero codes and scales; free with ufp4_operand_free. */
-ufp4_status_t ufp4_operand_create_scaled(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols,
-                                         ufp4_operand_t *out);
+/** Allocates an operand of @p rows x @p cols with zero codes and scales; free with
+ * ufp4_operand_free. */
+ufp4_status_t ufp4_operand_create_scaled(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows,
+                                         int64_t cols, ufp4_operand_t *out);
 /** The same with E4M3 scales. */
-ufp4_status_t ufp4_operand_create(ufp4_elem_t elem, int64_t rows, int64_t cols, ufp4_operand_t *out);
+ufp4_status_t ufp4_operand_create(ufp4_elem_t elem, int64_t rows, int64_t cols,
+                                  ufp4_operand_t *out);
 void ufp4_operand_free(ufp4_operand_t *operand);
 /** The scales as they lie in memory, whatever their format, and how many bytes that is. */
 const uint8_t *ufp4_operand_scale_bytes(const ufp4_operand_t *operand, int64_t *bytes);
 
-/** The tensor exponent of E4M3 scales: largest t with amax * 2^t / qmax <= 448 exactly, amax over the clean blocks (2D:
- *  tiles) after RHT; 0 where there is no non-zero clean block. Uses elem, axis, layout, rht, rht_mask and kernel of
+/** The tensor exponent of E4M3 scales: largest t with amax * 2^t / qmax <= 448 exactly, amax over
+ * the clean blocks (2D: tiles) after RHT; 0 where there is no non-zero clean block. Uses elem,
+ * axis, layout, rht, rht_mask and kernel of
  *  @p how. UFP4_ERROR_UNSUPPORTED: this processor does not have the kernel. RTL: AMAX command. */
-ufp4_status_t ufp4_tensor_exponent(const ufp4_matrix_t *in, const ufp4_quantize_t *how, int *exponent);
+ufp4_status_t ufp4_tensor_exponent(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
+                                   int *exponent);
 
-/** Quantizes @p in (F32 or BF16; 1x1 up to UFP4_MAX_DIM each way) into a new operand; free it with ufp4_operand_free.
- *  UFP4_ERROR_ARGUMENT also for what ufp4_combination_quantize (combination.h) calls illegal. UFP4_ERROR_UNSUPPORTED:
- *  this processor does not have the kernel. */
-ufp4_status_t ufp4_quantize(const ufp4_matrix_t *in, const ufp4_quantize_t *how, ufp4_operand_t *out);
+/** Quantizes @p in (F32 or BF16; 1x1 up to UFP4_MAX_DIM each way) into a new operand; free it with
+ * ufp4_operand_free. UFP4_ERROR_ARGUMENT also for what ufp4_combination_quantize (combination.h)
+ * calls illegal. UFP4_ERROR_UNSUPPORTED: this processor does not have the kernel. */
+ufp4_status_t ufp4_quantize(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
+                            ufp4_operand_t *out);
 
-/** One block of 16 FP32 values to 16 codes and an E4M3 scale byte with tensor exponent @p exponent; @p random: 16 bytes,
- *  read only with UFP4_ROUND_SR. Axis, layout and scale of @p how are not read. @return flags. */
+/** One block of 16 FP32 values to 16 codes and an E4M3 scale byte with tensor exponent @p exponent;
+ * @p random: 16 bytes, read only with UFP4_ROUND_SR. Axis, layout and scale of @p how are not read.
+ * @return flags. */
 unsigned ufp4_quantize_block(const uint32_t bits[16], const ufp4_quantize_t *how, int exponent,
                              const uint8_t random[16], uint8_t codes[16], uint8_t *scale);
 
-/** Decoded values, element * scale * 2^-t * Sd rounded once to FP32, [rows][ld], @p cols_out = cols or blocks * 16; NaN
- *  where the scale is NaN; a zero has the sign of its code. UFP4_ERROR_ARGUMENT: a negative or infinite FP32 scale. */
+/** Decoded values, element * scale * 2^-t * Sd rounded once to FP32, [rows][ld], @p cols_out = cols
+ * or blocks * 16; NaN where the scale is NaN; a zero has the sign of its code. UFP4_ERROR_ARGUMENT:
+ * a negative or infinite FP32 scale. */
 ufp4_status_t ufp4_dequantize(const ufp4_operand_t *in, int64_t cols_out, float *out, int64_t ld);
 
 #ifdef __cplusplus

@@ -9,19 +9,20 @@
 extern "C" {
 #endif
 
-/** Transforms one block of FP32 bit patterns: out[i] * 2^(E - 152) = sum_j H16[i][j] * sign_j * v_j / 4 in exact
- *  integers, where v_j is the significand aligned to the block's largest biased exponent E, truncated.
+/** Transforms one block of FP32 bit patterns: out[i] * 2^(E - 152) = sum_j H16[i][j] * sign_j * v_j
+ * / 4 in exact integers, where v_j is the significand aligned to the block's largest biased
+ * exponent E, truncated.
  *  @return E (1..254), or 0 if the block holds NaN or Inf (out is then untouched). |out| < 2^28. */
 int ufp4_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16]);
 
-/** NVIDIA's variant: inputs rounded to BF16, the exact sum of 16 and the division by 4, one rounding to BF16 (nearest
- *  even both); zero is +0. out holds FP32 bit patterns of BF16 numbers.
+/** NVIDIA's variant: inputs rounded to BF16, the exact sum of 16 and the division by 4, one
+ * rounding to BF16 (nearest even both); zero is +0. out holds FP32 bit patterns of BF16 numbers.
  *  @return 1, or 0 where an input, rounded, or a result is NaN or Inf (out is then untouched). */
 int ufp4_rht_block_bf16(const uint32_t bits[16], uint16_t mask, uint32_t out[16]);
 
-/** Undoes the transform of one block in place: out[j] = sign_j * RNE32(sum_i H16[i][j] * in[i] / 4). The sum is exact where
- *  the 16 numbers are decoded codes of one scale, within a factor of 16 of each other, else it is one of float64. NaN makes
- *  the whole block NaN. Numerics.md 3. */
+/** Undoes the transform of one block in place: out[j] = sign_j * RNE32(sum_i H16[i][j] * in[i] /
+ * 4). The sum is exact where the 16 numbers are decoded codes of one scale, within a factor of 16
+ * of each other, else it is one of float64. NaN makes the whole block NaN. Numerics.md 3. */
 void ufp4_rht_undo(float block[16], uint16_t mask);
 
 #ifdef __cplusplus

@@ -7,8 +7,8 @@
 extern "C" {
 #endif
 
-/** Outcome of a call. A call that does not return UFP4_OK has changed nothing that the caller can see,
- *  unless its own comment says otherwise. */
+/** Outcome of a call. A call that does not return UFP4_OK has changed nothing that the caller can
+ * see, unless its own comment says otherwise. */
 typedef enum {
   UFP4_OK = 0,
   UFP4_ERROR_ARGUMENT,     ///< an argument is out of range, or arguments contradict each other
@@ -16,10 +16,12 @@ typedef enum {
   UFP4_ERROR_MEMORY,       ///< the host, or the device's memory, is exhausted
   UFP4_ERROR_IO,           ///< a file's name is at fault: not there, not allowed, not a file
   UFP4_ERROR_FORMAT,       ///< a file is not what it should be
-  UFP4_ERROR_DEVICE,       ///< the device is absent, is not the one this driver knows, or failed; it must be closed
-  UFP4_ERROR_JOB,          ///< a job ended with an error of its own; the device keeps serving
-  UFP4_ERROR_TIMEOUT,      ///< the time or cycle limit passed; jobs may still be running
-  UFP4_ERROR_STORAGE,      ///< a file could not be read or written whole: no room, a limit on its size, a broken disk
+  UFP4_ERROR_DEVICE,   ///< the device is absent, is not the one this driver knows, or failed; it
+                       ///< must be closed
+  UFP4_ERROR_JOB,      ///< a job ended with an error of its own; the device keeps serving
+  UFP4_ERROR_TIMEOUT,  ///< the time or cycle limit passed; jobs may still be running
+  UFP4_ERROR_STORAGE,  ///< a file could not be read or written whole: no room, a limit on its size,
+                       ///< a broken disk
 } ufp4_status_t;
 
 /** One line that says what was wrong, where, and what would be right. */
@@ -27,8 +29,10 @@ typedef struct {
   char text[512];
 } ufp4_message_t;
 
-/** Formats one line into @p message (may be NULL), cut at its beginning where it does not fit; control characters become question marks. */
-void ufp4_message_set(ufp4_message_t *message, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/** Formats one line into @p message (may be NULL), cut at its beginning where it does not fit;
+ * control characters become question marks. */
+void ufp4_message_set(ufp4_message_t *message, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /** Returns a static English phrase for @p status. */
 const char *ufp4_status_string(ufp4_status_t status);

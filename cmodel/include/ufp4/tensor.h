@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor files: .npy (docs/reference/files.md). The driver reads and writes .safetensors (ufp4_file.h).
+// Tensor files: .npy (docs/reference/files.md). The driver reads and writes .safetensors
+// (ufp4_file.h).
 #ifndef UFP4_TENSOR_H
 #define UFP4_TENSOR_H
 
@@ -21,13 +22,17 @@ typedef struct {
 
 void ufp4_tensor_free(ufp4_tensor_t *tensor);
 
-/** Reads a 2-D .npy. float64 and float16 become F32 (nearest even); BF16 stays BF16; @p uint16_is_bf16 reads uint16 as
- *  BF16; int64 is read as I64. Fortran order is transposed on the way. */
-ufp4_status_t ufp4_tensor_read(const char *path, int uint16_is_bf16, ufp4_tensor_t *out, ufp4_message_t *message);
+/** Reads a 2-D .npy. float64 and float16 become F32 (nearest even); BF16 stays BF16; @p
+ * uint16_is_bf16 reads uint16 as BF16; int64 is read as I64. Fortran order is transposed on the
+ * way. */
+ufp4_status_t ufp4_tensor_read(const char *path, int uint16_is_bf16, ufp4_tensor_t *out,
+                               ufp4_message_t *message);
 /** Writes a .npy: float32, uint16 (BF16) or int64; beside the target, then renamed. */
-ufp4_status_t ufp4_tensor_write(const char *path, const ufp4_matrix_t *matrix, ufp4_message_t *message);
+ufp4_status_t ufp4_tensor_write(const char *path, const ufp4_matrix_t *matrix,
+                                ufp4_message_t *message);
 /** As ufp4_tensor_write, for uint8 codes [rows][cols]. */
-ufp4_status_t ufp4_tensor_write_u8(const char *path, const uint8_t *data, int64_t rows, int64_t cols, ufp4_message_t *message);
+ufp4_status_t ufp4_tensor_write_u8(const char *path, const uint8_t *data, int64_t rows,
+                                   int64_t cols, ufp4_message_t *message);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops around a fast kernel. D is cut into macro-tiles, each computed by one thread; K is cut into depths whose
-// panels fit the caches; between two depths the sums stay in memory. Panels of A are packed by the thread that uses
-// them; those of B by the first that wants them, for all threads where there is one depth only.
+// The loops around a fast kernel. D is cut into macro-tiles, each computed by one thread; K is cut
+// into depths whose panels fit the caches; between two depths the sums stay in memory. Panels of A
+// are packed by the thread that uses them; those of B by the first that wants them, for all threads
+// where there is one depth only.
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -61,7 +62,7 @@ typedef struct {
   int first, last;
 } step_t;
 
-// --- One macro-tile ----------------------------------------------------------------------------------
+// --- One macro-tile -----------------------------------------------------------------------------
 
 // Panels begin..end of A. They lie by chunk, but are packed by row, as memory likes to be read.
 static void pack_a(const worker_t *w, const step_t *s, int64_t begin, int64_t end) {
@@ -94,8 +95,8 @@ static void want_b(const worker_t *w, const step_t *s, int64_t j) {
     return;
   }
   for (int64_t c = 0; c < s->chunks; c++) {
-    kernel->pack_b(w->job, s->col + j * kernel->tile_cols, s->block + c * kernel->chunk_blocks, b_panel(w, s, j, c),
-                   b_poisoned(w, s, j));
+    kernel->pack_b(w->job, s->col + j * kernel->tile_cols, s->block + c * kernel->chunk_blocks,
+                   b_panel(w, s, j, c), b_poisoned(w, s, j));
   }
   atomic_store_explicit(state, READY, memory_order_release);
 }
@@ -104,8 +105,8 @@ static size_t tile_bytes(const gemm_kernel_t *kernel) {
   return kernel->sum_bytes * (size_t)(kernel->tile_rows * kernel->tile_cols);
 }
 
-// Of panel i of A, the first of a share, and panel j of B. Where there is no other depth they are kept for a share
-// only.
+// Of panel i of A, the first of a share, and panel j of B. Where there is no other depth they are
+// kept for a share only.
 static uint8_t *sums_at(const worker_t *w, const step_t *s, int64_t i, int64_t j) {
   return w->sums + (w->plan.one_depth ? 0 : (size_t)(j * s->a_panels + i) * tile_bytes(w->kernel));
 }
@@ -122,7 +123,9 @@ static gemm_tile_t tile_at(const worker_t *w, const step_t *s, int64_t i, int64_
 
 // The rows of D lie far apart; without this each store would wait for memory.
 static void prefetch(const gemm_job_t *job, const gemm_tile_t *tile) {
-  int64_t size = job->how->d_dtype == UFP4_DTYPE_I64 ? 8 : job->how->d_dtype == UFP4_DTYPE_F32 ? 4 : 2;
+  int64_t size = job->how->d_dtype == UFP4_DTYPE_I64   ? 8
+                 : job->how->d_dtype == UFP4_DTYPE_F32 ? 4
+                                                       : 2;
   for (int r = 0; r < tile->rows; r++) {
     __builtin_prefetch((const char *)job->d + ((tile->row + r) * job->d_ld + tile->col) * size, 1);
   }
@@ -133,16 +136,20 @@ static inline void fetch_share(const uint8_t *from, size_t bytes) {
   for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + at, 0, 2);
 }
 
-// Panels begin..end of A by chunk c of panel j of B, which with its table stays in the nearest cache for all of them.
-static void multiply_chunk(const worker_t *w, const step_t *s, int64_t begin, int64_t end, int64_t j, int64_t c) {
+// Panels begin..end of A by chunk c of panel j of B, which with its table stays in the nearest
+// cache for all of them.
+static void multiply_chunk(const worker_t *w, const step_t *s, int64_t begin, int64_t end,
+                           int64_t j, int64_t c) {
   const gemm_kernel_t *kernel = w->kernel;
   const uint8_t *b = b_panel(w, s, j, c);
-  const uint8_t *a = w->a + (size_t)(c * (end - begin)) * kernel->a_bytes, *ahead = b + kernel->b_bytes;
+  const uint8_t *a = w->a + (size_t)(c * (end - begin)) * kernel->a_bytes,
+                *ahead = b + kernel->b_bytes;
   const size_t share = (kernel->b_bytes / (size_t)(end - begin) + 64) / 64 * 64;
   const int first = s->first && c == 0, last = s->last && c == s->chunks - 1;
   uint8_t *sums = sums_at(w, s, begin, j);
   if (kernel->prepare != NULL) kernel->prepare(b, w->table);
-  for (int64_t i = begin; i < end; i++, a += kernel->a_bytes, ahead += share, sums += tile_bytes(kernel)) {
+  for (int64_t i = begin; i < end;
+       i++, a += kernel->a_bytes, ahead += share, sums += tile_bytes(kernel)) {
     fetch_share(ahead, share);
     if (!last) {
       kernel->multiply(a, b, w->table, first, sums);
@@ -166,7 +173,8 @@ static int64_t share_of(const gemm_kernel_t *kernel, int64_t a_panels, int64_t c
 
 // Threads that share B begin at different panels of it: each packs its part.
 static void multiply(const worker_t *w, const step_t *s) {
-  const int64_t share = share_of(w->kernel, s->a_panels, s->chunks), start = s->b_panels * w->number / w->of;
+  const int64_t share = share_of(w->kernel, s->a_panels, s->chunks),
+                start = s->b_panels * w->number / w->of;
   for (int64_t i = 0; i < s->a_panels; i += share) {
     const int64_t end = min_i64(i + share, s->a_panels);
     pack_a(w, s, i, end);
@@ -187,7 +195,8 @@ static void run_macro(const worker_t *w, int64_t index) {
   const plan_t *plan = &w->plan;
   int64_t i = index % plan->down * plan->a_panels, j = index / plan->down * plan->b_panels;
   int64_t blocks = w->job->a->blocks, depth = plan->chunks * kernel->chunk_blocks;
-  step_t s = {.row = i * kernel->tile_rows, .col = j * kernel->tile_cols, .b_first = plan->shared ? j : 0};
+  step_t s = {
+      .row = i * kernel->tile_rows, .col = j * kernel->tile_cols, .b_first = plan->shared ? j : 0};
   s.a_panels = min_i64(plan->a_panels, divide_up(w->job->a->rows, kernel->tile_rows) - i);
   s.b_panels = min_i64(plan->b_panels, divide_up(w->job->b->rows, kernel->tile_cols) - j);
   memset(w->a_poisoned, 0, (size_t)(s.a_panels * kernel->tile_rows));
@@ -211,13 +220,15 @@ static void run_worker(void *argument) {
   if (w->kernel->finish != NULL) w->kernel->finish();
 }
 
-// --- Plan and memory ---------------------------------------------------------------------------------
+// --- Plan and memory ----------------------------------------------------------------------------
 
-// How many rows of macro-tiles and columns: two macro-tiles or more for each thread, as long as they are worth packing
-// all they need.
-static void cut(int64_t rows, int64_t cols, const gemm_kernel_t *kernel, int threads, int64_t *down, int64_t *across) {
+// How many rows of macro-tiles and columns: two macro-tiles or more for each thread, as long as
+// they are worth packing all they need.
+static void cut(int64_t rows, int64_t cols, const gemm_kernel_t *kernel, int threads, int64_t *down,
+                int64_t *across) {
   while (threads > 1 && *down * *across < 2 * threads && (*down < rows || *across < cols)) {
-    if (*across >= cols || (*down < rows && rows / *down * kernel->tile_rows >= cols / *across * kernel->tile_cols)) {
+    if (*across >= cols ||
+        (*down < rows && rows / *down * kernel->tile_rows >= cols / *across * kernel->tile_cols)) {
       *down = min_i64(2 * *down, rows);
     } else {
       *across = min_i64(2 * *across, cols);
@@ -225,22 +236,29 @@ static void cut(int64_t rows, int64_t cols, const gemm_kernel_t *kernel, int thr
   }
 }
 
-// The same where B is packed once: a macro-tile is a share of A, and their number even for the threads.
-static void cut_shared(int64_t rows, int64_t cols, int threads, int64_t near, int64_t *down, int64_t *across) {
+// The same where B is packed once: a macro-tile is a share of A, and their number even for the
+// threads.
+static void cut_shared(int64_t rows, int64_t cols, int threads, int64_t near, int64_t *down,
+                       int64_t *across) {
   *down = max_i64(divide_up(rows, near), divide_up(UNITS * threads, *across));
   *down = min_i64(divide_up(*down, threads) * threads, rows);
   *across = min_i64(max_i64(*across, divide_up(2 * threads, *down)), cols);
 }
 
-static plan_t plan_of(const gemm_job_t *job, const gemm_kernel_t *kernel, int threads, int may_share) {
-  int64_t rows = divide_up(job->a->rows, kernel->tile_rows), cols = divide_up(job->b->rows, kernel->tile_cols);
-  int64_t chunks = divide_up(job->a->blocks, kernel->chunk_blocks), depth = DEPTH_BLOCKS / kernel->chunk_blocks;
+static plan_t plan_of(const gemm_job_t *job, const gemm_kernel_t *kernel, int threads,
+                      int may_share) {
+  int64_t rows = divide_up(job->a->rows, kernel->tile_rows),
+          cols = divide_up(job->b->rows, kernel->tile_cols);
+  int64_t chunks = divide_up(job->a->blocks, kernel->chunk_blocks),
+          depth = DEPTH_BLOCKS / kernel->chunk_blocks;
   int64_t down = chunks <= depth ? 1 : divide_up(rows, MACRO_ROWS / kernel->tile_rows);
   int64_t across = divide_up(cols, MACRO_COLS / kernel->tile_cols);
   plan_t plan = {.chunks = min_i64(chunks, depth), .one_depth = chunks <= depth};
-  plan.shared = may_share && plan.one_depth && threads > 1 && cols * chunks <= SHARED_BYTES / (int64_t)kernel->b_bytes;
+  plan.shared = may_share && plan.one_depth && threads > 1 &&
+                cols * chunks <= SHARED_BYTES / (int64_t)kernel->b_bytes;
   if (plan.shared) {
-    cut_shared(rows, cols, threads, max_i64(NEAR_BYTES / (chunks * (int64_t)kernel->a_bytes), 1), &down, &across);
+    cut_shared(rows, cols, threads, max_i64(NEAR_BYTES / (chunks * (int64_t)kernel->a_bytes), 1),
+               &down, &across);
   } else {
     cut(rows, cols, kernel, threads, &down, &across);
   }
@@ -257,8 +275,9 @@ static size_t take(size_t *used, size_t bytes) {
   return at;
 }
 
-// Huge pages keep the panels from colliding in the caches. @return what to free; @p at is in it, aligned. (malloc keeps
-// what it has mapped once for the next call, aligned_alloc maps and clears such large memory again each time.)
+// Huge pages keep the panels from colliding in the caches. @return what to free; @p at is in it,
+// aligned. (malloc keeps what it has mapped once for the next call, aligned_alloc maps and clears
+// such large memory again each time.)
 static void *scratch(size_t bytes, uint8_t **at) {
   const size_t alignment = bytes >= HUGE_BYTES ? HUGE_BYTES : 64;
   uint8_t *memory = malloc(bytes + alignment);
@@ -305,7 +324,8 @@ static int worker_create(const worker_t *like, int number, worker_t *w) {
   const int64_t tiles = plan->one_depth ? most : plan->a_panels * plan->b_panels;
   size_t used = 0;
   size_t table = take(&used, kernel->table_bytes);
-  size_t a = take(&used, ufp4_matrix_bytes(min_i64(a_panels, plan->a_panels * plan->chunks), 1, kernel->a_bytes));
+  size_t a = take(&used, ufp4_matrix_bytes(min_i64(a_panels, plan->a_panels * plan->chunks), 1,
+                                           kernel->a_bytes));
   size_t a_poisoned = take(&used, (size_t)(plan->a_panels * kernel->tile_rows));
   size_t sums = take(&used, ufp4_matrix_bytes(tiles, 1, tile_bytes(kernel))), b = used;
   uint8_t *memory = NULL;
@@ -329,7 +349,8 @@ static int useful_threads(const gemm_job_t *job) {
 
 // Whole lines of a large FP32 result need not be read before they are written.
 static int streams(const gemm_job_t *job) {
-  return job->how->d_dtype == UFP4_DTYPE_F32 && job->d_ld % 16 == 0 && (uintptr_t)job->d % 64 == 0 &&
+  return job->how->d_dtype == UFP4_DTYPE_F32 && job->d_ld % 16 == 0 &&
+         (uintptr_t)job->d % 64 == 0 &&
          job->a->rows * job->b->rows >= STREAM_BYTES / (int)sizeof(float);
 }
 
@@ -339,7 +360,8 @@ ufp4_status_t gemm_blocked(const gemm_job_t *checked, const gemm_kernel_t *kerne
   own.stream = kernel->finish != NULL && streams(checked);
   int threads = useful_threads(job), count = 0;
   atomic_llong next = 0;
-  worker_t like = {.job = job, .kernel = kernel, .plan = plan_of(job, kernel, threads, 1), .next = &next};
+  worker_t like = {
+      .job = job, .kernel = kernel, .plan = plan_of(job, kernel, threads, 1), .next = &next};
   void *shared = like.plan.shared ? create_shared(&like) : NULL;
   if (like.plan.shared && shared == NULL) like.plan = plan_of(job, kernel, threads, 0);
   threads = (int)min_i64(threads, like.plan.count);

@@ -1,32 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be multiplied, and how: asked by the golden model, the driver, the program and the DPI-C library.
+// What may be multiplied, and how: asked by the golden model, the driver, the program and the DPI-C
+// library.
 #include "tensor/operand.h"
 #include "ufp4/combination.h"
 #include "ufp4/gemm.h"
 
 static const char *const scale_names[UFP4_SCALE_COUNT] = UFP4_SCALE_NAMES;
 
-static ufp4_status_t check_operands(const ufp4_operand_t *a, const ufp4_operand_t *b, ufp4_message_t *message) {
+static ufp4_status_t check_operands(const ufp4_operand_t *a, const ufp4_operand_t *b,
+                                    ufp4_message_t *message) {
   ufp4_status_t status = ufp4_operand_check(a, "A", message);
   if (status == UFP4_OK) status = ufp4_operand_check(b, "B", message);
   if (status != UFP4_OK) return status;
   if (a->cols != b->cols) {
-    ufp4_message_set(message, "A has K = %lld, B has K = %lld; they must be equal", (long long)a->cols,
-                     (long long)b->cols);
+    ufp4_message_set(message, "A has K = %lld, B has K = %lld; they must be equal",
+                     (long long)a->cols, (long long)b->cols);
     return UFP4_ERROR_ARGUMENT;
   }
   if (a->scale != b->scale) {
-    ufp4_message_set(message, "A has scale %s, B has scale %s; they must be equal", scale_names[a->scale],
-                     scale_names[b->scale]);
+    ufp4_message_set(message, "A has scale %s, B has scale %s; they must be equal",
+                     scale_names[a->scale], scale_names[b->scale]);
     return UFP4_ERROR_ARGUMENT;
   }
   return UFP4_OK;
 }
 
-static ufp4_status_t check_stride(const char *what, const void *data, int64_t ld, int64_t n, ufp4_message_t *message) {
+static ufp4_status_t check_stride(const char *what, const void *data, int64_t ld, int64_t n,
+                                  ufp4_message_t *message) {
   if (data == NULL || ld >= n) return UFP4_OK;
-  ufp4_message_set(message, "%s: rows are %lld elements apart; D has N = %lld columns", what, (long long)ld,
-                   (long long)n);
+  ufp4_message_set(message, "%s: rows are %lld elements apart; D has N = %lld columns", what,
+                   (long long)ld, (long long)n);
   return UFP4_ERROR_ARGUMENT;
 }
 
@@ -36,12 +39,13 @@ static ufp4_status_t check_options(const ufp4_gemm_t *how, int64_t n, ufp4_messa
     return UFP4_ERROR_ARGUMENT;
   }
   if (how->threads < 0 || (unsigned)how->kernel >= UFP4_KERNEL_COUNT) {
-    ufp4_message_set(message, "%d threads and kernel %u; threads are 0 or more, kernels under %d", how->threads,
-                     (unsigned)how->kernel, UFP4_KERNEL_COUNT);
+    ufp4_message_set(message, "%d threads and kernel %u; threads are 0 or more, kernels under %d",
+                     how->threads, (unsigned)how->kernel, UFP4_KERNEL_COUNT);
     return UFP4_ERROR_ARGUMENT;
   }
   ufp4_status_t status = check_stride("C", how->c, how->c_ld, n, message);
-  return status == UFP4_OK ? check_stride("sums", how->accumulate, how->accumulate_ld, n, message) : status;
+  return status == UFP4_OK ? check_stride("sums", how->accumulate, how->accumulate_ld, n, message)
+                           : status;
 }
 
 static ufp4_status_t check_sums(const ufp4_gemm_t *how, ufp4_message_t *message) {
@@ -58,19 +62,21 @@ static ufp4_status_t check_sums(const ufp4_gemm_t *how, ufp4_message_t *message)
 }
 
 // C is nv's accumulator: nothing may scale what comes out.
-static ufp4_status_t check_nv(const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how,
-                              ufp4_message_t *message) {
-  const int scaled = a->scale == UFP4_SCALE_NVFP4 && (a->tensor_scale != 1.0f || b->tensor_scale != 1.0f);
+static ufp4_status_t check_nv(const ufp4_operand_t *a, const ufp4_operand_t *b,
+                              const ufp4_gemm_t *how, ufp4_message_t *message) {
+  const int scaled =
+      a->scale == UFP4_SCALE_NVFP4 && (a->tensor_scale != 1.0f || b->tensor_scale != 1.0f);
   if (how->contract != UFP4_CONTRACT_NV || how->c == NULL) return UFP4_OK;
   if (how->alpha == 1.0f && a->exponent + b->exponent == 0 && !scaled) return UFP4_OK;
   ufp4_message_set(message,
-                   "with contract nv the sums begin with C: alpha and both tensor scales must be 1, and the tensor "
+                   "with contract nv the sums begin with C: alpha and both tensor scales must be "
+                   "1, and the tensor "
                    "exponents add up to 0");
   return UFP4_ERROR_ARGUMENT;
 }
 
-ufp4_status_t ufp4_gemm_check(const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how,
-                              ufp4_message_t *message) {
+ufp4_status_t ufp4_gemm_check(const ufp4_operand_t *a, const ufp4_operand_t *b,
+                              const ufp4_gemm_t *how, ufp4_message_t *message) {
   ufp4_status_t status = check_operands(a, b, message);
   if (status != UFP4_OK) return status;
   if (how == NULL) {
@@ -78,7 +84,8 @@ ufp4_status_t ufp4_gemm_check(const ufp4_operand_t *a, const ufp4_operand_t *b, 
     return UFP4_ERROR_ARGUMENT;
   }
   status = check_options(how, b->rows, message);
-  if (status == UFP4_OK) status = ufp4_combination_gemm(a->elem, b->elem, a->scale, how->contract, NULL, message);
+  if (status == UFP4_OK)
+    status = ufp4_combination_gemm(a->elem, b->elem, a->scale, how->contract, NULL, message);
   if (status == UFP4_OK) status = check_sums(how, message);
   return status == UFP4_OK ? check_nv(a, b, how, message) : status;
 }

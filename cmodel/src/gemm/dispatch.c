@@ -5,7 +5,8 @@
 #include "ufp4/format.h"
 
 static const gemm_kernel_t *exact_avx512(const gemm_job_t *job) {
-  return job->a->elem == UFP4_ELEM_E2M1 || job->b->elem == UFP4_ELEM_E2M1 ? gemm_avx512() : gemm_avx512_folded();
+  return job->a->elem == UFP4_ELEM_E2M1 || job->b->elem == UFP4_ELEM_E2M1 ? gemm_avx512()
+                                                                          : gemm_avx512_folded();
 }
 
 // NULL: portable.
@@ -28,15 +29,18 @@ static ufp4_status_t run(const gemm_job_t *job) {
 }
 
 ufp4_contract_t ufp4_gemm_default_contract(ufp4_scale_t scale) {
-  return scale == UFP4_SCALE_E4M3 || scale == UFP4_SCALE_NVFP4 ? UFP4_CONTRACT_EXACT : UFP4_CONTRACT_FP32;
+  return scale == UFP4_SCALE_E4M3 || scale == UFP4_SCALE_NVFP4 ? UFP4_CONTRACT_EXACT
+                                                               : UFP4_CONTRACT_FP32;
 }
 
-ufp4_status_t ufp4_gemm(const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d,
-                        int64_t d_ld) {
-  if (ufp4_gemm_check(a, b, how, NULL) != UFP4_OK || d == NULL || d_ld < b->rows) return UFP4_ERROR_ARGUMENT;
+ufp4_status_t ufp4_gemm(const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how,
+                        void *d, int64_t d_ld) {
+  if (ufp4_gemm_check(a, b, how, NULL) != UFP4_OK || d == NULL || d_ld < b->rows)
+    return UFP4_ERROR_ARGUMENT;
   if (!ufp4_kernel_available(how->kernel)) return UFP4_ERROR_UNSUPPORTED;
   gemm_job_t job = {.a = a, .b = b, .how = how, .scale = 1.0f, .d = d, .d_ld = d_ld};
-  job.exponent = -(18 + ufp4_elem_frac(a->elem) + ufp4_elem_frac(b->elem) + a->exponent + b->exponent);
+  job.exponent =
+      -(18 + ufp4_elem_frac(a->elem) + ufp4_elem_frac(b->elem) + a->exponent + b->exponent);
   if (a->scale == UFP4_SCALE_NVFP4) job.scale = a->tensor_scale * b->tensor_scale;
   return run(&job);
 }

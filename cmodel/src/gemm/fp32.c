@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract fp32 (docs/reference/numerics.md, 5): acc = RNE32(acc + block), block by block of scales.
+// The contract fp32 (docs/reference/numerics.md, 5): acc = RNE32(acc + block), block by block of
+// scales.
 #include "gemm/micro.h"
 
-// E4M3: dot (12 bits) times two significands of 4 bits is exact in FP32, and nowhere near its ends, so the sum is the
-// only rounding. FP32 scales: RN(RN(sA * sB) * dot), the product first, and dot as a value.
-HOT static void micro_f32(const unpacked_t *a, int64_t row, const unpacked_t *b, int64_t col, int frac,
-                          float sums[MICRO_ROWS][MICRO_COLS]) {
-  const int16_t *qa = a->quanta + row * a->groups * BLOCK, *qb = b->quanta + col * b->groups * BLOCK;
+// E4M3: dot (12 bits) times two significands of 4 bits is exact in FP32, and nowhere near its ends,
+// so the sum is the only rounding. FP32 scales: RN(RN(sA * sB) * dot), the product first, and dot
+// as a value.
+HOT static void micro_f32(const unpacked_t *a, int64_t row, const unpacked_t *b, int64_t col,
+                          int frac, float sums[MICRO_ROWS][MICRO_COLS]) {
+  const int16_t *qa = a->quanta + row * a->groups * BLOCK,
+                *qb = b->quanta + col * b->groups * BLOCK;
   const float *sa = a->scales + row * a->groups, *sb = b->scales + col * b->groups;
   const float unit = 1.0f / (float)(1 << frac);
   for (int64_t k = 0; k < a->groups; k++) {
@@ -21,13 +24,15 @@ HOT static void micro_f32(const unpacked_t *a, int64_t row, const unpacked_t *b,
   }
 }
 
-// E8M0: the block, 13 bits times a power of two, is exact in double; so is its sum with acc, or one of the two is so
-// small against the other that it cannot change how the sum rounds to FP32 (double has over 2 * 24 + 2 bits). Where
-// FP32 is subnormal its last place is fixed, and what is not exact in double is under half of it.
-HOT static void micro_f64(const unpacked_t *a, int64_t row, const unpacked_t *b, int64_t col, int frac,
-                          float sums[MICRO_ROWS][MICRO_COLS]) {
+// E8M0: the block, 13 bits times a power of two, is exact in double; so is its sum with acc, or one
+// of the two is so small against the other that it cannot change how the sum rounds to FP32 (double
+// has over 2 * 24 + 2 bits). Where FP32 is subnormal its last place is fixed, and what is not exact
+// in double is under half of it.
+HOT static void micro_f64(const unpacked_t *a, int64_t row, const unpacked_t *b, int64_t col,
+                          int frac, float sums[MICRO_ROWS][MICRO_COLS]) {
   const int64_t blocks = a->groups / 2;
-  const int16_t *qa = a->quanta + row * a->groups * BLOCK, *qb = b->quanta + col * b->groups * BLOCK;
+  const int16_t *qa = a->quanta + row * a->groups * BLOCK,
+                *qb = b->quanta + col * b->groups * BLOCK;
   const float *sa = a->scales + row * blocks, *sb = b->scales + col * blocks;
   const double unit = 1.0 / (double)(1 << frac);
   for (int64_t k = 0; k < blocks; k++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fast GEMMs share: a kernel for one instruction set and contract is a table of functions on panels, and
-// one blocked loop (blocked.c) runs any of them. Sums are exact integers, or FP32 accumulators that take their
-// blocks in increasing k, so no choice made here can show in the bits.
+// What the fast GEMMs share: a kernel for one instruction set and contract is a table of functions
+// on panels, and one blocked loop (blocked.c) runs any of them. Sums are exact integers, or FP32
+// accumulators that take their blocks in increasing k, so no choice made here can show in the bits.
 #ifndef UFP4_GEMM_KERNEL_H
 #define UFP4_GEMM_KERNEL_H
 
@@ -28,23 +28,25 @@ typedef struct {
   const uint8_t *row_poisoned, *col_poisoned;
 } gemm_tile_t;
 
-/** A panel is tile_rows rows of A, or tile_cols rows of B, by up to chunk_blocks blocks, in the kernel's own layout,
- * 64-byte aligned. */
+/** A panel is tile_rows rows of A, or tile_cols rows of B, by up to chunk_blocks blocks, in the
+ * kernel's own layout, 64-byte aligned. */
 typedef struct {
   int tile_rows, tile_cols, chunk_blocks;
   size_t sum_bytes;         ///< of one sum
   size_t a_bytes, b_bytes;  ///< of a panel; multiples of 64
   size_t table_bytes;       ///< of what prepare derives from a panel of B
-  /** Fills a panel from row @p row and block @p block on, zero beyond the operand; sets poisoned[r] where a scale is
-   * NaN. */
+  /** Fills a panel from row @p row and block @p block on, zero beyond the operand; sets poisoned[r]
+   * where a scale is NaN. */
   void (*pack_a)(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
   void (*pack_b)(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
   void (*prepare)(const void *b, void *table);  ///< NULL: this kernel has no tables
-  /** sums [tile_rows][tile_cols] = (@p first) or += the products of the two panels; 64-byte aligned. */
+  /** sums [tile_rows][tile_cols] = (@p first) or += the products of the two panels; 64-byte
+   * aligned. */
   void (*multiply)(const void *a, const void *b, const void *table, int first, void *sums);
   /** Rounds and stores the sums of a tile, as gemm_store does, or gemm_store_f32. */
   void (*store)(const gemm_job_t *job, const gemm_tile_t *tile, const void *sums);
-  /** After a thread's last store: what it streamed can be seen by others. NULL: this kernel never streams. */
+  /** After a thread's last store: what it streamed can be seen by others. NULL: this kernel never
+   * streams. */
   void (*finish)(void);
 } gemm_kernel_t;
 

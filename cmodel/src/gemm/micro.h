@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the contracts that round along K share: both operands unpacked, and small tiles of D of which each output is one
-// accumulator, fed in increasing k (rounding.c has the loops). Neither the tiles nor the threads can show in the bits.
+// What the contracts that round along K share: both operands unpacked, and small tiles of D of
+// which each output is one accumulator, fed in increasing k (rounding.c has the loops). Neither the
+// tiles nor the threads can show in the bits.
 #ifndef UFP4_GEMM_MICRO_H
 #define UFP4_GEMM_MICRO_H
 
@@ -10,8 +11,9 @@
 #define MICRO_ROWS 4  // the dot products of 4 x 16 outputs stay in vector registers
 #define MICRO_COLS 16
 
-/** Panels of `width` rows; in a panel, group by group of 16, quanta [16][width], and block by block [width] of all
- * else. Rows that pad the last panel, and groups that pad the last block, are zero. */
+/** Panels of `width` rows; in a panel, group by group of 16, quanta [16][width], and block by block
+ * [width] of all else. Rows that pad the last panel, and groups that pad the last block, are zero.
+ */
 typedef struct {
   int64_t rows, width;
   int64_t groups;        ///< of 16; a multiple of block_groups
@@ -23,15 +25,16 @@ typedef struct {
   uint8_t *poisoned;      ///< [rows]: some scale of the row is NaN
 } unpacked_t;
 
-/** Adds all of K to the accumulators of the panels that start at row @p row of A and @p col of B. */
-typedef void (*gemm_micro_t)(const unpacked_t *a, int64_t row, const unpacked_t *b, int64_t col, int frac,
-                             float sums[MICRO_ROWS][MICRO_COLS]);
+/** Adds all of K to the accumulators of the panels that start at row @p row of A and @p col of B.
+ */
+typedef void (*gemm_micro_t)(const unpacked_t *a, int64_t row, const unpacked_t *b, int64_t col,
+                             int frac, float sums[MICRO_ROWS][MICRO_COLS]);
 
 gemm_micro_t gemm_fp32_micro(ufp4_scale_t scale);
 void gemm_nv_micro(const unpacked_t *a, int64_t row, const unpacked_t *b, int64_t col, int frac,
                    float sums[MICRO_ROWS][MICRO_COLS]);
-void gemm_avx512_nv_micro(const unpacked_t *a, int64_t row, const unpacked_t *b, int64_t col, int frac,
-                          float sums[MICRO_ROWS][MICRO_COLS]);
+void gemm_avx512_nv_micro(const unpacked_t *a, int64_t row, const unpacked_t *b, int64_t col,
+                          int frac, float sums[MICRO_ROWS][MICRO_COLS]);
 
 typedef int16_t dots_t __attribute__((vector_size(2 * MICRO_COLS)));
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract nv (docs/reference/numerics.md, 5): Blackwell's FP4 tensor core as MMA-Sim (arXiv 2511.10909) describes it. A step
-// is 64 elements: four exact groups of 16 and the accumulator are aligned to the largest of their exponents, truncated
-// at 35 fraction bits, summed, and rounded toward zero to FP32.
+// The contract nv (docs/reference/numerics.md, 5): Blackwell's FP4 tensor core as MMA-Sim (arXiv
+// 2511.10909) describes it. A step is 64 elements: four exact groups of 16 and the accumulator are
+// aligned to the largest of their exponents, truncated at 35 fraction bits, summed, and rounded
+// toward zero to FP32.
 #include "gemm/micro.h"
 #include "ufp4/format.h"
 
@@ -18,7 +19,9 @@ typedef struct {
 // Of the sum's last place, truncated; at most 2^19 * 2^29.
 static int64_t aligned(const term_t *term, int largest) {
   int shift = FRACTION_BITS + term->unit + term->exponent - largest;
-  int64_t magnitude = shift >= 0 ? term->magnitude << shift : shift > -63 ? term->magnitude >> -shift : 0;
+  int64_t magnitude = shift >= 0    ? term->magnitude << shift
+                      : shift > -63 ? term->magnitude >> -shift
+                                    : 0;
   return term->negative ? -magnitude : magnitude;
 }
 
@@ -44,13 +47,14 @@ static uint32_t toward_zero(int64_t sum, int exponent) {
   return sign | (((uint32_t)(binade + 126) << 23) + (uint32_t)significand);
 }
 
-// The groups that pad a step have zero scales: their exponent is no larger than any accumulator's, so they are left
-// out.
+// The groups that pad a step have zero scales: their exponent is no larger than any accumulator's,
+// so they are left out.
 static uint32_t step(const term_t *groups, int count, uint32_t accumulator) {
   const term_t start = accumulator_term(accumulator);
   int largest = start.exponent;
   if ((accumulator & F32_INF) == F32_INF) return accumulator;
-  for (int g = 0; g < count; g++) largest = groups[g].exponent > largest ? groups[g].exponent : largest;
+  for (int g = 0; g < count; g++)
+    largest = groups[g].exponent > largest ? groups[g].exponent : largest;
   int64_t sum = aligned(&start, largest);
   for (int g = 0; g < count; g++) sum += aligned(&groups[g], largest);
   return toward_zero(sum, largest - FRACTION_BITS);
@@ -64,14 +68,17 @@ typedef struct {
 
 static term_t group_term(const place_of_t *p, int64_t g, unsigned r, unsigned c, int dot) {
   const int64_t blocks = p->a->groups / p->a->block_groups, k = g / p->a->block_groups;
-  const int64_t at_a = p->row * blocks + k * MICRO_ROWS + r, at_b = p->col * blocks + k * MICRO_COLS + c;
+  const int64_t at_a = p->row * blocks + k * MICRO_ROWS + r,
+                at_b = p->col * blocks + k * MICRO_COLS + c;
   term_t term = {.negative = dot < 0, .unit = -6 - p->frac};
-  term.magnitude = (int64_t)(dot < 0 ? -dot : dot) * p->a->significands[at_a] * p->b->significands[at_b];
+  term.magnitude =
+      (int64_t)(dot < 0 ? -dot : dot) * p->a->significands[at_a] * p->b->significands[at_b];
   term.exponent = p->a->exponents[at_a] + p->b->exponents[at_b];
   return term;
 }
 
-static void micro_step(const place_of_t *p, int64_t first, int count, float sums[MICRO_ROWS][MICRO_COLS]) {
+static void micro_step(const place_of_t *p, int64_t first, int count,
+                       float sums[MICRO_ROWS][MICRO_COLS]) {
   dots_t dots[STEP_GROUPS][MICRO_ROWS];
   const int16_t *qa = p->a->quanta + (p->row * p->a->groups + first * MICRO_ROWS) * BLOCK;
   const int16_t *qb = p->b->quanta + (p->col * p->b->groups + first * MICRO_COLS) * BLOCK;

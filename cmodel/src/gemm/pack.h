@@ -12,8 +12,8 @@ static inline int gemm_largest_quanta(ufp4_elem_t elem) {
   return largest[elem];
 }
 
-/** How far A's elements may be shifted in 8 bits: E2M1's 12 becomes 96, E1M2's 7 112, INT4's -8 -128. A dot with any B,
- *  whose largest is 12, then is 24576 at most. */
+/** How far A's elements may be shifted in 8 bits: E2M1's 12 becomes 96, E1M2's 7 112, INT4's -8
+ * -128. A dot with any B, whose largest is 12, then is 24576 at most. */
 static inline int gemm_absorb_of(ufp4_elem_t elem) {
   return elem == UFP4_ELEM_E2M1 ? 3 : 4;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact GEMM on any processor. Operands are unpacked to quanta once; then every block product is a 16-bit integer
-// (2304 at most), which the two scales carry into the 64-bit sum of its output. Integer sums have no order, so neither
-// the tiling nor the threads can show in the bits.
+// The exact GEMM on any processor. Operands are unpacked to quanta once; then every block product
+// is a 16-bit integer (2304 at most), which the two scales carry into the 64-bit sum of its output.
+// Integer sums have no order, so neither the tiling nor the threads can show in the bits.
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +22,10 @@
 
 typedef int16_t dots_t __attribute__((vector_size(2 * DOTS)));
 
-// --- Unpacked operands -------------------------------------------------------------------------------
+// --- Unpacked operands --------------------------------------------------------------------------
 
-// Groups of `width` rows; in a group, block by block, quanta [16][width] and scales [width]. Rows that pad the last
-// group are zero.
+// Groups of `width` rows; in a group, block by block, quanta [16][width] and scales [width]. Rows
+// that pad the last group are zero.
 typedef struct {
   int64_t rows, blocks, width;
   int16_t *quanta;
@@ -51,12 +51,13 @@ static ufp4_status_t panels_create(const ufp4_operand_t *in, int64_t width, pane
   return UFP4_ERROR_MEMORY;
 }
 
-static void panels_fill_block(const ufp4_operand_t *in, int64_t row, int64_t b, const int16_t quanta[16],
-                              panels_t *out) {
+static void panels_fill_block(const ufp4_operand_t *in, int64_t row, int64_t b,
+                              const int16_t quanta[16], panels_t *out) {
   const uint8_t *codes = in->codes + (row * in->blocks + b) * CODE_BYTES;
   int64_t at = (row / out->width * in->blocks + b) * out->width;
   int16_t *to = out->quanta + at * BLOCK + row % out->width;
-  for (unsigned k = 0; k < BLOCK; k++) to[k * out->width] = quanta[codes[k / 2] >> 4 * (k % 2) & 15];
+  for (unsigned k = 0; k < BLOCK; k++)
+    to[k * out->width] = quanta[codes[k / 2] >> 4 * (k % 2) & 15];
   int sig, exp;
   if (ufp4_e4m3_decode(in->scales[row * in->blocks + b], &sig, &exp)) {
     out->weights[at + row % out->width] = sig << exp;
@@ -67,13 +68,14 @@ static void panels_fill_block(const ufp4_operand_t *in, int64_t row, int64_t b, 
 
 static void panels_fill(const ufp4_operand_t *in, panels_t *out) {
   int16_t quanta[16];
-  for (unsigned code = 0; code < 16; code++) quanta[code] = (int16_t)ufp4_elem_quanta(in->elem, code);
+  for (unsigned code = 0; code < 16; code++)
+    quanta[code] = (int16_t)ufp4_elem_quanta(in->elem, code);
   for (int64_t row = 0; row < in->rows; row++) {
     for (int64_t b = 0; b < in->blocks; b++) panels_fill_block(in, row, b, quanta, out);
   }
 }
 
-// --- Sums --------------------------------------------------------------------------------------------
+// --- Sums ---------------------------------------------------------------------------------------
 
 typedef int64_t sums_t[MICRO_ROWS][MICRO_COLS];
 
@@ -98,31 +100,33 @@ INLINE void add_scaled(const int16_t dots[MICRO_COLS], int32_t a, const int32_t 
   for (unsigned j = 0; j < MICRO_COLS; j++) sums[j] += (int64_t)(dots[j] * a) * b[j];
 }
 
-HOT static void micro_sums(int64_t blocks, const int16_t *a, const int32_t *a_weights, const int16_t *b,
-                           const int32_t *b_weights, sums_t sums) {
+HOT static void micro_sums(int64_t blocks, const int16_t *a, const int32_t *a_weights,
+                           const int16_t *b, const int32_t *b_weights, sums_t sums) {
   for (int64_t k = 0; k < blocks; k++) {
     int16_t dots[MICRO_ROWS][MICRO_COLS];
-    block_dots((const int16_t(*)[MICRO_ROWS])a + k * BLOCK, (const int16_t(*)[MICRO_COLS])b + k * BLOCK, dots);
+    block_dots((const int16_t(*)[MICRO_ROWS])a + k * BLOCK,
+               (const int16_t(*)[MICRO_COLS])b + k * BLOCK, dots);
     for (unsigned r = 0; r < MICRO_ROWS; r++) {
       add_scaled(dots[r], a_weights[k * MICRO_ROWS + r], b_weights + k * MICRO_COLS, sums[r]);
     }
   }
 }
 
-static void tile_sums(const panels_t *a, const panels_t *b, int64_t row, int64_t rows, int64_t col, sums_t *sums) {
+static void tile_sums(const panels_t *a, const panels_t *b, int64_t row, int64_t rows, int64_t col,
+                      sums_t *sums) {
   memset(sums, 0, sizeof(sums_t) * TILE_ROWS / MICRO_ROWS);
   for (int64_t k = 0; k < a->blocks; k += CHUNK_BLOCKS) {
     int64_t blocks = min_i64(a->blocks - k, CHUNK_BLOCKS);
     const int64_t at_b = col * b->blocks + k * MICRO_COLS;
     for (int64_t r = 0; r < rows; r += MICRO_ROWS) {
       const int64_t at_a = (row + r) * a->blocks + k * MICRO_ROWS;
-      micro_sums(blocks, a->quanta + at_a * BLOCK, a->weights + at_a, b->quanta + at_b * BLOCK, b->weights + at_b,
-                 sums[r / MICRO_ROWS]);
+      micro_sums(blocks, a->quanta + at_a * BLOCK, a->weights + at_a, b->quanta + at_b * BLOCK,
+                 b->weights + at_b, sums[r / MICRO_ROWS]);
     }
   }
 }
 
-// --- Tiles and threads -------------------------------------------------------------------------------
+// --- Tiles and threads --------------------------------------------------------------------------
 
 typedef struct {
   const gemm_job_t *job;
@@ -171,7 +175,8 @@ ufp4_status_t gemm_portable(const gemm_job_t *job) {
     for (int i = 0; i < MAX_THREADS; i++) arguments[i] = &work;
     panels_fill(job->a, &work.a);
     panels_fill(job->b, &work.b);
-    work.tiles = ((job->a->rows + TILE_ROWS - 1) / TILE_ROWS) * ((job->b->rows + MICRO_COLS - 1) / MICRO_COLS);
+    work.tiles = ((job->a->rows + TILE_ROWS - 1) / TILE_ROWS) *
+                 ((job->b->rows + MICRO_COLS - 1) / MICRO_COLS);
     gemm_threads(run_tiles, arguments, useful_threads(&work));
     panels_free(&work.b);
   }

@@ -14,7 +14,7 @@
 #define TILE_ROWS 64         // a unit of work: 64 x 16 outputs
 #define THREAD_MACS 1000000  // less work than this is not worth starting a thread for
 
-// --- Unpacked operands -------------------------------------------------------------------------------
+// --- Unpacked operands --------------------------------------------------------------------------
 
 static void unpacked_free(unpacked_t *x) {
   free(x->quanta);
@@ -34,23 +34,26 @@ static ufp4_status_t unpacked_create(const ufp4_operand_t *in, int64_t width, un
   out->significands = calloc(scales, sizeof *out->significands);
   out->exponents = calloc(scales, sizeof *out->exponents);
   out->poisoned = calloc((size_t)rows, 1);
-  int complete = out->quanta != NULL && out->scales != NULL && out->significands != NULL && out->exponents != NULL &&
-                 out->poisoned != NULL;
+  int complete = out->quanta != NULL && out->scales != NULL && out->significands != NULL &&
+                 out->exponents != NULL && out->poisoned != NULL;
   if (complete) return UFP4_OK;
   unpacked_free(out);
   return UFP4_ERROR_MEMORY;
 }
 
 static void fill_codes(const ufp4_operand_t *in, int64_t row, unpacked_t *out) {
-  int16_t *to = out->quanta + row / out->width * out->width * out->groups * BLOCK + row % out->width;
+  int16_t *to =
+      out->quanta + row / out->width * out->width * out->groups * BLOCK + row % out->width;
   const uint8_t *codes = in->codes + row * in->blocks * CODE_BYTES;
   for (int64_t k = 0; k < in->blocks * BLOCK; k++) {
     to[k * out->width] = (int16_t)ufp4_elem_quanta(in->elem, codes[k / 2] >> 4 * (k % 2) & 15);
   }
 }
 
-// Scales of bytes as the contract nv splits them: a subnormal has the exponent of the smallest normal number.
-static int split_scale(const ufp4_operand_t *in, int64_t from, int32_t *significand, int32_t *exponent) {
+// Scales of bytes as the contract nv splits them: a subnormal has the exponent of the smallest
+// normal number.
+static int split_scale(const ufp4_operand_t *in, int64_t from, int32_t *significand,
+                       int32_t *exponent) {
   uint8_t byte = in->scales[from];
   if (in->scale == UFP4_SCALE_E8M0) {
     *significand = 8;
@@ -74,7 +77,8 @@ static void fill_scales(const ufp4_operand_t *in, int64_t row, unpacked_t *out) 
       clean = in->scales_f32[from] == in->scales_f32[from];
     } else {
       clean = split_scale(in, from, &out->significands[to], &out->exponents[to]);
-      out->scales[to] = ufp4_f32_value(ufp4_f32_from_scaled(out->significands[to], out->exponents[to] - 3));
+      out->scales[to] =
+          ufp4_f32_value(ufp4_f32_from_scaled(out->significands[to], out->exponents[to] - 3));
     }
     if (clean) continue;
     out->scales[to] = 0.0f;
@@ -89,7 +93,7 @@ static void unpacked_fill(const ufp4_operand_t *in, unpacked_t *out) {
   }
 }
 
-// --- Tiles and threads -------------------------------------------------------------------------------
+// --- Tiles and threads --------------------------------------------------------------------------
 
 typedef struct {
   const gemm_job_t *job;
@@ -101,7 +105,8 @@ typedef struct {
 } work_t;
 
 // nv alone starts from C.
-static void start_sums(const work_t *work, int64_t row, int64_t col, float sums[MICRO_ROWS][MICRO_COLS]) {
+static void start_sums(const work_t *work, int64_t row, int64_t col,
+                       float sums[MICRO_ROWS][MICRO_COLS]) {
   const ufp4_gemm_t *how = work->job->how;
   memset(sums, 0, sizeof(float[MICRO_ROWS][MICRO_COLS]));
   if (how->contract != UFP4_CONTRACT_NV || how->c == NULL) return;
@@ -141,18 +146,21 @@ static void run_threads(work_t *work) {
   for (int i = 0; i < MAX_THREADS; i++) arguments[i] = work;
   int64_t useful = work->a.rows * work->b.rows * work->a.groups * BLOCK / THREAD_MACS + 1;
   int64_t asked = work->job->how->threads > 1 ? work->job->how->threads : 1;
-  gemm_threads(run_tiles, arguments, (int)min_i64(min_i64(asked, useful), min_i64(work->tiles, MAX_THREADS)));
+  gemm_threads(run_tiles, arguments,
+               (int)min_i64(min_i64(asked, useful), min_i64(work->tiles, MAX_THREADS)));
 }
 
 static gemm_micro_t micro_of(const gemm_job_t *job) {
   if (job->how->contract == UFP4_CONTRACT_FP32) return gemm_fp32_micro(job->a->scale);
-  return ufp4_kernel_chosen(job->how->kernel) == UFP4_KERNEL_AVX512 ? gemm_avx512_nv_micro : gemm_nv_micro;
+  return ufp4_kernel_chosen(job->how->kernel) == UFP4_KERNEL_AVX512 ? gemm_avx512_nv_micro
+                                                                    : gemm_nv_micro;
 }
 
 ufp4_status_t gemm_rounding(const gemm_job_t *job) {
   work_t work = {.job = job, .frac = ufp4_elem_frac(job->a->elem) + ufp4_elem_frac(job->b->elem)};
   work.micro = micro_of(job);
-  work.tiles = ((job->a->rows + TILE_ROWS - 1) / TILE_ROWS) * ((job->b->rows + MICRO_COLS - 1) / MICRO_COLS);
+  work.tiles =
+      ((job->a->rows + TILE_ROWS - 1) / TILE_ROWS) * ((job->b->rows + MICRO_COLS - 1) / MICRO_COLS);
   ufp4_status_t status = unpacked_create(job->a, MICRO_ROWS, &work.a);
   if (status != UFP4_OK) return status;
   status = unpacked_create(job->b, MICRO_COLS, &work.b);

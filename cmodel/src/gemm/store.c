@@ -38,7 +38,8 @@ void gemm_store(const gemm_job_t *job, int poisoned, int64_t sum, int64_t i, int
   if (job->how->d_dtype == UFP4_DTYPE_I64) {
     ((int64_t *)job->d)[i * job->d_ld + j] = whole;
   } else {
-    uint32_t bits = whole == UFP4_I64_NAN ? UFP4_F32_NAN : ufp4_f32_from_scaled(whole, job->exponent);
+    uint32_t bits =
+        whole == UFP4_I64_NAN ? UFP4_F32_NAN : ufp4_f32_from_scaled(whole, job->exponent);
     gemm_finish(job, ufp4_f32_value(bits), i, j);
   }
 }
@@ -52,7 +53,7 @@ void gemm_store_tile(const gemm_job_t *job, const gemm_tile_t *tile, const int64
   }
 }
 
-// --- Accumulators of FP32 ----------------------------------------------------------------------------
+// --- Accumulators of FP32 -----------------------------------------------------------------------
 
 // RNE32(sum * 2^exponent); a zero is +0, Inf and NaN stay.
 static float rescaled(float sum, int exponent) {
@@ -61,7 +62,8 @@ static float rescaled(float sum, int exponent) {
   if (field == 255 || (exponent == 0 && sum != 0.0f)) return sum;
   int64_t significand = (bits & 0x7FFFFF) | (field != 0 ? 0x800000 : 0);
   int unit = (field != 0 ? field : 1) - 150;
-  return ufp4_f32_value(ufp4_f32_from_scaled(bits >> 31 != 0 ? -significand : significand, unit + exponent));
+  return ufp4_f32_value(
+      ufp4_f32_from_scaled(bits >> 31 != 0 ? -significand : significand, unit + exponent));
 }
 
 void gemm_store_f32(const gemm_job_t *job, int poisoned, float sum, int64_t i, int64_t j) {
@@ -69,7 +71,8 @@ void gemm_store_f32(const gemm_job_t *job, int poisoned, float sum, int64_t i, i
   gemm_finish(job, poisoned ? ufp4_f32_value(UFP4_F32_NAN) : rescaled(sum, exponent), i, j);
 }
 
-void gemm_store_tile_f32(const gemm_job_t *job, const gemm_tile_t *tile, const float *sums, int ld) {
+void gemm_store_tile_f32(const gemm_job_t *job, const gemm_tile_t *tile, const float *sums,
+                         int ld) {
   for (int r = 0; r < tile->rows; r++) {
     for (int c = 0; c < tile->cols; c++) {
       const int poisoned = tile->row_poisoned[r] | tile->col_poisoned[c];

@@ -4,7 +4,8 @@
 
 #include "gemm/kernel.h"
 
-/** One output: S plus the sum given from outside, NaN, the one rounding, alpha, C, the type of D. Any kernel, any case.
+/** One output: S plus the sum given from outside, NaN, the one rounding, alpha, C, the type of D.
+ * Any kernel, any case.
  */
 void gemm_store(const gemm_job_t *job, int poisoned, int64_t sum, int64_t i, int64_t j);
 
@@ -18,10 +19,12 @@ void gemm_store_tile_f32(const gemm_job_t *job, const gemm_tile_t *tile, const f
 /** Whether D is FP32 and nothing but the sum. */
 static inline int gemm_is_bare(const gemm_job_t *job) {
   const ufp4_gemm_t *how = job->how;
-  return how->d_dtype == UFP4_DTYPE_F32 && how->alpha == 1.0f && job->scale == 1.0f && how->c == NULL;
+  return how->d_dtype == UFP4_DTYPE_F32 && how->alpha == 1.0f && job->scale == 1.0f &&
+         how->c == NULL;
 }
 
-/** The end of any contract: r = RNE32(S * 2^-(tA+tB)), or NaN, times the tensor scales, alpha, plus C, the type of D.
+/** The end of any contract: r = RNE32(S * 2^-(tA+tB)), or NaN, times the tensor scales, alpha, plus
+ * C, the type of D.
  */
 void gemm_finish(const gemm_job_t *job, float r, int64_t i, int64_t j);
 

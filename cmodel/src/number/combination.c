@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows of a table fit all values so far, and which of those fit the next one too? The value at which none is left
-// is the one to complain about, and the rows before it say what would be right.
+// Which rows of a table fit all values so far, and which of those fit the next one too? The value
+// at which none is left is the one to complain about, and the rows before it say what would be
+// right.
 #include "ufp4/combination.h"
 
 #include <stddef.h>
@@ -19,9 +20,11 @@ static const char *const scale_round_names[UFP4_SCALE_ROUND_COUNT] = UFP4_SCALE_
 static const char *const contract_names[UFP4_CONTRACT_COUNT] = UFP4_CONTRACT_NAMES;
 static const char *const backend_names[UFP4_BACKEND_COUNT] = UFP4_BACKEND_NAMES;
 
-static_assert(UFP4_QUANTIZE_COMBINATION_COUNT <= 32 && UFP4_GEMM_COMBINATION_COUNT <= 32, "a bit for each row");
+static_assert(UFP4_QUANTIZE_COMBINATION_COUNT <= 32 && UFP4_GEMM_COMBINATION_COUNT <= 32,
+              "a bit for each row");
 
-// A table, and what is left of it. A cell is a set of values, a bit each; the scale alone is a number.
+// A table, and what is left of it. A cell is a set of values, a bit each; the scale alone is a
+// number.
 typedef struct {
   const void *rows;
   size_t row_bytes;
@@ -49,7 +52,8 @@ static unsigned cell(const search_t *search, unsigned row, size_t offset) {
 static void list_values(const search_t *search, const field_t *field, char *text, size_t size) {
   unsigned set = 0;
   size_t used = 0;
-  for (unsigned r = 0; r < search->count; r++) set |= search->left >> r & 1 ? cell(search, r, field->offset) : 0;
+  for (unsigned r = 0; r < search->count; r++)
+    set |= search->left >> r & 1 ? cell(search, r, field->offset) : 0;
   for (unsigned v = 0; v < field->count && used < size; v++) {
     if ((set >> v & 1) == 0) continue;
     const char *before = used == 0 ? "" : set >> v > 1 ? ", " : " or ";
@@ -63,12 +67,13 @@ static ufp4_status_t start(search_t *search, unsigned scale) {
     return UFP4_ERROR_ARGUMENT;
   }
   search->scale = scale_names[scale];
-  for (unsigned r = 0; r < search->count; r++) search->left |= cell(search, r, 0) == scale ? 1u << r : 0;
+  for (unsigned r = 0; r < search->count; r++)
+    search->left |= cell(search, r, 0) == scale ? 1u << r : 0;
   return UFP4_OK;
 }
 
-// Keeps the rows that fit this value too; where there is none, @p before, the fields that were looked at first, say
-// why.
+// Keeps the rows that fit this value too; where there is none, @p before, the fields that were
+// looked at first, say why.
 static ufp4_status_t narrow(search_t *search, const field_t *field, const field_t *before) {
   uint32_t fit = 0;
   for (unsigned r = 0; r < search->count && field->value < field->count; r++) {
@@ -79,20 +84,23 @@ static ufp4_status_t narrow(search_t *search, const field_t *field, const field_
     size_t used = 0;
     list_values(search, field, right, sizeof right);
     for (; before < field && used < sizeof rest; before++) {
-      used += (size_t)snprintf(rest + used, sizeof rest - used, ", %s %s", before->what, before->names[before->value]);
+      used += (size_t)snprintf(rest + used, sizeof rest - used, ", %s %s", before->what,
+                               before->names[before->value]);
     }
     const char *given = field->value < field->count ? field->names[field->value] : "(unknown)";
-    ufp4_message_set(search->message, "%s %s does not go with scale %s%s; here it is %s", field->what, given,
-                     search->scale, rest, right);
+    ufp4_message_set(search->message, "%s %s does not go with scale %s%s; here it is %s",
+                     field->what, given, search->scale, rest, right);
     return UFP4_ERROR_ARGUMENT;
   }
   search->left = fit;
   return UFP4_OK;
 }
 
-static ufp4_status_t narrow_all(search_t *search, unsigned scale, const field_t *fields, unsigned count) {
+static ufp4_status_t narrow_all(search_t *search, unsigned scale, const field_t *fields,
+                                unsigned count) {
   ufp4_status_t status = start(search, scale);
-  for (unsigned i = 0; i < count && status == UFP4_OK; i++) status = narrow(search, &fields[i], fields);
+  for (unsigned i = 0; i < count && status == UFP4_OK; i++)
+    status = narrow(search, &fields[i], fields);
   return status;
 }
 
@@ -110,7 +118,8 @@ static unsigned find_backend(const char *name) {
 // The last question: legal, but here?
 static ufp4_status_t check_backend(search_t *search, const char *backend, size_t offset) {
   if (backend == NULL) return UFP4_OK;
-  const field_t field = {"backend", backend_names, UFP4_BACKEND_COUNT, find_backend(backend), offset};
+  const field_t field = {"backend", backend_names, UFP4_BACKEND_COUNT, find_backend(backend),
+                         offset};
   if (field.value == UFP4_BACKEND_COUNT) {
     ufp4_message_set(search->message, "no backend is called '%s'", backend);
     return UFP4_ERROR_ARGUMENT;
@@ -118,7 +127,8 @@ static ufp4_status_t check_backend(search_t *search, const char *backend, size_t
   if (narrow(search, &field, &field) == UFP4_OK) return UFP4_OK;
   char right[64];
   list_values(search, &field, right, sizeof right);
-  ufp4_message_set(search->message, "backend %s does not have this combination with scale %s; %s has", backend,
+  ufp4_message_set(search->message,
+                   "backend %s does not have this combination with scale %s; %s has", backend,
                    search->scale, right);
   return UFP4_ERROR_UNSUPPORTED;
 }
@@ -131,7 +141,8 @@ static ufp4_status_t check_numbers(const ufp4_quantize_t *how, int block, ufp4_m
     return UFP4_ERROR_ARGUMENT;
   }
   if (how->exponent_given && how->scale != UFP4_SCALE_E4M3) {
-    ufp4_message_set(message, "a tensor exponent does not go with scale %s; it goes with e4m3", scale);
+    ufp4_message_set(message, "a tensor exponent does not go with scale %s; it goes with e4m3",
+                     scale);
     return UFP4_ERROR_ARGUMENT;
   }
   return UFP4_OK;
@@ -141,22 +152,25 @@ static ufp4_status_t check_numbers(const ufp4_quantize_t *how, int block, ufp4_m
 
 ufp4_status_t ufp4_combination_quantize(const ufp4_quantize_t *how, int block, const char *backend,
                                         ufp4_message_t *message) {
-  search_t search = {.rows = quantize_rows, .row_bytes = sizeof quantize_rows[0], .message = message};
+  search_t search = {
+      .rows = quantize_rows, .row_bytes = sizeof quantize_rows[0], .message = message};
   search.count = UFP4_QUANTIZE_COMBINATION_COUNT;
   if (how == NULL) return UFP4_ERROR_ARGUMENT;
   const field_t fields[] = {
       {"element", elem_names, UFP4_ELEM_COUNT, how->elem, OFFSET(quantize, elems)},
       {"layout", layout_names, UFP4_LAYOUT_COUNT, how->layout, OFFSET(quantize, layouts)},
       {"RHT", rht_names, UFP4_RHT_COUNT, how->rht, OFFSET(quantize, rhts)},
-      {"scale rounding", scale_round_names, UFP4_SCALE_ROUND_COUNT, how->scale_round, OFFSET(quantize, scale_rounds)},
+      {"scale rounding", scale_round_names, UFP4_SCALE_ROUND_COUNT, how->scale_round,
+       OFFSET(quantize, scale_rounds)},
   };
   ufp4_status_t status = narrow_all(&search, how->scale, fields, sizeof fields / sizeof fields[0]);
   if (status == UFP4_OK) status = check_numbers(how, block, message);
   return status == UFP4_OK ? check_backend(&search, backend, OFFSET(quantize, backends)) : status;
 }
 
-ufp4_status_t ufp4_combination_gemm(ufp4_elem_t a, ufp4_elem_t b, ufp4_scale_t scale, ufp4_contract_t contract,
-                                    const char *backend, ufp4_message_t *message) {
+ufp4_status_t ufp4_combination_gemm(ufp4_elem_t a, ufp4_elem_t b, ufp4_scale_t scale,
+                                    ufp4_contract_t contract, const char *backend,
+                                    ufp4_message_t *message) {
   search_t search = {.rows = gemm_rows, .row_bytes = sizeof gemm_rows[0], .message = message};
   search.count = UFP4_GEMM_COMBINATION_COUNT;
   const field_t fields[] = {

@@ -40,12 +40,14 @@ float ufp4_elem_value(ufp4_elem_t elem, unsigned code) {
   return ufp4_f32_value((code & CODE_SIGN) << 28 | magnitude);
 }
 
-// Magnitudes of FP32 numbers compare as their bit patterns do, so the code is the number of midpoints below. A tie at
-// the midpoint above an odd code goes up: there "at least the midpoint" is "more than the pattern before it".
+// Magnitudes of FP32 numbers compare as their bit patterns do, so the code is the number of
+// midpoints below. A tie at the midpoint above an odd code goes up: there "at least the midpoint"
+// is "more than the pattern before it".
 static uint8_t nearest_code(ufp4_elem_t elem, uint32_t magnitude) {
   uint8_t code = 0;
   for (unsigned c = 0; c < 7; c++) {
-    uint32_t midpoint = ufp4_f32_from_scaled(quanta_table[elem][c] + quanta_table[elem][c + 1], -frac_table[elem] - 1);
+    uint32_t midpoint = ufp4_f32_from_scaled(quanta_table[elem][c] + quanta_table[elem][c + 1],
+                                             -frac_table[elem] - 1);
     code = (uint8_t)(code + (magnitude > midpoint - (c & 1)));
   }
   return code;
@@ -108,7 +110,8 @@ uint8_t ufp4_e8m0_cast(float value, int up) {
   if (magnitude > F32_INF) return 0xFF;
   uint32_t field = magnitude >> 23;
   uint32_t fraction = magnitude & 0x7FFFFFu;
-  // Exponent field 0 stands for 2^-127 here, which as an FP32 number is the subnormal with fraction 0x400000.
+  // Exponent field 0 stands for 2^-127 here, which as an FP32 number is the subnormal with fraction
+  // 0x400000.
   if (up && fraction > (field == 0 ? 0x400000u : 0)) field++;
   return (uint8_t)(field > 254 ? 254 : field);
 }
@@ -143,6 +146,7 @@ uint32_t ufp4_f32_from_scaled(int64_t sum, int exponent) {
   if (top > 127) return sign | F32_INF;
   int binade = top < -126 ? -126 : top;
   uint64_t significand = shift_nearest(magnitude, binade - 23 - bounded);
-  // The significand's leading one, and a carry, are added into the exponent field; past 254 that is Inf.
+  // The significand's leading one, and a carry, are added into the exponent field; past 254 that is
+  // Inf.
   return sign | (((uint32_t)(binade + 126) << 23) + (uint32_t)significand);
 }

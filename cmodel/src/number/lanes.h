@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of the golden model. A tile is a few blocks of 16 elements, one block per lane of a vector: element i of all
-// blocks is one vector, so each step of the arithmetic is one vector expression.
+// Vectors of the golden model. A tile is a few blocks of 16 elements, one block per lane of a
+// vector: element i of all blocks is one vector, so each step of the arithmetic is one vector
+// expression.
 #ifndef UFP4_LANES_H
 #define UFP4_LANES_H
 
@@ -19,8 +20,9 @@
 // Where a float appears, each operation rounds to its type (on 32-bit x86: -msse2 -mfpmath=sse).
 static_assert(FLT_EVAL_METHOD == 0, "float operations have more bits than float");
 
-// The hot functions are compiled for AVX2 too, chosen when the program is loaded; all of them are integer code, so the
-// bits cannot differ. The sanitizers cannot instrument code that runs while the loader still resolves symbols.
+// The hot functions are compiled for AVX2 too, chosen when the program is loaded; all of them are
+// integer code, so the bits cannot differ. The sanitizers cannot instrument code that runs while
+// the loader still resolves symbols.
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && __GNUC__ >= 12 && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define HOT __attribute__((target_clones("default", "arch=x86-64-v3")))
@@ -63,13 +65,16 @@ INLINE lanes_t significand_lanes(ulanes_t bits) {
   return (lanes_t)(bits & 0x7FFFFFu) | hidden;
 }
 
-/** As ufp4_rht_block, for each block of a tile; lanes that hold NaN or Inf have exponent 0 and undefined numbers. */
-void ufp4_rht_tile(const ulanes_t bits[BLOCK], uint16_t mask, lanes_t out[BLOCK], lanes_t *exponent);
+/** As ufp4_rht_block, for each block of a tile; lanes that hold NaN or Inf have exponent 0 and
+ * undefined numbers. */
+void ufp4_rht_tile(const ulanes_t bits[BLOCK], uint16_t mask, lanes_t out[BLOCK],
+                   lanes_t *exponent);
 
 /** As ufp4_rht_block_bf16, in place; lanes that it refuses become NaN. */
 void ufp4_rht_tile_bf16(ulanes_t bits[BLOCK], uint16_t mask);
 
 /** The random words of the block groups first, first + step, ..: words[w] holds word w of each. */
-void ufp4_random_tile(uint64_t seed, uint64_t tensor_id, uint64_t first, uint64_t step, ulanes_t words[4]);
+void ufp4_random_tile(uint64_t seed, uint64_t tensor_id, uint64_t first, uint64_t step,
+                      ulanes_t words[4]);
 
 #endif

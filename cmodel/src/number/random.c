@@ -5,8 +5,10 @@
 
 #include "number/lanes.h"
 
-// Rotations of Threefry-4x32, by round modulo 8, and the Skein parity constant (Random123, threefry.h).
-static const uint8_t rotations[8][2] = {{10, 26}, {11, 21}, {13, 27}, {23, 5}, {6, 20}, {17, 11}, {25, 10}, {18, 20}};
+// Rotations of Threefry-4x32, by round modulo 8, and the Skein parity constant (Random123,
+// threefry.h).
+static const uint8_t rotations[8][2] = {{10, 26}, {11, 21}, {13, 27}, {23, 5},
+                                        {6, 20},  {17, 11}, {25, 10}, {18, 20}};
 #define THREEFRY_PARITY 0x1BD11BDAu
 
 static inline uint32_t rotate(uint32_t word, unsigned by) {
@@ -18,8 +20,10 @@ static inline void mix(uint32_t *a, uint32_t *b, unsigned by) {
   *b = rotate(*b, by) ^ *a;
 }
 
-void ufp4_threefry4x32(int rounds, const uint32_t key[4], const uint32_t counter[4], uint32_t out[4]) {
-  const uint32_t keys[5] = {key[0], key[1], key[2], key[3], THREEFRY_PARITY ^ key[0] ^ key[1] ^ key[2] ^ key[3]};
+void ufp4_threefry4x32(int rounds, const uint32_t key[4], const uint32_t counter[4],
+                       uint32_t out[4]) {
+  const uint32_t keys[5] = {key[0], key[1], key[2], key[3],
+                            THREEFRY_PARITY ^ key[0] ^ key[1] ^ key[2] ^ key[3]};
   uint32_t x[4];
   for (unsigned i = 0; i < 4; i++) x[i] = counter[i] + keys[i];
   for (unsigned r = 0; (int)r < rounds; r++) {
@@ -34,7 +38,8 @@ void ufp4_threefry4x32(int rounds, const uint32_t key[4], const uint32_t counter
   memcpy(out, x, sizeof x);
 }
 
-void ufp4_philox4x32(int rounds, const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]) {
+void ufp4_philox4x32(int rounds, const uint32_t key[2], const uint32_t counter[4],
+                     uint32_t out[4]) {
   uint32_t k0 = key[0], k1 = key[1];
   uint32_t x[4];
   memcpy(x, counter, sizeof x);
@@ -74,10 +79,12 @@ INLINE void inject_lanes(ulanes_t x[4], const uint32_t keys[5], unsigned injecti
   x[3] += injection;
 }
 
-HOT void ufp4_random_tile(uint64_t seed, uint64_t tensor_id, uint64_t first, uint64_t step, ulanes_t words[4]) {
+HOT void ufp4_random_tile(uint64_t seed, uint64_t tensor_id, uint64_t first, uint64_t step,
+                          ulanes_t words[4]) {
   const uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
   const uint32_t keys[5] = {k0, k1, 0, 0, THREEFRY_PARITY ^ k0 ^ k1};
-  ulanes_t x[4] = {{0}, {0}, (ulanes_t){0} + (uint32_t)tensor_id, (ulanes_t){0} + (uint32_t)(tensor_id >> 32)};
+  ulanes_t x[4] = {
+      {0}, {0}, (ulanes_t){0} + (uint32_t)tensor_id, (ulanes_t){0} + (uint32_t)(tensor_id >> 32)};
   for (unsigned l = 0; l < LANES; l++) {
     uint64_t group = first + l * step;
     x[0][l] = (uint32_t)group;

@@ -10,7 +10,8 @@ INLINE lanes_t largest_exponent(const ulanes_t bits[BLOCK]) {
   return largest;
 }
 
-// Significands of element i, aligned to the block's largest exponent and truncated, with the sign that the mask leaves.
+// Significands of element i, aligned to the block's largest exponent and truncated, with the sign
+// that the mask leaves.
 INLINE void align(ulanes_t bits, lanes_t largest, uint32_t flip, lanes_t *out) {
   lanes_t shift = min_lanes(largest - exponent_lanes(bits), all_lanes(31));
   lanes_t negative = (lanes_t)(bits ^ flip) >> 31;
@@ -31,9 +32,11 @@ INLINE void butterflies(lanes_t v[BLOCK]) {
   }
 }
 
-HOT void ufp4_rht_tile(const ulanes_t bits[BLOCK], uint16_t mask, lanes_t out[BLOCK], lanes_t *exponent) {
+HOT void ufp4_rht_tile(const ulanes_t bits[BLOCK], uint16_t mask, lanes_t out[BLOCK],
+                       lanes_t *exponent) {
   lanes_t largest = largest_exponent(bits);
-  for (unsigned i = 0; i < BLOCK; i++) align(bits[i], largest, (uint32_t)(mask >> i & 1) << 31, &out[i]);
+  for (unsigned i = 0; i < BLOCK; i++)
+    align(bits[i], largest, (uint32_t)(mask >> i & 1) << 31, &out[i]);
   butterflies(out);
   *exponent = largest & (largest != 255);
 }
@@ -49,10 +52,10 @@ int ufp4_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16]) {
   return exponent[0];
 }
 
-// --- The BF16 variant --------------------------------------------------------------------------------
+// --- The BF16 variant ---------------------------------------------------------------------------
 
-// A BF16 number is m * 2^(e - 134), m with 8 bits and a sign, e from 1 to 254. While the exponents of a block span no
-// more than this, sums of 16 are exact in 32 bits.
+// A BF16 number is m * 2^(e - 134), m with 8 bits and a sign, e from 1 to 254. While the exponents
+// of a block span no more than this, sums of 16 are exact in 32 bits.
 #define NARROW_SPAN 18
 #define NO_LOW 255
 #define BF16_INF 0x7F80
@@ -68,7 +71,8 @@ INLINE void bf16_unpack(const ulanes_t bits[BLOCK], uint16_t mask, bf16_tile_t *
   out->low = all_lanes(NO_LOW);
   out->high = out->poisoned = (lanes_t){0};
   for (unsigned i = 0; i < BLOCK; i++) {
-    // A carry out of the significand lands in the exponent field; NaN and Inf are as large as they come already.
+    // A carry out of the significand lands in the exponent field; NaN and Inf are as large as they
+    // come already.
     lanes_t special = exponent_lanes(bits[i]) == 255;
     ulanes_t rounded = (bits[i] + 0x7FFF + (bits[i] >> 16 & 1)) & 0xFFFF0000u;
     lanes_t magnitude = significand_lanes(rounded) >> 16;
@@ -105,20 +109,22 @@ INLINE void bf16_round(lanes_t sum, lanes_t low, ulanes_t *out) {
   kept -= (rest > whole) | ((rest == whole) & -(kept & 1));
   // A carry out of the significand lands in the exponent field, as it should.
   lanes_t pattern = ((low + shift - 3) * 128 + kept) & (magnitude != 0);
-  *out = (ulanes_t)(min_lanes(pattern, all_lanes(BF16_INF)) << 16) | ((ulanes_t)(negative & (pattern != 0)) << 31);
+  *out = (ulanes_t)(min_lanes(pattern, all_lanes(BF16_INF)) << 16) |
+         ((ulanes_t)(negative & (pattern != 0)) << 31);
 }
 
 INLINE void bf16_transform(const bf16_tile_t *tile, ulanes_t out[BLOCK]) {
   lanes_t v[BLOCK];
   for (unsigned i = 0; i < BLOCK; i++) {
-    lanes_t shift = min_lanes(max_lanes(tile->e[i] - tile->low, all_lanes(0)), all_lanes(NARROW_SPAN));
+    lanes_t shift =
+        min_lanes(max_lanes(tile->e[i] - tile->low, all_lanes(0)), all_lanes(NARROW_SPAN));
     v[i] = (lanes_t)((ulanes_t)tile->m[i] << (ulanes_t)shift);
   }
   butterflies(v);
   for (unsigned i = 0; i < BLOCK; i++) bf16_round(v[i], tile->low, &out[i]);
 }
 
-// --- and where the exponents of a block span more ----------------------------------------------------
+// --- and where the exponents of a block span more -----------------------------------------------
 
 #define LIMBS 9  // of 32 bits: 2^253 * 2^8 * 16 and a sign
 
@@ -133,8 +139,8 @@ static int64_t propagate(int64_t limbs[LIMBS]) {
   return carry;
 }
 
-// The upper 24 bits or more of a number in limbs, at most 28; its lowest bit is sticky. The number is that times
-// 2^exponent.
+// The upper 24 bits or more of a number in limbs, at most 28; its lowest bit is sticky. The number
+// is that times 2^exponent.
 static int32_t leading(const int64_t limbs[LIMBS], int *exponent) {
   int i = LIMBS - 1;
   while (i > 1 && limbs[i] == 0) i--;
@@ -179,7 +185,8 @@ static void transform_wide(const bf16_tile_t *tile, unsigned lane, ulanes_t out[
   }
 }
 
-HOT static void transform_bf16(const ulanes_t bits[BLOCK], uint16_t mask, bf16_tile_t *tile, ulanes_t out[BLOCK]) {
+HOT static void transform_bf16(const ulanes_t bits[BLOCK], uint16_t mask, bf16_tile_t *tile,
+                               ulanes_t out[BLOCK]) {
   bf16_unpack(bits, mask, tile);
   bf16_transform(tile, out);
 }
@@ -213,7 +220,8 @@ void ufp4_rht_undo(float block[16], uint16_t mask) {
   double sums[BLOCK];
   for (unsigned j = 0; j < BLOCK; j++) {
     sums[j] = 0;
-    for (unsigned i = 0; i < BLOCK; i++) sums[j] += __builtin_parity(i & j) ? -(double)block[i] : (double)block[i];
+    for (unsigned i = 0; i < BLOCK; i++)
+      sums[j] += __builtin_parity(i & j) ? -(double)block[i] : (double)block[i];
   }
   for (unsigned j = 0; j < BLOCK; j++) block[j] = (float)((mask >> j & 1 ? -sums[j] : sums[j]) / 4);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vectors of the quantizer (vector_walk.h) as AVX2 with FMA has them: a tile is 8 blocks, one block per
-// lane. avx512_vector.h says what each does.
+// The vectors of the quantizer (vector_walk.h) as AVX2 with FMA has them: a tile is 8 blocks, one
+// block per lane. avx512_vector.h says what each does.
 #ifndef UFP4_QUANTIZE_AVX2_VECTOR_H
 #define UFP4_QUANTIZE_AVX2_VECTOR_H
 
@@ -27,7 +27,7 @@ INLINE floats_t as_floats(words_t x) {
   return _mm256_castsi256_ps(x);
 }
 
-// --- Memory ------------------------------------------------------------------------------------------
+// --- Memory -------------------------------------------------------------------------------------
 
 INLINE words_t load_aligned(const void *from) {
   return _mm256_load_si256((const __m256i *)from);
@@ -60,7 +60,7 @@ INLINE words_t load_first(const ufp4_matrix_t *in, int64_t at, int64_t count) {
   return load_bf16(halves);
 }
 
-// --- Bits --------------------------------------------------------------------------------------------
+// --- Bits ---------------------------------------------------------------------------------------
 
 INLINE words_t chosen(words_t by, words_t a, words_t b) {
   return _mm256_or_si256(_mm256_and_si256(by, a), _mm256_andnot_si256(by, b));
@@ -75,8 +75,8 @@ INLINE words_t quad(int w3, int w2, int w1, int w0) {
 }
 
 INLINE words_t shuffled_into(words_t x, unsigned pattern, words_t a, words_t order) {
-  const unsigned bytes = (pattern & 1) * 0xFFu | (pattern >> 1 & 1) * 0xFF00u | (pattern >> 2 & 1) * 0xFF0000u |
-                         (pattern >> 3 & 1) * 0xFF000000u;
+  const unsigned bytes = (pattern & 1) * 0xFFu | (pattern >> 1 & 1) * 0xFF00u |
+                         (pattern >> 2 & 1) * 0xFF0000u | (pattern >> 3 & 1) * 0xFF000000u;
   return _mm256_blendv_epi8(x, _mm256_shuffle_epi8(a, order), _mm256_set1_epi32((int)bytes));
 }
 
@@ -84,7 +84,7 @@ INLINE words_t looked_up(const uint32_t table[8], words_t which) {
   return _mm256_permutevar8x32_epi32(_mm256_load_si256((const __m256i *)table), which);
 }
 
-// --- Masks -------------------------------------------------------------------------------------------
+// --- Masks --------------------------------------------------------------------------------------
 
 INLINE mask_t none(void) {
   return _mm256_setzero_si256();
@@ -138,7 +138,7 @@ INLINE mask_t floats_less(floats_t a, floats_t b) {
   return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_LT_OQ));
 }
 
-// --- Arithmetic --------------------------------------------------------------------------------------
+// --- Arithmetic ---------------------------------------------------------------------------------
 
 INLINE floats_t least_magnitude(floats_t a, floats_t b) {
   const __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(INT32_MAX));
@@ -171,7 +171,7 @@ INLINE int largest_lane(words_t x) {
   return lanes[0];
 }
 
-// --- Places of scales --------------------------------------------------------------------------------
+// --- Places of scales ---------------------------------------------------------------------------
 
 INLINE places_t all_places(int16_t x) {
   return _mm_set1_epi16(x);
@@ -194,12 +194,13 @@ INLINE int bytes_of_places(places_t places, int16_t shift, int low, int high, ui
   const __m128i zero = _mm_cmpeq_epi16(places, _mm_setzero_si128());
   const __m128i byte = _mm_andnot_si128(zero, _mm_adds_epi16(places, _mm_set1_epi16(shift)));
   _mm_storel_epi64((__m128i *)to, _mm_packus_epi16(byte, byte));
-  const __m128i room = _mm_set1_epi16((short)(high - low)), over = _mm_sub_epi16(byte, _mm_set1_epi16((short)low));
+  const __m128i room = _mm_set1_epi16((short)(high - low)),
+                over = _mm_sub_epi16(byte, _mm_set1_epi16((short)low));
   const __m128i within = _mm_cmpeq_epi16(_mm_max_epu16(over, room), room);
   return _mm_movemask_epi8(_mm_or_si128(zero, within)) != 0xFFFF;
 }
 
-// --- Transposes --------------------------------------------------------------------------------------
+// --- Transposes ---------------------------------------------------------------------------------
 
 // 8 x 8 words.
 INLINE void transpose_half(words_t v[8]) {
@@ -230,7 +231,8 @@ INLINE void transpose(words_t v[BLOCK]) {
 }
 
 INLINE void interleave(const words_t codes[2], words_t blocks[2]) {
-  const words_t even = _mm256_unpacklo_epi32(codes[0], codes[1]), odd = _mm256_unpackhi_epi32(codes[0], codes[1]);
+  const words_t even = _mm256_unpacklo_epi32(codes[0], codes[1]),
+                odd = _mm256_unpackhi_epi32(codes[0], codes[1]);
   blocks[0] = _mm256_permute2x128_si256(even, odd, 0x20);
   blocks[1] = _mm256_permute2x128_si256(even, odd, 0x31);
 }
@@ -247,13 +249,15 @@ INLINE void store_line(const words_t line[2], int count, int stream, uint8_t *to
   }
 }
 
-INLINE void store_lines(const words_t codes[8][2], int count, int stream, uint8_t *to, int64_t step) {
+INLINE void store_lines(const words_t codes[8][2], int count, int stream, uint8_t *to,
+                        int64_t step) {
 #pragma GCC unroll 2
   for (int half = 0; half < 2; half++) {
     words_t v[8], lines[4][2];
 #pragma GCC unroll 8
     for (int k = 0; k < 8; k++) {
-      v[k] = half ? _mm256_unpackhi_epi32(codes[k][0], codes[k][1]) : _mm256_unpacklo_epi32(codes[k][0], codes[k][1]);
+      v[k] = half ? _mm256_unpackhi_epi32(codes[k][0], codes[k][1])
+                  : _mm256_unpacklo_epi32(codes[k][0], codes[k][1]);
     }
     // Blocks 0, 1, 4 and 5 of the tiles, or 2, 3, 6 and 7.
 #pragma GCC unroll 2
@@ -268,7 +272,8 @@ INLINE void store_lines(const words_t codes[8][2], int count, int stream, uint8_
       lines[3][k] = _mm256_permute2x128_si256(b, d, 0x31);
     }
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) store_line(lines[i], count, stream, to + (4 * (i / 2) + 2 * half + i % 2) * step);
+    for (int i = 0; i < 4; i++)
+      store_line(lines[i], count, stream, to + (4 * (i / 2) + 2 * half + i % 2) * step);
   }
 }
 

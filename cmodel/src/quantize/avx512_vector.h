@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vectors of the quantizer (vector_walk.h) as AVX-512 has them: a tile is 16 blocks, one block per lane.
+// The vectors of the quantizer (vector_walk.h) as AVX-512 has them: a tile is 16 blocks, one block
+// per lane.
 #ifndef UFP4_QUANTIZE_AVX512_VECTOR_H
 #define UFP4_QUANTIZE_AVX512_VECTOR_H
 
@@ -26,7 +27,7 @@ INLINE floats_t as_floats(words_t x) {
   return _mm512_castsi512_ps(x);
 }
 
-// --- Memory ------------------------------------------------------------------------------------------
+// --- Memory -------------------------------------------------------------------------------------
 
 INLINE words_t load_aligned(const void *from) {
   return _mm512_load_si512(from);
@@ -51,12 +52,13 @@ INLINE words_t load_bf16(const uint16_t *from) {
 // The first @p count elements, up to TILE; what is beyond is not read, and zero.
 INLINE words_t load_first(const ufp4_matrix_t *in, int64_t at, int64_t count) {
   const mask_t some = (mask_t)((1 << count) - 1);
-  if (in->dtype == UFP4_DTYPE_F32) return _mm512_maskz_loadu_epi32(some, (const float *)in->data + at);
+  if (in->dtype == UFP4_DTYPE_F32)
+    return _mm512_maskz_loadu_epi32(some, (const float *)in->data + at);
   const __m256i halves = _mm256_maskz_loadu_epi16(some, (const uint16_t *)in->data + at);
   return _mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16);
 }
 
-// --- Bits --------------------------------------------------------------------------------------------
+// --- Bits ---------------------------------------------------------------------------------------
 
 // Each bit from @p a where @p by has a one, else from @p b.
 INLINE words_t chosen(words_t by, words_t a, words_t b) {
@@ -77,10 +79,11 @@ INLINE words_t shuffled_into(words_t x, unsigned pattern, words_t a, words_t ord
 
 // Of 8 words at @p table those that the lowest three bits of each lane name.
 INLINE words_t looked_up(const uint32_t table[8], words_t which) {
-  return _mm512_permutexvar_epi32(which, _mm512_broadcast_i32x8(_mm256_load_si256((const __m256i *)table)));
+  return _mm512_permutexvar_epi32(
+      which, _mm512_broadcast_i32x8(_mm256_load_si256((const __m256i *)table)));
 }
 
-// --- Masks -------------------------------------------------------------------------------------------
+// --- Masks --------------------------------------------------------------------------------------
 
 INLINE mask_t none(void) {
   return 0;
@@ -131,7 +134,7 @@ INLINE mask_t floats_less(floats_t a, floats_t b) {
   return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ);
 }
 
-// --- Arithmetic --------------------------------------------------------------------------------------
+// --- Arithmetic ---------------------------------------------------------------------------------
 
 INLINE floats_t least_magnitude(floats_t a, floats_t b) {
   return _mm512_range_ps(a, b, 10);
@@ -154,7 +157,7 @@ INLINE int largest_lane(words_t x) {
   return _mm512_reduce_max_epi32(x);
 }
 
-// --- Places of scales --------------------------------------------------------------------------------
+// --- Places of scales ---------------------------------------------------------------------------
 
 INLINE places_t all_places(int16_t x) {
   return _mm256_set1_epi16(x);
@@ -182,7 +185,7 @@ INLINE int bytes_of_places(places_t places, int16_t shift, int low, int high, ui
   return _mm256_mask_cmpgt_epu16_mask(some, over, _mm256_set1_epi16((short)(high - low))) != 0;
 }
 
-// --- Transposes --------------------------------------------------------------------------------------
+// --- Transposes ---------------------------------------------------------------------------------
 
 // Vector i, block i's elements, becomes element i of all blocks.
 INLINE void transpose(words_t v[BLOCK]) {
@@ -218,8 +221,10 @@ INLINE void transpose(words_t v[BLOCK]) {
 
 // Codes of elements 0 to 7 and 8 to 15 of each block become blocks, in order.
 INLINE void interleave(const words_t codes[2], words_t blocks[2]) {
-  const words_t low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
-  const words_t even = _mm512_unpacklo_epi32(codes[0], codes[1]), odd = _mm512_unpackhi_epi32(codes[0], codes[1]);
+  const words_t low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
+                high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+  const words_t even = _mm512_unpacklo_epi32(codes[0], codes[1]),
+                odd = _mm512_unpackhi_epi32(codes[0], codes[1]);
   blocks[0] = _mm512_permutex2var_epi64(even, low, odd);
   blocks[1] = _mm512_permutex2var_epi64(even, high, odd);
 }
@@ -248,15 +253,17 @@ INLINE void transpose8(words_t v[8]) {
   }
 }
 
-// Codes of 8 tiles along k, as interleave takes them: the first @p count of block i go to @p to + i * step bytes; past
-// the caches, whole lines, if @p stream.
-INLINE void store_lines(const words_t codes[8][2], int count, int stream, uint8_t *to, int64_t step) {
+// Codes of 8 tiles along k, as interleave takes them: the first @p count of block i go to @p to + i
+// * step bytes; past the caches, whole lines, if @p stream.
+INLINE void store_lines(const words_t codes[8][2], int count, int stream, uint8_t *to,
+                        int64_t step) {
   const __mmask8 some = (__mmask8)((1 << count) - 1);
   for (int half = 0; half < 2; half++) {
     words_t v[8];
 #pragma GCC unroll 8
     for (int k = 0; k < 8; k++) {
-      v[k] = half ? _mm512_unpackhi_epi32(codes[k][0], codes[k][1]) : _mm512_unpacklo_epi32(codes[k][0], codes[k][1]);
+      v[k] = half ? _mm512_unpackhi_epi32(codes[k][0], codes[k][1])
+                  : _mm512_unpacklo_epi32(codes[k][0], codes[k][1]);
     }
     transpose8(v);
 #pragma GCC unroll 8

@@ -10,7 +10,8 @@ typedef struct {
   /** As ufp4_tensor_exponent. */
   int (*exponent)(const source_t *source, const ufp4_quantize_t *how);
   /** As ufp4_quantize; @p out is allocated. UFP4_ERROR_MEMORY. */
-  ufp4_status_t (*quantize)(const source_t *source, const ufp4_quantize_t *how, ufp4_operand_t *out);
+  ufp4_status_t (*quantize)(const source_t *source, const ufp4_quantize_t *how,
+                            ufp4_operand_t *out);
 } quantize_kernel_t;
 
 /** NULL where the compiler does not have the instructions. */

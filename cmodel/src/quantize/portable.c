@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// E4M3 scales for blocks of one row on any processor, tile by tile: the tensor exponent in one walk, codes and scales
-// in another. The arithmetic is in tile.c.
+// E4M3 scales for blocks of one row on any processor, tile by tile: the tensor exponent in one
+// walk, codes and scales in another. The arithmetic is in tile.c.
 #include "quantize/portable.h"
 
 #include "quantize/tile.h"
 
-// --- Tensor exponent ---------------------------------------------------------------------------------
+// --- Tensor exponent ----------------------------------------------------------------------------
 
 int ufp4_exponent_from_amax(int32_t m, int32_t x, ufp4_elem_t elem) {
   const qmax_t qmax = ufp4_elem_qmax(elem);
@@ -16,7 +16,8 @@ int ufp4_exponent_from_amax(int32_t m, int32_t x, ufp4_elem_t elem) {
 
 // Lane by lane, the larger of (amax, exponent) and the tile's; both normalized.
 HOT static void raise_amax(const tile_t *tile, lanes_t *amax, lanes_t *exponent) {
-  lanes_t larger = (tile->amax_exponent > *exponent) | ((tile->amax_exponent == *exponent) & (tile->amax > *amax));
+  lanes_t larger = (tile->amax_exponent > *exponent) |
+                   ((tile->amax_exponent == *exponent) & (tile->amax > *amax));
   *amax = select_lanes(larger, tile->amax, *amax);
   *exponent = select_lanes(larger, tile->amax_exponent, *exponent);
 }
@@ -31,7 +32,8 @@ static int largest_exponent(const lanes_t *amax, const lanes_t *exponent, ufp4_e
   return t;
 }
 
-void ufp4_place_exponent(const source_t *source, const ufp4_quantize_t *how, const place_t *place, int *exponent) {
+void ufp4_place_exponent(const source_t *source, const ufp4_quantize_t *how, const place_t *place,
+                         int *exponent) {
   ulanes_t bits[BLOCK];
   tile_t tile;
   ufp4_load_tile(source, how, place, bits);
@@ -54,9 +56,10 @@ int ufp4_source_exponent(const source_t *source, const ufp4_quantize_t *how) {
   return t == INT32_MAX ? 0 : t;
 }
 
-// --- Codes and scales --------------------------------------------------------------------------------
+// --- Codes and scales ---------------------------------------------------------------------------
 
-static void store_tile(const place_t *place, const lanes_t *scale, const ulanes_t codes[2], ufp4_operand_t *out) {
+static void store_tile(const place_t *place, const lanes_t *scale, const ulanes_t codes[2],
+                       ufp4_operand_t *out) {
   for (unsigned l = 0; l < place->lanes; l++) {
     int64_t g = place->first + l * place->step;
     store_codes(codes, l, out->codes + g * CODE_BYTES);

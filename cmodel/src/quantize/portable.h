@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The quantizer on any processor, for E4M3 scales of one row. The fast kernels leave single tiles to it.
+// The quantizer on any processor, for E4M3 scales of one row. The fast kernels leave single tiles
+// to it.
 #ifndef UFP4_QUANTIZE_PORTABLE_H
 #define UFP4_QUANTIZE_PORTABLE_H
 
@@ -9,12 +10,15 @@
 int ufp4_exponent_from_amax(int32_t m, int32_t x, ufp4_elem_t elem);
 
 /** Lowers *exponent to what the blocks of a place need. */
-void ufp4_place_exponent(const source_t *source, const ufp4_quantize_t *how, const place_t *place, int *exponent);
+void ufp4_place_exponent(const source_t *source, const ufp4_quantize_t *how, const place_t *place,
+                         int *exponent);
 /** The tensor exponent. */
 int ufp4_source_exponent(const source_t *source, const ufp4_quantize_t *how);
 
-/** Quantizes the blocks of a place with the tensor exponent of @p out; raises the flags of @p out. */
-void ufp4_quantize_place(const source_t *source, const ufp4_quantize_t *how, const place_t *place, ufp4_operand_t *out);
+/** Quantizes the blocks of a place with the tensor exponent of @p out; raises the flags of @p out.
+ */
+void ufp4_quantize_place(const source_t *source, const ufp4_quantize_t *how, const place_t *place,
+                         ufp4_operand_t *out);
 /** As ufp4_quantize; @p out is allocated and @p how is legal. */
 void ufp4_quantize_tiles(const source_t *source, const ufp4_quantize_t *how, ufp4_operand_t *out);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls, and which code does them: a fast kernel or portable.c for E4M3 scales of one row, shared.c for all others.
+// Calls, and which code does them: a fast kernel or portable.c for E4M3 scales of one row, shared.c
+// for all others.
 #include "ufp4/quantize.h"
 
 #include "number/lanes.h"
@@ -28,11 +29,11 @@ unsigned ufp4_quantize_block(const uint32_t bits[16], const ufp4_quantize_t *how
   return flags;
 }
 
-// --- Public ------------------------------------------------------------------------------------------
+// --- Public -------------------------------------------------------------------------------------
 
 static int matrix_ok(const ufp4_matrix_t *in) {
-  return in != NULL && in->data != NULL && in->rows >= 1 && in->rows <= UFP4_MAX_DIM && in->cols >= 1 &&
-         in->cols <= UFP4_MAX_DIM && in->ld >= in->cols &&
+  return in != NULL && in->data != NULL && in->rows >= 1 && in->rows <= UFP4_MAX_DIM &&
+         in->cols >= 1 && in->cols <= UFP4_MAX_DIM && in->ld >= in->cols &&
          (in->dtype == UFP4_DTYPE_F32 || in->dtype == UFP4_DTYPE_BF16);
 }
 
@@ -59,8 +60,10 @@ static const quantize_kernel_t *fast_kernel(const source_t *source, const ufp4_q
   }
 }
 
-ufp4_status_t ufp4_tensor_exponent(const ufp4_matrix_t *in, const ufp4_quantize_t *how, int *exponent) {
-  if (!matrix_ok(in) || !how_ok(how) || how->scale != UFP4_SCALE_E4M3 || exponent == NULL) return UFP4_ERROR_ARGUMENT;
+ufp4_status_t ufp4_tensor_exponent(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
+                                   int *exponent) {
+  if (!matrix_ok(in) || !how_ok(how) || how->scale != UFP4_SCALE_E4M3 || exponent == NULL)
+    return UFP4_ERROR_ARGUMENT;
   if (!ufp4_kernel_available(how->kernel)) return UFP4_ERROR_UNSUPPORTED;
   const source_t source = ufp4_source_of(in, how->axis);
   if (how->layout == UFP4_LAYOUT_2D) return ufp4_shared_exponent(&source, how, exponent);
@@ -69,14 +72,17 @@ ufp4_status_t ufp4_tensor_exponent(const ufp4_matrix_t *in, const ufp4_quantize_
   return UFP4_OK;
 }
 
-ufp4_status_t ufp4_quantize(const ufp4_matrix_t *in, const ufp4_quantize_t *how, ufp4_operand_t *out) {
+ufp4_status_t ufp4_quantize(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
+                            ufp4_operand_t *out) {
   if (!matrix_ok(in) || !how_ok(how) || out == NULL) return UFP4_ERROR_ARGUMENT;
   if (!ufp4_kernel_available(how->kernel)) return UFP4_ERROR_UNSUPPORTED;
   const source_t source = ufp4_source_of(in, how->axis);
   const int all_codes = how->scale == UFP4_SCALE_E4M3 && how->layout == UFP4_LAYOUT_1D;
   ufp4_operand_t made;
-  ufp4_status_t status = all_codes ? ufp4_operand_allocate(how->elem, how->scale, source.rows, source.cols, &made)
-                                   : ufp4_operand_create_scaled(how->elem, how->scale, source.rows, source.cols, &made);
+  ufp4_status_t status =
+      all_codes
+          ? ufp4_operand_allocate(how->elem, how->scale, source.rows, source.cols, &made)
+          : ufp4_operand_create_scaled(how->elem, how->scale, source.rows, source.cols, &made);
   if (status != UFP4_OK) return status;
   const quantize_kernel_t *kernel = fast_kernel(&source, how);
   if (kernel != NULL) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantizing where a scale needs more than one group of 16: blocks of 32, tiles of 16 rows, and NVFP4, whose scales
-// need the largest magnitude of the tensor first. One walk collects the largest magnitude of each span, which is what
-// shares a scale; a second one derives the scales from it and encodes.
+// Quantizing where a scale needs more than one group of 16: blocks of 32, tiles of 16 rows, and
+// NVFP4, whose scales need the largest magnitude of the tensor first. One walk collects the largest
+// magnitude of each span, which is what shares a scale; a second one derives the scales from it and
+// encodes.
 #include "quantize/shared.h"
 
 #include <float.h>
@@ -32,7 +33,8 @@ typedef struct {
   float encode, reciprocal;  // NVFP4: S, and the Sd that undoes it
 } shared_t;
 
-static ufp4_status_t shared_create(const source_t *source, const ufp4_quantize_t *how, shared_t *out) {
+static ufp4_status_t shared_create(const source_t *source, const ufp4_quantize_t *how,
+                                   shared_t *out) {
   *out = (shared_t){.source = source, .how = how};
   out->span_rows = how->layout == UFP4_LAYOUT_2D ? TILE_ROWS : 1;
   out->span_groups = ufp4_scale_block(how->scale) / BLOCK;
@@ -43,7 +45,8 @@ static ufp4_status_t shared_create(const source_t *source, const ufp4_quantize_t
 }
 
 static int64_t scale_index(const shared_t *shared, int64_t group) {
-  return group / shared->source->blocks * shared->across + group % shared->source->blocks / shared->span_groups;
+  return group / shared->source->blocks * shared->across +
+         group % shared->source->blocks / shared->span_groups;
 }
 
 static int64_t span_index(const shared_t *shared, int64_t group) {
@@ -51,17 +54,20 @@ static int64_t span_index(const shared_t *shared, int64_t group) {
   return row * shared->across + group % shared->source->blocks / shared->span_groups;
 }
 
-// --- First walk --------------------------------------------------------------------------------------
+// --- First walk ---------------------------------------------------------------------------------
 
 static void raise_span(span_t *span, int32_t amax, int32_t exponent) {
   if (span->amax == POISONED || amax == 0) return;
-  if (span->amax != 0 && (exponent < span->exponent || (exponent == span->exponent && amax <= span->amax))) return;
+  if (span->amax != 0 &&
+      (exponent < span->exponent || (exponent == span->exponent && amax <= span->amax)))
+    return;
   *span = (span_t){amax, exponent};
 }
 
 static void collect_spans(const shared_t *shared) {
   place_t place;
-  for (int more = ufp4_first_place(shared->source, &place); more; more = ufp4_next_place(shared->source, &place)) {
+  for (int more = ufp4_first_place(shared->source, &place); more;
+       more = ufp4_next_place(shared->source, &place)) {
     ulanes_t bits[BLOCK];
     tile_t tile;
     ufp4_load_tile(shared->source, shared->how, &place, bits);
@@ -104,10 +110,12 @@ static void set_tensor_scale(shared_t *shared) {
 
 static void set_exponent(shared_t *shared) {
   const span_t largest = largest_span(shared);
-  shared->t = largest.amax == 0 ? 0 : ufp4_exponent_from_amax(largest.amax, largest.exponent, shared->how->elem);
+  shared->t = largest.amax == 0
+                  ? 0
+                  : ufp4_exponent_from_amax(largest.amax, largest.exponent, shared->how->elem);
 }
 
-// --- Second walk -------------------------------------------------------------------------------------
+// --- Second walk --------------------------------------------------------------------------------
 
 // The spans of a tile's lanes, as if each lane had all of its own.
 static void take_spans(const shared_t *shared, const place_t *place, tile_t *tile) {
@@ -143,7 +151,8 @@ static void e8m0_scales(const tile_t *tile, const ufp4_quantize_t *how, scale_t 
 }
 
 // The scale bytes, and what the elements of each lane are multiplied by.
-static void nvfp4_scales(const shared_t *shared, const tile_t *tile, scale_t *out, flanes_t *factor) {
+static void nvfp4_scales(const shared_t *shared, const tile_t *tile, scale_t *out,
+                         flanes_t *factor) {
   // The products are codes already.
   *out = (scale_t){.significand = all_lanes(1), .exponent = all_lanes(9), .keep = tile->amax != 0};
   *factor = (flanes_t){0};
@@ -168,8 +177,8 @@ HOT static void nvfp4_multiply(ulanes_t bits[BLOCK], const flanes_t *factor) {
   }
 }
 
-static void encode_nvfp4(const shared_t *shared, const tile_t *tile, ulanes_t bits[BLOCK], const ulanes_t random[4],
-                         scale_t *scale, ulanes_t codes[2]) {
+static void encode_nvfp4(const shared_t *shared, const tile_t *tile, ulanes_t bits[BLOCK],
+                         const ulanes_t random[4], scale_t *scale, ulanes_t codes[2]) {
   flanes_t factor;
   tile_t products;
   const ufp4_quantize_t plain = {.rht = UFP4_RHT_NONE};
@@ -179,12 +188,13 @@ static void encode_nvfp4(const shared_t *shared, const tile_t *tile, ulanes_t bi
   ufp4_tile_codes(&products, shared->how, 0, scale, random, codes);
 }
 
-// --- FP32 scales -------------------------------------------------------------------------------------
+// --- FP32 scales --------------------------------------------------------------------------------
 
 #define QUOTIENT_LOG2 10
 #define QUOTIENT_MAX ((int64_t)1 << 40)  // a threshold is under 2^24 * 2^10 * 12
 
-// RN(amax / qmax), clamped: 30 bits of quotient more than the 28 of amax, and a sticky bit, round as the quotient does.
+// RN(amax / qmax), clamped: 30 bits of quotient more than the 28 of amax, and a sticky bit, round
+// as the quotient does.
 static float f32_scale(int32_t amax, int32_t exponent, ufp4_elem_t elem) {
   const qmax_t qmax = ufp4_elem_qmax(elem);
   int64_t dividend = (int64_t)amax << 30;
@@ -195,13 +205,15 @@ static float f32_scale(int32_t amax, int32_t exponent, ufp4_elem_t elem) {
 
 // magnitude * 2^up with a sticky lowest bit, at most QUOTIENT_MAX.
 static int64_t fixed_point(int64_t magnitude, int up) {
-  if (up >= 0) return up > 40 || magnitude > QUOTIENT_MAX >> up ? (magnitude != 0 ? QUOTIENT_MAX : 0) : magnitude << up;
+  if (up >= 0)
+    return up > 40 || magnitude > QUOTIENT_MAX >> up ? (magnitude != 0 ? QUOTIENT_MAX : 0)
+                                                     : magnitude << up;
   int down = up < -62 ? 62 : -up;
   return magnitude >> down | ((magnitude & (((int64_t)1 << down) - 1)) != 0);
 }
 
-// Between codes c and c + 1: rounds to c + 1 above base[c] + draw * step[c], in units of 2^-QUOTIENT_LOG2 of the
-// scale's last place. The last of the eight is never passed.
+// Between codes c and c + 1: rounds to c + 1 above base[c] + draw * step[c], in units of
+// 2^-QUOTIENT_LOG2 of the scale's last place. The last of the eight is never passed.
 typedef struct {
   int64_t base[8], step[8];
 } f32_thresholds_t;
@@ -225,12 +237,13 @@ static void f32_thresholds(int64_t significand, const ufp4_quantize_t *how, f32_
 
 INLINE unsigned f32_code(int64_t quotient, const f32_thresholds_t *thresholds, int64_t draw) {
   int64_t code = 0;
-  for (unsigned c = 0; c < 8; c++) code += quotient > thresholds->base[c] + draw * thresholds->step[c];
+  for (unsigned c = 0; c < 8; c++)
+    code += quotient > thresholds->base[c] + draw * thresholds->step[c];
   return (unsigned)code;
 }
 
-INLINE uint32_t f32_lane(const tile_t *tile, const ufp4_quantize_t *how, unsigned l, const ulanes_t random[4],
-                         ulanes_t codes[2]) {
+INLINE uint32_t f32_lane(const tile_t *tile, const ufp4_quantize_t *how, unsigned l,
+                         const ulanes_t random[4], ulanes_t codes[2]) {
   const uint32_t bits = ufp4_f32_bits(f32_scale(tile->amax[l], tile->amax_exponent[l], how->elem));
   const int exponent = (bits >> 23 != 0 ? (int)(bits >> 23) : 1) - 150;
   f32_thresholds_t thresholds;
@@ -246,8 +259,8 @@ INLINE uint32_t f32_lane(const tile_t *tile, const ufp4_quantize_t *how, unsigne
 }
 
 // The scales are left as bit patterns in the bytes' place.
-HOT static void encode_f32(const tile_t *tile, const ufp4_quantize_t *how, const ulanes_t random[4], lanes_t *scale,
-                           ulanes_t codes[2]) {
+HOT static void encode_f32(const tile_t *tile, const ufp4_quantize_t *how, const ulanes_t random[4],
+                           lanes_t *scale, ulanes_t codes[2]) {
   codes[0] = codes[1] = (ulanes_t){0};
   *scale = tile->poisoned & (int32_t)UFP4_F32_NAN;
   for (unsigned l = 0; l < LANES; l++) {
@@ -255,10 +268,10 @@ HOT static void encode_f32(const tile_t *tile, const ufp4_quantize_t *how, const
   }
 }
 
-// --- Tiles -------------------------------------------------------------------------------------------
+// --- Tiles --------------------------------------------------------------------------------------
 
-static unsigned encode_tile(const shared_t *shared, const tile_t *tile, ulanes_t bits[BLOCK], const ulanes_t random[4],
-                            lanes_t *byte, ulanes_t codes[2]) {
+static unsigned encode_tile(const shared_t *shared, const tile_t *tile, ulanes_t bits[BLOCK],
+                            const ulanes_t random[4], lanes_t *byte, ulanes_t codes[2]) {
   scale_t scale;
   unsigned flags = 0;
   switch (shared->how->scale) {
@@ -282,8 +295,8 @@ static unsigned encode_tile(const shared_t *shared, const tile_t *tile, ulanes_t
   return flags;
 }
 
-static void store_tile(const shared_t *shared, const place_t *place, const lanes_t *scale, const ulanes_t codes[2],
-                       ufp4_operand_t *out) {
+static void store_tile(const shared_t *shared, const place_t *place, const lanes_t *scale,
+                       const ulanes_t codes[2], ufp4_operand_t *out) {
   for (unsigned l = 0; l < place->lanes; l++) {
     int64_t group = place->first + l * place->step, s = scale_index(shared, group);
     store_codes(codes, l, out->codes + group * CODE_BYTES);
@@ -297,7 +310,8 @@ static void store_tile(const shared_t *shared, const place_t *place, const lanes
 
 static void encode_all(const shared_t *shared, ufp4_operand_t *out) {
   place_t place;
-  for (int more = ufp4_first_place(shared->source, &place); more; more = ufp4_next_place(shared->source, &place)) {
+  for (int more = ufp4_first_place(shared->source, &place); more;
+       more = ufp4_next_place(shared->source, &place)) {
     ulanes_t bits[BLOCK], random[4], codes[2];
     lanes_t scale;
     tile_t tile;
@@ -310,7 +324,8 @@ static void encode_all(const shared_t *shared, ufp4_operand_t *out) {
   }
 }
 
-ufp4_status_t ufp4_quantize_shared(const source_t *source, const ufp4_quantize_t *how, ufp4_operand_t *out) {
+ufp4_status_t ufp4_quantize_shared(const source_t *source, const ufp4_quantize_t *how,
+                                   ufp4_operand_t *out) {
   shared_t shared;
   ufp4_status_t status = shared_create(source, how, &shared);
   if (status != UFP4_OK) return status;
@@ -329,7 +344,8 @@ ufp4_status_t ufp4_quantize_shared(const source_t *source, const ufp4_quantize_t
   return UFP4_OK;
 }
 
-ufp4_status_t ufp4_shared_exponent(const source_t *source, const ufp4_quantize_t *how, int *exponent) {
+ufp4_status_t ufp4_shared_exponent(const source_t *source, const ufp4_quantize_t *how,
+                                   int *exponent) {
   shared_t shared;
   ufp4_status_t status = shared_create(source, how, &shared);
   if (status != UFP4_OK) return status;

@@ -6,8 +6,10 @@
 #include "quantize/walk.h"
 
 /** As ufp4_quantize; @p out is allocated and @p how is legal. */
-ufp4_status_t ufp4_quantize_shared(const source_t *source, const ufp4_quantize_t *how, ufp4_operand_t *out);
+ufp4_status_t ufp4_quantize_shared(const source_t *source, const ufp4_quantize_t *how,
+                                   ufp4_operand_t *out);
 /** The tensor exponent of the 2D layout. */
-ufp4_status_t ufp4_shared_exponent(const source_t *source, const ufp4_quantize_t *how, int *exponent);
+ufp4_status_t ufp4_shared_exponent(const source_t *source, const ufp4_quantize_t *how,
+                                   int *exponent);
 
 #endif

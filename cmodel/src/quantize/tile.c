@@ -8,7 +8,7 @@
 #define NAN_SCALE 0x7F
 #define LARGEST_SCALE 0x7E  // 448
 
-// --- Unpack ------------------------------------------------------------------------------------------
+// --- Unpack -------------------------------------------------------------------------------------
 
 // Shifts significands under 2^28 up to [2^27, 2^28); zero stays.
 INLINE void normalize(lanes_t *significand, lanes_t *exponent) {
@@ -25,7 +25,8 @@ INLINE void unpack_plain(const ulanes_t bits[BLOCK], tile_t *tile) {
     tile->magnitude[i] = significand_lanes(bits[i]);
     tile->exponent[i] = exponent_lanes(bits[i]) - 150;
     tile->negative[i] = (lanes_t)bits[i] >> 31;
-    amax = max_lanes(amax, (lanes_t)(bits[i] & 0x7FFFFFFFu));  // magnitudes compare as their bit patterns do
+    amax = max_lanes(
+        amax, (lanes_t)(bits[i] & 0x7FFFFFFFu));  // magnitudes compare as their bit patterns do
   }
   tile->amax = significand_lanes((ulanes_t)amax);
   tile->amax_exponent = exponent_lanes((ulanes_t)amax) - 150;
@@ -59,15 +60,16 @@ HOT void ufp4_tile_unpack(const ulanes_t bits[BLOCK], const ufp4_quantize_t *how
   tile->amax_exponent = select_lanes(tile->amax == 0, all_lanes(INT32_MIN), tile->amax_exponent);
 }
 
-// --- Scale -------------------------------------------------------------------------------------------
+// --- Scale --------------------------------------------------------------------------------------
 
 qmax_t ufp4_elem_qmax(ufp4_elem_t elem) {
-  static const int8_t odd[UFP4_ELEM_COUNT] = UFP4_ELEM_QMAX_ODD, exponent[UFP4_ELEM_COUNT] = UFP4_ELEM_QMAX_EXPONENT;
+  static const int8_t odd[UFP4_ELEM_COUNT] = UFP4_ELEM_QMAX_ODD,
+                      exponent[UFP4_ELEM_COUNT] = UFP4_ELEM_QMAX_EXPONENT;
   return (qmax_t){odd[elem], exponent[elem]};
 }
 
-// amax / odd as quotient * 2^15 and a remainder. The upper 13 bits of amax leave at least 9 of quotient, and E4M3
-// keeps 4.
+// amax / odd as quotient * 2^15 and a remainder. The upper 13 bits of amax leave at least 9 of
+// quotient, and E4M3 keeps 4.
 typedef struct {
   lanes_t quotient;
   lanes_t top;     // floor(log2(quotient))
@@ -85,16 +87,16 @@ INLINE void divide(const lanes_t *amax, int odd, ratio_t *out) {
   out->top = top - (quotient >= 2 << top);
 }
 
-// ratio * 2^exponent to E4M3 bytes: nearest even or up, at least 1, at most LARGEST_SCALE. @return ones where it is
-// over 448.
+// ratio * 2^exponent to E4M3 bytes: nearest even or up, at least 1, at most LARGEST_SCALE. @return
+// ones where it is over 448.
 INLINE lanes_t round_scale(const ratio_t *ratio, lanes_t exponent, int up, lanes_t *byte) {
   lanes_t binade = max_lanes(ratio->top + exponent, all_lanes(-6));
   lanes_t shift = min_lanes(binade - 3 - exponent, all_lanes(20));
   lanes_t kept = ratio->quotient >> shift;
   lanes_t rest = 2 * (ratio->quotient - (kept << shift)) + ratio->sticky;
   lanes_t half = all_lanes(1) << shift;
-  // A carry out of the significand lands in the exponent field, as it should; a larger exponent than the field's
-  // saturates.
+  // A carry out of the significand lands in the exponent field, as it should; a larger exponent
+  // than the field's saturates.
   lanes_t down = min_lanes(binade + 6, all_lanes(16)) * 8 + kept;
   lanes_t rounded = down - (up ? rest > 0 : rest > half - (kept & 1));
   *byte = min_lanes(max_lanes(rounded, all_lanes(1)), all_lanes(LARGEST_SCALE));
@@ -108,17 +110,19 @@ INLINE void scale_of(const tile_t *tile, const ufp4_quantize_t *how, int t, scal
   lanes_t byte;
   out->keep = tile->amax != 0;
   lanes_t exponent = (tile->amax_exponent & out->keep) + (15 + t - qmax.exponent);
-  out->saturated = round_scale(&ratio, exponent, how->scale_round == UFP4_SCALE_ROUND_UP, &byte) & out->keep;
+  out->saturated =
+      round_scale(&ratio, exponent, how->scale_round == UFP4_SCALE_ROUND_UP, &byte) & out->keep;
   lanes_t field = byte >> 3;
   out->significand = (byte & 7) | ((field != 0) & 8);
   out->exponent = field - 1 - (field == 0);
   out->byte = (byte & out->keep) | (tile->poisoned & NAN_SCALE);
 }
 
-// --- Encode ------------------------------------------------------------------------------------------
+// --- Encode -------------------------------------------------------------------------------------
 
-// Quotients are compared in fixed point: |x| * 2^t / s in quanta, times 1024 times the scale's significand; the lowest
-// bit is sticky. A threshold is at most 15 * 1024 * 12 there, so anything from 2^28 on is as good as 2^28.
+// Quotients are compared in fixed point: |x| * 2^t / s in quanta, times 1024 times the scale's
+// significand; the lowest bit is sticky. A threshold is at most 15 * 1024 * 12 there, so anything
+// from 2^28 on is as good as 2^28.
 #define QUOTIENT_LOG2 10
 #define QUOTIENT_MAX (1 << 28)
 
@@ -128,14 +132,16 @@ typedef struct {
   int cell_log2[7];
 } thresholds_t;
 
-INLINE void thresholds_of(const ufp4_quantize_t *how, const lanes_t *significand, thresholds_t *out) {
+INLINE void thresholds_of(const ufp4_quantize_t *how, const lanes_t *significand,
+                          thresholds_t *out) {
   for (unsigned c = 0; c < 7; c++) {
     int low = ufp4_elem_quanta(how->elem, c);
     int cell = ufp4_elem_quanta(how->elem, c + 1) - low;
     out->cell_log2[c] = __builtin_ctz((unsigned)cell);
     out->base[c] = *significand * (low << QUOTIENT_LOG2);
     // The midpoint itself rounds up from an odd code.
-    if (how->round == UFP4_ROUND_RNE) out->base[c] += *significand * (cell << (QUOTIENT_LOG2 - 1)) - (int)(c & 1);
+    if (how->round == UFP4_ROUND_RNE)
+      out->base[c] += *significand * (cell << (QUOTIENT_LOG2 - 1)) - (int)(c & 1);
   }
 }
 
@@ -144,7 +150,8 @@ INLINE void fixed_point(const lanes_t *magnitude, lanes_t up, lanes_t *out) {
   lanes_t left = min_lanes(max_lanes(up, all_lanes(0)), all_lanes(28));
   lanes_t right = min_lanes(max_lanes(-up, all_lanes(0)), all_lanes(31));
   lanes_t over = *magnitude > (all_lanes(QUOTIENT_MAX) >> left);
-  lanes_t raised = select_lanes(over, all_lanes(QUOTIENT_MAX), (lanes_t)((ulanes_t)*magnitude << (ulanes_t)left));
+  lanes_t raised = select_lanes(over, all_lanes(QUOTIENT_MAX),
+                                (lanes_t)((ulanes_t)*magnitude << (ulanes_t)left));
   lanes_t lowered = raised >> right;
   *out = lowered | ((lowered << right != raised) & 1);
 }
@@ -154,19 +161,21 @@ INLINE void nearest(const lanes_t *quotient, const thresholds_t *thresholds, lan
   for (unsigned c = 0; c < 7; c++) *code -= *quotient > thresholds->base[c];
 }
 
-// step = (random byte + 1/2) / 256 of a cell of one quantum. A quotient passes the thresholds of all cells below its
-// own, fails those above, and its own one decides.
-INLINE void stochastic(const lanes_t *quotient, const thresholds_t *thresholds, lanes_t step, lanes_t *code) {
+// step = (random byte + 1/2) / 256 of a cell of one quantum. A quotient passes the thresholds of
+// all cells below its own, fails those above, and its own one decides.
+INLINE void stochastic(const lanes_t *quotient, const thresholds_t *thresholds, lanes_t step,
+                       lanes_t *code) {
   *code = (lanes_t){0};
-  for (unsigned c = 0; c < 7; c++) *code -= *quotient > thresholds->base[c] + (step << thresholds->cell_log2[c]);
+  for (unsigned c = 0; c < 7; c++)
+    *code -= *quotient > thresholds->base[c] + (step << thresholds->cell_log2[c]);
 }
 
 INLINE lanes_t random_byte(const ulanes_t random[4], unsigned element) {
   return (lanes_t)(random[element / 4] >> 8 * (element % 4) & 0xFF);
 }
 
-INLINE void encode_elements(const tile_t *tile, const ufp4_quantize_t *how, int t, const scale_t *scale,
-                            const ulanes_t random[4], ulanes_t codes[2]) {
+INLINE void encode_elements(const tile_t *tile, const ufp4_quantize_t *how, int t,
+                            const scale_t *scale, const ulanes_t random[4], ulanes_t codes[2]) {
   thresholds_t thresholds;
   thresholds_of(how, &scale->significand, &thresholds);
   const lanes_t up = (t + ufp4_elem_frac(how->elem) + QUOTIENT_LOG2 + 9) - scale->exponent;
@@ -175,7 +184,8 @@ INLINE void encode_elements(const tile_t *tile, const ufp4_quantize_t *how, int 
     lanes_t quotient, code;
     fixed_point(&tile->magnitude[i], tile->exponent[i] + up, &quotient);
     if (how->round == UFP4_ROUND_SR) {
-      stochastic(&quotient, &thresholds, scale->significand * (4 * random_byte(random, i) + 2), &code);
+      stochastic(&quotient, &thresholds, scale->significand * (4 * random_byte(random, i) + 2),
+                 &code);
     } else {
       nearest(&quotient, &thresholds, &code);
     }
@@ -191,16 +201,17 @@ INLINE int any_lane(lanes_t mask) {
   return any != 0;
 }
 
-HOT void ufp4_tile_codes(const tile_t *tile, const ufp4_quantize_t *how, int t, const scale_t *scale,
-                         const ulanes_t random[4], ulanes_t codes[2]) {
+HOT void ufp4_tile_codes(const tile_t *tile, const ufp4_quantize_t *how, int t,
+                         const scale_t *scale, const ulanes_t random[4], ulanes_t codes[2]) {
   encode_elements(tile, how, t, scale, random, codes);
 }
 
-HOT unsigned ufp4_tile_encode(const tile_t *tile, const ufp4_quantize_t *how, int t, const ulanes_t random[4],
-                              lanes_t *scale, ulanes_t codes[2]) {
+HOT unsigned ufp4_tile_encode(const tile_t *tile, const ufp4_quantize_t *how, int t,
+                              const ulanes_t random[4], lanes_t *scale, ulanes_t codes[2]) {
   scale_t scales;
   scale_of(tile, how, t, &scales);
   encode_elements(tile, how, t, &scales, random, codes);
   *scale = scales.byte;
-  return (any_lane(tile->poisoned) ? UFP4_FLAG_NAN : 0) | (any_lane(scales.saturated) ? UFP4_FLAG_ROW_SATURATED : 0);
+  return (any_lane(tile->poisoned) ? UFP4_FLAG_NAN : 0) |
+         (any_lane(scales.saturated) ? UFP4_FLAG_ROW_SATURATED : 0);
 }

@@ -8,7 +8,8 @@
 #include "number/lanes.h"
 #include "ufp4/quantize.h"
 
-/** The codes of lane @p l of a tile, in the order that an operand has in memory, which is the same on every host. */
+/** The codes of lane @p l of a tile, in the order that an operand has in memory, which is the same
+ * on every host. */
 INLINE void store_codes(const ulanes_t codes[2], unsigned l, uint8_t to[CODE_BYTES]) {
   uint64_t packed = (uint64_t)codes[1][l] << 32 | codes[0][l];
   if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) packed = __builtin_bswap64(packed);
@@ -27,9 +28,9 @@ typedef struct {
   lanes_t magnitude[BLOCK];  ///< |x| = magnitude * 2^exponent; under 2^28
   lanes_t exponent[BLOCK];
   lanes_t negative[BLOCK];  ///< all ones or zero
-  lanes_t amax;             ///< largest |x| of the block = amax * 2^amax_exponent; amax in [2^27, 2^28), or 0
-  lanes_t amax_exponent;    ///< INT32_MIN where amax is 0
-  lanes_t poisoned;         ///< all ones where the block holds NaN or Inf; amax is 0 there
+  lanes_t amax;  ///< largest |x| of the block = amax * 2^amax_exponent; amax in [2^27, 2^28), or 0
+  lanes_t amax_exponent;  ///< INT32_MIN where amax is 0
+  lanes_t poisoned;       ///< all ones where the block holds NaN or Inf; amax is 0 there
 } tile_t;
 
 /** Unpacks FP32 bit patterns, through the integer RHT if @p how says so. */
@@ -48,10 +49,10 @@ typedef struct {
 void ufp4_tile_codes(const tile_t *tile, const ufp4_quantize_t *how, int t, const scale_t *scale,
                      const ulanes_t random[4], ulanes_t codes[2]);
 
-/** Scale bytes and codes of a tile, E4M3; codes[0] gets elements 0..7 of each block, 4 bits each, codes[1]
- * elements 8..15.
+/** Scale bytes and codes of a tile, E4M3; codes[0] gets elements 0..7 of each block, 4 bits each,
+ * codes[1] elements 8..15.
  * @return flags. */
-unsigned ufp4_tile_encode(const tile_t *tile, const ufp4_quantize_t *how, int t, const ulanes_t random[4],
-                          lanes_t *scale, ulanes_t codes[2]);
+unsigned ufp4_tile_encode(const tile_t *tile, const ufp4_quantize_t *how, int t,
+                          const ulanes_t random[4], lanes_t *scale, ulanes_t codes[2]);
 
 #endif

@@ -5,12 +5,13 @@
 
 #include "quantize/walk.h"
 
-// How far ahead the memory of row copies is fetched. The 16 streams of a column copy's tiles are left to the processor,
-// which follows that many; lines fetched by program take the places where its own loads wait.
+// How far ahead the memory of row copies is fetched. The 16 streams of a column copy's tiles are
+// left to the processor, which follows that many; lines fetched by program take the places where
+// its own loads wait.
 #define AHEAD_BYTES 8192
 
-// Row copies: TILE groups from `first` on, which is block `block` of row `row`. Column copies: block `block` of TILE
-// rows.
+// Row copies: TILE groups from `first` on, which is block `block` of row `row`. Column copies:
+// block `block` of TILE rows.
 typedef struct {
   int64_t first, row, block;
 } spot_t;
@@ -42,9 +43,11 @@ static inline void copy_blocks(const source_t *source, const spot_t *place, copy
 // Columns that end within the block.
 static inline void copy_columns(const source_t *source, const spot_t *place, copy_t *to) {
   const ufp4_matrix_t *in = source->in;
-  const int64_t left = source->cols - place->block * BLOCK, at = place->block * BLOCK * in->ld + place->row;
+  const int64_t left = source->cols - place->block * BLOCK,
+                at = place->block * BLOCK * in->ld + place->row;
   for (int i = 0; i < BLOCK; i++) {
-    store_aligned(to->bits + i * TILE, load_first(in, i < left ? at + i * in->ld : 0, i < left ? TILE : 0));
+    store_aligned(to->bits + i * TILE,
+                  load_first(in, i < left ? at + i * in->ld : 0, i < left ? TILE : 0));
   }
 }
 
@@ -61,7 +64,8 @@ INLINE vectors_t vectors_of(const source_t *source, const spot_t *place, copy_t 
   const int column = source->axis == UFP4_AXIS_COL;
   vectors_t words = {in->dtype, column, in->data, column ? in->ld : BLOCK};
   int64_t at = place->row * in->ld + place->block * BLOCK;
-  int within = source->cols % BLOCK == 0 && (in->ld == source->cols || place->block + TILE <= source->blocks);
+  int within = source->cols % BLOCK == 0 &&
+               (in->ld == source->cols || place->block + TILE <= source->blocks);
   if (words.column) {
     at = place->block * BLOCK * in->ld + place->row;
     within = (place->block + 1) * BLOCK <= source->cols;
@@ -79,8 +83,8 @@ INLINE vectors_t vectors_of(const source_t *source, const spot_t *place, copy_t 
   return (vectors_t){UFP4_DTYPE_F32, words.column, copy->bits, words.column ? TILE : BLOCK};
 }
 
-// How far vector i is from the first. Of row copies a vector is a block or a part of one, of column copies it is an
-// element of all blocks.
+// How far vector i is from the first. Of row copies a vector is a block or a part of one, of column
+// copies it is an element of all blocks.
 INLINE int64_t vector_at(const vectors_t *words, int i) {
   return words->column ? i * words->step : i % TILE * words->step + i / TILE * TILE;
 }

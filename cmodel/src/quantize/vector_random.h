@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random words for a tile of the quantizer: Threefry-4x32 with 12 rounds, of groups under 2^32 (number/random.c has the
-// portable one). A file that includes it has included a header of vectors first.
+// Random words for a tile of the quantizer: Threefry-4x32 with 12 rounds, of groups under 2^32
+// (number/random.c has the portable one). A file that includes it has included a header of vectors
+// first.
 #ifndef UFP4_QUANTIZE_VECTOR_RANDOM_H
 #define UFP4_QUANTIZE_VECTOR_RANDOM_H
 
@@ -22,7 +23,8 @@
 // What of it no group changes:
 typedef struct {
   uint32_t k0, k1, k4, sum, turned;  // key words, two of them added, the second one rotated
-  uint32_t c2, c3, turned3;          // the third and fourth counter word after the first round; the latter rotated
+  uint32_t c2, c3,
+      turned3;  // the third and fourth counter word after the first round; the latter rotated
 } threefry_t;
 
 INLINE uint32_t rotate_word(uint32_t word, unsigned by) {
@@ -33,7 +35,8 @@ static inline threefry_t random_of(uint64_t seed, uint64_t tensor_id) {
   const uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
   const uint32_t low = (uint32_t)tensor_id, high = (uint32_t)(tensor_id >> 32);
   const uint32_t c2 = low + high, c3 = rotate_word(high, 26) ^ c2;
-  return (threefry_t){k0, k1, 0x1BD11BDAu ^ k0 ^ k1, k0 + k1, rotate_word(k1, 10), c2, c3, rotate_word(c3, 11)};
+  return (threefry_t){k0, k1, 0x1BD11BDAu ^ k0 ^ k1, k0 + k1, rotate_word(k1, 10),
+                      c2, c3, rotate_word(c3, 11)};
 }
 
 INLINE words_t all_words(uint32_t word) {

@@ -1,37 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// The quantizer's tile: TILE blocks to scales and codes, one block per lane. It is called with constant kinds.
+// The quantizer's tile: TILE blocks to scales and codes, one block per lane. It is called with
+// constant kinds.
 //
-// Quotients are floats, x times the rounded reciprocal of the scale. What is rounded is s = 192 + |quotient| with the
-// sign of x, plus the threshold's complement (255 - r + 1/2) / 256 for stochastic rounding: floats in [128, 256) are
-// multiples of 2^-16, so the significand of s holds the code in its bits 16 to 18 and the fraction below. The quotient
-// is off by less than 2^-18 before that one rounding. A float that is rounded cannot cross a multiple of 2^-16, so the
-// code can be wrong only where the fraction of s says that s lies on the boundary itself.
+// Quotients are floats, x times the rounded reciprocal of the scale. What is rounded is s = 192 +
+// |quotient| with the sign of x, plus the threshold's complement (255 - r + 1/2) / 256 for
+// stochastic rounding: floats in [128, 256) are multiples of 2^-16, so the significand of s holds
+// the code in its bits 16 to 18 and the fraction below. The quotient is off by less than 2^-18
+// before that one rounding. A float that is rounded cannot cross a multiple of 2^-16, so the code
+// can be wrong only where the fraction of s says that s lies on the boundary itself.
 //
-// What lies there is a tie often enough, in data of few bits, and then it was rounded as one. A tile gets a second
-// look; if it has what is no tie, it is left to the portable code. Nearest, without a transform: a BF16 number whose
-// quotient is not a tie is further than 2^-12 from one: the numerator of the difference is a multiple of 2^-5, the
-// denominator at most 30 times 4. So s is a tie where the quotient is one: a tile of BF16 numbers needs no second look.
+// What lies there is a tie often enough, in data of few bits, and then it was rounded as one. A
+// tile gets a second look; if it has what is no tie, it is left to the portable code. Nearest,
+// without a transform: a BF16 number whose quotient is not a tie is further than 2^-12 from one:
+// the numerator of the difference is a multiple of 2^-5, the denominator at most 30 times 4. So s
+// is a tie where the quotient is one: a tile of BF16 numbers needs no second look.
 //
-// E2M1: between neighbours a cell is 1, 2 or 4 quanta wide. min(q, q / 2 + 2, q / 4 + 4) has cells of width 1. After a
-// transform by floats the pattern of max(q, q / 2 + 1) serves: from 1 to 2, which is q from 0 to 2, and in every binade
-// above that, it passes two codes. Its code is in bits 22 to 24, 16 to 18 after a shift that truncates what is below.
+// E2M1: between neighbours a cell is 1, 2 or 4 quanta wide. min(q, q / 2 + 2, q / 4 + 4) has cells
+// of width 1. After a transform by floats the pattern of max(q, q / 2 + 1) serves: from 1 to 2,
+// which is q from 0 to 2, and in every binade above that, it passes two codes. Its code is in bits
+// 22 to 24, 16 to 18 after a shift that truncates what is below.
 //
 // The transform is made of floats first. With A the largest magnitude it gives, in integers:
-// - the integers are truncated by less than 1 each, 15 of them, and A >= 2^23: A is no less than the root of the sum of
+// - the integers are truncated by less than 1 each, 15 of them, and A >= 2^23: A is no less than
+// the root of the sum of
 //   their squares. That is 15 * 2^-23 A;
-// - the partial sums of a stage that one result is made of are at most sum |x| <= 4 A together, so three stages round
+// - the partial sums of a stage that one result is made of are at most sum |x| <= 4 A together, so
+// three stages round
 //   by 4 * 2^-24 A and the last one by 2^-24 A;
 // - a quantum is A / 7.44 at least (E2M1: A / 12.75, where its cells are 1 wide).
-// So s is off by less than 1.3 multiples of 2^-16 (E2M1: 2.4) before its own rounding, to nearest (E2M1: down). What is
-// within WINDOW of a boundary, a sign that may be wrong, and a ratio within 2^-17 of where the scale changes make a
-// tile be made again: carefully, from the integers.
+// So s is off by less than 1.3 multiples of 2^-16 (E2M1: 2.4) before its own rounding, to nearest
+// (E2M1: down). What is within WINDOW of a boundary, a sign that may be wrong, and a ratio within
+// 2^-17 of where the scale changes make a tile be made again: carefully, from the integers.
 #ifndef UFP4_QUANTIZE_VECTOR_TILE_H
 #define UFP4_QUANTIZE_VECTOR_TILE_H
 
 #include "quantize/vector_load.h"
 #include "quantize/vector_random.h"
 
-// Biased exponents of a block's largest magnitude between which no step meets subnormal numbers or overflows.
+// Biased exponents of a block's largest magnitude between which no step meets subnormal numbers or
+// overflows.
 #define EXPONENT_LOW 40
 #define EXPONENT_HIGH 230
 #define EXPONENT_UNIT 152  // of what a transform makes of numbers with that exponent the unit is 1
@@ -57,9 +64,9 @@ typedef struct {
   threefry_t random;
   uint32_t offset[TILE] __attribute__((aligned(64)));  // of the groups of a tile from its first
   uint32_t addend, even;                               // for rounding scales
-  int32_t limit;                                       // the pattern of the largest ratio that does not saturate
-  float turn[4][BLOCK];                                // of each stage of the transform: signs of the second operands
-  uint32_t turned;                                     // 0x88888888 where the first element is negated
+  int32_t limit;         // the pattern of the largest ratio that does not saturate
+  float turn[4][BLOCK];  // of each stage of the transform: signs of the second operands
+  uint32_t turned;       // 0x88888888 where the first element is negated
   int int4;
 } job_t;
 
@@ -85,10 +92,10 @@ typedef struct {
   int later, again;     // as in result_t
 } numbers_t;
 
-// --- Transform ---------------------------------------------------------------------------------------
+// --- Transform ----------------------------------------------------------------------------------
 
-// x to integers aligned to the block's largest exponent field, through the transform. The multiplication is exact, or
-// ends under 1; the conversion truncates.
+// x to integers aligned to the block's largest exponent field, through the transform. The
+// multiplication is exact, or ends under 1; the conversion truncates.
 INLINE void transform(words_t v[16], words_t largest, uint16_t mask) {
   words_t factor[2];
   factor[0] = V(sub_epi32)(V(set1_epi32)((int)(277u << 23)), largest);
@@ -110,8 +117,8 @@ INLINE void transform(words_t v[16], words_t largest, uint16_t mask) {
   }
 }
 
-// With signs of results left out: +-1 of the first operand of a stage goes to its result, that of the last stage to
-// job->turned.
+// With signs of results left out: +-1 of the first operand of a stage goes to its result, that of
+// the last stage to job->turned.
 INLINE void transform_floats(const job_t *job, floats_t x[16]) {
 #pragma GCC unroll 4
   for (int stage = 0; stage < 4; stage++) {
@@ -129,12 +136,13 @@ INLINE void transform_floats(const job_t *job, floats_t x[16]) {
 
 static inline void turns_of(uint16_t mask, job_t *job) {
   for (int stage = 0; stage < 4; stage++) {
-    for (int i = 0; i < BLOCK; i++) job->turn[stage][i] = ((mask >> i ^ mask >> (i ^ 1 << stage)) & 1) ? -1.0f : 1.0f;
+    for (int i = 0; i < BLOCK; i++)
+      job->turn[stage][i] = ((mask >> i ^ mask >> (i ^ 1 << stage)) & 1) ? -1.0f : 1.0f;
   }
   job->turned = mask & 1 ? 0x88888888u : 0;
 }
 
-// --- Scales ------------------------------------------------------------------------------------------
+// --- Scales -------------------------------------------------------------------------------------
 
 INLINE floats_t magnitude_of(floats_t x) {
   return as_floats(BITS(and)(as_words(x), V(set1_epi32)(INT32_MAX)));
@@ -168,25 +176,29 @@ INLINE words_t ratio_of(floats_t amax, int odd, mask_t sticky) {
 
 // To 4 significant bits, in the upper 12 bits of each word: nearest even or up.
 INLINE words_t round_ratio(kind_t kind, const job_t *job, words_t ratio) {
-  if (by_floats(kind)) return V(add_epi32)(ratio, all_words(job->addend + 1));  // it is not between two
+  if (by_floats(kind))
+    return V(add_epi32)(ratio, all_words(job->addend + 1));  // it is not between two
   words_t odd = BITS(and)(V(srli_epi32)(ratio, 20), all_words(job->even));
   return V(add_epi32)(V(add_epi32)(ratio, all_words(job->addend)), odd);
 }
 
-// Of 1 / the significand, with what makes the exponent come out right when a scale's pattern is subtracted.
+// Of 1 / the significand, with what makes the exponent come out right when a scale's pattern is
+// subtracted.
 INLINE floats_t reciprocal_of(kind_t kind, words_t rounded) {
 #define ENTRY(m, bits) (bits) + (127u << 23) + ((m) << 20)
 #define ENTRIES                                                                                   \
   ENTRY(0u, 0x3F800000u), ENTRY(1u, 0x3F638E39u), ENTRY(2u, 0x3F4CCCCDu), ENTRY(3u, 0x3F3A2E8Cu), \
-      ENTRY(4u, 0x3F2AAAABu), ENTRY(5u, 0x3F1D89D9u), ENTRY(6u, 0x3F124925u), ENTRY(7u, 0x3F088889u)
+      ENTRY(4u, 0x3F2AAAABu), ENTRY(5u, 0x3F1D89D9u), ENTRY(6u, 0x3F124925u),                     \
+      ENTRY(7u, 0x3F088889u)
   static const uint32_t table[8] __attribute__((aligned(32))) = {ENTRIES};
   // The quanta of E2M1 are quarters; the floats of a transform lack its division by 4.
   const int shift = (kind.e2m1 ? 2 : 0) - (by_floats(kind) ? 2 : 0);
-  const words_t entry = V(add_epi32)(looked_up(table, V(srli_epi32)(rounded, 20)), V(set1_epi32)(shift * (1 << 23)));
+  const words_t entry =
+      V(add_epi32)(looked_up(table, V(srli_epi32)(rounded, 20)), V(set1_epi32)(shift * (1 << 23)));
   return as_floats(V(sub_epi32)(entry, BITS(and)(rounded, all_words(0xFFF00000u))));
 }
 
-// --- Codes -------------------------------------------------------------------------------------------
+// --- Codes --------------------------------------------------------------------------------------
 
 INLINE floats_t cell_of(floats_t magnitude, floats_t reciprocal) {
   floats_t q = V(mul_ps)(magnitude, reciprocal);
@@ -207,12 +219,14 @@ INLINE int by_pattern(kind_t kind) {
 // Of a quotient with its sign.
 INLINE words_t pattern_of(floats_t q) {
   const words_t one = with_sign(as_words(V(set1_ps)(1.0f)), q);
-  const words_t pattern = V(max_epu32)(as_words(q), as_words(V(fmadd_ps)(q, V(set1_ps)(0.5f), as_floats(one))));
+  const words_t pattern =
+      V(max_epu32)(as_words(q), as_words(V(fmadd_ps)(q, V(set1_ps)(0.5f), as_floats(one))));
   return V(srai_epi32)(pattern, 6);
 }
 
-// How s is rounded to a code. Made of floats, what may be a tie is a doubt. Else exact ties are rounded as they should:
-// nearest ones to even, stochastic ones down, as all thresholds are one multiple of 2^-16 higher.
+// How s is rounded to a code. Made of floats, what may be a tie is a doubt. Else exact ties are
+// rounded as they should: nearest ones to even, stochastic ones down, as all thresholds are one
+// multiple of 2^-16 higher.
 INLINE int to_even(kind_t kind) {
   return !kind.stochastic && !by_floats(kind);
 }
@@ -221,10 +235,11 @@ INLINE int ties_down(kind_t kind) {
   return kind.stochastic && !by_floats(kind);
 }
 
-// What is added to a quotient: 192, and for truncation a threshold's complement, and the window. To a pattern: what
-// makes that of 1 the code 0.
+// What is added to a quotient: 192, and for truncation a threshold's complement, and the window. To
+// a pattern: what makes that of 1 the code 0.
 INLINE words_t addend_of(kind_t kind, words_t words, int byte) {
-  const int base = by_pattern(kind) ? 0x20000 : 0x43400000, window = by_floats(kind) ? WINDOW_BELOW(kind.e2m1) : 0;
+  const int base = by_pattern(kind) ? 0x20000 : 0x43400000,
+            window = by_floats(kind) ? WINDOW_BELOW(kind.e2m1) : 0;
   const int half = to_even(kind) ? 0 : kind.stochastic ? 0x80 - ties_down(kind) : 0x8000;
   const words_t addend = V(set1_epi32)(base + half + window);
   if (!kind.stochastic) return addend;
@@ -237,9 +252,10 @@ INLINE words_t tie_of(kind_t kind) {
   return all_words(ties_down(kind) ? 0xFFFF0000u : 0x80000000u);
 }
 
-// s of an element. Of what is in doubt the lower half is the smallest there can be, or in the window above that: signed
-// where ties are made even. Where they go down it is the largest.
-INLINE words_t element_code(kind_t kind, floats_t x, floats_t reciprocal, words_t words, int byte, words_t *doubt) {
+// s of an element. Of what is in doubt the lower half is the smallest there can be, or in the
+// window above that: signed where ties are made even. Where they go down it is the largest.
+INLINE words_t element_code(kind_t kind, floats_t x, floats_t reciprocal, words_t words, int byte,
+                            words_t *doubt) {
   words_t addend = addend_of(kind, words, byte);
   words_t s;
   if (by_pattern(kind)) {
@@ -280,7 +296,8 @@ INLINE void gather(kind_t kind, const words_t s[4], words_t *codes, words_t *sig
   if (kind.stochastic) *codes = V(min_epu8)(*codes, V(set1_epi8)(by_pattern(kind) ? 7 : 0x47));
 }
 
-// Eight elements. In each byte: codes of the first four in the lower half, of the others in the upper.
+// Eight elements. In each byte: codes of the first four in the lower half, of the others in the
+// upper.
 INLINE words_t pack(kind_t kind, const job_t *job, const words_t s[8], mask_t some) {
   // Elements 0, 4, 2, 6 and 1, 5, 3, 7.
   const words_t even[4] = {s[0], s[4], s[2], s[6]}, odd[4] = {s[1], s[5], s[3], s[7]};
@@ -303,20 +320,22 @@ INLINE mask_t encode(kind_t kind, const job_t *job, const numbers_t *numbers, wo
     words_t s[8];
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i++) {
-      s[i] =
-          element_code(kind, numbers->x[8 * h + i], numbers->reciprocal, numbers->words[2 * h + i / 4], i % 4, &doubt);
+      s[i] = element_code(kind, numbers->x[8 * h + i], numbers->reciprocal,
+                          numbers->words[2 * h + i / 4], i % 4, &doubt);
     }
     out[h] = pack(kind, job, s, numbers->some);
   }
   words_t most = V(slli_epi32)(doubt, 16);
   if (!by_floats(kind)) return numbers->some & equal(most, tie_of(kind));
   return numbers->some &
-         not_above_unsigned(most, V(set1_epi32)((WINDOW_BELOW(kind.e2m1) + WINDOW_ABOVE(kind.e2m1)) << 16));
+         not_above_unsigned(
+             most, V(set1_epi32)((WINDOW_BELOW(kind.e2m1) + WINDOW_ABOVE(kind.e2m1)) << 16));
 }
 
-// --- Second looks ------------------------------------------------------------------------------------
+// --- Second looks -------------------------------------------------------------------------------
 
-// The lanes where an element seems to be a tie and is not one exactly. A tie times the scale is exact.
+// The lanes where an element seems to be a tie and is not one exactly. A tie times the scale is
+// exact.
 INLINE mask_t not_ties(kind_t kind, const numbers_t *numbers) {
   words_t scale_bits = BITS(and)(numbers->rounded, all_words(0xFFF00000u));
   if (kind.e2m1) scale_bits = V(sub_epi32)(scale_bits, V(set1_epi32)(2 << 23));
@@ -352,9 +371,10 @@ INLINE int coarse(const job_t *job, const spot_t *place) {
   return !any(has(v[0], V(set1_epi32)(0xFFFF)));
 }
 
-// --- Tile --------------------------------------------------------------------------------------------
+// --- Tile ---------------------------------------------------------------------------------------
 
-// Biased exponents, patterns of the largest magnitudes: of blocks that meet subnormals, overflow, Inf or NaN.
+// Biased exponents, patterns of the largest magnitudes: of blocks that meet subnormals, overflow,
+// Inf or NaN.
 INLINE int extreme(words_t amax, int lowest) {
   const words_t low = V(set1_epi32)(lowest << 23);
   const words_t range = V(set1_epi32)((EXPONENT_HIGH - lowest) << 23);
@@ -398,7 +418,8 @@ INLINE void take_integers(kind_t kind, const job_t *job, words_t v[16], numbers_
 
 // Lanes where a sign may be wrong.
 INLINE mask_t near_zero(kind_t kind, floats_t least, floats_t reciprocal, mask_t some) {
-  return some & floats_less(V(mul_ps)(least, reciprocal), V(set1_ps)(kind.e2m1 ? 0x1p-14f : 0x1p-15f));
+  return some &
+         floats_less(V(mul_ps)(least, reciprocal), V(set1_ps)(kind.e2m1 ? 0x1p-14f : 0x1p-15f));
 }
 
 INLINE void take_floats(kind_t kind, const job_t *job, const words_t v[16], numbers_t *out) {
@@ -422,7 +443,8 @@ INLINE void take_floats(kind_t kind, const job_t *job, const words_t v[16], numb
   if (!kind.codes) return;
 #pragma GCC unroll 16
   for (int i = 0; i < 16; i++) out->x[i] = x[i];
-  floats_t least = least_of(x), reciprocal = reciprocal_of(kind, round_ratio(kind, job, out->ratio));
+  floats_t least = least_of(x),
+           reciprocal = reciprocal_of(kind, round_ratio(kind, job, out->ratio));
   if (!job->int4) out->doubt |= near_zero(kind, least, reciprocal, some);
 }
 
@@ -444,7 +466,9 @@ INLINE void measure_tile(kind_t kind, const job_t *job, const spot_t *place, num
   out->rounded = round_ratio(kind, job, out->ratio);
   out->reciprocal = reciprocal_of(kind, out->rounded);
   if (!kind.stochastic) return;
-  random_words(&job->random, V(add_epi32)(all_words((uint32_t)place->first), load_aligned(job->offset)), out->words);
+  random_words(&job->random,
+               V(add_epi32)(all_words((uint32_t)place->first), load_aligned(job->offset)),
+               out->words);
 }
 
 INLINE void quantize_tile(kind_t kind, const job_t *job, const spot_t *place, result_t *out) {

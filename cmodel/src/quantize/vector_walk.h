@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vector quantizer: E4M3 scales for blocks of one row, through the integer transform or none. A file that includes
-// it has included a header of vectors first, which is for one instruction set: with TILE lanes, a block in each.
+// The vector quantizer: E4M3 scales for blocks of one row, through the integer transform or none. A
+// file that includes it has included a header of vectors first, which is for one instruction set:
+// with TILE lanes, a block in each.
 //
-// Codes do not depend on the tensor exponent while a block's scale is a normal number, so one walk makes the codes and
-// keeps where each scale lies, and the tensor exponent is known at its end; then scales become bytes. Where a scale is
-// subnormal, saturates or belongs to a tile that the vector code declined, the portable code makes the tile again.
+// Codes do not depend on the tensor exponent while a block's scale is a normal number, so one walk
+// makes the codes and keeps where each scale lies, and the tensor exponent is known at its end;
+// then scales become bytes. Where a scale is subnormal, saturates or belongs to a tile that the
+// vector code declined, the portable code makes the tile again.
 #ifndef UFP4_QUANTIZE_VECTOR_WALK_H
 #define UFP4_QUANTIZE_VECTOR_WALK_H
 
@@ -20,12 +22,14 @@
 #define LINE_BYTES (DEPTH * CODE_BYTES)
 #define PATIENCE 128
 #define CACHED_BYTES (4 << 20)  // codes that may stay in caches
-#define STRIP_COLS 4096         // of a column copy: their codes, DEPTH blocks deep, stay in the second cache
+#define STRIP_COLS \
+  4096  // of a column copy: their codes, DEPTH blocks deep, stay in the second cache
 
 typedef void (*tile_function_t)(const job_t *job, const spot_t *place, result_t *out);
 
 typedef struct {
-  tile_function_t first, again;  // the latter where the former asks for it; NULL where it never does
+  tile_function_t first,
+      again;  // the latter where the former asks for it; NULL where it never does
 } tiles_t;
 
 // Of a column copy: up to DEPTH tiles along k of the same TILE rows.
@@ -38,19 +42,20 @@ typedef struct {
 typedef struct {
   job_t job;
   tiles_t tiles;
-  int patience;         // lost where more than a third of the tiles is made again: then all are made carefully at once
+  int patience;  // lost where more than a third of the tiles is made again: then all are made
+                 // carefully at once
   ufp4_operand_t *out;  // NULL: only the tensor exponent is asked for
   words_t ratio;        // largest so far
-  int least;            // least tensor exponent of blocks left to the portable code, INT32_MAX: none yet
-  int known;            // whether out->exponent is what it will be
-  int16_t shift;        // of places to bytes, where known
-  int past_cache;       // column copies: codes go to memory past the caches; they are whole lines then
-  int16_t *places;      // [tiles][TILE], those of a walk in its order; NULL where known from the start
-  int64_t done;         // tiles
-  column_t *made;       // room for a strip; NULL for row copies, and where no codes are asked for
+  int least;       // least tensor exponent of blocks left to the portable code, INT32_MAX: none yet
+  int known;       // whether out->exponent is what it will be
+  int16_t shift;   // of places to bytes, where known
+  int past_cache;  // column copies: codes go to memory past the caches; they are whole lines then
+  int16_t *places;  // [tiles][TILE], those of a walk in its order; NULL where known from the start
+  int64_t done;     // tiles
+  column_t *made;   // room for a strip; NULL for row copies, and where no codes are asked for
 } walk_t;
 
-// --- Kinds of tiles ----------------------------------------------------------------------------------
+// --- Kinds of tiles -----------------------------------------------------------------------------
 
 #define FUNCTION(name, rht, stochastic, e2m1, codes, careful)                        \
   static void name(const job_t *job, const spot_t *place, result_t *out) {           \
@@ -76,15 +81,18 @@ static tiles_t tile_functions(const ufp4_quantize_t *how, int codes) {
   static const tiles_t makes_codes[2][2][2] = {
       {{{plain_nearest, careful_plain_nearest}, {plain_stochastic, careful_plain_stochastic}},
        {{rht_nearest, careful_rht_nearest}, {rht_stochastic, careful_rht_stochastic}}},
-      {{{plain_nearest_e2m1, careful_plain_nearest_e2m1}, {plain_stochastic_e2m1, careful_plain_stochastic_e2m1}},
-       {{rht_nearest_e2m1, careful_rht_nearest_e2m1}, {rht_stochastic_e2m1, careful_rht_stochastic_e2m1}}}};
-  static const tiles_t amax[2][2] = {{{plain_amax, NULL}, {rht_amax, careful_rht_amax}},
-                                     {{plain_amax_e2m1, NULL}, {rht_amax_e2m1, careful_rht_amax_e2m1}}};
+      {{{plain_nearest_e2m1, careful_plain_nearest_e2m1},
+        {plain_stochastic_e2m1, careful_plain_stochastic_e2m1}},
+       {{rht_nearest_e2m1, careful_rht_nearest_e2m1},
+        {rht_stochastic_e2m1, careful_rht_stochastic_e2m1}}}};
+  static const tiles_t amax[2][2] = {
+      {{plain_amax, NULL}, {rht_amax, careful_rht_amax}},
+      {{plain_amax_e2m1, NULL}, {rht_amax_e2m1, careful_rht_amax_e2m1}}};
   const int e2m1 = how->elem == UFP4_ELEM_E2M1, rht = how->rht == UFP4_RHT_INTEGER;
   return codes ? makes_codes[e2m1][rht][how->round == UFP4_ROUND_SR] : amax[e2m1][rht];
 }
 
-// --- Left to the portable code -----------------------------------------------------------------------
+// --- Left to the portable code ------------------------------------------------------------------
 
 static void portable(walk_t *walk, place_t place) {
   if (walk->known) {
@@ -96,7 +104,8 @@ static void portable(walk_t *walk, place_t place) {
 
 static void portable_tile(walk_t *walk, const spot_t *at) {
   const source_t *source = walk->job.source;
-  place_t place = {.first = at->first, .step = 1, .lanes = LANES, .row = at->row, .block = at->block};
+  place_t place = {
+      .first = at->first, .step = 1, .lanes = LANES, .row = at->row, .block = at->block};
   if (source->axis == UFP4_AXIS_COL) place.step = source->blocks;
   for (int lane = 0; lane < TILE; lane += LANES) {
     portable(walk, place);
@@ -105,9 +114,10 @@ static void portable_tile(walk_t *walk, const spot_t *at) {
   }
 }
 
-// --- Scales ------------------------------------------------------------------------------------------
+// --- Scales -------------------------------------------------------------------------------------
 
-// Places to bytes: from 8 to 126, normal numbers up to 448. @return whether the portable code has to make the tile.
+// Places to bytes: from 8 to 126, normal numbers up to 448. @return whether the portable code has
+// to make the tile.
 static int scale_bytes(const walk_t *walk, places_t places, uint8_t bytes[TILE]) {
   return bytes_of_places(places, walk->shift, 8, 126, bytes);
 }
@@ -116,11 +126,12 @@ static void set_exponent(walk_t *walk, int exponent) {
   const int by = exponent - ufp4_elem_qmax(walk->job.how->elem).exponent;
   walk->out->exponent = exponent;
   walk->shift = (int16_t)clamp(8 * (by + 7 - 127), -8192, 8192);
-  walk->job.limit = (int32_t)clamp(0x43E00000 - by * (INT64_C(1) << 23), 0, INT32_MAX);  // 448 * 2^-by
+  walk->job.limit =
+      (int32_t)clamp(0x43E00000 - by * (INT64_C(1) << 23), 0, INT32_MAX);  // 448 * 2^-by
   walk->known = 1;
 }
 
-// --- Row copies --------------------------------------------------------------------------------------
+// --- Row copies ---------------------------------------------------------------------------------
 
 static void tile_again(walk_t *walk, const spot_t *at, result_t *made) {
   if (made->again && !made->later) {
@@ -187,11 +198,13 @@ static void walk_rows(walk_t *walk, int again) {
   }
   for (; at.first < groups; at.first += LANES) {
     const int64_t left = groups - at.first;
-    portable(walk, (place_t){.first = at.first, .step = 1, .lanes = (unsigned)(left < LANES ? left : LANES)});
+    portable(
+        walk,
+        (place_t){.first = at.first, .step = 1, .lanes = (unsigned)(left < LANES ? left : LANES)});
   }
 }
 
-// --- Column copies -----------------------------------------------------------------------------------
+// --- Column copies ------------------------------------------------------------------------------
 
 // The rows' codes of a column, from its first block on.
 static void store_column_codes(const walk_t *walk, const column_t *column, const spot_t *first) {
@@ -200,7 +213,8 @@ static void store_column_codes(const walk_t *walk, const column_t *column, const
   store_lines(column->codes, column->count, stream, to, walk->job.source->blocks * CODE_BYTES);
 }
 
-static void finish_column(walk_t *walk, const places_t places[DEPTH], int count, const spot_t *first) {
+static void finish_column(walk_t *walk, const places_t places[DEPTH], int count,
+                          const spot_t *first) {
   uint8_t bytes[DEPTH][TILE] = {{0}};
   int later[DEPTH] = {0};
   for (int k = 0; k < count; k++) later[k] = scale_bytes(walk, places[k], bytes[k]);
@@ -248,8 +262,8 @@ static void last_rows(walk_t *walk, int64_t row) {
   }
 }
 
-// The same blocks of all rows of a strip. Tiles along the rows follow each other, so that the lines of the source
-// come in order.
+// The same blocks of all rows of a strip. Tiles along the rows follow each other, so that the lines
+// of the source come in order.
 static void make_columns(walk_t *walk, const spot_t *first, int64_t end, int count) {
   const source_t *source = walk->job.source;
   column_t *made = walk->made;
@@ -279,7 +293,8 @@ static void make_columns(walk_t *walk, const spot_t *first, int64_t end, int cou
 // How many blocks are made together: those of a line.
 static int together(const walk_t *walk, int64_t block) {
   const int64_t left = walk->job.source->blocks - block;
-  const int ahead = walk->past_cache ? (int)(-(uintptr_t)walk->out->codes % LINE_BYTES / CODE_BYTES) : 0;
+  const int ahead =
+      walk->past_cache ? (int)(-(uintptr_t)walk->out->codes % LINE_BYTES / CODE_BYTES) : 0;
   if (block == 0 && ahead > 0) return ahead;
   return left < DEPTH ? (int)left : DEPTH;
 }
@@ -294,7 +309,8 @@ static void walk_strip(walk_t *walk, int64_t strip, int64_t end, int again) {
       make_columns(walk, &first, end, count);
       continue;
     }
-    for (; first.row < end; first.row += TILE, first.first += TILE * source->blocks) column_again(walk, &first, count);
+    for (; first.row < end; first.row += TILE, first.first += TILE * source->blocks)
+      column_again(walk, &first, count);
   }
 }
 
@@ -306,7 +322,7 @@ static void walk_columns(walk_t *walk, int again) {
   last_rows(walk, whole);
 }
 
-// --- Tensors -----------------------------------------------------------------------------------------
+// --- Tensors ------------------------------------------------------------------------------------
 
 static void walk_once(walk_t *walk, int again) {
   walk->done = 0;
@@ -318,8 +334,8 @@ static void walk_once(walk_t *walk, int again) {
   if (walk->past_cache) _mm_sfence();
 }
 
-// As ufp4_exponent_from_amax, of the largest ratio: amax <= 448 / 2^6 * odd * 2^n where the ratio is 1.75 * 2^n at
-// most.
+// As ufp4_exponent_from_amax, of the largest ratio: amax <= 448 / 2^6 * odd * 2^n where the ratio
+// is 1.75 * 2^n at most.
 static int found_exponent(const walk_t *walk) {
   const ufp4_elem_t elem = walk->job.how->elem;
   const int ratio = largest_lane(walk->ratio);
@@ -334,7 +350,8 @@ static int found_exponent(const walk_t *walk) {
 // Whether codes of a column copy go past the caches: rows start at the same place in a line.
 static int past_cache(const source_t *source, const ufp4_operand_t *out) {
   return out != NULL && source->axis == UFP4_AXIS_COL && source->blocks % DEPTH == 0 &&
-         (uintptr_t)out->codes % CODE_BYTES == 0 && source->rows * source->blocks * CODE_BYTES >= CACHED_BYTES;
+         (uintptr_t)out->codes % CODE_BYTES == 0 &&
+         source->rows * source->blocks * CODE_BYTES >= CACHED_BYTES;
 }
 
 static walk_t walk_of(const source_t *source, const ufp4_quantize_t *how, ufp4_operand_t *out) {
@@ -354,7 +371,8 @@ static walk_t walk_of(const source_t *source, const ufp4_quantize_t *how, ufp4_o
                  .least = INT32_MAX};
   turns_of(how->rht_mask, &walk.job);
   // Sums of BF16 numbers are often zero, or between two codes.
-  if (how->rht == UFP4_RHT_INTEGER && source->in->dtype == UFP4_DTYPE_BF16) walk.tiles.first = walk.tiles.again;
+  if (how->rht == UFP4_RHT_INTEGER && source->in->dtype == UFP4_DTYPE_BF16)
+    walk.tiles.first = walk.tiles.again;
   const uint32_t step = source->axis == UFP4_AXIS_COL ? (uint32_t)source->blocks : 1;
   for (unsigned l = 0; l < TILE; l++) walk.job.offset[l] = l * step;
   return walk;
@@ -369,7 +387,8 @@ static int quantize_exponent(const source_t *source, const ufp4_quantize_t *how)
 static ufp4_status_t quantize_twice(walk_t *walk) {
   const source_t *source = walk->job.source;
   // As many tiles as either walk can have.
-  walk->places = malloc(ufp4_matrix_bytes(source->rows * source->blocks / TILE + 1, TILE, sizeof *walk->places));
+  walk->places = malloc(
+      ufp4_matrix_bytes(source->rows * source->blocks / TILE + 1, TILE, sizeof *walk->places));
   if (walk->places == NULL) return UFP4_ERROR_MEMORY;
   walk_once(walk, 0);
   set_exponent(walk, found_exponent(walk));
@@ -378,7 +397,8 @@ static ufp4_status_t quantize_twice(walk_t *walk) {
   return UFP4_OK;
 }
 
-static ufp4_status_t quantize(const source_t *source, const ufp4_quantize_t *how, ufp4_operand_t *out) {
+static ufp4_status_t quantize(const source_t *source, const ufp4_quantize_t *how,
+                              ufp4_operand_t *out) {
   walk_t walk = walk_of(source, how, out);
   ufp4_status_t status = UFP4_OK;
   if (source->axis == UFP4_AXIS_COL) {

@@ -5,8 +5,8 @@
 
 #include "number/integer.h"
 
-// Columns of a strip of the column copy: wide enough to read rows in long runs, narrow enough that the cache lines
-// of codes it writes into stay near until they are full.
+// Columns of a strip of the column copy: wide enough to read rows in long runs, narrow enough that
+// the cache lines of codes it writes into stay near until they are full.
 #define STRIP_COLS 128
 
 source_t ufp4_source_of(const ufp4_matrix_t *in, ufp4_axis_t axis) {
@@ -73,13 +73,16 @@ static void load_rows(const ufp4_matrix_t *in, int64_t first, int64_t count, ula
   }
 }
 
-void ufp4_load_tile(const source_t *source, const ufp4_quantize_t *how, const place_t *place, ulanes_t bits[BLOCK]) {
+void ufp4_load_tile(const source_t *source, const ufp4_quantize_t *how, const place_t *place,
+                    ulanes_t bits[BLOCK]) {
   memset(bits, 0, BLOCK * sizeof *bits);
   if (source->axis == UFP4_AXIS_COL && place->lanes == LANES) {
     int64_t row = place->block * BLOCK;
-    load_rows(source->in, row * source->in->ld + place->row, min_i64(source->cols - row, BLOCK), bits);
+    load_rows(source->in, row * source->in->ld + place->row, min_i64(source->cols - row, BLOCK),
+              bits);
   } else {
-    for (unsigned l = 0; l < place->lanes; l++) load_lane(source, place->first + l * place->step, l, bits);
+    for (unsigned l = 0; l < place->lanes; l++)
+      load_lane(source, place->first + l * place->step, l, bits);
   }
   if (how->rht == UFP4_RHT_BF16) ufp4_rht_tile_bf16(bits, how->rht_mask);
 }

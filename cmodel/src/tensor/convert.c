@@ -8,7 +8,8 @@
 
 // Exact: a binary16 subnormal is a small integer times 2^-24.
 static float f16_value(uint16_t bits) {
-  uint32_t sign = (uint32_t)(bits & 0x8000u) << 16, exponent = bits >> 10 & 31, fraction = bits & 1023u;
+  uint32_t sign = (uint32_t)(bits & 0x8000u) << 16, exponent = bits >> 10 & 31,
+           fraction = bits & 1023u;
   if (exponent == 31) return ufp4_f32_value(sign | 0x7F800000u | fraction << 13);
   if (exponent != 0) return ufp4_f32_value(sign | (exponent + 112) << 23 | fraction << 13);
   float magnitude = (float)fraction * 0x1p-24f;

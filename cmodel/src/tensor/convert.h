@@ -6,7 +6,8 @@
 #include "tensor/dtype.h"
 #include "ufp4/tensor.h"
 
-/** A 2-D tensor inside a file that was read: element (r, c) is element r * row_step + c * col_step, unaligned. */
+/** A 2-D tensor inside a file that was read: element (r, c) is element r * row_step + c * col_step,
+ * unaligned. */
 typedef struct {
   file_dtype_t dtype;
   int64_t rows, cols;

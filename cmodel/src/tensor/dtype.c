@@ -4,7 +4,8 @@
 #define MAX_TENSOR_BYTES ((uint64_t)1 << 46)
 
 size_t file_dtype_bytes(file_dtype_t dtype) {
-  static const uint8_t bytes[] = {[FILE_F32] = 4, [FILE_F64] = 8, [FILE_F16] = 2, [FILE_BF16] = 2, [FILE_I64] = 8};
+  static const uint8_t bytes[] = {
+      [FILE_F32] = 4, [FILE_F64] = 8, [FILE_F16] = 2, [FILE_BF16] = 2, [FILE_I64] = 8};
   return bytes[dtype];
 }
 

@@ -13,8 +13,8 @@ size_t file_dtype_bytes(file_dtype_t dtype);
 /** A row-major tensor of rows x cols; 0 if that is empty or has more bytes than there could be. */
 int file_tensor_bytes(file_dtype_t dtype, int64_t rows, int64_t cols, uint64_t *bytes);
 
-/** Files are little-endian: an element of one as the host has it, or the other way round; in @p swapped where that
- *  differs. */
+/** Files are little-endian: an element of one as the host has it, or the other way round; in @p
+ * swapped where that differs. */
 #define HOST_IS_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
 const uint8_t *file_host_order(const uint8_t *at, size_t size, uint8_t swapped[8]);
 

@@ -37,7 +37,8 @@ static int grow(file_bytes_t *bytes, size_t *capacity) {
 }
 
 // A file that is not regular, of which only reading tells how long it is.
-static ufp4_status_t read_all(FILE *file, const char *path, file_bytes_t *out, ufp4_message_t *message) {
+static ufp4_status_t read_all(FILE *file, const char *path, file_bytes_t *out,
+                              ufp4_message_t *message) {
   size_t capacity = 0;
   while (grow(out, &capacity)) {
     size_t got = fread(out->data + out->size, 1, capacity - out->size, file);

@@ -15,7 +15,8 @@ typedef struct {
   size_t size;
 } file_bytes_t;
 
-/** A file of which ranges are read: of a regular one when they are asked for; any other lies in memory. */
+/** A file of which ranges are read: of a regular one when they are asked for; any other lies in
+ * memory. */
 typedef struct {
   const char *path;
   FILE *stream;        // regular
@@ -29,27 +30,29 @@ void file_ranges_close(file_ranges_t *file);
 ufp4_status_t file_range_read(const file_ranges_t *file, uint64_t at, uint64_t bytes, void *to,
                               ufp4_message_t *message);
 
-// --- Failures ----------------------------------------------------------------------------------------
+// --- Failures -----------------------------------------------------------------------------------
 
-/** What an errno of a file's call is: UFP4_ERROR_STORAGE where the environment is at fault (no room, a limit, a broken
- *  disk), UFP4_ERROR_IO where the name is. */
+/** What an errno of a file's call is: UFP4_ERROR_STORAGE where the environment is at fault (no
+ * room, a limit, a broken disk), UFP4_ERROR_IO where the name is. */
 ufp4_status_t file_status(int error);
 /** "PATH: cannot DOING: reason", by errno. */
 ufp4_status_t file_fail(const char *path, const char *doing, ufp4_message_t *message);
 
-// --- Writing -----------------------------------------------------------------------------------------
+// --- Writing ------------------------------------------------------------------------------------
 
-/** Where what is written to @p path goes: symbolic links are followed to their end, which need not be there yet.
- * A name that leads to anything but a regular file or a free name, or into /dev (but /dev/shm) or /proc, is an error.
+/** Where what is written to @p path goes: symbolic links are followed to their end, which need not
+ * be there yet. A name that leads to anything but a regular file or a free name, or into /dev (but
+ * /dev/shm) or /proc, is an error.
  * @param[out] target malloc'ed. */
 ufp4_status_t file_target(const char *path, char **target, ufp4_message_t *message);
 
-/** A name in the folder of @p target, of this process, that is no longer than any may be; malloc'ed, or NULL. */
+/** A name in the folder of @p target, of this process, that is no longer than any may be;
+ * malloc'ed, or NULL. */
 char *file_beside(const char *target);
 
-/** A file that takes its name only when it is whole. Until then it has none, where the file system can do that, and goes
- * with the process; else one in the target's folder, and the signals of this thread wait. It has the mode of the file
- * that it replaces. */
+/** A file that takes its name only when it is whole. Until then it has none, where the file system
+ * can do that, and goes with the process; else one in the target's folder, and the signals of this
+ * thread wait. It has the mode of the file that it replaces. */
 typedef struct {
   FILE *stream;
   char *path, *target;  ///< as named, and with links followed
@@ -60,18 +63,20 @@ typedef struct {
 } file_out_t;
 
 ufp4_status_t file_out_open(const char *path, file_out_t *out, ufp4_message_t *message);
-/** Whether everything that was written has arrived, to be asked before one of several takes its name. */
+/** Whether everything that was written has arrived, to be asked before one of several takes its
+ * name. */
 ufp4_status_t file_out_flush(file_out_t *out, ufp4_message_t *message);
 /** Takes it back: the target is as it was. Frees @p out. */
 void file_out_discard(file_out_t *out);
-/** Gives it the target's name if everything that was written has arrived; after any failure the target is as it was and
- * nothing is left beside it. Frees @p out. */
+/** Gives it the target's name if everything that was written has arrived; after any failure the
+ * target is as it was and nothing is left beside it. Frees @p out. */
 ufp4_status_t file_out_close(file_out_t *out, ufp4_message_t *message);
 
 /** What writes a file's contents; its failures are seen in the stream. */
 typedef void (*file_put_t)(const void *context, FILE *stream);
 /** A file_out_t of what @p put writes at once. */
-ufp4_status_t file_write_by(const char *path, file_put_t put, const void *context, ufp4_message_t *message);
+ufp4_status_t file_write_by(const char *path, file_put_t put, const void *context,
+                            ufp4_message_t *message);
 
 /** One part of what is to be written. */
 typedef struct {
@@ -80,6 +85,7 @@ typedef struct {
 } file_part_t;
 
 /** As file_write_by: the parts one after the other. */
-ufp4_status_t file_write(const char *path, const file_part_t *parts, int count, ufp4_message_t *message);
+ufp4_status_t file_write(const char *path, const file_part_t *parts, int count,
+                         ufp4_message_t *message);
 
 #endif

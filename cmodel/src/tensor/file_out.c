@@ -16,7 +16,7 @@ static ufp4_status_t fail_memory(const char *path, ufp4_message_t *message) {
   return UFP4_ERROR_MEMORY;
 }
 
-// --- Where a name leads ------------------------------------------------------------------------------
+// --- Where a name leads -------------------------------------------------------------------------
 
 #define MAX_LINKS 40  // as the kernel's
 #define BESIDE_BYTES 48
@@ -26,10 +26,12 @@ static int is_within(const char *path, const char *folder) {
   return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-// The name with the links of its folder resolved, malloc'ed; NULL, and errno, where the folder is not there.
+// The name with the links of its folder resolved, malloc'ed; NULL, and errno, where the folder is
+// not there.
 static char *with_real_folder(const char *path) {
   const char *slash = strrchr(path, '/');
-  char *folder = slash == NULL ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
+  char *folder =
+      slash == NULL ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
   char *real = folder != NULL ? realpath(folder, NULL) : NULL;
   free(folder);
   if (real == NULL) return NULL;
@@ -78,8 +80,8 @@ ufp4_status_t file_target(const char *path, char **target, ufp4_message_t *messa
   *target = strdup(path);
   while (*target != NULL && links++ < MAX_LINKS && follow(target, &about)) continue;
   if (*target == NULL) return file_fail(path, "create", message);
-  const char *fault = is_special(*target)     ? "it is a device or stream, or leads to one"
-                      : links > MAX_LINKS     ? "too many symbolic links"
+  const char *fault = is_special(*target)      ? "it is a device or stream, or leads to one"
+                      : links > MAX_LINKS      ? "too many symbolic links"
                       : S_ISREG(about.st_mode) ? NULL
                       : links == 1             ? "it is there already, and is no regular file"
                                                : "it leads to what is no regular file";
@@ -90,10 +92,10 @@ ufp4_status_t file_target(const char *path, char **target, ufp4_message_t *messa
   return UFP4_ERROR_IO;
 }
 
-// --- A file without its name -------------------------------------------------------------------------
+// --- A file without its name --------------------------------------------------------------------
 
-// A file without a name, which goes with the process however that ends; -1 where the file system has none, or where
-// there is no /proc by which to name it.
+// A file without a name, which goes with the process however that ends; -1 where the file system
+// has none, or where there is no /proc by which to name it.
 static int open_nameless(const char *target) {
   if (access("/proc/self/fd", X_OK) != 0) return -1;
   char *folder = strdup(target);
@@ -108,7 +110,8 @@ static int open_nameless(const char *target) {
 // In the target's folder, and no longer than any name may be.
 static void name_beside(const char *target, int attempt, char *beside) {
   const int folder = (int)(strrchr(target, '/') - target) + 1;
-  snprintf(beside, (size_t)folder + BESIDE_BYTES, "%.*s.ufp4-%ld-%d.tmp", folder, target, (long)getpid(), attempt);
+  snprintf(beside, (size_t)folder + BESIDE_BYTES, "%.*s.ufp4-%ld-%d.tmp", folder, target,
+           (long)getpid(), attempt);
 }
 
 char *file_beside(const char *target) {
@@ -120,7 +123,8 @@ char *file_beside(const char *target) {
   return beside;
 }
 
-// The same with a name that nobody has; signals wait until it is renamed or removed, so that none is left behind.
+// The same with a name that nobody has; signals wait until it is renamed or removed, so that none
+// is left behind.
 static int open_named(file_out_t *out) {
   sigset_t all;
   int descriptor = -1;
@@ -225,7 +229,8 @@ ufp4_status_t file_out_close(file_out_t *out, ufp4_message_t *message) {
   return status;
 }
 
-ufp4_status_t file_write_by(const char *path, file_put_t put, const void *context, ufp4_message_t *message) {
+ufp4_status_t file_write_by(const char *path, file_put_t put, const void *context,
+                            ufp4_message_t *message) {
   file_out_t out;
   ufp4_status_t status = file_out_open(path, &out, message);
   if (status != UFP4_OK) return status;
@@ -241,9 +246,11 @@ typedef struct {
 
 static void put_parts(const void *context, FILE *stream) {
   const parts_t *all = context;
-  for (int i = 0; i < all->count && !ferror(stream); i++) fwrite(all->parts[i].data, 1, all->parts[i].size, stream);
+  for (int i = 0; i < all->count && !ferror(stream); i++)
+    fwrite(all->parts[i].data, 1, all->parts[i].size, stream);
 }
 
-ufp4_status_t file_write(const char *path, const file_part_t *parts, int count, ufp4_message_t *message) {
+ufp4_status_t file_write(const char *path, const file_part_t *parts, int count,
+                         ufp4_message_t *message) {
   return file_write_by(path, put_parts, &(parts_t){parts, count}, message);
 }

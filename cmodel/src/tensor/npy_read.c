@@ -33,7 +33,8 @@ static int fail_entry(npy_header_t *header, const char *fault) {
 }
 
 static char peek(text_t *text) {
-  while (text->at < text->end && (*text->at == ' ' || *text->at == '\n' || *text->at == '\t')) text->at++;
+  while (text->at < text->end && (*text->at == ' ' || *text->at == '\n' || *text->at == '\t'))
+    text->at++;
   return text->at < text->end ? *text->at : '\0';
 }
 
@@ -95,7 +96,8 @@ static int take_entry(text_t *text, npy_header_t *header) {
   }
   if (strcmp(key, "descr") == 0 && !header->has_descr) {
     header->has_descr = 1;
-    return take_string(text, header->descr, sizeof header->descr) || fail_entry(header, "is no short text");
+    return take_string(text, header->descr, sizeof header->descr) ||
+           fail_entry(header, "is no short text");
   }
   if (strcmp(key, "fortran_order") == 0 && !header->has_order) {
     header->has_order = 1;
@@ -103,7 +105,8 @@ static int take_entry(text_t *text, npy_header_t *header) {
     return header->fortran_order || take_word(text, "False") ||
            fail_entry(header, "is neither True nor False");
   }
-  if (strcmp(key, "shape") != 0 || header->has_shape) return fail_entry(header, "is unknown, or there twice");
+  if (strcmp(key, "shape") != 0 || header->has_shape)
+    return fail_entry(header, "is unknown, or there twice");
   header->has_shape = 1;
   return take_shape(text, header) || fail_entry(header, "is no tuple of whole numbers");
 }
@@ -112,19 +115,23 @@ static int parse_dictionary(text_t *text, npy_header_t *header) {
   if (!take(text, '{')) return fail_header(header, "it is no Python dictionary");
   while (!take(text, '}')) {
     if (!take_entry(text, header)) return 0;
-    if (!take(text, ',') && peek(text) != '}') return fail_entry(header, "has neither a comma nor '}' behind it");
+    if (!take(text, ',') && peek(text) != '}')
+      return fail_entry(header, "has neither a comma nor '}' behind it");
   }
   if (!header->has_descr) return fail_header(header, "'descr' is missing");
   if (!header->has_order) return fail_header(header, "'fortran_order' is missing");
   if (!header->has_shape) return fail_header(header, "'shape' is missing");
-  if (peek(text) != '\0' || text->at != text->end) return fail_header(header, "more text behind the dictionary");
+  if (peek(text) != '\0' || text->at != text->end)
+    return fail_header(header, "more text behind the dictionary");
   return 1;
 }
 
-static ufp4_status_t fail_dictionary(const char *path, const npy_header_t *header, ufp4_message_t *message) {
+static ufp4_status_t fail_dictionary(const char *path, const npy_header_t *header,
+                                     ufp4_message_t *message) {
   const char *of = header->of_key ? header->key : "";
   ufp4_message_set(message,
-                   "%s: its .npy header: %s%s%s%s; {'descr': .., 'fortran_order': .., 'shape': (rows, cols)} is needed",
+                   "%s: its .npy header: %s%s%s%s; {'descr': .., 'fortran_order': .., 'shape': "
+                   "(rows, cols)} is needed",
                    path, header->of_key ? "'" : "", of, header->of_key ? "' " : "", header->fault);
   return UFP4_ERROR_FORMAT;
 }
@@ -148,26 +155,30 @@ static int dtype_of(const char *descr, int uint16_is_bf16, file_dtype_t *dtype) 
 
 static ufp4_status_t fail_dtype(const char *path, const char *descr, ufp4_message_t *message) {
   if (strcmp(descr, "<u2") == 0) {
-    ufp4_message_set(message, "%s: its elements are uint16; give --bf16 if they are BF16 patterns", path);
+    ufp4_message_set(message, "%s: its elements are uint16; give --bf16 if they are BF16 patterns",
+                     path);
   } else if (descr[0] == '>') {
-    ufp4_message_set(message, "%s: its elements are big-endian ('%s'); little-endian is needed", path, descr);
+    ufp4_message_set(message, "%s: its elements are big-endian ('%s'); little-endian is needed",
+                     path, descr);
   } else {
     ufp4_message_set(message,
-                     "%s: its element type is '%s'; float32, float16, float64 or bfloat16 is needed (for sums int64)",
+                     "%s: its element type is '%s'; float32, float16, float64 or bfloat16 is "
+                     "needed (for sums int64)",
                      path, descr);
   }
   return UFP4_ERROR_FORMAT;
 }
 
-static ufp4_status_t check_shape(const char *path, const npy_header_t *header, ufp4_message_t *message) {
+static ufp4_status_t check_shape(const char *path, const npy_header_t *header,
+                                 ufp4_message_t *message) {
   if (header->dimensions != 2) {
     ufp4_message_set(message, "%s: it has %d dimension%s; 2 are needed", path, header->dimensions,
                      header->dimensions == 1 ? "" : "s");
     return UFP4_ERROR_FORMAT;
   }
   if (header->shape[0] == 0 || header->shape[1] == 0) {
-    ufp4_message_set(message, "%s: the tensor is empty (%lld x %lld)", path, (long long)header->shape[0],
-                     (long long)header->shape[1]);
+    ufp4_message_set(message, "%s: the tensor is empty (%lld x %lld)", path,
+                     (long long)header->shape[0], (long long)header->shape[1]);
     return UFP4_ERROR_FORMAT;
   }
   return UFP4_OK;
@@ -178,7 +189,8 @@ int npy_begins(const uint8_t first[NPY_MAGIC_BYTES]) {
 }
 
 // Where the dictionary lies: behind the magic, the version and its length.
-static ufp4_status_t find_header(const char *path, const file_bytes_t *file, text_t *text, ufp4_message_t *message) {
+static ufp4_status_t find_header(const char *path, const file_bytes_t *file, text_t *text,
+                                 ufp4_message_t *message) {
   const uint8_t *bytes = file->data;
   if (file->size < 12 || !npy_begins(bytes)) {
     ufp4_message_set(message, "%s: it is no .npy file (nor named as FILE.safetensors:NAME)", path);
@@ -200,28 +212,31 @@ static ufp4_status_t find_header(const char *path, const file_bytes_t *file, tex
   return UFP4_OK;
 }
 
-static ufp4_status_t check_size(const char *path, uint64_t have, const file_tensor_t *tensor, ufp4_message_t *message) {
+static ufp4_status_t check_size(const char *path, uint64_t have, const file_tensor_t *tensor,
+                                ufp4_message_t *message) {
   uint64_t need;
   if (!file_tensor_bytes(tensor->dtype, tensor->rows, tensor->cols, &need)) {
-    ufp4_message_set(message, "%s: a shape of %lld x %lld is too large", path, (long long)tensor->rows,
-                     (long long)tensor->cols);
+    ufp4_message_set(message, "%s: a shape of %lld x %lld is too large", path,
+                     (long long)tensor->rows, (long long)tensor->cols);
     return UFP4_ERROR_FORMAT;
   }
   if (have == need) return UFP4_OK;
   ufp4_message_set(message, "%s: %s: %llu bytes of data, and %lld x %lld elements need %llu", path,
-                   have < need ? "truncated" : "bytes left over behind the data", (unsigned long long)have,
-                   (long long)tensor->rows, (long long)tensor->cols, (unsigned long long)need);
+                   have < need ? "truncated" : "bytes left over behind the data",
+                   (unsigned long long)have, (long long)tensor->rows, (long long)tensor->cols,
+                   (unsigned long long)need);
   return UFP4_ERROR_FORMAT;
 }
 
-ufp4_status_t npy_parse(const char *path, const file_bytes_t *file, int uint16_is_bf16, file_tensor_t *out,
-                        ufp4_message_t *message) {
+ufp4_status_t npy_parse(const char *path, const file_bytes_t *file, int uint16_is_bf16,
+                        file_tensor_t *out, ufp4_message_t *message) {
   text_t text = {0};
   ufp4_status_t status = find_header(path, file, &text, message);
   if (status != UFP4_OK) return status;
   npy_header_t header = {0};
   if (!parse_dictionary(&text, &header)) return fail_dictionary(path, &header, message);
-  if (!dtype_of(header.descr, uint16_is_bf16, &out->dtype)) return fail_dtype(path, header.descr, message);
+  if (!dtype_of(header.descr, uint16_is_bf16, &out->dtype))
+    return fail_dtype(path, header.descr, message);
   status = check_shape(path, &header, message);
   if (status != UFP4_OK) return status;
   out->rows = header.shape[0];

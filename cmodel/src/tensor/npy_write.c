@@ -8,8 +8,9 @@
 // The version 1.0 header, padded so that the data starts on a multiple of 64.
 static size_t npy_header(const char *descr, int64_t rows, int64_t cols, char out[192]) {
   static const size_t fixed = 10;
-  int length = snprintf(out + fixed, 192 - fixed, "{'descr': '%s', 'fortran_order': False, 'shape': (%lld, %lld), }",
-                        descr, (long long)rows, (long long)cols);
+  int length = snprintf(out + fixed, 192 - fixed,
+                        "{'descr': '%s', 'fortran_order': False, 'shape': (%lld, %lld), }", descr,
+                        (long long)rows, (long long)cols);
   size_t total = (fixed + (size_t)length + 1 + 63) / 64 * 64;
   memset(out + fixed + length, ' ', total - fixed - (size_t)length);
   out[total - 1] = '\n';
@@ -35,12 +36,15 @@ void tensor_put(const ufp4_matrix_t *matrix, FILE *stream) {
   static const struct {
     const char *descr;
     size_t bytes;
-  } types[] = {[UFP4_DTYPE_F32] = {"<f4", 4}, [UFP4_DTYPE_BF16] = {"<u2", 2}, [UFP4_DTYPE_I64] = {"<i8", 8}};
+  } types[] = {
+      [UFP4_DTYPE_F32] = {"<f4", 4}, [UFP4_DTYPE_BF16] = {"<u2", 2}, [UFP4_DTYPE_I64] = {"<i8", 8}};
   const size_t element = types[matrix->dtype].bytes;
   char header[192];
-  fwrite(header, 1, npy_header(types[matrix->dtype].descr, matrix->rows, matrix->cols, header), stream);
+  fwrite(header, 1, npy_header(types[matrix->dtype].descr, matrix->rows, matrix->cols, header),
+         stream);
   for (int64_t r = 0; r < matrix->rows && !ferror(stream); r++) {
-    put_elements((const uint8_t *)matrix->data + (size_t)(r * matrix->ld) * element, element, matrix->cols, stream);
+    put_elements((const uint8_t *)matrix->data + (size_t)(r * matrix->ld) * element, element,
+                 matrix->cols, stream);
   }
 }
 
@@ -48,13 +52,15 @@ static void put_matrix(const void *matrix, FILE *stream) {
   tensor_put(matrix, stream);
 }
 
-ufp4_status_t ufp4_tensor_write(const char *path, const ufp4_matrix_t *matrix, ufp4_message_t *message) {
+ufp4_status_t ufp4_tensor_write(const char *path, const ufp4_matrix_t *matrix,
+                                ufp4_message_t *message) {
   return file_write_by(path, put_matrix, matrix, message);
 }
 
-ufp4_status_t ufp4_tensor_write_u8(const char *path, const uint8_t *data, int64_t rows, int64_t cols,
-                                   ufp4_message_t *message) {
+ufp4_status_t ufp4_tensor_write_u8(const char *path, const uint8_t *data, int64_t rows,
+                                   int64_t cols, ufp4_message_t *message) {
   char header[192];
-  const file_part_t parts[2] = {{header, npy_header("|u1", rows, cols, header)}, {data, (size_t)(rows * cols)}};
+  const file_part_t parts[2] = {{header, npy_header("|u1", rows, cols, header)},
+                                {data, (size_t)(rows * cols)}};
   return file_write(path, parts, 2, message);
 }

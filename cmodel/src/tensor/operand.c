@@ -9,13 +9,15 @@
 #include "ufp4/quantize.h"
 
 static int create_ok(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols) {
-  return (unsigned)elem < UFP4_ELEM_COUNT && (unsigned)scale < UFP4_SCALE_COUNT && rows >= 1 && rows <= UFP4_MAX_DIM &&
-         cols >= 1 && cols <= UFP4_MAX_DIM;
+  return (unsigned)elem < UFP4_ELEM_COUNT && (unsigned)scale < UFP4_SCALE_COUNT && rows >= 1 &&
+         rows <= UFP4_MAX_DIM && cols >= 1 && cols <= UFP4_MAX_DIM;
 }
 
 // Without codes.
-static ufp4_status_t create(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols, ufp4_operand_t *out) {
-  *out = (ufp4_operand_t){.elem = elem, .scale = scale, .rows = rows, .cols = cols, .tensor_scale = 1.0f};
+static ufp4_status_t create(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols,
+                            ufp4_operand_t *out) {
+  *out = (ufp4_operand_t){
+      .elem = elem, .scale = scale, .rows = rows, .cols = cols, .tensor_scale = 1.0f};
   out->block = ufp4_scale_block(scale);
   out->blocks = (cols - 1) / BLOCK + 1;
   out->scale_blocks = (cols - 1) / out->block + 1;
@@ -38,8 +40,8 @@ static ufp4_status_t give(ufp4_operand_t *made, ufp4_operand_t *out) {
   return UFP4_OK;
 }
 
-ufp4_status_t ufp4_operand_create_scaled(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols,
-                                         ufp4_operand_t *out) {
+ufp4_status_t ufp4_operand_create_scaled(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows,
+                                         int64_t cols, ufp4_operand_t *out) {
   ufp4_operand_t made;
   if (out == NULL || !create_ok(elem, scale, rows, cols)) return UFP4_ERROR_ARGUMENT;
   if (create(elem, scale, rows, cols, &made) != UFP4_OK) return UFP4_ERROR_MEMORY;
@@ -47,15 +49,16 @@ ufp4_status_t ufp4_operand_create_scaled(ufp4_elem_t elem, ufp4_scale_t scale, i
   return give(&made, out);
 }
 
-ufp4_status_t ufp4_operand_allocate(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols,
-                                    ufp4_operand_t *out) {
+ufp4_status_t ufp4_operand_allocate(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows,
+                                    int64_t cols, ufp4_operand_t *out) {
   ufp4_operand_t made;
   if (create(elem, scale, rows, cols, &made) != UFP4_OK) return UFP4_ERROR_MEMORY;
   made.codes = malloc(ufp4_matrix_bytes(rows, made.blocks, CODE_BYTES));
   return give(&made, out);
 }
 
-ufp4_status_t ufp4_operand_create(ufp4_elem_t elem, int64_t rows, int64_t cols, ufp4_operand_t *out) {
+ufp4_status_t ufp4_operand_create(ufp4_elem_t elem, int64_t rows, int64_t cols,
+                                  ufp4_operand_t *out) {
   return ufp4_operand_create_scaled(elem, UFP4_SCALE_E4M3, rows, cols, out);
 }
 
@@ -106,7 +109,8 @@ static factor_t factor_of(const ufp4_operand_t *in, int64_t at) {
   return out;
 }
 
-// At most 4 + 4 + 24 significant bits, rounded once. A zero keeps the sign of its code, as a product of floats would.
+// At most 4 + 4 + 24 significant bits, rounded once. A zero keeps the sign of its code, as a
+// product of floats would.
 static float decoded(const ufp4_operand_t *in, unsigned code, const factor_t *factor) {
   if (!factor->clean) return ufp4_f32_value(UFP4_F32_NAN);
   int quanta = ufp4_elem_quanta(in->elem, code);
@@ -124,7 +128,7 @@ static void dequantize_row(const ufp4_operand_t *in, int64_t row, int64_t cols, 
   }
 }
 
-// --- What an operand must be -------------------------------------------------------------------------
+// --- What an operand must be --------------------------------------------------------------------
 
 static int size_is_bad(int64_t size) {
   return size < 1 || size > UFP4_MAX_DIM;
@@ -142,7 +146,8 @@ static int tensor_scale_is_bad(const ufp4_operand_t *x) {
 static int scales_are_bad(const ufp4_operand_t *x) {
   int bad = 0;
   if (x->scale != UFP4_SCALE_FP32) return 0;
-  for (int64_t i = 0; i < x->rows * x->scale_blocks; i++) bad |= x->scales_f32[i] < 0.0f || x->scales_f32[i] > FLT_MAX;
+  for (int64_t i = 0; i < x->rows * x->scale_blocks; i++)
+    bad |= x->scales_f32[i] < 0.0f || x->scales_f32[i] > FLT_MAX;
   return bad;
 }
 
@@ -151,17 +156,23 @@ static int scales_are_bad(const ufp4_operand_t *x) {
 
 static const char *fault_of(const ufp4_operand_t *x) {
   if (x == NULL) return "there is none";
-  if ((unsigned)x->elem >= UFP4_ELEM_COUNT || (unsigned)x->scale >= UFP4_SCALE_COUNT) return "unknown format";
+  if ((unsigned)x->elem >= UFP4_ELEM_COUNT || (unsigned)x->scale >= UFP4_SCALE_COUNT)
+    return "unknown format";
   if (x->codes == NULL) return "it has no codes";
-  if ((x->scale == UFP4_SCALE_FP32 ? (const void *)x->scales_f32 : x->scales) == NULL) return "it has no scales";
-  if (size_is_bad(x->rows) || size_is_bad(x->cols)) return "rows and columns go from 1 to " TEXT(UFP4_MAX_DIM);
-  if (counts_are_bad(x)) return "its counts of blocks are not those of its columns and its scale format";
+  if ((x->scale == UFP4_SCALE_FP32 ? (const void *)x->scales_f32 : x->scales) == NULL)
+    return "it has no scales";
+  if (size_is_bad(x->rows) || size_is_bad(x->cols))
+    return "rows and columns go from 1 to " TEXT(UFP4_MAX_DIM);
+  if (counts_are_bad(x))
+    return "its counts of blocks are not those of its columns and its scale format";
   if (tensor_scale_is_bad(x)) return "its tensor scale must be finite and above 0";
-  if (x->exponent < INT16_MIN || x->exponent > INT16_MAX) return "its tensor exponent must fit 16 bits";
+  if (x->exponent < INT16_MIN || x->exponent > INT16_MAX)
+    return "its tensor exponent must fit 16 bits";
   return scales_are_bad(x) ? "a scale is negative or infinite" : NULL;
 }
 
-ufp4_status_t ufp4_operand_check(const ufp4_operand_t *x, const char *name, ufp4_message_t *message) {
+ufp4_status_t ufp4_operand_check(const ufp4_operand_t *x, const char *name,
+                                 ufp4_message_t *message) {
   const char *fault = fault_of(x);
   if (fault == NULL) return UFP4_OK;
   ufp4_message_set(message, "operand %s: %s", name, fault);
@@ -169,7 +180,8 @@ ufp4_status_t ufp4_operand_check(const ufp4_operand_t *x, const char *name, ufp4
 }
 
 ufp4_status_t ufp4_dequantize(const ufp4_operand_t *in, int64_t cols_out, float *out, int64_t ld) {
-  if (ufp4_operand_check(in, "", NULL) != UFP4_OK || out == NULL || ld < cols_out) return UFP4_ERROR_ARGUMENT;
+  if (ufp4_operand_check(in, "", NULL) != UFP4_OK || out == NULL || ld < cols_out)
+    return UFP4_ERROR_ARGUMENT;
   if (cols_out != in->cols && cols_out != in->blocks * BLOCK) return UFP4_ERROR_ARGUMENT;
   for (int64_t row = 0; row < in->rows; row++) dequantize_row(in, row, cols_out, out + row * ld);
   return UFP4_OK;

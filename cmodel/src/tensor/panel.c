@@ -29,7 +29,8 @@ static int64_t scale_index(const ufp4_operand_t *operand, int64_t row, int64_t b
   return row * operand->scale_blocks + b * BLOCK / operand->block;
 }
 
-void ufp4_panel_pack(const ufp4_operand_t *in, int64_t stride_blocks, uint8_t *codes, uint8_t *scales) {
+void ufp4_panel_pack(const ufp4_operand_t *in, int64_t stride_blocks, uint8_t *codes,
+                     uint8_t *scales) {
   for (int64_t row = 0; row < groups(in->rows) * UFP4_PANEL_ROWS; row++) {
     int64_t first = row / UFP4_PANEL_ROWS * stride_blocks;
     int64_t lane = row % UFP4_PANEL_ROWS;
@@ -47,7 +48,8 @@ void ufp4_panel_pack(const ufp4_operand_t *in, int64_t stride_blocks, uint8_t *c
   }
 }
 
-void ufp4_panel_unpack(const uint8_t *codes, const uint8_t *scales, int64_t stride_blocks, ufp4_operand_t *out) {
+void ufp4_panel_unpack(const uint8_t *codes, const uint8_t *scales, int64_t stride_blocks,
+                       ufp4_operand_t *out) {
   for (int64_t row = 0; row < out->rows; row++) {
     int64_t first = row / UFP4_PANEL_ROWS * stride_blocks;
     int64_t lane = row % UFP4_PANEL_ROWS;

@@ -9,8 +9,10 @@ void ufp4_tensor_free(ufp4_tensor_t *tensor) {
   *tensor = (ufp4_tensor_t){0};
 }
 
-// All of the file, but of one that is no .npy, which may be larger than the memory, its beginning only.
-static ufp4_status_t read_npy_bytes(const file_ranges_t *file, file_bytes_t *out, ufp4_message_t *message) {
+// All of the file, but of one that is no .npy, which may be larger than the memory, its beginning
+// only.
+static ufp4_status_t read_npy_bytes(const file_ranges_t *file, file_bytes_t *out,
+                                    ufp4_message_t *message) {
   uint8_t first[NPY_MAGIC_BYTES] = {0};
   uint64_t size = file->size;
   if (file->size >= sizeof first) {
@@ -25,7 +27,8 @@ static ufp4_status_t read_npy_bytes(const file_ranges_t *file, file_bytes_t *out
   return UFP4_ERROR_MEMORY;
 }
 
-ufp4_status_t ufp4_tensor_read(const char *path, int uint16_is_bf16, ufp4_tensor_t *out, ufp4_message_t *message) {
+ufp4_status_t ufp4_tensor_read(const char *path, int uint16_is_bf16, ufp4_tensor_t *out,
+                               ufp4_message_t *message) {
   *out = (ufp4_tensor_t){0};
   file_ranges_t file;
   file_bytes_t bytes = {0};

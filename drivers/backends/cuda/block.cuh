@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block quantizer (docs/reference/numerics.md, 3 and 4): one thread has the 16 elements of one block.
+// The block quantizer (docs/reference/numerics.md, 3 and 4): one thread has the 16 elements of one
+// block.
 #ifndef UFP4_CUDA_BLOCK_CUH
 #define UFP4_CUDA_BLOCK_CUH
 
@@ -26,9 +27,10 @@ GPU bool span_is_larger(const gpu_span_t &a, const gpu_span_t &b) {
   return a.exponent > b.exponent || (a.exponent == b.exponent && a.amax > b.amax);
 }
 
-// --- Transform ---------------------------------------------------------------------------------------
+// --- Transform ----------------------------------------------------------------------------------
 
-/** FP32 patterns to integers in units of 2^(E - 152), in place; @return E, 0 where there is NaN or Inf. */
+/** FP32 patterns to integers in units of 2^(E - 152), in place; @return E, 0 where there is NaN or
+ * Inf. */
 GPU int hadamard(uint32_t bits[16], uint32_t mask) {
   int largest = 0;
 #pragma unroll
@@ -52,7 +54,8 @@ GPU int hadamard(uint32_t bits[16], uint32_t mask) {
   return largest == 255 ? 0 : largest;
 }
 
-/** The largest magnitude of FP32 patterns, or with @p exponent over 0 of integers from hadamard(). */
+/** The largest magnitude of FP32 patterns, or with @p exponent over 0 of integers from hadamard().
+ */
 template <bool RHT>
 GPU gpu_span_t block_span(const uint32_t bits[16], int exponent) {
   uint32_t amax = 0;
@@ -72,7 +75,7 @@ GPU int span_exponent(const gpu_span_t &span, int elem) {
   return 6 + elem_qmax_exponent(elem) - shift - span.exponent - (span.amax > limit << shift);
 }
 
-// --- Scales ------------------------------------------------------------------------------------------
+// --- Scales -------------------------------------------------------------------------------------
 
 /** A scale as the encoder takes it. */
 typedef struct {
@@ -84,7 +87,8 @@ typedef struct {
   bool saturated;  ///< the quotient was over 448
 } gpu_scale_t;
 
-/** amax * 2^t / qmax to E4M3, as cmodel/src/quantize/tile.c: 13 bits of amax and a sticky bit suffice. */
+/** amax * 2^t / qmax to E4M3, as cmodel/src/quantize/tile.c: 13 bits of amax and a sticky bit
+ * suffice. */
 GPU gpu_scale_t e4m3_scale(const gpu_span_t &span, int elem, bool up, int t) {
   const int odd = elem_qmax_odd(elem);
   int32_t high = span.amax >> 15;
@@ -99,7 +103,8 @@ GPU gpu_scale_t e4m3_scale(const gpu_span_t &span, int elem, bool up, int t) {
   int shift = min(binade - 3 - exponent, 20);
   int32_t kept = quotient >> shift, half = 1 << shift;
   int32_t rest = 2 * (quotient - (kept << shift)) + sticky;
-  // A carry out of the significand lands in the exponent field; a larger exponent than the field's saturates.
+  // A carry out of the significand lands in the exponent field; a larger exponent than the field's
+  // saturates.
   int32_t down = min(binade + 6, 16) * 8 + kept;
   int32_t rounded = down + (up ? rest > 0 : rest > half - (kept & 1));
   int32_t byte = min(max(rounded, 1), 0x7E);
@@ -110,7 +115,8 @@ GPU gpu_scale_t e4m3_scale(const gpu_span_t &span, int elem, bool up, int t) {
   return out;
 }
 
-/** RN(amax / qmax), clamped to 2^-149..FLT_MAX: 30 bits of quotient more than the 28 of amax, and a sticky bit. */
+/** RN(amax / qmax), clamped to 2^-149..FLT_MAX: 30 bits of quotient more than the 28 of amax, and a
+ * sticky bit. */
 GPU gpu_scale_t fp32_scale(const gpu_span_t &span, int elem) {
   gpu_scale_t out = {};
   out.keep = span.amax != 0;
@@ -125,7 +131,7 @@ GPU gpu_scale_t fp32_scale(const gpu_span_t &span, int elem) {
   return out;
 }
 
-// --- Codes -------------------------------------------------------------------------------------------
+// --- Codes --------------------------------------------------------------------------------------
 
 /** Cells between code c and c + 1: where it begins and how wide it is, in quanta. */
 template <int ELEM>
@@ -137,8 +143,8 @@ GPU constexpr int cell_width(int c) {
   return ELEM == UFP4_ELEM_E2M1 ? (c < 4 ? 1 : c < 6 ? 2 : 4) : 1;
 }
 
-/** The code of a magnitude; all of it is exact, so it is the same in whatever floating-point type holds it. @p
- *  unit is the scale, @p draw its part that the random byte stands for. */
+/** The code of a magnitude; all of it is exact, so it is the same in whatever floating-point type
+ * holds it. @p unit is the scale, @p draw its part that the random byte stands for. */
 template <int ELEM, bool SR, typename REAL>
 GPU unsigned magnitude_code(REAL magnitude, REAL unit, REAL draw) {
   unsigned code = 0;
@@ -156,8 +162,8 @@ GPU unsigned magnitude_code(REAL magnitude, REAL unit, REAL draw) {
   return code;
 }
 
-/** An integer under 2^28 as a float that compares as it does with anything of 17 significant bits or less: rounded to
- *  odd, so what does not fit 24 bits is neither lost nor becomes a tie. */
+/** An integer under 2^28 as a float that compares as it does with anything of 17 significant bits
+ * or less: rounded to odd, so what does not fit 24 bits is neither lost nor becomes a tie. */
 GPU float f32_odd(uint32_t magnitude) {
   uint32_t odd = (magnitude & ~15u) | (((magnitude & 15u) + 15u) & 16u);
   return (float)(int32_t)(magnitude < (1u << 24) ? magnitude : odd);
@@ -173,8 +179,9 @@ GPU float draw_of(const uint32_t words[4], int i) {
   return ((float)(int)(words[i / 4] >> (8 * (i % 4)) & 255u) + 0.5f) * (1.0f / 256.0f);
 }
 
-/** 16 codes, E4M3 scales. Magnitudes are brought to the unit in which a quantum is the scale's significand: a
- *  shift, exact or beyond all thresholds, which have 17 bits (15 x 12 x 512) at most. */
+/** 16 codes, E4M3 scales. Magnitudes are brought to the unit in which a quantum is the scale's
+ * significand: a shift, exact or beyond all thresholds, which have 17 bits (15 x 12 x 512) at most.
+ */
 template <int ELEM, bool RHT, bool SR>
 GPU uint64_t e4m3_codes(const uint32_t bits[16], int exponent, const gpu_scale_t &scale, int t,
                         const uint32_t words[4]) {
@@ -195,7 +202,8 @@ GPU uint64_t e4m3_codes(const uint32_t bits[16], int exponent, const gpu_scale_t
 
 /** 16 codes, FP32 scales: products of 24 and 13 bits, and all numbers, are exact in double. */
 template <int ELEM, bool RHT, bool SR>
-GPU uint64_t fp32_codes(const uint32_t bits[16], int exponent, const gpu_scale_t &scale, const uint32_t words[4]) {
+GPU uint64_t fp32_codes(const uint32_t bits[16], int exponent, const gpu_scale_t &scale,
+                        const uint32_t words[4]) {
   if (!scale.keep) return 0;
   const double quantum = scale.value / (double)(1 << elem_frac(ELEM));
   const double unit = RHT ? ldexp(1.0, exponent - 152) : 1.0;

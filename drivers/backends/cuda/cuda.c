@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU behind the descriptors of the core. All CUDA is in libufp4_cuda.so (load.c); this file is plain C and part of
-// every build.
+// A GPU behind the descriptors of the core. All CUDA is in libufp4_cuda.so (load.c); this file is
+// plain C and part of every build.
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "state.h"
 #include "ufp4/panel.h"
 
-// --- Opening -------------------------------------------------------------------------------------------
+// --- Opening ------------------------------------------------------------------------------------
 
 static void cuda_close(state_t *state) {
   if (state->cuda != NULL) {
@@ -23,18 +23,21 @@ static void cuda_close(state_t *state) {
 
 static ufp4_status_t allocate_all(state_t *state) {
   void *memory, *exponents = NULL, *flags = NULL;
-  ufp4_status_t status =
-      state->table->allocate(state->cuda, ufp4_matrix_bytes((int64_t)state->memory_bytes, 1, 1), &memory);
-  if (status == UFP4_OK) status = state->table->allocate(state->cuda, (UFP4_SLOTS + 2) * sizeof(int32_t), &exponents);
-  if (status == UFP4_OK) status = state->table->allocate(state->cuda, UFP4_QUEUE_JOBS * sizeof(uint32_t), &flags);
+  ufp4_status_t status = state->table->allocate(
+      state->cuda, ufp4_matrix_bytes((int64_t)state->memory_bytes, 1, 1), &memory);
+  if (status == UFP4_OK)
+    status = state->table->allocate(state->cuda, (UFP4_SLOTS + 2) * sizeof(int32_t), &exponents);
+  if (status == UFP4_OK)
+    status = state->table->allocate(state->cuda, UFP4_QUEUE_JOBS * sizeof(uint32_t), &flags);
   state->memory = memory;
   state->exponents = exponents;
   state->flags = flags;
   return status;
 }
 
-static ufp4_status_t cuda_open(const ufp4_device_options_t *options, const ufp4_configuration_t *configuration,
-                               ufp4_message_t *message, state_t **out) {
+static ufp4_status_t cuda_open(const ufp4_device_options_t *options,
+                               const ufp4_configuration_t *configuration, ufp4_message_t *message,
+                               state_t **out) {
   *out = NULL;
   state_t *state = calloc(1, sizeof *state);
   if (state == NULL) return UFP4_ERROR_MEMORY;
@@ -67,28 +70,31 @@ static ufp4_status_t cuda_info(state_t *state, ufp4_device_info_t *info) {
   ufp4_cuda_description_t gpu;
   ufp4_cuda_describe(state, &gpu);
   snprintf(info->hardware, sizeof info->hardware,
-           "%.160s, compute capability %d.%d, driver for CUDA %d.%d, built with %d.%d", gpu.name, gpu.major, gpu.minor,
-           gpu.driver_version / 1000, gpu.driver_version % 1000 / 10, gpu.runtime_version / 1000,
-           gpu.runtime_version % 1000 / 10);
+           "%.160s, compute capability %d.%d, driver for CUDA %d.%d, built with %d.%d", gpu.name,
+           gpu.major, gpu.minor, gpu.driver_version / 1000, gpu.driver_version % 1000 / 10,
+           gpu.runtime_version / 1000, gpu.runtime_version % 1000 / 10);
   return UFP4_OK;
 }
 
-// --- Memory --------------------------------------------------------------------------------------------
+// --- Memory -------------------------------------------------------------------------------------
 
 static void *memory_at(const state_t *state, uint64_t address) {
   return state->memory + (address - UFP4_MEMORY_BASE);
 }
 
-static ufp4_status_t cuda_memory_write(state_t *state, uint64_t address, const void *data, uint64_t bytes) {
+static ufp4_status_t cuda_memory_write(state_t *state, uint64_t address, const void *data,
+                                       uint64_t bytes) {
   return state->table->write(state->cuda, memory_at(state, address), data, (size_t)bytes);
 }
 
-static ufp4_status_t cuda_memory_read(state_t *state, uint64_t address, void *data, uint64_t bytes) {
+static ufp4_status_t cuda_memory_read(state_t *state, uint64_t address, void *data,
+                                      uint64_t bytes) {
   return state->table->read(state->cuda, data, memory_at(state, address), (size_t)bytes);
 }
 
 static ufp4_cuda_exponent_t exponent_of(const state_t *state, const panel_t *panel) {
-  if (panel->mode & UFP4_MODE_SLOT) return (ufp4_cuda_exponent_t){state->exponents + panel->exponent, 0};
+  if (panel->mode & UFP4_MODE_SLOT)
+    return (ufp4_cuda_exponent_t){state->exponents + panel->exponent, 0};
   return (ufp4_cuda_exponent_t){NULL, (int16_t)panel->exponent};
 }
 
@@ -96,7 +102,7 @@ static ufp4_cuda_place_t panel_place(const panel_t *panel) {
   return (ufp4_cuda_place_t){(int64_t)panel->stride_blocks * UFP4_PANEL_ROWS, UFP4_PANEL_ROWS, 1};
 }
 
-// --- QUANT and AMAX ------------------------------------------------------------------------------------
+// --- QUANT and AMAX -----------------------------------------------------------------------------
 
 static void describe_copy(const state_t *state, const panel_t *panel, uint64_t tensor_id, int amax,
                           ufp4_cuda_copy_t *copy) {
@@ -112,7 +118,8 @@ static void describe_copy(const state_t *state, const panel_t *panel, uint64_t t
   copy->pads_groups = 1;
 }
 
-static ufp4_cuda_quantize_t describe_quant(const state_t *state, const ufp4_quant_descriptor_t *quant,
+static ufp4_cuda_quantize_t describe_quant(const state_t *state,
+                                           const ufp4_quant_descriptor_t *quant,
                                            const panel_t panels[2], uint32_t *flags) {
   const int amax = quant->opcode == UFP4_OPCODE_AMAX;
   ufp4_cuda_quantize_t job = {.source = memory_at(state, quant->src_addr),
@@ -148,8 +155,8 @@ static ufp4_status_t run_amax(state_t *state, ufp4_cuda_quantize_t *job, const p
   return status;
 }
 
-static ufp4_status_t run_quant(state_t *state, const ufp4_quant_descriptor_t *quant, ufp4_completion_t *done,
-                               uint32_t *flags) {
+static ufp4_status_t run_quant(state_t *state, const ufp4_quant_descriptor_t *quant,
+                               ufp4_completion_t *done, uint32_t *flags) {
   const panel_t panels[2] = {quant_row_panel(quant), quant_col_panel(quant)};
   done->status = (uint16_t)check_quant_bus(quant, state->memory_bytes);
   if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
@@ -158,7 +165,7 @@ static ufp4_status_t run_quant(state_t *state, const ufp4_quant_descriptor_t *qu
   return state->table->quantize(state->cuda, &job);
 }
 
-// --- GEMM ----------------------------------------------------------------------------------------------
+// --- GEMM ---------------------------------------------------------------------------------------
 
 static ufp4_cuda_operand_t panel_operand(const state_t *state, uint8_t elem, const panel_t *panel) {
   return (ufp4_cuda_operand_t){.elem = (ufp4_elem_t)elem,
@@ -169,29 +176,31 @@ static ufp4_cuda_operand_t panel_operand(const state_t *state, uint8_t elem, con
                                .exponent = exponent_of(state, panel)};
 }
 
-static ufp4_status_t run_gemm(state_t *state, const ufp4_gemm_descriptor_t *gemm, ufp4_completion_t *done) {
+static ufp4_status_t run_gemm(state_t *state, const ufp4_gemm_descriptor_t *gemm,
+                              ufp4_completion_t *done) {
   const panel_t a = gemm_a_panel(gemm), b = gemm_b_panel(gemm);
   const int nvfp4 = gemm->scale == UFP4_SCALE_NVFP4;
   done->status = (uint16_t)check_gemm_bus(gemm, state->memory_bytes);
   if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
-  ufp4_cuda_gemm_t job = {.contract = UFP4_CONTRACT_EXACT,
-                          .scale = UFP4_SCALE_E4M3,  // NVFP4's bytes are the same
-                          .k = gemm->k,
-                          .a = panel_operand(state, gemm->a_elem, &a),
-                          .b = panel_operand(state, gemm->b_elem, &b),
-                          .scale_product = nvfp4 ? ufp4_f32_value(gemm->tensor_scale) : 1.0f,
-                          .alpha = gemm->d_mode & UFP4_D_MODE_ALPHA ? ufp4_f32_value(gemm->alpha) : 1.0f,
-                          .c_ld = gemm->c_stride_bytes / sizeof(float),
-                          .accumulate_ld = gemm->sums_stride_bytes / sizeof(int64_t),
-                          .d = memory_at(state, gemm->d_addr),
-                          .d_dtype = (ufp4_dtype_t)gemm->d_dtype,
-                          .d_ld = gemm->d_stride_bytes / dtype_bytes(gemm->d_dtype)};
+  ufp4_cuda_gemm_t job = {
+      .contract = UFP4_CONTRACT_EXACT,
+      .scale = UFP4_SCALE_E4M3,  // NVFP4's bytes are the same
+      .k = gemm->k,
+      .a = panel_operand(state, gemm->a_elem, &a),
+      .b = panel_operand(state, gemm->b_elem, &b),
+      .scale_product = nvfp4 ? ufp4_f32_value(gemm->tensor_scale) : 1.0f,
+      .alpha = gemm->d_mode & UFP4_D_MODE_ALPHA ? ufp4_f32_value(gemm->alpha) : 1.0f,
+      .c_ld = gemm->c_stride_bytes / sizeof(float),
+      .accumulate_ld = gemm->sums_stride_bytes / sizeof(int64_t),
+      .d = memory_at(state, gemm->d_addr),
+      .d_dtype = (ufp4_dtype_t)gemm->d_dtype,
+      .d_ld = gemm->d_stride_bytes / dtype_bytes(gemm->d_dtype)};
   if (gemm->d_mode & UFP4_D_MODE_C) job.c = memory_at(state, gemm->c_addr);
   if (gemm->d_mode & UFP4_D_MODE_SUMS) job.accumulate = memory_at(state, gemm->sums_addr);
   return state->table->gemm(state->cuda, &job);
 }
 
-// --- Jobs ----------------------------------------------------------------------------------------------
+// --- Jobs ---------------------------------------------------------------------------------------
 
 static int any_set(const ufp4_descriptor_t *descriptor, size_t from) {
   for (size_t i = from; i < sizeof descriptor->bytes; i++) {
@@ -200,7 +209,8 @@ static int any_set(const ufp4_descriptor_t *descriptor, size_t from) {
   return 0;
 }
 
-// What the core may have learnt and this backend not: it has the exact contract, and QUANT with E4M3 scales.
+// What the core may have learnt and this backend not: it has the exact contract, and QUANT with
+// E4M3 scales.
 static int is_unsupported(const ufp4_descriptor_t *descriptor) {
   const ufp4_gemm_descriptor_t *gemm = &descriptor->gemm;
   if (descriptor->header.opcode == UFP4_OPCODE_QUANT) {
@@ -208,12 +218,14 @@ static int is_unsupported(const ufp4_descriptor_t *descriptor) {
            any_set(descriptor, offsetof(ufp4_quant_descriptor_t, scale) + 1);
   }
   if (descriptor->header.opcode != UFP4_OPCODE_GEMM) return 0;
-  return gemm->contract != UFP4_CONTRACT_EXACT || (gemm->scale != UFP4_SCALE_E4M3 && gemm->scale != UFP4_SCALE_NVFP4) ||
-         any_set(descriptor, offsetof(ufp4_gemm_descriptor_t, tensor_scale) + sizeof gemm->tensor_scale);
+  return gemm->contract != UFP4_CONTRACT_EXACT ||
+         (gemm->scale != UFP4_SCALE_E4M3 && gemm->scale != UFP4_SCALE_NVFP4) ||
+         any_set(descriptor,
+                 offsetof(ufp4_gemm_descriptor_t, tensor_scale) + sizeof gemm->tensor_scale);
 }
 
-static ufp4_status_t run(state_t *state, const ufp4_descriptor_t *descriptor, ufp4_completion_t *done,
-                         uint32_t *flags) {
+static ufp4_status_t run(state_t *state, const ufp4_descriptor_t *descriptor,
+                         ufp4_completion_t *done, uint32_t *flags) {
   done->status = (uint16_t)check_descriptor(descriptor, &state->configuration, &state->slots);
   if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
   if (is_unsupported(descriptor)) {
@@ -260,7 +272,8 @@ static ufp4_status_t cuda_slot_read(state_t *state, unsigned slot, int *exponent
     ufp4_message_set(state->message, "slot %u was never written", slot);
     return UFP4_ERROR_ARGUMENT;
   }
-  ufp4_status_t status = state->table->read(state->cuda, &value, state->exponents + slot, sizeof value);
+  ufp4_status_t status =
+      state->table->read(state->cuda, &value, state->exponents + slot, sizeof value);
   *exponent = value;
   return status;
 }

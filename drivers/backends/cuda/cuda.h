@@ -6,20 +6,22 @@
 #include "backend.h"
 #include "table.h"
 
-/** The table of libufp4_cuda.so. UFP4_ERROR_UNSUPPORTED, and why, where there is none: it is built where nvcc is. */
+/** The table of libufp4_cuda.so. UFP4_ERROR_UNSUPPORTED, and why, where there is none: it is built
+ * where nvcc is. */
 ufp4_status_t ufp4_cuda_load(ufp4_message_t *message, const ufp4_cuda_table_t **out);
 
 /** The GPU behind the backend's state. */
 void ufp4_cuda_describe(const ufp4_backend_state_t *state, ufp4_cuda_description_t *out);
 
-/** What is otherwise chosen by shape and scale, and does not show in the bits: ufp4_cuda_gemm_t has the words. */
+/** What is otherwise chosen by shape and scale, and does not show in the bits: ufp4_cuda_gemm_t has
+ * the words. */
 typedef struct {
   int tile;
   ufp4_cuda_product_t product;
 } ufp4_cuda_choice_t;
 /** The table's gemm, with a choice. */
 ufp4_status_t ufp4_cuda_gemm_with(ufp4_backend_state_t *state, const ufp4_cuda_choice_t *choice,
-                                  const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d,
-                                  int64_t d_ld);
+                                  const ufp4_operand_t *a, const ufp4_operand_t *b,
+                                  const ufp4_gemm_t *how, void *d, int64_t d_ld);
 
 #endif

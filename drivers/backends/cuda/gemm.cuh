@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM in two steps. Operands are unpacked once, rows of k padded with zeros to whole tiles; then thread blocks of
-// TILE x TILE outputs stream them through shared memory, 64 elements of k at a time, several stages ahead, and take
-// one tensor core product from zero for each block of 16: its sum is exact, and what is done with it is the
-// contract's, in increasing k. So neither the tile nor the order of thread blocks can show in the bits.
+// GEMM in two steps. Operands are unpacked once, rows of k padded with zeros to whole tiles; then
+// thread blocks of TILE x TILE outputs stream them through shared memory, 64 elements of k at a
+// time, several stages ahead, and take one tensor core product from zero for each block of 16: its
+// sum is exact, and what is done with it is the contract's, in increasing k. So neither the tile
+// nor the order of thread blocks can show in the bits.
 #ifndef UFP4_CUDA_GEMM_CUH
 #define UFP4_CUDA_GEMM_CUH
 
 #include "number.cuh"
 #include "table.h"
 
-#define GEMM_CHUNK 4      // blocks of 16 in a stage
-#define GEMM_ROWS 128     // unpacked rows are padded to this
+#define GEMM_CHUNK 4   // blocks of 16 in a stage
+#define GEMM_ROWS 128  // unpacked rows are padded to this
 #define UNPACK_THREADS 256
 
 /** An unpacked operand. */
@@ -28,7 +29,7 @@ typedef struct {
   float unit;  ///< of products of quanta
 } gpu_gemm_t;
 
-// --- Unpacking ---------------------------------------------------------------------------------------
+// --- Unpacking ----------------------------------------------------------------------------------
 
 /** What the elements become, and the scales beside them. */
 enum { UNPACK_INT8_INT, UNPACK_INT8_FLOAT, UNPACK_BF16 };
@@ -52,7 +53,8 @@ GPU float scale_value(int scale, uint32_t stored) {
 
 /** Two BF16 of 16 bits: quanta * scale has 7 bits at most (15 x 8), so both are exact. */
 GPU uint32_t bf16_pair(int32_t low, int32_t high, float scale) {
-  const uint32_t a = (uint32_t)__float_as_int((float)low * scale), b = (uint32_t)__float_as_int((float)high * scale);
+  const uint32_t a = (uint32_t)__float_as_int((float)low * scale),
+                 b = (uint32_t)__float_as_int((float)high * scale);
   return a >> 16 | (b & 0xFFFF0000u);
 }
 
@@ -78,7 +80,8 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
   }
   uint32_t quanta[4];
 #pragma unroll
-  for (int i = 0; i < 4; i++) quanta[i] = elem_decode_any(in.elem, (uint32_t)(codes >> (16 * i)) & 0xFFFFu);
+  for (int i = 0; i < 4; i++)
+    quanta[i] = elem_decode_any(in.elem, (uint32_t)(codes >> (16 * i)) & 0xFFFFu);
   const bool zero = poisoned || stored == 0;
   if (KIND == UNPACK_BF16) {
     const float value = zero ? 0.0f : scale_value(scale, stored) * f32_power(-elem_frac(in.elem));
@@ -101,9 +104,10 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
   }
 }
 
-// --- Contracts ---------------------------------------------------------------------------------------
+// --- Contracts ----------------------------------------------------------------------------------
 
-/** exact: dot (2304 at most) times a's scale in units of 2^-9 is under 2^30, and goes into 64 bits with b's. */
+/** exact: dot (2304 at most) times a's scale in units of 2^-9 is under 2^30, and goes into 64 bits
+ * with b's. */
 struct gemm_exact_t {
   typedef int32_t product_t;
   typedef int32_t weight_t;
@@ -114,7 +118,8 @@ struct gemm_exact_t {
   }
 };
 
-/** fp32 with E4M3 scales folded into BF16 elements: the product is the block, exact (docs/results/gpu.md); one rounding. */
+/** fp32 with E4M3 scales folded into BF16 elements: the product is the block, exact
+ * (docs/results/gpu.md); one rounding. */
 struct gemm_folded_t {
   typedef float product_t;
   typedef float weight_t;
@@ -136,7 +141,7 @@ struct gemm_scaled_t {
   }
 };
 
-// --- Results -----------------------------------------------------------------------------------------
+// --- Results ------------------------------------------------------------------------------------
 
 GPU int32_t gemm_exponent(const ufp4_cuda_exponent_t &exponent) {
   return exponent.slot != nullptr ? *exponent.slot : exponent.value;
@@ -148,7 +153,8 @@ GPU float rescaled(float sum, int exponent) {
   if ((bits & GPU_F32_INF) == GPU_F32_INF || (exponent == 0 && sum != 0.0f)) return sum;
   const int64_t significand = f32_significand(bits);
   const int unit = f32_exponent(bits) - 150;
-  return __int_as_float((int)f32_from_scaled(bits >> 31 != 0 ? -significand : significand, unit + exponent));
+  return __int_as_float(
+      (int)f32_from_scaled(bits >> 31 != 0 ? -significand : significand, unit + exponent));
 }
 
 GPU float gemm_round(const ufp4_cuda_gemm_t &, float sum, int t) {
@@ -160,14 +166,16 @@ GPU float gemm_round(const ufp4_cuda_gemm_t &job, int64_t sum, int t) {
   return __int_as_float((int)f32_from_scaled(sum, -(unit + t)));
 }
 
-GPU int64_t gemm_accumulated(const ufp4_cuda_gemm_t &job, int64_t sum, bool poisoned, int64_t i, int64_t j) {
+GPU int64_t gemm_accumulated(const ufp4_cuda_gemm_t &job, int64_t sum, bool poisoned, int64_t i,
+                             int64_t j) {
   const int64_t earlier = job.accumulate != nullptr ? job.accumulate[i * job.accumulate_ld + j] : 0;
   if (poisoned || earlier == INT64_MIN) return INT64_MIN;
   return (int64_t)((uint64_t)sum + (uint64_t)earlier);
 }
 
 /** The accumulated sum and whether it stands for NaN; the contract fp32 has none. */
-GPU bool gemm_whole(const ufp4_cuda_gemm_t &job, int64_t *sum, bool poisoned, int64_t i, int64_t j) {
+GPU bool gemm_whole(const ufp4_cuda_gemm_t &job, int64_t *sum, bool poisoned, int64_t i,
+                    int64_t j) {
   *sum = gemm_accumulated(job, *sum, poisoned, i, j);
   if (job.d_dtype == UFP4_DTYPE_I64) ((int64_t *)job.d)[i * job.d_ld + j] = *sum;
   return *sum == INT64_MIN;
@@ -177,7 +185,8 @@ GPU bool gemm_whole(const ufp4_cuda_gemm_t &, float *, bool poisoned, int64_t, i
   return poisoned;
 }
 
-/** One output. Each line is one operation, rounded once; a factor and C enter only where present. */
+/** One output. Each line is one operation, rounded once; a factor and C enter only where present.
+ */
 template <typename SUM>
 GPU void gemm_store(const gpu_gemm_t &g, SUM sum, int t, int64_t i, int64_t j) {
   const ufp4_cuda_gemm_t &job = g.job;
@@ -196,7 +205,7 @@ GPU void gemm_store(const gpu_gemm_t &g, SUM sum, int t, int64_t i, int64_t j) {
   }
 }
 
-// --- Shared memory -----------------------------------------------------------------------------------
+// --- Shared memory ------------------------------------------------------------------------------
 
 /** Shapes: a warp has MI x NI products of 16 x 8 outputs. */
 template <typename CONTRACT, int TILE>
@@ -216,7 +225,8 @@ struct gemm_shape_t {
   };
 };
 
-/** Where piece p of a row lies: turned by the row, so that the eight rows of a matrix load are in different banks. */
+/** Where piece p of a row lies: turned by the row, so that the eight rows of a matrix load are in
+ * different banks. */
 template <int PIECES>
 GPU int gemm_piece(int row, int p) {
   return row * PIECES + (PIECES == 4 ? p ^ (row >> 1 & 3) : p ^ (row & 7));
@@ -224,26 +234,30 @@ GPU int gemm_piece(int row, int p) {
 
 /** One operand's part of a stage: elements, and behind those of both operands the weights. */
 template <typename CONTRACT, int TILE>
-GPU void gemm_load_side(const gpu_unpacked_t &in, int64_t row, int64_t block, unsigned char *elements,
-                        unsigned char *weights) {
+GPU void gemm_load_side(const gpu_unpacked_t &in, int64_t row, int64_t block,
+                        unsigned char *elements, unsigned char *weights) {
   typedef gemm_shape_t<CONTRACT, TILE> shape;
 #pragma unroll
   for (int i = 0; i < TILE * shape::PIECES / shape::THREADS; i++) {
-    const int index = i * shape::THREADS + (int)threadIdx.x, r = index / shape::PIECES, p = index % shape::PIECES;
-    gpu_copy_16(elements + gemm_piece<shape::PIECES>(r, p) * 16,
-                in.elements + ((row + r) * in.padded_blocks + block) * CONTRACT::UNIT_BYTES + p * 16);
+    const int index = i * shape::THREADS + (int)threadIdx.x, r = index / shape::PIECES,
+              p = index % shape::PIECES;
+    gpu_copy_16(
+        elements + gemm_piece<shape::PIECES>(r, p) * 16,
+        in.elements + ((row + r) * in.padded_blocks + block) * CONTRACT::UNIT_BYTES + p * 16);
   }
   if (!CONTRACT::HAS_WEIGHTS) return;
   // Four weights are a copy.
   const int index = (int)threadIdx.x;
   if (index < GEMM_CHUNK * TILE / 4) {
     const int b = index / (TILE / 4), r = index % (TILE / 4) * 4;
-    gpu_copy_16(weights + (b * TILE + r) * 4, (const int32_t *)in.weights + (block + b) * in.padded_rows + row + r);
+    gpu_copy_16(weights + (b * TILE + r) * 4,
+                (const int32_t *)in.weights + (block + b) * in.padded_rows + row + r);
   }
 }
 
 template <typename CONTRACT, int TILE>
-GPU void gemm_load(const gpu_gemm_t &g, int64_t row, int64_t col, int64_t chunk, unsigned char *stage) {
+GPU void gemm_load(const gpu_gemm_t &g, int64_t row, int64_t col, int64_t chunk,
+                   unsigned char *stage) {
   typedef gemm_shape_t<CONTRACT, TILE> shape;
   unsigned char *weights = stage + 2 * shape::SIDE_BYTES;
   gemm_load_side<CONTRACT, TILE>(g.a, row, chunk * GEMM_CHUNK, stage, weights);
@@ -251,11 +265,13 @@ GPU void gemm_load(const gpu_gemm_t &g, int64_t row, int64_t col, int64_t chunk,
                                  weights + shape::WEIGHT_BYTES);
 }
 
-// --- Products ----------------------------------------------------------------------------------------
+// --- Products -----------------------------------------------------------------------------------
 
-/** Fragments of block k of a stage. INT8: a block of a row is one row of a matrix load, so one load has 32 rows. */
+/** Fragments of block k of a stage. INT8: a block of a row is one row of a matrix load, so one load
+ * has 32 rows. */
 template <int MI>
-GPU void gemm_fragments(const unsigned char *side, int row, int k, uint32_t (&a)[MI][2], const gemm_exact_t *) {
+GPU void gemm_fragments(const unsigned char *side, int row, int k, uint32_t (&a)[MI][2],
+                        const gemm_exact_t *) {
   const int lane = (int)threadIdx.x % 32;
 #pragma unroll
   for (int i = 0; i < MI / 2; i++) {
@@ -274,7 +290,8 @@ GPU void gemm_columns(const unsigned char *side, int col, int k, uint32_t (&b)[4
 
 /** BF16: a block is two rows of matrix loads, so one load has 16 rows. */
 template <int MI>
-GPU void gemm_fragments(const unsigned char *side, int row, int k, uint32_t (&a)[MI][4], const gemm_folded_t *) {
+GPU void gemm_fragments(const unsigned char *side, int row, int k, uint32_t (&a)[MI][4],
+                        const gemm_folded_t *) {
   const int lane = (int)threadIdx.x % 32;
 #pragma unroll
   for (int i = 0; i < MI; i++) {
@@ -287,7 +304,9 @@ GPU void gemm_columns(const unsigned char *side, int col, int k, uint32_t (&b)[4
 #pragma unroll
   for (int i = 0; i < 2; i++) {
     uint32_t r[4];
-    gpu_ldmatrix_x4(r, side + gemm_piece<8>(col + 16 * i + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2) * 16);
+    gpu_ldmatrix_x4(
+        r,
+        side + gemm_piece<8>(col + 16 * i + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2) * 16);
     b[2 * i][0] = r[0], b[2 * i][1] = r[1], b[2 * i + 1][0] = r[2], b[2 * i + 1][1] = r[3];
   }
 }
@@ -311,8 +330,8 @@ GPU const gemm_folded_t *gemm_loader(const gemm_folded_t *contract) {
   return contract;
 }
 
-/** Block k of a stage into the sums. Element e of a product's fragment is row lane / 4, + 8 for e >= 2, column
- *  lane % 4 * 2 + e % 2. */
+/** Block k of a stage into the sums. Element e of a product's fragment is row lane / 4, + 8 for e
+ * >= 2, column lane % 4 * 2 + e % 2. */
 template <typename CONTRACT, int TILE, int MI, int NI>
 GPU void gemm_block(const unsigned char *stage, int row, int col, int k, float unit,
                     typename CONTRACT::sum_t (&sums)[MI][NI][4]) {
@@ -325,7 +344,8 @@ GPU void gemm_block(const unsigned char *stage, int row, int col, int k, float u
   gemm_columns(stage + shape::SIDE_BYTES, col, k, b);
   if (CONTRACT::HAS_WEIGHTS) {
     const weight_t *of_a = (const weight_t *)(stage + 2 * shape::SIDE_BYTES) + k * TILE + row;
-    const weight_t *of_b = (const weight_t *)(stage + 2 * shape::SIDE_BYTES + shape::WEIGHT_BYTES) + k * TILE + col;
+    const weight_t *of_b =
+        (const weight_t *)(stage + 2 * shape::SIDE_BYTES + shape::WEIGHT_BYTES) + k * TILE + col;
 #pragma unroll
     for (int i = 0; i < 2 * MI; i++) wa[i / 2][i % 2] = of_a[8 * i + g];
 #pragma unroll
@@ -338,12 +358,14 @@ GPU void gemm_block(const unsigned char *stage, int row, int col, int k, float u
       typename CONTRACT::product_t d[4];
       gemm_multiply(d, a[i], b[j]);
 #pragma unroll
-      for (int e = 0; e < 4; e++) sums[i][j][e] = CONTRACT::add(sums[i][j][e], d[e], wa[i][e / 2], wb[j][e % 2], unit);
+      for (int e = 0; e < 4; e++)
+        sums[i][j][e] = CONTRACT::add(sums[i][j][e], d[e], wa[i][e / 2], wb[j][e % 2], unit);
     }
   }
 }
 
-/** Thread blocks go down in bands of eight rows of tiles, so that those at work at a time share their operands. */
+/** Thread blocks go down in bands of eight rows of tiles, so that those at work at a time share
+ * their operands. */
 GPU void gemm_place(int64_t rows, int64_t cols, int64_t *row, int64_t *col) {
   const int64_t band = 8, index = (int64_t)blockIdx.x, first = index / (band * cols) * band;
   const int64_t height = rows - first < band ? rows - first : band, in_band = index - first * cols;
@@ -352,19 +374,23 @@ GPU void gemm_place(int64_t rows, int64_t cols, int64_t *row, int64_t *col) {
 }
 
 template <typename CONTRACT, int TILE>
-GPU_KERNEL void GPU_LAUNCH_BOUNDS((gemm_shape_t<CONTRACT, TILE>::THREADS)) gemm_kernel(gpu_gemm_t g) {
+GPU_KERNEL void GPU_LAUNCH_BOUNDS((gemm_shape_t<CONTRACT, TILE>::THREADS))
+    gemm_kernel(gpu_gemm_t g) {
   typedef gemm_shape_t<CONTRACT, TILE> shape;
   const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
-  const int row = warp / shape::WARPS_ACROSS * (16 * shape::MI), col = warp % shape::WARPS_ACROSS * (8 * shape::NI);
+  const int row = warp / shape::WARPS_ACROSS * (16 * shape::MI),
+            col = warp % shape::WARPS_ACROSS * (8 * shape::NI);
   unsigned char *shared = gpu_shared();
   int64_t tile_row, tile_col;
-  gemm_place((g.job.a.rows + TILE - 1) / TILE, (g.job.b.rows + TILE - 1) / TILE, &tile_row, &tile_col);
+  gemm_place((g.job.a.rows + TILE - 1) / TILE, (g.job.b.rows + TILE - 1) / TILE, &tile_row,
+             &tile_col);
   tile_row *= TILE;
   tile_col *= TILE;
   typename CONTRACT::sum_t sums[shape::MI][shape::NI][4] = {};
   const int64_t chunks = g.a.padded_blocks / GEMM_CHUNK;
   for (int s = 0; s < shape::STAGES - 1; s++) {
-    if (s < chunks) gemm_load<CONTRACT, TILE>(g, tile_row, tile_col, s, shared + s * shape::STAGE_BYTES);
+    if (s < chunks)
+      gemm_load<CONTRACT, TILE>(g, tile_row, tile_col, s, shared + s * shape::STAGE_BYTES);
     gpu_copy_commit();
   }
   for (int64_t chunk = 0; chunk < chunks; chunk++) {
@@ -373,7 +399,8 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS((gemm_shape_t<CONTRACT, TILE>::THREADS)) gemm_
     __syncthreads();
     const int64_t next = chunk + shape::STAGES - 1;
     if (next < chunks) {
-      gemm_load<CONTRACT, TILE>(g, tile_row, tile_col, next, shared + next % shape::STAGES * shape::STAGE_BYTES);
+      gemm_load<CONTRACT, TILE>(g, tile_row, tile_col, next,
+                                shared + next % shape::STAGES * shape::STAGE_BYTES);
     }
     gpu_copy_commit();
     const unsigned char *stage = shared + chunk % shape::STAGES * shape::STAGE_BYTES;

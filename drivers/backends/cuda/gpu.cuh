@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels need of the machine beyond CUDA C++: tensor core products, matrix loads and asynchronous copies, a
-// small function each. A CPU build includes tests/cuda/emulated.h instead, which has the same names.
+// What the kernels need of the machine beyond CUDA C++: tensor core products, matrix loads and
+// asynchronous copies, a small function each. A CPU build includes tests/cuda/emulated.h instead,
+// which has the same names.
 #ifndef UFP4_CUDA_GPU_CUH
 #define UFP4_CUDA_GPU_CUH
 
@@ -27,23 +28,27 @@ GPU uint32_t gpu_shared_address(const void *pointer) {
   return (uint32_t)__cvta_generic_to_shared(pointer);
 }
 
-/** D = A B of 16 x 8 x 16 signed bytes. PTX ISA, "Matrix Fragments for mma.m16n8k16 with integer type". */
+/** D = A B of 16 x 8 x 16 signed bytes. PTX ISA, "Matrix Fragments for mma.m16n8k16 with integer
+ * type". */
 GPU void gpu_mma_s8(int32_t d[4], const uint32_t a[2], uint32_t b) {
-  asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %7, %7, %7};"
+  asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %7, "
+      "%7, %7};"
       : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(b), "r"(0));
 }
 
-/** D = A B of 16 x 8 x 16 BF16, FP32 sums from zero. PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point
- *  type". */
+/** D = A B of 16 x 8 x 16 BF16, FP32 sums from zero. PTX ISA, "Matrix Fragments for mma.m16n8k16
+ * with floating point type". */
 GPU void gpu_mma_bf16(float d[4], const uint32_t a[4], const uint32_t b[2]) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, "
       "{%10, %10, %10, %10};"
       : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(0.0f));
 }
 
-/** Four matrices of 8 rows of 16 bytes; lane l gives the address of row l % 8 of matrix l / 8. PTX ISA, "ldmatrix". */
+/** Four matrices of 8 rows of 16 bytes; lane l gives the address of row l % 8 of matrix l / 8. PTX
+ * ISA, "ldmatrix". */
 GPU void gpu_ldmatrix_x4(uint32_t r[4], const void *row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
@@ -51,9 +56,12 @@ GPU void gpu_ldmatrix_x4(uint32_t r[4], const void *row) {
                : "memory");
 }
 
-/** 16 bytes from global to shared memory, some time before the group's wait returns. PTX ISA, "cp.async". */
+/** 16 bytes from global to shared memory, some time before the group's wait returns. PTX ISA,
+ * "cp.async". */
 GPU void gpu_copy_16(void *shared, const void *global) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(gpu_shared_address(shared)), "l"(global) : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(gpu_shared_address(shared)),
+               "l"(global)
+               : "memory");
 }
 
 GPU void gpu_copy_commit() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libufp4_cuda.so: the table of table.h on the CUDA runtime. Kernels go into the default stream, so they run in the
-// order of the calls.
+// libufp4_cuda.so: the table of table.h on the CUDA runtime. Kernels go into the default stream, so
+// they run in the order of the calls.
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -43,7 +43,8 @@ ufp4_status_t fail(ufp4_message_t *message, ufp4_status_t status, const char *fo
 /** A failed call: out of memory leaves the GPU as it was, anything else is its end. */
 ufp4_status_t check(ufp4_cuda_t *cuda, cudaError_t error, const char *what) {
   if (error == cudaSuccess) return UFP4_OK;
-  const ufp4_status_t status = error == cudaErrorMemoryAllocation ? UFP4_ERROR_MEMORY : UFP4_ERROR_DEVICE;
+  const ufp4_status_t status =
+      error == cudaErrorMemoryAllocation ? UFP4_ERROR_MEMORY : UFP4_ERROR_DEVICE;
   if (status == UFP4_ERROR_MEMORY) (void)cudaGetLastError();
   return fail(cuda->message, status, "cuda: %s: %s", what, cudaGetErrorString(error));
 }
@@ -52,7 +53,7 @@ ufp4_status_t launched(ufp4_cuda_t *cuda, const char *what) {
   return check(cuda, cudaGetLastError(), what);
 }
 
-// --- The device --------------------------------------------------------------------------------------
+// --- The device ---------------------------------------------------------------------------------
 
 double peak_bandwidth() {
   int kilohertz = 0, bits = 0;
@@ -61,7 +62,8 @@ double peak_bandwidth() {
   return 2.0 * 1e3 * kilohertz * bits / 8;
 }
 
-/** Dense BF16 MACs a cycle and multiprocessor: of the data-center GPUs, from NVIDIA's architecture white papers. */
+/** Dense BF16 MACs a cycle and multiprocessor: of the data-center GPUs, from NVIDIA's architecture
+ * white papers. */
 double peak_macs(const cudaDeviceProp &properties) {
   int kilohertz = 0;
   (void)cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, 0);
@@ -102,7 +104,8 @@ void close_gpu(ufp4_cuda_t *cuda) {
 
 template <typename CONTRACT, int TILE>
 cudaError_t allow_shared() {
-  return GPU_ALLOW_SHARED((gemm_kernel<CONTRACT, TILE>), (gemm_shape_t<CONTRACT, TILE>::SHARED_BYTES));
+  return GPU_ALLOW_SHARED((gemm_kernel<CONTRACT, TILE>),
+                          (gemm_shape_t<CONTRACT, TILE>::SHARED_BYTES));
 }
 
 /** Also the first use of the device's code: a GPU for which there is none says so here. */
@@ -123,7 +126,8 @@ ufp4_status_t open_gpu(ufp4_message_t *message, ufp4_cuda_t **out) {
   if (error == cudaSuccess && count == 0) error = cudaErrorNoDevice;
   if (error == cudaSuccess) error = cudaSetDevice(0);
   if (error != cudaSuccess) {
-    return fail(message, UFP4_ERROR_DEVICE, "cuda: no GPU that can be used: %s", cudaGetErrorString(error));
+    return fail(message, UFP4_ERROR_DEVICE, "cuda: no GPU that can be used: %s",
+                cudaGetErrorString(error));
   }
   ufp4_cuda_t *cuda = (ufp4_cuda_t *)calloc(1, sizeof *cuda);
   if (cuda == nullptr) return fail(message, UFP4_ERROR_MEMORY, "cuda: the host is out of memory");
@@ -134,7 +138,8 @@ ufp4_status_t open_gpu(ufp4_message_t *message, ufp4_cuda_t **out) {
   if (error == cudaSuccess) error = cudaEventCreate(&cuda->stop);
   if (error != cudaSuccess) {
     const char *name = cuda->description.name;
-    fail(message, UFP4_ERROR_DEVICE, "cuda: %s cannot be used: %s", name, cudaGetErrorString(error));
+    fail(message, UFP4_ERROR_DEVICE, "cuda: %s cannot be used: %s", name,
+         cudaGetErrorString(error));
     close_gpu(cuda);
     return UFP4_ERROR_DEVICE;
   }
@@ -146,7 +151,7 @@ void describe(const ufp4_cuda_t *cuda, ufp4_cuda_description_t *out) {
   *out = cuda->description;
 }
 
-// --- Memory ------------------------------------------------------------------------------------------
+// --- Memory -------------------------------------------------------------------------------------
 
 ufp4_status_t allocate(ufp4_cuda_t *cuda, size_t bytes, void **out) {
   *out = nullptr;
@@ -183,14 +188,15 @@ ufp4_status_t grow(ufp4_cuda_t *cuda, scratch_t *scratch, size_t bytes) {
   return check(cuda, error, "memory for unpacked operands");
 }
 
-// --- QUANT and AMAX ----------------------------------------------------------------------------------
+// --- QUANT and AMAX -----------------------------------------------------------------------------
 
 int64_t divide_up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
 dim3 quantize_grid(const ufp4_cuda_quantize_t *job) {
-  return dim3((unsigned)divide_up(job->cols, QUANTIZE_SIDE), (unsigned)divide_up(job->rows, QUANTIZE_SIDE));
+  return dim3((unsigned)divide_up(job->cols, QUANTIZE_SIDE),
+              (unsigned)divide_up(job->rows, QUANTIZE_SIDE));
 }
 
 ufp4_status_t amax(ufp4_cuda_t *cuda, const ufp4_cuda_quantize_t *job) {
@@ -240,17 +246,19 @@ ufp4_status_t quantize(ufp4_cuda_t *cuda, const ufp4_cuda_quantize_t *job) {
   return launched(cuda, "quantize");
 }
 
-// --- GEMM --------------------------------------------------------------------------------------------
+// --- GEMM ---------------------------------------------------------------------------------------
 
 template <typename CONTRACT>
-ufp4_status_t unpack(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, int side, gpu_unpacked_t *out) {
+ufp4_status_t unpack(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, int side,
+                     gpu_unpacked_t *out) {
   const ufp4_cuda_operand_t &in = side == 0 ? job->a : job->b;
   const int64_t blocks = divide_up(job->k, 16);
   out->padded_rows = divide_up(in.rows, GEMM_ROWS) * GEMM_ROWS;
   out->padded_blocks = divide_up(blocks, GEMM_CHUNK) * GEMM_CHUNK;
   const int64_t units = out->padded_rows * out->padded_blocks;
   ufp4_status_t status = grow(cuda, &cuda->elements[side], (size_t)(units * CONTRACT::UNIT_BYTES));
-  if (status == UFP4_OK && CONTRACT::HAS_WEIGHTS) status = grow(cuda, &cuda->weights[side], (size_t)(units * 4));
+  if (status == UFP4_OK && CONTRACT::HAS_WEIGHTS)
+    status = grow(cuda, &cuda->weights[side], (size_t)(units * 4));
   if (status == UFP4_OK) status = grow(cuda, &cuda->poisoned[side], (size_t)out->padded_rows);
   if (status != UFP4_OK) return status;
   out->elements = (unsigned char *)cuda->elements[side].memory;
@@ -258,8 +266,8 @@ ufp4_status_t unpack(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, int side, g
   out->poisoned = (uint8_t *)cuda->poisoned[side].memory;
   status = clear(cuda, out->poisoned, (size_t)out->padded_rows);
   if (status != UFP4_OK) return status;
-  GPU_LAUNCH((unpack_kernel<CONTRACT::KIND>), dim3((unsigned)divide_up(units, UNPACK_THREADS)), UNPACK_THREADS, 0, in,
-             (int)job->scale, blocks, *out);
+  GPU_LAUNCH((unpack_kernel<CONTRACT::KIND>), dim3((unsigned)divide_up(units, UNPACK_THREADS)),
+             UNPACK_THREADS, 0, in, (int)job->scale, blocks, *out);
   return launched(cuda, "unpack");
 }
 
@@ -274,7 +282,8 @@ void launch_gemm(const gpu_gemm_t &g) {
 /** Large tiles where there are enough of them for all multiprocessors. */
 bool wants_large(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
   if (job->tile != 0) return job->tile == 128;
-  return divide_up(job->a.rows, 128) * divide_up(job->b.rows, 128) >= cuda->description.multiprocessors;
+  return divide_up(job->a.rows, 128) * divide_up(job->b.rows, 128) >=
+         cuda->description.multiprocessors;
 }
 
 template <typename CONTRACT>
@@ -301,7 +310,7 @@ ufp4_status_t gemm(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
   return folds ? run_gemm<gemm_folded_t>(cuda, job) : run_gemm<gemm_scaled_t>(cuda, job);
 }
 
-// --- Time, and NVIDIA's library ----------------------------------------------------------------------
+// --- Time, and NVIDIA's library -----------------------------------------------------------------
 
 ufp4_status_t synchronize(ufp4_cuda_t *cuda) {
   return check(cuda, cudaDeviceSynchronize(), "running");
@@ -320,21 +329,23 @@ ufp4_status_t timer_stop(ufp4_cuda_t *cuda, double *milliseconds) {
   return check(cuda, error, "timer");
 }
 
-ufp4_status_t vendor(ufp4_cuda_t *cuda, ufp4_cuda_vendor_t what, int64_t m, int64_t n, int64_t k, const void *a,
-                     const void *b, void *d) {
+ufp4_status_t vendor(ufp4_cuda_t *cuda, ufp4_cuda_vendor_t what, int64_t m, int64_t n, int64_t k,
+                     const void *a, const void *b, void *d) {
   if (cuda->vendor == nullptr) cuda->vendor = vendor_open(cuda->message);
   if (cuda->vendor == nullptr) return UFP4_ERROR_UNSUPPORTED;
   return vendor_gemm(cuda->vendor, what, m, n, k, a, b, d, cuda->message);
 }
 
-ufp4_status_t narrow(ufp4_cuda_t *cuda, const ufp4_cuda_operand_t *in, int64_t k, ufp4_cuda_narrow_t kind,
-                     void *elements, void *scales) {
+ufp4_status_t narrow(ufp4_cuda_t *cuda, const ufp4_cuda_operand_t *in, int64_t k,
+                     ufp4_cuda_narrow_t kind, void *elements, void *scales) {
   const int64_t blocks = divide_up(k, 16);
   const dim3 grid((unsigned)divide_up(in->rows * blocks, NARROW_THREADS));
   if (kind == UFP4_CUDA_NARROW_FP4) {
-    GPU_LAUNCH((narrow_kernel<true>), grid, NARROW_THREADS, 0, *in, blocks, elements, (uint8_t *)scales);
+    GPU_LAUNCH((narrow_kernel<true>), grid, NARROW_THREADS, 0, *in, blocks, elements,
+               (uint8_t *)scales);
   } else {
-    GPU_LAUNCH((narrow_kernel<false>), grid, NARROW_THREADS, 0, *in, blocks, elements, (uint8_t *)scales);
+    GPU_LAUNCH((narrow_kernel<false>), grid, NARROW_THREADS, 0, *in, blocks, elements,
+               (uint8_t *)scales);
   }
   return launched(cuda, "narrow");
 }
@@ -343,17 +354,35 @@ ufp4_status_t vendor_narrow(ufp4_cuda_t *cuda, const ufp4_cuda_narrow_gemm_t *jo
   const int have = 10 * cuda->description.major + cuda->description.minor;
   const int need = job->kind == UFP4_CUDA_NARROW_FP4 ? 100 : 89;
   if (have < need) {
-    return fail(cuda->message, UFP4_ERROR_UNSUPPORTED, "compute capability %d.%d has no such arithmetic; %d.%d has",
-                have / 10, have % 10, need / 10, need % 10);
+    return fail(cuda->message, UFP4_ERROR_UNSUPPORTED,
+                "compute capability %d.%d has no such arithmetic; %d.%d has", have / 10, have % 10,
+                need / 10, need % 10);
   }
   if (cuda->vendor == nullptr) cuda->vendor = vendor_open(cuda->message);
-  return cuda->vendor != nullptr ? vendor_gemm_narrow(cuda->vendor, job, cuda->message) : UFP4_ERROR_UNSUPPORTED;
+  return cuda->vendor != nullptr ? vendor_gemm_narrow(cuda->vendor, job, cuda->message)
+                                 : UFP4_ERROR_UNSUPPORTED;
 }
 
 const ufp4_cuda_table_t table = {
-    UFP4_CUDA_TABLE_VERSION, open_gpu, close_gpu, describe, allocate, release, write, read,
-    clear, amax, settle, quantize, gemm, synchronize, timer_start, timer_stop, vendor,
-    narrow, vendor_narrow,
+    UFP4_CUDA_TABLE_VERSION,
+    open_gpu,
+    close_gpu,
+    describe,
+    allocate,
+    release,
+    write,
+    read,
+    clear,
+    amax,
+    settle,
+    quantize,
+    gemm,
+    synchronize,
+    timer_start,
+    timer_stop,
+    vendor,
+    narrow,
+    vendor_narrow,
 };
 
 }  // namespace

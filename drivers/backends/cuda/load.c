@@ -12,8 +12,8 @@
 
 #define LIBRARY_NAME "libufp4_cuda.so"
 
-// Beside the program, where a build leaves it; in the library folder beside its bin, where it is installed; or where the
-// system's linker looks.
+// Beside the program, where a build leaves it; in the library folder beside its bin, where it is
+// installed; or where the system's linker looks.
 static void *open_library(ufp4_message_t *message) {
   static const char *const folders[] = {"", UFP4_LIBRARY_FOLDER "/"};
   const char *named = getenv("UFP4_CUDA_LIBRARY");
@@ -28,7 +28,8 @@ static void *open_library(ufp4_message_t *message) {
   char *slash = strrchr(program, '/');
   if (slash != NULL) slash[1] = '\0';
   for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-    snprintf(path, sizeof path, "%s%s%s", folders[i][0] == '/' ? "" : program, folders[i], LIBRARY_NAME);
+    snprintf(path, sizeof path, "%s%s%s", folders[i][0] == '/' ? "" : program, folders[i],
+             LIBRARY_NAME);
     if (access(path, R_OK) != 0) continue;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) ufp4_message_set(message, "cuda: %s", dlerror());
@@ -36,8 +37,9 @@ static void *open_library(ufp4_message_t *message) {
   }
   void *library = dlopen(LIBRARY_NAME, RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
-    ufp4_message_set(message, "cuda: " LIBRARY_NAME " is not there; where nvcc and a GPU are, ./ufp4 builds it, and "
-                     "anywhere with nvcc `cmake --build BUILD --target ufp4_cuda`");
+    ufp4_message_set(message, "cuda: " LIBRARY_NAME
+                              " is not there; where nvcc and a GPU are, ./ufp4 builds it, and "
+                              "anywhere with nvcc `cmake --build BUILD --target ufp4_cuda`");
   }
   return library;
 }

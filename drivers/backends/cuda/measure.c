@@ -18,12 +18,12 @@ typedef struct {
   int64_t size;
   void (*take)(void *argument, const ufp4_cuda_figure_t *figure);
   void *argument;
-  void *source;                     // [size][size] FP32, Gaussian-like
+  void *source;  // [size][size] FP32, Gaussian-like
   void *codes[2], *scales[2], *words;
-  void *d, *yard[2];                // for the largest element that is measured, FP64
+  void *d, *yard[2];  // for the largest element that is measured, FP64
 } measure_t;
 
-// --- Memory --------------------------------------------------------------------------------------------
+// --- Memory -------------------------------------------------------------------------------------
 
 static void release_all(measure_t *m) {
   void *const all[] = {m->source, m->codes[0], m->codes[1], m->scales[0], m->scales[1],
@@ -37,7 +37,8 @@ static ufp4_status_t allocate_all(measure_t *m) {
   for (int i = 0; i < 2 && status == UFP4_OK; i++) {
     status = m->table->allocate(m->cuda, elements / 2, &m->codes[i]);
     if (status == UFP4_OK) status = m->table->allocate(m->cuda, elements / 16, &m->scales[i]);
-    if (status == UFP4_OK) status = m->table->allocate(m->cuda, elements * sizeof(double), &m->yard[i]);
+    if (status == UFP4_OK)
+      status = m->table->allocate(m->cuda, elements * sizeof(double), &m->yard[i]);
   }
   if (status == UFP4_OK) status = m->table->allocate(m->cuda, 4 * sizeof(int32_t), &m->words);
   return status == UFP4_OK ? m->table->allocate(m->cuda, elements * sizeof(double), &m->d) : status;
@@ -74,15 +75,18 @@ static ufp4_status_t fill_yard(measure_t *m, ufp4_cuda_vendor_t vendor) {
       state = state * 6364136223846793005u + 1442695040888963407u;
       // Between -2 and 2, with random significands.
       if (wide) ((double *)values)[c] = (double)(int64_t)state * 0x1p-62;
-      if (!wide) ((uint16_t *)values)[c] = (uint16_t)(0x3F80 | (state >> 32 & 0x7F) | (state >> 40 & 0x8000));
+      if (!wide)
+        ((uint16_t *)values)[c] =
+            (uint16_t)(0x3F80 | (state >> 32 & 0x7F) | (state >> 40 & 0x8000));
     }
-    status = m->table->write(m->cuda, (char *)m->yard[r / m->size] + (size_t)(r % m->size) * row, values, row);
+    status = m->table->write(m->cuda, (char *)m->yard[r / m->size] + (size_t)(r % m->size) * row,
+                             values, row);
   }
   free(values);
   return status;
 }
 
-// --- Timing --------------------------------------------------------------------------------------------
+// --- Timing -------------------------------------------------------------------------------------
 
 typedef ufp4_status_t (*run_t)(measure_t *m, const void *what);
 
@@ -91,9 +95,10 @@ static int compare_reals(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// The two take turns, so that both meet the same clocks; the first turn does not count. @p yard may be NULL.
-static ufp4_status_t take_turns(measure_t *m, run_t run, const void *what, run_t yard, const void *yard_what,
-                                double milliseconds[2]) {
+// The two take turns, so that both meet the same clocks; the first turn does not count. @p yard may
+// be NULL.
+static ufp4_status_t take_turns(measure_t *m, run_t run, const void *what, run_t yard,
+                                const void *yard_what, double milliseconds[2]) {
   double times[2][REPEATS];
   for (int i = -1; i < REPEATS; i++) {
     for (int side = 0; side < (yard != NULL ? 2 : 1); side++) {
@@ -113,13 +118,15 @@ static ufp4_status_t take_turns(measure_t *m, run_t run, const void *what, run_t
 }
 
 static void give(measure_t *m, ufp4_cuda_figure_t figure) {
-  figure.ratio = figure.against != NULL && figure.against_rate > 0 ? figure.rate / figure.against_rate : NAN;
+  figure.ratio =
+      figure.against != NULL && figure.against_rate > 0 ? figure.rate / figure.against_rate : NAN;
   m->take(m->argument, &figure);
 }
 
-// --- Quantizer -----------------------------------------------------------------------------------------
+// --- Quantizer ----------------------------------------------------------------------------------
 
-static ufp4_cuda_quantize_t describe(const measure_t *m, ufp4_elem_t elem, ufp4_rht_t rht, ufp4_round_t round) {
+static ufp4_cuda_quantize_t describe(const measure_t *m, ufp4_elem_t elem, ufp4_rht_t rht,
+                                     ufp4_round_t round) {
   ufp4_cuda_quantize_t job = {.source = m->source,
                               .rows = m->size,
                               .cols = m->size,
@@ -170,24 +177,26 @@ static ufp4_status_t measure_quantizer(measure_t *m) {
     double times[2];
     ufp4_status_t status = take_turns(m, run_quantize, &job, run_quantize, &plain, times);
     if (status != UFP4_OK) return status;
-    const double rate = 1e-6 * quantize_bytes(m) / times[0], plain_rate = 1e-6 * quantize_bytes(m) / times[1];
-    give(m, (ufp4_cuda_figure_t){kinds[i].name, m->size, m->size, 0, times[0], rate, "GB/s", "peak_memory_bandwidth",
-                                 1e-9 * m->gpu.memory_bytes_per_second, 0});
+    const double rate = 1e-6 * quantize_bytes(m) / times[0],
+                 plain_rate = 1e-6 * quantize_bytes(m) / times[1];
+    give(m,
+         (ufp4_cuda_figure_t){kinds[i].name, m->size, m->size, 0, times[0], rate, "GB/s",
+                              "peak_memory_bandwidth", 1e-9 * m->gpu.memory_bytes_per_second, 0});
     if (kinds[i].ratio_name == NULL) continue;
-    give(m, (ufp4_cuda_figure_t){kinds[i].ratio_name, m->size, m->size, 0, times[0], rate, "GB/s", "quantize_plain",
-                                 plain_rate, 0});
+    give(m, (ufp4_cuda_figure_t){kinds[i].ratio_name, m->size, m->size, 0, times[0], rate, "GB/s",
+                                 "quantize_plain", plain_rate, 0});
   }
   const ufp4_cuda_quantize_t rht = describe(m, UFP4_ELEM_E1M2, UFP4_RHT_INTEGER, UFP4_ROUND_RNE);
   double times[2];
   ufp4_status_t status = take_turns(m, run_amax, &rht, NULL, NULL, times);
   if (status != UFP4_OK) return status;
   give(m, (ufp4_cuda_figure_t){"amax_rht", m->size, m->size, 0, times[0],
-                               1e-6 * 4 * (double)m->size * (double)m->size / times[0], "GB/s", "peak_memory_bandwidth",
-                               1e-9 * m->gpu.memory_bytes_per_second, 0});
+                               1e-6 * 4 * (double)m->size * (double)m->size / times[0], "GB/s",
+                               "peak_memory_bandwidth", 1e-9 * m->gpu.memory_bytes_per_second, 0});
   return UFP4_OK;
 }
 
-// --- GEMM ----------------------------------------------------------------------------------------------
+// --- GEMM ---------------------------------------------------------------------------------------
 
 static ufp4_status_t run_gemm(measure_t *m, const void *what) {
   return m->table->gemm(m->cuda, what);
@@ -199,7 +208,8 @@ static ufp4_status_t run_vendor(measure_t *m, const void *what) {
 }
 
 // Row and column copy of the source, as the quantizer's figures left them.
-static ufp4_cuda_gemm_t describe_gemm(const measure_t *m, ufp4_contract_t contract, ufp4_cuda_product_t product) {
+static ufp4_cuda_gemm_t describe_gemm(const measure_t *m, ufp4_contract_t contract,
+                                      ufp4_cuda_product_t product) {
   ufp4_cuda_gemm_t job = {.contract = contract,
                           .scale = UFP4_SCALE_E4M3,
                           .k = m->size,
@@ -228,32 +238,38 @@ static ufp4_status_t measure_gemms(measure_t *m) {
     ufp4_cuda_product_t product;
     ufp4_cuda_vendor_t vendor;
     int int8;
-  } kinds[] = {
-      {"gemm_exact", "cublas_fp64", UFP4_CONTRACT_EXACT, UFP4_CUDA_PRODUCT_AUTO, UFP4_CUDA_VENDOR_FP64, 1},
-      {"gemm_fp32", "cublas_bf16", UFP4_CONTRACT_FP32, UFP4_CUDA_PRODUCT_BF16, UFP4_CUDA_VENDOR_BF16, 0},
-      {"gemm_fp32_int8", "cublas_bf16", UFP4_CONTRACT_FP32, UFP4_CUDA_PRODUCT_INT8, UFP4_CUDA_VENDOR_BF16, 1}};
+  } kinds[] = {{"gemm_exact", "cublas_fp64", UFP4_CONTRACT_EXACT, UFP4_CUDA_PRODUCT_AUTO,
+                UFP4_CUDA_VENDOR_FP64, 1},
+               {"gemm_fp32", "cublas_bf16", UFP4_CONTRACT_FP32, UFP4_CUDA_PRODUCT_BF16,
+                UFP4_CUDA_VENDOR_BF16, 0},
+               {"gemm_fp32_int8", "cublas_bf16", UFP4_CONTRACT_FP32, UFP4_CUDA_PRODUCT_INT8,
+                UFP4_CUDA_VENDOR_BF16, 1}};
   const double macs = 1e-9 * (double)m->size * (double)m->size * (double)m->size;
   for (int i = 0; i < 3; i++) {
     const ufp4_cuda_gemm_t job = describe_gemm(m, kinds[i].contract, kinds[i].product);
     double times[2] = {0, INFINITY};
     ufp4_status_t status = fill_yard(m, kinds[i].vendor);
-    if (status == UFP4_OK) status = take_turns(m, run_gemm, &job, run_vendor, &kinds[i].vendor, times);
+    if (status == UFP4_OK)
+      status = take_turns(m, run_gemm, &job, run_vendor, &kinds[i].vendor, times);
     // Without cuBLAS there is still our own time.
     if (status == UFP4_ERROR_UNSUPPORTED) status = take_turns(m, run_gemm, &job, NULL, NULL, times);
     if (status != UFP4_OK) return status;
-    give(m, (ufp4_cuda_figure_t){kinds[i].name, m->size, m->size, m->size, times[0], macs / times[0], "TMAC/s",
+    give(m, (ufp4_cuda_figure_t){kinds[i].name, m->size, m->size, m->size, times[0],
+                                 macs / times[0], "TMAC/s",
                                  isinf(times[1]) ? NULL : kinds[i].against, macs / times[1], 0});
     const double peak = 1e-12 * m->gpu.bf16_macs_per_second * (kinds[i].int8 ? 2 : 1);
-    give(m, (ufp4_cuda_figure_t){kinds[i].name, m->size, m->size, m->size, times[0], macs / times[0], "TMAC/s",
+    give(m, (ufp4_cuda_figure_t){kinds[i].name, m->size, m->size, m->size, times[0],
+                                 macs / times[0], "TMAC/s",
                                  kinds[i].int8 ? "tensor_peak_int8" : "tensor_peak_bf16", peak, 0});
   }
   return UFP4_OK;
 }
 
-// --- All -----------------------------------------------------------------------------------------------
+// --- All ----------------------------------------------------------------------------------------
 
 ufp4_status_t ufp4_cuda_measure(int64_t size, ufp4_message_t *message,
-                                void (*take)(void *argument, const ufp4_cuda_figure_t *figure), void *argument) {
+                                void (*take)(void *argument, const ufp4_cuda_figure_t *figure),
+                                void *argument) {
   measure_t m = {.message = message, .size = size, .take = take, .argument = argument};
   if (size < 128 || size > 32768 || size % 128 != 0) {
     ufp4_message_set(message, "cuda: sizes that can be measured are multiples of 128 up to 32768");
@@ -272,14 +288,16 @@ ufp4_status_t ufp4_cuda_measure(int64_t size, ufp4_message_t *message,
   return status;
 }
 
-// --- One GEMM ------------------------------------------------------------------------------------------
+// --- One GEMM -----------------------------------------------------------------------------------
 
-static ufp4_status_t time_one(measure_t *m, int64_t rows, int64_t cols, int64_t k, double *milliseconds) {
+static ufp4_status_t time_one(measure_t *m, int64_t rows, int64_t cols, int64_t k,
+                              double *milliseconds) {
   const int64_t sizes[2] = {rows, cols}, blocks = (k + 15) / 16;
   ufp4_status_t status = m->table->allocate(m->cuda, (size_t)(rows * cols) * sizeof(float), &m->d);
   for (int i = 0; i < 2 && status == UFP4_OK; i++) {
     status = m->table->allocate(m->cuda, (size_t)(sizes[i] * blocks) * 8, &m->codes[i]);
-    if (status == UFP4_OK) status = m->table->allocate(m->cuda, (size_t)(sizes[i] * blocks), &m->scales[i]);
+    if (status == UFP4_OK)
+      status = m->table->allocate(m->cuda, (size_t)(sizes[i] * blocks), &m->scales[i]);
   }
   ufp4_cuda_gemm_t job = describe_gemm(m, UFP4_CONTRACT_EXACT, UFP4_CUDA_PRODUCT_AUTO);
   job.k = k;
@@ -305,7 +323,7 @@ ufp4_status_t ufp4_cuda_time_gemm(int64_t rows, int64_t cols, int64_t k, ufp4_me
   return status;
 }
 
-// --- NVIDIA's narrow arithmetic --------------------------------------------------------------------------
+// --- NVIDIA's narrow arithmetic -----------------------------------------------------------------
 
 // Quantized Gaussian-like data, E2M1; with scales of 1 for FP8, which has none.
 static ufp4_status_t make_operands(measure_t *m, ufp4_cuda_narrow_t kind) {
@@ -316,7 +334,8 @@ static ufp4_status_t make_operands(measure_t *m, ufp4_cuda_narrow_t kind) {
   uint8_t *ones = malloc(scales);
   if (ones == NULL) return UFP4_ERROR_MEMORY;
   memset(ones, 0x38, scales);
-  for (int i = 0; i < 2 && status == UFP4_OK; i++) status = m->table->write(m->cuda, m->scales[i], ones, scales);
+  for (int i = 0; i < 2 && status == UFP4_OK; i++)
+    status = m->table->write(m->cuda, m->scales[i], ones, scales);
   free(ones);
   return status;
 }
@@ -347,7 +366,8 @@ static ufp4_status_t run_both(measure_t *m, ufp4_cuda_narrow_t kind) {
   return m->table->vendor_narrow(m->cuda, &own);
 }
 
-static void compare_outputs(const float *exact, const float *own, size_t count, ufp4_cuda_distance_t *out) {
+static void compare_outputs(const float *exact, const float *own, size_t count,
+                            ufp4_cuda_distance_t *out) {
   double unequal = 0, largest = 0, sum = 0, largest_d = 0, sum_d = 0;
   for (size_t i = 0; i < count; i++) {
     const double error = fabs((double)own[i] - (double)exact[i]), value = fabs((double)exact[i]);
@@ -362,7 +382,8 @@ static void compare_outputs(const float *exact, const float *own, size_t count, 
   out->mean = sum / sum_d;
 }
 
-static ufp4_status_t measure_distance(measure_t *m, ufp4_cuda_narrow_t kind, ufp4_cuda_distance_t *out) {
+static ufp4_status_t measure_distance(measure_t *m, ufp4_cuda_narrow_t kind,
+                                      ufp4_cuda_distance_t *out) {
   static const char *const names[] = {"vendor_fp8", "vendor_fp4"};
   const size_t elements = (size_t)(m->size * m->size);
   *out = (ufp4_cuda_distance_t){.name = names[kind], .size = m->size};

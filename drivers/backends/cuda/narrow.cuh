@@ -16,8 +16,9 @@ GPU uint32_t fp8_of(int quanta, int frac) {
   return (quanta < 0 ? 0x80u : 0u) | (uint32_t)(top - frac + 7) << 3 | (magnitude << 3 >> top & 7);
 }
 
-/** Where cuBLASLt looks for the scale of row r, block b: tiles of 128 rows by 4 blocks, 512 bytes each; in a tile
- *  rows r, r + 32, r + 64 and r + 96 side by side (cuBLAS documentation, "1D block scaling factors layout"). */
+/** Where cuBLASLt looks for the scale of row r, block b: tiles of 128 rows by 4 blocks, 512 bytes
+ * each; in a tile rows r, r + 32, r + 64 and r + 96 side by side (cuBLAS documentation, "1D block
+ * scaling factors layout"). */
 GPU int64_t fp4_scale_place(int64_t row, int64_t block, int64_t blocks) {
   const int64_t tile = row / 128 * ((blocks + 3) / 4) + block / 4;
   return tile * 512 + row % 32 * 16 + row % 128 / 32 * 4 + block % 4;
@@ -34,12 +35,14 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(NARROW_THREADS)
   const uint64_t codes = in.codes[at];
   if (FP4) {
     ((uint64_t *)elements)[index] = codes;
-    scales[fp4_scale_place(row, block, blocks)] = (uint8_t)(((const uint8_t *)in.scales)[at] & 0x7F);
+    scales[fp4_scale_place(row, block, blocks)] =
+        (uint8_t)(((const uint8_t *)in.scales)[at] & 0x7F);
   } else {
     for (int i = 0; i < 4; i++) {
       const uint32_t quanta = elem_decode_any(in.elem, (uint32_t)(codes >> (16 * i)) & 0xFFFFu);
       uint32_t word = 0;
-      for (int j = 0; j < 4; j++) word |= fp8_of((int8_t)(quanta >> (8 * j) & 255), elem_frac(in.elem)) << (8 * j);
+      for (int j = 0; j < 4; j++)
+        word |= fp8_of((int8_t)(quanta >> (8 * j) & 255), elem_frac(in.elem)) << (8 * j);
       ((uint32_t *)elements)[index * 4 + i] = word;
     }
   }

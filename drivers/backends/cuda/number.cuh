@@ -50,7 +50,8 @@ GPU uint32_t f32_from_scaled(int64_t sum, int exponent) {
     kept = 0;
   } else {
     uint64_t floor = shift == 64 ? 0 : magnitude >> shift;
-    uint64_t rest = magnitude - (shift == 64 ? 0 : floor << shift), half = (uint64_t)1 << (shift - 1);
+    uint64_t rest = magnitude - (shift == 64 ? 0 : floor << shift),
+             half = (uint64_t)1 << (shift - 1);
     kept = floor + (rest > half || (rest == half && (floor & 1)) ? 1 : 0);
   }
   return sign | (((uint32_t)(binade + 126) << 23) + (uint32_t)kept);
@@ -90,7 +91,9 @@ GPU uint32_t elem_decode(uint32_t codes) {
   constexpr uint32_t t0 = elem_table(ELEM, 0), t4 = elem_table(ELEM, 4);
   constexpr uint32_t t8 = elem_table(ELEM, 8), t12 = elem_table(ELEM, 12);
   uint32_t upper = codes >> 3;
-  upper = ((upper & 1) | (upper << 4 & 0x100) | (upper << 8 & 0x10000) | (upper << 12 & 0x1000000)) * 255u;
+  upper =
+      ((upper & 1) | (upper << 4 & 0x100) | (upper << 8 & 0x10000) | (upper << 12 & 0x1000000)) *
+      255u;
   uint32_t low = __byte_perm(t0, t4, codes & 0x7777), high = __byte_perm(t8, t12, codes & 0x7777);
   return (low & ~upper) | (high & upper);
 }
@@ -122,7 +125,8 @@ GPU int elem_qmax_exponent(int elem) {
 GPU void random_words(uint64_t seed, uint64_t tensor_id, uint64_t group, uint32_t x[4]) {
   const uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
   const uint32_t keys[5] = {k0, k1, 0, 0, 0x1BD11BDAu ^ k0 ^ k1};
-  constexpr int rotations[8][2] = {{10, 26}, {11, 21}, {13, 27}, {23, 5}, {6, 20}, {17, 11}, {25, 10}, {18, 20}};
+  constexpr int rotations[8][2] = {{10, 26}, {11, 21}, {13, 27}, {23, 5},
+                                   {6, 20},  {17, 11}, {25, 10}, {18, 20}};
   const uint32_t counter[4] = {(uint32_t)group, (uint32_t)(group >> 32), (uint32_t)tensor_id,
                                (uint32_t)(tensor_id >> 32)};
 #pragma unroll

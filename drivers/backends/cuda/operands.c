@@ -27,20 +27,23 @@ typedef struct {
 
 static void release_quantized(state_t *state, quantized_t *q) {
   void *const all[] = {q->source, q->codes, q->scales, q->words};
-  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) state->table->release(state->cuda, all[i]);
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+    state->table->release(state->cuda, all[i]);
 }
 
-static ufp4_status_t allocate_quantized(state_t *state, const ufp4_matrix_t *in, const ufp4_operand_t *out,
-                                        quantized_t *q) {
+static ufp4_status_t allocate_quantized(state_t *state, const ufp4_matrix_t *in,
+                                        const ufp4_operand_t *out, quantized_t *q) {
   static const int32_t words[] = {0, INT32_MAX, 0};
   int64_t scale_bytes;
   (void)ufp4_operand_scale_bytes(out, &scale_bytes);
-  ufp4_status_t status = upload(state, in->data, span_bytes(in->rows, in->cols, in->ld, in->dtype), &q->source);
+  ufp4_status_t status =
+      upload(state, in->data, span_bytes(in->rows, in->cols, in->ld, in->dtype), &q->source);
   if (status == UFP4_OK) status = upload(state, words, sizeof words, &q->words);
   if (status == UFP4_OK) {
     status = state->table->allocate(state->cuda, (size_t)(out->rows * out->blocks) * 8, &q->codes);
   }
-  if (status == UFP4_OK) status = state->table->allocate(state->cuda, (size_t)scale_bytes, &q->scales);
+  if (status == UFP4_OK)
+    status = state->table->allocate(state->cuda, (size_t)scale_bytes, &q->scales);
   return status;
 }
 
@@ -68,12 +71,13 @@ static ufp4_cuda_quantize_t describe_whole(const ufp4_matrix_t *in, const ufp4_q
                                              .scales = q->scales,
                                              .place = {16 * out->blocks, 1, out->blocks},
                                              .largest = words + 1};
-  if (how->exponent_given) job.copies[how->axis].exponent = (ufp4_cuda_exponent_t){NULL, how->exponent};
+  if (how->exponent_given)
+    job.copies[how->axis].exponent = (ufp4_cuda_exponent_t){NULL, how->exponent};
   return job;
 }
 
-static ufp4_status_t run_whole(state_t *state, const ufp4_cuda_quantize_t *job, const ufp4_quantize_t *how,
-                               const quantized_t *q) {
+static ufp4_status_t run_whole(state_t *state, const ufp4_cuda_quantize_t *job,
+                               const ufp4_quantize_t *how, const quantized_t *q) {
   int32_t *words = q->words;
   ufp4_status_t status = UFP4_OK;
   if (how->scale == UFP4_SCALE_E4M3 && !how->exponent_given) {
@@ -83,32 +87,36 @@ static ufp4_status_t run_whole(state_t *state, const ufp4_cuda_quantize_t *job, 
   return status == UFP4_OK ? state->table->quantize(state->cuda, job) : status;
 }
 
-static ufp4_status_t download_quantized(state_t *state, const ufp4_quantize_t *how, const quantized_t *q,
-                                        ufp4_operand_t *out) {
+static ufp4_status_t download_quantized(state_t *state, const ufp4_quantize_t *how,
+                                        const quantized_t *q, ufp4_operand_t *out) {
   int32_t words[3];
   int64_t scale_bytes;
   (void)ufp4_operand_scale_bytes(out, &scale_bytes);
   void *scales = out->scales_f32 != NULL ? (void *)out->scales_f32 : (void *)out->scales;
   ufp4_status_t status = state->table->read(state->cuda, words, q->words, sizeof words);
   if (status == UFP4_OK) {
-    status = state->table->read(state->cuda, out->codes, q->codes, (size_t)(out->rows * out->blocks) * 8);
+    status = state->table->read(state->cuda, out->codes, q->codes,
+                                (size_t)(out->rows * out->blocks) * 8);
   }
-  if (status == UFP4_OK) status = state->table->read(state->cuda, scales, q->scales, (size_t)scale_bytes);
+  if (status == UFP4_OK)
+    status = state->table->read(state->cuda, scales, q->scales, (size_t)scale_bytes);
   if (status != UFP4_OK) return status;
   const uint32_t flags = (uint32_t)words[0];
   out->flags = flags & UFP4_FLAG_NAN;
-  if (flags & (UFP4_FLAG_ROW_SATURATED | UFP4_FLAG_COL_SATURATED)) out->flags |= UFP4_FLAG_ROW_SATURATED;
+  if (flags & (UFP4_FLAG_ROW_SATURATED | UFP4_FLAG_COL_SATURATED))
+    out->flags |= UFP4_FLAG_ROW_SATURATED;
   if (how->scale == UFP4_SCALE_E4M3) out->exponent = how->exponent_given ? how->exponent : words[2];
   return UFP4_OK;
 }
 
-ufp4_status_t ufp4_cuda_quantize_operand(state_t *state, const ufp4_matrix_t *in, const ufp4_quantize_t *how,
-                                         ufp4_operand_t *out) {
+ufp4_status_t ufp4_cuda_quantize_operand(state_t *state, const ufp4_matrix_t *in,
+                                         const ufp4_quantize_t *how, ufp4_operand_t *out) {
   const int transposed = how->axis == UFP4_AXIS_COL;
   ufp4_operand_t made;
   quantized_t q = {0};
-  ufp4_status_t status = ufp4_operand_create_scaled(how->elem, how->scale, transposed ? in->cols : in->rows,
-                                                    transposed ? in->rows : in->cols, &made);
+  ufp4_status_t status =
+      ufp4_operand_create_scaled(how->elem, how->scale, transposed ? in->cols : in->rows,
+                                 transposed ? in->rows : in->cols, &made);
   if (status != UFP4_OK) return status;
   status = allocate_quantized(state, in, &made, &q);
   if (status == UFP4_OK) {
@@ -131,15 +139,18 @@ typedef struct {
 } multiplied_t;
 
 static void release_multiplied(state_t *state, multiplied_t *x) {
-  void *const all[] = {x->codes[0], x->codes[1], x->scales[0], x->scales[1], x->c, x->accumulate, x->d};
-  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) state->table->release(state->cuda, all[i]);
+  void *const all[] = {x->codes[0], x->codes[1],   x->scales[0], x->scales[1],
+                       x->c,        x->accumulate, x->d};
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+    state->table->release(state->cuda, all[i]);
 }
 
-static ufp4_status_t upload_operand(state_t *state, const ufp4_operand_t *in, int side, multiplied_t *x,
-                                    ufp4_cuda_operand_t *out) {
+static ufp4_status_t upload_operand(state_t *state, const ufp4_operand_t *in, int side,
+                                    multiplied_t *x, ufp4_cuda_operand_t *out) {
   int64_t scale_bytes;
   const uint8_t *scales = ufp4_operand_scale_bytes(in, &scale_bytes);
-  ufp4_status_t status = upload(state, in->codes, (size_t)(in->rows * in->blocks) * 8, &x->codes[side]);
+  ufp4_status_t status =
+      upload(state, in->codes, (size_t)(in->rows * in->blocks) * 8, &x->codes[side]);
   if (status == UFP4_OK) status = upload(state, scales, (size_t)scale_bytes, &x->scales[side]);
   *out = (ufp4_cuda_operand_t){.elem = in->elem,
                                .rows = in->rows,
@@ -159,7 +170,8 @@ static ufp4_status_t upload_gemm(state_t *state, const ufp4_operand_t *a, const 
     status = upload(state, how->c, span_bytes(m, n, how->c_ld, UFP4_DTYPE_F32), &x->c);
   }
   if (status == UFP4_OK && how->accumulate != NULL) {
-    status = upload(state, how->accumulate, span_bytes(m, n, how->accumulate_ld, UFP4_DTYPE_I64), &x->accumulate);
+    status = upload(state, how->accumulate, span_bytes(m, n, how->accumulate_ld, UFP4_DTYPE_I64),
+                    &x->accumulate);
   }
   if (status == UFP4_OK) {
     status = state->table->allocate(state->cuda, (size_t)(m * n) * dtype_size(how->d_dtype), &x->d);
@@ -167,10 +179,12 @@ static ufp4_status_t upload_gemm(state_t *state, const ufp4_operand_t *a, const 
   return status;
 }
 
-static ufp4_status_t download_d(state_t *state, const ufp4_cuda_gemm_t *job, void *d, int64_t d_ld) {
+static ufp4_status_t download_d(state_t *state, const ufp4_cuda_gemm_t *job, void *d,
+                                int64_t d_ld) {
   const size_t size = dtype_size(job->d_dtype), row = (size_t)job->d_ld * size;
   ufp4_status_t status = UFP4_OK;
-  if (d_ld == job->d_ld) return state->table->read(state->cuda, d, job->d, row * (size_t)job->a.rows);
+  if (d_ld == job->d_ld)
+    return state->table->read(state->cuda, d, job->d, row * (size_t)job->a.rows);
   for (int64_t i = 0; i < job->a.rows && status == UFP4_OK; i++) {
     status = state->table->read(state->cuda, (uint8_t *)d + (size_t)(i * d_ld) * size,
                                 (const uint8_t *)job->d + (size_t)i * row, row);
@@ -178,8 +192,9 @@ static ufp4_status_t download_d(state_t *state, const ufp4_cuda_gemm_t *job, voi
   return status;
 }
 
-ufp4_status_t ufp4_cuda_gemm_with(state_t *state, const ufp4_cuda_choice_t *choice, const ufp4_operand_t *a,
-                                  const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d, int64_t d_ld) {
+ufp4_status_t ufp4_cuda_gemm_with(state_t *state, const ufp4_cuda_choice_t *choice,
+                                  const ufp4_operand_t *a, const ufp4_operand_t *b,
+                                  const ufp4_gemm_t *how, void *d, int64_t d_ld) {
   multiplied_t x = {0};
   ufp4_cuda_gemm_t job = {.contract = how->contract,
                           .scale = a->scale,
@@ -202,8 +217,9 @@ ufp4_status_t ufp4_cuda_gemm_with(state_t *state, const ufp4_cuda_choice_t *choi
   return status;
 }
 
-ufp4_status_t ufp4_cuda_gemm_operands(state_t *state, const ufp4_operand_t *a, const ufp4_operand_t *b,
-                                      const ufp4_gemm_t *how, void *d, int64_t d_ld) {
+ufp4_status_t ufp4_cuda_gemm_operands(state_t *state, const ufp4_operand_t *a,
+                                      const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d,
+                                      int64_t d_ld) {
   const ufp4_cuda_choice_t any = {0, UFP4_CUDA_PRODUCT_AUTO};
   return ufp4_cuda_gemm_with(state, &any, a, b, how, d, d_ld);
 }

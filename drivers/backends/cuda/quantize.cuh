@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// QUANT and AMAX: a thread block reads 64 x 64 elements once and makes both copies of them. In panel-major memory the
-// 16 blocks of a 16 x 16 tile are one unit of 128 bytes, written by 16 neighbouring threads.
+// QUANT and AMAX: a thread block reads 64 x 64 elements once and makes both copies of them. In
+// panel-major memory the 16 blocks of a 16 x 16 tile are one unit of 128 bytes, written by 16
+// neighbouring threads.
 #ifndef UFP4_CUDA_QUANTIZE_CUH
 #define UFP4_CUDA_QUANTIZE_CUH
 
@@ -26,7 +27,8 @@ GPU int32_t exponent_of(const ufp4_cuda_exponent_t &exponent) {
   return exponent.slot != nullptr ? *exponent.slot : exponent.value;
 }
 
-/** Loads the tile; what lies beyond the tensor is zero. Neighbouring threads have neighbouring columns. */
+/** Loads the tile; what lies beyond the tensor is zero. Neighbouring threads have neighbouring
+ * columns. */
 template <bool BF16>
 GPU void quantize_load(const ufp4_cuda_quantize_t &job, int64_t row, int64_t col, uint32_t *tile) {
   const int c = (int)threadIdx.x % QUANTIZE_SIDE;
@@ -36,18 +38,22 @@ GPU void quantize_load(const ufp4_cuda_quantize_t &job, int64_t row, int64_t col
     uint32_t bits = 0;
     if (row + r < job.rows && col + c < job.cols) {
       const int64_t at = (row + r) * job.ld + col + c;
-      bits = BF16 ? (uint32_t)((const uint16_t *)job.source)[at] << 16 : ((const uint32_t *)job.source)[at];
+      bits = BF16 ? (uint32_t)((const uint16_t *)job.source)[at] << 16
+                  : ((const uint32_t *)job.source)[at];
     }
     tile[r * QUANTIZE_PITCH + c] = bits;
   }
 }
 
-GPU gpu_item_t quantize_item(const ufp4_cuda_quantize_t &job, int axis, int index, int64_t row, int64_t col) {
+GPU gpu_item_t quantize_item(const ufp4_cuda_quantize_t &job, int axis, int index, int64_t row,
+                             int64_t col) {
   const int tile = index / 16, lane = index % 16, side = QUANTIZE_SIDE / 16;
   // Neighbouring tiles follow one another along the blocks of the copy.
   const int across = tile % side * 16, down = tile / side * 16;
-  const int r = axis == UFP4_AXIS_ROW ? down + lane : across, c = axis == UFP4_AXIS_ROW ? across : down + lane;
-  const int64_t rows = axis == UFP4_AXIS_ROW ? job.rows : job.cols, cols = axis == UFP4_AXIS_ROW ? job.cols : job.rows;
+  const int r = axis == UFP4_AXIS_ROW ? down + lane : across,
+            c = axis == UFP4_AXIS_ROW ? across : down + lane;
+  const int64_t rows = axis == UFP4_AXIS_ROW ? job.rows : job.cols,
+                cols = axis == UFP4_AXIS_ROW ? job.cols : job.rows;
   gpu_item_t item;
   item.copy = &job.copies[axis];
   item.first = r * QUANTIZE_PITCH + c;
@@ -56,7 +62,9 @@ GPU gpu_item_t quantize_item(const ufp4_cuda_quantize_t &job, int axis, int inde
   item.block = (axis == UFP4_AXIS_ROW ? col + c : row + r) / 16;
   item.blocks = (cols + 15) / 16;
   item.inside = item.row < rows && item.block < item.blocks;
-  item.stored = item.copy->pads_groups ? item.row < (rows + 15) / 16 * 16 && item.block < item.blocks : item.inside;
+  item.stored = item.copy->pads_groups
+                    ? item.row < (rows + 15) / 16 * 16 && item.block < item.blocks
+                    : item.inside;
   return item;
 }
 
@@ -78,28 +86,31 @@ GPU gpu_span_t span_of_tile(gpu_span_t span) {
   return span;
 }
 
-/** The block's elements, transformed where the copy asks for it; @return the transform's exponent. */
-GPU int quantize_fetch(const gpu_item_t &item, const uint32_t *tile, uint32_t mask, uint32_t bits[16]) {
+/** The block's elements, transformed where the copy asks for it; @return the transform's exponent.
+ */
+GPU int quantize_fetch(const gpu_item_t &item, const uint32_t *tile, uint32_t mask,
+                       uint32_t bits[16]) {
 #pragma unroll
   for (int i = 0; i < 16; i++) bits[i] = tile[item.first + i * item.step];
   return item.copy->rht == UFP4_RHT_INTEGER ? hadamard(bits, mask) : 0;
 }
 
-GPU gpu_span_t quantize_span(const ufp4_cuda_quantize_t &job, const gpu_item_t &item, const uint32_t bits[16],
-                             int exponent) {
-  const gpu_span_t span =
-      item.copy->rht == UFP4_RHT_INTEGER ? block_span<true>(bits, exponent) : block_span<false>(bits, exponent);
+GPU gpu_span_t quantize_span(const ufp4_cuda_quantize_t &job, const gpu_item_t &item,
+                             const uint32_t bits[16], int exponent) {
+  const gpu_span_t span = item.copy->rht == UFP4_RHT_INTEGER ? block_span<true>(bits, exponent)
+                                                             : block_span<false>(bits, exponent);
   return job.layout == UFP4_LAYOUT_2D ? span_of_tile(span) : span;
 }
 
-// --- AMAX --------------------------------------------------------------------------------------------
+// --- AMAX ---------------------------------------------------------------------------------------
 
 /** The smallest exponent that any block asks for, for each copy, and whether there is NaN. */
 template <bool BF16>
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(QUANTIZE_THREADS) amax_kernel(ufp4_cuda_quantize_t job) {
   __shared__ uint32_t tile[QUANTIZE_SIDE * QUANTIZE_PITCH];
   __shared__ int32_t smallest[2];
-  const int64_t row = (int64_t)blockIdx.y * QUANTIZE_SIDE, col = (int64_t)blockIdx.x * QUANTIZE_SIDE;
+  const int64_t row = (int64_t)blockIdx.y * QUANTIZE_SIDE,
+                col = (int64_t)blockIdx.x * QUANTIZE_SIDE;
   if (threadIdx.x < 2) smallest[threadIdx.x] = INT32_MAX;
   quantize_load<BF16>(job, row, col, tile);
   __syncthreads();
@@ -116,9 +127,11 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(QUANTIZE_THREADS) amax_kernel(ufp4_cuda_quanti
   if (poisoned) atomicOr(job.flags, (unsigned)UFP4_FLAG_NAN);
   __syncthreads();
   if (threadIdx.x >= 2 || !job.copies[threadIdx.x].enabled) return;
-  // Most thread blocks have nothing new to say: looked at first, so that they do not queue up for the one word.
+  // Most thread blocks have nothing new to say: looked at first, so that they do not queue up for
+  // the one word.
   int32_t *largest = job.copies[threadIdx.x].largest;
-  if (smallest[threadIdx.x] < *(volatile int32_t *)largest) atomicMin(largest, smallest[threadIdx.x]);
+  if (smallest[threadIdx.x] < *(volatile int32_t *)largest)
+    atomicMin(largest, smallest[threadIdx.x]);
 }
 
 /** What AMAX found, as an exponent. */
@@ -126,23 +139,26 @@ GPU_KERNEL void settle_kernel(const int32_t *largest, int32_t *slot) {
   if (threadIdx.x == 0) *slot = *largest == INT32_MAX ? 0 : *largest;
 }
 
-// --- QUANT -------------------------------------------------------------------------------------------
+// --- QUANT --------------------------------------------------------------------------------------
 
 template <int ELEM, bool SR, bool RHT>
-GPU uint64_t quantize_codes(const ufp4_cuda_quantize_t &job, const gpu_item_t &item, const uint32_t bits[16],
-                            int exponent, int t, const gpu_scale_t &scale) {
+GPU uint64_t quantize_codes(const ufp4_cuda_quantize_t &job, const gpu_item_t &item,
+                            const uint32_t bits[16], int exponent, int t,
+                            const gpu_scale_t &scale) {
   uint32_t words[4] = {0, 0, 0, 0};
   if (SR) {
-    random_words(job.seed, item.copy->tensor_id, (uint64_t)item.row * (uint64_t)item.blocks + (uint64_t)item.block,
-                 words);
+    random_words(job.seed, item.copy->tensor_id,
+                 (uint64_t)item.row * (uint64_t)item.blocks + (uint64_t)item.block, words);
   }
   if (job.scale == UFP4_SCALE_FP32) return fp32_codes<ELEM, RHT, SR>(bits, exponent, scale, words);
   return e4m3_codes<ELEM, RHT, SR>(bits, exponent, scale, t, words);
 }
 
-GPU void quantize_store(const ufp4_cuda_quantize_t &job, const gpu_item_t &item, uint32_t scale, uint64_t codes) {
+GPU void quantize_store(const ufp4_cuda_quantize_t &job, const gpu_item_t &item, uint32_t scale,
+                        uint64_t codes) {
   const ufp4_cuda_place_t &place = item.copy->place;
-  const int64_t at = item.row / 16 * place.group + item.block * place.block + item.row % 16 * place.row;
+  const int64_t at =
+      item.row / 16 * place.group + item.block * place.block + item.row % 16 * place.row;
   item.copy->codes[at] = codes;
   if (job.scale == UFP4_SCALE_FP32) {
     ((uint32_t *)item.copy->scales)[at] = scale;
@@ -153,7 +169,8 @@ GPU void quantize_store(const ufp4_cuda_quantize_t &job, const gpu_item_t &item,
 
 /** One copy of what the tile holds; @return flags. */
 template <int ELEM, bool SR>
-GPU unsigned quantize_copy(const ufp4_cuda_quantize_t &job, int axis, int64_t row, int64_t col, const uint32_t *tile) {
+GPU unsigned quantize_copy(const ufp4_cuda_quantize_t &job, int axis, int64_t row, int64_t col,
+                           const uint32_t *tile) {
   uint32_t bits[16];
   const gpu_item_t item = quantize_item(job, axis, (int)threadIdx.x, row, col);
   const int exponent = quantize_fetch(item, tile, job.rht_mask, bits);
@@ -169,14 +186,16 @@ GPU unsigned quantize_copy(const ufp4_cuda_quantize_t &job, int axis, int64_t ro
   // A tile of the layout 2d has one scale; what pads its rows has none.
   quantize_store(job, item, item.inside ? scale.stored : 0u, item.inside ? codes : 0u);
   if (!item.inside) return 0;
-  const unsigned saturated = axis == UFP4_AXIS_ROW ? UFP4_FLAG_ROW_SATURATED : UFP4_FLAG_COL_SATURATED;
+  const unsigned saturated =
+      axis == UFP4_AXIS_ROW ? UFP4_FLAG_ROW_SATURATED : UFP4_FLAG_COL_SATURATED;
   return (span.poisoned ? UFP4_FLAG_NAN : 0u) | (scale.saturated ? saturated : 0u);
 }
 
 template <int ELEM, bool SR, bool BF16>
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(QUANTIZE_THREADS) quantize_kernel(ufp4_cuda_quantize_t job) {
   __shared__ uint32_t tile[QUANTIZE_SIDE * QUANTIZE_PITCH];
-  const int64_t row = (int64_t)blockIdx.y * QUANTIZE_SIDE, col = (int64_t)blockIdx.x * QUANTIZE_SIDE;
+  const int64_t row = (int64_t)blockIdx.y * QUANTIZE_SIDE,
+                col = (int64_t)blockIdx.x * QUANTIZE_SIDE;
   quantize_load<BF16>(job, row, col, tile);
   __syncthreads();
   unsigned flags = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few calls of the CUDA runtime that library.cu makes. A CPU build has them in tests/cuda/emulated_runtime.h.
+// The few calls of the CUDA runtime that library.cu makes. A CPU build has them in
+// tests/cuda/emulated_runtime.h.
 #ifndef UFP4_CUDA_RUNTIME_CUH
 #define UFP4_CUDA_RUNTIME_CUH
 

@@ -13,20 +13,23 @@ struct ufp4_backend_state {
   ufp4_cuda_t *cuda;
   uint8_t *memory;  // on the device
   uint64_t memory_bytes;
-  int32_t *exponents;  // on the device: one a slot, and then one for each copy of an AMAX on its way
-  uint32_t *flags;     // on the device: one a job
-  slots_t slots;       // only which were written
+  int32_t
+      *exponents;   // on the device: one a slot, and then one for each copy of an AMAX on its way
+  uint32_t *flags;  // on the device: one a job
+  slots_t slots;    // only which were written
   ufp4_completion_t done[UFP4_QUEUE_JOBS];  // of job i at i mod UFP4_QUEUE_JOBS, without its flags
   uint64_t submitted, taken;
 };
 
 typedef struct ufp4_backend_state state_t;
 
-/** The backend's quantize and gemm: whole operands of the host, through memory of the device that lasts for the call.
+/** The backend's quantize and gemm: whole operands of the host, through memory of the device that
+ * lasts for the call.
  */
-ufp4_status_t ufp4_cuda_quantize_operand(state_t *state, const ufp4_matrix_t *in, const ufp4_quantize_t *how,
-                                         ufp4_operand_t *out);
-ufp4_status_t ufp4_cuda_gemm_operands(state_t *state, const ufp4_operand_t *a, const ufp4_operand_t *b,
-                                      const ufp4_gemm_t *how, void *d, int64_t d_ld);
+ufp4_status_t ufp4_cuda_quantize_operand(state_t *state, const ufp4_matrix_t *in,
+                                         const ufp4_quantize_t *how, ufp4_operand_t *out);
+ufp4_status_t ufp4_cuda_gemm_operands(state_t *state, const ufp4_operand_t *a,
+                                      const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d,
+                                      int64_t d_ld);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libufp4_cuda.so gives the backend: a table of functions, found with dlopen, so that nothing else of ufp4 depends
-// on CUDA. All of it may be called from one thread at a time. Work is queued in order; what reads results waits.
+// What libufp4_cuda.so gives the backend: a table of functions, found with dlopen, so that nothing
+// else of ufp4 depends on CUDA. All of it may be called from one thread at a time. Work is queued
+// in order; what reads results waits.
 #ifndef UFP4_CUDA_TABLE_H
 #define UFP4_CUDA_TABLE_H
 
@@ -20,16 +21,19 @@ typedef struct ufp4_cuda ufp4_cuda_t;
 
 typedef struct {
   char name[256];
-  int major, minor;                    ///< compute capability
-  int driver_version, runtime_version; ///< as CUDA counts: 1000 major + 10 minor
+  int major, minor;                     ///< compute capability
+  int driver_version, runtime_version;  ///< as CUDA counts: 1000 major + 10 minor
   int multiprocessors;
   int64_t memory_bytes;
-  double memory_bytes_per_second;      ///< peak, from clock and bus width; 0 where the driver does not say
-  double bf16_macs_per_second;         ///< peak of the tensor cores, dense; 0: not known; INT8 has twice that
+  double
+      memory_bytes_per_second;  ///< peak, from clock and bus width; 0 where the driver does not say
+  double
+      bf16_macs_per_second;  ///< peak of the tensor cores, dense; 0: not known; INT8 has twice that
 } ufp4_cuda_description_t;
 
-/** Where block b of row r of an operand lies: entry r / 16 * group + b * block + r % 16 * row, of 8 bytes of codes
- *  and of one scale. So panel-major memory and row-major operands are the same to the kernels. */
+/** Where block b of row r of an operand lies: entry r / 16 * group + b * block + r % 16 * row, of 8
+ * bytes of codes and of one scale. So panel-major memory and row-major operands are the same to the
+ * kernels. */
 typedef struct {
   int64_t group, block, row;
 } ufp4_cuda_place_t;
@@ -46,8 +50,8 @@ typedef struct {
   ufp4_rht_t rht;  ///< none or integer
   uint64_t tensor_id;
   ufp4_cuda_exponent_t exponent;
-  uint64_t *codes;   ///< 16 codes an entry
-  void *scales;      ///< bytes, or FP32
+  uint64_t *codes;  ///< 16 codes an entry
+  void *scales;     ///< bytes, or FP32
   ufp4_cuda_place_t place;
   int pads_groups;   ///< rows up to the next multiple of 16 are written too, as zeros
   int32_t *largest;  ///< AMAX: the smallest exponent of all blocks, INT32_MAX before the first
@@ -100,23 +104,26 @@ typedef struct {
   void *d;
   ufp4_dtype_t d_dtype;
   int64_t d_ld;
-  int tile;  ///< outputs a side of what a thread block computes: 64, 128, or 0: as the shape has it; same bits
+  int tile;  ///< outputs a side of what a thread block computes: 64, 128, or 0: as the shape has
+             ///< it; same bits
   ufp4_cuda_product_t product;
 } ufp4_cuda_gemm_t;
 
 /** What NVIDIA's own library is timed on. */
 typedef enum {
-  UFP4_CUDA_VENDOR_BF16,   ///< cuBLAS, BF16 with FP32 accumulation
-  UFP4_CUDA_VENDOR_FP64,   ///< cuBLAS DGEMM
+  UFP4_CUDA_VENDOR_BF16,  ///< cuBLAS, BF16 with FP32 accumulation
+  UFP4_CUDA_VENDOR_FP64,  ///< cuBLAS DGEMM
 } ufp4_cuda_vendor_t;
 
 /** The GPU's own narrow arithmetic. */
 typedef enum {
-  UFP4_CUDA_NARROW_FP8 = 0,  ///< E4M3 without scales of blocks: scales are taken as 1 (compute capability 8.9 and up)
+  UFP4_CUDA_NARROW_FP8 =
+      0,  ///< E4M3 without scales of blocks: scales are taken as 1 (compute capability 8.9 and up)
   UFP4_CUDA_NARROW_FP4 = 1,  ///< E2M1 with an E4M3 scale for 16 elements (10.0 and up)
 } ufp4_cuda_narrow_t;
 
-/** D [m][n] = A [m][k] B [n][k]^T in FP32, operands as narrow() leaves them; m, n and k multiples of 128. */
+/** D [m][n] = A [m][k] B [n][k]^T in FP32, operands as narrow() leaves them; m, n and k multiples
+ * of 128. */
 typedef struct {
   ufp4_cuda_narrow_t kind;
   int64_t m, n, k;
@@ -147,14 +154,16 @@ typedef struct {
   /** Milliseconds of GPU time between the two calls; the second waits. */
   ufp4_status_t (*timer_start)(ufp4_cuda_t *cuda);
   ufp4_status_t (*timer_stop)(ufp4_cuda_t *cuda, double *milliseconds);
-  /** Queues D [m][n] = A [m][k] B [n][k]^T of NVIDIA's library; UFP4_ERROR_UNSUPPORTED where it is not installed. */
-  ufp4_status_t (*vendor)(ufp4_cuda_t *cuda, ufp4_cuda_vendor_t what, int64_t m, int64_t n, int64_t k, const void *a,
-                          const void *b, void *d);
-  /** An operand as cuBLASLt takes it: a byte, or for FP4 half a byte, an element, and for FP4 scales in its own
-   *  order. */
-  ufp4_status_t (*narrow)(ufp4_cuda_t *cuda, const ufp4_cuda_operand_t *in, int64_t k, ufp4_cuda_narrow_t kind,
-                          void *elements, void *scales);
-  /** Queues such a product; UFP4_ERROR_UNSUPPORTED, and why, where this GPU or its cuBLASLt has none. */
+  /** Queues D [m][n] = A [m][k] B [n][k]^T of NVIDIA's library; UFP4_ERROR_UNSUPPORTED where it is
+   * not installed. */
+  ufp4_status_t (*vendor)(ufp4_cuda_t *cuda, ufp4_cuda_vendor_t what, int64_t m, int64_t n,
+                          int64_t k, const void *a, const void *b, void *d);
+  /** An operand as cuBLASLt takes it: a byte, or for FP4 half a byte, an element, and for FP4
+   * scales in its own order. */
+  ufp4_status_t (*narrow)(ufp4_cuda_t *cuda, const ufp4_cuda_operand_t *in, int64_t k,
+                          ufp4_cuda_narrow_t kind, void *elements, void *scales);
+  /** Queues such a product; UFP4_ERROR_UNSUPPORTED, and why, where this GPU or its cuBLASLt has
+   * none. */
   ufp4_status_t (*vendor_narrow)(ufp4_cuda_t *cuda, const ufp4_cuda_narrow_gemm_t *job);
 } ufp4_cuda_table_t;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vendor.h"
-
 #include <cstdio>
 #include <cstdlib>
+
+#include "vendor.h"
 
 #if defined(__CUDACC__) && __has_include(<cublasLt.h>) && __has_include(<cublas_v2.h>)
 
@@ -13,11 +13,12 @@
 #define WORKSPACE_BYTES ((size_t)32 << 20)
 
 // Overloaded in the header.
-typedef cublasStatus_t (*gemm_ex_t)(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
-                                    int n, int k, const void *alpha, const void *a, cudaDataType a_type, int lda,
-                                    const void *b, cudaDataType b_type, int ldb, const void *beta, void *c,
-                                    cudaDataType c_type, int ldc, cublasComputeType_t compute,
-                                    cublasGemmAlgo_t algorithm);
+typedef cublasStatus_t (*gemm_ex_t)(cublasHandle_t handle, cublasOperation_t transa,
+                                    cublasOperation_t transb, int m, int n, int k,
+                                    const void *alpha, const void *a, cudaDataType a_type, int lda,
+                                    const void *b, cudaDataType b_type, int ldb, const void *beta,
+                                    void *c, cudaDataType c_type, int ldc,
+                                    cublasComputeType_t compute, cublasGemmAlgo_t algorithm);
 
 struct vendor {
   void *blas, *lt;
@@ -56,8 +57,10 @@ bool find(void *library, const char *name, FUNCTION *out) {
 }
 
 bool find_all(vendor_t *v) {
-  return find(v->blas, "cublasDestroy_v2", &v->destroy) && find(v->blas, "cublasGemmEx", &v->gemm) &&
-         find(v->lt, "cublasLtDestroy", &v->lt_destroy) && find(v->lt, "cublasLtMatmul", &v->matmul) &&
+  return find(v->blas, "cublasDestroy_v2", &v->destroy) &&
+         find(v->blas, "cublasGemmEx", &v->gemm) &&
+         find(v->lt, "cublasLtDestroy", &v->lt_destroy) &&
+         find(v->lt, "cublasLtMatmul", &v->matmul) &&
          find(v->lt, "cublasLtMatmulAlgoGetHeuristic", &v->heuristic) &&
          find(v->lt, "cublasLtMatmulDescCreate", &v->desc_create) &&
          find(v->lt, "cublasLtMatmulDescDestroy", &v->desc_destroy) &&
@@ -72,8 +75,9 @@ bool find_all(vendor_t *v) {
 bool start(vendor_t *v) {
   decltype(&cublasCreate) create;
   decltype(&cublasLtCreate) lt_create;
-  return find(v->blas, "cublasCreate_v2", &create) && find(v->lt, "cublasLtCreate", &lt_create) && find_all(v) &&
-         create(&v->handle) == CUBLAS_STATUS_SUCCESS && lt_create(&v->lt_handle) == CUBLAS_STATUS_SUCCESS &&
+  return find(v->blas, "cublasCreate_v2", &create) && find(v->lt, "cublasLtCreate", &lt_create) &&
+         find_all(v) && create(&v->handle) == CUBLAS_STATUS_SUCCESS &&
+         lt_create(&v->lt_handle) == CUBLAS_STATUS_SUCCESS &&
          cudaMalloc(&v->workspace, WORKSPACE_BYTES) == cudaSuccess;
 }
 
@@ -87,7 +91,8 @@ vendor_t *vendor_open(ufp4_message_t *message) {
   if (start(vendor)) return vendor;
   vendor_close(vendor);
   (void)cudaGetLastError();  // or the next launch would report it
-  snprintf(message->text, sizeof message->text, "cuda: cuBLAS %d was not found or does not start", CUBLAS_VER_MAJOR);
+  snprintf(message->text, sizeof message->text, "cuda: cuBLAS %d was not found or does not start",
+           CUBLAS_VER_MAJOR);
   return nullptr;
 }
 
@@ -100,23 +105,26 @@ void vendor_close(vendor_t *vendor) {
   free(vendor);
 }
 
-ufp4_status_t vendor_gemm(vendor_t *vendor, ufp4_cuda_vendor_t what, int64_t m, int64_t n, int64_t k, const void *a,
-                          const void *b, void *d, ufp4_message_t *message) {
+ufp4_status_t vendor_gemm(vendor_t *vendor, ufp4_cuda_vendor_t what, int64_t m, int64_t n,
+                          int64_t k, const void *a, const void *b, void *d,
+                          ufp4_message_t *message) {
   const float one_f = 1, zero_f = 0;
   const double one_d = 1, zero_d = 0;
   const bool wide = what == UFP4_CUDA_VENDOR_FP64;
   const cudaDataType in = wide ? CUDA_R_64F : CUDA_R_16BF, out = wide ? CUDA_R_64F : CUDA_R_32F;
   // Column-major: D^T [n][m] = B A^T.
-  const cublasStatus_t error = vendor->gemm(
-      vendor->handle, CUBLAS_OP_T, CUBLAS_OP_N, (int)n, (int)m, (int)k, wide ? (const void *)&one_d : &one_f, b, in,
-      (int)k, a, in, (int)k, wide ? (const void *)&zero_d : &zero_f, d, out, (int)n,
-      wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  const cublasStatus_t error =
+      vendor->gemm(vendor->handle, CUBLAS_OP_T, CUBLAS_OP_N, (int)n, (int)m, (int)k,
+                   wide ? (const void *)&one_d : &one_f, b, in, (int)k, a, in, (int)k,
+                   wide ? (const void *)&zero_d : &zero_f, d, out, (int)n,
+                   wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
   if (error == CUBLAS_STATUS_SUCCESS) return UFP4_OK;
-  snprintf(message->text, sizeof message->text, "cuda: cuBLAS refused a GEMM with status %d", (int)error);
+  snprintf(message->text, sizeof message->text, "cuda: cuBLAS refused a GEMM with status %d",
+           (int)error);
   return UFP4_ERROR_DEVICE;
 }
 
-// --- FP8 and FP4 ---------------------------------------------------------------------------------------
+// --- FP8 and FP4 --------------------------------------------------------------------------------
 
 namespace {
 
@@ -143,8 +151,10 @@ bool set(const vendor_t *v, narrow_t *x, cublasLtMatmulDescAttributes_t what, T 
 /** Scales of blocks of 16; cuBLASLt's A is our B. */
 bool set_block_scales(const vendor_t *v, narrow_t *x, const ufp4_cuda_narrow_gemm_t *job) {
 #if CUBLAS_VERSION >= 120800
-  return set(v, x, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, (int32_t)CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3) &&
-         set(v, x, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, (int32_t)CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3) &&
+  return set(v, x, CUBLASLT_MATMUL_DESC_A_SCALE_MODE,
+             (int32_t)CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3) &&
+         set(v, x, CUBLASLT_MATMUL_DESC_B_SCALE_MODE,
+             (int32_t)CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3) &&
          set(v, x, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, job->b_scales) &&
          set(v, x, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, job->a_scales);
 #else
@@ -172,29 +182,32 @@ bool narrow_describe(const vendor_t *v, const ufp4_cuda_narrow_gemm_t *job, narr
          v->layout_create(&x->b, type, k, m, (int64_t)k) == CUBLAS_STATUS_SUCCESS &&
          v->layout_create(&x->d, CUDA_R_32F, n, m, (int64_t)n) == CUBLAS_STATUS_SUCCESS &&
          v->preference_create(&x->preference) == CUBLAS_STATUS_SUCCESS &&
-         v->preference_set(x->preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace) ==
-             CUBLAS_STATUS_SUCCESS;
+         v->preference_set(x->preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
+                           sizeof workspace) == CUBLAS_STATUS_SUCCESS;
 }
 
 }  // namespace
 
-ufp4_status_t vendor_gemm_narrow(vendor_t *v, const ufp4_cuda_narrow_gemm_t *job, ufp4_message_t *message) {
+ufp4_status_t vendor_gemm_narrow(vendor_t *v, const ufp4_cuda_narrow_gemm_t *job,
+                                 ufp4_message_t *message) {
   const float one = 1, zero = 0;
   narrow_t x = {};
   cublasLtMatmulHeuristicResult_t found = {};
   int count = 0;
   cublasStatus_t error = CUBLAS_STATUS_NOT_SUPPORTED;
   if (narrow_describe(v, job, &x)) {
-    error = v->heuristic(v->lt_handle, x.product, x.a, x.b, x.d, x.d, x.preference, 1, &found, &count);
+    error =
+        v->heuristic(v->lt_handle, x.product, x.a, x.b, x.d, x.d, x.preference, 1, &found, &count);
     if (error == CUBLAS_STATUS_SUCCESS && count == 0) error = CUBLAS_STATUS_NOT_SUPPORTED;
   }
   if (error == CUBLAS_STATUS_SUCCESS) {
-    error = v->matmul(v->lt_handle, x.product, &one, job->b, x.a, job->a, x.b, &zero, job->d, x.d, job->d, x.d,
-                      &found.algo, v->workspace, WORKSPACE_BYTES, nullptr);
+    error = v->matmul(v->lt_handle, x.product, &one, job->b, x.a, job->a, x.b, &zero, job->d, x.d,
+                      job->d, x.d, &found.algo, v->workspace, WORKSPACE_BYTES, nullptr);
   }
   narrow_free(v, &x);
   if (error == CUBLAS_STATUS_SUCCESS) return UFP4_OK;
-  snprintf(message->text, sizeof message->text, "cuBLASLt does not take this product (status %d)", (int)error);
+  snprintf(message->text, sizeof message->text, "cuBLASLt does not take this product (status %d)",
+           (int)error);
   return UFP4_ERROR_UNSUPPORTED;
 }
 
@@ -212,8 +225,8 @@ vendor_t *vendor_open(ufp4_message_t *message) {
 
 void vendor_close(vendor_t *) {}
 
-ufp4_status_t vendor_gemm(vendor_t *, ufp4_cuda_vendor_t, int64_t, int64_t, int64_t, const void *, const void *, void *,
-                          ufp4_message_t *) {
+ufp4_status_t vendor_gemm(vendor_t *, ufp4_cuda_vendor_t, int64_t, int64_t, int64_t, const void *,
+                          const void *, void *, ufp4_message_t *) {
   return UFP4_ERROR_UNSUPPORTED;
 }
 

@@ -7,12 +7,15 @@
 
 typedef struct vendor vendor_t;
 
-/** NULL where it is not installed, or its headers were not when this was built; @p message says so. */
+/** NULL where it is not installed, or its headers were not when this was built; @p message says so.
+ */
 vendor_t *vendor_open(ufp4_message_t *message);
 void vendor_close(vendor_t *vendor);
 /** As the table's vendor() and vendor_narrow(). */
-ufp4_status_t vendor_gemm(vendor_t *vendor, ufp4_cuda_vendor_t what, int64_t m, int64_t n, int64_t k, const void *a,
-                          const void *b, void *d, ufp4_message_t *message);
-ufp4_status_t vendor_gemm_narrow(vendor_t *vendor, const ufp4_cuda_narrow_gemm_t *job, ufp4_message_t *message);
+ufp4_status_t vendor_gemm(vendor_t *vendor, ufp4_cuda_vendor_t what, int64_t m, int64_t n,
+                          int64_t k, const void *a, const void *b, void *d,
+                          ufp4_message_t *message);
+ufp4_status_t vendor_gemm_narrow(vendor_t *vendor, const ufp4_cuda_narrow_gemm_t *job,
+                                 ufp4_message_t *message);
 
 #endif

@@ -21,17 +21,20 @@ uint64_t plain_bytes(uint32_t rows, uint32_t stride_bytes, uint64_t row_bytes) {
 }
 
 uint64_t plain_region_bytes(const plain_t *plain) {
-  return plain_bytes(plain->rows, plain->stride_bytes, (uint64_t)plain->cols * dtype_bytes(plain->dtype));
+  return plain_bytes(plain->rows, plain->stride_bytes,
+                     (uint64_t)plain->cols * dtype_bytes(plain->dtype));
 }
 
 int gemm_plains(const ufp4_gemm_descriptor_t *gemm, plain_t plains[3]) {
   int count = 0;
   plains[count++] = (plain_t){gemm->d_addr, gemm->m, gemm->n, gemm->d_stride_bytes, gemm->d_dtype};
   if (gemm->d_mode & UFP4_D_MODE_SUMS) {
-    plains[count++] = (plain_t){gemm->sums_addr, gemm->m, gemm->n, gemm->sums_stride_bytes, UFP4_DTYPE_I64};
+    plains[count++] =
+        (plain_t){gemm->sums_addr, gemm->m, gemm->n, gemm->sums_stride_bytes, UFP4_DTYPE_I64};
   }
   if (gemm->d_mode & UFP4_D_MODE_C) {
-    plains[count++] = (plain_t){gemm->c_addr, gemm->m, gemm->n, gemm->c_stride_bytes, UFP4_DTYPE_F32};
+    plains[count++] =
+        (plain_t){gemm->c_addr, gemm->m, gemm->n, gemm->c_stride_bytes, UFP4_DTYPE_F32};
   }
   return count;
 }
@@ -45,13 +48,15 @@ uint64_t panel_units(const panel_t *panel) {
 }
 
 panel_t quant_row_panel(const ufp4_quant_descriptor_t *quant) {
-  return (panel_t){quant->row_codes_addr,     quant->row_scales_addr, quant->row_stride_blocks, quant->rows,
-                   ceil_div(quant->cols, 16), quant->row_mode,        quant->row_exponent};
+  return (panel_t){quant->row_codes_addr, quant->row_scales_addr,    quant->row_stride_blocks,
+                   quant->rows,           ceil_div(quant->cols, 16), quant->row_mode,
+                   quant->row_exponent};
 }
 
 panel_t quant_col_panel(const ufp4_quant_descriptor_t *quant) {
-  return (panel_t){quant->col_codes_addr,     quant->col_scales_addr, quant->col_stride_blocks, quant->cols,
-                   ceil_div(quant->rows, 16), quant->col_mode,        quant->col_exponent};
+  return (panel_t){quant->col_codes_addr, quant->col_scales_addr,    quant->col_stride_blocks,
+                   quant->cols,           ceil_div(quant->rows, 16), quant->col_mode,
+                   quant->col_exponent};
 }
 
 panel_t gemm_a_panel(const ufp4_gemm_descriptor_t *gemm) {
@@ -69,7 +74,8 @@ static int size_is_bad(uint32_t size) {
 }
 
 static int plain_is_misaligned(uint64_t address, uint32_t stride_bytes, uint64_t row_bytes) {
-  return address % UFP4_ALIGN_BYTES != 0 || stride_bytes % UFP4_ALIGN_BYTES != 0 || stride_bytes < row_bytes;
+  return address % UFP4_ALIGN_BYTES != 0 || stride_bytes % UFP4_ALIGN_BYTES != 0 ||
+         stride_bytes < row_bytes;
 }
 
 static int panel_is_misaligned(const panel_t *panel) {
@@ -133,19 +139,21 @@ static int quant_is_unsupported(const ufp4_quant_descriptor_t *quant) {
   if (((quant->row_mode | quant->col_mode) & ~KNOWN_COPY_MODES) != 0) return 1;
   if (((quant->row_mode | quant->col_mode) & UFP4_MODE_ENABLE) == 0) return 1;
   if (quant->opcode == UFP4_OPCODE_AMAX) return 0;
-  if (quant->round >= UFP4_ROUND_COUNT || any_set(quant->reserved0, sizeof quant->reserved0)) return 1;
+  if (quant->round >= UFP4_ROUND_COUNT || any_set(quant->reserved0, sizeof quant->reserved0))
+    return 1;
   if (quant->scale == UFP4_SCALE_E8M0) return e8m0_is_unsupported(quant);
   return quant->scale != UFP4_SCALE_E4M3 || quant->scale_round > UFP4_SCALE_ROUND_UP;
 }
 
-static ufp4_core_status_t check_quant(const ufp4_quant_descriptor_t *quant, const ufp4_configuration_t *core,
-                                      const slots_t *slots) {
+static ufp4_core_status_t check_quant(const ufp4_quant_descriptor_t *quant,
+                                      const ufp4_configuration_t *core, const slots_t *slots) {
   panel_t panels[2];
   int count = enabled_panels(quant, panels);
   int amax = quant->opcode == UFP4_OPCODE_AMAX;
   uint64_t row_bytes = (uint64_t)quant->cols * dtype_bytes(quant->src_dtype);
   if (size_is_bad(quant->rows) || size_is_bad(quant->cols)) return UFP4_CORE_STATUS_BAD_SIZE;
-  if (plain_is_misaligned(quant->src_addr, quant->src_stride_bytes, row_bytes)) return UFP4_CORE_STATUS_MISALIGNED;
+  if (plain_is_misaligned(quant->src_addr, quant->src_stride_bytes, row_bytes))
+    return UFP4_CORE_STATUS_MISALIGNED;
   for (int i = 0; i < count && !amax; i++) {
     if (panel_is_misaligned(&panels[i])) return UFP4_CORE_STATUS_MISALIGNED;
   }
@@ -157,7 +165,8 @@ static ufp4_core_status_t check_quant(const ufp4_quant_descriptor_t *quant, cons
   if (!core->quant || quant_is_unsupported(quant)) return UFP4_CORE_STATUS_UNSUPPORTED;
   for (int i = 0; i < count; i++) {
     if (amax && panels[i].exponent >= UFP4_SLOTS) return UFP4_CORE_STATUS_BAD_SLOT;
-    if (!amax && (panels[i].mode & UFP4_MODE_SLOT) && slot_is_bad(&panels[i], slots)) return UFP4_CORE_STATUS_BAD_SLOT;
+    if (!amax && (panels[i].mode & UFP4_MODE_SLOT) && slot_is_bad(&panels[i], slots))
+      return UFP4_CORE_STATUS_BAD_SLOT;
   }
   return UFP4_CORE_STATUS_OK;
 }
@@ -167,15 +176,19 @@ static int tensor_scale_is_bad(uint32_t bits) {
   return bits > 0x7F800000u;
 }
 
-// Unrounded sums are of the contract exact, and take no alpha and no C; E8M0 is of fp32 and nv; NVFP4 is E2M1
-// alone. nv has no INT4, and no C: its sums would begin with it.
-static int gemm_is_unsupported(const ufp4_gemm_descriptor_t *gemm, const ufp4_configuration_t *core) {
+// Unrounded sums are of the contract exact, and take no alpha and no C; E8M0 is of fp32 and nv;
+// NVFP4 is E2M1 alone. nv has no INT4, and no C: its sums would begin with it.
+static int gemm_is_unsupported(const ufp4_gemm_descriptor_t *gemm,
+                               const ufp4_configuration_t *core) {
   const int exact = core->contract == UFP4_CONTRACT_EXACT;
   const ufp4_descriptor_t *any = (const ufp4_descriptor_t *)gemm;
   if (header_is_unsupported(&any->header)) return 1;
-  if (!configuration_multiplies(core, gemm->a_elem) || !configuration_multiplies(core, gemm->b_elem)) return 1;
+  if (!configuration_multiplies(core, gemm->a_elem) ||
+      !configuration_multiplies(core, gemm->b_elem))
+    return 1;
   if (gemm->d_dtype >= UFP4_DTYPE_COUNT) return 1;
-  if (gemm->contract != core->contract || ((gemm->a_mode | gemm->b_mode) & ~UFP4_MODE_SLOT) != 0) return 1;
+  if (gemm->contract != core->contract || ((gemm->a_mode | gemm->b_mode) & ~UFP4_MODE_SLOT) != 0)
+    return 1;
   if (gemm->scale == UFP4_SCALE_NVFP4) {
     if (gemm->a_elem != UFP4_ELEM_E2M1 || gemm->b_elem != UFP4_ELEM_E2M1) return 1;
     if (tensor_scale_is_bad(gemm->tensor_scale)) return 1;
@@ -184,40 +197,48 @@ static int gemm_is_unsupported(const ufp4_gemm_descriptor_t *gemm, const ufp4_co
   }
   if (!exact && (gemm->d_dtype == UFP4_DTYPE_I64 || (gemm->d_mode & UFP4_D_MODE_SUMS))) return 1;
   if (core->contract == UFP4_CONTRACT_NV) {
-    if (gemm->a_elem == UFP4_ELEM_INT4 || gemm->b_elem == UFP4_ELEM_INT4 || (gemm->d_mode & UFP4_D_MODE_C)) return 1;
+    if (gemm->a_elem == UFP4_ELEM_INT4 || gemm->b_elem == UFP4_ELEM_INT4 ||
+        (gemm->d_mode & UFP4_D_MODE_C))
+      return 1;
   }
   if ((gemm->d_mode & ~KNOWN_D_MODES) != 0) return 1;
-  if (gemm->d_dtype == UFP4_DTYPE_I64 && (gemm->d_mode & (UFP4_D_MODE_ALPHA | UFP4_D_MODE_C))) return 1;
+  if (gemm->d_dtype == UFP4_DTYPE_I64 && (gemm->d_mode & (UFP4_D_MODE_ALPHA | UFP4_D_MODE_C)))
+    return 1;
   return any_set(gemm->reserved0, sizeof gemm->reserved0);
 }
 
-static ufp4_core_status_t check_gemm(const ufp4_gemm_descriptor_t *gemm, const ufp4_configuration_t *core,
-                                     const slots_t *slots) {
+static ufp4_core_status_t check_gemm(const ufp4_gemm_descriptor_t *gemm,
+                                     const ufp4_configuration_t *core, const slots_t *slots) {
   panel_t panels[2] = {gemm_a_panel(gemm), gemm_b_panel(gemm)};
   plain_t plains[3];
   int count = gemm_plains(gemm, plains);
-  if (size_is_bad(gemm->m) || size_is_bad(gemm->n) || size_is_bad(gemm->k)) return UFP4_CORE_STATUS_BAD_SIZE;
+  if (size_is_bad(gemm->m) || size_is_bad(gemm->n) || size_is_bad(gemm->k))
+    return UFP4_CORE_STATUS_BAD_SIZE;
   for (int i = 0; i < count; i++) {
     uint64_t row_bytes = (uint64_t)gemm->n * dtype_bytes(plains[i].dtype);
-    if (plain_is_misaligned(plains[i].address, plains[i].stride_bytes, row_bytes)) return UFP4_CORE_STATUS_MISALIGNED;
+    if (plain_is_misaligned(plains[i].address, plains[i].stride_bytes, row_bytes))
+      return UFP4_CORE_STATUS_MISALIGNED;
   }
   for (int i = 0; i < 2; i++) {
     if (panel_is_misaligned(&panels[i])) return UFP4_CORE_STATUS_MISALIGNED;
   }
   for (int i = 0; i < count; i++) {
-    if (region_is_beyond(plains[i].address, plain_region_bytes(&plains[i]))) return UFP4_CORE_STATUS_BAD_ADDRESS;
+    if (region_is_beyond(plains[i].address, plain_region_bytes(&plains[i])))
+      return UFP4_CORE_STATUS_BAD_ADDRESS;
   }
   for (int i = 0; i < 2; i++) {
     if (panel_is_beyond(&panels[i])) return UFP4_CORE_STATUS_BAD_ADDRESS;
   }
   if (gemm_is_unsupported(gemm, core)) return UFP4_CORE_STATUS_UNSUPPORTED;
   for (int i = 0; i < 2; i++) {
-    if ((panels[i].mode & UFP4_MODE_SLOT) && slot_is_bad(&panels[i], slots)) return UFP4_CORE_STATUS_BAD_SLOT;
+    if ((panels[i].mode & UFP4_MODE_SLOT) && slot_is_bad(&panels[i], slots))
+      return UFP4_CORE_STATUS_BAD_SLOT;
   }
   return UFP4_CORE_STATUS_OK;
 }
 
-ufp4_core_status_t check_descriptor(const ufp4_descriptor_t *descriptor, const ufp4_configuration_t *configuration,
+ufp4_core_status_t check_descriptor(const ufp4_descriptor_t *descriptor,
+                                    const ufp4_configuration_t *configuration,
                                     const slots_t *slots) {
   switch (descriptor->header.opcode) {
     case UFP4_OPCODE_QUANT:
@@ -226,13 +247,14 @@ ufp4_core_status_t check_descriptor(const ufp4_descriptor_t *descriptor, const u
     case UFP4_OPCODE_GEMM:
       return check_gemm(&descriptor->gemm, configuration, slots);
     case UFP4_OPCODE_FENCE:
-      return header_is_unsupported(&descriptor->header) ? UFP4_CORE_STATUS_UNSUPPORTED : UFP4_CORE_STATUS_OK;
+      return header_is_unsupported(&descriptor->header) ? UFP4_CORE_STATUS_UNSUPPORTED
+                                                        : UFP4_CORE_STATUS_OK;
     default:
       return UFP4_CORE_STATUS_BAD_OPCODE;
   }
 }
 
-// --- The bus -------------------------------------------------------------------------------------------
+// --- The bus ------------------------------------------------------------------------------------
 
 static int is_outside(uint64_t address, uint64_t bytes, uint64_t memory_bytes) {
   if (address < UFP4_MEMORY_BASE) return 1;

@@ -27,7 +27,8 @@ typedef struct {
   uint8_t dtype;
 } plain_t;
 
-/** Bytes of a plain element; a dtype without a meaning counts as 4, so that each malformed descriptor has one defined status. */
+/** Bytes of a plain element; a dtype without a meaning counts as 4, so that each malformed
+ * descriptor has one defined status. */
 uint32_t dtype_bytes(uint8_t dtype);
 /** Bytes from the first to behind the last used byte of a row-major region. */
 uint64_t plain_bytes(uint32_t rows, uint32_t stride_bytes, uint64_t row_bytes);
@@ -43,13 +44,14 @@ panel_t quant_col_panel(const ufp4_quant_descriptor_t *quant);
 panel_t gemm_a_panel(const ufp4_gemm_descriptor_t *gemm);
 panel_t gemm_b_panel(const ufp4_gemm_descriptor_t *gemm);
 
-/** The lowest status code that applies to a core of this configuration, UFP4_CORE_STATUS_OK if none does; bus errors are
- *  not among them. */
-ufp4_core_status_t check_descriptor(const ufp4_descriptor_t *descriptor, const ufp4_configuration_t *configuration,
+/** The lowest status code that applies to a core of this configuration, UFP4_CORE_STATUS_OK if none
+ * does; bus errors are not among them. */
+ufp4_core_status_t check_descriptor(const ufp4_descriptor_t *descriptor,
+                                    const ufp4_configuration_t *configuration,
                                     const slots_t *slots);
 
-/** What the bus of a device with that much memory at UFP4_MEMORY_BASE makes of a legal job: ok, read_error or
- *  write_error. */
+/** What the bus of a device with that much memory at UFP4_MEMORY_BASE makes of a legal job: ok,
+ * read_error or write_error. */
 ufp4_core_status_t check_quant_bus(const ufp4_quant_descriptor_t *quant, uint64_t memory_bytes);
 ufp4_core_status_t check_gemm_bus(const ufp4_gemm_descriptor_t *gemm, uint64_t memory_bytes);
 

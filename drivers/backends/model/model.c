@@ -20,14 +20,16 @@ struct ufp4_backend_state {
 
 typedef struct ufp4_backend_state state_t;
 
-static ufp4_status_t model_open(const ufp4_device_options_t *options, const ufp4_configuration_t *configuration,
-                                ufp4_message_t *message, state_t **out) {
+static ufp4_status_t model_open(const ufp4_device_options_t *options,
+                                const ufp4_configuration_t *configuration, ufp4_message_t *message,
+                                state_t **out) {
   state_t *state = calloc(1, sizeof *state);
   uint8_t *memory = calloc(ufp4_matrix_bytes((int64_t)options->memory_bytes, 1, 1), 1);
   if (state == NULL || memory == NULL) {
     free(state);
     free(memory);
-    ufp4_message_set(message, "model: no %llu bytes for the device memory", (unsigned long long)options->memory_bytes);
+    ufp4_message_set(message, "model: no %llu bytes for the device memory",
+                     (unsigned long long)options->memory_bytes);
     return UFP4_ERROR_MEMORY;
   }
   state->configuration = *configuration;
@@ -57,30 +59,35 @@ static uint8_t *memory_at(const state_t *state, uint64_t address) {
   return state->memory + (address - UFP4_MEMORY_BASE);
 }
 
-static ufp4_status_t model_memory_write(state_t *state, uint64_t address, const void *data, uint64_t bytes) {
+static ufp4_status_t model_memory_write(state_t *state, uint64_t address, const void *data,
+                                        uint64_t bytes) {
   memcpy(memory_at(state, address), data, (size_t)bytes);
   return UFP4_OK;
 }
 
-static ufp4_status_t model_memory_read(state_t *state, uint64_t address, void *data, uint64_t bytes) {
+static ufp4_status_t model_memory_read(state_t *state, uint64_t address, void *data,
+                                       uint64_t bytes) {
   memcpy(data, memory_at(state, address), (size_t)bytes);
   return UFP4_OK;
 }
 
 static int exponent_of(const state_t *state, const panel_t *panel) {
-  return panel->mode & UFP4_MODE_SLOT ? state->slots.exponent[panel->exponent] : (int16_t)panel->exponent;
+  return panel->mode & UFP4_MODE_SLOT ? state->slots.exponent[panel->exponent]
+                                      : (int16_t)panel->exponent;
 }
 
-// --- QUANT and AMAX ------------------------------------------------------------------------------------
+// --- QUANT and AMAX -----------------------------------------------------------------------------
 
 static ufp4_matrix_t quant_source(const state_t *state, const ufp4_quant_descriptor_t *quant) {
-  ufp4_matrix_t source = {.dtype = (ufp4_dtype_t)quant->src_dtype, .rows = quant->rows, .cols = quant->cols};
+  ufp4_matrix_t source = {
+      .dtype = (ufp4_dtype_t)quant->src_dtype, .rows = quant->rows, .cols = quant->cols};
   source.ld = quant->src_stride_bytes / dtype_bytes(quant->src_dtype);
   source.data = memory_at(state, quant->src_addr);
   return source;
 }
 
-static ufp4_quantize_t quant_how(const state_t *state, const ufp4_quant_descriptor_t *quant, ufp4_axis_t axis) {
+static ufp4_quantize_t quant_how(const state_t *state, const ufp4_quant_descriptor_t *quant,
+                                 ufp4_axis_t axis) {
   ufp4_quantize_t how = {.elem = (ufp4_elem_t)quant->elem, .axis = axis, .kernel = state->kernel};
   uint8_t mode = axis == UFP4_AXIS_ROW ? quant->row_mode : quant->col_mode;
   how.rht = mode & UFP4_MODE_RHT ? UFP4_RHT_INTEGER : UFP4_RHT_NONE;
@@ -112,7 +119,8 @@ static unsigned source_flags(const ufp4_matrix_t *source) {
   return 0;
 }
 
-static ufp4_status_t run_amax(state_t *state, const ufp4_quant_descriptor_t *quant, ufp4_completion_t *done) {
+static ufp4_status_t run_amax(state_t *state, const ufp4_quant_descriptor_t *quant,
+                              ufp4_completion_t *done) {
   ufp4_matrix_t source = quant_source(state, quant);
   panel_t panels[2] = {quant_row_panel(quant), quant_col_panel(quant)};
   int exponents[2] = {0, 0};
@@ -131,15 +139,17 @@ static ufp4_status_t run_amax(state_t *state, const ufp4_quant_descriptor_t *qua
   return UFP4_OK;
 }
 
-static ufp4_status_t run_quant_copy(state_t *state, const ufp4_quant_descriptor_t *quant, const panel_t *panel,
-                                    ufp4_axis_t axis, ufp4_completion_t *done) {
+static ufp4_status_t run_quant_copy(state_t *state, const ufp4_quant_descriptor_t *quant,
+                                    const panel_t *panel, ufp4_axis_t axis,
+                                    ufp4_completion_t *done) {
   ufp4_matrix_t source = quant_source(state, quant);
   ufp4_quantize_t how = quant_how(state, quant, axis);
   how.exponent = exponent_of(state, panel);
   ufp4_operand_t copy;
   ufp4_status_t status = ufp4_quantize(&source, &how, &copy);
   if (status != UFP4_OK) return status;
-  ufp4_panel_pack(&copy, panel->stride_blocks, memory_at(state, panel->codes), memory_at(state, panel->scales));
+  ufp4_panel_pack(&copy, panel->stride_blocks, memory_at(state, panel->codes),
+                  memory_at(state, panel->scales));
   unsigned flags = copy.flags & UFP4_FLAG_NAN;
   unsigned saturated = axis == UFP4_AXIS_ROW ? UFP4_FLAG_ROW_SATURATED : UFP4_FLAG_COL_SATURATED;
   if (copy.flags & UFP4_FLAG_ROW_SATURATED) flags |= saturated;
@@ -148,7 +158,8 @@ static ufp4_status_t run_quant_copy(state_t *state, const ufp4_quant_descriptor_
   return UFP4_OK;
 }
 
-static ufp4_status_t run_quant(state_t *state, const ufp4_quant_descriptor_t *quant, ufp4_completion_t *done) {
+static ufp4_status_t run_quant(state_t *state, const ufp4_quant_descriptor_t *quant,
+                               ufp4_completion_t *done) {
   panel_t panels[2] = {quant_row_panel(quant), quant_col_panel(quant)};
   done->status = (uint16_t)check_quant_bus(quant, state->memory_bytes);
   if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
@@ -161,28 +172,31 @@ static ufp4_status_t run_quant(state_t *state, const ufp4_quant_descriptor_t *qu
   return UFP4_OK;
 }
 
-// --- GEMM ----------------------------------------------------------------------------------------------
+// --- GEMM ---------------------------------------------------------------------------------------
 
-// A tensor scale of both operands whose product, rounded, is the one of the descriptor, which may be 0 or infinite.
+// A tensor scale of both operands whose product, rounded, is the one of the descriptor, which may
+// be 0 or infinite.
 static float tensor_scale(uint32_t product, int is_a) {
   if (product == 0) return 0x1p-149f;
   if (product == 0x7F800000u) return 0x1p127f;
   return is_a ? ufp4_f32_value(product) : 1.0f;
 }
 
-static ufp4_status_t load_operand(const state_t *state, const ufp4_gemm_descriptor_t *gemm, const panel_t *panel,
-                                  int is_a, ufp4_operand_t *out) {
+static ufp4_status_t load_operand(const state_t *state, const ufp4_gemm_descriptor_t *gemm,
+                                  const panel_t *panel, int is_a, ufp4_operand_t *out) {
   const ufp4_elem_t elem = (ufp4_elem_t)(is_a ? gemm->a_elem : gemm->b_elem);
-  ufp4_status_t status = ufp4_operand_create_scaled(elem, (ufp4_scale_t)gemm->scale, panel->rows, gemm->k, out);
+  ufp4_status_t status =
+      ufp4_operand_create_scaled(elem, (ufp4_scale_t)gemm->scale, panel->rows, gemm->k, out);
   if (status != UFP4_OK) return status;
-  ufp4_panel_unpack(memory_at(state, panel->codes), memory_at(state, panel->scales), panel->stride_blocks, out);
+  ufp4_panel_unpack(memory_at(state, panel->codes), memory_at(state, panel->scales),
+                    panel->stride_blocks, out);
   out->exponent = exponent_of(state, panel);
   if (gemm->scale == UFP4_SCALE_NVFP4) out->tensor_scale = tensor_scale(gemm->tensor_scale, is_a);
   return UFP4_OK;
 }
 
-static ufp4_status_t run_gemm_operands(state_t *state, const ufp4_gemm_descriptor_t *gemm, const ufp4_operand_t *a,
-                                       const ufp4_operand_t *b) {
+static ufp4_status_t run_gemm_operands(state_t *state, const ufp4_gemm_descriptor_t *gemm,
+                                       const ufp4_operand_t *a, const ufp4_operand_t *b) {
   ufp4_gemm_t how = {.contract = (ufp4_contract_t)gemm->contract,
                      .d_dtype = (ufp4_dtype_t)gemm->d_dtype,
                      .alpha = 1.0f,
@@ -197,10 +211,12 @@ static ufp4_status_t run_gemm_operands(state_t *state, const ufp4_gemm_descripto
     how.accumulate = (const int64_t *)memory_at(state, gemm->sums_addr);
     how.accumulate_ld = gemm->sums_stride_bytes / sizeof(int64_t);
   }
-  return ufp4_gemm(a, b, &how, memory_at(state, gemm->d_addr), gemm->d_stride_bytes / dtype_bytes(gemm->d_dtype));
+  return ufp4_gemm(a, b, &how, memory_at(state, gemm->d_addr),
+                   gemm->d_stride_bytes / dtype_bytes(gemm->d_dtype));
 }
 
-static ufp4_status_t run_gemm(state_t *state, const ufp4_gemm_descriptor_t *gemm, ufp4_completion_t *done) {
+static ufp4_status_t run_gemm(state_t *state, const ufp4_gemm_descriptor_t *gemm,
+                              ufp4_completion_t *done) {
   panel_t panel_a = gemm_a_panel(gemm), panel_b = gemm_b_panel(gemm);
   done->status = (uint16_t)check_gemm_bus(gemm, state->memory_bytes);
   if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
@@ -213,9 +229,10 @@ static ufp4_status_t run_gemm(state_t *state, const ufp4_gemm_descriptor_t *gemm
   return status;
 }
 
-// --- Jobs ----------------------------------------------------------------------------------------------
+// --- Jobs ---------------------------------------------------------------------------------------
 
-static ufp4_status_t run(state_t *state, const ufp4_descriptor_t *descriptor, ufp4_completion_t *done) {
+static ufp4_status_t run(state_t *state, const ufp4_descriptor_t *descriptor,
+                         ufp4_completion_t *done) {
   done->status = (uint16_t)check_descriptor(descriptor, &state->configuration, &state->slots);
   if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
   switch (descriptor->header.opcode) {
@@ -239,7 +256,8 @@ static ufp4_status_t model_submit(state_t *state, const ufp4_descriptor_t *descr
   return UFP4_OK;
 }
 
-static ufp4_status_t model_take(state_t *state, uint64_t timeout_us, ufp4_completion_t *completion) {
+static ufp4_status_t model_take(state_t *state, uint64_t timeout_us,
+                                ufp4_completion_t *completion) {
   (void)timeout_us;
   *completion = state->done[++state->taken % UFP4_QUEUE_JOBS];
   return UFP4_OK;

@@ -12,7 +12,8 @@
 // The rings lie in the reserved memory: descriptors first, then their completions.
 #define RING_ADDRESS UFP4_MEMORY_BASE
 #define COMPLETIONS_ADDRESS (RING_ADDRESS + UFP4_QUEUE_JOBS * UFP4_DESCRIPTOR_BYTES)
-static_assert(UFP4_QUEUE_JOBS * (UFP4_DESCRIPTOR_BYTES + UFP4_COMPLETION_BYTES) <= UFP4_MEMORY_RESERVED_BYTES,
+static_assert(UFP4_QUEUE_JOBS * (UFP4_DESCRIPTOR_BYTES + UFP4_COMPLETION_BYTES) <=
+                  UFP4_MEMORY_RESERVED_BYTES,
               "the rings fit the reserved memory");
 
 #define CONTROL_SNAPSHOT 1u
@@ -24,10 +25,11 @@ static_assert(UFP4_QUEUE_JOBS * (UFP4_DESCRIPTOR_BYTES + UFP4_COMPLETION_BYTES) 
 #define IRQ_FATAL 4u
 #define HEADER_FLAG_INTERRUPT 1u
 #define SLOT_WRITTEN 0x10000u
-// A job of the largest size on the smallest array takes longer than anybody waits; a hang is found long before this.
+// A job of the largest size on the smallest array takes longer than anybody waits; a hang is found
+// long before this.
 #define DEFAULT_MAX_CYCLES 100000000000ull
-// Longer than any latency (UFP4_MEM_LATENCY_MAX); less than the simulator's own patience, so that it is the core that
-// speaks.
+// Longer than any latency (UFP4_MEM_LATENCY_MAX); less than the simulator's own patience, so that
+// it is the core that speaks.
 #define WATCHDOG_CYCLES 500000u
 // How often a reset is looked at, and for how long: it has to give up what is lost.
 #define RESET_SLICE_CYCLES 16u
@@ -40,13 +42,14 @@ struct ufp4_backend_state {
   ufp4_message_t *message;
   ufp4_device_info_t info;
   uint64_t max_cycles;
-  uint32_t submitted, taken;  // jobs, counted as the ring does
-  char *trace, *trace_beside;  // where the waveforms go, links followed, and where they are until then; or NULL
+  uint32_t submitted, taken;   // jobs, counted as the ring does
+  char *trace, *trace_beside;  // where the waveforms go, links followed, and where they are until
+                               // then; or NULL
 };
 
 typedef struct ufp4_backend_state state_t;
 
-// --- Registers -------------------------------------------------------------------------------------------------------
+// --- Registers ----------------------------------------------------------------------------------
 
 static ufp4_status_t check_sim(state_t *state, ufp4_sim_status_t status) {
   if (status == UFP4_SIM_OK) return UFP4_OK;
@@ -62,14 +65,16 @@ static ufp4_status_t write_register(state_t *state, uint32_t offset, uint32_t va
   return check_sim(state, ufp4_sim_register_write(state->sim, offset, value));
 }
 
-// --- Open ------------------------------------------------------------------------------------------------------------
+// --- Open ---------------------------------------------------------------------------------------
 
 static ufp4_status_t refuse(state_t *state, const char *what, uint32_t got, uint32_t want) {
-  ufp4_message_set(state->message, "rtl: the core's %s is 0x%x where this driver knows 0x%x", what, got, want);
+  ufp4_message_set(state->message, "rtl: the core's %s is 0x%x where this driver knows 0x%x", what,
+                   got, want);
   return UFP4_ERROR_DEVICE;
 }
 
-static ufp4_status_t check_register(state_t *state, uint32_t offset, const char *what, uint32_t want) {
+static ufp4_status_t check_register(state_t *state, uint32_t offset, const char *what,
+                                    uint32_t want) {
   uint32_t got = 0;
   ufp4_status_t status = read_register(state, offset, &got);
   if (status != UFP4_OK) return status;
@@ -79,15 +84,19 @@ static ufp4_status_t check_register(state_t *state, uint32_t offset, const char 
 // The core must be the one that this driver was generated with.
 static ufp4_status_t check_identity(state_t *state, const ufp4_configuration_t *want) {
   const uint32_t version = UFP4_VERSION_MAJOR << 16 | UFP4_VERSION_MINOR << 8 | UFP4_VERSION_PATCH;
-  const uint32_t array =
-      want->rows | want->cols << 8 | want->lanes << 16 | want->contract << 24 | want->formats << 26 | want->quant << 28;
+  const uint32_t array = want->rows | want->cols << 8 | want->lanes << 16 | want->contract << 24 |
+                         want->formats << 26 | want->quant << 28;
   const uint32_t tile = want->rows * want->tile_rows | want->cols * want->tile_cols << 16;
-  const uint32_t memory = want->bus_bytes | UFP4_ADDR_BITS << 8 | want->chunk << 16 | (uint32_t)UFP4_SLOTS << 24;
+  const uint32_t memory =
+      want->bus_bytes | UFP4_ADDR_BITS << 8 | want->chunk << 16 | (uint32_t)UFP4_SLOTS << 24;
   ufp4_status_t status = check_register(state, UFP4_REG_ID, "id", UFP4_CORE_ID);
   if (status == UFP4_OK) status = check_register(state, UFP4_REG_VERSION, "version", version);
-  if (status == UFP4_OK) status = check_register(state, UFP4_REG_CONFIG_ARRAY, "array configuration", array);
-  if (status == UFP4_OK) status = check_register(state, UFP4_REG_CONFIG_TILE, "tile configuration", tile);
-  if (status == UFP4_OK) status = check_register(state, UFP4_REG_CONFIG_MEMORY, "memory configuration", memory);
+  if (status == UFP4_OK)
+    status = check_register(state, UFP4_REG_CONFIG_ARRAY, "array configuration", array);
+  if (status == UFP4_OK)
+    status = check_register(state, UFP4_REG_CONFIG_TILE, "tile configuration", tile);
+  if (status == UFP4_OK)
+    status = check_register(state, UFP4_REG_CONFIG_MEMORY, "memory configuration", memory);
   if (status != UFP4_OK) return status;
   state->info.configuration = *want;
   state->info.version = version;
@@ -147,7 +156,8 @@ static void rtl_close(state_t *state) {
   free(state);
 }
 
-// The waveforms get their name when they are whole; the writer adds .hier to what they are called until then.
+// The waveforms get their name when they are whole; the writer adds .hier to what they are called
+// until then.
 static ufp4_status_t name_trace(state_t *state, const char *path) {
   if (path == NULL) return UFP4_OK;
   ufp4_status_t status = file_target(path, &state->trace, state->message);
@@ -168,13 +178,14 @@ static ufp4_status_t open_sim(state_t *state, const ufp4_device_options_t *optio
   };
   char text[256] = "";
   if (options->mem_latency > UFP4_MEM_LATENCY_MAX) {
-    ufp4_message_set(state->message, "rtl: a memory latency of %u cycles; at most %u", options->mem_latency,
-                     UFP4_MEM_LATENCY_MAX);
+    ufp4_message_set(state->message, "rtl: a memory latency of %u cycles; at most %u",
+                     options->mem_latency, UFP4_MEM_LATENCY_MAX);
     return UFP4_ERROR_ARGUMENT;
   }
   if (!ufp4_sim_has(options->configuration)) {
     ufp4_message_set(state->message,
-                     "rtl: this build does not simulate the configuration %s; configure it with -DUFP4_SIMULATE=%s "
+                     "rtl: this build does not simulate the configuration %s; configure it with "
+                     "-DUFP4_SIMULATE=%s "
                      "(./ufp4 in the checkout does, when --config names it)",
                      options->configuration, options->configuration);
     return UFP4_ERROR_UNSUPPORTED;
@@ -185,8 +196,9 @@ static ufp4_status_t open_sim(state_t *state, const ufp4_device_options_t *optio
   return UFP4_ERROR_DEVICE;
 }
 
-static ufp4_status_t rtl_open(const ufp4_device_options_t *options, const ufp4_configuration_t *configuration,
-                              ufp4_message_t *message, state_t **out) {
+static ufp4_status_t rtl_open(const ufp4_device_options_t *options,
+                              const ufp4_configuration_t *configuration, ufp4_message_t *message,
+                              state_t **out) {
   *out = NULL;
   state_t *state = calloc(1, sizeof *state);
   if (state == NULL) return UFP4_ERROR_MEMORY;
@@ -211,9 +223,10 @@ static ufp4_status_t rtl_info(state_t *state, ufp4_device_info_t *info) {
   return UFP4_OK;
 }
 
-// --- Memory ----------------------------------------------------------------------------------------------------------
+// --- Memory -------------------------------------------------------------------------------------
 
-static ufp4_status_t rtl_memory_write(state_t *state, uint64_t address, const void *data, uint64_t bytes) {
+static ufp4_status_t rtl_memory_write(state_t *state, uint64_t address, const void *data,
+                                      uint64_t bytes) {
   memcpy(ufp4_sim_memory(state->sim, address, bytes), data, (size_t)bytes);
   return UFP4_OK;
 }
@@ -223,7 +236,7 @@ static ufp4_status_t rtl_memory_read(state_t *state, uint64_t address, void *dat
   return UFP4_OK;
 }
 
-// --- Jobs ------------------------------------------------------------------------------------------------------------
+// --- Jobs ---------------------------------------------------------------------------------------
 
 // Every job raises the interrupt, so that a wait runs the simulator without looking in between.
 static ufp4_status_t rtl_submit(state_t *state, const ufp4_descriptor_t *descriptor) {
@@ -244,14 +257,16 @@ static uint64_t now_us(void) {
 
 // Runs until the interrupt, in slices where a time limit asks for a look at the clock.
 static ufp4_status_t wait_interrupt(state_t *state, uint64_t timeout_us) {
-  if (timeout_us == 0) return check_sim(state, ufp4_sim_wait_interrupt(state->sim, state->max_cycles));
+  if (timeout_us == 0)
+    return check_sim(state, ufp4_sim_wait_interrupt(state->sim, state->max_cycles));
   const uint64_t start = now_us();
   for (uint64_t left = state->max_cycles; left > 0;) {
     const uint64_t slice = left < SLICE_CYCLES ? left : SLICE_CYCLES;
     const ufp4_sim_status_t status = ufp4_sim_wait_interrupt(state->sim, slice);
     if (status != UFP4_SIM_LIMIT) return check_sim(state, status);
     if (now_us() - start >= timeout_us) {
-      ufp4_message_set(state->message, "rtl: no completion within %llu us", (unsigned long long)timeout_us);
+      ufp4_message_set(state->message, "rtl: no completion within %llu us",
+                       (unsigned long long)timeout_us);
       return UFP4_ERROR_TIMEOUT;
     }
     left -= slice;
@@ -283,13 +298,14 @@ static ufp4_status_t wait_head(state_t *state, uint64_t timeout_us) {
 static ufp4_status_t rtl_take(state_t *state, uint64_t timeout_us, ufp4_completion_t *completion) {
   ufp4_status_t status = wait_head(state, timeout_us);
   if (status != UFP4_OK) return status;
-  const uint64_t place = COMPLETIONS_ADDRESS + state->taken % UFP4_QUEUE_JOBS * UFP4_COMPLETION_BYTES;
+  const uint64_t place =
+      COMPLETIONS_ADDRESS + state->taken % UFP4_QUEUE_JOBS * UFP4_COMPLETION_BYTES;
   memcpy(completion, ufp4_sim_memory(state->sim, place, sizeof *completion), sizeof *completion);
   state->taken++;
   return UFP4_OK;
 }
 
-// --- Slots and counters ----------------------------------------------------------------------------------------------
+// --- Slots and counters -------------------------------------------------------------------------
 
 static ufp4_status_t rtl_slot_read(state_t *state, unsigned slot, int *exponent) {
   uint32_t value = 0;
@@ -317,7 +333,8 @@ static ufp4_status_t rtl_counters(state_t *state, uint64_t counters[UFP4_COUNTER
 static ufp4_status_t rtl_reset(state_t *state) {
   uint32_t value = STATUS_RESETTING;
   ufp4_status_t status = write_register(state, UFP4_REG_CONTROL, CONTROL_RESET);
-  for (uint64_t waited = 0; status == UFP4_OK && (value & STATUS_RESETTING); waited += RESET_SLICE_CYCLES) {
+  for (uint64_t waited = 0; status == UFP4_OK && (value & STATUS_RESETTING);
+       waited += RESET_SLICE_CYCLES) {
     if (waited >= RESET_CYCLES) {
       ufp4_message_set(state->message, "rtl: the bus does not let the core end its reset");
       return UFP4_ERROR_DEVICE;

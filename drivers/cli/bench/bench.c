@@ -15,9 +15,12 @@ const cli_command_t cli_bench = {
     .arguments = "[options]",
     .summary =
         "Times the golden model against OpenBLAS and memcpy, and the simulated core.\n\n"
-        "gemm_ stands against the sgemm of the same shape, packing included; quantize_ and amax_ against memcpy of\n"
-        "the same FP32 numbers. Case and yardstick take turns, and ratio is the median of yardstick's time / case's\n"
-        "time. With one thread time is CPU time. UFP4_KERNEL=portable, avx2 or avx512 chooses the golden model's\n"
+        "gemm_ stands against the sgemm of the same shape, packing included; quantize_ and amax_ "
+        "against memcpy of\n"
+        "the same FP32 numbers. Case and yardstick take turns, and ratio is the median of "
+        "yardstick's time / case's\n"
+        "time. With one thread time is CPU time. UFP4_KERNEL=portable, avx2 or avx512 chooses the "
+        "golden model's\n"
         "kernels, OPENBLAS_CORETYPE those of OpenBLAS.",
     .example = "ufp4 bench --size 1024",
     .run = run,
@@ -25,20 +28,22 @@ const cli_command_t cli_bench = {
 
 #define SIMULATED_SIZE 256
 
-// --- Data --------------------------------------------------------------------------------------------
+// --- Data ---------------------------------------------------------------------------------------
 
 // Of a matrix.
 static size_t square_bytes(uint64_t size) {
   return ufp4_matrix_bytes((int64_t)size, (int64_t)size, sizeof(float));
 }
 
-// The draw's numbers are multiples of 2^-10. FP32 numbers of a computation have 24 bits: what is added fills the rest.
+// The draw's numbers are multiples of 2^-10. FP32 numbers of a computation have 24 bits: what is
+// added fills the rest.
 static ufp4_matrix_t fill(bench_t *bench, uint64_t operand) {
   const uint64_t n = bench->size, rest = UINT64_C(1) << 51;
   ufp4_draw_t draw = ufp4_draw_start(bench->seed, UFP4_DRAW_DATA);
   draw.counter = operand << 52;
   for (uint64_t i = 0; i < n * n; i++) {
-    bench->from[i] = ufp4_draw_normal(&draw) + 0x1p-74f * (float)ufp4_draw_at(&draw, (operand << 52) + rest + i);
+    bench->from[i] =
+        ufp4_draw_normal(&draw) + 0x1p-74f * (float)ufp4_draw_at(&draw, (operand << 52) + rest + i);
   }
   return (ufp4_matrix_t){UFP4_DTYPE_F32, (int64_t)n, (int64_t)n, (int64_t)n, bench->from};
 }
@@ -49,7 +54,7 @@ static int is_wanted(const bench_t *bench, const char *what) {
 
 static const char *const elem_names[] = UFP4_ELEM_NAMES;
 
-// --- GEMM --------------------------------------------------------------------------------------------
+// --- GEMM ---------------------------------------------------------------------------------------
 
 typedef struct {
   ufp4_contract_t contract;
@@ -83,7 +88,8 @@ static ufp4_status_t make_operands(bench_t *bench, ufp4_elem_t elem, job_t *job)
   return ufp4_quantize(&matrix, &how, &job->b);
 }
 
-static ufp4_status_t bench_gemm(bench_t *bench, const char *what, ufp4_contract_t contract, ufp4_elem_t elem) {
+static ufp4_status_t bench_gemm(bench_t *bench, const char *what, ufp4_contract_t contract,
+                                ufp4_elem_t elem) {
   const double gmacs = 1e-9 * (double)bench->size * (double)bench->size * (double)bench->size;
   job_t job = {.contract = contract};
   char against[64];
@@ -95,8 +101,8 @@ static ufp4_status_t bench_gemm(bench_t *bench, const char *what, ufp4_contract_
   ufp4_operand_free(&job.b);
   if (status != UFP4_OK) return status;
   snprintf(against, sizeof against, "sgemm_%s", bench->blas.core);
-  const line_t line = {what,     elem_names[elem], t.seconds,              gmacs / t.seconds,
-                       "GMAC/s", against,          gmacs / t.yard_seconds, t.ratio};
+  const line_t line = {what,    elem_names[elem],       t.seconds, gmacs / t.seconds, "GMAC/s",
+                       against, gmacs / t.yard_seconds, t.ratio};
   bench_print(bench, bench->size, &line);
   return UFP4_OK;
 }
@@ -118,7 +124,7 @@ static ufp4_status_t bench_gemms(bench_t *bench) {
   return status;
 }
 
-// --- Quantizer ---------------------------------------------------------------------------------------
+// --- Quantizer ----------------------------------------------------------------------------------
 
 static ufp4_status_t run_memcpy(bench_t *bench, const void *argument) {
   (void)argument;
@@ -145,15 +151,17 @@ static ufp4_status_t run_amax(bench_t *bench, const void *argument) {
   return ufp4_tensor_exponent(&matrix, argument, &exponent);
 }
 
-static ufp4_status_t bench_blocks(bench_t *bench, const char *what, bench_run_t run_case, const ufp4_quantize_t *how) {
+static ufp4_status_t bench_blocks(bench_t *bench, const char *what, bench_run_t run_case,
+                                  const ufp4_quantize_t *how) {
   const double elements = 1e-9 * (double)bench->size * (double)bench->size;
   timing_t t;
   if (!is_wanted(bench, what)) return UFP4_OK;
   fill(bench, 1);
   ufp4_status_t status = bench_take_turns(bench, run_case, run_memcpy, how, &t);
   if (status != UFP4_OK) return status;
-  const line_t line = {what,      elem_names[how->elem], t.seconds,                 elements / t.seconds,
-                       "Gelem/s", "memcpy",              elements / t.yard_seconds, t.ratio};
+  const line_t line = {
+      what,     elem_names[how->elem],     t.seconds, elements / t.seconds, "Gelem/s",
+      "memcpy", elements / t.yard_seconds, t.ratio};
   bench_print(bench, bench->size, &line);
   return UFP4_OK;
 }
@@ -189,7 +197,7 @@ static ufp4_status_t bench_quantizer(bench_t *bench) {
   return status == UFP4_OK ? bench_axis(bench, UFP4_ELEM_E2M1, UFP4_AXIS_ROW) : status;
 }
 
-// --- Simulator ---------------------------------------------------------------------------------------
+// --- Simulator ----------------------------------------------------------------------------------
 
 static ufp4_status_t simulate(ufp4_linear_t *linear, const float *x, float *y, double *seconds) {
   const ufp4_matrix_t in = {UFP4_DTYPE_F32, SIMULATED_SIZE, SIMULATED_SIZE, SIMULATED_SIZE, x};
@@ -203,8 +211,10 @@ static ufp4_status_t simulate(ufp4_linear_t *linear, const float *x, float *y, d
 
 static ufp4_status_t bench_device(bench_t *bench, ufp4_device_t *device) {
   static const double gmacs = 1e-9 * SIMULATED_SIZE * SIMULATED_SIZE * SIMULATED_SIZE;
-  const ufp4_linear_shape_t shape = {
-      .tokens = SIMULATED_SIZE, .cin = SIMULATED_SIZE, .cout = SIMULATED_SIZE, .passes = 1u << UFP4_PASS_FPROP};
+  const ufp4_linear_shape_t shape = {.tokens = SIMULATED_SIZE,
+                                     .cin = SIMULATED_SIZE,
+                                     .cout = SIMULATED_SIZE,
+                                     .passes = 1u << UFP4_PASS_FPROP};
   ufp4_recipe_t recipe;
   ufp4_linear_t *linear = NULL;
   double seconds;
@@ -224,13 +234,14 @@ static ufp4_status_t bench_simulator(bench_t *bench) {
   ufp4_device_t *device;
   if (ufp4_device_open("rtl", &options, &device) != UFP4_OK) return UFP4_OK;
   ufp4_draw_t draw = ufp4_draw_start(bench->seed, UFP4_DRAW_DATA);
-  for (int i = 0; i < SIMULATED_SIZE * SIMULATED_SIZE; i++) bench->from[i] = ufp4_draw_normal(&draw);
+  for (int i = 0; i < SIMULATED_SIZE * SIMULATED_SIZE; i++)
+    bench->from[i] = ufp4_draw_normal(&draw);
   ufp4_status_t status = bench_device(bench, device);
   ufp4_device_close(device);
   return status;
 }
 
-// --- Command -----------------------------------------------------------------------------------------
+// --- Command ------------------------------------------------------------------------------------
 
 static ufp4_status_t bench_all(bench_t *bench) {
   ufp4_status_t status = bench_gemms(bench);
@@ -242,8 +253,8 @@ static ufp4_status_t bench_all(bench_t *bench) {
 static int finish(bench_t *bench, ufp4_status_t status) {
   int end = status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_bench, status, "");
   if (end == CLI_GO_ON && bench->printed == 0) {
-    end =
-        cli_fail(&cli_bench, CLI_USAGE, "--case %s: no case that can run here has a name that begins so", bench->only);
+    end = cli_fail(&cli_bench, CLI_USAGE,
+                   "--case %s: no case that can run here has a name that begins so", bench->only);
   }
   if (end == CLI_GO_ON && bench->as_json) return cli_json_print(&cli_bench, bench->lines, 6);
   json_decref(bench->lines);
@@ -270,11 +281,13 @@ static void release(bench_t *bench) {
 }
 
 static int check_options(const bench_t *bench) {
-  if (bench->size < 16 || bench->size > 16384) return cli_fail(&cli_bench, CLI_USAGE, "--size: 16 to 16384");
+  if (bench->size < 16 || bench->size > 16384)
+    return cli_fail(&cli_bench, CLI_USAGE, "--size: 16 to 16384");
   if (bench->repeats < 1 || bench->repeats > BENCH_MAX_REPEATS) {
     return cli_fail(&cli_bench, CLI_USAGE, "--repeats: 1 to %d", BENCH_MAX_REPEATS);
   }
-  if (bench->threads < 1 || bench->threads > 256) return cli_fail(&cli_bench, CLI_USAGE, "--threads: 1 to 256");
+  if (bench->threads < 1 || bench->threads > 256)
+    return cli_fail(&cli_bench, CLI_USAGE, "--threads: 1 to 256");
   return CLI_GO_ON;
 }
 
@@ -284,7 +297,8 @@ static int check_backend(const cli_options_t *options, int cuda) {
   static const char *const of_model[] = {"repeats", "threads", "seed", "case", NULL};
   for (const char *const *name = cuda ? of_model : of_cuda; *name != NULL; name++) {
     if (!cli_option_given(options, *name)) continue;
-    return cli_fail(&cli_bench, CLI_USAGE, "--%s does not go with --backend %s", *name, cuda ? "cuda" : "model");
+    return cli_fail(&cli_bench, CLI_USAGE, "--%s does not go with --backend %s", *name,
+                    cuda ? "cuda" : "model");
   }
   return CLI_GO_ON;
 }
@@ -296,11 +310,15 @@ static int run(int argc, char **argv) {
   uint64_t clock_mhz = 1000;
   cli_options_t options = {0};
   cli_option_add(&options, "size", CLI_UINT, &bench.size, "N", "matrices are N x N (default 1024)");
-  cli_option_add(&options, "repeats", CLI_UINT, &bench.repeats, "N", "times each case takes its turn (default 11)");
-  cli_option_add(&options, "threads", CLI_UINT, &bench.threads, "N", "of the GEMM and of OpenBLAS (default 1)");
+  cli_option_add(&options, "repeats", CLI_UINT, &bench.repeats, "N",
+                 "times each case takes its turn (default 11)");
+  cli_option_add(&options, "threads", CLI_UINT, &bench.threads, "N",
+                 "of the GEMM and of OpenBLAS (default 1)");
   cli_option_add(&options, "seed", CLI_UINT, &bench.seed, "SEED", "of the data (default 0)");
-  cli_option_add(&options, "case", CLI_TEXT, &bench.only, "TEXT", "only cases whose names begin with it");
-  cli_option_add(&options, "json", CLI_FLAG, &bench.as_json, NULL, "an array of lines; null where nothing is compared");
+  cli_option_add(&options, "case", CLI_TEXT, &bench.only, "TEXT",
+                 "only cases whose names begin with it");
+  cli_option_add(&options, "json", CLI_FLAG, &bench.as_json, NULL,
+                 "an array of lines; null where nothing is compared");
   cli_option_add(&options, "backend", CLI_CHOICE, &backend, "model|cuda",
                  "cuda: the GPU instead, against its memory, cuBLAS and the simulated core");
   cli_option_add(&options, "clock-mhz", CLI_UINT, &clock_mhz, "MHZ",
@@ -312,9 +330,11 @@ static int run(int argc, char **argv) {
   }
   if (end == CLI_GO_ON) end = check_backend(&options, backend == BACKEND_CUDA);
   if (end != CLI_GO_ON) return end;
-  if (backend == BACKEND_CUDA) return bench_cuda(&cli_bench, (int64_t)bench.size, clock_mhz, bench.as_json);
+  if (backend == BACKEND_CUDA)
+    return bench_cuda(&cli_bench, (int64_t)bench.size, clock_mhz, bench.as_json);
   if (!blas_open(&bench.blas, (int)bench.threads)) {
-    return cli_fail(&cli_bench, CLI_DEVICE, "OpenBLAS is not installed: apt-get install libopenblas0");
+    return cli_fail(&cli_bench, CLI_DEVICE,
+                    "OpenBLAS is not installed: apt-get install libopenblas0");
   }
   bench.lines = json_array();
   ufp4_status_t status = allocate(&bench) ? bench_all(&bench) : UFP4_ERROR_MEMORY;

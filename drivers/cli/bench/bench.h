@@ -37,8 +37,9 @@ typedef struct {
 } timing_t;
 typedef ufp4_status_t (*bench_run_t)(bench_t *bench, const void *argument);
 
-/** Case and yardstick in turns, so that both meet the same moments of a shared machine; threads as in bench_seconds. */
-ufp4_status_t bench_take_turns(bench_t *bench, bench_run_t run_case, bench_run_t run_yard, const void *argument,
-                               timing_t *out);
+/** Case and yardstick in turns, so that both meet the same moments of a shared machine; threads as
+ * in bench_seconds. */
+ufp4_status_t bench_take_turns(bench_t *bench, bench_run_t run_case, bench_run_t run_yard,
+                               const void *argument, timing_t *out);
 
 #endif

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenBLAS as the yardstick of bench, loaded while the program runs. OPENBLAS_CORETYPE in the environment chooses its
-// kernel; without it the library does, which an old one does badly on a new processor.
+// OpenBLAS as the yardstick of bench, loaded while the program runs. OPENBLAS_CORETYPE in the
+// environment chooses its kernel; without it the library does, which an old one does badly on a new
+// processor.
 #ifndef UFP4_BLAS_H
 #define UFP4_BLAS_H
 
 typedef struct {
   void *library;
   char core[32];  ///< the kernel, as OpenBLAS names it
-  void (*sgemm)(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
-                const float *b, int ldb, float beta, float *c, int ldc);
+  void (*sgemm)(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
+                const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
 } blas_t;
 
 /** @return 0 if there is no OpenBLAS. */

@@ -5,7 +5,8 @@
 
 #include "cli.h"
 
-/** Every kernel on size x size, and the training GEMMs of a few layers beside the simulated core at @p clock_mhz.
+/** Every kernel on size x size, and the training GEMMs of a few layers beside the simulated core at
+ * @p clock_mhz.
  *  @return the exit status. */
 int bench_cuda(const cli_command_t *command, int64_t size, uint64_t clock_mhz, int as_json);
 

@@ -9,10 +9,12 @@
 
 static void add_line(json_t *lines, uint64_t size, const line_t *line) {
   json_array_append_new(
-      lines, json_pack("{s:s, s:s, s:I, s:o, s:o, s:s, s:s, s:o, s:o}", "case", line->what, "format", line->format, "size",
-                       (json_int_t)size, "time_ms", json_real_or_null(1e3 * line->seconds), "rate",
-                       json_real_or_null(line->rate), "unit", line->unit, "against", line->against, "against_rate",
-                       json_real_or_null(line->against_rate), "ratio", json_real_or_null(line->ratio)));
+      lines,
+      json_pack("{s:s, s:s, s:I, s:o, s:o, s:s, s:s, s:o, s:o}", "case", line->what, "format",
+                line->format, "size", (json_int_t)size, "time_ms",
+                json_real_or_null(1e3 * line->seconds), "rate", json_real_or_null(line->rate),
+                "unit", line->unit, "against", line->against, "against_rate",
+                json_real_or_null(line->against_rate), "ratio", json_real_or_null(line->ratio)));
 }
 
 void bench_print(bench_t *bench, uint64_t size, const line_t *line) {
@@ -22,11 +24,12 @@ void bench_print(bench_t *bench, uint64_t size, const line_t *line) {
     return;
   }
   if (first) {
-    printf("%% %-20s %-10s %5s %10s %8s %-8s %-18s %8s %6s\n", "case", "format", "size", "time_ms", "rate", "unit",
-           "against", "against_rate", "ratio");
+    printf("%% %-20s %-10s %5s %10s %8s %-8s %-18s %8s %6s\n", "case", "format", "size", "time_ms",
+           "rate", "unit", "against", "against_rate", "ratio");
   }
-  printf("%-22s %-10s %5llu %10.3f %8.2f %-8s %-18s %8.2f %6.2f\n", line->what, line->format, (unsigned long long)size,
-         1e3 * line->seconds, line->rate, line->unit, line->against, line->against_rate, line->ratio);
+  printf("%-22s %-10s %5llu %10.3f %8.2f %-8s %-18s %8.2f %6.2f\n", line->what, line->format,
+         (unsigned long long)size, 1e3 * line->seconds, line->rate, line->unit, line->against,
+         line->against_rate, line->ratio);
   fflush(stdout);
 }
 
@@ -48,8 +51,8 @@ static double median(double *values, uint64_t count) {
   return values[count / 2];
 }
 
-ufp4_status_t bench_take_turns(bench_t *bench, bench_run_t run_case, bench_run_t run_yard, const void *argument,
-                               timing_t *out) {
+ufp4_status_t bench_take_turns(bench_t *bench, bench_run_t run_case, bench_run_t run_yard,
+                               const void *argument, timing_t *out) {
   const int threads = (int)bench->threads;
   double seconds[BENCH_MAX_REPEATS], yard[BENCH_MAX_REPEATS], ratio[BENCH_MAX_REPEATS];
   for (uint64_t i = 0; i < UNCOUNTED + bench->repeats; i++) {

@@ -15,7 +15,8 @@ typedef struct {
 
 static double element(const ufp4_matrix_t *in, int64_t r, int64_t c) {
   if (c >= in->cols) return 0;
-  if (in->dtype == UFP4_DTYPE_BF16) return (double)ufp4_bf16_value(((const uint16_t *)in->data)[r * in->ld + c]);
+  if (in->dtype == UFP4_DTYPE_BF16)
+    return (double)ufp4_bf16_value(((const uint16_t *)in->data)[r * in->ld + c]);
   return (double)((const float *)in->data)[r * in->ld + c];
 }
 
@@ -32,7 +33,8 @@ static void transform(double x[BLOCK], uint16_t mask) {
   }
 }
 
-static void add_block(const double *a, double scale, const uint8_t *codes, int count, ufp4_elem_t elem, sums_t *sums) {
+static void add_block(const double *a, double scale, const uint8_t *codes, int count,
+                      ufp4_elem_t elem, sums_t *sums) {
   for (int i = 0; i < count; i++) {
     unsigned code = codes[i / 2] >> (4 * (i % 2)) & 15;
     double value = (double)ufp4_elem_value(elem, code) * scale, error = value - a[i];
@@ -56,14 +58,15 @@ static double bucket_ratio(const int64_t count[16]) {
   return exp(entropy) / VALUES;
 }
 
-// What a block's elements are multiplied by; in double, because the transform of large numbers overflows FP32.
+// What a block's elements are multiplied by; in double, because the transform of large numbers
+// overflows FP32.
 static double scale_of(const ufp4_operand_t *operand, int64_t block) {
   if (operand->scales_f32 != NULL) return (double)operand->scales_f32[block];
   return ldexp((double)ufp4_e4m3_value(operand->scales[block]), -operand->exponent);
 }
 
-static void measure_rows(const ufp4_matrix_t *in, const ufp4_quantize_t *how, const ufp4_operand_t *operand,
-                         bias_measure_t *out) {
+static void measure_rows(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
+                         const ufp4_operand_t *operand, bias_measure_t *out) {
   const int64_t cols = how->rht != UFP4_RHT_NONE ? operand->blocks * BLOCK : operand->cols;
   sums_t sums = {0};
   for (int64_t i = 0; i < operand->rows * operand->blocks; i++) {
@@ -86,7 +89,8 @@ static void measure_rows(const ufp4_matrix_t *in, const ufp4_quantize_t *how, co
   out->bucket_ratio = bucket_ratio(sums.count);
 }
 
-ufp4_status_t bias_measure(const ufp4_matrix_t *in, const ufp4_quantize_t *how, bias_measure_t *out) {
+ufp4_status_t bias_measure(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
+                           bias_measure_t *out) {
   ufp4_operand_t operand = {0};
   *out = (bias_measure_t){0};
   ufp4_status_t status = ufp4_quantize(in, how, &operand);
@@ -96,7 +100,7 @@ ufp4_status_t bias_measure(const ufp4_matrix_t *in, const ufp4_quantize_t *how, 
   return status;
 }
 
-// --- Eq. 2 -------------------------------------------------------------------------------------------------
+// --- Eq. 2 --------------------------------------------------------------------------------------
 
 static double grid(ufp4_elem_t elem, unsigned code) {
   return (double)ufp4_elem_value(elem, code);
@@ -107,7 +111,8 @@ double bias_of_cell(ufp4_elem_t elem, unsigned code) {
 }
 
 double bias_of_cell_measured(ufp4_elem_t elem, unsigned code, int samples) {
-  double low = (grid(elem, code - 1) + grid(elem, code)) / 2, high = (grid(elem, code) + grid(elem, code + 1)) / 2;
+  double low = (grid(elem, code - 1) + grid(elem, code)) / 2,
+         high = (grid(elem, code) + grid(elem, code + 1)) / 2;
   double sum = 0;
   for (int i = 0; i < samples; i++) {
     double x = low + (high - low) * (i + 0.5) / samples;

@@ -5,25 +5,29 @@
 
 #include "ufp4.h"
 
-/** One tensor through one quantizer. A is what enters the rounding: the tensor, after the Hadamard transform where there
- *  is one; Q(A) what the codes and scales stand for. Blocks that hold NaN or Inf are left out. */
+/** One tensor through one quantizer. A is what enters the rounding: the tensor, after the Hadamard
+ * transform where there is one; Q(A) what the codes and scales stand for. Blocks that hold NaN or
+ * Inf are left out. */
 typedef struct {
-  double bias_percent;   ///< 100 sum((|Q(A)| - |A|)) / sum |A|: negative is shrinkage
-  double kept;           ///< <Q(A), A> / |A|^2, the attenuation alpha of the paper's Eq. 3
-  double sqnr_db;        ///< 10 log10(|A|^2 / |Q(A) - A|^2)
-  double bucket_ratio;   ///< exp(-sum p log p) / K over the K = 15 distinct values of the codes
-  int64_t blocks;        ///< measured
-  int64_t blocks_out;    ///< left out
+  double bias_percent;  ///< 100 sum((|Q(A)| - |A|)) / sum |A|: negative is shrinkage
+  double kept;          ///< <Q(A), A> / |A|^2, the attenuation alpha of the paper's Eq. 3
+  double sqnr_db;       ///< 10 log10(|A|^2 / |Q(A) - A|^2)
+  double bucket_ratio;  ///< exp(-sum p log p) / K over the K = 15 distinct values of the codes
+  int64_t blocks;       ///< measured
+  int64_t blocks_out;   ///< left out
 } bias_measure_t;
 
-/** Quantizes @p in along its rows as @p how says, with E4M3 or FP32 scales, and measures. UFP4_ERROR_ARGUMENT as
- *  ufp4_quantize. */
-ufp4_status_t bias_measure(const ufp4_matrix_t *in, const ufp4_quantize_t *how, bias_measure_t *out);
+/** Quantizes @p in along its rows as @p how says, with E4M3 or FP32 scales, and measures.
+ * UFP4_ERROR_ARGUMENT as ufp4_quantize. */
+ufp4_status_t bias_measure(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
+                           bias_measure_t *out);
 
-/** Eq. 2 of the paper for grid point @p code (1..6, not the last: its cell has no upper end): mean error of values spread
- *  evenly over the cell of a point, (2 q - q_below - q_above) / 4, in units of the element. */
+/** Eq. 2 of the paper for grid point @p code (1..6, not the last: its cell has no upper end): mean
+ * error of values spread evenly over the cell of a point, (2 q - q_below - q_above) / 4, in units
+ * of the element. */
 double bias_of_cell(ufp4_elem_t elem, unsigned code);
-/** The same measured: the mean of cast(x) - x over @p samples values spread evenly over the cell. */
+/** The same measured: the mean of cast(x) - x over @p samples values spread evenly over the cell.
+ */
 double bias_of_cell_measured(ufp4_elem_t elem, unsigned code, int samples);
 
 #endif

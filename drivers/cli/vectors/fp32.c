@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The units of ufp4 vectors that accumulate by the contract fp32: one block of scales, from any accumulator to the
-// next.
+// The units of ufp4 vectors that accumulate by the contract fp32: one block of scales, from any
+// accumulator to the next.
 #include <string.h>
 
 #include "ufp4.h"
@@ -20,7 +20,8 @@ static uint32_t accumulate(const pair_t pairs[2], ufp4_scale_t scale, int blocks
   float d = 0;
   int cols = blocks * ufp4_scale_block(scale);
   for (int o = 0; o < 2; o++) {
-    for (int i = 0; i < 32; i++) packed[o][i] = (uint8_t)(pairs[o].codes[2 * i] | pairs[o].codes[2 * i + 1] << 4);
+    for (int i = 0; i < 32; i++)
+      packed[o][i] = (uint8_t)(pairs[o].codes[2 * i] | pairs[o].codes[2 * i + 1] << 4);
     memcpy(scales[o], pairs[o].scales, sizeof scales[o]);
     operands[o] = (ufp4_operand_t){.elem = pairs[o].elem,
                                    .scale = scale,
@@ -34,7 +35,8 @@ static uint32_t accumulate(const pair_t pairs[2], ufp4_scale_t scale, int blocks
                                    .tensor_scale = 1};
   }
   ufp4_gemm_t how = {.contract = UFP4_CONTRACT_FP32, .alpha = 1};
-  return ufp4_gemm(&operands[0], &operands[1], &how, &d, 1) == UFP4_OK ? ufp4_f32_bits(d) : UFP4_F32_NAN;
+  return ufp4_gemm(&operands[0], &operands[1], &how, &d, 1) == UFP4_OK ? ufp4_f32_bits(d)
+                                                                       : UFP4_F32_NAN;
 }
 
 // The record is the second block; the first one only makes the accumulator before it.
@@ -45,7 +47,8 @@ static void put_pe_fp32(vectors_t *vectors, const pair_t pairs[2], ufp4_scale_t 
   for (int o = 0; o < 2; o++) {
     const uint8_t *codes = pairs[o].codes + block;
     vectors_set(&record, 1 + o, pairs[o].elem);
-    for (int i = 0; i < block; i++) record.column[3 + o][i / 8] |= (uint32_t)codes[i] << 4 * (i % 8);
+    for (int i = 0; i < block; i++)
+      record.column[3 + o][i / 8] |= (uint32_t)codes[i] << 4 * (i % 8);
     vectors_set(&record, 5 + o, pairs[o].scales[1]);
   }
   vectors_set(&record, 7, accumulate(pairs, scale, 1));
@@ -85,8 +88,9 @@ static void codes_of_dot(int dot, uint8_t a[16], uint8_t b[16]) {
   }
 }
 
-// Blocks that cancel but for their lowest bits, up to 18 of them, in every binade that the scales reach: the dot
-// products left + 195 u and left + 196 u times scales of the significands 14 * 14 and 15 * 13 are left apart.
+// Blocks that cancel but for their lowest bits, up to 18 of them, in every binade that the scales
+// reach: the dot products left + 195 u and left + 196 u times scales of the significands 14 * 14
+// and 15 * 13 are left apart.
 static void pe_fp32_cancellations(vectors_t *vectors) {
   for (int n = 0; n < 2 * 9 * 7 * 14; n++) {
     const int u = 1 + n / 2 % 9, left = 1 << n / 18 % 7, exponent = 1 + n / 126;
@@ -96,15 +100,16 @@ static void pe_fp32_cancellations(vectors_t *vectors) {
     for (int block = 0; block < 2; block++) {
       const int which = n % 2 ^ block;  // which of them comes first, and is larger
       codes_of_dot(dots[which], pairs[0].codes + 16 * block, pairs[1].codes + 16 * block);
-      for (int o = 0; o < 2; o++) pairs[o].scales[block] = (uint8_t)(8 * exponent | significands[which][o]);
+      for (int o = 0; o < 2; o++)
+        pairs[o].scales[block] = (uint8_t)(8 * exponent | significands[which][o]);
     }
     for (int i = 16; i < 32; i++) pairs[0].codes[i] ^= 8;
     put_pe_fp32(vectors, pairs, UFP4_SCALE_E4M3);
   }
 }
 
-// Equal blocks that cancel, halve a unit in the last place, or meet an accumulator far above or below: every distance
-// of the scales, at the ends of their range too.
+// Equal blocks that cancel, halve a unit in the last place, or meet an accumulator far above or
+// below: every distance of the scales, at the ends of their range too.
 static void pe_fp32_boundary(vectors_t *vectors) {
   pe_fp32_sizes(vectors);
   pe_fp32_cancellations(vectors);
@@ -114,9 +119,11 @@ static void pe_fp32_boundary(vectors_t *vectors) {
     unsigned distance = n / 18;
     for (int o = 0; o < 2; o++) {
       memset(pairs[o].codes, o == 0 ? 7 : (int)(1 + distance % 7), sizeof pairs[o].codes);
-      pairs[o].scales[0] = scale == UFP4_SCALE_E4M3 ? (uint8_t)(2 * distance) : (uint8_t)(4 * distance);
-      pairs[o].scales[1] = scale == UFP4_SCALE_E4M3 ? (uint8_t)(n % 3 ? 2 * distance : 126 - 2 * distance)
-                                                    : (uint8_t)(4 * distance + (o == 0 ? n % 7 * 5 : 0) % 3);
+      pairs[o].scales[0] =
+          scale == UFP4_SCALE_E4M3 ? (uint8_t)(2 * distance) : (uint8_t)(4 * distance);
+      pairs[o].scales[1] = scale == UFP4_SCALE_E4M3
+                               ? (uint8_t)(n % 3 ? 2 * distance : 126 - 2 * distance)
+                               : (uint8_t)(4 * distance + (o == 0 ? n % 7 * 5 : 0) % 3);
     }
     for (size_t i = 32; i < sizeof pairs[0].codes && n % 4 == 1; i++) pairs[0].codes[i] ^= 8;
     for (size_t i = 16; i < 32 && n % 4 == 0; i++) pairs[0].codes[i] ^= 8;
@@ -129,10 +136,12 @@ static void cancel(vectors_t *vectors, pair_t pairs[2], int block) {
   pairs[0].elem = vectors_below(vectors, 2) ? UFP4_ELEM_E2M1 : UFP4_ELEM_E1M2;
   for (int o = 0; o < 2; o++) {
     uint8_t *codes = pairs[o].codes;
-    for (int i = (int)sizeof pairs[o].codes - 1; i >= block; i--) codes[i] = codes[i - block] ^ (o == 0 ? 8 : 0);
+    for (int i = (int)sizeof pairs[o].codes - 1; i >= block; i--)
+      codes[i] = codes[i - block] ^ (o == 0 ? 8 : 0);
     pairs[o].scales[1] = pairs[o].scales[0];
   }
-  pairs[0].codes[block + (int)vectors_below(vectors, (uint32_t)block)] = (uint8_t)vectors_below(vectors, 16);
+  pairs[0].codes[block + (int)vectors_below(vectors, (uint32_t)block)] =
+      (uint8_t)vectors_below(vectors, 16);
 }
 
 static void pe_fp32_draw(vectors_t *vectors) {
@@ -143,8 +152,8 @@ static void pe_fp32_draw(vectors_t *vectors) {
     pairs[o].elem = vectors_draw_elem(vectors);
     for (int i = 0; i < 4; i++) vectors_draw_codes(vectors, pairs[o].codes + 16 * i);
     for (int i = 0; i < 2; i++) {
-      pairs[o].scales[i] =
-          (uint8_t)(scale == UFP4_SCALE_E4M3 ? vectors_below(vectors, 127) : base + vectors_below(vectors, 16));
+      pairs[o].scales[i] = (uint8_t)(scale == UFP4_SCALE_E4M3 ? vectors_below(vectors, 127)
+                                                              : base + vectors_below(vectors, 16));
     }
   }
   if (vectors_below(vectors, 4) == 0) cancel(vectors, pairs, ufp4_scale_block(scale));
@@ -162,7 +171,8 @@ const vectors_unit_t vectors_fp32[] = {
       {"a_scale", 8, "of A, not NaN"},
       {"b_scale", 8, "of B, not NaN"},
       {"acc_in", 32, "FP32 accumulator before"},
-      {"acc", 32, "result: acc_in + dot x scaleA x scaleB, rounded once to nearest even; a zero is +0"}},
+      {"acc", 32,
+       "result: acc_in + dot x scaleA x scaleB, rounded once to nearest even; a zero is +0"}},
      pe_fp32_boundary,
      pe_fp32_draw},
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The units of ufp4 vectors that decode, multiply, accumulate and convert sums. Every result is the golden model's, or
-// follows from one by the contract in the header of the RTL module.
+// The units of ufp4 vectors that decode, multiply, accumulate and convert sums. Every result is the
+// golden model's, or follows from one by the contract in the header of the RTL module.
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-// --- Decoders and casts ----------------------------------------------------------------------------------
+// --- Decoders and casts -------------------------------------------------------------------------
 
 static void elem_decode_boundary(vectors_t *vectors) {
   for (unsigned i = 0; i < UFP4_ELEM_COUNT * 16; i++) {
@@ -57,7 +57,8 @@ static void put_casts_around(vectors_t *vectors, float value) {
 }
 
 static void cast_boundary(vectors_t *vectors) {
-  for (size_t i = 0; i < VECTORS_SPECIAL_NUMBERS; i++) put_casts(vectors, vectors_special_numbers[i]);
+  for (size_t i = 0; i < VECTORS_SPECIAL_NUMBERS; i++)
+    put_casts(vectors, vectors_special_numbers[i]);
   // Eighths up to 8 hold every 4-bit value and every point half way between two; E4M3 has its own.
   for (int eighths = 1; eighths <= 64; eighths++) put_casts_around(vectors, (float)eighths / 8);
   for (uint8_t byte = 0; byte < 0x7E; byte++) {
@@ -73,15 +74,18 @@ static void cast_boundary(vectors_t *vectors) {
 static void cast_draw(vectors_t *vectors) {
   uint32_t bits = (uint32_t)vectors_next(vectors);
   // Half of them where the 4-bit formats and E4M3 have their values: 2^-13 to 2^10.
-  if (vectors_below(vectors, 2)) bits = (bits & 0x807FFFFFu) | (114 + vectors_below(vectors, 24)) << 23;
+  if (vectors_below(vectors, 2))
+    bits = (bits & 0x807FFFFFu) | (114 + vectors_below(vectors, 24)) << 23;
   put_casts(vectors, bits);
 }
 
-// --- Dot product and accumulation ------------------------------------------------------------------------
+// --- Dot product and accumulation ---------------------------------------------------------------
 
-static int dot_of(ufp4_elem_t a_elem, ufp4_elem_t b_elem, const uint8_t a[16], const uint8_t b[16]) {
+static int dot_of(ufp4_elem_t a_elem, ufp4_elem_t b_elem, const uint8_t a[16],
+                  const uint8_t b[16]) {
   int sum = 0;
-  for (int i = 0; i < 16; i++) sum += ufp4_elem_quanta(a_elem, a[i]) * ufp4_elem_quanta(b_elem, b[i]);
+  for (int i = 0; i < 16; i++)
+    sum += ufp4_elem_quanta(a_elem, a[i]) * ufp4_elem_quanta(b_elem, b[i]);
   return sum;
 }
 
@@ -104,7 +108,8 @@ static void dot_boundary(vectors_t *vectors) {
       memset(a, (int)(i / 16 % 16), sizeof a);
       memset(b, (int)(i % 16), sizeof b);
       for (int lane = 0; cancel && lane < 16; lane += 2) b[lane] ^= 8;
-      put_dot(vectors, (ufp4_elem_t)(i / 256 % UFP4_ELEM_COUNT), (ufp4_elem_t)(i / 256 / UFP4_ELEM_COUNT), a, b);
+      put_dot(vectors, (ufp4_elem_t)(i / 256 % UFP4_ELEM_COUNT),
+              (ufp4_elem_t)(i / 256 / UFP4_ELEM_COUNT), a, b);
     }
   }
 }
@@ -118,7 +123,8 @@ static void dot_draw(vectors_t *vectors) {
 }
 
 // A block as an operand of one row; codes and scale are the caller's memory.
-static ufp4_operand_t block_operand(ufp4_elem_t elem, const uint8_t unpacked[16], uint8_t codes[8], uint8_t *scale) {
+static ufp4_operand_t block_operand(ufp4_elem_t elem, const uint8_t unpacked[16], uint8_t codes[8],
+                                    uint8_t *scale) {
   for (int i = 0; i < 8; i++) codes[i] = (uint8_t)(unpacked[2 * i] | unpacked[2 * i + 1] << 4);
   return (ufp4_operand_t){.elem = elem,
                           .rows = 1,
@@ -161,8 +167,9 @@ static void put_pe(vectors_t *vectors, const block_t *a, const block_t *b, int64
   vectors_put(vectors, &record);
 }
 
-// A carry and a borrow that end at each bit. Eight records of 2^bit with either sign: readers that cut the sum into
-// four pieces, with three carries by the number of the record, meet all of those, so carries inside a piece end there.
+// A carry and a borrow that end at each bit. Eight records of 2^bit with either sign: readers that
+// cut the sum into four pieces, with three carries by the number of the record, meet all of those,
+// so carries inside a piece end there.
 static void pe_carries(vectors_t *vectors) {
   block_t one = {.elem = UFP4_ELEM_E1M2, .codes = {1}, .scale = 1}, minus = one;
   minus.codes[0] = 8 | 1;
@@ -173,7 +180,8 @@ static void pe_carries(vectors_t *vectors) {
   }
 }
 
-// Every E4M3 scale but NaN on either side; the largest and the smallest products of each pair of formats.
+// Every E4M3 scale but NaN on either side; the largest and the smallest products of each pair of
+// formats.
 static void pe_boundary(vectors_t *vectors) {
   for (unsigned i = 0; i < UFP4_ELEM_COUNT * UFP4_ELEM_COUNT * 127; i++) {
     uint8_t byte = (uint8_t)(i % 127), other = i % 2 ? 0x7E : 0x01;
@@ -190,10 +198,12 @@ static void pe_boundary(vectors_t *vectors) {
 static void pe_draw(vectors_t *vectors) {
   block_t blocks[2];
   for (int i = 0; i < 2; i++) {
-    blocks[i] = (block_t){.elem = vectors_draw_elem(vectors), .scale = (uint8_t)vectors_below(vectors, 127)};
+    blocks[i] = (block_t){.elem = vectors_draw_elem(vectors),
+                          .scale = (uint8_t)vectors_below(vectors, 127)};
     vectors_draw_codes(vectors, blocks[i].codes);
   }
-  put_pe(vectors, &blocks[0], &blocks[1], (int64_t)vectors_next(vectors) >> (2 + vectors_below(vectors, 50)));
+  put_pe(vectors, &blocks[0], &blocks[1],
+         (int64_t)vectors_next(vectors) >> (2 + vectors_below(vectors, 50)));
 }
 
 static void put_f32(vectors_t *vectors, int exponent, int64_t sum) {
@@ -204,8 +214,8 @@ static void put_f32(vectors_t *vectors, int exponent, int64_t sum) {
   vectors_put(vectors, &record);
 }
 
-// Powers of two and halves of the last kept bit, with their neighbours, where results are normal, subnormal and out of
-// range.
+// Powers of two and halves of the last kept bit, with their neighbours, where results are normal,
+// subnormal and out of range.
 static void f32_boundary(vectors_t *vectors) {
   static const int exponents[] = {-22, -190, -170, -131, 65, 104, 65559, -65559};
   for (size_t e = 0; e < COUNT(exponents); e++) {
@@ -224,7 +234,8 @@ static void f32_boundary(vectors_t *vectors) {
 // Subnormal results, and the smallest normal ones, that one low bit alone keeps from a tie.
 static void f32_sticky_boundary(vectors_t *vectors) {
   for (int shift = 0; shift <= 23; shift++) {
-    int half = 62 - 24 + shift;  // of the number with its leading one at 62 and its value 2^(-126 - shift)
+    int half =
+        62 - 24 + shift;  // of the number with its leading one at 62 and its value 2^(-126 - shift)
     for (int low = -1; low < half; low++) {
       int64_t sum = (int64_t)1 << 62 | (int64_t)1 << half | (low < 0 ? 0 : (int64_t)1 << low);
       put_f32(vectors, -126 - shift - 62, low % 2 ? sum : -sum);
@@ -253,19 +264,21 @@ static void put_alu(vectors_t *vectors, unsigned add, uint32_t a, uint32_t b) {
   vectors_put(vectors, &record);
 }
 
-// Products whose rounding one bit decides: one far below a tie, or the tie of a number with many leading zeros; and
-// what is infinite with what is nearly zero.
+// Products whose rounding one bit decides: one far below a tie, or the tie of a number with many
+// leading zeros; and what is infinite with what is nearly zero.
 static void alu_lone_bits(vectors_t *vectors) {
   for (uint32_t v = 0; v < 12; v++) {
     for (uint32_t u = v; u < 23; u++) {
-      // (2^23 + 2^u) (2^23 + 2^v) has a bit at u + v alone below that at 23 + v, which the exponents make the tie.
+      // (2^23 + 2^u) (2^23 + 2^v) has a bit at u + v alone below that at 23 + v, which the
+      // exponents make the tie.
       put_alu(vectors, 0, (126 - v) << 23 | 1u << u, 1u << 23 | 1u << v);
       put_alu(vectors, 0, (125 - v) << 23 | 1u << u, 1u << 23 | 1u << v);
     }
   }
   for (uint32_t bit = 0; bit < 22; bit++) {
     // 3 times an odd number has 25 bits, a tie; times a power of two in a subnormal number.
-    for (uint32_t odd = 1; odd < 9; odd += 2) put_alu(vectors, 0, 200u << 23 | odd, (3u << bit) & 0x7FFFFFu);
+    for (uint32_t odd = 1; odd < 9; odd += 2)
+      put_alu(vectors, 0, 200u << 23 | odd, (3u << bit) & 0x7FFFFFu);
   }
   for (uint32_t bit = 0; bit < 31; bit++) {
     put_alu(vectors, 0, 0x7F800000u, 1u << bit);
@@ -278,7 +291,8 @@ static void alu_boundary(vectors_t *vectors) {
   static const uint32_t fractions[] = {0, 1, 0x400000, 0x7FFFFF};
   uint32_t numbers[2 * COUNT(fields) * COUNT(fractions)];
   for (size_t i = 0; i < COUNT(numbers); i++) {
-    numbers[i] = (uint32_t)(i % 2) << 31 | fields[i / 2 % COUNT(fields)] << 23 | fractions[i / 2 / COUNT(fields)];
+    numbers[i] = (uint32_t)(i % 2) << 31 | fields[i / 2 % COUNT(fields)] << 23 |
+                 fractions[i / 2 / COUNT(fields)];
   }
   for (size_t i = 0; i < COUNT(numbers) * COUNT(numbers); i++) {
     uint32_t a = numbers[i % COUNT(numbers)], b = numbers[i / COUNT(numbers)];
@@ -294,13 +308,14 @@ static void alu_draw(vectors_t *vectors) {
   uint32_t a = (uint32_t)bits, b = (uint32_t)(bits >> 32), add = vectors_below(vectors, 2);
   if (vectors_below(vectors, 4)) {
     uint32_t field = a >> 23 & 255;
-    uint32_t near = add ? field + vectors_below(vectors, 56) - 28 : 127 - field + vectors_below(vectors, 60) - 30;
+    uint32_t near = add ? field + vectors_below(vectors, 56) - 28
+                        : 127 - field + vectors_below(vectors, 60) - 30;
     b = (b & 0x807FFFFFu) | (near & 255) << 23;
   }
   put_alu(vectors, add, a, b);
 }
 
-// --- The table -------------------------------------------------------------------------------------------
+// --- The table ----------------------------------------------------------------------------------
 
 #define A_CODES "16 codes of A"
 #define B_CODES "16 codes of B"
@@ -308,11 +323,14 @@ static void alu_draw(vectors_t *vectors) {
 const vectors_unit_t vectors_multiply[] = {
     {"elem_decode",
      "the value of every 4-bit code (ufp4_elem_quanta; numerics.md 1)",
-     {{"elem", 8, VECTORS_ELEM}, {"code", 4, "the code"}, {"quanta", 8, "result: value x 2^frac, signed"}},
+     {{"elem", 8, VECTORS_ELEM},
+      {"code", 4, "the code"},
+      {"quanta", 8, "result: value x 2^frac, signed"}},
      elem_decode_boundary,
      NULL},
     {"cast",
-     "FP32 to each format, without scaling (ufp4_elem_cast, ufp4_e4m3_cast, ..; numerics.md 1); no unit of the core",
+     "FP32 to each format, without scaling (ufp4_elem_cast, ufp4_e4m3_cast, ..; numerics.md 1); no "
+     "unit of the core",
      {{"f32", 32, "the number"},
       {"e2m1", 4, "result: nearest even, saturating; NaN 7"},
       {"e1m2", 4, "result: the same"},
@@ -341,7 +359,8 @@ const vectors_unit_t vectors_multiply[] = {
      dot_boundary,
      dot_draw},
     {"pe",
-     "dot product, scale product and exact accumulation of one block (ufp4_gemm, contract exact; numerics.md 5)",
+     "dot product, scale product and exact accumulation of one block (ufp4_gemm, contract exact; "
+     "numerics.md 5)",
      {{"a_elem", 8, VECTORS_ELEM},
       {"b_elem", 8, "the same of B"},
       {"a_codes", 64, A_CODES},
@@ -362,7 +381,8 @@ const vectors_unit_t vectors_multiply[] = {
      i64_to_f32_boundary,
      f32_draw},
     {"f32_alu",
-     "a product or a sum of two FP32 numbers (ufp4_gemm's tensor scale, alpha and C; numerics.md 5)",
+     "a product or a sum of two FP32 numbers (ufp4_gemm's tensor scale, alpha and C; numerics.md "
+     "5)",
      {{"add", 1, "sum, else product"},
       {"a", 32, "FP32"},
       {"b", 32, "FP32"},

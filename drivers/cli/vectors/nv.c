@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The units of ufp4 vectors that accumulate by the contract nv: one step, from any accumulator to the next.
+// The units of ufp4 vectors that accumulate by the contract nv: one step, from any accumulator to
+// the next.
 #include <string.h>
 
 #include "ufp4.h"
@@ -28,7 +29,8 @@ static uint32_t accumulate(const step_t *step) {
   const int block = ufp4_scale_block(step->scale), cols = 16 * step->groups;
   for (int o = 0; o < 2; o++) {
     const side_t *side = &step->sides[o];
-    for (int i = 0; i < 8 * GROUPS; i++) packed[o][i] = (uint8_t)(side->codes[2 * i] | side->codes[2 * i + 1] << 4);
+    for (int i = 0; i < 8 * GROUPS; i++)
+      packed[o][i] = (uint8_t)(side->codes[2 * i] | side->codes[2 * i + 1] << 4);
     for (int i = 0; i < 16 * GROUPS / block; i++) scales[o][i] = side->scales[i * block / 16];
     operands[o] = (ufp4_operand_t){.elem = side->elem,
                                    .scale = step->scale,
@@ -43,7 +45,8 @@ static uint32_t accumulate(const step_t *step) {
   }
   float c = ufp4_f32_value(step->accumulator), d = 0;
   ufp4_gemm_t how = {.contract = UFP4_CONTRACT_NV, .alpha = 1, .c = &c, .c_ld = 1};
-  return ufp4_gemm(&operands[0], &operands[1], &how, &d, 1) == UFP4_OK ? ufp4_f32_bits(d) : UFP4_F32_NAN_NV;
+  return ufp4_gemm(&operands[0], &operands[1], &how, &d, 1) == UFP4_OK ? ufp4_f32_bits(d)
+                                                                       : UFP4_F32_NAN_NV;
 }
 
 static void put_pe_nv(vectors_t *vectors, const step_t *step) {
@@ -55,7 +58,8 @@ static void put_pe_nv(vectors_t *vectors, const step_t *step) {
     for (int i = 0; i < 16 * step->groups; i++) {
       record.column[4 + o][i / 8] |= (uint32_t)step->sides[o].codes[i] << 4 * (i % 8);
     }
-    for (int i = 0; i < step->groups; i++) record.column[6 + o][0] |= (uint32_t)step->sides[o].scales[i] << 8 * i;
+    for (int i = 0; i < step->groups; i++)
+      record.column[6 + o][0] |= (uint32_t)step->sides[o].scales[i] << 8 * i;
   }
   vectors_set(&record, 8, step->accumulator);
   vectors_set(&record, 9, accumulate(step));
@@ -71,17 +75,21 @@ static void pair_scales(step_t *step) {
 // A zero accumulator, an infinite one, and those of every size, of both signs.
 #define ACCUMULATORS 35
 static uint32_t accumulator_of(unsigned n) {
-  static const uint32_t special[] = {0, 0x80000000u, 1, 0x807FFFFFu, INFINITY_BITS, INFINITY_BITS | 0x80000000u};
+  static const uint32_t special[] = {0,           0x80000000u,   1,
+                                     0x807FFFFFu, INFINITY_BITS, INFINITY_BITS | 0x80000000u};
   if (n < sizeof special / sizeof special[0]) return special[n];
-  return (n % 2) << 31 | (1 + (n - 6) * 253 / (ACCUMULATORS - 7)) << 23 | (n % 3 == 0 ? 0x7FFFFF : n % 3 == 1);
+  return (n % 2) << 31 | (1 + (n - 6) * 253 / (ACCUMULATORS - 7)) << 23 |
+         (n % 3 == 0 ? 0x7FFFFF : n % 3 == 1);
 }
 
-// E8M0 scales from end to end, against accumulators of every size; the groups' products add up, cancel but for one, or
-// are zero, where the scales alone count.
+// E8M0 scales from end to end, against accumulators of every size; the groups' products add up,
+// cancel but for one, or are zero, where the scales alone count.
 static void sizes(vectors_t *vectors) {
   for (unsigned n = 0; n < 3 * 16 * ACCUMULATORS; n++) {
     const unsigned kind = n % 3, size = n / 3 % 16;
-    step_t step = {.scale = UFP4_SCALE_E8M0, .groups = 1 + (int)(n % 4), .accumulator = accumulator_of(n / 48)};
+    step_t step = {.scale = UFP4_SCALE_E8M0,
+                   .groups = 1 + (int)(n % 4),
+                   .accumulator = accumulator_of(n / 48)};
     for (int o = 0; o < 2; o++) {
       step.sides[o].elem = (n >> o) % 2 ? UFP4_ELEM_E1M2 : UFP4_ELEM_E2M1;
       memset(step.sides[o].scales, (int)(size * 254 / 15), GROUPS);
@@ -93,20 +101,23 @@ static void sizes(vectors_t *vectors) {
   }
 }
 
-// One group at every distance from another, and from the accumulator: what is cut off, of both signs.
+// One group at every distance from another, and from the accumulator: what is cut off, of both
+// signs.
 static void distances(vectors_t *vectors) {
   for (unsigned n = 0; n < 2 * 4 * 64; n++) {
     const unsigned distance = n / 8;
     const int place = (int)(n / 2 % 4);
     step_t step = {.scale = n % 2 ? UFP4_SCALE_E8M0 : UFP4_SCALE_E4M3, .groups = GROUPS};
-    step.accumulator =
-        n % 3 == 0 ? 0 : (n % 3 == 1 ? 0u : 1u << 31) | (127 - 40 + 2 * distance) << 23 | (n * 0x2545F & 0x7FFFFF);
+    step.accumulator = n % 3 == 0 ? 0
+                                  : (n % 3 == 1 ? 0u : 1u << 31) | (127 - 40 + 2 * distance) << 23 |
+                                        (n * 0x2545F & 0x7FFFFF);
     for (int o = 0; o < 2; o++) {
       step.sides[o].elem = (n / 16 >> o) % 2 ? UFP4_ELEM_E1M2 : UFP4_ELEM_E2M1;
       memset(step.sides[o].codes, o == 0 ? 7 : (int)(1 + distance % 7), sizeof step.sides[o].codes);
       for (int i = 0; i < 16 && o == 0 && n % 5 < 3; i++) step.sides[o].codes[16 * place + i] ^= 8;
       const uint8_t high = n % 2 ? 127 : 0x7E,
-                    low = (uint8_t)(n % 2 ? 127 - distance / 2 - (o == 0) * (distance % 2) : 126 - 2 * distance);
+                    low = (uint8_t)(n % 2 ? 127 - distance / 2 - (o == 0) * (distance % 2)
+                                          : 126 - 2 * distance);
       memset(step.sides[o].scales, low, GROUPS);
       step.sides[o].scales[place] = high;
     }
@@ -118,7 +129,9 @@ static void distances(vectors_t *vectors) {
 // Every E4M3 scale, in turn in each group: zero, subnormal and normal exponents.
 static void bytes(vectors_t *vectors) {
   for (unsigned n = 0; n < GROUPS * 127; n++) {
-    step_t step = {.scale = UFP4_SCALE_E4M3, .groups = GROUPS, .accumulator = accumulator_of(n % ACCUMULATORS)};
+    step_t step = {.scale = UFP4_SCALE_E4M3,
+                   .groups = GROUPS,
+                   .accumulator = accumulator_of(n % ACCUMULATORS)};
     for (int o = 0; o < 2; o++) {
       memset(step.sides[o].codes, 5, sizeof step.sides[o].codes);
       memset(step.sides[o].scales, n % 3 == 0 ? 0 : 1 + (int)(n % 120), GROUPS);
@@ -137,27 +150,33 @@ static void pe_nv_boundary(vectors_t *vectors) {
 // Near the exponents of the products, or any number that is no NaN.
 static uint32_t draw_accumulator(vectors_t *vectors, const step_t *step) {
   const uint32_t bits = (uint32_t)vectors_next(vectors);
-  if (vectors_below(vectors, 8) == 0) return (bits & INFINITY_BITS) == INFINITY_BITS ? bits & 0xFF800000u : bits;
+  if (vectors_below(vectors, 8) == 0)
+    return (bits & INFINITY_BITS) == INFINITY_BITS ? bits & 0xFF800000u : bits;
   if (vectors_below(vectors, 8) == 0) return 0;
   int field = 127 + (int)vectors_below(vectors, 80) - 40;
-  if (step->scale == UFP4_SCALE_E8M0) field += step->sides[0].scales[0] + step->sides[1].scales[0] - 254;
+  if (step->scale == UFP4_SCALE_E8M0)
+    field += step->sides[0].scales[0] + step->sides[1].scales[0] - 254;
   return (bits & 0x807FFFFFu) | (uint32_t)(field < 0 ? 0 : field > 254 ? 254 : field) << 23;
 }
 
 static void draw_side(vectors_t *vectors, const step_t *step, side_t *side) {
-  const uint32_t low = vectors_below(vectors, 255 - 12), spread = vectors_below(vectors, 2) ? 2 : 12;
+  const uint32_t low = vectors_below(vectors, 255 - 12),
+                 spread = vectors_below(vectors, 2) ? 2 : 12;
   side->elem = vectors_below(vectors, 2) ? UFP4_ELEM_E1M2 : UFP4_ELEM_E2M1;
   for (int i = 0; i < 16 * GROUPS; i++) side->codes[i] = (uint8_t)vectors_below(vectors, 16);
   for (int i = 0; i < GROUPS; i++) {
     if (vectors_below(vectors, 8) == 0) memset(side->codes + 16 * i, 0, 16);
     side->scales[i] =
-        (uint8_t)(step->scale == UFP4_SCALE_E8M0 ? low + vectors_below(vectors, spread) : vectors_below(vectors, 127));
+        (uint8_t)(step->scale == UFP4_SCALE_E8M0 ? low + vectors_below(vectors, spread)
+                                                 : vectors_below(vectors, 127));
   }
 }
 
-// Now and then the accumulator is what the groups alone give, of the other sign, or one of its neighbours.
+// Now and then the accumulator is what the groups alone give, of the other sign, or one of its
+// neighbours.
 static void pe_nv_draw(vectors_t *vectors) {
-  step_t step = {.scale = vectors_below(vectors, 2) ? UFP4_SCALE_E8M0 : UFP4_SCALE_E4M3, .groups = GROUPS};
+  step_t step = {.scale = vectors_below(vectors, 2) ? UFP4_SCALE_E8M0 : UFP4_SCALE_E4M3,
+                 .groups = GROUPS};
   if (vectors_below(vectors, 4) == 0) step.groups = 1 + (int)vectors_below(vectors, GROUPS);
   for (int o = 0; o < 2; o++) draw_side(vectors, &step, &step.sides[o]);
   pair_scales(&step);
@@ -184,7 +203,8 @@ const vectors_unit_t vectors_nv[] = {
       {"a_scales", 32, "of A's groups, none NaN; with E8M0 two and two the same"},
       {"b_scales", 32, "the same of B"},
       {"acc_in", 32, "FP32 accumulator before, no NaN"},
-      {"acc", 32, "result: what is aligned and truncated, added, and rounded toward zero; a zero is +0"}},
+      {"acc", 32,
+       "result: what is aligned and truncated, added, and rounded toward zero; a zero is +0"}},
      pe_nv_boundary,
      pe_nv_draw},
 };

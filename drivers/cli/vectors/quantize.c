@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The units of ufp4 vectors that quantize. Every result is the golden model's, or follows from one by the contract in
-// the header of the RTL module.
+// The units of ufp4 vectors that quantize. Every result is the golden model's, or follows from one
+// by the contract in the header of the RTL module.
 #include <math.h>
 #include <string.h>
 
@@ -86,7 +86,8 @@ static int clamp(int value, int low, int high) {
   return value < low ? low : value > high ? high : value;
 }
 
-// The contract of ufp4_e4m3_scale: the distance of the divider's first shift, plus the element's exponent.
+// The contract of ufp4_e4m3_scale: the distance of the divider's first shift, plus the element's
+// exponent.
 static int divider_base(const quantized_t *q, int scale_exp) {
   int unit = q->how.rht == UFP4_RHT_INTEGER ? 151 - q->exponent : 149;
   return clamp(unit - q->t - ufp4_elem_frac(q->how.elem) + scale_exp, 0, 511);
@@ -113,7 +114,8 @@ static void put_e4m3_scale(vectors_t *vectors, quantized_t *q) {
   vectors_put(vectors, &record);
 }
 
-// Quotients on and next to every E4M3 value and every point half way between two: multiples of qmax / 16.
+// Quotients on and next to every E4M3 value and every point half way between two: multiples of qmax
+// / 16.
 static void e4m3_scale_near_values(vectors_t *vectors, const ufp4_quantize_t *how) {
   for (int sixteenths = 1; sixteenths <= 32; sixteenths++) {
     for (int step = -1; step <= 1; step++) {
@@ -127,8 +129,9 @@ static void e4m3_scale_near_values(vectors_t *vectors, const ufp4_quantize_t *ho
   }
 }
 
-// Quotients without a remainder but for one bit, 8 bits and more under the leading one: a transformed block of sixteen
-// numbers top * 2^16, whose signs the mask takes away, and in one of them a bit more.
+// Quotients without a remainder but for one bit, 8 bits and more under the leading one: a
+// transformed block of sixteen numbers top * 2^16, whose signs the mask takes away, and in one of
+// them a bit more.
 static void e4m3_scale_lone_bits(vectors_t *vectors, const ufp4_quantize_t *how) {
   const unsigned divisor = how->elem == UFP4_ELEM_E2M1 ? 3 : 7;
   if (how->rht != UFP4_RHT_INTEGER) return;
@@ -145,7 +148,8 @@ static void e4m3_scale_lone_bits(vectors_t *vectors, const ufp4_quantize_t *how)
   }
 }
 
-static void put_one_number(vectors_t *vectors, const ufp4_quantize_t *how, uint32_t bits, int more) {
+static void put_one_number(vectors_t *vectors, const ufp4_quantize_t *how, uint32_t bits,
+                           int more) {
   quantized_t q = {.how = *how, .bits = {bits}};
   q.t = best_exponent(q.bits, how) + more;
   put_e4m3_scale(vectors, &q);
@@ -195,7 +199,8 @@ static void put_divide_round(vectors_t *vectors, quantized_t *q) {
   vectors_put(vectors, &record);
 }
 
-// Elements at the ends and in the middle of each cell of the grid, and next to them, under scales of every significand.
+// Elements at the ends and in the middle of each cell of the grid, and next to them, under scales
+// of every significand.
 static void tie_block(ufp4_elem_t elem, float scale, int first_half, int step, uint32_t bits[16]) {
   float unit = scale * ldexpf(1, -ufp4_elem_frac(elem));
   int qmax = ufp4_elem_qmax_quanta(elem);
@@ -224,8 +229,10 @@ static void tie_blocks(vectors_t *vectors, put_quantized_t put) {
   }
 }
 
-// A number where rounding turns in some cell of the grid, to nearest or by that random byte, or one bit above or below.
-static float turning_number(vectors_t *vectors, const ufp4_quantize_t *how, float unit, uint8_t random) {
+// A number where rounding turns in some cell of the grid, to nearest or by that random byte, or one
+// bit above or below.
+static float turning_number(vectors_t *vectors, const ufp4_quantize_t *how, float unit,
+                            uint8_t random) {
   int low = (int)vectors_below(vectors, (uint32_t)ufp4_elem_qmax_quanta(how->elem));
   int cell = how->elem != UFP4_ELEM_E2M1 || low < 4 ? 1 : low < 8 ? 2 : 4;
   float part = how->round == UFP4_ROUND_SR ? (float)(2 * random + 1) / 512 : 0.5f;
@@ -234,13 +241,16 @@ static float turning_number(vectors_t *vectors, const ufp4_quantize_t *how, floa
   return ufp4_f32_value(way == 0 ? bits : way == 1 ? bits + bit : bits - bit);
 }
 
-// Each lane at a turning number of its own; with the transform half of them at one, the others at the largest.
+// Each lane at a turning number of its own; with the transform half of them at one, the others at
+// the largest.
 static void turning_block(vectors_t *vectors, uint8_t scale, quantized_t *q) {
   float unit = ufp4_e4m3_value(scale) * ldexpf(1, -ufp4_elem_frac(q->how.elem));
   float largest = unit * (float)ufp4_elem_qmax_quanta(q->how.elem);
   // Small ones too: rounding turns at small quotients then.
-  for (int i = 0; i < 16; i++) q->random[i] = (uint8_t)(vectors_below(vectors, 256) >> vectors_below(vectors, 9));
-  uint32_t first = vectors_below(vectors, 16), second = (first + 1 + vectors_below(vectors, 15)) % 16;
+  for (int i = 0; i < 16; i++)
+    q->random[i] = (uint8_t)(vectors_below(vectors, 256) >> vectors_below(vectors, 9));
+  uint32_t first = vectors_below(vectors, 16),
+           second = (first + 1 + vectors_below(vectors, 15)) % 16;
   if (q->how.rht == UFP4_RHT_INTEGER) {
     // Of two numbers a and b the transform makes (+-a +- b) / 4.
     memset(q->random, q->random[0], sizeof q->random);
@@ -268,7 +278,8 @@ static void powers(vectors_t *vectors) {
   }
 }
 
-// Under the least scale a 512th of a quantum, where rounding turns at random byte 0, and one bit more.
+// Under the least scale a 512th of a quantum, where rounding turns at random byte 0, and one bit
+// more.
 static void least_quotients(vectors_t *vectors) {
   for (unsigned n = 0; n < OPTIONS / 2 * 23; n++) {
     quantized_t q = {.how = options(n % (OPTIONS / 2))};
@@ -336,11 +347,12 @@ static void put_quant_block_options(vectors_t *vectors, const uint32_t bits[16])
   }
 }
 
-// All lanes at a number that with 2^t is a scale times the largest element, and each in turn larger, which a scale
-// rounded up shows; and the blocks of which the transform makes the same.
+// All lanes at a number that with 2^t is a scale times the largest element, and each in turn
+// larger, which a scale rounded up shows; and the blocks of which the transform makes the same.
 static void one_larger(vectors_t *vectors, double number, double more, int t) {
-  const ufp4_quantize_t up = {
-      .elem = UFP4_ELEM_E1M2, .rht_mask = UFP4_RHT_DEFAULT_MASK, .scale_round = UFP4_SCALE_ROUND_UP};
+  const ufp4_quantize_t up = {.elem = UFP4_ELEM_E1M2,
+                              .rht_mask = UFP4_RHT_DEFAULT_MASK,
+                              .scale_round = UFP4_SCALE_ROUND_UP};
   for (unsigned lane = 0; lane < 16; lane++) {
     quantized_t plain = {.how = up, .t = t}, rht = {.how = up, .t = t};
     rht.how.rht = UFP4_RHT_INTEGER;
@@ -355,8 +367,8 @@ static void one_larger(vectors_t *vectors, double number, double more, int t) {
   }
 }
 
-// Larger by each bit; by one under which others are set, which takes subnormal numbers; by none; and by the lowest bit
-// that the transform makes of one lane alone.
+// Larger by each bit; by one under which others are set, which takes subnormal numbers; by none;
+// and by the lowest bit that the transform makes of one lane alone.
 static void one_larger_by_bits(vectors_t *vectors) {
   for (int bit = 0; bit <= 20; bit++) {
     one_larger(vectors, 1.75, ldexp(1, bit - 23), 0);
@@ -417,7 +429,9 @@ const vectors_unit_t vectors_quantize[] = {
      divide_round_draw},
     {"quant_block",
      "a whole block: transform, scale, codes (ufp4_quantize_block; numerics.md 2 to 4)",
-     {{"options", 11, "7:0 element format (0 E2M1, 1 E1M2, 2 INT4), 8 transform, 9 stochastic, 10 scale rounded up"},
+     {{"options", 11,
+       "7:0 element format (0 E2M1, 1 E1M2, 2 INT4), 8 transform, 9 stochastic, 10 scale rounded "
+       "up"},
       {"mask", 16, "signs of the transform: bit i negates element i"},
       {"tensor_exponent", 16, TENSOR_EXPONENT},
       {"seed", 64, "of the random bytes"},

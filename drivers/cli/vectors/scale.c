@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The units of ufp4 vectors beside those of E4M3 scales: scales as the PEs of the contracts fp32 and nv take them, FP32
-// sums times a power of two, and E8M0 scales of blocks.
+// The units of ufp4 vectors beside those of E4M3 scales: scales as the PEs of the contracts fp32
+// and nv take them, FP32 sums times a power of two, and E8M0 scales of blocks.
 #include "ufp4.h"
 #include "vectors/vectors.h"
 
@@ -20,7 +20,7 @@ static int exponent_of(uint32_t bits) {
   return (field_of(bits) != 0 ? field_of(bits) : 1) - 150;
 }
 
-// --- Scales ----------------------------------------------------------------------------------------------
+// --- Scales -------------------------------------------------------------------------------------
 
 // value = sig * 2^exp; 0 for NaN.
 static int split(unsigned e8m0, uint8_t byte, int *sig, int *exp) {
@@ -56,18 +56,23 @@ static void scale_split_boundary(vectors_t *vectors) {
     vectors_set(&record, 0, i & 255);
     vectors_set(&record, 1, i / 256);
     vectors_set(&record, 2, !number ? 0 : i / 256 ? 8 : (uint64_t)sig);
-    vectors_set(&record, 3, !number ? 0 : i / 256 ? (uint64_t)(exp + 127) : sig == 0 ? 1 : (uint64_t)(exp + 130));
+    vectors_set(&record, 3,
+                !number    ? 0
+                : i / 256  ? (uint64_t)(exp + 127)
+                : sig == 0 ? 1
+                           : (uint64_t)(exp + 130));
     vectors_set(&record, 4, !number);
     vectors_put(vectors, &record);
   }
 }
 
-// --- FP32 sums -------------------------------------------------------------------------------------------
+// --- FP32 sums ----------------------------------------------------------------------------------
 
 static void put_f32_scale(vectors_t *vectors, int exponent, uint32_t number) {
   vectors_record_t record = {0};
   const int64_t magnitude = significand_of(number);
-  uint32_t want = ufp4_f32_from_scaled(number >> 31 ? -magnitude : magnitude, exponent_of(number) + exponent);
+  uint32_t want =
+      ufp4_f32_from_scaled(number >> 31 ? -magnitude : magnitude, exponent_of(number) + exponent);
   if (field_of(number) == 255) want = number & 0x7FFFFF ? UFP4_F32_NAN : number;
   vectors_set(&record, 0, (uint64_t)exponent);
   vectors_set(&record, 1, number);
@@ -75,7 +80,8 @@ static void put_f32_scale(vectors_t *vectors, int exponent, uint32_t number) {
   vectors_put(vectors, &record);
 }
 
-// Where results are normal, subnormal by every number of bits, and out of range, by ties and their neighbours.
+// Where results are normal, subnormal by every number of bits, and out of range, by ties and their
+// neighbours.
 static void f32_scale_boundary(vectors_t *vectors) {
   static const int exponents[] = {0, 1, -1, 127, -127, 253, -253, 400, -400, 65536, -65536};
   for (size_t e = 0; e < COUNT(exponents); e++) {
@@ -86,7 +92,8 @@ static void f32_scale_boundary(vectors_t *vectors) {
   for (int lost = 0; lost <= 26; lost++) {
     const uint32_t half = lost > 0 && lost <= 23 ? 1u << (lost - 1) : 0;
     for (uint32_t step = 0; step < 3; step++) {
-      put_f32_scale(vectors, -126 - lost, (0x3F800000u | half | (lost <= 22 ? half << 1 : 0)) + step - 1);
+      put_f32_scale(vectors, -126 - lost,
+                    (0x3F800000u | half | (lost <= 22 ? half << 1 : 0)) + step - 1);
       put_f32_scale(vectors, -126 - lost, (0xBF800000u | half) + step - 1);
     }
   }
@@ -94,9 +101,11 @@ static void f32_scale_boundary(vectors_t *vectors) {
     put_f32_scale(vectors, 254 - field, (uint32_t)field << 23 | 0x7FFFFF);
     put_f32_scale(vectors, -field, (uint32_t)field << 23 | 0x80000001u);
   }
-  // Ties of subnormal numbers with each leading bit; exponents of which one bit carries a number over the largest.
+  // Ties of subnormal numbers with each leading bit; exponents of which one bit carries a number
+  // over the largest.
   for (int top = 1; top <= 22; top++) {
-    for (int lost = 1; lost <= top; lost++) put_f32_scale(vectors, -lost, 1u << top | 1u << (lost - 1));
+    for (int lost = 1; lost <= top; lost++)
+      put_f32_scale(vectors, -lost, 1u << top | 1u << (lost - 1));
   }
   for (int bit = 7; bit <= 16; bit++) {
     put_f32_scale(vectors, 1 << bit, 0x3F800000u);
@@ -112,14 +121,15 @@ static void f32_scale_draw(vectors_t *vectors) {
   put_f32_scale(vectors, exponent, number);
 }
 
-// --- E8M0 scales of blocks -------------------------------------------------------------------------------
+// --- E8M0 scales of blocks ----------------------------------------------------------------------
 
 static void put_e8m0_scale(vectors_t *vectors, ufp4_elem_t elem, int up, uint32_t amax) {
   uint32_t bits[32] = {0};
   bits[amax % 32] = amax;
   const ufp4_matrix_t matrix = {UFP4_DTYPE_F32, 1, 32, 32, bits};
-  const ufp4_quantize_t how = {
-      .elem = elem, .scale = UFP4_SCALE_E8M0, .scale_round = up ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_DOWN};
+  const ufp4_quantize_t how = {.elem = elem,
+                               .scale = UFP4_SCALE_E8M0,
+                               .scale_round = up ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_DOWN};
   ufp4_operand_t out = {0};
   if (ufp4_quantize(&matrix, &how, &out) != UFP4_OK) return;
   const int scale = out.scales[0];
@@ -139,7 +149,8 @@ static void put_e8m0_scale(vectors_t *vectors, ufp4_elem_t elem, int up, uint32_
 
 // Every power of two and every multiple of qmax by one, and their neighbours.
 static void e8m0_scale_boundary(vectors_t *vectors) {
-  static const uint32_t fractions[] = {0, 1, 0x3FFFFF, 0x400000, 0x400001, 0x5FFFFF, 0x600000, 0x600001, 0x7FFFFF};
+  static const uint32_t fractions[] = {0,        1,        0x3FFFFF, 0x400000, 0x400001,
+                                       0x5FFFFF, 0x600000, 0x600001, 0x7FFFFF};
   for (unsigned i = 0; i < 2 * UFP4_ELEM_COUNT * 255; i++) {
     for (size_t f = 0; f < COUNT(fractions); f++) {
       const uint32_t amax = (i / 6) << 23 | fractions[f];
@@ -150,7 +161,9 @@ static void e8m0_scale_boundary(vectors_t *vectors) {
   for (unsigned i = 0; i < 2 * UFP4_ELEM_COUNT * 22; i++) {
     const uint32_t bit = 1u << i / 6;
     put_e8m0_scale(vectors, (ufp4_elem_t)(i % 3), (int)(i / 3 % 2), 0x3F800000u | 0x400000u | bit);
-    if (bit < 0x200000u) put_e8m0_scale(vectors, (ufp4_elem_t)(i % 3), (int)(i / 3 % 2), 0x3F800000u | 0x600000u | bit);
+    if (bit < 0x200000u)
+      put_e8m0_scale(vectors, (ufp4_elem_t)(i % 3), (int)(i / 3 % 2),
+                     0x3F800000u | 0x600000u | bit);
   }
   // Subnormal ones, by their leading bit.
   for (unsigned i = 0; i < 2 * UFP4_ELEM_COUNT * 23; i++) {
@@ -165,10 +178,11 @@ static void e8m0_scale_boundary(vectors_t *vectors) {
 static void e8m0_scale_draw(vectors_t *vectors) {
   uint32_t amax = (uint32_t)vectors_next(vectors) & 0x7FFFFFFFu;
   if (amax >= INFINITY_BITS || amax == 0) amax = 1 + (amax & 0x7FFFFF);
-  put_e8m0_scale(vectors, (ufp4_elem_t)vectors_below(vectors, UFP4_ELEM_COUNT), (int)vectors_below(vectors, 2), amax);
+  put_e8m0_scale(vectors, (ufp4_elem_t)vectors_below(vectors, UFP4_ELEM_COUNT),
+                 (int)vectors_below(vectors, 2), amax);
 }
 
-// --- The table -------------------------------------------------------------------------------------------
+// --- The table ----------------------------------------------------------------------------------
 
 #define BYTE "the scale; the sign of E4M3 is ignored"
 
@@ -196,7 +210,8 @@ const vectors_unit_t vectors_scale[] = {
      "an FP32 sum times a power of two, rounded once (ufp4_f32_from_scaled; numerics.md 5)",
      {{"exponent", 18, "of the power, signed"},
       {"number", 32, "FP32"},
-      {"f32", 32, "result: nearest even, gradual underflow, overflow to Inf; a zero is +0, a NaN 7fc00000"}},
+      {"f32", 32,
+       "result: nearest even, gradual underflow, overflow to Inf; a zero is +0, a NaN 7fc00000"}},
      f32_scale_boundary,
      f32_scale_draw},
     {"e8m0_scale",

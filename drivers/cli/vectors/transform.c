@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The units of ufp4 vectors before the quantizer: random words and the Hadamard transform; and the blocks of numbers that
-// those of the quantizer take too. Every result is the golden model's.
+// The units of ufp4 vectors before the quantizer: random words and the Hadamard transform; and the
+// blocks of numbers that those of the quantizer take too. Every result is the golden model's.
 #include "ufp4.h"
 #include "ufp4/rht.h"
 #include "vectors/vectors.h"
@@ -46,7 +46,8 @@ void vectors_draw_block(vectors_t *vectors, int special, uint32_t bits[16]) {
 }
 
 void vectors_transformed_words(const int32_t numbers[16], uint32_t words[16]) {
-  for (int i = 0; i < 16; i++) words[i] = numbers[i] < 0 ? 0x80000000u | (uint32_t)-numbers[i] : (uint32_t)numbers[i];
+  for (int i = 0; i < 16; i++)
+    words[i] = numbers[i] < 0 ? 0x80000000u | (uint32_t)-numbers[i] : (uint32_t)numbers[i];
 }
 
 static void put_rht(vectors_t *vectors, uint16_t mask, const uint32_t bits[16]) {

@@ -16,9 +16,12 @@ const cli_command_t cli_vectors = {
     .arguments = "UNIT [options]",
     .summary =
         "Prints operands and expected results of one unit of the RTL, for any testbench.\n"
-        "Boundary cases come first, then random ones. A record is one line of hexadecimal columns with a space\n"
-        "between; codes and words of a block start at the lowest bits with element 0; negative numbers are two's\n"
-        "complement. The first three lines begin with // (what it is, the columns' names, their widths in bits); a\n"
+        "Boundary cases come first, then random ones. A record is one line of hexadecimal columns "
+        "with a space\n"
+        "between; codes and words of a block start at the lowest bits with element 0; negative "
+        "numbers are two's\n"
+        "complement. The first three lines begin with // (what it is, the columns' names, their "
+        "widths in bits); a\n"
         "testbench skips them with $fgets and reads the rest with $fscanf.",
     .example = "ufp4 vectors dot --count 1000 -o dot.txt",
     .details = print_details,
@@ -72,7 +75,7 @@ const uint32_t vectors_special_numbers[VECTORS_SPECIAL_NUMBERS] = {
     0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007FFFFF, 0x00800000, 0x3F800000, 0xBFFFFFFF,
     0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000, 0x7F800001, 0xFFFFFFFF};
 
-// --- Text ------------------------------------------------------------------------------------------------
+// --- Text ---------------------------------------------------------------------------------------
 
 static void print_column(FILE *out, const uint32_t words[VECTORS_WORDS], int bits) {
   for (int digit = (bits + 3) / 4 - 1; digit >= 0; digit--) {
@@ -94,8 +97,8 @@ void vectors_put(vectors_t *vectors, const vectors_record_t *record) {
 
 static void print_header(const vectors_t *vectors, uint64_t seed, uint64_t records) {
   const vectors_unit_t *unit = vectors->unit;
-  fprintf(vectors->out, "// ufp4 %d.%d.%d vectors %s, seed %" PRIu64 ", %" PRIu64 " records\n//", UFP4_VERSION_MAJOR,
-          UFP4_VERSION_MINOR, UFP4_VERSION_PATCH, unit->name, seed, records);
+  fprintf(vectors->out, "// ufp4 %d.%d.%d vectors %s, seed %" PRIu64 ", %" PRIu64 " records\n//",
+          UFP4_VERSION_MAJOR, UFP4_VERSION_MINOR, UFP4_VERSION_PATCH, unit->name, seed, records);
   int columns = vectors_columns(unit);
   for (int i = 0; i < columns; i++) fprintf(vectors->out, " %s", unit->columns[i].name);
   fprintf(vectors->out, "\n//");
@@ -103,7 +106,8 @@ static void print_header(const vectors_t *vectors, uint64_t seed, uint64_t recor
   fputc('\n', vectors->out);
 }
 
-static void print_all(const vectors_unit_t *unit, uint64_t seed, uint64_t count, int bare, FILE *out) {
+static void print_all(const vectors_unit_t *unit, uint64_t seed, uint64_t count, int bare,
+                      FILE *out) {
   vectors_t vectors = {.unit = unit};
   unit->boundary(&vectors);
   if (unit->draw == NULL) count = 0;
@@ -113,7 +117,7 @@ static void print_all(const vectors_unit_t *unit, uint64_t seed, uint64_t count,
   for (uint64_t i = 0; i < count && !ferror(out); i++) unit->draw(&vectors);
 }
 
-// --- Units -----------------------------------------------------------------------------------------------
+// --- Units --------------------------------------------------------------------------------------
 
 // The unit of that number, NULL past the last.
 static const vectors_unit_t *unit_at(size_t index) {
@@ -147,7 +151,8 @@ static void print_details(FILE *out) {
   for (size_t u = 0; (unit = unit_at(u)) != NULL; u++) {
     fprintf(out, "\n  %s: %s\n", unit->name, unit->what);
     for (int i = 0; i < vectors_columns(unit); i++) {
-      fprintf(out, "    %-15s %3d  %s\n", unit->columns[i].name, unit->columns[i].bits, unit->columns[i].meaning);
+      fprintf(out, "    %-15s %3d  %s\n", unit->columns[i].name, unit->columns[i].bits,
+              unit->columns[i].meaning);
     }
   }
 }
@@ -158,7 +163,8 @@ static int print_list(void) {
   return CLI_OK;
 }
 
-static int write_file(const char *path, const vectors_unit_t *unit, uint64_t seed, uint64_t count, int bare) {
+static int write_file(const char *path, const vectors_unit_t *unit, uint64_t seed, uint64_t count,
+                      int bare) {
   file_out_t file;
   ufp4_message_t message = {0};
   ufp4_status_t status = file_out_open(path, &file, &message);
@@ -175,10 +181,13 @@ static int run(int argc, char **argv) {
   int list = 0, bare = 0, inputs_count = 0;
   cli_options_t options = {0};
   char **inputs;
-  cli_option_add(&options, "count", CLI_UINT, &count, "N", "random records after the boundary cases (default 1000)");
+  cli_option_add(&options, "count", CLI_UINT, &count, "N",
+                 "random records after the boundary cases (default 1000)");
   cli_option_add(&options, "seed", CLI_UINT, &seed, "S", "of the random records (default 0)");
-  cli_option_add(&options, "o", CLI_TEXT, &output, "FILE", "write there (default: standard output)");
-  cli_option_add(&options, "bare", CLI_FLAG, &bare, NULL, "leave out the three lines that begin with //");
+  cli_option_add(&options, "o", CLI_TEXT, &output, "FILE",
+                 "write there (default: standard output)");
+  cli_option_add(&options, "bare", CLI_FLAG, &bare, NULL,
+                 "leave out the three lines that begin with //");
   cli_option_add(&options, "list", CLI_FLAG, &list, NULL, "the units, one a line");
   int end = cli_parse(&cli_vectors, &options, argc, argv, 0, 1, &inputs, &inputs_count);
   if (end != CLI_GO_ON) return end;
@@ -186,10 +195,12 @@ static int run(int argc, char **argv) {
     return cli_fail(&cli_vectors, CLI_USAGE, "--list lists all units; leave out '%s'", inputs[0]);
   }
   if (list) return print_list();
-  if (inputs_count == 0) return cli_fail(&cli_vectors, CLI_USAGE, "a unit is needed; see ufp4 vectors --list");
+  if (inputs_count == 0)
+    return cli_fail(&cli_vectors, CLI_USAGE, "a unit is needed; see ufp4 vectors --list");
   const vectors_unit_t *unit = find_unit(inputs[0]);
   if (unit == NULL) {
-    return cli_fail(&cli_vectors, CLI_USAGE, "no unit is called '%s'; see ufp4 vectors --list", inputs[0]);
+    return cli_fail(&cli_vectors, CLI_USAGE, "no unit is called '%s'; see ufp4 vectors --list",
+                    inputs[0]);
   }
   if (output == NULL) {
     print_all(unit, seed, count, bare, stdout);

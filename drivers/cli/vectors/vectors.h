@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands and results of one unit as records of hexadecimal columns; tables of units (vectors_multiply.c,
-// vectors_fp32.c, vectors_nv.c, vectors_scale.c, vectors_transform.c, vectors_quantize.c).
+// Operands and results of one unit as records of hexadecimal columns; tables of units
+// (vectors_multiply.c, vectors_fp32.c, vectors_nv.c, vectors_scale.c, vectors_transform.c,
+// vectors_quantize.c).
 #ifndef UFP4_VECTORS_H
 #define UFP4_VECTORS_H
 
@@ -44,10 +45,10 @@ typedef struct vectors_unit {
   void (*draw)(vectors_t *vectors);      ///< one random record; NULL where the table has every case
 } vectors_unit_t;
 
-extern const vectors_unit_t vectors_multiply[], vectors_fp32[], vectors_nv[], vectors_scale[], vectors_transform[],
-    vectors_quantize[];
-extern const size_t vectors_multiply_count, vectors_fp32_count, vectors_nv_count, vectors_scale_count,
-    vectors_transform_count, vectors_quantize_count;
+extern const vectors_unit_t vectors_multiply[], vectors_fp32[], vectors_nv[], vectors_scale[],
+    vectors_transform[], vectors_quantize[];
+extern const size_t vectors_multiply_count, vectors_fp32_count, vectors_nv_count,
+    vectors_scale_count, vectors_transform_count, vectors_quantize_count;
 
 int vectors_columns(const vectors_unit_t *unit);
 

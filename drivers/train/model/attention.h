@@ -12,11 +12,13 @@ typedef struct {
   int64_t head;
 } ufp4_attention_shape_t;
 
-/** qkv [context][3 d], out [context][d] with d = heads * head; @p probabilities [heads][context][context] is kept for
- * the backward pass (zero above the diagonal). */
-void ufp4_attention_forward(const ufp4_attention_shape_t *shape, const float *qkv, float *probabilities, float *out);
+/** qkv [context][3 d], out [context][d] with d = heads * head; @p probabilities
+ * [heads][context][context] is kept for the backward pass (zero above the diagonal). */
+void ufp4_attention_forward(const ufp4_attention_shape_t *shape, const float *qkv,
+                            float *probabilities, float *out);
 /** @p dout [context][d] to @p dqkv [context][3 d]; @p scratch [context][context]. */
-void ufp4_attention_backward(const ufp4_attention_shape_t *shape, const float *qkv, const float *probabilities,
-                             const float *dout, float *dqkv, float *scratch);
+void ufp4_attention_backward(const ufp4_attention_shape_t *shape, const float *qkv,
+                             const float *probabilities, const float *dout, float *dqkv,
+                             float *scratch);
 
 #endif

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exponential and sums with a fixed order of operations, so that they vectorize and give the same bits on every
-// machine.
+// Exponential and sums with a fixed order of operations, so that they vectorize and give the same
+// bits on every machine.
 #ifndef UFP4_TRAIN_ELEMENTARY_H
 #define UFP4_TRAIN_ELEMENTARY_H
 
 #include <stdint.h>
 #include <string.h>
 
-/** e^x for FP32, x clamped to -87..88, NaN for NaN; relative error under 2e-7. The argument is reduced to |r| <= ln 2 /
- * 2 (ln 2 in two parts, Cephes), then a polynomial of degree 6 and a shift of the exponent. */
+/** e^x for FP32, x clamped to -87..88, NaN for NaN; relative error under 2e-7. The argument is
+ * reduced to |r| <= ln 2 / 2 (ln 2 in two parts, Cephes), then a polynomial of degree 6 and a shift
+ * of the exponent. */
 static inline float ufp4_exp(float x) {
   float limited = x > -87.0f ? x : -87.0f;  // NaN too
   limited = limited < 88.0f ? limited : 88.0f;
-  const float rounder = 12582912.0f;  // 1.5 * 2^23: adding and subtracting it leaves the nearest integer
+  const float rounder =
+      12582912.0f;  // 1.5 * 2^23: adding and subtracting it leaves the nearest integer
   float n = (limited * 1.44269504f + rounder) - rounder;
   float r = limited - n * 0.693359375f - n * -2.12194440e-4f;
   float p = 1.9875691500e-4f;

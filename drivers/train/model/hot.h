@@ -3,8 +3,9 @@
 #ifndef UFP4_TRAIN_HOT_H
 #define UFP4_TRAIN_HOT_H
 
-// Without contraction (-ffp-contract=off) and without reordering, a wider vector does the same operations: the same
-// bits. The sanitizers cannot instrument code that runs while the loader still resolves symbols.
+// Without contraction (-ffp-contract=off) and without reordering, a wider vector does the same
+// operations: the same bits. The sanitizers cannot instrument code that runs while the loader still
+// resolves symbols.
 #if defined(__x86_64__) && defined(__ELF__) && defined(__gnu_linux__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define UFP4_HOT __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))

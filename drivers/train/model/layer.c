@@ -7,9 +7,10 @@ static ufp4_matrix_t matrix(int64_t rows, int64_t cols, const float *data) {
   return (ufp4_matrix_t){UFP4_DTYPE_F32, rows, cols, cols, data};
 }
 
-ufp4_status_t ufp4_layer_create(ufp4_device_t *device, const ufp4_recipe_t *recipe, const ufp4_linear_shape_t *shape,
-                                ufp4_layer_t *layer) {
-  *layer = (ufp4_layer_t){.tokens = shape->tokens, .cin = shape->cin, .cout = shape->cout, .layer = shape->layer};
+ufp4_status_t ufp4_layer_create(ufp4_device_t *device, const ufp4_recipe_t *recipe,
+                                const ufp4_linear_shape_t *shape, ufp4_layer_t *layer) {
+  *layer = (ufp4_layer_t){
+      .tokens = shape->tokens, .cin = shape->cin, .cout = shape->cout, .layer = shape->layer};
   if (!device || !recipe) return UFP4_OK;
   return ufp4_linear_create(device, shape, recipe, &layer->linear);
 }
@@ -19,24 +20,26 @@ void ufp4_layer_free(ufp4_layer_t *layer) {
   *layer = (ufp4_layer_t){0};
 }
 
-static ufp4_status_t tell(const ufp4_layer_t *layer, const ufp4_layer_hook_t *hook, ufp4_pass_t pass, const float *dy,
-                          const float *d, const ufp4_gemm_stats_t *stats) {
+static ufp4_status_t tell(const ufp4_layer_t *layer, const ufp4_layer_hook_t *hook,
+                          ufp4_pass_t pass, const float *dy, const float *d,
+                          const ufp4_gemm_stats_t *stats) {
   if (!hook || !hook->call) return UFP4_OK;
   int64_t rows = pass == UFP4_PASS_WGRAD ? layer->cout : layer->tokens;
   int64_t cols = pass == UFP4_PASS_FPROP ? layer->cout : layer->cin;
-  ufp4_layer_event_t event = {.layer = layer->layer,
-                              .pass = pass,
-                              .linear = layer->linear,
-                              .x = matrix(layer->tokens, layer->cin, pass == UFP4_PASS_DGRAD ? NULL : layer->x),
-                              .w = matrix(layer->cout, layer->cin, pass == UFP4_PASS_WGRAD ? NULL : layer->w),
-                              .dy = matrix(layer->tokens, layer->cout, dy),
-                              .d = matrix(rows, cols, d),
-                              .stats = *stats};
+  ufp4_layer_event_t event = {
+      .layer = layer->layer,
+      .pass = pass,
+      .linear = layer->linear,
+      .x = matrix(layer->tokens, layer->cin, pass == UFP4_PASS_DGRAD ? NULL : layer->x),
+      .w = matrix(layer->cout, layer->cin, pass == UFP4_PASS_WGRAD ? NULL : layer->w),
+      .dy = matrix(layer->tokens, layer->cout, dy),
+      .d = matrix(rows, cols, d),
+      .stats = *stats};
   return hook->call(hook->context, &event);
 }
 
-ufp4_status_t ufp4_layer_forward(ufp4_layer_t *layer, const float *x, const float *w, uint64_t step, float *y,
-                                 const ufp4_layer_hook_t *hook) {
+ufp4_status_t ufp4_layer_forward(ufp4_layer_t *layer, const float *x, const float *w, uint64_t step,
+                                 float *y, const ufp4_layer_hook_t *hook) {
   int64_t tokens = layer->tokens, cin = layer->cin, cout = layer->cout;
   ufp4_gemm_stats_t stats = {.m = tokens, .n = cout, .k = cin};
   layer->x = x;
@@ -46,7 +49,8 @@ ufp4_status_t ufp4_layer_forward(ufp4_layer_t *layer, const float *x, const floa
     ufp4_status_t status = ufp4_linear_fprop(layer->linear, &mx, &mw, step, y, &stats);
     if (status) return status;
   } else {
-    ufp4_sgemm(tokens, cout, cin, (ufp4_sgemm_view_t){x, cin, 1}, (ufp4_sgemm_view_t){w, 1, cin}, y, cout, 0);
+    ufp4_sgemm(tokens, cout, cin, (ufp4_sgemm_view_t){x, cin, 1}, (ufp4_sgemm_view_t){w, 1, cin}, y,
+               cout, 0);
   }
   return tell(layer, hook, UFP4_PASS_FPROP, NULL, y, &stats);
 }
@@ -60,25 +64,28 @@ static ufp4_status_t dgrad(ufp4_layer_t *layer, const float *dy, uint64_t step, 
     ufp4_status_t status = ufp4_linear_dgrad(layer->linear, &m, step, dx, &stats);
     if (status) return status;
   } else {
-    ufp4_sgemm(tokens, cin, cout, (ufp4_sgemm_view_t){dy, cout, 1}, (ufp4_sgemm_view_t){layer->w, cin, 1}, dx, cin, 0);
+    ufp4_sgemm(tokens, cin, cout, (ufp4_sgemm_view_t){dy, cout, 1},
+               (ufp4_sgemm_view_t){layer->w, cin, 1}, dx, cin, 0);
   }
   return tell(layer, hook, UFP4_PASS_DGRAD, dy, dx, &stats);
 }
 
-static ufp4_status_t wgrad(ufp4_layer_t *layer, const float *dy, float *dw, const ufp4_layer_hook_t *hook) {
+static ufp4_status_t wgrad(ufp4_layer_t *layer, const float *dy, float *dw,
+                           const ufp4_layer_hook_t *hook) {
   int64_t tokens = layer->tokens, cin = layer->cin, cout = layer->cout;
   ufp4_gemm_stats_t stats = {.m = cout, .n = cin, .k = tokens};
   if (layer->linear) {
     ufp4_status_t status = ufp4_linear_wgrad(layer->linear, dw, &stats);
     if (status) return status;
   } else {
-    ufp4_sgemm(cout, cin, tokens, (ufp4_sgemm_view_t){dy, 1, cout}, (ufp4_sgemm_view_t){layer->x, cin, 1}, dw, cin, 0);
+    ufp4_sgemm(cout, cin, tokens, (ufp4_sgemm_view_t){dy, 1, cout},
+               (ufp4_sgemm_view_t){layer->x, cin, 1}, dw, cin, 0);
   }
   return tell(layer, hook, UFP4_PASS_WGRAD, dy, dw, &stats);
 }
 
-ufp4_status_t ufp4_layer_backward(ufp4_layer_t *layer, const float *dy, uint64_t step, float *dx, float *dw,
-                                  const ufp4_layer_hook_t *hook) {
+ufp4_status_t ufp4_layer_backward(ufp4_layer_t *layer, const float *dy, uint64_t step, float *dx,
+                                  float *dw, const ufp4_layer_hook_t *hook) {
   ufp4_status_t status = dgrad(layer, dy, step, dx, hook);
   return status ? status : wgrad(layer, dy, dw, hook);
 }

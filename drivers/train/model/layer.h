@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One linear layer of the language model: its three GEMMs on a device with a recipe, or in plain FP32.
+// One linear layer of the language model: its three GEMMs on a device with a recipe, or in plain
+// FP32.
 #ifndef UFP4_TRAIN_LAYER_H
 #define UFP4_TRAIN_LAYER_H
 
@@ -31,14 +32,15 @@ typedef struct {
 } ufp4_layer_t;
 
 /** @p device and @p recipe NULL: plain FP32. */
-ufp4_status_t ufp4_layer_create(ufp4_device_t *device, const ufp4_recipe_t *recipe, const ufp4_linear_shape_t *shape,
-                                ufp4_layer_t *layer);
+ufp4_status_t ufp4_layer_create(ufp4_device_t *device, const ufp4_recipe_t *recipe,
+                                const ufp4_linear_shape_t *shape, ufp4_layer_t *layer);
 void ufp4_layer_free(ufp4_layer_t *layer);
-/** y [tokens][cout] = x w^T. @p x [tokens][cin] and @p w [cout][cin] must stay as they are until the backward pass. */
-ufp4_status_t ufp4_layer_forward(ufp4_layer_t *layer, const float *x, const float *w, uint64_t step, float *y,
-                                 const ufp4_layer_hook_t *hook);
+/** y [tokens][cout] = x w^T. @p x [tokens][cin] and @p w [cout][cin] must stay as they are until
+ * the backward pass. */
+ufp4_status_t ufp4_layer_forward(ufp4_layer_t *layer, const float *x, const float *w, uint64_t step,
+                                 float *y, const ufp4_layer_hook_t *hook);
 /** dx [tokens][cin] = dy w, dw [cout][cin] = dy^T x. */
-ufp4_status_t ufp4_layer_backward(ufp4_layer_t *layer, const float *dy, uint64_t step, float *dx, float *dw,
-                                  const ufp4_layer_hook_t *hook);
+ufp4_status_t ufp4_layer_backward(ufp4_layer_t *layer, const float *dy, uint64_t step, float *dx,
+                                  float *dw, const ufp4_layer_hook_t *hook);
 
 #endif

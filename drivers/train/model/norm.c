@@ -8,8 +8,8 @@
 
 #define EPSILON 1e-5f
 
-UFP4_HOT void ufp4_norm_forward(int64_t rows, int64_t cols, const float *x, const float *gain, float *y,
-                                float *inverse) {
+UFP4_HOT void ufp4_norm_forward(int64_t rows, int64_t cols, const float *x, const float *gain,
+                                float *y, float *inverse) {
   for (int64_t r = 0; r < rows; r++, x += cols, y += cols) {
     inverse[r] = 1.0f / sqrtf(ufp4_dot(x, x, cols) / (float)cols + EPSILON);
     for (int64_t i = 0; i < cols; i++) y[i] = x[i] * inverse[r] * gain[i];
@@ -17,8 +17,8 @@ UFP4_HOT void ufp4_norm_forward(int64_t rows, int64_t cols, const float *x, cons
 }
 
 // With n = x * inverse: dx = inverse * (g dy - n mean(g dy n)).
-UFP4_HOT void ufp4_norm_backward(int64_t rows, int64_t cols, const float *x, const float *gain, const float *inverse,
-                                 const float *dy, float *dx, float *dgain) {
+UFP4_HOT void ufp4_norm_backward(int64_t rows, int64_t cols, const float *x, const float *gain,
+                                 const float *inverse, const float *dy, float *dx, float *dgain) {
   for (int64_t r = 0; r < rows; r++, x += cols, dy += cols, dx += cols) {
     float lane[UFP4_SUM_LANES] = {0};
     for (int64_t i = 0; i < cols; i++) lane[i % UFP4_SUM_LANES] += dy[i] * gain[i] * x[i];

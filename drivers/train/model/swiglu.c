@@ -16,7 +16,8 @@ UFP4_HOT void ufp4_swiglu_forward(int64_t rows, int64_t cols, const float *u, fl
 }
 
 // silu'(g) = s (1 + g (1 - s)) with s = sigmoid(g).
-UFP4_HOT void ufp4_swiglu_backward(int64_t rows, int64_t cols, const float *u, const float *dy, float *restrict du) {
+UFP4_HOT void ufp4_swiglu_backward(int64_t rows, int64_t cols, const float *u, const float *dy,
+                                   float *restrict du) {
   for (int64_t r = 0; r < rows; r++, u += 2 * cols, dy += cols, du += 2 * cols) {
     const float *up = u + cols;
     float *restrict dup = du + cols;

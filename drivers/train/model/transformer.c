@@ -11,10 +11,11 @@
 #include "model/swiglu.h"
 
 static ufp4_attention_shape_t attention_shape(const ufp4_transformer_t *m) {
-  return (ufp4_attention_shape_t){m->shape.context, m->shape.heads, m->shape.d_model / m->shape.heads};
+  return (ufp4_attention_shape_t){m->shape.context, m->shape.heads,
+                                  m->shape.d_model / m->shape.heads};
 }
 
-// --- Create -------------------------------------------------------------------------------------------
+// --- Create -------------------------------------------------------------------------------------
 
 static void alloc_block(ufp4_transformer_t *m, ufp4_activations_t *a) {
   ufp4_pool_t *pool = &m->pool;
@@ -48,8 +49,8 @@ static void alloc_all(ufp4_transformer_t *m) {
   for (int64_t b = 0; m->block && b < s->blocks; b++) alloc_block(m, &m->block[b]);
 }
 
-static ufp4_status_t create_layers(ufp4_transformer_t *m, ufp4_device_t *device, const ufp4_recipe_t *recipe,
-                                   uint64_t seed) {
+static ufp4_status_t create_layers(ufp4_transformer_t *m, ufp4_device_t *device,
+                                   const ufp4_recipe_t *recipe, uint64_t seed) {
   for (unsigned i = 0; i < (unsigned)m->shape.blocks * UFP4_MATRIX_COUNT; i++) {
     unsigned matrix = i % UFP4_MATRIX_COUNT;
     ufp4_linear_shape_t shape = {.tokens = m->tokens,
@@ -64,14 +65,17 @@ static ufp4_status_t create_layers(ufp4_transformer_t *m, ufp4_device_t *device,
   return UFP4_OK;
 }
 
-ufp4_status_t ufp4_transformer_create(const ufp4_transformer_shape_t *shape, int64_t batch, int training,
-                                      ufp4_device_t *device, const ufp4_recipe_t *recipe, uint64_t seed,
+ufp4_status_t ufp4_transformer_create(const ufp4_transformer_shape_t *shape, int64_t batch,
+                                      int training, ufp4_device_t *device,
+                                      const ufp4_recipe_t *recipe, uint64_t seed,
                                       ufp4_transformer_t *out) {
   *out = (ufp4_transformer_t){.shape = *shape, .batch = batch, .training = training};
-  if (!ufp4_transformer_legal(shape) || batch < 1 || batch > UFP4_MAX_DIM / shape->context) return UFP4_ERROR_ARGUMENT;
+  if (!ufp4_transformer_legal(shape) || batch < 1 || batch > UFP4_MAX_DIM / shape->context)
+    return UFP4_ERROR_ARGUMENT;
   out->tokens = batch * shape->context;
   alloc_all(out);
-  ufp4_status_t status = out->pool.failed ? UFP4_ERROR_MEMORY : create_layers(out, device, recipe, seed);
+  ufp4_status_t status =
+      out->pool.failed ? UFP4_ERROR_MEMORY : create_layers(out, device, recipe, seed);
   if (status) {
     ufp4_transformer_free(out);
     return status;
@@ -81,20 +85,23 @@ ufp4_status_t ufp4_transformer_create(const ufp4_transformer_shape_t *shape, int
 }
 
 void ufp4_transformer_free(ufp4_transformer_t *m) {
-  for (int64_t i = 0; m->layer && i < m->shape.blocks * UFP4_MATRIX_COUNT; i++) ufp4_layer_free(&m->layer[i]);
+  for (int64_t i = 0; m->layer && i < m->shape.blocks * UFP4_MATRIX_COUNT; i++)
+    ufp4_layer_free(&m->layer[i]);
   ufp4_pool_free(&m->pool);
   *m = (ufp4_transformer_t){0};
 }
 
-// --- Forward ------------------------------------------------------------------------------------------
+// --- Forward ------------------------------------------------------------------------------------
 
 static void add(int64_t count, const float *x, const float *y, float *restrict sum) {
   for (int64_t i = 0; i < count; i++) sum[i] = x[i] + y[i];
 }
 
-static void embed(const ufp4_transformer_t *m, const ufp4_weights_t *w, const uint8_t *inputs, float *out) {
+static void embed(const ufp4_transformer_t *m, const ufp4_weights_t *w, const uint8_t *inputs,
+                  float *out) {
   int64_t d = m->shape.d_model;
-  for (int64_t t = 0; t < m->tokens; t++) memcpy(out + t * d, w->embedding + inputs[t] * d, (size_t)d * sizeof *out);
+  for (int64_t t = 0; t < m->tokens; t++)
+    memcpy(out + t * d, w->embedding + inputs[t] * d, (size_t)d * sizeof *out);
 }
 
 static void attend(const ufp4_transformer_t *m, ufp4_activations_t *a) {
@@ -102,35 +109,38 @@ static void attend(const ufp4_transformer_t *m, ufp4_activations_t *a) {
   int64_t n = shape.context, d = m->shape.d_model;
   for (int64_t s = 0; s < m->batch; s++) {
     float *qkv = a->qkv + s * n * 3 * d;
-    ufp4_rope_apply(n, 2 * shape.heads, shape.head, m->rope, 0, qkv, 3 * d);  // Q and K lie side by side
-    ufp4_attention_forward(&shape, qkv, a->probabilities + s * shape.heads * n * n, a->attended + s * n * d);
+    ufp4_rope_apply(n, 2 * shape.heads, shape.head, m->rope, 0, qkv,
+                    3 * d);  // Q and K lie side by side
+    ufp4_attention_forward(&shape, qkv, a->probabilities + s * shape.heads * n * n,
+                           a->attended + s * n * d);
   }
 }
 
-static ufp4_status_t attention_forward(ufp4_transformer_t *m, const ufp4_block_weights_t *w, ufp4_activations_t *a,
-                                       ufp4_layer_t *layer, uint64_t step) {
+static ufp4_status_t attention_forward(ufp4_transformer_t *m, const ufp4_block_weights_t *w,
+                                       ufp4_activations_t *a, ufp4_layer_t *layer, uint64_t step) {
   int64_t d = m->shape.d_model;
   ufp4_norm_forward(m->tokens, d, a->in, w->norm[0], a->norm1, a->inverse[0]);
-  ufp4_status_t status =
-      ufp4_layer_forward(&layer[UFP4_MATRIX_QKV], a->norm1, w->matrix[UFP4_MATRIX_QKV], step, a->qkv, &m->hook);
+  ufp4_status_t status = ufp4_layer_forward(&layer[UFP4_MATRIX_QKV], a->norm1,
+                                            w->matrix[UFP4_MATRIX_QKV], step, a->qkv, &m->hook);
   if (status) return status;
   attend(m, a);
-  status = ufp4_layer_forward(&layer[UFP4_MATRIX_PROJ], a->attended, w->matrix[UFP4_MATRIX_PROJ], step, m->wide[0],
-                              &m->hook);
+  status = ufp4_layer_forward(&layer[UFP4_MATRIX_PROJ], a->attended, w->matrix[UFP4_MATRIX_PROJ],
+                              step, m->wide[0], &m->hook);
   add(m->tokens * d, a->in, m->wide[0], a->middle);
   return status;
 }
 
-static ufp4_status_t feed_forward(ufp4_transformer_t *m, const ufp4_block_weights_t *w, ufp4_activations_t *a,
-                                  ufp4_layer_t *layer, uint64_t step, float *out) {
+static ufp4_status_t feed_forward(ufp4_transformer_t *m, const ufp4_block_weights_t *w,
+                                  ufp4_activations_t *a, ufp4_layer_t *layer, uint64_t step,
+                                  float *out) {
   int64_t d = m->shape.d_model;
   ufp4_norm_forward(m->tokens, d, a->middle, w->norm[1], a->norm2, a->inverse[1]);
-  ufp4_status_t status =
-      ufp4_layer_forward(&layer[UFP4_MATRIX_FC1], a->norm2, w->matrix[UFP4_MATRIX_FC1], step, a->gated, &m->hook);
+  ufp4_status_t status = ufp4_layer_forward(&layer[UFP4_MATRIX_FC1], a->norm2,
+                                            w->matrix[UFP4_MATRIX_FC1], step, a->gated, &m->hook);
   if (status) return status;
   ufp4_swiglu_forward(m->tokens, m->shape.ff, a->gated, a->hidden);
-  status =
-      ufp4_layer_forward(&layer[UFP4_MATRIX_FC2], a->hidden, w->matrix[UFP4_MATRIX_FC2], step, m->wide[0], &m->hook);
+  status = ufp4_layer_forward(&layer[UFP4_MATRIX_FC2], a->hidden, w->matrix[UFP4_MATRIX_FC2], step,
+                              m->wide[0], &m->hook);
   add(m->tokens * d, a->middle, m->wide[0], out);
   return status;
 }
@@ -138,12 +148,13 @@ static ufp4_status_t feed_forward(ufp4_transformer_t *m, const ufp4_block_weight
 static void head_forward(ufp4_transformer_t *m, const ufp4_weights_t *w) {
   int64_t d = m->shape.d_model;
   ufp4_norm_forward(m->tokens, d, m->last, w->final_norm, m->final, m->inverse);
-  ufp4_sgemm(m->tokens, UFP4_VOCABULARY, d, (ufp4_sgemm_view_t){m->final, d, 1}, (ufp4_sgemm_view_t){w->head, 1, d},
-             m->logits, UFP4_VOCABULARY, 0);
+  ufp4_sgemm(m->tokens, UFP4_VOCABULARY, d, (ufp4_sgemm_view_t){m->final, d, 1},
+             (ufp4_sgemm_view_t){w->head, 1, d}, m->logits, UFP4_VOCABULARY, 0);
 }
 
-ufp4_status_t ufp4_transformer_forward(ufp4_transformer_t *m, const ufp4_weights_t *weights, const uint8_t *inputs,
-                                       const uint8_t *targets, uint64_t step, double *loss) {
+ufp4_status_t ufp4_transformer_forward(ufp4_transformer_t *m, const ufp4_weights_t *weights,
+                                       const uint8_t *inputs, const uint8_t *targets, uint64_t step,
+                                       double *loss) {
   embed(m, weights, inputs, m->block[0].in);
   for (int64_t b = 0; b < m->shape.blocks; b++) {
     ufp4_layer_t *layer = m->layer + b * UFP4_MATRIX_COUNT;
@@ -157,55 +168,66 @@ ufp4_status_t ufp4_transformer_forward(ufp4_transformer_t *m, const ufp4_weights
   return UFP4_OK;
 }
 
-// --- Backward -----------------------------------------------------------------------------------------
+// --- Backward -----------------------------------------------------------------------------------
 
-static void head_backward(ufp4_transformer_t *m, const ufp4_weights_t *w, ufp4_weights_t *gradient) {
+static void head_backward(ufp4_transformer_t *m, const ufp4_weights_t *w,
+                          ufp4_weights_t *gradient) {
   int64_t d = m->shape.d_model, n = m->tokens, v = UFP4_VOCABULARY;
   float *dfinal = m->wide[0];
-  ufp4_sgemm(v, d, n, (ufp4_sgemm_view_t){m->logits, 1, v}, (ufp4_sgemm_view_t){m->final, d, 1}, gradient->head, d, 0);
-  ufp4_sgemm(n, d, v, (ufp4_sgemm_view_t){m->logits, v, 1}, (ufp4_sgemm_view_t){w->head, d, 1}, dfinal, d, 0);
+  ufp4_sgemm(v, d, n, (ufp4_sgemm_view_t){m->logits, 1, v}, (ufp4_sgemm_view_t){m->final, d, 1},
+             gradient->head, d, 0);
+  ufp4_sgemm(n, d, v, (ufp4_sgemm_view_t){m->logits, v, 1}, (ufp4_sgemm_view_t){w->head, d, 1},
+             dfinal, d, 0);
   memset(m->stream, 0, (size_t)(n * d) * sizeof *m->stream);
-  ufp4_norm_backward(n, d, m->last, w->final_norm, m->inverse, dfinal, m->stream, gradient->final_norm);
+  ufp4_norm_backward(n, d, m->last, w->final_norm, m->inverse, dfinal, m->stream,
+                     gradient->final_norm);
 }
 
-static ufp4_status_t feed_backward(ufp4_transformer_t *m, const ufp4_block_weights_t *w, const ufp4_activations_t *a,
-                                   ufp4_layer_t *layer, uint64_t step, ufp4_block_weights_t *g) {
+static ufp4_status_t feed_backward(ufp4_transformer_t *m, const ufp4_block_weights_t *w,
+                                   const ufp4_activations_t *a, ufp4_layer_t *layer, uint64_t step,
+                                   ufp4_block_weights_t *g) {
   float *dhidden = m->wide[0], *dgated = m->wide[1], *dnorm = m->wide[0];
-  ufp4_status_t status =
-      ufp4_layer_backward(&layer[UFP4_MATRIX_FC2], m->stream, step, dhidden, g->matrix[UFP4_MATRIX_FC2], &m->hook);
+  ufp4_status_t status = ufp4_layer_backward(&layer[UFP4_MATRIX_FC2], m->stream, step, dhidden,
+                                             g->matrix[UFP4_MATRIX_FC2], &m->hook);
   if (status) return status;
   ufp4_swiglu_backward(m->tokens, m->shape.ff, a->gated, dhidden, dgated);
-  status = ufp4_layer_backward(&layer[UFP4_MATRIX_FC1], dgated, step, dnorm, g->matrix[UFP4_MATRIX_FC1], &m->hook);
-  ufp4_norm_backward(m->tokens, m->shape.d_model, a->middle, w->norm[1], a->inverse[1], dnorm, m->stream, g->norm[1]);
+  status = ufp4_layer_backward(&layer[UFP4_MATRIX_FC1], dgated, step, dnorm,
+                               g->matrix[UFP4_MATRIX_FC1], &m->hook);
+  ufp4_norm_backward(m->tokens, m->shape.d_model, a->middle, w->norm[1], a->inverse[1], dnorm,
+                     m->stream, g->norm[1]);
   return status;
 }
 
-static void attend_backward(ufp4_transformer_t *m, const ufp4_activations_t *a, const float *dattended, float *dqkv) {
+static void attend_backward(ufp4_transformer_t *m, const ufp4_activations_t *a,
+                            const float *dattended, float *dqkv) {
   ufp4_attention_shape_t shape = attention_shape(m);
   int64_t n = shape.context, d = m->shape.d_model;
   for (int64_t s = 0; s < m->batch; s++) {
     const float *probabilities = a->probabilities + s * shape.heads * n * n;
     float *d_sequence = dqkv + s * n * 3 * d;
-    ufp4_attention_backward(&shape, a->qkv + s * n * 3 * d, probabilities, dattended + s * n * d, d_sequence,
-                            m->square);
+    ufp4_attention_backward(&shape, a->qkv + s * n * 3 * d, probabilities, dattended + s * n * d,
+                            d_sequence, m->square);
     ufp4_rope_apply(n, 2 * shape.heads, shape.head, m->rope, 1, d_sequence, 3 * d);
   }
 }
 
 static ufp4_status_t attention_backward(ufp4_transformer_t *m, const ufp4_block_weights_t *w,
-                                        const ufp4_activations_t *a, ufp4_layer_t *layer, uint64_t step,
-                                        ufp4_block_weights_t *g) {
+                                        const ufp4_activations_t *a, ufp4_layer_t *layer,
+                                        uint64_t step, ufp4_block_weights_t *g) {
   float *dattended = m->wide[0], *dqkv = m->wide[1], *dnorm = m->wide[0];
-  ufp4_status_t status =
-      ufp4_layer_backward(&layer[UFP4_MATRIX_PROJ], m->stream, step, dattended, g->matrix[UFP4_MATRIX_PROJ], &m->hook);
+  ufp4_status_t status = ufp4_layer_backward(&layer[UFP4_MATRIX_PROJ], m->stream, step, dattended,
+                                             g->matrix[UFP4_MATRIX_PROJ], &m->hook);
   if (status) return status;
   attend_backward(m, a, dattended, dqkv);
-  status = ufp4_layer_backward(&layer[UFP4_MATRIX_QKV], dqkv, step, dnorm, g->matrix[UFP4_MATRIX_QKV], &m->hook);
-  ufp4_norm_backward(m->tokens, m->shape.d_model, a->in, w->norm[0], a->inverse[0], dnorm, m->stream, g->norm[0]);
+  status = ufp4_layer_backward(&layer[UFP4_MATRIX_QKV], dqkv, step, dnorm,
+                               g->matrix[UFP4_MATRIX_QKV], &m->hook);
+  ufp4_norm_backward(m->tokens, m->shape.d_model, a->in, w->norm[0], a->inverse[0], dnorm,
+                     m->stream, g->norm[0]);
   return status;
 }
 
-static void embed_backward(const ufp4_transformer_t *m, const uint8_t *inputs, ufp4_weights_t *gradient) {
+static void embed_backward(const ufp4_transformer_t *m, const uint8_t *inputs,
+                           ufp4_weights_t *gradient) {
   int64_t d = m->shape.d_model;
   for (int64_t t = 0; t < m->tokens; t++) {
     float *restrict row = gradient->embedding + inputs[t] * d;
@@ -213,15 +235,19 @@ static void embed_backward(const ufp4_transformer_t *m, const uint8_t *inputs, u
   }
 }
 
-ufp4_status_t ufp4_transformer_backward(ufp4_transformer_t *m, const ufp4_weights_t *weights, const uint8_t *inputs,
-                                        uint64_t step, ufp4_weights_t *gradient) {
+ufp4_status_t ufp4_transformer_backward(ufp4_transformer_t *m, const ufp4_weights_t *weights,
+                                        const uint8_t *inputs, uint64_t step,
+                                        ufp4_weights_t *gradient) {
   if (!m->training) return UFP4_ERROR_ARGUMENT;
   memset(gradient->all, 0, (size_t)gradient->count * sizeof *gradient->all);
   head_backward(m, weights, gradient);
   for (int64_t b = m->shape.blocks - 1; b >= 0; b--) {
     ufp4_layer_t *layer = m->layer + b * UFP4_MATRIX_COUNT;
-    ufp4_status_t status = feed_backward(m, &weights->block[b], &m->block[b], layer, step, &gradient->block[b]);
-    if (!status) status = attention_backward(m, &weights->block[b], &m->block[b], layer, step, &gradient->block[b]);
+    ufp4_status_t status =
+        feed_backward(m, &weights->block[b], &m->block[b], layer, step, &gradient->block[b]);
+    if (!status)
+      status =
+          attention_backward(m, &weights->block[b], &m->block[b], layer, step, &gradient->block[b]);
     if (status) return status;
   }
   embed_backward(m, inputs, gradient);

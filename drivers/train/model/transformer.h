@@ -40,17 +40,21 @@ typedef struct {
   ufp4_layer_hook_t hook;
 } ufp4_transformer_t;
 
-/** @p device and @p recipe NULL: every linear layer in plain FP32. @p seed is that of the quantizer's random bytes. */
-ufp4_status_t ufp4_transformer_create(const ufp4_transformer_shape_t *shape, int64_t batch, int training,
-                                      ufp4_device_t *device, const ufp4_recipe_t *recipe, uint64_t seed,
+/** @p device and @p recipe NULL: every linear layer in plain FP32. @p seed is that of the
+ * quantizer's random bytes. */
+ufp4_status_t ufp4_transformer_create(const ufp4_transformer_shape_t *shape, int64_t batch,
+                                      int training, ufp4_device_t *device,
+                                      const ufp4_recipe_t *recipe, uint64_t seed,
                                       ufp4_transformer_t *out);
 void ufp4_transformer_free(ufp4_transformer_t *model);
-/** Mean loss in nats per token over @p inputs and @p targets [batch][context]; leaves the gradient of the loss in
- * logits. */
-ufp4_status_t ufp4_transformer_forward(ufp4_transformer_t *model, const ufp4_weights_t *weights, const uint8_t *inputs,
-                                       const uint8_t *targets, uint64_t step, double *loss);
+/** Mean loss in nats per token over @p inputs and @p targets [batch][context]; leaves the gradient
+ * of the loss in logits. */
+ufp4_status_t ufp4_transformer_forward(ufp4_transformer_t *model, const ufp4_weights_t *weights,
+                                       const uint8_t *inputs, const uint8_t *targets, uint64_t step,
+                                       double *loss);
 /** After forward with the same arguments: sets @p gradient, all of it. */
-ufp4_status_t ufp4_transformer_backward(ufp4_transformer_t *model, const ufp4_weights_t *weights, const uint8_t *inputs,
-                                        uint64_t step, ufp4_weights_t *gradient);
+ufp4_status_t ufp4_transformer_backward(ufp4_transformer_t *model, const ufp4_weights_t *weights,
+                                        const uint8_t *inputs, uint64_t step,
+                                        ufp4_weights_t *gradient);
 
 #endif

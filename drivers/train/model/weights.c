@@ -6,7 +6,8 @@
 #include "draw.h"
 
 ufp4_transformer_shape_t ufp4_transformer_small(void) {
-  return (ufp4_transformer_shape_t){.d_model = 64, .heads = 2, .blocks = 4, .ff = 192, .context = 128};
+  return (ufp4_transformer_shape_t){
+      .d_model = 64, .heads = 2, .blocks = 4, .ff = 192, .context = 128};
 }
 
 static int within(int64_t value, int64_t limit) {
@@ -15,8 +16,9 @@ static int within(int64_t value, int64_t limit) {
 
 int ufp4_transformer_legal(const ufp4_transformer_shape_t *s) {
   const int64_t widest = 16384;
-  return within(s->d_model, widest) && within(s->heads, s->d_model) && within(s->blocks, UFP4_MAX_BLOCKS) &&
-         within(s->ff, widest) && within(s->context, widest) && s->d_model % (2 * s->heads) == 0;
+  return within(s->d_model, widest) && within(s->heads, s->d_model) &&
+         within(s->blocks, UFP4_MAX_BLOCKS) && within(s->ff, widest) &&
+         within(s->context, widest) && s->d_model % (2 * s->heads) == 0;
 }
 
 const char *ufp4_matrix_name(unsigned matrix) {
@@ -48,7 +50,8 @@ static void place(const ufp4_transformer_shape_t *shape, ufp4_weights_t *w) {
   w->embedding = take(&cursor, UFP4_VOCABULARY * shape->d_model);
   w->head = take(&cursor, UFP4_VOCABULARY * shape->d_model);
   for (int64_t b = 0; b < shape->blocks; b++) {
-    for (unsigned i = 0; i < UFP4_MATRIX_COUNT; i++) w->block[b].matrix[i] = take(&cursor, matrix_size(shape, i));
+    for (unsigned i = 0; i < UFP4_MATRIX_COUNT; i++)
+      w->block[b].matrix[i] = take(&cursor, matrix_size(shape, i));
   }
   w->final_norm = take(&cursor, shape->d_model);
   for (int64_t b = 0; b < shape->blocks; b++) {
@@ -56,10 +59,12 @@ static void place(const ufp4_transformer_shape_t *shape, ufp4_weights_t *w) {
   }
 }
 
-void ufp4_weights_alloc(const ufp4_transformer_shape_t *shape, ufp4_pool_t *pool, ufp4_weights_t *out) {
+void ufp4_weights_alloc(const ufp4_transformer_shape_t *shape, ufp4_pool_t *pool,
+                        ufp4_weights_t *out) {
   int64_t of_block = 0;
   for (unsigned i = 0; i < UFP4_MATRIX_COUNT; i++) of_block += matrix_size(shape, i);
-  *out = (ufp4_weights_t){.matrices = 2 * UFP4_VOCABULARY * shape->d_model + shape->blocks * of_block};
+  *out =
+      (ufp4_weights_t){.matrices = 2 * UFP4_VOCABULARY * shape->d_model + shape->blocks * of_block};
   out->count = out->matrices + (2 * shape->blocks + 1) * shape->d_model;
   out->all = ufp4_pool_floats(pool, out->count);
   out->block = ufp4_pool_alloc(pool, shape->blocks, (int64_t)sizeof *out->block);

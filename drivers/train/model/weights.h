@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of the language model, and anything of their shape (gradients): one flat array, matrices first, then
-// the gains of the norms.
+// The parameters of the language model, and anything of their shape (gradients): one flat array,
+// matrices first, then the gains of the norms.
 #ifndef UFP4_TRAIN_WEIGHTS_H
 #define UFP4_TRAIN_WEIGHTS_H
 
@@ -27,7 +27,12 @@ ufp4_transformer_shape_t ufp4_transformer_small(void);
 int ufp4_transformer_legal(const ufp4_transformer_shape_t *shape);
 
 /** The quantized matrices of a block, [outputs][inputs] each. */
-typedef enum { UFP4_MATRIX_QKV, UFP4_MATRIX_PROJ, UFP4_MATRIX_FC1, UFP4_MATRIX_FC2 } ufp4_block_matrix_t;
+typedef enum {
+  UFP4_MATRIX_QKV,
+  UFP4_MATRIX_PROJ,
+  UFP4_MATRIX_FC1,
+  UFP4_MATRIX_FC2
+} ufp4_block_matrix_t;
 #define UFP4_MATRIX_COUNT 4
 /** "qkv", "proj", "fc1", "fc2". */
 const char *ufp4_matrix_name(unsigned matrix);
@@ -51,11 +56,14 @@ typedef struct {
 } ufp4_weights_t;
 
 /** Zeros, allocated from @p pool (whose failed flag says if it worked). */
-void ufp4_weights_alloc(const ufp4_transformer_shape_t *shape, ufp4_pool_t *pool, ufp4_weights_t *out);
-/** Random start: matrices with deviation 0.02, those that end a residual branch (proj, fc2) divided by sqrt(2 blocks),
- * gains 1. */
-void ufp4_weights_random(const ufp4_transformer_shape_t *shape, uint64_t seed, ufp4_weights_t *weights);
-/** Multiplies each element of the matrices by 1 + @p deviation * a normal number: the control experiment. */
+void ufp4_weights_alloc(const ufp4_transformer_shape_t *shape, ufp4_pool_t *pool,
+                        ufp4_weights_t *out);
+/** Random start: matrices with deviation 0.02, those that end a residual branch (proj, fc2) divided
+ * by sqrt(2 blocks), gains 1. */
+void ufp4_weights_random(const ufp4_transformer_shape_t *shape, uint64_t seed,
+                         ufp4_weights_t *weights);
+/** Multiplies each element of the matrices by 1 + @p deviation * a normal number: the control
+ * experiment. */
 void ufp4_weights_perturb(ufp4_weights_t *weights, uint64_t seed, float deviation);
 
 #endif

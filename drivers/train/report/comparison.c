@@ -49,7 +49,8 @@ int ufp4_experiment_comparisons(const ufp4_experiment_t *experiment, ufp4_compar
   }
   for (int v = 0; v < o->variant_count; v++) {
     for (int w = 0; w < v; w++) {
-      if (o->variants[v].recipe.quantized && o->variants[w].recipe.quantized) out[count++] = (ufp4_comparison_t){v, w};
+      if (o->variants[v].recipe.quantized && o->variants[w].recipe.quantized)
+        out[count++] = (ufp4_comparison_t){v, w};
     }
   }
   return count;

@@ -2,7 +2,8 @@
 #include "experiment.h"
 #include "tensor/file.h"
 
-static void write_run(FILE *out, const char *name, uint64_t seed, int64_t steps, const ufp4_run_t *run) {
+static void write_run(FILE *out, const char *name, uint64_t seed, int64_t steps,
+                      const ufp4_run_t *run) {
   for (int64_t i = 0; i < steps; i++) {
     fprintf(out, "%s,%llu,%lld,%.9g,", name, (unsigned long long)seed, (long long)i, run->loss[i]);
     if (i == steps - 1) fprintf(out, "%.9g", run->held_loss);

@@ -13,7 +13,8 @@
 #define POINTS 150
 #define GAP_POINTS 30  // fewer: a gap is small beside the noise of a step
 
-static const char *const colors[] = {"#444444", "#0969da", "#d1242f", "#9a6700", "#1a7f37", "#8250df"};
+static const char *const colors[] = {"#444444", "#0969da", "#d1242f",
+                                     "#9a6700", "#1a7f37", "#8250df"};
 #define COLORS ((int)(sizeof colors / sizeof *colors))
 
 static const char style[] =
@@ -26,10 +27,12 @@ static void put_settings(FILE *out, const ufp4_experiment_t *e, const char *text
   const ufp4_trainer_options_t *t = &e->options->trainer;
   fputs("<p>Text: ", out);
   svg_escaped(out, text_name);
-  fprintf(out, "; model: d %lld, %lld heads, %lld blocks, ff %lld, context %lld; ", (long long)t->shape.d_model,
-          (long long)t->shape.heads, (long long)t->shape.blocks, (long long)t->shape.ff, (long long)t->shape.context);
-  fprintf(out, "%lld steps of %lld tokens, peak learning rate %g; %d seeds from %llu; ", (long long)t->steps,
-          (long long)(t->batch * t->shape.context), (double)t->rate, e->options->seeds, (unsigned long long)t->seed);
+  fprintf(out, "; model: d %lld, %lld heads, %lld blocks, ff %lld, context %lld; ",
+          (long long)t->shape.d_model, (long long)t->shape.heads, (long long)t->shape.blocks,
+          (long long)t->shape.ff, (long long)t->shape.context);
+  fprintf(out, "%lld steps of %lld tokens, peak learning rate %g; %d seeds from %llu; ",
+          (long long)t->steps, (long long)(t->batch * t->shape.context), (double)t->rate,
+          e->options->seeds, (unsigned long long)t->seed);
   fprintf(out, "linear layers on backend %s; %lld held-out tokens.</p>\n", e->options->backend,
           (long long)ufp4_experiment_at(e, 0, 0)->held_tokens);
 }
@@ -45,7 +48,8 @@ static void put_number(FILE *out, const char *sign, int digits, double value) {
 
 static void put_losses(FILE *out, const ufp4_experiment_t *e) {
   fputs(
-      "<h2>Held-out loss</h2>\n<table><tr><th>recipe</th><th>mean, nats per byte</th><th>deviation over "
+      "<h2>Held-out loss</h2>\n<table><tr><th>recipe</th><th>mean, nats per byte</th><th>deviation "
+      "over "
       "seeds</th></tr>\n",
       out);
   for (int v = 0; v < e->options->variant_count; v++) {
@@ -74,18 +78,22 @@ static void put_gaps(FILE *out, const ufp4_experiment_t *e) {
     put_number(out, "+", 3, gap.mean);
     put_number(out, "", 3, gap.deviation);
     put_number(out, "", 2, gap.t);
-    fprintf(out, "<td>%lld of %lld</td><td>%s</td></tr>\n", (long long)gap.positive, (long long)gap.count,
-            ufp4_gap_verdict(&gap));
+    fprintf(out, "<td>%lld of %lld</td><td>%s</td></tr>\n", (long long)gap.positive,
+            (long long)gap.count, ufp4_gap_verdict(&gap));
   }
   fputs(
-      "</table>\n<p>Gap: 100 (L - L<sub>base</sub>) / L<sub>base</sub> on the same seed. Verdict: two-sided t test at "
-      "5 %. A control is bf16 from first weights changed by one part in a thousand: what chaos alone does.</p>\n",
+      "</table>\n<p>Gap: 100 (L - L<sub>base</sub>) / L<sub>base</sub> on the same seed. Verdict: "
+      "two-sided t test at "
+      "5 %. A control is bf16 from first weights changed by one part in a thousand: what chaos "
+      "alone does.</p>\n",
       out);
 }
 
 // Mean training loss of a run over the steps of point p of all points.
-static double run_point(const ufp4_experiment_t *e, int variant, int seed, int64_t p, int64_t points) {
-  const int64_t steps = e->options->trainer.steps, from = p * steps / points, to = (p + 1) * steps / points;
+static double run_point(const ufp4_experiment_t *e, int variant, int seed, int64_t p,
+                        int64_t points) {
+  const int64_t steps = e->options->trainer.steps, from = p * steps / points,
+                to = (p + 1) * steps / points;
   double sum = 0;
   for (int64_t i = from; i < to; i++) sum += ufp4_experiment_at(e, variant, seed)->loss[i];
   return sum / (double)(to - from);
@@ -117,7 +125,8 @@ typedef struct {
   double low, high;
 } chart_t;
 
-static void put_curve(const svg_panel_t *panel, const ufp4_experiment_t *e, const chart_t *chart, int variant) {
+static void put_curve(const svg_panel_t *panel, const ufp4_experiment_t *e, const chart_t *chart,
+                      int variant) {
   const char *color = colors[variant % COLORS];
   double x[POINTS], y[POINTS];
   for (int64_t p = 0; p < chart->points; p++) {
@@ -125,7 +134,8 @@ static void put_curve(const svg_panel_t *panel, const ufp4_experiment_t *e, cons
     y[p] = chart->curve(e, variant, p, chart->points);
   }
   svg_panel_curve(panel, color, x, y, (int)chart->points);
-  svg_text(panel->out, RIGHT + 8, MARGIN + 18 * variant, "start", color, e->options->variants[variant].name);
+  svg_text(panel->out, RIGHT + 8, MARGIN + 18 * variant, "start", color,
+           e->options->variants[variant].name);
 }
 
 static void find_range(const ufp4_experiment_t *e, chart_t *chart) {
@@ -152,10 +162,12 @@ static void put_chart(FILE *out, const ufp4_experiment_t *e, chart_t *chart) {
   char last[32];
   if (steps < chart->points) chart->points = steps;
   find_range(e, chart);
-  const svg_panel_t panel = {out, MARGIN, MARGIN, RIGHT - MARGIN, HEIGHT - 2 * MARGIN, 0, 1, chart->low, chart->high};
+  const svg_panel_t panel = {out, MARGIN, MARGIN,     RIGHT - MARGIN, HEIGHT - 2 * MARGIN,
+                             0,   1,      chart->low, chart->high};
   fprintf(out, "<h2>%s</h2>\n", chart->title);
   svg_begin(out, WIDTH, HEIGHT, 0);
-  fprintf(out, "<path d=\"M%d %d V%d H%d\" fill=\"none\" stroke=\"#999\"/>\n", MARGIN, MARGIN, HEIGHT - MARGIN, RIGHT);
+  fprintf(out, "<path d=\"M%d %d V%d H%d\" fill=\"none\" stroke=\"#999\"/>\n", MARGIN, MARGIN,
+          HEIGHT - MARGIN, RIGHT);
   put_tick(&panel, chart, chart->low);
   put_tick(&panel, chart, chart->high);
   snprintf(last, sizeof last, "step %lld", (long long)(steps - 1));
@@ -166,18 +178,22 @@ static void put_chart(FILE *out, const ufp4_experiment_t *e, chart_t *chart) {
 }
 
 static void put_charts(FILE *out, const ufp4_experiment_t *e) {
-  chart_t losses = {.title = "Training loss, nats per byte", .sign = "", .curve = loss_at, .points = POINTS};
-  chart_t gaps = {.title = "Gap of the training loss, %", .sign = "+", .curve = gap_at, .points = GAP_POINTS};
+  chart_t losses = {
+      .title = "Training loss, nats per byte", .sign = "", .curve = loss_at, .points = POINTS};
+  chart_t gaps = {
+      .title = "Gap of the training loss, %", .sign = "+", .curve = gap_at, .points = GAP_POINTS};
   put_chart(out, e, &losses);
   fputs("<p>Means over seeds.</p>\n", out);
   if (e->options->variant_count == 1) return;
   put_chart(out, e, &gaps);
-  fprintf(out, "<p>Against %s on the same seed, mean over seeds; each point is one of %lld parts of the run.</p>\n",
+  fprintf(out,
+          "<p>Against %s on the same seed, mean over seeds; each point is one of %lld parts of the "
+          "run.</p>\n",
           e->options->variants[0].name, (long long)gaps.points);
 }
 
-ufp4_status_t ufp4_experiment_write_html(const ufp4_experiment_t *experiment, const char *text_name, const char *path,
-                                         ufp4_message_t *message) {
+ufp4_status_t ufp4_experiment_write_html(const ufp4_experiment_t *experiment, const char *text_name,
+                                         const char *path, ufp4_message_t *message) {
   file_out_t file;
   ufp4_status_t status = file_out_open(path, &file, message);
   if (status) return status;

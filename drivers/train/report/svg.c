@@ -31,7 +31,8 @@ void svg_escaped(FILE *out, const char *text) {
   }
 }
 
-void svg_text(FILE *out, double x, double y, const char *anchor, const char *color, const char *text) {
+void svg_text(FILE *out, double x, double y, const char *anchor, const char *color,
+              const char *text) {
   fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" fill=\"%s\">", x, y, anchor, color);
   svg_escaped(out, text);
   fputs("</text>\n", out);
@@ -55,12 +56,14 @@ void svg_panel_frame(const svg_panel_t *panel, const char *title, double step, i
     fprintf(panel->out, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#ddd\"/>\n", panel->left, y, right);
     svg_text(panel->out, panel->left - 6, y + 4, "end", "#222", value);
   }
-  fprintf(panel->out, "<path d=\"M%.1f %.1fV%.1fH%.1f\" fill=\"none\" stroke=\"#999\"/>\n", panel->left, panel->top, bottom,
-          right);
+  fprintf(panel->out, "<path d=\"M%.1f %.1fV%.1fH%.1f\" fill=\"none\" stroke=\"#999\"/>\n",
+          panel->left, panel->top, bottom, right);
 }
 
-void svg_panel_curve(const svg_panel_t *panel, const char *color, const double *x, const double *y, int count) {
-  fprintf(panel->out, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" points=\"", color);
+void svg_panel_curve(const svg_panel_t *panel, const char *color, const double *x, const double *y,
+                     int count) {
+  fprintf(panel->out, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" points=\"",
+          color);
   for (int i = 0; i < count; i++) {
     const double px = svg_panel_x(panel, x[i]), py = svg_panel_y(panel, y[i]);
     if (isfinite(px) && isfinite(py)) fprintf(panel->out, "%.1f,%.1f ", px, py);
@@ -69,13 +72,14 @@ void svg_panel_curve(const svg_panel_t *panel, const char *color, const double *
 }
 
 void svg_panel_dot(const svg_panel_t *panel, const char *color, double x, double y) {
-  fprintf(panel->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"/>\n", svg_panel_x(panel, x),
-          svg_panel_y(panel, y), color);
+  fprintf(panel->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"/>\n",
+          svg_panel_x(panel, x), svg_panel_y(panel, y), color);
 }
 
-void svg_panel_bar(const svg_panel_t *panel, const char *color, double x_from, double x_to, double y) {
+void svg_panel_bar(const svg_panel_t *panel, const char *color, double x_from, double x_to,
+                   double y) {
   if (!isfinite(y) || y <= panel->y_low) return;
   const double left = svg_panel_x(panel, x_from), top = svg_panel_y(panel, y);
-  fprintf(panel->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"/>\n", left, top,
-          svg_panel_x(panel, x_to) - left, panel->top + panel->height - top, color);
+  fprintf(panel->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"/>\n",
+          left, top, svg_panel_x(panel, x_to) - left, panel->top + panel->height - top, color);
 }

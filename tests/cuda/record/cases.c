@@ -17,10 +17,10 @@ static const char *const round_names[] = UFP4_ROUND_NAMES;
 static const char *const scale_round_names[] = UFP4_SCALE_ROUND_NAMES;
 static const char *const contract_names[] = UFP4_CONTRACT_NAMES;
 
-// --- Inputs --------------------------------------------------------------------------------------------
+// --- Inputs -------------------------------------------------------------------------------------
 
-/** Numbers of a tensor: Gaussian-like; the same over 40 binades; any finite pattern; small integers, which make ties;
- *  and the first again with a NaN and an Inf somewhere. */
+/** Numbers of a tensor: Gaussian-like; the same over 40 binades; any finite pattern; small
+ * integers, which make ties; and the first again with a NaN and an Inf somewhere. */
 enum { DATA_NORMAL, DATA_WIDE, DATA_ANY, DATA_INTEGERS, DATA_NAN, DATA_COUNT };
 
 static uint32_t number(int data, const uint8_t bytes[16]) {
@@ -55,7 +55,7 @@ static uint32_t *tensor(int data, uint64_t id, int64_t count) {
   return values;
 }
 
-// --- Hashes --------------------------------------------------------------------------------------------
+// --- Hashes -------------------------------------------------------------------------------------
 
 /** FNV-1a, 64 bits. */
 static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
@@ -77,15 +77,16 @@ static uint64_t hash_operand(const ufp4_operand_t *x) {
   return hash_bytes(hash, words, sizeof words);
 }
 
-// --- Quantizer -----------------------------------------------------------------------------------------
+// --- Quantizer ----------------------------------------------------------------------------------
 
-static ufp4_status_t quantize(const engine_t *engine, const ufp4_matrix_t *in, const ufp4_quantize_t *how,
-                              ufp4_operand_t *out) {
+static ufp4_status_t quantize(const engine_t *engine, const ufp4_matrix_t *in,
+                              const ufp4_quantize_t *how, ufp4_operand_t *out) {
   if (engine->state == NULL) return ufp4_quantize(in, how, out);
   return ufp4_backend_cuda.quantize(engine->state, in, how, out);
 }
 
-/** Combination n of element, scale, layout, transform, rounding and scale rounding; what is not legal is no case. */
+/** Combination n of element, scale, layout, transform, rounding and scale rounding; what is not
+ * legal is no case. */
 #define COMBINATIONS (3 * 2 * 2 * 2 * 2 * 2)
 static ufp4_quantize_t combination(int n) {
   static const ufp4_scale_t scales[] = {UFP4_SCALE_E4M3, UFP4_SCALE_FP32};
@@ -115,12 +116,13 @@ static int legal_count(void) {
   return count;
 }
 
-static ufp4_status_t run_quantize(int n, int64_t rows, int64_t cols, const engine_t *engine, char name[64],
-                                  uint64_t *hash) {
+static ufp4_status_t run_quantize(int n, int64_t rows, int64_t cols, const engine_t *engine,
+                                  char name[64], uint64_t *hash) {
   const ufp4_quantize_t how = combination(nth_legal(n));
   const int data = n % DATA_COUNT;
-  snprintf(name, 64, "quantize_%s_%s_%s_%s_%s_%s_%s_%lldx%lld", elem_names[how.elem], scale_names[how.scale],
-           layout_names[how.layout], rht_names[how.rht], round_names[how.round], scale_round_names[how.scale_round],
+  snprintf(name, 64, "quantize_%s_%s_%s_%s_%s_%s_%s_%lldx%lld", elem_names[how.elem],
+           scale_names[how.scale], layout_names[how.layout], rht_names[how.rht],
+           round_names[how.round], scale_round_names[how.scale_round],
            how.axis == UFP4_AXIS_ROW ? "row" : "col", (long long)rows, (long long)cols);
   uint32_t *values = tensor(data, (uint64_t)n, rows * cols);
   if (values == NULL) return UFP4_ERROR_MEMORY;
@@ -134,9 +136,10 @@ static ufp4_status_t run_quantize(int n, int64_t rows, int64_t cols, const engin
   return UFP4_OK;
 }
 
-// --- GEMM ----------------------------------------------------------------------------------------------
+// --- GEMM ---------------------------------------------------------------------------------------
 
-/** What is multiplied: quantized data, or codes and scales of any value but NaN, which no quantizer would make. */
+/** What is multiplied: quantized data, or codes and scales of any value but NaN, which no quantizer
+ * would make. */
 typedef struct {
   ufp4_contract_t contract;
   ufp4_scale_t scale;
@@ -166,7 +169,8 @@ static const ufp4_cuda_choice_t choices[] = {
     {128, UFP4_CUDA_PRODUCT_BF16}, {64, UFP4_CUDA_PRODUCT_BF16}, {128, UFP4_CUDA_PRODUCT_INT8}};
 #define CHOICES 3
 
-static ufp4_status_t any_operand(ufp4_elem_t elem, uint64_t id, int64_t rows, int64_t k, ufp4_operand_t *out) {
+static ufp4_status_t any_operand(ufp4_elem_t elem, uint64_t id, int64_t rows, int64_t k,
+                                 ufp4_operand_t *out) {
   ufp4_status_t status = ufp4_operand_create(elem, rows, k, out);
   for (int64_t i = 0; status == UFP4_OK && i < rows * out->blocks; i++) {
     uint8_t bytes[16];
@@ -189,14 +193,17 @@ static ufp4_status_t make_operand(const gemm_case_t *c, ufp4_elem_t elem, uint64
   return status;
 }
 
-static ufp4_status_t multiply(const gemm_case_t *c, const engine_t *engine, const ufp4_cuda_choice_t *choice,
-                              const ufp4_operand_t *a, const ufp4_operand_t *b, uint64_t *hash) {
-  const ufp4_gemm_t how = {.contract = c->contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1, .threads = engine->threads};
+static ufp4_status_t multiply(const gemm_case_t *c, const engine_t *engine,
+                              const ufp4_cuda_choice_t *choice, const ufp4_operand_t *a,
+                              const ufp4_operand_t *b, uint64_t *hash) {
+  const ufp4_gemm_t how = {
+      .contract = c->contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1, .threads = engine->threads};
   const size_t bytes = (size_t)(c->m * c->n) * sizeof(float);
   float *d = malloc(bytes);
   if (d == NULL) return UFP4_ERROR_MEMORY;
-  ufp4_status_t status = engine->state == NULL ? ufp4_gemm(a, b, &how, d, c->n)
-                                               : ufp4_cuda_gemm_with(engine->state, choice, a, b, &how, d, c->n);
+  ufp4_status_t status = engine->state == NULL
+                             ? ufp4_gemm(a, b, &how, d, c->n)
+                             : ufp4_cuda_gemm_with(engine->state, choice, a, b, &how, d, c->n);
   if (status == UFP4_OK) *hash = hash_bytes(hash_start(), d, bytes);
   free(d);
   return status;
@@ -205,8 +212,9 @@ static ufp4_status_t multiply(const gemm_case_t *c, const engine_t *engine, cons
 static ufp4_status_t run_gemm(int n, const engine_t *engine, char name[64], uint64_t *hash) {
   const gemm_case_t *c = &gemm_cases[n / CHOICES];
   const ufp4_cuda_choice_t *choice = &choices[n % CHOICES];
-  snprintf(name, 64, "gemm_%s_%s_%s_%s_%lldx%lldx%lld_tile%d_%s", contract_names[c->contract], scale_names[c->scale],
-           elem_names[c->a], elem_names[c->b], (long long)c->m, (long long)c->n, (long long)c->k, choice->tile,
+  snprintf(name, 64, "gemm_%s_%s_%s_%s_%lldx%lldx%lld_tile%d_%s", contract_names[c->contract],
+           scale_names[c->scale], elem_names[c->a], elem_names[c->b], (long long)c->m,
+           (long long)c->n, (long long)c->k, choice->tile,
            choice->product == UFP4_CUDA_PRODUCT_BF16 ? "bf16" : "int8");
   ufp4_operand_t a = {0}, b = {0};
   ufp4_status_t status = make_operand(c, c->a, 2u * (unsigned)n / CHOICES, c->m, &a);
@@ -217,7 +225,7 @@ static ufp4_status_t run_gemm(int n, const engine_t *engine, char name[64], uint
   return status;
 }
 
-// --- All -----------------------------------------------------------------------------------------------
+// --- All ----------------------------------------------------------------------------------------
 
 int cases_quick(void) {
   return legal_count() + QUICK_GEMMS * CHOICES;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_cuda_record: what a GPU computes and how fast, as a file that any machine can check against the golden model.
-//   ufp4_cuda_record -o FILE [--quick] [--size N]   runs every case and the figures on the GPU, and writes FILE
-//   ufp4_cuda_record --check FILE                   computes the same cases on the CPU and compares the hashes
+// ufp4_cuda_record: what a GPU computes and how fast, as a file that any machine can check against
+// the golden model.
+//   ufp4_cuda_record -o FILE [--quick] [--size N]   runs every case and the figures on the GPU, and
+//   writes FILE ufp4_cuda_record --check FILE                   computes the same cases on the CPU
+//   and compares the hashes
 // Needs nothing but the golden model and libufp4_cuda.so.
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,16 +32,17 @@ static int fail(int status, const char *what) {
   return status;
 }
 
-// --- Writing -------------------------------------------------------------------------------------------
+// --- Writing ------------------------------------------------------------------------------------
 
 static void write_device(FILE *file, const ufp4_backend_state_t *state, int argc, char **argv) {
   ufp4_cuda_description_t gpu;
   ufp4_cuda_describe(state, &gpu);
-  fprintf(file, "%s\ndevice %s\ncapability %d.%d\nmultiprocessors %d\nmemory_bytes %lld\n", MAGIC, gpu.name, gpu.major,
-          gpu.minor, gpu.multiprocessors, (long long)gpu.memory_bytes);
+  fprintf(file, "%s\ndevice %s\ncapability %d.%d\nmultiprocessors %d\nmemory_bytes %lld\n", MAGIC,
+          gpu.name, gpu.major, gpu.minor, gpu.multiprocessors, (long long)gpu.memory_bytes);
   fprintf(file, "driver_cuda %d.%d\nbuilt_cuda %d.%d\nversion %d.%d.%d\ncommand ufp4_cuda_record",
           gpu.driver_version / 1000, gpu.driver_version % 1000 / 10, gpu.runtime_version / 1000,
-          gpu.runtime_version % 1000 / 10, UFP4_VERSION_MAJOR, UFP4_VERSION_MINOR, UFP4_VERSION_PATCH);
+          gpu.runtime_version % 1000 / 10, UFP4_VERSION_MAJOR, UFP4_VERSION_MINOR,
+          UFP4_VERSION_PATCH);
   for (int i = 1; i < argc; i++) fprintf(file, " %s", argv[i]);
   fputc('\n', file);
 }
@@ -57,9 +60,10 @@ static ufp4_status_t write_hashes(FILE *file, const choices_t *choices, const en
 }
 
 static void write_figure(void *argument, const ufp4_cuda_figure_t *f) {
-  fprintf(argument, "figure %s %lld %lld %lld %.4f ms %.3f %s", f->name, (long long)f->m, (long long)f->n,
-          (long long)f->k, f->milliseconds, f->rate, f->unit);
-  if (f->against != NULL) fprintf(argument, " against %s %.3f ratio %.3f", f->against, f->against_rate, f->ratio);
+  fprintf(argument, "figure %s %lld %lld %lld %.4f ms %.3f %s", f->name, (long long)f->m,
+          (long long)f->n, (long long)f->k, f->milliseconds, f->rate, f->unit);
+  if (f->against != NULL)
+    fprintf(argument, " against %s %.3f ratio %.3f", f->against, f->against_rate, f->ratio);
   fputc('\n', (FILE *)argument);
 }
 
@@ -71,25 +75,28 @@ static ufp4_status_t write_distances(FILE *file, int64_t size, ufp4_message_t *m
     if (x->skipped[0] != '\0') {
       fprintf(file, "distance %s skipped: %s\n", x->name, x->skipped);
     } else {
-      fprintf(file, "distance %s %lld unequal %.3f %% largest %.3e mean %.3e\n", x->name, (long long)x->size,
-              x->unequal_percent, x->largest, x->mean);
+      fprintf(file, "distance %s %lld unequal %.3f %% largest %.3e mean %.3e\n", x->name,
+              (long long)x->size, x->unequal_percent, x->largest, x->mean);
     }
   }
   return status;
 }
 
-static ufp4_status_t record(FILE *file, const choices_t *choices, int argc, char **argv, ufp4_message_t *message) {
+static ufp4_status_t record(FILE *file, const choices_t *choices, int argc, char **argv,
+                            ufp4_message_t *message) {
   static const ufp4_configuration_t configurations[] = UFP4_CONFIGURATIONS;
   const ufp4_device_options_t options = {.memory_bytes = 1 << 20};
   engine_t engine = {.threads = threads()};
-  ufp4_status_t status = ufp4_backend_cuda.open(&options, &configurations[0], message, &engine.state);
+  ufp4_status_t status =
+      ufp4_backend_cuda.open(&options, &configurations[0], message, &engine.state);
   if (status != UFP4_OK) return status;
   write_device(file, engine.state, argc, argv);
   status = write_hashes(file, choices, &engine);
   ufp4_backend_cuda.close(engine.state);
   if (status == UFP4_OK && choices->size != 0) {
     status = ufp4_cuda_measure(choices->size, message, write_figure, file);
-    if (status == UFP4_OK) status = write_distances(file, choices->size < 4096 ? choices->size : 4096, message);
+    if (status == UFP4_OK)
+      status = write_distances(file, choices->size < 4096 ? choices->size : 4096, message);
   }
   return status;
 }
@@ -107,7 +114,7 @@ static int write_record(const choices_t *choices, int argc, char **argv) {
   return fail(EXIT_DEVICE, message.text[0] != '\0' ? message.text : ufp4_status_string(status));
 }
 
-// --- Checking ------------------------------------------------------------------------------------------
+// --- Checking -----------------------------------------------------------------------------------
 
 /** One line; @return 1 if it is a hash that is right, 0 if it is none, -1 if it is wrong. */
 static int check_line(const char *line) {
@@ -121,9 +128,11 @@ static int check_line(const char *line) {
     fprintf(stderr, "not a case: %s", line);
     return -1;
   }
-  if (cases_run(n, &golden, own_name, &got) == UFP4_OK && strcmp(name, own_name) == 0 && got == want) return 1;
-  fprintf(stderr, "case %d %s: recorded %016llx, golden model %016llx (%s)\n", n, name, want, (unsigned long long)got,
-          own_name);
+  if (cases_run(n, &golden, own_name, &got) == UFP4_OK && strcmp(name, own_name) == 0 &&
+      got == want)
+    return 1;
+  fprintf(stderr, "case %d %s: recorded %016llx, golden model %016llx (%s)\n", n, name, want,
+          (unsigned long long)got, own_name);
   return -1;
 }
 
@@ -146,10 +155,12 @@ static int check_record(const char *path) {
   return wrong != 0 || right < cases_quick() ? EXIT_MISMATCH : 0;
 }
 
-// --- Command -------------------------------------------------------------------------------------------
+// --- Command ------------------------------------------------------------------------------------
 
 static int usage(void) {
-  return fail(EXIT_USAGE, "usage: ufp4_cuda_record -o FILE [--quick] [--size N (0: no figures)], or --check FILE");
+  return fail(
+      EXIT_USAGE,
+      "usage: ufp4_cuda_record -o FILE [--quick] [--size N (0: no figures)], or --check FILE");
 }
 
 int main(int argc, char **argv) {

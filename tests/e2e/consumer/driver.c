@@ -9,8 +9,10 @@ int main(int argc, char **argv) {
   static float x[TOKENS * CIN], w[COUT * CIN], y[TOKENS * COUT];
   ufp4_message_t message = {{0}};
   ufp4_device_options_t options = ufp4_device_options_default();
-  ufp4_linear_shape_t shape = {.tokens = TOKENS, .cin = CIN, .cout = COUT, .passes = 1u << UFP4_PASS_FPROP};
-  ufp4_matrix_t x_view = {UFP4_DTYPE_F32, TOKENS, CIN, CIN, x}, w_view = {UFP4_DTYPE_F32, COUT, CIN, CIN, w};
+  ufp4_linear_shape_t shape = {
+      .tokens = TOKENS, .cin = CIN, .cout = COUT, .passes = 1u << UFP4_PASS_FPROP};
+  ufp4_matrix_t x_view = {UFP4_DTYPE_F32, TOKENS, CIN, CIN, x},
+                w_view = {UFP4_DTYPE_F32, COUT, CIN, CIN, w};
   ufp4_device_t *device;
   ufp4_linear_t *linear;
   ufp4_recipe_t recipe;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worked example of docs/reference/numerics.md, section 7: a block to E1M2, and its product with itself.
+// The worked example of docs/reference/numerics.md, section 7: a block to E1M2, and its product
+// with itself.
 #include <stdio.h>
 #include <string.h>
 #include <ufp4/gemm.h>

@@ -21,5 +21,8 @@ int main() {
   ufp4_tensor_t tensor;
   const bool missing = ufp4_tensor_read("no-such-file.npy", 0, &tensor, &message) == UFP4_ERROR_IO;
   std::printf("%02x %g %s\n", bytes[0], ufp4_e4m3_value(0x7E), message.text);
-  return bytes[0] == 0x86 && ufp4_e4m3_value(0x7E) == 448.0f && ufp4_e4m3_cast(440.0f) == 0x7E && missing ? 0 : 1;
+  return bytes[0] == 0x86 && ufp4_e4m3_value(0x7E) == 448.0f && ufp4_e4m3_cast(440.0f) == 0x7E &&
+                 missing
+             ? 0
+             : 1;
 }

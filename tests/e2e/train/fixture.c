@@ -22,32 +22,35 @@ double fixture_dot(const float *a, const float *b, int64_t count) {
   return sum;
 }
 
-static double at(fixture_function_t f, void *context, const float *x, const float *v, int64_t count, double h,
-                 float *moved) {
+static double at(fixture_function_t f, void *context, const float *x, const float *v, int64_t count,
+                 double h, float *moved) {
   for (int64_t i = 0; i < count; i++) moved[i] = x[i] + (float)(h * (double)v[i]);
   return f(context, moved);
 }
 
-void fixture_check_gradient(check_random_t *random, const char *what, fixture_function_t f, void *context,
-                            const float *x, const float *gradient, int64_t count, double h, double tolerance) {
+void fixture_check_gradient(check_random_t *random, const char *what, fixture_function_t f,
+                            void *context, const float *x, const float *gradient, int64_t count,
+                            double h, double tolerance) {
   float *v = malloc((size_t)count * sizeof *v), *moved = malloc((size_t)count * sizeof *moved);
   for (int trial = 0; v && moved && trial < 4; trial++) {
     fixture_normal(random, 1.0f, v, count);
     double length = sqrt(fixture_dot(v, v, count));
     for (int64_t i = 0; i < count; i++) v[i] = (float)((double)v[i] / length);
     double near = at(f, context, x, v, count, h, moved) - at(f, context, x, v, count, -h, moved);
-    double far = at(f, context, x, v, count, 2 * h, moved) - at(f, context, x, v, count, -2 * h, moved);
+    double far =
+        at(f, context, x, v, count, 2 * h, moved) - at(f, context, x, v, count, -2 * h, moved);
     double want = (8 * near - far) / (12 * h), got = fixture_dot(gradient, v, count);
     double scale = sqrt(fixture_dot(gradient, gradient, count) / (double)count);
-    check_that(trial, scale > 0 && fabs(got - want) <= tolerance * scale, "%s: got %.9g, want %.6g, typical %.6g", what,
-               got, want, scale);
+    check_that(trial, scale > 0 && fabs(got - want) <= tolerance * scale,
+               "%s: got %.9g, want %.6g, typical %.6g", what, got, want, scale);
   }
   free(v);
   free(moved);
 }
 
 ufp4_text_t fixture_text(int64_t bytes) {
-  static const char *const words[] = {"the ", "cat ", "sat ", "on ", "a ", "mat ", "and ", "saw ", "two ", "dogs. "};
+  static const char *const words[] = {"the ", "cat ", "sat ", "on ",  "a ",
+                                      "mat ", "and ", "saw ", "two ", "dogs. "};
   ufp4_text_t text = {0};
   check_random_t random = {7};
   char *all = malloc((size_t)bytes + 16);
@@ -61,11 +64,13 @@ ufp4_text_t fixture_text(int64_t bytes) {
 }
 
 ufp4_transformer_shape_t fixture_shape(void) {
-  return (ufp4_transformer_shape_t){.d_model = 32, .heads = 2, .blocks = 2, .ff = 48, .context = 16};
+  return (ufp4_transformer_shape_t){
+      .d_model = 32, .heads = 2, .blocks = 2, .ff = 48, .context = 16};
 }
 
 ufp4_trainer_options_t fixture_options(int64_t steps) {
-  return (ufp4_trainer_options_t){.shape = fixture_shape(), .batch = 4, .steps = steps, .rate = 1e-2f, .seed = 3};
+  return (ufp4_trainer_options_t){
+      .shape = fixture_shape(), .batch = 4, .steps = steps, .rate = 1e-2f, .seed = 3};
 }
 
 ufp4_device_t *fixture_device(unsigned threads) {

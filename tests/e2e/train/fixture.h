@@ -13,11 +13,13 @@ double fixture_dot(const float *a, const float *b, int64_t count);
 
 /** A function of an array of floats. */
 typedef double (*fixture_function_t)(void *context, const float *x);
-/** Compares <gradient, v> with the derivative of @p f at @p x along a random direction v of length 1, from four points:
- *  (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h, exact up to h^4. @p tolerance is relative to |gradient| / sqrt(count),
- * the size of a typical derivative: FP32 rounding of f gives about 1e-7 |f| / h. */
-void fixture_check_gradient(check_random_t *random, const char *what, fixture_function_t f, void *context,
-                            const float *x, const float *gradient, int64_t count, double h, double tolerance);
+/** Compares <gradient, v> with the derivative of @p f at @p x along a random direction v of length
+ * 1, from four points: (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h, exact up to h^4. @p tolerance
+ * is relative to |gradient| / sqrt(count), the size of a typical derivative: FP32 rounding of f
+ * gives about 1e-7 |f| / h. */
+void fixture_check_gradient(check_random_t *random, const char *what, fixture_function_t f,
+                            void *context, const float *x, const float *gradient, int64_t count,
+                            double h, double tolerance);
 
 /** A text of random words from a small vocabulary, easy to learn; free with ufp4_text_free. */
 ufp4_text_t fixture_text(int64_t bytes);

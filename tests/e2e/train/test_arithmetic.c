@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The FP32 building blocks: order of additions, accuracy of the exponential, random numbers, optimizer, statistics.
+// The FP32 building blocks: order of additions, accuracy of the exponential, random numbers,
+// optimizer, statistics.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,10 @@ static uint32_t bits_of(float x) {
   return bits;
 }
 
-// The definition: one accumulator, k ascending. volatile forbids a fused operation whatever the compiler's flags.
-static float sgemm_one(int64_t k, ufp4_sgemm_view_t a, ufp4_sgemm_view_t b, int64_t i, int64_t j, float start) {
+// The definition: one accumulator, k ascending. volatile forbids a fused operation whatever the
+// compiler's flags.
+static float sgemm_one(int64_t k, ufp4_sgemm_view_t a, ufp4_sgemm_view_t b, int64_t i, int64_t j,
+                       float start) {
   volatile float sum = start;
   for (int64_t p = 0; p < k; p++) {
     volatile float product = a.data[i * a.row + p * a.col] * b.data[p * b.row + j * b.col];
@@ -27,7 +30,8 @@ static float sgemm_one(int64_t k, ufp4_sgemm_view_t a, ufp4_sgemm_view_t b, int6
   return sum;
 }
 
-static void check_sgemm(check_random_t *random, int64_t m, int64_t n, int64_t k, int turned, int accumulate) {
+static void check_sgemm(check_random_t *random, int64_t m, int64_t n, int64_t k, int turned,
+                        int accumulate) {
   float *a = malloc((size_t)(m * k) * sizeof *a), *b = malloc((size_t)(n * k) * sizeof *b);
   int64_t ld = n + 3;
   float *d = malloc((size_t)(m * ld) * sizeof *d), *before = malloc((size_t)(m * ld) * sizeof *d);
@@ -41,16 +45,18 @@ static void check_sgemm(check_random_t *random, int64_t m, int64_t n, int64_t k,
   for (int64_t i = 0; i < m; i++) {
     for (int64_t j = 0; j < ld; j++) {
       float start = before[i * ld + j];
-      float want = j < n ? sgemm_one(k, av, bv, i, j, accumulate ? start : 0) : start;  // beyond n nothing is written
-      check_bits(i * ld + j, bits_of(d[i * ld + j]), bits_of(want), "sgemm %lldx%lldx%lld", (long long)m, (long long)n,
-                 (long long)k);
+      float want = j < n ? sgemm_one(k, av, bv, i, j, accumulate ? start : 0)
+                         : start;  // beyond n nothing is written
+      check_bits(i * ld + j, bits_of(d[i * ld + j]), bits_of(want), "sgemm %lldx%lldx%lld",
+                 (long long)m, (long long)n, (long long)k);
     }
   }
   free(a), free(b), free(d), free(before);
 }
 
 TEST(sgemm_adds_in_order_of_k) {
-  static const int64_t sizes[][3] = {{1, 1, 1}, {6, 16, 256}, {7, 17, 257}, {5, 15, 3}, {13, 33, 600}, {64, 48, 32}};
+  static const int64_t sizes[][3] = {{1, 1, 1},  {6, 16, 256},  {7, 17, 257},
+                                     {5, 15, 3}, {13, 33, 600}, {64, 48, 32}};
   check_random_t random = check_random();
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     for (int mode = 0; mode < 4; mode++)
@@ -62,8 +68,8 @@ TEST(exp_is_accurate) {
   for (int i = -87 * 512; i <= 88 * 512; i++) {
     float x = (float)i / 512;
     double want = exp((double)x);
-    check_that(i, fabs((double)ufp4_exp(x) - want) <= 2e-7 * want, "exp(%g): got %.9g, want %.9g", (double)x,
-               (double)ufp4_exp(x), want);
+    check_that(i, fabs((double)ufp4_exp(x) - want) <= 2e-7 * want, "exp(%g): got %.9g, want %.9g",
+               (double)x, (double)ufp4_exp(x), want);
   }
 }
 
@@ -81,8 +87,10 @@ TEST(sums_of_every_length) {
   for (int i = 0; i < 70; i++) ones[i] = 1;
   for (int64_t count = 0; count <= 70; count++) {
     double want = fixture_dot(a, ones, count);
-    check_that(count, fabs((double)ufp4_sum(a, count) - want) < 2e-5, "sum of %lld", (long long)count);
-    check_bits(count, bits_of(ufp4_dot(a, ones, count)), bits_of(ufp4_sum(a, count)), "dot with ones");
+    check_that(count, fabs((double)ufp4_sum(a, count) - want) < 2e-5, "sum of %lld",
+               (long long)count);
+    check_bits(count, bits_of(ufp4_dot(a, ones, count)), bits_of(ufp4_sum(a, count)),
+               "dot with ones");
   }
 }
 
@@ -96,10 +104,12 @@ TEST(normal_numbers_have_their_moments) {
     squares += x * x;
     fourth += x * x * x * x;
   }
-  // Four deviations of each estimate; the fourth moment of a sum of twelve uniform numbers is 3 - 1.2 / 12.
+  // Four deviations of each estimate; the fourth moment of a sum of twelve uniform numbers is 3
+  // - 1.2 / 12.
   check_that(0, fabs(sum / count) < 4.0 / sqrt(count), "mean %g", sum / count);
   check_that(1, fabs(squares / count - 1) < 4 * sqrt(2.0 / count), "variance %g", squares / count);
-  check_that(2, fabs(fourth / count - 2.9) < 4 * sqrt(96.0 / count), "fourth moment %g", fourth / count);
+  check_that(2, fabs(fourth / count - 2.9) < 4 * sqrt(96.0 / count), "fourth moment %g",
+             fourth / count);
 }
 
 TEST(streams_of_different_uses_differ) {
@@ -114,7 +124,8 @@ TEST(streams_of_different_uses_differ) {
 TEST(adamw_rate_warms_up_and_falls_to_zero) {
   ufp4_adamw_t how = ufp4_adamw_default(0.5f, 100);
   for (int i = 0; i < 10; i++) {
-    check_that(i, fabs((double)ufp4_adamw_rate(&how, i) - 0.05 * (i + 1)) < 1e-7, "step %d of the warm-up", i);
+    check_that(i, fabs((double)ufp4_adamw_rate(&how, i) - 0.05 * (i + 1)) < 1e-7,
+               "step %d of the warm-up", i);
   }
   check_bits(10, bits_of(ufp4_adamw_rate(&how, 10)), bits_of(0.5f), "the peak");
   check_that(55, fabs((double)ufp4_adamw_rate(&how, 55) - 0.25) < 1e-7, "half way down");
@@ -138,8 +149,8 @@ TEST(adamw_follows_its_formula) {
     }
     ufp4_adamw_step(&how, step, 2, 1, w, g, m, v);
     for (int i = 0; i < 2; i++) {
-      check_that(2 * step + i, fabs((double)w[i] - rw[i]) < 1e-6, "step %d: got %.8g, want %.8g", step, (double)w[i],
-                 rw[i]);
+      check_that(2 * step + i, fabs((double)w[i] - rw[i]) < 1e-6, "step %d: got %.8g, want %.8g",
+                 step, (double)w[i], rw[i]);
     }
   }
 }
@@ -147,7 +158,8 @@ TEST(adamw_follows_its_formula) {
 TEST(adamw_clips_the_gradient) {
   ufp4_adamw_t how = ufp4_adamw_default(0.01f, 10);
   float w[3] = {0}, g[3] = {0.75f, 0, 1}, m[3] = {0}, v[3] = {0};
-  check_bits(0, bits_of(ufp4_adamw_step(&how, 0, 3, 3, w, g, m, v)), bits_of(1.25f), "norm before clipping");
+  check_bits(0, bits_of(ufp4_adamw_step(&how, 0, 3, 3, w, g, m, v)), bits_of(1.25f),
+             "norm before clipping");
   check_bits(1, bits_of(g[0]), bits_of(0.75f * 0.8f), "clipped");
   float small[3] = {0.5f, 0, 0};
   ufp4_adamw_step(&how, 1, 3, 3, w, small, m, v);
@@ -157,21 +169,24 @@ TEST(adamw_clips_the_gradient) {
 TEST(paired_statistics) {
   const double some[] = {1, 2, 3, 6}, same[] = {2, 2}, small[] = {-1, 1, 2};
   ufp4_paired_t p = ufp4_paired(some, 4);
-  check_that(0, p.mean == 3 && fabs(p.deviation - sqrt(14.0 / 3)) < 1e-12, "mean %g, deviation %g", p.mean,
-             p.deviation);
+  check_that(0, p.mean == 3 && fabs(p.deviation - sqrt(14.0 / 3)) < 1e-12, "mean %g, deviation %g",
+             p.mean, p.deviation);
   check_that(1, fabs(p.t - 3 / (sqrt(14.0 / 3) / 2)) < 1e-12 && p.positive == 4, "t %g", p.t);
   check_that(2, !p.separated, "t = 2.777 is under 3.182");
   const double clear[] = {1, 1.1, 0.9, 1.05};
   check_that(3, ufp4_paired(clear, 4).separated, "clear");
-  check_that(4, !ufp4_paired(small, 3).separated && ufp4_paired(small, 3).positive == 2, "not separated");
-  check_that(5, isnan(ufp4_paired(same, 2).t) && !ufp4_paired(same, 2).separated, "no deviation, no t");
-  check_that(6, isnan(ufp4_paired(some, 1).deviation) && !ufp4_paired(some, 1).separated, "one seed separates nothing");
+  check_that(4, !ufp4_paired(small, 3).separated && ufp4_paired(small, 3).positive == 2,
+             "not separated");
+  check_that(5, isnan(ufp4_paired(same, 2).t) && !ufp4_paired(same, 2).separated,
+             "no deviation, no t");
+  check_that(6, isnan(ufp4_paired(some, 1).deviation) && !ufp4_paired(some, 1).separated,
+             "one seed separates nothing");
 }
 
 TEST(student_limits_fall_to_the_normal_one) {
   for (int64_t n = 1; n < 1000; n++) {
-    check_that(n, ufp4_student_limit(n) > ufp4_student_limit(n + 1) && ufp4_student_limit(n) > 1.96, "%lld",
-               (long long)n);
+    check_that(n, ufp4_student_limit(n) > ufp4_student_limit(n + 1) && ufp4_student_limit(n) > 1.96,
+               "%lld", (long long)n);
   }
   check_that(0, isinf(ufp4_student_limit(0)), "none");
 }

@@ -43,7 +43,8 @@ static ufp4_experiment_options_t make_options(void) {
 
 static void count_steps(void *context, int64_t done, int64_t all) {
   int64_t *calls = context;
-  check_that(done, done == ++*calls && all == SEEDS * STEPS * 4, "step %lld of %lld", (long long)done, (long long)all);
+  check_that(done, done == ++*calls && all == SEEDS * STEPS * 4, "step %lld of %lld",
+             (long long)done, (long long)all);
 }
 
 TEST(workers_do_not_show) {
@@ -58,8 +59,10 @@ TEST(workers_do_not_show) {
   for (int v = 0; v < 4; v++) {
     for (int s = 0; s < SEEDS; s++) {
       const ufp4_run_t *x = ufp4_experiment_at(&a, v, s), *y = ufp4_experiment_at(&b, v, s);
-      check_that(v, !memcmp(x->loss, y->loss, STEPS * sizeof *x->loss), "losses of %s", one.variants[v].name);
-      check_that(v, x->held_loss == y->held_loss && isfinite(x->held_loss), "held-out loss %g", x->held_loss);
+      check_that(v, !memcmp(x->loss, y->loss, STEPS * sizeof *x->loss), "losses of %s",
+                 one.variants[v].name);
+      check_that(v, x->held_loss == y->held_loss && isfinite(x->held_loss), "held-out loss %g",
+                 x->held_loss);
       check_bits(v, (uint64_t)x->held_tokens, 512, "held-out tokens");
     }
   }
@@ -73,8 +76,10 @@ TEST(runs_differ_in_seed_recipe_and_perturbation) {
   ufp4_experiment_t e;
   check_bits(0, ufp4_experiment_run(&o, &text, NULL, NULL, &e), UFP4_OK, "run");
   for (int v = 0; v < 4; v++) {
-    double first = ufp4_experiment_at(&e, v, 0)->loss[STEPS - 1], base = ufp4_experiment_at(&e, 0, 0)->loss[STEPS - 1];
-    check_that(v, first != ufp4_experiment_at(&e, v, 1)->loss[STEPS - 1], "seeds of %s", o.variants[v].name);
+    double first = ufp4_experiment_at(&e, v, 0)->loss[STEPS - 1],
+           base = ufp4_experiment_at(&e, 0, 0)->loss[STEPS - 1];
+    check_that(v, first != ufp4_experiment_at(&e, v, 1)->loss[STEPS - 1], "seeds of %s",
+               o.variants[v].name);
     check_that(v, v == 0 || first != base, "%s and bf16", o.variants[v].name);
   }
   ufp4_experiment_free(&e);
@@ -87,7 +92,8 @@ static ufp4_experiment_t made_up(const ufp4_experiment_options_t *options, ufp4_
   static double losses[STEPS] = {5, 4, 3, 2.5};
   for (int v = 0; v < options->variant_count; v++) {
     for (int s = 0; s < SEEDS; s++) {
-      runs[v * SEEDS + s] = (ufp4_run_t){.loss = losses, .held_loss = held[v][s], .held_tokens = 512, .seconds = 1};
+      runs[v * SEEDS + s] =
+          (ufp4_run_t){.loss = losses, .held_loss = held[v][s], .held_tokens = 512, .seconds = 1};
     }
   }
   return (ufp4_experiment_t){.options = options, .runs = runs};
@@ -104,7 +110,8 @@ TEST(gaps_are_paired_by_seed) {
   check_that(0, fabs(gap.mean - 1) < 1e-9 && gap.positive == 3, "gap %g, worse %lld", gap.mean,
              (long long)gap.positive);
   check_that(1, !strcmp(ufp4_gap_verdict(&gap), "worse"), "verdict %s", ufp4_gap_verdict(&gap));
-  check_that(2, !strcmp(ufp4_gap_verdict(&control), "not separated"), "verdict %s", ufp4_gap_verdict(&control));
+  check_that(2, !strcmp(ufp4_gap_verdict(&control), "not separated"), "verdict %s",
+             ufp4_gap_verdict(&control));
   check_that(3, fabs(ufp4_experiment_losses(&e, 0).mean - 2.1) < 1e-9, "mean loss");
 }
 
@@ -115,12 +122,13 @@ TEST(comparisons_are_with_bf16_and_among_recipes) {
   ufp4_comparison_t got[UFP4_MAX_VARIANTS * UFP4_MAX_VARIANTS];
   check_bits(0, (uint64_t)ufp4_experiment_comparisons(&e, got), 4, "comparisons");
   for (int i = 0; i < 4; i++) {
-    check_that(i, got[i].variant == want[i].variant && got[i].base == want[i].base, "%d against %d", got[i].variant,
-               got[i].base);
+    check_that(i, got[i].variant == want[i].variant && got[i].base == want[i].base, "%d against %d",
+               got[i].variant, got[i].base);
   }
   o.variants[0] = o.variants[1];
   o.variant_count = 1;
-  check_bits(1, (uint64_t)ufp4_experiment_comparisons(&e, got), 0, "one recipe, nothing to compare with");
+  check_bits(1, (uint64_t)ufp4_experiment_comparisons(&e, got), 0,
+             "one recipe, nothing to compare with");
 }
 
 static char *read_all(const char *path) {
@@ -142,12 +150,15 @@ TEST(files_hold_the_losses) {
   snprintf(path, sizeof path, "%s/losses.csv", folder);
   check_bits(0, ufp4_experiment_write_csv(&e, path, &message), UFP4_OK, "csv");
   char *csv = read_all(path);
-  check_that(0, strstr(csv, "recipe,seed,step,train_loss,held_loss\nbf16,3,0,5,\nbf16,3,1,4,\n") == csv, "%.80s", csv);
+  check_that(
+      0, strstr(csv, "recipe,seed,step,train_loss,held_loss\nbf16,3,0,5,\nbf16,3,1,4,\n") == csv,
+      "%.80s", csv);
   check_that(1, strstr(csv, "\nufp4,4,3,2.5,2.121\n") != NULL, "held-out loss");
   snprintf(path, sizeof path, "%s/report.html", folder);
   check_bits(0, ufp4_experiment_write_html(&e, "a <text> & more", path, &message), UFP4_OK, "html");
   char *html = read_all(path);
-  check_that(2, strstr(html, "a &lt;text&gt; &amp; more") && !strstr(html, "<text>"), "names are escaped");
+  check_that(2, strstr(html, "a &lt;text&gt; &amp; more") && !strstr(html, "<text>"),
+             "names are escaped");
   check_that(3, strstr(html, "<svg") && strstr(html, "not separated") && strstr(html, "+1.000"),
              "curves, verdicts, gaps");
   check_that(4, !strstr(html, "http") && !strstr(html, "<script"), "self-contained");
@@ -173,8 +184,10 @@ TEST(captured_tensors_are_those_of_the_last_step) {
   check_bits(2, ufp4_tensor_read(path, 0, &w, &message), UFP4_OK, "%s", path);
   snprintf(path, sizeof path, "%s/layer0.qkv.dY.npy", folder);
   check_bits(3, ufp4_tensor_read(path, 0, &dy, &message), UFP4_OK, "%s", path);
-  check_that(4, x.view.rows == 64 && x.view.cols == 48, "X %lldx%lld", (long long)x.view.rows, (long long)x.view.cols);
-  check_that(5, w.view.rows == 32 && w.view.cols == 48, "W %lldx%lld", (long long)w.view.rows, (long long)w.view.cols);
+  check_that(4, x.view.rows == 64 && x.view.cols == 48, "X %lldx%lld", (long long)x.view.rows,
+             (long long)x.view.cols);
+  check_that(5, w.view.rows == 32 && w.view.cols == 48, "W %lldx%lld", (long long)w.view.rows,
+             (long long)w.view.cols);
   check_that(6, dy.view.rows == 64 && dy.view.cols == 96, "dY %lldx%lld", (long long)dy.view.rows,
              (long long)dy.view.cols);
   ufp4_tensor_free(&x), ufp4_tensor_free(&w), ufp4_tensor_free(&dy);
@@ -190,8 +203,8 @@ TEST(rejects_capture_without_a_folder) {
   ufp4_experiment_t e;
   o.variants[1].capture = "/nowhere/at/all";
   check_bits(0, ufp4_experiment_run(&o, &text, NULL, NULL, &e), UFP4_ERROR_IO, "run");
-  check_that(1, strstr(e.message.text, "ufp4: ") && strstr(e.message.text, "/nowhere/at/all"), "message '%s'",
-             e.message.text);
+  check_that(1, strstr(e.message.text, "ufp4: ") && strstr(e.message.text, "/nowhere/at/all"),
+             "message '%s'", e.message.text);
   ufp4_experiment_free(&e);
   ufp4_text_free(&text);
 }
@@ -203,7 +216,8 @@ TEST(rejects_device_that_does_not_open) {
   o.open = open_none;
   o.workers = 2;
   check_bits(0, ufp4_experiment_run(&o, &text, NULL, NULL, &e), UFP4_ERROR_DEVICE, "run");
-  check_that(1, strstr(e.message.text, "could not be opened") != NULL, "message '%s'", e.message.text);
+  check_that(1, strstr(e.message.text, "could not be opened") != NULL, "message '%s'",
+             e.message.text);
   ufp4_experiment_free(&e);
   ufp4_text_free(&text);
 }
@@ -224,9 +238,12 @@ TEST(rejects_file_in_a_missing_folder) {
   ufp4_run_t runs[4 * SEEDS];
   ufp4_experiment_t e = made_up(&o, runs, some_losses);
   ufp4_message_t message;
-  check_bits(0, ufp4_experiment_write_csv(&e, "/nowhere/at/all/losses.csv", &message), UFP4_ERROR_IO, "csv");
-  check_that(1, strstr(message.text, "/nowhere/at/all/losses.csv") != NULL, "message '%s'", message.text);
-  check_bits(2, ufp4_experiment_write_html(&e, "t", "/nowhere/at/all/report.html", &message), UFP4_ERROR_IO, "html");
+  check_bits(0, ufp4_experiment_write_csv(&e, "/nowhere/at/all/losses.csv", &message),
+             UFP4_ERROR_IO, "csv");
+  check_that(1, strstr(message.text, "/nowhere/at/all/losses.csv") != NULL, "message '%s'",
+             message.text);
+  check_bits(2, ufp4_experiment_write_html(&e, "t", "/nowhere/at/all/report.html", &message),
+             UFP4_ERROR_IO, "html");
 }
 
 int main(int argc, char **argv) {

@@ -11,9 +11,10 @@
 #include "model/rope.h"
 #include "model/swiglu.h"
 
-// A scalar function for each module: <cotangent, output>, whose gradient is what backward gives for dy = cotangent.
+// A scalar function for each module: <cotangent, output>, whose gradient is what backward gives for
+// dy = cotangent.
 
-// --- RMSNorm -----------------------------------------------------------------------------------------
+// --- RMSNorm ------------------------------------------------------------------------------------
 
 enum { ROWS = 5, COLS = 24 };
 
@@ -52,7 +53,8 @@ TEST(norm) {
 
 TEST(norm_adds_to_what_is_there) {
   check_random_t random = check_random();
-  float x[COLS], gain[COLS], dy[COLS], inverse[1], y[COLS], dx[2][COLS] = {{0}}, dgain[2][COLS] = {{0}};
+  float x[COLS], gain[COLS], dy[COLS], inverse[1], y[COLS], dx[2][COLS] = {{0}},
+                                                            dgain[2][COLS] = {{0}};
   fixture_normal(&random, 1, x, COLS);
   fixture_normal(&random, 1, gain, COLS);
   fixture_normal(&random, 1, dy, COLS);
@@ -60,12 +62,13 @@ TEST(norm_adds_to_what_is_there) {
   ufp4_norm_forward(1, COLS, x, gain, y, inverse);
   for (int i = 0; i < 2; i++) ufp4_norm_backward(1, COLS, x, gain, inverse, dy, dx[i], dgain[i]);
   for (int i = 0; i < COLS; i++) {
-    check_that(i, fabsf(dx[1][i] - dx[0][i] - 64) < 1e-5f && fabsf(dgain[1][i] - dgain[0][i] - 64) < 1e-5f, "column %d",
-               i);
+    check_that(
+        i, fabsf(dx[1][i] - dx[0][i] - 64) < 1e-5f && fabsf(dgain[1][i] - dgain[0][i] - 64) < 1e-5f,
+        "column %d", i);
   }
 }
 
-// --- SwiGLU ------------------------------------------------------------------------------------------
+// --- SwiGLU -------------------------------------------------------------------------------------
 
 static double swiglu_of_u(void *context, const float *u) {
   float y[ROWS * COLS];
@@ -82,7 +85,7 @@ TEST(swiglu) {
   fixture_check_gradient(&random, "u", swiglu_of_u, cotangent, u, du, 2 * ROWS * COLS, 0.1, 1e-3);
 }
 
-// --- RoPE --------------------------------------------------------------------------------------------
+// --- RoPE ---------------------------------------------------------------------------------------
 
 enum { CONTEXT = 40, HEADS = 2, HEAD = 8, LD = 3 * HEADS * HEAD };
 
@@ -97,7 +100,8 @@ TEST(rope_turns_back) {
   check_that(1, !memcmp(turned, x, HEAD * sizeof *x), "position 0 is not");
   ufp4_rope_apply(CONTEXT, 2 * HEADS, HEAD, table, 1, turned, LD);
   for (int i = 0; i < CONTEXT * LD; i++)
-    check_that(i, fabsf(turned[i] - x[i]) < 1e-5f, "got %g, want %g", (double)turned[i], (double)x[i]);
+    check_that(i, fabsf(turned[i] - x[i]) < 1e-5f, "got %g, want %g", (double)turned[i],
+               (double)x[i]);
 }
 
 TEST(rope_sees_only_distance) {
@@ -118,7 +122,7 @@ TEST(rope_sees_only_distance) {
   }
 }
 
-// --- Attention ---------------------------------------------------------------------------------------
+// --- Attention ----------------------------------------------------------------------------------
 
 enum { D = HEADS * HEAD };
 static const ufp4_attention_shape_t attention_shape = {CONTEXT, HEADS, HEAD};
@@ -137,22 +141,25 @@ TEST(attention) {
   fixture_normal(&random, 1, cotangent, CONTEXT * D);
   ufp4_attention_forward(&attention_shape, qkv, probabilities, out);
   ufp4_attention_backward(&attention_shape, qkv, probabilities, cotangent, dqkv, scratch);
-  fixture_check_gradient(&random, "qkv", attention_of_qkv, cotangent, qkv, dqkv, CONTEXT * LD, 0.1, 2e-3);
+  fixture_check_gradient(&random, "qkv", attention_of_qkv, cotangent, qkv, dqkv, CONTEXT * LD, 0.1,
+                         2e-3);
 }
 
 TEST(attention_sees_no_future) {
   check_random_t random = check_random();
-  static float qkv[CONTEXT * LD], probabilities[HEADS * CONTEXT * CONTEXT], before[CONTEXT * D], after[CONTEXT * D];
+  static float qkv[CONTEXT * LD], probabilities[HEADS * CONTEXT * CONTEXT], before[CONTEXT * D],
+      after[CONTEXT * D];
   const size_t changed = 33;  // within the second strip
   fixture_normal(&random, 1, qkv, CONTEXT * LD);
   ufp4_attention_forward(&attention_shape, qkv, probabilities, before);
   for (size_t i = 0; i < LD; i++) qkv[changed * LD + i] += 1;
   ufp4_attention_forward(&attention_shape, qkv, probabilities, after);
   check_that(0, !memcmp(before, after, sizeof *before * changed * D), "rows before the change");
-  check_that(1, memcmp(before + changed * D, after + changed * D, sizeof *before * D) != 0, "the changed row");
+  check_that(1, memcmp(before + changed * D, after + changed * D, sizeof *before * D) != 0,
+             "the changed row");
 }
 
-// --- Loss --------------------------------------------------------------------------------------------
+// --- Loss ---------------------------------------------------------------------------------------
 
 enum { WORDS = 37 };
 static const uint8_t targets[ROWS] = {0, 36, 5, 5, 17};
@@ -170,7 +177,8 @@ TEST(loss) {
   fixture_normal(&random, 2, logits, ROWS * WORDS);
   memcpy(gradient, logits, sizeof logits);
   ufp4_loss(ROWS, WORDS, targets, gradient);
-  fixture_check_gradient(&random, "logits", loss_of_logits, NULL, logits, gradient, ROWS * WORDS, 0.2, 1e-3);
+  fixture_check_gradient(&random, "logits", loss_of_logits, NULL, logits, gradient, ROWS * WORDS,
+                         0.2, 1e-3);
 }
 
 TEST(loss_of_equal_logits) {
@@ -180,7 +188,7 @@ TEST(loss_of_equal_logits) {
   check_that(0, fabs(loss - log(WORDS)) < 1e-6, "got %g, want %g", loss, log(WORDS));
 }
 
-// --- The whole model ---------------------------------------------------------------------------------
+// --- The whole model ----------------------------------------------------------------------------
 
 typedef struct {
   ufp4_transformer_t model;
@@ -196,14 +204,15 @@ static double whole_loss(void *context, const float *x) {
   double loss = NAN;
   memcpy(saved, w->part, (size_t)w->count * sizeof *saved);
   memcpy(w->part, x, (size_t)w->count * sizeof *saved);
-  check_bits(0, ufp4_transformer_forward(&w->model, &w->weights, w->inputs, w->targets, 0, &loss), UFP4_OK, "forward");
+  check_bits(0, ufp4_transformer_forward(&w->model, &w->weights, w->inputs, w->targets, 0, &loss),
+             UFP4_OK, "forward");
   memcpy(w->part, saved, (size_t)w->count * sizeof *saved);
   free(saved);
   return loss;
 }
 
-static void check_part(check_random_t *random, whole_t *w, const char *what, float *part, const float *gradient,
-                       int64_t count) {
+static void check_part(check_random_t *random, whole_t *w, const char *what, float *part,
+                       const float *gradient, int64_t count) {
   float *start = malloc((size_t)count * sizeof *start);
   w->part = part;
   w->count = count;
@@ -215,18 +224,23 @@ static void check_part(check_random_t *random, whole_t *w, const char *what, flo
 static void check_model(check_random_t *random, whole_t *w, ufp4_weights_t *gradient) {
   const ufp4_transformer_shape_t *s = &w->model.shape;
   double loss;
-  check_bits(0, ufp4_transformer_forward(&w->model, &w->weights, w->inputs, w->targets, 0, &loss), UFP4_OK, "forward");
-  check_bits(0, ufp4_transformer_backward(&w->model, &w->weights, w->inputs, 0, gradient), UFP4_OK, "backward");
-  check_part(random, w, "embedding", w->weights.embedding, gradient->embedding, UFP4_VOCABULARY * s->d_model);
+  check_bits(0, ufp4_transformer_forward(&w->model, &w->weights, w->inputs, w->targets, 0, &loss),
+             UFP4_OK, "forward");
+  check_bits(0, ufp4_transformer_backward(&w->model, &w->weights, w->inputs, 0, gradient), UFP4_OK,
+             "backward");
+  check_part(random, w, "embedding", w->weights.embedding, gradient->embedding,
+             UFP4_VOCABULARY * s->d_model);
   check_part(random, w, "head", w->weights.head, gradient->head, UFP4_VOCABULARY * s->d_model);
   check_part(random, w, "final norm", w->weights.final_norm, gradient->final_norm, s->d_model);
   for (int64_t b = 0; b < s->blocks; b++) {
     for (unsigned m = 0; m < UFP4_MATRIX_COUNT; m++) {
-      check_part(random, w, ufp4_matrix_name(m), w->weights.block[b].matrix[m], gradient->block[b].matrix[m],
+      check_part(random, w, ufp4_matrix_name(m), w->weights.block[b].matrix[m],
+                 gradient->block[b].matrix[m],
                  ufp4_matrix_outputs(s, m) * ufp4_matrix_inputs(s, m));
     }
     for (int i = 0; i < 2; i++) {
-      check_part(random, w, "norm", w->weights.block[b].norm[i], gradient->block[b].norm[i], s->d_model);
+      check_part(random, w, "norm", w->weights.block[b].norm[i], gradient->block[b].norm[i],
+                 s->d_model);
     }
   }
 }
@@ -241,7 +255,8 @@ TEST(whole_model) {
   ufp4_weights_alloc(&shape, &pool, &w.weights);
   ufp4_weights_alloc(&shape, &pool, &gradient);
   ufp4_weights_random(&shape, 1, &w.weights);
-  for (int64_t i = 0; i < w.weights.matrices; i++) w.weights.all[i] *= 8;  // far from the flat start
+  for (int64_t i = 0; i < w.weights.matrices; i++)
+    w.weights.all[i] *= 8;  // far from the flat start
   for (int i = 0; i < 32; i++) {
     w.inputs[i] = (uint8_t)check_below(&random, 256);
     w.targets[i] = (uint8_t)check_below(&random, 256);

@@ -17,7 +17,8 @@ static side_t open_side(const ufp4_text_t *text, const char *recipe) {
   ufp4_trainer_options_t options = fixture_options(3);
   ufp4_recipe_t named;
   ufp4_recipe_named(recipe, &named);
-  check_bits(0, ufp4_trainer_create(&options, text, side.device, &named, &side.trainer), UFP4_OK, "create");
+  check_bits(0, ufp4_trainer_create(&options, text, side.device, &named, &side.trainer), UFP4_OK,
+             "create");
   return side;
 }
 
@@ -36,11 +37,14 @@ static void close_side(side_t *side) {
 TEST(equal_steps_are_equal) {
   ufp4_text_t text = fixture_text(40000);
   side_t a = open_side(&text, "ufp4"), b = open_side(&text, "ufp4");
-  record_difference_t difference = {.compare = {.got_name = "got", .want_name = "want", .silent = 1}};
+  record_difference_t difference = {
+      .compare = {.got_name = "got", .want_name = "want", .silent = 1}};
   run_step(&a), run_step(&b);
   check_bits(0, (uint64_t)a.record.count, 24, "GEMMs");
-  for (int i = 0; i < a.record.count; i++) record_compare(&a.record.gemms[i], &b.record.gemms[i], &difference);
-  check_bits(1, (uint64_t)difference.compare.mismatches, 0, "mismatches: %s", difference.compare.first);
+  for (int i = 0; i < a.record.count; i++)
+    record_compare(&a.record.gemms[i], &b.record.gemms[i], &difference);
+  check_bits(1, (uint64_t)difference.compare.mismatches, 0, "mismatches: %s",
+             difference.compare.first);
   // FPROP and DGRAD of 64 tokens: 32x96, 32x32, 32x96, 48x32; WGRAD has their sizes as outputs.
   int64_t sizes = 2 * (32 * 96 + 32 * 32 + 32 * 96 + 48 * 32),
           outputs = 2 * 64 * (96 + 32 + 96 + 32 + 32 + 32 + 32 + 48);
@@ -51,9 +55,11 @@ TEST(equal_steps_are_equal) {
 }
 
 static void check_found(const record_gemm_t *want, const record_gemm_t *got, const char *words) {
-  record_difference_t difference = {.compare = {.got_name = "got", .want_name = "want", .silent = 1}};
+  record_difference_t difference = {
+      .compare = {.got_name = "got", .want_name = "want", .silent = 1}};
   check_bits(0, (uint64_t)record_compare(want, got, &difference), 1, "mismatches in %s", words);
-  check_that(1, strstr(difference.compare.first, words) != NULL, "'%s' lacks '%s'", difference.compare.first, words);
+  check_that(1, strstr(difference.compare.first, words) != NULL, "'%s' lacks '%s'",
+             difference.compare.first, words);
 }
 
 // Every bit of the three kinds of data of one GEMM.
@@ -94,6 +100,7 @@ TEST(each_changed_bit_is_found) {
 }
 
 int main(int argc, char **argv) {
-  static const check_test_t tests[] = {CHECK_TEST(equal_steps_are_equal), CHECK_TEST(each_changed_bit_is_found)};
+  static const check_test_t tests[] = {CHECK_TEST(equal_steps_are_equal),
+                                       CHECK_TEST(each_changed_bit_is_found)};
   return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -25,7 +25,8 @@ TEST(every_40th_chunk_is_held_out) {
   check_bits(2, (uint64_t)(text.held_bytes + text.train_bytes), (uint64_t)count, "all");
   for (int64_t i = 0; i < text.held_bytes; i++)
     check_bits(i, text.held[i], (uint64_t)(39 + 40 * (i / UFP4_TEXT_CHUNK)), "held");
-  for (int64_t i = 0; i < text.train_bytes; i++) check_that(i, text.train[i] % 40 != 39, "train has %d", text.train[i]);
+  for (int64_t i = 0; i < text.train_bytes; i++)
+    check_that(i, text.train[i] % 40 != 39, "train has %d", text.train[i]);
   ufp4_text_free(&text);
   free(bytes);
 }
@@ -60,7 +61,8 @@ static void write_gzip(const char *path, const ufp4_text_t *text) {
 static void check_same(const ufp4_text_t *a, const ufp4_text_t *b) {
   check_bits(0, (uint64_t)a->train_bytes, (uint64_t)b->train_bytes, "train bytes");
   check_bits(1, (uint64_t)a->held_bytes, (uint64_t)b->held_bytes, "held bytes");
-  check_that(2, a->train && b->train && !memcmp(a->train, b->train, (size_t)a->train_bytes), "train");
+  check_that(2, a->train && b->train && !memcmp(a->train, b->train, (size_t)a->train_bytes),
+             "train");
   check_that(3, a->held && b->held && !memcmp(a->held, b->held, (size_t)a->held_bytes), "held");
 }
 
@@ -88,13 +90,15 @@ TEST(batch_depends_on_seed_step_and_row_only) {
   ufp4_text_batch(&text, 1, 5, 2, CONTEXT, again, other);
   check_that(0, !memcmp(in, again, 2 * CONTEXT), "a smaller batch has the same first rows");
   for (int row = 0; row < BATCH; row++) {
-    check_that(row, !memcmp(in + row * CONTEXT + 1, out + row * CONTEXT, CONTEXT - 1), "targets are the next tokens");
+    check_that(row, !memcmp(in + row * CONTEXT + 1, out + row * CONTEXT, CONTEXT - 1),
+               "targets are the next tokens");
   }
   ufp4_text_batch(&text, 1, 6, BATCH, CONTEXT, again, other);
   check_that(1, memcmp(in, again, sizeof in) != 0, "another step");
   for (int row = 0; row < BATCH * BATCH; row++) {
     const uint8_t *earlier = in + row / BATCH * CONTEXT, *later = again + row % BATCH * CONTEXT;
-    check_that(row, memcmp(earlier, later, CONTEXT) != 0, "no sequence comes again in the next step");
+    check_that(row, memcmp(earlier, later, CONTEXT) != 0,
+               "no sequence comes again in the next step");
   }
   ufp4_text_batch(&text, 2, 5, BATCH, CONTEXT, again, other);
   check_that(2, memcmp(in, again, sizeof in) != 0, "another seed");
@@ -118,12 +122,13 @@ TEST(held_sequences_do_not_overlap) {
   ufp4_text_free(&text);
 }
 
-static void check_rejected(const char *path, int64_t context, ufp4_status_t want, const char *words) {
+static void check_rejected(const char *path, int64_t context, ufp4_status_t want,
+                           const char *words) {
   ufp4_text_t text;
   ufp4_message_t message;
   check_bits(0, ufp4_text_read(path, context, &text, &message), want, "%s", path);
-  check_that(1, strstr(message.text, path) && strstr(message.text, words), "message '%s' lacks '%s'", message.text,
-             words);
+  check_that(1, strstr(message.text, path) && strstr(message.text, words),
+             "message '%s' lacks '%s'", message.text, words);
   check_that(2, !text.train && !text.held, "nothing is allocated");
 }
 
@@ -138,7 +143,8 @@ TEST(rejects_folder) {
   fixture_remove(folder);
 }
 
-static void check_rejected_bytes(const char *name, const uint8_t *bytes, size_t count, const char *words) {
+static void check_rejected_bytes(const char *name, const uint8_t *bytes, size_t count,
+                                 const char *words) {
   char folder[256], path[300];
   fixture_folder(folder);
   snprintf(path, sizeof path, "%s/%s", folder, name);

@@ -15,12 +15,14 @@ typedef struct {
 
 static uint64_t hash_of(const ufp4_weights_t *weights) {
   uint64_t hash = 14695981039346656037u;  // FNV-1a
-  for (int64_t i = 0; i < weights->count; i++) hash = (hash ^ ufp4_f32_bits(weights->all[i])) * 1099511628211u;
+  for (int64_t i = 0; i < weights->count; i++)
+    hash = (hash ^ ufp4_f32_bits(weights->all[i])) * 1099511628211u;
   return hash;
 }
 
 static void take_steps(ufp4_trainer_t *trainer, int count, double *loss) {
-  for (int i = 0; i < count; i++) check_bits(i, ufp4_trainer_step(trainer, &loss[i]), UFP4_OK, "step %d", i);
+  for (int i = 0; i < count; i++)
+    check_bits(i, ufp4_trainer_step(trainer, &loss[i]), UFP4_OK, "step %d", i);
 }
 
 // @p recipe NULL: plain FP32.
@@ -31,7 +33,8 @@ static result_t train(const char *recipe, unsigned threads, const ufp4_trainer_o
   ufp4_device_t *device = recipe ? fixture_device(threads) : NULL;
   ufp4_trainer_t *trainer = NULL;
   if (recipe) check_bits(0, ufp4_recipe_named(recipe, &named), UFP4_OK, "%s", recipe);
-  check_bits(0, ufp4_trainer_create(options, &text, device, recipe ? &named : NULL, &trainer), UFP4_OK, "create");
+  check_bits(0, ufp4_trainer_create(options, &text, device, recipe ? &named : NULL, &trainer),
+             UFP4_OK, "create");
   if (trainer) {
     take_steps(trainer, (int)options->steps, out.loss);
     check_bits(0, ufp4_trainer_evaluate(trainer, 512, &out.held, NULL), UFP4_OK, "evaluate");
@@ -47,9 +50,10 @@ static void check_learns(const char *recipe) {
   ufp4_trainer_options_t options = fixture_options(STEPS);
   result_t r = train(recipe, 1, &options);
   check_that(0, fabs(r.loss[0] - log(256)) < 0.1, "first loss %g, not ln 256", r.loss[0]);
-  check_that(1, r.loss[STEPS - 1] < 0.6 * r.loss[0], "last loss %g, first %g", r.loss[STEPS - 1], r.loss[0]);
-  check_that(2, fabs(r.held - r.loss[STEPS - 1]) < 0.3, "held-out loss %g, training loss %g", r.held,
-             r.loss[STEPS - 1]);
+  check_that(1, r.loss[STEPS - 1] < 0.6 * r.loss[0], "last loss %g, first %g", r.loss[STEPS - 1],
+             r.loss[0]);
+  check_that(2, fabs(r.held - r.loss[STEPS - 1]) < 0.3, "held-out loss %g, training loss %g",
+             r.held, r.loss[STEPS - 1]);
 }
 
 TEST(fp32_learns) {
@@ -130,12 +134,14 @@ TEST(perturbation_changes_little) {
   result_t a = train(NULL, 1, &options);
   options.perturbation = 1e-3f;
   result_t b = train(NULL, 1, &options);
-  check_that(0, a.loss[0] != b.loss[0] && fabs(a.loss[0] - b.loss[0]) < 1e-3, "%.9g and %.9g", a.loss[0], b.loss[0]);
+  check_that(0, a.loss[0] != b.loss[0] && fabs(a.loss[0] - b.loss[0]) < 1e-3, "%.9g and %.9g",
+             a.loss[0], b.loss[0]);
 }
 
 static void check_deviation(const float *x, int64_t count, double want, const char *what) {
   double got = sqrt(fixture_dot(x, x, count) / (double)count);
-  check_that(0, fabs(got - want) < 4 * want / sqrt(2.0 * (double)count), "%s: deviation %g, want %g", what, got, want);
+  check_that(0, fabs(got - want) < 4 * want / sqrt(2.0 * (double)count),
+             "%s: deviation %g, want %g", what, got, want);
 }
 
 TEST(first_weights_have_their_deviations) {
@@ -148,7 +154,8 @@ TEST(first_weights_have_their_deviations) {
   check_deviation(w.head, 256 * shape.d_model, 0.02, "head");
   for (unsigned m = 0; m < UFP4_MATRIX_COUNT; m++) {
     double want = m == UFP4_MATRIX_PROJ || m == UFP4_MATRIX_FC2 ? 0.02 / sqrt(2.0 * 2) : 0.02;
-    check_deviation(w.block[1].matrix[m], ufp4_matrix_outputs(&shape, m) * ufp4_matrix_inputs(&shape, m), want,
+    check_deviation(w.block[1].matrix[m],
+                    ufp4_matrix_outputs(&shape, m) * ufp4_matrix_inputs(&shape, m), want,
                     ufp4_matrix_name(m));
   }
   for (int64_t i = 0; i < shape.d_model; i++) check_that(i, w.block[1].norm[1][i] == 1, "gain");
@@ -158,7 +165,8 @@ TEST(first_weights_have_their_deviations) {
 TEST(recipes_start_alike_and_part) {
   ufp4_trainer_options_t options = fixture_options(3);
   result_t a = train("bf16", 1, &options), b = train("ufp4", 1, &options);
-  check_that(0, fabs(a.loss[0] - b.loss[0]) < 0.02, "first loss %.6f and %.6f", a.loss[0], b.loss[0]);
+  check_that(0, fabs(a.loss[0] - b.loss[0]) < 0.02, "first loss %.6f and %.6f", a.loss[0],
+             b.loss[0]);
   check_that(1, a.weights != b.weights, "the weights");
 }
 
@@ -192,7 +200,8 @@ static ufp4_status_t on_gemm(void *context, const ufp4_layer_event_t *e) {
   seen->passes[e->pass]++;
   int64_t rows = e->pass == UFP4_PASS_WGRAD ? e->w.rows : e->x.rows,
           cols = e->pass == UFP4_PASS_FPROP ? e->w.rows : e->w.cols;
-  if (e->d.rows != rows || e->d.cols != cols || e->stats.m != rows || e->stats.n != cols) seen->shapes_ok = 0;
+  if (e->d.rows != rows || e->d.cols != cols || e->stats.m != rows || e->stats.n != cols)
+    seen->shapes_ok = 0;
   int backward = e->pass != UFP4_PASS_FPROP;
   if (backward ? e->layer > seen->last_layer : e->layer < seen->last_layer) seen->order_ok = 0;
   if (!e->x.data != (e->pass == UFP4_PASS_DGRAD) || !e->w.data != (e->pass == UFP4_PASS_WGRAD) ||
@@ -214,7 +223,8 @@ TEST(hook_sees_each_gemm) {
   ufp4_trainer_step(trainer, &loss);
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++)
     check_bits(pass, (uint64_t)seen.passes[pass], 8, "GEMMs of pass %d", pass);
-  check_that(0, seen.order_ok && seen.shapes_ok, "order %d, shapes %d", seen.order_ok, seen.shapes_ok);
+  check_that(0, seen.order_ok && seen.shapes_ok, "order %d, shapes %d", seen.order_ok,
+             seen.shapes_ok);
   ufp4_trainer_free(trainer);
   ufp4_text_free(&text);
 }
@@ -241,7 +251,8 @@ TEST(rejects_step_whose_hook_fails) {
 static void check_refused(ufp4_trainer_options_t options, const char *what) {
   ufp4_text_t text = {0};
   ufp4_trainer_t *trainer;
-  check_bits(0, ufp4_trainer_create(&options, &text, NULL, NULL, &trainer), UFP4_ERROR_ARGUMENT, "%s", what);
+  check_bits(0, ufp4_trainer_create(&options, &text, NULL, NULL, &trainer), UFP4_ERROR_ARGUMENT,
+             "%s", what);
   check_that(1, !trainer, "%s gives a trainer", what);
 }
 
@@ -293,7 +304,8 @@ TEST(rejects_backward_of_a_forward_only_model) {
   ufp4_transformer_t model;
   ufp4_weights_t none = {0};
   check_bits(0, ufp4_transformer_create(&shape, 1, 0, NULL, NULL, 0, &model), UFP4_OK, "create");
-  check_bits(1, ufp4_transformer_backward(&model, &none, NULL, 0, &none), UFP4_ERROR_ARGUMENT, "backward");
+  check_bits(1, ufp4_transformer_backward(&model, &none, NULL, 0, &none), UFP4_ERROR_ARGUMENT,
+             "backward");
   ufp4_transformer_free(&model);
 }
 

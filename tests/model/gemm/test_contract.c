@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contracts fp32 and nv, and exact with a tensor scale (numerics.md 5): every legal pair of formats on odd shapes,
-// and properties that need no reference model.
+// The contracts fp32 and nv, and exact with a tensor scale (numerics.md 5): every legal pair of
+// formats on odd shapes, and properties that need no reference model.
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,9 +8,10 @@
 #include "ufp4/format.h"
 
 /** K around every multiple of 16, 32 and 64. */
-static const int shapes[][3] = {{1, 1, 1},   {2, 3, 15},   {3, 2, 16},  {5, 4, 17},  {4, 7, 31},   {9, 2, 32},
-                                {3, 17, 33}, {17, 3, 48},  {6, 5, 63},  {5, 6, 64},  {7, 4, 65},   {2, 33, 79},
-                                {4, 4, 81},  {33, 2, 130}, {3, 5, 257}, {8, 16, 96}, {16, 8, 112}, {2, 2, 1040}};
+static const int shapes[][3] = {{1, 1, 1},   {2, 3, 15},   {3, 2, 16},  {5, 4, 17},   {4, 7, 31},
+                                {9, 2, 32},  {3, 17, 33},  {17, 3, 48}, {6, 5, 63},   {5, 6, 64},
+                                {7, 4, 65},  {2, 33, 79},  {4, 4, 81},  {33, 2, 130}, {3, 5, 257},
+                                {8, 16, 96}, {16, 8, 112}, {2, 2, 1040}};
 #define SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
 
 /** Every legal combination with a contract on every shape. */
@@ -72,7 +73,8 @@ SLOW_TEST(large_shapes) {
   for (int i = 0, n = 0; n < LEGAL_GEMM_COUNT; n++) {
     const legal_gemm_t c = legal_gemm_combination(n);
     if (!legal_gemm(&c) || check_below(&random, 3)) continue;
-    pair_t p = pair_random(&random, n, large[i % 4], i % 5 ? FIXTURE_SCALES_NEAR : FIXTURE_SCALES_ANY);
+    pair_t p =
+        pair_random(&random, n, large[i % 4], i % 5 ? FIXTURE_SCALES_NEAR : FIXTURE_SCALES_ANY);
     ufp4_gemm_t how = pair_plain(&p, UFP4_DTYPE_F32);
     how.threads = i++ % 4;
     pair_check(n, &p, &how);
@@ -82,7 +84,8 @@ SLOW_TEST(large_shapes) {
 
 TEST(levels_at_their_ends) {
   // Exponents of E4M3 as far as they go, and tensor scales whose product is Inf, 0 or subnormal.
-  static const int exponents[][2] = {{32767, 32767}, {-32768, -32768}, {-32768, 32767}, {-64, -60}, {80, 75}, {75, 65}};
+  static const int exponents[][2] = {{32767, 32767}, {-32768, -32768}, {-32768, 32767},
+                                     {-64, -60},     {80, 75},         {75, 65}};
   static const uint32_t scales[][2] = {{0x7F7FFFFF, 0x40000000}, {1, 1},
                                        {0x00400000, 0x3F000000}, {0x7F7FFFFF, 1},
                                        {0x1F800001, 0x20000001}, {0x00800000, 0x3F7FFFFF}};
@@ -111,8 +114,9 @@ static float special_or_gaussian(check_random_t *random, int i) {
   return ufp4_f32_value(fixture_number(random, i % 2 ? FIXTURE_GAUSSIAN : FIXTURE_WILD));
 }
 
-static const uint32_t alphas[] = {0x3F800000, 0x40000000, 0x3EAAAAAB, 0x00000000, 0x80000000, 0x7F800000, 0xFF800000,
-                                  0x7FC00000, 0xFFFFFFFF, 0x00000001, 0x7F7FFFFF, 0xBF800000, 0x1F800000, 0x3F7FFFFF};
+static const uint32_t alphas[] = {0x3F800000, 0x40000000, 0x3EAAAAAB, 0x00000000, 0x80000000,
+                                  0x7F800000, 0xFF800000, 0x7FC00000, 0xFFFFFFFF, 0x00000001,
+                                  0x7F7FFFFF, 0xBF800000, 0x1F800000, 0x3F7FFFFF};
 #define ALPHAS 14
 
 TEST(alpha_and_c) {
@@ -140,7 +144,8 @@ TEST(nv_starts_from_c) {
   for (int i = 0; i < LEGAL_GEMM_COUNT * 12; i++) {
     const legal_gemm_t what = legal_gemm_combination(i % LEGAL_GEMM_COUNT);
     if (!legal_gemm(&what) || what.contract != UFP4_CONTRACT_NV) continue;
-    pair_t p = pair_random(&random, i % LEGAL_GEMM_COUNT, (const int[3]){9, 10, 1 + 13 * (i / LEGAL_GEMM_COUNT)},
+    pair_t p = pair_random(&random, i % LEGAL_GEMM_COUNT,
+                           (const int[3]){9, 10, 1 + 13 * (i / LEGAL_GEMM_COUNT)},
                            i % 3 ? FIXTURE_SCALES_NEAR : FIXTURE_SCALES_ANY);
     if (what.scale == UFP4_SCALE_E4M3) p.a.exponent = 9, p.b.exponent = -9;
     float c[9 * 12];
@@ -171,7 +176,7 @@ TEST(nv_near_cancellation) {
   }
 }
 
-// --- Properties ------------------------------------------------------------------------------------------
+// --- Properties ---------------------------------------------------------------------------------
 
 /** D of a pair as it is, F32. */
 static void run(const pair_t *p, int threads, uint32_t *d) {
@@ -190,7 +195,8 @@ TEST(any_number_of_threads_gives_the_same_bits) {
     run(&p, 1, one);
     for (int threads = 0; threads < 40; threads += threads < 4 ? 1 : 11) {
       run(&p, threads, many);
-      for (int j = 0; j < 83 * 57; j++) check_bits(j, many[j], one[j], "%d threads, combination %d", threads, n);
+      for (int j = 0; j < 83 * 57; j++)
+        check_bits(j, many[j], one[j], "%d threads, combination %d", threads, n);
     }
     pair_free(&p);
   }
@@ -208,7 +214,8 @@ TEST(transposed_product_is_the_transpose) {
     p.a = p.b;
     p.b = a;
     run(&p, 1, e);
-    for (int j = 0; j < 13 * 22; j++) check_bits(j, e[j % 22 * 13 + j / 22], d[j], "combination %d", n);
+    for (int j = 0; j < 13 * 22; j++)
+      check_bits(j, e[j % 22 * 13 + j / 22], d[j], "combination %d", n);
     pair_free(&p);
   }
 }
@@ -231,15 +238,19 @@ TEST(small_integers_are_the_same_with_every_contract) {
   // Scales of one binade: nothing is rounded or truncated anywhere.
   check_random_t random = check_random();
   for (int i = 0; i < 5 * 20; i++) {
-    pair_t p = pair_random(&random, i % 5 == 2 ? 0 : i % 5, (const int[3]){7, 8, 300}, FIXTURE_SCALES_ANY);
+    pair_t p =
+        pair_random(&random, i % 5 == 2 ? 0 : i % 5, (const int[3]){7, 8, 300}, FIXTURE_SCALES_ANY);
     uint32_t d[3][56];
-    for (int64_t j = 0; j < 7 * p.a.blocks; j++) p.a.scales[j] = (uint8_t)(0x38 + 8 * check_below(&random, 2));
-    for (int64_t j = 0; j < 8 * p.b.blocks; j++) p.b.scales[j] = (uint8_t)(0x30 + 8 * check_below(&random, 2));
+    for (int64_t j = 0; j < 7 * p.a.blocks; j++)
+      p.a.scales[j] = (uint8_t)(0x38 + 8 * check_below(&random, 2));
+    for (int64_t j = 0; j < 8 * p.b.blocks; j++)
+      p.b.scales[j] = (uint8_t)(0x30 + 8 * check_below(&random, 2));
     for (int c = 0; c < 3; c++) {
       p.what.contract = (ufp4_contract_t)c;
       run(&p, 1, d[c]);
     }
-    for (int j = 0; j < 56; j++) check_bits(j, d[1][j], d[0][j], "fp32"), check_bits(j, d[2][j], d[0][j], "nv");
+    for (int j = 0; j < 56; j++)
+      check_bits(j, d[1][j], d[0][j], "fp32"), check_bits(j, d[2][j], d[0][j], "nv");
     pair_free(&p);
   }
 }
@@ -255,12 +266,14 @@ TEST(trailing_zero_blocks_change_nothing) {
     uint32_t d[30], e[30];
     for (int s = 0; s < 2; s++) {
       memset(to[s]->codes, 0, (size_t)(to[s]->rows * to[s]->blocks * 8));
-      for (int64_t i = 0; i < to[s]->rows * to[s]->scale_blocks; i++) fixture_set_scale(to[s], i, 0);
+      for (int64_t i = 0; i < to[s]->rows * to[s]->scale_blocks; i++)
+        fixture_set_scale(to[s], i, 0);
       for (int64_t r = 0; r < from[s]->rows; r++) {
         memcpy(to[s]->codes + r * to[s]->blocks * 8, from[s]->codes + r * from[s]->blocks * 8,
                (size_t)from[s]->blocks * 8);
         for (int64_t i = 0; i < from[s]->scale_blocks; i++)
-          fixture_set_scale(to[s], r * to[s]->scale_blocks + i, fixture_scale(from[s], r * from[s]->scale_blocks + i));
+          fixture_set_scale(to[s], r * to[s]->scale_blocks + i,
+                            fixture_scale(from[s], r * from[s]->scale_blocks + i));
       }
     }
     run(&p, 1, d);

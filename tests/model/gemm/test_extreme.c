@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contracts fp32 and nv where they go wrong first, worked by hand: zeros, overflow, NaN, order, alignment.
+// The contracts fp32 and nv where they go wrong first, worked by hand: zeros, overflow, NaN, order,
+// alignment.
 #include <stdlib.h>
 
 #include "pair.h"
@@ -23,7 +24,8 @@ static void set_block(ufp4_operand_t *operand, int64_t i, uint8_t code, uint32_t
 
 /** D of two operands of one row, by the reference model too; frees them. */
 static uint32_t product(ufp4_operand_t a, ufp4_operand_t b, ufp4_contract_t contract, float alpha) {
-  const ufp4_gemm_t how = {.contract = contract, .d_dtype = UFP4_DTYPE_F32, .alpha = alpha, .kernel = fixture_kernel()};
+  const ufp4_gemm_t how = {
+      .contract = contract, .d_dtype = UFP4_DTYPE_F32, .alpha = alpha, .kernel = fixture_kernel()};
   pair_t p = {.a = a, .b = b};
   uint32_t d = 0;
   pair_check(0, &p, &how);
@@ -33,10 +35,11 @@ static uint32_t product(ufp4_operand_t a, ufp4_operand_t b, ufp4_contract_t cont
 }
 
 /** Two blocks of one product each: 1 * code with scales a and b. */
-static uint32_t two_blocks(ufp4_scale_t scale, ufp4_contract_t contract, const uint8_t codes[2], const uint32_t a[2],
-                           const uint32_t b[2]) {
+static uint32_t two_blocks(ufp4_scale_t scale, ufp4_contract_t contract, const uint8_t codes[2],
+                           const uint32_t a[2], const uint32_t b[2]) {
   const int width = ufp4_scale_block(scale);
-  ufp4_operand_t x = blank(UFP4_ELEM_E2M1, scale, 2 * width), y = blank(UFP4_ELEM_E2M1, scale, 2 * width);
+  ufp4_operand_t x = blank(UFP4_ELEM_E2M1, scale, 2 * width),
+                 y = blank(UFP4_ELEM_E2M1, scale, 2 * width);
   for (int i = 0; i < 2; i++) {
     set_block(&x, i, codes[i], a[i]);
     set_block(&y, i, codes[i] == 0 ? 0 : 2, b[i]);
@@ -65,8 +68,14 @@ TEST(extremes_worked) {
       {UFP4_SCALE_E8M0, UFP4_CONTRACT_FP32, {2, 10}, {254, 254}, {254, 254}, 0x7F800000},
       {UFP4_SCALE_E8M0, UFP4_CONTRACT_NV, {2, 10}, {254, 254}, {254, 254}, 0x00000000},
       {UFP4_SCALE_E8M0, UFP4_CONTRACT_NV, {10, 0}, {254, 0}, {254, 0}, 0xFF800000},
-      // FP32 scales: Inf - Inf; Inf * 0; a scale product that underflows before the dot could lift it.
-      {UFP4_SCALE_FP32, UFP4_CONTRACT_FP32, {2, 10}, {0x7F7FFFFF, 0x7F7FFFFF}, {0x7F7FFFFF, 0x7F7FFFFF}, NAN_F32},
+      // FP32 scales: Inf - Inf; Inf * 0; a scale product that underflows before the dot could lift
+      // it.
+      {UFP4_SCALE_FP32,
+       UFP4_CONTRACT_FP32,
+       {2, 10},
+       {0x7F7FFFFF, 0x7F7FFFFF},
+       {0x7F7FFFFF, 0x7F7FFFFF},
+       NAN_F32},
       {UFP4_SCALE_FP32, UFP4_CONTRACT_FP32, {0, 0}, {0x7F7FFFFF, 0}, {0x7F7FFFFF, 0}, NAN_F32},
       {UFP4_SCALE_FP32, UFP4_CONTRACT_FP32, {7, 0}, {1, 0}, {0x3E800000, 0}, 0x00000000},
       {UFP4_SCALE_FP32, UFP4_CONTRACT_FP32, {7, 0}, {3, 0}, {0x3F000000, 0}, 0x0000000C},
@@ -75,17 +84,23 @@ TEST(extremes_worked) {
       {UFP4_SCALE_E4M3, UFP4_CONTRACT_NV, {0, 2}, {0xFF, 0x38}, {0x38, 0x38}, NAN_NV},
       {UFP4_SCALE_E8M0, UFP4_CONTRACT_FP32, {2, 0}, {127, 127}, {127, 0xFF}, NAN_F32},
       {UFP4_SCALE_E8M0, UFP4_CONTRACT_NV, {2, 0}, {127, 127}, {127, 0xFF}, NAN_NV},
-      {UFP4_SCALE_FP32, UFP4_CONTRACT_FP32, {2, 0}, {0x3F800000, 0xFFC00001}, {0x3F800000, 0}, NAN_F32},
+      {UFP4_SCALE_FP32,
+       UFP4_CONTRACT_FP32,
+       {2, 0},
+       {0x3F800000, 0xFFC00001},
+       {0x3F800000, 0},
+       NAN_F32},
   };
   for (int i = 0; i < (int)(sizeof table / sizeof table[0]); i++) {
-    check_bits(i, two_blocks(table[i].scale, table[i].contract, table[i].codes, table[i].a, table[i].b), table[i].want,
-               "scale %u, contract %u", table[i].scale, table[i].contract);
+    check_bits(
+        i, two_blocks(table[i].scale, table[i].contract, table[i].codes, table[i].a, table[i].b),
+        table[i].want, "scale %u, contract %u", table[i].scale, table[i].contract);
   }
 }
 
 TEST(nv_alignment_worked) {
-  // One product, 1 * 1 or -1 * 1, and C; the cut is 35 places under the largest exponent, that of a subnormal number or
-  // scale being the one of the smallest normal.
+  // One product, 1 * 1 or -1 * 1, and C; the cut is 35 places under the largest exponent, that of a
+  // subnormal number or scale being the one of the smallest normal.
   static const struct {
     ufp4_scale_t scale;
     uint8_t code;
@@ -99,17 +114,22 @@ TEST(nv_alignment_worked) {
       {UFP4_SCALE_E8M0, 2, 127, 127, 0xAD800000, 0x3F800000},  // 1 - 2^-36
       {UFP4_SCALE_E4M3, 2, 0x38, 0x38, 0xAE000000, 0x3F7FFFFF},
       {UFP4_SCALE_E4M3, 2, 0x38, 0x38, 0xAD800000, 0x3F800000},
-      {UFP4_SCALE_E4M3, 2, 0x01, 0x01, 0xA8000000, 0x367FFFFF},  // 2^-18 - 2^-47: both scales subnormal
-      {UFP4_SCALE_E4M3, 2, 0x01, 0x01, 0xA7800000, 0x36800000},  // 2^-48 is under the cut at 2^(-6 - 6 - 35)
-      {UFP4_SCALE_E4M3, 2, 0x08, 0x01, 0xA7800000, 0x38000000},  // 2^-15, and the smallest normal scale has -6 too
-      {UFP4_SCALE_E4M3, 0, 0x78, 0x78, 0x35800000, 0x00000000},  // a zero dot aligns too: 2^-20 is under the cut at
-                                                                 // 2^-19
+      {UFP4_SCALE_E4M3, 2, 0x01, 0x01, 0xA8000000,
+       0x367FFFFF},  // 2^-18 - 2^-47: both scales subnormal
+      {UFP4_SCALE_E4M3, 2, 0x01, 0x01, 0xA7800000,
+       0x36800000},  // 2^-48 is under the cut at 2^(-6 - 6 - 35)
+      {UFP4_SCALE_E4M3, 2, 0x08, 0x01, 0xA7800000,
+       0x38000000},  // 2^-15, and the smallest normal scale has -6 too
+      {UFP4_SCALE_E4M3, 0, 0x78, 0x78, 0x35800000, 0x00000000},  // a zero dot aligns too: 2^-20 is
+                                                                 // under the cut at 2^-19
       {UFP4_SCALE_E4M3, 0, 0x78, 0x78, 0x36000000, 0x36000000},
   };
   for (int i = 0; i < (int)(sizeof table / sizeof table[0]); i++) {
-    ufp4_operand_t a = blank(UFP4_ELEM_E2M1, table[i].scale, 16), b = blank(UFP4_ELEM_E2M1, table[i].scale, 16);
+    ufp4_operand_t a = blank(UFP4_ELEM_E2M1, table[i].scale, 16),
+                   b = blank(UFP4_ELEM_E2M1, table[i].scale, 16);
     const float c = ufp4_f32_value(table[i].c);
-    const ufp4_gemm_t how = {.contract = UFP4_CONTRACT_NV, .d_dtype = UFP4_DTYPE_F32, .alpha = 1, .c = &c, .c_ld = 1};
+    const ufp4_gemm_t how = {
+        .contract = UFP4_CONTRACT_NV, .d_dtype = UFP4_DTYPE_F32, .alpha = 1, .c = &c, .c_ld = 1};
     set_block(&a, 0, table[i].code, table[i].a);
     set_block(&b, 0, 2, table[i].b);
     pair_t p = {.a = a, .b = b};
@@ -124,19 +144,22 @@ TEST(nv_alignment_worked) {
 TEST(fp32_rounds_in_increasing_k) {
   // 2^24 + 1 + 1: each 1 is a tie to even and lost; 1 + 1 + 2^24 keeps both.
   for (int big = 0; big < 3; big++) {
-    ufp4_operand_t a = blank(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, 48), b = blank(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, 48);
+    ufp4_operand_t a = blank(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, 48),
+                   b = blank(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, 48);
     for (int i = 0; i < 3; i++) {
       const int large = i == big;
       set_block(&a, i, 2, large ? 0x78 : 0x38);
       set_block(&b, i, 2, large ? 0x78 : 0x08);
       if (!large) a.codes[8 * i] = 1, b.scales[i] = 0x01;  // 0.5 * 2^-9 = 2^-10
     }
-    // 2^16 + 2^-10 + 2^-10: 26 places apart, so the small ones are lost after the large one, and kept by none.
+    // 2^16 + 2^-10 + 2^-10: 26 places apart, so the small ones are lost after the large one, and
+    // kept by none.
     const uint32_t want = reference_f32_round(0, 1, 16);
     check_bits(big, product(a, b, UFP4_CONTRACT_FP32, 1), want, "large block %d", big);
   }
   for (int big = 0; big < 3; big++) {
-    ufp4_operand_t a = blank(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, 48), b = blank(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, 48);
+    ufp4_operand_t a = blank(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, 48),
+                   b = blank(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, 48);
     for (int i = 0; i < 3; i++) {
       set_block(&a, i, 2, i == big ? 0x78 : 0x38);
       set_block(&b, i, 2, i == big ? 0x78 : 0x02);  // 2^16 and 2^-8, half of the last place
@@ -149,10 +172,12 @@ TEST(fp32_rounds_in_increasing_k) {
 TEST(nan_of_nv_survives_scaling) {
   static const uint32_t scalings[] = {0x40000000, 0x00000000, 0x7FC00000, 0xFF800000};
   for (int i = 0; i < 4; i++) {
-    ufp4_operand_t a = blank(UFP4_ELEM_E2M1, UFP4_SCALE_NVFP4, 16), b = blank(UFP4_ELEM_E2M1, UFP4_SCALE_NVFP4, 16);
+    ufp4_operand_t a = blank(UFP4_ELEM_E2M1, UFP4_SCALE_NVFP4, 16),
+                   b = blank(UFP4_ELEM_E2M1, UFP4_SCALE_NVFP4, 16);
     a.scales[0] = 0x7F;
     a.tensor_scale = b.tensor_scale = 0.25f;
-    check_bits(i, product(a, b, UFP4_CONTRACT_NV, ufp4_f32_value(scalings[i])), NAN_NV, "alpha %08x", scalings[i]);
+    check_bits(i, product(a, b, UFP4_CONTRACT_NV, ufp4_f32_value(scalings[i])), NAN_NV,
+               "alpha %08x", scalings[i]);
   }
 }
 
@@ -160,8 +185,10 @@ TEST(nan_made_after_nv_is_nv_s_too) {
   // The accumulator is a number; only alpha makes the NaN.
   static const uint32_t scalings[] = {0x7FC00000, 0xFFFFFFFF, 0x7F800000, 0xFF800000};
   for (int i = 0; i < 4; i++) {
-    ufp4_operand_t a = blank(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, 16), b = blank(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, 16);
-    check_bits(i, product(a, b, UFP4_CONTRACT_NV, ufp4_f32_value(scalings[i])), NAN_NV, "0 times %08x", scalings[i]);
+    ufp4_operand_t a = blank(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, 16),
+                   b = blank(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, 16);
+    check_bits(i, product(a, b, UFP4_CONTRACT_NV, ufp4_f32_value(scalings[i])), NAN_NV,
+               "0 times %08x", scalings[i]);
   }
 }
 

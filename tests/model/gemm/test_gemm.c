@@ -10,9 +10,10 @@
 static const ufp4_elem_t elems[] = {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2, UFP4_ELEM_INT4};
 
 /** M, N, K around every size at which a blocked implementation changes its path. */
-static const int shapes[][3] = {{1, 1, 1},    {1, 1, 16},    {2, 3, 17},   {16, 16, 16}, {17, 15, 33},  {5, 64, 47},
-                                {64, 5, 129}, {33, 47, 130}, {1, 100, 31}, {100, 1, 31}, {31, 33, 256}, {65, 63, 65},
-                                {3, 5, 1040}, {8, 4, 15},    {4, 16, 48},  {129, 20, 8}};
+static const int shapes[][3] = {{1, 1, 1},    {1, 1, 16},   {2, 3, 17},    {16, 16, 16},
+                                {17, 15, 33}, {5, 64, 47},  {64, 5, 129},  {33, 47, 130},
+                                {1, 100, 31}, {100, 1, 31}, {31, 33, 256}, {65, 63, 65},
+                                {3, 5, 1040}, {8, 4, 15},   {4, 16, 48},   {129, 20, 8}};
 #define SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
 
 static void sweep(ufp4_dtype_t dtype, fixture_scales_t scales) {
@@ -97,9 +98,10 @@ TEST(every_product_of_codes) {
     const ufp4_gemm_t how = exact_plain(UFP4_DTYPE_I64);
     ufp4_gemm(&p.a, &p.b, &how, d, 16);
     for (int i = 0; i < 256; i++) {
-      const int want =
-          reference_elem_quanta(p.reference_a.elem, (unsigned)i / 16) * reference_elem_quanta(p.reference_b.elem, (unsigned)i % 16);
-      check_bits(i, (uint64_t)d[i], (uint64_t)want, "formats %d, codes %x and %x", formats, i / 16, i % 16);
+      const int want = reference_elem_quanta(p.reference_a.elem, (unsigned)i / 16) *
+                       reference_elem_quanta(p.reference_b.elem, (unsigned)i % 16);
+      check_bits(i, (uint64_t)d[i], (uint64_t)want, "formats %d, codes %x and %x", formats, i / 16,
+                 i % 16);
     }
     exact_pair_free(&p);
   }
@@ -118,14 +120,16 @@ TEST(every_product_of_scales) {
   const ufp4_gemm_t how = exact_plain(UFP4_DTYPE_I64);
   ufp4_gemm(&p.a, &p.b, &how, d, 256);
   for (int i = 0; i < 256 * 256; i++) {
-    const int64_t x = reference_e4m3_units((uint8_t)(i / 256)), y = reference_e4m3_units((uint8_t)(i % 256));
-    check_bits(i, (uint64_t)d[i], (uint64_t)(x < 0 || y < 0 ? INT64_MIN : x * y), "scales %02x and %02x", i / 256,
-               i % 256);
+    const int64_t x = reference_e4m3_units((uint8_t)(i / 256)),
+                  y = reference_e4m3_units((uint8_t)(i % 256));
+    check_bits(i, (uint64_t)d[i], (uint64_t)(x < 0 || y < 0 ? INT64_MIN : x * y),
+               "scales %02x and %02x", i / 256, i % 256);
   }
   exact_pair_free(&p);
 }
 
-/** A and B whose second half is the negative of A's first half against the same B: every sum is zero. */
+/** A and B whose second half is the negative of A's first half against the same B: every sum is
+ * zero. */
 TEST(cancelling_sums_are_plus_zero) {
   check_random_t random = check_random();
   for (int i = 0; i < 60; i++) {
@@ -151,8 +155,9 @@ TEST(cancelling_sums_are_plus_zero) {
 }
 
 TEST(exponents_at_their_ends) {
-  static const int table[][2] = {{0, 0},   {-121, -121}, {162, 162}, {32767, 32767}, {-32768, -32768}, {-32768, 32767},
-                                 {70, 70}, {80, 75},     {75, 65},   {-60, -70},     {-64, -64},       {-40, -40}};
+  static const int table[][2] = {{0, 0},           {-121, -121},    {162, 162}, {32767, 32767},
+                                 {-32768, -32768}, {-32768, 32767}, {70, 70},   {80, 75},
+                                 {75, 65},         {-60, -70},      {-64, -64}, {-40, -40}};
   check_random_t random = check_random();
   for (int i = 0; i < 12 * 9; i++) {
     exact_pair_t p = exact_pair(&random, i % 9, (const int[3]){13, 11, 40}, FIXTURE_SCALES_ANY);
@@ -172,12 +177,13 @@ static float special_or_gaussian(check_random_t *random, int i) {
 }
 
 TEST(alpha_and_c) {
-  static const uint32_t alphas[] = {0x3F800000, 0x40000000, 0x3EAAAAAB, 0x00000000, 0x80000000, 0x7F800000, 0xFF800000,
-                                    0x7FC00000, 0xFFFFFFFF, 0x00000001, 0x7F7FFFFF, 0xBF800000, 0x1F800000, 0x3F7FFFFF};
+  static const uint32_t alphas[] = {0x3F800000, 0x40000000, 0x3EAAAAAB, 0x00000000, 0x80000000,
+                                    0x7F800000, 0xFF800000, 0x7FC00000, 0xFFFFFFFF, 0x00000001,
+                                    0x7F7FFFFF, 0xBF800000, 0x1F800000, 0x3F7FFFFF};
   check_random_t random = check_random();
   for (int i = 0; i < 14 * 36; i++) {
-    exact_pair_t p =
-        exact_pair(&random, i % 9, (const int[3]){6, 10, 40}, i % 7 ? FIXTURE_SCALES_ANY : FIXTURE_SCALES_NAN);
+    exact_pair_t p = exact_pair(&random, i % 9, (const int[3]){6, 10, 40},
+                                i % 7 ? FIXTURE_SCALES_ANY : FIXTURE_SCALES_NAN);
     const int t = i % 3 == 0 ? (int)check_below(&random, 160) - 80 : 8;
     exact_set_exponents(&p, t, t);
     float c[6 * 12];
@@ -210,12 +216,13 @@ TEST(c_that_cancels_is_plus_zero) {
 TEST(accumulate_adds_before_rounding) {
   check_random_t random = check_random();
   for (int i = 0; i < 9 * 12; i++) {
-    exact_pair_t p =
-        exact_pair(&random, i % 9, (const int[3]){7, 9, 35}, i % 5 ? FIXTURE_SCALES_ANY : FIXTURE_SCALES_NAN);
+    exact_pair_t p = exact_pair(&random, i % 9, (const int[3]){7, 9, 35},
+                                i % 5 ? FIXTURE_SCALES_ANY : FIXTURE_SCALES_NAN);
     int64_t start[7 * 10];
     for (int j = 0; j < 70; j++) {
-      start[j] =
-          check_below(&random, 9) == 0 ? UFP4_I64_NAN : (int64_t)(check_next(&random) >> check_below(&random, 63) >> 2);
+      start[j] = check_below(&random, 9) == 0
+                     ? UFP4_I64_NAN
+                     : (int64_t)(check_next(&random) >> check_below(&random, 63) >> 2);
     }
     ufp4_gemm_t how = exact_plain((ufp4_dtype_t)(i / 9 % 3));
     how.accumulate = start;
@@ -226,16 +233,18 @@ TEST(accumulate_adds_before_rounding) {
   }
 }
 
-/** A sum that stands half-way between two FP32 numbers, or two BF16 numbers, or one unit beside that. */
+/** A sum that stands half-way between two FP32 numbers, or two BF16 numbers, or one unit beside
+ * that. */
 static int64_t sum_near_tie(check_random_t *random, int bits) {
   const int64_t odd = (int64_t)(check_next(random) >> (64 - bits)) | 1 | 1 << (bits - 1);
-  const int64_t sum = (odd << check_below(random, (uint32_t)(63 - bits))) + (int64_t)check_below(random, 3) - 1;
+  const int64_t sum =
+      (odd << check_below(random, (uint32_t)(63 - bits))) + (int64_t)check_below(random, 3) - 1;
   return check_below(random, 2) ? -sum : sum;
 }
 
 TEST(sums_around_ties_are_rounded_once) {
-  // Zero operands: D is the rounded sum that came in. BF16 goes through FP32, and must, where the unit beside a tie is
-  // lost.
+  // Zero operands: D is the rounded sum that came in. BF16 goes through FP32, and must, where the
+  // unit beside a tie is lost.
   check_random_t random = check_random();
   for (int i = 0; i < 9 * 60; i++) {
     exact_pair_t p = exact_pair(&random, i % 9, (const int[3]){9, 40, 16}, FIXTURE_SCALES_ANY);
@@ -260,7 +269,8 @@ static ufp4_operand_t slice(const ufp4_operand_t *in, int64_t first, int64_t cou
   if (ufp4_operand_create(in->elem, in->rows, 16 * count, &out) != UFP4_OK) abort();
   out.exponent = in->exponent;
   for (int64_t r = 0; r < in->rows; r++) {
-    memcpy(out.codes + r * count * 8, in->codes + (r * in->blocks + first) * 8, (size_t)(count * 8));
+    memcpy(out.codes + r * count * 8, in->codes + (r * in->blocks + first) * 8,
+           (size_t)(count * 8));
     memcpy(out.scales + r * count, in->scales + r * in->blocks + first, (size_t)count);
   }
   return out;
@@ -270,8 +280,8 @@ static ufp4_operand_t slice(const ufp4_operand_t *in, int64_t first, int64_t cou
 #define SPLIT_N 18
 
 /** The sums of blocks [first, first + count), added to those in @p sums. */
-static void accumulate_part(const exact_pair_t *p, int64_t first, int64_t count, ufp4_dtype_t dtype, const int64_t *in,
-                            void *out) {
+static void accumulate_part(const exact_pair_t *p, int64_t first, int64_t count, ufp4_dtype_t dtype,
+                            const int64_t *in, void *out) {
   ufp4_operand_t a = slice(&p->a, first, count), b = slice(&p->b, first, count);
   ufp4_gemm_t how = exact_plain(dtype);
   how.accumulate = in;
@@ -301,7 +311,8 @@ TEST(any_split_of_k_gives_the_same_bits) {
       memcpy(sums, next, sizeof sums);
     }
     accumulate_part(&p, 0, last, UFP4_DTYPE_F32, sums, split);
-    for (int j = 0; j < SPLIT_M * SPLIT_N; j++) check_bits(j, split[j], whole[j], "case %d, %d blocks", i, blocks);
+    for (int j = 0; j < SPLIT_M * SPLIT_N; j++)
+      check_bits(j, split[j], whole[j], "case %d, %d blocks", i, blocks);
     exact_pair_free(&p);
   }
 }
@@ -363,7 +374,8 @@ TEST(sign_of_a_scale_byte_is_ignored) {
 }
 
 SLOW_TEST(largest_k_of_largest_operands) {
-  // 2^20 products of 144 * 448^2 in units of 2^-20: 2^16 blocks of 2304 * (448 * 2^9)^2, 2^62.8, still fits.
+  // 2^20 products of 144 * 448^2 in units of 2^-20: 2^16 blocks of 2304 * (448 * 2^9)^2, 2^62.8,
+  // still fits.
   const int shape[3] = {2, 3, UFP4_MAX_DIM};
   check_random_t random = check_random();
   for (int formats = 0; formats < 9; formats += 4) {
@@ -408,38 +420,44 @@ TEST(uniform_formats_give_the_same_product) {
                                    .round = (ufp4_round_t)(i / 2 % 2),
                                    .scale_round = (ufp4_scale_round_t)(i / 4 % 2),
                                    .seed = 5};
-      if (ufp4_quantize(&mx, &how, &q[f][0]) != UFP4_OK || ufp4_quantize(&mw, &how, &q[f][1]) != UFP4_OK) abort();
+      if (ufp4_quantize(&mx, &how, &q[f][0]) != UFP4_OK ||
+          ufp4_quantize(&mw, &how, &q[f][1]) != UFP4_OK)
+        abort();
       const ufp4_gemm_t gemm = exact_plain(UFP4_DTYPE_F32);
       ufp4_gemm(&q[f][0], &q[f][1], &gemm, d[f], 30);
     }
     check_bits(i, (uint64_t)q[1][1].exponent, (uint64_t)(q[0][1].exponent + 2), "t of W");
-    for (int j = 0; j < 30 * 4; j++) check_bits(j, q[1][1].scales[j], q[0][1].scales[j], "scale of W");
+    for (int j = 0; j < 30 * 4; j++)
+      check_bits(j, q[1][1].scales[j], q[0][1].scales[j], "scale of W");
     for (int j = 0; j < 600; j++) check_bits(j, d[1][j], d[0][j], "D, case %d", i);
     for (int f = 0; f < 4; f++) ufp4_operand_free(&q[f / 2][f % 2]);
   }
 }
 
 TEST(rht_on_both_operands_keeps_the_product) {
-  // Rows that are multiples of a Hadamard row transform to a single element; a multiple of qmax makes scale and code
-  // exact. So quantizing loses nothing, and D is the product of the tensors as they were: -2 * 16 * size^2 where i = j,
-  // else 0.
+  // Rows that are multiples of a Hadamard row transform to a single element; a multiple of qmax
+  // makes scale and code exact. So quantizing loses nothing, and D is the product of the tensors as
+  // they were: -2 * 16 * size^2 where i = j, else 0.
   static const float size[3] = {3, 7, 7};
   static float x[16 * 16], w[16 * 16];
   for (int f = 0; f < 3; f++) {
     for (int i = 0; i < 256; i++) {
-      const int negative = __builtin_parity((unsigned)(i / 16) & (unsigned)(i % 16)) ^ (0xD7E8 >> (i % 16) & 1);
+      const int negative =
+          __builtin_parity((unsigned)(i / 16) & (unsigned)(i % 16)) ^ (0xD7E8 >> (i % 16) & 1);
       x[i] = negative ? -size[f] : size[f];
       w[i] = -2 * x[i];
     }
     const ufp4_matrix_t mx = {UFP4_DTYPE_F32, 16, 16, 16, x}, mw = {UFP4_DTYPE_F32, 16, 16, 16, w};
     const ufp4_quantize_t how = {.elem = elems[f], .rht = 1, .rht_mask = 0xD7E8};
     ufp4_operand_t qx, qw;
-    if (ufp4_quantize(&mx, &how, &qx) != UFP4_OK || ufp4_quantize(&mw, &how, &qw) != UFP4_OK) abort();
+    if (ufp4_quantize(&mx, &how, &qx) != UFP4_OK || ufp4_quantize(&mw, &how, &qw) != UFP4_OK)
+      abort();
     uint32_t d[256];
     const ufp4_gemm_t gemm = exact_plain(UFP4_DTYPE_F32);
     ufp4_gemm(&qx, &qw, &gemm, d, 16);
     for (int i = 0; i < 256; i++) {
-      check_bits(i, d[i], i / 16 == i % 16 ? ufp4_f32_bits(-32 * size[f] * size[f]) : 0, "elem %d", f);
+      check_bits(i, d[i], i / 16 == i % 16 ? ufp4_f32_bits(-32 * size[f] * size[f]) : 0, "elem %d",
+                 f);
     }
     ufp4_operand_free(&qx);
     ufp4_operand_free(&qw);

@@ -25,8 +25,8 @@ static void call_free(call_t *c) {
   ufp4_operand_free(&c->b);
 }
 
-static void check_refused(int64_t index, const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how,
-                          int64_t ld, const char *what) {
+static void check_refused(int64_t index, const ufp4_operand_t *a, const ufp4_operand_t *b,
+                          const ufp4_gemm_t *how, int64_t ld, const char *what) {
   uint64_t d[64], before[64];
   memset(d, 0xA5, sizeof d);
   memcpy(before, d, sizeof d);
@@ -139,7 +139,8 @@ TEST(rejects_short_rows_of_c) {
   call_t c = call();
   static const float matrix[64];
   c.how.c = matrix;
-  for (c.how.c_ld = -1; c.how.c_ld < 5; c.how.c_ld++) check_refused(c.how.c_ld, &c.a, &c.b, &c.how, c.ld, "ld of C");
+  for (c.how.c_ld = -1; c.how.c_ld < 5; c.how.c_ld++)
+    check_refused(c.how.c_ld, &c.a, &c.b, &c.how, c.ld, "ld of C");
   call_free(&c);
 }
 

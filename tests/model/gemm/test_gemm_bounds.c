@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of the fast GEMMs with small bounds, drawn for each call: what else takes operands of hundreds of
-// megabytes, as several depths of K, panels of B that threads do not share, shares of A of one panel, is met by small
-// ones. This program has gemm/blocked.c for itself; the library's own is not linked.
+// The loops of the fast GEMMs with small bounds, drawn for each call: what else takes operands of
+// hundreds of megabytes, as several depths of K, panels of B that threads do not share, shares of A
+// of one panel, is met by small ones. This program has gemm/blocked.c for itself; the library's own
+// is not linked.
 #include <stdlib.h>
 #include <string.h>
 
 #include "pair.h"
 
-static struct { int64_t rows, cols, depth, near, stream, macs, shared; } bounds;
+static struct {
+  int64_t rows, cols, depth, near, stream, macs, shared;
+} bounds;
 #define MACRO_ROWS bounds.rows
 #define MACRO_COLS bounds.cols
 #define DEPTH_BLOCKS bounds.depth
@@ -51,13 +54,14 @@ static void check_equal(int64_t index, const pair_t *p, const ufp4_gemm_t *how) 
     return;
   }
   while (got[at] == want[at]) at++;
-  check_bits(
-      index, got[at], want[at],
-      "%lld x %lld x %lld, elems %u and %u, scale %u, dtype %u, kernel %u, threads %d, bounds %lld %lld %lld %lld "
-      "%lld %lld %lld: byte %zu (stride %d elements)",
-      (long long)p->a.rows, (long long)p->b.rows, (long long)p->a.cols, p->a.elem, p->b.elem, p->a.scale, how->d_dtype,
-      how->kernel, how->threads, (long long)bounds.rows, (long long)bounds.cols, (long long)bounds.depth,
-      (long long)bounds.near, (long long)bounds.stream, (long long)bounds.macs, (long long)bounds.shared, at, LD);
+  check_bits(index, got[at], want[at],
+             "%lld x %lld x %lld, elems %u and %u, scale %u, dtype %u, kernel %u, threads %d, "
+             "bounds %lld %lld %lld %lld "
+             "%lld %lld %lld: byte %zu (stride %d elements)",
+             (long long)p->a.rows, (long long)p->b.rows, (long long)p->a.cols, p->a.elem, p->b.elem,
+             p->a.scale, how->d_dtype, how->kernel, how->threads, (long long)bounds.rows,
+             (long long)bounds.cols, (long long)bounds.depth, (long long)bounds.near,
+             (long long)bounds.stream, (long long)bounds.macs, (long long)bounds.shared, at, LD);
 }
 
 /** One pair of operands by each kernel, with each number of threads, and other bounds each time. */
@@ -83,8 +87,10 @@ static void check_contract(ufp4_contract_t contract, int private, int count) {
     const int n = (int)check_below(&random, LEGAL_GEMM_COUNT);
     const legal_gemm_t c = legal_gemm_combination(n);
     if (!legal_gemm(&c) || c.contract != contract) continue;
-    const int shape[3] = {drawn_shape(&random, MOST), drawn_shape(&random, MOST), drawn_shape(&random, 3000)};
-    pair_t pair = pair_random(&random, n, shape, (fixture_scales_t)check_below(&random, FIXTURE_SCALES_COUNT));
+    const int shape[3] = {drawn_shape(&random, MOST), drawn_shape(&random, MOST),
+                          drawn_shape(&random, 3000)};
+    pair_t pair = pair_random(&random, n, shape,
+                              (fixture_scales_t)check_below(&random, FIXTURE_SCALES_COUNT));
     check_pair(&random, &pair, i++, private);
     pair_free(&pair);
   }

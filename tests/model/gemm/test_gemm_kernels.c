@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every GEMM kernel gives the bits of the portable one. The kernel is that of UFP4_KERNEL (unset: the fastest); the
-// portable one has the reference model as its witness (test_gemm.c), and so have all in the runs that CMakeLists.txt adds.
+// Every GEMM kernel gives the bits of the portable one. The kernel is that of UFP4_KERNEL (unset:
+// the fastest); the portable one has the reference model as its witness (test_gemm.c), and so have
+// all in the runs that CMakeLists.txt adds.
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 #include "kernels.h"
 #include "ufp4/format.h"
 
-// --- Operands ----------------------------------------------------------------------------------------
+// --- Operands -----------------------------------------------------------------------------------
 
 /** Which path a tile takes depends on its scales; each of these drives another mix of paths. */
 typedef enum {
@@ -55,13 +56,15 @@ static void fill_codes(check_random_t *random, int largest, ufp4_operand_t *out)
 
 static ufp4_operand_t operand(check_random_t *random, int64_t rows, int64_t cols, scales_t scales) {
   ufp4_operand_t out;
-  if (ufp4_operand_create((ufp4_elem_t)check_below(random, UFP4_ELEM_COUNT), rows, cols, &out) != UFP4_OK) abort();
+  if (ufp4_operand_create((ufp4_elem_t)check_below(random, UFP4_ELEM_COUNT), rows, cols, &out) !=
+      UFP4_OK)
+    abort();
   fill_codes(random, scales == SCALES_LARGEST, &out);
   for (int64_t i = 0; i < rows * out.blocks; i++) out.scales[i] = one_scale(random, scales);
   return out;
 }
 
-// --- Jobs --------------------------------------------------------------------------------------------
+// --- Jobs ---------------------------------------------------------------------------------------
 
 static ufp4_gemm_t plain(ufp4_dtype_t dtype) {
   return (ufp4_gemm_t){.contract = UFP4_CONTRACT_EXACT, .d_dtype = dtype, .alpha = 1};
@@ -71,16 +74,19 @@ static int64_t dimension(check_random_t *random, uint32_t usual, uint32_t rare) 
   return 1 + (int64_t)check_below(random, check_below(random, 4) == 0 ? rare : usual);
 }
 
-/** Everything drawn: shape, formats, scales, exponents, alpha, C, sums from outside, type, threads. */
+/** Everything drawn: shape, formats, scales, exponents, alpha, C, sums from outside, type, threads.
+ */
 static void check_drawn(check_random_t *random, int64_t index) {
-  const int64_t m = dimension(random, 40, 200), n = dimension(random, 40, 200), k = dimension(random, 300, 5000);
+  const int64_t m = dimension(random, 40, 200), n = dimension(random, 40, 200),
+                k = dimension(random, 300, 5000);
   ufp4_operand_t a = operand(random, m, k, (scales_t)check_below(random, SCALES_COUNT));
   ufp4_operand_t b = operand(random, n, k, (scales_t)check_below(random, SCALES_COUNT));
   float *c = malloc((size_t)(m * n) * sizeof *c);
   int64_t *earlier = malloc((size_t)(m * n) * sizeof *earlier);
   if (!c || !earlier) abort();
   for (int64_t i = 0; i < m * n; i++) {
-    c[i] = ufp4_f32_value(fixture_number(random, check_below(random, 20) ? FIXTURE_GAUSSIAN : FIXTURE_SPECIAL));
+    c[i] = ufp4_f32_value(
+        fixture_number(random, check_below(random, 20) ? FIXTURE_GAUSSIAN : FIXTURE_SPECIAL));
     earlier[i] = check_below(random, 100) ? (int64_t)check_next(random) >> 20 : UFP4_I64_NAN;
   }
   ufp4_gemm_t how = plain((ufp4_dtype_t)check_below(random, UFP4_DTYPE_COUNT));
@@ -98,7 +104,7 @@ static void check_drawn(check_random_t *random, int64_t index) {
   free(earlier);
 }
 
-// --- Properties --------------------------------------------------------------------------------------
+// --- Properties ---------------------------------------------------------------------------------
 
 TEST(any_job) {
   check_random_t random = check_random();
@@ -122,18 +128,21 @@ TEST(every_pair_of_scale_mixes) {
   }
 }
 
-/** All blocks of a row have scale byte @p high but one, which has @p low: relative to it the others are as large as can
- * be. */
+/** All blocks of a row have scale byte @p high but one, which has @p low: relative to it the others
+ * are as large as can be. */
 static void set_scales(ufp4_operand_t *x, uint8_t high, uint8_t low) {
-  for (int64_t i = 0; i < x->rows * x->blocks; i++) x->scales[i] = i % x->blocks == x->blocks / 2 ? low : high;
+  for (int64_t i = 0; i < x->rows * x->blocks; i++)
+    x->scales[i] = i % x->blocks == x->blocks / 2 ? low : high;
 }
 
-// The limits of the fast paths lie at products of scales of 2^15 and 2^26 and at sums of 2^31 and 2^42. With each pair
-// of ranges, the significands 8 and 15, and codes that all add up, they are met from both sides.
+// The limits of the fast paths lie at products of scales of 2^15 and 2^26 and at sums of 2^31 and
+// 2^42. With each pair of ranges, the significands 8 and 15, and codes that all add up, they are
+// met from both sides.
 static void check_ranges(int largest, int formats) {
   static const uint8_t significands[][2] = {{0, 0}, {7, 0}, {0, 7}, {7, 7}};
   check_random_t random = check_random();
-  ufp4_operand_t a = operand(&random, 9, 512, SCALES_NEAR), b = operand(&random, 18, 512, SCALES_NEAR);
+  ufp4_operand_t a = operand(&random, 9, 512, SCALES_NEAR),
+                 b = operand(&random, 18, 512, SCALES_NEAR);
   a.elem = (ufp4_elem_t)(formats % 3);
   b.elem = (ufp4_elem_t)(formats / 3);
   fill_codes(&random, largest, &a);
@@ -164,10 +173,12 @@ static void set_pair(ufp4_operand_t *x, int byte) {
   }
 }
 
-// The limit of 2^15 where one pair of blocks alone is beyond it, and multiplied in another way than the others.
+// The limit of 2^15 where one pair of blocks alone is beyond it, and multiplied in another way than
+// the others.
 TEST(limits_of_one_pair_of_blocks) {
   check_random_t random = check_random();
-  ufp4_operand_t a = operand(&random, 9, 512, SCALES_NEAR), b = operand(&random, 18, 512, SCALES_NEAR);
+  ufp4_operand_t a = operand(&random, 9, 512, SCALES_NEAR),
+                 b = operand(&random, 18, 512, SCALES_NEAR);
   const ufp4_gemm_t how = plain(UFP4_DTYPE_I64);
   for (int i = 0; i < 2 * 15 * 15 * 4; i++) {
     const int codes = i / 900, exponent_a = 1 + i / 60 % 15, exponent_b = 1 + i / 4 % 15;
@@ -189,13 +200,16 @@ static void largest_rows(check_random_t *random, ufp4_operand_t *b) {
   for (int64_t j = 0; j < b->rows; j++) {
     const int64_t half = b->rows / 2, used = 1 + j % half * b->blocks / half;
     memset(b->scales + j * b->blocks + used, 0, (size_t)(b->blocks - used));
-    if (j >= half) memset(b->codes + j * b->blocks * 8, b->elem == UFP4_ELEM_INT4 ? 0x77 : 0xFF, (size_t)b->blocks * 8);
+    if (j >= half)
+      memset(b->codes + j * b->blocks * 8, b->elem == UFP4_ELEM_INT4 ? 0x77 : 0xFF,
+             (size_t)b->blocks * 8);
   }
 }
 
 TEST(largest_sums) {
   check_random_t random = check_random();
-  ufp4_operand_t a = operand(&random, 9, 6000, SCALES_LARGEST), b = operand(&random, 144, 6000, SCALES_LARGEST);
+  ufp4_operand_t a = operand(&random, 9, 6000, SCALES_LARGEST),
+                 b = operand(&random, 144, 6000, SCALES_LARGEST);
   for (int i = 0; i < UFP4_DTYPE_COUNT * UFP4_ELEM_COUNT; i++) {
     a.elem = b.elem = (ufp4_elem_t)(i % UFP4_ELEM_COUNT);
     fill_codes(&random, 1, &a);
@@ -209,7 +223,8 @@ TEST(largest_sums) {
 
 TEST(results_of_every_magnitude) {
   check_random_t random = check_random();
-  ufp4_operand_t a = operand(&random, 9, 16, SCALES_NEAR), b = operand(&random, 17, 16, SCALES_SUBNORMAL);
+  ufp4_operand_t a = operand(&random, 9, 16, SCALES_NEAR),
+                 b = operand(&random, 17, 16, SCALES_SUBNORMAL);
   for (int i = 0; i < 2 * 400; i++) {
     a.exponent = i / 2 - 200;
     const ufp4_gemm_t how = plain(i % 2 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16);
@@ -221,12 +236,14 @@ TEST(results_of_every_magnitude) {
 
 TEST(sums_that_wrap_to_nan) {
   check_random_t random = check_random();
-  ufp4_operand_t a = operand(&random, 8, 64, SCALES_NEAR), b = operand(&random, 32, 64, SCALES_NEAR);
+  ufp4_operand_t a = operand(&random, 8, 64, SCALES_NEAR),
+                 b = operand(&random, 32, 64, SCALES_NEAR);
   int64_t earlier[8 * 32];
   ufp4_gemm_t how = plain(UFP4_DTYPE_I64);
   how.kernel = UFP4_KERNEL_PORTABLE;
   check_bits(0, ufp4_gemm(&a, &b, &how, earlier, 32), UFP4_OK, "status");
-  for (int i = 0; i < 8 * 32; i += 3) earlier[i] = (int64_t)((uint64_t)INT64_MIN - (uint64_t)earlier[i]);
+  for (int i = 0; i < 8 * 32; i += 3)
+    earlier[i] = (int64_t)((uint64_t)INT64_MIN - (uint64_t)earlier[i]);
   how.accumulate = earlier;
   how.accumulate_ld = 32;
   for (int i = 0; i < UFP4_DTYPE_COUNT; i++) {
@@ -251,7 +268,8 @@ TEST(every_small_shape) {
 
 TEST(any_thread_count) {
   check_random_t random = check_random();
-  ufp4_operand_t a = operand(&random, 333, 640, SCALES_OUTLIERS), b = operand(&random, 457, 640, SCALES_OUTLIERS);
+  ufp4_operand_t a = operand(&random, 333, 640, SCALES_OUTLIERS),
+                 b = operand(&random, 457, 640, SCALES_OUTLIERS);
   ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
   for (how.threads = 0; how.threads < 9; how.threads++) kernels_check(how.threads, &a, &b, &how);
   how.threads = 1000;
@@ -276,7 +294,8 @@ TEST(streamed_results) {
 
 // Beyond one macro-tile and one depth of K.
 SLOW_TEST(large_operands) {
-  static const int64_t shapes[][3] = {{1100, 2100, 130}, {70, 80, 9000}, {1, 2077, 4200}, {1041, 3, 8200}};
+  static const int64_t shapes[][3] = {
+      {1100, 2100, 130}, {70, 80, 9000}, {1, 2077, 4200}, {1041, 3, 8200}};
   check_random_t random = check_random();
   for (int i = 0; i < 4 * 3; i++) {
     ufp4_operand_t a = operand(&random, shapes[i / 3][0], shapes[i / 3][2], (scales_t)(i % 3));
@@ -314,7 +333,8 @@ TEST(rejects_a_kernel_that_does_not_exist) {
 TEST(every_kernel_has_a_name) {
   ufp4_kernel_t kernel;
   for (int i = 0; i < UFP4_KERNEL_COUNT; i++) {
-    check_bits(i, ufp4_kernel_named(ufp4_kernel_name((ufp4_kernel_t)i), &kernel), UFP4_OK, "status");
+    check_bits(i, ufp4_kernel_named(ufp4_kernel_name((ufp4_kernel_t)i), &kernel), UFP4_OK,
+               "status");
     check_bits(i, kernel, (uint64_t)i, "kernel");
   }
   check_that(0, ufp4_kernel_name(UFP4_KERNEL_COUNT) == NULL, "name of no kernel");
@@ -323,7 +343,8 @@ TEST(rejects_unknown_kernel_names) {
   static const char *const names[] = {"", "avx", "avx513", "AVX2", "avx2 "};
   for (int i = 0; i < 5; i++) {
     ufp4_kernel_t kernel = UFP4_KERNEL_AVX2;
-    check_bits(i, ufp4_kernel_named(names[i], &kernel), UFP4_ERROR_ARGUMENT, "status of '%s'", names[i]);
+    check_bits(i, ufp4_kernel_named(names[i], &kernel), UFP4_ERROR_ARGUMENT, "status of '%s'",
+               names[i]);
     check_bits(i, kernel, UFP4_KERNEL_AVX2, "kernel is untouched");
   }
 }

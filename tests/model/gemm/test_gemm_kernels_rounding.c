@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contracts that round along K, fp32 and nv: every GEMM kernel gives the bits of the portable one. The kernel is
-// that of UFP4_KERNEL (unset: the fastest); the portable one has the reference model as its witness (test_contract.c).
+// The contracts that round along K, fp32 and nv: every GEMM kernel gives the bits of the portable
+// one. The kernel is that of UFP4_KERNEL (unset: the fastest); the portable one has the reference
+// model as its witness (test_contract.c).
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 #include "pair.h"
 #include "ufp4/format.h"
 
-// --- Jobs --------------------------------------------------------------------------------------------
+// --- Jobs ---------------------------------------------------------------------------------------
 
 /** A random legal combination with @p contract. */
 static int combination(check_random_t *random, ufp4_contract_t contract) {
@@ -19,7 +20,8 @@ static int combination(check_random_t *random, ufp4_contract_t contract) {
   }
 }
 
-/** Some blocks of 32 lose their codes; the quantizer gives such blocks the smallest scale, so now and then they get it.
+/** Some blocks of 32 lose their codes; the quantizer gives such blocks the smallest scale, so now
+ * and then they get it.
  */
 static void clear_blocks(check_random_t *random, ufp4_operand_t *x) {
   for (int64_t i = 0; i < x->rows * x->scale_blocks; i++) {
@@ -41,7 +43,8 @@ static ufp4_gemm_t options(check_random_t *random, const pair_t *p, const float 
   ufp4_gemm_t how = pair_plain(p, check_below(random, 2) ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16);
   how.threads = (int)check_below(random, 5);
   if (how.contract == UFP4_CONTRACT_NV) return how;
-  if (check_below(random, 3) == 0) how.alpha = check_below(random, 4) ? 0.3f : ufp4_f32_value(0x7F800000);
+  if (check_below(random, 3) == 0)
+    how.alpha = check_below(random, 4) ? 0.3f : ufp4_f32_value(0x7F800000);
   if (check_below(random, 3) == 0) how.c = c;
   return how;
 }
@@ -55,12 +58,14 @@ static void check_drawn(check_random_t *random, int64_t index, ufp4_contract_t c
   float *c = malloc((size_t)(p.a.rows * p.b.rows) * sizeof *c);
   if (!c) abort();
   for (int64_t i = 0; i < p.a.rows * p.b.rows; i++) {
-    c[i] = ufp4_f32_value(fixture_number(random, check_below(random, 20) ? FIXTURE_GAUSSIAN : FIXTURE_SPECIAL));
+    c[i] = ufp4_f32_value(
+        fixture_number(random, check_below(random, 20) ? FIXTURE_GAUSSIAN : FIXTURE_SPECIAL));
   }
   if (check_below(random, 2)) clear_blocks(random, &p.a);
   if (check_below(random, 2)) clear_blocks(random, &p.b);
   const int far = check_below(random, 5) == 0 ? 250 : 20;
-  pair_set_level(&p, (int)check_below(random, (uint32_t)far) - far / 2, (int)check_below(random, 20) - 10);
+  pair_set_level(&p, (int)check_below(random, (uint32_t)far) - far / 2,
+                 (int)check_below(random, 20) - 10);
   ufp4_gemm_t how = options(random, &p, c);
   how.c_ld = p.b.rows;
   kernels_check(index, &p.a, &p.b, &how);
@@ -81,10 +86,10 @@ SLOW_TEST(many_fp32_jobs) {
   for (int i = 0; i < 2000; i++) check_drawn(&random, i, UFP4_CONTRACT_FP32);
 }
 
-// --- Ranges ------------------------------------------------------------------------------------------
+// --- Ranges -------------------------------------------------------------------------------------
 
-static ufp4_operand_t operand(check_random_t *random, ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows,
-                              int64_t cols) {
+static ufp4_operand_t operand(check_random_t *random, ufp4_elem_t elem, ufp4_scale_t scale,
+                              int64_t rows, int64_t cols) {
   return fixture_operand_scaled(random, elem, scale, rows, cols, FIXTURE_SCALES_NEAR);
 }
 
@@ -96,7 +101,8 @@ static void fill_scales(check_random_t *random, int least, int most, ufp4_operan
   }
 }
 
-/** E8M0 exponents whose sums, as exponent fields of FP32 numbers, are from @p least to @p least + 2 * @p spread. */
+/** E8M0 exponents whose sums, as exponent fields of FP32 numbers, are from @p least to @p least + 2
+ * * @p spread. */
 static void check_e8m0(check_random_t *random, int64_t index, int least, int spread) {
   const ufp4_gemm_t how = {.contract = UFP4_CONTRACT_FP32, .d_dtype = UFP4_DTYPE_F32, .alpha = 1};
   ufp4_operand_t a = operand(random, (ufp4_elem_t)(index % 3), UFP4_SCALE_E8M0, 9, 100);
@@ -122,7 +128,8 @@ TEST(e8m0_exponents_at_the_ends) {
 }
 
 static uint32_t scale_at_an_end(check_random_t *random) {
-  static const uint32_t ends[] = {0, 1, 0x007FFFFF, 0x00800000, 0x1F800001, 0x20000001, 0x5F800000, 0x7F7FFFFF};
+  static const uint32_t ends[] = {0,          1,          0x007FFFFF, 0x00800000,
+                                  0x1F800001, 0x20000001, 0x5F800000, 0x7F7FFFFF};
   if (check_below(random, 4) == 0) return ends[check_below(random, 8)];
   return check_below(random, 0x7F800000);
 }
@@ -134,8 +141,10 @@ TEST(fp32_scales_at_the_ends) {
   for (int i = 0; i < 200; i++) {
     ufp4_operand_t a = operand(&random, (ufp4_elem_t)(i % 3), UFP4_SCALE_FP32, 10, 40);
     ufp4_operand_t b = operand(&random, (ufp4_elem_t)(i / 3 % 3), UFP4_SCALE_FP32, 40, 40);
-    for (int64_t s = 0; s < a.rows * a.scale_blocks; s++) fixture_set_scale(&a, s, scale_at_an_end(&random));
-    for (int64_t s = 0; s < b.rows * b.scale_blocks; s++) fixture_set_scale(&b, s, scale_at_an_end(&random));
+    for (int64_t s = 0; s < a.rows * a.scale_blocks; s++)
+      fixture_set_scale(&a, s, scale_at_an_end(&random));
+    for (int64_t s = 0; s < b.rows * b.scale_blocks; s++)
+      fixture_set_scale(&b, s, scale_at_an_end(&random));
     clear_blocks(&random, &a);
     kernels_check(i, &a, &b, &how);
     ufp4_operand_free(&a);
@@ -165,8 +174,9 @@ TEST(results_of_every_magnitude) {
   ufp4_operand_t a = operand(&random, UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, 9, 16);
   ufp4_operand_t b = operand(&random, UFP4_ELEM_E1M2, UFP4_SCALE_E4M3, 33, 16);
   for (int i = 0; i < 2 * 400; i++) {
-    const ufp4_gemm_t how = {
-        .contract = UFP4_CONTRACT_FP32, .d_dtype = i % 2 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16, .alpha = 1};
+    const ufp4_gemm_t how = {.contract = UFP4_CONTRACT_FP32,
+                             .d_dtype = i % 2 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16,
+                             .alpha = 1};
     a.exponent = i / 2 - 200;
     kernels_check(i, &a, &b, &how);
   }
@@ -174,13 +184,14 @@ TEST(results_of_every_magnitude) {
   ufp4_operand_free(&b);
 }
 
-// --- Shapes ------------------------------------------------------------------------------------------
+// --- Shapes -------------------------------------------------------------------------------------
 
 TEST(every_small_shape) {
   check_random_t random = check_random();
   for (int i = 0; i < 20 * 70; i++) {
     const int shape[3] = {1 + i % 20, 1 + i / 20, 1 + i * 7 % 600};
-    pair_t p = pair_random(&random, combination(&random, UFP4_CONTRACT_FP32), shape, FIXTURE_SCALES_NEAR);
+    pair_t p =
+        pair_random(&random, combination(&random, UFP4_CONTRACT_FP32), shape, FIXTURE_SCALES_NEAR);
     const ufp4_gemm_t how = pair_plain(&p, UFP4_DTYPE_F32);
     kernels_check(i, &p.a, &p.b, &how);
     pair_free(&p);
@@ -203,10 +214,12 @@ TEST(streamed_results) {
 
 // Beyond one macro-tile and one depth of K.
 SLOW_TEST(large_operands) {
-  static const int shapes[][3] = {{1100, 2100, 130}, {70, 80, 9000}, {1, 2077, 4200}, {1041, 3, 8200}, {2, 3, 200000}};
+  static const int shapes[][3] = {
+      {1100, 2100, 130}, {70, 80, 9000}, {1, 2077, 4200}, {1041, 3, 8200}, {2, 3, 200000}};
   check_random_t random = check_random();
   for (int i = 0; i < 5 * 3; i++) {
-    pair_t p = pair_random(&random, combination(&random, UFP4_CONTRACT_FP32), shapes[i / 3], FIXTURE_SCALES_NEAR);
+    pair_t p = pair_random(&random, combination(&random, UFP4_CONTRACT_FP32), shapes[i / 3],
+                           FIXTURE_SCALES_NEAR);
     ufp4_gemm_t how = pair_plain(&p, UFP4_DTYPE_F32);
     how.threads = 2;
     kernels_check(i, &p.a, &p.b, &how);

@@ -31,8 +31,10 @@ static void check_status(int64_t index, const call_t *c, ufp4_status_t status, c
   memset(d, 0xA5, sizeof d);
   memcpy(before, d, sizeof d);
   check_bits(index, (uint64_t)ufp4_gemm(&c->a, &c->b, &c->how, d, 5), status, "%s", what);
-  if (status != UFP4_OK) check_that(index, memcmp(d, before, sizeof d) == 0, "%s: output touched", what);
-  check_bits(index, (uint64_t)ufp4_gemm_check(&c->a, &c->b, &c->how, NULL), status, "%s: asked first", what);
+  if (status != UFP4_OK)
+    check_that(index, memcmp(d, before, sizeof d) == 0, "%s: output touched", what);
+  check_bits(index, (uint64_t)ufp4_gemm_check(&c->a, &c->b, &c->how, NULL), status,
+             "%s: asked first", what);
 }
 
 static void check_refused(int64_t index, const call_t *c, const char *what) {
@@ -46,11 +48,11 @@ static void check_combination(int64_t index, ufp4_elem_t a, ufp4_elem_t b, ufp4_
   call_t c = call(a, scale, contract);
   c.b.elem = b;
   check_refused(index, &c, "combination");
-  check_bits(index, (uint64_t)ufp4_combination_gemm(a, b, scale, contract, NULL, &message), UFP4_ERROR_ARGUMENT,
-             "table");
+  check_bits(index, (uint64_t)ufp4_combination_gemm(a, b, scale, contract, NULL, &message),
+             UFP4_ERROR_ARGUMENT, "table");
   check_that(index, message.text[0] != 0, "no reason given");
-  check_bits(index, (uint64_t)ufp4_combination_gemm(a, b, scale, contract, "rtl", NULL), UFP4_ERROR_ARGUMENT,
-             "table, rtl");
+  check_bits(index, (uint64_t)ufp4_combination_gemm(a, b, scale, contract, "rtl", NULL),
+             UFP4_ERROR_ARGUMENT, "table, rtl");
   call_free(&c);
 }
 
@@ -59,8 +61,8 @@ TEST(accepts_what_is_legal) {
     const ufp4_scale_t scale = (ufp4_scale_t)(i % UFP4_SCALE_COUNT);
     const ufp4_contract_t contract = (ufp4_contract_t)(i / UFP4_SCALE_COUNT);
     const int bytes_e4m3 = scale == UFP4_SCALE_E4M3 || scale == UFP4_SCALE_NVFP4;
-    const int legal =
-        contract == UFP4_CONTRACT_FP32 || bytes_e4m3 || (contract == UFP4_CONTRACT_NV && scale == UFP4_SCALE_E8M0);
+    const int legal = contract == UFP4_CONTRACT_FP32 || bytes_e4m3 ||
+                      (contract == UFP4_CONTRACT_NV && scale == UFP4_SCALE_E8M0);
     call_t c = call(UFP4_ELEM_E2M1, scale, contract);
     check_status(i, &c, legal ? UFP4_OK : UFP4_ERROR_ARGUMENT, "E2M1");
     call_free(&c);
@@ -69,17 +71,20 @@ TEST(accepts_what_is_legal) {
 
 TEST(rejects_exact_with_e8m0_scales) {
   for (int i = 0; i < 9; i++)
-    check_combination(i, (ufp4_elem_t)(i % 3), (ufp4_elem_t)(i / 3), UFP4_SCALE_E8M0, UFP4_CONTRACT_EXACT);
+    check_combination(i, (ufp4_elem_t)(i % 3), (ufp4_elem_t)(i / 3), UFP4_SCALE_E8M0,
+                      UFP4_CONTRACT_EXACT);
 }
 
 TEST(rejects_exact_with_fp32_scales) {
   for (int i = 0; i < 9; i++)
-    check_combination(i, (ufp4_elem_t)(i % 3), (ufp4_elem_t)(i / 3), UFP4_SCALE_FP32, UFP4_CONTRACT_EXACT);
+    check_combination(i, (ufp4_elem_t)(i % 3), (ufp4_elem_t)(i / 3), UFP4_SCALE_FP32,
+                      UFP4_CONTRACT_EXACT);
 }
 
 TEST(rejects_nv_with_fp32_scales) {
   for (int i = 0; i < 9; i++)
-    check_combination(i, (ufp4_elem_t)(i % 3), (ufp4_elem_t)(i / 3), UFP4_SCALE_FP32, UFP4_CONTRACT_NV);
+    check_combination(i, (ufp4_elem_t)(i % 3), (ufp4_elem_t)(i / 3), UFP4_SCALE_FP32,
+                      UFP4_CONTRACT_NV);
 }
 
 TEST(rejects_nv_with_int4) {
@@ -94,7 +99,8 @@ TEST(rejects_nv_with_int4) {
 TEST(rejects_nvfp4_with_other_elements) {
   for (int i = 1; i < 9 * 3; i++) {
     if (i % 9 == 0) continue;
-    check_combination(i, (ufp4_elem_t)(i % 3), (ufp4_elem_t)(i / 3 % 3), UFP4_SCALE_NVFP4, (ufp4_contract_t)(i / 9));
+    check_combination(i, (ufp4_elem_t)(i % 3), (ufp4_elem_t)(i / 3 % 3), UFP4_SCALE_NVFP4,
+                      (ufp4_contract_t)(i / 9));
   }
 }
 
@@ -138,7 +144,8 @@ TEST(rejects_negative_and_infinite_fp32_scales) {
     static float out[4 * 48];
     fixture_set_scale(&c.a, 4 * 3 - 1, bad[i]);
     check_refused(i, &c, "scale of A");
-    check_bits(i, (uint64_t)ufp4_dequantize(&c.a, 40, out, 40), UFP4_ERROR_ARGUMENT, "dequantize, %08x", bad[i]);
+    check_bits(i, (uint64_t)ufp4_dequantize(&c.a, 40, out, 40), UFP4_ERROR_ARGUMENT,
+               "dequantize, %08x", bad[i]);
     fixture_set_scale(&c.a, 4 * 3 - 1, 0x3F800000);
     fixture_set_scale(&c.b, 0, bad[i]);
     check_refused(i, &c, "scale of B");
@@ -231,30 +238,34 @@ TEST(rejects_operands_without_their_kind_of_scales) {
 
 TEST(rejects_creating_an_unknown_scale) {
   ufp4_operand_t out;
-  check_bits(0, (uint64_t)ufp4_operand_create_scaled(UFP4_ELEM_E2M1, (ufp4_scale_t)UFP4_SCALE_COUNT, 1, 1, &out),
+  check_bits(0,
+             (uint64_t)ufp4_operand_create_scaled(UFP4_ELEM_E2M1, (ufp4_scale_t)UFP4_SCALE_COUNT, 1,
+                                                  1, &out),
              UFP4_ERROR_ARGUMENT, "create");
 }
 
 TEST(rejects_on_rtl_what_only_the_model_has) {
-  check_bits(
-      0,
-      (uint64_t)ufp4_combination_gemm(UFP4_ELEM_E2M1, UFP4_ELEM_E2M1, UFP4_SCALE_FP32, UFP4_CONTRACT_FP32, "rtl", NULL),
-      UFP4_ERROR_UNSUPPORTED, "FP32 scales");
+  check_bits(0,
+             (uint64_t)ufp4_combination_gemm(UFP4_ELEM_E2M1, UFP4_ELEM_E2M1, UFP4_SCALE_FP32,
+                                             UFP4_CONTRACT_FP32, "rtl", NULL),
+             UFP4_ERROR_UNSUPPORTED, "FP32 scales");
   check_bits(1,
-             (uint64_t)ufp4_combination_gemm(UFP4_ELEM_E2M1, UFP4_ELEM_INT4, UFP4_SCALE_E4M3, UFP4_CONTRACT_EXACT,
-                                             "rtl", NULL),
+             (uint64_t)ufp4_combination_gemm(UFP4_ELEM_E2M1, UFP4_ELEM_INT4, UFP4_SCALE_E4M3,
+                                             UFP4_CONTRACT_EXACT, "rtl", NULL),
              UFP4_OK, "E4M3, exact");
   check_bits(2,
-             (uint64_t)ufp4_combination_gemm(UFP4_ELEM_E2M1, UFP4_ELEM_INT4, UFP4_SCALE_FP32, UFP4_CONTRACT_FP32,
-                                             "model", NULL),
+             (uint64_t)ufp4_combination_gemm(UFP4_ELEM_E2M1, UFP4_ELEM_INT4, UFP4_SCALE_FP32,
+                                             UFP4_CONTRACT_FP32, "model", NULL),
              UFP4_OK, "FP32 scales on the model");
 }
 
 /** @p words are in the reason. */
 static void check_reason(int64_t index, const call_t *c, const char *words) {
   ufp4_message_t message = {""};
-  check_bits(index, (uint64_t)ufp4_gemm_check(&c->a, &c->b, &c->how, &message), UFP4_ERROR_ARGUMENT, "status");
-  check_that(index, strstr(message.text, words) != NULL, "'%s' does not say '%s'", message.text, words);
+  check_bits(index, (uint64_t)ufp4_gemm_check(&c->a, &c->b, &c->how, &message), UFP4_ERROR_ARGUMENT,
+             "status");
+  check_that(index, strstr(message.text, words) != NULL, "'%s' does not say '%s'", message.text,
+             words);
 }
 
 /** The members of a call that a reason is about; each change is of a legal call. */
@@ -304,7 +315,8 @@ TEST(rejects_options_with_a_reason) {
   check_reason(6, &c, "element of B int4 does not go with scale e4m3");
   c = good, c.how.contract = UFP4_CONTRACT_NV, c.how.c = matrix, c.how.c_ld = 5, c.b.exponent = 1;
   check_reason(7, &c, "with contract nv the sums begin with C");
-  check_bits(8, (uint64_t)ufp4_gemm_check(&good.a, &good.b, NULL, NULL), UFP4_ERROR_ARGUMENT, "no options");
+  check_bits(8, (uint64_t)ufp4_gemm_check(&good.a, &good.b, NULL, NULL), UFP4_ERROR_ARGUMENT,
+             "no options");
   c = good;
   call_free(&c);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One block through the quantizer (numerics.md 3 and 4): scale, codes, flags, for every combination of options.
+// One block through the quantizer (numerics.md 3 and 4): scale, codes, flags, for every combination
+// of options.
 #include <stdio.h>
 
 #include "fixture.h"
@@ -13,11 +14,12 @@
 /** Option set @p n of element x RHT x rounding x scale rounding. */
 static ufp4_quantize_t options(int n) {
   static const ufp4_elem_t elems[] = {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2, UFP4_ELEM_INT4};
-  const ufp4_quantize_t how = {.elem = elems[n % 3],
-                               .rht = n / 3 % 2,
-                               .rht_mask = UFP4_RHT_DEFAULT_MASK,
-                               .round = n / 6 % 2 ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
-                               .scale_round = n / 12 % 2 ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_RNE};
+  const ufp4_quantize_t how = {
+      .elem = elems[n % 3],
+      .rht = n / 3 % 2,
+      .rht_mask = UFP4_RHT_DEFAULT_MASK,
+      .round = n / 6 % 2 ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
+      .scale_round = n / 12 % 2 ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_RNE};
   return how;
 }
 
@@ -34,14 +36,16 @@ static void check_block(int64_t index, const uint32_t bits[16], const ufp4_quant
   uint32_t want_scale;
   char what[64];
   snprintf(what, sizeof what, "%s%s%s%s, t %d", names[how->elem], how->rht ? " rht" : "",
-           how->round == UFP4_ROUND_SR ? " sr" : "", how->scale_round == UFP4_SCALE_ROUND_UP ? " up" : "", t);
+           how->round == UFP4_ROUND_SR ? " sr" : "",
+           how->scale_round == UFP4_SCALE_ROUND_UP ? " up" : "", t);
   const unsigned got_flags = ufp4_quantize_block(bits, how, t, random, got, &got_scale);
-  const unsigned want_flags = flags_of(reference_quantize_block(bits, &reference_how, t, random, want, &want_scale));
+  const unsigned want_flags =
+      flags_of(reference_quantize_block(bits, &reference_how, t, random, want, &want_scale));
   check_bits(index, got_scale, want_scale, "%s: scale, x0 %08x", what, bits[0]);
   check_bits(index, got_flags, want_flags, "%s: flags, x0 %08x", what, bits[0]);
   for (int i = 0; i < 16; i++) {
-    check_bits(index, got[i], want[i], "%s: code %d of %08x, r %02x, scale %02x", what, i, bits[i], random[i],
-               want_scale);
+    check_bits(index, got[i], want[i], "%s: code %d of %08x, r %02x, scale %02x", what, i, bits[i],
+               random[i], want_scale);
   }
 }
 
@@ -55,7 +59,8 @@ static void random_bytes(check_random_t *random, uint8_t bytes[16]) {
   for (int i = 0; i < 16; i++) bytes[i] = (uint8_t)check_next(random);
 }
 
-/** @p count blocks of a distribution through every option set, with exponents near the block's own. */
+/** @p count blocks of a distribution through every option set, with exponents near the block's own.
+ */
 static void sweep(fixture_distribution_t distribution, int count) {
   check_random_t random = check_random();
   for (int i = 0; i < count * OPTIONS; i++) {
@@ -64,7 +69,8 @@ static void sweep(fixture_distribution_t distribution, int count) {
     uint8_t bytes[16];
     fixture_numbers(&random, distribution, bits, 16);
     random_bytes(&random, bytes);
-    check_block(i, bits, &how, own_exponent(bits, &how) + (int)check_below(&random, 20) - 16, bytes);
+    check_block(i, bits, &how, own_exponent(bits, &how) + (int)check_below(&random, 20) - 16,
+                bytes);
   }
 }
 
@@ -113,7 +119,8 @@ static uint32_t nudge(uint32_t bits, int by, int negative) {
 }
 
 TEST(codes_around_every_nearest_boundary) {
-  // Element 0 is qmax * s * 2^-t, so that s is the scale; the others stand at half-way points and one step beside them.
+  // Element 0 is qmax * s * 2^-t, so that s is the scale; the others stand at half-way points and
+  // one step beside them.
   for (int n = 0; n < OPTIONS; n++) {
     const ufp4_quantize_t how = options(n);
     const reference_elem_t elem = fixture_slow_options(&how).elem;
@@ -124,7 +131,8 @@ TEST(codes_around_every_nearest_boundary) {
       const uint8_t unused[16] = {0};
       uint32_t bits[16] = {exact((int64_t)units * reference_elem_magnitude(elem, 7), low)};
       for (int j = 1; j < 16; j++) {
-        const int k = (j - 1) % 7, sum = reference_elem_magnitude(elem, k) + reference_elem_magnitude(elem, k + 1);
+        const int k = (j - 1) % 7,
+                  sum = reference_elem_magnitude(elem, k) + reference_elem_magnitude(elem, k + 1);
         bits[j] = nudge(exact((int64_t)units * sum, low - 1), i % 3 - 1, j > 7);
       }
       check_block(i, bits, &how, t, unused);
@@ -140,12 +148,14 @@ TEST(codes_around_every_stochastic_boundary) {
     const reference_elem_t elem = fixture_slow_options(&how).elem;
     if (how.rht || how.round != UFP4_ROUND_SR) continue;
     for (int i = 0; i < 0x7E * 20; i++) {
-      const int t = i % 40 - 20, low = -9 - reference_elem_frac(elem) - t, units = reference_e4m3_units((uint8_t)(i / 20 + 1));
+      const int t = i % 40 - 20, low = -9 - reference_elem_frac(elem) - t,
+                units = reference_e4m3_units((uint8_t)(i / 20 + 1));
       uint32_t bits[16] = {exact((int64_t)units * reference_elem_magnitude(elem, 7), low)};
       uint8_t bytes[16];
       random_bytes(&random, bytes);
       for (int j = 1; j < 16; j++) {
-        const int k = (j - 1) % 7, size = reference_elem_magnitude(elem, k + 1) - reference_elem_magnitude(elem, k);
+        const int k = (j - 1) % 7,
+                  size = reference_elem_magnitude(elem, k + 1) - reference_elem_magnitude(elem, k);
         const int bound = 512 * reference_elem_magnitude(elem, k) + size * (2 * bytes[j] + 1);
         bits[j] = nudge(exact((int64_t)units * bound, low - 9), i % 3 - 1, j > 7);
       }
@@ -155,15 +165,18 @@ TEST(codes_around_every_stochastic_boundary) {
 }
 
 TEST(scales_around_every_boundary) {
-  // amax at every scale (i even) and half-way to the next (i odd), and one step beside; t within and at its ends.
+  // amax at every scale (i even) and half-way to the next (i odd), and one step beside; t within
+  // and at its ends.
   for (int n = 0; n < OPTIONS; n++) {
     const ufp4_quantize_t how = options(n);
     const reference_elem_t elem = fixture_slow_options(&how).elem;
     if (how.rht) continue;
     for (int i = 0; i < 2 * 0x7E * 3; i++) {
       const uint8_t byte = (uint8_t)(i / 6), next = (uint8_t)(i % 2 ? byte + 1 : byte);
-      const int t = i % 5 * 25 - 50, units = reference_e4m3_units(byte) + reference_e4m3_units(next);
-      const uint32_t amax = exact((int64_t)units * reference_elem_magnitude(elem, 7), -10 - reference_elem_frac(elem) - t);
+      const int t = i % 5 * 25 - 50,
+                units = reference_e4m3_units(byte) + reference_e4m3_units(next);
+      const uint32_t amax = exact((int64_t)units * reference_elem_magnitude(elem, 7),
+                                  -10 - reference_elem_frac(elem) - t);
       const uint8_t bytes[16] = {0, 255, 127, 128, 1, 254};
       const uint32_t around = amax == 0 ? (uint32_t)(i / 2 % 3) : nudge(amax, i / 2 % 3 - 1, 0);
       const uint32_t bits[16] = {0x80000000, around, nudge(around, 0, 1), around / 2,
@@ -174,7 +187,8 @@ TEST(scales_around_every_boundary) {
 }
 
 TEST(exponents_at_their_ends) {
-  static const int exponents[] = {-32768, -32767, -1000, -300, -150, 150, 162, 163, 300, 1000, 32766, 32767};
+  static const int exponents[] = {-32768, -32767, -1000, -300, -150,  150,
+                                  162,    163,    300,   1000, 32766, 32767};
   check_random_t random = check_random();
   for (int i = 0; i < OPTIONS * 12 * FIXTURE_DISTRIBUTIONS; i++) {
     const ufp4_quantize_t how = options(i % OPTIONS);
@@ -191,8 +205,9 @@ TEST(scale_saturates_at_448_and_says_so) {
     float quotient;
     uint8_t rne, up;
     unsigned flags;
-  } table[] = {{416, 0x7D, 0x7D, 0},         {417, 0x7D, 0x7E, 0},         {432, 0x7E, 0x7E, 0},
-               {448, 0x7E, 0x7E, 0},         {450, 0x7E, 0x7E, SATURATED}, {464, 0x7E, 0x7E, SATURATED},
+  } table[] = {{416, 0x7D, 0x7D, 0},         {417, 0x7D, 0x7E, 0},
+               {432, 0x7E, 0x7E, 0},         {448, 0x7E, 0x7E, 0},
+               {450, 0x7E, 0x7E, SATURATED}, {464, 0x7E, 0x7E, SATURATED},
                {1e6f, 0x7E, 0x7E, SATURATED}};
   for (int i = 0; i < 14; i++) {
     const ufp4_quantize_t how = options(i % 2 ? 12 : 0);
@@ -200,7 +215,8 @@ TEST(scale_saturates_at_448_and_says_so) {
     const uint32_t bits[16] = {ufp4_f32_bits(6 * table[i / 2].quotient)};
     uint8_t codes[16], scale;
     const unsigned flags = ufp4_quantize_block(bits, &how, 0, unused, codes, &scale);
-    check_bits(i, scale, i % 2 ? table[i / 2].up : table[i / 2].rne, "scale of %g", (double)table[i / 2].quotient);
+    check_bits(i, scale, i % 2 ? table[i / 2].up : table[i / 2].rne, "scale of %g",
+               (double)table[i / 2].quotient);
     check_bits(i, flags, table[i / 2].flags, "flags of %g", (double)table[i / 2].quotient);
     check_bits(i, codes[0], 7, "code of %g", (double)table[i / 2].quotient);
   }
@@ -267,7 +283,8 @@ TEST(rejects_nan_and_inf_as_a_poisoned_block) {
     const uint8_t bytes[16] = {0};
     uint32_t bits[16];
     uint8_t codes[16], scale;
-    for (int j = 0; j < 16; j++) bits[j] = j == i / OPTIONS % 16 ? bad[i / OPTIONS / 16] : 0xC7000000;
+    for (int j = 0; j < 16; j++)
+      bits[j] = j == i / OPTIONS % 16 ? bad[i / OPTIONS / 16] : 0xC7000000;
     check_bits(i, ufp4_quantize_block(bits, &how, 50, bytes, codes, &scale), NAN_FLAG, "flags");
     check_bits(i, scale, 0x7F, "scale");
     for (int j = 0; j < 16; j++) check_bits(i, codes[j], 0, "code %d", j);
@@ -279,7 +296,8 @@ TEST(largest_numbers_everywhere) {
     const ufp4_quantize_t how = options(i % OPTIONS);
     const uint8_t bytes[16] = {0, 255, 128};
     uint32_t bits[16];
-    for (int j = 0; j < 16; j++) bits[j] = 0x7F7FFFFF | (uint32_t)__builtin_parity((unsigned)(j & (i / OPTIONS))) << 31;
+    for (int j = 0; j < 16; j++)
+      bits[j] = 0x7F7FFFFF | (uint32_t)__builtin_parity((unsigned)(j & (i / OPTIONS))) << 31;
     check_block(i, bits, &how, own_exponent(bits, &how), bytes);
     check_block(i, bits, &how, -122, bytes);
   }
@@ -301,13 +319,14 @@ TEST(random_bytes_unread_by_nearest) {
   }
 }
 
-/** How many of the 256 bytes send quotient x of a block with scale 1 to the upper end of its cell; -1 if any code is
- * outside. */
+/** How many of the 256 bytes send quotient x of a block with scale 1 to the upper end of its cell;
+ * -1 if any code is outside. */
 static int count_up(const ufp4_quantize_t *how, uint32_t x, int k) {
   const reference_elem_t elem = fixture_slow_options(how).elem;
   int up = 0;
   for (int r = 0; r < 256; r++) {
-    const uint32_t bits[16] = {exact(reference_elem_magnitude(elem, 7), -reference_elem_frac(elem)), x};
+    const uint32_t bits[16] = {exact(reference_elem_magnitude(elem, 7), -reference_elem_frac(elem)),
+                               x};
     const uint8_t bytes[16] = {0, (uint8_t)r};
     uint8_t codes[16], scale;
     ufp4_quantize_block(bits, how, 0, bytes, codes, &scale);
@@ -318,14 +337,17 @@ static int count_up(const ufp4_quantize_t *how, uint32_t x, int k) {
 }
 
 TEST(stochastic_rounding_has_its_exact_probability) {
-  // Of 256 bytes, those with (r + 1/2)/256 under the fraction go up: the count is within 1/2 of 256 times the fraction.
+  // Of 256 bytes, those with (r + 1/2)/256 under the fraction go up: the count is within 1/2 of 256
+  // times the fraction.
   check_random_t random = check_random();
   for (int i = 0; i < 3 * 7 * 60; i++) {
     const ufp4_quantize_t how = options(6 + i % 3);
     const reference_elem_t elem = fixture_slow_options(&how).elem;
-    const int k = i / 3 % 7, low = reference_elem_magnitude(elem, k), size = reference_elem_magnitude(elem, k + 1) - low;
+    const int k = i / 3 % 7, low = reference_elem_magnitude(elem, k),
+              size = reference_elem_magnitude(elem, k + 1) - low;
     const int part = (int)check_below(&random, 1 << 16);  // the fraction in 2^-16
-    const uint32_t x = exact((int64_t)low * 65536 + (int64_t)size * part, -16 - reference_elem_frac(elem));
+    const uint32_t x =
+        exact((int64_t)low * 65536 + (int64_t)size * part, -16 - reference_elem_frac(elem));
     const int up = count_up(&how, x, k);
     check_that(i, up >= 0 && 512 * up - 2 * part <= 256 && 512 * up - 2 * part >= -256,
                "elem %u, cell %d, fraction %d/65536: %d of 256 go up", how.elem, k, part, up);
@@ -348,34 +370,42 @@ TEST(stochastic_rounding_saturates_at_the_largest) {
 }
 
 TEST(uniform_formats_differ_only_in_coding) {
-  // E1M2's step is 2^-2, INT4's 1: with t larger by 2 INT4 has the same scale byte and the same magnitudes.
+  // E1M2's step is 2^-2, INT4's 1: with t larger by 2 INT4 has the same scale byte and the same
+  // magnitudes.
   check_random_t random = check_random();
   for (int i = 0; i < OPTIONS / 3 * 400; i++) {
-    ufp4_quantize_t how[2] = {options(i % (OPTIONS / 3) * 3 + 1), options(i % (OPTIONS / 3) * 3 + 2)};
+    ufp4_quantize_t how[2] = {options(i % (OPTIONS / 3) * 3 + 1),
+                              options(i % (OPTIONS / 3) * 3 + 2)};
     uint32_t bits[16];
     uint8_t bytes[16], codes[2][16], scale[2];
     fixture_numbers(&random, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS), bits, 16);
     random_bytes(&random, bytes);
     const int t = own_exponent(bits, &how[0]) - (int)check_below(&random, 8);
-    for (int f = 0; f < 2; f++) ufp4_quantize_block(bits, &how[f], t + 2 * f, bytes, codes[f], &scale[f]);
+    for (int f = 0; f < 2; f++)
+      ufp4_quantize_block(bits, &how[f], t + 2 * f, bytes, codes[f], &scale[f]);
     check_bits(i, scale[1], scale[0], "scale");
     for (int j = 0; j < 16; j++) {
       check_bits(i, (uint64_t)ufp4_elem_quanta(UFP4_ELEM_INT4, codes[1][j]),
-                 (uint64_t)ufp4_elem_quanta(UFP4_ELEM_E1M2, codes[0][j]), "quanta %d of %08x", j, bits[j]);
+                 (uint64_t)ufp4_elem_quanta(UFP4_ELEM_E1M2, codes[0][j]), "quanta %d of %08x", j,
+                 bits[j]);
     }
   }
 }
 
-/** The sum over a cell's sample points of code value - point, in units of 2^-13 quanta, nearest rounding, scale 1. */
+/** The sum over a cell's sample points of code value - point, in units of 2^-13 quanta, nearest
+ * rounding, scale 1. */
 static int64_t cell_error(ufp4_elem_t elem, int k) {
   const ufp4_quantize_t how = {.elem = elem};
   const reference_elem_t slow = fixture_slow_options(&how).elem;
   const int q = reference_elem_magnitude(slow, k), frac = reference_elem_frac(slow);
-  const int below = q - reference_elem_magnitude(slow, k - 1), above = reference_elem_magnitude(slow, k + 1) - q;
+  const int below = q - reference_elem_magnitude(slow, k - 1),
+            above = reference_elem_magnitude(slow, k + 1) - q;
   int64_t error = 0;
   for (int i = 0; i < 512 * (below + above); i++) {
-    const int64_t point = 4096 * (int64_t)(2 * q - below) + 8 * (int64_t)i + 4;  // from the middle below to that above
-    const uint32_t bits[16] = {exact(reference_elem_magnitude(slow, 7), -frac), exact(point, -13 - frac)};
+    const int64_t point = 4096 * (int64_t)(2 * q - below) + 8 * (int64_t)i +
+                          4;  // from the middle below to that above
+    const uint32_t bits[16] = {exact(reference_elem_magnitude(slow, 7), -frac),
+                               exact(point, -13 - frac)};
     const uint8_t unused[16] = {0};
     uint8_t codes[16], scale;
     ufp4_quantize_block(bits, &how, 0, unused, codes, &scale);
@@ -386,12 +416,15 @@ static int64_t cell_error(ufp4_elem_t elem, int k) {
 }
 
 TEST(shrinkage_per_cell_as_in_equation_2) {
-  // Mean error over the cell of q_i: (2 q_i - q_(i-1) - q_(i+1)) / 4: E2M1 -0.125 at 2, -0.25 at 4, else 0; uniform 0.
+  // Mean error over the cell of q_i: (2 q_i - q_(i-1) - q_(i+1)) / 4: E2M1 -0.125 at 2, -0.25 at 4,
+  // else 0; uniform 0.
   for (int k = 1; k < 7; k++) {
     static const int e2m1_milli[8] = {0, 0, 0, 0, -125, 0, -250, 0};
-    static const int width[8] = {0, 2, 2, 2, 3, 4, 6, 0};  // of E2M1's cells, in half quanta: 512 points each
+    static const int width[8] = {0, 2, 2, 2,
+                                 3, 4, 6, 0};  // of E2M1's cells, in half quanta: 512 points each
     const int64_t count = 512 * width[k];
-    check_bits(k, (uint64_t)(cell_error(UFP4_ELEM_E2M1, k) * 1000), (uint64_t)(e2m1_milli[k] * count * 16384), "E2M1");
+    check_bits(k, (uint64_t)(cell_error(UFP4_ELEM_E2M1, k) * 1000),
+               (uint64_t)(e2m1_milli[k] * count * 16384), "E2M1");
     check_bits(k, (uint64_t)cell_error(UFP4_ELEM_E1M2, k), 0, "E1M2");
     check_bits(k, (uint64_t)cell_error(UFP4_ELEM_INT4, k), 0, "INT4");
   }

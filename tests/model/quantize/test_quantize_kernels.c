@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every quantizer kernel gives the bits of the portable one. The kernel is that of UFP4_KERNEL (unset: the fastest);
-// the portable one has the reference model as its witness, and so have all in the runs of test_tensor.c that
-// CMakeLists.txt adds.
+// Every quantizer kernel gives the bits of the portable one. The kernel is that of UFP4_KERNEL
+// (unset: the fastest); the portable one has the reference model as its witness, and so have all in
+// the runs of test_tensor.c that CMakeLists.txt adds.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "ufp4/format.h"
 #include "ufp4/random.h"
 
-// --- Comparison --------------------------------------------------------------------------------------
+// --- Comparison ---------------------------------------------------------------------------------
 
 static uint64_t block_codes(const ufp4_operand_t *x, int64_t group) {
   uint64_t codes;
@@ -27,37 +27,44 @@ static int64_t check_both(int64_t index, const ufp4_matrix_t *in, const ufp4_qua
   char what[200];
   tested.kernel = fixture_kernel();
   portable.kernel = UFP4_KERNEL_PORTABLE;
-  snprintf(what, sizeof what, "%lld x %lld, ld %lld, dtype %u, elem %u, axis %u, rht %u %04x, round %u %u, t %s %d",
-           (long long)in->rows, (long long)in->cols, (long long)in->ld, in->dtype, how->elem, how->axis, how->rht,
-           how->rht_mask, how->round, how->scale_round, how->exponent_given ? "given" : "derived", how->exponent);
-  if (ufp4_quantize(in, &portable, &want) != UFP4_OK || ufp4_tensor_exponent(in, &portable, &want_t) != UFP4_OK)
+  snprintf(what, sizeof what,
+           "%lld x %lld, ld %lld, dtype %u, elem %u, axis %u, rht %u %04x, round %u %u, t %s %d",
+           (long long)in->rows, (long long)in->cols, (long long)in->ld, in->dtype, how->elem,
+           how->axis, how->rht, how->rht_mask, how->round, how->scale_round,
+           how->exponent_given ? "given" : "derived", how->exponent);
+  if (ufp4_quantize(in, &portable, &want) != UFP4_OK ||
+      ufp4_tensor_exponent(in, &portable, &want_t) != UFP4_OK)
     abort();
-  check_bits(index, ufp4_tensor_exponent(in, &tested, &got_t), UFP4_OK, "%s: status of the exponent", what);
+  check_bits(index, ufp4_tensor_exponent(in, &tested, &got_t), UFP4_OK,
+             "%s: status of the exponent", what);
   check_bits(index, (uint64_t)got_t, (uint64_t)want_t, "%s: exponent", what);
   if (!check_bits(index, ufp4_quantize(in, &tested, &got), UFP4_OK, "%s: status", what)) return 0;
-  check_bits(index, (uint64_t)got.exponent, (uint64_t)want.exponent, "%s: exponent of the operand", what);
+  check_bits(index, (uint64_t)got.exponent, (uint64_t)want.exponent, "%s: exponent of the operand",
+             what);
   check_bits(index, got.flags, want.flags, "%s: flags", what);
   const int64_t blocks = want.rows * want.blocks;
   for (int64_t i = 0; i < blocks; i++) {
     check_bits(index, got.scales[i], want.scales[i], "%s: scale %lld", what, (long long)i);
-    check_bits(index, block_codes(&got, i), block_codes(&want, i), "%s: codes of block %lld", what, (long long)i);
+    check_bits(index, block_codes(&got, i), block_codes(&want, i), "%s: codes of block %lld", what,
+               (long long)i);
   }
   ufp4_operand_free(&got);
   ufp4_operand_free(&want);
   return blocks;
 }
 
-// --- Options -----------------------------------------------------------------------------------------
+// --- Options ------------------------------------------------------------------------------------
 
 /** Option set n of 3 x 2 x 2 x 2 x 2: element, RHT, rounding, axis, scale rounding. */
 static ufp4_quantize_t options(int n) {
   static const ufp4_elem_t elems[] = {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2, UFP4_ELEM_INT4};
-  const ufp4_quantize_t how = {.elem = elems[n % 3],
-                               .rht = n / 3 % 2 ? UFP4_RHT_INTEGER : UFP4_RHT_NONE,
-                               .rht_mask = UFP4_RHT_DEFAULT_MASK,
-                               .round = n / 6 % 2 ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
-                               .axis = n / 12 % 2 ? UFP4_AXIS_COL : UFP4_AXIS_ROW,
-                               .scale_round = n / 24 % 2 ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_RNE};
+  const ufp4_quantize_t how = {
+      .elem = elems[n % 3],
+      .rht = n / 3 % 2 ? UFP4_RHT_INTEGER : UFP4_RHT_NONE,
+      .rht_mask = UFP4_RHT_DEFAULT_MASK,
+      .round = n / 6 % 2 ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
+      .axis = n / 12 % 2 ? UFP4_AXIS_COL : UFP4_AXIS_ROW,
+      .scale_round = n / 24 % 2 ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_RNE};
   return how;
 }
 #define OPTIONS 48
@@ -72,16 +79,18 @@ static ufp4_quantize_t drawn_options(check_random_t *random) {
   return how;
 }
 
-// --- Properties --------------------------------------------------------------------------------------
+// --- Properties ---------------------------------------------------------------------------------
 
 /** A tensor of a distribution, its size and options drawn. */
-static int64_t check_drawn(check_random_t *random, int64_t index, fixture_distribution_t distribution) {
+static int64_t check_drawn(check_random_t *random, int64_t index,
+                           fixture_distribution_t distribution) {
   const ufp4_quantize_t how = drawn_options(random);
   const int rows = 1 + (int)check_below(random, 130);
   int cols = 1 + (int)check_below(random, 400);
   if (check_below(random, 2)) cols = (cols + 15) / 16 * 16;
-  fixture_tensor_t in = fixture_tensor(random, rows, cols, distribution,
-                                       check_below(random, 3) ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16, how.axis);
+  fixture_tensor_t in =
+      fixture_tensor(random, rows, cols, distribution,
+                     check_below(random, 3) ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16, how.axis);
   const int64_t blocks = check_both(index, &in.view, &how);
   fixture_tensor_free(&in);
   return blocks;
@@ -133,7 +142,8 @@ SLOW_TEST(many_blocks) {
 }
 
 /** A dense tensor of the caller's numbers, along either axis as @p how says. */
-static void check_numbers(int64_t index, const uint32_t *numbers, int64_t blocks, const ufp4_quantize_t *how) {
+static void check_numbers(int64_t index, const uint32_t *numbers, int64_t blocks,
+                          const ufp4_quantize_t *how) {
   ufp4_matrix_t in = {UFP4_DTYPE_F32, blocks, 16, 16, numbers};
   uint32_t *turned = malloc((size_t)blocks * 16 * sizeof *turned);
   if (!turned) abort();
@@ -145,8 +155,8 @@ static void check_numbers(int64_t index, const uint32_t *numbers, int64_t blocks
   free(turned);
 }
 
-// Element 0 makes the scale; the others are multiples of a sixteenth of it, of a quarter quantum or less: ties for each
-// significand, and what lies one step beside them.
+// Element 0 makes the scale; the others are multiples of a sixteenth of it, of a quarter quantum or
+// less: ties for each significand, and what lies one step beside them.
 TEST(ties_of_every_significand) {
   enum { COUNT = 8 * 64 };
   uint32_t *numbers = malloc(COUNT * 16 * sizeof *numbers);
@@ -157,8 +167,8 @@ TEST(ties_of_every_significand) {
     how.exponent_given = 1;
     for (int i = 0; i < COUNT * 16; i++) {
       const int significand = 8 + i / 16 % 8, k = i / 128 * 16 + i % 16;
-      const float x =
-          (float)(i % 16 == 0 ? 64 * largest * significand : k * significand % (64 * largest * significand));
+      const float x = (float)(i % 16 == 0 ? 64 * largest * significand
+                                          : k * significand % (64 * largest * significand));
       const uint32_t bits = ufp4_f32_bits(i % 3 ? x / 64 : -x / 64);
       numbers[i] = bits + (uint32_t)(i % 16 == 0 || x == 0 ? 0 : step);
     }
@@ -172,11 +182,12 @@ static int sign_in_sum(uint16_t mask, int j, int i) {
   return (__builtin_popcount((unsigned)(i & j)) + (mask >> i & 1)) & 1 ? -1 : 1;
 }
 
-/** A block whose sum j is the product of @p target and the scale's quantum, plus @p units, where the sums of the others
- * are that or 7 (E2M1: 12) quanta. Elements 0 and 1 (that is why j is odd) make it; the others are truncated by nearly
- * a unit each, all to the same side. @return 0: it cannot be. */
-static int near_boundary(check_random_t *random, const ufp4_quantize_t *how, int j, double target, int units,
-                         uint32_t numbers[16]) {
+/** A block whose sum j is the product of @p target and the scale's quantum, plus @p units, where
+ * the sums of the others are that or 7 (E2M1: 12) quanta. Elements 0 and 1 (that is why j is odd)
+ * make it; the others are truncated by nearly a unit each, all to the same side. @return 0: it
+ * cannot be. */
+static int near_boundary(check_random_t *random, const ufp4_quantize_t *how, int j, double target,
+                         int units, uint32_t numbers[16]) {
   const int odd = how->elem == UFP4_ELEM_E2M1 ? 3 : 7;
   const double scale = ldexp(8 + (int)check_below(random, 8), 18 + (int)check_below(random, 3));
   const double quantum = how->elem == UFP4_ELEM_E2M1 ? scale / 4 : scale;
@@ -191,15 +202,17 @@ static int near_boundary(check_random_t *random, const ufp4_quantize_t *how, int
   const int64_t first = (large + sum) / 2, second = (large - sum) / 2;
   if (first < 1 << 23 || first >= 1 << 24 || second < 0) return 0;
   numbers[0] = ufp4_f32_bits((float)(sign_in_sum(how->rht_mask, j, 0) * ldexp((double)first, -20)));
-  numbers[1] = ufp4_f32_bits((float)(-sign_in_sum(how->rht_mask, j, 1) * ldexp((double)second, -20)));
+  numbers[1] =
+      ufp4_f32_bits((float)(-sign_in_sum(how->rht_mask, j, 1) * ldexp((double)second, -20)));
   return 1;
 }
 
-// What the transform truncates, as much of it as there can be, decides codes. Among 16 blocks one counts, and there are
-// few: kernels may treat many such blocks differently.
+// What the transform truncates, as much of it as there can be, decides codes. Among 16 blocks one
+// counts, and there are few: kernels may treat many such blocks differently.
 static void check_boundaries(check_random_t *random, int64_t index, const ufp4_quantize_t *how) {
   enum { COUNT = 16 * 14 };
-  static const int low[2][7] = {{0, 1, 2, 3, 4, 5, 6}, {0, 1, 2, 3, 4, 6, 8}}, cell[7] = {1, 1, 1, 1, 2, 2, 4};
+  static const int low[2][7] = {{0, 1, 2, 3, 4, 5, 6}, {0, 1, 2, 3, 4, 6, 8}},
+                   cell[7] = {1, 1, 1, 1, 2, 2, 4};
   const int e2m1 = how->elem == UFP4_ELEM_E2M1;
   uint32_t numbers[COUNT * 16] = {0};
   for (int64_t group = index % 16; group < COUNT;) {
@@ -225,7 +238,8 @@ TEST(truncated_sums_at_boundaries) {
   }
 }
 
-// Sums in floats that overflow to infinities of both signs, whose sum is no number, beside sums that do not.
+// Sums in floats that overflow to infinities of both signs, whose sum is no number, beside sums
+// that do not.
 TEST(transforms_that_overflow_both_ways) {
   uint32_t numbers[16 * 16];
   for (int n = 0; n < OPTIONS * 45; n++) {
@@ -245,8 +259,8 @@ TEST(transforms_that_overflow_both_ways) {
   }
 }
 
-// What vectors decline: exponents of the largest magnitude at both ends of where they do, blocks of zeros and of NaN
-// among others.
+// What vectors decline: exponents of the largest magnitude at both ends of where they do, blocks of
+// zeros and of NaN among others.
 TEST(tiles_of_mixed_exponents) {
   enum { COUNT = 256 };
   static const int exponents[] = {0, 1, 2, 38, 39, 40, 41, 127, 228, 229, 230, 231, 253, 254, 255};
@@ -260,7 +274,8 @@ TEST(tiles_of_mixed_exponents) {
     how.exponent = 134 - usual;
     for (int i = 0; i < COUNT; i++) {
       const int other = exponents[check_below(&random, 14)];
-      const int exponent = check_below(&random, 20) ? usual - (usual == 255) : other, zero = !check_below(&random, 30);
+      const int exponent = check_below(&random, 20) ? usual - (usual == 255) : other,
+                zero = !check_below(&random, 30);
       for (int j = 0; j < 16; j++) {
         const uint32_t bits = (uint32_t)check_next(&random) & 0x807FFFFFu;
         numbers[16 * i + j] = zero ? bits & 0x80000000u : bits | (uint32_t)exponent << 23;
@@ -279,7 +294,8 @@ TEST(every_given_exponent) {
     ufp4_quantize_t how = options(i * 5 % OPTIONS);
     how.exponent_given = 1;
     how.exponent = i < 300 ? i / 6 - 20 : (i % 2 ? INT16_MIN : INT16_MAX);
-    fixture_tensor_t in = fixture_tensor(&random, 37, 53, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, how.axis);
+    fixture_tensor_t in =
+        fixture_tensor(&random, 37, 53, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, how.axis);
     check_both(i, &in.view, &how);
     fixture_tensor_free(&in);
   }
@@ -290,7 +306,8 @@ TEST(equal_blocks) {
   uint32_t numbers[64 * 16];
   for (int i = 0; i < OPTIONS * 32; i++) {
     const ufp4_quantize_t how = options(i % OPTIONS);
-    for (int j = 0; j < 64 * 16; j++) numbers[j] = ufp4_f32_bits((float)((j % 16 * 5 + i) % 32 - 15));
+    for (int j = 0; j < 64 * 16; j++)
+      numbers[j] = ufp4_f32_bits((float)((j % 16 * 5 + i) % 32 - 15));
     check_numbers(i, numbers, 64, &how);
   }
 }
@@ -300,8 +317,8 @@ TEST(every_small_shape) {
   for (int i = 0; i < 36 * 50; i++) {
     ufp4_quantize_t how = options(i * 7 % OPTIONS);
     how.seed = (uint64_t)i;
-    fixture_tensor_t in =
-        fixture_tensor(&random, 1 + i % 36, 1 + i / 36 * 7 % 150, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, how.axis);
+    fixture_tensor_t in = fixture_tensor(&random, 1 + i % 36, 1 + i / 36 * 7 % 150,
+                                         FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, how.axis);
     check_both(i, &in.view, &how);
     fixture_tensor_free(&in);
   }
@@ -309,12 +326,14 @@ TEST(every_small_shape) {
 
 // More rows and blocks than the column walk takes at a time.
 TEST(several_strips) {
-  static const int shapes[][2] = {{300, 530}, {128, 272}, {144, 256}, {530, 300}, {4200, 40}, {40, 4200}};
+  static const int shapes[][2] = {{300, 530}, {128, 272}, {144, 256},
+                                  {530, 300}, {4200, 40}, {40, 4200}};
   check_random_t random = check_random();
   for (int i = 0; i < 6 * 12; i++) {
     const ufp4_quantize_t how = options(12 + i % 12);
-    fixture_tensor_t in = fixture_tensor(&random, shapes[i / 12][0], shapes[i / 12][1], FIXTURE_OUTLIERS,
-                                         i % 5 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16, how.axis);
+    fixture_tensor_t in =
+        fixture_tensor(&random, shapes[i / 12][0], shapes[i / 12][1], FIXTURE_OUTLIERS,
+                       i % 5 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16, how.axis);
     check_both(i, &in.view, &how);
     fixture_tensor_free(&in);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole tensors with every scale format, layout and transform (numerics.md 2 to 4): what is legal equals the second
-// model, what is not is refused.
+// Whole tensors with every scale format, layout and transform (numerics.md 2 to 4): what is legal
+// equals the second model, what is not is refused.
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,11 +9,13 @@
 #include "ufp4/combination.h"
 #include "ufp4/format.h"
 
-static const int shapes[][2] = {{1, 1},   {1, 16},  {16, 1},  {3, 5},    {5, 17},   {17, 33}, {16, 32},
-                                {31, 33}, {33, 49}, {2, 130}, {130, 47}, {48, 257}, {1, 31},  {64, 64}};
+static const int shapes[][2] = {{1, 1},    {1, 16},   {16, 1},  {3, 5},   {5, 17},
+                                {17, 33},  {16, 32},  {31, 33}, {33, 49}, {2, 130},
+                                {130, 47}, {48, 257}, {1, 31},  {64, 64}};
 #define SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
 
-/** Every legal combination with a scale, on every shape, one distribution after the other, along both axes. */
+/** Every legal combination with a scale, on every shape, one distribution after the other, along
+ * both axes. */
 static void sweep(ufp4_scale_t scale, ufp4_dtype_t dtype, int distributions) {
   check_random_t random = check_random();
   for (int i = 0; i < LEGAL_QUANTIZE_COUNT * SHAPES; i++) {
@@ -21,8 +23,10 @@ static void sweep(ufp4_scale_t scale, ufp4_dtype_t dtype, int distributions) {
     const int *shape = shapes[i / LEGAL_QUANTIZE_COUNT];
     if (how.scale != scale || !legal_quantize(&how)) continue;
     how.axis = check_below(&random, 2) ? UFP4_AXIS_COL : UFP4_AXIS_ROW;
-    const fixture_distribution_t distribution = (fixture_distribution_t)check_below(&random, (uint32_t)distributions);
-    fixture_tensor_t in = fixture_tensor(&random, shape[0], shape[1], distribution, dtype, how.axis);
+    const fixture_distribution_t distribution =
+        (fixture_distribution_t)check_below(&random, (uint32_t)distributions);
+    fixture_tensor_t in =
+        fixture_tensor(&random, shape[0], shape[1], distribution, dtype, how.axis);
     fixture_check_tensor(i, &in, &how);
     fixture_tensor_free(&in);
   }
@@ -61,15 +65,15 @@ SLOW_TEST(large_tensors) {
     if (!legal_quantize(&how) || check_below(&random, 4)) continue;
     how.axis = (ufp4_axis_t)check_below(&random, 2);
     const int *shape = large[i++ % 4];
-    fixture_tensor_t in =
-        fixture_tensor(&random, shape[0], shape[1], (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS),
-                       i % 3 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16, how.axis);
+    fixture_tensor_t in = fixture_tensor(&random, shape[0], shape[1],
+                                         (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS),
+                                         i % 3 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16, how.axis);
     fixture_check_tensor(n, &in, &how);
     fixture_tensor_free(&in);
   }
 }
 
-// --- Properties that need no reference model ----------------------------------------------------------------
+// --- Properties that need no reference model ----------------------------------------------------
 
 static ufp4_operand_t quantized(const fixture_tensor_t *in, const ufp4_quantize_t *how) {
   ufp4_operand_t out;
@@ -77,11 +81,14 @@ static ufp4_operand_t quantized(const fixture_tensor_t *in, const ufp4_quantize_
   return out;
 }
 
-/** Whether codes and scales of two operands are equal, scales apart by a factor of 2^@p shift (E8M0 and FP32). */
-static void check_same_magnitudes(int64_t index, const ufp4_operand_t *x, const ufp4_operand_t *y, int shift) {
+/** Whether codes and scales of two operands are equal, scales apart by a factor of 2^@p shift (E8M0
+ * and FP32). */
+static void check_same_magnitudes(int64_t index, const ufp4_operand_t *x, const ufp4_operand_t *y,
+                                  int shift) {
   for (int64_t i = 0; i < x->rows * x->scale_blocks; i++) {
     const uint32_t a = fixture_scale(x, i), step = x->scale == UFP4_SCALE_FP32 ? 1u << 23 : 1;
-    check_bits(i, a == 0 ? 0 : a + (uint32_t)shift * step, fixture_scale(y, i), "case %lld: scale", (long long)index);
+    check_bits(i, a == 0 ? 0 : a + (uint32_t)shift * step, fixture_scale(y, i), "case %lld: scale",
+               (long long)index);
   }
   for (int64_t k = 0; k < x->rows * x->blocks * 16; k++) {
     const int a = ufp4_elem_quanta(x->elem, fixture_code(x, 0, k)),
@@ -99,7 +106,8 @@ TEST(exponents_given_to_tiles) {
                                  .scale_round = i % 2 ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_RNE,
                                  .exponent_given = 1,
                                  .exponent = given[i / 9]};
-    fixture_tensor_t in = fixture_tensor(&random, 33, 50, FIXTURE_OUTLIERS, UFP4_DTYPE_F32, UFP4_AXIS_ROW);
+    fixture_tensor_t in =
+        fixture_tensor(&random, 33, 50, FIXTURE_OUTLIERS, UFP4_DTYPE_F32, UFP4_AXIS_ROW);
     fixture_check_tensor(i, &in, &how);
     fixture_tensor_free(&in);
   }
@@ -109,11 +117,12 @@ TEST(uniform_formats_differ_by_two_binades) {
   // E1M2 is INT4 over 4: scales a factor of 4 apart, and the same quanta.
   check_random_t random = check_random();
   for (int i = 0; i < 2 * 24; i++) {
-    ufp4_quantize_t how = {.elem = UFP4_ELEM_INT4, .scale = UFP4_SCALE_FP32, .round = (ufp4_round_t)(i / 2 % 2)};
+    ufp4_quantize_t how = {
+        .elem = UFP4_ELEM_INT4, .scale = UFP4_SCALE_FP32, .round = (ufp4_round_t)(i / 2 % 2)};
     if (i % 2) how.scale = UFP4_SCALE_E8M0, how.scale_round = (ufp4_scale_round_t)(1 + i / 4 % 2);
     if (i % 4 == 0) how.rht = UFP4_RHT_INTEGER;
-    fixture_tensor_t in =
-        fixture_tensor(&random, 20, 70, (fixture_distribution_t)(i % 4), UFP4_DTYPE_F32, UFP4_AXIS_ROW);
+    fixture_tensor_t in = fixture_tensor(&random, 20, 70, (fixture_distribution_t)(i % 4),
+                                         UFP4_DTYPE_F32, UFP4_AXIS_ROW);
     ufp4_operand_t x = quantized(&in, &how);
     how.elem = UFP4_ELEM_E1M2;
     ufp4_operand_t y = quantized(&in, &how);
@@ -125,14 +134,17 @@ TEST(uniform_formats_differ_by_two_binades) {
 }
 
 TEST(square_tiles_do_not_care_for_the_axis) {
-  // With one scale for 16x16 the column copy is the row copy transposed: the same weights in both directions.
+  // With one scale for 16x16 the column copy is the row copy transposed: the same weights in both
+  // directions.
   check_random_t random = check_random();
   static const ufp4_scale_t scales[] = {UFP4_SCALE_NVFP4, UFP4_SCALE_E4M3, UFP4_SCALE_FP32};
   for (int i = 0; i < 36; i++) {
-    ufp4_quantize_t how = {.elem = UFP4_ELEM_E2M1, .scale = scales[i % 3], .layout = UFP4_LAYOUT_2D};
+    ufp4_quantize_t how = {
+        .elem = UFP4_ELEM_E2M1, .scale = scales[i % 3], .layout = UFP4_LAYOUT_2D};
     const int rows = 1 + (int)check_below(&random, 50), cols = 1 + (int)check_below(&random, 50);
-    fixture_tensor_t in = fixture_tensor(&random, rows, cols, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS),
-                                         UFP4_DTYPE_F32, UFP4_AXIS_ROW);
+    fixture_tensor_t in =
+        fixture_tensor(&random, rows, cols, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS),
+                       UFP4_DTYPE_F32, UFP4_AXIS_ROW);
     ufp4_operand_t row = quantized(&in, &how);
     how.axis = UFP4_AXIS_COL;
     ufp4_operand_t col = quantized(&in, &how);
@@ -153,8 +165,10 @@ TEST(nan_poisons_a_whole_tile) {
   static const uint32_t nan[] = {0x7F, 0x7F, 0x7FC00000};
   check_random_t random = check_random();
   for (int i = 0; i < 3 * 40; i++) {
-    const ufp4_quantize_t how = {.elem = UFP4_ELEM_E2M1, .scale = scales[i % 3], .layout = UFP4_LAYOUT_2D};
-    fixture_tensor_t in = fixture_tensor(&random, 40, 40, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, UFP4_AXIS_ROW);
+    const ufp4_quantize_t how = {
+        .elem = UFP4_ELEM_E2M1, .scale = scales[i % 3], .layout = UFP4_LAYOUT_2D};
+    fixture_tensor_t in =
+        fixture_tensor(&random, 40, 40, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, UFP4_AXIS_ROW);
     const int at = (int)check_below(&random, 1600), r = at / 40, c = at % 40;
     in.storage[r * 43 + c] = i % 2 ? 0x7FC00000 : 0xFF800000;
     ufp4_operand_t got = quantized(&in, &how);
@@ -173,21 +187,26 @@ TEST(nan_poisons_a_whole_tile) {
 TEST(e8m0_poisons_32_columns) {
   check_random_t random = check_random();
   for (int i = 0; i < 100; i++) {
-    const ufp4_quantize_t how = {
-        .elem = (ufp4_elem_t)(i % 3), .scale = UFP4_SCALE_E8M0, .scale_round = UFP4_SCALE_ROUND_DOWN};
-    fixture_tensor_t in = fixture_tensor(&random, 1, 100, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, UFP4_AXIS_ROW);
+    const ufp4_quantize_t how = {.elem = (ufp4_elem_t)(i % 3),
+                                 .scale = UFP4_SCALE_E8M0,
+                                 .scale_round = UFP4_SCALE_ROUND_DOWN};
+    fixture_tensor_t in =
+        fixture_tensor(&random, 1, 100, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, UFP4_AXIS_ROW);
     in.storage[i] = 0x7F800000;
     ufp4_operand_t got = quantized(&in, &how);
     for (int j = 0; j < 4; j++)
-      check_that(j, (got.scales[j] == 0xFF) == (j == i / 32), "scale %02x, Inf at %d", got.scales[j], i);
-    for (int j = i / 32 * 32; j < i / 32 * 32 + 32 && j < 112; j++) check_bits(j, fixture_code(&got, 0, j), 0, "code");
+      check_that(j, (got.scales[j] == 0xFF) == (j == i / 32), "scale %02x, Inf at %d",
+                 got.scales[j], i);
+    for (int j = i / 32 * 32; j < i / 32 * 32 + 32 && j < 112; j++)
+      check_bits(j, fixture_code(&got, 0, j), 0, "code");
     ufp4_operand_free(&got);
     fixture_tensor_free(&in);
   }
 }
 
 TEST(bf16_transform_of_small_integers_is_the_integer_one) {
-  // Sums of 16 integers up to 7, over 4, fit BF16's eight bits: both transforms are exact, so all bits are equal.
+  // Sums of 16 integers up to 7, over 4, fit BF16's eight bits: both transforms are exact, so all
+  // bits are equal.
   check_random_t random = check_random();
   for (int i = 0; i < 60; i++) {
     ufp4_quantize_t how = legal_quantize_combination(i % 3);
@@ -245,42 +264,48 @@ TEST(only_e4m3_saturates) {
 }
 
 TEST(dequantize_matches_second_model) {
-  static const uint32_t tensor_scales[] = {0x3F800000, 0x3A000000, 0x00000001, 0x7F7FFFFF, 0x00800000, 0x3EAAAAAB};
+  static const uint32_t tensor_scales[] = {0x3F800000, 0x3A000000, 0x00000001,
+                                           0x7F7FFFFF, 0x00800000, 0x3EAAAAAB};
   static float out[64 * 272];
   check_random_t random = check_random();
   for (int i = 0; i < 12 * SHAPES * 4; i++) {
     const int rows = shapes[i / 48][0] % 64 + 1, cols = shapes[i / 48][1];
-    ufp4_operand_t in = fixture_operand_scaled(&random, (ufp4_elem_t)(i % 3), (ufp4_scale_t)(i / 3 % 4), rows, cols,
-                                               (fixture_scales_t)(i / 12 % 4));
+    ufp4_operand_t in =
+        fixture_operand_scaled(&random, (ufp4_elem_t)(i % 3), (ufp4_scale_t)(i / 3 % 4), rows, cols,
+                               (fixture_scales_t)(i / 12 % 4));
     in.tensor_scale = ufp4_f32_value(tensor_scales[check_below(&random, 6)]);
     reference_operand_t slow = fixture_slow_operand(&in);
     const int64_t width = i % 2 ? cols : in.blocks * 16;
     check_bits(i, (uint64_t)ufp4_dequantize(&in, width, out, width), UFP4_OK, "status");
     for (int64_t j = 0; j < rows * width; j++) {
-      check_bits(j, ufp4_f32_bits(out[j]), reference_dequantize(&slow, j / width, j % width), "elem %u, scale %u, code %x",
-                 in.elem, in.scale, fixture_code(&in, j / width, j % width));
+      check_bits(j, ufp4_f32_bits(out[j]), reference_dequantize(&slow, j / width, j % width),
+                 "elem %u, scale %u, code %x", in.elem, in.scale,
+                 fixture_code(&in, j / width, j % width));
     }
     reference_operand_free(&slow);
     ufp4_operand_free(&in);
   }
 }
 
-// --- Combinations that must be refused -------------------------------------------------------------------
+// --- Combinations that must be refused ----------------------------------------------------------
 
 static const float ordinary[64] = {1};
 
-/** Refused by the quantizer, which leaves its output, and by the table, which says why, on any backend. */
+/** Refused by the quantizer, which leaves its output, and by the table, which says why, on any
+ * backend. */
 static void check_refused(int64_t index, const ufp4_quantize_t *how, int block) {
   const ufp4_matrix_t in = {UFP4_DTYPE_F32, 2, 32, 32, ordinary};
   ufp4_message_t message = {""};
   ufp4_operand_t out;
   memset(&out, 0x5A, sizeof out);
   const ufp4_operand_t before = out;
-  check_bits(index, (uint64_t)ufp4_combination_quantize(how, block, NULL, &message), UFP4_ERROR_ARGUMENT, "table");
+  check_bits(index, (uint64_t)ufp4_combination_quantize(how, block, NULL, &message),
+             UFP4_ERROR_ARGUMENT, "table");
   check_that(index, message.text[0] != 0, "no reason given");
-  check_bits(index, (uint64_t)ufp4_combination_quantize(how, block, "model", NULL), UFP4_ERROR_ARGUMENT,
-             "table, model");
-  check_bits(index, (uint64_t)ufp4_combination_quantize(how, block, "rtl", NULL), UFP4_ERROR_ARGUMENT, "table, rtl");
+  check_bits(index, (uint64_t)ufp4_combination_quantize(how, block, "model", NULL),
+             UFP4_ERROR_ARGUMENT, "table, model");
+  check_bits(index, (uint64_t)ufp4_combination_quantize(how, block, "rtl", NULL),
+             UFP4_ERROR_ARGUMENT, "table, rtl");
   if (block != 0) return;
   check_bits(index, (uint64_t)ufp4_quantize(&in, how, &out), UFP4_ERROR_ARGUMENT, "ufp4_quantize");
   check_that(index, memcmp(&out, &before, sizeof out) == 0, "output touched");
@@ -315,7 +340,8 @@ TEST(rejects_the_block_of_another_scale) {
     if (!legal_quantize(&how)) continue;
     for (int i = 0; i < 7; i++) check_refused(n, &how, bad[i]);
     check_refused(n, &how, 48 - block);
-    check_bits(n, (uint64_t)ufp4_combination_quantize(&how, block, "model", NULL), UFP4_OK, "its own block");
+    check_bits(n, (uint64_t)ufp4_combination_quantize(&how, block, "model", NULL), UFP4_OK,
+               "its own block");
     check_bits(n, (uint64_t)ufp4_combination_quantize(&how, 0, NULL, NULL), UFP4_OK, "no block");
   }
 }
@@ -325,7 +351,8 @@ TEST(rejects_on_rtl_what_only_the_model_has) {
     const ufp4_quantize_t how = legal_quantize_combination(n);
     if (!legal_quantize(&how) || how.scale != UFP4_SCALE_FP32) continue;
     ufp4_message_t message = {""};
-    check_bits(n, (uint64_t)ufp4_combination_quantize(&how, 0, "rtl", &message), UFP4_ERROR_UNSUPPORTED, "rtl");
+    check_bits(n, (uint64_t)ufp4_combination_quantize(&how, 0, "rtl", &message),
+               UFP4_ERROR_UNSUPPORTED, "rtl");
     check_that(n, message.text[0] != 0, "no reason given");
   }
 }
@@ -335,7 +362,8 @@ TEST(rejects_unknown_backends) {
   static const char *const names[] = {"", "rt", "rtlx", "model2", ":"};
   for (int i = 0; i < 5; i++) {
     ufp4_message_t message = {""};
-    check_bits(i, (uint64_t)ufp4_combination_quantize(&how, 0, names[i], &message), UFP4_ERROR_ARGUMENT, "quantize");
+    check_bits(i, (uint64_t)ufp4_combination_quantize(&how, 0, names[i], &message),
+               UFP4_ERROR_ARGUMENT, "quantize");
     check_that(i, strstr(message.text, "no backend is called") != NULL, "'%s'", message.text);
   }
 }
@@ -349,7 +377,8 @@ TEST(rejects_exponents_given_to_scales_without) {
 }
 
 TEST(rejects_no_options) {
-  check_bits(0, (uint64_t)ufp4_combination_quantize(NULL, 0, NULL, NULL), UFP4_ERROR_ARGUMENT, "quantize");
+  check_bits(0, (uint64_t)ufp4_combination_quantize(NULL, 0, NULL, NULL), UFP4_ERROR_ARGUMENT,
+             "quantize");
 }
 
 TEST(rejects_an_exponent_of_scales_without) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole tensors through the quantizer: shapes, axes, exponents, random bytes by position, and back (numerics.md 2 to
-// 4).
+// Whole tensors through the quantizer: shapes, axes, exponents, random bytes by position, and back
+// (numerics.md 2 to 4).
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,22 +9,24 @@
 #include "ufp4/format.h"
 #include "ufp4/random.h"
 
-static const int shapes[][2] = {{1, 1},   {1, 16},  {16, 1},  {3, 5},   {5, 17},  {17, 5},   {16, 16},
-                                {31, 33}, {33, 31}, {64, 48}, {1, 257}, {257, 1}, {15, 130}, {47, 18}};
+static const int shapes[][2] = {{1, 1},   {1, 16},  {16, 1},   {3, 5},   {5, 17},
+                                {17, 5},  {16, 16}, {31, 33},  {33, 31}, {64, 48},
+                                {1, 257}, {257, 1}, {15, 130}, {47, 18}};
 #define SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
 
 /** Option set n of 3 x 2 x 2 x 2 x 2: element, RHT, rounding, scale rounding, axis. */
 static ufp4_quantize_t options(int n) {
   static const ufp4_elem_t elems[] = {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2, UFP4_ELEM_INT4};
-  const ufp4_quantize_t how = {.elem = elems[n % 3],
-                               .rht = n / 3 % 2,
-                               .rht_mask = n % 2 ? 0x1234 : UFP4_RHT_DEFAULT_MASK,
-                               .round = n / 6 % 2 ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
-                               .scale_round = n / 12 % 2 ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_RNE,
-                               .axis = n / 24 % 2 ? UFP4_AXIS_COL : UFP4_AXIS_ROW,
-                               .seed = 0x123456789ABCDEF0u + (uint64_t)n,
-                               .tensor_id = 0xFEDCBA9876543210u - (uint64_t)n,
-                               .kernel = fixture_kernel()};
+  const ufp4_quantize_t how = {
+      .elem = elems[n % 3],
+      .rht = n / 3 % 2,
+      .rht_mask = n % 2 ? 0x1234 : UFP4_RHT_DEFAULT_MASK,
+      .round = n / 6 % 2 ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
+      .scale_round = n / 12 % 2 ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_RNE,
+      .axis = n / 24 % 2 ? UFP4_AXIS_COL : UFP4_AXIS_ROW,
+      .seed = 0x123456789ABCDEF0u + (uint64_t)n,
+      .tensor_id = 0xFEDCBA9876543210u - (uint64_t)n,
+      .kernel = fixture_kernel()};
   return how;
 }
 #define OPTIONS 48
@@ -34,8 +36,8 @@ static void sweep(ufp4_dtype_t dtype, int distributions) {
   for (int i = 0; i < OPTIONS * SHAPES; i++) {
     const ufp4_quantize_t how = options(i % OPTIONS);
     const int *shape = shapes[i / OPTIONS];
-    fixture_tensor_t in =
-        fixture_tensor(&random, shape[0], shape[1], (fixture_distribution_t)(i % distributions), dtype, how.axis);
+    fixture_tensor_t in = fixture_tensor(
+        &random, shape[0], shape[1], (fixture_distribution_t)(i % distributions), dtype, how.axis);
     fixture_check_tensor(i, &in, &how);
     fixture_tensor_free(&in);
   }
@@ -56,7 +58,8 @@ TEST(exponents_given) {
     how.exponent_given = 1;
     how.exponent = exponents[i / OPTIONS];
     fixture_tensor_t in =
-        fixture_tensor(&random, 19, 37, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS), UFP4_DTYPE_F32, how.axis);
+        fixture_tensor(&random, 19, 37, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS),
+                       UFP4_DTYPE_F32, how.axis);
     fixture_check_tensor(i, &in, &how);
     fixture_tensor_free(&in);
   }
@@ -67,9 +70,9 @@ SLOW_TEST(large_tensors) {
   check_random_t random = check_random();
   for (int i = 0; i < 4 * OPTIONS / 4; i++) {
     const ufp4_quantize_t how = options(i * 13 % OPTIONS);
-    fixture_tensor_t in =
-        fixture_tensor(&random, large[i % 4][0], large[i % 4][1], (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS),
-                       i % 3 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16, how.axis);
+    fixture_tensor_t in = fixture_tensor(&random, large[i % 4][0], large[i % 4][1],
+                                         (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS),
+                                         i % 3 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16, how.axis);
     fixture_check_tensor(i, &in, &how);
     fixture_tensor_free(&in);
   }
@@ -80,8 +83,9 @@ TEST(exponent_worked) {
   static const struct {
     float amax;
     int e2m1, e1m2, int4;
-  } table[] = {{1.0f, 11, 9, 11},  {2688.0f, 0, -2, 0},  {2689.0f, -1, -2, 0}, {784.0f, 1, 0, 2},
-               {785.0f, 1, -1, 1}, {3136.0f, -1, -2, 0}, {0.0f, 0, 0, 0},      {3137.0f, -1, -3, -1}};
+  } table[] = {{1.0f, 11, 9, 11}, {2688.0f, 0, -2, 0},  {2689.0f, -1, -2, 0},
+               {784.0f, 1, 0, 2}, {785.0f, 1, -1, 1},   {3136.0f, -1, -2, 0},
+               {0.0f, 0, 0, 0},   {3137.0f, -1, -3, -1}};
   for (int i = 0; i < (int)(sizeof table / sizeof table[0]); i++) {
     const int want[3] = {table[i].e2m1, table[i].e1m2, table[i].int4};
     const float data[2] = {-table[i].amax, 0};
@@ -90,7 +94,8 @@ TEST(exponent_worked) {
       const ufp4_quantize_t how = options(n);
       int t = 999;
       ufp4_tensor_exponent(&in, &how, &t);
-      check_bits(i, (uint64_t)(int64_t)t, (uint64_t)(int64_t)want[n], "amax %g, elem %d", (double)table[i].amax, n);
+      check_bits(i, (uint64_t)(int64_t)t, (uint64_t)(int64_t)want[n], "amax %g, elem %d",
+                 (double)table[i].amax, n);
     }
   }
 }
@@ -106,7 +111,8 @@ TEST(exponent_ignores_poisoned_blocks) {
     const ufp4_matrix_t clean = {UFP4_DTYPE_F32, 1, 16, 16, data};
     ufp4_tensor_exponent(&in, &how, &got);
     ufp4_tensor_exponent(&clean, &how, &want);
-    check_bits(n, (uint64_t)(int64_t)got, (uint64_t)(int64_t)want, "elem %u, rht %d", how.elem, how.rht);
+    check_bits(n, (uint64_t)(int64_t)got, (uint64_t)(int64_t)want, "elem %u, rht %d", how.elem,
+               how.rht);
   }
 }
 
@@ -130,8 +136,8 @@ TEST(column_axis_is_the_row_axis_of_the_transpose) {
   check_random_t random = check_random();
   for (int i = 0; i < 24 * SHAPES; i++) {
     ufp4_quantize_t how = options(24 + i % 24);
-    fixture_tensor_t in =
-        fixture_tensor(&random, shapes[i / 24][0], shapes[i / 24][1], FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, how.axis);
+    fixture_tensor_t in = fixture_tensor(&random, shapes[i / 24][0], shapes[i / 24][1],
+                                         FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, how.axis);
     const ufp4_matrix_t transposed = {UFP4_DTYPE_F32, in.rows, in.cols, in.cols, in.blocked};
     ufp4_operand_t col, row;
     if (ufp4_quantize(&in.view, &how, &col) != UFP4_OK) abort();
@@ -147,13 +153,15 @@ TEST(column_axis_is_the_row_axis_of_the_transpose) {
 }
 
 TEST(stochastic_rounding_depends_on_position_only) {
-  // With t given, the codes of block g are those of its data and random bytes g, whatever the rest of the tensor is.
+  // With t given, the codes of block g are those of its data and random bytes g, whatever the rest
+  // of the tensor is.
   check_random_t random = check_random();
   for (int i = 0; i < 24; i++) {
     ufp4_quantize_t how = options(6 + i % 6);
     how.exponent_given = 1;
     how.exponent = 4;
-    fixture_tensor_t in = fixture_tensor(&random, 7, 80, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, how.axis);
+    fixture_tensor_t in =
+        fixture_tensor(&random, 7, 80, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, how.axis);
     ufp4_operand_t whole;
     if (ufp4_quantize(&in.view, &how, &whole) != UFP4_OK) abort();
     for (int64_t g = 0; g < 35; g++) {
@@ -161,7 +169,8 @@ TEST(stochastic_rounding_depends_on_position_only) {
       ufp4_random_block(how.seed, how.tensor_id, (uint64_t)g, bytes);
       ufp4_quantize_block(in.blocked + 16 * g, &how, how.exponent, bytes, codes, &scale);
       check_bits(g, whole.scales[g], scale, "scale");
-      for (int j = 0; j < 16; j++) check_bits(g, fixture_code(&whole, g / 5, g % 5 * 16 + j), codes[j], "code %d", j);
+      for (int j = 0; j < 16; j++)
+        check_bits(g, fixture_code(&whole, g / 5, g % 5 * 16 + j), codes[j], "code %d", j);
     }
     ufp4_operand_free(&whole);
     fixture_tensor_free(&in);
@@ -174,7 +183,8 @@ static int differing(const ufp4_matrix_t *in, const ufp4_quantize_t *x, const uf
   int count = 0;
   if (ufp4_quantize(in, x, &a) != UFP4_OK || ufp4_quantize(in, y, &b) != UFP4_OK) abort();
   for (int64_t r = 0; r < a.rows; r++) {
-    for (int64_t k = 0; k < a.blocks * 16; k++) count += fixture_code(&a, r, k) != fixture_code(&b, r, k);
+    for (int64_t k = 0; k < a.blocks * 16; k++)
+      count += fixture_code(&a, r, k) != fixture_code(&b, r, k);
   }
   ufp4_operand_free(&a);
   ufp4_operand_free(&b);
@@ -183,7 +193,8 @@ static int differing(const ufp4_matrix_t *in, const ufp4_quantize_t *x, const uf
 
 TEST(seed_and_tensor_id_change_stochastic_codes_only) {
   check_random_t random = check_random();
-  fixture_tensor_t in = fixture_tensor(&random, 32, 64, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, UFP4_AXIS_ROW);
+  fixture_tensor_t in =
+      fixture_tensor(&random, 32, 64, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, UFP4_AXIS_ROW);
   for (int n = 0; n < 12; n++) {
     const ufp4_quantize_t how = options(n);
     ufp4_quantize_t other[4] = {how, how, how, how};
@@ -193,8 +204,8 @@ TEST(seed_and_tensor_id_change_stochastic_codes_only) {
     other[3].tensor_id ^= 1ull << 63;
     for (int i = 0; i < 4; i++) {
       const int count = differing(&in.view, &how, &other[i]);
-      check_that(n, how.round == UFP4_ROUND_SR ? count > 300 : count == 0, "change %d: %d of 2048 codes differ", i,
-                 count);
+      check_that(n, how.round == UFP4_ROUND_SR ? count > 300 : count == 0,
+                 "change %d: %d of 2048 codes differ", i, count);
     }
   }
   fixture_tensor_free(&in);
@@ -204,13 +215,14 @@ TEST(padding_without_rht_is_zero) {
   check_random_t random = check_random();
   for (int n = 0; n < OPTIONS; n++) {
     const ufp4_quantize_t how = options(n);
-    fixture_tensor_t in = fixture_tensor(&random, 21, 21, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, how.axis);
+    fixture_tensor_t in =
+        fixture_tensor(&random, 21, 21, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, how.axis);
     ufp4_operand_t out;
     int nonzero = 0;
     if (ufp4_quantize(&in.view, &how, &out) != UFP4_OK) abort();
     for (int64_t i = 0; i < 21 * 11; i++) nonzero += fixture_code(&out, i / 11, 21 + i % 11) != 0;
-    check_that(n, how.rht ? nonzero > 100 : nonzero == 0, "%d of 231 padding codes are not zero, rht %d", nonzero,
-               how.rht);
+    check_that(n, how.rht ? nonzero > 100 : nonzero == 0,
+               "%d of 231 padding codes are not zero, rht %d", nonzero, how.rht);
     ufp4_operand_free(&out);
     fixture_tensor_free(&in);
   }
@@ -224,14 +236,16 @@ TEST(dequantize_matches_second_model) {
     const int rows = shapes[i / 30][0] % 64, cols = shapes[i / 30][1] % 64;
     if (rows == 0 || cols == 0) continue;
     const ufp4_quantize_t how = options(i % 3);
-    ufp4_operand_t in = fixture_operand(&random, how.elem, rows, cols, i % 2 ? FIXTURE_SCALES_NAN : FIXTURE_SCALES_ANY);
+    ufp4_operand_t in = fixture_operand(&random, how.elem, rows, cols,
+                                        i % 2 ? FIXTURE_SCALES_NAN : FIXTURE_SCALES_ANY);
     in.exponent = exponents[i / 3 % 10];
     reference_operand_t slow = fixture_slow_operand(&in);
     const int64_t width = i % 4 < 2 ? cols : in.blocks * 16;
     check_bits(i, (uint64_t)ufp4_dequantize(&in, width, out, width), UFP4_OK, "status");
     for (int64_t j = 0; j < rows * width; j++) {
       check_bits(j, ufp4_f32_bits(out[j]), reference_dequantize(&slow, j / width, j % width),
-                 "elem %u, code %x, scale %02x, t %d", how.elem, fixture_code(&in, j / width, j % width),
+                 "elem %u, code %x, scale %02x, t %d", how.elem,
+                 fixture_code(&in, j / width, j % width),
                  in.scales[j / width * in.blocks + j % width / 16], in.exponent);
     }
     reference_operand_free(&slow);
@@ -240,41 +254,49 @@ TEST(dequantize_matches_second_model) {
 }
 
 TEST(dequantized_gaussian_is_near) {
-  // A sanity check that owes nothing to either model: half a step of the largest cell is 1/6 of amax for E2M1, 1/14 for
-  // E1M2, and the scale is at most 1/16 off.
+  // A sanity check that owes nothing to either model: half a step of the largest cell is 1/6 of
+  // amax for E2M1, 1/14 for E1M2, and the scale is at most 1/16 off.
   check_random_t random = check_random();
   for (int n = 0; n < 2; n++) {
     const ufp4_quantize_t how = options(n);
-    fixture_tensor_t in = fixture_tensor(&random, 64, 64, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, UFP4_AXIS_ROW);
+    fixture_tensor_t in =
+        fixture_tensor(&random, 64, 64, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, UFP4_AXIS_ROW);
     static float out[64 * 64];
     ufp4_operand_t q;
-    if (ufp4_quantize(&in.view, &how, &q) != UFP4_OK || ufp4_dequantize(&q, 64, out, 64) != UFP4_OK) abort();
+    if (ufp4_quantize(&in.view, &how, &q) != UFP4_OK || ufp4_dequantize(&q, 64, out, 64) != UFP4_OK)
+      abort();
     for (int i = 0; i < 64 * 64; i++) {
       float amax = 0, x = ufp4_f32_value(in.blocked[i]);
       for (int j = i / 16 * 16; j < i / 16 * 16 + 16; j++) {
         const float y = ufp4_f32_value(in.blocked[j] & 0x7FFFFFFF);
         if (y > amax) amax = y;
       }
-      const float bound = amax * (n == 0 ? 1.0f / 6 : 1.0f / 14) * 17 / 16 + amax / 16, error = out[i] - x;
-      check_that(i, error <= bound && error >= -bound, "elem %d: %g became %g", n, (double)x, (double)out[i]);
+      const float bound = amax * (n == 0 ? 1.0f / 6 : 1.0f / 14) * 17 / 16 + amax / 16,
+                  error = out[i] - x;
+      check_that(i, error <= bound && error >= -bound, "elem %d: %g became %g", n, (double)x,
+                 (double)out[i]);
     }
     ufp4_operand_free(&q);
     fixture_tensor_free(&in);
   }
 }
 
-// --- Arguments that must be refused, leaving the output as it was ------------------------------------
+// --- Arguments that must be refused, leaving the output as it was -------------------------------
 
 static float plain[32 * 32];
 
-static void check_refused(int64_t index, const ufp4_matrix_t *in, const ufp4_quantize_t *how, const char *what) {
+static void check_refused(int64_t index, const ufp4_matrix_t *in, const ufp4_quantize_t *how,
+                          const char *what) {
   ufp4_operand_t out;
   int t = 4711;
   memset(&out, 0x5A, sizeof out);
   const ufp4_operand_t before = out;
-  check_bits(index, (uint64_t)ufp4_quantize(in, how, &out), UFP4_ERROR_ARGUMENT, "ufp4_quantize, %s", what);
-  check_that(index, memcmp(&out, &before, sizeof out) == 0, "ufp4_quantize, %s: output touched", what);
-  check_bits(index, (uint64_t)ufp4_tensor_exponent(in, how, &t), UFP4_ERROR_ARGUMENT, "ufp4_tensor_exponent, %s", what);
+  check_bits(index, (uint64_t)ufp4_quantize(in, how, &out), UFP4_ERROR_ARGUMENT,
+             "ufp4_quantize, %s", what);
+  check_that(index, memcmp(&out, &before, sizeof out) == 0, "ufp4_quantize, %s: output touched",
+             what);
+  check_bits(index, (uint64_t)ufp4_tensor_exponent(in, how, &t), UFP4_ERROR_ARGUMENT,
+             "ufp4_tensor_exponent, %s", what);
   check_bits(index, (uint64_t)t, 4711, "ufp4_tensor_exponent, %s: output touched", what);
 }
 
@@ -294,8 +316,10 @@ TEST(rejects_no_options) {
 TEST(rejects_no_output) {
   const ufp4_quantize_t how = options(0);
   check_bits(0, (uint64_t)ufp4_quantize(&good, &how, NULL), UFP4_ERROR_ARGUMENT, "no operand");
-  check_bits(1, (uint64_t)ufp4_tensor_exponent(&good, &how, NULL), UFP4_ERROR_ARGUMENT, "no exponent");
-  check_bits(2, (uint64_t)ufp4_operand_create(UFP4_ELEM_E2M1, 1, 1, NULL), UFP4_ERROR_ARGUMENT, "no operand to create");
+  check_bits(1, (uint64_t)ufp4_tensor_exponent(&good, &how, NULL), UFP4_ERROR_ARGUMENT,
+             "no exponent");
+  check_bits(2, (uint64_t)ufp4_operand_create(UFP4_ELEM_E2M1, 1, 1, NULL), UFP4_ERROR_ARGUMENT,
+             "no operand to create");
 }
 
 /** A size that is refused as rows and as columns. */
@@ -306,8 +330,10 @@ static void check_size(int64_t index, int64_t size) {
   ufp4_operand_t out;
   check_refused(index, &rows, &how, "rows");
   check_refused(index, &cols, &how, "cols");
-  check_bits(index, (uint64_t)ufp4_operand_create(UFP4_ELEM_E2M1, size, 1, &out), UFP4_ERROR_ARGUMENT, "create, rows");
-  check_bits(index, (uint64_t)ufp4_operand_create(UFP4_ELEM_E2M1, 1, size, &out), UFP4_ERROR_ARGUMENT, "create, cols");
+  check_bits(index, (uint64_t)ufp4_operand_create(UFP4_ELEM_E2M1, size, 1, &out),
+             UFP4_ERROR_ARGUMENT, "create, rows");
+  check_bits(index, (uint64_t)ufp4_operand_create(UFP4_ELEM_E2M1, 1, size, &out),
+             UFP4_ERROR_ARGUMENT, "create, cols");
 }
 
 TEST(rejects_zero_sizes) {
@@ -391,7 +417,8 @@ TEST(rejects_an_exponent_beyond_16_bits) {
     ufp4_quantize_t how = options(0);
     how.exponent_given = 1;
     how.exponent = bad[i];
-    check_bits(i, (uint64_t)ufp4_quantize(&in, &how, &out), UFP4_ERROR_ARGUMENT, "exponent %d", bad[i]);
+    check_bits(i, (uint64_t)ufp4_quantize(&in, &how, &out), UFP4_ERROR_ARGUMENT, "exponent %d",
+               bad[i]);
   }
 }
 
@@ -402,9 +429,10 @@ static ufp4_operand_t small_operand(void) {
   return out;
 }
 
-static void check_dequantize_refused(int64_t index, const ufp4_operand_t *in, int64_t width, float *out, int64_t ld) {
-  check_bits(index, (uint64_t)ufp4_dequantize(in, width, out, ld), UFP4_ERROR_ARGUMENT, "width %lld, ld %lld",
-             (long long)width, (long long)ld);
+static void check_dequantize_refused(int64_t index, const ufp4_operand_t *in, int64_t width,
+                                     float *out, int64_t ld) {
+  check_bits(index, (uint64_t)ufp4_dequantize(in, width, out, ld), UFP4_ERROR_ARGUMENT,
+             "width %lld, ld %lld", (long long)width, (long long)ld);
 }
 
 TEST(rejects_dequantizing_to_another_width) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The test runner: one property per ctest entry, bit-exact comparison, and failures that say how to see them again.
+// The test runner: one property per ctest entry, bit-exact comparison, and failures that say how to
+// see them again.
 #ifndef UFP4_CHECK_H
 #define UFP4_CHECK_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/** Defines a property. CMake finds these lines and makes each a ctest entry; SLOW_TEST has the label slow, FULL_TEST full. */
+/** Defines a property. CMake finds these lines and makes each a ctest entry; SLOW_TEST has the
+ * label slow, FULL_TEST full. */
 #define TEST(name) static void name(void)
 #define SLOW_TEST(name) static void name(void)
 #define FULL_TEST(name) static void name(void)
@@ -15,18 +17,20 @@ typedef struct {
   const char *name;
   void (*run)(void);
 } check_test_t;
-#define CHECK_TEST(name) \
-  { #name, name }
+#define CHECK_TEST(name) {#name, name}
 
-/** main of a test program: PROGRAM [property [seed]]. Without a property all are run; an unknown one is an error. */
+/** main of a test program: PROGRAM [property [seed]]. Without a property all are run; an unknown
+ * one is an error. */
 int check_main(int argc, char **argv, const check_test_t *tests, size_t count);
 
-/** Compares bits; a mismatch is printed with @p index and the operands (the first few only) and fails the property.
- *  A property that has compared nothing fails too. @return whether they are equal. */
-__attribute__((format(printf, 4, 5))) int check_bits(int64_t index, uint64_t got, uint64_t want, const char *operands,
-                                                     ...);
+/** Compares bits; a mismatch is printed with @p index and the operands (the first few only) and
+ * fails the property. A property that has compared nothing fails too. @return whether they are
+ * equal. */
+__attribute__((format(printf, 4, 5))) int check_bits(int64_t index, uint64_t got, uint64_t want,
+                                                     const char *operands, ...);
 /** The same for a condition. */
-__attribute__((format(printf, 3, 4))) int check_that(int64_t index, int ok, const char *operands, ...);
+__attribute__((format(printf, 3, 4))) int check_that(int64_t index, int ok, const char *operands,
+                                                     ...);
 
 /** SplitMix64, seeded from the command line (0 unless given). */
 typedef struct {

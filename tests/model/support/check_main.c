@@ -25,7 +25,8 @@ static void run(void **state) {
   if (check_now.mismatches == 0) return;
   fail_msg("%llu of %llu comparisons differ; seed %llu; to see it again: %s %s %llu",
            (unsigned long long)check_now.mismatches, (unsigned long long)check_now.compared,
-           (unsigned long long)check_now.seed, it->program, it->test->name, (unsigned long long)check_now.seed);
+           (unsigned long long)check_now.seed, it->program, it->test->name,
+           (unsigned long long)check_now.seed);
 }
 
 static int run_one(const check_test_t *test, const char *program) {

@@ -31,7 +31,8 @@ static uint32_t special(check_random_t *random) {
 }
 
 static uint32_t tie(check_random_t *random) {
-  const uint32_t bits = bits_of((double)(2 * check_below(random, 32) + 1) / 8 * (check_below(random, 2) ? 1 : -1));
+  const uint32_t bits =
+      bits_of((double)(2 * check_below(random, 32) + 1) / 8 * (check_below(random, 2) ? 1 : -1));
   return bits + check_below(random, 3) - 1;
 }
 
@@ -61,7 +62,8 @@ uint32_t fixture_number(check_random_t *random, fixture_distribution_t distribut
   }
 }
 
-void fixture_numbers(check_random_t *random, fixture_distribution_t distribution, uint32_t *bits, int64_t count) {
+void fixture_numbers(check_random_t *random, fixture_distribution_t distribution, uint32_t *bits,
+                     int64_t count) {
   for (int64_t i = 0; i < count; i++) bits[i] = fixture_number(random, distribution);
 }
 
@@ -73,42 +75,47 @@ static reference_elem_t reference_elem_of(ufp4_elem_t elem) {
 
 static reference_scale_t reference_scale_of(ufp4_scale_t scale) {
   static const reference_scale_t scales[] = {[UFP4_SCALE_E4M3] = SLOW_SCALE_E4M3,
-                                        [UFP4_SCALE_NVFP4] = SLOW_SCALE_NVFP4,
-                                        [UFP4_SCALE_E8M0] = SLOW_SCALE_E8M0,
-                                        [UFP4_SCALE_FP32] = SLOW_SCALE_FP32};
+                                             [UFP4_SCALE_NVFP4] = SLOW_SCALE_NVFP4,
+                                             [UFP4_SCALE_E8M0] = SLOW_SCALE_E8M0,
+                                             [UFP4_SCALE_FP32] = SLOW_SCALE_FP32};
   return scales[scale];
 }
 
 reference_quantize_t fixture_slow_options(const ufp4_quantize_t *how) {
-  static const reference_rht_t transforms[] = {
-      [UFP4_RHT_NONE] = SLOW_RHT_NONE, [UFP4_RHT_INTEGER] = SLOW_RHT_INTEGER, [UFP4_RHT_BF16] = SLOW_RHT_BF16};
+  static const reference_rht_t transforms[] = {[UFP4_RHT_NONE] = SLOW_RHT_NONE,
+                                               [UFP4_RHT_INTEGER] = SLOW_RHT_INTEGER,
+                                               [UFP4_RHT_BF16] = SLOW_RHT_BF16};
   static const reference_scale_round_t rounds[] = {[UFP4_SCALE_ROUND_RNE] = SLOW_SCALE_NEAREST,
-                                              [UFP4_SCALE_ROUND_UP] = SLOW_SCALE_UP,
-                                              [UFP4_SCALE_ROUND_DOWN] = SLOW_SCALE_DOWN};
+                                                   [UFP4_SCALE_ROUND_UP] = SLOW_SCALE_UP,
+                                                   [UFP4_SCALE_ROUND_DOWN] = SLOW_SCALE_DOWN};
   const reference_quantize_t out = {.elem = reference_elem_of(how->elem),
-                               .scale = reference_scale_of(how->scale),
-                               .tall = how->layout == UFP4_LAYOUT_2D,
-                               .rht = transforms[how->rht],
-                               .mask = how->rht_mask,
-                               .stochastic = how->round == UFP4_ROUND_SR,
-                               .scale_round = rounds[how->scale_round],
-                               .seed = how->seed,
-                               .tensor_id = how->tensor_id};
+                                    .scale = reference_scale_of(how->scale),
+                                    .tall = how->layout == UFP4_LAYOUT_2D,
+                                    .rht = transforms[how->rht],
+                                    .mask = how->rht_mask,
+                                    .stochastic = how->round == UFP4_ROUND_SR,
+                                    .scale_round = rounds[how->scale_round],
+                                    .seed = how->seed,
+                                    .tensor_id = how->tensor_id};
   return out;
 }
 
 reference_operand_t fixture_slow_operand(const ufp4_operand_t *operand) {
   const int64_t width = operand->blocks * 16;
   reference_operand_t out =
-      reference_operand_create(reference_elem_of(operand->elem), reference_scale_of(operand->scale), operand->rows, operand->cols);
+      reference_operand_create(reference_elem_of(operand->elem), reference_scale_of(operand->scale),
+                               operand->rows, operand->cols);
   out.t = operand->exponent;
   if (operand->scale == UFP4_SCALE_NVFP4) memcpy(&out.tensor_scale, &operand->tensor_scale, 4);
-  for (int64_t i = 0; i < out.rows * width; i++) out.codes[i] = fixture_code(operand, i / width, i % width);
-  for (int64_t i = 0; i < out.rows * out.scale_blocks; i++) out.scales[i] = fixture_scale(operand, i);
+  for (int64_t i = 0; i < out.rows * width; i++)
+    out.codes[i] = fixture_code(operand, i / width, i % width);
+  for (int64_t i = 0; i < out.rows * out.scale_blocks; i++)
+    out.scales[i] = fixture_scale(operand, i);
   return out;
 }
 
-/** Any scale that is a number, sign bit included where it means nothing; or one of a few binades around 1. */
+/** Any scale that is a number, sign bit included where it means nothing; or one of a few binades
+ * around 1. */
 static uint32_t any_scale(check_random_t *random, ufp4_scale_t scale, int near) {
   switch (scale) {
     case UFP4_SCALE_E8M0:
@@ -116,7 +123,8 @@ static uint32_t any_scale(check_random_t *random, ufp4_scale_t scale, int near) 
     case UFP4_SCALE_FP32:
       return near ? (120u << 23) + check_below(random, 14 << 23) : check_below(random, 0x7F800000);
     default:
-      return (near ? 0x20 + check_below(random, 0x30) : check_below(random, 0x7F)) | check_below(random, 2) << 7;
+      return (near ? 0x20 + check_below(random, 0x30) : check_below(random, 0x7F)) |
+             check_below(random, 2) << 7;
   }
 }
 
@@ -132,15 +140,17 @@ static uint32_t nan_scale(check_random_t *random, ufp4_scale_t scale) {
 }
 
 static uint32_t one_scale(check_random_t *random, ufp4_scale_t scale, fixture_scales_t scales) {
-  static const uint32_t largest[] = {
-      [UFP4_SCALE_E4M3] = 0x7E, [UFP4_SCALE_NVFP4] = 0x7E, [UFP4_SCALE_E8M0] = 254, [UFP4_SCALE_FP32] = 0x7F7FFFFF};
+  static const uint32_t largest[] = {[UFP4_SCALE_E4M3] = 0x7E,
+                                     [UFP4_SCALE_NVFP4] = 0x7E,
+                                     [UFP4_SCALE_E8M0] = 254,
+                                     [UFP4_SCALE_FP32] = 0x7F7FFFFF};
   if (scales == FIXTURE_SCALES_MAX) return largest[scale];
   if (scales == FIXTURE_SCALES_NAN && check_below(random, 16) == 0) return nan_scale(random, scale);
   return any_scale(random, scale, scales == FIXTURE_SCALES_NEAR);
 }
 
-ufp4_operand_t fixture_operand_scaled(check_random_t *random, ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows,
-                                      int64_t cols, fixture_scales_t scales) {
+ufp4_operand_t fixture_operand_scaled(check_random_t *random, ufp4_elem_t elem, ufp4_scale_t scale,
+                                      int64_t rows, int64_t cols, fixture_scales_t scales) {
   ufp4_operand_t out;
   if (ufp4_operand_create_scaled(elem, scale, rows, cols, &out) != UFP4_OK) abort();
   // The largest magnitude: INT4 -8 is code 8, E2M1 and E1M2 have it as codes 7 and 15.
@@ -148,7 +158,8 @@ ufp4_operand_t fixture_operand_scaled(check_random_t *random, ufp4_elem_t elem, 
   for (int64_t i = 0; i < rows * out.blocks * 8; i++) {
     out.codes[i] = scales == FIXTURE_SCALES_MAX ? largest : (uint8_t)check_next(random);
   }
-  for (int64_t i = 0; i < rows * out.scale_blocks; i++) fixture_set_scale(&out, i, one_scale(random, scale, scales));
+  for (int64_t i = 0; i < rows * out.scale_blocks; i++)
+    fixture_set_scale(&out, i, one_scale(random, scale, scales));
   return out;
 }
 
@@ -157,15 +168,20 @@ ufp4_operand_t fixture_operand(check_random_t *random, ufp4_elem_t elem, int64_t
   return fixture_operand_scaled(random, elem, UFP4_SCALE_E4M3, rows, cols, scales);
 }
 
-void fixture_check_operand(const ufp4_operand_t *got, const reference_operand_t *want, const char *what) {
+void fixture_check_operand(const ufp4_operand_t *got, const reference_operand_t *want,
+                           const char *what) {
   const int64_t width = got->blocks * 16;
   uint32_t tensor_scale;
   memcpy(&tensor_scale, &got->tensor_scale, 4);
-  if (!check_that(0, got->rows == want->rows && got->blocks == want->groups && got->scale_blocks == want->scale_blocks,
-                  "%s: shape %lld x %lld groups", what, (long long)got->rows, (long long)got->blocks)) {
+  if (!check_that(0,
+                  got->rows == want->rows && got->blocks == want->groups &&
+                      got->scale_blocks == want->scale_blocks,
+                  "%s: shape %lld x %lld groups", what, (long long)got->rows,
+                  (long long)got->blocks)) {
     return;
   }
-  check_bits(0, (uint64_t)(int64_t)got->exponent, (uint64_t)(int64_t)want->t, "%s: tensor exponent", what);
+  check_bits(0, (uint64_t)(int64_t)got->exponent, (uint64_t)(int64_t)want->t, "%s: tensor exponent",
+             what);
   check_bits(0, tensor_scale, want->tensor_scale, "%s: tensor scale", what);
   const unsigned flags = (want->flags & SLOW_FLAG_NAN ? UFP4_FLAG_NAN : 0u) |
                          (want->flags & SLOW_FLAG_SATURATED ? UFP4_FLAG_ROW_SATURATED : 0u);
@@ -175,8 +191,9 @@ void fixture_check_operand(const ufp4_operand_t *got, const reference_operand_t 
                (long long)(i / got->scale_blocks), (long long)(i % got->scale_blocks));
   }
   for (int64_t i = 0; i < got->rows * width; i++) {
-    check_bits(i, fixture_code(got, i / width, i % width), want->codes[i], "%s: code of row %lld, k %lld", what,
-               (long long)(i / width), (long long)(i % width));
+    check_bits(i, fixture_code(got, i / width, i % width), want->codes[i],
+               "%s: code of row %lld, k %lld", what, (long long)(i / width),
+               (long long)(i % width));
   }
 }
 
@@ -190,14 +207,16 @@ static fixture_tensor_t empty_tensor(int64_t rows, int64_t cols, int64_t ld, ufp
   return in;
 }
 
-fixture_tensor_t fixture_tensor(check_random_t *random, int rows, int cols, fixture_distribution_t distribution,
-                                ufp4_dtype_t dtype, ufp4_axis_t axis) {
+fixture_tensor_t fixture_tensor(check_random_t *random, int rows, int cols,
+                                fixture_distribution_t distribution, ufp4_dtype_t dtype,
+                                ufp4_axis_t axis) {
   const int gap = rows > 1 ? 3 : 0, ld = cols + gap;
   fixture_tensor_t in = empty_tensor(rows, cols, ld, dtype);
   if (axis == UFP4_AXIS_COL) in.rows = cols, in.cols = rows;
   for (int i = 0; i < rows * cols; i++) {
     const int r = i / cols, c = i % cols;
-    const uint32_t bits = fixture_number(random, distribution) & (dtype == UFP4_DTYPE_BF16 ? 0xFFFF0000u : 0xFFFFFFFFu);
+    const uint32_t bits = fixture_number(random, distribution) &
+                          (dtype == UFP4_DTYPE_BF16 ? 0xFFFF0000u : 0xFFFFFFFFu);
     const uint16_t half = (uint16_t)(bits >> 16);
     if (dtype == UFP4_DTYPE_BF16) {
       memcpy((uint16_t *)in.storage + r * ld + c, &half, 2);
@@ -221,18 +240,22 @@ void fixture_tensor_free(fixture_tensor_t *tensor) {
   free(tensor->blocked);
 }
 
-/** The exponent that the reference model finds, compared with the golden model's; 0 with scales that have none. */
-static int check_exponent(int64_t index, const fixture_tensor_t *in, const ufp4_quantize_t *how, const char *what) {
+/** The exponent that the reference model finds, compared with the golden model's; 0 with scales
+ * that have none. */
+static int check_exponent(int64_t index, const fixture_tensor_t *in, const ufp4_quantize_t *how,
+                          const char *what) {
   const reference_quantize_t reference_how = fixture_slow_options(how);
   int t = 12345;
   if (how->scale != UFP4_SCALE_E4M3) return 0;
   const int own = reference_tensor_exponent(in->blocked, in->rows, in->cols, &reference_how);
-  check_bits(index, (uint64_t)ufp4_tensor_exponent(&in->view, how, &t), UFP4_OK, "%s: ufp4_tensor_exponent", what);
+  check_bits(index, (uint64_t)ufp4_tensor_exponent(&in->view, how, &t), UFP4_OK,
+             "%s: ufp4_tensor_exponent", what);
   check_bits(index, (uint64_t)t, (uint64_t)own, "%s: tensor exponent", what);
   return how->exponent_given ? how->exponent : own;
 }
 
-void fixture_check_tensor(int64_t index, const fixture_tensor_t *in, const ufp4_quantize_t *options) {
+void fixture_check_tensor(int64_t index, const fixture_tensor_t *in,
+                          const ufp4_quantize_t *options) {
   ufp4_quantize_t with_kernel = *options;
   const ufp4_quantize_t *how = &with_kernel;
   with_kernel.kernel = fixture_kernel();
@@ -240,11 +263,14 @@ void fixture_check_tensor(int64_t index, const fixture_tensor_t *in, const ufp4_
   ufp4_operand_t got;
   char what[160];
   snprintf(what, sizeof what,
-           "case %lld: %lld x %lld, elem %u, scale %u, layout %u, rht %u, round %u, scale_round %u, axis %u",
-           (long long)index, (long long)in->view.rows, (long long)in->view.cols, how->elem, how->scale, how->layout,
-           how->rht, how->round, how->scale_round, how->axis);
+           "case %lld: %lld x %lld, elem %u, scale %u, layout %u, rht %u, round %u, scale_round "
+           "%u, axis %u",
+           (long long)index, (long long)in->view.rows, (long long)in->view.cols, how->elem,
+           how->scale, how->layout, how->rht, how->round, how->scale_round, how->axis);
   const int t = check_exponent(index, in, how, what);
-  if (!check_bits(index, (uint64_t)ufp4_quantize(&in->view, how, &got), UFP4_OK, "%s: ufp4_quantize", what)) return;
+  if (!check_bits(index, (uint64_t)ufp4_quantize(&in->view, how, &got), UFP4_OK,
+                  "%s: ufp4_quantize", what))
+    return;
   reference_operand_t want = reference_quantize(in->blocked, in->rows, in->cols, &reference_how, t);
   check_bits(index, (uint64_t)got.cols, (uint64_t)in->cols, "%s: logical k", what);
   check_that(index, got.elem == how->elem && got.scale == how->scale, "%s: formats", what);

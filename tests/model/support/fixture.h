@@ -18,14 +18,16 @@ typedef enum {
   FIXTURE_WILD,       ///< any finite pattern
   FIXTURE_SUBNORMAL,  ///< subnormals and the smallest normals
   FIXTURE_SPARSE,     ///< mostly zeros of both signs
-  FIXTURE_TIES,       ///< odd multiples of 1/8 and their neighbours: cell boundaries when the scale is a power of two
-  FIXTURE_NEAR,       ///< exponents within a few binades of each other
-  FIXTURE_SPECIAL,    ///< now and then a NaN or an Inf
+  FIXTURE_TIES,  ///< odd multiples of 1/8 and their neighbours: cell boundaries when the scale is a
+                 ///< power of two
+  FIXTURE_NEAR,  ///< exponents within a few binades of each other
+  FIXTURE_SPECIAL,  ///< now and then a NaN or an Inf
   FIXTURE_DISTRIBUTIONS
 } fixture_distribution_t;
 
 uint32_t fixture_number(check_random_t *random, fixture_distribution_t distribution);
-void fixture_numbers(check_random_t *random, fixture_distribution_t distribution, uint32_t *bits, int64_t count);
+void fixture_numbers(check_random_t *random, fixture_distribution_t distribution, uint32_t *bits,
+                     int64_t count);
 
 /** The same options for the reference model. */
 reference_quantize_t fixture_slow_options(const ufp4_quantize_t *how);
@@ -39,17 +41,20 @@ typedef enum {
   FIXTURE_SCALES_NEAR,  ///< within 14 binades (E4M3: 6)
   FIXTURE_SCALES_COUNT
 } fixture_scales_t;
-/** An operand with random codes (INT4 -8 and -0 included) and scales; aborts the program without memory. */
-ufp4_operand_t fixture_operand_scaled(check_random_t *random, ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows,
-                                      int64_t cols, fixture_scales_t scales);
+/** An operand with random codes (INT4 -8 and -0 included) and scales; aborts the program without
+ * memory. */
+ufp4_operand_t fixture_operand_scaled(check_random_t *random, ufp4_elem_t elem, ufp4_scale_t scale,
+                                      int64_t rows, int64_t cols, fixture_scales_t scales);
 /** The same with E4M3 scales. */
 ufp4_operand_t fixture_operand(check_random_t *random, ufp4_elem_t elem, int64_t rows, int64_t cols,
                                fixture_scales_t scales);
 
 /** Every code, padding included, every scale, the tensor's exponent and scale, and the flags. */
-void fixture_check_operand(const ufp4_operand_t *got, const reference_operand_t *want, const char *what);
+void fixture_check_operand(const ufp4_operand_t *got, const reference_operand_t *want,
+                           const char *what);
 
-/** A matrix with a gap of NaN after each row, and the same numbers dense, transposed for the column axis. */
+/** A matrix with a gap of NaN after each row, and the same numbers dense, transposed for the column
+ * axis. */
 typedef struct {
   ufp4_matrix_t view;
   uint32_t *storage;
@@ -57,14 +62,16 @@ typedef struct {
   int64_t rows, cols;  ///< of blocked
 } fixture_tensor_t;
 
-fixture_tensor_t fixture_tensor(check_random_t *random, int rows, int cols, fixture_distribution_t distribution,
-                                ufp4_dtype_t dtype, ufp4_axis_t axis);
+fixture_tensor_t fixture_tensor(check_random_t *random, int rows, int cols,
+                                fixture_distribution_t distribution, ufp4_dtype_t dtype,
+                                ufp4_axis_t axis);
 /** Numbers of the caller's, @p blocked dense, along the row axis. */
 fixture_tensor_t fixture_tensor_of(const uint32_t *blocked, int64_t rows, int64_t cols);
 void fixture_tensor_free(fixture_tensor_t *tensor);
 
 /** Both models on the same tensor; the kernel is fixture_kernel(), whatever the options say. */
-void fixture_check_tensor(int64_t index, const fixture_tensor_t *in, const ufp4_quantize_t *options);
+void fixture_check_tensor(int64_t index, const fixture_tensor_t *in,
+                          const ufp4_quantize_t *options);
 
 /** The kernel to test: the environment's UFP4_KERNEL, or the fastest. */
 ufp4_kernel_t fixture_kernel(void);

@@ -18,7 +18,8 @@ static struct {
 
 static int fails(void) {
   long number = atomic_fetch_add(&heap.asked, 1);
-  const int now = heap.fail_at >= 0 && (number == heap.fail_at || (heap.and_after && number > heap.fail_at));
+  const int now =
+      heap.fail_at >= 0 && (number == heap.fail_at || (heap.and_after && number > heap.fail_at));
   if (now) errno = ENOMEM;
   return now;
 }
@@ -99,14 +100,16 @@ const char *heap_path(const char *name) {
   return path;
 }
 
-int heap_check_once(const scenario_t *what, long fail_at, int and_after, uint64_t undisturbed, int *refused) {
+int heap_check_once(const scenario_t *what, long fail_at, int and_after, uint64_t undisturbed,
+                    int *refused) {
   uint64_t result = 0;
   const long before = atomic_load(&heap.outstanding);
   arm(fail_at, and_after);
   ufp4_status_t status = what->call(what->input, &result);
   const long asked = atomic_load(&heap.asked);
   arm(-1, 0);
-  check_bits(fail_at, (uint64_t)atomic_load(&heap.outstanding), (uint64_t)before, "%s: memory kept", what->name);
+  check_bits(fail_at, (uint64_t)atomic_load(&heap.outstanding), (uint64_t)before, "%s: memory kept",
+             what->name);
   if (status == UFP4_OK) {
     check_bits(fail_at, result, undisturbed, "%s: another result with less memory", what->name);
   } else {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocations that fail: a call is made once undisturbed, then again with its first, second, .. allocation failing,
-// alone or with all that follow. Each time it must say so (or do with less, with the same bits) and give back all that
-// it had taken. The linker sends the allocations of the test program and of the libraries in it here (--wrap).
+// Allocations that fail: a call is made once undisturbed, then again with its first, second, ..
+// allocation failing, alone or with all that follow. Each time it must say so (or do with less,
+// with the same bits) and give back all that it had taken. The linker sends the allocations of the
+// test program and of the libraries in it here (--wrap).
 #ifndef UFP4_TEST_HEAP_H
 #define UFP4_TEST_HEAP_H
 
@@ -36,8 +37,10 @@ typedef struct {
 
 /** Every way in which the call can lack memory. */
 void heap_check(const scenario_t *what);
-/** One call with the allocations from fail_at on, or fail_at alone, failing. @return 1 if one did fail. */
-int heap_check_once(const scenario_t *what, long fail_at, int and_after, uint64_t undisturbed, int *refused);
+/** One call with the allocations from fail_at on, or fail_at alone, failing. @return 1 if one did
+ * fail. */
+int heap_check_once(const scenario_t *what, long fail_at, int and_after, uint64_t undisturbed,
+                    int *refused);
 
 uint64_t digest(uint64_t so_far, const void *data, size_t bytes);
 uint64_t digest_operand(const ufp4_operand_t *operand);

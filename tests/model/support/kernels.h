@@ -6,6 +6,7 @@
 #include "fixture.h"
 
 /** Runs both into rows with a gap after each, and compares all, the gap included. */
-void kernels_check(int64_t index, const ufp4_operand_t *a, const ufp4_operand_t *b, const ufp4_gemm_t *how);
+void kernels_check(int64_t index, const ufp4_operand_t *a, const ufp4_operand_t *b,
+                   const ufp4_gemm_t *how);
 
 #endif

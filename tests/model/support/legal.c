@@ -18,9 +18,11 @@ int legal_quantize(const ufp4_quantize_t *how) {
   if (how->rht != UFP4_RHT_NONE && how->layout == UFP4_LAYOUT_2D) return 0;
   switch (how->scale) {
     case UFP4_SCALE_NVFP4:
-      return how->elem == UFP4_ELEM_E2M1 && how->rht != UFP4_RHT_INTEGER && how->scale_round == UFP4_SCALE_ROUND_RNE;
+      return how->elem == UFP4_ELEM_E2M1 && how->rht != UFP4_RHT_INTEGER &&
+             how->scale_round == UFP4_SCALE_ROUND_RNE;
     case UFP4_SCALE_E8M0:
-      return how->rht == UFP4_RHT_NONE && how->layout == UFP4_LAYOUT_1D && how->scale_round != UFP4_SCALE_ROUND_RNE;
+      return how->rht == UFP4_RHT_NONE && how->layout == UFP4_LAYOUT_1D &&
+             how->scale_round != UFP4_SCALE_ROUND_RNE;
     case UFP4_SCALE_FP32:
       return how->rht != UFP4_RHT_BF16 && how->scale_round == UFP4_SCALE_ROUND_RNE;
     default:
@@ -29,8 +31,8 @@ int legal_quantize(const ufp4_quantize_t *how) {
 }
 
 legal_gemm_t legal_gemm_combination(int n) {
-  const legal_gemm_t out = {(ufp4_elem_t)(n % 3), (ufp4_elem_t)(n / 3 % 3), (ufp4_scale_t)(n / 9 % 4),
-                            (ufp4_contract_t)(n / 36)};
+  const legal_gemm_t out = {(ufp4_elem_t)(n % 3), (ufp4_elem_t)(n / 3 % 3),
+                            (ufp4_scale_t)(n / 9 % 4), (ufp4_contract_t)(n / 36)};
   return out;
 }
 

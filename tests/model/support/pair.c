@@ -27,13 +27,15 @@ void pair_free(pair_t *p) {
 }
 
 ufp4_gemm_t pair_plain(const pair_t *p, ufp4_dtype_t dtype) {
-  const ufp4_gemm_t how = {.contract = p->what.contract, .d_dtype = dtype, .alpha = 1, .kernel = fixture_kernel()};
+  const ufp4_gemm_t how = {
+      .contract = p->what.contract, .d_dtype = dtype, .alpha = 1, .kernel = fixture_kernel()};
   return how;
 }
 
 /** What the reference model says of output (i, j). */
 static uint32_t expected(const pair_t *p, const ufp4_gemm_t *how, int64_t i, int64_t j) {
-  const uint32_t alpha = ufp4_f32_bits(how->alpha), c = how->c ? ufp4_f32_bits(how->c[i * how->c_ld + j]) : 0;
+  const uint32_t alpha = ufp4_f32_bits(how->alpha),
+                 c = how->c ? ufp4_f32_bits(how->c[i * how->c_ld + j]) : 0;
   const uint32_t *alpha_if = alpha != 0x3F800000 ? &alpha : NULL, *c_if = how->c ? &c : NULL;
   const reference_operand_t *a = &p->reference_a, *b = &p->reference_b;
   switch (how->contract) {
@@ -55,15 +57,17 @@ void pair_check(int64_t index, pair_t *p, const ufp4_gemm_t *how) {
   memset(d, 0xA5, (size_t)(m * ld) * size);
   p->reference_a = fixture_slow_operand(&p->a);
   p->reference_b = fixture_slow_operand(&p->b);
-  snprintf(what, sizeof what, "case %lld: %lld x %lld x %lld, elems %u and %u, scale %u, contract %u, dtype %u",
-           (long long)index, (long long)m, (long long)n, (long long)p->a.cols, p->a.elem, p->b.elem, p->a.scale,
-           how->contract, how->d_dtype);
+  snprintf(what, sizeof what,
+           "case %lld: %lld x %lld x %lld, elems %u and %u, scale %u, contract %u, dtype %u",
+           (long long)index, (long long)m, (long long)n, (long long)p->a.cols, p->a.elem, p->b.elem,
+           p->a.scale, how->contract, how->d_dtype);
   check_bits(index, (uint64_t)ufp4_gemm(&p->a, &p->b, how, d, ld), UFP4_OK, "%s: status", what);
   for (int64_t at = 0; at < m * ld; at++) {
     uint32_t got = 0, want = size == 2 ? 0xA5A5 : 0xA5A5A5A5;
     const int64_t i = at / ld, j = at % ld;
     memcpy(&got, d + (size_t)at * size, size);
-    if (j < n) want = size == 2 ? reference_gemm_bf16(expected(p, how, i, j)) : expected(p, how, i, j);
+    if (j < n)
+      want = size == 2 ? reference_gemm_bf16(expected(p, how, i, j)) : expected(p, how, i, j);
     check_bits(at, got, want, "%s: D[%lld][%lld]", what, (long long)i, (long long)j);
   }
   reference_operand_free(&p->reference_a);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two operands of a GEMM, with any scale and contract, and the comparison of both models on them.
+// The two operands of a GEMM, with any scale and contract, and the comparison of both models on
+// them.
 #ifndef UFP4_PAIR_H
 #define UFP4_PAIR_H
 
@@ -19,7 +20,8 @@ void pair_set_level(pair_t *p, int t_a, int t_b);
 void pair_free(pair_t *p);
 /** Options without alpha and C. */
 ufp4_gemm_t pair_plain(const pair_t *p, ufp4_dtype_t dtype);
-/** Runs the golden GEMM (F32 or BF16) into rows with a gap after each, and compares all, the gap included. */
+/** Runs the golden GEMM (F32 or BF16) into rows with a gap after each, and compares all, the gap
+ * included. */
 void pair_check(int64_t index, pair_t *p, const ufp4_gemm_t *how);
 
 #endif

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The golden model for the Python witnesses: numbers in on stdin, bits out on stdout, little-endian, options as
-// numbers.
+// The golden model for the Python witnesses: numbers in on stdin, bits out on stdout,
+// little-endian, options as numbers.
 //   pipe quantize ELEM SCALE LAYOUT AXIS RHT SCALE_ROUND ROWS COLS    in: FP32 [rows][cols]
-//     out: codes U8 [r][16 groups], scales U32 [r][scale_blocks], tensor scale U32, tensor exponent I32
-//   pipe gemm ELEM_A ELEM_B SCALE CONTRACT M N K    in: A, then B: codes, scales, tensor scale, exponent as above
+//     out: codes U8 [r][16 groups], scales U32 [r][scale_blocks], tensor scale U32, tensor exponent
+//     I32
+//   pipe gemm ELEM_A ELEM_B SCALE CONTRACT M N K    in: A, then B: codes, scales, tensor scale,
+//   exponent as above
 //     out: D U32 [m][n]
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +26,8 @@ static int put_operand(const ufp4_operand_t *operand) {
   reference_operand_t flat = fixture_slow_operand(operand);
   const int32_t exponent = flat.t;
   const int ok = put(flat.codes, 1, (size_t)(flat.rows * flat.groups * 16)) &&
-                 put(flat.scales, 4, (size_t)(flat.rows * flat.scale_blocks)) && put(&flat.tensor_scale, 4, 1) &&
-                 put(&exponent, 4, 1);
+                 put(flat.scales, 4, (size_t)(flat.rows * flat.scale_blocks)) &&
+                 put(&flat.tensor_scale, 4, 1) && put(&exponent, 4, 1);
   reference_operand_free(&flat);
   return ok;
 }
@@ -61,7 +63,8 @@ static int quantize(const int *option) {
   ufp4_operand_t out;
   float *data = calloc((size_t)(rows * cols), sizeof *data);
   const ufp4_matrix_t in = {UFP4_DTYPE_F32, rows, cols, cols, data};
-  int ok = data && get(data, sizeof *data, (size_t)(rows * cols)) && ufp4_quantize(&in, &how, &out) == UFP4_OK;
+  int ok = data && get(data, sizeof *data, (size_t)(rows * cols)) &&
+           ufp4_quantize(&in, &how, &out) == UFP4_OK;
   free(data);
   if (!ok) return 0;
   ok = put_operand(&out);
@@ -71,13 +74,16 @@ static int quantize(const int *option) {
 
 static int gemm(const int *option) {
   const ufp4_scale_t scale = (ufp4_scale_t)option[2];
-  const ufp4_gemm_t how = {.contract = (ufp4_contract_t)option[3], .d_dtype = UFP4_DTYPE_F32, .alpha = 1};
+  const ufp4_gemm_t how = {
+      .contract = (ufp4_contract_t)option[3], .d_dtype = UFP4_DTYPE_F32, .alpha = 1};
   const int64_t m = option[4], n = option[5], k = option[6];
   ufp4_operand_t a = {0}, b = {0};
   float *d = calloc((size_t)(m * n), sizeof *d);
-  const int ok = d && ufp4_operand_create_scaled((ufp4_elem_t)option[0], scale, m, k, &a) == UFP4_OK &&
-                 ufp4_operand_create_scaled((ufp4_elem_t)option[1], scale, n, k, &b) == UFP4_OK && get_operand(&a) &&
-                 get_operand(&b) && ufp4_gemm(&a, &b, &how, d, n) == UFP4_OK && put(d, sizeof *d, (size_t)(m * n));
+  const int ok = d &&
+                 ufp4_operand_create_scaled((ufp4_elem_t)option[0], scale, m, k, &a) == UFP4_OK &&
+                 ufp4_operand_create_scaled((ufp4_elem_t)option[1], scale, n, k, &b) == UFP4_OK &&
+                 get_operand(&a) && get_operand(&b) && ufp4_gemm(&a, &b, &how, d, n) == UFP4_OK &&
+                 put(d, sizeof *d, (size_t)(m * n));
   ufp4_operand_free(&a);
   ufp4_operand_free(&b);
   free(d);

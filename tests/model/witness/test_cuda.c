@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scalar casts against NVIDIA's own, as their headers compute them on the host: a third-party witness.
+// The scalar casts against NVIDIA's own, as their headers compute them on the host: a third-party
+// witness.
 #include "fixture.h"
 #include "ufp4/format.h"
 #include "witness_cuda.h"
@@ -29,7 +30,8 @@ TEST(e8m0_cast_of_every_bf16) {
 TEST(casts_of_random_numbers) {
   check_random_t random = check_random();
   for (int i = 0; i < 300000; i++) {
-    const uint32_t bits = fixture_number(&random, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS));
+    const uint32_t bits =
+        fixture_number(&random, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS));
     const float x = ufp4_f32_value(bits);
     check_bits(i, ufp4_elem_cast(UFP4_ELEM_E2M1, x), witness_e2m1(x), "e2m1 of %08x", bits);
     check_bits(i, ufp4_e4m3_cast(x), witness_e4m3(x), "e4m3 of %08x", bits);

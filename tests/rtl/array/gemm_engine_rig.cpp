@@ -22,7 +22,8 @@ static size_t element_bytes(const Job &job) {
 
 /** Of a plain tensor of D's shape, in bytes, now and then wider than need be. */
 int64_t Engine::stride(const Job &job, size_t element) {
-  return static_cast<int64_t>(round_up(static_cast<uint64_t>(job.n) * element, 128) + 128 * check_below(&random, 2));
+  return static_cast<int64_t>(round_up(static_cast<uint64_t>(job.n) * element, 128) +
+                              128 * check_below(&random, 2));
 }
 
 Place Engine::place(const Job &job) {
@@ -33,8 +34,10 @@ Place Engine::place(const Job &job) {
     at = here + static_cast<uint64_t>(bytes) + kGuard;
     return here;
   };
-  p.a_stride = ufp4_panel_stride_blocks(job.k) + UFP4_ALIGN_BLOCKS * static_cast<int64_t>(check_below(&random, 2));
-  p.b_stride = ufp4_panel_stride_blocks(job.k) + UFP4_ALIGN_BLOCKS * static_cast<int64_t>(check_below(&random, 2));
+  p.a_stride = ufp4_panel_stride_blocks(job.k) +
+               UFP4_ALIGN_BLOCKS * static_cast<int64_t>(check_below(&random, 2));
+  p.b_stride = ufp4_panel_stride_blocks(job.k) +
+               UFP4_ALIGN_BLOCKS * static_cast<int64_t>(check_below(&random, 2));
   p.a_codes = take(ufp4_panel_codes_bytes(job.m, p.a_stride));
   p.b_scales = take(ufp4_panel_scales_bytes(job.n, p.b_stride));
   p.b_codes = take(ufp4_panel_codes_bytes(job.n, p.b_stride));
@@ -84,8 +87,11 @@ void Engine::describe(const Job &job, const Place &p) {
 
 /** Exactly one state a cycle. */
 void Engine::count(Outcome *out) {
-  const unsigned high = m.busy_o + m.stall_operand_o + m.stall_panel_o + m.stall_accumulator_o + m.stall_drain_o;
-  if (high != 1) check_bits(static_cast<int64_t>(out->cycles), high, 1, "states that are high in a cycle of a job");
+  const unsigned high =
+      m.busy_o + m.stall_operand_o + m.stall_panel_o + m.stall_accumulator_o + m.stall_drain_o;
+  if (high != 1)
+    check_bits(static_cast<int64_t>(out->cycles), high, 1,
+               "states that are high in a cycle of a job");
   out->cycles++;
   out->busy += m.busy_o;
   out->operand += m.stall_operand_o;
@@ -97,7 +103,8 @@ void Engine::count(Outcome *out) {
 /** Brings the row groups of a job's operands one by one. */
 class Coming {
  public:
-  /** @p whole is memory with all of them; @p data gets random bytes where those of @p panels are. */
+  /** @p whole is memory with all of them; @p data gets random bytes where those of @p panels are.
+   */
   Coming(const Job &job, const Place &p, const Panels &panels, const std::vector<uint8_t> &whole,
          std::vector<uint8_t> *data, check_random_t random)
       : panels_(panels), whole_(whole), data_(*data) {
@@ -109,7 +116,8 @@ class Coming {
     for (const Side &side : sides_) groups_ = std::max(groups_, side.groups);
     for (int64_t group = 0; group < groups_; group++) {
       each_part(group, [&](uint64_t at, uint64_t bytes) {
-        std::generate_n(&data_[at], bytes, [&] { return static_cast<uint8_t>(check_next(&random)); });
+        std::generate_n(&data_[at], bytes,
+                        [&] { return static_cast<uint8_t>(check_next(&random)); });
       });
     }
   }
@@ -118,7 +126,8 @@ class Coming {
   void drive(uint64_t cycle, int64_t beats_read, Vgemm_engine *m) {
     if (came_ < groups_ && cycle - last_ == panels_.every) {
       if (came_ > 0 && beats_read == beats_read_) unread++;
-      each_part(came_++, [&](uint64_t at, uint64_t bytes) { std::copy_n(&whole_[at], bytes, &data_[at]); });
+      each_part(came_++,
+                [&](uint64_t at, uint64_t bytes) { std::copy_n(&whole_[at], bytes, &data_[at]); });
       last_ = cycle;
       beats_read_ = beats_read;
     }
@@ -160,14 +169,17 @@ void Engine::rest(uint32_t cycles) {
   for (uint32_t i = 0; i < cycles; i++) {
     memory.drive(0);
     m.eval();
-    check_bits(i, m.rd_req_valid_o + m.wr_req_valid_o + m.wr_dat_valid_o + m.done_valid_o, 0, "valid between jobs");
+    check_bits(i, m.rd_req_valid_o + m.wr_req_valid_o + m.wr_dat_valid_o + m.done_valid_o, 0,
+               "valid between jobs");
     edge();
   }
 }
 
-Outcome Engine::simulate(const Job &job, const Behaviour &behaviour, const Flip *flip, Coming *coming) {
+Outcome Engine::simulate(const Job &job, const Behaviour &behaviour, const Flip *flip,
+                         Coming *coming) {
   const uint64_t tiles = static_cast<uint64_t>((job.m + 15) / 16 * ((job.n + 15) / 16));
-  const uint64_t limit = 10000 + tiles * static_cast<uint64_t>(job.k / 16 + 1) * (8000 + 100u * behaviour.latency);
+  const uint64_t limit =
+      10000 + tiles * static_cast<uint64_t>(job.k / 16 + 1) * (8000 + 100u * behaviour.latency);
   Outcome out = {};
   m.panels_held_i = 0;
   memory.reset(behaviour, random);
@@ -183,8 +195,10 @@ Outcome Engine::simulate(const Job &job, const Behaviour &behaviour, const Flip 
     if (cycle > 0) {
       count(&out);
     } else {
-      check_bits(0, m.busy_o + m.stall_operand_o + m.stall_panel_o + m.stall_accumulator_o + m.stall_drain_o, 0,
-                 "states between jobs");
+      check_bits(
+          0,
+          m.busy_o + m.stall_operand_o + m.stall_panel_o + m.stall_accumulator_o + m.stall_drain_o,
+          0, "states between jobs");
     }
     if (m.done_valid_o) {
       check_that(0, memory.quiet(), "done with reads or writes under way");
@@ -201,8 +215,9 @@ Outcome Engine::simulate(const Job &job, const Behaviour &behaviour, const Flip 
     }
     m.start_valid_i = 0;
   }
-  check_that(0, out.ended, "%lld x %lld x %lld: no end within %llu cycles", static_cast<long long>(job.m),
-             static_cast<long long>(job.n), static_cast<long long>(job.k), static_cast<unsigned long long>(limit));
+  check_that(0, out.ended, "%lld x %lld x %lld: no end within %llu cycles",
+             static_cast<long long>(job.m), static_cast<long long>(job.n),
+             static_cast<long long>(job.k), static_cast<unsigned long long>(limit));
   return out;
 }
 
@@ -216,8 +231,9 @@ std::vector<std::string> Engine::checked_memories() const {
 }
 
 void Engine::compare(const Job &job, const Place &p, const std::vector<uint8_t> &want) {
-  if (check_bits(0, std::memcmp(memory.data.data(), want.data(), want.size()) != 0, 0, "%lldx%lldx%lld: memory",
-                 static_cast<long long>(job.m), static_cast<long long>(job.n), static_cast<long long>(job.k))) {
+  if (check_bits(0, std::memcmp(memory.data.data(), want.data(), want.size()) != 0, 0,
+                 "%lldx%lldx%lld: memory", static_cast<long long>(job.m),
+                 static_cast<long long>(job.n), static_cast<long long>(job.k))) {
     return;
   }
   for (size_t i = 0; i < want.size(); i += 2) {
@@ -226,13 +242,15 @@ void Engine::compare(const Job &job, const Place &p, const std::vector<uint8_t> 
     std::memcpy(&expected, &want[i], 2);
     if (got == expected) continue;
     const int64_t in_d = static_cast<int64_t>(i) - static_cast<int64_t>(p.d);
-    check_bits(
-        static_cast<int64_t>(i), got, expected,
-        "D %lldx%lld k %lld, elements %d %d, scale %d, dtype %d, mode %d, alpha %08x, tensor scale %08x: row %lld, "
-        "byte %lld of it",
-        static_cast<long long>(job.m), static_cast<long long>(job.n), static_cast<long long>(job.k), job.a_elem,
-        job.b_elem, job.scale, job.dtype, job.d_mode, ufp4_f32_bits(job.alpha), ufp4_f32_bits(job.tensor_scale),
-        static_cast<long long>(in_d / p.d_stride), static_cast<long long>(in_d % p.d_stride));
+    check_bits(static_cast<int64_t>(i), got, expected,
+               "D %lldx%lld k %lld, elements %d %d, scale %d, dtype %d, mode %d, alpha %08x, "
+               "tensor scale %08x: row %lld, "
+               "byte %lld of it",
+               static_cast<long long>(job.m), static_cast<long long>(job.n),
+               static_cast<long long>(job.k), job.a_elem, job.b_elem, job.scale, job.dtype,
+               job.d_mode, ufp4_f32_bits(job.alpha), ufp4_f32_bits(job.tensor_scale),
+               static_cast<long long>(in_d / p.d_stride),
+               static_cast<long long>(in_d % p.d_stride));
   }
 }
 
@@ -247,25 +265,30 @@ void Engine::draw_sums(const Job &job, const Place &p) {
   }
 }
 
-/** C: anything; zeros of both signs; what cancels D, all of it or all but a few bits; what is about as large. */
-void Engine::draw_c(const Job &job, const Place &p, const ufp4_operand_t &a, const ufp4_operand_t &b, ufp4_gemm_t how) {
+/** C: anything; zeros of both signs; what cancels D, all of it or all but a few bits; what is about
+ * as large. */
+void Engine::draw_c(const Job &job, const Place &p, const ufp4_operand_t &a,
+                    const ufp4_operand_t &b, ufp4_gemm_t how) {
   std::vector<uint32_t> plain(static_cast<size_t>(job.m * job.n));
   how.d_dtype = UFP4_DTYPE_F32;
   check_bits(0, ufp4_gemm(&a, &b, &how, plain.data(), job.n), UFP4_OK, "golden model without C");
   for (int64_t i = 0; i < job.m; i++) {
     for (int64_t j = 0; j < job.n; j++) {
-      const uint32_t d = plain[static_cast<size_t>(i * job.n + j)], any = static_cast<uint32_t>(check_next(&random));
+      const uint32_t d = plain[static_cast<size_t>(i * job.n + j)],
+                     any = static_cast<uint32_t>(check_next(&random));
       const uint32_t about = (d & 0x7F800000u) + ((any >> 24) - 128) * 0x100000u;
-      const uint32_t drawn[] = {any, any & 0x80000000u, d ^ 0x80000000u, d ^ 0x80000000u ^ (any & 3),
+      const uint32_t drawn[] = {any, any & 0x80000000u, d ^ 0x80000000u,
+                                d ^ 0x80000000u ^ (any & 3),
                                 (about & 0x7F800000u) | (any & 0x807FFFFFu)};
-      std::memcpy(&memory.data[p.c + static_cast<uint64_t>(i * p.c_stride + 4 * j)], &drawn[check_below(&random, 5)],
-                  4);
+      std::memcpy(&memory.data[p.c + static_cast<uint64_t>(i * p.c_stride + 4 * j)],
+                  &drawn[check_below(&random, 5)], 4);
     }
   }
 }
 
 /** Memory as the job must leave it; fills in what the job adds. */
-std::vector<uint8_t> Engine::expect(const Job &job, const Place &p, const ufp4_operand_t &a, const ufp4_operand_t &b) {
+std::vector<uint8_t> Engine::expect(const Job &job, const Place &p, const ufp4_operand_t &a,
+                                    const ufp4_operand_t &b) {
   ufp4_gemm_t how = {};
   how.contract = static_cast<ufp4_contract_t>(UFP4_TEST_CONTRACT);
   how.d_dtype = job.dtype;
@@ -286,14 +309,17 @@ std::vector<uint8_t> Engine::expect(const Job &job, const Place &p, const ufp4_o
   return want;
 }
 
-Outcome Engine::run(const Job &job, const Behaviour &behaviour, const Flip *flip, const Panels *panels) {
+Outcome Engine::run(const Job &job, const Behaviour &behaviour, const Flip *flip,
+                    const Panels *panels) {
   const Place p = place(job);
   for (size_t i = 0; i < memory.data.size(); i += 8) {
     const uint64_t word = check_next(&random);
     std::memcpy(&memory.data[i], &word, 8);
   }
-  ufp4_operand_t a = fixture_operand_scaled(&random, job.a_elem, job.scale, job.m, job.k, job.scales);
-  ufp4_operand_t b = fixture_operand_scaled(&random, job.b_elem, job.scale, job.n, job.k, job.scales);
+  ufp4_operand_t a =
+      fixture_operand_scaled(&random, job.a_elem, job.scale, job.m, job.k, job.scales);
+  ufp4_operand_t b =
+      fixture_operand_scaled(&random, job.b_elem, job.scale, job.n, job.k, job.scales);
   a.exponent = job.a_exponent;
   b.exponent = job.b_exponent;
   a.tensor_scale = job.tensor_scale;
@@ -310,7 +336,8 @@ Outcome Engine::run(const Job &job, const Behaviour &behaviour, const Flip *flip
   if (panels) coming = std::make_unique<Coming>(job, p, *panels, before, &memory.data, random);
   Outcome outcome = simulate(job, behaviour, flip, coming.get());
   if (coming) outcome.unread = coming->unread;
-  const int64_t steps = ((job.m + kRows - 1) / kRows) * ((job.n + kCols - 1) / kCols) * ((job.k + 15) / 16) * kSteps;
+  const int64_t steps =
+      ((job.m + kRows - 1) / kRows) * ((job.n + kCols - 1) / kCols) * ((job.k + 15) / 16) * kSteps;
   const bool reported = outcome.flipped && outcome.memory_error;
   if (reported || behaviour.read_error >= 0 || behaviour.write_error >= 0) {
     // The job may end early. This memory's error answers carry the data all the same.
@@ -318,9 +345,12 @@ Outcome Engine::run(const Job &job, const Behaviour &behaviour, const Flip *flip
       if (memory.data[i] == before[i]) want[i] = before[i];
     }
     check_that(0, outcome.busy <= static_cast<uint64_t>(steps), "busy cycles");
-    if (reported) check_bits(0, outcome.read_error + 2u * outcome.write_error, 0, "errors beside that of the memory");
+    if (reported)
+      check_bits(0, outcome.read_error + 2u * outcome.write_error, 0,
+                 "errors beside that of the memory");
   } else {
-    check_bits(0, outcome.read_error + 2u * outcome.write_error + 4u * outcome.memory_error, 0, "errors");
+    check_bits(0, outcome.read_error + 2u * outcome.write_error + 4u * outcome.memory_error, 0,
+               "errors");
     check_bits(0, outcome.busy, static_cast<uint64_t>(steps), "busy cycles");
   }
   for (int64_t row = 0; reported && row < job.m; row++) {

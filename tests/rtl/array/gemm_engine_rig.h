@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GEMM engine on a memory with latency and stalls: runs a job and compares every byte of memory, errors, and the
-// counts of busy and stalled cycles with the golden model. Compiled once for each configuration, with its UFP4_TEST_*.
+// The GEMM engine on a memory with latency and stalls: runs a job and compares every byte of
+// memory, errors, and the counts of busy and stalled cycles with the golden model. Compiled once
+// for each configuration, with its UFP4_TEST_*.
 #ifndef UFP4_GEMM_ENGINE_RIG_H
 #define UFP4_GEMM_ENGINE_RIG_H
 
@@ -21,17 +22,20 @@ extern "C" {
 namespace gemm_engine {
 
 constexpr unsigned kBus = UFP4_TEST_BUS_BYTES;
-constexpr int64_t kRows = UFP4_TEST_ROWS, kCols = UFP4_TEST_COLS;                     ///< PEs
-constexpr int64_t kTileM = UFP4_TEST_TILE_M, kTileN = UFP4_TEST_TILE_N;               ///< a macro-tile of D
-constexpr uint32_t kLong = static_cast<uint32_t>(2 * std::max(kTileM, kTileN) + 40);  ///< sides of several macro-tiles
-constexpr uint32_t kShort = static_cast<uint32_t>(2 * std::max(kRows, kCols) + 3);    ///< sides of a few sub-tiles
-constexpr int64_t kSteps = 16 / UFP4_TEST_LANES;                                      ///< cycles of a block
+constexpr int64_t kRows = UFP4_TEST_ROWS, kCols = UFP4_TEST_COLS;        ///< PEs
+constexpr int64_t kTileM = UFP4_TEST_TILE_M, kTileN = UFP4_TEST_TILE_N;  ///< a macro-tile of D
+constexpr uint32_t kLong =
+    static_cast<uint32_t>(2 * std::max(kTileM, kTileN) + 40);  ///< sides of several macro-tiles
+constexpr uint32_t kShort =
+    static_cast<uint32_t>(2 * std::max(kRows, kCols) + 3);  ///< sides of a few sub-tiles
+constexpr int64_t kSteps = 16 / UFP4_TEST_LANES;            ///< cycles of a block
 constexpr bool kExact = UFP4_TEST_CONTRACT == UFP4_CONTRACT_EXACT;
 constexpr bool kNv = UFP4_TEST_CONTRACT == UFP4_CONTRACT_NV;
 /** The element formats of the PEs and of the contract are kElems from kFirstElem on. */
 constexpr unsigned kFormats = UFP4_TEST_FORMATS;
-constexpr unsigned kFirstElem =
-    kFormats == UFP4_FORMATS_UNIFORM || kFormats == UFP4_FORMATS_E1M2 ? UFP4_ELEM_E1M2 : UFP4_ELEM_E2M1;
+constexpr unsigned kFirstElem = kFormats == UFP4_FORMATS_UNIFORM || kFormats == UFP4_FORMATS_E1M2
+                                    ? UFP4_ELEM_E1M2
+                                    : UFP4_ELEM_E2M1;
 constexpr unsigned kLastElem = kFormats == UFP4_FORMATS_E2M1          ? UFP4_ELEM_E2M1
                                : kNv || kFormats == UFP4_FORMATS_E1M2 ? UFP4_ELEM_E1M2
                                                                       : UFP4_ELEM_INT4;
@@ -61,7 +65,8 @@ struct Place {
 struct Outcome {
   bool ended, read_error, write_error, memory_error, flipped;
   uint64_t cycles, busy, operand, panel, accumulator, drain;
-  int unread;  ///< row groups that came one by one and of which nothing was read before the next one
+  int unread;  ///< row groups that came one by one and of which nothing was read before the next
+               ///< one
 };
 
 /** Operands whose row groups come one by one, as the QUANT engine makes them. */
@@ -88,9 +93,11 @@ class Engine {
     m.final();
   }
 
-  /** Runs one job and compares everything it may and may not have changed; but for D where it reports @p flip,
-      which a job may end before. Until a row group of @p panels comes, its place holds random bytes. */
-  Outcome run(const Job &job, const Behaviour &behaviour, const Flip *flip = nullptr, const Panels *panels = nullptr);
+  /** Runs one job and compares everything it may and may not have changed; but for D where it
+     reports @p flip, which a job may end before. Until a row group of @p panels comes, its place
+     holds random bytes. */
+  Outcome run(const Job &job, const Behaviour &behaviour, const Flip *flip = nullptr,
+              const Panels *panels = nullptr);
 
   /** The paths of all memories with parity, and of those of their parity. */
   std::vector<std::string> checked_memories() const;
@@ -110,8 +117,10 @@ class Engine {
   int64_t stride(const Job &job, size_t element);
   void describe(const Job &job, const Place &place);
   void draw_sums(const Job &job, const Place &place);
-  void draw_c(const Job &job, const Place &place, const ufp4_operand_t &a, const ufp4_operand_t &b, ufp4_gemm_t how);
-  std::vector<uint8_t> expect(const Job &job, const Place &place, const ufp4_operand_t &a, const ufp4_operand_t &b);
+  void draw_c(const Job &job, const Place &place, const ufp4_operand_t &a, const ufp4_operand_t &b,
+              ufp4_gemm_t how);
+  std::vector<uint8_t> expect(const Job &job, const Place &place, const ufp4_operand_t &a,
+                              const ufp4_operand_t &b);
   void rest(uint32_t cycles);
   Outcome simulate(const Job &job, const Behaviour &behaviour, const Flip *flip, Coming *coming);
   void count(Outcome *outcome);

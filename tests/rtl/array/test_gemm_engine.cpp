@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole GEMM engine against the golden model (gemm_engine_rig.h). Built once for each configuration.
+// The whole GEMM engine against the golden model (gemm_engine_rig.h). Built once for each
+// configuration.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -24,7 +25,8 @@ Job job_of(int64_t m, int64_t n, int64_t k) {
   return job;
 }
 
-/** What the contract has of D's modes: unrounded sums are of the contract exact; the engine has no C for nv. */
+/** What the contract has of D's modes: unrounded sums are of the contract exact; the engine has no
+ * C for nv. */
 constexpr uint8_t kAddends = (kNv ? 0 : UFP4_D_MODE_C) | (kExact ? UFP4_D_MODE_SUMS : 0);
 constexpr uint8_t kModes = UFP4_D_MODE_ALPHA | kAddends;
 
@@ -44,7 +46,8 @@ Job random_job(check_random_t *random, int64_t m, int64_t n, int64_t k) {
 /** The same with something added, factors, and unrounded sums. */
 Job random_epilogue(check_random_t *random, int64_t m, int64_t n, int64_t k) {
   const uint32_t any = static_cast<uint32_t>(check_next(random));
-  const float alphas[] = {1.0f, -0.0f, 0.5f, -3.3f, 1e-38f, 1e-44f, 3e38f, INFINITY, NAN, ufp4_f32_value(any)};
+  const float alphas[] = {1.0f,   -0.0f, 0.5f,     -3.3f, 1e-38f,
+                          1e-44f, 3e38f, INFINITY, NAN,   ufp4_f32_value(any)};
   const float tensor_scales[] = {1.0f, 0.4f, 1e-30f, 1e25f, 1e-45f, 3e38f};
   Job job = random_job(random, m, n, k);
   if (kFirstElem == UFP4_ELEM_E2M1 && check_below(random, 3) == 0) {
@@ -63,14 +66,16 @@ Job random_epilogue(check_random_t *random, int64_t m, int64_t n, int64_t k) {
 
 Behaviour random_behaviour(check_random_t *random) {
   static const unsigned latencies[] = {1, 2, 7, 40, 200};
-  return {latencies[check_below(random, 5)], check_below(random, 2) ? check_below(random, 14) : 0, -1, -1};
+  return {latencies[check_below(random, 5)], check_below(random, 2) ? check_below(random, 14) : 0,
+          -1, -1};
 }
 
-// --- Properties -------------------------------------------------------------------------------------
+// --- Properties ---------------------------------------------------------------------------------
 
 TEST(one_element) {
   Engine engine;
-  for (int draw = 0; draw < 20; draw++) engine.run(random_job(&engine.random, 1, 1, 1 + draw), kCalm);
+  for (int draw = 0; draw < 20; draw++)
+    engine.run(random_job(&engine.random, 1, 1, 1 + draw), kCalm);
 }
 
 TEST(every_pair_of_formats) {
@@ -92,22 +97,26 @@ SLOW_TEST(odd_shapes) {
   Engine engine;
   for (const auto &shape : shapes) {
     for (int draw = 0; draw < 2; draw++) {
-      engine.run(random_job(&engine.random, shape[0], shape[1], shape[2]), random_behaviour(&engine.random));
+      engine.run(random_job(&engine.random, shape[0], shape[1], shape[2]),
+                 random_behaviour(&engine.random));
     }
   }
 }
 
-/** Chunks of every length after a full one, on few sub-tiles: partial sums go out to memory and come back at once. */
+/** Chunks of every length after a full one, on few sub-tiles: partial sums go out to memory and
+ * come back at once. */
 SLOW_TEST(partial_sums_come_back_in_time) {
   Engine engine;
   for (int64_t k = 240; k <= 560; k += 16) {
     for (int64_t tiles = 1; tiles <= 4; tiles++) {
       const bool tall = tiles == 4;
-      const Job job = random_job(&engine.random, kRows * (tall ? 2 : 1), kCols * (tall ? 2 : tiles), k);
+      const Job job =
+          random_job(&engine.random, kRows * (tall ? 2 : 1), kCols * (tall ? 2 : tiles), k);
       engine.run(job, kCalm);
     }
   }
-  // On as many sub-tiles as a PE has stages between memory and memory, one block after a full chunk.
+  // On as many sub-tiles as a PE has stages between memory and memory, one block after a full
+  // chunk.
   for (int64_t k = 272; k <= 528; k += 256) {
     for (int64_t tiles = 5; tiles <= 8; tiles++) {
       engine.run(random_job(&engine.random, kRows, kCols * tiles, k), kCalm);
@@ -119,7 +128,8 @@ SLOW_TEST(partial_sums_come_back_in_time) {
 TEST(nan_scales) {
   Engine engine;
   for (int draw = 0; draw < 12; draw++) {
-    Job job = random_job(&engine.random, 1 + check_below(&engine.random, kLong), 1 + check_below(&engine.random, kLong),
+    Job job = random_job(&engine.random, 1 + check_below(&engine.random, kLong),
+                         1 + check_below(&engine.random, kLong),
                          1 + check_below(&engine.random, draw % 2 ? 600 : 60));
     job.scales = FIXTURE_SCALES_NAN;
     engine.run(job, random_behaviour(&engine.random));
@@ -157,15 +167,19 @@ TEST(errors_are_reported_and_forgotten) {
   Engine engine;
   const Job job = job_of(kTileM + 3, 20, 300);
   Outcome outcome = engine.run(job, {7, 0, 11, -1});
-  check_bits(0, outcome.read_error + 2u * outcome.write_error + 4u * outcome.memory_error, 1, "read error");
+  check_bits(0, outcome.read_error + 2u * outcome.write_error + 4u * outcome.memory_error, 1,
+             "read error");
   outcome = engine.run(job, {7, 0, -1, 4});
-  check_bits(1, outcome.read_error + 2u * outcome.write_error + 4u * outcome.memory_error, 2, "write error");
+  check_bits(1, outcome.read_error + 2u * outcome.write_error + 4u * outcome.memory_error, 2,
+             "write error");
   engine.run(job, kCalm);
   // The macro-tile at hand is the last one, or the next, which is being loaded.
   const Job large = job_of(kTileM * 6, kTileN, 40);
   outcome = engine.run(large, {7, 0, 2, -1});
-  check_that(2, outcome.busy <= static_cast<uint64_t>(3 * (kTileM / kRows) * (kTileN / kCols) * 3 * kSteps),
-             "%llu busy cycles after a read error", static_cast<unsigned long long>(outcome.busy));
+  check_that(
+      2,
+      outcome.busy <= static_cast<uint64_t>(3 * (kTileM / kRows) * (kTileN / kCols) * 3 * kSteps),
+      "%llu busy cycles after a read error", static_cast<unsigned long long>(outcome.busy));
   engine.run(large, kCalm);
 }
 
@@ -179,34 +193,40 @@ SLOW_TEST(errors_beside_addends_are_forgotten) {
     const int64_t all = i % 2 ? engine.memory.beats_read : engine.memory.requests_written;
     const int64_t at = check_below(&engine.random, static_cast<uint32_t>(all));
     const Outcome outcome = engine.run(job, {7, 0, i % 2 ? at : -1, i % 2 ? -1 : at});
-    check_bits(i, outcome.read_error + 2u * outcome.write_error + 4u * outcome.memory_error, i % 2 ? 1 : 2, "errors");
+    check_bits(i, outcome.read_error + 2u * outcome.write_error + 4u * outcome.memory_error,
+               i % 2 ? 1 : 2, "errors");
     engine.run(random_epilogue(&engine.random, 40, 20, 40), kCalm);
   }
 }
 
-/** A bit flips in every word of a memory while a job runs: D is right, or the job says so, which each kind of memory
- * does now and then. */
+/** A bit flips in every word of a memory while a job runs: D is right, or the job says so, which
+ * each kind of memory does now and then. */
 SLOW_TEST(flipped_bits_are_reported) {
   Engine engine;
   std::map<std::string, std::vector<std::string>> kinds;
   for (const std::string &path : engine.checked_memories()) {
-    if (kAddends || path.find("u_addend") == std::string::npos) kinds[kind_of_memory(path)].push_back(path);
+    if (kAddends || path.find("u_addend") == std::string::npos)
+      kinds[kind_of_memory(path)].push_back(path);
   }
-  // Scales that wait, addends; in the array codes and scales of both sides, and two banks of sums; each with its
-  // parity.
+  // Scales that wait, addends; in the array codes and scales of both sides, and two banks of sums;
+  // each with its parity.
   const size_t in_array = UFP4_TEST_TARGET == UFP4_TARGET_SIMULATOR ? 0 : 6;
   check_bits(0, kinds.size(), 2 * (1 + (kAddends ? 1 : 0) + in_array), "kinds of memories");
   for (const auto &kind : kinds) {
     int reports = 0;
     for (int i = 0; i < 25 || (reports == 0 && i < 1000); i++) {
-      const int64_t rows = 1 + check_below(&engine.random, static_cast<uint32_t>(std::min(kTileM, int64_t{32})));
-      const int64_t cols = 1 + check_below(&engine.random, static_cast<uint32_t>(std::min(kTileN, int64_t{32})));
-      const Job job = random_epilogue(&engine.random, rows, cols, 1 + check_below(&engine.random, 600));
+      const int64_t rows =
+          1 + check_below(&engine.random, static_cast<uint32_t>(std::min(kTileM, int64_t{32})));
+      const int64_t cols =
+          1 + check_below(&engine.random, static_cast<uint32_t>(std::min(kTileN, int64_t{32})));
+      const Job job =
+          random_epilogue(&engine.random, rows, cols, 1 + check_below(&engine.random, 600));
       // Jobs of few steps wait for their operands for longer than they compute.
       const int64_t steps = (rows / kRows + 1) * (cols / kCols + 1) * (job.k / 16 + 1) * kSteps;
-      const Flip flip = {kind.second[check_below(&engine.random, static_cast<uint32_t>(kind.second.size()))],
-                         check_below(&engine.random, 1024),
-                         check_below(&engine.random, static_cast<uint32_t>(3 * steps + 300))};
+      const Flip flip = {
+          kind.second[check_below(&engine.random, static_cast<uint32_t>(kind.second.size()))],
+          check_below(&engine.random, 1024),
+          check_below(&engine.random, static_cast<uint32_t>(3 * steps + 300))};
       reports += engine.run(job, kCalm, &flip).memory_error;
     }
     check_that(0, reports > 0, "%s: never reported", kind.first.c_str());
@@ -217,7 +237,8 @@ SLOW_TEST(flipped_bits_are_reported) {
 void random_jobs(int count, uint32_t side, uint32_t k) {
   Engine engine;
   for (int i = 0; i < count; i++) {
-    const int64_t m = 1 + check_below(&engine.random, side), n = 1 + check_below(&engine.random, side);
+    const int64_t m = 1 + check_below(&engine.random, side),
+                  n = 1 + check_below(&engine.random, side);
     const Job job = random_job(&engine.random, m, n, 1 + check_below(&engine.random, k));
     const Behaviour behaviour = random_behaviour(&engine.random);
     engine.run(job, behaviour);
@@ -237,7 +258,8 @@ FULL_TEST(random_jobs_many) {
 void random_epilogues(int count, uint32_t side, uint32_t k) {
   Engine engine;
   for (int i = 0; i < count; i++) {
-    const int64_t m = 1 + check_below(&engine.random, side), n = 1 + check_below(&engine.random, side);
+    const int64_t m = 1 + check_below(&engine.random, side),
+                  n = 1 + check_below(&engine.random, side);
     const Job job = random_epilogue(&engine.random, m, n, 1 + check_below(&engine.random, k));
     const Behaviour behaviour = random_behaviour(&engine.random);
     engine.run(job, behaviour);
@@ -253,7 +275,8 @@ FULL_TEST(random_epilogues_many) {
   random_epilogues(150, kLong, 700);
 }
 
-/** Every set of things that follow the sums, with rows of sums that come one by one and many at once. */
+/** Every set of things that follow the sums, with rows of sums that come one by one and many at
+ * once. */
 TEST(every_epilogue) {
   Engine engine;
   for (unsigned i = 0; i < 2 * 8 * (kExact ? 3 : 2); i++) {
@@ -277,53 +300,64 @@ TEST(operands_come_by_row_groups) {
   Engine engine;
   uint64_t waited = 0;
   for (int i = 0; i < 12; i++) {
-    const int64_t rows = 1 + check_below(&engine.random, kLong), cols = 1 + check_below(&engine.random, kLong);
+    const int64_t rows = 1 + check_below(&engine.random, kLong),
+                  cols = 1 + check_below(&engine.random, kLong);
     const Job job = random_job(&engine.random, rows, cols, 1 + check_below(&engine.random, 400));
     const Panels panels = {1 + check_below(&engine.random, 3), 1 + check_below(&engine.random, 400),
                            check_below(&engine.random, 600), check_below(&engine.random, 2)};
     waited += engine.run(job, random_behaviour(&engine.random), nullptr, &panels).panel;
-    check_bits(i, engine.run(random_job(&engine.random, 20, 20, 40), kCalm).panel, 0, "cycles of waiting for nothing");
+    check_bits(i, engine.run(random_job(&engine.random, 20, 20, 40), kCalm).panel, 0,
+               "cycles of waiting for nothing");
   }
   check_that(0, waited > 0, "no operand was waited for");
 }
 
-/** Where they take their time each is read before the next one comes, and the last one while they are still held. */
+/** Where they take their time each is read before the next one comes, and the last one while they
+ * are still held. */
 TEST(row_groups_are_read_at_once) {
   Engine engine;
-  const uint64_t of_a_tile = static_cast<uint64_t>((kTileM / kRows) * (kTileN / kCols) * 2 * kSteps);
+  const uint64_t of_a_tile =
+      static_cast<uint64_t>((kTileM / kRows) * (kTileN / kCols) * 2 * kSteps);
   for (unsigned held = 1; held <= 3; held++) {
     for (int64_t groups = 2; groups <= 5; groups++) {
       const Panels panels = {held, 1000 + 2 * of_a_tile, UINT64_MAX, 0};
-      const Job job = random_job(&engine.random, held & 1 ? 16 * groups : 5, held & 2 ? 16 * groups : 5, 30);
-      check_bits(groups, static_cast<uint64_t>(engine.run(job, kCalm, nullptr, &panels).unread), 0, "groups not read");
+      const Job job =
+          random_job(&engine.random, held & 1 ? 16 * groups : 5, held & 2 ? 16 * groups : 5, 30);
+      check_bits(groups, static_cast<uint64_t>(engine.run(job, kCalm, nullptr, &panels).unread), 0,
+                 "groups not read");
     }
   }
 }
 
-/** Where a sum has few blocks it is a bank of accumulators that is waited for, until its sums have left: row by row,
- * which takes longer than the blocks if there are more rows than steps. */
+/** Where a sum has few blocks it is a bank of accumulators that is waited for, until its sums have
+ * left: row by row, which takes longer than the blocks if there are more rows than steps. */
 TEST(short_sums_wait_for_their_bank) {
   constexpr int64_t blocks = UFP4_TEST_CONTRACT == UFP4_CONTRACT_NV ? 4 : 1;
   Engine engine;
   const Outcome o = engine.run(job_of(10 * kTileM, kTileN, 16 * blocks), kCalm);
-  check_that(0, 4 * o.accumulator > o.cycles || kRows <= blocks * kSteps, "%llu of %llu cycles wait for accumulators",
-             static_cast<unsigned long long>(o.accumulator), static_cast<unsigned long long>(o.cycles));
+  check_that(0, 4 * o.accumulator > o.cycles || kRows <= blocks * kSteps,
+             "%llu of %llu cycles wait for accumulators",
+             static_cast<unsigned long long>(o.accumulator),
+             static_cast<unsigned long long>(o.cycles));
 }
 
-/** Cycles on a calm memory of latency 100: at least 90 % of the array's peak where the shape allows it, and the bus,
- * which the named configurations have as wide as a row of results. */
+/** Cycles on a calm memory of latency 100: at least 90 % of the array's peak where the shape allows
+ * it, and the bus, which the named configurations have as wide as a row of results. */
 TEST(utilization) {
   Engine engine;
   // The blocks of a sub-tile take at least twice as long as its rows do on the bus.
   const int64_t m = 4 * kTileM, n = 4 * kTileN, k = std::max(int64_t{512}, 32 * kRows);
   const Outcome o = engine.run(job_of(m, n, k), {100, 0, -1, -1});
   const uint64_t percent = 100 * o.busy / o.cycles;
-  std::printf("%lld x %lld x %lld: %llu cycles, busy %llu (%llu %%), operand %llu, accumulator %llu, drain %llu\n",
-              static_cast<long long>(m), static_cast<long long>(n), static_cast<long long>(k),
-              static_cast<unsigned long long>(o.cycles), static_cast<unsigned long long>(o.busy),
-              static_cast<unsigned long long>(percent), static_cast<unsigned long long>(o.operand),
-              static_cast<unsigned long long>(o.accumulator), static_cast<unsigned long long>(o.drain));
-  check_that(0, percent >= 90 || kBus != 4 * kCols, "utilization %llu %%", static_cast<unsigned long long>(percent));
+  std::printf(
+      "%lld x %lld x %lld: %llu cycles, busy %llu (%llu %%), operand %llu, accumulator %llu, drain "
+      "%llu\n",
+      static_cast<long long>(m), static_cast<long long>(n), static_cast<long long>(k),
+      static_cast<unsigned long long>(o.cycles), static_cast<unsigned long long>(o.busy),
+      static_cast<unsigned long long>(percent), static_cast<unsigned long long>(o.operand),
+      static_cast<unsigned long long>(o.accumulator), static_cast<unsigned long long>(o.drain));
+  check_that(0, percent >= 90 || kBus != 4 * kCols, "utilization %llu %%",
+             static_cast<unsigned long long>(percent));
 }
 
 const check_test_t kTests[] = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memories of a PE: what is written is what is read, and a bit that flips in them, or has flipped in what a sum was
-// continued from, is seen by the parity of what is drained, and by that of no other sum.
+// The memories of a PE: what is written is what is read, and a bit that flips in them, or has
+// flipped in what a sum was continued from, is seen by the parity of what is drained, and by that
+// of no other sum.
 #include <array>
 #include <deque>
 
@@ -48,7 +49,8 @@ class Banks {
     m.rst_ni = 1;
   }
 
-  /** A sub-tile's blocks of a chunk: the sum is loaded, or new, and written to a bank. Returns with the last block. */
+  /** A sub-tile's blocks of a chunk: the sum is loaded, or new, and written to a bank. Returns with
+   * the last block. */
   void chunk(bool load, unsigned index, unsigned bank, unsigned blocks) {
     m.load_i = load;
     m.load_index_i = static_cast<uint8_t>(load ? index : below(kDepth));
@@ -94,9 +96,11 @@ class Banks {
     m.load_i = m.drain_i = m.flip_i = m.flip_parity_i = 0;
     for (const Read &read : reads_) {
       const uint64_t data = read.bank ? m.data1_o : m.data0_o;
-      if (read.cycle + 1 == cycle_) check_bits(cycle_, data, read.sum.value, "bank %u of lag %u", read.bank, lag_);
+      if (read.cycle + 1 == cycle_)
+        check_bits(cycle_, data, read.sum.value, "bank %u of lag %u", read.bank, lag_);
       if (read.cycle + 2 != cycle_) continue;
-      const unsigned wrong = (m.parity_o >> read.bank & 1u) ^ static_cast<unsigned>(__builtin_parityll(read.sum.value));
+      const unsigned wrong = (m.parity_o >> read.bank & 1u) ^
+                             static_cast<unsigned>(__builtin_parityll(read.sum.value));
       check_bits(cycle_, wrong, read.sum.wrong, "parity of %016llx, bank %u of lag %u",
                  static_cast<unsigned long long>(read.sum.value), read.bank, lag_);
     }
@@ -111,7 +115,8 @@ class Banks {
   unsigned below(unsigned n) {
     return static_cast<unsigned>(check_below(&random_, n));
   }
-  /** A sum of the bank that is there, with its parity, and not on its way to be another; or kDepth. */
+  /** A sum of the bank that is there, with its parity, and not on its way to be another; or kDepth.
+   */
   unsigned some(unsigned bank) {
     const unsigned start = below(kDepth);
     for (unsigned i = 0; i < kDepth; i++) {
@@ -153,8 +158,8 @@ class Banks {
   std::deque<Read> reads_;
 };
 
-/** Chunks of one to four blocks, next to each other or not, with drains of the other bank beside them; flips is how many
- *  of a hundred chunks have a bit flipped before them. */
+/** Chunks of one to four blocks, next to each other or not, with drains of the other bank beside
+ * them; flips is how many of a hundred chunks have a bit flipped before them. */
 void random_chunks(unsigned flips) {
   for (unsigned pe = 0; pe < kPes; pe++) {
     Banks banks(pe);
@@ -167,7 +172,8 @@ void random_chunks(unsigned flips) {
       if (drained != kDepth && banks.below(2)) banks.drain(1, drained);
       const unsigned loaded = banks.some(0);
       const bool load = loaded != kDepth && banks.below(4);
-      banks.chunk(load, load ? loaded : banks.below(kDepth), banks.below(kBanks), 1 + banks.below(4));
+      banks.chunk(load, load ? loaded : banks.below(kDepth), banks.below(kBanks),
+                  1 + banks.below(4));
       for (unsigned gap = banks.below(4) ? 0 : banks.below(8); gap > 0; gap--) banks.tick();
       if (banks.below(100) == 0) banks.drain_all();
     }
@@ -182,7 +188,8 @@ TEST(flipped_bits_are_seen) {
   random_chunks(10);
 }
 
-/** Each bit of a sum, and of its parity: drained, and in a sum that is continued, beside others that are not. */
+/** Each bit of a sum, and of its parity: drained, and in a sum that is continued, beside others
+ * that are not. */
 TEST(each_bit) {
   for (unsigned pe = 0; pe < kPes; pe++) {
     for (unsigned bit = 0; bit <= kWidth; bit++) {

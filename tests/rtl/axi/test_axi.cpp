@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three clients read and write at random through the AXI masters, against the simulator's memory under its protocol
-// checker.
+// Three clients read and write at random through the AXI masters, against the simulator's memory
+// under its protocol checker.
 
 #include <algorithm>
 #include <cstring>
@@ -71,7 +71,8 @@ class Traffic {
   void read(unsigned client, const Request &request) {
     readers_[client].requests.push_back(request);
   }
-  /** Queues a write of random bytes with random strobes, in that client's third of memory or outside. */
+  /** Queues a write of random bytes with random strobes, in that client's third of memory or
+   * outside. */
   void write(unsigned client, const Request &request) {
     writers_[client].requests.push_back(request);
     for (unsigned i = 0; i < request.beats; i++) {
@@ -91,10 +92,11 @@ class Traffic {
     *pins_.rst_n = 1;
     const uint64_t start = cycle_;
     while (!done() && cycle_ < kLimit) cycle();
-    check_that(0, done(), "traffic has not ended after %llu cycles: %s", static_cast<unsigned long long>(cycle_),
-               memory_.describe().c_str());
+    check_that(0, done(), "traffic has not ended after %llu cycles: %s",
+               static_cast<unsigned long long>(cycle_), memory_.describe().c_str());
     check_that(0, checker_.message().empty(), "%s", checker_.message().c_str());
-    check_that(0, std::memcmp(memory_.at(kBase, kBytes), want_.data(), kBytes) == 0, "memory is not what was written");
+    check_that(0, std::memcmp(memory_.at(kBase, kBytes), want_.data(), kBytes) == 0,
+               "memory is not what was written");
     return cycle_ - start;
   }
 
@@ -114,7 +116,8 @@ class Traffic {
   }
 
  private:
-  // What the masters by themselves promise: three clients, each write counted, strobes as the client gives them.
+  // What the masters by themselves promise: three clients, each write counted, strobes as the
+  // client gives them.
   static ufp4::Limits limits() {
     constexpr unsigned kReads = 1023, kWrites = 255;
     ufp4::Limits limits;
@@ -151,7 +154,8 @@ class Traffic {
   unsigned bad_bursts(const Request &request) const {
     unsigned count = 0;
     const uint64_t end = request.address + request.beats * bus_;
-    for (uint64_t at = request.address; at < end; at = (at / kPage + 1) * kPage) count += !inside(at);
+    for (uint64_t at = request.address; at < end; at = (at / kPage + 1) * kPage)
+      count += !inside(at);
     return count;
   }
 
@@ -160,7 +164,9 @@ class Traffic {
       if (!c.requests.empty() || !c.due.empty()) return false;
     }
     for (unsigned c = 0; c < kClients; c++) {
-      if (!writers_[c].requests.empty() || !writers_[c].beats.empty() || !(model_->wr_idle_o >> c & 1)) return false;
+      if (!writers_[c].requests.empty() || !writers_[c].beats.empty() ||
+          !(model_->wr_idle_o >> c & 1))
+        return false;
     }
     return true;
   }
@@ -183,7 +189,8 @@ class Traffic {
       set(model_->wr_dat_valid_i, c, w.beat_valid);
       if (!w.beat_valid) continue;
       std::memcpy(bytes(model_->wr_dat_data_i) + c * bus_, w.beats.front().data.data(), bus_);
-      std::memcpy(bytes(model_->wr_dat_strb_i) + c * bus_ / 8, w.beats.front().strobes.data(), bus_ / 8);
+      std::memcpy(bytes(model_->wr_dat_strb_i) + c * bus_ / 8, w.beats.front().strobes.data(),
+                  bus_ / 8);
     }
   }
 
@@ -192,7 +199,8 @@ class Traffic {
     port = static_cast<T>((port & ~(1u << bit)) | static_cast<unsigned>(value) << bit);
   }
 
-  static void show(unsigned c, const Client &client, uint8_t &valid, uint8_t *addresses, uint32_t &beats) {
+  static void show(unsigned c, const Client &client, uint8_t &valid, uint8_t *addresses,
+                   uint32_t &beats) {
     set(valid, c, client.request_valid);
     if (!client.request_valid) return;
     std::memcpy(addresses + c * kAddressBytes, &client.requests.front().address, kAddressBytes);
@@ -202,12 +210,13 @@ class Traffic {
   void take_read(unsigned c) {
     Client &r = readers_[c];
     if (model_->rd_rsp_valid_o >> c & 1 && r.ready) {
-      if (!check_that(static_cast<int64_t>(cycle_), !r.due.empty(), "client %u got a beat it did not ask for", c))
+      if (!check_that(static_cast<int64_t>(cycle_), !r.due.empty(),
+                      "client %u got a beat it did not ask for", c))
         return;
       const uint64_t address = r.due.front();
       r.due.pop_front();
-      check_bits(static_cast<int64_t>(cycle_), model_->rd_rsp_err_o, !inside(address), "error of client %u at 0x%llx",
-                 c, static_cast<unsigned long long>(address));
+      check_bits(static_cast<int64_t>(cycle_), model_->rd_rsp_err_o, !inside(address),
+                 "error of client %u at 0x%llx", c, static_cast<unsigned long long>(address));
       if (inside(address)) {
         check_that(static_cast<int64_t>(cycle_),
                    std::memcmp(bytes(model_->rd_rsp_data_o), memory_.at(address, bus_), bus_) == 0,
@@ -215,7 +224,8 @@ class Traffic {
       }
     }
     if (r.request_valid && model_->rd_req_ready_o >> c & 1) {
-      for (unsigned i = 0; i < r.requests.front().beats; i++) r.due.push_back(r.requests.front().address + i * bus_);
+      for (unsigned i = 0; i < r.requests.front().beats; i++)
+        r.due.push_back(r.requests.front().address + i * bus_);
       r.requests.pop_front();
       r.request_valid = false;
     }
@@ -225,7 +235,8 @@ class Traffic {
     Client &w = writers_[c];
     // Whoever sees idle must have seen the errors of all that was accepted before this cycle.
     if (model_->wr_idle_o >> c & 1) {
-      check_bits(static_cast<int64_t>(cycle_), w.errors, w.errors_due, "errors of client %u when it is idle", c);
+      check_bits(static_cast<int64_t>(cycle_), w.errors, w.errors_due,
+                 "errors of client %u when it is idle", c);
     }
     w.errors += model_->wr_err_o >> c & 1;
     if (w.beat_valid && model_->wr_dat_ready_o >> c & 1) {
@@ -264,13 +275,17 @@ class Traffic {
     auto &axi = pins_.axi;
     size_ = bus_ == 64 ? 6 : 3;
     pins_.clk = &m.clk_i, pins_.rst_n = &m.rst_ni;
-    axi.arvalid = &m.arvalid_o, axi.arready = &m.arready_i, axi.arid = &m.arid_o, axi.araddr = &m.araddr_o;
+    axi.arvalid = &m.arvalid_o, axi.arready = &m.arready_i, axi.arid = &m.arid_o,
+    axi.araddr = &m.araddr_o;
     axi.arlen = &m.arlen_o, axi.arsize = &size_, axi.arburst = &incr_;
-    axi.rvalid = &m.rvalid_i, axi.rready = &m.rready_o, axi.rid = &m.rid_i, axi.rdata = bytes(m.rdata_i);
+    axi.rvalid = &m.rvalid_i, axi.rready = &m.rready_o, axi.rid = &m.rid_i,
+    axi.rdata = bytes(m.rdata_i);
     axi.rresp = &m.rresp_i, axi.rlast = &m.rlast_i;
-    axi.awvalid = &m.awvalid_o, axi.awready = &m.awready_i, axi.awid = &m.awid_o, axi.awaddr = &m.awaddr_o;
+    axi.awvalid = &m.awvalid_o, axi.awready = &m.awready_i, axi.awid = &m.awid_o,
+    axi.awaddr = &m.awaddr_o;
     axi.awlen = &m.awlen_o, axi.awsize = &size_, axi.awburst = &incr_;
-    axi.wvalid = &m.wvalid_o, axi.wready = &m.wready_i, axi.wdata = bytes(m.wdata_o), axi.wstrb = bytes(m.wstrb_o);
+    axi.wvalid = &m.wvalid_o, axi.wready = &m.wready_i, axi.wdata = bytes(m.wdata_o),
+    axi.wstrb = bytes(m.wstrb_o);
     axi.wlast = &m.wlast_o;
     axi.bvalid = &m.bvalid_i, axi.bready = &m.bready_o, axi.bid = &m.bid_i, axi.bresp = &m.bresp_i;
   }
@@ -289,7 +304,8 @@ class Traffic {
   unsigned addresses_ = 0, ended_ = 0, writes_ = 0, most_writes_ = 0, early_beats_ = 0;
 };
 
-// Reads come from the first half of memory, writes go to a part of the second half for each client; some lie outside.
+// Reads come from the first half of memory, writes go to a part of the second half for each client;
+// some lie outside.
 template <typename Model>
 Request random_request(Traffic<Model> &traffic, uint64_t from, uint64_t size) {
   check_random_t *random = &traffic.random();
@@ -297,7 +313,8 @@ Request random_request(Traffic<Model> &traffic, uint64_t from, uint64_t size) {
   request.beats = 1 + check_below(random, check_below(random, 2) ? 256 : 6);
   const uint64_t bytes = uint64_t{request.beats} * traffic.bus();
   request.address =
-      from + check_below(random, static_cast<uint32_t>((size - bytes) / traffic.bus())) * uint64_t{traffic.bus()};
+      from + check_below(random, static_cast<uint32_t>((size - bytes) / traffic.bus())) *
+                 uint64_t{traffic.bus()};
   if (check_below(random, 10) == 0) request.address += kBytes;
   return request;
 }
@@ -329,8 +346,8 @@ SLOW_TEST(three_clients_wide) {
   three_clients<Vaxi64>();
 }
 
-// One client alone, bursts of 1 KiB behind 200 cycles of latency: enough are in flight to move a beat in nearly each
-// cycle.
+// One client alone, bursts of 1 KiB behind 200 cycles of latency: enough are in flight to move a
+// beat in nearly each cycle.
 TEST(keeps_the_bus_busy) {
   constexpr unsigned kBeats = 16, kRequests = 200;
   for (int writes = 0; writes < 2; writes++) {
@@ -344,8 +361,8 @@ TEST(keeps_the_bus_busy) {
       }
     }
     const uint64_t cycles = traffic.run();
-    check_that(writes, cycles < kBeats * kRequests + 220, "%u beats took %llu cycles", kBeats * kRequests,
-               static_cast<unsigned long long>(cycles));
+    check_that(writes, cycles < kBeats * kRequests + 220, "%u beats took %llu cycles",
+               kBeats * kRequests, static_cast<unsigned long long>(cycles));
   }
 }
 

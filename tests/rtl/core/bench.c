@@ -18,7 +18,8 @@ static bench_t open_with(const ufp4_sim_options_t *options) {
   return bench;
 }
 
-bench_t bench_open(const char *configuration, unsigned latency, unsigned bandwidth, uint64_t stall_seed) {
+bench_t bench_open(const char *configuration, unsigned latency, unsigned bandwidth,
+                   uint64_t stall_seed) {
   const ufp4_sim_options_t options = {
       .configuration = configuration,
       .memory_base = BENCH_MEMORY,
@@ -96,7 +97,8 @@ int bench_drain(bench_t *bench) {
 }
 
 ufp4_completion_t bench_completion(bench_t *bench, uint32_t index) {
-  const uint64_t place = bench->completions + index % (1u << BENCH_RING_LOG2) * sizeof(ufp4_completion_t);
+  const uint64_t place =
+      bench->completions + index % (1u << BENCH_RING_LOG2) * sizeof(ufp4_completion_t);
   ufp4_completion_t completion;
   memcpy(&completion, ufp4_sim_memory(bench->sim, place, sizeof completion), sizeof completion);
   return completion;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A core on the bench: the simulator with rings of its own, for what the driver does not let through.
+// A core on the bench: the simulator with rings of its own, for what the driver does not let
+// through.
 #ifndef UFP4_BENCH_H
 #define UFP4_BENCH_H
 
@@ -22,9 +23,11 @@ typedef struct {
   uint64_t ring, completions;  ///< addresses
 } bench_t;
 
-/** A core of @p configuration behind memory of that latency, bandwidth and back-pressure; ends the program on failure.
+/** A core of @p configuration behind memory of that latency, bandwidth and back-pressure; ends the
+ * program on failure.
  */
-bench_t bench_open(const char *configuration, unsigned latency, unsigned bandwidth, uint64_t stall_seed);
+bench_t bench_open(const char *configuration, unsigned latency, unsigned bandwidth,
+                   uint64_t stall_seed);
 /** The same where memory has all addresses. */
 bench_t bench_open_everywhere(const char *configuration);
 void bench_close(bench_t *bench);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMMs of odd shapes, every side from 1 to twice the macro-tile, on the simulated core and on the golden model: none
-// hangs, all results are equal. Prints cycles and utilization of each, beside the bound of its shape: the array's
-// steps, the beats read and the beats written, whichever are most.
+// GEMMs of odd shapes, every side from 1 to twice the macro-tile, on the simulated core and on the
+// golden model: none hangs, all results are equal. Prints cycles and utilization of each, beside
+// the bound of its shape: the array's steps, the beats read and the beats written, whichever are
+// most.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,12 @@
 #include "check.h"
 #include "ufp4.h"
 
-enum { MAX_SIDE = 256, SIDES = 13, OPERAND_BYTES = MAX_SIDE * MAX_SIDE / 2, D_BYTES = MAX_SIDE * MAX_SIDE * 4 };
+enum {
+  MAX_SIDE = 256,
+  SIDES = 13,
+  OPERAND_BYTES = MAX_SIDE * MAX_SIDE / 2,
+  D_BYTES = MAX_SIDE * MAX_SIDE * 4
+};
 enum { MEMORY_BYTES = 1 << 20, MAX_CYCLES = 2000000 };
 
 typedef struct {
@@ -62,8 +68,10 @@ static void fill(sweep_t *sweep) {
     for (int i = 0; i < OPERAND_BYTES; i++) codes[i] = (uint8_t)check_next(&random);
     for (int i = 0; i < OPERAND_BYTES; i++) scales[i] = (uint8_t)(0x30 + check_below(&random, 16));
     for (int i = 0; i < 2; i++) {
-      must(sweep->device[i], ufp4_buffer_write(sweep->device[i], sweep->codes[side], codes, sizeof codes));
-      must(sweep->device[i], ufp4_buffer_write(sweep->device[i], sweep->scales[side], scales, sizeof scales));
+      must(sweep->device[i],
+           ufp4_buffer_write(sweep->device[i], sweep->codes[side], codes, sizeof codes));
+      must(sweep->device[i],
+           ufp4_buffer_write(sweep->device[i], sweep->scales[side], scales, sizeof scales));
     }
   }
 }
@@ -77,14 +85,16 @@ static uint64_t least_cycles(const ufp4_configuration_t *c, uint32_t m, uint32_t
   const uint64_t tiles_n = ceil_div(n, c->cols * c->tile_cols);
   const uint64_t groups = ceil_div(m, 16) * tiles_n + ceil_div(n, 16) * tiles_m;
   const uint64_t steps = ceil_div(m, c->rows) * ceil_div(n, c->cols) * blocks * (16 / c->lanes);
-  const uint64_t reads = groups * blocks * 144 / c->bus_bytes, writes = m * ceil_div(4ull * n, c->bus_bytes);
+  const uint64_t reads = groups * blocks * 144 / c->bus_bytes,
+                 writes = m * ceil_div(4ull * n, c->bus_bytes);
   const uint64_t transfers = reads > writes ? reads : writes;
   return steps > transfers ? steps : transfers;
 }
 
 static int is_different(sweep_t *sweep) {
   static uint8_t d[2][D_BYTES];
-  for (int i = 0; i < 2; i++) must(sweep->device[i], ufp4_buffer_read(sweep->device[i], sweep->d, d[i], D_BYTES));
+  for (int i = 0; i < 2; i++)
+    must(sweep->device[i], ufp4_buffer_read(sweep->device[i], sweep->d, d[i], D_BYTES));
   return memcmp(d[0], d[1], D_BYTES) != 0;
 }
 
@@ -120,8 +130,8 @@ static void run_shape(sweep_t *sweep, uint32_t m, uint32_t n, uint32_t k) {
     sweep->lowest = least / cycles;
     memcpy(sweep->lowest_shape, (uint32_t[3]){m, n, k}, sizeof sweep->lowest_shape);
   }
-  printf("  %5u %5u %5u %8.0f %6.2f %6.2f  %s\n", m, n, k, cycles, 100 * ideal / cycles, 100 * ideal / least,
-         different ? "DIFFERENT" : "equal");
+  printf("  %5u %5u %5u %8.0f %6.2f %6.2f  %s\n", m, n, k, cycles, 100 * ideal / cycles,
+         100 * ideal / least, different ? "DIFFERENT" : "equal");
 }
 
 int main(int argc, char **argv) {
@@ -140,21 +150,23 @@ int main(int argc, char **argv) {
     }
   }
   if (unknown || every == 0) {
-    fprintf(stderr, "usage: bench_shapes [--config NAME] [--every N (th shape)] [--mem-latency N]\n");
+    fprintf(stderr,
+            "usage: bench_shapes [--config NAME] [--every N (th shape)] [--mem-latency N]\n");
     return 2;
   }
   sweep_t sweep = open_sweep(configuration, latency);
   const uint32_t tile = sweep.configuration.rows * sweep.configuration.tile_rows;
-  const uint32_t sides[SIDES] = {1,        2,    tile / 8, tile / 8 + 1,    tile / 2 - 1, tile / 2, tile - tile / 4,
-                                 tile - 1, tile, tile + 1, tile + tile / 2, 2 * tile - 1, 2 * tile};
+  const uint32_t sides[SIDES] = {
+      1,        2,    tile / 8, tile / 8 + 1,    tile / 2 - 1, tile / 2, tile - tile / 4,
+      tile - 1, tile, tile + 1, tile + tile / 2, 2 * tile - 1, 2 * tile};
   fill(&sweep);
   printf("%% m n k cycles util_percent bound_percent verdict\n");
   for (unsigned i = 0; i < SIDES * SIDES * SIDES; i += every) {
     run_shape(&sweep, sides[i / SIDES / SIDES], sides[i / SIDES % SIDES], sides[i % SIDES]);
   }
-  printf("%llu shapes, %llu different; least of its bound: %.1f %% at %u x %u x %u\n", (unsigned long long)sweep.shapes,
-         (unsigned long long)sweep.different, 100 * sweep.lowest, sweep.lowest_shape[0], sweep.lowest_shape[1],
-         sweep.lowest_shape[2]);
+  printf("%llu shapes, %llu different; least of its bound: %.1f %% at %u x %u x %u\n",
+         (unsigned long long)sweep.shapes, (unsigned long long)sweep.different, 100 * sweep.lowest,
+         sweep.lowest_shape[0], sweep.lowest_shape[1], sweep.lowest_shape[2]);
   for (int i = 0; i < 2; i++) ufp4_device_close(sweep.device[i]);
   return sweep.different != 0;
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training steps of several square linear layers and interleaved micro-batches on the simulated core: every tensor BF16
-// but dW, every dependence kept, quantization beside the GEMMs. Prints the cycles of each GEMM and what of the
-// quantization is exposed, in a step from cold and in one that follows another; with --check, the same jobs run on the
-// golden model and all results are compared. The optimizer is the host's and takes no time here, but W is quantized
-// anew only after both of its dW; X of the next step is known beforehand.
+// Training steps of several square linear layers and interleaved micro-batches on the simulated
+// core: every tensor BF16 but dW, every dependence kept, quantization beside the GEMMs. Prints the
+// cycles of each GEMM and what of the quantization is exposed, in a step from cold and in one that
+// follows another; with --check, the same jobs run on the golden model and all results are
+// compared. The optimizer is the host's and takes no time here, but W is quantized anew only after
+// both of its dW; X of the next step is known beforehand.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +14,15 @@
 
 // Layers: as many as the exponent slots last for. Jobs: two steps of that many.
 enum { MAX_LAYERS = 16, BATCHES = 2, MAX_JOBS = 640, QUEUE_JOBS = 64, NONE = -1 };
-// Slots: the forward pass leaves exponents of column copies to the backward pass, of which each has one. Those of row
-// copies are soon used: what is quantized two layers later takes them again. So it is with both of dY. QUANT and AMAX
-// run in the ring's order, and in front of the AMAX that writes a slot anew stands one that waits for the GEMM which
-// reads it last.
-enum { X_SLOTS = 0, NEXT_X_SLOTS = X_SLOTS + BATCHES * MAX_LAYERS, W_SLOTS = NEXT_X_SLOTS + BATCHES };
+// Slots: the forward pass leaves exponents of column copies to the backward pass, of which each has
+// one. Those of row copies are soon used: what is quantized two layers later takes them again. So
+// it is with both of dY. QUANT and AMAX run in the ring's order, and in front of the AMAX that
+// writes a slot anew stands one that waits for the GEMM which reads it last.
+enum {
+  X_SLOTS = 0,
+  NEXT_X_SLOTS = X_SLOTS + BATCHES * MAX_LAYERS,
+  W_SLOTS = NEXT_X_SLOTS + BATCHES
+};
 enum { ROW_SLOTS = W_SLOTS + MAX_LAYERS, ROWS = 2 * (1 + BATCHES), DY_SLOTS = ROW_SLOTS + ROWS };
 _Static_assert(DY_SLOTS + 4 * BATCHES <= UFP4_SLOTS, "too many layers");
 enum { FPROP, DGRAD, WGRAD, PASSES };
@@ -56,7 +61,7 @@ static void must(ufp4_device_t *device, ufp4_status_t status) {
   exit(3);
 }
 
-// --- Tensors -----------------------------------------------------------------------------------------------------
+// --- Tensors ------------------------------------------------------------------------------------
 
 static uint64_t allocate(step_t *step, uint64_t bytes) {
   uint64_t address = 0;
@@ -64,11 +69,12 @@ static uint64_t allocate(step_t *step, uint64_t bytes) {
   return address;
 }
 
-static void make_tensor(step_t *step, tensor_t *tensor, uint32_t row_slot, uint32_t col_slot, unsigned element_bytes,
-                        int copies) {
+static void make_tensor(step_t *step, tensor_t *tensor, uint32_t row_slot, uint32_t col_slot,
+                        unsigned element_bytes, int copies) {
   const uint32_t size = step->options.size;
   const int64_t stride = ufp4_panel_stride_blocks(size);
-  *tensor = (tensor_t){.slots = {(uint16_t)row_slot, (uint16_t)col_slot}, .written = NONE, .quantized = NONE};
+  *tensor = (tensor_t){
+      .slots = {(uint16_t)row_slot, (uint16_t)col_slot}, .written = NONE, .quantized = NONE};
   tensor->plain = allocate(step, (uint64_t)size * size * element_bytes);
   for (int i = 0; i < 2 && copies; i++) {
     tensor->codes[i] = allocate(step, (uint64_t)ufp4_panel_codes_bytes(size, stride));
@@ -84,7 +90,8 @@ static void fill(step_t *step, const tensor_t *tensor, check_random_t *random) {
       const uint64_t bits = check_next(random);
       row[c] = (uint16_t)((bits & 0x807F) | (118 + (bits >> 32 & 7)) << 7);
     }
-    must(step->device, ufp4_buffer_write(step->device, tensor->plain + (uint64_t)r * size * 2, row, size * 2));
+    must(step->device,
+         ufp4_buffer_write(step->device, tensor->plain + (uint64_t)r * size * 2, row, size * 2));
   }
   free(row);
 }
@@ -111,7 +118,7 @@ static void make_tensors(step_t *step) {
   }
 }
 
-// --- Jobs --------------------------------------------------------------------------------------------------------
+// --- Jobs ---------------------------------------------------------------------------------------
 
 // A job more than 15 places earlier has ended before this one can start.
 static uint8_t distance(const step_t *step, int job) {
@@ -135,30 +142,32 @@ static int submit(step_t *step, ufp4_descriptor_t *job) {
   return step->jobs++;
 }
 
-// AMAX and QUANT of both copies; the tensor was written by a GEMM, or was there. `after` may name a later one.
+// AMAX and QUANT of both copies; the tensor was written by a GEMM, or was there. `after` may name a
+// later one.
 static void quantize(step_t *step, tensor_t *tensor, int stochastic, int after) {
   const uint32_t size = step->options.size, stride = (uint32_t)ufp4_panel_stride_blocks(size);
-  ufp4_descriptor_t job = {.quant = {.opcode = UFP4_OPCODE_AMAX,
-                                     .after = distance(step, after > tensor->written ? after : tensor->written),
-                                     .rows = size,
-                                     .cols = size,
-                                     .src_addr = tensor->plain,
-                                     .src_stride_bytes = size * 2,
-                                     .src_dtype = UFP4_DTYPE_BF16,
-                                     .elem = UFP4_ELEM_E1M2,
-                                     .round = stochastic ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
-                                     .row_mode = UFP4_MODE_ENABLE | UFP4_MODE_RHT | UFP4_MODE_SLOT,
-                                     .col_mode = UFP4_MODE_ENABLE | UFP4_MODE_RHT | UFP4_MODE_SLOT,
-                                     .rht_mask = UFP4_RHT_DEFAULT_MASK,
-                                     .row_exponent = tensor->slots[0],
-                                     .col_exponent = tensor->slots[1],
-                                     .row_codes_addr = tensor->codes[0],
-                                     .row_scales_addr = tensor->scales[0],
-                                     .col_codes_addr = tensor->codes[1],
-                                     .col_scales_addr = tensor->scales[1],
-                                     .row_stride_blocks = stride,
-                                     .col_stride_blocks = stride,
-                                     .seed = 1}};
+  ufp4_descriptor_t job = {
+      .quant = {.opcode = UFP4_OPCODE_AMAX,
+                .after = distance(step, after > tensor->written ? after : tensor->written),
+                .rows = size,
+                .cols = size,
+                .src_addr = tensor->plain,
+                .src_stride_bytes = size * 2,
+                .src_dtype = UFP4_DTYPE_BF16,
+                .elem = UFP4_ELEM_E1M2,
+                .round = stochastic ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
+                .row_mode = UFP4_MODE_ENABLE | UFP4_MODE_RHT | UFP4_MODE_SLOT,
+                .col_mode = UFP4_MODE_ENABLE | UFP4_MODE_RHT | UFP4_MODE_SLOT,
+                .rht_mask = UFP4_RHT_DEFAULT_MASK,
+                .row_exponent = tensor->slots[0],
+                .col_exponent = tensor->slots[1],
+                .row_codes_addr = tensor->codes[0],
+                .row_scales_addr = tensor->scales[0],
+                .col_codes_addr = tensor->codes[1],
+                .col_scales_addr = tensor->scales[1],
+                .row_stride_blocks = stride,
+                .col_stride_blocks = stride,
+                .seed = 1}};
   submit(step, &job);
   job.quant.opcode = UFP4_OPCODE_QUANT;
   job.quant.after = 0;  // of one engine, so behind its AMAX
@@ -166,8 +175,8 @@ static void quantize(step_t *step, tensor_t *tensor, int stochastic, int after) 
 }
 
 // Copy 0 is used panel by panel as QUANT writes it, copy 1 when all of it is there.
-static void gemm(step_t *step, int pass, uint32_t layer, uint32_t batch, const tensor_t *a, int a_copy,
-                 const tensor_t *b, int b_copy, tensor_t *d, ufp4_dtype_t dtype) {
+static void gemm(step_t *step, int pass, uint32_t layer, uint32_t batch, const tensor_t *a,
+                 int a_copy, const tensor_t *b, int b_copy, tensor_t *d, ufp4_dtype_t dtype) {
   const uint32_t size = step->options.size, stride = (uint32_t)ufp4_panel_stride_blocks(size);
   const int a_whole = a_copy ? a->quantized : NONE, b_whole = b_copy ? b->quantized : NONE;
   ufp4_descriptor_t job = {.gemm = {.opcode = UFP4_OPCODE_GEMM,
@@ -212,7 +221,8 @@ static void dgrad(step_t *step, uint32_t l, uint32_t b) {
 }
 
 static void wgrad(step_t *step, uint32_t l, uint32_t b) {
-  gemm(step, WGRAD, l, b, &step->dy[l + 1][b], 1, &step->x[l][b], 1, &step->dw[l][b], UFP4_DTYPE_F32);
+  gemm(step, WGRAD, l, b, &step->dy[l + 1][b], 1, &step->x[l][b], 1, &step->dw[l][b],
+       UFP4_DTYPE_F32);
 }
 
 static void forward(step_t *step, int first) {
@@ -226,7 +236,8 @@ static void forward(step_t *step, int first) {
   }
 }
 
-// The weight gradients of layer 1 come last, so that W of layer 0 can be quantized beside them for the next step.
+// The weight gradients of layer 1 come last, so that W of layer 0 can be quantized beside them for
+// the next step.
 static void backward(step_t *step) {
   const uint32_t layers = step->options.layers, batches = step->options.batches;
   for (uint32_t l = layers; l-- > 0;) {
@@ -264,7 +275,7 @@ static void run(step_t *step, int steps) {
   collect(step, step->jobs);
 }
 
-// --- Figures -----------------------------------------------------------------------------------------------------
+// --- Figures ------------------------------------------------------------------------------------
 
 typedef struct {
   uint64_t counters[UFP4_COUNTER_COUNT];
@@ -297,7 +308,8 @@ static double print_counters(const char *title, const measured_t *measured) {
   const double exposed = (double)(spent[UFP4_COUNTER_QUANT] + spent[UFP4_COUNTER_STALL_PANEL]);
   printf("%s\n", title);
   for (int i = 0; i < UFP4_COUNTER_COUNT; i++) {
-    printf("  %-18s %12llu  %6.2f %%\n", names[i], (unsigned long long)spent[i], 100 * (double)spent[i] / cycles);
+    printf("  %-18s %12llu  %6.2f %%\n", names[i], (unsigned long long)spent[i],
+           100 * (double)spent[i] / cycles);
   }
   const double added = 100 * exposed / (cycles - exposed);
   printf("  Exposed quantization (quant + stall_panel) over the rest: %.2f %%\n", added);
@@ -314,7 +326,7 @@ static measured_t run_measured(step_t *step, int steps) {
   return measured;
 }
 
-// --- Check -------------------------------------------------------------------------------------------------------
+// --- Check --------------------------------------------------------------------------------------
 
 static uint64_t differences(const step_t *a, const step_t *b, uint64_t address, uint64_t bytes) {
   uint8_t *data[2] = {malloc(bytes), malloc(bytes)};
@@ -357,7 +369,8 @@ static step_t open_step(const options_t *options, const char *backend) {
 }
 
 static int parse(int argc, char **argv, options_t *options) {
-  *options = (options_t){.configuration = "default", .size = 1024, .layers = 4, .batches = BATCHES, .latency = 100};
+  *options = (options_t){
+      .configuration = "default", .size = 1024, .layers = 4, .batches = BATCHES, .latency = 100};
   for (int i = 1; i < argc; i++) {
     const int check = strcmp(argv[i], "--check") == 0, demand = strcmp(argv[i], "--demand") == 0;
     options->check |= check;
@@ -380,17 +393,20 @@ static int parse(int argc, char **argv, options_t *options) {
     else
       return 0;
   }
-  return options->size >= 128 && options->size % 128 == 0 && options->size <= 4096 && options->layers >= 1 &&
-         options->layers <= MAX_LAYERS && options->batches >= 1 && options->batches <= BATCHES;
+  return options->size >= 128 && options->size % 128 == 0 && options->size <= 4096 &&
+         options->layers >= 1 && options->layers <= MAX_LAYERS && options->batches >= 1 &&
+         options->batches <= BATCHES;
 }
 
 int main(int argc, char **argv) {
   options_t options;
   if (!parse(argc, argv, &options)) {
     fprintf(stderr,
-            "usage: bench_step [--size N (a multiple of 128)] [--layers 1..%d] [--batches 1..%d] [--mem-latency N]\n"
+            "usage: bench_step [--size N (a multiple of 128)] [--layers 1..%d] [--batches 1..%d] "
+            "[--mem-latency N]\n"
             "                  [--stall SEED] [--config NAME] [--check] [--demand]\n"
-            "--check: all results are the golden model's. --demand: every GEMM uses %d %% of the array or more, and\n"
+            "--check: all results are the golden model's. --demand: every GEMM uses %d %% of the "
+            "array or more, and\n"
             "quantization adds %d %% to the step or less, from cold and behind another.\n",
             MAX_LAYERS, BATCHES, LEAST_UTILIZATION, MOST_ADDED);
     return 2;
@@ -404,12 +420,13 @@ int main(int argc, char **argv) {
   measured_t later = run_measured(&two, 2);
   for (int i = 0; i < UFP4_COUNTER_COUNT; i++) later.counters[i] -= cold.counters[i];
   must(two.device, ufp4_device_info(two.device, &info));
-  const double lowest =
-      print_gemms(&two, (uint64_t)info.configuration.lanes * info.configuration.rows * info.configuration.cols);
+  const double lowest = print_gemms(
+      &two, (uint64_t)info.configuration.lanes * info.configuration.rows * info.configuration.cols);
   const double added_cold = print_counters("A step from cold", &cold);
-  const double added_later = print_counters("A step that follows another (two steps less one)", &later);
-  const int slow =
-      options.demand && (lowest < LEAST_UTILIZATION || added_cold > MOST_ADDED || added_later > MOST_ADDED);
+  const double added_later =
+      print_counters("A step that follows another (two steps less one)", &later);
+  const int slow = options.demand && (lowest < LEAST_UTILIZATION || added_cold > MOST_ADDED ||
+                                      added_later > MOST_ADDED);
   if (slow) printf("That is slower than demanded.\n");
   uint64_t wrong = 0;
   if (options.check) {

@@ -8,9 +8,11 @@
 
 enum { ROWS = 32, COLS = 64, BLOCK = 16 };
 
-static void write_rows(pair_t *pair, const ufp4_quant_descriptor_t *quant, uint32_t numbers[ROWS][COLS]) {
+static void write_rows(pair_t *pair, const ufp4_quant_descriptor_t *quant,
+                       uint32_t numbers[ROWS][COLS]) {
   for (uint32_t r = 0; r < ROWS; r++) {
-    pair_write(pair, quant->src_addr + (uint64_t)r * quant->src_stride_bytes, numbers[r], sizeof numbers[r]);
+    pair_write(pair, quant->src_addr + (uint64_t)r * quant->src_stride_bytes, numbers[r],
+               sizeof numbers[r]);
   }
 }
 
@@ -26,15 +28,17 @@ static void run(pair_t *pair, const ufp4_descriptor_t *quant, const char *what) 
   pair_compare(pair, what);
 }
 
-// --- Where scales turn -----------------------------------------------------------------------------------------------
+// --- Where scales turn --------------------------------------------------------------------------
 
-// Of an FP32 number of this significand and exponent, truncated where that is subnormal, without the sign.
+// Of an FP32 number of this significand and exponent, truncated where that is subnormal, without
+// the sign.
 static uint32_t magnitude(uint32_t significand, int exponent) {
-  return exponent < -126 ? significand >> (-126 - exponent) : significand + ((uint32_t)(exponent + 126) << 23);
+  return exponent < -126 ? significand >> (-126 - exponent)
+                         : significand + ((uint32_t)(exponent + 126) << 23);
 }
 
-// The largest number of each 16 on a point where scales turn, or one bit beside it; the others under it. All times
-// 2^shift.
+// The largest number of each 16 on a point where scales turn, or one bit beside it; the others
+// under it. All times 2^shift.
 static void write_turning_points(pair_t *pair, const ufp4_quant_descriptor_t *quant, int shift) {
   static const uint32_t points[] = {0x800000, 0xC00000, 0xE00000};
   const uint32_t lost = shift < -126 ? (uint32_t)(-126 - shift) : 0;
@@ -53,7 +57,8 @@ static void write_turning_points(pair_t *pair, const ufp4_quant_descriptor_t *qu
 }
 
 static void turning_points_at(pair_t *pair, int shift) {
-  const ufp4_descriptor_t quant = quant_of_f32(pair), amax = amax_of(&quant), e8m0 = e8m0_of(pair, &quant);
+  const ufp4_descriptor_t quant = quant_of_f32(pair), amax = amax_of(&quant),
+                          e8m0 = e8m0_of(pair, &quant);
   ufp4_descriptor_t outside = quant;
   outside.quant.row_mode &= (uint8_t)~UFP4_MODE_SLOT;
   outside.quant.col_mode &= (uint8_t)~UFP4_MODE_SLOT;
@@ -71,16 +76,17 @@ void turning_points(pair_t *pair) {
   turning_points_at(pair, -127 - (int)below(pair, 16));  // subnormal numbers alone
 }
 
-// --- Where codes turn ------------------------------------------------------------------------------------------------
+// --- Where codes turn ---------------------------------------------------------------------------
 
 // Halves of a quantum: 6 in E2M1, 1.75 in E1M2, 7 in INT4.
 static uint32_t largest_halves(uint8_t elem) {
   return elem == UFP4_ELEM_E2M1 ? 24 : 14;
 }
 
-// Sixteen numbers in half quanta under a scale of this significand: the one at `peak` is the largest there is, which
-// gives that scale, the others are codes and ties.
-static void draw_ties(pair_t *pair, uint8_t elem, uint32_t significand, uint32_t peak, double numbers[BLOCK]) {
+// Sixteen numbers in half quanta under a scale of this significand: the one at `peak` is the
+// largest there is, which gives that scale, the others are codes and ties.
+static void draw_ties(pair_t *pair, uint8_t elem, uint32_t significand, uint32_t peak,
+                      double numbers[BLOCK]) {
   for (uint32_t i = 0; i < BLOCK; i++) {
     const uint32_t halves = i == peak ? largest_halves(elem) : below(pair, largest_halves(elem));
     numbers[i] = (below(pair, 2) ? -1.0 : 1.0) * halves * significand;
@@ -89,12 +95,14 @@ static void draw_ties(pair_t *pair, uint8_t elem, uint32_t significand, uint32_t
 
 // A bit more or less, or neither: of 24 bits the products of draw_ties leave the lower 15.
 static uint32_t beside(pair_t *pair, double number) {
-  const uint32_t bits = ufp4_f32_bits((float)number), bit = 1u << below(pair, 15), kind = below(pair, 3);
+  const uint32_t bits = ufp4_f32_bits((float)number), bit = 1u << below(pair, 15),
+                 kind = below(pair, 3);
   if (number == 0 || kind == 0) return bits;
   return kind == 1 ? bits + bit : bits - bit;
 }
 
-// In each tile of 16x16 the largest numbers are in its diagonal, so that rows and columns have the same scale.
+// In each tile of 16x16 the largest numbers are in its diagonal, so that rows and columns have the
+// same scale.
 static void write_ties(pair_t *pair, const ufp4_quant_descriptor_t *quant) {
   uint32_t numbers[ROWS][COLS];
   for (uint32_t tile = 0; tile < ROWS * COLS / (BLOCK * BLOCK); tile++) {
@@ -123,11 +131,13 @@ void ties(pair_t *pair) {
   run(pair, &e8m0, "QUANT on ties with E8M0 scales");
 }
 
-// The numbers of which these are the transform (docs/reference/numerics.md, 3): H16 / 4 is its own inverse. Exact.
+// The numbers of which these are the transform (docs/reference/numerics.md, 3): H16 / 4 is its own
+// inverse. Exact.
 static void untransform(uint16_t mask, const double transformed[BLOCK], double numbers[BLOCK]) {
   for (uint32_t i = 0; i < BLOCK; i++) {
     double sum = 0;
-    for (uint32_t j = 0; j < BLOCK; j++) sum += __builtin_parity(i & j) ? -transformed[j] : transformed[j];
+    for (uint32_t j = 0; j < BLOCK; j++)
+      sum += __builtin_parity(i & j) ? -transformed[j] : transformed[j];
     numbers[i] = (mask >> i & 1 ? -sum : sum) / 4;
   }
 }
@@ -173,11 +183,13 @@ void tied_transforms(pair_t *pair) {
   run(pair, &quant, "QUANT on columns with tied transforms");
 }
 
-// --- Largest products ------------------------------------------------------------------------------------------------
+// --- Largest products ---------------------------------------------------------------------------
 
-// Panels (docs/ip/architecture.md): eight bytes of codes for each of 16 rows, and a byte of scale. Three rows of four have
-// the largest code all along, with one sign; three scales of four the largest significand, with any exponent.
-static void write_largest(pair_t *pair, uint64_t codes, uint64_t scales, uint32_t stride_blocks, uint8_t elem) {
+// Panels (docs/ip/architecture.md): eight bytes of codes for each of 16 rows, and a byte of scale.
+// Three rows of four have the largest code all along, with one sign; three scales of four the
+// largest significand, with any exponent.
+static void write_largest(pair_t *pair, uint64_t codes, uint64_t scales, uint32_t stride_blocks,
+                          uint8_t elem) {
   const uint8_t signs[2] = {0x77, elem == UFP4_ELEM_INT4 ? 0x88 : 0xFF};
   for (uint32_t unit = 0; unit < 2 * stride_blocks; unit++) {
     uint8_t code[UFP4_PANEL_CODE_BYTES], scale[UFP4_PANEL_SCALE_BYTES];
@@ -185,7 +197,8 @@ static void write_largest(pair_t *pair, uint64_t codes, uint64_t scales, uint32_
       const uint32_t exponent = below(pair, 16);
       const uint8_t byte = below(pair, 4) ? signs[below(pair, 2)] : (uint8_t)below(pair, 256);
       memset(code + 8 * row, byte, 8);
-      scale[row] = (uint8_t)(below(pair, 4) ? exponent == 15 ? 0x7E : exponent << 3 | 7 : below(pair, 0x7F));
+      scale[row] =
+          (uint8_t)(below(pair, 4) ? exponent == 15 ? 0x7E : exponent << 3 | 7 : below(pair, 0x7F));
     }
     pair_write(pair, codes + unit * sizeof code, code, sizeof code);
     pair_write(pair, scales + unit * sizeof scale, scale, sizeof scale);

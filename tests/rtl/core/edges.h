@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and operands of which a single bit decides: where scales turn, where codes turn, and the largest products.
+// Numbers and operands of which a single bit decides: where scales turn, where codes turn, and the
+// largest products.
 #ifndef UFP4_TEST_EDGES_H
 #define UFP4_TEST_EDGES_H
 

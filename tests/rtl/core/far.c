@@ -26,15 +26,18 @@ typedef struct {
 } map_t;
 
 // The far place of a region whose address is in @p address.
-static void add_region(pair_t *pair, map_t *map, uint64_t *address, uint32_t rows, uint64_t near_step,
-                       uint64_t far_step) {
+static void add_region(pair_t *pair, map_t *map, uint64_t *address, uint32_t rows,
+                       uint64_t near_step, uint64_t far_step) {
   const uint64_t window = (map->window + (uint32_t)map->count) % WINDOWS;
   const uint64_t at = check_next(&pair->random) % (EXTENT_BYTES - WINDOW_BYTES / 16);
   region_t *region = &map->regions[map->count++];
   *region = (region_t){*address, 0, near_step, far_step, rows};
-  // The first window has the near tensors at its start; what is in the last one may go on to the last address.
-  region->far = window * WINDOW_BYTES + WINDOW_BYTES / 16 + at / UFP4_ALIGN_BYTES * UFP4_ALIGN_BYTES;
-  if (window == WINDOWS - 1 && below(pair, 4)) region->far = WINDOWS * WINDOW_BYTES - rows * far_step;
+  // The first window has the near tensors at its start; what is in the last one may go on to the
+  // last address.
+  region->far =
+      window * WINDOW_BYTES + WINDOW_BYTES / 16 + at / UFP4_ALIGN_BYTES * UFP4_ALIGN_BYTES;
+  if (window == WINDOWS - 1 && below(pair, 4))
+    region->far = WINDOWS * WINDOW_BYTES - rows * far_step;
   *address = region->far;
 }
 
@@ -45,14 +48,15 @@ static uint32_t far_step(pair_t *pair, uint32_t rows, uint32_t unit, uint32_t le
   return step < least ? least : step;
 }
 
-static void add_plain(pair_t *pair, map_t *map, uint64_t *address, uint32_t *stride_bytes, uint32_t rows) {
+static void add_plain(pair_t *pair, map_t *map, uint64_t *address, uint32_t *stride_bytes,
+                      uint32_t rows) {
   const uint32_t near = *stride_bytes;
   *stride_bytes = far_step(pair, rows, UFP4_ALIGN_BYTES, near);
   add_region(pair, map, address, rows, near, *stride_bytes);
 }
 
-static void add_panels(pair_t *pair, map_t *map, uint64_t *codes, uint64_t *scales, uint32_t *stride_blocks,
-                       uint32_t rows) {
+static void add_panels(pair_t *pair, map_t *map, uint64_t *codes, uint64_t *scales,
+                       uint32_t *stride_blocks, uint32_t rows) {
   const uint32_t groups = (rows + 15) / 16, near = *stride_blocks;
   *stride_blocks = far_step(pair, groups * UFP4_PANEL_CODE_BYTES, UFP4_ALIGN_BLOCKS, near);
   add_region(pair, map, codes, groups, (uint64_t)near * UFP4_PANEL_CODE_BYTES,
@@ -98,8 +102,9 @@ static void compare_far(pair_t *pair, const map_t *map, const char *what) {
     for (uint32_t i = 0; i < r->rows; i++) {
       pair_must(rtl, ufp4_buffer_read(rtl, r->near + i * r->near_step, near, r->near_step));
       pair_must(rtl, ufp4_buffer_read(rtl, r->far + i * r->far_step, far, r->near_step));
-      check_that(pair->jobs, memcmp(near, far, r->near_step) == 0, "%s: row %u of the region at 0x%llx, far at 0x%llx",
-                 what, i, (unsigned long long)r->near, (unsigned long long)r->far);
+      check_that(pair->jobs, memcmp(near, far, r->near_step) == 0,
+                 "%s: row %u of the region at 0x%llx, far at 0x%llx", what, i,
+                 (unsigned long long)r->near, (unsigned long long)r->far);
     }
   }
 }
@@ -127,7 +132,8 @@ static void quantize_far(pair_t *pair, const ufp4_descriptor_t *near) {
   compare_far(pair, &map, "QUANT");
 }
 
-static void multiply_far(pair_t *pair, const ufp4_quant_descriptor_t *x, const ufp4_quant_descriptor_t *w) {
+static void multiply_far(pair_t *pair, const ufp4_quant_descriptor_t *x,
+                         const ufp4_quant_descriptor_t *w) {
   const ufp4_descriptor_t near = random_gemm(pair, x, w);
   ufp4_descriptor_t far = near;
   const map_t map = map_gemm(pair, &far.gemm);

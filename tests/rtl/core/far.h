@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs whose tensors lie far from each other, and their rows too: every bit of addresses and strides is in use.
+// Jobs whose tensors lie far from each other, and their rows too: every bit of addresses and
+// strides is in use.
 #ifndef UFP4_TEST_FAR_H
 #define UFP4_TEST_FAR_H
 
 #include "pair.h"
 
-/** A chain of jobs near, compared with the model, then each far, compared with the near one. Of a pair_open_far. */
+/** A chain of jobs near, compared with the model, then each far, compared with the near one. Of a
+ * pair_open_far. */
 void far_chain(pair_t *pair);
 
 #endif

@@ -12,14 +12,16 @@ static int is_gemm(const ufp4_descriptor_t *job) {
   return job->header.opcode == UFP4_OPCODE_GEMM;
 }
 
-// The latest earlier job of the other engine that this one must not overtake; -1 if there is none. Those of its own
-// engine it cannot overtake.
+// The latest earlier job of the other engine that this one must not overtake; -1 if there is none.
+// Those of its own engine it cannot overtake.
 static int latest_conflict(const graph_t *graph, int at, unsigned resources) {
   const access_t *mine = &graph->access[at];
   for (int i = at - 1; i >= 0; i--) {
     const access_t *other = &graph->access[i];
     if (is_gemm(&graph->jobs[i]) == is_gemm(&graph->jobs[at])) continue;
-    if (((other->writes & (mine->reads | mine->writes)) | (other->reads & mine->writes)) & resources) return i;
+    if (((other->writes & (mine->reads | mine->writes)) | (other->reads & mine->writes)) &
+        resources)
+      return i;
   }
   return -1;
 }
@@ -41,7 +43,8 @@ static void name_dependences(pair_t *pair, graph_t *graph, int at) {
   unsigned rest = ~0u;
   header->flags |= 2;
   if (is_gemm(&graph->jobs[at]) && below(pair, 4) != 0) {
-    const int x = latest_conflict(graph, at, 1u << OPERAND_X), w = latest_conflict(graph, at, 1u << OPERAND_W);
+    const int x = latest_conflict(graph, at, 1u << OPERAND_X),
+              w = latest_conflict(graph, at, 1u << OPERAND_W);
     header->panels = (uint8_t)(distance(at, x) | distance(at, w) << 4);
     rest = ~(1u << OPERAND_X | 1u << OPERAND_W);
   }
@@ -50,7 +53,8 @@ static void name_dependences(pair_t *pair, graph_t *graph, int at) {
 
 // AMAX and QUANT of X or W, GEMMs, AMAX and QUANT of a GEMM's result into X's place, fences.
 void random_graph(pair_t *pair, graph_t *graph, uint32_t limit) {
-  const uint32_t m = random_size(pair, limit), n = random_size(pair, limit), k = random_size(pair, limit);
+  const uint32_t m = random_size(pair, limit), n = random_size(pair, limit),
+                 k = random_size(pair, limit);
   ufp4_descriptor_t x = random_quant(pair, m, k, SOURCE_X, X_CODES, 0);
   ufp4_descriptor_t w = random_quant(pair, n, k, SOURCE_W, W_CODES, 2);
   x.quant.row_mode |= UFP4_MODE_ENABLE;
@@ -68,7 +72,8 @@ void random_graph(pair_t *pair, graph_t *graph, uint32_t limit) {
   d.quant.cols = n < k ? n : k;
   write_source(pair, &x.quant, FIXTURE_GAUSSIAN);
   write_source(pair, &w.quant, FIXTURE_GAUSSIAN);
-  const ufp4_descriptor_t amax_x = amax_of(&x), amax_w = amax_of(&w), amax_d = amax_of(&d), fence = bench_fence(0);
+  const ufp4_descriptor_t amax_x = amax_of(&x), amax_w = amax_of(&w), amax_d = amax_of(&d),
+                          fence = bench_fence(0);
   // To the GEMM one scale byte is as good as another.
   if (below(pair, 3) == 0) x = e8m0_of(pair, &x);
   if (below(pair, 3) == 0) d = e8m0_of(pair, &d);
@@ -98,7 +103,8 @@ void random_graph(pair_t *pair, graph_t *graph, uint32_t limit) {
         add_job(graph, &w, 1u << TENSOR_W | 1u << SLOT_W, 1u << OPERAND_W);
         break;
       default:
-        add_job(graph, &gemm, 1u << OPERAND_X | 1u << OPERAND_W | 1u << SLOT_X | 1u << SLOT_W, 1u << RESULT);
+        add_job(graph, &gemm, 1u << OPERAND_X | 1u << OPERAND_W | 1u << SLOT_X | 1u << SLOT_W,
+                1u << RESULT);
     }
   }
   for (int i = 0; i < graph->count; i++) name_dependences(pair, graph, i);
@@ -108,18 +114,21 @@ void run_graph(pair_t *pair, const graph_t *graph) {
   uint32_t numbers[2][MAX_GRAPH];
   for (int device = 0; device < 2; device++) {
     for (int i = 0; i < graph->count; i++) {
-      pair_must(pair->device[device], ufp4_submit(pair->device[device], &graph->jobs[i], &numbers[device][i]));
+      pair_must(pair->device[device],
+                ufp4_submit(pair->device[device], &graph->jobs[i], &numbers[device][i]));
     }
   }
   for (int i = 0; i < graph->count; i++) {
     ufp4_completion_t done[2];
     for (int device = 0; device < 2; device++) {
-      pair_must(pair->device[device], ufp4_wait(pair->device[device], numbers[device][i], 0, &done[device]));
+      pair_must(pair->device[device],
+                ufp4_wait(pair->device[device], numbers[device][i], 0, &done[device]));
     }
     pair->jobs++;
     check_bits(pair->jobs, done[0].status, done[1].status, "status of job %d, opcode %u", i,
                graph->jobs[i].header.opcode);
-    check_bits(pair->jobs, done[0].flags, done[1].flags, "flags of job %d, opcode %u", i, graph->jobs[i].header.opcode);
+    check_bits(pair->jobs, done[0].flags, done[1].flags, "flags of job %d, opcode %u", i,
+               graph->jobs[i].header.opcode);
   }
   pair_compare(pair, "jobs side by side");
 }

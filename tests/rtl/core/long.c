@@ -28,8 +28,8 @@ void long_k(const setting_t *setting) {
   pair_close(&pair);
 }
 
-// Both copies, rounded stochastically, of a tensor with a side a little over LONG_K: each index of a block has its own
-// random bits. The source takes seven places, the copies the others.
+// Both copies, rounded stochastically, of a tensor with a side a little over LONG_K: each index of
+// a block has its own random bits. The source takes seven places, the copies the others.
 static void long_quant(pair_t *pair, uint32_t rows, uint32_t cols) {
   ufp4_descriptor_t quant = random_quant(pair, rows, cols, 0, X_CODES, 0);
   ufp4_quant_descriptor_t *q = &quant.quant;
@@ -44,9 +44,11 @@ static void long_quant(pair_t *pair, uint32_t rows, uint32_t cols) {
   const uint64_t source_places = 7, panel = UFP4_PANEL_CODE_BYTES + UFP4_PANEL_SCALE_BYTES;
   // Codes, then scales.
   q->row_codes_addr = pair->address + source_places * pair->place_bytes;
-  q->row_scales_addr = q->row_codes_addr + (uint64_t)(rows + 15) / 16 * q->row_stride_blocks * UFP4_PANEL_CODE_BYTES;
+  q->row_scales_addr =
+      q->row_codes_addr + (uint64_t)(rows + 15) / 16 * q->row_stride_blocks * UFP4_PANEL_CODE_BYTES;
   q->col_codes_addr = q->row_codes_addr + (uint64_t)(rows + 15) / 16 * q->row_stride_blocks * panel;
-  q->col_scales_addr = q->col_codes_addr + (uint64_t)(cols + 15) / 16 * q->col_stride_blocks * UFP4_PANEL_CODE_BYTES;
+  q->col_scales_addr =
+      q->col_codes_addr + (uint64_t)(cols + 15) / 16 * q->col_stride_blocks * UFP4_PANEL_CODE_BYTES;
   // Numbers of 1/2 to 2.
   for (uint64_t at = 0; at < source_places * pair->place_bytes; at += sizeof(uint64_t)) {
     const uint64_t four = (check_next(&pair->random) & 0x80FF80FF80FF80FF) | 0x3F003F003F003F00;
@@ -60,13 +62,16 @@ static void long_quant(pair_t *pair, uint32_t rows, uint32_t cols) {
 void long_quants(const setting_t *setting) {
   pair_t pair = pair_open_long(setting, 6000);
   pair_scramble(&pair);
-  // Two blocks more, so that something is added to a sum with the uppermost bit; and two long strips.
+  // Two blocks more, so that something is added to a sum with the uppermost bit; and two long
+  // strips.
   const uint32_t side = LONG_K + 17 + below(&pair, 16);
   long_quant(&pair, side, 1 + below(&pair, 4));
   long_quant(&pair, 17 + below(&pair, 2), side);
   // Rows to come, whose count borrows from each bit in the first strip.
-  for (uint32_t power = 64; power < LONG_K; power *= 2) long_quant(&pair, power + 1 + below(&pair, 15), 1);
-  // Of so many beats that the count of those left starts with a bit of its own and is without it a chunk later.
+  for (uint32_t power = 64; power < LONG_K; power *= 2)
+    long_quant(&pair, power + 1 + below(&pair, 15), 1);
+  // Of so many beats that the count of those left starts with a bit of its own and is without it a
+  // chunk later.
   long_quant(&pair, 1 + below(&pair, 4), LONG_K / 4 + 80 + below(&pair, 16));
   pair_close(&pair);
 }

@@ -23,7 +23,8 @@ void pair_must(ufp4_device_t *device, ufp4_status_t status) {
 }
 
 // @p pair: what is not as usual.
-static pair_t open_with(const setting_t *setting, uint64_t seed, pair_t pair, const uint64_t memory_bytes[2]) {
+static pair_t open_with(const setting_t *setting, uint64_t seed, pair_t pair,
+                        const uint64_t memory_bytes[2]) {
   static const char *const backends[2] = {"rtl", "model"};
   pair.random = check_random();
   pair.setting = setting;
@@ -54,17 +55,20 @@ static pair_t open_with(const setting_t *setting, uint64_t seed, pair_t pair, co
 
 pair_t pair_open(const setting_t *setting, uint64_t seed, uint64_t d_places) {
   const uint64_t memory_bytes[2] = {MEMORY_BYTES, MEMORY_BYTES};
-  return open_with(setting, seed, (pair_t){.place_bytes = PLACE_BYTES, .d_places = d_places}, memory_bytes);
+  return open_with(setting, seed, (pair_t){.place_bytes = PLACE_BYTES, .d_places = d_places},
+                   memory_bytes);
 }
 
 pair_t pair_open_long(const setting_t *setting, uint64_t seed) {
   const uint64_t memory_bytes[2] = {LONG_MEMORY_BYTES, LONG_MEMORY_BYTES};
-  return open_with(setting, seed, (pair_t){.place_bytes = LONG_PLACE_BYTES, .d_places = 1}, memory_bytes);
+  return open_with(setting, seed, (pair_t){.place_bytes = LONG_PLACE_BYTES, .d_places = 1},
+                   memory_bytes);
 }
 
 pair_t pair_open_far(const setting_t *setting, uint64_t seed) {
   const uint64_t memory_bytes[2] = {(1ull << UFP4_ADDR_BITS) - UFP4_MEMORY_BASE, MEMORY_BYTES};
-  return open_with(setting, seed, (pair_t){.place_bytes = PLACE_BYTES, .d_places = 1}, memory_bytes);
+  return open_with(setting, seed, (pair_t){.place_bytes = PLACE_BYTES, .d_places = 1},
+                   memory_bytes);
 }
 
 void pair_close(pair_t *pair) {
@@ -75,7 +79,8 @@ void pair_close(pair_t *pair) {
 }
 
 void pair_write(pair_t *pair, uint64_t address, const void *data, uint64_t bytes) {
-  for (int i = 0; i < 2; i++) pair_must(pair->device[i], ufp4_buffer_write(pair->device[i], address, data, bytes));
+  for (int i = 0; i < 2; i++)
+    pair_must(pair->device[i], ufp4_buffer_write(pair->device[i], address, data, bytes));
 }
 
 // Garbage everywhere, so that a read or a write in the wrong place shows.
@@ -87,16 +92,19 @@ void pair_scramble(pair_t *pair) {
 
 void pair_compare(pair_t *pair, const char *what) {
   for (int i = 0; i < 2; i++) {
-    pair_must(pair->device[i], ufp4_buffer_read(pair->device[i], pair->address, pair->memory[i], pair->bytes));
+    pair_must(pair->device[i],
+              ufp4_buffer_read(pair->device[i], pair->address, pair->memory[i], pair->bytes));
   }
   if (memcmp(pair->memory[0], pair->memory[1], pair->bytes) == 0) return;
-  const uint64_t *got = (const uint64_t *)pair->memory[0], *want = (const uint64_t *)pair->memory[1];
+  const uint64_t *got = (const uint64_t *)pair->memory[0],
+                 *want = (const uint64_t *)pair->memory[1];
   for (uint64_t i = 0; i < pair->bytes / sizeof *got; i++) {
     if (got[i] == want[i]) continue;
     check_bits(pair->jobs, got[i], want[i],
-               "%s: 8 bytes at place %d + 0x%llx; %s, latency %u, bandwidth %u, stall seed %llu", what,
-               (int)(8 * i / pair->place_bytes), (unsigned long long)(8 * i % pair->place_bytes),
-               pair->setting->configuration, pair->setting->latency, pair->setting->bandwidth,
+               "%s: 8 bytes at place %d + 0x%llx; %s, latency %u, bandwidth %u, stall seed %llu",
+               what, (int)(8 * i / pair->place_bytes),
+               (unsigned long long)(8 * i % pair->place_bytes), pair->setting->configuration,
+               pair->setting->latency, pair->setting->bandwidth,
                (unsigned long long)pair->setting->stall_seed);
   }
 }
@@ -108,7 +116,8 @@ typedef struct {
 
 static int holds(region_t region, uint64_t address) {
   const uint64_t at = address - region.address;
-  return region.stride != 0 && at / region.stride < region.rows && at % region.stride < region.bytes;
+  return region.stride != 0 && at / region.stride < region.rows &&
+         at % region.stride < region.bytes;
 }
 
 static uint64_t sixteens(uint32_t count) {
@@ -125,36 +134,50 @@ static int is_output(const ufp4_descriptor_t *job, uint64_t address) {
   if (q->opcode != UFP4_OPCODE_QUANT) return 0;
   const uint64_t rows = sixteens(q->rows), cols = sixteens(q->cols), code = UFP4_PANEL_CODE_BYTES,
                  scale = UFP4_PANEL_SCALE_BYTES;
-  const int row = (q->row_mode & UFP4_MODE_ENABLE) != 0, col = (q->col_mode & UFP4_MODE_ENABLE) != 0;
-  return (row && holds((region_t){q->row_codes_addr, rows, cols * code, q->row_stride_blocks * code}, address)) ||
-         (row && holds((region_t){q->row_scales_addr, rows, cols * scale, q->row_stride_blocks * scale}, address)) ||
-         (col && holds((region_t){q->col_codes_addr, cols, rows * code, q->col_stride_blocks * code}, address)) ||
-         (col && holds((region_t){q->col_scales_addr, cols, rows * scale, q->col_stride_blocks * scale}, address));
+  const int row = (q->row_mode & UFP4_MODE_ENABLE) != 0,
+            col = (q->col_mode & UFP4_MODE_ENABLE) != 0;
+  return (row &&
+          holds((region_t){q->row_codes_addr, rows, cols * code, q->row_stride_blocks * code},
+                address)) ||
+         (row &&
+          holds((region_t){q->row_scales_addr, rows, cols * scale, q->row_stride_blocks * scale},
+                address)) ||
+         (col &&
+          holds((region_t){q->col_codes_addr, cols, rows * code, q->col_stride_blocks * code},
+                address)) ||
+         (col &&
+          holds((region_t){q->col_scales_addr, cols, rows * scale, q->col_stride_blocks * scale},
+                address));
 }
 
-// A job that met a bus error has left its output, and nothing else, in no defined state: the model takes over what the
-// core left there.
+// A job that met a bus error has left its output, and nothing else, in no defined state: the model
+// takes over what the core left there.
 static void pair_reconcile(pair_t *pair, const ufp4_descriptor_t *job, const char *what) {
   for (int i = 0; i < 2; i++) {
-    pair_must(pair->device[i], ufp4_buffer_read(pair->device[i], pair->address, pair->memory[i], pair->bytes));
+    pair_must(pair->device[i],
+              ufp4_buffer_read(pair->device[i], pair->address, pair->memory[i], pair->bytes));
   }
   for (uint64_t i = 0; i < pair->bytes; i++) {
     if (pair->memory[0][i] == pair->memory[1][i]) continue;
-    check_that(pair->jobs, is_output(job, pair->address + i), "%s ended with a bus error and wrote 0x%llx of place %d",
-               what, (unsigned long long)(i % pair->place_bytes), (int)(i / pair->place_bytes));
+    check_that(pair->jobs, is_output(job, pair->address + i),
+               "%s ended with a bus error and wrote 0x%llx of place %d", what,
+               (unsigned long long)(i % pair->place_bytes), (int)(i / pair->place_bytes));
   }
-  pair_must(pair->device[1], ufp4_buffer_write(pair->device[1], pair->address, pair->memory[0], pair->bytes));
+  pair_must(pair->device[1],
+            ufp4_buffer_write(pair->device[1], pair->address, pair->memory[0], pair->bytes));
 }
 
 // The counters of one job: all of its cycles are of its own kind.
-static void check_counters(pair_t *pair, const ufp4_descriptor_t *job, const ufp4_completion_t *done,
-                           const uint64_t before[UFP4_COUNTER_COUNT], const uint64_t after[UFP4_COUNTER_COUNT]) {
+static void check_counters(pair_t *pair, const ufp4_descriptor_t *job,
+                           const ufp4_completion_t *done, const uint64_t before[UFP4_COUNTER_COUNT],
+                           const uint64_t after[UFP4_COUNTER_COUNT]) {
   uint64_t spent[UFP4_COUNTER_COUNT], engine = 0;
   for (int i = 0; i < UFP4_COUNTER_COUNT; i++) spent[i] = after[i] - before[i];
   const int gemm = job->header.opcode == UFP4_OPCODE_GEMM;
   for (int i = UFP4_COUNTER_ARRAY_BUSY; i <= UFP4_COUNTER_STALL_DRAIN; i++) engine += spent[i];
   bench_check_sum(pair->jobs, after);
-  check_bits(pair->jobs, engine, gemm ? done->cycles : 0, "cycles in which the array worked or stalled");
+  check_bits(pair->jobs, engine, gemm ? done->cycles : 0,
+             "cycles in which the array worked or stalled");
   check_bits(pair->jobs, spent[UFP4_COUNTER_QUANT], gemm ? 0 : done->cycles, "cycles of QUANT");
   check_bits(pair->jobs, spent[UFP4_COUNTER_JOBS], 1, "jobs");
 }
@@ -196,7 +219,8 @@ static void scramble_quant(pair_t *pair, ufp4_quant_descriptor_t *q) {
   if (q->opcode == UFP4_OPCODE_AMAX) {
     SCRAMBLE(pair, q->round);
     SCRAMBLE(pair, q->scale_round);
-    scramble(pair, &q->row_codes_addr, sizeof *q - offsetof(ufp4_quant_descriptor_t, row_codes_addr));
+    scramble(pair, &q->row_codes_addr,
+             sizeof *q - offsetof(ufp4_quant_descriptor_t, row_codes_addr));
   }
 }
 

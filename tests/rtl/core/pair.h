@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated core and the golden model, given the same jobs: the same statuses, flags and slots, and the same bytes
-// in all of memory, what no job may touch included.
+// The simulated core and the golden model, given the same jobs: the same statuses, flags and slots,
+// and the same bytes in all of memory, what no job may touch included.
 #ifndef UFP4_TEST_PAIR_H
 #define UFP4_TEST_PAIR_H
 
@@ -8,7 +8,21 @@
 #include "ufp4.h"
 
 /** Each tensor has a place of its own. */
-enum { SOURCE_X, SOURCE_W, X_CODES, X_SCALES, XT_CODES, XT_SCALES, W_CODES, W_SCALES, WT_CODES, WT_SCALES, D, SUMS, C };
+enum {
+  SOURCE_X,
+  SOURCE_W,
+  X_CODES,
+  X_SCALES,
+  XT_CODES,
+  XT_SCALES,
+  W_CODES,
+  W_SCALES,
+  WT_CODES,
+  WT_SCALES,
+  D,
+  SUMS,
+  C
+};
 enum { PLACES = C + 1, LONG_SIDE = 8192, LONG_K = 1 << 18 };
 
 typedef struct {
@@ -32,11 +46,12 @@ typedef struct {
 
 /** Ends the program if a call to the driver has failed. */
 void pair_must(ufp4_device_t *device, ufp4_status_t status);
-/** Both devices, with @p d_places for D and for each of what is added to it; ends the program on failure. */
+/** Both devices, with @p d_places for D and for each of what is added to it; ends the program on
+ * failure. */
 pair_t pair_open(const setting_t *setting, uint64_t seed, uint64_t d_places);
-/** With places for tensors of which one side is up to LONG_SIDE, and the others up to 32; or for the operands of a GEMM
-    over a little more than LONG_K, of up to 16 rows; or, all places together, for a tensor with such a side and up to
-    16 columns or 32 rows, and its copies. */
+/** With places for tensors of which one side is up to LONG_SIDE, and the others up to 32; or for
+   the operands of a GEMM over a little more than LONG_K, of up to 16 rows; or, all places together,
+   for a tensor with such a side and up to 16 columns or 32 rows, and its copies. */
 pair_t pair_open_long(const setting_t *setting, uint64_t seed);
 /** As pair_open with one place, and the core's memory goes on to the last address. */
 pair_t pair_open_far(const setting_t *setting, uint64_t seed);
@@ -46,8 +61,9 @@ void pair_write(pair_t *pair, uint64_t address, const void *data, uint64_t bytes
 void pair_scramble(pair_t *pair);
 /** Checks that all places have the same bytes on both. */
 void pair_compare(pair_t *pair, const char *what);
-/** Runs a job on both and checks status, flags and the core's counters. Garbage stands in the fields of what the job
-    has not: sums, C, alpha, the tensor scale; a copy; of AMAX all that is QUANT's alone. */
+/** Runs a job on both and checks status, flags and the core's counters. Garbage stands in the
+   fields of what the job has not: sums, C, alpha, the tensor scale; a copy; of AMAX all that is
+   QUANT's alone. */
 ufp4_core_status_t pair_job(pair_t *pair, const ufp4_descriptor_t *job, const char *what);
 
 #endif

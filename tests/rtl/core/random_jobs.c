@@ -22,7 +22,8 @@ static uint32_t byte_stride(pair_t *pair, uint32_t bytes) {
   return (bytes + 127) / 128 * 128 + 128 * below(pair, 3);
 }
 
-void write_source(pair_t *pair, const ufp4_quant_descriptor_t *quant, fixture_distribution_t distribution) {
+void write_source(pair_t *pair, const ufp4_quant_descriptor_t *quant,
+                  fixture_distribution_t distribution) {
   uint32_t row[LONG_SIDE];
   uint16_t row_bf16[LONG_SIDE];
   for (uint32_t r = 0; r < quant->rows; r++) {
@@ -37,19 +38,23 @@ void write_source(pair_t *pair, const ufp4_quant_descriptor_t *quant, fixture_di
   }
 }
 
-// Quantizes [rows][cols] into the four places from @p codes on; @p slot and slot + 1 take the exponents.
-ufp4_descriptor_t random_quant(pair_t *pair, uint32_t rows, uint32_t cols, unsigned source, unsigned codes,
-                               uint16_t slot) {
+// Quantizes [rows][cols] into the four places from @p codes on; @p slot and slot + 1 take the
+// exponents.
+ufp4_descriptor_t random_quant(pair_t *pair, uint32_t rows, uint32_t cols, unsigned source,
+                               unsigned codes, uint16_t slot) {
   ufp4_quant_descriptor_t q = {
       .opcode = UFP4_OPCODE_QUANT, .rows = rows, .cols = cols, .src_addr = place(pair, source)};
   q.src_dtype = (uint8_t)below(pair, 2);
   q.src_stride_bytes = byte_stride(pair, cols * (q.src_dtype == UFP4_DTYPE_BF16 ? 2 : 4));
-  q.elem = (uint8_t)below(pair, pair->contract == UFP4_CONTRACT_NV ? UFP4_ELEM_INT4 : UFP4_ELEM_COUNT);
+  q.elem =
+      (uint8_t)below(pair, pair->contract == UFP4_CONTRACT_NV ? UFP4_ELEM_INT4 : UFP4_ELEM_COUNT);
   q.round = (uint8_t)below(pair, UFP4_ROUND_COUNT);
   q.scale_round = (uint8_t)below(pair, UFP4_SCALE_ROUND_UP + 1);
   const uint32_t copies = 1 + below(pair, 3);
-  q.row_mode = (uint8_t)((copies & 1) * UFP4_MODE_ENABLE | below(pair, 2) * UFP4_MODE_RHT | UFP4_MODE_SLOT);
-  q.col_mode = (uint8_t)((copies >> 1) * UFP4_MODE_ENABLE | below(pair, 2) * UFP4_MODE_RHT | UFP4_MODE_SLOT);
+  q.row_mode =
+      (uint8_t)((copies & 1) * UFP4_MODE_ENABLE | below(pair, 2) * UFP4_MODE_RHT | UFP4_MODE_SLOT);
+  q.col_mode =
+      (uint8_t)((copies >> 1) * UFP4_MODE_ENABLE | below(pair, 2) * UFP4_MODE_RHT | UFP4_MODE_SLOT);
   q.rht_mask = below(pair, 2) ? UFP4_RHT_DEFAULT_MASK : (uint16_t)below(pair, 65536);
   q.row_exponent = slot;
   q.col_exponent = (uint16_t)(slot + 1);
@@ -94,7 +99,8 @@ static void write_sums(pair_t *pair, const ufp4_gemm_descriptor_t *gemm) {
       row[c] = (int64_t)check_next(&pair->random) >> (2 + below(pair, 62));
       if (below(pair, 60) == 0) row[c] = UFP4_I64_NAN;
     }
-    pair_write(pair, gemm->sums_addr + (uint64_t)r * gemm->sums_stride_bytes, row, gemm->n * sizeof row[0]);
+    pair_write(pair, gemm->sums_addr + (uint64_t)r * gemm->sums_stride_bytes, row,
+               gemm->n * sizeof row[0]);
   }
 }
 
@@ -109,20 +115,24 @@ static void random_addends(pair_t *pair, ufp4_gemm_descriptor_t *g) {
   g->sums_stride_bytes = byte_stride(pair, g->n * (uint32_t)sizeof(int64_t));
   g->c_addr = place(pair, C);
   g->c_stride_bytes = byte_stride(pair, g->n * (uint32_t)sizeof(float));
-  g->alpha = below(pair, 4) ? ufp4_f32_bits(alphas[below(pair, 4)]) : (uint32_t)check_next(&pair->random);
+  g->alpha =
+      below(pair, 4) ? ufp4_f32_bits(alphas[below(pair, 4)]) : (uint32_t)check_next(&pair->random);
   // Not negative, no NaN.
   g->tensor_scale = below(pair, 4) ? 0x30000000 + below(pair, 1u << 29) : below(pair, 0x7F800001);
   if (g->d_mode & UFP4_D_MODE_SUMS) write_sums(pair, g);
 }
 
 // The GEMM of the row copies; an operand that has not been quantized is garbage, and as good.
-ufp4_descriptor_t random_gemm(pair_t *pair, const ufp4_quant_descriptor_t *x, const ufp4_quant_descriptor_t *w) {
+ufp4_descriptor_t random_gemm(pair_t *pair, const ufp4_quant_descriptor_t *x,
+                              const ufp4_quant_descriptor_t *w) {
   ufp4_gemm_descriptor_t g = {.opcode = UFP4_OPCODE_GEMM, .m = x->rows, .n = w->rows, .k = x->cols};
   g.a_elem = x->elem;
   g.b_elem = w->elem;
   g.contract = (uint8_t)pair->contract;
-  g.d_dtype = (uint8_t)below(pair, pair->contract == UFP4_CONTRACT_EXACT ? UFP4_DTYPE_COUNT : UFP4_DTYPE_I64);
-  if (g.a_elem == UFP4_ELEM_E2M1 && g.b_elem == UFP4_ELEM_E2M1 && below(pair, 2)) g.scale = UFP4_SCALE_NVFP4;
+  g.d_dtype = (uint8_t)below(
+      pair, pair->contract == UFP4_CONTRACT_EXACT ? UFP4_DTYPE_COUNT : UFP4_DTYPE_I64);
+  if (g.a_elem == UFP4_ELEM_E2M1 && g.b_elem == UFP4_ELEM_E2M1 && below(pair, 2))
+    g.scale = UFP4_SCALE_NVFP4;
   g.a_exponent = (uint16_t)(below(pair, 60) - 30);
   g.b_exponent = (uint16_t)(below(pair, 60) - 30);
   g.a_codes_addr = x->row_codes_addr;
@@ -170,7 +180,8 @@ static void write_e8m0(pair_t *pair, uint64_t address, uint32_t rows, uint32_t s
 }
 
 void chain(pair_t *pair, uint32_t limit) {
-  const uint32_t m = random_size(pair, limit), n = random_size(pair, limit), k = random_size(pair, 2 * limit);
+  const uint32_t m = random_size(pair, limit), n = random_size(pair, limit),
+                 k = random_size(pair, 2 * limit);
   chain_of(pair, m, n, k);
 }
 
@@ -208,7 +219,8 @@ static void write_scales(pair_t *pair, const ufp4_quant_descriptor_t *quant) {
   const uint64_t blocks = (uint64_t)((quant->rows + 15) / 16) * quant->row_stride_blocks;
   for (uint64_t i = 0; i < blocks; i++) {
     uint8_t scales[UFP4_PANEL_SCALE_BYTES];
-    for (size_t row = 0; row < sizeof scales; row++) scales[row] = (uint8_t)(below(pair, 2) << 7 | below(pair, 0x7F));
+    for (size_t row = 0; row < sizeof scales; row++)
+      scales[row] = (uint8_t)(below(pair, 2) << 7 | below(pair, 0x7F));
     pair_write(pair, quant->row_scales_addr + i * sizeof scales, scales, sizeof scales);
   }
 }
@@ -227,7 +239,8 @@ void gemms(pair_t *pair, uint32_t m, uint32_t n, uint32_t k, int runs) {
     x.quant.row_mode = w.quant.row_mode = 0;
     ufp4_descriptor_t gemm = random_gemm(pair, &x.quant, &w.quant);
     // Of the first one, and of every second from there, all bits of the product are to be seen.
-    while (run % 2 == 0 && (gemm.gemm.d_dtype == UFP4_DTYPE_BF16 || gemm.gemm.d_mode & UFP4_D_MODE_C)) {
+    while (run % 2 == 0 &&
+           (gemm.gemm.d_dtype == UFP4_DTYPE_BF16 || gemm.gemm.d_mode & UFP4_D_MODE_C)) {
       gemm = random_gemm(pair, &x.quant, &w.quant);
     }
     pair_job(pair, &gemm, "GEMM of garbage");

@@ -13,25 +13,29 @@ uint32_t random_size(pair_t *pair, uint32_t limit);
 uint32_t dtype_size(uint8_t dtype);
 
 /** Fills the tensor that @p quant reads. */
-void write_source(pair_t *pair, const ufp4_quant_descriptor_t *quant, fixture_distribution_t distribution);
-/** Quantizes [rows][cols] of place @p source into the four places from @p codes on; the exponents are in @p slot and in
- *  the next one. */
-ufp4_descriptor_t random_quant(pair_t *pair, uint32_t rows, uint32_t cols, unsigned source, unsigned codes,
-                               uint16_t slot);
+void write_source(pair_t *pair, const ufp4_quant_descriptor_t *quant,
+                  fixture_distribution_t distribution);
+/** Quantizes [rows][cols] of place @p source into the four places from @p codes on; the exponents
+ * are in @p slot and in the next one. */
+ufp4_descriptor_t random_quant(pair_t *pair, uint32_t rows, uint32_t cols, unsigned source,
+                               unsigned codes, uint16_t slot);
 /** The same job with E8M0 scales, which know neither transform nor exponent. */
 ufp4_descriptor_t e8m0_of(pair_t *pair, const ufp4_descriptor_t *quant);
 /** The AMAX before a QUANT. */
 ufp4_descriptor_t amax_of(const ufp4_descriptor_t *quant);
 /** The GEMM of the row copies; an operand that has not been quantized is garbage, and as good. */
-ufp4_descriptor_t random_gemm(pair_t *pair, const ufp4_quant_descriptor_t *x, const ufp4_quant_descriptor_t *w);
+ufp4_descriptor_t random_gemm(pair_t *pair, const ufp4_quant_descriptor_t *x,
+                              const ufp4_quant_descriptor_t *w);
 
 /** Source, AMAX and QUANT, compared. */
 void quantize(pair_t *pair, const ufp4_descriptor_t *quant, fixture_distribution_t distribution);
-/** Two tensors up to @p limit long quantized and multiplied, one of them quantized with E8M0 scales; all compared. */
+/** Two tensors up to @p limit long quantized and multiplied, one of them quantized with E8M0
+ * scales; all compared. */
 void chain(pair_t *pair, uint32_t limit);
 /** The same with these sizes. */
 void chain_of(pair_t *pair, uint32_t m, uint32_t n, uint32_t k);
-/** GEMMs of these sizes of operands that are garbage, which is as good: with every kind of scale, and of what enters D. */
+/** GEMMs of these sizes of operands that are garbage, which is as good: with every kind of scale,
+ * and of what enters D. */
 void gemms(pair_t *pair, uint32_t m, uint32_t n, uint32_t k, int runs);
 
 #endif

@@ -13,29 +13,31 @@ uint8_t *image(rig_t *rig) {
   return ufp4_sim_memory(rig->bench.sim, BENCH_DATA, IMAGE_BYTES);
 }
 
-ufp4_descriptor_t quant_job(unsigned opcode, unsigned source, unsigned codes, uint32_t rows, uint16_t slot) {
-  return (ufp4_descriptor_t){.quant = {.opcode = (uint8_t)opcode,
-                                       .flags = 1,
-                                       .job = opcode * 16 + source,
-                                       .rows = rows,
-                                       .cols = K,
-                                       .src_addr = place(source),
-                                       .src_stride_bytes = STRIDE_BYTES,
-                                       .src_dtype = UFP4_DTYPE_F32,
-                                       .elem = UFP4_ELEM_E1M2,
-                                       .round = UFP4_ROUND_SR,
-                                       .row_mode = UFP4_MODE_ENABLE | UFP4_MODE_RHT | UFP4_MODE_SLOT,
-                                       .col_mode = UFP4_MODE_ENABLE | UFP4_MODE_SLOT,
-                                       .rht_mask = UFP4_RHT_DEFAULT_MASK,
-                                       .row_exponent = slot,
-                                       .col_exponent = (uint16_t)(slot + 1),
-                                       .row_codes_addr = place(codes),
-                                       .row_scales_addr = place(codes + 1),
-                                       .col_codes_addr = place(codes + 2),
-                                       .col_scales_addr = place(codes + 3),
-                                       .row_stride_blocks = 8,
-                                       .col_stride_blocks = 8,
-                                       .seed = 77}};
+ufp4_descriptor_t quant_job(unsigned opcode, unsigned source, unsigned codes, uint32_t rows,
+                            uint16_t slot) {
+  return (ufp4_descriptor_t){
+      .quant = {.opcode = (uint8_t)opcode,
+                .flags = 1,
+                .job = opcode * 16 + source,
+                .rows = rows,
+                .cols = K,
+                .src_addr = place(source),
+                .src_stride_bytes = STRIDE_BYTES,
+                .src_dtype = UFP4_DTYPE_F32,
+                .elem = UFP4_ELEM_E1M2,
+                .round = UFP4_ROUND_SR,
+                .row_mode = UFP4_MODE_ENABLE | UFP4_MODE_RHT | UFP4_MODE_SLOT,
+                .col_mode = UFP4_MODE_ENABLE | UFP4_MODE_SLOT,
+                .rht_mask = UFP4_RHT_DEFAULT_MASK,
+                .row_exponent = slot,
+                .col_exponent = (uint16_t)(slot + 1),
+                .row_codes_addr = place(codes),
+                .row_scales_addr = place(codes + 1),
+                .col_codes_addr = place(codes + 2),
+                .col_scales_addr = place(codes + 3),
+                .row_stride_blocks = 8,
+                .col_stride_blocks = 8,
+                .seed = 77}};
 }
 
 ufp4_descriptor_t job(unsigned which) {
@@ -106,7 +108,8 @@ static void set_up(bench_t *bench) {
 }
 
 rig_t rig_open(const char *configuration, unsigned latency, uint64_t stall_seed) {
-  rig_t rig = {.bench = bench_open(configuration, latency, 0, stall_seed), .configuration = configuration};
+  rig_t rig = {.bench = bench_open(configuration, latency, 0, stall_seed),
+               .configuration = configuration};
   rig.stall_seed = stall_seed;
   rig.random = check_random();
   rig.before = malloc(IMAGE_BYTES);
@@ -151,8 +154,9 @@ void rig_run_model(rig_t *rig, const ufp4_descriptor_t *descriptor) {
 ufp4_completion_t rig_run_both(rig_t *rig, const ufp4_descriptor_t *descriptor) {
   rig_run_model(rig, descriptor);
   const ufp4_completion_t done = bench_job(&rig->bench, descriptor);
-  check_bits(rig->runs, done.status, UFP4_CORE_STATUS_OK, "status of good job %u, %s, stall seed %llu",
-             descriptor->header.job, rig->configuration, (unsigned long long)rig->stall_seed);
+  check_bits(rig->runs, done.status, UFP4_CORE_STATUS_OK,
+             "status of good job %u, %s, stall seed %llu", descriptor->header.job,
+             rig->configuration, (unsigned long long)rig->stall_seed);
   check_bits(rig->runs, done.job, descriptor->header.job, "number of good job");
   return done;
 }
@@ -179,8 +183,8 @@ void rig_compare(rig_t *rig, const char *after) {
   for (uint64_t i = 0; i < IMAGE_BYTES; i++) {
     if (got[i] == want[i]) continue;
     check_bits(rig->runs, got[i], want[i], "byte 0x%llx of place %d after %s; %s, stall seed %llu",
-               (unsigned long long)(i % PLACE_BYTES), (int)(i / PLACE_BYTES), after, rig->configuration,
-               (unsigned long long)rig->stall_seed);
+               (unsigned long long)(i % PLACE_BYTES), (int)(i / PLACE_BYTES), after,
+               rig->configuration, (unsigned long long)rig->stall_seed);
   }
   free(want);
 }
@@ -194,7 +198,8 @@ void rig_chain(rig_t *rig, uint64_t cycles[JOBS], const char *after) {
   rig_compare(rig, after);
 }
 
-// The bytes that a job may write: of the place, so many rows of so many bytes from one multiple of `stride` on.
+// The bytes that a job may write: of the place, so many rows of so many bytes from one multiple of
+// `stride` on.
 typedef struct {
   uint64_t rows, bytes, stride;
 } output_t;
@@ -213,7 +218,8 @@ static output_t output_of(unsigned which, unsigned index) {
 }
 
 int rig_is_output(unsigned which, uint64_t at) {
-  if (which == ALL) return rig_is_output(QUANT_X, at) || rig_is_output(QUANT_W, at) || rig_is_output(GEMM, at);
+  if (which == ALL)
+    return rig_is_output(QUANT_X, at) || rig_is_output(QUANT_W, at) || rig_is_output(GEMM, at);
   const output_t output = output_of(which, (unsigned)(at / PLACE_BYTES));
   at %= PLACE_BYTES;
   return output.stride && at / output.stride < output.rows && at % output.stride < output.bytes;
@@ -223,7 +229,8 @@ void check_outside(rig_t *rig, unsigned which, const char *after) {
   const uint8_t *got = image(rig);
   for (uint64_t i = 0; i < IMAGE_BYTES; i++) {
     if (got[i] == rig->before[i] || rig_is_output(which, i)) continue;
-    check_bits(rig->runs, got[i], rig->before[i], "byte 0x%llx of place %d, outside the output of job %u, after %s",
+    check_bits(rig->runs, got[i], rig->before[i],
+               "byte 0x%llx of place %d, outside the output of job %u, after %s",
                (unsigned long long)(i % PLACE_BYTES), (int)(i / PLACE_BYTES), which, after);
   }
 }
@@ -261,25 +268,30 @@ static void check_reset(rig_t *rig, uint32_t status, const char *after) {
   check_bits(rig->runs, status, 2, "status after %s", after);
   check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_RING_HEAD), 0, "head after %s", after);
   check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_RING_TAIL), 0, "tail after %s", after);
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_IRQ_STATUS), 0, "irq_status after %s", after);
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_IRQ_STATUS), 0, "irq_status after %s",
+             after);
   check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_FATAL), 0, "fatal after %s", after);
   rig->bench.tail = 0;
 }
 
 void check_slots(rig_t *rig, const char *after) {
   for (uint32_t slot = 0; slot < UFP4_SLOTS; slot++) {
-    check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_SLOT_BASE + 4 * slot), 0, "slot %u after %s", slot, after);
+    check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_SLOT_BASE + 4 * slot), 0,
+               "slot %u after %s", slot, after);
   }
 }
 
 void pin_reset(rig_t *rig) {
-  check_bits(rig->runs, ufp4_sim_reset(rig->bench.sim), UFP4_SIM_OK, "reset: %s", ufp4_sim_message(rig->bench.sim));
+  check_bits(rig->runs, ufp4_sim_reset(rig->bench.sim), UFP4_SIM_OK, "reset: %s",
+             ufp4_sim_message(rig->bench.sim));
   check_reset(rig, bench_read(&rig->bench, UFP4_REG_STATUS), "a reset");
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_RING_BASE_LO), 0, "ring_base after a reset");
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_RING_BASE_LO), 0,
+             "ring_base after a reset");
   check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_IRQ_MASK), 0, "irq_mask after a reset");
   uint64_t counters[UFP4_COUNTER_COUNT];
   bench_counters(&rig->bench, counters);
-  check_that(rig->runs, counters[UFP4_COUNTER_CYCLES] < 2000, "%llu cycles are counted soon after a reset",
+  check_that(rig->runs, counters[UFP4_COUNTER_CYCLES] < 2000,
+             "%llu cycles are counted soon after a reset",
              (unsigned long long)counters[UFP4_COUNTER_CYCLES]);
   for (int i = UFP4_COUNTER_CYCLES + 1; i < UFP4_COUNTER_COUNT; i++) {
     const uint64_t want = i == UFP4_COUNTER_IDLE ? counters[UFP4_COUNTER_CYCLES] : 0;
@@ -291,8 +303,10 @@ void pin_reset(rig_t *rig) {
 void soft_reset(rig_t *rig) {
   bench_write(&rig->bench, UFP4_REG_CONTROL, CONTROL_SOFT_RESET);
   uint32_t status = STATUS_RESETTING;
-  for (uint32_t waited = 0; waited < 4 * WATCHDOG_CYCLES && (status & STATUS_RESETTING); waited += 10) {
-    check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, 10), UFP4_SIM_OK, "run: %s", ufp4_sim_message(rig->bench.sim));
+  for (uint32_t waited = 0; waited < 4 * WATCHDOG_CYCLES && (status & STATUS_RESETTING);
+       waited += 10) {
+    check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, 10), UFP4_SIM_OK, "run: %s",
+               ufp4_sim_message(rig->bench.sim));
     status = bench_read(&rig->bench, UFP4_REG_STATUS);
   }
   check_reset(rig, status, "a soft reset");

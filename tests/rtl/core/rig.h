@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A core on the bench beside the model, and five jobs for both: AMAX and QUANT of X and of W, and their GEMM.
+// A core on the bench beside the model, and five jobs for both: AMAX and QUANT of X and of W, and
+// their GEMM.
 #ifndef UFP4_RIG_H
 #define UFP4_RIG_H
 
@@ -9,7 +10,20 @@
 #include "bench.h"
 
 #define PLACE_BYTES 0x10000ull
-enum { X, W, X_CODES, X_SCALES, XT_CODES, XT_SCALES, W_CODES, W_SCALES, WT_CODES, WT_SCALES, D, PLACES };
+enum {
+  X,
+  W,
+  X_CODES,
+  X_SCALES,
+  XT_CODES,
+  XT_SCALES,
+  W_CODES,
+  W_SCALES,
+  WT_CODES,
+  WT_SCALES,
+  D,
+  PLACES
+};
 #define IMAGE_BYTES (PLACES * PLACE_BYTES)
 enum { AMAX_X, QUANT_X, AMAX_W, QUANT_W, GEMM, JOBS, NONE = JOBS, ALL };
 #define M 70u
@@ -38,10 +52,12 @@ typedef struct {
 uint64_t place(unsigned index);
 /** What lies at the places, in the simulator's memory. */
 uint8_t *image(rig_t *rig);
-ufp4_descriptor_t quant_job(unsigned opcode, unsigned source, unsigned codes, uint32_t rows, uint16_t slot);
+ufp4_descriptor_t quant_job(unsigned opcode, unsigned source, unsigned codes, uint32_t rows,
+                            uint16_t slot);
 /** One of the five. */
 ufp4_descriptor_t job(unsigned which);
-/** The five side by side, in the order in which rig_submit_side_by_side gives them, and the first once more. */
+/** The five side by side, in the order in which rig_submit_side_by_side gives them, and the first
+ * once more. */
 #define SIDE_BY_SIDE 6
 extern const unsigned rig_side_by_side[SIDE_BY_SIDE];
 
@@ -67,13 +83,15 @@ void rig_chain(rig_t *rig, uint64_t cycles[JOBS], const char *after);
 void prepare(rig_t *rig, unsigned which);
 /** New tensors, and the image is remembered; no interrupt is left. */
 void rig_prepare(rig_t *rig);
-/** The chain with QUANT beside GEMM, all of it in the ring: AMAX X and W, QUANT W and X, GEMM on their row groups, and
-    AMAX X again beside it. */
+/** The chain with QUANT beside GEMM, all of it in the ring: AMAX X and W, QUANT W and X, GEMM on
+   their row groups, and AMAX X again beside it. */
 void rig_submit_side_by_side(rig_t *rig);
 uint64_t rig_count(rig_t *rig, ufp4_counter_t counter);
-/** Whether a byte of the image is of the output of job `which`: one of the five, NONE, or ALL of them. */
+/** Whether a byte of the image is of the output of job `which`: one of the five, NONE, or ALL of
+ * them. */
 int rig_is_output(unsigned which, uint64_t at);
-/** Checks that nothing has changed since the image was remembered but the output of job `which`, NONE or ALL. */
+/** Checks that nothing has changed since the image was remembered but the output of job `which`,
+ * NONE or ALL. */
 void check_outside(rig_t *rig, unsigned which, const char *after);
 /** Checks that no exponent slot has been written. */
 void check_slots(rig_t *rig, const char *after);

@@ -6,7 +6,8 @@
 
 #define SOURCE_STRIDE 640  // of 70 columns, with room for 129
 
-// A legal descriptor of each kind, one field of it set to something, and the status that this must have.
+// A legal descriptor of each kind, one field of it set to something, and the status that this must
+// have.
 
 static ufp4_descriptor_t good_quant(uint8_t opcode) {
   return (ufp4_descriptor_t){.quant = {.opcode = opcode,
@@ -52,8 +53,10 @@ typedef struct {
   ufp4_core_status_t want;
 } rule_t;
 
-#define QUANT_FIELD(name) offsetof(ufp4_quant_descriptor_t, name), sizeof(((ufp4_quant_descriptor_t *)0)->name)
-#define GEMM_FIELD(name) offsetof(ufp4_gemm_descriptor_t, name), sizeof(((ufp4_gemm_descriptor_t *)0)->name)
+#define QUANT_FIELD(name) \
+  offsetof(ufp4_quant_descriptor_t, name), sizeof(((ufp4_quant_descriptor_t *)0)->name)
+#define GEMM_FIELD(name) \
+  offsetof(ufp4_gemm_descriptor_t, name), sizeof(((ufp4_gemm_descriptor_t *)0)->name)
 #define BYTE(offset) offset, 1
 #define OK UFP4_CORE_STATUS_OK
 #define SIZE UFP4_CORE_STATUS_BAD_SIZE
@@ -88,13 +91,15 @@ static const rule_t amax_rules[] = {
     {"the source beyond 40 bits", QUANT_FIELD(src_addr), TOP, ADDRESS},
     {"the source far beyond 40 bits", QUANT_FIELD(src_addr), 1ull << 63, ADDRESS},
     {"the source ending at 2^40", QUANT_FIELD(src_addr), TOP - 39 * SOURCE_STRIDE - 384, READ},
-    {"the source ending beyond 2^40", QUANT_FIELD(src_addr), TOP - 39 * SOURCE_STRIDE - 256, ADDRESS},
+    {"the source ending beyond 2^40", QUANT_FIELD(src_addr), TOP - 39 * SOURCE_STRIDE - 256,
+     ADDRESS},
     {"the source of i64", QUANT_FIELD(src_dtype), UFP4_DTYPE_I64, UNSUPPORTED},
     {"elem 3", QUANT_FIELD(elem), 3, UNSUPPORTED},
     {"an unknown row mode", QUANT_FIELD(row_mode), UFP4_MODE_ENABLE | 8, UNSUPPORTED},
     {"an unknown col mode", QUANT_FIELD(col_mode), 0x80, UNSUPPORTED},
     {"the source outside memory", QUANT_FIELD(src_addr), 0x80, READ},
-    {"the source's end outside memory", QUANT_FIELD(src_addr), BENCH_MEMORY + BENCH_MEMORY_BYTES - 4096, READ},
+    {"the source's end outside memory", QUANT_FIELD(src_addr),
+     BENCH_MEMORY + BENCH_MEMORY_BYTES - 4096, READ},
 };
 
 static const rule_t amax_only_rules[] = {
@@ -134,7 +139,8 @@ static const rule_t quant_rules[] = {
     {"reserved byte 105", BYTE(105), 1, UNSUPPORTED},
     {"reserved byte 127", BYTE(127), 0x80, UNSUPPORTED},
     {"row codes outside memory", QUANT_FIELD(row_codes_addr), 0, WRITE},
-    {"col scales outside memory", QUANT_FIELD(col_scales_addr), BENCH_MEMORY + BENCH_MEMORY_BYTES, WRITE},
+    {"col scales outside memory", QUANT_FIELD(col_scales_addr), BENCH_MEMORY + BENCH_MEMORY_BYTES,
+     WRITE},
 };
 
 static const rule_t gemm_rules[] = {
@@ -230,7 +236,8 @@ static const rule_t e8m0_rules[] = {
     {"scale_round up", QUANT_FIELD(scale_round), UFP4_SCALE_ROUND_UP, OK},
     {"scale_round 3", QUANT_FIELD(scale_round), 3, UNSUPPORTED},
     {"the transform of rows", QUANT_FIELD(row_mode), UFP4_MODE_ENABLE | UFP4_MODE_RHT, UNSUPPORTED},
-    {"the transform of columns", QUANT_FIELD(col_mode), UFP4_MODE_ENABLE | UFP4_MODE_RHT, UNSUPPORTED},
+    {"the transform of columns", QUANT_FIELD(col_mode), UFP4_MODE_ENABLE | UFP4_MODE_RHT,
+     UNSUPPORTED},
     {"a row slot", QUANT_FIELD(row_mode), UFP4_MODE_ENABLE | UFP4_MODE_SLOT, UNSUPPORTED},
     {"a column slot", QUANT_FIELD(col_mode), UFP4_MODE_SLOT, UNSUPPORTED},
     {"a row exponent", QUANT_FIELD(row_exponent), 1, UNSUPPORTED},
@@ -240,7 +247,8 @@ static const rule_t e8m0_rules[] = {
 };
 
 // A refused job leaves memory as it was, but for its completion.
-static void check_rules(bench_t *bench, const ufp4_descriptor_t *good, const rule_t *rules, size_t count) {
+static void check_rules(bench_t *bench, const ufp4_descriptor_t *good, const rule_t *rules,
+                        size_t count) {
   static uint8_t before[BENCH_MEMORY + BENCH_MEMORY_BYTES - BENCH_DATA];
   const uint8_t *data = ufp4_sim_memory(bench->sim, BENCH_DATA, sizeof before);
   for (size_t i = 0; i < count; i++) {
@@ -253,17 +261,20 @@ static void check_rules(bench_t *bench, const ufp4_descriptor_t *good, const rul
     if (done.status != OK) check_bits((int64_t)i, done.flags, 0, "flags with %s", rules[i].what);
     if (done.status == OK || done.status >= READ) continue;
     check_bits((int64_t)i, done.cycles, 0, "cycles with %s", rules[i].what);
-    check_that((int64_t)i, memcmp(before, data, sizeof before) == 0, "memory has changed with %s", rules[i].what);
+    check_that((int64_t)i, memcmp(before, data, sizeof before) == 0, "memory has changed with %s",
+               rules[i].what);
   }
   const ufp4_completion_t after = bench_job(bench, good);
   check_bits(-1, after.status, OK, "status of the legal descriptor");
 }
 
-#define CHECK_RULES(bench, good, rules) check_rules(bench, good, rules, sizeof(rules) / sizeof(rules)[0])
+#define CHECK_RULES(bench, good, rules) \
+  check_rules(bench, good, rules, sizeof(rules) / sizeof(rules)[0])
 
 TEST(rejects_bad_headers) {
   bench_t bench = bench_open("small", 1, 0, 0);
-  const ufp4_descriptor_t fence = bench_fence(1), quant = good_quant(UFP4_OPCODE_QUANT), gemm = good_gemm();
+  const ufp4_descriptor_t fence = bench_fence(1), quant = good_quant(UFP4_OPCODE_QUANT),
+                          gemm = good_gemm();
   CHECK_RULES(&bench, &fence, header_rules);
   CHECK_RULES(&bench, &quant, header_rules);
   CHECK_RULES(&bench, &gemm, header_rules);
@@ -350,7 +361,8 @@ TEST(accepts_sizes_at_the_limit) {
   gemm.gemm.k = UFP4_MAX_DIM;
   gemm.gemm.a_stride_blocks = gemm.gemm.b_stride_blocks = UFP4_MAX_DIM / 16;
   gemm.gemm.a_codes_addr = TOP - 2ull * (UFP4_MAX_DIM / 16) * 128;
-  gemm.gemm.a_mode = UFP4_MODE_SLOT;  // never written: a job of this size is not what is tested here
+  gemm.gemm.a_mode =
+      UFP4_MODE_SLOT;  // never written: a job of this size is not what is tested here
   check_bits(0, bench_job(&bench, &gemm).status, SLOT, "status with k at the limit");
   gemm.gemm.a_codes_addr += 128;
   check_bits(1, bench_job(&bench, &gemm).status, ADDRESS, "status with A over the top");
@@ -363,19 +375,22 @@ TEST(accepts_sizes_at_the_limit) {
   gemm.gemm.d_addr += 128;
   check_bits(3, bench_job(&bench, &gemm).status, ADDRESS, "status with D over the top");
   gemm.gemm.d_stride_bytes -= 128;
-  check_bits(4, bench_job(&bench, &gemm).status, MISALIGNED, "status with a row longer than its stride");
+  check_bits(4, bench_job(&bench, &gemm).status, MISALIGNED,
+             "status with a row longer than its stride");
   bench_close(&bench);
 }
 
-// A row that its stride just holds, and one that is longer by each power of two of elements. Slots that were never
-// written end a GEMM that passes the checks.
-static void try_row(bench_t *bench, const ufp4_descriptor_t *fits, uint32_t *length, ufp4_descriptor_t *job,
-                    ufp4_core_status_t passes) {
+// A row that its stride just holds, and one that is longer by each power of two of elements. Slots
+// that were never written end a GEMM that passes the checks.
+static void try_row(bench_t *bench, const ufp4_descriptor_t *fits, uint32_t *length,
+                    ufp4_descriptor_t *job, ufp4_core_status_t passes) {
   const uint32_t whole = *length;
-  check_bits(whole, bench_job(bench, fits).status, passes, "status with a row that fills its stride");
+  check_bits(whole, bench_job(bench, fits).status, passes,
+             "status with a row that fills its stride");
   for (uint32_t more = 1; more < whole; more <<= 1) {
     *length = whole + more;
-    check_bits(whole, bench_job(bench, job).status, MISALIGNED, "status with %u elements more", more);
+    check_bits(whole, bench_job(bench, job).status, MISALIGNED, "status with %u elements more",
+               more);
   }
 }
 
@@ -436,7 +451,8 @@ TEST(rejects_with_the_lowest_status) {
   check_bits(5, bench_job(&bench, &gemm).status, UFP4_CORE_STATUS_BAD_OPCODE, "status");
   quant.quant.src_addr = 0;
   quant.quant.row_codes_addr = 0;
-  check_bits(6, bench_job(&bench, &quant).status, READ, "status of a job that can neither read nor write");
+  check_bits(6, bench_job(&bench, &quant).status, READ,
+             "status of a job that can neither read nor write");
   bench_close(&bench);
 }
 
@@ -466,7 +482,8 @@ TEST(slots_are_kept) {
   memcpy(ufp4_sim_memory(bench.sim, BENCH_DATA, sizeof large), &large, sizeof large);
   amax.quant.src_addr = BENCH_DATA;
   check_bits(9, bench_job(&bench, &amax).status, OK, "status of AMAX of a large number");
-  check_bits(10, bench_read(&bench, UFP4_REG_SLOT_BASE + 4 * 7), 0x1FFA5, "the row copy's slot, which has -91");
+  check_bits(10, bench_read(&bench, UFP4_REG_SLOT_BASE + 4 * 7), 0x1FFA5,
+             "the row copy's slot, which has -91");
   bench_close(&bench);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What random jobs seldom meet, one by one: the smallest tensor, both operands from one job, a full list of jobs, every
-// order in which two engines can end, every epilogue, a reset between the beats of a burst.
+// What random jobs seldom meet, one by one: the smallest tensor, both operands from one job, a full
+// list of jobs, every order in which two engines can end, every epilogue, a reset between the beats
+// of a burst.
 #include <stddef.h>
 #include <string.h>
 
@@ -120,7 +121,8 @@ SLOW_TEST(cycles_of_slow_jobs) {
   rig_close(&rig);
 }
 
-// Behind a long job as many as the core holds are refused: they wait for it, and end in their order.
+// Behind a long job as many as the core holds are refused: they wait for it, and end in their
+// order.
 TEST(as_many_jobs_as_the_core_holds) {
   rig_t rig = rig_open("small", 10, 0);
   prepare(&rig, GEMM);
@@ -135,9 +137,11 @@ TEST(as_many_jobs_as_the_core_holds) {
     descriptor.header.flags = OVERLAPS;
     bench_submit(&rig.bench, &descriptor);
   }
-  check_that(0, bench_read(&rig.bench, UFP4_REG_RING_HEAD) == first, "a job has ended before the first one");
+  check_that(0, bench_read(&rig.bench, UFP4_REG_RING_HEAD) == first,
+             "a job has ended before the first one");
   check_that(0, bench_drain(&rig.bench), "the jobs have not ended");
-  check_bits(0, bench_completion(&rig.bench, first).status, UFP4_CORE_STATUS_OK, "status of the long job");
+  check_bits(0, bench_completion(&rig.bench, first).status, UFP4_CORE_STATUS_OK,
+             "status of the long job");
   for (uint32_t i = 1; i < ALL_JOBS; i++) {
     const ufp4_completion_t done = bench_completion(&rig.bench, first + i);
     check_bits(i, done.job, 500 + i, "number");
@@ -147,14 +151,16 @@ TEST(as_many_jobs_as_the_core_holds) {
   rig_close(&rig);
 }
 
-// --- Dependences -----------------------------------------------------------------------------------------------------
+// --- Dependences --------------------------------------------------------------------------------
 
 enum { BY_AFTER, BY_PANELS_OF_A, BY_PANELS_OF_B, DEPENDENCES };
 
 static void name_dependence(ufp4_descriptor_t *descriptor, unsigned by, uint32_t distance) {
   descriptor->header.flags = OVERLAPS;
   descriptor->header.after = (uint8_t)(by == BY_AFTER ? distance : 0);
-  descriptor->header.panels = (uint8_t)(by == BY_PANELS_OF_A ? distance : by == BY_PANELS_OF_B ? distance << 4 : 0);
+  descriptor->header.panels = (uint8_t)(by == BY_PANELS_OF_A   ? distance
+                                        : by == BY_PANELS_OF_B ? distance << 4
+                                                               : 0);
 }
 
 // Jobs that are refused, so that they are done at once.
@@ -165,8 +171,8 @@ static void put_refused(rig_t *rig, uint32_t count) {
 }
 
 // Two jobs so many places apart, of which the second has to wait for the first.
-static void compare_apart(rig_t *rig, const ufp4_descriptor_t *first, const ufp4_descriptor_t *second,
-                          uint32_t distance, const char *what) {
+static void compare_apart(rig_t *rig, const ufp4_descriptor_t *first,
+                          const ufp4_descriptor_t *second, uint32_t distance, const char *what) {
   memset(image(rig) + D * PLACE_BYTES, GARBAGE, PLACE_BYTES);
   rig_copy_to_model(rig);
   rig_run_model(rig, first);
@@ -176,12 +182,13 @@ static void compare_apart(rig_t *rig, const ufp4_descriptor_t *first, const ufp4
   bench_put(&rig->bench, second);
   bench_start(&rig->bench);
   check_that(rig->runs, bench_drain(&rig->bench), "the jobs have not ended");
-  check_bits(rig->runs, bench_completion(&rig->bench, rig->bench.tail - 1).status, UFP4_CORE_STATUS_OK, "status");
+  check_bits(rig->runs, bench_completion(&rig->bench, rig->bench.tail - 1).status,
+             UFP4_CORE_STATUS_OK, "status");
   rig_compare(rig, what);
 }
 
-// A GEMM behind the QUANT that makes an operand of it, of which there is garbage until then. It takes the last rows
-// before the QUANT has written them, unless it waits.
+// A GEMM behind the QUANT that makes an operand of it, of which there is garbage until then. It
+// takes the last rows before the QUANT has written them, unless it waits.
 static void depend(rig_t *rig, unsigned by, uint32_t distance) {
   ufp4_descriptor_t quant = job(by == BY_PANELS_OF_B ? QUANT_W : QUANT_X), gemm = job(GEMM);
   rig->runs++;
@@ -191,7 +198,8 @@ static void depend(rig_t *rig, unsigned by, uint32_t distance) {
   gemm.gemm.k = 16;
   quant.header.flags = OVERLAPS;
   name_dependence(&gemm, by, distance);
-  memset(image(rig) + (by == BY_PANELS_OF_B ? W_CODES : X_CODES) * PLACE_BYTES, GARBAGE, 2 * PLACE_BYTES);
+  memset(image(rig) + (by == BY_PANELS_OF_B ? W_CODES : X_CODES) * PLACE_BYTES, GARBAGE,
+         2 * PLACE_BYTES);
   compare_apart(rig, &quant, &gemm, distance, "a dependence");
 }
 
@@ -233,33 +241,37 @@ SLOW_TEST(dependences_on_what_has_ended) {
       }
       bench_put(&rig.bench, &gemm);
       bench_start(&rig.bench);
-      check_that(rig.runs, bench_drain(&rig.bench), "a job %u places behind, %u of them under way", distance,
-                 under_way);
-      check_bits(rig.runs, bench_completion(&rig.bench, rig.bench.tail - 1).status, UFP4_CORE_STATUS_OK, "status");
+      check_that(rig.runs, bench_drain(&rig.bench), "a job %u places behind, %u of them under way",
+                 distance, under_way);
+      check_bits(rig.runs, bench_completion(&rig.bench, rig.bench.tail - 1).status,
+                 UFP4_CORE_STATUS_OK, "status");
     }
   }
   rig_close(&rig);
 }
 
-// --- Two engines -----------------------------------------------------------------------------------------------------
+// --- Two engines --------------------------------------------------------------------------------
 
 // A job of each engine, the second so many cycles after the first.
-static void two_jobs(rig_t *rig, const ufp4_descriptor_t *first, const ufp4_descriptor_t *second, uint64_t later) {
+static void two_jobs(rig_t *rig, const ufp4_descriptor_t *first, const ufp4_descriptor_t *second,
+                     uint64_t later) {
   const uint32_t at = rig->bench.tail;
   rig->runs++;
   memset(image(rig) + D * PLACE_BYTES, GARBAGE, PLACE_BYTES);
   bench_submit(&rig->bench, first);
   check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, later), UFP4_SIM_OK, "run");
   bench_submit(&rig->bench, second);
-  check_that(rig->runs, bench_drain(&rig->bench), "the jobs have not ended, the second %llu cycles later",
-             (unsigned long long)later);
-  check_bits(rig->runs, bench_completion(&rig->bench, at).status, UFP4_CORE_STATUS_OK, "status of the first");
-  check_bits(rig->runs, bench_completion(&rig->bench, at + 1).status, UFP4_CORE_STATUS_OK, "status of the second");
+  check_that(rig->runs, bench_drain(&rig->bench),
+             "the jobs have not ended, the second %llu cycles later", (unsigned long long)later);
+  check_bits(rig->runs, bench_completion(&rig->bench, at).status, UFP4_CORE_STATUS_OK,
+             "status of the first");
+  check_bits(rig->runs, bench_completion(&rig->bench, at + 1).status, UFP4_CORE_STATUS_OK,
+             "status of the second");
   rig_compare(rig, "two jobs side by side");
 }
 
-// Started one after the other at each distance about the difference of their times, they end in both orders, and in the
-// same cycle.
+// Started one after the other at each distance about the difference of their times, they end in
+// both orders, and in the same cycle.
 SLOW_TEST(engines_end_in_any_order) {
   rig_t rig = rig_open("small", 5, 0);
   rig_chain(&rig, NULL, "nothing");
@@ -267,17 +279,21 @@ SLOW_TEST(engines_end_in_any_order) {
   gemm.gemm.m = gemm.gemm.n = gemm.gemm.k = 16;
   memset(image(&rig) + D * PLACE_BYTES, GARBAGE, PLACE_BYTES);
   rig_copy_to_model(&rig);
-  const uint64_t amax_cycles = rig_run_both(&rig, &amax).cycles, gemm_cycles = rig_run_both(&rig, &gemm).cycles;
-  check_that(0, amax_cycles > gemm_cycles, "AMAX takes %llu cycles, the GEMM %llu", (unsigned long long)amax_cycles,
-             (unsigned long long)gemm_cycles);
-  const uint64_t difference = amax_cycles - gemm_cycles, first = difference > 40 ? difference - 40 : 0;
+  const uint64_t amax_cycles = rig_run_both(&rig, &amax).cycles,
+                 gemm_cycles = rig_run_both(&rig, &gemm).cycles;
+  check_that(0, amax_cycles > gemm_cycles, "AMAX takes %llu cycles, the GEMM %llu",
+             (unsigned long long)amax_cycles, (unsigned long long)gemm_cycles);
+  const uint64_t difference = amax_cycles - gemm_cycles,
+                 first = difference > 40 ? difference - 40 : 0;
   amax.header.flags = gemm.header.flags = OVERLAPS;
-  for (uint64_t later = first; later < difference + 40; later++) two_jobs(&rig, &amax, &gemm, later);
+  for (uint64_t later = first; later < difference + 40; later++)
+    two_jobs(&rig, &amax, &gemm, later);
   two_jobs(&rig, &gemm, &amax, 0);
   rig_close(&rig);
 }
 
-// Two jobs that are refused, the second so many cycles after the first: one enters while the other leaves.
+// Two jobs that are refused, the second so many cycles after the first: one enters while the other
+// leaves.
 TEST(jobs_enter_while_others_leave) {
   rig_t rig = rig_open("small", 5, 0);
   ufp4_descriptor_t refused = quant_job(UFP4_OPCODE_AMAX, X, X_CODES, 0, 0);
@@ -298,8 +314,8 @@ TEST(jobs_enter_while_others_leave) {
   rig_close(&rig);
 }
 
-// Beats of bursts that have begun are still sent, and no others: wherever a reset comes, or an overflown ring halts the
-// core.
+// Beats of bursts that have begun are still sent, and no others: wherever a reset comes, or an
+// overflown ring halts the core.
 static void stop_between_beats(int overflow) {
   rig_t rig = rig_open("small", 20, 3);
   uint64_t cycles[JOBS];
@@ -308,11 +324,14 @@ static void stop_between_beats(int overflow) {
   for (uint64_t eighth = 1; eighth < 8; eighth++) {
     prepare(&rig, QUANT_X);
     bench_submit(&rig.bench, &quant);
-    check_bits(rig.runs, ufp4_sim_run(rig.bench.sim, cycles[QUANT_X] * eighth / 8), UFP4_SIM_OK, "run");
+    check_bits(rig.runs, ufp4_sim_run(rig.bench.sim, cycles[QUANT_X] * eighth / 8), UFP4_SIM_OK,
+               "run");
     if (overflow) {
       bench_write(&rig.bench, UFP4_REG_RING_TAIL, rig.bench.tail - 2);
-      check_bits(rig.runs, bench_read(&rig.bench, UFP4_REG_STATUS) & STATUS_FATAL, STATUS_FATAL, "status");
-      check_bits(rig.runs, ufp4_sim_run(rig.bench.sim, 500), UFP4_SIM_OK, "run: %s", ufp4_sim_message(rig.bench.sim));
+      check_bits(rig.runs, bench_read(&rig.bench, UFP4_REG_STATUS) & STATUS_FATAL, STATUS_FATAL,
+                 "status");
+      check_bits(rig.runs, ufp4_sim_run(rig.bench.sim, 500), UFP4_SIM_OK, "run: %s",
+                 ufp4_sim_message(rig.bench.sim));
     }
     soft_reset(&rig);
     check_outside(&rig, QUANT_X, overflow ? "an overflown ring" : "a soft reset");
@@ -335,19 +354,19 @@ typedef struct {
   uint64_t multiple;
 } aligned_t;
 
-#define GEMM_ALIGNED(field, multiple) \
-  { offsetof(ufp4_gemm_descriptor_t, field), multiple }
-#define QUANT_ALIGNED(field, multiple) \
-  { offsetof(ufp4_quant_descriptor_t, field), multiple }
+#define GEMM_ALIGNED(field, multiple) {offsetof(ufp4_gemm_descriptor_t, field), multiple}
+#define QUANT_ALIGNED(field, multiple) {offsetof(ufp4_quant_descriptor_t, field), multiple}
 
-static void misaligned(rig_t *rig, const ufp4_descriptor_t *good, const aligned_t *fields, size_t count) {
-  check_bits(-1, bench_job(&rig->bench, good).status, UFP4_CORE_STATUS_OK, "status of the legal job");
+static void misaligned(rig_t *rig, const ufp4_descriptor_t *good, const aligned_t *fields,
+                       size_t count) {
+  check_bits(-1, bench_job(&rig->bench, good).status, UFP4_CORE_STATUS_OK,
+             "status of the legal job");
   for (size_t i = 0; i < count; i++) {
     for (uint64_t bit = 1; bit < fields[i].multiple; bit *= 2) {
       ufp4_descriptor_t bad = *good;
       bad.bytes[fields[i].offset] ^= (uint8_t)bit;
-      check_bits((int64_t)i, bench_job(&rig->bench, &bad).status, UFP4_CORE_STATUS_MISALIGNED, "status, %llu beside",
-                 (unsigned long long)bit);
+      check_bits((int64_t)i, bench_job(&rig->bench, &bad).status, UFP4_CORE_STATUS_MISALIGNED,
+                 "status, %llu beside", (unsigned long long)bit);
     }
   }
 }
@@ -365,10 +384,11 @@ TEST(misaligned_by_each_bit) {
                                       GEMM_ALIGNED(d_stride_bytes, 128),
                                       GEMM_ALIGNED(sums_stride_bytes, 128),
                                       GEMM_ALIGNED(c_stride_bytes, 128)};
-  static const aligned_t of_quant[] = {QUANT_ALIGNED(src_addr, 128),        QUANT_ALIGNED(row_codes_addr, 128),
-                                       QUANT_ALIGNED(row_scales_addr, 128), QUANT_ALIGNED(col_codes_addr, 128),
-                                       QUANT_ALIGNED(col_scales_addr, 128), QUANT_ALIGNED(src_stride_bytes, 128),
-                                       QUANT_ALIGNED(row_stride_blocks, 8), QUANT_ALIGNED(col_stride_blocks, 8)};
+  static const aligned_t of_quant[] = {
+      QUANT_ALIGNED(src_addr, 128),        QUANT_ALIGNED(row_codes_addr, 128),
+      QUANT_ALIGNED(row_scales_addr, 128), QUANT_ALIGNED(col_codes_addr, 128),
+      QUANT_ALIGNED(col_scales_addr, 128), QUANT_ALIGNED(src_stride_bytes, 128),
+      QUANT_ALIGNED(row_stride_blocks, 8), QUANT_ALIGNED(col_stride_blocks, 8)};
   rig_t rig = rig_open("small", 1, 0);
   ufp4_descriptor_t gemm = job(GEMM);
   prepare(&rig, GEMM);
@@ -381,8 +401,8 @@ TEST(misaligned_by_each_bit) {
   rig_close(&rig);
 }
 
-// A GEMM on `small`, of which every beat and every step of the array can be told beforehand; the memory's bytes a cycle
-// (0: as many as the bus has) make it lose most of its cycles to one thing.
+// A GEMM on `small`, of which every beat and every step of the array can be told beforehand; the
+// memory's bytes a cycle (0: as many as the bus has) make it lose most of its cycles to one thing.
 typedef struct {
   ufp4_counter_t name;
   unsigned bandwidth;
@@ -409,18 +429,30 @@ static void submit_loss(bench_t *bench, const loss_t *loss) {
   bench_submit(bench, &gemm);
 }
 
-static void check_loss(int64_t index, const loss_t *loss, const uint64_t spent[UFP4_COUNTER_COUNT]) {
-  enum { PES = 4, TILE = 16, BUS_BYTES = 8, RING_READS = UFP4_DESCRIPTOR_BYTES / BUS_BYTES, RING_WRITES = 2 };
-  const uint64_t rows = (loss->m + 15) / 16, cols = (loss->n + 15) / 16, blocks = (loss->k + 15) / 16;
+static void check_loss(int64_t index, const loss_t *loss,
+                       const uint64_t spent[UFP4_COUNTER_COUNT]) {
+  enum {
+    PES = 4,
+    TILE = 16,
+    BUS_BYTES = 8,
+    RING_READS = UFP4_DESCRIPTOR_BYTES / BUS_BYTES,
+    RING_WRITES = 2
+  };
+  const uint64_t rows = (loss->m + 15) / 16, cols = (loss->n + 15) / 16,
+                 blocks = (loss->k + 15) / 16;
   uint64_t lost = 0;
   for (int i = UFP4_COUNTER_STALL_OPERAND; i <= UFP4_COUNTER_STALL_DRAIN; i++) lost += spent[i];
-  check_that(index, 2 * spent[loss->name] > lost, "counter %d has %llu of %llu lost cycles", (int)loss->name,
-             (unsigned long long)spent[loss->name], (unsigned long long)lost);
+  check_that(index, 2 * spent[loss->name] > lost, "counter %d has %llu of %llu lost cycles",
+             (int)loss->name, (unsigned long long)spent[loss->name], (unsigned long long)lost);
   if (loss->behind_quant) return;
-  const uint64_t operands = rows * cols * blocks * 2 * (UFP4_PANEL_CODE_BYTES + UFP4_PANEL_SCALE_BYTES);
-  check_bits(index, spent[UFP4_COUNTER_ARRAY_BUSY], rows * cols * TILE * TILE * blocks / PES, "array_busy");
-  check_bits(index, spent[UFP4_COUNTER_READ_BEATS], operands / BUS_BYTES + RING_READS, "read_beats");
-  check_bits(index, spent[UFP4_COUNTER_WRITE_BEATS], 4ull * loss->m * loss->n / BUS_BYTES + RING_WRITES, "write_beats");
+  const uint64_t operands =
+      rows * cols * blocks * 2 * (UFP4_PANEL_CODE_BYTES + UFP4_PANEL_SCALE_BYTES);
+  check_bits(index, spent[UFP4_COUNTER_ARRAY_BUSY], rows * cols * TILE * TILE * blocks / PES,
+             "array_busy");
+  check_bits(index, spent[UFP4_COUNTER_READ_BEATS], operands / BUS_BYTES + RING_READS,
+             "read_beats");
+  check_bits(index, spent[UFP4_COUNTER_WRITE_BEATS],
+             4ull * loss->m * loss->n / BUS_BYTES + RING_WRITES, "write_beats");
 }
 
 TEST(lost_cycles_have_their_names) {

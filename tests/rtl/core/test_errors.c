@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of the bus, in a job alone and in one of two side by side. The job that met one ends with its code; nothing
-// outside the outputs has changed; jobs beside it and after it give the golden model's bits.
+// Errors of the bus, in a job alone and in one of two side by side. The job that met one ends with
+// its code; nothing outside the outputs has changed; jobs beside it and after it give the golden
+// model's bits.
 #include <stdlib.h>
 #include <string.h>
 
 #include "rig.h"
 
-// --- One job -------------------------------------------------------------------------------------------------------
+// --- One job ------------------------------------------------------------------------------------
 
 static void fail_bus(rig_t *rig, unsigned which, ufp4_sim_fault_t fault, uint32_t nth) {
   prepare(rig, which);
@@ -16,11 +17,15 @@ static void fail_bus(rig_t *rig, unsigned which, ufp4_sim_fault_t fault, uint32_
   ufp4_sim_fault(rig->bench.sim, fault, nth);
   const ufp4_completion_t done = bench_job(&rig->bench, &descriptor);
   const uint32_t irq = bench_read(&rig->bench, UFP4_REG_IRQ_STATUS);
-  check_bits(rig->runs, irq & 2, 2, "irq_status, job %u with fault %d at %u", which, (int)fault, nth);
+  check_bits(rig->runs, irq & 2, 2, "irq_status, job %u with fault %d at %u", which, (int)fault,
+             nth);
   // The error of the completion's own write has no other place.
-  if (read) check_bits(rig->runs, done.status, UFP4_CORE_STATUS_READ_ERROR, "status of job %u, beat %u", which, nth);
+  if (read)
+    check_bits(rig->runs, done.status, UFP4_CORE_STATUS_READ_ERROR, "status of job %u, beat %u",
+               which, nth);
   if (!read && done.status != UFP4_CORE_STATUS_OK) {
-    check_bits(rig->runs, done.status, UFP4_CORE_STATUS_WRITE_ERROR, "status of job %u, answer %u", which, nth);
+    check_bits(rig->runs, done.status, UFP4_CORE_STATUS_WRITE_ERROR, "status of job %u, answer %u",
+               which, nth);
   }
   check_outside(rig, which, "a bus error");
   rig_chain(rig, NULL, "a bus error");
@@ -52,15 +57,18 @@ SLOW_TEST(bus_error_ends_the_job_with_its_code) {
   bus_errors("small-nv", 5, 2);
 }
 
-// A descriptor with an error in one of its beats is none: it has an entry that says so, and nothing is written.
+// A descriptor with an error in one of its beats is none: it has an entry that says so, and nothing
+// is written.
 static void descriptor_errors(const char *configuration, unsigned beats) {
   rig_t rig = rig_open(configuration, 20, 0);
   rig_chain(&rig, NULL, "nothing");
   for (unsigned beat = 1; beat <= beats; beat++) {
     prepare(&rig, GEMM);
     const ufp4_descriptor_t descriptor = rig_job(&rig, GEMM);
-    ufp4_sim_fault(rig.bench.sim, beat % 2 ? UFP4_SIM_FAULT_READ_SLVERR : UFP4_SIM_FAULT_READ_DECERR, beat);
-    check_bits(beat, bench_job(&rig.bench, &descriptor).status, UFP4_CORE_STATUS_READ_ERROR, "status of a descriptor");
+    ufp4_sim_fault(rig.bench.sim,
+                   beat % 2 ? UFP4_SIM_FAULT_READ_SLVERR : UFP4_SIM_FAULT_READ_DECERR, beat);
+    check_bits(beat, bench_job(&rig.bench, &descriptor).status, UFP4_CORE_STATUS_READ_ERROR,
+               "status of a descriptor");
     check_outside(&rig, NONE, "a descriptor with an error of the bus");
     rig_chain(&rig, NULL, "a descriptor with an error of the bus");
   }
@@ -71,7 +79,8 @@ TEST(bus_error_in_the_descriptor_ends_it) {
   descriptor_errors("default", 2);
 }
 
-// A job where no memory is ends after the macro-tile or the strip at hand, not after all it asked for.
+// A job where no memory is ends after the macro-tile or the strip at hand, not after all it asked
+// for.
 static void ends_soon(const char *configuration) {
   rig_t rig = rig_open(configuration, 20, 0);
   ufp4_descriptor_t gemm = rig_job(&rig, GEMM), quant = rig_job(&rig, QUANT_X);
@@ -103,7 +112,8 @@ static void ends_soon(const char *configuration) {
     quant.quant.opcode = (uint8_t)opcode;
     done = bench_job(&rig.bench, &quant);
     check_bits(2, done.status, UFP4_CORE_STATUS_READ_ERROR, "status of opcode %u", opcode);
-    check_that(2, done.cycles < 3000, "opcode %u took %llu cycles", opcode, (unsigned long long)done.cycles);
+    check_that(2, done.cycles < 3000, "opcode %u took %llu cycles", opcode,
+               (unsigned long long)done.cycles);
   }
   rig_chain(&rig, NULL, "jobs where no memory is");
   rig_close(&rig);
@@ -113,7 +123,7 @@ TEST(bus_error_ends_the_job_soon) {
   ends_soon("default");
 }
 
-// --- The end of memory ---------------------------------------------------------------------------------------------
+// --- The end of memory --------------------------------------------------------------------------
 
 // Whatever was read before, the first read where no memory is ends the job.
 static void ends_of_memory(const char *configuration) {
@@ -137,7 +147,8 @@ static void ends_of_memory(const char *configuration) {
     for (unsigned opcode = UFP4_OPCODE_QUANT; opcode <= UFP4_OPCODE_AMAX; opcode++) {
       quant.quant.opcode = (uint8_t)opcode;
       check_bits(groups, bench_job(&rig.bench, &quant).status, UFP4_CORE_STATUS_READ_ERROR,
-                 "status of opcode %u, %u rows, %u groups of which are there", opcode, rows, groups);
+                 "status of opcode %u, %u rows, %u groups of which are there", opcode, rows,
+                 groups);
     }
     check_bits(groups, bench_job(&rig.bench, &gemm).status, UFP4_CORE_STATUS_READ_ERROR,
                "status of a GEMM, %u rows, %u groups of which are there", rows, groups);
@@ -150,7 +161,7 @@ TEST(bus_error_at_the_end_of_memory) {
   ends_of_memory("default");
 }
 
-// --- Side by side --------------------------------------------------------------------------------------------------
+// --- Side by side -------------------------------------------------------------------------------
 
 // The jobs of a ring in which one has met an error, or none.
 typedef struct {
@@ -165,17 +176,20 @@ static ended_t ended(rig_t *rig, uint32_t first, ufp4_core_status_t code) {
     const ufp4_descriptor_t descriptor = job(rig_side_by_side[i]);
     result.status[i] = (ufp4_core_status_t)done.status;
     if (done.status == UFP4_CORE_STATUS_OK) {
-      check_bits(rig->runs, done.job, descriptor.header.job, "number of job %d, beside one that failed", i);
+      check_bits(rig->runs, done.job, descriptor.header.job,
+                 "number of job %d, beside one that failed", i);
       continue;
     }
     check_bits(rig->runs, done.status, code, "status of job %d", i);
-    check_bits(rig->runs, (uint64_t)result.failed, (uint64_t)-1, "jobs %d and %d failed", result.failed, i);
+    check_bits(rig->runs, (uint64_t)result.failed, (uint64_t)-1, "jobs %d and %d failed",
+               result.failed, i);
     result.failed = i;
   }
   return result;
 }
 
-// What needs no job that failed has the model's bytes. With garbage for an exponent or an operand a job ends well.
+// What needs no job that failed has the model's bytes. With garbage for an exponent or an operand a
+// job ends well.
 static void compare_the_others(rig_t *rig, const ended_t *jobs) {
   uint8_t *want = malloc(IMAGE_BYTES);
   const uint8_t *got = image(rig);
@@ -192,8 +206,9 @@ static void compare_the_others(rig_t *rig, const ended_t *jobs) {
   for (unsigned which = 0; which < JOBS; which++) {
     for (uint64_t i = 0; i < IMAGE_BYTES && !bad[which]; i++) {
       if (got[i] == want[i] || !rig_is_output(which, i)) continue;
-      check_bits(rig->runs, got[i], want[i], "byte 0x%llx of place %d, of job %u, where job %d failed",
-                 (unsigned long long)(i % PLACE_BYTES), (int)(i / PLACE_BYTES), which, jobs->failed);
+      check_bits(
+          rig->runs, got[i], want[i], "byte 0x%llx of place %d, of job %u, where job %d failed",
+          (unsigned long long)(i % PLACE_BYTES), (int)(i / PLACE_BYTES), which, jobs->failed);
     }
   }
   free(want);
@@ -213,17 +228,20 @@ static int all_nonzero(const unsigned *counts, unsigned count) {
   return i == count;
 }
 
-// Over all errors, each kind of job has failed at least once: @p times errors are spread over all beats, and where they
-// have missed a kind, others fall anywhere. Answers to writes are fewer than @p answers.
-static void errors_side_by_side(const char *configuration, uint64_t stall_seed, unsigned times, uint32_t answers) {
+// Over all errors, each kind of job has failed at least once: @p times errors are spread over all
+// beats, and where they have missed a kind, others fall anywhere. Answers to writes are fewer than
+// @p answers.
+static void errors_side_by_side(const char *configuration, uint64_t stall_seed, unsigned times,
+                                uint32_t answers) {
   rig_t rig = rig_open(configuration, 30, stall_seed);
   rig_chain(&rig, NULL, "nothing");
   const uint32_t beats = read_beats_of_all(&rig);
   unsigned failed[SIDE_BY_SIDE] = {0};
   for (unsigned i = 0; i < times || (i < 4 * times && !all_nonzero(failed, SIDE_BY_SIDE)); i++) {
     const int read = i % 4 != 3;
-    static const ufp4_sim_fault_t faults[] = {UFP4_SIM_FAULT_READ_SLVERR, UFP4_SIM_FAULT_READ_DECERR,
-                                              UFP4_SIM_FAULT_READ_SLVERR, UFP4_SIM_FAULT_WRITE_DECERR};
+    static const ufp4_sim_fault_t faults[] = {
+        UFP4_SIM_FAULT_READ_SLVERR, UFP4_SIM_FAULT_READ_DECERR, UFP4_SIM_FAULT_READ_SLVERR,
+        UFP4_SIM_FAULT_WRITE_DECERR};
     rig_prepare(&rig);
     const uint32_t of = read ? beats : answers;
     const uint32_t at = check_below(&rig.random, of);
@@ -232,7 +250,8 @@ static void errors_side_by_side(const char *configuration, uint64_t stall_seed, 
     rig_submit_side_by_side(&rig);
     check_that(rig.runs, bench_drain(&rig.bench), "the jobs beside one that failed have not ended");
     ufp4_sim_fault(rig.bench.sim, UFP4_SIM_FAULT_NONE, 0);
-    const ended_t jobs = ended(&rig, first, read ? UFP4_CORE_STATUS_READ_ERROR : UFP4_CORE_STATUS_WRITE_ERROR);
+    const ended_t jobs =
+        ended(&rig, first, read ? UFP4_CORE_STATUS_READ_ERROR : UFP4_CORE_STATUS_WRITE_ERROR);
     const uint32_t irq = bench_read(&rig.bench, UFP4_REG_IRQ_STATUS);
     check_bits(rig.runs, irq & IRQ_FATAL, 0, "fatal after a bus error");
     // The error of a completion's own write has no other place than irq_status.
@@ -244,7 +263,8 @@ static void errors_side_by_side(const char *configuration, uint64_t stall_seed, 
     compare_the_others(&rig, &jobs);
     rig_chain(&rig, NULL, "a bus error with both engines at work");
   }
-  for (int i = 0; i < SIDE_BY_SIDE; i++) check_that(i, failed[i] != 0, "job %d has never failed", i);
+  for (int i = 0; i < SIDE_BY_SIDE; i++)
+    check_that(i, failed[i] != 0, "job %d has never failed", i);
   rig_close(&rig);
 }
 
@@ -255,8 +275,8 @@ SLOW_TEST(bus_error_with_both_engines_at_work) {
   errors_side_by_side("small-nv", 5, 24, 100);
 }
 
-// A GEMM on the row groups of a QUANT that writes none, because all its reads fail or because it is refused: it takes
-// what lies there, and ends.
+// A GEMM on the row groups of a QUANT that writes none, because all its reads fail or because it is
+// refused: it takes what lies there, and ends.
 static void panels_that_never_come(const char *configuration) {
   rig_t rig = rig_open(configuration, 20, 0);
   rig_chain(&rig, NULL, "nothing");
@@ -277,9 +297,12 @@ static void panels_that_never_come(const char *configuration) {
     bench_submit(&rig.bench, &gemm);
     check_that(rig.runs, bench_drain(&rig.bench), "a GEMM waits for row groups that nobody writes");
     check_bits(rig.runs, bench_completion(&rig.bench, first + at).status,
-               refused ? UFP4_CORE_STATUS_BAD_SIZE : UFP4_CORE_STATUS_READ_ERROR, "status of the QUANT that fails");
-    check_bits(rig.runs, bench_completion(&rig.bench, first + 1 - at).status, UFP4_CORE_STATUS_OK, "of the other");
-    check_bits(rig.runs, bench_completion(&rig.bench, first + 2).status, UFP4_CORE_STATUS_OK, "of the GEMM");
+               refused ? UFP4_CORE_STATUS_BAD_SIZE : UFP4_CORE_STATUS_READ_ERROR,
+               "status of the QUANT that fails");
+    check_bits(rig.runs, bench_completion(&rig.bench, first + 1 - at).status, UFP4_CORE_STATUS_OK,
+               "of the other");
+    check_bits(rig.runs, bench_completion(&rig.bench, first + 2).status, UFP4_CORE_STATUS_OK,
+               "of the GEMM");
     check_outside(&rig, ALL, "a GEMM on row groups that nobody writes");
     rig_copy_to_model(&rig);
     rig_run_model(&rig, &gemm);

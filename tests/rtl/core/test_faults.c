@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stops the core in the middle of a job: a reset, a lost answer, an overflown ring. Whatever it was, nothing outside
-// the job's output has changed, and the jobs that follow give the golden model's bits.
+// What stops the core in the middle of a job: a reset, a lost answer, an overflown ring. Whatever
+// it was, nothing outside the job's output has changed, and the jobs that follow give the golden
+// model's bits.
 #include <string.h>
 
 #include "rig.h"
 
-// --- Reset -------------------------------------------------------------------------------------------------------
+// --- Reset --------------------------------------------------------------------------------------
 
 // By the register, or by the pin.
 typedef void reset_t(rig_t *rig);
@@ -18,23 +19,27 @@ static void reset_in(rig_t *rig, reset_t *reset, unsigned which, uint64_t cycle)
   reset(rig);
   check_outside(rig, which, "a reset");
   // What comes back late must find nobody.
-  check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, 500), UFP4_SIM_OK, "run: %s", ufp4_sim_message(rig->bench.sim));
+  check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, 500), UFP4_SIM_OK, "run: %s",
+             ufp4_sim_message(rig->bench.sim));
   check_outside(rig, which, "a reset and a while");
   check_slots(rig, "a reset");
   rig_chain(rig, NULL, "a reset");
   // With nothing in flight, and nothing left of what was, a soft reset has nothing to wait for.
   const uint64_t start = ufp4_sim_cycles(rig->bench.sim);
   soft_reset(rig);
-  check_that(rig->runs, ufp4_sim_cycles(rig->bench.sim) - start < 200, "a soft reset waits for what is not there");
+  check_that(rig->runs, ufp4_sim_cycles(rig->bench.sim) - start < 200,
+             "a soft reset waits for what is not there");
 }
 
-static void resets(reset_t *reset, const char *configuration, unsigned latency, uint64_t stall_seed, unsigned each) {
+static void resets(reset_t *reset, const char *configuration, unsigned latency, uint64_t stall_seed,
+                   unsigned each) {
   rig_t rig = rig_open(configuration, latency, stall_seed);
   uint64_t cycles[JOBS];
   rig_chain(&rig, cycles, "nothing");
   for (unsigned which = 0; which < JOBS; which++) {
     for (unsigned i = 0; i < each; i++) {
-      reset_in(&rig, reset, which, check_below(&rig.random, (uint32_t)cycles[which] + 4 * latency + 100));
+      reset_in(&rig, reset, which,
+               check_below(&rig.random, (uint32_t)cycles[which] + 4 * latency + 100));
     }
   }
   rig_close(&rig);
@@ -80,7 +85,8 @@ static void fill_slots(rig_t *rig) {
     rig_run_both(rig, &amax);
   }
   for (uint32_t slot = 0; slot < UFP4_SLOTS; slot++) {
-    check_bits(slot, bench_read(&rig->bench, UFP4_REG_SLOT_BASE + 4 * slot) >> 16, 1, "slot %u was not written", slot);
+    check_bits(slot, bench_read(&rig->bench, UFP4_REG_SLOT_BASE + 4 * slot) >> 16, 1,
+               "slot %u was not written", slot);
   }
 }
 
@@ -95,9 +101,10 @@ SLOW_TEST(resets_clear_every_slot) {
   rig_close(&rig);
 }
 
-// --- Both engines at work ------------------------------------------------------------------------------------------
+// --- Both engines at work -----------------------------------------------------------------------
 
-static void resets_side_by_side(reset_t *reset, const char *configuration, uint64_t stall_seed, unsigned times) {
+static void resets_side_by_side(reset_t *reset, const char *configuration, uint64_t stall_seed,
+                                unsigned times) {
   rig_t rig = rig_open(configuration, 40, stall_seed);
   uint64_t cycles[JOBS], all = 200;
   rig_chain(&rig, cycles, "nothing");
@@ -105,7 +112,8 @@ static void resets_side_by_side(reset_t *reset, const char *configuration, uint6
   for (unsigned i = 0; i < times; i++) {
     rig_prepare(&rig);
     rig_submit_side_by_side(&rig);
-    check_bits(rig.runs, ufp4_sim_run(rig.bench.sim, check_below(&rig.random, (uint32_t)all)), UFP4_SIM_OK, "run");
+    check_bits(rig.runs, ufp4_sim_run(rig.bench.sim, check_below(&rig.random, (uint32_t)all)),
+               UFP4_SIM_OK, "run");
     reset(&rig);
     check_outside(&rig, ALL, "a reset");
     rig_chain(&rig, NULL, "a reset with both engines at work");
@@ -135,9 +143,11 @@ static void losses_side_by_side(const char *configuration, unsigned times) {
     rig_submit_side_by_side(&rig);
     const ufp4_sim_status_t status = ufp4_sim_wait_interrupt(rig.bench.sim, JOB_CYCLES);
     if (status == UFP4_SIM_LIMIT) {
-      check_bits(rig.runs, bench_read(&rig.bench, UFP4_REG_RING_HEAD), rig.bench.tail, "head without a fatal fault");
+      check_bits(rig.runs, bench_read(&rig.bench, UFP4_REG_RING_HEAD), rig.bench.tail,
+                 "head without a fatal fault");
     } else {
-      check_bits(rig.runs, bench_read(&rig.bench, UFP4_REG_FATAL) & (read ? 3u : 5u), read ? 3 : 5, "fatal");
+      check_bits(rig.runs, bench_read(&rig.bench, UFP4_REG_FATAL) & (read ? 3u : 5u), read ? 3 : 5,
+                 "fatal");
     }
     ufp4_sim_fault(rig.bench.sim, UFP4_SIM_FAULT_NONE, 0);
     soft_reset(&rig);
@@ -152,7 +162,7 @@ SLOW_TEST(lost_answer_with_both_engines_at_work) {
   losses_side_by_side("default", 16);
 }
 
-// --- Lost answers ------------------------------------------------------------------------------------------------
+// --- Lost answers -------------------------------------------------------------------------------
 
 static void lose(rig_t *rig, reset_t *reset, unsigned which, ufp4_sim_fault_t fault, uint32_t nth) {
   prepare(rig, which);
@@ -160,13 +170,15 @@ static void lose(rig_t *rig, reset_t *reset, unsigned which, ufp4_sim_fault_t fa
   bench_write(&rig->bench, UFP4_REG_IRQ_STATUS, 7);
   ufp4_sim_fault(rig->bench.sim, fault, nth);
   bench_submit(&rig->bench, &descriptor);
-  check_bits(rig->runs, ufp4_sim_wait_interrupt(rig->bench.sim, JOB_CYCLES), UFP4_SIM_OK, "wait: %s",
-             ufp4_sim_message(rig->bench.sim));
+  check_bits(rig->runs, ufp4_sim_wait_interrupt(rig->bench.sim, JOB_CYCLES), UFP4_SIM_OK,
+             "wait: %s", ufp4_sim_message(rig->bench.sim));
   const int read = fault == UFP4_SIM_FAULT_READ_LOST;
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_IRQ_STATUS), IRQ_FATAL, "irq_status, job %u without %s %u",
-             which, read ? "read beat" : "answer", nth);
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_FATAL) & (read ? 2u : 4u), read ? 2 : 4, "fatal");
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_STATUS) & STATUS_FATAL, STATUS_FATAL, "status");
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_IRQ_STATUS), IRQ_FATAL,
+             "irq_status, job %u without %s %u", which, read ? "read beat" : "answer", nth);
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_FATAL) & (read ? 2u : 4u), read ? 2 : 4,
+             "fatal");
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_STATUS) & STATUS_FATAL, STATUS_FATAL,
+             "status");
   check_outside(rig, which, "a lost answer");
   reset(rig);
   check_outside(rig, which, "a lost answer and a reset");
@@ -215,7 +227,8 @@ static rig_t soft_reset_that_waits(void) {
   check_bits(1, bench_read(&rig.bench, UFP4_REG_FATAL), 0, "fatal");
   bench_write(&rig.bench, UFP4_REG_CONTROL, CONTROL_SOFT_RESET);
   check_bits(2, ufp4_sim_run(rig.bench.sim, 60000), UFP4_SIM_OK, "run");
-  check_bits(3, bench_read(&rig.bench, UFP4_REG_STATUS), 2 | STATUS_RESETTING, "status before it gives up");
+  check_bits(3, bench_read(&rig.bench, UFP4_REG_STATUS), 2 | STATUS_RESETTING,
+             "status before it gives up");
   return rig;
 }
 
@@ -239,11 +252,12 @@ SLOW_TEST(reset_in_soft_reset) {
   rig_close(&rig);
 }
 
-// --- Late answers --------------------------------------------------------------------------------------------------
+// --- Late answers -------------------------------------------------------------------------------
 
-// A soft reset that gives up what is only late: the descriptor's job has been at work for @p cycles, its answers take
-// 400. What comes afterwards is nobody's, and holds up no other client.
-static void late_answers(rig_t *rig, const ufp4_descriptor_t *descriptor, uint64_t cycles, int next_at_once) {
+// A soft reset that gives up what is only late: the descriptor's job has been at work for @p
+// cycles, its answers take 400. What comes afterwards is nobody's, and holds up no other client.
+static void late_answers(rig_t *rig, const ufp4_descriptor_t *descriptor, uint64_t cycles,
+                         int next_at_once) {
   prepare(rig, GEMM);
   bench_submit(&rig->bench, descriptor);
   check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, cycles), UFP4_SIM_OK, "run");
@@ -251,12 +265,14 @@ static void late_answers(rig_t *rig, const ufp4_descriptor_t *descriptor, uint64
   bench_write(&rig->bench, UFP4_REG_WATCHDOG, 50);
   soft_reset(rig);
   bench_write(&rig->bench, UFP4_REG_WATCHDOG, WATCHDOG_CYCLES);
-  check_that(rig->runs, ufp4_sim_cycles(rig->bench.sim) - start < 200, "the reset has waited for the answers");
+  check_that(rig->runs, ufp4_sim_cycles(rig->bench.sim) - start < 200,
+             "the reset has waited for the answers");
   if (next_at_once) {
     const ufp4_descriptor_t fence = bench_fence(17);
     check_bits(rig->runs, bench_job(&rig->bench, &fence).job, 17, "a fence while answers are late");
   }
-  check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, 1000), UFP4_SIM_OK, "run: %s", ufp4_sim_message(rig->bench.sim));
+  check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, 1000), UFP4_SIM_OK, "run: %s",
+             ufp4_sim_message(rig->bench.sim));
   check_outside(rig, GEMM, "late answers");
   rig_chain(rig, NULL, "late answers");
 }
@@ -286,14 +302,15 @@ TEST(watchdog_spares_the_living) {
   rig_close(&rig);
 }
 
-// --- Ring overflow -----------------------------------------------------------------------------------------------
+// --- Ring overflow ------------------------------------------------------------------------------
 
 static void overflow(rig_t *rig, uint32_t tail) {
   rig->runs++;
   memcpy(rig->before, image(rig), IMAGE_BYTES);
   bench_write(&rig->bench, UFP4_REG_IRQ_STATUS, 7);
   bench_write(&rig->bench, UFP4_REG_RING_TAIL, rig->bench.tail + tail);
-  check_bits(rig->runs, ufp4_sim_wait_interrupt(rig->bench.sim, 100), UFP4_SIM_OK, "wait with a tail of %u more", tail);
+  check_bits(rig->runs, ufp4_sim_wait_interrupt(rig->bench.sim, 100), UFP4_SIM_OK,
+             "wait with a tail of %u more", tail);
   check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_IRQ_STATUS), IRQ_FATAL, "irq_status");
   check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_FATAL) & 9, 9, "fatal");
   check_outside(rig, NONE, "an overflown ring");
@@ -310,8 +327,8 @@ TEST(rejects_ring_overflow) {
   rig_close(&rig);
 }
 
-// A tail that goes back to @p kept jobs of three, all of which have been fetched, while the first is at work. Behind
-// them lies a job that was never given.
+// A tail that goes back to @p kept jobs of three, all of which have been fetched, while the first
+// is at work. Behind them lies a job that was never given.
 static void takes_back(rig_t *rig, uint32_t kept) {
   ufp4_descriptor_t amax = job(AMAX_X), refused = bench_fence(1), unsubmitted = job(GEMM);
   refused.header.opcode = 99;
@@ -329,7 +346,8 @@ static void takes_back(rig_t *rig, uint32_t kept) {
   check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_RING_HEAD), first, "AMAX is at work");
   bench_write(&rig->bench, UFP4_REG_RING_TAIL, first + kept);
   check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, 20000), UFP4_SIM_OK, "run");
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_FATAL) & 9, 9, "fatal with %u of three jobs kept", kept);
+  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_FATAL) & 9, 9,
+             "fatal with %u of three jobs kept", kept);
   check_outside(rig, AMAX_X, "jobs taken back");
   soft_reset(rig);
   rig_chain(rig, NULL, "jobs taken back");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random jobs, legal and not, on the simulated core and on the golden model: the same statuses, flags and slots, and
-// the same bytes in all of memory, what no job may touch included.
+// Random jobs, legal and not, on the simulated core and on the golden model: the same statuses,
+// flags and slots, and the same bytes in all of memory, what no job may touch included.
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,8 @@
 #include "random_jobs.h"
 #include "ufp4/format.h"
 
-static void chains(const setting_t *settings, size_t count, int runs, uint32_t limit, uint64_t d_places) {
+static void chains(const setting_t *settings, size_t count, int runs, uint32_t limit,
+                   uint64_t d_places) {
   for (size_t i = 0; i < count; i++) {
     pair_t pair = pair_open(&settings[i], i, d_places);
     pair_scramble(&pair);
@@ -38,7 +39,8 @@ static void graphs(const setting_t *settings, size_t count, size_t step, int run
     }
     pair_must(pair.device[0], ufp4_device_counters(pair.device[0], after));
     bench_check_sum(0, after);
-    check_bits(0, after[UFP4_COUNTER_JOBS] - before[UFP4_COUNTER_JOBS], (uint64_t)pair.jobs, "jobs");
+    check_bits(0, after[UFP4_COUNTER_JOBS] - before[UFP4_COUNTER_JOBS], (uint64_t)pair.jobs,
+               "jobs");
     beside += after[UFP4_COUNTER_QUANT_BESIDE] - before[UFP4_COUNTER_QUANT_BESIDE];
     pair_close(&pair);
   }
@@ -53,8 +55,10 @@ static const setting_t settings[] = {
 #define SETTINGS (sizeof settings / sizeof settings[0])
 
 // Contract fp32.
-static const setting_t fp32_settings[] = {
-    {"small-fp32", 1, 0, 0}, {"small-fp32", 200, 0, 0}, {"small-fp32", 7, 3, 0}, {"small-fp32", 40, 0, 9}};
+static const setting_t fp32_settings[] = {{"small-fp32", 1, 0, 0},
+                                          {"small-fp32", 200, 0, 0},
+                                          {"small-fp32", 7, 3, 0},
+                                          {"small-fp32", 40, 0, 9}};
 #define FP32_SETTINGS (sizeof fp32_settings / sizeof fp32_settings[0])
 
 SLOW_TEST(fp32_equal_the_model) {
@@ -66,7 +70,8 @@ FULL_TEST(fp32_equal_the_model_on_many) {
 }
 
 // Contract nv.
-static const setting_t nv_settings[] = {{"small-nv", 1, 0, 0}, {"small-nv", 150, 0, 0}, {"small-nv", 7, 3, 8}};
+static const setting_t nv_settings[] = {
+    {"small-nv", 1, 0, 0}, {"small-nv", 150, 0, 0}, {"small-nv", 7, 3, 8}};
 #define NV_SETTINGS (sizeof nv_settings / sizeof nv_settings[0])
 
 SLOW_TEST(nv_equal_the_model) {
@@ -77,16 +82,21 @@ FULL_TEST(nv_equal_the_model_on_many) {
   chains(nv_settings, NV_SETTINGS, 40, 120, 1);
 }
 
-// The configuration that UFP4_TEST_CONFIGURATION names: CMake makes a property of each that is simulated on demand.
-// Fewer jobs for the large ones. Of jobs with elements that a configuration does not have, and without a QUANT engine,
-// none run side by side.
+// The configuration that UFP4_TEST_CONFIGURATION names: CMake makes a property of each that is
+// simulated on demand. Fewer jobs for the large ones. Of jobs with elements that a configuration
+// does not have, and without a QUANT engine, none run side by side.
 static void configuration_equals_the_model(void) {
   static const ufp4_configuration_t configurations[] = UFP4_CONFIGURATIONS;
   const char *name = getenv("UFP4_TEST_CONFIGURATION");
   const ufp4_configuration_t *of = configurations;
-  while (name != NULL && of < configurations + UFP4_CONFIGURATION_COUNT - 1 && strcmp(of->name, name) != 0) of++;
-  const setting_t demanded[] = {
-      {of->name, 1, 0, 0}, {of->name, 120, 0, 0}, {of->name, 9, 5, 0}, {of->name, 30, 0, 3}, {of->name, 6, 0, 16}};
+  while (name != NULL && of < configurations + UFP4_CONFIGURATION_COUNT - 1 &&
+         strcmp(of->name, name) != 0)
+    of++;
+  const setting_t demanded[] = {{of->name, 1, 0, 0},
+                                {of->name, 120, 0, 0},
+                                {of->name, 9, 5, 0},
+                                {of->name, 30, 0, 3},
+                                {of->name, 6, 0, 16}};
   const size_t count = sizeof demanded / sizeof demanded[0];
   const int large = of->rows >= 16;
   chains(demanded, count, large ? 4 : 25, 100, 1);
@@ -120,16 +130,20 @@ static ufp4_descriptor_t part_of(const ufp4_descriptor_t *whole, uint32_t first,
   return part;
 }
 
-static void compare_rows(pair_t *pair, const ufp4_gemm_descriptor_t *a, const ufp4_gemm_descriptor_t *b) {
+static void compare_rows(pair_t *pair, const ufp4_gemm_descriptor_t *a,
+                         const ufp4_gemm_descriptor_t *b) {
   enum { MAX = 512 };
   uint8_t row[2][MAX * sizeof(float)];
   const uint64_t bytes = (uint64_t)a->n * dtype_size(a->d_dtype);
   for (uint32_t r = 0; r < a->m; r++) {
     pair_must(pair->device[0],
-              ufp4_buffer_read(pair->device[0], a->d_addr + (uint64_t)r * a->d_stride_bytes, row[0], bytes));
+              ufp4_buffer_read(pair->device[0], a->d_addr + (uint64_t)r * a->d_stride_bytes, row[0],
+                               bytes));
     pair_must(pair->device[0],
-              ufp4_buffer_read(pair->device[0], b->d_addr + (uint64_t)r * b->d_stride_bytes, row[1], bytes));
-    check_that(pair->jobs, memcmp(row[0], row[1], bytes) == 0, "row %u of D changes with the parts of K", r);
+              ufp4_buffer_read(pair->device[0], b->d_addr + (uint64_t)r * b->d_stride_bytes, row[1],
+                               bytes));
+    check_that(pair->jobs, memcmp(row[0], row[1], bytes) == 0,
+               "row %u of D changes with the parts of K", r);
   }
 }
 
@@ -152,7 +166,8 @@ static void split(pair_t *pair) {
     some = done + 128 < k ? 128 * (1 + below(pair, (k - done - 1) / 128)) : k - done;
     const int last = done + some >= k;
     part = part_of(&whole, done / 16, some);
-    part.gemm.d_mode = (uint8_t)((done != 0 ? UFP4_D_MODE_SUMS : 0) | (last ? whole.gemm.d_mode : 0));
+    part.gemm.d_mode =
+        (uint8_t)((done != 0 ? UFP4_D_MODE_SUMS : 0) | (last ? whole.gemm.d_mode : 0));
     part.gemm.d_addr = last ? whole.gemm.c_addr : whole.gemm.sums_addr;
     part.gemm.d_stride_bytes = last ? whole.gemm.d_stride_bytes : whole.gemm.sums_stride_bytes;
     if (!last) part.gemm.d_dtype = UFP4_DTYPE_I64;
@@ -181,8 +196,8 @@ FULL_TEST(parts_of_k_change_no_bit_in_many) {
 
 // --- Malformed jobs ---
 
-// Sets one byte of a descriptor to something else; bytes whose change only makes a job long, or lets its tensors
-// overlap (so that the result depends on the order of accesses), stay.
+// Sets one byte of a descriptor to something else; bytes whose change only makes a job long, or
+// lets its tensors overlap (so that the result depends on the order of accesses), stay.
 static void mutate(pair_t *pair, ufp4_descriptor_t *job) {
   static const uint8_t quant_kept[] = {9,  10, 13, 14, 17, 18, 25, 26, 41, 42, 49,
                                        50, 57, 58, 65, 66, 73, 74, 77, 78, 80};
@@ -200,14 +215,17 @@ static void mutate(pair_t *pair, ufp4_descriptor_t *job) {
 
 static void malformed(pair_t *pair) {
   const uint32_t m = 1 + below(pair, 40), n = 1 + below(pair, 40), k = 1 + below(pair, 80);
-  const ufp4_descriptor_t x = random_quant(pair, m, k, SOURCE_X, X_CODES, (uint16_t)below(pair, UFP4_SLOTS - 1));
+  const ufp4_descriptor_t x =
+      random_quant(pair, m, k, SOURCE_X, X_CODES, (uint16_t)below(pair, UFP4_SLOTS - 1));
   const ufp4_descriptor_t w = random_quant(pair, n, k, SOURCE_W, W_CODES, 2);
-  ufp4_descriptor_t jobs[] = {x, e8m0_of(pair, &x), amax_of(&x), random_gemm(pair, &x.quant, &w.quant)};
+  ufp4_descriptor_t jobs[] = {x, e8m0_of(pair, &x), amax_of(&x),
+                              random_gemm(pair, &x.quant, &w.quant)};
   ufp4_descriptor_t *job = &jobs[below(pair, sizeof jobs / sizeof jobs[0])];
   // With garbage for a source nearly every block holds a NaN or an Inf.
   if (below(pair, 4) == 0) write_source(pair, &x.quant, FIXTURE_GAUSSIAN);
   for (uint32_t i = below(pair, 3); i < 3; i++) mutate(pair, job);
-  if (pair_job(pair, job, "a malformed job") < UFP4_CORE_STATUS_READ_ERROR) pair_compare(pair, "a malformed job");
+  if (pair_job(pair, job, "a malformed job") < UFP4_CORE_STATUS_READ_ERROR)
+    pair_compare(pair, "a malformed job");
 }
 
 static void rejects_malformed(size_t first, size_t step, int runs) {
@@ -240,8 +258,8 @@ FULL_TEST(side_by_side_equal_the_model_on_many) {
 
 // --- A few of each on small, for the coverage of the RTL (tests/rtl/coverage) ---
 
-// Of tensors with NaN here and there, both copies of BF16 and of FP32: which wait where memory takes long to write. The
-// rows that the last strip has not come one a cycle, whatever the bus.
+// Of tensors with NaN here and there, both copies of BF16 and of FP32: which wait where memory
+// takes long to write. The rows that the last strip has not come one a cycle, whatever the bus.
 static void special_copies(pair_t *pair) {
   for (uint8_t dtype = UFP4_DTYPE_F32; dtype <= UFP4_DTYPE_BF16; dtype++) {
     ufp4_descriptor_t quant = random_quant(pair, 49, 256, SOURCE_X, X_CODES, 0);
@@ -256,7 +274,8 @@ static void special_copies(pair_t *pair) {
   }
 }
 
-// Both copies of BF16 beside a GEMM that writes far more than it reads: the blocks wait in the middle of QUANT.
+// Both copies of BF16 beside a GEMM that writes far more than it reads: the blocks wait in the
+// middle of QUANT.
 static void copies_beside_gemm(pair_t *pair) {
   static graph_t graph;
   ufp4_descriptor_t quant = random_quant(pair, 49, 64, SOURCE_X, X_CODES, 0);

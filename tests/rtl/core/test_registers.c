@@ -9,16 +9,18 @@ TEST(identity) {
     const ufp4_configuration_t *c = &configurations[i];
     if (!ufp4_sim_has(c->name)) continue;
     bench_t bench = bench_open(c->name, 1, 0, 0);
-    const uint32_t version = UFP4_VERSION_MAJOR << 16 | UFP4_VERSION_MINOR << 8 | UFP4_VERSION_PATCH;
+    const uint32_t version =
+        UFP4_VERSION_MAJOR << 16 | UFP4_VERSION_MINOR << 8 | UFP4_VERSION_PATCH;
     check_bits(i, bench_read(&bench, UFP4_REG_ID), UFP4_CORE_ID, "id");
     check_bits(i, bench_read(&bench, UFP4_REG_VERSION), version, "version");
-    const uint32_t array =
-        c->rows | c->cols << 8 | c->lanes << 16 | c->contract << 24 | c->formats << 26 | c->quant << 28;
+    const uint32_t array = c->rows | c->cols << 8 | c->lanes << 16 | c->contract << 24 |
+                           c->formats << 26 | c->quant << 28;
     check_bits(i, bench_read(&bench, UFP4_REG_CONFIG_ARRAY), array, "config_array");
-    check_bits(i, bench_read(&bench, UFP4_REG_CONFIG_TILE), c->rows * c->tile_rows | c->cols * c->tile_cols << 16,
-               "config_tile");
+    check_bits(i, bench_read(&bench, UFP4_REG_CONFIG_TILE),
+               c->rows * c->tile_rows | c->cols * c->tile_cols << 16, "config_tile");
     check_bits(i, bench_read(&bench, UFP4_REG_CONFIG_MEMORY),
-               c->bus_bytes | UFP4_ADDR_BITS << 8 | c->chunk << 16 | (uint32_t)UFP4_SLOTS << 24, "config_memory");
+               c->bus_bytes | UFP4_ADDR_BITS << 8 | c->chunk << 16 | (uint32_t)UFP4_SLOTS << 24,
+               "config_memory");
     bench_close(&bench);
   }
 }
@@ -38,14 +40,18 @@ TEST(reads_zero_between_words) {
   bench_close(&bench);
 }
 
-// Each register that can be written keeps the bits it has, of the bytes that are written, and no other register
-// changes.
+// Each register that can be written keeps the bits it has, of the bytes that are written, and no
+// other register changes.
 TEST(keeps_what_is_written) {
   static const struct {
     uint32_t offset, mask;
   } registers[] = {
-      {UFP4_REG_IRQ_MASK, 7},    {UFP4_REG_RING_BASE_LO, 0xFFFFFF80},       {UFP4_REG_RING_BASE_HI, 0xFF},
-      {UFP4_REG_RING_LOG2, 0xF}, {UFP4_REG_COMPLETION_BASE_LO, 0xFFFFFF80}, {UFP4_REG_COMPLETION_BASE_HI, 0xFF},
+      {UFP4_REG_IRQ_MASK, 7},
+      {UFP4_REG_RING_BASE_LO, 0xFFFFFF80},
+      {UFP4_REG_RING_BASE_HI, 0xFF},
+      {UFP4_REG_RING_LOG2, 0xF},
+      {UFP4_REG_COMPLETION_BASE_LO, 0xFFFFFF80},
+      {UFP4_REG_COMPLETION_BASE_HI, 0xFF},
       {UFP4_REG_WATCHDOG, 0xFFFFFFFF},
   };
   enum { COUNT = sizeof registers / sizeof registers[0] };
@@ -58,22 +64,25 @@ TEST(keeps_what_is_written) {
     const uint32_t value = (uint32_t)check_next(&random);
     const unsigned strobes = check_below(&random, 16);
     bench_write_bytes(&bench, registers[at].offset, value, strobes);
-    values[at] = ((values[at] & ~bits_of(strobes)) | (value & bits_of(strobes))) & registers[at].mask;
+    values[at] =
+        ((values[at] & ~bits_of(strobes)) | (value & bits_of(strobes))) & registers[at].mask;
     for (int i = 0; i < COUNT; i++) {
       check_bits(round, bench_read(&bench, registers[i].offset), values[i],
-                 "register 0x%x after a write of 0x%x, strobes %x, to 0x%x", registers[i].offset, value, strobes,
-                 registers[at].offset);
+                 "register 0x%x after a write of 0x%x, strobes %x, to 0x%x", registers[i].offset,
+                 value, strobes, registers[at].offset);
     }
   }
   bench_close(&bench);
 }
 
-// Everything that is not a register reads as zero, whatever was written to it, and the read-only ones stay.
+// Everything that is not a register reads as zero, whatever was written to it, and the read-only
+// ones stay.
 TEST(rejects_writes_elsewhere) {
   bench_t bench = bench_open("small", 1, 0, 0);
   const uint32_t head = bench_read(&bench, UFP4_REG_RING_HEAD);
   for (uint32_t offset = 0; offset < UFP4_REG_SIZE; offset += 4) {
-    if (offset >= UFP4_REG_CONTROL && offset <= UFP4_REG_WATCHDOG && offset != UFP4_REG_RING_HEAD) continue;
+    if (offset >= UFP4_REG_CONTROL && offset <= UFP4_REG_WATCHDOG && offset != UFP4_REG_RING_HEAD)
+      continue;
     bench_write(&bench, offset, 0xFFFFFFFF);
   }
   check_bits(0, bench_read(&bench, UFP4_REG_ID), UFP4_CORE_ID, "id");
@@ -85,12 +94,13 @@ TEST(rejects_writes_elsewhere) {
     check_bits(offset, bench_read(&bench, offset), 0, "offset 0x%x", offset);
   }
   check_bits(0, bench_read(&bench, UFP4_REG_CONTROL), 0, "control");
-  check_bits(0, bench_read(&bench, UFP4_REG_STATUS), 2, "status: nothing runs and the ring is empty");
+  check_bits(0, bench_read(&bench, UFP4_REG_STATUS), 2,
+             "status: nothing runs and the ring is empty");
   bench_close(&bench);
 }
 
-// One byte of the tail: the others, all zero, are not written (rtl.rings.of_each_large_size has larger tails). Nor is a
-// byte of control and irq_status that strobes leave out.
+// One byte of the tail: the others, all zero, are not written (rtl.rings.of_each_large_size has
+// larger tails). Nor is a byte of control and irq_status that strobes leave out.
 TEST(writes_bytes_of_the_doorbell) {
   bench_t bench = bench_open("small", 1, 0, 0);
   const ufp4_descriptor_t none = {.header = {.opcode = 0xFF, .flags = 1}};
@@ -104,7 +114,8 @@ TEST(writes_bytes_of_the_doorbell) {
     bench_write_bytes(&bench, UFP4_REG_IRQ_STATUS, 0xFFFFFFFF, strobes);
     check_bits(strobes, bench_read(&bench, UFP4_REG_IRQ_STATUS), raised, "irq_status");
     bench_write_bytes(&bench, UFP4_REG_CONTROL, 0xFFFFFFFF, strobes);
-    check_bits(strobes, bench_read(&bench, UFP4_REG_RING_HEAD), bench.tail, "ring_head: no soft reset");
+    check_bits(strobes, bench_read(&bench, UFP4_REG_RING_HEAD), bench.tail,
+               "ring_head: no soft reset");
   }
   bench_write_bytes(&bench, UFP4_REG_IRQ_STATUS, 0xFFFFFFFF, 1);
   check_bits(0, bench_read(&bench, UFP4_REG_IRQ_STATUS), 0, "irq_status");
@@ -121,7 +132,8 @@ TEST(counters_count_idle_cycles) {
   const uint64_t reads = 2 * UFP4_COUNTER_COUNT;
   check_that(0, after[UFP4_COUNTER_IDLE] - before[UFP4_COUNTER_IDLE] >= 12345, "idle cycles");
   check_that(0,
-             after[UFP4_COUNTER_CYCLES] - before[UFP4_COUNTER_CYCLES] <= ufp4_sim_cycles(bench.sim) - start + 8 * reads,
+             after[UFP4_COUNTER_CYCLES] - before[UFP4_COUNTER_CYCLES] <=
+                 ufp4_sim_cycles(bench.sim) - start + 8 * reads,
              "cycles");
   bench_check_sum(0, after);
   for (int i = UFP4_COUNTER_ARRAY_BUSY; i < UFP4_COUNTER_COUNT; i++) {
@@ -129,8 +141,10 @@ TEST(counters_count_idle_cycles) {
   }
   // A snapshot stands still until the next one.
   ufp4_sim_run(bench.sim, 1000);
-  for (unsigned i = 0; i < UFP4_COUNTER_COUNT; i++) held[i] = bench_read(&bench, UFP4_REG_COUNTER_BASE + 8 * i);
-  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) check_bits(i, held[i], after[i], "counter without a new snapshot");
+  for (unsigned i = 0; i < UFP4_COUNTER_COUNT; i++)
+    held[i] = bench_read(&bench, UFP4_REG_COUNTER_BASE + 8 * i);
+  for (int i = 0; i < UFP4_COUNTER_COUNT; i++)
+    check_bits(i, held[i], after[i], "counter without a new snapshot");
   bench_write(&bench, UFP4_REG_CONTROL, 2);
   bench_counters(&bench, after);
   check_that(0, after[UFP4_COUNTER_CYCLES] < 100, "cycles after they were cleared: %llu",

@@ -13,7 +13,8 @@ static void fences(const char *configuration, uint64_t stall_seed) {
     check_that(i, bench_drain(&bench), "fences have not ended");
     for (uint32_t j = i - 10; j <= i; j++) {
       const ufp4_completion_t done = bench_completion(&bench, j);
-      check_bits(j, done.job, 0xABC00000u + j, "job, stall seed %llu", (unsigned long long)stall_seed);
+      check_bits(j, done.job, 0xABC00000u + j, "job, stall seed %llu",
+                 (unsigned long long)stall_seed);
       check_bits(j, done.status | (uint64_t)done.flags << 16, 0, "status and flags");
       check_bits(j, done.cycles, 0, "cycles of a fence");
     }
@@ -28,7 +29,8 @@ TEST(wrap_around) {
   }
 }
 
-// The head counts on through 2^32 only after months; its place in the ring is what wraps, at every size.
+// The head counts on through 2^32 only after months; its place in the ring is what wraps, at every
+// size.
 TEST(of_each_size) {
   for (uint32_t log2 = 0; log2 <= BENCH_RING_LOG2; log2++) {
     bench_t bench = bench_open("small", 1, 0, 0);
@@ -36,11 +38,14 @@ TEST(of_each_size) {
     for (uint32_t i = 0; i < 40; i++) {
       const ufp4_descriptor_t fence = bench_fence(1000 + i);
       const uint64_t place = i % (1u << log2);
-      memcpy(ufp4_sim_memory(bench.sim, BENCH_RING + place * sizeof fence, sizeof fence), &fence, sizeof fence);
+      memcpy(ufp4_sim_memory(bench.sim, BENCH_RING + place * sizeof fence, sizeof fence), &fence,
+             sizeof fence);
       bench_write(&bench, UFP4_REG_RING_TAIL, ++bench.tail);
       check_that(i, bench_drain(&bench), "a fence has not ended in a ring of 2^%u", log2);
       ufp4_completion_t done;
-      memcpy(&done, ufp4_sim_memory(bench.sim, BENCH_COMPLETIONS + place * sizeof done, sizeof done), sizeof done);
+      memcpy(&done,
+             ufp4_sim_memory(bench.sim, BENCH_COMPLETIONS + place * sizeof done, sizeof done),
+             sizeof done);
       check_bits(i, done.job, 1000 + i, "job in a ring of 2^%u", log2);
     }
     bench_close(&bench);
@@ -65,7 +70,8 @@ static void write_doorbell(bench_t *bench, uint32_t from, uint64_t nonsense) {
 static void fill(bench_t *bench, uint32_t log2, uint32_t count, uint64_t nonsense) {
   const uint32_t from = bench->tail, mask = (1u << log2) - 1;
   uint8_t *ring = ufp4_sim_memory(bench->sim, bench->ring, sizeof(ufp4_descriptor_t) << log2);
-  const uint8_t *completions = ufp4_sim_memory(bench->sim, bench->completions, sizeof(ufp4_completion_t) << log2);
+  const uint8_t *completions =
+      ufp4_sim_memory(bench->sim, bench->completions, sizeof(ufp4_completion_t) << log2);
   for (uint32_t i = 0; i < count; i++, bench->tail++) {
     const ufp4_descriptor_t fence = bench_fence(~bench->tail);
     memcpy(ring + (bench->tail & mask) * sizeof fence, &fence, sizeof fence);
@@ -83,8 +89,8 @@ static void fill(bench_t *bench, uint32_t log2, uint32_t count, uint64_t nonsens
   }
 }
 
-// Those that are larger than the bench's: full at once, then on in steps, and one too many. In the largest the tail
-// comes to have three bytes.
+// Those that are larger than the bench's: full at once, then on in steps, and one too many. In the
+// largest the tail comes to have three bytes.
 SLOW_TEST(of_each_large_size) {
   check_random_t random = check_random();
   for (uint32_t log2 = BENCH_RING_LOG2 + 1; log2 <= 15; log2++) {
@@ -94,14 +100,17 @@ SLOW_TEST(of_each_large_size) {
     bench_write(&bench, UFP4_REG_RING_LOG2, log2);
     fill(&bench, log2, size, 0);
     const uint32_t end = (log2 == 15 ? 2 * size : size) + size / 8;
-    while (bench.tail < end) fill(&bench, log2, 1 + check_below(&random, size / 2), check_next(&random));
+    while (bench.tail < end)
+      fill(&bench, log2, 1 + check_below(&random, size / 2), check_next(&random));
     bench_write(&bench, UFP4_REG_RING_TAIL, bench.tail + size + 1);
-    check_bits(log2, bench_read(&bench, UFP4_REG_FATAL), 9, "fatal after a tail too far in a ring of 2^%u", log2);
+    check_bits(log2, bench_read(&bench, UFP4_REG_FATAL), 9,
+               "fatal after a tail too far in a ring of 2^%u", log2);
     bench_close(&bench);
   }
 }
 
-// Every address bit alone, and all but it: the one for the descriptors, the other for the completions, and in turn.
+// Every address bit alone, and all but it: the one for the descriptors, the other for the
+// completions, and in turn.
 TEST(at_every_address) {
   bench_t bench = bench_open_everywhere("small");
   const uint64_t end = 1ull << UFP4_ADDR_BITS, all = end - UFP4_ALIGN_BYTES;
@@ -157,7 +166,8 @@ TEST(interrupts) {
   bench_job(&bench, &bad);
   check_bits(4, bench_read(&bench, UFP4_REG_IRQ_STATUS), 2, "irq_status after a failed job");
   bench_write(&bench, UFP4_REG_IRQ_STATUS, 1);
-  check_bits(5, bench_read(&bench, UFP4_REG_IRQ_STATUS), 2, "irq_status after the other bit was cleared");
+  check_bits(5, bench_read(&bench, UFP4_REG_IRQ_STATUS), 2,
+             "irq_status after the other bit was cleared");
   bench_close(&bench);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator around the core: what it refuses, how it ends a wait and a hang, waveforms, and that time is the core's
-// own.
+// The simulator around the core: what it refuses, how it ends a wait and a hang, waveforms, and
+// that time is the core's own.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,8 @@ static void check_refused(int64_t index, const ufp4_sim_options_t *options, cons
   char message[256] = "";
   ufp4_sim_t *sim = ufp4_sim_open(options, message, sizeof message);
   check_that(index, sim == NULL, "a simulator was made");
-  check_that(index, strstr(message, text) != NULL, "the message says '%s', not '%s'", message, text);
+  check_that(index, strstr(message, text) != NULL, "the message says '%s', not '%s'", message,
+             text);
   ufp4_sim_close(sim);
 }
 
@@ -44,11 +45,13 @@ TEST(rejects_what_it_cannot_make) {
 TEST(rejects_memory_outside) {
   bench_t bench = bench_open("small", 1, 0, 0);
   const uint64_t end = BENCH_MEMORY + BENCH_MEMORY_BYTES;
-  check_that(0, ufp4_sim_memory(bench.sim, BENCH_MEMORY, BENCH_MEMORY_BYTES) != NULL, "all of memory");
+  check_that(0, ufp4_sim_memory(bench.sim, BENCH_MEMORY, BENCH_MEMORY_BYTES) != NULL,
+             "all of memory");
   check_that(1, ufp4_sim_memory(bench.sim, end, 0) != NULL, "nothing, at its end");
   check_that(2, ufp4_sim_memory(bench.sim, BENCH_MEMORY - 1, 1) == NULL, "before memory");
   check_that(3, ufp4_sim_memory(bench.sim, end - 1, 2) == NULL, "across its end");
-  check_that(4, ufp4_sim_memory(bench.sim, BENCH_MEMORY, ~0ull) == NULL, "a length that wraps around");
+  check_that(4, ufp4_sim_memory(bench.sim, BENCH_MEMORY, ~0ull) == NULL,
+             "a length that wraps around");
   check_that(5, ufp4_sim_memory(bench.sim, ~0ull, 2) == NULL, "an address that wraps around");
   bench_close(&bench);
 }
@@ -66,9 +69,11 @@ TEST(limit_ends_a_wait) {
   check_bits(1, ufp4_submit(device, &fence, &job), UFP4_OK, "submit");
   check_bits(2, ufp4_wait(device, job, 0, NULL), UFP4_ERROR_TIMEOUT, "wait");
   const char *message = ufp4_device_message(device);
-  check_that(3, strstr(message, "20 cycles") && strstr(message, "ring head 0, tail 1"), "the message: %s", message);
+  check_that(3, strstr(message, "20 cycles") && strstr(message, "ring head 0, tail 1"),
+             "the message: %s", message);
   ufp4_status_t status = UFP4_ERROR_TIMEOUT;
-  for (int i = 0; i < 100 && status == UFP4_ERROR_TIMEOUT; i++) status = ufp4_wait(device, job, 0, NULL);
+  for (int i = 0; i < 100 && status == UFP4_ERROR_TIMEOUT; i++)
+    status = ufp4_wait(device, job, 0, NULL);
   check_bits(4, status, UFP4_OK, "waits after that");
   ufp4_device_close(device);
 }
@@ -83,7 +88,8 @@ TEST(reset_cancels_jobs) {
   check_bits(0, ufp4_device_open("rtl", &options, &device), UFP4_OK, "open");
   const ufp4_descriptor_t fence = bench_fence(0);
   uint32_t jobs[3], next = 0;
-  for (int i = 0; i < 3; i++) check_bits(i, ufp4_submit(device, &fence, &jobs[i]), UFP4_OK, "submit");
+  for (int i = 0; i < 3; i++)
+    check_bits(i, ufp4_submit(device, &fence, &jobs[i]), UFP4_OK, "submit");
   check_bits(1, ufp4_wait(device, jobs[0], 0, NULL), UFP4_ERROR_TIMEOUT, "wait");
   check_bits(2, ufp4_device_reset(device), UFP4_OK, "reset: %s", ufp4_device_message(device));
   for (int i = 0; i < 3; i++) {
@@ -94,7 +100,8 @@ TEST(reset_cancels_jobs) {
   check_bits(3, ufp4_submit(device, &fence, &next), UFP4_OK, "submit");
   check_bits(3, next, jobs[2] + 1, "number of the next job");
   ufp4_status_t status = UFP4_ERROR_TIMEOUT;
-  for (int i = 0; i < 100 && status == UFP4_ERROR_TIMEOUT; i++) status = ufp4_wait(device, next, 0, NULL);
+  for (int i = 0; i < 100 && status == UFP4_ERROR_TIMEOUT; i++)
+    status = ufp4_wait(device, next, 0, NULL);
   check_bits(4, status, UFP4_OK, "wait for it: %s", ufp4_device_message(device));
   ufp4_device_close(device);
 }
@@ -107,10 +114,11 @@ static void check_hang(int64_t index, uint64_t silent_cycle, const char *stuck) 
   bench_rings(&bench, BENCH_RING, BENCH_COMPLETIONS);
   const ufp4_descriptor_t fence = bench_fence(1);
   bench_submit(&bench, &fence);
-  check_bits(index, ufp4_sim_wait_interrupt(bench.sim, ~0ull), UFP4_SIM_FAILED, "wait with silence from cycle %llu",
-             (unsigned long long)silent_cycle);
+  check_bits(index, ufp4_sim_wait_interrupt(bench.sim, ~0ull), UFP4_SIM_FAILED,
+             "wait with silence from cycle %llu", (unsigned long long)silent_cycle);
   const char *text = ufp4_sim_message(bench.sim);
-  check_that(index, strstr(text, "hangs") && strstr(text, stuck), "the message has no '%s': %s", stuck, text);
+  check_that(index, strstr(text, "hangs") && strstr(text, stuck), "the message has no '%s': %s",
+             stuck, text);
   check_that(index, ufp4_sim_cycles(bench.sim) < 1100000, "it took %llu cycles",
              (unsigned long long)ufp4_sim_cycles(bench.sim));
   bench_close(&bench);
@@ -136,11 +144,13 @@ SLOW_TEST(hang_is_reported) {
 // An idle core moves nothing and is not hung.
 SLOW_TEST(idle_is_no_hang) {
   bench_t bench = bench_open("small", 1, 0, 0);
-  check_bits(0, ufp4_sim_wait_interrupt(bench.sim, 1200000), UFP4_SIM_LIMIT, "wait of an idle core");
+  check_bits(0, ufp4_sim_wait_interrupt(bench.sim, 1200000), UFP4_SIM_LIMIT,
+             "wait of an idle core");
   bench_close(&bench);
 }
 
-// Latency is counted as documented, and the same run takes the same cycles; with back-pressure it takes more.
+// Latency is counted as documented, and the same run takes the same cycles; with back-pressure it
+// takes more.
 TEST(cycles_repeat) {
   uint64_t cycles[4];
   static const struct {
@@ -157,8 +167,10 @@ TEST(cycles_repeat) {
     bench_close(&bench);
   }
   check_bits(0, cycles[1], cycles[0], "cycles of the same run");
-  check_bits(1, cycles[2], cycles[0] + 2 * 100, "cycles with 100 more of latency on the read and on the write");
-  check_that(2, cycles[3] > cycles[0], "cycles with back-pressure: %llu", (unsigned long long)cycles[3]);
+  check_bits(1, cycles[2], cycles[0] + 2 * 100,
+             "cycles with 100 more of latency on the read and on the write");
+  check_that(2, cycles[3] > cycles[0], "cycles with back-pressure: %llu",
+             (unsigned long long)cycles[3]);
 }
 
 // Each core has a context of its own in Verilator's run time, which must be there when it is freed.
@@ -190,7 +202,8 @@ TEST(waveform_is_written) {
   ufp4_sim_close(sim);
   uint8_t head[9] = {0};
   FILE *written = fopen(path, "rb");
-  check_that(2, written && fread(head, 1, sizeof head, written) == sizeof head, "the file is short");
+  check_that(2, written && fread(head, 1, sizeof head, written) == sizeof head,
+             "the file is short");
   if (written) fclose(written);
   // An FST file begins with a header block: type 0, length 329, big-endian.
   check_bits(3, head[0], 0, "type of the first block");

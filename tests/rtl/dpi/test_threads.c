@@ -10,7 +10,8 @@ extern "C" {
 #endif
 
 const char *ufp4_dpi_message(void);
-int ufp4_dpi_philox4x32(int rounds, const svBitVecVal *key, const svBitVecVal *counter, svBitVecVal *words);
+int ufp4_dpi_philox4x32(int rounds, const svBitVecVal *key, const svBitVecVal *counter,
+                        svBitVecVal *words);
 
 int svDimensions(const svOpenArrayHandle array) {
   (void)array;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A core whose bits can be flipped, in the place of sim/'s list of configurations: the Verilated model with its
-// registers and memories public (fault.vlt). A flip is made while the clock is low, and all that depends on it settles.
+// A core whose bits can be flipped, in the place of sim/'s list of configurations: the Verilated
+// model with its registers and memories public (fault.vlt). A flip is made while the clock is low,
+// and all that depends on it settles.
 #include <verilated.h>
 #include <verilated_sym_props.h>
 #include <verilated_syms.h>
@@ -37,20 +38,22 @@ struct Memory {
 };
 
 Memory memory_of(const VerilatedVar &variable) {
-  Memory memory = {static_cast<uint8_t *>(variable.datap()), 1, static_cast<uint64_t>(variable.packed().elements()),
-                   variable.entSize()};
+  Memory memory = {static_cast<uint8_t *>(variable.datap()), 1,
+                   static_cast<uint64_t>(variable.packed().elements()), variable.entSize()};
   if (variable.dims() == 2) memory.words = static_cast<uint64_t>(variable.unpacked().elements());
   return memory;
 }
 
-void flip(const VerilatedScope &scope, const char *name, const Memory &memory, uint64_t word, uint64_t bit) {
+void flip(const VerilatedScope &scope, const char *name, const Memory &memory, uint64_t word,
+          uint64_t bit) {
   memory.data[word * memory.word_bytes + bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
   std::snprintf(flipped, sizeof flipped, "%s.%s word %llu bit %llu", scope.name(), name,
                 static_cast<unsigned long long>(word), static_cast<unsigned long long>(bit));
   static_cast<Vufp4_fault__Syms *>(scope.symsp())->__Vm_didInit = false;
 }
 
-/** Walks over all bits of a structure; flips one of them, unless there are fewer, or that bit of every word.
+/** Walks over all bits of a structure; flips one of them, unless there are fewer, or that bit of
+   every word.
     @return their number. */
 uint64_t walk(fault_sort_t *sort, int structure, uint64_t wanted, bool every_word) {
   uint64_t bits = 0;

@@ -9,15 +9,17 @@
 extern "C" {
 #endif
 
-/** Sorts what can be flipped: given an instance's path and a variable's name, the number of its structure, or -1. */
+/** Sorts what can be flipped: given an instance's path and a variable's name, the number of its
+ * structure, or -1. */
 typedef int fault_sort_t(const char *path, const char *name);
 
 /** Bits of structure @p structure in the core that was opened last. */
 uint64_t fault_bits(fault_sort_t *sort, int structure);
-/** Flips bit @p bit (below fault_bits) of @p structure when the core that was opened last has seen @p cycles more
- * cycles. Of a second call before that, the first is forgotten. */
+/** Flips bit @p bit (below fault_bits) of @p structure when the core that was opened last has seen
+ * @p cycles more cycles. Of a second call before that, the first is forgotten. */
 void fault_plan(fault_sort_t *sort, int structure, uint64_t bit, uint64_t cycles);
-/** Likewise, but flips bit @p bit of every word: of the structure's memories, all in the same cycle. */
+/** Likewise, but flips bit @p bit of every word: of the structure's memories, all in the same
+ * cycle. */
 void fault_plan_words(fault_sort_t *sort, int structure, uint64_t bit, uint64_t cycles);
 /** Whether the planned flip has happened. */
 int fault_done(void);

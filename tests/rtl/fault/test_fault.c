@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single bits flipped in the core while it works on random jobs: what becomes of them, for each structure.
+// Single bits flipped in the core while it works on random jobs: what becomes of them, for each
+// structure.
 //
 // usage: test_fault INJECTIONS [SEED]
-//   So many for each structure; a table. Fails if no fault had any effect, or if one in a memory, whose words have
-//   parity, stayed silent.
+//   So many for each structure; a table. Fails if no fault had any effect, or if one in a memory,
+//   whose words have parity, stayed silent.
 //
 // usage: test_fault memories [SEED]
 //   Of each memory every word at once. Fails if one never ends a job.
 //
 // usage: test_fault deadlock [SEED]
-//   A job that waits for one that never comes. Fails if the watchdog does not say so, or a soft reset does not help.
+//   A job that waits for one that never comes. Fails if the watchdog does not say so, or a soft
+//   reset does not help.
 //
 // usage: test_fault reset [SEED]
-//   Sums that have changed when a soft reset comes. Fails if the job after it is not as without them.
+//   Sums that have changed when a soft reset comes. Fails if the job after it is not as without
+//   them.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,8 +45,9 @@ enum { X, W, CODES_X, SCALES_X, CODES_XT, SCALES_XT, CODES_W, SCALES_W, C, SUMS,
 
 typedef enum { ANY_JOB, GEMM_JOB, QUANT_JOB, LONG_GEMM_JOB } kind_t;
 
-/** A structure: instances whose path holds `path`, variables named `name` (all registers and FIFO memories where it is
-    empty), of these bits the first `only` (0: all); the first line that fits counts. */
+/** A structure: instances whose path holds `path`, variables named `name` (all registers and FIFO
+   memories where it is empty), of these bits the first `only` (0: all); the first line that fits
+   counts. */
 typedef struct {
   const char *title, *path, *name;
   kind_t job;
@@ -54,8 +58,10 @@ static const structure_t structures[] = {
     {"parity of all memories", "u_parity", "mem", ANY_JOB, 0},
     {"parity of all memories", "u_quant.u_write.u_units", "codes_parity", QUANT_JOB, 0},
     {"parity of all memories", "u_quant.u_write.u_units", "scales_parity", QUANT_JOB, 0},
-    // Where the row of PEs is beyond the edge in the sub-tile before: what takes the place of this sum is not drained.
-    {"a sum that waits, of one PE", "gen_row[1].gen_col[0].gen_exact.u_pe.u_banks.u_bank0", "mem", LONG_GEMM_JOB, 67},
+    // Where the row of PEs is beyond the edge in the sub-tile before: what takes the place of this
+    // sum is not drained.
+    {"a sum that waits, of one PE", "gen_row[1].gen_col[0].gen_exact.u_pe.u_banks.u_bank0", "mem",
+     LONG_GEMM_JOB, 67},
     {"operand memories: codes", "u_codes", "mem", GEMM_JOB, 0},
     {"operand memories: scales", "u_scales", "mem", GEMM_JOB, 0},
     {"operand memories: scales", "u_waiting", "mem", GEMM_JOB, 0},
@@ -94,8 +100,8 @@ static int ends_with(const char *text, const char *end) {
   return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-// Of what fault.vlt names, and the pins of the core. What the array hands on is a register behind its first row and
-// column; there, and elsewhere in the array, the same names are wires.
+// Of what fault.vlt names, and the pins of the core. What the array hands on is a register behind
+// its first row and column; there, and elsewhere in the array, the same names are wires.
 static int is_state(const char *path, const char *name) {
   if (strchr(name, '_') || strcmp(name, "mem") == 0) return !ends_with(name, "_i");
   const char *place = strrchr(path, '.');
@@ -103,11 +109,13 @@ static int is_state(const char *path, const char *name) {
   return strncmp(place, ".gen_row[", 9) == 0 || strncmp(place, ".gen_lane_b[", 12) == 0;
 }
 
-// The first line of the table that fits; lines of one title are one structure, known by its first line.
+// The first line of the table that fits; lines of one title are one structure, known by its first
+// line.
 static int sort(const char *path, const char *name) {
   for (size_t i = 0; i < STRUCTURES; i++) {
     if (!strstr(path, structures[i].path)) continue;
-    if (structures[i].name[0] ? strcmp(name, structures[i].name) != 0 : !is_state(path, name)) continue;
+    if (structures[i].name[0] ? strcmp(name, structures[i].name) != 0 : !is_state(path, name))
+      continue;
     while (i > 0 && strcmp(structures[i - 1].title, structures[i].title) == 0) i--;
     return (int)i;
   }
@@ -125,7 +133,8 @@ static bench_t open_with(const uint8_t *image) {
   return bench;
 }
 
-static ufp4_descriptor_t quant_job(unsigned source, unsigned codes, uint32_t rows, uint32_t cols, uint8_t elem) {
+static ufp4_descriptor_t quant_job(unsigned source, unsigned codes, uint32_t rows, uint32_t cols,
+                                   uint8_t elem) {
   return (ufp4_descriptor_t){.quant = {.opcode = UFP4_OPCODE_QUANT,
                                        .flags = 1,
                                        .job = 100 + source,
@@ -151,29 +160,30 @@ static ufp4_descriptor_t quant_job(unsigned source, unsigned codes, uint32_t row
 }
 
 static ufp4_descriptor_t gemm_job(uint32_t m, uint32_t n, uint32_t k, uint8_t elem, uint8_t mode) {
-  return (ufp4_descriptor_t){.gemm = {.opcode = UFP4_OPCODE_GEMM,
-                                      .flags = 1,
-                                      .job = 99,
-                                      .m = m,
-                                      .n = n,
-                                      .k = k,
-                                      .a_elem = elem,
-                                      .b_elem = elem,
-                                      .a_exponent = 4,
-                                      .b_exponent = 4,
-                                      .a_codes_addr = place(CODES_X),
-                                      .a_scales_addr = place(SCALES_X),
-                                      .b_codes_addr = place(CODES_W),
-                                      .b_scales_addr = place(SCALES_W),
-                                      .d_addr = place(D),
-                                      .a_stride_blocks = STRIDE_BLOCKS,
-                                      .b_stride_blocks = STRIDE_BLOCKS,
-                                      .d_stride_bytes = STRIDE_BYTES,
-                                      .d_mode = mode,
-                                      .c_addr = mode & UFP4_D_MODE_C ? place(C) : 0,
-                                      .c_stride_bytes = mode & UFP4_D_MODE_C ? STRIDE_BYTES : 0,
-                                      .sums_addr = mode & UFP4_D_MODE_SUMS ? place(SUMS) : 0,
-                                      .sums_stride_bytes = mode & UFP4_D_MODE_SUMS ? STRIDE_BYTES : 0}};
+  return (ufp4_descriptor_t){
+      .gemm = {.opcode = UFP4_OPCODE_GEMM,
+               .flags = 1,
+               .job = 99,
+               .m = m,
+               .n = n,
+               .k = k,
+               .a_elem = elem,
+               .b_elem = elem,
+               .a_exponent = 4,
+               .b_exponent = 4,
+               .a_codes_addr = place(CODES_X),
+               .a_scales_addr = place(SCALES_X),
+               .b_codes_addr = place(CODES_W),
+               .b_scales_addr = place(SCALES_W),
+               .d_addr = place(D),
+               .a_stride_blocks = STRIDE_BLOCKS,
+               .b_stride_blocks = STRIDE_BLOCKS,
+               .d_stride_bytes = STRIDE_BYTES,
+               .d_mode = mode,
+               .c_addr = mode & UFP4_D_MODE_C ? place(C) : 0,
+               .c_stride_bytes = mode & UFP4_D_MODE_C ? STRIDE_BYTES : 0,
+               .sums_addr = mode & UFP4_D_MODE_SUMS ? place(SUMS) : 0,
+               .sums_stride_bytes = mode & UFP4_D_MODE_SUMS ? STRIDE_BYTES : 0}};
 }
 
 static uint64_t run_good(const uint8_t *before, const ufp4_descriptor_t *job, uint8_t *after) {
@@ -190,9 +200,9 @@ static uint64_t run_good(const uint8_t *before, const ufp4_descriptor_t *job, ui
   return cycles;
 }
 
-// Random tensors, a random QUANT job of one of them, a random GEMM of both; what each leaves in memory. A long one has
-// a k of two chunks, of the second up to @p second_chunk elements (0: it is not long), at least two sub-tiles a side,
-// and a last row of sub-tiles that goes beyond the edge.
+// Random tensors, a random QUANT job of one of them, a random GEMM of both; what each leaves in
+// memory. A long one has a k of two chunks, of the second up to @p second_chunk elements (0: it is
+// not long), at least two sub-tiles a side, and a last row of sub-tiles that goes beyond the edge.
 static void draw_jobs(rig_t *rig, uint32_t second_chunk) {
   const int is_long = second_chunk > 0;
   uint64_t *words = (uint64_t *)rig->before;
@@ -205,11 +215,14 @@ static void draw_jobs(rig_t *rig, uint32_t second_chunk) {
       values[i] = (float)(int32_t)check_next(&rig->random) * 0x1p-30f;
     }
   }
-  static const uint8_t modes[] = {0, UFP4_D_MODE_C, UFP4_D_MODE_SUMS, UFP4_D_MODE_C | UFP4_D_MODE_SUMS};
+  static const uint8_t modes[] = {0, UFP4_D_MODE_C, UFP4_D_MODE_SUMS,
+                                  UFP4_D_MODE_C | UFP4_D_MODE_SUMS};
   const uint32_t rows = 3 + 2 * check_below(&rig->random, 7);
   const uint32_t m = is_long ? rows : 1 + check_below(&rig->random, 60);
-  const uint32_t n = is_long ? 5 + check_below(&rig->random, 16) : 1 + check_below(&rig->random, 40);
-  const uint32_t k = 1 + (is_long ? CHUNK + check_below(&rig->random, second_chunk) : check_below(&rig->random, 100));
+  const uint32_t n =
+      is_long ? 5 + check_below(&rig->random, 16) : 1 + check_below(&rig->random, 40);
+  const uint32_t k = 1 + (is_long ? CHUNK + check_below(&rig->random, second_chunk)
+                                  : check_below(&rig->random, 100));
   const uint8_t elem = (uint8_t)check_below(&rig->random, UFP4_ELEM_COUNT);
   rig->jobs[QUANT_JOB] = quant_job(X, CODES_X, m, k, elem);
   rig->jobs[GEMM_JOB] = gemm_job(m, n, k, elem, modes[check_below(&rig->random, 4)]);
@@ -247,7 +260,8 @@ static outcome_t run_one(rig_t *rig, bench_t *bench, kind_t kind) {
   const ufp4_completion_t done = bench_completion(bench, bench->tail - 1);
   if (done.status != UFP4_CORE_STATUS_OK) return done.job == job->header.job ? STATUS : SILENT;
   const uint8_t *got = ufp4_sim_memory(bench->sim, BENCH_DATA, IMAGE_BYTES);
-  return done.job == job->header.job && memcmp(got, rig->after[kind], IMAGE_BYTES) == 0 ? MASKED : SILENT;
+  return done.job == job->header.job && memcmp(got, rig->after[kind], IMAGE_BYTES) == 0 ? MASKED
+                                                                                        : SILENT;
 }
 
 static uint64_t bits_of(int structure) {
@@ -280,7 +294,8 @@ static outcome_t inject(rig_t *rig, int structure) {
     fprintf(stderr, "test_fault: %s: no such bits in the core\n", structures[structure].title);
     exit(1);
   }
-  fault_plan(sort, structure, check_next(&rig->random) % bits, check_below(&rig->random, (uint32_t)rig->cycles[kind]));
+  fault_plan(sort, structure, check_next(&rig->random) % bits,
+             check_below(&rig->random, (uint32_t)rig->cycles[kind]));
   const outcome_t outcome = run_with_fault(rig, &bench, kind);
   if (outcome == NO_END) fprintf(stderr, "test_fault: no end after %s\n", fault_name());
   bench_close(&bench);
@@ -301,10 +316,11 @@ static char memories[MAX_MEMORIES][200];
 static unsigned memory_count;
 static const char *memory_wanted;
 
-// What is named `mem` and what QUANT collects; not FIFOs, which have no parity: the table counts them among the
-// registers beside them.
+// What is named `mem` and what QUANT collects; not FIFOs, which have no parity: the table counts
+// them among the registers beside them.
 static int has_parity(const char *path, const char *name) {
-  if (ends_with(path, ".u_units")) return strncmp(name, "codes", 5) == 0 || strncmp(name, "scales", 6) == 0;
+  if (ends_with(path, ".u_units"))
+    return strncmp(name, "codes", 5) == 0 || strncmp(name, "scales", 6) == 0;
   return strcmp(name, "mem") == 0 && !strstr(path, "_notes") && !strstr(path, "u_order");
 }
 
@@ -322,8 +338,9 @@ static int sort_wanted(const char *path, const char *name) {
   return has_parity(path, name) && strcmp(whole, memory_wanted) == 0 ? 0 : -1;
 }
 
-// Flips a bit of every word of the memory, at random times of random jobs, until one ends with an error. Sums are
-// looked at where a PE goes on with them and where they are drained: theirs takes jobs enough to meet both.
+// Flips a bit of every word of the memory, at random times of random jobs, until one ends with an
+// error. Sums are looked at where a PE goes on with them and where they are drained: theirs takes
+// jobs enough to meet both.
 // @return the number of jobs, 0: none of MOST_JOBS did, or one ended in another way
 static unsigned jobs_until_error(rig_t *rig) {
   const int sums = strstr(memory_wanted, "u_banks") != NULL;
@@ -353,8 +370,10 @@ static unsigned try_each_memory(rig_t *rig) {
     printf("%s: %u\n", memory_wanted, jobs);
     mute += jobs == 0;
   }
-  fprintf(stderr, "test_fault: %u memories, %u of them never ended a job, or let it end with wrong results\n",
-          memory_count, mute);
+  fprintf(
+      stderr,
+      "test_fault: %u memories, %u of them never ended a job, or let it end with wrong results\n",
+      memory_count, mute);
   return mute;
 }
 
@@ -375,7 +394,8 @@ static int sort_loaded_sums(const char *path, const char *name) {
   return strstr(path, "u_bank0") && strcmp(name, "mem") == 0 ? 0 : -1;
 }
 
-// A soft reset while PEs find that sums have changed: what they were about to mark must not be in the next job.
+// A soft reset while PEs find that sums have changed: what they were about to mark must not be in
+// the next job.
 // @return how many next jobs were not right
 static unsigned reset_among_errors(rig_t *rig) {
   unsigned bad = 0;
@@ -397,11 +417,13 @@ static int sort_gemm_tag(const char *path, const char *name) {
   return strstr(path, "u_issue_gemm") && strcmp(name, "tag_q") == 0 ? 0 : -1;
 }
 
-// A GEMM waits for the QUANT one place before. A bit of its own tag flips, which moves it two places on in the ring:
-// now it waits for the job after itself, which does not come. @return whether that was not found, or not mended
+// A GEMM waits for the QUANT one place before. A bit of its own tag flips, which moves it two
+// places on in the ring: now it waits for the job after itself, which does not come. @return
+// whether that was not found, or not mended
 static int deadlock(rig_t *rig) {
   do draw_jobs(rig, 0);
-  while (rig->cycles[QUANT_JOB] < 1000);  // long enough that the GEMM has been read half-way through
+  while (rig->cycles[QUANT_JOB] <
+         1000);  // long enough that the GEMM has been read half-way through
   bench_t bench = open_with(rig->before);
   ufp4_descriptor_t quant = rig->jobs[QUANT_JOB], gemm = rig->jobs[GEMM_JOB];
   quant.header.flags = gemm.header.flags = 3;
@@ -410,14 +432,16 @@ static int deadlock(rig_t *rig) {
   bench_put(&bench, &quant);
   bench_submit(&bench, &gemm);
   const outcome_t outcome = drain(&bench, 20 * rig->cycles[GEMM_JOB] + 3 * WATCHDOG_CYCLES);
-  const uint32_t head = bench_read(&bench, UFP4_REG_RING_HEAD), fatal = bench_read(&bench, UFP4_REG_FATAL);
+  const uint32_t head = bench_read(&bench, UFP4_REG_RING_HEAD),
+                 fatal = bench_read(&bench, UFP4_REG_FATAL);
   const int resetting = soft_reset(rig, &bench);
   const outcome_t next = run_one(rig, &bench, GEMM_JOB);
-  const int bad =
-      !fault_done() || outcome != WATCHDOG || head != 1 || (fatal & FATAL_WATCHDOG) == 0 || resetting || next != MASKED;
-  fprintf(stderr, "test_fault: %s; %s, %u jobs were done, fatal %u; after a soft reset%s %s\n", fault_name(),
-          outcome == WATCHDOG ? "the watchdog spoke" : "the watchdog was silent", head, fatal,
-          resetting ? ", which does not end," : "", next == MASKED ? "the next job is right" : "the next job is wrong");
+  const int bad = !fault_done() || outcome != WATCHDOG || head != 1 ||
+                  (fatal & FATAL_WATCHDOG) == 0 || resetting || next != MASKED;
+  fprintf(stderr, "test_fault: %s; %s, %u jobs were done, fatal %u; after a soft reset%s %s\n",
+          fault_name(), outcome == WATCHDOG ? "the watchdog spoke" : "the watchdog was silent",
+          head, fatal, resetting ? ", which does not end," : "",
+          next == MASKED ? "the next job is right" : "the next job is wrong");
   bench_close(&bench);
   return bad;
 }
@@ -425,33 +449,40 @@ static int deadlock(rig_t *rig) {
 // @return whether a fault in a memory was silent, or none had any effect
 static int print_table(rig_t *rig, unsigned injections) {
   printf(
-      "| structure | bits | flips | masked | status | watchdog | bus rule | no end | silent | silent |\n"
+      "| structure | bits | flips | masked | status | watchdog | bus rule | no end | silent | "
+      "silent |\n"
       "|---|---|---|---|---|---|---|---|---|---|\n");
   unsigned seen = 0, silent_words = 0;
   for (int structure = 0; structure < (int)STRUCTURES; structure++) {
-    if (structure > 0 && strcmp(structures[structure - 1].title, structures[structure].title) == 0) continue;
+    if (structure > 0 && strcmp(structures[structure - 1].title, structures[structure].title) == 0)
+      continue;
     unsigned count[OUTCOMES] = {0};
     for (unsigned i = 0; i < injections; i++) {
       if (i % JOBS_EACH == 0) {
-        draw_jobs(rig, structures[structure].job == LONG_GEMM_JOB || check_below(&rig->random, 2) != 0 ? LONG : 0);
+        draw_jobs(rig,
+                  structures[structure].job == LONG_GEMM_JOB || check_below(&rig->random, 2) != 0
+                      ? LONG
+                      : 0);
       }
       count[inject(rig, structure)]++;
     }
     bench_t bench = open_with(rig->before);
     seen += print_line(structures[structure].title, bits_of(structure), count);
-    if (has_parity(structures[structure].path, structures[structure].name)) silent_words += count[SILENT];
+    if (has_parity(structures[structure].path, structures[structure].name))
+      silent_words += count[SILENT];
     bench_close(&bench);
     fflush(stdout);
   }
   if (seen == 0) fprintf(stderr, "test_fault: no fault had any effect\n");
-  if (silent_words > 0) fprintf(stderr, "test_fault: %u faults in memories stayed silent\n", silent_words);
+  if (silent_words > 0)
+    fprintf(stderr, "test_fault: %u faults in memories stayed silent\n", silent_words);
   return seen == 0 || silent_words > 0;
 }
 
 int main(int argc, char **argv) {
   const char *mode = argc > 1 ? argv[1] : "";
-  const int each_memory = strcmp(mode, "memories") == 0, in_deadlock = strcmp(mode, "deadlock") == 0,
-            in_reset = strcmp(mode, "reset") == 0;
+  const int each_memory = strcmp(mode, "memories") == 0,
+            in_deadlock = strcmp(mode, "deadlock") == 0, in_reset = strcmp(mode, "reset") == 0;
   const unsigned injections = (unsigned)atoi(mode);
   if (!each_memory && !in_deadlock && !in_reset && injections == 0) {
     fprintf(stderr, "usage: test_fault memories|deadlock|reset|INJECTIONS [SEED]\n");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bits that flip in the memories of a Verilated engine: those that its .vlt file makes public. Tests only.
+// Bits that flip in the memories of a Verilated engine: those that its .vlt file makes public.
+// Tests only.
 #ifndef UFP4_TEST_QUANT_FLIP_H
 #define UFP4_TEST_QUANT_FLIP_H
 
@@ -25,7 +26,8 @@ void each_memory(VerilatedContext &context, Visit visit) {
   for (const auto &scope : *context.scopeNameMap()) {
     if (!scope.second->varsp()) continue;
     for (const auto &entry : *scope.second->varsp()) {
-      if (entry.second.dims() == 2) visit(std::string(scope.second->name()) + "." + entry.first, entry.second);
+      if (entry.second.dims() == 2)
+        visit(std::string(scope.second->name()) + "." + entry.first, entry.second);
     }
   }
 }
@@ -45,7 +47,8 @@ inline void flip_bits(VerilatedContext &context, const Flip &flip) {
 inline std::string kind_of_memory(const std::string &path) {
   std::string kind;
   for (const char c : path) {
-    if (kind.empty() || kind.back() != '[' || !std::isdigit(static_cast<unsigned char>(c))) kind += c;
+    if (kind.empty() || kind.back() != '[' || !std::isdigit(static_cast<unsigned char>(c)))
+      kind += c;
   }
   return kind;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that the engine's two clients see: latency, random stalls, errors on request, and a watch over the rules
-// of docs/ip/architecture.md. Tests only.
+// The memory that the engine's two clients see: latency, random stalls, errors on request, and a
+// watch over the rules of docs/ip/architecture.md. Tests only.
 #ifndef UFP4_TEST_QUANT_MEMORY_H
 #define UFP4_TEST_QUANT_MEMORY_H
 
@@ -16,8 +16,9 @@ extern "C" {
 
 /** How the memory behaves. */
 struct Behaviour {
-  unsigned latency;     ///< cycles from a request to its first beat, or from the last beat to the answer
-  unsigned stall;       ///< a handshake waits with chance stall/16
+  unsigned
+      latency;     ///< cycles from a request to its first beat, or from the last beat to the answer
+  unsigned stall;  ///< a handshake waits with chance stall/16
   int64_t read_error;   ///< this beat of a job is answered with an error; -1: none
   int64_t write_error;  ///< this write request of a job is; -1: none
 };
@@ -72,7 +73,8 @@ class Memory {
 
   /** Nothing is under way. */
   bool quiet() const {
-    return reads_.empty() && writes_.empty() && beats_.empty() && answers_.empty() && (taken_ || !m_.rd_rsp_valid_i);
+    return reads_.empty() && writes_.empty() && beats_.empty() && answers_.empty() &&
+           (taken_ || !m_.rd_rsp_valid_i);
   }
 
   std::vector<uint8_t> data;
@@ -115,7 +117,8 @@ class Memory {
 
   uint64_t offset_of(uint64_t address, unsigned beats) {
     const uint64_t offset = address - kBase;
-    check_that(static_cast<int64_t>(address), address % kBus == 0, "address is not a multiple of the bus width");
+    check_that(static_cast<int64_t>(address), address % kBus == 0,
+               "address is not a multiple of the bus width");
     check_that(static_cast<int64_t>(address), beats >= 1 && beats <= 256, "%u beats", beats);
     const bool inside = offset < data.size() && offset + uint64_t{beats} * kBus <= data.size();
     check_that(static_cast<int64_t>(address), inside, "address is outside of the memory");
@@ -124,7 +127,8 @@ class Memory {
 
   void take_read(uint64_t cycle) {
     const uint64_t offset = offset_of(m_.rd_req_addr_o, m_.rd_req_beats_o);
-    check_that(static_cast<int64_t>(offset), offset >= read_lo && offset + m_.rd_req_beats_o * kBus <= read_hi,
+    check_that(static_cast<int64_t>(offset),
+               offset >= read_lo && offset + m_.rd_req_beats_o * kBus <= read_hi,
                "a read of %u beats leaves the source", m_.rd_req_beats_o);
     if (m_.rd_req_beats_o == 0) return;
     const uint8_t *first = &data[offset];
@@ -185,16 +189,21 @@ class Memory {
     std::memcpy(now.strobe, &m_.wr_dat_strb_o, sizeof now.strobe);
     std::memcpy(now.data, &m_.wr_dat_data_o, kBus);
     if (last_.read) {
-      check_that(0, m_.rd_req_valid_o && now.read_addr == last_.read_addr && now.read_beats == last_.read_beats,
+      check_that(0,
+                 m_.rd_req_valid_o && now.read_addr == last_.read_addr &&
+                     now.read_beats == last_.read_beats,
                  "a read request changed while it waited");
     }
     if (last_.write) {
-      check_that(0, m_.wr_req_valid_o && now.write_addr == last_.write_addr && now.write_beats == last_.write_beats,
+      check_that(0,
+                 m_.wr_req_valid_o && now.write_addr == last_.write_addr &&
+                     now.write_beats == last_.write_beats,
                  "a write request changed while it waited");
     }
     if (last_.beat) {
       check_that(0,
-                 m_.wr_dat_valid_o && std::memcmp(now.strobe, last_.strobe, sizeof now.strobe) == 0 &&
+                 m_.wr_dat_valid_o &&
+                     std::memcmp(now.strobe, last_.strobe, sizeof now.strobe) == 0 &&
                      std::memcmp(now.data, last_.data, kBus) == 0,
                  "a write beat changed while it waited");
     }

@@ -22,24 +22,28 @@ size_t element_bytes(const Job &job) {
 Place Engine::place(const Job &job) {
   Place p;
   uint64_t at = kGuard + 128 * check_below(&random, 8);
-  p.stride_bytes = static_cast<int64_t>(round_up(static_cast<uint64_t>(job.cols) * element_bytes(job), 128) +
-                                        128 * check_below(&random, 3));
+  p.stride_bytes =
+      static_cast<int64_t>(round_up(static_cast<uint64_t>(job.cols) * element_bytes(job), 128) +
+                           128 * check_below(&random, 3));
   p.source = at;
   at += static_cast<uint64_t>(job.rows * p.stride_bytes) + kGuard;
   for (int c = 0; c < 2; c++) {
     const int64_t rows = c ? job.cols : job.rows, k = c ? job.rows : job.cols;
-    p.stride_blocks[c] =
-        ufp4_panel_stride_blocks(k) + UFP4_ALIGN_BLOCKS * static_cast<int64_t>(check_below(&random, 2));
+    p.stride_blocks[c] = ufp4_panel_stride_blocks(k) +
+                         UFP4_ALIGN_BLOCKS * static_cast<int64_t>(check_below(&random, 2));
     p.codes[c] = round_up(at, 128);
-    at = p.codes[c] + static_cast<uint64_t>(ufp4_panel_codes_bytes(rows, p.stride_blocks[c])) + kGuard;
+    at = p.codes[c] + static_cast<uint64_t>(ufp4_panel_codes_bytes(rows, p.stride_blocks[c])) +
+         kGuard;
     p.scales[c] = round_up(at, 128);
-    at = p.scales[c] + static_cast<uint64_t>(ufp4_panel_scales_bytes(rows, p.stride_blocks[c])) + kGuard;
+    at = p.scales[c] + static_cast<uint64_t>(ufp4_panel_scales_bytes(rows, p.stride_blocks[c])) +
+         kGuard;
   }
   check_that(0, at <= memory.data.size(), "the job does not fit into the test's memory");
   return p;
 }
 
-/** Random bytes everywhere, so that what lies beside the tensor is garbage, NaN and Inf included; then the tensor. */
+/** Random bytes everywhere, so that what lies beside the tensor is garbage, NaN and Inf included;
+ * then the tensor. */
 void Engine::fill(const Job &job, const Place &p) {
   for (size_t i = 0; i < memory.data.size(); i += 8) {
     const uint64_t word = check_next(&random);
@@ -74,10 +78,10 @@ void Engine::describe(const Job &job, const Place &p, bool amax) {
   d.round = static_cast<uint8_t>(job.how.round);
   d.scale_round = static_cast<uint8_t>(job.how.scale_round);
   d.scale = static_cast<uint8_t>(job.how.scale);
-  d.row_mode =
-      static_cast<uint8_t>((job.copies & kRow ? UFP4_MODE_ENABLE : 0) | (job.rht_copies & kRow ? UFP4_MODE_RHT : 0));
-  d.col_mode =
-      static_cast<uint8_t>((job.copies & kCol ? UFP4_MODE_ENABLE : 0) | (job.rht_copies & kCol ? UFP4_MODE_RHT : 0));
+  d.row_mode = static_cast<uint8_t>((job.copies & kRow ? UFP4_MODE_ENABLE : 0) |
+                                    (job.rht_copies & kRow ? UFP4_MODE_RHT : 0));
+  d.col_mode = static_cast<uint8_t>((job.copies & kCol ? UFP4_MODE_ENABLE : 0) |
+                                    (job.rht_copies & kCol ? UFP4_MODE_RHT : 0));
   d.rht_mask = job.how.rht_mask;
   d.row_codes_addr = EngineMemory::kBase + p.codes[0];
   d.row_scales_addr = EngineMemory::kBase + p.scales[0];
@@ -93,15 +97,18 @@ void Engine::describe(const Job &job, const Place &p, bool amax) {
   m.col_exponent_i = static_cast<uint16_t>(job.t[1]);
 }
 
-/** Row groups of the row copy that are said to be in memory: every write to them has been answered. */
+/** Row groups of the row copy that are said to be in memory: every write to them has been answered.
+ */
 void Engine::check_panels(const Job &job, const Place &p, int64_t from, int64_t to) {
   const uint64_t units = static_cast<uint64_t>((job.cols + 15) / 16);
   for (int64_t group = from; group < std::min(to, (job.rows + 15) / 16); group++) {
     const uint64_t unit = static_cast<uint64_t>(group * p.stride_blocks[0]);
     const auto answered_in = [&](uint64_t first, uint64_t bytes) {
-      return static_cast<uint64_t>(std::count_if(memory.answered.begin(), memory.answered.end(), [&](uint64_t offset) {
-        return offset >= first && offset < first + bytes * static_cast<uint64_t>(p.stride_blocks[0]);
-      }));
+      return static_cast<uint64_t>(
+          std::count_if(memory.answered.begin(), memory.answered.end(), [&](uint64_t offset) {
+            return offset >= first &&
+                   offset < first + bytes * static_cast<uint64_t>(p.stride_blocks[0]);
+          }));
     };
     check_bits(group, answered_in(p.codes[0] + 128 * unit, 128), units,
                "codes of a row group that is said to be written");
@@ -110,8 +117,8 @@ void Engine::check_panels(const Job &job, const Place &p, int64_t from, int64_t 
   }
 }
 
-Outcome Engine::simulate(const Behaviour &behaviour, uint64_t limit, const Job &job, const Place &place,
-                         const Flip *flip) {
+Outcome Engine::simulate(const Behaviour &behaviour, uint64_t limit, const Job &job,
+                         const Place &place, const Flip *flip) {
   Outcome out = {};
   memory.reset(behaviour, random);
   check_next(&random);
@@ -168,19 +175,22 @@ static ufp4_quantize_t copy_options(const Job &job, int c, bool amax) {
   return how;
 }
 
-void Engine::compare(const Job &job, const Place &p, const std::vector<uint8_t> &before, const Outcome &outcome,
-                     bool amax) {
+void Engine::compare(const Job &job, const Place &p, const std::vector<uint8_t> &before,
+                     const Outcome &outcome, bool amax) {
   std::vector<uint8_t> want = before;
   const ufp4_matrix_t matrix = {job.dtype, job.rows, job.cols,
-                                p.stride_bytes / static_cast<int64_t>(element_bytes(job)), &before[p.source]};
+                                p.stride_bytes / static_cast<int64_t>(element_bytes(job)),
+                                &before[p.source]};
   char what[160];
-  std::snprintf(what, sizeof what, "%s %lldx%lld %s elem %d scale %d copies %u rht %u%s%s", amax ? "amax" : "quant",
-                static_cast<long long>(job.rows), static_cast<long long>(job.cols),
-                job.dtype == UFP4_DTYPE_F32 ? "f32" : "bf16", job.how.elem, job.how.scale, job.copies, job.rht_copies,
-                job.how.round == UFP4_ROUND_SR ? " sr" : "", job.how.scale_round == UFP4_SCALE_ROUND_UP ? " up" : "");
+  std::snprintf(what, sizeof what, "%s %lldx%lld %s elem %d scale %d copies %u rht %u%s%s",
+                amax ? "amax" : "quant", static_cast<long long>(job.rows),
+                static_cast<long long>(job.cols), job.dtype == UFP4_DTYPE_F32 ? "f32" : "bf16",
+                job.how.elem, job.how.scale, job.copies, job.rht_copies,
+                job.how.round == UFP4_ROUND_SR ? " sr" : "",
+                job.how.scale_round == UFP4_SCALE_ROUND_UP ? " up" : "");
   if (!check_that(0, outcome.ended, "%s: no end within the limit", what)) return;
-  // An error ends the job early: what was not written stays, and flags and exponents mean nothing. With one of a memory
-  // neither do the bytes that were written.
+  // An error ends the job early: what was not written stays, and flags and exponents mean nothing.
+  // With one of a memory neither do the bytes that were written.
   const bool cut = outcome.read_error || outcome.write_error || outcome.memory_error;
   std::vector<uint8_t> inverse = before;
   if (outcome.memory_error) {
@@ -193,7 +203,9 @@ void Engine::compare(const Job &job, const Place &p, const std::vector<uint8_t> 
     ufp4_operand_t operand;
     check_bits(0, ufp4_quantize(&matrix, &how, &operand), UFP4_OK, "%s: golden model", what);
     for (std::vector<uint8_t> *image : {&want, &inverse}) {
-      if (!amax) ufp4_panel_pack(&operand, p.stride_blocks[c], &(*image)[p.codes[c]], &(*image)[p.scales[c]]);
+      if (!amax)
+        ufp4_panel_pack(&operand, p.stride_blocks[c], &(*image)[p.codes[c]],
+                        &(*image)[p.scales[c]]);
     }
     flags |= operand.flags & UFP4_FLAG_NAN;
     if (!amax && operand.flags & UFP4_FLAG_ROW_SATURATED)
@@ -202,7 +214,8 @@ void Engine::compare(const Job &job, const Place &p, const std::vector<uint8_t> 
     int t = 0;
     ufp4_tensor_exponent(&matrix, &how, &t);
     if (amax && !cut)
-      check_bits(c, static_cast<uint64_t>(outcome.t[c]), static_cast<uint64_t>(t), "%s: exponent", what);
+      check_bits(c, static_cast<uint64_t>(outcome.t[c]), static_cast<uint64_t>(t), "%s: exponent",
+                 what);
   }
   if (!cut) check_bits(0, outcome.flags, flags, "%s: flags", what);
   for (size_t i = 0; i < want.size(); i++) {
@@ -211,8 +224,9 @@ void Engine::compare(const Job &job, const Place &p, const std::vector<uint8_t> 
     if (memory.data[i] == want[i]) continue;
     const int copy = i >= p.codes[1] - kGuard;
     check_bits(static_cast<int64_t>(i), memory.data[i], want[i],
-               "%s: byte of memory; %s copy, codes %+lld, scales %+lld", what, copy ? "column" : "row",
-               static_cast<long long>(i - p.codes[copy]), static_cast<long long>(i - p.scales[copy]));
+               "%s: byte of memory; %s copy, codes %+lld, scales %+lld", what,
+               copy ? "column" : "row", static_cast<long long>(i - p.codes[copy]),
+               static_cast<long long>(i - p.scales[copy]));
   }
 }
 
@@ -221,18 +235,23 @@ Outcome Engine::run(const Job &job, const Behaviour &behaviour, bool amax, const
   fill(job, p);
   describe(job, p, amax);
   const std::vector<uint8_t> before = memory.data;
-  const uint64_t tiles = static_cast<uint64_t>((job.rows + 15) / 16) * static_cast<uint64_t>((job.cols + 15) / 16);
-  const Outcome outcome = simulate(behaviour, 20000 + tiles * 4000 + tiles * 64 * behaviour.latency, job, p, flip);
+  const uint64_t tiles =
+      static_cast<uint64_t>((job.rows + 15) / 16) * static_cast<uint64_t>((job.cols + 15) / 16);
+  const Outcome outcome =
+      simulate(behaviour, 20000 + tiles * 4000 + tiles * 64 * behaviour.latency, job, p, flip);
   // This memory gives and takes the right data with an error too.
   compare(job, p, before, outcome, amax);
   const unsigned errors = (behaviour.read_error >= 0) + 2u * (behaviour.write_error >= 0);
-  check_bits(0, outcome.read_error + 2u * outcome.write_error, errors, "errors of the bus: read 1, write 2");
-  check_that(0, outcome.flipped || !outcome.memory_error, "an error of a memory in which no bit has flipped");
+  check_bits(0, outcome.read_error + 2u * outcome.write_error, errors,
+             "errors of the bus: read 1, write 2");
+  check_that(0, outcome.flipped || !outcome.memory_error,
+             "an error of a memory in which no bit has flipped");
   if (!amax && job.copies & kRow && errors == 0 && !outcome.memory_error && outcome.rests) {
     // E8M0 counts in twos.
     const int64_t groups = (job.rows + 15) / 16, pair = job.how.scale == UFP4_SCALE_E8M0 ? 2 : 1;
     check_bits(job.rows, static_cast<uint64_t>(outcome.panels),
-               static_cast<uint64_t>((groups + pair - 1) / pair * pair), "row groups that are said to be written");
+               static_cast<uint64_t>((groups + pair - 1) / pair * pair),
+               "row groups that are said to be written");
   }
   return outcome;
 }
@@ -270,7 +289,8 @@ Job random_job(check_random_t *random, int64_t rows, int64_t cols) {
   job.how.rht_mask = static_cast<uint16_t>(check_next(random));
   job.how.seed = check_next(random);
   job.how.tensor_id = check_next(random);
-  job.distribution = static_cast<fixture_distribution_t>(check_below(random, FIXTURE_DISTRIBUTIONS));
+  job.distribution =
+      static_cast<fixture_distribution_t>(check_below(random, FIXTURE_DISTRIBUTIONS));
   for (int &t : job.t) t = static_cast<int>(check_below(random, 20)) - 2;
   if (check_below(random, 3) == 0) use_e8m0(job, random);
   return job;
@@ -278,7 +298,8 @@ Job random_job(check_random_t *random, int64_t rows, int64_t cols) {
 
 Behaviour random_behaviour(check_random_t *random) {
   static const unsigned latencies[] = {1, 2, 7, 40, 200};
-  return {latencies[check_below(random, 5)], check_below(random, 2) ? check_below(random, 14) : 0, -1, -1};
+  return {latencies[check_below(random, 5)], check_below(random, 2) ? check_below(random, 14) : 0,
+          -1, -1};
 }
 
 }  // namespace quant_engine

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The QUANT engine on a memory with latency and stalls: runs a job and compares every byte of memory, exponents, flags
-// and errors with the golden model. Compiled once for each bus width. Tests only.
+// The QUANT engine on a memory with latency and stalls: runs a job and compares every byte of
+// memory, exponents, flags and errors with the golden model. Compiled once for each bus width.
+// Tests only.
 #ifndef UFP4_QUANT_ENGINE_RIG_H
 #define UFP4_QUANT_ENGINE_RIG_H
 
@@ -65,8 +66,8 @@ class Engine {
     m.final();
   }
 
-  /** Runs one job and compares everything it may and may not have changed; but for the copies where it reports @p flip,
-      which a job may end before. */
+  /** Runs one job and compares everything it may and may not have changed; but for the copies where
+     it reports @p flip, which a job may end before. */
   Outcome run(const Job &job, const Behaviour &behaviour, bool amax, const Flip *flip = nullptr);
 
   Vufp4_quant m;
@@ -83,10 +84,11 @@ class Engine {
   Place place(const Job &job);
   void fill(const Job &job, const Place &place);
   void describe(const Job &job, const Place &place, bool amax);
-  Outcome simulate(const Behaviour &behaviour, uint64_t limit, const Job &job, const Place &place, const Flip *flip);
+  Outcome simulate(const Behaviour &behaviour, uint64_t limit, const Job &job, const Place &place,
+                   const Flip *flip);
   void check_panels(const Job &job, const Place &place, int64_t from, int64_t to);
-  void compare(const Job &job, const Place &place, const std::vector<uint8_t> &before, const Outcome &outcome,
-               bool amax);
+  void compare(const Job &job, const Place &place, const std::vector<uint8_t> &before,
+               const Outcome &outcome, bool amax);
 };
 
 /** Of the source. */

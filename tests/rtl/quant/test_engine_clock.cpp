@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of an engine: whole pulses, in each cycle in which the engine may have something to do, and in the form for
-// simulators in no other.
+// The clock of an engine: whole pulses, in each cycle in which the engine may have something to do,
+// and in the form for simulators in no other.
 #include "Vengine_clock.h"
 #include "power_up.h"
 #include "verilated.h"
@@ -23,7 +23,8 @@ class Clocks {
     m.final();
   }
 
-  /** The inputs change behind a rising edge, and more than once; what they are in the end holds for the next one. */
+  /** The inputs change behind a rising edge, and more than once; what they are in the end holds for
+   * the next one. */
   void cycle(bool rst_n, bool wake, bool ready) {
     const bool before = m.stopped_o;
     for (int i = 0; i < 2; i++) {
@@ -52,7 +53,8 @@ class Clocks {
   void check(bool free, bool stopped, const char *what) {
     m.eval();
     check_bits(cycles_, m.free_o, free ? 3 : 0, "the clocks that run, after %s", what);
-    if (cycles_ > 0) check_bits(cycles_, m.stopped_o, stopped, "the clock that stops, after %s", what);
+    if (cycles_ > 0)
+      check_bits(cycles_, m.stopped_o, stopped, "the clock that stops, after %s", what);
   }
 
   Vengine_clock m;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block pipeline with E8M0 scales, two halves for each block of 32, against the golden model, bit for bit.
+// The block pipeline with E8M0 scales, two halves for each block of 32, against the golden model,
+// bit for bit.
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -51,7 +52,8 @@ class Pipe {
   }
 
   /** All blocks, one after the other, with one option set. */
-  void run(const std::vector<Block> &blocks, const ufp4_quantize_t &how, unsigned in_idle = 0, unsigned out_idle = 0);
+  void run(const std::vector<Block> &blocks, const ufp4_quantize_t &how, unsigned in_idle = 0,
+           unsigned out_idle = 0);
 
  private:
   void tick() {
@@ -61,7 +63,8 @@ class Pipe {
     m_.eval();
   }
   void configure(const ufp4_quantize_t &how);
-  void compare(size_t half, const std::vector<Block> &blocks, const ufp4_operand_t &want, const ufp4_quantize_t &how);
+  void compare(size_t half, const std::vector<Block> &blocks, const ufp4_operand_t &want,
+               const ufp4_quantize_t &how);
 
   Vquant_units m_;
   check_random_t random_;
@@ -84,26 +87,33 @@ void Pipe::compare(size_t half, const std::vector<Block> &blocks, const ufp4_ope
   std::memcpy(&codes, want.codes + 8 * half, 8);
   const char *round = how.round == UFP4_ROUND_SR ? " sr" : "";
   const char *up = how.scale_round == UFP4_SCALE_ROUND_UP ? " up" : "";
-  check_bits(index, m_.out_scale_o, want.scales[half / 2], "%s%s%s: scale, x0 %08x", kElemNames[how.elem], round, up,
-             block[0]);
-  check_bits(index, m_.out_nan_o, want.scales[half / 2] == 0xFF, "%s: nan, x0 %08x", kElemNames[how.elem], block[0]);
+  check_bits(index, m_.out_scale_o, want.scales[half / 2], "%s%s%s: scale, x0 %08x",
+             kElemNames[how.elem], round, up, block[0]);
+  check_bits(index, m_.out_nan_o, want.scales[half / 2] == 0xFF, "%s: nan, x0 %08x",
+             kElemNames[how.elem], block[0]);
   check_bits(index, m_.out_saturated_o, 0, "saturated");
   for (unsigned i = 0; i < 16; i++) {
-    check_bits(index, m_.out_codes_o >> 4 * i & 15, codes >> 4 * i & 15, "%s%s%s: code %u of %08x, scale %02x",
-               kElemNames[how.elem], round, up, i, block[16 * (half % 2) + i], want.scales[half / 2]);
+    check_bits(index, m_.out_codes_o >> 4 * i & 15, codes >> 4 * i & 15,
+               "%s%s%s: code %u of %08x, scale %02x", kElemNames[how.elem], round, up, i,
+               block[16 * (half % 2) + i], want.scales[half / 2]);
   }
 }
 
-void Pipe::run(const std::vector<Block> &blocks, const ufp4_quantize_t &how, unsigned in_idle, unsigned out_idle) {
-  const ufp4_matrix_t matrix = {UFP4_DTYPE_F32, static_cast<int64_t>(blocks.size()), 32, 32, blocks.data()};
+void Pipe::run(const std::vector<Block> &blocks, const ufp4_quantize_t &how, unsigned in_idle,
+               unsigned out_idle) {
+  const ufp4_matrix_t matrix = {UFP4_DTYPE_F32, static_cast<int64_t>(blocks.size()), 32, 32,
+                                blocks.data()};
   const size_t halves = 2 * blocks.size();
   ufp4_operand_t want;
-  if (!check_that(0, ufp4_quantize(&matrix, &how, &want) == UFP4_OK, "the golden model takes it")) return;
+  if (!check_that(0, ufp4_quantize(&matrix, &how, &want) == UFP4_OK, "the golden model takes it"))
+    return;
   configure(how);
   size_t in = 0, out = 0;
   uint64_t drawn = 0;
   for (uint64_t cycle = 0; out < halves; cycle++) {
-    if (!check_that(static_cast<int64_t>(out), cycle < 64 * halves + 64, "the pipe has stopped at %zu", out)) break;
+    if (!check_that(static_cast<int64_t>(out), cycle < 64 * halves + 64,
+                    "the pipe has stopped at %zu", out))
+      break;
     m_.in_valid_i = in < halves && check_below(&random_, 8) >= in_idle;
     m_.out_ready_i = check_below(&random_, 8) >= out_idle;
     if (in < halves) std::memcpy(m_.in_words_i.data(), &blocks[in / 2][16 * (in % 2)], 64);
@@ -122,10 +132,11 @@ uint32_t bits_of(double value) {
   return ufp4_f32_bits(static_cast<float>(value));
 }
 
-// --- Properties -------------------------------------------------------------------------------------
+// --- Properties ---------------------------------------------------------------------------------
 
 TEST(every_power_and_its_neighbours) {
-  // The largest number at each power of two, at each qmax times one, and two units to both sides; in either half.
+  // The largest number at each power of two, at each qmax times one, and two units to both sides;
+  // in either half.
   Pipe pipe;
   for (int n = 0; n < kOptions; n++) {
     std::vector<Block> blocks;
@@ -136,7 +147,8 @@ TEST(every_power_and_its_neighbours) {
           if (top > 0x7F7FFFFF) continue;
           Block block = {};
           block[static_cast<size_t>(nudge + 2 + 16 * (power & 1))] = top;
-          for (size_t i = 8; i < 32; i += 8) block[i] = bits_of(std::ldexp(times, power - static_cast<int>(i) / 8));
+          for (size_t i = 8; i < 32; i += 8)
+            block[i] = bits_of(std::ldexp(times, power - static_cast<int>(i) / 8));
           blocks.push_back(block);
         }
       }
@@ -146,7 +158,8 @@ TEST(every_power_and_its_neighbours) {
 }
 
 TEST(ties) {
-  // Elements at the cells' ends and midpoints, and a unit in the last place to both sides, for every scale.
+  // Elements at the cells' ends and midpoints, and a unit in the last place to both sides, for
+  // every scale.
   Pipe pipe;
   for (int n = 0; n < kOptions; n++) {
     const ufp4_quantize_t how = options(n);
@@ -158,8 +171,10 @@ TEST(ties) {
         Block block;
         block[31] = bits_of(quantum * top);
         for (size_t i = 0; i < 31; i++) {
-          const double value = i <= static_cast<size_t>(2 * top) ? quantum * static_cast<double>(i) / 2 : 0.0;
-          block[i] = bits_of(i & 1 ? -value : value) + static_cast<uint32_t>(value != 0 ? nudge : 0);
+          const double value =
+              i <= static_cast<size_t>(2 * top) ? quantum * static_cast<double>(i) / 2 : 0.0;
+          block[i] =
+              bits_of(i & 1 ? -value : value) + static_cast<uint32_t>(value != 0 ? nudge : 0);
         }
         blocks.push_back(block);
       }
@@ -169,8 +184,9 @@ TEST(ties) {
 }
 
 TEST(special_values) {
-  static const uint32_t table[] = {0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007FFFFF, 0x00800000, 0x3F800000,
-                                   0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFFFFFFF, 0x7F800001};
+  static const uint32_t table[] = {0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007FFFFF,
+                                   0x00800000, 0x3F800000, 0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000,
+                                   0xFF800000, 0x7FC00000, 0xFFFFFFFF, 0x7F800001};
   std::vector<Block> blocks;
   for (const uint32_t a : table) {
     for (const uint32_t b : table) {
@@ -195,7 +211,8 @@ TEST(halves_that_come_late) {
   for (int n = 0; n < 4 * kOptions; n++) {
     std::vector<Block> blocks(40);
     for (Block &block : blocks) fixture_numbers(&random, FIXTURE_SPECIAL, block.data(), 32);
-    pipe.run(blocks, options(n % kOptions), static_cast<unsigned>(n % 7), static_cast<unsigned>(n / 7 % 7));
+    pipe.run(blocks, options(n % kOptions), static_cast<unsigned>(n % 7),
+             static_cast<unsigned>(n / 7 % 7));
   }
 }
 
@@ -207,7 +224,8 @@ void random_blocks(int count) {
     for (int n = 0; n < kOptions; n++) {
       std::vector<Block> blocks(static_cast<size_t>(count));
       for (Block &block : blocks)
-        fixture_numbers(&random, static_cast<fixture_distribution_t>(distribution), block.data(), 32);
+        fixture_numbers(&random, static_cast<fixture_distribution_t>(distribution), block.data(),
+                        32);
       ufp4_quantize_t how = options(n);
       how.seed = check_next(&random);
       pipe.run(blocks, how);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole QUANT engine on a memory with latency and stalls: every byte of memory after a job, the exponents of AMAX,
-// flags, errors and cycles, against the golden model. Built once for each bus width.
+// The whole QUANT engine on a memory with latency and stalls: every byte of memory after a job, the
+// exponents of AMAX, flags, errors and cycles, against the golden model. Built once for each bus
+// width.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -30,9 +31,9 @@ TEST(one_tile) {
 }
 
 SLOW_TEST(odd_shapes) {
-  static const int64_t shapes[][2] = {{1, 1},    {1, 16},   {16, 1},   {3, 17},  {17, 3},  {15, 33},
-                                      {5, 64},   {64, 5},   {1, 200},  {200, 1}, {33, 47}, {47, 130},
-                                      {130, 33}, {31, 129}, {257, 65}, {65, 257}};
+  static const int64_t shapes[][2] = {
+      {1, 1},   {1, 16},  {16, 1},  {3, 17},   {17, 3},   {15, 33},  {5, 64},   {64, 5},
+      {1, 200}, {200, 1}, {33, 47}, {47, 130}, {130, 33}, {31, 129}, {257, 65}, {65, 257}};
   Engine engine;
   for (const auto &shape : shapes) {
     for (int draw = 0; draw < 3; draw++) {
@@ -46,7 +47,8 @@ SLOW_TEST(odd_shapes) {
 SLOW_TEST(every_width_of_a_row) {
   Engine engine;
   for (int64_t cols = 1; cols <= 150; cols++) {
-    engine.run(random_job(&engine.random, 1 + cols % 19, cols), random_behaviour(&engine.random), cols % 4 == 0);
+    engine.run(random_job(&engine.random, 1 + cols % 19, cols), random_behaviour(&engine.random),
+               cols % 4 == 0);
   }
 }
 
@@ -63,7 +65,8 @@ SLOW_TEST(e8m0_every_shape_of_a_tile) {
 
 TEST(long_and_thin) {
   Engine engine;
-  for (const auto &shape : {std::pair<int64_t, int64_t>{1, 8000}, {17, 5000}, {8000, 1}, {5000, 17}}) {
+  for (const auto &shape :
+       {std::pair<int64_t, int64_t>{1, 8000}, {17, 5000}, {8000, 1}, {5000, 17}}) {
     engine.run(random_job(&engine.random, shape.first, shape.second), {3, 1, -1, -1}, false);
   }
 }
@@ -81,7 +84,8 @@ TEST(special_values) {
 void random_jobs(int count, uint32_t side) {
   Engine engine;
   for (int i = 0; i < count; i++) {
-    const int64_t rows = 1 + check_below(&engine.random, side), cols = 1 + check_below(&engine.random, side);
+    const int64_t rows = 1 + check_below(&engine.random, side),
+                  cols = 1 + check_below(&engine.random, side);
     const Job job = random_job(&engine.random, rows, cols);
     const Behaviour behaviour = random_behaviour(&engine.random);
     engine.run(job, behaviour, check_below(&engine.random, 4) == 0);
@@ -121,24 +125,29 @@ TEST(errors_end_a_job_early) {
   const Job job = job_of(2000, 20);
   const uint64_t whole = engine.run(job, kCalm, false).cycles;
   for (const Behaviour &behaviour : {Behaviour{1, 0, 0, -1}, Behaviour{1, 0, -1, 0}}) {
-    check_that(0, engine.run(job, behaviour, false).cycles < whole / 8, "an error in the first of 125 strips");
+    check_that(0, engine.run(job, behaviour, false).cycles < whole / 8,
+               "an error in the first of 125 strips");
   }
 }
 
-/** Flips in any cycle of a job, more or less, with both copies, or now and then of AMAX where that has the memory too.
+/** Flips in any cycle of a job, more or less, with both copies, or now and then of AMAX where that
+ * has the memory too.
  * @return whether the job reported it */
 bool flip_once(Engine *engine, Flip flip) {
-  Job job = random_job(&engine->random, 1 + check_below(&engine->random, 60), 1 + check_below(&engine->random, 60));
+  Job job = random_job(&engine->random, 1 + check_below(&engine->random, 60),
+                       1 + check_below(&engine->random, 60));
   job.copies = kBoth;
-  const bool amax = flip.memory.find("u_strip") != std::string::npos && check_below(&engine->random, 4) == 0;
+  const bool amax =
+      flip.memory.find("u_strip") != std::string::npos && check_below(&engine->random, 4) == 0;
   const unsigned tiles = static_cast<unsigned>((job.rows + 15) / 16 * ((job.cols + 15) / 16));
   flip.cycle = 40 + check_below(&engine->random, 60 + (24 + 1024 / kBus) * tiles);
-  const Behaviour behaviour = {1, check_below(&engine->random, 2) ? check_below(&engine->random, 10) : 0, -1, -1};
+  const Behaviour behaviour = {
+      1, check_below(&engine->random, 2) ? check_below(&engine->random, 10) : 0, -1, -1};
   return engine->run(job, behaviour, amax, &flip).memory_error;
 }
 
-/** A bit flips in every word of a memory while a job runs: the copies are right, or the job says so, which it does now
- * and then for each bit of a word (of wide ones for some). */
+/** A bit flips in every word of a memory while a job runs: the copies are right, or the job says
+ * so, which it does now and then for each bit of a word (of wide ones for some). */
 SLOW_TEST(flipped_bits_are_reported) {
   Engine engine;
   std::map<std::string, std::vector<Flip>> kinds;
@@ -147,7 +156,8 @@ SLOW_TEST(flipped_bits_are_reported) {
     kinds[kind_of_memory(path)].push_back({path, 0, 0});
     bits[kind_of_memory(path)] = static_cast<unsigned>(variable.packed().elements());
   });
-  check_bits(0, kinds.size(), 8, "strips, what transposes, codes and scales collected, and the parity of each");
+  check_bits(0, kinds.size(), 8,
+             "strips, what transposes, codes and scales collected, and the parity of each");
   for (const auto &[kind, flips] : kinds) {
     const unsigned width = bits[kind], some = std::min(width, 64u);
     for (unsigned i = 0; i < some; i++) {
@@ -162,7 +172,8 @@ SLOW_TEST(flipped_bits_are_reported) {
   }
 }
 
-/** One bit of one word of what is collected: a beat has several words, and no other speaks for it. */
+/** One bit of one word of what is collected: a beat has several words, and no other speaks for it.
+ */
 SLOW_TEST(flipped_words_of_a_beat_are_reported) {
   Engine engine;
   constexpr unsigned kWords = kBus / 8;
@@ -175,7 +186,8 @@ SLOW_TEST(flipped_words_of_a_beat_are_reported) {
     for (unsigned lane = 0; lane < lanes; lane++) {
       bool reported = false;
       for (int tries = 0; tries < 500 && !reported; tries++) {
-        const unsigned bit = check_below(&engine.random, 64), word = check_below(&engine.random, places);
+        const unsigned bit = check_below(&engine.random, 64),
+                       word = check_below(&engine.random, places);
         Flip flip = {path, in_one ? 64 * lane + bit : bit, 0};
         flip.word = static_cast<int>(in_one ? word : word - word % lanes + lane);
         reported = flip_once(&engine, flip);
@@ -186,7 +198,8 @@ SLOW_TEST(flipped_words_of_a_beat_are_reported) {
 }
 
 SLOW_TEST(throughput) {
-  // 16 cycles a tile, or as many as its bytes need on the bus, and a tenth more, and the way in and out.
+  // 16 cycles a tile, or as many as its bytes need on the bus, and a tenth more, and the way in and
+  // out.
   Engine engine;
   static const char *const kinds[] = {"quant", "amax", "quant e8m0"};
   for (int n = 0; n < 18; n++) {
@@ -199,10 +212,12 @@ SLOW_TEST(throughput) {
     const uint64_t bound = 512 * (beats > 16 ? beats : 16);
     const Outcome outcome = engine.run(job, {latency, 0, -1, -1}, kind == 1);
     std::printf("  %s %s latency %u: %llu cycles, bound %llu\n", kinds[kind],
-                job.dtype == UFP4_DTYPE_F32 ? "f32" : "bf16", latency, static_cast<unsigned long long>(outcome.cycles),
+                job.dtype == UFP4_DTYPE_F32 ? "f32" : "bf16", latency,
+                static_cast<unsigned long long>(outcome.cycles),
                 static_cast<unsigned long long>(bound));
-    check_that(latency, outcome.cycles < bound + bound / 10 + 3 * latency + 400, "%llu cycles, bound %llu",
-               static_cast<unsigned long long>(outcome.cycles), static_cast<unsigned long long>(bound));
+    check_that(latency, outcome.cycles < bound + bound / 10 + 3 * latency + 400,
+               "%llu cycles, bound %llu", static_cast<unsigned long long>(outcome.cycles),
+               static_cast<unsigned long long>(bound));
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block pipeline of the QUANT engine against the golden model, bit for bit: blocks that follow each other, with and
-// without pauses, and AMAX. tests/rtl/vectors has its numbers, one block at a time.
+// The block pipeline of the QUANT engine against the golden model, bit for bit: blocks that follow
+// each other, with and without pauses, and AMAX. tests/rtl/vectors has its numbers, one block at a
+// time.
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -85,33 +86,37 @@ struct Pressure {
   unsigned in_idle, out_idle;
 };
 
-void check_result(int64_t index, Units &u, const Block &bits, const ufp4_quantize_t &how, int t, uint64_t group) {
+void check_result(int64_t index, Units &u, const Block &bits, const ufp4_quantize_t &how, int t,
+                  uint64_t group) {
   uint8_t random[16], want[16], scale;
   char what[96];
   ufp4_random_block(how.seed, how.tensor_id, group, random);
   const unsigned flags = ufp4_quantize_block(bits.data(), &how, t, random, want, &scale);
   std::snprintf(what, sizeof what, "%s%s%s%s, t %d", kElemNames[how.elem], how.rht ? " rht" : "",
-                how.round == UFP4_ROUND_SR ? " sr" : "", how.scale_round == UFP4_SCALE_ROUND_UP ? " up" : "", t);
+                how.round == UFP4_ROUND_SR ? " sr" : "",
+                how.scale_round == UFP4_SCALE_ROUND_UP ? " up" : "", t);
   check_bits(index, u.m.out_scale_o, scale, "%s: scale, x0 %08x", what, bits[0]);
   check_bits(index, u.m.out_nan_o, (flags & UFP4_FLAG_NAN) != 0, "%s: nan, x0 %08x", what, bits[0]);
-  check_bits(index, u.m.out_saturated_o, (flags & UFP4_FLAG_ROW_SATURATED) != 0, "%s: saturated, x0 %08x", what,
-             bits[0]);
+  check_bits(index, u.m.out_saturated_o, (flags & UFP4_FLAG_ROW_SATURATED) != 0,
+             "%s: saturated, x0 %08x", what, bits[0]);
   for (unsigned i = 0; i < 16; i++) {
-    check_bits(index, u.m.out_codes_o >> 4 * i & 15, want[i], "%s: code %u of %08x, r %02x, scale %02x", what, i,
-               bits[i], random[i], scale);
+    check_bits(index, u.m.out_codes_o >> 4 * i & 15, want[i],
+               "%s: code %u of %08x, r %02x, scale %02x", what, i, bits[i], random[i], scale);
   }
 }
 
-/** Blocks through the pipe with one option set and exponent; block i draws the random bytes of group @p group + i. */
-void run_blocks(Units &u, const std::vector<Block> &blocks, const ufp4_quantize_t &how, int t, uint64_t group,
-                Pressure pressure = {0, 0}) {
+/** Blocks through the pipe with one option set and exponent; block i draws the random bytes of
+ * group @p group + i. */
+void run_blocks(Units &u, const std::vector<Block> &blocks, const ufp4_quantize_t &how, int t,
+                uint64_t group, Pressure pressure = {0, 0}) {
   check_random_t random = check_random();
   u.configure(how, t);
   size_t in = 0, out = 0;
   uint64_t drawn = 0;
   for (uint64_t cycle = 0; out < blocks.size(); cycle++) {
     if (cycle > 64 * blocks.size() + 64) {
-      check_that(static_cast<int64_t>(out), 0, "the pipe has stopped: %zu of %zu blocks came out", out, blocks.size());
+      check_that(static_cast<int64_t>(out), 0, "the pipe has stopped: %zu of %zu blocks came out",
+                 out, blocks.size());
       return;
     }
     u.m.in_valid_i = in < blocks.size() && check_below(&random, 8) >= pressure.in_idle;
@@ -135,7 +140,7 @@ uint32_t bits_of(double value) {
   return ufp4_f32_bits(static_cast<float>(value));
 }
 
-// --- Properties -------------------------------------------------------------------------------------
+// --- Properties ---------------------------------------------------------------------------------
 
 TEST(block_back_pressure) {
   check_random_t random = check_random();
@@ -143,7 +148,8 @@ TEST(block_back_pressure) {
   for (int n = 0; n < kOptions; n++) {
     std::vector<Block> blocks(100);
     for (Block &block : blocks) fixture_numbers(&random, FIXTURE_SPECIAL, block.data(), 16);
-    run_blocks(u, blocks, options(n), 5, 1000, {static_cast<unsigned>(n % 7), static_cast<unsigned>(n / 4)});
+    run_blocks(u, blocks, options(n), 5, 1000,
+               {static_cast<unsigned>(n % 7), static_cast<unsigned>(n / 4)});
   }
 }
 
@@ -158,7 +164,8 @@ TEST(block_amax) {
     // At and next to the limit itself: 21 and 49 times a power of two.
     if (i % 5 == 0) blocks[0].fill(0);
     if (i % 5 == 0)
-      blocks[0][5] = bits_of((how.elem == UFP4_ELEM_E2M1 ? 21.0 : 49.0) * 4) + check_below(&random, 3) - 1;
+      blocks[0][5] =
+          bits_of((how.elem == UFP4_ELEM_E2M1 ? 21.0 : 49.0) * 4) + check_below(&random, 3) - 1;
     u.configure(how, 0);
     u.m.amax_i = 1;
     u.m.amax_start_i = 1;
@@ -176,15 +183,18 @@ TEST(block_amax) {
     u.m.amax_finish_i = 1;
     u.tick();
     u.m.amax_finish_i = 0;
-    const ufp4_matrix_t matrix = {UFP4_DTYPE_F32, static_cast<int64_t>(blocks.size()), 16, 16, blocks.data()};
+    const ufp4_matrix_t matrix = {UFP4_DTYPE_F32, static_cast<int64_t>(blocks.size()), 16, 16,
+                                  blocks.data()};
     int want = 0, want_nan = 0;
     ufp4_tensor_exponent(&matrix, &how, &want);
     for (const Block &block : blocks) {
       for (const uint32_t word : block) want_nan |= (word >> 23 & 255) == 255;
     }
-    check_bits(i, u.m.amax_exponent_o, static_cast<uint16_t>(want), "%s%s exponent of %zu blocks, x0 %08x",
-               kElemNames[how.elem], how.rht ? " rht" : "", blocks.size(), blocks[0][0]);
-    check_bits(i, static_cast<uint64_t>(nan), static_cast<uint64_t>(want_nan), "nan of %zu blocks", blocks.size());
+    check_bits(i, u.m.amax_exponent_o, static_cast<uint16_t>(want),
+               "%s%s exponent of %zu blocks, x0 %08x", kElemNames[how.elem], how.rht ? " rht" : "",
+               blocks.size(), blocks[0][0]);
+    check_bits(i, static_cast<uint64_t>(nan), static_cast<uint64_t>(want_nan), "nan of %zu blocks",
+               blocks.size());
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast the core of configuration default is simulated on a GEMM of 512 x 512 x 512, beside its array alone: the
-// same PEs and lanes, Verilated without anything around them and fed a block a cycle. The two take turns, in CPU time
-// of this thread; prints both speeds and the median of their ratios, and fails (exit status 1) under --least RATIO
-// (0.6).
+// How fast the core of configuration default is simulated on a GEMM of 512 x 512 x 512, beside its
+// array alone: the same PEs and lanes, Verilated without anything around them and fed a block a
+// cycle. The two take turns, in CPU time of this thread; prints both speeds and the median of their
+// ratios, and fails (exit status 1) under --least RATIO (0.6).
 #include <Vufp4_array.h>
 #include <time.h>
 #include <ufp4.h>
@@ -39,7 +39,7 @@ void put(T &port, uint32_t value) {
   port = static_cast<T>(value);
 }
 
-// --- The array alone -----------------------------------------------------------------------------------------------
+// --- The array alone ----------------------------------------------------------------------------
 
 class Array {
  public:
@@ -81,7 +81,8 @@ class Array {
     write_all((1u << 8 * core.rows / core.bus_bytes) - 1);
     for (uint32_t word = 0; word < 2 * core.tile_rows * core.chunk; word++) {
       for (auto &part : model_.write_data_i.m_storage) part = uint32_t(random());
-      model_.write_scales_i = (uint64_t(random()) << 32 | random()) & 0xBFBFBFBFBFBFBFBF;  // of moderate size
+      model_.write_scales_i =
+          (uint64_t(random()) << 32 | random()) & 0xBFBFBFBFBFBFBFBF;  // of moderate size
       put(model_.waddr_a_i, word);
       put(model_.waddr_b_i, word);
       cycle();
@@ -96,7 +97,8 @@ class Array {
 
   // The sequencer's order: the blocks of a chunk for one sub-tile, then the next sub-tile.
   void feed(uint32_t step, const ufp4_configuration_t &core) {
-    const uint32_t block = step % core.chunk, tile = step / core.chunk % (core.tile_rows * core.tile_cols);
+    const uint32_t block = step % core.chunk,
+                   tile = step / core.chunk % (core.tile_rows * core.tile_cols);
     const uint32_t slot = step / core.chunk / (core.tile_rows * core.tile_cols) % 2;
     const uint32_t index_bits = 6;
     model_.feed_valid_i = model_.feed_first_i = model_.feed_last_i = 1;
@@ -113,7 +115,7 @@ class Array {
   Vufp4_array model_;
 };
 
-// --- The core ------------------------------------------------------------------------------------------------------
+// --- The core -----------------------------------------------------------------------------------
 
 void must(ufp4_status_t status, const char *what) {
   if (status == UFP4_OK) return;
@@ -181,7 +183,7 @@ int main(int argc, char **argv) {
     std::fflush(stdout);
   }
   const double ratio = median(ratios);
-  std::printf("array alone %.0f M MAC/s, whole core %.0f M MAC/s, ratio %.2f\n", 1e-6 / median(alone),
-              1e-6 / median(whole), ratio);
+  std::printf("array alone %.0f M MAC/s, whole core %.0f M MAC/s, ratio %.2f\n",
+              1e-6 / median(alone), 1e-6 / median(whole), ratio);
   return ratio < least;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the packings of the AVX2 GEMMs share: codes to bytes, and quads of k by column. For files compiled with AVX2
-// only.
+// What the packings of the AVX2 GEMMs share: codes to bytes, and quads of k by column. For files
+// compiled with AVX2 only.
 #ifndef UFP4_GEMM_AVX2_CODES_H
 #define UFP4_GEMM_AVX2_CODES_H
 
@@ -24,13 +24,16 @@ INLINE __m128i quanta_table(ufp4_elem_t elem, int shift, int offset) {
 // 16 bytes, from the codes of a block.
 INLINE __m128i decode(const uint8_t codes[CODE_BYTES], __m128i table) {
   __m128i bytes = _mm_loadl_epi64((const __m128i *)codes), low = _mm_set1_epi8(15);
-  __m128i nibbles = _mm_unpacklo_epi8(_mm_and_si128(bytes, low), _mm_and_si128(_mm_srli_epi16(bytes, 4), low));
+  __m128i nibbles =
+      _mm_unpacklo_epi8(_mm_and_si128(bytes, low), _mm_and_si128(_mm_srli_epi16(bytes, 4), low));
   return _mm_shuffle_epi8(table, nibbles);
 }
 
-// The same of two blocks, one in each half, of which the second may not exist: then its codes are 0.
+// The same of two blocks, one in each half, of which the second may not exist: then its codes are
+// 0.
 INLINE __m256i decode_two(const uint8_t *codes, int both, __m256i tables) {
-  const __m128i bytes = both ? _mm_loadu_si128((const __m128i *)codes) : _mm_loadl_epi64((const __m128i *)codes);
+  const __m128i bytes =
+      both ? _mm_loadu_si128((const __m128i *)codes) : _mm_loadl_epi64((const __m128i *)codes);
   const __m256i words = _mm256_cvtepu8_epi16(bytes);
   const __m256i nibbles = _mm256_or_si256(words, _mm256_slli_epi16(words, 4));
   return _mm256_shuffle_epi8(tables, _mm256_and_si256(nibbles, _mm256_set1_epi8(15)));
@@ -52,7 +55,8 @@ INLINE void put_start(__m128i elements, int16_t start[2]) {
 // The quads of 8 columns, from 16 bytes of each: quad q to to + q * step.
 INLINE void store_quads(const __m128i bytes[8], uint8_t *to, size_t step) {
   __m256i v[4];
-  for (int i = 0; i < 4; i++) v[i] = _mm256_inserti128_si256(_mm256_castsi128_si256(bytes[i]), bytes[4 + i], 1);
+  for (int i = 0; i < 4; i++)
+    v[i] = _mm256_inserti128_si256(_mm256_castsi128_si256(bytes[i]), bytes[4 + i], 1);
   __m256i a = _mm256_unpacklo_epi32(v[0], v[1]), b = _mm256_unpackhi_epi32(v[0], v[1]);
   __m256i d = _mm256_unpacklo_epi32(v[2], v[3]), e = _mm256_unpackhi_epi32(v[2], v[3]);
   _mm256_store_si256((__m256i *)(void *)to, _mm256_unpacklo_epi64(a, d));
@@ -61,12 +65,15 @@ INLINE void store_quads(const __m128i bytes[8], uint8_t *to, size_t step) {
   _mm256_store_si256((__m256i *)(void *)(to + 3 * step), _mm256_unpackhi_epi64(b, e));
 }
 
-// 8 x 8 transpose of 32-bit numbers. Of two blocks of 8 columns each: quads of the first block, then of the second.
+// 8 x 8 transpose of 32-bit numbers. Of two blocks of 8 columns each: quads of the first block,
+// then of the second.
 INLINE void transpose_dwords(__m256i v[8]) {
   __m256i t[8];
   for (int i = 0; i < 8; i += 4) {
-    const __m256i a = _mm256_unpacklo_epi32(v[i], v[i + 1]), b = _mm256_unpackhi_epi32(v[i], v[i + 1]);
-    const __m256i c = _mm256_unpacklo_epi32(v[i + 2], v[i + 3]), d = _mm256_unpackhi_epi32(v[i + 2], v[i + 3]);
+    const __m256i a = _mm256_unpacklo_epi32(v[i], v[i + 1]),
+                  b = _mm256_unpackhi_epi32(v[i], v[i + 1]);
+    const __m256i c = _mm256_unpacklo_epi32(v[i + 2], v[i + 3]),
+                  d = _mm256_unpackhi_epi32(v[i + 2], v[i + 3]);
     t[i] = _mm256_unpacklo_epi64(a, c);
     t[i + 1] = _mm256_unpackhi_epi64(a, c);
     t[i + 2] = _mm256_unpacklo_epi64(b, d);

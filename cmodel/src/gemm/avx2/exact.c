@@ -16,7 +16,8 @@
 
 // The scales of B's pair as words, of 8 columns.
 INLINE __m256i scale_words(const b_panel_t *b, int p, int c) {
-  const __m256i *even = (const __m256i *)(b->scale[2 * p] + c), *odd = (const __m256i *)(b->scale[2 * p + 1] + c);
+  const __m256i *even = (const __m256i *)(b->scale[2 * p] + c),
+                *odd = (const __m256i *)(b->scale[2 * p + 1] + c);
   return _mm256_or_si256(_mm256_load_si256(even), _mm256_slli_epi32(_mm256_load_si256(odd), 16));
 }
 
@@ -35,7 +36,7 @@ static void prepare(const void *from, void *to) {
   }
 }
 
-// --- Products ----------------------------------------------------------------------------------------
+// --- Products -----------------------------------------------------------------------------------
 
 INLINE __m256i broadcast4(const void *from) {
   int32_t value;
@@ -47,8 +48,9 @@ INLINE __m256i load(const void *from) {
   return _mm256_load_si256(from);
 }
 
-// Says that v is changed here: so the compiler keeps it in a register, and adds in the order written. Left alone it
-// adds in another, which needs more registers than there are, or loads v for each use.
+// Says that v is changed here: so the compiler keeps it in a register, and adds in the order
+// written. Left alone it adds in another, which needs more registers than there are, or loads v for
+// each use.
 INLINE void settle(__m256i *v) {
   __asm__("" : "+x"(*v));
 }
@@ -78,7 +80,8 @@ INLINE __m256i base_of(const a_panel_t *a, const b_panel_t *b, int r, int c) {
 }
 
 // Adds 4 sums times 2^(the exponents they are relative to).
-INLINE void add_four(const a_panel_t *a, const b_panel_t *b, int r, int c, __m256i sum, int first, int64_t *sums) {
+INLINE void add_four(const a_panel_t *a, const b_panel_t *b, int r, int c, __m256i sum, int first,
+                     int64_t *sums) {
   __m256i *to = (__m256i *)(sums + r * COLS + c);
   sum = _mm256_sllv_epi64(sum, base_of(a, b, r, c));
   if (!first) sum = _mm256_add_epi64(sum, load(to));
@@ -88,8 +91,8 @@ INLINE void add_four(const a_panel_t *a, const b_panel_t *b, int r, int c, __m25
 typedef enum { TABLED, MULTIPLIED } products_t;
 
 // The products of the scales.
-INLINE void scale_products(const a_panel_t *a, const b_panel_t *b, const table_t *table, products_t how, int p, int r,
-                           __m256i scale[2]) {
+INLINE void scale_products(const a_panel_t *a, const b_panel_t *b, const table_t *table,
+                           products_t how, int p, int r, __m256i scale[2]) {
   const char *entries = (const char *)table->entries[p];
   const char *even = entries + a->pair[p].entry[r][0], *odd = entries + a->pair[p].entry[r][1];
 #pragma GCC unroll 2
@@ -97,13 +100,14 @@ INLINE void scale_products(const a_panel_t *a, const b_panel_t *b, const table_t
     if (how == TABLED) {
       scale[half] = _mm256_blend_epi16(load(even + VECTOR * half), load(odd + VECTOR * half), 0xAA);
     } else {
-      scale[half] = _mm256_mullo_epi16(broadcast4(a->pair[p].scale[r]), scale_words(b, p, 8 * half));
+      scale[half] =
+          _mm256_mullo_epi16(broadcast4(a->pair[p].scale[r]), scale_words(b, p, 8 * half));
     }
   }
 }
 
-INLINE void narrow_rows(const a_panel_t *a, const b_panel_t *b, const table_t *table, products_t how, int r0, int first,
-                        int64_t *sums) {
+INLINE void narrow_rows(const a_panel_t *a, const b_panel_t *b, const table_t *table,
+                        products_t how, int r0, int first, int64_t *sums) {
   __m256i sum[FEW_ROWS][2], dot[FEW_ROWS][2], scale[2];
 #pragma GCC unroll 3
   for (int r = 0; r < FEW_ROWS; r++) sum[r][0] = sum[r][1] = _mm256_setzero_si256();
@@ -125,11 +129,13 @@ INLINE void narrow_rows(const a_panel_t *a, const b_panel_t *b, const table_t *t
   }
 }
 
-// Of 8 columns: the even ones' sums and the odd ones'. The dot times A's scale is under 24576 * 15 * 2^11 < 2^30.
+// Of 8 columns: the even ones' sums and the odd ones'. The dot times A's scale is under 24576 * 15
+// * 2^11 < 2^30.
 INLINE void add_wide(__m256i dot, __m256i scale_a, __m256i scale_b, __m256i sum[2]) {
   __m256i scaled = _mm256_mullo_epi32(dot, scale_a);
   sum[0] = _mm256_add_epi64(sum[0], _mm256_mul_epi32(scaled, scale_b));
-  sum[1] = _mm256_add_epi64(sum[1], _mm256_mul_epi32(_mm256_srli_epi64(scaled, 32), _mm256_srli_epi64(scale_b, 32)));
+  sum[1] = _mm256_add_epi64(
+      sum[1], _mm256_mul_epi32(_mm256_srli_epi64(scaled, 32), _mm256_srli_epi64(scale_b, 32)));
 }
 
 INLINE void wide_rows(const a_panel_t *a, const b_panel_t *b, int r0, int first, int64_t *sums) {
@@ -145,8 +151,10 @@ INLINE void wide_rows(const a_panel_t *a, const b_panel_t *b, int r0, int first,
       for (int half = 0; half < 2; half++) {
         const __m256i even = _mm256_madd_epi16(dot[r][half], _mm256_set1_epi32(1));
         const __m256i odd = _mm256_srai_epi32(dot[r][half], 16);
-        add_wide(even, _mm256_and_si256(scales, low_word), load(b->scale[2 * p] + 8 * half), sum[r][half]);
-        add_wide(odd, _mm256_srli_epi32(scales, 16), load(b->scale[2 * p + 1] + 8 * half), sum[r][half]);
+        add_wide(even, _mm256_and_si256(scales, low_word), load(b->scale[2 * p] + 8 * half),
+                 sum[r][half]);
+        add_wide(odd, _mm256_srli_epi32(scales, 16), load(b->scale[2 * p + 1] + 8 * half),
+                 sum[r][half]);
       }
     }
   }
@@ -179,7 +187,7 @@ static void multiply(const void *a_panel, const void *b, const void *table, int 
   }
 }
 
-// --- Results -----------------------------------------------------------------------------------------
+// --- Results ------------------------------------------------------------------------------------
 
 // 8 sums that are_small as FP32: exact as doubles, then rounded once, times 2^exponent exactly.
 INLINE __m256 rounded(const int64_t *sums, __m256 unit) {
@@ -195,7 +203,8 @@ INLINE __m256 rounded(const int64_t *sums, __m256 unit) {
 static int are_small(const int64_t *sums) {
   const __m256i half = _mm256_set1_epi64x(INT64_C(1) << 51);
   __m256i bits = _mm256_setzero_si256();
-  for (int i = 0; i < ROWS * COLS; i += 4) bits = _mm256_or_si256(bits, _mm256_add_epi64(load(sums + i), half));
+  for (int i = 0; i < ROWS * COLS; i += 4)
+    bits = _mm256_or_si256(bits, _mm256_add_epi64(load(sums + i), half));
   return _mm256_testz_si256(bits, _mm256_set1_epi64x((int64_t)0xFFF0000000000000));
 }
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact GEMM for AVX2: what its packing and its products share. A tile is 6 rows of A by 16 rows of B, in chunks of 32
-// blocks.
+// Exact GEMM for AVX2: what its packing and its products share. A tile is 6 rows of A by 16 rows of
+// B, in chunks of 32 blocks.
 //
-// A vector holds, of two blocks and 8 columns of B, two elements each: a dword is a column's. A's four elements are
-// broadcast against it: eight vpmaddubsw, added in 16 bits, make the dots of two blocks, side by side in each column,
-// and one vpmaddwd scales and adds the two. vpmaddubsw wants one side unsigned, so B's quanta carry OFFSET; its
-// correction is where the dots start. (On its way a dot may wrap.)
+// A vector holds, of two blocks and 8 columns of B, two elements each: a dword is a column's. A's
+// four elements are broadcast against it: eight vpmaddubsw, added in 16 bits, make the dots of two
+// blocks, side by side in each column, and one vpmaddwd scales and adds the two. vpmaddubsw wants
+// one side unsigned, so B's quanta carry OFFSET; its correction is where the dots start. (On its
+// way a dot may wrap.)
 //
-// As in gemm/avx512/exact.h scales are taken relative to the smallest exponent of the row's chunk, and what A's exceed
-// it goes first into A's elements. Where that leaves nothing, products of scales come from a table: A's 8 normal
-// significands times the panel's scales of B. All this holds where a product of scales stays under 2^15 and the sum
-// under 2^31 by Cauchy-Schwarz (on its way there it may wrap). Else the whole dot is multiplied by A's scale in 32
-// bits, then by B's in 64.
+// As in gemm/avx512/exact.h scales are taken relative to the smallest exponent of the row's chunk,
+// and what A's exceed it goes first into A's elements. Where that leaves nothing, products of
+// scales come from a table: A's 8 normal significands times the panel's scales of B. All this holds
+// where a product of scales stays under 2^15 and the sum under 2^31 by Cauchy-Schwarz (on its way
+// there it may wrap). Else the whole dot is multiplied by A's scale in 32 bits, then by B's in 64.
 #ifndef UFP4_GEMM_AVX2_H
 #define UFP4_GEMM_AVX2_H
 
@@ -37,7 +38,8 @@ typedef struct {
   int32_t base[ROWS];  // smallest exponent of a row
   int32_t pairs;
   int32_t scale_max;
-  double norm2;    // the largest over the rows of the sum of squares of significand << (exponent - base)
+  double
+      norm2;  // the largest over the rows of the sum of squares of significand << (exponent - base)
   int32_t tabled;  // all scales are normal significands, or zero
   uint8_t padding[20];
 } a_panel_t;
@@ -57,10 +59,13 @@ typedef struct {
   uint16_t entries[PAIRS][SIGNIFICANDS][COLS][2];
 } table_t;
 
-static_assert(sizeof(a_panel_t) % 64 == 0 && sizeof(b_panel_t) % 64 == 0, "panels are whole cache lines");
+static_assert(sizeof(a_panel_t) % 64 == 0 && sizeof(b_panel_t) % 64 == 0,
+              "panels are whole cache lines");
 
 /** Members of gemm_kernel_t. */
-void gemm_avx2_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
-void gemm_avx2_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
+void gemm_avx2_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *panel,
+                      uint8_t *poisoned);
+void gemm_avx2_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *panel,
+                      uint8_t *poisoned);
 
 #endif

@@ -14,19 +14,22 @@
 
 // The scales of one row's chunk, in the bytes of a vector.
 typedef struct {
-  uint8_t significand[VECTOR], excess[VECTOR];  // 0 where the scale is zero or NaN, and beyond the operand
+  uint8_t significand[VECTOR],
+      excess[VECTOR];  // 0 where the scale is zero or NaN, and beyond the operand
   int base;
   int nan, subnormal;
 } scales_t;
 
 static int smallest_byte(__m256i bytes) {
   __m128i least = _mm_min_epu8(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1));
-  __m128i words = _mm_min_epu8(_mm_and_si128(least, _mm_set1_epi16(0xFF)), _mm_srli_epi16(least, 8));
+  __m128i words =
+      _mm_min_epu8(_mm_and_si128(least, _mm_set1_epi16(0xFF)), _mm_srli_epi16(least, 8));
   return _mm_extract_epi16(_mm_minpos_epu16(words), 0);
 }
 
 static void load_scales(const uint8_t *bytes, int64_t blocks, scales_t *s) {
-  const __m256i zero = _mm256_setzero_si256(), one = _mm256_set1_epi8(1), largest = _mm256_set1_epi8(0x7F);
+  const __m256i zero = _mm256_setzero_si256(), one = _mm256_set1_epi8(1),
+                largest = _mm256_set1_epi8(0x7F);
   uint8_t padded[VECTOR] = {0};
   memcpy(padded, bytes, (size_t)blocks);
   __m256i byte = _mm256_and_si256(_mm256_loadu_si256((const __m256i *)padded), largest);
@@ -41,7 +44,8 @@ static void load_scales(const uint8_t *bytes, int64_t blocks, scales_t *s) {
   s->base = smallest_byte(_mm256_or_si256(exponent, _mm256_and_si256(empty, _mm256_set1_epi8(15))));
   s->nan = !_mm256_testz_si256(nan, nan);
   s->subnormal = _mm256_movemask_epi8(_mm256_or_si256(normal, empty)) != -1;
-  __m256i excess = _mm256_andnot_si256(empty, _mm256_sub_epi8(exponent, _mm256_set1_epi8((char)s->base)));
+  __m256i excess =
+      _mm256_andnot_si256(empty, _mm256_sub_epi8(exponent, _mm256_set1_epi8((char)s->base)));
   _mm256_storeu_si256((__m256i *)s->significand, significand);
   _mm256_storeu_si256((__m256i *)s->excess, excess);
 }
@@ -62,10 +66,10 @@ INLINE int32_t largest(__m256i v) {
   return _mm_cvtsi128_si32(_mm_max_epi32(four, _mm_srli_si128(four, 4)));
 }
 
-// Folds one row into a panel's bounds: significand << excess is under 2^18, the sum of squares under 2^41, and rounded.
-// scale [CHUNK] = significand << shift; @p top gathers the largest.
-INLINE void bound_scales(const scales_t *s, const uint8_t shift[CHUNK], int32_t scale[CHUNK], double *norm2,
-                         __m256i *top) {
+// Folds one row into a panel's bounds: significand << excess is under 2^18, the sum of squares
+// under 2^41, and rounded. scale [CHUNK] = significand << shift; @p top gathers the largest.
+INLINE void bound_scales(const scales_t *s, const uint8_t shift[CHUNK], int32_t scale[CHUNK],
+                         double *norm2, __m256i *top) {
   __m256 sum = _mm256_setzero_ps();
   for (int k = 0; k < CHUNK; k += 8) {
     __m256i significand = widened(s->significand + k);
@@ -79,8 +83,10 @@ INLINE void bound_scales(const scales_t *s, const uint8_t shift[CHUNK], int32_t 
   if (total > *norm2) *norm2 = total;
 }
 
-// How far each block's elements are shifted (one more: they are zero, as is its scale), and what is left for the scale.
-INLINE void split_excess(const scales_t *s, int absorb, uint8_t absorbed[VECTOR], uint8_t shift[VECTOR]) {
+// How far each block's elements are shifted (one more: they are zero, as is its scale), and what is
+// left for the scale.
+INLINE void split_excess(const scales_t *s, int absorb, uint8_t absorbed[VECTOR],
+                         uint8_t shift[VECTOR]) {
   __m256i excess = _mm256_loadu_si256((const __m256i *)s->excess);
   __m256i significand = _mm256_loadu_si256((const __m256i *)s->significand);
   __m256i empty = _mm256_cmpeq_epi8(significand, _mm256_setzero_si256());
@@ -96,11 +102,13 @@ INLINE void put_elements_a(__m256i blocks, int r, a_pair_t *pair) {
   const __m128i low = _mm_unpacklo_epi16(even, odd), high = _mm_unpackhi_epi16(even, odd);
   _mm_store_si128((__m128i *)pair->elements[r], low);
   _mm_store_si128((__m128i *)pair->elements[r] + 1, high);
-  put_minus_sums(_mm_add_epi16(_mm_maddubs_epi16(offset, low), _mm_maddubs_epi16(offset, high)), pair->start[r]);
+  put_minus_sums(_mm_add_epi16(_mm_maddubs_epi16(offset, low), _mm_maddubs_epi16(offset, high)),
+                 pair->start[r]);
 }
 
 static void pack_a_row(const uint8_t *codes, int64_t blocks, const scales_t *s, int absorb,
-                       const __m128i tables[MAX_ABSORB + 2], int r, a_panel_t *panel, __m256i *top) {
+                       const __m128i tables[MAX_ABSORB + 2], int r, a_panel_t *panel,
+                       __m256i *top) {
   uint8_t absorbed[VECTOR], shift[VECTOR];
   int32_t scale[CHUNK];
   split_excess(s, absorb, absorbed, shift);
@@ -118,7 +126,8 @@ static void pack_a_row(const uint8_t *codes, int64_t blocks, const scales_t *s, 
   if (s->subnormal || !_mm256_testz_si256(shifts, shifts)) panel->tabled = 0;
 }
 
-void gemm_avx2_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
+void gemm_avx2_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *to,
+                      uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
   const int64_t blocks = gemm_chunk_blocks(a, block, CHUNK);
   const int absorb = gemm_absorb_of(a->elem);
@@ -154,7 +163,8 @@ static void pack_scales_b(int32_t scale[COLS][CHUNK], b_panel_t *panel) {
 }
 
 // A pair of blocks of 8 columns.
-INLINE void pack_elements_b(const uint8_t *const codes[8], int k, int both, __m256i table, uint8_t to[8][COLS][4]) {
+INLINE void pack_elements_b(const uint8_t *const codes[8], int k, int both, __m256i table,
+                            uint8_t to[8][COLS][4]) {
   __m256i v[8];
   for (int c = 0; c < 8; c++) v[c] = decode_two(codes[c] + k * CODE_BYTES, both, table);
   transpose_dwords(v);
@@ -166,7 +176,8 @@ INLINE void pack_elements_b(const uint8_t *const codes[8], int k, int both, __m2
   }
 }
 
-void gemm_avx2_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
+void gemm_avx2_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *to,
+                      uint8_t *poisoned) {
   const ufp4_operand_t *b = job->b;
   const int64_t blocks = gemm_chunk_blocks(b, block, CHUNK);
   const __m256i table = _mm256_broadcastsi128_si256(quanta_table(b->elem, 0, OFFSET));

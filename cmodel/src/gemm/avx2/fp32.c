@@ -12,7 +12,7 @@
 
 #define FEW_ROWS 3  // of which the registers hold the half dots and accumulators
 
-// --- Products ----------------------------------------------------------------------------------------
+// --- Products -----------------------------------------------------------------------------------
 
 INLINE __m256i broadcast4(const void *from) {
   int32_t value;
@@ -24,7 +24,8 @@ INLINE __m256i load(const void *from) {
   return _mm256_load_si256(from);
 }
 
-// Says that v is changed here: so the compiler keeps it in a register, and adds in the order written.
+// Says that v is changed here: so the compiler keeps it in a register, and adds in the order
+// written.
 INLINE void settle(__m256i *v) {
   __asm__("" : "+x"(*v));
 }
@@ -35,7 +36,8 @@ INLINE void start_dots(const a_panel_t *a, int g, int r0, __m256i dot[FEW_ROWS][
 }
 
 // Adds the half dots of FEW_ROWS rows and 16 columns with a group.
-INLINE void add_half_dots(const a_panel_t *a, const b_panel_t *b, int g, int r0, __m256i dot[FEW_ROWS][2]) {
+INLINE void add_half_dots(const a_panel_t *a, const b_panel_t *b, int g, int r0,
+                          __m256i dot[FEW_ROWS][2]) {
 #pragma GCC unroll 4
   for (int q = 0; q < 4; q++) {
     __m256i b0 = load(b->elements[g][q][0]), b1 = load(b->elements[g][q][8]);
@@ -85,7 +87,8 @@ static void multiply_e4m3(const a_panel_t *a, const b_panel_t *b, int r0, int fi
 #pragma GCC unroll 2
       for (int half = 0; half < 2; half++) {
         const __m256 scaled = _mm256_cvtepi32_ps(_mm256_madd_epi16(dot[r][half], scale));
-        acc[r][half] = _mm256_fmadd_ps(scaled, _mm256_load_ps(b->scale[g] + 8 * half), acc[r][half]);
+        acc[r][half] =
+            _mm256_fmadd_ps(scaled, _mm256_load_ps(b->scale[g] + 8 * half), acc[r][half]);
       }
     }
   }
@@ -93,7 +96,8 @@ static void multiply_e4m3(const a_panel_t *a, const b_panel_t *b, int r0, int fi
 }
 
 // The half dots of both groups of a block: under 2^14.
-INLINE void block_half_dots(const a_panel_t *a, const b_panel_t *b, int g, int r0, __m256i dot[FEW_ROWS][2]) {
+INLINE void block_half_dots(const a_panel_t *a, const b_panel_t *b, int g, int r0,
+                            __m256i dot[FEW_ROWS][2]) {
   start_dots(a, g, r0, dot);
   add_half_dots(a, b, g, r0, dot);
   if (g + 1 < a->groups) add_half_dots(a, b, g + 1, r0, dot);
@@ -119,24 +123,29 @@ static void multiply_e8m0(const a_panel_t *a, const b_panel_t *b, int r0, int fi
   store_sums(acc, sums);
 }
 
-// One rounding to double, one to FP32 (gemm/fp32.c says why that is one rounding). The exponent is that of an FP32
-// number, unlimited.
+// One rounding to double, one to FP32 (gemm/fp32.c says why that is one rounding). The exponent is
+// that of an FP32 number, unlimited.
 INLINE __m128 add_wide(__m128i dot, __m128i exponent, __m128 acc) {
-  const __m256i biased = _mm256_add_epi64(_mm256_cvtepi32_epi64(exponent), _mm256_set1_epi64x(1023 - 127));
-  const __m256d block = _mm256_mul_pd(_mm256_cvtepi32_pd(dot), _mm256_castsi256_pd(_mm256_slli_epi64(biased, 52)));
+  const __m256i biased =
+      _mm256_add_epi64(_mm256_cvtepi32_epi64(exponent), _mm256_set1_epi64x(1023 - 127));
+  const __m256d block =
+      _mm256_mul_pd(_mm256_cvtepi32_pd(dot), _mm256_castsi256_pd(_mm256_slli_epi64(biased, 52)));
   return _mm256_cvtpd_ps(_mm256_add_pd(_mm256_cvtps_pd(acc), block));
 }
 
 INLINE __m256 add_block_wide(__m256i dot, __m256i exponent_a, __m256i exponent_b, __m256 acc) {
-  const __m256i exponent = _mm256_add_epi32(_mm256_srli_epi32(exponent_a, 23), _mm256_srai_epi32(exponent_b, 23));
-  const __m128 low =
-      add_wide(_mm256_castsi256_si128(dot), _mm256_castsi256_si128(exponent), _mm256_castps256_ps128(acc));
-  const __m128 high = add_wide(_mm256_extracti128_si256(dot, 1), _mm256_extracti128_si256(exponent, 1),
-                               _mm256_extractf128_ps(acc, 1));
+  const __m256i exponent =
+      _mm256_add_epi32(_mm256_srli_epi32(exponent_a, 23), _mm256_srai_epi32(exponent_b, 23));
+  const __m128 low = add_wide(_mm256_castsi256_si128(dot), _mm256_castsi256_si128(exponent),
+                              _mm256_castps256_ps128(acc));
+  const __m128 high =
+      add_wide(_mm256_extracti128_si256(dot, 1), _mm256_extracti128_si256(exponent, 1),
+               _mm256_extractf128_ps(acc, 1));
   return _mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1);
 }
 
-static void multiply_e8m0_wide(const a_panel_t *a, const b_panel_t *b, int r0, int first, float *sums) {
+static void multiply_e8m0_wide(const a_panel_t *a, const b_panel_t *b, int r0, int first,
+                               float *sums) {
   __m256 acc[FEW_ROWS][2];
   load_sums(first, sums, acc);
   for (int g = 0; g < a->groups; g += 2) {
@@ -174,11 +183,13 @@ static void multiply_fp32(const a_panel_t *a, const b_panel_t *b, int r0, int fi
   store_sums(acc, sums);
 }
 
-static void multiply(const void *a_panel, const void *b_panel, const void *table, int first, void *to) {
+static void multiply(const void *a_panel, const void *b_panel, const void *table, int first,
+                     void *to) {
   const a_panel_t *a = a_panel;
   const b_panel_t *b = b_panel;
   (void)table;
-  const int near = a->exponent_min + b->exponent_min >= 1 && a->exponent_max + b->exponent_max <= 254;
+  const int near =
+      a->exponent_min + b->exponent_min >= 1 && a->exponent_max + b->exponent_max <= 254;
   for (int r = 0; r < ROWS; r += FEW_ROWS) {
     float *sums = (float *)to + r * COLS;
     if (a->scale_format == UFP4_SCALE_FP32) {
@@ -193,7 +204,7 @@ static void multiply(const void *a_panel, const void *b_panel, const void *table
   }
 }
 
-// --- Results -----------------------------------------------------------------------------------------
+// --- Results ------------------------------------------------------------------------------------
 
 // Adding zero makes -0 (of a sum under the smallest number) +0, and changes nothing else.
 INLINE __m256 scaled_sum(const float *from, __m256 unit) {
@@ -207,12 +218,13 @@ static void store(const gemm_job_t *job, const gemm_tile_t *tile, const void *fr
     gemm_store_tile_f32(job, tile, sums, COLS);
     return;
   }
-  // 2^-(tA + tB) is a normal number: multiplying by it rounds once. FP32 scales can overflow to NaN on the way: there
-  // store_row looks.
+  // 2^-(tA + tB) is a normal number: multiplying by it rounds once. FP32 scales can overflow to NaN
+  // on the way: there store_row looks.
   const __m256 unit = _mm256_castsi256_ps(_mm256_set1_epi32((127 + exponent) << 23));
   const int plain = is_plain(job, tile) && job->a->scale != UFP4_SCALE_FP32;
   for (int r = 0; r < tile->rows; r++) {
-    const __m256 low = scaled_sum(sums + r * COLS, unit), high = scaled_sum(sums + r * COLS + 8, unit);
+    const __m256 low = scaled_sum(sums + r * COLS, unit),
+                 high = scaled_sum(sums + r * COLS + 8, unit);
     store_halves(job, tile, r, plain, low, high);
   }
 }

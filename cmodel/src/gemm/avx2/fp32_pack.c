@@ -19,7 +19,8 @@ typedef struct {
   int nan;
 } scales_t;
 
-// A scale is (byte & 7) + 8 shifted by what the byte's exponent is over 1, times 2^-9; a subnormal one is the byte.
+// A scale is (byte & 7) + 8 shifted by what the byte's exponent is over 1, times 2^-9; a subnormal
+// one is the byte.
 INLINE uint32_t shift_of(uint32_t byte) {
   return byte < 8 ? 0 : (byte >> 3) - 1;
 }
@@ -33,7 +34,8 @@ static void load_e4m3(const uint8_t *from, int64_t groups, scales_t *s) {
   uint32_t nan = 0;
   memcpy(bytes, from, (size_t)groups);
   for (int g = 0; g < CHUNK; g++) {
-    const uint32_t byte = bytes[g] & 0x7Fu, clean = byte == 0x7F ? 0 : byte, shift = shift_of(clean);
+    const uint32_t byte = bytes[g] & 0x7Fu, clean = byte == 0x7F ? 0 : byte,
+                   shift = shift_of(clean);
     s->bits[g] = clean;
     s->elements[g] = (uint8_t)(clean == 0 ? NONE : shift > MAX_SHIFT ? shift - MAX_SHIFT : 0);
     nan |= byte == 0x7F;
@@ -62,7 +64,8 @@ INLINE int is_nonzero(const uint8_t codes[CODE_BYTES], ufp4_elem_t elem) {
 }
 
 // A block of zeros has any exponent: here the row's smallest, so that it widens no range.
-static void load_e8m0(const uint8_t *bytes, const uint8_t *codes, int64_t groups, ufp4_elem_t elem, scales_t *s) {
+static void load_e8m0(const uint8_t *bytes, const uint8_t *codes, int64_t groups, ufp4_elem_t elem,
+                      scales_t *s) {
   s->least = 255;
   s->most = 0;
   for (int64_t g = 0; g < groups; g++) {
@@ -81,7 +84,8 @@ static void load_e8m0(const uint8_t *bytes, const uint8_t *codes, int64_t groups
   }
 }
 
-static void load_scales(const ufp4_operand_t *x, int64_t row, int64_t group, int64_t groups, scales_t *s) {
+static void load_scales(const ufp4_operand_t *x, int64_t row, int64_t group, int64_t groups,
+                        scales_t *s) {
   const uint8_t *codes = x->codes + (row * x->blocks + group) * CODE_BYTES;
   *s = (scales_t){.nan = 0};
   if (x->scale == UFP4_SCALE_FP32) {
@@ -103,28 +107,32 @@ static void put_scales_a(const scales_t *s, int r, a_panel_t *panel) {
   } else {
     for (int g = 0; g < CHUNK; g++) {
       const uint32_t shift = shift_of(s->bits[g]), most = shift < MAX_SHIFT ? shift : MAX_SHIFT;
-      panel->group[g].integer[r][0] = panel->group[g].integer[r][1] = (uint16_t)(significand_of(s->bits[g]) << most);
+      panel->group[g].integer[r][0] = panel->group[g].integer[r][1] =
+          (uint16_t)(significand_of(s->bits[g]) << most);
     }
   }
 }
 
-static void put_elements_a(const uint8_t *codes, const scales_t *s, const __m128i tables[NONE + 1], int r,
-                           a_panel_t *panel) {
+static void put_elements_a(const uint8_t *codes, const scales_t *s, const __m128i tables[NONE + 1],
+                           int r, a_panel_t *panel) {
   const int pairs = panel->scale_format == UFP4_SCALE_E8M0;
   // E8M0 takes groups by two.
   for (int g = 0; g < panel->groups + (pairs ? panel->groups % 2 : 0); g++) {
     const int inside = g < panel->groups;
-    const __m128i elements = inside ? decode(codes + g * CODE_BYTES, tables[s->elements[g]]) : tables[NONE];
+    const __m128i elements =
+        inside ? decode(codes + g * CODE_BYTES, tables[s->elements[g]]) : tables[NONE];
     _mm_store_si128((__m128i *)panel->group[g].elements[r], elements);
     put_start(elements, panel->group[g].start[r]);
     if (!pairs || g % 2 == 0) continue;
     for (int i = 0; i < 2; i++) {
-      panel->group[g - 1].start[r][i] = (int16_t)(panel->group[g - 1].start[r][i] + panel->group[g].start[r][i]);
+      panel->group[g - 1].start[r][i] =
+          (int16_t)(panel->group[g - 1].start[r][i] + panel->group[g].start[r][i]);
     }
   }
 }
 
-void gemm_avx2_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group, void *to, uint8_t *poisoned) {
+void gemm_avx2_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group, void *to,
+                           uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
   __m128i tables[NONE + 1];
   a_panel_t *panel = to;
@@ -156,13 +164,17 @@ static void put_scales_b(const gemm_job_t *job, const scales_t *s, int c, b_pane
       panel->scale[g][c] = (float)(int)(significand_of(s->bits[g]) << shift_of(s->bits[g])) * unit;
     }
   } else {
-    for (int g = 0; g < CHUNK; g++) panel->exponent[g][c] = (int32_t)((s->bits[g] - (uint32_t)bias) << 23);
-    panel->exponent_min = s->least - bias < panel->exponent_min ? s->least - bias : panel->exponent_min;
-    panel->exponent_max = s->most - bias > panel->exponent_max ? s->most - bias : panel->exponent_max;
+    for (int g = 0; g < CHUNK; g++)
+      panel->exponent[g][c] = (int32_t)((s->bits[g] - (uint32_t)bias) << 23);
+    panel->exponent_min =
+        s->least - bias < panel->exponent_min ? s->least - bias : panel->exponent_min;
+    panel->exponent_max =
+        s->most - bias > panel->exponent_max ? s->most - bias : panel->exponent_max;
   }
 }
 
-void gemm_avx2_fp32_pack_b(const gemm_job_t *job, int64_t first, int64_t group, void *to, uint8_t *poisoned) {
+void gemm_avx2_fp32_pack_b(const gemm_job_t *job, int64_t first, int64_t group, void *to,
+                           uint8_t *poisoned) {
   const ufp4_operand_t *b = job->b;
   const __m128i table = quanta_table(b->elem, 0, OFFSET), zeros = _mm_set1_epi8(OFFSET);
   const uint8_t *codes[COLS];

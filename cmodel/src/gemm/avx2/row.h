@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the AVX2 GEMMs share at their end: a row of 16 rounded sums to D. For files compiled with AVX2 only.
+// What the AVX2 GEMMs share at their end: a row of 16 rounded sums to D. For files compiled with
+// AVX2 only.
 #ifndef UFP4_GEMM_AVX2_ROW_H
 #define UFP4_GEMM_AVX2_ROW_H
 
@@ -19,7 +20,8 @@ static inline int is_poisoned(const gemm_tile_t *tile, int tile_rows) {
   return rows || !_mm_testz_si128(cols, cols);
 }
 
-static inline void store_row(const gemm_job_t *job, const gemm_tile_t *tile, int r, float value[ROW_COLS]) {
+static inline void store_row(const gemm_job_t *job, const gemm_tile_t *tile, int r,
+                             float value[ROW_COLS]) {
   const ufp4_gemm_t *how = job->how;
   const int64_t i = tile->row + r, at = i * job->d_ld + tile->col;
   const float nan = ufp4_f32_value(UFP4_F32_NAN);
@@ -31,7 +33,8 @@ static inline void store_row(const gemm_job_t *job, const gemm_tile_t *tile, int
     for (int c = 0; c < ROW_COLS; c++) value[c] = value[c] * how->alpha;
   }
   if (how->c != NULL) {
-    for (int c = 0; c < tile->cols; c++) value[c] = value[c] + how->c[i * how->c_ld + tile->col + c];
+    for (int c = 0; c < tile->cols; c++)
+      value[c] = value[c] + how->c[i * how->c_ld + tile->col + c];
   }
   for (int c = 0; c < ROW_COLS; c++) value[c] = value[c] != value[c] ? nan : value[c];
   if (how->d_dtype == UFP4_DTYPE_F32) {
@@ -46,7 +49,8 @@ static inline int is_plain(const gemm_job_t *job, const gemm_tile_t *tile) {
   return gemm_is_bare(job) && tile->cols == ROW_COLS;
 }
 
-INLINE void store_plain_row(const gemm_job_t *job, const gemm_tile_t *tile, int r, __m256 low, __m256 high) {
+INLINE void store_plain_row(const gemm_job_t *job, const gemm_tile_t *tile, int r, __m256 low,
+                            __m256 high) {
   float *to = (float *)job->d + (tile->row + r) * job->d_ld + tile->col;
   if (job->stream) {
     _mm256_stream_ps(to, low);
@@ -57,7 +61,8 @@ INLINE void store_plain_row(const gemm_job_t *job, const gemm_tile_t *tile, int 
   }
 }
 
-INLINE void store_halves(const gemm_job_t *job, const gemm_tile_t *tile, int r, int plain, __m256 low, __m256 high) {
+INLINE void store_halves(const gemm_job_t *job, const gemm_tile_t *tile, int r, int plain,
+                         __m256 low, __m256 high) {
   float value[ROW_COLS];
   if (plain) {
     store_plain_row(job, tile, r, low, high);

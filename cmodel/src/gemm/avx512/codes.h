@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the packings of the AVX-512 GEMMs share: codes to bytes, and transposes. For files compiled with AVX-512 only.
+// What the packings of the AVX-512 GEMMs share: codes to bytes, and transposes. For files compiled
+// with AVX-512 only.
 #ifndef UFP4_GEMM_AVX512_CODES_H
 #define UFP4_GEMM_AVX512_CODES_H
 
@@ -10,15 +11,17 @@
 
 INLINE __m512i quanta_table(ufp4_elem_t elem, int offset) {
   int8_t bytes[16];
-  for (unsigned code = 0; code < 16; code++) bytes[code] = (int8_t)(ufp4_elem_quanta(elem, code) + offset);
+  for (unsigned code = 0; code < 16; code++)
+    bytes[code] = (int8_t)(ufp4_elem_quanta(elem, code) + offset);
   return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)bytes));
 }
 
-// 64 quanta of 4 blocks, one block per 128-bit lane; code 0 for blocks that @p wanted does not name, which are not
-// read.
+// 64 quanta of 4 blocks, one block per 128-bit lane; code 0 for blocks that @p wanted does not
+// name, which are not read.
 INLINE __m512i load_quanta(const uint8_t *codes, __mmask8 wanted, __m512i table) {
   __m512i words = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi64(wanted, codes));
-  words = _mm512_and_si512(_mm512_or_si512(words, _mm512_slli_epi16(words, 4)), _mm512_set1_epi8(15));
+  words =
+      _mm512_and_si512(_mm512_or_si512(words, _mm512_slli_epi16(words, 4)), _mm512_set1_epi8(15));
   return _mm512_shuffle_epi8(table, words);
 }
 
@@ -37,7 +40,8 @@ INLINE void transpose_dwords(__m512i v[16]) {
   __m512i t[16];
   for (int i = 0; i < 16; i += 4) {
     __m512i a = _mm512_unpacklo_epi32(v[i], v[i + 1]), b = _mm512_unpackhi_epi32(v[i], v[i + 1]);
-    __m512i c = _mm512_unpacklo_epi32(v[i + 2], v[i + 3]), d = _mm512_unpackhi_epi32(v[i + 2], v[i + 3]);
+    __m512i c = _mm512_unpacklo_epi32(v[i + 2], v[i + 3]),
+            d = _mm512_unpackhi_epi32(v[i + 2], v[i + 3]);
     t[i] = _mm512_unpacklo_epi64(a, c);
     t[i + 1] = _mm512_unpackhi_epi64(a, c);
     t[i + 2] = _mm512_unpacklo_epi64(b, d);
@@ -45,8 +49,10 @@ INLINE void transpose_dwords(__m512i v[16]) {
   }
   // Lane l of t[i + j] holds number 4l + j of vectors i..i+3.
   for (int j = 0; j < 4; j++) {
-    __m512i a = _mm512_shuffle_i64x2(t[j], t[4 + j], 0x88), b = _mm512_shuffle_i64x2(t[j], t[4 + j], 0xDD);
-    __m512i c = _mm512_shuffle_i64x2(t[8 + j], t[12 + j], 0x88), d = _mm512_shuffle_i64x2(t[8 + j], t[12 + j], 0xDD);
+    __m512i a = _mm512_shuffle_i64x2(t[j], t[4 + j], 0x88),
+            b = _mm512_shuffle_i64x2(t[j], t[4 + j], 0xDD);
+    __m512i c = _mm512_shuffle_i64x2(t[8 + j], t[12 + j], 0x88),
+            d = _mm512_shuffle_i64x2(t[8 + j], t[12 + j], 0xDD);
     v[j] = _mm512_shuffle_i64x2(a, c, 0x88);
     v[4 + j] = _mm512_shuffle_i64x2(b, d, 0x88);
     v[8 + j] = _mm512_shuffle_i64x2(a, c, 0xDD);

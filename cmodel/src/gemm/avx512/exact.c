@@ -4,8 +4,8 @@
 
 #include "number/lanes.h"
 
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && \
-    defined(__AVX512VNNI__)
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && \
+    defined(__AVX512DQ__) && defined(__AVX512VNNI__)
 #include <immintrin.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #define DIGIT 11
 #define FEW_ROWS 4  // of whose wide sums the registers hold no more
 
-// --- Which of them -----------------------------------------------------------------------------------
+// --- Which of them ------------------------------------------------------------------------------
 
 static int scales_fit(const a_panel_t *a, const b_panel_t *b) {
   return (int64_t)a->scale_max * b->scale_max < INT64_C(1) << (15 + DIGIT);
@@ -28,11 +28,12 @@ static int sum_fits(double norm2_a, double norm2_b, int bits) {
 
 // The pairs whose products of scales are under 2^15.
 INLINE uint32_t narrow_pairs(const a_panel_t *a, const b_panel_t *b) {
-  const __m512i largest = _mm512_mullo_epi32(_mm512_load_si512(a->pair_max), _mm512_load_si512(b->pair_max));
+  const __m512i largest =
+      _mm512_mullo_epi32(_mm512_load_si512(a->pair_max), _mm512_load_si512(b->pair_max));
   return _mm512_cmplt_epu32_mask(largest, _mm512_set1_epi32(1 << 15));
 }
 
-// --- Tables ------------------------------------------------------------------------------------------
+// --- Tables -------------------------------------------------------------------------------------
 
 static void prepare(const void *from, void *to) {
   const b_panel_t *b = from;
@@ -40,7 +41,8 @@ static void prepare(const void *from, void *to) {
   // Beyond this no product of scales is looked up.
   if (!sum_fits(SMALLEST_MAX * SMALLEST_MAX, b->norm2, 0)) return;
   for (int p = 0; p < PAIRS; p++) {
-    const __m512i scale = _mm512_sllv_epi16(_mm512_load_si512(b->significand[p]), _mm512_load_si512(b->shift[p]));
+    const __m512i scale =
+        _mm512_sllv_epi16(_mm512_load_si512(b->significand[p]), _mm512_load_si512(b->shift[p]));
     __m512i entry = _mm512_slli_epi16(scale, 3);
     for (int s = 0; s < SIGNIFICANDS; s++) {
       _mm512_store_si512(table->entries[p][s], entry);
@@ -49,7 +51,7 @@ static void prepare(const void *from, void *to) {
   }
 }
 
-// --- Products ----------------------------------------------------------------------------------------
+// --- Products -----------------------------------------------------------------------------------
 
 INLINE __m512i broadcast8(const void *from) {
   int64_t value;
@@ -104,18 +106,21 @@ INLINE __m512i joined(__m512i low, __m512i high, int odd) {
   return _mm512_add_epi64(extended(low, odd), _mm512_slli_epi64(extended(high, odd), DIGIT));
 }
 
-INLINE void add_one_digit(const a_panel_t *a, const b_panel_t *b, const table_t *table, int p, __m512i sum[ROWS]) {
+INLINE void add_one_digit(const a_panel_t *a, const b_panel_t *b, const table_t *table, int p,
+                          __m512i sum[ROWS]) {
   __m512i quads[8];
   load_pair(b, p, quads);
 #pragma GCC unroll 8
   for (int r = 0; r < ROWS; r++) {
-    const __m512i scale = _mm512_sllv_epi16(looked_up(a, p, r, table), broadcast4(a->pair[p].shift[r]));
+    const __m512i scale =
+        _mm512_sllv_epi16(looked_up(a, p, r, table), broadcast4(a->pair[p].shift[r]));
     sum[r] = _mm512_dpwssd_epi32(sum[r], packed_dots(a, p, r, quads), scale);
   }
 }
 
-// For products of scales under 2^26. Where the shift exceeds 11 both significands are 8 at least, so it is 19 at most,
-// and the bits above the lowest DIGIT come from shifting product << 8, still a word, down.
+// For products of scales under 2^26. Where the shift exceeds 11 both significands are 8 at least,
+// so it is 19 at most, and the bits above the lowest DIGIT come from shifting product << 8, still a
+// word, down.
 INLINE void add_two_digits(const a_panel_t *a, const b_panel_t *b, int p, __m512i low_sum[ROWS],
                            __m512i high_sum[ROWS]) {
   const __m512i low_bits = _mm512_set1_epi16((1 << DIGIT) - 1), top = _mm512_set1_epi16(8 + DIGIT);
@@ -124,7 +129,8 @@ INLINE void add_two_digits(const a_panel_t *a, const b_panel_t *b, int p, __m512
 #pragma GCC unroll 8
   for (int r = 0; r < ROWS; r++) {
     __m512i product = multiplied(a, b, p, r), dot = packed_dots(a, p, r, quads);
-    __m512i shift = _mm512_add_epi16(_mm512_load_si512(b->shift[p]), broadcast4(a->pair[p].shift[r]));
+    __m512i shift =
+        _mm512_add_epi16(_mm512_load_si512(b->shift[p]), broadcast4(a->pair[p].shift[r]));
     __m512i low = _mm512_and_si512(_mm512_sllv_epi16(product, shift), low_bits);
     __m512i high = _mm512_srlv_epi16(_mm512_slli_epi16(product, 8), _mm512_sub_epi16(top, shift));
     low_sum[r] = _mm512_dpwssd_epi32(low_sum[r], dot, low);
@@ -137,21 +143,24 @@ INLINE void clear(__m512i sum[ROWS]) {
   for (int r = 0; r < ROWS; r++) sum[r] = _mm512_setzero_si512();
 }
 
-INLINE void add_sums(const a_panel_t *a, const b_panel_t *b, const __m512i sum[ROWS], int first, int64_t *sums) {
+INLINE void add_sums(const a_panel_t *a, const b_panel_t *b, const __m512i sum[ROWS], int first,
+                     int64_t *sums) {
 #pragma GCC unroll 8
   for (int r = 0; r < ROWS; r++) add_narrow(sum[r], a->base[r], b->base, first, sums + r * COLS);
 }
 
-static void multiply_one_digit(const a_panel_t *a, const b_panel_t *b, const table_t *table, int first, int64_t *sums) {
+static void multiply_one_digit(const a_panel_t *a, const b_panel_t *b, const table_t *table,
+                               int first, int64_t *sums) {
   __m512i sum[ROWS];
   clear(sum);
   for (int p = 0; p < a->pairs; p++) add_one_digit(a, b, table, p, sum);
   add_sums(a, b, sum, first, sums);
 }
 
-// One digit in the pairs that @p narrow says, two in the others. What the sums lose above 32 bits they do not have.
-static void multiply_mixed(const a_panel_t *a, const b_panel_t *b, const table_t *table, uint32_t narrow, int first,
-                           int64_t *sums) {
+// One digit in the pairs that @p narrow says, two in the others. What the sums lose above 32 bits
+// they do not have.
+static void multiply_mixed(const a_panel_t *a, const b_panel_t *b, const table_t *table,
+                           uint32_t narrow, int first, int64_t *sums) {
   const uint32_t all = (1u << a->pairs) - 1;
   __m512i sum[ROWS], high[ROWS];
   clear(sum);
@@ -160,7 +169,8 @@ static void multiply_mixed(const a_panel_t *a, const b_panel_t *b, const table_t
     add_two_digits(a, b, __builtin_ctz(left), sum, high);
   }
 #pragma GCC unroll 8
-  for (int r = 0; r < ROWS; r++) sum[r] = _mm512_add_epi32(sum[r], _mm512_slli_epi32(high[r], DIGIT));
+  for (int r = 0; r < ROWS; r++)
+    sum[r] = _mm512_add_epi32(sum[r], _mm512_slli_epi32(high[r], DIGIT));
   for (uint32_t left = narrow & all; left != 0; left &= left - 1) {
     add_one_digit(a, b, table, __builtin_ctz(left), sum);
   }
@@ -175,33 +185,39 @@ static void multiply_two_digits(const a_panel_t *a, const b_panel_t *b, int firs
 #pragma GCC unroll 8
   for (int r = 0; r < ROWS; r++) {
     for (int odd = 0; odd < 2; odd++) {
-      add_whole(joined(low[r], high[r], odd), a->base[r], b->base[odd], first, sums + r * COLS + 8 * odd);
+      add_whole(joined(low[r], high[r], odd), a->base[r], b->base[odd], first,
+                sums + r * COLS + 8 * odd);
     }
   }
 }
 
-// B's scales as 32-bit numbers in the order of the dots: of the even and of the odd blocks, each in the low half of a
-// 64-bit lane, where vpmuldq looks.
+// B's scales as 32-bit numbers in the order of the dots: of the even and of the odd blocks, each in
+// the low half of a 64-bit lane, where vpmuldq looks.
 INLINE void wide_scales(const b_panel_t *b, int p, __m512i even[2], __m512i odd[2]) {
   const __m512i zero = _mm512_setzero_si512(), significand = _mm512_load_si512(b->significand[p]);
   const __m512i shift = _mm512_load_si512(b->shift[p]);
-  even[0] = _mm512_sllv_epi32(_mm512_unpacklo_epi16(significand, zero), _mm512_unpacklo_epi16(shift, zero));
-  even[1] = _mm512_sllv_epi32(_mm512_unpackhi_epi16(significand, zero), _mm512_unpackhi_epi16(shift, zero));
+  even[0] = _mm512_sllv_epi32(_mm512_unpacklo_epi16(significand, zero),
+                              _mm512_unpacklo_epi16(shift, zero));
+  even[1] = _mm512_sllv_epi32(_mm512_unpackhi_epi16(significand, zero),
+                              _mm512_unpackhi_epi16(shift, zero));
   odd[0] = _mm512_srli_epi64(even[0], 32);
   odd[1] = _mm512_srli_epi64(even[1], 32);
 }
 
 // The dot times A's scale is under 24576 * 15 * 2^11 < 2^30; times B's, under 2^48.
-INLINE void add_wide(const __m512i dot[2], __m512i scale, const __m512i even[2], const __m512i odd[2], __m512i sum[2]) {
+INLINE void add_wide(const __m512i dot[2], __m512i scale, const __m512i even[2],
+                     const __m512i odd[2], __m512i sum[2]) {
 #pragma GCC unroll 2
   for (int half = 0; half < 2; half++) {
     __m512i scaled = _mm512_mullo_epi32(dot[half], scale);
     sum[half] = _mm512_add_epi64(sum[half], _mm512_mul_epi32(scaled, even[half]));
-    sum[half] = _mm512_add_epi64(sum[half], _mm512_mul_epi32(_mm512_srli_epi64(scaled, 32), odd[half]));
+    sum[half] =
+        _mm512_add_epi64(sum[half], _mm512_mul_epi32(_mm512_srli_epi64(scaled, 32), odd[half]));
   }
 }
 
-INLINE void multiply_few_rows(const a_panel_t *a, const b_panel_t *b, int r0, int first, int64_t *sums) {
+INLINE void multiply_few_rows(const a_panel_t *a, const b_panel_t *b, int r0, int first,
+                              int64_t *sums) {
   __m512i sum[FEW_ROWS][2];
 #pragma GCC unroll 4
   for (int r = 0; r < FEW_ROWS; r++) sum[r][0] = sum[r][1] = _mm512_setzero_si512();
@@ -212,14 +228,16 @@ INLINE void multiply_few_rows(const a_panel_t *a, const b_panel_t *b, int r0, in
 #pragma GCC unroll 4
     for (int r = 0; r < FEW_ROWS; r++) {
       dots(a, p, r0 + r, quads, dot);
-      __m512i scale = _mm512_unpacklo_epi16(broadcast4(a->scale[p][r0 + r]), _mm512_setzero_si512());
+      __m512i scale =
+          _mm512_unpacklo_epi16(broadcast4(a->scale[p][r0 + r]), _mm512_setzero_si512());
       add_wide(dot, scale, even, odd, sum[r]);
     }
   }
   for (int r = 0; r < FEW_ROWS; r++) {
     int64_t *to = sums + (r0 + r) * COLS;
     add_whole(_mm512_unpacklo_epi64(sum[r][0], sum[r][1]), a->base[r0 + r], b->base[0], first, to);
-    add_whole(_mm512_unpackhi_epi64(sum[r][0], sum[r][1]), a->base[r0 + r], b->base[1], first, to + 8);
+    add_whole(_mm512_unpackhi_epi64(sum[r][0], sum[r][1]), a->base[r0 + r], b->base[1], first,
+              to + 8);
   }
 }
 
@@ -227,7 +245,8 @@ static void multiply_wide(const a_panel_t *a, const b_panel_t *b, int first, int
   for (int r = 0; r < ROWS; r += FEW_ROWS) multiply_few_rows(a, b, r, first, sums);
 }
 
-static void multiply(const void *a_panel, const void *b_panel, const void *table, int first, void *sums) {
+static void multiply(const void *a_panel, const void *b_panel, const void *table, int first,
+                     void *sums) {
   const a_panel_t *a = a_panel;
   const b_panel_t *b = b_panel;
   if (!scales_fit(a, b) || !sum_fits(a->norm2, b->norm2, DIGIT)) {

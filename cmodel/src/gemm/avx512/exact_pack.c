@@ -4,8 +4,8 @@
 #include "gemm/pack.h"
 #include "number/lanes.h"
 
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && \
-    defined(__AVX512VNNI__)
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && \
+    defined(__AVX512DQ__) && defined(__AVX512VNNI__)
 #include "gemm/avx512/codes.h"
 #include "gemm/avx512/scales.h"
 
@@ -23,8 +23,8 @@ typedef struct {
   __m512i shift[ROWS], scale[ROWS], entry[ROWS];
 } a_rows_t;
 
-static void pack_a_elements(const uint8_t *codes, int64_t blocks, __m512i table, const scales_t *s, __m512i absorbed,
-                            int r, a_rows_t *rows, a_panel_t *panel) {
+static void pack_a_elements(const uint8_t *codes, int64_t blocks, __m512i table, const scales_t *s,
+                            __m512i absorbed, int r, a_rows_t *rows, a_panel_t *panel) {
   // A shift of bytes: of words, without the bits that cross. A zero scale makes its elements zero.
   __m512i keep = _mm512_sllv_epi16(_mm512_set1_epi16(0xFF), absorbed);
   keep = _mm512_and_si512(keep, _mm512_set1_epi16(0xFF));
@@ -35,7 +35,8 @@ static void pack_a_elements(const uint8_t *codes, int64_t blocks, __m512i table,
     quanta = _mm512_and_si512(_mm512_sllv_epi16(quanta, spread(absorbed, g)), spread(keep, g));
     const __m512i pairs = interleave_pairs(quanta);
     _mm256_store_si256((__m256i *)panel->pair[2 * g].elements[r], _mm512_castsi512_si256(pairs));
-    _mm256_store_si256((__m256i *)panel->pair[2 * g + 1].elements[r], _mm512_extracti64x4_epi64(pairs, 1));
+    _mm256_store_si256((__m256i *)panel->pair[2 * g + 1].elements[r],
+                       _mm512_extracti64x4_epi64(pairs, 1));
     _mm_store_si128((__m128i *)rows->start[r][2 * g], starts(quanta, OFFSET));
   }
 }
@@ -43,8 +44,10 @@ static void pack_a_elements(const uint8_t *codes, int64_t blocks, __m512i table,
 // The largest numbers significand << shift of two blocks each.
 static __m512i larger_scales(__m512i largest, __m512i significand, __m512i shift) {
   const __m512i low = _mm512_set1_epi32(0xFFFF);
-  const __m512i even = _mm512_sllv_epi32(_mm512_and_si512(significand, low), _mm512_and_si512(shift, low));
-  const __m512i odd = _mm512_sllv_epi32(_mm512_srli_epi32(significand, 16), _mm512_srli_epi32(shift, 16));
+  const __m512i even =
+      _mm512_sllv_epi32(_mm512_and_si512(significand, low), _mm512_and_si512(shift, low));
+  const __m512i odd =
+      _mm512_sllv_epi32(_mm512_srli_epi32(significand, 16), _mm512_srli_epi32(shift, 16));
   return _mm512_max_epi32(largest, _mm512_max_epi32(even, odd));
 }
 
@@ -54,12 +57,14 @@ static int32_t pack_largest(__m512i largest, int32_t pair_max[PAIRS]) {
   return _mm512_reduce_max_epi32(largest);
 }
 
-static void pack_a_scales(const scales_t *s, __m512i absorbed, int r, a_rows_t *rows, a_panel_t *panel) {
+static void pack_a_scales(const scales_t *s, __m512i absorbed, int r, a_rows_t *rows,
+                          a_panel_t *panel) {
   const __m512i eight = _mm512_set1_epi16(8);
   const double norm2 = scales_norm2(s);
   rows->shift[r] = _mm512_sub_epi16(s->excess, absorbed);
   rows->scale[r] = _mm512_sllv_epi16(s->significand, rows->shift[r]);
-  rows->entry[r] = _mm512_slli_epi16(_mm512_sub_epi16(_mm512_max_epi16(s->significand, eight), eight), 6);
+  rows->entry[r] =
+      _mm512_slli_epi16(_mm512_sub_epi16(_mm512_max_epi16(s->significand, eight), eight), 6);
   if (norm2 > panel->norm2) panel->norm2 = norm2;
   panel->base[r] = s->base;
 }
@@ -73,7 +78,8 @@ INLINE void transpose_qwords(__m512i v[8]) {
   }
   // t[2i + h]: lane l holds qword 2l + h of vectors 2i, 2i + 1.
   for (int h = 0; h < 2; h++) {
-    __m512i low01 = _mm512_shuffle_i64x2(t[h], t[2 + h], 0x88), high01 = _mm512_shuffle_i64x2(t[h], t[2 + h], 0xDD);
+    __m512i low01 = _mm512_shuffle_i64x2(t[h], t[2 + h], 0x88),
+            high01 = _mm512_shuffle_i64x2(t[h], t[2 + h], 0xDD);
     __m512i low23 = _mm512_shuffle_i64x2(t[4 + h], t[6 + h], 0x88);
     __m512i high23 = _mm512_shuffle_i64x2(t[4 + h], t[6 + h], 0xDD);
     v[h] = _mm512_shuffle_i64x2(low01, low23, 0x88);
@@ -108,10 +114,12 @@ static void transpose_factors(const a_rows_t *rows, a_panel_t *panel) {
   }
 }
 
-void gemm_avx512_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
+void gemm_avx512_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *to,
+                        uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
   const int64_t blocks = gemm_chunk_blocks(a, block, CHUNK);
-  const __m512i table = quanta_table(a->elem, 0), absorb = _mm512_set1_epi16((short)gemm_absorb_of(a->elem));
+  const __m512i table = quanta_table(a->elem, 0),
+                absorb = _mm512_set1_epi16((short)gemm_absorb_of(a->elem));
   __m512i absorbed[ROWS], largest = _mm512_set1_epi32(SMALLEST_MAX);
   const uint8_t *codes[ROWS];
   scales_t s[ROWS];
@@ -134,16 +142,19 @@ void gemm_avx512_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void 
   panel->scale_max = pack_largest(largest, panel->pair_max);
   if (subnormal) panel->scale_max = SUBNORMAL;
   // After the scales of all rows, which need long for themselves.
-  for (int r = 0; r < ROWS; r++) pack_a_elements(codes[r], blocks, table, &s[r], absorbed[r], r, &rows, panel);
+  for (int r = 0; r < ROWS; r++)
+    pack_a_elements(codes[r], blocks, table, &s[r], absorbed[r], r, &rows, panel);
   // What the rows have beyond the chunk's blocks is of no use.
   transpose_starts(&rows, panel);
   transpose_factors(&rows, panel);
 }
 
 // The columns of each half, in the order of a vector's 64-bit lanes.
-static const uint8_t half_columns[2][8] = {{0, 1, 4, 5, 8, 9, 12, 13}, {2, 3, 6, 7, 10, 11, 14, 15}};
+static const uint8_t half_columns[2][8] = {{0, 1, 4, 5, 8, 9, 12, 13},
+                                           {2, 3, 6, 7, 10, 11, 14, 15}};
 
-static void pack_b_elements(const uint8_t *const codes[COLS], int64_t blocks, __m512i table, b_panel_t *panel) {
+static void pack_b_elements(const uint8_t *const codes[COLS], int64_t blocks, __m512i table,
+                            b_panel_t *panel) {
   for (int g = 0; 4 * g < blocks; g++) {
     for (int half = 0; half < 2; half++) {
       __m512i v[8];
@@ -167,7 +178,8 @@ static void pack_b_scales(const __m512i scales[COLS], uint16_t to[PAIRS][COLS][2
   for (int p = 0; p < PAIRS; p++) _mm512_store_si512(to[p], v[p]);
 }
 
-void gemm_avx512_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
+void gemm_avx512_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *to,
+                        uint8_t *poisoned) {
   const ufp4_operand_t *b = job->b;
   const int64_t blocks = gemm_chunk_blocks(b, block, CHUNK);
   const uint8_t *codes[COLS];

@@ -4,8 +4,8 @@
 
 #include "number/lanes.h"
 
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && \
-    defined(__AVX512VNNI__)
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && \
+    defined(__AVX512DQ__) && defined(__AVX512VNNI__)
 #include <string.h>
 
 #include "gemm/avx512/row.h"
@@ -28,8 +28,8 @@ INLINE void load_block(const b_panel_t *b, int64_t k, __m512i to[2][4]) {
 }
 
 // Of one row and 32 columns with a block, and by how much to shift them.
-INLINE void dots(const a_panel_t *a, const b_panel_t *b, int64_t k, int r, __m512i quads[2][4], __m512i dot[2],
-                 __m512i excess[2]) {
+INLINE void dots(const a_panel_t *a, const b_panel_t *b, int64_t k, int r, __m512i quads[2][4],
+                 __m512i dot[2], __m512i excess[2]) {
   dot[0] = dot[1] = broadcast4(&a->block[k].start[r]);
 #pragma GCC unroll 4
   for (int q = 0; q < 4; q++) {
@@ -65,8 +65,9 @@ static void multiply_narrow(const a_panel_t *a, const b_panel_t *b, int first, i
   }
 }
 
-// A shifted dot may have 46 bits. Its sum modulo 2^32 comes as above; which multiple of 2^32 is missing, from the sum
-// of floor(dot * 2^(excess - 20)): under 32 * 16 * 120^2 * 2^8 < 2^31, and 32 * 2^20 from the truth at most.
+// A shifted dot may have 46 bits. Its sum modulo 2^32 comes as above; which multiple of 2^32 is
+// missing, from the sum of floor(dot * 2^(excess - 20)): under 32 * 16 * 120^2 * 2^8 < 2^31, and 32
+// * 2^20 from the truth at most.
 INLINE void add_twice(__m512i dot, __m512i excess, __m512i sum[2]) {
   const __m512i down = _mm512_sub_epi32(_mm512_set1_epi32(33), excess);
   sum[0] = _mm512_add_epi32(sum[0], _mm512_sllv_epi32(dot, excess));
@@ -79,7 +80,8 @@ INLINE __m512i whole_sums(__m512i low, __m512i high) {
   return _mm512_add_epi64(low, _mm512_slli_epi64(_mm512_srai_epi64(missing, 32), 32));
 }
 
-INLINE void multiply_wide_rows(const a_panel_t *a, const b_panel_t *b, int r0, int first, int64_t *sums) {
+INLINE void multiply_wide_rows(const a_panel_t *a, const b_panel_t *b, int r0, int first,
+                               int64_t *sums) {
   __m512i sum[WIDE_ROWS][2][2];
 #pragma GCC unroll 4
   for (int r = 0; r < WIDE_ROWS; r++) {
@@ -99,14 +101,17 @@ INLINE void multiply_wide_rows(const a_panel_t *a, const b_panel_t *b, int r0, i
   for (int r = 0; r < WIDE_ROWS; r++) {
     for (int half = 0; half < 2; half++) {
       for (int odd = 0; odd < 2; odd++) {
-        const __m512i whole = whole_sums(extended(sum[r][half][0], odd), extended(sum[r][half][1], odd));
-        add_whole(whole, a->base[r0 + r], b->base[half][odd], first, sums + (r0 + r) * COLS + 16 * half + 8 * odd);
+        const __m512i whole =
+            whole_sums(extended(sum[r][half][0], odd), extended(sum[r][half][1], odd));
+        add_whole(whole, a->base[r0 + r], b->base[half][odd], first,
+                  sums + (r0 + r) * COLS + 16 * half + 8 * odd);
       }
     }
   }
 }
 
-static void multiply(const void *a_panel, const void *b_panel, const void *table, int first, void *sums) {
+static void multiply(const void *a_panel, const void *b_panel, const void *table, int first,
+                     void *sums) {
   const a_panel_t *a = a_panel;
   const b_panel_t *b = b_panel;
   (void)table;

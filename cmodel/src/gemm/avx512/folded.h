@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact GEMM for AVX-512 VNNI of two uniform formats, E1M2 and INT4. A tile is 8 rows of A by 32 rows of B, in chunks
-// of 32 blocks.
+// Exact GEMM for AVX-512 VNNI of two uniform formats, E1M2 and INT4. A tile is 8 rows of A by 32
+// rows of B, in chunks of 32 blocks.
 //
-// Elements carry the significands of their scales: 7 * 15 and 8 * 15 fit a byte. A vector holds one quad of k of 16
-// columns of B; A's quad is broadcast against it, so four vpdpbusd give the folded dots of a block by 16 columns.
-// vpdpbusd wants one side unsigned, so B's elements carry FOLDED_OFFSET; its correction, -FOLDED_OFFSET times the sum
-// of A's block, is where the dot starts.
+// Elements carry the significands of their scales: 7 * 15 and 8 * 15 fit a byte. A vector holds one
+// quad of k of 16 columns of B; A's quad is broadcast against it, so four vpdpbusd give the folded
+// dots of a block by 16 columns. vpdpbusd wants one side unsigned, so B's elements carry
+// FOLDED_OFFSET; its correction, -FOLDED_OFFSET times the sum of A's block, is where the dot
+// starts.
 //
-// Exponents of scales are taken relative to the smallest of the row's chunk; a dot is shifted by the sum of what its
-// two exceed those, and added. These are not multiplications, which share two pipes and so bound the speed. It holds
-// in 32 bits where a chunk's sum stays under 2^31 by Cauchy-Schwarz from the scales (on its way there it may wrap). All
-// else is summed twice: modulo 2^32, and without the lowest bits.
+// Exponents of scales are taken relative to the smallest of the row's chunk; a dot is shifted by
+// the sum of what its two exceed those, and added. These are not multiplications, which share two
+// pipes and so bound the speed. It holds in 32 bits where a chunk's sum stays under 2^31 by
+// Cauchy-Schwarz from the scales (on its way there it may wrap). All else is summed twice: modulo
+// 2^32, and without the lowest bits.
 //
-// Sums lie by row, then 16 columns: the even ones, then the odd ones, as 32-bit lanes become 64-bit ones cheaply.
+// Sums lie by row, then 16 columns: the even ones, then the odd ones, as 32-bit lanes become 64-bit
+// ones cheaply.
 #ifndef UFP4_GEMM_AVX512_FOLDED_H
 #define UFP4_GEMM_AVX512_FOLDED_H
 
@@ -46,10 +49,13 @@ typedef struct {
   uint8_t padding[56];
 } b_panel_t;
 
-static_assert(sizeof(a_panel_t) % 64 == 0 && sizeof(b_panel_t) % 64 == 0, "panels are whole cache lines");
+static_assert(sizeof(a_panel_t) % 64 == 0 && sizeof(b_panel_t) % 64 == 0,
+              "panels are whole cache lines");
 
 /** Members of gemm_kernel_t. */
-void gemm_avx512_folded_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
-void gemm_avx512_folded_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *panel, uint8_t *poisoned);
+void gemm_avx512_folded_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *panel,
+                               uint8_t *poisoned);
+void gemm_avx512_folded_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *panel,
+                               uint8_t *poisoned);
 
 #endif

@@ -4,32 +4,38 @@
 #include "gemm/pack.h"
 #include "number/lanes.h"
 
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && \
-    defined(__AVX512VNNI__)
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && \
+    defined(__AVX512DQ__) && defined(__AVX512VNNI__)
 #include "gemm/avx512/codes.h"
 #include "gemm/avx512/scales.h"
 
 INLINE void store_half(__m512i v, int half, int32_t to[ROWS]) {
-  _mm256_store_si256((__m256i *)to, half ? _mm512_extracti64x4_epi64(v, 1) : _mm512_castsi512_si256(v));
+  _mm256_store_si256((__m256i *)to,
+                     half ? _mm512_extracti64x4_epi64(v, 1) : _mm512_castsi512_si256(v));
 }
 
-static void pack_a_row(const uint8_t *codes, __m512i table, const scales_t *s, int r, __m512i start[16],
-                       a_panel_t *panel) {
+static void pack_a_row(const uint8_t *codes, __m512i table, const scales_t *s, int r,
+                       __m512i start[16], a_panel_t *panel) {
   for (int g = 0; 4 * g < panel->blocks; g++) {
     __m512i quanta = load_quanta(codes + 4 * CODE_BYTES * g, four_of(panel->blocks, g), table);
     quanta = times(quanta, spread(s->significand, g));
     _mm_store_si128((__m128i *)&start[ROWS * (g / 4) + r] + g % 4, starts(quanta, FOLDED_OFFSET));
     _mm_store_si128((__m128i *)panel->block[4 * g].elements[r], _mm512_castsi512_si128(quanta));
-    _mm_store_si128((__m128i *)panel->block[4 * g + 1].elements[r], _mm512_extracti32x4_epi32(quanta, 1));
-    _mm_store_si128((__m128i *)panel->block[4 * g + 2].elements[r], _mm512_extracti32x4_epi32(quanta, 2));
-    _mm_store_si128((__m128i *)panel->block[4 * g + 3].elements[r], _mm512_extracti32x4_epi32(quanta, 3));
+    _mm_store_si128((__m128i *)panel->block[4 * g + 1].elements[r],
+                    _mm512_extracti32x4_epi32(quanta, 1));
+    _mm_store_si128((__m128i *)panel->block[4 * g + 2].elements[r],
+                    _mm512_extracti32x4_epi32(quanta, 2));
+    _mm_store_si128((__m128i *)panel->block[4 * g + 3].elements[r],
+                    _mm512_extracti32x4_epi32(quanta, 3));
   }
 }
 
-void gemm_avx512_folded_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
+void gemm_avx512_folded_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *to,
+                               uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
   const __m512i table = quanta_table(a->elem, 0);
-  // Vector 8h + r: row r's blocks 16h to 16h + 15; transposed, vector k: rows 0 to 7 of block k, then of 16 + k.
+  // Vector 8h + r: row r's blocks 16h to 16h + 15; transposed, vector k: rows 0 to 7 of block k,
+  // then of 16 + k.
   __m512i excess[16], start[16];
   a_panel_t *panel = to;
   panel->blocks = gemm_chunk_blocks(a, block, CHUNK);
@@ -55,16 +61,18 @@ void gemm_avx512_folded_pack_a(const gemm_job_t *job, int64_t row, int64_t block
   }
 }
 
-static void pack_elements_b(const uint8_t *const codes[16], const scales_t s[16], int64_t blocks, __m512i table,
-                            int half, b_panel_t *panel) {
+static void pack_elements_b(const uint8_t *const codes[16], const scales_t s[16], int64_t blocks,
+                            __m512i table, int half, b_panel_t *panel) {
   for (int g = 0; 4 * g < blocks; g++) {
     __m512i v[16];
     for (int c = 0; c < 16; c++) {
       v[c] = load_quanta(codes[c] + 4 * CODE_BYTES * g, four_of(blocks, g), table);
-      v[c] = _mm512_add_epi8(times(v[c], spread(s[c].significand, g)), _mm512_set1_epi8(-FOLDED_OFFSET));
+      v[c] = _mm512_add_epi8(times(v[c], spread(s[c].significand, g)),
+                             _mm512_set1_epi8(-FOLDED_OFFSET));
     }
     transpose_dwords(v);
-    for (int i = 0; i < 16; i++) _mm512_store_si512(panel->elements[4 * g + i / 4][half][i % 4], v[i]);
+    for (int i = 0; i < 16; i++)
+      _mm512_store_si512(panel->elements[4 * g + i / 4][half][i % 4], v[i]);
   }
 }
 
@@ -72,16 +80,16 @@ static void pack_excess_b(const scales_t s[16], int half, b_panel_t *panel) {
   for (int high = 0; high < 2; high++) {
     __m512i v[16];
     for (int c = 0; c < 16; c++) {
-      v[c] =
-          _mm512_cvtepi16_epi32(high ? _mm512_extracti64x4_epi64(s[c].excess, 1) : _mm512_castsi512_si256(s[c].excess));
+      v[c] = _mm512_cvtepi16_epi32(high ? _mm512_extracti64x4_epi64(s[c].excess, 1)
+                                        : _mm512_castsi512_si256(s[c].excess));
     }
     transpose_dwords(v);
     for (int k = 0; k < 16; k++) _mm512_store_si512(&panel->excess[16 * high + k][16 * half], v[k]);
   }
 }
 
-static void pack_half_b(const gemm_job_t *job, int64_t first, int64_t block, int half, b_panel_t *panel,
-                        uint8_t *poisoned) {
+static void pack_half_b(const gemm_job_t *job, int64_t first, int64_t block, int half,
+                        b_panel_t *panel, uint8_t *poisoned) {
   const ufp4_operand_t *b = job->b;
   const int64_t blocks = gemm_chunk_blocks(b, block, CHUNK);
   const uint8_t *codes[16];
@@ -99,10 +107,12 @@ static void pack_half_b(const gemm_job_t *job, int64_t first, int64_t block, int
   pack_excess_b(s, half, panel);
 }
 
-void gemm_avx512_folded_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *to, uint8_t *poisoned) {
+void gemm_avx512_folded_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *to,
+                               uint8_t *poisoned) {
   b_panel_t *panel = to;
   panel->norm2 = 0;
-  for (int half = 0; half < 2; half++) pack_half_b(job, row + 16 * half, block, half, panel, poisoned + 16 * half);
+  for (int half = 0; half < 2; half++)
+    pack_half_b(job, row + 16 * half, block, half, panel, poisoned + 16 * half);
   // The largest dot belongs to the pair of formats: it is charged to B.
   const double dot = BLOCK * gemm_largest_quanta(job->a->elem) * gemm_largest_quanta(job->b->elem);
   panel->norm2 *= dot * dot;

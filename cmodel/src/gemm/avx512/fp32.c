@@ -4,8 +4,8 @@
 
 #include "number/lanes.h"
 
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && \
-    defined(__AVX512VNNI__)
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && \
+    defined(__AVX512DQ__) && defined(__AVX512VNNI__)
 #include <immintrin.h>
 #include <stddef.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 #define HIGH_WORDS 0xAAAAAAAAu
 
-// --- Tables ------------------------------------------------------------------------------------------
+// --- Tables -------------------------------------------------------------------------------------
 
 static void prepare(const void *from, void *to) {
   const b_panel_t *b = from;
@@ -24,14 +24,15 @@ static void prepare(const void *from, void *to) {
     const __m512 left = _mm512_load_ps(b->scale[g]), right = _mm512_load_ps(b->scale[g] + 16);
     for (int s = 0; s < SIGNIFICANDS; s++) {
       const __m512 significand = _mm512_set1_ps((float)(8 + s));
-      const __m512i low = _mm512_srli_epi32(_mm512_castps_si512(_mm512_mul_ps(left, significand)), 16);
+      const __m512i low =
+          _mm512_srli_epi32(_mm512_castps_si512(_mm512_mul_ps(left, significand)), 16);
       const __m512i high = _mm512_castps_si512(_mm512_mul_ps(right, significand));
       _mm512_store_si512(table->lines[g][s], _mm512_mask_mov_epi16(low, HIGH_WORDS, high));
     }
   }
 }
 
-// --- Products ----------------------------------------------------------------------------------------
+// --- Products -----------------------------------------------------------------------------------
 
 INLINE __m512i broadcast4(const void *from) {
   int32_t value;
@@ -73,7 +74,8 @@ INLINE void store_sums(__m512 acc[ROWS][2], float *sums) {
   }
 }
 
-// The next panel of A and the next sums follow these; a share of them each time. (After the last it is harmless.)
+// The next panel of A and the next sums follow these; a share of them each time. (After the last it
+// is harmless.)
 INLINE void fetch_next(const a_panel_t *a, int g, const float *sums) {
   const size_t share = sizeof *a / CHUNK;
   const char *next = (const char *)(a + 1) + (size_t)g * share;
@@ -82,7 +84,8 @@ INLINE void fetch_next(const a_panel_t *a, int g, const float *sums) {
   __builtin_prefetch(sums + ROWS * COLS + 16 * g, 1);
 }
 
-static void multiply_e4m3(const a_panel_t *a, const b_panel_t *b, const table_t *table, int first, float *sums) {
+static void multiply_e4m3(const a_panel_t *a, const b_panel_t *b, const table_t *table, int first,
+                          float *sums) {
   __m512 acc[ROWS][2];
   load_sums(first, sums, acc);
   for (int g = 0; g < a->groups; g++) {
@@ -105,8 +108,8 @@ static void multiply_e4m3(const a_panel_t *a, const b_panel_t *b, const table_t 
   store_sums(acc, sums);
 }
 
-// One rounding to double, one to FP32 (gemm/fp32.c says why that is one rounding). The exponent is that of an FP32
-// number, unlimited.
+// One rounding to double, one to FP32 (gemm/fp32.c says why that is one rounding). The exponent is
+// that of an FP32 number, unlimited.
 INLINE __m256 add_wide(__m256i dot, __m256i exponent, __m256 acc) {
   const __m512i bits = _mm512_slli_epi64(
       _mm512_add_epi64(_mm512_cvtepi32_epi64(exponent), _mm512_set1_epi64(1023 - 127)), 52);
@@ -119,15 +122,18 @@ INLINE __m512 add_e8m0(__m512i dot, __m512i exponent_a, __m512i exponent_b, int 
     const __m512i factor = _mm512_add_epi32(exponent_a, exponent_b);
     return _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot), _mm512_castsi512_ps(factor), acc);
   }
-  const __m512i exponent = _mm512_add_epi32(_mm512_srli_epi32(exponent_a, 23), _mm512_srai_epi32(exponent_b, 23));
+  const __m512i exponent =
+      _mm512_add_epi32(_mm512_srli_epi32(exponent_a, 23), _mm512_srai_epi32(exponent_b, 23));
   const __m256 low = add_wide(_mm512_castsi512_si256(dot), _mm512_castsi512_si256(exponent),
                               _mm512_castps512_ps256(acc));
-  const __m256 high = add_wide(_mm512_extracti64x4_epi64(dot, 1), _mm512_extracti64x4_epi64(exponent, 1),
-                               _mm512_extractf32x8_ps(acc, 1));
+  const __m256 high =
+      add_wide(_mm512_extracti64x4_epi64(dot, 1), _mm512_extracti64x4_epi64(exponent, 1),
+               _mm512_extractf32x8_ps(acc, 1));
   return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
 }
 
-INLINE void multiply_e8m0(const a_panel_t *a, const b_panel_t *b, int wide, int first, float *sums) {
+INLINE void multiply_e8m0(const a_panel_t *a, const b_panel_t *b, int wide, int first,
+                          float *sums) {
   __m512 acc[ROWS][2];
   load_sums(first, sums, acc);
   for (int g = 0; g < a->groups; g += 2) {
@@ -145,7 +151,8 @@ INLINE void multiply_e8m0(const a_panel_t *a, const b_panel_t *b, int wide, int 
       }
       const __m512i exponent = broadcast4(&a->exponent[r][g]);
       acc[r][0] = add_e8m0(dot[0], exponent, _mm512_load_si512(b->exponent[g]), wide, acc[r][0]);
-      acc[r][1] = add_e8m0(dot[1], exponent, _mm512_load_si512(b->exponent[g] + 16), wide, acc[r][1]);
+      acc[r][1] =
+          add_e8m0(dot[1], exponent, _mm512_load_si512(b->exponent[g] + 16), wide, acc[r][1]);
     }
   }
   store_sums(acc, sums);
@@ -183,7 +190,8 @@ static void multiply_fp32(const a_panel_t *a, const b_panel_t *b, int first, flo
   store_sums(acc, sums);
 }
 
-static void multiply(const void *a_panel, const void *b_panel, const void *table, int first, void *sums) {
+static void multiply(const void *a_panel, const void *b_panel, const void *table, int first,
+                     void *sums) {
   const a_panel_t *a = a_panel;
   const b_panel_t *b = b_panel;
   if (a->scale_format == UFP4_SCALE_FP32) {

@@ -4,8 +4,8 @@
 #include "gemm/pack.h"
 #include "number/lanes.h"
 
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && \
-    defined(__AVX512VNNI__)
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && \
+    defined(__AVX512DQ__) && defined(__AVX512VNNI__)
 #include "gemm/avx512/codes.h"
 
 // The scales of one row's chunk.
@@ -27,7 +27,8 @@ static scales_t load_e4m3(const uint8_t *bytes, int64_t groups) {
   byte = _mm512_and_si512(byte, largest);
   const __mmask16 nan = _mm512_cmpeq_epi32_mask(byte, largest);
   const __mmask16 subnormal = _mm512_cmple_epi32_mask(byte, low);
-  // A normal number has the fields of an FP32 number, its exponent another bias; a subnormal one is a multiple of 2^-9.
+  // A normal number has the fields of an FP32 number, its exponent another bias; a subnormal one is
+  // a multiple of 2^-9.
   __m512i bits = _mm512_add_epi32(_mm512_slli_epi32(byte, 20), _mm512_set1_epi32((127 - 7) << 23));
   __m512 value = _mm512_mask_mul_ps(_mm512_castsi512_ps(bits), subnormal, _mm512_cvtepi32_ps(byte),
                                     _mm512_set1_ps(0x1p-9f));
@@ -51,17 +52,20 @@ static __mmask16 nonzero_groups(const uint8_t *codes, int64_t groups, ufp4_elem_
   const __mmask16 inside = lanes_mask(groups);
   __m512i low = _mm512_maskz_loadu_epi64((__mmask8)inside, codes);
   __m512i high = _mm512_maskz_loadu_epi64((__mmask8)(inside >> 8), codes + 64);
-  __mmask8 some_low = _mm512_test_epi64_mask(low, magnitude), some_high = _mm512_test_epi64_mask(high, magnitude);
+  __mmask8 some_low = _mm512_test_epi64_mask(low, magnitude),
+           some_high = _mm512_test_epi64_mask(high, magnitude);
   return (__mmask16)(some_low | some_high << 8);
 }
 
 // A block of zeros has any exponent: here the row's smallest, so that it widens no range.
-static scales_t load_e8m0(const uint8_t *bytes, const uint8_t *codes, int64_t groups, ufp4_elem_t elem) {
+static scales_t load_e8m0(const uint8_t *bytes, const uint8_t *codes, int64_t groups,
+                          ufp4_elem_t elem) {
   const __mmask16 inside = lanes_mask(groups);
   __m512i byte = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(lanes_mask((groups + 1) / 2), bytes));
   const __m512i twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
   byte = _mm512_permutexvar_epi32(twice, byte);
-  const __mmask16 nan = (__mmask16)(_mm512_cmpeq_epi32_mask(byte, _mm512_set1_epi32(0xFF)) & inside);
+  const __mmask16 nan =
+      (__mmask16)(_mm512_cmpeq_epi32_mask(byte, _mm512_set1_epi32(0xFF)) & inside);
   __mmask16 some = nonzero_groups(codes, groups, elem) & (__mmask16)~nan;
   some |= (__mmask16)((some & 0x5555) << 1 | (some & 0xAAAA) >> 1);
   scales_t s = {.nan = nan != 0, .wanted = (__mmask16)(some & inside)};
@@ -73,8 +77,10 @@ static scales_t load_e8m0(const uint8_t *bytes, const uint8_t *codes, int64_t gr
 
 static scales_t load_scales(const ufp4_operand_t *x, int64_t row, int64_t group, int64_t groups) {
   const uint8_t *codes = x->codes + (row * x->blocks + group) * CODE_BYTES;
-  if (x->scale == UFP4_SCALE_FP32) return load_fp32(x->scales_f32 + row * x->scale_blocks + group, groups);
-  if (x->scale != UFP4_SCALE_E8M0) return load_e4m3(x->scales + row * x->scale_blocks + group, groups);
+  if (x->scale == UFP4_SCALE_FP32)
+    return load_fp32(x->scales_f32 + row * x->scale_blocks + group, groups);
+  if (x->scale != UFP4_SCALE_E8M0)
+    return load_e4m3(x->scales + row * x->scale_blocks + group, groups);
   return load_e8m0(x->scales + row * x->scale_blocks + group / 2, codes, groups, x->elem);
 }
 
@@ -86,18 +92,21 @@ static void put_scales_a(const scales_t *s, int r, a_panel_t *panel) {
     panel->exponent_min = s->least < panel->exponent_min ? s->least : panel->exponent_min;
     panel->exponent_max = s->most > panel->exponent_max ? s->most : panel->exponent_max;
   } else {
-    // value = (8 + line) / 8 * 2^(exponent - 9); 0 has no codes that count, and any line and exponent do.
-    const __m512i bits = _mm512_max_epi32(_mm512_castps_si512(s->value), _mm512_set1_epi32((127 - 9) << 23));
+    // value = (8 + line) / 8 * 2^(exponent - 9); 0 has no codes that count, and any line and
+    // exponent do.
+    const __m512i bits =
+        _mm512_max_epi32(_mm512_castps_si512(s->value), _mm512_set1_epi32((127 - 9) << 23));
     __m512i exponent = _mm512_sub_epi32(_mm512_srli_epi32(bits, 23), _mm512_set1_epi32(127 - 9));
     exponent = _mm512_or_si512(_mm512_slli_epi32(exponent, 7), _mm512_slli_epi32(exponent, 23));
-    __m512i line = _mm512_and_si512(_mm512_srli_epi32(bits, 20), _mm512_set1_epi32(SIGNIFICANDS - 1));
+    __m512i line =
+        _mm512_and_si512(_mm512_srli_epi32(bits, 20), _mm512_set1_epi32(SIGNIFICANDS - 1));
     _mm512_store_si512(panel->exponent[r], exponent);
     _mm512_store_si512(panel->line[r], _mm512_slli_epi32(line, 6));
   }
 }
 
-static void put_elements_a(const uint8_t *codes, int64_t groups, __mmask16 wanted, __m512i table, int r,
-                           a_panel_t *panel) {
+static void put_elements_a(const uint8_t *codes, int64_t groups, __mmask16 wanted, __m512i table,
+                           int r, a_panel_t *panel) {
   const __m128i magic = _mm_set1_epi32((int32_t)ufp4_f32_bits(panel->magic));
   for (int g = 0; g < groups; g += 4) {
     const __m512i quanta = load_quanta(codes + CODE_BYTES * g, (__mmask8)(wanted >> g & 15), table);
@@ -109,7 +118,8 @@ static void put_elements_a(const uint8_t *codes, int64_t groups, __mmask16 wante
   }
 }
 
-void gemm_avx512_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group, void *to, uint8_t *poisoned) {
+void gemm_avx512_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group, void *to,
+                             uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
   const __m512i table = quanta_table(a->elem, 0);
   const uint8_t *codes[ROWS];
@@ -130,14 +140,16 @@ void gemm_avx512_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group
     wanted[r] = s.wanted;
   }
   // After the scales of all rows, which need long for themselves.
-  for (int r = 0; r < ROWS; r++) put_elements_a(codes[r], panel->groups, wanted[r], table, r, panel);
+  for (int r = 0; r < ROWS; r++)
+    put_elements_a(codes[r], panel->groups, wanted[r], table, r, panel);
 }
 
-static void put_elements_b(const uint8_t *const codes[16], int64_t groups, const __mmask16 wanted[16], __m512i table,
-                           int half, b_panel_t *panel) {
+static void put_elements_b(const uint8_t *const codes[16], int64_t groups,
+                           const __mmask16 wanted[16], __m512i table, int half, b_panel_t *panel) {
   for (int g = 0; g < groups; g += 4) {
     __m512i v[16];
-    for (int c = 0; c < 16; c++) v[c] = load_quanta(codes[c] + CODE_BYTES * g, (__mmask8)(wanted[c] >> g & 15), table);
+    for (int c = 0; c < 16; c++)
+      v[c] = load_quanta(codes[c] + CODE_BYTES * g, (__mmask8)(wanted[c] >> g & 15), table);
     transpose_dwords(v);
     for (int i = 0; i < 16; i++) _mm512_store_si512(panel->elements[g + i / 4][half][i % 4], v[i]);
   }
@@ -151,13 +163,14 @@ static __m512i scale_b(const gemm_job_t *job, const scales_t *s, b_panel_t *pane
     return _mm512_castps_si512(_mm512_mul_ps(s->value, _mm512_set1_ps(gemm_power(-12 - frac))));
   }
   const int32_t bias = 127 + frac;
-  panel->exponent_min = s->least - bias < panel->exponent_min ? s->least - bias : panel->exponent_min;
+  panel->exponent_min =
+      s->least - bias < panel->exponent_min ? s->least - bias : panel->exponent_min;
   panel->exponent_max = s->most - bias > panel->exponent_max ? s->most - bias : panel->exponent_max;
   return _mm512_slli_epi32(_mm512_sub_epi32(s->exponent, _mm512_set1_epi32(bias)), 23);
 }
 
-static void pack_b_half(const gemm_job_t *job, int64_t first, int64_t group, int half, b_panel_t *panel,
-                        uint8_t *poisoned) {
+static void pack_b_half(const gemm_job_t *job, int64_t first, int64_t group, int half,
+                        b_panel_t *panel, uint8_t *poisoned) {
   const ufp4_operand_t *b = job->b;
   const int64_t groups = gemm_chunk_blocks(b, group, CHUNK);
   const uint8_t *codes[16];
@@ -176,13 +189,15 @@ static void pack_b_half(const gemm_job_t *job, int64_t first, int64_t group, int
   for (int g = 0; g < CHUNK; g++) _mm512_store_si512(&panel->exponent[g][16 * half], scales[g]);
 }
 
-void gemm_avx512_fp32_pack_b(const gemm_job_t *job, int64_t row, int64_t group, void *to, uint8_t *poisoned) {
+void gemm_avx512_fp32_pack_b(const gemm_job_t *job, int64_t row, int64_t group, void *to,
+                             uint8_t *poisoned) {
   b_panel_t *panel = to;
   panel->exponent_min = 254;
   panel->exponent_max = -254;
   panel->groups = (int32_t)gemm_chunk_blocks(job->b, group, CHUNK);
   panel->tabled = job->b->scale != UFP4_SCALE_FP32 && job->b->scale != UFP4_SCALE_E8M0;
-  for (int half = 0; half < 2; half++) pack_b_half(job, row + 16 * half, group, half, panel, poisoned + 16 * half);
+  for (int half = 0; half < 2; half++)
+    pack_b_half(job, row + 16 * half, group, half, panel, poisoned + 16 * half);
 }
 
 #endif

@@ -2,8 +2,8 @@
 // Results of the AVX-512 GEMM of the contract fp32 (fp32.h): accumulators to D.
 #include "gemm/avx512/fp32.h"
 
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && \
-    defined(__AVX512VNNI__)
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && \
+    defined(__AVX512DQ__) && defined(__AVX512VNNI__)
 #include "gemm/avx512/row.h"
 #include "gemm/store.h"
 
@@ -18,7 +18,8 @@ INLINE __mmask16 poisoned_columns(const uint8_t *poisoned) {
 }
 
 // 2^-(tA + tB) is a normal number: multiplying by it rounds once.
-static void store_half(const gemm_job_t *job, const gemm_tile_t *tile, int half, __m512 unit, const float *sums) {
+static void store_half(const gemm_job_t *job, const gemm_tile_t *tile, int half, __m512 unit,
+                       const float *sums) {
   const __mmask16 nan = poisoned_columns(tile->col_poisoned + 16 * half);
   const int cols = tile->cols - 16 * half < 16 ? tile->cols - 16 * half : 16;
   const __mmask16 inside = (__mmask16)((1u << cols) - 1);
@@ -30,7 +31,8 @@ static void store_half(const gemm_job_t *job, const gemm_tile_t *tile, int half,
 }
 
 // The usual case: FP32, nothing but the sum, a whole tile.
-static void store_plain(const gemm_job_t *job, const gemm_tile_t *tile, __m512 unit, const float *sums) {
+static void store_plain(const gemm_job_t *job, const gemm_tile_t *tile, __m512 unit,
+                        const float *sums) {
   float *to = (float *)job->d + tile->row * job->d_ld + tile->col;
 #pragma GCC unroll 8
   for (int r = 0; r < ROWS; r++, to += job->d_ld) {
@@ -49,7 +51,8 @@ static void store_plain(const gemm_job_t *job, const gemm_tile_t *tile, __m512 u
 static int is_plain(const gemm_job_t *job, const gemm_tile_t *tile) {
   int poisoned = poisoned_columns(tile->col_poisoned) | poisoned_columns(tile->col_poisoned + 16);
   for (int r = 0; r < ROWS; r++) poisoned |= tile->row_poisoned[r];
-  return gemm_is_bare(job) && job->a->scale != UFP4_SCALE_FP32 && tile->rows == ROWS && tile->cols == COLS && !poisoned;
+  return gemm_is_bare(job) && job->a->scale != UFP4_SCALE_FP32 && tile->rows == ROWS &&
+         tile->cols == COLS && !poisoned;
 }
 
 void gemm_avx512_fp32_store(const gemm_job_t *job, const gemm_tile_t *tile, const void *from) {
@@ -60,7 +63,8 @@ void gemm_avx512_fp32_store(const gemm_job_t *job, const gemm_tile_t *tile, cons
       store_plain(job, tile, unit_of(exponent), sums);
       return;
     }
-    for (int half = 0; 16 * half < tile->cols; half++) store_half(job, tile, half, unit_of(exponent), sums);
+    for (int half = 0; 16 * half < tile->cols; half++)
+      store_half(job, tile, half, unit_of(exponent), sums);
     return;
   }
   gemm_store_tile_f32(job, tile, sums, COLS);

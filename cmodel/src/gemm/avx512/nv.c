@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract nv for AVX-512: gemm/nv.c's arithmetic, 16 columns at a time. A term is aligned by one shift, because
-// (magnitude << all of its fraction bits) >> (largest - exponent) truncates as it should; the sum's conversion,
-// rounding toward zero, and its scaling, rounding toward zero once more where FP32 is subnormal, truncate as one
-// would.
+// The contract nv for AVX-512: gemm/nv.c's arithmetic, 16 columns at a time. A term is aligned by
+// one shift, because (magnitude << all of its fraction bits) >> (largest - exponent) truncates as
+// it should; the sum's conversion, rounding toward zero, and its scaling, rounding toward zero once
+// more where FP32 is subnormal, truncate as one would.
 #include "gemm/micro.h"
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
@@ -24,13 +24,17 @@ static inline terms_t accumulator_terms(__m512 sums) {
   const __mmask16 normal = _mm512_test_epi32_mask(field, field);
   terms_t terms = {.negative = _mm512_movepi32_mask(bits)};
   terms.magnitude = _mm512_and_si512(bits, fraction);
-  terms.magnitude = _mm512_mask_or_epi32(terms.magnitude, normal, terms.magnitude, _mm512_set1_epi32(0x800000));
-  terms.exponent = _mm512_mask_sub_epi32(_mm512_set1_epi32(-126), normal, field, _mm512_set1_epi32(127));
+  terms.magnitude =
+      _mm512_mask_or_epi32(terms.magnitude, normal, terms.magnitude, _mm512_set1_epi32(0x800000));
+  terms.exponent =
+      _mm512_mask_sub_epi32(_mm512_set1_epi32(-126), normal, field, _mm512_set1_epi32(127));
   return terms;
 }
 
-// sum[half] += the terms in units of 2^(largest - FRACTION_BITS); fraction: how many bits of that a magnitude has less.
-static inline void add_aligned(const terms_t *terms, __m512i largest, unsigned fraction, __m512i sum[2]) {
+// sum[half] += the terms in units of 2^(largest - FRACTION_BITS); fraction: how many bits of that a
+// magnitude has less.
+static inline void add_aligned(const terms_t *terms, __m512i largest, unsigned fraction,
+                               __m512i sum[2]) {
   const __m512i down = _mm512_sub_epi32(largest, terms->exponent);
 #pragma GCC unroll 2
   for (int half = 0; half < 2; half++) {
@@ -45,13 +49,14 @@ static inline void add_aligned(const terms_t *terms, __m512i largest, unsigned f
   }
 }
 
-// sum * 2^(largest - FRACTION_BITS) toward zero; from 2^128 on Inf. A zero may be -0: what comes after does not look at
-// its sign.
+// sum * 2^(largest - FRACTION_BITS) toward zero; from 2^128 on Inf. A zero may be -0: what comes
+// after does not look at its sign.
 static inline __m512 toward_zero(const __m512i sum[2], __m512i largest) {
   const __m256 low = _mm512_cvt_roundepi64_ps(sum[0], TOWARD_ZERO);
   const __m256 high = _mm512_cvt_roundepi64_ps(sum[1], TOWARD_ZERO);
   const __m512 value = _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
-  const __m512 exponent = _mm512_cvtepi32_ps(_mm512_sub_epi32(largest, _mm512_set1_epi32(FRACTION_BITS)));
+  const __m512 exponent =
+      _mm512_cvtepi32_ps(_mm512_sub_epi32(largest, _mm512_set1_epi32(FRACTION_BITS)));
   const __m512 scaled = _mm512_scalef_round_ps(value, exponent, TOWARD_ZERO);
   const __m512 top = _mm512_add_ps(_mm512_getexp_ps(value), exponent);
   const __mmask16 over = _mm512_cmp_ps_mask(top, _mm512_set1_ps(127), _CMP_GT_OQ);
@@ -68,20 +73,20 @@ typedef struct {
 
 static inline terms_t group_terms(const place_of_t *p, int64_t g, int r, const dots_t *dots) {
   const int64_t blocks = p->a->groups / p->a->block_groups, k = g / p->a->block_groups;
-  const int64_t at_a = p->row * blocks + k * MICRO_ROWS + r, at_b = p->col * blocks + k * MICRO_COLS;
+  const int64_t at_a = p->row * blocks + k * MICRO_ROWS + r,
+                at_b = p->col * blocks + k * MICRO_COLS;
   const __m512i dot = _mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)dots));
   const __m512i scale = _mm512_mullo_epi32(_mm512_loadu_si512(p->b->significands + at_b),
                                            _mm512_set1_epi32(p->a->significands[at_a]));
   const __m512i product = _mm512_mullo_epi32(dot, scale);
-  return (terms_t){
-      .magnitude = _mm512_abs_epi32(product),
-      .negative = _mm512_movepi32_mask(product),
-      .exponent =
-          _mm512_add_epi32(_mm512_loadu_si512(p->b->exponents + at_b), _mm512_set1_epi32(p->a->exponents[at_a]))};
+  return (terms_t){.magnitude = _mm512_abs_epi32(product),
+                   .negative = _mm512_movepi32_mask(product),
+                   .exponent = _mm512_add_epi32(_mm512_loadu_si512(p->b->exponents + at_b),
+                                                _mm512_set1_epi32(p->a->exponents[at_a]))};
 }
 
-static void row_step(const place_of_t *p, int64_t first, int count, int r, dots_t dots[STEP_GROUPS][MICRO_ROWS],
-                     float sums[MICRO_COLS]) {
+static void row_step(const place_of_t *p, int64_t first, int count, int r,
+                     dots_t dots[STEP_GROUPS][MICRO_ROWS], float sums[MICRO_COLS]) {
   const __m512i exponents = _mm512_set1_epi32(0x7F800000);
   const __m512 before = _mm512_loadu_ps(sums);
   const terms_t start = accumulator_terms(before);
@@ -92,15 +97,16 @@ static void row_step(const place_of_t *p, int64_t first, int count, int r, dots_
     largest = _mm512_max_epi32(largest, groups[g].exponent);
   }
   add_aligned(&start, largest, FRACTION_BITS - 23, sum);
-  for (int g = 0; g < count; g++) add_aligned(&groups[g], largest, (unsigned)(FRACTION_BITS - 6 - p->frac), sum);
+  for (int g = 0; g < count; g++)
+    add_aligned(&groups[g], largest, (unsigned)(FRACTION_BITS - 6 - p->frac), sum);
   // Inf and NaN stay.
   const __m512i field = _mm512_and_si512(_mm512_castps_si512(before), exponents);
   const __mmask16 finite = _mm512_cmpneq_epi32_mask(field, exponents);
   _mm512_storeu_ps(sums, _mm512_mask_mov_ps(before, finite, toward_zero(sum, largest)));
 }
 
-void gemm_avx512_nv_micro(const unpacked_t *a, int64_t row, const unpacked_t *b, int64_t col, int frac,
-                          float sums[MICRO_ROWS][MICRO_COLS]) {
+void gemm_avx512_nv_micro(const unpacked_t *a, int64_t row, const unpacked_t *b, int64_t col,
+                          int frac, float sums[MICRO_ROWS][MICRO_COLS]) {
   const place_of_t place = {a, b, row, col, frac};
   for (int64_t first = 0; first < a->groups; first += STEP_GROUPS) {
     const int count = a->groups - first < STEP_GROUPS ? (int)(a->groups - first) : STEP_GROUPS;
@@ -116,8 +122,8 @@ void gemm_avx512_nv_micro(const unpacked_t *a, int64_t row, const unpacked_t *b,
 
 #else
 
-void gemm_avx512_nv_micro(const unpacked_t *a, int64_t row, const unpacked_t *b, int64_t col, int frac,
-                          float sums[MICRO_ROWS][MICRO_COLS]) {
+void gemm_avx512_nv_micro(const unpacked_t *a, int64_t row, const unpacked_t *b, int64_t col,
+                          int frac, float sums[MICRO_ROWS][MICRO_COLS]) {
   gemm_nv_micro(a, row, b, col, frac, sums);
 }
 

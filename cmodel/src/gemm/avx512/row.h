@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the AVX-512 GEMMs share at their end: a row of 16 rounded sums to D. For files compiled with AVX-512 only.
+// What the AVX-512 GEMMs share at their end: a row of 16 rounded sums to D. For files compiled with
+// AVX-512 only.
 #ifndef UFP4_GEMM_AVX512_ROW_H
 #define UFP4_GEMM_AVX512_ROW_H
 
@@ -21,13 +22,16 @@ INLINE __m256i to_bf16(__m512 value) {
   return _mm512_cvtepi32_epi16(_mm512_srli_epi32(bits, 16));
 }
 
-// D[i][j..j+15] where @p inside says so. Each line is one operation, rounded once; lanes of @p nan are NaN.
-INLINE void store_row(const gemm_job_t *job, __m512 value, __mmask16 nan, __mmask16 inside, int64_t i, int64_t j) {
+// D[i][j..j+15] where @p inside says so. Each line is one operation, rounded once; lanes of @p nan
+// are NaN.
+INLINE void store_row(const gemm_job_t *job, __m512 value, __mmask16 nan, __mmask16 inside,
+                      int64_t i, int64_t j) {
   const ufp4_gemm_t *how = job->how;
   const int64_t at = i * job->d_ld + j;
   if (job->scale != 1.0f) value = _mm512_mul_ps(value, _mm512_set1_ps(job->scale));
   if (how->alpha != 1.0f) value = _mm512_mul_ps(value, _mm512_set1_ps(how->alpha));
-  if (how->c != NULL) value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(inside, how->c + i * how->c_ld + j));
+  if (how->c != NULL)
+    value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(inside, how->c + i * how->c_ld + j));
   nan = (__mmask16)(nan | _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q));
   value = _mm512_mask_mov_ps(value, nan, _mm512_castsi512_ps(_mm512_set1_epi32(UFP4_F32_NAN)));
   if (how->d_dtype == UFP4_DTYPE_F32) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the packings of the exact AVX-512 GEMMs share: E4M3 scales of a row's chunk of 32 blocks, relative to the
-// smallest exponent among them. For files compiled with AVX-512 only.
+// What the packings of the exact AVX-512 GEMMs share: E4M3 scales of a row's chunk of 32 blocks,
+// relative to the smallest exponent among them. For files compiled with AVX-512 only.
 #ifndef UFP4_GEMM_AVX512_SCALES_H
 #define UFP4_GEMM_AVX512_SCALES_H
 
@@ -34,7 +34,8 @@ INLINE scales_t load_scales(const uint8_t *bytes, int64_t blocks) {
   s.significand = _mm512_or_si512(low, _mm512_maskz_set1_epi16(normal, 8));
   s.subnormal = (__mmask32)(~normal & ~s.zero) != 0;
   __m512i exponent = _mm512_maskz_sub_epi16(normal, field, _mm512_set1_epi16(1));
-  // The smallest exponent, among those of non-zero scales only; any number does where there are none.
+  // The smallest exponent, among those of non-zero scales only; any number does where there are
+  // none.
   __m512i among = _mm512_mask_mov_epi16(exponent, s.zero, _mm512_set1_epi16(15));
   __m512i wide = _mm512_min_epi16(among, _mm512_srli_epi32(among, 16));
   s.base = _mm512_reduce_min_epi32(_mm512_and_si512(wide, _mm512_set1_epi32(0xFFFF)));
@@ -45,8 +46,10 @@ INLINE scales_t load_scales(const uint8_t *bytes, int64_t blocks) {
 // The sum of squares of significand << excess, numbers under 2^18; it is rounded.
 INLINE double scales_norm2(const scales_t *s) {
   const __m512i low = _mm512_set1_epi32(0xFFFF);
-  __m512i even = _mm512_sllv_epi32(_mm512_and_si512(s->significand, low), _mm512_and_si512(s->excess, low));
-  __m512i odd = _mm512_sllv_epi32(_mm512_srli_epi32(s->significand, 16), _mm512_srli_epi32(s->excess, 16));
+  __m512i even =
+      _mm512_sllv_epi32(_mm512_and_si512(s->significand, low), _mm512_and_si512(s->excess, low));
+  __m512i odd =
+      _mm512_sllv_epi32(_mm512_srli_epi32(s->significand, 16), _mm512_srli_epi32(s->excess, 16));
   __m512 sum = _mm512_mul_ps(_mm512_cvtepi32_ps(even), _mm512_cvtepi32_ps(even));
   sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(odd), _mm512_cvtepi32_ps(odd), sum);
   return (double)_mm512_reduce_add_ps(sum);
@@ -67,9 +70,11 @@ INLINE __m512i times(__m512i bytes, __m512i factor) {
 
 // The words of blocks 4g..4g+3, each over its 128-bit lane.
 INLINE __m512i spread(__m512i words, int g) {
-  const __m512i lanes = _mm512_set_epi64(0x0003000300030003, 0x0003000300030003, 0x0002000200020002, 0x0002000200020002,
-                                         0x0001000100010001, 0x0001000100010001, 0, 0);
-  return _mm512_permutexvar_epi16(_mm512_add_epi16(lanes, _mm512_set1_epi16((short)(4 * g))), words);
+  const __m512i lanes =
+      _mm512_set_epi64(0x0003000300030003, 0x0003000300030003, 0x0002000200020002,
+                       0x0002000200020002, 0x0001000100010001, 0x0001000100010001, 0, 0);
+  return _mm512_permutexvar_epi16(_mm512_add_epi16(lanes, _mm512_set1_epi16((short)(4 * g))),
+                                  words);
 }
 
 #endif

@@ -4,8 +4,8 @@
 #include "number/lanes.h"
 #include "ufp4/format.h"
 
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__) && \
-    defined(__AVX512VNNI__)
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && \
+    defined(__AVX512DQ__) && defined(__AVX512VNNI__)
 #include "gemm/avx512/row.h"
 #include "gemm/avx512/store.h"
 #include "gemm/store.h"
@@ -48,19 +48,23 @@ INLINE void store_i64(int64_t *to, __mmask16 inside, const row_sums_t *row) {
   }
 }
 
-// 16 columns, @p sums theirs. For exponents with which 2^exponent times any sum is a normal number, or Inf as it
-// should.
-static void store_columns(const gemm_job_t *job, const gemm_tile_t *tile, int first, int ld, const int64_t *sums) {
+// 16 columns, @p sums theirs. For exponents with which 2^exponent times any sum is a normal number,
+// or Inf as it should.
+static void store_columns(const gemm_job_t *job, const gemm_tile_t *tile, int first, int ld,
+                          const int64_t *sums) {
   const ufp4_gemm_t *how = job->how;
   const __m512 unit = unit_of(job->exponent);
   const __m512i order = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-  const __mmask16 inside = (__mmask16)((1u << (tile->cols - first < 16 ? tile->cols - first : 16)) - 1);
+  const __mmask16 inside =
+      (__mmask16)((1u << (tile->cols - first < 16 ? tile->cols - first : 16)) - 1);
   const __m128i poisoned = _mm_loadu_si128((const __m128i *)(tile->col_poisoned + first));
   for (int r = 0; r < tile->rows; r++) {
     const int64_t i = tile->row + r, j = tile->col + first;
-    row_sums_t row = {.nan = tile->row_poisoned[r] ? 0xFFFF : _mm_test_epi8_mask(poisoned, poisoned)};
+    row_sums_t row = {.nan =
+                          tile->row_poisoned[r] ? 0xFFFF : _mm_test_epi8_mask(poisoned, poisoned)};
     load_sums(sums + r * ld, row.sum);
-    if (how->accumulate != NULL) accumulate(how->accumulate + i * how->accumulate_ld + j, inside, &row);
+    if (how->accumulate != NULL)
+      accumulate(how->accumulate + i * how->accumulate_ld + j, inside, &row);
     if (how->d_dtype == UFP4_DTYPE_I64) {
       store_i64((int64_t *)job->d + i * job->d_ld + j, inside, &row);
     } else {
@@ -70,14 +74,16 @@ static void store_columns(const gemm_job_t *job, const gemm_tile_t *tile, int fi
 }
 
 // The usual case: FP32, nothing but the sum, a whole tile.
-INLINE void store_plain(const gemm_job_t *job, const gemm_tile_t *tile, int cols, const int64_t *sums) {
+INLINE void store_plain(const gemm_job_t *job, const gemm_tile_t *tile, int cols,
+                        const int64_t *sums) {
   const __m512 unit = unit_of(job->exponent);
   const __m512i order = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
   float *to = (float *)job->d + tile->row * job->d_ld + tile->col;
 #pragma GCC unroll 8
   for (int r = 0; r < STORE_ROWS; r++, to += job->d_ld, sums += cols) {
     for (int c = 0; c < cols; c += 16) {
-      const __m512 value = rounded(_mm512_load_si512(sums + c), _mm512_load_si512(sums + c + 8), order, unit);
+      const __m512 value =
+          rounded(_mm512_load_si512(sums + c), _mm512_load_si512(sums + c + 8), order, unit);
       if (job->stream) {
         _mm512_stream_ps(to + c, value);
       } else {
@@ -91,11 +97,12 @@ static int is_plain(const gemm_job_t *job, const gemm_tile_t *tile, int cols) {
   int poisoned = 0;
   for (int r = 0; r < STORE_ROWS; r++) poisoned |= tile->row_poisoned[r];
   for (int c = 0; c < cols; c++) poisoned |= tile->col_poisoned[c];
-  return gemm_is_bare(job) && job->how->accumulate == NULL && tile->rows == STORE_ROWS && tile->cols == cols &&
-         !poisoned;
+  return gemm_is_bare(job) && job->how->accumulate == NULL && tile->rows == STORE_ROWS &&
+         tile->cols == cols && !poisoned;
 }
 
-static void store_any_exponent(const gemm_job_t *job, const gemm_tile_t *tile, int cols, const int64_t *sums) {
+static void store_any_exponent(const gemm_job_t *job, const gemm_tile_t *tile, int cols,
+                               const int64_t *sums) {
   _Alignas(64) int64_t ordered[STORE_ROWS * 32];
   for (int at = 0; at < STORE_ROWS * cols; at += 16) {
     __m512i sum[2];
@@ -106,7 +113,8 @@ static void store_any_exponent(const gemm_job_t *job, const gemm_tile_t *tile, i
   gemm_store_tile(job, tile, ordered, cols);
 }
 
-void gemm_avx512_store(const gemm_job_t *job, const gemm_tile_t *tile, int cols, const int64_t *sums) {
+void gemm_avx512_store(const gemm_job_t *job, const gemm_tile_t *tile, int cols,
+                       const int64_t *sums) {
   if (job->how->d_dtype != UFP4_DTYPE_I64 && (job->exponent < -126 || job->exponent > 127)) {
     store_any_exponent(job, tile, cols, sums);
   } else if (!is_plain(job, tile, cols)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 64-bit sums of the exact AVX-512 GEMMs: chunks added to them, and the end of a tile. A tile's sums lie by row,
-// then 16 columns: the 8 even ones, then the 8 odd ones, as 32-bit lanes become 64-bit ones cheaply. For files compiled
-// with AVX-512 only.
+// The 64-bit sums of the exact AVX-512 GEMMs: chunks added to them, and the end of a tile. A tile's
+// sums lie by row, then 16 columns: the 8 even ones, then the 8 odd ones, as 32-bit lanes become
+// 64-bit ones cheaply. For files compiled with AVX-512 only.
 #ifndef UFP4_GEMM_AVX512_STORE_H
 #define UFP4_GEMM_AVX512_STORE_H
 
@@ -13,16 +13,20 @@
 #define STORE_ROWS 8  // of a tile
 
 // Adds 8 sums times 2^(the exponents they are relative to).
-INLINE void add_whole(__m512i sum, int64_t base_a, const int64_t base_b[8], int first, int64_t *to) {
+INLINE void add_whole(__m512i sum, int64_t base_a, const int64_t base_b[8], int first,
+                      int64_t *to) {
   const __m512i base = _mm512_add_epi64(_mm512_set1_epi64(base_a), _mm512_load_si512(base_b));
   sum = _mm512_sllv_epi64(sum, base);
   if (!first) sum = _mm512_add_epi64(sum, _mm512_load_si512(to));
   _mm512_store_si512(to, sum);
 }
 
-// The same of 16 columns: each number goes to the top of 64 bits, then down to where its exponent wants it.
-INLINE void add_narrow(__m512i sum, int64_t base_a, const int64_t base_b[2][8], int first, int64_t *to) {
-  const __m512i room = _mm512_set1_epi64(32 - base_a), top = _mm512_set1_epi64(~INT64_C(0xFFFFFFFF));
+// The same of 16 columns: each number goes to the top of 64 bits, then down to where its exponent
+// wants it.
+INLINE void add_narrow(__m512i sum, int64_t base_a, const int64_t base_b[2][8], int first,
+                       int64_t *to) {
+  const __m512i room = _mm512_set1_epi64(32 - base_a),
+                top = _mm512_set1_epi64(~INT64_C(0xFFFFFFFF));
 #pragma GCC unroll 2
   for (int odd = 0; odd < 2; odd++) {
     __m512i raised = odd ? _mm512_and_si512(sum, top) : _mm512_slli_epi64(sum, 32);
@@ -38,6 +42,7 @@ INLINE __m512i extended(__m512i sum, int odd) {
 }
 
 /** Member of gemm_kernel_t, for tiles of STORE_ROWS by @p cols, 16 or 32. */
-void gemm_avx512_store(const gemm_job_t *job, const gemm_tile_t *tile, int cols, const int64_t *sums);
+void gemm_avx512_store(const gemm_job_t *job, const gemm_tile_t *tile, int cols,
+                       const int64_t *sums);
 
 #endif

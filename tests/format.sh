@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# tests/format.sh [--check]: lays out all C and C++ by .clang-format, or says what differs. The version is the launcher's;
+# others break lines elsewhere.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tool=.venv/bin/clang-format
+if [[ ! -x $tool ]]; then
+  echo "skipped: needs clang-format from PyPI, in .venv; ./ufp4 test installs it"
+  exit 0
+fi
+mode=(-i)
+[[ ${1:-} != --check ]] || mode=(--dry-run -Werror --ferror-limit=3)
+# What is generated has its own layout.
+find cmodel drivers sim tests -regextype posix-egrep -regex '.*\.(c|h|cpp|cu|cuh)' ! -path cmodel/include/ufp4/spec.h -print0 |
+  timeout 120 xargs -0 -P 2 -n 50 "$tool" "${mode[@]}"
