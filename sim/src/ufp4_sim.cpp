@@ -42,9 +42,8 @@ std::unique_ptr<ufp4::Simulator> make(const ufp4_sim_options_t &options, std::st
     return nullptr;
   }
   if (options.trace_path && !simulator->trace_open(options.trace_path)) {
-    message =
-        "the waveforms cannot be written: no room or no right there, or in the folder of temporary "
-        "files";
+    message = std::string("the waveforms '") + options.trace_path +
+              "' cannot be written: no room or no right there, or in the folder of temporary files";
     return nullptr;
   }
   if (simulator->reset() != UFP4_SIM_OK) {

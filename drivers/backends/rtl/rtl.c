@@ -176,7 +176,7 @@ static ufp4_status_t open_sim(state_t *state, const ufp4_device_options_t *optio
       .stall_seed = options->stall_seed,
       .trace_path = state->trace_beside,
   };
-  char text[256] = "";
+  char text[1024] = "";
   if (options->mem_latency > UFP4_MEM_LATENCY_MAX) {
     ufp4_message_set(state->message, "rtl: a memory latency of %u cycles; at most %u",
                      options->mem_latency, UFP4_MEM_LATENCY_MAX);
