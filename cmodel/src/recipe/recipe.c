@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recipes (docs/reference/numerics.md, 6): the settings that each named recipe stands for.
+#include "ufp4/recipe.h"
+
 #include <string.h>
 
-#include "ufp4.h"
+#include "ufp4/combination.h"
 
 static const ufp4_recipe_t recipes[] = {
     {.name = "bf16"},
