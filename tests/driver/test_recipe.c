@@ -123,7 +123,7 @@ TEST(names_have_letters_digits_and_four_signs) {
 }
 
 TEST(rejects_the_name_of_a_built_in_recipe) {
-  static const char *const names[] = {"bf16", "ufp4", "e2m1", "nvfp4", "mxfp4"};
+  static const char *const names[] = {"fp32", "bf16", "ufp4", "e2m1", "nvfp4", "mxfp4"};
   ufp4_recipe_t recipe;
   ufp4_message_t message = {0};
   for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++) {

@@ -36,8 +36,11 @@ TEST(stochastic_and_up_for_dy_only) {
   }
 }
 
-TEST(bf16_quantizes_nothing) {
-  check_bits(0, (uint64_t)named("bf16").quantized, 0, "quantized");
+TEST(bf16_and_fp32_quantize_nothing) {
+  check_bits(0, (uint64_t)named("bf16").quantized, 0, "bf16");
+  check_bits(1, named("bf16").dtype, UFP4_DTYPE_BF16, "bf16");
+  check_bits(2, (uint64_t)named("fp32").quantized, 0, "fp32");
+  check_bits(3, named("fp32").dtype, UFP4_DTYPE_F32, "fp32");
 }
 
 // Both operands of a GEMM are transformed or neither, whatever the recipe says of its passes.
@@ -92,8 +95,8 @@ TEST(mxfp4_rounds_scales_down_and_has_no_rht) {
 }
 
 TEST(recipes_are_legal_on_model_and_rtl) {
-  static const char *const names[] = {"bf16", "ufp4", "e2m1", "nvfp4", "mxfp4"};
-  for (int i = 0; i < 10; i++) {
+  static const char *const names[] = {"fp32", "bf16", "ufp4", "e2m1", "nvfp4", "mxfp4"};
+  for (int i = 0; i < 12; i++) {
     const char *backend = i % 2 ? "rtl" : "model";
     ufp4_recipe_t recipe = named(names[i / 2]);
     ufp4_message_t message = {0};
@@ -129,7 +132,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(ufp4_is_uniform_with_rht_everywhere),
       CHECK_TEST(e2m1_has_rht_in_wgrad_only),
       CHECK_TEST(stochastic_and_up_for_dy_only),
-      CHECK_TEST(bf16_quantizes_nothing),
+      CHECK_TEST(bf16_and_fp32_quantize_nothing),
       CHECK_TEST(operands_of_a_pass_agree_on_rht),
       CHECK_TEST(nvfp4_has_tiles_of_weights_and_rht_in_wgrad_only),
       CHECK_TEST(mxfp4_rounds_scales_down_and_has_no_rht),

@@ -23,7 +23,8 @@ typedef enum { UFP4_PASS_FPROP = 0, UFP4_PASS_DGRAD = 1, UFP4_PASS_WGRAD = 2 } u
 /** A recipe (numerics.md 6): how each operand of each training GEMM is quantized. */
 typedef struct {
   char name[32];
-  int quantized;  ///< 0: bf16, run on the host
+  int quantized;       ///< 0: FP32 GEMM on the host
+  ufp4_dtype_t dtype;  ///< where not quantized: what operands are rounded to, BF16 or FP32
   ufp4_elem_t elem;
   ufp4_scale_t scale;
   ufp4_rht_t rht[UFP4_PASS_COUNT];  ///< RHT on both operands of this GEMM
@@ -34,7 +35,7 @@ typedef struct {
   ufp4_contract_t contract;
 } ufp4_recipe_t;
 
-/** "bf16", "ufp4", "e2m1", "nvfp4" or "mxfp4"; UFP4_ERROR_ARGUMENT for any other name. */
+/** "fp32", "bf16", "ufp4", "e2m1", "nvfp4" or "mxfp4"; UFP4_ERROR_ARGUMENT for any other name. */
 ufp4_status_t ufp4_recipe_named(const char *name, ufp4_recipe_t *recipe);
 /** Whether every copy and GEMM of @p passes (a bit per ufp4_pass_t) may be asked for, on @p backend
  * (NULL: on any): as ufp4_combination_quantize and ufp4_combination_gemm. A recipe that does not

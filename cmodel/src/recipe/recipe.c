@@ -7,7 +7,8 @@
 #include "ufp4/combination.h"
 
 static const ufp4_recipe_t recipes[] = {
-    {.name = "bf16"},
+    {.name = "fp32", .dtype = UFP4_DTYPE_F32},
+    {.name = "bf16", .dtype = UFP4_DTYPE_BF16},
     {.name = "ufp4",
      .quantized = 1,
      .elem = UFP4_ELEM_E1M2,
