@@ -192,7 +192,8 @@ int cli_recipe(const cli_command_t *command, const char *name, ufp4_recipe_t *re
   size_t length = strlen(name);
   if (length <= 5 || strcmp(name + length - 5, ".json") != 0) {
     return cli_fail(command, CLI_USAGE,
-                    "--recipe: '%s' is not one of bf16, ufp4, e2m1, nvfp4, mxfp4, FILE.json", name);
+                    "--recipe: '%s' is not one of fp32, bf16, ufp4, e2m1, nvfp4, mxfp4, FILE.json",
+                    name);
   }
   ufp4_message_t message = {0};
   ufp4_status_t status = ufp4_recipe_read(name, recipe, &message);

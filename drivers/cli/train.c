@@ -173,7 +173,8 @@ static void add_control(plan_t *plan) {
   int quantized = 0;
   for (int i = 0; i < o->variant_count; i++) {
     quantized |= o->variants[i].recipe.quantized;
-    if (!o->variants[i].recipe.quantized) base = &o->variants[i];
+    if (!o->variants[i].recipe.quantized && o->variants[i].recipe.dtype == UFP4_DTYPE_BF16)
+      base = &o->variants[i];
   }
   if (!base || !quantized) return;
   o->variants[o->variant_count++] =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FP32 GEMM on the host, for the recipe bf16.
+// FP32 GEMM on the host, for the recipes bf16 and fp32.
 #ifndef UFP4_HOST_GEMM_H
 #define UFP4_HOST_GEMM_H
 

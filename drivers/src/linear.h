@@ -23,7 +23,7 @@ struct ufp4_linear {
   copy_t copies[UFP4_ROLE_COUNT][2];  // by role and axis
   uint64_t source;                    // where a tensor is uploaded to be quantized
   uint64_t output;
-  float *host[UFP4_ROLE_COUNT];  // bf16: the operands, rounded
+  float *host[UFP4_ROLE_COUNT];  // not quantized: the operands, rounded as the recipe says
   int host_loaded[UFP4_ROLE_COUNT];
   uint64_t quantize_cycles;  // since the last run
 };

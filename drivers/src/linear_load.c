@@ -33,6 +33,12 @@ static ufp4_status_t check_tensor(ufp4_linear_t *linear, ufp4_role_t role,
   return UFP4_OK;
 }
 
+static float host_number(const ufp4_matrix_t *in, int64_t at, ufp4_dtype_t to) {
+  if (in->dtype == UFP4_DTYPE_BF16) return ufp4_bf16_value(((const uint16_t *)in->data)[at]);
+  const float value = ((const float *)in->data)[at];
+  return to == UFP4_DTYPE_BF16 ? ufp4_bf16_value(ufp4_bf16_cast(value)) : value;
+}
+
 static ufp4_status_t load_on_host(ufp4_linear_t *linear, ufp4_role_t role,
                                   const ufp4_matrix_t *tensor) {
   float *to = linear->host[role];
@@ -41,12 +47,8 @@ static ufp4_status_t load_on_host(ufp4_linear_t *linear, ufp4_role_t role,
   if (to == NULL)
     return device_fail(linear->device, UFP4_ERROR_MEMORY, "the host is out of memory");
   for (int64_t r = 0; r < tensor->rows; r++) {
-    const float *f32 = (const float *)tensor->data + r * tensor->ld;
-    const uint16_t *bf16 = (const uint16_t *)tensor->data + r * tensor->ld;
-    for (int64_t c = 0; c < tensor->cols; c++) {
-      uint16_t bits = tensor->dtype == UFP4_DTYPE_BF16 ? bf16[c] : ufp4_bf16_cast(f32[c]);
-      to[r * tensor->cols + c] = ufp4_bf16_value(bits);
-    }
+    for (int64_t c = 0; c < tensor->cols; c++)
+      to[r * tensor->cols + c] = host_number(tensor, r * tensor->ld + c, linear->recipe.dtype);
   }
   linear->host_loaded[role] = 1;
   return UFP4_OK;

@@ -64,7 +64,7 @@ ufp4_paired_t ufp4_experiment_gap(const ufp4_experiment_t *experiment, int varia
 const char *ufp4_gap_verdict(const ufp4_paired_t *gap);
 
 /** One comparison of the table: every other variant with the base (the variant named bf16, if it
- * takes part), then the quantized recipes with one another. */
+ * takes part, or else fp32), then the quantized recipes with one another. */
 typedef struct {
   int variant;
   int base;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training GEMMs of a linear layer against the golden model's own functions.
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -435,8 +436,8 @@ TEST(rejects_runs_without_operands) {
   const int64_t shape[3] = {8, 16, 24};
   tensors_t tensors = make_tensors(&random, shape);
   float d[24 * 24];
-  static const char *const names[] = {"ufp4", "bf16"};
-  for (int i = 0; i < 2; i++) {
+  static const char *const names[] = {"ufp4", "bf16", "fp32"};
+  for (int i = 0; i < 3; i++) {
     ufp4_linear_t *linear =
         make_linear(device, shape, names[i], 0, 1u << UFP4_PASS_FPROP | 1u << UFP4_PASS_WGRAD);
     check_bits(i, ufp4_linear_run(linear, UFP4_PASS_FPROP, d, 24, NULL), UFP4_ERROR_ARGUMENT,
@@ -461,6 +462,76 @@ TEST(rejects_runs_without_operands) {
   ufp4_device_close(device);
 }
 
+// --- Recipes that do not quantize ---------------------------------------------------------------
+
+// Element (row, k) of operand i of a pass.
+static float operand_at(const tensors_t *tensors, ufp4_pass_t pass, int i, int64_t row, int64_t k) {
+  ufp4_role_t roles[2];
+  ufp4_axis_t axes[2];
+  ufp4_pass_operands(pass, roles, axes);
+  const ufp4_matrix_t *in = &tensors->views[roles[i]];
+  const int64_t r = axes[i] == UFP4_AXIS_ROW ? row : k, c = axes[i] == UFP4_AXIS_ROW ? k : row;
+  return tensors->data[roles[i]][r * in->ld + c];
+}
+
+static float rounded(float value, int to_bf16) {
+  return to_bf16 ? ufp4_bf16_value(ufp4_bf16_cast(value)) : value;
+}
+
+// D is summed in FP32, in the order of k. Each term is rounded once as a product and at most k - 1
+// times in sums, by 2^-24 of itself each time (no product of these tensors underflows), so a sum is
+// off by at most k u / (1 - k u) sum |a b|, u = 2^-24. The FP64 sum, whose products are exact, is
+// off by less than k 2^-53 sum |a b|: one more u covers that and the denominator, for k below 4096.
+static void check_output(const tensors_t *tensors, ufp4_pass_t pass, const int64_t at[2], int64_t k,
+                         int to_bf16, float got) {
+  float want = 0;
+  double exact = 0, magnitude = 0;
+  for (int64_t p = 0; p < k; p++) {
+    const float a = rounded(operand_at(tensors, pass, 0, at[0], p), to_bf16);
+    const float b = rounded(operand_at(tensors, pass, 1, at[1], p), to_bf16);
+    want += a * b;
+    exact += (double)a * (double)b;
+    magnitude += fabs((double)a * (double)b);
+  }
+  check_bits(at[0], ufp4_f32_bits(got), ufp4_f32_bits(want), "pass %d, column %d", pass,
+             (int)at[1]);
+  check_that(at[0], fabs((double)got - exact) <= (double)(k + 1) * 0x1p-24 * magnitude,
+             "pass %d, column %d: %a, want %a", pass, (int)at[1], (double)got, exact);
+}
+
+// Every output of all passes of one layer.
+static void check_host_recipe(const char *recipe, int to_bf16) {
+  static const int64_t shape[3] = {33, 47, 530};  // DGRAD has more than one chunk of k
+  static const int64_t sizes[UFP4_PASS_COUNT][3] = {{33, 530, 47}, {33, 47, 530}, {530, 47, 33}};
+  check_random_t random = check_random();
+  ufp4_device_t *device = bench_device();
+  tensors_t tensors = make_tensors(&random, shape);
+  ufp4_linear_t *linear = make_linear(device, shape, recipe, 0, UFP4_PASSES_ALL);
+  for (int i = 0; i < UFP4_ROLE_COUNT; i++)
+    check_bits(i, ufp4_linear_load(linear, (ufp4_role_t)i, &tensors.views[i], 0), UFP4_OK, "load");
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+    const int64_t *mnk = sizes[pass];
+    float *d = new_output(shape, (ufp4_pass_t)pass);
+    check_bits(pass, ufp4_linear_run(linear, (ufp4_pass_t)pass, d, mnk[1], NULL), UFP4_OK, "run");
+    for (int64_t i = 0; i < mnk[0] * mnk[1]; i++) {
+      const int64_t at[2] = {i / mnk[1], i % mnk[1]};
+      check_output(&tensors, (ufp4_pass_t)pass, at, mnk[2], to_bf16, d[i]);
+    }
+    free(d);
+  }
+  ufp4_linear_free(linear);
+  free_tensors(&tensors);
+  ufp4_device_close(device);
+}
+
+TEST(bf16_sums_rounded_operands_in_fp32) {
+  check_host_recipe("bf16", 1);
+}
+
+TEST(fp32_sums_operands_as_they_are_within_its_bound) {
+  check_host_recipe("fp32", 0);
+}
+
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(all_passes_equal_the_golden_model),
@@ -475,6 +546,8 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_a_layer_that_does_not_fit),
       CHECK_TEST(rejects_tensors_of_other_shapes_and_types),
       CHECK_TEST(rejects_runs_without_operands),
+      CHECK_TEST(bf16_sums_rounded_operands_in_fp32),
+      CHECK_TEST(fp32_sums_operands_as_they_are_within_its_bound),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

@@ -34,11 +34,16 @@ const char *ufp4_gap_verdict(const ufp4_paired_t *gap) {
   return gap->mean > 0 ? "worse" : "better";
 }
 
+// bf16; where it takes no part, fp32.
 static int find_base(const ufp4_experiment_options_t *o) {
+  int base = -1;
   for (int v = 0; v < o->variant_count; v++) {
-    if (!o->variants[v].recipe.quantized && !(o->variants[v].perturbation > 0)) return v;
+    const ufp4_recipe_t *recipe = &o->variants[v].recipe;
+    if (recipe->quantized || o->variants[v].perturbation > 0) continue;
+    if (recipe->dtype == UFP4_DTYPE_BF16) return v;
+    if (base < 0) base = v;
   }
-  return -1;
+  return base;
 }
 
 int ufp4_experiment_comparisons(const ufp4_experiment_t *experiment, ufp4_comparison_t *out) {

@@ -7,6 +7,7 @@
 #include <ufp4/panel.h>
 #include <ufp4/quantize.h>
 #include <ufp4/random.h>
+#include <ufp4/recipe.h>
 #include <ufp4/rht.h>
 #include <ufp4/spec.h>
 #include <ufp4/status.h>

@@ -129,6 +129,20 @@ def train_json():
         check(got["held_tokens"] == 256, got)
 
 
+def train_fp32_stands_beside_bf16():
+    with tempfile.TemporaryDirectory() as folder:
+        text, losses = write_text(folder), []
+        for recipes, control in (("fp32,ufp4,bf16", True), ("bf16,ufp4,fp32", True), ("fp32,ufp4", False)):
+            out = os.path.join(folder, recipes)
+            done = run("train", text, "-o", out, *TINY, "--steps", "3", "--seeds", "1", "--recipe", recipes)
+            check(done.returncode == 0, done.stderr)
+            rows = list(csv.DictReader(open(os.path.join(out, "losses.csv"))))
+            losses.append({(row["recipe"], row["step"]): row["train_loss"] for row in rows})
+            check({row["recipe"] for row in rows} == set(recipes.split(",") + ["bf16-control"] * control), recipes)
+        check(losses[0] == losses[1], "the order of recipes shows:", losses)
+        check(losses[0]["fp32", "2"] != losses[0]["bf16", "2"], "fp32 is bf16:", losses)
+
+
 def train_captured_tensors_go_through_layer():
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out")

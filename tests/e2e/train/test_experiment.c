@@ -125,6 +125,13 @@ TEST(comparisons_are_with_bf16_and_among_recipes) {
     check_that(i, got[i].variant == want[i].variant && got[i].base == want[i].base, "%d against %d",
                got[i].variant, got[i].base);
   }
+  o.variants[3] = o.variants[0];
+  check_bits(1, ufp4_recipe_named("fp32", &o.variants[0].recipe), UFP4_OK, "fp32");
+  ufp4_experiment_comparisons(&e, got);
+  check_bits(2, (uint64_t)got[0].base, 3, "bf16 before fp32");
+  o.variant_count = 3;
+  ufp4_experiment_comparisons(&e, got);
+  check_bits(3, (uint64_t)got[0].base, 0, "without bf16: fp32");
   o.variants[0] = o.variants[1];
   o.variant_count = 1;
   check_bits(1, (uint64_t)ufp4_experiment_comparisons(&e, got), 0,

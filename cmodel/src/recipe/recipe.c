@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recipes (docs/reference/numerics.md, 6): the settings that each named recipe stands for.
+#include "ufp4/recipe.h"
+
 #include <string.h>
 
-#include "ufp4.h"
+#include "ufp4/combination.h"
 
 static const ufp4_recipe_t recipes[] = {
-    {.name = "bf16"},
+    {.name = "fp32", .dtype = UFP4_DTYPE_F32},
+    {.name = "bf16", .dtype = UFP4_DTYPE_BF16},
     {.name = "ufp4",
      .quantized = 1,
      .elem = UFP4_ELEM_E1M2,
