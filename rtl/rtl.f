@@ -1,6 +1,7 @@
 // The one ordered list of synthesizable files; paths are relative to this file (read with -F).
 // Packages
 gen/ufp4_spec_pkg.sv
+mem/ufp4_memory_pkg.sv
 array/ufp4_pe_pkg.sv
 num/ufp4_words_pkg.sv
 // Arithmetic

@@ -88,17 +88,15 @@ module ufp4_top
 
   // --- Memory masters ----------------------------------------------------------------------------------------------
 
-  logic [READERS-1:0]                 rd_req_valid, rd_req_ready, rd_rsp_valid, rd_rsp_ready;
-  logic [READERS-1:0][ADDR_BITS-1:0]  rd_req_addr;
-  logic [READERS-1:0][8:0]            rd_req_beats;
-  logic [8*BusBytes-1:0]              rd_rsp_data;
-  logic                               rd_rsp_err;
-  logic [WRITERS-1:0]                 wr_req_valid, wr_req_ready, wr_dat_valid, wr_dat_ready, wr_idle, wr_err;
-  logic [WRITERS-1:0]                 wr_answer;
-  logic [WRITERS-1:0][ADDR_BITS-1:0]  wr_req_addr;
-  logic [WRITERS-1:0][8:0]            wr_req_beats;
-  logic [WRITERS-1:0][8*BusBytes-1:0] wr_dat_data;
-  logic [WRITERS-1:0][BusBytes-1:0]   wr_dat_strb;
+  ufp4_memory_pkg::request_t [READERS-1:0]        rd_req;
+  ufp4_memory_pkg::read_response_t [READERS-1:0]  rd_rsp;
+  logic [READERS-1:0]                             rd_rsp_ready;
+  logic [8*BusBytes-1:0]                          rd_rsp_data;
+  ufp4_memory_pkg::request_t [WRITERS-1:0]        wr_req;
+  ufp4_memory_pkg::write_response_t [WRITERS-1:0] wr_rsp;
+  logic [WRITERS-1:0]                             wr_dat_valid;
+  logic [WRITERS-1:0][8*BusBytes-1:0]             wr_dat_data;
+  logic [WRITERS-1:0][BusBytes-1:0]               wr_dat_strb;
   logic                               halt, flush, forget, reads_pending, writes_pending, beats_due, moved, sending;
   logic                               core_rst_n, soft_reset, resetting, irq_fatal, overflow, active,
                                       busy;
@@ -115,14 +113,10 @@ module ufp4_top
     .flush_i    (flush),
     .forget_i   (forget),
     .pending_o  (reads_pending),
-    .req_valid_i(rd_req_valid),
-    .req_ready_o(rd_req_ready),
-    .req_addr_i (rd_req_addr),
-    .req_beats_i(rd_req_beats),
-    .rsp_valid_o(rd_rsp_valid),
+    .req_i      (rd_req),
+    .rsp_o      (rd_rsp),
     .rsp_ready_i(rd_rsp_ready),
     .rsp_data_o (rd_rsp_data),
-    .rsp_err_o  (rd_rsp_err),
     .arvalid_o  (m_axi_arvalid_o),
     .arready_i  (m_axi_arready_i),
     .arid_o     (m_axi_arid_o),
@@ -147,17 +141,11 @@ module ufp4_top
     .forget_i   (forget),
     .pending_o  (writes_pending),
     .beats_due_o(beats_due),
-    .req_valid_i(wr_req_valid),
-    .req_ready_o(wr_req_ready),
-    .req_addr_i (wr_req_addr),
-    .req_beats_i(wr_req_beats),
+    .req_i      (wr_req),
+    .rsp_o      (wr_rsp),
     .dat_valid_i(wr_dat_valid),
-    .dat_ready_o(wr_dat_ready),
     .dat_data_i (wr_dat_data),
     .dat_strb_i (wr_dat_strb),
-    .idle_o     (wr_idle),
-    .err_o      (wr_err),
-    .answer_o   (wr_answer),
     .awvalid_o  (m_axi_awvalid_o),
     .awready_i  (m_axi_awready_i),
     .awid_o     (m_axi_awid_o),
@@ -325,9 +313,6 @@ module ufp4_top
     .value_o   (counter_value)
   );
 
-  logic [WRITERS-1:0] unused_answer;
-  assign unused_answer = wr_answer;
-
   // --- Command unit and engines ------------------------------------------------------------------------------------
 
   gemm_descriptor_t  gemm_desc;
@@ -386,24 +371,15 @@ module ufp4_top
     .quant_done_flags_i       (quant_flags),
     .quant_done_row_exponent_i(row_result),
     .quant_done_col_exponent_i(col_result),
-    .rd_req_valid_o           (rd_req_valid[COMMAND]),
-    .rd_req_ready_i           (rd_req_ready[COMMAND]),
-    .rd_req_addr_o            (rd_req_addr[COMMAND]),
-    .rd_req_beats_o           (rd_req_beats[COMMAND]),
-    .rd_rsp_valid_i           (rd_rsp_valid[COMMAND]),
+    .rd_req_o                 (rd_req[COMMAND]),
+    .rd_rsp_i                 (rd_rsp[COMMAND]),
     .rd_rsp_ready_o           (rd_rsp_ready[COMMAND]),
     .rd_rsp_data_i            (rd_rsp_data),
-    .rd_rsp_err_i             (rd_rsp_err),
-    .wr_req_valid_o           (wr_req_valid[COMMAND]),
-    .wr_req_ready_i           (wr_req_ready[COMMAND]),
-    .wr_req_addr_o            (wr_req_addr[COMMAND]),
-    .wr_req_beats_o           (wr_req_beats[COMMAND]),
+    .wr_req_o                 (wr_req[COMMAND]),
+    .wr_rsp_i                 (wr_rsp[COMMAND]),
     .wr_dat_valid_o           (wr_dat_valid[COMMAND]),
-    .wr_dat_ready_i           (wr_dat_ready[COMMAND]),
     .wr_dat_data_o            (wr_dat_data[COMMAND]),
-    .wr_dat_strb_o            (wr_dat_strb[COMMAND]),
-    .wr_idle_i                (wr_idle[COMMAND]),
-    .wr_err_i                 (wr_err[COMMAND])
+    .wr_dat_strb_o            (wr_dat_strb[COMMAND])
   );
 
   ufp4_gemm #(
@@ -436,32 +412,19 @@ module ufp4_top
     .stall_panel_o      (stall_panel),
     .stall_accumulator_o(stall_accumulator),
     .stall_drain_o      (stall_drain),
-    .rd_req_valid_o     (rd_req_valid[GEMM]),
-    .rd_req_ready_i     (rd_req_ready[GEMM]),
-    .rd_req_addr_o      (rd_req_addr[GEMM]),
-    .rd_req_beats_o     (rd_req_beats[GEMM]),
-    .rd_rsp_valid_i     (rd_rsp_valid[GEMM]),
+    .rd_req_o           (rd_req[GEMM]),
+    .rd_rsp_i           (rd_rsp[GEMM]),
     .rd_rsp_ready_o     (rd_rsp_ready[GEMM]),
     .rd_rsp_data_i      (rd_rsp_data),
-    .rd_rsp_err_i       (rd_rsp_err),
-    .add_req_valid_o    (rd_req_valid[READ_ADDEND]),
-    .add_req_ready_i    (rd_req_ready[READ_ADDEND]),
-    .add_req_addr_o     (rd_req_addr[READ_ADDEND]),
-    .add_req_beats_o    (rd_req_beats[READ_ADDEND]),
-    .add_rsp_valid_i    (rd_rsp_valid[READ_ADDEND]),
+    .add_req_o          (rd_req[READ_ADDEND]),
+    .add_rsp_i          (rd_rsp[READ_ADDEND]),
     .add_rsp_ready_o    (rd_rsp_ready[READ_ADDEND]),
     .add_rsp_data_i     (rd_rsp_data),
-    .add_rsp_err_i      (rd_rsp_err),
-    .wr_req_valid_o     (wr_req_valid[GEMM]),
-    .wr_req_ready_i     (wr_req_ready[GEMM]),
-    .wr_req_addr_o      (wr_req_addr[GEMM]),
-    .wr_req_beats_o     (wr_req_beats[GEMM]),
+    .wr_req_o           (wr_req[GEMM]),
+    .wr_rsp_i           (wr_rsp[GEMM]),
     .wr_dat_valid_o     (wr_dat_valid[GEMM]),
-    .wr_dat_ready_i     (wr_dat_ready[GEMM]),
     .wr_dat_data_o      (wr_dat_data[GEMM]),
-    .wr_dat_strb_o      (wr_dat_strb[GEMM]),
-    .wr_idle_i          (wr_idle[GEMM]),
-    .wr_err_i           (wr_err[GEMM])
+    .wr_dat_strb_o      (wr_dat_strb[GEMM])
   );
 
   if (Quant > 1) begin : gen_check_quant
@@ -472,7 +435,7 @@ module ufp4_top
     ufp4_engine_clock #(.Target(Target)) u_clock (
       .clk_i,
       .rst_ni(core_rst_n),
-      .wake_i(quant_start_valid || rd_rsp_valid[READ_QUANT] || wr_answer[QUANT]),
+      .wake_i(quant_start_valid || rd_rsp[READ_QUANT].valid || wr_rsp[QUANT].answer),
       .start_ready_i(quant_start_ready),
       .clk_o(quant_clk)
     );
@@ -494,39 +457,27 @@ module ufp4_top
       .done_flags_o       (quant_flags),
       .done_row_exponent_o(row_result),
       .done_col_exponent_o(col_result),
-      .rd_req_valid_o     (rd_req_valid[READ_QUANT]),
-      .rd_req_ready_i     (rd_req_ready[READ_QUANT]),
-      .rd_req_addr_o      (rd_req_addr[READ_QUANT]),
-      .rd_req_beats_o     (rd_req_beats[READ_QUANT]),
-      .rd_rsp_valid_i     (rd_rsp_valid[READ_QUANT]),
+      .rd_req_o           (rd_req[READ_QUANT]),
+      .rd_rsp_i           (rd_rsp[READ_QUANT]),
       .rd_rsp_ready_o     (rd_rsp_ready[READ_QUANT]),
       .rd_rsp_data_i      (rd_rsp_data),
-      .rd_rsp_err_i       (rd_rsp_err),
-      .wr_req_valid_o     (wr_req_valid[QUANT]),
-      .wr_req_ready_i     (wr_req_ready[QUANT]),
-      .wr_req_addr_o      (wr_req_addr[QUANT]),
-      .wr_req_beats_o     (wr_req_beats[QUANT]),
+      .wr_req_o           (wr_req[QUANT]),
+      .wr_rsp_i           (wr_rsp[QUANT]),
       .wr_dat_valid_o     (wr_dat_valid[QUANT]),
-      .wr_dat_ready_i     (wr_dat_ready[QUANT]),
       .wr_dat_data_o      (wr_dat_data[QUANT]),
-      .wr_dat_strb_o      (wr_dat_strb[QUANT]),
-      .wr_idle_i          (wr_idle[QUANT]),
-      .wr_err_i           (wr_err[QUANT]),
-      .wr_answer_i        (wr_answer[QUANT])
+      .wr_dat_strb_o      (wr_dat_strb[QUANT])
     );
   end else begin : gen_no_quant
     // No QUANT or AMAX job starts: the command unit refuses them.
     assign quant_start_ready = 1'b0;
     assign {quant_done, quant_read_error, quant_write_error, quant_memory_error, quant_flags} = '0;
     assign {row_result, col_result, panels} = '0;
-    assign {rd_req_valid[READ_QUANT], rd_req_addr[READ_QUANT], rd_req_beats[READ_QUANT]} = '0;
+    assign rd_req[READ_QUANT] = '0;
     assign rd_rsp_ready[READ_QUANT] = 1'b1;
-    assign {wr_req_valid[QUANT], wr_req_addr[QUANT], wr_req_beats[QUANT]} = '0;
-    assign {wr_dat_valid[QUANT], wr_dat_data[QUANT], wr_dat_strb[QUANT]} = '0;
+    assign {wr_req[QUANT], wr_dat_valid[QUANT], wr_dat_data[QUANT], wr_dat_strb[QUANT]} = '0;
     logic unused_quant;
-    assign unused_quant = ^{quant_desc, row_exponent, col_exponent, quant_start_valid, rd_req_ready[READ_QUANT],
-                            rd_rsp_valid[READ_QUANT], wr_req_ready[QUANT], wr_dat_ready[QUANT], wr_idle[QUANT],
-                            wr_err[QUANT]};
+    assign unused_quant = ^{quant_desc, row_exponent, col_exponent, quant_start_valid, rd_rsp[READ_QUANT],
+                            wr_rsp[QUANT]};
   end
 
   // --- What each cycle and each event is counted as ----------------------------------------------------------------

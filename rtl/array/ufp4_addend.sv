@@ -32,13 +32,10 @@ module ufp4_addend #(
   output logic [8*BusBytes-1:0]           sums_data_o,
   input  logic                            c_read_i,
   output logic [8*BusBytes-1:0]           c_data_o,
-  output logic                            error_o,       // of their parity (ufp4_sram_checked)
+  output logic                            error_o,  // of their parity (ufp4_sram_checked)
   // Read client.
-  output logic                            rd_req_valid_o,
-  input  logic                            rd_req_ready_i,
-  output logic [39:0]                     rd_req_addr_o,
-  output logic [8:0]                      rd_req_beats_o,
-  input  logic                            rd_rsp_valid_i,
+  output ufp4_memory_pkg::request_t       rd_req_o,
+  input  ufp4_memory_pkg::read_response_t rd_rsp_i,
   output logic                            rd_rsp_ready_o,
   input  logic [8*BusBytes-1:0]           rd_rsp_data_i
 );
@@ -80,6 +77,9 @@ module ufp4_addend #(
   // Addresses of this row, of the first row in this macro-tile, and in this row of macro-tiles.
   logic active_d, active_q, stream_d, stream_q, last_row, issue, note_ready;
   logic [RowsWidth-1:0] row_d, row_q;
+  logic req_valid_q;
+  logic [39:0] req_addr_q;
+  logic [8:0] req_beats_q;
   logic [1:0][39:0] addr_d, addr_q, tile_addr_d, tile_addr_q, band_addr_d, band_addr_q;
   logic [1:0][IndexWidth:0] room_d, room_q;
   logic [RowBeatsWidth-1:0] beats;
@@ -90,7 +90,7 @@ module ufp4_addend #(
   assign tile_bytes = (stream_q == SUMS) ? 40'(8 * TileN) : 40'(4 * TileN);
   assign last_row = row_q == rows - 1'b1;
   assign issue = active_q & ~cancel_i & (room_q[stream_q] >= (IndexWidth + 1)'(beats)) & note_ready &
-                 (~rd_req_valid_o | rd_req_ready_i);
+                 (~req_valid_q | rd_rsp_i.req_ready);
   assign next_tile = issue & last_row & (stream_q == has_c);
 
   always_comb begin
@@ -130,10 +130,10 @@ module ufp4_addend #(
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       active_q <= 1'b0;
-      rd_req_valid_o <= 1'b0;
+      req_valid_q <= 1'b0;
     end else begin
       active_q <= active_d;
-      rd_req_valid_o <= issue | (rd_req_valid_o & ~rd_req_ready_i);
+      req_valid_q <= issue | (req_valid_q & ~rd_rsp_i.req_ready);
     end
     stream_q <= stream_d;
     row_q <= row_d;
@@ -142,10 +142,11 @@ module ufp4_addend #(
     band_addr_q <= band_addr_d;
     room_q <= room_d;
     if (issue) begin
-      rd_req_addr_o <= addr_q[stream_q];
-      rd_req_beats_o <= 9'(beats);
+      req_addr_q <= addr_q[stream_q];
+      req_beats_q <= 9'(beats);
     end
   end
+  assign rd_req_o = '{valid: req_valid_q, addr: req_addr_q, beats: req_beats_q};
 
   // --- Responses: a note for each request says whose beats come ---
   logic note_valid, note_stream, note_done;
@@ -161,11 +162,11 @@ module ufp4_addend #(
     .out_data_o({note_stream, note_beats})
   );
   assign rd_rsp_ready_o = 1'b1;
-  assign note_done = rd_rsp_valid_i & (beat_q == note_beats - 1'b1);
+  assign note_done = rd_rsp_i.valid & (beat_q == note_beats - 1'b1);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       beat_q <= '0;
-    end else if (rd_rsp_valid_i) begin
+    end else if (rd_rsp_i.valid) begin
       beat_q <= note_done ? '0 : beat_q + 1'b1;
     end
   end
@@ -176,8 +177,8 @@ module ufp4_addend #(
   logic [1:0][IndexWidth:0] here_d, here_q;
   logic [1:0][8*BusBytes-1:0] data;
   logic [1:0] error;
-  assign write[SUMS] = rd_rsp_valid_i & (note_stream == SUMS);
-  assign write[C] = rd_rsp_valid_i & (note_stream == C);
+  assign write[SUMS] = rd_rsp_i.valid & (note_stream == SUMS);
+  assign write[C] = rd_rsp_i.valid & (note_stream == C);
   assign read = {c_read_i, sums_read_i};
   assign sums_ready_o = here_q[SUMS] > (IndexWidth + 1)'(upper_i);
   assign c_ready_o = here_q[C] != '0;
@@ -215,11 +216,15 @@ module ufp4_addend #(
     end
   end
 
-  assign idle_o = ~active_q & ~rd_req_valid_o & ~note_valid;
+  assign idle_o = ~active_q & ~req_valid_q & ~note_valid;
+
+  // The engine looks at it.
+  logic unused_err;
+  assign unused_err = rd_rsp_i.err;
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
-    if (rst_ni) assert (!rd_rsp_valid_i || note_valid) else $error("a read response that was not asked for");
+    if (rst_ni) assert (!rd_rsp_i.valid || note_valid) else $error("a read response that was not asked for");
   end
 `endif
 endmodule

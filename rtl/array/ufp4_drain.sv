@@ -29,52 +29,49 @@ module ufp4_drain #(
   localparam int unsigned Sets = Cols / DrainCols,
   localparam int unsigned SetWidth = (Sets > 1) ? $clog2(Sets) : 1
 ) (
-  input  logic                            clk_i,
-  input  logic                            rst_ni,
-  input  logic                            start_i,
+  input  logic                             clk_i,
+  input  logic                             rst_ni,
+  input  logic                             start_i,
   // Each part of the engine uses its own fields of the descriptor.
   // verilator lint_off UNUSEDSIGNAL
-  input  ufp4_spec_pkg::gemm_descriptor_t desc_i,
+  input  ufp4_spec_pkg::gemm_descriptor_t  desc_i,
   // verilator lint_on UNUSEDSIGNAL
-  input  logic signed [17:0]              exponent_i,
-  input  logic                            one_bank_i,
+  input  logic signed [17:0]               exponent_i,
+  input  logic                             one_bank_i,
   // Loader: whether more macro-tiles come than tiles_i.
-  input  logic                            loading_i,
-  input  logic [2:0]                      tiles_i,
-  input  logic                            ready_i,
-  output logic                            drained_o,
-  output logic                            drained_bank_o,
-  output logic                            idle_o,
+  input  logic                             loading_i,
+  input  logic [2:0]                       tiles_i,
+  input  logic                             ready_i,
+  output logic                             drained_o,
+  output logic                             drained_bank_o,
+  output logic                             idle_o,
   // Array.
-  output logic                            drain_enable_o,
-  output logic                            drain_read_o,
-  output logic                            drain_bank_o,
-  output logic                            drain_parity_o,
-  output logic [RowWidth-1:0]             drain_row_o,
-  output logic [TileWidthA-1:0]           drain_tile_a_o,
-  output logic [TileWidthB-1:0]           drain_tile_b_o,
-  output logic [SetWidth-1:0]             drain_set_o,
-  input  logic [64*DrainCols-1:0]         drain_data_i,
-  input  logic [Rows-1:0]                 drain_nan_a_i,
-  input  logic [DrainCols-1:0]            drain_nan_b_i,
+  output logic                             drain_enable_o,
+  output logic                             drain_read_o,
+  output logic                             drain_bank_o,
+  output logic                             drain_parity_o,
+  output logic [RowWidth-1:0]              drain_row_o,
+  output logic [TileWidthA-1:0]            drain_tile_a_o,
+  output logic [TileWidthB-1:0]            drain_tile_b_o,
+  output logic [SetWidth-1:0]              drain_set_o,
+  input  logic [64*DrainCols-1:0]          drain_data_i,
+  input  logic [Rows-1:0]                  drain_nan_a_i,
+  input  logic [DrainCols-1:0]             drain_nan_b_i,
   // What is added (ufp4_addend).
-  input  logic                            sums_ready_i,
-  input  logic                            c_ready_i,
-  output logic                            addend_take_o,
-  output logic                            addend_upper_o,
-  output logic                            sums_read_o,
-  input  logic [8*BusBytes-1:0]           sums_data_i,
-  output logic                            c_read_o,
-  input  logic [8*BusBytes-1:0]           c_data_i,
+  input  logic                             sums_ready_i,
+  input  logic                             c_ready_i,
+  output logic                             addend_take_o,
+  output logic                             addend_upper_o,
+  output logic                             sums_read_o,
+  input  logic [8*BusBytes-1:0]            sums_data_i,
+  output logic                             c_read_o,
+  input  logic [8*BusBytes-1:0]            c_data_i,
   // Write client.
-  output logic                            wr_req_valid_o,
-  input  logic                            wr_req_ready_i,
-  output logic [39:0]                     wr_req_addr_o,
-  output logic [8:0]                      wr_req_beats_o,
-  output logic                            wr_dat_valid_o,
-  input  logic                            wr_dat_ready_i,
-  output logic [8*BusBytes-1:0]           wr_dat_data_o,
-  output logic [BusBytes-1:0]             wr_dat_strb_o
+  output ufp4_memory_pkg::request_t        wr_req_o,
+  input  ufp4_memory_pkg::write_response_t wr_rsp_i,
+  output logic                             wr_dat_valid_o,
+  output logic [8*BusBytes-1:0]            wr_dat_data_o,
+  output logic [BusBytes-1:0]              wr_dat_strb_o
 );
   import ufp4_spec_pkg::*;
 
@@ -127,7 +124,9 @@ module ufp4_drain #(
   logic [ReadWidth-1:0] read_d, read_q;
   logic [39:0] addr_d, addr_q, tile_addr_d, tile_addr_q, band_addr_d, band_addr_q;
 
-  logic last_read, last_row, row_in_tile_done, request_here, addends_here, enable, read;
+  logic last_read, last_row, row_in_tile_done, request_here, addends_here, enable, read, req_valid_q;
+  logic [39:0] req_addr_q;
+  logic [8:0] req_beats_q;
   logic [1:0] slot_q;
   logic [ReadWidth-1:0] top_read;
   logic [ReadWidth:0] top_half;
@@ -137,7 +136,7 @@ module ufp4_drain #(
   assign last_read = read_q == top_read;
   assign last_row = row_q == rows - 1'b1;
   assign row_in_tile_done = array_row_q == RowWidth'(Rows - 1);
-  assign request_here = ~wr_req_valid_o | wr_req_ready_i;
+  assign request_here = ~req_valid_q | wr_rsp_i.req_ready;
   assign addends_here = (~has_sums | sums_ready_i) & (~has_c | c_ready_i);
   assign read = active_q & open_q & (read_q != 0 | request_here) & (slot_q & slot_mask) == 2'd0 & addends_here;
   assign next_tile = read & enable & last_read & last_row;
@@ -248,17 +247,18 @@ module ufp4_drain #(
   end
 
   // One request for a row, when its first sums are read.
+  assign wr_req_o = '{valid: req_valid_q, addr: req_addr_q, beats: req_beats_q};
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      wr_req_valid_o <= 1'b0;
+      req_valid_q <= 1'b0;
     end else if (read && enable && read_q == 0) begin
-      wr_req_valid_o <= 1'b1;
-    end else if (wr_req_ready_i) begin
-      wr_req_valid_o <= 1'b0;
+      req_valid_q <= 1'b1;
+    end else if (wr_rsp_i.req_ready) begin
+      req_valid_q <= 1'b0;
     end
     if (read && enable && read_q == 0) begin
-      wr_req_addr_o <= addr_q;
-      wr_req_beats_o <= bf16 ? (9'(top_read) >> 1) + 9'd1 : wide ? 9'(top_half) + 9'd1 : 9'(top_read) + 9'd1;
+      req_addr_q <= addr_q;
+      req_beats_q <= bf16 ? (9'(top_read) >> 1) + 9'd1 : wide ? 9'(top_half) + 9'd1 : 9'(top_read) + 9'd1;
     end
   end
 
@@ -351,7 +351,7 @@ module ufp4_drain #(
   assign arrives = |(valid_q & at_end);  // low while nothing is valid, whatever the stage: no job has named one yet
   assign upper_d = wide & arrives & (last_note.count > CountWidth'(DrainCols / 2));
   assign full_d = upper_out_q | (arrives & (~bf16 | last_note.half | last_note.last_read));
-  assign enable = ~wr_dat_valid_o | wr_dat_ready_i;
+  assign enable = ~wr_dat_valid_o | wr_rsp_i.dat_ready;
   for (genvar c = 0; c < DrainCols; c++) begin : gen_half
     assign half_data[16*c+:16] = to_bf16(f32[32*c+:32]);
     assign half_strb[2*c+:2] = {2{CountWidth'(c) < last_note.count}};
@@ -395,5 +395,9 @@ module ufp4_drain #(
   end
 `endif
 
-  assign idle_o = ~active_q & ~wr_req_valid_o & ~(|valid_q) & ~upper_out_q & ~wr_dat_valid_o;
+  assign idle_o = ~active_q & ~req_valid_q & ~(|valid_q) & ~upper_out_q & ~wr_dat_valid_o;
+
+  // The engine looks at the rest.
+  logic unused_rsp;
+  assign unused_rsp = ^{wr_rsp_i.idle, wr_rsp_i.err, wr_rsp_i.answer};
 endmodule

@@ -24,51 +24,38 @@ module ufp4_gemm #(
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
   parameter int unsigned Lanes = 16
 ) (
-  input  logic                            clk_i,
-  input  logic                            rst_ni,
-  input  logic                            start_valid_i,
-  output logic                            start_ready_o,
-  input  ufp4_spec_pkg::gemm_descriptor_t desc_i,
-  input  logic [15:0]                     a_exponent_i,
-  input  logic [15:0]                     b_exponent_i,
+  input  logic                             clk_i,
+  input  logic                             rst_ni,
+  input  logic                             start_valid_i,
+  output logic                             start_ready_o,
+  input  ufp4_spec_pkg::gemm_descriptor_t  desc_i,
+  input  logic [15:0]                      a_exponent_i,
+  input  logic [15:0]                      b_exponent_i,
   // Of A and B, while panels_held_i says so, only so many row groups are in memory.
-  input  logic [1:0]                      panels_held_i,
-  input  logic [16:0]                     panels_i,
-  output logic                            done_valid_o,
-  output logic                            done_read_error_o,
-  output logic                            done_write_error_o,
-  output logic                            done_memory_error_o,
-  output logic                            busy_o,
-  output logic                            stall_operand_o,
-  output logic                            stall_panel_o,
-  output logic                            stall_accumulator_o,
-  output logic                            stall_drain_o,
-  output logic                            rd_req_valid_o,
-  input  logic                            rd_req_ready_i,
-  output logic [39:0]                     rd_req_addr_o,
-  output logic [8:0]                      rd_req_beats_o,
-  input  logic                            rd_rsp_valid_i,
-  output logic                            rd_rsp_ready_o,
-  input  logic [8*BusBytes-1:0]           rd_rsp_data_i,
-  input  logic                            rd_rsp_err_i,
-  output logic                            add_req_valid_o,
-  input  logic                            add_req_ready_i,
-  output logic [39:0]                     add_req_addr_o,
-  output logic [8:0]                      add_req_beats_o,
-  input  logic                            add_rsp_valid_i,
-  output logic                            add_rsp_ready_o,
-  input  logic [8*BusBytes-1:0]           add_rsp_data_i,
-  input  logic                            add_rsp_err_i,
-  output logic                            wr_req_valid_o,
-  input  logic                            wr_req_ready_i,
-  output logic [39:0]                     wr_req_addr_o,
-  output logic [8:0]                      wr_req_beats_o,
-  output logic                            wr_dat_valid_o,
-  input  logic                            wr_dat_ready_i,
-  output logic [8*BusBytes-1:0]           wr_dat_data_o,
-  output logic [BusBytes-1:0]             wr_dat_strb_o,
-  input  logic                            wr_idle_i,
-  input  logic                            wr_err_i
+  input  logic [1:0]                       panels_held_i,
+  input  logic [16:0]                      panels_i,
+  output logic                             done_valid_o,
+  output logic                             done_read_error_o,
+  output logic                             done_write_error_o,
+  output logic                             done_memory_error_o,
+  output logic                             busy_o,
+  output logic                             stall_operand_o,
+  output logic                             stall_panel_o,
+  output logic                             stall_accumulator_o,
+  output logic                             stall_drain_o,
+  output ufp4_memory_pkg::request_t        rd_req_o,
+  input  ufp4_memory_pkg::read_response_t  rd_rsp_i,
+  output logic                             rd_rsp_ready_o,
+  input  logic [8*BusBytes-1:0]            rd_rsp_data_i,
+  output ufp4_memory_pkg::request_t        add_req_o,
+  input  ufp4_memory_pkg::read_response_t  add_rsp_i,
+  output logic                             add_rsp_ready_o,
+  input  logic [8*BusBytes-1:0]            add_rsp_data_i,
+  output ufp4_memory_pkg::request_t        wr_req_o,
+  input  ufp4_memory_pkg::write_response_t wr_rsp_i,
+  output logic                             wr_dat_valid_o,
+  output logic [8*BusBytes-1:0]            wr_dat_data_o,
+  output logic [BusBytes-1:0]              wr_dat_strb_o
 );
   import ufp4_spec_pkg::*;
 
@@ -166,29 +153,21 @@ module ufp4_gemm #(
   logic [12:0] note_out;
   logic release_slot, retire, retire_slot;
   logic [1:0][CountWidth-1:0] loaded;
-  logic load_req_valid, load_req_ready, load_rsp_valid, load_rsp_ready, load_rsp_err;
-  logic [39:0] load_req_addr;
-  logic [8:0] load_req_beats;
+  ufp4_memory_pkg::request_t load_req;
+  ufp4_memory_pkg::read_response_t load_rsp;
+  logic load_rsp_ready;
   logic [8*LoadBytes-1:0] load_rsp_data;
   ufp4_width_read #(.ClientBytes(LoadBytes), .BusBytes(BusBytes)) u_load_width (
     .clk_i,
     .rst_ni,
-    .req_valid_i(load_req_valid),
-    .req_ready_o(load_req_ready),
-    .req_addr_i(load_req_addr),
-    .req_beats_i(load_req_beats),
-    .rsp_valid_o(load_rsp_valid),
+    .req_i(load_req),
+    .rsp_o(load_rsp),
     .rsp_ready_i(load_rsp_ready),
     .rsp_data_o(load_rsp_data),
-    .rsp_err_o(load_rsp_err),
-    .req_valid_o(rd_req_valid_o),
-    .req_ready_i(rd_req_ready_i),
-    .req_addr_o(rd_req_addr_o),
-    .req_beats_o(rd_req_beats_o),
-    .rsp_valid_i(rd_rsp_valid_i),
+    .req_o(rd_req_o),
+    .rsp_i(rd_rsp_i),
     .rsp_ready_o(rd_rsp_ready_o),
-    .rsp_data_i(rd_rsp_data_i),
-    .rsp_err_i(rd_rsp_err_i)
+    .rsp_data_i(rd_rsp_data_i)
   );
   ufp4_load_request #(
     .TileM(TileM),
@@ -208,10 +187,8 @@ module ufp4_gemm #(
     .stop_i(done_read_error_o | done_write_error_o | done_memory_error_o),
     .loading_o(loading),
     .tiles_o(tiles),
-    .rd_req_valid_o(load_req_valid),
-    .rd_req_ready_i(load_req_ready),
-    .rd_req_addr_o(load_req_addr),
-    .rd_req_beats_o(load_req_beats),
+    .rd_req_o(load_req),
+    .rd_req_ready_i(load_rsp.req_ready),
     .note_valid_o(note_out_valid),
     .note_ready_i(note_out_ready),
     .note_o(note_out)
@@ -238,7 +215,7 @@ module ufp4_gemm #(
     .note_valid_i(note_out_valid),
     .note_ready_o(note_out_ready),
     .note_i(note_out),
-    .rd_rsp_valid_i(load_rsp_valid),
+    .rd_rsp_valid_i(load_rsp.valid),
     .rd_rsp_ready_o(load_rsp_ready),
     .rd_rsp_data_i(load_rsp_data),
     .loaded_o(loaded),
@@ -366,29 +343,21 @@ module ufp4_gemm #(
 
   logic addend_idle, sums_ready, c_ready, addend_take, addend_upper, sums_read, c_read;
   logic [8*DrainBytes-1:0] sums_data, c_data;
-  logic row_req_valid, row_req_ready, row_rsp_valid, row_rsp_ready, row_rsp_err;
-  logic [39:0] row_req_addr;
-  logic [8:0] row_req_beats;
+  ufp4_memory_pkg::request_t row_req;
+  ufp4_memory_pkg::read_response_t row_rsp;
+  logic row_rsp_ready;
   logic [8*DrainBytes-1:0] row_rsp_data;
   ufp4_width_read #(.ClientBytes(DrainBytes), .BusBytes(BusBytes)) u_addend_width (
     .clk_i,
     .rst_ni,
-    .req_valid_i(row_req_valid),
-    .req_ready_o(row_req_ready),
-    .req_addr_i(row_req_addr),
-    .req_beats_i(row_req_beats),
-    .rsp_valid_o(row_rsp_valid),
+    .req_i(row_req),
+    .rsp_o(row_rsp),
     .rsp_ready_i(row_rsp_ready),
     .rsp_data_o(row_rsp_data),
-    .rsp_err_o(row_rsp_err),
-    .req_valid_o(add_req_valid_o),
-    .req_ready_i(add_req_ready_i),
-    .req_addr_o(add_req_addr_o),
-    .req_beats_o(add_req_beats_o),
-    .rsp_valid_i(add_rsp_valid_i),
+    .req_o(add_req_o),
+    .rsp_i(add_rsp_i),
     .rsp_ready_o(add_rsp_ready_o),
-    .rsp_data_i(add_rsp_data_i),
-    .rsp_err_i(add_rsp_err_i)
+    .rsp_data_i(add_rsp_data_i)
   );
   ufp4_addend #(
     .Rows(Rows),
@@ -413,18 +382,15 @@ module ufp4_gemm #(
     .c_read_i(c_read),
     .c_data_o(c_data),
     .error_o(addend_error),
-    .rd_req_valid_o(row_req_valid),
-    .rd_req_ready_i(row_req_ready),
-    .rd_req_addr_o(row_req_addr),
-    .rd_req_beats_o(row_req_beats),
-    .rd_rsp_valid_i(row_rsp_valid),
+    .rd_req_o(row_req),
+    .rd_rsp_i(row_rsp),
     .rd_rsp_ready_o(row_rsp_ready),
     .rd_rsp_data_i(row_rsp_data)
   );
 
-  logic out_idle, out_req_valid, out_req_ready, out_dat_valid, out_dat_ready;
-  logic [39:0] out_req_addr;
-  logic [8:0] out_req_beats;
+  ufp4_memory_pkg::request_t out_req;
+  ufp4_memory_pkg::write_response_t out_rsp;
+  logic out_dat_valid;
   logic [8*DrainBytes-1:0] out_dat_data;
   logic [DrainBytes-1:0] out_dat_strb;
   ufp4_drain #(
@@ -466,40 +432,30 @@ module ufp4_gemm #(
     .sums_data_i(sums_data),
     .c_read_o(c_read),
     .c_data_i(c_data),
-    .wr_req_valid_o(out_req_valid),
-    .wr_req_ready_i(out_req_ready),
-    .wr_req_addr_o(out_req_addr),
-    .wr_req_beats_o(out_req_beats),
+    .wr_req_o(out_req),
+    .wr_rsp_i(out_rsp),
     .wr_dat_valid_o(out_dat_valid),
-    .wr_dat_ready_i(out_dat_ready),
     .wr_dat_data_o(out_dat_data),
     .wr_dat_strb_o(out_dat_strb)
   );
   ufp4_width_write #(.ClientBytes(DrainBytes), .BusBytes(BusBytes)) u_drain_width (
     .clk_i,
     .rst_ni,
-    .idle_o(out_idle),
-    .req_valid_i(out_req_valid),
-    .req_ready_o(out_req_ready),
-    .req_addr_i(out_req_addr),
-    .req_beats_i(out_req_beats),
+    .req_i(out_req),
+    .rsp_o(out_rsp),
     .dat_valid_i(out_dat_valid),
-    .dat_ready_o(out_dat_ready),
     .dat_data_i(out_dat_data),
     .dat_strb_i(out_dat_strb),
-    .req_valid_o(wr_req_valid_o),
-    .req_ready_i(wr_req_ready_i),
-    .req_addr_o(wr_req_addr_o),
-    .req_beats_o(wr_req_beats_o),
+    .req_o(wr_req_o),
+    .rsp_i(wr_rsp_i),
     .dat_valid_o(wr_dat_valid_o),
-    .dat_ready_i(wr_dat_ready_i),
     .dat_data_o(wr_dat_data_o),
     .dat_strb_o(wr_dat_strb_o)
   );
 
-  // A write accepted in the last cycle may not have lowered wr_idle_i yet.
+  // A write accepted in the last cycle may not have lowered the master's idle yet.
   logic quiet;
-  assign quiet = active_q & drain_idle & out_idle & addend_idle & wr_idle_i;
+  assign quiet = active_q & drain_idle & addend_idle & out_rsp.idle;
   assign done_valid_o = quiet & quiet_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -514,9 +470,9 @@ module ufp4_gemm #(
       done_write_error_o <= 1'b0;
       done_memory_error_o <= 1'b0;
     end else begin
-      done_read_error_o <= done_read_error_o | (load_rsp_valid & load_rsp_ready & load_rsp_err) |
-                           (row_rsp_valid & row_rsp_ready & row_rsp_err);
-      done_write_error_o <= done_write_error_o | wr_err_i;
+      done_read_error_o <= done_read_error_o | (load_rsp.valid & load_rsp_ready & load_rsp.err) |
+                           (row_rsp.valid & row_rsp_ready & row_rsp.err);
+      done_write_error_o <= done_write_error_o | wr_rsp_i.err;
       done_memory_error_o <= done_memory_error_o | load_error | array_error | addend_error;
     end
   end
@@ -527,7 +483,7 @@ module ufp4_gemm #(
       assert ($countones({busy_o, stall_operand_o, stall_panel_o, stall_accumulator_o, stall_drain_o}) == 32'(active_q))
         else $error("busy %b, stalls %b", busy_o, {stall_operand_o, stall_panel_o, stall_accumulator_o,
                                            stall_drain_o});
-      assert (!load_rsp_valid || load_rsp_ready) else $error("a read response that was not asked for");
+      assert (!load_rsp.valid || load_rsp_ready) else $error("a read response that was not asked for");
       assert (!drain_read || drain_bank || desc_i.k <= 32'(16 * Chunk))
         else $error("a drain of bank 0, where partial sums are");
     end

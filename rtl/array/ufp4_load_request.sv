@@ -32,10 +32,8 @@ module ufp4_load_request #(
   input  logic                            stop_i,
   output logic                            loading_o,
   output logic [2:0]                      tiles_o,
-  output logic                            rd_req_valid_o,
+  output ufp4_memory_pkg::request_t       rd_req_o,
   input  logic                            rd_req_ready_i,
-  output logic [39:0]                     rd_req_addr_o,
-  output logic [8:0]                      rd_req_beats_o,
   output logic                            note_valid_o,
   input  logic                            note_ready_i,
   output logic [NoteWidth-1:0]            note_o
@@ -78,7 +76,7 @@ module ufp4_load_request #(
   logic last_group_a, last_group_b, fire, end_chunk, end_tile;
   assign last_group_a = RowsWidth'(group_q) == RowsWidth'((rows - 1'b1) >> 4);
   assign last_group_b = ColsWidth'(group_q) == ColsWidth'((cols - 1'b1) >> 4);
-  assign fire = rd_req_valid_o & rd_req_ready_i;
+  assign fire = rd_req_o.valid & rd_req_ready_i;
   assign end_chunk = fire & codes_q &
                      (side_q ? (last_group_b & (rows <= RowsWidth'(16))) : ((group_q != 0) & last_group_a));
   assign end_tile = end_chunk & (k_left <= 17'(Chunk));
@@ -91,20 +89,22 @@ module ufp4_load_request #(
   assign group = (side_q ? tile_group_b_q : tile_group_a_q) + 17'(group_q);
   assign held_o = chunk_q & panels_held_i[side_q] & (group >= panels_i);
 
-  assign rd_req_valid_o = chunk_q & note_ready_i & ~held_o;
+  logic [39:0] addr;
+  logic [8:0] beats;
+  assign rd_req_o = '{valid: chunk_q & note_ready_i & ~held_o, addr: addr, beats: beats};
   assign note_valid_o = fire;
-  assign note_o = {slot_q, side_q, codes_q, group_q == 0, rd_req_beats_o};
+  assign note_o = {slot_q, side_q, codes_q, group_q == 0, beats};
   always_comb begin
     logic [39:0] position, base;
     position = {7'd0, side_q ? at_b_q : at_a_q} + {23'd0, k_q};
     if (codes_q) begin
       base = side_q ? desc_i.b_codes_addr[39:0] : desc_i.a_codes_addr[39:0];
-      rd_req_addr_o = base + (position << 7);
-      rd_req_beats_o = 9'(16'(blocks) * 16'd128 / 16'(BusBytes));
+      addr = base + (position << 7);
+      beats = 9'(16'(blocks) * 16'd128 / 16'(BusBytes));
     end else begin
       base = side_q ? desc_i.b_scales_addr[39:0] : desc_i.a_scales_addr[39:0];
-      rd_req_addr_o = base + (position << 4);
-      rd_req_beats_o = 9'((16'(blocks) * 16'd16 + 16'(BusBytes - 1)) / 16'(BusBytes));
+      addr = base + (position << 4);
+      beats = 9'((16'(blocks) * 16'd16 + 16'(BusBytes - 1)) / 16'(BusBytes));
     end
   end
 

@@ -17,72 +17,62 @@ module ufp4_command
   parameter int unsigned Formats = 32'(FORMATS_ALL),
   parameter int unsigned Quant = 1
 ) (
-  input  logic                  clk_i,
-  input  logic                  rst_ni,
+  input  logic                             clk_i,
+  input  logic                             rst_ni,
 
   // Ring
-  input  logic [ADDR_BITS-1:0]  ring_base_i,
-  input  logic [3:0]            ring_log2_i,
-  input  logic [31:0]           ring_tail_i,
-  input  logic [ADDR_BITS-1:0]  completion_base_i,
-  output logic [31:0]           head_o,
-  output logic                  active_o,          // there is a job
-  output logic                  quant_running_o,   // the QUANT engine is at work
-  output logic                  retire_o,          // one cycle per completed job
-  output logic                  irq_done_o,
-  output logic                  irq_error_o,
+  input  logic [ADDR_BITS-1:0]             ring_base_i,
+  input  logic [3:0]                       ring_log2_i,
+  input  logic [31:0]                      ring_tail_i,
+  input  logic [ADDR_BITS-1:0]             completion_base_i,
+  output logic [31:0]                      head_o,
+  output logic                             active_o,            // there is a job
+  output logic                             quant_running_o,     // the QUANT engine is at work
+  output logic                             retire_o,            // one cycle per completed job
+  output logic                             irq_done_o,
+  output logic                             irq_error_o,
 
   // Exponent slots: 0 of GEMM, 1 of QUANT, which also writes
-  output logic [1:0][5:0]       slot_index_o,
-  input  logic [1:0]            slot_valid_i,
-  input  logic [1:0][15:0]      slot_exponent_i,
-  output logic                  slot_write_o,
-  output logic [15:0]           slot_write_exponent_o,
+  output logic [1:0][5:0]                  slot_index_o,
+  input  logic [1:0]                       slot_valid_i,
+  input  logic [1:0][15:0]                 slot_exponent_i,
+  output logic                             slot_write_o,
+  output logic [15:0]                      slot_write_exponent_o,
 
   // Engines
-  output gemm_descriptor_t      gemm_desc_o,
-  output logic [15:0]           gemm_a_exponent_o,
-  output logic [15:0]           gemm_b_exponent_o,
-  output logic [1:0]            gemm_panels_held_o, // A, B: only what QUANT has finished
-  output logic                  gemm_start_valid_o,
-  input  logic                  gemm_start_ready_i,
-  input  logic                  gemm_done_valid_i,
-  input  logic                  gemm_done_read_error_i,
-  input  logic                  gemm_done_write_error_i,
-  input  logic                  gemm_done_memory_error_i,
-  output quant_descriptor_t     quant_desc_o,
-  output logic [15:0]           quant_row_exponent_o,
-  output logic [15:0]           quant_col_exponent_o,
-  output logic                  quant_start_valid_o,
-  input  logic                  quant_start_ready_i,
-  input  logic                  quant_done_valid_i,
-  input  logic                  quant_done_read_error_i,
-  input  logic                  quant_done_write_error_i,
-  input  logic                  quant_done_memory_error_i,
-  input  logic [2:0]            quant_done_flags_i,
-  input  logic [15:0]           quant_done_row_exponent_i,
-  input  logic [15:0]           quant_done_col_exponent_i,
+  output gemm_descriptor_t                 gemm_desc_o,
+  output logic [15:0]                      gemm_a_exponent_o,
+  output logic [15:0]                      gemm_b_exponent_o,
+  output logic [1:0]                       gemm_panels_held_o,  // A, B: only what QUANT has finished
+  output logic                             gemm_start_valid_o,
+  input  logic                             gemm_start_ready_i,
+  input  logic                             gemm_done_valid_i,
+  input  logic                             gemm_done_read_error_i,
+  input  logic                             gemm_done_write_error_i,
+  input  logic                             gemm_done_memory_error_i,
+  output quant_descriptor_t                quant_desc_o,
+  output logic [15:0]                      quant_row_exponent_o,
+  output logic [15:0]                      quant_col_exponent_o,
+  output logic                             quant_start_valid_o,
+  input  logic                             quant_start_ready_i,
+  input  logic                             quant_done_valid_i,
+  input  logic                             quant_done_read_error_i,
+  input  logic                             quant_done_write_error_i,
+  input  logic                             quant_done_memory_error_i,
+  input  logic [2:0]                       quant_done_flags_i,
+  input  logic [15:0]                      quant_done_row_exponent_i,
+  input  logic [15:0]                      quant_done_col_exponent_i,
 
   // Memory
-  output logic                  rd_req_valid_o,
-  input  logic                  rd_req_ready_i,
-  output logic [ADDR_BITS-1:0]  rd_req_addr_o,
-  output logic [8:0]            rd_req_beats_o,
-  input  logic                  rd_rsp_valid_i,
-  output logic                  rd_rsp_ready_o,
-  input  logic [8*BusBytes-1:0] rd_rsp_data_i,
-  input  logic                  rd_rsp_err_i,
-
-  output logic                  wr_req_valid_o,
-  input  logic                  wr_req_ready_i,
-  output logic [ADDR_BITS-1:0]  wr_req_addr_o,
-  output logic [8:0]            wr_req_beats_o,
-  output logic                  wr_dat_valid_o,
-  input  logic                  wr_dat_ready_i,
-  output logic [8*BusBytes-1:0] wr_dat_data_o,
-  output logic [BusBytes-1:0]   wr_dat_strb_o,
-  input  logic                  wr_idle_i,
-  input  logic                  wr_err_i
+  output ufp4_memory_pkg::request_t        rd_req_o,
+  input  ufp4_memory_pkg::read_response_t  rd_rsp_i,
+  output logic                             rd_rsp_ready_o,
+  input  logic [8*BusBytes-1:0]            rd_rsp_data_i,
+  output ufp4_memory_pkg::request_t        wr_req_o,
+  input  ufp4_memory_pkg::write_response_t wr_rsp_i,
+  output logic                             wr_dat_valid_o,
+  output logic [8*BusBytes-1:0]            wr_dat_data_o,
+  output logic [BusBytes-1:0]              wr_dat_strb_o
 );
 
   localparam int unsigned GEMM = 0;
@@ -121,14 +111,10 @@ module ufp4_command
     .job_desc_o  (job_desc),
     .job_status_o(job_status),
     .job_lost_o  (job_lost),
-    .rd_req_valid_o,
-    .rd_req_ready_i,
-    .rd_req_addr_o,
-    .rd_req_beats_o,
-    .rd_rsp_valid_i,
+    .rd_req_o,
+    .rd_rsp_i,
     .rd_rsp_ready_o,
-    .rd_rsp_data_i,
-    .rd_rsp_err_i
+    .rd_rsp_data_i
   );
 
   assign header = job_desc[$bits(header_descriptor_t)-1:0];
@@ -276,16 +262,11 @@ module ufp4_command
     .retire_o,
     .irq_done_o,
     .irq_error_o,
-    .wr_req_valid_o,
-    .wr_req_ready_i,
-    .wr_req_addr_o,
-    .wr_req_beats_o,
+    .wr_req_o,
+    .wr_rsp_i,
     .wr_dat_valid_o,
-    .wr_dat_ready_i,
     .wr_dat_data_o,
-    .wr_dat_strb_o,
-    .wr_idle_i,
-    .wr_err_i
+    .wr_dat_strb_o
   );
 
   // The fields that only other units read.

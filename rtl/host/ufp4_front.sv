@@ -13,29 +13,25 @@ module ufp4_front
   parameter int unsigned Formats = 32'(FORMATS_ALL),
   parameter int unsigned Quant = 1
 ) (
-  input  logic                          clk_i,
-  input  logic                          rst_ni,
+  input  logic                            clk_i,
+  input  logic                            rst_ni,
 
-  input  logic [ADDR_BITS-1:0]          ring_base_i,
-  input  logic [3:0]                    ring_log2_i,
-  input  logic [31:0]                   ring_tail_i,
-  output logic [31:0]                   next_o,
-  output logic                          busy_o,
+  input  logic [ADDR_BITS-1:0]            ring_base_i,
+  input  logic [3:0]                      ring_log2_i,
+  input  logic [31:0]                     ring_tail_i,
+  output logic [31:0]                     next_o,
+  output logic                            busy_o,
 
-  output logic                          job_valid_o,
-  input  logic                          job_ready_i,
-  output logic [8*DESCRIPTOR_BYTES-1:0] job_desc_o,
-  output logic [15:0]                   job_status_o,
-  output logic                          job_lost_o,     // the fetch itself failed: the descriptor means nothing
+  output logic                            job_valid_o,
+  input  logic                            job_ready_i,
+  output logic [8*DESCRIPTOR_BYTES-1:0]   job_desc_o,
+  output logic [15:0]                     job_status_o,
+  output logic                            job_lost_o,  // the fetch itself failed: the descriptor means nothing
 
-  output logic                          rd_req_valid_o,
-  input  logic                          rd_req_ready_i,
-  output logic [ADDR_BITS-1:0]          rd_req_addr_o,
-  output logic [8:0]                    rd_req_beats_o,
-  input  logic                          rd_rsp_valid_i,
-  output logic                          rd_rsp_ready_o,
-  input  logic [8*BusBytes-1:0]         rd_rsp_data_i,
-  input  logic                          rd_rsp_err_i
+  output ufp4_memory_pkg::request_t       rd_req_o,
+  input  ufp4_memory_pkg::read_response_t rd_rsp_i,
+  output logic                            rd_rsp_ready_o,
+  input  logic [8*BusBytes-1:0]           rd_rsp_data_i
 );
 
   localparam int unsigned DESC_W = 8 * DESCRIPTOR_BYTES;
@@ -64,9 +60,9 @@ module ufp4_front
   assign job_valid_o    = state_q == StateOffer;
   assign job_desc_o     = desc_q;
   assign job_lost_o     = fetch_err_q;
-  assign rd_req_valid_o = state_q == StateRequest;
-  assign rd_req_addr_o  = ring_base_i + (ADDR_BITS'(ring_index) << $clog2(DESCRIPTOR_BYTES));
-  assign rd_req_beats_o = 9'(DESC_BEATS);
+  assign rd_req_o       = '{valid: state_q == StateRequest,
+                            addr: ring_base_i + (ADDR_BITS'(ring_index) << $clog2(DESCRIPTOR_BYTES)),
+                            beats: 9'(DESC_BEATS)};
   assign rd_rsp_ready_o = 1'b1;
 
   ufp4_check #(
@@ -82,7 +78,7 @@ module ufp4_front
   );
 
   assign last_beat     = beat_q == 4'(DESC_BEATS - 1);
-  assign regions_start = state_q == StateFetch && rd_rsp_valid_i && last_beat;
+  assign regions_start = state_q == StateFetch && rd_rsp_i.valid && last_beat;
 
   ufp4_regions u_regions (
     .clk_i,
@@ -115,9 +111,9 @@ module ufp4_front
         fetch_err_d = 1'b0;
         if (next_q != ring_tail_i) state_d = StateRequest;
       end
-      StateRequest: if (rd_req_ready_i) state_d = StateFetch;
-      StateFetch: if (rd_rsp_valid_i) begin
-        fetch_err_d = fetch_err_q || rd_rsp_err_i;
+      StateRequest: if (rd_rsp_i.req_ready) state_d = StateFetch;
+      StateFetch: if (rd_rsp_i.valid) begin
+        fetch_err_d = fetch_err_q || rd_rsp_i.err;
         beat_d      = beat_q + 4'd1;
         if (last_beat) state_d = StateCheck;
       end
@@ -145,7 +141,7 @@ module ufp4_front
 
   // Beats come in from the top, so the first one ends at the bottom.
   always_ff @(posedge clk_i) begin
-    if (rd_rsp_valid_i) desc_q <= DESC_W'({rd_rsp_data_i, desc_q} >> (8 * BusBytes));
+    if (rd_rsp_i.valid) desc_q <= DESC_W'({rd_rsp_data_i, desc_q} >> (8 * BusBytes));
     beat_q        <= beat_d;
     fetch_err_q   <= fetch_err_d;
     bad_address_q <= bad_address_d;

@@ -11,41 +11,36 @@ module ufp4_retire
 #(
   parameter int unsigned BusBytes = 64
 ) (
-  input  logic                  clk_i,
-  input  logic                  rst_ni,
+  input  logic                             clk_i,
+  input  logic                             rst_ni,
 
-  input  logic [ADDR_BITS-1:0]  completion_base_i,
-  input  logic [3:0]            ring_log2_i,
+  input  logic [ADDR_BITS-1:0]             completion_base_i,
+  input  logic [3:0]                       ring_log2_i,
 
-  input  logic                  enter_i,
-  input  logic [3:0]            enter_tag_i,
-  input  logic [31:0]           enter_job_i,
-  input  logic                  enter_irq_i,
-  input  logic                  enter_done_i,
-  input  logic [15:0]           enter_status_i,
+  input  logic                             enter_i,
+  input  logic [3:0]                       enter_tag_i,
+  input  logic [31:0]                      enter_job_i,
+  input  logic                             enter_irq_i,
+  input  logic                             enter_done_i,
+  input  logic [15:0]                      enter_status_i,
 
-  input  logic [1:0]            finish_i,
-  input  logic [1:0][3:0]       finish_tag_i,
-  input  logic [1:0][15:0]      finish_status_i,
-  input  logic [1:0][2:0]       finish_flags_i,
-  input  logic [1:0][63:0]      finish_cycles_i,
+  input  logic [1:0]                       finish_i,
+  input  logic [1:0][3:0]                  finish_tag_i,
+  input  logic [1:0][15:0]                 finish_status_i,
+  input  logic [1:0][2:0]                  finish_flags_i,
+  input  logic [1:0][63:0]                 finish_cycles_i,
 
-  output logic [31:0]           head_o,
-  output logic [15:0]           done_o,
-  output logic                  retire_o,      // one cycle per completed job
-  output logic                  irq_done_o,
-  output logic                  irq_error_o,
+  output logic [31:0]                      head_o,
+  output logic [15:0]                      done_o,
+  output logic                             retire_o,  // one cycle per completed job
+  output logic                             irq_done_o,
+  output logic                             irq_error_o,
 
-  output logic                  wr_req_valid_o,
-  input  logic                  wr_req_ready_i,
-  output logic [ADDR_BITS-1:0]  wr_req_addr_o,
-  output logic [8:0]            wr_req_beats_o,
-  output logic                  wr_dat_valid_o,
-  input  logic                  wr_dat_ready_i,
-  output logic [8*BusBytes-1:0] wr_dat_data_o,
-  output logic [BusBytes-1:0]   wr_dat_strb_o,
-  input  logic                  wr_idle_i,
-  input  logic                  wr_err_i
+  output ufp4_memory_pkg::request_t        wr_req_o,
+  input  ufp4_memory_pkg::write_response_t wr_rsp_i,
+  output logic                             wr_dat_valid_o,
+  output logic [8*BusBytes-1:0]            wr_dat_data_o,
+  output logic [BusBytes-1:0]              wr_dat_strb_o
 );
 
   // A completion is one beat, or two where the bus is only 8 bytes wide.
@@ -65,8 +60,8 @@ module ufp4_retire
   logic [31:0]         head_d, head_q;
   logic [3:0]          at;
 
-  logic unused_status;
-  assign unused_status = ^{enter_status_i, finish_status_i};
+  logic unused;
+  assign unused = ^{enter_status_i, finish_status_i, wr_rsp_i.answer};
 
   assign at     = head_q[3:0];
   assign head_o = head_q;
@@ -122,9 +117,8 @@ module ufp4_retire
   assign completion      = '{job: job_q[at], status: 16'(status_q[at]), flags: 16'(flags_q[at]), cycles: cycles_q[at]};
   assign completion_addr = completion_base_i + (ADDR_BITS'(ring_index) << COMPLETION_W);
 
-  assign wr_req_valid_o = state_q == StateComplete && !req_sent_q;
-  assign wr_req_addr_o  = completion_addr & ~BUS_MASK;
-  assign wr_req_beats_o = 9'(DONE_BEATS);
+  assign wr_req_o = '{valid: state_q == StateComplete && !req_sent_q, addr: completion_addr & ~BUS_MASK,
+                      beats: 9'(DONE_BEATS)};
   assign wr_dat_valid_o = state_q == StateComplete && beat_q != 2'(DONE_BEATS);
 
   if (BusBytes < COMPLETION_BYTES) begin : gen_narrow
@@ -136,16 +130,16 @@ module ufp4_retire
     assign wr_dat_strb_o = BusBytes'({COMPLETION_BYTES{1'b1}}) << completion_addr[BEAT_W-1:0];
   end
 
-  assign retire_o    = state_q == StateRetire && wr_idle_i;
+  assign retire_o    = state_q == StateRetire && wr_rsp_i.idle;
   assign irq_done_o  = retire_o && irq_q[at];
-  assign irq_error_o = retire_o && (status_q[at] != '0 || write_err_q || wr_err_i);
+  assign irq_error_o = retire_o && (status_q[at] != '0 || write_err_q || wr_rsp_i.err);
 
   always_comb begin
     state_d     = state_q;
     head_d      = head_q;
     beat_d      = beat_q;
     req_sent_d  = req_sent_q;
-    write_err_d = write_err_q || wr_err_i;
+    write_err_d = write_err_q || wr_rsp_i.err;
     unique case (state_q)
       StateIdle: begin
         beat_d      = '0;
@@ -154,11 +148,11 @@ module ufp4_retire
         if (done_q[at]) state_d = StateComplete;
       end
       StateComplete: begin
-        if (wr_req_valid_o && wr_req_ready_i) req_sent_d = 1'b1;
-        if (wr_dat_valid_o && wr_dat_ready_i) beat_d = beat_q + 2'd1;
+        if (wr_req_o.valid && wr_rsp_i.req_ready) req_sent_d = 1'b1;
+        if (wr_dat_valid_o && wr_rsp_i.dat_ready) beat_d = beat_q + 2'd1;
         if (req_sent_q && beat_q == 2'(DONE_BEATS)) state_d = StateRetire;
       end
-      StateRetire: if (wr_idle_i) begin
+      StateRetire: if (wr_rsp_i.idle) begin
         head_d  = head_q + 32'd1;
         state_d = StateIdle;
       end

@@ -12,33 +12,36 @@ module ufp4_axi_burst #(
   localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS,
   localparam int unsigned IdW = $clog2(Clients)
 ) (
-  input  logic                          clk_i,
-  input  logic                          rst_ni,
+  input  logic                                    clk_i,
+  input  logic                                    rst_ni,
 
-  input  logic [Clients-1:0]            req_valid_i,
-  output logic [Clients-1:0]            req_ready_o,
-  input  logic [Clients-1:0][AddrW-1:0] req_addr_i,
-  input  logic [Clients-1:0][8:0]       req_beats_i,
+  input  ufp4_memory_pkg::request_t [Clients-1:0] req_i,
+  output logic [Clients-1:0]                      req_ready_o,
 
-  output logic                          burst_valid_o,
-  input  logic                          burst_ready_i,
-  output logic [IdW-1:0]                burst_id_o,
-  output logic [AddrW-1:0]              burst_addr_o,
-  output logic [7:0]                    burst_len_o,   // beats - 1, as in AXI
+  output logic                                    burst_valid_o,
+  input  logic                                    burst_ready_i,
+  output logic [IdW-1:0]                          burst_id_o,
+  output logic [AddrW-1:0]                        burst_addr_o,
+  output logic [7:0]                              burst_len_o,  // beats - 1, as in AXI
 
-  output logic [Clients-1:0]            busy_o         // a request of this client is being cut
+  output logic [Clients-1:0]                      busy_o        // a request of this client is being cut
 );
 
   localparam int unsigned BEAT_W = $clog2(BusBytes);      // address bits inside a beat
   localparam int unsigned PAGE_BEATS = 4096 / BusBytes;
 
-  logic             busy_d, busy_q;
-  logic [IdW-1:0]   id_q, grant;
-  logic [AddrW-1:0] addr_d, addr_q;
-  logic [8:0]       beats_d, beats_q;
-  logic             accept, last;
-  logic [9:0]       to_boundary;
-  logic [8:0]       piece;
+  logic [Clients-1:0] valid;
+  logic               busy_d, busy_q;
+  logic [IdW-1:0]     id_q, grant;
+  logic [AddrW-1:0]   addr_d, addr_q;
+  logic [8:0]         beats_d, beats_q;
+  logic               accept, last;
+  logic [9:0]         to_boundary;
+  logic [8:0]         piece;
+
+  for (genvar c = 0; c < Clients; c++) begin : gen_valid
+    assign valid[c] = req_i[c].valid;
+  end
 
   ufp4_arbiter #(
     .Clients(Clients),
@@ -46,7 +49,7 @@ module ufp4_axi_burst #(
   ) u_arbiter (
     .clk_i,
     .rst_ni,
-    .request_i(req_valid_i),
+    .request_i(valid),
     .advance_i(accept),
     .grant_o  (grant)
   );
@@ -61,7 +64,7 @@ module ufp4_axi_burst #(
   assign burst_addr_o  = addr_q;
   assign burst_len_o   = 8'(piece - 9'd1);
 
-  assign accept = (|req_valid_i) && (!busy_q || (burst_ready_i && last));
+  assign accept = (|valid) && (!busy_q || (burst_ready_i && last));
 
   always_comb begin
     req_ready_o = '0;
@@ -76,8 +79,8 @@ module ufp4_axi_burst #(
     beats_d = beats_q;
     if (accept) begin
       busy_d  = 1'b1;
-      addr_d  = req_addr_i[grant];
-      beats_d = req_beats_i[grant];
+      addr_d  = req_i[grant].addr;
+      beats_d = req_i[grant].beats;
     end else if (busy_q && burst_ready_i) begin
       busy_d  = !last;
       addr_d  = addr_q + (AddrW'(piece) << BEAT_W);
@@ -99,11 +102,11 @@ module ufp4_axi_burst #(
 `ifndef SYNTHESIS
   for (genvar c = 0; c < Clients; c++) begin : gen_assert
     always_ff @(posedge clk_i) begin
-      if (rst_ni && req_valid_i[c]) begin
-        assert (req_beats_i[c] >= 9'd1 && req_beats_i[c] <= 9'd256)
-          else $error("client %0d asks for %0d beats", c, req_beats_i[c]);
-        assert (req_addr_i[c][BEAT_W-1:0] == '0)
-          else $error("client %0d asks for address %h, not a multiple of a beat", c, req_addr_i[c]);
+      if (rst_ni && valid[c]) begin
+        assert (req_i[c].beats >= 9'd1 && req_i[c].beats <= 9'd256)
+          else $error("client %0d asks for %0d beats", c, req_i[c].beats);
+        assert (req_i[c].addr[BEAT_W-1:0] == '0)
+          else $error("client %0d asks for address %h, not a multiple of a beat", c, req_i[c].addr);
       end
     end
   end

@@ -15,41 +15,43 @@ module ufp4_axi_read #(
   localparam int unsigned DataW = 8 * BusBytes,
   localparam int unsigned IdW = $clog2(Clients)
 ) (
-  input  logic                          clk_i,
-  input  logic                          rst_ni,
+  input  logic                                          clk_i,
+  input  logic                                          rst_ni,
 
-  input  logic                          halt_i,
-  input  logic                          flush_i,
-  input  logic                          forget_i,
-  output logic                          pending_o,   // a burst has begun whose last beat has not come
+  input  logic                                          halt_i,
+  input  logic                                          flush_i,
+  input  logic                                          forget_i,
+  output logic                                          pending_o,  // a burst has begun whose last beat has not come
 
-  input  logic [Clients-1:0]            req_valid_i,
-  output logic [Clients-1:0]            req_ready_o,
-  input  logic [Clients-1:0][AddrW-1:0] req_addr_i,
-  input  logic [Clients-1:0][8:0]       req_beats_i,
+  // One data bus for all clients: a beat belongs to the one whose response is valid.
+  input  ufp4_memory_pkg::request_t [Clients-1:0]       req_i,
+  output ufp4_memory_pkg::read_response_t [Clients-1:0] rsp_o,
+  input  logic [Clients-1:0]                            rsp_ready_i,
+  output logic [DataW-1:0]                              rsp_data_o,
 
-  // One data bus for all clients: a beat belongs to the one whose rsp_valid_o is high.
-  output logic [Clients-1:0]            rsp_valid_o,
-  input  logic [Clients-1:0]            rsp_ready_i,
-  output logic [DataW-1:0]              rsp_data_o,
-  output logic                          rsp_err_o,
+  output logic                                          arvalid_o,
+  input  logic                                          arready_i,
+  output logic [IdW-1:0]                                arid_o,
+  output logic [AddrW-1:0]                              araddr_o,
+  output logic [7:0]                                    arlen_o,
 
-  output logic                          arvalid_o,
-  input  logic                          arready_i,
-  output logic [IdW-1:0]                arid_o,
-  output logic [AddrW-1:0]              araddr_o,
-  output logic [7:0]                    arlen_o,
-
-  input  logic                          rvalid_i,
-  output logic                          rready_o,
-  input  logic [IdW-1:0]                rid_i,
-  input  logic [DataW-1:0]              rdata_i,
-  input  logic [1:0]                    rresp_i,
-  input  logic                          rlast_i
+  input  logic                                          rvalid_i,
+  output logic                                          rready_o,
+  input  logic [IdW-1:0]                                rid_i,
+  input  logic [DataW-1:0]                              rdata_i,
+  input  logic [1:0]                                    rresp_i,
+  input  logic                                          rlast_i
 );
 
   // More than a client can have in flight.
   localparam int unsigned COUNT_W = 10;
+
+  logic [Clients-1:0] req_ready, rsp_valid;
+  logic               rsp_err;
+
+  for (genvar c = 0; c < Clients; c++) begin : gen_client
+    assign rsp_o[c] = '{req_ready: req_ready[c], valid: rsp_valid[c], err: rsp_err};
+  end
 
   logic             burst_valid, burst_ready;
   logic [IdW-1:0]   burst_id;
@@ -66,10 +68,8 @@ module ufp4_axi_read #(
   ) u_burst (
     .clk_i,
     .rst_ni       (rst_ni && !flush_i),
-    .req_valid_i,
-    .req_ready_o,
-    .req_addr_i,
-    .req_beats_i,
+    .req_i,
+    .req_ready_o  (req_ready),
     .burst_valid_o(burst_valid),
     .burst_ready_i(burst_ready),
     .burst_id_o   (burst_id),
@@ -111,7 +111,7 @@ module ufp4_axi_read #(
     .in_data_i  ({rid_i, rdata_i, rresp_i[1], rlast_i}),
     .out_valid_o(r_valid),
     .out_ready_i(r_ready),
-    .out_data_o ({r_id, rsp_data_o, rsp_err_o, r_last})
+    .out_data_o ({r_id, rsp_data_o, rsp_err, r_last})
   );
 
   logic unused_rresp;
@@ -120,12 +120,12 @@ module ufp4_axi_read #(
   // A beat with an ID that is no client's is a fault of the interconnect; it is dropped, not kept for ever. So is one
   // that comes while its client has none due: late, of a burst that was given up.
   always_comb begin
-    rsp_valid_o = '0;
-    r_ready     = 1'b1;
+    rsp_valid = '0;
+    r_ready   = 1'b1;
     for (int unsigned c = 0; c < Clients; c++) begin
       if (r_id == IdW'(c) && !flush_i && count_q[c] != '0) begin
-        rsp_valid_o[c] = r_valid;
-        r_ready        = rsp_ready_i[c];
+        rsp_valid[c] = r_valid;
+        r_ready      = rsp_ready_i[c];
       end
     end
     for (int unsigned c = 0; c < Clients; c++) begin

@@ -3,8 +3,8 @@
 //
 // Contract: the k-th beat that a client gives belongs to the k-th beat of its requests. Beats may be offered before
 // their request, but a client never waits for a beat to be taken before it makes the request: beats leave in the order
-// of the bursts. idle_o: every request accepted so far has been answered; err_o: pulses with an answer that is not
-// OKAY, at least one cycle before idle_o rises for it. Up to 2^CountW - 1 bursts of a client, and QueueDepth
+// of the bursts. idle: every request accepted so far has been answered; err: pulses with an answer that is not
+// OKAY, at least one cycle before idle rises for it. Up to 2^CountW - 1 bursts of a client, and QueueDepth
 // bursts whose beats have not left, are in flight.
 // halt_i: no further burst is begun. flush_i: nor is a client listened to any more; bursts that have begun get beats
 // without strobes; pending_o falls with the last answer. forget_i: answers that are missing will never come, and count
@@ -20,48 +20,47 @@ module ufp4_axi_write #(
   localparam int unsigned DataW = 8 * BusBytes,
   localparam int unsigned IdW = $clog2(Clients)
 ) (
-  input  logic                             clk_i,
-  input  logic                             rst_ni,
+  input  logic                                           clk_i,
+  input  logic                                           rst_ni,
 
-  input  logic                             halt_i,
-  input  logic                             flush_i,
-  input  logic                             forget_i,
-  output logic                             pending_o,   // a burst has begun that has not been answered
-  output logic                             beats_due_o, // and one whose beats have not all left
+  input  logic                                           halt_i,
+  input  logic                                           flush_i,
+  input  logic                                           forget_i,
+  output logic                                           pending_o,    // a burst has begun that has not been answered
+  output logic                                           beats_due_o,  // and one whose beats have not all left
 
-  input  logic [Clients-1:0]               req_valid_i,
-  output logic [Clients-1:0]               req_ready_o,
-  input  logic [Clients-1:0][AddrW-1:0]    req_addr_i,
-  input  logic [Clients-1:0][8:0]          req_beats_i,
+  input  ufp4_memory_pkg::request_t [Clients-1:0]        req_i,
+  output ufp4_memory_pkg::write_response_t [Clients-1:0] rsp_o,
+  input  logic [Clients-1:0]                             dat_valid_i,
+  input  logic [Clients-1:0][DataW-1:0]                  dat_data_i,
+  input  logic [Clients-1:0][BusBytes-1:0]               dat_strb_i,
 
-  input  logic [Clients-1:0]               dat_valid_i,
-  output logic [Clients-1:0]               dat_ready_o,
-  input  logic [Clients-1:0][DataW-1:0]    dat_data_i,
-  input  logic [Clients-1:0][BusBytes-1:0] dat_strb_i,
+  output logic                                           awvalid_o,
+  input  logic                                           awready_i,
+  output logic [IdW-1:0]                                 awid_o,
+  output logic [AddrW-1:0]                               awaddr_o,
+  output logic [7:0]                                     awlen_o,
 
-  output logic [Clients-1:0]               idle_o,
-  output logic [Clients-1:0]               err_o,
-  output logic [Clients-1:0]               answer_o,    // a pulse for each burst
+  output logic                                           wvalid_o,
+  input  logic                                           wready_i,
+  output logic [DataW-1:0]                               wdata_o,
+  output logic [BusBytes-1:0]                            wstrb_o,
+  output logic                                           wlast_o,
 
-  output logic                             awvalid_o,
-  input  logic                             awready_i,
-  output logic [IdW-1:0]                   awid_o,
-  output logic [AddrW-1:0]                 awaddr_o,
-  output logic [7:0]                       awlen_o,
-
-  output logic                             wvalid_o,
-  input  logic                             wready_i,
-  output logic [DataW-1:0]                 wdata_o,
-  output logic [BusBytes-1:0]              wstrb_o,
-  output logic                             wlast_o,
-
-  input  logic                             bvalid_i,
-  output logic                             bready_o,
-  input  logic [IdW-1:0]                   bid_i,
-  input  logic [1:0]                       bresp_i
+  input  logic                                           bvalid_i,
+  output logic                                           bready_o,
+  input  logic [IdW-1:0]                                 bid_i,
+  input  logic [1:0]                                     bresp_i
 );
 
   // --- Requests: cut into bursts, one stream to the AW channel and one to the order of the beats -------------------
+
+  logic [Clients-1:0] req_ready, dat_ready, idle, err, answer;
+
+  for (genvar c = 0; c < Clients; c++) begin : gen_client
+    assign rsp_o[c] = '{req_ready: req_ready[c], dat_ready: dat_ready[c], idle: idle[c], err: err[c],
+                        answer: answer[c]};
+  end
 
   logic               burst_valid, burst_ready, burst_fire;
   logic [IdW-1:0]     burst_id;
@@ -76,10 +75,8 @@ module ufp4_axi_write #(
   ) u_burst (
     .clk_i,
     .rst_ni       (rst_ni && !flush_i),
-    .req_valid_i,
-    .req_ready_o,
-    .req_addr_i,
-    .req_beats_i,
+    .req_i,
+    .req_ready_o  (req_ready),
     .burst_valid_o(burst_valid),
     .burst_ready_i(burst_ready),
     .burst_id_o   (burst_id),
@@ -131,8 +128,8 @@ module ufp4_axi_write #(
   assign order_pop = w_valid && w_ready && w_last;
 
   always_comb begin
-    dat_ready_o = '0;
-    dat_ready_o[order_id] = order_valid && w_ready && !flush_i;
+    dat_ready = '0;
+    dat_ready[order_id] = order_valid && w_ready && !flush_i;
     beat_d = beat_q;
     if (w_valid && w_ready) beat_d = w_last ? 8'd0 : beat_q + 8'd1;
   end
@@ -180,10 +177,10 @@ module ufp4_axi_write #(
   always_comb begin
     for (int unsigned c = 0; c < Clients; c++) begin
       // One that is not due comes late, of a burst that was given up.
-      answer_o[c] = answer_valid && answer_id == IdW'(c) && count_q[c] != '0;
-      err_o[c]    = answer_o[c] && answer_err;
-      idle_o[c]   = !cutting[c] && count_q[c] == '0;
-      count_d[c]  = count_q[c] + CountW'(burst_fire && burst_id == IdW'(c)) - CountW'(answer_o[c]);
+      answer[c]  = answer_valid && answer_id == IdW'(c) && count_q[c] != '0;
+      err[c]     = answer[c] && answer_err;
+      idle[c]    = !cutting[c] && count_q[c] == '0;
+      count_d[c] = count_q[c] + CountW'(burst_fire && burst_id == IdW'(c)) - CountW'(answer[c]);
       if (forget_i) count_d[c] = '0;
     end
   end

@@ -11,37 +11,25 @@ module ufp4_width_read #(
   parameter int unsigned BusBytes = 64,
   localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS
 ) (
-  input  logic                     clk_i,
-  input  logic                     rst_ni,
+  input  logic                            clk_i,
+  input  logic                            rst_ni,
 
-  input  logic                     req_valid_i,
-  output logic                     req_ready_o,
-  input  logic [AddrW-1:0]         req_addr_i,
-  input  logic [8:0]               req_beats_i,
-  output logic                     rsp_valid_o,
-  input  logic                     rsp_ready_i,
-  output logic [8*ClientBytes-1:0] rsp_data_o,
-  output logic                     rsp_err_o,
+  input  ufp4_memory_pkg::request_t       req_i,
+  output ufp4_memory_pkg::read_response_t rsp_o,
+  input  logic                            rsp_ready_i,
+  output logic [8*ClientBytes-1:0]        rsp_data_o,
 
-  output logic                     req_valid_o,
-  input  logic                     req_ready_i,
-  output logic [AddrW-1:0]         req_addr_o,
-  output logic [8:0]               req_beats_o,
-  input  logic                     rsp_valid_i,
-  output logic                     rsp_ready_o,
-  input  logic [8*BusBytes-1:0]    rsp_data_i,
-  input  logic                     rsp_err_i
+  output ufp4_memory_pkg::request_t       req_o,
+  input  ufp4_memory_pkg::read_response_t rsp_i,
+  output logic                            rsp_ready_o,
+  input  logic [8*BusBytes-1:0]           rsp_data_i
 );
 
   if (BusBytes == ClientBytes) begin : gen_same
-    assign req_valid_o = req_valid_i;
-    assign req_ready_o = req_ready_i;
-    assign req_addr_o  = req_addr_i;
-    assign req_beats_o = req_beats_i;
-    assign rsp_valid_o = rsp_valid_i;
+    assign req_o       = req_i;
+    assign rsp_o       = rsp_i;
     assign rsp_ready_o = rsp_ready_i;
     assign rsp_data_o  = rsp_data_i;
-    assign rsp_err_o   = rsp_err_i;
 
     logic unused_clock;
     assign unused_clock = ^{clk_i, rst_ni};
@@ -58,25 +46,22 @@ module ufp4_width_read #(
     ufp4_fifo #(.Width(PART_W + 9), .Depth(32)) u_notes (
       .clk_i,
       .rst_ni,
-      .in_valid_i (req_valid_i && req_ready_i),
+      .in_valid_i (req_i.valid && rsp_i.req_ready),
       .in_ready_o (note_ready),
-      .in_data_i  ({req_addr_i[BUS_W-1:CLIENT_W], req_beats_i}),
+      .in_data_i  ({req_i.addr[BUS_W-1:CLIENT_W], req_i.beats}),
       .out_valid_o(note_valid),
       .out_ready_i(note_done),
       .out_data_o ({note_part, note_beats})
     );
 
-    assign req_valid_o = req_valid_i && note_ready;
-    assign req_ready_o = req_ready_i && note_ready;
-    assign req_addr_o  = {req_addr_i[AddrW-1:BUS_W], BUS_W'(0)};
-    assign req_beats_o = 9'((10'(req_beats_i) + 10'(req_addr_i[BUS_W-1:CLIENT_W]) + 10'(PARTS - 1)) >> PART_W);
+    assign req_o = '{valid: req_i.valid && note_ready, addr: {req_i.addr[AddrW-1:BUS_W], BUS_W'(0)},
+                     beats: 9'((10'(req_i.beats) + 10'(req_i.addr[BUS_W-1:CLIENT_W]) + 10'(PARTS - 1)) >> PART_W)};
+    assign rsp_o = '{req_ready: rsp_i.req_ready && note_ready, valid: rsp_i.valid && note_valid, err: rsp_i.err};
 
     assign part        = started_q ? part_q : note_part;
     assign left        = started_q ? left_q : note_beats;
-    assign rsp_valid_o = rsp_valid_i && note_valid;
     assign rsp_data_o  = rsp_data_i[8*ClientBytes*part +: 8*ClientBytes];
-    assign rsp_err_o   = rsp_err_i;
-    assign take        = rsp_valid_o && rsp_ready_i;
+    assign take        = rsp_i.valid && note_valid && rsp_ready_i;
     assign note_done   = take && left == 9'd1;
     // What nobody waits for is dropped.
     assign rsp_ready_o = !note_valid || note_done || (take && part == PART_W'(PARTS - 1));
@@ -91,7 +76,7 @@ module ufp4_width_read #(
     end
 
     logic unused_addr;
-    assign unused_addr = ^req_addr_i[CLIENT_W-1:0];
+    assign unused_addr = ^req_i.addr[CLIENT_W-1:0];
   end else begin : gen_narrow
     localparam int unsigned PARTS  = ClientBytes / BusBytes;
     localparam int unsigned PART_W = $clog2(PARTS);
@@ -100,31 +85,27 @@ module ufp4_width_read #(
     logic [8*(ClientBytes-BusBytes)-1:0] earlier_q;
     logic                              error_q, last, take;
 
-    assign req_valid_o = req_valid_i;
-    assign req_ready_o = req_ready_i;
-    assign req_addr_o  = req_addr_i;
-    assign req_beats_o = req_beats_i << PART_W;
+    assign req_o = '{valid: req_i.valid, addr: req_i.addr, beats: req_i.beats << PART_W};
+    assign rsp_o = '{req_ready: rsp_i.req_ready, valid: rsp_i.valid && last, err: rsp_i.err || error_q};
 
     assign last        = part_q == PART_W'(PARTS - 1);
-    assign rsp_valid_o = rsp_valid_i && last;
     assign rsp_data_o  = {rsp_data_i, earlier_q};
-    assign rsp_err_o   = rsp_err_i || error_q;
     assign rsp_ready_o = rsp_ready_i || !last;
-    assign take        = rsp_valid_i && rsp_ready_o;
+    assign take        = rsp_i.valid && rsp_ready_o;
 
     always_ff @(posedge clk_i) begin
       if (!rst_ni) part_q <= '0;
       else if (take) part_q <= part_q + 1'b1;
       if (take) begin
-        error_q   <= !last && (rsp_err_i || (part_q != '0 && error_q));
+        error_q   <= !last && (rsp_i.err || (part_q != '0 && error_q));
         earlier_q <= rsp_data_o[8*ClientBytes-1:8*BusBytes];
       end
     end
 
 `ifndef SYNTHESIS
     always_ff @(posedge clk_i) begin
-      if (rst_ni && req_valid_i) begin
-        assert (32'(req_beats_i) * PARTS <= 256) else $error("a request of %0d beats is too long", req_beats_i);
+      if (rst_ni && req_i.valid) begin
+        assert (32'(req_i.beats) * PARTS <= 256) else $error("a request of %0d beats is too long", req_i.beats);
       end
     end
 `endif

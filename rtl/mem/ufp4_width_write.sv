@@ -4,44 +4,33 @@
 // Contract: the client's requests are whole beats of its own width, at multiples of it; each becomes one request of the
 // port, with the port's beats that hold it. On a wider port several of the client's beats gather in one, and what they
 // leave open has no strobe; on a narrower one each goes out in parts, and the client asks for no more than 256 of
-// those. Order and rules of the client are kept. idle_o: nothing of the client is in here.
+// those. Order and rules of the client are kept. idle: nothing of the client is in here either.
 // Latency: 1 cycle for the beats, none for requests; none at all where the widths are the same. Test: tests/rtl/array.
 module ufp4_width_write #(
   parameter int unsigned ClientBytes = 64,
   parameter int unsigned BusBytes = 64,
   localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS
 ) (
-  input  logic                     clk_i,
-  input  logic                     rst_ni,
-  output logic                     idle_o,
+  input  logic                             clk_i,
+  input  logic                             rst_ni,
 
-  input  logic                     req_valid_i,
-  output logic                     req_ready_o,
-  input  logic [AddrW-1:0]         req_addr_i,
-  input  logic [8:0]               req_beats_i,
-  input  logic                     dat_valid_i,
-  output logic                     dat_ready_o,
-  input  logic [8*ClientBytes-1:0] dat_data_i,
-  input  logic [ClientBytes-1:0]   dat_strb_i,
+  input  ufp4_memory_pkg::request_t        req_i,
+  output ufp4_memory_pkg::write_response_t rsp_o,
+  input  logic                             dat_valid_i,
+  input  logic [8*ClientBytes-1:0]         dat_data_i,
+  input  logic [ClientBytes-1:0]           dat_strb_i,
 
-  output logic                     req_valid_o,
-  input  logic                     req_ready_i,
-  output logic [AddrW-1:0]         req_addr_o,
-  output logic [8:0]               req_beats_o,
-  output logic                     dat_valid_o,
-  input  logic                     dat_ready_i,
-  output logic [8*BusBytes-1:0]    dat_data_o,
-  output logic [BusBytes-1:0]      dat_strb_o
+  output ufp4_memory_pkg::request_t        req_o,
+  input  ufp4_memory_pkg::write_response_t rsp_i,
+  output logic                             dat_valid_o,
+  output logic [8*BusBytes-1:0]            dat_data_o,
+  output logic [BusBytes-1:0]              dat_strb_o
 );
 
   if (BusBytes == ClientBytes) begin : gen_same
-    assign idle_o      = 1'b1;
-    assign req_valid_o = req_valid_i;
-    assign req_ready_o = req_ready_i;
-    assign req_addr_o  = req_addr_i;
-    assign req_beats_o = req_beats_i;
+    assign req_o       = req_i;
+    assign rsp_o       = rsp_i;
     assign dat_valid_o = dat_valid_i;
-    assign dat_ready_o = dat_ready_i;
     assign dat_data_o  = dat_data_i;
     assign dat_strb_o  = dat_strb_i;
 
@@ -53,7 +42,7 @@ module ufp4_width_write #(
     localparam int unsigned CLIENT_W = $clog2(ClientBytes);
     localparam int unsigned BUS_W  = $clog2(BusBytes);
 
-    logic                  note_valid, note_ready, note_done, take, ends, started_q, full_q, fresh_q;
+    logic                  note_valid, note_ready, note_done, dat_ready, take, ends, started_q, full_q, fresh_q;
     logic [PART_W-1:0]     note_part, part, part_q;
     logic [8:0]            note_beats, left, left_q;
     logic [8*BusBytes-1:0] data_q;
@@ -62,25 +51,25 @@ module ufp4_width_write #(
     ufp4_fifo #(.Width(PART_W + 9), .Depth(32)) u_notes (
       .clk_i,
       .rst_ni,
-      .in_valid_i (req_valid_i && req_ready_i),
+      .in_valid_i (req_i.valid && rsp_i.req_ready),
       .in_ready_o (note_ready),
-      .in_data_i  ({req_addr_i[BUS_W-1:CLIENT_W], req_beats_i}),
+      .in_data_i  ({req_i.addr[BUS_W-1:CLIENT_W], req_i.beats}),
       .out_valid_o(note_valid),
       .out_ready_i(note_done),
       .out_data_o ({note_part, note_beats})
     );
 
-    assign req_valid_o = req_valid_i && note_ready;
-    assign req_ready_o = req_ready_i && note_ready;
-    assign req_addr_o  = {req_addr_i[AddrW-1:BUS_W], BUS_W'(0)};
-    assign req_beats_o = 9'((10'(req_beats_i) + 10'(req_addr_i[BUS_W-1:CLIENT_W]) + 10'(PARTS - 1)) >> PART_W);
+    assign req_o = '{valid: req_i.valid && note_ready, addr: {req_i.addr[AddrW-1:BUS_W], BUS_W'(0)},
+                     beats: 9'((10'(req_i.beats) + 10'(req_i.addr[BUS_W-1:CLIENT_W]) + 10'(PARTS - 1)) >> PART_W)};
+    assign rsp_o = '{req_ready: rsp_i.req_ready && note_ready, dat_ready: dat_ready,
+                     idle: rsp_i.idle && !note_valid && !full_q, err: rsp_i.err, answer: rsp_i.answer};
 
-    assign part        = started_q ? part_q : note_part;
-    assign left        = started_q ? left_q : note_beats;
-    assign dat_ready_o = note_valid && (!full_q || dat_ready_i);
-    assign take        = dat_valid_i && dat_ready_o;
-    assign note_done   = take && left == 9'd1;
-    assign ends        = note_done || (take && part == PART_W'(PARTS - 1));
+    assign part      = started_q ? part_q : note_part;
+    assign left      = started_q ? left_q : note_beats;
+    assign dat_ready = note_valid && (!full_q || rsp_i.dat_ready);
+    assign take      = dat_valid_i && dat_ready;
+    assign note_done = take && left == 9'd1;
+    assign ends      = note_done || (take && part == PART_W'(PARTS - 1));
 
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
@@ -90,7 +79,7 @@ module ufp4_width_write #(
       end else begin
         if (take) started_q <= !note_done;
         if (take) fresh_q <= ends;
-        full_q <= ends || (full_q && !dat_ready_i);
+        full_q <= ends || (full_q && !rsp_i.dat_ready);
       end
       if (take) begin
         part_q <= part + 1'b1;
@@ -101,30 +90,28 @@ module ufp4_width_write #(
       end
     end
 
-    assign idle_o      = !note_valid && !full_q;
     assign dat_valid_o = full_q;
     assign dat_data_o  = data_q;
     assign dat_strb_o  = strb_q;
 
     logic unused_addr;
-    assign unused_addr = ^req_addr_i[CLIENT_W-1:0];
+    assign unused_addr = ^req_i.addr[CLIENT_W-1:0];
   end else begin : gen_narrow
     localparam int unsigned PARTS  = ClientBytes / BusBytes;
     localparam int unsigned PART_W = $clog2(PARTS);
 
-    logic                     full_q, last, take;
+    logic                     full_q, last, dat_ready, take;
     logic [PART_W-1:0]        part_q;
     logic [8*ClientBytes-1:0] data_q;
     logic [ClientBytes-1:0]   strb_q;
 
-    assign req_valid_o = req_valid_i;
-    assign req_ready_o = req_ready_i;
-    assign req_addr_o  = req_addr_i;
-    assign req_beats_o = req_beats_i << PART_W;
+    assign req_o = '{valid: req_i.valid, addr: req_i.addr, beats: req_i.beats << PART_W};
+    assign rsp_o = '{req_ready: rsp_i.req_ready, dat_ready: dat_ready, idle: rsp_i.idle && !full_q, err: rsp_i.err,
+                     answer: rsp_i.answer};
 
-    assign last        = part_q == PART_W'(PARTS - 1);
-    assign dat_ready_o = !full_q || (last && dat_ready_i);
-    assign take        = dat_valid_i && dat_ready_o;
+    assign last      = part_q == PART_W'(PARTS - 1);
+    assign dat_ready = !full_q || (last && rsp_i.dat_ready);
+    assign take      = dat_valid_i && dat_ready;
 
     // The next part moves down.
     always_ff @(posedge clk_i) begin
@@ -132,27 +119,26 @@ module ufp4_width_write #(
         full_q <= 1'b0;
         part_q <= '0;
       end else begin
-        full_q <= take || (full_q && !(last && dat_ready_i));
-        part_q <= part_q + PART_W'(full_q && dat_ready_i);
+        full_q <= take || (full_q && !(last && rsp_i.dat_ready));
+        part_q <= part_q + PART_W'(full_q && rsp_i.dat_ready);
       end
       if (take) begin
         data_q <= dat_data_i;
         strb_q <= dat_strb_i;
-      end else if (full_q && dat_ready_i) begin
+      end else if (full_q && rsp_i.dat_ready) begin
         data_q <= data_q >> (8 * BusBytes);
         strb_q <= strb_q >> BusBytes;
       end
     end
 
-    assign idle_o      = !full_q;
     assign dat_valid_o = full_q;
     assign dat_data_o  = data_q[8*BusBytes-1:0];
     assign dat_strb_o  = strb_q[BusBytes-1:0];
 
 `ifndef SYNTHESIS
     always_ff @(posedge clk_i) begin
-      if (rst_ni && req_valid_i) begin
-        assert (32'(req_beats_i) * PARTS <= 256) else $error("a request of %0d beats is too long", req_beats_i);
+      if (rst_ni && req_i.valid) begin
+        assert (32'(req_i.beats) * PARTS <= 256) else $error("a request of %0d beats is too long", req_i.beats);
       end
     end
 `endif

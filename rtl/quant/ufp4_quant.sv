@@ -19,44 +19,34 @@ module ufp4_quant #(
   localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS,
   localparam int unsigned DataW = 8 * BusBytes
 ) (
-  input  logic                              clk_i,
-  input  logic                              rst_ni,
+  input  logic                             clk_i,
+  input  logic                             rst_ni,
 
-  input  logic                              start_valid_i,
-  output logic                              start_ready_o,
-  input  ufp4_spec_pkg::quant_descriptor_t  desc_i,
-  input  logic [15:0]                       row_exponent_i,
-  input  logic [15:0]                       col_exponent_i,
+  input  logic                             start_valid_i,
+  output logic                             start_ready_o,
+  input  ufp4_spec_pkg::quant_descriptor_t desc_i,
+  input  logic [15:0]                      row_exponent_i,
+  input  logic [15:0]                      col_exponent_i,
 
-  output logic [16:0]                       panels_o,          // row groups of the row copy that are in memory
-  output logic                              done_valid_o,
-  output logic                              done_read_error_o,
-  output logic                              done_write_error_o,
-  output logic                              done_memory_error_o,
-  output logic [2:0]                        done_flags_o,
-  output logic [15:0]                       done_row_exponent_o,
-  output logic [15:0]                       done_col_exponent_o,
+  output logic [16:0]                      panels_o,  // row groups of the row copy that are in memory
+  output logic                             done_valid_o,
+  output logic                             done_read_error_o,
+  output logic                             done_write_error_o,
+  output logic                             done_memory_error_o,
+  output logic [2:0]                       done_flags_o,
+  output logic [15:0]                      done_row_exponent_o,
+  output logic [15:0]                      done_col_exponent_o,
 
-  output logic                              rd_req_valid_o,
-  input  logic                              rd_req_ready_i,
-  output logic [AddrW-1:0]                  rd_req_addr_o,
-  output logic [8:0]                        rd_req_beats_o,
-  input  logic                              rd_rsp_valid_i,
-  output logic                              rd_rsp_ready_o,
-  input  logic [DataW-1:0]                  rd_rsp_data_i,
-  input  logic                              rd_rsp_err_i,
+  output ufp4_memory_pkg::request_t        rd_req_o,
+  input  ufp4_memory_pkg::read_response_t  rd_rsp_i,
+  output logic                             rd_rsp_ready_o,
+  input  logic [DataW-1:0]                 rd_rsp_data_i,
 
-  output logic                              wr_req_valid_o,
-  input  logic                              wr_req_ready_i,
-  output logic [AddrW-1:0]                  wr_req_addr_o,
-  output logic [8:0]                        wr_req_beats_o,
-  output logic                              wr_dat_valid_o,
-  input  logic                              wr_dat_ready_i,
-  output logic [DataW-1:0]                  wr_dat_data_o,
-  output logic [BusBytes-1:0]               wr_dat_strb_o,
-  input  logic                              wr_idle_i,
-  input  logic                              wr_err_i,
-  input  logic                              wr_answer_i
+  output ufp4_memory_pkg::request_t        wr_req_o,
+  input  ufp4_memory_pkg::write_response_t wr_rsp_i,
+  output logic                             wr_dat_valid_o,
+  output logic [DataW-1:0]                 wr_dat_data_o,
+  output logic [BusBytes-1:0]              wr_dat_strb_o
 );
 
   import ufp4_spec_pkg::*;
@@ -137,12 +127,12 @@ module ufp4_quant #(
       Start:   state_d = Run;
       Run:     if (&(finished | ~enable_q)) state_d = Settle;
       Settle:  state_d = Drain;
-      Drain:   if (wr_idle_i) state_d = Done;
+      Drain:   if (wr_rsp_i.idle) state_d = Done;
       Done:    state_d = Idle;
       default: state_d = Idle;
     endcase
     read_error_d  = !start && (read_error_q || read_error);
-    write_error_d = !start && (write_error_q || wr_err_i);
+    write_error_d = !start && (write_error_q || wr_rsp_i.err);
     memory_error_d = !start && (memory_error_q || strip_error || transpose_error || write_memory_error);
   end
 
@@ -182,10 +172,8 @@ module ufp4_quant #(
     .stop_i        (read_error_q || write_error_q || memory_error_q),
     .loading_o     (loading),
     .strips_o      (strips),
-    .rd_req_valid_o,
-    .rd_req_ready_i,
-    .rd_req_addr_o,
-    .rd_req_beats_o
+    .rd_req_o,
+    .rd_req_ready_i(rd_rsp_i.req_ready)
   );
 
   ufp4_quant_strip #(
@@ -205,10 +193,10 @@ module ufp4_quant #(
     .free_o     (free),
     .loading_i  (loading),
     .strips_i   (strips),
-    .rd_rsp_valid_i,
+    .rd_rsp_valid_i(rd_rsp_i.valid),
     .rd_rsp_ready_o,
     .rd_rsp_data_i,
-    .rd_rsp_err_i,
+    .rd_rsp_err_i(rd_rsp_i.err),
     .error_o    (read_error),
     .memory_error_o(strip_error),
     .row_valid_o(row_valid),
@@ -357,12 +345,9 @@ module ufp4_quant #(
     .in_scale_i   (out_scale),
     .in_last_i    (out_last),
     .in_blank_i   (out_blank),
-    .wr_req_valid_o,
-    .wr_req_ready_i,
-    .wr_req_addr_o,
-    .wr_req_beats_o,
+    .wr_req_o,
+    .wr_rsp_i,
     .wr_dat_valid_o,
-    .wr_dat_ready_i,
     .wr_dat_data_o,
     .wr_dat_strb_o
   );
@@ -372,8 +357,8 @@ module ufp4_quant #(
     .rst_ni,
     .pair_i     (e8m0_q),
     .start_i    (start_valid_i && start_ready_o),
-    .request_i  (wr_req_valid_o && wr_req_ready_i),
-    .answer_i   (wr_answer_i),
+    .request_i  (wr_req_o.valid && wr_rsp_i.req_ready),
+    .answer_i   (wr_rsp_i.answer),
     .strip_end_i(strip_end),
     .panels_o
   );

@@ -12,30 +12,29 @@ module ufp4_quant_load #(
   parameter int unsigned Chunks = 8,
   localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS
 ) (
-  input  logic             clk_i,
-  input  logic             rst_ni,
+  input  logic                      clk_i,
+  input  logic                      rst_ni,
 
-  input  logic             pair_i,
-  input  logic             start_i,
-  input  logic [AddrW-1:0] addr_i,
-  input  logic [31:0]      stride_bytes_i,
-  input  logic [20:0]      rows_i,
-  input  logic [19:0]      row_beats_i,
-  input  logic             free_i,
-  input  logic             stop_i,
-  output logic             loading_o,
-  output logic [4:0]       strips_o,
+  input  logic                      pair_i,
+  input  logic                      start_i,
+  input  logic [AddrW-1:0]          addr_i,
+  input  logic [31:0]               stride_bytes_i,
+  input  logic [20:0]               rows_i,
+  input  logic [19:0]               row_beats_i,
+  input  logic                      free_i,
+  input  logic                      stop_i,
+  output logic                      loading_o,
+  output logic [4:0]                strips_o,
 
-  output logic             rd_req_valid_o,
-  input  logic             rd_req_ready_i,
-  output logic [AddrW-1:0] rd_req_addr_o,
-  output logic [8:0]       rd_req_beats_o
+  output ufp4_memory_pkg::request_t rd_req_o,
+  input  logic                      rd_req_ready_i
 );
 
   localparam int unsigned COUNT_W = $clog2(Chunks + 1);
 
   logic               active, row_last, below, chunk_last, step;
   logic [3:0]         unused_row;
+  logic [8:0]         beats;
   logic [COUNT_W-1:0] places_d, places_q;
   logic [4:0]         strips_d, strips_q;
   logic [AddrW-1:0]   addr_d, addr_q, chunk_addr_d, chunk_addr_q, strip_addr_d, strip_addr_q;
@@ -53,18 +52,17 @@ module ufp4_quant_load #(
     .stop_i,
     .active_o    (active),
     .row_o       (unused_row),
-    .beats_o     (rd_req_beats_o),
+    .beats_o     (beats),
     .row_last_o  (row_last),
     .below_o     (below),
     .chunk_last_o(chunk_last)
   );
 
-  assign rd_req_valid_o = active && places_q != '0;
-  assign rd_req_addr_o  = addr_q;
-  assign step           = rd_req_valid_o && rd_req_ready_i;
-  assign loading_o      = active;
-  assign strips_o       = strips_q;
-  assign strips_d       = start_i ? '0 : strips_q + 5'(step && row_last && !below && chunk_last);
+  assign rd_req_o  = '{valid: active && places_q != '0, addr: addr_q, beats: beats};
+  assign step      = rd_req_o.valid && rd_req_ready_i;
+  assign loading_o = active;
+  assign strips_o  = strips_q;
+  assign strips_d  = start_i ? '0 : strips_q + 5'(step && row_last && !below && chunk_last);
 
   always_comb begin
     places_d     = places_q + COUNT_W'(free_i) - COUNT_W'(step && row_last);

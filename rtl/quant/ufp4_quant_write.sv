@@ -17,35 +17,32 @@ module ufp4_quant_write #(
   localparam int unsigned DataW = 8 * BusBytes,
   localparam int unsigned IndexW = AddrW - 7
 ) (
-  input  logic                   clk_i,
-  input  logic                   rst_ni,
+  input  logic                             clk_i,
+  input  logic                             rst_ni,
 
-  input  logic                   pair_i,
-  input  logic                   start_i,
-  input  logic [1:0][AddrW-1:0]  codes_addr_i,
-  input  logic [1:0][AddrW-1:0]  scales_addr_i,
-  input  logic [1:0][IndexW-1:0] index_i,
-  output logic [1:0]             index_step_o,
-  output logic [1:0]             done_o,
-  input  logic [18:0]            units_i,
-  output logic                   strip_end_o,
-  output logic                   memory_error_o,
+  input  logic                             pair_i,
+  input  logic                             start_i,
+  input  logic [1:0][AddrW-1:0]            codes_addr_i,
+  input  logic [1:0][AddrW-1:0]            scales_addr_i,
+  input  logic [1:0][IndexW-1:0]           index_i,
+  output logic [1:0]                       index_step_o,
+  output logic [1:0]                       done_o,
+  input  logic [18:0]                      units_i,
+  output logic                             strip_end_o,
+  output logic                             memory_error_o,
 
-  input  logic [1:0]             in_valid_i,
-  output logic [1:0]             in_ready_o,
-  input  logic [1:0][63:0]       in_codes_i,
-  input  logic [1:0][7:0]        in_scale_i,
-  input  logic [1:0]             in_last_i,
-  input  logic [1:0]             in_blank_i,
+  input  logic [1:0]                       in_valid_i,
+  output logic [1:0]                       in_ready_o,
+  input  logic [1:0][63:0]                 in_codes_i,
+  input  logic [1:0][7:0]                  in_scale_i,
+  input  logic [1:0]                       in_last_i,
+  input  logic [1:0]                       in_blank_i,
 
-  output logic                   wr_req_valid_o,
-  input  logic                   wr_req_ready_i,
-  output logic [AddrW-1:0]       wr_req_addr_o,
-  output logic [8:0]             wr_req_beats_o,
-  output logic                   wr_dat_valid_o,
-  input  logic                   wr_dat_ready_i,
-  output logic [DataW-1:0]       wr_dat_data_o,
-  output logic [BusBytes-1:0]    wr_dat_strb_o
+  output ufp4_memory_pkg::request_t        wr_req_o,
+  input  ufp4_memory_pkg::write_response_t wr_rsp_i,
+  output logic                             wr_dat_valid_o,
+  output logic [DataW-1:0]                 wr_dat_data_o,
+  output logic [BusBytes-1:0]              wr_dat_strb_o
 );
 
   localparam int unsigned BUS_W        = $clog2(BusBytes);
@@ -114,15 +111,14 @@ module ufp4_quant_write #(
   logic [AddrW-1:0]    addr_q;        // of the phase
   logic [4:0]          beats;
 
-  assign unit           = out_unit_q[copy_q];
-  assign beats          = scales_phase_q ? 5'(SCALE_BEATS) : 5'(CODE_BEATS);
-  assign wr_req_valid_o = busy_q && !asked_q && !step_over;
-  assign wr_req_addr_o  = {addr_q[AddrW-1:BUS_W], BUS_W'(0)};
-  assign wr_req_beats_o = 9'(beats);
+  assign unit     = out_unit_q[copy_q];
+  assign beats    = scales_phase_q ? 5'(SCALE_BEATS) : 5'(CODE_BEATS);
+  assign wr_req_o = '{valid: busy_q && !asked_q && !step_over, addr: {addr_q[AddrW-1:BUS_W], BUS_W'(0)},
+                      beats: 9'(beats)};
 
-  assign load         = busy_q && !step_over && !all_q && (!dat_valid_q || wr_dat_ready_i);
+  assign load         = busy_q && !step_over && !all_q && (!dat_valid_q || wr_rsp_i.dat_ready);
   assign loaded       = all_q || (load && beat_q + 5'd1 == beats);
-  assign phase_end    = busy_q && loaded && (asked_q || wr_req_ready_i);
+  assign phase_end    = busy_q && loaded && (asked_q || wr_rsp_i.req_ready);
   assign begin_unit   = !busy_q && full_q != '0;
   assign step_over    = busy_q && blank_q[copy_q][unit];
   assign release_unit = step_over || (phase_end && scales_phase_q);
@@ -131,10 +127,10 @@ module ufp4_quant_write #(
     busy_d         = busy_q;
     copy_d         = copy_q;
     scales_phase_d = scales_phase_q;
-    asked_d        = asked_q || (wr_req_valid_o && wr_req_ready_i);
+    asked_d        = asked_q || (wr_req_o.valid && wr_rsp_i.req_ready);
     beat_d         = beat_q + 5'(load);
     all_d          = loaded;
-    dat_valid_d    = load || (dat_valid_q && !wr_dat_ready_i);
+    dat_valid_d    = load || (dat_valid_q && !wr_rsp_i.dat_ready);
     done_d         = start_i ? 2'b00 : done_q;
     if (!busy_q || phase_end || step_over) begin
       asked_d = 1'b0;
@@ -172,8 +168,9 @@ module ufp4_quant_write #(
     done_q <= done_d;
   end
 
-  logic unused_addr;
-  assign unused_addr = ^addr_q[3:0];
+  // The engine looks at the rest of the response.
+  logic unused;
+  assign unused = ^{addr_q[3:0], wr_rsp_i.idle, wr_rsp_i.err, wr_rsp_i.answer};
 
   always_ff @(posedge clk_i) begin
     if (begin_unit && copy_d) addr_q <= codes_addr_i[1] + {index_i[1], 7'd0};

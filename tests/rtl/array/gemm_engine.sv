@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GEMM engine with its two read clients as one, so that one memory serves both: requests by turns, responses in
-// their order. Tests only.
+// their order. All ports are plain. Tests only.
 module gemm_engine #(
   parameter int unsigned Rows = 16,
   parameter int unsigned Cols = 16,
@@ -50,24 +50,27 @@ module gemm_engine #(
   input  logic                            wr_idle_i,
   input  logic                            wr_err_i
 );
-  logic [1:0] req_valid, req_ready, rsp_ready;
-  logic [1:0][39:0] req_addr;
-  logic [1:0][8:0] req_beats;
+  ufp4_memory_pkg::request_t [1:0] req;
+  ufp4_memory_pkg::read_response_t [1:0] rsp;
+  ufp4_memory_pkg::request_t wr_req;
+  logic [1:0] rsp_ready;
 
   // A request that waits keeps its turn.
   logic turn, last_q, held_q, note_valid, note_ready, note_client, note_done;
   logic [8:0] note_beats, beat_q;
-  assign turn = held_q ? last_q : (req_valid[~last_q] ? ~last_q : last_q);
-  assign rd_req_valid_o = req_valid[turn] & note_ready;
-  assign rd_req_addr_o = req_addr[turn];
-  assign rd_req_beats_o = req_beats[turn];
-  assign req_ready = {turn, ~turn} & {2{rd_req_ready_i & note_ready}};
+  assign turn = held_q ? last_q : (req[!last_q].valid ? !last_q : last_q);
+  assign {rd_req_valid_o, rd_req_addr_o, rd_req_beats_o} = {req[turn].valid & note_ready, req[turn].addr, req[turn].beats};
+  for (genvar c = 0; c < 2; c++) begin : gen_client
+    assign rsp[c] = '{req_ready: (turn == 1'(c)) & rd_req_ready_i & note_ready,
+                      valid: rd_rsp_valid_i & (note_client == 1'(c)), err: rd_rsp_err_i};
+  end
+  assign {wr_req_valid_o, wr_req_addr_o, wr_req_beats_o} = wr_req;
   ufp4_fifo #(.Width(10), .Depth(1024)) u_notes (
     .clk_i,
     .rst_ni,
     .in_valid_i(rd_req_valid_o & rd_req_ready_i),
     .in_ready_o(note_ready),
-    .in_data_i({turn, req_beats[turn]}),
+    .in_data_i({turn, req[turn].beats}),
     .out_valid_o(note_valid),
     .out_ready_i(note_done),
     .out_data_o({note_client, note_beats})
@@ -116,31 +119,18 @@ module gemm_engine #(
     .stall_panel_o,
     .stall_accumulator_o,
     .stall_drain_o,
-    .rd_req_valid_o(req_valid[0]),
-    .rd_req_ready_i(req_ready[0]),
-    .rd_req_addr_o(req_addr[0]),
-    .rd_req_beats_o(req_beats[0]),
-    .rd_rsp_valid_i(rd_rsp_valid_i & ~note_client),
+    .rd_req_o(req[0]),
+    .rd_rsp_i(rsp[0]),
     .rd_rsp_ready_o(rsp_ready[0]),
     .rd_rsp_data_i,
-    .rd_rsp_err_i,
-    .add_req_valid_o(req_valid[1]),
-    .add_req_ready_i(req_ready[1]),
-    .add_req_addr_o(req_addr[1]),
-    .add_req_beats_o(req_beats[1]),
-    .add_rsp_valid_i(rd_rsp_valid_i & note_client),
+    .add_req_o(req[1]),
+    .add_rsp_i(rsp[1]),
     .add_rsp_ready_o(rsp_ready[1]),
     .add_rsp_data_i(rd_rsp_data_i),
-    .add_rsp_err_i(rd_rsp_err_i),
-    .wr_req_valid_o,
-    .wr_req_ready_i,
-    .wr_req_addr_o,
-    .wr_req_beats_o,
+    .wr_req_o(wr_req),
+    .wr_rsp_i({wr_req_ready_i, wr_dat_ready_i, wr_idle_i, wr_err_i, 1'b0}),
     .wr_dat_valid_o,
-    .wr_dat_ready_i,
     .wr_dat_data_o,
-    .wr_dat_strb_o,
-    .wr_idle_i,
-    .wr_err_i
+    .wr_dat_strb_o
   );
 endmodule

@@ -57,6 +57,18 @@ module ufp4_axi_unit #(
   input  logic [1:0]              bresp_i
 );
 
+  ufp4_memory_pkg::request_t [2:0]   rd_req;
+  ufp4_memory_pkg::read_response_t [2:0]  rd_rsp;
+  ufp4_memory_pkg::request_t [2:0]  wr_req;
+  ufp4_memory_pkg::write_response_t [2:0] wr_rsp;
+  for (genvar c = 0; c < 3; c++) begin : gen_client
+    assign rd_req[c] = {rd_req_valid_i[c], rd_req_addr_i[40*c+:40], rd_req_beats_i[9*c+:9]};
+    assign {rd_req_ready_o[c], rd_rsp_valid_o[c]} = {rd_rsp[c].req_ready, rd_rsp[c].valid};
+    assign wr_req[c] = {wr_req_valid_i[c], wr_req_addr_i[40*c+:40], wr_req_beats_i[9*c+:9]};
+    assign {wr_req_ready_o[c], wr_dat_ready_o[c], wr_idle_o[c], wr_err_o[c], wr_answer_o[c]} = wr_rsp[c];
+  end
+  assign rd_rsp_err_o = rd_rsp[0].err;
+
   ufp4_axi_read #(
     .Clients (3),
     .BusBytes(BusBytes)
@@ -67,14 +79,10 @@ module ufp4_axi_unit #(
     .flush_i    (1'b0),
     .forget_i   (1'b0),
     .pending_o  (rd_pending_o),
-    .req_valid_i(rd_req_valid_i),
-    .req_ready_o(rd_req_ready_o),
-    .req_addr_i (rd_req_addr_i),
-    .req_beats_i(rd_req_beats_i),
-    .rsp_valid_o(rd_rsp_valid_o),
+    .req_i      (rd_req),
+    .rsp_o      (rd_rsp),
     .rsp_ready_i(rd_rsp_ready_i),
     .rsp_data_o (rd_rsp_data_o),
-    .rsp_err_o  (rd_rsp_err_o),
     .arvalid_o,
     .arready_i,
     .arid_o,
@@ -99,17 +107,11 @@ module ufp4_axi_unit #(
     .forget_i   (1'b0),
     .pending_o  (wr_pending_o),
     .beats_due_o(wr_beats_due_o),
-    .answer_o   (wr_answer_o),
-    .req_valid_i(wr_req_valid_i),
-    .req_ready_o(wr_req_ready_o),
-    .req_addr_i (wr_req_addr_i),
-    .req_beats_i(wr_req_beats_i),
+    .req_i      (wr_req),
+    .rsp_o      (wr_rsp),
     .dat_valid_i(wr_dat_valid_i),
-    .dat_ready_o(wr_dat_ready_o),
     .dat_data_i (wr_dat_data_i),
     .dat_strb_i (wr_dat_strb_i),
-    .idle_o     (wr_idle_o),
-    .err_o      (wr_err_o),
     .awvalid_o,
     .awready_i,
     .awid_o,

@@ -24,10 +24,8 @@ module formal_axi_burst #(
   ufp4_axi_burst #(.Clients(2), .BusBytes(BusBytes)) u_dut (
     .clk_i,
     .rst_ni(rst_n),
-    .req_valid_i,
+    .req_i({req_valid_i[1], req_addr1_i, req_beats1_i, req_valid_i[0], req_addr0_i, req_beats0_i}),
     .req_ready_o(req_ready),
-    .req_addr_i({req_addr1_i, req_addr0_i}),
-    .req_beats_i({req_beats1_i, req_beats0_i}),
     .burst_valid_o(valid),
     .burst_ready_i,
     .burst_id_o(id),

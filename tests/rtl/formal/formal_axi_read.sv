@@ -24,9 +24,15 @@ module formal_axi_read (
   logic [7:0] arlen;
   logic [63:0] rsp_data;
   logic [1:0][8:0] beats;
+  ufp4_memory_pkg::request_t [1:0] req;
+  ufp4_memory_pkg::read_response_t [1:0] rsp;
   for (genvar c = 0; c < 2; c++) begin : gen_client
     assign beats[c] = 9'(req_beats_i[c]) + 9'd1;
+    assign req[c] = '{valid: req_valid_i[c], addr: req_addr_i[c], beats: beats[c]};
+    assign {req_ready[c], rsp_valid[c]} = {rsp[c].req_ready, rsp[c].valid};
   end
+
+  assign rsp_err = rsp[0].err;
 
   // Of each ID: bursts in order (their lengths), beats sent of the oldest, beats sent and received in all.
   logic [1:0][7:0][7:0] queue;
@@ -42,14 +48,10 @@ module formal_axi_read (
     .flush_i(1'b0),
     .forget_i(1'b0),
     .pending_o(pending),
-    .req_valid_i,
-    .req_ready_o(req_ready),
-    .req_addr_i,
-    .req_beats_i(beats),
-    .rsp_valid_o(rsp_valid),
+    .req_i(req),
+    .rsp_o(rsp),
     .rsp_ready_i,
     .rsp_data_o(rsp_data),
-    .rsp_err_o(rsp_err),
     .arvalid_o(arvalid),
     .arready_i,
     .arid_o(arid),

@@ -29,8 +29,12 @@ module formal_axi_write (
   logic [1:0][8:0] beats;
   logic [1:0][63:0] data;
   logic [1:0][7:0] given_q;
+  ufp4_memory_pkg::request_t [1:0] req;
+  ufp4_memory_pkg::write_response_t [1:0] rsp;
   for (genvar c = 0; c < 2; c++) begin : gen_client
     assign beats[c] = 9'(req_beats_i[c]) + 9'd1;
+    assign req[c] = '{valid: req_valid_i[c], addr: req_addr_i[c], beats: beats[c]};
+    assign {req_ready[c], dat_ready[c], idle[c], err[c], answer[c]} = rsp[c];
     assign data[c] = {55'd0, 1'(c), given_q[c]};
   end
   ufp4_axi_write #(.Clients(2), .BusBytes(BUS_BYTES), .QueueDepth(4), .CountW(2)) u_dut (
@@ -41,17 +45,11 @@ module formal_axi_write (
     .forget_i(1'b0),
     .pending_o(pending),
     .beats_due_o(beats_due),
-    .req_valid_i,
-    .req_ready_o(req_ready),
-    .req_addr_i,
-    .req_beats_i(beats),
+    .req_i(req),
+    .rsp_o(rsp),
     .dat_valid_i,
-    .dat_ready_o(dat_ready),
     .dat_data_i(data),
     .dat_strb_i('1),
-    .idle_o(idle),
-    .err_o(err),
-    .answer_o(answer),
     .awvalid_o(awvalid),
     .awready_i,
     .awid_o(awid),

@@ -10,32 +10,28 @@ module ufp4_front
   parameter int unsigned Formats = 0,
   parameter int unsigned Quant = 1
 ) (
-  input  logic                          clk_i,
-  input  logic                          rst_ni,
-  input  logic [ADDR_BITS-1:0]          ring_base_i,
-  input  logic [3:0]                    ring_log2_i,
-  input  logic [31:0]                   ring_tail_i,
-  output logic [31:0]                   next_o,
-  output logic                          busy_o,
-  output logic                          job_valid_o,
-  input  logic                          job_ready_i,
-  output logic [8*DESCRIPTOR_BYTES-1:0] job_desc_o,
-  output logic [15:0]                   job_status_o,
-  output logic                          job_lost_o,
-  output logic                          rd_req_valid_o,
-  input  logic                          rd_req_ready_i,
-  output logic [ADDR_BITS-1:0]          rd_req_addr_o,
-  output logic [8:0]                    rd_req_beats_o,
-  input  logic                          rd_rsp_valid_i,
-  output logic                          rd_rsp_ready_o,
-  input  logic [8*BusBytes-1:0]         rd_rsp_data_i,
-  input  logic                          rd_rsp_err_i
+  input  logic                            clk_i,
+  input  logic                            rst_ni,
+  input  logic [ADDR_BITS-1:0]            ring_base_i,
+  input  logic [3:0]                      ring_log2_i,
+  input  logic [31:0]                     ring_tail_i,
+  output logic [31:0]                     next_o,
+  output logic                            busy_o,
+  output logic                            job_valid_o,
+  input  logic                            job_ready_i,
+  output logic [8*DESCRIPTOR_BYTES-1:0]   job_desc_o,
+  output logic [15:0]                     job_status_o,
+  output logic                            job_lost_o,
+  output ufp4_memory_pkg::request_t       rd_req_o,
+  input  ufp4_memory_pkg::read_response_t rd_rsp_i,
+  output logic                            rd_rsp_ready_o,
+  input  logic [8*BusBytes-1:0]           rd_rsp_data_i
 );
-  // A job whenever rd_rsp_valid_i says so; refused where bit 1023 of the descriptor is set, lost where there is an error.
+  // A job whenever rd_rsp_i.valid says so; refused where bit 1023 of the descriptor is set, lost where there is an error.
   logic [31:0] next_q;
   logic valid_q, lost_q;
   logic [8*DESCRIPTOR_BYTES-1:0] desc_q;
-  assign {rd_req_valid_o, rd_req_addr_o, rd_req_beats_o, rd_rsp_ready_o} = '0;
+  assign {rd_req_o, rd_rsp_ready_o} = '0;
   assign {next_o, busy_o, job_valid_o, job_desc_o, job_lost_o} = {next_q, valid_q, valid_q, desc_q, lost_q};
   assign job_status_o = lost_q ? CORE_STATUS_READ_ERROR : desc_q[1023] ? CORE_STATUS_BAD_SIZE : CORE_STATUS_OK;
   always_ff @(posedge clk_i) begin
@@ -46,9 +42,9 @@ module ufp4_front
       valid_q <= !job_ready_i;
       next_q <= next_q + 32'(job_ready_i);
     end else begin
-      valid_q <= rd_rsp_valid_i && next_q != ring_tail_i;
+      valid_q <= rd_rsp_i.valid && next_q != ring_tail_i;
     end
-    if (!valid_q) {desc_q, lost_q} <= {rd_rsp_data_i, rd_rsp_err_i};
+    if (!valid_q) {desc_q, lost_q} <= {rd_rsp_data_i, rd_rsp_i.err};
   end
 endmodule
 
@@ -84,6 +80,8 @@ module formal_command
   logic [1:0] start_valid, held;
   logic [39:0] addr;
   logic [1023:0] data;
+  ufp4_memory_pkg::request_t wr_req;
+  assign {req_valid, addr} = {wr_req.valid, wr_req.addr};
   ufp4_command #(.BusBytes(128)) u_dut (
     .clk_i,
     .rst_ni(rst_n),
@@ -124,24 +122,15 @@ module formal_command
     .quant_done_flags_i('0),
     .quant_done_row_exponent_i('0),
     .quant_done_col_exponent_i('0),
-    .rd_req_valid_o(),
-    .rd_req_ready_i(1'b1),
-    .rd_req_addr_o(),
-    .rd_req_beats_o(),
-    .rd_rsp_valid_i(fetched_i),
+    .rd_req_o(),
+    .rd_rsp_i('{req_ready: 1'b1, valid: fetched_i, err: lost_i}),
     .rd_rsp_ready_o(),
     .rd_rsp_data_i({refused_i, 959'd0, 24'd0, job_i, panels_i, after_i, flags_i, opcode_i}),
-    .rd_rsp_err_i(lost_i),
-    .wr_req_valid_o(req_valid),
-    .wr_req_ready_i(req_ready_i),
-    .wr_req_addr_o(addr),
-    .wr_req_beats_o(),
+    .wr_req_o(wr_req),
+    .wr_rsp_i('{req_ready: req_ready_i, dat_ready: dat_ready_i, idle: idle_i, err: 1'b0, answer: 1'b0}),
     .wr_dat_valid_o(dat_valid),
-    .wr_dat_ready_i(dat_ready_i),
     .wr_dat_data_o(data),
-    .wr_dat_strb_o(),
-    .wr_idle_i(idle_i),
-    .wr_err_i(1'b0)
+    .wr_dat_strb_o()
   );
 
   // Of each job by its place in the ring: what it is, and how far it has come.

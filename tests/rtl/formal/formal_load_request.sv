@@ -47,12 +47,13 @@ module formal_load_request
   logic [39:0] addr;
   logic [8:0] beats;
   logic [12:0] note;
+  ufp4_memory_pkg::request_t req;
+  assign {req_valid, addr, beats} = req;
   ufp4_load_request #(
     .TileM(16 * GroupsA), .TileN(16 * GroupsB), .Chunk(Chunk), .BusBytes(64), .GroupWidth(4)
   ) u_dut (
     .clk_i, .rst_ni(rst_n), .start_i, .desc_i(desc), .release_i, .panels_held_i(held_i), .panels_i, .held_o(held),
-    .stop_i, .loading_o(loading), .tiles_o(tiles), .rd_req_valid_o(req_valid), .rd_req_ready_i(req_ready_i),
-    .rd_req_addr_o(addr), .rd_req_beats_o(beats), .note_valid_o(note_valid), .note_ready_i, .note_o(note)
+    .stop_i, .loading_o(loading), .tiles_o(tiles), .rd_req_o(req), .rd_req_ready_i(req_ready_i), .note_valid_o(note_valid), .note_ready_i, .note_o(note)
   );
 
   // What the request at hand is for.

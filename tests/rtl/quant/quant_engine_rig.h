@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "Vufp4_quant.h"
+#include "Vquant_engine.h"
 #include "flip.h"
 #include "memory.h"
 
@@ -24,7 +24,7 @@ constexpr size_t kMemoryBytes = 6u << 20;
 constexpr uint64_t kGuard = 256;
 constexpr Behaviour kCalm = {1, 0, -1, -1};
 constexpr unsigned kRow = 1, kCol = 2, kBoth = 3;
-using EngineMemory = Memory<Vufp4_quant, kBus>;
+using EngineMemory = Memory<Vquant_engine, kBus>;
 
 /** One job, in the words of the golden model; the axis of @p how is not used. */
 struct Job {
@@ -70,7 +70,7 @@ class Engine {
      it reports @p flip, which a job may end before. */
   Outcome run(const Job &job, const Behaviour &behaviour, bool amax, const Flip *flip = nullptr);
 
-  Vufp4_quant m;
+  Vquant_engine m;
   EngineMemory memory;
   check_random_t random;
 

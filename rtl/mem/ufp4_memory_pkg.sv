@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a memory client and its master say to each other (docs/ip/interfaces.md, "Memory clients"). Data go beside, as
+// wide as the bus, and with them what the client says of a beat: rsp_ready of a read, dat_valid of a write.
+package ufp4_memory_pkg;
+  import ufp4_spec_pkg::ADDR_BITS;
+
+  typedef struct packed {
+    logic                 valid;
+    logic [ADDR_BITS-1:0] addr;   // a multiple of the bus's width
+    logic [8:0]           beats;  // 1 to 256
+  } request_t;
+
+  typedef struct packed {
+    logic req_ready;
+    logic valid;      // a beat of this client
+    logic err;        // with it
+  } read_response_t;
+
+  typedef struct packed {
+    logic req_ready;
+    logic dat_ready;
+    logic idle;       // every accepted write has been answered
+    logic err;        // a pulse: an answer was not OKAY
+    logic answer;     // a pulse for each burst
+  } write_response_t;
+endpackage
