@@ -96,15 +96,15 @@ static int find_target(const cli_command_t *command, const char *path, char **ta
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, message.text);
 }
 
-// The same for a folder, whose name may end in slashes.
-static int find_folder(const cli_command_t *command, const char *path, char **target) {
+// The same for a folder, whose name may end in slashes; without words.
+static ufp4_status_t find_folder(const char *path, char **target, ufp4_message_t *message) {
   size_t length = strlen(path);
   while (length > 1 && path[length - 1] == '/') length--;
   char *name = strndup(path, length);
-  if (name == NULL) return cli_fail_status(command, UFP4_ERROR_MEMORY, NULL);
-  int end = find_target(command, name, target);
+  if (name == NULL) return UFP4_ERROR_MEMORY;
+  ufp4_status_t status = file_target(name, target, message);
   free(name);
-  return end;
+  return status;
 }
 
 // A file that is there and is to be replaced.
@@ -137,20 +137,35 @@ int cli_output_file(const cli_command_t *command, const char *path, cli_file_t k
   return end;
 }
 
+// A folder that is there.
+static int check_directory(const cli_command_t *command, const char *path,
+                           const struct stat *about) {
+  if (!S_ISDIR(about->st_mode)) {
+    return cli_fail(command, CLI_USAGE, "%s: is there already, and is no directory", path);
+  }
+  return access(path, W_OK | X_OK) == 0 ? CLI_GO_ON : cli_fail_errno(command, path, "write into");
+}
+
+// What a folder's name leads to that is not there; somebody else may make it in the meantime.
+static int find_new_folder(const cli_command_t *command, const char *path, char **target) {
+  struct stat about;
+  ufp4_message_t message;
+  ufp4_status_t status = find_folder(path, target, &message);
+  if (status == UFP4_OK) return CLI_GO_ON;
+  if (stat(path, &about) == 0) return check_directory(command, path, &about);
+  return cli_fail_status(command, status, message.text);
+}
+
 int cli_output_directory(const cli_command_t *command, const char *path) {
   struct stat about;
+  char *target = NULL;
   int end = check_name(command, path, CLI_ANY_FILE);
   if (end != CLI_GO_ON) return end;
-  if (stat(path, &about) != 0) {
-    char *target = NULL;
-    end = find_folder(command, path, &target);
-    if (end == CLI_GO_ON) end = check_parent(command, target);
-    free(target);
-    return end;
-  }
-  if (!S_ISDIR(about.st_mode))
-    return cli_fail(command, CLI_USAGE, "%s: is there already, and is no directory", path);
-  return access(path, W_OK | X_OK) == 0 ? CLI_GO_ON : cli_fail_errno(command, path, "write into");
+  if (stat(path, &about) == 0) return check_directory(command, path, &about);
+  end = find_new_folder(command, path, &target);
+  if (end == CLI_GO_ON && target != NULL) end = check_parent(command, target);
+  free(target);
+  return end;
 }
 
 void cli_output_remove_directory(const char *path) {
@@ -161,13 +176,13 @@ void cli_output_remove_directory(const char *path) {
 
 int cli_output_make_directory(const cli_command_t *command, const char *path, int *made) {
   struct stat about;
-  *made = 0;
-  if (stat(path, &about) == 0) return cli_output_directory(command, path);
   char *target = NULL;
-  int end = find_folder(command, path, &target);
-  if (end != CLI_GO_ON) return end;
+  *made = 0;
+  if (stat(path, &about) == 0) return check_directory(command, path, &about);
+  int end = find_new_folder(command, path, &target);
+  if (end != CLI_GO_ON || target == NULL) return end;
   *made = mkdir(target, 0777) == 0;
-  if (!*made) end = cli_fail_errno(command, path, "make this directory");
+  if (!*made && errno != EEXIST) end = cli_fail_errno(command, path, "make this directory");
   free(target);
   return end;
 }
