@@ -40,17 +40,28 @@ static int is_same(const struct stat *a, const struct stat *b) {
   return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-// An input may be FILE or FILE:NAME, or FOLDER or FOLDER:NAME of a checkpoint, of which any file
-// may be read.
+static int ends_in(const char *path, const char *suffix) {
+  const size_t length = strlen(path), end = strlen(suffix);
+  return length >= end && strcmp(path + length - end, suffix) == 0;
+}
+
+// Whether it is one of the files that are read of a checkpoint in @p folder.
+static int is_of_checkpoint(const char *target, const char *parent, const struct stat *folder) {
+  struct stat about;
+  return (ends_in(target, ".safetensors") || ends_in(target, ".json")) &&
+         stat(parent, &about) == 0 && is_same(&about, folder);
+}
+
+// An input may be FILE or FILE:NAME, or FOLDER or FOLDER:NAME of a checkpoint.
 static int is_same_file(const struct stat *output, const char *target, const char *input) {
-  struct stat about, folder;
+  struct stat about;
   char *file = strdup(input), *parent = strdup(target);
   if (parent != NULL) *(strrchr(parent, '/') + 1) = '\0';
   int same = 0;
   for (char *end = file != NULL ? file + strlen(file) : NULL;
        end != NULL && parent != NULL && !same;) {
     if (stat(file, &about) == 0) {
-      same = S_ISDIR(about.st_mode) ? stat(parent, &folder) == 0 && is_same(&about, &folder)
+      same = S_ISDIR(about.st_mode) ? is_of_checkpoint(target, parent, &about)
                                     : is_same(&about, output);
     }
     end = strrchr(file, ':');
@@ -59,11 +70,6 @@ static int is_same_file(const struct stat *output, const char *target, const cha
   free(file);
   free(parent);
   return same;
-}
-
-static int ends_in(const char *path, const char *suffix) {
-  const size_t length = strlen(path), end = strlen(suffix);
-  return length >= end && strcmp(path + length - end, suffix) == 0;
 }
 
 // A name is any that the reader of this kind of file takes; "-" is none, for nothing is written to

@@ -113,13 +113,16 @@ static ufp4_status_t find_shape(const layer_t *layer, const safetensors_entry_t 
   for (int i = first + 1; i < codes->dimensions; i++) shape->cols *= codes->shape[i];
   shape->scale_rows = scales->shape[first];
   shape->scale_cols = scales->shape[first + 1];
-  if (codes->dimensions == first + 3 && codes->shape[first + 1] != shape->scale_cols) {
-    return fail(layer, "codes and scales of different numbers of blocks");
-  }
   if (shape->cols % 2 != 0) return fail(layer, "an odd number of columns in 4 bits");
   if (first == 1 && codes->shape[0] != shape->experts)
     return fail(layer, "codes and scales of different numbers of experts");
-  return check_scales(layer, shape);
+  ufp4_status_t status = check_scales(layer, shape);
+  // The bytes of a group behind the groups, and not the other way round.
+  if (status == UFP4_OK && codes->dimensions == first + 3 &&
+      codes->shape[first + 1] != shape->scale_cols) {
+    return fail(layer, "codes and scales of different numbers of blocks");
+  }
+  return status;
 }
 
 static ufp4_status_t check_expert(const layer_t *layer, const shape_t *shape) {
