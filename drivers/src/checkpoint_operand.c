@@ -118,7 +118,7 @@ static ufp4_status_t find_shape(const layer_t *layer, const safetensors_entry_t 
     return fail(layer, "codes and scales of different numbers of experts");
   ufp4_status_t status = check_scales(layer, shape);
   // The bytes of a group behind the groups, and not the other way round.
-  if (status == UFP4_OK && codes->dimensions == first + 3 &&
+  if (status == UFP4_OK && shape->scale == UFP4_SCALE_E8M0 && codes->dimensions == first + 3 &&
       codes->shape[first + 1] != shape->scale_cols) {
     return fail(layer, "codes and scales of different numbers of blocks");
   }
