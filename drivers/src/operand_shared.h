@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the readers of quantized operands share.
+// What the readers and the writer of quantized operands share.
 #ifndef UFP4_OPERAND_SHARED_H
 #define UFP4_OPERAND_SHARED_H
 
 #include "ufp4/quantize.h"
+
+/** Metadata "axis", by ufp4_axis_t. */
+extern const char *const operand_axis_names[2];
+
+/** Columns that a file holds: with RHT the padding is real data. */
+static inline int64_t operand_stored_cols(int64_t cols, int rht) {
+  return rht ? (cols + 15) / 16 * 16 : cols;
+}
 
 /** Scales of others in E4M3 with a sign: NaN and -0 lose it. @return 0 if any other is negative. */
 int operand_signs_clear(ufp4_operand_t *operand);

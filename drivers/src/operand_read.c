@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantized operands as .safetensors of format "ufp4-1": codes, scales, and metadata in strings.
+// Reading quantized operands from .safetensors of format "ufp4-1": codes, scales, and metadata in
+// strings.
 #include <errno.h>
 #include <float.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +16,9 @@
 
 static const char *const elem_names[UFP4_ELEM_COUNT] = UFP4_ELEM_NAMES;
 static const char *const scale_names[UFP4_SCALE_COUNT] = UFP4_SCALE_NAMES;
-static const char *const axis_names[] = {"row", "col"};
 static const char *const round_names[UFP4_ROUND_COUNT] = UFP4_ROUND_NAMES;
 static const char *const scale_round_names[UFP4_SCALE_ROUND_COUNT] = UFP4_SCALE_ROUND_NAMES;
-
-// Columns that a file holds: with RHT the padding is real data.
-static int64_t stored_cols(int64_t cols, int rht) {
-  return rht ? (cols + 15) / 16 * 16 : cols;
-}
+const char *const operand_axis_names[2] = {"row", "col"};
 
 // --- Metadata -----------------------------------------------------------------------------------
 
@@ -173,7 +168,7 @@ static ufp4_status_t read_format(const reader_t *reader, ufp4_quantize_t *how) {
 static ufp4_status_t read_history(const reader_t *reader, ufp4_quantize_t *how) {
   int axis = 0, round = 0;
   int scale_round = how->scale == UFP4_SCALE_E8M0 ? UFP4_SCALE_ROUND_DOWN : UFP4_SCALE_ROUND_RNE;
-  ufp4_status_t status = read_name(reader, "axis", axis_names, 2, &axis);
+  ufp4_status_t status = read_name(reader, "axis", operand_axis_names, 2, &axis);
   if (status == UFP4_OK) status = read_name(reader, "round", round_names, UFP4_ROUND_COUNT, &round);
   if (status == UFP4_OK) {
     status =
@@ -254,7 +249,7 @@ static ufp4_status_t find_layout(const reader_t *reader, const ufp4_quantize_t *
   } else {
     ufp4_status_t status = read_number(reader, "cols", 1, INT64_MAX / 4, &layout->cols);
     if (status != UFP4_OK) return status;
-    layout->stored = stored_cols(layout->cols, how->rht);
+    layout->stored = operand_stored_cols(layout->cols, how->rht);
     layout->packed = layout->codes.dtype == SAFETENSORS_F4 || layout->stored != width;
   }
   int64_t needed = layout->packed ? (layout->stored + 1) / 2 : layout->stored;
@@ -411,152 +406,4 @@ ufp4_status_t ufp4_operand_read(const char *path, ufp4_operand_t *out, ufp4_quan
   const size_t checkpoint = checkpoint_length(path);
   return checkpoint != 0 ? checkpoint_operand_read(path, checkpoint, out, how, message)
                          : read_file(path, out, how, message);
-}
-
-// --- Writing ------------------------------------------------------------------------------------
-
-// An object, and whether all that was put into it is there.
-typedef struct {
-  json_t *object;
-  int complete;
-} entries_t;
-
-// Takes the value, which is NULL where memory is exhausted.
-static void put(entries_t *entries, const char *key, json_t *value) {
-  if (json_object_set_new(entries->object, key, value) != 0) entries->complete = 0;
-}
-
-static void put_signed(entries_t *entries, const char *key, int64_t value) {
-  put(entries, key, json_sprintf("%" PRId64, value));
-}
-
-static void put_unsigned(entries_t *entries, const char *key, uint64_t value) {
-  put(entries, key, json_sprintf("%" PRIu64, value));
-}
-
-static json_t *make_rht(const ufp4_quantize_t *how) {
-  if (how->rht == UFP4_RHT_NONE) return json_string("none");
-  return json_sprintf("%s0x%04X", how->rht == UFP4_RHT_BF16 ? "bf16:" : "", how->rht_mask);
-}
-
-static json_t *make_flags(unsigned flags) {
-  int nan = (flags & UFP4_FLAG_NAN) != 0, saturated = (flags & UFP4_FLAG_ROW_SATURATED) != 0;
-  return json_sprintf("%s%s%s", nan ? "nan" : "", nan && saturated ? "," : "",
-                      saturated ? "saturated" : "");
-}
-
-// The object, or NULL if it is not complete.
-static json_t *finished(const entries_t *entries) {
-  if (entries->complete) return entries->object;
-  json_decref(entries->object);
-  return NULL;
-}
-
-static json_t *make_metadata(const ufp4_operand_t *operand, const ufp4_quantize_t *how) {
-  entries_t out = {json_object(), 1};
-  put(&out, "format", json_string("ufp4-1"));
-  put(&out, "elem", json_string(elem_names[operand->elem]));
-  put(&out, "scale", json_string(scale_names[operand->scale]));
-  put_signed(&out, "block", operand->block);
-  put(&out, "axis", json_string(axis_names[how->axis]));
-  put(&out, "rht", make_rht(how));
-  put(&out, "round", json_string(round_names[how->round]));
-  put(&out, "scale_round", json_string(scale_round_names[how->scale_round]));
-  put_unsigned(&out, "seed", how->seed);
-  put_unsigned(&out, "tensor_id", how->tensor_id);
-  if (operand->scale == UFP4_SCALE_NVFP4) {
-    put(&out, "tensor_scale", json_sprintf("%.9g", (double)operand->tensor_scale));
-  } else {
-    put_signed(&out, "tensor_exponent", operand->exponent);
-  }
-  put_signed(&out, "rows", operand->rows);
-  put_signed(&out, "cols", operand->cols);
-  put(&out, "flags", make_flags(operand->flags));
-  return finished(&out);
-}
-
-static json_t *make_entry(const char *dtype, int64_t rows, int64_t cols, int64_t begin,
-                          int64_t bytes) {
-  return json_pack("{s:s, s:[I,I], s:[I,I]}", "dtype", dtype, "shape", (json_int_t)rows,
-                   (json_int_t)cols, "data_offsets", (json_int_t)begin,
-                   (json_int_t)(begin + bytes));
-}
-
-// FP32 scales come first, so that they lie on a multiple of 4.
-static json_t *make_entries(const ufp4_operand_t *operand, const ufp4_quantize_t *how,
-                            int64_t width) {
-  int f32 = operand->scales_f32 != NULL;
-  int64_t codes = operand->rows * width,
-          scales = operand->rows * operand->scale_blocks * (f32 ? 4 : 1);
-  entries_t out = {json_object(), 1};
-  put(&out, "__metadata__", make_metadata(operand, how));
-  put(&out, "codes", make_entry("U8", operand->rows, width, f32 ? scales : 0, codes));
-  put(&out, "scales",
-      make_entry(f32 ? "F32" : "U8", operand->rows, operand->scale_blocks, f32 ? 0 : codes,
-                 scales));
-  return finished(&out);
-}
-
-// Memory with room for the length and the padded JSON, and the JSON in it; NULL without memory. Not
-// json_dumps, which drops what it has no memory for.
-static uint8_t *dump(const json_t *header, size_t *length) {
-  *length = json_dumpb(header, NULL, 0, JSON_COMPACT);
-  uint8_t *out = *length != 0 ? malloc(8 + *length + 7) : NULL;
-  if (out == NULL || json_dumpb(header, (char *)out + 8, *length, JSON_COMPACT) == *length)
-    return out;
-  free(out);
-  return NULL;
-}
-
-// The length, and the JSON padded with spaces so that the data starts on a multiple of 8; NULL
-// without memory.
-static uint8_t *make_header(const ufp4_operand_t *operand, const ufp4_quantize_t *how,
-                            int64_t width, size_t *size) {
-  json_t *header = make_entries(operand, how, width);
-  size_t length;
-  uint8_t *out = dump(header, &length);
-  json_decref(header);
-  if (out == NULL) return NULL;
-  size_t padded = (length + 7) / 8 * 8;
-  for (int i = 0; i < 8; i++) out[i] = (uint8_t)((uint64_t)padded >> (8 * i));
-  memset(out + 8 + length, ' ', padded - length);
-  *size = 8 + padded;
-  return out;
-}
-
-static uint8_t *make_codes(const ufp4_operand_t *operand, int64_t stored, int packed,
-                           int64_t width) {
-  uint8_t *out = calloc((size_t)operand->rows, (size_t)width);
-  if (out == NULL) return NULL;
-  for (int64_t r = 0; r < operand->rows; r++) {
-    const uint8_t *from = operand->codes + r * operand->blocks * 8;
-    uint8_t *to = out + r * width;
-    for (int64_t c = 0; c < stored; c++) {
-      unsigned code = (unsigned)from[c / 2] >> (c % 2 * 4) & 15u;
-      int64_t at = packed ? c / 2 : c;
-      to[at] = (uint8_t)(to[at] | code << (packed ? c % 2 * 4 : 0));
-    }
-  }
-  return out;
-}
-
-ufp4_status_t ufp4_operand_write(const char *path, const ufp4_operand_t *operand,
-                                 const ufp4_quantize_t *how, int packed, ufp4_message_t *message) {
-  int64_t stored = stored_cols(operand->cols, how->rht), width = packed ? (stored + 1) / 2 : stored;
-  size_t header_size = 0;
-  uint8_t *header = make_header(operand, how, width, &header_size);
-  uint8_t *codes = make_codes(operand, stored, packed, width);
-  ufp4_status_t status = UFP4_ERROR_MEMORY;
-  if (header == NULL || codes == NULL) {
-    ufp4_message_set(message, "%s: the host is out of memory", path);
-  } else {
-    const size_t scales = (size_t)(operand->rows * operand->scale_blocks);
-    const file_part_t head = {header, header_size}, body = {codes, (size_t)(operand->rows * width)};
-    const file_part_t bytes[3] = {head, body, {operand->scales, scales}};
-    const file_part_t floats[3] = {head, {operand->scales_f32, 4 * scales}, body};
-    status = file_write(path, operand->scales_f32 != NULL ? floats : bytes, 3, message);
-  }
-  free(header);
-  free(codes);
-  return status;
 }
