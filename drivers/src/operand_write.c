@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "operand_shared.h"
-#include "tensor/file.h"
+#include "safetensors.h"
 #include "ufp4/format.h"
 #include "ufp4_file.h"
 
@@ -97,33 +97,6 @@ static json_t *make_entries(const ufp4_operand_t *operand, const ufp4_quantize_t
   return finished(&out);
 }
 
-// Memory with room for the length and the padded JSON, and the JSON in it; NULL without memory. Not
-// json_dumps, which drops what it has no memory for.
-static uint8_t *dump(const json_t *header, size_t *length) {
-  *length = json_dumpb(header, NULL, 0, JSON_COMPACT);
-  uint8_t *out = *length != 0 ? malloc(8 + *length + 7) : NULL;
-  if (out == NULL || json_dumpb(header, (char *)out + 8, *length, JSON_COMPACT) == *length)
-    return out;
-  free(out);
-  return NULL;
-}
-
-// The length, and the JSON padded with spaces so that the data starts on a multiple of 8; NULL
-// without memory.
-static uint8_t *make_header(const ufp4_operand_t *operand, const ufp4_quantize_t *how,
-                            int64_t width, size_t *size) {
-  json_t *header = make_entries(operand, how, width);
-  size_t length;
-  uint8_t *out = dump(header, &length);
-  json_decref(header);
-  if (out == NULL) return NULL;
-  size_t padded = (length + 7) / 8 * 8;
-  for (int i = 0; i < 8; i++) out[i] = (uint8_t)((uint64_t)padded >> (8 * i));
-  memset(out + 8 + length, ' ', padded - length);
-  *size = 8 + padded;
-  return out;
-}
-
 static uint8_t *make_codes(const ufp4_operand_t *operand, int64_t stored, int packed,
                            int64_t width) {
   uint8_t *out = calloc((size_t)operand->rows, (size_t)width);
@@ -144,20 +117,20 @@ ufp4_status_t ufp4_operand_write(const char *path, const ufp4_operand_t *operand
                                  const ufp4_quantize_t *how, int packed, ufp4_message_t *message) {
   int64_t stored = operand_stored_cols(operand->cols, how->rht),
           width = packed ? (stored + 1) / 2 : stored;
-  size_t header_size = 0;
-  uint8_t *header = make_header(operand, how, width, &header_size);
+  json_t *header = make_entries(operand, how, width);
   uint8_t *codes = make_codes(operand, stored, packed, width);
   ufp4_status_t status = UFP4_ERROR_MEMORY;
   if (header == NULL || codes == NULL) {
     ufp4_message_set(message, "%s: the host is out of memory", path);
   } else {
     const size_t scales = (size_t)(operand->rows * operand->scale_blocks);
-    const file_part_t head = {header, header_size}, body = {codes, (size_t)(operand->rows * width)};
-    const file_part_t bytes[3] = {head, body, {operand->scales, scales}};
-    const file_part_t floats[3] = {head, {operand->scales_f32, 4 * scales}, body};
-    status = file_write(path, operand->scales_f32 != NULL ? floats : bytes, 3, message);
+    const file_part_t body = {codes, (size_t)(operand->rows * width)};
+    const file_part_t bytes[2] = {body, {operand->scales, scales}};
+    const file_part_t floats[2] = {{operand->scales_f32, 4 * scales}, body};
+    status =
+        safetensors_write(path, header, operand->scales_f32 != NULL ? floats : bytes, 2, message);
   }
-  free(header);
+  json_decref(header);
   free(codes);
   return status;
 }

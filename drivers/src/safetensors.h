@@ -66,4 +66,9 @@ ufp4_status_t safetensors_find(safetensors_t *file, const char *name, file_tenso
 /** The metadata value of @p key, or NULL. */
 const char *safetensors_metadata(const safetensors_t *file, const char *key);
 
+/** Writes @p header, whose offsets are those of the parts one after the other, and the parts; whole
+ * or not at all. The data begin on a multiple of 8. */
+ufp4_status_t safetensors_write(const char *path, const struct json_t *header,
+                                const file_part_t *parts, int count, ufp4_message_t *message);
+
 #endif
