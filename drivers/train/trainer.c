@@ -84,39 +84,23 @@ ufp4_status_t ufp4_trainer_step(ufp4_trainer_t *t, double *loss) {
   return UFP4_OK;
 }
 
-// Mean loss of one group of held-out sequences.
-static ufp4_status_t evaluate_group(ufp4_trainer_t *t, ufp4_transformer_t *model, int64_t first,
-                                    int64_t count, uint8_t *inputs, uint8_t *targets,
-                                    double *loss) {
-  int64_t n = model->shape.context;
-  for (int64_t i = 0; i < model->batch; i++) {
-    ufp4_text_held_sequence(t->text, first + i, count, n, inputs + i * n, targets + i * n);
-  }
-  return ufp4_transformer_forward(model, &t->weights, inputs, targets, (uint64_t)t->step, loss);
+ufp4_evaluation_t ufp4_trainer_evaluation(const ufp4_trainer_t *t, int64_t tokens) {
+  ufp4_evaluation_t out = {.shape = &t->options.shape,
+                           .weights = &t->weights,
+                           .device = t->device,
+                           .recipe = recipe_of(t),
+                           .seed = t->options.seed,
+                           .step = (uint64_t)t->step,
+                           .batch = t->options.batch};
+  ufp4_evaluate_plan(&out, t->text, tokens);
+  return out;
 }
 
 ufp4_status_t ufp4_trainer_evaluate(ufp4_trainer_t *t, int64_t tokens, double *loss,
                                     int64_t *measured) {
-  int64_t context = t->options.shape.context;
-  int64_t count =
-      ufp4_text_held_sequences(t->text, context, tokens / context > 0 ? tokens / context : 1);
-  int64_t batch = count < t->options.batch ? count : t->options.batch, groups = count / batch;
-  ufp4_transformer_t model;
-  ufp4_status_t status = ufp4_transformer_create(&t->options.shape, batch, 0, t->device,
-                                                 recipe_of(t), t->options.seed, &model);
-  if (status) return status;
-  uint8_t *inputs = ufp4_pool_alloc(&model.pool, 2 * model.tokens, 1);
-  if (!inputs) status = UFP4_ERROR_MEMORY;
-  double sum = 0, part = 0;
-  for (int64_t g = 0; !status && g < groups; g++) {
-    status =
-        evaluate_group(t, &model, g * batch, groups * batch, inputs, inputs + model.tokens, &part);
-    sum += part;
-  }
-  *loss = sum / (double)groups;
-  if (measured) *measured = groups * model.tokens;
-  ufp4_transformer_free(&model);
-  return status;
+  ufp4_evaluation_t plan = ufp4_trainer_evaluation(t, tokens);
+  if (measured) *measured = plan.sequences * plan.shape->context;
+  return ufp4_evaluate(&plan, t->text, 0, plan.sequences, NULL, loss);
 }
 
 ufp4_status_t ufp4_trainer_copy(ufp4_trainer_t *to, const ufp4_trainer_t *from) {

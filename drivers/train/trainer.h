@@ -4,6 +4,7 @@
 #define UFP4_TRAIN_TRAINER_H
 
 #include "adamw.h"
+#include "evaluate.h"
 #include "model/transformer.h"
 #include "text.h"
 
@@ -37,6 +38,9 @@ ufp4_status_t ufp4_trainer_step(ufp4_trainer_t *trainer, double *loss);
  *  @p measured, the number of tokens, may be NULL. */
 ufp4_status_t ufp4_trainer_evaluate(ufp4_trainer_t *trainer, int64_t tokens, double *loss,
                                     int64_t *measured);
+/** What ufp4_trainer_evaluate runs, to run it by sequence or with another recipe. Valid until the
+ * next step. */
+ufp4_evaluation_t ufp4_trainer_evaluation(const ufp4_trainer_t *trainer, int64_t tokens);
 /** Continues where @p from stands: weights, moments and step. The shapes must be equal, batches may
  * differ. */
 ufp4_status_t ufp4_trainer_copy(ufp4_trainer_t *to, const ufp4_trainer_t *from);

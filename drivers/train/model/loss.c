@@ -17,9 +17,11 @@ UFP4_HOT static double row_loss(int64_t cols, int64_t target, float scale, float
   return log((double)sum) - wanted;
 }
 
-double ufp4_loss(int64_t rows, int64_t cols, const uint8_t *targets, float *logits) {
+double ufp4_loss(int64_t rows, int64_t cols, const uint8_t *targets, float *logits, double *each) {
   double sum = 0;
-  for (int64_t r = 0; r < rows; r++)
-    sum += row_loss(cols, targets[r], 1.0f / (float)rows, logits + r * cols);
+  for (int64_t r = 0; r < rows; r++) {
+    each[r] = row_loss(cols, targets[r], 1.0f / (float)rows, logits + r * cols);
+    sum += each[r];
+  }
   return sum;
 }

@@ -43,6 +43,7 @@ static void alloc_all(ufp4_transformer_t *m) {
   m->final = ufp4_pool_floats(pool, n * d);
   m->inverse = ufp4_pool_floats(pool, n);
   m->logits = ufp4_pool_floats(pool, n * UFP4_VOCABULARY);
+  m->losses = ufp4_pool_alloc(pool, n, (int64_t)sizeof *m->losses);
   m->stream = ufp4_pool_floats(pool, n * d);
   for (int i = 0; i < 2; i++) m->wide[i] = ufp4_pool_floats(pool, n * wide);
   m->square = ufp4_pool_floats(pool, s->context * s->context);
@@ -164,7 +165,7 @@ ufp4_status_t ufp4_transformer_forward(ufp4_transformer_t *m, const ufp4_weights
     if (status) return status;
   }
   head_forward(m, weights);
-  *loss = ufp4_loss(m->tokens, UFP4_VOCABULARY, targets, m->logits) / (double)m->tokens;
+  *loss = ufp4_loss(m->tokens, UFP4_VOCABULARY, targets, m->logits, m->losses) / (double)m->tokens;
   return UFP4_OK;
 }
 

@@ -34,6 +34,7 @@ typedef struct {
   float *final;  ///< [tokens][d]: normalized
   float *inverse;
   float *logits;   ///< [tokens][256]
+  double *losses;  ///< [tokens]: of the last forward pass, in nats
   float *stream;   ///< [tokens][d]: gradient of the residual stream
   float *wide[2];  ///< [tokens][widest layer]: scratch
   float *square;   ///< [context][context]: scratch

@@ -167,24 +167,27 @@ static const uint8_t targets[ROWS] = {0, 36, 5, 5, 17};
 static double loss_of_logits(void *context, const float *logits) {
   (void)context;
   float copy[ROWS * WORDS];
+  double each[ROWS];
   memcpy(copy, logits, sizeof copy);
-  return ufp4_loss(ROWS, WORDS, targets, copy) / ROWS;
+  return ufp4_loss(ROWS, WORDS, targets, copy, each) / ROWS;
 }
 
 TEST(loss) {
   check_random_t random = check_random();
   float logits[ROWS * WORDS], gradient[ROWS * WORDS];
+  double each[ROWS];
   fixture_normal(&random, 2, logits, ROWS * WORDS);
   memcpy(gradient, logits, sizeof logits);
-  ufp4_loss(ROWS, WORDS, targets, gradient);
+  ufp4_loss(ROWS, WORDS, targets, gradient, each);
   fixture_check_gradient(&random, "logits", loss_of_logits, NULL, logits, gradient, ROWS * WORDS,
                          0.2, 1e-3);
 }
 
 TEST(loss_of_equal_logits) {
   float logits[ROWS * WORDS];
+  double each[ROWS];
   for (int i = 0; i < ROWS * WORDS; i++) logits[i] = 1000;
-  double loss = ufp4_loss(ROWS, WORDS, targets, logits) / ROWS;
+  double loss = ufp4_loss(ROWS, WORDS, targets, logits, each) / ROWS;
   check_that(0, fabs(loss - log(WORDS)) < 1e-6, "got %g, want %g", loss, log(WORDS));
 }
 

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Held-out losses by sequence.
+#include <math.h>
+#include <string.h>
+
+#include "fixture.h"
+
+enum { MOST = 64 };
+
+// A trainer that has taken three steps with ufp4, so that sequences differ in how well it knows
+// them.
+typedef struct {
+  ufp4_text_t text;
+  ufp4_device_t *device;
+  ufp4_trainer_t *trainer;
+  ufp4_evaluation_t plan;
+} trained_t;
+
+static void train(trained_t *t) {
+  *t = (trained_t){.text = fixture_text(40000), .device = fixture_device(1)};
+  ufp4_trainer_options_t options = fixture_options(3);
+  ufp4_recipe_t recipe;
+  double loss;
+  check_bits(0, ufp4_recipe_named("ufp4", &recipe), UFP4_OK, "ufp4");
+  check_bits(0, ufp4_trainer_create(&options, &t->text, t->device, &recipe, &t->trainer), UFP4_OK,
+             "create");
+  for (int i = 0; i < 3; i++)
+    check_bits(i, ufp4_trainer_step(t->trainer, &loss), UFP4_OK, "step %d", i);
+  t->plan = ufp4_trainer_evaluation(t->trainer, INT64_MAX);
+}
+
+static void end(trained_t *t) {
+  ufp4_trainer_free(t->trainer);
+  ufp4_device_close(t->device);
+  ufp4_text_free(&t->text);
+}
+
+static void evaluate(const trained_t *t, int64_t first, int64_t count, double *each, double *mean) {
+  check_bits(first, ufp4_evaluate(&t->plan, &t->text, first, count, each, mean), UFP4_OK,
+             "sequences from %lld", (long long)first);
+}
+
+TEST(losses_of_sequences_average_to_the_mean) {
+  trained_t t;
+  train(&t);
+  double each[MOST], sum = 0, mean, held;
+  int64_t tokens, n = t.plan.sequences;
+  check_that(0, n > 8 && n <= MOST && n % t.plan.batch == 0, "%lld sequences", (long long)n);
+  evaluate(&t, 0, n, each, &mean);
+  for (int64_t i = 0; i < n; i++) sum += each[i];
+  check_that(1, fabs(sum / (double)n - mean) < 1e-12, "average %.17g, mean %.17g", sum / (double)n,
+             mean);
+  check_that(2, each[0] != each[1], "all alike");
+  check_bits(3, ufp4_trainer_evaluate(t.trainer, INT64_MAX, &held, &tokens), UFP4_OK, "trainer");
+  check_that(4, held == mean && tokens == n * 16, "the trainer's: %.17g, %lld tokens", held,
+             (long long)tokens);
+  end(&t);
+}
+
+// The loss of a sequence is that of the text at its place.
+TEST(losses_are_of_their_sequences) {
+  trained_t t;
+  train(&t);
+  uint8_t inputs[4 * 16], targets[4 * 16];
+  ufp4_transformer_t model;
+  double each[MOST], mean;
+  evaluate(&t, 0, t.plan.sequences, each, NULL);
+  ufp4_evaluation_t *p = &t.plan;
+  for (int64_t i = 0; i < 4; i++)
+    ufp4_text_held_sequence(&t.text, 4 + i, p->sequences, 16, inputs + 16 * i, targets + 16 * i);
+  check_bits(0, ufp4_transformer_create(p->shape, 4, 0, p->device, p->recipe, p->seed, &model),
+             UFP4_OK, "create");
+  ufp4_transformer_forward(&model, p->weights, inputs, targets, p->step, &mean);
+  double got = (each[4] + each[5] + each[6] + each[7]) / 4;
+  check_that(0, fabs(got - mean) < 1e-12, "the second batch: %.17g, want %.17g", got, mean);
+  ufp4_transformer_free(&model);
+  end(&t);
+}
+
+TEST(pieces_make_the_whole) {
+  trained_t t;
+  train(&t);
+  double whole[MOST], pieces[MOST];
+  int64_t n = t.plan.sequences, b = t.plan.batch;
+  evaluate(&t, 0, n, whole, NULL);
+  evaluate(&t, 2 * b, n - 2 * b, pieces + 2 * b, NULL);
+  evaluate(&t, b, b, pieces + b, NULL);
+  evaluate(&t, 0, b, pieces, NULL);
+  check_that(0, !memcmp(whole, pieces, (size_t)n * sizeof *whole), "losses");
+  end(&t);
+}
+
+// Fewer tokens than a batch has, even than a sequence: one sequence, in a batch of its own.
+TEST(little_text_makes_small_batches) {
+  trained_t t;
+  train(&t);
+  double loss;
+  int64_t tokens;
+  t.plan = ufp4_trainer_evaluation(t.trainer, 3);
+  check_bits(0, (uint64_t)t.plan.sequences, 1, "sequences");
+  check_bits(1, (uint64_t)t.plan.batch, 1, "batch");
+  check_bits(2, ufp4_trainer_evaluate(t.trainer, 3, &loss, &tokens), UFP4_OK, "trainer");
+  check_that(3, isfinite(loss) && tokens == 16, "%g over %lld tokens", loss, (long long)tokens);
+  end(&t);
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {CHECK_TEST(losses_of_sequences_average_to_the_mean),
+                                       CHECK_TEST(losses_are_of_their_sequences),
+                                       CHECK_TEST(pieces_make_the_whole),
+                                       CHECK_TEST(little_text_makes_small_batches)};
+  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
