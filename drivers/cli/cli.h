@@ -58,6 +58,15 @@ int cli_fail_errno(const cli_command_t *command, const char *path, const char *d
 /** Signals that end the program say so first; writing beyond ulimit -f becomes an error of that
  * write. */
 void cli_signals_begin(void);
+/** From now on the first SIGINT, SIGTERM or SIGHUP ends nothing: cli_interrupted tells of it. The
+ * second ends the program at once, as any did before. */
+void cli_catch_interrupts(void);
+/** The number of the signal that has come since cli_catch_interrupts, or 0; to be asked by any
+ * thread, at each step of long work. */
+int cli_interrupted(void);
+/** When that work has stopped: "ufp4 COMMAND: interrupted; HOW", where @p how says how to go on.
+ * @return the exit status, 128 + the signal's number. */
+int cli_fail_interrupted(const cli_command_t *command, const char *how);
 /** While waveforms for @p path are written to @p beside, a full disk may come as SIGBUS: then a
  * line, exit status 3, and no file. Signals that end the program remove it, too. */
 void cli_signals_trace(const char *path, const char *beside);

@@ -5,7 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define INTERVAL 0.25  // seconds between two writes
+#define INTERVAL 0.25  // seconds between two writes on a terminal
+#define MINUTE 60.0    // and elsewhere, where each of them stays
 
 static double now(void) {
   struct timespec time;
@@ -22,14 +23,33 @@ double progress_seconds(const progress_t *progress) {
   return now() - progress->started;
 }
 
+// "40 s", "12 min", "3.5 h".
+static void tell_time(double seconds, char text[32]) {
+  if (seconds < 100) {
+    snprintf(text, 32, "%.0f s", seconds);
+  } else if (seconds < 100 * MINUTE) {
+    snprintf(text, 32, "%.0f min", seconds / MINUTE);
+  } else {
+    snprintf(text, 32, "%.1f h", seconds / (60 * MINUTE));
+  }
+}
+
 void progress_steps(void *context, int64_t done, int64_t all) {
   progress_t *p = context;
-  double passed = now() - p->started;
-  if (!p->terminal || (passed - p->shown < INTERVAL && done < all)) return;
+  const double passed = now() - p->started, since = passed - p->shown;
+  const int due = p->terminal ? since >= INTERVAL || done == all : since >= MINUTE;
+  if (!due || done <= p->before) return;
   p->shown = passed;
-  double rate = (double)done / passed;
-  fprintf(stderr, "\rstep %lld of %lld, %.0f tokens/s, %.0f s left \033[K", (long long)done,
-          (long long)all, rate * (double)p->step_tokens, (double)(all - done) / rate);
+  const double rate = (double)(done - p->before) / passed;
+  char left[32];
+  tell_time((double)(all - done) / rate, left);
+  if (p->terminal) {
+    fprintf(stderr, "\rstep %lld of %lld, %.0f tokens/s, %s left \033[K", (long long)done,
+            (long long)all, rate * (double)p->step_tokens, left);
+  } else {
+    fprintf(stderr, "ufp4: step %lld of %lld, %.0f %%, %s left\n", (long long)done, (long long)all,
+            100 * (double)done / (double)all, left);
+  }
 }
 
 void progress_say(progress_t *p, const char *text) {

@@ -2,6 +2,7 @@
 // Signals that end the program say so, and those that tell of a full disk become an error or a
 // line.
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,14 +32,43 @@ static void on_end(int number) {
   raise(number);
 }
 
-void cli_signals_begin(void) {
+// Not those that are ignored: nohup, and what a shell runs in the background, ignore some.
+static void handle_ends(void (*call)(int), int flags) {
   static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-    struct sigaction before, handler = {.sa_handler = on_end, .sa_flags = (int)SA_RESETHAND};
-    // nohup, and what a shell runs in the background, ignore some.
-    if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+    struct sigaction before, handler = {.sa_handler = call, .sa_flags = flags};
+    if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
       sigaction(numbers[i], &handler, NULL);
   }
+}
+
+// Read by threads, written by a handler.
+static atomic_int interrupted;
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a handler may use an atomic only where it has no lock");
+
+static void on_interrupt(int number) {
+  int none = 0;
+  if (atomic_compare_exchange_strong(&interrupted, &none, number)) return;
+  signal(number, SIG_DFL);
+  on_end(number);
+}
+
+// SA_RESTART: a system call that was under way goes on, and no file is left half read.
+void cli_catch_interrupts(void) {
+  handle_ends(on_interrupt, SA_RESTART);
+}
+
+int cli_interrupted(void) {
+  return atomic_load(&interrupted);
+}
+
+int cli_fail_interrupted(const cli_command_t *command, const char *how) {
+  return cli_fail(command, 128 + cli_interrupted(), "%s; %s",
+                  cli_interrupted() == SIGINT ? "interrupted" : "terminated", how);
+}
+
+void cli_signals_begin(void) {
+  handle_ends(on_end, (int)SA_RESETHAND);
   signal(SIGXFSZ,
          SIG_IGN);  // a write beyond ulimit -f fails with EFBIG, and is reported as any other
 }
