@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints: a training that goes on from one has the bits of one that was never interrupted, and
 // what is damaged or of another training is refused.
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "checkpoint.h"
@@ -147,6 +149,31 @@ TEST(branch_is_perturbed_where_its_trainer_says_so) {
   for (int64_t i = 0; i < x->matrices; i++) moved += x->all[i] != y->all[i];
   check_that(2, moved > x->matrices * 9 / 10, "%lld weights have moved", (long long)moved);
   ufp4_trainer_free(plain), ufp4_trainer_free(control);
+  close_place(&place);
+}
+
+// A process that is killed while it saves, over and over.
+TEST(killed_writer_leaves_a_whole_checkpoint) {
+  place_t place = open_place();
+  double loss[STEPS];
+  ufp4_trainer_t *trainer = make(&place, "ufp4");
+  save_one(&place, "ufp4");
+  for (int i = 0; i < 10; i++) {
+    pid_t child = fork();
+    if (child == 0) {
+      while (ufp4_trainer_load(trainer, loss, place.path, NULL) == UFP4_OK)
+        ufp4_trainer_save(trainer, loss, place.path, NULL);
+      _exit(1);
+    }
+    usleep(3000 + 1000 * (unsigned)i);
+    kill(child, SIGKILL);
+    int status;
+    waitpid(child, &status, 0);
+    check_that(i, WIFSIGNALED(status), "it could not load what it has saved");
+    check_bits(i, ufp4_trainer_load(trainer, loss, place.path, &place.message), UFP4_OK, "load: %s",
+               place.message.text);
+  }
+  ufp4_trainer_free(trainer);
   close_place(&place);
 }
 
@@ -337,6 +364,7 @@ int main(int argc, char **argv) {
                                        CHECK_TEST(is_of_no_step_too),
                                        CHECK_TEST(branches_into_another_recipe),
                                        CHECK_TEST(branch_is_perturbed_where_its_trainer_says_so),
+                                       CHECK_TEST(killed_writer_leaves_a_whole_checkpoint),
                                        CHECK_TEST(rejects_cut_file),
                                        CHECK_TEST(rejects_damaged_file),
                                        CHECK_TEST(rejects_checkpoint_of_another_training),
