@@ -42,4 +42,9 @@ int linear_has_exponents(const ufp4_linear_t *linear);
 /** Whether this layer's passes read any copy of @p role. */
 int linear_role_is_wanted(const ufp4_linear_t *linear, ufp4_role_t role);
 
+// --- linear_load.c ------------------------------------------------------------------------------
+
+/** Each number as ufp4_bf16_cast and ufp4_bf16_value make it. */
+void linear_round_bf16(const float *from, int64_t count, float *to);
+
 #endif

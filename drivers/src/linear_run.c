@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One training GEMM of a layer, on the copies that were loaded.
-#include "host_gemm.h"
 #include "linear.h"
+#include "sgemm.h"
 
 static ufp4_status_t run_on_host(ufp4_linear_t *linear, ufp4_pass_t pass, float *d, int64_t d_ld) {
   ufp4_role_t roles[2];
   ufp4_axis_t axes[2];
-  host_operand_t operands[2];
+  ufp4_sgemm_view_t views[2];  // [rows][k]
   ufp4_pass_operands(pass, roles, axes);
   for (int i = 0; i < 2; i++) {
     if (!linear->host_loaded[roles[i]]) {
@@ -15,14 +15,14 @@ static ufp4_status_t run_on_host(ufp4_linear_t *linear, ufp4_pass_t pass, float 
     int64_t rows, cols;
     linear_role_shape(&linear->shape, roles[i], &rows, &cols);
     int transposed = axes[i] == UFP4_AXIS_COL;
-    operands[i] =
-        (host_operand_t){linear->host[roles[i]], transposed ? 1 : cols, transposed ? cols : 1};
+    views[i] =
+        (ufp4_sgemm_view_t){linear->host[roles[i]], transposed ? 1 : cols, transposed ? cols : 1};
   }
   int64_t m, n, k;
   linear_pass_shape(&linear->shape, pass, &m, &n, &k);
-  ufp4_status_t status = host_gemm(&operands[0], &operands[1], m, n, k, d, d_ld);
-  return status == UFP4_OK ? status
-                           : device_fail(linear->device, status, "the host is out of memory");
+  ufp4_sgemm(m, n, k, views[0], (ufp4_sgemm_view_t){views[1].data, views[1].col, views[1].row}, d,
+             d_ld, 0);
+  return UFP4_OK;
 }
 
 // The copies that a pass takes: A, B.

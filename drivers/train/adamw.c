@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "model/hot.h"
+#include "hot.h"
 
 ufp4_adamw_t ufp4_adamw_default(float rate, int64_t steps) {
   return (ufp4_adamw_t){.rate = rate,

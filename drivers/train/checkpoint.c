@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "src/safetensors.h"
+#include "safetensors.h"
 #include "trainer_state.h"
 
 #define FORMAT "ufp4-train-1"

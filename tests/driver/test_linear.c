@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "linear.h"
 
 static const int64_t shapes[][3] = {{1, 1, 1}, {3, 5, 17}, {33, 47, 130}, {64, 32, 16}};
 #define SHAPES 4
@@ -524,6 +525,21 @@ static void check_host_recipe(const char *recipe, int to_bf16) {
   ufp4_device_close(device);
 }
 
+// All upper halves of FP32 patterns, NaN and Inf among them, with lower halves about the tie.
+TEST(rounds_as_the_cast_of_one_number) {
+  static const uint32_t low[] = {0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF, 0x1234};
+  enum { COUNT = sizeof low / sizeof low[0] };
+  for (uint32_t high = 0; high <= 0xFFFF; high++) {
+    float in[COUNT], got[COUNT];
+    for (int i = 0; i < COUNT; i++) in[i] = ufp4_f32_value(high << 16 | low[i]);
+    linear_round_bf16(in, COUNT, got);
+    for (int i = 0; i < COUNT; i++) {
+      check_bits(high, ufp4_f32_bits(got[i]), (uint32_t)ufp4_bf16_cast(in[i]) << 16, "of 0x%08x",
+                 ufp4_f32_bits(in[i]));
+    }
+  }
+}
+
 TEST(bf16_sums_rounded_operands_in_fp32) {
   check_host_recipe("bf16", 1);
 }
@@ -546,6 +562,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_a_layer_that_does_not_fit),
       CHECK_TEST(rejects_tensors_of_other_shapes_and_types),
       CHECK_TEST(rejects_runs_without_operands),
+      CHECK_TEST(rounds_as_the_cast_of_one_number),
       CHECK_TEST(bf16_sums_rounded_operands_in_fp32),
       CHECK_TEST(fp32_sums_operands_as_they_are_within_its_bound),
   };

@@ -24,39 +24,62 @@ int64_t ufp4_panel_scales_bytes(int64_t rows, int64_t stride_blocks) {
   return groups(rows) * stride_blocks * UFP4_PANEL_SCALE_BYTES;
 }
 
-// The scale of k block b: of a scale of 32 elements both of its k blocks have a copy.
-static int64_t scale_index(const ufp4_operand_t *operand, int64_t row, int64_t b) {
-  return row * operand->scale_blocks + b * BLOCK / operand->block;
+// A row of an operand and its places in the panels: k block b of it is code_bytes * b and
+// scale_bytes * b further on. Of a scale of 32 elements both of its k blocks have a copy.
+typedef struct {
+  int64_t codes, scales;              // in the panels, of k block 0
+  int64_t codes_plain, scales_plain;  // in the operand
+} row_t;
+
+static row_t row_at(const ufp4_operand_t *operand, int64_t row, int64_t stride_blocks) {
+  const int64_t first = row / UFP4_PANEL_ROWS * stride_blocks, lane = row % UFP4_PANEL_ROWS;
+  return (row_t){first * UFP4_PANEL_CODE_BYTES + lane * ROW_CODE_BYTES,
+                 first * UFP4_PANEL_SCALE_BYTES + lane, row * operand->blocks * ROW_CODE_BYTES,
+                 row * operand->scale_blocks};
+}
+
+// log2 of how many k blocks share a scale.
+static int shared_log2(const ufp4_operand_t *operand) {
+  return operand->block > BLOCK;
+}
+
+static void pack_row(const ufp4_operand_t *in, row_t at, uint8_t *codes, uint8_t *scales) {
+  const int shift = shared_log2(in);
+  for (int64_t b = 0; b < in->blocks; b++) {
+    memcpy(codes + at.codes + b * UFP4_PANEL_CODE_BYTES,
+           in->codes + at.codes_plain + b * ROW_CODE_BYTES, ROW_CODE_BYTES);
+    scales[at.scales + b * UFP4_PANEL_SCALE_BYTES] = in->scales[at.scales_plain + (b >> shift)];
+  }
+}
+
+static void pack_padding(int64_t blocks, row_t at, uint8_t *codes, uint8_t *scales) {
+  for (int64_t b = 0; b < blocks; b++) {
+    memset(codes + at.codes + b * UFP4_PANEL_CODE_BYTES, 0, ROW_CODE_BYTES);
+    scales[at.scales + b * UFP4_PANEL_SCALE_BYTES] = 0;
+  }
 }
 
 void ufp4_panel_pack(const ufp4_operand_t *in, int64_t stride_blocks, uint8_t *codes,
                      uint8_t *scales) {
   for (int64_t row = 0; row < groups(in->rows) * UFP4_PANEL_ROWS; row++) {
-    int64_t first = row / UFP4_PANEL_ROWS * stride_blocks;
-    int64_t lane = row % UFP4_PANEL_ROWS;
-    for (int64_t b = 0; b < in->blocks; b++) {
-      uint8_t *code = codes + (first + b) * UFP4_PANEL_CODE_BYTES + lane * ROW_CODE_BYTES;
-      uint8_t *scale = scales + (first + b) * UFP4_PANEL_SCALE_BYTES + lane;
-      if (row < in->rows) {
-        memcpy(code, in->codes + (row * in->blocks + b) * ROW_CODE_BYTES, ROW_CODE_BYTES);
-        *scale = in->scales[scale_index(in, row, b)];
-      } else {
-        memset(code, 0, ROW_CODE_BYTES);
-        *scale = 0;
-      }
+    const row_t at = row_at(in, row, stride_blocks);
+    if (row < in->rows) {
+      pack_row(in, at, codes, scales);
+    } else {
+      pack_padding(in->blocks, at, codes, scales);
     }
   }
 }
 
 void ufp4_panel_unpack(const uint8_t *codes, const uint8_t *scales, int64_t stride_blocks,
                        ufp4_operand_t *out) {
+  const int shift = shared_log2(out);
   for (int64_t row = 0; row < out->rows; row++) {
-    int64_t first = row / UFP4_PANEL_ROWS * stride_blocks;
-    int64_t lane = row % UFP4_PANEL_ROWS;
+    const row_t at = row_at(out, row, stride_blocks);
     for (int64_t b = 0; b < out->blocks; b++) {
-      memcpy(out->codes + (row * out->blocks + b) * ROW_CODE_BYTES,
-             codes + (first + b) * UFP4_PANEL_CODE_BYTES + lane * ROW_CODE_BYTES, ROW_CODE_BYTES);
-      out->scales[scale_index(out, row, b)] = scales[(first + b) * UFP4_PANEL_SCALE_BYTES + lane];
+      memcpy(out->codes + at.codes_plain + b * ROW_CODE_BYTES,
+             codes + at.codes + b * UFP4_PANEL_CODE_BYTES, ROW_CODE_BYTES);
+      out->scales[at.scales_plain + (b >> shift)] = scales[at.scales + b * UFP4_PANEL_SCALE_BYTES];
     }
   }
 }

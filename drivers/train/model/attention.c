@@ -3,10 +3,10 @@
 
 #include <math.h>
 
+#include "hot.h"
 #include "model/elementary.h"
-#include "model/hot.h"
-#include "model/sgemm.h"
 #include "number/integer.h"
+#include "sgemm.h"
 
 // Rows are taken in strips; what lies above the diagonal of a strip's last row is not computed.
 #define STRIP 32

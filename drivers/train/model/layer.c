@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/layer.h"
 
-#include "model/sgemm.h"
+#include "sgemm.h"
 
 static ufp4_matrix_t matrix(int64_t rows, int64_t cols, const float *data) {
   return (ufp4_matrix_t){UFP4_DTYPE_F32, rows, cols, cols, data};

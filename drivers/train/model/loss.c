@@ -3,8 +3,8 @@
 
 #include <math.h>
 
+#include "hot.h"
 #include "model/elementary.h"
-#include "model/hot.h"
 
 UFP4_HOT static double row_loss(int64_t cols, int64_t target, float scale, float *x) {
   float largest = x[0];

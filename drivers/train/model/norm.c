@@ -3,8 +3,8 @@
 
 #include <math.h>
 
+#include "hot.h"
 #include "model/elementary.h"
-#include "model/hot.h"
 
 #define EPSILON 1e-5f
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "model/hot.h"
+#include "hot.h"
 
 void ufp4_rope_table(int64_t context, int64_t head, float *table) {
   int64_t half = head / 2;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/swiglu.h"
 
+#include "hot.h"
 #include "model/elementary.h"
-#include "model/hot.h"
 
 static inline float sigmoid(float x) {
   return 1.0f / (1.0f + ufp4_exp(-x));

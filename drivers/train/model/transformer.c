@@ -7,8 +7,8 @@
 #include "model/loss.h"
 #include "model/norm.h"
 #include "model/rope.h"
-#include "model/sgemm.h"
 #include "model/swiglu.h"
+#include "sgemm.h"
 
 static ufp4_attention_shape_t attention_shape(const ufp4_transformer_t *m) {
   return (ufp4_attention_shape_t){m->shape.context, m->shape.heads,

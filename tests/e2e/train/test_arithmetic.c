@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The FP32 building blocks: order of additions, accuracy of the exponential, random numbers,
+// The FP32 building blocks: accuracy of the exponential, random numbers,
 // optimizer, statistics.
 #include <math.h>
 #include <stdlib.h>
@@ -9,59 +9,12 @@
 #include "draw.h"
 #include "fixture.h"
 #include "model/elementary.h"
-#include "model/sgemm.h"
 #include "report/paired.h"
 
 static uint32_t bits_of(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
   return bits;
-}
-
-// The definition: one accumulator, k ascending. volatile forbids a fused operation whatever the
-// compiler's flags.
-static float sgemm_one(int64_t k, ufp4_sgemm_view_t a, ufp4_sgemm_view_t b, int64_t i, int64_t j,
-                       float start) {
-  volatile float sum = start;
-  for (int64_t p = 0; p < k; p++) {
-    volatile float product = a.data[i * a.row + p * a.col] * b.data[p * b.row + j * b.col];
-    sum = sum + product;
-  }
-  return sum;
-}
-
-static void check_sgemm(check_random_t *random, int64_t m, int64_t n, int64_t k, int turned,
-                        int accumulate) {
-  float *a = malloc((size_t)(m * k) * sizeof *a), *b = malloc((size_t)(n * k) * sizeof *b);
-  int64_t ld = n + 3;
-  float *d = malloc((size_t)(m * ld) * sizeof *d), *before = malloc((size_t)(m * ld) * sizeof *d);
-  fixture_normal(random, 1, a, m * k);
-  fixture_normal(random, 1, b, n * k);
-  fixture_normal(random, 1, before, m * ld);
-  memcpy(d, before, (size_t)(m * ld) * sizeof *d);
-  ufp4_sgemm_view_t av = turned ? (ufp4_sgemm_view_t){a, 1, m} : (ufp4_sgemm_view_t){a, k, 1};
-  ufp4_sgemm_view_t bv = turned ? (ufp4_sgemm_view_t){b, n, 1} : (ufp4_sgemm_view_t){b, 1, k};
-  ufp4_sgemm(m, n, k, av, bv, d, ld, accumulate);
-  for (int64_t i = 0; i < m; i++) {
-    for (int64_t j = 0; j < ld; j++) {
-      float start = before[i * ld + j];
-      float want = j < n ? sgemm_one(k, av, bv, i, j, accumulate ? start : 0)
-                         : start;  // beyond n nothing is written
-      check_bits(i * ld + j, bits_of(d[i * ld + j]), bits_of(want), "sgemm %lldx%lldx%lld",
-                 (long long)m, (long long)n, (long long)k);
-    }
-  }
-  free(a), free(b), free(d), free(before);
-}
-
-TEST(sgemm_adds_in_order_of_k) {
-  static const int64_t sizes[][3] = {{1, 1, 1},  {6, 16, 256},  {7, 17, 257},
-                                     {5, 15, 3}, {13, 33, 600}, {64, 48, 32}};
-  check_random_t random = check_random();
-  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-    for (int mode = 0; mode < 4; mode++)
-      check_sgemm(&random, sizes[i][0], sizes[i][1], sizes[i][2], mode & 1, mode >> 1);
-  }
 }
 
 TEST(exp_is_accurate) {
@@ -192,8 +145,7 @@ TEST(student_limits_fall_to_the_normal_one) {
 }
 
 int main(int argc, char **argv) {
-  static const check_test_t tests[] = {CHECK_TEST(sgemm_adds_in_order_of_k),
-                                       CHECK_TEST(exp_is_accurate),
+  static const check_test_t tests[] = {CHECK_TEST(exp_is_accurate),
                                        CHECK_TEST(exp_of_special_values),
                                        CHECK_TEST(sums_of_every_length),
                                        CHECK_TEST(normal_numbers_have_their_moments),

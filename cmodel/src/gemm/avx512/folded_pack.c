@@ -9,7 +9,7 @@
 #include "gemm/avx512/codes.h"
 #include "gemm/avx512/scales.h"
 
-INLINE void store_half(__m512i v, int half, int32_t to[ROWS]) {
+INLINE void store_half(__m512i v, int64_t half, int32_t to[ROWS]) {
   _mm256_store_si256((__m256i *)to,
                      half ? _mm512_extracti64x4_epi64(v, 1) : _mm512_castsi512_si256(v));
 }
@@ -55,7 +55,7 @@ void gemm_avx512_folded_pack_a(const gemm_job_t *job, int64_t row, int64_t block
   // What the rows have beyond the chunk's blocks is of no use.
   transpose_dwords(excess);
   transpose_dwords(start);
-  for (int k = 0; k < CHUNK; k++) {
+  for (int64_t k = 0; k < panel->blocks; k++) {
     store_half(excess[k % 16], k / 16, panel->block[k].excess);
     store_half(start[k % 16], k / 16, panel->block[k].start);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops that are compiled for each level of x86-64 and chosen when the program is loaded.
-#ifndef UFP4_TRAIN_HOT_H
-#define UFP4_TRAIN_HOT_H
+#ifndef UFP4_HOT_H
+#define UFP4_HOT_H
 
 // Without contraction (-ffp-contract=off) and without reordering, a wider vector does the same
 // operations: the same bits. The sanitizers cannot instrument code that runs while the loader still

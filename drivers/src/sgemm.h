@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// FP32 matrix product with one fixed order of additions: the same bits on every machine. The parts
-// of the language model that are not quantized (attention, head) use it; a BLAS would be faster and
-// give other bits on each processor.
-#ifndef UFP4_TRAIN_SGEMM_H
-#define UFP4_TRAIN_SGEMM_H
+// FP32 matrix product with one fixed order of additions: the same bits on every machine. The
+// recipes bf16 and fp32 use it, and the parts of the language model that are not quantized
+// (attention, head); a BLAS would give other bits on each processor.
+#ifndef UFP4_SGEMM_H
+#define UFP4_SGEMM_H
 
 #include <stdint.h>
 
@@ -14,9 +14,9 @@ typedef struct {
   int64_t col;
 } ufp4_sgemm_view_t;
 
-/** D [m][n], row stride @p ld, = (@p accumulate ? D : 0) + A [m][k] B [k][n]: for each element one
+/** D [m][n], row stride @p ld, = (@p accumulate ? D : +0) + A [m][k] B [k][n]: for each element one
  * accumulator, k ascending, each product and each sum rounded to nearest even (no fused operation).
- */
+ * With BF16 values the product is exact unless it underflows. k is 1 or more. */
 void ufp4_sgemm(int64_t m, int64_t n, int64_t k, ufp4_sgemm_view_t a, ufp4_sgemm_view_t b, float *d,
                 int64_t ld, int accumulate);
 
