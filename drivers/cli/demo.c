@@ -160,11 +160,12 @@ static void print_cases(const demo_t *demo, const ufp4_device_info_t *info, tota
   unsigned bandwidth = (unsigned)demo->arguments->device.mem_bandwidth;
   for (int i = 0; i < demo->core.record.count; i++) {
     const record_gemm_t *gemm = &demo->core.record.gemms[i];
-    report_case_t line = report_case_make(passes[gemm->pass], elements[demo->recipe.elem],
-                                          &gemm->stats, sizeof(float), info, bandwidth);
+    const char *format = gemm->quantized ? elements[demo->recipe.elem] : "bf16";
+    report_case_t line =
+        report_case_make(passes[gemm->pass], format, &gemm->stats, sizeof(float), info, bandwidth);
     line.mismatches = record_compare(&demo->model.record.gemms[i], gemm, &totals->difference);
     report_case(demo->json, &line);
-    totals->macs += gemm->stats.m * gemm->stats.n * gemm->stats.k;
+    if (gemm->quantized) totals->macs += gemm->stats.m * gemm->stats.n * gemm->stats.k;
     totals->gemm_cycles += gemm->stats.cycles;
     totals->quantize_cycles += gemm->stats.quantize_cycles;
   }

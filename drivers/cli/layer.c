@@ -185,7 +185,7 @@ static ufp4_status_t compare_pass(const layer_t *layer, ufp4_pass_t pass, int64_
   ufp4_role_t roles[2];
   ufp4_axis_t axes[2];
   ufp4_pass_operands(pass, roles, axes);
-  for (int i = 0; i < 2 && layer->recipe.quantized; i++) {
+  for (int i = 0; i < 2 && ufp4_recipe_quantizes(&layer->recipe, pass); i++) {
     ufp4_status_t status = compare_copy(layer, roles[i], axes[i], &compare);
     if (status != UFP4_OK) return status;
   }
@@ -202,8 +202,8 @@ static void report_pass(const choices_t *choices, layer_t *layer, ufp4_pass_t pa
                         int64_t mismatches, json_t *json) {
   const side_t *timed = &layer->sides[0];
   if (!timed->info.has_cycles && layer->side_count == 2) timed = &layer->sides[1];
-  const char *format =
-      layer->recipe.quantized ? elem_names[layer->recipe.elem] : layer->recipe.name;
+  const char *format = layer->recipe.quantized ? "bf16" : layer->recipe.name;
+  if (ufp4_recipe_quantizes(&layer->recipe, pass)) format = elem_names[layer->recipe.elem];
   report_case_t line =
       report_case_make(pass_names[pass], format, &timed->stats[pass], sizeof(float), &timed->info,
                        (unsigned)choices->device.mem_bandwidth);
@@ -409,7 +409,7 @@ static int run(int argc, char **argv) {
   if (end == CLI_GO_ON)
     end = cli_device_check(&cli_layer, &options, &choices.device, choices.check);
   if (end == CLI_GO_ON) end = check_outputs(&choices, paths);
-  if (end == CLI_GO_ON) end = cli_recipe(&cli_layer, choices.recipe_name, &layer.recipe);
+  if (end == CLI_GO_ON) end = cli_recipe_of_one(&cli_layer, choices.recipe_name, &layer.recipe);
   if (end == CLI_GO_ON) end = check_host_recipe(&choices, &layer.recipe);
   if (end != CLI_GO_ON) return end;
   layer.shape.seed = choices.seed;

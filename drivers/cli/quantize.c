@@ -92,7 +92,7 @@ static int apply_recipe(choices_t *c) {
   if (c->role == NOT_GIVEN || c->pass == NOT_GIVEN) {
     return cli_fail(&cli_quantize, CLI_USAGE, "--recipe needs --role and --pass beside it");
   }
-  int end = cli_recipe(&cli_quantize, c->recipe, &recipe);
+  int end = cli_recipe_of_one(&cli_quantize, c->recipe, &recipe);
   if (end != CLI_GO_ON) return end;
   if (!recipe.quantized)
     return cli_fail(&cli_quantize, CLI_USAGE, "--recipe %s does not quantize", recipe.name);
@@ -100,6 +100,10 @@ static int apply_recipe(choices_t *c) {
   if (axis == NOT_GIVEN) {
     return cli_fail(&cli_quantize, CLI_USAGE,
                     "--role and --pass: fprop takes x and w, dgrad dy and w, wgrad dy and x");
+  }
+  if (!ufp4_recipe_quantizes(&recipe, (ufp4_pass_t)c->pass)) {
+    return cli_fail(&cli_quantize, CLI_USAGE, "--recipe %s computes this pass in BF16",
+                    recipe.name);
   }
   if (c->axis != NOT_GIVEN && c->axis != axis) {
     return cli_fail(&cli_quantize, CLI_USAGE,

@@ -45,7 +45,8 @@ static ufp4_status_t keep(record_t *record, const ufp4_layer_event_t *event) {
   ufp4_role_t role[2];
   ufp4_axis_t axis[2];
   ufp4_pass_operands(event->pass, role, axis);
-  for (int i = 0; i < 2; i++) {
+  gemm->quantized = ufp4_linear_quantizes(event->linear, event->pass);
+  for (int i = 0; i < 2 && gemm->quantized; i++) {
     ufp4_status_t status = ufp4_linear_operand(event->linear, role[i], axis[i], &gemm->operand[i]);
     if (status) return status;
   }
@@ -103,7 +104,7 @@ int64_t record_compare(const record_gemm_t *want, const record_gemm_t *got,
   snprintf(place, sizeof place, "block %u, %s, %s: ", want->layer / UFP4_MATRIX_COUNT,
            ufp4_matrix_name(want->layer % UFP4_MATRIX_COUNT), pass_names[want->pass]);
   compare->place = place;
-  for (int i = 0; i < 2; i++)
+  for (int i = 0; i < 2 && want->quantized; i++)
     compare_operand(want, i, &want->operand[i], &got->operand[i], difference);
   compare_elements(compare, "output", got->d, want->d, sizeof *want->d, count);
   compare->place = NULL;

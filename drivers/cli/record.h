@@ -11,6 +11,7 @@
 typedef struct {
   unsigned layer;
   ufp4_pass_t pass;
+  int quantized;  ///< 0: in BF16 on the host, without operands
   ufp4_operand_t operand[2];
   float *d;  ///< [m][n]
   ufp4_gemm_stats_t stats;

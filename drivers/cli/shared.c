@@ -200,12 +200,23 @@ int cli_recipe(const cli_command_t *command, const char *name, ufp4_recipe_t *re
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, message.text);
 }
 
+int cli_recipe_of_one(const cli_command_t *command, const char *name, ufp4_recipe_t *recipe) {
+  int end = cli_recipe(command, name, recipe);
+  if (end != CLI_GO_ON) return end;
+  const char *key = ufp4_recipe_model_key(recipe);
+  if (key == NULL) return CLI_GO_ON;
+  return cli_fail(command, CLI_USAGE, "--recipe %s: %s needs a whole model; train has one",
+                  recipe->name, key);
+}
+
 int cli_recipe_check(const cli_command_t *command, ufp4_device_t *device,
                      const ufp4_recipe_t *recipe) {
+  ufp4_recipe_t quantized = *recipe;  // that of the layers that are not in BF16
+  quantized.bf16_layers = (ufp4_bf16_layers_t){.matrices = 0};
   const ufp4_linear_shape_t smallest = {
       .tokens = 1, .cin = 1, .cout = 1, .passes = UFP4_PASSES_ALL};
   ufp4_linear_t *linear = NULL;
-  ufp4_status_t status = ufp4_linear_create(device, &smallest, recipe, &linear);
+  ufp4_status_t status = ufp4_linear_create(device, &smallest, &quantized, &linear);
   ufp4_linear_free(linear);
   return status == UFP4_OK ? CLI_GO_ON
                            : cli_fail_status(command, status, ufp4_device_message(device));

@@ -168,6 +168,8 @@ ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_
                                  const ufp4_recipe_t *recipe, ufp4_linear_t **linear);
 /** 1 if the device multiplies for this layer but does not quantize: the host does. */
 int ufp4_linear_quantizes_on_host(const ufp4_linear_t *linear);
+/** Whether the operands of @p pass are quantized; otherwise it is a GEMM on the host. */
+int ufp4_linear_quantizes(const ufp4_linear_t *linear, ufp4_pass_t pass);
 void ufp4_linear_free(ufp4_linear_t *linear);
 /** Uploads a tensor and quantizes the copies that the passes need: AMAX, then QUANT, one read each.
  * @p step, below 2^48, enters the tensor id. */

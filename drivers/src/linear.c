@@ -26,20 +26,14 @@ static ufp4_status_t check_shape(ufp4_device_t *device, const ufp4_linear_shape_
   return UFP4_OK;
 }
 
-static int has_descriptors(const ufp4_device_t *device, const ufp4_recipe_t *recipe) {
-  if (recipe->scale != UFP4_SCALE_E4M3 && recipe->scale != UFP4_SCALE_E8M0) return 0;
-  const ufp4_configuration_t *core = &device->info.configuration;
-  if (!core->quant) return 0;
-  if (recipe->contract != core->contract || !configuration_multiplies(core, recipe->elem)) return 0;
-  for (int i = 0; i < UFP4_ROLE_COUNT; i++) {
-    if (recipe->layout[i] != UFP4_LAYOUT_1D || recipe->rht[i] == UFP4_RHT_BF16) return 0;
-  }
-  return 1;
-}
-
 static ufp4_status_t check_recipe(ufp4_device_t *device, const ufp4_linear_shape_t *shape,
                                   const ufp4_recipe_t *recipe) {
   ufp4_message_t why;
+  const char *key = ufp4_recipe_model_key(recipe);
+  if (key != NULL) {
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "recipe %s: %s needs a whole model",
+                       recipe->name, key);
+  }
   ufp4_status_t status = ufp4_recipe_check(recipe, shape->passes, device->backend->name, &why);
   if (status != UFP4_OK)
     return device_fail(device, status, "recipe %s: %s", recipe->name, why.text);
@@ -47,9 +41,14 @@ static ufp4_status_t check_recipe(ufp4_device_t *device, const ufp4_linear_shape
                            : UFP4_OK;
 }
 
+// Which passes are not quantized, and the copies that the others need.
 static void plan_copies(ufp4_linear_t *linear) {
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
     if (!(linear->shape.passes >> pass & 1)) continue;
+    if (!ufp4_recipe_quantizes(&linear->recipe, (ufp4_pass_t)pass)) {
+      linear->host_passes |= 1u << pass;
+      continue;
+    }
     ufp4_role_t roles[2];
     ufp4_axis_t axes[2];
     ufp4_pass_operands((ufp4_pass_t)pass, roles, axes);
@@ -63,6 +62,30 @@ static void plan_copies(ufp4_linear_t *linear) {
       copy->stride_blocks = ufp4_panel_stride_blocks(copy->cols);
     }
   }
+}
+
+// QUANT rounds both copies alike.
+static int copies_differ(const ufp4_linear_t *linear, int role) {
+  const ufp4_recipe_t *recipe = &linear->recipe;
+  const copy_t *copies = linear->copies[role];
+  return copies[0].wanted && copies[1].wanted &&
+         (recipe->round[role][0] != recipe->round[role][1] ||
+          recipe->scale_round[role][0] != recipe->scale_round[role][1]);
+}
+
+static int has_descriptors(const ufp4_linear_t *linear) {
+  const ufp4_recipe_t *recipe = &linear->recipe;
+  if (recipe->scale != UFP4_SCALE_E4M3 && recipe->scale != UFP4_SCALE_E8M0) return 0;
+  const ufp4_configuration_t *core = &linear->device->info.configuration;
+  if (!core->quant) return 0;
+  if (recipe->contract != core->contract || !configuration_multiplies(core, recipe->elem)) return 0;
+  for (int i = 0; i < UFP4_ROLE_COUNT; i++) {
+    const int transformed = recipe->rht[i] != UFP4_RHT_NONE;  // by pass
+    if (recipe->rht[i] == UFP4_RHT_BF16 || (transformed && recipe->scale == UFP4_SCALE_E8M0))
+      return 0;
+    if (recipe->layout[i] != UFP4_LAYOUT_1D || copies_differ(linear, i)) return 0;
+  }
+  return 1;
 }
 
 static ufp4_status_t allocate_copies(ufp4_linear_t *linear) {
@@ -79,18 +102,19 @@ static ufp4_status_t allocate_copies(ufp4_linear_t *linear) {
 }
 
 static ufp4_status_t allocate_plain(ufp4_linear_t *linear) {
+  const unsigned quantized = linear->shape.passes & ~linear->host_passes;
   uint64_t source = 0, output = 0;
   for (int role = 0; role < UFP4_ROLE_COUNT; role++) {
     int64_t rows, cols;
     linear_role_shape(&linear->shape, (ufp4_role_t)role, &rows, &cols);
     uint64_t bytes = (uint64_t)rows * linear_stride_bytes(cols, sizeof(float));
-    if (linear_role_is_wanted(linear, (ufp4_role_t)role) && bytes > source) source = bytes;
+    if (linear_role_is_in((ufp4_role_t)role, quantized) && bytes > source) source = bytes;
   }
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
     int64_t m, n, k;
     linear_pass_shape(&linear->shape, (ufp4_pass_t)pass, &m, &n, &k);
     uint64_t bytes = (uint64_t)m * linear_stride_bytes(n, sizeof(float));
-    if ((linear->shape.passes >> pass & 1) && bytes > output) output = bytes;
+    if ((quantized >> pass & 1) && bytes > output) output = bytes;
   }
   ufp4_status_t status = ufp4_buffer_alloc(linear->device, source, &linear->source);
   if (status == UFP4_OK) status = ufp4_buffer_alloc(linear->device, output, &linear->output);
@@ -113,10 +137,11 @@ ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_
   linear->device = device;
   linear->shape = *shape;
   linear->recipe = *recipe;
-  linear->golden = recipe->quantized && !has_descriptors(device, recipe);
   plan_copies(linear);
-  if (recipe->quantized && !linear->golden) status = allocate_copies(linear);
-  if (recipe->quantized && !linear->golden && status == UFP4_OK) status = allocate_plain(linear);
+  const int quantized = linear->host_passes != shape->passes;
+  linear->golden = quantized && !has_descriptors(linear);
+  if (quantized && !linear->golden) status = allocate_copies(linear);
+  if (quantized && !linear->golden && status == UFP4_OK) status = allocate_plain(linear);
   if (status != UFP4_OK) {
     ufp4_linear_free(linear);
     return status;
@@ -129,6 +154,11 @@ int ufp4_linear_quantizes_on_host(const ufp4_linear_t *linear) {
   if (linear == NULL || !linear->golden) return 0;
   const ufp4_backend_t *backend = linear->device->backend;
   return backend->quantize == NULL && strcmp(backend->name, "model") != 0;
+}
+
+int ufp4_linear_quantizes(const ufp4_linear_t *linear, ufp4_pass_t pass) {
+  return linear != NULL && (unsigned)pass < UFP4_PASS_COUNT &&
+         (linear->shape.passes & ~linear->host_passes) >> pass & 1;
 }
 
 static void free_buffers(ufp4_linear_t *linear) {

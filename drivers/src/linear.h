@@ -19,11 +19,12 @@ struct ufp4_linear {
   ufp4_device_t *device;
   ufp4_linear_shape_t shape;
   ufp4_recipe_t recipe;
-  int golden;                         // no descriptors for this recipe
+  unsigned host_passes;               // not quantized, a bit each
+  int golden;                         // the others have no descriptors
   copy_t copies[UFP4_ROLE_COUNT][2];  // by role and axis
   uint64_t source;                    // where a tensor is uploaded to be quantized
   uint64_t output;
-  float *host[UFP4_ROLE_COUNT];  // not quantized: the operands, rounded as the recipe says
+  float *host[UFP4_ROLE_COUNT];  // operands of passes that are not quantized, rounded
   int host_loaded[UFP4_ROLE_COUNT];
   uint64_t quantize_cycles;  // since the last run
 };
@@ -39,8 +40,8 @@ uint64_t linear_stride_bytes(int64_t cols, uint64_t element_bytes);
 
 /** E8M0 has no tensor exponent: no AMAX, no slot. */
 int linear_has_exponents(const ufp4_linear_t *linear);
-/** Whether this layer's passes read any copy of @p role. */
-int linear_role_is_wanted(const ufp4_linear_t *linear, ufp4_role_t role);
+/** Whether any of @p passes reads @p role. */
+int linear_role_is_in(ufp4_role_t role, unsigned passes);
 
 // --- linear_load.c ------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ static ufp4_status_t check_tensor(ufp4_linear_t *linear, ufp4_role_t role,
   if (tensor->dtype != UFP4_DTYPE_F32 && tensor->dtype != UFP4_DTYPE_BF16) {
     return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "%s must be FP32 or BF16", names[role]);
   }
-  if (!linear_role_is_wanted(linear, role)) {
+  if (!linear_role_is_in(role, linear->shape.passes)) {
     return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "%s enters no pass of this layer",
                        names[role]);
   }
@@ -63,13 +63,14 @@ static void host_row(const ufp4_matrix_t *in, int64_t row, ufp4_dtype_t to, floa
 
 static ufp4_status_t load_on_host(ufp4_linear_t *linear, ufp4_role_t role,
                                   const ufp4_matrix_t *tensor) {
+  const ufp4_dtype_t dtype = linear->recipe.quantized ? UFP4_DTYPE_BF16 : linear->recipe.dtype;
   float *to = linear->host[role];
   if (to == NULL)
     to = linear->host[role] = malloc(ufp4_matrix_bytes(tensor->rows, tensor->cols, sizeof *to));
   if (to == NULL)
     return device_fail(linear->device, UFP4_ERROR_MEMORY, "the host is out of memory");
   for (int64_t r = 0; r < tensor->rows; r++)
-    host_row(tensor, r, linear->recipe.dtype, to + r * tensor->cols);
+    host_row(tensor, r, dtype, to + r * tensor->cols);
   linear->host_loaded[role] = 1;
   return UFP4_OK;
 }
@@ -104,7 +105,8 @@ static ufp4_status_t upload(ufp4_linear_t *linear, const ufp4_matrix_t *tensor, 
 
 static void describe_source(const ufp4_linear_t *linear, ufp4_role_t role,
                             const ufp4_matrix_t *tensor, ufp4_quant_descriptor_t *quant) {
-  uint64_t element = tensor->dtype == UFP4_DTYPE_BF16 ? sizeof(uint16_t) : sizeof(float);
+  const uint64_t element = tensor->dtype == UFP4_DTYPE_BF16 ? sizeof(uint16_t) : sizeof(float);
+  const int copy = linear->copies[role][UFP4_AXIS_ROW].wanted ? UFP4_AXIS_ROW : UFP4_AXIS_COL;
   quant->rows = (uint32_t)tensor->rows;
   quant->cols = (uint32_t)tensor->cols;
   quant->src_addr = linear->source;
@@ -112,8 +114,8 @@ static void describe_source(const ufp4_linear_t *linear, ufp4_role_t role,
   quant->src_dtype = (uint8_t)tensor->dtype;
   quant->elem = (uint8_t)linear->recipe.elem;
   quant->scale = (uint8_t)linear->recipe.scale;
-  quant->round = (uint8_t)linear->recipe.round[role];
-  quant->scale_round = (uint8_t)linear->recipe.scale_round[role];
+  quant->round = (uint8_t)linear->recipe.round[role][copy];
+  quant->scale_round = (uint8_t)linear->recipe.scale_round[role][copy];
   quant->rht_mask = linear->recipe.rht_mask;
   quant->seed = linear->shape.seed;
 }
@@ -169,27 +171,14 @@ static unsigned copy_flags(unsigned job_flags, ufp4_axis_t axis) {
   return (job_flags & UFP4_FLAG_NAN) | (job_flags & saturated ? UFP4_FLAG_ROW_SATURATED : 0);
 }
 
-ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor,
-                               uint64_t step) {
-  if (linear == NULL) return UFP4_ERROR_ARGUMENT;
-  if (step >> 48 != 0) {
-    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "step %llu: at most 2^48 - 1",
-                       (unsigned long long)step);
-  }
-  ufp4_status_t status = check_tensor(linear, role, tensor);
-  if (status != UFP4_OK) return status;
-  if (!linear->recipe.quantized) return load_on_host(linear, role, tensor);
+// The copies of QUANT.
+static ufp4_status_t load_on_device(ufp4_linear_t *linear, ufp4_role_t role,
+                                    const ufp4_matrix_t *tensor, uint64_t step) {
   copy_t *copies = linear->copies[role];
-  // Both at once: a pass must not meet one of this tensor and one of the last.
-  for (int axis = 0; axis < 2; axis++) {
-    copies[axis].loaded = 0;
-    copies[axis].exponent = 0;
-  }
-  if (linear->golden) return load_golden(linear, role, tensor, step);
   ufp4_quant_descriptor_t quant = {0};
   describe_source(linear, role, tensor, &quant);
   describe_copies(linear, role, step, &quant);
-  status = upload(linear, tensor, quant.src_stride_bytes);
+  ufp4_status_t status = upload(linear, tensor, quant.src_stride_bytes);
   unsigned flags = 0;
   if (status == UFP4_OK) status = quantize(linear, &quant, &flags);
   for (int axis = 0; axis < 2 && status == UFP4_OK; axis++) {
@@ -202,4 +191,27 @@ ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const uf
     copies[axis].loaded = status == UFP4_OK;
   }
   return status;
+}
+
+ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor,
+                               uint64_t step) {
+  if (linear == NULL) return UFP4_ERROR_ARGUMENT;
+  if (step >> 48 != 0) {
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "step %llu: at most 2^48 - 1",
+                       (unsigned long long)step);
+  }
+  ufp4_status_t status = check_tensor(linear, role, tensor);
+  if (status != UFP4_OK) return status;
+  copy_t *copies = linear->copies[role];
+  // All at once: a pass must not meet one of this tensor and one of the last.
+  linear->host_loaded[role] = 0;
+  for (int axis = 0; axis < 2; axis++) {
+    copies[axis].loaded = 0;
+    copies[axis].exponent = 0;
+  }
+  if (linear_role_is_in(role, linear->host_passes)) status = load_on_host(linear, role, tensor);
+  const int quantized = copies[UFP4_AXIS_ROW].wanted || copies[UFP4_AXIS_COL].wanted;
+  if (status != UFP4_OK || !quantized) return status;
+  return linear->golden ? load_golden(linear, role, tensor, step)
+                        : load_on_device(linear, role, tensor, step);
 }

@@ -111,7 +111,7 @@ ufp4_status_t ufp4_linear_run(ufp4_linear_t *linear, ufp4_pass_t pass, float *d,
     return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: D needs rows of %lld or more",
                        (long long)own.n);
   }
-  if (!linear->recipe.quantized) {
+  if (linear->host_passes >> pass & 1) {
     status = run_on_host(linear, pass, d, d_ld);
   } else if (linear->golden) {
     status = run_golden(linear, pass, d, d_ld, &own);

@@ -24,6 +24,12 @@ int linear_has_exponents(const ufp4_linear_t *linear) {
   return linear->recipe.scale != UFP4_SCALE_E8M0;
 }
 
-int linear_role_is_wanted(const ufp4_linear_t *linear, ufp4_role_t role) {
-  return linear->copies[role][UFP4_AXIS_ROW].wanted || linear->copies[role][UFP4_AXIS_COL].wanted;
+int linear_role_is_in(ufp4_role_t role, unsigned passes) {
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+    ufp4_role_t roles[2];
+    ufp4_axis_t axes[2];
+    ufp4_pass_operands((ufp4_pass_t)pass, roles, axes);
+    if ((passes >> pass & 1) && (roles[0] == role || roles[1] == role)) return 1;
+  }
+  return 0;
 }

@@ -33,13 +33,19 @@ static int find_name(const char *text, const char *const *names, unsigned count)
   return -1;
 }
 
-static ufp4_status_t fail_value(const reader_t *reader, const char *key, const char *const *names,
-                                unsigned count) {
-  char list[64] = "";
+// "a, b, c": the names are ours, and short.
+static void list_names(const char *const *names, unsigned count, char *list) {
+  list[0] = '\0';
   for (unsigned i = 0; i < count; i++) {
-    strcat(list, i == 0 ? "" : ", ");  // the names are ours, and short
+    strcat(list, i == 0 ? "" : ", ");
     strcat(list, names[i]);
   }
+}
+
+static ufp4_status_t fail_value(const reader_t *reader, const char *key, const char *const *names,
+                                unsigned count) {
+  char list[64];
+  list_names(names, count, list);
   ufp4_message_set(reader->message, "%s: %s must be one of %s", reader->path, key, list);
   return UFP4_ERROR_FORMAT;
 }
@@ -75,6 +81,135 @@ static ufp4_status_t read_names(const reader_t *reader, const char *key, const c
   return UFP4_OK;
 }
 
+// The axis along which a pass reads a role, or -1.
+static int axis_in_pass(int role, int pass) {
+  ufp4_role_t roles[2];
+  ufp4_axis_t axes[2];
+  ufp4_pass_operands((ufp4_pass_t)pass, roles, axes);
+  for (int i = 0; i < 2; i++) {
+    if ((int)roles[i] == role) return (int)axes[i];
+  }
+  return -1;
+}
+
+// One name for both copies of a role, or an object of names by pass.
+static ufp4_status_t read_copies(const reader_t *reader, const char *key, const json_t *item,
+                                 const char *const *names, unsigned count, int role,
+                                 unsigned values[2]) {
+  const char *what;
+  json_t *each;
+  if (!json_is_object(item)) {
+    const int found = find_name(json_string_value(item), names, count);
+    if (found < 0) return fail_value(reader, key, names, count);
+    values[0] = values[1] = (unsigned)found;
+    return UFP4_OK;
+  }
+  json_object_foreach((json_t *)item, what, each) {
+    const int pass = find_name(what, pass_names, UFP4_PASS_COUNT);
+    const int axis = pass < 0 ? -1 : axis_in_pass(role, pass);
+    const int found = find_name(json_string_value(each), names, count);
+    if (axis < 0) {
+      ufp4_message_set(reader->message, "%s: %s: %s enters %s and %s, not '%s'", reader->path, key,
+                       role_names[role], role == UFP4_ROLE_DY ? "dgrad" : "fprop",
+                       role == UFP4_ROLE_W ? "dgrad" : "wgrad", what);
+      return UFP4_ERROR_FORMAT;
+    }
+    if (found < 0) return fail_value(reader, key, names, count);
+    values[axis] = (unsigned)found;
+  }
+  return UFP4_OK;
+}
+
+// One name for all, or an object by role of what read_copies takes.
+static ufp4_status_t read_by_copy(const reader_t *reader, const char *key, const char *const *names,
+                                  unsigned count, unsigned values[UFP4_ROLE_COUNT][2]) {
+  const json_t *item = json_object_get(reader->object, key);
+  ufp4_status_t status = UFP4_OK;
+  const char *what;
+  json_t *each;
+  for (int role = 0; item != NULL && !json_is_object(item) && role < UFP4_ROLE_COUNT; role++) {
+    status = read_copies(reader, key, item, names, count, role, values[role]);
+    if (status != UFP4_OK) return status;
+  }
+  json_object_foreach((json_t *)item, what, each) {
+    const int role = find_name(what, role_names, UFP4_ROLE_COUNT);
+    if (role < 0) return fail_value(reader, what, role_names, UFP4_ROLE_COUNT);
+    status = read_copies(reader, key, each, names, count, role, values[role]);
+    if (status != UFP4_OK) return status;
+  }
+  return UFP4_OK;
+}
+
+// A list of names, a bit each.
+static ufp4_status_t read_list(const reader_t *reader, const char *key, const json_t *item,
+                               const char *const *names, unsigned count, unsigned *bits) {
+  size_t at;
+  json_t *each;
+  if (item != NULL && !json_is_array(item)) {
+    ufp4_message_set(reader->message, "%s: %s must be a list of names, as in [\"%s\"]",
+                     reader->path, key, names[0]);
+    return UFP4_ERROR_FORMAT;
+  }
+  json_array_foreach(item, at, each) {
+    const int found = find_name(json_string_value(each), names, count);
+    if (found < 0) return fail_value(reader, key, names, count);
+    *bits |= 1u << found;
+  }
+  return UFP4_OK;
+}
+
+// A number of blocks, or a share of them as in "15%".
+static ufp4_status_t read_end(const reader_t *reader, const char *key, const json_t *item,
+                              ufp4_model_end_t *end) {
+  const char *text = json_string_value(item);
+  char *rest = NULL;
+  if (item == NULL) return UFP4_OK;
+  if (json_is_integer(item) && json_integer_value(item) >= 0 &&
+      json_integer_value(item) <= UFP4_MAX_DIM) {
+    end->blocks = (unsigned)json_integer_value(item);
+    return UFP4_OK;
+  }
+  if (text != NULL && isdigit((unsigned char)text[0])) {
+    const unsigned long percent = strtoul(text, &rest, 10);
+    end->percent = (unsigned)percent;
+    if (percent <= 100 && strcmp(rest, "%") == 0) return UFP4_OK;
+  }
+  ufp4_message_set(reader->message,
+                   "%s: bf16_layers: %s must be a number of blocks or a share of them, as in "
+                   "\"15%%\"",
+                   reader->path, key);
+  return UFP4_ERROR_FORMAT;
+}
+
+static ufp4_status_t read_bf16_layers(const reader_t *reader, ufp4_bf16_layers_t *out) {
+  const json_t *item = json_object_get(reader->object, "bf16_layers");
+  static const char *const keys[] = {"first", "last", "names"};
+  const char *const matrices[UFP4_MATRIX_COUNT] = {ufp4_matrix_name(0), ufp4_matrix_name(1),
+                                                   ufp4_matrix_name(2), ufp4_matrix_name(3)};
+  const char *key;
+  json_t *each;
+  int known = item == NULL || json_is_object(item);
+  json_object_foreach((json_t *)item, key, each) known &= find_name(key, keys, 3) >= 0;
+  if (!known) {
+    ufp4_message_set(reader->message, "%s: bf16_layers must be an object of first, last and names",
+                     reader->path);
+    return UFP4_ERROR_FORMAT;
+  }
+  ufp4_status_t status = read_end(reader, "first", json_object_get(item, "first"), &out->first);
+  if (status == UFP4_OK)
+    status = read_end(reader, "last", json_object_get(item, "last"), &out->last);
+  if (status != UFP4_OK) return status;
+  return read_list(reader, "bf16_layers: names", json_object_get(item, "names"), matrices,
+                   UFP4_MATRIX_COUNT, &out->matrices);
+}
+
+static ufp4_status_t read_bf16(const reader_t *reader, ufp4_recipe_t *recipe) {
+  ufp4_status_t status =
+      read_list(reader, "bf16_passes", json_object_get(reader->object, "bf16_passes"), pass_names,
+                UFP4_PASS_COUNT, &recipe->bf16_passes);
+  return status == UFP4_OK ? read_bf16_layers(reader, &recipe->bf16_layers) : status;
+}
+
 static ufp4_status_t read_mask(const reader_t *reader, uint16_t *mask) {
   const json_t *item = json_object_get(reader->object, "rht_mask");
   if (item == NULL) return UFP4_OK;
@@ -91,8 +226,10 @@ static ufp4_status_t read_mask(const reader_t *reader, uint16_t *mask) {
 }
 
 static ufp4_status_t check_keys(const reader_t *reader) {
-  static const char *const known[] = {"name",  "elem",        "scale",  "rht",       "rht_mask",
-                                      "round", "scale_round", "layout", "accumulate"};
+  static const char *const known[] = {"name",       "elem",        "scale",       "rht",
+                                      "rht_mask",   "round",       "scale_round", "layout",
+                                      "accumulate", "bf16_passes", "bf16_layers"};
+  const unsigned count = sizeof known / sizeof known[0];
   const char *key;
   json_t *value;
   if (!json_is_object(reader->object)) {
@@ -100,12 +237,11 @@ static ufp4_status_t check_keys(const reader_t *reader) {
     return UFP4_ERROR_FORMAT;
   }
   json_object_foreach((json_t *)reader->object, key, value) {
-    if (find_name(key, known, sizeof known / sizeof known[0]) >= 0) continue;
-    ufp4_message_set(reader->message,
-                     "%s: unknown key '%s'; there are name, elem, scale, rht, rht_mask, round, "
-                     "scale_round, layout and "
-                     "accumulate",
-                     reader->path, key);
+    if (find_name(key, known, count) >= 0) continue;
+    char list[160];
+    list_names(known, count, list);
+    ufp4_message_set(reader->message, "%s: unknown key '%s'; there are %s", reader->path, key,
+                     list);
     return UFP4_ERROR_FORMAT;
   }
   return UFP4_OK;
@@ -173,22 +309,26 @@ static ufp4_status_t read_formats(const reader_t *reader, ufp4_recipe_t *recipe)
 }
 
 static ufp4_status_t read_choices(const reader_t *reader, ufp4_recipe_t *recipe) {
-  unsigned rht[3] = {0}, round[3] = {0}, scale_round[3] = {0}, layout[3] = {0};
-  if (recipe->scale == UFP4_SCALE_E8M0)
-    scale_round[0] = scale_round[1] = scale_round[2] = UFP4_SCALE_ROUND_DOWN;
+  unsigned rht[3] = {0}, round[3][2] = {{0}}, scale_round[3][2], layout[3] = {0};
+  for (int i = 0; i < 6; i++) {
+    scale_round[i / 2][i % 2] =
+        recipe->scale == UFP4_SCALE_E8M0 ? UFP4_SCALE_ROUND_DOWN : UFP4_SCALE_ROUND_RNE;
+  }
   ufp4_status_t status = read_names(reader, "rht", rht_names, UFP4_RHT_COUNT, pass_names, rht);
   if (status == UFP4_OK)
-    status = read_names(reader, "round", round_names, UFP4_ROUND_COUNT, role_names, round);
+    status = read_by_copy(reader, "round", round_names, UFP4_ROUND_COUNT, round);
   if (status == UFP4_OK) {
-    status = read_names(reader, "scale_round", scale_round_names, UFP4_SCALE_ROUND_COUNT,
-                        role_names, scale_round);
+    status =
+        read_by_copy(reader, "scale_round", scale_round_names, UFP4_SCALE_ROUND_COUNT, scale_round);
   }
   if (status == UFP4_OK)
     status = read_names(reader, "layout", layout_names, UFP4_LAYOUT_COUNT, role_names, layout);
   for (int i = 0; i < 3; i++) {
     recipe->rht[i] = (ufp4_rht_t)rht[i];
-    recipe->round[i] = (ufp4_round_t)round[i];
-    recipe->scale_round[i] = (ufp4_scale_round_t)scale_round[i];
+    for (int axis = 0; axis < 2; axis++) {
+      recipe->round[i][axis] = (ufp4_round_t)round[i][axis];
+      recipe->scale_round[i][axis] = (ufp4_scale_round_t)scale_round[i][axis];
+    }
     recipe->layout[i] = (ufp4_layout_t)layout[i];
   }
   return status;
@@ -201,6 +341,7 @@ static ufp4_status_t read_recipe(const reader_t *reader, ufp4_recipe_t *recipe) 
   if (status == UFP4_OK) status = read_formats(reader, recipe);
   if (status == UFP4_OK) status = read_choices(reader, recipe);
   if (status == UFP4_OK) status = read_mask(reader, &recipe->rht_mask);
+  if (status == UFP4_OK) status = read_bf16(reader, recipe);
   if (status != UFP4_OK) return status;
   ufp4_message_t why;
   if (ufp4_recipe_check(recipe, UFP4_PASSES_ALL, NULL, &why) == UFP4_OK) return UFP4_OK;

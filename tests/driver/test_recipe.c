@@ -19,10 +19,20 @@ static void check_same(const ufp4_recipe_t *got, const ufp4_recipe_t *want) {
   check_bits(0, got->scale, want->scale, "scale");
   check_bits(0, got->rht_mask, want->rht_mask, "rht_mask");
   check_bits(0, got->contract, want->contract, "contract");
+  const ufp4_bf16_layers_t *layers = &got->bf16_layers, *wanted = &want->bf16_layers;
+  check_bits(0, got->bf16_passes, want->bf16_passes, "bf16_passes");
+  check_bits(0, layers->first.blocks, wanted->first.blocks, "first");
+  check_bits(0, layers->first.percent, wanted->first.percent, "share of the first");
+  check_bits(0, layers->last.blocks, wanted->last.blocks, "last");
+  check_bits(0, layers->last.percent, wanted->last.percent, "share of the last");
+  check_bits(0, layers->matrices, wanted->matrices, "names");
   for (int i = 0; i < 3; i++) {
     check_bits(i, got->rht[i], want->rht[i], "rht");
-    check_bits(i, got->round[i], want->round[i], "round");
-    check_bits(i, got->scale_round[i], want->scale_round[i], "scale_round");
+    for (int axis = 0; axis < 2; axis++) {
+      check_bits(i, got->round[i][axis], want->round[i][axis], "round of axis %d", axis);
+      check_bits(i, got->scale_round[i][axis], want->scale_round[i][axis], "scale_round of axis %d",
+                 axis);
+    }
     check_bits(i, got->layout[i], want->layout[i], "layout");
   }
 }
@@ -60,6 +70,37 @@ TEST(a_file_says_what_nvfp4_is) {
   check_same(&got, &want);
 }
 
+TEST(rounding_goes_by_role_and_pass) {
+  ufp4_recipe_t want = renamed("ufp4"), got;
+  want.round[UFP4_ROLE_DY][UFP4_AXIS_ROW] = UFP4_ROUND_RNE;
+  want.round[UFP4_ROLE_W][UFP4_AXIS_COL] = UFP4_ROUND_SR;
+  want.scale_round[UFP4_ROLE_X][UFP4_AXIS_ROW] = UFP4_SCALE_ROUND_UP;
+  ufp4_message_t message = {0};
+  ufp4_status_t status = read_text(
+      "{\"name\": \"mine\", \"elem\": \"e1m2\", \"rht\": \"integer\", \"round\":"
+      " {\"dy\": {\"wgrad\": \"sr\"}, \"w\": {\"fprop\": \"rne\", \"dgrad\": \"sr\"}},"
+      " \"scale_round\": {\"dy\": \"up\", \"x\": {\"fprop\": \"up\"}}}",
+      &got, &message);
+  bench_check_status(0, status, UFP4_OK, &message);
+  check_same(&got, &want);
+}
+
+TEST(layers_and_passes_stay_in_bf16) {
+  ufp4_recipe_t want = renamed("ufp4"), got;
+  want.bf16_passes = 1u << UFP4_PASS_FPROP | 1u << UFP4_PASS_WGRAD;
+  want.bf16_layers = (ufp4_bf16_layers_t){
+      {.blocks = 2}, {.percent = 15}, 1u << UFP4_MATRIX_QKV | 1u << UFP4_MATRIX_FC2};
+  ufp4_message_t message = {0};
+  ufp4_status_t status = read_text(
+      "{\"name\": \"mine\", \"elem\": \"e1m2\", \"rht\": \"integer\","
+      " \"round\": {\"dy\": \"sr\"}, \"scale_round\": {\"dy\": \"up\"},"
+      " \"bf16_passes\": [\"fprop\", \"wgrad\"],"
+      " \"bf16_layers\": {\"first\": 2, \"last\": \"15%\", \"names\": [\"fc2\", \"qkv\"]}}",
+      &got, &message);
+  bench_check_status(0, status, UFP4_OK, &message);
+  check_same(&got, &want);
+}
+
 TEST(rejects_files_that_are_no_recipes) {
   static const char *const texts[] = {
       "",
@@ -73,6 +114,24 @@ TEST(rejects_files_that_are_no_recipes) {
       "{\"elem\": \"e1m2\", \"rht\": \"on\"}",
       "{\"elem\": \"e1m2\", \"rht\": {\"x\": \"integer\"}}",
       "{\"elem\": \"e1m2\", \"round\": {\"fprop\": \"sr\"}}",
+      "{\"elem\": \"e1m2\", \"round\": {\"dy\": {\"fprop\": \"sr\"}}}",
+      "{\"elem\": \"e1m2\", \"round\": {\"x\": {\"dgrad\": \"sr\"}}}",
+      "{\"elem\": \"e1m2\", \"round\": {\"dy\": {\"wgrad\": \"up\"}}}",
+      "{\"elem\": \"e1m2\", \"round\": [\"sr\"]}",
+      "{\"elem\": \"e1m2\", \"scale_round\": {\"w\": {\"wgrad\": \"up\"}}}",
+      "{\"elem\": \"e1m2\", \"layout\": {\"w\": {\"fprop\": \"2d\"}}}",
+      "{\"elem\": \"e1m2\", \"bf16_passes\": \"fprop\"}",
+      "{\"elem\": \"e1m2\", \"bf16_passes\": [\"x\"]}",
+      "{\"elem\": \"e1m2\", \"bf16_passes\": [0]}",
+      "{\"elem\": \"e1m2\", \"bf16_layers\": 1}",
+      "{\"elem\": \"e1m2\", \"bf16_layers\": {\"middle\": 1}}",
+      "{\"elem\": \"e1m2\", \"bf16_layers\": {\"first\": -1}}",
+      "{\"elem\": \"e1m2\", \"bf16_layers\": {\"first\": 1.5}}",
+      "{\"elem\": \"e1m2\", \"bf16_layers\": {\"last\": \"15\"}}",
+      "{\"elem\": \"e1m2\", \"bf16_layers\": {\"last\": \"101%\"}}",
+      "{\"elem\": \"e1m2\", \"bf16_layers\": {\"last\": \"99999999999999999999%\"}}",
+      "{\"elem\": \"e1m2\", \"bf16_layers\": {\"names\": [\"head\"]}}",
+      "{\"elem\": \"e1m2\", \"bf16_layers\": {\"names\": {\"qkv\": 1}}}",
       "{\"elem\": \"e1m2\", \"rht_mask\": \"0x10000\"}",
       "{\"elem\": \"e1m2\", \"name\": \"\"}",
       "{\"elem\": \"e1m2\", \"scale\": \"nvfp4\"}",
@@ -155,6 +214,8 @@ int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(a_file_says_what_ufp4_is),
       CHECK_TEST(a_file_says_what_nvfp4_is),
+      CHECK_TEST(rounding_goes_by_role_and_pass),
+      CHECK_TEST(layers_and_passes_stay_in_bf16),
       CHECK_TEST(rejects_files_that_are_no_recipes),
       CHECK_TEST(names_have_letters_digits_and_four_signs),
       CHECK_TEST(rejects_the_name_of_a_built_in_recipe),

@@ -9,6 +9,16 @@ static ufp4_recipe_t named(const char *name) {
   return recipe;
 }
 
+// Of both copies of a role.
+static void check_rounding(const ufp4_recipe_t *recipe, int role, ufp4_round_t round,
+                           ufp4_scale_round_t scale_round) {
+  for (int axis = 0; axis < 2; axis++) {
+    check_bits(role, recipe->round[role][axis], round, "round of role %d axis %d", role, axis);
+    check_bits(role, recipe->scale_round[role][axis], scale_round, "scale_round of role %d axis %d",
+               role, axis);
+  }
+}
+
 TEST(ufp4_is_uniform_with_rht_everywhere) {
   ufp4_recipe_t recipe = named("ufp4");
   check_bits(0, recipe.elem, UFP4_ELEM_E1M2, "elem");
@@ -29,9 +39,11 @@ TEST(stochastic_and_up_for_dy_only) {
   for (int i = 0; i < 2; i++) {
     ufp4_recipe_t recipe = named(names[i]);
     for (int role = 0; role < UFP4_ROLE_COUNT; role++) {
-      check_bits(role, recipe.round[role], role == UFP4_ROLE_DY ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
-                 "round");
-      check_bits(role, recipe.scale_round[role], role == UFP4_ROLE_DY, "scale_round");
+      for (int axis = 0; axis < 2; axis++) {
+        check_bits(role, recipe.round[role][axis],
+                   role == UFP4_ROLE_DY ? UFP4_ROUND_SR : UFP4_ROUND_RNE, "round");
+        check_bits(role, recipe.scale_round[role][axis], role == UFP4_ROLE_DY, "scale_round");
+      }
     }
   }
 }
@@ -58,7 +70,7 @@ TEST(operands_of_a_pass_agree_on_rht) {
         check_bits(pass, (uint64_t)how.rht, (uint64_t)recipe.rht[pass],
                    "operand %d with passes 0x%x", i, bits);
         check_bits(pass, how.axis, axes[i], "axis");
-        check_bits(pass, how.round, recipe.round[roles[i]], "round");
+        check_bits(pass, how.round, recipe.round[roles[i]][axes[i]], "round");
       }
     }
   }
@@ -74,9 +86,8 @@ TEST(nvfp4_has_tiles_of_weights_and_rht_in_wgrad_only) {
                "layout of role %d", i);
     check_bits(i, recipe.rht[i], i == UFP4_PASS_WGRAD ? UFP4_RHT_BF16 : UFP4_RHT_NONE,
                "RHT of pass %d", i);
-    check_bits(i, recipe.round[i], i == UFP4_ROLE_DY ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
-               "round of role %d", i);
-    check_bits(i, recipe.scale_round[i], UFP4_SCALE_ROUND_RNE, "scale_round of role %d", i);
+    check_rounding(&recipe, i, i == UFP4_ROLE_DY ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
+                   UFP4_SCALE_ROUND_RNE);
   }
 }
 
@@ -88,9 +99,8 @@ TEST(mxfp4_rounds_scales_down_and_has_no_rht) {
   for (int i = 0; i < 3; i++) {
     check_bits(i, recipe.layout[i], UFP4_LAYOUT_1D, "layout of role %d", i);
     check_bits(i, recipe.rht[i], UFP4_RHT_NONE, "RHT of pass %d", i);
-    check_bits(i, recipe.round[i], i == UFP4_ROLE_DY ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
-               "round of role %d", i);
-    check_bits(i, recipe.scale_round[i], UFP4_SCALE_ROUND_DOWN, "scale_round of role %d", i);
+    check_rounding(&recipe, i, i == UFP4_ROLE_DY ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
+                   UFP4_SCALE_ROUND_DOWN);
   }
 }
 
@@ -118,6 +128,79 @@ TEST(rejects_a_pass_that_is_illegal) {
              "no recipe");
 }
 
+// A copy's settings are those of the pass that it enters.
+TEST(copies_of_a_role_round_each_in_its_way) {
+  ufp4_recipe_t recipe = named("ufp4");
+  recipe.round[UFP4_ROLE_DY][UFP4_AXIS_ROW] = UFP4_ROUND_RNE;
+  recipe.scale_round[UFP4_ROLE_W][UFP4_AXIS_COL] = UFP4_SCALE_ROUND_UP;
+  for (int i = 0; i < 2 * UFP4_ROLE_COUNT; i++) {
+    const int role = i / 2, axis = i % 2;
+    ufp4_quantize_t how = ufp4_recipe_quantize(&recipe, (ufp4_role_t)role, (ufp4_axis_t)axis);
+    check_bits(i, how.round, role == UFP4_ROLE_DY && axis == UFP4_AXIS_COL, "round");
+    const int up = role == UFP4_ROLE_DY || (role == UFP4_ROLE_W && axis == UFP4_AXIS_COL);
+    check_bits(i, how.scale_round, up ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_RNE, "scale_round");
+  }
+}
+
+// What is computed in BF16 need not be legal.
+TEST(bf16_passes_are_not_quantized) {
+  ufp4_recipe_t recipe = named("nvfp4");
+  recipe.bf16_passes = 1u << UFP4_PASS_WGRAD;
+  recipe.rht[UFP4_PASS_WGRAD] = UFP4_RHT_INTEGER;
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+    check_bits(pass, (uint64_t)ufp4_recipe_quantizes(&recipe, (ufp4_pass_t)pass),
+               pass != UFP4_PASS_WGRAD, "pass %d", pass);
+  }
+  check_bits(3, ufp4_recipe_check(&recipe, UFP4_PASSES_ALL, NULL, NULL), UFP4_OK, "legal");
+  recipe = named("bf16");
+  check_bits(4, (uint64_t)ufp4_recipe_quantizes(&recipe, UFP4_PASS_FPROP), 0, "bf16");
+}
+
+// Which layers of a model are in BF16: a bit each, by 4 * block + matrix.
+static uint64_t bf16_layers(const ufp4_recipe_t *recipe, unsigned blocks) {
+  uint64_t bits = 0;
+  for (unsigned i = 0; i < blocks * UFP4_MATRIX_COUNT; i++) {
+    const ufp4_recipe_t of_layer = ufp4_recipe_of_layer(recipe, i, blocks);
+    check_that(i, ufp4_recipe_model_key(&of_layer) == NULL, "a layer needs no model");
+    bits |= (uint64_t)(!of_layer.quantized && of_layer.dtype == UFP4_DTYPE_BF16) << i;
+  }
+  return bits;
+}
+
+TEST(bf16_layers_are_whole_blocks_and_matrices_by_name) {
+  ufp4_recipe_t recipe = named("ufp4");
+  check_that(0, ufp4_recipe_model_key(&recipe) == NULL, "ufp4 needs no model");
+  check_bits(0, bf16_layers(&recipe, 4), 0, "none");
+  recipe.bf16_layers.first.blocks = 1;
+  check_that(1, ufp4_recipe_model_key(&recipe) != NULL, "bf16_layers need a model");
+  check_bits(1, bf16_layers(&recipe, 4), 0xF, "the first block");
+  recipe.bf16_layers.last.blocks = 2;
+  check_bits(2, bf16_layers(&recipe, 4), 0xFF0F, "the last two too");
+  recipe.bf16_layers.matrices = 1u << UFP4_MATRIX_FC2;
+  check_bits(3, bf16_layers(&recipe, 4), 0xFF8F, "fc2 everywhere");
+  recipe.bf16_layers.first.blocks = 9;
+  check_bits(4, bf16_layers(&recipe, 4), 0xFFFF, "more than there are");
+  recipe.quantized = 0;
+  recipe.dtype = UFP4_DTYPE_F32;
+  check_bits(5, bf16_layers(&recipe, 4), 0, "a recipe that does not quantize stays what it is");
+}
+
+// 15 % of n blocks, rounded up.
+TEST(a_share_of_a_model_is_whole_blocks) {
+  static const struct {
+    unsigned blocks, want;
+  } cases[] = {{1, 1}, {4, 1}, {6, 1}, {7, 2}, {8, 2}, {13, 2}, {14, 3}, {16, 3}};
+  ufp4_recipe_t recipe = named("ufp4");
+  recipe.bf16_layers.last.percent = 15;
+  for (int i = 0; i < (int)(sizeof cases / sizeof cases[0]); i++) {
+    const unsigned quantized = 4 * (cases[i].blocks - cases[i].want);
+    const uint64_t all =
+        cases[i].blocks == 16 ? UINT64_MAX : (UINT64_C(1) << 4 * cases[i].blocks) - 1;
+    check_bits(i, bf16_layers(&recipe, cases[i].blocks), all >> quantized << quantized,
+               "of %u blocks", cases[i].blocks);
+  }
+}
+
 TEST(rejects_other_names) {
   static const char *const names[] = {"", "UFP4", "nvfp8", "MXFP4", "ufp4 "};
   ufp4_recipe_t recipe;
@@ -138,6 +221,10 @@ int main(int argc, char **argv) {
       CHECK_TEST(mxfp4_rounds_scales_down_and_has_no_rht),
       CHECK_TEST(recipes_are_legal_on_model_and_rtl),
       CHECK_TEST(rejects_a_pass_that_is_illegal),
+      CHECK_TEST(copies_of_a_role_round_each_in_its_way),
+      CHECK_TEST(bf16_passes_are_not_quantized),
+      CHECK_TEST(bf16_layers_are_whole_blocks_and_matrices_by_name),
+      CHECK_TEST(a_share_of_a_model_is_whole_blocks),
       CHECK_TEST(rejects_other_names),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);

@@ -20,7 +20,32 @@ typedef enum { UFP4_PASS_FPROP = 0, UFP4_PASS_DGRAD = 1, UFP4_PASS_WGRAD = 2 } u
 #define UFP4_PASS_COUNT 3
 #define UFP4_PASSES_ALL 7u
 
-/** A recipe (numerics.md 6): how each operand of each training GEMM is quantized. */
+/** The linear layers of a block of a Transformer, in the order of their numbers: layer 4 * block +
+ * matrix. */
+typedef enum {
+  UFP4_MATRIX_QKV,
+  UFP4_MATRIX_PROJ,
+  UFP4_MATRIX_FC1,
+  UFP4_MATRIX_FC2
+} ufp4_block_matrix_t;
+#define UFP4_MATRIX_COUNT 4
+/** "qkv", "proj", "fc1", "fc2". */
+const char *ufp4_matrix_name(unsigned matrix);
+
+/** Whole blocks at one end of a model. */
+typedef struct {
+  unsigned blocks;   ///< so many of them
+  unsigned percent;  ///< and at least this share of all, rounded up
+} ufp4_model_end_t;
+
+/** Linear layers of a model that are computed as by the recipe bf16. */
+typedef struct {
+  ufp4_model_end_t first, last;
+  unsigned matrices;  ///< of every block, a bit per ufp4_block_matrix_t
+} ufp4_bf16_layers_t;
+
+/** A recipe (numerics.md 6): how each operand of each training GEMM is quantized. What goes by role
+ * and axis belongs to one copy of a tensor, which enters one GEMM (ufp4_pass_operands). */
 typedef struct {
   char name[32];
   int quantized;       ///< 0: FP32 GEMM on the host
@@ -29,14 +54,23 @@ typedef struct {
   ufp4_scale_t scale;
   ufp4_rht_t rht[UFP4_PASS_COUNT];  ///< RHT on both operands of this GEMM
   uint16_t rht_mask;
-  ufp4_round_t round[UFP4_ROLE_COUNT];
-  ufp4_scale_round_t scale_round[UFP4_ROLE_COUNT];
+  ufp4_round_t round[UFP4_ROLE_COUNT][2];              ///< by role and axis
+  ufp4_scale_round_t scale_round[UFP4_ROLE_COUNT][2];  ///< by role and axis
   ufp4_layout_t layout[UFP4_ROLE_COUNT];
   ufp4_contract_t contract;
+  unsigned bf16_passes;  ///< computed as by the recipe bf16, a bit per ufp4_pass_t
+  ufp4_bf16_layers_t bf16_layers;
 } ufp4_recipe_t;
 
 /** "fp32", "bf16", "ufp4", "e2m1", "nvfp4" or "mxfp4"; UFP4_ERROR_ARGUMENT for any other name. */
 ufp4_status_t ufp4_recipe_named(const char *name, ufp4_recipe_t *recipe);
+/** Whether @p recipe quantizes the operands of @p pass. */
+int ufp4_recipe_quantizes(const ufp4_recipe_t *recipe, ufp4_pass_t pass);
+/** The JSON key of what in @p recipe needs a whole model in training, or NULL. */
+const char *ufp4_recipe_model_key(const ufp4_recipe_t *recipe);
+/** The recipe of one linear layer of a model of @p blocks blocks, @p layer as ufp4_block_matrix_t
+ * counts: that of the recipe bf16 where bf16_layers has it. bf16_layers of the result is empty. */
+ufp4_recipe_t ufp4_recipe_of_layer(const ufp4_recipe_t *recipe, unsigned layer, unsigned blocks);
 /** Whether every copy and GEMM of @p passes (a bit per ufp4_pass_t) may be asked for, on @p backend
  * (NULL: on any): as ufp4_combination_quantize and ufp4_combination_gemm. A recipe that does not
  * quantize always may. */

@@ -6,6 +6,9 @@
 
 #include "ufp4/combination.h"
 
+// Both copies of a role.
+#define SCALES_DOWN {UFP4_SCALE_ROUND_DOWN, UFP4_SCALE_ROUND_DOWN}
+
 static const ufp4_recipe_t recipes[] = {
     {.name = "fp32", .dtype = UFP4_DTYPE_F32},
     {.name = "bf16", .dtype = UFP4_DTYPE_BF16},
@@ -15,31 +18,31 @@ static const ufp4_recipe_t recipes[] = {
      .scale = UFP4_SCALE_E4M3,
      .rht = {UFP4_RHT_INTEGER, UFP4_RHT_INTEGER, UFP4_RHT_INTEGER},
      .rht_mask = UFP4_RHT_DEFAULT_MASK,
-     .round = {[UFP4_ROLE_DY] = UFP4_ROUND_SR},
-     .scale_round = {[UFP4_ROLE_DY] = UFP4_SCALE_ROUND_UP}},
+     .round = {[UFP4_ROLE_DY] = {UFP4_ROUND_SR, UFP4_ROUND_SR}},
+     .scale_round = {[UFP4_ROLE_DY] = {UFP4_SCALE_ROUND_UP, UFP4_SCALE_ROUND_UP}}},
     {.name = "e2m1",
      .quantized = 1,
      .elem = UFP4_ELEM_E2M1,
      .scale = UFP4_SCALE_E4M3,
      .rht = {[UFP4_PASS_WGRAD] = UFP4_RHT_INTEGER},
      .rht_mask = UFP4_RHT_DEFAULT_MASK,
-     .round = {[UFP4_ROLE_DY] = UFP4_ROUND_SR},
-     .scale_round = {[UFP4_ROLE_DY] = UFP4_SCALE_ROUND_UP}},
+     .round = {[UFP4_ROLE_DY] = {UFP4_ROUND_SR, UFP4_ROUND_SR}},
+     .scale_round = {[UFP4_ROLE_DY] = {UFP4_SCALE_ROUND_UP, UFP4_SCALE_ROUND_UP}}},
     {.name = "nvfp4",
      .quantized = 1,
      .elem = UFP4_ELEM_E2M1,
      .scale = UFP4_SCALE_NVFP4,
      .rht = {[UFP4_PASS_WGRAD] = UFP4_RHT_BF16},
      .rht_mask = UFP4_RHT_DEFAULT_MASK,
-     .round = {[UFP4_ROLE_DY] = UFP4_ROUND_SR},
+     .round = {[UFP4_ROLE_DY] = {UFP4_ROUND_SR, UFP4_ROUND_SR}},
      .layout = {[UFP4_ROLE_W] = UFP4_LAYOUT_2D}},
     {.name = "mxfp4",
      .quantized = 1,
      .elem = UFP4_ELEM_E2M1,
      .scale = UFP4_SCALE_E8M0,
      .rht_mask = UFP4_RHT_DEFAULT_MASK,
-     .round = {[UFP4_ROLE_DY] = UFP4_ROUND_SR},
-     .scale_round = {UFP4_SCALE_ROUND_DOWN, UFP4_SCALE_ROUND_DOWN, UFP4_SCALE_ROUND_DOWN},
+     .round = {[UFP4_ROLE_DY] = {UFP4_ROUND_SR, UFP4_ROUND_SR}},
+     .scale_round = {SCALES_DOWN, SCALES_DOWN, SCALES_DOWN},
      .contract = UFP4_CONTRACT_FP32},
 };
 
@@ -51,6 +54,42 @@ ufp4_status_t ufp4_recipe_named(const char *name, ufp4_recipe_t *recipe) {
     return UFP4_OK;
   }
   return UFP4_ERROR_ARGUMENT;
+}
+
+const char *ufp4_matrix_name(unsigned matrix) {
+  static const char *const names[UFP4_MATRIX_COUNT] = {"qkv", "proj", "fc1", "fc2"};
+  return names[matrix % UFP4_MATRIX_COUNT];
+}
+
+int ufp4_recipe_quantizes(const ufp4_recipe_t *recipe, ufp4_pass_t pass) {
+  return recipe->quantized && !(recipe->bf16_passes >> pass & 1);
+}
+
+const char *ufp4_recipe_model_key(const ufp4_recipe_t *recipe) {
+  const ufp4_bf16_layers_t *kept = &recipe->bf16_layers;
+  const unsigned any = kept->first.blocks | kept->first.percent | kept->last.blocks |
+                       kept->last.percent | kept->matrices;
+  return any != 0 ? "bf16_layers" : NULL;
+}
+
+static unsigned blocks_of_end(const ufp4_model_end_t *end, unsigned blocks) {
+  const unsigned share =
+      (unsigned)(((uint64_t)blocks * end->percent + 99) / 100);  // whole blocks, rounded up
+  return share > end->blocks ? share : end->blocks;
+}
+
+ufp4_recipe_t ufp4_recipe_of_layer(const ufp4_recipe_t *recipe, unsigned layer, unsigned blocks) {
+  const ufp4_bf16_layers_t *kept = &recipe->bf16_layers;
+  const unsigned block = layer / UFP4_MATRIX_COUNT, matrix = layer % UFP4_MATRIX_COUNT;
+  ufp4_recipe_t of_layer = *recipe;
+  of_layer.bf16_layers = (ufp4_bf16_layers_t){.matrices = 0};
+  if (recipe->quantized &&
+      (block < blocks_of_end(&kept->first, blocks) ||
+       blocks - block <= blocks_of_end(&kept->last, blocks) || (kept->matrices >> matrix & 1))) {
+    of_layer.quantized = 0;
+    of_layer.dtype = UFP4_DTYPE_BF16;
+  }
+  return of_layer;
 }
 
 void ufp4_pass_operands(ufp4_pass_t pass, ufp4_role_t role[2], ufp4_axis_t axis[2]) {
@@ -77,8 +116,8 @@ ufp4_quantize_t ufp4_recipe_quantize(const ufp4_recipe_t *recipe, ufp4_role_t ro
   ufp4_quantize_t how = {.elem = recipe->elem, .scale = recipe->scale, .axis = axis};
   how.rht = recipe->rht[pass_of_copy(role, axis)];
   how.rht_mask = recipe->rht_mask;
-  how.round = recipe->round[role];
-  how.scale_round = recipe->scale_round[role];
+  how.round = recipe->round[role][axis];
+  how.scale_round = recipe->scale_round[role][axis];
   how.layout = recipe->layout[role];
   return how;
 }
@@ -100,8 +139,8 @@ static ufp4_status_t check_pass(const ufp4_recipe_t *recipe, ufp4_pass_t pass, c
 ufp4_status_t ufp4_recipe_check(const ufp4_recipe_t *recipe, unsigned passes, const char *backend,
                                 ufp4_message_t *message) {
   if (recipe == NULL) return UFP4_ERROR_ARGUMENT;
-  for (int pass = 0; pass < UFP4_PASS_COUNT && recipe->quantized; pass++) {
-    if (!(passes >> pass & 1)) continue;
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+    if (!(passes >> pass & 1) || !ufp4_recipe_quantizes(recipe, (ufp4_pass_t)pass)) continue;
     ufp4_status_t status = check_pass(recipe, (ufp4_pass_t)pass, backend, message);
     if (status != UFP4_OK) return status;
   }

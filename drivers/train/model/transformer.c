@@ -60,7 +60,10 @@ static ufp4_status_t create_layers(ufp4_transformer_t *m, ufp4_device_t *device,
                                  .layer = i,
                                  .seed = seed,
                                  .passes = m->training ? UFP4_PASSES_ALL : 1u << UFP4_PASS_FPROP};
-    ufp4_status_t status = ufp4_layer_create(device, recipe, &shape, &m->layer[i]);
+    ufp4_recipe_t of_layer;
+    if (recipe) of_layer = ufp4_recipe_of_layer(recipe, i, (unsigned)m->shape.blocks);
+    ufp4_status_t status =
+        ufp4_layer_create(device, recipe ? &of_layer : NULL, &shape, &m->layer[i]);
     if (status) return status;
   }
   return UFP4_OK;

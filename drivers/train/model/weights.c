@@ -21,11 +21,6 @@ int ufp4_transformer_legal(const ufp4_transformer_shape_t *s) {
          within(s->context, widest) && s->d_model % (2 * s->heads) == 0;
 }
 
-const char *ufp4_matrix_name(unsigned matrix) {
-  static const char *const names[UFP4_MATRIX_COUNT] = {"qkv", "proj", "fc1", "fc2"};
-  return names[matrix % UFP4_MATRIX_COUNT];
-}
-
 int64_t ufp4_matrix_outputs(const ufp4_transformer_shape_t *shape, unsigned matrix) {
   if (matrix == UFP4_MATRIX_QKV) return 3 * shape->d_model;
   return matrix == UFP4_MATRIX_FC1 ? 2 * shape->ff : shape->d_model;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "pool.h"
+#include "ufp4/recipe.h"
 
 /** Tokens are bytes. */
 #define UFP4_VOCABULARY 256
@@ -26,17 +27,7 @@ ufp4_transformer_shape_t ufp4_transformer_small(void);
 /** 1 if every size is positive and within its limit and heads divide d_model into even parts. */
 int ufp4_transformer_legal(const ufp4_transformer_shape_t *shape);
 
-/** The quantized matrices of a block, [outputs][inputs] each. */
-typedef enum {
-  UFP4_MATRIX_QKV,
-  UFP4_MATRIX_PROJ,
-  UFP4_MATRIX_FC1,
-  UFP4_MATRIX_FC2
-} ufp4_block_matrix_t;
-#define UFP4_MATRIX_COUNT 4
-/** "qkv", "proj", "fc1", "fc2". */
-const char *ufp4_matrix_name(unsigned matrix);
-/** Outputs and inputs of a matrix. */
+/** Outputs and inputs of a matrix (ufp4_block_matrix_t), [outputs][inputs]. */
 int64_t ufp4_matrix_outputs(const ufp4_transformer_shape_t *shape, unsigned matrix);
 int64_t ufp4_matrix_inputs(const ufp4_transformer_shape_t *shape, unsigned matrix);
 

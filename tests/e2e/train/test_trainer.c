@@ -26,15 +26,13 @@ static void take_steps(ufp4_trainer_t *trainer, int count, double *loss) {
 }
 
 // @p recipe NULL: plain FP32.
-static result_t train(const char *recipe, unsigned threads, const ufp4_trainer_options_t *options) {
+static result_t train_by(const ufp4_recipe_t *recipe, unsigned threads,
+                         const ufp4_trainer_options_t *options) {
   result_t out = {0};
   ufp4_text_t text = fixture_text(40000);
-  ufp4_recipe_t named;
   ufp4_device_t *device = recipe ? fixture_device(threads) : NULL;
   ufp4_trainer_t *trainer = NULL;
-  if (recipe) check_bits(0, ufp4_recipe_named(recipe, &named), UFP4_OK, "%s", recipe);
-  check_bits(0, ufp4_trainer_create(options, &text, device, recipe ? &named : NULL, &trainer),
-             UFP4_OK, "create");
+  check_bits(0, ufp4_trainer_create(options, &text, device, recipe, &trainer), UFP4_OK, "create");
   if (trainer) {
     take_steps(trainer, (int)options->steps, out.loss);
     check_bits(0, ufp4_trainer_evaluate(trainer, 512, &out.held, NULL), UFP4_OK, "evaluate");
@@ -44,6 +42,18 @@ static result_t train(const char *recipe, unsigned threads, const ufp4_trainer_o
   if (device) ufp4_device_close(device);
   ufp4_text_free(&text);
   return out;
+}
+
+static ufp4_recipe_t named(const char *name) {
+  ufp4_recipe_t recipe = {0};
+  check_bits(0, ufp4_recipe_named(name, &recipe), UFP4_OK, "%s", name);
+  return recipe;
+}
+
+static result_t train(const char *name, unsigned threads, const ufp4_trainer_options_t *options) {
+  if (name == NULL) return train_by(NULL, threads, options);
+  const ufp4_recipe_t recipe = named(name);
+  return train_by(&recipe, threads, options);
 }
 
 static void check_learns(const char *recipe) {
@@ -168,6 +178,51 @@ TEST(recipes_start_alike_and_part) {
   check_that(0, fabs(a.loss[0] - b.loss[0]) < 0.02, "first loss %.6f and %.6f", a.loss[0],
              b.loss[0]);
   check_that(1, a.weights != b.weights, "the weights");
+}
+
+// A model whose layers or passes are all in BF16 is that of the recipe bf16.
+TEST(all_in_bf16_is_bf16) {
+  ufp4_trainer_options_t options = fixture_options(2);
+  const result_t want = train("bf16", 1, &options);
+  for (int i = 0; i < 4; i++) {
+    ufp4_recipe_t recipe = named("ufp4");
+    if (i == 0) recipe.bf16_layers.first.blocks = 2;
+    if (i == 1) recipe.bf16_layers.last.percent = 51;
+    if (i == 2) recipe.bf16_layers.matrices = 15;
+    if (i == 3) recipe.bf16_passes = UFP4_PASSES_ALL;
+    const result_t got = train_by(&recipe, 1, &options);
+    check_equal(&got, &want, 2);
+    check_that(i, got.held == want.held, "held-out loss %.9g, want %.9g", got.held, want.held);
+  }
+}
+
+static ufp4_status_t on_quantized(void *context, const ufp4_layer_event_t *e) {
+  unsigned *quantized = context;
+  quantized[e->pass] |= (unsigned)ufp4_linear_quantizes(e->linear, e->pass) << e->layer;
+  return UFP4_OK;
+}
+
+// Which GEMMs of a model with two blocks are quantized.
+TEST(bf16_layers_and_passes_hold_for_the_gemms_they_name) {
+  ufp4_trainer_options_t options = fixture_options(2);
+  ufp4_text_t text = fixture_text(40000);
+  ufp4_device_t *device = fixture_device(1);
+  ufp4_recipe_t recipe = named("ufp4");
+  recipe.bf16_layers =
+      (ufp4_bf16_layers_t){.last = {.percent = 15}, .matrices = 1u << UFP4_MATRIX_PROJ};
+  recipe.bf16_passes = 1u << UFP4_PASS_DGRAD;
+  ufp4_trainer_t *trainer = NULL;
+  unsigned quantized[UFP4_PASS_COUNT] = {0};
+  double loss;
+  check_bits(0, ufp4_trainer_create(&options, &text, device, &recipe, &trainer), UFP4_OK, "create");
+  ufp4_trainer_set_hook(trainer, (ufp4_layer_hook_t){on_quantized, quantized});
+  check_bits(0, ufp4_trainer_step(trainer, &loss), UFP4_OK, "step");
+  check_bits(0, quantized[UFP4_PASS_FPROP], 0xD, "layers in FPROP");
+  check_bits(1, quantized[UFP4_PASS_DGRAD], 0, "layers in DGRAD");
+  check_bits(2, quantized[UFP4_PASS_WGRAD], 0xD, "layers in WGRAD");
+  ufp4_trainer_free(trainer);
+  ufp4_device_close(device);
+  ufp4_text_free(&text);
 }
 
 // Five steps in one trainer, or three, then a copy that goes on.
@@ -310,27 +365,30 @@ TEST(rejects_backward_of_a_forward_only_model) {
 }
 
 int main(int argc, char **argv) {
-  static const check_test_t tests[] = {CHECK_TEST(fp32_learns),
-                                       CHECK_TEST(bf16_learns),
-                                       CHECK_TEST(ufp4_learns),
-                                       CHECK_TEST(e2m1_learns),
-                                       CHECK_TEST(repeats_itself_in_fp32),
-                                       CHECK_TEST(repeats_itself_in_bf16),
-                                       CHECK_TEST(repeats_itself_in_ufp4),
-                                       CHECK_TEST(fp32_has_the_same_bits_everywhere),
-                                       CHECK_TEST(ufp4_has_the_same_bits_everywhere),
-                                       CHECK_TEST(e2m1_has_the_same_bits_everywhere),
-                                       CHECK_TEST(threads_do_not_show),
-                                       CHECK_TEST(seed_changes_everything),
-                                       CHECK_TEST(perturbation_changes_little),
-                                       CHECK_TEST(first_weights_have_their_deviations),
-                                       CHECK_TEST(recipes_start_alike_and_part),
-                                       CHECK_TEST(copy_goes_on_as_the_original),
-                                       CHECK_TEST(hook_sees_each_gemm),
-                                       CHECK_TEST(rejects_step_whose_hook_fails),
-                                       CHECK_TEST(rejects_impossible_shapes),
-                                       CHECK_TEST(rejects_impossible_schedules),
-                                       CHECK_TEST(rejects_copy_of_another_shape),
-                                       CHECK_TEST(rejects_backward_of_a_forward_only_model)};
+  static const check_test_t tests[] = {
+      CHECK_TEST(fp32_learns),
+      CHECK_TEST(bf16_learns),
+      CHECK_TEST(ufp4_learns),
+      CHECK_TEST(e2m1_learns),
+      CHECK_TEST(repeats_itself_in_fp32),
+      CHECK_TEST(repeats_itself_in_bf16),
+      CHECK_TEST(repeats_itself_in_ufp4),
+      CHECK_TEST(fp32_has_the_same_bits_everywhere),
+      CHECK_TEST(ufp4_has_the_same_bits_everywhere),
+      CHECK_TEST(e2m1_has_the_same_bits_everywhere),
+      CHECK_TEST(threads_do_not_show),
+      CHECK_TEST(seed_changes_everything),
+      CHECK_TEST(perturbation_changes_little),
+      CHECK_TEST(first_weights_have_their_deviations),
+      CHECK_TEST(recipes_start_alike_and_part),
+      CHECK_TEST(all_in_bf16_is_bf16),
+      CHECK_TEST(bf16_layers_and_passes_hold_for_the_gemms_they_name),
+      CHECK_TEST(copy_goes_on_as_the_original),
+      CHECK_TEST(hook_sees_each_gemm),
+      CHECK_TEST(rejects_step_whose_hook_fails),
+      CHECK_TEST(rejects_impossible_shapes),
+      CHECK_TEST(rejects_impossible_schedules),
+      CHECK_TEST(rejects_copy_of_another_shape),
+      CHECK_TEST(rejects_backward_of_a_forward_only_model)};
   return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a recipe may say beyond formats: passes in BF16, copies that round differently.
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+enum { TOKENS = 20, CIN = 35, COUT = 18, LAYER = 5, SEED = 77, STEP = 9 };
+static const int64_t sizes[UFP4_ROLE_COUNT][2] = {{TOKENS, CIN}, {COUT, CIN}, {TOKENS, COUT}};
+
+/** Tensors by role. */
+typedef struct {
+  ufp4_matrix_t views[UFP4_ROLE_COUNT];
+  float *data[UFP4_ROLE_COUNT];
+} tensors_t;
+
+/** D of every pass. */
+typedef struct {
+  float d[UFP4_PASS_COUNT][COUT * CIN + TOKENS * CIN + TOKENS * COUT];
+  int64_t count[UFP4_PASS_COUNT];
+} outputs_t;
+
+static tensors_t make_tensors(void) {
+  check_random_t random = check_random();
+  tensors_t tensors;
+  for (int i = 0; i < UFP4_ROLE_COUNT; i++) {
+    tensors.data[i] = bench_tensor(&random, sizes[i][0] * sizes[i][1], 1.0f);
+    tensors.views[i] =
+        (ufp4_matrix_t){UFP4_DTYPE_F32, sizes[i][0], sizes[i][1], sizes[i][1], tensors.data[i]};
+  }
+  return tensors;
+}
+
+static void free_tensors(tensors_t *tensors) {
+  for (int i = 0; i < UFP4_ROLE_COUNT; i++) free(tensors->data[i]);
+}
+
+static ufp4_recipe_t named(const char *name) {
+  ufp4_recipe_t recipe = {0};
+  check_bits(0, ufp4_recipe_named(name, &recipe), UFP4_OK, "%s", name);
+  return recipe;
+}
+
+static ufp4_linear_t *make_linear(ufp4_device_t *device, const ufp4_recipe_t *recipe,
+                                  unsigned passes) {
+  const ufp4_linear_shape_t shape = {TOKENS, CIN, COUT, LAYER, SEED, passes};
+  ufp4_linear_t *linear = NULL;
+  check_bits(0, ufp4_linear_create(device, &shape, recipe, &linear), UFP4_OK, "create: %s",
+             ufp4_device_message(device));
+  return linear;
+}
+
+static void take_step(ufp4_linear_t *linear, const tensors_t *tensors, uint64_t step,
+                      outputs_t *out) {
+  const ufp4_matrix_t *v = tensors->views;
+  ufp4_gemm_stats_t stats[UFP4_PASS_COUNT];
+  check_bits(0, ufp4_linear_fprop(linear, &v[0], &v[1], step, out->d[0], &stats[0]), UFP4_OK,
+             "fprop");
+  check_bits(0, ufp4_linear_dgrad(linear, &v[2], step, out->d[1], &stats[1]), UFP4_OK, "dgrad");
+  check_bits(0, ufp4_linear_wgrad(linear, out->d[2], &stats[2]), UFP4_OK, "wgrad");
+  for (int i = 0; i < UFP4_PASS_COUNT; i++) out->count[i] = stats[i].m * stats[i].n;
+}
+
+static outputs_t run_recipe(ufp4_device_t *device, const ufp4_recipe_t *recipe,
+                            const tensors_t *tensors) {
+  outputs_t out = {0};
+  ufp4_linear_t *linear = make_linear(device, recipe, UFP4_PASSES_ALL);
+  if (linear != NULL) take_step(linear, tensors, STEP, &out);
+  ufp4_linear_free(linear);
+  return out;
+}
+
+static void check_outputs(int64_t index, const outputs_t *got, const outputs_t *want, int pass) {
+  check_bits(index, (uint64_t)got->count[pass], (uint64_t)want->count[pass], "count");
+  for (int64_t i = 0; i < got->count[pass]; i++) {
+    check_bits(i, ufp4_f32_bits(got->d[pass][i]), ufp4_f32_bits(want->d[pass][i]),
+               "pass %d of case %lld", pass, (long long)index);
+  }
+}
+
+// Each pass of a recipe with passes in BF16 is that of the recipe itself, or that of bf16.
+TEST(bf16_passes_are_those_of_bf16) {
+  ufp4_device_t *device = bench_device();
+  tensors_t tensors = make_tensors();
+  ufp4_recipe_t recipe = named("ufp4"), plain = named("bf16");
+  const outputs_t quantized = run_recipe(device, &recipe, &tensors);
+  const outputs_t bf16 = run_recipe(device, &plain, &tensors);
+  for (unsigned passes = 1; passes <= UFP4_PASSES_ALL; passes++) {
+    recipe.bf16_passes = passes;
+    const outputs_t mixed = run_recipe(device, &recipe, &tensors);
+    for (int i = 0; i < UFP4_PASS_COUNT; i++)
+      check_outputs(passes, &mixed, passes >> i & 1 ? &bf16 : &quantized, i);
+  }
+  ufp4_device_close(device);
+  free_tensors(&tensors);
+}
+
+// FPROP alone, and it is in BF16: nothing is quantized.
+TEST(a_layer_whose_only_pass_is_in_bf16) {
+  ufp4_device_t *device = bench_device();
+  tensors_t tensors = make_tensors();
+  ufp4_recipe_t recipe = named("ufp4"), plain = named("bf16");
+  const outputs_t want = run_recipe(device, &plain, &tensors);
+  recipe.bf16_passes = 1u << UFP4_PASS_FPROP;
+  ufp4_linear_t *linear = make_linear(device, &recipe, 1u << UFP4_PASS_FPROP);
+  outputs_t got = {.count = {TOKENS * COUT}};
+  ufp4_operand_t none;
+  check_bits(0, (uint64_t)ufp4_linear_quantizes(linear, UFP4_PASS_FPROP), 0, "quantizes");
+  check_bits(0,
+             ufp4_linear_fprop(linear, &tensors.views[0], &tensors.views[1], STEP, got.d[0], NULL),
+             UFP4_OK, "fprop");
+  check_outputs(0, &got, &want, 0);
+  check_bits(1, ufp4_linear_operand(linear, UFP4_ROLE_X, UFP4_AXIS_ROW, &none), UFP4_ERROR_ARGUMENT,
+             "there is no such copy");
+  check_bits(2, ufp4_linear_load(linear, UFP4_ROLE_DY, &tensors.views[2], STEP),
+             UFP4_ERROR_ARGUMENT, "dY enters no pass");
+  ufp4_linear_free(linear);
+  ufp4_device_close(device);
+  free_tensors(&tensors);
+}
+
+// Against the golden model's own quantizer.
+static void check_copy(ufp4_linear_t *linear, const ufp4_recipe_t *recipe, const tensors_t *tensors,
+                       ufp4_role_t role, ufp4_axis_t axis) {
+  ufp4_operand_t got, want;
+  ufp4_quantize_t how = ufp4_recipe_quantize(recipe, role, axis);
+  how.seed = SEED;
+  how.tensor_id = ufp4_tensor_id(STEP, LAYER, role, axis);
+  check_bits(0, ufp4_quantize(&tensors->views[role], &how, &want), UFP4_OK, "golden");
+  check_bits(0, ufp4_linear_operand(linear, role, axis, &got), UFP4_OK, "operand");
+  const size_t groups = (size_t)(want.rows * want.blocks);
+  check_that(0, memcmp(got.codes, want.codes, groups * 8) == 0, "codes of role %d axis %d", role,
+             axis);
+  check_that(0, memcmp(got.scales, want.scales, groups) == 0, "scales of role %d axis %d", role,
+             axis);
+  check_bits(0, (uint64_t)got.exponent, (uint64_t)want.exponent, "t of role %d axis %d", role,
+             axis);
+  ufp4_operand_free(&got);
+  ufp4_operand_free(&want);
+}
+
+// QUANT rounds both copies of a tensor alike, so that the host does it.
+TEST(copies_round_each_in_its_way) {
+  ufp4_device_t *device = bench_device();
+  tensors_t tensors = make_tensors();
+  for (int i = 0; i < 2; i++) {
+    ufp4_recipe_t recipe = named("ufp4");
+    if (i == 0) recipe.round[UFP4_ROLE_DY][UFP4_AXIS_ROW] = UFP4_ROUND_RNE;
+    if (i == 1) recipe.scale_round[UFP4_ROLE_X][UFP4_AXIS_COL] = UFP4_SCALE_ROUND_UP;
+    ufp4_linear_t *linear = make_linear(device, &recipe, UFP4_PASSES_ALL);
+    outputs_t out;
+    take_step(linear, &tensors, STEP, &out);
+    for (int c = 0; c < 2 * UFP4_ROLE_COUNT; c++)
+      check_copy(linear, &recipe, &tensors, (ufp4_role_t)(c / 2), (ufp4_axis_t)(c % 2));
+    const int on_host = strcmp(bench_backend(), "rtl") == 0;
+    check_bits(i, (uint64_t)ufp4_linear_quantizes_on_host(linear), (uint64_t)on_host,
+               "on the host");
+    ufp4_linear_free(linear);
+  }
+  ufp4_device_close(device);
+  free_tensors(&tensors);
+}
+
+TEST(rejects_what_needs_a_whole_model) {
+  const ufp4_linear_shape_t shape = {TOKENS, CIN, COUT, LAYER, SEED, UFP4_PASSES_ALL};
+  ufp4_device_t *device = bench_device();
+  ufp4_linear_t *linear = NULL;
+  ufp4_recipe_t recipe = named("ufp4");
+  recipe.bf16_layers.last.blocks = 1;
+  check_bits(0, ufp4_linear_create(device, &shape, &recipe, &linear), UFP4_ERROR_ARGUMENT,
+             "create");
+  check_that(0, strstr(ufp4_device_message(device), "bf16_layers") != NULL, "the message is: %s",
+             ufp4_device_message(device));
+  ufp4_device_close(device);
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(bf16_passes_are_those_of_bf16),
+      CHECK_TEST(a_layer_whose_only_pass_is_in_bf16),
+      CHECK_TEST(copies_round_each_in_its_way),
+      CHECK_TEST(rejects_what_needs_a_whole_model),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
