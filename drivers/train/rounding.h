@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What rounding to four bits does to a tensor: shrinkage, kept signal, noise, use of the codes.
-#ifndef UFP4_BIAS_MEASURE_H
-#define UFP4_BIAS_MEASURE_H
+#ifndef UFP4_TRAIN_ROUNDING_H
+#define UFP4_TRAIN_ROUNDING_H
 
 #include "ufp4.h"
 
@@ -13,21 +13,20 @@ typedef struct {
   double kept;          ///< <Q(A), A> / |A|^2, the attenuation alpha of the paper's Eq. 3
   double sqnr_db;       ///< 10 log10(|A|^2 / |Q(A) - A|^2)
   double bucket_ratio;  ///< exp(-sum p log p) / K over the K = 15 distinct values of the codes
-  int64_t blocks;       ///< measured
+  int64_t blocks;       ///< groups of 16 that are measured
   int64_t blocks_out;   ///< left out
-} bias_measure_t;
+} ufp4_rounding_t;
 
-/** Quantizes @p in along its rows as @p how says, with E4M3 or FP32 scales, and measures.
- * UFP4_ERROR_ARGUMENT as ufp4_quantize. */
-ufp4_status_t bias_measure(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
-                           bias_measure_t *out);
+/** Quantizes @p in as @p how says and measures. UFP4_ERROR_ARGUMENT as ufp4_quantize. */
+ufp4_status_t ufp4_rounding_measure(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
+                                    ufp4_rounding_t *out);
 
 /** Eq. 2 of the paper for grid point @p code (1..6, not the last: its cell has no upper end): mean
  * error of values spread evenly over the cell of a point, (2 q - q_below - q_above) / 4, in units
  * of the element. */
-double bias_of_cell(ufp4_elem_t elem, unsigned code);
+double ufp4_cell_bias(ufp4_elem_t elem, unsigned code);
 /** The same measured: the mean of cast(x) - x over @p samples values spread evenly over the cell.
  */
-double bias_of_cell_measured(ufp4_elem_t elem, unsigned code, int samples);
+double ufp4_cell_bias_measured(ufp4_elem_t elem, unsigned code, int samples);
 
 #endif

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bias/measure.h"
 #include "cli.h"
 #include "report/svg.h"
+#include "rounding.h"
 #include "tensor/file.h"
 
 static int run(int argc, char **argv);
@@ -38,7 +38,7 @@ typedef struct {
   ufp4_elem_t elem;
   ufp4_scale_t scale;
   int rht;
-  bias_measure_t measure;
+  ufp4_rounding_t measure;
   double gain_db;  // SQNR with RHT over that without; NaN on the line without
 } line_t;
 
@@ -81,21 +81,6 @@ static void add_outliers(float *data, int64_t rows, int64_t cols, uint64_t seed)
   }
 }
 
-static ufp4_status_t transpose(ufp4_tensor_t *tensor) {
-  int64_t rows = tensor->view.rows, cols = tensor->view.cols;
-  size_t size = tensor->view.dtype == UFP4_DTYPE_BF16 ? 2 : 4;
-  uint8_t *data = malloc(ufp4_matrix_bytes(rows, cols, size));
-  if (data == NULL) return UFP4_ERROR_MEMORY;
-  for (int64_t i = 0; i < rows * cols; i++) {
-    memcpy(data + (size_t)(i % cols * rows + i / cols) * size,
-           (const uint8_t *)tensor->data + (size_t)i * size, size);
-  }
-  free(tensor->data);
-  tensor->data = data;
-  tensor->view = (ufp4_matrix_t){tensor->view.dtype, cols, rows, rows, data};
-  return UFP4_OK;
-}
-
 // --- Measuring ----------------------------------------------------------------------------------
 
 static ufp4_status_t measure_line(bias_t *bias, const ufp4_matrix_t *in, const line_t *what) {
@@ -105,6 +90,7 @@ static ufp4_status_t measure_line(bias_t *bias, const ufp4_matrix_t *in, const l
   const ufp4_quantize_t how = {
       .elem = line->elem,
       .scale = line->scale,
+      .axis = (ufp4_axis_t)bias->axis,
       .rht = line->rht ? UFP4_RHT_INTEGER : UFP4_RHT_NONE,
       .rht_mask = (uint16_t)bias->rht_mask,
       .round = (ufp4_round_t)bias->round,
@@ -112,7 +98,7 @@ static ufp4_status_t measure_line(bias_t *bias, const ufp4_matrix_t *in, const l
                                                     : UFP4_SCALE_ROUND_RNE,
       .seed = bias->seed,
   };
-  ufp4_status_t status = bias_measure(in, &how, &line->measure);
+  ufp4_status_t status = ufp4_rounding_measure(in, &how, &line->measure);
   if (line->rht) line->gain_db = line->measure.sqnr_db - line[-1].measure.sqnr_db;
   if (status == UFP4_OK) bias->count++;
   return status;
@@ -149,13 +135,12 @@ static int measure_tensor(bias_t *bias) {
   int end = cli_tensor_read(&cli_bias, bias->tensor, bias->bf16, &tensor);
   if (end != CLI_GO_ON) return end;
   end = cli_tensor_sides(&cli_bias, bias->tensor, &tensor);
-  ufp4_status_t status =
-      end == CLI_GO_ON && bias->axis == UFP4_AXIS_COL ? transpose(&tensor) : UFP4_OK;
-  if (end == CLI_GO_ON && status == UFP4_OK) status = measure_data(bias, "tensor", &tensor.view);
+  ufp4_status_t status = UFP4_OK;
+  if (end == CLI_GO_ON) status = measure_data(bias, "tensor", &tensor.view);
   ufp4_tensor_free(&tensor);
   if (end != CLI_GO_ON) return end;
   if (status != UFP4_OK) return cli_fail_status(&cli_bias, status, NULL);
-  const bias_measure_t *first = &bias->lines[0].measure;
+  const ufp4_rounding_t *first = &bias->lines[0].measure;
   if (first->blocks_out > 0) {
     fprintf(stderr,
             "ufp4 bias: %" PRId64 " of %" PRId64 " blocks hold NaN or Inf and are left out\n",
@@ -175,8 +160,8 @@ static void print_text(const bias_t *bias) {
   for (int e = 0; e < ELEMS; e++) {
     for (unsigned code = 1; has_cell((ufp4_elem_t)e, code); code++) {
       printf("  %-6s %5g %8.4f %13.4f\n", elem_names[e],
-             (double)ufp4_elem_value((ufp4_elem_t)e, code), bias_of_cell((ufp4_elem_t)e, code),
-             bias_of_cell_measured((ufp4_elem_t)e, code, SAMPLES));
+             (double)ufp4_elem_value((ufp4_elem_t)e, code), ufp4_cell_bias((ufp4_elem_t)e, code),
+             ufp4_cell_bias_measured((ufp4_elem_t)e, code, SAMPLES));
     }
   }
   printf("%% data format scale rht bias_percent kept sqnr_db rht_gain_db bucket_ratio\n");
@@ -190,8 +175,8 @@ static void print_text(const bias_t *bias) {
 
 static json_t *cell_object(ufp4_elem_t elem, unsigned code) {
   return json_pack("{s:s, s:f, s:f, s:f}", "format", elem_names[elem], "value",
-                   (double)ufp4_elem_value(elem, code), "bias_eq2", bias_of_cell(elem, code),
-                   "bias_measured", bias_of_cell_measured(elem, code, SAMPLES));
+                   (double)ufp4_elem_value(elem, code), "bias_eq2", ufp4_cell_bias(elem, code),
+                   "bias_measured", ufp4_cell_bias_measured(elem, code, SAMPLES));
 }
 
 static json_t *line_object(const line_t *l) {
@@ -249,7 +234,7 @@ static void draw_errors(FILE *out) {
     svg_panel_curve(&panel, colors[elem], x, y, POINTS);
     for (unsigned code = 1; has_cell(elem, code); code++) {
       svg_panel_dot(&panel, colors[elem], (double)ufp4_elem_value(elem, code) / qmax,
-                    bias_of_cell(elem, code) / qmax);
+                    ufp4_cell_bias(elem, code) / qmax);
     }
   }
   draw_legend(out, 70, 350);

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rounding.h"
+
+#include <math.h>
+
+#include "ufp4/format.h"
+
+#define GROUP 16
+#define VALUES 15  // -7..7 places on the grid; -0 is 0
+
+typedef struct {
+  double magnitude, shrink, dot, signal, noise;
+  int64_t count[16], groups, groups_out;
+} sums_t;
+
+// Of the tensor, or with @p axis COL of the transposed one; beyond its end 0.
+static double element(const ufp4_matrix_t *in, ufp4_axis_t axis, int64_t r, int64_t c) {
+  const int64_t row = axis == UFP4_AXIS_COL ? c : r, col = axis == UFP4_AXIS_COL ? r : c;
+  if (row >= in->rows || col >= in->cols) return 0;
+  const int64_t at = row * in->ld + col;
+  if (in->dtype == UFP4_DTYPE_BF16)
+    return (double)ufp4_bf16_value(((const uint16_t *)in->data)[at]);
+  return (double)((const float *)in->data)[at];
+}
+
+// y = H16 diag(signs) x / 4, in double: errors are far under those of four bits.
+static void transform(double x[GROUP], uint16_t mask) {
+  for (int i = 0; i < GROUP; i++) x[i] *= (mask >> i & 1) ? -0.25 : 0.25;
+  for (int half = 1; half < GROUP; half *= 2) {
+    for (int i = 0; i < GROUP; i++) {
+      if (i & half) continue;
+      double a = x[i], b = x[i + half];
+      x[i] = a + b;
+      x[i + half] = a - b;
+    }
+  }
+}
+
+static void add_group(const double *a, double scale, const uint8_t *codes, int count,
+                      const double values[16], sums_t *sums) {
+  for (int i = 0; i < count; i++) {
+    unsigned code = codes[i / 2] >> (4 * (i % 2)) & 15;
+    double value = values[code] * scale, error = value - a[i];
+    sums->count[values[code] == 0 ? 0 : code]++;
+    sums->magnitude += fabs(a[i]);
+    sums->shrink += fabs(value) - fabs(a[i]);
+    sums->dot += value * a[i];
+    sums->signal += a[i] * a[i];
+    sums->noise += error * error;
+  }
+}
+
+static double bucket_ratio(const int64_t count[16]) {
+  int64_t total = 0;
+  double entropy = 0;
+  for (int i = 0; i < 16; i++) total += count[i];
+  for (int i = 0; i < 16 && total > 0; i++) {
+    double p = (double)count[i] / (double)total;
+    if (p > 0) entropy -= p * log(p);
+  }
+  return exp(entropy) / VALUES;
+}
+
+// What a block's elements are multiplied by; in double, because the transform of large numbers
+// overflows FP32.
+static double scale_of(const ufp4_operand_t *operand, int64_t at) {
+  switch (operand->scale) {
+    case UFP4_SCALE_FP32:
+      return (double)operand->scales_f32[at];
+    case UFP4_SCALE_E8M0:
+      return (double)ufp4_e8m0_value(operand->scales[at]);
+    case UFP4_SCALE_NVFP4:
+      return (double)ufp4_e4m3_value(operand->scales[at]) * (double)operand->tensor_scale;
+    default:
+      return ldexp((double)ufp4_e4m3_value(operand->scales[at]), -operand->exponent);
+  }
+}
+
+static void measure_group(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
+                          const ufp4_operand_t *operand, int64_t r, int64_t group,
+                          const double values[16], sums_t *sums) {
+  const int64_t first = group * GROUP, place = r * operand->blocks + group;
+  const int64_t cols = how->rht != UFP4_RHT_NONE ? operand->blocks * GROUP : operand->cols;
+  const double scale = scale_of(operand, r * operand->scale_blocks + first / operand->block);
+  if (isnan(scale)) {
+    sums->groups_out++;
+    return;
+  }
+  double a[GROUP];
+  for (int i = 0; i < GROUP; i++) a[i] = element(in, how->axis, r, first + i);
+  if (how->rht != UFP4_RHT_NONE) transform(a, how->rht_mask);
+  add_group(a, scale, operand->codes + place * GROUP / 2,
+            cols - first < GROUP ? (int)(cols - first) : GROUP, values, sums);
+  sums->groups++;
+}
+
+static ufp4_rounding_t result(const sums_t *s) {
+  // Nothing but zeros, or nothing at all, has none of these.
+  return (ufp4_rounding_t){
+      .bias_percent = s->magnitude > 0 ? 100 * s->shrink / s->magnitude : NAN,
+      .kept = s->signal > 0 ? s->dot / s->signal : NAN,
+      .sqnr_db = s->signal > 0 ? 10 * log10(s->signal / s->noise) : NAN,
+      .bucket_ratio = bucket_ratio(s->count),
+      .blocks = s->groups,
+      .blocks_out = s->groups_out,
+  };
+}
+
+ufp4_status_t ufp4_rounding_measure(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
+                                    ufp4_rounding_t *out) {
+  ufp4_operand_t operand = {0};
+  sums_t sums = {0};
+  double values[16];
+  *out = (ufp4_rounding_t){0};
+  ufp4_status_t status = ufp4_quantize(in, how, &operand);
+  if (status != UFP4_OK) return status;
+  for (unsigned code = 0; code < 16; code++)
+    values[code] = (double)ufp4_elem_value(how->elem, code);
+  for (int64_t i = 0; i < operand.rows * operand.blocks; i++)
+    measure_group(in, how, &operand, i / operand.blocks, i % operand.blocks, values, &sums);
+  *out = result(&sums);
+  ufp4_operand_free(&operand);
+  return status;
+}
+
+// --- Eq. 2 --------------------------------------------------------------------------------------
+
+static double grid(ufp4_elem_t elem, unsigned code) {
+  return (double)ufp4_elem_value(elem, code);
+}
+
+double ufp4_cell_bias(ufp4_elem_t elem, unsigned code) {
+  return (2 * grid(elem, code) - grid(elem, code - 1) - grid(elem, code + 1)) / 4;
+}
+
+double ufp4_cell_bias_measured(ufp4_elem_t elem, unsigned code, int samples) {
+  double low = (grid(elem, code - 1) + grid(elem, code)) / 2,
+         high = (grid(elem, code) + grid(elem, code + 1)) / 2;
+  double sum = 0;
+  for (int i = 0; i < samples; i++) {
+    double x = low + (high - low) * (i + 0.5) / samples;
+    sum += (double)ufp4_elem_value(elem, ufp4_elem_cast(elem, (float)x)) - x;
+  }
+  return sum / samples;
+}
