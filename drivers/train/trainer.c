@@ -69,19 +69,33 @@ void ufp4_trainer_set_hook(ufp4_trainer_t *trainer, ufp4_layer_hook_t hook) {
   trainer->model.hook = hook;
 }
 
-ufp4_status_t ufp4_trainer_step(ufp4_trainer_t *t, double *loss) {
+// Loss and gradient of the next batch.
+static ufp4_status_t differentiate(ufp4_trainer_t *t, double *loss) {
   const ufp4_trainer_options_t *o = &t->options;
   uint64_t step = (uint64_t)t->step;
   ufp4_text_batch(t->text, o->seed, t->step, o->batch, o->shape.context, t->inputs, t->targets);
   ufp4_status_t status =
       ufp4_transformer_forward(&t->model, &t->weights, t->inputs, t->targets, step, loss);
-  if (!status)
-    status = ufp4_transformer_backward(&t->model, &t->weights, t->inputs, step, &t->gradient);
+  return status ? status
+                : ufp4_transformer_backward(&t->model, &t->weights, t->inputs, step, &t->gradient);
+}
+
+ufp4_status_t ufp4_trainer_step(ufp4_trainer_t *t, double *loss) {
+  ufp4_status_t status = differentiate(t, loss);
   if (status) return status;
   ufp4_adamw_step(&t->adamw, t->step, t->weights.count, t->weights.matrices, t->weights.all,
                   t->gradient.all, t->moment[0], t->moment[1]);
   t->step++;
   return UFP4_OK;
+}
+
+ufp4_status_t ufp4_trainer_look(ufp4_trainer_t *t, ufp4_layer_hook_t hook) {
+  ufp4_layer_hook_t before = t->model.hook;
+  double loss;
+  t->model.hook = hook;
+  ufp4_status_t status = differentiate(t, &loss);
+  t->model.hook = before;
+  return status;
 }
 
 ufp4_evaluation_t ufp4_trainer_evaluation(const ufp4_trainer_t *t, int64_t tokens) {

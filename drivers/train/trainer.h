@@ -33,6 +33,8 @@ void ufp4_trainer_set_hook(ufp4_trainer_t *trainer, ufp4_layer_hook_t hook);
 /** One whole step: batch, forward, backward, clip, update. @p loss is that of the batch before the
  * update. */
 ufp4_status_t ufp4_trainer_step(ufp4_trainer_t *trainer, double *loss);
+/** Shows @p hook every GEMM of the step that would come next, without taking it. */
+ufp4_status_t ufp4_trainer_look(ufp4_trainer_t *trainer, ufp4_layer_hook_t hook);
 /** Mean loss over at most @p tokens held-out tokens (whole batches; all there are if fewer), FPROP
  * quantized as in training.
  *  @p measured, the number of tokens, may be NULL. */

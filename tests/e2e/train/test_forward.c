@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+// The forward table: its rows are of the operands of a step, its losses of the same weights.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fixture.h"
+#include "forward.h"
+#include "train/forward_table.h"
+
+enum { BF16, UFP4, E2M1, NVFP4, MXFP4, RECIPES };
+enum { PER_LAYER = UFP4_FORWARD_LINES / UFP4_MATRIX_COUNT * UFP4_FORWARD_WAYS };
+
+typedef struct {
+  ufp4_text_t text;
+  ufp4_device_t *device;
+  ufp4_trainer_t *trainer;
+  ufp4_recipe_t recipes[RECIPES];
+  ufp4_forward_options_t options;
+} model_t;
+
+static ufp4_device_t *open_model(void *context) {
+  (void)context;
+  ufp4_device_options_t options = ufp4_device_options_default();
+  ufp4_device_t *device;
+  options.threads = 1;
+  return ufp4_device_open("model", &options, &device) ? NULL : device;
+}
+
+static ufp4_device_t *open_none(void *context) {
+  (void)context;
+  return NULL;
+}
+
+// Trained for some steps in bf16.
+static void start(model_t *m) {
+  static const char *const names[RECIPES] = {"bf16", "ufp4", "e2m1", "nvfp4", "mxfp4"};
+  ufp4_trainer_options_t options = fixture_options(8);
+  double loss;
+  *m = (model_t){.text = fixture_text(200000), .device = fixture_device(1)};
+  for (int i = 0; i < RECIPES; i++)
+    check_bits(i, ufp4_recipe_named(names[i], &m->recipes[i]), UFP4_OK, "%s", names[i]);
+  m->options = (ufp4_forward_options_t){.recipes = m->recipes,
+                                        .recipe_count = RECIPES,
+                                        .tokens = INT64_MAX,
+                                        .open = open_model,
+                                        .workers = 1};
+  check_bits(0, ufp4_trainer_create(&options, &m->text, m->device, m->recipes, &m->trainer),
+             UFP4_OK, "create");
+  for (int i = 0; i < 4; i++)
+    check_bits(i, ufp4_trainer_step(m->trainer, &loss), UFP4_OK, "step %d", i);
+}
+
+static void end(model_t *m) {
+  ufp4_trainer_free(m->trainer);
+  ufp4_device_close(m->device);
+  ufp4_text_free(&m->text);
+}
+
+static void measure(model_t *m, ufp4_forward_t *out) {
+  ufp4_status_t status = ufp4_forward_measure(m->trainer, &m->text, &m->options, out);
+  check_bits(0, status, UFP4_OK, "measure: %s", out->message.text);
+}
+
+// --- Operands -----------------------------------------------------------------------------------
+
+static const ufp4_forward_row_t *row_of(const ufp4_forward_t *f, unsigned layer, ufp4_pass_t pass,
+                                        ufp4_role_t role, ufp4_round_t round, ufp4_elem_t elem,
+                                        int rht) {
+  for (int64_t i = 0; i < f->row_count; i++) {
+    const ufp4_forward_row_t *r = &f->rows[i];
+    if (r->layer == layer && r->pass == pass && r->role == role && r->round == round &&
+        r->elem == elem && r->rht == rht)
+      return r;
+  }
+  check_that(0, 0, "no row of layer %u, pass %d, role %d", layer, pass, role);
+  return f->rows;
+}
+
+// What a hook of the test's own sees of one layer, measured.
+typedef struct {
+  ufp4_rounding_t x_row, x_col, w_col, dy_col;
+} seen_t;
+
+enum { LAYER = UFP4_MATRIX_COUNT + UFP4_MATRIX_FC2 };
+
+static ufp4_rounding_t measured(const ufp4_matrix_t *tensor, ufp4_quantize_t how) {
+  ufp4_rounding_t out = {0};
+  check_bits(0, ufp4_rounding_measure(tensor, &how, &out), UFP4_OK, "measure");
+  return out;
+}
+
+static ufp4_status_t on_gemm(void *context, const ufp4_layer_event_t *e) {
+  seen_t *seen = context;
+  ufp4_quantize_t how = {.elem = UFP4_ELEM_E1M2, .scale = UFP4_SCALE_E4M3};
+  ufp4_quantize_t turned = how, random = {.elem = UFP4_ELEM_E2M1,
+                                          .scale = UFP4_SCALE_E4M3,
+                                          .axis = UFP4_AXIS_COL,
+                                          .round = UFP4_ROUND_SR,
+                                          .scale_round = UFP4_SCALE_ROUND_UP,
+                                          .seed = 3};
+  turned.axis = UFP4_AXIS_COL;
+  turned.rht = UFP4_RHT_INTEGER;
+  turned.rht_mask = UFP4_RHT_DEFAULT_MASK;
+  random.tensor_id = ufp4_tensor_id(4, LAYER, UFP4_ROLE_DY, UFP4_AXIS_COL);
+  if (e->layer != LAYER) return UFP4_OK;
+  if (e->pass == UFP4_PASS_FPROP) seen->x_row = measured(&e->x, how);
+  if (e->pass == UFP4_PASS_DGRAD) seen->w_col = measured(&e->w, turned);
+  if (e->pass == UFP4_PASS_WGRAD) seen->x_col = measured(&e->x, turned);
+  if (e->pass == UFP4_PASS_WGRAD) seen->dy_col = measured(&e->dy, random);
+  return UFP4_OK;
+}
+
+static void check_row(const ufp4_forward_row_t *row, const ufp4_rounding_t *want,
+                      const char *what) {
+  check_that(0, isfinite(want->sqnr_db) && !memcmp(&row->rounding, want, sizeof *want),
+             "%s: got %.9g dB, kept %.9g, want %.9g dB, kept %.9g", what, row->rounding.sqnr_db,
+             row->rounding.kept, want->sqnr_db, want->kept);
+}
+
+TEST(rows_are_of_the_next_step) {
+  model_t m;
+  ufp4_forward_t f;
+  seen_t seen = {0};
+  start(&m);
+  measure(&m, &f);
+  check_bits(0, ufp4_trainer_look(m.trainer, (ufp4_layer_hook_t){on_gemm, &seen}), UFP4_OK, "look");
+  check_bits(1, (uint64_t)f.row_count, 2 * UFP4_MATRIX_COUNT * PER_LAYER, "rows");
+  check_row(row_of(&f, LAYER, UFP4_PASS_FPROP, UFP4_ROLE_X, UFP4_ROUND_RNE, UFP4_ELEM_E1M2, 0),
+            &seen.x_row, "X in FPROP");
+  check_row(row_of(&f, LAYER, UFP4_PASS_DGRAD, UFP4_ROLE_W, UFP4_ROUND_RNE, UFP4_ELEM_E1M2, 1),
+            &seen.w_col, "W in DGRAD, RHT");
+  check_row(row_of(&f, LAYER, UFP4_PASS_WGRAD, UFP4_ROLE_X, UFP4_ROUND_RNE, UFP4_ELEM_E1M2, 1),
+            &seen.x_col, "X in WGRAD, RHT");
+  check_row(row_of(&f, LAYER, UFP4_PASS_WGRAD, UFP4_ROLE_DY, UFP4_ROUND_SR, UFP4_ELEM_E2M1, 0),
+            &seen.dy_col, "dY in WGRAD, stochastic");
+  ufp4_forward_free(&f);
+  end(&m);
+}
+
+TEST(looking_takes_no_step) {
+  model_t m, other;
+  ufp4_forward_t f;
+  double loss, want;
+  start(&m), start(&other);
+  measure(&m, &f);
+  check_bits(0, (uint64_t)ufp4_trainer_steps(m.trainer), 4, "steps");
+  for (int i = 0; i < 2; i++) {
+    ufp4_trainer_step(m.trainer, &loss);
+    ufp4_trainer_step(other.trainer, &want);
+    check_that(i, loss == want, "step %d: loss %.17g, want %.17g", i, loss, want);
+  }
+  ufp4_forward_free(&f);
+  end(&m), end(&other);
+}
+
+static double kept(const ufp4_forward_t *f, unsigned layer, ufp4_pass_t pass, ufp4_role_t role,
+                   ufp4_elem_t elem, int rht) {
+  ufp4_round_t round = role == UFP4_ROLE_DY ? UFP4_ROUND_SR : UFP4_ROUND_RNE;
+  return row_of(f, layer, pass, role, round, elem, rht)->rounding.kept;
+}
+
+// What recipes with E4M3 scales keep is the product of their rows.
+TEST(kept_signal_is_a_product_over_layers) {
+  static const ufp4_role_t roles[UFP4_PASS_COUNT][2] = {
+      {UFP4_ROLE_X, UFP4_ROLE_W}, {UFP4_ROLE_DY, UFP4_ROLE_W}, {UFP4_ROLE_DY, UFP4_ROLE_X}};
+  model_t m;
+  ufp4_forward_t f;
+  start(&m);
+  measure(&m, &f);
+  for (int p = 0; p < UFP4_PASS_COUNT; p++) {
+    double ufp4 = 1, e2m1 = 1;
+    for (unsigned i = 0; i < 2 * 2 * UFP4_MATRIX_COUNT; i++) {
+      ufp4 *= kept(&f, i / 2, (ufp4_pass_t)p, roles[p][i % 2], UFP4_ELEM_E1M2, 1);
+      e2m1 *=
+          kept(&f, i / 2, (ufp4_pass_t)p, roles[p][i % 2], UFP4_ELEM_E2M1, p == UFP4_PASS_WGRAD);
+    }
+    check_that(p, fabs(f.recipes[UFP4].kept[p] - ufp4) < 1e-12,
+               "pass %d of ufp4: %.15g, want %.15g", p, f.recipes[UFP4].kept[p], ufp4);
+    check_that(p, fabs(f.recipes[E2M1].kept[p] - e2m1) < 1e-12,
+               "pass %d of e2m1: %.15g, want %.15g", p, f.recipes[E2M1].kept[p], e2m1);
+    check_that(p, isnan(f.recipes[BF16].kept[p]), "bf16 is not quantized");
+    check_that(p, f.recipes[NVFP4].kept[p] > .5 && f.recipes[MXFP4].kept[p] > .2, "nvfp4, mxfp4");
+  }
+  ufp4_forward_free(&f);
+  end(&m);
+}
+
+TEST(lines_are_means_over_blocks) {
+  model_t m;
+  ufp4_forward_t f;
+  ufp4_forward_line_t lines[UFP4_FORWARD_LINES];
+  start(&m);
+  measure(&m, &f);
+  ufp4_forward_lines(&f, lines);
+  int found = 0;
+  for (int i = 0; i < UFP4_FORWARD_LINES; i++) {
+    const ufp4_forward_line_t *l = &lines[i];
+    for (int way = 0; way < UFP4_FORWARD_WAYS; way++) {
+      ufp4_elem_t elem = way < 2 ? UFP4_ELEM_E2M1 : UFP4_ELEM_E1M2;
+      const ufp4_rounding_t *a =
+          &row_of(&f, l->matrix, l->pass, l->role, l->round, elem, way % 2)->rounding;
+      const ufp4_rounding_t *b =
+          &row_of(&f, UFP4_MATRIX_COUNT + l->matrix, l->pass, l->role, l->round, elem, way % 2)
+               ->rounding;
+      found += fabs(l->sqnr_db[way] - (a->sqnr_db + b->sqnr_db) / 2) < 1e-12 &&
+               fabs(l->kept[way] - (a->kept + b->kept) / 2) < 1e-12 &&
+               fabs(l->bucket_ratio[way] - (a->bucket_ratio + b->bucket_ratio) / 2) < 1e-12;
+    }
+  }
+  check_bits(0, (uint64_t)found, UFP4_FORWARD_LINES * UFP4_FORWARD_WAYS, "means");
+  ufp4_forward_free(&f);
+  end(&m);
+}
+
+// --- Losses -------------------------------------------------------------------------------------
+
+static void count_batches(void *context, int64_t batches) {
+  *(int64_t *)context += batches;
+}
+
+// Enough text for several pieces of each recipe.
+TEST(workers_do_not_show) {
+  model_t m;
+  ufp4_forward_t a, b;
+  int64_t batches = 0;
+  start(&m);
+  m.options.progress = count_batches;
+  m.options.progress_context = &batches;
+  measure(&m, &a);
+  check_bits(0, (uint64_t)batches, (uint64_t)(a.sequences / 4 * RECIPES), "batches");
+  check_that(0, a.sequences > 2 * 32 * 4, "%lld sequences are one piece", (long long)a.sequences);
+  m.options.workers = 3;
+  measure(&m, &b);
+  check_that(1, !memcmp(a.rows, b.rows, (size_t)a.row_count * sizeof *a.rows), "rows");
+  for (int i = 0; i < RECIPES; i++) {
+    check_that(
+        i, !memcmp(a.recipes[i].losses, b.recipes[i].losses, (size_t)a.sequences * sizeof(double)),
+        "losses of recipe %d", i);
+    check_that(i, !memcmp(a.recipes[i].kept, b.recipes[i].kept, sizeof a.recipes[i].kept),
+               "kept signal of recipe %d", i);
+  }
+  check_that(2, !memcmp(a.gaps, b.gaps, (size_t)a.gap_count * sizeof *a.gaps), "gaps");
+  ufp4_forward_free(&a), ufp4_forward_free(&b);
+  end(&m);
+}
+
+TEST(loss_is_the_held_out_loss) {
+  model_t m;
+  ufp4_forward_t f;
+  double held;
+  int64_t tokens;
+  start(&m);
+  measure(&m, &f);
+  check_bits(0, ufp4_trainer_evaluate(m.trainer, INT64_MAX, &held, &tokens), UFP4_OK, "evaluate");
+  check_that(0, fabs(f.recipes[BF16].loss - held) < 1e-12, "got %.15g, want %.15g",
+             f.recipes[BF16].loss, held);
+  check_bits(1, (uint64_t)f.tokens, (uint64_t)tokens, "tokens");
+  for (int i = 1; i < RECIPES; i++)
+    check_that(i, f.recipes[i].loss != held && fabs(f.recipes[i].loss - held) < .1,
+               "loss of recipe %d: %g, of bf16 %g", i, f.recipes[i].loss, held);
+  ufp4_forward_free(&f);
+  end(&m);
+}
+
+// Mean and standard error of the differences, by the textbook.
+TEST(gaps_are_paired_by_sequence) {
+  static const int want[][2] = {{UFP4, BF16},  {E2M1, BF16},  {NVFP4, BF16}, {MXFP4, BF16},
+                                {E2M1, UFP4},  {NVFP4, UFP4}, {NVFP4, E2M1}, {MXFP4, UFP4},
+                                {MXFP4, E2M1}, {MXFP4, NVFP4}};
+  model_t m;
+  ufp4_forward_t f;
+  start(&m);
+  measure(&m, &f);
+  check_bits(0, (uint64_t)f.gap_count, sizeof want / sizeof *want, "gaps");
+  for (int i = 0; i < f.gap_count; i++) {
+    const ufp4_forward_gap_t *g = &f.gaps[i];
+    const double *a = f.recipes[want[i][0]].losses, *b = f.recipes[want[i][1]].losses;
+    double n = (double)f.sequences, sum = 0, squares = 0, base = 0;
+    for (int64_t s = 0; s < f.sequences; s++) {
+      sum += a[s] - b[s], squares += (a[s] - b[s]) * (a[s] - b[s]), base += b[s];
+    }
+    double mean = sum / n, error = sqrt((squares - n * mean * mean) / (n - 1) / n);
+    check_that(i, g->recipe == want[i][0] && g->base == want[i][1], "%d against %d", g->recipe,
+               g->base);
+    check_that(i, fabs(g->percent - 100 * sum / base) < 1e-9, "percent %.12g", g->percent);
+    check_that(i, fabs(g->error - 100 * error * n / base) < 1e-9, "error %.12g", g->error);
+    check_that(i, fabs(g->t - mean / error) < 1e-6 * fabs(g->t), "t %.12g", g->t);
+  }
+  ufp4_forward_free(&f);
+  end(&m);
+}
+
+// --- Output -------------------------------------------------------------------------------------
+
+TEST(file_holds_the_rows) {
+  model_t m;
+  ufp4_forward_t f;
+  ufp4_message_t message = {0};
+  char folder[256], path[300], line[300];
+  int lines = 0, found = 0;
+  start(&m);
+  measure(&m, &f);
+  fixture_folder(folder);
+  snprintf(path, sizeof path, "%s/forward.csv", folder);
+  check_bits(0, ufp4_forward_write_csv(&f, path, &message), UFP4_OK, "%s", message.text);
+  FILE *file = fopen(path, "r");
+  while (file && fgets(line, sizeof line, file)) {
+    lines++;
+    found |= strncmp(line, "1,fc2,dY,wgrad,e1m2,on,sr,", 26) == 0;
+  }
+  if (file) fclose(file);
+  check_bits(1, (uint64_t)lines, (uint64_t)f.row_count + 1, "lines");
+  check_that(2, found, "no line of the last dY");
+  fixture_remove(folder);
+  ufp4_forward_free(&f);
+  end(&m);
+}
+
+TEST(text_holds_the_figures_of_the_paper) {
+  model_t m;
+  ufp4_forward_t f;
+  char text[16384] = "";
+  start(&m);
+  measure(&m, &f);
+  FILE *file = fmemopen(text, sizeof text - 1, "w");
+  if (file) ufp4_forward_print(file, &f), fclose(file);
+  check_that(0,
+             strstr(text, "paper  X      fprop rne   21.90 20.00 -1.90  19.94 23.19 +3.25") != NULL,
+             "the paper's line");
+  check_that(1, strstr(text, "Of 32 lines, RHT raises the SQNR of E1M2 on ") != NULL, "the counts");
+  check_that(2, strstr(text, "  e2m1         ufp4  ") != NULL, "e2m1 against ufp4");
+  ufp4_forward_free(&f);
+  end(&m);
+}
+
+TEST(json_is_the_result) {
+  model_t m;
+  ufp4_forward_t f;
+  double percent = 0, sqnr = 0;
+  const char *name = NULL;
+  start(&m);
+  measure(&m, &f);
+  json_t *json = ufp4_forward_json(&f),
+         *line = json_array_get(json_object_get(json, "operands"), 0);
+  json_t *gap = json_array_get(json_object_get(json, "comparisons"), 4);
+  check_bits(0, json_array_size(json_object_get(json, "operands")), UFP4_FORWARD_LINES, "operands");
+  json_unpack(gap, "{s:s, s:F}", "recipe", &name, "gap_percent", &percent);
+  json_unpack(line, "{s:{s:F}}", "sqnr_db", "e1m2_rht", &sqnr);
+  check_that(1, name && !strcmp(name, "e2m1") && percent == f.gaps[4].percent, "gap %g", percent);
+  double want = (row_of(&f, 0, UFP4_PASS_FPROP, UFP4_ROLE_X, UFP4_ROUND_RNE, UFP4_ELEM_E1M2, 1)
+                     ->rounding.sqnr_db +
+                 row_of(&f, UFP4_MATRIX_COUNT, UFP4_PASS_FPROP, UFP4_ROLE_X, UFP4_ROUND_RNE,
+                        UFP4_ELEM_E1M2, 1)
+                     ->rounding.sqnr_db) /
+                2;
+  check_that(2, fabs(sqnr - want) < 1e-9, "SQNR %g, want %g", sqnr, want);
+  json_decref(json);
+  ufp4_forward_free(&f);
+  end(&m);
+}
+
+// --- Failures -----------------------------------------------------------------------------------
+
+TEST(rejects_device_that_does_not_open) {
+  model_t m;
+  ufp4_forward_t f;
+  start(&m);
+  m.options.open = open_none;
+  check_bits(0, ufp4_forward_measure(m.trainer, &m.text, &m.options, &f), UFP4_ERROR_DEVICE,
+             "status");
+  check_that(1, strstr(f.message.text, "opened") != NULL, "message '%s'", f.message.text);
+  ufp4_forward_free(&f);
+  end(&m);
+}
+
+TEST(rejects_no_recipes_and_too_many) {
+  model_t m;
+  ufp4_forward_t f;
+  start(&m);
+  m.options.recipe_count = 0;
+  check_bits(0, ufp4_forward_measure(m.trainer, &m.text, &m.options, &f), UFP4_ERROR_ARGUMENT,
+             "none");
+  m.options.recipe_count = UFP4_FORWARD_RECIPES + 1;
+  check_bits(1, ufp4_forward_measure(m.trainer, &m.text, &m.options, &f), UFP4_ERROR_ARGUMENT,
+             "too many");
+  ufp4_forward_free(&f);
+  end(&m);
+}
+
+TEST(rejects_recipe_that_cannot_be) {
+  model_t m;
+  ufp4_forward_t f;
+  start(&m);
+  m.recipes[NVFP4].elem = UFP4_ELEM_E1M2;
+  check_that(0, ufp4_forward_measure(m.trainer, &m.text, &m.options, &f) != UFP4_OK, "status");
+  check_that(1, f.message.text[0], "no message");
+  ufp4_forward_free(&f);
+  end(&m);
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {CHECK_TEST(rows_are_of_the_next_step),
+                                       CHECK_TEST(looking_takes_no_step),
+                                       CHECK_TEST(kept_signal_is_a_product_over_layers),
+                                       CHECK_TEST(lines_are_means_over_blocks),
+                                       CHECK_TEST(workers_do_not_show),
+                                       CHECK_TEST(loss_is_the_held_out_loss),
+                                       CHECK_TEST(gaps_are_paired_by_sequence),
+                                       CHECK_TEST(file_holds_the_rows),
+                                       CHECK_TEST(text_holds_the_figures_of_the_paper),
+                                       CHECK_TEST(json_is_the_result),
+                                       CHECK_TEST(rejects_device_that_does_not_open),
+                                       CHECK_TEST(rejects_no_recipes_and_too_many),
+                                       CHECK_TEST(rejects_recipe_that_cannot_be)};
+  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is measured of a rounding, against the same computed from decoded values, and by hand.
+#include <math.h>
+#include <string.h>
+
+#include "fixture.h"
+#include "rounding.h"
+
+enum { ROWS = 18, COLS = 40, GROUP = 16, MOST = 48 * 48 };
+
+// y = H diag(signs) x / 4 of each group of 16: an entry of H is -1 where row and column have an odd
+// number of ones in common.
+static void rotate(const double x[GROUP], double y[GROUP]) {
+  for (int i = 0; i < GROUP; i++) {
+    y[i] = 0;
+    for (int j = 0; j < GROUP; j++) {
+      int odd = __builtin_parity((unsigned)(i & j)) ^ (UFP4_RHT_DEFAULT_MASK >> j & 1);
+      y[i] += (odd ? -x[j] : x[j]) / 4;
+    }
+  }
+}
+
+// The tensor, or the transposed one, in whole groups, rotated if the operand is. @return columns.
+static int64_t prepare(const float *x, const ufp4_quantize_t *how, double *a) {
+  int by_columns = how->axis == UFP4_AXIS_COL;
+  int64_t rows = by_columns ? COLS : ROWS, k = by_columns ? ROWS : COLS;
+  int64_t cols = (k + GROUP - 1) / GROUP * GROUP;
+  for (int64_t r = 0; r < rows; r++) {
+    for (int64_t g = 0; g < cols; g += GROUP) {
+      double in[GROUP], *out = a + r * cols + g;
+      for (int64_t c = g; c < g + GROUP; c++)
+        in[c - g] = c >= k ? 0 : (double)(by_columns ? x[c * COLS + r] : x[r * COLS + c]);
+      if (how->rht != UFP4_RHT_NONE) rotate(in, out);
+      if (how->rht == UFP4_RHT_NONE) memcpy(out, in, sizeof in);
+    }
+  }
+  return cols;
+}
+
+static double entropy_ratio(const ufp4_operand_t *q, int64_t cols) {
+  double count[16] = {0}, total = (double)(q->rows * cols), sum = 0;
+  for (int64_t r = 0; r < q->rows; r++) {
+    for (int64_t c = 0; c < cols; c++) {
+      unsigned code = q->codes[(r * q->blocks * GROUP + c) / 2] >> (4 * (c % 2)) & 15;
+      count[code == 8 && ufp4_elem_value(q->elem, code) == 0 ? 0 : code]++;
+    }
+  }
+  for (int i = 0; i < 16; i++) {
+    if (count[i] > 0) sum -= count[i] / total * log(count[i] / total);
+  }
+  return exp(sum) / 15;
+}
+
+static void check_near(double got, double want, double tolerance, const char *what,
+                       const ufp4_quantize_t *how) {
+  check_that(0, fabs(got - want) <= tolerance,
+             "%s of element %d, scale %d, axis %d, RHT %d: got %.12g, want %.12g", what, how->elem,
+             how->scale, how->axis, how->rht, got, want);
+}
+
+static void check_way(const float *x, const ufp4_quantize_t *how) {
+  static double a[MOST];
+  static float decoded[MOST];
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, ROWS, COLS, COLS, x};
+  ufp4_operand_t q;
+  ufp4_rounding_t got;
+  double dot = 0, signal = 0, noise = 0, shrink = 0, size = 0;
+  int64_t ld = prepare(x, how, a);
+  check_bits(0, ufp4_quantize(&in, how, &q), UFP4_OK, "quantize");
+  int64_t cols = how->rht != UFP4_RHT_NONE ? ld : q.cols;
+  check_bits(1, ufp4_dequantize(&q, cols, decoded, ld), UFP4_OK, "dequantize");
+  for (int64_t i = 0; i < q.rows * ld; i++) {
+    if (i % ld >= cols) continue;
+    double v = (double)decoded[i];
+    dot += v * a[i], signal += a[i] * a[i], noise += (v - a[i]) * (v - a[i]);
+    shrink += fabs(v) - fabs(a[i]), size += fabs(a[i]);
+  }
+  check_bits(2, ufp4_rounding_measure(&in, how, &got), UFP4_OK, "measure");
+  // Decoded values are rounded to FP32: 6e-8 of each.
+  check_near(got.kept, dot / signal, 1e-7, "kept signal", how);
+  check_near(got.sqnr_db, 10 * log10(signal / noise), 1e-5, "SQNR", how);
+  check_near(got.bias_percent, 100 * shrink / size, 1e-5, "bias", how);
+  check_near(got.bucket_ratio, entropy_ratio(&q, cols), 1e-12, "bucket ratio", how);
+  check_near((double)got.blocks, (double)(q.rows * q.blocks), 0, "groups", how);
+  ufp4_operand_free(&q);
+}
+
+static void check_scale(ufp4_elem_t elem, ufp4_scale_t scale, ufp4_rht_t rht) {
+  check_random_t random = check_random();
+  float x[ROWS * COLS];
+  fixture_normal(&random, 1, x, ROWS * COLS);
+  for (int i = 0; i < ROWS * COLS; i += 23) x[i] *= 9;
+  for (int i = 0; i < 4; i++) {
+    ufp4_quantize_t how = {
+        .elem = elem,
+        .scale = scale,
+        .axis = i & 1 ? UFP4_AXIS_COL : UFP4_AXIS_ROW,
+        .rht = i & 2 ? rht : UFP4_RHT_NONE,
+        .rht_mask = UFP4_RHT_DEFAULT_MASK,
+        .scale_round = scale == UFP4_SCALE_E8M0 ? UFP4_SCALE_ROUND_DOWN : UFP4_SCALE_ROUND_RNE};
+    check_way(x, &how);
+  }
+}
+
+TEST(e4m3_scales) {
+  check_scale(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, UFP4_RHT_INTEGER);
+  check_scale(UFP4_ELEM_E1M2, UFP4_SCALE_E4M3, UFP4_RHT_INTEGER);
+}
+TEST(fp32_scales) {
+  check_scale(UFP4_ELEM_E1M2, UFP4_SCALE_FP32, UFP4_RHT_INTEGER);
+}
+TEST(nvfp4_scales) {
+  check_scale(UFP4_ELEM_E2M1, UFP4_SCALE_NVFP4, UFP4_RHT_BF16);
+}
+TEST(e8m0_scales) {
+  check_scale(UFP4_ELEM_E2M1, UFP4_SCALE_E8M0, UFP4_RHT_NONE);
+}
+
+// One block with scale 1 and a largest value of 7: 0.5 is a tie and goes to 0, 1.5 one that goes to
+// 2, 3.25 goes to 3; ten zeros stay.
+TEST(by_hand) {
+  const float x[GROUP] = {7, 0.5f, 1.5f, -3.25f, -1, 2};
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, 1, GROUP, GROUP, x};
+  const ufp4_quantize_t how = {.elem = UFP4_ELEM_INT4, .scale = UFP4_SCALE_FP32};
+  ufp4_rounding_t got;
+  check_bits(0, ufp4_rounding_measure(&in, &how, &got), UFP4_OK, "measure");
+  double signal = 49 + .25 + 2.25 + 10.5625 + 1 + 4, dot = 49 + 0 + 3 + 9.75 + 1 + 4;
+  double noise = .25 + .25 + .0625;
+  // Codes: 11 times 0, twice 2, once 7, -3 and -1.
+  double h = -(11. / 16 * log(11. / 16) + 2. / 16 * log(2. / 16) + 3 * (1. / 16) * log(1. / 16));
+  check_near(got.kept, dot / signal, 1e-15, "kept signal", &how);
+  check_near(got.sqnr_db, 10 * log10(signal / noise), 1e-12, "SQNR", &how);
+  check_near(got.bias_percent, 100 * (-.5 + .5 - .25) / 15.25, 1e-12, "bias", &how);
+  check_near(got.bucket_ratio, exp(h) / 15, 1e-15, "bucket ratio", &how);
+}
+
+TEST(rejects_what_cannot_be_quantized) {
+  const float x[GROUP] = {1};
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, 1, 0, GROUP, x};
+  const ufp4_quantize_t how = {.elem = UFP4_ELEM_E2M1};
+  ufp4_rounding_t got;
+  check_bits(0, ufp4_rounding_measure(&in, &how, &got), UFP4_ERROR_ARGUMENT, "no columns");
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(e4m3_scales),  CHECK_TEST(fp32_scales),
+      CHECK_TEST(nvfp4_scales), CHECK_TEST(e8m0_scales),
+      CHECK_TEST(by_hand),      CHECK_TEST(rejects_what_cannot_be_quantized)};
+  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
