@@ -143,6 +143,10 @@ ufp4_status_t ufp4_device_gemm(ufp4_device_t *device, const ufp4_operand_t *a,
 
 /** Reads a recipe of one's own, a JSON file (docs/reference/files.md, "Recipes"). */
 ufp4_status_t ufp4_recipe_read(const char *path, ufp4_recipe_t *recipe, ufp4_message_t *message);
+/** All settings of a recipe as the JSON object that such a file holds, in one line: equal texts are
+ * equal recipes. One that does not quantize has "operands" instead. To be freed with free; NULL
+ * without memory. */
+char *ufp4_recipe_text(const ufp4_recipe_t *recipe);
 
 // --- The training GEMMs of a linear layer -------------------------------------------------------
 

@@ -69,8 +69,7 @@ static ufp4_status_t load_on_host(ufp4_linear_t *linear, ufp4_role_t role,
     to = linear->host[role] = malloc(ufp4_matrix_bytes(tensor->rows, tensor->cols, sizeof *to));
   if (to == NULL)
     return device_fail(linear->device, UFP4_ERROR_MEMORY, "the host is out of memory");
-  for (int64_t r = 0; r < tensor->rows; r++)
-    host_row(tensor, r, dtype, to + r * tensor->cols);
+  for (int64_t r = 0; r < tensor->rows; r++) host_row(tensor, r, dtype, to + r * tensor->cols);
   linear->host_loaded[role] = 1;
   return UFP4_OK;
 }

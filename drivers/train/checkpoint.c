@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -11,6 +12,7 @@
 #include "trainer_state.h"
 
 #define FORMAT "ufp4-train-1"
+#define LONGEST 60  // characters of a setting that go into a message
 
 enum { LOSSES, WEIGHTS, FIRST, SECOND, PARTS };
 static const char *const names[PARTS] = {"losses", "weights", "first_moment", "second_moment"};
@@ -41,19 +43,11 @@ static ufp4_status_t fail_memory(const char *path, ufp4_message_t *message) {
 
 // --- What was trained ---------------------------------------------------------------------------
 
-// A recipe's settings, all of them: numbers, as in the enumerations of spec.json.
-static json_t *recipe_settings(const ufp4_recipe_t *r) {
-  // A field that is new belongs below, too: a recipe that differs in it is another.
-  _Static_assert(sizeof *r == 104, "recipe_settings does not know all of ufp4_recipe_t");
-  char by_role[96];
-  snprintf(by_role, sizeof by_role, "round %d %d %d, scale_round %d %d %d, layout %d %d %d",
-           (int)r->round[0], (int)r->round[1], (int)r->round[2], (int)r->scale_round[0],
-           (int)r->scale_round[1], (int)r->scale_round[2], (int)r->layout[0], (int)r->layout[1],
-           (int)r->layout[2]);
-  return json_sprintf(
-      "quantized %d, dtype %d, elem %d, scale %d, rht %d %d %d, rht_mask 0x%04X, %s, accumulate %d",
-      r->quantized, (int)r->dtype, (int)r->elem, (int)r->scale, (int)r->rht[0], (int)r->rht[1],
-      (int)r->rht[2], (unsigned)r->rht_mask, by_role, (int)r->contract);
+static json_t *recipe_settings(const ufp4_recipe_t *recipe) {
+  char *text = ufp4_recipe_text(recipe);
+  json_t *settings = text != NULL ? json_string(text) : NULL;
+  free(text);
+  return settings;
 }
 
 // A name that is no UTF-8 goes into no JSON; the settings tell such recipes apart.
@@ -144,8 +138,12 @@ static ufp4_status_t check_settings(const safetensors_t *file, const ufp4_traine
   json_object_foreach(wanted, key, value) {
     const char *want = json_string_value(value), *got = safetensors_metadata(file, key);
     if ((branch && of_the_recipe(key)) || (got != NULL && strcmp(got, want) == 0)) continue;
-    ufp4_message_set(message, "%s: a checkpoint of this training has the %s '%s', not '%s'",
-                     file->path, key, want, got != NULL ? got : "");
+    if (strlen(want) > LONGEST) {
+      ufp4_message_set(message, "%s: a checkpoint of this training has other %s", file->path, key);
+    } else {
+      ufp4_message_set(message, "%s: a checkpoint of this training has the %s '%s', not '%s'",
+                       file->path, key, want, got != NULL ? got : "");
+    }
     status = UFP4_ERROR_FORMAT;
     break;
   }

@@ -4,12 +4,16 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "capture.h"
+#include "checkpoint.h"
+#include "runs.h"
 
 #define MAX_WORKERS 256
+#define CHECKPOINT_SECONDS 60  // a run that is cut off loses no more
+#define ID_SIZE 96
 
 // What the workers share; the lock guards all of it.
 typedef struct {
@@ -18,10 +22,23 @@ typedef struct {
   const ufp4_text_t *text;
   ufp4_progress_fn_t progress;
   void *context;
-  int next;  // number of the next run to start
-  int64_t steps_done;
+  ufp4_run_kind_t kind;
+  int from, to, seeds;   // variants and seeds of the jobs
+  int next;              // number of the next job
   ufp4_status_t status;  // the first failure
 } crew_t;
+
+// One run under way.
+typedef struct {
+  crew_t *crew;
+  const ufp4_experiment_options_t *options;
+  int variant, seed;
+  ufp4_trainer_t *trainer;
+  ufp4_run_t *run;
+  ufp4_capture_t capture;
+  int captures;
+  ufp4_message_t message;
+} work_t;
 
 static double seconds_now(void) {
   struct timespec now;
@@ -39,71 +56,173 @@ static void give_up(crew_t *crew, ufp4_status_t status, const char *variant, con
   pthread_mutex_unlock(&crew->lock);
 }
 
-// @return 1 to go on, 0 if another run has failed.
-static int step_done(crew_t *crew) {
+// @return 1 to go on, 0 if another run has failed or all are to stop.
+static int steps_done(crew_t *crew, int64_t steps) {
   const ufp4_experiment_options_t *o = crew->experiment->options;
   pthread_mutex_lock(&crew->lock);
-  crew->steps_done++;
-  if (crew->progress)
-    crew->progress(crew->context, crew->steps_done, o->trainer.steps * o->seeds * o->variant_count);
-  int go_on = !crew->status;
+  if (crew->progress && steps > 0) crew->progress(crew->context, steps);
+  if (o->stop && o->stop()) crew->experiment->stopped = 1;
+  int go_on = !crew->status && !crew->experiment->stopped;
   pthread_mutex_unlock(&crew->lock);
   return go_on;
 }
 
-static ufp4_status_t take_steps(crew_t *crew, ufp4_trainer_t *trainer, ufp4_run_t *run,
-                                ufp4_layer_hook_t last) {
-  const ufp4_experiment_options_t *o = crew->experiment->options;
-  double started = seconds_now();
-  for (int64_t i = 0; i < o->trainer.steps; i++) {
-    if (i == o->trainer.steps - 1) ufp4_trainer_set_hook(trainer, last);
-    ufp4_status_t status = ufp4_trainer_step(trainer, &run->loss[i]);
-    if (status) return status;
-    if (!step_done(crew)) return UFP4_OK;
-  }
-  run->seconds = seconds_now() - started;
-  return ufp4_trainer_evaluate(trainer, o->held_tokens, &run->held_loss, &run->held_tokens);
+// --- One run ------------------------------------------------------------------------------------
+
+// Beside a run's own checkpoint, the base leaves one where others branch and one of its end.
+static const char *const at_branch = "-at-branch", *const at_end = "-at-end";
+
+static void name_run(const ufp4_experiment_options_t *o, ufp4_run_kind_t kind, int variant,
+                     int seed, const char *what, char id[ID_SIZE]) {
+  snprintf(id, ID_SIZE, "%s-%llu%s%s", o->variants[variant].name,
+           (unsigned long long)(o->trainer.seed + (uint64_t)seed),
+           kind == UFP4_RUN_BRANCHED ? "-branched" : "", what);
 }
 
-static void run_on(crew_t *crew, int number, ufp4_device_t *device) {
-  const ufp4_experiment_options_t *o = crew->experiment->options;
-  int v = number % o->variant_count, seed = number / o->variant_count;
-  const ufp4_variant_t *variant = &o->variants[v];
-  ufp4_trainer_options_t options = o->trainer;
-  options.seed += (uint64_t)seed;
-  options.perturbation = variant->perturbation;
-  ufp4_capture_t capture = {.folder = variant->capture};
-  int captures = seed == 0 && variant->capture;
-  if (captures) crew->experiment->captured[v] = 1;
-  ufp4_layer_hook_t last = captures ? ufp4_capture_hook(&capture) : (ufp4_layer_hook_t){NULL, NULL};
-  ufp4_trainer_t *trainer;
+static ufp4_status_t name_checkpoint(const ufp4_experiment_options_t *o, ufp4_run_kind_t kind,
+                                     int variant, int seed, const char *what,
+                                     char path[UFP4_RUNS_PATH], ufp4_message_t *message) {
+  char id[ID_SIZE];
+  name_run(o, kind, variant, seed, what, id);
+  return ufp4_runs_checkpoint(o->folder, id, path, message);
+}
+
+static ufp4_status_t save(work_t *w, const char *what) {
+  char path[UFP4_RUNS_PATH];
   ufp4_status_t status =
-      ufp4_trainer_create(&options, crew->text, device, &variant->recipe, &trainer);
-  if (!status)
-    status = take_steps(crew, trainer, &crew->experiment->runs[v * o->seeds + seed], last);
-  const char *why = capture.message.text[0] ? capture.message.text : ufp4_device_message(device);
-  if (status) give_up(crew, status, variant->name, why);
-  ufp4_trainer_free(trainer);
+      name_checkpoint(w->options, w->crew->kind, w->variant, w->seed, what, path, &w->message);
+  return status ? status : ufp4_trainer_save(w->trainer, w->run->loss, path, &w->message);
 }
 
-static int take_number(crew_t *crew) {
-  const ufp4_experiment_options_t *o = crew->experiment->options;
+// From its own checkpoint if it was cut off, or else as its kind says.
+static ufp4_status_t begin(work_t *w) {
+  const ufp4_experiment_options_t *o = w->options;
+  const ufp4_run_kind_t kind = w->crew->kind;
+  char path[UFP4_RUNS_PATH];
+  ufp4_status_t status = name_checkpoint(o, kind, w->variant, w->seed, "", path, &w->message);
+  if (status) return status;
+  if (ufp4_checkpoint_is(path))
+    return ufp4_trainer_load(w->trainer, w->run->loss, path, &w->message);
+  if (kind == UFP4_RUN_WHOLE) return UFP4_OK;
+  status = name_checkpoint(o, UFP4_RUN_WHOLE, ufp4_experiment_base(o), w->seed, at_branch, path,
+                           &w->message);
+  return status ? status : ufp4_trainer_branch(w->trainer, w->run->loss, path, &w->message);
+}
+
+static int is_base(const work_t *w) {
+  return w->crew->kind == UFP4_RUN_WHOLE && w->variant == ufp4_experiment_base(w->options);
+}
+
+static ufp4_status_t step(work_t *w, int64_t i) {
+  if (w->captures && i == w->options->trainer.steps - 1)
+    ufp4_trainer_set_hook(w->trainer, ufp4_capture_hook(&w->capture));
+  ufp4_status_t status = ufp4_trainer_step(w->trainer, &w->run->loss[i]);
+  if (status || !is_base(w) || i + 1 != w->options->branch_step) return status;
+  return save(w, at_branch);
+}
+
+static ufp4_status_t evaluate(work_t *w) {
+  return ufp4_trainer_evaluate(w->trainer, w->options->held_tokens, &w->run->held_loss,
+                               &w->run->held_tokens);
+}
+
+// What the run has given goes to disk; then its checkpoint has no use any more.
+static ufp4_status_t keep(work_t *w) {
+  char id[ID_SIZE];
+  ufp4_status_t status = is_base(w) && w->seed == 0 ? save(w, at_end) : UFP4_OK;
+  if (status || w->captures) return status;  // captured tensors must be made again
+  name_run(w->options, w->crew->kind, w->variant, w->seed, "", id);
+  status = ufp4_runs_write(w->options->folder, id, w->run, w->options->trainer.steps, &w->message);
+  return status ? status : ufp4_runs_remove_checkpoint(w->options->folder, id, &w->message);
+}
+
+// @return 1: it has come to its end; 0: it was to stop, or failed.
+static ufp4_status_t take_steps(work_t *w, int *ended) {
+  const int64_t from = ufp4_trainer_steps(w->trainer), all = w->options->trainer.steps;
+  double started = seconds_now(), saved = started;
+  const int64_t before = w->crew->kind == UFP4_RUN_BRANCHED ? from - w->options->branch_step : from;
+  *ended = 0;
+  if (!steps_done(w->crew, before)) return UFP4_OK;
+  for (int64_t i = from; i < all; i++) {
+    ufp4_status_t status = step(w, i);
+    if (status) return status;
+    const int go_on = steps_done(w->crew, 1) || i + 1 == all;
+    if (!go_on || seconds_now() - saved > CHECKPOINT_SECONDS) {
+      status = save(w, "");
+      saved = seconds_now();
+    }
+    if (status || !go_on) return status;
+  }
+  // Of all steps, whatever part of them was taken before a stop.
+  if (all > from) {
+    w->run->seconds = (seconds_now() - started) *
+                      (double)ufp4_experiment_steps(w->options, w->crew->kind) /
+                      (double)(all - from);
+  }
+  *ended = 1;
+  return UFP4_OK;
+}
+
+static ufp4_status_t run_to_end(work_t *w) {
+  int ended = 0;
+  ufp4_status_t status = begin(w);
+  if (!status) status = take_steps(w, &ended);
+  if (!status && ended) status = evaluate(w);
+  if (!status && ended) status = keep(w);
+  w->run->ended = !status && ended;
+  return status;
+}
+
+static void run_on(work_t *w, ufp4_device_t *device) {
+  const ufp4_experiment_options_t *o = w->options;
+  const ufp4_variant_t *variant = &o->variants[w->variant];
+  ufp4_trainer_options_t options = o->trainer;
+  options.seed += (uint64_t)w->seed;
+  options.perturbation = variant->perturbation;
+  w->captures = w->crew->kind == UFP4_RUN_WHOLE && w->seed == 0 && variant->capture;
+  w->capture.folder = variant->capture;
+  if (w->captures) w->crew->experiment->captured[w->variant] = 1;
+  ufp4_status_t status =
+      ufp4_trainer_create(&options, w->crew->text, device, &variant->recipe, &w->trainer);
+  if (!status) status = run_to_end(w);
+  const char *why = w->capture.message.text[0] ? w->capture.message.text
+                    : w->message.text[0]       ? w->message.text
+                                               : ufp4_device_message(device);
+  if (status) give_up(w->crew, status, variant->name, why);
+  ufp4_trainer_free(w->trainer);
+}
+
+// --- The crew -----------------------------------------------------------------------------------
+
+// Seed by seed, so that all recipes stand when an experiment is cut off.
+static int take_job(crew_t *crew, work_t *w) {
+  ufp4_experiment_t *e = crew->experiment;
+  const int variants = crew->to - crew->from;
+  int found = 0;
   pthread_mutex_lock(&crew->lock);
-  int number = crew->status || crew->next == o->variant_count * o->seeds ? -1 : crew->next++;
+  while (!found && !crew->status && !e->stopped && crew->next < variants * crew->seeds) {
+    const int variant = crew->from + crew->next % variants, seed = crew->next / variants;
+    ufp4_run_t *run = &e->runs[crew->kind][variant * e->options->seeds + seed];
+    crew->next++;
+    if (run->ended || !ufp4_experiment_takes_part(e->options, crew->kind, variant)) continue;
+    *w =
+        (work_t){.crew = crew, .options = e->options, .variant = variant, .seed = seed, .run = run};
+    found = 1;
+  }
   pthread_mutex_unlock(&crew->lock);
-  return number;
+  return found;
 }
 
 // Each run gets a device of its own, so that one run cannot disturb another.
 static void *work(void *context) {
   crew_t *crew = context;
   const ufp4_experiment_options_t *o = crew->experiment->options;
-  for (int number; (number = take_number(crew)) >= 0;) {
+  for (work_t w; take_job(crew, &w);) {
     ufp4_device_t *device = o->open(o->open_context);
     if (!device) {
       give_up(crew, UFP4_ERROR_DEVICE, o->backend, "the device could not be opened");
     } else {
-      run_on(crew, number, device);
+      run_on(&w, device);
       ufp4_status_t status = ufp4_device_trace_end(device);
       if (status) give_up(crew, status, o->backend, ufp4_device_message(device));
       ufp4_device_close(device);
@@ -112,18 +231,93 @@ static void *work(void *context) {
   return NULL;
 }
 
-static ufp4_status_t alloc_runs(ufp4_experiment_t *e) {
-  int count = e->options->variant_count * e->options->seeds;
-  e->runs = ufp4_pool_alloc(&e->pool, count, (int64_t)sizeof *e->runs);
-  for (int i = 0; e->runs && i < count; i++) {
-    e->runs[i].loss = ufp4_pool_alloc(&e->pool, e->options->trainer.steps, (int64_t)sizeof(double));
-    e->runs[i].held_loss = NAN;
+ufp4_status_t ufp4_experiment_train(ufp4_experiment_t *experiment, ufp4_run_kind_t kind, int from,
+                                    int to, int seeds, const ufp4_text_t *text,
+                                    ufp4_progress_fn_t progress, void *context) {
+  crew_t crew = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                 .experiment = experiment,
+                 .text = text,
+                 .progress = progress,
+                 .context = context,
+                 .kind = kind,
+                 .from = from,
+                 .to = to,
+                 .seeds = seeds};
+  pthread_t threads[MAX_WORKERS];
+  int started = 0;
+  while (started + 1 < experiment->options->workers && started < MAX_WORKERS &&
+         !pthread_create(&threads[started], NULL, work, &crew))
+    started++;
+  work(
+      &crew);  // this thread is a worker too, so a thread that could not be started costs time only
+  while (started > 0) pthread_join(threads[--started], NULL);
+  return crew.status;
+}
+
+// --- The experiment -----------------------------------------------------------------------------
+
+static ufp4_status_t alloc_runs(ufp4_experiment_t *e, ufp4_run_kind_t kind) {
+  const int count = e->options->variant_count * e->options->seeds;
+  e->runs[kind] = ufp4_pool_alloc(&e->pool, count, (int64_t)sizeof *e->runs[kind]);
+  for (int i = 0; e->runs[kind] && i < count; i++) {
+    ufp4_run_t *run = &e->runs[kind][i];
+    run->held_loss = NAN;
+    if (ufp4_experiment_takes_part(e->options, kind, i / e->options->seeds))
+      run->loss = ufp4_pool_alloc(&e->pool, e->options->trainer.steps, (int64_t)sizeof(double));
   }
   return e->pool.failed ? UFP4_ERROR_MEMORY : UFP4_OK;
 }
 
-// Captured tensors get their names when all runs have ended well, and go where one has not.
-static ufp4_status_t end_captures(ufp4_experiment_t *e, ufp4_status_t status) {
+// What ended before the experiment was cut off.
+static ufp4_status_t read_runs(ufp4_experiment_t *e, ufp4_run_kind_t kind) {
+  const ufp4_experiment_options_t *o = e->options;
+  char id[ID_SIZE];
+  for (int i = 0; i < o->variant_count * o->seeds; i++) {
+    ufp4_run_t *run = &e->runs[kind][i];
+    if (!run->loss) continue;
+    name_run(o, kind, i / o->seeds, i % o->seeds, "", id);
+    ufp4_status_t status =
+        ufp4_runs_read(o->folder, id, run, o->trainer.steps, &run->ended, &e->message);
+    if (status) return status;
+  }
+  return UFP4_OK;
+}
+
+ufp4_status_t ufp4_experiment_create(const ufp4_experiment_options_t *options,
+                                     ufp4_experiment_t *out) {
+  *out = (ufp4_experiment_t){.options = options};
+  if (options->seeds < 1 || options->variant_count < 1 || options->folder == NULL ||
+      options->variant_count > UFP4_MAX_VARIANTS)
+    return UFP4_ERROR_ARGUMENT;
+  ufp4_status_t status = UFP4_OK;
+  for (int kind = 0; !status && kind < UFP4_RUN_KINDS; kind++)
+    status = alloc_runs(out, (ufp4_run_kind_t)kind);
+  for (int kind = 0; !status && kind < UFP4_RUN_KINDS; kind++)
+    status = read_runs(out, (ufp4_run_kind_t)kind);
+  return status;
+}
+
+ufp4_status_t ufp4_experiment_trained(ufp4_experiment_t *experiment, const ufp4_text_t *text,
+                                      ufp4_device_t *device, ufp4_trainer_t **trainer) {
+  const ufp4_experiment_options_t *o = experiment->options;
+  const int base = ufp4_experiment_base(o);
+  char path[UFP4_RUNS_PATH];
+  *trainer = NULL;
+  double *losses = malloc((size_t)o->trainer.steps * sizeof *losses);
+  ufp4_status_t status = losses ? UFP4_OK : UFP4_ERROR_MEMORY;
+  if (!status)
+    status = name_checkpoint(o, UFP4_RUN_WHOLE, base, 0, at_end, path, &experiment->message);
+  if (!status)
+    status = ufp4_trainer_create(&o->trainer, text, device, &o->variants[base].recipe, trainer);
+  if (!status) status = ufp4_trainer_load(*trainer, losses, path, &experiment->message);
+  free(losses);
+  if (!status) return UFP4_OK;
+  ufp4_trainer_free(*trainer);
+  *trainer = NULL;
+  return status;
+}
+
+ufp4_status_t ufp4_experiment_end_captures(ufp4_experiment_t *e, ufp4_status_t status) {
   const int64_t blocks = e->options->trainer.shape.blocks;
   for (int v = 0; v < e->options->variant_count; v++) {
     const char *folder = e->options->variants[v].capture;
@@ -134,35 +328,24 @@ static ufp4_status_t end_captures(ufp4_experiment_t *e, ufp4_status_t status) {
   return status;
 }
 
-ufp4_status_t ufp4_experiment_run(const ufp4_experiment_options_t *options, const ufp4_text_t *text,
-                                  ufp4_progress_fn_t progress, void *context,
-                                  ufp4_experiment_t *out) {
-  *out = (ufp4_experiment_t){.options = options};
-  if (options->seeds < 1 || options->variant_count < 1 ||
-      options->variant_count > UFP4_MAX_VARIANTS)
-    return UFP4_ERROR_ARGUMENT;
-  if (alloc_runs(out)) return UFP4_ERROR_MEMORY;
-  crew_t crew = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                 .experiment = out,
-                 .text = text,
-                 .progress = progress,
-                 .context = context};
-  pthread_t threads[MAX_WORKERS];
-  int started = 0;
-  while (started + 1 < options->workers && started < MAX_WORKERS &&
-         !pthread_create(&threads[started], NULL, work, &crew))
-    started++;
-  work(
-      &crew);  // this thread is a worker too, so a thread that could not be started costs time only
-  while (started > 0) pthread_join(threads[--started], NULL);
-  return end_captures(out, crew.status);
-}
-
 void ufp4_experiment_free(ufp4_experiment_t *experiment) {
   ufp4_pool_free(&experiment->pool);
-  experiment->runs = NULL;
+  for (int kind = 0; kind < UFP4_RUN_KINDS; kind++) experiment->runs[kind] = NULL;
 }
 
-const ufp4_run_t *ufp4_experiment_at(const ufp4_experiment_t *experiment, int variant, int seed) {
-  return &experiment->runs[variant * experiment->options->seeds + seed];
+int64_t ufp4_experiment_steps(const ufp4_experiment_options_t *options, ufp4_run_kind_t kind) {
+  return options->trainer.steps - (kind == UFP4_RUN_BRANCHED ? options->branch_step : 0);
+}
+
+int ufp4_experiment_takes_part(const ufp4_experiment_options_t *options, ufp4_run_kind_t kind,
+                               int variant) {
+  const ufp4_variant_t *v = &options->variants[variant];
+  return kind == UFP4_RUN_WHOLE || v->recipe.quantized || v->perturbation > 0;
+}
+
+const ufp4_run_t *ufp4_experiment_at(const ufp4_experiment_t *experiment, ufp4_run_kind_t kind,
+                                     int variant, int seed) {
+  const ufp4_experiment_options_t *o = experiment->options;
+  if (!ufp4_experiment_takes_part(o, kind, variant)) kind = UFP4_RUN_WHOLE;
+  return &experiment->runs[kind][variant * o->seeds + seed];
 }

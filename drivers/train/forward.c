@@ -81,17 +81,21 @@ static ufp4_status_t measure_row(const crew_t *crew, const ufp4_layer_event_t *e
   return measure(crew, event, slot->role, how, &row->rounding);
 }
 
+// A layer or pass that the recipe leaves in BF16 keeps everything.
 static ufp4_status_t multiply_kept(const crew_t *crew, const ufp4_layer_event_t *event,
                                    ufp4_forward_recipe_t *recipe) {
+  const unsigned blocks = (unsigned)crew->plan.shape->blocks;
+  const ufp4_recipe_t own = ufp4_recipe_of_layer(&recipe->recipe, event->layer, blocks);
+  double *kept = &recipe->layer_kept[event->pass][event->layer];
   ufp4_role_t roles[2];
   ufp4_axis_t axes[2];
   ufp4_pass_operands(event->pass, roles, axes);
-  for (int i = 0; i < 2 && recipe->recipe.quantized; i++) {
+  for (int i = 0; i < 2 && ufp4_recipe_quantizes(&own, event->pass); i++) {
     ufp4_rounding_t rounding;
-    const ufp4_quantize_t how = ufp4_recipe_quantize(&recipe->recipe, roles[i], axes[i]);
+    const ufp4_quantize_t how = ufp4_recipe_quantize(&own, roles[i], axes[i]);
     ufp4_status_t status = measure(crew, event, roles[i], how, &rounding);
     if (status) return status;
-    recipe->kept[event->pass] *= rounding.kept;
+    *kept *= rounding.kept;
   }
   return UFP4_OK;
 }
@@ -146,9 +150,17 @@ static void add_gap(ufp4_forward_t *out, int recipe, int base, double *differenc
                            .worse = p.positive};
 }
 
+static void multiply_layers(const ufp4_forward_t *out, ufp4_forward_recipe_t *recipe) {
+  for (int p = 0; p < UFP4_PASS_COUNT; p++) {
+    recipe->kept[p] = recipe->recipe.quantized ? 1 : NAN;
+    for (int l = 0; l < out->layers; l++) recipe->kept[p] *= recipe->layer_kept[p][l];
+  }
+}
+
 static void compare(ufp4_forward_t *out, double *differences) {
   int base = find_base(out);
   for (int i = 0; i < out->recipe_count; i++) {
+    multiply_layers(out, &out->recipes[i]);
     out->recipes[i].loss = ufp4_paired(out->recipes[i].losses, out->sequences).mean;
   }
   for (int i = 0; base >= 0 && i < out->recipe_count; i++) {
@@ -228,6 +240,7 @@ static ufp4_status_t alloc_result(const ufp4_forward_options_t *options,
                                   const ufp4_evaluation_t *plan, ufp4_forward_t *out) {
   const int n = options->recipe_count;
   out->row_count = plan->shape->blocks * UFP4_FORWARD_LINES * UFP4_FORWARD_WAYS;
+  out->layers = (int)plan->shape->blocks * UFP4_MATRIX_COUNT;
   out->recipe_count = n;
   out->sequences = plan->sequences;
   out->tokens = plan->sequences * plan->shape->context;
@@ -238,7 +251,10 @@ static ufp4_status_t alloc_result(const ufp4_forward_options_t *options,
     ufp4_forward_recipe_t *recipe = &out->recipes[i];
     recipe->recipe = options->recipes[i];
     recipe->losses = ufp4_pool_alloc(&out->pool, out->sequences, (int64_t)sizeof(double));
-    for (int p = 0; p < UFP4_PASS_COUNT; p++) recipe->kept[p] = recipe->recipe.quantized ? 1 : NAN;
+    for (int p = 0; p < UFP4_PASS_COUNT; p++) {
+      recipe->layer_kept[p] = ufp4_pool_alloc(&out->pool, out->layers, (int64_t)sizeof(double));
+      for (int l = 0; recipe->layer_kept[p] && l < out->layers; l++) recipe->layer_kept[p][l] = 1;
+    }
   }
   return out->pool.failed ? UFP4_ERROR_MEMORY : UFP4_OK;
 }

@@ -57,8 +57,9 @@ typedef struct {
    * quantizes them. An index of how much a recipe shrinks, not the attenuation of the network: the
    * residual stream goes around the layers, and norms undo a common factor. NaN: not quantized. */
   double kept[UFP4_PASS_COUNT];
-  double *losses;  ///< [sequences], nats per token
-  double loss;     ///< their mean
+  double *layer_kept[UFP4_PASS_COUNT];  ///< [layers]: what each layer has in that product
+  double *losses;                       ///< [sequences], nats per token
+  double loss;                          ///< their mean
 } ufp4_forward_recipe_t;
 
 /** Two recipes on the same sequences: L_recipe - L_base in pairs, in percent of the mean L_base. */
@@ -73,6 +74,7 @@ typedef struct {
 typedef struct {
   ufp4_forward_row_t *rows;  ///< by layer, pass, operand, rounding and way
   int64_t row_count;
+  int layers;  ///< linear layers of the model
   ufp4_forward_recipe_t *recipes;
   int recipe_count;
   ufp4_forward_gap_t *gaps;  ///< with bf16, else fp32; then of quantized recipes with one another

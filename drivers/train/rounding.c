@@ -6,7 +6,6 @@
 #include "ufp4/format.h"
 
 #define GROUP 16
-#define VALUES 15  // -7..7 places on the grid; -0 is 0
 
 typedef struct {
   double magnitude, shrink, dot, signal, noise;
@@ -50,15 +49,24 @@ static void add_group(const double *a, double scale, const uint8_t *codes, int c
   }
 }
 
-static double bucket_ratio(const int64_t count[16]) {
+// By value from the lowest: sign-magnitude codes 15..9, 0..7; of INT4, two's complement, 9..15,
+// 0..7.
+static void put_shares(const int64_t count[16], ufp4_elem_t elem,
+                       double share[UFP4_ROUNDING_VALUES]) {
   int64_t total = 0;
-  double entropy = 0;
   for (int i = 0; i < 16; i++) total += count[i];
-  for (int i = 0; i < 16 && total > 0; i++) {
-    double p = (double)count[i] / (double)total;
-    if (p > 0) entropy -= p * log(p);
+  for (int v = 0; v < UFP4_ROUNDING_VALUES; v++) {
+    const int negative = elem == UFP4_ELEM_INT4 ? 9 + v : 15 - v, code = v < 7 ? negative : v - 7;
+    share[v] = total > 0 ? (double)count[code] / (double)total : 0;
   }
-  return exp(entropy) / VALUES;
+}
+
+static double bucket_ratio(const double share[UFP4_ROUNDING_VALUES]) {
+  double entropy = 0;
+  for (int i = 0; i < UFP4_ROUNDING_VALUES; i++) {
+    if (share[i] > 0) entropy -= share[i] * log(share[i]);
+  }
+  return exp(entropy) / UFP4_ROUNDING_VALUES;
 }
 
 // What a block's elements are multiplied by; in double, because the transform of large numbers
@@ -94,16 +102,18 @@ static void measure_group(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
   sums->groups++;
 }
 
-static ufp4_rounding_t result(const sums_t *s) {
+static ufp4_rounding_t result(const sums_t *s, ufp4_elem_t elem) {
   // Nothing but zeros, or nothing at all, has none of these.
-  return (ufp4_rounding_t){
+  ufp4_rounding_t out = {
       .bias_percent = s->magnitude > 0 ? 100 * s->shrink / s->magnitude : NAN,
       .kept = s->signal > 0 ? s->dot / s->signal : NAN,
       .sqnr_db = s->signal > 0 ? 10 * log10(s->signal / s->noise) : NAN,
-      .bucket_ratio = bucket_ratio(s->count),
       .blocks = s->groups,
       .blocks_out = s->groups_out,
   };
+  put_shares(s->count, elem, out.share);
+  out.bucket_ratio = bucket_ratio(out.share);
+  return out;
 }
 
 ufp4_status_t ufp4_rounding_measure(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
@@ -118,7 +128,7 @@ ufp4_status_t ufp4_rounding_measure(const ufp4_matrix_t *in, const ufp4_quantize
     values[code] = (double)ufp4_elem_value(how->elem, code);
   for (int64_t i = 0; i < operand.rows * operand.blocks; i++)
     measure_group(in, how, &operand, i / operand.blocks, i % operand.blocks, values, &sums);
-  *out = result(&sums);
+  *out = result(&sums, how->elem);
   ufp4_operand_free(&operand);
   return status;
 }

@@ -5,6 +5,9 @@
 
 #include "ufp4.h"
 
+/** Distinct values of the codes of a grid; -0 is 0. */
+#define UFP4_ROUNDING_VALUES 15
+
 /** One tensor through one quantizer. A is what enters the rounding: the tensor, after the Hadamard
  * transform where there is one; Q(A) what the codes and scales stand for. Blocks that hold NaN or
  * Inf are left out. */
@@ -13,8 +16,9 @@ typedef struct {
   double kept;          ///< <Q(A), A> / |A|^2, the attenuation alpha of the paper's Eq. 3
   double sqnr_db;       ///< 10 log10(|A|^2 / |Q(A) - A|^2)
   double bucket_ratio;  ///< exp(-sum p log p) / K over the K = 15 distinct values of the codes
-  int64_t blocks;       ///< groups of 16 that are measured
-  int64_t blocks_out;   ///< left out
+  double share[UFP4_ROUNDING_VALUES];  ///< of the codes, by value from the lowest: p above
+  int64_t blocks;                      ///< groups of 16 that are measured
+  int64_t blocks_out;                  ///< left out
 } ufp4_rounding_t;
 
 /** Quantizes @p in as @p how says and measures. UFP4_ERROR_ARGUMENT as ufp4_quantize. */

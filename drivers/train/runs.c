@@ -17,6 +17,7 @@
 #include "tensor/file.h"
 
 #define SETTINGS "settings.json"
+#define LONGEST 60  // characters of a setting that go into a message
 #define ROWS ".csv"
 #define CHECKPOINT ".safetensors"
 
@@ -58,11 +59,13 @@ static ufp4_status_t fail_differing(const char *folder, const char *key, const j
                                     const json_t *wanted, ufp4_message_t *message) {
   char *is = there != NULL ? json_dumps(there, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
   char *asked = wanted != NULL ? json_dumps(wanted, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-  ufp4_message_set(
-      message,
-      "%s: an unfinished experiment of other settings is there: %s is %s, not %s; give "
-      "the same, or another -o",
-      folder, key, is != NULL ? is : "absent", asked != NULL ? asked : "absent");
+  const char *first = is != NULL ? is : "absent", *second = asked != NULL ? asked : "absent";
+  const int shows = strlen(first) <= LONGEST && strlen(second) <= LONGEST;
+  ufp4_message_set(message,
+                   "%s: an unfinished experiment of other settings is there: %s %s%s%s%s; give the "
+                   "same, or another -o",
+                   folder, key, shows ? "is " : "differs", shows ? first : "",
+                   shows ? ", not " : "", shows ? second : "");
   free(is);
   free(asked);
   return UFP4_ERROR_ARGUMENT;

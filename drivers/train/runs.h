@@ -5,7 +5,8 @@
 #ifndef UFP4_TRAIN_RUNS_H
 #define UFP4_TRAIN_RUNS_H
 
-#include "experiment.h"
+#include "run.h"
+#include "ufp4/status.h"
 
 #define UFP4_RUNS_PATH 4096
 

@@ -1,41 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 // Summaries of an experiment over its seeds.
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "experiment.h"
 
 // A sample over seeds: the loss, or with a base its relative gap in percent.
-static ufp4_paired_t sample(const ufp4_experiment_t *e, int variant, int base) {
+static ufp4_paired_t sample(const ufp4_experiment_t *e, ufp4_run_kind_t kind, int variant,
+                            int base) {
   int seeds = e->options->seeds;
   double *values = malloc((size_t)seeds * sizeof *values);
   if (!values) return ufp4_paired(NULL, 0);
-  for (int s = 0; s < seeds; s++) {
-    double loss = ufp4_experiment_at(e, variant, s)->held_loss;
-    double reference = base < 0 ? 0 : ufp4_experiment_at(e, base, s)->held_loss;
-    values[s] = base < 0 ? loss : 100 * (loss - reference) / reference;
-  }
+  for (int s = 0; s < seeds; s++)
+    values[s] = base < 0 ? ufp4_experiment_at(e, kind, variant, s)->held_loss
+                         : ufp4_experiment_gap(e, kind, variant, base, s);
   ufp4_paired_t out = ufp4_paired(values, seeds);
   free(values);
   return out;
 }
 
-ufp4_paired_t ufp4_experiment_losses(const ufp4_experiment_t *experiment, int variant) {
-  return sample(experiment, variant, -1);
+double ufp4_experiment_gap(const ufp4_experiment_t *e, ufp4_run_kind_t kind, int variant, int base,
+                           int seed) {
+  const double loss = ufp4_experiment_at(e, kind, variant, seed)->held_loss;
+  const double reference = ufp4_experiment_at(e, kind, base, seed)->held_loss;
+  return 100 * (loss - reference) / reference;
 }
 
-ufp4_paired_t ufp4_experiment_gap(const ufp4_experiment_t *experiment, int variant, int base) {
-  return sample(experiment, variant, base);
+ufp4_paired_t ufp4_experiment_losses(const ufp4_experiment_t *experiment, ufp4_run_kind_t kind,
+                                     int variant) {
+  return sample(experiment, kind, variant, -1);
 }
 
-const char *ufp4_gap_verdict(const ufp4_paired_t *gap) {
-  if (!gap->separated) return "not separated";
-  return gap->mean > 0 ? "worse" : "better";
+double ufp4_experiment_speed(const ufp4_experiment_t *e, ufp4_run_kind_t kind, int variant) {
+  const ufp4_experiment_options_t *o = e->options;
+  double seconds = 0;
+  for (int s = 0; s < o->seeds; s++) seconds += ufp4_experiment_at(e, kind, variant, s)->seconds;
+  const int64_t steps = ufp4_experiment_takes_part(o, kind, variant)
+                            ? ufp4_experiment_steps(o, kind)
+                            : o->trainer.steps;
+  return (double)(steps * o->trainer.batch * o->trainer.shape.context * o->seeds) / seconds;
 }
 
-// bf16; where it takes no part, fp32.
-static int find_base(const ufp4_experiment_options_t *o) {
+int ufp4_experiment_base(const ufp4_experiment_options_t *o) {
   int base = -1;
   for (int v = 0; v < o->variant_count; v++) {
     const ufp4_recipe_t *recipe = &o->variants[v].recipe;
@@ -46,17 +54,78 @@ static int find_base(const ufp4_experiment_options_t *o) {
   return base;
 }
 
-int ufp4_experiment_comparisons(const ufp4_experiment_t *experiment, ufp4_comparison_t *out) {
-  const ufp4_experiment_options_t *o = experiment->options;
-  int count = 0, base = find_base(o);
+static int find(const ufp4_experiment_options_t *o, const char *name) {
+  for (int v = 0; v < o->variant_count; v++) {
+    if (!strcmp(o->variants[v].name, name)) return v;
+  }
+  return -1;
+}
+
+static void correct(ufp4_comparison_t *comparisons, int count) {
+  double p[UFP4_MAX_VARIANTS * UFP4_MAX_VARIANTS];
+  for (int i = 0; i < count; i++) p[i] = comparisons[i].p;
+  ufp4_holm(p, count);
+  for (int i = 0; i < count; i++) comparisons[i].p = p[i];
+}
+
+static double reported(const ufp4_variant_t *variant, const ufp4_variant_t *base) {
+  if (!(variant->paper_loss > 0) || !(base->paper_loss > 0)) return NAN;
+  return 100 * (variant->paper_loss / base->paper_loss - 1);
+}
+
+int ufp4_experiment_comparisons(const ufp4_experiment_t *e, ufp4_run_kind_t kind,
+                                ufp4_comparison_t *out) {
+  const ufp4_experiment_options_t *o = e->options;
+  const int base = ufp4_experiment_base(o), e2m1 = find(o, "e2m1"), ufp4 = find(o, "ufp4");
+  const int primary = e2m1 >= 0 && ufp4 >= 0;
+  int count = 0;
+  if (primary) out[count++] = (ufp4_comparison_t){.variant = e2m1, .base = ufp4, .primary = 1};
   for (int v = 0; base >= 0 && v < o->variant_count; v++) {
-    if (v != base) out[count++] = (ufp4_comparison_t){v, base};
+    if (v != base && ufp4_experiment_takes_part(o, kind, v))
+      out[count++] = (ufp4_comparison_t){.variant = v, .base = base};
   }
   for (int v = 0; v < o->variant_count; v++) {
     for (int w = 0; w < v; w++) {
-      if (o->variants[v].recipe.quantized && o->variants[w].recipe.quantized)
-        out[count++] = (ufp4_comparison_t){v, w};
+      const int one = v == ufp4 ? w : v, other = v == ufp4 ? v : w;
+      if (!o->variants[v].recipe.quantized || !o->variants[w].recipe.quantized) continue;
+      if (ufp4 >= 0 && (other != ufp4 || one == e2m1)) continue;
+      out[count++] = (ufp4_comparison_t){.variant = one, .base = other};
     }
   }
+  for (int i = 0; i < count; i++) {
+    out[i].gap = sample(e, kind, out[i].variant, out[i].base);
+    out[i].p = out[i].gap.p;
+    out[i].paper = reported(&o->variants[out[i].variant], &o->variants[out[i].base]);
+  }
+  correct(out + primary, count - primary);
   return count;
+}
+
+const char *ufp4_comparison_verdict(const ufp4_comparison_t *comparison) {
+  if (!(comparison->p < 0.05)) return "not separated";
+  return comparison->gap.mean > 0 ? "worse" : "better";
+}
+
+void ufp4_comparison_sentence(const ufp4_experiment_t *e, const ufp4_comparison_t *c, char *text,
+                              size_t size) {
+  const ufp4_variant_t *variants = e->options->variants;
+  const char *one = variants[c->variant].name, *other = variants[c->base].name;
+  const ufp4_paired_t *g = &c->gap;
+  if (g->count < 2) {
+    snprintf(text, size, "%s against %s: %+.3f %% on one seed, which says nothing of chance.", one,
+             other, g->mean);
+  } else if (c->p < 0.05) {
+    snprintf(text, size,
+             "%s ends with %s loss than %s: %+.3f %% (95 %% interval %+.3f to %+.3f, p %.2g, %lld "
+             "of %lld seeds).",
+             one, g->mean > 0 ? "a higher" : "a lower", other, g->mean, g->mean - g->interval,
+             g->mean + g->interval, c->p,
+             (long long)(g->mean > 0 ? g->positive : g->count - g->positive), (long long)g->count);
+  } else {
+    snprintf(text, size,
+             "%s and %s are not separated: %+.3f %% (95 %% interval %+.3f to %+.3f, p %.2g, %lld "
+             "of %lld seeds).",
+             one, other, g->mean, g->mean - g->interval, g->mean + g->interval, c->p,
+             (long long)g->positive, (long long)g->count);
+  }
 }

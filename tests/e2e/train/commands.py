@@ -71,14 +71,20 @@ def train_writes_report_losses_and_tensors():
         check(done.stderr == "", "stderr is no terminal:", repr(done.stderr))
         check("% recipe seeds held_loss" in done.stdout and "% recipe against gap_percent" in done.stdout, done.stdout)
         rows = list(csv.DictReader(open(os.path.join(out, "losses.csv"))))
-        check(len(rows) == 4 * 2 * 3, len(rows), "rows")
-        check({row["recipe"] for row in rows} == {"bf16", "ufp4", "e2m1", "bf16-control"}, "recipes")
+        check(len(rows) == 6 * 2 * 3, len(rows), "rows")
+        check({row["recipe"] for row in rows} == {"bf16", "ufp4", "e2m1", "nvfp4", "mxfp4", "bf16-control"}, "recipes")
         check({row["seed"] for row in rows} == {"5", "6"}, "seeds")
         check(all(bool(row["held_loss"]) == (row["step"] == "2") for row in rows), "held-out losses")
+        branched = list(csv.DictReader(open(os.path.join(out, "branched.csv"))))
+        check({row["step"] for row in branched} == {"2"}, "branched after two of three steps")
+        check(len(open(os.path.join(out, "forward.csv")).readlines()) == 1 + 2 * 4 * 8 * 4, "forward.csv")
         report = open(os.path.join(out, "report.html")).read()
-        check(report.count("<svg") == 2 and report.count("<polyline") == 2 * 4, "report.html: losses and gaps of four")
-        gaps = re.findall(r'<polyline[^>]* points="([^"]*)"', report)[4].split()
+        curves = re.findall(r'<polyline[^>]* points="([^"]*)"', report)
+        check(report.count("<svg") == 6 and len(curves) == 4 + 2 * 6, "report.html:", report.count("<svg"), len(curves))
+        gaps = curves[4 + 6].split()
         check(len(gaps) == 3 and len({gap.split(",")[1] for gap in gaps}) == 1, "bf16 has a gap to itself:", gaps)
+        check("e2m1 and ufp4 are not separated" in report or "loss than ufp4" in report, "no verdict")
+        check(not os.path.exists(os.path.join(out, "runs")), "runs of a finished experiment")
         names = sorted(os.listdir(os.path.join(out, "ufp4")))
         want = sorted(f"layer{b}.{m}.{t}.npy" for b in range(2) for m in ("qkv", "proj", "fc1", "fc2") for t in ("X", "W", "dY"))
         check(names == want, names)
@@ -94,16 +100,97 @@ def train_says_how_many_tokens_it_measures():
         check(done.stderr == f"ufp4 train: {held} held-out tokens are measured: the text has no more\n", done.stderr)
 
 
+def interrupt(number, *words):
+    """Runs train and ends it with a signal while it trains."""
+    process = subprocess.Popen([PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(0.5)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    return process.returncode, err
+
+
+def all_files(folder):
+    return {name: open(os.path.join(folder, name)).read() for name in sorted(os.listdir(folder)) if name.endswith(".csv")}
+
+
 @slow
-def train_killed_leaves_nothing():
+def train_interrupted_goes_on_to_the_same_files():
     with tempfile.TemporaryDirectory() as folder:
-        text = write_text(folder)
-        words = ["train", text, "-o", os.path.join(folder, "out"), *shape_with("--steps"), "--steps", "1000000"]
-        process = subprocess.Popen([PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(0.5)
-        process.terminate()
-        check(process.wait(60) == -signal.SIGTERM, "exit status", str(process.returncode))
-        check(os.listdir(folder) == ["text"], str(os.listdir(folder)))
+        text, whole, part = write_text(folder), os.path.join(folder, "whole"), os.path.join(folder, "part")
+        words = [*TINY, "--steps", "150", "--seeds", "2", "--recipe", "bf16,ufp4,nvfp4"]
+        check(run("train", text, "-o", whole, *words).returncode == 0, "whole")
+        status, err = interrupt(signal.SIGINT, "train", text, "-o", part, *words)
+        check(status == 130 and err == "ufp4 train: interrupted; --resume goes on with it\n", status, repr(err))
+        check_rejected(run("train", text, "-o", part, *words), 2, "--resume goes on")
+        check_rejected(run("train", text, "-o", part, *words, "--resume", "--seed", "7"), 2, "seed is 0, not 7")
+        check_rejected(run("train", text, "-o", part, *words, "--seed", "7"), 2, "seed is 0, not 7")
+        stops = 1
+        while status == 130 and stops < 50:
+            status, err = interrupt(signal.SIGTERM if stops == 1 else signal.SIGINT, "train", text, "-o", part, *words, "--resume")
+            status = 130 if status == 143 else status
+            stops += 1
+        check(status == 0 and stops > 2, status, stops, err)
+        check(all_files(whole) == all_files(part), "files differ")
+        check(len(all_files(part)) == 3 and not os.path.exists(os.path.join(part, "runs")), os.listdir(part))
+
+
+def train_resumes_nothing_where_nothing_is():
+    reject_train(2, "--resume", "--resume")
+
+
+def train_tables_alone():
+    with tempfile.TemporaryDirectory() as folder:
+        text, out = write_text(folder), os.path.join(folder, "out")
+        for tables, files in ((["--forward"], ["forward.csv"]), (["--branched"], ["branched.csv"]),
+                              (["--whole"], ["losses.csv"]), (["--forward", "--whole"], ["forward.csv", "losses.csv"])):
+            done = run("train", text, "-o", out, *TINY, "--steps", "3", "--seeds", "2", "--recipe", "bf16,ufp4,e2m1", *tables, "--json")
+            check(done.returncode == 0, done.stderr)
+            check(sorted(os.listdir(out)) == sorted(files + ["report.html"]), tables, os.listdir(out))
+            got = json.loads(done.stdout)
+            check(("forward" in got, "branched" in got, "comparisons" in got) ==
+                  tuple(f"--{name}" in tables for name in ("forward", "branched", "whole")), tables, list(got))
+
+
+def train_json_of_all_tables():
+    with tempfile.TemporaryDirectory() as folder:
+        done = run("train", write_text(folder), "-o", os.path.join(folder, "out"), *TINY, "--steps", "4", "--seeds", "2", "--json")
+        check(done.returncode == 0, done.stderr)
+        got = json.loads(done.stdout)
+        first = got["branched"]["comparisons"][0]
+        check((first["recipe"], first["against"], first["primary"]) == ("e2m1", "ufp4", True), first)
+        held = {r["recipe"]: r["held_losses"] for r in got["branched"]["recipes"]}
+        want = [100 * (a - b) / b for a, b in zip(held["e2m1"], held["ufp4"])]
+        check(all(abs(a - b) < 1e-5 for a, b in zip(first["gaps_percent"], want)), first, want)
+        check(held["bf16"] == {r["recipe"]: r["held_losses"] for r in got["recipes"]}["bf16"], "the base is the same run")
+        check(got["settings"]["steps"] == 4 and '"e1m2"' in got["settings"]["recipe ufp4"], got["settings"])
+        check(len(got["forward"]["comparisons"]) > 4 and got["forward"]["held_tokens"] > 0, got["forward"].keys())
+
+
+def train_ablation():
+    with tempfile.TemporaryDirectory() as folder:
+        done = run("train", write_text(folder), "-o", os.path.join(folder, "out"), *TINY, "--steps", "2", "--seeds", "1",
+                   "--ablation", "--branched", "--json")
+        check(done.returncode == 0, done.stderr)
+        got = {c["recipe"]: c["paper_gap_percent"] for c in json.loads(done.stdout)["branched"]["comparisons"] if c["against"] == "ufp4"}
+        check(len(got) == 14 and abs(got["e1m2-rht-none"] - 0.597) < 1e-3 and got["e2m1"] is None, got)
+
+
+def train_long_is_the_larger_model():
+    with tempfile.TemporaryDirectory() as folder:
+        done = run("train", write_text(folder), "-o", os.path.join(folder, "out"), "--long", "--layers", "1", "--context", "16",
+                   "--batch", "2", "--steps", "1", "--seeds", "1", "--recipe", "fp32", "--eval", "64", "--json")
+        check(done.returncode == 0, done.stderr)
+        settings = json.loads(done.stdout)["settings"]
+        check([round(settings[k], 6) for k in ("d_model", "heads", "ff", "lr")] == [128, 4, 352, 0.0015], settings)
+
+
+def train_rejects_tables_without_recipes_to_compare():
+    reject_train(2, "--forward compares", "--forward", "--recipe", "ufp4")
+    reject_train(2, "--branched compares", "--branched", "--recipe", "bf16")
+
+
+def train_rejects_ablation_of_other_recipes():
+    reject_train(2, "--ablation has recipes of its own", "--ablation", "--recipe", "ufp4")
 
 
 def train_repeats_itself():

@@ -313,7 +313,7 @@ TEST(rejects_checkpoint_of_a_recipe_that_has_changed) {
   ufp4_trainer_t *trainer;
   save_one(&place, "ufp4");
   ufp4_recipe_named("ufp4", &recipe);
-  recipe.round[UFP4_ROLE_DY] = UFP4_ROUND_RNE;
+  recipe.round[UFP4_ROLE_DY][0] = UFP4_ROUND_RNE;
   ufp4_trainer_create(&options, &place.text, place.device, &recipe, &trainer);
   check_refused(&place, trainer, ufp4_trainer_load, UFP4_ERROR_FORMAT, "settings");
   ufp4_trainer_free(trainer);

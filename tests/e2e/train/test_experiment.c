@@ -8,6 +8,7 @@
 #include "capture.h"
 #include "experiment.h"
 #include "fixture.h"
+#include "report/report.h"
 
 enum { SEEDS = 3, STEPS = 4 };
 
@@ -41,10 +42,23 @@ static ufp4_experiment_options_t make_options(void) {
   return o;
 }
 
-static void count_steps(void *context, int64_t done, int64_t all) {
-  int64_t *calls = context;
-  check_that(done, done == ++*calls && all == SEEDS * STEPS * 4, "step %lld of %lld",
-             (long long)done, (long long)all);
+static void count_steps(void *context, int64_t steps) {
+  *(int64_t *)context += steps;
+}
+
+// Whole runs of all variants, in a folder of their own.
+static ufp4_status_t run_whole(ufp4_experiment_options_t *o, const ufp4_text_t *text,
+                               int64_t *steps, ufp4_experiment_t *e) {
+  char folder[256];
+  fixture_folder(folder);
+  o->folder = folder;
+  ufp4_status_t status = ufp4_experiment_create(o, e);
+  if (!status)
+    status = ufp4_experiment_train(e, UFP4_RUN_WHOLE, 0, o->variant_count, o->seeds, text,
+                                   steps ? count_steps : NULL, steps);
+  o->folder = NULL;
+  fixture_remove(folder);
+  return status;
 }
 
 TEST(workers_do_not_show) {
@@ -53,12 +67,13 @@ TEST(workers_do_not_show) {
   ufp4_experiment_t a, b;
   int64_t calls = 0;
   three.workers = 3;
-  check_bits(0, ufp4_experiment_run(&one, &text, count_steps, &calls, &a), UFP4_OK, "one worker");
+  check_bits(0, run_whole(&one, &text, &calls, &a), UFP4_OK, "one worker");
   check_bits(0, (uint64_t)calls, SEEDS * STEPS * 4, "progress");
-  check_bits(0, ufp4_experiment_run(&three, &text, NULL, NULL, &b), UFP4_OK, "three workers");
+  check_bits(0, run_whole(&three, &text, NULL, &b), UFP4_OK, "three workers");
   for (int v = 0; v < 4; v++) {
     for (int s = 0; s < SEEDS; s++) {
-      const ufp4_run_t *x = ufp4_experiment_at(&a, v, s), *y = ufp4_experiment_at(&b, v, s);
+      const ufp4_run_t *x = ufp4_experiment_at(&a, UFP4_RUN_WHOLE, v, s),
+                       *y = ufp4_experiment_at(&b, UFP4_RUN_WHOLE, v, s);
       check_that(v, !memcmp(x->loss, y->loss, STEPS * sizeof *x->loss), "losses of %s",
                  one.variants[v].name);
       check_that(v, x->held_loss == y->held_loss && isfinite(x->held_loss), "held-out loss %g",
@@ -74,12 +89,12 @@ TEST(runs_differ_in_seed_recipe_and_perturbation) {
   ufp4_experiment_options_t o = make_options();
   ufp4_text_t text = fixture_text(40000);
   ufp4_experiment_t e;
-  check_bits(0, ufp4_experiment_run(&o, &text, NULL, NULL, &e), UFP4_OK, "run");
+  check_bits(0, run_whole(&o, &text, NULL, &e), UFP4_OK, "run");
   for (int v = 0; v < 4; v++) {
-    double first = ufp4_experiment_at(&e, v, 0)->loss[STEPS - 1],
-           base = ufp4_experiment_at(&e, 0, 0)->loss[STEPS - 1];
-    check_that(v, first != ufp4_experiment_at(&e, v, 1)->loss[STEPS - 1], "seeds of %s",
-               o.variants[v].name);
+    double first = ufp4_experiment_at(&e, UFP4_RUN_WHOLE, v, 0)->loss[STEPS - 1],
+           base = ufp4_experiment_at(&e, UFP4_RUN_WHOLE, 0, 0)->loss[STEPS - 1];
+    check_that(v, first != ufp4_experiment_at(&e, UFP4_RUN_WHOLE, v, 1)->loss[STEPS - 1],
+               "seeds of %s", o.variants[v].name);
     check_that(v, v == 0 || first != base, "%s and bf16", o.variants[v].name);
   }
   ufp4_experiment_free(&e);
@@ -96,46 +111,142 @@ static ufp4_experiment_t made_up(const ufp4_experiment_options_t *options, ufp4_
           (ufp4_run_t){.loss = losses, .held_loss = held[v][s], .held_tokens = 512, .seconds = 1};
     }
   }
-  return (ufp4_experiment_t){.options = options, .runs = runs};
+  return (ufp4_experiment_t){.options = options, .runs = {runs, runs}};
 }
 
 static const double some_losses[4][SEEDS] = {
     {2, 2.1, 2.2}, {2.02, 2.121, 2.222}, {2.06, 2.163, 2.266}, {2.001, 2.099, 2.2}};
 
-TEST(gaps_are_paired_by_seed) {
+TEST(comparisons_are_paired_by_seed) {
   ufp4_experiment_options_t o = make_options();
   ufp4_run_t runs[4 * SEEDS];
   ufp4_experiment_t e = made_up(&o, runs, some_losses);
-  ufp4_paired_t gap = ufp4_experiment_gap(&e, 1, 0), control = ufp4_experiment_gap(&e, 3, 0);
-  check_that(0, fabs(gap.mean - 1) < 1e-9 && gap.positive == 3, "gap %g, worse %lld", gap.mean,
-             (long long)gap.positive);
-  check_that(1, !strcmp(ufp4_gap_verdict(&gap), "worse"), "verdict %s", ufp4_gap_verdict(&gap));
-  check_that(2, !strcmp(ufp4_gap_verdict(&control), "not separated"), "verdict %s",
-             ufp4_gap_verdict(&control));
-  check_that(3, fabs(ufp4_experiment_losses(&e, 0).mean - 2.1) < 1e-9, "mean loss");
+  ufp4_comparison_t got[UFP4_MAX_VARIANTS * UFP4_MAX_VARIANTS];
+  ufp4_experiment_comparisons(&e, UFP4_RUN_WHOLE, got);
+  check_that(0, fabs(got[1].gap.mean - 1) < 1e-9 && got[1].gap.positive == 3, "gap %g, worse %lld",
+             got[1].gap.mean, (long long)got[1].gap.positive);
+  check_that(1, !strcmp(ufp4_comparison_verdict(&got[1]), "worse"), "verdict %s",
+             ufp4_comparison_verdict(&got[1]));
+  check_that(2, !strcmp(ufp4_comparison_verdict(&got[3]), "not separated"), "verdict %s",
+             ufp4_comparison_verdict(&got[3]));
+  check_that(3, fabs(ufp4_experiment_losses(&e, UFP4_RUN_WHOLE, 0).mean - 2.1) < 1e-9, "mean loss");
+  char sentence[512];
+  ufp4_comparison_sentence(&e, &got[0], sentence, sizeof sentence);
+  check_that(
+      4, strstr(sentence, "e2m1 ends with a higher loss than ufp4") && strstr(sentence, "3 of 3"),
+      "%s", sentence);
 }
 
-TEST(comparisons_are_with_bf16_and_among_recipes) {
-  static const ufp4_comparison_t want[] = {{1, 0}, {2, 0}, {3, 0}, {2, 1}};
+TEST(comparisons_are_the_question_with_bf16_and_among_recipes) {
+  static const int want[][3] = {{2, 1, 1}, {1, 0, 0}, {2, 0, 0}, {3, 0, 0}};
   ufp4_experiment_options_t o = make_options();
-  ufp4_experiment_t e = {.options = &o};
+  ufp4_run_t runs[4 * SEEDS];
+  ufp4_experiment_t e = made_up(&o, runs, some_losses);
   ufp4_comparison_t got[UFP4_MAX_VARIANTS * UFP4_MAX_VARIANTS];
-  check_bits(0, (uint64_t)ufp4_experiment_comparisons(&e, got), 4, "comparisons");
+  check_bits(0, (uint64_t)ufp4_experiment_comparisons(&e, UFP4_RUN_WHOLE, got), 4, "comparisons");
   for (int i = 0; i < 4; i++) {
-    check_that(i, got[i].variant == want[i].variant && got[i].base == want[i].base, "%d against %d",
-               got[i].variant, got[i].base);
+    check_that(
+        i,
+        got[i].variant == want[i][0] && got[i].base == want[i][1] && got[i].primary == want[i][2],
+        "%d against %d", got[i].variant, got[i].base);
   }
+  check_that(4, got[0].p == got[0].gap.p, "the question's p stands");
+  check_that(5, got[3].p >= got[3].gap.p && got[1].p >= got[1].gap.p, "others are corrected");
+  check_bits(1, (uint64_t)ufp4_experiment_comparisons(&e, UFP4_RUN_BRANCHED, got), 4, "branched");
   o.variants[3] = o.variants[0];
   check_bits(1, ufp4_recipe_named("fp32", &o.variants[0].recipe), UFP4_OK, "fp32");
-  ufp4_experiment_comparisons(&e, got);
-  check_bits(2, (uint64_t)got[0].base, 3, "bf16 before fp32");
+  check_bits(2, (uint64_t)ufp4_experiment_base(&o), 3, "bf16 before fp32");
   o.variant_count = 3;
-  ufp4_experiment_comparisons(&e, got);
-  check_bits(3, (uint64_t)got[0].base, 0, "without bf16: fp32");
+  check_bits(3, (uint64_t)ufp4_experiment_base(&o), 0, "without bf16: fp32");
   o.variants[0] = o.variants[1];
   o.variant_count = 1;
-  check_bits(1, (uint64_t)ufp4_experiment_comparisons(&e, got), 0,
+  check_bits(1, (uint64_t)ufp4_experiment_comparisons(&e, UFP4_RUN_WHOLE, got), 0,
              "one recipe, nothing to compare with");
+}
+
+TEST(branched_runs_leave_the_base_at_its_step) {
+  ufp4_experiment_options_t o = make_options();
+  ufp4_text_t text = fixture_text(40000);
+  ufp4_experiment_t e;
+  char folder[256];
+  fixture_folder(folder);
+  o.folder = folder;
+  o.branch_step = 3;
+  check_bits(0, ufp4_experiment_create(&o, &e), UFP4_OK, "create");
+  check_bits(1, ufp4_experiment_train(&e, UFP4_RUN_WHOLE, 0, 1, SEEDS, &text, NULL, NULL), UFP4_OK,
+             "base");
+  check_bits(2, ufp4_experiment_train(&e, UFP4_RUN_BRANCHED, 0, 4, SEEDS, &text, NULL, NULL),
+             UFP4_OK, "branched");
+  for (int s = 0; s < SEEDS; s++) {
+    ufp4_trainer_options_t options = o.trainer;
+    ufp4_trainer_t *base, *branch;
+    ufp4_device_t *device = open_model(NULL);
+    double loss = 0, held = 0;
+    options.seed += (uint64_t)s;
+    check_bits(s, ufp4_trainer_create(&options, &text, device, &o.variants[0].recipe, &base),
+               UFP4_OK, "base");
+    check_bits(s, ufp4_trainer_create(&options, &text, device, &o.variants[1].recipe, &branch),
+               UFP4_OK, "branch");
+    for (int i = 0; i < 3; i++) ufp4_trainer_step(base, &loss);
+    ufp4_trainer_copy(branch, base);
+    ufp4_trainer_step(branch, &loss);
+    ufp4_trainer_evaluate(branch, o.held_tokens, &held, NULL);
+    const ufp4_run_t *run = ufp4_experiment_at(&e, UFP4_RUN_BRANCHED, 1, s);
+    check_that(s, run->loss[3] == loss && run->held_loss == held, "%g and %g, want %g and %g",
+               run->loss[3], run->held_loss, loss, held);
+    ufp4_trainer_free(base), ufp4_trainer_free(branch);
+    ufp4_device_close(device);
+  }
+  check_that(9,
+             ufp4_experiment_at(&e, UFP4_RUN_BRANCHED, 0, 0) ==
+                 ufp4_experiment_at(&e, UFP4_RUN_WHOLE, 0, 0),
+             "the base stands for itself");
+  check_that(9,
+             ufp4_experiment_at(&e, UFP4_RUN_BRANCHED, 3, 0)->held_loss !=
+                 ufp4_experiment_at(&e, UFP4_RUN_WHOLE, 0, 0)->held_loss,
+             "the control is perturbed");
+  ufp4_experiment_free(&e);
+  ufp4_text_free(&text);
+  fixture_remove(folder);
+}
+
+static int calls_left;
+static int stop_after(void) {
+  return calls_left-- <= 0;
+}
+
+TEST(stopped_experiment_goes_on_to_the_same_bits) {
+  ufp4_experiment_options_t o = make_options();
+  ufp4_text_t text = fixture_text(40000);
+  ufp4_experiment_t whole, e;
+  char folder[256];
+  fixture_folder(folder);
+  check_bits(0, run_whole(&o, &text, NULL, &whole), UFP4_OK, "at once");
+  o.folder = folder;
+  o.stop = stop_after;
+  int stops = 0, ended = 0;
+  for (; !ended && stops < 100; stops++) {
+    calls_left = 5;  // in the middle of a run
+    check_bits(stops, ufp4_experiment_create(&o, &e), UFP4_OK, "create");
+    check_bits(stops, ufp4_experiment_train(&e, UFP4_RUN_WHOLE, 0, 4, SEEDS, &text, NULL, NULL),
+               UFP4_OK, "part");
+    ended = !e.stopped;
+    if (!ended) ufp4_experiment_free(&e);
+  }
+  check_that(stops, ended && stops > 5, "%d parts", stops);
+  for (int v = 0; v < 4; v++) {
+    for (int s = 0; s < SEEDS; s++) {
+      const ufp4_run_t *x = ufp4_experiment_at(&whole, UFP4_RUN_WHOLE, v, s),
+                       *y = ufp4_experiment_at(&e, UFP4_RUN_WHOLE, v, s);
+      check_that(v,
+                 !memcmp(x->loss, y->loss, STEPS * sizeof *x->loss) &&
+                     x->held_loss == y->held_loss && x->held_tokens == y->held_tokens,
+                 "%s", o.variants[v].name);
+    }
+  }
+  ufp4_experiment_free(&e), ufp4_experiment_free(&whole);
+  ufp4_text_free(&text);
+  fixture_remove(folder);
 }
 
 static char *read_all(const char *path) {
@@ -152,17 +263,22 @@ TEST(files_hold_the_losses) {
   ufp4_run_t runs[4 * SEEDS];
   ufp4_experiment_t e = made_up(&o, runs, some_losses);
   ufp4_message_t message;
+  const ufp4_report_t report = {.experiment = &e,
+                                .shows = {1, 0},
+                                .text_name = "a <text> & more",
+                                .command = "ufp4 train",
+                                .machine = "here"};
   char folder[256], path[300];
   fixture_folder(folder);
   snprintf(path, sizeof path, "%s/losses.csv", folder);
-  check_bits(0, ufp4_experiment_write_csv(&e, path, &message), UFP4_OK, "csv");
+  check_bits(0, ufp4_experiment_write_csv(&e, UFP4_RUN_WHOLE, path, &message), UFP4_OK, "csv");
   char *csv = read_all(path);
   check_that(
       0, strstr(csv, "recipe,seed,step,train_loss,held_loss\nbf16,3,0,5,\nbf16,3,1,4,\n") == csv,
       "%.80s", csv);
   check_that(1, strstr(csv, "\nufp4,4,3,2.5,2.121\n") != NULL, "held-out loss");
   snprintf(path, sizeof path, "%s/report.html", folder);
-  check_bits(0, ufp4_experiment_write_html(&e, "a <text> & more", path, &message), UFP4_OK, "html");
+  check_bits(0, ufp4_report_write(&report, path, &message), UFP4_OK, "html");
   char *html = read_all(path);
   check_that(2, strstr(html, "a &lt;text&gt; &amp; more") && !strstr(html, "<text>"),
              "names are escaped");
@@ -183,8 +299,9 @@ TEST(captured_tensors_are_those_of_the_last_step) {
   fixture_folder(folder);
   o.variant_count = 1;
   o.variants[0].capture = folder;
-  check_bits(0, ufp4_experiment_run(&o, &text, NULL, NULL, &e), UFP4_OK, "run");
+  check_bits(0, run_whole(&o, &text, NULL, &e), UFP4_OK, "run");
   check_bits(0, (uint64_t)e.captured[0], 1, "captured");
+  check_bits(0, ufp4_experiment_end_captures(&e, UFP4_OK), UFP4_OK, "commit");
   snprintf(path, sizeof path, "%s/layer1.fc2.X.npy", folder);
   check_bits(1, ufp4_tensor_read(path, 0, &x, &message), UFP4_OK, "%s", path);
   snprintf(path, sizeof path, "%s/layer1.fc2.W.npy", folder);
@@ -209,7 +326,7 @@ TEST(rejects_capture_without_a_folder) {
   ufp4_text_t text = fixture_text(40000);
   ufp4_experiment_t e;
   o.variants[1].capture = "/nowhere/at/all";
-  check_bits(0, ufp4_experiment_run(&o, &text, NULL, NULL, &e), UFP4_ERROR_IO, "run");
+  check_bits(0, run_whole(&o, &text, NULL, &e), UFP4_ERROR_IO, "run");
   check_that(1, strstr(e.message.text, "ufp4: ") && strstr(e.message.text, "/nowhere/at/all"),
              "message '%s'", e.message.text);
   ufp4_experiment_free(&e);
@@ -222,7 +339,7 @@ TEST(rejects_device_that_does_not_open) {
   ufp4_experiment_t e;
   o.open = open_none;
   o.workers = 2;
-  check_bits(0, ufp4_experiment_run(&o, &text, NULL, NULL, &e), UFP4_ERROR_DEVICE, "run");
+  check_bits(0, run_whole(&o, &text, NULL, &e), UFP4_ERROR_DEVICE, "run");
   check_that(1, strstr(e.message.text, "could not be opened") != NULL, "message '%s'",
              e.message.text);
   ufp4_experiment_free(&e);
@@ -234,35 +351,44 @@ TEST(rejects_no_seeds_and_no_recipes) {
   ufp4_text_t text = {0};
   ufp4_experiment_t e;
   o.seeds = 0;
-  check_bits(0, ufp4_experiment_run(&o, &text, NULL, NULL, &e), UFP4_ERROR_ARGUMENT, "no seeds");
+  check_bits(0, run_whole(&o, &text, NULL, &e), UFP4_ERROR_ARGUMENT, "no seeds");
   o.seeds = 1;
   o.variant_count = 0;
-  check_bits(1, ufp4_experiment_run(&o, &text, NULL, NULL, &e), UFP4_ERROR_ARGUMENT, "no recipes");
+  check_bits(1, run_whole(&o, &text, NULL, &e), UFP4_ERROR_ARGUMENT, "no recipes");
 }
 
 TEST(rejects_file_in_a_missing_folder) {
   ufp4_experiment_options_t o = make_options();
   ufp4_run_t runs[4 * SEEDS];
   ufp4_experiment_t e = made_up(&o, runs, some_losses);
+  const ufp4_report_t report = {.experiment = &e,
+                                .shows = {1, 0},
+                                .text_name = "a <text> & more",
+                                .command = "ufp4 train",
+                                .machine = "here"};
   ufp4_message_t message;
-  check_bits(0, ufp4_experiment_write_csv(&e, "/nowhere/at/all/losses.csv", &message),
+  check_bits(0,
+             ufp4_experiment_write_csv(&e, UFP4_RUN_WHOLE, "/nowhere/at/all/losses.csv", &message),
              UFP4_ERROR_IO, "csv");
   check_that(1, strstr(message.text, "/nowhere/at/all/losses.csv") != NULL, "message '%s'",
              message.text);
-  check_bits(2, ufp4_experiment_write_html(&e, "t", "/nowhere/at/all/report.html", &message),
-             UFP4_ERROR_IO, "html");
+  check_bits(2, ufp4_report_write(&report, "/nowhere/at/all/report.html", &message), UFP4_ERROR_IO,
+             "html");
 }
 
 int main(int argc, char **argv) {
-  static const check_test_t tests[] = {CHECK_TEST(workers_do_not_show),
-                                       CHECK_TEST(runs_differ_in_seed_recipe_and_perturbation),
-                                       CHECK_TEST(gaps_are_paired_by_seed),
-                                       CHECK_TEST(comparisons_are_with_bf16_and_among_recipes),
-                                       CHECK_TEST(files_hold_the_losses),
-                                       CHECK_TEST(captured_tensors_are_those_of_the_last_step),
-                                       CHECK_TEST(rejects_capture_without_a_folder),
-                                       CHECK_TEST(rejects_device_that_does_not_open),
-                                       CHECK_TEST(rejects_no_seeds_and_no_recipes),
-                                       CHECK_TEST(rejects_file_in_a_missing_folder)};
+  static const check_test_t tests[] = {
+      CHECK_TEST(workers_do_not_show),
+      CHECK_TEST(runs_differ_in_seed_recipe_and_perturbation),
+      CHECK_TEST(comparisons_are_paired_by_seed),
+      CHECK_TEST(comparisons_are_the_question_with_bf16_and_among_recipes),
+      CHECK_TEST(branched_runs_leave_the_base_at_its_step),
+      CHECK_TEST(stopped_experiment_goes_on_to_the_same_bits),
+      CHECK_TEST(files_hold_the_losses),
+      CHECK_TEST(captured_tensors_are_those_of_the_last_step),
+      CHECK_TEST(rejects_capture_without_a_folder),
+      CHECK_TEST(rejects_device_that_does_not_open),
+      CHECK_TEST(rejects_no_seeds_and_no_recipes),
+      CHECK_TEST(rejects_file_in_a_missing_folder)};
   return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one recipe on one seed has given.
+#ifndef UFP4_TRAIN_RUN_H
+#define UFP4_TRAIN_RUN_H
+
+#include <stdint.h>
+
+typedef struct {
+  double *loss;  ///< [steps]
+  double held_loss;
+  int64_t held_tokens;
+  double seconds;  ///< of all its steps
+  int ended;       ///< 1: all of the above is there
+} ufp4_run_t;
+
+#endif
