@@ -127,23 +127,51 @@ TEST(product_of_two_transforms_is_the_product) {
   }
 }
 
+static void check_bf16_block(int64_t index, const uint32_t bits[16], uint16_t mask) {
+  const reference_quantize_t how = {.rht = SLOW_RHT_BF16, .mask = mask};
+  uint32_t got[16];
+  for (int j = 0; j < 16; j++) got[j] = 0xA5A5A5A5;
+  const reference_block_t want = reference_block_load(bits, &how);
+  check_bits(index, (uint64_t)ufp4_rht_block_bf16(bits, mask, got), !want.poisoned,
+             "clean, mask %04x", mask);
+  for (int j = 0; j < 16; j++) {
+    const reference_real_t x = want.x[j];
+    const uint32_t number =
+        want.poisoned ? 0xA5A5A5A5 : reference_f32_round(x.negative, x.magnitude, x.exponent);
+    check_bits(index, got[j], number, "out %d, first element %08x, mask %04x", j, bits[0], mask);
+  }
+}
+
 SLOW_TEST(bf16_variant_of_one_block) {
   check_random_t random = check_random();
   for (int i = 0; i < 20000; i++) {
-    uint32_t bits[16], got[16];
-    const uint16_t mask = (uint16_t)check_next(&random);
-    const reference_quantize_t how = {.rht = SLOW_RHT_BF16, .mask = mask};
+    uint32_t bits[16];
     fixture_numbers(&random, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS), bits, 16);
-    for (int j = 0; j < 16; j++) got[j] = 0xA5A5A5A5;
-    const reference_block_t want = reference_block_load(bits, &how);
-    check_bits(i, (uint64_t)ufp4_rht_block_bf16(bits, mask, got), !want.poisoned,
-               "clean, mask %04x", mask);
+    check_bf16_block(i, bits, (uint16_t)check_next(&random));
+  }
+}
+
+// Exponents that span just what floats hold, what 32-bit integers hold, and one more, at both ends
+// of the range. Few bits, so that sums cancel and are ties; or all but one as large as they come
+// and of one sign, so that a tie of the sum is up to the smallest.
+TEST(bf16_variant_at_every_span) {
+  static const uint32_t lowest[] = {0, 1, 2, 100, 228, 236, 237, 240, 247, 250};
+  check_random_t random = check_random();
+  for (int i = 0; i < 10 * 22 * 24; i++) {
+    const uint32_t low = lowest[i % 10], span = (uint32_t)(i / 10 % 22);
+    const uint32_t kept = i / 220 % 2 ? 0x007F0000 : 0x00010000;
+    uint32_t bits[16];
     for (int j = 0; j < 16; j++) {
-      const reference_real_t x = want.x[j];
-      const uint32_t number =
-          want.poisoned ? 0xA5A5A5A5 : reference_f32_round(x.negative, x.magnitude, x.exponent);
-      check_bits(i, got[j], number, "out %d, first element %08x, mask %04x", j, bits[0], mask);
+      const uint32_t up = j < 2 ? (uint32_t)j * span : check_below(&random, span + 1);
+      const uint32_t exponent = low + up < 254 ? low + up : 254;
+      const uint32_t some = (uint32_t)check_next(&random);
+      bits[j] = (some & (0x80000000u | kept)) | exponent << 23;
+      if (low == 0 && j == 0) bits[j] |= 0x00010000;  // not zero
+      if (j > 2 && some % 5 == 0) bits[j] = some & 0x80000000u;
+      if (i / 440 % 2 && j > 0)
+        bits[j] = (some & 0x007F0000) | (low + span < 254 ? low + span : 254) << 23;
     }
+    check_bf16_block(i, bits, i / 440 % 2 ? 0 : (uint16_t)check_next(&random));
   }
 }
 
@@ -194,6 +222,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_nan_and_inf_and_leaves_the_output),
       CHECK_TEST(product_of_two_transforms_is_the_product),
       CHECK_TEST(bf16_variant_of_one_block),
+      CHECK_TEST(bf16_variant_at_every_span),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

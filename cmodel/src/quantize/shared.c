@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantizing where a scale needs more than one group of 16: blocks of 32, tiles of 16 rows, and
-// NVFP4, whose scales need the largest magnitude of the tensor first. One walk collects the largest
-// magnitude of each span, which is what shares a scale; a second one derives the scales from it and
-// encodes.
+// Quantizing where a scale needs more than one group of 16, or is none of E4M3: blocks of 32, tiles
+// of 16 rows. One walk collects the largest magnitude of each span, which is what shares a scale; a
+// second one derives the scales from it and encodes.
 #include "quantize/shared.h"
 
-#include <float.h>
 #include <stdlib.h>
 
 #include "quantize/portable.h"
+#include "quantize/span.h"
 #include "quantize/tile.h"
 #include "ufp4/format.h"
 
-#define TILE_ROWS 16
 #define POISONED (-1)
-
-typedef float flanes_t __attribute__((vector_size(4 * LANES)));
 
 // Largest |x| = amax * 2^exponent; amax in [2^27, 2^28), or 0, or POISONED.
 typedef struct {
@@ -25,33 +21,16 @@ typedef struct {
 typedef struct {
   const source_t *source;
   const ufp4_quantize_t *how;
-  int64_t span_rows, span_groups;  // rows and groups of 16 that share a scale
-  int64_t across;                  // spans side by side
-  int64_t count;
+  spans_t at;
   span_t *spans;
-  int t;                     // E4M3
-  float encode, reciprocal;  // NVFP4: S, and the Sd that undoes it
+  int t;  // E4M3
 } shared_t;
 
 static ufp4_status_t shared_create(const source_t *source, const ufp4_quantize_t *how,
                                    shared_t *out) {
-  *out = (shared_t){.source = source, .how = how};
-  out->span_rows = how->layout == UFP4_LAYOUT_2D ? TILE_ROWS : 1;
-  out->span_groups = ufp4_scale_block(how->scale) / BLOCK;
-  out->across = (source->blocks + out->span_groups - 1) / out->span_groups;
-  out->count = (source->rows + out->span_rows - 1) / out->span_rows * out->across;
-  out->spans = calloc(ufp4_matrix_bytes(out->count, 1, sizeof *out->spans), 1);
+  *out = (shared_t){.source = source, .how = how, .at = ufp4_spans_of(source, how)};
+  out->spans = calloc(ufp4_matrix_bytes(out->at.count, 1, sizeof *out->spans), 1);
   return out->spans != NULL ? UFP4_OK : UFP4_ERROR_MEMORY;
-}
-
-static int64_t scale_index(const shared_t *shared, int64_t group) {
-  return group / shared->source->blocks * shared->across +
-         group % shared->source->blocks / shared->span_groups;
-}
-
-static int64_t span_index(const shared_t *shared, int64_t group) {
-  int64_t row = group / shared->source->blocks / shared->span_rows;
-  return row * shared->across + group % shared->source->blocks / shared->span_groups;
 }
 
 // --- First walk ---------------------------------------------------------------------------------
@@ -72,8 +51,10 @@ static void collect_spans(const shared_t *shared) {
     tile_t tile;
     ufp4_load_tile(shared->source, shared->how, &place, bits);
     ufp4_tile_unpack(bits, shared->how, &tile);
+    int64_t at[LANES];
+    ufp4_place_spans(&shared->at, shared->source, &place, at);
     for (unsigned l = 0; l < place.lanes; l++) {
-      span_t *span = &shared->spans[span_index(shared, place.first + l * place.step)];
+      span_t *span = &shared->spans[at[l]];
       if (tile.poisoned[l]) span->amax = POISONED;
       raise_span(span, tile.amax[l], tile.amax_exponent[l]);
     }
@@ -83,29 +64,11 @@ static void collect_spans(const shared_t *shared) {
 // Over the clean spans.
 static span_t largest_span(const shared_t *shared) {
   span_t largest = {0, 0};
-  for (int64_t i = 0; i < shared->count; i++) {
+  for (int64_t i = 0; i < shared->at.count; i++) {
     const span_t *span = &shared->spans[i];
     if (span->amax > 0) raise_span(&largest, span->amax, span->exponent);
   }
   return largest;
-}
-
-// Exact for what comes from FP32 or BF16 numbers without the integer RHT.
-static float span_value(const span_t *span) {
-  return ufp4_f32_value(ufp4_f32_from_scaled(span->amax, span->exponent));
-}
-
-static float min_float(float a, float b) {
-  return a < b ? a : b;
-}
-
-// Float32 in the order of NVIDIA's reference; each operation is rounded once.
-static void set_tensor_scale(shared_t *shared) {
-  const span_t largest = largest_span(shared);
-  shared->encode = 1.0f;
-  if (largest.amax != 0) shared->encode = min_float(2688.0f / span_value(&largest), FLT_MAX);
-  if (shared->encode == 0.0f) shared->encode = 1.0f;
-  shared->reciprocal = 1.0f / shared->encode;
 }
 
 static void set_exponent(shared_t *shared) {
@@ -121,8 +84,10 @@ static void set_exponent(shared_t *shared) {
 static void take_spans(const shared_t *shared, const place_t *place, tile_t *tile) {
   tile->amax = tile->poisoned = (lanes_t){0};
   tile->amax_exponent = all_lanes(INT32_MIN);
+  int64_t at[LANES];
+  ufp4_place_spans(&shared->at, shared->source, place, at);
   for (unsigned l = 0; l < place->lanes; l++) {
-    const span_t *span = &shared->spans[span_index(shared, place->first + l * place->step)];
+    const span_t *span = &shared->spans[at[l]];
     tile->poisoned[l] = span->amax == POISONED ? -1 : 0;
     if (span->amax <= 0) continue;
     tile->amax[l] = span->amax;
@@ -148,44 +113,6 @@ static void e8m0_scales(const tile_t *tile, const ufp4_quantize_t *how, scale_t 
     out->byte[l] = k + 127;
     out->exponent[l] = k + 9;
   }
-}
-
-// The scale bytes, and what the elements of each lane are multiplied by.
-static void nvfp4_scales(const shared_t *shared, const tile_t *tile, scale_t *out,
-                         flanes_t *factor) {
-  // The products are codes already.
-  *out = (scale_t){.significand = all_lanes(1), .exponent = all_lanes(9), .keep = tile->amax != 0};
-  *factor = (flanes_t){0};
-  for (unsigned l = 0; l < LANES; l++) {
-    if (tile->poisoned[l]) out->byte[l] = 0x7F;
-    if (tile->amax[l] == 0) continue;
-    const span_t span = {tile->amax[l], tile->amax_exponent[l]};
-    float quotient = span_value(&span) * (shared->encode * (1.0f / 6.0f));
-    uint8_t byte = ufp4_e4m3_cast(min_float(quotient, 448.0f));
-    out->byte[l] = byte;
-    (*factor)[l] = min_float(1.0f / (ufp4_e4m3_value(byte) * shared->reciprocal), FLT_MAX);
-  }
-}
-
-HOT static void nvfp4_multiply(ulanes_t bits[BLOCK], const flanes_t *factor) {
-  const flanes_t limit = (flanes_t){0} + 6.0f;
-  for (unsigned i = 0; i < BLOCK; i++) {
-    flanes_t product = (flanes_t)bits[i] * *factor;
-    lanes_t sign = (lanes_t)(bits[i] & 0x80000000u);
-    lanes_t over = (product > limit) | (product < -limit);
-    bits[i] = (ulanes_t)select_lanes(over, (lanes_t)limit | sign, (lanes_t)product);
-  }
-}
-
-static void encode_nvfp4(const shared_t *shared, const tile_t *tile, ulanes_t bits[BLOCK],
-                         const ulanes_t random[4], scale_t *scale, ulanes_t codes[2]) {
-  flanes_t factor;
-  tile_t products;
-  const ufp4_quantize_t plain = {.rht = UFP4_RHT_NONE};
-  nvfp4_scales(shared, tile, scale, &factor);
-  nvfp4_multiply(bits, &factor);
-  ufp4_tile_unpack(bits, &plain, &products);
-  ufp4_tile_codes(&products, shared->how, 0, scale, random, codes);
 }
 
 // --- FP32 scales --------------------------------------------------------------------------------
@@ -270,15 +197,11 @@ HOT static void encode_f32(const tile_t *tile, const ufp4_quantize_t *how, const
 
 // --- Tiles --------------------------------------------------------------------------------------
 
-static unsigned encode_tile(const shared_t *shared, const tile_t *tile, ulanes_t bits[BLOCK],
-                            const ulanes_t random[4], lanes_t *byte, ulanes_t codes[2]) {
+static unsigned encode_tile(const shared_t *shared, const tile_t *tile, const ulanes_t random[4],
+                            lanes_t *byte, ulanes_t codes[2]) {
   scale_t scale;
   unsigned flags = 0;
   switch (shared->how->scale) {
-    case UFP4_SCALE_NVFP4:
-      encode_nvfp4(shared, tile, bits, random, &scale, codes);
-      *byte = scale.byte;
-      break;
     case UFP4_SCALE_E8M0:
       e8m0_scales(tile, shared->how, &scale);
       ufp4_tile_codes(tile, shared->how, 0, &scale, random, codes);
@@ -297,9 +220,11 @@ static unsigned encode_tile(const shared_t *shared, const tile_t *tile, ulanes_t
 
 static void store_tile(const shared_t *shared, const place_t *place, const lanes_t *scale,
                        const ulanes_t codes[2], ufp4_operand_t *out) {
+  int64_t at[LANES];
+  ufp4_place_scales(&shared->at, shared->source, place, at);
   for (unsigned l = 0; l < place->lanes; l++) {
-    int64_t group = place->first + l * place->step, s = scale_index(shared, group);
-    store_codes(codes, l, out->codes + group * CODE_BYTES);
+    const int64_t s = at[l];
+    store_codes(codes, l, out->codes + (place->first + l * place->step) * CODE_BYTES);
     if (out->scales_f32 != NULL) {
       out->scales_f32[s] = ufp4_f32_value((uint32_t)(*scale)[l]);
     } else {
@@ -319,7 +244,7 @@ static void encode_all(const shared_t *shared, ufp4_operand_t *out) {
     ufp4_random_place(shared->how, &place, random);
     ufp4_tile_unpack(bits, shared->how, &tile);
     take_spans(shared, &place, &tile);
-    out->flags |= encode_tile(shared, &tile, bits, random, &scale, codes);
+    out->flags |= encode_tile(shared, &tile, random, &scale, codes);
     store_tile(shared, &place, &scale, codes, out);
   }
 }
@@ -330,10 +255,6 @@ ufp4_status_t ufp4_quantize_shared(const source_t *source, const ufp4_quantize_t
   ufp4_status_t status = shared_create(source, how, &shared);
   if (status != UFP4_OK) return status;
   collect_spans(&shared);
-  if (how->scale == UFP4_SCALE_NVFP4) {
-    set_tensor_scale(&shared);
-    out->tensor_scale = shared.reciprocal;
-  }
   if (how->scale == UFP4_SCALE_E4M3) {
     set_exponent(&shared);
     if (how->exponent_given) shared.t = how->exponent;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What quantize.c cannot do in one walk: every scale but E4M3, and tiles of 16 rows.
+// What neither portable.c nor product.c can do: FP32 scales, and tiles of 16 rows.
 #ifndef UFP4_QUANTIZE_SHARED_H
 #define UFP4_QUANTIZE_SHARED_H
 

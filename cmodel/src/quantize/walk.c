@@ -73,8 +73,48 @@ static void load_rows(const ufp4_matrix_t *in, int64_t first, int64_t count, ula
   }
 }
 
-void ufp4_load_tile(const source_t *source, const ufp4_quantize_t *how, const place_t *place,
-                    ulanes_t bits[BLOCK]) {
+// Elements `half` to `half` + 7 of 8 blocks.
+INLINE void turn_half(const float *const blocks[LANES], unsigned half, ulanes_t bits[BLOCK]) {
+  ulanes_t v[LANES], w[LANES];
+  for (unsigned l = 0; l < LANES; l++) memcpy(&v[l], blocks[l] + half, sizeof v[l]);
+  // Each stage interleaves vectors that are half of the square apart.
+  for (unsigned stage = 0; stage < 3; stage++) {
+    for (unsigned l = 0; l < LANES / 2; l++) {
+      w[2 * l] = __builtin_shufflevector(v[l], v[l + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+      w[2 * l + 1] = __builtin_shufflevector(v[l], v[l + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+    memcpy(v, w, sizeof v);
+  }
+  memcpy(bits + half, v, sizeof v);
+}
+
+HOT static void turn_blocks(const float *const blocks[LANES], ulanes_t bits[BLOCK]) {
+  for (unsigned half = 0; half < BLOCK; half += LANES) turn_half(blocks, half, bits);
+}
+
+// A whole tile of a row copy: the elements of each lane are contiguous.
+static void load_blocks(const source_t *source, int64_t first, ulanes_t bits[BLOCK]) {
+  const float *blocks[LANES];
+  int64_t row = first / source->blocks, block = first % source->blocks;
+  for (unsigned l = 0; l < LANES; l++) {
+    blocks[l] = (const float *)source->in->data + row * source->in->ld + block * BLOCK;
+    if (++block < source->blocks) continue;
+    block = 0;
+    row++;
+  }
+  turn_blocks(blocks, bits);
+}
+
+static int blocks_are_whole(const source_t *source, const place_t *place) {
+  return source->axis == UFP4_AXIS_ROW && place->lanes == LANES &&
+         source->in->dtype == UFP4_DTYPE_F32 && source->cols % BLOCK == 0;
+}
+
+static void load_numbers(const source_t *source, const place_t *place, ulanes_t bits[BLOCK]) {
+  if (blocks_are_whole(source, place)) {
+    load_blocks(source, place->first, bits);
+    return;
+  }
   memset(bits, 0, BLOCK * sizeof *bits);
   if (source->axis == UFP4_AXIS_COL && place->lanes == LANES) {
     int64_t row = place->block * BLOCK;
@@ -84,6 +124,11 @@ void ufp4_load_tile(const source_t *source, const ufp4_quantize_t *how, const pl
     for (unsigned l = 0; l < place->lanes; l++)
       load_lane(source, place->first + l * place->step, l, bits);
   }
+}
+
+void ufp4_load_tile(const source_t *source, const ufp4_quantize_t *how, const place_t *place,
+                    ulanes_t bits[BLOCK]) {
+  load_numbers(source, place, bits);
   if (how->rht == UFP4_RHT_BF16) ufp4_rht_tile_bf16(bits, how->rht_mask);
 }
 

@@ -3,7 +3,9 @@
 
 #include <float.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "number/integer.h"
 #include "number/lanes.h"
 #include "ufp4/format.h"
 #include "ufp4/quantize.h"
@@ -109,22 +111,39 @@ static factor_t factor_of(const ufp4_operand_t *in, int64_t at) {
   return out;
 }
 
-// At most 4 + 4 + 24 significant bits, rounded once. A zero keeps the sign of its code, as a
-// product of floats would.
-static float decoded(const ufp4_operand_t *in, unsigned code, const factor_t *factor) {
-  if (!factor->clean) return ufp4_f32_value(UFP4_F32_NAN);
-  int quanta = ufp4_elem_quanta(in->elem, code);
-  int64_t magnitude = factor->significand * (quanta < 0 ? -quanta : quanta);
-  uint32_t bits = ufp4_f32_from_scaled(magnitude, factor->exponent - ufp4_elem_frac(in->elem));
-  return ufp4_f32_value((code & 8) << 28 | bits);
+// 2^exponent; beyond these ends every product overflows or vanishes alike.
+static double power(int exponent) {
+  const int bounded = exponent > 900 ? 900 : exponent < -900 ? -900 : exponent;
+  const uint64_t bits = (uint64_t)(bounded + 1023) << 52;
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
 }
 
-static void dequantize_row(const ufp4_operand_t *in, int64_t row, int64_t cols, float *out) {
+// What the 16 codes stand for. A zero keeps the sign of its code.
+static void code_values(ufp4_elem_t elem, double values[16]) {
+  for (unsigned code = 0; code < 16; code++) values[code] = (double)ufp4_elem_value(elem, code);
+}
+
+// At most 4 + 4 + 24 significant bits, exact as a double; rounded once, to FP32.
+static void dequantize_block(const uint8_t *codes, int64_t first, int64_t count, double factor,
+                             const double values[16], float *out) {
+  for (int64_t c = first; c < first + count; c++)
+    out[c] = (float)(values[codes[c / 2] >> 4 * (c % 2) & 15] * factor);
+}
+
+static void dequantize_row(const ufp4_operand_t *in, int64_t row, int64_t cols,
+                           const double values[16], float *out) {
   const uint8_t *codes = in->codes + row * in->blocks * CODE_BYTES;
-  factor_t factor = {0, 0, 0};
-  for (int64_t c = 0; c < cols; c++) {
-    if (c % in->block == 0) factor = factor_of(in, row * in->scale_blocks + c / in->block);
-    out[c] = decoded(in, codes[c / 2] >> 4 * (c % 2) & 15, &factor);
+  for (int64_t c = 0; c < cols; c += in->block) {
+    const int64_t count = min_i64(in->block, cols - c);
+    const factor_t factor = factor_of(in, row * in->scale_blocks + c / in->block);
+    if (factor.clean) {
+      const double value = (double)factor.significand * power(factor.exponent);
+      dequantize_block(codes, c, count, value, values, out);
+    } else {
+      for (int64_t i = c; i < c + count; i++) out[i] = ufp4_f32_value(UFP4_F32_NAN);
+    }
   }
 }
 
@@ -183,6 +202,9 @@ ufp4_status_t ufp4_dequantize(const ufp4_operand_t *in, int64_t cols_out, float 
   if (ufp4_operand_check(in, "", NULL) != UFP4_OK || out == NULL || ld < cols_out)
     return UFP4_ERROR_ARGUMENT;
   if (cols_out != in->cols && cols_out != in->blocks * BLOCK) return UFP4_ERROR_ARGUMENT;
-  for (int64_t row = 0; row < in->rows; row++) dequantize_row(in, row, cols_out, out + row * ld);
+  double values[16];
+  code_values(in->elem, values);
+  for (int64_t row = 0; row < in->rows; row++)
+    dequantize_row(in, row, cols_out, values, out + row * ld);
   return UFP4_OK;
 }

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantizing by FP32 products: each number times a factor of its block is rounded to a code. One
+// walk collects the largest pattern of each span, which is what shares a scale; a second one
+// derives scales and factors and encodes. Each step is a vector of 8 blocks.
+//
+// With NVFP4 the product is rounded, as its definition says. With E8M0 the factor is a power of
+// two: a product that is a normal number is exact, and a smaller one is far below every boundary
+// between codes on either side of its rounding.
+#include "quantize/product.h"
+
+#include <float.h>
+#include <stdlib.h>
+
+#include "quantize/span.h"
+#include "quantize/tile.h"
+#include "ufp4/format.h"
+
+#define F32_ABS 0x7FFFFFFF
+#define F32_INF 0x7F800000
+#define F32_ONE 0x3F800000
+
+typedef float flanes_t __attribute__((vector_size(4 * LANES)));
+
+// Where the codes change, on magnitudes. Nearest: above this pattern; a tie goes up from an odd
+// code. Stochastic: above low + cell * (draw + 1/2) / 256, which FP32 holds exactly.
+typedef struct {
+  lanes_t nearest[7];
+  flanes_t low[7], cell[7];
+} grid_t;
+
+typedef struct {
+  const source_t *source;
+  const ufp4_quantize_t *how;
+  spans_t spans;
+  int32_t *peaks;  // largest magnitude of each span, as a pattern; NaN and Inf are largest
+  grid_t grid;
+  float encode, reciprocal;  // NVFP4: S, and the Sd that undoes it
+} product_t;
+
+int ufp4_how_has_products(const ufp4_quantize_t *how) {
+  return how->scale == UFP4_SCALE_NVFP4 ||
+         (how->scale == UFP4_SCALE_E8M0 && how->rht != UFP4_RHT_INTEGER);
+}
+
+INLINE flanes_t all_floats(float value) {
+  return (flanes_t){0} + value;
+}
+
+INLINE flanes_t min_floats(flanes_t a, flanes_t b) {
+  return (flanes_t)select_lanes(a < b, (lanes_t)a, (lanes_t)b);
+}
+
+static grid_t grid_of(ufp4_elem_t elem) {
+  grid_t grid;
+  for (unsigned c = 0; c < 7; c++) {
+    const int low = ufp4_elem_quanta(elem, c), high = ufp4_elem_quanta(elem, c + 1);
+    const uint32_t midpoint = ufp4_f32_from_scaled(low + high, -ufp4_elem_frac(elem) - 1);
+    const uint32_t cell = ufp4_f32_from_scaled(high - low, -ufp4_elem_frac(elem));
+    grid.nearest[c] = all_lanes((int32_t)(midpoint - (c & 1)));
+    grid.low[c] = all_floats(ufp4_f32_value(ufp4_f32_from_scaled(low, -ufp4_elem_frac(elem))));
+    grid.cell[c] = all_floats(ufp4_f32_value(cell) * 0x1p-9f);  // of 2 * draw + 1
+  }
+  return grid;
+}
+
+// --- First walk ---------------------------------------------------------------------------------
+
+HOT static void peaks_of(const ulanes_t bits[BLOCK], lanes_t *peaks) {
+  lanes_t largest = {0};
+  for (unsigned i = 0; i < BLOCK; i++)
+    largest = max_lanes(largest, (lanes_t)(bits[i] & (uint32_t)F32_ABS));
+  *peaks = largest;
+}
+
+static void collect_peaks(const product_t *product) {
+  place_t place;
+  for (int more = ufp4_first_place(product->source, &place); more;
+       more = ufp4_next_place(product->source, &place)) {
+    ulanes_t bits[BLOCK];
+    lanes_t peaks;
+    int64_t spans[LANES];
+    ufp4_load_tile(product->source, product->how, &place, bits);
+    peaks_of(bits, &peaks);
+    ufp4_place_spans(&product->spans, product->source, &place, spans);
+    for (unsigned l = 0; l < place.lanes; l++) {
+      int32_t *peak = &product->peaks[spans[l]];
+      if (peaks[l] > *peak) *peak = peaks[l];
+    }
+  }
+}
+
+// Float32 in the order of NVIDIA's reference; each operation is rounded once.
+static void set_tensor_scale(product_t *product) {
+  int32_t largest = 0;
+  for (int64_t i = 0; i < product->spans.count; i++) {
+    const int32_t peak = product->peaks[i];
+    if (peak < F32_INF && peak > largest) largest = peak;
+  }
+  product->encode = 1.0f;
+  if (largest != 0) {
+    const float encode = 2688.0f / ufp4_f32_value((uint32_t)largest);
+    product->encode = encode < FLT_MAX ? encode : FLT_MAX;
+  }
+  product->reciprocal = 1.0f / product->encode;
+}
+
+// --- Scales -------------------------------------------------------------------------------------
+
+// Of 0 to 448, nearest even, to bytes and back.
+INLINE void round_e4m3(flanes_t x, lanes_t *byte, flanes_t *value) {
+  const lanes_t bits = (lanes_t)x;
+  // From 2^-6 on a carry out of the significand lands in the exponent field, as it should.
+  const lanes_t normal = ((bits + 0x7FFFF + (bits >> 20 & 1)) >> 20) - (120 << 3);
+  // Adding 2^14 leaves multiples of 2^-9.
+  const lanes_t small = (lanes_t)(x + 0x1p14f) - (lanes_t)all_floats(0x1p14f);
+  const lanes_t is_small = x < all_floats(0x1p-6f);
+  *byte = select_lanes(is_small, small, normal);
+  const flanes_t multiple = __builtin_convertvector(*byte, flanes_t) * 0x1p-9f;
+  *value = (flanes_t)select_lanes(*byte < 8, (lanes_t)multiple, (*byte + (120 << 3)) << 20);
+}
+
+// The scale bytes, and what the elements of each lane are multiplied by.
+INLINE void nvfp4_scales(const product_t *product, flanes_t peak, lanes_t *byte, flanes_t *factor) {
+  const flanes_t quotient = peak * (product->encode * (1.0f / 6.0f));
+  flanes_t scale;
+  round_e4m3(min_floats(quotient, all_floats(448.0f)), byte, &scale);
+  *factor = min_floats(1.0f / (scale * product->reciprocal), all_floats(FLT_MAX));
+}
+
+// Down: floor(log2 peak) - floor(log2 qmax); up: the smallest k with peak <= qmax * 2^k.
+INLINE void e8m0_scales(const product_t *product, flanes_t peak, lanes_t *byte, flanes_t *factor) {
+  const ufp4_quantize_t *how = product->how;
+  const qmax_t qmax = ufp4_elem_qmax(how->elem);
+  const int log2 = 31 - __builtin_clz((unsigned)qmax.odd);
+  const lanes_t is_small = peak < all_floats(0x1p-126f);  // subnormal: made normal, exactly
+  const lanes_t bits = select_lanes(is_small, (lanes_t)(peak * 0x1p32f), (lanes_t)peak);
+  lanes_t k = (bits >> 23) - 127 - (is_small & 32) - (log2 + qmax.exponent);
+  const int32_t most = qmax.odd << (23 - log2);  // the significand of qmax
+  if (how->scale_round == UFP4_SCALE_ROUND_UP) k -= ((bits & 0x7FFFFF) | 0x800000) > most;
+  k = min_lanes(max_lanes(k, all_lanes(-127)), all_lanes(127));
+  *byte = k + 127;
+  // 2^-127 is a subnormal number.
+  *factor = (flanes_t)select_lanes(k == 127, all_lanes(0x400000), (127 - k) << 23);
+}
+
+// --- Codes --------------------------------------------------------------------------------------
+
+INLINE void nearest(lanes_t magnitude, const grid_t *grid, lanes_t *code) {
+  *code = (lanes_t){0};
+  for (unsigned c = 0; c < 7; c++) *code -= magnitude > grid->nearest[c];
+}
+
+INLINE void stochastic(lanes_t magnitude, lanes_t draw, const grid_t *grid, lanes_t *code) {
+  const flanes_t odd = __builtin_convertvector(2 * draw + 1, flanes_t);
+  *code = (lanes_t){0};
+  for (unsigned c = 0; c < 7; c++)
+    *code -= magnitude > (lanes_t)(grid->low[c] + grid->cell[c] * odd);
+}
+
+// Of products with magnitudes up to qmax or above it; none is NaN where @p keep is set.
+INLINE void encode(const ulanes_t bits[BLOCK], flanes_t factor, const ufp4_quantize_t *how,
+                   const grid_t *grid, const ulanes_t random[4], lanes_t keep, ulanes_t codes[2]) {
+  codes[0] = codes[1] = (ulanes_t){0};
+  for (unsigned i = 0; i < BLOCK; i++) {
+    const lanes_t product = (lanes_t)((flanes_t)bits[i] * factor), negative = product >> 31;
+    const lanes_t magnitude = product & F32_ABS;
+    lanes_t code;
+    if (how->round == UFP4_ROUND_SR) {
+      stochastic(magnitude, (lanes_t)(random[i / 4] >> 8 * (i % 4) & 0xFF), grid, &code);
+    } else {
+      nearest(magnitude, grid, &code);
+    }
+    code = how->elem == UFP4_ELEM_INT4 ? (code ^ negative) - negative : code | (negative & 8);
+    codes[i / 8] |= (ulanes_t)(code & keep & 15) << 4 * (i % 8);
+  }
+}
+
+HOT static void encode_tile(const product_t *product, const lanes_t *peaks,
+                            const ulanes_t bits[BLOCK], const ulanes_t random[4], lanes_t *byte,
+                            ulanes_t codes[2]) {
+  const lanes_t poisoned = *peaks >= F32_INF, keep = (*peaks != 0) & ~poisoned;
+  const int nvfp4 = product->how->scale == UFP4_SCALE_NVFP4;
+  // Blocks without a scale of their own take that of 1.
+  const flanes_t peak = (flanes_t)select_lanes(keep, *peaks, all_lanes(F32_ONE));
+  flanes_t factor;
+  if (nvfp4) {
+    nvfp4_scales(product, peak, byte, &factor);
+  } else {
+    e8m0_scales(product, peak, byte, &factor);
+  }
+  *byte = (*byte & keep) | (poisoned & (nvfp4 ? 0x7F : 0xFF));
+  encode(bits, factor, product->how, &product->grid, random, keep, codes);
+}
+
+// --- Second walk --------------------------------------------------------------------------------
+
+static void encode_place(const product_t *product, const place_t *place, ufp4_operand_t *out) {
+  ulanes_t bits[BLOCK], random[4], codes[2];
+  lanes_t peaks = {0}, byte;
+  int64_t at[LANES];
+  ufp4_load_tile(product->source, product->how, place, bits);
+  ufp4_random_place(product->how, place, random);
+  ufp4_place_spans(&product->spans, product->source, place, at);
+  for (unsigned l = 0; l < place->lanes; l++) peaks[l] = product->peaks[at[l]];
+  encode_tile(product, &peaks, bits, random, &byte, codes);
+  ufp4_place_scales(&product->spans, product->source, place, at);
+  for (unsigned l = 0; l < place->lanes; l++) {
+    store_codes(codes, l, out->codes + (place->first + l * place->step) * CODE_BYTES);
+    out->scales[at[l]] = (uint8_t)byte[l];
+    if (peaks[l] >= F32_INF) out->flags |= UFP4_FLAG_NAN;
+  }
+}
+
+ufp4_status_t ufp4_quantize_products(const source_t *source, const ufp4_quantize_t *how,
+                                     ufp4_operand_t *out) {
+  product_t product = {.source = source,
+                       .how = how,
+                       .spans = ufp4_spans_of(source, how),
+                       .grid = grid_of(how->elem)};
+  product.peaks = calloc(ufp4_matrix_bytes(product.spans.count, 1, sizeof *product.peaks), 1);
+  if (product.peaks == NULL) return UFP4_ERROR_MEMORY;
+  collect_peaks(&product);
+  if (how->scale == UFP4_SCALE_NVFP4) {
+    set_tensor_scale(&product);
+    out->tensor_scale = product.reciprocal;
+  }
+  place_t place;
+  for (int more = ufp4_first_place(source, &place); more; more = ufp4_next_place(source, &place))
+    encode_place(&product, &place, out);
+  free(product.peaks);
+  return UFP4_OK;
+}
