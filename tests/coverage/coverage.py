@@ -41,12 +41,15 @@ def build_and_test(build, log):
     run(["ninja", "-C", build, "tests/model/all", "tests/driver/all"], log)
     profiles = build / "profiles"
     shutil.rmtree(profiles, ignore_errors=True)
-    environment = dict(os.environ, LLVM_PROFILE_FILE=str(profiles / "%m.profraw"))
+    # A file per process, which its children join: by %m alone programs with the same functions in another order share
+    # one, and the counts of all but the first are lost.
+    environment = dict(os.environ, LLVM_PROFILE_FILE=str(profiles / "%p-%m.profraw"))
     run(["ctest", "-R", TESTS, "-LE", "full", "-j", str(os.cpu_count()), "--output-on-failure", "--no-tests=error"], log,
         cwd=build, env=environment)
     # A program that died left an empty file; the test that wanted it to has its own opinion.
     counts = [p for p in profiles.iterdir() if p.stat().st_size > 0]
     run(["llvm-profdata", "merge", "-sparse", *counts, "-o", build / "coverage.profdata"], log)
+    shutil.rmtree(profiles)
 
 
 def report(build):

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // .npy files: every element type, order and version, and what must be refused.
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "bench.h"
 
@@ -347,34 +344,6 @@ TEST(rejects_a_folder_to_read) {
                      &message);
 }
 
-// A disk that is full, or here a limit on the size of files: nothing is left behind, what was there
-// stays.
-TEST(rejects_a_write_that_does_not_fit) {
-  static float values[1000];
-  const ufp4_matrix_t small = {UFP4_DTYPE_F32, 2, 3, 3, six},
-                      large = {UFP4_DTYPE_F32, 10, 100, 100, values};
-  const struct rlimit limit = {1000, RLIM_INFINITY};
-  struct rlimit before;
-  ufp4_message_t message = {0};
-  ufp4_tensor_t tensor;
-  signal(SIGXFSZ, SIG_IGN);
-  getrlimit(RLIMIT_FSIZE, &before);
-  bench_check_status(0, ufp4_tensor_write(bench_path("t.npy"), &small, &message), UFP4_OK,
-                     &message);
-  setrlimit(RLIMIT_FSIZE, &limit);
-  bench_check_status(1, ufp4_tensor_write(bench_path("t.npy"), &large, &message),
-                     UFP4_ERROR_STORAGE, &message);
-  setrlimit(RLIMIT_FSIZE, &before);
-  bench_check_status(2, ufp4_tensor_read(bench_path("t.npy"), 0, &tensor, &message), UFP4_OK,
-                     &message);
-  check_bits(2, (uint64_t)tensor.view.rows, 2, "the file that was there");
-  ufp4_tensor_free(&tensor);
-  char beside[200];
-  snprintf(beside, sizeof beside, "%s.%ld-0.tmp", bench_path("t.npy"), (long)getpid());
-  check_that(3, access(beside, F_OK) != 0, "%s was left behind", beside);
-  bench_remove("t.npy");
-}
-
 TEST(rejects_targets_that_are_no_files) {
   static const char *const paths[] = {"bench-folder", "bench-no-such-folder/t.npy", "/dev/null"};
   const ufp4_matrix_t matrix = {UFP4_DTYPE_F32, 2, 3, 3, six};
@@ -410,7 +379,6 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_a_folder_to_read),
       CHECK_TEST(rejects_targets_that_are_no_files),
       CHECK_TEST(codes_are_written_as_uint8),
-      CHECK_TEST(rejects_a_write_that_does_not_fit),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The golden model where allocations fail (heap.h): what the caller sees is left as it was.
+#include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +127,35 @@ TEST(multiplying_with_threads) {
   check_gemms(shape, 3);
 }
 
+static int no_threads;
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *),
+                          void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *),
+                          void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *),
+                          void *argument) {
+  return no_threads ? EAGAIN : __real_pthread_create(thread, how, run, argument);
+}
+
+// The thread that calls does all there is to do.
+TEST(multiplying_where_no_thread_starts) {
+  check_random_t random = check_random();
+  const int shape[3] = {256, 256, 512};
+  for (int kernel = UFP4_KERNEL_PORTABLE; kernel < UFP4_KERNEL_COUNT; kernel++) {
+    pair_t pair = pair_random(&random, 0, shape, FIXTURE_SCALES_ANY);
+    const gemm_input_t input = {&pair, (ufp4_kernel_t)kernel, 3};
+    uint64_t want = 0, got = 0;
+    if (!ufp4_kernel_available(input.kernel)) continue;
+    check_bits(kernel, call_gemm(&input, &want), UFP4_OK, "with threads");
+    no_threads = 1;
+    check_bits(kernel, call_gemm(&input, &got), UFP4_OK, "without");
+    no_threads = 0;
+    check_bits(kernel, got, want, "D");
+    pair_free(&pair);
+  }
+}
+
 // Without memory for panels of B that all threads share, each packs its own; without any for
 // itself, others do its part.
 TEST(multiplying_where_one_allocation_fails) {
@@ -194,6 +225,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(exponent_of_tiles),
       CHECK_TEST(multiplying),
       CHECK_TEST(multiplying_with_threads),
+      CHECK_TEST(multiplying_where_no_thread_starts),
       CHECK_TEST(multiplying_where_one_allocation_fails),
       CHECK_TEST(tensor_files),
   };

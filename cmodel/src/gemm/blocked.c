@@ -217,7 +217,7 @@ static void run_worker(void *argument) {
     if (index >= w->plan.count) break;
     run_macro(w, index);
   }
-  if (w->kernel->finish != NULL) w->kernel->finish();
+  w->kernel->finish();
 }
 
 // --- Plan and memory ----------------------------------------------------------------------------
@@ -357,7 +357,7 @@ static int streams(const gemm_job_t *job) {
 ufp4_status_t gemm_blocked(const gemm_job_t *checked, const gemm_kernel_t *kernel) {
   gemm_job_t own = *checked;
   const gemm_job_t *job = &own;
-  own.stream = kernel->finish != NULL && streams(checked);
+  own.stream = streams(checked);
   int threads = useful_threads(job), count = 0;
   atomic_llong next = 0;
   worker_t like = {

@@ -45,8 +45,7 @@ typedef struct {
   void (*multiply)(const void *a, const void *b, const void *table, int first, void *sums);
   /** Rounds and stores the sums of a tile, as gemm_store does, or gemm_store_f32. */
   void (*store)(const gemm_job_t *job, const gemm_tile_t *tile, const void *sums);
-  /** After a thread's last store: what it streamed can be seen by others. NULL: this kernel never
-   * streams. */
+  /** After a thread's last store: what it streamed can be seen by others. */
   void (*finish)(void);
 } gemm_kernel_t;
 

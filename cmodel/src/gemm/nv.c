@@ -41,8 +41,8 @@ static uint32_t toward_zero(int64_t sum, int exponent) {
   int top = 63 - __builtin_clzll(magnitude) + exponent;
   if (top > 127) return sign | F32_INF;
   int binade = top < -126 ? -126 : top;
-  int shift = binade - 23 - exponent;
-  uint64_t significand = shift > 63 ? 0 : shift >= 0 ? magnitude >> shift : magnitude << -shift;
+  int shift = binade - 23 - exponent;  // at most 40: the exponent is at least -126 - FRACTION_BITS
+  uint64_t significand = shift >= 0 ? magnitude >> shift : magnitude << -shift;
   if (significand == 0) return 0;
   return sign | (((uint32_t)(binade + 126) << 23) + (uint32_t)significand);
 }

@@ -28,7 +28,9 @@ TEST(rejects_more_than_there_can_be) {
   check_bits(2, ufp4_matrix_bytes((int64_t)1 << 32, 1, 0x7FFFFFFF),
              ADDRESS_BITS == 32 ? UFP4_TOO_MANY_BYTES : (size_t)0x7FFFFFFF << (ADDRESS_BITS / 2),
              "2^63 - 2^32");
-  check_bits(3, ufp4_matrix_bytes(-1, 1, 1), UFP4_TOO_MANY_BYTES, "negative");
+  check_bits(3, ufp4_matrix_bytes(-1, 1, 1), UFP4_TOO_MANY_BYTES, "negative rows");
+  check_bits(4, ufp4_matrix_bytes(1, -1, 1), UFP4_TOO_MANY_BYTES, "negative columns");
+  check_bits(5, ufp4_matrix_bytes((int64_t)1 << 62, 1, 2), UFP4_TOO_MANY_BYTES, "2^63");
 }
 
 // Where addresses have 64 bits they do fit, and may be there.
