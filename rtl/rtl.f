@@ -58,6 +58,7 @@ array/ufp4_array.sv
 array/ufp4_tile_walk.sv
 array/ufp4_load_request.sv
 array/ufp4_load_write.sv
+array/ufp4_load.sv
 array/ufp4_sequencer.sv
 array/ufp4_addend.sv
 array/ufp4_epilogue.sv
@@ -85,6 +86,7 @@ host/ufp4_registers.sv
 host/ufp4_check.sv
 host/ufp4_regions.sv
 host/ufp4_guard.sv
+host/ufp4_host.sv
 host/ufp4_front.sv
 host/ufp4_issue.sv
 host/ufp4_retire.sv

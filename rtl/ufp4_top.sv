@@ -97,11 +97,8 @@ module ufp4_top
   logic [WRITERS-1:0]                             wr_dat_valid;
   logic [WRITERS-1:0][8*BusBytes-1:0]             wr_dat_data;
   logic [WRITERS-1:0][BusBytes-1:0]               wr_dat_strb;
-  logic                               halt, flush, forget, reads_pending, writes_pending, beats_due, moved, sending;
-  logic                               core_rst_n, soft_reset, resetting, irq_fatal, overflow, active,
-                                      busy;
-  logic [31:0]                        watchdog;
-  logic [3:0]                         fatal_code;
+  logic                                           halt, flush, forget, reads_pending, writes_pending, beats_due;
+  logic                                           core_rst_n, moved, sending, active, busy;
 
   ufp4_axi_read #(
     .Clients (READERS),
@@ -167,85 +164,27 @@ module ufp4_top
   assign m_axi_arburst_o = BURST_INCR;
   assign m_axi_awburst_o = BURST_INCR;
 
-  // --- Watchdog and soft reset -------------------------------------------------------------------------------------
+  // --- Host side: registers, slots, counters, watchdog and soft reset ----------------------------------------------
+
+  logic [ADDR_BITS-1:0]     ring_base, completion_base;
+  logic [3:0]               ring_log2;
+  logic [31:0]              ring_tail, ring_head;
+  logic                     quant_running, retire, irq_done, irq_error, slot_write;
+  logic [COUNTER_COUNT-1:0] count;
+  logic [1:0][5:0]          slot;
+  logic [1:0]               slot_valid;
+  logic [1:0][15:0]         slot_exponent;
+  logic [15:0]              slot_write_exponent;
+
+  assign s_axil_bresp_o = 2'b00;
+  assign s_axil_rresp_o = 2'b00;
 
   assign moved   = (m_axi_arvalid_o && m_axi_arready_i) || (m_axi_rvalid_i && m_axi_rready_o) ||
                    (m_axi_awvalid_o && m_axi_awready_i) || (m_axi_wvalid_o && m_axi_wready_i) ||
                    (m_axi_bvalid_i && m_axi_bready_o) || busy;
   assign sending = m_axi_arvalid_o || m_axi_awvalid_o || m_axi_wvalid_o || beats_due;
 
-  ufp4_guard u_guard (
-    .clk_i,
-    .rst_ni,
-    .soft_reset_i    (soft_reset),
-    .watchdog_i      (watchdog),
-    .work_i          (active),
-    .overflow_i      (overflow),
-    .moved_i         (moved),
-    .reads_pending_i (reads_pending),
-    .writes_pending_i(writes_pending),
-    .sending_i       (sending),
-    .core_rst_no     (core_rst_n),
-    .flush_o         (flush),
-    .forget_o        (forget),
-    .halt_o          (halt),
-    .resetting_o     (resetting),
-    .irq_fatal_o     (irq_fatal),
-    .fatal_code_o    (fatal_code)
-  );
-
-  // --- Registers, slots, counters ----------------------------------------------------------------------------------
-
-  logic                     reg_write, unused_reg_read;
-  logic [11:0]              reg_write_addr, reg_read_addr;
-  logic [31:0]              reg_write_data, reg_read_data;
-  logic [3:0]               reg_write_strb;
-  logic [ADDR_BITS-1:0]     ring_base, completion_base;
-  logic [3:0]               ring_log2, counter_select;
-  logic [31:0]              ring_tail, ring_head;
-  logic                     quant_running, retire, irq_done, irq_error, snapshot, clear;
-  logic [63:0]              counter_value;
-  logic [COUNTER_COUNT-1:0] count;
-  logic [1:0][5:0]          command_slot;
-  logic [1:0]               command_slot_valid;
-  logic [1:0][15:0]         command_slot_exponent;
-  logic [5:0]               host_slot;
-  logic                     host_slot_valid, slot_write;
-  logic [15:0]              host_slot_exponent, slot_write_exponent;
-
-  assign s_axil_bresp_o = 2'b00;
-  assign s_axil_rresp_o = 2'b00;
-
-  ufp4_axil #(
-    .AddrW(12)
-  ) u_axil (
-    .clk_i,
-    .rst_ni,
-    .awvalid_i   (s_axil_awvalid_i),
-    .awready_o   (s_axil_awready_o),
-    .awaddr_i    (s_axil_awaddr_i),
-    .wvalid_i    (s_axil_wvalid_i),
-    .wready_o    (s_axil_wready_o),
-    .wdata_i     (s_axil_wdata_i),
-    .wstrb_i     (s_axil_wstrb_i),
-    .bvalid_o    (s_axil_bvalid_o),
-    .bready_i    (s_axil_bready_i),
-    .arvalid_i   (s_axil_arvalid_i),
-    .arready_o   (s_axil_arready_o),
-    .araddr_i    (s_axil_araddr_i),
-    .rvalid_o    (s_axil_rvalid_o),
-    .rready_i    (s_axil_rready_i),
-    .rdata_o     (s_axil_rdata_o),
-    .write_o     (reg_write),
-    .write_addr_o(reg_write_addr),
-    .write_data_o(reg_write_data),
-    .write_strb_o(reg_write_strb),
-    .read_o      (unused_reg_read),
-    .read_addr_o (reg_read_addr),
-    .read_data_i (reg_read_data)
-  );
-
-  ufp4_registers #(
+  ufp4_host #(
     .Rows    (Rows),
     .Cols    (Cols),
     .TileRows(TileRows),
@@ -256,61 +195,47 @@ module ufp4_top
     .Formats (Formats),
     .Lanes   (Lanes),
     .Quant   (Quant)
-  ) u_registers (
+  ) u_host (
     .clk_i,
     .rst_ni,
-    .write_i          (reg_write),
-    .write_addr_i     (reg_write_addr),
-    .write_data_i     (reg_write_data),
-    .write_strb_i     (reg_write_strb),
-    .read_addr_i      (reg_read_addr),
-    .read_data_o      (reg_read_data),
-    .ring_base_o      (ring_base),
-    .ring_log2_o      (ring_log2),
-    .ring_tail_o      (ring_tail),
-    .completion_base_o(completion_base),
-    .ring_head_i      (ring_head),
-    .running_i        (active),
-    .irq_done_i       (irq_done),
-    .irq_error_i      (irq_error),
-    .soft_reset_o     (soft_reset),
-    .watchdog_o       (watchdog),
-    .resetting_i      (resetting),
-    .irq_fatal_i      (irq_fatal),
-    .fatal_code_i     (fatal_code),
-    .overflow_o       (overflow),
-    .snapshot_o       (snapshot),
-    .clear_o          (clear),
-    .counter_select_o (counter_select),
-    .counter_value_i  (counter_value),
-    .slot_index_o     (host_slot),
-    .slot_valid_i     (host_slot_valid),
-    .slot_exponent_i  (host_slot_exponent),
-    .irq_o
-  );
-
-  ufp4_slots u_slots (
-    .clk_i,
-    .rst_ni(core_rst_n),
-    .write_i           (slot_write),
-    .write_index_i     (command_slot[1]),
-    .write_exponent_i  (slot_write_exponent),
-    .command_index_i   (command_slot),
-    .command_valid_o   (command_slot_valid),
-    .command_exponent_o(command_slot_exponent),
-    .host_index_i      (host_slot),
-    .host_valid_o      (host_slot_valid),
-    .host_exponent_o   (host_slot_exponent)
-  );
-
-  ufp4_counters u_counters (
-    .clk_i,
-    .rst_ni,
-    .event_i   (count),
-    .snapshot_i(snapshot),
-    .clear_i   (clear),
-    .select_i  (counter_select),
-    .value_o   (counter_value)
+    .irq_o,
+    .s_axil_awvalid_i,
+    .s_axil_awready_o,
+    .s_axil_awaddr_i,
+    .s_axil_wvalid_i,
+    .s_axil_wready_o,
+    .s_axil_wdata_i,
+    .s_axil_wstrb_i,
+    .s_axil_bvalid_o,
+    .s_axil_bready_i,
+    .s_axil_arvalid_i,
+    .s_axil_arready_o,
+    .s_axil_araddr_i,
+    .s_axil_rvalid_o,
+    .s_axil_rready_i,
+    .s_axil_rdata_o,
+    .ring_base_o          (ring_base),
+    .ring_log2_o          (ring_log2),
+    .ring_tail_o          (ring_tail),
+    .completion_base_o    (completion_base),
+    .ring_head_i          (ring_head),
+    .running_i            (active),
+    .irq_done_i           (irq_done),
+    .irq_error_i          (irq_error),
+    .slot_index_i         (slot),
+    .slot_valid_o         (slot_valid),
+    .slot_exponent_o      (slot_exponent),
+    .slot_write_i         (slot_write),
+    .slot_write_exponent_i(slot_write_exponent),
+    .moved_i              (moved),
+    .sending_i            (sending),
+    .reads_pending_i      (reads_pending),
+    .writes_pending_i     (writes_pending),
+    .core_rst_no          (core_rst_n),
+    .flush_o              (flush),
+    .forget_o             (forget),
+    .halt_o               (halt),
+    .count_i              (count)
   );
 
   // --- Command unit and engines ------------------------------------------------------------------------------------
@@ -344,9 +269,9 @@ module ufp4_top
     .retire_o                 (retire),
     .irq_done_o               (irq_done),
     .irq_error_o              (irq_error),
-    .slot_index_o             (command_slot),
-    .slot_valid_i             (command_slot_valid),
-    .slot_exponent_i          (command_slot_exponent),
+    .slot_index_o             (slot),
+    .slot_valid_i             (slot_valid),
+    .slot_exponent_i          (slot_exponent),
     .slot_write_o             (slot_write),
     .slot_write_exponent_o    (slot_write_exponent),
     .gemm_desc_o              (gemm_desc),

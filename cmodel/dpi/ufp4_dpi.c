@@ -88,16 +88,12 @@ static uint64_t join(const svBitVecVal *words) {
   return (uint64_t)words[1] << 32 | words[0];
 }
 
-static void join_bytes(const uint8_t bytes[16], svBitVecVal words[4]) {
-  memset(words, 0, 16);
-  for (int i = 0; i < 16; i++) words[i / 4] |= (svBitVecVal)bytes[i] << 8 * (i % 4);
-}
-
 void ufp4_dpi_random_block(unsigned long long seed, unsigned long long tensor_id,
                            unsigned long long group, svBitVecVal *random) {
   uint8_t bytes[16];
   ufp4_random_block(seed, tensor_id, group, bytes);
-  join_bytes(bytes, random);
+  memset(random, 0, 16);
+  for (int i = 0; i < 16; i++) random[i / 4] |= (svBitVecVal)bytes[i] << 8 * (i % 4);
 }
 
 int ufp4_dpi_threefry4x32(int rounds, const svBitVecVal *key, const svBitVecVal *counter,
@@ -128,10 +124,6 @@ int ufp4_dpi_rht_block_bf16(const svBitVecVal *words, unsigned short mask, svBit
   return ufp4_rht_block_bf16(words, mask, numbers);
 }
 
-static void split_codes(const svBitVecVal *words, uint8_t codes[16]) {
-  for (int i = 0; i < 16; i++) codes[i] = words[i / 8] >> 4 * (i % 8) & 15;
-}
-
 int ufp4_dpi_quantize_block(const svBitVecVal *words, int elem, int rht, unsigned short mask,
                             int round, int scale_round, int exponent, const svBitVecVal *random,
                             svBitVecVal *codes, unsigned char *scale) {
@@ -157,17 +149,15 @@ int ufp4_dpi_quantize_block(const svBitVecVal *words, int elem, int rht, unsigne
   return (int)flags;
 }
 
+static int quanta_at(int elem, const svBitVecVal *codes, int i) {
+  return ufp4_elem_quanta((ufp4_elem_t)elem, codes[i / 8] >> 4 * (i % 8) & 15);
+}
+
 int ufp4_dpi_block_dot(int a_elem, int b_elem, const svBitVecVal *a_codes,
                        const svBitVecVal *b_codes) {
-  uint8_t a[16], b[16];
   int sum = 0;
   if (!is_elem("a_elem", a_elem) || !is_elem("b_elem", b_elem)) return 0;
-  split_codes(a_codes, a);
-  split_codes(b_codes, b);
-  for (int i = 0; i < 16; i++) {
-    sum +=
-        ufp4_elem_quanta((ufp4_elem_t)a_elem, a[i]) * ufp4_elem_quanta((ufp4_elem_t)b_elem, b[i]);
-  }
+  for (int i = 0; i < 16; i++) sum += quanta_at(a_elem, a_codes, i) * quanta_at(b_elem, b_codes, i);
   return sum;
 }
 
@@ -459,8 +449,14 @@ static int multiply_operands(const ufp4_operand_t *a, const ufp4_operand_t *b, u
   return (int)status;
 }
 
+// Both GEMMs; the arrays in the order of their arguments.
 static int multiply(int m, int n, int k, const svBitVecVal *s, ufp4_gemm_t *how,
-                    const side_t sides[2], const result_t *to) {
+                    const svOpenArrayHandle arrays[6]) {
+  const side_t sides[2] = {side_of(0, s + G_A, arrays[0], arrays[1]),
+                           side_of(1, s + G_B, arrays[2], arrays[3])};
+  const result_t to = {named(arrays[4], "c"), named(arrays[5], "d"),
+                       how->d_dtype == UFP4_DTYPE_I64 ? sizeof(int64_t) : sizeof(float),
+                       s[G_ADD] != 0};
   ufp4_operand_t a, b;
   if (!in_range("m", m, 1, UFP4_MAX_DIM) || !in_range("n", n, 1, UFP4_MAX_DIM) ||
       !in_range("k", k, 1, UFP4_MAX_DIM) ||
@@ -471,7 +467,7 @@ static int multiply(int m, int n, int k, const svBitVecVal *s, ufp4_gemm_t *how,
   if (status != UFP4_OK) return status;
   status = get_operand(&sides[1], s[G_SCALE], n, k, &b);
   if (status == UFP4_OK) {
-    status = multiply_operands(&a, &b, how, to);
+    status = multiply_operands(&a, &b, how, &to);
     ufp4_operand_free(&b);
   }
   ufp4_operand_free(&a);
@@ -482,25 +478,21 @@ int ufp4_dpi_gemm(int m, int n, int k, const svBitVecVal *how_words,
                   const svOpenArrayHandle a_codes, const svOpenArrayHandle a_scales,
                   const svOpenArrayHandle b_codes, const svOpenArrayHandle b_scales,
                   const svOpenArrayHandle c, const svOpenArrayHandle d) {
-  const side_t sides[2] = {side_of(0, how_words + G_A, a_codes, a_scales),
-                           side_of(1, how_words + G_B, b_codes, b_scales)};
-  const result_t to = {named(c, "c"), named(d, "d"), sizeof(float), how_words[G_ADD] != 0};
+  const svOpenArrayHandle arrays[] = {a_codes, a_scales, b_codes, b_scales, c, d};
   if (!in_range("how.contract", how_words[G_CONTRACT], 0, UFP4_CONTRACT_COUNT - 1))
     return UFP4_ERROR_ARGUMENT;
   ufp4_gemm_t how = gemm_of((ufp4_contract_t)how_words[G_CONTRACT], UFP4_DTYPE_F32,
                             ufp4_f32_value(how_words[G_ALPHA]));
-  return multiply(m, n, k, how_words, &how, sides, &to);
+  return multiply(m, n, k, how_words, &how, arrays);
 }
 
 int ufp4_dpi_gemm_sums(int m, int n, int k, const svBitVecVal *how_words,
                        const svOpenArrayHandle a_codes, const svOpenArrayHandle a_scales,
                        const svOpenArrayHandle b_codes, const svOpenArrayHandle b_scales,
                        const svOpenArrayHandle c, const svOpenArrayHandle d) {
-  const side_t sides[2] = {side_of(0, how_words + G_A, a_codes, a_scales),
-                           side_of(1, how_words + G_B, b_codes, b_scales)};
-  const result_t to = {named(c, "c"), named(d, "d"), sizeof(int64_t), how_words[G_ADD] != 0};
+  const svOpenArrayHandle arrays[] = {a_codes, a_scales, b_codes, b_scales, c, d};
   ufp4_gemm_t how = gemm_of(UFP4_CONTRACT_EXACT, UFP4_DTYPE_I64, 1);
-  return multiply(m, n, k, how_words, &how, sides, &to);
+  return multiply(m, n, k, how_words, &how, arrays);
 }
 
 #ifdef __cplusplus

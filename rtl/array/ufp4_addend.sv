@@ -12,6 +12,7 @@ module ufp4_addend #(
   parameter int unsigned Cols = 16,
   parameter int unsigned TileRows = 8,
   parameter int unsigned TileCols = 8,
+  parameter int unsigned DrainBytes = 64,
   parameter int unsigned BusBytes = 64,
   parameter int unsigned Beats = 128
 ) (
@@ -29,10 +30,11 @@ module ufp4_addend #(
   input  logic                            take_i,
   input  logic                            upper_i,
   input  logic                            sums_read_i,
-  output logic [8*BusBytes-1:0]           sums_data_o,
+  output logic [8*DrainBytes-1:0]         sums_data_o,
   input  logic                            c_read_i,
-  output logic [8*BusBytes-1:0]           c_data_o,
-  output logic                            error_o,  // of their parity (ufp4_sram_checked)
+  output logic [8*DrainBytes-1:0]         c_data_o,
+  output logic                            read_error_o,    // of the bus
+  output logic                            memory_error_o,  // of the buffers' parity (ufp4_sram_checked)
   // Read client.
   output ufp4_memory_pkg::request_t       rd_req_o,
   input  ufp4_memory_pkg::read_response_t rd_rsp_i,
@@ -77,6 +79,7 @@ module ufp4_addend #(
   // Addresses of this row, of the first row in this macro-tile, and in this row of macro-tiles.
   logic active_d, active_q, stream_d, stream_q, last_row, issue, note_ready;
   logic [RowsWidth-1:0] row_d, row_q;
+  ufp4_memory_pkg::read_response_t rsp;
   logic req_valid_q;
   logic [39:0] req_addr_q;
   logic [8:0] req_beats_q;
@@ -90,7 +93,7 @@ module ufp4_addend #(
   assign tile_bytes = (stream_q == SUMS) ? 40'(8 * TileN) : 40'(4 * TileN);
   assign last_row = row_q == rows - 1'b1;
   assign issue = active_q & ~cancel_i & (room_q[stream_q] >= (IndexWidth + 1)'(beats)) & note_ready &
-                 (~req_valid_q | rd_rsp_i.req_ready);
+                 (~req_valid_q | rsp.req_ready);
   assign next_tile = issue & last_row & (stream_q == has_c);
 
   always_comb begin
@@ -133,7 +136,7 @@ module ufp4_addend #(
       req_valid_q <= 1'b0;
     end else begin
       active_q <= active_d;
-      req_valid_q <= issue | (req_valid_q & ~rd_rsp_i.req_ready);
+      req_valid_q <= issue | (req_valid_q & ~rsp.req_ready);
     end
     stream_q <= stream_d;
     row_q <= row_d;
@@ -146,7 +149,21 @@ module ufp4_addend #(
       req_beats_q <= 9'(beats);
     end
   end
-  assign rd_req_o = '{valid: req_valid_q, addr: req_addr_q, beats: req_beats_q};
+
+  logic [8*DrainBytes-1:0] rsp_data;
+  ufp4_width_read #(.ClientBytes(DrainBytes), .BusBytes(BusBytes)) u_width (
+    .clk_i,
+    .rst_ni,
+    .req_i('{valid: req_valid_q, addr: req_addr_q, beats: req_beats_q}),
+    .rsp_o(rsp),
+    .rsp_ready_i(1'b1),
+    .rsp_data_o(rsp_data),
+    .req_o(rd_req_o),
+    .rsp_i(rd_rsp_i),
+    .rsp_ready_o(rd_rsp_ready_o),
+    .rsp_data_i(rd_rsp_data_i)
+  );
+  assign read_error_o = rsp.valid & rsp.err;
 
   // --- Responses: a note for each request says whose beats come ---
   logic note_valid, note_stream, note_done;
@@ -161,12 +178,11 @@ module ufp4_addend #(
     .out_ready_i(note_done),
     .out_data_o({note_stream, note_beats})
   );
-  assign rd_rsp_ready_o = 1'b1;
-  assign note_done = rd_rsp_i.valid & (beat_q == note_beats - 1'b1);
+  assign note_done = rsp.valid & (beat_q == note_beats - 1'b1);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       beat_q <= '0;
-    end else if (rd_rsp_i.valid) begin
+    end else if (rsp.valid) begin
       beat_q <= note_done ? '0 : beat_q + 1'b1;
     end
   end
@@ -175,15 +191,15 @@ module ufp4_addend #(
   logic [1:0] write, read;
   logic [1:0][IndexWidth-1:0] head_q, tail_q;
   logic [1:0][IndexWidth:0] here_d, here_q;
-  logic [1:0][8*BusBytes-1:0] data;
+  logic [1:0][8*DrainBytes-1:0] data;
   logic [1:0] error;
-  assign write[SUMS] = rd_rsp_i.valid & (note_stream == SUMS);
-  assign write[C] = rd_rsp_i.valid & (note_stream == C);
+  assign write[SUMS] = rsp.valid & (note_stream == SUMS);
+  assign write[C] = rsp.valid & (note_stream == C);
   assign read = {c_read_i, sums_read_i};
   assign sums_ready_o = here_q[SUMS] > (IndexWidth + 1)'(upper_i);
   assign c_ready_o = here_q[C] != '0;
   assign {c_data_o, sums_data_o} = data;
-  assign error_o = |error;
+  assign memory_error_o = |error;
   always_comb begin
     here_d[SUMS] = here_q[SUMS] + (IndexWidth + 1)'(write[SUMS]);
     here_d[C] = here_q[C] + (IndexWidth + 1)'(write[C]);
@@ -195,11 +211,11 @@ module ufp4_addend #(
     here_q <= here_d;
   end
   for (genvar s = 0; s < 2; s++) begin : gen_buffer
-    ufp4_sram_checked #(.Width(8 * BusBytes), .Depth(Beats)) u_sram (
+    ufp4_sram_checked #(.Width(8 * DrainBytes), .Depth(Beats)) u_sram (
       .clk_i,
       .we_i(write[s]),
       .waddr_i(tail_q[s]),
-      .wdata_i(rd_rsp_data_i),
+      .wdata_i(rsp_data),
       .re_i(read[s]),
       .raddr_i(head_q[s]),
       .rdata_o(data[s]),
@@ -218,13 +234,9 @@ module ufp4_addend #(
 
   assign idle_o = ~active_q & ~req_valid_q & ~note_valid;
 
-  // The engine looks at it.
-  logic unused_err;
-  assign unused_err = rd_rsp_i.err;
-
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
-    if (rst_ni) assert (!rd_rsp_i.valid || note_valid) else $error("a read response that was not asked for");
+    if (rst_ni) assert (!rsp.valid || note_valid) else $error("a read response that was not asked for");
   end
 `endif
 endmodule

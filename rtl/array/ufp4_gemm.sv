@@ -4,13 +4,12 @@
 //
 //   D = RNE32(sum of block products * 2^-(tA + tB)), and what the descriptor adds to that
 //                                                                                      docs/reference/numerics.md, 5
-// load_request -> memory -> load_write -> operand lanes -> array -> drain -> memory, under the sequencer; addend reads
-// for the drain, as a read client of its own. The
-// descriptor has been checked and is stable from start to done; exponents are the resolved t. Reads and writes
-// follow the client rules of docs/ip/interfaces.md. done_valid_o comes when every read has come back and every
-// write is answered; an error of the bus or of a memory's parity is remembered, and the engine ends after the macro-tile
-// it is at. From the cycle after the
-// start to done, exactly one of busy_o (the array is fed) and the stalls is high in each cycle.
+// memory -> load -> operand lanes -> array -> drain -> memory, under the sequencer; addend reads for the drain, as a
+// read client of its own. The descriptor has been checked and is stable from start to done; exponents are the
+// resolved t. Reads and writes follow the client rules of docs/ip/interfaces.md. done_valid_o comes when every read has
+// come back and every write is answered; an error of the bus or of a memory's parity is remembered, and the engine ends
+// after the macro-tile it is at. From the cycle after the start to done, exactly one of busy_o (the array is fed) and
+// the stalls is high in each cycle.
 // Golden: ufp4_gemm; tests/rtl/array.
 module ufp4_gemm #(
   parameter int unsigned Rows = 16,
@@ -68,7 +67,6 @@ module ufp4_gemm #(
   localparam int unsigned TileN = Cols * TileCols;
   localparam int unsigned GroupsA = TileM / 16;
   localparam int unsigned GroupsB = TileN / 16;
-  localparam int unsigned GroupWidth = $clog2(((GroupsA > GroupsB) ? GroupsA : GroupsB) + 1);
   localparam int unsigned CountWidth = $clog2(GroupsA + GroupsB + 2);
   localparam int unsigned TileWidthA = $clog2(TileRows);
   localparam int unsigned TileWidthB = $clog2(TileCols);
@@ -146,36 +144,25 @@ module ufp4_gemm #(
     end
   end
 
-  // Loader.
-  logic loading, held, operand_missing;
+  logic loading, held, operand_missing, release_slot, retire, retire_slot, load_read_error, load_error;
   logic [2:0] tiles;
-  logic note_out_valid, note_out_ready;
-  logic [12:0] note_out;
-  logic release_slot, retire, retire_slot;
   logic [1:0][CountWidth-1:0] loaded;
-  ufp4_memory_pkg::request_t load_req;
-  ufp4_memory_pkg::read_response_t load_rsp;
-  logic load_rsp_ready;
-  logic [8*LoadBytes-1:0] load_rsp_data;
-  ufp4_width_read #(.ClientBytes(LoadBytes), .BusBytes(BusBytes)) u_load_width (
-    .clk_i,
-    .rst_ni,
-    .req_i(load_req),
-    .rsp_o(load_rsp),
-    .rsp_ready_i(load_rsp_ready),
-    .rsp_data_o(load_rsp_data),
-    .req_o(rd_req_o),
-    .rsp_i(rd_rsp_i),
-    .rsp_ready_o(rd_rsp_ready_o),
-    .rsp_data_i(rd_rsp_data_i)
-  );
-  ufp4_load_request #(
-    .TileM(TileM),
-    .TileN(TileN),
+  logic [8*LoadBytes-1:0] write_data;
+  logic [8*LoadRows-1:0] write_scales;
+  logic [Rows/LoadRows-1:0] we_a;
+  logic [Cols/LoadRows-1:0] we_b;
+  logic [AddrWidthA-1:0] waddr_a;
+  logic [AddrWidthB-1:0] waddr_b;
+  ufp4_load #(
+    .Rows(Rows),
+    .Cols(Cols),
+    .TileRows(TileRows),
+    .TileCols(TileCols),
     .Chunk(Chunk),
-    .BusBytes(LoadBytes),
-    .GroupWidth(GroupWidth)
-  ) u_load_request (
+    .LoadBytes(LoadBytes),
+    .BusBytes(BusBytes),
+    .CountWidth(CountWidth)
+  ) u_load (
     .clk_i,
     .rst_ni,
     .start_i(start),
@@ -187,47 +174,21 @@ module ufp4_gemm #(
     .stop_i(done_read_error_o | done_write_error_o | done_memory_error_o),
     .loading_o(loading),
     .tiles_o(tiles),
-    .rd_req_o(load_req),
-    .rd_req_ready_i(load_rsp.req_ready),
-    .note_valid_o(note_out_valid),
-    .note_ready_i(note_out_ready),
-    .note_o(note_out)
-  );
-
-  logic [8*LoadBytes-1:0] write_data;
-  logic [8*LoadRows-1:0] write_scales;
-  logic [Rows/LoadRows-1:0] we_a;
-  logic [Cols/LoadRows-1:0] we_b;
-  logic [AddrWidthA-1:0] waddr_a;
-  logic [AddrWidthB-1:0] waddr_b;
-  logic load_error;
-  ufp4_load_write #(
-    .Rows(Rows),
-    .Cols(Cols),
-    .TileRows(TileRows),
-    .TileCols(TileCols),
-    .Chunk(Chunk),
-    .BusBytes(LoadBytes),
-    .CountWidth(CountWidth)
-  ) u_load_write (
-    .clk_i,
-    .rst_ni,
-    .note_valid_i(note_out_valid),
-    .note_ready_o(note_out_ready),
-    .note_i(note_out),
-    .rd_rsp_valid_i(load_rsp.valid),
-    .rd_rsp_ready_o(load_rsp_ready),
-    .rd_rsp_data_i(load_rsp_data),
     .loaded_o(loaded),
     .retire_i(retire),
     .retire_slot_i(retire_slot),
     .write_data_o(write_data),
     .write_scales_o(write_scales),
-    .error_o(load_error),
     .we_a_o(we_a),
     .waddr_a_o(waddr_a),
     .we_b_o(we_b),
-    .waddr_b_o(waddr_b)
+    .waddr_b_o(waddr_b),
+    .read_error_o(load_read_error),
+    .memory_error_o(load_error),
+    .rd_req_o,
+    .rd_rsp_i,
+    .rd_rsp_ready_o,
+    .rd_rsp_data_i
   );
 
   logic drained, drained_bank, rows_ready;
@@ -282,7 +243,7 @@ module ufp4_gemm #(
   assign stall_panel_o = operand_missing & held;
   assign stall_drain_o = active_q & ~busy_o & ~operand_missing & ~stall_accumulator_o;
 
-  logic array_error, addend_error;
+  logic array_error, addend_read_error, addend_error;
   logic drain_enable, drain_read, drain_bank, drain_parity;
   logic [RowWidth-1:0] drain_row;
   logic [TileWidthA-1:0] drain_tile_a;
@@ -343,28 +304,13 @@ module ufp4_gemm #(
 
   logic addend_idle, sums_ready, c_ready, addend_take, addend_upper, sums_read, c_read;
   logic [8*DrainBytes-1:0] sums_data, c_data;
-  ufp4_memory_pkg::request_t row_req;
-  ufp4_memory_pkg::read_response_t row_rsp;
-  logic row_rsp_ready;
-  logic [8*DrainBytes-1:0] row_rsp_data;
-  ufp4_width_read #(.ClientBytes(DrainBytes), .BusBytes(BusBytes)) u_addend_width (
-    .clk_i,
-    .rst_ni,
-    .req_i(row_req),
-    .rsp_o(row_rsp),
-    .rsp_ready_i(row_rsp_ready),
-    .rsp_data_o(row_rsp_data),
-    .req_o(add_req_o),
-    .rsp_i(add_rsp_i),
-    .rsp_ready_o(add_rsp_ready_o),
-    .rsp_data_i(add_rsp_data_i)
-  );
   ufp4_addend #(
     .Rows(Rows),
     .Cols(DrainCols),
     .TileRows(TileRows),
     .TileCols(DrainReads),
-    .BusBytes(DrainBytes),
+    .DrainBytes(DrainBytes),
+    .BusBytes(BusBytes),
     .Beats((DrainReads > 64) ? 256 : 128)
   ) u_addend (
     .clk_i,
@@ -381,11 +327,12 @@ module ufp4_gemm #(
     .sums_data_o(sums_data),
     .c_read_i(c_read),
     .c_data_o(c_data),
-    .error_o(addend_error),
-    .rd_req_o(row_req),
-    .rd_rsp_i(row_rsp),
-    .rd_rsp_ready_o(row_rsp_ready),
-    .rd_rsp_data_i(row_rsp_data)
+    .read_error_o(addend_read_error),
+    .memory_error_o(addend_error),
+    .rd_req_o(add_req_o),
+    .rd_rsp_i(add_rsp_i),
+    .rd_rsp_ready_o(add_rsp_ready_o),
+    .rd_rsp_data_i(add_rsp_data_i)
   );
 
   ufp4_memory_pkg::request_t out_req;
@@ -470,8 +417,7 @@ module ufp4_gemm #(
       done_write_error_o <= 1'b0;
       done_memory_error_o <= 1'b0;
     end else begin
-      done_read_error_o <= done_read_error_o | (load_rsp.valid & load_rsp_ready & load_rsp.err) |
-                           (row_rsp.valid & row_rsp_ready & row_rsp.err);
+      done_read_error_o <= done_read_error_o | load_read_error | addend_read_error;
       done_write_error_o <= done_write_error_o | wr_rsp_i.err;
       done_memory_error_o <= done_memory_error_o | load_error | array_error | addend_error;
     end
@@ -483,7 +429,6 @@ module ufp4_gemm #(
       assert ($countones({busy_o, stall_operand_o, stall_panel_o, stall_accumulator_o, stall_drain_o}) == 32'(active_q))
         else $error("busy %b, stalls %b", busy_o, {stall_operand_o, stall_panel_o, stall_accumulator_o,
                                            stall_drain_o});
-      assert (!load_rsp.valid || load_rsp_ready) else $error("a read response that was not asked for");
       assert (!drain_read || drain_bank || desc_i.k <= 32'(16 * Chunk))
         else $error("a drain of bank 0, where partial sums are");
     end

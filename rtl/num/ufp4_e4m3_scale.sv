@@ -34,10 +34,15 @@ module ufp4_e4m3_scale (
   output logic [8:0]  base_o
 );
 
-  import ufp4_spec_pkg::ELEM_E2M1;
-  import ufp4_spec_pkg::ELEM_E1M2;
+  import ufp4_spec_pkg::*;
 
   localparam logic [7:0] LARGEST = 8'h7E;  // 448
+  localparam logic [7:0] ODD_E2M1 = 8'(QMAX_ODD_E2M1);
+  localparam logic [7:0] ODD_UNIFORM = 8'(QMAX_ODD_INT4);
+
+  if (QMAX_ODD_E1M2 != QMAX_ODD_INT4) begin : gen_check_grid
+    $error("ufp4_e4m3_scale: qmax of E1M2 and INT4 must be the same but for a power of two");
+  end
 
   typedef struct packed {
     logic        zero;
@@ -59,12 +64,13 @@ module ufp4_e4m3_scale (
     logic [8:0] base;
   } scale_t;
 
-  // Powers of two in qmax = 3 * 2, 7 / 4, 7; fraction bits of the element.
+  // Powers of two in qmax; fraction bits of the element.
   function automatic logic signed [2:0] qmax_power(input logic [7:0] elem);
-    return elem == ELEM_E2M1 ? 3'sd1 : elem == ELEM_E1M2 ? -3'sd2 : 3'sd0;
+    return elem == ELEM_E2M1 ? 3'(QMAX_EXPONENT_E2M1) : elem == ELEM_E1M2 ? 3'(QMAX_EXPONENT_E1M2) :
+                                                                            3'(QMAX_EXPONENT_INT4);
   endfunction
   function automatic logic [1:0] frac(input logic [7:0] elem);
-    return elem == ELEM_E2M1 ? 2'd1 : elem == ELEM_E1M2 ? 2'd2 : 2'd0;
+    return elem == ELEM_E2M1 ? 2'(FRAC_E2M1) : elem == ELEM_E1M2 ? 2'(FRAC_E1M2) : 2'(FRAC_INT4);
   endfunction
 
   function automatic normal_t normalize(input logic [27:0] amax, input logic [7:0] exponent);
@@ -89,8 +95,8 @@ module ufp4_e4m3_scale (
     logic [7:0]         top, product;
     logic signed [17:0] place;
     top          = normal[27:20];
-    out.quotient = elem == ELEM_E2M1 ? 7'(top / 8'd3) : 7'(top / 8'd7);
-    product      = elem == ELEM_E2M1 ? 8'd3 * 8'(out.quotient) : 8'd7 * 8'(out.quotient);
+    out.quotient = elem == ELEM_E2M1 ? 7'(top / ODD_E2M1) : 7'(top / ODD_UNIFORM);
+    product      = elem == ELEM_E2M1 ? ODD_E2M1 * 8'(out.quotient) : ODD_UNIFORM * 8'(out.quotient);
     out.rest     = product != top || normal[19:0] != 20'd0;
     place        = 18'(signed'({1'b0, power})) + 18'(signed'(t)) - 18'(qmax_power(elem)) -
                    (rht ? 18'sd150 : 18'sd152);

@@ -21,12 +21,19 @@ module ufp4_e8m0_scale (
   output logic [8:0]  base_o
 );
 
-  import ufp4_spec_pkg::ELEM_E2M1;
-  import ufp4_spec_pkg::ELEM_E1M2;
+  import ufp4_spec_pkg::*;
 
-  // qmax is 1.5 * 2^2, 1.75 and 1.75 * 2^2: its significand with the leading one at bit 27.
-  localparam logic [27:0] LIMIT_3 = 28'd3 << 26;
-  localparam logic [27:0] LIMIT_7 = 28'd7 << 25;
+  // Of qmax: the significand with the leading one at bit 27, and emax, its exponent. E1M2 and INT4 have one significand,
+  // E2M1 and INT4 one exponent.
+  localparam logic [27:0] LIMIT_E2M1 = 28'(QMAX_ODD_E2M1) << 28 - $clog2(QMAX_ODD_E2M1 + 1);
+  localparam logic [27:0] LIMIT_UNIFORM = 28'(QMAX_ODD_INT4) << 28 - $clog2(QMAX_ODD_INT4 + 1);
+  localparam int EMAX_E2M1 = QMAX_EXPONENT_E2M1 + $clog2(QMAX_ODD_E2M1 + 1) - 1;
+  localparam int EMAX_E1M2 = QMAX_EXPONENT_E1M2 + $clog2(QMAX_ODD_E1M2 + 1) - 1;
+  localparam int EMAX_INT4 = QMAX_EXPONENT_INT4 + $clog2(QMAX_ODD_INT4 + 1) - 1;
+
+  if (QMAX_ODD_E1M2 != QMAX_ODD_INT4 || EMAX_E2M1 != EMAX_INT4) begin : gen_check_grid
+    $error("ufp4_e8m0_scale: qmax of E1M2 and INT4 must have one significand, of E2M1 and INT4 one exponent");
+  end
 
   logic signed [9:0] biased_d, biased_q;  // the exponent plus 127, not clamped
   logic [7:0]        scale_q;
@@ -35,8 +42,9 @@ module ufp4_e8m0_scale (
   logic              over;
 
   // floor(log2 amax) is power - 154.
-  assign over     = normal_i > (elem_i == ELEM_E2M1 ? LIMIT_3 : LIMIT_7);
-  assign biased_d = signed'({1'b0, power_i}) - (elem_i == ELEM_E1M2 ? 10'sd27 : 10'sd29) + 10'(up_i && over);
+  assign over     = normal_i > (elem_i == ELEM_E2M1 ? LIMIT_E2M1 : LIMIT_UNIFORM);
+  assign biased_d = signed'({1'b0, power_i}) - (elem_i == ELEM_E1M2 ? 10'(27 + EMAX_E1M2) : 10'(27 + EMAX_INT4)) +
+                    10'(up_i && over);
   assign scale_d  = biased_q < 10'sd0 ? 8'd0 : biased_q > 10'sd254 ? 8'd254 : 8'(biased_q);
 
   always_ff @(posedge clk_i) begin
@@ -44,7 +52,8 @@ module ufp4_e8m0_scale (
     if (en_i[2]) begin
       scale_q <= scale_d;
       // 149 - frac + exp of ufp4_e4m3_scale.
-      base_q  <= {1'b0, scale_d} + (elem_i == ELEM_E2M1 ? 9'd27 : elem_i == ELEM_E1M2 ? 9'd26 : 9'd28);
+      base_q  <= {1'b0, scale_d} + (elem_i == ELEM_E2M1 ? 9'(28 - FRAC_E2M1) :
+                                    elem_i == ELEM_E1M2 ? 9'(28 - FRAC_E1M2) : 9'(28 - FRAC_INT4));
     end
   end
 

@@ -18,12 +18,21 @@ module ufp4_quant_amax (
   output logic [15:0] exponent_o
 );
 
-  import ufp4_spec_pkg::ELEM_E2M1;
-  import ufp4_spec_pkg::ELEM_E1M2;
+  import ufp4_spec_pkg::*;
 
-  // 448 qmax is 21 * 2^7 (E2M1), 49 * 2^4 (E1M2), 49 * 2^6 (INT4): here with the leading one at bit 27.
-  localparam logic [27:0] LIMIT_21 = 28'd21 << 23;
-  localparam logic [27:0] LIMIT_49 = 28'd49 << 22;
+  // 448 qmax is 7 * odd * 2^(6 + exponent): the significand with the leading one at bit 27, and floor(log2). E1M2 and
+  // INT4 have one significand, E2M1 and INT4 one power.
+  localparam int unsigned BITS_E2M1 = $clog2(7 * QMAX_ODD_E2M1 + 1);
+  localparam int unsigned BITS_UNIFORM = $clog2(7 * QMAX_ODD_INT4 + 1);
+  localparam logic [27:0] LIMIT_E2M1 = 28'(7 * QMAX_ODD_E2M1) << 28 - BITS_E2M1;
+  localparam logic [27:0] LIMIT_UNIFORM = 28'(7 * QMAX_ODD_INT4) << 28 - BITS_UNIFORM;
+  localparam logic [15:0] POWER_E2M1 = 16'(5 + BITS_E2M1 + QMAX_EXPONENT_E2M1);
+  localparam logic [15:0] POWER_E1M2 = 16'(5 + BITS_UNIFORM + QMAX_EXPONENT_E1M2);
+  localparam logic [15:0] POWER_INT4 = 16'(5 + BITS_UNIFORM + QMAX_EXPONENT_INT4);
+
+  if (QMAX_ODD_E1M2 != QMAX_ODD_INT4 || POWER_E2M1 != POWER_INT4) begin : gen_check_grid
+    $error("ufp4_quant_amax: 448 qmax of E1M2 and INT4 must have one significand, of E2M1 and INT4 one power");
+  end
 
   logic        any_q;
   logic [36:0] largest_q;  // power, then normal: ordered as the values are
@@ -34,8 +43,8 @@ module ufp4_quant_amax (
   function automatic logic [15:0] exponent(input logic [36:0] largest, input logic [7:0] elem, input logic rht);
     logic [15:0] limit_power;
     logic        over;
-    limit_power = (elem == ELEM_E1M2 ? 16'd9 : 16'd11) + (rht ? 16'd152 : 16'd154);
-    over        = largest[27:0] > (elem == ELEM_E2M1 ? LIMIT_21 : LIMIT_49);
+    limit_power = (elem == ELEM_E1M2 ? POWER_E1M2 : POWER_INT4) + (rht ? 16'd152 : 16'd154);
+    over        = largest[27:0] > (elem == ELEM_E2M1 ? LIMIT_E2M1 : LIMIT_UNIFORM);
     return limit_power - {7'd0, largest[36:28]} - {15'd0, over};
   endfunction
 

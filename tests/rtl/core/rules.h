@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A legal descriptor of each kind, one field of it set to something, and the status that this must
+// have.
+#ifndef UFP4_TEST_RULES_H
+#define UFP4_TEST_RULES_H
+
+#include <stddef.h>
+
+#include "bench.h"
+
+#define OK UFP4_CORE_STATUS_OK
+#define SIZE UFP4_CORE_STATUS_BAD_SIZE
+#define MISALIGNED UFP4_CORE_STATUS_MISALIGNED
+#define ADDRESS UFP4_CORE_STATUS_BAD_ADDRESS
+#define UNSUPPORTED UFP4_CORE_STATUS_UNSUPPORTED
+#define SLOT UFP4_CORE_STATUS_BAD_SLOT
+#define READ UFP4_CORE_STATUS_READ_ERROR
+#define WRITE UFP4_CORE_STATUS_WRITE_ERROR
+#define TOP (1ull << 40)
+
+ufp4_descriptor_t good_quant(uint8_t opcode);
+ufp4_descriptor_t good_gemm(void);
+
+/** A field by its place in the descriptor, what it is set to, and what the core must say. */
+typedef struct {
+  const char *what;
+  size_t offset, bytes;
+  uint64_t value;
+  ufp4_core_status_t want;
+} rule_t;
+
+// Each list ends with a rule without `what`.
+extern const rule_t header_rules[];     ///< of every job
+extern const rule_t amax_rules[];       ///< of AMAX and QUANT
+extern const rule_t amax_only_rules[];  ///< of AMAX
+extern const rule_t quant_rules[];      ///< of QUANT
+extern const rule_t e8m0_rules[];       ///< of a legal QUANT with E8M0 scales
+extern const rule_t gemm_rules[];       ///< of GEMM
+extern const rule_t addend_rules[];     ///< of a legal GEMM with sums and C
+extern const rule_t nv_rules[];         ///< of a legal GEMM of the contract nv
+
+#endif
