@@ -52,3 +52,11 @@ void reference_random_block(uint64_t seed, uint64_t tensor_id, uint64_t group, u
   reference_threefry4x32(12, key, counter, word);
   for (int i = 0; i < 16; i++) bytes[i] = (uint8_t)(word[i / 4] >> (8 * (i % 4)));
 }
+
+uint16_t reference_signs(uint64_t seed, uint64_t step) {
+  const uint32_t key[4] = {(uint32_t)seed, (uint32_t)(seed >> 32), 1, 0};
+  const uint32_t counter[4] = {(uint32_t)step, (uint32_t)(step >> 32), 0, 0};
+  uint32_t words[4];
+  reference_threefry4x32(12, key, counter, words);
+  return (uint16_t)(words[0] % 65536);
+}

@@ -339,7 +339,7 @@ def markdown_formats(spec):
             "Elements are rounded to nearest even or stochastically in every row.", "", "### Quantizing", "",
             "A scale belongs to " + ", ".join(f"{block} elements ({name})" for name, block in zip(spec["enum"]["scale"]["values"], spec["enum"]["scale"]["block"])) +
             ", or to as many columns of 16 rows (layout 2d).",
-            "On rtl, QUANT has E4M3 in the layout 1d without the transform bf16, and E8M0.",
+            "On rtl, QUANT has E4M3 in the layout 1d without the transform bf16, and E8M0 without a transform.",
             "For the other rows that name rtl the host quantizes, with the same bits, and the core multiplies.", ""]
     out += combinations_table(spec["quantize_combination"], QUANTIZE_KEYS)
     out += ["### GEMM", "", "Both operands have the same scale format; their elements may differ.", ""]

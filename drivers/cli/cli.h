@@ -162,7 +162,10 @@ ufp4_kernel_t cli_kernel(void);
 
 /** A named recipe, or one from FILE.json, with messages. @return CLI_GO_ON or the exit status. */
 int cli_recipe(const cli_command_t *command, const char *name, ufp4_recipe_t *recipe);
-/** The same for a command that has one layer and no model: refuses a recipe that needs one. */
+/** What --help says of recipes. */
+void cli_recipe_details(FILE *out);
+/** As cli_recipe, for a command that has one layer and no model: refuses a recipe that needs one.
+ */
 int cli_recipe_of_one(const cli_command_t *command, const char *name, ufp4_recipe_t *recipe);
 /** Whether @p device runs this recipe's layers, to be asked before anything takes long; prints why
  * it does not.

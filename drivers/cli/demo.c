@@ -308,8 +308,7 @@ static int run(int argc, char **argv) {
                  "training steps on the golden model (default 100)");
   cli_option_add(&options, "sequences", CLI_UINT, &a.sequences, "N",
                  "sequences of 128 tokens in the step that is compared (default 4)");
-  cli_option_add(&options, "recipe", CLI_TEXT, &a.recipe, "R",
-                 "ufp4 (default), e2m1, nvfp4, mxfp4 or FILE.json");
+  cli_option_add(&options, "recipe", CLI_TEXT, &a.recipe, "R", "how to quantize (default ufp4)");
   cli_option_add(&options, "text", CLI_TEXT, &a.text_name, "FILE",
                  "what to learn from (default: dict-gcide's text)");
   cli_option_add(&options, "seed", CLI_UINT, &a.seed, "S", "seed of everything random (default 0)");
@@ -342,4 +341,5 @@ const cli_command_t cli_demo = {
         "compared.",
     .example = "ufp4 demo --steps 20 --sequences 2",
     .run = run,
+    .details = cli_recipe_details,
 };

@@ -22,6 +22,7 @@ const cli_command_t cli_layer = {
         "training GEMMs.",
     .example = "ufp4 layer X.npy W.npy dY.npy -o out --recipe ufp4 --backend rtl --check model",
     .run = run,
+    .details = cli_recipe_details,
 };
 
 static const char *const role_names[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
@@ -376,7 +377,7 @@ static int run_layer(choices_t *choices, char **paths, layer_t *layer) {
 static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "o", CLI_TEXT, &c->directory, "DIR", "for Y.npy, dX.npy, dW.npy");
   cli_option_add(options, "recipe", CLI_TEXT, &c->recipe_name, "R",
-                 "ufp4 (default), e2m1, nvfp4, mxfp4, bf16, fp32 or FILE.json");
+                 "how to quantize (default ufp4)");
   cli_option_add(options, "pass", CLI_CHOICE, &c->pass, "fprop|dgrad|wgrad|all",
                  "which GEMMs (default all)");
   cli_option_add(options, "check", CLI_TEXT, &c->check, "BACKEND",

@@ -12,6 +12,7 @@ const cli_command_t cli_quantize = {
     .summary = "Quantizes a tensor to 4 bits, as a recipe does for one GEMM or as told by parts.",
     .example = "ufp4 quantize X.npy -o X.safetensors --recipe ufp4 --role x --pass fprop",
     .run = run,
+    .details = cli_recipe_details,
 };
 
 // Every choice as the user gave it: the index of its word, NOT_GIVEN where nothing was said.
@@ -41,7 +42,7 @@ static choices_t choices_default(void) {
 static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "o", CLI_TEXT, &c->output, "Q.safetensors", "the quantized tensor");
   cli_option_add(options, "recipe", CLI_TEXT, &c->recipe, "R",
-                 "ufp4, e2m1, nvfp4, mxfp4 or FILE.json: with --role and --pass");
+                 "as this recipe does, with --role and --pass");
   cli_option_add(options, "role", CLI_CHOICE, &c->role, "x|w|dy",
                  "which operand of the layer this is");
   cli_option_add(options, "pass", CLI_CHOICE, &c->pass, "fprop|dgrad|wgrad", "for which GEMM");

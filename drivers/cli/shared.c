@@ -192,12 +192,15 @@ int cli_recipe(const cli_command_t *command, const char *name, ufp4_recipe_t *re
   size_t length = strlen(name);
   if (length <= 5 || strcmp(name + length - 5, ".json") != 0) {
     return cli_fail(command, CLI_USAGE,
-                    "--recipe: '%s' is not one of fp32, bf16, ufp4, e2m1, nvfp4, mxfp4, FILE.json",
-                    name);
+                    "--recipe: '%s' is not one of " UFP4_RECIPE_NAMES ", FILE.json", name);
   }
   ufp4_message_t message = {0};
   ufp4_status_t status = ufp4_recipe_read(name, recipe, &message);
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, message.text);
+}
+
+void cli_recipe_details(FILE *out) {
+  fputs("Recipes: " UFP4_RECIPE_NAMES ", or one of your own in FILE.json.\n", out);
 }
 
 int cli_recipe_of_one(const cli_command_t *command, const char *name, ufp4_recipe_t *recipe) {
@@ -205,8 +208,9 @@ int cli_recipe_of_one(const cli_command_t *command, const char *name, ufp4_recip
   if (end != CLI_GO_ON) return end;
   const char *key = ufp4_recipe_model_key(recipe);
   if (key == NULL) return CLI_GO_ON;
-  return cli_fail(command, CLI_USAGE, "--recipe %s: %s needs a whole model; train has one",
-                  recipe->name, key);
+  return cli_fail(command, CLI_USAGE,
+                  "--recipe %s: %s needs a whole model in training; train has one", recipe->name,
+                  key);
 }
 
 int cli_recipe_check(const cli_command_t *command, ufp4_device_t *device,

@@ -28,11 +28,11 @@ static ufp4_status_t check_shape(ufp4_device_t *device, const ufp4_linear_shape_
 
 static ufp4_status_t check_recipe(ufp4_device_t *device, const ufp4_linear_shape_t *shape,
                                   const ufp4_recipe_t *recipe) {
+  const ufp4_bf16_layers_t none = {.matrices = 0};
   ufp4_message_t why;
-  const char *key = ufp4_recipe_model_key(recipe);
-  if (key != NULL) {
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "recipe %s: %s needs a whole model",
-                       recipe->name, key);
+  if (memcmp(&recipe->bf16_layers, &none, sizeof none) != 0) {
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "recipe %s: bf16_layers needs a whole model",
+                       recipe->name);
   }
   ufp4_status_t status = ufp4_recipe_check(recipe, shape->passes, device->backend->name, &why);
   if (status != UFP4_OK)

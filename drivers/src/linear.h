@@ -8,6 +8,7 @@
 /** A quantized copy on the device. */
 typedef struct {
   int wanted, loaded;
+  uint64_t step;  // of the tensor it was made from
   int64_t rows, cols, stride_blocks;
   uint64_t codes, scales;
   int exponent;

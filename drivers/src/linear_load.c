@@ -80,6 +80,7 @@ static ufp4_status_t load_golden(ufp4_linear_t *linear, ufp4_role_t role,
     copy_t *copy = &linear->copies[role][axis];
     if (!copy->wanted) continue;
     ufp4_quantize_t how = ufp4_recipe_quantize(&linear->recipe, role, (ufp4_axis_t)axis);
+    how.rht_mask = ufp4_recipe_mask(&linear->recipe, linear->shape.seed, step);
     how.seed = linear->shape.seed;
     how.tensor_id = ufp4_tensor_id(step, linear->shape.layer, role, (unsigned)axis);
     ufp4_operand_free(&copy->golden);
@@ -103,7 +104,8 @@ static ufp4_status_t upload(ufp4_linear_t *linear, const ufp4_matrix_t *tensor, 
 }
 
 static void describe_source(const ufp4_linear_t *linear, ufp4_role_t role,
-                            const ufp4_matrix_t *tensor, ufp4_quant_descriptor_t *quant) {
+                            const ufp4_matrix_t *tensor, uint64_t step,
+                            ufp4_quant_descriptor_t *quant) {
   const uint64_t element = tensor->dtype == UFP4_DTYPE_BF16 ? sizeof(uint16_t) : sizeof(float);
   const int copy = linear->copies[role][UFP4_AXIS_ROW].wanted ? UFP4_AXIS_ROW : UFP4_AXIS_COL;
   quant->rows = (uint32_t)tensor->rows;
@@ -115,7 +117,7 @@ static void describe_source(const ufp4_linear_t *linear, ufp4_role_t role,
   quant->scale = (uint8_t)linear->recipe.scale;
   quant->round = (uint8_t)linear->recipe.round[role][copy];
   quant->scale_round = (uint8_t)linear->recipe.scale_round[role][copy];
-  quant->rht_mask = linear->recipe.rht_mask;
+  quant->rht_mask = ufp4_recipe_mask(&linear->recipe, linear->shape.seed, step);
   quant->seed = linear->shape.seed;
 }
 
@@ -175,7 +177,7 @@ static ufp4_status_t load_on_device(ufp4_linear_t *linear, ufp4_role_t role,
                                     const ufp4_matrix_t *tensor, uint64_t step) {
   copy_t *copies = linear->copies[role];
   ufp4_quant_descriptor_t quant = {0};
-  describe_source(linear, role, tensor, &quant);
+  describe_source(linear, role, tensor, step, &quant);
   describe_copies(linear, role, step, &quant);
   ufp4_status_t status = upload(linear, tensor, quant.src_stride_bytes);
   unsigned flags = 0;
@@ -206,6 +208,7 @@ ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const uf
   linear->host_loaded[role] = 0;
   for (int axis = 0; axis < 2; axis++) {
     copies[axis].loaded = 0;
+    copies[axis].step = step;
     copies[axis].exponent = 0;
   }
   if (linear_role_is_in(role, linear->host_passes)) status = load_on_host(linear, role, tensor);

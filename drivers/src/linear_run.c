@@ -31,8 +31,13 @@ static ufp4_status_t pass_copies(ufp4_linear_t *linear, ufp4_pass_t pass, const 
   ufp4_axis_t axes[2];
   ufp4_pass_operands(pass, roles, axes);
   for (int i = 0; i < 2; i++) copies[i] = &linear->copies[roles[i]][axes[i]];
-  if (copies[0]->loaded && copies[1]->loaded) return UFP4_OK;
-  return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: an operand was not loaded");
+  if (!copies[0]->loaded || !copies[1]->loaded)
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: an operand was not loaded");
+  if (linear->recipe.signs == UFP4_SIGNS_FIXED || copies[0]->step == copies[1]->step)
+    return UFP4_OK;
+  return device_fail(linear->device, UFP4_ERROR_ARGUMENT,
+                     "run: operands of the steps %llu and %llu, whose signs differ",
+                     (unsigned long long)copies[0]->step, (unsigned long long)copies[1]->step);
 }
 
 static ufp4_status_t run_golden(ufp4_linear_t *linear, ufp4_pass_t pass, float *d, int64_t d_ld,

@@ -16,6 +16,7 @@ static const char *const rht_names[UFP4_RHT_COUNT] = UFP4_RHT_NAMES;
 static const char *const round_names[UFP4_ROUND_COUNT] = UFP4_ROUND_NAMES;
 static const char *const scale_round_names[UFP4_SCALE_ROUND_COUNT] = UFP4_SCALE_ROUND_NAMES;
 static const char *const layout_names[UFP4_LAYOUT_COUNT] = UFP4_LAYOUT_NAMES;
+static const char *const signs_names[] = {"fixed", "step"};
 static const char *const contract_names[UFP4_CONTRACT_COUNT] = UFP4_CONTRACT_NAMES;
 static const char *const role_names[UFP4_ROLE_COUNT] = {"x", "w", "dy"};
 static const char *const pass_names[UFP4_PASS_COUNT] = {"fprop", "dgrad", "wgrad"};
@@ -228,7 +229,7 @@ static ufp4_status_t read_mask(const reader_t *reader, uint16_t *mask) {
 static ufp4_status_t check_keys(const reader_t *reader) {
   static const char *const known[] = {"name",       "elem",        "scale",       "rht",
                                       "rht_mask",   "round",       "scale_round", "layout",
-                                      "accumulate", "bf16_passes", "bf16_layers"};
+                                      "accumulate", "bf16_passes", "bf16_layers", "signs"};
   const unsigned count = sizeof known / sizeof known[0];
   const char *key;
   json_t *value;
@@ -293,6 +294,20 @@ static ufp4_status_t read_title(const reader_t *reader, ufp4_recipe_t *recipe) {
   return UFP4_OK;
 }
 
+// What the mask is, and whether it stays.
+static ufp4_status_t read_signs(const reader_t *reader, ufp4_recipe_t *recipe) {
+  unsigned signs = UFP4_SIGNS_FIXED;
+  ufp4_status_t status = read_name(reader, "signs", signs_names, 2, &signs);
+  if (status == UFP4_OK) status = read_mask(reader, &recipe->rht_mask);
+  recipe->signs = (ufp4_signs_t)signs;
+  if (status != UFP4_OK || signs == UFP4_SIGNS_FIXED ||
+      json_object_get(reader->object, "rht_mask") == NULL)
+    return status;
+  ufp4_message_set(reader->message, "%s: rht_mask goes with signs fixed; step draws them",
+                   reader->path);
+  return UFP4_ERROR_FORMAT;
+}
+
 static ufp4_status_t read_formats(const reader_t *reader, ufp4_recipe_t *recipe) {
   unsigned elem = UFP4_ELEM_COUNT, scale = UFP4_SCALE_E4M3;
   ufp4_status_t status = read_name(reader, "elem", elem_names, UFP4_ELEM_COUNT, &elem);
@@ -340,7 +355,7 @@ static ufp4_status_t read_recipe(const reader_t *reader, ufp4_recipe_t *recipe) 
   if (status == UFP4_OK) status = read_title(reader, recipe);
   if (status == UFP4_OK) status = read_formats(reader, recipe);
   if (status == UFP4_OK) status = read_choices(reader, recipe);
-  if (status == UFP4_OK) status = read_mask(reader, &recipe->rht_mask);
+  if (status == UFP4_OK) status = read_signs(reader, recipe);
   if (status == UFP4_OK) status = read_bf16(reader, recipe);
   if (status != UFP4_OK) return status;
   ufp4_message_t why;

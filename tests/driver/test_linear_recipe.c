@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a recipe may say beyond formats: passes in BF16, copies that round differently.
+// What a recipe may say beyond formats: passes in BF16, copies that round differently, signs that
+// change with the step.
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,24 +120,68 @@ TEST(a_layer_whose_only_pass_is_in_bf16) {
   free_tensors(&tensors);
 }
 
-// Against the golden model's own quantizer.
-static void check_copy(ufp4_linear_t *linear, const ufp4_recipe_t *recipe, const tensors_t *tensors,
-                       ufp4_role_t role, ufp4_axis_t axis) {
-  ufp4_operand_t got, want;
+// The golden model's own copy of a tensor.
+static ufp4_operand_t golden_copy(const ufp4_recipe_t *recipe, const ufp4_matrix_t *tensor,
+                                  ufp4_role_t role, ufp4_axis_t axis) {
+  ufp4_operand_t copy = {0};
   ufp4_quantize_t how = ufp4_recipe_quantize(recipe, role, axis);
+  how.rht_mask = ufp4_recipe_mask(recipe, SEED, STEP);
   how.seed = SEED;
   how.tensor_id = ufp4_tensor_id(STEP, LAYER, role, axis);
-  check_bits(0, ufp4_quantize(&tensors->views[role], &how, &want), UFP4_OK, "golden");
+  check_bits(0, ufp4_quantize(tensor, &how, &copy), UFP4_OK, "golden");
+  return copy;
+}
+
+static void check_copy(ufp4_linear_t *linear, ufp4_role_t role, ufp4_axis_t axis,
+                       const ufp4_operand_t *want) {
+  ufp4_operand_t got;
   check_bits(0, ufp4_linear_operand(linear, role, axis, &got), UFP4_OK, "operand");
-  const size_t groups = (size_t)(want.rows * want.blocks);
-  check_that(0, memcmp(got.codes, want.codes, groups * 8) == 0, "codes of role %d axis %d", role,
-             axis);
-  check_that(0, memcmp(got.scales, want.scales, groups) == 0, "scales of role %d axis %d", role,
-             axis);
-  check_bits(0, (uint64_t)got.exponent, (uint64_t)want.exponent, "t of role %d axis %d", role,
+  check_that(0, memcmp(got.codes, want->codes, (size_t)(want->rows * want->blocks) * 8) == 0,
+             "codes of role %d axis %d", role, axis);
+  check_that(0, memcmp(got.scales, want->scales, (size_t)(want->rows * want->scale_blocks)) == 0,
+             "scales of role %d axis %d", role, axis);
+  check_bits(0, (uint64_t)got.exponent, (uint64_t)want->exponent, "t of role %d axis %d", role,
              axis);
   ufp4_operand_free(&got);
-  ufp4_operand_free(&want);
+}
+
+// Copies and D of one pass against the golden model's, from these tensors.
+static void check_pass(ufp4_linear_t *linear, const ufp4_recipe_t *recipe,
+                       const ufp4_matrix_t views[UFP4_ROLE_COUNT], ufp4_pass_t pass,
+                       const outputs_t *got) {
+  ufp4_role_t roles[2];
+  ufp4_axis_t axes[2];
+  ufp4_operand_t copies[2];
+  outputs_t want = {.count = {TOKENS * COUT, TOKENS * CIN, COUT * CIN}};
+  const ufp4_gemm_t how = {.contract = recipe->contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1.0f};
+  ufp4_pass_operands(pass, roles, axes);
+  for (int i = 0; i < 2; i++) {
+    copies[i] = golden_copy(recipe, &views[roles[i]], roles[i], axes[i]);
+    check_copy(linear, roles[i], axes[i], &copies[i]);
+  }
+  check_bits(0, ufp4_gemm(&copies[0], &copies[1], &how, want.d[pass], copies[1].rows), UFP4_OK,
+             "golden GEMM");
+  check_outputs(pass, got, &want, pass);
+  for (int i = 0; i < 2; i++) ufp4_operand_free(&copies[i]);
+}
+
+// A step of a recipe, all its quantized passes compared. @return whether the host quantized.
+static int check_recipe(ufp4_device_t *device, const ufp4_recipe_t *recipe,
+                        const tensors_t *tensors) {
+  outputs_t out = {0};
+  ufp4_linear_t *linear = make_linear(device, recipe, UFP4_PASSES_ALL);
+  take_step(linear, tensors, STEP, &out);
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+    if (ufp4_recipe_quantizes(recipe, (ufp4_pass_t)pass))
+      check_pass(linear, recipe, tensors->views, (ufp4_pass_t)pass, &out);
+  }
+  const int on_host = ufp4_linear_quantizes_on_host(linear);
+  ufp4_linear_free(linear);
+  return on_host;
+}
+
+static int is_rtl(void) {
+  return strcmp(bench_backend(), "rtl") == 0;
 }
 
 // QUANT rounds both copies of a tensor alike, so that the host does it.
@@ -147,16 +192,62 @@ TEST(copies_round_each_in_its_way) {
     ufp4_recipe_t recipe = named("ufp4");
     if (i == 0) recipe.round[UFP4_ROLE_DY][UFP4_AXIS_ROW] = UFP4_ROUND_RNE;
     if (i == 1) recipe.scale_round[UFP4_ROLE_X][UFP4_AXIS_COL] = UFP4_SCALE_ROUND_UP;
-    ufp4_linear_t *linear = make_linear(device, &recipe, UFP4_PASSES_ALL);
-    outputs_t out;
-    take_step(linear, &tensors, STEP, &out);
-    for (int c = 0; c < 2 * UFP4_ROLE_COUNT; c++)
-      check_copy(linear, &recipe, &tensors, (ufp4_role_t)(c / 2), (ufp4_axis_t)(c % 2));
-    const int on_host = strcmp(bench_backend(), "rtl") == 0;
-    check_bits(i, (uint64_t)ufp4_linear_quantizes_on_host(linear), (uint64_t)on_host,
+    check_bits(i, (uint64_t)check_recipe(device, &recipe, &tensors), (uint64_t)is_rtl(),
                "on the host");
+  }
+  ufp4_device_close(device);
+  free_tensors(&tensors);
+}
+
+TEST(signs_are_those_of_the_step) {
+  ufp4_device_t *device = bench_device();
+  tensors_t tensors = make_tensors();
+  ufp4_recipe_t recipe = named("ufp4");
+  recipe.signs = UFP4_SIGNS_STEP;
+  check_that(0, ufp4_recipe_mask(&recipe, SEED, STEP) != ufp4_recipe_mask(&recipe, SEED, STEP + 1),
+             "the signs of two steps");
+  check_bits(0, (uint64_t)check_recipe(device, &recipe, &tensors), 0, "on the host");
+  ufp4_device_close(device);
+  free_tensors(&tensors);
+}
+
+// Backward in MXFP4 after the transform, which QUANT does not have.
+TEST(mxfp4_rht_equals_the_golden_model) {
+  ufp4_device_options_t options = bench_options();
+  ufp4_device_t *device = NULL;
+  options.configuration = "small-fp32";
+  check_bits(0, ufp4_device_open(bench_backend(), &options, &device), UFP4_OK, "open");
+  tensors_t tensors = make_tensors();
+  const ufp4_recipe_t recipe = named("mxfp4-rht");
+  const ufp4_linear_shape_t shape = {TOKENS, CIN, COUT, LAYER, SEED, UFP4_PASSES_ALL};
+  ufp4_linear_t *refused = NULL;
+  if (strcmp(bench_backend(), "cuda") == 0) {
+    check_bits(0, ufp4_linear_create(device, &shape, &recipe, &refused), UFP4_ERROR_UNSUPPORTED,
+               "create");
+  } else {
+    check_bits(0, (uint64_t)check_recipe(device, &recipe, &tensors), (uint64_t)is_rtl(),
+               "on the host");
+  }
+  ufp4_device_close(device);
+  free_tensors(&tensors);
+}
+
+TEST(rejects_operands_whose_signs_differ) {
+  ufp4_device_t *device = bench_device();
+  tensors_t tensors = make_tensors();
+  ufp4_recipe_t recipe = named("ufp4");
+  outputs_t out;
+  for (int i = 0; i < 2; i++) {
+    recipe.signs = i ? UFP4_SIGNS_STEP : UFP4_SIGNS_FIXED;
+    ufp4_linear_t *linear = make_linear(device, &recipe, UFP4_PASSES_ALL);
+    take_step(linear, &tensors, STEP, &out);
+    ufp4_status_t status =
+        ufp4_linear_dgrad(linear, &tensors.views[UFP4_ROLE_DY], STEP + 1, out.d[1], NULL);
+    check_bits(i, status, i ? UFP4_ERROR_ARGUMENT : UFP4_OK, "dY of another step");
     ufp4_linear_free(linear);
   }
+  check_that(0, strstr(ufp4_device_message(device), "signs differ") != NULL, "the message is: %s",
+             ufp4_device_message(device));
   ufp4_device_close(device);
   free_tensors(&tensors);
 }
@@ -179,6 +270,9 @@ int main(int argc, char **argv) {
       CHECK_TEST(bf16_passes_are_those_of_bf16),
       CHECK_TEST(a_layer_whose_only_pass_is_in_bf16),
       CHECK_TEST(copies_round_each_in_its_way),
+      CHECK_TEST(signs_are_those_of_the_step),
+      CHECK_TEST(mxfp4_rht_equals_the_golden_model),
+      CHECK_TEST(rejects_operands_whose_signs_differ),
       CHECK_TEST(rejects_what_needs_a_whole_model),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);

@@ -18,6 +18,7 @@ static void check_same(const ufp4_recipe_t *got, const ufp4_recipe_t *want) {
   check_bits(0, got->elem, want->elem, "elem");
   check_bits(0, got->scale, want->scale, "scale");
   check_bits(0, got->rht_mask, want->rht_mask, "rht_mask");
+  check_bits(0, got->signs, want->signs, "signs");
   check_bits(0, got->contract, want->contract, "contract");
   const ufp4_bf16_layers_t *layers = &got->bf16_layers, *wanted = &want->bf16_layers;
   check_bits(0, got->bf16_passes, want->bf16_passes, "bf16_passes");
@@ -101,6 +102,32 @@ TEST(layers_and_passes_stay_in_bf16) {
   check_same(&got, &want);
 }
 
+TEST(a_file_says_what_nvfp4_full_is) {
+  const ufp4_recipe_t want = renamed("nvfp4-full");
+  ufp4_recipe_t got;
+  ufp4_message_t message = {0};
+  ufp4_status_t status = read_text(
+      "{\"name\": \"mine\", \"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"rht\": {\"wgrad\": "
+      "\"bf16\"}, \"round\": {\"dy\": \"sr\"}, \"layout\": {\"w\": \"2d\"},"
+      " \"bf16_layers\": {\"last\": \"15%\"}}",
+      &got, &message);
+  bench_check_status(0, status, UFP4_OK, &message);
+  check_same(&got, &want);
+}
+
+TEST(a_file_says_what_mxfp4_rht_is) {
+  const ufp4_recipe_t want = renamed("mxfp4-rht");
+  ufp4_recipe_t got;
+  ufp4_message_t message = {0};
+  ufp4_status_t status = read_text(
+      "{\"name\": \"mine\", \"elem\": \"e2m1\", \"scale\": \"e8m0\", \"rht\": {\"dgrad\": "
+      "\"integer\", \"wgrad\": \"integer\"}, \"signs\": \"step\", \"round\": \"sr\","
+      " \"scale_round\": \"up\", \"bf16_passes\": [\"fprop\"]}",
+      &got, &message);
+  bench_check_status(0, status, UFP4_OK, &message);
+  check_same(&got, &want);
+}
+
 TEST(rejects_files_that_are_no_recipes) {
   static const char *const texts[] = {
       "",
@@ -132,6 +159,10 @@ TEST(rejects_files_that_are_no_recipes) {
       "{\"elem\": \"e1m2\", \"bf16_layers\": {\"last\": \"99999999999999999999%\"}}",
       "{\"elem\": \"e1m2\", \"bf16_layers\": {\"names\": [\"head\"]}}",
       "{\"elem\": \"e1m2\", \"bf16_layers\": {\"names\": {\"qkv\": 1}}}",
+      "{\"elem\": \"e1m2\", \"signs\": \"layer\"}",
+      "{\"elem\": \"e1m2\", \"signs\": {\"wgrad\": \"step\"}}",
+      "{\"elem\": \"e1m2\", \"signs\": \"step\", \"rht_mask\": \"0xD7E8\"}",
+      "{\"elem\": \"e2m1\", \"scale\": \"e8m0\", \"rht\": \"bf16\"}",
       "{\"elem\": \"e1m2\", \"rht_mask\": \"0x10000\"}",
       "{\"elem\": \"e1m2\", \"name\": \"\"}",
       "{\"elem\": \"e1m2\", \"scale\": \"nvfp4\"}",
@@ -182,7 +213,8 @@ TEST(names_have_letters_digits_and_four_signs) {
 }
 
 TEST(rejects_the_name_of_a_built_in_recipe) {
-  static const char *const names[] = {"fp32", "bf16", "ufp4", "e2m1", "nvfp4", "mxfp4"};
+  static const char *const names[] = {"fp32",  "bf16",       "ufp4",  "e2m1",
+                                      "nvfp4", "nvfp4-full", "mxfp4", "mxfp4-rht"};
   ufp4_recipe_t recipe;
   ufp4_message_t message = {0};
   for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++) {
@@ -216,6 +248,8 @@ int main(int argc, char **argv) {
       CHECK_TEST(a_file_says_what_nvfp4_is),
       CHECK_TEST(rounding_goes_by_role_and_pass),
       CHECK_TEST(layers_and_passes_stay_in_bf16),
+      CHECK_TEST(a_file_says_what_nvfp4_full_is),
+      CHECK_TEST(a_file_says_what_mxfp4_rht_is),
       CHECK_TEST(rejects_files_that_are_no_recipes),
       CHECK_TEST(names_have_letters_digits_and_four_signs),
       CHECK_TEST(rejects_the_name_of_a_built_in_recipe),

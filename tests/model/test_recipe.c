@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The built-in recipes of numerics.md, 6.
+#include <string.h>
+
 #include "check.h"
+#include "reference.h"
 #include "ufp4/recipe.h"
 
 static ufp4_recipe_t named(const char *name) {
@@ -104,15 +107,82 @@ TEST(mxfp4_rounds_scales_down_and_has_no_rht) {
   }
 }
 
-TEST(recipes_are_legal_on_model_and_rtl) {
-  static const char *const names[] = {"fp32", "bf16", "ufp4", "e2m1", "nvfp4", "mxfp4"};
-  for (int i = 0; i < 12; i++) {
-    const char *backend = i % 2 ? "rtl" : "model";
-    ufp4_recipe_t recipe = named(names[i / 2]);
-    ufp4_message_t message = {0};
-    check_bits(i, ufp4_recipe_check(&recipe, UFP4_PASSES_ALL, backend, &message), UFP4_OK,
-               "%s on %s: %s", names[i / 2], backend, message.text);
+// NVIDIA's whole recipe: the last 15 % of the linear layers stay in BF16.
+TEST(nvfp4_full_is_nvfp4_but_for_the_last_layers) {
+  const ufp4_recipe_t nvfp4 = named("nvfp4"), full = named("nvfp4-full");
+  for (unsigned i = 0; i < 4 * 8; i++) {
+    ufp4_recipe_t of_layer = ufp4_recipe_of_layer(&full, i, 8);
+    check_bits(i, (uint64_t)of_layer.quantized, i < 24, "two blocks of eight are in BF16");
+    if (!of_layer.quantized) continue;
+    memcpy(of_layer.name, nvfp4.name, sizeof nvfp4.name);
+    check_that(i, memcmp(&of_layer, &nvfp4, sizeof nvfp4) == 0, "the others are those of nvfp4");
   }
+}
+
+// AMD and AWS: both operands of the backward passes transformed and stochastic, FPROP in BF16.
+TEST(mxfp4_rht_quantizes_backward_without_clipping) {
+  ufp4_recipe_t recipe = named("mxfp4-rht");
+  check_bits(0, recipe.elem, UFP4_ELEM_E2M1, "elem");
+  check_bits(1, recipe.scale, UFP4_SCALE_E8M0, "scale");
+  check_bits(2, recipe.contract, UFP4_CONTRACT_FP32, "contract");
+  check_bits(3, recipe.signs, UFP4_SIGNS_STEP, "signs");
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+    const int backward = pass != UFP4_PASS_FPROP;
+    ufp4_role_t roles[2];
+    ufp4_axis_t axes[2];
+    ufp4_pass_operands((ufp4_pass_t)pass, roles, axes);
+    check_bits(pass, (uint64_t)ufp4_recipe_quantizes(&recipe, (ufp4_pass_t)pass),
+               (uint64_t)backward, "quantizes pass %d", pass);
+    for (int i = 0; i < 2 && backward; i++) {
+      const ufp4_quantize_t how = ufp4_recipe_quantize(&recipe, roles[i], axes[i]);
+      check_bits(pass, how.rht, UFP4_RHT_INTEGER, "RHT");
+      check_bits(pass, how.round, UFP4_ROUND_SR, "round");
+      check_bits(pass, how.scale_round, UFP4_SCALE_ROUND_UP, "scale_round");
+    }
+  }
+}
+
+TEST(signs_are_fixed_or_drawn_for_each_step) {
+  ufp4_recipe_t recipe = named("ufp4");
+  check_random_t random = check_random();
+  recipe.rht_mask = 0x1234;
+  for (int i = 0; i < 1000; i++) {
+    const uint64_t seed = check_next(&random), step = check_next(&random) >> (i % 64);
+    recipe.signs = UFP4_SIGNS_FIXED;
+    check_bits(i, ufp4_recipe_mask(&recipe, seed, step), 0x1234, "fixed");
+    recipe.signs = UFP4_SIGNS_STEP;
+    check_bits(i, ufp4_recipe_mask(&recipe, seed, step), reference_signs(seed, step), "drawn");
+  }
+  // Worked in numerics.md.
+  check_bits(0, ufp4_recipe_mask(&recipe, 0, 0), 0x1FA9, "step 0");
+  check_bits(1, ufp4_recipe_mask(&recipe, 0, 1), 0x6434, "step 1");
+  check_that(2, ufp4_recipe_model_key(&recipe) != NULL, "they need a training");
+}
+
+// Every name of the list, and no other.
+static int next_name(const char **rest, char name[32]) {
+  const size_t length = strcspn(*rest, ",");
+  if (length == 0 || length > 31) return 0;
+  memcpy(name, *rest, length);
+  name[length] = '\0';
+  *rest += length + ((*rest)[length] == ',' ? 2 : 0);
+  return 1;
+}
+
+TEST(recipes_are_legal_on_model_and_rtl) {
+  const char *rest = UFP4_RECIPE_NAMES;
+  char name[32];
+  int count = 0;
+  for (; next_name(&rest, name); count++) {
+    const ufp4_recipe_t recipe = named(name);
+    for (int i = 0; i < 2; i++) {
+      const char *backend = i ? "rtl" : "model";
+      ufp4_message_t message = {0};
+      check_bits(i, ufp4_recipe_check(&recipe, UFP4_PASSES_ALL, backend, &message), UFP4_OK,
+                 "%s on %s: %s", name, backend, message.text);
+    }
+  }
+  check_bits(0, (uint64_t)count, 8, "recipes");
 }
 
 // A pass that is not asked for does not matter.
@@ -219,6 +289,9 @@ int main(int argc, char **argv) {
       CHECK_TEST(operands_of_a_pass_agree_on_rht),
       CHECK_TEST(nvfp4_has_tiles_of_weights_and_rht_in_wgrad_only),
       CHECK_TEST(mxfp4_rounds_scales_down_and_has_no_rht),
+      CHECK_TEST(nvfp4_full_is_nvfp4_but_for_the_last_layers),
+      CHECK_TEST(mxfp4_rht_quantizes_backward_without_clipping),
+      CHECK_TEST(signs_are_fixed_or_drawn_for_each_step),
       CHECK_TEST(recipes_are_legal_on_model_and_rtl),
       CHECK_TEST(rejects_a_pass_that_is_illegal),
       CHECK_TEST(copies_of_a_role_round_each_in_its_way),

@@ -32,6 +32,9 @@ typedef enum {
 /** "qkv", "proj", "fc1", "fc2". */
 const char *ufp4_matrix_name(unsigned matrix);
 
+/** The signs of the transform: rht_mask always, or drawn for each step (numerics.md 3). */
+typedef enum { UFP4_SIGNS_FIXED = 0, UFP4_SIGNS_STEP = 1 } ufp4_signs_t;
+
 /** Whole blocks at one end of a model. */
 typedef struct {
   unsigned blocks;   ///< so many of them
@@ -54,6 +57,7 @@ typedef struct {
   ufp4_scale_t scale;
   ufp4_rht_t rht[UFP4_PASS_COUNT];  ///< RHT on both operands of this GEMM
   uint16_t rht_mask;
+  ufp4_signs_t signs;
   ufp4_round_t round[UFP4_ROLE_COUNT][2];              ///< by role and axis
   ufp4_scale_round_t scale_round[UFP4_ROLE_COUNT][2];  ///< by role and axis
   ufp4_layout_t layout[UFP4_ROLE_COUNT];
@@ -62,7 +66,9 @@ typedef struct {
   ufp4_bf16_layers_t bf16_layers;
 } ufp4_recipe_t;
 
-/** "fp32", "bf16", "ufp4", "e2m1", "nvfp4" or "mxfp4"; UFP4_ERROR_ARGUMENT for any other name. */
+/** The built-in recipes. */
+#define UFP4_RECIPE_NAMES "fp32, bf16, ufp4, e2m1, nvfp4, nvfp4-full, mxfp4, mxfp4-rht"
+/** One of UFP4_RECIPE_NAMES; UFP4_ERROR_ARGUMENT for any other name. */
 ufp4_status_t ufp4_recipe_named(const char *name, ufp4_recipe_t *recipe);
 /** Whether @p recipe quantizes the operands of @p pass. */
 int ufp4_recipe_quantizes(const ufp4_recipe_t *recipe, ufp4_pass_t pass);
@@ -79,7 +85,10 @@ ufp4_status_t ufp4_recipe_check(const ufp4_recipe_t *recipe, unsigned passes, co
 /** The roles of operands A and B of a pass and along which axis each is blocked: FPROP x row, w
  * row; DGRAD dy row, w col; WGRAD dy col, x col. */
 void ufp4_pass_operands(ufp4_pass_t pass, ufp4_role_t role[2], ufp4_axis_t axis[2]);
-/** How @p recipe quantizes the copy of @p role along @p axis (seed and tensor_id are left 0). */
+/** The signs of the transform in step @p step of a training with @p seed. */
+uint16_t ufp4_recipe_mask(const ufp4_recipe_t *recipe, uint64_t seed, uint64_t step);
+/** How @p recipe quantizes the copy of @p role along @p axis: seed and tensor_id are left 0, and
+ * the mask is rht_mask. */
 ufp4_quantize_t ufp4_recipe_quantize(const ufp4_recipe_t *recipe, ufp4_role_t role,
                                      ufp4_axis_t axis);
 

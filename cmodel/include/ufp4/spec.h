@@ -168,7 +168,7 @@ typedef struct {
     {0u, 7u, 2u, 1u, 3u, 11u}, \
     {1u, 1u, 1u, 5u, 1u, 3u}, \
     {1u, 1u, 2u, 1u, 1u, 3u}, \
-    {2u, 7u, 1u, 1u, 6u, 3u}, \
+    {2u, 7u, 1u, 3u, 6u, 3u}, \
     {3u, 7u, 1u, 3u, 1u, 9u}, \
     {3u, 7u, 2u, 1u, 1u, 9u}, \
   }

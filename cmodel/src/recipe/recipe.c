@@ -5,9 +5,12 @@
 #include <string.h>
 
 #include "ufp4/combination.h"
+#include "ufp4/random.h"
 
 // Both copies of a role.
 #define SCALES_DOWN {UFP4_SCALE_ROUND_DOWN, UFP4_SCALE_ROUND_DOWN}
+#define SCALES_UP {UFP4_SCALE_ROUND_UP, UFP4_SCALE_ROUND_UP}
+#define SR {UFP4_ROUND_SR, UFP4_ROUND_SR}
 
 static const ufp4_recipe_t recipes[] = {
     {.name = "fp32", .dtype = UFP4_DTYPE_F32},
@@ -18,32 +21,52 @@ static const ufp4_recipe_t recipes[] = {
      .scale = UFP4_SCALE_E4M3,
      .rht = {UFP4_RHT_INTEGER, UFP4_RHT_INTEGER, UFP4_RHT_INTEGER},
      .rht_mask = UFP4_RHT_DEFAULT_MASK,
-     .round = {[UFP4_ROLE_DY] = {UFP4_ROUND_SR, UFP4_ROUND_SR}},
-     .scale_round = {[UFP4_ROLE_DY] = {UFP4_SCALE_ROUND_UP, UFP4_SCALE_ROUND_UP}}},
+     .round = {[UFP4_ROLE_DY] = SR},
+     .scale_round = {[UFP4_ROLE_DY] = SCALES_UP}},
     {.name = "e2m1",
      .quantized = 1,
      .elem = UFP4_ELEM_E2M1,
      .scale = UFP4_SCALE_E4M3,
      .rht = {[UFP4_PASS_WGRAD] = UFP4_RHT_INTEGER},
      .rht_mask = UFP4_RHT_DEFAULT_MASK,
-     .round = {[UFP4_ROLE_DY] = {UFP4_ROUND_SR, UFP4_ROUND_SR}},
-     .scale_round = {[UFP4_ROLE_DY] = {UFP4_SCALE_ROUND_UP, UFP4_SCALE_ROUND_UP}}},
+     .round = {[UFP4_ROLE_DY] = SR},
+     .scale_round = {[UFP4_ROLE_DY] = SCALES_UP}},
     {.name = "nvfp4",
      .quantized = 1,
      .elem = UFP4_ELEM_E2M1,
      .scale = UFP4_SCALE_NVFP4,
      .rht = {[UFP4_PASS_WGRAD] = UFP4_RHT_BF16},
      .rht_mask = UFP4_RHT_DEFAULT_MASK,
-     .round = {[UFP4_ROLE_DY] = {UFP4_ROUND_SR, UFP4_ROUND_SR}},
+     .round = {[UFP4_ROLE_DY] = SR},
      .layout = {[UFP4_ROLE_W] = UFP4_LAYOUT_2D}},
+    {.name = "nvfp4-full",
+     .quantized = 1,
+     .elem = UFP4_ELEM_E2M1,
+     .scale = UFP4_SCALE_NVFP4,
+     .rht = {[UFP4_PASS_WGRAD] = UFP4_RHT_BF16},
+     .rht_mask = UFP4_RHT_DEFAULT_MASK,
+     .round = {[UFP4_ROLE_DY] = SR},
+     .layout = {[UFP4_ROLE_W] = UFP4_LAYOUT_2D},
+     .bf16_layers = {.last = {.percent = 15}}},
     {.name = "mxfp4",
      .quantized = 1,
      .elem = UFP4_ELEM_E2M1,
      .scale = UFP4_SCALE_E8M0,
      .rht_mask = UFP4_RHT_DEFAULT_MASK,
-     .round = {[UFP4_ROLE_DY] = {UFP4_ROUND_SR, UFP4_ROUND_SR}},
+     .round = {[UFP4_ROLE_DY] = SR},
      .scale_round = {SCALES_DOWN, SCALES_DOWN, SCALES_DOWN},
      .contract = UFP4_CONTRACT_FP32},
+    {.name = "mxfp4-rht",
+     .quantized = 1,
+     .elem = UFP4_ELEM_E2M1,
+     .scale = UFP4_SCALE_E8M0,
+     .rht = {[UFP4_PASS_DGRAD] = UFP4_RHT_INTEGER, [UFP4_PASS_WGRAD] = UFP4_RHT_INTEGER},
+     .rht_mask = UFP4_RHT_DEFAULT_MASK,
+     .signs = UFP4_SIGNS_STEP,
+     .round = {SR, SR, SR},
+     .scale_round = {SCALES_UP, SCALES_UP, SCALES_UP},
+     .contract = UFP4_CONTRACT_FP32,
+     .bf16_passes = 1u << UFP4_PASS_FPROP},
 };
 
 ufp4_status_t ufp4_recipe_named(const char *name, ufp4_recipe_t *recipe) {
@@ -66,10 +89,9 @@ int ufp4_recipe_quantizes(const ufp4_recipe_t *recipe, ufp4_pass_t pass) {
 }
 
 const char *ufp4_recipe_model_key(const ufp4_recipe_t *recipe) {
-  const ufp4_bf16_layers_t *kept = &recipe->bf16_layers;
-  const unsigned any = kept->first.blocks | kept->first.percent | kept->last.blocks |
-                       kept->last.percent | kept->matrices;
-  return any != 0 ? "bf16_layers" : NULL;
+  const ufp4_bf16_layers_t none = {.matrices = 0};
+  if (memcmp(&recipe->bf16_layers, &none, sizeof none) != 0) return "bf16_layers";
+  return recipe->signs == UFP4_SIGNS_STEP ? "signs" : NULL;
 }
 
 static unsigned blocks_of_end(const ufp4_model_end_t *end, unsigned blocks) {
@@ -109,6 +131,16 @@ static ufp4_pass_t pass_of_copy(ufp4_role_t role, ufp4_axis_t axis) {
   if (role == UFP4_ROLE_DY) return axis == UFP4_AXIS_ROW ? UFP4_PASS_DGRAD : UFP4_PASS_WGRAD;
   if (axis == UFP4_AXIS_ROW) return UFP4_PASS_FPROP;
   return role == UFP4_ROLE_W ? UFP4_PASS_DGRAD : UFP4_PASS_WGRAD;
+}
+
+uint16_t ufp4_recipe_mask(const ufp4_recipe_t *recipe, uint64_t seed, uint64_t step) {
+  // The random bytes of stochastic rounding have 0 in the third word of the key.
+  const uint32_t key[4] = {(uint32_t)seed, (uint32_t)(seed >> 32), 1, 0};
+  const uint32_t counter[4] = {(uint32_t)step, (uint32_t)(step >> 32), 0, 0};
+  uint32_t words[4];
+  if (recipe->signs == UFP4_SIGNS_FIXED) return recipe->rht_mask;
+  ufp4_threefry4x32(12, key, counter, words);
+  return (uint16_t)words[0];
 }
 
 ufp4_quantize_t ufp4_recipe_quantize(const ufp4_recipe_t *recipe, ufp4_role_t role,

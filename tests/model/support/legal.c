@@ -21,7 +21,7 @@ int legal_quantize(const ufp4_quantize_t *how) {
       return how->elem == UFP4_ELEM_E2M1 && how->rht != UFP4_RHT_INTEGER &&
              how->scale_round == UFP4_SCALE_ROUND_RNE;
     case UFP4_SCALE_E8M0:
-      return how->rht == UFP4_RHT_NONE && how->layout == UFP4_LAYOUT_1D &&
+      return how->rht != UFP4_RHT_BF16 && how->layout == UFP4_LAYOUT_1D &&
              how->scale_round != UFP4_SCALE_ROUND_RNE;
     case UFP4_SCALE_FP32:
       return how->rht != UFP4_RHT_BF16 && how->scale_round == UFP4_SCALE_ROUND_RNE;
