@@ -12,6 +12,7 @@ static const char *const round_names[UFP4_ROUND_COUNT] = UFP4_ROUND_NAMES;
 static const char *const scale_round_names[UFP4_SCALE_ROUND_COUNT] = UFP4_SCALE_ROUND_NAMES;
 static const char *const layout_names[UFP4_LAYOUT_COUNT] = UFP4_LAYOUT_NAMES;
 static const char *const contract_names[UFP4_CONTRACT_COUNT] = UFP4_CONTRACT_NAMES;
+static const char *const signs_names[] = {"fixed", "step"};
 static const char *const role_names[UFP4_ROLE_COUNT] = {"x", "w", "dy"};
 static const char *const pass_names[UFP4_PASS_COUNT] = {"fprop", "dgrad", "wgrad"};
 
@@ -71,7 +72,9 @@ static void put_quantizer(json_t *object, const ufp4_recipe_t *r) {
   put(object, "elem", elem_names[r->elem]);
   put(object, "scale", scale_names[r->scale]);
   json_object_set_new(object, "rht", rht);
-  json_object_set_new(object, "rht_mask", json_sprintf("0x%04X", (unsigned)r->rht_mask));
+  if (r->signs == UFP4_SIGNS_FIXED)
+    json_object_set_new(object, "rht_mask", json_sprintf("0x%04X", (unsigned)r->rht_mask));
+  put(object, "signs", signs_names[r->signs]);
   json_object_set_new(object, "round", by_copy(round_names, round));
   json_object_set_new(object, "scale_round", by_copy(scale_round_names, scale_round));
   json_object_set_new(object, "layout", layout);
@@ -80,7 +83,7 @@ static void put_quantizer(json_t *object, const ufp4_recipe_t *r) {
 
 char *ufp4_recipe_text(const ufp4_recipe_t *recipe) {
   // A field that is new belongs into put_quantizer or put_bf16, too.
-  _Static_assert(sizeof *recipe == 152, "ufp4_recipe_text does not know all of ufp4_recipe_t");
+  _Static_assert(sizeof *recipe == 156, "ufp4_recipe_text does not know all of ufp4_recipe_t");
   json_t *object = json_object(), *name = json_string(recipe->name);
   if (name) json_object_set_new(object, "name", name);  // one that is no UTF-8 goes into no JSON
   if (recipe->quantized) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recipes as JSON files.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
@@ -128,6 +129,22 @@ TEST(a_file_says_what_mxfp4_rht_is) {
   check_same(&got, &want);
 }
 
+TEST(text_of_a_recipe_is_the_file_of_it) {
+  static const char *const names[] = {"ufp4", "e2m1", "nvfp4", "nvfp4-full", "mxfp4", "mxfp4-rht"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    ufp4_recipe_t want = renamed(names[i]), got = {0};
+    ufp4_message_t message = {0};
+    want.bf16_layers.first.blocks = (unsigned)i;
+    want.bf16_layers.matrices = (unsigned)i;
+    want.bf16_passes = (unsigned)i % 4;
+    want.round[UFP4_ROLE_X][UFP4_AXIS_COL] = i % 2 ? UFP4_ROUND_SR : UFP4_ROUND_RNE;
+    char *text = ufp4_recipe_text(&want);
+    bench_check_status((int64_t)i, read_text(text, &got, &message), UFP4_OK, &message);
+    check_same(&got, &want);
+    free(text);
+  }
+}
+
 TEST(rejects_files_that_are_no_recipes) {
   static const char *const texts[] = {
       "",
@@ -250,6 +267,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(layers_and_passes_stay_in_bf16),
       CHECK_TEST(a_file_says_what_nvfp4_full_is),
       CHECK_TEST(a_file_says_what_mxfp4_rht_is),
+      CHECK_TEST(text_of_a_recipe_is_the_file_of_it),
       CHECK_TEST(rejects_files_that_are_no_recipes),
       CHECK_TEST(names_have_letters_digits_and_four_signs),
       CHECK_TEST(rejects_the_name_of_a_built_in_recipe),
