@@ -61,13 +61,20 @@ typedef struct {
   double loss;     ///< their mean
 } ufp4_forward_recipe_t;
 
-/** Two recipes on the same sequences: L_recipe - L_base in pairs, in percent of the mean L_base. */
+/** The held-out text is taken as so many stretches for the standard error: the differences of
+ * neighbouring sequences have much in common (in gcide a standard error that takes them for
+ * independent is two to three times too small), those of stretches less. */
+#define UFP4_FORWARD_STRETCHES 32
+
+/** Two recipes on the same sequences: L_recipe - L_base in pairs, in percent of the mean L_base. It
+ * is of these weights; what others would give, no figure here says. */
 typedef struct {
   int recipe, base;
   double percent;
-  double error;   ///< standard error of percent; takes sequences for independent of one another
-  double t;       ///< percent / error; NaN where that has no value
-  int64_t worse;  ///< sequences on which the recipe has the higher loss
+  double error;   ///< standard error of percent, by the means of the stretches; NaN for only one
+  double t;       ///< percent / error, stretches - 1 degrees of freedom; NaN where it has no value
+  int stretches;  ///< fewer where there are fewer sequences
+  int worse;      ///< stretches in which the recipe has the higher loss
 } ufp4_forward_gap_t;
 
 typedef struct {
