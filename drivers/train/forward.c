@@ -136,18 +136,12 @@ static int find_base(const ufp4_forward_t *out) {
   return base;
 }
 
-static void add_gap(ufp4_forward_t *out, int recipe, int base, double *differences) {
-  const ufp4_forward_recipe_t *a = &out->recipes[recipe], *b = &out->recipes[base];
-  for (int64_t i = 0; i < out->sequences; i++)
-    differences[i] = 100 * (a->losses[i] - b->losses[i]) / b->loss;
-  ufp4_paired_t p = ufp4_paired(differences, out->sequences);
-  out->gaps[out->gap_count++] =
-      (ufp4_forward_gap_t){.recipe = recipe,
-                           .base = base,
-                           .percent = p.mean,
-                           .error = p.deviation / sqrt((double)out->sequences),
-                           .t = p.t,
-                           .worse = p.positive};
+// Sum of the differences of sequences @p from to before @p to.
+static double difference(const ufp4_forward_recipe_t *a, const ufp4_forward_recipe_t *b,
+                         int64_t from, int64_t to) {
+  double sum = 0;
+  for (int64_t i = from; i < to; i++) sum += a->losses[i] - b->losses[i];
+  return sum;
 }
 
 static void multiply_layers(const ufp4_forward_t *out, ufp4_forward_recipe_t *recipe) {
@@ -157,19 +151,38 @@ static void multiply_layers(const ufp4_forward_t *out, ufp4_forward_recipe_t *re
   }
 }
 
-static void compare(ufp4_forward_t *out, double *differences) {
+static void add_gap(ufp4_forward_t *out, int recipe, int base) {
+  const ufp4_forward_recipe_t *a = &out->recipes[recipe], *b = &out->recipes[base];
+  const int64_t n = out->sequences;
+  const int count = n < UFP4_FORWARD_STRETCHES ? (int)n : UFP4_FORWARD_STRETCHES;
+  double part[UFP4_FORWARD_STRETCHES], percent = 100 * difference(a, b, 0, n) / (double)n / b->loss;
+  for (int i = 0; i < count; i++) {
+    int64_t from = i * n / count, to = (i + 1) * n / count;
+    part[i] = 100 * difference(a, b, from, to) / (double)(to - from) / b->loss;
+  }
+  ufp4_paired_t stretches = ufp4_paired(part, count);
+  double error = stretches.deviation / sqrt(count);
+  out->gaps[out->gap_count++] = (ufp4_forward_gap_t){.recipe = recipe,
+                                                     .base = base,
+                                                     .percent = percent,
+                                                     .error = error,
+                                                     .t = error > 0 ? percent / error : NAN,
+                                                     .stretches = count,
+                                                     .worse = (int)stretches.positive};
+}
+
+static void compare(ufp4_forward_t *out) {
   int base = find_base(out);
   for (int i = 0; i < out->recipe_count; i++) {
     multiply_layers(out, &out->recipes[i]);
     out->recipes[i].loss = ufp4_paired(out->recipes[i].losses, out->sequences).mean;
   }
   for (int i = 0; base >= 0 && i < out->recipe_count; i++) {
-    if (i != base) add_gap(out, i, base, differences);
+    if (i != base) add_gap(out, i, base);
   }
   for (int i = 0; i < out->recipe_count; i++) {
     for (int j = 0; j < i; j++) {
-      if (out->recipes[i].recipe.quantized && out->recipes[j].recipe.quantized)
-        add_gap(out, i, j, differences);
+      if (out->recipes[i].recipe.quantized && out->recipes[j].recipe.quantized) add_gap(out, i, j);
     }
   }
 }
@@ -179,7 +192,9 @@ static void compare(ufp4_forward_t *out, double *differences) {
 static int64_t take_task(crew_t *crew) {
   pthread_mutex_lock(&crew->lock);
   int64_t tasks = 1 + crew->pieces * crew->out->recipe_count;
-  int64_t task = crew->status || crew->next == tasks ? -1 : crew->next++;
+  if (crew->options->stop && crew->options->stop()) crew->out->stopped = 1;
+  const int over = crew->status || crew->out->stopped || crew->next == tasks;
+  int64_t task = over ? -1 : crew->next++;
   pthread_mutex_unlock(&crew->lock);
   return task;
 }
@@ -272,10 +287,8 @@ ufp4_status_t ufp4_forward_measure(ufp4_trainer_t *trainer, const ufp4_text_t *t
                  .out = out};
   crew.pieces = (crew.plan.sequences / crew.plan.batch + PIECE - 1) / PIECE;
   if (alloc_result(options, &crew.plan, out)) return UFP4_ERROR_MEMORY;
-  double *differences = ufp4_pool_alloc(&out->pool, out->sequences, (int64_t)sizeof(double));
-  if (!differences) return UFP4_ERROR_MEMORY;
   work_together(&crew);
-  if (!crew.status) compare(out, differences);
+  if (!crew.status && !out->stopped) compare(out);
   return crew.status;
 }
 

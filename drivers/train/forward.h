@@ -18,7 +18,8 @@ typedef struct {
   int64_t tokens;                         ///< at most so many held-out tokens; INT64_MAX: all
   ufp4_device_t *(*open)(void *context);  ///< a new device for one worker, or NULL
   void *open_context;
-  int workers;  ///< threads; the results do not depend on it
+  int workers;        ///< threads; the results do not depend on it
+  int (*stop)(void);  ///< asked now and then whether to end; NULL: never
   /** Called never by two at a time, with the batches of sequences since the last call; in all there
    * are recipe_count times those of ufp4_trainer_evaluation. NULL: none. */
   void (*progress)(void *context, int64_t batches);
@@ -62,13 +63,20 @@ typedef struct {
   double loss;                          ///< their mean
 } ufp4_forward_recipe_t;
 
-/** Two recipes on the same sequences: L_recipe - L_base in pairs, in percent of the mean L_base. */
+/** The held-out text is taken as so many stretches for the standard error: the differences of
+ * neighbouring sequences have much in common (in gcide a standard error that takes them for
+ * independent is two to three times too small), those of stretches less. */
+#define UFP4_FORWARD_STRETCHES 32
+
+/** Two recipes on the same sequences: L_recipe - L_base in pairs, in percent of the mean L_base. It
+ * is of these weights; what others would give, no figure here says. */
 typedef struct {
   int recipe, base;
   double percent;
-  double error;   ///< standard error of percent; takes sequences for independent of one another
-  double t;       ///< percent / error; NaN where that has no value
-  int64_t worse;  ///< sequences on which the recipe has the higher loss
+  double error;   ///< standard error of percent, by the means of the stretches; NaN for only one
+  double t;       ///< percent / error, stretches - 1 degrees of freedom; NaN where it has no value
+  int stretches;  ///< fewer where there are fewer sequences
+  int worse;      ///< stretches in which the recipe has the higher loss
 } ufp4_forward_gap_t;
 
 typedef struct {
@@ -80,6 +88,7 @@ typedef struct {
   ufp4_forward_gap_t *gaps;  ///< with bf16, else fp32; then of quantized recipes with one another
   int gap_count;
   int64_t sequences, tokens;  ///< held out, measured
+  int stopped;                ///< 1: it was to stop, and nothing above can be used
   ufp4_pool_t pool;
   ufp4_message_t message;  ///< what went wrong, if it did
 } ufp4_forward_t;

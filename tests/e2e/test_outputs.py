@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -213,18 +214,26 @@ def test_a_limit_on_file_sizes_says_a_line():
         check("File too large" in done.stderr and not os.path.exists(name), f"{words}: {done.stderr!r}")
 
 
+def interrupt(number, *words):
+    process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               stdin=subprocess.DEVNULL)
+    time.sleep(0.5)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
 def test_signals_that_end_say_so():
     inputs()
     words = [str(w) for w in (*folders()["train"], "out")]
     words[words.index("--steps") + 1] = "1000000"
     for number, text in ((signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")):
-        process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   stdin=subprocess.DEVNULL)
-        time.sleep(0.5)
-        process.send_signal(number)
-        out, err = process.communicate(timeout=60)
-        check_equal((process.returncode, out, err), (-number, "", f"ufp4: {text}\n"), f"signal {number}")
-        check(not os.path.exists("out"), "an output is there")
+        status, _, err = interrupt(number, "demo", "--steps", "100000")
+        check_equal((status, err), (-number, f"ufp4: {text}\n"), f"signal {number}")
+        got = interrupt(number, *words)
+        check_equal(got, (128 + number, "", f"ufp4 train: {text}; --resume goes on with it\n"), f"signal {number}")
+        check_equal(os.listdir("out"), ["runs"], "what can go on")
+        shutil.rmtree("out")
 
 
 def test_captured_tensors_are_of_one_run():

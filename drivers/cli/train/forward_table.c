@@ -80,13 +80,13 @@ static void print_recipes(FILE *out, const ufp4_forward_t *f) {
 
 static void print_gaps(FILE *out, const ufp4_forward_t *f) {
   if (f->gap_count) {
-    fprintf(out, "%% recipe       against      gap_percent standard_error      t worse_of_%lld\n",
-            (long long)f->sequences);
+    fprintf(out,
+            "%% recipe       against      gap_percent standard_error      t stretches_worse\n");
   }
   for (int i = 0; i < f->gap_count; i++) {
     const ufp4_forward_gap_t *g = &f->gaps[i];
-    fprintf(out, "  %-12s %-12s %+11.4f %14.4f %6.1f %lld\n", f->recipes[g->recipe].recipe.name,
-            f->recipes[g->base].recipe.name, g->percent, g->error, g->t, (long long)g->worse);
+    fprintf(out, "  %-12s %-12s %+11.4f %14.4f %6.1f %d/%d\n", f->recipes[g->recipe].recipe.name,
+            f->recipes[g->base].recipe.name, g->percent, g->error, g->t, g->worse, g->stretches);
   }
 }
 
@@ -134,11 +134,11 @@ static json_t *recipe_object(const ufp4_forward_recipe_t *r) {
 }
 
 static json_t *gap_object(const ufp4_forward_t *f, const ufp4_forward_gap_t *g) {
-  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I}", "recipe",
-                   json_text(f->recipes[g->recipe].recipe.name), "against",
-                   json_text(f->recipes[g->base].recipe.name), "gap_percent",
-                   json_real_or_null(g->percent), "standard_error", json_real_or_null(g->error),
-                   "t", json_real_or_null(g->t), "sequences_worse", (json_int_t)g->worse);
+  return json_pack(
+      "{s:o, s:o, s:o, s:o, s:o, s:i, s:i}", "recipe", json_text(f->recipes[g->recipe].recipe.name),
+      "against", json_text(f->recipes[g->base].recipe.name), "gap_percent",
+      json_real_or_null(g->percent), "standard_error", json_real_or_null(g->error), "t",
+      json_real_or_null(g->t), "stretches_worse", g->worse, "stretches", g->stretches);
 }
 
 json_t *ufp4_forward_json(const ufp4_forward_t *forward) {

@@ -150,6 +150,10 @@ static int64_t all_steps(const plan_t *plan, const ufp4_experiment_t *e) {
   return steps + steps_left(e, UFP4_RUN_WHOLE, base, base + 1, plan->branched ? o->seeds : 1);
 }
 
+static int fail_interrupted(const cli_command_t *command) {
+  return cli_fail_interrupted(command, "--resume goes on with it");
+}
+
 // @return CLI_GO_ON, or the exit status; of a stop, too.
 static int train(stage_t *s, ufp4_run_kind_t kind, int from, int to, int seeds) {
   const plan_t *plan = s->evidence->plan;
@@ -159,7 +163,7 @@ static int train(stage_t *s, ufp4_run_kind_t kind, int from, int to, int seeds) 
   if (!status && !e->stopped) return CLI_GO_ON;
   progress_end(&s->steps.line);
   if (status) return cli_fail_status(plan->command, status, e->message.text);
-  return cli_fail_interrupted(plan->command, "--resume goes on with it");
+  return fail_interrupted(plan->command);
 }
 
 static void show(const stage_t *s, ufp4_run_kind_t kind) {
@@ -184,7 +188,8 @@ static ufp4_status_t measure_forward(evidence_t *e, ufp4_trainer_t *trainer,
       .tokens = e->arguments->all_held ? INT64_MAX : o->held_tokens,
       .open = o->open,
       .open_context = o->open_context,
-      .workers = o->workers};
+      .workers = o->workers,
+      .stop = o->stop};
   return ufp4_forward_measure(trainer, text, &options, &e->forward);
 }
 
@@ -210,7 +215,8 @@ static int run_forward(stage_t *s) {
   }
   progress_end(&s->steps.line);
   if (status) end = cli_fail_status(plan->command, status, why);
-  if (!status && !e->arguments->json) train_print_forward(e);
+  if (!status && e->forward.stopped) end = fail_interrupted(plan->command);
+  if (!status && end == CLI_GO_ON && !e->arguments->json) train_print_forward(e);
   ufp4_trainer_free(trainer);
   ufp4_device_close(device);
   return end;

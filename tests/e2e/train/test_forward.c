@@ -264,7 +264,7 @@ TEST(loss_is_the_held_out_loss) {
   end(&m);
 }
 
-// Mean and standard error of the differences, by the textbook.
+// Mean of the differences, and the standard error of the means of 32 stretches, by the textbook.
 TEST(gaps_are_paired_by_sequence) {
   static const int want[][2] = {{UFP4, BF16},  {E2M1, BF16},  {NVFP4, BF16}, {MXFP4, BF16},
                                 {E2M1, UFP4},  {NVFP4, UFP4}, {NVFP4, E2M1}, {MXFP4, UFP4},
@@ -272,22 +272,42 @@ TEST(gaps_are_paired_by_sequence) {
   model_t m;
   ufp4_forward_t f;
   start(&m);
+  m.options.tokens = 16 * 32 * 8;
   measure(&m, &f);
   check_bits(0, (uint64_t)f.gap_count, sizeof want / sizeof *want, "gaps");
+  check_bits(1, (uint64_t)f.sequences, 32 * 8, "sequences");
   for (int i = 0; i < f.gap_count; i++) {
     const ufp4_forward_gap_t *g = &f.gaps[i];
     const double *a = f.recipes[want[i][0]].losses, *b = f.recipes[want[i][1]].losses;
-    double n = (double)f.sequences, sum = 0, squares = 0, base = 0;
-    for (int64_t s = 0; s < f.sequences; s++) {
-      sum += a[s] - b[s], squares += (a[s] - b[s]) * (a[s] - b[s]), base += b[s];
+    double base = 0, sum = 0, squares = 0;
+    int worse = 0;
+    for (int s = 0; s < 32; s++) {
+      double part = 0;
+      for (int j = 8 * s; j < 8 * s + 8; j++) part += (a[j] - b[j]) / 8, base += b[j] / 256;
+      sum += part, squares += part * part, worse += part > 0;
     }
-    double mean = sum / n, error = sqrt((squares - n * mean * mean) / (n - 1) / n);
+    double mean = sum / 32, error = sqrt((squares - 32 * mean * mean) / 31 / 32);
     check_that(i, g->recipe == want[i][0] && g->base == want[i][1], "%d against %d", g->recipe,
                g->base);
-    check_that(i, fabs(g->percent - 100 * sum / base) < 1e-9, "percent %.12g", g->percent);
-    check_that(i, fabs(g->error - 100 * error * n / base) < 1e-9, "error %.12g", g->error);
+    check_that(i, fabs(g->percent - 100 * mean / base) < 1e-9, "percent %.12g", g->percent);
+    check_that(i, fabs(g->error - 100 * error / base) < 1e-9, "error %.12g", g->error);
     check_that(i, fabs(g->t - mean / error) < 1e-6 * fabs(g->t), "t %.12g", g->t);
+    check_that(i, g->worse == worse && g->stretches == 32, "worse in %d of %d", g->worse,
+               g->stretches);
   }
+  ufp4_forward_free(&f);
+  end(&m);
+}
+
+TEST(one_sequence_has_no_error) {
+  model_t m;
+  ufp4_forward_t f;
+  start(&m);
+  m.options.tokens = 16;
+  measure(&m, &f);
+  check_bits(0, (uint64_t)f.sequences, 1, "sequences");
+  check_that(1, isnan(f.gaps[0].error) && isnan(f.gaps[0].t) && f.gaps[0].stretches == 1,
+             "error %g, t %g", f.gaps[0].error, f.gaps[0].t);
   ufp4_forward_free(&f);
   end(&m);
 }
@@ -408,6 +428,7 @@ int main(int argc, char **argv) {
                                        CHECK_TEST(workers_do_not_show),
                                        CHECK_TEST(loss_is_the_held_out_loss),
                                        CHECK_TEST(gaps_are_paired_by_sequence),
+                                       CHECK_TEST(one_sequence_has_no_error),
                                        CHECK_TEST(file_holds_the_rows),
                                        CHECK_TEST(text_holds_the_figures_of_the_paper),
                                        CHECK_TEST(json_is_the_result),
