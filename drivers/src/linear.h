@@ -19,7 +19,7 @@ struct ufp4_linear {
   ufp4_device_t *device;
   ufp4_linear_shape_t shape;
   ufp4_recipe_t recipe;
-  int golden;                         // no descriptors for this recipe
+  int golden;                         // by whole operands, not by descriptors
   copy_t copies[UFP4_ROLE_COUNT][2];  // by role and axis
   uint64_t source;                    // where a tensor is uploaded to be quantized
   uint64_t output;
