@@ -164,10 +164,10 @@ typedef struct {
   unsigned passes;  ///< bit per ufp4_pass_t: which GEMMs will be asked for
 } ufp4_linear_shape_t;
 
-/** Allocates the layer's buffers on the device. A recipe that no descriptor can express (all but
- * E4M3 and E8M0 scales for blocks of one row, the integer RHT and the contract of the
- * configuration) goes by whole operands, in the host's memory. UFP4_ERROR_UNSUPPORTED: this backend
- * does not have what the recipe asks for. */
+/** Allocates the layer's buffers on the device. On the model, and with a recipe that no descriptor
+ * can express (all but E4M3 and E8M0 scales for blocks of one row, the integer RHT and the contract
+ * of the configuration), it goes by whole operands, in the host's memory. UFP4_ERROR_UNSUPPORTED:
+ * this backend does not have what the recipe asks for. */
 ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_t *shape,
                                  const ufp4_recipe_t *recipe, ufp4_linear_t **linear);
 /** 1 if the device multiplies for this layer but does not quantize: the host does. */

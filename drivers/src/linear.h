@@ -21,7 +21,7 @@ struct ufp4_linear {
   ufp4_linear_shape_t shape;
   ufp4_recipe_t recipe;
   unsigned host_passes;               // not quantized, a bit each
-  int golden;                         // the others have no descriptors
+  int golden;                         // the others go by whole operands, not by descriptors
   copy_t copies[UFP4_ROLE_COUNT][2];  // by role and axis
   uint64_t source;                    // where a tensor is uploaded to be quantized
   uint64_t output;

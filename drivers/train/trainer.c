@@ -69,6 +69,11 @@ void ufp4_trainer_set_hook(ufp4_trainer_t *trainer, ufp4_layer_hook_t hook) {
   trainer->model.hook = hook;
 }
 
+void ufp4_trainer_set_product(ufp4_trainer_t *trainer, ufp4_product_t product) {
+  const int64_t layers = trainer->model.shape.blocks * UFP4_MATRIX_COUNT;
+  for (int64_t i = 0; i < layers; i++) trainer->model.layer[i].product = product;
+}
+
 // Loss and gradient of the next batch.
 static ufp4_status_t differentiate(ufp4_trainer_t *t, double *loss) {
   const ufp4_trainer_options_t *o = &t->options;

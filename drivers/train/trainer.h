@@ -30,6 +30,8 @@ ufp4_status_t ufp4_trainer_create(const ufp4_trainer_options_t *options, const u
 void ufp4_trainer_free(ufp4_trainer_t *trainer);
 /** Sees every GEMM of the steps to come (not of evaluations). */
 void ufp4_trainer_set_hook(ufp4_trainer_t *trainer, ufp4_layer_hook_t hook);
+/** Linear layers without a recipe multiply by @p product: for timing. */
+void ufp4_trainer_set_product(ufp4_trainer_t *trainer, ufp4_product_t product);
 /** One whole step: batch, forward, backward, clip, update. @p loss is that of the batch before the
  * update. */
 ufp4_status_t ufp4_trainer_step(ufp4_trainer_t *trainer, double *loss);

@@ -33,8 +33,10 @@ TEST(rejects_a_layer_that_does_not_fit) {
   ufp4_recipe_t recipe;
   ufp4_linear_t *linear;
   ufp4_recipe_named("ufp4", &recipe);
-  check_bits(0, ufp4_linear_create(device, &large, &recipe, &linear), UFP4_ERROR_MEMORY,
-             "too large");
+  // The model's layers have no buffers in device memory.
+  const ufp4_status_t want = strcmp(bench_backend(), "model") == 0 ? UFP4_OK : UFP4_ERROR_MEMORY;
+  check_bits(0, ufp4_linear_create(device, &large, &recipe, &linear), want, "too large");
+  ufp4_linear_free(linear);
   check_bits(1, ufp4_linear_create(device, &small, &recipe, &linear), UFP4_OK,
              "what it took was given back");
   ufp4_linear_free(linear);

@@ -21,8 +21,8 @@
 static_assert(FLT_EVAL_METHOD == 0, "float operations have more bits than float");
 
 // The hot functions are compiled for AVX2 too, chosen when the program is loaded; all of them are
-// integer code, so the bits cannot differ. The sanitizers cannot instrument code that runs while
-// the loader still resolves symbols.
+// integer code or FP32 operations that are rounded one by one, so the bits cannot differ. The
+// sanitizers cannot instrument code that runs while the loader still resolves symbols.
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && __GNUC__ >= 12 && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define HOT __attribute__((target_clones("default", "arch=x86-64-v3")))

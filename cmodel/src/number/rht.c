@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ufp4/rht.h"
 
-#include <string.h>
-
 #include "number/lanes.h"
 #include "ufp4/format.h"
 
@@ -207,8 +205,8 @@ INLINE ulanes_t bf16_nearest(ulanes_t bits) {
   return (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000u;
 }
 
-// Rounded once, from FP32 to BF16. @return whether every block of the tile allows it.
-HOT static int transform_floats(const ulanes_t bits[BLOCK], uint16_t mask, ulanes_t out[BLOCK]) {
+// Rounded once, from FP32 to BF16, in place. @return 0 where some block of the tile forbids it.
+HOT static int transform_floats(ulanes_t bits[BLOCK], uint16_t mask) {
   flanes_t v[BLOCK];
   lanes_t low = all_lanes(NO_LOW << 23), high = {0};
   for (unsigned i = 0; i < BLOCK; i++) {
@@ -233,7 +231,7 @@ HOT static int transform_floats(const ulanes_t bits[BLOCK], uint16_t mask, ulane
   }
   for (unsigned i = 0; i < BLOCK; i++) {
     const ulanes_t rounded = bf16_nearest((ulanes_t)(v[i] * 0.25f));
-    out[i] = rounded & (ulanes_t)((rounded & 0x7FFFFFFFu) != 0);  // zero is +0
+    bits[i] = rounded & (ulanes_t)((rounded & 0x7FFFFFFFu) != 0);  // zero is +0
   }
   return 1;
 }
@@ -254,12 +252,7 @@ static void transform_integers(ulanes_t bits[BLOCK], uint16_t mask) {
 }
 
 void ufp4_rht_tile_bf16(ulanes_t bits[BLOCK], uint16_t mask) {
-  ulanes_t out[BLOCK];
-  if (transform_floats(bits, mask, out)) {
-    memcpy(bits, out, sizeof out);
-  } else {
-    transform_integers(bits, mask);
-  }
+  if (!transform_floats(bits, mask)) transform_integers(bits, mask);
 }
 
 int ufp4_rht_block_bf16(const uint32_t bits[16], uint16_t mask, uint32_t out[16]) {

@@ -17,7 +17,10 @@ const cli_command_t cli_bench = {
         "Times the golden model against OpenBLAS and memcpy, and the simulated core.\n\n"
         "gemm_ stands against the sgemm of the same shape, packing included; quantize_ and amax_ "
         "against memcpy of\n"
-        "the same FP32 numbers. Case and yardstick take turns, and ratio is the median of "
+        "the same FP32 numbers; train_, a step of the small language model in a recipe, against "
+        "the "
+        "same step with sgemm\n"
+        "in its linear layers. Case and yardstick take turns, and ratio is the median of "
         "yardstick's time / case's\n"
         "time. With one thread time is CPU time. UFP4_KERNEL=portable, avx2 or avx512 chooses the "
         "golden model's\n"
@@ -48,7 +51,7 @@ static ufp4_matrix_t fill(bench_t *bench, uint64_t operand) {
   return (ufp4_matrix_t){UFP4_DTYPE_F32, (int64_t)n, (int64_t)n, (int64_t)n, bench->from};
 }
 
-static int is_wanted(const bench_t *bench, const char *what) {
+int bench_is_wanted(const bench_t *bench, const char *what) {
   return bench->only == NULL || strncmp(what, bench->only, strlen(bench->only)) == 0;
 }
 
@@ -94,7 +97,7 @@ static ufp4_status_t bench_gemm(bench_t *bench, const char *what, ufp4_contract_
   job_t job = {.contract = contract};
   char against[64];
   timing_t t;
-  if (!is_wanted(bench, what)) return UFP4_OK;
+  if (!bench_is_wanted(bench, what)) return UFP4_OK;
   ufp4_status_t status = make_operands(bench, elem, &job);
   if (status == UFP4_OK) status = bench_take_turns(bench, run_gemm, run_sgemm, &job, &t);
   ufp4_operand_free(&job.a);
@@ -155,7 +158,7 @@ static ufp4_status_t bench_blocks(bench_t *bench, const char *what, bench_run_t 
                                   const ufp4_quantize_t *how) {
   const double elements = 1e-9 * (double)bench->size * (double)bench->size;
   timing_t t;
-  if (!is_wanted(bench, what)) return UFP4_OK;
+  if (!bench_is_wanted(bench, what)) return UFP4_OK;
   fill(bench, 1);
   ufp4_status_t status = bench_take_turns(bench, run_case, run_memcpy, how, &t);
   if (status != UFP4_OK) return status;
@@ -246,7 +249,9 @@ static ufp4_status_t bench_simulator(bench_t *bench) {
 static ufp4_status_t bench_all(bench_t *bench) {
   ufp4_status_t status = bench_gemms(bench);
   if (status == UFP4_OK) status = bench_quantizer(bench);
-  return status == UFP4_OK && is_wanted(bench, "simulate_rtl") ? bench_simulator(bench) : status;
+  if (status == UFP4_OK) status = bench_train(bench);
+  return status == UFP4_OK && bench_is_wanted(bench, "simulate_rtl") ? bench_simulator(bench)
+                                                                     : status;
 }
 
 // What was measured, printed where it is JSON; where nothing was, no case has such a name.

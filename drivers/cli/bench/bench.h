@@ -41,5 +41,9 @@ typedef ufp4_status_t (*bench_run_t)(bench_t *bench, const void *argument);
  * in bench_seconds. */
 ufp4_status_t bench_take_turns(bench_t *bench, bench_run_t run_case, bench_run_t run_yard,
                                const void *argument, timing_t *out);
+/** Whether --case asks for a case. */
+int bench_is_wanted(const bench_t *bench, const char *what);
+/** Steps of the small language model in each recipe. */
+ufp4_status_t bench_train(bench_t *bench);
 
 #endif

@@ -36,3 +36,10 @@ void blas_close(blas_t *blas) {
 void blas_multiply(const blas_t *blas, int n, const float *a, const float *b, float *c) {
   blas->sgemm(ROW_MAJOR, NO_TRANS, TRANS, n, n, n, 1, a, n, b, n, 0, c, n);
 }
+
+void blas_product(void *blas, int64_t m, int64_t n, int64_t k, const float *a, int a_turned,
+                  const float *b, int b_turned, float *c) {
+  ((const blas_t *)blas)
+      ->sgemm(ROW_MAJOR, a_turned ? TRANS : NO_TRANS, b_turned ? TRANS : NO_TRANS, (int)m, (int)n,
+              (int)k, 1, a, (int)(a_turned ? m : k), b, (int)(b_turned ? k : n), 0, c, (int)n);
+}

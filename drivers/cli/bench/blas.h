@@ -5,6 +5,8 @@
 #ifndef UFP4_BLAS_H
 #define UFP4_BLAS_H
 
+#include <stdint.h>
+
 typedef struct {
   void *library;
   char core[32];  ///< the kernel, as OpenBLAS names it
@@ -18,5 +20,9 @@ void blas_close(blas_t *blas);
 
 /** C [n][n] = A [n][n] B [n][n]^T. */
 void blas_multiply(const blas_t *blas, int n, const float *a, const float *b, float *c);
+/** C [m][n] = A [m][k] B [k][n], each of the two turned in memory or not: as ufp4_product_fn_t,
+ * with a blas_t for context. */
+void blas_product(void *blas, int64_t m, int64_t n, int64_t k, const float *a, int a_turned,
+                  const float *b, int b_turned, float *c);
 
 #endif

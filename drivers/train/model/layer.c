@@ -38,6 +38,17 @@ static ufp4_status_t tell(const ufp4_layer_t *layer, const ufp4_layer_hook_t *ho
   return hook->call(hook->context, &event);
 }
 
+static void multiply(const ufp4_layer_t *layer, int64_t m, int64_t n, int64_t k, const float *a,
+                     int a_turned, const float *b, int b_turned, float *d) {
+  if (layer->product.call) {
+    layer->product.call(layer->product.context, m, n, k, a, a_turned, b, b_turned, d);
+    return;
+  }
+  const ufp4_sgemm_view_t left = {a, a_turned ? 1 : k, a_turned ? m : 1},
+                          right = {b, b_turned ? 1 : n, b_turned ? k : 1};
+  ufp4_sgemm(m, n, k, left, right, d, n, 0);
+}
+
 ufp4_status_t ufp4_layer_forward(ufp4_layer_t *layer, const float *x, const float *w, uint64_t step,
                                  float *y, const ufp4_layer_hook_t *hook) {
   int64_t tokens = layer->tokens, cin = layer->cin, cout = layer->cout;
@@ -49,8 +60,7 @@ ufp4_status_t ufp4_layer_forward(ufp4_layer_t *layer, const float *x, const floa
     ufp4_status_t status = ufp4_linear_fprop(layer->linear, &mx, &mw, step, y, &stats);
     if (status) return status;
   } else {
-    ufp4_sgemm(tokens, cout, cin, (ufp4_sgemm_view_t){x, cin, 1}, (ufp4_sgemm_view_t){w, 1, cin}, y,
-               cout, 0);
+    multiply(layer, tokens, cout, cin, x, 0, w, 1, y);
   }
   return tell(layer, hook, UFP4_PASS_FPROP, NULL, y, &stats);
 }
@@ -64,8 +74,7 @@ static ufp4_status_t dgrad(ufp4_layer_t *layer, const float *dy, uint64_t step, 
     ufp4_status_t status = ufp4_linear_dgrad(layer->linear, &m, step, dx, &stats);
     if (status) return status;
   } else {
-    ufp4_sgemm(tokens, cin, cout, (ufp4_sgemm_view_t){dy, cout, 1},
-               (ufp4_sgemm_view_t){layer->w, cin, 1}, dx, cin, 0);
+    multiply(layer, tokens, cin, cout, dy, 0, layer->w, 0, dx);
   }
   return tell(layer, hook, UFP4_PASS_DGRAD, dy, dx, &stats);
 }
@@ -78,8 +87,7 @@ static ufp4_status_t wgrad(ufp4_layer_t *layer, const float *dy, float *dw,
     ufp4_status_t status = ufp4_linear_wgrad(layer->linear, dw, &stats);
     if (status) return status;
   } else {
-    ufp4_sgemm(cout, cin, tokens, (ufp4_sgemm_view_t){dy, 1, cout},
-               (ufp4_sgemm_view_t){layer->x, cin, 1}, dw, cin, 0);
+    multiply(layer, cout, cin, tokens, dy, 1, layer->x, 0, dw);
   }
   return tell(layer, hook, UFP4_PASS_WGRAD, dy, dw, &stats);
 }

@@ -24,8 +24,20 @@ typedef struct {
   void *context;
 } ufp4_layer_hook_t;
 
+/** d [m][n] = A B, in plain FP32: @p a [m][k], or [k][m] where it is turned, @p b [k][n], or
+ * [n][k].
+ */
+typedef void (*ufp4_product_fn_t)(void *context, int64_t m, int64_t n, int64_t k, const float *a,
+                                  int a_turned, const float *b, int b_turned, float *d);
+
+typedef struct {
+  ufp4_product_fn_t call;  ///< NULL: ufp4_sgemm
+  void *context;
+} ufp4_product_t;
+
 typedef struct {
   ufp4_linear_t *linear;
+  ufp4_product_t product;  ///< where linear is NULL
   int64_t tokens, cin, cout;
   unsigned layer;
   const float *x, *w;  ///< of the last forward pass

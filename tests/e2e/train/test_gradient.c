@@ -269,6 +269,44 @@ TEST(whole_model) {
   ufp4_pool_free(&pool);
 }
 
+// --- Another product --------------------------------------------------------------------------
+
+// In increasing k, as the layers' own does. Counts its calls.
+static void slow_product(void *context, int64_t m, int64_t n, int64_t k, const float *a,
+                         int a_turned, const float *b, int b_turned, float *d) {
+  ++*(int *)context;
+  for (int64_t i = 0; i < m * n; i++) {
+    const int64_t row = i / n, col = i % n;
+    volatile float sum = 0;
+    for (int64_t p = 0; p < k; p++) {
+      volatile float product = (a_turned ? a[p * m + row] : a[row * k + p]) *
+                               (b_turned ? b[col * k + p] : b[p * n + col]);
+      sum = sum + product;
+    }
+    d[i] = sum;
+  }
+}
+
+TEST(layers_multiply_by_the_product_they_are_given) {
+  ufp4_trainer_options_t options = fixture_options(1);
+  ufp4_text_t text = fixture_text(40000);
+  ufp4_trainer_t *trainer[2] = {NULL, NULL};
+  int calls = 0;
+  for (int i = 0; i < 2; i++) {
+    double loss;
+    check_bits(i, ufp4_trainer_create(&options, &text, NULL, NULL, &trainer[i]), UFP4_OK, "create");
+    if (i == 1) ufp4_trainer_set_product(trainer[i], (ufp4_product_t){slow_product, &calls});
+    check_bits(i, ufp4_trainer_step(trainer[i], &loss), UFP4_OK, "step");
+  }
+  check_bits(0, (uint64_t)calls, 2 * 4 * 3, "calls: blocks, matrices, passes");
+  const ufp4_weights_t *want = ufp4_trainer_weights(trainer[0]),
+                       *got = ufp4_trainer_weights(trainer[1]);
+  for (int64_t i = 0; i < want->count; i++)
+    check_bits(i, ufp4_f32_bits(got->all[i]), ufp4_f32_bits(want->all[i]), "weight");
+  for (int i = 0; i < 2; i++) ufp4_trainer_free(trainer[i]);
+  ufp4_text_free(&text);
+}
+
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {CHECK_TEST(norm),
                                        CHECK_TEST(norm_adds_to_what_is_there),
@@ -279,6 +317,7 @@ int main(int argc, char **argv) {
                                        CHECK_TEST(attention_sees_no_future),
                                        CHECK_TEST(loss),
                                        CHECK_TEST(loss_of_equal_logits),
-                                       CHECK_TEST(whole_model)};
+                                       CHECK_TEST(whole_model),
+                                       CHECK_TEST(layers_multiply_by_the_product_they_are_given)};
   return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }
