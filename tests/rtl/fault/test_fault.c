@@ -20,19 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
 #include "fault.h"
+#include "fault_rig.h"
 
-#define PLACE_BYTES 0x20000ull
-enum { X, W, CODES_X, SCALES_X, CODES_XT, SCALES_XT, CODES_W, SCALES_W, C, SUMS, D, PLACES };
-#define IMAGE_BYTES (PLACES * PLACE_BYTES)
-#define STRIDE_BYTES 2048u
-#define STRIDE_BLOCKS 32u  // of codes and scales along k
-#define CHUNK 256u         // elements of k after which sums wait in the accumulator memories
-#define WATCHDOG_CYCLES 3000u
-#define STATUS_FATAL 4u
-#define STATUS_RESETTING 8u
-#define SOFT_RESET 4u
 #define FATAL_WATCHDOG 1u
 #define JOBS_EACH 10  // injections into one random job
 #define MAX_MEMORIES 400
@@ -42,8 +32,6 @@ enum { X, W, CODES_X, SCALES_X, CODES_XT, SCALES_XT, CODES_W, SCALES_W, C, SUMS,
 #define LONG 240        // elements of k in the second chunk of a long job, at most
 #define RESET_LONG 64   // so that PEs load a sum in each fourth cycle or more often
 #define RESET_LAST 300  // cycles of a job, in which they do
-
-typedef enum { ANY_JOB, GEMM_JOB, QUANT_JOB, LONG_GEMM_JOB } kind_t;
 
 /** A structure: instances whose path holds `path`, variables named `name` (all registers and FIFO
    memories where it is empty), of these bits the first `only` (0: all); the first line that fits
@@ -86,15 +74,6 @@ static const structure_t structures[] = {
 };
 #define STRUCTURES (sizeof structures / sizeof structures[0])
 
-typedef enum { MASKED, STATUS, WATCHDOG, BUS_RULE, NO_END, SILENT, OUTCOMES } outcome_t;
-
-typedef struct {
-  check_random_t random;
-  ufp4_descriptor_t jobs[3];   // by kind_t
-  uint8_t *before, *after[3];  // images
-  uint64_t cycles[3];
-} rig_t;
-
 static int ends_with(const char *text, const char *end) {
   const size_t length = strlen(text), end_length = strlen(end);
   return length >= end_length && strcmp(text + length - end_length, end) == 0;
@@ -122,148 +101,6 @@ static int sort(const char *path, const char *name) {
   return -1;
 }
 
-static uint64_t place(unsigned index) {
-  return BENCH_DATA + index * PLACE_BYTES;
-}
-
-static bench_t open_with(const uint8_t *image) {
-  bench_t bench = bench_open("small", 10, 0, 0);
-  bench_write(&bench, UFP4_REG_WATCHDOG, WATCHDOG_CYCLES);
-  memcpy(ufp4_sim_memory(bench.sim, BENCH_DATA, IMAGE_BYTES), image, IMAGE_BYTES);
-  return bench;
-}
-
-static ufp4_descriptor_t quant_job(unsigned source, unsigned codes, uint32_t rows, uint32_t cols,
-                                   uint8_t elem) {
-  return (ufp4_descriptor_t){.quant = {.opcode = UFP4_OPCODE_QUANT,
-                                       .flags = 1,
-                                       .job = 100 + source,
-                                       .rows = rows,
-                                       .cols = cols,
-                                       .src_addr = place(source),
-                                       .src_stride_bytes = STRIDE_BYTES,
-                                       .src_dtype = UFP4_DTYPE_F32,
-                                       .elem = elem,
-                                       .round = UFP4_ROUND_SR,
-                                       .row_mode = UFP4_MODE_ENABLE | UFP4_MODE_RHT,
-                                       .col_mode = source == X ? UFP4_MODE_ENABLE : 0,
-                                       .rht_mask = UFP4_RHT_DEFAULT_MASK,
-                                       .row_exponent = 4,
-                                       .col_exponent = 4,
-                                       .row_codes_addr = place(codes),
-                                       .row_scales_addr = place(codes + 1),
-                                       .col_codes_addr = source == X ? place(CODES_XT) : 0,
-                                       .col_scales_addr = source == X ? place(SCALES_XT) : 0,
-                                       .row_stride_blocks = STRIDE_BLOCKS,
-                                       .col_stride_blocks = source == X ? 8 : 0,
-                                       .seed = 77}};
-}
-
-static ufp4_descriptor_t gemm_job(uint32_t m, uint32_t n, uint32_t k, uint8_t elem, uint8_t mode) {
-  return (ufp4_descriptor_t){
-      .gemm = {.opcode = UFP4_OPCODE_GEMM,
-               .flags = 1,
-               .job = 99,
-               .m = m,
-               .n = n,
-               .k = k,
-               .a_elem = elem,
-               .b_elem = elem,
-               .a_exponent = 4,
-               .b_exponent = 4,
-               .a_codes_addr = place(CODES_X),
-               .a_scales_addr = place(SCALES_X),
-               .b_codes_addr = place(CODES_W),
-               .b_scales_addr = place(SCALES_W),
-               .d_addr = place(D),
-               .a_stride_blocks = STRIDE_BLOCKS,
-               .b_stride_blocks = STRIDE_BLOCKS,
-               .d_stride_bytes = STRIDE_BYTES,
-               .d_mode = mode,
-               .c_addr = mode & UFP4_D_MODE_C ? place(C) : 0,
-               .c_stride_bytes = mode & UFP4_D_MODE_C ? STRIDE_BYTES : 0,
-               .sums_addr = mode & UFP4_D_MODE_SUMS ? place(SUMS) : 0,
-               .sums_stride_bytes = mode & UFP4_D_MODE_SUMS ? STRIDE_BYTES : 0}};
-}
-
-static uint64_t run_good(const uint8_t *before, const ufp4_descriptor_t *job, uint8_t *after) {
-  bench_t bench = open_with(before);
-  const uint64_t start = ufp4_sim_cycles(bench.sim);
-  const ufp4_completion_t done = bench_job(&bench, job);
-  if (done.status != UFP4_CORE_STATUS_OK) {
-    fprintf(stderr, "test_fault: a job without a fault ended with status %u\n", done.status);
-    exit(1);
-  }
-  const uint64_t cycles = ufp4_sim_cycles(bench.sim) - start;
-  memcpy(after, ufp4_sim_memory(bench.sim, BENCH_DATA, IMAGE_BYTES), IMAGE_BYTES);
-  bench_close(&bench);
-  return cycles;
-}
-
-// Random tensors, a random QUANT job of one of them, a random GEMM of both; what each leaves in
-// memory. A long one has a k of two chunks, of the second up to @p second_chunk elements (0: it is
-// not long), at least two sub-tiles a side, and a last row of sub-tiles that goes beyond the edge.
-static void draw_jobs(rig_t *rig, uint32_t second_chunk) {
-  const int is_long = second_chunk > 0;
-  uint64_t *words = (uint64_t *)rig->before;
-  for (uint64_t i = 0; i < IMAGE_BYTES / sizeof *words; i++) words[i] = check_next(&rig->random);
-  int64_t *sums = (int64_t *)(rig->before + SUMS * PLACE_BYTES);
-  for (uint64_t i = 0; i < PLACE_BYTES / sizeof *sums; i++) sums[i] >>= 24;
-  for (unsigned tensor = X; tensor <= C; tensor = tensor == X ? W : tensor == W ? C : PLACES) {
-    float *values = (float *)(rig->before + tensor * PLACE_BYTES);
-    for (uint64_t i = 0; i < PLACE_BYTES / sizeof *values; i++) {
-      values[i] = (float)(int32_t)check_next(&rig->random) * 0x1p-30f;
-    }
-  }
-  static const uint8_t modes[] = {0, UFP4_D_MODE_C, UFP4_D_MODE_SUMS,
-                                  UFP4_D_MODE_C | UFP4_D_MODE_SUMS};
-  const uint32_t rows = 3 + 2 * check_below(&rig->random, 7);
-  const uint32_t m = is_long ? rows : 1 + check_below(&rig->random, 60);
-  const uint32_t n =
-      is_long ? 5 + check_below(&rig->random, 16) : 1 + check_below(&rig->random, 40);
-  const uint32_t k = 1 + (is_long ? CHUNK + check_below(&rig->random, second_chunk)
-                                  : check_below(&rig->random, 100));
-  const uint8_t elem = (uint8_t)check_below(&rig->random, UFP4_ELEM_COUNT);
-  rig->jobs[QUANT_JOB] = quant_job(X, CODES_X, m, k, elem);
-  rig->jobs[GEMM_JOB] = gemm_job(m, n, k, elem, modes[check_below(&rig->random, 4)]);
-  const ufp4_descriptor_t other = quant_job(W, CODES_W, n, k, elem);
-  run_good(rig->before, &other, rig->before);
-  run_good(rig->before, &rig->jobs[QUANT_JOB], rig->before);
-  // So that the QUANT job under fault has something to change.
-  memset(rig->before + CODES_XT * PLACE_BYTES, 0x5A, 2 * PLACE_BYTES);
-  rig->cycles[QUANT_JOB] = run_good(rig->before, &rig->jobs[QUANT_JOB], rig->after[QUANT_JOB]);
-  rig->cycles[GEMM_JOB] = run_good(rig->before, &rig->jobs[GEMM_JOB], rig->after[GEMM_JOB]);
-}
-
-// Until the core has ended all jobs, or stopped. @return MASKED for now if it ended them.
-static outcome_t drain(bench_t *bench, uint64_t limit) {
-  for (uint64_t cycles = 0; cycles < limit; cycles += 50) {
-    uint32_t head = 0, status = 0;
-    if (ufp4_sim_register_read(bench->sim, UFP4_REG_RING_HEAD, &head) != UFP4_SIM_OK ||
-        ufp4_sim_register_read(bench->sim, UFP4_REG_STATUS, &status) != UFP4_SIM_OK) {
-      return BUS_RULE;
-    }
-    if (status & STATUS_FATAL) return WATCHDOG;
-    if (head == bench->tail) return MASKED;
-    if (ufp4_sim_run(bench->sim, 50) == UFP4_SIM_FAILED) return BUS_RULE;
-  }
-  return NO_END;
-}
-
-// One job; what memory and completion say afterwards.
-static outcome_t run_one(rig_t *rig, bench_t *bench, kind_t kind) {
-  const ufp4_descriptor_t *job = &rig->jobs[kind];
-  memset(ufp4_sim_memory(bench->sim, BENCH_COMPLETIONS, 0x400), 0xEE, 0x400);
-  bench_submit(bench, job);
-  const outcome_t outcome = drain(bench, 20 * rig->cycles[kind] + 3 * WATCHDOG_CYCLES);
-  if (outcome != MASKED) return outcome;
-  const ufp4_completion_t done = bench_completion(bench, bench->tail - 1);
-  if (done.status != UFP4_CORE_STATUS_OK) return done.job == job->header.job ? STATUS : SILENT;
-  const uint8_t *got = ufp4_sim_memory(bench->sim, BENCH_DATA, IMAGE_BYTES);
-  return done.job == job->header.job && memcmp(got, rig->after[kind], IMAGE_BYTES) == 0 ? MASKED
-                                                                                        : SILENT;
-}
-
 static uint64_t bits_of(int structure) {
   const uint64_t bits = fault_bits(sort, structure), only = structures[structure].only;
   return only != 0 && only < bits ? only : bits;
@@ -274,7 +111,7 @@ static outcome_t run_with_fault(rig_t *rig, bench_t *bench, kind_t kind) {
   outcome_t outcome = run_one(rig, bench, kind);
   // What the fault has left behind must not come to light in the next job.
   if (outcome == MASKED) {
-    memcpy(ufp4_sim_memory(bench->sim, BENCH_DATA, IMAGE_BYTES), rig->before, IMAGE_BYTES);
+    restore_memory(rig, bench);
     outcome = run_one(rig, bench, kind);
   }
   if (!fault_done()) {
@@ -288,7 +125,7 @@ static outcome_t inject(rig_t *rig, int structure) {
   kind_t kind = structures[structure].job;
   if (kind == LONG_GEMM_JOB) kind = GEMM_JOB;
   if (kind == ANY_JOB) kind = check_below(&rig->random, 2) ? GEMM_JOB : QUANT_JOB;
-  bench_t bench = open_with(rig->before);
+  bench_t bench = open_core(rig);
   const uint64_t bits = bits_of(structure);
   if (bits == 0) {
     fprintf(stderr, "test_fault: %s: no such bits in the core\n", structures[structure].title);
@@ -348,7 +185,7 @@ static unsigned jobs_until_error(rig_t *rig) {
   unsigned first = 0;
   for (unsigned jobs = 1; first == 0 ? jobs <= MOST_JOBS : sums && jobs <= SUM_JOBS; jobs++) {
     if (jobs % JOBS_EACH == 1) draw_jobs(rig, sums || check_below(&rig->random, 2) != 0 ? LONG : 0);
-    bench_t bench = open_with(rig->before);
+    bench_t bench = open_core(rig);
     fault_plan_words(sort_wanted, 0, 0, check_below(&rig->random, (uint32_t)rig->cycles[kind]));
     const outcome_t outcome = run_with_fault(rig, &bench, kind);
     bench_close(&bench);
@@ -360,7 +197,7 @@ static unsigned jobs_until_error(rig_t *rig) {
 
 // @return how many memories never report
 static unsigned try_each_memory(rig_t *rig) {
-  bench_t bench = open_with(rig->before);
+  bench_t bench = open_core(rig);
   fault_bits(note_memory, 0);
   bench_close(&bench);
   unsigned mute = memory_count == 0;
@@ -377,19 +214,6 @@ static unsigned try_each_memory(rig_t *rig) {
   return mute;
 }
 
-// With memory as before the jobs again, and an empty ring. @return whether it does not end
-static int soft_reset(rig_t *rig, bench_t *bench) {
-  bench_write(bench, UFP4_REG_CONTROL, SOFT_RESET);
-  uint32_t resetting = STATUS_RESETTING;
-  for (unsigned cycles = 0; resetting && cycles < 2 * WATCHDOG_CYCLES; cycles += 50) {
-    ufp4_sim_run(bench->sim, 50);
-    resetting = bench_read(bench, UFP4_REG_STATUS) & STATUS_RESETTING;
-  }
-  bench->tail = 0;
-  memcpy(ufp4_sim_memory(bench->sim, BENCH_DATA, IMAGE_BYTES), rig->before, IMAGE_BYTES);
-  return resetting != 0;
-}
-
 static int sort_loaded_sums(const char *path, const char *name) {
   return strstr(path, "u_bank0") && strcmp(name, "mem") == 0 ? 0 : -1;
 }
@@ -401,7 +225,7 @@ static unsigned reset_among_errors(rig_t *rig) {
   unsigned bad = 0;
   for (unsigned i = 0; i < RESETS; i++) {
     if (i % JOBS_EACH == 0) draw_jobs(rig, RESET_LONG);
-    bench_t bench = open_with(rig->before);
+    bench_t bench = open_core(rig);
     const uint32_t cycles = (uint32_t)rig->cycles[GEMM_JOB] - check_below(&rig->random, RESET_LAST);
     fault_plan_words(sort_loaded_sums, 0, 0, cycles);
     bench_submit(&bench, &rig->jobs[GEMM_JOB]);
@@ -424,14 +248,14 @@ static int deadlock(rig_t *rig) {
   do draw_jobs(rig, 0);
   while (rig->cycles[QUANT_JOB] <
          1000);  // long enough that the GEMM has been read half-way through
-  bench_t bench = open_with(rig->before);
+  bench_t bench = open_core(rig);
   ufp4_descriptor_t quant = rig->jobs[QUANT_JOB], gemm = rig->jobs[GEMM_JOB];
   quant.header.flags = gemm.header.flags = 3;
   gemm.header.after = 1;
   fault_plan(sort_gemm_tag, 0, 1, rig->cycles[QUANT_JOB] / 2);
   bench_put(&bench, &quant);
   bench_submit(&bench, &gemm);
-  const outcome_t outcome = drain(&bench, 20 * rig->cycles[GEMM_JOB] + 3 * WATCHDOG_CYCLES);
+  const outcome_t outcome = drain(rig, &bench, GEMM_JOB);
   const uint32_t head = bench_read(&bench, UFP4_REG_RING_HEAD),
                  fatal = bench_read(&bench, UFP4_REG_FATAL);
   const int resetting = soft_reset(rig, &bench);
@@ -466,7 +290,7 @@ static int print_table(rig_t *rig, unsigned injections) {
       }
       count[inject(rig, structure)]++;
     }
-    bench_t bench = open_with(rig->before);
+    bench_t bench = open_core(rig);
     seen += print_line(structures[structure].title, bits_of(structure), count);
     if (has_parity(structures[structure].path, structures[structure].name))
       silent_words += count[SILENT];
@@ -488,9 +312,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: test_fault memories|deadlock|reset|INJECTIONS [SEED]\n");
     return 2;
   }
-  rig_t rig = {.random = {.state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1}};
-  rig.before = calloc(1, IMAGE_BYTES);
-  for (int i = GEMM_JOB; i <= QUANT_JOB; i++) rig.after[i] = malloc(IMAGE_BYTES);
+  rig_t rig = rig_open(argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
   int bad = 0;
   if (each_memory) {
     bad = try_each_memory(&rig) > 0;
@@ -501,7 +323,6 @@ int main(int argc, char **argv) {
   } else {
     bad = print_table(&rig, injections);
   }
-  free(rig.before);
-  for (int i = GEMM_JOB; i <= QUANT_JOB; i++) free(rig.after[i]);
+  rig_close(&rig);
   return bad;
 }

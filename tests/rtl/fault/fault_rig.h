@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random jobs for a core with faults, what each leaves in memory without one, and what becomes of
+// them.
+#ifndef UFP4_FAULT_RIG_H
+#define UFP4_FAULT_RIG_H
+
+#include <stdint.h>
+
+#include "bench.h"
+
+typedef enum { ANY_JOB, GEMM_JOB, QUANT_JOB, LONG_GEMM_JOB } kind_t;
+
+/** What becomes of a job. NO_END: neither does it end nor is the core stopped by its watchdog. */
+typedef enum { MASKED, STATUS, WATCHDOG, BUS_RULE, NO_END, SILENT, OUTCOMES } outcome_t;
+
+typedef struct {
+  check_random_t random;
+  ufp4_descriptor_t jobs[3];   // by kind_t
+  uint8_t *before, *after[3];  // images
+  uint64_t cycles[3];
+} rig_t;
+
+rig_t rig_open(uint64_t seed);
+void rig_close(rig_t *rig);
+/** Random tensors, a random QUANT job of one of them, a random GEMM of both; what each leaves in
+ * memory. A long one has a k of two chunks, of the second up to @p second_chunk elements (0: it is
+ * not long), at least two sub-tiles a side, and a last row of sub-tiles that goes beyond the edge.
+ */
+void draw_jobs(rig_t *rig, uint32_t second_chunk);
+/** A core with memory as it is before the jobs. */
+bench_t open_core(const rig_t *rig);
+/** The same memory again. */
+void restore_memory(const rig_t *rig, bench_t *bench);
+/** Until the core has ended all jobs, or stopped, or taken far longer than the job of @p kind does.
+ * @return MASKED for now if it ended them */
+outcome_t drain(const rig_t *rig, bench_t *bench, kind_t kind);
+/** One job; what memory and completion say afterwards. */
+outcome_t run_one(const rig_t *rig, bench_t *bench, kind_t kind);
+/** With memory as before the jobs again, and an empty ring. @return whether it does not end */
+int soft_reset(const rig_t *rig, bench_t *bench);
+
+#endif
