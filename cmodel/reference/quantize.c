@@ -208,20 +208,22 @@ static uint32_t f32_of(reference_real_t x) {
   return reference_f32_round(x.negative, x.magnitude, x.exponent);
 }
 
-static level_t nvfp4_level(reference_real_t amax) {
-  const uint32_t f2688 = reference_f32_round(0, 2688, 0);
+/** The largest scale times the largest code that goes with it: 448 x 6, or 256 x 6 = 384 x 4. */
+static level_t nvfp4_level(reference_real_t amax, int full) {
+  const uint32_t top = reference_f32_round(0, (reference_u128_t)full, 0);
   level_t level = {0, F32_ONE, F32_ONE};
-  if (amax.magnitude != 0)
-    level.encode = smaller(reference_f32_divide(f2688, f32_of(amax)), F32_MAX);
+  if (amax.magnitude != 0) level.encode = smaller(reference_f32_divide(top, f32_of(amax)), F32_MAX);
   if (level.encode == 0) level.encode = F32_ONE;
   level.decode = reference_f32_divide(F32_ONE, level.encode);
   return level;
 }
 
-static uint8_t nvfp4_scale(reference_real_t amax, const level_t *level) {
-  const uint32_t sixth = reference_f32_quotient(0, 1, 0, 6), f448 = reference_f32_round(0, 448, 0);
+/** For a largest code of @p target. */
+static uint8_t nvfp4_scale(reference_real_t amax, const level_t *level, int target) {
+  const uint32_t share = reference_f32_quotient(0, 1, 0, (reference_u128_t)target);
+  const uint32_t f448 = reference_f32_round(0, 448, 0);
   const uint32_t wanted =
-      reference_f32_multiply(f32_of(amax), reference_f32_multiply(level->encode, sixth));
+      reference_f32_multiply(f32_of(amax), reference_f32_multiply(level->encode, share));
   return reference_e4m3_cast(smaller(wanted, f448));
 }
 
@@ -285,7 +287,7 @@ static uint32_t scale_of(reference_real_t amax, const reference_quantize_t *how,
                          const level_t *level) {
   switch (how->scale) {
     case SLOW_SCALE_NVFP4:
-      return nvfp4_scale(amax, level);
+      return nvfp4_scale(amax, level, 6);
     case SLOW_SCALE_E8M0:
       return e8m0_scale(how->elem, amax, how->scale_round == SLOW_SCALE_UP);
     case SLOW_SCALE_FP32:
@@ -295,11 +297,24 @@ static uint32_t scale_of(reference_real_t amax, const reference_quantize_t *how,
   }
 }
 
+// --- 4/6: the scale of a tile for codes up to 6 or up to 4 --------------------------------------
+
+/** RNE32(e + (v - x * S)^2), v the value of the code times its scale, each operation rounded. */
+static uint32_t add_square(uint32_t e, reference_real_t x, uint8_t code, uint8_t scale,
+                           const level_t *level) {
+  const uint32_t value =
+      reference_f32_multiply(reference_elem_value(SLOW_E2M1, code), reference_e4m3_value(scale));
+  const uint32_t wanted = reference_f32_multiply(f32_of(x), level->encode);
+  const uint32_t off = reference_f32_add(value, wanted ^ 0x80000000u);
+  return reference_f32_add(e, reference_f32_multiply(off, off));
+}
+
 // --- Tiles: the numbers that share a scale ------------------------------------------------------
 
 typedef struct {
   int poisoned;
   reference_real_t amax;
+  int target;  ///< of the largest code: 6, or with 4/6 perhaps 4
 } summary_t;
 
 static void summarize(summary_t *summary, const reference_block_t *block) {
@@ -316,7 +331,8 @@ static unsigned tile_scale(const summary_t *tile, const reference_quantize_t *ho
   *scale = tile->poisoned ? scale_nan(how->scale) : 0;
   if (tile->poisoned) return SLOW_FLAG_NAN;
   if (tile->amax.magnitude == 0) return 0;
-  *scale = scale_of(tile->amax, how, level);
+  *scale = how->scale_round == SLOW_SCALE_46 ? nvfp4_scale(tile->amax, level, tile->target)
+                                             : scale_of(tile->amax, how, level);
   const int over =
       how->scale == SLOW_SCALE_E4M3 &&
       compare_quotient(how->elem, tile->amax, level->t, reference_e4m3_units(E4M3_MAX), 0) > 0;
@@ -406,8 +422,46 @@ int reference_tensor_exponent(const uint32_t *bits, int64_t rows, int64_t cols,
 }
 
 static level_t level_of(const loaded_t *in, const reference_quantize_t *how, int t) {
-  if (how->scale == SLOW_SCALE_NVFP4) return nvfp4_level(clean_amax(in));
+  const int full = how->scale_round == SLOW_SCALE_46 ? 1536 : 2688;
+  if (how->scale == SLOW_SCALE_NVFP4) return nvfp4_level(clean_amax(in), full);
   return (level_t){how->scale == SLOW_SCALE_E4M3 ? t : 0, F32_ONE, F32_ONE};
+}
+
+/** The squared error of a tile with a scale for codes up to @p target, its rows one after the
+ * other.
+ */
+static uint32_t tile_error(const loaded_t *in, int64_t tile_row, int64_t group, int target,
+                           const reference_quantize_t *how, const level_t *level) {
+  const summary_t *tile = &in->tile[tile_row * in->tile_cols + group];
+  const uint8_t scale = nvfp4_scale(tile->amax, level, target);
+  uint32_t error = 0;
+  for (int64_t row = tile_row * in->tall; row < (tile_row + 1) * in->tall && row < in->rows;
+       row++) {
+    const int64_t g = row * in->groups + group;
+    uint8_t random[16];
+    uint32_t of_row = 0;
+    reference_random_block(how->seed, how->tensor_id, (uint64_t)g, random);
+    for (int i = 0; i < 16; i++) {
+      const reference_real_t x = in->block[g].x[i];
+      const uint8_t code = code_of(x, scale, how, level, random[i]);
+      of_row = add_square(of_row, x, code, scale, level);
+    }
+    error = reference_f32_add(error, of_row);
+  }
+  return error;
+}
+
+/** 4 where it leaves the smaller error, else 6. */
+static void choose_targets(loaded_t *in, const reference_quantize_t *how, const level_t *level) {
+  for (int64_t i = 0; i < in->tile_rows * in->tile_cols; i++) {
+    summary_t *tile = &in->tile[i];
+    tile->target = 6;
+    if (tile->poisoned || tile->amax.magnitude == 0) continue;
+    const int64_t row = i / in->tile_cols, group = i % in->tile_cols;
+    const uint32_t four = tile_error(in, row, group, 4, how, level);
+    const uint32_t six = tile_error(in, row, group, 6, how, level);
+    if (four < six) tile->target = 4;  // patterns of positive numbers compare as these do
+  }
 }
 
 reference_operand_t reference_operand_create(reference_elem_t elem, reference_scale_t scale,
@@ -426,6 +480,7 @@ reference_operand_t reference_quantize(const uint32_t *bits, int64_t rows, int64
                                        const reference_quantize_t *how, int t) {
   loaded_t in = load(bits, rows, cols, how);
   const level_t level = level_of(&in, how, t);
+  if (how->scale_round == SLOW_SCALE_46) choose_targets(&in, how, &level);
   reference_operand_t out = reference_operand_create(how->elem, how->scale, rows, cols);
   out.t = level.t;
   out.tensor_scale = level.decode;

@@ -104,7 +104,8 @@ typedef enum {
 typedef enum {
   SLOW_SCALE_NEAREST = 0,
   SLOW_SCALE_UP = 1,
-  SLOW_SCALE_DOWN = 2
+  SLOW_SCALE_DOWN = 2,
+  SLOW_SCALE_46 = 3  ///< NVFP4: for a largest code of 6 or of 4, whichever errs less
 } reference_scale_round_t;
 typedef enum { SLOW_RHT_NONE = 0, SLOW_RHT_INTEGER = 1, SLOW_RHT_BF16 = 2 } reference_rht_t;
 

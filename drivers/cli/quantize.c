@@ -59,7 +59,7 @@ static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "rht-mask", CLI_UINT, &c->rht_mask, "MASK", "its signs (default 0xD7E8)");
   cli_option_add(options, "round", CLI_CHOICE, &c->round, "rne|sr",
                  "nearest even (default) or stochastic");
-  cli_option_add(options, "scale-round", CLI_CHOICE, &c->scale_round, "rne|up|down",
+  cli_option_add(options, "scale-round", CLI_CHOICE, &c->scale_round, "rne|up|down|46",
                  "of the scales");
   cli_option_add(options, "seed", CLI_UINT, &c->seed, "N", "key of the random bytes (default 0)");
   cli_option_add(options, "tensor-id", CLI_UINT, &c->tensor_id, "N",

@@ -38,10 +38,11 @@ package ufp4_spec_pkg;
   localparam logic [7:0] ROUND_RNE = 8'd0;
   localparam logic [7:0] ROUND_SR = 8'd1;
 
-  // Block scale rounding: nearest, ties to even; up; or down.
+  // Block scale rounding: nearest, ties to even; up; down; or nearest for a largest code of 6 or of 4, whichever errs less.
   localparam logic [7:0] SCALE_ROUND_RNE = 8'd0;
   localparam logic [7:0] SCALE_ROUND_UP = 8'd1;
   localparam logic [7:0] SCALE_ROUND_DOWN = 8'd2;
+  localparam logic [7:0] SCALE_ROUND_46 = 8'd3;
 
   // Random Hadamard transform: none; in integers; or with BF16 inputs and results.
   localparam logic [7:0] RHT_NONE = 8'd0;

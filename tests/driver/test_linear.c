@@ -144,29 +144,29 @@ TEST(rejects_another_contract) {
 }
 
 TEST(recipes_without_descriptors) {
-  static const char *const names[] = {"nvfp4", "mxfp4"};
+  static const char *const names[] = {"nvfp4", "mxfp4", "e2m1-46"};
   check_random_t random = check_random();
-  for (int i = 0; i < 2 * SHAPES; i++) {
-    const int64_t *shape = shapes[i / 2];
-    ufp4_device_t *device = device_of(i % 2 ? "small-fp32" : "small");
+  for (int i = 0; i < 3 * SHAPES; i++) {
+    const int64_t *shape = shapes[i / 3];
+    ufp4_device_t *device = device_of(i % 3 == 1 ? "small-fp32" : "small");
     if (!has_recipe()) {
       const ufp4_linear_shape_t how = {shape[0], shape[1], shape[2], 0, 0, UFP4_PASSES_ALL};
       ufp4_recipe_t recipe;
       ufp4_linear_t *refused = NULL;
-      ufp4_recipe_named(names[i % 2], &recipe);
+      ufp4_recipe_named(names[i % 3], &recipe);
       check_bits(i, ufp4_linear_create(device, &how, &recipe, &refused), UFP4_ERROR_UNSUPPORTED,
-                 "%s", names[i % 2]);
-      check_that(i, strstr(ufp4_device_message(device), names[i % 2]) != NULL,
+                 "%s", names[i % 3]);
+      check_that(i, strstr(ufp4_device_message(device), names[i % 3]) != NULL,
                  "the message does not name the recipe");
     } else {
       tensors_t tensors = make_tensors(&random, shape);
-      ufp4_linear_t *linear = make_linear(device, shape, names[i % 2], 5, UFP4_PASSES_ALL);
+      ufp4_linear_t *linear = make_linear(device, shape, names[i % 3], 5, UFP4_PASSES_ALL);
       // QUANT has E8M0, and not NVFP4.
-      const int on_host = strcmp(bench_backend(), "model") != 0 && i % 2 == 0;
+      const int on_host = strcmp(bench_backend(), "model") != 0 && i % 3 != 1;
       check_bits(i, (uint64_t)ufp4_linear_quantizes_on_host(linear), (uint64_t)on_host,
                  "on the host");
-      check_step(i, linear, shape, &tensors, names[i % 2], 5, 9);
-      check_step(i, linear, shape, &tensors, names[i % 2], 5, 10);
+      check_step(i, linear, shape, &tensors, names[i % 3], 5, 9);
+      check_step(i, linear, shape, &tensors, names[i % 3], 5, 10);
       ufp4_linear_free(linear);
       free_tensors(&tensors);
     }

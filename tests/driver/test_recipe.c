@@ -116,6 +116,19 @@ TEST(a_file_says_what_nvfp4_full_is) {
   check_same(&got, &want);
 }
 
+TEST(a_file_says_what_e2m1_46_is) {
+  const ufp4_recipe_t want = renamed("e2m1-46");
+  ufp4_recipe_t got;
+  ufp4_message_t message = {0};
+  ufp4_status_t status = read_text(
+      "{\"name\": \"mine\", \"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"rht\": {\"wgrad\": "
+      "\"bf16\"}, \"round\": {\"dy\": \"sr\"}, \"layout\": {\"w\": \"2d\"}, \"scale_round\": "
+      "\"46\"}",
+      &got, &message);
+  bench_check_status(0, status, UFP4_OK, &message);
+  check_same(&got, &want);
+}
+
 TEST(a_file_says_what_mxfp4_rht_is) {
   const ufp4_recipe_t want = renamed("mxfp4-rht");
   ufp4_recipe_t got;
@@ -176,6 +189,8 @@ TEST(rejects_files_that_are_no_recipes) {
       "{\"elem\": \"e1m2\", \"bf16_layers\": {\"last\": \"99999999999999999999%\"}}",
       "{\"elem\": \"e1m2\", \"bf16_layers\": {\"names\": [\"head\"]}}",
       "{\"elem\": \"e1m2\", \"bf16_layers\": {\"names\": {\"qkv\": 1}}}",
+      "{\"elem\": \"e2m1\", \"scale_round\": \"46\"}",
+      "{\"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"scale_round\": {\"dy\": \"up\"}}",
       "{\"elem\": \"e1m2\", \"signs\": \"layer\"}",
       "{\"elem\": \"e1m2\", \"signs\": {\"wgrad\": \"step\"}}",
       "{\"elem\": \"e1m2\", \"signs\": \"step\", \"rht_mask\": \"0xD7E8\"}",
@@ -230,8 +245,8 @@ TEST(names_have_letters_digits_and_four_signs) {
 }
 
 TEST(rejects_the_name_of_a_built_in_recipe) {
-  static const char *const names[] = {"fp32",  "bf16",       "ufp4",  "e2m1",
-                                      "nvfp4", "nvfp4-full", "mxfp4", "mxfp4-rht"};
+  static const char *const names[] = {"fp32",       "bf16",  "ufp4",      "e2m1",   "nvfp4",
+                                      "nvfp4-full", "mxfp4", "mxfp4-rht", "e2m1-46"};
   ufp4_recipe_t recipe;
   ufp4_message_t message = {0};
   for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++) {
@@ -266,6 +281,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(rounding_goes_by_role_and_pass),
       CHECK_TEST(layers_and_passes_stay_in_bf16),
       CHECK_TEST(a_file_says_what_nvfp4_full_is),
+      CHECK_TEST(a_file_says_what_e2m1_46_is),
       CHECK_TEST(a_file_says_what_mxfp4_rht_is),
       CHECK_TEST(text_of_a_recipe_is_the_file_of_it),
       CHECK_TEST(rejects_files_that_are_no_recipes),

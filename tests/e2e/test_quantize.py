@@ -361,7 +361,7 @@ def test_rejects_illegal_combinations():
              ("--rht on --layout 2d", "RHT"), ("--scale nvfp4 --rht on", "RHT integer"),
              ("--scale fp32 --rht bf16", "RHT bf16"), ("--scale nvfp4 --elem e1m2", "element e1m2"),
              ("--scale-round down", "rounding down"), ("--scale e8m0 --scale-round rne", "rounding rne"),
-             ("--scale nvfp4 --scale-round up", "rounding up"), ("--scale fp32 --scale-round up", "rounding up"),
+             ("--scale nvfp4 --scale-round up", "rounding up"), ("--scale-round 46", "rounding 46"), ("--scale fp32 --scale-round up", "rounding up"),
              ("--scale e8m0 --tensor-exponent 3", "tensor exponent"), ("--tensor-exponent 32768", "--tensor-exponent"),
              ("--tensor-exponent -32769", "--tensor-exponent"), ("--rht-mask 0x10000", "--rht-mask"),
              ("--rht-mask 1", "without --rht"), ("--rht-mask 1 --rht off", "without --rht"),

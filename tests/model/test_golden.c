@@ -197,8 +197,8 @@ static uint32_t scale_at(const char *field, ufp4_scale_t scale, int64_t i) {
 }
 
 static void check_scale(int64_t number, const line_t *line) {
-  static const char *const transforms[] = {"plain", "rht", "bf16"}, *const rounds[] = {"rne", "up",
-                                                                                       "down"};
+  static const char *const transforms[] = {"plain", "rht", "bf16"};
+  static const char *const rounds[] = {"rne", "up", "down", "46"};
   if (!check_bits(number, (uint64_t)line->count, 54, "fields")) return;
   const ufp4_quantize_t how = {
       .elem = elem_named(line->field[0]),
@@ -207,7 +207,7 @@ static void check_scale(int64_t number, const line_t *line) {
       .rht = (ufp4_rht_t)named(line->field[3], transforms, 3),
       .rht_mask = (uint16_t)hex(line->field[4]),
       .round = strcmp(line->field[5], "sr") == 0 ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
-      .scale_round = (ufp4_scale_round_t)named(line->field[6], rounds, 3),
+      .scale_round = (ufp4_scale_round_t)named(line->field[6], rounds, 4),
       .seed = hex(line->field[7]),
       .tensor_id = hex(line->field[8])};
   uint32_t x[40];

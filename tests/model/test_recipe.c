@@ -119,6 +119,18 @@ TEST(nvfp4_full_is_nvfp4_but_for_the_last_layers) {
   }
 }
 
+// Four Over Six: nvfp4 but for the choice of the scales.
+TEST(e2m1_46_is_nvfp4_but_for_its_scales) {
+  const ufp4_recipe_t nvfp4 = named("nvfp4");
+  ufp4_recipe_t recipe = named("e2m1-46");
+  for (int i = 0; i < UFP4_ROLE_COUNT; i++) {
+    check_rounding(&recipe, i, nvfp4.round[i][0], UFP4_SCALE_ROUND_46);
+    recipe.scale_round[i][0] = recipe.scale_round[i][1] = UFP4_SCALE_ROUND_RNE;
+  }
+  memcpy(recipe.name, nvfp4.name, sizeof nvfp4.name);
+  check_that(0, memcmp(&recipe, &nvfp4, sizeof recipe) == 0, "the rest is that of nvfp4");
+}
+
 // AMD and AWS: both operands of the backward passes transformed and stochastic, FPROP in BF16.
 TEST(mxfp4_rht_quantizes_backward_without_clipping) {
   ufp4_recipe_t recipe = named("mxfp4-rht");
@@ -182,7 +194,7 @@ TEST(recipes_are_legal_on_model_and_rtl) {
                  "%s on %s: %s", name, backend, message.text);
     }
   }
-  check_bits(0, (uint64_t)count, 8, "recipes");
+  check_bits(0, (uint64_t)count, 9, "recipes");
 }
 
 // A pass that is not asked for does not matter.
@@ -290,6 +302,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(nvfp4_has_tiles_of_weights_and_rht_in_wgrad_only),
       CHECK_TEST(mxfp4_rounds_scales_down_and_has_no_rht),
       CHECK_TEST(nvfp4_full_is_nvfp4_but_for_the_last_layers),
+      CHECK_TEST(e2m1_46_is_nvfp4_but_for_its_scales),
       CHECK_TEST(mxfp4_rht_quantizes_backward_without_clipping),
       CHECK_TEST(signs_are_fixed_or_drawn_for_each_step),
       CHECK_TEST(recipes_are_legal_on_model_and_rtl),

@@ -206,8 +206,8 @@ static void hex_scales(FILE *out, const reference_operand_t *operand) {
 #define SCALE_COLS 20
 
 static void write_scale(FILE *out) {
-  static const char *const transforms[] = {"plain", "rht", "bf16"}, *const rounds[] = {"rne", "up",
-                                                                                       "down"};
+  static const char *const transforms[] = {"plain", "rht", "bf16"};
+  static const char *const rounds[] = {"rne", "up", "down", "46"};
   static const fixture_distribution_t kinds[] = {FIXTURE_GAUSSIAN, FIXTURE_TIES, FIXTURE_WILD,
                                                  FIXTURE_SUBNORMAL, FIXTURE_SPECIAL};
   check_random_t random = {20606};

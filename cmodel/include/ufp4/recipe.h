@@ -67,7 +67,7 @@ typedef struct {
 } ufp4_recipe_t;
 
 /** The built-in recipes. */
-#define UFP4_RECIPE_NAMES "fp32, bf16, ufp4, e2m1, nvfp4, nvfp4-full, mxfp4, mxfp4-rht"
+#define UFP4_RECIPE_NAMES "fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, mxfp4, mxfp4-rht"
 /** One of UFP4_RECIPE_NAMES; UFP4_ERROR_ARGUMENT for any other name. */
 ufp4_status_t ufp4_recipe_named(const char *name, ufp4_recipe_t *recipe);
 /** Whether @p recipe quantizes the operands of @p pass. */

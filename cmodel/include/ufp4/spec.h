@@ -48,14 +48,15 @@ typedef enum {
 #define UFP4_ROUND_COUNT 2
 #define UFP4_ROUND_NAMES {"rne", "sr"}
 
-/** Block scale rounding: nearest, ties to even; up; or down. */
+/** Block scale rounding: nearest, ties to even; up; down; or nearest for a largest code of 6 or of 4, whichever errs less. */
 typedef enum {
   UFP4_SCALE_ROUND_RNE = 0,
   UFP4_SCALE_ROUND_UP = 1,
   UFP4_SCALE_ROUND_DOWN = 2,
+  UFP4_SCALE_ROUND_46 = 3,
 } ufp4_scale_round_t;
-#define UFP4_SCALE_ROUND_COUNT 3
-#define UFP4_SCALE_ROUND_NAMES {"rne", "up", "down"}
+#define UFP4_SCALE_ROUND_COUNT 4
+#define UFP4_SCALE_ROUND_NAMES {"rne", "up", "down", "46"}
 
 /** Random Hadamard transform: none; in integers; or with BF16 inputs and results. */
 typedef enum {
@@ -166,8 +167,8 @@ typedef struct {
     {0u, 7u, 1u, 3u, 3u, 11u}, \
     {0u, 7u, 1u, 4u, 3u, 3u}, \
     {0u, 7u, 2u, 1u, 3u, 11u}, \
-    {1u, 1u, 1u, 5u, 1u, 3u}, \
-    {1u, 1u, 2u, 1u, 1u, 3u}, \
+    {1u, 1u, 1u, 5u, 9u, 3u}, \
+    {1u, 1u, 2u, 1u, 9u, 3u}, \
     {2u, 7u, 1u, 3u, 6u, 3u}, \
     {3u, 7u, 1u, 3u, 1u, 9u}, \
     {3u, 7u, 2u, 1u, 1u, 9u}, \

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls, and which code does them: a fast kernel or portable.c for E4M3 scales of one row,
-// product.c for NVFP4 and E8M0, shared.c for all others.
+// four_six.c for the scale rounding 46, product.c for NVFP4 and E8M0, shared.c for all others.
 #include "ufp4/quantize.h"
 
 #include "number/lanes.h"
 #include "processor.h"
+#include "quantize/four_six.h"
 #include "quantize/kernel.h"
 #include "quantize/portable.h"
 #include "quantize/product.h"
@@ -90,6 +91,8 @@ ufp4_status_t ufp4_quantize(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
     status = kernel->quantize(&source, how, &made);
   } else if (all_codes) {
     ufp4_quantize_tiles(&source, how, &made);
+  } else if (how->scale_round == UFP4_SCALE_ROUND_46) {
+    status = ufp4_quantize_four_six(&source, how, &made);
   } else if (ufp4_how_has_products(how)) {
     status = ufp4_quantize_products(&source, how, &made);
   } else {

@@ -10,6 +10,7 @@
 // Both copies of a role.
 #define SCALES_DOWN {UFP4_SCALE_ROUND_DOWN, UFP4_SCALE_ROUND_DOWN}
 #define SCALES_UP {UFP4_SCALE_ROUND_UP, UFP4_SCALE_ROUND_UP}
+#define SCALES_46 {UFP4_SCALE_ROUND_46, UFP4_SCALE_ROUND_46}
 #define SR {UFP4_ROUND_SR, UFP4_ROUND_SR}
 
 static const ufp4_recipe_t recipes[] = {
@@ -38,6 +39,15 @@ static const ufp4_recipe_t recipes[] = {
      .rht = {[UFP4_PASS_WGRAD] = UFP4_RHT_BF16},
      .rht_mask = UFP4_RHT_DEFAULT_MASK,
      .round = {[UFP4_ROLE_DY] = SR},
+     .layout = {[UFP4_ROLE_W] = UFP4_LAYOUT_2D}},
+    {.name = "e2m1-46",
+     .quantized = 1,
+     .elem = UFP4_ELEM_E2M1,
+     .scale = UFP4_SCALE_NVFP4,
+     .rht = {[UFP4_PASS_WGRAD] = UFP4_RHT_BF16},
+     .rht_mask = UFP4_RHT_DEFAULT_MASK,
+     .round = {[UFP4_ROLE_DY] = SR},
+     .scale_round = {SCALES_46, SCALES_46, SCALES_46},
      .layout = {[UFP4_ROLE_W] = UFP4_LAYOUT_2D}},
     {.name = "nvfp4-full",
      .quantized = 1,

@@ -87,7 +87,8 @@ reference_quantize_t fixture_slow_options(const ufp4_quantize_t *how) {
                                                [UFP4_RHT_BF16] = SLOW_RHT_BF16};
   static const reference_scale_round_t rounds[] = {[UFP4_SCALE_ROUND_RNE] = SLOW_SCALE_NEAREST,
                                                    [UFP4_SCALE_ROUND_UP] = SLOW_SCALE_UP,
-                                                   [UFP4_SCALE_ROUND_DOWN] = SLOW_SCALE_DOWN};
+                                                   [UFP4_SCALE_ROUND_DOWN] = SLOW_SCALE_DOWN,
+                                                   [UFP4_SCALE_ROUND_46] = SLOW_SCALE_46};
   const reference_quantize_t out = {.elem = reference_elem_of(how->elem),
                                     .scale = reference_scale_of(how->scale),
                                     .tall = how->layout == UFP4_LAYOUT_2D,

@@ -7,7 +7,7 @@
 #include "ufp4/gemm.h"
 #include "ufp4/quantize.h"
 
-#define LEGAL_QUANTIZE_COUNT (3 * 4 * 2 * 3 * 2 * 3)
+#define LEGAL_QUANTIZE_COUNT (3 * 4 * 2 * 3 * 2 * 4)
 /** Combination n of element, scale, layout, transform, rounding and scale rounding; masks, seeds
  * and ids differ. */
 ufp4_quantize_t legal_quantize_combination(int n);
