@@ -45,7 +45,8 @@ module dpi_tb;
   endfunction
 
   function automatic int scale_round_of(input reg [8*10-1:0] name);
-    return name == "rne" ? 32'(SCALE_ROUND_RNE) : name == "up" ? 32'(SCALE_ROUND_UP) : 32'(SCALE_ROUND_DOWN);
+    return name == "rne" ? 32'(SCALE_ROUND_RNE) : name == "up" ? 32'(SCALE_ROUND_UP) :
+           name == "46" ? 32'(SCALE_ROUND_46) : 32'(SCALE_ROUND_DOWN);
   endfunction
 
   function automatic int flags_of(input reg [8*10-1:0] name);
