@@ -29,10 +29,10 @@ static void put_losses(FILE *out, const ufp4_forward_t *f) {
 }
 
 static void put_gaps(FILE *out, const ufp4_forward_t *f) {
-  fprintf(out,
-          "<table><tr><th>recipe</th><th class=\"text\">against</th><th>gap, %%</th><th>standard "
-          "error</th><th>t</th><th>worse, of %lld sequences</th></tr>\n",
-          (long long)f->sequences);
+  fputs(
+      "<table><tr><th>recipe</th><th class=\"text\">against</th><th>gap, %</th><th>standard "
+      "error</th><th>t</th><th>stretches worse</th></tr>\n",
+      out);
   for (int i = 0; i < f->gap_count; i++) {
     const ufp4_forward_gap_t *g = &f->gaps[i];
     fprintf(out, "<tr><td>%s</td><td class=\"text\">%s</td>", f->recipes[g->recipe].recipe.name,
@@ -40,9 +40,13 @@ static void put_gaps(FILE *out, const ufp4_forward_t *f) {
     report_number(out, "+", 4, g->percent);
     report_number(out, "", 4, g->error);
     report_number(out, "", 1, g->t);
-    fprintf(out, "<td>%lld</td></tr>\n", (long long)g->worse);
+    fprintf(out, "<td>%d of %d</td></tr>\n", g->worse, g->stretches);
   }
-  fputs("</table>\n", out);
+  fputs(
+      "</table>\n<p>Paired by sequence. The standard error comes from stretches of neighbouring "
+      "sequences, which are not independent of one another. It speaks for this one set of "
+      "weights.</p>\n",
+      out);
 }
 
 // --- Operands -----------------------------------------------------------------------------------
@@ -62,7 +66,8 @@ static void put_operands(FILE *out, const ufp4_forward_t *f) {
   ufp4_forward_line_t lines[UFP4_FORWARD_LINES];
   ufp4_forward_lines(f, lines);
   fputs(
-      "<h3>Operands, rounded to nearest</h3>\n<table><tr><th></th><th></th><th></th><th "
+      "<h3>Operands, rounded to nearest</h3>\n<div "
+      "class=\"wide\"><table><tr><th></th><th></th><th></th><th "
       "colspan=\"5\">SQNR, dB</th><th colspan=\"4\">alpha</th><th colspan=\"2\">buckets, "
       "E1M2</th></tr>\n<tr><th>matrix</th><th class=\"text\">tensor</th><th "
       "class=\"text\">pass</th>",
@@ -77,7 +82,8 @@ static void put_operands(FILE *out, const ufp4_forward_t *f) {
   fputs(
       "<tr><td>paper, fc2</td><td class=\"text\">X</td><td class=\"text\">fprop</td><td>21.90</td>"
       "<td>20.00</td><td>19.94</td><td>23.19</td><td>+3.25</td><td></td><td></td><td></td><td></td>"
-      "<td>0.56</td><td>0.97</td></tr>\n</table>\n<p>Means over the blocks. alpha: the share of "
+      "<td>0.56</td><td>0.97</td></tr>\n</table></div>\n<p>Means over the blocks. alpha: the share "
+      "of "
       "the signal that rounding keeps (the paper's Eq. 3). Buckets: how evenly the codes are used. "
       "The paper's line: arXiv 2606.20381.</p>\n",
       out);

@@ -66,13 +66,13 @@ static void put_row(FILE *out, const ufp4_experiment_t *e, ufp4_run_kind_t kind,
           y - 5);
 }
 
-// Lines at round numbers: 1, 2 or 5 times a power of ten, four to ten of them.
+// Lines at round numbers: 1, 2 or 5 times a power of ten, three to eight of them.
 static void put_scale(FILE *out, range_t range, int rows) {
   const double span = range.high - range.low, bottom = TOP + ROW * rows;
   double step = pow(10, floor(log10(span / 4)));
-  if (span / step > 25) {
+  if (span / step > 16) {
     step *= 5;
-  } else if (span / step > 10) {
+  } else if (span / step > 8) {
     step *= 2;
   }
   for (double n = ceil(range.low / step); n * step <= range.high; n++) {

@@ -13,6 +13,7 @@ static const char style[] =
     "table{border-collapse:collapse;margin:1em 0}th,td{padding:.25em .8em;border-bottom:1px solid "
     "#ddd;text-align:right}"
     "th:first-child,td:first-child,td.text,th.text{text-align:left}svg{max-width:100%}"
+    ".wide{overflow-x:auto;font-size:.85em}.wide td,.wide th{padding:.25em .4em}"
     ".verdict{font-size:1.15em;border-left:4px solid #0969da;padding-left:1em}"
     "code{background:#f4f4f4;padding:.1em .3em;overflow-wrap:anywhere}";
 
