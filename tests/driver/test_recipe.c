@@ -19,6 +19,7 @@ static void check_same(const ufp4_recipe_t *got, const ufp4_recipe_t *want) {
   check_bits(0, got->scale, want->scale, "scale");
   check_bits(0, got->rht_mask, want->rht_mask, "rht_mask");
   check_bits(0, got->signs, want->signs, "signs");
+  check_bits(0, (uint64_t)got->requantize, (uint64_t)want->requantize, "requantize");
   check_bits(0, got->contract, want->contract, "contract");
   const ufp4_bf16_layers_t *layers = &got->bf16_layers, *wanted = &want->bf16_layers;
   check_bits(0, got->bf16_passes, want->bf16_passes, "bf16_passes");
@@ -141,6 +142,17 @@ TEST(a_file_says_what_mxfp4_rht_is) {
   check_same(&got, &want);
 }
 
+TEST(requantize_is_true_or_false) {
+  for (int i = 0; i < 2; i++) {
+    ufp4_recipe_t recipe;
+    ufp4_message_t message = {0};
+    char text[64];
+    snprintf(text, sizeof text, "{\"elem\": \"e1m2\", \"requantize\": %s}", i ? "true" : "false");
+    bench_check_status(i, read_text(text, &recipe, &message), UFP4_OK, &message);
+    check_bits(i, (uint64_t)recipe.requantize, (uint64_t)i, "requantize");
+  }
+}
+
 TEST(rejects_files_that_are_no_recipes) {
   static const char *const texts[] = {
       "",
@@ -174,6 +186,9 @@ TEST(rejects_files_that_are_no_recipes) {
       "{\"elem\": \"e1m2\", \"bf16_layers\": {\"names\": {\"qkv\": 1}}}",
       "{\"elem\": \"e2m1\", \"scale_round\": \"46\"}",
       "{\"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"scale_round\": {\"dy\": \"up\"}}",
+      "{\"elem\": \"e1m2\", \"requantize\": \"true\"}",
+      "{\"elem\": \"e1m2\", \"requantize\": 1}",
+      "{\"elem\": \"e1m2\", \"requantize\": true, \"bf16_passes\": [\"fprop\"]}",
       "{\"elem\": \"e1m2\", \"signs\": \"layer\"}",
       "{\"elem\": \"e1m2\", \"signs\": {\"wgrad\": \"step\"}}",
       "{\"elem\": \"e1m2\", \"signs\": \"step\", \"rht_mask\": \"0xD7E8\"}",
@@ -266,6 +281,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(a_file_says_what_nvfp4_full_is),
       CHECK_TEST(a_file_says_what_e2m1_46_is),
       CHECK_TEST(a_file_says_what_mxfp4_rht_is),
+      CHECK_TEST(requantize_is_true_or_false),
       CHECK_TEST(rejects_files_that_are_no_recipes),
       CHECK_TEST(names_have_letters_digits_and_four_signs),
       CHECK_TEST(rejects_the_name_of_a_built_in_recipe),
