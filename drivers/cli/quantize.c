@@ -106,6 +106,11 @@ static int apply_recipe(choices_t *c) {
     return cli_fail(&cli_quantize, CLI_USAGE, "--recipe %s computes this pass in BF16",
                     recipe.name);
   }
+  if (recipe.requantize && c->role != UFP4_ROLE_DY && c->pass != UFP4_PASS_FPROP) {
+    return cli_fail(&cli_quantize, CLI_USAGE,
+                    "--recipe %s makes this copy from FPROP's (requantize), as layer does",
+                    recipe.name);
+  }
   if (c->axis != NOT_GIVEN && c->axis != axis) {
     return cli_fail(&cli_quantize, CLI_USAGE,
                     "--axis: this role is blocked along the other axis in this pass");

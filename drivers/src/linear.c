@@ -85,7 +85,9 @@ static int has_descriptors(const ufp4_linear_t *linear) {
     const int transformed = recipe->rht[i] != UFP4_RHT_NONE;  // by pass
     if (recipe->rht[i] == UFP4_RHT_BF16 || (transformed && recipe->scale == UFP4_SCALE_E8M0))
       return 0;
-    if (recipe->layout[i] != UFP4_LAYOUT_1D || copies_differ(linear, i)) return 0;
+    if (recipe->layout[i] != UFP4_LAYOUT_1D || copies_differ(linear, i) ||
+        linear_requantizes(linear, (ufp4_role_t)i))
+      return 0;
   }
   return 1;
 }
@@ -140,7 +142,9 @@ ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_
   linear->shape = *shape;
   linear->recipe = *recipe;
   plan_copies(linear);
-  const int quantized = linear->host_passes != shape->passes;
+  const int quantized = linear->host_passes != shape->passes ||
+                        linear_requantizes(linear, UFP4_ROLE_X) ||
+                        linear_requantizes(linear, UFP4_ROLE_W);
   linear->golden = quantized && !has_descriptors(linear);
   if (quantized && !linear->golden) status = allocate_copies(linear);
   if (quantized && !linear->golden && status == UFP4_OK) status = allocate_plain(linear);

@@ -41,6 +41,8 @@ uint64_t linear_stride_bytes(int64_t cols, uint64_t element_bytes);
 
 /** E8M0 has no tensor exponent: no AMAX, no slot. */
 int linear_has_exponents(const ufp4_linear_t *linear);
+/** Whether backward passes take the values that FPROP's copy of @p role holds. */
+int linear_requantizes(const ufp4_linear_t *linear, ufp4_role_t role);
 /** Whether any of @p passes reads @p role. */
 int linear_role_is_in(ufp4_role_t role, unsigned passes);
 

@@ -5,6 +5,7 @@
 
 #include "hot.h"
 #include "linear.h"
+#include "ufp4/rht.h"
 
 static ufp4_status_t check_tensor(ufp4_linear_t *linear, ufp4_role_t role,
                                   const ufp4_matrix_t *tensor) {
@@ -74,21 +75,56 @@ static ufp4_status_t load_on_host(ufp4_linear_t *linear, ufp4_role_t role,
   return UFP4_OK;
 }
 
-static ufp4_status_t load_golden(ufp4_linear_t *linear, ufp4_role_t role,
+static ufp4_quantize_t copy_how(const ufp4_linear_t *linear, ufp4_role_t role, ufp4_axis_t axis,
+                                uint64_t step) {
+  ufp4_quantize_t how = ufp4_recipe_quantize(&linear->recipe, role, axis);
+  how.rht_mask = ufp4_recipe_mask(&linear->recipe, linear->shape.seed, step);
+  how.seed = linear->shape.seed;
+  how.tensor_id = ufp4_tensor_id(step, linear->shape.layer, role, (unsigned)axis);
+  return how;
+}
+
+static ufp4_status_t load_golden(ufp4_linear_t *linear, ufp4_role_t role, ufp4_axis_t axis,
                                  const ufp4_matrix_t *tensor, uint64_t step) {
-  for (int axis = 0; axis < 2; axis++) {
-    copy_t *copy = &linear->copies[role][axis];
-    if (!copy->wanted) continue;
-    ufp4_quantize_t how = ufp4_recipe_quantize(&linear->recipe, role, (ufp4_axis_t)axis);
-    how.rht_mask = ufp4_recipe_mask(&linear->recipe, linear->shape.seed, step);
-    how.seed = linear->shape.seed;
-    how.tensor_id = ufp4_tensor_id(step, linear->shape.layer, role, (unsigned)axis);
-    ufp4_operand_free(&copy->golden);
-    ufp4_status_t status = ufp4_device_quantize(linear->device, tensor, &how, &copy->golden);
-    if (status != UFP4_OK) return status;
-    copy->loaded = 1;
-  }
-  return UFP4_OK;
+  copy_t *copy = &linear->copies[role][axis];
+  if (!copy->wanted) return UFP4_OK;
+  const ufp4_quantize_t how = copy_how(linear, role, axis, step);
+  ufp4_operand_free(&copy->golden);
+  ufp4_status_t status = ufp4_device_quantize(linear->device, tensor, &how, &copy->golden);
+  copy->loaded = status == UFP4_OK;
+  return status;
+}
+
+// The values that the row copy of a tensor holds: *values is to be freed, and @p kept is a view of
+// it.
+static ufp4_status_t dequantize_rows(ufp4_linear_t *linear, const ufp4_operand_t *copy,
+                                     const ufp4_quantize_t *how, float **values,
+                                     ufp4_matrix_t *kept) {
+  const int64_t ld = copy->blocks * 16;
+  *values = malloc(ufp4_matrix_bytes(copy->rows, ld, sizeof **values));
+  if (*values == NULL)
+    return device_fail(linear->device, UFP4_ERROR_MEMORY, "the host is out of memory");
+  ufp4_status_t status = ufp4_dequantize(copy, ld, *values, ld);
+  for (int64_t at = 0; at < copy->rows * ld && how->rht != UFP4_RHT_NONE; at += 16)
+    ufp4_rht_undo(*values + at, how->rht_mask);
+  *kept = (ufp4_matrix_t){UFP4_DTYPE_F32, copy->rows, copy->cols, ld, *values};
+  return status;
+}
+
+// What backward passes take instead of a tensor. FPROP's copy is made for it where no pass wants
+// one.
+static ufp4_status_t keep_forward(ufp4_linear_t *linear, ufp4_role_t role,
+                                  const ufp4_matrix_t *tensor, uint64_t step, float **values,
+                                  ufp4_matrix_t *kept) {
+  const copy_t *row = &linear->copies[role][UFP4_AXIS_ROW];
+  const ufp4_quantize_t how = copy_how(linear, role, UFP4_AXIS_ROW, step);
+  if (row->wanted) return dequantize_rows(linear, &row->golden, &how, values, kept);
+  ufp4_operand_t copy;
+  ufp4_status_t status = ufp4_device_quantize(linear->device, tensor, &how, &copy);
+  if (status != UFP4_OK) return status;
+  status = dequantize_rows(linear, &copy, &how, values, kept);
+  ufp4_operand_free(&copy);
+  return status;
 }
 
 static ufp4_status_t upload(ufp4_linear_t *linear, const ufp4_matrix_t *tensor, uint64_t stride) {
@@ -194,6 +230,21 @@ static ufp4_status_t load_on_device(ufp4_linear_t *linear, ufp4_role_t role,
   return status;
 }
 
+// The copies of the golden model, and what passes on the host take.
+static ufp4_status_t load_both(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor,
+                               uint64_t step) {
+  float *values = NULL;
+  ufp4_matrix_t kept = *tensor;
+  ufp4_status_t status = load_golden(linear, role, UFP4_AXIS_ROW, tensor, step);
+  if (status == UFP4_OK && linear_requantizes(linear, role))
+    status = keep_forward(linear, role, tensor, step, &values, &kept);
+  if (status == UFP4_OK) status = load_golden(linear, role, UFP4_AXIS_COL, &kept, step);
+  if (status == UFP4_OK && linear_role_is_in(role, linear->host_passes))
+    status = load_on_host(linear, role, &kept);
+  free(values);
+  return status;
+}
+
 ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor,
                                uint64_t step) {
   if (linear == NULL) return UFP4_ERROR_ARGUMENT;
@@ -211,9 +262,10 @@ ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const uf
     copies[axis].step = step;
     copies[axis].exponent = 0;
   }
-  if (linear_role_is_in(role, linear->host_passes)) status = load_on_host(linear, role, tensor);
   const int quantized = copies[UFP4_AXIS_ROW].wanted || copies[UFP4_AXIS_COL].wanted;
-  if (status != UFP4_OK || !quantized) return status;
-  return linear->golden ? load_golden(linear, role, tensor, step)
-                        : load_on_device(linear, role, tensor, step);
+  if (!linear->golden) {
+    if (linear_role_is_in(role, linear->host_passes)) status = load_on_host(linear, role, tensor);
+    return status == UFP4_OK && quantized ? load_on_device(linear, role, tensor, step) : status;
+  }
+  return load_both(linear, role, tensor, step);
 }

@@ -24,6 +24,11 @@ int linear_has_exponents(const ufp4_linear_t *linear) {
   return linear->recipe.scale != UFP4_SCALE_E8M0;
 }
 
+int linear_requantizes(const ufp4_linear_t *linear, ufp4_role_t role) {
+  const unsigned backward = linear->shape.passes & ~(1u << UFP4_PASS_FPROP);
+  return linear->recipe.requantize && role != UFP4_ROLE_DY && linear_role_is_in(role, backward);
+}
+
 int linear_role_is_in(ufp4_role_t role, unsigned passes) {
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
     ufp4_role_t roles[2];

@@ -204,6 +204,14 @@ static ufp4_status_t read_bf16_layers(const reader_t *reader, ufp4_bf16_layers_t
                    UFP4_MATRIX_COUNT, &out->matrices);
 }
 
+static ufp4_status_t read_requantize(const reader_t *reader, int *requantize) {
+  const json_t *item = json_object_get(reader->object, "requantize");
+  *requantize = json_is_true(item);
+  if (item == NULL || json_is_boolean(item)) return UFP4_OK;
+  ufp4_message_set(reader->message, "%s: requantize must be true or false", reader->path);
+  return UFP4_ERROR_FORMAT;
+}
+
 static ufp4_status_t read_bf16(const reader_t *reader, ufp4_recipe_t *recipe) {
   ufp4_status_t status =
       read_list(reader, "bf16_passes", json_object_get(reader->object, "bf16_passes"), pass_names,
@@ -227,9 +235,9 @@ static ufp4_status_t read_mask(const reader_t *reader, uint16_t *mask) {
 }
 
 static ufp4_status_t check_keys(const reader_t *reader) {
-  static const char *const known[] = {"name",       "elem",        "scale",       "rht",
-                                      "rht_mask",   "round",       "scale_round", "layout",
-                                      "accumulate", "bf16_passes", "bf16_layers", "signs"};
+  static const char *const known[] = {
+      "name",   "elem",       "scale",       "rht",         "rht_mask", "round",     "scale_round",
+      "layout", "accumulate", "bf16_passes", "bf16_layers", "signs",    "requantize"};
   const unsigned count = sizeof known / sizeof known[0];
   const char *key;
   json_t *value;
@@ -356,6 +364,7 @@ static ufp4_status_t read_recipe(const reader_t *reader, ufp4_recipe_t *recipe) 
   if (status == UFP4_OK) status = read_formats(reader, recipe);
   if (status == UFP4_OK) status = read_choices(reader, recipe);
   if (status == UFP4_OK) status = read_signs(reader, recipe);
+  if (status == UFP4_OK) status = read_requantize(reader, &recipe->requantize);
   if (status == UFP4_OK) status = read_bf16(reader, recipe);
   if (status != UFP4_OK) return status;
   ufp4_message_t why;

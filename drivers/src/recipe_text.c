@@ -78,12 +78,13 @@ static void put_quantizer(json_t *object, const ufp4_recipe_t *r) {
   json_object_set_new(object, "round", by_copy(round_names, round));
   json_object_set_new(object, "scale_round", by_copy(scale_round_names, scale_round));
   json_object_set_new(object, "layout", layout);
+  json_object_set_new(object, "requantize", json_boolean(r->requantize));
   put(object, "accumulate", contract_names[r->contract]);
 }
 
 char *ufp4_recipe_text(const ufp4_recipe_t *recipe) {
   // A field that is new belongs into put_quantizer or put_bf16, too.
-  _Static_assert(sizeof *recipe == 156, "ufp4_recipe_text does not know all of ufp4_recipe_t");
+  _Static_assert(sizeof *recipe == 160, "ufp4_recipe_text does not know all of ufp4_recipe_t");
   json_t *object = json_object(), *name = json_string(recipe->name);
   if (name) json_object_set_new(object, "name", name);  // one that is no UTF-8 goes into no JSON
   if (recipe->quantized) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "ufp4/rht.h"
 
 enum { TOKENS = 20, CIN = 35, COUT = 18, LAYER = 5, SEED = 77, STEP = 9 };
 static const int64_t sizes[UFP4_ROLE_COUNT][2] = {{TOKENS, CIN}, {COUT, CIN}, {TOKENS, COUT}};
@@ -232,6 +233,80 @@ TEST(mxfp4_rht_equals_the_golden_model) {
   free_tensors(&tensors);
 }
 
+// What FPROP's copy of a tensor holds, as a tensor; its data is to be freed.
+static ufp4_matrix_t forward_values(const ufp4_recipe_t *recipe, const ufp4_matrix_t *tensor,
+                                    ufp4_role_t role) {
+  ufp4_operand_t copy = golden_copy(recipe, tensor, role, UFP4_AXIS_ROW);
+  const int64_t ld = copy.blocks * 16;
+  float *values = malloc((size_t)(copy.rows * ld) * sizeof *values);
+  check_bits(0, ufp4_dequantize(&copy, ld, values, ld), UFP4_OK, "dequantize");
+  for (int64_t i = 0; i < copy.rows * ld && recipe->rht[UFP4_PASS_FPROP]; i += 16)
+    ufp4_rht_undo(values + i, ufp4_recipe_mask(recipe, SEED, STEP));
+  ufp4_operand_free(&copy);
+  return (ufp4_matrix_t){UFP4_DTYPE_F32, tensor->rows, tensor->cols, ld, values};
+}
+
+// DGRAD of what FPROP's W holds, WGRAD of what its X holds, in 4 bits or in BF16.
+static void check_requantized(ufp4_device_t *device, const ufp4_recipe_t *recipe,
+                              const tensors_t *tensors) {
+  tensors_t kept = *tensors;
+  outputs_t out = {0};
+  ufp4_linear_t *linear = make_linear(device, recipe, UFP4_PASSES_ALL);
+  take_step(linear, tensors, STEP, &out);
+  check_bits(0, (uint64_t)ufp4_linear_quantizes_on_host(linear), (uint64_t)is_rtl(), "on the host");
+  check_pass(linear, recipe, tensors->views, UFP4_PASS_FPROP, &out);
+  for (int role = 0; role < 2; role++)
+    kept.views[role] = forward_values(recipe, &tensors->views[role], (ufp4_role_t)role);
+  const ufp4_recipe_t plain = named("bf16");
+  const outputs_t bf16 = run_recipe(device, &plain, &kept);
+  for (int pass = UFP4_PASS_DGRAD; pass < UFP4_PASS_COUNT; pass++) {
+    if (ufp4_recipe_quantizes(recipe, (ufp4_pass_t)pass)) {
+      check_pass(linear, recipe, kept.views, (ufp4_pass_t)pass, &out);
+    } else {
+      check_outputs(pass, &out, &bf16, pass);
+    }
+  }
+  for (int role = 0; role < 2; role++) free((void *)(uintptr_t)kept.views[role].data);
+  ufp4_linear_free(linear);
+}
+
+TEST(requantize_takes_the_values_of_fprop) {
+  ufp4_device_t *device = bench_device();
+  tensors_t tensors = make_tensors();
+  for (int i = 0; i < 8; i++) {
+    ufp4_recipe_t recipe = named(i % 2 ? "e2m1" : "ufp4");  // FPROP without and with RHT
+    recipe.requantize = 1;
+    if (i / 2 == 1) recipe.bf16_passes = 1u << UFP4_PASS_DGRAD;
+    if (i / 2 == 2) recipe.bf16_passes = 1u << UFP4_PASS_DGRAD | 1u << UFP4_PASS_WGRAD;
+    if (i / 2 == 3) recipe.signs = UFP4_SIGNS_STEP;
+    check_requantized(device, &recipe, &tensors);
+  }
+  ufp4_device_close(device);
+  free_tensors(&tensors);
+}
+
+// A layer without FPROP makes FPROP's copy all the same.
+TEST(requantize_without_fprop) {
+  ufp4_device_t *device = bench_device();
+  tensors_t tensors = make_tensors();
+  for (unsigned in_bf16 = 0; in_bf16 < 2; in_bf16++) {
+    ufp4_recipe_t recipe = named("ufp4");
+    recipe.requantize = 1;
+    recipe.bf16_passes = in_bf16 << UFP4_PASS_DGRAD;
+    const outputs_t want = run_recipe(device, &recipe, &tensors);
+    ufp4_linear_t *linear = make_linear(device, &recipe, 1u << UFP4_PASS_DGRAD);
+    outputs_t got = {.count = {0, TOKENS * CIN}};
+    check_bits(0, ufp4_linear_load(linear, UFP4_ROLE_W, &tensors.views[UFP4_ROLE_W], STEP), UFP4_OK,
+               "load W");
+    check_bits(0, ufp4_linear_dgrad(linear, &tensors.views[UFP4_ROLE_DY], STEP, got.d[1], NULL),
+               UFP4_OK, "dgrad");
+    check_outputs(in_bf16, &got, &want, UFP4_PASS_DGRAD);
+    ufp4_linear_free(linear);
+  }
+  ufp4_device_close(device);
+  free_tensors(&tensors);
+}
+
 TEST(rejects_operands_whose_signs_differ) {
   ufp4_device_t *device = bench_device();
   tensors_t tensors = make_tensors();
@@ -272,6 +347,8 @@ int main(int argc, char **argv) {
       CHECK_TEST(copies_round_each_in_its_way),
       CHECK_TEST(signs_are_those_of_the_step),
       CHECK_TEST(mxfp4_rht_equals_the_golden_model),
+      CHECK_TEST(requantize_takes_the_values_of_fprop),
+      CHECK_TEST(requantize_without_fprop),
       CHECK_TEST(rejects_operands_whose_signs_differ),
       CHECK_TEST(rejects_what_needs_a_whole_model),
   };

@@ -20,6 +20,7 @@ static void check_same(const ufp4_recipe_t *got, const ufp4_recipe_t *want) {
   check_bits(0, got->scale, want->scale, "scale");
   check_bits(0, got->rht_mask, want->rht_mask, "rht_mask");
   check_bits(0, got->signs, want->signs, "signs");
+  check_bits(0, (uint64_t)got->requantize, (uint64_t)want->requantize, "requantize");
   check_bits(0, got->contract, want->contract, "contract");
   const ufp4_bf16_layers_t *layers = &got->bf16_layers, *wanted = &want->bf16_layers;
   check_bits(0, got->bf16_passes, want->bf16_passes, "bf16_passes");
@@ -150,11 +151,23 @@ TEST(text_of_a_recipe_is_the_file_of_it) {
     want.bf16_layers.first.blocks = (unsigned)i;
     want.bf16_layers.matrices = (unsigned)i;
     want.bf16_passes = (unsigned)i % 4;
+    want.requantize = i == 3;
     want.round[UFP4_ROLE_X][UFP4_AXIS_COL] = i % 2 ? UFP4_ROUND_SR : UFP4_ROUND_RNE;
     char *text = ufp4_recipe_text(&want);
     bench_check_status((int64_t)i, read_text(text, &got, &message), UFP4_OK, &message);
     check_same(&got, &want);
     free(text);
+  }
+}
+
+TEST(requantize_is_true_or_false) {
+  for (int i = 0; i < 2; i++) {
+    ufp4_recipe_t recipe;
+    ufp4_message_t message = {0};
+    char text[64];
+    snprintf(text, sizeof text, "{\"elem\": \"e1m2\", \"requantize\": %s}", i ? "true" : "false");
+    bench_check_status(i, read_text(text, &recipe, &message), UFP4_OK, &message);
+    check_bits(i, (uint64_t)recipe.requantize, (uint64_t)i, "requantize");
   }
 }
 
@@ -191,6 +204,9 @@ TEST(rejects_files_that_are_no_recipes) {
       "{\"elem\": \"e1m2\", \"bf16_layers\": {\"names\": {\"qkv\": 1}}}",
       "{\"elem\": \"e2m1\", \"scale_round\": \"46\"}",
       "{\"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"scale_round\": {\"dy\": \"up\"}}",
+      "{\"elem\": \"e1m2\", \"requantize\": \"true\"}",
+      "{\"elem\": \"e1m2\", \"requantize\": 1}",
+      "{\"elem\": \"e1m2\", \"requantize\": true, \"bf16_passes\": [\"fprop\"]}",
       "{\"elem\": \"e1m2\", \"signs\": \"layer\"}",
       "{\"elem\": \"e1m2\", \"signs\": {\"wgrad\": \"step\"}}",
       "{\"elem\": \"e1m2\", \"signs\": \"step\", \"rht_mask\": \"0xD7E8\"}",
@@ -284,6 +300,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(a_file_says_what_e2m1_46_is),
       CHECK_TEST(a_file_says_what_mxfp4_rht_is),
       CHECK_TEST(text_of_a_recipe_is_the_file_of_it),
+      CHECK_TEST(requantize_is_true_or_false),
       CHECK_TEST(rejects_files_that_are_no_recipes),
       CHECK_TEST(names_have_letters_digits_and_four_signs),
       CHECK_TEST(rejects_the_name_of_a_built_in_recipe),

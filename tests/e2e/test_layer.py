@@ -196,6 +196,64 @@ def test_mxfp4_equals_the_model_on_rtl():
         check_equal(whole["verdict"], "equal", f"{shape}")
 
 
+def write_recipe(name, **keys):
+    with open(name, "w") as file:
+        json.dump(keys, file)
+
+
+def test_a_pass_in_bf16_and_copies_that_differ_on_rtl():
+    """The host computes the one and quantizes the others."""
+    tensors(33, 47, 30)
+    write_recipe("own.json", elem="e1m2", rht="integer", round={"dy": {"wgrad": "sr"}}, bf16_passes=["dgrad"])
+    result = layer("--recipe", "own.json", "--backend", "rtl", "--check", "model")
+    check_equal(result["verdict"], "equal", "verdict")
+    check_equal([c["format"] for c in result["cases"]], ["e1m2", "bf16", "e1m2"], "formats")
+    ours = [open(f"out/{name}", "rb").read() for name in SHAPES.values()]
+    layer("--recipe", "bf16")
+    check_equal(open("out/dX.npy", "rb").read(), ours[1], "dX of bf16")
+    check(open("out/dW.npy", "rb").read() != ours[2], "dW is quantized")
+
+
+def test_requantize_is_what_the_commands_do_one_by_one():
+    """DGRAD takes W, and WGRAD X, as a chip has them that keeps FPROP's copies alone."""
+    tensors(33, 47, 30)
+    keys = {"elem": "e2m1", "rht": "integer", "round": {"dy": "sr"}, "scale_round": {"dy": "up"}}
+    write_recipe("once.json", **keys)
+    write_recipe("own.json", **keys, requantize=True)
+    layer("--recipe", "own.json", "--seed", "5")
+    recipe = ["--recipe", "once.json", "--seed", "5"]
+    for role, name in (("x", "X"), ("w", "W")):
+        passes("quantize", f"{name}.npy", "-o", f"{name}.safetensors", *recipe, "--role", role, "--pass", "fprop")
+        passes("dequantize", f"{name}.safetensors", "-o", f"{name}.kept.npy", "--unrotate")
+    for gemm, a, b in (("dgrad", ("dy", "dY.npy"), ("w", "W.kept.npy")), ("wgrad", ("dy", "dY.npy"), ("x", "X.kept.npy"))):
+        for at, (role, source) in (("a", a), ("b", b)):
+            passes("quantize", source, "-o", f"{at}.safetensors", *recipe, "--role", role, "--pass", gemm)
+        passes("gemm", "a.safetensors", "b.safetensors", "-o", "D.npy")
+        check_equal(open(f"out/{SHAPES[gemm]}", "rb").read(), open("D.npy", "rb").read(), gemm)
+
+
+def test_rejects_recipes_that_need_a_model():
+    tensors(4, 5, 6)
+    write_recipe("layers.json", elem="e1m2", bf16_layers={"last": 1})
+    write_recipe("signs.json", elem="e1m2", rht="integer", signs="step")
+    for recipe, key in (("layers.json", "bf16_layers"), ("signs.json", "signs"), ("nvfp4-full", "bf16_layers"),
+                        ("mxfp4-rht", "signs")):
+        rejects(2, f"{key} needs a whole model", "layer", *XWD, "-o", "out", "--recipe", recipe)
+        rejects(2, f"{key} needs a whole model", "quantize", "X.npy", "-o", "Q.safetensors", "--recipe", recipe,
+                "--role", "x", "--pass", "fprop")
+
+
+def test_rejects_quantizing_what_a_recipe_does_not():
+    tensors(4, 5, 6)
+    write_recipe("some.json", elem="e1m2", bf16_passes=["fprop"])
+    write_recipe("again.json", elem="e1m2", requantize=True)
+    rejects(2, "computes this pass in BF16", "quantize", "X.npy", "-o", "Q.safetensors", "--recipe", "some.json",
+            "--role", "x", "--pass", "fprop")
+    rejects(2, "from FPROP's", "quantize", "X.npy", "-o", "Q.safetensors", "--recipe", "again.json", "--role", "x",
+            "--pass", "wgrad")
+    passes("quantize", "dY.npy", "-o", "Q.safetensors", "--recipe", "again.json", "--role", "dy", "--pass", "wgrad")
+
+
 def test_rejects_another_contract_on_rtl():
     tensors(4, 5, 6)
     words = ["layer", *XWD, "-o", "out", "--backend", "rtl"]

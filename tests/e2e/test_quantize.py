@@ -383,11 +383,11 @@ def test_rejects_impossible_recipes():
 
 def test_every_scale_layout_and_transform_reads_back():
     bench.write_npy("X.npy", bench.gaussian(20, 40))
-    for case in ("--scale nvfp4", "--scale nvfp4 --rht bf16", "--scale nvfp4 --layout 2d", "--scale e8m0",
-                 "--scale fp32 --rht on", "--rht bf16", "--layout 2d"):
+    for case in ("--scale nvfp4", "--scale nvfp4 --rht bf16", "--scale nvfp4 --layout 2d", "--scale e8m0", "--scale e8m0 --rht on",
+                 "--scale nvfp4 --scale-round 46 --layout 2d", "--scale fp32 --rht on", "--rht bf16", "--layout 2d"):
         passes("quantize", "X.npy", *Q, "--elem", "e2m1", *case.split())
         passes("dequantize", "Q.safetensors", "-o", "D.npy")
-    for recipe in ("nvfp4", "mxfp4"):
+    for recipe in ("nvfp4", "mxfp4", "e2m1-46"):
         passes("quantize", "X.npy", *Q, "--recipe", recipe, "--role", "x", "--pass", "fprop")
 
 

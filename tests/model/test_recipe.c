@@ -261,6 +261,8 @@ TEST(bf16_layers_are_whole_blocks_and_matrices_by_name) {
   recipe.bf16_layers.matrices = 1u << UFP4_MATRIX_FC2;
   check_bits(3, bf16_layers(&recipe, 4), 0xFF8F, "fc2 everywhere");
   recipe.bf16_layers.first.blocks = 9;
+  recipe.requantize = 1;
+  check_bits(4, (uint64_t)ufp4_recipe_of_layer(&recipe, 0, 4).requantize, 0, "nothing to keep");
   check_bits(4, bf16_layers(&recipe, 4), 0xFFFF, "more than there are");
   recipe.quantized = 0;
   recipe.dtype = UFP4_DTYPE_F32;
@@ -281,6 +283,18 @@ TEST(a_share_of_a_model_is_whole_blocks) {
     check_bits(i, bf16_layers(&recipe, cases[i].blocks), all >> quantized << quantized,
                "of %u blocks", cases[i].blocks);
   }
+}
+
+TEST(rejects_requantize_without_a_quantized_fprop) {
+  ufp4_recipe_t recipe = named("ufp4");
+  ufp4_message_t message = {0};
+  recipe.requantize = 1;
+  check_bits(0, ufp4_recipe_check(&recipe, UFP4_PASSES_ALL, NULL, &message), UFP4_OK, "%s",
+             message.text);
+  recipe.bf16_passes = 1u << UFP4_PASS_FPROP;
+  check_bits(1, ufp4_recipe_check(&recipe, UFP4_PASSES_ALL, NULL, &message), UFP4_ERROR_ARGUMENT,
+             "FPROP in BF16");
+  check_that(1, strstr(message.text, "requantize") != NULL, "the message is: %s", message.text);
 }
 
 TEST(rejects_other_names) {
@@ -311,6 +325,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(bf16_passes_are_not_quantized),
       CHECK_TEST(bf16_layers_are_whole_blocks_and_matrices_by_name),
       CHECK_TEST(a_share_of_a_model_is_whole_blocks),
+      CHECK_TEST(rejects_requantize_without_a_quantized_fprop),
       CHECK_TEST(rejects_other_names),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);

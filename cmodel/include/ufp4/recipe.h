@@ -62,6 +62,7 @@ typedef struct {
   ufp4_scale_round_t scale_round[UFP4_ROLE_COUNT][2];  ///< by role and axis
   ufp4_layout_t layout[UFP4_ROLE_COUNT];
   ufp4_contract_t contract;
+  int requantize;        ///< X and W of backward passes are made from FPROP's quantized values
   unsigned bf16_passes;  ///< computed as by the recipe bf16, a bit per ufp4_pass_t
   ufp4_bf16_layers_t bf16_layers;
 } ufp4_recipe_t;

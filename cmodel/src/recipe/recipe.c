@@ -118,7 +118,7 @@ ufp4_recipe_t ufp4_recipe_of_layer(const ufp4_recipe_t *recipe, unsigned layer, 
   if (recipe->quantized &&
       (block < blocks_of_end(&kept->first, blocks) ||
        blocks - block <= blocks_of_end(&kept->last, blocks) || (kept->matrices >> matrix & 1))) {
-    of_layer.quantized = 0;
+    of_layer.quantized = of_layer.requantize = 0;
     of_layer.dtype = UFP4_DTYPE_BF16;
   }
   return of_layer;
@@ -181,6 +181,11 @@ static ufp4_status_t check_pass(const ufp4_recipe_t *recipe, ufp4_pass_t pass, c
 ufp4_status_t ufp4_recipe_check(const ufp4_recipe_t *recipe, unsigned passes, const char *backend,
                                 ufp4_message_t *message) {
   if (recipe == NULL) return UFP4_ERROR_ARGUMENT;
+  if (recipe->requantize && !ufp4_recipe_quantizes(recipe, UFP4_PASS_FPROP)) {
+    ufp4_message_set(message,
+                     "requantize needs a quantized FPROP, which this recipe does not have");
+    return UFP4_ERROR_ARGUMENT;
+  }
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
     if (!(passes >> pass & 1) || !ufp4_recipe_quantizes(recipe, (ufp4_pass_t)pass)) continue;
     ufp4_status_t status = check_pass(recipe, (ufp4_pass_t)pass, backend, message);

@@ -263,11 +263,16 @@ def train_takes_every_recipe():
         mine = os.path.join(folder, "mine.json")
         with open(mine, "w") as file:
             file.write('{"elem": "int4", "scale": "fp32", "rht": "integer", "round": {"dy": "sr"}}')
+        keys = os.path.join(folder, "keys.json")
+        with open(keys, "w") as file:
+            file.write('{"elem": "e1m2", "rht": "integer", "round": {"dy": {"wgrad": "sr"}}, "signs": "step", "requantize": true,'
+                       ' "bf16_passes": ["dgrad"], "bf16_layers": {"first": 1, "names": ["fc2"]}}')
+        built_in = ["e2m1-46", "nvfp4", "nvfp4-full", "mxfp4", "mxfp4-rht"]
         done = run("train", write_text(folder), "-o", os.path.join(folder, "out"), *TINY, "--steps", "2", "--seeds", "1",
-                   "--recipe", "nvfp4,mxfp4," + mine, "--no-control", "--json")
+                   "--recipe", ",".join([*built_in, mine, keys]), "--no-control", "--json")
         check(done.returncode == 0, done.stderr)
         got = json.loads(done.stdout)
-        check([r["recipe"] for r in got["recipes"]] == ["nvfp4", "mxfp4", "mine"], got)
+        check([r["recipe"] for r in got["recipes"]] == [*built_in, "mine", "keys"], got)
 
 
 def train_captures_under_the_recipes_own_name():
@@ -416,6 +421,19 @@ def demo_on_the_simulated_core():
         got = json.loads(done.stdout)
         check(got["verdict"] == "equal" and all(c["cycles"] > 0 for c in got["cases"]), got["totals"])
         check(got["simulator"]["configuration"] == "small", got["simulator"])
+
+
+def demo_compares_layers_and_passes_in_bf16():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "some.json")
+        with open(path, "w") as file:
+            file.write('{"elem": "e1m2", "bf16_passes": ["dgrad"], "bf16_layers": {"last": "15%", "names": ["proj"]}}')
+        done = run_demo(folder, "--backend", "model", "--recipe", path, "--json")
+        check(done.returncode == 0, done.stderr)
+        cases = json.loads(done.stdout)["cases"]
+        formats = [case["format"] for case in cases if case["pass"] != "dgrad"]
+        check({case["format"] for case in cases if case["pass"] == "dgrad"} == {"bf16"}, cases)
+        check(formats.count("e1m2") == 2 * 3 * 3 and formats.count("bf16") == 2 * (4 + 3), formats)
 
 
 def demo_names_the_recipe_of_a_file():
