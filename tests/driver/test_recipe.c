@@ -151,7 +151,7 @@ TEST(text_of_a_recipe_is_the_file_of_it) {
     want.bf16_layers.first.blocks = (unsigned)i;
     want.bf16_layers.matrices = (unsigned)i;
     want.bf16_passes = (unsigned)i % 4;
-    want.requantize = i == 3;
+    want.requantize = i == 4;
     want.round[UFP4_ROLE_X][UFP4_AXIS_COL] = i % 2 ? UFP4_ROUND_SR : UFP4_ROUND_RNE;
     char *text = ufp4_recipe_text(&want);
     bench_check_status((int64_t)i, read_text(text, &got, &message), UFP4_OK, &message);

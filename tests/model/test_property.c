@@ -125,8 +125,9 @@ static void check_scale(ufp4_scale_t scale) {
   check_random_t random = check_random();
   for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
     ufp4_quantize_t how = legal_quantize_combination(n);
+    // The choice of 46 sees what was drawn, so a number's byte alone decides nothing.
     if (how.scale != scale || how.round != UFP4_ROUND_SR || how.rht != UFP4_RHT_NONE ||
-        !legal_quantize(&how))
+        how.scale_round == UFP4_SCALE_ROUND_46 || !legal_quantize(&how))
       continue;
     float x[16];
     for (int e = 0; e < 16; e++)
