@@ -128,6 +128,7 @@ static void check_scale(ufp4_scale_t scale) {
     if (how.scale != scale || how.round != UFP4_ROUND_SR || how.rht != UFP4_RHT_NONE ||
         !legal_quantize(&how))
       continue;
+    if (how.scale_round == UFP4_SCALE_ROUND_46) continue;  // the choice of scale sees the draws
     float x[16];
     for (int e = 0; e < 16; e++)
       x[e] = ufp4_f32_value(0x3F800000 | (uint32_t)check_below(&random, 1 << 23)) - 1;
