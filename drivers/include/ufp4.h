@@ -165,9 +165,11 @@ typedef struct {
 } ufp4_linear_shape_t;
 
 /** Allocates the layer's buffers on the device. On the model, and with a recipe that no descriptor
- * can express (all but E4M3 and E8M0 scales for blocks of one row, the integer RHT and the contract
- * of the configuration), it goes by whole operands, in the host's memory. UFP4_ERROR_UNSUPPORTED:
- * this backend does not have what the recipe asks for. */
+ * can express, it goes by whole operands, in the host's memory. Descriptors have E4M3 scales for
+ * blocks of one row with the integer RHT or none, E8M0 scales without it, copies of a tensor that
+ * round alike, nothing requantized, and the contract of the configuration. UFP4_ERROR_ARGUMENT:
+ * bf16_layers, which ufp4_recipe_of_layer takes out. UFP4_ERROR_UNSUPPORTED: this backend does not
+ * have what the recipe asks for. */
 ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_t *shape,
                                  const ufp4_recipe_t *recipe, ufp4_linear_t **linear);
 /** 1 if the device multiplies for this layer but does not quantize: the host does. */
@@ -176,7 +178,8 @@ int ufp4_linear_quantizes_on_host(const ufp4_linear_t *linear);
 int ufp4_linear_quantizes(const ufp4_linear_t *linear, ufp4_pass_t pass);
 void ufp4_linear_free(ufp4_linear_t *linear);
 /** Uploads a tensor and quantizes the copies that the passes need: AMAX, then QUANT, one read each.
- * @p step, below 2^48, enters the tensor id. */
+ * @p step, below 2^48, enters the tensor id and the signs that are drawn for each step: both
+ * operands of a pass must then have the same. */
 ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor,
                                uint64_t step);
 /** Runs one GEMM on loaded operands and reads D back, FP32 [m][ld]; @p stats may be NULL. */

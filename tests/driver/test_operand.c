@@ -234,11 +234,12 @@ TEST(rejects_combinations_that_are_illegal) {
       "\"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"block\": \"16\", \"tensor_scale\": \"0\"",
       "\"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"block\": \"16\", \"tensor_scale\": \"inf\"",
       "\"elem\": \"e2m1\", \"scale\": \"e8m0\", \"block\": \"16\"",
+      "\"elem\": \"e2m1\", \"scale\": \"e8m0\", \"block\": \"32\", \"rht\": \"bf16:0xD7E8\"",
       "\"elem\": \"e2m1\", \"scale\": \"e8m0\", \"block\": \"32\", \"scale_round\": \"rne\"",
       "\"elem\": \"e2m1\", \"scale\": \"fp32\", \"block\": \"16\", \"rht\": \"bf16:0xD7E8\"",
       LEAST ", \"tensor_scale\": \"2\"",
   };
-  for (int i = 0; i < 9; i++) check_refused(i, made[i], 16, 1, 3, UFP4_ERROR_FORMAT, "metadata");
+  for (int i = 0; i < 10; i++) check_refused(i, made[i], 16, 1, 3, UFP4_ERROR_FORMAT, "metadata");
 }
 
 TEST(rejects_scales_of_the_wrong_type) {

@@ -146,6 +146,9 @@ static void seed_recipe(const char *root) {
       "{\"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"layout\": {\"w\": \"2d\"}}",
       "{\"elem\": \"e2m1\", \"scale\": \"e8m0\", \"scale_round\": \"down\", \"accumulate\": "
       "\"fp32\"}",
+      "{\"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"scale_round\": {\"w\": {\"dgrad\": \"46\"}},"
+      " \"bf16_passes\": [\"wgrad\"], \"bf16_layers\": {\"first\": 1, \"last\": \"15%\", \"names\":"
+      " [\"qkv\"]}, \"signs\": \"step\", \"requantize\": true}",
       "{\"elem\": \"int4\", \"scale\": \"fp32\", \"rht_mask\": \"0x1234\", \"accumulate\": "
       "\"fp32\"}"};
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)

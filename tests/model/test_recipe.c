@@ -250,6 +250,9 @@ static uint64_t bf16_layers(const ufp4_recipe_t *recipe, unsigned blocks) {
 }
 
 TEST(bf16_layers_are_whole_blocks_and_matrices_by_name) {
+  static const char *const names[UFP4_MATRIX_COUNT] = {"qkv", "proj", "fc1", "fc2"};
+  for (unsigned i = 0; i < UFP4_MATRIX_COUNT; i++)
+    check_that(i, strcmp(ufp4_matrix_name(i), names[i]) == 0, "%s", ufp4_matrix_name(i));
   ufp4_recipe_t recipe = named("ufp4");
   check_that(0, ufp4_recipe_model_key(&recipe) == NULL, "ufp4 needs no model");
   check_bits(0, bf16_layers(&recipe, 4), 0, "none");
