@@ -197,14 +197,17 @@ static void run_on(work_t *w, ufp4_device_t *device) {
 // Seed by seed, so that all recipes stand when an experiment is cut off.
 static int take_job(crew_t *crew, work_t *w) {
   ufp4_experiment_t *e = crew->experiment;
+  const ufp4_experiment_options_t *o = e->options;
   const int variants = crew->to - crew->from;
   int found = 0;
   pthread_mutex_lock(&crew->lock);
   while (!found && !crew->status && !e->stopped && crew->next < variants * crew->seeds) {
     const int variant = crew->from + crew->next % variants, seed = crew->next / variants;
-    ufp4_run_t *run = &e->runs[crew->kind][variant * e->options->seeds + seed];
+    ufp4_run_t *run = &e->runs[crew->kind][variant * o->seeds + seed];
+    const int mine = o->ranks < 2 || crew->next % o->ranks == o->rank;
     crew->next++;
-    if (run->ended || !ufp4_experiment_takes_part(e->options, crew->kind, variant)) continue;
+    if (!mine || run->ended || !ufp4_experiment_takes_part(e->options, crew->kind, variant))
+      continue;
     *w =
         (work_t){.crew = crew, .options = e->options, .variant = variant, .seed = seed, .run = run};
     found = 1;
@@ -231,6 +234,33 @@ static void *work(void *context) {
   return NULL;
 }
 
+// What ended before the experiment was cut off, or in another rank.
+static ufp4_status_t read_runs(ufp4_experiment_t *e, ufp4_run_kind_t kind) {
+  const ufp4_experiment_options_t *o = e->options;
+  char id[ID_SIZE];
+  for (int i = 0; i < o->variant_count * o->seeds; i++) {
+    ufp4_run_t *run = &e->runs[kind][i];
+    if (!run->loss || run->ended) continue;
+    name_run(o, kind, i / o->seeds, i % o->seeds, "", id);
+    ufp4_status_t status =
+        ufp4_runs_read(o->folder, id, run, o->trainer.steps, &run->ended, &e->message);
+    if (status) return status;
+  }
+  return UFP4_OK;
+}
+
+// The ranks agree on how it went.
+static ufp4_status_t meet(crew_t *crew) {
+  ufp4_experiment_t *e = crew->experiment;
+  const int own = crew->status ? 2 : e->stopped;
+  const int worst = e->options->meet ? e->options->meet(own) : own;
+  e->stopped = worst > 0;
+  if (worst < 2 || crew->status)
+    return crew->status || worst || !e->options->meet ? crew->status : read_runs(e, crew->kind);
+  e->elsewhere = 1;
+  return UFP4_ERROR_DEVICE;
+}
+
 ufp4_status_t ufp4_experiment_train(ufp4_experiment_t *experiment, ufp4_run_kind_t kind, int from,
                                     int to, int seeds, const ufp4_text_t *text,
                                     ufp4_progress_fn_t progress, void *context) {
@@ -251,7 +281,7 @@ ufp4_status_t ufp4_experiment_train(ufp4_experiment_t *experiment, ufp4_run_kind
   work(
       &crew);  // this thread is a worker too, so a thread that could not be started costs time only
   while (started > 0) pthread_join(threads[--started], NULL);
-  return crew.status;
+  return meet(&crew);
 }
 
 // --- The experiment -----------------------------------------------------------------------------
@@ -266,21 +296,6 @@ static ufp4_status_t alloc_runs(ufp4_experiment_t *e, ufp4_run_kind_t kind) {
       run->loss = ufp4_pool_alloc(&e->pool, e->options->trainer.steps, (int64_t)sizeof(double));
   }
   return e->pool.failed ? UFP4_ERROR_MEMORY : UFP4_OK;
-}
-
-// What ended before the experiment was cut off.
-static ufp4_status_t read_runs(ufp4_experiment_t *e, ufp4_run_kind_t kind) {
-  const ufp4_experiment_options_t *o = e->options;
-  char id[ID_SIZE];
-  for (int i = 0; i < o->variant_count * o->seeds; i++) {
-    ufp4_run_t *run = &e->runs[kind][i];
-    if (!run->loss) continue;
-    name_run(o, kind, i / o->seeds, i % o->seeds, "", id);
-    ufp4_status_t status =
-        ufp4_runs_read(o->folder, id, run, o->trainer.steps, &run->ended, &e->message);
-    if (status) return status;
-  }
-  return UFP4_OK;
 }
 
 ufp4_status_t ufp4_experiment_create(const ufp4_experiment_options_t *options,

@@ -39,6 +39,8 @@ typedef struct {
   void *open_context;
   int (*stop)(void);  ///< asked after each step whether to save and end; NULL: never
   int workers;        ///< runs at a time; the results do not depend on it
+  int rank, ranks;    ///< this process, of several that have the folder in common; 0 of 0: alone
+  int (*meet)(int value);  ///< waits for all ranks; @return the largest value; NULL: alone
 } ufp4_experiment_options_t;
 
 typedef struct {
@@ -46,6 +48,7 @@ typedef struct {
   ufp4_run_t *runs[UFP4_RUN_KINDS];  ///< [variants][seeds] each
   int captured[UFP4_MAX_VARIANTS];   ///< 1: tensors were being written to the variant's folder
   int stopped;                       ///< 1: not all runs of the last call have ended, but can go on
+  int elsewhere;                     ///< 1: what failed did in another rank, which says so
   ufp4_pool_t pool;
   ufp4_message_t message;  ///< what went wrong, if it did
 } ufp4_experiment_t;
@@ -58,7 +61,8 @@ typedef void (*ufp4_progress_fn_t)(void *context, int64_t steps);
 ufp4_status_t ufp4_experiment_create(const ufp4_experiment_options_t *options,
                                      ufp4_experiment_t *out);
 /** Takes every run of @p kind, of variants @p from to before @p to, on the first @p seeds seeds;
- * runs that have ended are left as they are. Branched ones want the base's whole runs first. On
+ * runs that have ended are left as they are. Ranks share the runs, and each has all of them
+ * afterwards. Branched ones want the base's whole runs first. On
  * failure the experiment's message says why; what has ended stays. */
 ufp4_status_t ufp4_experiment_train(ufp4_experiment_t *experiment, ufp4_run_kind_t kind, int from,
                                     int to, int seeds, const ufp4_text_t *text,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "capture.h"
@@ -86,14 +87,29 @@ static void clean_tables(const plan_t *plan, const arguments_t *a) {
   }
 }
 
+// The processor and the system, as far as they say.
+static void name_machine(char *text, size_t size) {
+  char line[256], processor[256] = "";
+  struct utsname system = {.sysname = ""};
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  while (file && !processor[0] && fgets(line, sizeof line, file))
+    (void)sscanf(line, "model name : %255[^\n]", processor);
+  if (file) fclose(file);
+  (void)uname(&system);
+  snprintf(text, size, "%s%s%s %s %s", processor, processor[0] ? ", " : "", system.sysname,
+           system.release, system.machine);
+}
+
 static ufp4_status_t write_report(const evidence_t *e, const char *path, ufp4_message_t *message) {
+  char machine[1024];
+  name_machine(machine, sizeof machine);
   const ufp4_report_t report = {
       .experiment = &e->experiment,
       .forward = e->plan->forward ? &e->forward : NULL,
       .shows = {[UFP4_RUN_WHOLE] = e->plan->whole, [UFP4_RUN_BRANCHED] = e->plan->branched},
       .text_name = e->arguments->text_name,
       .command = e->arguments->words,
-      .machine = e->machine};
+      .machine = machine};
   return ufp4_report_write(&report, path, message);
 }
 

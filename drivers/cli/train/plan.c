@@ -112,6 +112,8 @@ static int choose_tables(plan_t *plan, const arguments_t *a) {
   plan->forward = asked ? a->forward : comparable;
   plan->branched = asked ? a->branched : comparable && o->branch_step > 0;
   plan->whole = asked ? a->whole : 1;
+  if (a->capture && plan->ranks.count > 1)
+    return cli_fail(plan->command, CLI_USAGE, "--capture is of one process, not of several ranks");
   if (a->capture && !plan->whole)
     return cli_fail(plan->command, CLI_USAGE, "--capture is of whole runs: give --whole, too");
   return CLI_GO_ON;
@@ -138,6 +140,9 @@ int train_plan(const cli_command_t *command, const arguments_t *a, plan_t *plan)
   o->open = open_device;
   o->open_context = plan;
   o->stop = cli_interrupted;
+  o->rank = plan->ranks.rank;
+  o->ranks = plan->ranks.count;
+  o->meet = plan->ranks.count > 1 ? ranks_meet : NULL;
   int end = add_variants(plan, a);
   if (end == CLI_GO_ON) end = choose_tables(plan, a);
   if (end == CLI_GO_ON) share_threads(plan, a->device.threads);

@@ -3,6 +3,7 @@
 // evidence that comes of it: forward, branched, whole.
 #include "train/train.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,8 +151,10 @@ static int64_t all_steps(const plan_t *plan, const ufp4_experiment_t *e) {
   return steps + steps_left(e, UFP4_RUN_WHOLE, base, base + 1, plan->branched ? o->seeds : 1);
 }
 
-static int fail_interrupted(const cli_command_t *command) {
-  return cli_fail_interrupted(command, "--resume goes on with it");
+static int fail_interrupted(const plan_t *plan) {
+  const int number = cli_interrupted();
+  if (plan->ranks.rank > 0) return 128 + (number ? number : SIGTERM);
+  return cli_fail_interrupted(plan->command, "--resume goes on with it");
 }
 
 // @return CLI_GO_ON, or the exit status; of a stop, too.
@@ -162,13 +165,14 @@ static int train(stage_t *s, ufp4_run_kind_t kind, int from, int to, int seeds) 
       ufp4_experiment_train(e, kind, from, to, seeds, s->text, count_steps, &s->steps);
   if (!status && !e->stopped) return CLI_GO_ON;
   progress_end(&s->steps.line);
+  if (e->elsewhere) return CLI_DEVICE;
   if (status) return cli_fail_status(plan->command, status, e->message.text);
-  return fail_interrupted(plan->command);
+  return fail_interrupted(plan);
 }
 
 static void show(const stage_t *s, ufp4_run_kind_t kind) {
   const evidence_t *e = s->evidence;
-  if (e->arguments->json) return;
+  if (e->arguments->json || e->plan->ranks.rank > 0) return;
   progress_end((progress_t *)&s->steps.line);
   train_print_runs(e, kind);
 }
@@ -202,7 +206,7 @@ static int run_forward(stage_t *s) {
   // As many of the base's runs as there are workers take no longer than one.
   const int seeds = alone ? 1 : o->workers < o->seeds ? o->workers : o->seeds;
   int end = train(s, UFP4_RUN_WHOLE, base, base + 1, seeds);
-  if (end != CLI_GO_ON) return end;
+  if (end != CLI_GO_ON || plan->ranks.rank > 0) return end;
   ufp4_device_t *device = o->open(o->open_context);
   if (!device) return CLI_DEVICE;
   ufp4_trainer_t *trainer;
@@ -215,7 +219,7 @@ static int run_forward(stage_t *s) {
   }
   progress_end(&s->steps.line);
   if (status) end = cli_fail_status(plan->command, status, why);
-  if (!status && e->forward.stopped) end = fail_interrupted(plan->command);
+  if (!status && e->forward.stopped) end = fail_interrupted(plan);
   if (!status && end == CLI_GO_ON && !e->arguments->json) train_print_forward(e);
   ufp4_trainer_free(trainer);
   ufp4_device_close(device);
@@ -262,6 +266,19 @@ static void tell_held(evidence_t *e) {
           e->plan->command->name, (long long)e->held_tokens);
 }
 
+// Files and the table in JSON; then nothing is left to go on with.
+static int finish(evidence_t *e) {
+  ufp4_message_t message;
+  ufp4_status_t status = ufp4_experiment_end_captures(&e->experiment, UFP4_OK);
+  if (status) return cli_fail_status(e->plan->command, status, e->experiment.message.text);
+  tell_held(e);
+  int end = train_write_files(e);
+  if (end != CLI_GO_ON) return end;
+  status = ufp4_runs_remove(e->plan->options.folder, &message);
+  if (status) return cli_fail_status(e->plan->command, status, message.text);
+  return e->arguments->json ? train_print_json(e) : CLI_GO_ON;
+}
+
 // What has been trained stays, whatever fails after it.
 static int run_experiment(evidence_t *e, const ufp4_text_t *text) {
   const ufp4_experiment_options_t *o = &e->plan->options;
@@ -271,17 +288,10 @@ static int run_experiment(evidence_t *e, const ufp4_text_t *text) {
   if (status) end = cli_fail_status(e->plan->command, status, e->experiment.message.text);
   cli_catch_interrupts();
   stage.steps.line = progress_start(o->trainer.batch * o->trainer.shape.context);
-  stage.steps.all = all_steps(e->plan, &e->experiment);
+  stage.steps.all = all_steps(e->plan, &e->experiment) / e->plan->ranks.count;
   if (end == CLI_GO_ON) end = run_stages(&stage);
-  status = ufp4_experiment_end_captures(&e->experiment, end == CLI_GO_ON ? UFP4_OK : UFP4_ERROR_IO);
-  if (end == CLI_GO_ON && status)
-    end = cli_fail_status(e->plan->command, status, e->experiment.message.text);
-  if (end == CLI_GO_ON) tell_held(e);
-  if (end == CLI_GO_ON) end = train_write_files(e);
-  ufp4_message_t message;
-  if (end == CLI_GO_ON) status = ufp4_runs_remove(o->folder, &message);
-  if (end == CLI_GO_ON && status) end = cli_fail_status(e->plan->command, status, message.text);
-  if (end == CLI_GO_ON && e->arguments->json) end = train_print_json(e);
+  if (end == CLI_GO_ON && e->plan->ranks.rank == 0) end = finish(e);
+  if (end != CLI_GO_ON) (void)ufp4_experiment_end_captures(&e->experiment, UFP4_ERROR_IO);
   ufp4_forward_free(&e->forward);
   ufp4_experiment_free(&e->experiment);
   return end == CLI_GO_ON ? CLI_OK : end;
@@ -315,13 +325,21 @@ static int run_plan(plan_t *plan, const arguments_t *a) {
   int end = prepare(plan, a, &text);
   if (end != CLI_GO_ON) return end;
   evidence.settings = train_settings(plan, a, &text);
-  end = train_make_folders(plan, a);
-  if (end == CLI_GO_ON) end = open_runs(&evidence, a);
+  if (plan->ranks.rank == 0) end = train_make_folders(plan, a);
+  if (end == CLI_GO_ON && plan->ranks.rank == 0) end = open_runs(&evidence, a);
+  if (end == CLI_GO_ON) ranks_meet(0);
   if (end == CLI_GO_ON) end = run_experiment(&evidence, &text);
   if (end != CLI_OK && plan->made) cli_output_remove_directory(a->folder);
   json_decref(evidence.settings);
   ufp4_text_free(&text);
   return end;
+}
+
+// The command as a shell takes it, as far as there is room.
+static void join_words(int argc, char **argv, char *words, size_t size) {
+  size_t length = (size_t)snprintf(words, size, "ufp4");
+  for (int i = 0; i < argc && length < size; i++)
+    length += (size_t)snprintf(words + length, size - length, " %s", argv[i]);
 }
 
 // What --long stands for, where an option of its own does not say otherwise.
@@ -338,6 +356,7 @@ static int run(int argc, char **argv) {
   cli_options_t options = {0};
   char **inputs;
   int count;
+  join_words(argc, argv, a.words, sizeof a.words);
   add_options(&options, &a);
   int end = cli_parse(command, &options, argc, argv, 0, 1, &inputs, &count);
   if (end != CLI_GO_ON) return end;
@@ -352,7 +371,8 @@ static int run(int argc, char **argv) {
   if (end != CLI_GO_ON) return end;
   plan_t *plan = calloc(1, sizeof *plan);
   if (!plan) return cli_fail_status(command, UFP4_ERROR_MEMORY, NULL);
-  end = train_plan(command, &a, plan);
+  end = ranks_begin(command, &plan->ranks);
+  if (end == CLI_GO_ON) end = train_plan(command, &a, plan);
   if (end == CLI_GO_ON && a.device.trace != NULL &&
       plan->options.seeds * plan->options.variant_count > 1) {
     end = cli_fail(command, CLI_USAGE,
@@ -360,7 +380,7 @@ static int run(int argc, char **argv) {
   }
   if (end == CLI_GO_ON) end = run_plan(plan, &a);
   free(plan);
-  return end;
+  return ranks_end(end);
 }
 
 const cli_command_t cli_train = {

@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "experiment.h"
 #include "forward.h"
+#include "ranks.h"
 
 typedef struct {
   const char *recipes;
@@ -29,6 +30,7 @@ typedef struct {
   char runs[PATH_MAX];  ///< of what is unfinished
   int made;             ///< -o was not there
   int forward, branched, whole;
+  ranks_t ranks;  ///< rank 0 writes and prints
   ufp4_experiment_options_t options;
 } plan_t;
 

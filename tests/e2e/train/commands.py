@@ -5,6 +5,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -164,6 +165,26 @@ def train_json_of_all_tables():
         check(held["bf16"] == {r["recipe"]: r["held_losses"] for r in got["recipes"]}["bf16"], "the base is the same run")
         check(got["settings"]["steps"] == 4 and '"e1m2"' in got["settings"]["recipe ufp4"], got["settings"])
         check(len(got["forward"]["comparisons"]) > 4 and got["forward"]["held_tokens"] > 0, got["forward"].keys())
+
+
+def train_over_ranks_writes_the_same_files():
+    if not shutil.which("mpirun"):
+        print("skipped: mpirun is missing (openmpi-bin)")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder:
+        text, one, two = write_text(folder), os.path.join(folder, "one"), os.path.join(folder, "two")
+        words = [*TINY, "--steps", "6", "--seeds", "3", "--recipe", "bf16,ufp4,e2m1", "--threads", "1"]
+        check(run("train", text, "-o", one, *words).returncode == 0, "one process")
+        mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3"]
+        done = subprocess.run([*mpirun, PROGRAM, "train", text, "-o", two, *words], capture_output=True, text=True, timeout=120)
+        if "built without MPI" in done.stderr:
+            print("skipped: the program was built without MPI")
+            sys.exit(77)
+        check(done.returncode == 0 and done.stderr == "", done.returncode, done.stderr)
+        check(all_files(one) == all_files(two) and len(all_files(two)) == 3, "files differ")
+        check(done.stdout.count("(primary)") == 2, "one rank prints:", done.stdout)
+        done = subprocess.run([*mpirun, PROGRAM, "train", text, "-o", two, *words, "--capture"], capture_output=True, text=True, timeout=120)
+        check(done.returncode == 2 and "--capture is of one process" in done.stderr, done.returncode, done.stderr)
 
 
 def train_ablation():
