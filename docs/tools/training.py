@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes docs/results/training.csv from what `ufp4 train --json` has printed: training.py NAME=FILE.json ..."""
+import csv
+import json
+import pathlib
+import sys
+
+TARGET = pathlib.Path(__file__).resolve().parents[1] / "results" / "training.csv"
+COLUMNS = ["experiment", "table", "recipe", "against", "seeds", "gap_percent", "interval", "deviation", "p", "seeds_worse",
+           "verdict"]
+
+
+def rows(name, result):
+    for c in result.get("forward", {}).get("comparisons", []):
+        yield {"experiment": name, "table": "forward", "recipe": c["recipe"], "against": c["against"], "seeds": 1,
+               "gap_percent": c["gap_percent"], "deviation": c["standard_error"]}
+    for table, runs in (("branched", result.get("branched", {})), ("whole", result)):
+        for c in runs.get("comparisons", []):
+            yield {"experiment": name, "table": table, "seeds": len(c["gaps_percent"]),
+                   **{key: c[key] for key in COLUMNS if key in c}}
+
+
+def main():
+    with open(TARGET, "w", newline="", encoding="utf-8") as file:
+        out = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        out.writeheader()
+        for word in sys.argv[1:]:
+            name, path = word.split("=", 1)
+            for row in rows(name, json.loads(pathlib.Path(path).read_text(encoding="utf-8"))):
+                out.writerow({k: f"{v:.4g}" if isinstance(v, float) else v for k, v in row.items()})
+
+
+main()
