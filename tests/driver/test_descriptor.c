@@ -99,13 +99,19 @@ TEST(rejects_quant_addresses_beyond_40_bits) {
 }
 
 TEST(rejects_quant_fields) {
-  static const change_t table[] = {
-      QUANT(flags, 4, UNSUPPORTED),       QUANT(flags, 0x80, UNSUPPORTED),
-      QUANT(panels, 1, UNSUPPORTED),      QUANT(src_dtype, 255, UNSUPPORTED),
-      QUANT(src_dtype, 3, UNSUPPORTED),   QUANT(elem, 3, UNSUPPORTED),
-      QUANT(elem, 255, UNSUPPORTED),      QUANT(round, 2, UNSUPPORTED),
-      QUANT(scale_round, 2, UNSUPPORTED), QUANT(row_mode, 0x0D, UNSUPPORTED),
-      QUANT(col_mode, 0x85, UNSUPPORTED), QUANT(scale, 1, UNSUPPORTED)};
+  static const change_t table[] = {QUANT(flags, 4, UNSUPPORTED),
+                                   QUANT(flags, 0x80, UNSUPPORTED),
+                                   QUANT(panels, 1, UNSUPPORTED),
+                                   QUANT(src_dtype, 255, UNSUPPORTED),
+                                   QUANT(src_dtype, 3, UNSUPPORTED),
+                                   QUANT(elem, 3, UNSUPPORTED),
+                                   QUANT(elem, 255, UNSUPPORTED),
+                                   QUANT(round, 2, UNSUPPORTED),
+                                   QUANT(scale_round, 2, UNSUPPORTED),
+                                   QUANT(row_mode, 0x0D, UNSUPPORTED),
+                                   QUANT(col_mode, 0x85, UNSUPPORTED),
+                                   QUANT(scale, 1, UNSUPPORTED),
+                                   QUANT(scale_round, UFP4_SCALE_ROUND_46, UNSUPPORTED)};
   check_quant(table, COUNT(table));
 }
 
