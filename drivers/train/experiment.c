@@ -94,6 +94,15 @@ static ufp4_status_t save(work_t *w, const char *what) {
   return status ? status : ufp4_trainer_save(w->trainer, w->run->loss, path, &w->message);
 }
 
+// What can be done about a checkpoint that is not there or damaged.
+static ufp4_status_t advise(work_t *w, ufp4_status_t status, const char *path, const char *rows) {
+  char why[sizeof w->message.text];
+  if (status != UFP4_ERROR_FORMAT && status != UFP4_ERROR_IO) return status;
+  snprintf(why, sizeof why, "%s", w->message.text);
+  ufp4_message_set(&w->message, "%s; without %s that run is made again", why, rows ? rows : path);
+  return status;
+}
+
 // From its own checkpoint if it was cut off, or else as its kind says.
 static ufp4_status_t begin(work_t *w) {
   const ufp4_experiment_options_t *o = w->options;
@@ -102,11 +111,15 @@ static ufp4_status_t begin(work_t *w) {
   ufp4_status_t status = name_checkpoint(o, kind, w->variant, w->seed, "", path, &w->message);
   if (status) return status;
   if (ufp4_checkpoint_is(path))
-    return ufp4_trainer_load(w->trainer, w->run->loss, path, &w->message);
+    return advise(w, ufp4_trainer_load(w->trainer, w->run->loss, path, &w->message), path, NULL);
   if (kind == UFP4_RUN_WHOLE) return UFP4_OK;
   status = name_checkpoint(o, UFP4_RUN_WHOLE, ufp4_experiment_base(o), w->seed, at_branch, path,
                            &w->message);
-  return status ? status : ufp4_trainer_branch(w->trainer, w->run->loss, path, &w->message);
+  if (status) return status;
+  char id[ID_SIZE], rows[ID_SIZE + 4];
+  name_run(o, UFP4_RUN_WHOLE, ufp4_experiment_base(o), w->seed, "", id);
+  snprintf(rows, sizeof rows, "%s.csv", id);
+  return advise(w, ufp4_trainer_branch(w->trainer, w->run->loss, path, &w->message), path, rows);
 }
 
 static int is_base(const work_t *w) {
@@ -146,8 +159,9 @@ static ufp4_status_t take_steps(work_t *w, int *ended) {
   for (int64_t i = from; i < all; i++) {
     ufp4_status_t status = step(w, i);
     if (status) return status;
+    // After its last step a run goes on to its end, and has no use for a checkpoint.
     const int go_on = steps_done(w->crew, 1) || i + 1 == all;
-    if (!go_on || seconds_now() - saved > CHECKPOINT_SECONDS) {
+    if (i + 1 < all && (!go_on || seconds_now() - saved > CHECKPOINT_SECONDS)) {
       status = save(w, "");
       saved = seconds_now();
     }

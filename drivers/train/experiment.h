@@ -102,7 +102,8 @@ typedef struct {
   int base;
   int primary;        ///< named beforehand: e2m1 against ufp4; its p stands as it is
   ufp4_paired_t gap;  ///< percent
-  double p;           ///< two-sided; of others than the primary after Holm's correction
+  double p;           ///< two-sided; of others than the primary after Holm's correction; NaN:
+                      ///< one seed, or diverged
   double paper;       ///< percent, of the losses that somebody else has reported; NaN: none
 } ufp4_comparison_t;
 /** The primary comparison; every other variant with the base; then the other quantized recipes with
@@ -110,7 +111,8 @@ typedef struct {
  * room for UFP4_MAX_VARIANTS^2. */
 int ufp4_experiment_comparisons(const ufp4_experiment_t *experiment, ufp4_run_kind_t kind,
                                 ufp4_comparison_t *out);
-/** "worse" or "better" where p is under 5 %, else "not separated". */
+/** "worse" or "better" where p is under 5 %, else "not separated"; "diverged" where a loss is no
+ * number, "one seed", "the same" where all bits are. */
 const char *ufp4_comparison_verdict(const ufp4_comparison_t *comparison);
 /** One sentence on the primary comparison. */
 void ufp4_comparison_sentence(const ufp4_experiment_t *experiment,

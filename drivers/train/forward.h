@@ -56,7 +56,8 @@ typedef struct {
   ufp4_recipe_t recipe;
   /** By pass, the product over all layers of the kept signal of both operands, as the recipe
    * quantizes them. An index of how much a recipe shrinks, not the attenuation of the network: the
-   * residual stream goes around the layers, and norms undo a common factor. NaN: not quantized. */
+   * residual stream goes around the layers, and norms undo a common factor. NaN: not quantized, or
+   * requantized, which is not measured. */
   double kept[UFP4_PASS_COUNT];
   double *layer_kept[UFP4_PASS_COUNT];  ///< [layers]: what each layer has in that product
   double *losses;                       ///< [sequences], nats per token

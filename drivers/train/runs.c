@@ -57,8 +57,12 @@ static ufp4_status_t name_run(const char *folder, const char *id, const char *su
 
 static ufp4_status_t fail_differing(const char *folder, const char *key, const json_t *there,
                                     const json_t *wanted, ufp4_message_t *message) {
-  char *is = there != NULL ? json_dumps(there, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-  char *asked = wanted != NULL ? json_dumps(wanted, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+  char *is = there != NULL
+                 ? json_dumps(there, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9))
+                 : NULL;
+  char *asked = wanted != NULL
+                    ? json_dumps(wanted, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9))
+                    : NULL;
   const char *first = is != NULL ? is : "absent", *second = asked != NULL ? asked : "absent";
   const int shows = strlen(first) <= LONGEST && strlen(second) <= LONGEST;
   ufp4_message_set(message,

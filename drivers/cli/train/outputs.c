@@ -132,10 +132,11 @@ int train_write_files(evidence_t *e) {
   ufp4_message_t message = {0};
   ufp4_status_t status = UFP4_OK;
   clean_captures(e->plan, e->arguments);
-  clean_tables(e->plan, e->arguments);
   for (int i = 0; i < FILES && !status; i++) {
     snprintf(path, sizeof path, "%s/%s", e->arguments->folder, files[i]);
     if (writes(e->plan, i)) status = write_file(e, i, path, &message);
   }
-  return status ? cli_fail_status(e->plan->command, status, message.text) : CLI_GO_ON;
+  if (status) return cli_fail_status(e->plan->command, status, message.text);
+  clean_tables(e->plan, e->arguments);
+  return CLI_GO_ON;
 }

@@ -168,16 +168,16 @@ json_t *train_settings(const plan_t *plan, const arguments_t *a, const ufp4_text
   uLong crc = crc32_z(0, text->train, (size_t)text->train_bytes);
   crc = crc32_z(crc, text->held, (size_t)text->held_bytes);
   json_t *settings = json_pack(
-      "{s:s, s:o, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:b, s:b, "
-      "s:b, s:b}",
-      "version", version, "text", json_text(a->text_name), "text_bytes",
-      (json_int_t)(text->train_bytes + text->held_bytes), "text_crc32", (json_int_t)crc, "recipes",
-      recipe_list(o), "d_model", (json_int_t)t->shape.d_model, "heads", (json_int_t)t->shape.heads,
-      "layers", (json_int_t)t->shape.blocks, "ff", (json_int_t)t->shape.ff, "context",
+      "{s:s, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:b, s:b, "
+      "s:b, s:b, s:b}",
+      "version", version, "text_bytes", (json_int_t)(text->train_bytes + text->held_bytes),
+      "text_crc32", (json_int_t)crc, "recipes", recipe_list(o), "d_model",
+      (json_int_t)t->shape.d_model, "heads", (json_int_t)t->shape.heads, "layers",
+      (json_int_t)t->shape.blocks, "ff", (json_int_t)t->shape.ff, "context",
       (json_int_t)t->shape.context, "batch", (json_int_t)t->batch, "steps", (json_int_t)t->steps,
       "lr", (double)t->rate, "seed", (json_int_t)t->seed, "seeds", (json_int_t)o->seeds, "eval",
-      (json_int_t)o->held_tokens, "forward", plan->forward, "branched", plan->branched, "whole",
-      plan->whole, "capture", a->capture);
+      (json_int_t)o->held_tokens, "forward_eval_all", a->all_held, "forward", plan->forward,
+      "branched", plan->branched, "whole", plan->whole, "capture", a->capture);
   for (int v = 0; settings && v < o->variant_count; v++) {
     char key[sizeof o->variants[v].recipe.name + 16];
     snprintf(key, sizeof key, "recipe %s", o->variants[v].name);

@@ -45,6 +45,9 @@ void train_print_runs(const evidence_t *evidence, ufp4_run_kind_t kind) {
     if (isfinite(c->paper)) printf(", paper %+.3f", c->paper);
     printf("\n");
   }
+  if (count > 1)
+    printf("%% p: two-sided t test%s corrected together (Holm); the intervals are not\n",
+           table[0].primary ? "; of all but the primary one" : "s,");
   fflush(stdout);
 }
 
@@ -69,14 +72,15 @@ static json_t *gap_object(const ufp4_experiment_t *e, ufp4_run_kind_t kind,
     json_array_append_new(each,
                           json_real_or_null(ufp4_experiment_gap(e, kind, c->variant, c->base, s)));
   }
-  return json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:s, s:o}", "recipe",
+  return json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:s, s:o}", "recipe",
                    json_text(e->options->variants[c->variant].name), "against",
                    json_text(e->options->variants[c->base].name), "primary", c->primary,
                    "gap_percent", json_real_or_null(gap->mean), "interval",
                    json_real_or_null(gap->interval), "deviation", json_real_or_null(gap->deviation),
-                   "t", json_real_or_null(gap->t), "p", json_real_or_null(c->p), "gaps_percent",
-                   each, "seeds_worse", (json_int_t)gap->positive, "verdict",
-                   ufp4_comparison_verdict(c), "paper_gap_percent", json_real_or_null(c->paper));
+                   "t", json_real_or_null(gap->t), "p", json_real_or_null(c->p), "p_uncorrected",
+                   json_real_or_null(isnan(c->p) ? c->p : gap->p), "gaps_percent", each,
+                   "seeds_worse", (json_int_t)gap->positive, "verdict", ufp4_comparison_verdict(c),
+                   "paper_gap_percent", json_real_or_null(c->paper));
 }
 
 static json_t *runs_object(const ufp4_experiment_t *e, ufp4_run_kind_t kind) {
@@ -99,6 +103,7 @@ int train_print_json(const evidence_t *evidence) {
   const plan_t *plan = evidence->plan;
   const ufp4_experiment_t *e = &evidence->experiment;
   json_t *all = json_object();
+  json_object_set_new(all, "text", json_text(evidence->arguments->text_name));
   json_object_set(all, "settings", evidence->settings);
   if (plan->forward) json_object_set_new(all, "forward", ufp4_forward_json(&evidence->forward));
   if (plan->branched) json_object_set_new(all, "branched", runs_object(e, UFP4_RUN_BRANCHED));

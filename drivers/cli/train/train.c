@@ -3,10 +3,14 @@
 // evidence that comes of it: forward, branched, whole.
 #include "train/train.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "progress.h"
 #include "runs.h"
@@ -98,6 +102,9 @@ static int check(const cli_command_t *command, const arguments_t *a) {
   if (!a->folder)
     return cli_fail(command, CLI_USAGE, "-o DIR is missing; usage: ufp4 train %s",
                     command->arguments);
+  if (a->seed > INT64_MAX - a->seeds)
+    return cli_fail(command, CLI_USAGE, "--seed %llu is over 2^63 - 1, with --seeds counting up",
+                    (unsigned long long)a->seed);
   if (!(a->rate > 0 && a->rate <= 1))
     return cli_fail(command, CLI_USAGE, "--lr must be over 0 and at most 1");
   if (a->d_model % (2 * a->heads)) {
@@ -262,7 +269,7 @@ static void tell_held(evidence_t *e) {
   e->held_tokens =
       ufp4_experiment_at(&e->experiment, UFP4_RUN_WHOLE, base < 0 ? 0 : base, 0)->held_tokens;
   if (e->held_tokens >= asked) return;
-  fprintf(stderr, "ufp4 %s: %lld held-out tokens are measured: the text has no more\n",
+  fprintf(stderr, "ufp4 %s: %lld held-out tokens are measured: all whole batches of the text\n",
           e->plan->command->name, (long long)e->held_tokens);
 }
 
@@ -288,8 +295,10 @@ static int run_experiment(evidence_t *e, const ufp4_text_t *text) {
   if (status) end = cli_fail_status(e->plan->command, status, e->experiment.message.text);
   cli_catch_interrupts();
   stage.steps.line = progress_start(o->trainer.batch * o->trainer.shape.context);
-  stage.steps.all = all_steps(e->plan, &e->experiment) / e->plan->ranks.count;
-  if (end == CLI_GO_ON) end = run_stages(&stage);
+  if (end == CLI_GO_ON) {
+    stage.steps.all = all_steps(e->plan, &e->experiment) / e->plan->ranks.count;
+    end = run_stages(&stage);
+  }
   if (end == CLI_GO_ON && e->plan->ranks.rank == 0) end = finish(e);
   if (end != CLI_GO_ON) (void)ufp4_experiment_end_captures(&e->experiment, UFP4_ERROR_IO);
   ufp4_forward_free(&e->forward);
@@ -310,8 +319,19 @@ static int prepare(plan_t *plan, const arguments_t *a, ufp4_text_t *text) {
   return cli_text_read(plan->command, a->text_name, (int64_t)a->context, text);
 }
 
+// Two processes in one folder would write the same files. The lock goes with the process; where a
+// file system has none, nothing is known.
+static int lock_folder(const cli_command_t *command, const char *folder) {
+  const int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0 || flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return CLI_GO_ON;
+  close(file);
+  return cli_fail(command, CLI_USAGE, "%s: another process trains there", folder);
+}
+
 static int open_runs(evidence_t *e, const arguments_t *a) {
   ufp4_message_t message = {0};
+  int end = lock_folder(e->plan->command, a->folder);
+  if (end != CLI_GO_ON) return end;
   char *text = json_dumps(e->settings, JSON_INDENT(2));
   ufp4_status_t status = UFP4_ERROR_MEMORY;
   if (text) status = ufp4_runs_open(e->plan->options.folder, text, a->resume, &message);

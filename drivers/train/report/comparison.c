@@ -61,11 +61,23 @@ static int find(const ufp4_experiment_options_t *o, const char *name) {
   return -1;
 }
 
+// Two recipes with the same bits.
+static int are_same(const ufp4_paired_t *gap) {
+  return gap->mean == 0 && gap->deviation == 0;
+}
+
+// What says nothing does not make the others' limits stricter: one seed, a run that has diverged,
+// the same bits.
 static void correct(ufp4_comparison_t *comparisons, int count) {
   double p[UFP4_MAX_VARIANTS * UFP4_MAX_VARIANTS];
-  for (int i = 0; i < count; i++) p[i] = comparisons[i].p;
-  ufp4_holm(p, count);
-  for (int i = 0; i < count; i++) comparisons[i].p = p[i];
+  int of[UFP4_MAX_VARIANTS * UFP4_MAX_VARIANTS], n = 0;
+  for (int i = 0; i < count; i++) {
+    if (isnan(comparisons[i].p) || are_same(&comparisons[i].gap)) continue;
+    p[n] = comparisons[i].p;
+    of[n++] = i;
+  }
+  ufp4_holm(p, n);
+  for (int i = 0; i < n; i++) comparisons[of[i]].p = p[i];
 }
 
 static double reported(const ufp4_variant_t *variant, const ufp4_variant_t *base) {
@@ -94,7 +106,7 @@ int ufp4_experiment_comparisons(const ufp4_experiment_t *e, ufp4_run_kind_t kind
   }
   for (int i = 0; i < count; i++) {
     out[i].gap = sample(e, kind, out[i].variant, out[i].base);
-    out[i].p = out[i].gap.p;
+    out[i].p = isfinite(out[i].gap.deviation) ? out[i].gap.p : NAN;
     out[i].paper = reported(&o->variants[out[i].variant], &o->variants[out[i].base]);
   }
   correct(out + primary, count - primary);
@@ -102,6 +114,9 @@ int ufp4_experiment_comparisons(const ufp4_experiment_t *e, ufp4_run_kind_t kind
 }
 
 const char *ufp4_comparison_verdict(const ufp4_comparison_t *comparison) {
+  if (!isfinite(comparison->gap.mean)) return "diverged";
+  if (comparison->gap.count < 2) return "one seed";
+  if (are_same(&comparison->gap)) return "the same";
   if (!(comparison->p < 0.05)) return "not separated";
   return comparison->gap.mean > 0 ? "worse" : "better";
 }
@@ -111,7 +126,9 @@ void ufp4_comparison_sentence(const ufp4_experiment_t *e, const ufp4_comparison_
   const ufp4_variant_t *variants = e->options->variants;
   const char *one = variants[c->variant].name, *other = variants[c->base].name;
   const ufp4_paired_t *g = &c->gap;
-  if (g->count < 2) {
+  if (!isfinite(g->mean)) {
+    snprintf(text, size, "%s against %s: a run has diverged.", one, other);
+  } else if (g->count < 2) {
     snprintf(text, size, "%s against %s: %+.3f %% on one seed, which says nothing of chance.", one,
              other, g->mean);
   } else if (c->p < 0.05) {

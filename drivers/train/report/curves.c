@@ -95,7 +95,8 @@ static void put_chart(FILE *out, const ufp4_experiment_t *e, chart_t *chart) {
   const svg_panel_t panel = {out, MARGIN, MARGIN,     RIGHT - MARGIN, HEIGHT - 2 * MARGIN,
                              0,   1,      chart->low, chart->high};
   fprintf(out, "<h3>%s</h3>\n", chart->title);
-  svg_begin(out, WIDTH, HEIGHT, 0);
+  const int names = MARGIN + 18 * e->options->variant_count;
+  svg_begin(out, WIDTH, names > HEIGHT ? names : HEIGHT, 0);
   fprintf(out, "<path d=\"M%d %d V%d H%d\" fill=\"none\" stroke=\"#999\"/>\n", MARGIN, MARGIN,
           HEIGHT - MARGIN, RIGHT);
   put_tick(&panel, chart, chart->low);

@@ -110,9 +110,14 @@ static void put_comparisons(FILE *out, const ufp4_experiment_t *e, ufp4_run_kind
   fputs(
       "</table>\n<p>Gap: 100 (L - L<sub>base</sub>) / L<sub>base</sub> on the same seed. p: "
       "two-sided t test; that of the question as it is, the others corrected together by Holm. "
-      "bf16-control: bf16 from weights changed by one part in a thousand, what chaos alone "
-      "does.</p>\n",
+      "The intervals are not corrected.",
       out);
+  for (int v = 0; v < e->options->variant_count; v++) {
+    if (e->options->variants[v].perturbation > 0)
+      fprintf(out, " %s: from weights changed by one part in a thousand, what chaos alone does.",
+              e->options->variants[v].name);
+  }
+  fputs("</p>\n", out);
 }
 
 static void put_verdict(FILE *out, const ufp4_report_t *report, ufp4_run_kind_t kind) {

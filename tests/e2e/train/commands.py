@@ -98,7 +98,7 @@ def train_says_how_many_tokens_it_measures():
                    "ufp4", "--eval", "50000", "--json")
         check(done.returncode == 0, done.stderr)
         held = json.loads(done.stdout)["held_tokens"]
-        check(done.stderr == f"ufp4 train: {held} held-out tokens are measured: the text has no more\n", done.stderr)
+        check(done.stderr == f"ufp4 train: {held} held-out tokens are measured: all whole batches of the text\n", done.stderr)
 
 
 def interrupt(number, *words):
@@ -133,6 +133,49 @@ def train_interrupted_goes_on_to_the_same_files():
         check(status == 0 and stops > 2, status, stops, err)
         check(all_files(whole) == all_files(part), "files differ")
         check(len(all_files(part)) == 3 and not os.path.exists(os.path.join(part, "runs")), os.listdir(part))
+
+
+@slow
+def train_captures_after_an_interruption():
+    with tempfile.TemporaryDirectory() as folder:
+        text, whole, part = write_text(folder), os.path.join(folder, "whole"), os.path.join(folder, "part")
+        words = [*TINY, "--steps", "150", "--seeds", "1", "--recipe", "bf16,ufp4", "--whole", "--capture", "--threads", "1"]
+        check(run("train", text, "-o", whole, *words).returncode == 0, "whole")
+        status, resume = 130, []
+        while status == 130:
+            status, err = interrupt(signal.SIGINT, "train", text, "-o", part, *words, *resume)
+            resume = ["--resume"]
+        check(status == 0, status, err)
+        for name in sorted(os.listdir(os.path.join(whole, "ufp4"))):
+            check(open(os.path.join(whole, "ufp4", name), "rb").read() == open(os.path.join(part, "ufp4", name), "rb").read(), name)
+
+
+def train_rejects_a_folder_where_another_process_trains():
+    with tempfile.TemporaryDirectory() as folder:
+        text, out = write_text(folder), os.path.join(folder, "out")
+        words = ["train", text, "-o", out, *shape_with("--steps"), "--steps", "100000"]
+        process = subprocess.Popen([PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while not os.path.exists(os.path.join(out, "runs", "settings.json")):
+            time.sleep(0.01)
+        try:
+            check_rejected(run(*words), 2, "another process trains there")
+            check_rejected(run(*words, "--resume"), 2, "another process trains there")
+        finally:
+            process.kill()
+            process.wait()
+        check_rejected(run(*words), 2, "--resume goes on")
+
+
+def train_resume_measures_as_much_as_before():
+    with tempfile.TemporaryDirectory() as folder:
+        text, out = write_text(folder), os.path.join(folder, "out")
+        words = ["train", text, "-o", out, *shape_with("--steps", "--eval"), "--steps", "100000"]
+        check(interrupt(signal.SIGINT, *words)[0] == 130, "interrupted")
+        check_rejected(run(*words, "--resume", "--eval", "131072"), 2, "forward_eval_all is true, not false")
+
+
+def train_rejects_seeds_over_the_limit():
+    reject_train(2, "is over 2^63 - 1", "--seed", "9223372036854775807", "--seeds", "2")
 
 
 def train_resumes_nothing_where_nothing_is():
@@ -233,7 +276,7 @@ def train_json():
         got = json.loads(done.stdout)
         check([r["recipe"] for r in got["recipes"]] == ["bf16", "e2m1"], got)
         check(got["recipes"][0]["deviation"] is None, "one seed has no deviation")
-        check([c["verdict"] for c in got["comparisons"]] == ["not separated"], got)
+        check([(c["verdict"], c["p"]) for c in got["comparisons"]] == [("one seed", None)], got)
         check(got["held_tokens"] == 256, got)
 
 
