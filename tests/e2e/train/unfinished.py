@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trainings that are stopped and go on, or are spread over processes. As commands.py: unfinished.py PROGRAM FUNCTION."""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import commands
+from commands import check, check_rejected, reject_train, run, shape_with, slow, write_text, TINY
+
+
+def interrupt(number, *words):
+    """Runs train and ends it with a signal while it trains."""
+    process = subprocess.Popen([commands.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(0.5)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    return process.returncode, err
+
+
+def all_files(folder):
+    return {name: open(os.path.join(folder, name)).read() for name in sorted(os.listdir(folder)) if name.endswith(".csv")}
+
+
+@slow
+def resume_ends_in_the_same_files():
+    with tempfile.TemporaryDirectory() as folder:
+        text, whole, part = write_text(folder), os.path.join(folder, "whole"), os.path.join(folder, "part")
+        words = [*TINY, "--steps", "150", "--seeds", "2", "--recipe", "bf16,ufp4,nvfp4"]
+        check(run("train", text, "-o", whole, *words).returncode == 0, "whole")
+        status, err = interrupt(signal.SIGINT, "train", text, "-o", part, *words)
+        check(status == 130 and err == "ufp4 train: interrupted; --resume goes on with it\n", status, repr(err))
+        check_rejected(run("train", text, "-o", part, *words), 2, "--resume goes on")
+        check_rejected(run("train", text, "-o", part, *words, "--resume", "--seed", "7"), 2, "seed is 0, not 7")
+        check_rejected(run("train", text, "-o", part, *words, "--seed", "7"), 2, "seed is 0, not 7")
+        stops = 1
+        while status == 130 and stops < 50:
+            status, err = interrupt(signal.SIGTERM if stops == 1 else signal.SIGINT, "train", text, "-o", part, *words, "--resume")
+            status = 130 if status == 143 else status
+            stops += 1
+        check(status == 0 and stops > 2, status, stops, err)
+        check(all_files(whole) == all_files(part), "files differ")
+        check(len(all_files(part)) == 3 and not os.path.exists(os.path.join(part, "runs")), os.listdir(part))
+
+
+@slow
+def resume_captures_the_same_tensors():
+    with tempfile.TemporaryDirectory() as folder:
+        text, whole, part = write_text(folder), os.path.join(folder, "whole"), os.path.join(folder, "part")
+        words = [*TINY, "--steps", "150", "--seeds", "1", "--recipe", "bf16,ufp4", "--whole", "--capture", "--threads", "1"]
+        check(run("train", text, "-o", whole, *words).returncode == 0, "whole")
+        status, resume = 130, []
+        while status == 130:
+            status, err = interrupt(signal.SIGINT, "train", text, "-o", part, *words, *resume)
+            resume = ["--resume"]
+        check(status == 0, status, err)
+        for name in sorted(os.listdir(os.path.join(whole, "ufp4"))):
+            check(open(os.path.join(whole, "ufp4", name), "rb").read() == open(os.path.join(part, "ufp4", name), "rb").read(), name)
+
+
+def resume_rejects_a_folder_where_another_process_trains():
+    with tempfile.TemporaryDirectory() as folder:
+        text, out = write_text(folder), os.path.join(folder, "out")
+        words = ["train", text, "-o", out, *shape_with("--steps"), "--steps", "100000"]
+        process = subprocess.Popen([commands.PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while not os.path.exists(os.path.join(out, "runs", "settings.json")):
+            time.sleep(0.01)
+        try:
+            check_rejected(run(*words), 2, "another process trains there")
+            check_rejected(run(*words, "--resume"), 2, "another process trains there")
+        finally:
+            process.kill()
+            process.wait()
+        check_rejected(run(*words), 2, "--resume goes on")
+
+
+def resume_measures_as_much_as_before():
+    with tempfile.TemporaryDirectory() as folder:
+        text, out = write_text(folder), os.path.join(folder, "out")
+        words = ["train", text, "-o", out, *shape_with("--steps", "--eval"), "--steps", "100000"]
+        check(interrupt(signal.SIGINT, *words)[0] == 130, "interrupted")
+        check_rejected(run(*words, "--resume", "--eval", "131072"), 2, "forward_eval_all is true, not false")
+
+
+def resume_rejects_a_folder_where_nothing_is():
+    reject_train(2, "--resume", "--resume")
+
+
+def resume_over_ranks_writes_the_same_files():
+    if not shutil.which("mpirun"):
+        print("skipped: mpirun is missing (openmpi-bin)")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder:
+        text, one, two = write_text(folder), os.path.join(folder, "one"), os.path.join(folder, "two")
+        words = [*TINY, "--steps", "6", "--seeds", "3", "--recipe", "bf16,ufp4,e2m1", "--threads", "1"]
+        check(run("train", text, "-o", one, *words).returncode == 0, "one process")
+        mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3"]
+        done = subprocess.run([*mpirun, commands.PROGRAM, "train", text, "-o", two, *words], capture_output=True, text=True, timeout=120)
+        if "built without MPI" in done.stderr:
+            print("skipped: the program was built without MPI")
+            sys.exit(77)
+        check(done.returncode == 0 and done.stderr == "", done.returncode, done.stderr)
+        check(all_files(one) == all_files(two) and len(all_files(two)) == 3, "files differ")
+        check(done.stdout.count("(primary)") == 2, "one rank prints:", done.stdout)
+        done = subprocess.run([*mpirun, commands.PROGRAM, "train", text, "-o", two, *words, "--capture"], capture_output=True, text=True, timeout=120)
+        check(done.returncode == 2 and "--capture is of one process" in done.stderr, done.returncode, done.stderr)
+
+
+if __name__ == "__main__":
+    commands.PROGRAM = sys.argv[1]
+    globals()[sys.argv[2]]()
