@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the C header, the SystemVerilog package, the documentation tables and the package descriptions from ufp4.toml.
+"""Writes the C header, the SystemVerilog package, the documentation tables, the package descriptions and the names in Python from ufp4.toml.
 
 usage: generate.py [--check]     --check compares with what is committed and changes nothing.
 """
@@ -9,6 +9,7 @@ import sys
 import tomllib
 
 import manifests
+import python_names
 import systemrdl
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -356,6 +357,7 @@ OUTPUTS = {
     "rtl/ufp4.core": lambda spec: manifests.fusesoc(spec, lambda c, k: configuration_value(spec, c, k), NOTE),
     "rtl/gen/ufp4.rdl": lambda spec: systemrdl.system_rdl(spec, NOTE),
     "rtl/Bender.yml": lambda spec: manifests.bender(spec, NOTE),
+    "drivers/python/ufp4/_spec.py": lambda spec: python_names.package(spec, NOTE, configuration_keys(spec), enums(spec)),
 }
 
 

@@ -9,8 +9,8 @@
 
 #include "cli.h"
 #include "report/svg.h"
-#include "rounding.h"
 #include "tensor/file.h"
+#include "ufp4/rounding.h"
 
 static int run(int argc, char **argv);
 const cli_command_t cli_bias = {

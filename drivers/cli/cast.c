@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "cli.h"
+#include "ufp4/array.h"
 
 static int run(int argc, char **argv);
 const cli_command_t cli_cast = {
@@ -12,28 +13,17 @@ const cli_command_t cli_cast = {
     .run = run,
 };
 
-enum { TO_E2M1, TO_E1M2, TO_INT4, TO_E4M3, TO_E8M0 };
+enum { TO_E8M0 = UFP4_CAST_E8M0_DOWN };  // and before it as in ufp4_cast_t
 enum { ROUND_RNE, ROUND_UP, ROUND_DOWN };
-
-static uint8_t cast_value(int to, int round, float value) {
-  if (to == TO_E4M3) return ufp4_e4m3_cast(value);
-  if (to == TO_E8M0) return ufp4_e8m0_cast(value, round == ROUND_UP);
-  return ufp4_elem_cast((ufp4_elem_t)to, value);
-}
-
-static float element(const ufp4_matrix_t *matrix, int64_t index) {
-  if (matrix->dtype == UFP4_DTYPE_BF16)
-    return ufp4_bf16_value(((const uint16_t *)matrix->data)[index]);
-  return ((const float *)matrix->data)[index];
-}
 
 static ufp4_status_t cast_tensor(const ufp4_matrix_t *in, int to, int round, const char *path,
                                  ufp4_message_t *message) {
   int64_t count = in->rows * in->cols;
   uint8_t *codes = malloc(ufp4_matrix_bytes(count, 1, 1));
   if (codes == NULL) return UFP4_ERROR_MEMORY;
-  for (int64_t i = 0; i < count; i++) codes[i] = cast_value(to, round, element(in, i));
-  ufp4_status_t status = ufp4_tensor_write_u8(path, codes, in->rows, in->cols, message);
+  const ufp4_cast_t cast = to == TO_E8M0 && round == ROUND_UP ? UFP4_CAST_E8M0_UP : (ufp4_cast_t)to;
+  ufp4_status_t status = ufp4_cast(in, cast, codes);
+  if (status == UFP4_OK) status = ufp4_tensor_write_u8(path, codes, in->rows, in->cols, message);
   free(codes);
   return status;
 }

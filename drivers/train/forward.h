@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-#include "rounding.h"
 #include "trainer.h"
+#include "ufp4/rounding.h"
 
 #define UFP4_FORWARD_RECIPES 32
 

@@ -75,6 +75,11 @@ const uint8_t *ufp4_operand_scale_bytes(const ufp4_operand_t *operand, int64_t *
 ufp4_status_t ufp4_tensor_exponent(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
                                    int *exponent);
 
+/** Whether ufp4_quantize takes this: UFP4_ERROR_ARGUMENT, or UFP4_ERROR_UNSUPPORTED: this processor
+ * does not have the kernel. @p message (may be NULL) says what is wrong. */
+ufp4_status_t ufp4_quantize_check(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
+                                  ufp4_message_t *message);
+
 /** Quantizes @p in (F32 or BF16; 1x1 up to UFP4_MAX_DIM each way) into a new operand; free it with
  * ufp4_operand_free. UFP4_ERROR_ARGUMENT also for what ufp4_combination_quantize (combination.h)
  * calls illegal. UFP4_ERROR_UNSUPPORTED: this processor does not have the kernel. */

@@ -33,17 +33,47 @@ unsigned ufp4_quantize_block(const uint32_t bits[16], const ufp4_quantize_t *how
 
 // --- Public -------------------------------------------------------------------------------------
 
-static int matrix_ok(const ufp4_matrix_t *in) {
-  return in != NULL && in->data != NULL && in->rows >= 1 && in->rows <= UFP4_MAX_DIM &&
-         in->cols >= 1 && in->cols <= UFP4_MAX_DIM && in->ld >= in->cols &&
-         (in->dtype == UFP4_DTYPE_F32 || in->dtype == UFP4_DTYPE_BF16);
+static ufp4_status_t check_matrix(const ufp4_matrix_t *in, ufp4_message_t *message) {
+  if (in == NULL || in->data == NULL) {
+    ufp4_message_set(message, "there is no tensor");
+  } else if (in->rows < 1 || in->rows > UFP4_MAX_DIM || in->cols < 1 || in->cols > UFP4_MAX_DIM) {
+    ufp4_message_set(message, "the tensor is %lld x %lld; rows and columns go from 1 to %d",
+                     (long long)in->rows, (long long)in->cols, UFP4_MAX_DIM);
+  } else if (in->ld < in->cols) {
+    ufp4_message_set(message, "rows are %lld elements apart; the tensor has %lld columns",
+                     (long long)in->ld, (long long)in->cols);
+  } else if (in->dtype != UFP4_DTYPE_F32 && in->dtype != UFP4_DTYPE_BF16) {
+    ufp4_message_set(message, "the tensor must be FP32 or BF16");
+  } else {
+    return UFP4_OK;
+  }
+  return UFP4_ERROR_ARGUMENT;
 }
 
-static int how_ok(const ufp4_quantize_t *how) {
-  return how != NULL && (how->axis == UFP4_AXIS_ROW || how->axis == UFP4_AXIS_COL) &&
-         (unsigned)how->round < UFP4_ROUND_COUNT && (unsigned)how->kernel < UFP4_KERNEL_COUNT &&
-         (!how->exponent_given || (how->exponent >= INT16_MIN && how->exponent <= INT16_MAX)) &&
-         ufp4_combination_quantize(how, 0, NULL, NULL) == UFP4_OK;
+static ufp4_status_t check_how(const ufp4_quantize_t *how, ufp4_message_t *message) {
+  if (how == NULL) {
+    ufp4_message_set(message, "no options");
+  } else if ((unsigned)how->axis > UFP4_AXIS_COL || (unsigned)how->round >= UFP4_ROUND_COUNT ||
+             (unsigned)how->kernel >= UFP4_KERNEL_COUNT) {
+    ufp4_message_set(message, "axis %u, rounding %u, kernel %u: one of them is unknown",
+                     (unsigned)how->axis, (unsigned)how->round, (unsigned)how->kernel);
+  } else if (how->exponent_given && (how->exponent < INT16_MIN || how->exponent > INT16_MAX)) {
+    ufp4_message_set(message, "tensor exponent %d; it goes from %d to %d", how->exponent, INT16_MIN,
+                     INT16_MAX);
+  } else {
+    return ufp4_combination_quantize(how, 0, NULL, message);
+  }
+  return UFP4_ERROR_ARGUMENT;
+}
+
+ufp4_status_t ufp4_quantize_check(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
+                                  ufp4_message_t *message) {
+  ufp4_status_t status = check_matrix(in, message);
+  if (status == UFP4_OK) status = check_how(how, message);
+  if (status != UFP4_OK || ufp4_kernel_available(how->kernel)) return status;
+  ufp4_message_set(message, "this processor does not have the kernel %s",
+                   ufp4_kernel_name(how->kernel));
+  return UFP4_ERROR_UNSUPPORTED;
 }
 
 // NULL: portable.c.
@@ -64,9 +94,10 @@ static const quantize_kernel_t *fast_kernel(const source_t *source, const ufp4_q
 
 ufp4_status_t ufp4_tensor_exponent(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
                                    int *exponent) {
-  if (!matrix_ok(in) || !how_ok(how) || how->scale != UFP4_SCALE_E4M3 || exponent == NULL)
-    return UFP4_ERROR_ARGUMENT;
-  if (!ufp4_kernel_available(how->kernel)) return UFP4_ERROR_UNSUPPORTED;
+  ufp4_status_t status = ufp4_quantize_check(in, how, NULL);
+  if (status == UFP4_OK && (how->scale != UFP4_SCALE_E4M3 || exponent == NULL))
+    status = UFP4_ERROR_ARGUMENT;
+  if (status != UFP4_OK) return status;
   const source_t source = ufp4_source_of(in, how->axis);
   if (how->layout == UFP4_LAYOUT_2D) return ufp4_shared_exponent(&source, how, exponent);
   const quantize_kernel_t *kernel = fast_kernel(&source, how);
@@ -76,15 +107,14 @@ ufp4_status_t ufp4_tensor_exponent(const ufp4_matrix_t *in, const ufp4_quantize_
 
 ufp4_status_t ufp4_quantize(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
                             ufp4_operand_t *out) {
-  if (!matrix_ok(in) || !how_ok(how) || out == NULL) return UFP4_ERROR_ARGUMENT;
-  if (!ufp4_kernel_available(how->kernel)) return UFP4_ERROR_UNSUPPORTED;
+  ufp4_status_t status = out == NULL ? UFP4_ERROR_ARGUMENT : ufp4_quantize_check(in, how, NULL);
+  if (status != UFP4_OK) return status;
   const source_t source = ufp4_source_of(in, how->axis);
   const int all_codes = how->scale == UFP4_SCALE_E4M3 && how->layout == UFP4_LAYOUT_1D;
   ufp4_operand_t made;
-  ufp4_status_t status =
-      all_codes
-          ? ufp4_operand_allocate(how->elem, how->scale, source.rows, source.cols, &made)
-          : ufp4_operand_create_scaled(how->elem, how->scale, source.rows, source.cols, &made);
+  status = all_codes
+               ? ufp4_operand_allocate(how->elem, how->scale, source.rows, source.cols, &made)
+               : ufp4_operand_create_scaled(how->elem, how->scale, source.rows, source.cols, &made);
   if (status != UFP4_OK) return status;
   const quantize_kernel_t *kernel = fast_kernel(&source, how);
   if (kernel != NULL) {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fixture.h"
-#include "rounding.h"
+#include "ufp4/rounding.h"
 
 enum { ROWS = 18, COLS = 40, GROUP = 16, MOST = 48 * 48 };
 

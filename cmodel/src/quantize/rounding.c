@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rounding.h"
+#include "ufp4/rounding.h"
 
 #include <math.h>
 

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What rounding to four bits does to a tensor: shrinkage, kept signal, noise, use of the codes.
-#ifndef UFP4_TRAIN_ROUNDING_H
-#define UFP4_TRAIN_ROUNDING_H
+#ifndef UFP4_ROUNDING_H
+#define UFP4_ROUNDING_H
 
-#include "ufp4.h"
+#include "ufp4/quantize.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /** Distinct values of the codes of a grid; -0 is 0. */
 #define UFP4_ROUNDING_VALUES 15
@@ -32,5 +36,9 @@ double ufp4_cell_bias(ufp4_elem_t elem, unsigned code);
 /** The same measured: the mean of cast(x) - x over @p samples values spread evenly over the cell.
  */
 double ufp4_cell_bias_measured(ufp4_elem_t elem, unsigned code, int samples);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scalar functions of format.h and rht.h over whole tensors, for callers to whom a call is
+// dear.
+#ifndef UFP4_ARRAY_H
+#define UFP4_ARRAY_H
+
+#include <stdint.h>
+
+#include "ufp4/matrix.h"
+#include "ufp4/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What ufp4_cast makes of a number; the first are those of ufp4_elem_t. */
+typedef enum {
+  UFP4_CAST_E2M1 = 0,
+  UFP4_CAST_E1M2,
+  UFP4_CAST_INT4,
+  UFP4_CAST_E4M3,
+  UFP4_CAST_E8M0_DOWN,
+  UFP4_CAST_E8M0_UP,
+  UFP4_CAST_COUNT
+} ufp4_cast_t;
+
+/** codes [rows][cols]: each element of @p in (F32 or BF16) by itself, as ufp4_elem_cast,
+ * ufp4_e4m3_cast or ufp4_e8m0_cast. UFP4_ERROR_ARGUMENT: another type, a size under 1, ld under
+ * cols, or no such format. */
+ufp4_status_t ufp4_cast(const ufp4_matrix_t *in, ufp4_cast_t to, uint8_t *codes);
+
+/** The transform of each block of 16 along the rows of @p in (F32 or BF16), zeros beyond cols: out
+ * [rows][16 * ceil(cols/16)]. INTEGER: out[i] * 2^(E - 152) of ufp4_rht_block, exact as a double;
+ * BF16: ufp4_rht_block_bf16. NaN in blocks that these refuse. UFP4_ERROR_ARGUMENT as ufp4_cast; and
+ * @p rht NONE. */
+ufp4_status_t ufp4_rht(const ufp4_matrix_t *in, ufp4_rht_t rht, uint16_t mask, double *out);
+/** ufp4_rht_undo of @p count blocks that follow each other. */
+void ufp4_rht_undo_all(float *blocks, int64_t count, uint16_t mask);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""numpy arrays as the matrices of the C library, and back."""
+import ctypes
+
+import ml_dtypes
+import numpy as np
+
+from . import _library as c
+
+F32, BF16, I64 = range(3)
+FLOAT32, BFLOAT16 = np.dtype(np.float32), np.dtype(ml_dtypes.bfloat16)
+DTYPES = {F32: FLOAT32, BF16: BFLOAT16, I64: np.dtype(np.int64)}
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+def demand_array(array, what, dimensions=2):
+    """What is no plain array with that many dimensions, or has no elements, is refused."""
+    if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
+        raise TypeError(f"{what} must be a numpy array, not {type(array).__name__}")
+    if array.ndim != dimensions:
+        raise ValueError(f"{what} has {array.ndim} dimensions; it must have {dimensions}")
+    if array.size == 0:
+        raise ValueError(f"{what} is {' x '.join(map(str, array.shape))}: an empty tensor")
+
+
+def floats(array, what):
+    """An array of float32 or bfloat16: itself, or a copy of float16 and float64 rounded to float32."""
+    if array.dtype == FLOAT32 or array.dtype == BFLOAT16:
+        return array
+    if array.dtype.kind != "f" or array.dtype.itemsize not in (2, 4, 8):
+        raise ValueError(f"{what} is of type {array.dtype}; float32, bfloat16 (ml_dtypes), float16 and float64 are possible")
+    with np.errstate(over="ignore"):
+        return array.astype(FLOAT32)
+
+
+def rows_of(array, what):
+    """(array, transposed): rows that are contiguous; the transposed array where columns are. Nothing is copied."""
+    size = array.itemsize
+    for view, transposed in ((array, False), (array.T, True)):
+        rows, cols = view.shape
+        row, col = view.strides
+        if (col == size or cols == 1) and (rows == 1 or (row >= cols * size and row % size == 0)) and address(array) % size == 0:
+            return view, transposed
+    raise ValueError(f"{what} is not contiguous (strides {array.strides}); pass numpy.ascontiguousarray of it")
+
+
+def matrix(array, what):
+    """(Matrix, what must live as long as it, transposed) of a 2-D array of floats."""
+    demand_array(array, what)
+    kept, transposed = rows_of(floats(array, what), what)
+    rows, cols = kept.shape
+    ld = kept.strides[0] // kept.itemsize if rows > 1 else cols
+    return c.Matrix(F32 if kept.dtype == FLOAT32 else BF16, rows, cols, ld, address(kept)), kept, transposed
+
+
+def plain(array, shape, dtype, what):
+    """An array of that shape and type whose rows are contiguous, and their distance in elements."""
+    demand_array(array, what)
+    if array.shape != shape:
+        raise ValueError(f"{what} is {array.shape[0]} x {array.shape[1]}; D is {shape[0]} x {shape[1]}")
+    if array.dtype != dtype:
+        raise ValueError(f"{what} is of type {array.dtype}; it must be {dtype}")
+    kept, transposed = rows_of(array, what)
+    if transposed:
+        raise ValueError(f"{what} is in Fortran order; pass numpy.ascontiguousarray of it")
+    return kept, kept.strides[0] // kept.itemsize if shape[0] > 1 else shape[1]
+
+
+class Memory:
+    """An operand of the C library, which frees it with the last array that looks into it."""
+
+    def __init__(self, operand):
+        self.operand = operand
+
+    def __del__(self, free=c.lib.operand_free, byref=ctypes.byref):
+        free(byref(self.operand))
+
+    def array(self, pointer, shape, dtype):
+        """A view of the operand's memory that keeps it."""
+        view = _View()
+        view.memory = self
+        view.__array_interface__ = {"data": (pointer, False), "shape": shape, "typestr": np.dtype(dtype).str, "version": 3}
+        return np.asarray(view)
+
+
+class _View:
+    pass

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GEMMs of quantized tensors."""
+import os
+from ctypes import byref
+
+import numpy as np
+
+from . import _arrays
+from . import _library
+from . import _spec as s
+from ._quantize import Quantized
+
+SMALL = 2**22  # multiplications that are over before another thread has begun
+
+
+def all_threads():
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def arguments(a, b, accumulate, alpha, out):
+    """ufp4_gemm_t of what has no memory, and the shape of D."""
+    for value, what in ((a, "a"), (b, "b")):
+        if not isinstance(value, Quantized):
+            raise TypeError(f"{what} must be a Quantized, as quantize gives, not {type(value).__name__}")
+    left, right = a._operand, b._operand
+    if left.cols == right.cols and (a._how.rht != b._how.rht or (a._how.rht and a._how.rht_mask != b._how.rht_mask)):
+        raise ValueError(f"a has rht {a.rht} 0x{a.rht_mask:04X}, b has rht {b.rht} 0x{b.rht_mask:04X}; they must be equal")
+    how = _library.Gemm(alpha=alpha, d_dtype=_library.index_of(out, s.DTYPES, "out"))
+    how.contract = _library.lib.gemm_default_contract(left.scale) if accumulate is None else _library.index_of(accumulate, s.CONTRACTS, "accumulate")
+    return how, (left.rows, right.rows)
+
+
+def gemm(a, b, *, accumulate=None, alpha=1.0, c=None, out="f32", accumulate_in=None, threads=None) -> np.ndarray:
+    """D = alpha * A B^T + C: [M][N] of A [M][K] and B [N][K], both :class:`Quantized` with equal K, scale and transform.
+
+    accumulate: "exact" (default where the scale allows it), "fp32" (else) or "nv". c: float32 or bfloat16 [M][N], added at the end.
+    out: "f32" (float32), "bf16" (ml_dtypes.bfloat16) or "i64", the unrounded sums in units of 2^-(18 + fraction bits of both
+    elements), tensor exponents not applied. accumulate_in: int64 [M][N], such sums added first. threads: all cores by default; the
+    result does not depend on it. ValueError: what does not go together. The contracts: docs/reference/numerics.md, 5.
+    """
+    how, shape = arguments(a, b, accumulate, alpha, out)
+    kept = []
+    if c is not None:
+        if isinstance(c, np.ndarray) and c.dtype == _arrays.BFLOAT16:
+            c = c.astype(np.float32)
+        array, how.c_ld = _arrays.plain(c, shape, _arrays.FLOAT32, "c")
+        how.c = _arrays.address(array)
+        kept.append(array)
+    if accumulate_in is not None:
+        array, how.accumulate_ld = _arrays.plain(accumulate_in, shape, _arrays.DTYPES[_arrays.I64], "accumulate_in")
+        how.accumulate = _arrays.address(array)
+        kept.append(array)
+    if threads is not None:
+        how.threads = _library.whole(threads, 1, 2**15, "threads")
+    elif shape[0] * shape[1] * a._operand.cols > SMALL:
+        how.threads = all_threads()
+    return run(a._operand, b._operand, how, shape)
+
+
+def run(left, right, how, shape):
+    d = np.empty(shape, _arrays.DTYPES[how.d_dtype])
+    status = _library.lib.gemm(byref(left), byref(right), byref(how), _arrays.address(d), shape[1])
+    if status != _library.OK:
+        message = _library.Message()
+        _library.lib.gemm_check(byref(left), byref(right), byref(how), byref(message))
+        _library.fail(status, message)
+    return d

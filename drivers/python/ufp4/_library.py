@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The golden model as a C library: structures, functions, and errors that become exceptions."""
+import ctypes
+import pathlib
+from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_uint, c_uint16, c_uint32, c_uint64, c_uint8, c_void_p
+
+from . import _spec
+
+OK, ERROR_ARGUMENT, ERROR_UNSUPPORTED, ERROR_MEMORY = range(4)
+
+
+class Message(Structure):
+    _fields_ = [("text", c_char * 512)]
+
+
+class Matrix(Structure):
+    _fields_ = [("dtype", c_int), ("rows", c_int64), ("cols", c_int64), ("ld", c_int64), ("data", c_void_p)]
+
+
+class Operand(Structure):
+    _fields_ = [("elem", c_int), ("scale", c_int), ("rows", c_int64), ("cols", c_int64), ("blocks", c_int64), ("block", c_int),
+                ("scale_blocks", c_int64), ("codes", c_void_p), ("scales", c_void_p), ("scales_f32", c_void_p), ("exponent", c_int),
+                ("tensor_scale", c_float), ("flags", c_uint)]
+
+
+class Quantize(Structure):
+    _fields_ = [("elem", c_int), ("scale", c_int), ("axis", c_int), ("layout", c_int), ("rht", c_int), ("rht_mask", c_uint16),
+                ("round", c_int), ("scale_round", c_int), ("seed", c_uint64), ("tensor_id", c_uint64), ("exponent_given", c_int),
+                ("exponent", c_int), ("kernel", c_int)]
+
+
+class Gemm(Structure):
+    _fields_ = [("contract", c_int), ("d_dtype", c_int), ("alpha", c_float), ("c", c_void_p), ("c_ld", c_int64),
+                ("accumulate", c_void_p), ("accumulate_ld", c_int64), ("threads", c_int), ("kernel", c_int)]
+
+
+class ModelEnd(Structure):
+    _fields_ = [("blocks", c_uint), ("percent", c_uint)]
+
+
+class Bf16Layers(Structure):
+    _fields_ = [("first", ModelEnd), ("last", ModelEnd), ("matrices", c_uint)]
+
+
+class Recipe(Structure):
+    _fields_ = [("name", c_char * 32), ("quantized", c_int), ("dtype", c_int), ("elem", c_int), ("scale", c_int), ("rht", c_int * 3),
+                ("rht_mask", c_uint16), ("signs", c_int), ("round", c_int * 2 * 3), ("scale_round", c_int * 2 * 3),
+                ("layout", c_int * 3), ("contract", c_int), ("requantize", c_int), ("bf16_passes", c_uint), ("bf16_layers", Bf16Layers)]
+
+
+class Rounding(Structure):
+    _fields_ = [("bias_percent", c_double), ("kept", c_double), ("sqnr_db", c_double), ("bucket_ratio", c_double),
+                ("share", c_double * 15), ("blocks", c_int64), ("blocks_out", c_int64)]
+
+
+class Configuration(Structure):
+    _fields_ = [("name", c_char_p)] + [(key, c_uint32) for key in _spec.CONFIGURATION_KEYS]
+
+
+STRUCTS = {"message": Message, "matrix": Matrix, "operand": Operand, "quantize": Quantize, "gemm": Gemm, "recipe": Recipe,
+           "rounding": Rounding, "configuration": Configuration}
+
+FUNCTIONS = {
+    "version": (c_uint32,),
+    "struct_bytes": (c_size_t, c_char_p),
+    "status_string": (c_char_p, c_int),
+    "quantize_check": (c_int, POINTER(Matrix), POINTER(Quantize), POINTER(Message)),
+    "quantize": (c_int, POINTER(Matrix), POINTER(Quantize), POINTER(Operand)),
+    "dequantize": (c_int, POINTER(Operand), c_int64, c_void_p, c_int64),
+    "combination_quantize": (c_int, POINTER(Quantize), c_int, c_char_p, POINTER(Message)),
+    "operand_create_scaled": (c_int, c_int, c_int, c_int64, c_int64, POINTER(Operand)),
+    "operand_free": (None, POINTER(Operand)),
+    "gemm_default_contract": (c_int, c_int),
+    "gemm_check": (c_int, POINTER(Operand), POINTER(Operand), POINTER(Gemm), POINTER(Message)),
+    "gemm": (c_int, POINTER(Operand), POINTER(Operand), POINTER(Gemm), c_void_p, c_int64),
+    "cast": (c_int, POINTER(Matrix), c_int, c_void_p),
+    "rht": (c_int, POINTER(Matrix), c_int, c_uint16, c_void_p),
+    "rht_undo_all": (None, c_void_p, c_int64, c_uint16),
+    "threefry4x32": (None, c_int, POINTER(c_uint32), POINTER(c_uint32), POINTER(c_uint32)),
+    "philox4x32": (None, c_int, POINTER(c_uint32), POINTER(c_uint32), POINTER(c_uint32)),
+    "recipe_named": (c_int, c_char_p, POINTER(Recipe)),
+    "recipe_check": (c_int, POINTER(Recipe), c_uint, c_char_p, POINTER(Message)),
+    "recipe_quantizes": (c_int, POINTER(Recipe), c_int),
+    "recipe_mask": (c_uint16, POINTER(Recipe), c_uint64, c_uint64),
+    "recipe_quantize": (Quantize, POINTER(Recipe), c_int, c_int),
+    "rounding_measure": (c_int, POINTER(Matrix), POINTER(Quantize), POINTER(Rounding)),
+}
+
+
+def bind(library, functions):
+    """Gives the functions of a library, named without ufp4_, their types."""
+    for name, (result, *arguments) in functions.items():
+        function = getattr(library, f"ufp4_{name}")
+        function.restype, function.argtypes = result, arguments
+        setattr(library, name, function)
+    return library
+
+
+def version_text(word):
+    return f"{word >> 16}.{word >> 8 & 255}.{word & 255}"
+
+
+def check_library(library, path, structs):
+    """ImportError where a library is of another version, or lays out its structures otherwise."""
+    try:
+        bind(library, {name: FUNCTIONS[name] for name in ("version", "struct_bytes")})
+    except AttributeError:
+        raise ImportError(f"{path} is older than 0.2.0; this package is {_spec.VERSION}") from None
+    version = version_text(library.version())
+    if version != _spec.VERSION:
+        raise ImportError(f"{path} is version {version}; this package is {_spec.VERSION}")
+    for name, struct in structs.items():
+        there, here = library.struct_bytes(f"ufp4_{name}_t".encode()), ctypes.sizeof(struct)
+        if there != here:
+            raise ImportError(f"{path}: ufp4_{name}_t has {there} bytes; this package knows {here}")
+
+
+def load(path):
+    library = ctypes.CDLL(str(path))
+    check_library(library, path, STRUCTS)
+    return bind(library, FUNCTIONS)
+
+
+lib = load(pathlib.Path(__file__).with_name("libufp4_model.so"))
+
+
+def fail(status, message=None):
+    """Raises what @p status is in Python, in the words of the C library."""
+    text = message.text.decode(errors="replace") if message is not None and message.text else lib.status_string(status).decode()
+    raise MemoryError(text) if status == ERROR_MEMORY else ValueError(text)
+
+
+def index_of(value, names, what):
+    """The number of a word; ValueError says which words there are."""
+    try:
+        return names.index(value)
+    except ValueError:
+        raise ValueError(f"{what} {value!r} is unknown; it is one of {', '.join(names)}") from None
+
+
+def whole(value, low, high, what):
+    """An integer within bounds. bool is none."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{what} must be an integer, not {type(value).__name__}")
+    value = value.__index__()
+    if not low <= value <= high:
+        raise ValueError(f"{what} {value} is out of range; it goes from {low} to {high}")
+    return value

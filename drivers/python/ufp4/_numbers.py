@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Casts without scales, the Hadamard transform, random words, and what rounding does to a tensor."""
+import dataclasses
+from ctypes import byref, c_uint32
+
+import numpy as np
+
+from . import _arrays as a
+from . import _library as c
+from . import _quantize
+from . import _spec as s
+
+CASTS = ("e2m1", "e1m2", "int4", "e4m3", "e8m0")
+CAST_ROUNDS = ("rne", "up", "down")
+GENERATORS = {"threefry4x32": (c.lib.threefry4x32, 4, 72, 12), "philox4x32": (c.lib.philox4x32, 2, 16, 10)}
+
+
+def cast(x, to, round=None) -> np.ndarray:
+    """uint8 codes [rows][cols]: each element of x by itself, without scaling.
+
+    x: 2-D, as of :func:`ufp4.quantize`. to: "e2m1", "e1m2", "int4", "e4m3" (saturating; NaN gives 7, of e4m3 0x7F), or "e8m0".
+    round: "rne"; of e8m0 "down" (default) or "up". ValueError: another word, shape or type.
+    """
+    number = c.index_of(to, CASTS, "to")
+    round = ("down" if to == "e8m0" else "rne") if round is None else round
+    if (to == "e8m0") == (c.index_of(round, CAST_ROUNDS, "round") == 0):
+        raise ValueError("round: e8m0 is rounded up or down, all other formats rne")
+    matrix, kept, transposed = a.matrix(x, "x")
+    out = np.empty(kept.shape, np.uint8)
+    status = c.lib.cast(byref(matrix), number + (round == "up"), a.address(out))
+    if status != c.OK:
+        c.fail(status)
+    return out.T if transposed else out
+
+
+def rht(x, *, kind="on", rht_mask=s.RHT_MASK) -> np.ndarray:
+    """float64 [rows][16 * ceil(cols / 16)]: the random Hadamard transform of each block of 16 along the rows, as the quantizer has it.
+
+    x: 2-D, as of :func:`ufp4.quantize`. kind: "on", in integers (exact here, after the alignment that the core does), or "bf16",
+    whose inputs and results are BF16. A block that holds NaN or Inf becomes NaN. ValueError: another word, shape or type.
+    """
+    number = c.index_of(kind, _quantize.RHT_WORDS[1:], "kind") + 1
+    mask = c.whole(rht_mask, 0, 0xFFFF, "rht_mask")
+    matrix, kept, transposed = a.matrix(x, "x")
+    if transposed:
+        matrix, kept, _ = a.matrix(np.ascontiguousarray(x), "x")
+    out = np.empty((matrix.rows, -(-matrix.cols // 16) * 16))
+    status = c.lib.rht(byref(matrix), number, mask, a.address(out))
+    if status != c.OK:
+        c.fail(status)
+    return out
+
+
+def _words(values, count, what):
+    if values is None:
+        return [0] * count
+    values = list(values)
+    if len(values) != count:
+        raise ValueError(f"{what} has {len(values)} words; it must have {count}")
+    return [c.whole(value, 0, 2**32 - 1, what) for value in values]
+
+
+def random(generator="threefry4x32", *, rounds=None, key=None, counter=None, count=1) -> np.ndarray:
+    """uint32 [count][4]: the words of the counter-based generators, of counters counting up from @p counter.
+
+    generator: "threefry4x32" (rounds 0 to 72, default 12; key of 4 words) or "philox4x32" (0 to 16, 10; 2 words). Keys and counters
+    are zeros by default. ValueError: another generator, length or range.
+    """
+    if generator not in GENERATORS:
+        c.index_of(generator, tuple(GENERATORS), "generator")
+    draw, key_words, most, default = GENERATORS[generator]
+    rounds = default if rounds is None else c.whole(rounds, 0, most, "rounds")
+    key = (c_uint32 * key_words)(*_words(key, key_words, "key"))
+    start = sum(word << 32 * i for i, word in enumerate(_words(counter, 4, "counter")))
+    out = np.empty((c.whole(count, 0, 2**31, "count"), 4), np.uint32)
+    words = (c_uint32 * 4)()
+    for i in range(len(out)):
+        at = start + i
+        draw(rounds, key, (c_uint32 * 4)(*(at >> 32 * j & 0xFFFFFFFF for j in range(4))), words)
+        out[i] = words
+    return out
+
+
+@dataclasses.dataclass(frozen=True)
+class Bias:
+    """What rounding to four bits does to a tensor A that becomes Q(A), after the transform where there is one.
+
+    bias_percent: 100 sum(|Q(A)| - |A|) / sum |A|, negative is shrinkage; kept: <Q(A), A> / |A|^2; sqnr_db: 10 log10(|A|^2 /
+    |Q(A) - A|^2); bucket_ratio: the share of the 15 values that are in use, by entropy; share: of each value from the lowest;
+    blocks: groups of 16 that were measured; blocks_out: those that hold NaN or Inf, left out. NaN where there is nothing to measure.
+    """
+    bias_percent: float
+    kept: float
+    sqnr_db: float
+    bucket_ratio: float
+    share: tuple
+    blocks: int
+    blocks_out: int
+
+
+def bias(x, **how) -> Bias:
+    """The statistics of :class:`Bias` of x, quantized as :func:`ufp4.quantize` would by the same arguments."""
+    options = _quantize.options(**how)
+    matrix, kept, transposed = a.matrix(x, "x")
+    options.axis ^= transposed
+    out = c.Rounding()
+    status = c.lib.rounding_measure(byref(matrix), byref(options), byref(out))
+    if status != c.OK:
+        message = c.Message()
+        c.lib.quantize_check(byref(matrix), byref(options), byref(message))
+        c.fail(status, message)
+    return Bias(out.bias_percent, out.kept, out.sqnr_db, out.bucket_ratio, tuple(out.share), out.blocks, out.blocks_out)

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantized tensors, and what makes them."""
+import warnings
+from ctypes import byref
+
+import ml_dtypes
+import numpy as np
+
+from . import _arrays as a
+from . import _library as c
+from . import _recipe
+from . import _spec as s
+
+RHT_WORDS = ("off", "on", "bf16")
+SCALE_TYPES = {"e4m3": ml_dtypes.float8_e4m3fn, "nvfp4": ml_dtypes.float8_e4m3fn, "e8m0": ml_dtypes.float8_e8m0fnu}
+
+
+class Quantized:
+    """A quantized tensor, made by :func:`quantize` or :meth:`from_safetensors`: rows of codes with a scale a block.
+
+    Its values are element * scale * 2^-tensor_exponent * tensor_scale. With axis "col" it is the transposed tensor. What a property
+    gives as an array looks into this tensor's own memory, unless it says that it copies.
+    """
+
+    def __init__(self, operand, how):
+        self._memory, self._operand, self._how = a.Memory(operand), operand, how
+
+    @property
+    def shape(self) -> tuple:
+        """(rows, cols), logical, of the stored orientation."""
+        return self._operand.rows, self._operand.cols
+
+    @property
+    def elem(self) -> str:
+        return s.ELEMS[self._operand.elem]
+
+    @property
+    def scale(self) -> str:
+        return s.SCALES[self._operand.scale]
+
+    @property
+    def block(self) -> int:
+        """Elements that share a scale."""
+        return self._operand.block
+
+    @property
+    def axis(self) -> str:
+        return _recipe.AXES[self._how.axis]
+
+    @property
+    def rht(self) -> str:
+        """"off", "on" or "bf16"."""
+        return RHT_WORDS[self._how.rht]
+
+    @property
+    def rht_mask(self) -> int:
+        return self._how.rht_mask
+
+    @property
+    def round(self) -> str:
+        return s.ROUNDS[self._how.round]
+
+    @property
+    def scale_round(self) -> str:
+        return s.SCALE_ROUNDS[self._how.scale_round]
+
+    @property
+    def seed(self) -> int:
+        return self._how.seed
+
+    @property
+    def tensor_id(self) -> int:
+        return self._how.tensor_id
+
+    @property
+    def tensor_exponent(self) -> int:
+        """t of E4M3 scales; 0 with others."""
+        return self._operand.exponent
+
+    @property
+    def tensor_scale(self) -> float:
+        """Sd of NVFP4; 1 with other scales."""
+        return self._operand.tensor_scale
+
+    @property
+    def flags(self) -> tuple:
+        """Of "nan": a block of the data held NaN or Inf, and its scale is NaN; "saturated": a scale quotient was over 448."""
+        bits = (("nan", s.FLAG_NAN), ("saturated", s.FLAG_ROW_SATURATED))
+        return tuple(name for name, bit in bits if self._operand.flags & bit)
+
+    @property
+    def _stored(self):
+        """Columns that a file holds: with the transform the padding is real data."""
+        cols = self._operand.cols
+        return cols if self._how.rht == 0 else -(-cols // 16) * 16
+
+    @property
+    def packed_codes(self) -> np.ndarray:
+        """uint8 [rows][ceil(cols / 2)], two codes a byte, the even column in the low nibble; no copy.
+
+        With the transform, cols is rounded up to a multiple of 16: the padding is real data.
+        """
+        o = self._operand
+        return self._memory.array(o.codes, (o.rows, o.blocks * 8), np.uint8)[:, :-(-self._stored // 2)]
+
+    @property
+    def codes(self) -> np.ndarray:
+        """uint8 [rows][cols], one code a byte; a copy. With the transform, cols is rounded up to a multiple of 16."""
+        packed = self.packed_codes
+        out = np.empty((packed.shape[0], packed.shape[1], 2), np.uint8)
+        np.bitwise_and(packed, 15, out=out[:, :, 0])
+        np.right_shift(packed, 4, out=out[:, :, 1])
+        return out.reshape(packed.shape[0], -1)[:, :self._stored]
+
+    @property
+    def scales(self) -> np.ndarray:
+        """[rows][ceil(cols / block)]: uint8, E4M3 or E8M0 bytes; float32 where scale is "fp32"."""
+        o = self._operand
+        pointer, dtype = (o.scales_f32, np.float32) if o.scales_f32 else (o.scales, np.uint8)
+        return self._memory.array(pointer, (o.rows, o.scale_blocks), dtype)
+
+    @property
+    def float_scales(self) -> np.ndarray:
+        """The same as numbers: ml_dtypes float8_e4m3fn or float8_e8m0fnu, or float32."""
+        return self.scales.view(SCALE_TYPES.get(self.scale, np.float32))
+
+    def dequantize(self, *, unrotate=False) -> np.ndarray:
+        """float32: the value of every code, rounded once; [rows][cols], with the transform cols rounded up to a multiple of 16.
+
+        unrotate: undoes the transform, which gives [rows][cols]. NaN where a scale is NaN.
+        """
+        o = self._operand
+        if unrotate and self._how.rht == 0:
+            raise ValueError("unrotate undoes a transform; this tensor has none")
+        cols = o.cols if self._how.rht == 0 else o.blocks * 16
+        out = np.empty((o.rows, cols), np.float32)
+        status = c.lib.dequantize(byref(o), cols, a.address(out), cols)
+        if status != c.OK:
+            c.fail(status)
+        if unrotate:
+            c.lib.rht_undo_all(a.address(out), o.rows * o.blocks, self._how.rht_mask)
+        return out[:, :o.cols] if unrotate else out
+
+    def to_safetensors(self, path=None, *, packed=False):
+        """The bytes of a file of format "ufp4-1", those that `ufp4 quantize` writes; or writes them to @p path, and gives None.
+
+        packed: two codes to a byte. The file is written beside and renamed when whole.
+        """
+        from . import _file
+        return _file.write(self, path, packed)
+
+    @staticmethod
+    def from_safetensors(source) -> "Quantized":
+        """From a file of format "ufp4-1", by its path, or from its bytes. ValueError: it is not one; OSError: it cannot be read."""
+        from . import _file
+        return _file.read(source)
+
+    def __reduce__(self):
+        return Quantized.from_safetensors, (self.to_safetensors(packed=True),)
+
+    def __repr__(self):
+        rows, cols = self.shape
+        words = [f"{rows} x {cols}", self.elem, f"scale {self.scale} a {self.block}", f"axis {self.axis}"]
+        if self.rht != "off":
+            words.append(f"rht {self.rht} 0x{self.rht_mask:04X}")
+        if self.round != "rne":
+            words.append(f"round {self.round}, seed {self.seed}, tensor_id {self.tensor_id}")
+        if self.scale in ("e4m3", "nvfp4"):
+            words.append(f"t {self.tensor_exponent}" if self.scale == "e4m3" else f"Sd {self.tensor_scale:.9g}")
+        return f"<ufp4 {', '.join(words + list(self.flags))}>"
+
+
+def quantize(x, *, elem=None, scale=None, block=None, layout=None, axis=None, rht=None, rht_mask=None, round=None, scale_round=None,
+             seed=0, tensor_id=None, tensor_exponent=None, recipe=None, role=None, pass_=None) -> Quantized:
+    """Quantizes a tensor to 4 bits, by parts or as a recipe does for one operand of one GEMM; parts override a recipe's.
+
+    x: [rows][cols] of float32 or bfloat16 (ml_dtypes), C or Fortran order, which is not copied; float16 and float64 are rounded to
+    float32 first. elem "e2m1", "e1m2" or "int4"; scale "e4m3" (default), "nvfp4", "e8m0" or "fp32"; block 16, with e8m0 32; layout
+    "1d" (default) or "2d", 16 x 16; axis "row" (default), or "col": of the transposed tensor; rht "off" (default), "on" or "bf16",
+    with the signs rht_mask (0xD7E8); round "rne" (default) or "sr", by the random bytes of seed and tensor_id (0, or by role and
+    axis); scale_round "rne", "up", "down" or "46" (default "rne", with e8m0 "down"); tensor_exponent t, from the data by default.
+    recipe: a name, a dict or a :class:`Recipe`, with role "x", "w" or "dy" and pass_ "fprop", "dgrad" or "wgrad".
+
+    ValueError: a value, shape or type that is not possible, or values that do not go together. RuntimeWarning: x holds NaN or Inf;
+    the scales of those blocks are NaN.
+    """
+    return run(x, options(elem=elem, scale=scale, block=block, layout=layout, axis=axis, rht=rht, rht_mask=rht_mask, round=round,
+                          scale_round=scale_round, seed=seed, tensor_id=tensor_id, tensor_exponent=tensor_exponent, recipe=recipe,
+                          role=role, pass_=pass_))
+
+
+def options(*, seed=0, tensor_id=None, tensor_exponent=None, rht_mask=None, block=None, recipe=None, role=None, pass_=None, **words):
+    """ufp4_quantize_t of the arguments of quantize."""
+    unknown = set(words) - set(NAMES)
+    if unknown:
+        raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
+    how = c.Quantize(rht_mask=s.RHT_MASK)
+    words = {key: words.get(key) for key in NAMES}
+    if recipe is not None:
+        how = _recipe_how(recipe, role, pass_, words)
+    elif role is not None or pass_ is not None:
+        raise ValueError("role and pass_ go with recipe")
+    elif words["elem"] is None:
+        raise ValueError("give recipe with role and pass_, or elem")
+    _fill(how, words, recipe is not None)
+    if rht_mask is not None:
+        if recipe is None and how.rht == 0:
+            raise ValueError("rht_mask gives the signs of a transform; there is none without rht")
+        how.rht_mask = c.whole(rht_mask, 0, 0xFFFF, "rht_mask")
+    how.seed = c.whole(seed, 0, 2**64 - 1, "seed")
+    if tensor_id is not None:
+        how.tensor_id = c.whole(tensor_id, 0, 2**64 - 1, "tensor_id")
+    if tensor_exponent is not None:
+        how.exponent_given, how.exponent = 1, c.whole(tensor_exponent, -32768, 32767, "tensor_exponent")
+    if block is not None:
+        block = c.whole(block, 1, 2**15 - 1, "block")
+        message = c.Message()
+        status = c.lib.combination_quantize(byref(how), block, None, byref(message))
+        if status != c.OK:
+            c.fail(status, message)
+    return how
+
+
+NAMES = {"elem": s.ELEMS, "scale": s.SCALES, "layout": s.LAYOUTS, "axis": _recipe.AXES, "rht": RHT_WORDS, "round": s.ROUNDS,
+         "scale_round": s.SCALE_ROUNDS}
+DOWN, E8M0 = s.SCALE_ROUNDS.index("down"), s.SCALES.index("e8m0")
+
+
+def _recipe_how(recipe, role, pass_, words):
+    """What the recipe says of one copy; an axis that is given must be its own."""
+    if role is None or pass_ is None:
+        raise ValueError("recipe needs role and pass_ beside it")
+    made = _recipe.recipe(recipe)
+    role, pass_ = c.index_of(role, _recipe.ROLES, "role"), c.index_of(pass_, _recipe.PASSES, "pass_")
+    axis = _recipe.axis_in_pass(role, pass_)
+    if axis is None:
+        raise ValueError("role and pass_: fprop takes x and w, dgrad dy and w, wgrad dy and x")
+    if not made.quantized or not made.quantizes(_recipe.PASSES[pass_]):
+        raise ValueError(f"recipe {made.name} does not quantize" + (" this pass" if made.quantized else ""))
+    if made._struct.requantize and role != 2 and pass_ != 0:
+        raise ValueError(f"recipe {made.name} makes this copy from FPROP's (requantize)")
+    if made._struct.signs:
+        raise ValueError(f"recipe {made.name}: signs step needs a model in training")
+    if words["axis"] not in (None, _recipe.AXES[axis]):
+        raise ValueError("axis: this role is blocked along the other axis in this pass")
+    how = c.lib.recipe_quantize(byref(made._struct), role, axis)
+    how.tensor_id = role << 1 | axis
+    return how
+
+
+def _fill(how, words, by_recipe):
+    own_scale = how.scale
+    for key, word in words.items():
+        if word is not None:
+            setattr(how, key, c.index_of(word, NAMES[key], key))
+    if words["scale_round"] is None and (not by_recipe or how.scale != own_scale):
+        how.scale_round = DOWN if how.scale == E8M0 else 0
+
+
+def run(x, how):
+    """Quantizes an array as a structure says."""
+    matrix, kept, transposed = a.matrix(x, "x")
+    asked = how.axis
+    how.axis ^= transposed
+    operand = c.Operand()
+    status = c.lib.quantize(byref(matrix), byref(how), byref(operand))
+    if status != c.OK:
+        message = c.Message()
+        c.lib.quantize_check(byref(matrix), byref(how), byref(message))
+        c.fail(status, message)
+    how.axis = asked
+    out = Quantized(operand, how)
+    if operand.flags & s.FLAG_NAN:
+        warnings.warn("x holds NaN, Inf or numbers beyond FP32; the scales of those blocks are NaN", RuntimeWarning, stacklevel=3)
+    return out

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recipes: how the operands of the three training GEMMs of a linear layer are quantized."""
+import re
+from ctypes import byref
+
+from . import _library as c
+from . import _spec as s
+
+ROLES = ("x", "w", "dy")
+PASSES = ("fprop", "dgrad", "wgrad")
+AXES = ("row", "col")
+SIGNS = ("fixed", "step")
+MATRICES = ("qkv", "proj", "fc1", "fc2")
+#: The operands A and B of each pass, and along which axis each is blocked.
+OPERANDS = ((("x", "row"), ("w", "row")), (("dy", "row"), ("w", "col")), (("dy", "col"), ("x", "col")))
+KEYS = ("name", "elem", "scale", "rht", "rht_mask", "round", "scale_round", "layout", "accumulate", "bf16_passes", "bf16_layers",
+        "signs", "requantize")
+
+
+def axis_in_pass(role, pass_):
+    """The axis along which @p pass_ reads @p role, both by number; None if it does not."""
+    return next((AXES.index(axis) for name, axis in OPERANDS[pass_] if name == ROLES[role]), None)
+
+
+class Recipe:
+    """A recipe, made by :func:`recipe`. Equal recipes have equal settings and names."""
+
+    def __init__(self, struct):
+        self._struct = struct
+
+    @property
+    def name(self) -> str:
+        return self._struct.name.decode()
+
+    @property
+    def quantized(self) -> bool:
+        """False for fp32 and bf16."""
+        return bool(self._struct.quantized)
+
+    def quantizes(self, pass_) -> bool:
+        """Whether the operands of a pass ("fprop", "dgrad", "wgrad") are quantized."""
+        return bool(c.lib.recipe_quantizes(byref(self._struct), c.index_of(pass_, PASSES, "pass")))
+
+    def to_dict(self):
+        """The settings as :func:`recipe` and a recipe file take them, all spelt out."""
+        r = self._struct
+        if not r.quantized:
+            return {"name": self.name, "operands": "bf16" if r.dtype == s.DTYPES.index("bf16") else "fp32"}
+        ends = {key: f"{end.percent}%" if end.percent else end.blocks
+                for key, end in (("first", r.bf16_layers.first), ("last", r.bf16_layers.last))}
+        out = {"name": self.name, "elem": s.ELEMS[r.elem], "scale": s.SCALES[r.scale],
+               "rht": {name: s.RHTS[r.rht[i]] for i, name in enumerate(PASSES)}}
+        if r.signs == 0:
+            out["rht_mask"] = f"0x{r.rht_mask:04X}"
+        return out | {"signs": SIGNS[r.signs], "round": _copies(r.round, s.ROUNDS), "scale_round": _copies(r.scale_round, s.SCALE_ROUNDS),
+                      "layout": {name: s.LAYOUTS[r.layout[i]] for i, name in enumerate(ROLES)}, "requantize": bool(r.requantize),
+                      "accumulate": s.CONTRACTS[r.contract], "bf16_passes": _names(r.bf16_passes, PASSES),
+                      "bf16_layers": ends | {"names": _names(r.bf16_layers.matrices, MATRICES)}}
+
+    def __eq__(self, other):
+        return isinstance(other, Recipe) and self.to_dict() == other.to_dict()
+
+    def __hash__(self):
+        return hash(self.name)
+
+    def __reduce__(self):
+        return recipe, (self.to_dict() if self.quantized else self.name, True)
+
+    def __repr__(self):
+        if not self.quantized:
+            return f"<ufp4 recipe {self.name}>"
+        return f"<ufp4 recipe {self.name}: {s.ELEMS[self._struct.elem]}, scales {s.SCALES[self._struct.scale]}>"
+
+
+def _names(bits, names):
+    return [name for i, name in enumerate(names) if bits >> i & 1]
+
+
+def _copies(values, names):
+    out = {role: {} for role in ROLES}
+    for pass_, operands in enumerate(OPERANDS):
+        for role, axis in operands:
+            out[role][PASSES[pass_]] = names[values[ROLES.index(role)][AXES.index(axis)]]
+    return out
+
+
+def recipe(name_or_dict, _built_in=False) -> Recipe:
+    """A built-in recipe by its name, or one of one's own from a dict with the keys of a recipe file.
+
+    The names are fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, mxfp4, mxfp4-rht. A dict needs "elem"; without "name" it is
+    called "custom". ValueError: no such name or key, or settings that do not go together.
+    """
+    if isinstance(name_or_dict, Recipe):
+        return name_or_dict
+    if isinstance(name_or_dict, str):
+        struct = c.Recipe()
+        if c.lib.recipe_named(name_or_dict.encode(), byref(struct)) != c.OK:
+            raise ValueError(f"no recipe is called '{name_or_dict}'; there are fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, "
+                             "mxfp4, mxfp4-rht, or a dict")
+        return Recipe(struct)
+    if not isinstance(name_or_dict, dict):
+        raise TypeError(f"a recipe is a name or a dict, not {type(name_or_dict).__name__}")
+    return Recipe(_from_dict(name_or_dict, _built_in))
+
+
+def _from_dict(given, built_in):
+    unknown = [key for key in given if key not in KEYS]
+    if unknown:
+        raise ValueError(f"unknown key {unknown[0]!r}; there are {', '.join(KEYS)}")
+    out = c.Recipe(quantized=1, rht_mask=s.RHT_MASK, name=_title(given.get("name", "custom"), built_in))
+    out.elem = c.index_of(given.get("elem"), s.ELEMS, "elem")
+    out.scale = c.index_of(given.get("scale", "e4m3"), s.SCALES, "scale")
+    out.contract = c.lib.gemm_default_contract(out.scale)
+    if "accumulate" in given:
+        out.contract = c.index_of(given["accumulate"], s.CONTRACTS, "accumulate")
+    _fill(out.rht, given.get("rht", "none"), s.RHTS, PASSES, "rht")
+    _fill(out.layout, given.get("layout", "1d"), s.LAYOUTS, ROLES, "layout")
+    _fill_copies(out.round, given.get("round", {}), s.ROUNDS, "round", 0)
+    scale_round = s.SCALE_ROUNDS.index("down" if out.scale == s.SCALES.index("e8m0") else "rne")
+    _fill_copies(out.scale_round, given.get("scale_round", {}), s.SCALE_ROUNDS, "scale_round", scale_round)
+    _fill_signs(out, given)
+    out.requantize = given.get("requantize", False)
+    if not isinstance(given.get("requantize", False), bool):
+        raise ValueError("requantize must be True or False")
+    out.bf16_passes = _bits(given.get("bf16_passes", []), PASSES, "bf16_passes")
+    _fill_bf16_layers(out.bf16_layers, given.get("bf16_layers", {}))
+    message = c.Message()
+    status = c.lib.recipe_check(byref(out), 7, None, byref(message))
+    if status != c.OK:
+        c.fail(status, message)
+    return out
+
+
+def _title(name, built_in):
+    if not isinstance(name, str) or not 1 <= len(name.encode()) <= 31:
+        raise ValueError("name must be a text of 1 to 31 bytes")
+    if not re.fullmatch(r"(?!\.)[A-Za-z0-9._+\-\u0080-\U0010FFFF]+", name):
+        raise ValueError("name: letters, digits and . _ + - are possible, no '.' at the start")
+    if not built_in and c.lib.recipe_named(name.encode(), byref(c.Recipe())) == c.OK:
+        raise ValueError(f"the name {name} is a built-in recipe's; give it another with \"name\"")
+    return name.encode()
+
+
+def _fill(values, given, names, of, key):
+    """One name for all, or a dict of names by role or pass."""
+    by_name = given if isinstance(given, dict) else {name: given for name in of}
+    for name, value in by_name.items():
+        values[c.index_of(name, of, f"{key}:")] = c.index_of(value, names, key)
+
+
+def _fill_copies(values, given, names, key, default):
+    """One name for all, or a dict by role of names or of dicts by pass."""
+    for role in range(3):
+        values[role][0] = values[role][1] = default
+    by_role = given if isinstance(given, dict) else {name: given for name in ROLES}
+    for name, copies in by_role.items():
+        role = c.index_of(name, ROLES, f"{key}:")
+        passes = [(i, axis_in_pass(role, i)) for i in range(3)]
+        enters = {PASSES[i]: axis for i, axis in passes if axis is not None}
+        by_pass = copies if isinstance(copies, dict) else {pass_: copies for pass_ in enters}
+        for pass_, value in by_pass.items():
+            if pass_ not in enters:
+                raise ValueError(f"{key}: {name} enters {' and '.join(enters)}, not {pass_!r}")
+            values[role][enters[pass_]] = c.index_of(value, names, key)
+
+
+def _fill_signs(out, given):
+    out.signs = c.index_of(given.get("signs", "fixed"), SIGNS, "signs")
+    if "rht_mask" not in given:
+        return
+    mask = given["rht_mask"]
+    try:
+        out.rht_mask = c.whole(int(mask, 16) if isinstance(mask, str) else mask, 0, 0xFFFF, "rht_mask")
+    except (TypeError, ValueError):
+        raise ValueError('rht_mask must be 16 bits, as in "0xD7E8"') from None
+    if out.signs:
+        raise ValueError("rht_mask goes with signs fixed; step draws them")
+
+
+def _bits(given, names, key):
+    if not isinstance(given, (list, tuple)):
+        raise ValueError(f"{key} must be a list of {', '.join(names)}")
+    return sum({1 << c.index_of(name, names, key) for name in given})
+
+
+def _fill_bf16_layers(out, given):
+    if not isinstance(given, dict) or not set(given) <= {"first", "last", "names"}:
+        raise ValueError("bf16_layers must be a dict of first, last and names")
+    for key, end in (("first", out.first), ("last", out.last)):
+        value = given.get(key, 0)
+        share = re.fullmatch(r"(\d{1,3})%", value) if isinstance(value, str) else None
+        if share and int(share[1]) <= 100:
+            end.percent = int(share[1])
+        elif isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31:
+            end.blocks = value
+        else:
+            raise ValueError(f'bf16_layers: {key} must be a number of blocks or a share of them, as in "15%"')
+    out.matrices = _bits(given.get("names", []), MATRICES, "bf16_layers: names")

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the package refuses: an exception that says what is wrong and what would be right; nothing is written."""
+import pathlib
+import subprocess
+import sys
+
+from support import gaussian, np, raises
+
+import bench
+import ufp4
+from bench import check, check_equal
+
+X = gaussian(4, 32)
+
+
+def refused(words, x=X, kind=ValueError, **options):
+    raises(kind, words, ufp4.quantize, x, **({"elem": "e2m1"} | options))
+
+
+def test_rejects_arrays_that_are_no_tensor():
+    refused("numpy array, not list", [[1.0]], TypeError)
+    refused("numpy array, not MaskedArray", np.ma.masked_array(X), TypeError)
+    refused("1 dimensions; it must have 2", X[0])
+    refused("3 dimensions", X[None])
+    refused("0 x 32: an empty tensor", X[:0])
+    for dtype in (np.int32, np.uint16, np.complex64, np.bool_):
+        refused("float32, bfloat16 (ml_dtypes), float16 and float64 are possible", X.astype(dtype))
+    refused("empty", np.zeros((0, 0), np.float32))
+
+
+def test_rejects_arrays_that_are_not_contiguous():
+    for view in (X[:, ::2], X[::-1], X[:, ::-1], np.broadcast_to(X[:1], (4, 32)), np.broadcast_to(X[:, :1], (4, 32))):
+        for call in (lambda x: ufp4.quantize(x, elem="e2m1"), lambda x: ufp4.cast(x, "e2m1"), ufp4.rht):
+            raises(ValueError, "not contiguous", call, view)
+
+
+def test_rejects_words_that_are_unknown():
+    for key in ("elem", "scale", "layout", "axis", "rht", "round", "scale_round"):
+        refused(f"{key} 'x' is unknown; it is one of ", **{key: "x"})
+    raises(ValueError, "to 'x' is unknown", ufp4.cast, X, "x")
+    raises(ValueError, "generator 'x' is unknown; it is one of threefry4x32, philox4x32", ufp4.random, "x")
+    raises(ValueError, "no recipe is called 'x'", ufp4.recipe, "x")
+    raises(TypeError, "unexpected keyword", ufp4.quantize, X, elem="e2m1", nothing=1)
+    raises(TypeError, "unexpected keyword", ufp4.bias, X, elem="e2m1", nothing=1)
+
+
+def test_rejects_numbers_out_of_range():
+    refused("seed -1 is out of range; it goes from 0 to 18446744073709551615", seed=-1)
+    refused("tensor_id", tensor_id=2**64)
+    refused("rht_mask 65536", rht="on", rht_mask=2**16)
+    refused("tensor_exponent 32768", tensor_exponent=32768)
+    refused("seed must be an integer, not float", kind=TypeError, seed=1.0)
+    raises(ValueError, "rounds 17", ufp4.random, "philox4x32", rounds=17)
+    raises(ValueError, "key has 3 words; it must have 4", ufp4.random, key=(1, 2, 3))
+
+
+def test_rejects_combinations_in_the_words_of_the_model():
+    refused("scale rounding rne does not go with scale e8m0", scale="e8m0", scale_round="rne")
+    refused("block 32 does not go with scale e4m3; 16 does", block=32)
+    refused("a tensor exponent does not go with scale fp32", scale="fp32", tensor_exponent=0)
+    refused("46 does not go with scale e4m3", scale_round="46")
+    refused("there is none without rht", rht_mask=1)
+    refused("role and pass_ go with recipe", role="x")
+    refused("recipe needs role and pass_", recipe="ufp4")
+    refused("fprop takes x and w", recipe="ufp4", role="dy", pass_="fprop")
+    refused("does not quantize", recipe="bf16", role="x", pass_="fprop")
+    refused("the other axis", recipe="ufp4", role="x", pass_="fprop", axis="col")
+    raises(ValueError, "give recipe with role and pass_, or elem", ufp4.quantize, X)
+    raises(ValueError, "e8m0 is rounded up or down", ufp4.cast, X, "e4m3", "up")
+    raises(ValueError, "this tensor has none", ufp4.quantize(X, elem="e2m1").dequantize, unrotate=True)
+
+
+def test_rejects_recipes():
+    good = {"elem": "e1m2"}
+    for words, more in (("unknown key 'x'", {"x": 1}), ("elem 'x' is unknown", {"elem": "x"}), ("round: w enters fprop and dgrad", {"round": {"w": {"wgrad": "sr"}}}),
+                        ("rht_mask must be 16 bits", {"rht_mask": "0x10000"}), ("built-in", {"name": "ufp4"}), ("rht_mask goes with signs fixed", {"rht_mask": "1", "signs": "step"}),
+                        ("requantize must be", {"requantize": 1}), ("bf16_layers: first", {"bf16_layers": {"first": "x"}}), ("bf16_passes", {"bf16_passes": "fprop"}),
+                        ("does not go with scale e8m0", {"scale": "e8m0", "scale_round": "rne"}), ("name", {"name": "a b"})):
+        raises(ValueError, words, ufp4.recipe, good | more)
+    raises(TypeError, "a name or a dict", ufp4.recipe, 7)
+
+
+def test_rejects_operands_that_do_not_go_together():
+    q = lambda **o: ufp4.quantize(X, **({"elem": "e2m1"} | o))
+    a = q()
+    raises(TypeError, "a must be a Quantized, as quantize gives, not ndarray", ufp4.gemm, X, a)
+    raises(ValueError, "A has K = 32, B has K = 16; they must be equal", ufp4.gemm, a, ufp4.quantize(X[:, :16], elem="e2m1"))
+    raises(ValueError, "A has scale e4m3, B has scale fp32", ufp4.gemm, a, q(scale="fp32"))
+    raises(ValueError, "a has rht off", ufp4.gemm, a, q(rht="on"))
+    raises(ValueError, "they must be equal", ufp4.gemm, q(rht="on", rht_mask=1), q(rht="on"))
+    raises(ValueError, "exact does not go with scale fp32", ufp4.gemm, q(scale="fp32"), q(scale="fp32"), accumulate="exact")
+    raises(ValueError, "go with contract exact alone", ufp4.gemm, a, a, accumulate="fp32", out="i64")
+    raises(ValueError, "takes no C, and no alpha but 1", ufp4.gemm, a, a, alpha=2, out="i64")
+    raises(ValueError, "c is 4 x 5; D is 4 x 4", ufp4.gemm, a, a, c=np.zeros((4, 5), np.float32))
+    raises(ValueError, "c is of type float64", ufp4.gemm, a, a, c=np.zeros((4, 4)))
+    raises(ValueError, "Fortran order", ufp4.gemm, a, a, c=np.zeros((4, 4), np.float32, order="F"))
+    raises(ValueError, "accumulate_in is of type int32", ufp4.gemm, a, a, accumulate_in=np.zeros((4, 4), np.int32))
+    raises(ValueError, "threads 0", ufp4.gemm, a, a, threads=0)
+
+
+def test_nan_is_flagged_and_warned_of():
+    import warnings
+    x = X.copy()
+    x[1, 3] = np.nan
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        q = ufp4.quantize(x, elem="e2m1")
+    check(len(seen) == 1 and seen[0].category is RuntimeWarning and "the scales of those blocks are NaN" in str(seen[0].message), f"{seen}")
+    check_equal(seen[0].filename, __file__, "the warning's place")
+    check_equal(q.flags, ("nan",), "flags")
+    check(np.isnan(q.float_scales.astype(np.float32)).sum() == 1 and "nan" in repr(q), repr(q))
+    check(np.isnan(q.dequantize()).sum() == 16, "one block")
+
+
+def test_rejects_files_that_are_none():
+    q = ufp4.quantize(X, elem="e2m1")
+    data = q.to_safetensors()
+    path = pathlib.Path("Q.safetensors")
+    for words, bad in (("header does not fit", b""), ("header does not fit", data[:100]), ("offsets", data[:-1]), ("no JSON object", b"\2" + bytes(7) + b"[]"),
+                       ("elem 'e9m9' is unknown", data.replace(b'"e2m1"', b'"e9m9"')), ("is over 15", data.replace(data[-136:-8], b"\x20" * 128)),
+                       ("metadata rows", data.replace(b'"rows":"4"', b'"rows":"x"')), ("do not go together", data.replace(b'"rows":"4"', b'"rows":"5"'))):
+        path.write_bytes(bad)
+        raises(ValueError, words, ufp4.Quantized.from_safetensors, path)
+        raises(ValueError, "Q.safetensors: ", ufp4.Quantized.from_safetensors, path)
+        raises(ValueError, words, ufp4.Quantized.from_safetensors, bad)
+    raises(FileNotFoundError, "nowhere", ufp4.Quantized.from_safetensors, "nowhere")
+    raises(FileNotFoundError, "nowhere", q.to_safetensors, "nowhere/Q.safetensors")
+
+
+def test_a_file_is_written_whole_or_not():
+    q = ufp4.quantize(X, elem="e2m1")
+    pathlib.Path("Q.safetensors").write_bytes(b"before")
+    pathlib.Path("link").symlink_to("Q.safetensors")
+    q.to_safetensors("link")
+    check(pathlib.Path("link").is_symlink() and pathlib.Path("Q.safetensors").read_bytes() == q.to_safetensors(), "the link stays")
+    check_equal(sorted(p.name for p in pathlib.Path(".").iterdir()), ["Q.safetensors", "link"], "files")
+
+
+def test_rejects_a_library_of_another_version():
+    script = ("import ctypes, ufp4._library as l, ufp4._spec as s\n"
+              "s.VERSION = '9.9.9'\n"
+              "try: l.load(l.lib._name)\n"
+              "except ImportError as e: print(e)\n"
+              "s.VERSION = l.version_text(l.lib.version())\n"
+              "class Other(ctypes.Structure): _fields_ = l.Gemm._fields_[:-2]\n"
+              "l.STRUCTS['gemm'] = Other\n"
+              "try: l.load(l.lib._name)\n"
+              "except ImportError as e: print(e)\n")
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60).stdout
+    check(f"is version {ufp4.__version__}; this package is 9.9.9" in out and "ufp4_gemm_t has 56 bytes; this package knows 48" in out, out)
+
+
+def test_memory_lives_as_long_as_its_views():
+    def views():
+        q = ufp4.quantize(X, elem="e2m1")
+        return q.packed_codes, q.scales, q.packed_codes.copy(), q.scales.copy()
+    kept = [views() for _ in range(50)]
+    [ufp4.quantize(X * 3, elem="e1m2") for _ in range(200)]
+    for codes, scales, codes_before, scales_before in kept:
+        check(np.array_equal(codes, codes_before) and np.array_equal(scales, scales_before), "overwritten")
+
+
+def test_memory_does_not_leak():
+    def resident():
+        return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096
+    if not pathlib.Path("/proc/self/statm").exists():
+        raise bench.Skipped("no /proc/self/statm")
+    x = gaussian(256, 1024)
+
+    def use():
+        q = ufp4.quantize(x, elem="e1m2", rht="on")
+        again = ufp4.Quantized.from_safetensors(q.to_safetensors())
+        ufp4.gemm(q, again, threads=1)
+        q.dequantize()
+        raises(ValueError, "does not go", ufp4.quantize, x, elem="e1m2", scale="e8m0", scale_round="rne")
+    for _ in range(5):
+        use()
+    before = resident()
+    for _ in range(40):  # 160 KiB each is 6 MiB
+        use()
+    check(resident() - before < 2 << 20, f"{(resident() - before) >> 10} KiB more")
+
+
+def test_other_threads_run_meanwhile():
+    """The library is called without the GIL: a counting thread goes on while one call runs."""
+    import threading
+    import time
+    q = ufp4.quantize(gaussian(1024, 4096), elem="e2m1")
+    running, ticks = True, []
+
+    def count():
+        while running:
+            time.sleep(0.001)
+            ticks.append(time.perf_counter())
+    thread = threading.Thread(target=count)
+    thread.start()
+    begin = time.perf_counter()
+    ufp4.gemm(q, q, threads=1)
+    end = time.perf_counter()
+    running = False
+    thread.join()
+    check(sum(begin < t < end for t in ticks) >= 3, f"{sum(begin < t < end for t in ticks)} ticks in {end - begin:.3f} s")
+
+
+if __name__ == "__main__":
+    bench.main(globals())

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ufp4.torch: the bits of the program's layer, gradients, state, torch.compile, and what is refused."""
+import copy
+import io
+import sys
+
+try:
+    import torch
+except ImportError as error:
+    print(f"skipped: {error}; ./ufp4 test --full installs it from PyPI")
+    sys.exit(0)
+
+from support import gaussian, np, raises
+
+import bench
+import ufp4
+import ufp4.torch as ut
+from bench import check, check_equal, passes
+
+QUANTIZED = ("ufp4", "e2m1", "e2m1-46", "nvfp4", "mxfp4")
+
+
+def tensors(tokens=40, cin=50, cout=35, dtype=torch.float32):
+    x, w, dy = (torch.from_numpy(gaussian(*shape)).to(dtype) for shape in ((tokens, cin), (cout, cin), (tokens, cout)))
+    return x.requires_grad_(), w.requires_grad_(), dy
+
+
+def same(got, want, what):
+    check(got.dtype == want.dtype and got.shape == want.shape and torch.equal(got.view(torch.uint8), want.view(torch.uint8)),
+          f"{what}: {got} and {want}")
+
+
+def step(x, w, dy, **options):
+    x.grad = w.grad = None
+    y = ut.linear(x, w, **options)
+    y.backward(dy)
+    return y.detach(), x.grad.clone(), w.grad.clone()
+
+
+def program_layer(x, w, dy, recipe, *options):
+    """Y, dX and dW of `ufp4 layer`, whose C code the trainer uses."""
+    for name, tensor in (("X", x), ("W", w), ("DY", dy)):
+        np.save(f"{name}.npy", tensor.detach().numpy())
+    passes("layer", "X.npy", "W.npy", "DY.npy", "-o", "out", "--recipe", recipe, "--backend", "model", *options)
+    return [torch.from_numpy(np.load(f"out/{name}.npy")) for name in ("Y", "dX", "dW")]
+
+
+def test_layer_has_the_bits_of_the_program():
+    x, w, dy = tensors()
+    for recipe in QUANTIZED:
+        want = program_layer(x, w, dy, recipe, "--seed", 9)
+        for name, got, right in zip(("Y", "dX", "dW"), step(x, w, dy, recipe=recipe, seed=9), want):
+            same(got, right, f"{recipe} {name}")
+
+
+def test_requantized_layer_has_the_bits_of_the_program():
+    import json
+    import pathlib
+    x, w, dy = tensors()
+    for elem, scale, rht in (("e2m1", "e4m3", "integer"), ("e1m2", "fp32", "none"), ("e2m1", "nvfp4", "bf16")):
+        recipe = {"name": "again", "elem": elem, "scale": scale, "rht": rht, "requantize": True, "round": {"dy": "sr"}}
+        pathlib.Path("again.json").write_text(json.dumps(recipe))
+        for name, got, right in zip(("Y", "dX", "dW"), step(x, w, dy, recipe=recipe), program_layer(x, w, dy, "again.json")):
+            same(got, right, f"{elem} {scale} {name}")
+
+
+def test_unquantized_layer_is_near_float64():
+    x, w, dy = tensors()
+    for recipe, bound in (("fp32", 1e-6), ("bf16", 1e-2)):
+        y, dx, dw = step(x, w, dy, recipe=recipe)
+        x64, w64, dy64 = (t.detach().double() for t in (x, w, dy))
+        for name, got, want in (("Y", y, x64 @ w64.T), ("dX", dx, dy64 @ w64), ("dW", dw, dy64.T @ x64)):
+            error = ((got.double() - want).norm() / want.norm()).item()
+            check(error < bound and (error > 1e-4) == (recipe == "bf16"), f"{recipe} {name}: {error}")
+
+
+def test_passes_in_bf16_are_those_of_the_recipe_bf16():
+    x, w, dy = tensors()
+    plain, quantized = step(x, w, dy, recipe="bf16"), step(x, w, dy, recipe="ufp4")
+    mixed = step(x, w, dy, recipe={"elem": "e1m2", "rht": "integer", "round": {"dy": "sr"}, "scale_round": {"dy": "up"}, "bf16_passes": ["dgrad"]})
+    for i, (name, want) in enumerate((("Y", quantized), ("dX", plain), ("dW", quantized))):
+        same(mixed[i], want[i], name)
+
+
+def test_bf16_tensors_round_the_result_once():
+    x, w, dy = tensors(dtype=torch.bfloat16)
+    got = step(x, w, dy)
+    x32, w32 = (t.detach().float().requires_grad_() for t in (x, w))
+    for name, one, want in zip(("Y", "dX", "dW"), got, step(x32, w32, dy.float())):
+        same(one, want.bfloat16(), name)
+
+
+def test_shapes_and_gradients_that_are_not_asked_for():
+    x, w, dy = tensors()
+    want = step(x, w, dy)
+    bias = torch.randn(35, requires_grad=True)
+    y = ut.linear(x.reshape(2, 20, 50), w, bias)
+    check_equal(tuple(y.shape), (2, 20, 35), "shape")
+    same((y - bias).detach(), (want[0].reshape(2, 20, 35) + bias - bias).detach(), "Y")
+    y.backward(dy.reshape(2, 20, 35))
+    same(bias.grad, dy.reshape(2, 20, 35).sum((0, 1)), "bias")
+    for first, second in ((True, False), (False, True)):
+        a, b = x.detach().clone().requires_grad_(first), w.detach().clone().requires_grad_(second)
+        ut.linear(a, b).backward(dy)
+        check((a.grad is None) == (not first) and (b.grad is None) == (not second), "asked for")
+        same(a.grad if first else b.grad, want[1] if first else want[2], "one alone")
+    columns = x.detach().T.contiguous().T
+    same(ut.linear(columns, w.detach()), want[0], "a transposed x")
+
+
+def test_steps_and_layers_have_bits_of_their_own():
+    x, w, dy = tensors()
+    first = step(x, w, dy)
+    for options in ({"step": 1}, {"layer": 1}, {"seed": 1}):
+        other = step(x, w, dy, **options)
+        same(first[0], other[0], "Y is rounded to nearest")
+        check(not torch.equal(first[1], other[1]), f"{options}: dX")
+
+
+def test_a_run_that_is_resumed_has_the_same_bits():
+    torch.manual_seed(1)
+    layer = ut.Linear(50, 35, layer=3, seed=77)
+    x, _, dy = tensors()
+    for _ in range(2):
+        layer(x)
+    check_equal(layer.ids.tolist(), [2, 3, 77], "step, layer, seed")
+    file = io.BytesIO()
+    torch.save(layer.state_dict(), file)
+    file.seek(0)
+    other = ut.Linear(50, 35)
+    other.load_state_dict(torch.load(file, weights_only=True))
+    for one in (layer, other, copy.deepcopy(layer)):
+        one.zero_grad()
+        x.grad = None
+        one(x).backward(dy)
+        if one is layer:
+            want = x.grad, layer.weight.grad
+        same(x.grad, want[0], "dX")
+        same(one.weight.grad, want[1], "dW")
+        layer.ids[0] = 2
+    layer.eval()
+    layer(x)
+    check_equal(layer.ids[0].item(), 2, "evaluating is no step")
+
+
+def test_convert_numbers_layers_as_named_modules_does():
+    nn = torch.nn
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Sequential(nn.Linear(8, 8, bias=False), nn.Linear(8, 4)), nn.Linear(4, 2)).eval()
+    weights = [p for p in model.parameters()]
+    out = ut.convert(model, "e2m1", skip=["2.1"], seed=5)
+    check(out is model and all(a is b for a, b in zip(weights, model.parameters(), strict=True)), "the same model and parameters")
+    check_equal([(name, m.ids.tolist()) for name, m in model.named_modules() if isinstance(m, ut.Linear)],
+                [("0", [0, 0, 5]), ("2.0", [0, 1, 5]), ("3", [0, 3, 5])], "layers")
+    check(type(model[2][1]) is nn.Linear and not model[0].training and "recipe=e2m1" in repr(model), repr(model))
+    check(isinstance(ut.convert(nn.Linear(4, 4)), ut.Linear), "a model that is a layer")
+    raises(ValueError, "no linear layer is called 'head'", ut.convert, nn.Sequential(nn.Linear(4, 4)), skip=["head"])
+    raises(ValueError, "bf16_layers needs the blocks of a whole model", ut.convert, nn.Sequential(nn.Linear(4, 4)), "nvfp4-full")
+
+
+def test_compiled_layers_are_opaque_and_have_the_same_bits():
+    x, w, dy = tensors()
+    ids = torch.tensor([0, 0, 0])
+    for recipe in ("ufp4", "bf16", "nvfp4"):
+        torch.library.opcheck(torch.ops.ufp4.linear_forward, (x, w, ids, ut._text(recipe), True, True),
+                              test_utils=("test_schema", "test_faketensor", "test_aot_dispatch_static"), atol=0, rtol=0)
+    eager = ut.convert(torch.nn.Sequential(torch.nn.Linear(50, 35), torch.nn.Tanh(), torch.nn.Linear(35, 35)))
+    compiled = torch.compile(copy.deepcopy(eager), backend="aot_eager", fullgraph=True)
+    for model in (eager, compiled):
+        for _ in range(2):
+            x.grad = None
+            y = model(x)
+            y.backward(dy)
+        if model is eager:
+            want = y.detach(), x.grad
+        same(y.detach(), want[0], "Y")
+        same(x.grad, want[1], "dX")
+    check_equal(compiled._orig_mod[0].ids.tolist(), eager[0].ids.tolist(), "steps")
+
+
+def test_rejects_tensors_that_are_none_of_its_own():
+    x, w, _ = tensors()
+    raises(ValueError, "x is of type torch.float64; float32 and bfloat16 are possible", ut.linear, x.double(), w)
+    raises(ValueError, "weight is of type torch.float16", ut.linear, x, w.half())
+    raises(ValueError, "the last sizes must be equal", ut.linear, x[:, :3], w)
+    raises(ValueError, "an empty tensor", ut.linear, x[:0], w)
+    raises(TypeError, "x must be a tensor, not ndarray", ut.linear, x.detach().numpy(), w)
+    raises(ValueError, "layer 4096 is out of range", ut.linear, x, w, layer=4096)
+    raises(ValueError, "no recipe is called", ut.linear, x, w, recipe="x")
+    if torch.cuda.is_available():
+        raises(ValueError, "x is on cuda:0; ufp4 computes tensors of the CPU", ut.linear, x.cuda(), w)
+    raises(TypeError, "x must be a numpy array, not Tensor", ufp4.quantize, x, elem="e2m1")
+
+
+def test_nan_reaches_the_result():
+    x, w, dy = tensors()
+    with torch.no_grad():
+        x[3, 4] = float("nan")
+    y, dx, dw = step(x, w, dy)
+    check(y[3].isnan().all() and not y[4].isnan().any() and dw.isnan().any() and not dx.isnan().any(), "rows of its block")
+
+
+if __name__ == "__main__":
+    bench.main(globals())

