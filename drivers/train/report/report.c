@@ -12,6 +12,7 @@ static const char style[] =
     "body{font:15px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}"
     "table{border-collapse:collapse;margin:1em 0}th,td{padding:.25em .8em;border-bottom:1px solid "
     "#ddd;text-align:right}"
+    "td{white-space:nowrap}td.text{white-space:normal}"
     "th:first-child,td:first-child,td.text,th.text{text-align:left}svg{max-width:100%}"
     ".wide{overflow-x:auto;font-size:.85em}.wide td,.wide th{padding:.25em .4em}"
     ".verdict{font-size:1.15em;border-left:4px solid #0969da;padding-left:1em}"
