@@ -17,10 +17,18 @@
 #include "ufp4/recipe.h"
 #include "ufp4/spec.h"
 #include "ufp4/status.h"
+#include "ufp4/version.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+// --- The library that is loaded ----------------------------------------------------------------
+
+/** Of the driver's library and its structures, as ufp4_version and ufp4_struct_bytes (version.h) of
+ * the golden model's. */
+uint32_t ufp4_driver_version(void);
+size_t ufp4_driver_struct_bytes(const char *name);
 
 // --- Devices ------------------------------------------------------------------------------------
 

@@ -17,8 +17,8 @@ def all_threads():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def arguments(a, b, accumulate, alpha, out):
-    """ufp4_gemm_t of what has no memory, and the shape of D."""
+def arguments(a, b, accumulate, alpha, c, out, accumulate_in):
+    """(ufp4_gemm_t, the shape of D, what must live as long as the former)."""
     for value, what in ((a, "a"), (b, "b")):
         if not isinstance(value, Quantized):
             raise TypeError(f"{what} must be a Quantized, as quantize gives, not {type(value).__name__}")
@@ -26,20 +26,11 @@ def arguments(a, b, accumulate, alpha, out):
     if left.cols == right.cols and (a._how.rht != b._how.rht or (a._how.rht and a._how.rht_mask != b._how.rht_mask)):
         raise ValueError(f"a has rht {a.rht} 0x{a.rht_mask:04X}, b has rht {b.rht} 0x{b.rht_mask:04X}; they must be equal")
     how = _library.Gemm(alpha=alpha, d_dtype=_library.index_of(out, s.DTYPES, "out"))
-    how.contract = _library.lib.gemm_default_contract(left.scale) if accumulate is None else _library.index_of(accumulate, s.CONTRACTS, "accumulate")
-    return how, (left.rows, right.rows)
-
-
-def gemm(a, b, *, accumulate=None, alpha=1.0, c=None, out="f32", accumulate_in=None, threads=None) -> np.ndarray:
-    """D = alpha * A B^T + C: [M][N] of A [M][K] and B [N][K], both :class:`Quantized` with equal K, scale and transform.
-
-    accumulate: "exact" (default where the scale allows it), "fp32" (else) or "nv". c: float32 or bfloat16 [M][N], added at the end.
-    out: "f32" (float32), "bf16" (ml_dtypes.bfloat16) or "i64", the unrounded sums in units of 2^-(18 + fraction bits of both
-    elements), tensor exponents not applied. accumulate_in: int64 [M][N], such sums added first. threads: all cores by default; the
-    result does not depend on it. ValueError: what does not go together. The contracts: docs/reference/numerics.md, 5.
-    """
-    how, shape = arguments(a, b, accumulate, alpha, out)
-    kept = []
+    if accumulate is None:
+        how.contract = _library.lib.gemm_default_contract(left.scale)
+    else:
+        how.contract = _library.index_of(accumulate, s.CONTRACTS, "accumulate")
+    shape, kept = (left.rows, right.rows), []
     if c is not None:
         if isinstance(c, np.ndarray) and c.dtype == _arrays.BFLOAT16:
             c = c.astype(np.float32)
@@ -50,18 +41,27 @@ def gemm(a, b, *, accumulate=None, alpha=1.0, c=None, out="f32", accumulate_in=N
         array, how.accumulate_ld = _arrays.plain(accumulate_in, shape, _arrays.DTYPES[_arrays.I64], "accumulate_in")
         how.accumulate = _arrays.address(array)
         kept.append(array)
+    return how, shape, kept
+
+
+def gemm(a, b, *, accumulate=None, alpha=1.0, c=None, out="f32", accumulate_in=None, threads=None) -> np.ndarray:
+    """D = alpha * A B^T + C: [M][N] of A [M][K] and B [N][K], both :class:`Quantized` with equal K, scale and transform.
+
+    accumulate: "exact" (default where the scale allows it), "fp32" (else) or "nv". c: float32 or bfloat16 [M][N], added at the end.
+    out: "f32" (float32), "bf16" (ml_dtypes.bfloat16) or "i64", the unrounded sums in units of 2^-(18 + fraction bits of both
+    elements), tensor exponents not applied. accumulate_in: int64 [M][N], such sums added first. threads: all cores by default; the
+    result does not depend on it. ValueError: what does not go together. The contracts: docs/reference/numerics.md, 5.
+    """
+    how, shape, kept = arguments(a, b, accumulate, alpha, c, out, accumulate_in)
     if threads is not None:
         how.threads = _library.whole(threads, 1, 2**15, "threads")
     elif shape[0] * shape[1] * a._operand.cols > SMALL:
         how.threads = all_threads()
-    return run(a._operand, b._operand, how, shape)
-
-
-def run(left, right, how, shape):
     d = np.empty(shape, _arrays.DTYPES[how.d_dtype])
-    status = _library.lib.gemm(byref(left), byref(right), byref(how), _arrays.address(d), shape[1])
+    status = _library.lib.gemm(byref(a._operand), byref(b._operand), byref(how), _arrays.address(d), shape[1])
     if status != _library.OK:
         message = _library.Message()
-        _library.lib.gemm_check(byref(left), byref(right), byref(how), byref(message))
+        _library.lib.gemm_check(byref(a._operand), byref(b._operand), byref(how), byref(message))
         _library.fail(status, message)
+    del kept
     return d

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fixture.h"
+#include "ufp4/format.h"
 #include "ufp4/rounding.h"
 
 enum { ROWS = 18, COLS = 40, GROUP = 16, MOST = 48 * 48 };
@@ -88,7 +89,9 @@ static void check_way(const float *x, const ufp4_quantize_t *how) {
 static void check_scale(ufp4_elem_t elem, ufp4_scale_t scale, ufp4_rht_t rht) {
   check_random_t random = check_random();
   float x[ROWS * COLS];
-  fixture_normal(&random, 1, x, ROWS * COLS);
+  uint32_t bits[ROWS * COLS];
+  fixture_numbers(&random, FIXTURE_GAUSSIAN, bits, ROWS * COLS);
+  memcpy(x, bits, sizeof bits);
   for (int i = 0; i < ROWS * COLS; i += 23) x[i] *= 9;
   for (int i = 0; i < 4; i++) {
     ufp4_quantize_t how = {
@@ -134,6 +137,20 @@ TEST(by_hand) {
   check_near(got.bucket_ratio, exp(h) / 15, 1e-15, "bucket ratio", &how);
 }
 
+TEST(cells_err_as_equation_2_says) {
+  static const double e2m1[] = {0, 0, 0, 0, -0.125, 0, -0.25};
+  for (unsigned elem = 0; elem < UFP4_ELEM_COUNT; elem++) {
+    for (unsigned code = 1; code < 7; code++) {
+      const double want = elem == UFP4_ELEM_E2M1 ? e2m1[code] : 0;
+      const double got = ufp4_cell_bias((ufp4_elem_t)elem, code);
+      const double measured = ufp4_cell_bias_measured((ufp4_elem_t)elem, code, 1 << 12);
+      check_that(code, got == want, "element %u: %g, want %g", elem, got, want);
+      check_that(code, fabs(measured - want) < 1e-3, "element %u: %g, want %g", elem, measured,
+                 want);
+    }
+  }
+}
+
 TEST(rejects_what_cannot_be_quantized) {
   const float x[GROUP] = {1};
   const ufp4_matrix_t in = {UFP4_DTYPE_F32, 1, 0, GROUP, x};
@@ -143,9 +160,12 @@ TEST(rejects_what_cannot_be_quantized) {
 }
 
 int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(e4m3_scales),  CHECK_TEST(fp32_scales),
-      CHECK_TEST(nvfp4_scales), CHECK_TEST(e8m0_scales),
-      CHECK_TEST(by_hand),      CHECK_TEST(rejects_what_cannot_be_quantized)};
+  static const check_test_t tests[] = {CHECK_TEST(e4m3_scales),
+                                       CHECK_TEST(fp32_scales),
+                                       CHECK_TEST(nvfp4_scales),
+                                       CHECK_TEST(e8m0_scales),
+                                       CHECK_TEST(by_hand),
+                                       CHECK_TEST(cells_err_as_equation_2_says),
+                                       CHECK_TEST(rejects_what_cannot_be_quantized)};
   return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }
