@@ -160,6 +160,16 @@ def test_memory_lives_as_long_as_its_views():
         check(np.array_equal(codes, codes_before) and np.array_equal(scales, scales_before), "overwritten")
 
 
+def test_copies_are_equal_and_have_memory_of_their_own():
+    import copy
+    import pickle
+    q = ufp4.quantize(X, elem="e1m2", rht="on", round="sr", seed=2**64 - 1)
+    for other in (copy.deepcopy(q), pickle.loads(pickle.dumps(q))):
+        check(other.to_safetensors() == q.to_safetensors() and not np.shares_memory(other.scales, q.scales), "a copy")
+    for recipe in ("ufp4", "bf16", {"elem": "e2m1", "name": "mine"}):
+        check_equal(pickle.loads(pickle.dumps(ufp4.recipe(recipe))), ufp4.recipe(recipe), "recipe")
+
+
 def test_memory_does_not_leak():
     def resident():
         return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096

@@ -44,7 +44,8 @@ def arguments(a, b, accumulate, alpha, c, out, accumulate_in):
     return how, shape, kept
 
 
-def gemm(a, b, *, accumulate=None, alpha=1.0, c=None, out="f32", accumulate_in=None, threads=None) -> np.ndarray:
+def gemm(a: Quantized, b: Quantized, *, accumulate: str | None = None, alpha: float = 1.0, c: np.ndarray | None = None, out: str = "f32",
+         accumulate_in: np.ndarray | None = None, threads: int | None = None) -> np.ndarray:
     """D = alpha * A B^T + C: [M][N] of A [M][K] and B [N][K], both :class:`Quantized` with equal K, scale and transform.
 
     accumulate: "exact" (default where the scale allows it), "fp32" (else) or "nv". c: float32 or bfloat16 [M][N], added at the end.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Casts without scales, the Hadamard transform, random words, and what rounding does to a tensor."""
 import dataclasses
+from collections.abc import Sequence
 from ctypes import byref, c_uint32
 
 import numpy as np
@@ -15,7 +16,7 @@ CAST_ROUNDS = ("rne", "up", "down")
 GENERATORS = {"threefry4x32": (c.lib.threefry4x32, 4, 72, 12), "philox4x32": (c.lib.philox4x32, 2, 16, 10)}
 
 
-def cast(x, to, round=None) -> np.ndarray:
+def cast(x: np.ndarray, to: str, round: str | None = None) -> np.ndarray:
     """uint8 codes [rows][cols]: each element of x by itself, without scaling.
 
     x: 2-D, as of :func:`ufp4.quantize`. to: "e2m1", "e1m2", "int4", "e4m3" (saturating; NaN gives 7, of e4m3 0x7F), or "e8m0".
@@ -33,7 +34,7 @@ def cast(x, to, round=None) -> np.ndarray:
     return out.T if transposed else out
 
 
-def rht(x, *, kind="on", rht_mask=s.RHT_MASK) -> np.ndarray:
+def rht(x: np.ndarray, *, kind: str = "on", rht_mask: int = s.RHT_MASK) -> np.ndarray:
     """float64 [rows][16 * ceil(cols / 16)]: the random Hadamard transform of each block of 16 along the rows, as the quantizer has it.
 
     x: 2-D, as of :func:`ufp4.quantize`. kind: "on", in integers (exact here, after the alignment that the core does), or "bf16",
@@ -60,7 +61,8 @@ def _words(values, count, what):
     return [c.whole(value, 0, 2**32 - 1, what) for value in values]
 
 
-def random(generator="threefry4x32", *, rounds=None, key=None, counter=None, count=1) -> np.ndarray:
+def random(generator: str = "threefry4x32", *, rounds: int | None = None, key: Sequence[int] | None = None,
+           counter: Sequence[int] | None = None, count: int = 1) -> np.ndarray:
     """uint32 [count][4]: the words of the counter-based generators, of counters counting up from @p counter.
 
     generator: "threefry4x32" (rounds 0 to 72, default 12; key of 4 words) or "philox4x32" (0 to 16, 10; 2 words). Keys and counters
@@ -98,7 +100,7 @@ class Bias:
     blocks_out: int
 
 
-def bias(x, **how) -> Bias:
+def bias(x: np.ndarray, **how) -> Bias:
     """The statistics of :class:`Bias` of x, quantized as :func:`ufp4.quantize` would by the same arguments."""
     options = _quantize.options(**how)
     matrix, kept, transposed = a.matrix(x, "x")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantized tensors, and what makes them."""
+import os
 import warnings
 from ctypes import byref
 
@@ -124,7 +125,7 @@ class Quantized:
         """The same as numbers: ml_dtypes float8_e4m3fn or float8_e8m0fnu, or float32."""
         return self.scales.view(SCALE_TYPES.get(self.scale, np.float32))
 
-    def dequantize(self, *, unrotate=False) -> np.ndarray:
+    def dequantize(self, *, unrotate: bool = False) -> np.ndarray:
         """float32: the value of every code, rounded once; [rows][cols], with the transform cols rounded up to a multiple of 16.
 
         unrotate: undoes the transform, which gives [rows][cols]. NaN where a scale is NaN.
@@ -141,7 +142,7 @@ class Quantized:
             c.lib.rht_undo_all(a.address(out), o.rows * o.blocks, self._how.rht_mask)
         return out[:, :o.cols] if unrotate else out
 
-    def to_safetensors(self, path=None, *, packed=False):
+    def to_safetensors(self, path: str | os.PathLike | None = None, *, packed: bool = False) -> bytes | None:
         """The bytes of a file of format "ufp4-1", those that `ufp4 quantize` writes; or writes them to @p path, and gives None.
 
         packed: two codes to a byte. The file is written beside and renamed when whole.
@@ -150,7 +151,7 @@ class Quantized:
         return _file.write(self, path, packed)
 
     @staticmethod
-    def from_safetensors(source) -> "Quantized":
+    def from_safetensors(source: str | os.PathLike | bytes) -> "Quantized":
         """From a file of format "ufp4-1", by its path, or from its bytes. ValueError: it is not one; OSError: it cannot be read."""
         from . import _file
         return _file.read(source)
@@ -170,8 +171,10 @@ class Quantized:
         return f"<ufp4 {', '.join(words + list(self.flags))}>"
 
 
-def quantize(x, *, elem=None, scale=None, block=None, layout=None, axis=None, rht=None, rht_mask=None, round=None, scale_round=None,
-             seed=0, tensor_id=None, tensor_exponent=None, recipe=None, role=None, pass_=None) -> Quantized:
+def quantize(x: np.ndarray, *, elem: str | None = None, scale: str | None = None, block: int | None = None, layout: str | None = None,
+             axis: str | None = None, rht: str | None = None, rht_mask: int | None = None, round: str | None = None,
+             scale_round: str | None = None, seed: int = 0, tensor_id: int | None = None, tensor_exponent: int | None = None,
+             recipe: "str | dict | _recipe.Recipe | None" = None, role: str | None = None, pass_: str | None = None) -> Quantized:
     """Quantizes a tensor to 4 bits, by parts or as a recipe does for one operand of one GEMM; parts override a recipe's.
 
     x: [rows][cols] of float32 or bfloat16 (ml_dtypes), C or Fortran order, which is not copied; float16 and float64 are rounded to

@@ -37,11 +37,11 @@ class Recipe:
         """False for fp32 and bf16."""
         return bool(self._struct.quantized)
 
-    def quantizes(self, pass_) -> bool:
+    def quantizes(self, pass_: str) -> bool:
         """Whether the operands of a pass ("fprop", "dgrad", "wgrad") are quantized."""
         return bool(c.lib.recipe_quantizes(byref(self._struct), c.index_of(pass_, PASSES, "pass")))
 
-    def to_dict(self):
+    def to_dict(self) -> dict:
         """The settings as :func:`recipe` and a recipe file take them, all spelt out."""
         r = self._struct
         if not r.quantized:
@@ -84,7 +84,7 @@ def _copies(values, names):
     return out
 
 
-def recipe(name_or_dict, _built_in=False) -> Recipe:
+def recipe(name_or_dict: str | dict | Recipe, _built_in: bool = False) -> Recipe:
     """A built-in recipe by its name, or one of one's own from a dict with the keys of a recipe file.
 
     The names are fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, mxfp4, mxfp4-rht. A dict needs "elem"; without "name" it is

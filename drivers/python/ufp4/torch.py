@@ -6,6 +6,7 @@ Tensors are on the CPU, float32 or bfloat16. The layer keeps the quantized copie
 import fnmatch
 import functools
 import json
+from collections.abc import Iterable
 from ctypes import byref
 
 import torch
@@ -21,6 +22,7 @@ __all__ = ["Linear", "convert", "linear"]
 FPROP, DGRAD, WGRAD = range(3)
 X, W, DY = range(3)
 ROW, COL = range(2)
+PLAIN = (torch.Tensor, torch.nn.Parameter)  # which no fake tensor is
 DTYPES = {torch.float32: a.F32, torch.bfloat16: a.BF16}
 
 
@@ -34,8 +36,15 @@ def _parsed(text):
     return made
 
 
+@functools.lru_cache(maxsize=64)
+def _text_of_name(name):
+    return _text(make_recipe(name))
+
+
 def _text(recipe):
     """A recipe as the operators take it."""
+    if isinstance(recipe, str):
+        return _text_of_name(recipe)
     made = make_recipe(recipe)
     text = json.dumps(made.to_dict() if made.quantized else made.name)
     _parsed(text)
@@ -137,8 +146,7 @@ class _Source:
         return _tensors(_quantized(self.backward, _how(self.made, self.role, COL, self.ids)))
 
 
-@torch.library.custom_op("ufp4::linear_forward", mutates_args=(), device_types="cpu")
-def _forward(x: torch.Tensor, w: torch.Tensor, ids: torch.Tensor, recipe: str, need_dx: bool, need_dw: bool) -> tuple[
+def _compute_forward(x: torch.Tensor, w: torch.Tensor, ids: torch.Tensor, recipe: str, need_dx: bool, need_dw: bool) -> tuple[
         torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """Y, the numbers of the copies, and the copies of X for WGRAD and of W for DGRAD."""
     made, numbers = _parsed(recipe), ids.tolist()
@@ -152,6 +160,9 @@ def _forward(x: torch.Tensor, w: torch.Tensor, ids: torch.Tensor, recipe: str, n
     x_codes, x_scales, x_numbers = sources[X].saved(WGRAD, need_dw)
     w_codes, w_scales, w_numbers = sources[W].saved(DGRAD, need_dx)
     return y, torch.tensor([*numbers, *x_numbers, *w_numbers]), x_codes, x_scales, w_codes, w_scales
+
+
+_forward = torch.library.custom_op("ufp4::linear_forward", _compute_forward, mutates_args=(), device_types="cpu")
 
 
 def _fake_copy(like, made, pass_, wanted):
@@ -175,8 +186,7 @@ def _(x, w, ids, recipe, need_dx, need_dw):
             *_fake_copy(w, made, DGRAD, need_dx))
 
 
-@torch.library.custom_op("ufp4::linear_backward", mutates_args=(), device_types="cpu")
-def _backward(dy: torch.Tensor, numbers: torch.Tensor, x_codes: torch.Tensor, x_scales: torch.Tensor, w_codes: torch.Tensor,
+def _compute_backward(dy: torch.Tensor, numbers: torch.Tensor, x_codes: torch.Tensor, x_scales: torch.Tensor, w_codes: torch.Tensor,
               w_scales: torch.Tensor, recipe: str, cin: int, need_dx: bool, need_dw: bool, x_dtype: torch.dtype,
               w_dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
     """dX [tokens][cin] and dW [cout][cin]; empty where they are not needed."""
@@ -196,6 +206,9 @@ def _backward(dy: torch.Tensor, numbers: torch.Tensor, x_codes: torch.Tensor, x_
     return dx, dw
 
 
+_backward = torch.library.custom_op("ufp4::linear_backward", _compute_backward, mutates_args=(), device_types="cpu")
+
+
 @_backward.register_fake
 def _(dy, numbers, x_codes, x_scales, w_codes, w_scales, recipe, cin, need_dx, need_dw, x_dtype, w_dtype):
     return (dy.new_empty((dy.shape[0], cin) if need_dx else 0, dtype=x_dtype),
@@ -208,12 +221,27 @@ def _setup(ctx, inputs, output):
     ctx.save_for_backward(*output[1:])
 
 
-def _grad(ctx, dy, *_):
-    dx, dw = torch.ops.ufp4.linear_backward(dy, *ctx.saved_tensors, ctx.recipe, ctx.cin, ctx.need_dx, ctx.need_dw, *ctx.dtypes)
+def _grad(ctx, dy, *_, compute=torch.ops.ufp4.linear_backward):
+    dx, dw = compute(dy, *ctx.saved_tensors, ctx.recipe, ctx.cin, ctx.need_dx, ctx.need_dw, *ctx.dtypes)
     return dx if ctx.need_dx else None, dw if ctx.need_dw else None, None, None, None, None
 
 
 torch.library.register_autograd("ufp4::linear_forward", _grad, setup_context=_setup)
+
+
+class _Eager(torch.autograd.Function):
+    """The same without the operators, whose calls take longer than a small layer."""
+
+    @staticmethod
+    def forward(ctx, *inputs):
+        output = _compute_forward(*inputs)
+        _setup(ctx, inputs, output)
+        return output[0]
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, dy):
+        return _grad(ctx, dy, compute=_compute_backward)
 
 
 # --- Layers -------------------------------------------------------------------------------------------
@@ -235,8 +263,9 @@ def _apply(x, weight, bias, ids, text):
     if x.numel() == 0 or weight.numel() == 0:
         raise ValueError(f"x is {tuple(x.shape)}, weight is {tuple(weight.shape)}: an empty tensor")
     grad = torch.is_grad_enabled()
-    y = torch.ops.ufp4.linear_forward(x.reshape(-1, x.shape[-1]), weight, ids, text, grad and x.requires_grad,
-                                      grad and weight.requires_grad)[0]
+    inputs = x.reshape(-1, x.shape[-1]), weight, ids, text, grad and x.requires_grad, grad and weight.requires_grad
+    plain = type(x) in PLAIN and type(weight) in PLAIN and x.device.type == weight.device.type == "cpu"
+    y = _Eager.apply(*inputs) if plain and not torch.compiler.is_compiling() else torch.ops.ufp4.linear_forward(*inputs)[0]
     y = y.reshape(*x.shape[:-1], weight.shape[0])
     return y if bias is None else y + bias.to(y.dtype)
 
@@ -246,7 +275,8 @@ def _ids(step, layer, seed):
     return torch.tensor([c.whole(step, 0, 2**48 - 1, "step"), c.whole(layer, 0, 4095, "layer"), c.whole(seed, 0, 2**63 - 1, "seed")])
 
 
-def linear(x, weight, bias=None, *, recipe="ufp4", seed=0, layer=0, step=0) -> torch.Tensor:
+def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, *, recipe: str | dict | Recipe = "ufp4", seed: int = 0,
+           layer: int = 0, step: int = 0) -> torch.Tensor:
     """Y [..][cout] = X [..][cin] W^T + bias, of x's type; differentiable once, by x, weight [cout][cin] and bias.
 
     FPROP, DGRAD and WGRAD are computed as the recipe says; one that it does not quantize is PyTorch's own GEMM of operands rounded to
@@ -263,7 +293,8 @@ class Linear(torch.nn.Linear):
     run that is resumed has the same bits.
     """
 
-    def __init__(self, in_features, out_features, bias=True, *, recipe="ufp4", layer=0, seed=0, device=None, dtype=None):
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, *, recipe: str | dict | Recipe = "ufp4", layer: int = 0,
+                 seed: int = 0, device=None, dtype=None):
         super().__init__(in_features, out_features, bias, device=device, dtype=dtype)
         self._recipe = _text(recipe)
         self.register_buffer("ids", _ids(0, layer, seed))
@@ -282,7 +313,8 @@ class Linear(torch.nn.Linear):
         return f"{super().extra_repr()}, recipe={self.recipe.name}"
 
 
-def convert(model, recipe="ufp4", *, skip=(), seed=0) -> torch.nn.Module:
+def convert(model: torch.nn.Module, recipe: str | dict | Recipe = "ufp4", *, skip: str | Iterable[str] = (),
+            seed: int = 0) -> torch.nn.Module:
     """Replaces each torch.nn.Linear of @p model by a :class:`Linear` with the same parameters, in place, and gives the model.
 
     Layers are numbered as named_modules orders them, those that are skipped too. skip: names of layers, or patterns such as "head*",
