@@ -362,16 +362,6 @@ void ufp4_experiment_free(ufp4_experiment_t *experiment) {
   for (int kind = 0; kind < UFP4_RUN_KINDS; kind++) experiment->runs[kind] = NULL;
 }
 
-int64_t ufp4_experiment_steps(const ufp4_experiment_options_t *options, ufp4_run_kind_t kind) {
-  return options->trainer.steps - (kind == UFP4_RUN_BRANCHED ? options->branch_step : 0);
-}
-
-int ufp4_experiment_takes_part(const ufp4_experiment_options_t *options, ufp4_run_kind_t kind,
-                               int variant) {
-  const ufp4_variant_t *v = &options->variants[variant];
-  return kind == UFP4_RUN_WHOLE || v->recipe.quantized || v->perturbation > 0;
-}
-
 const ufp4_run_t *ufp4_experiment_at(const ufp4_experiment_t *experiment, ufp4_run_kind_t kind,
                                      int variant, int seed) {
   const ufp4_experiment_options_t *o = experiment->options;

@@ -51,10 +51,6 @@ static ufp4_matrix_t fill(bench_t *bench, uint64_t operand) {
   return (ufp4_matrix_t){UFP4_DTYPE_F32, (int64_t)n, (int64_t)n, (int64_t)n, bench->from};
 }
 
-int bench_is_wanted(const bench_t *bench, const char *what) {
-  return bench->only == NULL || strncmp(what, bench->only, strlen(bench->only)) == 0;
-}
-
 static const char *const elem_names[] = UFP4_ELEM_NAMES;
 
 // --- GEMM ---------------------------------------------------------------------------------------

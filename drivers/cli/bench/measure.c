@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "bench/bench.h"
@@ -71,4 +72,8 @@ ufp4_status_t bench_take_turns(bench_t *bench, bench_run_t run_case, bench_run_t
   const uint64_t count = bench->repeats;
   *out = (timing_t){median(seconds, count), median(yard, count), median(ratio, count)};
   return UFP4_OK;
+}
+
+int bench_is_wanted(const bench_t *bench, const char *what) {
+  return bench->only == NULL || strncmp(what, bench->only, strlen(bench->only)) == 0;
 }

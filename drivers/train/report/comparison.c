@@ -43,17 +43,6 @@ double ufp4_experiment_speed(const ufp4_experiment_t *e, ufp4_run_kind_t kind, i
   return (double)(steps * o->trainer.batch * o->trainer.shape.context * o->seeds) / seconds;
 }
 
-int ufp4_experiment_base(const ufp4_experiment_options_t *o) {
-  int base = -1;
-  for (int v = 0; v < o->variant_count; v++) {
-    const ufp4_recipe_t *recipe = &o->variants[v].recipe;
-    if (recipe->quantized || o->variants[v].perturbation > 0) continue;
-    if (recipe->dtype == UFP4_DTYPE_BF16) return v;
-    if (base < 0) base = v;
-  }
-  return base;
-}
-
 static int find(const ufp4_experiment_options_t *o, const char *name) {
   for (int v = 0; v < o->variant_count; v++) {
     if (!strcmp(o->variants[v].name, name)) return v;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/report.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "report/svg.h"
 #include "tensor/file.h"
 #include "ufp4/spec.h"
@@ -19,20 +16,6 @@ static const char style[] =
     "code{background:#f4f4f4;padding:.1em .3em;overflow-wrap:anywhere}";
 
 static const char *const kind_titles[UFP4_RUN_KINDS] = {"Whole runs", "Branched runs"};
-
-void report_number(FILE *out, const char *sign, int digits, double value) {
-  if (!isfinite(value)) {
-    fputs("<td>&ndash;</td>", out);
-  } else {
-    fprintf(out, "<td>%s%.*f</td>", value < 0 ? "" : sign, digits, value);
-  }
-}
-
-const char *report_color(int variant) {
-  static const char *const colors[] = {"#444444", "#0969da", "#d1242f", "#9a6700",
-                                       "#1a7f37", "#8250df", "#bf3989", "#0a7b83"};
-  return colors[variant % (int)(sizeof colors / sizeof *colors)];
-}
 
 // --- The head of the page -----------------------------------------------------------------------
 
