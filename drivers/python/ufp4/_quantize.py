@@ -263,7 +263,7 @@ def _fill(how, words, by_recipe):
 def run(x, how):
     """Quantizes an array as a structure says."""
     matrix, kept, transposed = a.matrix(x, "x")
-    asked = how.axis
+    asked, how.threads = how.axis, c.all_threads()
     how.axis ^= transposed
     operand = c.Operand()
     status = c.lib.quantize(byref(matrix), byref(how), byref(operand))
