@@ -43,6 +43,7 @@ ufp4_status_t ufp4_device_quantize(ufp4_device_t *device, const ufp4_matrix_t *i
   }
   ufp4_quantize_t own = *how;
   own.kernel = device->kernel;
+  own.threads = device->threads;
   status = ufp4_quantize(in, &own, out);
   return status == UFP4_OK
              ? status

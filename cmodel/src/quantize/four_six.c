@@ -177,7 +177,7 @@ ufp4_status_t ufp4_quantize_four_six(const source_t *source, const ufp4_quantize
         collect_peaks(&q, &place, bits);
         continue;
       }
-      ufp4_random_place(how, &place, random);
+      ufp4_random_place(source, how, &place, random);
       if (walk == 1) collect_errors(&q, &place, bits, random);
       if (walk == 2) encode_place(&q, &place, bits, random, out);
     }

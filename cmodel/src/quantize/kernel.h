@@ -7,7 +7,7 @@
 
 /** For E4M3 scales of one row, the transform of integers or none, and fewer than 2^32 blocks. */
 typedef struct {
-  /** As ufp4_tensor_exponent. */
+  /** As ufp4_source_exponent. */
   int (*exponent)(const source_t *source, const ufp4_quantize_t *how);
   /** As ufp4_quantize; @p out is allocated. UFP4_ERROR_MEMORY. */
   ufp4_status_t (*quantize)(const source_t *source, const ufp4_quantize_t *how,

@@ -52,8 +52,7 @@ int ufp4_source_exponent(const source_t *source, const ufp4_quantize_t *how) {
     ufp4_tile_unpack(bits, how, &tile);
     raise_amax(&tile, &amax, &exponent);
   }
-  int t = largest_exponent(&amax, &exponent, how->elem);
-  return t == INT32_MAX ? 0 : t;
+  return largest_exponent(&amax, &exponent, how->elem);
 }
 
 // --- Codes and scales ---------------------------------------------------------------------------
@@ -73,14 +72,15 @@ void ufp4_quantize_place(const source_t *source, const ufp4_quantize_t *how, con
   lanes_t scale;
   tile_t tile;
   ufp4_load_tile(source, how, place, bits);
-  ufp4_random_place(how, place, draws);
+  ufp4_random_place(source, how, place, draws);
   ufp4_tile_unpack(bits, how, &tile);
   out->flags |= ufp4_tile_encode(&tile, how, out->exponent, draws, &scale, codes);
   store_tile(place, &scale, codes, out);
 }
 
 void ufp4_quantize_tiles(const source_t *source, const ufp4_quantize_t *how, ufp4_operand_t *out) {
-  out->exponent = how->exponent_given ? how->exponent : ufp4_source_exponent(source, how);
+  out->exponent =
+      how->exponent_given ? how->exponent : some_exponent(ufp4_source_exponent(source, how));
   place_t place;
   for (int more = ufp4_first_place(source, &place); more; more = ufp4_next_place(source, &place)) {
     ufp4_quantize_place(source, how, &place, out);

@@ -9,10 +9,15 @@
 /** Largest t with m * 2^(x + t) <= 448 * qmax; m in [2^27, 2^28). */
 int ufp4_exponent_from_amax(int32_t m, int32_t x, ufp4_elem_t elem);
 
+/** A tensor exponent, of what may be INT32_MAX: none. */
+static inline int some_exponent(int exponent) {
+  return exponent == INT32_MAX ? 0 : exponent;
+}
+
 /** Lowers *exponent to what the blocks of a place need. */
 void ufp4_place_exponent(const source_t *source, const ufp4_quantize_t *how, const place_t *place,
                          int *exponent);
-/** The tensor exponent. */
+/** The tensor exponent; INT32_MAX where no block asks for one. */
 int ufp4_source_exponent(const source_t *source, const ufp4_quantize_t *how);
 
 /** Quantizes the blocks of a place with the tensor exponent of @p out; raises the flags of @p out.

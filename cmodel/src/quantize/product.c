@@ -199,7 +199,7 @@ static void encode_place(const product_t *product, const place_t *place, ufp4_op
   lanes_t peaks = {0}, byte;
   int64_t at[LANES];
   ufp4_load_tile(product->source, product->how, place, bits);
-  ufp4_random_place(product->how, place, random);
+  ufp4_random_place(product->source, product->how, place, random);
   ufp4_place_spans(&product->spans, product->source, place, at);
   for (unsigned l = 0; l < place->lanes; l++) peaks[l] = product->peaks[at[l]];
   encode_tile(product, &peaks, bits, random, &byte, codes);

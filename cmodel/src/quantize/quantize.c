@@ -6,7 +6,7 @@
 #include "number/lanes.h"
 #include "processor.h"
 #include "quantize/four_six.h"
-#include "quantize/kernel.h"
+#include "quantize/parts.h"
 #include "quantize/portable.h"
 #include "quantize/product.h"
 #include "quantize/shared.h"
@@ -57,6 +57,8 @@ static ufp4_status_t check_how(const ufp4_quantize_t *how, ufp4_message_t *messa
              (unsigned)how->kernel >= UFP4_KERNEL_COUNT) {
     ufp4_message_set(message, "axis %u, rounding %u, kernel %u: one of them is unknown",
                      (unsigned)how->axis, (unsigned)how->round, (unsigned)how->kernel);
+  } else if (how->threads < 0) {
+    ufp4_message_set(message, "%d threads; there must be 0 or more", how->threads);
   } else if (how->exponent_given && (how->exponent < INT16_MIN || how->exponent > INT16_MAX)) {
     ufp4_message_set(message, "tensor exponent %d; it goes from %d to %d", how->exponent, INT16_MIN,
                      INT16_MAX);
@@ -101,7 +103,8 @@ ufp4_status_t ufp4_tensor_exponent(const ufp4_matrix_t *in, const ufp4_quantize_
   const source_t source = ufp4_source_of(in, how->axis);
   if (how->layout == UFP4_LAYOUT_2D) return ufp4_shared_exponent(&source, how, exponent);
   const quantize_kernel_t *kernel = fast_kernel(&source, how);
-  *exponent = kernel != NULL ? kernel->exponent(&source, how) : ufp4_source_exponent(&source, how);
+  *exponent = some_exponent(kernel != NULL ? kernel->exponent(&source, how)
+                                           : ufp4_source_exponent(&source, how));
   return UFP4_OK;
 }
 
@@ -117,10 +120,8 @@ ufp4_status_t ufp4_quantize(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
                : ufp4_operand_create_scaled(how->elem, how->scale, source.rows, source.cols, &made);
   if (status != UFP4_OK) return status;
   const quantize_kernel_t *kernel = fast_kernel(&source, how);
-  if (kernel != NULL) {
-    status = kernel->quantize(&source, how, &made);
-  } else if (all_codes) {
-    ufp4_quantize_tiles(&source, how, &made);
+  if (all_codes) {
+    status = ufp4_quantize_parts(&source, how, kernel, &made);
   } else if (how->scale_round == UFP4_SCALE_ROUND_46) {
     status = ufp4_quantize_four_six(&source, how, &made);
   } else if (ufp4_how_has_products(how)) {

@@ -241,7 +241,7 @@ static void encode_all(const shared_t *shared, ufp4_operand_t *out) {
     lanes_t scale;
     tile_t tile;
     ufp4_load_tile(shared->source, shared->how, &place, bits);
-    ufp4_random_place(shared->how, &place, random);
+    ufp4_random_place(shared->source, shared->how, &place, random);
     ufp4_tile_unpack(bits, shared->how, &tile);
     take_spans(shared, &place, &tile);
     out->flags |= encode_tile(shared, &tile, random, &scale, codes);

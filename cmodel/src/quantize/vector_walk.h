@@ -344,7 +344,7 @@ static int found_exponent(const walk_t *walk) {
     const int here = 8 + ufp4_elem_qmax(elem).exponent - (((ratio + 0x1FFFFF) >> 23) - 127);
     t = here < t ? here : t;
   }
-  return t == INT32_MAX ? 0 : t;
+  return t;
 }
 
 // Whether codes of a column copy go past the caches: rows start at the same place in a line.
@@ -374,7 +374,7 @@ static walk_t walk_of(const source_t *source, const ufp4_quantize_t *how, ufp4_o
   if (how->rht == UFP4_RHT_INTEGER && source->in->dtype == UFP4_DTYPE_BF16)
     walk.tiles.first = walk.tiles.again;
   const uint32_t step = source->axis == UFP4_AXIS_COL ? (uint32_t)source->blocks : 1;
-  for (unsigned l = 0; l < TILE; l++) walk.job.offset[l] = l * step;
+  for (unsigned l = 0; l < TILE; l++) walk.job.offset[l] = (uint32_t)source->first_group + l * step;
   return walk;
 }
 
@@ -391,7 +391,7 @@ static ufp4_status_t quantize_twice(walk_t *walk) {
       ufp4_matrix_bytes(source->rows * source->blocks / TILE + 1, TILE, sizeof *walk->places));
   if (walk->places == NULL) return UFP4_ERROR_MEMORY;
   walk_once(walk, 0);
-  set_exponent(walk, found_exponent(walk));
+  set_exponent(walk, some_exponent(found_exponent(walk)));
   walk_once(walk, 1);
   free(walk->places);
   return UFP4_OK;

@@ -12,7 +12,7 @@
 source_t ufp4_source_of(const ufp4_matrix_t *in, ufp4_axis_t axis) {
   int64_t rows = axis == UFP4_AXIS_COL ? in->cols : in->rows;
   int64_t cols = axis == UFP4_AXIS_COL ? in->rows : in->cols;
-  return (source_t){in, axis, rows, cols, (cols + BLOCK - 1) / BLOCK};
+  return (source_t){in, axis, rows, cols, (cols + BLOCK - 1) / BLOCK, 0};
 }
 
 static int place_of(const source_t *source, place_t *place) {
@@ -132,7 +132,9 @@ void ufp4_load_tile(const source_t *source, const ufp4_quantize_t *how, const pl
   if (how->rht == UFP4_RHT_BF16) ufp4_rht_tile_bf16(bits, how->rht_mask);
 }
 
-void ufp4_random_place(const ufp4_quantize_t *how, const place_t *place, ulanes_t words[4]) {
+void ufp4_random_place(const source_t *source, const ufp4_quantize_t *how, const place_t *place,
+                       ulanes_t words[4]) {
   if (how->round != UFP4_ROUND_SR) return;
-  ufp4_random_tile(how->seed, how->tensor_id, (uint64_t)place->first, (uint64_t)place->step, words);
+  ufp4_random_tile(how->seed, how->tensor_id, (uint64_t)(source->first_group + place->first),
+                   (uint64_t)place->step, words);
 }

@@ -12,6 +12,7 @@ typedef struct {
   const ufp4_matrix_t *in;
   ufp4_axis_t axis;
   int64_t rows, cols, blocks;
+  int64_t first_group;  ///< of a part of a tensor: counters of random bytes begin here
 } source_t;
 
 /** One tile: groups first, first + step, ..; as many as there are lanes. Row copies take groups
@@ -32,6 +33,7 @@ int ufp4_next_place(const source_t *source, place_t *place);
 void ufp4_load_tile(const source_t *source, const ufp4_quantize_t *how, const place_t *place,
                     ulanes_t bits[BLOCK]);
 /** The random words of a tile. */
-void ufp4_random_place(const ufp4_quantize_t *how, const place_t *place, ulanes_t words[4]);
+void ufp4_random_place(const source_t *source, const ufp4_quantize_t *how, const place_t *place,
+                       ulanes_t words[4]);
 
 #endif

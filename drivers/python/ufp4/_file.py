@@ -12,7 +12,6 @@ import numpy as np
 from . import _library as c
 from . import _recipe
 from . import _spec as s
-from ._quantize import DOWN, E8M0, Quantized
 
 F8 = {"e4m3": "F8_E4M3", "nvfp4": "F8_E4M3", "e8m0": "F8_E8M0"}
 HEADER_LIMIT = 100_000_000  # bytes, as the safetensors package has it
@@ -136,7 +135,7 @@ def _how(metadata):
         how.rht, how.rht_mask = 2 if rht[1] else 1, int(rht[2], 16)
     how.axis = _word(metadata, "axis", _recipe.AXES, "row")
     how.round = _word(metadata, "round", s.ROUNDS, "rne")
-    how.scale_round = _word(metadata, "scale_round", s.SCALE_ROUNDS, s.SCALE_ROUNDS[DOWN if how.scale == E8M0 else 0])
+    how.scale_round = _word(metadata, "scale_round", s.SCALE_ROUNDS, "down" if s.SCALES[how.scale] == "e8m0" else s.SCALE_ROUNDS[0])
     how.seed = _number(metadata, "seed", 0, 2**64 - 1, 0)
     how.tensor_id = _number(metadata, "tensor_id", 0, 2**64 - 1, 0)
     e4m3 = how.scale == s.SCALES.index("e4m3")
@@ -205,18 +204,19 @@ def _fill_codes(q, codes, stored, packed):
     to[:, :stored // 2] |= codes[:, 1::2] << 4
 
 
-def read(source):
+def read(source, make):
+    """make(operand, how): what it becomes."""
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return _read(memoryview(source))
+        return _read(memoryview(source), make)
     with open(source, "rb") as file:
         data = file.read()
     try:
-        return _read(memoryview(data))
+        return _read(memoryview(data), make)
     except ValueError as error:
         raise ValueError(f"{os.fspath(source)}: {error}") from None
 
 
-def _read(data):
+def _read(data, make):
     header, metadata, body = _header(data)
     how = _how(metadata)
     scale = s.SCALES[how.scale]
@@ -230,7 +230,7 @@ def _read(data):
         raise ValueError(f"it has {codes.shape[0]} rows and {cols} columns; at most {s.MAX_DIM} are possible")
     if status != c.OK:
         c.fail(status)
-    out = Quantized(operand, how)
+    out = make(operand, how)
     operand.exponent, operand.tensor_scale = how.exponent, tensor_scale
     flags = metadata.get("flags", "")
     operand.flags = (s.FLAG_NAN if "nan" in flags else 0) | (s.FLAG_ROW_SATURATED if "saturated" in flags else 0)

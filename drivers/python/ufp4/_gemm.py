@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """GEMMs of quantized tensors."""
-import os
 from ctypes import byref
 
 import numpy as np
@@ -11,10 +10,6 @@ from . import _spec as s
 from ._quantize import Quantized
 
 SMALL = 2**22  # multiplications that are over before another thread has begun
-
-
-def all_threads():
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def arguments(a, b, accumulate, alpha, c, out, accumulate_in):
@@ -57,7 +52,7 @@ def gemm(a: Quantized, b: Quantized, *, accumulate: str | None = None, alpha: fl
     if threads is not None:
         how.threads = _library.whole(threads, 1, 2**15, "threads")
     elif shape[0] * shape[1] * a._operand.cols > SMALL:
-        how.threads = all_threads()
+        how.threads = _library.all_threads()
     d = np.empty(shape, _arrays.DTYPES[how.d_dtype])
     status = _library.lib.gemm(byref(a._operand), byref(b._operand), byref(how), _arrays.address(d), shape[1])
     if status != _library.OK:

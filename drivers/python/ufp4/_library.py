@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The golden model as a C library: structures, functions, and errors that become exceptions."""
 import ctypes
+import os
 import pathlib
 from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_uint, c_uint16, c_uint32, c_uint64, c_uint8, c_void_p
 
@@ -26,7 +27,7 @@ class Operand(Structure):
 class Quantize(Structure):
     _fields_ = [("elem", c_int), ("scale", c_int), ("axis", c_int), ("layout", c_int), ("rht", c_int), ("rht_mask", c_uint16),
                 ("round", c_int), ("scale_round", c_int), ("seed", c_uint64), ("tensor_id", c_uint64), ("exponent_given", c_int),
-                ("exponent", c_int), ("kernel", c_int)]
+                ("exponent", c_int), ("kernel", c_int), ("threads", c_int)]
 
 
 class Gemm(Structure):
@@ -94,6 +95,10 @@ def bind(library, functions):
         function.restype, function.argtypes = result, arguments
         setattr(library, name, function)
     return library
+
+
+def all_threads():
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def version_text(word):

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from . import _arrays as a
+from . import _file
 from . import _library as c
 from . import _recipe
 from . import _spec as s
@@ -147,14 +148,12 @@ class Quantized:
 
         packed: two codes to a byte. The file is written beside and renamed when whole.
         """
-        from . import _file
         return _file.write(self, path, packed)
 
     @staticmethod
     def from_safetensors(source: str | os.PathLike | bytes) -> "Quantized":
         """From a file of format "ufp4-1", by its path, or from its bytes. ValueError: it is not one; OSError: it cannot be read."""
-        from . import _file
-        return _file.read(source)
+        return _file.read(source, Quantized)
 
     def __reduce__(self):
         return Quantized.from_safetensors, (self.to_safetensors(packed=True),)
@@ -263,7 +262,7 @@ def _fill(how, words, by_recipe):
 def run(x, how):
     """Quantizes an array as a structure says."""
     matrix, kept, transposed = a.matrix(x, "x")
-    asked = how.axis
+    asked, how.threads = how.axis, c.all_threads()
     how.axis ^= transposed
     operand = c.Operand()
     status = c.lib.quantize(byref(matrix), byref(how), byref(operand))

@@ -63,6 +63,7 @@ def _how(made, role, axis, ids):
     how = c.lib.recipe_quantize(byref(made._struct), role, axis)
     how.rht_mask = c.lib.recipe_mask(byref(made._struct), seed, step)
     how.seed, how.tensor_id = seed, step << 16 | layer << 4 | role << 1 | axis
+    how.threads = torch.get_num_threads()
     return how
 
 
