@@ -293,7 +293,6 @@ static int run_experiment(evidence_t *e, const ufp4_text_t *text) {
   ufp4_status_t status = ufp4_experiment_create(o, &e->experiment);
   int end = CLI_GO_ON;
   if (status) end = cli_fail_status(e->plan->command, status, e->experiment.message.text);
-  cli_catch_interrupts();
   stage.steps.line = progress_start(o->trainer.batch * o->trainer.shape.context);
   if (end == CLI_GO_ON) {
     stage.steps.all = all_steps(e->plan, &e->experiment) / e->plan->ranks.count;
@@ -345,6 +344,7 @@ static int run_plan(plan_t *plan, const arguments_t *a) {
   int end = prepare(plan, a, &text);
   if (end != CLI_GO_ON) return end;
   evidence.settings = train_settings(plan, a, &text);
+  cli_catch_interrupts();
   if (plan->ranks.rank == 0) end = train_make_folders(plan, a);
   if (end == CLI_GO_ON && plan->ranks.rank == 0) end = open_runs(&evidence, a);
   if (end == CLI_GO_ON) ranks_meet(0);

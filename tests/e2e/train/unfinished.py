@@ -13,12 +13,16 @@ from commands import check, check_rejected, reject_train, run, shape_with, slow,
 
 
 def interrupt(number, *words):
-    """Runs train and ends it with a signal while it trains."""
+    """Runs train, words with -o DIR, and ends it with a signal while it trains. One that was not even so far counts as
+    interrupted."""
     process = subprocess.Popen([commands.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    settings = os.path.join(words[words.index("-o") + 1], "runs", "settings.json")
+    while not os.path.exists(settings) and process.poll() is None:
+        time.sleep(0.01)
     time.sleep(0.5)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
-    return process.returncode, err
+    return 128 + number if process.returncode == -number else process.returncode, err
 
 
 def all_files(folder):
