@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RHT and quantizer (numerics.md 3 and 4). Quotients are never formed: x / s against a bound is x
+// Scales and codes (numerics.md 2 and 4). Quotients are never formed: x / s against a bound is x
 // against bound * s.
 #include <stdlib.h>
 
@@ -9,98 +9,6 @@
 #define F32_ONE 0x3F800000u
 #define F32_MAX 0x7F7FFFFFu
 #define F32_NAN 0x7FC00000u
-
-/** (-1)^popcount(i & j). */
-static int hadamard(int i, int j) {
-  int sign = 1;
-  for (int both = i & j; both != 0; both >>= 1) {
-    if (both & 1) sign = -sign;
-  }
-  return sign;
-}
-
-/** The significand aligned to the biased exponent @p largest, truncated, with the element's sign.
- */
-static int64_t aligned(uint32_t bits, int largest) {
-  const reference_real_t x = reference_f32_real(bits);
-  const int shift =
-      largest - (x.exponent + 150);  // exponent + 150 is the biased exponent, 1 for subnormals
-  const int64_t v = shift > 63 ? 0 : (int64_t)(x.magnitude >> shift);
-  return x.negative ? -v : v;
-}
-
-int reference_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16]) {
-  int largest = 1;
-  for (int j = 0; j < 16; j++) {
-    if (!reference_f32_is_finite(bits[j])) return 0;
-    const int biased = reference_f32_real(bits[j]).exponent + 150;
-    if (biased > largest) largest = biased;
-  }
-  for (int i = 0; i < 16; i++) {
-    int64_t sum = 0;
-    for (int j = 0; j < 16; j++) {
-      const int sign = (mask >> j) % 2 == 1 ? -1 : 1;
-      sum += hadamard(i, j) * sign * aligned(bits[j], largest);
-    }
-    out[i] = (int32_t)sum;
-  }
-  return largest;
-}
-
-/** NVIDIA's variant: BF16 in, the exact sum, BF16 out; zero is +0, however it came about. @return 0
- * if not finite. */
-static int rht_bf16(const uint32_t bits[16], uint16_t mask, reference_real_t out[16]) {
-  for (int i = 0; i < 16; i++) {
-    reference_sum_t sum = {0};
-    for (int j = 0; j < 16; j++) {
-      const uint32_t rounded = (uint32_t)reference_bf16_cast(bits[j]) << 16;
-      if (!reference_f32_is_finite(rounded)) return 0;
-      reference_real_t term = reference_f32_real(rounded);
-      term.negative ^= (hadamard(i, j) < 0) ^ (mask >> j & 1);
-      term.exponent -= 2;  // H16 / 4
-      reference_sum_add(&sum, term);
-    }
-    const uint32_t y = reference_sum_round(&sum, 16);
-    if (!reference_f32_is_finite(y)) return 0;
-    out[i] = reference_f32_real(y);
-    if (out[i].magnitude == 0) out[i].negative = 0;
-  }
-  return 1;
-}
-
-static int rht_integer(const uint32_t bits[16], uint16_t mask, reference_real_t out[16]) {
-  int32_t y[16];
-  const int largest = reference_rht_block(bits, mask, y);
-  if (largest == 0) return 0;
-  for (int i = 0; i < 16; i++) {
-    const int64_t magnitude = y[i] < 0 ? -(int64_t)y[i] : y[i];
-    out[i] = (reference_real_t){y[i] < 0, (uint64_t)magnitude, largest - 152};
-  }
-  return 1;
-}
-
-static int plain(const uint32_t bits[16], reference_real_t out[16]) {
-  for (int i = 0; i < 16; i++) {
-    if (!reference_f32_is_finite(bits[i])) return 0;
-    out[i] = reference_f32_real(bits[i]);
-  }
-  return 1;
-}
-
-reference_block_t reference_block_load(const uint32_t bits[16], const reference_quantize_t *how) {
-  reference_block_t block = {0};
-  switch (how->rht) {
-    case SLOW_RHT_INTEGER:
-      block.poisoned = !rht_integer(bits, how->mask, block.x);
-      break;
-    case SLOW_RHT_BF16:
-      block.poisoned = !rht_bf16(bits, how->mask, block.x);
-      break;
-    default:
-      block.poisoned = !plain(bits, block.x);
-  }
-  return block;
-}
 
 // --- Scales -------------------------------------------------------------------------------------
 

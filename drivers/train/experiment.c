@@ -149,7 +149,7 @@ static ufp4_status_t keep(work_t *w) {
   return status ? status : ufp4_runs_remove_checkpoint(w->options->folder, id, &w->message);
 }
 
-// @return 1: it has come to its end; 0: it was to stop, or failed.
+// @p ended: 1 when it has come to its end, 0 where it was to stop, or failed.
 static ufp4_status_t take_steps(work_t *w, int *ended) {
   const int64_t from = ufp4_trainer_steps(w->trainer), all = w->options->trainer.steps;
   double started = seconds_now(), saved = started;

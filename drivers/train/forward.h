@@ -86,7 +86,8 @@ typedef struct {
   int layers;  ///< linear layers of the model
   ufp4_forward_recipe_t *recipes;
   int recipe_count;
-  ufp4_forward_gap_t *gaps;  ///< with bf16, else fp32; then of quantized recipes with one another
+  ufp4_forward_gap_t
+      *gaps;  ///< with bf16, else fp32; then with ufp4, or of quantized recipes with one another
   int gap_count;
   int64_t sequences, tokens;  ///< held out, measured
   int stopped;                ///< 1: it was to stop, and nothing above can be used

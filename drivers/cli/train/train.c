@@ -177,10 +177,10 @@ static int train(stage_t *s, ufp4_run_kind_t kind, int from, int to, int seeds) 
   return fail_interrupted(plan);
 }
 
-static void show(const stage_t *s, ufp4_run_kind_t kind) {
+static void show(stage_t *s, ufp4_run_kind_t kind) {
   const evidence_t *e = s->evidence;
   if (e->arguments->json || e->plan->ranks.rank > 0) return;
-  progress_end((progress_t *)&s->steps.line);
+  progress_end(&s->steps.line);
   train_print_runs(e, kind);
 }
 
