@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The 16 numbers of a block as they enter the quantizer (numerics.md 3): plain, or transformed.
-#include <stdlib.h>
-
 #include "reference.h"
 
 /** (-1)^popcount(i & j). */
