@@ -363,7 +363,7 @@ typedef struct {
   uint32_t lanes;
   uint32_t quant;
 } ufp4_configuration_t;
-#define UFP4_CONFIGURATION_COUNT 12
+#define UFP4_CONFIGURATION_COUNT 13
 #define UFP4_CONFIGURATIONS \
   { \
     {"small", 2, 2, 8, 8, 16, 8, 0, 0, 16, 16}, \
@@ -378,6 +378,7 @@ typedef struct {
     {"lean", 2, 2, 8, 8, 16, 8, 0, 0, 4, 16}, \
     {"tiny", 1, 1, 16, 16, 8, 8, 0, 2, 4, 0}, \
     {"tiny-quant", 1, 1, 16, 16, 8, 8, 0, 2, 4, 2}, \
+    {"board", 2, 2, 8, 8, 16, 8, 0, 0, 16, 2}, \
   }
 
 #endif
