@@ -24,7 +24,9 @@ num/ufp4_f32_scale.sv
 num/ufp4_f32_alu.sv
 num/ufp4_threefry.sv
 num/ufp4_max16.sv
+num/ufp4_rht_align.sv
 num/ufp4_rht.sv
+num/ufp4_rht_pairs.sv
 num/ufp4_e4m3_scale.sv
 num/ufp4_e8m0_scale.sv
 num/ufp4_divide_round.sv
@@ -67,13 +69,18 @@ array/ufp4_gemm.sv
 // QUANT engine
 quant/ufp4_quant_walk.sv
 quant/ufp4_quant_load.sv
+quant/ufp4_quant_arrival.sv
 quant/ufp4_quant_strip.sv
+quant/ufp4_quant_pairs.sv
 quant/ufp4_quant_transpose.sv
 quant/ufp4_quant_index.sv
 quant/ufp4_quant_block.sv
 quant/ufp4_quant_amax.sv
 quant/ufp4_quant_copy.sv
+quant/ufp4_quant_serial_block.sv
+quant/ufp4_quant_serial.sv
 quant/ufp4_quant_units.sv
+quant/ufp4_quant_units_serial.sv
 quant/ufp4_quant_write.sv
 quant/ufp4_quant_progress.sv
 quant/ufp4_quant.sv

@@ -20,7 +20,7 @@ module ufp4_top
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
   parameter int unsigned Lanes = 16,
-  parameter int unsigned Quant = 1
+  parameter int unsigned Quant = 16
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
@@ -352,10 +352,7 @@ module ufp4_top
     .wr_dat_strb_o      (wr_dat_strb[GEMM])
   );
 
-  if (Quant > 1) begin : gen_check_quant
-    $error("ufp4_top: Quant must be 1 or 0");
-  end
-  if (Quant == 1) begin : gen_quant
+  if (Quant > 0) begin : gen_quant
     logic quant_clk;
     ufp4_engine_clock #(.Target(Target)) u_clock (
       .clk_i,
@@ -365,7 +362,8 @@ module ufp4_top
       .clk_o(quant_clk)
     );
     ufp4_quant #(
-      .BusBytes(BusBytes)
+      .BusBytes(BusBytes),
+      .Width   (Quant)
     ) u_quant (
       .clk_i(quant_clk),
       .rst_ni(core_rst_n),

@@ -278,7 +278,7 @@ CONFIGURATION_COLUMNS = [
     ["contract", "how the PEs accumulate"],
     ["formats", "what they multiply"],
     ["lanes", "elements they multiply a cycle"],
-    ["quant", "whether there is a QUANT engine"],
+    ["quant", "numbers that the QUANT engine takes a cycle; 0: there is none"],
     ["simulated", "the target whose form of the arithmetic is simulated"],
 ]
 

@@ -58,6 +58,8 @@ A simulated core accumulates by one contract, and [registers](../ip/registers.md
 | `large` | 32x32 PEs |
 | `lean` | PEs of 4 lanes |
 | `tiny` | one PE for the uniform formats, no QUANT engine |
+| `tiny-quant` | `tiny` with a QUANT engine of 2 numbers a cycle |
+| `board` | 2x2 PEs of all formats and that engine, for a board with an ECP5-85F |
 
 `./ufp4` builds the models that it does not always build when `--config` names one.
 The core quantizes to E4M3 and E8M0 scales in 1-D blocks; for all else the host does, and the program says so.

@@ -7,7 +7,7 @@
 //
 // ready_i counts rows of sub-tiles that may be read. Macro-tiles are in both banks by turns, or all in bank 1
 // (one_bank_i: ufp4_sequencer). drained_o frees a bank.
-// Stages: 0 read, 1 the array picks the row, 2 earlier sums are added, 3 normalize, 4 round, then three for each
+// Stages: 0 read, 1 the array picks the row, 2 earlier sums are added, 3 normalize, 4 round, then three (and AluExtra) for each
 // operation; the last goes into beats. All wait while the output beat does. An array row is read every cycle, every
 // other where sums come or go (two beats) or two operations share a lane's unit, every fourth with three operations; always
 // in step with the cycles that are counted in slot_q, so that no two rows meet in that unit.
@@ -22,6 +22,7 @@ module ufp4_drain #(
   parameter int unsigned TileCols = 8,
   parameter int unsigned DrainCols = 16,
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
+  parameter int unsigned AluExtra = 0,
   localparam int unsigned BusBytes = 4 * DrainCols,
   localparam int unsigned RowWidth = (Rows > 1) ? $clog2(Rows) : 1,
   localparam int unsigned TileWidthA = $clog2(TileRows),
@@ -265,7 +266,9 @@ module ufp4_drain #(
   // What travels with the sums: how many columns D has here, the half of a BF16 beat, and the ends. Nothing goes
   // further than the last stage that the job needs.
   localparam int unsigned CountWidth = $clog2(DrainCols + 1);
-  localparam int unsigned Last = 14;
+  localparam int unsigned Operation = 3 + AluExtra;
+  localparam int unsigned Last = 5 + 3 * Operation;
+  localparam int unsigned StageWidth = $clog2(Last + 1);
   typedef struct packed {
     logic [CountWidth-1:0] count;
     logic half;
@@ -274,15 +277,15 @@ module ufp4_drain #(
   logic [Last:1] valid_q, valid_d, reached, at_end;
   note_t [Last:1] note_q;
   note_t note;
-  logic [3:0] last_stage;
+  logic [StageWidth-1:0] last_stage;
   logic [ColsWidth-1:0] cols_left;
   logic [2:1][DrainCols-1:0] nan_q;
   logic upper_q;
   logic last_sums_q;
-  assign last_stage = wide ? 4'd3 : 4'd5 + 4'd3 * 4'(operations);
+  assign last_stage = wide ? StageWidth'(3) : StageWidth'(5) + StageWidth'(Operation) * StageWidth'(operations);
   for (genvar i = 1; i <= Last; i++) begin : gen_reached
-    assign reached[i] = 4'(i) <= last_stage;
-    assign at_end[i] = 4'(i) == last_stage;
+    assign reached[i] = StageWidth'(i) <= last_stage;
+    assign at_end[i] = StageWidth'(i) == last_stage;
   end
   assign cols_left = cols - ColsWidth'(read_q) * ColsWidth'(DrainCols);
   assign note.count = (cols_left >= ColsWidth'(DrainCols)) ? CountWidth'(DrainCols) : CountWidth'(cols_left);
@@ -319,12 +322,12 @@ module ufp4_drain #(
 
   logic [64*DrainCols-1:0] sums;
   logic [32*DrainCols-1:0] f32;
-  ufp4_epilogue #(.Cols(DrainCols), .Contract(Contract)) u_epilogue (
+  ufp4_epilogue #(.Cols(DrainCols), .Contract(Contract), .AluExtra(AluExtra)) u_epilogue (
     .clk_i,
     .desc_i,
     .exponent_i,
     .enable_i(enable),
-    .valid_i(valid_q[13:2]),
+    .valid_i(valid_q[Last-1:2]),
     .operations_i(operations),
     .accumulator_i(drain_data_i),
     .poisoned_i(nan_q[2]),

@@ -6,13 +6,15 @@
 //   r   = RNE32(sum * 2^exponent);  then as far as present, one RNE32 each:  r * tensor scale,  r * alpha,  r + C
 //
 // accumulator_i, poisoned_i and the earlier sums come with valid_i[2]; sum_o goes with valid_i[3], f32_o with the last
-// stage the job needs: 5 and 3 more for each operation (ufp4_drain says which rows these bits are). A lane has one
+// stage the job needs: 5 and Operation more for each (ufp4_drain says which rows these bits are). A lane has one
 // unit for the last three operations: rows whose operations would meet in it must not be that close. enable_i moves all.
 // Contract nv: every NaN is 0x7FFFFFFF at the end.
 // Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array.
 module ufp4_epilogue #(
   parameter int unsigned Cols = 16,
-  parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT)
+  parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
+  parameter int unsigned AluExtra = 0,              // stages, as of ufp4_f32_alu
+  localparam int unsigned Operation = 3 + AluExtra  // stages of an operation, an odd number (ufp4_drain)
 ) (
   input  logic                            clk_i,
   // Each part of the engine uses its own fields of the descriptor.
@@ -21,7 +23,7 @@ module ufp4_epilogue #(
   // verilator lint_on UNUSEDSIGNAL
   input  logic signed [17:0]              exponent_i,
   input  logic                            enable_i,
-  input  logic [13:2]                     valid_i,
+  input  logic [4+3*Operation:2]          valid_i,
   input  logic [1:0]                      operations_i,
   input  logic [64*Cols-1:0]              accumulator_i,
   input  logic [Cols-1:0]                 poisoned_i,
@@ -45,20 +47,27 @@ module ufp4_epilogue #(
 
   // Which operation begins in this cycle, of which a job has up to three; C's is the last.
   logic [2:0] begins, is_add;
-  logic add, prepare, normalize, round, again;
+  logic [AluExtra:0] prepare;
+  logic add, normalize, round, again;
   logic [31:0] factor;
-  assign begins = {valid_i[11] & (operations_i > 2'd2), valid_i[8] & (operations_i > 2'd1),
-                   valid_i[5] & (operations_i > 2'd0)};
-  for (genvar i = 0; i < 3; i++) begin : gen_is_add
+  for (genvar i = 0; i < 3; i++) begin : gen_operation
+    assign begins[i] = valid_i[5+i*Operation] & (operations_i > 2'(i));
     assign is_add[i] = has_c & (operations_i == 2'(i + 1));
   end
   assign add = |(begins & is_add);
   assign again = |begins[2:1];
   assign factor = (has_scale & ~again) ? desc_i.tensor_scale : desc_i.alpha;
-  assign prepare = enable_i & (|begins);
-  assign normalize = enable_i & (valid_i[6] | valid_i[9] | valid_i[12]);
-  assign round = enable_i & (valid_i[7] | valid_i[10] | valid_i[13]);
-  assign c_read_o = enable_i & ((valid_i[4] & is_add[0]) | (valid_i[7] & is_add[1]) | (valid_i[10] & is_add[2]));
+  // A row in stage n of an operation, from 0 on, whichever it is; C is read a cycle before the first.
+  function automatic logic any_in(logic [4+3*Operation:2] valid, int unsigned n);
+    return valid[5+n] | valid[5+n+Operation] | valid[5+n+2*Operation];
+  endfunction
+  assign prepare[0] = enable_i & (|begins);
+  for (genvar n = 1; n <= AluExtra; n++) begin : gen_prepare
+    assign prepare[n] = enable_i & any_in(valid_i, n);
+  end
+  assign normalize = enable_i & any_in(valid_i, Operation - 2);
+  assign round = enable_i & any_in(valid_i, Operation - 1);
+  assign c_read_o = enable_i & (|({valid_i[4+2*Operation], valid_i[4+Operation], valid_i[4]} & is_add));
 
   logic [64*Cols-1:0] sums;
   assign sums = {sums_high_i, sums_low_i};
@@ -104,7 +113,7 @@ module ufp4_epilogue #(
         .f32_o(rounded)
       );
     end
-    ufp4_f32_alu u_f32_alu (
+    ufp4_f32_alu #(.Extra(AluExtra)) u_f32_alu (
       .clk_i,
       .add_i(add),
       .prepare_i(prepare),

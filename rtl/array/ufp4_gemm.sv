@@ -346,7 +346,8 @@ module ufp4_gemm #(
     .TileRows(TileRows),
     .TileCols(TileCols),
     .DrainCols(DrainCols),
-    .Contract(Contract)
+    .Contract(Contract),
+    .AluExtra(ufp4_pe_pkg::alu_extra(Target))
   ) u_drain (
     .clk_i,
     .rst_ni,

@@ -17,6 +17,11 @@ package ufp4_pe_pkg;
     return (target == 32'(TARGET_ASIC)) ? 4 : 3;
   endfunction
 
+  // Stages that an operation behind the sums has beside its three (ufp4_f32_alu).
+  function automatic int unsigned alu_extra(int unsigned target);
+    return (target == 32'(TARGET_FPGA)) ? 2 : 0;
+  endfunction
+
   // How many PEs a side share the registers that pass an operand on (ufp4_systolic).
   function automatic int unsigned share(int unsigned target);
     return (target == 32'(TARGET_ASIC)) ? 4 : 1;

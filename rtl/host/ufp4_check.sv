@@ -11,7 +11,7 @@ module ufp4_check
 #(
   parameter int unsigned Contract = 32'(CONTRACT_EXACT),
   parameter int unsigned Formats = 32'(FORMATS_ALL),
-  parameter int unsigned Quant = 1
+  parameter int unsigned Quant = 16
 ) (
   input  logic [8*DESCRIPTOR_BYTES-1:0] desc_i,
   output logic                          bad_opcode_o,

@@ -11,7 +11,7 @@ module ufp4_front
   parameter int unsigned BusBytes = 64,
   parameter int unsigned Contract = 32'(CONTRACT_EXACT),
   parameter int unsigned Formats = 32'(FORMATS_ALL),
-  parameter int unsigned Quant = 1
+  parameter int unsigned Quant = 16
 ) (
   input  logic                            clk_i,
   input  logic                            rst_ni,

@@ -17,7 +17,7 @@ module ufp4_registers
   parameter int unsigned Contract = 32'(CONTRACT_EXACT),
   parameter int unsigned Formats = 32'(FORMATS_ALL),
   parameter int unsigned Lanes = 16,
-  parameter int unsigned Quant = 1
+  parameter int unsigned Quant = 16
 ) (
   input  logic                 clk_i,
   input  logic                 rst_ni,
@@ -60,6 +60,7 @@ module ufp4_registers
   output logic                 irq_o
 );
 
+  localparam logic [2:0] QUANT_LOG2 = Quant == 0 ? 3'd0 : 3'($clog2(Quant));
   localparam int unsigned BASE_LOW = $clog2(ALIGN_BYTES);   // bits of a ring base that are always zero
 
   function automatic logic [31:0] strobed(logic [31:0] old, logic [31:0] data, logic [3:0] strb);
@@ -178,7 +179,7 @@ module ufp4_registers
     unique case (read_addr_i)
       REG_ID:                 plain = CORE_ID;
       REG_VERSION:            plain = VERSION;
-      REG_CONFIG_ARRAY:       plain = {3'd0, 1'(Quant), 2'(Formats), 2'(Contract), 8'(Lanes), 8'(Cols), 8'(Rows)};
+      REG_CONFIG_ARRAY:       plain = {QUANT_LOG2, Quant != 0, 2'(Formats), 2'(Contract), 8'(Lanes), 8'(Cols), 8'(Rows)};
       REG_CONFIG_TILE:        plain = {16'(Cols * TileCols), 16'(Rows * TileRows)};
       REG_CONFIG_MEMORY:      plain = {8'(SLOTS), 8'(Chunk), 8'(ADDR_BITS), 8'(BusBytes)};
       REG_STATUS:             plain = {28'd0, resetting_i, fatal_code_i[0], ring_head_i == ring_tail_q, running_i};

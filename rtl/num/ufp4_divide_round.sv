@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 16 lanes of the quantizer: code = round(|x| * 2^t / s) on the element grid, exact quotient, saturating, as
+// Lanes of the quantizer: code = round(|x| * 2^t / s) on the element grid, exact quotient, saturating, as
 // a pipeline.
 //
 // Contract: a lane of payload_i is {sign, 3 bits, 28-bit significand} and shift = base_i (rht_i), or an FP32
@@ -11,18 +11,20 @@
 // 5-bit subtractor), round. sig_i[k] goes with stage k, payload_i and base_i with stage 0, random_i with
 // stage 5.
 // Golden: ufp4_quantize_block. Spec: numerics.md 4. Test: tests/rtl/vectors.
-module ufp4_divide_round (
+module ufp4_divide_round #(
+  parameter int unsigned Lanes = 16
+) (
   input  logic              clk_i,
   input  logic [5:0]        en_i,
 
   input  logic              rht_i,
   input  logic [7:0]        elem_i,
   input  logic              sr_i,
-  input  logic [15:0][31:0] payload_i,
+  input  logic [Lanes-1:0][31:0] payload_i,
   input  logic [8:0]        base_i,
   input  logic [4:0][3:0]   sig_i,
-  input  logic [15:0][7:0]  random_i,
-  output logic [15:0][3:0]  codes_o
+  input  logic [Lanes-1:0][7:0]  random_i,
+  output logic [Lanes-1:0][3:0]  codes_o
 );
 
   import ufp4_spec_pkg::ELEM_E2M1;
@@ -106,29 +108,29 @@ module ufp4_divide_round (
     return {elem != ELEM_INT4 && in.sign, magnitude};
   endfunction
 
-  state_t [15:0]    aligned_q, first_q, second_q, third_q, fourth_q;
-  logic [15:0][3:0] codes_q;
+  state_t [Lanes-1:0]    aligned_q, first_q, second_q, third_q, fourth_q;
+  logic [Lanes-1:0][3:0] codes_q;
 
   assign codes_o = codes_q;
 
   always_ff @(posedge clk_i) begin
     if (en_i[0]) begin
-      for (int unsigned i = 0; i < 16; i++) aligned_q[i] <= align(payload_i[i], base_i, rht_i, sig_i[0]);
+      for (int unsigned i = 0; i < Lanes; i++) aligned_q[i] <= align(payload_i[i], base_i, rht_i, sig_i[0]);
     end
     if (en_i[1]) begin
-      for (int unsigned i = 0; i < 16; i++) first_q[i] <= divide_step(three_steps(aligned_q[i], sig_i[1]), sig_i[1]);
+      for (int unsigned i = 0; i < Lanes; i++) first_q[i] <= divide_step(three_steps(aligned_q[i], sig_i[1]), sig_i[1]);
     end
     if (en_i[2]) begin
-      for (int unsigned i = 0; i < 16; i++) second_q[i] <= three_steps(first_q[i], sig_i[2]);
+      for (int unsigned i = 0; i < Lanes; i++) second_q[i] <= three_steps(first_q[i], sig_i[2]);
     end
     if (en_i[3]) begin
-      for (int unsigned i = 0; i < 16; i++) third_q[i] <= three_steps(second_q[i], sig_i[3]);
+      for (int unsigned i = 0; i < Lanes; i++) third_q[i] <= three_steps(second_q[i], sig_i[3]);
     end
     if (en_i[4]) begin
-      for (int unsigned i = 0; i < 16; i++) fourth_q[i] <= three_steps(third_q[i], sig_i[4]);
+      for (int unsigned i = 0; i < Lanes; i++) fourth_q[i] <= three_steps(third_q[i], sig_i[4]);
     end
     if (en_i[5]) begin
-      for (int unsigned i = 0; i < 16; i++) codes_q[i] <= round(fourth_q[i], elem_i, sr_i, random_i[i]);
+      for (int unsigned i = 0; i < Lanes; i++) codes_q[i] <= round(fourth_q[i], elem_i, sr_i, random_i[i]);
     end
   end
 

@@ -19,17 +19,6 @@ module ufp4_rht (
   output logic [15:0][31:0] out_o
 );
 
-  function automatic logic [31:0] align(input logic [31:0] word, input logic [7:0] largest, input logic flip);
-    logic [23:0] significand;
-    logic [7:0]  exponent, shift;
-    logic [28:0] magnitude;
-    significand = {word[30:23] != 8'd0, word[22:0]};
-    exponent    = word[30:23] == 8'd0 ? 8'd1 : word[30:23];
-    shift       = largest - exponent;
-    magnitude   = shift > 8'd23 ? 29'd0 : {5'd0, significand} >> shift[4:0];
-    return {3'd0, (word[31] ^ flip) ? -magnitude : magnitude};
-  endfunction
-
   // One stage of butterflies at the distance half: sums below, differences above. 29 bits, two's complement,
   // hold every partial sum: 16 times 24 bits of magnitude.
   function automatic logic [15:0][31:0] butterfly(input logic [15:0][31:0] in, input int unsigned half);
@@ -41,16 +30,19 @@ module ufp4_rht (
     return out;
   endfunction
 
+  logic [15:0][31:0] aligned;
+  for (genvar i = 0; i < 16; i++) begin : gen_align
+    ufp4_rht_align u_align (
+      .word_i(words_i[i]), .largest_i(exponent_i), .flip_i(mask_i[i]), .aligned_o(aligned[i])
+    );
+  end
+
   logic [15:0][31:0] aligned_q, half_q, full_q, out_q;
 
   assign out_o = out_q;
 
   always_ff @(posedge clk_i) begin
-    if (en_i[0]) begin
-      for (int unsigned i = 0; i < 16; i++) begin
-        aligned_q[i] <= bypass_i ? words_i[i] : align(words_i[i], exponent_i, mask_i[i]);
-      end
-    end
+    if (en_i[0]) aligned_q <= bypass_i ? words_i : aligned;
     if (en_i[1]) half_q <= bypass_i ? aligned_q : butterfly(butterfly(aligned_q, 1), 2);
     if (en_i[2]) full_q <= bypass_i ? half_q : butterfly(butterfly(half_q, 4), 8);
     if (en_i[3]) begin

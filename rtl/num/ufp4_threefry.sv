@@ -5,10 +5,13 @@
 // element i of a block uses byte i of words_o. Stage k runs in a cycle with en_i[k] high; words_o belongs to
 // the group_i taken by en_i[0] seven stages before. seed_i and tensor_id_i must hold still while anything is
 // inside.
+// Shared: one stage does the work of all, a block at a time: one bit of en_i is high in a cycle, the next one in the next.
 // Latency: 7 enabled stages. Golden: ufp4_random_block. Spec: numerics.md 4. Source: Salmon et al., SC'11;
 // Random123.
 // Test: tests/rtl/vectors.
-module ufp4_threefry (
+module ufp4_threefry #(
+  parameter bit Shared = 1'b0
+) (
   input  logic         clk_i,
   input  logic [6:0]   en_i,
 
@@ -63,23 +66,36 @@ module ufp4_threefry (
   assign {k1, k0} = seed_i;
 
   // Two rounds a stage; a key is injected before the first and after every fourth.
-  for (genvar s = 0; s < 7; s++) begin : gen_stage
-    words_t words_q;
-    if (s == 0) begin : gen_first
-      always_ff @(posedge clk_i) begin
-        if (en_i[s]) words_q <= inject({tensor_id_i, group_i}, k0, k1, 2'd0);
-      end
-    end else if (s % 2 == 1) begin : gen_rounds
-      always_ff @(posedge clk_i) begin
-        if (en_i[s]) words_q <= two_rounds(gen_stage[s-1].words_q, 3'((2 * s - 2) % 8));
-      end
-    end else begin : gen_inject
-      always_ff @(posedge clk_i) begin
-        if (en_i[s]) words_q <= inject(two_rounds(gen_stage[s-1].words_q, 3'((2 * s - 2) % 8)), k0, k1, 2'(s / 2));
+  if (Shared) begin : gen_shared
+    words_t     words_q, mixed;
+    logic [2:0] step;
+
+    // Steps 1 and 5 begin with round 0 modulo 8, 2 and 6 with round 2, and so on.
+    assign step  = {|en_i[6:4], |{en_i[6], en_i[3:2]}, |{en_i[5], en_i[3], en_i[1]}};
+    assign mixed = en_i[0] ? {tensor_id_i, group_i} : two_rounds(words_q, {step[1:0] - 2'd1, 1'b0});
+    always_ff @(posedge clk_i) begin
+      if (en_i != '0) words_q <= step[0] ? mixed : inject(mixed, k0, k1, step[2:1]);
+    end
+    assign words_o = words_q;
+  end else begin : gen_pipeline
+    for (genvar s = 0; s < 7; s++) begin : gen_stage
+      words_t words_q;
+      if (s == 0) begin : gen_first
+        always_ff @(posedge clk_i) begin
+          if (en_i[s]) words_q <= inject({tensor_id_i, group_i}, k0, k1, 2'd0);
+        end
+      end else if (s % 2 == 1) begin : gen_rounds
+        always_ff @(posedge clk_i) begin
+          if (en_i[s]) words_q <= two_rounds(gen_stage[s-1].words_q, 3'((2 * s - 2) % 8));
+        end
+      end else begin : gen_inject
+        always_ff @(posedge clk_i) begin
+          if (en_i[s]) words_q <= inject(two_rounds(gen_stage[s-1].words_q, 3'((2 * s - 2) % 8)), k0, k1, 2'(s / 2));
+        end
       end
     end
-  end
 
-  assign words_o = gen_stage[6].words_q;
+    assign words_o = gen_stage[6].words_q;
+  end
 
 endmodule

@@ -8,14 +8,17 @@
 // stable from start until done. Errors of the bus and of memories are sticky: the engine ends after the strip it
 // reads (with E8M0 scales the two), and done comes when every read has returned and every write is answered. Codes
 // and scales outside of the copies' units are never written.
-// Throughput: a 16x16 tile in 16 cycles, both copies, or as fast as memory gives it. Source rows are read in
-// segments of SegBytes; Chunks times 16 segments are in flight or in the buffer: the least that keeps up with
+// Width: numbers a cycle. 16: both copies at once, each in a pipeline of its own. 2: one after the other in one, for a bus
+// of 8 bytes; far smaller.
+// Throughput: a 16x16 tile in 16 cycles, both copies (Width 2: 128 cycles a copy), or as fast as memory gives it. Source
+// rows are read in segments of SegBytes; Chunks times 16 segments are in flight or in the buffer: the least that keeps up with
 // FP32 at a latency of 200 cycles on a 64-byte bus (92 % there, 97 % at 100), and with E8M0 scales on one of 16.
 // Spec: numerics.md 1 to 4, docs/ip/architecture.md. Test: tests/rtl/quant.
 module ufp4_quant #(
   parameter int unsigned BusBytes = 64,
   parameter int unsigned SegBytes = BusBytes > 64 ? 256 : 128,
   parameter int unsigned Chunks = BusBytes >= 16 ? 8 : 4,
+  parameter int unsigned Width = 16,
   localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS,
   localparam int unsigned DataW = 8 * BusBytes
 ) (
@@ -66,6 +69,13 @@ module ufp4_quant #(
     $error("ufp4_quant: Chunks must be a power of two from 2");
   end
 
+  if (Width != 16 && Width != 2) begin : gen_check_width
+    $error("ufp4_quant: Width must be 2 or 16");
+  end
+  if (Width == 2 && BusBytes != 8) begin : gen_check_narrow
+    $error("ufp4_quant: Width 2 goes with BusBytes 8");
+  end
+
   // --- What the descriptor says: worked out once, in the cycle after start ------------------------------
 
   logic        start;                    // of everything below, one cycle later still
@@ -112,7 +122,7 @@ module ufp4_quant #(
   state_e     state_d, state_q;
   logic [1:0] finished;
   logic       read_error, read_error_d, read_error_q, write_error_d, write_error_q;
-  logic       strip_error, transpose_error, write_memory_error, memory_error_d, memory_error_q;
+  logic       strip_error, blocks_error, write_memory_error, memory_error_d, memory_error_q;
 
   assign start_ready_o = state_q == Idle;
   assign setup         = state_q == Setup;
@@ -133,7 +143,7 @@ module ufp4_quant #(
     endcase
     read_error_d  = !start && (read_error_q || read_error);
     write_error_d = !start && (write_error_q || wr_rsp_i.err);
-    memory_error_d = !start && (memory_error_q || strip_error || transpose_error || write_memory_error);
+    memory_error_d = !start && (memory_error_q || strip_error || blocks_error || write_memory_error);
   end
 
   always_ff @(posedge clk_i) begin
@@ -148,12 +158,10 @@ module ufp4_quant #(
   assign done_write_error_o = write_error_q;
   assign done_memory_error_o = memory_error_q;
 
-  // --- Source to rows
-  // ---------------------------------------------------------------------------------------
+  // --- Asking memory for the source ------------------------------------------------------------------------
 
-  logic              free, loading, row_valid, row_ready, row_last, row_blank;
-  logic [4:0]        strips;
-  logic [15:0][31:0] row_words;
+  logic       free, loading;
+  logic [4:0] strips;
 
   ufp4_quant_load #(
     .BusBytes(BusBytes),
@@ -174,66 +182,6 @@ module ufp4_quant #(
     .strips_o      (strips),
     .rd_req_o,
     .rd_req_ready_i(rd_rsp_i.req_ready)
-  );
-
-  ufp4_quant_strip #(
-    .BusBytes(BusBytes),
-    .SegBytes(SegBytes),
-    .Chunks  (Chunks)
-  ) u_strip (
-    .clk_i,
-    .rst_ni,
-    .start_i    (start),
-    .pair_i     (e8m0_q),
-    .f32_i      (f32_q),
-    .rows_i     (rows_q),
-    .cols_i     (cols_q),
-    .tiles_i    (row_tiles_q),
-    .row_beats_i(row_beats_q),
-    .free_o     (free),
-    .loading_i  (loading),
-    .strips_i   (strips),
-    .rd_rsp_valid_i(rd_rsp_i.valid),
-    .rd_rsp_ready_o,
-    .rd_rsp_data_i,
-    .rd_rsp_err_i(rd_rsp_i.err),
-    .error_o    (read_error),
-    .memory_error_o(strip_error),
-    .row_valid_o(row_valid),
-    .row_ready_i(row_ready),
-    .row_words_o(row_words),
-    .row_last_o (row_last),
-    .row_blank_o(row_blank)
-  );
-
-  // --- Rows to blocks: the row itself, and the columns of its tile --------------------------------------
-
-  logic [1:0]             block_valid, block_ready, block_last, block_blank;
-  logic [1:0][15:0][31:0] block_words;
-  logic                   transpose_ready;
-
-  // Each row goes to both copies in the same cycle.
-  assign row_ready      = (block_ready[0] || !enable_q[0]) && (transpose_ready || !enable_q[1]);
-  assign block_valid[0] = row_valid && enable_q[0] && (transpose_ready || !enable_q[1]);
-  assign block_words[0] = row_words;
-  assign block_last[0]  = row_last;
-  assign block_blank[0] = row_blank;
-
-  ufp4_quant_transpose u_transpose (
-    .clk_i,
-    .rst_ni,
-    .pair_i     (e8m0_q),
-    .in_valid_i (row_valid && enable_q[1] && (block_ready[0] || !enable_q[0])),
-    .in_ready_o (transpose_ready),
-    .in_words_i (row_words),
-    .in_last_i  (row_last),
-    .in_blank_i (row_blank),
-    .out_valid_o(block_valid[1]),
-    .out_ready_i(block_ready[1]),
-    .out_words_o(block_words[1]),
-    .out_last_o (block_last[1]),
-    .out_blank_o(block_blank[1]),
-    .memory_error_o(transpose_error)
   );
 
   // --- Blocks to codes and scales ------------------------------------------------------------------------
@@ -264,50 +212,203 @@ module ufp4_quant #(
   assign unit_step  = {INDEX_W'(desc_i.col_stride_blocks) << e8m0_q, INDEX_W'(1) << e8m0_q};
   assign units_step = {INDEX_W'(1) << e8m0_q, INDEX_W'(desc_i.row_stride_blocks) << e8m0_q};
 
-  for (genvar c = 0; c < 2; c++) begin : gen_copy
-    ufp4_quant_copy #(
+  if (Width == 16) begin : gen_wide
+    logic                   row_valid, row_ready, row_last, row_blank;
+    logic [15:0][31:0]      row_words;
+
+    ufp4_quant_strip #(
+      .BusBytes(BusBytes),
+      .SegBytes(SegBytes),
+      .Chunks  (Chunks)
+    ) u_strip (
+      .clk_i,
+      .rst_ni,
+      .start_i    (start),
+      .pair_i     (e8m0_q),
+      .f32_i      (f32_q),
+      .rows_i     (rows_q),
+      .cols_i     (cols_q),
+      .tiles_i    (row_tiles_q),
+      .row_beats_i(row_beats_q),
+      .free_o     (free),
+      .loading_i  (loading),
+      .strips_i   (strips),
+      .rd_rsp_valid_i(rd_rsp_i.valid),
+      .rd_rsp_ready_o,
+      .rd_rsp_data_i,
+      .rd_rsp_err_i(rd_rsp_i.err),
+      .error_o    (read_error),
+      .memory_error_o(strip_error),
+      .row_valid_o(row_valid),
+      .row_ready_i(row_ready),
+      .row_words_o(row_words),
+      .row_last_o (row_last),
+      .row_blank_o(row_blank)
+    );
+
+    // Rows to blocks: the row itself, and the columns of its tile.
+    logic [1:0]             block_valid, block_ready, block_last, block_blank;
+    logic [1:0][15:0][31:0] block_words;
+    logic                   transpose_ready;
+
+    // Each row goes to both copies in the same cycle.
+    assign row_ready      = (block_ready[0] || !enable_q[0]) && (transpose_ready || !enable_q[1]);
+    assign block_valid[0] = row_valid && enable_q[0] && (transpose_ready || !enable_q[1]);
+    assign block_words[0] = row_words;
+    assign block_last[0]  = row_last;
+    assign block_blank[0] = row_blank;
+
+    ufp4_quant_transpose u_transpose (
+      .clk_i,
+      .rst_ni,
+      .pair_i     (e8m0_q),
+      .in_valid_i (row_valid && enable_q[1] && (block_ready[0] || !enable_q[0])),
+      .in_ready_o (transpose_ready),
+      .in_words_i (row_words),
+      .in_last_i  (row_last),
+      .in_blank_i (row_blank),
+      .out_valid_o(block_valid[1]),
+      .out_ready_i(block_ready[1]),
+      .out_words_o(block_words[1]),
+      .out_last_o (block_last[1]),
+      .out_blank_o(block_blank[1]),
+      .memory_error_o(blocks_error)
+    );
+
+    for (genvar c = 0; c < 2; c++) begin : gen_copy
+      ufp4_quant_copy #(
+        .GroupW(GROUP_W),
+        .IndexW(INDEX_W)
+      ) u_copy (
+        .clk_i,
+        .rst_ni,
+        .start_i      (start),
+        .finish_i     (state_q == Settle),
+        .amax_i       (amax_q),
+        .rht_i        (rht_q[c]),
+        .rht_mask_i   (desc_i.rht_mask),
+        .elem_i       (desc_i.elem),
+        .sr_i         (desc_i.round == ROUND_SR),
+        .scale_up_i   (desc_i.scale_round == SCALE_ROUND_UP),
+        .e8m0_i       (e8m0_q),
+        .exponent_i   (t_given[c]),
+        .seed_i       (desc_i.seed),
+        .tensor_id_i  (tensor_id[c]),
+        .tiles_i      (tiles),
+        .row_step_i   (row_step[c]),
+        .tile_step_i  (tile_step[c]),
+        .strip_step_i (strip_step[c]),
+        .group_unit_step_i(group_unit_step[c]),
+        .unit_step_i  (unit_step[c]),
+        .units_step_i (units_step[c]),
+        .block_valid_i(block_valid[c]),
+        .block_ready_o(block_ready[c]),
+        .block_words_i(block_words[c]),
+        .block_last_i (block_last[c]),
+        .block_blank_i(block_blank[c]),
+        .out_valid_o  (out_valid[c]),
+        .out_ready_i  (out_ready[c]),
+        .out_codes_o  (out_codes[c]),
+        .out_scale_o  (out_scale[c]),
+        .out_last_o   (out_last[c]),
+        .out_blank_o  (out_blank[c]),
+        .index_step_i (index_step[c]),
+        .index_o      (index[c]),
+        .nan_o        (nan[c]),
+        .saturated_o  (saturated[c]),
+        .amax_done_o  (amax_done[c]),
+        .exponent_o   (t_found[c])
+      );
+    end
+  end else begin : gen_narrow
+    logic             pair_valid, pair_ready, pair_copy, pair_last, pair_blank, any_nan;
+    logic [1:0][31:0] pair_words;
+    logic [63:0]      codes;
+    logic [7:0]       scale;
+    logic             last, blank;
+
+    ufp4_quant_pairs #(
+      .SegBytes(SegBytes),
+      .Chunks  (Chunks)
+    ) u_strip (
+      .clk_i,
+      .rst_ni,
+      .start_i    (start),
+      .pair_i     (e8m0_q),
+      .f32_i      (f32_q),
+      .enable_i   (enable_q),
+      .rows_i     (rows_q),
+      .cols_i     (cols_q),
+      .tiles_i    (row_tiles_q),
+      .row_beats_i(row_beats_q),
+      .free_o     (free),
+      .loading_i  (loading),
+      .strips_i   (strips),
+      .rd_rsp_valid_i(rd_rsp_i.valid),
+      .rd_rsp_ready_o,
+      .rd_rsp_data_i,
+      .rd_rsp_err_i(rd_rsp_i.err),
+      .error_o    (read_error),
+      .memory_error_o(strip_error),
+      .valid_o    (pair_valid),
+      .ready_i    (pair_ready),
+      .words_o    (pair_words),
+      .copy_o     (pair_copy),
+      .last_o     (pair_last),
+      .blank_o    (pair_blank)
+    );
+
+    ufp4_quant_serial #(
       .GroupW(GROUP_W),
       .IndexW(INDEX_W)
-    ) u_copy (
+    ) u_serial (
       .clk_i,
       .rst_ni,
       .start_i      (start),
       .finish_i     (state_q == Settle),
       .amax_i       (amax_q),
-      .rht_i        (rht_q[c]),
+      .rht_i        (rht_q),
       .rht_mask_i   (desc_i.rht_mask),
       .elem_i       (desc_i.elem),
       .sr_i         (desc_i.round == ROUND_SR),
       .scale_up_i   (desc_i.scale_round == SCALE_ROUND_UP),
       .e8m0_i       (e8m0_q),
-      .exponent_i   (t_given[c]),
+      .exponent_i   (t_given),
       .seed_i       (desc_i.seed),
-      .tensor_id_i  (tensor_id[c]),
+      .tensor_id_i  (tensor_id),
       .tiles_i      (tiles),
-      .row_step_i   (row_step[c]),
-      .tile_step_i  (tile_step[c]),
-      .strip_step_i (strip_step[c]),
-      .group_unit_step_i(group_unit_step[c]),
-      .unit_step_i  (unit_step[c]),
-      .units_step_i (units_step[c]),
-      .block_valid_i(block_valid[c]),
-      .block_ready_o(block_ready[c]),
-      .block_words_i(block_words[c]),
-      .block_last_i (block_last[c]),
-      .block_blank_i(block_blank[c]),
-      .out_valid_o  (out_valid[c]),
-      .out_ready_i  (out_ready[c]),
-      .out_codes_o  (out_codes[c]),
-      .out_scale_o  (out_scale[c]),
-      .out_last_o   (out_last[c]),
-      .out_blank_o  (out_blank[c]),
-      .index_step_i (index_step[c]),
-      .index_o      (index[c]),
-      .nan_o        (nan[c]),
-      .saturated_o  (saturated[c]),
-      .amax_done_o  (amax_done[c]),
-      .exponent_o   (t_found[c])
+      .row_step_i   (row_step),
+      .tile_step_i  (tile_step),
+      .strip_step_i (strip_step),
+      .group_unit_step_i(group_unit_step),
+      .unit_step_i  (unit_step),
+      .units_step_i (units_step),
+      .block_valid_i(pair_valid),
+      .block_ready_o(pair_ready),
+      .block_words_i(pair_words),
+      .block_copy_i (pair_copy),
+      .block_last_i (pair_last),
+      .block_blank_i(pair_blank),
+      .out_valid_o  (out_valid),
+      .out_ready_i  (out_ready),
+      .out_codes_o  (codes),
+      .out_scale_o  (scale),
+      .out_last_o   (last),
+      .out_blank_o  (blank),
+      .index_step_i (index_step),
+      .index_o      (index),
+      .nan_o        (any_nan),
+      .saturated_o  (saturated),
+      .amax_done_o  (amax_done),
+      .exponent_o   (t_found),
+      .memory_error_o(blocks_error)
     );
+
+    assign nan       = {1'b0, any_nan};
+    assign out_codes = {codes, codes};
+    assign out_scale = {scale, scale};
+    assign out_last  = {last, last};
+    assign out_blank = {blank, blank};
   end
 
   assign finished = amax_q ? amax_done : write_done;
@@ -325,7 +426,8 @@ module ufp4_quant #(
   // --- Codes and scales to memory --------------------------------------------------------------------------
 
   ufp4_quant_write #(
-    .BusBytes(BusBytes)
+    .BusBytes(BusBytes),
+    .Serial  (Width < 16)
   ) u_write (
     .clk_i,
     .rst_ni,

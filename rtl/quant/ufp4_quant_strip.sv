@@ -57,54 +57,33 @@ module ufp4_quant_strip #(
 
   // --- Arrival ----------------------------------------------------------------------------------
 
-  logic               w_active, w_row_last, w_below, w_chunk_last, w_step, w_stop, w_take, chunk_in;
-  logic [4:0]         w_strips_d, w_strips_q;
-  logic [3:0]         w_row;
-  logic [8:0]         w_beats;
-  logic [BEAT_W-1:0]  w_beat_d, w_beat_q;
-  logic [SLOT_W-1:0]  w_slot_d, w_slot_q;
+  logic              w_take, chunk_in;
+  logic [3:0]        w_row;
+  logic [BEAT_W-1:0] w_beat;
+  logic [SLOT_W-1:0] w_slot;
 
-  ufp4_quant_walk #(
-    .SegBeats(SEG_BEATS)
-  ) u_walk (
+  ufp4_quant_arrival #(
+    .SegBeats(SEG_BEATS),
+    .Chunks  (Chunks)
+  ) u_arrival (
     .clk_i,
     .rst_ni,
-    .pair_i,
     .start_i,
+    .pair_i,
     .rows_i,
     .row_beats_i,
-    .step_i      (w_step),
-    .stop_i      (w_stop),
-    .active_o    (w_active),
-    .row_o       (w_row),
-    .beats_o     (w_beats),
-    .row_last_o  (w_row_last),
-    .below_o     (w_below),
-    .chunk_last_o(w_chunk_last)
+    .loading_i,
+    .strips_i,
+    .rd_rsp_valid_i,
+    .take_o (w_take),
+    .slot_o (w_slot),
+    .row_o  (w_row),
+    .beat_o (w_beat),
+    .chunk_o(chunk_in)
   );
 
   assign rd_rsp_ready_o = 1'b1;
   assign error_o        = rd_rsp_valid_i && rd_rsp_err_i;
-  assign w_take         = rd_rsp_valid_i && w_active;
-  assign w_step         = w_take && 9'(w_beat_q) + 9'd1 == w_beats;
-  assign chunk_in       = w_step && w_row_last;
-  assign w_strips_d     = start_i ? '0 : w_strips_q + 5'(chunk_in && !w_below && w_chunk_last);
-  assign w_stop         = !loading_i && w_strips_d == strips_i;
-
-  always_comb begin
-    w_beat_d = w_beat_q;
-    w_slot_d = w_slot_q;
-    if (start_i || w_step) w_beat_d = '0;
-    else if (w_take) w_beat_d = w_beat_q + 1'b1;
-    if (start_i) w_slot_d = '0;
-    else if (chunk_in) w_slot_d = w_slot_q + 1'b1;
-  end
-
-  always_ff @(posedge clk_i) begin
-    w_beat_q   <= w_beat_d;
-    w_strips_q <= w_strips_d;
-    w_slot_q   <= w_slot_d;
-  end
 
   // --- Tiles: which beat to read next -------------------------------------------------------------
 
@@ -211,7 +190,7 @@ module ufp4_quant_strip #(
   ) u_sram (
     .clk_i,
     .we_i   (w_take),
-    .waddr_i({w_slot_q, w_row, w_beat_q}),
+    .waddr_i({w_slot, w_row, w_beat}),
     .wdata_i(rd_rsp_data_i),
     .re_i   (issue && row_here && beat_here),
     .raddr_i({slot_q + SLOT_W'(above_kept), row_q[3:0], read_beat}),
@@ -317,7 +296,6 @@ module ufp4_quant_strip #(
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
-    if (rst_ni && rd_rsp_valid_i) assert (w_active) else $error("a beat that was not asked for");
     if (rst_ni && chunk_in) assert (full_q != COUNT_W'(Chunks)) else $error("a chunk without a place");
   end
 `endif

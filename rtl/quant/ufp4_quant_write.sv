@@ -13,6 +13,7 @@
 // Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_write #(
   parameter int unsigned BusBytes = 64,
+  parameter bit Serial = 1'b0,                // one copy's block at a time, see ufp4_quant_units_serial
   localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS,
   localparam int unsigned DataW = 8 * BusBytes,
   localparam int unsigned IndexW = AddrW - 7
@@ -193,23 +194,41 @@ module ufp4_quant_write #(
     units_q <= units_d;
   end
 
-  ufp4_quant_units #(
-    .BusBytes(BusBytes)
-  ) u_units (
-    .clk_i,
-    .take_i       (take),
-    .take_unit_i  (in_unit),
-    .take_block_i (in_block),
-    .codes_i      (in_codes_i),
-    .scale_i      (in_scale_i),
-    .load_i       (load),
-    .load_scales_i(scales_phase_q),
-    .load_copy_i  (copy_q),
-    .load_unit_i  (unit),
-    .load_beat_i  (beat_q),
-    .data_o       (wr_dat_data_o),
-    .error_o      (memory_error_o)
-  );
+  if (Serial) begin : gen_serial
+    ufp4_quant_units_serial u_units (
+      .clk_i,
+      .take_i       (take),
+      .take_unit_i  (in_unit),
+      .take_block_i (in_block),
+      .codes_i      (in_codes_i),
+      .scale_i      (in_scale_i),
+      .load_i       (load),
+      .load_scales_i(scales_phase_q),
+      .load_copy_i  (copy_q),
+      .load_unit_i  (unit),
+      .load_beat_i  (beat_q),
+      .data_o       (wr_dat_data_o),
+      .error_o      (memory_error_o)
+    );
+  end else begin : gen_parallel
+    ufp4_quant_units #(
+      .BusBytes(BusBytes)
+    ) u_units (
+      .clk_i,
+      .take_i       (take),
+      .take_unit_i  (in_unit),
+      .take_block_i (in_block),
+      .codes_i      (in_codes_i),
+      .scale_i      (in_scale_i),
+      .load_i       (load),
+      .load_scales_i(scales_phase_q),
+      .load_copy_i  (copy_q),
+      .load_unit_i  (unit),
+      .load_beat_i  (beat_q),
+      .data_o       (wr_dat_data_o),
+      .error_o      (memory_error_o)
+    );
+  end
 
   // Of the places that a wide beat of scales fills the strobe picks one.
   logic [BusBytes-1:0] scale_strobe;

@@ -16,12 +16,12 @@ def test_lists_configurations_and_backends():
     whole = json.loads(passes("info", "--json").out)
     names = [c["name"] for c in whole["configurations"]]
     check_equal(names, ["small", "default", "small-fp32", "default-fp32", "small-nv", "default-nv", "small-uniform", "small-e1m2",
-                        "large", "lean", "tiny"], "configurations")
+                        "large", "lean", "tiny", "tiny-quant", "board"], "configurations")
     check_equal(whole["configurations"][1]["macs_per_cycle"], 4096, "MACs a cycle")
-    check_equal([c["contract"] for c in whole["configurations"]], ["exact", "exact", "fp32", "fp32", "nv", "nv"] + ["exact"] * 5,
+    check_equal([c["contract"] for c in whole["configurations"]], ["exact", "exact", "fp32", "fp32", "nv", "nv"] + ["exact"] * 7,
                 "contracts")
-    check_equal([c["lanes"] for c in whole["configurations"]][-3:], [16, 4, 4], "lanes")
-    check_equal([c["quant"] for c in whole["configurations"]][-3:], [1, 1, 0], "QUANT engines")
+    check_equal([c["lanes"] for c in whole["configurations"]][-5:], [16, 4, 4, 4, 16], "lanes")
+    check_equal([c["quant"] for c in whole["configurations"]][-5:], [16, 16, 0, 2, 2], "numbers that QUANT takes a cycle")
     check_equal([b["name"] for b in whole["backends"]], ["model", "rtl", "cuda"], "backends")
     check(whole["backends"][0]["available"] is True, "the model is always there")
     check(whole["cpu"]["cores"] >= 1, "cores")

@@ -310,7 +310,7 @@ static_assert(sizeof(ufp4_completion_t) == 16, "ufp4_completion_t");
 
 #define UFP4_REG_ID 0x000u  ///< ro: 'UFP4' in ASCII, U on top
 #define UFP4_REG_VERSION 0x004u  ///< ro: of the interface: major [31:16] major; minor [15:8] minor; patch [7:0] patch
-#define UFP4_REG_CONFIG_ARRAY 0x008u  ///< ro: the PE array: rows [7:0] rows; cols [15:8] columns; lanes [23:16] elements a PE multiplies a cycle; contract [25:24] accumulation contract; formats [27:26] element formats that a PE multiplies; quant [28] 1: there is a QUANT engine
+#define UFP4_REG_CONFIG_ARRAY 0x008u  ///< ro: the PE array: rows [7:0] rows; cols [15:8] columns; lanes [23:16] elements a PE multiplies a cycle; contract [25:24] accumulation contract; formats [27:26] element formats that a PE multiplies; quant [28] 1: there is a QUANT engine; quant_log2 [31:29] log2 of the numbers that it takes a cycle
 #define UFP4_REG_CONFIG_TILE 0x00Cu  ///< ro: the macro-tile, in outputs: tile_rows [15:0] rows; tile_cols [31:16] columns
 #define UFP4_REG_CONFIG_MEMORY 0x010u  ///< ro: buses and memories: bus_bytes [7:0] bytes of the data bus; addr_bits [15:8] bits of an address; chunk [23:16] k blocks in an operand chunk; slots [31:24] exponent slots
 #define UFP4_REG_CONTROL 0x020u  ///< wo: write 1 to (counters: both at once takes the snapshot first): snapshot [0] take a snapshot of the counters; clear [1] clear them; soft_reset [2] soft reset
@@ -363,20 +363,22 @@ typedef struct {
   uint32_t lanes;
   uint32_t quant;
 } ufp4_configuration_t;
-#define UFP4_CONFIGURATION_COUNT 11
+#define UFP4_CONFIGURATION_COUNT 13
 #define UFP4_CONFIGURATIONS \
   { \
-    {"small", 2, 2, 8, 8, 16, 8, 0, 0, 16, 1}, \
-    {"default", 16, 16, 8, 8, 16, 64, 0, 0, 16, 1}, \
-    {"small-fp32", 2, 2, 8, 8, 16, 8, 1, 0, 16, 1}, \
-    {"default-fp32", 16, 16, 8, 8, 16, 64, 1, 0, 16, 1}, \
-    {"small-nv", 2, 2, 8, 8, 16, 8, 2, 0, 16, 1}, \
-    {"default-nv", 16, 16, 8, 8, 16, 64, 2, 0, 16, 1}, \
-    {"small-uniform", 2, 2, 8, 8, 16, 8, 0, 2, 16, 1}, \
-    {"small-e1m2", 2, 2, 8, 8, 16, 8, 0, 3, 16, 1}, \
-    {"large", 32, 32, 8, 8, 16, 128, 0, 0, 16, 1}, \
-    {"lean", 2, 2, 8, 8, 16, 8, 0, 0, 4, 1}, \
+    {"small", 2, 2, 8, 8, 16, 8, 0, 0, 16, 16}, \
+    {"default", 16, 16, 8, 8, 16, 64, 0, 0, 16, 16}, \
+    {"small-fp32", 2, 2, 8, 8, 16, 8, 1, 0, 16, 16}, \
+    {"default-fp32", 16, 16, 8, 8, 16, 64, 1, 0, 16, 16}, \
+    {"small-nv", 2, 2, 8, 8, 16, 8, 2, 0, 16, 16}, \
+    {"default-nv", 16, 16, 8, 8, 16, 64, 2, 0, 16, 16}, \
+    {"small-uniform", 2, 2, 8, 8, 16, 8, 0, 2, 16, 16}, \
+    {"small-e1m2", 2, 2, 8, 8, 16, 8, 0, 3, 16, 16}, \
+    {"large", 32, 32, 8, 8, 16, 128, 0, 0, 16, 16}, \
+    {"lean", 2, 2, 8, 8, 16, 8, 0, 0, 4, 16}, \
     {"tiny", 1, 1, 16, 16, 8, 8, 0, 2, 4, 0}, \
+    {"tiny-quant", 1, 1, 16, 16, 8, 8, 0, 2, 4, 2}, \
+    {"board", 2, 2, 8, 8, 16, 8, 0, 0, 16, 2}, \
   }
 
 #endif

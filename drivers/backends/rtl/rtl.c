@@ -81,11 +81,18 @@ static ufp4_status_t check_register(state_t *state, uint32_t offset, const char 
   return got == want ? UFP4_OK : refuse(state, what, got, want);
 }
 
+// Fields quant and quant_log2 of config_array.
+static uint32_t quant_fields(uint32_t quant) {
+  uint32_t log2 = 0;
+  while (quant >> log2 > 1) log2++;
+  return (quant != 0) << 28 | log2 << 29;
+}
+
 // The core must be the one that this driver was generated with.
 static ufp4_status_t check_identity(state_t *state, const ufp4_configuration_t *want) {
   const uint32_t version = UFP4_VERSION_MAJOR << 16 | UFP4_VERSION_MINOR << 8 | UFP4_VERSION_PATCH;
   const uint32_t array = want->rows | want->cols << 8 | want->lanes << 16 | want->contract << 24 |
-                         want->formats << 26 | want->quant << 28;
+                         want->formats << 26 | quant_fields(want->quant);
   const uint32_t tile = want->rows * want->tile_rows | want->cols * want->tile_cols << 16;
   const uint32_t memory =
       want->bus_bytes | UFP4_ADDR_BITS << 8 | want->chunk << 16 | (uint32_t)UFP4_SLOTS << 24;

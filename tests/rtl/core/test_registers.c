@@ -14,7 +14,8 @@ TEST(identity) {
     check_bits(i, bench_read(&bench, UFP4_REG_ID), UFP4_CORE_ID, "id");
     check_bits(i, bench_read(&bench, UFP4_REG_VERSION), version, "version");
     const uint32_t array = c->rows | c->cols << 8 | c->lanes << 16 | c->contract << 24 |
-                           c->formats << 26 | c->quant << 28;
+                           c->formats << 26 | (c->quant ? 1u << 28 : 0u) |
+                           (c->quant ? (uint32_t)__builtin_ctz(c->quant) << 29 : 0u);
     check_bits(i, bench_read(&bench, UFP4_REG_CONFIG_ARRAY), array, "config_array");
     check_bits(i, bench_read(&bench, UFP4_REG_CONFIG_TILE),
                c->rows * c->tile_rows | c->cols * c->tile_cols << 16, "config_tile");

@@ -44,8 +44,8 @@ typedef struct {
 
 static const structure_t structures[] = {
     {"parity of all memories", "u_parity", "mem", ANY_JOB, 0},
-    {"parity of all memories", "u_quant.u_write.u_units", "codes_parity", QUANT_JOB, 0},
-    {"parity of all memories", "u_quant.u_write.u_units", "scales_parity", QUANT_JOB, 0},
+    {"parity of all memories", "u_write.gen_parallel.u_units", "codes_parity", QUANT_JOB, 0},
+    {"parity of all memories", "u_write.gen_parallel.u_units", "scales_parity", QUANT_JOB, 0},
     // Where the row of PEs is beyond the edge in the sub-tile before: what takes the place of this
     // sum is not drained.
     {"a sum that waits, of one PE", "gen_row[1].gen_col[0].gen_exact.u_pe.u_banks.u_bank0", "mem",
@@ -57,8 +57,8 @@ static const structure_t structures[] = {
     {"memories of C and sums", "u_addend.gen_buffer", "mem", GEMM_JOB, 0},
     {"QUANT: strip memory", "u_strip.u_sram", "mem", QUANT_JOB, 0},
     {"QUANT: transpose memory", "u_transpose.gen_bank", "mem", QUANT_JOB, 0},
-    {"QUANT: codes and scales collected", "u_quant.u_write.u_units", "codes", QUANT_JOB, 0},
-    {"QUANT: codes and scales collected", "u_quant.u_write.u_units", "scales", QUANT_JOB, 0},
+    {"QUANT: codes and scales collected", "u_write.gen_parallel.u_units", "codes", QUANT_JOB, 0},
+    {"QUANT: codes and scales collected", "u_write.gen_parallel.u_units", "scales", QUANT_JOB, 0},
     {"array: registers of PEs and lanes", "u_gemm.u_array", "", GEMM_JOB, 0},
     {"drain and addends: registers", "u_gemm.u_drain", "", GEMM_JOB, 0},
     {"drain and addends: registers", "u_gemm.u_addend", "", GEMM_JOB, 0},

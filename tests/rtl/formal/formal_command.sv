@@ -8,7 +8,7 @@ module ufp4_front
   parameter int unsigned BusBytes = 128,
   parameter int unsigned Contract = 0,  // the checks are not here
   parameter int unsigned Formats = 0,
-  parameter int unsigned Quant = 1
+  parameter int unsigned Quant = 16
 ) (
   input  logic                            clk_i,
   input  logic                            rst_ni,

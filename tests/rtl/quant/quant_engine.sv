@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The QUANT engine with its memory clients as plain ports. Tests only.
 module quant_engine #(
-  parameter int unsigned BusBytes = 64
+  parameter int unsigned BusBytes = 64,
+  parameter int unsigned Width = 16
 ) (
   input  logic                             clk_i,
   input  logic                             rst_ni,
@@ -42,7 +43,10 @@ module quant_engine #(
   assign {rd_req_valid_o, rd_req_addr_o, rd_req_beats_o} = rd_req;
   assign {wr_req_valid_o, wr_req_addr_o, wr_req_beats_o} = wr_req;
 
-  ufp4_quant #(.BusBytes(BusBytes)) u_quant (
+  ufp4_quant #(
+    .BusBytes(BusBytes),
+    .Width   (Width)
+  ) u_quant (
     .clk_i,
     .rst_ni,
     .start_valid_i,

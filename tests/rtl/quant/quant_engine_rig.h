@@ -20,6 +20,7 @@ extern "C" {
 namespace quant_engine {
 
 constexpr unsigned kBus = UFP4_TEST_BUS_BYTES;
+constexpr unsigned kWidth = UFP4_TEST_WIDTH;  ///< numbers that the engine takes a cycle
 constexpr size_t kMemoryBytes = 6u << 20;
 constexpr uint64_t kGuard = 256;
 constexpr Behaviour kCalm = {1, 0, -1, -1};

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of fpga/route.sh: route_report.py TITLE NETLIST REPORT, the last two as yosys and nextpnr wrote them."""
+import collections
+import json
+import re
+import sys
+
+KINDS = ("TRELLIS_COMB", "TRELLIS_FF", "TRELLIS_RAMW", "DP16KD", "MULT18X18D")
+CELLS = ("LUT4", "CCU2C", "TRELLIS_FF", "TRELLIS_DPR16X4", "DP16KD", "MULT18X18D")
+
+
+def block_of(name):
+    """Two levels of the hierarchy, as far as the flattened name tells."""
+    parts = [p for p in name.split(".")[:-1] if p.startswith("u_")]
+    return ".".join(parts[:3]) or "(top)"
+
+
+def blocks(cells):
+    counts = collections.defaultdict(collections.Counter)
+    for name, cell in cells.items():
+        if cell["type"] in CELLS and cell["type"] != "LUT4":
+            counts[block_of(name)][cell["type"]] += 1
+    return counts
+
+
+def path_lines(path):
+    """What the path goes through, and the nanoseconds at which it leaves it; steps of one signal are one line."""
+    lines, at = [], 0.0
+    for step in path:
+        at += step["delay"]
+        cell = step["from"].get("cell") or step["to"].get("cell", "")
+        name = re.split(r"_(?:TRELLIS|LUT4|CCU2C|DP16KD|MULT18|PFUMX|L6MUX)|\$", cell)[0] or "carry"
+        if lines and lines[-1][1] == name:
+            lines.pop()
+        lines.append((at, name))
+    return [f"  {at:6.1f} ns  {name}" for at, name in lines]
+
+
+def main(title, netlist, report):
+    with open(netlist) as f:
+        cells = json.load(f)["modules"]["ufp4_top"]["cells"]
+    with open(report) as f:
+        found = json.load(f)
+    kinds = collections.Counter(cell["type"] for cell in cells.values())
+    print(title)
+    print("synthesis:", ", ".join(f"{kinds[k]} {k}" for k in CELLS))
+    print("placed:   ", ", ".join(f"{found['utilization'][k]['used']} of {found['utilization'][k]['available']} {k}" for k in KINDS
+                                  if k in found["utilization"]))
+    for clock, reached in found["fmax"].items():
+        print(f"clock:     {reached['achieved']:.1f} MHz")
+    for path in found["critical_paths"]:
+        if path["from"].startswith("posedge") and path["from"] == path["to"]:
+            print("longest path:")
+            print("\n".join(path_lines(path["path"])))
+    counted = blocks(cells)
+    print("by block:  " + ", ".join(k for k in CELLS if k != "LUT4"))
+    for block in sorted(counted, key=lambda b: -counted[b]["TRELLIS_FF"]):
+        print("  " + "  ".join(f"{counted[block][k]:6d}" for k in CELLS if k != "LUT4") + "  " + block)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
