@@ -30,7 +30,7 @@ typedef struct {
 } cli_command_t;
 
 extern const cli_command_t cli_quantize, cli_dequantize, cli_gemm, cli_layer, cli_train, cli_demo,
-    cli_info, cli_cast, cli_random, cli_bench, cli_bias, cli_vectors;
+    cli_info, cli_cast, cli_random, cli_bench, cli_bias, cli_vectors, cli_explore;
 
 // --- Messages -----------------------------------------------------------------------------------
 
@@ -48,6 +48,9 @@ int cli_json_print(const cli_command_t *command, json_t *json, int digits);
  * that a result that could not be printed leaves none. Prints what is wrong. @return CLI_GO_ON or
  * the exit status. */
 int cli_printed(void);
+
+/** "ufp4" and the arguments, with blanks between them, as far as there is room. */
+void cli_join_words(int argc, char **argv, char *words, size_t size);
 
 /** The same for a failed call on a file, by errno: "PATH: cannot DOING: reason". @return 3 where
  * there is no room or the disk fails, else 2. */

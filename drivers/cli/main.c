@@ -8,13 +8,13 @@
 #include "cli.h"
 
 static const cli_command_t *const commands[] = {
-    &cli_demo, &cli_train,  &cli_layer, &cli_gemm,    &cli_quantize, &cli_dequantize,
-    &cli_cast, &cli_random, &cli_bias,  &cli_vectors, &cli_bench,    &cli_info,
+    &cli_demo,   &cli_train, &cli_layer,   &cli_gemm,    &cli_quantize, &cli_dequantize, &cli_cast,
+    &cli_random, &cli_bias,  &cli_vectors, &cli_explore, &cli_bench,    &cli_info,
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
 // In the interface, and not built yet.
-static const char *const later[] = {"explore", "ppa"};
+static const char *const later[] = {"ppa"};
 
 // Commands of the launcher.
 static const char *const launcher[][2] = {{"test", "Builds and runs the tests"},

@@ -18,11 +18,11 @@ static double peak(const ufp4_configuration_t *core) {
   return (double)core->lanes * core->rows * core->cols;
 }
 
-double report_bound_percent(const ufp4_configuration_t *core, unsigned bytes, unsigned d_bytes,
-                            int64_t m, int64_t n, int64_t k) {
-  int64_t blocks = ceil_div(k, 16);
-  int64_t tile_m = (int64_t)core->rows * core->tile_rows,
-          tile_n = (int64_t)core->cols * core->tile_cols;
+report_bounds_t report_bounds(const ufp4_configuration_t *core, unsigned bytes, unsigned d_bytes,
+                              int64_t m, int64_t n, int64_t k) {
+  const int64_t blocks = ceil_div(k, 16);
+  const int64_t tile_m = (int64_t)core->rows * core->tile_rows,
+                tile_n = (int64_t)core->cols * core->tile_cols;
   int64_t compute = 0, units = 0;
   for (int64_t i = 0; i < m; i += tile_m) {
     int64_t rows = min_of(tile_m, m - i);
@@ -33,10 +33,17 @@ double report_bound_percent(const ufp4_configuration_t *core, unsigned bytes, un
       units += (ceil_div(rows, UFP4_PANEL_ROWS) + ceil_div(cols, UFP4_PANEL_ROWS)) * blocks;
     }
   }
-  double read = (double)units * (UFP4_PANEL_CODE_BYTES + UFP4_PANEL_SCALE_BYTES) / bytes;
-  double write =
-      (double)m * (double)ceil_div(d_bytes * n, core->bus_bytes) * core->bus_bytes / bytes;
-  double cycles = fmax((double)compute, fmax(read, write));
+  return (report_bounds_t){
+      .compute = (double)compute,
+      .read = (double)units * (UFP4_PANEL_CODE_BYTES + UFP4_PANEL_SCALE_BYTES) / bytes,
+      .write = (double)m * (double)ceil_div(d_bytes * n, core->bus_bytes) * core->bus_bytes / bytes,
+      .output = (double)m * (double)ceil_div(n, core->cols)};
+}
+
+double report_bound_percent(const ufp4_configuration_t *core, unsigned bytes, unsigned d_bytes,
+                            int64_t m, int64_t n, int64_t k) {
+  const report_bounds_t bounds = report_bounds(core, bytes, d_bytes, m, n, k);
+  const double cycles = fmax(bounds.compute, fmax(bounds.read, bounds.write));
   return 100.0 * (double)m * (double)n * (double)k / (peak(core) * cycles);
 }
 

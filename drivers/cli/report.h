@@ -26,6 +26,15 @@ report_case_t report_case_make(const char *pass, const char *format, const ufp4_
                                unsigned d_bytes, const ufp4_device_info_t *info,
                                unsigned mem_bandwidth);
 
+/** Cycles that one thing alone would need for a GEMM, D of @p d_bytes an element. */
+typedef struct {
+  double compute;      ///< for every macro-tile its sub-tiles times ceil(k/16)
+  double read, write;  ///< as in report_bound_percent
+  double output;       ///< the drain: for every row of D a cycle a sub-tile
+} report_bounds_t;
+report_bounds_t report_bounds(const ufp4_configuration_t *configuration, unsigned bytes,
+                              unsigned d_bytes, int64_t m, int64_t n, int64_t k);
+
 /** 100 useful / (MACs a cycle * max(compute, read, write)), in cycles: compute = for every
  * macro-tile its sub-tiles times ceil(k/16); read = 144 bytes for every panel unit of A and of B of
  * every macro-tile, and write = m rows of D in whole beats of the bus, both by @p bytes a cycle;

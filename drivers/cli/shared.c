@@ -86,6 +86,12 @@ int cli_device_check_trace(const cli_command_t *command, const cli_device_t *dev
   return cli_fail(command, CLI_USAGE, "--trace: '%s' does not end in .fst", path);
 }
 
+void cli_join_words(int argc, char **argv, char *words, size_t size) {
+  size_t length = (size_t)snprintf(words, size, "ufp4");
+  for (int i = 0; i < argc && length < size; i++)
+    length += (size_t)snprintf(words + length, size - length, " %s", argv[i]);
+}
+
 int cli_printed(void) {
   errno = 0;
   if (fflush(stdout) == 0 && !ferror(stdout)) return CLI_GO_ON;

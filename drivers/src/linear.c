@@ -64,32 +64,11 @@ static void plan_copies(ufp4_linear_t *linear) {
   }
 }
 
-// QUANT rounds both copies alike.
-static int copies_differ(const ufp4_linear_t *linear, int role) {
-  const ufp4_recipe_t *recipe = &linear->recipe;
-  const copy_t *copies = linear->copies[role];
-  return copies[0].wanted && copies[1].wanted &&
-         (recipe->round[role][0] != recipe->round[role][1] ||
-          recipe->scale_round[role][0] != recipe->scale_round[role][1]);
-}
-
 // The model would only copy to its memory and back between the golden model's own functions.
 static int has_descriptors(const ufp4_linear_t *linear) {
   if (strcmp(linear->device->backend->name, "model") == 0) return 0;
-  const ufp4_recipe_t *recipe = &linear->recipe;
-  if (recipe->scale != UFP4_SCALE_E4M3 && recipe->scale != UFP4_SCALE_E8M0) return 0;
-  const ufp4_configuration_t *core = &linear->device->info.configuration;
-  if (!core->quant) return 0;
-  if (recipe->contract != core->contract || !configuration_multiplies(core, recipe->elem)) return 0;
-  for (int i = 0; i < UFP4_ROLE_COUNT; i++) {
-    const int transformed = recipe->rht[i] != UFP4_RHT_NONE;  // by pass
-    if (recipe->rht[i] == UFP4_RHT_BF16 || (transformed && recipe->scale == UFP4_SCALE_E8M0))
-      return 0;
-    if (recipe->layout[i] != UFP4_LAYOUT_1D || copies_differ(linear, i) ||
-        linear_requantizes(linear, (ufp4_role_t)i))
-      return 0;
-  }
-  return 1;
+  return ufp4_recipe_on_core(&linear->recipe, linear->shape.passes,
+                             &linear->device->info.configuration, NULL) == UFP4_OK;
 }
 
 static ufp4_status_t allocate_copies(ufp4_linear_t *linear) {

@@ -355,13 +355,6 @@ static int run_plan(plan_t *plan, const arguments_t *a) {
   return end;
 }
 
-// The command as a shell takes it, as far as there is room.
-static void join_words(int argc, char **argv, char *words, size_t size) {
-  size_t length = (size_t)snprintf(words, size, "ufp4");
-  for (int i = 0; i < argc && length < size; i++)
-    length += (size_t)snprintf(words + length, size - length, " %s", argv[i]);
-}
-
 // What --long stands for, where an option of its own does not say otherwise.
 static void lengthen(const cli_options_t *options, arguments_t *a) {
   if (!cli_option_given(options, "d-model")) a->d_model = 128;
@@ -376,7 +369,7 @@ static int run(int argc, char **argv) {
   cli_options_t options = {0};
   char **inputs;
   int count;
-  join_words(argc, argv, a.words, sizeof a.words);
+  cli_join_words(argc, argv, a.words, sizeof a.words);
   add_options(&options, &a);
   int end = cli_parse(command, &options, argc, argv, 0, 1, &inputs, &count);
   if (end != CLI_GO_ON) return end;

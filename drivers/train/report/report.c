@@ -5,7 +5,7 @@
 #include "tensor/file.h"
 #include "ufp4/spec.h"
 
-static const char style[] =
+const char report_style[] =
     "body{font:15px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}"
     "table{border-collapse:collapse;margin:1em 0}th,td{padding:.25em .8em;border-bottom:1px solid "
     "#ddd;text-align:right}"
@@ -145,7 +145,7 @@ ufp4_status_t ufp4_report_write(const ufp4_report_t *report, const char *path,
           "<h1>Training in four bits</h1>\n"
           "<p>How far does each four-bit recipe fall behind, and does a uniform grid (ufp4) do "
           "better than E2M1 (e2m1)?</p>\n",
-          style);
+          report_style);
   put_verdict(out, report, UFP4_RUN_BRANCHED);
   put_verdict(out, report, UFP4_RUN_WHOLE);
   if (report->forward) report_forward(out, report->forward);

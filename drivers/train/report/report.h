@@ -18,6 +18,9 @@ typedef struct {
 ufp4_status_t ufp4_report_write(const ufp4_report_t *report, const char *path,
                                 ufp4_message_t *message);
 
+/** The style sheet of the program's pages. */
+extern const char report_style[];
+
 // The parts of the page.
 
 /** A cell; what has no value, as the deviation of one seed, is a dash. @p sign: of positive ones.

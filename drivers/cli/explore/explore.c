@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// ufp4 explore: cycles of whole training steps, over recipes, cores and memories.
+#include "explore/explore.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "progress.h"
+#include "tensor/file.h"
+
+typedef struct {
+  const char *recipes, *configurations, *bandwidths, *latencies, *folder;
+  uint64_t tokens, layers;
+  float clock_mhz;
+  int source, json;
+} arguments_t;
+
+enum { MAX_WORDS = 64, MAX_CASES = 4096 };
+
+/** What an option lists. */
+typedef struct {
+  char *memory;
+  const char *words[MAX_WORDS];
+  int count;
+} list_t;
+
+// --- Lists --------------------------------------------------------------------------------------
+
+static int split(const char *option, const char *text, list_t *list) {
+  char *rest = list->memory = strdup(text);
+  if (rest == NULL) return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
+  while (rest != NULL) {
+    const char *word = strsep(&rest, ",");
+    if (*word == '\0') return cli_fail(&cli_explore, CLI_USAGE, "--%s: a name is empty", option);
+    for (int i = 0; i < list->count; i++) {
+      if (strcmp(list->words[i], word) == 0)
+        return cli_fail(&cli_explore, CLI_USAGE, "--%s: %s is there twice", option, word);
+    }
+    if (list->count == MAX_WORDS)
+      return cli_fail(&cli_explore, CLI_USAGE, "--%s: at most %d", option, MAX_WORDS);
+    list->words[list->count++] = word;
+  }
+  return CLI_GO_ON;
+}
+
+static int read_number(const char *option, const char *word, unsigned most, unsigned *number) {
+  char *end;
+  const unsigned long value = strtoul(word, &end, 10);
+  if (word[0] < '0' || word[0] > '9' || *end != '\0' || value > most) {
+    return cli_fail(&cli_explore, CLI_USAGE, "--%s: '%s' is no whole number up to %u", option, word,
+                    most);
+  }
+  *number = (unsigned)value;
+  return CLI_GO_ON;
+}
+
+static int read_configuration(const char *name, ufp4_configuration_t *core) {
+  static const ufp4_configuration_t known[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
+  for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
+    if (strcmp(name, known[i].name) != 0) continue;
+    *core = known[i];
+    return CLI_GO_ON;
+  }
+  return cli_fail(&cli_explore, CLI_USAGE,
+                  "--config: no configuration is called '%s'; ufp4 info "
+                  "lists them",
+                  name);
+}
+
+// --- The plan -----------------------------------------------------------------------------------
+
+// The product of all lists; the memories of one core and recipe stand together.
+static int add_cases(explore_plan_t *plan, const list_t lists[4]) {
+  const int count = lists[0].count * lists[1].count * lists[2].count * lists[3].count;
+  if (count > MAX_CASES)
+    return cli_fail(&cli_explore, CLI_USAGE, "%d cases: at most %d", count, MAX_CASES);
+  plan->cases = calloc((size_t)count, sizeof *plan->cases);
+  if (plan->cases == NULL) return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
+  for (int i = 0; i < count; i++) {
+    explore_case_t *one = &plan->cases[plan->case_count++];
+    const int latency = i % lists[3].count, bandwidth = i / lists[3].count % lists[2].count;
+    const int core = i / lists[3].count / lists[2].count % lists[1].count;
+    const int recipe = i / lists[3].count / lists[2].count / lists[1].count;
+    int end = cli_recipe(&cli_explore, lists[0].words[recipe], &one->recipe);
+    if (end == CLI_GO_ON) end = read_configuration(lists[1].words[core], &one->core);
+    if (end == CLI_GO_ON)
+      end = read_number("mem-bandwidth", lists[2].words[bandwidth], 4096, &one->mem_bandwidth);
+    if (end == CLI_GO_ON)
+      end = read_number("mem-latency", lists[3].words[latency], UFP4_MEM_LATENCY_MAX,
+                        &one->mem_latency);
+    if (end != CLI_GO_ON) return end;
+    ufp4_message_t why = {0};
+    const char *model_key = ufp4_recipe_model_key(&one->recipe);
+    if (model_key != NULL)
+      snprintf(one->reason, sizeof one->reason, "%s: layers in BF16 are not counted", model_key);
+    else if (ufp4_recipe_on_core(&one->recipe, UFP4_PASSES_ALL, &one->core, &why) != UFP4_OK)
+      snprintf(one->reason, sizeof one->reason, "%s", why.text);
+  }
+  return CLI_GO_ON;
+}
+
+static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *plan) {
+  const char *const options[4] = {"recipe", "config", "mem-bandwidth", "mem-latency"};
+  const char *const texts[4] = {a->recipes, a->configurations, a->bandwidths, a->latencies};
+  list_t lists[4] = {{0}};
+  plan->folder = a->folder;
+  plan->tokens = (int64_t)a->tokens;
+  plan->source = a->source ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16;
+  plan->clock_mhz = a->clock_mhz;
+  int end = explore_model(shapes, &plan->model);
+  if (end == CLI_GO_ON && a->layers != 0) plan->model.blocks = (int64_t)a->layers;
+  for (int i = 0; i < 4 && end == CLI_GO_ON; i++) end = split(options[i], texts[i], &lists[i]);
+  if (end == CLI_GO_ON) end = add_cases(plan, lists);
+  for (int i = 0; i < 4; i++) free(lists[i].memory);
+  return end;
+}
+
+// --- Outputs ------------------------------------------------------------------------------------
+
+static const char *const files[] = {"explore.csv", "report.html"};
+enum { CSV, REPORT, FILES };
+
+static int check_outputs(const char *folder, const char *shapes) {
+  struct stat about;
+  char path[PATH_MAX];
+  int end = cli_output_directory(&cli_explore, folder);
+  if (end != CLI_GO_ON || stat(folder, &about) != 0) return end;
+  for (int i = 0; i < FILES && end == CLI_GO_ON; i++) {
+    if (snprintf(path, sizeof path, "%s/%s", folder, files[i]) >= (int)sizeof path)
+      return cli_fail(&cli_explore, CLI_USAGE, "-o: the name is too long");
+    end = cli_output_file(&cli_explore, path, CLI_ANY_FILE, &shapes, 1);
+  }
+  return end;
+}
+
+static ufp4_status_t write_csv(const explore_plan_t *plan, const explore_rows_t *rows,
+                               const char *path, ufp4_message_t *message) {
+  file_out_t file;
+  ufp4_status_t status = file_out_open(path, &file, message);
+  if (status != UFP4_OK) return status;
+  explore_print_names(file.stream, plan, ',');
+  for (int i = 0; i < rows->count; i++) explore_print_csv(file.stream, plan, &rows->rows[i]);
+  return file_out_close(&file, message);
+}
+
+static int write_files(const explore_plan_t *plan, const explore_rows_t *rows) {
+  char path[PATH_MAX];
+  ufp4_message_t message = {0};
+  int made, end = cli_output_make_directory(&cli_explore, plan->folder, &made);
+  if (end != CLI_GO_ON) return end;
+  ufp4_status_t status = UFP4_OK;
+  for (int i = 0; i < FILES && status == UFP4_OK; i++) {
+    snprintf(path, sizeof path, "%s/%s", plan->folder, files[i]);
+    status = i == CSV ? write_csv(plan, rows, path, &message)
+                      : explore_write_report(plan, rows, path, &message);
+  }
+  if (status == UFP4_OK) return CLI_GO_ON;
+  if (made) cli_output_remove_directory(plan->folder);
+  return cli_fail_status(&cli_explore, status, message.text);
+}
+
+static int print_json(const explore_plan_t *plan, const explore_rows_t *rows) {
+  json_t *json = json_object(), *cases = json_array();
+  for (int i = 0; i < rows->count; i++)
+    json_array_append_new(cases, explore_json_row(plan, &rows->rows[i]));
+  json_object_set_new(json, "clock_mhz", json_real(plan->clock_mhz));
+  json_object_set_new(json, "cases", cases);
+  return cli_json_print(&cli_explore, json, 9);
+}
+
+// --- The command --------------------------------------------------------------------------------
+
+static void say(progress_t *progress, const explore_plan_t *plan, int done) {
+  char line[160];
+  const explore_case_t *one = &plan->cases[done];
+  snprintf(line, sizeof line, "case %d of %d: %s on %s, %u bytes a cycle, latency %u", done + 1,
+           plan->case_count, one->recipe.name, one->core.name,
+           one->mem_bandwidth ? one->mem_bandwidth : one->core.bus_bytes, one->mem_latency);
+  progress_say(progress, line);
+}
+
+static int run_cases(const explore_plan_t *plan, int json, explore_rows_t *rows) {
+  progress_t progress = progress_start(1);
+  int end = CLI_GO_ON;
+  if (!json) {
+    fputs("% ", stdout);
+    explore_print_names(stdout, plan, ' ');
+  }
+  for (int i = 0; i < plan->case_count && end == CLI_GO_ON; i++) {
+    const int before = rows->count;
+    say(&progress, plan, i);
+    end = explore_run(plan, &plan->cases[i], rows);
+    progress_end(&progress);
+    for (int r = before; !json && end == CLI_GO_ON && r < rows->count; r++)
+      explore_print_line(plan, &rows->rows[r]);
+  }
+  return end;
+}
+
+static int run_plan(const explore_plan_t *plan, int json) {
+  explore_rows_t rows = {0};
+  int able = 0;
+  for (int i = 0; i < plan->case_count; i++) able += plan->cases[i].reason[0] == '\0';
+  int end = CLI_GO_ON;
+  if (able == 0)
+    end = cli_fail(&cli_explore, CLI_USAGE, "no case runs on a core: %s", plan->cases[0].reason);
+  if (end == CLI_GO_ON) end = run_cases(plan, json, &rows);
+  if (end == CLI_GO_ON && json) end = print_json(plan, &rows);
+  if (end == CLI_GO_ON) end = cli_printed();
+  if (end == CLI_GO_ON) end = write_files(plan, &rows);
+  free(rows.rows);
+  return end == CLI_GO_ON ? CLI_OK : end;
+}
+
+static int check(const arguments_t *a) {
+  if (a->folder == NULL) return cli_fail(&cli_explore, CLI_USAGE, "-o DIR is missing");
+  if (a->tokens < 1 || a->tokens > UFP4_MAX_DIM)
+    return cli_fail(&cli_explore, CLI_USAGE, "--tokens: 1 to %d", UFP4_MAX_DIM);
+  if (a->layers > 1000000) return cli_fail(&cli_explore, CLI_USAGE, "--layers: at most 1000000");
+  if (!(a->clock_mhz > 0 && a->clock_mhz <= 1e6f))
+    return cli_fail(&cli_explore, CLI_USAGE, "--clock-mhz: over 0, at most 1000000");
+  return CLI_GO_ON;
+}
+
+static void add_options(cli_options_t *options, arguments_t *a) {
+  cli_option_add(options, "o", CLI_TEXT, &a->folder, "DIR", "for explore.csv and report.html");
+  cli_option_add(options, "recipe", CLI_TEXT, &a->recipes, "LIST",
+                 "recipes, with commas between them (default ufp4)");
+  cli_option_add(options, "config", CLI_TEXT, &a->configurations, "LIST",
+                 "configurations of the core (default default)");
+  cli_option_add(options, "mem-bandwidth", CLI_TEXT, &a->bandwidths, "LIST",
+                 "memory: bytes a cycle, each way (default 0: as wide as the bus)");
+  cli_option_add(options, "mem-latency", CLI_TEXT, &a->latencies, "LIST",
+                 "memory: cycles from address to first data (default 100)");
+  cli_option_add(options, "source", CLI_CHOICE, &a->source, "bf16|f32",
+                 "X, W, dY, Y and dX (default bf16); dW is FP32");
+  cli_option_add(options, "tokens", CLI_UINT, &a->tokens, "N", "tokens of a step (default 4096)");
+  cli_option_add(options, "layers", CLI_UINT, &a->layers, "N",
+                 "blocks of the model (default: its own)");
+  cli_option_add(options, "clock-mhz", CLI_REAL, &a->clock_mhz, "F",
+                 "clock, for milliseconds and tokens a second (default 1000)");
+  cli_option_add(options, "json", CLI_FLAG, &a->json, NULL, "print the lines as JSON");
+}
+
+static int run(int argc, char **argv) {
+  arguments_t a = {.recipes = "ufp4",
+                   .configurations = "default",
+                   .bandwidths = "0",
+                   .latencies = "100",
+                   .tokens = 4096,
+                   .clock_mhz = 1000};
+  cli_options_t options = {0};
+  char **inputs;
+  explore_plan_t *plan = calloc(1, sizeof *plan);
+  if (plan == NULL) return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
+  cli_join_words(argc, argv, plan->words, sizeof plan->words);
+  add_options(&options, &a);
+  int end = cli_parse(&cli_explore, &options, argc, argv, 1, 1, &inputs, NULL);
+  if (end == CLI_GO_ON) end = check(&a);
+  if (end == CLI_GO_ON) end = make_plan(&a, inputs[0], plan);
+  if (end == CLI_GO_ON) end = check_outputs(a.folder, inputs[0]);
+  if (end == CLI_GO_ON) end = run_plan(plan, a.json);
+  free(plan->cases);
+  free(plan);
+  return end;
+}
+
+const cli_command_t cli_explore = {
+    .name = "explore",
+    .arguments = "SHAPES -o DIR [options]",
+    .summary =
+        "Tells how many cycles a training step of a model takes, on which core, memory and "
+        "recipe,\nand where they go: AMAX and QUANT of every tensor and FPROP, DGRAD and WGRAD of "
+        "every layer\non the timed model, one job after the other. Lists are tried in every "
+        "combination.",
+    .example = "ufp4 explore llama-7b --layers 1 --mem-bandwidth 32,64 -o out",
+    .run = run,
+    .details = explore_model_details,
+};

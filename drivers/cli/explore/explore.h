@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// ufp4 explore: what its parts share.
+#ifndef UFP4_CLI_EXPLORE_H
+#define UFP4_CLI_EXPLORE_H
+
+#include <stdio.h>
+
+#include "cli.h"
+
+extern const cli_command_t cli_explore;
+
+// --- Models -------------------------------------------------------------------------------------
+
+enum { EXPLORE_MAX_LAYERS = 256, EXPLORE_NAME = 48 };
+
+/** Linear layers of one shape in one block of a model. */
+typedef struct {
+  char name[EXPLORE_NAME];
+  int64_t cin, cout, count;
+  int64_t tokens_of, tokens_by;  ///< it sees this share of the tokens
+} explore_layer_t;
+
+typedef struct {
+  char name[EXPLORE_NAME];
+  int64_t blocks;  ///< alike
+  int layer_count;
+  explore_layer_t layers[EXPLORE_MAX_LAYERS];
+} explore_model_t;
+
+/** A model that is built in, or the layers of a CSV file, which are one block. @return CLI_GO_ON or
+ * the exit status. */
+int explore_model(const char *shapes, explore_model_t *model);
+/** What --help says of models. */
+void explore_model_details(FILE *out);
+
+// --- Cases --------------------------------------------------------------------------------------
+
+/** One core, memory and recipe. */
+typedef struct {
+  ufp4_recipe_t recipe;
+  ufp4_configuration_t core;
+  unsigned mem_bandwidth, mem_latency;
+  char reason[sizeof((ufp4_message_t *)0)->text];  ///< why the core cannot do it; empty if it can
+} explore_case_t;
+
+/** What holds for all cases. */
+typedef struct {
+  const char *folder;
+  char words[1024];  ///< the command as it was given, for the report
+  explore_model_t model;
+  int64_t tokens;
+  ufp4_dtype_t source;
+  double clock_mhz;
+  explore_case_t *cases;
+  int case_count;
+} explore_plan_t;
+
+// --- Results ------------------------------------------------------------------------------------
+
+typedef enum {
+  EXPLORE_FPROP,
+  EXPLORE_DGRAD,
+  EXPLORE_WGRAD,
+  EXPLORE_AMAX,
+  EXPLORE_QUANT,
+  EXPLORE_ALL,  ///< a total
+} explore_pass_t;
+
+/** One line: a job, or a total of jobs. What has no meaning is NaN, what is not there is NULL. */
+typedef struct {
+  const char *layer;
+  explore_pass_t pass;
+  const char *tensor;  ///< that AMAX and QUANT read
+  const explore_case_t *of;
+  int64_t count;    ///< of this job in a step of the model
+  int64_t m, n, k;  ///< of AMAX and QUANT rows, columns and 0; of totals 0
+  double macs;      ///< useful ones, of one
+  double cycles;    ///< of one
+  double tokens;
+  double compute, memory, output;       ///< cycles that each alone would need
+  double counters[UFP4_COUNTER_COUNT];  ///< of one
+} explore_row_t;
+
+typedef struct {
+  explore_row_t *rows;
+  int count, capacity;
+} explore_rows_t;
+
+/** Measures all jobs of a case, adds their rows and the totals. @return CLI_GO_ON or the exit
+ * status. */
+int explore_run(const explore_plan_t *plan, explore_case_t *one, explore_rows_t *rows);
+/** The names of the columns, with @p separator between them, and a line end. */
+void explore_print_names(FILE *out, const explore_plan_t *plan, char separator);
+void explore_print_csv(FILE *out, const explore_plan_t *plan, const explore_row_t *row);
+void explore_print_line(const explore_plan_t *plan, const explore_row_t *row);
+json_t *explore_json_row(const explore_plan_t *plan, const explore_row_t *row);
+
+/** DIR/report.html. */
+ufp4_status_t explore_write_report(const explore_plan_t *plan, const explore_rows_t *rows,
+                                   const char *path, ufp4_message_t *message);
+
+#endif

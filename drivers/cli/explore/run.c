@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+// The jobs of one case: AMAX and QUANT of each tensor and the training GEMMs of each layer, one
+// after the other on a core that knows time alone.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "explore/explore.h"
+#include "report.h"
+
+static const char *const tensor_names[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
+
+/** A copy of a tensor in device memory. */
+typedef struct {
+  int wanted;
+  int64_t rows, cols, stride_blocks;
+  uint64_t codes, scales;
+} copy_t;
+
+typedef struct {
+  const explore_plan_t *plan;
+  const explore_case_t *of;
+  explore_rows_t *rows;
+  ufp4_device_t *device;
+  const explore_layer_t *layer;
+  int64_t tokens;  ///< that the layer sees
+  copy_t copies[UFP4_ROLE_COUNT][2];
+  uint64_t sources[UFP4_ROLE_COUNT], results[UFP4_PASS_COUNT];
+  explore_row_t block, step;  ///< totals
+} run_t;
+
+static int fail_device(const run_t *run, ufp4_status_t status) {
+  return cli_fail_status(&cli_explore, status, ufp4_device_message(run->device));
+}
+
+// --- Shapes -------------------------------------------------------------------------------------
+
+static void role_shape(const run_t *run, int role, int64_t *rows, int64_t *cols) {
+  const explore_layer_t *layer = run->layer;
+  *rows = role == UFP4_ROLE_W ? layer->cout : run->tokens;
+  *cols = role == UFP4_ROLE_DY ? layer->cout : layer->cin;
+}
+
+static void pass_shape(const run_t *run, int pass, int64_t *m, int64_t *n, int64_t *k) {
+  const explore_layer_t *layer = run->layer;
+  *m = pass == UFP4_PASS_WGRAD ? layer->cout : run->tokens;
+  *n = pass == UFP4_PASS_FPROP ? layer->cout : layer->cin;
+  *k = pass == UFP4_PASS_FPROP ? layer->cin : pass == UFP4_PASS_DGRAD ? layer->cout : run->tokens;
+}
+
+static uint64_t source_bytes(const run_t *run) {
+  return run->plan->source == UFP4_DTYPE_BF16 ? 2 : 4;
+}
+
+// Weight gradients are summed up by the optimizer, so they stay FP32.
+static ufp4_dtype_t result_dtype(const run_t *run, int pass) {
+  return pass == UFP4_PASS_WGRAD ? UFP4_DTYPE_F32 : run->plan->source;
+}
+
+static uint64_t stride_bytes(int64_t cols, uint64_t element_bytes) {
+  const uint64_t align = UFP4_ALIGN_BYTES;
+  return ((uint64_t)cols * element_bytes + align - 1) / align * align;
+}
+
+static uint64_t result_stride(const run_t *run, int pass, int64_t n) {
+  return stride_bytes(n, result_dtype(run, pass) == UFP4_DTYPE_BF16 ? 2 : 4);
+}
+
+// --- Memory -------------------------------------------------------------------------------------
+
+static void plan_copies(run_t *run) {
+  memset(run->copies, 0, sizeof run->copies);
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+    ufp4_role_t roles[2];
+    ufp4_axis_t axes[2];
+    if (!ufp4_recipe_quantizes(&run->of->recipe, (ufp4_pass_t)pass)) continue;
+    ufp4_pass_operands((ufp4_pass_t)pass, roles, axes);
+    for (int i = 0; i < 2; i++) {
+      copy_t *copy = &run->copies[roles[i]][axes[i]];
+      int64_t rows, cols;
+      role_shape(run, (int)roles[i], &rows, &cols);
+      copy->wanted = 1;
+      copy->rows = axes[i] == UFP4_AXIS_ROW ? rows : cols;
+      copy->cols = axes[i] == UFP4_AXIS_ROW ? cols : rows;
+      copy->stride_blocks = ufp4_panel_stride_blocks(copy->cols);
+    }
+  }
+}
+
+static ufp4_status_t allocate_copy(run_t *run, copy_t *copy) {
+  const int64_t stride = copy->stride_blocks;
+  ufp4_status_t status = ufp4_buffer_alloc(
+      run->device, (uint64_t)ufp4_panel_codes_bytes(copy->rows, stride), &copy->codes);
+  if (status != UFP4_OK) return status;
+  return ufp4_buffer_alloc(run->device, (uint64_t)ufp4_panel_scales_bytes(copy->rows, stride),
+                           &copy->scales);
+}
+
+static ufp4_status_t allocate(run_t *run) {
+  ufp4_status_t status = UFP4_OK;
+  plan_copies(run);
+  for (int role = 0; role < UFP4_ROLE_COUNT && status == UFP4_OK; role++) {
+    int64_t rows, cols;
+    role_shape(run, role, &rows, &cols);
+    status = ufp4_buffer_alloc(run->device, (uint64_t)rows * stride_bytes(cols, source_bytes(run)),
+                               &run->sources[role]);
+    for (int axis = 0; axis < 2 && status == UFP4_OK; axis++) {
+      if (run->copies[role][axis].wanted) status = allocate_copy(run, &run->copies[role][axis]);
+    }
+  }
+  for (int pass = 0; pass < UFP4_PASS_COUNT && status == UFP4_OK; pass++) {
+    int64_t m, n, k;
+    pass_shape(run, pass, &m, &n, &k);
+    status = ufp4_buffer_alloc(run->device, (uint64_t)m * result_stride(run, pass, n),
+                               &run->results[pass]);
+  }
+  return status;
+}
+
+// All of them, so that every layer finds memory as the first did.
+static void release(run_t *run) {
+  for (int role = 0; role < UFP4_ROLE_COUNT; role++) {
+    ufp4_buffer_free(run->device, run->sources[role]);
+    for (int axis = 0; axis < 2; axis++) {
+      ufp4_buffer_free(run->device, run->copies[role][axis].codes);
+      ufp4_buffer_free(run->device, run->copies[role][axis].scales);
+    }
+  }
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++)
+    ufp4_buffer_free(run->device, run->results[pass]);
+  memset(run->copies, 0, sizeof run->copies);
+  memset(run->sources, 0, sizeof run->sources);
+  memset(run->results, 0, sizeof run->results);
+}
+
+static uint64_t copy_bytes(int64_t rows, int64_t cols) {
+  const int64_t stride = ufp4_panel_stride_blocks(cols);
+  return (uint64_t)(ufp4_panel_codes_bytes(rows, stride) + ufp4_panel_scales_bytes(rows, stride) +
+                    4 * UFP4_ALIGN_BYTES);
+}
+
+// What allocate takes, of the largest layer.
+static uint64_t memory_demand(const explore_plan_t *plan, int64_t (*tokens_of)(const run_t *)) {
+  uint64_t most = 0;
+  for (int i = 0; i < plan->model.layer_count; i++) {
+    run_t run = {.plan = plan, .layer = &plan->model.layers[i]};
+    uint64_t bytes = 0;
+    run.tokens = tokens_of(&run);
+    for (int role = 0; role < UFP4_ROLE_COUNT; role++) {
+      int64_t rows, cols;
+      role_shape(&run, role, &rows, &cols);
+      bytes +=
+          (uint64_t)rows * stride_bytes(cols, 4) + copy_bytes(rows, cols) + copy_bytes(cols, rows);
+    }
+    for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+      int64_t m, n, k;
+      pass_shape(&run, pass, &m, &n, &k);
+      bytes += (uint64_t)m * stride_bytes(n, 4);
+    }
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
+// --- Jobs ---------------------------------------------------------------------------------------
+
+static ufp4_descriptor_t describe_quant(const run_t *run, int role, uint8_t opcode) {
+  const ufp4_recipe_t *recipe = &run->of->recipe;
+  const copy_t *row = &run->copies[role][UFP4_AXIS_ROW], *col = &run->copies[role][UFP4_AXIS_COL];
+  const int axis = row->wanted ? UFP4_AXIS_ROW : UFP4_AXIS_COL;
+  ufp4_descriptor_t descriptor = {.quant = {.opcode = opcode}};
+  ufp4_quant_descriptor_t *quant = &descriptor.quant;
+  int64_t rows, cols;
+  uint8_t modes[2] = {0, 0};
+  role_shape(run, role, &rows, &cols);
+  for (int i = 0; i < 2; i++) {
+    if (!run->copies[role][i].wanted) continue;
+    const ufp4_quantize_t how = ufp4_recipe_quantize(recipe, (ufp4_role_t)role, (ufp4_axis_t)i);
+    const unsigned slot = recipe->scale == UFP4_SCALE_E8M0 ? 0 : UFP4_MODE_SLOT;
+    modes[i] = (uint8_t)(UFP4_MODE_ENABLE | slot | (how.rht ? UFP4_MODE_RHT : 0));
+  }
+  quant->rows = (uint32_t)rows;
+  quant->cols = (uint32_t)cols;
+  quant->src_addr = run->sources[role];
+  quant->src_stride_bytes = (uint32_t)stride_bytes(cols, source_bytes(run));
+  quant->src_dtype = (uint8_t)run->plan->source;
+  quant->elem = (uint8_t)recipe->elem;
+  quant->scale = (uint8_t)recipe->scale;
+  quant->round = (uint8_t)recipe->round[role][axis];
+  quant->scale_round = (uint8_t)recipe->scale_round[role][axis];
+  quant->rht_mask = recipe->rht_mask;
+  quant->row_mode = modes[UFP4_AXIS_ROW];
+  quant->col_mode = modes[UFP4_AXIS_COL];
+  if (modes[UFP4_AXIS_ROW] & UFP4_MODE_SLOT) quant->row_exponent = UFP4_LAYER_SLOTS;
+  if (modes[UFP4_AXIS_COL] & UFP4_MODE_SLOT) quant->col_exponent = UFP4_LAYER_SLOTS + 1;
+  quant->row_codes_addr = row->codes;
+  quant->row_scales_addr = row->scales;
+  quant->row_stride_blocks = (uint32_t)row->stride_blocks;
+  quant->col_codes_addr = col->codes;
+  quant->col_scales_addr = col->scales;
+  quant->col_stride_blocks = (uint32_t)col->stride_blocks;
+  return descriptor;
+}
+
+static ufp4_descriptor_t describe_gemm(const run_t *run, int pass) {
+  const ufp4_recipe_t *recipe = &run->of->recipe;
+  ufp4_role_t roles[2];
+  ufp4_axis_t axes[2];
+  int64_t m, n, k;
+  ufp4_pass_operands((ufp4_pass_t)pass, roles, axes);
+  pass_shape(run, pass, &m, &n, &k);
+  const copy_t *a = &run->copies[roles[0]][axes[0]], *b = &run->copies[roles[1]][axes[1]];
+  return (ufp4_descriptor_t){.gemm = {.opcode = UFP4_OPCODE_GEMM,
+                                      .m = (uint32_t)m,
+                                      .n = (uint32_t)n,
+                                      .k = (uint32_t)k,
+                                      .contract = (uint8_t)recipe->contract,
+                                      .a_elem = (uint8_t)recipe->elem,
+                                      .b_elem = (uint8_t)recipe->elem,
+                                      .scale = (uint8_t)recipe->scale,
+                                      .d_dtype = (uint8_t)result_dtype(run, pass),
+                                      .a_codes_addr = a->codes,
+                                      .a_scales_addr = a->scales,
+                                      .b_codes_addr = b->codes,
+                                      .b_scales_addr = b->scales,
+                                      .a_stride_blocks = (uint32_t)a->stride_blocks,
+                                      .b_stride_blocks = (uint32_t)b->stride_blocks,
+                                      .d_addr = run->results[pass],
+                                      .d_stride_bytes = (uint32_t)result_stride(run, pass, n)}};
+}
+
+// Runs one job and gives its cycles and what it added to the counters.
+static ufp4_status_t measure(run_t *run, const ufp4_descriptor_t *job, explore_row_t *row) {
+  uint64_t before[UFP4_COUNTER_COUNT], after[UFP4_COUNTER_COUNT];
+  ufp4_completion_t done;
+  uint32_t number;
+  ufp4_status_t status = ufp4_device_counters(run->device, before);
+  if (status == UFP4_OK) status = ufp4_submit(run->device, job, &number);
+  if (status == UFP4_OK) status = ufp4_wait(run->device, number, 0, &done);
+  if (status == UFP4_OK) status = ufp4_device_counters(run->device, after);
+  if (status != UFP4_OK) return status;
+  row->cycles = (double)done.cycles;
+  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) row->counters[i] = (double)(after[i] - before[i]);
+  return UFP4_OK;
+}
+
+// --- Rows ---------------------------------------------------------------------------------------
+
+static void add_to(explore_row_t *total, const explore_row_t *row, double times) {
+  total->macs += times * row->macs;
+  total->cycles += times * row->cycles;
+  total->compute += times * row->compute;
+  total->memory += times * row->memory;
+  total->output += times * row->output;
+  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) total->counters[i] += times * row->counters[i];
+}
+
+static int add_row(explore_rows_t *rows, const explore_row_t *row) {
+  if (rows->count == rows->capacity) {
+    const int capacity = rows->capacity ? 2 * rows->capacity : 64;
+    explore_row_t *more = realloc(rows->rows, (size_t)capacity * sizeof *more);
+    if (more == NULL) return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
+    rows->rows = more;
+    rows->capacity = capacity;
+  }
+  rows->rows[rows->count++] = *row;
+  return CLI_GO_ON;
+}
+
+static explore_row_t start_row(const run_t *run, explore_pass_t pass) {
+  return (explore_row_t){.layer = run->layer->name,
+                         .pass = pass,
+                         .of = run->of,
+                         .count = run->layer->count * run->plan->model.blocks,
+                         .tokens = (double)run->tokens};
+}
+
+static int finish_row(run_t *run, const ufp4_descriptor_t *job, explore_row_t *row) {
+  ufp4_status_t status = measure(run, job, row);
+  if (status != UFP4_OK) return fail_device(run, status);
+  add_to(&run->block, row, (double)run->layer->count);
+  return add_row(run->rows, row);
+}
+
+static unsigned bytes_a_cycle(const run_t *run) {
+  const unsigned bus = run->of->core.bus_bytes, limit = run->of->mem_bandwidth;
+  return limit != 0 && limit < bus ? limit : bus;
+}
+
+static int run_gemm(run_t *run, int pass) {
+  if (!ufp4_recipe_quantizes(&run->of->recipe, (ufp4_pass_t)pass)) return CLI_GO_ON;
+  const ufp4_descriptor_t job = describe_gemm(run, pass);
+  explore_row_t row = start_row(run, (explore_pass_t)pass);
+  pass_shape(run, pass, &row.m, &row.n, &row.k);
+  row.macs = (double)row.m * (double)row.n * (double)row.k;
+  const unsigned d_bytes = result_dtype(run, pass) == UFP4_DTYPE_BF16 ? 2 : 4;
+  const report_bounds_t bounds =
+      report_bounds(&run->of->core, bytes_a_cycle(run), d_bytes, row.m, row.n, row.k);
+  row.compute = bounds.compute;
+  row.memory = fmax(bounds.read, bounds.write);
+  row.output = bounds.output;
+  return finish_row(run, &job, &row);
+}
+
+static int run_quant(run_t *run, int role, explore_pass_t pass) {
+  const copy_t *copies = run->copies[role];
+  if (!copies[0].wanted && !copies[1].wanted) return CLI_GO_ON;
+  const uint8_t opcode = pass == EXPLORE_AMAX ? UFP4_OPCODE_AMAX : UFP4_OPCODE_QUANT;
+  const ufp4_descriptor_t job = describe_quant(run, role, opcode);
+  explore_row_t row = start_row(run, pass);
+  row.tensor = tensor_names[role];
+  role_shape(run, role, &row.m, &row.n);
+  const double bytes = bytes_a_cycle(run), numbers = (double)row.m * (double)row.n;
+  row.compute = numbers / run->of->core.quant;
+  row.memory = numbers * (double)source_bytes(run) / bytes;
+  const double copied = numbers * ((copies[0].wanted + copies[1].wanted) * 9.0 / 16) / bytes;
+  if (pass == EXPLORE_QUANT) row.memory = fmax(row.memory, copied);
+  return finish_row(run, &job, &row);
+}
+
+static int run_layer(run_t *run) {
+  ufp4_status_t status = allocate(run);
+  int end = status == UFP4_OK ? CLI_GO_ON : fail_device(run, status);
+  for (int role = 0; role < UFP4_ROLE_COUNT && end == CLI_GO_ON; role++) {
+    if (run->of->recipe.scale != UFP4_SCALE_E8M0) end = run_quant(run, role, EXPLORE_AMAX);
+    if (end == CLI_GO_ON) end = run_quant(run, role, EXPLORE_QUANT);
+  }
+  for (int pass = 0; pass < UFP4_PASS_COUNT && end == CLI_GO_ON; pass++) end = run_gemm(run, pass);
+  release(run);
+  return end;
+}
+
+// --- A case -------------------------------------------------------------------------------------
+
+static int64_t layer_tokens(const run_t *run) {
+  const explore_layer_t *layer = run->layer;
+  return (run->plan->tokens * layer->tokens_of + layer->tokens_by - 1) / layer->tokens_by;
+}
+
+static int open_device(run_t *run) {
+  const explore_case_t *of = run->of;
+  cli_device_t device;
+  cli_device_init(&device);
+  device.backend = "tlm";
+  device.configuration = of->core.name;
+  device.mem_latency = of->mem_latency;
+  device.mem_bandwidth = of->mem_bandwidth;
+  cli_device_demand(&device, memory_demand(run->plan, layer_tokens));
+  return cli_device_open(&cli_explore, &device, device.backend, &run->device);
+}
+
+static int add_totals(run_t *run) {
+  const explore_row_t total = {
+      .pass = EXPLORE_ALL, .of = run->of, .count = 1, .tokens = (double)run->plan->tokens};
+  explore_row_t block = run->block;
+  block.layer = "block";
+  block.pass = total.pass;
+  block.of = total.of;
+  block.tokens = total.tokens;
+  block.count = run->plan->model.blocks;
+  run->step = total;
+  run->step.layer = "step";
+  add_to(&run->step, &block, (double)block.count);
+  int end = add_row(run->rows, &block);
+  return end == CLI_GO_ON ? add_row(run->rows, &run->step) : end;
+}
+
+// A row that says why there are no cycles.
+static int add_reason(run_t *run) {
+  explore_row_t row = {.layer = "step", .pass = EXPLORE_ALL, .of = run->of, .count = 1};
+  row.tokens = (double)run->plan->tokens;
+  row.cycles = NAN;
+  return add_row(run->rows, &row);
+}
+
+int explore_run(const explore_plan_t *plan, explore_case_t *one, explore_rows_t *rows) {
+  run_t run = {.plan = plan, .of = one, .rows = rows};
+  if (one->reason[0] != '\0') return add_reason(&run);
+  int end = open_device(&run);
+  for (int i = 0; i < plan->model.layer_count && end == CLI_GO_ON; i++) {
+    run.layer = &plan->model.layers[i];
+    run.tokens = layer_tokens(&run);
+    end = run_layer(&run);
+  }
+  if (end == CLI_GO_ON) end = add_totals(&run);
+  ufp4_device_close(run.device);
+  return end;
+}
