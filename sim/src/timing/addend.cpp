@@ -2,12 +2,6 @@
 #include "timing/addend.h"
 
 namespace ufp4::timing {
-namespace {
-
-constexpr uint64_t kAddressMask = (uint64_t{1} << UFP4_ADDR_BITS) - 1;
-
-}  // namespace
-
 void Addend::reset() {
   active_ = req_valid_ = false;
   beat_ = 0;
@@ -65,7 +59,7 @@ void Addend::step(const ufp4_gemm_descriptor_t &desc, const Drain::State &drain,
                   bool bus_ready, bool bus_valid) {
   const bool valid = width_.valid(bus_valid);
   const uint32_t columns = walk_.cols() * (stream_ == kSums ? 2 : 1);
-  const uint32_t beats = (columns - 1) / shape_.drain_cols + 1;
+  const uint32_t beats = ((columns - 1) >> shape_.drain_log2) + 1;
   const bool issues =
       active_ && !cancel && room_[stream_] >= beats && !notes_.full() && (!req_valid_ || bus_ready);
   width_.step(client(), req_valid_ && bus_ready, bus_valid);

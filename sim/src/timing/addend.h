@@ -20,6 +20,9 @@ class Addend {
   bool idle() const {
     return !active_ && !req_valid_ && notes_.empty();
   }
+  bool valid() const {
+    return width_.can_ask() && req_valid_;
+  }
   Request request() const {
     return width_.request(client());
   }

@@ -45,7 +45,14 @@ class Front {
   uint16_t status() const {
     return status_;
   }
+  bool valid() const {
+    return state_ == State::kRequest;
+  }
   Request request(const Rings &rings) const;
+  /** Whether it stays as it is while its job, if it offers one, is not taken. */
+  bool waits(const Rings &rings) const {
+    return state_ == State::kIdle ? next_ == rings.tail : state_ == State::kOffer;
+  }
   void reset() {
     state_ = State::kIdle;
     next_ = 0;
@@ -114,6 +121,16 @@ class Issue {
   Finish finish() const {
     return {state_ == State::kFinish, tag_, status_, cycles_};
   }
+  /** Whether it stays as it is, but for its cycles, until the engine or another job is done. */
+  bool waits(const Others &others) const {
+    return state_ == State::kEmpty
+               ? !next_valid_
+               : state_ == State::kRun || (state_ == State::kWait && !may_start(others));
+  }
+  /** A cycle in which it does. */
+  void wait() {
+    cycles_ += state_ == State::kRun;
+  }
   /** By operand (A, B): only what QUANT has finished may be read. */
   uint32_t panels_held(const Others &others) const;
   void reset();
@@ -178,6 +195,12 @@ class Retire {
   }
   uint64_t address(const Rings &rings) const {
     return rings.completion_base + rings.index(head_) * UFP4_COMPLETION_BYTES;
+  }
+  bool valid() const {
+    return state_ == State::kComplete && !sent_;
+  }
+  bool waits() const {
+    return state_ == State::kIdle && !(done_ >> (head_ & 15) & 1);
   }
   Request request(const Rings &rings) const {
     return {state_ == State::kComplete && !sent_, address(rings) & bus_mask_, beats_};

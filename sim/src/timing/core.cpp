@@ -50,29 +50,52 @@ void Core::reset() {
   last_moved_ = cycle_;
 }
 
-void Core::ask(Now &now) {
-  const Rings &rings = registers_.rings();
-  const uint32_t head = retire_.head() & 15;
-  now.gemm_others = {head, retire_.done(), issue_[kQuant].started(), issue_[kQuant].tag()};
-  now.quant_others = {head, retire_.done(), issue_[kGemm].started(), issue_[kGemm].tag()};
-  now.active = front_.busy() || front_.next() != retire_.head();
-  now.quant_running = issue_[kQuant].running();
-  now.gemm_starts = issue_[kGemm].start_valid();
-  now.quant_starts = issue_[kQuant].start_valid();
+void Core::ask(Now &now) const {
+  now.gemm_ready = !gemm_.active();
   now.quant_ready = quant_.start_ready();
   now.quant_done = quant_.done();
   now.panels = quant_.panels();
-  now.panels_held = gemm_.active() ? issue_[kGemm].panels_held(now.gemm_others) : 0;
-  now.reads[kReadCommand] = front_.request(rings);
-  now.reads[kReadGemm] = gemm_.load_request(issue_[kGemm].job().gemm, now.panels_held, now.panels);
-  now.reads[kReadAddend] = gemm_.addend_request();
-  now.reads[kReadQuant] = quant_.load_request();
-  now.writes[kWriteCommand] = retire_.request(rings);
-  now.writes[kWriteGemm] = gemm_.write_request();
-  now.writes[kWriteQuant] = quant_.write_request();
+  const Issue &gemm = issue_[kGemm];
+  now.panels_held = gemm.job().header.panels != 0 ? gemm.panels_held(others(kGemm)) : 0;
+  now.read_valid[kReadCommand] = front_.valid();
+  now.read_valid[kReadGemm] = gemm_.load_valid(now.panels_held, now.panels);
+  now.read_valid[kReadAddend] = gemm_.addend_valid();
+  now.read_valid[kReadQuant] = quant_.load_valid();
+  now.write_valid[kWriteCommand] = retire_.valid();
+  now.write_valid[kWriteGemm] = gemm_.write_valid();
+  now.write_valid[kWriteQuant] = quant_.write_valid();
   now.dat_valid[kWriteCommand] = retire_.dat_valid();
   now.dat_valid[kWriteGemm] = gemm_.write_dat_valid();
   now.dat_valid[kWriteQuant] = quant_.write_dat_valid();
+}
+
+// What the masters take in this cycle.
+Request Core::read_request() const {
+  switch (read_.taken()) {
+    case kReadCommand:
+      return front_.request(registers_.rings());
+    case kReadGemm:
+      return gemm_.load_request(issue_[kGemm].job().gemm);
+    case kReadAddend:
+      return gemm_.addend_request();
+    case kReadQuant:
+      return quant_.load_request();
+    default:
+      return {};
+  }
+}
+
+Request Core::write_request() const {
+  switch (write_.taken()) {
+    case kWriteCommand:
+      return retire_.request(registers_.rings());
+    case kWriteGemm:
+      return gemm_.write_request();
+    case kWriteQuant:
+      return quant_.write_request();
+    default:
+      return {};
+  }
 }
 
 // Everyone but a client that is narrower than the bus takes a beat at once.
@@ -83,7 +106,7 @@ bool Core::read_ready(int client) const {
 void Core::step_engines(const Now &now) {
   const int beat = read_.beat();
   Gemm::Input gemm;
-  gemm.start = now.gemm_starts;
+  gemm.start = issue_[kGemm].start_valid();
   gemm.panels_held = now.panels_held;
   gemm.panels = now.panels;
   gemm.load_ready = read_.req_ready(kReadGemm);
@@ -96,7 +119,7 @@ void Core::step_engines(const Now &now) {
   gemm_now_ = gemm_.step(issue_[kGemm].job().gemm, gemm, cycle_);
   if (shape_.quant == 0) return;
   Quant::Input quant;
-  quant.start = now.quant_starts;
+  quant.start = issue_[kQuant].start_valid();
   quant.load_ready = read_.req_ready(kReadQuant);
   quant.beat = beat == kReadQuant;
   quant.write_ready = write_.req_ready(kWriteQuant);
@@ -106,7 +129,8 @@ void Core::step_engines(const Now &now) {
   quant_.step(issue_[kQuant].job().quant, quant);
 }
 
-bool Core::fetch(const Request &request) {
+bool Core::fetch() {
+  const Request request = front_.request(registers_.rings());
   if (host_.memory_read(host_.user, request.addr, front_.fetched().bytes, UFP4_DESCRIPTOR_BYTES) ==
       0) {
     return true;
@@ -133,42 +157,50 @@ bool Core::retire() {
   return true;
 }
 
-bool Core::step_command(const Now &now, bool gemm_done, bool gemm_ready) {
+// Whether the job that front_ offers goes on, to its engine or past them.
+bool Core::takes_job() const {
+  if (!front_.job_valid() || front_.next() - retire_.head() >= kWindow) return false;
   const Descriptor &job = front_.job();
+  const bool for_engine = job.is_gemm() || job.is_quant();
+  const bool overlap = for_engine && (job.header.flags & kFlagOverlap);
+  if (!overlap && undone_ != 0) return false;
+  return !for_engine || front_.status() != UFP4_CORE_STATUS_OK ||
+         issue_[job.is_gemm() ? kGemm : kQuant].job_ready();
+}
+
+bool Core::calm() const {
+  return registers_.quiet() && resetting_ == 0 && retire_.waits() &&
+         front_.waits(registers_.rings()) && !takes_job() && issue_[kGemm].waits(others(kGemm)) &&
+         issue_[kQuant].waits(others(kQuant));
+}
+
+bool Core::step_command(const Now &now) {
+  const Descriptor &job = front_.job();
+  const bool taken = takes_job();
   const bool engine = front_.status() == UFP4_CORE_STATUS_OK && (job.is_gemm() || job.is_quant());
-  const bool overlap = (job.is_gemm() || job.is_quant()) && (job.header.flags & kFlagOverlap);
-  const bool enters =
-      front_.job_valid() && front_.next() - retire_.head() < kWindow && (overlap || undone_ == 0);
-  const int lane = job.is_gemm() ? kGemm : kQuant;
-  const bool taken = enters && (!engine || issue_[lane].job_ready());
   const uint32_t tag = front_.next() & 15;
+  const Others gemm_others = others(kGemm), quant_others = others(kQuant);
   const Issue::Finish finish[2] = {issue_[kGemm].finish(), issue_[kQuant].finish()};
   const Retire::Enter enter{taken, (job.header.flags & kFlagIrq) != 0, !engine, tag,
                             front_.status()};
-  if (front_.fetches(read_.req_ready(kReadCommand)) && !fetch(now.reads[kReadCommand])) {
-    return false;
-  }
-  const bool idle = write_.idle(kWriteCommand), retires = retire_.retires(idle);
-  if (retires && !retire()) return false;
+  if (front_.fetches(read_.req_ready(kReadCommand)) && !fetch()) return false;
+  const bool idle = write_.idle(kWriteCommand);
+  if (retire_.retires(idle) && !retire()) return false;
   undone_ += (taken && engine) - finish[0].valid - finish[1].valid;
   retire_.step(enter, job, finish, write_.req_ready(kWriteCommand), write_.dat_ready(kWriteCommand),
                idle);
-  issue_[kGemm].step(now.gemm_others, slots_, enters && engine && job.is_gemm(), job, tag,
-                     gemm_ready, gemm_done);
-  issue_[kQuant].step(now.quant_others, slots_, enters && engine && job.is_quant(), job, tag,
+  issue_[kGemm].step(gemm_others, slots_, taken && engine && job.is_gemm(), job, tag,
+                     now.gemm_ready, gemm_now_.done);
+  issue_[kQuant].step(quant_others, slots_, taken && engine && job.is_quant(), job, tag,
                       now.quant_ready, now.quant_done);
   front_.step(registers_.rings(), read_.req_ready(kReadCommand), read_.beat() == kReadCommand,
               taken);
   return true;
 }
 
-Events Core::events(const Now &now, bool retires) const {
+Events Core::events(const MemoryMaster &master, const MemorySlave &slave) const {
   const Gemm::State &g = gemm_now_;
-  const bool work = g.at_work(), quant = now.quant_running;
-  const MemorySlave &pins = memory_.slave();
-  MemoryMaster master{};
-  read_.drive(master);
-  write_.drive(master);
+  const bool work = g.at_work(), quant = issue_[kQuant].running(), busy = active();
   const auto event = [](uint32_t counter, bool on) { return on ? 1u << counter : 0u; };
   return event(UFP4_COUNTER_CYCLES, true) | event(UFP4_COUNTER_ARRAY_BUSY, g.busy) |
          event(UFP4_COUNTER_STALL_OPERAND, g.stall_operand) |
@@ -176,63 +208,74 @@ Events Core::events(const Now &now, bool retires) const {
          event(UFP4_COUNTER_STALL_ACCUMULATOR, g.stall_accumulator) |
          event(UFP4_COUNTER_STALL_DRAIN, g.stall_drain) |
          event(UFP4_COUNTER_QUANT, quant && !work) |
-         event(UFP4_COUNTER_COMMAND, now.active && !quant && !work) |
-         event(UFP4_COUNTER_IDLE, !now.active && !work) |
-         event(UFP4_COUNTER_READ_BEATS, pins.rvalid && master.rready) |
-         event(UFP4_COUNTER_WRITE_BEATS, master.wvalid && pins.wready) |
-         event(UFP4_COUNTER_JOBS, retires) | event(UFP4_COUNTER_QUANT_BESIDE, quant && work);
+         event(UFP4_COUNTER_COMMAND, busy && !quant && !work) |
+         event(UFP4_COUNTER_IDLE, !busy && !work) |
+         event(UFP4_COUNTER_READ_BEATS, slave.rvalid && master.rready) |
+         event(UFP4_COUNTER_WRITE_BEATS, master.wvalid && slave.wready) |
+         event(UFP4_COUNTER_JOBS, retire_.retires(write_.idle(kWriteCommand))) |
+         event(UFP4_COUNTER_QUANT_BESIDE, quant && work);
 }
 
 // What would stop the core is left to the RTL.
-bool Core::guard(const Now &now) {
+bool Core::guard() {
   if (registers_.overflow(retire_.head())) {
     fail("ring_tail is too far ahead or goes back: a core that stops is left to the RTL");
     return false;
   }
-  still_ = moved_ || gemm_now_.busy || !now.active ? 0 : still_ + 1;
+  still_ = moved_ || gemm_now_.busy || !active() ? 0 : still_ + 1;
   if (registers_.watchdog() == 0 || still_ < registers_.watchdog()) return true;
   fail("nothing moves for as long as the watchdog waits: a core that stops is left to the RTL");
   return false;
 }
 
 void Core::soft_reset() {
-  const bool idle = front_.next() == retire_.head() && !front_.busy();
-  if (!idle) {
+  if (active()) {
     fail("a soft reset while a job is under way is left to the RTL");
   } else if (resetting_ == 0) {
     resetting_ = kResetCycles;
   }
 }
 
-bool Core::step() {
-  Now now;
-  ask(now);
-  read_.evaluate(now.reads);
-  write_.evaluate(now.writes);
-  MemoryMaster master{};
-  read_.drive(master);
-  write_.drive(master);
-  const MemorySlave slave = memory_.slave();
-  const CoreView view{retire_.head(), now.active, resetting_ != 0};
-  const bool gemm_ready = !gemm_.active();
-  const bool retires = retire_.retires(write_.idle(kWriteCommand));
+// The command unit and the registers.
+bool Core::step_host(const Now &now, Events events) {
+  if (calm_ && !port_.awvalid && !port_.wvalid && !port_.arvalid && !gemm_now_.done &&
+      !now.quant_done) {
+    for (Issue &issue : issue_) issue.wait();
+    registers_.count(events);
+    return true;
+  }
+  const CoreView view{retire_.head(), active(), resetting_ != 0};
   irqs_ = 0;
   registers_.step_read(port_, view, slots_);
-  step_engines(now);
-  const Events counted = events(now, retires);
-  if (!step_command(now, gemm_now_.done, gemm_ready)) return false;
+  if (!step_command(now)) return false;
   if (resetting_ != 0) {
     reset_units();
     resetting_--;
   }
-  const bool asked = registers_.step(port_, view, counted, irqs_);
-  read_.step(now.reads, read_ready(read_.beat()), slave);
-  write_.step(now.writes, now.dat_valid, slave);
+  if (registers_.step(port_, view, events, irqs_)) soft_reset();
+  calm_ = calm();
+  return message_.empty();
+}
+
+bool Core::step() {
+  Now now;
+  ask(now);
+  read_.evaluate(now.read_valid);
+  write_.evaluate(now.write_valid);
+  const Request read = read_request(), write = write_request();
+  MemoryMaster master{};
+  read_.drive(master);
+  write_.drive(master);
+  const MemorySlave slave = memory_.slave();
+  const bool read_taken = read_ready(read_.beat());
+  step_engines(now);
+  if (!step_host(now, events(master, slave))) return false;
+  read_.step(read, read_taken, slave);
+  write_.step(write, now.dat_valid, slave);
   moved_ = memory_.sample(cycle_, master);
   if (moved_) last_moved_ = cycle_;
   cycle_++;
-  if (asked) soft_reset();
-  return message_.empty() && guard(now);
+  return guard();
 }
 
 }  // namespace ufp4::timing

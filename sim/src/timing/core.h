@@ -80,21 +80,32 @@ class Core {
 
   /** What a cycle's registers say, before anything moves. */
   struct Now {
-    Request reads[ReadMaster::kClients], writes[WriteMaster::kClients];
+    bool read_valid[ReadMaster::kClients], write_valid[WriteMaster::kClients];
     bool dat_valid[WriteMaster::kClients];
-    Others gemm_others, quant_others;
     uint32_t panels_held, panels;
-    bool active, quant_running, gemm_starts, quant_starts, quant_ready, quant_done;
+    bool gemm_ready, quant_ready, quant_done;
   };
 
-  void ask(Now &now);
+  Others others(Engine engine) const {
+    const Issue &other = issue_[engine == kGemm ? kQuant : kGemm];
+    return {retire_.head() & 15, retire_.done(), other.started(), other.tag()};
+  }
+  bool active() const {
+    return front_.busy() || front_.next() != retire_.head();
+  }
+  void ask(Now &now) const;
+  Request read_request() const;
+  Request write_request() const;
   bool read_ready(int client) const;
   void step_engines(const Now &now);
-  bool step_command(const Now &now, bool gemm_done, bool gemm_ready);
-  bool fetch(const Request &request);
+  bool takes_job() const;
+  bool calm() const;
+  bool step_command(const Now &now);
+  bool step_host(const Now &now, Events events);
+  bool fetch();
   bool retire();
-  Events events(const Now &now, bool retires) const;
-  bool guard(const Now &now);
+  Events events(const MemoryMaster &master, const MemorySlave &slave) const;
+  bool guard();
   void soft_reset();
   void reset_units();
 
@@ -117,6 +128,7 @@ class Core {
   uint64_t cycle_ = 0, last_moved_ = 0, still_ = 0;
   uint32_t resetting_ = 0;  // cycles of a soft reset that are left
   bool moved_ = false;
+  bool calm_ = false;  // the command unit stays as it is until an engine is done or the host comes
   std::string message_;
 };
 

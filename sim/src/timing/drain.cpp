@@ -2,12 +2,6 @@
 #include "timing/drain.h"
 
 namespace ufp4::timing {
-namespace {
-
-constexpr uint64_t kAddressMask = (uint64_t{1} << UFP4_ADDR_BITS) - 1;
-
-}  // namespace
-
 // slot_ goes on between jobs.
 void Drain::reset() {
   active_ = req_valid_ = upper_row_ = upper_out_ = dat_valid_ = false;
@@ -55,7 +49,7 @@ Drain::State Drain::evaluate(bool req_ready, bool dat_ready, bool sums_ready, bo
 
 uint32_t Drain::row_beats() const {
   if (bf16_) return top_read() / 2 + 1;
-  if (wide_) return (2 * walk_.cols() - 1) / shape_.drain_cols + 1;
+  if (wide_) return ((2 * walk_.cols() - 1) >> shape_.drain_log2) + 1;
   return top_read() + 1;
 }
 

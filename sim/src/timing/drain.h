@@ -26,6 +26,9 @@ class Drain {
   bool idle() const {
     return !active_ && !req_valid_ && valid_ == 0 && !upper_out_ && !dat_valid_;
   }
+  bool req_valid() const {
+    return req_valid_;
+  }
   Request request() const {
     return {req_valid_, req_addr_, req_beats_};
   }
@@ -67,11 +70,11 @@ class Drain {
 
  private:
   uint32_t top_read() const {
-    return (walk_.cols() - 1) / shape_.drain_cols;
+    return (walk_.cols() - 1) >> shape_.drain_log2;
   }
   // Columns of D in the next read.
   uint32_t count() const {
-    const uint32_t left = walk_.cols() - read_ * shape_.drain_cols;
+    const uint32_t left = walk_.cols() - (read_ << shape_.drain_log2);
     return left >= shape_.drain_cols ? shape_.drain_cols : left;
   }
   uint32_t row_beats() const;

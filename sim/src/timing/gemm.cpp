@@ -29,14 +29,6 @@ void Gemm::start(const ufp4_gemm_descriptor_t &desc) {
   addend_.start(desc);
 }
 
-Request Gemm::load_request(const ufp4_gemm_descriptor_t &desc, uint32_t panels_held,
-                           uint32_t panels) const {
-  if (!active_) return {};
-  Request request = request_.request(desc);
-  request.valid = request.valid && !write_.full() && !request_.held(panels_held, panels);
-  return request;
-}
-
 Gemm::State Gemm::evaluate(const Input &in, const Sequencer::State &feed) const {
   State s;
   const bool held = request_.held(in.panels_held, in.panels);

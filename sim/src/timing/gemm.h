@@ -40,13 +40,23 @@ class Gemm {
     return active_;
   }
   // Clients, from registers.
-  Request load_request(const ufp4_gemm_descriptor_t &desc, uint32_t panels_held,
-                       uint32_t panels) const;
+  bool load_valid(uint32_t panels_held, uint32_t panels) const {
+    return request_.valid() && !write_.full() && !request_.held(panels_held, panels);
+  }
+  Request load_request(const ufp4_gemm_descriptor_t &desc) const {
+    return request_.request(desc);
+  }
+  bool addend_valid() const {
+    return addend_.valid();
+  }
   Request addend_request() const {
     return addend_.request();
   }
   bool addend_bus_ready() const {
     return addend_.bus_ready();
+  }
+  bool write_valid() const {
+    return width_.valid(drain_.req_valid());
   }
   Request write_request() const {
     return width_.request(drain_.request());

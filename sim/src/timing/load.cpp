@@ -2,12 +2,6 @@
 #include "timing/load.h"
 
 namespace ufp4::timing {
-namespace {
-
-constexpr uint64_t kAddressMask = (uint64_t{1} << UFP4_ADDR_BITS) - 1;
-
-}  // namespace
-
 void LoadWrite::step(bool beat, bool retire, bool slot) {
   if (beat) {
     const LoadNote note = notes_.front();
@@ -26,7 +20,7 @@ Request LoadRequest::request(const ufp4_gemm_descriptor_t &desc) const {
   const uint64_t codes = side_ ? desc.b_codes_addr : desc.a_codes_addr;
   const uint64_t scales = side_ ? desc.b_scales_addr : desc.a_scales_addr;
   const uint64_t addr = codes_ ? codes + (position << 7) : scales + (position << 4);
-  return {chunk_, addr & kAddressMask, (bytes + shape_.load_bytes - 1) / shape_.load_bytes};
+  return {true, addr & kAddressMask, (bytes + shape_.load_bytes - 1) / shape_.load_bytes};
 }
 
 void LoadRequest::start(const ufp4_gemm_descriptor_t &desc) {

@@ -64,6 +64,10 @@ class LoadRequest {
     const uint32_t group = (side_ ? tile_group_b_ : tile_group_a_) + group_;
     return chunk_ && (panels_held >> side_ & 1) && group >= panels;
   }
+  bool valid() const {
+    return chunk_;
+  }
+  /** What it asks for, while valid(). */
   Request request(const ufp4_gemm_descriptor_t &desc) const;
   LoadNote note(uint32_t beats) const {
     return {slot_, codes_, beats};

@@ -4,29 +4,31 @@
 namespace ufp4::timing {
 
 BurstCutter::BurstCutter(uint32_t clients, uint32_t bus_bytes, bool ranked)
-    : clients_(clients), bus_bytes_(bus_bytes), ranked_(ranked) {}
+    : clients_(clients), bus_log2_(0), ranked_(ranked) {
+  while (bus_bytes >> bus_log2_ > 1) bus_log2_++;
+}
 
-int BurstCutter::choose(const Request *requests, bool ready) const {
+int BurstCutter::choose(const bool *valid, bool ready) const {
   if (busy_ && !(ready && beats_ <= to_boundary())) return -1;
   int first = -1;
   for (uint32_t i = 0; i < clients_; i++) {
-    if (!requests[i].valid) continue;
+    if (!valid[i]) continue;
     if (ranked_ || i > last_) return static_cast<int>(i);
     if (first < 0) first = static_cast<int>(i);
   }
   return first;
 }
 
-void BurstCutter::step(const Request *requests, int taken, bool ready) {
+void BurstCutter::step(const Request &request, int taken, bool ready) {
   if (taken >= 0) {
     busy_ = true;
     id_ = last_ = static_cast<uint8_t>(taken);
-    addr_ = requests[taken].addr;
-    beats_ = requests[taken].beats;
+    addr_ = request.addr;
+    beats_ = request.beats;
   } else if (busy_ && ready) {
     const uint32_t out = piece();
     busy_ = beats_ > out;
-    addr_ += uint64_t{out} * bus_bytes_;
+    addr_ += uint64_t{out} << bus_log2_;
     beats_ -= out;
   }
 }
@@ -38,14 +40,14 @@ void ReadMaster::drive(MemoryMaster &pins) const {
   pins.rready = r_.in_ready();
 }
 
-void ReadMaster::step(const Request *requests, bool take, const MemorySlave &pins) {
+void ReadMaster::step(const Request &request, bool take, const MemorySlave &pins) {
   const bool go = cutter_.busy() && may_begin_, taken = ar_.in_ready();
   const Burst burst = cutter_.burst();
   const int client = beat();
   const bool drop = r_.main_valid && client < 0;
   if (client >= 0 && take && r_.main.last) count_[client]--;
   if (go && taken) count_[burst.id]++;
-  cutter_.step(requests, taken_, taken && may_begin_);
+  cutter_.step(request, taken_, taken && may_begin_);
   ar_.step(go, burst, pins.arready);
   r_.step(pins.rvalid, {pins.rid, pins.rlast}, take || drop);
 }
@@ -58,7 +60,7 @@ void WriteMaster::drive(MemoryMaster &pins) const {
   pins.bready = true;
 }
 
-void WriteMaster::step(const Request *requests, const bool *dat_valid, const MemorySlave &pins) {
+void WriteMaster::step(const Request &request, const bool *dat_valid, const MemorySlave &pins) {
   const bool fire = cutter_.busy() && burst_ready_;
   const Burst burst = cutter_.burst();
   const bool w_valid = !order_.empty() && dat_valid[order_.front().id], w_ready = w_.in_ready();
@@ -72,7 +74,7 @@ void WriteMaster::step(const Request *requests, const bool *dat_valid, const Mem
     }
   }
   if (fire) order_.push({burst.id, burst.beats});
-  cutter_.step(requests, taken_, burst_ready_);
+  cutter_.step(request, taken_, burst_ready_);
   aw_.step(fire, burst, pins.awready);
   b_valid_ = pins.bvalid;
   b_id_ = pins.bid;

@@ -66,8 +66,9 @@ class BurstCutter {
   }
   /** @return the client whose request is taken if @p ready, that of the stream of bursts; -1: none.
    */
-  int choose(const Request *requests, bool ready) const;
-  void step(const Request *requests, int taken, bool ready);
+  int choose(const bool *valid, bool ready) const;
+  /** @p request: that of the client @p taken, if one is. */
+  void step(const Request &request, int taken, bool ready);
 
   template <typename Visitor>
   void visit(Visitor &v) {
@@ -80,14 +81,14 @@ class BurstCutter {
 
  private:
   uint32_t to_boundary() const {
-    return (4096 - (static_cast<uint32_t>(addr_) & 4095)) / bus_bytes_;
+    return (4096 - (static_cast<uint32_t>(addr_) & 4095)) >> bus_log2_;
   }
   uint32_t piece() const {
     const uint32_t left = to_boundary();
     return beats_ < left ? beats_ : left;
   }
 
-  uint32_t clients_, bus_bytes_;
+  uint32_t clients_, bus_log2_;
   bool ranked_, busy_ = false;
   uint8_t id_ = 0, last_ = 0;
   uint64_t addr_ = 0;
@@ -100,10 +101,14 @@ class ReadMaster {
   static constexpr uint32_t kClients = 4;
   explicit ReadMaster(uint32_t bus_bytes) : cutter_(kClients, bus_bytes, true) {}
 
-  /** From registers and requests, in this cycle. */
-  void evaluate(const Request *requests) {
+  /** From registers and who asks, in this cycle. */
+  void evaluate(const bool *valid) {
     may_begin_ = count_[cutter_.id()] != kMost;
-    taken_ = cutter_.choose(requests, ar_.in_ready() && may_begin_);
+    taken_ = cutter_.choose(valid, ar_.in_ready() && may_begin_);
+  }
+  /** The client whose request is taken; -1: none. */
+  int taken() const {
+    return taken_;
   }
   bool req_ready(int client) const {
     return taken_ == client;
@@ -113,8 +118,8 @@ class ReadMaster {
     return r_.main_valid && count_[r_.main.id] != 0 ? r_.main.id : -1;
   }
   void drive(MemoryMaster &pins) const;
-  /** @p take: the beat that is here is taken. */
-  void step(const Request *requests, bool take, const MemorySlave &pins);
+  /** @p request: that of taken(); @p take: the beat that is here is taken. */
+  void step(const Request &request, bool take, const MemorySlave &pins);
 
   template <typename Visitor>
   void visit(Visitor &v) {
@@ -147,9 +152,12 @@ class WriteMaster {
   static constexpr uint32_t kClients = 3;
   explicit WriteMaster(uint32_t bus_bytes) : cutter_(kClients, bus_bytes, false) {}
 
-  void evaluate(const Request *requests) {
+  void evaluate(const bool *valid) {
     burst_ready_ = aw_.in_ready() && !order_.full() && count_[cutter_.id()] != kMost;
-    taken_ = cutter_.choose(requests, burst_ready_);
+    taken_ = cutter_.choose(valid, burst_ready_);
+  }
+  int taken() const {
+    return taken_;
   }
   bool req_ready(int client) const {
     return taken_ == client;
@@ -164,7 +172,7 @@ class WriteMaster {
     return b_valid_ && b_id_ == client && count_[client] != 0;
   }
   void drive(MemoryMaster &pins) const;
-  void step(const Request *requests, const bool *dat_valid, const MemorySlave &pins);
+  void step(const Request &request, const bool *dat_valid, const MemorySlave &pins);
 
   template <typename Visitor>
   void visit(Visitor &v) {

@@ -32,6 +32,12 @@ class Quant {
     return progress_.panels();
   }
   // Clients, from registers.
+  bool load_valid() const {
+    return load_.valid();
+  }
+  bool write_valid() const {
+    return write_.valid();
+  }
   Request load_request() const {
     return load_.request();
   }

@@ -64,8 +64,11 @@ class QuantLoad {
   explicit QuantLoad(const Shape &shape)
       : shape_(shape), walk_(shape.segment_bytes / shape.bus_bytes) {}
 
+  bool valid() const {
+    return walk_.active() && places_ != 0;
+  }
   Request request() const {
-    return {walk_.active() && places_ != 0, addr_, walk_.beats()};
+    return {valid(), addr_, walk_.beats()};
   }
   void reset() {
     walk_.reset();

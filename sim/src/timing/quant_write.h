@@ -22,8 +22,11 @@ class QuantWrite {
   bool in_ready(bool pair, uint32_t copy) const {
     return !(full_[copy] >> unit_of(pair, in_count_[copy]) & 1);
   }
+  bool valid() const {
+    return busy_ && !asked_ && !step_over();
+  }
   Request request() const {
-    return {busy_ && !asked_ && !step_over(), 0, beats()};
+    return {valid(), 0, beats()};
   }
   bool dat_valid() const {
     return dat_valid_;

@@ -81,6 +81,10 @@ void Registers::step_read(const HostPort &port, const CoreView &core, const Slot
   rvalid_ = reads || (rvalid_ && !port.rready);
 }
 
+void Registers::count(Events events) {
+  for (; events != 0; events &= events - 1) count_[__builtin_ctz(events)]++;
+}
+
 bool Registers::step(const HostPort &port, const CoreView &core, Events events, uint32_t irqs) {
   const bool writes = aw_full_ && w_full_ && !bvalid_;
   snapshot_ = clear_ = back_ = false;
@@ -94,8 +98,9 @@ bool Registers::step(const HostPort &port, const CoreView &core, Events events, 
   if (core.resetting) irq_status_ = rings_.tail = 0, back_ = false;
   for (uint32_t i = 0; i < UFP4_COUNTER_COUNT; i++) {
     if (snapshot_) shot_[i] = count_[i];
-    count_[i] = clear_ ? 0 : count_[i] + (events >> i & 1);
+    if (clear_) count_[i] = 0;
   }
+  if (!clear_) count(events);
   return soft_reset;
 }
 

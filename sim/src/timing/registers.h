@@ -65,6 +65,8 @@ class Registers {
     return !aw_full_ && !w_full_ && !bvalid_ && !rvalid_ && !back_;
   }
   void reset();
+  /** A cycle in which nothing moves on the port nor in the command unit. */
+  void count(Events events);
   /** A read's part of the cycle; before anything else takes its step. */
   void step_read(const HostPort &port, const CoreView &core, const Slots &slots);
   /** The rest. @p irqs: bit 0 done, bit 1 error. @return whether a soft reset is asked for. */

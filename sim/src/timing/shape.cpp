@@ -45,6 +45,7 @@ void derive_gemm(Shape &s) {
   s.load_bytes = 8 * std::min(power_of_two_in(s.rows | s.cols), load_most);
   s.drain_cols = power_of_two_in(s.cols);
   s.drain_bytes = 4 * s.drain_cols;
+  while (s.drain_cols >> s.drain_log2 > 1) s.drain_log2++;
   s.addend_beats = s.tile_n / s.drain_cols > 64 ? 256 : 128;
   const uint32_t stages = pe_stages(s.target, s.contract), share = pe_share(s.target);
   s.pe_return = s.exact() ? stages - stage_load(s.target) + 1 : 2;

@@ -11,6 +11,8 @@
 
 namespace ufp4::timing {
 
+constexpr uint64_t kAddressMask = (uint64_t{1} << UFP4_ADDR_BITS) - 1;
+
 struct Shape {
   // As in ufp4_configuration_t.
   uint32_t rows = 0, cols = 0, chunk = 0, bus_bytes = 0, contract = 0, formats = 0, lanes = 0,
@@ -20,6 +22,7 @@ struct Shape {
   uint32_t tile_m = 0, tile_n = 0;           // a macro-tile
   uint32_t load_bytes = 0;                   // a beat of operands
   uint32_t drain_cols = 0, drain_bytes = 0;  // a beat of D
+  uint32_t drain_log2 = 0;                   // of drain_cols
   uint32_t addend_beats = 0;                 // of each buffer
   uint32_t pe_return = 0;                    // cycles after which a sum can be loaded again
   uint32_t lane_delay = 0, sum_delay = 0;    // from a feed to the last lane; to its sum in memory

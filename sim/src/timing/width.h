@@ -23,8 +23,11 @@ class WidthNotes {
   Request request(const Request &client) const {
     if (same()) return client;
     const uint32_t first = part_of(client);
-    return {client.valid && !notes_.full(), client.addr - uint64_t{first} * client_bytes_,
+    return {client.valid, client.addr - uint64_t{first} * client_bytes_,
             (client.beats + first + parts_ - 1) / parts_};
+  }
+  bool can_ask() const {
+    return same() || !notes_.full();
   }
   bool note() const {
     return !notes_.empty();
@@ -82,6 +85,9 @@ class WidthRead {
  public:
   WidthRead(uint32_t client_bytes, uint32_t bus_bytes) : notes_(client_bytes, bus_bytes) {}
 
+  bool can_ask() const {
+    return notes_.can_ask();
+  }
   Request request(const Request &client) const {
     return notes_.request(client);
   }
@@ -112,6 +118,9 @@ class WidthWrite {
  public:
   WidthWrite(uint32_t client_bytes, uint32_t bus_bytes) : notes_(client_bytes, bus_bytes) {}
 
+  bool valid(bool client_valid) const {
+    return client_valid && notes_.can_ask();
+  }
   Request request(const Request &client) const {
     return notes_.request(client);
   }

@@ -17,7 +17,7 @@ static const twin_memory_t memories[] = {{100, 0, 0}, {0, 0, 0},   {20, 7, 0},  
                                          {200, 5, 0}, {33, 33, 4}, {400, 9, 0}, {11, 0, 5}};
 
 static void compare(amount_t amount) {
-  unsigned total = 0, lists = 0;
+  unsigned total = 0, ran = 0, lists = 0;
   check_random_t seeds = check_random();
   for (unsigned i = 0; i < amount.memories; i++) {
     twin_t *twin =
@@ -33,10 +33,12 @@ static void compare(amount_t amount) {
       lists++;
     }
     total += twin->jobs;
+    ran += twin->ran;
     check_that(i, twin->differences == 0, "%u differences with memory %u", twin->differences, i);
     twin_close(twin);
   }
-  printf("%s: %u jobs, %u lists\n", amount.configuration, total, lists);
+  printf("%s: %u jobs, of which %u ran on an engine, in %u lists\n", amount.configuration, total,
+         ran, amount.memories * amount.jobs + lists);
 }
 
 TEST(equals_small) {

@@ -121,6 +121,7 @@ static void compare(twin_t *twin, const twin_job_t *jobs, unsigned count) {
     same(twin, timed->status, sim.status, "status of job", i);
     same(twin, timed->cycles, sim.cycles, "cycles of opcode", jobs[i].header.opcode);
     twin->jobs++;
+    twin->ran += sim.cycles != 0;
   }
   same(twin, ufp4_timed_cycles(twin->timed), ufp4_sim_cycles(twin->sim), "cycles of a list of",
        count);

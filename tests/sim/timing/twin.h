@@ -33,7 +33,7 @@ typedef struct {
   uint32_t tail;
   check_random_t random;
   ufp4_configuration_t configuration;
-  unsigned jobs, differences;
+  unsigned jobs, ran, differences;  // ran: on an engine
 } twin_t;
 
 /** Opens both; @p wrong is added to the latency of the timed model. */
