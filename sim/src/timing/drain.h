@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums to beats of D: mirrors ufp4_drain and, for when C is read, ufp4_epilogue.
+#ifndef UFP4_TIMING_DRAIN_H
+#define UFP4_TIMING_DRAIN_H
+
+#include <cstdint>
+
+#include "timing/masters.h"
+#include "timing/shape.h"
+#include "timing/tile_walk.h"
+
+namespace ufp4::timing {
+
+class Drain {
+ public:
+  /** What this cycle is. */
+  struct State {
+    bool enable = false, read = false, last_read = false, next_tile = false;
+    bool drained = false, drained_bank = false;
+    // To the addends.
+    bool take = false, upper = false, sums_read = false, c_read = false;
+  };
+
+  explicit Drain(const Shape &shape) : shape_(shape), walk_(shape.tile_m, shape.tile_n) {}
+
+  bool idle() const {
+    return !active_ && !req_valid_ && valid_ == 0 && !upper_out_ && !dat_valid_;
+  }
+  bool req_valid() const {
+    return req_valid_;
+  }
+  Request request() const {
+    return {req_valid_, req_addr_, req_beats_};
+  }
+  bool dat_valid() const {
+    return dat_valid_;
+  }
+  /** Whether the sums of the next read need their second beat. */
+  bool upper() const {
+    return count() > shape_.drain_cols / 2;
+  }
+  State evaluate(bool req_ready, bool dat_ready, bool sums_ready, bool c_ready) const;
+  void reset();
+  void start(const ufp4_gemm_descriptor_t &desc);
+  /** A cycle between jobs. */
+  void idle_cycle() {
+    slot_ = (slot_ + 1) & 3;
+  }
+  void step(const State &state, bool req_ready, bool ready, bool loading, uint32_t tiles);
+
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    v.exact(active_ | open_ << 1 | parity_ << 2 | req_valid_ << 3 | upper_row_ << 4 |
+            last_sums_ << 5 | upper_out_ << 6 | dat_valid_ << 7 | drained_bank_ << 8 | slot_ << 9);
+    v.exact(credit_);
+    v.exact(row_);
+    v.exact(tile_a_row_ | read_ << 16);
+    v.exact(valid_);
+    v.exact(half_);
+    v.exact(last_);
+    v.exact(many_);
+    v.tiles(tiles_);
+    walk_.visit(v);
+    v.exact(req_beats_);
+    v.address(req_addr_, req_valid_);
+    v.address(addr_, active_);
+    v.address(tile_addr_, false);
+    v.address(band_addr_, false);
+  }
+
+ private:
+  uint32_t top_read() const {
+    return (walk_.cols() - 1) >> shape_.drain_log2;
+  }
+  // Columns of D in the next read.
+  uint32_t count() const {
+    const uint32_t left = walk_.cols() - (read_ << shape_.drain_log2);
+    return left >= shape_.drain_cols ? shape_.drain_cols : left;
+  }
+  uint32_t row_beats() const;
+  void next_read(const State &state);
+  void next_tile(bool loading, uint32_t tiles);
+  void shift(const State &state);
+
+  const Shape &shape_;
+  TileWalk walk_;
+  // Of the job.
+  bool bf16_ = false, wide_ = false, has_sums_ = false, has_c_ = false, one_bank_ = false;
+  uint32_t slot_mask_ = 0, last_stage_ = 5, c_stage_ = 0;
+  uint64_t stride_ = 0, element_bytes_ = 4;
+
+  bool active_ = false, open_ = false, parity_ = false, req_valid_ = false;
+  uint32_t credit_ = 0, tiles_ = 0, row_ = 0, read_ = 0, slot_ = 0, req_beats_ = 0;
+  uint32_t tile_a_row_ = 0;  // array row of the sub-tile
+  uint64_t addr_ = 0, tile_addr_ = 0, band_addr_ = 0, req_addr_ = 0;
+  // By stage, from bit 1 on: valid; the half of a BF16 beat; the last read of a row; more than half
+  // of the columns.
+  uint32_t valid_ = 0, half_ = 0, last_ = 0, many_ = 0;
+  bool upper_row_ = false, last_sums_ = false, drained_bank_ = false;
+  bool upper_out_ = false, dat_valid_ = false;
+};
+
+}  // namespace ufp4::timing
+
+#endif

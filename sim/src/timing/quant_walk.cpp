@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "timing/quant_walk.h"
+
+namespace ufp4::timing {
+
+void QuantWalk::start(const QuantJob &job) {
+  active_ = true;
+  lower_ = false;
+  pair_ = job.pair;
+  rows_ = job.rows;
+  beats_ = job.row_beats;
+  row_ = 0;
+}
+
+void QuantWalk::step(const QuantJob &job) {
+  if (!row_last()) {
+    row_++;
+    return;
+  }
+  row_ = 0;
+  if (below()) {
+    lower_ = true;
+    return;
+  }
+  lower_ = false;
+  if (!chunk_last()) {
+    beats_ -= segment_beats_;
+    return;
+  }
+  beats_ = job.row_beats;
+  const uint32_t strip = pair_ ? 32 : 16;
+  active_ = rows_ > strip;
+  rows_ -= active_ ? strip : rows_;
+}
+
+void QuantLoad::start(const QuantJob &job) {
+  walk_.start(job);
+  places_ = shape_.segments;
+  addr_ = chunk_addr_ = strip_addr_ = job.addr;
+}
+
+void QuantLoad::step(const QuantJob &job, bool taken, bool freed) {
+  places_ += freed;
+  if (!taken) return;
+  const bool row_last = walk_.row_last(), below = walk_.below(), chunk_last = walk_.chunk_last();
+  places_ -= row_last;
+  if (!row_last || below) {
+    addr_ += job.stride_bytes;
+  } else {
+    if (chunk_last) strip_addr_ += job.stride_bytes << (job.pair ? 5 : 4);
+    chunk_addr_ = chunk_last ? strip_addr_ : chunk_addr_ + shape_.segment_bytes;
+    addr_ = chunk_addr_;
+  }
+  walk_.step(job);
+}
+
+bool QuantArrival::step(const QuantJob &job) {
+  if (!walk_.active() || ++beat_ != walk_.beats()) return false;
+  beat_ = 0;
+  const bool chunk = walk_.row_last();
+  walk_.step(job);
+  return chunk;
+}
+
+}  // namespace ufp4::timing

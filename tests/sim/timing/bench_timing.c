@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// bench_timing [configuration]: how fast the timed model is, cycle by cycle and with its skips.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "jobs.h"
+
+#define LATENCY 100u
+#define LIMIT 100000000000ull
+
+// Descriptors, then nothing: completions are not looked at.
+typedef struct {
+  twin_job_t jobs[TWIN_RING];
+} ring_t;
+
+static int read_memory(void *user, uint64_t address, void *data, uint32_t bytes) {
+  memcpy(data, (uint8_t *)user + (address - TWIN_BASE), bytes);
+  return 0;
+}
+
+static int write_memory(void *user, uint64_t address, const void *data, uint32_t bytes) {
+  (void)user, (void)address, (void)data, (void)bytes;
+  return 0;
+}
+
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void measure(const char *configuration, const char *what, const twin_job_t *jobs,
+                    unsigned count, int every_cycle) {
+  static ring_t ring;
+  char message[200] = "";
+  const ufp4_timed_host_t host = {
+      .user = &ring, .memory_read = read_memory, .memory_write = write_memory};
+  const ufp4_timed_options_t options = {
+      .configuration = configuration, .latency_cycles = LATENCY, .every_cycle = every_cycle};
+  memcpy(ring.jobs, jobs, count * sizeof *jobs);
+  ring.jobs[count - 1].header.flags |= 1;
+  ufp4_timed_t *timed = ufp4_timed_open(&options, &host, message, sizeof message);
+  if (timed == NULL) {
+    printf("%s\n", message);
+    exit(1);
+  }
+  ufp4_timed_register_write(timed, UFP4_REG_RING_BASE_LO, (uint32_t)TWIN_BASE);
+  ufp4_timed_register_write(timed, UFP4_REG_RING_LOG2, TWIN_RING_LOG2);
+  ufp4_timed_register_write(timed, UFP4_REG_IRQ_MASK, 1);
+  const double start = seconds();
+  ufp4_timed_register_write(timed, UFP4_REG_RING_TAIL, count);
+  if (ufp4_timed_wait_interrupt(timed, LIMIT) != UFP4_TIMED_OK) {
+    printf("%s\n", ufp4_timed_message(timed));
+    exit(1);
+  }
+  const double spent = seconds() - start, cycles = (double)ufp4_timed_cycles(timed);
+  printf("timed %s config=%s skips=%d cycles=%.0f seconds=%.4f mcycles_per_second=%.1f\n", what,
+         configuration, !every_cycle, cycles, spent, 1e-6 * cycles / spent);
+  ufp4_timed_close(timed);
+}
+
+static twin_job_t gemm(uint32_t m, uint32_t n, uint32_t k) {
+  const uint64_t mib = 1 << 20;
+  const ufp4_gemm_descriptor_t job = {.opcode = UFP4_OPCODE_GEMM,
+                                      .m = m,
+                                      .n = n,
+                                      .k = k,
+                                      .a_codes_addr = 1024 * mib,
+                                      .a_scales_addr = 1280 * mib,
+                                      .b_codes_addr = 1536 * mib,
+                                      .b_scales_addr = 1792 * mib,
+                                      .d_addr = 4096 * mib,
+                                      .a_stride_blocks = (k + 127) / 128 * 8,
+                                      .b_stride_blocks = (k + 127) / 128 * 8,
+                                      .d_stride_bytes = (4 * n + 127) / 128 * 128};
+  return (twin_job_t){.gemm = job};
+}
+
+static twin_job_t quant(uint32_t rows, uint32_t cols) {
+  const uint64_t mib = 1 << 20;
+  const ufp4_quant_descriptor_t job = {.opcode = UFP4_OPCODE_QUANT,
+                                       .rows = rows,
+                                       .cols = cols,
+                                       .src_addr = 8192 * mib,
+                                       .src_stride_bytes = (4 * cols + 127) / 128 * 128,
+                                       .row_mode = UFP4_MODE_ENABLE,
+                                       .col_mode = UFP4_MODE_ENABLE,
+                                       .row_stride_blocks = (cols + 127) / 128 * 8,
+                                       .col_stride_blocks = (rows + 127) / 128 * 8};
+  return (twin_job_t){.quant = job};
+}
+
+int main(int argc, char **argv) {
+  const char *configuration = argc > 1 ? argv[1] : "default";
+  twin_job_t gemms[8], both[16];
+  for (unsigned i = 0; i < 8; i++) gemms[i] = gemm(256 + 100 * i, 300, 512 + 64 * i);
+  for (unsigned i = 0; i < 16; i++) {
+    both[i] = i % 2 ? gemm(512, 512, 256) : quant(256, 512);
+    both[i].header.flags = 2;
+  }
+  const twin_job_t middle = gemm(1024, 1024, 1024), large = gemm(4096, 4096, 4096);
+  const twin_job_t source = quant(1024, 2048);
+  for (int every_cycle = 1; every_cycle >= 0; every_cycle--) {
+    measure(configuration, "gemm_list", gemms, 8, every_cycle);
+    measure(configuration, "gemm_beside_quant", both, 16, every_cycle);
+    measure(configuration, "quant_1024x2048", &source, 1, every_cycle);
+    measure(configuration, "gemm_1024", &middle, 1, every_cycle);
+  }
+  measure(configuration, "gemm_4096", &large, 1, 0);
+  return 0;
+}

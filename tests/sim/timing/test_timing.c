@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timed model has the RTL's cycles: of each job, in each counter, of each list, tolerance 0.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "jobs.h"
+
+// How much of a configuration to compare.
+typedef struct {
+  const char *configuration;
+  unsigned memories, jobs, lists;  // jobs and lists of each memory
+  uint32_t limit;                  // of sizes
+} amount_t;
+
+static const twin_memory_t memories[] = {{100, 0, 0}, {0, 0, 0},   {20, 7, 0},  {3, 0, 1},
+                                         {800, 0, 0}, {50, 3, 2},  {1, 13, 0},  {7, 0, 3},
+                                         {200, 5, 0}, {33, 33, 4}, {400, 9, 0}, {11, 0, 5}};
+
+static void compare(amount_t amount) {
+  unsigned total = 0, ran = 0, lists = 0;
+  check_random_t seeds = check_random();
+  for (unsigned i = 0; i < amount.memories; i++) {
+    twin_t *twin =
+        twin_open(amount.configuration, memories[i % (sizeof memories / sizeof memories[0])], 0);
+    twin->random.state = check_next(&seeds);
+    for (unsigned j = 0; j < amount.jobs; j++) {
+      twin_job_t job = timing_job(twin, amount.limit);
+      twin_run(twin, &job, 1);
+    }
+    for (unsigned j = 0; j < amount.lists; j++) {
+      twin_job_t jobs[16];
+      twin_run(twin, jobs, timing_list(twin, amount.limit, jobs));
+      lists++;
+    }
+    total += twin->jobs;
+    ran += twin->ran;
+    check_that(i, twin->differences == 0, "%u differences with memory %u", twin->differences, i);
+    twin_close(twin);
+  }
+  printf("%s: %u jobs, of which %u ran on an engine, in %u lists\n", amount.configuration, total,
+         ran, amount.memories * amount.jobs + lists);
+}
+
+TEST(equals_small) {
+  compare((amount_t){"small", 12, 10, 2, 70});
+}
+
+TEST(equals_small_fp32) {
+  compare((amount_t){"small-fp32", 12, 6, 1, 70});
+}
+
+TEST(equals_small_nv) {
+  compare((amount_t){"small-nv", 12, 6, 1, 70});
+}
+
+SLOW_TEST(equals_default) {
+  compare((amount_t){"default", 12, 10, 2, 300});
+}
+
+// A constant that is off by one is seen.
+TEST(sees_a_wrong_latency) {
+  twin_t *twin = twin_open("small", memories[0], 1);
+  twin_job_t job = timing_gemm(twin, 40, 40, 40);
+  printf("differences are expected:\n");
+  twin_run(twin, &job, 1);
+  check_that(0, twin->differences != 0, "the latency is wrong, and nothing differs");
+  twin_close(twin);
+}
+
+static const check_test_t tests[] = {CHECK_TEST(equals_small), CHECK_TEST(equals_small_fp32),
+                                     CHECK_TEST(equals_small_nv), CHECK_TEST(equals_default),
+                                     CHECK_TEST(sees_a_wrong_latency)};
+
+int main(int argc, char **argv) {
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
