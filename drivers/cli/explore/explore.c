@@ -12,13 +12,13 @@
 #include "tensor/file.h"
 
 typedef struct {
-  const char *recipes, *configurations, *bandwidths, *latencies, *folder;
-  uint64_t tokens, layers;
+  const char *recipes, *configurations, *bandwidths, *latencies, *tokens, *folder;
+  uint64_t layers;
   float clock_mhz;
   int source, json;
 } arguments_t;
 
-enum { MAX_WORDS = 64, MAX_CASES = 4096 };
+enum { LISTS = 5, MAX_WORDS = 64, MAX_CASES = 4096, MAX_BANDWIDTH = 4096 };
 
 /** What an option lists. */
 typedef struct {
@@ -46,12 +46,13 @@ static int split(const char *option, const char *text, list_t *list) {
   return CLI_GO_ON;
 }
 
-static int read_number(const char *option, const char *word, unsigned most, unsigned *number) {
+static int read_number(const char *option, const char *word, unsigned least, unsigned most,
+                       unsigned *number) {
   char *end;
   const unsigned long value = strtoul(word, &end, 10);
-  if (word[0] < '0' || word[0] > '9' || *end != '\0' || value > most) {
-    return cli_fail(&cli_explore, CLI_USAGE, "--%s: '%s' is no whole number up to %u", option, word,
-                    most);
+  if (word[0] < '0' || word[0] > '9' || *end != '\0' || value < least || value > most) {
+    return cli_fail(&cli_explore, CLI_USAGE, "--%s: '%s' is no whole number from %u to %u", option,
+                    word, least, most);
   }
   *number = (unsigned)value;
   return CLI_GO_ON;
@@ -72,49 +73,61 @@ static int read_configuration(const char *name, ufp4_configuration_t *core) {
 
 // --- The plan -----------------------------------------------------------------------------------
 
-// The product of all lists; the memories of one core and recipe stand together.
-static int add_cases(explore_plan_t *plan, const list_t lists[4]) {
-  const int count = lists[0].count * lists[1].count * lists[2].count * lists[3].count;
-  if (count > MAX_CASES)
-    return cli_fail(&cli_explore, CLI_USAGE, "%d cases: at most %d", count, MAX_CASES);
+static const char *const list_names[LISTS] = {"recipe", "config", "mem-latency", "tokens",
+                                              "mem-bandwidth"};
+
+static int read_case(const char *const words[LISTS], explore_case_t *one) {
+  unsigned tokens = 0;
+  int end = cli_recipe(&cli_explore, words[0], &one->recipe);
+  if (end == CLI_GO_ON) end = read_configuration(words[1], &one->core);
+  if (end == CLI_GO_ON)
+    end = read_number(list_names[2], words[2], 0, UFP4_MEM_LATENCY_MAX, &one->mem_latency);
+  if (end == CLI_GO_ON) end = read_number(list_names[3], words[3], 1, UFP4_MAX_DIM, &tokens);
+  if (end == CLI_GO_ON)
+    end = read_number(list_names[4], words[4], 0, MAX_BANDWIDTH, &one->mem_bandwidth);
+  if (end != CLI_GO_ON) return end;
+  one->tokens = tokens;
+  ufp4_message_t why = {0};
+  const char *model_key = ufp4_recipe_model_key(&one->recipe);
+  if (model_key != NULL) {
+    ufp4_message_set(&why, "%s: layers in BF16 are not counted", model_key);
+  } else {
+    (void)ufp4_recipe_on_core(&one->recipe, UFP4_PASSES_ALL, &one->core, &why);
+  }
+  snprintf(one->reason, sizeof one->reason, "%s", why.text);
+  return CLI_GO_ON;
+}
+
+// The product of all lists; the last changes fastest.
+static int add_cases(explore_plan_t *plan, const list_t lists[LISTS]) {
+  int count = 1;
+  for (int i = 0; i < LISTS && count <= MAX_CASES; i++) count *= lists[i].count;
+  if (count > MAX_CASES) return cli_fail(&cli_explore, CLI_USAGE, "more than %d cases", MAX_CASES);
   plan->cases = calloc((size_t)count, sizeof *plan->cases);
   if (plan->cases == NULL) return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
-  for (int i = 0; i < count; i++) {
-    explore_case_t *one = &plan->cases[plan->case_count++];
-    const int latency = i % lists[3].count, bandwidth = i / lists[3].count % lists[2].count;
-    const int core = i / lists[3].count / lists[2].count % lists[1].count;
-    const int recipe = i / lists[3].count / lists[2].count / lists[1].count;
-    int end = cli_recipe(&cli_explore, lists[0].words[recipe], &one->recipe);
-    if (end == CLI_GO_ON) end = read_configuration(lists[1].words[core], &one->core);
-    if (end == CLI_GO_ON)
-      end = read_number("mem-bandwidth", lists[2].words[bandwidth], 4096, &one->mem_bandwidth);
-    if (end == CLI_GO_ON)
-      end = read_number("mem-latency", lists[3].words[latency], UFP4_MEM_LATENCY_MAX,
-                        &one->mem_latency);
+  for (plan->case_count = 0; plan->case_count < count; plan->case_count++) {
+    const char *words[LISTS];
+    for (int i = LISTS - 1, at = plan->case_count; i >= 0; at /= lists[i--].count)
+      words[i] = lists[i].words[at % lists[i].count];
+    int end = read_case(words, &plan->cases[plan->case_count]);
     if (end != CLI_GO_ON) return end;
-    ufp4_message_t why = {0};
-    const char *model_key = ufp4_recipe_model_key(&one->recipe);
-    if (model_key != NULL)
-      snprintf(one->reason, sizeof one->reason, "%s: layers in BF16 are not counted", model_key);
-    else if (ufp4_recipe_on_core(&one->recipe, UFP4_PASSES_ALL, &one->core, &why) != UFP4_OK)
-      snprintf(one->reason, sizeof one->reason, "%s", why.text);
   }
   return CLI_GO_ON;
 }
 
 static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *plan) {
-  const char *const options[4] = {"recipe", "config", "mem-bandwidth", "mem-latency"};
-  const char *const texts[4] = {a->recipes, a->configurations, a->bandwidths, a->latencies};
-  list_t lists[4] = {{0}};
+  const char *const texts[LISTS] = {a->recipes, a->configurations, a->latencies, a->tokens,
+                                    a->bandwidths};
+  list_t lists[LISTS] = {{0}};
   plan->folder = a->folder;
-  plan->tokens = (int64_t)a->tokens;
   plan->source = a->source ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16;
   plan->clock_mhz = a->clock_mhz;
   int end = explore_model(shapes, &plan->model);
   if (end == CLI_GO_ON && a->layers != 0) plan->model.blocks = (int64_t)a->layers;
-  for (int i = 0; i < 4 && end == CLI_GO_ON; i++) end = split(options[i], texts[i], &lists[i]);
+  for (int i = 0; i < LISTS && end == CLI_GO_ON; i++)
+    end = split(list_names[i], texts[i], &lists[i]);
   if (end == CLI_GO_ON) end = add_cases(plan, lists);
-  for (int i = 0; i < 4; i++) free(lists[i].memory);
+  for (int i = 0; i < LISTS; i++) free(lists[i].memory);
   return end;
 }
 
@@ -176,9 +189,8 @@ static int print_json(const explore_plan_t *plan, const explore_rows_t *rows) {
 static void say(progress_t *progress, const explore_plan_t *plan, int done) {
   char line[160];
   const explore_case_t *one = &plan->cases[done];
-  snprintf(line, sizeof line, "case %d of %d: %s on %s, %u bytes a cycle, latency %u", done + 1,
-           plan->case_count, one->recipe.name, one->core.name,
-           one->mem_bandwidth ? one->mem_bandwidth : one->core.bus_bytes, one->mem_latency);
+  snprintf(line, sizeof line, "case %d of %d: %s on %s", done + 1, plan->case_count,
+           one->recipe.name, one->core.name);
   progress_say(progress, line);
 }
 
@@ -217,8 +229,6 @@ static int run_plan(const explore_plan_t *plan, int json) {
 
 static int check(const arguments_t *a) {
   if (a->folder == NULL) return cli_fail(&cli_explore, CLI_USAGE, "-o DIR is missing");
-  if (a->tokens < 1 || a->tokens > UFP4_MAX_DIM)
-    return cli_fail(&cli_explore, CLI_USAGE, "--tokens: 1 to %d", UFP4_MAX_DIM);
   if (a->layers > 1000000) return cli_fail(&cli_explore, CLI_USAGE, "--layers: at most 1000000");
   if (!(a->clock_mhz > 0 && a->clock_mhz <= 1e6f))
     return cli_fail(&cli_explore, CLI_USAGE, "--clock-mhz: over 0, at most 1000000");
@@ -237,7 +247,8 @@ static void add_options(cli_options_t *options, arguments_t *a) {
                  "memory: cycles from address to first data (default 100)");
   cli_option_add(options, "source", CLI_CHOICE, &a->source, "bf16|f32",
                  "X, W, dY, Y and dX (default bf16); dW is FP32");
-  cli_option_add(options, "tokens", CLI_UINT, &a->tokens, "N", "tokens of a step (default 4096)");
+  cli_option_add(options, "tokens", CLI_TEXT, &a->tokens, "LIST",
+                 "tokens of a step (default 4096)");
   cli_option_add(options, "layers", CLI_UINT, &a->layers, "N",
                  "blocks of the model (default: its own)");
   cli_option_add(options, "clock-mhz", CLI_REAL, &a->clock_mhz, "F",
@@ -250,7 +261,7 @@ static int run(int argc, char **argv) {
                    .configurations = "default",
                    .bandwidths = "0",
                    .latencies = "100",
-                   .tokens = 4096,
+                   .tokens = "4096",
                    .clock_mhz = 1000};
   cli_options_t options = {0};
   char **inputs;

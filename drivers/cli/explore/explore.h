@@ -35,11 +35,12 @@ void explore_model_details(FILE *out);
 
 // --- Cases --------------------------------------------------------------------------------------
 
-/** One core, memory and recipe. */
+/** One core, memory, recipe and size of a step. */
 typedef struct {
   ufp4_recipe_t recipe;
   ufp4_configuration_t core;
   unsigned mem_bandwidth, mem_latency;
+  int64_t tokens;                                  ///< of a step
   char reason[sizeof((ufp4_message_t *)0)->text];  ///< why the core cannot do it; empty if it can
 } explore_case_t;
 
@@ -48,7 +49,6 @@ typedef struct {
   const char *folder;
   char words[1024];  ///< the command as it was given, for the report
   explore_model_t model;
-  int64_t tokens;
   ufp4_dtype_t source;
   double clock_mhz;
   explore_case_t *cases;

@@ -18,6 +18,8 @@ static const struct {
                   {"waits for the drain", "#d4a72c"}, {"AMAX and QUANT", "#0969da"},
                   {"between jobs", "#8c959f"}};
 
+static const char *const pass_names[] = {"FPROP", "DGRAD", "WGRAD", "AMAX", "QUANT"};
+
 static void split_cycles(const explore_row_t *row, double share[PARTS]) {
   static const ufp4_counter_t counters[PARTS - 1] = {
       UFP4_COUNTER_ARRAY_BUSY,        UFP4_COUNTER_STALL_OPERAND, UFP4_COUNTER_STALL_PANEL,
@@ -49,8 +51,8 @@ static unsigned bandwidth(const explore_row_t *row) {
 }
 
 static void name_case(const explore_row_t *row, char *text, size_t size) {
-  snprintf(text, size, "%s, %s, %u B/cycle, %u cycles", row->of->recipe.name, row->of->core.name,
-           bandwidth(row), row->of->mem_latency);
+  snprintf(text, size, "%s, %s, %u B/cycle, latency %u, %lld tokens", row->of->recipe.name,
+           row->of->core.name, bandwidth(row), row->of->mem_latency, (long long)row->of->tokens);
 }
 
 // --- Totals -------------------------------------------------------------------------------------
@@ -58,15 +60,17 @@ static void name_case(const explore_row_t *row, char *text, size_t size) {
 static void put_totals(FILE *out, const explore_plan_t *plan, const explore_rows_t *rows) {
   fputs(
       "<h2>A training step</h2>\n<table><tr><th>recipe</th><th class=\"text\">core</th><th>bytes a "
-      "cycle</th><th>latency</th><th>million cycles</th><th>ms</th><th>tokens a second</th><th>"
+      "cycle</th><th>latency</th><th>tokens</th><th>million cycles</th><th>ms</th><th>tokens a "
+      "second</th><th>"
       "utilization, %</th><th>AMAX and QUANT, %</th></tr>\n",
       out);
   for (int i = 0; i < rows->count; i++) {
     const explore_row_t *row = &rows->rows[i];
     if (!is_step(row)) continue;
     const double seconds = row->cycles / plan->clock_mhz / 1e6;
-    fprintf(out, "<tr><td>%s</td><td class=\"text\">%s</td><td>%u</td><td>%u</td>",
-            row->of->recipe.name, row->of->core.name, bandwidth(row), row->of->mem_latency);
+    fprintf(out, "<tr><td>%s</td><td class=\"text\">%s</td><td>%u</td><td>%u</td><td>%lld</td>",
+            row->of->recipe.name, row->of->core.name, bandwidth(row), row->of->mem_latency,
+            (long long)row->of->tokens);
     if (isnan(row->cycles)) {
       fputs("<td colspan=\"5\" class=\"text\">", out);
       svg_escaped(out, row->of->reason);
@@ -131,7 +135,7 @@ static void put_bars(FILE *out, const explore_rows_t *rows) {
 static int same_but_bandwidth(const explore_row_t *a, const explore_row_t *b) {
   return strcmp(a->of->recipe.name, b->of->recipe.name) == 0 &&
          strcmp(a->of->core.name, b->of->core.name) == 0 &&
-         a->of->mem_latency == b->of->mem_latency;
+         a->of->mem_latency == b->of->mem_latency && a->of->tokens == b->of->tokens;
 }
 
 // The points of a curve by bandwidth, from the row of its first on.
@@ -187,17 +191,82 @@ static void put_curves(FILE *out, const explore_plan_t *plan, const explore_rows
       snprintf(value, sizeof value, "%.0f", x[p]);
       svg_text(out, svg_panel_x(&panel, x[p]), 318, "middle", "#222", value);
     }
-    snprintf(name, sizeof name, "%s, %s, latency %u", rows->rows[i].of->recipe.name,
-             rows->rows[i].of->core.name, rows->rows[i].of->mem_latency);
+    snprintf(name, sizeof name, "%s, %s, latency %u, %lld tokens", rows->rows[i].of->recipe.name,
+             rows->rows[i].of->core.name, rows->rows[i].of->mem_latency,
+             (long long)rows->rows[i].of->tokens);
     svg_text(out, 640, 60 + 20 * curves++, "start", color, name);
   }
   if (curves > 0) svg_end(out);
 }
 
+// --- Utilization over tokens --------------------------------------------------------------------
+
+static int same_but_tokens(const explore_case_t *a, const explore_case_t *b) {
+  return strcmp(a->recipe.name, b->recipe.name) == 0 && strcmp(a->core.name, b->core.name) == 0 &&
+         a->mem_latency == b->mem_latency && a->mem_bandwidth == b->mem_bandwidth;
+}
+
+static const explore_row_t *find_gemm(const explore_rows_t *rows, const explore_case_t *of,
+                                      const explore_row_t *like) {
+  for (int i = 0; i < rows->count; i++) {
+    const explore_row_t *row = &rows->rows[i];
+    if (row->of == of && row->pass == like->pass && strcmp(row->layer, like->layer) == 0)
+      return row;
+  }
+  return NULL;
+}
+
+static void put_heat(FILE *out, const explore_plan_t *plan, const explore_rows_t *rows,
+                     const explore_row_t *like) {
+  fprintf(out, "<tr><td>%s</td><td class=\"text\">%s</td>", like->layer, pass_names[like->pass]);
+  for (int c = 0; c < plan->case_count; c++) {
+    if (!same_but_tokens(&plan->cases[c], like->of)) continue;
+    const explore_row_t *row = find_gemm(rows, &plan->cases[c], like);
+    const double util = row != NULL ? util_percent(row) : NAN;
+    if (isnan(util)) {
+      fputs("<td>&ndash;</td>", out);
+    } else {
+      fprintf(out,
+              "<td style=\"background:rgb(%.0f,%.0f,%.0f)\" title=\"m %lld, n %lld, k %lld\">"
+              "%.0f</td>",
+              255 - 1.6 * util, 255 - 0.6 * util, 255 - 1.6 * util, (long long)row->m,
+              (long long)row->n, (long long)row->k, util);
+    }
+  }
+  fputs("</tr>\n", out);
+}
+
+// One for each core, memory and recipe that was tried with several sizes of a step.
+static void put_heat_maps(FILE *out, const explore_plan_t *plan, const explore_rows_t *rows) {
+  for (int c = 0; c < plan->case_count; c++) {
+    const explore_case_t *of = &plan->cases[c];
+    int before = 0, sizes = 0;
+    for (int i = 0; i < plan->case_count; i++) {
+      if (!same_but_tokens(&plan->cases[i], of)) continue;
+      before += i < c;
+      sizes++;
+    }
+    if (before > 0 || sizes < 2 || of->reason[0] != '\0') continue;
+    fprintf(out,
+            "<h2>Utilization over tokens: %s on %s, %%</h2>\n<table><tr><th>layer</th><th "
+            "class=\"text\">pass</th>",
+            of->recipe.name, of->core.name);
+    for (int i = 0; i < plan->case_count; i++) {
+      if (same_but_tokens(&plan->cases[i], of))
+        fprintf(out, "<th>%lld</th>", (long long)plan->cases[i].tokens);
+    }
+    fputs("</tr>\n", out);
+    for (int i = 0; i < rows->count; i++) {
+      if (rows->rows[i].of == of && rows->rows[i].pass <= EXPLORE_WGRAD)
+        put_heat(out, plan, rows, &rows->rows[i]);
+    }
+    fputs("</table>\n", out);
+  }
+}
+
 // --- Every job ----------------------------------------------------------------------------------
 
 static void put_jobs(FILE *out, const explore_rows_t *rows) {
-  static const char *const pass_names[] = {"FPROP", "DGRAD", "WGRAD", "AMAX", "QUANT"};
   const explore_case_t *of = NULL;
   char name[160];
   fputs("<h2>Every job</h2>\n", out);
@@ -234,18 +303,18 @@ ufp4_status_t explore_write_report(const explore_plan_t *plan, const explore_row
   FILE *out = file.stream;
   fprintf(out,
           "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>ufp4 "
-          "explore</title><style>%s</style></head><body>\n<h1>%s: a training step of %lld tokens"
-          "</h1>\n<p>How many cycles does it take, on which core, memory and recipe, and where do "
+          "explore</title><style>%s</style></head><body>\n<h1>A training step of %s</h1>\n<p>How "
+          "many cycles does it take, on which core, memory and recipe, and where do "
           "they go? %lld blocks, %g MHz, every job counted to the cycle, one after the other.</p>"
           "\n<p><code>",
-          report_style, plan->model.name, (long long)plan->tokens, (long long)plan->model.blocks,
-          plan->clock_mhz);
+          report_style, plan->model.name, (long long)plan->model.blocks, plan->clock_mhz);
   svg_escaped(out, plan->words);
   fprintf(out, "</code>, version %d.%d.%d</p>\n", UFP4_VERSION_MAJOR, UFP4_VERSION_MINOR,
           UFP4_VERSION_PATCH);
   put_totals(out, plan, rows);
   put_bars(out, rows);
   put_curves(out, plan, rows);
+  put_heat_maps(out, plan, rows);
   put_jobs(out, rows);
   fputs("</body></html>\n", out);
   return file_out_close(&file, message);

@@ -35,6 +35,11 @@ static int fail_device(const run_t *run, ufp4_status_t status) {
 
 // --- Shapes -------------------------------------------------------------------------------------
 
+static int64_t layer_tokens(const run_t *run) {
+  const explore_layer_t *layer = run->layer;
+  return (run->of->tokens * layer->tokens_of + layer->tokens_by - 1) / layer->tokens_by;
+}
+
 static void role_shape(const run_t *run, int role, int64_t *rows, int64_t *cols) {
   const explore_layer_t *layer = run->layer;
   *rows = role == UFP4_ROLE_W ? layer->cout : run->tokens;
@@ -140,12 +145,12 @@ static uint64_t copy_bytes(int64_t rows, int64_t cols) {
 }
 
 // What allocate takes, of the largest layer.
-static uint64_t memory_demand(const explore_plan_t *plan, int64_t (*tokens_of)(const run_t *)) {
+static uint64_t memory_demand(const explore_plan_t *plan, const explore_case_t *of) {
   uint64_t most = 0;
   for (int i = 0; i < plan->model.layer_count; i++) {
-    run_t run = {.plan = plan, .layer = &plan->model.layers[i]};
+    run_t run = {.plan = plan, .of = of, .layer = &plan->model.layers[i]};
     uint64_t bytes = 0;
-    run.tokens = tokens_of(&run);
+    run.tokens = layer_tokens(&run);
     for (int role = 0; role < UFP4_ROLE_COUNT; role++) {
       int64_t rows, cols;
       role_shape(&run, role, &rows, &cols);
@@ -332,11 +337,6 @@ static int run_layer(run_t *run) {
 
 // --- A case -------------------------------------------------------------------------------------
 
-static int64_t layer_tokens(const run_t *run) {
-  const explore_layer_t *layer = run->layer;
-  return (run->plan->tokens * layer->tokens_of + layer->tokens_by - 1) / layer->tokens_by;
-}
-
 static int open_device(run_t *run) {
   const explore_case_t *of = run->of;
   cli_device_t device;
@@ -345,13 +345,13 @@ static int open_device(run_t *run) {
   device.configuration = of->core.name;
   device.mem_latency = of->mem_latency;
   device.mem_bandwidth = of->mem_bandwidth;
-  cli_device_demand(&device, memory_demand(run->plan, layer_tokens));
+  cli_device_demand(&device, memory_demand(run->plan, of));
   return cli_device_open(&cli_explore, &device, device.backend, &run->device);
 }
 
 static int add_totals(run_t *run) {
   const explore_row_t total = {
-      .pass = EXPLORE_ALL, .of = run->of, .count = 1, .tokens = (double)run->plan->tokens};
+      .pass = EXPLORE_ALL, .of = run->of, .count = 1, .tokens = (double)run->of->tokens};
   explore_row_t block = run->block;
   block.layer = "block";
   block.pass = total.pass;
@@ -368,7 +368,7 @@ static int add_totals(run_t *run) {
 // A row that says why there are no cycles.
 static int add_reason(run_t *run) {
   explore_row_t row = {.layer = "step", .pass = EXPLORE_ALL, .of = run->of, .count = 1};
-  row.tokens = (double)run->plan->tokens;
+  row.tokens = (double)run->of->tokens;
   row.cycles = NAN;
   return add_row(run->rows, &row);
 }

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""explore: cycles of a model's training step."""
+import csv
+import json
+import os
+import pathlib
+
+import bench
+from bench import check, check_equal, passes, rejects
+
+SHAPES = "name,cin,cout,count\nfc1,64,96,2\nproj,48,64,1\n"
+FIRST = "model,layer,pass,recipe,config,count,m,n,k,cycles".split(",")
+
+
+def shapes(text=SHAPES):
+    pathlib.Path("s.csv").write_text(text)
+    return "s.csv"
+
+
+def explore(*options, model=None):
+    """The rows of explore.csv of a run that must succeed."""
+    passes("explore", model or shapes(), "-o", "out", *options)
+    with open("out/explore.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def jobs(rows, layer):
+    return [(r["pass"], r["tensor"], int(r["m"]), int(r["n"]), int(r["k"])) for r in rows if r["layer"] == layer]
+
+
+def test_a_step_has_every_job():
+    rows = explore("--config", "small", "--tokens", "32")
+    check_equal(list(rows[0])[:10], FIRST, "first columns")
+    check_equal(jobs(rows, "fc1"), [("amax", "X", 32, 64, 0), ("quant", "X", 32, 64, 0), ("amax", "W", 96, 64, 0),
+                                    ("quant", "W", 96, 64, 0), ("amax", "dY", 32, 96, 0), ("quant", "dY", 32, 96, 0),
+                                    ("fprop", "", 32, 96, 64), ("dgrad", "", 32, 64, 96), ("wgrad", "", 96, 64, 32)],
+                "jobs of fc1")
+    step = rows[-1]
+    check_equal((step["layer"], step["pass"]), ("step", "all"), "last row")
+    check_equal(sum(int(r["cycles"]) * int(r["count"]) for r in rows if r["pass"] != "all"), int(step["cycles"]),
+                "cycles of the step")
+    check_equal(float(step["tokens_per_second"]), round(32 / (int(step["cycles"]) * 1e-9), 1), "tokens a second")
+
+
+def test_layers_multiply_the_step():
+    once = explore("--config", "small", "--tokens", "32")[-1]
+    thrice = explore("--config", "small", "--tokens", "32", "--layers", "3")[-1]
+    check_equal(int(thrice["cycles"]), 3 * int(once["cycles"]), "cycles")
+
+
+def test_cycles_are_the_simulated_cores_on_rtl():
+    tokens, cin, cout = 40, 48, 64
+    bench.write_npy("X.npy", bench.gaussian(tokens, cin))
+    bench.write_npy("W.npy", bench.gaussian(cout, cin))
+    bench.write_npy("dY.npy", bench.gaussian(tokens, cout))
+    options = ["--config", "small", "--mem-latency", "30", "--mem-bandwidth", "4"]
+    simulated = json.loads(passes("layer", "X.npy", "W.npy", "dY.npy", "-o", "layer", "--json", "--backend", "rtl",
+                                  *options).out)
+    rows = explore("--source", "f32", "--tokens", str(tokens), *options,
+                   model=shapes("name,cin,cout,count\nproj,48,64,1\n"))
+    ours = {r["pass"]: int(r["cycles"]) for r in rows if r["pass"] in ("fprop", "dgrad", "wgrad")}
+    check_equal(ours, {c["pass"]: c["cycles"] for c in simulated["cases"]}, "cycles")
+
+
+def test_lists_are_tried_in_every_combination():
+    rows = explore("--config", "small,board", "--recipe", "ufp4,e2m1", "--mem-bandwidth", "0,4", "--mem-latency",
+                   "1,100", "--tokens", "16")
+    steps = [(r["recipe"], r["config"], r["mem_bandwidth"], r["mem_latency"]) for r in rows if r["layer"] == "step"]
+    check_equal(len(steps), 16, "cases")
+    check_equal(len(set(steps)), 16, "different cases")
+
+
+def test_what_no_core_does_is_a_row_with_the_reason():
+    rows = explore("--config", "small", "--recipe", "ufp4,mxfp4,nvfp4", "--tokens", "16")
+    reasons = {r["recipe"]: (r["cycles"], r["reason"]) for r in rows if r["layer"] == "step"}
+    check(reasons["ufp4"][0] and not reasons["ufp4"][1], f"{reasons}")
+    check_equal(reasons["mxfp4"], ("", "it needs contract fp32, and small has exact"), "mxfp4")
+    check_equal(reasons["nvfp4"], ("", "QUANT makes no nvfp4 scales: the host does"), "nvfp4")
+    os.remove("out/explore.csv")
+    rejects(2, "no case runs on a core: ", "explore", shapes(), "-o", "out", "--recipe", "mxfp4,nvfp4")
+    check(not os.path.exists("out/explore.csv"), "explore.csv of a run that failed")
+
+
+def test_a_whole_model_takes_seconds():
+    rows = explore("--layers", "1", model="llama-7b")
+    gemms = sum(int(r["cycles"]) * int(r["count"]) for r in rows if r["pass"] in ("fprop", "dgrad", "wgrad"))
+    macs = 3 * 4096 * (4096 * 12288 + 4096 * 4096 + 4096 * 22016 + 11008 * 4096)
+    check(0.99 < macs / 4096 / gemms <= 1, f"utilization {macs / 4096 / gemms}")
+
+
+def test_the_page_stands_alone():
+    explore("--config", "small", "--mem-bandwidth", "2,8", "--tokens", "16")
+    page = pathlib.Path("out/report.html").read_text()
+    for what in ("A training step", "Where the cycles go", "Utilization against bandwidth", "Every job"):
+        check(what in page, f"{what} is missing")
+    check("http" not in page and "<script" not in page, "outside references")
+
+
+def test_several_sizes_of_a_step_make_a_heat_map():
+    rows = explore("--config", "small", "--tokens", "1,16,64")
+    util = [float(r["util_percent"]) for r in rows if (r["layer"], r["pass"]) == ("proj", "fprop")]
+    check(util == sorted(util) and util[0] < 60 < util[2], f"utilization {util}")
+    check("Utilization over tokens: ufp4 on small" in pathlib.Path("out/report.html").read_text(), "no heat map")
+
+
+def test_json_has_the_rows():
+    text = passes("explore", shapes(), "-o", "out", "--config", "small", "--tokens", "16", "--json").out
+    rows = json.loads(text)["cases"]
+    with open("out/explore.csv", newline="") as file:
+        listed = list(csv.DictReader(file))
+    check_equal([str(r["cycles"]) for r in rows], [r["cycles"] for r in listed], "cycles")
+
+
+def test_bad_shapes_are_refused():
+    for text, message in (("name,cin,cout\nfc,1,2\n", "the first line must be name,cin,cout,count"),
+                          ("name,cin,cout,count\n", "there is no layer in it"),
+                          ("name,cin,cout,count\nfc,0,2,1\n", "line 2: cin is '0'"),
+                          ("name,cin,cout,count\nfc,8,1.5,1\n", "line 2: cout is '1.5'"),
+                          ("name,cin,cout,count\nfc,8,8\n", "line 2: name,cin,cout,count are needed"),
+                          ("name,cin,cout,count\nfc,8,8,1,1\n", "line 2: more than name,cin,cout,count"),
+                          ("name,cin,cout,count\nfc,8,8,1\nfc,8,8,1\n", "line 3: this name is there twice"),
+                          ("name,cin,cout,count\nfc,2000000,8,1\n", "line 2: cin is '2000000'")):
+        rejects(2, message, "explore", shapes(text), "-o", "out")
+    rejects(2, "no model is called 'llama'", "explore", "llama", "-o", "out")
+    check(not os.path.exists("out"), "a folder of a run that failed")
+
+
+def test_bad_options_are_refused():
+    for options, message in ((["--config", "huge"], "no configuration is called 'huge'"),
+                             (["--config", "small,small"], "small is there twice"),
+                             (["--recipe", "ufp4,,e2m1"], "a name is empty"),
+                             (["--mem-bandwidth", "8,x"], "'x' is no whole number"),
+                             (["--mem-latency", "100001"], "'100001' is no whole number from 0 to 100000"),
+                             (["--tokens", "0"], "--tokens: '0' is no whole number from 1 to"),
+                             (["--clock-mhz", "0"], "--clock-mhz: over 0")):
+        rejects(2, message, "explore", shapes(), "-o", "out", *options)
+    rejects(2, "-o DIR is missing", "explore", shapes())
+
+
+if __name__ == "__main__":
+    bench.main(globals())
