@@ -90,5 +90,8 @@ extern const ufp4_backend_t ufp4_backend_cuda;
 #ifdef UFP4_HAVE_RTL
 extern const ufp4_backend_t ufp4_backend_rtl;
 #endif
+#ifdef UFP4_HAVE_TLM
+extern const ufp4_backend_t ufp4_backend_tlm;
+#endif
 
 #endif

@@ -173,6 +173,14 @@ static ufp4_status_t set_up(state_t *state) {
   return status;
 }
 
+ufp4_status_t core_check_latency(const char *name, const ufp4_device_options_t *options,
+                                 ufp4_message_t *message) {
+  if (options->mem_latency <= UFP4_MEM_LATENCY_MAX) return UFP4_OK;
+  ufp4_message_set(message, "%s: a memory latency of %u cycles; at most %u", name,
+                   options->mem_latency, UFP4_MEM_LATENCY_MAX);
+  return UFP4_ERROR_ARGUMENT;
+}
+
 ufp4_status_t core_open(const ufp4_port_t *port, const ufp4_device_options_t *options,
                         const ufp4_configuration_t *configuration, int fresh,
                         ufp4_message_t *message, state_t **out) {

@@ -16,6 +16,9 @@ static const ufp4_backend_t *const backends[] = {
 #ifdef UFP4_HAVE_RTL
     &ufp4_backend_rtl,
 #endif
+#ifdef UFP4_HAVE_TLM
+    &ufp4_backend_tlm,
+#endif
 };
 
 // Of every build; those that this one does not have among them.
@@ -46,7 +49,7 @@ static ufp4_status_t refuse_backend(const char *name, ufp4_message_t *message) {
     ufp4_message_set(message, "backend %s is not in this build", name);
     return UFP4_ERROR_UNSUPPORTED;
   }
-  ufp4_message_set(message, "no backend is called '%s'; there are model, rtl and cuda", name);
+  ufp4_message_set(message, "no backend is called '%s'; there are model, rtl, tlm and cuda", name);
   return UFP4_ERROR_ARGUMENT;
 }
 

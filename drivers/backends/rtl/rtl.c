@@ -130,11 +130,8 @@ static ufp4_status_t open_sim(rtl_t *rtl, const ufp4_device_options_t *options) 
       .trace_path = rtl->trace_beside,
   };
   char text[1024] = "";
-  if (options->mem_latency > UFP4_MEM_LATENCY_MAX) {
-    ufp4_message_set(rtl->message, "rtl: a memory latency of %u cycles; at most %u",
-                     options->mem_latency, UFP4_MEM_LATENCY_MAX);
-    return UFP4_ERROR_ARGUMENT;
-  }
+  ufp4_status_t status = core_check_latency("rtl", options, rtl->message);
+  if (status != UFP4_OK) return status;
   if (!ufp4_sim_has(options->configuration)) {
     ufp4_message_set(rtl->message,
                      "rtl: this build does not simulate the configuration %s; configure it with "
