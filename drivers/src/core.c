@@ -344,4 +344,4 @@ ufp4_status_t core_reset(state_t *state) {
   return status;
 }
 
-const ufp4_backend_t ufp4_backend_core = {.name = "core", CORE_FUNCTIONS};
+const ufp4_backend_t ufp4_backend_core = {.name = "core", .submit = core_submit, CORE_FUNCTIONS};

@@ -36,11 +36,11 @@ ufp4_status_t core_slot_read(ufp4_backend_state_t *state, unsigned slot, int *ex
 ufp4_status_t core_counters(ufp4_backend_state_t *state, uint64_t counters[UFP4_COUNTER_COUNT]);
 ufp4_status_t core_reset(ufp4_backend_state_t *state);
 
-/** All of them but name, open and trace_end. */
-#define CORE_FUNCTIONS                                                       \
-  .close = core_close, .info = core_info, .memory_write = core_memory_write, \
-  .memory_read = core_memory_read, .submit = core_submit, .take = core_take, \
-  .slot_read = core_slot_read, .counters = core_counters, .reset = core_reset
+/** All of them but name, open, trace_end and submit. */
+#define CORE_FUNCTIONS                                                             \
+  .close = core_close, .info = core_info, .memory_write = core_memory_write,       \
+  .memory_read = core_memory_read, .take = core_take, .slot_read = core_slot_read, \
+  .counters = core_counters, .reset = core_reset
 
 /** A port of somebody's own; it is opened with core_open. */
 extern const ufp4_backend_t ufp4_backend_core;

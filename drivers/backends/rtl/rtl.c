@@ -175,5 +175,8 @@ static ufp4_status_t rtl_open(const ufp4_device_options_t *options,
   return status;
 }
 
-const ufp4_backend_t ufp4_backend_rtl = {
-    .name = "rtl", .open = rtl_open, .trace_end = rtl_trace_end, CORE_FUNCTIONS};
+const ufp4_backend_t ufp4_backend_rtl = {.name = "rtl",
+                                         .open = rtl_open,
+                                         .trace_end = rtl_trace_end,
+                                         .submit = core_submit,
+                                         CORE_FUNCTIONS};

@@ -10,6 +10,8 @@
 
 typedef struct {
   ufp4_timed_t *timed;
+  ufp4_message_t *message;
+  uint64_t memory_bytes;
   executor_t executor;    // its memory is the device's, or the rings alone where there are no data
   const char *host_fail;  // why the host's part of a job failed, or NULL
 } tlm_t;
@@ -126,19 +128,17 @@ static void tlm_close(void *user) {
 // --- Open ---------------------------------------------------------------------------------------
 
 static ufp4_status_t open_executor(tlm_t *tlm, const ufp4_device_options_t *options,
-                                   const ufp4_configuration_t *configuration,
-                                   ufp4_message_t *message) {
+                                   const ufp4_configuration_t *configuration) {
   ufp4_device_options_t kept = *options;
   if (options->timing_only) kept.memory_bytes = UFP4_MEMORY_RESERVED_BYTES;
   const ufp4_status_t status = executor_open(&tlm->executor, &kept, configuration);
   if (status == UFP4_OK) return status;
-  ufp4_message_set(message, "tlm: no %llu bytes for the device memory",
+  ufp4_message_set(tlm->message, "tlm: no %llu bytes for the device memory",
                    (unsigned long long)kept.memory_bytes);
   return status;
 }
 
-static ufp4_status_t open_timed(tlm_t *tlm, const ufp4_device_options_t *options,
-                                ufp4_message_t *message) {
+static ufp4_status_t open_timed(tlm_t *tlm, const ufp4_device_options_t *options) {
   const ufp4_timed_options_t timed = {.configuration = options->configuration,
                                       .latency_cycles = options->mem_latency,
                                       .bandwidth_bytes = options->mem_bandwidth,
@@ -148,11 +148,11 @@ static ufp4_status_t open_timed(tlm_t *tlm, const ufp4_device_options_t *options
                                   .memory_write = host_write,
                                   .execute = options->timing_only ? NULL : host_execute};
   char text[1024] = "";
-  ufp4_status_t status = core_check_latency("tlm", options, message);
+  ufp4_status_t status = core_check_latency("tlm", options, tlm->message);
   if (status != UFP4_OK) return status;
   tlm->timed = ufp4_timed_open(&timed, &host, text, sizeof text);
   if (tlm->timed != NULL) return UFP4_OK;
-  ufp4_message_set(message, "tlm: %s", text);
+  ufp4_message_set(tlm->message, "tlm: %s", text);
   return UFP4_ERROR_UNSUPPORTED;
 }
 
@@ -162,6 +162,8 @@ static ufp4_status_t tlm_open(const ufp4_device_options_t *options,
   *state = NULL;
   tlm_t *tlm = calloc(1, sizeof *tlm);
   if (tlm == NULL) return UFP4_ERROR_MEMORY;
+  tlm->message = message;
+  tlm->memory_bytes = options->memory_bytes;
   const ufp4_port_t port = {
       .name = "tlm",
       .memory_base = UFP4_MEMORY_BASE,
@@ -177,11 +179,41 @@ static ufp4_status_t tlm_open(const ufp4_device_options_t *options,
       .message = tlm_message,
       .close = tlm_close,
   };
-  ufp4_status_t status = open_executor(tlm, options, configuration, message);
-  if (status == UFP4_OK) status = open_timed(tlm, options, message);
+  ufp4_status_t status = open_executor(tlm, options, configuration);
+  if (status == UFP4_OK) status = open_timed(tlm, options);
   if (status == UFP4_OK) status = core_open(&port, options, configuration, 1, message, state);
   if (status != UFP4_OK) tlm_close(tlm);
   return status;
 }
 
-const ufp4_backend_t ufp4_backend_tlm = {.name = "tlm", .open = tlm_open, CORE_FUNCTIONS};
+// --- Jobs ---------------------------------------------------------------------------------------
+
+// A legal job that the bus would answer with an error.
+static int is_outside(const tlm_t *tlm, const ufp4_descriptor_t *descriptor) {
+  slots_t slots = {0};
+  memset(slots.written, 1, sizeof slots.written);
+  if (check_descriptor(descriptor, &tlm->executor.configuration, &slots) != UFP4_CORE_STATUS_OK)
+    return 0;
+  switch (descriptor->header.opcode) {
+    case UFP4_OPCODE_GEMM:
+      return check_gemm_bus(&descriptor->gemm, tlm->memory_bytes) != UFP4_CORE_STATUS_OK;
+    case UFP4_OPCODE_FENCE:
+      return 0;
+    default:
+      return check_quant_bus(&descriptor->quant, tlm->memory_bytes) != UFP4_CORE_STATUS_OK;
+  }
+}
+
+// When a burst outside of memory comes back with an error the timed model does not know.
+static ufp4_status_t tlm_submit(ufp4_backend_state_t *state, const ufp4_descriptor_t *descriptor) {
+  const tlm_t *tlm = core_port_user(state);
+  if (!is_outside(tlm, descriptor)) return core_submit(state, descriptor);
+  ufp4_message_set(tlm->message,
+                   "tlm: job %u reads or writes outside of device memory; the timed model has no "
+                   "bus errors, the backend rtl has",
+                   descriptor->header.job);
+  return UFP4_ERROR_UNSUPPORTED;
+}
+
+const ufp4_backend_t ufp4_backend_tlm = {
+    .name = "tlm", .open = tlm_open, .submit = tlm_submit, CORE_FUNCTIONS};
