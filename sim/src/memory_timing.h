@@ -303,11 +303,10 @@ class MemoryTiming {
     remove(answers_, index);
   }
 
-  const MemoryRules rules_;
-  const unsigned rate_;  // bytes a cycle, each way
-  const unsigned
-      latency_;          // cycles between taking an address and setting the pins for its first beat
-  const size_t bursts_;  // in flight, of reads and of writes
+  MemoryRules rules_;
+  unsigned rate_;     // bytes a cycle, each way
+  unsigned latency_;  // cycles between taking an address and setting the pins for its first beat
+  size_t bursts_;     // in flight, of reads and of writes
   uint64_t random_state_;
   bool moved_ = false;
   std::deque<MemoryBurst> reads_, writes_;

@@ -13,7 +13,7 @@ namespace ufp4::timing {
 class Addend {
  public:
   explicit Addend(const Shape &shape)
-      : shape_(shape),
+      : shape_(&shape),
         walk_(shape.tile_m, shape.tile_n),
         width_(shape.drain_bytes, shape.bus_bytes) {}
 
@@ -48,13 +48,13 @@ class Addend {
     v.exact(row_);
     v.exact(beat_);
     v.exact(req_beats_);
-    v.address(req_addr_, req_valid_);
+    v.exact(req_page_ & page_mask_);
     for (uint32_t s = 0; s < 2; s++) {
       v.exact(room_[s]);
       v.exact(here_[s]);
-      v.address(addr_[s], active_);
-      v.address(tile_addr_[s], false);
-      v.address(band_addr_[s], false);
+      v.address(addr_[s], page_mask_);
+      v.address(tile_addr_[s], page_mask_);
+      v.address(band_addr_[s], page_mask_);
     }
     walk_.visit(v);
     notes_.each([&v](Note &note) { v.exact(note.stream | note.beats << 1); });
@@ -68,17 +68,18 @@ class Addend {
   };
 
   Request client() const {
-    return {req_valid_, req_addr_, req_beats_};
+    return {req_valid_, req_page_, req_beats_};
   }
   void issue(const ufp4_gemm_descriptor_t &desc, uint32_t beats);
   void next_row(uint64_t stride);
 
-  const Shape &shape_;
+  const Shape *shape_;
   TileWalk walk_;
   WidthRead width_;
   bool has_sums_ = false, has_c_ = false, active_ = false, req_valid_ = false;
   uint32_t stream_ = 0, row_ = 0, req_beats_ = 0, beat_ = 0;
-  uint64_t req_addr_ = 0, addr_[2] = {}, tile_addr_[2] = {}, band_addr_[2] = {};
+  uint32_t req_page_ = 0, page_mask_ = 0;
+  uint64_t addr_[2] = {}, tile_addr_[2] = {}, band_addr_[2] = {};
   uint32_t room_[2] = {}, here_[2] = {};
   Ring<Note, 16> notes_;
 };

@@ -21,7 +21,7 @@ class Drain {
     bool take = false, upper = false, sums_read = false, c_read = false;
   };
 
-  explicit Drain(const Shape &shape) : shape_(shape), walk_(shape.tile_m, shape.tile_n) {}
+  explicit Drain(const Shape &shape) : shape_(&shape), walk_(shape.tile_m, shape.tile_n) {}
 
   bool idle() const {
     return !active_ && !req_valid_ && valid_ == 0 && !upper_out_ && !dat_valid_;
@@ -30,14 +30,14 @@ class Drain {
     return req_valid_;
   }
   Request request() const {
-    return {req_valid_, req_addr_, req_beats_};
+    return {req_valid_, req_page_, req_beats_};
   }
   bool dat_valid() const {
     return dat_valid_;
   }
   /** Whether the sums of the next read need their second beat. */
   bool upper() const {
-    return count() > shape_.drain_cols / 2;
+    return count() > shape_->drain_cols / 2;
   }
   State evaluate(bool req_ready, bool dat_ready, bool sums_ready, bool c_ready) const;
   void reset();
@@ -59,30 +59,30 @@ class Drain {
     v.exact(half_);
     v.exact(last_);
     v.exact(many_);
-    v.tiles(tiles_);
+    v.wheel(tiles_, v.tiles);
     walk_.visit(v);
     v.exact(req_beats_);
-    v.address(req_addr_, req_valid_);
-    v.address(addr_, active_);
-    v.address(tile_addr_, false);
-    v.address(band_addr_, false);
+    v.exact(req_page_ & page_mask_);
+    v.address(addr_, page_mask_);
+    v.address(tile_addr_, page_mask_);
+    v.address(band_addr_, page_mask_);
   }
 
  private:
   uint32_t top_read() const {
-    return (walk_.cols() - 1) >> shape_.drain_log2;
+    return (walk_.cols() - 1) >> shape_->drain_log2;
   }
   // Columns of D in the next read.
   uint32_t count() const {
-    const uint32_t left = walk_.cols() - (read_ << shape_.drain_log2);
-    return left >= shape_.drain_cols ? shape_.drain_cols : left;
+    const uint32_t left = walk_.cols() - (read_ << shape_->drain_log2);
+    return left >= shape_->drain_cols ? shape_->drain_cols : left;
   }
   uint32_t row_beats() const;
   void next_read(const State &state);
   void next_tile(bool loading, uint32_t tiles);
   void shift(const State &state);
 
-  const Shape &shape_;
+  const Shape *shape_;
   TileWalk walk_;
   // Of the job.
   bool bf16_ = false, wide_ = false, has_sums_ = false, has_c_ = false, one_bank_ = false;
@@ -92,7 +92,8 @@ class Drain {
   bool active_ = false, open_ = false, parity_ = false, req_valid_ = false;
   uint32_t credit_ = 0, tiles_ = 0, row_ = 0, read_ = 0, slot_ = 0, req_beats_ = 0;
   uint32_t tile_a_row_ = 0;  // array row of the sub-tile
-  uint64_t addr_ = 0, tile_addr_ = 0, band_addr_ = 0, req_addr_ = 0;
+  uint64_t addr_ = 0, tile_addr_ = 0, band_addr_ = 0;
+  uint32_t req_page_ = 0, page_mask_ = 0;
   // By stage, from bit 1 on: valid; the half of a BF16 beat; the last read of a row; more than half
   // of the columns.
   uint32_t valid_ = 0, half_ = 0, last_ = 0, many_ = 0;

@@ -4,7 +4,7 @@
 namespace ufp4::timing {
 
 Gemm::Gemm(const Shape &shape)
-    : shape_(shape),
+    : shape_(&shape),
       request_(shape),
       sequencer_(shape),
       drain_(shape),
@@ -38,8 +38,6 @@ Gemm::State Gemm::evaluate(const Input &in, const Sequencer::State &feed) const 
   s.stall_accumulator = feed.stall_accumulator;
   s.stall_drain = !s.busy && !feed.stall_operand && !feed.stall_accumulator;
   s.end_chunk = feed.end_chunk;
-  s.end_tile = feed.end_tile;
-  s.end_band = feed.end_tile && sequencer_.walk().last_col();
   return s;
 }
 

@@ -20,7 +20,16 @@ Request LoadRequest::request(const ufp4_gemm_descriptor_t &desc) const {
   const uint64_t codes = side_ ? desc.b_codes_addr : desc.a_codes_addr;
   const uint64_t scales = side_ ? desc.b_scales_addr : desc.a_scales_addr;
   const uint64_t addr = codes_ ? codes + (position << 7) : scales + (position << 4);
-  return {true, addr & kAddressMask, (bytes + shape_.load_bytes - 1) / shape_.load_bytes};
+  return {true, static_cast<uint32_t>(addr % kPage),
+          (bytes + shape_->load_bytes - 1) / shape_->load_bytes};
+}
+
+uint32_t LoadRequest::position_mask(const ufp4_gemm_descriptor_t &desc) const {
+  const uint64_t strides = desc.a_stride_blocks | desc.b_stride_blocks;
+  const uint64_t codes = desc.a_codes_addr | desc.b_codes_addr;
+  const uint64_t scales = desc.a_scales_addr | desc.b_scales_addr;
+  return page_mask(scales, strides << 4, shape_->chunk << 4) >> 4 |
+         page_mask(codes, strides << 7, shape_->chunk << 7) >> 7;
 }
 
 void LoadRequest::start(const ufp4_gemm_descriptor_t &desc) {
@@ -31,6 +40,7 @@ void LoadRequest::start(const ufp4_gemm_descriptor_t &desc) {
   tiles_ = group_ = 0;
   k_ = 0;
   k_left_ = (desc.k + 15) >> 4;
+  position_mask_ = position_mask(desc);
   tile_a_ = tile_b_ = at_a_ = at_b_ = 0;
   tile_group_a_ = tile_group_b_ = 0;
 }
@@ -72,11 +82,11 @@ void LoadRequest::next_chunk(const ufp4_gemm_descriptor_t &desc) {
   slot_ = !slot_;
   side_ = false;
   group_ = 0;
-  if (k_left_ <= shape_.chunk) {
+  if (k_left_ <= shape_->chunk) {
     next_tile(desc);
   } else {
-    k_ += shape_.chunk;
-    k_left_ -= shape_.chunk;
+    k_ += shape_->chunk;
+    k_left_ -= shape_->chunk;
   }
   at_a_ = tile_a_;
   at_b_ = tile_b_;
@@ -88,12 +98,12 @@ void LoadRequest::next_tile(const ufp4_gemm_descriptor_t &desc) {
   k_ = 0;
   k_left_ = (desc.k + 15) >> 4;
   if (walk_.last_col()) {
-    tile_a_ += uint64_t{desc.a_stride_blocks} * (shape_.tile_m / 16);
-    tile_group_a_ += shape_.tile_m / 16;
+    tile_a_ += uint64_t{desc.a_stride_blocks} * (shape_->tile_m / 16);
+    tile_group_a_ += shape_->tile_m / 16;
     tile_b_ = tile_group_b_ = 0;
   } else {
-    tile_b_ += uint64_t{desc.b_stride_blocks} * (shape_.tile_n / 16);
-    tile_group_b_ += shape_.tile_n / 16;
+    tile_b_ += uint64_t{desc.b_stride_blocks} * (shape_->tile_n / 16);
+    tile_group_b_ += shape_->tile_n / 16;
   }
   walk_.next();
 }

@@ -23,12 +23,12 @@ void BurstCutter::step(const Request &request, int taken, bool ready) {
   if (taken >= 0) {
     busy_ = true;
     id_ = last_ = static_cast<uint8_t>(taken);
-    addr_ = request.addr;
+    page_ = request.page;
     beats_ = request.beats;
   } else if (busy_ && ready) {
     const uint32_t out = piece();
     busy_ = beats_ > out;
-    addr_ += uint64_t{out} << bus_log2_;
+    page_ = (page_ + (out << bus_log2_)) % kPage;
     beats_ -= out;
   }
 }

@@ -8,12 +8,13 @@
 
 #include "memory_timing.h"
 #include "timing/ring.h"
+#include "timing/visit.h"
 
 namespace ufp4::timing {
 
 struct Request {
   bool valid = false;
-  uint64_t addr = 0;
+  uint32_t page = 0;  // where in a page it begins
   uint32_t beats = 0;
 };
 
@@ -45,7 +46,6 @@ struct Skid {
 
 struct Burst {
   uint8_t id;
-  uint64_t addr;
   uint32_t beats;
 };
 
@@ -62,7 +62,7 @@ class BurstCutter {
   }
   /** What goes out now, while busy(). */
   Burst burst() const {
-    return {id_, addr_, piece()};
+    return {id_, piece()};
   }
   /** @return the client whose request is taken if @p ready, that of the stream of bursts; -1: none.
    */
@@ -76,12 +76,12 @@ class BurstCutter {
     v.exact(id_);
     v.exact(last_);
     v.exact(busy_ ? beats_ : 0);
-    v.address(addr_, busy_ && beats_ > to_boundary());
+    v.exact(busy_ && beats_ > to_boundary() ? page_ : 0);
   }
 
  private:
   uint32_t to_boundary() const {
-    return (4096 - (static_cast<uint32_t>(addr_) & 4095)) >> bus_log2_;
+    return (kPage - page_) >> bus_log2_;
   }
   uint32_t piece() const {
     const uint32_t left = to_boundary();
@@ -91,8 +91,7 @@ class BurstCutter {
   uint32_t clients_, bus_log2_;
   bool ranked_, busy_ = false;
   uint8_t id_ = 0, last_ = 0;
-  uint64_t addr_ = 0;
-  uint32_t beats_ = 0;
+  uint32_t page_ = 0, beats_ = 0;
 };
 
 /** Mirrors ufp4_axi_read. */

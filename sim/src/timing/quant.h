@@ -75,7 +75,7 @@ class Quant {
   bool step_wide(bool beat, bool *take, QuantMark *out);
   bool step_narrow(bool beat, bool *take, QuantMark *out);
 
-  const Shape &shape_;
+  const Shape *shape_;
   State state_ = State::kIdle;
   QuantJob job_;
   QuantLoad load_;

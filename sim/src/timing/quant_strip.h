@@ -17,7 +17,7 @@ struct QuantMark {
 
 class QuantStrip {
  public:
-  explicit QuantStrip(const Shape &shape) : shape_(shape), arrival_(shape) {}
+  explicit QuantStrip(const Shape &shape) : shape_(&shape), arrival_(shape) {}
 
   bool row_valid() const {
     return c_valid_;
@@ -50,7 +50,7 @@ class QuantStrip {
   Read evaluate(const QuantJob &job, bool ready) const;
   void advance(const QuantJob &job, const Read &read);
 
-  const Shape &shape_;
+  const Shape *shape_;
   QuantArrival arrival_;
   uint32_t full_ = 0, offset_ = 0, row_ = 0, beat_ = 0, tiles_ = 0, rows_ = 0;
   bool half_ = false, b_valid_ = false, b_finish_ = false, c_valid_ = false;

@@ -35,7 +35,7 @@ void QuantWalk::step(const QuantJob &job) {
 
 void QuantLoad::start(const QuantJob &job) {
   walk_.start(job);
-  places_ = shape_.segments;
+  places_ = shape_->segments;
   addr_ = chunk_addr_ = strip_addr_ = job.addr;
 }
 
@@ -48,7 +48,7 @@ void QuantLoad::step(const QuantJob &job, bool taken, bool freed) {
     addr_ += job.stride_bytes;
   } else {
     if (chunk_last) strip_addr_ += job.stride_bytes << (job.pair ? 5 : 4);
-    chunk_addr_ = chunk_last ? strip_addr_ : chunk_addr_ + shape_.segment_bytes;
+    chunk_addr_ = chunk_last ? strip_addr_ : chunk_addr_ + shape_->segment_bytes;
     addr_ = chunk_addr_;
   }
   walk_.step(job);

@@ -62,13 +62,13 @@ class QuantWalk {
 class QuantLoad {
  public:
   explicit QuantLoad(const Shape &shape)
-      : shape_(shape), walk_(shape.segment_bytes / shape.bus_bytes) {}
+      : shape_(&shape), walk_(shape.segment_bytes / shape.bus_bytes) {}
 
   bool valid() const {
     return walk_.active() && places_ != 0;
   }
   Request request() const {
-    return {valid(), addr_, walk_.beats()};
+    return {valid(), static_cast<uint32_t>(addr_ % kPage), walk_.beats()};
   }
   void reset() {
     walk_.reset();
@@ -87,7 +87,7 @@ class QuantLoad {
   }
 
  private:
-  const Shape &shape_;
+  const Shape *shape_;
   QuantWalk walk_;
   uint32_t places_ = 0;
   uint64_t addr_ = 0, chunk_addr_ = 0, strip_addr_ = 0;

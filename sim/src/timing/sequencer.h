@@ -19,7 +19,7 @@ class Sequencer {
     bool feed = false, end_row = false, end_chunk = false, end_tile = false;
   };
 
-  explicit Sequencer(const Shape &shape) : shape_(shape), walk_(shape.tile_m, shape.tile_n) {}
+  explicit Sequencer(const Shape &shape) : shape_(&shape), walk_(shape.tile_m, shape.tile_n) {}
 
   bool active() const {
     return active_;
@@ -45,28 +45,22 @@ class Sequencer {
   uint32_t tiles() const {
     return tiles_;
   }
-  uint32_t k_left() const {
-    return k_left_;
-  }
-  const TileWalk &walk() const {
-    return walk_;
-  }
 
   template <typename Visitor>
   void visit(Visitor &v) {
     v.exact(active_ | slot_ << 1 | parity_ << 2 | claimed_ << 3 | full_ << 4);
     v.exact(tile_a_ | tile_b_ << 8 | block_ << 16 | step_ << 24);
     v.exact(wait_);
-    v.tiles(tiles_);
+    v.wheel(tiles_, v.tiles);
     walk_.visit(v);
-    v.place(Level::kChunk, k_left_, shape_.chunk);
+    v.place(k_left_, shape_->chunk);
     readies_.each([&v](uint64_t &due) { v.due(due); });
     releases_.each([&v](uint64_t &due) { v.due(due); });
   }
 
  private:
   bool last_chunk() const {
-    return k_left_ <= shape_.chunk;
+    return k_left_ <= shape_->chunk;
   }
   bool bank() const {
     return many_chunks_ ? last_chunk() : parity_;
@@ -76,7 +70,7 @@ class Sequencer {
   /** What the place in the macro-tile needs and ends, until it changes. */
   void place();
 
-  const Shape &shape_;
+  const Shape *shape_;
   TileWalk walk_;
   bool active_ = false, slot_ = false, parity_ = false, claimed_ = false, many_chunks_ = false;
   uint32_t full_ = 0, tiles_ = 0, tile_a_ = 0, tile_b_ = 0, block_ = 0, step_ = 0, wait_ = 0;
