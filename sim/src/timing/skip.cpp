@@ -5,15 +5,19 @@
 
 namespace ufp4::timing {
 
+/** What comes next: which state, so many cycles later, with so much more. */
+struct Skip::Link {
+  Entry *to;
+  uint64_t cycles;
+  std::vector<uint64_t> delta;
+};
+
 struct Skip::Entry {
   Moving moving;
   uint64_t cycle;  // in which it was kept
   std::vector<uint64_t>
-      places;  // of the loops: how much is left, all ones where that does not matter
-  // What comes next, if that is known: which state, so many cycles later, with so much more.
-  Entry *next;
-  uint64_t cycles;
-  std::vector<uint64_t> delta;
+      places;               // of the loops: how much is left, all ones where that does not matter
+  std::vector<Link> links;  // as far as is known, by how much of the loops is left
 };
 
 Skip::Skip() = default;
@@ -40,8 +44,7 @@ Skip::Entry *Skip::find(const Moving &moving, uint64_t now) {
     const uint64_t left = state_.even[place.index];
     places.push_back(left > place.near ? ~uint64_t{0} : left);
   }
-  auto entry = std::make_unique<Entry>(
-      Entry{moving, now, std::move(places), nullptr, 0, std::vector<uint64_t>()});
+  auto entry = std::make_unique<Entry>(Entry{moving, now, std::move(places), {}});
   return entries_.emplace(state_.key, std::move(entry)).first->second.get();
 }
 
@@ -58,30 +61,35 @@ bool Skip::even_enough(const std::vector<uint64_t> &delta) const {
 void Skip::link(Entry *to, uint64_t now) {
   std::vector<uint64_t> delta(state_.even.size());
   for (size_t i = 0; i < delta.size(); i++) delta[i] = state_.even[i] - last_even_[i];
-  if (!even_enough(delta)) return;
-  last_->next = to;
-  last_->cycles = now - last_cycle_;
-  last_->delta = std::move(delta);
+  if (even_enough(delta)) last_->links.push_back({to, now - last_cycle_, std::move(delta)});
 }
 
-// Goes on by what follows `from`, if that leads to the state that followed it.
-bool Skip::step(const Entry &from) {
+// Whether a link leads from here to the state that it led to.
+bool Skip::leads(const Link &link) const {
   for (size_t i = 0; i < state_.places.size(); i++) {
     const SkipState::Place &place = state_.places[i];
-    const uint64_t left = state_.even[place.index] + from.delta[place.index];
-    if ((left > place.near ? ~uint64_t{0} : left) != from.next->places[i]) return false;
+    const uint64_t left = state_.even[place.index] + link.delta[place.index];
+    if ((left > place.near ? ~uint64_t{0} : left) != link.to->places[i]) return false;
   }
-  for (size_t i = 0; i < from.delta.size(); i++) state_.even[i] += from.delta[i];
   return true;
+}
+
+const Skip::Link *Skip::next(const Entry &from) const {
+  for (const Link &link : from.links) {
+    if (leads(link)) return &link;
+  }
+  return nullptr;
 }
 
 bool Skip::follow(Moving *moving, uint64_t *now, uint64_t end, uint64_t *shift) {
   Entry *at = find(*moving, *now);
-  if (last_ != nullptr) link(at, *now);
+  if (last_ != nullptr && !known_) link(at, *now);
+  const Link *link = next(*at);
   bool moved = false;
-  while (at->next != nullptr && at->cycles <= end - *now && step(*at)) {
-    *now += at->cycles;
-    at = at->next;
+  for (; link != nullptr && link->cycles <= end - *now; link = next(*at)) {
+    for (size_t i = 0; i < link->delta.size(); i++) state_.even[i] += link->delta[i];
+    *now += link->cycles;
+    at = link->to;
     moved = true;
   }
   if (moved) {
@@ -89,6 +97,7 @@ bool Skip::follow(Moving *moving, uint64_t *now, uint64_t end, uint64_t *shift) 
     *shift = *now - at->cycle;
   }
   last_ = at;
+  known_ = link != nullptr;
   last_even_ = state_.even;
   last_cycle_ = *now;
   return moved;

@@ -144,6 +144,7 @@ class Skip {
   static constexpr size_t kMost = 4096;  // states that are kept
 
   struct Entry;
+  struct Link;
   struct Hash {
     size_t operator()(const std::vector<uint64_t> &key) const;
   };
@@ -151,10 +152,12 @@ class Skip {
   Entry *find(const Moving &moving, uint64_t now);
   void link(Entry *to, uint64_t now);
   bool even_enough(const std::vector<uint64_t> &delta) const;
-  bool step(const Entry &from);
+  bool leads(const Link &link) const;
+  const Link *next(const Entry &from) const;
 
   std::unordered_map<std::vector<uint64_t>, std::unique_ptr<Entry>, Hash> entries_;
   SkipState state_;
+  bool known_ = false;               // what comes next of the state that was looked at last
   Entry *last_ = nullptr;            // the state that was looked at last
   std::vector<uint64_t> last_even_;  // and of that moment
   uint64_t last_cycle_ = 0;
