@@ -84,6 +84,33 @@ class Addend {
   Ring<Note, 16> notes_;
 };
 
+// In every cycle, and so here.
+
+inline void Addend::step(const ufp4_gemm_descriptor_t &desc, const Drain::State &drain, bool cancel,
+                         bool bus_ready, bool bus_valid) {
+  const bool valid = width_.valid(bus_valid);
+  const uint32_t columns = walk_.cols() * (stream_ == kSums ? 2 : 1);
+  const uint32_t beats = ((columns - 1) >> shape_->drain_log2) + 1;
+  const bool issues =
+      active_ && !cancel && room_[stream_] >= beats && !notes_.full() && (!req_valid_ || bus_ready);
+  width_.step(client(), req_valid_ && bus_ready, bus_valid);
+  if (valid) {
+    const Note note = notes_.front();
+    here_[note.stream]++;
+    if (++beat_ == note.beats) {
+      beat_ = 0;
+      notes_.pop();
+    }
+  }
+  if (drain.take && has_sums_) here_[kSums] -= drain.upper ? 2 : 1;
+  if (drain.take && has_c_) here_[kC]--;
+  room_[kSums] += drain.sums_read;
+  room_[kC] += drain.c_read;
+  req_valid_ = issues || (req_valid_ && !bus_ready);
+  if (issues) issue(desc, beats);
+  if (cancel) active_ = false;
+}
+
 }  // namespace ufp4::timing
 
 #endif

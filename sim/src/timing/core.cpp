@@ -115,7 +115,7 @@ void Core::step_engines(const Now &now) {
   gemm.write_idle = moving_.write.idle(kWriteGemm);
   if (gemm.start) skip_.forget();
   gemm_now_ = moving_.gemm.step(issue_[kGemm].job().gemm, gemm, cycle_);
-  if (shape_.quant == 0) return;
+  if (quant_asleep()) return;
   Quant::Input quant;
   quant.start = issue_[kQuant].start_valid();
   quant.load_ready = moving_.read.req_ready(kReadQuant);

@@ -111,19 +111,23 @@ class Core {
   bool active() const {
     return front_.busy() || front_.next() != retire_.head();
   }
-  void ask(Now &now) const;
-  Request read_request() const;
-  Request write_request() const;
-  bool read_ready(int client) const;
-  void step_engines(const Now &now);
+  inline void ask(Now &now) const;
+  inline Request read_request() const;
+  inline Request write_request() const;
+  bool quant_asleep() const {
+    return moving_.quant.asleep() && !issue_[kQuant].start_valid() &&
+           !moving_.write.answer(kWriteQuant);
+  }
+  inline bool read_ready(int client) const;
+  inline void step_engines(const Now &now);
   bool takes_job() const;
   bool calm() const;
   bool step_command(const Now &now);
-  bool step_host(const Now &now, Events events);
+  inline bool step_host(const Now &now, Events events);
   bool fetch();
   bool retire();
-  Events events(const MemoryMaster &master, const MemorySlave &slave) const;
-  bool guard();
+  inline Events events(const MemoryMaster &master, const MemorySlave &slave) const;
+  inline bool guard();
   template <typename Visitor>
   void visit(Visitor &v) {
     moving_.visit(v);

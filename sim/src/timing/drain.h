@@ -101,6 +101,62 @@ class Drain {
   bool upper_out_ = false, dat_valid_ = false;
 };
 
+// In every cycle, and so here.
+
+inline Drain::State Drain::evaluate(bool req_ready, bool dat_ready, bool sums_ready,
+                                    bool c_ready) const {
+  State s;
+  s.enable = !dat_valid_ || dat_ready;
+  const bool request_here = !req_valid_ || req_ready;
+  const bool addends_here = (!has_sums_ || sums_ready) && (!has_c_ || c_ready);
+  s.read =
+      active_ && open_ && (read_ != 0 || request_here) && (slot_ & slot_mask_) == 0 && addends_here;
+  s.last_read = read_ == top_read();
+  s.next_tile = s.read && s.enable && s.last_read && row_ == walk_.rows() - 1;
+  s.drained = s.enable && (valid_ >> 1 & 1) && last_sums_;
+  s.drained_bank = drained_bank_;
+  s.take = s.read && s.enable;
+  s.upper = upper();
+  s.sums_read = has_sums_ && s.enable && (s.read || ((valid_ >> 1 & 1) && upper_row_));
+  s.c_read = s.enable && c_stage_ != 0 && (valid_ >> c_stage_ & 1);
+  return s;
+}
+
+// What travels with the sums, and the beat that leaves.
+inline void Drain::shift(const State &s) {
+  const bool arrives = valid_ >> last_stage_ & 1;
+  const bool half = half_ >> last_stage_ & 1, last = last_ >> last_stage_ & 1;
+  dat_valid_ = upper_out_ || (arrives && (!bf16_ || half || last));
+  upper_out_ = wide_ && arrives && (many_ >> last_stage_ & 1);
+  const uint32_t reached = (1u << (last_stage_ + 1)) - 1;
+  valid_ = (valid_ << 1 | (s.read ? 2u : 0u)) & reached;
+  half_ = half_ << 1 | (read_ & 1) << 1;
+  last_ = last_ << 1 | (s.last_read ? 2u : 0u);
+  many_ = many_ << 1 | (s.upper ? 2u : 0u);
+  upper_row_ = s.upper && s.read;
+  last_sums_ = s.last_read && row_ == walk_.rows() - 1;
+  drained_bank_ = one_bank_ || parity_;
+  slot_ = (slot_ + 1) & 3;
+}
+
+inline void Drain::step(const State &s, bool req_ready, bool ready, bool loading, uint32_t tiles) {
+  const bool opens = active_ && !open_ && credit_ != 0;
+  const bool first = s.take && read_ == 0;
+  if (first) {
+    req_page_ = static_cast<uint32_t>(addr_ % kPage);
+    req_beats_ = row_beats();
+  }
+  req_valid_ = first || (req_valid_ && !req_ready);
+  if (s.enable) shift(s);
+  credit_ += ready;
+  if (opens) {
+    open_ = true;
+    credit_--;
+  }
+  if (s.take) next_read(s);
+  if (s.next_tile) next_tile(loading, tiles);
+}
+
 }  // namespace ufp4::timing
 
 #endif

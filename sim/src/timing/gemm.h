@@ -81,7 +81,7 @@ class Gemm {
   }
 
  private:
-  State evaluate(const Input &in, const Sequencer::State &feed) const;
+  inline State evaluate(const Input &in, const Sequencer::State &feed) const;
   void start(const ufp4_gemm_descriptor_t &desc);
 
   const Shape *shape_;

@@ -2,18 +2,6 @@
 #include "timing/load.h"
 
 namespace ufp4::timing {
-void LoadWrite::step(bool beat, bool retire, bool slot) {
-  if (beat) {
-    const LoadNote note = notes_.front();
-    if (++beat_ == note.beats) {
-      beat_ = 0;
-      notes_.pop();
-      if (note.codes) loaded_[note.slot]++;
-    }
-  }
-  if (retire) loaded_[slot] = 0;
-}
-
 Request LoadRequest::request(const ufp4_gemm_descriptor_t &desc) const {
   const uint64_t position = (side_ ? at_b_ : at_a_) + k_;
   const uint32_t bytes = blocks() * (codes_ ? UFP4_PANEL_CODE_BYTES : UFP4_PANEL_SCALE_BYTES);
@@ -43,25 +31,6 @@ void LoadRequest::start(const ufp4_gemm_descriptor_t &desc) {
   position_mask_ = position_mask(desc);
   tile_a_ = tile_b_ = at_a_ = at_b_ = 0;
   tile_group_a_ = tile_group_b_ = 0;
-}
-
-void LoadRequest::step(const ufp4_gemm_descriptor_t &desc, bool fire, bool release) {
-  if (active_ && !chunk_ && free_ != 0) {
-    chunk_ = true;
-    free_--;
-  }
-  free_ += release;
-  if (!fire) return;
-  const bool group_done = codes_;
-  codes_ = !codes_;
-  if (!group_done) return;
-  const bool end_chunk =
-      side_ ? last_group_b() && walk_.rows() <= 16 : group_ != 0 && last_group_a();
-  if (end_chunk) {
-    next_chunk(desc);
-  } else {
-    next_group(desc);
-  }
 }
 
 void LoadRequest::next_group(const ufp4_gemm_descriptor_t &desc) {

@@ -121,6 +121,39 @@ class LoadRequest {
   uint32_t tile_group_a_ = 0, tile_group_b_ = 0;
 };
 
+// In every cycle, and so here.
+
+inline void LoadWrite::step(bool beat, bool retire, bool slot) {
+  if (beat) {
+    const LoadNote note = notes_.front();
+    if (++beat_ == note.beats) {
+      beat_ = 0;
+      notes_.pop();
+      if (note.codes) loaded_[note.slot]++;
+    }
+  }
+  if (retire) loaded_[slot] = 0;
+}
+
+inline void LoadRequest::step(const ufp4_gemm_descriptor_t &desc, bool fire, bool release) {
+  if (active_ && !chunk_ && free_ != 0) {
+    chunk_ = true;
+    free_--;
+  }
+  free_ += release;
+  if (!fire) return;
+  const bool group_done = codes_;
+  codes_ = !codes_;
+  if (!group_done) return;
+  const bool end_chunk =
+      side_ ? last_group_b() && walk_.rows() <= 16 : group_ != 0 && last_group_a();
+  if (end_chunk) {
+    next_chunk(desc);
+  } else {
+    next_group(desc);
+  }
+}
+
 }  // namespace ufp4::timing
 
 #endif

@@ -35,31 +35,6 @@ void Sequencer::place() {
   if (last_chunk()) last_block_ = (k_left_ - 1) | (shape_->nv() ? 3 : 0);
 }
 
-bool Sequencer::returned() const {
-  if (shape_->pe_return <= 2) return true;
-  const uint32_t wait = shape_->pe_return - 2, rows = walk_.rows(), cols = walk_.cols();
-  const bool single = rows <= shape_->rows && cols <= shape_->cols;
-  return single || wait_ == 0 || k_left_ > wait || rows > (wait + 1) * shape_->rows ||
-         cols > (wait + 1) * shape_->cols;
-}
-
-Sequencer::State Sequencer::evaluate(uint32_t loaded) const {
-  State s;
-  if (!active_) return s;
-  const bool last = last_chunk();
-  const bool padding = shape_->nv() && last && block_ >= k_left_;
-  const bool operands = loaded >= need_;
-  const bool bank_free = !last || claimed_ || (!(full_ >> bank() & 1) && returned());
-  s.feed = bank_free && operands;
-  s.busy = s.feed && !padding;
-  s.stall_accumulator = !bank_free || (padding && operands);
-  s.stall_operand = bank_free && !operands;
-  s.end_row = s.feed && step_ + 1 == shape_->steps && block_ == last_block_ && last_b_;
-  s.end_chunk = s.end_row && last_a_;
-  s.end_tile = s.end_chunk && last;
-  return s;
-}
-
 void Sequencer::advance(const State &s) {
   const bool last = last_chunk();
   if (last) {
@@ -86,23 +61,6 @@ void Sequencer::advance(const State &s) {
     walk_.next();
   }
   if (active_) place();
-}
-
-void Sequencer::step(const State &s, uint64_t now, bool loading, uint32_t tiles, bool drained,
-                     bool bank) {
-  if (release(now)) releases_.pop();
-  if (ready(now)) readies_.pop();
-  const bool last = last_chunk();
-  if (drained) full_ &= ~(1u << bank);
-  if (s.end_chunk && !last) {
-    wait_ = shape_->pe_return > 2 ? shape_->pe_return - 2 : 0;
-  } else if (wait_ != 0) {
-    wait_--;
-  }
-  if (s.end_chunk) releases_.push(now + shape_->lane_delay);
-  if (s.end_row && last) readies_.push(now + shape_->sum_delay);
-  if (s.end_tile) active_ = loading || ((tiles_ + 1) & 7) != tiles;
-  if (s.feed) advance(s);
 }
 
 }  // namespace ufp4::timing
