@@ -17,6 +17,10 @@ class Addend {
         walk_(shape.tile_m, shape.tile_n),
         width_(shape.drain_bytes, shape.bus_bytes) {}
 
+  /** The job adds something. */
+  bool wanted() const {
+    return has_sums_ || has_c_;
+  }
   bool idle() const {
     return !active_ && !req_valid_ && notes_.empty();
   }

@@ -35,6 +35,15 @@ class Drain {
   bool dat_valid() const {
     return dat_valid_;
   }
+  /** Nothing changes until a row of sums is ready. */
+  bool asleep() const {
+    return !open_ && credit_ == 0 && valid_ == 0 && !req_valid_ && !upper_out_ && !dat_valid_;
+  }
+  /** A cycle in which it is. */
+  void sleep(bool ready) {
+    credit_ += ready;
+    slot_ = (slot_ + 1) & 3;
+  }
   /** Whether the sums of the next read need their second beat. */
   bool upper() const {
     return count() > shape_->drain_cols / 2;
@@ -42,23 +51,21 @@ class Drain {
   State evaluate(bool req_ready, bool dat_ready, bool sums_ready, bool c_ready) const;
   void reset();
   void start(const ufp4_gemm_descriptor_t &desc);
-  /** A cycle between jobs. */
-  void idle_cycle() {
-    slot_ = (slot_ + 1) & 3;
-  }
   void step(const State &state, bool req_ready, bool ready, bool loading, uint32_t tiles);
 
   template <typename Visitor>
   void visit(Visitor &v) {
-    v.exact(active_ | open_ << 1 | parity_ << 2 | req_valid_ << 3 | upper_row_ << 4 |
-            last_sums_ << 5 | upper_out_ << 6 | dat_valid_ << 7 | drained_bank_ << 8 | slot_ << 9);
+    const bool read = valid_ >> 1 & 1;
+    v.exact(active_ | open_ << 1 | parity_ << 2 | req_valid_ << 3 | upper_out_ << 4 |
+            dat_valid_ << 5 | (read && upper_row_) << 6 | (read && last_sums_) << 7 |
+            (read && drained_bank_) << 8 | slot_ << 9);
     v.exact(credit_);
     v.exact(row_);
     v.exact(tile_a_row_ | read_ << 16);
     v.exact(valid_);
-    v.exact(half_);
-    v.exact(last_);
-    v.exact(many_);
+    v.exact(half_ & valid_);
+    v.exact(last_ & valid_);
+    v.exact(many_ & valid_);
     v.wheel(tiles_, v.tiles);
     walk_.visit(v);
     v.exact(req_beats_);
