@@ -191,16 +191,14 @@ class MemoryTiming {
     return !rules_.seed || gate.open(random());
   }
 
-  // The burst or answer to serve: the oldest, or with back-pressure the oldest of a random ID;
-  // queue.size() if none is due.
+  // The burst or answer of several to serve: the oldest, or with back-pressure the oldest of a
+  // random ID; queue.size() if none is due.
   template <typename T>
   size_t choose(const std::deque<T> &queue, uint64_t cycle) {
-    if (queue.empty()) return 0;
+    if (!rules_.seed) return queue.front().due <= cycle ? 0 : queue.size();
     size_t chosen = 0;
-    if (rules_.seed) {
-      const uint8_t id = queue[random() % queue.size()].id;
-      while (queue[chosen].id != id) chosen++;
-    }
+    const uint8_t id = queue[random() % queue.size()].id;
+    while (queue[chosen].id != id) chosen++;
     return queue[chosen].due <= cycle ? chosen : queue.size();
   }
 
@@ -234,7 +232,7 @@ class MemoryTiming {
   }
 
   void offer_beat(size_t index) {
-    MemoryBurst &burst = reads_[index];
+    MemoryBurst &burst = index == 0 ? reads_.front() : reads_[index];
     if (!data().read_beat(burst)) {
       remove(reads_, index);
       return;
@@ -303,11 +301,10 @@ class MemoryTiming {
     remove(answers_, index);
   }
 
-  const MemoryRules rules_;
-  const unsigned rate_;  // bytes a cycle, each way
-  const unsigned
-      latency_;          // cycles between taking an address and setting the pins for its first beat
-  const size_t bursts_;  // in flight, of reads and of writes
+  MemoryRules rules_;
+  unsigned rate_;     // bytes a cycle, each way
+  unsigned latency_;  // cycles between taking an address and setting the pins for its first beat
+  size_t bursts_;     // in flight, of reads and of writes
   uint64_t random_state_;
   bool moved_ = false;
   std::deque<MemoryBurst> reads_, writes_;

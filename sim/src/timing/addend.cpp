@@ -16,30 +16,33 @@ void Addend::start(const ufp4_gemm_descriptor_t &desc) {
   active_ = has_sums_ || has_c_;
   stream_ = has_sums_ ? kSums : kC;
   row_ = 0;
-  const uint64_t addr[2] = {desc.sums_addr & kAddressMask, desc.c_addr & kAddressMask};
+  page_mask_ = page_mask(desc.sums_addr, desc.sums_stride_bytes, 8 * shape_->tile_n) |
+               page_mask(desc.c_addr, desc.c_stride_bytes, 4 * shape_->tile_n);
+  if (!active_) page_mask_ = 0;
+  const uint64_t addr[2] = {desc.sums_addr, desc.c_addr};
   for (uint32_t s = 0; s < 2; s++) {
     addr_[s] = tile_addr_[s] = band_addr_[s] = addr[s];
-    room_[s] = shape_.addend_beats;
+    room_[s] = shape_->addend_beats;
     here_[s] = 0;
   }
 }
 
 void Addend::next_row(uint64_t stride) {
   const uint64_t element_bytes = stream_ == kSums ? 8 : 4;
-  addr_[stream_] = (addr_[stream_] + stride) & kAddressMask;
+  addr_[stream_] = addr_[stream_] + stride;
   if (row_ != walk_.rows() - 1) return;
   if (walk_.last_col()) {
-    band_addr_[stream_] = (band_addr_[stream_] + stride * shape_.tile_m) & kAddressMask;
+    band_addr_[stream_] = band_addr_[stream_] + stride * shape_->tile_m;
     tile_addr_[stream_] = band_addr_[stream_];
   } else {
-    tile_addr_[stream_] = (tile_addr_[stream_] + shape_.tile_n * element_bytes) & kAddressMask;
+    tile_addr_[stream_] = tile_addr_[stream_] + shape_->tile_n * element_bytes;
   }
   addr_[stream_] = tile_addr_[stream_];
 }
 
 void Addend::issue(const ufp4_gemm_descriptor_t &desc, uint32_t beats) {
   room_[stream_] -= beats;
-  req_addr_ = addr_[stream_];
+  req_page_ = static_cast<uint32_t>(addr_[stream_] % kPage);
   req_beats_ = beats;
   notes_.push({stream_, beats});
   next_row(stream_ == kSums ? desc.sums_stride_bytes : desc.c_stride_bytes);
@@ -53,31 +56,6 @@ void Addend::issue(const ufp4_gemm_descriptor_t &desc, uint32_t beats) {
   row_ = 0;
   active_ = !walk_.last();
   walk_.next();
-}
-
-void Addend::step(const ufp4_gemm_descriptor_t &desc, const Drain::State &drain, bool cancel,
-                  bool bus_ready, bool bus_valid) {
-  const bool valid = width_.valid(bus_valid);
-  const uint32_t columns = walk_.cols() * (stream_ == kSums ? 2 : 1);
-  const uint32_t beats = ((columns - 1) >> shape_.drain_log2) + 1;
-  const bool issues =
-      active_ && !cancel && room_[stream_] >= beats && !notes_.full() && (!req_valid_ || bus_ready);
-  width_.step(client(), req_valid_ && bus_ready, bus_valid);
-  if (valid) {
-    const Note note = notes_.front();
-    here_[note.stream]++;
-    if (++beat_ == note.beats) {
-      beat_ = 0;
-      notes_.pop();
-    }
-  }
-  if (drain.take && has_sums_) here_[kSums] -= drain.upper ? 2 : 1;
-  if (drain.take && has_c_) here_[kC]--;
-  room_[kSums] += drain.sums_read;
-  room_[kC] += drain.c_read;
-  req_valid_ = issues || (req_valid_ && !bus_ready);
-  if (issues) issue(desc, beats);
-  if (cancel) active_ = false;
 }
 
 }  // namespace ufp4::timing

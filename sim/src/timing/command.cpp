@@ -5,11 +5,6 @@ namespace ufp4::timing {
 
 // --- Front --------------------------------------------------------------------------------------
 
-Request Front::request(const Rings &rings) const {
-  return {state_ == State::kRequest, rings.base + rings.index(next_) * UFP4_DESCRIPTOR_BYTES,
-          UFP4_DESCRIPTOR_BYTES / shape_.bus_bytes};
-}
-
 void Front::step(const Rings &rings, bool req_ready, bool beat, bool taken) {
   switch (state_) {
     case State::kIdle:

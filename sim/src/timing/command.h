@@ -48,7 +48,13 @@ class Front {
   bool valid() const {
     return state_ == State::kRequest;
   }
-  Request request(const Rings &rings) const;
+  uint64_t address(const Rings &rings) const {
+    return rings.base + rings.index(next_) * UFP4_DESCRIPTOR_BYTES;
+  }
+  Request request(const Rings &rings) const {
+    return {valid(), static_cast<uint32_t>(address(rings) % kPage),
+            UFP4_DESCRIPTOR_BYTES / shape_.bus_bytes};
+  }
   /** Whether it stays as it is while its job, if it offers one, is not taken. */
   bool waits(const Rings &rings) const {
     return state_ == State::kIdle ? next_ == rings.tail : state_ == State::kOffer;
@@ -182,7 +188,7 @@ class Retire {
   explicit Retire(const Shape &shape)
       : beats_(shape.bus_bytes < UFP4_COMPLETION_BYTES ? UFP4_COMPLETION_BYTES / shape.bus_bytes
                                                        : 1),
-        bus_mask_(~uint64_t{shape.bus_bytes - 1}) {}
+        bus_mask_(~(shape.bus_bytes - 1)) {}
 
   uint32_t head() const {
     return head_;
@@ -203,7 +209,7 @@ class Retire {
     return state_ == State::kIdle && !(done_ >> (head_ & 15) & 1);
   }
   Request request(const Rings &rings) const {
-    return {state_ == State::kComplete && !sent_, address(rings) & bus_mask_, beats_};
+    return {valid(), static_cast<uint32_t>(address(rings) & bus_mask_) % kPage, beats_};
   }
   bool dat_valid() const {
     return state_ == State::kComplete && beat_ != beats_;
@@ -228,7 +234,7 @@ class Retire {
   void next_state(bool req_ready, bool dat_ready, bool idle);
 
   uint32_t beats_;
-  uint64_t bus_mask_;
+  uint32_t bus_mask_;
   State state_ = State::kIdle;
   bool sent_ = false;
   uint32_t beat_ = 0, done_ = 0, head_ = 0;

@@ -14,13 +14,10 @@ Core::Core(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols, const Mem
            const ufp4_timed_host_t &host)
     : shape_(shape),
       host_(host),
-      memory_(rules),
-      read_(shape.bus_bytes),
-      write_(shape.bus_bytes),
       front_(shape_),
       retire_(shape_),
-      gemm_(shape_),
-      quant_(shape_),
+      moving_{Gemm(shape_), Quant(shape_), ReadMaster(shape.bus_bytes),
+              WriteMaster(shape.bus_bytes), EmptyMemory(rules)},
       registers_(shape_, tile_rows, tile_cols) {}
 
 void Core::reset_units() {
@@ -28,71 +25,71 @@ void Core::reset_units() {
   for (Issue &issue : issue_) issue.reset();
   retire_.reset();
   undone_ = 0;
-  gemm_.reset();
-  quant_.reset();
+  moving_.gemm.reset();
+  moving_.quant.reset();
   slots_ = {};
   still_ = 0;
 }
 
 void Core::reset() {
   reset_units();
-  read_ = ReadMaster(shape_.bus_bytes);
-  write_ = WriteMaster(shape_.bus_bytes);
+  moving_.read = ReadMaster(shape_.bus_bytes);
+  moving_.write = WriteMaster(shape_.bus_bytes);
   registers_.reset();
   port_ = {};
   resetting_ = 0;
-  memory_.forget();
+  moving_.memory.forget();
   for (uint32_t i = 0; i < kResetCycles; i++) {
     MemoryMaster pins{};
     pins.rready = pins.bready = true;
-    memory_.sample(cycle_++, pins);
+    moving_.memory.sample(cycle_++, pins);
   }
   last_moved_ = cycle_;
 }
 
 void Core::ask(Now &now) const {
-  now.gemm_ready = !gemm_.active();
-  now.quant_ready = quant_.start_ready();
-  now.quant_done = quant_.done();
-  now.panels = quant_.panels();
+  now.gemm_ready = !moving_.gemm.active();
+  now.quant_ready = moving_.quant.start_ready();
+  now.quant_done = moving_.quant.done();
+  now.panels = moving_.quant.panels();
   const Issue &gemm = issue_[kGemm];
   now.panels_held = gemm.job().header.panels != 0 ? gemm.panels_held(others(kGemm)) : 0;
   now.read_valid[kReadCommand] = front_.valid();
-  now.read_valid[kReadGemm] = gemm_.load_valid(now.panels_held, now.panels);
-  now.read_valid[kReadAddend] = gemm_.addend_valid();
-  now.read_valid[kReadQuant] = quant_.load_valid();
+  now.read_valid[kReadGemm] = moving_.gemm.load_valid(now.panels_held, now.panels);
+  now.read_valid[kReadAddend] = moving_.gemm.addend_valid();
+  now.read_valid[kReadQuant] = moving_.quant.load_valid();
   now.write_valid[kWriteCommand] = retire_.valid();
-  now.write_valid[kWriteGemm] = gemm_.write_valid();
-  now.write_valid[kWriteQuant] = quant_.write_valid();
+  now.write_valid[kWriteGemm] = moving_.gemm.write_valid();
+  now.write_valid[kWriteQuant] = moving_.quant.write_valid();
   now.dat_valid[kWriteCommand] = retire_.dat_valid();
-  now.dat_valid[kWriteGemm] = gemm_.write_dat_valid();
-  now.dat_valid[kWriteQuant] = quant_.write_dat_valid();
+  now.dat_valid[kWriteGemm] = moving_.gemm.write_dat_valid();
+  now.dat_valid[kWriteQuant] = moving_.quant.write_dat_valid();
 }
 
 // What the masters take in this cycle.
 Request Core::read_request() const {
-  switch (read_.taken()) {
+  switch (moving_.read.taken()) {
     case kReadCommand:
       return front_.request(registers_.rings());
     case kReadGemm:
-      return gemm_.load_request(issue_[kGemm].job().gemm);
+      return moving_.gemm.load_request(issue_[kGemm].job().gemm);
     case kReadAddend:
-      return gemm_.addend_request();
+      return moving_.gemm.addend_request();
     case kReadQuant:
-      return quant_.load_request();
+      return moving_.quant.load_request();
     default:
       return {};
   }
 }
 
 Request Core::write_request() const {
-  switch (write_.taken()) {
+  switch (moving_.write.taken()) {
     case kWriteCommand:
       return retire_.request(registers_.rings());
     case kWriteGemm:
-      return gemm_.write_request();
+      return moving_.gemm.write_request();
     case kWriteQuant:
-      return quant_.write_request();
+      return moving_.quant.write_request();
     default:
       return {};
   }
@@ -100,42 +97,42 @@ Request Core::write_request() const {
 
 // Everyone but a client that is narrower than the bus takes a beat at once.
 bool Core::read_ready(int client) const {
-  return client != kReadAddend || gemm_.addend_bus_ready();
+  return client != kReadAddend || moving_.gemm.addend_bus_ready();
 }
 
 void Core::step_engines(const Now &now) {
-  const int beat = read_.beat();
+  const int beat = moving_.read.beat();
   Gemm::Input gemm;
   gemm.start = issue_[kGemm].start_valid();
   gemm.panels_held = now.panels_held;
   gemm.panels = now.panels;
-  gemm.load_ready = read_.req_ready(kReadGemm);
+  gemm.load_ready = moving_.read.req_ready(kReadGemm);
   gemm.load_valid = beat == kReadGemm;
-  gemm.addend_ready = read_.req_ready(kReadAddend);
+  gemm.addend_ready = moving_.read.req_ready(kReadAddend);
   gemm.addend_valid = beat == kReadAddend;
-  gemm.write_ready = write_.req_ready(kWriteGemm);
-  gemm.write_dat_ready = write_.dat_ready(kWriteGemm);
-  gemm.write_idle = write_.idle(kWriteGemm);
-  gemm_now_ = gemm_.step(issue_[kGemm].job().gemm, gemm, cycle_);
-  if (shape_.quant == 0) return;
+  gemm.write_ready = moving_.write.req_ready(kWriteGemm);
+  gemm.write_dat_ready = moving_.write.dat_ready(kWriteGemm);
+  gemm.write_idle = moving_.write.idle(kWriteGemm);
+  if (gemm.start) skip_.forget();
+  gemm_now_ = moving_.gemm.step(issue_[kGemm].job().gemm, gemm, cycle_);
+  if (quant_asleep()) return;
   Quant::Input quant;
   quant.start = issue_[kQuant].start_valid();
-  quant.load_ready = read_.req_ready(kReadQuant);
+  quant.load_ready = moving_.read.req_ready(kReadQuant);
   quant.beat = beat == kReadQuant;
-  quant.write_ready = write_.req_ready(kWriteQuant);
-  quant.write_dat_ready = write_.dat_ready(kWriteQuant);
-  quant.write_idle = write_.idle(kWriteQuant);
-  quant.answer = write_.answer(kWriteQuant);
-  quant_.step(issue_[kQuant].job().quant, quant);
+  quant.write_ready = moving_.write.req_ready(kWriteQuant);
+  quant.write_dat_ready = moving_.write.dat_ready(kWriteQuant);
+  quant.write_idle = moving_.write.idle(kWriteQuant);
+  quant.answer = moving_.write.answer(kWriteQuant);
+  moving_.quant.step(issue_[kQuant].job().quant, quant);
 }
 
 bool Core::fetch() {
-  const Request request = front_.request(registers_.rings());
-  if (host_.memory_read(host_.user, request.addr, front_.fetched().bytes, UFP4_DESCRIPTOR_BYTES) ==
-      0) {
+  const uint64_t address = front_.address(registers_.rings());
+  if (host_.memory_read(host_.user, address, front_.fetched().bytes, UFP4_DESCRIPTOR_BYTES) == 0) {
     return true;
   }
-  fail("the descriptor at " + std::to_string(request.addr) +
+  fail("the descriptor at " + std::to_string(address) +
        " cannot be read; read errors of the bus are left to the RTL");
   return false;
 }
@@ -183,18 +180,18 @@ bool Core::step_command(const Now &now) {
   const Issue::Finish finish[2] = {issue_[kGemm].finish(), issue_[kQuant].finish()};
   const Retire::Enter enter{taken, (job.header.flags & kFlagIrq) != 0, !engine, tag,
                             front_.status()};
-  if (front_.fetches(read_.req_ready(kReadCommand)) && !fetch()) return false;
-  const bool idle = write_.idle(kWriteCommand);
+  if (front_.fetches(moving_.read.req_ready(kReadCommand)) && !fetch()) return false;
+  const bool idle = moving_.write.idle(kWriteCommand);
   if (retire_.retires(idle) && !retire()) return false;
   undone_ += (taken && engine) - finish[0].valid - finish[1].valid;
-  retire_.step(enter, job, finish, write_.req_ready(kWriteCommand), write_.dat_ready(kWriteCommand),
-               idle);
+  retire_.step(enter, job, finish, moving_.write.req_ready(kWriteCommand),
+               moving_.write.dat_ready(kWriteCommand), idle);
   issue_[kGemm].step(gemm_others, slots_, taken && engine && job.is_gemm(), job, tag,
                      now.gemm_ready, gemm_now_.done);
   issue_[kQuant].step(quant_others, slots_, taken && engine && job.is_quant(), job, tag,
                       now.quant_ready, now.quant_done);
-  front_.step(registers_.rings(), read_.req_ready(kReadCommand), read_.beat() == kReadCommand,
-              taken);
+  front_.step(registers_.rings(), moving_.read.req_ready(kReadCommand),
+              moving_.read.beat() == kReadCommand, taken);
   return true;
 }
 
@@ -212,7 +209,7 @@ Events Core::events(const MemoryMaster &master, const MemorySlave &slave) const 
          event(UFP4_COUNTER_IDLE, !busy && !work) |
          event(UFP4_COUNTER_READ_BEATS, slave.rvalid && master.rready) |
          event(UFP4_COUNTER_WRITE_BEATS, master.wvalid && slave.wready) |
-         event(UFP4_COUNTER_JOBS, retire_.retires(write_.idle(kWriteCommand))) |
+         event(UFP4_COUNTER_JOBS, retire_.retires(moving_.write.idle(kWriteCommand))) |
          event(UFP4_COUNTER_QUANT_BESIDE, quant && work);
 }
 
@@ -245,6 +242,7 @@ bool Core::step_host(const Now &now, Events events) {
     return true;
   }
   const CoreView view{retire_.head(), active(), resetting_ != 0};
+  skip_.interrupt();
   irqs_ = 0;
   registers_.step_read(port_, view, slots_);
   if (!step_command(now)) return false;
@@ -260,22 +258,37 @@ bool Core::step_host(const Now &now, Events events) {
 bool Core::step() {
   Now now;
   ask(now);
-  read_.evaluate(now.read_valid);
-  write_.evaluate(now.write_valid);
+  moving_.read.evaluate(now.read_valid);
+  moving_.write.evaluate(now.write_valid);
   const Request read = read_request(), write = write_request();
   MemoryMaster master{};
-  read_.drive(master);
-  write_.drive(master);
-  const MemorySlave slave = memory_.slave();
-  const bool read_taken = read_ready(read_.beat());
+  moving_.read.drive(master);
+  moving_.write.drive(master);
+  const MemorySlave slave = moving_.memory.slave();
+  const bool read_taken = read_ready(moving_.read.beat());
   step_engines(now);
   if (!step_host(now, events(master, slave))) return false;
-  read_.step(read, read_taken, slave);
-  write_.step(write, now.dat_valid, slave);
-  moved_ = memory_.sample(cycle_, master);
+  moving_.read.step(read, read_taken, slave);
+  moving_.write.step(write, now.dat_valid, slave);
+  moved_ = moving_.memory.sample(cycle_, master);
   if (moved_) last_moved_ = cycle_;
   cycle_++;
   return guard();
+}
+
+bool Core::leap(uint64_t end) {
+  if (!step()) return false;
+  const bool alone = calm_ && moving_.quant.start_ready() && issue_[kGemm].job().header.panels == 0;
+  if (!alone) skip_.interrupt();
+  if (!alone || !gemm_now_.end_chunk || !skip_.wanted(cycle_)) return true;
+  SkipReader reader(skip_.state(), cycle_);
+  visit(reader);
+  uint64_t shift = 0;
+  if (!skip_.follow(&moving_, &cycle_, end, &shift)) return true;
+  SkipWriter writer(skip_.state().even, shift);
+  visit(writer);
+  last_moved_ = cycle_;
+  return true;
 }
 
 }  // namespace ufp4::timing

@@ -15,6 +15,7 @@
 #include "timing/gemm.h"
 #include "timing/quant.h"
 #include "timing/registers.h"
+#include "timing/skip.h"
 #include "ufp4_timed.h"
 
 namespace ufp4::timing {
@@ -36,6 +37,24 @@ class EmptyMemory : public MemoryTiming<EmptyMemory> {
   void keep_beat() const {}
   bool write_answer(const MemoryAnswer &) const {
     return true;
+  }
+};
+
+/** What moves while a job runs and the command unit waits. */
+struct Moving {
+  Gemm gemm;
+  Quant quant;
+  ReadMaster read;
+  WriteMaster write;
+  EmptyMemory memory;
+
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    gemm.visit(v);
+    quant.visit(v);
+    read.visit(v);
+    write.visit(v);
+    memory.visit(v);
   }
 };
 
@@ -68,10 +87,9 @@ class Core {
   void fail(const std::string &message) {
     message_ = message;
   }
-  /** What ended in the last cycle, of the GEMM. */
-  const Gemm::State &gemm_state() const {
-    return gemm_now_;
-  }
+  /** As step(), and if it can then more cycles, which it has seen before; no further than @p end.
+   */
+  bool leap(uint64_t end);
 
  private:
   enum Reader { kReadCommand, kReadGemm, kReadAddend, kReadQuant };
@@ -93,37 +111,44 @@ class Core {
   bool active() const {
     return front_.busy() || front_.next() != retire_.head();
   }
-  void ask(Now &now) const;
-  Request read_request() const;
-  Request write_request() const;
-  bool read_ready(int client) const;
-  void step_engines(const Now &now);
+  inline void ask(Now &now) const;
+  inline Request read_request() const;
+  inline Request write_request() const;
+  bool quant_asleep() const {
+    return moving_.quant.asleep() && !issue_[kQuant].start_valid() &&
+           !moving_.write.answer(kWriteQuant);
+  }
+  inline bool read_ready(int client) const;
+  inline void step_engines(const Now &now);
   bool takes_job() const;
   bool calm() const;
   bool step_command(const Now &now);
-  bool step_host(const Now &now, Events events);
+  inline bool step_host(const Now &now, Events events);
   bool fetch();
   bool retire();
-  Events events(const MemoryMaster &master, const MemorySlave &slave) const;
-  bool guard();
+  inline Events events(const MemoryMaster &master, const MemorySlave &slave) const;
+  inline bool guard();
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    moving_.visit(v);
+    registers_.visit(v);
+    issue_[kGemm].visit(v);
+  }
   void soft_reset();
   void reset_units();
 
   const Shape shape_;
   const ufp4_timed_host_t host_;
-  EmptyMemory memory_;
-  ReadMaster read_;
-  WriteMaster write_;
   Front front_;
   Issue issue_[2];
   Retire retire_;
   uint32_t undone_ = 0;  // jobs in the engines' hands
-  Gemm gemm_;
-  Quant quant_;
+  Moving moving_;
   Slots slots_;
   Registers registers_;
   HostPort port_;
   Gemm::State gemm_now_;
+  Skip skip_;
   uint32_t irqs_ = 0;
   uint64_t cycle_ = 0, last_moved_ = 0, still_ = 0;
   uint32_t resetting_ = 0;  // cycles of a soft reset that are left

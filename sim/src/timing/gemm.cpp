@@ -4,7 +4,7 @@
 namespace ufp4::timing {
 
 Gemm::Gemm(const Shape &shape)
-    : shape_(shape),
+    : shape_(&shape),
       request_(shape),
       sequencer_(shape),
       drain_(shape),
@@ -38,21 +38,23 @@ Gemm::State Gemm::evaluate(const Input &in, const Sequencer::State &feed) const 
   s.stall_accumulator = feed.stall_accumulator;
   s.stall_drain = !s.busy && !feed.stall_operand && !feed.stall_accumulator;
   s.end_chunk = feed.end_chunk;
-  s.end_tile = feed.end_tile;
-  s.end_band = feed.end_tile && sequencer_.walk().last_col();
   return s;
 }
 
 Gemm::State Gemm::step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint64_t now) {
   if (!active_) {
-    drain_.idle_cycle();
+    drain_.sleep(false);
     if (in.start) start(desc);
     return {};
   }
   const bool slot = sequencer_.slot();
   const Sequencer::State feed = sequencer_.evaluate(write_.loaded(slot));
-  const Drain::State drain = drain_.evaluate(in.write_ready, width_.dat_ready(in.write_dat_ready),
-                                             addend_.sums_ready(drain_.upper()), addend_.c_ready());
+  const bool drain_asleep = drain_.asleep();
+  Drain::State drain;
+  if (!drain_asleep) {
+    drain = drain_.evaluate(in.write_ready, width_.dat_ready(in.write_dat_ready),
+                            addend_.sums_ready(drain_.upper()), addend_.c_ready());
+  }
   State s = evaluate(in, feed);
   const bool drain_idle = drain_.idle();
   const bool quiet = drain_idle && addend_.idle() && width_.idle(in.write_idle);
@@ -62,9 +64,13 @@ Gemm::State Gemm::step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint
   const bool loading = request_.loading(), fire = in.load_ready;
   const bool release = sequencer_.release(now), ready = sequencer_.ready(now);
   const uint32_t tiles = request_.tiles();
-  addend_.step(desc, drain, drain_idle, in.addend_ready, in.addend_valid);
+  if (addend_.wanted()) addend_.step(desc, drain, drain_idle, in.addend_ready, in.addend_valid);
   width_.step(drain_.request(), in.write_ready, drain_.dat_valid(), in.write_dat_ready);
-  drain_.step(drain, in.write_ready, ready, loading, tiles);
+  if (drain_asleep) {
+    drain_.sleep(ready);
+  } else {
+    drain_.step(drain, in.write_ready, ready, loading, tiles);
+  }
   sequencer_.step(feed, now, loading, tiles, drain.drained, drain.drained_bank);
   write_.step(in.load_valid, feed.end_chunk, slot);
   if (fire) write_.push(request_.note(request_.request(desc).beats));

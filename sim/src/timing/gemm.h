@@ -27,7 +27,7 @@ class Gemm {
   struct State {
     bool done = false, busy = false;
     bool stall_operand = false, stall_panel = false, stall_accumulator = false, stall_drain = false;
-    bool end_chunk = false, end_tile = false, end_band = false;
+    bool end_chunk = false;
 
     bool at_work() const {
       return busy || stall_operand || stall_panel || stall_accumulator || stall_drain;
@@ -68,11 +68,9 @@ class Gemm {
   /** A cycle at @p now, of a job @p desc. */
   State step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint64_t now);
 
-  const Sequencer &sequencer() const {
-    return sequencer_;
-  }
   template <typename Visitor>
   void visit(Visitor &v) {
+    v.tiles = sequencer_.tiles();
     v.exact(active_ | quiet_ << 1);
     request_.visit(v);
     write_.visit(v);
@@ -83,10 +81,10 @@ class Gemm {
   }
 
  private:
-  State evaluate(const Input &in, const Sequencer::State &feed) const;
+  inline State evaluate(const Input &in, const Sequencer::State &feed) const;
   void start(const ufp4_gemm_descriptor_t &desc);
 
-  const Shape &shape_;
+  const Shape *shape_;
   LoadRequest request_;
   LoadWrite write_;
   Sequencer sequencer_;

@@ -2,25 +2,22 @@
 #include "timing/load.h"
 
 namespace ufp4::timing {
-void LoadWrite::step(bool beat, bool retire, bool slot) {
-  if (beat) {
-    const LoadNote note = notes_.front();
-    if (++beat_ == note.beats) {
-      beat_ = 0;
-      notes_.pop();
-      if (note.codes) loaded_[note.slot]++;
-    }
-  }
-  if (retire) loaded_[slot] = 0;
-}
-
 Request LoadRequest::request(const ufp4_gemm_descriptor_t &desc) const {
   const uint64_t position = (side_ ? at_b_ : at_a_) + k_;
   const uint32_t bytes = blocks() * (codes_ ? UFP4_PANEL_CODE_BYTES : UFP4_PANEL_SCALE_BYTES);
   const uint64_t codes = side_ ? desc.b_codes_addr : desc.a_codes_addr;
   const uint64_t scales = side_ ? desc.b_scales_addr : desc.a_scales_addr;
   const uint64_t addr = codes_ ? codes + (position << 7) : scales + (position << 4);
-  return {true, addr & kAddressMask, (bytes + shape_.load_bytes - 1) / shape_.load_bytes};
+  return {true, static_cast<uint32_t>(addr % kPage),
+          (bytes + shape_->load_bytes - 1) / shape_->load_bytes};
+}
+
+uint32_t LoadRequest::position_mask(const ufp4_gemm_descriptor_t &desc) const {
+  const uint64_t strides = desc.a_stride_blocks | desc.b_stride_blocks;
+  const uint64_t codes = desc.a_codes_addr | desc.b_codes_addr;
+  const uint64_t scales = desc.a_scales_addr | desc.b_scales_addr;
+  return page_mask(scales, strides << 4, shape_->chunk << 4) >> 4 |
+         page_mask(codes, strides << 7, shape_->chunk << 7) >> 7;
 }
 
 void LoadRequest::start(const ufp4_gemm_descriptor_t &desc) {
@@ -31,27 +28,9 @@ void LoadRequest::start(const ufp4_gemm_descriptor_t &desc) {
   tiles_ = group_ = 0;
   k_ = 0;
   k_left_ = (desc.k + 15) >> 4;
+  position_mask_ = position_mask(desc);
   tile_a_ = tile_b_ = at_a_ = at_b_ = 0;
   tile_group_a_ = tile_group_b_ = 0;
-}
-
-void LoadRequest::step(const ufp4_gemm_descriptor_t &desc, bool fire, bool release) {
-  if (active_ && !chunk_ && free_ != 0) {
-    chunk_ = true;
-    free_--;
-  }
-  free_ += release;
-  if (!fire) return;
-  const bool group_done = codes_;
-  codes_ = !codes_;
-  if (!group_done) return;
-  const bool end_chunk =
-      side_ ? last_group_b() && walk_.rows() <= 16 : group_ != 0 && last_group_a();
-  if (end_chunk) {
-    next_chunk(desc);
-  } else {
-    next_group(desc);
-  }
 }
 
 void LoadRequest::next_group(const ufp4_gemm_descriptor_t &desc) {
@@ -72,11 +51,11 @@ void LoadRequest::next_chunk(const ufp4_gemm_descriptor_t &desc) {
   slot_ = !slot_;
   side_ = false;
   group_ = 0;
-  if (k_left_ <= shape_.chunk) {
+  if (k_left_ <= shape_->chunk) {
     next_tile(desc);
   } else {
-    k_ += shape_.chunk;
-    k_left_ -= shape_.chunk;
+    k_ += shape_->chunk;
+    k_left_ -= shape_->chunk;
   }
   at_a_ = tile_a_;
   at_b_ = tile_b_;
@@ -88,12 +67,12 @@ void LoadRequest::next_tile(const ufp4_gemm_descriptor_t &desc) {
   k_ = 0;
   k_left_ = (desc.k + 15) >> 4;
   if (walk_.last_col()) {
-    tile_a_ += uint64_t{desc.a_stride_blocks} * (shape_.tile_m / 16);
-    tile_group_a_ += shape_.tile_m / 16;
+    tile_a_ += uint64_t{desc.a_stride_blocks} * (shape_->tile_m / 16);
+    tile_group_a_ += shape_->tile_m / 16;
     tile_b_ = tile_group_b_ = 0;
   } else {
-    tile_b_ += uint64_t{desc.b_stride_blocks} * (shape_.tile_n / 16);
-    tile_group_b_ += shape_.tile_n / 16;
+    tile_b_ += uint64_t{desc.b_stride_blocks} * (shape_->tile_n / 16);
+    tile_group_b_ += shape_->tile_n / 16;
   }
   walk_.next();
 }

@@ -51,7 +51,7 @@ class LoadWrite {
 
 class LoadRequest {
  public:
-  explicit LoadRequest(const Shape &shape) : shape_(shape), walk_(shape.tile_m, shape.tile_n) {}
+  explicit LoadRequest(const Shape &shape) : shape_(&shape), walk_(shape.tile_m, shape.tile_n) {}
 
   bool loading() const {
     return active_;
@@ -83,21 +83,19 @@ class LoadRequest {
     v.exact(active_ | chunk_ << 1 | slot_ << 2 | side_ << 3 | codes_ << 4);
     v.exact(free_);
     v.exact(group_);
-    v.tiles(tiles_);
+    v.wheel(tiles_, v.tiles);
     walk_.visit(v);
-    v.place(Level::kChunk, k_left_, shape_.chunk);
-    v.address(k_, false);
-    v.address(tile_a_, false);
-    v.address(tile_b_, false);
-    v.address(at_a_, active_);
-    v.address(at_b_, active_);
-    v.address(tile_group_a_, false);
-    v.address(tile_group_b_, false);
+    v.place(k_left_, shape_->chunk);
+    for (uint64_t *position : {&k_, &tile_a_, &tile_b_, &at_a_, &at_b_}) {
+      v.address(*position, position_mask_);
+    }
+    v.address(tile_group_a_, 0);
+    v.address(tile_group_b_, 0);
   }
 
  private:
   uint32_t blocks() const {
-    return k_left_ > shape_.chunk ? shape_.chunk : k_left_;
+    return k_left_ > shape_->chunk ? shape_->chunk : k_left_;
   }
   bool last_group_a() const {
     return group_ == (walk_.rows() - 1) >> 4;
@@ -105,20 +103,56 @@ class LoadRequest {
   bool last_group_b() const {
     return group_ == (walk_.cols() - 1) >> 4;
   }
+  uint32_t position_mask(const ufp4_gemm_descriptor_t &desc) const;
   void next_group(const ufp4_gemm_descriptor_t &desc);
   void next_chunk(const ufp4_gemm_descriptor_t &desc);
   void next_tile(const ufp4_gemm_descriptor_t &desc);
 
-  const Shape &shape_;
+  const Shape *shape_;
   TileWalk walk_;
   bool active_ = false, chunk_ = false, slot_ = false, side_ = false, codes_ = false;
   uint32_t free_ = 0, tiles_ = 0, group_ = 0;
   uint32_t k_left_ = 0;  // k blocks from this chunk on
+  uint32_t position_mask_ =
+      0;  // bits of a position that say where in a page its codes and scales are
   uint64_t k_ = 0;
   // In k blocks from the start of an operand.
   uint64_t tile_a_ = 0, tile_b_ = 0, at_a_ = 0, at_b_ = 0;
   uint32_t tile_group_a_ = 0, tile_group_b_ = 0;
 };
+
+// In every cycle, and so here.
+
+inline void LoadWrite::step(bool beat, bool retire, bool slot) {
+  if (beat) {
+    const LoadNote note = notes_.front();
+    if (++beat_ == note.beats) {
+      beat_ = 0;
+      notes_.pop();
+      if (note.codes) loaded_[note.slot]++;
+    }
+  }
+  if (retire) loaded_[slot] = 0;
+}
+
+inline void LoadRequest::step(const ufp4_gemm_descriptor_t &desc, bool fire, bool release) {
+  if (active_ && !chunk_ && free_ != 0) {
+    chunk_ = true;
+    free_--;
+  }
+  free_ += release;
+  if (!fire) return;
+  const bool group_done = codes_;
+  codes_ = !codes_;
+  if (!group_done) return;
+  const bool end_chunk =
+      side_ ? last_group_b() && walk_.rows() <= 16 : group_ != 0 && last_group_a();
+  if (end_chunk) {
+    next_chunk(desc);
+  } else {
+    next_group(desc);
+  }
+}
 
 }  // namespace ufp4::timing
 

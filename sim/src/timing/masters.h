@@ -8,12 +8,13 @@
 
 #include "memory_timing.h"
 #include "timing/ring.h"
+#include "timing/visit.h"
 
 namespace ufp4::timing {
 
 struct Request {
   bool valid = false;
-  uint64_t addr = 0;
+  uint32_t page = 0;  // where in a page it begins
   uint32_t beats = 0;
 };
 
@@ -45,7 +46,6 @@ struct Skid {
 
 struct Burst {
   uint8_t id;
-  uint64_t addr;
   uint32_t beats;
 };
 
@@ -62,7 +62,7 @@ class BurstCutter {
   }
   /** What goes out now, while busy(). */
   Burst burst() const {
-    return {id_, addr_, piece()};
+    return {id_, piece()};
   }
   /** @return the client whose request is taken if @p ready, that of the stream of bursts; -1: none.
    */
@@ -76,12 +76,12 @@ class BurstCutter {
     v.exact(id_);
     v.exact(last_);
     v.exact(busy_ ? beats_ : 0);
-    v.address(addr_, busy_ && beats_ > to_boundary());
+    v.exact(busy_ && beats_ > to_boundary() ? page_ : 0);
   }
 
  private:
   uint32_t to_boundary() const {
-    return (4096 - (static_cast<uint32_t>(addr_) & 4095)) >> bus_log2_;
+    return (kPage - page_) >> bus_log2_;
   }
   uint32_t piece() const {
     const uint32_t left = to_boundary();
@@ -91,8 +91,7 @@ class BurstCutter {
   uint32_t clients_, bus_log2_;
   bool ranked_, busy_ = false;
   uint8_t id_ = 0, last_ = 0;
-  uint64_t addr_ = 0;
-  uint32_t beats_ = 0;
+  uint32_t page_ = 0, beats_ = 0;
 };
 
 /** Mirrors ufp4_axi_read. */
@@ -202,6 +201,86 @@ class WriteMaster {
   uint8_t b_id_ = 0;
   int taken_ = -1;
 };
+
+// In every cycle, and so here.
+
+inline int BurstCutter::choose(const bool *valid, bool ready) const {
+  if (busy_ && !(ready && beats_ <= to_boundary())) return -1;
+  int first = -1;
+  for (uint32_t i = 0; i < clients_; i++) {
+    if (!valid[i]) continue;
+    if (ranked_ || i > last_) return static_cast<int>(i);
+    if (first < 0) first = static_cast<int>(i);
+  }
+  return first;
+}
+
+inline void BurstCutter::step(const Request &request, int taken, bool ready) {
+  if (taken >= 0) {
+    busy_ = true;
+    id_ = last_ = static_cast<uint8_t>(taken);
+    page_ = request.page;
+    beats_ = request.beats;
+  } else if (busy_ && ready) {
+    const uint32_t out = piece();
+    busy_ = beats_ > out;
+    page_ = (page_ + (out << bus_log2_)) % kPage;
+    beats_ -= out;
+  }
+}
+
+inline void ReadMaster::drive(MemoryMaster &pins) const {
+  pins.arvalid = ar_.main_valid;
+  pins.arid = ar_.main.id;
+  pins.arbeats = ar_.main.beats;
+  pins.rready = r_.in_ready();
+}
+
+inline void ReadMaster::step(const Request &request, bool take, const MemorySlave &pins) {
+  if (taken_ < 0 && !cutter_.busy() && !ar_.main_valid && !r_.main_valid && !pins.rvalid) return;
+  const bool go = cutter_.busy() && may_begin_, taken = ar_.in_ready();
+  const Burst burst = cutter_.burst();
+  const int client = beat();
+  const bool drop = r_.main_valid && client < 0;
+  if (client >= 0 && take && r_.main.last) count_[client]--;
+  if (go && taken) count_[burst.id]++;
+  cutter_.step(request, taken_, taken && may_begin_);
+  ar_.step(go, burst, pins.arready);
+  r_.step(pins.rvalid, {pins.rid, pins.rlast}, take || drop);
+}
+
+inline void WriteMaster::drive(MemoryMaster &pins) const {
+  pins.awvalid = aw_.main_valid;
+  pins.awid = aw_.main.id;
+  pins.awbeats = aw_.main.beats;
+  pins.wvalid = w_.main_valid;
+  pins.bready = true;
+}
+
+inline void WriteMaster::step(const Request &request, const bool *dat_valid,
+                              const MemorySlave &pins) {
+  if (taken_ < 0 && !cutter_.busy() && order_.empty() && !aw_.main_valid && !w_.main_valid &&
+      !b_valid_ && !pins.bvalid) {
+    return;
+  }
+  const bool fire = cutter_.busy() && burst_ready_;
+  const Burst burst = cutter_.burst();
+  const bool w_valid = !order_.empty() && dat_valid[order_.front().id], w_ready = w_.in_ready();
+  if (b_valid_ && count_[b_id_] != 0) count_[b_id_]--;
+  if (fire) count_[burst.id]++;
+  w_.step(w_valid, true, pins.wready);
+  if (w_valid && w_ready) {
+    if (++beat_ == order_.front().beats) {
+      beat_ = 0;
+      order_.pop();
+    }
+  }
+  if (fire) order_.push({burst.id, burst.beats});
+  cutter_.step(request, taken_, burst_ready_);
+  aw_.step(fire, burst, pins.awready);
+  b_valid_ = pins.bvalid;
+  b_id_ = pins.bid;
+}
 
 }  // namespace ufp4::timing
 

@@ -4,7 +4,7 @@
 namespace ufp4::timing {
 
 Quant::Quant(const Shape &shape)
-    : shape_(shape), load_(shape), strip_(shape), pairs_(shape), write_(shape) {}
+    : shape_(&shape), load_(shape), strip_(shape), pairs_(shape), write_(shape) {}
 
 void Quant::reset() {
   state_ = State::kIdle;
@@ -27,7 +27,7 @@ void Quant::set_up(const ufp4_quant_descriptor_t &desc) {
   job_.rows = desc.rows;
   job_.cols = desc.cols;
   job_.tiles = (desc.cols + 15) >> 4;
-  job_.row_beats = (desc.cols * (job_.f32 ? 4 : 2) + shape_.bus_bytes - 1) / shape_.bus_bytes;
+  job_.row_beats = (desc.cols * (job_.f32 ? 4 : 2) + shape_->bus_bytes - 1) / shape_->bus_bytes;
   job_.addr = desc.src_addr;
   job_.stride_bytes = desc.src_stride_bytes;
 }
@@ -42,7 +42,7 @@ void Quant::start() {
 }
 
 void Quant::next_state(const Input &in) {
-  const uint32_t amax = shape_.quant == 16
+  const uint32_t amax = shape_->quant == 16
                             ? (block_[0].amax_done() ? 1u : 0u) | (block_[1].amax_done() ? 2u : 0u)
                             : serial_.amax_done();
   const uint32_t finished = job_.amax ? amax : write_.done();
@@ -111,7 +111,7 @@ void Quant::step(const ufp4_quant_descriptor_t &desc, const Input &in) {
     bool take[2];
     QuantMark out[2];
     const bool freed =
-        shape_.quant == 16 ? step_wide(in.beat, take, out) : step_narrow(in.beat, take, out);
+        shape_->quant == 16 ? step_wide(in.beat, take, out) : step_narrow(in.beat, take, out);
     load_.step(job_, in.load_ready, freed);
     strip_end = write_.step(job_, take, out, in.write_ready, in.write_dat_ready);
   }

@@ -28,6 +28,10 @@ class Quant {
   bool done() const {
     return state_ == State::kDone;
   }
+  /** Nothing changes until a write is answered or a job is offered. */
+  bool asleep() const {
+    return state_ == State::kIdle && progress_.settled();
+  }
   uint32_t panels() const {
     return progress_.panels();
   }
@@ -67,15 +71,15 @@ class Quant {
  private:
   enum class State { kIdle, kSetup, kStart, kRun, kSettle, kDrain, kDone };
 
-  void next_state(const Input &in);
+  inline void next_state(const Input &in);
   void set_up(const ufp4_quant_descriptor_t &desc);
   void start();
   /** The pipeline's cycle. @return whether a place in the buffer is free again; *take, *out: what
    * leaves. */
-  bool step_wide(bool beat, bool *take, QuantMark *out);
+  inline bool step_wide(bool beat, bool *take, QuantMark *out);
   bool step_narrow(bool beat, bool *take, QuantMark *out);
 
-  const Shape &shape_;
+  const Shape *shape_;
   State state_ = State::kIdle;
   QuantJob job_;
   QuantLoad load_;

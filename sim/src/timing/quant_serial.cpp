@@ -57,7 +57,7 @@ bool QuantPairs::advance(const QuantJob &job) {
   }
   const bool tile_last = tiles_ <= (job.pair ? 2u : 1u);
   const bool chunk_done =
-      tile_last || offset_ + ((job.f32 ? 64u : 32u) << job.pair) >= shape_.segment_bytes;
+      tile_last || offset_ + ((job.f32 ? 64u : 32u) << job.pair) >= shape_->segment_bytes;
   next_tile(job, chunk_done);
   return chunk_done;
 }

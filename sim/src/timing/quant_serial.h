@@ -18,7 +18,7 @@ struct PairMark {
 
 class QuantPairs {
  public:
-  explicit QuantPairs(const Shape &shape) : shape_(shape), arrival_(shape) {}
+  explicit QuantPairs(const Shape &shape) : shape_(&shape), arrival_(shape) {}
 
   bool valid() const {
     return c_valid_;
@@ -53,7 +53,7 @@ class QuantPairs {
   bool advance(const QuantJob &job);
   void next_tile(const QuantJob &job, bool chunk_done);
 
-  const Shape &shape_;
+  const Shape *shape_;
   QuantArrival arrival_;
   bool run_ = false, copy_ = false, owe_ = false, b_valid_ = false, c_valid_ = false;
   uint32_t full_ = 0, offset_ = 0, tiles_ = 0, rows_ = 0;

@@ -35,31 +35,8 @@ void QuantWalk::step(const QuantJob &job) {
 
 void QuantLoad::start(const QuantJob &job) {
   walk_.start(job);
-  places_ = shape_.segments;
+  places_ = shape_->segments;
   addr_ = chunk_addr_ = strip_addr_ = job.addr;
-}
-
-void QuantLoad::step(const QuantJob &job, bool taken, bool freed) {
-  places_ += freed;
-  if (!taken) return;
-  const bool row_last = walk_.row_last(), below = walk_.below(), chunk_last = walk_.chunk_last();
-  places_ -= row_last;
-  if (!row_last || below) {
-    addr_ += job.stride_bytes;
-  } else {
-    if (chunk_last) strip_addr_ += job.stride_bytes << (job.pair ? 5 : 4);
-    chunk_addr_ = chunk_last ? strip_addr_ : chunk_addr_ + shape_.segment_bytes;
-    addr_ = chunk_addr_;
-  }
-  walk_.step(job);
-}
-
-bool QuantArrival::step(const QuantJob &job) {
-  if (!walk_.active() || ++beat_ != walk_.beats()) return false;
-  beat_ = 0;
-  const bool chunk = walk_.row_last();
-  walk_.step(job);
-  return chunk;
 }
 
 }  // namespace ufp4::timing

@@ -62,13 +62,13 @@ class QuantWalk {
 class QuantLoad {
  public:
   explicit QuantLoad(const Shape &shape)
-      : shape_(shape), walk_(shape.segment_bytes / shape.bus_bytes) {}
+      : shape_(&shape), walk_(shape.segment_bytes / shape.bus_bytes) {}
 
   bool valid() const {
     return walk_.active() && places_ != 0;
   }
   Request request() const {
-    return {valid(), addr_, walk_.beats()};
+    return {valid(), static_cast<uint32_t>(addr_ % kPage), walk_.beats()};
   }
   void reset() {
     walk_.reset();
@@ -87,7 +87,7 @@ class QuantLoad {
   }
 
  private:
-  const Shape &shape_;
+  const Shape *shape_;
   QuantWalk walk_;
   uint32_t places_ = 0;
   uint64_t addr_ = 0, chunk_addr_ = 0, strip_addr_ = 0;
@@ -117,6 +117,31 @@ class QuantArrival {
   QuantWalk walk_;
   uint32_t beat_ = 0;
 };
+
+// In every cycle, and so here.
+
+inline void QuantLoad::step(const QuantJob &job, bool taken, bool freed) {
+  places_ += freed;
+  if (!taken) return;
+  const bool row_last = walk_.row_last(), below = walk_.below(), chunk_last = walk_.chunk_last();
+  places_ -= row_last;
+  if (!row_last || below) {
+    addr_ += job.stride_bytes;
+  } else {
+    if (chunk_last) strip_addr_ += job.stride_bytes << (job.pair ? 5 : 4);
+    chunk_addr_ = chunk_last ? strip_addr_ : chunk_addr_ + shape_->segment_bytes;
+    addr_ = chunk_addr_;
+  }
+  walk_.step(job);
+}
+
+inline bool QuantArrival::step(const QuantJob &job) {
+  if (!walk_.active() || ++beat_ != walk_.beats()) return false;
+  beat_ = 0;
+  const bool chunk = walk_.row_last();
+  walk_.step(job);
+  return chunk;
+}
 
 }  // namespace ufp4::timing
 

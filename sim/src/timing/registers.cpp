@@ -31,6 +31,7 @@ void Registers::reset() {
   aw_full_ = w_full_ = bvalid_ = rvalid_ = back_ = false;
   rings_ = {};
   irq_status_ = irq_mask_ = watchdog_ = 0;
+  run_ = 0;
   for (uint32_t i = 0; i < UFP4_COUNTER_COUNT; i++) count_[i] = shot_[i] = 0;
 }
 
@@ -81,8 +82,9 @@ void Registers::step_read(const HostPort &port, const CoreView &core, const Slot
   rvalid_ = reads || (rvalid_ && !port.rready);
 }
 
-void Registers::count(Events events) {
-  for (; events != 0; events &= events - 1) count_[__builtin_ctz(events)]++;
+void Registers::tally() {
+  for (uint32_t i = 0; i < UFP4_COUNTER_COUNT; i++) count_[i] += events_ >> i & 1 ? run_ : 0;
+  run_ = 0;
 }
 
 bool Registers::step(const HostPort &port, const CoreView &core, Events events, uint32_t irqs) {
@@ -96,6 +98,7 @@ bool Registers::step(const HostPort &port, const CoreView &core, Events events, 
   w_full_ = !writes && (w_full_ || port.wvalid);
   irq_status_ |= irqs;
   if (core.resetting) irq_status_ = rings_.tail = 0, back_ = false;
+  tally();
   for (uint32_t i = 0; i < UFP4_COUNTER_COUNT; i++) {
     if (snapshot_) shot_[i] = count_[i];
     if (clear_) count_[i] = 0;

@@ -66,7 +66,11 @@ class Registers {
   }
   void reset();
   /** A cycle in which nothing moves on the port nor in the command unit. */
-  void count(Events events);
+  void count(Events events) {
+    if (events != events_) tally();
+    events_ = events;
+    run_++;
+  }
   /** A read's part of the cycle; before anything else takes its step. */
   void step_read(const HostPort &port, const CoreView &core, const Slots &slots);
   /** The rest. @p irqs: bit 0 done, bit 1 error. @return whether a soft reset is asked for. */
@@ -76,12 +80,14 @@ class Registers {
   void visit(Visitor &v) {
     v.exact(irq_status_ | irq_mask_ << 4);
     v.exact(rings_.tail);
+    tally();
     for (uint64_t &count : count_) v.count(count);
   }
 
  private:
   bool write(uint32_t offset, uint32_t value, uint32_t head);
-  void control(uint32_t value);
+  /** Adds up the cycles that were counted as events_. */
+  void tally();
   uint32_t read(uint32_t offset, const CoreView &core, const Slots &slots) const;
   uint32_t read_plain(uint32_t offset, const CoreView &core) const;
   uint32_t read_configuration(uint32_t offset) const;
@@ -93,6 +99,8 @@ class Registers {
   uint32_t awaddr_ = 0, wdata_ = 0, rdata_ = 0;
   Rings rings_;
   uint32_t irq_status_ = 0, irq_mask_ = 0, watchdog_ = 0;
+  Events events_ = 0;  // of the last run_ cycles
+  uint64_t run_ = 0;
   uint64_t count_[UFP4_COUNTER_COUNT] = {}, shot_[UFP4_COUNTER_COUNT] = {};
 };
 

@@ -16,7 +16,7 @@ void Sequencer::start(const ufp4_gemm_descriptor_t &desc) {
   slot_ = parity_ = claimed_ = false;
   full_ = tiles_ = tile_a_ = tile_b_ = block_ = step_ = 0;
   k_left_ = k_blocks_ = (desc.k + 15) >> 4;
-  many_chunks_ = k_blocks_ > shape_.chunk;
+  many_chunks_ = k_blocks_ > shape_->chunk;
   readies_.clear();
   releases_.clear();
   place();
@@ -25,39 +25,14 @@ void Sequencer::start(const ufp4_gemm_descriptor_t &desc) {
 // Groups in the slot: A0, B0, .., B(last), A1, ..; the one needed last must have come.
 void Sequencer::place() {
   const uint32_t rows = walk_.rows(), cols = walk_.cols();
-  const uint32_t end_a = (tile_a_ + 1) * shape_.rows, end_b = (tile_b_ + 1) * shape_.cols;
+  const uint32_t end_a = (tile_a_ + 1) * shape_->rows, end_b = (tile_b_ + 1) * shape_->cols;
   last_a_ = end_a >= rows;
   last_b_ = end_b >= cols;
-  const uint32_t group_a = ((16 % shape_.rows != 0 && last_a_ ? rows : end_a) - 1) / 16;
-  const uint32_t group_b = ((16 % shape_.cols != 0 && last_b_ ? cols : end_b) - 1) / 16;
+  const uint32_t group_a = ((16 % shape_->rows != 0 && last_a_ ? rows : end_a) - 1) / 16;
+  const uint32_t group_b = ((16 % shape_->cols != 0 && last_b_ ? cols : end_b) - 1) / 16;
   need_ = group_a == 0 ? group_b + 2 : (cols + 15) / 16 + group_a + 1;
-  last_block_ = shape_.chunk - 1;
-  if (last_chunk()) last_block_ = (k_left_ - 1) | (shape_.nv() ? 3 : 0);
-}
-
-bool Sequencer::returned() const {
-  if (shape_.pe_return <= 2) return true;
-  const uint32_t wait = shape_.pe_return - 2, rows = walk_.rows(), cols = walk_.cols();
-  const bool single = rows <= shape_.rows && cols <= shape_.cols;
-  return single || wait_ == 0 || k_left_ > wait || rows > (wait + 1) * shape_.rows ||
-         cols > (wait + 1) * shape_.cols;
-}
-
-Sequencer::State Sequencer::evaluate(uint32_t loaded) const {
-  State s;
-  if (!active_) return s;
-  const bool last = last_chunk();
-  const bool padding = shape_.nv() && last && block_ >= k_left_;
-  const bool operands = loaded >= need_;
-  const bool bank_free = !last || claimed_ || (!(full_ >> bank() & 1) && returned());
-  s.feed = bank_free && operands;
-  s.busy = s.feed && !padding;
-  s.stall_accumulator = !bank_free || (padding && operands);
-  s.stall_operand = bank_free && !operands;
-  s.end_row = s.feed && step_ + 1 == shape_.steps && block_ == last_block_ && last_b_;
-  s.end_chunk = s.end_row && last_a_;
-  s.end_tile = s.end_chunk && last;
-  return s;
+  last_block_ = shape_->chunk - 1;
+  if (last_chunk()) last_block_ = (k_left_ - 1) | (shape_->nv() ? 3 : 0);
 }
 
 void Sequencer::advance(const State &s) {
@@ -66,7 +41,7 @@ void Sequencer::advance(const State &s) {
     claimed_ = true;
     full_ |= 1u << bank();
   }
-  if (++step_ < shape_.steps) return;
+  if (++step_ < shape_->steps) return;
   step_ = 0;
   if (block_ != last_block_) {
     block_++;
@@ -77,7 +52,7 @@ void Sequencer::advance(const State &s) {
   if (s.end_row) tile_a_ = last_a_ ? 0 : tile_a_ + 1;
   if (s.end_chunk) {
     slot_ = !slot_;
-    k_left_ = last ? k_blocks_ : k_left_ - shape_.chunk;
+    k_left_ = last ? k_blocks_ : k_left_ - shape_->chunk;
   }
   if (s.end_tile) {
     parity_ = !parity_;
@@ -86,23 +61,6 @@ void Sequencer::advance(const State &s) {
     walk_.next();
   }
   if (active_) place();
-}
-
-void Sequencer::step(const State &s, uint64_t now, bool loading, uint32_t tiles, bool drained,
-                     bool bank) {
-  if (release(now)) releases_.pop();
-  if (ready(now)) readies_.pop();
-  const bool last = last_chunk();
-  if (drained) full_ &= ~(1u << bank);
-  if (s.end_chunk && !last) {
-    wait_ = shape_.pe_return > 2 ? shape_.pe_return - 2 : 0;
-  } else if (wait_ != 0) {
-    wait_--;
-  }
-  if (s.end_chunk) releases_.push(now + shape_.lane_delay);
-  if (s.end_row && last) readies_.push(now + shape_.sum_delay);
-  if (s.end_tile) active_ = loading || ((tiles_ + 1) & 7) != tiles;
-  if (s.feed) advance(s);
 }
 
 }  // namespace ufp4::timing

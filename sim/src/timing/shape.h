@@ -11,8 +11,6 @@
 
 namespace ufp4::timing {
 
-constexpr uint64_t kAddressMask = (uint64_t{1} << UFP4_ADDR_BITS) - 1;
-
 struct Shape {
   // As in ufp4_configuration_t.
   uint32_t rows = 0, cols = 0, chunk = 0, bus_bytes = 0, contract = 0, formats = 0, lanes = 0,

@@ -40,18 +40,11 @@ class TileWalk {
     n_left_ = n_;
     m_left_ -= last_row() ? m_left_ : tile_m_;
   }
-  /** Where it is, for Visitor::base. */
-  uint32_t m_left() const {
-    return m_left_;
-  }
-  uint32_t n_left() const {
-    return n_left_;
-  }
 
   template <typename Visitor>
   void visit(Visitor &v) {
-    v.place(Level::kBand, m_left_, tile_m_);
-    v.place(Level::kTile, n_left_, tile_n_);
+    v.place(m_left_, tile_m_);
+    v.place(n_left_, tile_n_);
   }
 
  private:

@@ -12,7 +12,7 @@ Timed::Timed(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols, const M
              const ufp4_timed_host_t &host, bool every_cycle)
     : core_(shape, tile_rows, tile_cols, rules, host),
       ready_state_(rules.seed),
-      every_cycle_(every_cycle) {
+      every_cycle_(every_cycle || rules.seed != 0) {
   core_.reset();
 }
 
@@ -64,8 +64,8 @@ ufp4_timed_status_t Timed::write(uint32_t offset, uint32_t value) {
   return UFP4_TIMED_OK;
 }
 
-bool Timed::advance(uint64_t) {
-  return core_.step();
+bool Timed::advance(uint64_t end) {
+  return every_cycle_ ? core_.step() : core_.leap(end);
 }
 
 ufp4_timed_status_t Timed::run(uint64_t cycles) {

@@ -125,7 +125,9 @@ static twin_job_t refused(twin_t *twin, twin_job_t job) {
       break;
     case 4:
       if (gemm) job.gemm.d_addr = 1ull << UFP4_ADDR_BITS;
+      // Its first row is in the address space, its second one is not.
       if (!gemm) job.quant.src_addr = (1ull << UFP4_ADDR_BITS) - UFP4_ALIGN_BYTES;
+      if (!gemm) job.quant.rows = 2;
       break;
     default:
       // A slot that nobody wrote, or that there is not.

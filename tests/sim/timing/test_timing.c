@@ -2,6 +2,7 @@
 // The timed model has the RTL's cycles: of each job, in each counter, of each list, tolerance 0.
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "jobs.h"
 
@@ -57,6 +58,22 @@ SLOW_TEST(equals_default) {
   compare((amount_t){"default", 12, 10, 2, 300});
 }
 
+// Ten times as much of what every build simulates.
+FULL_TEST(equals_all) {
+  compare((amount_t){"small", 12, 80, 10, 100});
+  compare((amount_t){"small-fp32", 12, 40, 5, 100});
+  compare((amount_t){"small-nv", 12, 40, 5, 100});
+  compare((amount_t){"default", 12, 80, 10, 400});
+}
+
+// Of a configuration that not every build simulates (CMakeLists.txt names it).
+FULL_TEST(equals_configuration) {
+  const char *configuration = getenv("UFP4_TEST_CONFIGURATION");
+  if (configuration == NULL) configuration = "small";
+  const uint32_t limit = strcmp(configuration, "large") == 0 ? 300 : 80;
+  compare((amount_t){configuration, 12, 20, 4, limit});
+}
+
 // A constant that is off by one is seen.
 TEST(sees_a_wrong_latency) {
   twin_t *twin = twin_open("small", memories[0], 1);
@@ -67,9 +84,11 @@ TEST(sees_a_wrong_latency) {
   twin_close(twin);
 }
 
-static const check_test_t tests[] = {CHECK_TEST(equals_small), CHECK_TEST(equals_small_fp32),
-                                     CHECK_TEST(equals_small_nv), CHECK_TEST(equals_default),
-                                     CHECK_TEST(sees_a_wrong_latency)};
+static const check_test_t tests[] = {
+    CHECK_TEST(equals_small),        CHECK_TEST(equals_small_fp32),
+    CHECK_TEST(equals_small_nv),     CHECK_TEST(equals_default),
+    CHECK_TEST(equals_all),          CHECK_TEST(equals_configuration),
+    CHECK_TEST(sees_a_wrong_latency)};
 
 int main(int argc, char **argv) {
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
