@@ -4,7 +4,7 @@ import json
 import pathlib
 
 import bench
-from bench import check, check_equal, listing, passes, rejects
+from bench import check, check_equal, listing, passes, rejects, slow
 
 XWD = ["X.npy", "W.npy", "dY.npy"]
 AB = ["A.safetensors", "B.safetensors"]
@@ -60,6 +60,7 @@ def test_timing_only_prints_its_line():
     check("gemm  e2m1     33  130   47" in passes("gemm", *AB, "--backend", "tlm", "--timing-only").out, "no line")
 
 
+@slow
 def test_training_has_the_losses_of_the_model():
     pathlib.Path("text.txt").write_text("".join(f"line {i * i % 997} of a text\n" for i in range(2000)))
     words = ["train", "text.txt", "--steps", "2", "--seeds", "1", "--recipe", "ufp4", "--no-control", "-o"]
