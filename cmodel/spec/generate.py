@@ -73,11 +73,16 @@ def c_header(spec):
             "#define UFP4_ELEM_QMAX_EXPONENT " + by_elem(lambda f: qmax(f)[1]),
             "/** The largest magnitude of any code, in quanta. */",
             "#define UFP4_ELEM_LARGEST " + by_elem(lambda f: max(map(abs, all_quanta(f)))), ""]
+    classes, backends = spec["backend_classes"], spec["backend"]
     out += ["/** Elements that share a scale, by ufp4_scale_t. */",
             "#define UFP4_SCALE_BLOCK {" + ", ".join(str(b) for b in spec["enum"]["scale"]["block"]) + "}", "",
-            "/** Backends, by their bit in the tables below. */",
-            "#define UFP4_BACKEND_NAMES {" + ", ".join(f'"{b}"' for b in spec["backends"]) + "}",
-            f"#define UFP4_BACKEND_COUNT {len(spec['backends'])}", ""]
+            "/** Classes of backends, by their bit in the tables below. */",
+            "#define UFP4_BACKEND_CLASS_NAMES {" + ", ".join(f'"{c}"' for c in classes) + "}",
+            f"#define UFP4_BACKEND_CLASS_COUNT {len(classes)}",
+            "/** Backends, and the class of each. */",
+            "#define UFP4_BACKEND_NAMES {" + ", ".join(f'"{b}"' for b in backends) + "}",
+            "#define UFP4_BACKEND_CLASSES {" + ", ".join(str(classes.index(c)) for c in backends.values()) + "}",
+            f"#define UFP4_BACKEND_COUNT {len(backends)}", ""]
     out += c_combinations(spec, "quantize", QUANTIZE_KEYS, "What may be quantized (ufp4_combination_quantize).")
     out += c_combinations(spec, "gemm", GEMM_KEYS, "Which GEMMs there are (ufp4_combination_gemm).")
     for name, value in spec["limit"].items():
@@ -146,7 +151,7 @@ SETS = ("elem", "layout", "rht", "scale_round", "contract", "backend")
 def c_combinations(spec, kind, keys, doc):
     """A struct of a value and sets of values, a bit each, and its rows."""
     numbers = {name: {v: n for v, n, _ in values} for name, _, values in enums(spec)}
-    numbers["backend"] = {v: n for n, v in enumerate(spec["backends"])}
+    numbers["backend"] = {v: n for n, v in enumerate(spec["backend_classes"])}
     out = [f"/** {doc} Sets have bit i for value i. */", "typedef struct {"]
     for key in keys:
         out.append(f"  unsigned {key}{'s' if key in SETS else ''};")
@@ -336,12 +341,13 @@ def markdown_formats(spec):
                  [[f["name"].upper(), f["frac"], f["coding"].replace("_", " "), f"{max(f['quanta']) / 2 ** f['frac']:g}"] for f in spec["format"]])
     out += ["## What goes together", "",
             "What stands in no row is illegal everywhere: a usage error, exit status 2.",
-            "What stands in a row that does not name the backend is legal, but not there: exit status 3.",
+            "What stands in a row that does not name the backend's class is legal, but not there: exit status 3.",
+            "Of the class core are " + ", ".join(b for b, c in spec["backend"].items() if c == "core") + " and ports of one's own.",
             "Elements are rounded to nearest even or stochastically in every row.", "", "### Quantizing", "",
             "A scale belongs to " + ", ".join(f"{block} elements ({name})" for name, block in zip(spec["enum"]["scale"]["values"], spec["enum"]["scale"]["block"])) +
             ", or to as many columns of 16 rows (layout 2d).",
-            "On rtl, QUANT has E4M3 in the layout 1d without the transform bf16, and E8M0 without a transform.",
-            "For the other rows that name rtl the host quantizes, with the same bits, and the core multiplies.", ""]
+            "On a core, QUANT has E4M3 in the layout 1d without the transform bf16, and E8M0 without a transform.",
+            "For the other rows that name core the host quantizes, with the same bits, and the core multiplies.", ""]
     out += combinations_table(spec["quantize_combination"], QUANTIZE_KEYS)
     out += ["### GEMM", "", "Both operands have the same scale format; their elements may differ.", ""]
     out += combinations_table(spec["gemm_combination"], GEMM_KEYS)

@@ -41,9 +41,11 @@ BACKENDS = """## Backends
 |---|---|
 | `model` | the golden model |
 | `rtl` | the Verilated core |
+| `tlm` | the timed model: cycles and counters of `rtl` without its signals, data of the golden model, or none with `--timing-only` |
 | `cuda` | a GPU: see [GPU](../results/gpu.md) |
 
 The options of the simulated core are refused where neither `--backend` nor `--check` is one.
+`tlm` has no waveforms and no bus errors; what needs them it refuses.
 A trace is kept as far as it got when a run fails.
 A program that was killed leaves a `.hier` beside the trace, which readers need.
 

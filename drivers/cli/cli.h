@@ -121,6 +121,7 @@ typedef struct {
   const char *configuration;
   uint64_t mem_latency, mem_bandwidth, stall_seed, max_cycles, threads;
   const char *trace;
+  int timing_only;
   int any_configuration;  ///< --config has a meaning on every backend
 } cli_device_t;
 
@@ -131,8 +132,10 @@ void cli_device_init(cli_device_t *device);
 /** Adds --backend, --config, --mem-latency, --mem-bandwidth, --stall, --max-cycles, --trace and
  * --threads. */
 void cli_device_add(cli_options_t *options, cli_device_t *device);
+/** Adds --timing-only; what it goes with is cli_device_check's. */
+void cli_device_add_timing(cli_options_t *options, cli_device_t *device);
 /** Refuses options of the simulated core that were given where neither device->backend nor @p check
- * (or NULL) is one.
+ * (or NULL) is one, and --timing-only where there is none or something to compare.
  *  @return CLI_GO_ON or the exit status. */
 int cli_device_check(const cli_command_t *command, const cli_options_t *options,
                      const cli_device_t *device, const char *check);
@@ -141,8 +144,8 @@ int cli_device_check(const cli_command_t *command, const cli_options_t *options,
  *  @return CLI_GO_ON or the exit status. */
 int cli_device_check_trace(const cli_command_t *command, const cli_device_t *device,
                            const char *const *files, int count);
-/** Opens backend @p name (device->backend, or that of --check) with these options. Where both are
- * simulated, the waveforms are those of device->backend. On failure *out is NULL and the message
+/** Opens backend @p name (device->backend, or that of --check) with these options. Where both have
+ * waveforms, they are those of device->backend. On failure *out is NULL and the message
  * has been printed. @return CLI_GO_ON or the exit status. */
 int cli_device_open(const cli_command_t *command, const cli_device_t *device, const char *name,
                     ufp4_device_t **out);

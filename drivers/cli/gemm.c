@@ -232,10 +232,10 @@ static int multiply(choices_t *choices, const inputs_t *in) {
   int end = make_results(choices, in, &got, &want);
   if (end == CLI_GO_ON) end = compute(choices, in, &got, &want);
   if (end == CLI_GO_ON && want.d != NULL) mismatches = count_mismatches(&got, &want, m * n);
-  if (end == CLI_GO_ON && (choices->stats || choices->json))
+  if (end == CLI_GO_ON && (choices->stats || choices->json || choices->device.timing_only))
     end = print_stats(choices, in, &got, &want, mismatches);
   if (end == CLI_GO_ON) end = cli_printed();
-  if (end == CLI_GO_ON) end = write_result(choices, in, &got);
+  if (end == CLI_GO_ON && choices->output != NULL) end = write_result(choices, in, &got);
   free(got.d);
   free(want.d);
   if (end != CLI_GO_ON || mismatches < 0) return end == CLI_GO_ON ? CLI_OK : end;
@@ -267,11 +267,15 @@ static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "stats", CLI_FLAG, &c->stats, NULL,
                  "print cycles, utilization, stalls, counters, simulation speed");
   cli_option_add(options, "json", CLI_FLAG, &c->json, NULL, "print them as JSON");
+  cli_device_add_timing(options, &c->device);
   cli_device_add(options, &c->device);
 }
 
 static int check_choices(const choices_t *c) {
-  if (c->output == NULL) return cli_fail(&cli_gemm, CLI_USAGE, "-o D.npy is missing");
+  if (c->output == NULL && !c->device.timing_only)
+    return cli_fail(&cli_gemm, CLI_USAGE, "-o D.npy is missing");
+  if (c->output != NULL && c->device.timing_only)
+    return cli_fail(&cli_gemm, CLI_USAGE, "--timing-only makes no D; leave -o out");
   if (c->bf16 && c->c_path == NULL)
     return cli_fail(&cli_gemm, CLI_USAGE, "--bf16 is of C: it goes with --c");
   return CLI_GO_ON;
@@ -304,9 +308,9 @@ static int run(int argc, char **argv) {
   if (end == CLI_GO_ON) end = cli_device_check(&cli_gemm, &options, &choices.device, choices.check);
   if (end != CLI_GO_ON) return end;
   const char *const read[] = {paths[0], paths[1], choices.c_path, choices.accumulate_path};
-  end = cli_output_file(&cli_gemm, choices.output, CLI_NPY, read, 4);
+  if (choices.output != NULL) end = cli_output_file(&cli_gemm, choices.output, CLI_NPY, read, 4);
   if (end == CLI_GO_ON) end = cli_device_check_trace(&cli_gemm, &choices.device, read, 4);
-  if (end == CLI_GO_ON && choices.device.trace != NULL &&
+  if (end == CLI_GO_ON && choices.device.trace != NULL && choices.output != NULL &&
       strcmp(choices.device.trace, choices.output) == 0) {
     end = cli_fail(&cli_gemm, CLI_USAGE, "%s: is -o and --trace; name two files", choices.output);
   }

@@ -365,9 +365,9 @@ static int run_layer(choices_t *choices, char **paths, layer_t *layer) {
                     10 * (t * in + in * out + t * out));  // bytes: source, output and two copies
   end = choices->json ? compute_json(choices, layer) : compute(choices, layer, NULL);
   if (end == CLI_GO_ON) end = cli_printed();
-  if (end == CLI_GO_ON) end = write_outputs(choices, layer);
+  if (end == CLI_GO_ON && choices->directory != NULL) end = write_outputs(choices, layer);
   if (end != CLI_GO_ON) return end;
-  print_flags(layer);
+  if (!choices->device.timing_only) print_flags(layer);
   if (layer->mismatches == 0) return CLI_OK;
   return cli_fail(&cli_layer, CLI_MISMATCH,
                   "%" PRId64 " codes, scales or outputs differ between %s and %s",
@@ -386,7 +386,16 @@ static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "bf16", CLI_FLAG, &c->bf16, NULL,
                  "uint16 elements of the inputs are BF16 patterns");
   cli_option_add(options, "json", CLI_FLAG, &c->json, NULL, "print the lines as JSON");
+  cli_device_add_timing(options, &c->device);
   cli_device_add(options, &c->device);
+}
+
+static int check_directory(const choices_t *c) {
+  if (c->directory == NULL && !c->device.timing_only)
+    return cli_fail(&cli_layer, CLI_USAGE, "-o DIR is missing");
+  if (c->directory != NULL && c->device.timing_only)
+    return cli_fail(&cli_layer, CLI_USAGE, "--timing-only makes no outputs; leave -o out");
+  return CLI_GO_ON;
 }
 
 static int check_host_recipe(const choices_t *choices, const ufp4_recipe_t *recipe) {
@@ -405,11 +414,10 @@ static int run(int argc, char **argv) {
   cli_device_init(&choices.device);
   add_options(&options, &choices);
   int end = cli_parse(&cli_layer, &options, argc, argv, 3, 3, &paths, NULL);
-  if (end == CLI_GO_ON && choices.directory == NULL)
-    end = cli_fail(&cli_layer, CLI_USAGE, "-o DIR is missing");
+  if (end == CLI_GO_ON) end = check_directory(&choices);
   if (end == CLI_GO_ON)
     end = cli_device_check(&cli_layer, &options, &choices.device, choices.check);
-  if (end == CLI_GO_ON) end = check_outputs(&choices, paths);
+  if (end == CLI_GO_ON && choices.directory != NULL) end = check_outputs(&choices, paths);
   if (end == CLI_GO_ON) end = cli_recipe_of_one(&cli_layer, choices.recipe_name, &layer.recipe);
   if (end == CLI_GO_ON) end = check_host_recipe(&choices, &layer.recipe);
   if (end != CLI_GO_ON) return end;

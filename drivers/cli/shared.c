@@ -22,9 +22,9 @@ void cli_device_init(cli_device_t *device) {
 }
 
 static const char *backend_help(const char *preset) {
-  if (preset == NULL) return "model, rtl or cuda";
-  return strcmp(preset, "model") == 0 ? "model (default), rtl or cuda"
-                                      : "model, rtl (default) or cuda";
+  if (preset == NULL) return "model, rtl, tlm or cuda";
+  return strcmp(preset, "model") == 0 ? "model (default), rtl, tlm or cuda"
+                                      : "model, rtl (default), tlm or cuda";
 }
 
 void cli_device_add(cli_options_t *options, cli_device_t *device) {
@@ -41,9 +41,14 @@ void cli_device_add(cli_options_t *options, cli_device_t *device) {
   cli_option_add(options, "max-cycles", CLI_UINT, &device->max_cycles, "N",
                  "simulated core: wait at most N cycles for a completion (default 0: 10^11)");
   cli_option_add(options, "trace", CLI_TEXT, &device->trace, "FILE.fst",
-                 "simulated core: write waveforms");
+                 "backend rtl: write waveforms");
   cli_option_add(options, "threads", CLI_UINT, &device->threads, "N",
                  "threads of the model (default 0: all cores)");
+}
+
+void cli_device_add_timing(cli_options_t *options, cli_device_t *device) {
+  cli_option_add(options, "timing-only", CLI_FLAG, &device->timing_only, NULL,
+                 "backend tlm: cycles and counters without the data, and no -o");
 }
 
 void cli_device_demand(cli_device_t *device, uint64_t bytes) {
@@ -109,11 +114,29 @@ static int is_simulated(const char *backend) {
   return strcmp(backend, "model") != 0 && strcmp(backend, "cuda") != 0;
 }
 
-int cli_device_check(const cli_command_t *command, const cli_options_t *options,
-                     const cli_device_t *device, const char *check) {
+static int has_waveforms(const char *backend) {
+  return strcmp(backend, "rtl") == 0;
+}
+
+static int check_timing(const cli_command_t *command, const cli_device_t *device,
+                        const char *check) {
+  if (!device->timing_only) return CLI_GO_ON;
+  if (strcmp(device->backend, "tlm") != 0) {
+    return cli_fail(command, CLI_USAGE,
+                    "--timing-only is of the timed model, and backend %s is another; add --backend "
+                    "tlm",
+                    device->backend);
+  }
+  if (check == NULL) return CLI_GO_ON;
+  return cli_fail(command, CLI_USAGE,
+                  "--timing-only leaves no data for --check to compare; leave one of them out");
+}
+
+// What goes with no simulated core at all.
+static int check_simulated(const cli_command_t *command, const cli_options_t *options,
+                           const cli_device_t *device) {
   static const char *const simulated[] = {"config", "mem-latency", "mem-bandwidth",
                                           "stall",  "max-cycles",  "trace"};
-  if (is_simulated(device->backend) || (check != NULL && is_simulated(check))) return CLI_GO_ON;
   for (size_t i = 0; i < sizeof simulated / sizeof simulated[0]; i++) {
     if (!cli_option_given(options, simulated[i]) || (i == 0 && device->any_configuration)) continue;
     return cli_fail(command, CLI_USAGE,
@@ -121,6 +144,20 @@ int cli_device_check(const cli_command_t *command, const cli_options_t *options,
                     simulated[i], device->backend);
   }
   return CLI_GO_ON;
+}
+
+int cli_device_check(const cli_command_t *command, const cli_options_t *options,
+                     const cli_device_t *device, const char *check) {
+  int end = CLI_GO_ON;
+  if (!is_simulated(device->backend) && (check == NULL || !is_simulated(check)))
+    end = check_simulated(command, options, device);
+  if (end == CLI_GO_ON) end = check_timing(command, device, check);
+  if (end != CLI_GO_ON || device->trace == NULL || has_waveforms(device->backend) ||
+      (check != NULL && has_waveforms(check)))
+    return end;
+  return cli_fail(command, CLI_USAGE,
+                  "--trace is of the core's signals, and backend %s has none; add --backend rtl",
+                  device->backend);
 }
 
 static void watch_trace(const char *path) {
@@ -147,8 +184,9 @@ int cli_device_open(const cli_command_t *command, const cli_device_t *device, co
   options.max_cycles = device->max_cycles;
   options.threads = (unsigned)device->threads;
   const int traced =
-      is_simulated(name) && (name == device->backend || !is_simulated(device->backend));
+      has_waveforms(name) && (name == device->backend || !has_waveforms(device->backend));
   options.trace_path = traced ? device->trace : NULL;
+  options.timing_only = device->timing_only;
   options.message = &message;
   if (options.trace_path != NULL) watch_trace(options.trace_path);
   ufp4_status_t status = ufp4_device_open(name, &options, out);

@@ -18,6 +18,7 @@
 #include "ufp4/spec.h"
 #include "ufp4/status.h"
 #include "ufp4/version.h"
+#include "ufp4_port.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -48,21 +49,34 @@ typedef struct {
                               ///< UFP4_MEM_LATENCY_MAX
   unsigned mem_bandwidth;     ///< simulated memory: bytes a cycle, each way; 0: as wide as the bus
   uint64_t stall_seed;        ///< simulated memory: seed of random back-pressure; 0: none
-  uint64_t max_cycles;  ///< simulated core: cycles until the next completion; 0: the default limit.
+  uint64_t max_cycles;  ///< core: cycles, or ticks of a port, until the next completion; 0: 10^11.
                         ///< A call that has waited so long gives UFP4_ERROR_TIMEOUT, and what it
                         ///< has of the device's memory stays taken until the device is closed
   const char
       *trace_path;   ///< simulated core: waveform file (.fst), or NULL; see ufp4_device_trace_end
-  unsigned threads;  ///< model: threads; 0: all cores
-  ufp4_kernel_t kernel;     ///< model: 0: the fastest
+  unsigned threads;  ///< model, and the data of tlm: threads; 0: all cores
+  ufp4_kernel_t kernel;     ///< model, and the data of tlm: 0: the fastest
   ufp4_message_t *message;  ///< where ufp4_device_open says why it failed, or NULL
+  int timing_only;          ///< tlm: 1: time and counters alone. Nothing is computed, buffers and
+                            ///< exponent slots read as zeros
 } ufp4_device_options_t;
 
 ufp4_device_options_t ufp4_device_options_default(void);
 
-/** Opens "model", "rtl" or "cuda". On failure *device is NULL. */
+/** Opens "model", "rtl", "tlm" or "cuda". On failure *device is NULL. */
 ufp4_status_t ufp4_device_open(const char *backend, const ufp4_device_options_t *options,
                                ufp4_device_t **device);
+/** Makes a device of the core behind @p port, which is copied; its data and its name live as long
+ * as the device. The core is asked whether it is of options->configuration and of this driver's
+ * version, soft-reset, and has its counters cleared. Memory is the port's: of @p options its size,
+ * those of simulated memory and trace_path have no meaning here; max_cycles is in the port's ticks.
+ * ufp4_device_close calls port->close; when this call fails, it is not called: the port is still
+ * the caller's.
+ *  @return UFP4_ERROR_ARGUMENT: a function or the name is missing, memory does not start or end at
+ * a multiple of 4096, has no more than 65,536 bytes, or reaches beyond the addresses of the core;
+ * UFP4_ERROR_DEVICE: a call of the port failed, it is another core, or its reset does not end. */
+ufp4_status_t ufp4_device_open_port(const ufp4_port_t *port, const ufp4_device_options_t *options,
+                                    ufp4_device_t **device);
 void ufp4_device_close(ufp4_device_t *device);
 /** Ends the waveform file, if options->trace_path named one, as closing does; the device goes on
  * without.
@@ -138,7 +152,7 @@ typedef struct {
 
 /** As ufp4_quantize and ufp4_gemm, on the device, with operands in the host's memory: everything
  * that the tables of ufp4_combination_quantize and ufp4_combination_gemm give this backend. Of @p
- * how, threads and kernel are the device's. The backend rtl quantizes by descriptors only
+ * how, threads and kernel are the device's. A core quantizes by descriptors only
  * (ufp4_submit); here the host does it, with the same bits. @p stats may be NULL.
  * UFP4_ERROR_UNSUPPORTED: the backend does not have this combination. */
 ufp4_status_t ufp4_device_quantize(ufp4_device_t *device, const ufp4_matrix_t *in,

@@ -12,9 +12,10 @@
 
 #include "ufp4.h"
 
-/** The first byte of device memory, on every backend. */
+/** The first byte of device memory, on every backend; that of a port is the port's to say. */
 #define UFP4_MEMORY_BASE 0x80000000ull
-/** Bytes at UFP4_MEMORY_BASE that belong to the backend (its rings); buffers start behind them. */
+/** The first bytes of device memory belong to the backend (its rings); buffers start behind them.
+ */
 #define UFP4_MEMORY_RESERVED_BYTES 65536ull
 /** The size of device memory is a multiple of this, so that no burst can straddle its end. */
 #define UFP4_MEMORY_GRANULE_BYTES 4096ull
@@ -88,6 +89,9 @@ extern const ufp4_backend_t ufp4_backend_model;
 extern const ufp4_backend_t ufp4_backend_cuda;
 #ifdef UFP4_HAVE_RTL
 extern const ufp4_backend_t ufp4_backend_rtl;
+#endif
+#ifdef UFP4_HAVE_TLM
+extern const ufp4_backend_t ufp4_backend_tlm;
 #endif
 
 #endif

@@ -17,9 +17,9 @@ static ufp4_status_t grow(ufp4_device_t *device) {
 
 // The index at which a buffer of that size fits, and its address; buffer_count + 1 if nowhere.
 static size_t find_gap(const ufp4_device_t *device, uint64_t bytes, uint64_t *address) {
-  uint64_t from = UFP4_MEMORY_BASE + UFP4_MEMORY_RESERVED_BYTES;
+  uint64_t from = device_buffers_base(device);
   for (size_t i = 0; i <= device->buffer_count; i++) {
-    uint64_t end = UFP4_MEMORY_BASE + device->info.memory_bytes;
+    uint64_t end = device->memory_base + device->info.memory_bytes;
     if (i < device->buffer_count) end = device->buffers[i].address;
     if (end - from >= bytes) {
       *address = from;
@@ -71,8 +71,8 @@ static ufp4_status_t check_range(ufp4_device_t *device, uint64_t address, const 
                                  uint64_t bytes) {
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
-  uint64_t first = UFP4_MEMORY_BASE + UFP4_MEMORY_RESERVED_BYTES;
-  uint64_t end = UFP4_MEMORY_BASE + device->info.memory_bytes;
+  uint64_t first = device_buffers_base(device);
+  uint64_t end = device->memory_base + device->info.memory_bytes;
   if (data == NULL || address < first || address > end || bytes > end - address) {
     return device_fail(device, UFP4_ERROR_ARGUMENT,
                        "%llu bytes at 0x%llx: buffers lie from 0x%llx to 0x%llx",

@@ -8,16 +8,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core.h"
+
 static const ufp4_backend_t *const backends[] = {
     &ufp4_backend_model,
     &ufp4_backend_cuda,
 #ifdef UFP4_HAVE_RTL
     &ufp4_backend_rtl,
 #endif
+#ifdef UFP4_HAVE_TLM
+    &ufp4_backend_tlm,
+#endif
 };
 
-// Backends that the interface names and this build does not have.
-static const char *const absent_backends[] = {"rtl", "tlm", "fpga"};
+// Of every build; those that this one does not have among them.
+static const char *const backend_names[UFP4_BACKEND_COUNT] = UFP4_BACKEND_NAMES;
 
 static const ufp4_configuration_t configurations[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
 
@@ -38,13 +43,13 @@ static const ufp4_backend_t *find_backend(const char *name) {
 
 static ufp4_status_t refuse_backend(const char *name, ufp4_message_t *message) {
   size_t length = strcspn(name, ":");
-  for (size_t i = 0; i < sizeof absent_backends / sizeof absent_backends[0]; i++) {
-    if (strlen(absent_backends[i]) != length || strncmp(name, absent_backends[i], length) != 0)
+  for (size_t i = 0; i < UFP4_BACKEND_COUNT; i++) {
+    if (strlen(backend_names[i]) != length || strncmp(name, backend_names[i], length) != 0)
       continue;
     ufp4_message_set(message, "backend %s is not in this build", name);
     return UFP4_ERROR_UNSUPPORTED;
   }
-  ufp4_message_set(message, "no backend is called '%s'; there are model, rtl and cuda", name);
+  ufp4_message_set(message, "no backend is called '%s'; there are model, rtl, tlm and cuda", name);
   return UFP4_ERROR_ARGUMENT;
 }
 
@@ -69,35 +74,62 @@ static ufp4_status_t check_options(const ufp4_device_options_t *options, ufp4_me
     ufp4_message_set(message, "this processor does not have the kernel");
     return UFP4_ERROR_UNSUPPORTED;
   }
-  uint64_t limit = (1ull << UFP4_ADDR_BITS) - UFP4_MEMORY_BASE;
-  if (options->memory_bytes > limit) {
-    ufp4_message_set(message, "%llu bytes of device memory are needed; its addresses reach %llu",
-                     (unsigned long long)options->memory_bytes, (unsigned long long)limit);
+  return UFP4_OK;
+}
+
+static ufp4_status_t check_memory(uint64_t base, uint64_t bytes, ufp4_message_t *message) {
+  const uint64_t end = 1ull << UFP4_ADDR_BITS;
+  if (base % UFP4_MEMORY_GRANULE_BYTES != 0 || base >= end) {
+    ufp4_message_set(message, "device memory at 0x%llx: a multiple of %llu below 0x%llx is needed",
+                     (unsigned long long)base, UFP4_MEMORY_GRANULE_BYTES, (unsigned long long)end);
     return UFP4_ERROR_ARGUMENT;
   }
-  if (options->memory_bytes % UFP4_MEMORY_GRANULE_BYTES != 0 ||
-      options->memory_bytes <= UFP4_MEMORY_RESERVED_BYTES) {
-    ufp4_message_set(message,
-                     "device memory of %llu bytes: a multiple of %llu, over %llu, is needed",
-                     (unsigned long long)options->memory_bytes, UFP4_MEMORY_GRANULE_BYTES,
-                     UFP4_MEMORY_RESERVED_BYTES);
+  if (bytes > end - base) {
+    ufp4_message_set(message, "%llu bytes of device memory are needed; its addresses reach %llu",
+                     (unsigned long long)bytes, (unsigned long long)(end - base));
+    return UFP4_ERROR_ARGUMENT;
+  }
+  if (bytes % UFP4_MEMORY_GRANULE_BYTES != 0 || bytes <= UFP4_MEMORY_RESERVED_BYTES) {
+    ufp4_message_set(
+        message, "device memory of %llu bytes: a multiple of %llu, over %llu, is needed",
+        (unsigned long long)bytes, UFP4_MEMORY_GRANULE_BYTES, UFP4_MEMORY_RESERVED_BYTES);
     return UFP4_ERROR_ARGUMENT;
   }
   return UFP4_OK;
 }
 
-static ufp4_status_t open_state(ufp4_device_t *device, const ufp4_device_options_t *options) {
+static ufp4_status_t open_state(ufp4_device_t *device, const ufp4_port_t *port,
+                                const ufp4_device_options_t *options) {
   const ufp4_configuration_t *configuration = find_configuration(options->configuration);
   ufp4_status_t status =
-      device->backend->open(options, configuration, &device->message, &device->state);
+      port != NULL
+          ? core_open(port, options, configuration, 0, &device->message, &device->state)
+          : device->backend->open(options, configuration, &device->message, &device->state);
   if (status != UFP4_OK) return status;
   status = device->backend->info(device->state, &device->info);
-  device->info.backend = device->backend->name;
-  device->info.memory_bytes = options->memory_bytes;
+  device->info.backend = port != NULL ? port->name : device->backend->name;
+  device->info.memory_bytes = port != NULL ? port->memory_bytes : options->memory_bytes;
+  device->memory_base = port != NULL ? port->memory_base : UFP4_MEMORY_BASE;
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   device->kernel = options->kernel;
   device->threads = options->threads != 0 ? (int)options->threads : cores > 0 ? (int)cores : 1;
   return status;
+}
+
+// Over @p port, or where it is NULL over what the backend makes itself.
+static ufp4_status_t open_device(const ufp4_backend_t *backend, const ufp4_port_t *port,
+                                 const ufp4_device_options_t *options, ufp4_device_t **device) {
+  ufp4_device_t *made = calloc(1, sizeof *made);
+  if (made == NULL) return UFP4_ERROR_MEMORY;
+  made->backend = backend;
+  ufp4_status_t status = open_state(made, port, options);
+  if (status != UFP4_OK) {
+    if (options->message != NULL) *options->message = made->message;
+    ufp4_device_close(made);
+    return status;
+  }
+  *device = made;
+  return UFP4_OK;
 }
 
 ufp4_status_t ufp4_device_open(const char *backend, const ufp4_device_options_t *options,
@@ -108,18 +140,21 @@ ufp4_status_t ufp4_device_open(const char *backend, const ufp4_device_options_t 
   const ufp4_backend_t *found = find_backend(backend);
   if (found == NULL) return refuse_backend(backend, options->message);
   ufp4_status_t status = check_options(options, options->message);
-  if (status != UFP4_OK) return status;
-  ufp4_device_t *made = calloc(1, sizeof *made);
-  if (made == NULL) return UFP4_ERROR_MEMORY;
-  made->backend = found;
-  status = open_state(made, options);
-  if (status != UFP4_OK) {
-    if (options->message != NULL) *options->message = made->message;
-    ufp4_device_close(made);
-    return status;
-  }
-  *device = made;
-  return UFP4_OK;
+  if (status == UFP4_OK)
+    status = check_memory(UFP4_MEMORY_BASE, options->memory_bytes, options->message);
+  return status == UFP4_OK ? open_device(found, NULL, options, device) : status;
+}
+
+ufp4_status_t ufp4_device_open_port(const ufp4_port_t *port, const ufp4_device_options_t *options,
+                                    ufp4_device_t **device) {
+  if (device == NULL) return UFP4_ERROR_ARGUMENT;
+  *device = NULL;
+  if (port == NULL || options == NULL) return UFP4_ERROR_ARGUMENT;
+  ufp4_status_t status = check_options(options, options->message);
+  if (status == UFP4_OK) status = core_check_port(port, options->message);
+  if (status == UFP4_OK)
+    status = check_memory(port->memory_base, port->memory_bytes, options->message);
+  return status == UFP4_OK ? open_device(&ufp4_backend_core, port, options, device) : status;
 }
 
 void ufp4_device_close(ufp4_device_t *device) {

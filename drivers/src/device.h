@@ -17,6 +17,7 @@ struct ufp4_device {
   const ufp4_backend_t *backend;
   ufp4_backend_state_t *state;
   ufp4_device_info_t info;
+  uint64_t memory_base;
   ufp4_message_t message;
   int threads;  // of what runs on the host
   ufp4_kernel_t kernel;
@@ -34,6 +35,10 @@ ufp4_status_t device_note(ufp4_device_t *device, ufp4_status_t status);
 /** Sets the device's message and returns @p status. */
 ufp4_status_t device_fail(ufp4_device_t *device, ufp4_status_t status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/** The first byte of its memory that is not the backend's. */
+static inline uint64_t device_buffers_base(const ufp4_device_t *device) {
+  return device->memory_base + UFP4_MEMORY_RESERVED_BYTES;
+}
 /** UFP4_ERROR_DEVICE if the device has failed before. */
 ufp4_status_t device_check(ufp4_device_t *device);
 

@@ -62,30 +62,25 @@ ufp4_status_t ufp4_device_reset(ufp4_device_t *device) {
   return UFP4_OK;
 }
 
-static int in_reserved(uint64_t address) {
-  return address < UFP4_MEMORY_BASE + UFP4_MEMORY_RESERVED_BYTES;
-}
-
 // The rings of a backend are nobody's operand: a job there would end the device, not itself. So
 // would one whose region starts before device memory and runs into them.
-static int names_reserved(const ufp4_descriptor_t *descriptor) {
+static int starts_before(const ufp4_descriptor_t *descriptor, uint64_t first) {
   const ufp4_quant_descriptor_t *quant = &descriptor->quant;
   const ufp4_gemm_descriptor_t *gemm = &descriptor->gemm;
   switch (descriptor->header.opcode) {
     case UFP4_OPCODE_GEMM:
-      return in_reserved(gemm->a_codes_addr) || in_reserved(gemm->a_scales_addr) ||
-             in_reserved(gemm->b_codes_addr) || in_reserved(gemm->b_scales_addr) ||
-             in_reserved(gemm->d_addr) ||
-             ((gemm->d_mode & UFP4_D_MODE_SUMS) && in_reserved(gemm->sums_addr)) ||
-             ((gemm->d_mode & UFP4_D_MODE_C) && in_reserved(gemm->c_addr));
+      return gemm->a_codes_addr < first || gemm->a_scales_addr < first ||
+             gemm->b_codes_addr < first || gemm->b_scales_addr < first || gemm->d_addr < first ||
+             ((gemm->d_mode & UFP4_D_MODE_SUMS) && gemm->sums_addr < first) ||
+             ((gemm->d_mode & UFP4_D_MODE_C) && gemm->c_addr < first);
     case UFP4_OPCODE_AMAX:
-      return in_reserved(quant->src_addr);
+      return quant->src_addr < first;
     case UFP4_OPCODE_QUANT:
-      return in_reserved(quant->src_addr) ||
+      return quant->src_addr < first ||
              ((quant->row_mode & UFP4_MODE_ENABLE) &&
-              (in_reserved(quant->row_codes_addr) || in_reserved(quant->row_scales_addr))) ||
+              (quant->row_codes_addr < first || quant->row_scales_addr < first)) ||
              ((quant->col_mode & UFP4_MODE_ENABLE) &&
-              (in_reserved(quant->col_codes_addr) || in_reserved(quant->col_scales_addr)));
+              (quant->col_codes_addr < first || quant->col_scales_addr < first));
     default:
       return 0;
   }
@@ -96,10 +91,10 @@ ufp4_status_t ufp4_submit(ufp4_device_t *device, const ufp4_descriptor_t *descri
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
   if (descriptor == NULL) return device_fail(device, UFP4_ERROR_ARGUMENT, "submit: no descriptor");
-  if (names_reserved(descriptor)) {
+  if (starts_before(descriptor, device_buffers_base(device))) {
     return device_fail(device, UFP4_ERROR_ARGUMENT,
                        "submit: an address lies before the buffers, which start at 0x%llx",
-                       UFP4_MEMORY_BASE + UFP4_MEMORY_RESERVED_BYTES);
+                       (unsigned long long)device_buffers_base(device));
   }
   if (device->submitted - device->taken == UFP4_QUEUE_JOBS) status = take_oldest(device, 0);
   if (status != UFP4_OK) return status;

@@ -49,6 +49,10 @@ const char *bench_backend(void) {
   return name != NULL ? name : "model";
 }
 
+int bench_is_core(void) {
+  return strcmp(bench_backend(), "rtl") == 0 || strcmp(bench_backend(), "tlm") == 0;
+}
+
 ufp4_device_options_t bench_options(void) {
   ufp4_device_options_t options = ufp4_device_options_default();
   options.configuration = "small";

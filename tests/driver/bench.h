@@ -22,8 +22,10 @@ void bench_check_status(int64_t index, ufp4_status_t got, ufp4_status_t want,
 
 // --- Devices ------------------------------------------------------------------------------------
 
-/** "model" or "rtl". */
+/** "model", "rtl", "tlm" or "cuda". */
 const char *bench_backend(void);
+/** Whether it is a core, with cycles. */
+int bench_is_core(void);
 /** Options with the small configuration and 16 MiB of memory. */
 ufp4_device_options_t bench_options(void);
 /** Opens bench_backend() with bench_options(); ends the program on failure. */

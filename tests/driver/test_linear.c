@@ -110,7 +110,7 @@ SLOW_TEST(all_passes_equal_the_golden_model) {
 // the model they are the golden model's; the simulated core multiplies what the host has quantized
 // as NVFP4; elsewhere they are refused.
 static int has_recipe(void) {
-  return strcmp(bench_backend(), "model") == 0 || strcmp(bench_backend(), "rtl") == 0;
+  return strcmp(bench_backend(), "model") == 0 || bench_is_core();
 }
 
 static ufp4_device_t *device_of(const char *configuration) {
@@ -124,7 +124,7 @@ static ufp4_device_t *device_of(const char *configuration) {
 
 // A recipe that accumulates as the core does not; only a core minds.
 TEST(rejects_another_contract) {
-  const int core = strcmp(bench_backend(), "rtl") == 0;
+  const int core = bench_is_core();
   static const char *const recipes[] = {"mxfp4", "ufp4", "nvfp4"};
   static const char *const configurations[] = {"small", "small-fp32", "small-fp32"};
   for (int i = 0; i < 3; i++) {

@@ -182,7 +182,7 @@ static int check_recipe(ufp4_device_t *device, const ufp4_recipe_t *recipe,
 }
 
 static int is_rtl(void) {
-  return strcmp(bench_backend(), "rtl") == 0;
+  return bench_is_core();
 }
 
 // QUANT rounds both copies of a tensor alike, so that the host does it.

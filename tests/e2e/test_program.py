@@ -227,7 +227,7 @@ def test_rejects_device_options_out_of_range():
         rejects(2, f"{option}: ", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--backend", "rtl", option, value)
     rejects(2, "no backend is called", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--backend", "gpu")
     rejects(2, "no backend is called", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--check", "gpu")
-    for name in ("tlm", "fpga:/dev/ttyUSB0"):
+    for name in ("systemc", "fpga:/dev/ttyUSB0"):
         rejects(3, "not in this build", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--backend", name)
 
 
@@ -246,6 +246,23 @@ def test_rejects_options_of_the_simulated_core_without_one():
         rejects(2, f"{option} goes with --backend", "info", option, value)
         rejects(2, "backend cuda is none", "gemm", "A", "B", "-o", "D.npy", "--backend", "cuda", option, value)
         rejects(2, "A: ", "gemm", "A", "B", "-o", "D.npy", "--check", "rtl", option, value)
+
+
+def test_rejects_waveforms_of_what_has_no_signals():
+    words = "--trace is of the core's signals, and backend tlm has none; add --backend rtl"
+    rejects(2, words, "layer", "X", "W", "dY", "-o", "out", "--backend", "tlm", "--trace", "t.fst")
+    rejects(2, words, "gemm", "A", "B", "-o", "D.npy", "--backend", "tlm", "--check", "model", "--trace", "t.fst")
+    rejects(2, "A: ", "gemm", "A", "B", "-o", "D.npy", "--backend", "tlm", "--check", "rtl", "--trace", "t.fst")
+
+
+def test_rejects_timing_only_with_data():
+    gemm, layer = ["gemm", "A", "B", "--timing-only"], ["layer", "X", "W", "dY", "--timing-only"]
+    for words in gemm, layer:
+        for backend in "model", "rtl", "cuda":
+            rejects(2, f"backend {backend} is another; add --backend tlm", *words, "--backend", backend)
+        rejects(2, "no data for --check to compare", *words, "--backend", "tlm", "--check", "model")
+        rejects(2, "leave -o out", *words, "--backend", "tlm", "-o", "out.npy")
+    rejects(2, "is not an option", "train", "text", "-o", "out", "--timing-only")
 
 
 def test_options_may_stand_anywhere():

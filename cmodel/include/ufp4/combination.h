@@ -13,9 +13,9 @@ extern "C" {
 #endif
 
 /** Whether @p how may be asked for, with @p block elements to a scale (0: that of the scale), on @p
- * backend (a name that ufp4_device_open knows; NULL: any). UFP4_ERROR_ARGUMENT: illegal everywhere,
- * or no such backend; UFP4_ERROR_UNSUPPORTED: legal, but not on this backend. @p message (may be
- * NULL) says what would be right. */
+ * backend (a name that ufp4_device_open knows, or a class: model, core, cuda; NULL: any).
+ * UFP4_ERROR_ARGUMENT: illegal everywhere, or no such backend; UFP4_ERROR_UNSUPPORTED: legal, but
+ * not on this backend. @p message (may be NULL) says what would be right. */
 ufp4_status_t ufp4_combination_quantize(const ufp4_quantize_t *how, int block, const char *backend,
                                         ufp4_message_t *message);
 /** The same of a GEMM of two operands with @p scale. */

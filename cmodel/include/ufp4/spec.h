@@ -148,9 +148,13 @@ typedef enum {
 /** Elements that share a scale, by ufp4_scale_t. */
 #define UFP4_SCALE_BLOCK {16, 16, 32, 16}
 
-/** Backends, by their bit in the tables below. */
-#define UFP4_BACKEND_NAMES {"model", "rtl", "tlm", "cuda", "fpga"}
-#define UFP4_BACKEND_COUNT 5
+/** Classes of backends, by their bit in the tables below. */
+#define UFP4_BACKEND_CLASS_NAMES {"model", "core", "cuda"}
+#define UFP4_BACKEND_CLASS_COUNT 3
+/** Backends, and the class of each. */
+#define UFP4_BACKEND_NAMES {"model", "rtl", "tlm", "systemc", "fpga", "cuda"}
+#define UFP4_BACKEND_CLASSES {0, 1, 1, 1, 1, 2}
+#define UFP4_BACKEND_COUNT 6
 
 /** What may be quantized (ufp4_combination_quantize). Sets have bit i for value i. */
 typedef struct {
@@ -164,14 +168,14 @@ typedef struct {
 #define UFP4_QUANTIZE_COMBINATION_COUNT 8
 #define UFP4_QUANTIZE_COMBINATIONS \
   { \
-    {0u, 7u, 1u, 3u, 3u, 11u}, \
+    {0u, 7u, 1u, 3u, 3u, 7u}, \
     {0u, 7u, 1u, 4u, 3u, 3u}, \
-    {0u, 7u, 2u, 1u, 3u, 11u}, \
+    {0u, 7u, 2u, 1u, 3u, 7u}, \
     {1u, 1u, 1u, 5u, 9u, 3u}, \
     {1u, 1u, 2u, 1u, 9u, 3u}, \
     {2u, 7u, 1u, 3u, 6u, 3u}, \
-    {3u, 7u, 1u, 3u, 1u, 9u}, \
-    {3u, 7u, 2u, 1u, 1u, 9u}, \
+    {3u, 7u, 1u, 3u, 1u, 5u}, \
+    {3u, 7u, 2u, 1u, 1u, 5u}, \
   }
 
 /** Which GEMMs there are (ufp4_combination_gemm). Sets have bit i for value i. */
@@ -184,15 +188,15 @@ typedef struct {
 #define UFP4_GEMM_COMBINATION_COUNT 9
 #define UFP4_GEMM_COMBINATIONS \
   { \
-    {0u, 1u, 7u, 11u}, \
-    {0u, 2u, 7u, 11u}, \
+    {0u, 1u, 7u, 7u}, \
+    {0u, 2u, 7u, 7u}, \
     {0u, 4u, 3u, 3u}, \
-    {1u, 1u, 1u, 11u}, \
-    {1u, 2u, 1u, 11u}, \
+    {1u, 1u, 1u, 7u}, \
+    {1u, 2u, 1u, 7u}, \
     {1u, 4u, 1u, 3u}, \
     {2u, 2u, 7u, 3u}, \
     {2u, 4u, 3u, 3u}, \
-    {3u, 2u, 7u, 9u}, \
+    {3u, 2u, 7u, 5u}, \
   }
 
 #define UFP4_MAX_DIM 1048576

@@ -18,7 +18,9 @@ static const char *const layout_names[UFP4_LAYOUT_COUNT] = UFP4_LAYOUT_NAMES;
 static const char *const rht_names[UFP4_RHT_COUNT] = UFP4_RHT_NAMES;
 static const char *const scale_round_names[UFP4_SCALE_ROUND_COUNT] = UFP4_SCALE_ROUND_NAMES;
 static const char *const contract_names[UFP4_CONTRACT_COUNT] = UFP4_CONTRACT_NAMES;
+static const char *const class_names[UFP4_BACKEND_CLASS_COUNT] = UFP4_BACKEND_CLASS_NAMES;
 static const char *const backend_names[UFP4_BACKEND_COUNT] = UFP4_BACKEND_NAMES;
+static const unsigned backend_classes[UFP4_BACKEND_COUNT] = UFP4_BACKEND_CLASSES;
 
 static_assert(UFP4_QUANTIZE_COMBINATION_COUNT <= 32 && UFP4_GEMM_COMBINATION_COUNT <= 32,
               "a bit for each row");
@@ -48,16 +50,22 @@ static unsigned cell(const search_t *search, unsigned row, size_t offset) {
   return value;
 }
 
-// "a, b or c": what the rows that are left allow.
-static void list_values(const search_t *search, const field_t *field, char *text, size_t size) {
+// What the rows that are left allow.
+static unsigned values_left(const search_t *search, size_t offset) {
   unsigned set = 0;
-  size_t used = 0;
   for (unsigned r = 0; r < search->count; r++)
-    set |= search->left >> r & 1 ? cell(search, r, field->offset) : 0;
-  for (unsigned v = 0; v < field->count && used < size; v++) {
+    set |= search->left >> r & 1 ? cell(search, r, offset) : 0;
+  return set;
+}
+
+// "a, b or c".
+static void list_names(unsigned set, const char *const *names, unsigned count, char *text,
+                       size_t size) {
+  size_t used = 0;
+  for (unsigned v = 0; v < count && used < size; v++) {
     if ((set >> v & 1) == 0) continue;
     const char *before = used == 0 ? "" : set >> v > 1 ? ", " : " or ";
-    used += (size_t)snprintf(text + used, size - used, "%s%s", before, field->names[v]);
+    used += (size_t)snprintf(text + used, size - used, "%s%s", before, names[v]);
   }
 }
 
@@ -82,7 +90,7 @@ static ufp4_status_t narrow(search_t *search, const field_t *field, const field_
   if (fit == 0) {
     char right[64], rest[128] = "";
     size_t used = 0;
-    list_values(search, field, right, sizeof right);
+    list_names(values_left(search, field->offset), field->names, field->count, right, sizeof right);
     for (; before < field && used < sizeof rest; before++) {
       used += (size_t)snprintf(rest + used, sizeof rest - used, ", %s %s", before->what,
                                before->names[before->value]);
@@ -104,29 +112,41 @@ static ufp4_status_t narrow_all(search_t *search, unsigned scale, const field_t 
   return status;
 }
 
-// "fpga:PORT" is the backend fpga.
-static unsigned find_backend(const char *name) {
-  size_t length = strcspn(name, ":");
+static unsigned find_name(const char *name, size_t length, const char *const *names,
+                          unsigned count) {
   unsigned i = 0;
-  while (i < UFP4_BACKEND_COUNT &&
-         (strlen(backend_names[i]) != length || strncmp(name, backend_names[i], length) != 0)) {
-    i++;
-  }
+  while (i < count && (strlen(names[i]) != length || strncmp(name, names[i], length) != 0)) i++;
   return i;
+}
+
+// That of a backend ("fpga:PORT" is the backend fpga), or one by its own name.
+static unsigned find_class(const char *name) {
+  const size_t length = strcspn(name, ":");
+  const unsigned backend = find_name(name, length, backend_names, UFP4_BACKEND_COUNT);
+  return backend < UFP4_BACKEND_COUNT
+             ? backend_classes[backend]
+             : find_name(name, length, class_names, UFP4_BACKEND_CLASS_COUNT);
+}
+
+static unsigned backends_of(unsigned classes) {
+  unsigned set = 0;
+  for (unsigned i = 0; i < UFP4_BACKEND_COUNT; i++) set |= (classes >> backend_classes[i] & 1) << i;
+  return set;
 }
 
 // The last question: legal, but here?
 static ufp4_status_t check_backend(search_t *search, const char *backend, size_t offset) {
   if (backend == NULL) return UFP4_OK;
-  const field_t field = {"backend", backend_names, UFP4_BACKEND_COUNT, find_backend(backend),
+  const field_t field = {"backend", class_names, UFP4_BACKEND_CLASS_COUNT, find_class(backend),
                          offset};
-  if (field.value == UFP4_BACKEND_COUNT) {
+  if (field.value == UFP4_BACKEND_CLASS_COUNT) {
     ufp4_message_set(search->message, "no backend is called '%s'", backend);
     return UFP4_ERROR_ARGUMENT;
   }
   if (narrow(search, &field, &field) == UFP4_OK) return UFP4_OK;
   char right[64];
-  list_values(search, &field, right, sizeof right);
+  list_names(backends_of(values_left(search, offset)), backend_names, UFP4_BACKEND_COUNT, right,
+             sizeof right);
   ufp4_message_set(search->message,
                    "backend %s does not have this combination with scale %s; %s has", backend,
                    search->scale, right);

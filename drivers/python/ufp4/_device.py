@@ -20,7 +20,7 @@ from . import _spec as s
 class _Options(Structure):
     _fields_ = [("configuration", c_char_p), ("memory_bytes", c_uint64), ("mem_latency", c_uint), ("mem_bandwidth", c_uint),
                 ("stall_seed", c_uint64), ("max_cycles", c_uint64), ("trace_path", c_char_p), ("threads", c_uint), ("kernel", c_int),
-                ("message", POINTER(_library.Message))]
+                ("message", POINTER(_library.Message)), ("timing_only", c_int)]
 
 
 class _Info(Structure):
@@ -107,7 +107,7 @@ class Layer:
 class Device:
     """A device of libufp4, which UFP4_LIBRARY names or the loader finds. Close it, or use it in a with statement.
 
-    backend: "model", "rtl" or "cuda". config: a configuration of the core ("default", "small", ..). mem_latency in cycles;
+    backend: "model", "rtl", "tlm" or "cuda". config: a configuration of the core ("default", "small", ..). mem_latency in cycles;
     mem_bandwidth in bytes a cycle each way (0: as wide as the bus); stall: seed of random back-pressure (0: none); max_cycles: until
     a completion (0: the default limit); trace: a waveform file (.fst); threads of the model (0: all cores). ImportError: there is no
     such library, or it is of another version. ValueError: what the library refuses, in its words. A device that fails raises

@@ -346,14 +346,19 @@ TEST(rejects_the_block_of_another_scale) {
   }
 }
 
-TEST(rejects_on_rtl_what_only_the_model_has) {
+TEST(rejects_on_a_core_what_only_the_model_has) {
+  static const char *const cores[] = {"rtl", "tlm", "systemc:timed", "fpga:/dev/ttyUSB0", "core"};
   for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
     const ufp4_quantize_t how = legal_quantize_combination(n);
-    if (!legal_quantize(&how) || how.scale != UFP4_SCALE_FP32) continue;
-    ufp4_message_t message = {""};
-    check_bits(n, (uint64_t)ufp4_combination_quantize(&how, 0, "rtl", &message),
-               UFP4_ERROR_UNSUPPORTED, "rtl");
-    check_that(n, message.text[0] != 0, "no reason given");
+    if (!legal_quantize(&how)) continue;
+    for (int i = 0; i < 5; i++) {
+      ufp4_message_t message = {""};
+      const ufp4_status_t want = how.scale == UFP4_SCALE_FP32 ? UFP4_ERROR_UNSUPPORTED : UFP4_OK;
+      check_bits(n, (uint64_t)ufp4_combination_quantize(&how, 0, cores[i], &message), want, "%s",
+                 cores[i]);
+      check_that(n, want == UFP4_OK || strstr(message.text, "; model or cuda has") != NULL, "'%s'",
+                 message.text);
+    }
   }
 }
 
@@ -425,7 +430,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_illegal_combinations_with_e8m0),
       CHECK_TEST(rejects_illegal_combinations_with_fp32),
       CHECK_TEST(rejects_the_block_of_another_scale),
-      CHECK_TEST(rejects_on_rtl_what_only_the_model_has),
+      CHECK_TEST(rejects_on_a_core_what_only_the_model_has),
       CHECK_TEST(rejects_an_unknown_layout),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);

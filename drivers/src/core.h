@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The core as a device, over a port: what the backends of the class core have in common.
+#ifndef UFP4_CORE_H
+#define UFP4_CORE_H
+
+#include "backend.h"
+
+/** UFP4_ERROR_ARGUMENT, with a message, if the port lacks a name or a function. */
+ufp4_status_t core_check_port(const ufp4_port_t *port, ufp4_message_t *message);
+
+/** UFP4_ERROR_ARGUMENT, with a message, if the simulated memory of backend @p name is one that the
+ * watchdog would end. */
+ufp4_status_t core_check_latency(const char *name, const ufp4_device_options_t *options,
+                                 ufp4_message_t *message);
+
+/** Makes the state of a backend over @p port, once the core has said that it is of this
+ * configuration. @p fresh: it has just left its reset; otherwise it is reset. On failure *state is
+ * NULL, and the port is still the caller's; core_close closes it. */
+ufp4_status_t core_open(const ufp4_port_t *port, const ufp4_device_options_t *options,
+                        const ufp4_configuration_t *configuration, int fresh,
+                        ufp4_message_t *message, ufp4_backend_state_t **state);
+/** The port's own data. */
+void *core_port_user(const ufp4_backend_state_t *state);
+
+/** The functions of a backend, as ufp4_backend_t has them. */
+void core_close(ufp4_backend_state_t *state);
+ufp4_status_t core_info(ufp4_backend_state_t *state, ufp4_device_info_t *info);
+ufp4_status_t core_memory_write(ufp4_backend_state_t *state, uint64_t address, const void *data,
+                                uint64_t bytes);
+ufp4_status_t core_memory_read(ufp4_backend_state_t *state, uint64_t address, void *data,
+                               uint64_t bytes);
+ufp4_status_t core_submit(ufp4_backend_state_t *state, const ufp4_descriptor_t *descriptor);
+ufp4_status_t core_take(ufp4_backend_state_t *state, uint64_t timeout_us,
+                        ufp4_completion_t *completion);
+ufp4_status_t core_slot_read(ufp4_backend_state_t *state, unsigned slot, int *exponent);
+ufp4_status_t core_counters(ufp4_backend_state_t *state, uint64_t counters[UFP4_COUNTER_COUNT]);
+ufp4_status_t core_reset(ufp4_backend_state_t *state);
+
+/** All of them but name, open, trace_end and submit. */
+#define CORE_FUNCTIONS                                                             \
+  .close = core_close, .info = core_info, .memory_write = core_memory_write,       \
+  .memory_read = core_memory_read, .take = core_take, .slot_read = core_slot_read, \
+  .counters = core_counters, .reset = core_reset
+
+/** A port of somebody's own; it is opened with core_open. */
+extern const ufp4_backend_t ufp4_backend_core;
+
+#endif

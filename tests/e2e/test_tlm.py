@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The backend tlm behind the program: the golden model's data at the core's cycles, and cycles without data."""
+import json
+import pathlib
+
+import bench
+from bench import check, check_equal, listing, passes, rejects, slow
+
+XWD = ["X.npy", "W.npy", "dY.npy"]
+AB = ["A.safetensors", "B.safetensors"]
+
+
+def tensors(tokens=33, cin=47, cout=130):
+    bench.write_npy("X.npy", bench.gaussian(tokens, cin))
+    bench.write_npy("W.npy", bench.gaussian(cout, cin, 0.05))
+    bench.write_npy("dY.npy", bench.gaussian(tokens, cout, 1e-4))
+    passes("quantize", "X.npy", "-o", "A.safetensors", "--elem", "e2m1")
+    passes("quantize", "W.npy", "-o", "B.safetensors", "--elem", "e2m1")
+
+
+def json_of(*words):
+    return json.loads(passes(*words, "--json").out)
+
+
+def timed(whole):
+    """What does not depend on data, nor on the machine."""
+    counters = {k: v for k, v in whole.get("counters", {}).items() if not k.endswith(("seconds", "second"))}
+    keys = ("pass", "format", "m", "n", "k", "cycles", "util_percent", "bound_percent", "stall_percent")
+    return [[case[key] for key in keys] for case in whole["cases"]], counters
+
+
+def same_time(*words):
+    """With data and without; the second writes nothing."""
+    data = json_of(*words[:-2], *words[-2:], "--backend", "tlm", "--check", "model")
+    check_equal(data["verdict"], "equal", "verdict")
+    before = listing()
+    alone = json_of(*words[:-2], "--backend", "tlm", "--timing-only")
+    check_equal(listing(), before, "files")
+    check_equal(alone["verdict"], "-", "verdict without data")
+    check_equal(timed(alone), timed(data), "time")
+    check(all(case["cycles"] > 0 for case in alone["cases"]), f"cycles: {alone}")
+
+
+def test_layers_equal_the_model_and_take_the_same_time_without_data():
+    tensors()
+    for recipe in "ufp4", "nvfp4":
+        same_time("layer", *XWD, "--recipe", recipe, "-o", "out")
+    same_time("layer", *XWD, "--config", "small-fp32", "--recipe", "mxfp4", "--mem-latency", "7", "-o", "out")
+
+
+def test_gemms_equal_the_model_and_take_the_same_time_without_data():
+    tensors()
+    bench.write_npy("C.npy", bench.gaussian(33, 130))
+    same_time("gemm", *AB, "--stats", "-o", "D.npy")
+    same_time("gemm", *AB, "--stats", "--c", "C.npy", "--alpha", "0.5", "--mem-bandwidth", "9", "-o", "D.npy")
+
+
+def test_timing_only_prints_its_line():
+    tensors()
+    check("gemm  e2m1     33  130   47" in passes("gemm", *AB, "--backend", "tlm", "--timing-only").out, "no line")
+
+
+@slow
+def test_training_has_the_losses_of_the_model():
+    pathlib.Path("text.txt").write_text("".join(f"line {i * i % 997} of a text\n" for i in range(2000)))
+    words = ["train", "text.txt", "--steps", "2", "--seeds", "1", "--recipe", "ufp4", "--no-control", "-o"]
+    passes(*words, "tlm", "--backend", "tlm")
+    passes(*words, "model")
+    check_equal(*(pathlib.Path(name, "losses.csv").read_text() for name in ("tlm", "model")), "losses")
+
+
+def test_info_reports_the_timed_model():
+    device = json_of("info", "--backend", "tlm", "--config", "large")["device"]
+    check_equal((device["backend"], device["configuration"]["name"], device["cycles"]), ("tlm", "large", True), "device")
+
+
+def test_rejects_a_wait_beyond_the_cycle_limit():
+    tensors()
+    rejects(3, "tlm: ", "gemm", *AB, "-o", "D.npy", "--backend", "tlm", "--max-cycles", "100")
+
+
+if __name__ == "__main__":
+    bench.main(globals())
