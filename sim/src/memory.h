@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// An AXI4 memory: settable latency and bandwidth, seeded random back-pressure on every channel,
-// DECERR outside.
+// An AXI4 memory: the rules of memory_timing.h on the pins of a core, with data, faults, and DECERR
+// outside.
 //
 // Each cycle: sample() before the clock edge looks at the pins and works out what the edge moves;
-// drive() after it sets the pins of the next cycle. Data moves when its beat does. Without
-// back-pressure answers come in the order of the requests; with it, beats of different IDs
-// interleave, answers overtake each other where AXI allows it, and data of some writes are taken
-// before their address.
+// drive() after it sets the pins of the next cycle.
 #ifndef UFP4_SIM_MEMORY_H
 #define UFP4_SIM_MEMORY_H
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <string>
 
 #include "core.h"
+#include "memory_timing.h"
 #include "ufp4_sim.h"
 
 namespace ufp4 {
@@ -29,18 +26,7 @@ struct MemoryOptions {
   unsigned bursts = 0;  // in flight, of reads and of writes; 0: some, or with some seeds any number
 };
 
-/** Random readiness of one channel: free, now and then busy, or mostly busy, for random spans of
- * cycles. */
-class Gate {
- public:
-  /** @p random: 64 fresh random bits. @return whether the channel may move in the next cycle. */
-  bool open(uint64_t random);
-
- private:
-  unsigned span_ = 0, threshold_ = 0;
-};
-
-class Memory {
+class Memory : private MemoryTiming<Memory> {
  public:
   Memory(const Pins &pins, unsigned bus_bytes, const MemoryOptions &options);
   ~Memory();
@@ -79,66 +65,36 @@ class Memory {
   std::string describe() const;
 
  private:
-  struct Burst {
-    uint64_t address, due;
-    unsigned beats;
-    uint8_t id, resp;
-  };
+  friend class MemoryTiming<Memory>;
   /** Data that were taken before the address they are for. */
   struct Beat {
     std::array<uint8_t, 128> data;
     std::array<uint8_t, 16> strobes;
   };
-  struct Answer {
-    uint64_t due;
-    uint8_t id, resp;
-  };
-  struct Credit {
-    bool spend(unsigned bytes);
-    unsigned available = 0;
-  };
 
-  uint64_t random();
+  // For MemoryTiming.
   uint8_t response(uint64_t address, unsigned beats) const;
+  bool read_beat(const MemoryBurst &burst);
+  void write_beat(const MemoryBurst &burst, bool early);
+  void keep_beat();
+  bool write_answer(const MemoryAnswer &answer);
+
+  MemoryMaster master() const;
   bool fails(ufp4_sim_fault_t fault);
-  void sample_silence();
-  void sample_read_address(uint64_t cycle);
-  void sample_read_data(uint64_t cycle);
-  void sample_write_address(uint64_t cycle);
-  void sample_write_data(uint64_t cycle);
-  void sample_answer(uint64_t cycle);
-  template <typename T>
-  size_t choose(const std::deque<T> &queue, uint64_t cycle);
-  void offer_beat(size_t index);
   void store_bytes(uint8_t *to, const uint8_t *data, const uint8_t *strobes) const;
-  void keep_beat(const uint8_t *data, const uint8_t *strobes);
-  void store_beat(uint64_t cycle, const uint8_t *data, const uint8_t *strobes);
 
   const Pins &pins_;
   const unsigned bus_bytes_;
   const MemoryOptions options_;
-  const unsigned rate_;  // bytes a cycle, each way
-  const unsigned
-      latency_;          // cycles between taking an address and setting the pins for its first beat
-  const size_t bursts_;  // in flight, of reads and of writes
   uint8_t *data_ = nullptr;
-  uint64_t random_state_;
   ufp4_sim_fault_t fault_ = UFP4_SIM_FAULT_NONE;
   uint64_t fault_in_ = 0;  // beats or answers until it happens
-  bool moved_ = false;
   Lost lost_{};
-
-  std::deque<Burst> reads_, writes_;
   std::deque<Beat> early_;
-  bool data_first_ = false;  // the next burst's first beat is taken before its address
-  std::deque<Answer> answers_;
-  Credit read_credit_, write_credit_;
-  Gate ar_gate_, r_gate_, aw_gate_, w_gate_, b_gate_;
 
-  // The pins of the next cycle.
+  // What goes with the pins of the next cycle.
   struct {
-    bool arready, rvalid, rlast, awready, wready, bvalid;
-    uint8_t rid, rresp, bid, bresp;
+    uint8_t rresp, bresp;
     const uint8_t *rdata;
     bool rnew, bnew;
   } next_{};

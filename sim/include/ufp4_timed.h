@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timed model: a core of one named configuration as its cycles alone, with the calls of
+// ufp4_sim.h.
+//
+// No ready or valid of the core depends on data. This library steps what is left of the RTL without
+// them, and the harness's memory, and so gives the same cycle for each register access, completion
+// and counter; nothing is estimated, nothing was fitted. It holds no memory: it reads descriptors
+// and writes completions through the host's functions, and lets the host do each job's work.
+//
+// What it leaves to the RTL: faults of the bus and inside the core, addresses outside memory, the
+// watchdog, soft reset while jobs are under way. A call that would need them fails with
+// UFP4_TIMED_FAILED and a message that says so; it never gives an inexact figure. No call prints or
+// exits.
+#ifndef UFP4_TIMED_H
+#define UFP4_TIMED_H
+
+#include <stdint.h>
+
+#include "ufp4/spec.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ufp4_timed ufp4_timed_t;
+
+typedef enum {
+  UFP4_TIMED_OK = 0,
+  UFP4_TIMED_LIMIT,   ///< the cycle limit passed before the condition held; it may be run further
+  UFP4_TIMED_FAILED,  ///< the model does not have what was asked, or a function of the host failed
+} ufp4_timed_status_t;
+
+/** What the host gives. A function that returns anything but 0 makes the call under way fail. */
+typedef struct {
+  void *user;  ///< handed to each of them
+
+  /** The @p bytes at a device address: one descriptor, in the cycle in which its read begins. */
+  int (*memory_read)(void *user, uint64_t address, void *data, uint32_t bytes);
+  /** One completion, in the cycle in which RING_HEAD counts it. */
+  int (*memory_write)(void *user, uint64_t address, const void *data, uint32_t bytes);
+  /**
+   * Does a QUANT's, AMAX's or GEMM's work on the host's memory; or NULL: time alone.
+   *
+   * Called once for each job that the core has not refused, in the order of the ring, just before
+   * memory_write of its completion. Jobs that overlapped are done one after the other here: those
+   * that name what they depend on have the same bits.
+   * @param slots exponent slots, bits 15..0 the exponent; AMAX writes those that its descriptor
+   * names, the others are as earlier jobs left them
+   * @param completion job, status ok and cycles are set; status and flags are the host's to change
+   */
+  int (*execute)(void *user, const uint8_t descriptor[UFP4_DESCRIPTOR_BYTES],
+                 uint16_t slots[UFP4_SLOTS], ufp4_completion_t *completion);
+} ufp4_timed_host_t;
+
+/** All that can be set from outside; as in ufp4_sim_options_t. */
+typedef struct {
+  const char *configuration;
+  unsigned latency_cycles;
+  unsigned bandwidth_bytes;  ///< a cycle, each way; 0: as wide as the bus
+  uint64_t stall_seed;       ///< 0: none; another is refused if this build cannot follow it
+  int every_cycle;           ///< 1: no cycle is skipped, however often the same ones come again
+} ufp4_timed_options_t;
+
+/** Whether it has a configuration. */
+int ufp4_timed_has(const char *configuration);
+/** Makes a core that has left reset. @p host is copied. @return NULL on failure, with one line in
+ * @p message. */
+ufp4_timed_t *ufp4_timed_open(const ufp4_timed_options_t *options, const ufp4_timed_host_t *host,
+                              char *message, unsigned message_bytes);
+void ufp4_timed_close(ufp4_timed_t *timed);
+/** Holds the core in reset for eight cycles; jobs under way are forgotten. */
+ufp4_timed_status_t ufp4_timed_reset(ufp4_timed_t *timed);
+
+/** One access to a register over AXI4-Lite; a few cycles, the same as the RTL's. */
+ufp4_timed_status_t ufp4_timed_register_read(ufp4_timed_t *timed, uint32_t offset, uint32_t *value);
+ufp4_timed_status_t ufp4_timed_register_write(ufp4_timed_t *timed, uint32_t offset, uint32_t value);
+
+/** Runs until the interrupt is high (at once if it is), for at most @p limit_cycles. */
+ufp4_timed_status_t ufp4_timed_wait_interrupt(ufp4_timed_t *timed, uint64_t limit_cycles);
+/** Runs @p cycles, whatever happens. */
+ufp4_timed_status_t ufp4_timed_run(ufp4_timed_t *timed, uint64_t cycles);
+
+/** Clock cycles since it was opened. */
+uint64_t ufp4_timed_cycles(const ufp4_timed_t *timed);
+/** What the last failed call met; empty if none failed. */
+const char *ufp4_timed_message(const ufp4_timed_t *timed);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// When an AXI4 memory takes and answers: settable latency and bandwidth, seeded random
+// back-pressure on every channel. One set of rules for the harness's memory (memory.h), which moves
+// data with it, and for the timed model (timing/core.h), which has none.
+//
+// sample() is called before each clock edge with what the master drives; slave() is what the memory
+// drives, from that edge on. Data moves when its beat does. Without back-pressure answers come in
+// the order of the requests; with it, beats of different IDs interleave, answers overtake each
+// other where AXI allows it, and data of some writes are taken before their address.
+#ifndef UFP4_SIM_MEMORY_TIMING_H
+#define UFP4_SIM_MEMORY_TIMING_H
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+
+namespace ufp4 {
+
+/** Random readiness of one channel: free, now and then busy, or mostly busy, for random spans of
+ * cycles. */
+class Gate {
+ public:
+  /** @p random: 64 fresh random bits. @return whether the channel may move in the next cycle. */
+  bool open(uint64_t random) {
+    if (span_ == 0) {
+      static constexpr unsigned kThresholds[4] = {0, 64, 128, 230};
+      span_ = 16 + static_cast<unsigned>(random >> 8 & 0x1FF);
+      threshold_ = kThresholds[random >> 20 & 3];
+    }
+    span_--;
+    return (random & 0xFF) >= threshold_;
+  }
+
+ private:
+  unsigned span_ = 0, threshold_ = 0;
+};
+
+struct MemoryRules {
+  unsigned bus_bytes = 0;
+  unsigned latency = 0;    // from an accepted address to its first beat, and from the last beat to
+                           // the answer
+  unsigned bandwidth = 0;  // bytes a cycle, each way; 0: as wide as the bus
+  uint64_t seed = 0;       // of the back-pressure; 0: none
+  unsigned bursts = 0;  // in flight, of reads and of writes; 0: some, or with some seeds any number
+};
+
+struct MemoryBurst {
+  uint64_t address, due;
+  unsigned beats;
+  uint8_t id, resp;
+};
+
+struct MemoryAnswer {
+  uint64_t due;
+  uint8_t id, resp;
+};
+
+/** What the master drives. */
+struct MemoryMaster {
+  bool arvalid, rready, awvalid, wvalid, bready;
+  uint8_t arid, awid;
+  unsigned arbeats, awbeats;
+  uint64_t araddr, awaddr;
+};
+
+/** What the memory drives. */
+struct MemorySlave {
+  bool arready, rvalid, rlast, awready, wready, bvalid;
+  uint8_t rid, bid;
+};
+
+/**
+ * @p Data has the data, and is derived from this:
+ * uint8_t response(address, beats) of a burst that begins; bool read_beat(const MemoryBurst &),
+ * whether the beat comes at all; void write_beat(const MemoryBurst &, bool early), of the beat that
+ * the master drives, or of the oldest that was kept; void keep_beat(), the one driven comes before
+ * its address; bool write_answer(const MemoryAnswer &), whether it comes at all.
+ */
+template <typename Data>
+class MemoryTiming {
+ public:
+  explicit MemoryTiming(const MemoryRules &rules)
+      : rules_(rules),
+        rate_(rules.bandwidth ? std::min(rules.bandwidth, rules.bus_bytes) : rules.bus_bytes),
+        latency_(rules.latency ? rules.latency - 1 : 0),
+        bursts_(rules.bursts                 ? rules.bursts
+                : rules.seed & kEndlessSeeds ? kEndless
+                                             : kDeep),
+        random_state_(rules.seed) {}
+
+  const MemorySlave &slave() const {
+    return slave_;
+  }
+
+  /** Nothing is in flight on the bus any more. */
+  void forget() {
+    reads_.clear();
+    writes_.clear();
+    answers_.clear();
+    early_ = 0;
+    slave_ = {};
+  }
+
+  /** @return whether anything moved on the bus. */
+  bool sample(uint64_t cycle, const MemoryMaster &master) {
+    moved_ = false;
+    read_credit_.fill(rate_, rules_.bus_bytes);
+    write_credit_.fill(rate_, rules_.bus_bytes);
+    sample_read_address(cycle, master);
+    sample_read_data(cycle, master);
+    sample_write_data(cycle, master);
+    sample_write_address(cycle, master);
+    sample_answer(cycle, master);
+    return moved_;
+  }
+
+  /** All state that later cycles depend on (timing/visit.h). */
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    v.queue(reads_, [&v](MemoryBurst &burst) {
+      v.due(burst.due);
+      v.exact(burst.beats);
+      v.exact(burst.id);
+    });
+    v.queue(writes_, [&v](MemoryBurst &burst) {
+      v.exact(burst.beats);
+      v.exact(burst.id);
+    });
+    v.queue(answers_, [&v](MemoryAnswer &answer) {
+      v.due(answer.due);
+      v.exact(answer.id);
+    });
+    v.exact(read_credit_.available);
+    v.exact(write_credit_.available);
+    v.exact(slave_.arready | slave_.rvalid << 1 | slave_.rlast << 2 | slave_.awready << 3 |
+            slave_.wready << 4 | slave_.bvalid << 5 | slave_.rid << 6 | slave_.bid << 8);
+  }
+
+ protected:
+  // What is on the bus may still be taken; nothing follows it.
+  void silence(const MemoryMaster &master) {
+    slave_.arready = slave_.awready = slave_.wready = false;
+    slave_.rvalid = slave_.rvalid && !master.rready;
+    slave_.bvalid = slave_.bvalid && !master.bready;
+  }
+
+  const std::deque<MemoryBurst> &reads() const {
+    return reads_;
+  }
+  const std::deque<MemoryBurst> &writes() const {
+    return writes_;
+  }
+  const std::deque<MemoryAnswer> &answers() const {
+    return answers_;
+  }
+
+ private:
+  // A deep memory controller: enough for 64 bytes a cycle over some hundred cycles of latency. One
+  // that is deeper than the core ever needs shows how many bursts the core itself begins.
+  static constexpr size_t kDeep = 64, kEndless = 2048;
+  static constexpr uint64_t kEndlessSeeds = 2;
+  // With back-pressure the data of one burst in this many come before its address.
+  static constexpr uint64_t kDataFirst = 8;
+
+  struct Credit {
+    void fill(unsigned rate, unsigned bus_bytes) {
+      available = std::min(available + rate, bus_bytes + rate);
+    }
+    bool spend(unsigned bytes) {
+      if (available < bytes) return false;
+      available -= bytes;
+      return true;
+    }
+    unsigned available = 0;
+  };
+
+  Data &data() {
+    return static_cast<Data &>(*this);
+  }
+
+  // splitmix64.
+  uint64_t random() {
+    uint64_t z = random_state_ += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+  }
+
+  bool open(Gate &gate) {
+    return !rules_.seed || gate.open(random());
+  }
+
+  // The burst or answer of several to serve: the oldest, or with back-pressure the oldest of a
+  // random ID; queue.size() if none is due.
+  template <typename T>
+  size_t choose(const std::deque<T> &queue, uint64_t cycle) {
+    if (!rules_.seed) return queue.front().due <= cycle ? 0 : queue.size();
+    size_t chosen = 0;
+    const uint8_t id = queue[random() % queue.size()].id;
+    while (queue[chosen].id != id) chosen++;
+    return queue[chosen].due <= cycle ? chosen : queue.size();
+  }
+
+  template <typename T>
+  static void remove(std::deque<T> &queue, size_t index) {
+    if (index == 0) {
+      queue.pop_front();
+    } else {
+      queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(index));
+    }
+  }
+
+  void sample_read_address(uint64_t cycle, const MemoryMaster &master) {
+    if (master.arvalid && slave_.arready) {
+      moved_ = true;
+      reads_.push_back({master.araddr, cycle + latency_, master.arbeats, master.arid,
+                        data().response(master.araddr, master.arbeats)});
+    }
+    slave_.arready = reads_.size() < bursts_ && open(ar_gate_);
+  }
+
+  void sample_read_data(uint64_t cycle, const MemoryMaster &master) {
+    if (slave_.rvalid && master.rready) {
+      moved_ = true;
+      slave_.rvalid = false;
+    }
+    if (slave_.rvalid || reads_.empty() || !open(r_gate_)) return;
+    const size_t index = choose(reads_, cycle);
+    if (index == reads_.size() || !read_credit_.spend(rules_.bus_bytes)) return;
+    offer_beat(index);
+  }
+
+  void offer_beat(size_t index) {
+    MemoryBurst &burst = index == 0 ? reads_.front() : reads_[index];
+    if (!data().read_beat(burst)) {
+      remove(reads_, index);
+      return;
+    }
+    slave_.rvalid = true;
+    slave_.rid = burst.id;
+    burst.address += rules_.bus_bytes;
+    slave_.rlast = --burst.beats == 0;
+    if (slave_.rlast) remove(reads_, index);
+  }
+
+  void sample_write_address(uint64_t cycle, const MemoryMaster &master) {
+    if (master.awvalid && slave_.awready) {
+      moved_ = true;
+      writes_.push_back({master.awaddr, 0, master.awbeats, master.awid,
+                         data().response(master.awaddr, master.awbeats)});
+      data_first_ = rules_.seed && random() % kDataFirst == 0;
+      for (; early_ != 0 && !writes_.empty(); early_--) store_beat(cycle, true);
+    }
+    slave_.awready = writes_.size() + answers_.size() < bursts_ && open(aw_gate_);
+    // AXI lets a memory wait for data before it takes the address, with half of the seeds until
+    // they are offered; or until their first beat has been taken.
+    if (early_ == 0 && (data_first_ || (rules_.seed & 1 && !master.wvalid))) {
+      slave_.awready = false;
+    }
+    slave_.wready =
+        (!writes_.empty() || data_first_) && open(w_gate_) && write_credit_.spend(rules_.bus_bytes);
+  }
+
+  // A beat of the oldest burst.
+  void store_beat(uint64_t cycle, bool early) {
+    MemoryBurst &burst = writes_.front();
+    data().write_beat(burst, early);
+    burst.address += rules_.bus_bytes;
+    if (--burst.beats == 0) {
+      answers_.push_back({cycle + latency_, burst.id, burst.resp});
+      writes_.pop_front();
+    }
+  }
+
+  void sample_write_data(uint64_t cycle, const MemoryMaster &master) {
+    if (!slave_.wready) return;
+    if (!master.wvalid) {
+      write_credit_.available += rules_.bus_bytes;  // the offer was not taken up
+      return;
+    }
+    moved_ = true;
+    if (writes_.empty()) {
+      data().keep_beat();
+      early_++;
+    } else {
+      store_beat(cycle, false);
+    }
+  }
+
+  void sample_answer(uint64_t cycle, const MemoryMaster &master) {
+    if (slave_.bvalid && master.bready) {
+      moved_ = true;
+      slave_.bvalid = false;
+    }
+    if (slave_.bvalid || answers_.empty() || !open(b_gate_)) return;
+    const size_t index = choose(answers_, cycle);
+    if (index == answers_.size()) return;
+    slave_.bvalid = data().write_answer(answers_[index]);
+    slave_.bid = answers_[index].id;
+    remove(answers_, index);
+  }
+
+  MemoryRules rules_;
+  unsigned rate_;     // bytes a cycle, each way
+  unsigned latency_;  // cycles between taking an address and setting the pins for its first beat
+  size_t bursts_;     // in flight, of reads and of writes
+  uint64_t random_state_;
+  bool moved_ = false;
+  std::deque<MemoryBurst> reads_, writes_;
+  size_t early_ = 0;         // beats that were taken before the address they are for
+  bool data_first_ = false;  // the next burst's first beat is taken before its address
+  std::deque<MemoryAnswer> answers_;
+  Credit read_credit_, write_credit_;
+  Gate ar_gate_, r_gate_, aw_gate_, w_gate_, b_gate_;
+  MemorySlave slave_{};
+};
+
+}  // namespace ufp4
+
+#endif

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "timing/core.h"
+
+namespace ufp4::timing {
+namespace {
+
+constexpr uint32_t kFlagIrq = 1, kFlagOverlap = 2;
+constexpr uint32_t kWindow = 16;      // jobs under way
+constexpr uint32_t kResetCycles = 8;  // of any reset
+
+}  // namespace
+
+Core::Core(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols, const MemoryRules &rules,
+           const ufp4_timed_host_t &host)
+    : shape_(shape),
+      host_(host),
+      front_(shape_),
+      retire_(shape_),
+      moving_{Gemm(shape_), Quant(shape_), ReadMaster(shape.bus_bytes),
+              WriteMaster(shape.bus_bytes), EmptyMemory(rules)},
+      registers_(shape_, tile_rows, tile_cols) {}
+
+void Core::reset_units() {
+  front_.reset();
+  for (Issue &issue : issue_) issue.reset();
+  retire_.reset();
+  undone_ = 0;
+  moving_.gemm.reset();
+  moving_.quant.reset();
+  slots_ = {};
+  still_ = 0;
+}
+
+void Core::reset() {
+  reset_units();
+  moving_.read = ReadMaster(shape_.bus_bytes);
+  moving_.write = WriteMaster(shape_.bus_bytes);
+  registers_.reset();
+  port_ = {};
+  resetting_ = 0;
+  moving_.memory.forget();
+  for (uint32_t i = 0; i < kResetCycles; i++) {
+    MemoryMaster pins{};
+    pins.rready = pins.bready = true;
+    moving_.memory.sample(cycle_++, pins);
+  }
+  last_moved_ = cycle_;
+}
+
+void Core::ask(Now &now) const {
+  now.gemm_ready = !moving_.gemm.active();
+  now.quant_ready = moving_.quant.start_ready();
+  now.quant_done = moving_.quant.done();
+  now.panels = moving_.quant.panels();
+  const Issue &gemm = issue_[kGemm];
+  now.panels_held = gemm.job().header.panels != 0 ? gemm.panels_held(others(kGemm)) : 0;
+  now.read_valid[kReadCommand] = front_.valid();
+  now.read_valid[kReadGemm] = moving_.gemm.load_valid(now.panels_held, now.panels);
+  now.read_valid[kReadAddend] = moving_.gemm.addend_valid();
+  now.read_valid[kReadQuant] = moving_.quant.load_valid();
+  now.write_valid[kWriteCommand] = retire_.valid();
+  now.write_valid[kWriteGemm] = moving_.gemm.write_valid();
+  now.write_valid[kWriteQuant] = moving_.quant.write_valid();
+  now.dat_valid[kWriteCommand] = retire_.dat_valid();
+  now.dat_valid[kWriteGemm] = moving_.gemm.write_dat_valid();
+  now.dat_valid[kWriteQuant] = moving_.quant.write_dat_valid();
+}
+
+// What the masters take in this cycle.
+Request Core::read_request() const {
+  switch (moving_.read.taken()) {
+    case kReadCommand:
+      return front_.request(registers_.rings());
+    case kReadGemm:
+      return moving_.gemm.load_request(issue_[kGemm].job().gemm);
+    case kReadAddend:
+      return moving_.gemm.addend_request();
+    case kReadQuant:
+      return moving_.quant.load_request();
+    default:
+      return {};
+  }
+}
+
+Request Core::write_request() const {
+  switch (moving_.write.taken()) {
+    case kWriteCommand:
+      return retire_.request(registers_.rings());
+    case kWriteGemm:
+      return moving_.gemm.write_request();
+    case kWriteQuant:
+      return moving_.quant.write_request();
+    default:
+      return {};
+  }
+}
+
+// Everyone but a client that is narrower than the bus takes a beat at once.
+bool Core::read_ready(int client) const {
+  return client != kReadAddend || moving_.gemm.addend_bus_ready();
+}
+
+void Core::step_engines(const Now &now) {
+  const int beat = moving_.read.beat();
+  Gemm::Input gemm;
+  gemm.start = issue_[kGemm].start_valid();
+  gemm.panels_held = now.panels_held;
+  gemm.panels = now.panels;
+  gemm.load_ready = moving_.read.req_ready(kReadGemm);
+  gemm.load_valid = beat == kReadGemm;
+  gemm.addend_ready = moving_.read.req_ready(kReadAddend);
+  gemm.addend_valid = beat == kReadAddend;
+  gemm.write_ready = moving_.write.req_ready(kWriteGemm);
+  gemm.write_dat_ready = moving_.write.dat_ready(kWriteGemm);
+  gemm.write_idle = moving_.write.idle(kWriteGemm);
+  if (gemm.start) skip_.forget();
+  gemm_now_ = moving_.gemm.step(issue_[kGemm].job().gemm, gemm, cycle_);
+  if (quant_asleep()) return;
+  Quant::Input quant;
+  quant.start = issue_[kQuant].start_valid();
+  quant.load_ready = moving_.read.req_ready(kReadQuant);
+  quant.beat = beat == kReadQuant;
+  quant.write_ready = moving_.write.req_ready(kWriteQuant);
+  quant.write_dat_ready = moving_.write.dat_ready(kWriteQuant);
+  quant.write_idle = moving_.write.idle(kWriteQuant);
+  quant.answer = moving_.write.answer(kWriteQuant);
+  moving_.quant.step(issue_[kQuant].job().quant, quant);
+}
+
+bool Core::fetch() {
+  const uint64_t address = front_.address(registers_.rings());
+  if (host_.memory_read(host_.user, address, front_.fetched().bytes, UFP4_DESCRIPTOR_BYTES) == 0) {
+    return true;
+  }
+  fail("the descriptor at " + std::to_string(address) +
+       " cannot be read; read errors of the bus are left to the RTL");
+  return false;
+}
+
+// The oldest job's completion has been answered.
+bool Core::retire() {
+  Retire::Job &job = retire_.job();
+  if (job.engine && host_.execute &&
+      host_.execute(host_.user, job.descriptor.bytes, slots_.exponent, &job.completion) != 0) {
+    fail("the host could not do job " + std::to_string(job.completion.job));
+    return false;
+  }
+  if (host_.memory_write(host_.user, retire_.address(registers_.rings()), &job.completion,
+                         sizeof job.completion) != 0) {
+    fail("a completion cannot be written; write errors of the bus are left to the RTL");
+    return false;
+  }
+  irqs_ = (job.irq ? 1u : 0u) | (job.completion.status != UFP4_CORE_STATUS_OK ? 2u : 0u);
+  return true;
+}
+
+// Whether the job that front_ offers goes on, to its engine or past them.
+bool Core::takes_job() const {
+  if (!front_.job_valid() || front_.next() - retire_.head() >= kWindow) return false;
+  const Descriptor &job = front_.job();
+  const bool for_engine = job.is_gemm() || job.is_quant();
+  const bool overlap = for_engine && (job.header.flags & kFlagOverlap);
+  if (!overlap && undone_ != 0) return false;
+  return !for_engine || front_.status() != UFP4_CORE_STATUS_OK ||
+         issue_[job.is_gemm() ? kGemm : kQuant].job_ready();
+}
+
+bool Core::calm() const {
+  return registers_.quiet() && resetting_ == 0 && retire_.waits() &&
+         front_.waits(registers_.rings()) && !takes_job() && issue_[kGemm].waits(others(kGemm)) &&
+         issue_[kQuant].waits(others(kQuant));
+}
+
+bool Core::step_command(const Now &now) {
+  const Descriptor &job = front_.job();
+  const bool taken = takes_job();
+  const bool engine = front_.status() == UFP4_CORE_STATUS_OK && (job.is_gemm() || job.is_quant());
+  const uint32_t tag = front_.next() & 15;
+  const Others gemm_others = others(kGemm), quant_others = others(kQuant);
+  const Issue::Finish finish[2] = {issue_[kGemm].finish(), issue_[kQuant].finish()};
+  const Retire::Enter enter{taken, (job.header.flags & kFlagIrq) != 0, !engine, tag,
+                            front_.status()};
+  if (front_.fetches(moving_.read.req_ready(kReadCommand)) && !fetch()) return false;
+  const bool idle = moving_.write.idle(kWriteCommand);
+  if (retire_.retires(idle) && !retire()) return false;
+  undone_ += (taken && engine) - finish[0].valid - finish[1].valid;
+  retire_.step(enter, job, finish, moving_.write.req_ready(kWriteCommand),
+               moving_.write.dat_ready(kWriteCommand), idle);
+  issue_[kGemm].step(gemm_others, slots_, taken && engine && job.is_gemm(), job, tag,
+                     now.gemm_ready, gemm_now_.done);
+  issue_[kQuant].step(quant_others, slots_, taken && engine && job.is_quant(), job, tag,
+                      now.quant_ready, now.quant_done);
+  front_.step(registers_.rings(), moving_.read.req_ready(kReadCommand),
+              moving_.read.beat() == kReadCommand, taken);
+  return true;
+}
+
+Events Core::events(const MemoryMaster &master, const MemorySlave &slave) const {
+  const Gemm::State &g = gemm_now_;
+  const bool work = g.at_work(), quant = issue_[kQuant].running(), busy = active();
+  const auto event = [](uint32_t counter, bool on) { return on ? 1u << counter : 0u; };
+  return event(UFP4_COUNTER_CYCLES, true) | event(UFP4_COUNTER_ARRAY_BUSY, g.busy) |
+         event(UFP4_COUNTER_STALL_OPERAND, g.stall_operand) |
+         event(UFP4_COUNTER_STALL_PANEL, g.stall_panel) |
+         event(UFP4_COUNTER_STALL_ACCUMULATOR, g.stall_accumulator) |
+         event(UFP4_COUNTER_STALL_DRAIN, g.stall_drain) |
+         event(UFP4_COUNTER_QUANT, quant && !work) |
+         event(UFP4_COUNTER_COMMAND, busy && !quant && !work) |
+         event(UFP4_COUNTER_IDLE, !busy && !work) |
+         event(UFP4_COUNTER_READ_BEATS, slave.rvalid && master.rready) |
+         event(UFP4_COUNTER_WRITE_BEATS, master.wvalid && slave.wready) |
+         event(UFP4_COUNTER_JOBS, retire_.retires(moving_.write.idle(kWriteCommand))) |
+         event(UFP4_COUNTER_QUANT_BESIDE, quant && work);
+}
+
+// What would stop the core is left to the RTL.
+bool Core::guard() {
+  if (registers_.overflow(retire_.head())) {
+    fail("ring_tail is too far ahead or goes back: a core that stops is left to the RTL");
+    return false;
+  }
+  still_ = moved_ || gemm_now_.busy || !active() ? 0 : still_ + 1;
+  if (registers_.watchdog() == 0 || still_ < registers_.watchdog()) return true;
+  fail("nothing moves for as long as the watchdog waits: a core that stops is left to the RTL");
+  return false;
+}
+
+void Core::soft_reset() {
+  if (active()) {
+    fail("a soft reset while a job is under way is left to the RTL");
+  } else if (resetting_ == 0) {
+    resetting_ = kResetCycles;
+  }
+}
+
+// The command unit and the registers.
+bool Core::step_host(const Now &now, Events events) {
+  if (calm_ && !port_.awvalid && !port_.wvalid && !port_.arvalid && !gemm_now_.done &&
+      !now.quant_done) {
+    for (Issue &issue : issue_) issue.wait();
+    registers_.count(events);
+    return true;
+  }
+  const CoreView view{retire_.head(), active(), resetting_ != 0};
+  skip_.interrupt();
+  irqs_ = 0;
+  registers_.step_read(port_, view, slots_);
+  if (!step_command(now)) return false;
+  if (resetting_ != 0) {
+    reset_units();
+    resetting_--;
+  }
+  if (registers_.step(port_, view, events, irqs_)) soft_reset();
+  calm_ = calm();
+  return message_.empty();
+}
+
+bool Core::step() {
+  Now now;
+  ask(now);
+  moving_.read.evaluate(now.read_valid);
+  moving_.write.evaluate(now.write_valid);
+  const Request read = read_request(), write = write_request();
+  MemoryMaster master{};
+  moving_.read.drive(master);
+  moving_.write.drive(master);
+  const MemorySlave slave = moving_.memory.slave();
+  const bool read_taken = read_ready(moving_.read.beat());
+  step_engines(now);
+  if (!step_host(now, events(master, slave))) return false;
+  moving_.read.step(read, read_taken, slave);
+  moving_.write.step(write, now.dat_valid, slave);
+  moved_ = moving_.memory.sample(cycle_, master);
+  if (moved_) last_moved_ = cycle_;
+  cycle_++;
+  return guard();
+}
+
+bool Core::leap(uint64_t end) {
+  if (!step()) return false;
+  const bool alone = calm_ && moving_.quant.start_ready() && issue_[kGemm].job().header.panels == 0;
+  if (!alone) skip_.interrupt();
+  if (!alone || !gemm_now_.end_chunk || !skip_.wanted(cycle_)) return true;
+  SkipReader reader(skip_.state(), cycle_);
+  visit(reader);
+  uint64_t shift = 0;
+  if (!skip_.follow(&moving_, &cycle_, end, &shift)) return true;
+  SkipWriter writer(skip_.state().even, shift);
+  visit(writer);
+  last_moved_ = cycle_;
+  return true;
+}
+
+}  // namespace ufp4::timing

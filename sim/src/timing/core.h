@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole core and its memory, a cycle at a time: mirrors ufp4_top, ufp4_host and ufp4_guard, and
+// the loops of the harness (simulator.h) around them.
+//
+// Each cycle: what the units ask for, from their registers; then the masters' choice; then the
+// rest; then every unit takes its step.
+#ifndef UFP4_TIMING_CORE_H
+#define UFP4_TIMING_CORE_H
+
+#include <cstdint>
+#include <string>
+
+#include "memory_timing.h"
+#include "timing/command.h"
+#include "timing/gemm.h"
+#include "timing/quant.h"
+#include "timing/registers.h"
+#include "timing/skip.h"
+#include "ufp4_timed.h"
+
+namespace ufp4::timing {
+
+/** A memory that has no data. */
+class EmptyMemory : public MemoryTiming<EmptyMemory> {
+ public:
+  using MemoryTiming::MemoryTiming;
+
+ private:
+  friend class MemoryTiming<EmptyMemory>;
+  uint8_t response(uint64_t, unsigned) const {
+    return 0;
+  }
+  bool read_beat(const MemoryBurst &) const {
+    return true;
+  }
+  void write_beat(const MemoryBurst &, bool) const {}
+  void keep_beat() const {}
+  bool write_answer(const MemoryAnswer &) const {
+    return true;
+  }
+};
+
+/** What moves while a job runs and the command unit waits. */
+struct Moving {
+  Gemm gemm;
+  Quant quant;
+  ReadMaster read;
+  WriteMaster write;
+  EmptyMemory memory;
+
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    gemm.visit(v);
+    quant.visit(v);
+    read.visit(v);
+    write.visit(v);
+    memory.visit(v);
+  }
+};
+
+class Core {
+ public:
+  Core(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols, const MemoryRules &rules,
+       const ufp4_timed_host_t &host);
+
+  /** Also amid jobs. */
+  void reset();
+  /** One clock cycle. @return false if message() says why there is none. */
+  bool step();
+
+  HostPort &port() {
+    return port_;
+  }
+  const Registers &registers() const {
+    return registers_;
+  }
+  /** The last cycle in which the bus moved. */
+  uint64_t last_moved() const {
+    return last_moved_;
+  }
+  uint64_t cycle() const {
+    return cycle_;
+  }
+  const std::string &message() const {
+    return message_;
+  }
+  void fail(const std::string &message) {
+    message_ = message;
+  }
+  /** As step(), and if it can then more cycles, which it has seen before; no further than @p end.
+   */
+  bool leap(uint64_t end);
+
+ private:
+  enum Reader { kReadCommand, kReadGemm, kReadAddend, kReadQuant };
+  enum Writer { kWriteCommand, kWriteGemm, kWriteQuant };
+  enum Engine { kGemm, kQuant };
+
+  /** What a cycle's registers say, before anything moves. */
+  struct Now {
+    bool read_valid[ReadMaster::kClients], write_valid[WriteMaster::kClients];
+    bool dat_valid[WriteMaster::kClients];
+    uint32_t panels_held, panels;
+    bool gemm_ready, quant_ready, quant_done;
+  };
+
+  Others others(Engine engine) const {
+    const Issue &other = issue_[engine == kGemm ? kQuant : kGemm];
+    return {retire_.head() & 15, retire_.done(), other.started(), other.tag()};
+  }
+  bool active() const {
+    return front_.busy() || front_.next() != retire_.head();
+  }
+  inline void ask(Now &now) const;
+  inline Request read_request() const;
+  inline Request write_request() const;
+  bool quant_asleep() const {
+    return moving_.quant.asleep() && !issue_[kQuant].start_valid() &&
+           !moving_.write.answer(kWriteQuant);
+  }
+  inline bool read_ready(int client) const;
+  inline void step_engines(const Now &now);
+  bool takes_job() const;
+  bool calm() const;
+  bool step_command(const Now &now);
+  inline bool step_host(const Now &now, Events events);
+  bool fetch();
+  bool retire();
+  inline Events events(const MemoryMaster &master, const MemorySlave &slave) const;
+  inline bool guard();
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    moving_.visit(v);
+    registers_.visit(v);
+    issue_[kGemm].visit(v);
+  }
+  void soft_reset();
+  void reset_units();
+
+  const Shape shape_;
+  const ufp4_timed_host_t host_;
+  Front front_;
+  Issue issue_[2];
+  Retire retire_;
+  uint32_t undone_ = 0;  // jobs in the engines' hands
+  Moving moving_;
+  Slots slots_;
+  Registers registers_;
+  HostPort port_;
+  Gemm::State gemm_now_;
+  Skip skip_;
+  uint32_t irqs_ = 0;
+  uint64_t cycle_ = 0, last_moved_ = 0, still_ = 0;
+  uint32_t resetting_ = 0;  // cycles of a soft reset that are left
+  bool moved_ = false;
+  bool calm_ = false;  // the command unit stays as it is until an engine is done or the host comes
+  std::string message_;
+};
+
+}  // namespace ufp4::timing
+
+#endif

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a configuration and the form of its arithmetic make of the core: the parameters of the RTL
+// and those that its modules derive. Mirrors the localparams of ufp4_gemm, ufp4_quant,
+// ufp4_sequencer; ufp4_pe_pkg.
+#ifndef UFP4_TIMING_SHAPE_H
+#define UFP4_TIMING_SHAPE_H
+
+#include <cstdint>
+
+#include "ufp4/spec.h"
+
+namespace ufp4::timing {
+
+struct Shape {
+  // As in ufp4_configuration_t.
+  uint32_t rows = 0, cols = 0, chunk = 0, bus_bytes = 0, contract = 0, formats = 0, lanes = 0,
+           quant = 0;
+  uint32_t target = 0;
+
+  uint32_t tile_m = 0, tile_n = 0;           // a macro-tile
+  uint32_t load_bytes = 0;                   // a beat of operands
+  uint32_t drain_cols = 0, drain_bytes = 0;  // a beat of D
+  uint32_t drain_log2 = 0;                   // of drain_cols
+  uint32_t addend_beats = 0;                 // of each buffer
+  uint32_t pe_return = 0;                    // cycles after which a sum can be loaded again
+  uint32_t lane_delay = 0, sum_delay = 0;    // from a feed to the last lane; to its sum in memory
+  uint32_t operation = 0;                    // stages of an operation behind the sums
+  uint32_t steps = 0;                        // of a block
+  uint32_t segment_bytes = 0, segments = 0;  // of QUANT: of a row; chunks that its buffer holds
+
+  bool exact() const {
+    return contract == UFP4_CONTRACT_EXACT;
+  }
+  bool nv() const {
+    return contract == UFP4_CONTRACT_NV;
+  }
+};
+
+/** @return false if there is no such configuration, or this model does not have its widths. */
+bool find_shape(const char *configuration, Shape *shape, uint32_t *tile_rows, uint32_t *tile_cols);
+
+}  // namespace ufp4::timing
+
+#endif

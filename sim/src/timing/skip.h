@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cycles that need not be stepped since the same ones have been: the states of a GEMM at the ends
+// of its chunks, each with what the cycles to the next one changed.
+//
+// Two states are the same if all that later cycles depend on is (visit.h): the next stretch of
+// cycles is then the same too, and what goes on evenly goes on by as much. That is exact as long as
+// no loop comes near its end in one of the two; how near it is belongs to the state.
+#ifndef UFP4_TIMING_SKIP_H
+#define UFP4_TIMING_SKIP_H
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace ufp4::timing {
+
+struct Moving;
+
+/** A state taken apart. */
+struct SkipState {
+  /** A loop's rest, at an index of `even`; `near`: from there on it matters. */
+  struct Place {
+    uint32_t index;
+    uint64_t near, most;
+  };
+  std::vector<uint64_t> key, even;
+  std::vector<Place> places;
+};
+
+/** Takes a state apart: exact() and the like to the key, all that goes on evenly to `even`. */
+class SkipReader {
+ public:
+  SkipReader(SkipState &state, uint64_t now) : state_(state), now_(now) {
+    state_.key.clear();
+    state_.even.clear();
+    state_.places.clear();
+  }
+
+  void exact(uint64_t x) {
+    state_.key.push_back(x);
+  }
+  void count(uint64_t x) {
+    state_.even.push_back(x);
+  }
+  void due(uint64_t x) {
+    exact(x - now_);
+  }
+  void wheel(uint32_t x, uint32_t base) {
+    exact((x - base) & 7);
+    count(x);
+  }
+  void place(uint32_t x, uint32_t most) {
+    const SkipState::Place place{static_cast<uint32_t>(state_.even.size()), kNear * uint64_t{most},
+                                 most};
+    state_.places.push_back(place);
+    exact(x > place.near ? ~uint64_t{0} : x);
+    count(x);
+  }
+  void address(uint64_t x, uint64_t mask) {
+    exact(x & mask);
+    count(x);
+  }
+  template <typename Queue, typename Function>
+  void queue(Queue &queue, Function function) {
+    exact(queue.size());
+    for (auto &element : queue) function(element);
+  }
+
+  uint32_t tiles = 0;
+
+ private:
+  // In a stretch of cycles a loop goes on by at most one of two steps.
+  static constexpr uint64_t kNear = 2;
+  SkipState &state_;
+  uint64_t now_;
+};
+
+/** Puts what goes on evenly back into a state that was kept, `shift` cycles later. */
+class SkipWriter {
+ public:
+  SkipWriter(const std::vector<uint64_t> &even, uint64_t shift)
+      : next_(even.data()), shift_(shift) {}
+
+  void exact(uint64_t) {}
+  template <typename T>
+  void count(T &x) {
+    x = static_cast<T>(*next_++);
+  }
+  void due(uint64_t &x) {
+    x += shift_;
+  }
+  void wheel(uint32_t &x, uint32_t) {
+    count(x);
+    x &= 7;
+  }
+  void place(uint32_t &x, uint32_t) {
+    count(x);
+  }
+  template <typename T>
+  void address(T &x, uint64_t) {
+    count(x);
+  }
+  template <typename Queue, typename Function>
+  void queue(Queue &queue, Function function) {
+    for (auto &element : queue) function(element);
+  }
+
+  uint32_t tiles = 0;
+
+ private:
+  const uint64_t *next_;
+  uint64_t shift_;
+};
+
+class Skip {
+ public:
+  Skip();
+  ~Skip();
+
+  /** A job has started. */
+  void forget();
+  /** Something else has happened than the job's going on. */
+  void interrupt() {
+    last_ = nullptr;
+  }
+  /** Whether a state at @p now is worth being looked at. */
+  bool wanted(uint64_t now) const {
+    return last_ == nullptr || now - last_cycle_ >= kStretch;
+  }
+  SkipState &state() {
+    return state_;
+  }
+  /**
+   * Follows what is known from state(), which is that of @p moving at *now, no further than @p end.
+   * @return whether *moving and *now are later ones; state().even is then what goes on evenly, and
+   * *shift how much later than it was kept *moving is.
+   */
+  bool follow(Moving *moving, uint64_t *now, uint64_t end, uint64_t *shift);
+
+ private:
+  // Looking at a state costs as much as some tens of cycles.
+  static constexpr uint64_t kStretch = 256;
+  static constexpr size_t kMost = 4096;  // states that are kept
+
+  struct Entry;
+  struct Link;
+  struct Hash {
+    size_t operator()(const std::vector<uint64_t> &key) const;
+  };
+
+  Entry *find(const Moving &moving, uint64_t now);
+  void link(Entry *to, uint64_t now);
+  bool even_enough(const std::vector<uint64_t> &delta) const;
+  bool leads(const Link &link) const;
+  const Link *next(const Entry &from) const;
+
+  std::unordered_map<std::vector<uint64_t>, std::unique_ptr<Entry>, Hash> entries_;
+  SkipState state_;
+  bool known_ = false;               // what comes next of the state that was looked at last
+  Entry *last_ = nullptr;            // the state that was looked at last
+  std::vector<uint64_t> last_even_;  // and of that moment
+  uint64_t last_cycle_ = 0;
+};
+
+}  // namespace ufp4::timing
+
+#endif

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A host at the timed core: mirrors simulator.h, register accesses and waits, cycle by cycle.
+#ifndef UFP4_TIMING_TIMED_H
+#define UFP4_TIMING_TIMED_H
+
+#include <cstdint>
+#include <string>
+
+#include "timing/core.h"
+
+namespace ufp4::timing {
+
+class Timed {
+ public:
+  Timed(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols, const MemoryRules &rules,
+        const ufp4_timed_host_t &host, bool every_cycle);
+
+  ufp4_timed_status_t reset();
+  ufp4_timed_status_t read(uint32_t offset, uint32_t *value);
+  ufp4_timed_status_t write(uint32_t offset, uint32_t value);
+  ufp4_timed_status_t wait_interrupt(uint64_t limit);
+  ufp4_timed_status_t run(uint64_t cycles);
+  uint64_t cycles() const {
+    return core_.cycle();
+  }
+  const std::string &message() const {
+    return core_.message().empty() ? message_ : core_.message();
+  }
+
+ private:
+  /** Whether the host takes an answer of the register port in this cycle: with back-pressure now
+   * and then not. */
+  bool ready();
+  /** One cycle, or as many as are known to be the same; no further than @p end. */
+  bool advance(uint64_t end);
+
+  Core core_;
+  uint64_t ready_state_;
+  bool every_cycle_;
+  std::string message_;
+};
+
+}  // namespace ufp4::timing
+
+#endif

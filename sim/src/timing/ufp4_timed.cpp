@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ufp4_timed.h"
+
+#include <cstdio>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "timing/timed.h"
+
+struct ufp4_timed {
+  std::unique_ptr<ufp4::timing::Timed> timed;
+};
+
+namespace {
+
+using ufp4::timing::Shape;
+using ufp4::timing::Timed;
+
+std::unique_ptr<Timed> make(const ufp4_timed_options_t &options, const ufp4_timed_host_t &host,
+                            std::string &message) {
+  Shape shape;
+  uint32_t tile_rows = 0, tile_cols = 0;
+  if (!ufp4::timing::find_shape(options.configuration, &shape, &tile_rows, &tile_cols)) {
+    message = std::string("the timed model has no configuration '") + options.configuration + "'";
+    return nullptr;
+  }
+  const ufp4::MemoryRules rules{shape.bus_bytes, options.latency_cycles, options.bandwidth_bytes,
+                                options.stall_seed, 0};
+  return std::make_unique<Timed>(shape, tile_rows, tile_cols, rules, host,
+                                 options.every_cycle != 0);
+}
+
+}  // namespace
+
+extern "C" {
+
+int ufp4_timed_has(const char *configuration) {
+  Shape shape;
+  uint32_t tile_rows = 0, tile_cols = 0;
+  return ufp4::timing::find_shape(configuration, &shape, &tile_rows, &tile_cols);
+}
+
+ufp4_timed_t *ufp4_timed_open(const ufp4_timed_options_t *options, const ufp4_timed_host_t *host,
+                              char *message, unsigned message_bytes) {
+  std::string text;
+  try {
+    if (auto timed = make(*options, *host, text)) return new ufp4_timed{std::move(timed)};
+  } catch (const std::bad_alloc &) {
+    text = "the host has no memory for the timed model";
+  }
+  std::snprintf(message, message_bytes, "%s", text.c_str());
+  return nullptr;
+}
+
+void ufp4_timed_close(ufp4_timed_t *timed) {
+  delete timed;
+}
+
+ufp4_timed_status_t ufp4_timed_reset(ufp4_timed_t *timed) {
+  return timed->timed->reset();
+}
+
+ufp4_timed_status_t ufp4_timed_register_read(ufp4_timed_t *timed, uint32_t offset,
+                                             uint32_t *value) {
+  return timed->timed->read(offset, value);
+}
+
+ufp4_timed_status_t ufp4_timed_register_write(ufp4_timed_t *timed, uint32_t offset,
+                                              uint32_t value) {
+  return timed->timed->write(offset, value);
+}
+
+ufp4_timed_status_t ufp4_timed_wait_interrupt(ufp4_timed_t *timed, uint64_t limit_cycles) {
+  return timed->timed->wait_interrupt(limit_cycles);
+}
+
+ufp4_timed_status_t ufp4_timed_run(ufp4_timed_t *timed, uint64_t cycles) {
+  return timed->timed->run(cycles);
+}
+
+uint64_t ufp4_timed_cycles(const ufp4_timed_t *timed) {
+  return timed->timed->cycles();
+}
+
+const char *ufp4_timed_message(const ufp4_timed_t *timed) {
+  return timed->timed->message().c_str();
+}
+
+}  // extern "C"

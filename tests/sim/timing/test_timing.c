@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timed model has the RTL's cycles: of each job, in each counter, of each list, tolerance 0.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alone.h"
+#include "jobs.h"
+
+// How much of a configuration to compare.
+typedef struct {
+  const char *configuration;
+  unsigned memories, jobs, lists;  // jobs and lists of each memory
+  uint32_t limit;                  // of sizes
+} amount_t;
+
+static const twin_memory_t memories[] = {{100, 0, 0}, {0, 0, 0},   {20, 7, 0},  {3, 0, 1},
+                                         {800, 0, 0}, {50, 3, 2},  {1, 13, 0},  {7, 0, 3},
+                                         {200, 5, 0}, {33, 33, 4}, {400, 9, 0}, {11, 0, 5}};
+
+static void compare(amount_t amount) {
+  unsigned total = 0, ran = 0, lists = 0;
+  check_random_t seeds = check_random();
+  for (unsigned i = 0; i < amount.memories; i++) {
+    twin_t *twin =
+        twin_open(amount.configuration, memories[i % (sizeof memories / sizeof memories[0])], 0);
+    twin->random.state = check_next(&seeds);
+    for (unsigned j = 0; j < amount.jobs; j++) {
+      twin_job_t job = timing_job(twin, amount.limit);
+      twin_run(twin, &job, 1);
+    }
+    for (unsigned j = 0; j < amount.lists; j++) {
+      twin_job_t jobs[16];
+      twin_run(twin, jobs, timing_list(twin, amount.limit, jobs));
+      lists++;
+    }
+    total += twin->jobs;
+    ran += twin->ran;
+    check_that(i, twin->differences == 0, "%u differences with memory %u", twin->differences, i);
+    twin_close(twin);
+  }
+  printf("%s: %u jobs, of which %u ran on an engine, in %u lists\n", amount.configuration, total,
+         ran, amount.memories * amount.jobs + lists);
+}
+
+TEST(equals_small) {
+  compare((amount_t){"small", 12, 10, 2, 70});
+}
+
+TEST(equals_small_fp32) {
+  compare((amount_t){"small-fp32", 12, 6, 1, 70});
+}
+
+TEST(equals_small_nv) {
+  compare((amount_t){"small-nv", 12, 6, 1, 70});
+}
+
+SLOW_TEST(equals_default) {
+  compare((amount_t){"default", 12, 10, 2, 300});
+}
+
+// Ten times as much of what every build simulates.
+FULL_TEST(equals_all) {
+  compare((amount_t){"small", 12, 80, 10, 100});
+  compare((amount_t){"small-fp32", 12, 40, 5, 100});
+  compare((amount_t){"small-nv", 12, 40, 5, 100});
+  compare((amount_t){"default", 12, 80, 10, 400});
+}
+
+// Of a configuration that not every build simulates (CMakeLists.txt names it).
+FULL_TEST(equals_configuration) {
+  const char *configuration = getenv("UFP4_TEST_CONFIGURATION");
+  if (configuration == NULL) configuration = "small";
+  const uint32_t limit = strcmp(configuration, "large") == 0 ? 300 : 80;
+  compare((amount_t){configuration, 12, 20, 4, limit});
+}
+
+// Up to 30 chunks of k and macro-tiles a side, on any memory: skipped or not, the same.
+static void skips_change_nothing_of(const char *configuration, unsigned runs) {
+  twin_t twin = {.random = check_random()};
+  twin_configure(&twin, configuration);
+  for (unsigned i = 0; i < runs; i++) {
+    twin_job_t jobs[3];
+    const twin_memory_t memory = {check_below(&twin.random, 300), check_below(&twin.random, 70), 0};
+    const uint32_t side = twin.configuration.rows * twin.configuration.tile_rows;
+    for (unsigned j = 0; j < 3; j++) {
+      const uint32_t k = 1 + check_below(&twin.random, 30 * 16 * twin.configuration.chunk / 2);
+      jobs[j] = timing_gemm(&twin, 1 + check_below(&twin.random, 12 * side),
+                            1 + check_below(&twin.random, 12 * side), k);
+      jobs[j].header.flags = (uint8_t)(2 * check_below(&twin.random, 2));
+    }
+    const alone_t want = alone_run(configuration, memory, jobs, 3, 1);
+    const alone_t got = alone_run(configuration, memory, jobs, 3, 0);
+    check_bits(i, got.cycles, want.cycles, "cycles of three GEMMs on %s", configuration);
+    for (unsigned c = 0; c < UFP4_COUNTER_COUNT; c++)
+      check_bits(i, got.counters[c], want.counters[c], "counter %u on %s", c, configuration);
+  }
+}
+
+SLOW_TEST(skips_change_nothing) {
+  skips_change_nothing_of("small", 12);
+  skips_change_nothing_of("tiny-quant", 4);
+  skips_change_nothing_of("default", 3);
+  skips_change_nothing_of("default-nv", 3);
+}
+
+FULL_TEST(skips_change_nothing_in_many) {
+  static const ufp4_configuration_t configurations[] = UFP4_CONFIGURATIONS;
+  for (unsigned i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
+    skips_change_nothing_of(configurations[i].name, configurations[i].rows > 2 ? 10 : 40);
+  }
+}
+
+// A constant that is off by one is seen.
+TEST(sees_a_wrong_latency) {
+  twin_t *twin = twin_open("small", memories[0], 1);
+  twin_job_t job = timing_gemm(twin, 40, 40, 40);
+  printf("differences are expected:\n");
+  twin_run(twin, &job, 1);
+  check_that(0, twin->differences != 0, "the latency is wrong, and nothing differs");
+  twin_close(twin);
+}
+
+static const check_test_t tests[] = {
+    CHECK_TEST(equals_small),         CHECK_TEST(equals_small_fp32),
+    CHECK_TEST(equals_small_nv),      CHECK_TEST(equals_default),
+    CHECK_TEST(equals_all),           CHECK_TEST(equals_configuration),
+    CHECK_TEST(skips_change_nothing), CHECK_TEST(skips_change_nothing_in_many),
+    CHECK_TEST(sees_a_wrong_latency)};
+
+int main(int argc, char **argv) {
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}

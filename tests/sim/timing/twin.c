@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "twin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COMPLETIONS (TWIN_BASE + TWIN_RING * UFP4_DESCRIPTOR_BYTES)
+#define LIMIT 200000000ull
+#define FLAG_INTERRUPT 1u
+#define SNAPSHOT 1u
+
+// What has ended in a way that no job should cannot be compared any further.
+static void must(int ok, const char *what, const char *message) {
+  if (ok) return;
+  fprintf(stderr, "%s: %s\n", what, message);
+  exit(1);
+}
+
+static void sim_must(twin_t *twin, ufp4_sim_status_t status) {
+  must(status == UFP4_SIM_OK, "the core", ufp4_sim_message(twin->sim));
+}
+
+static void timed_must(twin_t *twin, ufp4_timed_status_t status) {
+  must(status == UFP4_TIMED_OK, "the timed model", ufp4_timed_message(twin->timed));
+}
+
+static int read_memory(void *user, uint64_t address, void *data, uint32_t bytes) {
+  twin_t *twin = user;
+  const uint8_t *from = ufp4_sim_memory(twin->sim, address, bytes);
+  if (from) memcpy(data, from, bytes);
+  return from == NULL;
+}
+
+static int write_memory(void *user, uint64_t address, const void *data, uint32_t bytes) {
+  twin_t *twin = user;
+  memcpy(&twin->completions[(address - COMPLETIONS) / sizeof twin->completions[0]], data, bytes);
+  return 0;
+}
+
+static void write_both(twin_t *twin, uint32_t offset, uint32_t value) {
+  sim_must(twin, ufp4_sim_register_write(twin->sim, offset, value));
+  timed_must(twin, ufp4_timed_register_write(twin->timed, offset, value));
+}
+
+static void same(twin_t *twin, uint64_t timed, uint64_t sim, const char *what, unsigned index) {
+  if (timed == sim) return;
+  if (twin->differences++ < 5) {
+    printf("after %u jobs, %s %u: %llu in the timed model, %llu in the RTL\n", twin->jobs, what,
+           index, (unsigned long long)timed, (unsigned long long)sim);
+  }
+}
+
+static void same_register(twin_t *twin, uint32_t offset, const char *what, unsigned index) {
+  uint32_t sim = 0, timed = 0;
+  sim_must(twin, ufp4_sim_register_read(twin->sim, offset, &sim));
+  timed_must(twin, ufp4_timed_register_read(twin->timed, offset, &timed));
+  same(twin, timed, sim, what, index);
+}
+
+static void set_up(twin_t *twin) {
+  write_both(twin, UFP4_REG_RING_BASE_LO, (uint32_t)TWIN_BASE);
+  write_both(twin, UFP4_REG_RING_BASE_HI, (uint32_t)(TWIN_BASE >> 32));
+  write_both(twin, UFP4_REG_RING_LOG2, TWIN_RING_LOG2);
+  write_both(twin, UFP4_REG_COMPLETION_BASE_LO, (uint32_t)COMPLETIONS);
+  write_both(twin, UFP4_REG_COMPLETION_BASE_HI, (uint32_t)(COMPLETIONS >> 32));
+  write_both(twin, UFP4_REG_IRQ_MASK, 1);
+  for (uint32_t offset = UFP4_REG_ID; offset < UFP4_REG_COUNTER_BASE; offset += 4) {
+    same_register(twin, offset, "register", offset);
+  }
+}
+
+void twin_configure(twin_t *twin, const char *name) {
+  static const ufp4_configuration_t all[] = UFP4_CONFIGURATIONS;
+  size_t i = 0;
+  while (i < UFP4_CONFIGURATION_COUNT && strcmp(all[i].name, name) != 0) i++;
+  must(i < UFP4_CONFIGURATION_COUNT, "no configuration", name);
+  twin->configuration = all[i];
+}
+
+twin_t *twin_open(const char *configuration, twin_memory_t memory, unsigned wrong) {
+  char message[200] = "no host memory";
+  twin_t *twin = calloc(1, sizeof *twin);
+  must(twin != NULL, "twin_open", message);
+  const ufp4_sim_options_t sim = {.configuration = configuration,
+                                  .memory_base = TWIN_BASE,
+                                  .memory_bytes = TWIN_PLACE_BYTES * (TWIN_PLACES + 1),
+                                  .latency_cycles = memory.latency,
+                                  .bandwidth_bytes = memory.bandwidth,
+                                  .stall_seed = memory.stall};
+  const ufp4_timed_options_t timed = {.configuration = configuration,
+                                      .latency_cycles = memory.latency + wrong,
+                                      .bandwidth_bytes = memory.bandwidth,
+                                      .stall_seed = memory.stall};
+  const ufp4_timed_host_t host = {
+      .user = twin, .memory_read = read_memory, .memory_write = write_memory};
+  twin->sim = ufp4_sim_open(&sim, message, sizeof message);
+  must(twin->sim != NULL, "the core", message);
+  twin->timed = ufp4_timed_open(&timed, &host, message, sizeof message);
+  must(twin->timed != NULL, "the timed model", message);
+  twin->random = check_random();
+  twin_configure(twin, configuration);
+  set_up(twin);
+  return twin;
+}
+
+void twin_close(twin_t *twin) {
+  ufp4_sim_close(twin->sim);
+  ufp4_timed_close(twin->timed);
+  free(twin);
+}
+
+static void compare(twin_t *twin, const twin_job_t *jobs, unsigned count) {
+  for (unsigned i = 0; i < count; i++) {
+    const uint32_t at = (twin->tail - count + i) % TWIN_RING;
+    const ufp4_completion_t *timed = &twin->completions[at];
+    ufp4_completion_t sim;
+    memcpy(&sim, ufp4_sim_memory(twin->sim, COMPLETIONS + at * sizeof sim, sizeof sim), sizeof sim);
+    same(twin, timed->job, sim.job, "job number of job", i);
+    same(twin, timed->status, sim.status, "status of job", i);
+    same(twin, timed->cycles, sim.cycles, "cycles of opcode", jobs[i].header.opcode);
+    twin->jobs++;
+    twin->ran += sim.cycles != 0;
+  }
+  same(twin, ufp4_timed_cycles(twin->timed), ufp4_sim_cycles(twin->sim), "cycles of a list of",
+       count);
+  write_both(twin, UFP4_REG_CONTROL, SNAPSHOT);
+  for (uint32_t i = 0; i < 2 * UFP4_COUNTER_COUNT; i++) {
+    same_register(twin, UFP4_REG_COUNTER_BASE + 4 * i, "word of the counters", i);
+  }
+}
+
+void twin_run(twin_t *twin, twin_job_t *jobs, unsigned count) {
+  for (unsigned i = 0; i < count; i++) {
+    jobs[i].header.job = twin->tail + i;
+    if (i == count - 1) jobs[i].header.flags |= FLAG_INTERRUPT;
+    const uint64_t address =
+        TWIN_BASE + (twin->tail + i) % TWIN_RING * (uint64_t)UFP4_DESCRIPTOR_BYTES;
+    memcpy(ufp4_sim_memory(twin->sim, address, sizeof jobs[i]), &jobs[i], sizeof jobs[i]);
+  }
+  twin->tail += count;
+  write_both(twin, UFP4_REG_RING_TAIL, twin->tail);
+  sim_must(twin, ufp4_sim_wait_interrupt(twin->sim, LIMIT));
+  timed_must(twin, ufp4_timed_wait_interrupt(twin->timed, LIMIT));
+  write_both(twin, UFP4_REG_IRQ_STATUS, 7);
+  compare(twin, jobs, count);
+}

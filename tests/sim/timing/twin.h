@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Verilated core and the timed model, given the same register writes and descriptors, and
+// compared in every cycle count that a host can see.
+#ifndef UFP4_TEST_TWIN_H
+#define UFP4_TEST_TWIN_H
+
+#include "check.h"
+#include "ufp4_sim.h"
+#include "ufp4_timed.h"
+
+#define TWIN_BASE 0x80000000ull
+#define TWIN_PLACE_BYTES (4ull << 20)
+#define TWIN_PLACES 16u  // behind the rings
+#define TWIN_RING_LOG2 6u
+#define TWIN_RING (1u << TWIN_RING_LOG2)
+
+typedef union {
+  ufp4_header_descriptor_t header;
+  ufp4_quant_descriptor_t quant;
+  ufp4_gemm_descriptor_t gemm;
+} twin_job_t;
+
+/** A memory: latency in cycles, bytes a cycle (0: all), seed of its back-pressure (0: none). */
+typedef struct {
+  unsigned latency, bandwidth;
+  uint64_t stall;
+} twin_memory_t;
+
+typedef struct {
+  ufp4_sim_t *sim;
+  ufp4_timed_t *timed;
+  ufp4_completion_t completions[TWIN_RING];  // of the timed model
+  uint32_t tail;
+  check_random_t random;
+  ufp4_configuration_t configuration;
+  unsigned jobs, ran, differences;  // ran: on an engine
+} twin_t;
+
+/** Opens both; @p wrong is added to the latency of the timed model. */
+twin_t *twin_open(const char *configuration, twin_memory_t memory, unsigned wrong);
+/** Names the configuration that jobs are for, without opening either. */
+void twin_configure(twin_t *twin, const char *name);
+void twin_close(twin_t *twin);
+/** Runs @p count jobs, at most TWIN_RING, given with one write of ring_tail, until the last is done
+ * on both; counts what differs of their completions, the counters, and the cycles that it took. */
+void twin_run(twin_t *twin, twin_job_t *jobs, unsigned count);
+
+#endif
