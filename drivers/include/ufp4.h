@@ -54,11 +54,11 @@ typedef struct {
                         ///< has of the device's memory stays taken until the device is closed
   const char
       *trace_path;   ///< simulated core: waveform file (.fst), or NULL; see ufp4_device_trace_end
-  int timing_only;   ///< tlm: 1: time and counters alone. Nothing is computed, buffers and exponent
-                     ///< slots read as zeros
   unsigned threads;  ///< model, and the data of tlm: threads; 0: all cores
   ufp4_kernel_t kernel;     ///< model, and the data of tlm: 0: the fastest
   ufp4_message_t *message;  ///< where ufp4_device_open says why it failed, or NULL
+  int timing_only;          ///< tlm: 1: time and counters alone. Nothing is computed, buffers and
+                            ///< exponent slots read as zeros
 } ufp4_device_options_t;
 
 ufp4_device_options_t ufp4_device_options_default(void);

@@ -190,7 +190,7 @@ package ufp4_spec_pkg;
     logic [7:0] opcode;  // byte 0
   } gemm_descriptor_t;
 
-  // 16 bytes, written to the completion ring in the order in which jobs end.
+  // 16 bytes, written to the completion ring in the order of the descriptors, not in that in which jobs end.
   typedef struct packed {
     logic [63:0] cycles;  // byte 8
     logic [15:0] flags;  // byte 6

@@ -12,7 +12,7 @@
 // qmax is 3 or 7 times a power of two, so the quotient's leading bits come from one division of 8 bits by a
 // constant.
 // Stage k runs with en_i[k] high; exponent_i goes with stages 0 (power) and 2 (base), see exponent_base_i.
-// Golden: ufp4_quantize_block. Spec: numerics.md 4. Test: tests/rtl/vectors.
+// Golden: ufp4_quantize_block. Spec: numerics.md 2. Test: tests/rtl/vectors.
 module ufp4_e4m3_scale (
   input  logic        clk_i,
   input  logic [2:0]  en_i,

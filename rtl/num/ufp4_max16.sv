@@ -2,7 +2,7 @@
 // The largest of 16 unsigned numbers, each in the low Width bits of a 32-bit lane.
 //
 // Contract: largest_o <= max of the lanes in a cycle with en_i high. Latency: 1 cycle.
-// Spec: numerics.md 3 (largest exponent) and 4 (amax). Test: tests/rtl/vectors (inside the block pipeline).
+// Spec: numerics.md 3 (largest exponent) and 2 (amax). Test: tests/rtl/vectors (inside the block pipeline).
 module ufp4_max16 #(
   parameter int unsigned Width = 31
 ) (

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The backend tlm behind the program: the golden model's data at the core's cycles, and cycles without data."""
 import json
+import pathlib
 
 import bench
-from bench import check, check_equal, listing, passes, rejects
+from bench import check, check_equal, listing, passes, rejects, slow
 
 XWD = ["X.npy", "W.npy", "dY.npy"]
 AB = ["A.safetensors", "B.safetensors"]
@@ -57,6 +58,15 @@ def test_gemms_equal_the_model_and_take_the_same_time_without_data():
 def test_timing_only_prints_its_line():
     tensors()
     check("gemm  e2m1     33  130   47" in passes("gemm", *AB, "--backend", "tlm", "--timing-only").out, "no line")
+
+
+@slow
+def test_training_has_the_losses_of_the_model():
+    pathlib.Path("text.txt").write_text("".join(f"line {i * i % 997} of a text\n" for i in range(2000)))
+    words = ["train", "text.txt", "--steps", "2", "--seeds", "1", "--recipe", "ufp4", "--no-control", "-o"]
+    passes(*words, "tlm", "--backend", "tlm")
+    passes(*words, "model")
+    check_equal(*(pathlib.Path(name, "losses.csv").read_text() for name in ("tlm", "model")), "losses")
 
 
 def test_info_reports_the_timed_model():

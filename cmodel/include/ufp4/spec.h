@@ -303,7 +303,7 @@ typedef struct {
 } ufp4_gemm_descriptor_t;
 static_assert(sizeof(ufp4_gemm_descriptor_t) == 128, "ufp4_gemm_descriptor_t");
 
-/** 16 bytes, written to the completion ring in the order in which jobs end. */
+/** 16 bytes, written to the completion ring in the order of the descriptors, not in that in which jobs end. */
 typedef struct {
   uint32_t job;  ///< 0: the descriptor's job number
   uint16_t status;  ///< 4: what happened

@@ -19,8 +19,8 @@ from . import _spec as s
 
 class _Options(Structure):
     _fields_ = [("configuration", c_char_p), ("memory_bytes", c_uint64), ("mem_latency", c_uint), ("mem_bandwidth", c_uint),
-                ("stall_seed", c_uint64), ("max_cycles", c_uint64), ("trace_path", c_char_p), ("timing_only", c_int), ("threads", c_uint), ("kernel", c_int),
-                ("message", POINTER(_library.Message))]
+                ("stall_seed", c_uint64), ("max_cycles", c_uint64), ("trace_path", c_char_p), ("threads", c_uint), ("kernel", c_int),
+                ("message", POINTER(_library.Message)), ("timing_only", c_int)]
 
 
 class _Info(Structure):

@@ -70,8 +70,8 @@ class SkipReader {
   uint32_t tiles = 0;
 
  private:
-  // In a stretch of cycles a loop goes on by at most two of three steps.
-  static constexpr uint64_t kNear = 3;
+  // In a stretch of cycles a loop goes on by at most one of two steps.
+  static constexpr uint64_t kNear = 2;
   SkipState &state_;
   uint64_t now_;
 };

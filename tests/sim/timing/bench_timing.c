@@ -1,64 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_timing [configuration]: how fast the timed model is, cycle by cycle and with its skips.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "jobs.h"
+#include "alone.h"
 
 #define LATENCY 100u
 #define LIMIT 100000000000ull
 
-// Descriptors, then nothing: completions are not looked at.
-typedef struct {
-  twin_job_t jobs[TWIN_RING];
-} ring_t;
-
-static int read_memory(void *user, uint64_t address, void *data, uint32_t bytes) {
-  memcpy(data, (uint8_t *)user + (address - TWIN_BASE), bytes);
-  return 0;
-}
-
-static int write_memory(void *user, uint64_t address, const void *data, uint32_t bytes) {
-  (void)user, (void)address, (void)data, (void)bytes;
-  return 0;
-}
-
-static double seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static void measure(const char *configuration, const char *what, const twin_job_t *jobs,
                     unsigned count, int every_cycle) {
-  static ring_t ring;
-  char message[200] = "";
-  const ufp4_timed_host_t host = {
-      .user = &ring, .memory_read = read_memory, .memory_write = write_memory};
-  const ufp4_timed_options_t options = {
-      .configuration = configuration, .latency_cycles = LATENCY, .every_cycle = every_cycle};
-  memcpy(ring.jobs, jobs, count * sizeof *jobs);
-  ring.jobs[count - 1].header.flags |= 1;
-  ufp4_timed_t *timed = ufp4_timed_open(&options, &host, message, sizeof message);
-  if (timed == NULL) {
-    printf("%s\n", message);
-    exit(1);
-  }
-  ufp4_timed_register_write(timed, UFP4_REG_RING_BASE_LO, (uint32_t)TWIN_BASE);
-  ufp4_timed_register_write(timed, UFP4_REG_RING_LOG2, TWIN_RING_LOG2);
-  ufp4_timed_register_write(timed, UFP4_REG_IRQ_MASK, 1);
-  const double start = seconds();
-  ufp4_timed_register_write(timed, UFP4_REG_RING_TAIL, count);
-  if (ufp4_timed_wait_interrupt(timed, LIMIT) != UFP4_TIMED_OK) {
-    printf("%s\n", ufp4_timed_message(timed));
-    exit(1);
-  }
-  const double spent = seconds() - start, cycles = (double)ufp4_timed_cycles(timed);
+  const twin_memory_t memory = {.latency = LATENCY};
+  const alone_t alone = alone_run(configuration, memory, jobs, count, every_cycle);
   printf("timed %s config=%s skips=%d cycles=%.0f seconds=%.4f mcycles_per_second=%.1f\n", what,
-         configuration, !every_cycle, cycles, spent, 1e-6 * cycles / spent);
-  ufp4_timed_close(timed);
+         configuration, !every_cycle, (double)alone.cycles, alone.seconds,
+         1e-6 * (double)alone.cycles / alone.seconds);
 }
 
 static twin_job_t gemm(uint32_t m, uint32_t n, uint32_t k) {
@@ -114,10 +70,10 @@ static void measure_rtl(const char *configuration, twin_job_t job) {
   ufp4_sim_register_write(sim, UFP4_REG_RING_LOG2, TWIN_RING_LOG2);
   ufp4_sim_register_write(sim, UFP4_REG_COMPLETION_BASE_LO, (uint32_t)TWIN_BASE + 8192);
   ufp4_sim_register_write(sim, UFP4_REG_IRQ_MASK, 1);
-  const double start = seconds();
+  const double start = alone_seconds();
   ufp4_sim_register_write(sim, UFP4_REG_RING_TAIL, 1);
   if (ufp4_sim_wait_interrupt(sim, LIMIT) != UFP4_SIM_OK) printf("%s\n", ufp4_sim_message(sim));
-  const double spent = seconds() - start, cycles = (double)ufp4_sim_cycles(sim);
+  const double spent = alone_seconds() - start, cycles = (double)ufp4_sim_cycles(sim);
   printf("rtl config=%s cycles=%.0f seconds=%.4f mcycles_per_second=%.3f\n", configuration, cycles,
          spent, 1e-6 * cycles / spent);
   ufp4_sim_close(sim);

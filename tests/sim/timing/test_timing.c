@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alone.h"
 #include "jobs.h"
 
 // How much of a configuration to compare.
@@ -74,6 +75,42 @@ FULL_TEST(equals_configuration) {
   compare((amount_t){configuration, 12, 20, 4, limit});
 }
 
+// Up to 30 chunks of k and macro-tiles a side, on any memory: skipped or not, the same.
+static void skips_change_nothing_of(const char *configuration, unsigned runs) {
+  twin_t twin = {.random = check_random()};
+  twin_configure(&twin, configuration);
+  for (unsigned i = 0; i < runs; i++) {
+    twin_job_t jobs[3];
+    const twin_memory_t memory = {check_below(&twin.random, 300), check_below(&twin.random, 70), 0};
+    const uint32_t side = twin.configuration.rows * twin.configuration.tile_rows;
+    for (unsigned j = 0; j < 3; j++) {
+      const uint32_t k = 1 + check_below(&twin.random, 30 * 16 * twin.configuration.chunk / 2);
+      jobs[j] = timing_gemm(&twin, 1 + check_below(&twin.random, 12 * side),
+                            1 + check_below(&twin.random, 12 * side), k);
+      jobs[j].header.flags = (uint8_t)(2 * check_below(&twin.random, 2));
+    }
+    const alone_t want = alone_run(configuration, memory, jobs, 3, 1);
+    const alone_t got = alone_run(configuration, memory, jobs, 3, 0);
+    check_bits(i, got.cycles, want.cycles, "cycles of three GEMMs on %s", configuration);
+    for (unsigned c = 0; c < UFP4_COUNTER_COUNT; c++)
+      check_bits(i, got.counters[c], want.counters[c], "counter %u on %s", c, configuration);
+  }
+}
+
+SLOW_TEST(skips_change_nothing) {
+  skips_change_nothing_of("small", 12);
+  skips_change_nothing_of("tiny-quant", 4);
+  skips_change_nothing_of("default", 3);
+  skips_change_nothing_of("default-nv", 3);
+}
+
+FULL_TEST(skips_change_nothing_in_many) {
+  static const ufp4_configuration_t configurations[] = UFP4_CONFIGURATIONS;
+  for (unsigned i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
+    skips_change_nothing_of(configurations[i].name, configurations[i].rows > 2 ? 10 : 40);
+  }
+}
+
 // A constant that is off by one is seen.
 TEST(sees_a_wrong_latency) {
   twin_t *twin = twin_open("small", memories[0], 1);
@@ -85,9 +122,10 @@ TEST(sees_a_wrong_latency) {
 }
 
 static const check_test_t tests[] = {
-    CHECK_TEST(equals_small),        CHECK_TEST(equals_small_fp32),
-    CHECK_TEST(equals_small_nv),     CHECK_TEST(equals_default),
-    CHECK_TEST(equals_all),          CHECK_TEST(equals_configuration),
+    CHECK_TEST(equals_small),         CHECK_TEST(equals_small_fp32),
+    CHECK_TEST(equals_small_nv),      CHECK_TEST(equals_default),
+    CHECK_TEST(equals_all),           CHECK_TEST(equals_configuration),
+    CHECK_TEST(skips_change_nothing), CHECK_TEST(skips_change_nothing_in_many),
     CHECK_TEST(sees_a_wrong_latency)};
 
 int main(int argc, char **argv) {

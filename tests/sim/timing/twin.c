@@ -70,13 +70,12 @@ static void set_up(twin_t *twin) {
   }
 }
 
-static ufp4_configuration_t configuration_of(const char *name) {
+void twin_configure(twin_t *twin, const char *name) {
   static const ufp4_configuration_t all[] = UFP4_CONFIGURATIONS;
-  for (size_t i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
-    if (strcmp(all[i].name, name) == 0) return all[i];
-  }
-  must(0, "no configuration", name);
-  return all[0];
+  size_t i = 0;
+  while (i < UFP4_CONFIGURATION_COUNT && strcmp(all[i].name, name) != 0) i++;
+  must(i < UFP4_CONFIGURATION_COUNT, "no configuration", name);
+  twin->configuration = all[i];
 }
 
 twin_t *twin_open(const char *configuration, twin_memory_t memory, unsigned wrong) {
@@ -100,7 +99,7 @@ twin_t *twin_open(const char *configuration, twin_memory_t memory, unsigned wron
   twin->timed = ufp4_timed_open(&timed, &host, message, sizeof message);
   must(twin->timed != NULL, "the timed model", message);
   twin->random = check_random();
-  twin->configuration = configuration_of(configuration);
+  twin_configure(twin, configuration);
   set_up(twin);
   return twin;
 }

@@ -38,6 +38,8 @@ typedef struct {
 
 /** Opens both; @p wrong is added to the latency of the timed model. */
 twin_t *twin_open(const char *configuration, twin_memory_t memory, unsigned wrong);
+/** Names the configuration that jobs are for, without opening either. */
+void twin_configure(twin_t *twin, const char *name);
 void twin_close(twin_t *twin);
 /** Runs @p count jobs, at most TWIN_RING, given with one write of ring_tail, until the last is done
  * on both; counts what differs of their completions, the counters, and the cycles that it took. */

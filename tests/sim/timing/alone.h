@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timed model by itself, with descriptors and no other memory.
+#ifndef UFP4_TEST_TIMING_ALONE_H
+#define UFP4_TEST_TIMING_ALONE_H
+
+#include "twin.h"
+
+typedef struct {
+  uint64_t cycles, counters[UFP4_COUNTER_COUNT];
+  double seconds;  // of the processor
+} alone_t;
+
+/** Seconds that this process has had of a processor. */
+double alone_seconds(void);
+/** Runs @p count jobs, at most TWIN_RING, given with one write of ring_tail. */
+alone_t alone_run(const char *configuration, twin_memory_t memory, const twin_job_t *jobs,
+                  unsigned count, int every_cycle);
+
+#endif
