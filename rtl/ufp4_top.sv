@@ -6,7 +6,7 @@
 // end in flip-flops. rst_ni is synchronous. AXI4: 40-bit addresses, 8 * BusBytes data, INCR bursts of full beats that
 // do not cross 4 KiB; the ID is the memory client: 0 command unit, 1 GEMM (reads: operands),
 // 2 writes: QUANT, reads: what a GEMM adds to D, 3 reads: QUANT.
-// Test: tests/rtl/core.
+// Test: tests/rtl/core. Timed model: sim/src/timing/core.
 module ufp4_top
   import ufp4_spec_pkg::*;
 #(

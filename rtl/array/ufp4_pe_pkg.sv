@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stages of a processing element, by contract and form: operands enter in stage 1, and the sum can be read from memory
 // after the last. ufp4_systolic lets control words travel as far, ufp4_sequencer waits as long before a drain.
+// Timed model: sim/src/timing/shape.
 package ufp4_pe_pkg;
   import ufp4_spec_pkg::*;
 

@@ -9,6 +9,7 @@
 // read_error. cycles in the completion: from the cycle after an engine took the job to the one in which it was done,
 // inclusive; 0 where no engine ran. Flags and exponent slots are given only with status ok.
 // Spec: docs/ip/registers.md, docs/ip/architecture.md "Command unit". Golden: drivers/backends/model. Test: tests/rtl/core.
+// Timed model: sim/src/timing/core.
 module ufp4_command
   import ufp4_spec_pkg::*;
 #(

@@ -14,6 +14,7 @@
 // is 0) with every address and every beat taken, the rest of the answers are given up (forget_o). While an address or a
 // beat of ours is not taken, AXI has no way out but a reset of the bus, and the core stays in reset: resetting_o.
 // Spec: docs/ip/architecture.md, "Watchdog and soft reset". Tests: tests/rtl/core, tests/rtl/fault.
+// Timed model: sim/src/timing/core.
 module ufp4_guard (
   input  logic        clk_i,
   input  logic        rst_ni,

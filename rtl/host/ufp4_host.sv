@@ -4,7 +4,7 @@
 //
 // Contract: docs/ip/registers.md; of moved_i to halt_o that of ufp4_guard. core_rst_no is the reset of all that works on
 // jobs, the slots among it. All but the AXI4-Lite read address starts or ends in flip-flops.
-// Test: tests/rtl/core.
+// Test: tests/rtl/core. Timed model: sim/src/timing/core.
 module ufp4_host
   import ufp4_spec_pkg::*;
 #(

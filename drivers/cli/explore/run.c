@@ -343,7 +343,7 @@ static int open_device(run_t *run) {
   cli_device_init(&device);
   device.backend = "tlm";
   device.configuration = of->core.name;
-  device.options.timing_only = 1;
+  device.timing_only = 1;
   device.mem_latency = of->mem_latency;
   device.mem_bandwidth = of->mem_bandwidth;
   cli_device_demand(&device, memory_demand(run->plan, of));

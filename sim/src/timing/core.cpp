@@ -113,7 +113,7 @@ void Core::step_engines(const Now &now) {
   gemm.write_ready = moving_.write.req_ready(kWriteGemm);
   gemm.write_dat_ready = moving_.write.dat_ready(kWriteGemm);
   gemm.write_idle = moving_.write.idle(kWriteGemm);
-  if (gemm.start) skip_.forget();
+  if (gemm.start || issue_[kQuant].start_valid()) skip_.forget();
   gemm_now_ = moving_.gemm.step(issue_[kGemm].job().gemm, gemm, cycle_);
   if (quant_asleep()) return;
   Quant::Input quant;
@@ -278,9 +278,11 @@ bool Core::step() {
 
 bool Core::leap(uint64_t end) {
   if (!step()) return false;
-  const bool alone = calm_ && moving_.quant.start_ready() && issue_[kGemm].job().header.panels == 0;
-  if (!alone) skip_.interrupt();
-  if (!alone || !gemm_now_.end_chunk || !skip_.wanted(cycle_)) return true;
+  const bool gemm = moving_.quant.start_ready() && issue_[kGemm].job().header.panels == 0;
+  const bool quant = !moving_.gemm.active();
+  if (!calm_ || !(gemm || quant)) skip_.interrupt();
+  const bool mark = (gemm && gemm_now_.end_chunk) || (quant && moving_.quant.strip_ended());
+  if (!calm_ || !mark || !skip_.wanted(cycle_)) return true;
   SkipReader reader(skip_.state(), cycle_);
   visit(reader);
   uint64_t shift = 0;

@@ -132,7 +132,7 @@ class Core {
   void visit(Visitor &v) {
     moving_.visit(v);
     registers_.visit(v);
-    issue_[kGemm].visit(v);
+    for (Issue &issue : issue_) issue.visit(v);
   }
   void soft_reset();
   void reset_units();

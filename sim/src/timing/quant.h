@@ -28,6 +28,10 @@ class Quant {
   bool done() const {
     return state_ == State::kDone;
   }
+  /** The last cycle ended a strip of the source. */
+  bool strip_ended() const {
+    return !start_ready() && (strip_.strip_ended() || pairs_.strip_ended());
+  }
   /** Nothing changes until a write is answered or a job is offered. */
   bool asleep() const {
     return state_ == State::kIdle && progress_.settled();

@@ -37,8 +37,9 @@ void QuantPairs::next_tile(const QuantJob &job, bool chunk_done) {
   offset_ = chunk_done ? 0 : offset_ + ((job.f32 ? 64u : 32u) << job.pair);
   tiles_ = tile_last ? job.tiles : tiles_ - (job.pair ? 2 : 1);
   if (!tile_last) return;
-  rows_ -= job.pair ? 32 : 16;
+  rows_ -= strip_last ? rows_ : job.pair ? kStrips : kStrip;
   run_ = !strip_last;
+  strip_ended_ = true;
 }
 
 // @return whether the chunks of the tile are used up.
@@ -65,6 +66,7 @@ bool QuantPairs::advance(const QuantJob &job) {
 bool QuantPairs::step(const QuantJob &job, bool beat, bool ready) {
   const bool c_ready = !c_valid_ || ready, issue_ready = !b_valid_ || c_ready;
   const bool two = lower_here(job);
+  strip_ended_ = false;
   const bool issue = run_ && issue_ready && full_ > (two ? 1u : 0u);
   if (b_valid_ && c_ready) c_ = b_;
   c_valid_ = b_valid_ || (c_valid_ && !ready);

@@ -26,6 +26,10 @@ class QuantPairs {
   const PairMark &out() const {
     return c_;
   }
+  /** The last cycle read the last of a strip, or of two of them. */
+  bool strip_ended() const {
+    return strip_ended_;
+  }
   void reset();
   void start(const QuantJob &job);
   /** @p beat: one has come. @return whether a chunk's place is free again. */
@@ -37,7 +41,7 @@ class QuantPairs {
     v.exact(full_ | offset_ << 8 | run_ << 16 | copy_ << 17 | owe_ << 18);
     v.exact(at_);
     v.exact(tiles_);
-    v.exact(rows_);
+    v.place(rows_, kStrips);
     v.exact(b_valid_ | b_.mark.last << 1 | b_.mark.blank << 2 | b_.copy << 3 | c_valid_ << 4 |
             c_.mark.last << 5 | c_.mark.blank << 6 | c_.copy << 7);
   }
@@ -55,6 +59,7 @@ class QuantPairs {
 
   const Shape *shape_;
   QuantArrival arrival_;
+  bool strip_ended_ = false;
   bool run_ = false, copy_ = false, owe_ = false, b_valid_ = false, c_valid_ = false;
   uint32_t full_ = 0, offset_ = 0, tiles_ = 0, rows_ = 0;
   uint32_t at_ = 0;  // {upper, line, half, k}

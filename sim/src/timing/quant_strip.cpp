@@ -30,7 +30,10 @@ void QuantStrip::advance(const QuantJob &job, const Read &r) {
   row_ = 0;
   offset_ = r.chunk_done ? 0 : offset_ + ((job.f32 ? 64u : 32u) << job.pair);
   tiles_ = r.tile_last ? job.tiles : tiles_ - (job.pair ? 2 : 1);
-  if (r.tile_last) rows_ -= job.pair ? 32 : 16;
+  if (!r.tile_last) return;
+  const uint32_t strip = job.pair ? kStrips : kStrip;
+  rows_ -= rows_ < strip ? rows_ : strip;
+  strip_ended_ = true;
 }
 
 void QuantTranspose::reset() {

@@ -25,6 +25,10 @@ class QuantStrip {
   const QuantMark &row() const {
     return c_;
   }
+  /** The last cycle read the last of a strip, or of two of them. */
+  bool strip_ended() const {
+    return strip_ended_;
+  }
   void reset();
   void start(const QuantJob &job);
   /** @p beat: one has come. @return whether a chunk's place is free again. */
@@ -36,7 +40,7 @@ class QuantStrip {
     v.exact(full_ | offset_ << 8);
     v.exact(row_ | beat_ << 8 | half_ << 16);
     v.exact(tiles_);
-    v.exact(rows_);
+    v.place(rows_, kStrips);
     v.exact(b_valid_ | b_finish_ << 1 | b_.last << 2 | b_.blank << 3 | c_valid_ << 4 |
             c_.last << 5 | c_.blank << 6);
   }
@@ -53,6 +57,7 @@ class QuantStrip {
   const Shape *shape_;
   QuantArrival arrival_;
   uint32_t full_ = 0, offset_ = 0, row_ = 0, beat_ = 0, tiles_ = 0, rows_ = 0;
+  bool strip_ended_ = false;
   bool half_ = false, b_valid_ = false, b_finish_ = false, c_valid_ = false;
   QuantMark b_, c_;
 };
@@ -129,6 +134,7 @@ inline QuantStrip::Read QuantStrip::evaluate(const QuantJob &job, bool ready) co
 
 inline bool QuantStrip::step(const QuantJob &job, bool beat, bool row_ready) {
   const Read r = evaluate(job, row_ready);
+  strip_ended_ = false;
   const bool c_ready = !c_valid_ || row_ready;
   c_valid_ = (b_valid_ && c_ready && b_finish_) || (c_valid_ && !row_ready);
   if (b_valid_ && c_ready && b_finish_) c_ = b_;

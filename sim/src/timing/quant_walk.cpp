@@ -28,7 +28,7 @@ void QuantWalk::step(const QuantJob &job) {
     return;
   }
   beats_ = job.row_beats;
-  const uint32_t strip = pair_ ? 32 : 16;
+  const uint32_t strip = pair_ ? kStrips : kStrip;
   active_ = rows_ > strip;
   rows_ -= active_ ? strip : rows_;
 }
@@ -36,6 +36,7 @@ void QuantWalk::step(const QuantJob &job) {
 void QuantLoad::start(const QuantJob &job) {
   walk_.start(job);
   places_ = shape_->segments;
+  page_mask_ = page_mask(job.addr, job.stride_bytes, shape_->segment_bytes);
   addr_ = chunk_addr_ = strip_addr_ = job.addr;
 }
 

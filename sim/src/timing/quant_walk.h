@@ -21,6 +21,9 @@ struct QuantJob {
   uint64_t addr = 0, stride_bytes = 0;
 };
 
+/** Rows of a strip; of the two of E8M0. */
+constexpr uint32_t kStrip = 16, kStrips = 32;
+
 class QuantWalk {
  public:
   explicit QuantWalk(uint32_t segment_beats) : segment_beats_(segment_beats) {}
@@ -49,7 +52,7 @@ class QuantWalk {
   template <typename Visitor>
   void visit(Visitor &v) {
     v.exact(active_ | lower_ << 1 | pair_ << 2 | row_ << 3);
-    v.exact(rows_);
+    v.place(rows_, kStrips);
     v.exact(beats_);
   }
 
@@ -81,15 +84,15 @@ class QuantLoad {
   void visit(Visitor &v) {
     walk_.visit(v);
     v.exact(places_);
-    v.exact(addr_);
-    v.exact(chunk_addr_);
-    v.exact(strip_addr_);
+    v.address(addr_, page_mask_);
+    v.address(chunk_addr_, page_mask_);
+    v.address(strip_addr_, page_mask_);
   }
 
  private:
   const Shape *shape_;
   QuantWalk walk_;
-  uint32_t places_ = 0;
+  uint32_t places_ = 0, page_mask_ = 0;
   uint64_t addr_ = 0, chunk_addr_ = 0, strip_addr_ = 0;
 };
 

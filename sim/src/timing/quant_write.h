@@ -97,9 +97,11 @@ class QuantProgress {
   void visit(Visitor &v) {
     v.exact(under_way_);
     v.exact(left_);
-    v.exact(handed_);
-    v.exact(watched_);
-    v.exact(panels_);
+    v.exact(handed_ - watched_);
+    v.exact(watched_ - panels_);
+    v.count(handed_);
+    v.count(watched_);
+    v.count(panels_);
   }
 
  private:

@@ -89,9 +89,13 @@ static void skips_change_nothing_of(const char *configuration, unsigned runs) {
                             1 + check_below(&twin.random, 12 * side), k);
       jobs[j].header.flags = (uint8_t)(2 * check_below(&twin.random, 2));
     }
+    if (twin.configuration.quant != 0) {
+      jobs[1] = timing_quant(&twin, 1 + check_below(&twin.random, 2000),
+                             1 + check_below(&twin.random, 700), (int)check_below(&twin.random, 2));
+    }
     const alone_t want = alone_run(configuration, memory, jobs, 3, 1);
     const alone_t got = alone_run(configuration, memory, jobs, 3, 0);
-    check_bits(i, got.cycles, want.cycles, "cycles of three GEMMs on %s", configuration);
+    check_bits(i, got.cycles, want.cycles, "cycles of three jobs on %s", configuration);
     for (unsigned c = 0; c < UFP4_COUNTER_COUNT; c++)
       check_bits(i, got.counters[c], want.counters[c], "counter %u on %s", c, configuration);
   }
