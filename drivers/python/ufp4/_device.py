@@ -118,12 +118,12 @@ class Device:
                  max_cycles=0, trace=None, threads=0):
         self._device, self._lock, self._lib = c_void_p(), threading.Lock(), _driver()
         message, word = _library.Message(), 2**32 - 1
-        options = _Options(config.encode(), _library.whole(memory_bytes, 1, 2**63, "memory_bytes"),
+        options = _Options(_library.text(config, "config"), _library.whole(memory_bytes, 1, 2**63, "memory_bytes"),
                            _library.whole(mem_latency, 0, word, "mem_latency"), _library.whole(mem_bandwidth, 0, word, "mem_bandwidth"),
                            _library.whole(stall, 0, 2**64 - 1, "stall"), _library.whole(max_cycles, 0, 2**64 - 1, "max_cycles"),
                            None if trace is None else os.fsencode(trace), _library.whole(threads, 0, 2**15, "threads"), 0,
                            ctypes.pointer(message))
-        status = self._lib.device_open(backend.encode(), byref(options), byref(self._device))
+        status = self._lib.device_open(_library.text(backend, "backend"), byref(options), byref(self._device))
         if status != _library.OK:
             self._raise(status, message.text)
         info = _Info()

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The golden model as a C library: structures, functions, and errors that become exceptions."""
 import ctypes
+import math
+import numbers
 import os
 import pathlib
 from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_uint, c_uint16, c_uint32, c_uint64, c_uint8, c_void_p
@@ -135,12 +137,37 @@ def fail(status, message=None):
     raise MemoryError(text) if status == ERROR_MEMORY else ValueError(text)
 
 
+def text(value, what):
+    """A word as the C library takes it."""
+    if not isinstance(value, str):
+        raise TypeError(f"{what} must be a text, not {type(value).__name__}")
+    if "\0" in value:
+        raise ValueError(f"{what} {value!r} holds a zero byte")
+    return value.encode(errors="replace")
+
+
 def index_of(value, names, what):
     """The number of a word; ValueError says which words there are."""
+    if not isinstance(value, str):
+        raise TypeError(f"{what} must be a text, one of {', '.join(names)}, not {type(value).__name__}")
     try:
         return names.index(value)
     except ValueError:
         raise ValueError(f"{what} {value!r} is unknown; it is one of {', '.join(names)}") from None
+
+
+def real(value, what):
+    """A number that FP32 has, as the program takes it; NaN and Inf are some."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{what} must be a number, not {type(value).__name__}")
+    try:
+        wide = float(value)
+    except OverflowError:
+        raise ValueError(f"{what} is not a number in FP32's range") from None
+    narrow = c_float(wide).value
+    if math.isfinite(wide) and (math.isinf(narrow) or (narrow == 0) != (wide == 0)):
+        raise ValueError(f"{what} {wide:g} is not a number in FP32's range")
+    return narrow
 
 
 def whole(value, low, high, what):

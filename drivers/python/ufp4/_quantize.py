@@ -20,8 +20,9 @@ SCALE_TYPES = {"e4m3": ml_dtypes.float8_e4m3fn, "nvfp4": ml_dtypes.float8_e4m3fn
 class Quantized:
     """A quantized tensor, made by :func:`quantize` or :meth:`from_safetensors`: rows of codes with a scale a block.
 
-    Its values are element * scale * 2^-tensor_exponent * tensor_scale. With axis "col" it is the transposed tensor. What a property
-    gives as an array looks into this tensor's own memory, unless it says that it copies.
+    Its values are element * scale * 2^-tensor_exponent * tensor_scale. With axis "col" it is the transposed tensor. It does not change:
+    what a property gives as an array looks into this tensor's own memory and cannot be written, unless it says that it copies. Two of
+    them are equal where they are the same object; their :meth:`to_safetensors` compares settings and values.
     """
 
     def __init__(self, operand, how):
@@ -96,14 +97,20 @@ class Quantized:
         cols = self._operand.cols
         return cols if self._how.rht == 0 else -(-cols // 16) * 16
 
+    def _views(self, frozen=False):
+        """Codes [rows][8 * blocks], two a byte, and scales, in the operand's memory."""
+        o = self._operand
+        pointer, dtype = (o.scales_f32, np.float32) if o.scales_f32 else (o.scales, np.uint8)
+        return (self._memory.array(o.codes, (o.rows, o.blocks * 8), np.uint8, frozen),
+                self._memory.array(pointer, (o.rows, o.scale_blocks), dtype, frozen))
+
     @property
     def packed_codes(self) -> np.ndarray:
         """uint8 [rows][ceil(cols / 2)], two codes a byte, the even column in the low nibble; no copy.
 
         With the transform, cols is rounded up to a multiple of 16: the padding is real data.
         """
-        o = self._operand
-        return self._memory.array(o.codes, (o.rows, o.blocks * 8), np.uint8)[:, :-(-self._stored // 2)]
+        return self._views(frozen=True)[0][:, :-(-self._stored // 2)]
 
     @property
     def codes(self) -> np.ndarray:
@@ -117,9 +124,7 @@ class Quantized:
     @property
     def scales(self) -> np.ndarray:
         """[rows][ceil(cols / block)]: uint8, E4M3 or E8M0 bytes; float32 where scale is "fp32"."""
-        o = self._operand
-        pointer, dtype = (o.scales_f32, np.float32) if o.scales_f32 else (o.scales, np.uint8)
-        return self._memory.array(pointer, (o.rows, o.scale_blocks), dtype)
+        return self._views(frozen=True)[1]
 
     @property
     def float_scales(self) -> np.ndarray:
@@ -146,7 +151,8 @@ class Quantized:
     def to_safetensors(self, path: str | os.PathLike | None = None, *, packed: bool = False) -> bytes | None:
         """The bytes of a file of format "ufp4-1", those that `ufp4 quantize` writes; or writes them to @p path, and gives None.
 
-        packed: two codes to a byte. The file is written beside and renamed when whole.
+        packed: two codes to a byte. The file is written beside and renamed when whole; its mode stays. OSError: it cannot be written,
+        or is no regular file.
         """
         return _file.write(self, path, packed)
 

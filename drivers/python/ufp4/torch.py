@@ -28,8 +28,7 @@ DTYPES = {torch.float32: a.F32, torch.bfloat16: a.BF16}
 
 @functools.lru_cache(maxsize=64)
 def _parsed(text):
-    given = json.loads(text)
-    made = make_recipe(given) if isinstance(given, str) else make_recipe(given, True)
+    made = make_recipe(json.loads(text))
     layers = made._struct.bf16_layers
     if layers.first.blocks or layers.first.percent or layers.last.blocks or layers.last.percent or layers.matrices:
         raise ValueError(f"recipe {made.name}: bf16_layers needs the blocks of a whole model; use another recipe, and skip of convert")
@@ -46,7 +45,7 @@ def _text(recipe):
     if isinstance(recipe, str):
         return _text_of_name(recipe)
     made = make_recipe(recipe)
-    text = json.dumps(made.to_dict() if made.quantized else made.name)
+    text = json.dumps(made.to_dict())
     _parsed(text)
     return text
 
@@ -105,9 +104,9 @@ def _kept(q):
 def _tensors(q):
     """The memory of a quantized copy as two tensors, not copied, and the numbers beside it."""
     o = q._operand
-    codes = torch.from_numpy(q._memory.array(o.codes, (o.rows, o.blocks * 8), "u1"))
+    codes, scales = (torch.from_numpy(view) for view in q._views())
     scale_bits = c.c_uint32.from_buffer(c.c_float(o.tensor_scale)).value
-    return codes, torch.from_numpy(q.scales), (o.exponent, scale_bits)
+    return codes, scales, (o.exponent, scale_bits)
 
 
 def _operand(made, rows, cols, codes, scales, numbers):
