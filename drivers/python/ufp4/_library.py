@@ -85,6 +85,7 @@ FUNCTIONS = {
     "recipe_check": (c_int, POINTER(Recipe), c_uint, c_char_p, POINTER(Message)),
     "recipe_quantizes": (c_int, POINTER(Recipe), c_int),
     "recipe_mask": (c_uint16, POINTER(Recipe), c_uint64, c_uint64),
+    "recipe_of_layer": (Recipe, POINTER(Recipe), c_uint, c_uint),
     "recipe_quantize": (Quantize, POINTER(Recipe), c_int, c_int),
     "rounding_measure": (c_int, POINTER(Matrix), POINTER(Quantize), POINTER(Rounding)),
 }
