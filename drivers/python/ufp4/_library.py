@@ -5,6 +5,7 @@ import math
 import numbers
 import os
 import pathlib
+import sys
 from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_uint, c_uint16, c_uint32, c_uint64, c_uint8, c_void_p
 
 from . import _spec
@@ -124,12 +125,21 @@ def check_library(library, path, structs):
 
 
 def load(path):
-    library = ctypes.CDLL(str(path))
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise ImportError(f"{error}; pip install ./drivers/python builds it") from None
     check_library(library, path, STRUCTS)
     return bind(library, FUNCTIONS)
 
 
-lib = load(pathlib.Path(__file__).with_name("libufp4_model.so"))
+def beside_the_modules(name):
+    """A file of the package, which an editable install has in another folder than the modules."""
+    paths = [pathlib.Path(folder, name) for folder in sys.modules[__package__].__path__]
+    return next((path for path in paths if path.exists()), paths[0])
+
+
+lib = load(beside_the_modules("libufp4_model.so"))
 
 
 def fail(status, message=None):
