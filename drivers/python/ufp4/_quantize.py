@@ -187,6 +187,7 @@ def quantize(x: np.ndarray, *, elem: str | None = None, scale: str | None = None
     "1d" (default) or "2d", 16 x 16; axis "row" (default), or "col": of the transposed tensor; rht "off" (default), "on" or "bf16",
     with the signs rht_mask (0xD7E8); round "rne" (default) or "sr", by the random bytes of seed and tensor_id (0, or by role and
     axis); scale_round "rne", "up", "down" or "46" (default "rne", with e8m0 "down"); tensor_exponent t, from the data by default.
+    All cores are used, but with scale "nvfp4", and with "e4m3" in layout "2d", one; the result does not depend on it.
     recipe: a name, a dict or a :class:`Recipe`, with role "x", "w" or "dy" and pass_ "fprop", "dgrad" or "wgrad".
 
     ValueError: a value, shape or type that is not possible, or values that do not go together. RuntimeWarning: x holds NaN or Inf;
