@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the package refuses: an exception that says what is wrong and what would be right; nothing is written."""
+import inspect
 import pathlib
 import subprocess
 import sys
+import typing
 import warnings
 
 from support import gaussian, np, raises
@@ -55,6 +57,25 @@ def test_rejects_words_that_are_no_text():
     raises(TypeError, "out must be a text", ufp4.gemm, q, q, out=X)
     raises(TypeError, "generator must be a text", ufp4.random, ["threefry4x32"])
     raises(TypeError, "key must be 4 integers, not int", ufp4.random, key=7)
+
+
+def test_what_is_public_has_types_and_words():
+    def look(name, function):
+        check(function.__doc__ or name.rpartition(".")[2].startswith("_"), f"{name} has no docstring")
+        signature, hints = inspect.signature(function), typing.get_type_hints(function)
+        for parameter in list(signature.parameters) + ["return"]:
+            check(parameter in hints or parameter == "self", f"{name}: {parameter} has no type")
+    for name in ufp4.__all__:
+        value = getattr(ufp4, name)
+        if inspect.isfunction(value):
+            look(name, value)
+        elif inspect.isclass(value):
+            check(value.__doc__, name)
+            for key, member in vars(value).items():
+                if not key.startswith("_") and (inspect.isfunction(member) or isinstance(member, staticmethod)):
+                    look(f"{name}.{key}", inspect.unwrap(member))
+                if isinstance(member, property) and not key.startswith("_"):
+                    check("return" in typing.get_type_hints(member.fget), f"{name}.{key}")
 
 
 def test_rejects_numbers_out_of_range():

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Sequence
 from ctypes import byref, c_uint32
+from typing import Any
 
 import numpy as np
 
@@ -102,7 +103,7 @@ class Bias:
     blocks_out: int
 
 
-def bias(x: np.ndarray, **how) -> Bias:
+def bias(x: np.ndarray, **how: Any) -> Bias:
     """The statistics of :class:`Bias` of x, quantized as :func:`ufp4.quantize` would by the same arguments."""
     options = _quantize.options(**how)
     matrix, kept, transposed = a.matrix(x, "x")

@@ -3,6 +3,7 @@
 import os
 import warnings
 from ctypes import byref
+from typing import Any, overload
 
 import ml_dtypes
 import numpy as np
@@ -29,7 +30,7 @@ class Quantized:
         self._memory, self._operand, self._how = a.Memory(operand), operand, how
 
     @property
-    def shape(self) -> tuple:
+    def shape(self) -> tuple[int, int]:
         """(rows, cols), logical, of the stored orientation."""
         return self._operand.rows, self._operand.cols
 
@@ -86,7 +87,7 @@ class Quantized:
         return self._operand.tensor_scale
 
     @property
-    def flags(self) -> tuple:
+    def flags(self) -> tuple[str, ...]:
         """Of "nan": a block of the data held NaN or Inf, and its scale is NaN; "saturated": a scale quotient was over 448."""
         bits = (("nan", s.FLAG_NAN), ("saturated", s.FLAG_ROW_SATURATED))
         return tuple(name for name, bit in bits if self._operand.flags & bit)
@@ -148,7 +149,13 @@ class Quantized:
             c.lib.rht_undo_all(a.address(out), o.rows * o.blocks, self._how.rht_mask)
         return out[:, :o.cols] if unrotate else out
 
-    def to_safetensors(self, path: str | os.PathLike | None = None, *, packed: bool = False) -> bytes | None:
+    @overload
+    def to_safetensors(self, path: None = None, *, packed: bool = False) -> bytes: ...
+
+    @overload
+    def to_safetensors(self, path: str | os.PathLike[str], *, packed: bool = False) -> None: ...
+
+    def to_safetensors(self, path: str | os.PathLike[str] | None = None, *, packed: bool = False) -> bytes | None:
         """The bytes of a file of format "ufp4-1", those that `ufp4 quantize` writes; or writes them to @p path, and gives None.
 
         packed: two codes to a byte. The file is written beside and renamed when whole; its mode stays. OSError: it cannot be written,
@@ -157,14 +164,14 @@ class Quantized:
         return _file.write(self, path, packed)
 
     @staticmethod
-    def from_safetensors(source: str | os.PathLike | bytes) -> "Quantized":
+    def from_safetensors(source: str | os.PathLike[str] | bytes | bytearray | memoryview) -> "Quantized":
         """From a file of format "ufp4-1", by its path, or from its bytes. ValueError: it is not one; OSError: it cannot be read."""
         return _file.read(source, Quantized)
 
     def __reduce__(self):
         return Quantized.from_safetensors, (self.to_safetensors(packed=True),)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         rows, cols = self.shape
         words = [f"{rows} x {cols}", self.elem, f"scale {self.scale} a {self.block}", f"axis {self.axis}"]
         if self.rht != "off":
@@ -179,7 +186,7 @@ class Quantized:
 def quantize(x: np.ndarray, *, elem: str | None = None, scale: str | None = None, block: int | None = None, layout: str | None = None,
              axis: str | None = None, rht: str | None = None, rht_mask: int | None = None, round: str | None = None,
              scale_round: str | None = None, seed: int = 0, tensor_id: int | None = None, tensor_exponent: int | None = None,
-             recipe: "str | dict | _recipe.Recipe | None" = None, role: str | None = None, pass_: str | None = None) -> Quantized:
+             recipe: "str | dict[str, Any] | _recipe.Recipe | None" = None, role: str | None = None, pass_: str | None = None) -> Quantized:
     """Quantizes a tensor to 4 bits, by parts or as a recipe does for one operand of one GEMM; parts override a recipe's.
 
     x: [rows][cols] of float32 or bfloat16 (ml_dtypes), C or Fortran order, which is not copied; float16 and float64 are rounded to

@@ -2,6 +2,7 @@
 """Recipes: how the operands of the three training GEMMs of a linear layer are quantized."""
 import re
 from ctypes import byref
+from typing import Any
 
 from . import _library as c
 from . import _spec as s
@@ -41,7 +42,7 @@ class Recipe:
         """Whether the operands of a pass ("fprop", "dgrad", "wgrad") are quantized."""
         return bool(c.lib.recipe_quantizes(byref(self._struct), c.index_of(pass_, PASSES, "pass")))
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Any]:
         """The settings as :func:`recipe` takes them, all spelt out; and a recipe file, under another name than a built-in one's."""
         r = self._struct
         if not r.quantized:
@@ -57,16 +58,16 @@ class Recipe:
                       "accumulate": s.CONTRACTS[r.contract], "bf16_passes": _names(r.bf16_passes, PASSES),
                       "bf16_layers": ends | {"names": _names(r.bf16_layers.matrices, MATRICES)}}
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Recipe) and self.to_dict() == other.to_dict()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.name)
 
     def __reduce__(self):
         return recipe, (self.to_dict(),)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if not self.quantized:
             return f"<ufp4 recipe {self.name}>"
         return f"<ufp4 recipe {self.name}: {s.ELEMS[self._struct.elem]}, scales {s.SCALES[self._struct.scale]}>"
@@ -84,7 +85,7 @@ def _copies(values, names):
     return out
 
 
-def recipe(name_or_dict: str | dict | Recipe) -> Recipe:
+def recipe(name_or_dict: str | dict[str, Any] | Recipe) -> Recipe:
     """A built-in recipe by its name, or one of one's own from a dict with the keys of a recipe file.
 
     The names are fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, mxfp4, mxfp4-rht. A dict needs "elem"; without "name" it is

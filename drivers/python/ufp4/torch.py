@@ -8,6 +8,7 @@ import functools
 import json
 from collections.abc import Iterable
 from ctypes import byref
+from typing import Any
 
 import torch
 
@@ -301,7 +302,7 @@ def _ids(step, layer, seed):
     return torch.tensor([c.whole(step, 0, 2**48 - 1, "step"), c.whole(layer, 0, 4095, "layer"), c.whole(seed, 0, 2**63 - 1, "seed")])
 
 
-def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, *, recipe: str | dict | Recipe = "ufp4", seed: int = 0,
+def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, *, recipe: str | dict[str, Any] | Recipe = "ufp4", seed: int = 0,
            layer: int = 0, step: int = 0) -> torch.Tensor:
     """Y [..][cout] = X [..][cin] W^T + bias, of x's type; differentiable once, by x, weight [cout][cin] and bias.
 
@@ -325,8 +326,8 @@ class Linear(torch.nn.Linear):
     run that is resumed has the same bits. Arguments as those of :func:`linear` and of torch.nn.Linear.
     """
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, *, recipe: str | dict | Recipe = "ufp4", layer: int = 0,
-                 seed: int = 0, device=None, dtype=None):
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, *, recipe: str | dict[str, Any] | Recipe = "ufp4", layer: int = 0,
+                 seed: int = 0, device: Any = None, dtype: torch.dtype | None = None) -> None:
         super().__init__(in_features, out_features, bias, device=device, dtype=dtype)
         self._begin(_text(recipe), _ids(0, layer, seed))
 
@@ -345,11 +346,11 @@ class Linear(torch.nn.Linear):
             self.ids[0] += 1
         return _apply(x, self.weight, self.bias, ids, self._recipe)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{super().extra_repr()}, recipe={self.recipe.name}"
 
 
-def convert(model: torch.nn.Module, recipe: str | dict | Recipe = "ufp4", *, skip: str | Iterable[str] = (), seed: int = 0,
+def convert(model: torch.nn.Module, recipe: str | dict[str, Any] | Recipe = "ufp4", *, skip: str | Iterable[str] = (), seed: int = 0,
             blocks: Iterable[torch.nn.Module] | None = None) -> torch.nn.Module:
     """Makes each torch.nn.Linear of @p model a :class:`Linear`, in place, with its parameters and hooks, and gives the model.
 
