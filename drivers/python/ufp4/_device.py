@@ -130,7 +130,7 @@ class Device:
         options = _Options(_library.text(config, "config"), _library.whole(memory_bytes, 1, 2**63, "memory_bytes"),
                            _library.whole(mem_latency, 0, word, "mem_latency"), _library.whole(mem_bandwidth, 0, word, "mem_bandwidth"),
                            _library.whole(stall, 0, 2**64 - 1, "stall"), _library.whole(max_cycles, 0, 2**64 - 1, "max_cycles"),
-                           None if trace is None else os.fsencode(trace), _library.whole(threads, 0, 2**15, "threads"), 0,
+                           None if trace is None else _library.text(os.fsdecode(trace), "trace", "surrogateescape"), _library.whole(threads, 0, 2**15, "threads"), 0,
                            ctypes.pointer(message))
         status = self._lib.device_open(_library.text(backend, "backend"), byref(options), byref(self._device))
         if status != _library.OK:
@@ -167,6 +167,9 @@ class Device:
     def __del__(self):
         if getattr(self, "_device", None):
             self.close()
+
+    def __reduce__(self):
+        raise TypeError("a device can be neither copied nor pickled; open another")
 
     def __repr__(self) -> str:
         return f"<ufp4 device {self.backend}, {self.configuration['name']}{'' if self._device else ', closed'}>"

@@ -148,13 +148,13 @@ def fail(status, message=None):
     raise MemoryError(text) if status == ERROR_MEMORY else ValueError(text)
 
 
-def text(value, what):
+def text(value, what, errors="replace"):
     """A word as the C library takes it."""
     if not isinstance(value, str):
         raise TypeError(f"{what} must be a text, not {type(value).__name__}")
     if "\0" in value:
         raise ValueError(f"{what} {value!r} holds a zero byte")
-    return value.encode(errors="replace")
+    return value.encode(errors=errors)
 
 
 def index_of(value, names, what):
