@@ -100,7 +100,12 @@ def main():
     parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("-o", default="losses.svg")
     chosen = parser.parse_args()
-    text = read(chosen.text)
+    try:
+        text = read(chosen.text)
+    except OSError as error:
+        parser.error(f"{error}; name a text")
+    if len(text) < CONTEXT + 2 or chosen.steps < 1:
+        parser.error(f"{chosen.text} has {len(text)} bytes, and {chosen.steps} steps; at least {CONTEXT + 2} and 1 are needed")
     curves = {recipe: smooth(train(text, recipe, chosen.steps)) for recipe in RECIPES}
     print("% recipe loss")
     for recipe, losses in curves.items():
