@@ -3,7 +3,7 @@
 """Trains a small language model of PyTorch on a text in FP32, E2M1 and ufp4, and draws the losses.
 
 usage: language_model.py [TEXT] [--steps 150] [-o losses.svg]
-TEXT: any file, or a .gz or .dz; by default that of Debian's dict-gcide. About a minute on one core.
+TEXT: any file, or a .gz or .dz; by default that of Debian's dict-gcide. A minute or two on one core.
 """
 import argparse
 import gzip
