@@ -64,6 +64,38 @@ def test_requantized_layer_has_the_bits_of_the_program():
             same(got, right, f"{elem} {scale} {name}")
 
 
+def random_recipe(draw):
+    """Of all kinds; the one in three that does not go together is drawn again."""
+    scale = draw.choice(["e4m3", "nvfp4", "e8m0", "fp32"])
+    given = {"elem": "e2m1" if scale == "nvfp4" else draw.choice(["e2m1", "e1m2", "int4"]), "scale": scale,
+             "rht": {name: draw.choice(["none", "integer", "bf16"]) for name in ("fprop", "dgrad", "wgrad")},
+             "round": {name: draw.choice(["rne", "sr"]) for name in ("x", "w", "dy")}, "layout": {"w": draw.choice(["1d", "1d", "2d"])},
+             "signs": draw.choice(["fixed", "step"]), "requantize": draw.random() < 0.3}
+    try:
+        return ufp4.recipe(given)
+    except ValueError:
+        return random_recipe(draw)
+
+
+def test_random_layers_have_the_bits_of_the_driver():
+    import random
+    draw = random.Random(bench.SEED)
+    try:
+        device = ufp4.Device("model", threads=1)
+    except ImportError as error:
+        raise bench.Skipped(error)
+    for case in range(100):
+        shape = [draw.choice([1, 2, 15, 16, 17, 33, 64, 100]) for _ in range(3)]
+        recipe = random_recipe(draw)
+        place = {"seed": draw.randrange(2**63), "layer": draw.randrange(4096), "step": draw.randrange(2**48)}
+        x, w, dy = tensors(*shape)
+        with torch.no_grad():
+            x *= 2.0 ** draw.randrange(-8, 9)
+        want = device.linear(x.detach().numpy(), w.detach().numpy(), dy.numpy(), recipe=recipe, **place)
+        for name, got, one in zip(("Y", "dX", "dW"), step(x, w, dy, recipe=recipe, **place), (want.y, want.dx, want.dw)):
+            same(got, torch.from_numpy(one), f"case {case}: {name} of {shape}, {place}, {recipe.to_dict()}")
+
+
 def test_unquantized_layer_is_near_float64():
     x, w, dy = tensors()
     for recipe, bound in (("fp32", 1e-6), ("bf16", 1e-2)):
