@@ -85,7 +85,7 @@ static ufp4_status_t check_register(state_t *state, uint32_t offset, const char 
 static uint32_t quant_fields(uint32_t quant) {
   uint32_t log2 = 0;
   while (quant >> log2 > 1) log2++;
-  return (quant != 0 ? 1u : 0u) << 28 | log2 << 29;
+  return (quant != 0) << 28 | log2 << 29;
 }
 
 // The core must be the one that this driver was generated with.
