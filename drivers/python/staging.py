@@ -1,54 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The build backend: scikit-build-core, with what lies outside of this folder staged into it for as long as it works.
+"""The build backend: scikit-build-core, but for an sdist, which is made of a copy of this folder with the golden model in core/.
 
-In a checkout the golden model is ../.., and the licence is there; an sdist holds the former in core/, and the latter beside this file.
+Wheels of a checkout are built from ../.., those of an sdist from core/. Nothing is written here, so builds may run at once.
 """
 import contextlib
+import os
 import pathlib
 import shutil
+import tempfile
 
 from scikit_build_core import build as hooks
-from scikit_build_core.build import build_editable, get_requires_for_build_editable, get_requires_for_build_sdist, \
-    get_requires_for_build_wheel  # noqa: F401
+from scikit_build_core.build import build_editable, build_wheel, get_requires_for_build_editable, get_requires_for_build_sdist, \
+    get_requires_for_build_wheel, prepare_metadata_for_build_editable, prepare_metadata_for_build_wheel  # noqa: F401
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-CORE = HERE / "core"
 PARTS = ("CMakeLists.txt", "cmodel/CMakeLists.txt", "cmodel/src", "cmodel/include", "cmodel/package", "cmodel/dpi")
+IGNORED = shutil.ignore_patterns("__pycache__", ".*", "dist", "build", "*.egg-info")
 
 
-def copy_model():
-    for part in PARTS:
-        (CORE / part).parent.mkdir(parents=True, exist_ok=True)
-        (shutil.copytree if (ROOT / part).is_dir() else shutil.copy2)(ROOT / part, CORE / part)
+def copy(source, target):
+    """Links become what they lead to, as LICENSE does."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target, ignore=IGNORED)
+    else:
+        shutil.copy2(source, target)
 
 
 @contextlib.contextmanager
-def staged(with_model=False):
-    """In a checkout the licence, and the golden model, are here for as long as this lasts; in an sdist they stay."""
-    if not (ROOT / "cmodel/include/ufp4/spec.h").exists():
+def staged():
+    """In a checkout the current folder is a copy that is whole, for as long as this lasts; an sdist is whole already."""
+    if (HERE / "core").exists():
         yield
         return
-    try:
-        shutil.copy2(ROOT / "LICENSE", HERE)
-        if with_model:
-            copy_model()
-        yield
-    finally:
-        (HERE / "LICENSE").unlink(missing_ok=True)
-        shutil.rmtree(CORE, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as folder:
+        whole = pathlib.Path(folder) / "ufp4"
+        copy(HERE, whole)
+        for part in PARTS:
+            copy(ROOT / part, whole / "core" / part)
+        os.chdir(whole)
+        try:
+            yield
+        finally:
+            os.chdir(HERE)
 
 
-def build_sdist(*arguments, **options):
-    with staged(with_model=True):
-        return hooks.build_sdist(*arguments, **options)
-
-
-def build_wheel(*arguments, **options):
+def build_sdist(sdist_directory, config_settings=None):
+    target = os.path.abspath(sdist_directory)
     with staged():
-        return hooks.build_wheel(*arguments, **options)
-
-
-def prepare_metadata_for_build_wheel(*arguments, **options):
-    with staged():
-        return hooks.prepare_metadata_for_build_wheel(*arguments, **options)
+        return hooks.build_sdist(target, config_settings)

@@ -156,6 +156,28 @@ TEST(multiplying_where_no_thread_starts) {
   }
 }
 
+TEST(quantizing_where_no_thread_starts) {
+  enum { ROWS = 600, COLS = 800 };
+  static uint32_t numbers[ROWS * COLS];
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, ROWS, COLS, COLS, numbers};
+  check_random_t random = check_random();
+  fixture_numbers(&random, FIXTURE_OUTLIERS, numbers, ROWS * COLS);
+  for (int kernel = UFP4_KERNEL_PORTABLE; kernel < UFP4_KERNEL_COUNT; kernel++) {
+    ufp4_quantize_t how = {
+        .elem = UFP4_ELEM_E1M2, .axis = UFP4_AXIS_COL, .kernel = (ufp4_kernel_t)kernel};
+    ufp4_operand_t want, got;
+    if (!ufp4_kernel_available(how.kernel)) continue;
+    check_bits(kernel, ufp4_quantize(&in, &how, &want), UFP4_OK, "one thread");
+    how.threads = 4;
+    no_threads = 1;
+    check_bits(kernel, ufp4_quantize(&in, &how, &got), UFP4_OK, "four that do not start");
+    no_threads = 0;
+    check_bits(kernel, digest_operand(&got), digest_operand(&want), "operand");
+    ufp4_operand_free(&want);
+    ufp4_operand_free(&got);
+  }
+}
+
 // Without memory for panels of B that all threads share, each packs its own; without any for
 // itself, others do its part.
 TEST(multiplying_where_one_allocation_fails) {
@@ -226,6 +248,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(multiplying),
       CHECK_TEST(multiplying_with_threads),
       CHECK_TEST(multiplying_where_no_thread_starts),
+      CHECK_TEST(quantizing_where_no_thread_starts),
       CHECK_TEST(multiplying_where_one_allocation_fails),
       CHECK_TEST(tensor_files),
   };

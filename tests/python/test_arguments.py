@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the package refuses: an exception that says what is wrong and what would be right; nothing is written."""
+import inspect
 import pathlib
 import subprocess
 import sys
+import typing
+import warnings
 
 from support import gaussian, np, raises
 
@@ -42,6 +45,37 @@ def test_rejects_words_that_are_unknown():
     raises(ValueError, "no recipe is called 'x'", ufp4.recipe, "x")
     raises(TypeError, "unexpected keyword", ufp4.quantize, X, elem="e2m1", nothing=1)
     raises(TypeError, "unexpected keyword", ufp4.bias, X, elem="e2m1", nothing=1)
+    for name in ("ufp4\0x", "a\nb", "\ud800"):
+        raises(ValueError, "no recipe is called", ufp4.recipe, name)
+
+
+def test_rejects_words_that_are_no_text():
+    q = ufp4.quantize(X, elem="e2m1")
+    for value in (b"e2m1", 0, ["e2m1"], X):
+        refused("elem must be a text, one of e2m1, e1m2, int4, not ", kind=TypeError, elem=value)
+    raises(TypeError, "to must be a text", ufp4.cast, X, None)
+    raises(TypeError, "out must be a text", ufp4.gemm, q, q, out=X)
+    raises(TypeError, "generator must be a text", ufp4.random, ["threefry4x32"])
+    raises(TypeError, "key must be 4 integers, not int", ufp4.random, key=7)
+
+
+def test_what_is_public_has_types_and_words():
+    def look(name, function):
+        check(function.__doc__ or name.rpartition(".")[2].startswith("_"), f"{name} has no docstring")
+        signature, hints = inspect.signature(function), typing.get_type_hints(function)
+        for parameter in list(signature.parameters) + ["return"]:
+            check(parameter in hints or parameter == "self", f"{name}: {parameter} has no type")
+    for name in ufp4.__all__:
+        value = getattr(ufp4, name)
+        if inspect.isfunction(value):
+            look(name, value)
+        elif inspect.isclass(value):
+            check(value.__doc__, name)
+            for key, member in vars(value).items():
+                if not key.startswith("_") and (inspect.isfunction(member) or isinstance(member, staticmethod)):
+                    look(f"{name}.{key}", inspect.unwrap(member))
+                if isinstance(member, property) and not key.startswith("_"):
+                    check("return" in typing.get_type_hints(member.fget), f"{name}.{key}")
 
 
 def test_rejects_numbers_out_of_range():
@@ -75,9 +109,12 @@ def test_rejects_recipes():
     for words, more in (("unknown key 'x'", {"x": 1}), ("elem 'x' is unknown", {"elem": "x"}), ("round: w enters fprop and dgrad", {"round": {"w": {"wgrad": "sr"}}}),
                         ("rht_mask must be 16 bits", {"rht_mask": "0x10000"}), ("built-in", {"name": "ufp4"}), ("rht_mask goes with signs fixed", {"rht_mask": "1", "signs": "step"}),
                         ("requantize must be", {"requantize": 1}), ("bf16_layers: first", {"bf16_layers": {"first": "x"}}), ("bf16_passes", {"bf16_passes": "fprop"}),
-                        ("does not go with scale e8m0", {"scale": "e8m0", "scale_round": "rne"}), ("name", {"name": "a b"})):
+                        ("rht_mask must be 16 bits", {"rht_mask": "1_0"}), ("bf16_layers: first", {"bf16_layers": {"first": "\u0661%"}}),
+                        ("'.' at the start", {"name": "\ud800"}), ("does not go with scale e8m0", {"scale": "e8m0", "scale_round": "rne"}), ("name", {"name": "a b"})):
         raises(ValueError, words, ufp4.recipe, good | more)
     raises(TypeError, "a name or a dict", ufp4.recipe, 7)
+    raises(ValueError, "elem is missing", ufp4.recipe, {})
+    raises(ValueError, "unknown key 'operands'", ufp4.recipe, {"name": "mine", "operands": "bf16"})
 
 
 def test_rejects_operands_that_do_not_go_together():
@@ -91,6 +128,10 @@ def test_rejects_operands_that_do_not_go_together():
     raises(ValueError, "exact does not go with scale fp32", ufp4.gemm, q(scale="fp32"), q(scale="fp32"), accumulate="exact")
     raises(ValueError, "go with contract exact alone", ufp4.gemm, a, a, accumulate="fp32", out="i64")
     raises(ValueError, "takes no C, and no alpha but 1", ufp4.gemm, a, a, alpha=2, out="i64")
+    for alpha in (1e40, 1e-60, 10**400):
+        raises(ValueError, "FP32's range", ufp4.gemm, a, a, alpha=alpha)
+    for alpha in ("1", None, True, 1j, np.ones(2)):
+        raises(TypeError, "alpha must be a number, not ", ufp4.gemm, a, a, alpha=alpha)
     raises(ValueError, "c is 4 x 5; D is 4 x 4", ufp4.gemm, a, a, c=np.zeros((4, 5), np.float32))
     raises(ValueError, "c is of type float64", ufp4.gemm, a, a, c=np.zeros((4, 4)))
     raises(ValueError, "Fortran order", ufp4.gemm, a, a, c=np.zeros((4, 4), np.float32, order="F"))
@@ -98,8 +139,15 @@ def test_rejects_operands_that_do_not_go_together():
     raises(ValueError, "threads 0", ufp4.gemm, a, a, threads=0)
 
 
+def test_numpys_error_state_does_not_matter():
+    for exponent, flags in ((900, ("nan",)), (-1000, ())):
+        x = np.ldexp(X.astype(np.float64), exponent)
+        with np.errstate(all="raise"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            check_equal(ufp4.quantize(x, elem="e2m1").flags, flags, f"2^{exponent}")
+
+
 def test_nan_is_flagged_and_warned_of():
-    import warnings
     x = X.copy()
     x[1, 3] = np.nan
     with warnings.catch_warnings(record=True) as seen:
@@ -125,6 +173,33 @@ def test_rejects_files_that_are_none():
         raises(ValueError, words, ufp4.Quantized.from_safetensors, bad)
     raises(FileNotFoundError, "nowhere", ufp4.Quantized.from_safetensors, "nowhere")
     raises(FileNotFoundError, "nowhere", q.to_safetensors, "nowhere/Q.safetensors")
+
+
+def test_rejects_files_whose_tensors_overlap_or_leave_bytes():
+    q = ufp4.quantize(X, elem="e2m1")
+    data = q.to_safetensors()
+    for bad in (data + b"x", data.replace(b"[0,128]", b"[8,136]"), data.replace(b"[128,136]", b"[120,128]"), data.replace(b"[128,136]", b"[136,128]")):
+        raises(ValueError, "one behind the other", ufp4.Quantized.from_safetensors, bad)
+    twice = data.replace(b'{"dtype":"U8","shape":[4,2]', b'{"dtype":"U8","dtype":"U8"', 1)
+    raises(ValueError, "no JSON object", ufp4.Quantized.from_safetensors, twice)
+
+
+def test_bytes_of_any_shape_are_read():
+    q = ufp4.quantize(X, elem="e2m1")
+    data = np.frombuffer(q.to_safetensors(), np.uint8)
+    for view in (bytearray(data), memoryview(data.reshape(-1, 8)), memoryview(data.view(np.float32)), memoryview(np.repeat(data, 2))[::2]):
+        check(ufp4.Quantized.from_safetensors(view).to_safetensors() == data.tobytes(), f"{view}")
+
+
+def test_a_file_keeps_its_mode_and_a_device_stays():
+    q = ufp4.quantize(X, elem="e2m1")
+    path = pathlib.Path("n" * 250)
+    path.touch(0o640)
+    q.to_safetensors(path)
+    check_equal(path.stat().st_mode & 0o777, 0o640, "mode")
+    for other in ("/dev/null", ".", ""):
+        raises(OSError, "no regular file", q.to_safetensors, other)
+    check(pathlib.Path("/dev/null").is_char_device(), "the device")
 
 
 def test_a_file_is_written_whole_or_not():
@@ -154,6 +229,8 @@ def test_memory_lives_as_long_as_its_views():
     def views():
         q = ufp4.quantize(X, elem="e2m1")
         return q.packed_codes, q.scales, q.packed_codes.copy(), q.scales.copy()
+    for view in (*views()[:2], ufp4.quantize(X, elem="e2m1").float_scales):
+        check(not view.flags.writeable, "a view cannot be written")
     kept = [views() for _ in range(50)]
     [ufp4.quantize(X * 3, elem="e1m2") for _ in range(200)]
     for codes, scales, codes_before, scales_before in kept:
@@ -166,7 +243,8 @@ def test_copies_are_equal_and_have_memory_of_their_own():
     q = ufp4.quantize(X, elem="e1m2", rht="on", round="sr", seed=2**64 - 1)
     for other in (copy.deepcopy(q), pickle.loads(pickle.dumps(q))):
         check(other.to_safetensors() == q.to_safetensors() and not np.shares_memory(other.scales, q.scales), "a copy")
-    for recipe in ("ufp4", "bf16", {"elem": "e2m1", "name": "mine"}):
+    for recipe in ("ufp4", "bf16", "mxfp4-rht", {"elem": "e2m1", "name": "mine"}):
+        check_equal(ufp4.recipe(ufp4.recipe(recipe).to_dict()), ufp4.recipe(recipe), "recipe")
         check_equal(pickle.loads(pickle.dumps(ufp4.recipe(recipe))), ufp4.recipe(recipe), "recipe")
 
 

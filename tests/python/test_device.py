@@ -44,6 +44,20 @@ def test_gemm_and_linear_have_cycles_on_rtl():
         check_equal(core.configuration["name"], "small", "configuration")
 
 
+def test_rejects_copies_of_a_device():
+    """Two of them would close it twice."""
+    import copy
+    import pickle
+    a, b = operands()
+    with ufp4.Device("model") as device:
+        for make in (copy.copy, copy.deepcopy, pickle.dumps):
+            raises(TypeError, "neither copied nor pickled", make, device)
+        raises(TypeError, "backend must be a text", ufp4.Device, 5)
+        raises(ValueError, "zero byte", ufp4.Device, "model\0x")
+        raises(ValueError, "trace 'a\\x00b' holds a zero byte", ufp4.Device, "model", trace="a\0b")
+        same(device.gemm(a, b)[0], ufp4.gemm(a, b), "D")
+
+
 def test_linear_is_made_of_quantize_and_gemm():
     x, w, dy = gaussian(20, 40), gaussian(33, 40).astype(bfloat16), gaussian(20, 33)
     with ufp4.Device("model") as device:

@@ -39,6 +39,10 @@ def test_example_draws_its_losses():
     check(done.returncode == 0 and done.stdout.startswith("% recipe loss\n  fp32 "), f"{done}")
     losses = [float(line.split()[1]) for line in done.stdout.splitlines()[1:]]
     check(len(losses) == 3 and max(losses) - min(losses) < 0.3 and max(losses) < 5.2, f"{losses}")
+    pathlib.Path("short").write_bytes(b"x" * 65)
+    for words, arguments in (("name a text", ["nowhere"]), ("65 bytes", ["short"]), ("0 steps", ["text", "--steps", "0"])):
+        bad = subprocess.run([sys.executable, ROOT / "drivers/python/examples/language_model.py", *arguments], capture_output=True, text=True, timeout=60)
+        check(bad.returncode == 2 and words in bad.stderr and "Traceback" not in bad.stderr, f"{bad}")
     check(pathlib.Path("losses.svg").read_text().count("<polyline") == 3, "three curves")
 
 

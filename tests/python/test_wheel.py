@@ -76,6 +76,35 @@ def check_installed(wheel):
 
 
 @slow
+def test_sdists_that_are_made_at_once_are_whole():
+    demand_tools()
+    before = listing()
+    for name in ("first", "second"):
+        pathlib.Path(name).mkdir()
+    script = "import sys; sys.path.insert(0, '.'); import staging; staging.build_sdist(sys.argv[1])"
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    both = [subprocess.Popen([sys.executable, "-B", "-c", script, os.path.abspath(name)], cwd=PACKAGE, env=environment, stdout=subprocess.DEVNULL)
+            for name in ("first", "second")]
+    check_equal([one.wait(timeout=120) for one in both], [0, 0], "exit statuses")
+    check_equal(listing(), before, "what is in the checkout")
+    parts = [sorted(member.name.partition("/")[2] for member in tarfile.open(next(pathlib.Path(name).iterdir()))) for name in ("first", "second")]
+    check_equal(parts[0], parts[1], "members")
+    wanted = {"LICENSE", "PKG-INFO", "pyproject.toml", "staging.py", "ufp4/py.typed", "core/CMakeLists.txt", "core/cmodel/src/version.c"}
+    check(wanted <= set(parts[0]) and not any("/." in name or "__pycache__" in name for name in parts[0]), f"{parts[0]}")
+
+
+@slow
+def test_editable_install_finds_its_library():
+    demand_tools()
+    wheel = build("editable", PACKAGE)
+    with zipfile.ZipFile(wheel) as file:
+        file.extractall("site")
+    script = "import site; site.addsitedir('site'); import ufp4; print(ufp4.__file__); print(ufp4.cast(__import__('numpy').eye(2, dtype='f4'), 'int4').sum())"
+    output = call(sys.executable, "-B", "-c", script)
+    check_equal(output, f"{PACKAGE / 'ufp4/__init__.py'}\n2\n", "output")
+
+
+@slow
 def test_wheel_of_the_sdist_works_where_it_is_installed():
     demand_tools()
     before = listing()

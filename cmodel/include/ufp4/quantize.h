@@ -55,7 +55,7 @@ typedef struct {
   int exponent_given;    ///< E4M3 only. 1: use exponent below; 0: derive it from the data
   int exponent;          ///< -32768..32767
   ufp4_kernel_t kernel;  ///< the result does not depend on it; 0: the fastest
-  int threads;           ///< nor on this; of E4M3 scales of one row alone; 0: one
+  int threads;           ///< nor on this; 0: one. NVFP4, and E4M3 in the layout 2D, take one
 } ufp4_quantize_t;
 
 /** Allocates an operand of @p rows x @p cols with zero codes and scales; free with

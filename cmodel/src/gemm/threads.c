@@ -24,5 +24,6 @@ void gemm_threads(void (*run)(void *), void *const *argument, int count) {
     if (pthread_create(&threads[started], NULL, run_start, &starts[started]) != 0) break;
   }
   run(argument[0]);
+  for (int i = started + 1; i < count; i++) run(argument[i]);
   for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
 }

@@ -4,8 +4,8 @@
 
 #define MAX_THREADS 256
 
-/** Calls run(argument[i]) for i < count, each but the first in a thread of its own; where a thread
- * cannot be started the caller's runs its share. */
+/** Calls run(argument[i]) for i < count, each but the first in a thread of its own; what cannot
+ * have one is called by the caller's. */
 void gemm_threads(void (*run)(void *), void *const *argument, int count);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block depends on nothing but itself, its place and the tensor exponent: parts agree on the
-// latter first, then each makes its rows.
+// A block, or tile of 16 rows, depends on nothing but itself, its place and with E4M3 scales the
+// tensor exponent: parts agree on the latter first, then each makes its rows.
 #include "quantize/parts.h"
 
 #include "gemm/threads.h"
@@ -13,6 +13,7 @@
 
 typedef struct {
   const quantize_kernel_t *kernel;
+  quantize_rows_t *run;
   source_t source;
   ufp4_matrix_t in;
   ufp4_quantize_t how;
@@ -29,12 +30,13 @@ static void find_exponent(void *argument) {
 
 static void make(void *argument) {
   part_t *part = argument;
-  part->status = UFP4_OK;
-  if (part->kernel != NULL) {
-    part->status = part->kernel->quantize(&part->source, &part->how, &part->out);
-  } else {
-    ufp4_quantize_tiles(&part->source, &part->how, &part->out);
-  }
+  part->status = part->run(&part->source, &part->how, &part->out);
+}
+
+static ufp4_status_t run_portable(const source_t *source, const ufp4_quantize_t *how,
+                                  ufp4_operand_t *out) {
+  ufp4_quantize_tiles(source, how, out);
+  return UFP4_OK;
 }
 
 static int64_t rows_of_part(const source_t *source, int threads) {
@@ -59,29 +61,35 @@ static void cut(part_t *part, const source_t *whole, int64_t first, int64_t rows
   part->out = *out;
   part->out.rows = rows;
   part->out.codes += first * out->blocks * CODE_BYTES;
-  part->out.scales += first * out->scale_blocks;
+  if (out->scales != NULL) part->out.scales += first * out->scale_blocks;
+  if (out->scales_f32 != NULL) part->out.scales_f32 += first * out->scale_blocks;
 }
 
-ufp4_status_t ufp4_quantize_parts(const source_t *source, const ufp4_quantize_t *how,
-                                  const quantize_kernel_t *kernel, ufp4_operand_t *out) {
-  part_t parts[MAX_PARTS];
-  void *arguments[MAX_PARTS] = {NULL};
-  const int64_t rows = rows_of_part(source, how->threads);
-  int count = 0, exponent = INT32_MAX;
+static int cut_all(const source_t *source, const part_t *like, ufp4_operand_t *out,
+                   part_t parts[MAX_PARTS], void *arguments[MAX_PARTS]) {
+  const int64_t rows = rows_of_part(source, like->how.threads);
+  int count = 0;
   for (int64_t first = 0; first < source->rows; first += rows, count++) {
-    parts[count] = (part_t){.kernel = kernel, .how = *how};
+    parts[count] = *like;
     cut(&parts[count], source, first, min_i64(rows, source->rows - first), out);
     arguments[count] = &parts[count];
   }
-  if (!how->exponent_given && count > 1) {
-    gemm_threads(find_exponent, arguments, count);
-    for (int i = 0; i < count; i++)
-      exponent = parts[i].exponent < exponent ? parts[i].exponent : exponent;
-    for (int i = 0; i < count; i++) {
-      parts[i].how.exponent_given = 1;
-      parts[i].how.exponent = some_exponent(exponent);
-    }
+  return count;
+}
+
+static void agree_on_exponent(part_t parts[MAX_PARTS], void *arguments[MAX_PARTS], int count) {
+  int exponent = INT32_MAX;
+  gemm_threads(find_exponent, arguments, count);
+  for (int i = 0; i < count; i++)
+    exponent = parts[i].exponent < exponent ? parts[i].exponent : exponent;
+  for (int i = 0; i < count; i++) {
+    parts[i].how.exponent_given = 1;
+    parts[i].how.exponent = some_exponent(exponent);
   }
+}
+
+static ufp4_status_t make_all(part_t parts[MAX_PARTS], void *arguments[MAX_PARTS], int count,
+                              ufp4_operand_t *out) {
   gemm_threads(make, arguments, count);
   ufp4_status_t status = UFP4_OK;
   out->exponent = parts[0].out.exponent;
@@ -90,4 +98,23 @@ ufp4_status_t ufp4_quantize_parts(const source_t *source, const ufp4_quantize_t 
     if (parts[i].status != UFP4_OK) status = parts[i].status;
   }
   return status;
+}
+
+ufp4_status_t ufp4_quantize_parts(const source_t *source, const ufp4_quantize_t *how,
+                                  const quantize_kernel_t *kernel, ufp4_operand_t *out) {
+  part_t parts[MAX_PARTS];
+  void *arguments[MAX_PARTS] = {NULL};
+  const part_t like = {
+      .kernel = kernel, .run = kernel != NULL ? kernel->quantize : run_portable, .how = *how};
+  const int count = cut_all(source, &like, out, parts, arguments);
+  if (!how->exponent_given && count > 1) agree_on_exponent(parts, arguments, count);
+  return make_all(parts, arguments, count, out);
+}
+
+ufp4_status_t ufp4_quantize_rows(const source_t *source, const ufp4_quantize_t *how,
+                                 quantize_rows_t *run, ufp4_operand_t *out) {
+  part_t parts[MAX_PARTS];
+  void *arguments[MAX_PARTS] = {NULL};
+  const part_t like = {.run = run, .how = *how};
+  return make_all(parts, arguments, cut_all(source, &like, out, parts, arguments), out);
 }

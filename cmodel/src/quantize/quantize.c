@@ -124,10 +124,11 @@ ufp4_status_t ufp4_quantize(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
     status = ufp4_quantize_parts(&source, how, kernel, &made);
   } else if (how->scale_round == UFP4_SCALE_ROUND_46) {
     status = ufp4_quantize_four_six(&source, how, &made);
-  } else if (ufp4_how_has_products(how)) {
-    status = ufp4_quantize_products(&source, how, &made);
   } else {
-    status = ufp4_quantize_shared(&source, how, &made);
+    quantize_rows_t *run =
+        ufp4_how_has_products(how) ? ufp4_quantize_products : ufp4_quantize_shared;
+    const int by_rows = how->scale == UFP4_SCALE_E8M0 || how->scale == UFP4_SCALE_FP32;
+    status = by_rows ? ufp4_quantize_rows(&source, how, run, &made) : run(&source, how, &made);
   }
   if (status == UFP4_OK) {
     *out = made;

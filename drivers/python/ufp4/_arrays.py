@@ -32,7 +32,7 @@ def floats(array, what):
         return array
     if array.dtype.kind != "f" or array.dtype.itemsize not in (2, 4, 8):
         raise ValueError(f"{what} is of type {array.dtype}; float32, bfloat16 (ml_dtypes), float16 and float64 are possible")
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):
         return array.astype(FLOAT32)
 
 
@@ -78,11 +78,11 @@ class Memory:
     def __del__(self, free=c.lib.operand_free, byref=ctypes.byref):
         free(byref(self.operand))
 
-    def array(self, pointer, shape, dtype):
-        """A view of the operand's memory that keeps it."""
+    def array(self, pointer, shape, dtype, frozen):
+        """A view of the operand's memory that keeps it; a frozen one cannot be written."""
         view = _View()
         view.memory = self
-        view.__array_interface__ = {"data": (pointer, False), "shape": shape, "typestr": np.dtype(dtype).str, "version": 3}
+        view.__array_interface__ = {"data": (pointer, frozen), "shape": shape, "typestr": np.dtype(dtype).str, "version": 3}
         return np.asarray(view)
 
 

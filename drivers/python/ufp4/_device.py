@@ -7,6 +7,7 @@ import os
 import threading
 from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_int, c_int64, c_uint, c_uint32, c_uint64, c_void_p
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from . import _gemm
 from . import _library
 from . import _recipe
 from . import _spec as s
+from ._quantize import Quantized
+from ._recipe import Recipe
 
 
 class _Options(Structure):
@@ -86,7 +89,7 @@ class Stats:
     k: int
     cycles: int
     quantize_cycles: int
-    counters: MappingProxyType
+    counters: MappingProxyType[str, int]
 
     @staticmethod
     def _of(struct):
@@ -101,7 +104,7 @@ class Layer:
     y: np.ndarray
     dx: np.ndarray | None
     dw: np.ndarray | None
-    stats: dict
+    stats: dict[str, Stats]
 
 
 class Device:
@@ -114,16 +117,22 @@ class Device:
     RuntimeError, one that passes its limit TimeoutError.
     """
 
-    def __init__(self, backend="model", *, config="default", memory_bytes=1 << 30, mem_latency=100, mem_bandwidth=0, stall=0,
-                 max_cycles=0, trace=None, threads=0):
+    backend: str
+    has_cycles: bool
+    hardware: str
+    configuration: dict[str, str | int]
+
+    def __init__(self, backend: str = "model", *, config: str = "default", memory_bytes: int = 1 << 30, mem_latency: int = 100,
+                 mem_bandwidth: int = 0, stall: int = 0, max_cycles: int = 0, trace: str | os.PathLike[str] | None = None,
+                 threads: int = 0) -> None:
         self._device, self._lock, self._lib = c_void_p(), threading.Lock(), _driver()
         message, word = _library.Message(), 2**32 - 1
-        options = _Options(config.encode(), _library.whole(memory_bytes, 1, 2**63, "memory_bytes"),
+        options = _Options(_library.text(config, "config"), _library.whole(memory_bytes, 1, 2**63, "memory_bytes"),
                            _library.whole(mem_latency, 0, word, "mem_latency"), _library.whole(mem_bandwidth, 0, word, "mem_bandwidth"),
                            _library.whole(stall, 0, 2**64 - 1, "stall"), _library.whole(max_cycles, 0, 2**64 - 1, "max_cycles"),
-                           None if trace is None else os.fsencode(trace), _library.whole(threads, 0, 2**15, "threads"), 0,
+                           None if trace is None else _library.text(os.fsdecode(trace), "trace", "surrogateescape"), _library.whole(threads, 0, 2**15, "threads"), 0,
                            ctypes.pointer(message))
-        status = self._lib.device_open(backend.encode(), byref(options), byref(self._device))
+        status = self._lib.device_open(_library.text(backend, "backend"), byref(options), byref(self._device))
         if status != _library.OK:
             self._raise(status, message.text)
         info = _Info()
@@ -143,25 +152,30 @@ class Device:
         if not self._device:
             raise ValueError("the device is closed")
 
-    def close(self):
+    def close(self) -> None:
+        """Gives the device back; nothing, where it is closed."""
         with self._lock:
             self._lib.device_close(self._device)
             self._device = c_void_p()
 
-    def __enter__(self):
+    def __enter__(self) -> "Device":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __del__(self):
         if getattr(self, "_device", None):
             self.close()
 
-    def __repr__(self):
+    def __reduce__(self):
+        raise TypeError("a device can be neither copied nor pickled; open another")
+
+    def __repr__(self) -> str:
         return f"<ufp4 device {self.backend}, {self.configuration['name']}{'' if self._device else ', closed'}>"
 
-    def gemm(self, a, b, *, accumulate=None, alpha=1.0, c=None, out="f32", accumulate_in=None):
+    def gemm(self, a: Quantized, b: Quantized, *, accumulate: str | None = None, alpha: float = 1.0, c: np.ndarray | None = None,
+             out: str = "f32", accumulate_in: np.ndarray | None = None) -> tuple[np.ndarray, Stats]:
         """(D, :class:`Stats`): as :func:`ufp4.gemm`, on the device."""
         how, shape, kept = _gemm.arguments(a, b, accumulate, alpha, c, out, accumulate_in)
         d, stats = np.empty(shape, _arrays.DTYPES[how.d_dtype]), _Stats()
@@ -172,7 +186,8 @@ class Device:
         del kept
         return d, Stats._of(stats)
 
-    def linear(self, x, w, dy=None, *, recipe="ufp4", seed=0, layer=0, step=0) -> Layer:
+    def linear(self, x: np.ndarray, w: np.ndarray, dy: np.ndarray | None = None, *, recipe: str | dict[str, Any] | Recipe = "ufp4",
+               seed: int = 0, layer: int = 0, step: int = 0) -> Layer:
         """The training GEMMs of a linear layer, as `ufp4 layer` runs them: FPROP of x [tokens][cin] and w [cout][cin], and with
         dy [tokens][cout] DGRAD and WGRAD too. seed, layer and step give the random bytes."""
         made = _recipe.recipe(recipe)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of quantized tensors: .safetensors of format "ufp4-1", byte for byte as the program writes them."""
+import errno
 import json
 import os
 import pathlib
 import re
 import secrets
-from ctypes import byref
+import stat
+from ctypes import byref, c_float
 
 import numpy as np
 
@@ -52,10 +54,15 @@ def write(q, path, packed):
     parts = _parts(q, packed)
     if path is None:
         return b"".join(parts)
-    path = pathlib.Path(os.path.realpath(path))
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    path = pathlib.Path(os.path.realpath(os.fsdecode(path)))
+    there = path.stat() if path.exists() else None
+    if there and not stat.S_ISREG(there.st_mode):
+        raise OSError(errno.EINVAL, "it is there already, and is no regular file", str(path))
+    beside = path.with_name(f".ufp4-{secrets.token_hex(8)}.tmp")
     try:
         with open(beside, "xb") as file:
+            if there:
+                os.fchmod(file.fileno(), stat.S_IMODE(there.st_mode) & 0o777)
             for part in parts:
                 file.write(part)
         os.replace(beside, path)
@@ -71,7 +78,7 @@ def _header(data):
     if len(data) < 8 or size > min(len(data) - 8, HEADER_LIMIT):
         raise ValueError("not a safetensors file: its header does not fit")
     try:
-        header = json.loads(bytes(data[8:8 + size]).decode())
+        header = json.loads(bytes(data[8:8 + size]).decode(), object_pairs_hook=_unique)
     except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict):
@@ -79,7 +86,28 @@ def _header(data):
     metadata = header.get("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
         raise ValueError("not a safetensors file: its metadata is no object of texts")
+    _check_places(header, len(data) - 8 - size)
     return header, metadata, data[8 + size:]
+
+
+def _unique(pairs):
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError("a key twice")
+    return dict(pairs)
+
+
+def _are_numbers(value):
+    return isinstance(value, list) and len(value) == 2 and all(type(v) is int and v >= 0 for v in value)
+
+
+def _check_places(header, size):
+    """Tensors lie one behind the other and no byte is left over, as the format asks."""
+    places = [entry.get("data_offsets") if isinstance(entry, dict) else None for name, entry in header.items() if name != "__metadata__"]
+    at = 0 if all(map(_are_numbers, places)) else -1
+    for begin, end in sorted(places) if at == 0 else []:
+        at = end if begin == at <= end else -1
+    if at != size:
+        raise ValueError(f"not a safetensors file: the offsets of its tensors do not cover its {size} bytes of data one behind the other")
 
 
 def _tensor(header, body, name, accepted):
@@ -88,17 +116,16 @@ def _tensor(header, body, name, accepted):
     if not isinstance(entry, dict):
         raise ValueError(f"tensor {name} is missing")
     dtype, shape, offsets = (entry.get(key) for key in ("dtype", "shape", "data_offsets"))
-    numbers = lambda value: isinstance(value, list) and len(value) == 2 and all(type(v) is int and v >= 0 for v in value)
     if dtype not in accepted:
         raise ValueError(f"{name}: its element type is {dtype}; {' or '.join(accepted)} is needed")
-    if not numbers(shape) or not numbers(offsets) or 0 in shape:
-        raise ValueError(f"{name}: a tensor of two dimensions, not empty, with offsets is needed")
+    if not _are_numbers(shape) or 0 in shape:
+        raise ValueError(f"{name}: a tensor of two dimensions, not empty, is needed")
     rows, cols = shape
     if dtype == "F4" and cols % 2:
         raise ValueError(f"{name}: elements of type F4 are even in number a row; these are {cols}")
     width = {"F4": cols // 2, "F32": 4 * cols}.get(dtype, cols)
     begin, end = offsets
-    if end - begin != rows * width or end > len(body):
+    if end - begin != rows * width:
         raise ValueError(f"{name}: its offsets {begin} and {end} are not those of {rows} x {cols} in {len(body)} bytes")
     array = np.frombuffer(body, np.uint8, rows * width, begin).reshape(rows, width)
     return dtype, array.copy().view("<f4").astype(np.float32, copy=False) if dtype == "F32" else array
@@ -152,7 +179,7 @@ def _tensor_scale(metadata, scale):
     if text is None:
         return 1.0
     try:
-        value = float(np.float32(text))
+        value = c_float(float(text)).value
     except ValueError:
         value = float("nan")
     if not 0 < value <= FLOAT.max or (scale != "nvfp4" and value != 1):
@@ -178,21 +205,22 @@ def _layout(metadata, how, dtype, codes, scales):
 
 
 def _fill_scales(q, dtype, scales):
+    to = q._views()[1]
     if q.scale == "fp32":
         if np.any(scales < 0) or np.any(scales > FLOAT.max):
             raise ValueError("a scale is negative or infinite; it must be a number from 0 up, or NaN")
-        q.scales[...] = np.where(np.isnan(scales), np.float32(np.nan), scales)
+        to[...] = np.where(np.isnan(scales), np.float32(np.nan), scales)
     elif dtype == "F8_E4M3":
         magnitude = scales & 0x7F
         if np.any((scales != magnitude) & (magnitude != 0) & (magnitude != 0x7F)):
             raise ValueError("a scale is negative")
-        q.scales[...] = magnitude
+        to[...] = magnitude
     else:
-        q.scales[...] = scales
+        to[...] = scales
 
 
 def _fill_codes(q, codes, stored, packed):
-    to = q.packed_codes
+    to = q._views()[0][:, :-(-stored // 2)]
     if packed:
         to[...] = codes
         if stored % 2:
@@ -207,7 +235,8 @@ def _fill_codes(q, codes, stored, packed):
 def read(source, make):
     """make(operand, how): what it becomes."""
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return _read(memoryview(source), make)
+        view = memoryview(source)
+        return _read(view.cast("B") if view.c_contiguous else memoryview(view.tobytes()), make)
     with open(source, "rb") as file:
         data = file.read()
     try:

@@ -20,7 +20,7 @@ def arguments(a, b, accumulate, alpha, c, out, accumulate_in):
     left, right = a._operand, b._operand
     if left.cols == right.cols and (a._how.rht != b._how.rht or (a._how.rht and a._how.rht_mask != b._how.rht_mask)):
         raise ValueError(f"a has rht {a.rht} 0x{a.rht_mask:04X}, b has rht {b.rht} 0x{b.rht_mask:04X}; they must be equal")
-    how = _library.Gemm(alpha=alpha, d_dtype=_library.index_of(out, s.DTYPES, "out"))
+    how = _library.Gemm(alpha=_library.real(alpha, "alpha"), d_dtype=_library.index_of(out, s.DTYPES, "out"))
     if accumulate is None:
         how.contract = _library.lib.gemm_default_contract(left.scale)
     else:
@@ -46,7 +46,7 @@ def gemm(a: Quantized, b: Quantized, *, accumulate: str | None = None, alpha: fl
     accumulate: "exact" (default where the scale allows it), "fp32" (else) or "nv". c: float32 or bfloat16 [M][N], added at the end.
     out: "f32" (float32), "bf16" (ml_dtypes.bfloat16) or "i64", the unrounded sums in units of 2^-(18 + fraction bits of both
     elements), tensor exponents not applied. accumulate_in: int64 [M][N], such sums added first. threads: all cores by default; the
-    result does not depend on it. ValueError: what does not go together. The contracts: docs/reference/numerics.md, 5.
+    result does not depend on it. alpha: a number of FP32's range. ValueError: what does not go together. The contracts: docs/reference/numerics.md, 5.
     """
     how, shape, kept = arguments(a, b, accumulate, alpha, c, out, accumulate_in)
     if threads is not None:

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The golden model as a C library: structures, functions, and errors that become exceptions."""
 import ctypes
+import math
+import numbers
 import os
 import pathlib
+import sys
 from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_uint, c_uint16, c_uint32, c_uint64, c_uint8, c_void_p
 
 from . import _spec
@@ -83,6 +86,7 @@ FUNCTIONS = {
     "recipe_check": (c_int, POINTER(Recipe), c_uint, c_char_p, POINTER(Message)),
     "recipe_quantizes": (c_int, POINTER(Recipe), c_int),
     "recipe_mask": (c_uint16, POINTER(Recipe), c_uint64, c_uint64),
+    "recipe_of_layer": (Recipe, POINTER(Recipe), c_uint, c_uint),
     "recipe_quantize": (Quantize, POINTER(Recipe), c_int, c_int),
     "rounding_measure": (c_int, POINTER(Matrix), POINTER(Quantize), POINTER(Rounding)),
 }
@@ -121,12 +125,21 @@ def check_library(library, path, structs):
 
 
 def load(path):
-    library = ctypes.CDLL(str(path))
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise ImportError(f"{error}; pip install ./drivers/python builds it") from None
     check_library(library, path, STRUCTS)
     return bind(library, FUNCTIONS)
 
 
-lib = load(pathlib.Path(__file__).with_name("libufp4_model.so"))
+def beside_the_modules(name):
+    """A file of the package, which an editable install has in another folder than the modules."""
+    paths = [pathlib.Path(folder, name) for folder in sys.modules[__package__].__path__]
+    return next((path for path in paths if path.exists()), paths[0])
+
+
+lib = load(beside_the_modules("libufp4_model.so"))
 
 
 def fail(status, message=None):
@@ -135,12 +148,37 @@ def fail(status, message=None):
     raise MemoryError(text) if status == ERROR_MEMORY else ValueError(text)
 
 
+def text(value, what, errors="replace"):
+    """A word as the C library takes it."""
+    if not isinstance(value, str):
+        raise TypeError(f"{what} must be a text, not {type(value).__name__}")
+    if "\0" in value:
+        raise ValueError(f"{what} {value!r} holds a zero byte")
+    return value.encode(errors=errors)
+
+
 def index_of(value, names, what):
     """The number of a word; ValueError says which words there are."""
+    if not isinstance(value, str):
+        raise TypeError(f"{what} must be a text, one of {', '.join(names)}, not {type(value).__name__}")
     try:
         return names.index(value)
     except ValueError:
         raise ValueError(f"{what} {value!r} is unknown; it is one of {', '.join(names)}") from None
+
+
+def real(value, what):
+    """A number that FP32 has, as the program takes it; NaN and Inf are some."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{what} must be a number, not {type(value).__name__}")
+    try:
+        wide = float(value)
+    except OverflowError:
+        raise ValueError(f"{what} is not a number in FP32's range") from None
+    narrow = c_float(wide).value
+    if math.isfinite(wide) and (math.isinf(narrow) or (narrow == 0) != (wide == 0)):
+        raise ValueError(f"{what} {wide:g} is not a number in FP32's range")
+    return narrow
 
 
 def whole(value, low, high, what):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Casts without scales, the Hadamard transform, random words, and what rounding does to a tensor."""
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from ctypes import byref, c_uint32
+from typing import Any
 
 import numpy as np
 
@@ -55,6 +56,8 @@ def rht(x: np.ndarray, *, kind: str = "on", rht_mask: int = s.RHT_MASK) -> np.nd
 def _words(values, count, what):
     if values is None:
         return [0] * count
+    if not isinstance(values, Iterable):
+        raise TypeError(f"{what} must be {count} integers, not {type(values).__name__}")
     values = list(values)
     if len(values) != count:
         raise ValueError(f"{what} has {len(values)} words; it must have {count}")
@@ -68,8 +71,7 @@ def random(generator: str = "threefry4x32", *, rounds: int | None = None, key: S
     generator: "threefry4x32" (rounds 0 to 72, default 12; key of 4 words) or "philox4x32" (0 to 16, 10; 2 words). Keys and counters
     are zeros by default. ValueError: another generator, length or range.
     """
-    if generator not in GENERATORS:
-        c.index_of(generator, tuple(GENERATORS), "generator")
+    c.index_of(generator, tuple(GENERATORS), "generator")
     draw, key_words, most, default = GENERATORS[generator]
     rounds = default if rounds is None else c.whole(rounds, 0, most, "rounds")
     key = (c_uint32 * key_words)(*_words(key, key_words, "key"))
@@ -89,18 +91,19 @@ class Bias:
 
     bias_percent: 100 sum(|Q(A)| - |A|) / sum |A|, negative is shrinkage; kept: <Q(A), A> / |A|^2; sqnr_db: 10 log10(|A|^2 /
     |Q(A) - A|^2); bucket_ratio: the share of the 15 values that are in use, by entropy; share: of each value from the lowest;
-    blocks: groups of 16 that were measured; blocks_out: those that hold NaN or Inf, left out. NaN where there is nothing to measure.
+    blocks: groups of 16 that were measured; blocks_out: those that hold NaN or Inf, left out. The first three are NaN where nothing
+    but zeros was measured.
     """
     bias_percent: float
     kept: float
     sqnr_db: float
     bucket_ratio: float
-    share: tuple
+    share: tuple[float, ...]
     blocks: int
     blocks_out: int
 
 
-def bias(x: np.ndarray, **how) -> Bias:
+def bias(x: np.ndarray, **how: Any) -> Bias:
     """The statistics of :class:`Bias` of x, quantized as :func:`ufp4.quantize` would by the same arguments."""
     options = _quantize.options(**how)
     matrix, kept, transposed = a.matrix(x, "x")

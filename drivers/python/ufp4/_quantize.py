@@ -3,6 +3,7 @@
 import os
 import warnings
 from ctypes import byref
+from typing import Any, overload
 
 import ml_dtypes
 import numpy as np
@@ -20,15 +21,16 @@ SCALE_TYPES = {"e4m3": ml_dtypes.float8_e4m3fn, "nvfp4": ml_dtypes.float8_e4m3fn
 class Quantized:
     """A quantized tensor, made by :func:`quantize` or :meth:`from_safetensors`: rows of codes with a scale a block.
 
-    Its values are element * scale * 2^-tensor_exponent * tensor_scale. With axis "col" it is the transposed tensor. What a property
-    gives as an array looks into this tensor's own memory, unless it says that it copies.
+    Its values are element * scale * 2^-tensor_exponent * tensor_scale. With axis "col" it is the transposed tensor. It does not change:
+    what a property gives as an array looks into this tensor's own memory and cannot be written, unless it says that it copies. Two of
+    them are equal where they are the same object; their :meth:`to_safetensors` compares settings and values.
     """
 
     def __init__(self, operand, how):
         self._memory, self._operand, self._how = a.Memory(operand), operand, how
 
     @property
-    def shape(self) -> tuple:
+    def shape(self) -> tuple[int, int]:
         """(rows, cols), logical, of the stored orientation."""
         return self._operand.rows, self._operand.cols
 
@@ -85,7 +87,7 @@ class Quantized:
         return self._operand.tensor_scale
 
     @property
-    def flags(self) -> tuple:
+    def flags(self) -> tuple[str, ...]:
         """Of "nan": a block of the data held NaN or Inf, and its scale is NaN; "saturated": a scale quotient was over 448."""
         bits = (("nan", s.FLAG_NAN), ("saturated", s.FLAG_ROW_SATURATED))
         return tuple(name for name, bit in bits if self._operand.flags & bit)
@@ -96,14 +98,20 @@ class Quantized:
         cols = self._operand.cols
         return cols if self._how.rht == 0 else -(-cols // 16) * 16
 
+    def _views(self, frozen=False):
+        """Codes [rows][8 * blocks], two a byte, and scales, in the operand's memory."""
+        o = self._operand
+        pointer, dtype = (o.scales_f32, np.float32) if o.scales_f32 else (o.scales, np.uint8)
+        return (self._memory.array(o.codes, (o.rows, o.blocks * 8), np.uint8, frozen),
+                self._memory.array(pointer, (o.rows, o.scale_blocks), dtype, frozen))
+
     @property
     def packed_codes(self) -> np.ndarray:
         """uint8 [rows][ceil(cols / 2)], two codes a byte, the even column in the low nibble; no copy.
 
         With the transform, cols is rounded up to a multiple of 16: the padding is real data.
         """
-        o = self._operand
-        return self._memory.array(o.codes, (o.rows, o.blocks * 8), np.uint8)[:, :-(-self._stored // 2)]
+        return self._views(frozen=True)[0][:, :-(-self._stored // 2)]
 
     @property
     def codes(self) -> np.ndarray:
@@ -117,9 +125,7 @@ class Quantized:
     @property
     def scales(self) -> np.ndarray:
         """[rows][ceil(cols / block)]: uint8, E4M3 or E8M0 bytes; float32 where scale is "fp32"."""
-        o = self._operand
-        pointer, dtype = (o.scales_f32, np.float32) if o.scales_f32 else (o.scales, np.uint8)
-        return self._memory.array(pointer, (o.rows, o.scale_blocks), dtype)
+        return self._views(frozen=True)[1]
 
     @property
     def float_scales(self) -> np.ndarray:
@@ -143,22 +149,29 @@ class Quantized:
             c.lib.rht_undo_all(a.address(out), o.rows * o.blocks, self._how.rht_mask)
         return out[:, :o.cols] if unrotate else out
 
-    def to_safetensors(self, path: str | os.PathLike | None = None, *, packed: bool = False) -> bytes | None:
+    @overload
+    def to_safetensors(self, path: None = None, *, packed: bool = False) -> bytes: ...
+
+    @overload
+    def to_safetensors(self, path: str | os.PathLike[str], *, packed: bool = False) -> None: ...
+
+    def to_safetensors(self, path: str | os.PathLike[str] | None = None, *, packed: bool = False) -> bytes | None:
         """The bytes of a file of format "ufp4-1", those that `ufp4 quantize` writes; or writes them to @p path, and gives None.
 
-        packed: two codes to a byte. The file is written beside and renamed when whole.
+        packed: two codes to a byte. The file is written beside and renamed when whole; its mode stays. OSError: it cannot be written,
+        or is no regular file.
         """
         return _file.write(self, path, packed)
 
     @staticmethod
-    def from_safetensors(source: str | os.PathLike | bytes) -> "Quantized":
+    def from_safetensors(source: str | os.PathLike[str] | bytes | bytearray | memoryview) -> "Quantized":
         """From a file of format "ufp4-1", by its path, or from its bytes. ValueError: it is not one; OSError: it cannot be read."""
         return _file.read(source, Quantized)
 
     def __reduce__(self):
         return Quantized.from_safetensors, (self.to_safetensors(packed=True),)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         rows, cols = self.shape
         words = [f"{rows} x {cols}", self.elem, f"scale {self.scale} a {self.block}", f"axis {self.axis}"]
         if self.rht != "off":
@@ -173,7 +186,7 @@ class Quantized:
 def quantize(x: np.ndarray, *, elem: str | None = None, scale: str | None = None, block: int | None = None, layout: str | None = None,
              axis: str | None = None, rht: str | None = None, rht_mask: int | None = None, round: str | None = None,
              scale_round: str | None = None, seed: int = 0, tensor_id: int | None = None, tensor_exponent: int | None = None,
-             recipe: "str | dict | _recipe.Recipe | None" = None, role: str | None = None, pass_: str | None = None) -> Quantized:
+             recipe: "str | dict[str, Any] | _recipe.Recipe | None" = None, role: str | None = None, pass_: str | None = None) -> Quantized:
     """Quantizes a tensor to 4 bits, by parts or as a recipe does for one operand of one GEMM; parts override a recipe's.
 
     x: [rows][cols] of float32 or bfloat16 (ml_dtypes), C or Fortran order, which is not copied; float16 and float64 are rounded to
@@ -181,6 +194,7 @@ def quantize(x: np.ndarray, *, elem: str | None = None, scale: str | None = None
     "1d" (default) or "2d", 16 x 16; axis "row" (default), or "col": of the transposed tensor; rht "off" (default), "on" or "bf16",
     with the signs rht_mask (0xD7E8); round "rne" (default) or "sr", by the random bytes of seed and tensor_id (0, or by role and
     axis); scale_round "rne", "up", "down" or "46" (default "rne", with e8m0 "down"); tensor_exponent t, from the data by default.
+    All cores are used, but with scale "nvfp4", and with "e4m3" in layout "2d", one; the result does not depend on it.
     recipe: a name, a dict or a :class:`Recipe`, with role "x", "w" or "dy" and pass_ "fprop", "dgrad" or "wgrad".
 
     ValueError: a value, shape or type that is not possible, or values that do not go together. RuntimeWarning: x holds NaN or Inf;

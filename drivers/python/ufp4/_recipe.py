@@ -2,6 +2,7 @@
 """Recipes: how the operands of the three training GEMMs of a linear layer are quantized."""
 import re
 from ctypes import byref
+from typing import Any
 
 from . import _library as c
 from . import _spec as s
@@ -41,8 +42,8 @@ class Recipe:
         """Whether the operands of a pass ("fprop", "dgrad", "wgrad") are quantized."""
         return bool(c.lib.recipe_quantizes(byref(self._struct), c.index_of(pass_, PASSES, "pass")))
 
-    def to_dict(self) -> dict:
-        """The settings as :func:`recipe` and a recipe file take them, all spelt out."""
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as :func:`recipe` takes them, all spelt out; and a recipe file, under another name than a built-in one's."""
         r = self._struct
         if not r.quantized:
             return {"name": self.name, "operands": "bf16" if r.dtype == s.DTYPES.index("bf16") else "fp32"}
@@ -57,16 +58,16 @@ class Recipe:
                       "accumulate": s.CONTRACTS[r.contract], "bf16_passes": _names(r.bf16_passes, PASSES),
                       "bf16_layers": ends | {"names": _names(r.bf16_layers.matrices, MATRICES)}}
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Recipe) and self.to_dict() == other.to_dict()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.name)
 
     def __reduce__(self):
-        return recipe, (self.to_dict() if self.quantized else self.name, True)
+        return recipe, (self.to_dict(),)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if not self.quantized:
             return f"<ufp4 recipe {self.name}>"
         return f"<ufp4 recipe {self.name}: {s.ELEMS[self._struct.elem]}, scales {s.SCALES[self._struct.scale]}>"
@@ -84,31 +85,47 @@ def _copies(values, names):
     return out
 
 
-def recipe(name_or_dict: str | dict | Recipe, _built_in: bool = False) -> Recipe:
+def recipe(name_or_dict: str | dict[str, Any] | Recipe) -> Recipe:
     """A built-in recipe by its name, or one of one's own from a dict with the keys of a recipe file.
 
     The names are fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, mxfp4, mxfp4-rht. A dict needs "elem"; without "name" it is
-    called "custom". ValueError: no such name or key, or settings that do not go together.
+    called "custom", and a built-in one's name goes with its own settings alone. ValueError: no such name or key, or settings that do
+    not go together.
     """
     if isinstance(name_or_dict, Recipe):
         return name_or_dict
     if isinstance(name_or_dict, str):
-        struct = c.Recipe()
-        if c.lib.recipe_named(name_or_dict.encode(), byref(struct)) != c.OK:
-            raise ValueError(f"no recipe is called '{name_or_dict}'; there are fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, "
+        made = _named(name_or_dict)
+        if made is None:
+            raise ValueError(f"no recipe is called {name_or_dict!r}; there are fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, "
                              "mxfp4, mxfp4-rht, or a dict")
-        return Recipe(struct)
+        return made
     if not isinstance(name_or_dict, dict):
         raise TypeError(f"a recipe is a name or a dict, not {type(name_or_dict).__name__}")
-    return Recipe(_from_dict(name_or_dict, _built_in))
+    named = _named(c.text(name_or_dict.get("name", ""), "name").decode())
+    if named is not None and not named.quantized and named.to_dict() == name_or_dict:
+        return named
+    made = Recipe(_from_dict(name_or_dict))
+    if named is not None and made != named:
+        raise ValueError(f"the name {named.name} is a built-in recipe's; give it another with \"name\"")
+    return made
 
 
-def _from_dict(given, built_in):
+def _named(name):
+    """A built-in recipe, or None."""
+    struct = c.Recipe()
+    known = "\0" not in name and c.lib.recipe_named(name.encode(errors="replace"), byref(struct)) == c.OK
+    return Recipe(struct) if known else None
+
+
+def _from_dict(given):
     unknown = [key for key in given if key not in KEYS]
     if unknown:
         raise ValueError(f"unknown key {unknown[0]!r}; there are {', '.join(KEYS)}")
-    out = c.Recipe(quantized=1, rht_mask=s.RHT_MASK, name=_title(given.get("name", "custom"), built_in))
-    out.elem = c.index_of(given.get("elem"), s.ELEMS, "elem")
+    out = c.Recipe(quantized=1, rht_mask=s.RHT_MASK, name=_title(given.get("name", "custom")))
+    if "elem" not in given:
+        raise ValueError(f"elem is missing; it is one of {', '.join(s.ELEMS)}")
+    out.elem = c.index_of(given["elem"], s.ELEMS, "elem")
     out.scale = c.index_of(given.get("scale", "e4m3"), s.SCALES, "scale")
     out.contract = c.lib.gemm_default_contract(out.scale)
     if "accumulate" in given:
@@ -131,14 +148,13 @@ def _from_dict(given, built_in):
     return out
 
 
-def _title(name, built_in):
-    if not isinstance(name, str) or not 1 <= len(name.encode()) <= 31:
+def _title(name):
+    text = c.text(name, "name")
+    if not 1 <= len(text) <= 31:
         raise ValueError("name must be a text of 1 to 31 bytes")
-    if not re.fullmatch(r"(?!\.)[A-Za-z0-9._+\-\u0080-\U0010FFFF]+", name):
+    if not re.fullmatch(r"(?!\.)[A-Za-z0-9._+\-\u0080-\uD7FF\uE000-\U0010FFFF]+", name):
         raise ValueError("name: letters, digits and . _ + - are possible, no '.' at the start")
-    if not built_in and c.lib.recipe_named(name.encode(), byref(c.Recipe())) == c.OK:
-        raise ValueError(f"the name {name} is a built-in recipe's; give it another with \"name\"")
-    return name.encode()
+    return text
 
 
 def _fill(values, given, names, of, key):
@@ -170,6 +186,8 @@ def _fill_signs(out, given):
         return
     mask = given["rht_mask"]
     try:
+        if isinstance(mask, str) and not re.fullmatch(r"(?:0[xX])?[0-9A-Fa-f]+", mask):
+            raise ValueError
         out.rht_mask = c.whole(int(mask, 16) if isinstance(mask, str) else mask, 0, 0xFFFF, "rht_mask")
     except (TypeError, ValueError):
         raise ValueError('rht_mask must be 16 bits, as in "0xD7E8"') from None
@@ -188,7 +206,7 @@ def _fill_bf16_layers(out, given):
         raise ValueError("bf16_layers must be a dict of first, last and names")
     for key, end in (("first", out.first), ("last", out.last)):
         value = given.get(key, 0)
-        share = re.fullmatch(r"(\d{1,3})%", value) if isinstance(value, str) else None
+        share = re.fullmatch(r"([0-9]{1,3})%", value) if isinstance(value, str) else None
         if share and int(share[1]) <= 100:
             end.percent = int(share[1])
         elif isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trainer against PyTorch: witness_torch.py STEPS RECIPE, where STEPS is the program witness_steps.
+"""The trainer against PyTorch: witness_torch.py STEPS RECIPE [package], where STEPS is the program witness_steps.
 
 The language model, its quantizer, the choice of sequences and the schedule are written here once more; gradients are
 PyTorch's autograd, the optimizer is torch.optim.AdamW. Weights, moments and losses of the trainer
@@ -9,7 +9,8 @@ come from its checkpoints. Two comparisons, by the relative distance (Euclidean 
   by step  PyTorch computes each gradient from the trainer's own weights before the step, and each update from its gradient
 
 Where operands are rounded to few bits, the FP32 rounding of the trainer moves a number across a boundary now and then, and
-the two part; so those recipes are compared by step alone. Exits 0, 1, or 77 without torch or numpy.
+the two part; so those recipes are compared by step alone. With "package" the linear layers are those of the Python package ufp4, in
+FP32, and all else is as above: seed, layer and step give the same random bytes and signs. Exits 0, 1, or 77 without torch or numpy.
 """
 import json
 import pathlib
@@ -40,6 +41,9 @@ EXACT = {"loss": {0.1: 1e-8, 1: 1e-7}, "gradient": {0.1: 2e-6, 1: 6e-6}, "weight
 ALONE = {"loss": {0.1: 1e-7, 1: 1e-5}, "weights": {0.1: 2e-5, 1: 5e-5}}
 BF16 = EXACT | {"loss": {0.1: 1e-8, 1: 4e-6}, "gradient": {0.1: 4e-4, 1: 2e-3}}
 FOUR_BITS = EXACT | {"loss": {0.1: 1e-8, 1: 1e-5}, "gradient": {0.1: 2e-6, 1: 5e-2}}
+# The package's layers, all in FP32: a loss has its rounding, and some number moves in every step of some recipes; other random
+# bytes or signs make it 1e-2 and more.
+PACKAGE = FOUR_BITS | {"loss": {0.1: 6e-8, 1: 1e-5}, "gradient": {0.1: 3e-4, 1: 6e-2}}
 BY_STEP = {"fp32": EXACT, "bf16": BF16, "ufp4": FOUR_BITS, "e2m1": FOUR_BITS}
 
 # --- The trainer's files ---------------------------------------------------------------------------------
@@ -190,7 +194,8 @@ class Linear(torch.autograd.Function):
 class Training:
     """The model, its optimizer and its data, with the settings of a checkpoint."""
 
-    def __init__(self, settings, text, dtype):
+    def __init__(self, settings, text, dtype, package=None):
+        self.package = package
         for key in ("d-model", "heads", "layers", "ff", "context", "batch", "steps", "seed"):
             setattr(self, key.replace("-", "_"), int(settings[key]))
         self.rate = float(np.float32(settings["lr"]))
@@ -247,6 +252,9 @@ class Training:
 
     def linear(self, x, block, name, step):
         weight = self.weights[f"{block}.{name}"]
+        if self.package:
+            layer = len(MATRICES) * block + MATRICES.index(name)
+            return self.package.linear(x, weight, recipe=self.recipe, seed=self.seed, layer=layer, step=step)
         if self.recipe == "fp32":
             return functional.linear(x, weight)
         layer = len(MATRICES) * block + MATRICES.index(name)
@@ -353,7 +361,25 @@ def report(what, seen, allowed):
     return good
 
 
-def main(program, recipe):
+def compare(recipe, settings, text, states):
+    """By step with the layers of this script; those of FP32 alone, too. Whether all are near enough."""
+    good = True
+    if recipe == "fp32":
+        for dtype in (torch.float64, torch.float32):
+            good &= report(f"{recipe}, alone, {dtype}", take_alone(states, Training(settings, text, dtype)), ALONE)
+    training = Training(settings, text, torch.float64)
+    good &= report(f"{recipe}, by step, float64", take_by_step(states, training), BY_STEP[recipe])
+    return good, training
+
+
+def compare_package(recipe, settings, text, states):
+    """By step with the layers of the package."""
+    import ufp4.torch
+    training = Training(settings, text, torch.float32, ufp4.torch)
+    return report(f"{recipe}, by step, ufp4.torch", take_by_step(states, training), PACKAGE), training
+
+
+def main(program, recipe, package=None):
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -364,13 +390,7 @@ def main(program, recipe):
         for i in range(STEPS + 1):
             settings, tensors = read_checkpoint(folder / f"{i}.safetensors")
             states.append(tensors)
-    good = True
-    if recipe == "fp32":
-        for dtype in (torch.float64, torch.float32):
-            good &= report(f"{recipe}, alone, {dtype}", take_alone(states, Training(settings, text, dtype)), ALONE)
-    training = Training(settings, text, torch.float64)
-    by_step = take_by_step(states, training)
-    good &= report(f"{recipe}, by step, float64", by_step, BY_STEP[recipe])
+    good, training = (compare_package if package else compare)(recipe, settings, text, states)
     if not any(training.clipped) or all(training.clipped):
         print("some steps should clip their gradient, and some not")
         good = False
