@@ -81,6 +81,14 @@ def test_what_no_core_does_is_a_row_with_the_reason():
     check(not os.path.exists("out/explore.csv"), "explore.csv of a run that failed")
 
 
+def test_recipes_of_ones_own():
+    pathlib.Path("step.json").write_text('{"elem": "e1m2", "rht": "integer", "signs": "step"}')
+    pathlib.Path("last.json").write_text('{"elem": "e1m2", "bf16_layers": {"last": 1}}')
+    rows = explore("--config", "small", "--recipe", "step.json,last.json", "--tokens", "16")
+    reasons = {r["recipe"]: r["reason"] for r in rows if r["layer"] == "step"}
+    check_equal(reasons, {"step": "", "last": "bf16_layers: layers in BF16 are not counted"}, "reasons")
+
+
 def test_a_whole_model_takes_seconds():
     rows = explore("--layers", "1", model="llama-7b")
     gemms = sum(int(r["cycles"]) * int(r["count"]) for r in rows if r["pass"] in ("fprop", "dgrad", "wgrad"))
