@@ -114,7 +114,7 @@ void Core::step_engines(const Now &now) {
   gemm.write_dat_ready = moving_.write.dat_ready(kWriteGemm);
   gemm.write_idle = moving_.write.idle(kWriteGemm);
   if (gemm.start || issue_[kQuant].start_valid()) skip_.forget();
-  gemm_now_ = moving_.gemm.step(issue_[kGemm].job().gemm, gemm, cycle_);
+  moving_.gemm.step(issue_[kGemm].job().gemm, gemm, cycle_, gemm_now_);
   if (quant_asleep()) return;
   Quant::Input quant;
   quant.start = issue_[kQuant].start_valid();
