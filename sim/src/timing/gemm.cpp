@@ -4,8 +4,7 @@
 namespace ufp4::timing {
 
 Gemm::Gemm(const Shape &shape)
-    : shape_(&shape),
-      request_(shape),
+    : request_(shape),
       sequencer_(shape),
       drain_(shape),
       addend_(shape),

@@ -84,7 +84,6 @@ class Gemm {
   inline void evaluate(const Input &in, const Sequencer::State &feed, State &state) const;
   void start(const ufp4_gemm_descriptor_t &desc);
 
-  const Shape *shape_;
   LoadRequest request_;
   LoadWrite write_;
   Sequencer sequencer_;
