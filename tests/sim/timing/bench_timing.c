@@ -89,6 +89,10 @@ int main(int argc, char **argv) {
   }
   const twin_job_t middle = gemm(1024, 1024, 1024), large = gemm(4096, 4096, 4096);
   const twin_job_t source = quant(1024, 2048);
+  twin_job_t beside[4] = {gemm(4096, 2048, 4096), quant(4096, 4096), quant(4096, 4096),
+                          quant(4096, 4096)};
+  for (unsigned i = 0; i < 4; i++) beside[i].header.flags = 2;
+  beside[2].quant.src_dtype = UFP4_DTYPE_BF16;
   measure_rtl(configuration, gemm(256, 256, 1024));
   measure_rtl(configuration, quant(256, 512));
   for (int every_cycle = 1; every_cycle >= 0; every_cycle--) {
@@ -96,6 +100,7 @@ int main(int argc, char **argv) {
     measure(configuration, "gemm_beside_quant", both, 16, every_cycle);
     measure(configuration, "quant_1024x2048", &source, 1, every_cycle);
     measure(configuration, "gemm_1024", &middle, 1, every_cycle);
+    measure(configuration, "gemm_large_beside_quant", beside, 4, every_cycle);
   }
   measure(configuration, "gemm_4096", &large, 1, 0);
   return 0;

@@ -87,12 +87,16 @@ static void skips_change_nothing_of(const char *configuration, unsigned runs) {
       const uint32_t k = 1 + check_below(&twin.random, 30 * 16 * twin.configuration.chunk / 2);
       jobs[j] = timing_gemm(&twin, 1 + check_below(&twin.random, 12 * side),
                             1 + check_below(&twin.random, 12 * side), k);
-      jobs[j].header.flags = (uint8_t)(2 * check_below(&twin.random, 2));
     }
     if (twin.configuration.quant != 0) {
       jobs[1] = timing_quant(&twin, 1 + check_below(&twin.random, 2000),
                              1 + check_below(&twin.random, 700), (int)check_below(&twin.random, 2));
     }
+    for (unsigned j = 0; j < 3; j++) {
+      jobs[j].header.flags = check_below(&twin.random, 4) != 0 ? 2 : 0;
+    }
+    if (jobs[1].header.opcode == UFP4_OPCODE_QUANT)
+      jobs[2].header.panels = (uint8_t)check_below(&twin.random, 2);
     const alone_t want = alone_run(configuration, memory, jobs, 3, 1);
     const alone_t got = alone_run(configuration, memory, jobs, 3, 0);
     check_bits(i, got.cycles, want.cycles, "cycles of three jobs on %s", configuration);
