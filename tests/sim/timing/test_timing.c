@@ -67,6 +67,12 @@ FULL_TEST(equals_all) {
   compare((amount_t){"default", 12, 80, 10, 400});
 }
 
+// Of sizes at which most cycles are skipped.
+FULL_TEST(equals_long_jobs) {
+  compare((amount_t){"default", 12, 4, 0, 1200});
+  compare((amount_t){"small", 12, 4, 0, 400});
+}
+
 // Of a configuration that not every build simulates (CMakeLists.txt names it).
 FULL_TEST(equals_configuration) {
   const char *configuration = getenv("UFP4_TEST_CONFIGURATION");
@@ -129,12 +135,16 @@ TEST(sees_a_wrong_latency) {
   twin_close(twin);
 }
 
-static const check_test_t tests[] = {
-    CHECK_TEST(equals_small),         CHECK_TEST(equals_small_fp32),
-    CHECK_TEST(equals_small_nv),      CHECK_TEST(equals_default),
-    CHECK_TEST(equals_all),           CHECK_TEST(equals_configuration),
-    CHECK_TEST(skips_change_nothing), CHECK_TEST(skips_change_nothing_in_many),
-    CHECK_TEST(sees_a_wrong_latency)};
+static const check_test_t tests[] = {CHECK_TEST(equals_small),
+                                     CHECK_TEST(equals_small_fp32),
+                                     CHECK_TEST(equals_small_nv),
+                                     CHECK_TEST(equals_default),
+                                     CHECK_TEST(equals_all),
+                                     CHECK_TEST(equals_long_jobs),
+                                     CHECK_TEST(equals_configuration),
+                                     CHECK_TEST(skips_change_nothing),
+                                     CHECK_TEST(skips_change_nothing_in_many),
+                                     CHECK_TEST(sees_a_wrong_latency)};
 
 int main(int argc, char **argv) {
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
