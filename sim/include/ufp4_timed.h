@@ -44,8 +44,8 @@ typedef struct {
    * Called once for each job that the core has not refused, in the order of the ring, just before
    * memory_write of its completion. Jobs that overlapped are done one after the other here: those
    * that name what they depend on have the same bits.
-   * @param slots exponent slots, bits 15..0 the exponent; AMAX writes those that its descriptor
-   * names, the others are as earlier jobs left them
+   * @param slots exponent slots; AMAX writes those that its descriptor names, the others are as
+   * earlier jobs left them. A register shows them from then on, not some cycles before as the RTL's
    * @param completion job, status ok and cycles are set; status and flags are the host's to change
    */
   int (*execute)(void *user, const uint8_t descriptor[UFP4_DESCRIPTOR_BYTES],
@@ -57,7 +57,7 @@ typedef struct {
   const char *configuration;
   unsigned latency_cycles;
   unsigned bandwidth_bytes;  ///< a cycle, each way; 0: as wide as the bus
-  uint64_t stall_seed;       ///< 0: none; another is refused if this build cannot follow it
+  uint64_t stall_seed;       ///< of random back-pressure, with which no cycle is skipped; 0: none
   int every_cycle;           ///< 1: no cycle is skipped, however often the same ones come again
 } ufp4_timed_options_t;
 

@@ -107,6 +107,10 @@ class MemoryTiming {
     moved_ = false;
     read_credit_.fill(rate_, rules_.bus_bytes);
     write_credit_.fill(rate_, rules_.bus_bytes);
+    if (idle(master)) {
+      slave_.arready = slave_.awready = true;
+      return false;
+    }
     sample_read_address(cycle, master);
     sample_read_data(cycle, master);
     sample_write_data(cycle, master);
@@ -174,6 +178,12 @@ class MemoryTiming {
     }
     unsigned available = 0;
   };
+
+  /** Nothing is under way, and nothing comes. */
+  bool idle(const MemoryMaster &master) const {
+    return !rules_.seed && reads_.empty() && writes_.empty() && answers_.empty() &&
+           !master.arvalid && !master.awvalid && !slave_.rvalid && !slave_.wready && !slave_.bvalid;
+  }
 
   Data &data() {
     return static_cast<Data &>(*this);

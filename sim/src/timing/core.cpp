@@ -114,7 +114,7 @@ void Core::step_engines(const Now &now) {
   gemm.write_dat_ready = moving_.write.dat_ready(kWriteGemm);
   gemm.write_idle = moving_.write.idle(kWriteGemm);
   if (gemm.start || issue_[kQuant].start_valid()) skip_.forget();
-  gemm_now_ = moving_.gemm.step(issue_[kGemm].job().gemm, gemm, cycle_);
+  moving_.gemm.step(issue_[kGemm].job().gemm, gemm, cycle_, gemm_now_);
   if (quant_asleep()) return;
   Quant::Input quant;
   quant.start = issue_[kQuant].start_valid();
@@ -278,11 +278,12 @@ bool Core::step() {
 
 bool Core::leap(uint64_t end) {
   if (!step()) return false;
-  const bool gemm = moving_.quant.start_ready() && issue_[kGemm].job().header.panels == 0;
-  const bool quant = !moving_.gemm.active();
-  if (!calm_ || !(gemm || quant)) skip_.interrupt();
-  const bool mark = (gemm && gemm_now_.end_chunk) || (quant && moving_.quant.strip_ended());
-  if (!calm_ || !mark || !skip_.wanted(cycle_)) return true;
+  // Row groups that a GEMM waits for are counted, and so not the same twice.
+  const bool even =
+      calm_ && (!moving_.gemm.active() || issue_[kGemm].panels_held(others(kGemm)) == 0);
+  if (!even) skip_.interrupt();
+  const bool mark = moving_.gemm.active() ? gemm_now_.end_chunk : moving_.quant.strip_ended();
+  if (!even || !mark || !skip_.wanted(cycle_)) return true;
   SkipReader reader(skip_.state(), cycle_);
   visit(reader);
   uint64_t shift = 0;

@@ -4,8 +4,7 @@
 namespace ufp4::timing {
 
 Gemm::Gemm(const Shape &shape)
-    : shape_(&shape),
-      request_(shape),
+    : request_(shape),
       sequencer_(shape),
       drain_(shape),
       addend_(shape),
@@ -29,8 +28,7 @@ void Gemm::start(const ufp4_gemm_descriptor_t &desc) {
   addend_.start(desc);
 }
 
-Gemm::State Gemm::evaluate(const Input &in, const Sequencer::State &feed) const {
-  State s;
+void Gemm::evaluate(const Input &in, const Sequencer::State &feed, State &s) const {
   const bool held = request_.held(in.panels_held, in.panels);
   s.busy = feed.busy;
   s.stall_operand = feed.stall_operand && !held;
@@ -38,14 +36,14 @@ Gemm::State Gemm::evaluate(const Input &in, const Sequencer::State &feed) const 
   s.stall_accumulator = feed.stall_accumulator;
   s.stall_drain = !s.busy && !feed.stall_operand && !feed.stall_accumulator;
   s.end_chunk = feed.end_chunk;
-  return s;
 }
 
-Gemm::State Gemm::step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint64_t now) {
+void Gemm::step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint64_t now, State &s) {
   if (!active_) {
     drain_.sleep(false);
+    s = {};
     if (in.start) start(desc);
-    return {};
+    return;
   }
   const bool slot = sequencer_.slot();
   const Sequencer::State feed = sequencer_.evaluate(write_.loaded(slot));
@@ -55,7 +53,7 @@ Gemm::State Gemm::step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint
     drain = drain_.evaluate(in.write_ready, width_.dat_ready(in.write_dat_ready),
                             addend_.sums_ready(drain_.upper()), addend_.c_ready());
   }
-  State s = evaluate(in, feed);
+  evaluate(in, feed, s);
   const bool drain_idle = drain_.idle();
   const bool quiet = drain_idle && addend_.idle() && width_.idle(in.write_idle);
   s.done = quiet && quiet_;
@@ -76,7 +74,6 @@ Gemm::State Gemm::step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint
   if (fire) write_.push(request_.note(request_.request(desc).beats));
   request_.step(desc, fire, release);
   if (s.done) active_ = false;
-  return s;
 }
 
 }  // namespace ufp4::timing

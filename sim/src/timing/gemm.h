@@ -65,8 +65,8 @@ class Gemm {
     return width_.dat_valid(drain_.dat_valid());
   }
   void reset();
-  /** A cycle at @p now, of a job @p desc. */
-  State step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint64_t now);
+  /** A cycle at @p now, of a job @p desc; @p state: what it is. */
+  void step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint64_t now, State &state);
 
   template <typename Visitor>
   void visit(Visitor &v) {
@@ -81,10 +81,9 @@ class Gemm {
   }
 
  private:
-  inline State evaluate(const Input &in, const Sequencer::State &feed) const;
+  inline void evaluate(const Input &in, const Sequencer::State &feed, State &state) const;
   void start(const ufp4_gemm_descriptor_t &desc);
 
-  const Shape *shape_;
   LoadRequest request_;
   LoadWrite write_;
   Sequencer sequencer_;

@@ -79,6 +79,28 @@ static void measure_rtl(const char *configuration, twin_job_t job) {
   ufp4_sim_close(sim);
 }
 
+// A layer of a 7B model, forward and backward, on 4096 tokens: its linear layers' GEMMs, and an
+// AMAX and a QUANT of each operand before them.
+static unsigned layer_7b(twin_job_t jobs[TWIN_RING]) {
+  static const uint32_t shapes[7][2] = {{4096, 4096},  {4096, 4096},  {4096, 4096}, {4096, 4096},
+                                        {4096, 11008}, {4096, 11008}, {11008, 4096}};
+  const uint32_t tokens = 4096;
+  unsigned count = 0;
+  for (unsigned i = 0; i < 7; i++) {
+    const uint32_t in = shapes[i][0], out = shapes[i][1];
+    const uint32_t operands[3][2] = {{tokens, in}, {out, in}, {tokens, out}};
+    for (unsigned j = 0; j < 6; j++) {
+      jobs[count] = quant(operands[j / 2][0], operands[j / 2][1]);
+      jobs[count].quant.src_dtype = UFP4_DTYPE_BF16;
+      jobs[count++].header.opcode = j % 2 ? UFP4_OPCODE_QUANT : UFP4_OPCODE_AMAX;
+    }
+    jobs[count++] = gemm(tokens, out, in);
+    jobs[count++] = gemm(tokens, in, out);
+    jobs[count++] = gemm(out, in, tokens);
+  }
+  return count;
+}
+
 int main(int argc, char **argv) {
   const char *configuration = argc > 1 ? argv[1] : "default";
   twin_job_t gemms[8], both[16];
@@ -89,6 +111,10 @@ int main(int argc, char **argv) {
   }
   const twin_job_t middle = gemm(1024, 1024, 1024), large = gemm(4096, 4096, 4096);
   const twin_job_t source = quant(1024, 2048);
+  twin_job_t beside[4] = {gemm(4096, 2048, 4096), quant(4096, 4096), quant(4096, 4096),
+                          quant(4096, 4096)};
+  for (unsigned i = 0; i < 4; i++) beside[i].header.flags = 2;
+  beside[2].quant.src_dtype = UFP4_DTYPE_BF16;
   measure_rtl(configuration, gemm(256, 256, 1024));
   measure_rtl(configuration, quant(256, 512));
   for (int every_cycle = 1; every_cycle >= 0; every_cycle--) {
@@ -96,7 +122,10 @@ int main(int argc, char **argv) {
     measure(configuration, "gemm_beside_quant", both, 16, every_cycle);
     measure(configuration, "quant_1024x2048", &source, 1, every_cycle);
     measure(configuration, "gemm_1024", &middle, 1, every_cycle);
+    measure(configuration, "gemm_large_beside_quant", beside, 4, every_cycle);
   }
   measure(configuration, "gemm_4096", &large, 1, 0);
+  twin_job_t layer[TWIN_RING];
+  measure(configuration, "layer_7b", layer, layer_7b(layer), 0);
   return 0;
 }

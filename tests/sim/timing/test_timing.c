@@ -67,6 +67,12 @@ FULL_TEST(equals_all) {
   compare((amount_t){"default", 12, 80, 10, 400});
 }
 
+// Of sizes at which most cycles are skipped.
+FULL_TEST(equals_long_jobs) {
+  compare((amount_t){"default", 12, 4, 0, 1200});
+  compare((amount_t){"small", 12, 4, 0, 400});
+}
+
 // Of a configuration that not every build simulates (CMakeLists.txt names it).
 FULL_TEST(equals_configuration) {
   const char *configuration = getenv("UFP4_TEST_CONFIGURATION");
@@ -87,12 +93,16 @@ static void skips_change_nothing_of(const char *configuration, unsigned runs) {
       const uint32_t k = 1 + check_below(&twin.random, 30 * 16 * twin.configuration.chunk / 2);
       jobs[j] = timing_gemm(&twin, 1 + check_below(&twin.random, 12 * side),
                             1 + check_below(&twin.random, 12 * side), k);
-      jobs[j].header.flags = (uint8_t)(2 * check_below(&twin.random, 2));
     }
     if (twin.configuration.quant != 0) {
       jobs[1] = timing_quant(&twin, 1 + check_below(&twin.random, 2000),
                              1 + check_below(&twin.random, 700), (int)check_below(&twin.random, 2));
     }
+    for (unsigned j = 0; j < 3; j++) {
+      jobs[j].header.flags = check_below(&twin.random, 4) != 0 ? 2 : 0;
+    }
+    if (jobs[1].header.opcode == UFP4_OPCODE_QUANT)
+      jobs[2].header.panels = (uint8_t)check_below(&twin.random, 2);
     const alone_t want = alone_run(configuration, memory, jobs, 3, 1);
     const alone_t got = alone_run(configuration, memory, jobs, 3, 0);
     check_bits(i, got.cycles, want.cycles, "cycles of three jobs on %s", configuration);
@@ -125,12 +135,16 @@ TEST(sees_a_wrong_latency) {
   twin_close(twin);
 }
 
-static const check_test_t tests[] = {
-    CHECK_TEST(equals_small),         CHECK_TEST(equals_small_fp32),
-    CHECK_TEST(equals_small_nv),      CHECK_TEST(equals_default),
-    CHECK_TEST(equals_all),           CHECK_TEST(equals_configuration),
-    CHECK_TEST(skips_change_nothing), CHECK_TEST(skips_change_nothing_in_many),
-    CHECK_TEST(sees_a_wrong_latency)};
+static const check_test_t tests[] = {CHECK_TEST(equals_small),
+                                     CHECK_TEST(equals_small_fp32),
+                                     CHECK_TEST(equals_small_nv),
+                                     CHECK_TEST(equals_default),
+                                     CHECK_TEST(equals_all),
+                                     CHECK_TEST(equals_long_jobs),
+                                     CHECK_TEST(equals_configuration),
+                                     CHECK_TEST(skips_change_nothing),
+                                     CHECK_TEST(skips_change_nothing_in_many),
+                                     CHECK_TEST(sees_a_wrong_latency)};
 
 int main(int argc, char **argv) {
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);

@@ -38,7 +38,7 @@ static int write_memory(void *user, uint64_t address, const void *data, uint32_t
   return 0;
 }
 
-static void write_both(twin_t *twin, uint32_t offset, uint32_t value) {
+void twin_write(twin_t *twin, uint32_t offset, uint32_t value) {
   sim_must(twin, ufp4_sim_register_write(twin->sim, offset, value));
   timed_must(twin, ufp4_timed_register_write(twin->timed, offset, value));
 }
@@ -51,7 +51,12 @@ static void same(twin_t *twin, uint64_t timed, uint64_t sim, const char *what, u
   }
 }
 
-static void same_register(twin_t *twin, uint32_t offset, const char *what, unsigned index) {
+void twin_cycles(twin_t *twin, uint64_t cycles) {
+  sim_must(twin, ufp4_sim_run(twin->sim, cycles));
+  timed_must(twin, ufp4_timed_run(twin->timed, cycles));
+}
+
+void twin_same_register(twin_t *twin, uint32_t offset, const char *what, unsigned index) {
   uint32_t sim = 0, timed = 0;
   sim_must(twin, ufp4_sim_register_read(twin->sim, offset, &sim));
   timed_must(twin, ufp4_timed_register_read(twin->timed, offset, &timed));
@@ -59,14 +64,14 @@ static void same_register(twin_t *twin, uint32_t offset, const char *what, unsig
 }
 
 static void set_up(twin_t *twin) {
-  write_both(twin, UFP4_REG_RING_BASE_LO, (uint32_t)TWIN_BASE);
-  write_both(twin, UFP4_REG_RING_BASE_HI, (uint32_t)(TWIN_BASE >> 32));
-  write_both(twin, UFP4_REG_RING_LOG2, TWIN_RING_LOG2);
-  write_both(twin, UFP4_REG_COMPLETION_BASE_LO, (uint32_t)COMPLETIONS);
-  write_both(twin, UFP4_REG_COMPLETION_BASE_HI, (uint32_t)(COMPLETIONS >> 32));
-  write_both(twin, UFP4_REG_IRQ_MASK, 1);
+  twin_write(twin, UFP4_REG_RING_BASE_LO, (uint32_t)TWIN_BASE);
+  twin_write(twin, UFP4_REG_RING_BASE_HI, (uint32_t)(TWIN_BASE >> 32));
+  twin_write(twin, UFP4_REG_RING_LOG2, TWIN_RING_LOG2);
+  twin_write(twin, UFP4_REG_COMPLETION_BASE_LO, (uint32_t)COMPLETIONS);
+  twin_write(twin, UFP4_REG_COMPLETION_BASE_HI, (uint32_t)(COMPLETIONS >> 32));
+  twin_write(twin, UFP4_REG_IRQ_MASK, 1);
   for (uint32_t offset = UFP4_REG_ID; offset < UFP4_REG_COUNTER_BASE; offset += 4) {
-    same_register(twin, offset, "register", offset);
+    twin_same_register(twin, offset, "register", offset);
   }
 }
 
@@ -124,13 +129,13 @@ static void compare(twin_t *twin, const twin_job_t *jobs, unsigned count) {
   }
   same(twin, ufp4_timed_cycles(twin->timed), ufp4_sim_cycles(twin->sim), "cycles of a list of",
        count);
-  write_both(twin, UFP4_REG_CONTROL, SNAPSHOT);
+  twin_write(twin, UFP4_REG_CONTROL, SNAPSHOT);
   for (uint32_t i = 0; i < 2 * UFP4_COUNTER_COUNT; i++) {
-    same_register(twin, UFP4_REG_COUNTER_BASE + 4 * i, "word of the counters", i);
+    twin_same_register(twin, UFP4_REG_COUNTER_BASE + 4 * i, "word of the counters", i);
   }
 }
 
-void twin_run(twin_t *twin, twin_job_t *jobs, unsigned count) {
+void twin_give(twin_t *twin, twin_job_t *jobs, unsigned count) {
   for (unsigned i = 0; i < count; i++) {
     jobs[i].header.job = twin->tail + i;
     if (i == count - 1) jobs[i].header.flags |= FLAG_INTERRUPT;
@@ -139,9 +144,17 @@ void twin_run(twin_t *twin, twin_job_t *jobs, unsigned count) {
     memcpy(ufp4_sim_memory(twin->sim, address, sizeof jobs[i]), &jobs[i], sizeof jobs[i]);
   }
   twin->tail += count;
-  write_both(twin, UFP4_REG_RING_TAIL, twin->tail);
+  twin_write(twin, UFP4_REG_RING_TAIL, twin->tail);
+}
+
+void twin_finish(twin_t *twin, const twin_job_t *jobs, unsigned count) {
   sim_must(twin, ufp4_sim_wait_interrupt(twin->sim, LIMIT));
   timed_must(twin, ufp4_timed_wait_interrupt(twin->timed, LIMIT));
-  write_both(twin, UFP4_REG_IRQ_STATUS, 7);
+  twin_write(twin, UFP4_REG_IRQ_STATUS, 7);
   compare(twin, jobs, count);
+}
+
+void twin_run(twin_t *twin, twin_job_t *jobs, unsigned count) {
+  twin_give(twin, jobs, count);
+  twin_finish(twin, jobs, count);
 }

@@ -41,6 +41,16 @@ twin_t *twin_open(const char *configuration, twin_memory_t memory, unsigned wron
 /** Names the configuration that jobs are for, without opening either. */
 void twin_configure(twin_t *twin, const char *name);
 void twin_close(twin_t *twin);
+/** Writes a register of both. */
+void twin_write(twin_t *twin, uint32_t offset, uint32_t value);
+/** Runs both so long. */
+void twin_cycles(twin_t *twin, uint64_t cycles);
+/** Counts a difference unless a register of both holds the same. */
+void twin_same_register(twin_t *twin, uint32_t offset, const char *what, unsigned index);
+/** Gives @p count jobs to both with one write of ring_tail; waits for the last one, and compares.
+ */
+void twin_give(twin_t *twin, twin_job_t *jobs, unsigned count);
+void twin_finish(twin_t *twin, const twin_job_t *jobs, unsigned count);
 /** Runs @p count jobs, at most TWIN_RING, given with one write of ring_tail, until the last is done
  * on both; counts what differs of their completions, the counters, and the cycles that it took. */
 void twin_run(twin_t *twin, twin_job_t *jobs, unsigned count);

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a host sees of the timed model amid jobs, what the model asks of its host, and what it
+// refuses.
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobs.h"
+
+#define SOFT_RESET 4u
+#define SLOT_WRITTEN 0x10000u
+
+static const twin_memory_t memory = {.latency = 60, .bandwidth = 5};
+
+// --- As the RTL does ----------------------------------------------------------------------------
+
+static void same_registers(twin_t *twin) {
+  twin_write(twin, UFP4_REG_CONTROL, 1);
+  for (uint32_t offset = UFP4_REG_ID; offset < 0x200; offset += 4) {
+    twin_same_register(twin, offset, "register", offset);
+  }
+}
+
+// Looked at a few hundred times, and slowed down by it.
+SLOW_TEST(registers_amid_jobs_are_the_same) {
+  for (uint64_t stall = 0; stall < 4; stall++) {
+    twin_t *twin = twin_open("small", (twin_memory_t){30, 0, stall}, 0);
+    twin->random.state = stall;
+    for (unsigned list = 0; list < 4; list++) {
+      twin_job_t jobs[16];
+      const unsigned count = timing_list(twin, 50, jobs);
+      twin_give(twin, jobs, count);
+      for (unsigned look = 0; look < 12; look++) {
+        twin_cycles(twin, check_below(&twin->random, 500));
+        same_registers(twin);
+      }
+      twin_finish(twin, jobs, count);
+    }
+    check_that((int64_t)stall, twin->differences == 0, "%u differences", twin->differences);
+    twin_close(twin);
+  }
+}
+
+TEST(soft_reset_between_jobs_is_the_same) {
+  twin_t *twin = twin_open("small", memory, 0);
+  for (unsigned i = 0; i < 6; i++) {
+    twin_job_t job = timing_gemm(twin, 30, 20 + 5 * i, 50);
+    twin_run(twin, &job, 1);
+    twin_write(twin, UFP4_REG_CONTROL, SOFT_RESET);
+    twin->tail = 0;
+    twin_cycles(twin, i);
+    same_registers(twin);
+    twin_cycles(twin, 20 + i);
+  }
+  check_that(0, twin->differences == 0, "%u differences", twin->differences);
+  twin_close(twin);
+}
+
+// --- What it asks of its host -------------------------------------------------------------------
+
+typedef struct {
+  twin_job_t ring[TWIN_RING];
+  uint32_t done, written;  // jobs and completions, in the order of the ring
+  int read_fails, write_fails, execute_fails;
+} host_t;
+
+static int read_memory(void *user, uint64_t address, void *data, uint32_t bytes) {
+  const host_t *host = user;
+  memcpy(data, (const uint8_t *)host->ring + (address - TWIN_BASE), bytes);
+  return host->read_fails;
+}
+
+static int write_memory(void *user, uint64_t address, const void *data, uint32_t bytes) {
+  host_t *host = user;
+  const ufp4_completion_t *completion = data;
+  check_bits(host->written, bytes, sizeof *completion, "bytes of a completion");
+  check_bits(host->written, address, sizeof *completion * host->written, "its address");
+  check_bits(host->written, completion->job, host->written, "its job");
+  check_that(host->written, completion->cycles != 0, "a job without cycles");
+  check_bits(host->written, completion->flags, 1u + host->written, "what execute has set");
+  host->written++;
+  return host->write_fails;
+}
+
+static int execute(void *user, const uint8_t descriptor[UFP4_DESCRIPTOR_BYTES],
+                   uint16_t slots[UFP4_SLOTS], ufp4_completion_t *completion) {
+  host_t *host = user;
+  check_that(host->done, memcmp(descriptor, &host->ring[host->done], UFP4_DESCRIPTOR_BYTES) == 0,
+             "the descriptor of job %u", host->done);
+  if (host->ring[host->done].header.opcode == UFP4_OPCODE_AMAX)
+    slots[host->ring[host->done].quant.row_exponent] = 123;
+  host->done++;
+  completion->flags = (uint16_t)host->done;
+  return host->execute_fails;
+}
+
+static ufp4_timed_t *open_host(host_t *host, unsigned latency) {
+  char message[200] = "";
+  const ufp4_timed_host_t functions = {host, read_memory, write_memory, execute};
+  const ufp4_timed_options_t options = {.configuration = "small", .latency_cycles = latency};
+  ufp4_timed_t *timed = ufp4_timed_open(&options, &functions, message, sizeof message);
+  check_that(0, timed != NULL, "%s", message);
+  ufp4_timed_register_write(timed, UFP4_REG_RING_BASE_LO, (uint32_t)TWIN_BASE);
+  ufp4_timed_register_write(timed, UFP4_REG_RING_LOG2, TWIN_RING_LOG2);
+  ufp4_timed_register_write(timed, UFP4_REG_IRQ_MASK, 7);
+  return timed;
+}
+
+// An AMAX into slot 5, a QUANT that reads it, a GEMM.
+static void three_jobs(host_t *host) {
+  twin_t twin = {.random = check_random()};
+  twin_configure(&twin, "small");
+  host->ring[0] = timing_quant(&twin, 40, 40, 1);
+  host->ring[0].quant.row_mode = UFP4_MODE_ENABLE;
+  host->ring[0].quant.col_mode = 0;
+  host->ring[0].quant.row_exponent = 5;
+  host->ring[1] = host->ring[0];
+  host->ring[1].header.opcode = UFP4_OPCODE_QUANT;
+  host->ring[1].quant.row_mode |= UFP4_MODE_SLOT;
+  host->ring[2] = timing_gemm(&twin, 30, 30, 30);
+  for (uint32_t i = 0; i < 3; i++) host->ring[i].header.job = i;
+  host->ring[2].header.flags = 1;
+}
+
+TEST(jobs_are_done_once_each_in_order) {
+  host_t host = {.done = 0};
+  three_jobs(&host);
+  ufp4_timed_t *timed = open_host(&host, 20);
+  ufp4_timed_register_write(timed, UFP4_REG_RING_TAIL, 3);
+  check_bits(0, ufp4_timed_wait_interrupt(timed, 1000000), UFP4_TIMED_OK, "status");
+  check_bits(0, host.done, 3, "jobs done");
+  check_bits(0, host.written, 3, "completions");
+  uint32_t slot = 0;
+  ufp4_timed_register_read(timed, UFP4_REG_SLOT_BASE + 4 * 5, &slot);
+  check_bits(0, slot, SLOT_WRITTEN | 123, "slot 5");
+  check_bits(0, ufp4_timed_reset(timed), UFP4_TIMED_OK, "reset");
+  ufp4_timed_register_read(timed, UFP4_REG_SLOT_BASE + 4 * 5, &slot);
+  check_bits(0, slot, 0, "slot 5 after a reset");
+  ufp4_timed_close(timed);
+}
+
+// --- What it refuses ----------------------------------------------------------------------------
+
+TEST(rejects_an_unknown_configuration) {
+  char message[200] = "";
+  host_t host = {.done = 0};
+  const ufp4_timed_host_t functions = {&host, read_memory, write_memory, NULL};
+  const ufp4_timed_options_t options = {.configuration = "huge"};
+  check_that(0, ufp4_timed_open(&options, &functions, message, sizeof message) == NULL, "opened");
+  check_that(0, strstr(message, "huge") != NULL, "%s", message);
+  check_bits(0, (uint64_t)ufp4_timed_has("huge"), 0, "has huge");
+  check_bits(0, (uint64_t)ufp4_timed_has("large"), 1, "has large");
+}
+
+// Runs the three jobs, and expects a failure that says @p why.
+static void fails(host_t *host, unsigned latency, uint32_t watchdog, const char *why) {
+  three_jobs(host);
+  ufp4_timed_t *timed = open_host(host, latency);
+  ufp4_timed_register_write(timed, UFP4_REG_WATCHDOG, watchdog);
+  ufp4_timed_register_write(timed, UFP4_REG_RING_TAIL, 3);
+  check_bits(0, ufp4_timed_wait_interrupt(timed, 1000000), UFP4_TIMED_FAILED, "status");
+  check_that(0, strstr(ufp4_timed_message(timed), why) != NULL, "%s", ufp4_timed_message(timed));
+  ufp4_timed_close(timed);
+}
+
+TEST(rejects_what_the_host_cannot_do) {
+  fails(&(host_t){.read_fails = 1}, 20, 0, "cannot be read");
+  fails(&(host_t){.write_fails = 1}, 20, 0, "cannot be written");
+  fails(&(host_t){.execute_fails = 1}, 20, 0, "could not do job 0");
+}
+
+TEST(rejects_what_is_left_to_the_rtl) {
+  fails(&(host_t){.done = 0}, 900, 500, "watchdog");
+  host_t host = {.done = 0};
+  three_jobs(&host);
+  ufp4_timed_t *timed = open_host(&host, 20);
+  ufp4_timed_register_write(timed, UFP4_REG_RING_TAIL, 1);
+  ufp4_timed_run(timed, 100);
+  check_bits(0, ufp4_timed_register_write(timed, UFP4_REG_CONTROL, SOFT_RESET), UFP4_TIMED_FAILED,
+             "a soft reset amid a job");
+  ufp4_timed_reset(timed);
+  check_bits(0, ufp4_timed_register_write(timed, UFP4_REG_RING_TAIL, 2), UFP4_TIMED_FAILED,
+             "two jobs in a ring for one");
+  ufp4_timed_close(timed);
+}
+
+static const check_test_t tests[] = {
+    CHECK_TEST(registers_amid_jobs_are_the_same), CHECK_TEST(soft_reset_between_jobs_is_the_same),
+    CHECK_TEST(jobs_are_done_once_each_in_order), CHECK_TEST(rejects_an_unknown_configuration),
+    CHECK_TEST(rejects_what_the_host_cannot_do),  CHECK_TEST(rejects_what_is_left_to_the_rtl)};
+
+int main(int argc, char **argv) {
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
