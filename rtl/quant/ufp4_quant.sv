@@ -12,9 +12,9 @@
 // of 8 bytes; far smaller. 64, for a bus of 128 bytes: as 16, four tiles side by side (of FP32 the two that a beat brings,
 // with E8M0 scales one).
 // Throughput: a 16x16 tile, or those side by side, in 16 cycles, both copies (Width 2: 128 cycles a copy), or as fast as
-// memory gives it. Source
-// rows are read in segments of SegBytes; Chunks times 16 segments are in flight or in the buffer: the least that keeps up with
-// FP32 at a latency of 200 cycles on a 64-byte bus (92 % there, 97 % at 100), and with E8M0 scales on one of 16.
+// memory gives it. Source rows are read in segments of SegBytes; Chunks times 16 segments are in flight or in the buffer:
+// the least that keeps up with FP32 at a latency of 200 cycles on a 64-byte bus (92 % there, 97 % at 100), and with E8M0
+// scales on one of 16.
 // Spec: numerics.md 1 to 4, docs/ip/architecture.md. Test: tests/rtl/quant.
 module ufp4_quant #(
   parameter int unsigned BusBytes = 64,
@@ -192,18 +192,18 @@ module ufp4_quant #(
 
   // --- Blocks to codes and scales ------------------------------------------------------------------------
 
-  logic                    strip_end;
-  logic [1:0]              out_valid, out_ready, out_last, out_blank, nan, saturated, amax_done, index_step, write_done;
+  logic                        strip_end;
+  logic [1:0]                  out_valid, out_ready, out_last, out_blank, nan, saturated, amax_done, index_step, write_done;
   logic [1:0][LANES-1:0][63:0] out_codes;
   logic [1:0][LANES-1:0][7:0]  out_scale;
-  logic [1:0][INDEX_W-1:0] index;
-  logic [1:0][15:0]        t_given, t_found;
-  logic [1:0][63:0]        tensor_id;
-  logic [1:0][GROUP_W-1:0] row_step, tile_step, strip_step;
-  logic [1:0][INDEX_W-1:0] group_unit_step, unit_step, units_step;
-  logic [16:0]             tiles;      // along a row: 16x16, with E8M0 32x32
-  logic [1:0]              side;       // tiles that pass side by side, log2
-  logic [16:0]             groups;     // along a row, of tiles that do
+  logic [1:0][INDEX_W-1:0]     index;
+  logic [1:0][15:0]            t_given, t_found;
+  logic [1:0][63:0]            tensor_id;
+  logic [1:0][GROUP_W-1:0]     row_step, tile_step, strip_step;
+  logic [1:0][INDEX_W-1:0]     group_unit_step, unit_step, units_step;
+  logic [16:0]                 tiles;      // along a row: 16x16, with E8M0 32x32
+  logic [1:0]                  side;       // tiles that pass side by side, log2
+  logic [16:0]                 groups;     // along a row, of tiles that do
 
   assign t_given   = {col_exponent_i, row_exponent_i};
   assign tensor_id = {desc_i.col_tensor_id, desc_i.row_tensor_id};

@@ -10,7 +10,8 @@
 // unit where they follow each other, else of each; index_step_o then asks for the next.
 // done_o, strip_end_o, memory_error_o: as ufp4_quant_write, but memory_error_o comes a cycle later. No request crosses
 // 4 KiB. Slots groups of each copy fit.
-// Handshakes: valid/ready. Throughput: row copy 5 cycles a group of four (one more at 4 KiB), column copy 8.
+// Handshakes: valid/ready. Throughput: a request and a beat a cycle: row copy 5 cycles a group of four, column copy 8.
+// Requests run ahead of beats, by up to four.
 // Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_write_wide #(
   parameter int unsigned Slots = 4,
@@ -59,24 +60,27 @@ module ufp4_quant_write_wide #(
     logic              half;
   } place_t;
 
-  logic                                      slot_end, copy_d, copy_q;
-  logic [1:0]                                take, fill, free;
-  place_t [1:0]                              in_d, in_q;
-  logic [1:0][SLOT_W-1:0]                    out_d, out_q;
-  logic [1:0][COUNT_W-1:0]                   filled_d, filled_q;  // slots
-  logic [1:0][Slots-1:0]                     last_d, last_q;
-  logic [1:0][Slots-1:0][1:0]                blank_d, blank_q;    // by half
+  logic                       ask_end, ask_copy_d, ask_copy_q;
+  logic [1:0]                 take, fill, asked, free;
+  place_t [1:0]               in_d, in_q;
+  logic [1:0][SLOT_W-1:0]     ask_d, ask_q, out_d, out_q;   // slots to ask for, to load from
+  logic [1:0][COUNT_W-1:0]    filled_d, filled_q;           // slots
+  logic [1:0][COUNT_W-1:0]    waiting_d, waiting_q;         // of these, not asked for yet
+  logic [1:0][Slots-1:0]      last_d, last_q;
+  logic [1:0][Slots-1:0][1:0] blank_d, blank_q;             // by half
 
   always_comb begin
     for (int unsigned c = 0; c < 2; c++) begin
       in_ready_o[c] = filled_q[c] != COUNT_W'(Slots);
       take[c]       = in_valid_i[c] && in_ready_o[c];
       fill[c]       = take[c] && in_q[c].block == 4'd15 && in_q[c].half == pair_i;
-      free[c]       = slot_end && copy_q == 1'(c);
+      asked[c]      = ask_end && ask_copy_q == 1'(c);
       in_d[c]       = in_q[c];
       if (take[c]) in_d[c] = in_q[c] + (pair_i ? (SLOT_W+5)'(1) : (SLOT_W+5)'(2));
+      ask_d[c]      = ask_q[c] + SLOT_W'(asked[c]);
       out_d[c]      = out_q[c] + SLOT_W'(free[c]);
       filled_d[c]   = filled_q[c] + COUNT_W'(fill[c]) - COUNT_W'(free[c]);
+      waiting_d[c]  = waiting_q[c] + COUNT_W'(fill[c]) - COUNT_W'(asked[c]);
       last_d[c]     = last_q[c];
       blank_d[c]    = blank_q[c];
       if (take[c] && in_q[c].block == 4'd15) begin
@@ -86,6 +90,7 @@ module ufp4_quant_write_wide #(
       // The next job's first group is in the first slot.
       if (start_i) begin
         in_d[c]  = '0;
+        ask_d[c] = '0;
         out_d[c] = '0;
       end
     end
@@ -93,13 +98,17 @@ module ufp4_quant_write_wide #(
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      in_q     <= '0;
-      out_q    <= '0;
-      filled_q <= '0;
+      in_q      <= '0;
+      ask_q     <= '0;
+      out_q     <= '0;
+      filled_q  <= '0;
+      waiting_q <= '0;
     end else begin
-      in_q     <= in_d;
-      out_q    <= out_d;
-      filled_q <= filled_d;
+      in_q      <= in_d;
+      ask_q     <= ask_d;
+      out_q     <= out_d;
+      filled_q  <= filled_d;
+      waiting_q <= waiting_d;
     end
     last_q  <= last_d;
     blank_q <= blank_d;
@@ -107,21 +116,21 @@ module ufp4_quant_write_wide #(
 
   // --- Which units a group has --------------------------------------------------------------------------
 
-  logic [1:0][17:0]  left_d, left_q;  // groups of this strip that have not left
+  logic [1:0][17:0]  left_d, left_q;  // groups of this strip that have not been asked for
   logic [SLOT_W-1:0] slot;
   logic              joined;          // the units follow each other
   logic [2:0]        units;
 
-  assign slot        = out_q[copy_q];
-  assign joined      = !copy_q || pair_i;
-  assign strip_end_o = free[0] && left_q[0] == 18'd1;
+  assign slot        = ask_q[ask_copy_q];
+  assign joined      = !ask_copy_q || pair_i;
+  assign strip_end_o = asked[0] && left_q[0] == 18'd1;
 
   always_comb begin
-    if (pair_i) units = blank_q[copy_q][slot][0] ? 3'd0 : blank_q[copy_q][slot][1] ? 3'd1 : 3'd2;
-    else units = left_q[copy_q] == 18'd1 ? last_units_i : two_i ? 3'd2 : 3'd4;
+    if (pair_i) units = blank_q[ask_copy_q][slot][0] ? 3'd0 : blank_q[ask_copy_q][slot][1] ? 3'd1 : 3'd2;
+    else units = left_q[ask_copy_q] == 18'd1 ? last_units_i : two_i ? 3'd2 : 3'd4;
     for (int unsigned c = 0; c < 2; c++) begin
-      left_d[c] = left_q[c] - 18'(free[c]);
-      if (start_i || (free[c] && left_q[c] == 18'd1)) left_d[c] = groups_i;
+      left_d[c] = left_q[c] - 18'(asked[c]);
+      if (start_i || (asked[c] && left_q[c] == 18'd1)) left_d[c] = groups_i;
     end
   end
 
@@ -129,118 +138,148 @@ module ufp4_quant_write_wide #(
     left_q <= left_d;
   end
 
-  // --- Write: requests and their beats, codes and then scales -------------------------------------------
+  // --- Requests: codes, then scales --------------------------------------------------------------------
 
-  logic             busy_d, busy_q, scales_phase_d, scales_phase_q, asked_d, asked_q;
-  logic             all_d, all_q;        // every beat of the phase is loaded
-  logic [1:0]       first_d, first_q;    // unit of the phase
-  logic [1:0]       beat_d, beat_q;
+  // Of a request, for its beats.
+  typedef struct packed {
+    logic       copy;
+    logic       joined;
+    logic       scales;
+    logic       empty;    // no request: a group without units
+    logic       release_slot;
+    logic [1:0] first;    // unit
+    logic [2:0] units;    // beats of codes; of scales those in the one beat
+    logic [2:0] place;    // of the first one's scales in the beat
+  } note_t;
+
+  logic             busy_d, busy_q, scales_d, scales_q, note_ready, note_valid, note_pop;
+  logic [1:0]       first_d, first_q;    // unit of the request
+  logic [AddrW-1:0] addr_d, addr_q;
   logic [1:0]       done_d, done_q;
-  logic [AddrW-1:0] addr_d, addr_q;      // of the phase
-  logic             dat_valid_d, dat_valid_q;
-  logic [1:0]       waiting;             // a group beside the one that is leaving
-  logic [2:0]       rest, to_page, run, beats, after;
-  logic             load, loaded, phase_end, codes_end, set_end, step_over, begin_slot;
+  logic [1:0]       others;              // a group beside the one that is asked for
+  logic [2:0]       rest, to_page, run, after;
+  logic             request_end, codes_end, set_end, step_over, begin_slot;
+  note_t            note_in, note;
 
   assign rest    = units - 3'(first_q);
   assign to_page = addr_q[11:9] == 3'd7 ? 3'd4 - {1'b0, addr_q[8:7]} : 3'd4;
   assign run     = !joined ? 3'd1 : rest < to_page ? rest : to_page;
-  assign beats   = scales_phase_q ? 3'd1 : run;
-  assign after   = 3'(first_q) + run;  // the unit behind those of the phase
+  assign after   = 3'(first_q) + run;    // the unit behind those of the request
 
-  assign wr_req_o = '{valid: busy_q && !asked_q && !step_over, addr: {addr_q[AddrW-1:7], 7'd0}, beats: 9'(beats)};
+  assign step_over   = busy_q && note_ready && units == 3'd0;
+  assign wr_req_o    = '{valid: busy_q && note_ready && units != 3'd0, addr: {addr_q[AddrW-1:7], 7'd0},
+                         beats: scales_q ? 9'd1 : 9'(run)};
+  assign request_end = wr_req_o.valid && wr_rsp_i.req_ready;
+  assign codes_end   = request_end && !scales_q && (!joined || after == units);
+  assign set_end     = request_end && scales_q;
+  assign ask_end     = step_over || (set_end && (joined || after == units));
 
-  assign step_over = busy_q && units == 3'd0;
-  assign load      = busy_q && !step_over && !all_q && (!dat_valid_q || wr_rsp_i.dat_ready);
-  assign loaded    = all_q || (load && 3'(beat_q) + 3'd1 == beats);
-  assign phase_end = busy_q && loaded && (asked_q || wr_rsp_i.req_ready);
-  assign codes_end = phase_end && !scales_phase_q && (!joined || after == units);
-  assign set_end   = phase_end && scales_phase_q;
-  assign slot_end  = step_over || (set_end && (joined || after == units));
-
-  for (genvar c = 0; c < 2; c++) begin : gen_waiting
-    assign waiting[c]      = filled_q[c] > COUNT_W'(busy_q && copy_q == 1'(c));
-    assign index_step_o[c] = (codes_end || step_over) && copy_q == 1'(c);
+  for (genvar c = 0; c < 2; c++) begin : gen_others
+    assign others[c]       = waiting_q[c] > COUNT_W'(busy_q && ask_copy_q == 1'(c));
+    assign index_step_o[c] = (codes_end || step_over) && ask_copy_q == 1'(c);
   end
   // Behind a group that was stepped over the index is not there yet.
-  assign begin_slot = (!busy_q || (slot_end && !step_over)) && waiting != '0;
+  assign begin_slot = (!busy_q || (ask_end && !step_over)) && others != '0;
 
   always_comb begin
-    busy_d         = busy_q;
-    copy_d         = copy_q;
-    scales_phase_d = scales_phase_q;
-    first_d        = first_q;
-    asked_d        = asked_q || (wr_req_o.valid && wr_rsp_i.req_ready);
-    beat_d         = beat_q + 2'(load);
-    all_d          = loaded;
-    dat_valid_d    = load || (dat_valid_q && !wr_rsp_i.dat_ready);
-    done_d         = start_i ? 2'b00 : done_q;
-    if (!busy_q || phase_end || step_over) begin
-      asked_d = 1'b0;
-      beat_d  = 2'd0;
-      all_d   = 1'b0;
-    end
-    if (codes_end) scales_phase_d = 1'b1;
-    else if (phase_end && !scales_phase_q) first_d = after[1:0];
+    busy_d     = busy_q;
+    ask_copy_d = ask_copy_q;
+    scales_d   = scales_q;
+    first_d    = first_q;
+    done_d     = start_i ? 2'b00 : done_q;
+    if (request_end && !scales_q && !codes_end) first_d = after[1:0];
+    if (codes_end) scales_d = 1'b1;
     if (set_end) begin
-      scales_phase_d = 1'b0;
-      first_d        = after[1:0];
+      scales_d = 1'b0;
+      first_d  = after[1:0];
     end
-    if (slot_end) begin
+    if (ask_end) begin
       busy_d  = 1'b0;
       first_d = 2'd0;
-      if (last_q[copy_q][slot]) done_d[copy_q] = 1'b1;
+      if (last_q[ask_copy_q][slot]) done_d[ask_copy_q] = 1'b1;
     end
     if (begin_slot) begin
       // The other copy first.
-      busy_d = 1'b1;
-      copy_d = waiting[!copy_q] ? !copy_q : copy_q;
+      busy_d     = 1'b1;
+      ask_copy_d = others[!ask_copy_q] ? !ask_copy_q : ask_copy_q;
     end
   end
 
-  // The index has been stepped by the end of the codes, at least a cycle before the next codes begin.
+  // The index has been stepped with the codes, at least a cycle before the next ones begin.
   always_comb begin
     addr_d = addr_q;
-    if (codes_end) addr_d = scales_addr_i[copy_q] + {3'd0, index_i[copy_q], 4'd0};
-    else if (set_end || begin_slot) addr_d = codes_addr_i[copy_d] + {index_i[copy_d], 7'd0};
-    else if (phase_end) addr_d = addr_q + AddrW'({run, 7'd0});
+    if (codes_end) addr_d = scales_addr_i[ask_copy_q] + {3'd0, index_i[ask_copy_q], 4'd0};
+    else if (set_end || begin_slot) addr_d = codes_addr_i[ask_copy_d] + {index_i[ask_copy_d], 7'd0};
+    else if (request_end) addr_d = addr_q + AddrW'({run, 7'd0});
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      busy_q         <= 1'b0;
-      scales_phase_q <= 1'b0;
-      first_q        <= 2'd0;
-      asked_q        <= 1'b0;
-      all_q          <= 1'b0;
-      dat_valid_q    <= 1'b0;
-      copy_q         <= 1'b0;
+      busy_q     <= 1'b0;
+      scales_q   <= 1'b0;
+      first_q    <= 2'd0;
+      ask_copy_q <= 1'b0;
     end else begin
-      busy_q         <= busy_d;
-      scales_phase_q <= scales_phase_d;
-      first_q        <= first_d;
-      asked_q        <= asked_d;
-      all_q          <= all_d;
-      dat_valid_q    <= dat_valid_d;
-      copy_q         <= copy_d;
+      busy_q     <= busy_d;
+      scales_q   <= scales_d;
+      first_q    <= first_d;
+      ask_copy_q <= ask_copy_d;
     end
-    beat_q <= beat_d;
     done_q <= done_d;
     addr_q <= addr_d;
   end
 
-  // --- Beats ------------------------------------------------------------------------------------------------
+  assign note_in = '{copy: ask_copy_q, joined: joined, scales: scales_q, empty: step_over, release_slot: ask_end,
+                     first: first_q, units: !joined ? 3'd1 : scales_q ? units : run, place: addr_q[6:4]};
 
-  logic              load_codes, scales_out_q, fresh_q, fresh_joined_q;
-  logic [1:0]        load_unit, fresh_unit_q;
+  ufp4_fifo #(
+    .Width($bits(note_t)),
+    .Depth(4)
+  ) u_notes (
+    .clk_i,
+    .rst_ni,
+    .in_valid_i (request_end || step_over),
+    .in_ready_o (note_ready),
+    .in_data_i  (note_in),
+    .out_valid_o(note_valid),
+    .out_ready_i(note_pop),
+    .out_data_o (note)
+  );
+
+  // --- Their beats ------------------------------------------------------------------------------------------
+
+  logic              dat_valid_d, dat_valid_q, load, load_codes, scales_out_q, fresh_q, fresh_joined_q;
+  logic [1:0]        beat_d, beat_q, load_unit, fresh_unit_q;
   logic [15:0][63:0] codes;
   logic [15:0][7:0]  scales;
-  logic [3:0][127:0] scales_q;   // at the places of a beat that the group's can have, which are there twice
+  logic [3:0][127:0] places_q;     // scales at the places of a beat that a group's can have, which are there twice
   logic [63:0]       scale_strobe;
   logic [127:0]      strb_q;
 
-  assign load_codes = load && !scales_phase_q;
-  assign load_unit  = first_q + beat_q;
+  assign load       = note_valid && !note.empty && (!dat_valid_q || wr_rsp_i.dat_ready);
+  assign note_pop   = note_valid && (note.empty || (load && (note.scales || 3'(beat_q) + 3'd1 == note.units)));
+  assign load_codes = load && !note.scales;
+  assign load_unit  = note.first + beat_q;
+
+  for (genvar c = 0; c < 2; c++) begin : gen_free
+    assign free[c] = note_pop && note.release_slot && note.copy == 1'(c);
+  end
+
+  always_comb begin
+    beat_d = beat_q + 2'(load_codes);
+    if (note_pop) beat_d = 2'd0;
+    dat_valid_d = load || (dat_valid_q && !wr_rsp_i.dat_ready);
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      beat_q      <= 2'd0;
+      dat_valid_q <= 1'b0;
+    end else begin
+      beat_q      <= beat_d;
+      dat_valid_q <= dat_valid_d;
+    end
+  end
 
   ufp4_quant_units_wide #(
     .Slots(Slots)
@@ -254,8 +293,8 @@ module ufp4_quant_write_wide #(
     .codes_i     (in_codes_i),
     .scale_i     (in_scale_i),
     .load_i      (load_codes),
-    .load_copy_i (copy_q),
-    .load_slot_i (slot),
+    .load_copy_i (note.copy),
+    .load_slot_i (out_q[note.copy]),
     .load_unit_i (load_unit),
     .codes_o     (codes),
     .scales_o    (scales),
@@ -263,28 +302,28 @@ module ufp4_quant_write_wide #(
   );
 
   // A bit for each byte of the units' scales.
-  assign scale_strobe = !joined ? 64'hFFFF : ~(~64'd0 << {units, 4'd0});
+  assign scale_strobe = ~(~64'd0 << {note.units, 4'd0});
 
   always_ff @(posedge clk_i) begin
     fresh_q <= load_codes;
     if (load_codes) begin
-      fresh_joined_q <= joined;
+      fresh_joined_q <= note.joined;
       fresh_unit_q   <= load_unit;
     end
     // A unit's scales go to its place, or where it may be anywhere to all.
     for (int unsigned i = 0; i < 4; i++) begin
-      if (fresh_q && (!fresh_joined_q || (two_i ? fresh_unit_q[0] == i[0] : fresh_unit_q == 2'(i)))) scales_q[i] <= scales;
+      if (fresh_q && (!fresh_joined_q || (two_i ? fresh_unit_q[0] == i[0] : fresh_unit_q == 2'(i)))) places_q[i] <= scales;
     end
     if (load) begin
-      scales_out_q <= scales_phase_q;
-      strb_q       <= scales_phase_q ? {64'd0, scale_strobe} << {addr_q[6:4], 4'd0} : '1;
+      scales_out_q <= note.scales;
+      strb_q       <= note.scales ? {64'd0, scale_strobe} << {note.place, 4'd0} : '1;
     end
   end
 
   assign wr_dat_valid_o = dat_valid_q;
-  assign wr_dat_data_o  = scales_out_q ? {scales_q, scales_q} : codes;
+  assign wr_dat_data_o  = scales_out_q ? {places_q, places_q} : codes;
   assign wr_dat_strb_o  = strb_q;
-  assign done_o         = done_q & {2{!dat_valid_q}};
+  assign done_o         = done_q & {2{!note_valid && !dat_valid_q}};
 
   // The engine looks at the rest of the response.
   logic unused;
@@ -293,7 +332,7 @@ module ufp4_quant_write_wide #(
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni && wr_req_o.valid) begin
-      assert (13'(addr_q[11:7]) + 13'(beats) <= 13'd32) else $error("a request crosses 4 KiB");
+      assert (scales_q || 6'(addr_q[11:7]) + 6'(run) <= 6'd32) else $error("a request crosses 4 KiB");
     end
   end
 `endif

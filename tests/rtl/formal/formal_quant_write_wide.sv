@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ufp4_quant_write_wide beside a model of what a group needs: each request is the next one of its group, lies where the index
-// says, does not cross 4 KiB and stays until it is taken; units are loaded in order, none before its codes are due; a beat is
-// never offered without its request being made; a strip counts as handed over with the last request of its last group. By
-// k-induction: groups without end, of any kind, at any addresses. What is collected (ufp4_quant_units_wide) is left out.
+// says, does not cross 4 KiB and stays until it is taken; as many beats are given as were asked for, and none before its
+// request is taken; a strip counts as handed over with the last request of its last group. By k-induction: groups without
+// end, of any kind, at any addresses. What is collected (ufp4_quant_units_wide) is left out.
 module ufp4_quant_units_wide #(
   parameter int unsigned Slots = 4,
   localparam int unsigned SlotW = $clog2(Slots)
@@ -28,7 +28,9 @@ module ufp4_quant_units_wide #(
   assign error_o = 1'b0;
 endmodule
 
-module formal_quant_write_wide (
+module formal_quant_write_wide #(
+  parameter bit Full = 1'b0  // one job, and blocks come as fast as they can: to see more in fewer cycles
+) (
   input logic             clk_i,
   input logic             start_i,
   input logic             pair_i,
@@ -47,6 +49,8 @@ module formal_quant_write_wide (
   localparam int unsigned SLOTS = 2;
   logic held = 1'b0, rst_n = 1'b0;  // for two cycles: some registers follow those that are reset
   always_ff @(posedge clk_i) {rst_n, held} <= {held, 1'b1};
+  logic [1:0] age = 2'd0;
+  always_ff @(posedge clk_i) if (rst_n && age != 2'd3) age <= age + 2'd1;
 
   // A job's options, which stay.
   logic             begun, pair, two;
@@ -95,51 +99,77 @@ module formal_quant_write_wide (
     .wr_dat_valid_o(dat_valid), .wr_dat_data_o(dat_data), .wr_dat_strb_o(dat_strb)
   );
 
-  // The group at hand: how many units' codes and scales have been asked for and loaded; the index of the unit, or of the
-  // group where they follow each other.
-  logic        copy, joined, ask, load, codes_next, slot_end;
-  logic [2:0]  units, codes_asked, scales_asked, codes_loaded, codes_now, scales_now;
+  // The group at hand: how many units' codes and scales have been asked for; the index of the unit, or of the group where
+  // they follow each other.
+  logic        copy, joined, ask, codes_next, ask_end;
+  logic [2:0]  units, codes_asked, scales_asked, codes_now, scales_now;
   logic [32:0] at;
-  logic [3:0]  owed, owed_next;  // beats asked for less those taken, and 4
+  logic [4:0]  owed;  // beats asked for less those taken
   logic [17:0] left;
   logic        any_held, job;
   logic [39:0] held_addr;
   logic [8:0]  held_beats;
-  assign copy = u_dut.copy_q;
+  assign copy = u_dut.ask_copy_q;
   assign joined = !copy || pair;
   assign units = u_dut.units;
-  assign slot_end = u_dut.slot_end;
+  assign ask_end = u_dut.ask_end;
   assign ask = req_valid && req_ready_i;
-  assign load = u_dut.load;
   // The codes of what follows each other go first, else a unit's codes and its scales take turns.
   assign codes_next = joined ? codes_asked != units : codes_asked == scales_asked;
   assign codes_now = codes_asked + (ask && codes_next ? beats[2:0] : 3'd0);
   assign scales_now = scales_asked + (ask && !codes_next ? (joined ? units : 3'd1) : 3'd0);
-  assign owed_next = owed + (ask ? 4'(beats) : 4'd0) - 4'(dat_valid && dat_ready_i);
   always_ff @(posedge clk_i) begin
     if (!rst_n) begin
-      {codes_asked, scales_asked, codes_loaded, any_held, job} <= '0;
-      owed <= 4'd4;
+      {codes_asked, scales_asked, any_held, job, owed} <= '0;
     end else begin
       if (start_i) job <= 1'b1;
-      owed <= owed_next;
-      codes_asked <= slot_end ? 3'd0 : codes_now;
-      scales_asked <= slot_end ? 3'd0 : scales_now;
-      codes_loaded <= slot_end ? 3'd0 : codes_loaded + 3'(load && !u_dut.scales_phase_q);
+      owed <= owed + (ask ? 5'(beats) : 5'd0) - 5'(dat_valid && dat_ready_i);
+      codes_asked <= ask_end ? 3'd0 : codes_now;
+      scales_asked <= ask_end ? 3'd0 : scales_now;
       if (begun) left <= groups;
-      else if (slot_end && !copy) left <= left == 18'd1 ? groups : left - 18'd1;
+      else if (ask_end && !copy) left <= left == 18'd1 ? groups : left - 18'd1;
       any_held <= req_valid && !req_ready_i;
       held_addr <= addr;
       held_beats <= beats;
-      if (u_dut.begin_slot || u_dut.set_end) at <= index[u_dut.copy_d];
+      if (u_dut.begin_slot || u_dut.set_end) at <= index[u_dut.ask_copy_d];
+    end
+  end
+
+  // What stands in the queue between requests and beats: how many beats, how many groups that end.
+  logic [2:0]      queued;
+  logic [1:0]      place;
+  logic [4:0]      beats_queued;
+  logic [1:0][2:0] ends;
+  logic            sane;
+  logic            of_copy, of_joined, of_scales, of_empty, of_release;
+  logic [1:0]      of_first;
+  logic [2:0]      of_units, of_place;
+  logic            tail_ends;  // the last one is a group's last
+  assign queued = u_dut.u_notes.tail_q - u_dut.u_notes.head_q;
+  always_comb begin
+    beats_queued = '0;
+    ends = '0;
+    sane = 1'b1;
+    tail_ends = 1'b1;
+    for (int i = 0; i < 4; i++) begin
+      place = u_dut.u_notes.head_q[1:0] + 2'(i);
+      {of_copy, of_joined, of_scales, of_empty, of_release, of_first, of_units, of_place} = u_dut.u_notes.mem[place];
+      if (3'(i) < queued) begin
+        beats_queued += of_empty ? 5'd0 : of_scales ? 5'd1 : 5'(of_units);
+        ends[of_copy] += 3'(of_release);
+        tail_ends = of_release;
+        if (of_units > 3'd4 || (of_units == '0 && !of_empty) || (of_empty && !of_release)) sane = 1'b0;
+        if (i == 0 && (of_empty || of_scales ? u_dut.beat_q != '0 : 3'(u_dut.beat_q) >= of_units)) sane = 1'b0;
+      end
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (rst_n) begin
       assume (!start_i || !begun);
-      assume (!(start_i || begun) || (in_valid_i == '0 && !u_dut.busy_q && u_dut.filled_q == '0 && !dat_valid));
+      assume (!(start_i || begun) || (in_valid_i == '0 && u_dut.filled_q == '0 && !dat_valid));
       assume (job || in_valid_i == '0);
+      if (Full) assume (start_i == (age == 2'd1) && in_valid_i == {2{age == 2'd3}});
       assume (last_units_i >= 3'd1 && last_units_i <= (two_i || pair_i ? 3'd2 : 3'd4) && groups_i != '0);
 
       if (req_valid) begin
@@ -151,52 +181,52 @@ module formal_quant_write_wide (
       end else begin
         assert (!any_held);
       end
-      if (load && !u_dut.scales_phase_q) assert (u_dut.load_unit == codes_loaded[1:0] && codes_loaded < units);
-      if (dat_valid && owed <= 4'd4) assert (req_valid);
-      if (slot_end) assert (codes_now == units && scales_now == units);
-      assert (strip_end == (slot_end && !copy && left == 18'd1));
-      if (!u_dut.busy_q) assert (owed == 4'd4 + 4'(dat_valid));
+      if (dat_valid) assert (owed != '0);
+      if (ask_end) assert (codes_now == units && scales_now == units);
+      assert (strip_end == (ask_end && !copy && left == 18'd1));
+      if (u_dut.filled_q == '0 && !dat_valid) assert (owed == '0);
 
       // Invariants that make it inductive.
       if (!begun && job) begin
         assert (last_units >= 3'd1 && last_units <= (two ? 3'd2 : 3'd4) && groups != '0 && (two || !pair));
         assert (u_dut.left_q[0] == left);
         for (int c = 0; c < 2; c++) begin
-          assert (u_dut.in_q[c].slot == 1'(u_dut.out_q[c] + u_dut.filled_q[c][0]) && u_dut.filled_q[c] <= 2'(SLOTS));
+          assert (u_dut.in_q[c].slot == 1'(u_dut.ask_q[c] + u_dut.waiting_q[c][0]));
+          assert (u_dut.ask_q[c] == 1'(u_dut.out_q[c] + ends[c][0]));
           assert (pair || !u_dut.in_q[c].half);
           assert (codes_addr[c][6:0] == '0 && scales_addr[c][6:0] == '0);
           assert (index[c] == aligned(index[c], c == 0 || pair, two));
         end
       end
+      for (int c = 0; c < 2; c++) begin
+        assert (u_dut.filled_q[c] <= 2'(SLOTS) && 3'(u_dut.filled_q[c]) == 3'(u_dut.waiting_q[c]) + ends[c]);
+      end
       if (!job) assert (!u_dut.busy_q && u_dut.filled_q == '0 && !dat_valid);
-      assert (owed == 4'd4 + 4'(dat_valid) + (u_dut.asked_q ? 4'(u_dut.beats) : 4'd0) -
-              (u_dut.all_q ? 4'(u_dut.beats) : 4'(u_dut.beat_q)));
+      assert (sane && queued <= 3'd4 && owed == 5'(dat_valid) + beats_queued - 5'(u_dut.beat_q));
+      if (queued == '0) assert (u_dut.beat_q == '0);
+      assert (tail_ends || u_dut.busy_q);
       if (u_dut.busy_q) begin
-        assert (u_dut.filled_q[copy] != '0 && units <= 3'd4 && at == aligned(at, joined, two));
-        assert (u_dut.all_q || 3'(u_dut.beat_q) < u_dut.beats || units == '0);
-        if (units == '0) assert (!u_dut.scales_phase_q);
-        if (units == '0) assert ({codes_asked, scales_asked, codes_loaded, u_dut.beat_q, u_dut.asked_q, u_dut.all_q} == '0);
-        if (u_dut.scales_phase_q) begin
+        assert (u_dut.waiting_q[copy] != '0 && units <= 3'd4 && at == aligned(at, joined, two));
+        if (u_dut.scales_q) begin
+          assert (units != '0 && 3'(u_dut.first_q) < units);
           assert (u_dut.addr_q == scales_addr[copy] + {3'd0, at, 4'd0});
-          assert (codes_asked == (joined ? units : 3'(u_dut.first_q) + 3'd1) && codes_loaded == codes_asked);
-          assert (3'(u_dut.first_q) < units);
-          assert (scales_asked == (joined ? (u_dut.asked_q ? units : 3'd0) : 3'(u_dut.first_q) + 3'(u_dut.asked_q)));
-          assert (u_dut.beat_q == 2'(u_dut.all_q));
+          assert (codes_asked == (joined ? units : 3'(u_dut.first_q) + 3'd1));
+          assert (scales_asked == (joined ? 3'd0 : 3'(u_dut.first_q)));
         end else if (units != '0) begin
           assert (u_dut.addr_q == codes_addr[copy] + {at + (joined ? 33'(u_dut.first_q) : 33'd0), 7'd0} && at == index[copy]);
           assert (3'(u_dut.first_q) < units && scales_asked == (joined ? 3'd0 : 3'(u_dut.first_q)));
-          assert (codes_asked == 3'(u_dut.first_q) + (u_dut.asked_q ? u_dut.run : 3'd0));
-          assert (codes_loaded == 3'(u_dut.first_q) + (u_dut.all_q ? u_dut.run : 3'(u_dut.beat_q)));
+          assert (codes_asked == 3'(u_dut.first_q));
+        end else begin
+          assert ({codes_asked, scales_asked} == '0);
         end
       end else begin
-        assert ({u_dut.asked_q, u_dut.all_q, u_dut.scales_phase_q, u_dut.first_q} == '0 && u_dut.beat_q == '0);
-        assert ({codes_asked, scales_asked, codes_loaded} == '0);
+        assert ({u_dut.scales_q, u_dut.first_q, codes_asked, scales_asked} == '0);
       end
 
       cover (strip_end && left == 18'd1 && units == 3'd3);
       cover (ask && joined && !pair && codes_asked == 3'd2 && codes_next && units == 3'd4);
-      cover (slot_end && copy && !pair && units == 3'd4);
-      cover (slot_end && pair && units == '0);
+      cover (ask_end && copy && !pair && units == 3'd4 && queued == 3'd3);
+      cover (ask_end && pair && units == '0);
     end
   end
 endmodule

@@ -157,10 +157,11 @@ SLOW_TEST(flipped_bits_are_reported) {
     kinds[kind_of_memory(path)].push_back({path, 0, 0});
     bits[kind_of_memory(path)] = static_cast<unsigned>(variable.packed().elements());
   });
-  check_bits(0, kinds.size(), kWidth > 16 ? 6 : 8,
-             "strips, what transposes, codes and scales collected (of the wide engine in one), and "
-             "the parity of each; of the narrow engine strips, blocks twice, what is collected, and "
-             "the parity of each");
+  check_bits(
+      0, kinds.size(), kWidth > 16 ? 6 : 8,
+      "strips, what transposes, codes and scales collected (of the wide engine in one), and "
+      "the parity of each; of the narrow engine strips, blocks twice, what is collected, and "
+      "the parity of each");
   for (const auto &[kind, flips] : kinds) {
     const unsigned width = bits[kind], some = std::min(width, 64u);
     for (unsigned i = 0; i < some; i++) {
@@ -178,15 +179,15 @@ SLOW_TEST(flipped_bits_are_reported) {
 /** One bit of one word of what is collected: a beat has several words, and no other speaks for it.
  */
 SLOW_TEST(flipped_words_of_a_beat_are_reported) {
-  if (kWidth < 16) return;  // a beat is one word
   Engine engine;
   constexpr unsigned kWords = kBus / 8;
   each_memory(*engine.m.contextp(), [&](const std::string &path, const VerilatedVar &variable) {
     if (path.find("u_units") == std::string::npos) return;
     const unsigned places = static_cast<unsigned>(variable.unpacked().elements());
     const unsigned bits = static_cast<unsigned>(variable.packed().elements());
-    // Each word of the wide engine's beats has a memory of its own: any place of it will do.
-    const bool own = kWidth > 16;
+    // A beat of the narrow engine is one word, and of the wide one's each has a memory of its own:
+    // any place of it will do.
+    const bool own = kWidth != 16;
     const unsigned lanes = own ? 1 : path.find(".codes") != std::string::npos ? kWords : 2;
     // Both halves of a unit's scales are in one word, each with a bit of parity.
     const bool in_one = bits == 128;
