@@ -77,11 +77,14 @@ quant/ufp4_quant_index.sv
 quant/ufp4_quant_block.sv
 quant/ufp4_quant_amax.sv
 quant/ufp4_quant_copy.sv
+quant/ufp4_quant_lanes.sv
 quant/ufp4_quant_serial_block.sv
 quant/ufp4_quant_serial.sv
 quant/ufp4_quant_units.sv
 quant/ufp4_quant_units_serial.sv
 quant/ufp4_quant_write.sv
+quant/ufp4_quant_units_wide.sv
+quant/ufp4_quant_write_wide.sv
 quant/ufp4_quant_progress.sv
 quant/ufp4_quant.sv
 // Host: registers, command unit

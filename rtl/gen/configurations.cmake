@@ -19,7 +19,7 @@ set(UFP4_CONFIGURATION_small-uniform -GRows=2 -GCols=2 -GTileRows=8 -GTileCols=8
 set(UFP4_SIMULATED_small-uniform -GTarget=0)
 set(UFP4_CONFIGURATION_small-e1m2 -GRows=2 -GCols=2 -GTileRows=8 -GTileCols=8 -GChunk=16 -GBusBytes=8 -GContract=0 -GFormats=3 -GLanes=16 -GQuant=16)
 set(UFP4_SIMULATED_small-e1m2 -GTarget=0)
-set(UFP4_CONFIGURATION_large -GRows=32 -GCols=32 -GTileRows=8 -GTileCols=8 -GChunk=16 -GBusBytes=128 -GContract=0 -GFormats=0 -GLanes=16 -GQuant=16)
+set(UFP4_CONFIGURATION_large -GRows=32 -GCols=32 -GTileRows=8 -GTileCols=8 -GChunk=16 -GBusBytes=128 -GContract=0 -GFormats=0 -GLanes=16 -GQuant=64)
 set(UFP4_SIMULATED_large -GTarget=2)
 set(UFP4_CONFIGURATION_lean -GRows=2 -GCols=2 -GTileRows=8 -GTileCols=8 -GChunk=16 -GBusBytes=8 -GContract=0 -GFormats=0 -GLanes=4 -GQuant=16)
 set(UFP4_SIMULATED_lean -GTarget=0)

@@ -9,10 +9,12 @@
 // reads (with E8M0 scales the two), and done comes when every read has returned and every write is answered. Codes
 // and scales outside of the copies' units are never written.
 // Width: numbers a cycle. 16: both copies at once, each in a pipeline of its own. 2: one after the other in one, for a bus
-// of 8 bytes; far smaller.
-// Throughput: a 16x16 tile in 16 cycles, both copies (Width 2: 128 cycles a copy), or as fast as memory gives it. Source
-// rows are read in segments of SegBytes; Chunks times 16 segments are in flight or in the buffer: the least that keeps up with
-// FP32 at a latency of 200 cycles on a 64-byte bus (92 % there, 97 % at 100), and with E8M0 scales on one of 16.
+// of 8 bytes; far smaller. 64, for a bus of 128 bytes: as 16, four tiles side by side (of FP32 the two that a beat brings,
+// with E8M0 scales one).
+// Throughput: a 16x16 tile, or those side by side, in 16 cycles, both copies (Width 2: 128 cycles a copy), or as fast as
+// memory gives it. Source rows are read in segments of SegBytes; Chunks times 16 segments are in flight or in the buffer:
+// the least that keeps up with FP32 at a latency of 200 cycles on a 64-byte bus (92 % there, 97 % at 100), and with E8M0
+// scales on one of 16.
 // Spec: numerics.md 1 to 4, docs/ip/architecture.md. Test: tests/rtl/quant. Timed model: sim/src/timing/quant.
 module ufp4_quant #(
   parameter int unsigned BusBytes = 64,
@@ -57,6 +59,7 @@ module ufp4_quant #(
   localparam int unsigned BUS_W   = $clog2(BusBytes);
   localparam int unsigned INDEX_W = AddrW - 7;
   localparam int unsigned GROUP_W = 40;  // counts the blocks of any tensor
+  localparam int unsigned LANES   = Width > 16 ? Width / 16 : 1;
 
   if (BusBytes < 8 || BusBytes > 128 || BusBytes != (1 << $clog2(BusBytes))) begin : gen_check_bus
     $error("ufp4_quant: BusBytes must be 8, 16, 32, 64 or 128");
@@ -69,11 +72,14 @@ module ufp4_quant #(
     $error("ufp4_quant: Chunks must be a power of two from 2");
   end
 
-  if (Width != 16 && Width != 2) begin : gen_check_width
-    $error("ufp4_quant: Width must be 2 or 16");
+  if (Width != 64 && Width != 16 && Width != 2) begin : gen_check_width
+    $error("ufp4_quant: Width must be 2, 16 or 64");
   end
   if (Width == 2 && BusBytes != 8) begin : gen_check_narrow
     $error("ufp4_quant: Width 2 goes with BusBytes 8");
+  end
+  if (Width == 64 && BusBytes != 128) begin : gen_check_wide
+    $error("ufp4_quant: Width 64 goes with BusBytes 128");
   end
 
   // --- What the descriptor says: worked out once, in the cycle after start ------------------------------
@@ -186,21 +192,25 @@ module ufp4_quant #(
 
   // --- Blocks to codes and scales ------------------------------------------------------------------------
 
-  logic                    strip_end;
-  logic [1:0]              out_valid, out_ready, out_last, out_blank, nan, saturated, amax_done, index_step, write_done;
-  logic [1:0][63:0]        out_codes;
-  logic [1:0][7:0]         out_scale;
-  logic [1:0][INDEX_W-1:0] index;
-  logic [1:0][15:0]        t_given, t_found;
-  logic [1:0][63:0]        tensor_id;
-  logic [1:0][GROUP_W-1:0] row_step, tile_step, strip_step;
-  logic [1:0][INDEX_W-1:0] group_unit_step, unit_step, units_step;
-  logic [16:0]             tiles;      // along a row: 16x16, with E8M0 32x32
+  logic                        strip_end;
+  logic [1:0]                  out_valid, out_ready, out_last, out_blank, nan, saturated, amax_done, index_step, write_done;
+  logic [1:0][LANES-1:0][63:0] out_codes;
+  logic [1:0][LANES-1:0][7:0]  out_scale;
+  logic [1:0][INDEX_W-1:0]     index;
+  logic [1:0][15:0]            t_given, t_found;
+  logic [1:0][63:0]            tensor_id;
+  logic [1:0][GROUP_W-1:0]     row_step, tile_step, strip_step;
+  logic [1:0][INDEX_W-1:0]     group_unit_step, unit_step, units_step;
+  logic [16:0]                 tiles;      // along a row: 16x16, with E8M0 32x32
+  logic [1:0]                  side;       // tiles that pass side by side, log2
+  logic [16:0]                 groups;     // along a row, of tiles that do
 
   assign t_given   = {col_exponent_i, row_exponent_i};
   assign tensor_id = {desc_i.col_tensor_id, desc_i.row_tensor_id};
 
-  assign tiles = e8m0_q ? 17'((row_tiles_q + 17'd1) >> 1) : row_tiles_q;
+  assign tiles  = e8m0_q ? 17'((row_tiles_q + 17'd1) >> 1) : row_tiles_q;
+  assign side   = LANES == 1 || e8m0_q ? 2'd0 : f32_q ? 2'd1 : 2'd2;
+  assign groups = (tiles + (17'd1 << side) - 17'd1) >> side;
 
   // Counter of the random bytes, row * blocks + block: rows of a tile, tiles of a strip, strips; 32x32 tiles are
   // twice as far apart.
@@ -212,14 +222,15 @@ module ufp4_quant #(
   assign unit_step  = {INDEX_W'(desc_i.col_stride_blocks) << e8m0_q, INDEX_W'(1) << e8m0_q};
   assign units_step = {INDEX_W'(1) << e8m0_q, INDEX_W'(desc_i.row_stride_blocks) << e8m0_q};
 
-  if (Width == 16) begin : gen_wide
-    logic                   row_valid, row_ready, row_last, row_blank;
-    logic [15:0][31:0]      row_words;
+  if (Width >= 16) begin : gen_wide
+    logic                         row_valid, row_ready, row_last, row_blank;
+    logic [LANES-1:0][15:0][31:0] row_words;
 
     ufp4_quant_strip #(
       .BusBytes(BusBytes),
       .SegBytes(SegBytes),
-      .Chunks  (Chunks)
+      .Chunks  (Chunks),
+      .Lanes   (LANES)
     ) u_strip (
       .clk_i,
       .rst_ni,
@@ -246,80 +257,54 @@ module ufp4_quant #(
       .row_blank_o(row_blank)
     );
 
-    // Rows to blocks: the row itself, and the columns of its tile.
-    logic [1:0]             block_valid, block_ready, block_last, block_blank;
-    logic [1:0][15:0][31:0] block_words;
-    logic                   transpose_ready;
-
-    // Each row goes to both copies in the same cycle.
-    assign row_ready      = (block_ready[0] || !enable_q[0]) && (transpose_ready || !enable_q[1]);
-    assign block_valid[0] = row_valid && enable_q[0] && (transpose_ready || !enable_q[1]);
-    assign block_words[0] = row_words;
-    assign block_last[0]  = row_last;
-    assign block_blank[0] = row_blank;
-
-    ufp4_quant_transpose u_transpose (
+    ufp4_quant_lanes #(
+      .GroupW(GROUP_W),
+      .IndexW(INDEX_W),
+      .Lanes (LANES)
+    ) u_lanes (
       .clk_i,
       .rst_ni,
-      .pair_i     (e8m0_q),
-      .in_valid_i (row_valid && enable_q[1] && (block_ready[0] || !enable_q[0])),
-      .in_ready_o (transpose_ready),
-      .in_words_i (row_words),
-      .in_last_i  (row_last),
-      .in_blank_i (row_blank),
-      .out_valid_o(block_valid[1]),
-      .out_ready_i(block_ready[1]),
-      .out_words_o(block_words[1]),
-      .out_last_o (block_last[1]),
-      .out_blank_o(block_blank[1]),
+      .start_i      (start),
+      .finish_i     (state_q == Settle),
+      .amax_i       (amax_q),
+      .enable_i     (enable_q),
+      .rht_i        (rht_q),
+      .rht_mask_i   (desc_i.rht_mask),
+      .elem_i       (desc_i.elem),
+      .sr_i         (desc_i.round == ROUND_SR),
+      .scale_up_i   (desc_i.scale_round == SCALE_ROUND_UP),
+      .e8m0_i       (e8m0_q),
+      .exponent_i   (t_given),
+      .seed_i       (desc_i.seed),
+      .tensor_id_i  (tensor_id),
+      .tiles_i      (groups),
+      .unit_tiles_i ({tiles, groups}),
+      .row_step_i   (row_step),
+      .lane_step_i  (tile_step),
+      .tile_step_i  ({tile_step[1] << side, tile_step[0] << side}),
+      .strip_step_i (strip_step),
+      .group_unit_step_i(group_unit_step),
+      .unit_step_i  ({unit_step[1], unit_step[0] << side}),
+      .units_step_i (units_step),
+      .row_valid_i  (row_valid),
+      .row_ready_o  (row_ready),
+      .row_words_i  (row_words),
+      .row_last_i   (row_last),
+      .row_blank_i  (row_blank),
+      .out_valid_o  (out_valid),
+      .out_ready_i  (out_ready),
+      .out_codes_o  (out_codes),
+      .out_scale_o  (out_scale),
+      .out_last_o   (out_last),
+      .out_blank_o  (out_blank),
+      .index_step_i (index_step),
+      .index_o      (index),
+      .nan_o        (nan),
+      .saturated_o  (saturated),
+      .amax_done_o  (amax_done),
+      .exponent_o   (t_found),
       .memory_error_o(blocks_error)
     );
-
-    for (genvar c = 0; c < 2; c++) begin : gen_copy
-      ufp4_quant_copy #(
-        .GroupW(GROUP_W),
-        .IndexW(INDEX_W)
-      ) u_copy (
-        .clk_i,
-        .rst_ni,
-        .start_i      (start),
-        .finish_i     (state_q == Settle),
-        .amax_i       (amax_q),
-        .rht_i        (rht_q[c]),
-        .rht_mask_i   (desc_i.rht_mask),
-        .elem_i       (desc_i.elem),
-        .sr_i         (desc_i.round == ROUND_SR),
-        .scale_up_i   (desc_i.scale_round == SCALE_ROUND_UP),
-        .e8m0_i       (e8m0_q),
-        .exponent_i   (t_given[c]),
-        .seed_i       (desc_i.seed),
-        .tensor_id_i  (tensor_id[c]),
-        .tiles_i      (tiles),
-        .row_step_i   (row_step[c]),
-        .tile_step_i  (tile_step[c]),
-        .strip_step_i (strip_step[c]),
-        .group_unit_step_i(group_unit_step[c]),
-        .unit_step_i  (unit_step[c]),
-        .units_step_i (units_step[c]),
-        .block_valid_i(block_valid[c]),
-        .block_ready_o(block_ready[c]),
-        .block_words_i(block_words[c]),
-        .block_last_i (block_last[c]),
-        .block_blank_i(block_blank[c]),
-        .out_valid_o  (out_valid[c]),
-        .out_ready_i  (out_ready[c]),
-        .out_codes_o  (out_codes[c]),
-        .out_scale_o  (out_scale[c]),
-        .out_last_o   (out_last[c]),
-        .out_blank_o  (out_blank[c]),
-        .index_step_i (index_step[c]),
-        .index_o      (index[c]),
-        .nan_o        (nan[c]),
-        .saturated_o  (saturated[c]),
-        .amax_done_o  (amax_done[c]),
-        .exponent_o   (t_found[c])
-      );
-    end
   end else begin : gen_narrow
     logic             pair_valid, pair_ready, pair_copy, pair_last, pair_blank, any_nan;
     logic [1:0][31:0] pair_words;
@@ -376,7 +361,7 @@ module ufp4_quant #(
       .exponent_i   (t_given),
       .seed_i       (desc_i.seed),
       .tensor_id_i  (tensor_id),
-      .tiles_i      (tiles),
+      .tiles_i      (groups),
       .row_step_i   (row_step),
       .tile_step_i  (tile_step),
       .strip_step_i (strip_step),
@@ -425,34 +410,67 @@ module ufp4_quant #(
 
   // --- Codes and scales to memory --------------------------------------------------------------------------
 
-  ufp4_quant_write #(
-    .BusBytes(BusBytes),
-    .Serial  (Width < 16)
-  ) u_write (
-    .clk_i,
-    .rst_ni,
-    .pair_i       (e8m0_q),
-    .start_i      (start),
-    .codes_addr_i ({desc_i.col_codes_addr[AddrW-1:0], desc_i.row_codes_addr[AddrW-1:0]}),
-    .scales_addr_i({desc_i.col_scales_addr[AddrW-1:0], desc_i.row_scales_addr[AddrW-1:0]}),
-    .index_i      (index),
-    .index_step_o (index_step),
-    .done_o       (write_done),
-    .units_i      (e8m0_q ? {tiles, 2'b00} : {2'b00, row_tiles_q}),
-    .strip_end_o  (strip_end),
-    .memory_error_o(write_memory_error),
-    .in_valid_i   (out_valid),
-    .in_ready_o   (out_ready),
-    .in_codes_i   (out_codes),
-    .in_scale_i   (out_scale),
-    .in_last_i    (out_last),
-    .in_blank_i   (out_blank),
-    .wr_req_o,
-    .wr_rsp_i,
-    .wr_dat_valid_o,
-    .wr_dat_data_o,
-    .wr_dat_strb_o
-  );
+  if (LANES > 1) begin : gen_write_wide
+    logic [2:0] last_units;
+    assign last_units = 3'(tiles - ((groups - 17'd1) << side));
+
+    ufp4_quant_write_wide u_write (
+      .clk_i,
+      .rst_ni,
+      .pair_i       (e8m0_q),
+      .two_i        (e8m0_q || f32_q),
+      .last_units_i (last_units),
+      .groups_i     (e8m0_q ? {tiles, 1'b0} : {1'b0, groups}),
+      .start_i      (start),
+      .codes_addr_i ({desc_i.col_codes_addr[AddrW-1:0], desc_i.row_codes_addr[AddrW-1:0]}),
+      .scales_addr_i({desc_i.col_scales_addr[AddrW-1:0], desc_i.row_scales_addr[AddrW-1:0]}),
+      .index_i      (index),
+      .index_step_o (index_step),
+      .done_o       (write_done),
+      .strip_end_o  (strip_end),
+      .memory_error_o(write_memory_error),
+      .in_valid_i   (out_valid),
+      .in_ready_o   (out_ready),
+      .in_codes_i   (out_codes),
+      .in_scale_i   (out_scale),
+      .in_last_i    (out_last),
+      .in_blank_i   (out_blank),
+      .wr_req_o,
+      .wr_rsp_i,
+      .wr_dat_valid_o,
+      .wr_dat_data_o,
+      .wr_dat_strb_o
+    );
+  end else begin : gen_write
+    ufp4_quant_write #(
+      .BusBytes(BusBytes),
+      .Serial  (Width < 16)
+    ) u_write (
+      .clk_i,
+      .rst_ni,
+      .pair_i       (e8m0_q),
+      .start_i      (start),
+      .codes_addr_i ({desc_i.col_codes_addr[AddrW-1:0], desc_i.row_codes_addr[AddrW-1:0]}),
+      .scales_addr_i({desc_i.col_scales_addr[AddrW-1:0], desc_i.row_scales_addr[AddrW-1:0]}),
+      .index_i      (index),
+      .index_step_o (index_step),
+      .done_o       (write_done),
+      .units_i      (e8m0_q ? {tiles, 2'b00} : {2'b00, row_tiles_q}),
+      .strip_end_o  (strip_end),
+      .memory_error_o(write_memory_error),
+      .in_valid_i   (out_valid),
+      .in_ready_o   (out_ready),
+      .in_codes_i   (out_codes),
+      .in_scale_i   (out_scale),
+      .in_last_i    (out_last),
+      .in_blank_i   (out_blank),
+      .wr_req_o,
+      .wr_rsp_i,
+      .wr_dat_valid_o,
+      .wr_dat_data_o,
+      .wr_dat_strb_o
+    );
+  end
 
   ufp4_quant_progress u_progress (
     .clk_i,

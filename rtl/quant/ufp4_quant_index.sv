@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A number that follows the engine's walk: blocks of a tile, tiles of a strip, strips; with pair_i twice as many
-// blocks, each in two halves.
+// blocks, each in two halves if there are Halves.
 //
-// Contract: index_o = block * block_step_i + tile * tile_step_i + strip * strip_step_i for the current block
+// Contract: index_o = first_i + block * block_step_i + tile * tile_step_i + strip * strip_step_i for the current block
 // (0 to Blocks-1), tile (0 to tiles_i-1) and strip, with pair_i (0 to 2 Blocks-1) one more for the second half; start_i
 // goes to the first, step_i to the next. No multiplier.
 // Used for the counter of the random bytes and for the addresses of panel units.
 // Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_index #(
   parameter int unsigned Width = 40,
-  parameter int unsigned Blocks = 16
+  parameter int unsigned Blocks = 16,
+  parameter bit Halves = 1'b1
 ) (
   input  logic             clk_i,
 
@@ -17,6 +18,7 @@ module ufp4_quant_index #(
   input  logic             start_i,
   input  logic             step_i,
   input  logic [16:0]      tiles_i,
+  input  logic [Width-1:0] first_i,
   input  logic [Width-1:0] block_step_i,
   input  logic [Width-1:0] tile_step_i,
   input  logic [Width-1:0] strip_step_i,
@@ -29,10 +31,11 @@ module ufp4_quant_index #(
   logic [BLOCK_W-1:0] block_q;
   logic [16:0]        tiles_q;  // from this tile on
   logic [Width-1:0]   index_q, tile_base_q, strip_base_q;
-  logic               first_half, tile_end, strip_end;
+  logic               halves, first_half, tile_end, strip_end;
 
   assign index_o    = index_q;
-  assign first_half = pair_i && !half_q;
+  assign halves     = Halves && pair_i;
+  assign first_half = halves && !half_q;
   assign tile_end   = !first_half && block_q == (pair_i ? BLOCK_W'(2 * Blocks - 1) : BLOCK_W'(Blocks - 1));
   assign strip_end  = tile_end && tiles_q == 17'd1;
 
@@ -42,9 +45,9 @@ module ufp4_quant_index #(
     if (start_i) begin
       block_q      <= '0;
       tiles_q      <= tiles_i;
-      index_q      <= '0;
-      tile_base_q  <= '0;
-      strip_base_q <= '0;
+      index_q      <= first_i;
+      tile_base_q  <= first_i;
+      strip_base_q <= first_i;
     end else if (step_i && strip_end) begin
       block_q      <= '0;
       tiles_q      <= tiles_i;
@@ -60,7 +63,7 @@ module ufp4_quant_index #(
       index_q      <= index_q + 1'b1;
     end else if (step_i) begin
       block_q      <= block_q + 1'b1;
-      index_q      <= index_q + block_step_i - Width'(pair_i);
+      index_q      <= index_q + block_step_i - Width'(halves);
     end
   end
 

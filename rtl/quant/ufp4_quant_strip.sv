@@ -2,8 +2,10 @@
 // Strip buffer: keeps Chunks chunks of the source (16 rows of SegBytes bytes each) as they arrive and gives
 // out the rows of their 16x16 tiles, tile by tile from left to right, strip by strip. With pair_i strips are taken in
 // twos and tiles are 32x32: each row goes out in two halves, left and right.
+// With 4 Lanes, on a bus of 128 bytes, the tiles of a beat go out at once: 4 of BF16, 2 of FP32; with pair_i one, in the
+// first lane.
 //
-// Contract: row_words_o is 16 elements as FP32 (BF16 is widened; what lies beyond the tensor is +0); every
+// Contract: row_words_o is 16 elements of each lane as FP32 (BF16 is widened; what lies beyond the tensor is +0); every
 // tile gives 16 rows, or 32 of two halves; row_last_o is on the last row of the last tile; row_blank_o: the 16x16
 // quarter of this half row is not in the tensor. free_o: a chunk's place is free again.
 // Responses are always taken (ufp4_quant_load asks only for what has a place); error_o (of the bus) and
@@ -14,34 +16,35 @@ module ufp4_quant_strip #(
   parameter int unsigned BusBytes = 64,
   parameter int unsigned SegBytes = 128,
   parameter int unsigned Chunks = 8,
+  parameter int unsigned Lanes = 1,
   localparam int unsigned DataW = 8 * BusBytes
 ) (
-  input  logic              clk_i,
-  input  logic              rst_ni,
+  input  logic                         clk_i,
+  input  logic                         rst_ni,
 
-  input  logic              start_i,
-  input  logic              pair_i,
-  input  logic              f32_i,
-  input  logic [20:0]       rows_i,
-  input  logic [20:0]       cols_i,
-  input  logic [16:0]       tiles_i,       // of a strip
-  input  logic [19:0]       row_beats_i,
-  output logic              free_o,
-  input  logic              loading_i,     // of ufp4_quant_load
-  input  logic [4:0]        strips_i,
+  input  logic                         start_i,
+  input  logic                         pair_i,
+  input  logic                         f32_i,
+  input  logic [20:0]                  rows_i,
+  input  logic [20:0]                  cols_i,
+  input  logic [16:0]                  tiles_i,       // of a strip
+  input  logic [19:0]                  row_beats_i,
+  output logic                         free_o,
+  input  logic                         loading_i,     // of ufp4_quant_load
+  input  logic [4:0]                   strips_i,
 
-  input  logic              rd_rsp_valid_i,
-  output logic              rd_rsp_ready_o,
-  input  logic [DataW-1:0]  rd_rsp_data_i,
-  input  logic              rd_rsp_err_i,
-  output logic              error_o,
-  output logic              memory_error_o,
+  input  logic                         rd_rsp_valid_i,
+  output logic                         rd_rsp_ready_o,
+  input  logic [DataW-1:0]             rd_rsp_data_i,
+  input  logic                         rd_rsp_err_i,
+  output logic                         error_o,
+  output logic                         memory_error_o,
 
-  output logic              row_valid_o,
-  input  logic              row_ready_i,
-  output logic [15:0][31:0] row_words_o,
-  output logic              row_last_o,
-  output logic              row_blank_o
+  output logic                         row_valid_o,
+  input  logic                         row_ready_i,
+  output logic [Lanes-1:0][15:0][31:0] row_words_o,
+  output logic                         row_last_o,
+  output logic                         row_blank_o
 );
 
   localparam int unsigned SEG_BEATS  = SegBytes / BusBytes;
@@ -100,7 +103,9 @@ module ufp4_quant_strip #(
   logic [SEG_W:0]     offset_next;
   logic               row_here, beat_last, rows_end, lower_here, tile_last, strip_last, chunk_done, chunk_out;
   logic               beyond_right, beyond_below, above_kept, here, issue, issue_ready;
+  logic [1:0]         side;                // tiles beside each other that go out before the next ones, log2
 
+  assign side        = pair_i ? 2'd1 : Lanes == 1 ? 2'd0 : f32_i ? 2'd1 : 2'd2;
   // Of a 32x32 tile the right and the lower half may lie beyond the tensor.
   assign beyond_right = half_q && tiles_q == 17'd1;
   assign lower_here   = rows_q > 21'd16;
@@ -108,9 +113,9 @@ module ufp4_quant_strip #(
   assign row_here    = {16'd0, row_q} < rows_q && !beyond_right;
   assign beat_last   = !row_here || beat_q == (f32_i ? 3'(F32_BEATS - 1) : 3'(BF16_BEATS - 1));
   assign rows_end    = beat_last && row_q[3:0] == 4'd15 && half_q == pair_i;
-  assign tile_last   = tiles_q <= (pair_i ? 17'd2 : 17'd1);
+  assign tile_last   = tiles_q <= 17'd1 << side;
   assign strip_last  = rows_q <= (pair_i ? 21'd32 : 21'd16) || (!loading_i && strips_q + 5'd1 == strips_i);
-  assign offset_next = {1'b0, offset_q} + ((f32_i ? (SEG_W+1)'(64) : (SEG_W+1)'(32)) << pair_i);
+  assign offset_next = {1'b0, offset_q} + ((f32_i ? (SEG_W+1)'(64) : (SEG_W+1)'(32)) << side);
   assign chunk_done  = tile_last || offset_next[SEG_W];
   // Until the last tile of its chunk the upper one stays in front of the lower one.
   assign above_kept  = row_q[4] && !chunk_done;
@@ -148,7 +153,7 @@ module ufp4_quant_strip #(
       if (rows_end && row_q[4] == pair_i) begin
         row_d    = 5'd0;
         offset_d = chunk_done ? '0 : offset_next[SEG_W-1:0];
-        tiles_d  = tile_last ? tiles_i : tiles_q - (pair_i ? 17'd2 : 17'd1);
+        tiles_d  = tile_last ? tiles_i : tiles_q - (17'd1 << side);
         if (tile_last) begin
           rows_d   = rows_q - (pair_i ? 21'd32 : 21'd16);
           strips_d = strips_q + 5'd1;
@@ -205,19 +210,24 @@ module ufp4_quant_strip #(
     logic        finish;  // the row's last beat
     logic        last;    // of the last row of the last tile
     logic        blank;   // of a quarter that is not in the tensor
-    logic        upper;   // a BF16 row is in the upper half of what has been gathered
+    logic        upper;   // the first lane's BF16 row is in the upper half of what has been gathered
     logic        high;    // which is in the upper half of a beat of 128 bytes
-    logic [15:0] mask;    // elements that are inside the tensor
+    logic [Lanes-1:0][15:0] mask;  // elements that are inside the tensor
   } beat_t;
 
   logic        b_valid_d, b_valid_q, c_valid_d, c_valid_q, c_ready, b_take;
   beat_t       b_d, b_q;
-  logic [15:0] mask_last, in_row;
+  logic [15:0] mask_last;
+  logic [Lanes-1:0][15:0] in_row;
 
   // The last tile of a strip has 1 to 16 columns.
   assign mask_last   = 16'hFFFF >> (4'd0 - cols_i[3:0]);
-  assign in_row      = !row_here ? 16'd0 : tiles_q == (half_q ? 17'd2 : 17'd1) ? mask_last : 16'hFFFF;
-  assign beat_here   = in_row[4'(beat_q) << (f32_i ? F32_W : BF16_W)];
+  assign in_row[0]   = !row_here ? 16'd0 : tiles_q == (half_q ? 17'd2 : 17'd1) ? mask_last : 16'hFFFF;
+  for (genvar l = 1; l < Lanes; l++) begin : gen_in_row
+    assign in_row[l] = !row_here || pair_i || (f32_i && l >= 2) || tiles_q <= 17'(l) ? 16'd0 :
+                       tiles_q == 17'(l + 1) ? mask_last : 16'hFFFF;
+  end
+  assign beat_here   = in_row[0][4'(beat_q) << (f32_i ? F32_W : BF16_W)];
   assign c_ready     = !c_valid_q || row_ready_i;
   assign issue_ready = !b_valid_q || c_ready;
   assign b_take      = b_valid_q && c_ready;
@@ -247,10 +257,22 @@ module ufp4_quant_strip #(
     b_q <= b_d;
   end
 
-  // The beats of a row shift in from above; none where the tensor has none.
-  logic [511:0] gathered;
+  // The beats of a row shift in from above; none where the tensor has none. Of a beat of 128 bytes a lane has its half, or
+  // a quarter.
+  logic [Lanes-1:0][511:0] gathered;
+  logic [Lanes-1:0]        in_upper;
 
-  if (BusBytes == 128) begin : gen_half
+  assign in_upper[0] = b_q.upper;
+  if (Lanes > 1) begin : gen_lanes
+    for (genvar l = 0; l < Lanes; l++) begin : gen_lane
+      logic high;
+      assign high        = l == 0 ? b_q.high : l == 1 ? f32_i : 1'b1;
+      assign gathered[l] = high ? data[DataW-1-:512] : data[511:0];
+      if (l > 0) begin : gen_upper
+        assign in_upper[l] = 1'(l);
+      end
+    end
+  end else if (BusBytes == 128) begin : gen_half
     assign gathered = b_q.high ? data[DataW-1:512] : data[511:0];
   end else if (BusBytes == 64) begin : gen_whole
     assign gathered = data;
@@ -258,7 +280,7 @@ module ufp4_quant_strip #(
     logic [511-DataW:0] earlier_q;
     assign gathered = {data, earlier_q};
     always_ff @(posedge clk_i) begin
-      if (b_take) earlier_q <= gathered[511:DataW];
+      if (b_take) earlier_q <= gathered[0][511:DataW];
     end
   end
 
@@ -275,12 +297,12 @@ module ufp4_quant_strip #(
     return out;
   endfunction
 
-  logic [15:0][31:0] words_q;
+  logic [Lanes-1:0][15:0][31:0] words_q;
   logic              last_q, blank_q;
 
   always_ff @(posedge clk_i) begin
     if (b_take && b_q.finish) begin
-      words_q <= widen(gathered, f32_i, b_q.upper, b_q.mask);
+      for (int unsigned l = 0; l < Lanes; l++) words_q[l] <= widen(gathered[l], f32_i, in_upper[l], b_q.mask[l]);
       last_q  <= b_q.last;
       blank_q <= b_q.blank;
     end

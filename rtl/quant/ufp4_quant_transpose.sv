@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transposing tile buffer: 16 rows of 16 elements in, the 16 columns out, double-buffered; or 32 rows of 32, each
-// row and each column in two halves.
+// row and each column in two halves. Lanes tiles side by side, of 32x32 only the first.
 //
 // Contract: the j-th output of a tile is element j of each of its rows in order; out_last_o is on the last
 // column of the tile whose last row had in_last_i. With pair_i the halves of a row come and those of a column go
@@ -9,23 +9,25 @@
 // rows and columns are both one access to each bank. Throughput: one row in and one column out a cycle.
 // Handshakes: valid/ready.
 // Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant_strip.
-module ufp4_quant_transpose (
-  input  logic              clk_i,
-  input  logic              rst_ni,
+module ufp4_quant_transpose #(
+  parameter int unsigned Lanes = 1
+) (
+  input  logic                         clk_i,
+  input  logic                         rst_ni,
 
-  input  logic              pair_i,
-  input  logic              in_valid_i,
-  output logic              in_ready_o,
-  input  logic [15:0][31:0] in_words_i,
-  input  logic              in_last_i,
-  input  logic              in_blank_i,
+  input  logic                         pair_i,
+  input  logic                         in_valid_i,
+  output logic                         in_ready_o,
+  input  logic [Lanes-1:0][15:0][31:0] in_words_i,
+  input  logic                         in_last_i,
+  input  logic                         in_blank_i,
 
-  output logic              out_valid_o,
-  input  logic              out_ready_i,
-  output logic [15:0][31:0] out_words_o,
-  output logic              out_last_o,
-  output logic              out_blank_o,
-  output logic              memory_error_o   // of the parity of its memory, a pulse
+  output logic                         out_valid_o,
+  input  logic                         out_ready_i,
+  output logic [Lanes-1:0][15:0][31:0] out_words_o,
+  output logic                         out_last_o,
+  output logic                         out_blank_o,
+  output logic                         memory_error_o   // of the parity of its memory, a pulse
 );
 
   // Lane i of the result is lane i xor index.
@@ -63,7 +65,7 @@ module ufp4_quant_transpose (
   logic [1:0]        full_d, full_q, last_d, last_q;
   logic [1:0]        right_d, right_q, lower_d, lower_q;  // these quarters are blank
   logic              b_valid_d, b_valid_q, b_last_d, b_last_q, b_blank_d, b_blank_q, c_valid_d, c_valid_q;
-  logic [15:0][31:0] stored_q, fetched;
+  logic [Lanes-1:0][15:0][31:0] stored_q, fetched;
 
   // The last column may be leaving: the next row is stored one cycle later.
   assign in_ready_o = !full_q[w_tile_q] || (r_finish && r_tile_q == w_tile_q);
@@ -134,37 +136,40 @@ module ufp4_quant_transpose (
   // A row is exchanged, then stored.
   always_ff @(posedge clk_i) begin
     if (w_take) begin
-      stored_q  <= exchange(in_words_i, w_line_q.line);
+      for (int unsigned l = 0; l < Lanes; l++) stored_q[l] <= exchange(in_words_i[l], w_line_q.line);
       s_last_q  <= in_last_i;
       s_tile_q  <= w_tile_q;
       s_place_q <= {w_line_q.upper, w_line_q.half, w_line_q.line};
     end
   end
 
-  logic [15:0] error;
-  for (genvar b = 0; b < 16; b++) begin : gen_bank
-    ufp4_sram_checked #(
-      .Width(32),
-      .Depth(128)
-    ) u_sram (
-      .clk_i,
-      .we_i   (s_valid_q),
-      .waddr_i({s_tile_q, s_place_q}),
-      .wdata_i(stored_q[b]),
-      .re_i   (r_issue),
-      .raddr_i({r_tile_q, r_line_q.half, r_line_q.upper, r_line_q.line ^ 4'(b)}),
-      .rdata_o(fetched[b]),
-      .error_o(error[b])
-    );
+  logic [Lanes-1:0][15:0] error;
+  for (genvar l = 0; l < Lanes; l++) begin : gen_lane
+    localparam int unsigned PLACE_W = l == 0 ? 6 : 4;  // without quarters
+    for (genvar b = 0; b < 16; b++) begin : gen_bank
+      ufp4_sram_checked #(
+        .Width(32),
+        .Depth(2 << PLACE_W)
+      ) u_sram (
+        .clk_i,
+        .we_i   (s_valid_q && (l == 0 || !pair_i)),
+        .waddr_i({s_tile_q, PLACE_W'(s_place_q)}),
+        .wdata_i(stored_q[l][b]),
+        .re_i   (r_issue && (l == 0 || !pair_i)),
+        .raddr_i({r_tile_q, PLACE_W'({r_line_q.half, r_line_q.upper, r_line_q.line ^ 4'(b)})}),
+        .rdata_o(fetched[l][b]),
+        .error_o(error[l][b])
+      );
+    end
   end
   assign memory_error_o = |error;
 
-  logic [15:0][31:0] words_q;
+  logic [Lanes-1:0][15:0][31:0] words_q;
   logic              c_last_q, c_blank_q;
 
   always_ff @(posedge clk_i) begin
     if (b_valid_q && c_ready) begin
-      words_q  <= exchange(fetched, b_col_q);
+      for (int unsigned l = 0; l < Lanes; l++) words_q[l] <= exchange(fetched[l], b_col_q);
       c_last_q  <= b_last_q;
       c_blank_q <= b_blank_q;
     end

@@ -30,7 +30,8 @@ Limits limits_of(const ufp4_configuration_t &c) {
   if (c.quant) {
     limits.reads[3] = {(long_strip ? kCut : 1) * (c.bus_bytes >= 16 ? 128u : 64u),
                        long_strip ? 256u : 128u};
-    limits.writes[2] = {kCounted, UFP4_PANEL_CODE_BYTES, UFP4_PANEL_SCALE_BYTES};
+    const unsigned units = std::max(c.quant / 16, 1u);  // at once
+    limits.writes[2] = {kCounted, units * UFP4_PANEL_CODE_BYTES, UFP4_PANEL_SCALE_BYTES};
   }
   return limits;
 }

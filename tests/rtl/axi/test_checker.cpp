@@ -333,7 +333,7 @@ TEST(rejects_bad_register_answers) {
            "B of the registers: valid is high");
 }
 
-// docs/ip/interfaces.md, "How much is in flight", for three configurations: bursts and bytes of
+// docs/ip/interfaces.md, "How much is in flight", for four configurations: bursts and bytes of
 // each ID.
 TEST(limits_are_those_of_the_data_sheet) {
   static const struct {
@@ -346,9 +346,9 @@ TEST(limits_are_those_of_the_data_sheet) {
       {"default",
        {{{{1, 128, 0}, {64, 2048, 0}, {32, 1024, 0}, {128, 128, 0}}},
         {{{1, 16, 16}, {255, 1024, 2}, {255, 128, 16}}}}},
-      {"wide",
-       {{{{1, 128, 0}, {24, 4096, 0}, {32, 256, 0}, {256, 256, 0}}},
-        {{{1, 16, 16}, {255, 256, 2}, {255, 128, 16}}}}},
+      {"large",
+       {{{{1, 128, 0}, {64, 2048, 0}, {32, 2048, 0}, {256, 256, 0}}},
+        {{{1, 16, 16}, {255, 2048, 2}, {255, 512, 16}}}}},
       {"tiny",
        {{{{1, 128, 0}, {16, 1024, 0}, {32, 128, 0}, {}}}, {{{1, 16, 16}, {255, 128, 2}, {}}}}},
   };

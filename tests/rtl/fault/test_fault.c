@@ -56,7 +56,7 @@ static const structure_t structures[] = {
     {"accumulator memories", "u_banks.", "mem", GEMM_JOB, 0},
     {"memories of C and sums", "u_addend.gen_buffer", "mem", GEMM_JOB, 0},
     {"QUANT: strip memory", "u_strip.u_sram", "mem", QUANT_JOB, 0},
-    {"QUANT: transpose memory", "u_transpose.gen_bank", "mem", QUANT_JOB, 0},
+    {"QUANT: transpose memory", "u_transpose.gen_lane", "mem", QUANT_JOB, 0},
     {"QUANT: codes and scales collected", "u_write.gen_parallel.u_units", "codes", QUANT_JOB, 0},
     {"QUANT: codes and scales collected", "u_write.gen_parallel.u_units", "scales", QUANT_JOB, 0},
     {"array: registers of PEs and lanes", "u_gemm.u_array", "", GEMM_JOB, 0},

@@ -17,13 +17,13 @@ SECONDS = 900
 
 class Unit:
     """files of the RTL; bugs: (file, what stands there, what to put in its place); mode prove (k-induction) or bmc (all
-    there is within depth). Covers and bugs are looked for in SEEN cycles after an induction, else within depth: a proof
-    must itself look as far as what it is said to see."""
-    SEEN = 20
+    there is within depth). Covers and bugs are looked for in `seen` cycles after an induction, else within depth: a proof
+    must itself look as far as what it is said to see. narrow: parameters with which they are looked for."""
 
-    def __init__(self, files, bugs, mode="prove", depth=4, parameters=()):
+    def __init__(self, files, bugs, mode="prove", depth=4, parameters=(), seen=20, narrow=()):
         self.files, self.bugs, self.mode, self.depth, self.parameters = files, bugs, mode, depth, parameters
-        self.seen = depth if mode == "bmc" else self.SEEN
+        self.narrow = narrow
+        self.seen = depth if mode == "bmc" else seen
 
 
 DIVIDER = ["gen/ufp4_spec_pkg.sv", "num/ufp4_divide_round.sv"]
@@ -74,6 +74,15 @@ UNITS = {
                            [("quant/ufp4_quant_progress.sv", "left_d    = under_way_d;", "left_d    = under_way_d - 10'd1;"),
                             ("quant/ufp4_quant_progress.sv", "panels_d    = (left_d == '0) ? watched_q", "panels_d    = (left_d == '0) ? handed_q"),
                             ("quant/ufp4_quant_progress.sv", "handed_d != watched_q", "handed_q != watched_q && answer_i")]),
+    "quant_write_wide": Unit(["gen/ufp4_spec_pkg.sv", "mem/ufp4_memory_pkg.sv", "mem/ufp4_fifo.sv",
+                              "quant/ufp4_quant_write_wide.sv"],
+                             [("quant/ufp4_quant_write_wide.sv", "rest < to_page ? rest : to_page", "rest"),
+                              ("quant/ufp4_quant_write_wide.sv", "(codes_end || step_over) && ask_copy_q", "set_end && ask_copy_q"),
+                              ("quant/ufp4_quant_write_wide.sv", "wr_req_o.valid && wr_rsp_i.req_ready", "wr_req_o.valid"),
+                              ("quant/ufp4_quant_write_wide.sv", "busy_q && note_ready && units != 3'd0", "busy_q && units != 3'd0"),
+                              ("quant/ufp4_quant_write_wide.sv", "asked[0] && left_q[0] == 18'd1", "asked[0] && left_q[0] == 18'd2"),
+                              ("quant/ufp4_quant_write_wide.sv", "addr_q + AddrW'({run, 7'd0})", "addr_q + AddrW'(128)")],
+                             seen=42, narrow=("Full=1",)),
     "axil": Unit(["host/ufp4_axil.sv"],
                  [("host/ufp4_axil.sv", "aw_full_q && w_full_q && !bvalid_q", "aw_full_q && w_full_q"),
                   ("host/ufp4_axil.sv", "if (!aw_full_q) awaddr_q", "awaddr_q")]),
@@ -86,7 +95,8 @@ UNITS = {
 
 def script(unit, name, top, mode, depth):
     sources = " ".join(pathlib.Path(f).name for f in unit.files)
-    parameters = " ".join(f"-G {p}" for p in unit.parameters)
+    looks = name not in ("prove", "shallow")
+    parameters = " ".join(f"-G {p}" for p in (*unit.parameters, *(unit.narrow if looks else ())))
     return (f"[options]\nmode {mode}\ndepth {depth}\n[engines]\nsmtbmc yices\n[script]\n"
             f"read_slang -j 1 --top {top} {parameters} {sources} {top}.sv\nprep -top {top}\n"
             f"[files]\n" + "".join(pathlib.Path(f).name + "\n" for f in unit.files) + f"{top}.sv\n")

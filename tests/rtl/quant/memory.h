@@ -23,6 +23,11 @@ struct Behaviour {
   int64_t write_error;  ///< this write request of a job is; -1: none
 };
 
+/** Bytes that one request has written, those that its strobes named. */
+struct Written {
+  uint64_t first, bytes;
+};
+
 /** Device memory from kBase on. */
 template <typename Model, unsigned kBus>
 class Memory {
@@ -55,7 +60,7 @@ class Memory {
     answers = !answers_.empty() && answers_.front().due <= cycle && go();
     if (answers) {
       m_.wr_err_i = answers_.front().error;
-      answered.push_back(answers_.front().offset);
+      answered.push_back(answers_.front().written);
       answers_.pop_front();
     }
     m_.wr_idle_i = writes_.empty() && answers_.empty() && !m_.wr_err_i;
@@ -80,8 +85,8 @@ class Memory {
   std::vector<uint8_t> data;
   uint64_t read_lo = 0, read_hi = 0;  ///< where reads may go, as offsets in data
   int64_t beats_read = 0, requests_written = 0;
-  bool answers = false;            ///< a write is answered in this cycle
-  std::vector<uint64_t> answered;  ///< the offsets of those that have been since the job began
+  bool answers = false;           ///< a write is answered in this cycle
+  std::vector<Written> answered;  ///< what those have written that have been since the job began
 
  private:
   struct Read {
@@ -90,16 +95,18 @@ class Memory {
     size_t at;                   ///< the next beat
   };
   struct Write {
-    uint64_t offset, at;  ///< of the first beat, and of the next
+    uint64_t at;  ///< of the next beat
     unsigned beats;
     bool error;
+    Written written;
   };
   struct Beat {
     uint8_t data[kBus];
     uint8_t strobe[kBus / 8];
   };
   struct Answer {
-    uint64_t due, offset;
+    uint64_t due;
+    Written written;
     bool error;
   };
   /** Outputs that must not change while they wait. */
@@ -154,7 +161,9 @@ class Memory {
 
   void take_write() {
     const uint64_t offset = offset_of(m_.wr_req_addr_o, m_.wr_req_beats_o);
-    writes_.push_back({offset, offset, m_.wr_req_beats_o, requests_written++ == b_.write_error});
+    check_that(static_cast<int64_t>(offset), offset % 4096 + m_.wr_req_beats_o * kBus <= 4096,
+               "a write of %u beats crosses 4 KiB", m_.wr_req_beats_o);
+    writes_.push_back({offset, m_.wr_req_beats_o, requests_written++ == b_.write_error, {}});
   }
 
   void take_beat() {
@@ -167,12 +176,14 @@ class Memory {
   void store(uint64_t cycle) {
     Write &write = writes_.front();
     for (unsigned i = 0; i < kBus; i++) {
-      if (beats_.front().strobe[i / 8] >> i % 8 & 1) data[write.at + i] = beats_.front().data[i];
+      if (!(beats_.front().strobe[i / 8] >> i % 8 & 1)) continue;
+      data[write.at + i] = beats_.front().data[i];
+      if (write.written.bytes++ == 0) write.written.first = write.at + i;
     }
     beats_.pop_front();
     write.at += kBus;
     if (--write.beats != 0) return;
-    answers_.push_back({cycle + b_.latency, write.offset, write.error});
+    answers_.push_back({cycle + b_.latency, write.written, write.error});
     writes_.pop_front();
   }
 

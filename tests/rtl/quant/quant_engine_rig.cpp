@@ -104,16 +104,18 @@ void Engine::check_panels(const Job &job, const Place &p, int64_t from, int64_t 
   for (int64_t group = from; group < std::min(to, (job.rows + 15) / 16); group++) {
     const uint64_t unit = static_cast<uint64_t>(group * p.stride_blocks[0]);
     const auto answered_in = [&](uint64_t first, uint64_t bytes) {
-      return static_cast<uint64_t>(
-          std::count_if(memory.answered.begin(), memory.answered.end(), [&](uint64_t offset) {
-            return offset >= first &&
-                   offset < first + bytes * static_cast<uint64_t>(p.stride_blocks[0]);
-          }));
+      uint64_t sum = 0;
+      for (const Written &written : memory.answered) {
+        if (written.first >= first &&
+            written.first < first + bytes * static_cast<uint64_t>(p.stride_blocks[0]))
+          sum += written.bytes;
+      }
+      return sum;
     };
-    check_bits(group, answered_in(p.codes[0] + 128 * unit, 128), units,
-               "codes of a row group that is said to be written");
-    check_bits(group, answered_in(p.scales[0] + 16 * unit, 16), units,
-               "scales of a row group that is said to be written");
+    check_bits(group, answered_in(p.codes[0] + 128 * unit, 128), 128 * units,
+               "bytes of codes of a row group that is said to be written");
+    check_bits(group, answered_in(p.scales[0] + 16 * unit, 16), 16 * units,
+               "bytes of scales of a row group that is said to be written");
   }
 }
 

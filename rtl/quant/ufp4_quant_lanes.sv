@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both copies of the tensor (0 row, 1 column), each in a pipeline of its own: rows of Lanes tiles side by side to codes and
+// scales.
+//
+// Contract: that of ufp4_quant_copy for each copy that enable_i names. Each row goes to both copies in the same cycle: to
+// the row copy as it is, to the column copy through ufp4_quant_transpose. memory_error_o is a pulse.
+// Throughput: a row a cycle. Test: tests/rtl/quant (inside the engine).
+module ufp4_quant_lanes #(
+  parameter int unsigned GroupW = 40,
+  parameter int unsigned IndexW = 33,
+  parameter int unsigned Lanes = 1
+) (
+  input  logic                         clk_i,
+  input  logic                         rst_ni,
+
+  input  logic                         start_i,
+  input  logic                         finish_i,
+
+  input  logic                         amax_i,
+  input  logic [1:0]                   enable_i,
+  input  logic [1:0]                   rht_i,
+  input  logic [15:0]                  rht_mask_i,
+  input  logic [7:0]                   elem_i,
+  input  logic                         sr_i,
+  input  logic                         scale_up_i,
+  input  logic                         e8m0_i,
+  input  logic [1:0][15:0]             exponent_i,
+  input  logic [63:0]                  seed_i,
+  input  logic [1:0][63:0]             tensor_id_i,
+  input  logic [16:0]                  tiles_i,
+  input  logic [1:0][16:0]             unit_tiles_i,
+  input  logic [1:0][GroupW-1:0]       row_step_i,
+  input  logic [1:0][GroupW-1:0]       lane_step_i,
+  input  logic [1:0][GroupW-1:0]       tile_step_i,
+  input  logic [1:0][GroupW-1:0]       strip_step_i,
+  input  logic [1:0][IndexW-1:0]       group_unit_step_i,
+  input  logic [1:0][IndexW-1:0]       unit_step_i,
+  input  logic [1:0][IndexW-1:0]       units_step_i,
+
+  input  logic                         row_valid_i,
+  output logic                         row_ready_o,
+  input  logic [Lanes-1:0][15:0][31:0] row_words_i,
+  input  logic                         row_last_i,
+  input  logic                         row_blank_i,
+
+  output logic [1:0]                   out_valid_o,
+  input  logic [1:0]                   out_ready_i,
+  output logic [1:0][Lanes-1:0][63:0]  out_codes_o,
+  output logic [1:0][Lanes-1:0][7:0]   out_scale_o,
+  output logic [1:0]                   out_last_o,
+  output logic [1:0]                   out_blank_o,
+  input  logic [1:0]                   index_step_i,
+  output logic [1:0][IndexW-1:0]       index_o,
+
+  output logic [1:0]                   nan_o,
+  output logic [1:0]                   saturated_o,
+  output logic [1:0]                   amax_done_o,
+  output logic [1:0][15:0]             exponent_o,
+  output logic                         memory_error_o
+);
+
+  // Rows to blocks: the row itself, and the columns of its tile.
+  logic [1:0]                        block_valid, block_ready, block_last, block_blank;
+  logic [1:0][Lanes-1:0][15:0][31:0] block_words;
+  logic                              transpose_ready;
+
+  assign row_ready_o    = (block_ready[0] || !enable_i[0]) && (transpose_ready || !enable_i[1]);
+  assign block_valid[0] = row_valid_i && enable_i[0] && (transpose_ready || !enable_i[1]);
+  assign block_words[0] = row_words_i;
+  assign block_last[0]  = row_last_i;
+  assign block_blank[0] = row_blank_i;
+
+  ufp4_quant_transpose #(
+    .Lanes(Lanes)
+  ) u_transpose (
+    .clk_i,
+    .rst_ni,
+    .pair_i     (e8m0_i),
+    .in_valid_i (row_valid_i && enable_i[1] && (block_ready[0] || !enable_i[0])),
+    .in_ready_o (transpose_ready),
+    .in_words_i (row_words_i),
+    .in_last_i  (row_last_i),
+    .in_blank_i (row_blank_i),
+    .out_valid_o(block_valid[1]),
+    .out_ready_i(block_ready[1]),
+    .out_words_o(block_words[1]),
+    .out_last_o (block_last[1]),
+    .out_blank_o(block_blank[1]),
+    .memory_error_o
+  );
+
+  for (genvar c = 0; c < 2; c++) begin : gen_copy
+    ufp4_quant_copy #(
+      .GroupW(GroupW),
+      .IndexW(IndexW),
+      .Lanes (Lanes)
+    ) u_copy (
+      .clk_i,
+      .rst_ni,
+      .start_i,
+      .finish_i,
+      .amax_i,
+      .rht_i        (rht_i[c]),
+      .rht_mask_i,
+      .elem_i,
+      .sr_i,
+      .scale_up_i,
+      .e8m0_i,
+      .exponent_i   (exponent_i[c]),
+      .seed_i,
+      .tensor_id_i  (tensor_id_i[c]),
+      .tiles_i,
+      .unit_tiles_i (unit_tiles_i[c]),
+      .row_step_i   (row_step_i[c]),
+      .lane_step_i  (lane_step_i[c]),
+      .tile_step_i  (tile_step_i[c]),
+      .strip_step_i (strip_step_i[c]),
+      .group_unit_step_i(group_unit_step_i[c]),
+      .unit_step_i  (unit_step_i[c]),
+      .units_step_i (units_step_i[c]),
+      .block_valid_i(block_valid[c]),
+      .block_ready_o(block_ready[c]),
+      .block_words_i(block_words[c]),
+      .block_last_i (block_last[c]),
+      .block_blank_i(block_blank[c]),
+      .out_valid_o  (out_valid_o[c]),
+      .out_ready_i  (out_ready_i[c]),
+      .out_codes_o  (out_codes_o[c]),
+      .out_scale_o  (out_scale_o[c]),
+      .out_last_o   (out_last_o[c]),
+      .out_blank_o  (out_blank_o[c]),
+      .index_step_i (index_step_i[c]),
+      .index_o      (index_o[c]),
+      .nan_o        (nan_o[c]),
+      .saturated_o  (saturated_o[c]),
+      .amax_done_o  (amax_done_o[c]),
+      .exponent_o   (exponent_o[c])
+    );
+  end
+
+endmodule
