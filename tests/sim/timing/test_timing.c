@@ -121,6 +121,7 @@ SLOW_TEST(skips_change_nothing) {
 FULL_TEST(skips_change_nothing_in_many) {
   static const ufp4_configuration_t configurations[] = UFP4_CONFIGURATIONS;
   for (unsigned i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
+    if (!ufp4_timed_has(configurations[i].name)) continue;
     skips_change_nothing_of(configurations[i].name, configurations[i].rows > 2 ? 10 : 40);
   }
 }
