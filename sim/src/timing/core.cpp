@@ -37,6 +37,9 @@ void Core::reset() {
   moving_.write = WriteMaster(shape_.bus_bytes);
   registers_.reset();
   port_ = {};
+  skip_.forget();
+  gemm_now_ = {};
+  calm_ = false;
   resetting_ = 0;
   moving_.memory.forget();
   for (uint32_t i = 0; i < kResetCycles; i++) {

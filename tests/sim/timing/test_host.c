@@ -55,6 +55,20 @@ TEST(soft_reset_between_jobs_is_the_same) {
   twin_close(twin);
 }
 
+TEST(reset_amid_jobs_is_the_same) {
+  twin_t *twin = twin_open("small", memory, 0);
+  for (unsigned i = 0; i < 6; i++) {
+    twin_job_t jobs[2] = {timing_gemm(twin, 60, 60, 200), timing_quant(twin, 60, 60, 0)};
+    jobs[1].header.flags = 2;
+    twin_give(twin, jobs, 2);
+    twin_cycles(twin, 700 * i);
+    twin_reset(twin);
+    twin_run(twin, jobs, 2);
+  }
+  check_that(0, twin->differences == 0, "%u differences", twin->differences);
+  twin_close(twin);
+}
+
 // --- What it asks of its host -------------------------------------------------------------------
 
 typedef struct {
@@ -185,8 +199,9 @@ TEST(rejects_what_is_left_to_the_rtl) {
 
 static const check_test_t tests[] = {
     CHECK_TEST(registers_amid_jobs_are_the_same), CHECK_TEST(soft_reset_between_jobs_is_the_same),
-    CHECK_TEST(jobs_are_done_once_each_in_order), CHECK_TEST(rejects_an_unknown_configuration),
-    CHECK_TEST(rejects_what_the_host_cannot_do),  CHECK_TEST(rejects_what_is_left_to_the_rtl)};
+    CHECK_TEST(reset_amid_jobs_is_the_same),      CHECK_TEST(jobs_are_done_once_each_in_order),
+    CHECK_TEST(rejects_an_unknown_configuration), CHECK_TEST(rejects_what_the_host_cannot_do),
+    CHECK_TEST(rejects_what_is_left_to_the_rtl)};
 
 int main(int argc, char **argv) {
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);

@@ -51,11 +51,6 @@ static void same(twin_t *twin, uint64_t timed, uint64_t sim, const char *what, u
   }
 }
 
-void twin_cycles(twin_t *twin, uint64_t cycles) {
-  sim_must(twin, ufp4_sim_run(twin->sim, cycles));
-  timed_must(twin, ufp4_timed_run(twin->timed, cycles));
-}
-
 void twin_same_register(twin_t *twin, uint32_t offset, const char *what, unsigned index) {
   uint32_t sim = 0, timed = 0;
   sim_must(twin, ufp4_sim_register_read(twin->sim, offset, &sim));
@@ -73,6 +68,18 @@ static void set_up(twin_t *twin) {
   for (uint32_t offset = UFP4_REG_ID; offset < UFP4_REG_COUNTER_BASE; offset += 4) {
     twin_same_register(twin, offset, "register", offset);
   }
+}
+
+void twin_reset(twin_t *twin) {
+  sim_must(twin, ufp4_sim_reset(twin->sim));
+  timed_must(twin, ufp4_timed_reset(twin->timed));
+  twin->tail = 0;
+  set_up(twin);
+}
+
+void twin_cycles(twin_t *twin, uint64_t cycles) {
+  sim_must(twin, ufp4_sim_run(twin->sim, cycles));
+  timed_must(twin, ufp4_timed_run(twin->timed, cycles));
 }
 
 void twin_configure(twin_t *twin, const char *name) {

@@ -43,6 +43,8 @@ void twin_configure(twin_t *twin, const char *name);
 void twin_close(twin_t *twin);
 /** Writes a register of both. */
 void twin_write(twin_t *twin, uint32_t offset, uint32_t value);
+/** Resets both, whatever is under way. */
+void twin_reset(twin_t *twin);
 /** Runs both so long. */
 void twin_cycles(twin_t *twin, uint64_t cycles);
 /** Counts a difference unless a register of both holds the same. */
