@@ -170,8 +170,8 @@ ufp4_status_t ufp4_recipe_read(const char *path, ufp4_recipe_t *recipe, ufp4_mes
  * without memory. */
 char *ufp4_recipe_text(const ufp4_recipe_t *recipe);
 /** Whether a core of this configuration does all of @p passes (a bit per ufp4_pass_t) by
- * descriptors: AMAX, QUANT and GEMM. UFP4_ERROR_UNSUPPORTED, and why, in @p why (or NULL), where the
- * host has to do part of it. */
+ * descriptors: AMAX, QUANT and GEMM. UFP4_ERROR_UNSUPPORTED, and why, in @p why (or NULL), where
+ * the host has to do part of it. */
 ufp4_status_t ufp4_recipe_on_core(const ufp4_recipe_t *recipe, unsigned passes,
                                   const ufp4_configuration_t *configuration, ufp4_message_t *why);
 

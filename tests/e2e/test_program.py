@@ -130,7 +130,7 @@ def test_says_where_the_tests_are():
 
 
 def test_rejects_commands_of_later_versions():
-    for name in ("explore", "ppa"):
+    for name in ("ppa",):
         rejects(3, "not available in this version", name)
 
 
