@@ -10,7 +10,7 @@ import bench
 from bench import check, check_equal, passes, rejects, run
 
 COMMANDS = ["demo", "train", "layer", "gemm", "quantize", "dequantize", "cast", "random", "bias", "vectors", "bench",
-            "info"]
+            "explore", "info"]
 
 
 def test_help_lists_every_command():
