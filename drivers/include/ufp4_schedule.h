@@ -12,8 +12,8 @@ extern "C" {
 
 /** A step may be split into so many micro-batches. */
 #define UFP4_SCHEDULE_BATCHES 2
-/** Layers whose exponents of X and W stay in slots from the forward pass to the backward pass. In a
- * longer list those from UFP4_SCHEDULE_KEPT - 2 on have AMAX run once more, of the column copy
+/** Layers at most whose exponents of X and W stay in slots from the forward pass to the backward
+ * pass. In a longer list some share slots: AMAX is run once more for them, of the column copy
  * alone, before the backward pass reads it. */
 #define UFP4_SCHEDULE_KEPT 16
 #define UFP4_SCHEDULE_MAX_LAYERS 4096
@@ -30,6 +30,9 @@ typedef struct {
   int layer_count;      ///< 1..UFP4_SCHEDULE_MAX_LAYERS
   int batches;          ///< 1, or 2 of half of each layer's tokens, the first with the odd one
   int steps;            ///< 1 or more, one behind the other
+  int kept;             ///< how many of the first layers share no slots, 2..14; 0: as many as can.
+                        ///< A long list and a part of it have the same jobs for a layer if it is
+                        ///< given
   ufp4_recipe_t recipe; /**< one that a core runs by descriptors in all passes
                              (ufp4_recipe_on_core) */
   ufp4_dtype_t source;  ///< BF16 or FP32: X, W, dY, Y, dX; dW is FP32

@@ -48,13 +48,19 @@ typedef struct {
 
 // --- Tensors ------------------------------------------------------------------------------------
 
-static unsigned kept_slot(const maker_t *make, int layer) {
-  const int own = make->plan->layer_count <= KEPT ? KEPT : KEPT - 2;
-  return (unsigned)(layer < own ? layer : own + layer % 2);
+// The first layers have slots of their own, at least two: those that the next step's first layer
+// takes early are never shared.
+static int kept_layers(const maker_t *make) {
+  if (make->plan->kept != 0) return make->plan->kept;
+  return make->plan->layer_count <= KEPT ? KEPT : KEPT - 2;
 }
 
 static int shares_slots(const maker_t *make, int layer) {
-  return make->plan->layer_count > KEPT && layer >= KEPT - 2;
+  return layer >= kept_layers(make);
+}
+
+static unsigned kept_slot(const maker_t *make, int layer) {
+  return (unsigned)(shares_slots(make, layer) ? kept_layers(make) + layer % 2 : layer);
 }
 
 static tensor_t tensor(const ufp4_schedule_tensor_t *at, ufp4_role_t role, int layer, int batch,
@@ -330,6 +336,8 @@ static ufp4_status_t check_plan(ufp4_device_t *device, const ufp4_schedule_plan_
                        plan->layer_count, plan->batches, plan->steps, UFP4_SCHEDULE_MAX_LAYERS,
                        BATCHES, MOST_STEPS);
   }
+  if (plan->kept != 0 && (plan->kept < 2 || plan->kept > KEPT - 2))
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "schedule: kept is 0, or 2 to %d", KEPT - 2);
   if (plan->source != UFP4_DTYPE_BF16 && plan->source != UFP4_DTYPE_F32)
     return device_fail(device, UFP4_ERROR_ARGUMENT, "schedule: the source must be FP32 or BF16");
   for (int l = 0; l < plan->layer_count; l++) {
