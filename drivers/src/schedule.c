@@ -358,7 +358,9 @@ static ufp4_status_t check_recipe(ufp4_device_t *device, const ufp4_recipe_t *re
   ufp4_message_t why = {0};
   ufp4_status_t status =
       ufp4_recipe_on_core(recipe, UFP4_PASSES_ALL, &device->info.configuration, &why);
-  if (status == UFP4_OK && (recipe->bf16_passes != 0 || ufp4_recipe_model_key(recipe) != NULL)) {
+  const ufp4_bf16_layers_t none = {.matrices = 0};
+  if (status == UFP4_OK &&
+      (recipe->bf16_passes != 0 || memcmp(&recipe->bf16_layers, &none, sizeof none) != 0)) {
     status = UFP4_ERROR_UNSUPPORTED;
     ufp4_message_set(&why, "the host multiplies part of it");
   }
