@@ -122,14 +122,6 @@ def test_what_no_core_does_is_a_row_with_the_reason():
     check(not os.path.exists("out/explore.csv"), "explore.csv of a run that failed")
 
 
-def test_passes_of_the_host_are_for_serial_alone():
-    pathlib.Path("host.json").write_text('{"elem": "e1m2", "rht": "integer", "bf16_passes": ["wgrad"]}')
-    options = ["--config", "small", "--recipe", "host.json", "--tokens", "16"]
-    rejects(2, "the host multiplies passes in BF16: --serial counts the others", "explore", shapes(), "-o", "out",
-            *options)
-    check("wgrad" not in {r["pass"] for r in explore(*options, "--serial")}, "WGRAD is there")
-
-
 def test_a_whole_model_takes_seconds():
     rows = explore("--layers", "1", "--serial", model="llama-7b")
     gemms = sum(int(r["cycles"]) * int(r["count"]) for r in rows if r["pass"] in ("fprop", "dgrad", "wgrad"))
@@ -158,6 +150,14 @@ def test_json_has_the_rows():
     with open("out/explore.csv", newline="") as file:
         listed = list(csv.DictReader(file))
     check_equal([str(r["cycles"]) for r in rows], [r["cycles"] for r in listed], "cycles")
+
+
+def test_passes_of_the_host_are_for_serial_alone():
+    pathlib.Path("host.json").write_text('{"elem": "e1m2", "rht": "integer", "bf16_passes": ["wgrad"]}')
+    options = ["--config", "small", "--recipe", "host.json", "--tokens", "16"]
+    rejects(2, "the host multiplies passes in BF16: --serial counts the others", "explore", shapes(), "-o", "out",
+            *options)
+    check("wgrad" not in {r["pass"] for r in explore(*options, "--serial")}, "WGRAD is there")
 
 
 def test_bad_shapes_are_refused():
