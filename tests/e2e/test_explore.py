@@ -28,8 +28,8 @@ def jobs(rows, layer):
     return [(r["pass"], r["tensor"], int(r["m"]), int(r["n"]), int(r["k"])) for r in rows if r["layer"] == layer]
 
 
-def test_a_step_has_every_job():
-    rows = explore("--config", "small", "--tokens", "32")
+def test_a_serial_step_has_every_job():
+    rows = explore("--config", "small", "--tokens", "32", "--serial")
     check_equal(list(rows[0])[:10], FIRST, "first columns")
     check_equal(jobs(rows, "fc1"), [("amax", "X", 32, 64, 0), ("quant", "X", 32, 64, 0), ("amax", "W", 96, 64, 0),
                                     ("quant", "W", 96, 64, 0), ("amax", "dY", 32, 96, 0), ("quant", "dY", 32, 96, 0),
@@ -42,10 +42,51 @@ def test_a_step_has_every_job():
     check_equal(float(step["tokens_per_second"]), round(32 / (int(step["cycles"]) * 1e-9), 1), "tokens a second")
 
 
-def test_layers_multiply_the_step():
-    once = explore("--config", "small", "--tokens", "32")[-1]
-    thrice = explore("--config", "small", "--tokens", "32", "--layers", "3")[-1]
+def test_layers_multiply_the_serial_step():
+    once = explore("--config", "small", "--tokens", "32", "--serial")[-1]
+    thrice = explore("--config", "small", "--tokens", "32", "--serial", "--layers", "3")[-1]
     check_equal(int(thrice["cycles"]), 3 * int(once["cycles"]), "cycles")
+
+
+def total(rows, layer="step"):
+    return next(r for r in rows if r["layer"] == layer and r["pass"] == "all")
+
+
+def test_a_step_has_every_job_of_two_halves():
+    rows = explore("--config", "small", "--tokens", "33")
+    halves = [(r["pass"], r["tensor"], r["batch"], int(r["m"]), int(r["count"])) for r in rows if r["layer"] == "fc1"]
+    check_equal(halves, [("amax", "X", "0", 17, 2), ("amax", "X", "1", 16, 2), ("quant", "X", "0", 17, 2),
+                         ("quant", "X", "1", 16, 2), ("amax", "W", "", 96, 2), ("quant", "W", "", 96, 2),
+                         ("amax", "dY", "0", 17, 2), ("amax", "dY", "1", 16, 2), ("quant", "dY", "0", 17, 2),
+                         ("quant", "dY", "1", 16, 2), ("fprop", "", "0", 17, 2), ("fprop", "", "1", 16, 2),
+                         ("dgrad", "", "0", 17, 2), ("dgrad", "", "1", 16, 2), ("wgrad", "", "0", 96, 2),
+                         ("wgrad", "", "1", 96, 2)], "jobs of fc1")
+    check(all(int(r["cycles"]) > 0 for r in rows), "a job without cycles")
+    step = total(rows)
+    check(int(step["quant"]) > 0 and int(step["quant_beside"]) > 0, "exposed and hidden quantization")
+    check_equal(explore("--config", "small", "--tokens", "1")[0]["batch"], "", "halves of one token")
+
+
+def test_side_by_side_is_faster():
+    shape = shapes("name,cin,cout,count\nfc1,256,256,1\nfc2,256,256,1\n")
+    fast, slow = (total(explore("--tokens", "2048", "--config", "default", *options, model=shape))
+                  for options in ([], ["--serial"]))
+    macs = 3 * 2 * 2048 * 256 * 256
+    for row in (fast, slow):
+        check_equal(float(row["util_percent"]), round(100 * macs / 4096 / int(row["cycles"]), 1), "utilization")
+    check(int(fast["cycles"]) < 0.85 * int(slow["cycles"]), f"{fast['cycles']} against {slow['cycles']}")
+    check_equal(int(slow["quant_beside"]), 0, "hidden quantization, one after the other")
+
+
+def test_blocks_are_counted_as_the_second_one():
+    """Three blocks are one list's first two and what the second adds, to within the ends of a list."""
+    counted = explore("--config", "small", "--tokens", "64", "--layers", "3")
+    step, block = total(counted), total(counted, "block")
+    once = total(explore("--config", "small", "--tokens", "64", "--layers", "1"))
+    check_equal(int(step["cycles"]), int(once["cycles"]) + 2 * int(block["cycles"]), "one and two more")
+    layers = "".join(f"fc{i},64,96,2\nproj{i},48,64,1\n" for i in range(3))
+    run = total(explore("--config", "small", "--tokens", "64", model=shapes("name,cin,cout,count\n" + layers)))
+    check(abs(int(step["cycles"]) / int(run["cycles"]) - 1) < 0.01, f"{step['cycles']} against {run['cycles']}")
 
 
 def test_cycles_are_the_simulated_cores_on_rtl():
@@ -56,7 +97,7 @@ def test_cycles_are_the_simulated_cores_on_rtl():
     options = ["--config", "small", "--mem-latency", "30", "--mem-bandwidth", "4"]
     simulated = json.loads(passes("layer", "X.npy", "W.npy", "dY.npy", "-o", "layer", "--json", "--backend", "rtl",
                                   *options).out)
-    rows = explore("--source", "f32", "--tokens", str(tokens), *options,
+    rows = explore("--source", "f32", "--tokens", str(tokens), "--serial", *options,
                    model=shapes("name,cin,cout,count\nproj,48,64,1\n"))
     ours = {r["pass"]: int(r["cycles"]) for r in rows if r["pass"] in ("fprop", "dgrad", "wgrad")}
     check_equal(ours, {c["pass"]: c["cycles"] for c in simulated["cases"]}, "cycles")
@@ -90,7 +131,7 @@ def test_recipes_of_ones_own():
 
 
 def test_a_whole_model_takes_seconds():
-    rows = explore("--layers", "1", model="llama-7b")
+    rows = explore("--layers", "1", "--serial", model="llama-7b")
     gemms = sum(int(r["cycles"]) * int(r["count"]) for r in rows if r["pass"] in ("fprop", "dgrad", "wgrad"))
     macs = 3 * 4096 * (4096 * 12288 + 4096 * 4096 + 4096 * 22016 + 11008 * 4096)
     check(0.99 < macs / 4096 / gemms <= 1, f"utilization {macs / 4096 / gemms}")
@@ -105,7 +146,7 @@ def test_the_page_stands_alone():
 
 
 def test_several_sizes_of_a_step_make_a_heat_map():
-    rows = explore("--config", "small", "--tokens", "1,16,64")
+    rows = explore("--config", "small", "--tokens", "1,16,64", "--serial")
     util = [float(r["util_percent"]) for r in rows if (r["layer"], r["pass"]) == ("proj", "fprop")]
     check(util == sorted(util) and util[0] < 60 < util[2], f"utilization {util}")
     check("Utilization over tokens: ufp4 on small" in pathlib.Path("out/report.html").read_text(), "no heat map")
@@ -117,6 +158,14 @@ def test_json_has_the_rows():
     with open("out/explore.csv", newline="") as file:
         listed = list(csv.DictReader(file))
     check_equal([str(r["cycles"]) for r in rows], [r["cycles"] for r in listed], "cycles")
+
+
+def test_passes_of_the_host_are_for_serial_alone():
+    pathlib.Path("host.json").write_text('{"elem": "e1m2", "rht": "integer", "bf16_passes": ["wgrad"]}')
+    options = ["--config", "small", "--recipe", "host.json", "--tokens", "16"]
+    rejects(2, "the host multiplies passes in BF16: --serial counts the others", "explore", shapes(), "-o", "out",
+            *options)
+    check("wgrad" not in {r["pass"] for r in explore(*options, "--serial")}, "WGRAD is there")
 
 
 def test_bad_shapes_are_refused():
@@ -143,6 +192,8 @@ def test_bad_options_are_refused():
                              (["--clock-mhz", "0"], "--clock-mhz: over 0")):
         rejects(2, message, "explore", shapes(), "-o", "out", *options)
     rejects(2, "-o DIR is missing", "explore", shapes())
+    rejects(2, "a block of 3000 layers: at most 2048 side by side", "explore",
+            shapes("name,cin,cout,count\nfc,8,8,3000\n"), "-o", "out")
 
 
 if __name__ == "__main__":

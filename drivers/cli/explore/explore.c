@@ -15,7 +15,7 @@ typedef struct {
   const char *recipes, *configurations, *bandwidths, *latencies, *tokens, *folder;
   uint64_t layers;
   float clock_mhz;
-  int source, json;
+  int source, serial, json;
 } arguments_t;
 
 enum { LISTS = 5, MAX_WORDS = 64, MAX_CASES = 4096, MAX_BANDWIDTH = 4096 };
@@ -76,7 +76,8 @@ static int read_configuration(const char *name, ufp4_configuration_t *core) {
 static const char *const list_names[LISTS] = {"recipe", "config", "mem-latency", "tokens",
                                               "mem-bandwidth"};
 
-static int read_case(const char *const words[LISTS], explore_case_t *one) {
+static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
+                     explore_case_t *one) {
   unsigned tokens = 0;
   int end = cli_recipe(&cli_explore, words[0], &one->recipe);
   if (end == CLI_GO_ON) end = read_configuration(words[1], &one->core);
@@ -91,6 +92,8 @@ static int read_case(const char *const words[LISTS], explore_case_t *one) {
   const char *model_key = ufp4_recipe_model_key(&one->recipe);
   if (model_key != NULL && strcmp(model_key, "bf16_layers") == 0) {
     ufp4_message_set(&why, "%s: layers in BF16 are not counted", model_key);
+  } else if (!plan->serial && one->recipe.quantized && one->recipe.bf16_passes != 0) {
+    ufp4_message_set(&why, "the host multiplies passes in BF16: --serial counts the others");
   } else {
     (void)ufp4_recipe_on_core(&one->recipe, UFP4_PASSES_ALL, &one->core, &why);
   }
@@ -109,7 +112,7 @@ static int add_cases(explore_plan_t *plan, const list_t lists[LISTS]) {
     const char *words[LISTS];
     for (int i = LISTS - 1, at = plan->case_count; i >= 0; at /= lists[i--].count)
       words[i] = lists[i].words[at % lists[i].count];
-    int end = read_case(words, &plan->cases[plan->case_count]);
+    int end = read_case(plan, words, &plan->cases[plan->case_count]);
     if (end != CLI_GO_ON) return end;
   }
   return CLI_GO_ON;
@@ -122,6 +125,7 @@ static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *p
   plan->folder = a->folder;
   plan->source = a->source ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16;
   plan->clock_mhz = a->clock_mhz;
+  plan->serial = a->serial;
   int end = explore_model(shapes, &plan->model);
   if (end == CLI_GO_ON && a->layers != 0) plan->model.blocks = (int64_t)a->layers;
   for (int i = 0; i < LISTS && end == CLI_GO_ON; i++)
@@ -253,6 +257,8 @@ static void add_options(cli_options_t *options, arguments_t *a) {
                  "blocks of the model (default: its own)");
   cli_option_add(options, "clock-mhz", CLI_REAL, &a->clock_mhz, "F",
                  "clock, for milliseconds and tokens a second (default 1000)");
+  cli_option_add(options, "serial", CLI_FLAG, &a->serial, NULL,
+                 "one job after the other, all tokens at once");
   cli_option_add(options, "json", CLI_FLAG, &a->json, NULL, "print the lines as JSON");
 }
 
@@ -285,8 +291,8 @@ const cli_command_t cli_explore = {
     .summary =
         "Tells how many cycles a training step of a model takes, on which core, memory and "
         "recipe,\nand where they go: AMAX and QUANT of every tensor and FPROP, DGRAD and WGRAD of "
-        "every layer\non the timed model, one job after the other. Lists are tried in every "
-        "combination.",
+        "every layer\non the timed model, in two micro-batches, AMAX and QUANT beside the GEMMs. "
+        "Lists are tried in\nevery combination.",
     .example = "ufp4 explore llama-7b --layers 1 --mem-bandwidth 32,64 -o out",
     .run = run,
     .details = explore_model_details,

@@ -50,6 +50,7 @@ typedef struct {
   char words[1024];  ///< the command as it was given, for the report
   explore_model_t model;
   ufp4_dtype_t source;
+  int serial;  ///< one job after the other
   double clock_mhz;
   explore_case_t *cases;
   int case_count;
@@ -66,11 +67,14 @@ typedef enum {
   EXPLORE_ALL,  ///< a total
 } explore_pass_t;
 
+enum { EXPLORE_NO_BATCH = -1 };
+
 /** One line: a job, or a total of jobs. What has no meaning is NaN, what is not there is NULL. */
 typedef struct {
   const char *layer;
   explore_pass_t pass;
   const char *tensor;  ///< that AMAX and QUANT read
+  int batch;           ///< its micro-batch, or EXPLORE_NO_BATCH
   const explore_case_t *of;
   int64_t count;    ///< of this job in a step of the model
   int64_t m, n, k;  ///< of AMAX and QUANT rows, columns and 0; of totals 0

@@ -20,6 +20,9 @@ static const struct {
 
 static const char *const pass_names[] = {"FPROP", "DGRAD", "WGRAD", "AMAX", "QUANT"};
 
+/** By EXPLORE_NO_BATCH and micro-batch. */
+static const char *const half_names[] = {"", ", first half", ", second half"};
+
 static void split_cycles(const explore_row_t *row, double share[PARTS]) {
   static const ufp4_counter_t counters[PARTS - 1] = {
       UFP4_COUNTER_ARRAY_BUSY,        UFP4_COUNTER_STALL_OPERAND, UFP4_COUNTER_STALL_PANEL,
@@ -62,7 +65,7 @@ static void put_totals(FILE *out, const explore_plan_t *plan, const explore_rows
       "<h2>A training step</h2>\n<table><tr><th>recipe</th><th class=\"text\">core</th><th>bytes a "
       "cycle</th><th>latency</th><th>tokens</th><th>million cycles</th><th>ms</th><th>tokens a "
       "second</th><th>"
-      "utilization, %</th><th>AMAX and QUANT, %</th></tr>\n",
+      "utilization, %</th><th>exposed AMAX and QUANT, %</th></tr>\n",
       out);
   for (int i = 0; i < rows->count; i++) {
     const explore_row_t *row = &rows->rows[i];
@@ -283,11 +286,11 @@ static void put_jobs(FILE *out, const explore_rows_t *rows) {
     }
     of = row->of;
     fprintf(out,
-            "<tr><td>%s</td><td class=\"text\">%s%s%s</td><td>%lld</td><td>%lld</td><td>%lld</td>"
+            "<tr><td>%s</td><td class=\"text\">%s%s%s%s</td><td>%lld</td><td>%lld</td><td>%lld</td>"
             "<td>%lld</td>",
             row->layer, pass_names[row->pass], row->tensor != NULL ? " " : "",
-            row->tensor != NULL ? row->tensor : "", (long long)row->m, (long long)row->n,
-            (long long)row->k, (long long)row->count);
+            row->tensor != NULL ? row->tensor : "", half_names[row->batch + 1], (long long)row->m,
+            (long long)row->n, (long long)row->k, (long long)row->count);
     report_number(out, "", 0, row->cycles);
     report_number(out, "", 1, util_percent(row));
     fputs("</tr>\n", out);
@@ -305,9 +308,10 @@ ufp4_status_t explore_write_report(const explore_plan_t *plan, const explore_row
           "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>ufp4 "
           "explore</title><style>%s</style></head><body>\n<h1>A training step of %s</h1>\n<p>How "
           "many cycles does it take, on which core, memory and recipe, and where do "
-          "they go? %lld blocks, %g MHz, every job counted to the cycle, one after the other.</p>"
+          "they go? %lld blocks, %g MHz, every job counted to the cycle, %s.</p>"
           "\n<p><code>",
-          report_style, plan->model.name, (long long)plan->model.blocks, plan->clock_mhz);
+          report_style, plan->model.name, (long long)plan->model.blocks, plan->clock_mhz,
+          plan->serial ? "one after the other" : "AMAX and QUANT beside the GEMMs");
   svg_escaped(out, plan->words);
   fprintf(out, "</code>, version %d.%d.%d</p>\n", UFP4_VERSION_MAJOR, UFP4_VERSION_MINOR,
           UFP4_VERSION_PATCH);

@@ -5,7 +5,7 @@
 
 #include "explore/explore.h"
 
-enum { COLUMNS = 30 };
+enum { COLUMNS = 31 };
 
 /** One column of a row: a text where there is one, else a number. */
 typedef struct {
@@ -50,6 +50,7 @@ static void add_job(columns_t *columns, const explore_plan_t *plan, const explor
   add_number(columns, "mem_latency", row->of->mem_latency, 0);
   add_number(columns, "tokens", row->tokens, 0);
   add_text(columns, "tensor", row->tensor);
+  add_number(columns, "batch", row->batch == EXPLORE_NO_BATCH ? (double)NAN : row->batch, 0);
 }
 
 static void add_counters(columns_t *columns, const explore_row_t *row) {
@@ -100,7 +101,7 @@ static columns_t columns_of(const explore_plan_t *plan, const explore_row_t *row
 }
 
 void explore_print_names(FILE *out, const explore_plan_t *plan, char separator) {
-  const explore_row_t none = {.layer = "", .of = &plan->cases[0]};
+  const explore_row_t none = {.layer = "", .batch = EXPLORE_NO_BATCH, .of = &plan->cases[0]};
   const columns_t columns = columns_of(plan, &none);
   for (int i = 0; i < columns.count; i++)
     fprintf(out, "%s%c", columns.items[i].name, i + 1 < columns.count ? separator : '\n');

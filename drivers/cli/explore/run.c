@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The jobs of one case: AMAX and QUANT of each tensor and the training GEMMs of each layer, one
-// after the other on a core that knows time alone.
+// after the other on a core that knows time alone, or side by side (overlap.c).
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "explore/explore.h"
-#include "report.h"
-
-static const char *const tensor_names[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
+#include "explore/jobs.h"
 
 /** A copy of a tensor in device memory. */
 typedef struct {
@@ -26,7 +22,7 @@ typedef struct {
   int64_t tokens;  ///< that the layer sees
   copy_t copies[UFP4_ROLE_COUNT][2];
   uint64_t sources[UFP4_ROLE_COUNT], results[UFP4_PASS_COUNT];
-  explore_row_t block, step;  ///< totals
+  explore_row_t block;  ///< total
 } run_t;
 
 static int fail_device(const run_t *run, ufp4_status_t status) {
@@ -35,31 +31,16 @@ static int fail_device(const run_t *run, ufp4_status_t status) {
 
 // --- Shapes -------------------------------------------------------------------------------------
 
-static int64_t layer_tokens(const run_t *run) {
-  const explore_layer_t *layer = run->layer;
-  return (run->of->tokens * layer->tokens_of + layer->tokens_by - 1) / layer->tokens_by;
-}
-
 static void role_shape(const run_t *run, int role, int64_t *rows, int64_t *cols) {
-  const explore_layer_t *layer = run->layer;
-  *rows = role == UFP4_ROLE_W ? layer->cout : run->tokens;
-  *cols = role == UFP4_ROLE_DY ? layer->cout : layer->cin;
+  explore_role_shape(run->layer, run->tokens, role, rows, cols);
 }
 
 static void pass_shape(const run_t *run, int pass, int64_t *m, int64_t *n, int64_t *k) {
-  const explore_layer_t *layer = run->layer;
-  *m = pass == UFP4_PASS_WGRAD ? layer->cout : run->tokens;
-  *n = pass == UFP4_PASS_FPROP ? layer->cout : layer->cin;
-  *k = pass == UFP4_PASS_FPROP ? layer->cin : pass == UFP4_PASS_DGRAD ? layer->cout : run->tokens;
+  explore_pass_shape(run->layer, run->tokens, pass, m, n, k);
 }
 
 static uint64_t source_bytes(const run_t *run) {
   return run->plan->source == UFP4_DTYPE_BF16 ? 2 : 4;
-}
-
-// Weight gradients are summed up by the optimizer, so they stay FP32.
-static ufp4_dtype_t result_dtype(const run_t *run, int pass) {
-  return pass == UFP4_PASS_WGRAD ? UFP4_DTYPE_F32 : run->plan->source;
 }
 
 static uint64_t stride_bytes(int64_t cols, uint64_t element_bytes) {
@@ -68,7 +49,7 @@ static uint64_t stride_bytes(int64_t cols, uint64_t element_bytes) {
 }
 
 static uint64_t result_stride(const run_t *run, int pass, int64_t n) {
-  return stride_bytes(n, result_dtype(run, pass) == UFP4_DTYPE_BF16 ? 2 : 4);
+  return stride_bytes(n, explore_result_dtype(run->plan, pass) == UFP4_DTYPE_BF16 ? 2 : 4);
 }
 
 // --- Memory -------------------------------------------------------------------------------------
@@ -150,7 +131,7 @@ static uint64_t memory_demand(const explore_plan_t *plan, const explore_case_t *
   for (int i = 0; i < plan->model.layer_count; i++) {
     run_t run = {.plan = plan, .of = of, .layer = &plan->model.layers[i]};
     uint64_t bytes = 0;
-    run.tokens = layer_tokens(&run);
+    run.tokens = explore_layer_tokens(run.of, run.layer);
     for (int role = 0; role < UFP4_ROLE_COUNT; role++) {
       int64_t rows, cols;
       role_shape(&run, role, &rows, &cols);
@@ -223,7 +204,7 @@ static ufp4_descriptor_t describe_gemm(const run_t *run, int pass) {
                                       .a_elem = (uint8_t)recipe->elem,
                                       .b_elem = (uint8_t)recipe->elem,
                                       .scale = (uint8_t)recipe->scale,
-                                      .d_dtype = (uint8_t)result_dtype(run, pass),
+                                      .d_dtype = (uint8_t)explore_result_dtype(run->plan, pass),
                                       .a_codes_addr = a->codes,
                                       .a_scales_addr = a->scales,
                                       .b_codes_addr = b->codes,
@@ -251,75 +232,27 @@ static ufp4_status_t measure(run_t *run, const ufp4_descriptor_t *job, explore_r
 
 // --- Rows ---------------------------------------------------------------------------------------
 
-static void add_to(explore_row_t *total, const explore_row_t *row, double times) {
-  total->macs += times * row->macs;
-  total->cycles += times * row->cycles;
-  total->compute += times * row->compute;
-  total->memory += times * row->memory;
-  total->output += times * row->output;
-  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) total->counters[i] += times * row->counters[i];
-}
-
-static int add_row(explore_rows_t *rows, const explore_row_t *row) {
-  if (rows->count == rows->capacity) {
-    const int capacity = rows->capacity ? 2 * rows->capacity : 64;
-    explore_row_t *more = realloc(rows->rows, (size_t)capacity * sizeof *more);
-    if (more == NULL) return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
-    rows->rows = more;
-    rows->capacity = capacity;
-  }
-  rows->rows[rows->count++] = *row;
-  return CLI_GO_ON;
-}
-
-static explore_row_t start_row(const run_t *run, explore_pass_t pass) {
-  return (explore_row_t){.layer = run->layer->name,
-                         .pass = pass,
-                         .of = run->of,
-                         .count = run->layer->count * run->plan->model.blocks,
-                         .tokens = (double)run->tokens};
-}
-
 static int finish_row(run_t *run, const ufp4_descriptor_t *job, explore_row_t *row) {
   ufp4_status_t status = measure(run, job, row);
   if (status != UFP4_OK) return fail_device(run, status);
-  add_to(&run->block, row, (double)run->layer->count);
-  return add_row(run->rows, row);
-}
-
-static unsigned bytes_a_cycle(const run_t *run) {
-  const unsigned bus = run->of->core.bus_bytes, limit = run->of->mem_bandwidth;
-  return limit != 0 && limit < bus ? limit : bus;
+  explore_add_to(&run->block, row, (double)run->layer->count);
+  return explore_add_row(run->rows, row);
 }
 
 static int run_gemm(run_t *run, int pass) {
   if (!ufp4_recipe_quantizes(&run->of->recipe, (ufp4_pass_t)pass)) return CLI_GO_ON;
   const ufp4_descriptor_t job = describe_gemm(run, pass);
-  explore_row_t row = start_row(run, (explore_pass_t)pass);
-  pass_shape(run, pass, &row.m, &row.n, &row.k);
-  row.macs = (double)row.m * (double)row.n * (double)row.k;
-  const unsigned d_bytes = result_dtype(run, pass) == UFP4_DTYPE_BF16 ? 2 : 4;
-  const report_bounds_t bounds =
-      report_bounds(&run->of->core, bytes_a_cycle(run), d_bytes, row.m, row.n, row.k);
-  row.compute = bounds.compute;
-  row.memory = fmax(bounds.read, bounds.write);
-  row.output = bounds.output;
+  explore_row_t row = explore_gemm_row(run->plan, run->of, run->layer, run->tokens, pass);
   return finish_row(run, &job, &row);
 }
 
 static int run_quant(run_t *run, int role, explore_pass_t pass) {
-  const copy_t *copies = run->copies[role];
-  if (!copies[0].wanted && !copies[1].wanted) return CLI_GO_ON;
+  const int copies = run->copies[role][0].wanted + run->copies[role][1].wanted;
+  if (copies == 0) return CLI_GO_ON;
   const uint8_t opcode = pass == EXPLORE_AMAX ? UFP4_OPCODE_AMAX : UFP4_OPCODE_QUANT;
   const ufp4_descriptor_t job = describe_quant(run, role, opcode);
-  explore_row_t row = start_row(run, pass);
-  row.tensor = tensor_names[role];
-  role_shape(run, role, &row.m, &row.n);
-  const double bytes = bytes_a_cycle(run), numbers = (double)row.m * (double)row.n;
-  row.compute = numbers / run->of->core.quant;
-  row.memory = numbers * (double)source_bytes(run) / bytes;
-  const double copied = numbers * ((copies[0].wanted + copies[1].wanted) * 9.0 / 16) / bytes;
-  if (pass == EXPLORE_QUANT) row.memory = fmax(row.memory, copied);
+  explore_row_t row =
+      explore_quant_row(run->plan, run->of, run->layer, run->tokens, role, pass, copies);
   return finish_row(run, &job, &row);
 }
 
@@ -337,53 +270,37 @@ static int run_layer(run_t *run) {
 
 // --- A case -------------------------------------------------------------------------------------
 
-static int open_device(run_t *run) {
-  const explore_case_t *of = run->of;
-  cli_device_t device;
-  cli_device_init(&device);
-  device.backend = "tlm";
-  device.configuration = of->core.name;
-  device.timing_only = 1;
-  device.mem_latency = of->mem_latency;
-  device.mem_bandwidth = of->mem_bandwidth;
-  cli_device_demand(&device, memory_demand(run->plan, of));
-  return cli_device_open(&cli_explore, &device, device.backend, &run->device);
-}
-
 static int add_totals(run_t *run) {
-  const explore_row_t total = {
-      .pass = EXPLORE_ALL, .of = run->of, .count = 1, .tokens = (double)run->of->tokens};
-  explore_row_t block = run->block;
-  block.layer = "block";
-  block.pass = total.pass;
-  block.of = total.of;
-  block.tokens = total.tokens;
-  block.count = run->plan->model.blocks;
-  run->step = total;
-  run->step.layer = "step";
-  add_to(&run->step, &block, (double)block.count);
-  int end = add_row(run->rows, &block);
-  return end == CLI_GO_ON ? add_row(run->rows, &run->step) : end;
+  const explore_row_t block = run->block;
+  explore_row_t step = {.macs = 0};
+  explore_add_to(&step, &block, (double)run->plan->model.blocks);
+  return explore_add_totals(run->plan, run->of, &block, &step, run->rows);
 }
 
-// A row that says why there are no cycles.
-static int add_reason(run_t *run) {
-  explore_row_t row = {.layer = "step", .pass = EXPLORE_ALL, .of = run->of, .count = 1};
-  row.tokens = (double)run->of->tokens;
-  row.cycles = NAN;
-  return add_row(run->rows, &row);
-}
-
-int explore_run(const explore_plan_t *plan, explore_case_t *one, explore_rows_t *rows) {
-  run_t run = {.plan = plan, .of = one, .rows = rows};
-  if (one->reason[0] != '\0') return add_reason(&run);
-  int end = open_device(&run);
+static int run_serial(const explore_plan_t *plan, const explore_case_t *of, explore_rows_t *rows) {
+  run_t run = {.plan = plan, .of = of, .rows = rows};
+  int end = explore_open(of, memory_demand(plan, of), &run.device);
   for (int i = 0; i < plan->model.layer_count && end == CLI_GO_ON; i++) {
     run.layer = &plan->model.layers[i];
-    run.tokens = layer_tokens(&run);
+    run.tokens = explore_layer_tokens(of, run.layer);
     end = run_layer(&run);
   }
   if (end == CLI_GO_ON) end = add_totals(&run);
   ufp4_device_close(run.device);
   return end;
+}
+
+int explore_run(const explore_plan_t *plan, explore_case_t *one, explore_rows_t *rows) {
+  if (one->reason[0] != '\0') {
+    // A row that says why there are no cycles.
+    const explore_row_t none = {.layer = "step",
+                                .pass = EXPLORE_ALL,
+                                .batch = EXPLORE_NO_BATCH,
+                                .of = one,
+                                .count = 1,
+                                .tokens = (double)one->tokens,
+                                .cycles = NAN};
+    return explore_add_row(rows, &none);
+  }
+  return plan->serial ? run_serial(plan, one, rows) : explore_run_overlap(plan, one, rows);
 }
