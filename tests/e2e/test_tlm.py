@@ -70,8 +70,8 @@ def test_training_has_the_losses_of_the_model():
 
 
 def test_info_reports_the_timed_model():
-    device = json_of("info", "--backend", "tlm", "--config", "lean")["device"]
-    check_equal((device["backend"], device["configuration"]["name"], device["cycles"]), ("tlm", "lean", True), "device")
+    device = json_of("info", "--backend", "tlm", "--config", "large")["device"]
+    check_equal((device["backend"], device["configuration"]["name"], device["cycles"]), ("tlm", "large", True), "device")
 
 
 def test_rejects_a_wait_beyond_the_cycle_limit():

@@ -15,6 +15,7 @@ void Quant::reset() {
   pairs_.reset();
   serial_.reset();
   write_.reset();
+  write_wide_.reset();
   progress_.reset();
 }
 
@@ -27,9 +28,14 @@ void Quant::set_up(const ufp4_quant_descriptor_t &desc) {
   job_.rows = desc.rows;
   job_.cols = desc.cols;
   job_.tiles = (desc.cols + 15) >> 4;
+  job_.side = job_.pair ? 1 : !lanes() ? 0 : job_.f32 ? 1 : 2;
   job_.row_beats = (desc.cols * (job_.f32 ? 4 : 2) + shape_->bus_bytes - 1) / shape_->bus_bytes;
   job_.addr = desc.src_addr;
   job_.stride_bytes = desc.src_stride_bytes;
+  job_.codes_addr[0] = desc.row_codes_addr;
+  job_.codes_addr[1] = desc.col_codes_addr;
+  job_.stride_blocks[0] = desc.row_stride_blocks;
+  job_.stride_blocks[1] = desc.col_stride_blocks;
 }
 
 void Quant::start() {
@@ -39,13 +45,21 @@ void Quant::start() {
   pairs_.start(job_);
   serial_.start();
   write_.start(job_);
+  write_wide_.start(job_);
+}
+
+// By copy.
+uint32_t Quant::finished() const {
+  if (!job_.amax) return lanes() ? write_wide_.done() : write_.done();
+  if (shape_->quant < 16) return serial_.amax_done();
+  uint32_t done = 0;
+  for (uint32_t c = 0; c < 2; c++) {
+    done |= (lanes() ? block_[c].amax_all_done() : block_[c].amax_done()) ? 1u << c : 0u;
+  }
+  return done;
 }
 
 void Quant::next_state(const Input &in) {
-  const uint32_t amax = shape_->quant == 16
-                            ? (block_[0].amax_done() ? 1u : 0u) | (block_[1].amax_done() ? 2u : 0u)
-                            : serial_.amax_done();
-  const uint32_t finished = job_.amax ? amax : write_.done();
   switch (state_) {
     case State::kIdle:
       state_ = in.start ? State::kSetup : State::kIdle;
@@ -57,7 +71,7 @@ void Quant::next_state(const Input &in) {
       state_ = State::kRun;
       break;
     case State::kRun:
-      if ((job_.enable & ~finished) == 0) state_ = State::kSettle;
+      if ((job_.enable & ~finished()) == 0) state_ = State::kSettle;
       break;
     case State::kSettle:
       state_ = State::kDrain;
@@ -75,7 +89,7 @@ bool Quant::step_wide(bool beat, bool *take, QuantMark *out) {
   const bool pair = job_.pair, enable[2] = {(job_.enable & 1) != 0, (job_.enable & 2) != 0};
   bool out_ready[2], ready[2];
   for (uint32_t c = 0; c < 2; c++) {
-    out_ready[c] = write_.in_ready(pair, c);
+    out_ready[c] = lanes() ? write_wide_.in_ready(c) : write_.in_ready(pair, c);
     ready[c] = block_[c].ready(out_ready[c]);
     take[c] = block_[c].out_valid() && out_ready[c];
     out[c] = block_[c].out();
@@ -111,9 +125,10 @@ void Quant::step(const ufp4_quant_descriptor_t &desc, const Input &in) {
     bool take[2];
     QuantMark out[2];
     const bool freed =
-        shape_->quant == 16 ? step_wide(in.beat, take, out) : step_narrow(in.beat, take, out);
+        shape_->quant >= 16 ? step_wide(in.beat, take, out) : step_narrow(in.beat, take, out);
     load_.step(job_, in.load_ready, freed);
-    strip_end = write_.step(job_, take, out, in.write_ready, in.write_dat_ready);
+    strip_end = lanes() ? write_wide_.step(take, out, in.write_ready, in.write_dat_ready)
+                        : write_.step(job_, take, out, in.write_ready, in.write_dat_ready);
   }
   progress_.step(job_.pair, was == State::kIdle && in.start, in.write_ready, in.answer, strip_end);
   if (was == State::kSetup) set_up(desc);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The QUANT engine: mirrors ufp4_quant.
+// The QUANT engine: mirrors ufp4_quant and ufp4_quant_lanes.
 #ifndef UFP4_TIMING_QUANT_H
 #define UFP4_TIMING_QUANT_H
 
@@ -8,6 +8,7 @@
 #include "timing/quant_block.h"
 #include "timing/quant_serial.h"
 #include "timing/quant_write.h"
+#include "timing/quant_write_wide.h"
 
 namespace ufp4::timing {
 
@@ -44,16 +45,16 @@ class Quant {
     return load_.valid();
   }
   bool write_valid() const {
-    return write_.valid();
+    return lanes() ? write_wide_.valid() : write_.valid();
   }
   Request load_request() const {
     return load_.request();
   }
   Request write_request() const {
-    return write_.request();
+    return lanes() ? write_wide_.request() : write_.request();
   }
   bool write_dat_valid() const {
-    return write_.dat_valid();
+    return lanes() ? write_wide_.dat_valid() : write_.dat_valid();
   }
   void reset();
   void step(const ufp4_quant_descriptor_t &desc, const Input &in);
@@ -70,11 +71,17 @@ class Quant {
     pairs_.visit(v);
     serial_.visit(v);
     write_.visit(v);
+    write_wide_.visit(v);
   }
 
  private:
   enum class State { kIdle, kSetup, kStart, kRun, kSettle, kDrain, kDone };
 
+  /** Tiles pass side by side. */
+  bool lanes() const {
+    return shape_->quant > 16;
+  }
+  uint32_t finished() const;
   inline void next_state(const Input &in);
   void set_up(const ufp4_quant_descriptor_t &desc);
   void start();
@@ -93,6 +100,7 @@ class Quant {
   QuantPairs pairs_;
   QuantSerial serial_;
   QuantWrite write_;
+  QuantWriteWide write_wide_;
   QuantProgress progress_;
 };
 

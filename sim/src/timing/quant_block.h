@@ -25,11 +25,15 @@ class QuantBlock {
   bool amax_done() const {
     return amax_done_;
   }
+  /** Likewise a cycle later: of several lanes the largest is looked for first. */
+  bool amax_all_done() const {
+    return amax_all_done_;
+  }
   void reset() {
     valid_ = 0;
   }
   void start() {
-    amax_done_ = false;
+    amax_done_ = amax_all_done_ = false;
   }
   void step(const QuantJob &job, bool in_valid, const QuantMark &in, bool out_ready);
 
@@ -38,20 +42,21 @@ class QuantBlock {
     v.exact(valid_);
     v.exact(last_ & valid_);
     v.exact(blank_ & valid_);
-    v.exact(second_ | amax_done_ << 1);
+    v.exact(second_ | amax_done_ << 1 | amax_all_done_ << 2);
   }
 
  private:
   static constexpr uint32_t kStages = 15, kAmaxStage = 7;
 
   uint32_t valid_ = 0, last_ = 0, blank_ = 0;  // by stage
-  bool second_ = false, amax_done_ = false;
+  bool second_ = false, amax_done_ = false, amax_all_done_ = false;
 };
 
 // In every cycle, and so here.
 
 inline void QuantBlock::step(const QuantJob &job, bool in_valid, const QuantMark &in,
                              bool out_ready) {
+  amax_all_done_ = amax_done_;
   if (job.amax && (valid_ >> kAmaxStage & 1) && (last_ >> kAmaxStage & 1)) amax_done_ = true;
   if (!ready(out_ready)) return;
   // The first half of a 32-block waits in stage 1 for the second.

@@ -28,8 +28,8 @@ void QuantStrip::advance(const QuantJob &job, const Read &r) {
   if (row_end) row_++;
   if (!tile_end) return;
   row_ = 0;
-  offset_ = r.chunk_done ? 0 : offset_ + ((job.f32 ? 64u : 32u) << job.pair);
-  tiles_ = r.tile_last ? job.tiles : tiles_ - (job.pair ? 2 : 1);
+  offset_ = r.chunk_done ? 0 : offset_ + ((job.f32 ? 64u : 32u) << job.side);
+  tiles_ = r.tile_last ? job.tiles : tiles_ - (1u << job.side);
   if (!r.tile_last) return;
   const uint32_t strip = job.pair ? kStrips : kStrip;
   rows_ -= rows_ < strip ? rows_ : strip;

@@ -120,8 +120,8 @@ inline QuantStrip::Read QuantStrip::evaluate(const QuantJob &job, bool ready) co
   const bool beyond_below = row_ >= 16 && rows_ <= 16;
   r.beat_last = row_ >= rows_ || beyond_right || beat_ == beats - 1;
   r.rows_end = r.beat_last && (row_ & 15) == 15 && half_ == job.pair;
-  r.tile_last = tiles_ <= (job.pair ? 2u : 1u);
-  r.chunk_done = r.tile_last || offset_ + (row_bytes << job.pair) >= shape_->segment_bytes;
+  r.tile_last = tiles_ <= 1u << job.side;
+  r.chunk_done = r.tile_last || offset_ + (row_bytes << job.side) >= shape_->segment_bytes;
   // Until the last tile of its chunk the upper one stays in front of the lower one.
   const bool above_kept = row_ >= 16 && !r.chunk_done;
   r.issue = (beyond_below || full_ > (above_kept ? 1u : 0u)) && (!b_valid_ || !c_valid_ || ready);

@@ -17,8 +17,11 @@ struct QuantJob {
   bool amax = false, f32 = false, pair = false;  // pair: E8M0, tiles of 32x32
   uint32_t enable = 0;                           // bit 0 row copy, bit 1 column copy
   uint32_t rows = 0, cols = 0, tiles = 0;        // tiles of 16 columns along a row
+  uint32_t side = 0;  // tiles beside each other that go out before the next ones, log2
   uint32_t row_beats = 0;
   uint64_t addr = 0, stride_bytes = 0;
+  uint64_t codes_addr[2] = {};  // by copy
+  uint32_t stride_blocks[2] = {};
 };
 
 /** Rows of a strip; of the two of E8M0. */

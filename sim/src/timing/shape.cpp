@@ -75,7 +75,6 @@ bool find_shape(const char *configuration, Shape *shape, uint32_t *tile_rows, ui
     derive_gemm(s);
     derive_quant(s);
     *shape = s, *tile_rows = c.tile_rows, *tile_cols = c.tile_cols;
-    if (s.quant != 0 && s.quant != 2 && s.quant != 16) return false;
     // What is wider than the bus would go in parts (ufp4_width_read, ufp4_width_write); none is.
     return s.load_bytes == s.bus_bytes && s.drain_bytes <= s.bus_bytes;
   }

@@ -23,7 +23,6 @@ std::unique_ptr<Timed> make(const ufp4_timed_options_t &options, const ufp4_time
   uint32_t tile_rows = 0, tile_cols = 0;
   if (!ufp4::timing::find_shape(options.configuration, &shape, &tile_rows, &tile_cols)) {
     message = std::string("the timed model has no configuration '") + options.configuration + "'";
-    if (shape.quant > 16) message += ": it has no QUANT of 64 numbers a cycle";
     return nullptr;
   }
   const ufp4::MemoryRules rules{shape.bus_bytes, options.latency_cycles, options.bandwidth_bytes,
