@@ -240,9 +240,287 @@ TEST(a_polling_host_sees_the_same) {
   sc_core::sc_start();
 }
 
-static const check_test_t tests[] = {
-    CHECK_TEST(rtl_equals_the_harness), CHECK_TEST(timed_equals_the_harness),
-    CHECK_TEST(timed_equals_the_harness_of_default), CHECK_TEST(a_polling_host_sees_the_same)};
+// --- The register socket ------------------------------------------------------------------------
+
+namespace {
+
+// On both modules, one after the other; the body ends the property.
+void on_both(const Rig::Body &body) {
+  static unsigned ends;
+  ends = 0;
+  const auto counted = [body](Rig &rig) {
+    body(rig);
+    ends++;
+  };
+  Rig rtl("rtl", Kind::kRtl, memories[3], counted),
+      timed("timed", Kind::kTimed, memories[3], counted);
+  sc_core::sc_start();
+  check_bits(0, ends, 2, "hosts that came to their end");
+}
+
+// A GEMM ends well.
+void check_serving(Rig &rig) {
+  static Jobs jobs;
+  rig.ring(jobs.gemm(20, 30, 40));
+  check_that(0, rig.wait_interrupt(), "no interrupt of %s", rig.name());
+  const ufp4_completion_t done = rig.completion(rig.tail - 1);
+  check_bits(0, done.job, rig.tail - 1, "job number of %s", rig.name());
+  check_bits(0, done.status, UFP4_CORE_STATUS_OK, "status of %s", rig.name());
+  rig.write(UFP4_REG_IRQ_STATUS, 7);
+}
+
+}  // namespace
+
+TEST(byte_enables_are_strobes) {
+  on_both([](Rig &rig) {
+    unsigned char enables[4] = {0, 0xFF, 0, 0};
+    uint32_t value = 0x11223344;
+    rig.write(UFP4_REG_WATCHDOG, 0xAABBCCDD);
+    rig.transport(tlm::TLM_WRITE_COMMAND, UFP4_REG_WATCHDOG, &value, 4, enables);
+    check_bits(0, rig.read(UFP4_REG_WATCHDOG), 0xAABB33DD, "one byte");
+    enables[1] = 0;
+    rig.transport(tlm::TLM_WRITE_COMMAND, UFP4_REG_WATCHDOG, &value, 4, enables);
+    check_bits(0, rig.read(UFP4_REG_WATCHDOG), 0xAABB33DD, "none");
+    enables[3] = 0xFF;
+    rig.transport(tlm::TLM_READ_COMMAND, UFP4_REG_WATCHDOG, &value, 4, enables);
+    check_bits(0, value, 0xAA223344, "a read of one byte");
+  });
+}
+
+TEST(rejects_what_is_no_access) {
+  on_both([](Rig &rig) {
+    uint64_t data = 0x0123456789ABCDEF;
+    const struct {
+      tlm::tlm_command command;
+      uint64_t address;
+      unsigned bytes;
+      tlm::tlm_response_status want;
+    } cases[] = {
+        {tlm::TLM_READ_COMMAND, 2, 4, tlm::TLM_BURST_ERROR_RESPONSE},
+        {tlm::TLM_WRITE_COMMAND, UFP4_REG_WATCHDOG + 1, 4, tlm::TLM_BURST_ERROR_RESPONSE},
+        {tlm::TLM_WRITE_COMMAND, UFP4_REG_WATCHDOG, 2, tlm::TLM_BURST_ERROR_RESPONSE},
+        {tlm::TLM_WRITE_COMMAND, UFP4_REG_WATCHDOG, 8, tlm::TLM_BURST_ERROR_RESPONSE},
+        {tlm::TLM_READ_COMMAND, 4096, 4, tlm::TLM_ADDRESS_ERROR_RESPONSE},
+        {tlm::TLM_WRITE_COMMAND, ~uint64_t{3}, 4, tlm::TLM_ADDRESS_ERROR_RESPONSE},
+        {tlm::TLM_IGNORE_COMMAND, 0, 4, tlm::TLM_COMMAND_ERROR_RESPONSE},
+        {tlm::TLM_READ_COMMAND, 4092, 4, tlm::TLM_OK_RESPONSE},  // nothing is there: zero
+    };
+    for (const auto &each : cases) {
+      const auto got = rig.transport(each.command, each.address, &data, each.bytes);
+      check_bits(static_cast<int64_t>(each.address), got, each.want, "%u bytes", each.bytes);
+    }
+    check_bits(0, rig.read(UFP4_REG_WATCHDOG), 0, "nothing was written");
+  });
+}
+
+/** Amid a job and without time; the registers of the RTL cannot be seen so. */
+TEST(debug_reads_have_no_side_effects) {
+  on_both([](Rig &rig) {
+    static Jobs jobs;
+    rig.set_up();
+    rig.ring(jobs.gemm(40, 40, 200));
+    rig.run(150);
+    tlm::tlm_generic_payload payload;
+    for (uint32_t offset = 0; offset < 0x200; offset += 4) {
+      uint32_t seen = 0;
+      payload.set_read();
+      payload.set_address(offset);
+      payload.set_data_ptr(reinterpret_cast<unsigned char *>(&seen));
+      payload.set_data_length(4);
+      const uint64_t before = rig.cycles();
+      const unsigned bytes = rig.host->transport_dbg(payload);
+      check_bits(offset, rig.cycles(), before, "time");
+      check_bits(offset, bytes, dynamic_cast<Ufp4CoreTimed *>(rig.core.get()) ? 4 : 0, "bytes");
+      if (bytes == 4) check_bits(offset, seen, rig.read(offset), "what a read brings");
+    }
+    check_that(0, rig.wait_interrupt(), "no interrupt of %s", rig.name());
+    rig.write(UFP4_REG_IRQ_STATUS, 7);
+    check_serving(rig);
+  });
+}
+
+// --- The memory socket --------------------------------------------------------------------------
+
+/** Several bursts are under way at once, and what a target does not say in its delay it may wait.
+ */
+TEST(memory_may_wait) {
+  on_both([](Rig &rig) {
+    rig.way.waits = true;
+    rig.set_up();
+    check_serving(rig);
+    if (dynamic_cast<Ufp4CoreRtl *>(rig.core.get())) {
+      check_that(0, rig.way.most > 2, "%u bursts at most under way at once", rig.way.most);
+    }
+  });
+}
+
+namespace {
+
+// A GEMM whose bursts of one kind are answered with an error; the core serves on.
+void check_error(Rig &rig, tlm::tlm_command fails, tlm::tlm_response_status answer,
+                 uint32_t status) {
+  static Jobs jobs;
+  rig.way.fails = fails;
+  rig.way.address = TWIN_BASE + TWIN_PLACE_BYTES;  // not the rings
+  rig.way.answer = answer;
+  rig.ring(jobs.gemm(20, 30, 40));
+  check_that(answer, rig.wait_interrupt(), "no interrupt");
+  check_bits(answer, rig.completion(rig.tail - 1).status, status, "status");
+  rig.write(UFP4_REG_IRQ_STATUS, 7);
+  rig.way.fails = tlm::TLM_IGNORE_COMMAND;
+  check_serving(rig);
+}
+
+}  // namespace
+
+TEST(memory_errors_end_the_job) {
+  Rig rig("rtl", Kind::kRtl, memories[0], [](Rig &rig) {
+    rig.set_up();
+    for (auto answer : {tlm::TLM_ADDRESS_ERROR_RESPONSE, tlm::TLM_GENERIC_ERROR_RESPONSE,
+                        tlm::TLM_BURST_ERROR_RESPONSE, tlm::TLM_INCOMPLETE_RESPONSE}) {
+      check_error(rig, tlm::TLM_READ_COMMAND, answer, UFP4_CORE_STATUS_READ_ERROR);
+      check_error(rig, tlm::TLM_WRITE_COMMAND, answer, UFP4_CORE_STATUS_WRITE_ERROR);
+    }
+  });
+  sc_core::sc_start();
+}
+
+namespace {
+
+// What SystemC reports of a run, or an empty text.
+std::string report_of(const std::function<void()> &run) {
+  try {
+    run();
+  } catch (const sc_core::sc_report &report) {
+    return report.what();
+  }
+  return {};
+}
+
+void check_report(const std::string &report, const char *words) {
+  check_that(0, report.find(words) != std::string::npos, "reported: \"%s\", without \"%s\"",
+             report.c_str(), words);
+}
+
+std::vector<twin_job_t> outside() {
+  static Jobs jobs;
+  auto list = jobs.gemm(20, 30, 40);
+  list[0].gemm.a_codes_addr = TWIN_BASE - 4096;
+  return list;
+}
+
+}  // namespace
+
+TEST(an_address_outside_ends_the_job) {
+  Rig rig("rtl", Kind::kRtl, memories[0], [](Rig &rig) {
+    rig.set_up();
+    rig.ring(outside());
+    check_that(0, rig.wait_interrupt(), "no interrupt");
+    check_bits(0, rig.completion(0).status, UFP4_CORE_STATUS_READ_ERROR, "status");
+    rig.write(UFP4_REG_IRQ_STATUS, 7);
+    check_serving(rig);
+  });
+  sc_core::sc_start();
+}
+
+TEST(timed_rejects_an_address_outside) {
+  Rig rig("timed", Kind::kTimed, memories[0], [](Rig &rig) {
+    rig.set_up();
+    rig.ring(outside());
+    rig.wait_interrupt();
+  });
+  check_report(report_of([] { sc_core::sc_start(); }), "outside of the memory that `mem` gives");
+}
+
+TEST(timed_rejects_memory_errors) {
+  Rig rig("timed", Kind::kTimed, memories[0], [](Rig &rig) {
+    rig.set_up();
+    rig.way.fails = tlm::TLM_READ_COMMAND;
+    rig.way.answer = tlm::TLM_GENERIC_ERROR_RESPONSE;
+    rig.ring(outside());
+    rig.wait_interrupt();
+  });
+  check_report(report_of([] { sc_core::sc_start(); }), "a descriptor cannot be read");
+}
+
+TEST(rejects_an_unknown_configuration) {
+  Ufp4CoreOptions options;
+  options.configuration = "none";
+  check_report(report_of([&] { Ufp4CoreRtl core("rtl", options); }), "configuration none");
+  check_report(report_of([&] { Ufp4CoreTimed core("timed", options); }), "configuration none");
+}
+
+TEST(rejects_unbound_sockets) {
+  Ufp4CoreOptions options;
+  options.configuration = "small";
+  Ufp4CoreRtl rtl("rtl", options);
+  check_report(report_of([] { sc_core::sc_start(); }), "complete binding failed");
+}
+
+// --- Reset and sleep ----------------------------------------------------------------------------
+
+/** Amid jobs, while bursts are under way; pulses of any length. */
+TEST(reset_amid_jobs) {
+  on_both([](Rig &rig) {
+    static Jobs jobs;
+    for (unsigned i = 0; i < 12; i++) {
+      const uint64_t held = i * i;
+      rig.set_up();
+      rig.ring(jobs.gemm(40, 40, 200));
+      rig.run(7 + 31 * i);
+      rig.reset.write(true);
+      rig.run(held);
+      sc_core::wait(sc_core::SC_ZERO_TIME);
+      rig.reset.write(false);
+      rig.tail = 0;
+      const uint64_t before = rig.cycles();
+      check_bits(i, rig.read(UFP4_REG_STATUS), 2, "status of %s", rig.name());
+      check_bits(i, rig.cycles() - before, held < 8 ? 10 - held : 2, "cycles until it answers");
+      check_that(i, !rig.irq.read(), "an interrupt of %s", rig.name());
+      rig.set_up();
+      check_serving(rig);
+      rig.write(UFP4_REG_CONTROL, 4);
+      rig.run(20);
+      rig.tail = 0;
+    }
+  });
+}
+
+/** A millisecond of nothing costs no cycle; then the core wakes. */
+TEST(an_idle_core_sleeps) {
+  Rig rig("rtl", Kind::kRtl, memories[0], [](Rig &rig) {
+    rig.set_up();
+    for (unsigned i = 0; i < 3; i++) {
+      check_serving(rig);
+      const uint64_t before = rig.core->cycles();
+      rig.run(1000000);
+      check_that(i, rig.core->cycles() - before < 200, "%llu cycles in its sleep",
+                 static_cast<unsigned long long>(rig.core->cycles() - before));
+    }
+    rig.reset.write(true);
+    rig.run(20);
+    rig.reset.write(false);
+    check_bits(0, rig.read(UFP4_REG_RING_TAIL), 0, "reset in its sleep");
+  });
+  sc_core::sc_start();
+}
+
+static const check_test_t tests[] = {CHECK_TEST(rtl_equals_the_harness),
+                                     CHECK_TEST(timed_equals_the_harness),
+                                     CHECK_TEST(timed_equals_the_harness_of_default),
+                                     CHECK_TEST(a_polling_host_sees_the_same),
+                                     CHECK_TEST(byte_enables_are_strobes),
+                                     CHECK_TEST(rejects_what_is_no_access),
+                                     CHECK_TEST(debug_reads_have_no_side_effects),
+                                     CHECK_TEST(memory_may_wait),
+                                     CHECK_TEST(memory_errors_end_the_job),
+                                     CHECK_TEST(an_address_outside_ends_the_job),
+                                     CHECK_TEST(timed_rejects_an_address_outside),
+                                     CHECK_TEST(timed_rejects_memory_errors),
+                                     CHECK_TEST(rejects_an_unknown_configuration),
+                                     CHECK_TEST(rejects_unbound_sockets),
+                                     CHECK_TEST(reset_amid_jobs),
+                                     CHECK_TEST(an_idle_core_sleeps)};
 
 int sc_main(int argc, char **argv) {
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
