@@ -425,7 +425,12 @@ TEST(rejects_unbound_sockets) {
 
 /** Amid jobs, while bursts are under way; pulses of any length. */
 TEST(reset_amid_jobs) {
-  on_both([](Rig &rig) {
+  Plain plain(memories[3]);
+  plain.reset();
+  plain.read(UFP4_REG_STATUS);
+  plain.write(UFP4_REG_CONTROL, 1);
+  const uint32_t since_reset = plain.read(UFP4_REG_COUNTER_BASE);
+  on_both([since_reset](Rig &rig) {
     static Jobs jobs;
     for (unsigned i = 0; i < 12; i++) {
       const uint64_t held = i * i;
@@ -441,6 +446,8 @@ TEST(reset_amid_jobs) {
       check_bits(i, rig.read(UFP4_REG_STATUS), 2, "status of %s", rig.name());
       check_bits(i, rig.cycles() - before, held < 8 ? 10 - held : 2, "cycles until it answers");
       check_that(i, !rig.irq.read(), "an interrupt of %s", rig.name());
+      rig.write(UFP4_REG_CONTROL, 1);
+      check_bits(i, rig.read(UFP4_REG_COUNTER_BASE), since_reset, "cycles of %s", rig.name());
       rig.set_up();
       check_serving(rig);
       rig.write(UFP4_REG_CONTROL, 4);
