@@ -1,30 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bursts.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
 namespace ufp4 {
 namespace {
 
-constexpr uint8_t kOkay = 0, kSlverr = 2, kDecerr = 3;
-// What a read that fails brings, as in the harness.
-constexpr uint8_t kPoison = 0xDE;
-
-uint8_t response_of(tlm::tlm_response_status status) {
-  if (status == tlm::TLM_OK_RESPONSE) return kOkay;
-  return status == tlm::TLM_ADDRESS_ERROR_RESPONSE ? kDecerr : kSlverr;
-}
+constexpr uint8_t kOkay = 0;
 
 }  // namespace
 
-Bursts::Bursts(const Pins &pins, const MemoryRules &rules, sc_core::sc_time period, Send send)
-    : MemoryTiming(rules),
-      pins_(pins),
-      bus_bytes_(rules.bus_bytes),
-      period_(period),
-      send_(std::move(send)) {}
+Bursts::Bursts(const Pins &pins, const MemoryRules &rules, std::unique_ptr<Carrier> carrier)
+    : MemoryTiming(rules), pins_(pins), bus_bytes_(rules.bus_bytes), carrier_(std::move(carrier)) {}
 
 bool Bursts::sample(uint64_t cycle) {
   const auto &axi = pins_.axi;
@@ -65,7 +53,7 @@ void Bursts::forget() {
 
 // --- Beats --------------------------------------------------------------------------------------
 
-Bursts::BurstPtr Bursts::make(tlm::tlm_command command, uint64_t address, unsigned beats) const {
+BurstPtr Bursts::make(tlm::tlm_command command, uint64_t address, unsigned beats) const {
   auto burst = std::make_shared<Burst>();
   burst->data.resize(size_t{beats} * bus_bytes_);
   burst->payload.set_command(command);
@@ -125,44 +113,10 @@ bool Bursts::write_answer(const MemoryAnswer &) {
   return true;
 }
 
-// --- Targets ------------------------------------------------------------------------------------
-
-// A target that does not wait has answered when this returns.
 void Bursts::launch(const BurstPtr &burst) {
   burst->began = cycle_;
-  if (free_.empty()) {
-    workers_.push_back(std::make_unique<Worker>());
-    Worker *worker = workers_.back().get();
-    worker->burst = burst;
-    sc_core::sc_spawn([this, worker] { work(worker); });
-  } else {
-    Worker *worker = free_.back();
-    free_.pop_back();
-    worker->burst = burst;
-    worker->go.notify();
-  }
-  sc_core::wait(sc_core::SC_ZERO_TIME);
-}
-
-void Bursts::work(Worker *worker) {
-  for (;;) {
-    sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
-    const sc_core::sc_time start = sc_core::sc_time_stamp();
-    send_(worker->burst->payload, delay);
-    finish(*worker->burst, sc_core::sc_time_stamp() - start + delay);
-    worker->burst.reset();
-    free_.push_back(worker);
-    sc_core::wait(worker->go);
-  }
-}
-
-void Bursts::finish(Burst &burst, sc_core::sc_time took) const {
-  const uint64_t cycles = (took.value() + period_.value() - 1) / period_.value();
-  burst.response = response_of(burst.payload.get_response_status());
-  if (burst.response != kOkay && burst.payload.is_read()) {
-    std::fill(burst.data.begin(), burst.data.end(), kPoison);
-  }
-  burst.due = burst.began + std::max<uint64_t>(cycles, 1) - 1;
+  burst->start = sc_core::sc_time_stamp();
+  carrier_->launch(burst);
 }
 
 }  // namespace ufp4

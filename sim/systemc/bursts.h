@@ -6,22 +6,17 @@
 #define UFP4_SYSTEMC_BURSTS_H
 
 #include <deque>
-#include <functional>
 #include <memory>
-#include <vector>
 
+#include "carrier.h"
 #include "core.h"
 #include "memory_timing.h"
-#include "ufp4_systemc.h"
 
 namespace ufp4 {
 
 class Bursts : private MemoryTiming<Bursts> {
  public:
-  /** Takes a burst to its target, from a thread, which it may let wait. */
-  using Send = std::function<void(tlm::tlm_generic_payload &, sc_core::sc_time &)>;
-
-  Bursts(const Pins &pins, const MemoryRules &rules, sc_core::sc_time period, Send send);
+  Bursts(const Pins &pins, const MemoryRules &rules, std::unique_ptr<Carrier> carrier);
 
   /** Before the clock edge of @p cycle, in a thread: lets a delta cycle pass for a burst that
    * begins. @return whether anything moved on the bus. */
@@ -30,6 +25,9 @@ class Bursts : private MemoryTiming<Bursts> {
   void drive();
   /** Nothing is in flight on the bus any more; targets may go on with what they have. */
   void forget();
+  Carrier &carrier() {
+    return *carrier_;
+  }
   /** Whether nothing is in flight. */
   bool idle() const {
     return reading_.empty() && filling_.empty() && answering_.empty();
@@ -37,21 +35,6 @@ class Bursts : private MemoryTiming<Bursts> {
 
  private:
   friend class MemoryTiming<Bursts>;
-  struct Burst {
-    tlm::tlm_generic_payload payload;
-    std::vector<uint8_t> data, enables;
-    size_t filled = 0;   // bytes of a write that have come
-    uint64_t began = 0;  // the cycle in which the target gets it
-    uint64_t due = ~uint64_t{0};
-    uint8_t response = 0;
-  };
-  using BurstPtr = std::shared_ptr<Burst>;
-  /** A thread that takes one burst after another. */
-  struct Worker {
-    BurstPtr burst;
-    sc_core::sc_event go;
-  };
-
   // For MemoryTiming.
   uint8_t begin_read(uint64_t address, unsigned beats);
   uint8_t begin_write(uint64_t address, unsigned beats);
@@ -68,17 +51,12 @@ class Bursts : private MemoryTiming<Bursts> {
 
   BurstPtr make(tlm::tlm_command command, uint64_t address, unsigned beats) const;
   void launch(const BurstPtr &burst);
-  void work(Worker *worker);
-  void finish(Burst &burst, sc_core::sc_time took) const;
 
   const Pins &pins_;
   const unsigned bus_bytes_;
-  const sc_core::sc_time period_;
-  const Send send_;
+  const std::unique_ptr<Carrier> carrier_;
   uint64_t cycle_ = 0;
   std::deque<BurstPtr> reading_, filling_, answering_;
-  std::vector<std::unique_ptr<Worker>> workers_;
-  std::vector<Worker *> free_;
 
   // What goes with the pins of the next cycle.
   struct {

@@ -46,6 +46,7 @@ Ufp4Core::Ufp4Core(const sc_core::sc_module_name &name)
     : sc_module(name), regs("regs"), mem("mem"), reset("reset"), irq("irq"), port_("port") {
   regs.register_b_transport(this, &Ufp4Core::b_transport);
   regs.register_transport_dbg(this, &Ufp4Core::transport_dbg);
+  mem.register_nb_transport_bw(this, &Ufp4Core::nb_transport_bw);
 }
 
 Ufp4Core::~Ufp4Core() = default;

@@ -31,10 +31,9 @@ struct Ufp4CoreRtl::Inside {
         may_sleep(options.sleep),
         core(std::move(made)),
         pins(core->pins),
-        bus(pins, {core->bus_bytes, 0, options.bandwidth_bytes, 0, 0}, options.period,
-            [&module](tlm::tlm_generic_payload &payload, sc_core::sc_time &delay) {
-              module.mem->b_transport(payload, delay);
-            }) {}
+        bus(pins, {core->bus_bytes, 0, options.bandwidth_bytes, 0, 0},
+            options.non_blocking ? ufp4::make_non_blocking_carrier(module.mem, options.period)
+                                 : ufp4::make_blocking_carrier(module.mem, options.period)) {}
 
   void run();
   void watch_reset();
@@ -226,4 +225,9 @@ bool Ufp4CoreRtl::access(bool write, uint32_t offset, uint32_t *value, unsigned 
 
 bool Ufp4CoreRtl::peek(uint32_t, uint32_t *) {
   return false;
+}
+
+tlm::tlm_sync_enum Ufp4CoreRtl::nb_transport_bw(tlm::tlm_generic_payload &payload,
+                                                tlm::tlm_phase &phase, sc_core::sc_time &delay) {
+  return inside_->bus.carrier().answer(payload, phase, delay);
 }

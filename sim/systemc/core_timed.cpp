@@ -439,3 +439,9 @@ bool Ufp4CoreTimed::access(bool write, uint32_t offset, uint32_t *value, unsigne
 bool Ufp4CoreTimed::peek(uint32_t offset, uint32_t *value) {
   return inside_ && inside_->peek(offset, value);
 }
+
+tlm::tlm_sync_enum Ufp4CoreTimed::nb_transport_bw(tlm::tlm_generic_payload &, tlm::tlm_phase &,
+                                                  sc_core::sc_time &) {
+  SC_REPORT_ERROR("ufp4", "an answer to nb_transport, where transactions go by b_transport");
+  return tlm::TLM_COMPLETED;
+}

@@ -34,6 +34,9 @@ struct Ufp4CoreOptions {
   /** Of Ufp4CoreTimed alone: the memory's latency in cycles. Ufp4CoreRtl asks the target of `mem`.
    */
   unsigned latency_cycles = 100;
+  /** Of Ufp4CoreRtl alone: bursts go by nb_transport, in its four phases, in place of b_transport.
+   */
+  bool non_blocking = false;
   /** Of Ufp4CoreRtl alone: an idle core has no clock until its registers are accessed. The counters
    * `cycles` and `idle` stand still meanwhile. */
   bool sleep = true;
@@ -85,6 +88,8 @@ class UFP4_SYSTEMC_API Ufp4Core : public sc_core::sc_module {
   virtual bool access(bool write, uint32_t offset, uint32_t *value, unsigned strobes) = 0;
   /** @return false if the register cannot be seen. */
   virtual bool peek(uint32_t offset, uint32_t *value) = 0;
+  virtual tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload &payload,
+                                             tlm::tlm_phase &phase, sc_core::sc_time &delay) = 0;
   void b_transport(tlm::tlm_generic_payload &payload, sc_core::sc_time &delay);
   unsigned transport_dbg(tlm::tlm_generic_payload &payload);
 
@@ -101,6 +106,8 @@ class UFP4_SYSTEMC_API Ufp4CoreRtl final : public Ufp4Core {
  private:
   bool access(bool write, uint32_t offset, uint32_t *value, unsigned strobes) override;
   bool peek(uint32_t offset, uint32_t *value) override;
+  tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload &payload, tlm::tlm_phase &phase,
+                                     sc_core::sc_time &delay) override;
 
   struct __attribute__((visibility("hidden"))) Inside;
   std::unique_ptr<Inside> inside_;
@@ -124,6 +131,8 @@ class UFP4_SYSTEMC_API Ufp4CoreTimed final : public Ufp4Core {
  private:
   bool access(bool write, uint32_t offset, uint32_t *value, unsigned strobes) override;
   bool peek(uint32_t offset, uint32_t *value) override;
+  tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload &payload, tlm::tlm_phase &phase,
+                                     sc_core::sc_time &delay) override;
 
   struct __attribute__((visibility("hidden"))) Inside;
   std::unique_ptr<Inside> inside_;

@@ -129,14 +129,14 @@ int sc_main(int argc, char **argv) {
           [&] { return rig.cycles(); });
     };
   };
-  Rig rtl("rtl", Kind::kRtl, kMemory, body(&measured[0]), configuration);
+  Rig rtl("rtl", Kind::kRtl, kMemory, body(&measured[0]), options_of(configuration));
   Rig timed(
       "timed", Kind::kTimed, kMemory,
       [&](Rig &rig) {
         rig.run(200000000);  // when the other is done
         body (&measured[1])(rig);
       },
-      configuration);
+      options_of(configuration));
   sc_core::sc_start();
   report("rtl", measure_plain(configuration, job), measured[0]);
   report("timed", measure_timed(configuration, twin, job), measured[1]);

@@ -10,21 +10,24 @@ constexpr uint64_t kCompletions = TWIN_BASE + TWIN_RING * UFP4_DESCRIPTOR_BYTES;
 constexpr uint8_t kFlagInterrupt = 1;
 constexpr size_t kStackBytes = 1 << 20;
 
-std::unique_ptr<Ufp4Core> make_core(Kind kind, const char *configuration, twin_memory_t memory,
-                                    bool sleep) {
-  Ufp4CoreOptions options;
-  options.configuration = configuration;
+std::unique_ptr<Ufp4Core> make_core(Kind kind, twin_memory_t memory, Ufp4CoreOptions options) {
   options.bandwidth_bytes = memory.bandwidth;
   options.latency_cycles = memory.latency;
-  options.sleep = sleep;
   if (kind == Kind::kRtl) return std::make_unique<Ufp4CoreRtl>("core", options);
   return std::make_unique<Ufp4CoreTimed>("core", options);
 }
 
 }  // namespace
 
+Ufp4CoreOptions options_of(const char *configuration) {
+  Ufp4CoreOptions options;
+  options.configuration = configuration;
+  return options;
+}
+
 Way::Way(const sc_core::sc_module_name &name) : sc_module(name), from("from"), to("to") {
   from.register_b_transport(this, &Way::b_transport);
+  from.register_nb_transport_fw(this, &Way::nb_transport_fw);
   from.register_get_direct_mem_ptr(this, &Way::get_direct_mem_ptr);
 }
 
@@ -42,14 +45,57 @@ void Way::b_transport(tlm::tlm_generic_payload &payload, sc_core::sc_time &delay
   under_way_--;
 }
 
+// Each of the ways in which a target may answer, in turn.
+tlm::tlm_sync_enum Way::nb_transport_fw(tlm::tlm_generic_payload &payload, tlm::tlm_phase &phase,
+                                        sc_core::sc_time &delay) {
+  if (phase == tlm::END_RESP) {
+    ended++;
+    return tlm::TLM_COMPLETED;
+  }
+  check_that(static_cast<int64_t>(began), !requested_, "a request before the last was taken");
+  const unsigned turn = began++ % (late ? 4 : 1);
+  b_transport(payload, delay);
+  if (turn == 0) {
+    ended++;
+    return tlm::TLM_COMPLETED;
+  }
+  phase = turn == 1 ? tlm::BEGIN_RESP : tlm::END_REQ;
+  if (turn == 1) return tlm::TLM_UPDATED;
+  payload.acquire();
+  most = std::max(most, ++under_way_);
+  requested_ = turn == 3;
+  const sc_core::sc_time until = delay;
+  sc_core::sc_spawn([this, &payload, turn, until] { respond(payload, turn == 3, until); });
+  delay = sc_core::SC_ZERO_TIME;
+  return turn == 3 ? tlm::TLM_ACCEPTED : tlm::TLM_UPDATED;
+}
+
+// The rest, from a thread.
+void Way::respond(tlm::tlm_generic_payload &payload, bool requested, sc_core::sc_time delay) {
+  tlm::tlm_phase phase = tlm::END_REQ;
+  sc_core::sc_time now = sc_core::SC_ZERO_TIME;
+  wait(3, sc_core::SC_NS);
+  if (requested) {
+    requested_ = false;
+    from->nb_transport_bw(payload, phase, now);
+  }
+  wait(delay);
+  phase = tlm::BEGIN_RESP;
+  now = sc_core::SC_ZERO_TIME;
+  const auto got = from->nb_transport_bw(payload, phase, now);
+  check_that(static_cast<int64_t>(ended++), got == tlm::TLM_COMPLETED, "the response is not taken");
+  under_way_--;
+  payload.release();
+}
+
 bool Way::get_direct_mem_ptr(tlm::tlm_generic_payload &payload, tlm::tlm_dmi &dmi) {
   return to->get_direct_mem_ptr(payload, dmi);
 }
 
 Rig::Rig(const sc_core::sc_module_name &name, Kind kind, twin_memory_t memory, Body body,
-         const char *configuration, bool sleep)
+         const Ufp4CoreOptions &options)
     : sc_module(name),
-      core(make_core(kind, configuration, memory, sleep)),
+      core(make_core(kind, memory, options)),
       way("way"),
       memory("memory", TWIN_BASE, kMemoryBytes, memory.latency * period),
       host("host"),

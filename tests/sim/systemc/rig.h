@@ -28,16 +28,25 @@ class Way : public sc_core::sc_module {
   tlm::tlm_response_status answer = tlm::TLM_OK_RESPONSE;
   bool waits = false;  // instead of adding to the delay
   unsigned most = 0;   // transactions that were under way at once
+  bool late = false;   // nb_transport: answers come in all ways, not complete with the request
+  uint64_t began = 0, ended = 0;  // nb_transport: requests and responses
   uint64_t reads = 0, writes = 0;
 
  private:
   void b_transport(tlm::tlm_generic_payload &payload, sc_core::sc_time &delay);
+  tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload &payload, tlm::tlm_phase &phase,
+                                     sc_core::sc_time &delay);
+  void respond(tlm::tlm_generic_payload &payload, bool requested, sc_core::sc_time delay);
   bool get_direct_mem_ptr(tlm::tlm_generic_payload &payload, tlm::tlm_dmi &dmi);
   unsigned under_way_ = 0;
+  bool requested_ = false;  // a request has not been ended
 };
 
 /** What a host writes before it gives jobs: offsets and values. */
 const std::vector<std::pair<uint32_t, uint32_t>> &set_up_registers();
+
+/** Of the configuration, else as they come; a rig sets those that are the memory's. */
+Ufp4CoreOptions options_of(const char *configuration);
 
 enum class Kind { kRtl, kTimed };
 
@@ -47,7 +56,7 @@ class Rig : public sc_core::sc_module {
 
   /** @p body is the host's thread. */
   Rig(const sc_core::sc_module_name &name, Kind kind, twin_memory_t memory, Body body,
-      const char *configuration = "small", bool sleep = true);
+      const Ufp4CoreOptions &options = options_of("small"));
 
   /** One transaction to the registers. */
   tlm::tlm_response_status transport(tlm::tlm_command command, uint64_t address, void *data,

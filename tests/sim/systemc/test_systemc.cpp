@@ -112,14 +112,15 @@ const twin_memory_t memories[] = {{100, 0, 0}, {0, 0, 0}, {1, 13, 0}, {20, 7, 0}
 constexpr size_t kMemories = sizeof memories / sizeof memories[0];
 
 // Each memory has a rig; all run side by side.
-void compare(Kind kind, unsigned count, const char *configuration, bool bits) {
+void compare(Kind kind, unsigned count, Ufp4CoreOptions options, bool bits) {
+  options.sleep = false;
   std::vector<std::unique_ptr<Rig>> rigs;
   unsigned done = 0;
   for (const twin_memory_t &memory : memories) {
     const auto body = [&, memory](Rig &rig) {
-      Plain plain(memory, configuration);
+      Plain plain(memory, options.configuration.c_str());
       Pair pair(rig, plain);
-      Jobs jobs(configuration);
+      Jobs jobs(options.configuration.c_str());
       fill(rig.memory.at(TWIN_BASE, 1));
       fill(plain.at(TWIN_BASE, 1));
       pair.set_up();
@@ -135,7 +136,7 @@ void compare(Kind kind, unsigned count, const char *configuration, bool bits) {
       if (++done == kMemories) sc_core::sc_stop();
     };
     const std::string name = "rig" + std::to_string(rigs.size());
-    rigs.push_back(std::make_unique<Rig>(name.c_str(), kind, memory, body, configuration, false));
+    rigs.push_back(std::make_unique<Rig>(name.c_str(), kind, memory, body, options));
   }
   sc_core::sc_start();
   check_bits(0, done, kMemories, "hosts that came to their end");
@@ -145,15 +146,22 @@ void compare(Kind kind, unsigned count, const char *configuration, bool bits) {
 
 /** Every cycle count and every byte of memory. */
 SLOW_TEST(rtl_equals_the_harness) {
-  compare(Kind::kRtl, 12, "small", true);
+  compare(Kind::kRtl, 12, options_of("small"), true);
+}
+
+/** By nb_transport too, where the target completes with the request. */
+SLOW_TEST(non_blocking_equals_the_harness) {
+  Ufp4CoreOptions options = options_of("small");
+  options.non_blocking = true;
+  compare(Kind::kRtl, 8, options, true);
 }
 
 SLOW_TEST(timed_equals_the_harness) {
-  compare(Kind::kTimed, 12, "small", false);
+  compare(Kind::kTimed, 12, options_of("small"), false);
 }
 
 SLOW_TEST(timed_equals_the_harness_of_default) {
-  compare(Kind::kTimed, 8, "default", false);
+  compare(Kind::kTimed, 8, options_of("default"), false);
 }
 
 namespace {
@@ -337,6 +345,34 @@ void check_error(Rig &rig, tlm::tlm_command fails, tlm::tlm_response_status answ
 
 }  // namespace
 
+/** Responses that come later, in another order than the requests. */
+TEST(non_blocking_takes_phases_as_they_come) {
+  Ufp4CoreOptions options = options_of("small");
+  options.non_blocking = true;
+  Rig rig(
+      "rtl", Kind::kRtl, memories[0],
+      [](Rig &rig) {
+        rig.way.late = true;
+        rig.set_up();
+        for (unsigned i = 0; i < 4; i++) check_serving(rig);
+        check_that(0, rig.way.began > 40, "requests");
+        check_bits(0, rig.way.ended, rig.way.began, "responses");
+        check_that(0, rig.way.most > 2, "%u bursts at most under way at once", rig.way.most);
+        check_error(rig, tlm::TLM_READ_COMMAND, tlm::TLM_GENERIC_ERROR_RESPONSE,
+                    UFP4_CORE_STATUS_READ_ERROR);
+        rig.ring(Jobs().gemm(40, 40, 200));
+        rig.run(150);
+        rig.reset.write(true);
+        rig.run(20);
+        rig.reset.write(false);
+        rig.tail = 0;
+        rig.set_up();
+        check_serving(rig);
+      },
+      options);
+  sc_core::sc_start();
+}
+
 TEST(memory_errors_end_the_job) {
   Rig rig("rtl", Kind::kRtl, memories[0], [](Rig &rig) {
     rig.set_up();
@@ -484,6 +520,8 @@ static const check_test_t tests[] = {CHECK_TEST(rtl_equals_the_harness),
                                      CHECK_TEST(rejects_what_is_no_access),
                                      CHECK_TEST(debug_reads_have_no_side_effects),
                                      CHECK_TEST(memory_may_wait),
+                                     CHECK_TEST(non_blocking_equals_the_harness),
+                                     CHECK_TEST(non_blocking_takes_phases_as_they_come),
                                      CHECK_TEST(memory_errors_end_the_job),
                                      CHECK_TEST(an_address_outside_ends_the_job),
                                      CHECK_TEST(timed_rejects_an_address_outside),
