@@ -14,18 +14,27 @@ extern "C" {
 namespace {
 
 constexpr twin_memory_t kMemory = {100, 0, 0};
+constexpr uint32_t kRuns = 5;
 
 struct Measured {
   double seconds;
   uint64_t cycles;
 };
 
-template <typename Run, typename Cycles>
-Measured measure(Run run, Cycles cycles) {
-  const uint64_t before = cycles();
-  const double start = alone_seconds();
-  run();
-  return {alone_seconds() - start, cycles() - before};
+// The fastest of some runs of the same job, each with the number it gets and then its interrupt
+// cleared.
+template <typename Run, typename Clear, typename Cycles>
+Measured measure(Run run, Clear clear, Cycles cycles) {
+  Measured best{1e9, 0};
+  for (uint32_t i = 0; i < kRuns; i++) {
+    const uint64_t before = cycles();
+    const double start = alone_seconds();
+    run(i);
+    const double seconds = alone_seconds() - start;
+    if (seconds < best.seconds) best = {seconds, cycles() - before};
+    clear();
+  }
+  return best;
 }
 
 void report(const char *what, Measured plain, Measured systemc) {
@@ -40,15 +49,15 @@ void report(const char *what, Measured plain, Measured systemc) {
 
 Measured measure_plain(const char *configuration, const twin_job_t &job) {
   Plain plain(kMemory, configuration);
-  const twin_job_t given = rung({job}, 0)[0];
   for (const auto &[offset, value] : set_up_registers()) plain.write(offset, value);
-  std::memcpy(plain.at(TWIN_BASE, sizeof given), &given, sizeof given);
   return measure(
-      [&] {
-        plain.write(UFP4_REG_RING_TAIL, 1);
+      [&](uint32_t i) {
+        std::memcpy(plain.at(TWIN_BASE + i * sizeof job, sizeof job), &rung({job}, i)[0],
+                    sizeof job);
+        plain.write(UFP4_REG_RING_TAIL, i + 1);
         plain.wait_interrupt();
       },
-      [&] { return plain.cycles(); });
+      [&] { plain.write(UFP4_REG_IRQ_STATUS, 7); }, [&] { return plain.cycles(); });
 }
 
 // --- The timed model without SystemC, with a memory and the golden model
@@ -93,16 +102,16 @@ Measured measure_timed(const char *configuration, const twin_t &twin, const twin
   };
   char message[200] = "";
   ufp4_timed_t *timed = ufp4_timed_open(&options, &functions, message, sizeof message);
-  const twin_job_t given = rung({job}, 0)[0];
   for (const auto &[offset, value] : set_up_registers()) {
     ufp4_timed_register_write(timed, offset, value);
   }
-  std::memcpy(host.at(TWIN_BASE), &given, sizeof given);
   const Measured measured = measure(
-      [&] {
-        ufp4_timed_register_write(timed, UFP4_REG_RING_TAIL, 1);
+      [&](uint32_t i) {
+        std::memcpy(host.at(TWIN_BASE + i * sizeof job), &rung({job}, i)[0], sizeof job);
+        ufp4_timed_register_write(timed, UFP4_REG_RING_TAIL, i + 1);
         ufp4_timed_wait_interrupt(timed, 100000000000ull);
       },
+      [&] { ufp4_timed_register_write(timed, UFP4_REG_IRQ_STATUS, 7); },
       [&] { return ufp4_timed_cycles(timed); });
   ufp4_timed_close(timed);
   std::free(host.executor.memory);
@@ -122,11 +131,11 @@ int sc_main(int argc, char **argv) {
     return [&, to](Rig &rig) {
       rig.set_up();
       *to = measure(
-          [&] {
+          [&](uint32_t) {
             rig.ring({job});
             rig.wait_interrupt(100000000);
           },
-          [&] { return rig.cycles(); });
+          [&] { rig.write(UFP4_REG_IRQ_STATUS, 7); }, [&] { return rig.cycles(); });
     };
   };
   Rig rtl("rtl", Kind::kRtl, kMemory, body(&measured[0]), options_of(configuration));
