@@ -115,6 +115,7 @@ struct Ufp4CoreTimed::Inside {
   std::string why;  // a function of the host has failed
   sc_core::sc_mutex busy;
   sc_core::sc_event kick, released;
+  uint64_t resets = 0;
   bool level = false;  // of the interrupt, at this moment
   bool in_reset = false, failed = false;
 };
@@ -243,10 +244,11 @@ bool Ufp4CoreTimed::Inside::access(bool write, uint32_t offset, uint32_t *value)
   // A read changes nothing of what comes, unless it has come meanwhile.
   if (write || !passed.empty() || (ahead && ahead->cycles() <= now->cycles())) forget_ahead();
   trim(&now_at);
-  const uint64_t end = now->cycles();
+  const uint64_t end = now->cycles(), resets_then = resets;
   const bool level_then = irq_of(*now);
   busy.unlock();
   wait_for(end);
+  if (resets != resets_then) return access(write, offset, value);  // it was lost
   level = level_then;
   send(&passed);
   kick.notify();
@@ -274,6 +276,7 @@ void Ufp4CoreTimed::Inside::watch_reset() {
     busy.lock();
     const uint64_t began = cycle_now();
     in_reset = true;
+    resets++;
     forget_ahead();
     fetched.clear();
     executed.clear();

@@ -493,6 +493,32 @@ TEST(reset_amid_jobs) {
   });
 }
 
+/** The interrupt goes, and does not come back when the access ends. */
+TEST(reset_amid_an_access) {
+  on_both([](Rig &rig) {
+    static Jobs jobs;
+    for (unsigned i = 0; i < 4; i++) {
+      rig.set_up();
+      rig.ring(jobs.gemm(20, 30, 40));
+      check_that(i, rig.wait_interrupt(), "no interrupt of %s", rig.name());
+      rig.run(10);
+      sc_core::sc_spawn([&rig, i] {
+        sc_core::wait(i * rig.period / 2);
+        rig.reset.write(true);
+        sc_core::wait(rig.period);
+        rig.reset.write(false);
+      });
+      rig.tail = rig.read(UFP4_REG_RING_TAIL);
+      rig.run(20);
+      check_that(i, !rig.irq.read(), "an interrupt of %s", rig.name());
+      check_bits(i, rig.read(UFP4_REG_RING_TAIL), 0, "tail of %s", rig.name());
+      rig.tail = 0;
+    }
+    rig.set_up();
+    check_serving(rig);
+  });
+}
+
 /** A millisecond of nothing costs no cycle; then the core wakes. */
 TEST(an_idle_core_sleeps) {
   Rig rig("rtl", Kind::kRtl, memories[0], [](Rig &rig) {
@@ -529,6 +555,7 @@ static const check_test_t tests[] = {CHECK_TEST(rtl_equals_the_harness),
                                      CHECK_TEST(rejects_an_unknown_configuration),
                                      CHECK_TEST(rejects_unbound_sockets),
                                      CHECK_TEST(reset_amid_jobs),
+                                     CHECK_TEST(reset_amid_an_access),
                                      CHECK_TEST(an_idle_core_sleeps)};
 
 int sc_main(int argc, char **argv) {
