@@ -79,7 +79,8 @@ class Rig : public sc_core::sc_module {
   Way way;
   Ufp4Memory memory;
   tlm_utils::simple_initiator_socket<Rig> host;
-  sc_core::sc_signal<bool> reset, irq;
+  sc_core::sc_signal<bool, sc_core::SC_MANY_WRITERS> reset;
+  sc_core::sc_signal<bool> irq;
   uint32_t tail = 0;
 
  private:
