@@ -74,6 +74,12 @@ class Memory : private MemoryTiming<Memory> {
 
   // For MemoryTiming.
   uint8_t response(uint64_t address, unsigned beats) const;
+  uint8_t begin_read(uint64_t address, unsigned beats) const {
+    return response(address, beats);
+  }
+  uint8_t begin_write(uint64_t address, unsigned beats) const {
+    return response(address, beats);
+  }
   bool read_beat(const MemoryBurst &burst);
   void write_beat(const MemoryBurst &burst, bool early);
   void keep_beat();

@@ -72,10 +72,12 @@ struct MemorySlave {
 
 /**
  * @p Data has the data, and is derived from this:
- * uint8_t response(address, beats) of a burst that begins; bool read_beat(const MemoryBurst &),
- * whether the beat comes at all; void write_beat(const MemoryBurst &, bool early), of the beat that
- * the master drives, or of the oldest that was kept; void keep_beat(), the one driven comes before
- * its address; bool write_answer(const MemoryAnswer &), whether it comes at all.
+ * uint8_t begin_read(address, beats) and begin_write, the response of a burst that begins;
+ * bool read_beat(const MemoryBurst &), whether the beat comes at all; void write_beat(const
+ * MemoryBurst &, bool early), of the beat that the master drives, or of the oldest that was kept;
+ * void keep_beat(), the one driven comes before its address; bool write_answer(const MemoryAnswer
+ * &), whether it comes at all. It may have its own due(const MemoryBurst & or MemoryAnswer &,
+ * cycle), where it is not the latency that decides.
  */
 template <typename Data>
 class MemoryTiming {
@@ -142,6 +144,11 @@ class MemoryTiming {
   }
 
  protected:
+  template <typename T>
+  static bool due(const T &of, uint64_t cycle) {
+    return of.due <= cycle;
+  }
+
   // What is on the bus may still be taken; nothing follows it.
   void silence(const MemoryMaster &master) {
     slave_.arready = slave_.awready = slave_.wready = false;
@@ -205,11 +212,11 @@ class MemoryTiming {
   // random ID; queue.size() if none is due.
   template <typename T>
   size_t choose(const std::deque<T> &queue, uint64_t cycle) {
-    if (!rules_.seed) return queue.front().due <= cycle ? 0 : queue.size();
+    if (!rules_.seed) return data().due(queue.front(), cycle) ? 0 : queue.size();
     size_t chosen = 0;
     const uint8_t id = queue[random() % queue.size()].id;
     while (queue[chosen].id != id) chosen++;
-    return queue[chosen].due <= cycle ? chosen : queue.size();
+    return data().due(queue[chosen], cycle) ? chosen : queue.size();
   }
 
   template <typename T>
@@ -225,7 +232,7 @@ class MemoryTiming {
     if (master.arvalid && slave_.arready) {
       moved_ = true;
       reads_.push_back({master.araddr, cycle + latency_, master.arbeats, master.arid,
-                        data().response(master.araddr, master.arbeats)});
+                        data().begin_read(master.araddr, master.arbeats)});
     }
     slave_.arready = reads_.size() < bursts_ && open(ar_gate_);
   }
@@ -258,7 +265,7 @@ class MemoryTiming {
     if (master.awvalid && slave_.awready) {
       moved_ = true;
       writes_.push_back({master.awaddr, 0, master.awbeats, master.awid,
-                         data().response(master.awaddr, master.awbeats)});
+                         data().begin_write(master.awaddr, master.awbeats)});
       data_first_ = rules_.seed && random() % kDataFirst == 0;
       for (; early_ != 0 && !writes_.empty(); early_--) store_beat(cycle, true);
     }

@@ -134,6 +134,8 @@ def test_every_header_stands_alone():
     headers = sorted(include.rglob("*.h"))
     check(len(headers) > 10, str(headers))
     for header in headers:
+        if header.name == "ufp4_systemc.h":  # C++17, with a library's headers: test_systemc_example_on_rtl
+            continue
         for compiler in (["cc", "-x", "c", *C_FLAGS], ["c++", "-x", "c++", "-std=c++11", *C_FLAGS[1:]]):
             pathlib.Path("one").write_text(f"#include <{header.relative_to(include)}>\n")
             call(*compiler, "-fsyntax-only", f"-I{include}", "one")
@@ -171,7 +173,8 @@ def test_libraries_export_what_the_headers_declare():
 def test_versions_agree():
     place = install()
     version = call(place / "bin" / "ufp4", "--version").split()[1]
-    for package in ("ufp4", "ufp4_model"):
+    systemc = ["ufp4_systemc"] if (place / "include" / "ufp4_systemc.h").exists() else []
+    for package in ("ufp4", "ufp4_model", *systemc):
         check_equal(pkg_config(place, "--modversion", package), [version], package)
     check((place / "lib" / f"libufp4.so.{version}").exists(), "the library's version")
     headings = re.findall(r"^## ([0-9.]+)", (SOURCE / "docs" / "changelog.md").read_text(), flags=re.M)
@@ -204,6 +207,59 @@ def test_dpi_example_finds_a_bug_on_rtl():
     pathlib.Path("user_pe.sv").write_text(text.replace(right, "{1'b1, scale[2:0]}"))
     done = simulate(place, "user_pe.sv")
     check(done.returncode != 0 and re.search("product, row [0-9]+, block [0-9]+: got", done.stdout), done.stdout)
+
+
+def check_platform(program, **environment):
+    """Every bit, on both modules; a second core on the bus costs the first one cycles that its own memory would not."""
+    def cycles(*arguments):
+        text = call(program, *arguments, **environment)
+        check("NOT" not in text, text)
+        return [int(number) for number in re.findall(r"FPROP took (\d+) cycles", text)]
+    alone = cycles("rtl")
+    check_equal(cycles("timed"), alone, "cycles of the timed model")
+    both = cycles("rtl", "2")
+    check(len(both) == 2 and min(both) > alone[0], f"two cores took {both} cycles, one {alone}")
+
+
+def test_systemc_example_on_rtl():
+    """The installed platform, built with CMake, and from a copy with pkg-config alone."""
+    place = install()
+    if not (place / "include" / "ufp4_systemc.h").exists():
+        raise bench.Skipped("needs libsystemc-dev when ufp4 is configured; ./ufp4 test installs it")
+    example = place / "share/ufp4/systemc/example"
+    call("cmake", "-G", "Ninja", "-S", example, "-B", "platform", f"-DCMAKE_PREFIX_PATH={place}",
+         "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror", *LAUNCHERS)
+    call("cmake", "--build", "platform")
+    check_platform("platform/platform")
+    call("c++", "-std=c++17", example / "platform.cpp", "-o", "program",
+         *pkg_config(place, "--cflags", "--libs", "ufp4_systemc", "ufp4"))
+    check_platform("./program", LD_LIBRARY_PATH=str(place / "lib"))
+
+
+def test_systemc_page_on_rtl():
+    """The lines that the page on virtual platforms tells its reader to write print what it says."""
+    place = install()
+    if not (place / "include" / "ufp4_systemc.h").exists():
+        raise bench.Skipped("needs libsystemc-dev when ufp4 is configured; ./ufp4 test installs it")
+    page = (SOURCE / "docs/howto/virtual-platform.md").read_text()
+    code, printed = re.search(r"```cpp\n(.*?)```\n\nIt prints:\n\n```\n(.*?)```", page, flags=re.S).groups()
+    for module in ("Ufp4CoreRtl", "Ufp4CoreTimed"):
+        pathlib.Path("mine.cpp").write_text(code.replace("Ufp4CoreRtl core", f"{module} core"))
+        call("c++", "-std=c++17", "-Wall", "-Werror", "mine.cpp", "-o", "mine",
+             *pkg_config(place, "--cflags", "--libs", "ufp4_systemc"))
+        text = call("./mine", LD_LIBRARY_PATH=str(place / "lib"))
+        check(text.endswith(printed), f"{module}: {text}")
+
+
+def test_systemc_library_exports_its_modules_on_rtl():
+    """And nothing of Verilator, the driver or the golden model."""
+    library = install() / "lib" / "libufp4_systemc.so"
+    if not library.exists():
+        raise bench.Skipped("needs libsystemc-dev when ufp4 is configured; ./ufp4 test installs it")
+    strong = [line.split()[2] for line in call("nm", "-g", "--defined-only", "-D", library).splitlines()
+              if line.split()[1] in "TDBR"]
+    check(strong, "it exports nothing")
+    check_equal([name for name in strong if "Ufp4" not in name], [], "other names")
 
 
 def commands():

@@ -158,7 +158,8 @@ static ufp4_status_t run_amax(state_t *state, ufp4_cuda_quantize_t *job, const p
 static ufp4_status_t run_quant(state_t *state, const ufp4_quant_descriptor_t *quant,
                                ufp4_completion_t *done, uint32_t *flags) {
   const panel_t panels[2] = {quant_row_panel(quant), quant_col_panel(quant)};
-  done->status = (uint16_t)check_quant_bus(quant, state->memory_bytes);
+  done->status =
+      (uint16_t)check_quant_bus(quant, (region_t){UFP4_MEMORY_BASE, state->memory_bytes});
   if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
   ufp4_cuda_quantize_t job = describe_quant(state, quant, panels, flags);
   if (quant->opcode == UFP4_OPCODE_AMAX) return run_amax(state, &job, panels);
@@ -180,7 +181,7 @@ static ufp4_status_t run_gemm(state_t *state, const ufp4_gemm_descriptor_t *gemm
                               ufp4_completion_t *done) {
   const panel_t a = gemm_a_panel(gemm), b = gemm_b_panel(gemm);
   const int nvfp4 = gemm->scale == UFP4_SCALE_NVFP4;
-  done->status = (uint16_t)check_gemm_bus(gemm, state->memory_bytes);
+  done->status = (uint16_t)check_gemm_bus(gemm, (region_t){UFP4_MEMORY_BASE, state->memory_bytes});
   if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
   ufp4_cuda_gemm_t job = {
       .contract = UFP4_CONTRACT_EXACT,

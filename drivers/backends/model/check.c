@@ -256,39 +256,39 @@ ufp4_core_status_t check_descriptor(const ufp4_descriptor_t *descriptor,
 
 // --- The bus ------------------------------------------------------------------------------------
 
-static int is_outside(uint64_t address, uint64_t bytes, uint64_t memory_bytes) {
-  if (address < UFP4_MEMORY_BASE) return 1;
-  uint64_t offset = address - UFP4_MEMORY_BASE;
-  return offset > memory_bytes || bytes > memory_bytes - offset;
+static int is_outside(uint64_t address, uint64_t bytes, region_t memory) {
+  if (address < memory.base) return 1;
+  uint64_t offset = address - memory.base;
+  return offset > memory.bytes || bytes > memory.bytes - offset;
 }
 
-static int panel_is_outside(const panel_t *panel, uint64_t memory_bytes) {
+static int panel_is_outside(const panel_t *panel, region_t memory) {
   uint64_t units = panel_units(panel);
-  return is_outside(panel->codes, units * UFP4_PANEL_CODE_BYTES, memory_bytes) ||
-         is_outside(panel->scales, units * UFP4_PANEL_SCALE_BYTES, memory_bytes);
+  return is_outside(panel->codes, units * UFP4_PANEL_CODE_BYTES, memory) ||
+         is_outside(panel->scales, units * UFP4_PANEL_SCALE_BYTES, memory);
 }
 
-ufp4_core_status_t check_quant_bus(const ufp4_quant_descriptor_t *quant, uint64_t memory_bytes) {
+ufp4_core_status_t check_quant_bus(const ufp4_quant_descriptor_t *quant, region_t memory) {
   panel_t panels[2];
   const int count = quant->opcode == UFP4_OPCODE_AMAX ? 0 : enabled_panels(quant, panels);
   uint64_t row_bytes = (uint64_t)quant->cols * dtype_bytes(quant->src_dtype);
   uint64_t bytes = plain_bytes(quant->rows, quant->src_stride_bytes, row_bytes);
-  if (is_outside(quant->src_addr, bytes, memory_bytes)) return UFP4_CORE_STATUS_READ_ERROR;
+  if (is_outside(quant->src_addr, bytes, memory)) return UFP4_CORE_STATUS_READ_ERROR;
   for (int i = 0; i < count; i++) {
-    if (panel_is_outside(&panels[i], memory_bytes)) return UFP4_CORE_STATUS_WRITE_ERROR;
+    if (panel_is_outside(&panels[i], memory)) return UFP4_CORE_STATUS_WRITE_ERROR;
   }
   return UFP4_CORE_STATUS_OK;
 }
 
-ufp4_core_status_t check_gemm_bus(const ufp4_gemm_descriptor_t *gemm, uint64_t memory_bytes) {
+ufp4_core_status_t check_gemm_bus(const ufp4_gemm_descriptor_t *gemm, region_t memory) {
   const panel_t a = gemm_a_panel(gemm), b = gemm_b_panel(gemm);
   plain_t plains[3];
   const int count = gemm_plains(gemm, plains);
-  int bad_read = panel_is_outside(&a, memory_bytes) || panel_is_outside(&b, memory_bytes);
+  int bad_read = panel_is_outside(&a, memory) || panel_is_outside(&b, memory);
   for (int i = 1; i < count; i++) {
-    bad_read |= is_outside(plains[i].address, plain_region_bytes(&plains[i]), memory_bytes);
+    bad_read |= is_outside(plains[i].address, plain_region_bytes(&plains[i]), memory);
   }
   if (bad_read) return UFP4_CORE_STATUS_READ_ERROR;
-  const int bad_write = is_outside(plains[0].address, plain_region_bytes(&plains[0]), memory_bytes);
+  const int bad_write = is_outside(plains[0].address, plain_region_bytes(&plains[0]), memory);
   return bad_write ? UFP4_CORE_STATUS_WRITE_ERROR : UFP4_CORE_STATUS_OK;
 }

@@ -50,9 +50,13 @@ ufp4_core_status_t check_descriptor(const ufp4_descriptor_t *descriptor,
                                     const ufp4_configuration_t *configuration,
                                     const slots_t *slots);
 
-/** What the bus of a device with that much memory at UFP4_MEMORY_BASE makes of a legal job: ok,
- * read_error or write_error. */
-ufp4_core_status_t check_quant_bus(const ufp4_quant_descriptor_t *quant, uint64_t memory_bytes);
-ufp4_core_status_t check_gemm_bus(const ufp4_gemm_descriptor_t *gemm, uint64_t memory_bytes);
+/** Memory on the bus. */
+typedef struct {
+  uint64_t base, bytes;
+} region_t;
+
+/** What a bus with that memory and no other makes of a legal job: ok, read_error or write_error. */
+ufp4_core_status_t check_quant_bus(const ufp4_quant_descriptor_t *quant, region_t memory);
+ufp4_core_status_t check_gemm_bus(const ufp4_gemm_descriptor_t *gemm, region_t memory);
 
 #endif

@@ -12,6 +12,7 @@ ufp4_status_t executor_open(executor_t *executor, const ufp4_device_options_t *o
                             const ufp4_configuration_t *configuration) {
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   *executor = (executor_t){.configuration = *configuration,
+                           .memory_base = UFP4_MEMORY_BASE,
                            .memory_bytes = options->memory_bytes,
                            .kernel = options->kernel};
   executor->threads = options->threads != 0 ? (int)options->threads : cores > 0 ? (int)cores : 1;
@@ -24,7 +25,11 @@ void executor_close(executor_t *executor) {
 }
 
 static uint8_t *memory_at(const executor_t *executor, uint64_t address) {
-  return executor->memory + (address - UFP4_MEMORY_BASE);
+  return executor->memory + (address - executor->memory_base);
+}
+
+static region_t region_of(const executor_t *executor) {
+  return (region_t){executor->memory_base, executor->memory_bytes};
 }
 
 static int exponent_of(const executor_t *executor, const panel_t *panel) {
@@ -130,7 +135,7 @@ static ufp4_status_t run_quant_copy(executor_t *executor, const ufp4_quant_descr
 static ufp4_status_t run_quant(executor_t *executor, const ufp4_quant_descriptor_t *quant,
                                ufp4_completion_t *done) {
   panel_t panels[2] = {quant_row_panel(quant), quant_col_panel(quant)};
-  done->status = (uint16_t)check_quant_bus(quant, executor->memory_bytes);
+  done->status = (uint16_t)check_quant_bus(quant, region_of(executor));
   if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
   if (quant->opcode == UFP4_OPCODE_AMAX) return run_amax(executor, quant, done);
   for (int axis = 0; axis < 2; axis++) {
@@ -187,7 +192,7 @@ static ufp4_status_t run_gemm_operands(executor_t *executor, const ufp4_gemm_des
 static ufp4_status_t run_gemm(executor_t *executor, const ufp4_gemm_descriptor_t *gemm,
                               ufp4_completion_t *done) {
   panel_t panel_a = gemm_a_panel(gemm), panel_b = gemm_b_panel(gemm);
-  done->status = (uint16_t)check_gemm_bus(gemm, executor->memory_bytes);
+  done->status = (uint16_t)check_gemm_bus(gemm, region_of(executor));
   if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
   ufp4_operand_t a = {0}, b = {0};
   ufp4_status_t status = load_operand(executor, gemm, &panel_a, 1, &a);

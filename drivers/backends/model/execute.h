@@ -5,17 +5,18 @@
 
 #include "check.h"
 
-/** A core of this configuration with device memory at UFP4_MEMORY_BASE. */
+/** A core of this configuration with device memory. */
 typedef struct {
   ufp4_configuration_t configuration;
   uint8_t *memory;
-  uint64_t memory_bytes;
+  uint64_t memory_base, memory_bytes;
   int threads;
   ufp4_kernel_t kernel;
   slots_t slots;
 } executor_t;
 
-/** Memory of options->memory_bytes, all zero. UFP4_ERROR_MEMORY: the host has no room for it. */
+/** Memory of options->memory_bytes at UFP4_MEMORY_BASE, all zero. UFP4_ERROR_MEMORY: the host has
+ * no room for it. */
 ufp4_status_t executor_open(executor_t *executor, const ufp4_device_options_t *options,
                             const ufp4_configuration_t *configuration);
 void executor_close(executor_t *executor);

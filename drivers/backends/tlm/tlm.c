@@ -190,17 +190,18 @@ static ufp4_status_t tlm_open(const ufp4_device_options_t *options,
 
 // A legal job that the bus would answer with an error.
 static int is_outside(const tlm_t *tlm, const ufp4_descriptor_t *descriptor) {
+  const region_t memory = {UFP4_MEMORY_BASE, tlm->memory_bytes};
   slots_t slots = {0};
   memset(slots.written, 1, sizeof slots.written);
   if (check_descriptor(descriptor, &tlm->executor.configuration, &slots) != UFP4_CORE_STATUS_OK)
     return 0;
   switch (descriptor->header.opcode) {
     case UFP4_OPCODE_GEMM:
-      return check_gemm_bus(&descriptor->gemm, tlm->memory_bytes) != UFP4_CORE_STATUS_OK;
+      return check_gemm_bus(&descriptor->gemm, memory) != UFP4_CORE_STATUS_OK;
     case UFP4_OPCODE_FENCE:
       return 0;
     default:
-      return check_quant_bus(&descriptor->quant, tlm->memory_bytes) != UFP4_CORE_STATUS_OK;
+      return check_quant_bus(&descriptor->quant, memory) != UFP4_CORE_STATUS_OK;
   }
 }
 

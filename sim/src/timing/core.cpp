@@ -7,12 +7,15 @@ namespace {
 constexpr uint32_t kFlagIrq = 1, kFlagOverlap = 2;
 constexpr uint32_t kWindow = 16;      // jobs under way
 constexpr uint32_t kResetCycles = 8;  // of any reset
+// After these a memory has its whole credit (memory_timing.h).
+constexpr uint64_t kIdleCycles = 256;
 
 }  // namespace
 
 Core::Core(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols, const MemoryRules &rules,
            const ufp4_timed_host_t &host)
-    : shape_(shape),
+    : kept_shape_(std::make_shared<Shape>(shape)),
+      shape_(*kept_shape_),
       host_(host),
       front_(shape_),
       retire_(shape_),
@@ -244,7 +247,7 @@ bool Core::step_host(const Now &now, Events events) {
     registers_.count(events);
     return true;
   }
-  const CoreView view{retire_.head(), active(), resetting_ != 0};
+  const CoreView view = this->view();
   skip_.interrupt();
   irqs_ = 0;
   registers_.step_read(port_, view, slots_);
@@ -279,8 +282,19 @@ bool Core::step() {
   return guard();
 }
 
+// Nothing goes on in the core, and its memory can no longer be readier than it is.
+bool Core::idle() const {
+  return calm_ && !working() && cycle_ - last_moved_ >= kIdleCycles;
+}
+
 bool Core::leap(uint64_t end) {
+  const bool was_idle = idle();
   if (!step()) return false;
+  if (was_idle && idle() && cycle_ < end) {
+    registers_.count_again(end - cycle_);
+    cycle_ = end;
+    return true;
+  }
   // Row groups that a GEMM waits for are counted, and so not the same twice.
   const bool even =
       calm_ && (!moving_.gemm.active() || issue_[kGemm].panels_held(others(kGemm)) == 0);

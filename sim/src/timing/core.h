@@ -8,6 +8,7 @@
 #define UFP4_TIMING_CORE_H
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "memory_timing.h"
@@ -27,7 +28,10 @@ class EmptyMemory : public MemoryTiming<EmptyMemory> {
 
  private:
   friend class MemoryTiming<EmptyMemory>;
-  uint8_t response(uint64_t, unsigned) const {
+  uint8_t begin_read(uint64_t, unsigned) const {
+    return 0;
+  }
+  uint8_t begin_write(uint64_t, unsigned) const {
     return 0;
   }
   bool read_beat(const MemoryBurst &) const {
@@ -58,6 +62,7 @@ struct Moving {
   }
 };
 
+/** A copy goes on from where the other is, on its own. */
 class Core {
  public:
   Core(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols, const MemoryRules &rules,
@@ -73,6 +78,14 @@ class Core {
   }
   const Registers &registers() const {
     return registers_;
+  }
+  /** What a read of the register would bring now. */
+  uint32_t peek(uint32_t offset) const {
+    return registers_.read(offset, view(), slots_);
+  }
+  /** Whether there is a job, under way or in the ring. */
+  bool working() const {
+    return active() || registers_.rings().tail != retire_.head();
   }
   /** The last cycle in which the bus moved. */
   uint64_t last_moved() const {
@@ -108,6 +121,9 @@ class Core {
     const Issue &other = issue_[engine == kGemm ? kQuant : kGemm];
     return {retire_.head() & 15, retire_.done(), other.started(), other.tag()};
   }
+  CoreView view() const {
+    return {retire_.head(), active(), resetting_ != 0};
+  }
   bool active() const {
     return front_.busy() || front_.next() != retire_.head();
   }
@@ -122,6 +138,7 @@ class Core {
   inline void step_engines(const Now &now);
   bool takes_job() const;
   bool calm() const;
+  bool idle() const;
   bool step_command(const Now &now);
   inline bool step_host(const Now &now, Events events);
   bool fetch();
@@ -137,7 +154,8 @@ class Core {
   void soft_reset();
   void reset_units();
 
-  const Shape shape_;
+  const std::shared_ptr<const Shape> kept_shape_;  // of all copies: their units point to it
+  const Shape &shape_;
   const ufp4_timed_host_t host_;
   Front front_;
   Issue issue_[2];

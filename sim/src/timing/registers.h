@@ -65,11 +65,17 @@ class Registers {
     return !aw_full_ && !w_full_ && !bvalid_ && !rvalid_ && !back_;
   }
   void reset();
+  /** What is at an offset. */
+  uint32_t read(uint32_t offset, const CoreView &core, const Slots &slots) const;
   /** A cycle in which nothing moves on the port nor in the command unit. */
   void count(Events events) {
     if (events != events_) tally();
     events_ = events;
     run_++;
+  }
+  /** @p cycles more like the last one. */
+  void count_again(uint64_t cycles) {
+    run_ += cycles;
   }
   /** A read's part of the cycle; before anything else takes its step. */
   void step_read(const HostPort &port, const CoreView &core, const Slots &slots);
@@ -88,7 +94,6 @@ class Registers {
   bool write(uint32_t offset, uint32_t value, uint32_t head);
   /** Adds up the cycles that were counted as events_. */
   void tally();
-  uint32_t read(uint32_t offset, const CoreView &core, const Slots &slots) const;
   uint32_t read_plain(uint32_t offset, const CoreView &core) const;
   uint32_t read_configuration(uint32_t offset) const;
 

@@ -114,9 +114,11 @@ class SkipWriter {
   uint64_t shift_;
 };
 
+/** A copy knows nothing yet. */
 class Skip {
  public:
   Skip();
+  Skip(const Skip &) : Skip() {}
   ~Skip();
 
   /** A job has started. */

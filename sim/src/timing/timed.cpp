@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "timing/timed.h"
 
+#include <algorithm>
+
 namespace ufp4::timing {
 namespace {
 
@@ -76,11 +78,11 @@ ufp4_timed_status_t Timed::run(uint64_t cycles) {
 }
 
 ufp4_timed_status_t Timed::wait_interrupt(uint64_t limit) {
-  const uint64_t end = core_.cycle() + limit;
+  const uint64_t began = core_.cycle(), end = began + limit;
   while (core_.cycle() < end) {
     if (core_.registers().irq()) return UFP4_TIMED_OK;
     if (!advance(end)) return UFP4_TIMED_FAILED;
-    if (core_.cycle() - core_.last_moved() >= kStuckCycles) {
+    if (core_.working() && core_.cycle() >= std::max(began, core_.last_moved()) + kStuckCycles) {
       core_.fail(
           "nothing has moved on the bus for a million cycles: a core that hangs is left to the "
           "RTL");

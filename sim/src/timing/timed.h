@@ -10,6 +10,7 @@
 
 namespace ufp4::timing {
 
+/** As Core, it can be copied. */
 class Timed {
  public:
   Timed(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols, const MemoryRules &rules,
@@ -23,6 +24,12 @@ class Timed {
   uint64_t cycles() const {
     return core_.cycle();
   }
+  const Core &core() const {
+    return core_;
+  }
+  /** One cycle, or as many as are known to be the same; no further than @p end. @return false if
+   * message() says why there is none. */
+  bool advance(uint64_t end);
   const std::string &message() const {
     return core_.message().empty() ? message_ : core_.message();
   }
@@ -31,8 +38,6 @@ class Timed {
   /** Whether the host takes an answer of the register port in this cycle: with back-pressure now
    * and then not. */
   bool ready();
-  /** One cycle, or as many as are known to be the same; no further than @p end. */
-  bool advance(uint64_t end);
 
   Core core_;
   uint64_t ready_state_;

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carrier.h"
+
+#include <algorithm>
+
+namespace ufp4 {
+namespace {
+
+constexpr uint8_t kOkay = 0, kSlverr = 2, kDecerr = 3;
+// What a read that fails brings, as in the harness.
+constexpr uint8_t kPoison = 0xDE;
+
+uint8_t response_of(tlm::tlm_response_status status) {
+  if (status == tlm::TLM_OK_RESPONSE) return kOkay;
+  return status == tlm::TLM_ADDRESS_ERROR_RESPONSE ? kDecerr : kSlverr;
+}
+
+// The target has answered: the response is there @p delay from now. What was not known at the start
+// is seen at the first edge after it is.
+void finish(Burst &burst, sc_core::sc_time delay, sc_core::sc_time period) {
+  const uint64_t waited = (sc_core::sc_time_stamp() - burst.start).value();
+  const uint64_t took = waited + delay.value(), cycle = period.value();
+  burst.response = response_of(burst.payload.get_response_status());
+  if (burst.response != kOkay && burst.payload.is_read()) {
+    std::fill(burst.data.begin(), burst.data.end(), kPoison);
+  }
+  burst.due = burst.began + std::max<uint64_t>((took + cycle - 1) / cycle, 1) - 1;
+  if (waited != 0) burst.due = std::max(burst.due, burst.began + waited / cycle + 1);
+}
+
+// --- b_transport --------------------------------------------------------------------------------
+
+class BlockingCarrier final : public Carrier {
+ public:
+  BlockingCarrier(MemorySocket &socket, sc_core::sc_time period)
+      : socket_(socket), period_(period) {}
+
+  void launch(const BurstPtr &burst) override {
+    if (free_.empty()) {
+      workers_.push_back(std::make_unique<Worker>());
+      Worker *worker = workers_.back().get();
+      worker->burst = burst;
+      sc_core::sc_spawn([this, worker] { work(worker); });
+    } else {
+      Worker *worker = free_.back();
+      free_.pop_back();
+      worker->burst = burst;
+      worker->go.notify();
+    }
+    sc_core::wait(sc_core::SC_ZERO_TIME);
+  }
+
+  tlm::tlm_sync_enum answer(tlm::tlm_generic_payload &, tlm::tlm_phase &,
+                            sc_core::sc_time &) override {
+    SC_REPORT_ERROR("ufp4", "an answer to nb_transport, where bursts go by b_transport");
+    return tlm::TLM_COMPLETED;
+  }
+
+ private:
+  /** A thread that takes one burst after another. */
+  struct Worker {
+    BurstPtr burst;
+    sc_core::sc_event go;
+  };
+
+  void work(Worker *worker) {
+    for (;;) {
+      sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+      socket_->b_transport(worker->burst->payload, delay);
+      finish(*worker->burst, delay, period_);
+      worker->burst.reset();
+      free_.push_back(worker);
+      sc_core::wait(worker->go);
+    }
+  }
+
+  MemorySocket &socket_;
+  const sc_core::sc_time period_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<Worker *> free_;
+};
+
+// --- nb_transport -------------------------------------------------------------------------------
+
+class NonBlockingCarrier final : public Carrier, private tlm::tlm_mm_interface {
+ public:
+  NonBlockingCarrier(MemorySocket &socket, sc_core::sc_time period)
+      : socket_(socket), period_(period) {
+    sc_core::sc_spawn_options method;
+    method.spawn_method();
+    method.dont_initialize();
+    method.set_sensitivity(&next_);
+    sc_core::sc_spawn([this] { request(); }, sc_core::sc_gen_unique_name("request"), &method);
+  }
+
+  void launch(const BurstPtr &burst) override {
+    burst->payload.set_mm(this);
+    burst->payload.acquire();
+    held_[&burst->payload] = burst;
+    waiting_.push_back(burst);
+    next_.notify();
+    sc_core::wait(sc_core::SC_ZERO_TIME);
+  }
+
+  tlm::tlm_sync_enum answer(tlm::tlm_generic_payload &payload, tlm::tlm_phase &phase,
+                            sc_core::sc_time &delay) override {
+    if (phase == tlm::END_REQ) {
+      end_request(payload, delay);
+      return tlm::TLM_ACCEPTED;
+    }
+    end_request(payload, delay);  // which a response implies
+    end(payload, delay);
+    return tlm::TLM_COMPLETED;
+  }
+
+ private:
+  // One request at a time, until its target has taken it.
+  void request() {
+    if (requested_ != nullptr || waiting_.empty()) return;
+    if (sc_core::sc_time_stamp() < free_at_) {
+      return next_.notify(free_at_ - sc_core::sc_time_stamp());
+    }
+    tlm::tlm_generic_payload &payload = waiting_.front()->payload;
+    tlm::tlm_phase phase = tlm::BEGIN_REQ;
+    sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
+    waiting_.pop_front();
+    requested_ = &payload;
+    switch (socket_->nb_transport_fw(payload, phase, delay)) {
+      case tlm::TLM_ACCEPTED:
+        return;
+      case tlm::TLM_UPDATED:
+        end_request(payload, delay);
+        if (phase == tlm::BEGIN_RESP) end_response(payload, delay);
+        return;
+      case tlm::TLM_COMPLETED:
+        end_request(payload, sc_core::SC_ZERO_TIME);
+        end(payload, delay);
+    }
+  }
+
+  void end_request(const tlm::tlm_generic_payload &payload, sc_core::sc_time delay) {
+    if (requested_ != &payload) return;
+    requested_ = nullptr;
+    free_at_ = sc_core::sc_time_stamp() + delay;
+    next_.notify(delay);
+  }
+
+  void end_response(tlm::tlm_generic_payload &payload, sc_core::sc_time delay) {
+    tlm::tlm_phase phase = tlm::END_RESP;
+    sc_core::sc_time at = delay;
+    socket_->nb_transport_fw(payload, phase, at);
+    end(payload, delay);
+  }
+
+  void end(tlm::tlm_generic_payload &payload, sc_core::sc_time delay) {
+    finish(*held_.at(&payload), delay, period_);
+    payload.release();
+  }
+
+  void free(tlm::tlm_generic_payload *payload) override {
+    held_.erase(payload);
+  }
+
+  MemorySocket &socket_;
+  const sc_core::sc_time period_;
+  std::deque<BurstPtr> waiting_;
+  const tlm::tlm_generic_payload *requested_ = nullptr;
+  sc_core::sc_time free_at_;                                             // for the next request
+  std::unordered_map<const tlm::tlm_generic_payload *, BurstPtr> held_;  // until all let go of it
+  sc_core::sc_event next_;
+};
+
+}  // namespace
+
+std::unique_ptr<Carrier> make_blocking_carrier(MemorySocket &socket, sc_core::sc_time period) {
+  return std::make_unique<BlockingCarrier>(socket, period);
+}
+
+std::unique_ptr<Carrier> make_non_blocking_carrier(MemorySocket &socket, sc_core::sc_time period) {
+  return std::make_unique<NonBlockingCarrier>(socket, period);
+}
+
+}  // namespace ufp4

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// The core in a virtual platform: SystemC modules with TLM-2.0 sockets
+// (docs/howto/virtual-platform.md).
+//
+// Ufp4CoreRtl is the Verilated RTL, Ufp4CoreTimed the timed model; both are a Ufp4Core, so that
+// either takes the other's place. Compile with -std=c++17, as SystemC was. What a module cannot do
+// is an error of SystemC (SC_REPORT_ERROR, type "ufp4"); a core that has reported one does nothing
+// more and answers its registers with TLM_GENERIC_ERROR_RESPONSE.
+#ifndef UFP4_SYSTEMC_H
+#define UFP4_SYSTEMC_H
+
+#ifndef SC_INCLUDE_DYNAMIC_PROCESSES
+#define SC_INCLUDE_DYNAMIC_PROCESSES
+#endif
+#include <tlm.h>
+#include <tlm_utils/simple_initiator_socket.h>
+#include <tlm_utils/simple_target_socket.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <systemc>
+
+#define UFP4_SYSTEMC_API __attribute__((visibility("default")))
+
+/** All that can be set from outside. */
+struct Ufp4CoreOptions {
+  /** A named configuration (docs/ip/registers.md). */
+  std::string configuration = "default";
+  /** Of the clock. Its edges are at the multiples of the period, but for the moment 0. */
+  sc_core::sc_time period{1, sc_core::SC_NS};
+  /** What the bus moves in a cycle, in bytes each way; 0: as much as it is wide. */
+  unsigned bandwidth_bytes = 0;
+  /** Of Ufp4CoreTimed alone: the memory's latency in cycles. Ufp4CoreRtl asks the target of `mem`.
+   */
+  unsigned latency_cycles = 100;
+  /** Of Ufp4CoreRtl alone: bursts go by nb_transport, in its four phases, in place of b_transport.
+   */
+  bool non_blocking = false;
+  /** Of Ufp4CoreRtl alone: an idle core has no clock until its registers are accessed. The counters
+   * `cycles` and `idle` stand still meanwhile. */
+  bool sleep = true;
+};
+
+/** What both modules have in common. */
+class UFP4_SYSTEMC_API Ufp4Core : public sc_core::sc_module {
+ public:
+  /**
+   * The registers: 4 KiB from address 0 (docs/ip/registers.md), by b_transport; it waits for the
+   * delay that it is given, and for the core's answer.
+   *
+   * Byte enables of a write are its strobes; a read leaves bytes that are not enabled. An address
+   * beyond: TLM_ADDRESS_ERROR_RESPONSE. Not 4 bytes, or not at a multiple of 4:
+   * TLM_BURST_ERROR_RESPONSE. Neither read nor write: TLM_COMMAND_ERROR_RESPONSE.
+   * transport_dbg reads without time or side effect; of Ufp4CoreRtl it reads nothing (0 bytes),
+   * whose registers show nothing without a clock. It never writes.
+   */
+  tlm_utils::simple_target_socket<Ufp4Core> regs;
+  /**
+   * Memory. Ufp4CoreRtl: each burst is one b_transport, several at a time, each from a thread of
+   * its own; the response comes in the cycle that the delay says, later ones never before. A target
+   * that waits instead of adding to the delay is seen at the next edge. TLM_ADDRESS_ERROR_RESPONSE
+   * is DECERR, any other error SLVERR; the job then ends with read_error or write_error.
+   *
+   * Ufp4CoreTimed: descriptors and completions are a b_transport each, whose delay means nothing;
+   * the time of all bursts is inside the module (latency_cycles, bandwidth_bytes), since the timed
+   * model has its memory inside. Operands and results go by DMI: the target has to give one region,
+   * to be read and written, in which all of a job lies. An error is reported: the timed model has
+   * no bus errors.
+   */
+  tlm_utils::simple_initiator_socket<Ufp4Core> mem;
+  /** High: the core is in reset, for at least 8 cycles. It also comes out of reset at the start. */
+  sc_core::sc_in<bool> reset;
+  /** Level, high. */
+  sc_core::sc_out<bool> irq;
+
+  ~Ufp4Core() override;
+  /** Edges of the clock that the core has had. */
+  virtual uint64_t cycles() const = 0;
+
+ protected:
+  explicit Ufp4Core(const sc_core::sc_module_name &name);
+  Ufp4Core(const Ufp4Core &) = delete;
+  Ufp4Core &operator=(const Ufp4Core &) = delete;
+
+ private:
+  /** One access of the host, from a thread, one at a time. @return false if the core has failed. */
+  virtual bool access(bool write, uint32_t offset, uint32_t *value, unsigned strobes) = 0;
+  /** @return false if the register cannot be seen. */
+  virtual bool peek(uint32_t offset, uint32_t *value) = 0;
+  virtual tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload &payload,
+                                             tlm::tlm_phase &phase, sc_core::sc_time &delay) = 0;
+  void b_transport(tlm::tlm_generic_payload &payload, sc_core::sc_time &delay);
+  unsigned transport_dbg(tlm::tlm_generic_payload &payload);
+
+  sc_core::sc_mutex port_;
+};
+
+/** The RTL, cycle by cycle. */
+class UFP4_SYSTEMC_API Ufp4CoreRtl final : public Ufp4Core {
+ public:
+  Ufp4CoreRtl(const sc_core::sc_module_name &name, const Ufp4CoreOptions &options);
+  ~Ufp4CoreRtl() override;
+  uint64_t cycles() const override;
+
+ private:
+  bool access(bool write, uint32_t offset, uint32_t *value, unsigned strobes) override;
+  bool peek(uint32_t offset, uint32_t *value) override;
+  tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload &payload, tlm::tlm_phase &phase,
+                                     sc_core::sc_time &delay) override;
+
+  struct __attribute__((visibility("hidden"))) Inside;
+  std::unique_ptr<Inside> inside_;
+};
+
+/**
+ * The timed model: the same cycles, the golden model's bits. The kernel never clocks it: it runs
+ * ahead to its next completion or interrupt, and goes back if its registers are accessed before
+ * that.
+ *
+ * A job's results are in memory at the latest when its completion is; they may be there earlier.
+ * What the timed model leaves to the RTL (bus errors, the watchdog, a soft reset while jobs are
+ * under way) is reported as an error.
+ */
+class UFP4_SYSTEMC_API Ufp4CoreTimed final : public Ufp4Core {
+ public:
+  Ufp4CoreTimed(const sc_core::sc_module_name &name, const Ufp4CoreOptions &options);
+  ~Ufp4CoreTimed() override;
+  uint64_t cycles() const override;
+
+ private:
+  bool access(bool write, uint32_t offset, uint32_t *value, unsigned strobes) override;
+  bool peek(uint32_t offset, uint32_t *value) override;
+  tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload &payload, tlm::tlm_phase &phase,
+                                     sc_core::sc_time &delay) override;
+
+  struct __attribute__((visibility("hidden"))) Inside;
+  std::unique_ptr<Inside> inside_;
+};
+
+/**
+ * A memory, zero at the start: adds its latency to the delay of each transaction, takes byte
+ * enables, gives DMI to all of it. In front of a Ufp4CoreRtl of the same period a latency of n
+ * cycles gives the cycles of `--mem-latency n`.
+ */
+class UFP4_SYSTEMC_API Ufp4Memory final : public sc_core::sc_module {
+ public:
+  tlm_utils::simple_target_socket<Ufp4Memory> socket;
+
+  /** @p base: the address of its first byte. Outside of it: TLM_ADDRESS_ERROR_RESPONSE. */
+  Ufp4Memory(const sc_core::sc_module_name &name, uint64_t base, uint64_t bytes,
+             sc_core::sc_time latency);
+  ~Ufp4Memory() override;
+  /** @return nullptr unless the whole range lies in it. */
+  uint8_t *at(uint64_t address, uint64_t bytes);
+
+ private:
+  void b_transport(tlm::tlm_generic_payload &payload, sc_core::sc_time &delay);
+  unsigned transport_dbg(tlm::tlm_generic_payload &payload);
+  bool get_direct_mem_ptr(tlm::tlm_generic_payload &payload, tlm::tlm_dmi &dmi);
+
+  const uint64_t base_, bytes_;
+  const sc_core::sc_time latency_;
+  uint8_t *data_ = nullptr;
+};
+
+#endif

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "ufp4_systemc.h"
+
+Ufp4Memory::Ufp4Memory(const sc_core::sc_module_name &name, uint64_t base, uint64_t bytes,
+                       sc_core::sc_time latency)
+    : sc_module(name), socket("socket"), base_(base), bytes_(bytes), latency_(latency) {
+  socket.register_b_transport(this, &Ufp4Memory::b_transport);
+  socket.register_transport_dbg(this, &Ufp4Memory::transport_dbg);
+  socket.register_get_direct_mem_ptr(this, &Ufp4Memory::get_direct_mem_ptr);
+  // Pages that nobody touches cost nothing.
+  void *data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED) {
+    SC_REPORT_ERROR("ufp4", ("the host has no room for " + std::to_string(bytes) +
+                             " bytes of memory, or they are none")
+                                .c_str());
+    return;
+  }
+  data_ = static_cast<uint8_t *>(data);
+}
+
+Ufp4Memory::~Ufp4Memory() {
+  if (data_ != nullptr) munmap(data_, bytes_);
+}
+
+uint8_t *Ufp4Memory::at(uint64_t address, uint64_t bytes) {
+  const uint64_t offset = address - base_;
+  if (data_ == nullptr || address < base_ || offset > bytes_ || bytes > bytes_ - offset) {
+    return nullptr;
+  }
+  return data_ + offset;
+}
+
+void Ufp4Memory::b_transport(tlm::tlm_generic_payload &payload, sc_core::sc_time &delay) {
+  const unsigned char *enables = payload.get_byte_enable_ptr();
+  const unsigned bytes = payload.get_data_length();
+  unsigned char *data = payload.get_data_ptr();
+  uint8_t *place = at(payload.get_address(), bytes);
+  delay += latency_;
+  if (place == nullptr) return payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+  if (payload.get_streaming_width() < bytes) {
+    return payload.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
+  }
+  if (enables != nullptr && payload.get_byte_enable_length() == 0) {
+    return payload.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
+  }
+  uint8_t *to = payload.is_write() ? place : data;
+  const uint8_t *from = payload.is_write() ? data : place;
+  if (payload.get_command() == tlm::TLM_IGNORE_COMMAND) {
+  } else if (enables == nullptr) {
+    std::memcpy(to, from, bytes);
+  } else {
+    for (unsigned i = 0; i < bytes; i++) {
+      if (enables[i % payload.get_byte_enable_length()] != 0) to[i] = from[i];
+    }
+  }
+  payload.set_dmi_allowed(true);
+  payload.set_response_status(tlm::TLM_OK_RESPONSE);
+}
+
+unsigned Ufp4Memory::transport_dbg(tlm::tlm_generic_payload &payload) {
+  const unsigned bytes = payload.get_data_length();
+  uint8_t *place = at(payload.get_address(), bytes);
+  if (place == nullptr || payload.get_command() == tlm::TLM_IGNORE_COMMAND) return 0;
+  if (payload.is_write()) {
+    std::memcpy(place, payload.get_data_ptr(), bytes);
+  } else {
+    std::memcpy(payload.get_data_ptr(), place, bytes);
+  }
+  return bytes;
+}
+
+bool Ufp4Memory::get_direct_mem_ptr(tlm::tlm_generic_payload &payload, tlm::tlm_dmi &dmi) {
+  if (at(payload.get_address(), 1) == nullptr) return false;
+  dmi.set_dmi_ptr(data_);
+  dmi.set_start_address(base_);
+  dmi.set_end_address(base_ + bytes_ - 1);
+  dmi.set_read_latency(latency_);
+  dmi.set_write_latency(latency_);
+  dmi.allow_read_write();
+  return true;
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// bench_systemc [configuration [size]]: how fast the modules are, against what is in them without
+// SystemC: a GEMM of size x size x size, timed models with the golden model's bits.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "plain.h"
+extern "C" {
+#include "alone.h"
+#include "model/execute.h"
+}
+
+namespace {
+
+constexpr twin_memory_t kMemory = {100, 0, 0};
+constexpr uint32_t kRuns = 5;
+
+struct Measured {
+  double seconds;
+  uint64_t cycles;
+};
+
+// The fastest of some runs of the same job, each with the number it gets and then its interrupt
+// cleared.
+template <typename Run, typename Clear, typename Cycles>
+Measured measure(Run run, Clear clear, Cycles cycles) {
+  Measured best{1e9, 0};
+  for (uint32_t i = 0; i < kRuns; i++) {
+    const uint64_t before = cycles();
+    const double start = alone_seconds();
+    run(i);
+    const double seconds = alone_seconds() - start;
+    if (seconds < best.seconds) best = {seconds, cycles() - before};
+    clear();
+  }
+  return best;
+}
+
+void report(const char *what, Measured plain, Measured systemc) {
+  std::printf(
+      "%s cycles=%llu plain_kcycles_per_second=%.0f systemc_kcycles_per_second=%.0f "
+      "ratio=%.2f\n",
+      what, static_cast<unsigned long long>(systemc.cycles),
+      1e-3 * static_cast<double>(plain.cycles) / plain.seconds,
+      1e-3 * static_cast<double>(systemc.cycles) / systemc.seconds,
+      plain.seconds / systemc.seconds);
+}
+
+Measured measure_plain(const char *configuration, const twin_job_t &job) {
+  Plain plain(kMemory, configuration);
+  for (const auto &[offset, value] : set_up_registers()) plain.write(offset, value);
+  return measure(
+      [&](uint32_t i) {
+        std::memcpy(plain.at(TWIN_BASE + i * sizeof job, sizeof job), &rung({job}, i)[0],
+                    sizeof job);
+        plain.write(UFP4_REG_RING_TAIL, i + 1);
+        plain.wait_interrupt();
+      },
+      [&] { plain.write(UFP4_REG_IRQ_STATUS, 7); }, [&] { return plain.cycles(); });
+}
+
+// --- The timed model without SystemC, with a memory and the golden model
+// --------------------------
+
+struct Host {
+  executor_t executor;
+  uint8_t *at(uint64_t address) {
+    return executor.memory + (address - TWIN_BASE);
+  }
+};
+
+int execute(void *user, const uint8_t *descriptor, uint16_t *, ufp4_completion_t *completion) {
+  ufp4_descriptor_t job;
+  std::memcpy(&job, descriptor, sizeof job);
+  return executor_run(&static_cast<Host *>(user)->executor, &job, completion) != UFP4_OK;
+}
+
+Measured measure_timed(const char *configuration, const twin_t &twin, const twin_job_t &job) {
+  static Host host;
+  const uint64_t bytes = TWIN_PLACE_BYTES * (TWIN_PLACES + 1);
+  host.executor = {twin.configuration,
+                   static_cast<uint8_t *>(std::calloc(bytes, 1)),
+                   TWIN_BASE,
+                   bytes,
+                   1,
+                   {},
+                   {}};
+  ufp4_timed_options_t options{};
+  options.configuration = configuration;
+  options.latency_cycles = kMemory.latency;
+  ufp4_timed_host_t functions{};
+  functions.user = &host;
+  functions.execute = execute;
+  functions.memory_read = [](void *user, uint64_t address, void *data, uint32_t count) {
+    std::memcpy(data, static_cast<Host *>(user)->at(address), count);
+    return 0;
+  };
+  functions.memory_write = [](void *user, uint64_t address, const void *data, uint32_t count) {
+    std::memcpy(static_cast<Host *>(user)->at(address), data, count);
+    return 0;
+  };
+  char message[200] = "";
+  ufp4_timed_t *timed = ufp4_timed_open(&options, &functions, message, sizeof message);
+  for (const auto &[offset, value] : set_up_registers()) {
+    ufp4_timed_register_write(timed, offset, value);
+  }
+  const Measured measured = measure(
+      [&](uint32_t i) {
+        std::memcpy(host.at(TWIN_BASE + i * sizeof job), &rung({job}, i)[0], sizeof job);
+        ufp4_timed_register_write(timed, UFP4_REG_RING_TAIL, i + 1);
+        ufp4_timed_wait_interrupt(timed, 100000000000ull);
+      },
+      [&] { ufp4_timed_register_write(timed, UFP4_REG_IRQ_STATUS, 7); },
+      [&] { return ufp4_timed_cycles(timed); });
+  ufp4_timed_close(timed);
+  std::free(host.executor.memory);
+  return measured;
+}
+
+}  // namespace
+
+int sc_main(int argc, char **argv) {
+  const char *configuration = argc > 1 ? argv[1] : "default";
+  const auto size = static_cast<uint32_t>(argc > 2 ? std::atoi(argv[2]) : 256);
+  twin_t twin{};
+  twin_configure(&twin, configuration);
+  const twin_job_t job = timing_gemm(&twin, size, size, size);
+  Measured measured[2];
+  const auto body = [&](Measured *to) {
+    return [&, to](Rig &rig) {
+      rig.set_up();
+      *to = measure(
+          [&](uint32_t) {
+            rig.ring({job});
+            rig.wait_interrupt(100000000);
+          },
+          [&] { rig.write(UFP4_REG_IRQ_STATUS, 7); }, [&] { return rig.cycles(); });
+    };
+  };
+  Rig rtl("rtl", Kind::kRtl, kMemory, body(&measured[0]), options_of(configuration));
+  Rig timed(
+      "timed", Kind::kTimed, kMemory,
+      [&](Rig &rig) {
+        rig.run(200000000);  // when the other is done
+        body (&measured[1])(rig);
+      },
+      options_of(configuration));
+  sc_core::sc_start();
+  report("rtl", measure_plain(configuration, job), measured[0]);
+  report("timed", measure_timed(configuration, twin, job), measured[1]);
+  return 0;
+}

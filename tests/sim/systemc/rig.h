@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// A core, its memory and a host in one SystemC module, for the tests.
+#ifndef UFP4_TEST_SYSTEMC_RIG_H
+#define UFP4_TEST_SYSTEMC_RIG_H
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "ufp4_systemc.h"
+
+extern "C" {
+#include "check.h"
+#include "jobs.h"
+}
+
+/** Between a core and its memory: passes everything on, but what a test wants to go otherwise. */
+class Way : public sc_core::sc_module {
+ public:
+  tlm_utils::simple_target_socket<Way> from;
+  tlm_utils::simple_initiator_socket<Way> to;
+
+  explicit Way(const sc_core::sc_module_name &name);
+
+  /** Transactions of that command at this address or after are answered so. */
+  tlm::tlm_command fails = tlm::TLM_IGNORE_COMMAND;
+  uint64_t address = 0;
+  tlm::tlm_response_status answer = tlm::TLM_OK_RESPONSE;
+  bool waits = false;  // instead of adding to the delay
+  unsigned most = 0;   // transactions that were under way at once
+  bool late = false;   // nb_transport: answers come in all ways, not complete with the request
+  uint64_t began = 0, ended = 0;  // nb_transport: requests and responses
+  uint64_t reads = 0, writes = 0;
+
+ private:
+  void b_transport(tlm::tlm_generic_payload &payload, sc_core::sc_time &delay);
+  tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload &payload, tlm::tlm_phase &phase,
+                                     sc_core::sc_time &delay);
+  void respond(tlm::tlm_generic_payload &payload, bool requested, sc_core::sc_time delay);
+  bool get_direct_mem_ptr(tlm::tlm_generic_payload &payload, tlm::tlm_dmi &dmi);
+  unsigned under_way_ = 0;
+  bool requested_ = false;  // a request has not been ended
+};
+
+/** What a host writes before it gives jobs: offsets and values. */
+const std::vector<std::pair<uint32_t, uint32_t>> &set_up_registers();
+
+/** Of the configuration, else as they come; a rig sets those that are the memory's. */
+Ufp4CoreOptions options_of(const char *configuration);
+
+enum class Kind { kRtl, kTimed };
+
+class Rig : public sc_core::sc_module {
+ public:
+  using Body = std::function<void(Rig &)>;
+
+  /** @p body is the host's thread. */
+  Rig(const sc_core::sc_module_name &name, Kind kind, twin_memory_t memory, Body body,
+      const Ufp4CoreOptions &options = options_of("small"));
+
+  /** One transaction to the registers. */
+  tlm::tlm_response_status transport(tlm::tlm_command command, uint64_t address, void *data,
+                                     unsigned bytes, unsigned char *enables = nullptr);
+  uint32_t read(uint32_t offset);
+  void write(uint32_t offset, uint32_t value);
+  /** Until the interrupt is high, at most that long. @return whether it is */
+  bool wait_interrupt(uint64_t cycles = 10000000);
+  void run(uint64_t cycles);
+  uint64_t cycles() const {
+    return sc_core::sc_time_stamp().value() / period.value();
+  }
+  void set_up();
+  /** Gives the jobs with one write of ring_tail; the last one has an interrupt. */
+  void ring(const std::vector<twin_job_t> &jobs);
+  ufp4_completion_t completion(uint32_t index);
+
+  const sc_core::sc_time period{1, sc_core::SC_NS};
+  std::unique_ptr<Ufp4Core> core;
+  Way way;
+  Ufp4Memory memory;
+  tlm_utils::simple_initiator_socket<Rig> host;
+  sc_core::sc_signal<bool, sc_core::SC_MANY_WRITERS> reset;
+  sc_core::sc_signal<bool> irq;
+  uint32_t tail = 0;
+
+ private:
+  Body body_;
+};
+
+/** The descriptors of a list as they are rung. */
+std::vector<twin_job_t> rung(const std::vector<twin_job_t> &jobs, uint32_t tail);
+
+#endif
