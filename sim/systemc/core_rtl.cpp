@@ -192,6 +192,10 @@ void Ufp4CoreRtl::Inside::rest(bool moved) {
 
 Ufp4CoreRtl::Ufp4CoreRtl(const sc_core::sc_module_name &name, const Ufp4CoreOptions &options)
     : Ufp4Core(name) {
+  if (options.period == sc_core::SC_ZERO_TIME) {
+    SC_REPORT_ERROR("ufp4", "the period of a core's clock is zero");
+    return;
+  }
   auto core = ufp4::make_core(options.configuration.c_str(), 0);
   if (core == nullptr) {
     SC_REPORT_ERROR("ufp4",

@@ -404,6 +404,10 @@ bool Ufp4CoreTimed::Inside::really_execute(const uint8_t *descriptor, const uint
 
 Ufp4CoreTimed::Ufp4CoreTimed(const sc_core::sc_module_name &name, const Ufp4CoreOptions &options)
     : Ufp4Core(name) {
+  if (options.period == sc_core::SC_ZERO_TIME) {
+    SC_REPORT_ERROR("ufp4", "the period of a core's clock is zero");
+    return;
+  }
   ufp4::timing::Shape shape;
   uint32_t tile_rows = 0, tile_cols = 0;
   ufp4_configuration_t configuration;

@@ -27,7 +27,7 @@
 struct Ufp4CoreOptions {
   /** A named configuration (docs/ip/registers.md). */
   std::string configuration = "default";
-  /** Of the clock. Its edges are at the multiples of the period, but for the moment 0. */
+  /** Of the clock, not zero. Its edges are at the multiples of the period, but for the moment 0. */
   sc_core::sc_time period{1, sc_core::SC_NS};
   /** What the bus moves in a cycle, in bytes each way; 0: as much as it is wide. */
   unsigned bandwidth_bytes = 0;
@@ -57,10 +57,12 @@ class UFP4_SYSTEMC_API Ufp4Core : public sc_core::sc_module {
    */
   tlm_utils::simple_target_socket<Ufp4Core> regs;
   /**
-   * Memory. Ufp4CoreRtl: each burst is one b_transport, several at a time, each from a thread of
-   * its own; the response comes in the cycle that the delay says, later ones never before. A target
-   * that waits instead of adding to the delay is seen at the next edge. TLM_ADDRESS_ERROR_RESPONSE
-   * is DECERR, any other error SLVERR; the job then ends with read_error or write_error.
+   * Memory. Ufp4CoreRtl: each burst is one transaction, several at a time, by b_transport, each
+   * from a thread of its own, or by nb_transport (non_blocking). The core gets the response in the
+   * cycle that the delay says, and responses in the order of the requests. One that comes later
+   * than its request, from a target that waits or answers by nb_transport_bw, is seen at the first
+   * edge after it. TLM_ADDRESS_ERROR_RESPONSE is DECERR, any other error SLVERR; the job then ends
+   * with read_error or write_error.
    *
    * Ufp4CoreTimed: descriptors and completions are a b_transport each, whose delay means nothing;
    * the time of all bursts is inside the module (latency_cycles, bandwidth_bytes), since the timed

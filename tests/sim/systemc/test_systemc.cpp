@@ -450,6 +450,13 @@ TEST(rejects_an_unknown_configuration) {
   check_report(report_of([&] { Ufp4CoreTimed core("timed", options); }), "configuration none");
 }
 
+TEST(rejects_a_clock_without_a_period) {
+  Ufp4CoreOptions options = options_of("small");
+  options.period = sc_core::SC_ZERO_TIME;
+  check_report(report_of([&] { Ufp4CoreRtl core("rtl", options); }), "period");
+  check_report(report_of([&] { Ufp4CoreTimed core("timed", options); }), "period");
+}
+
 TEST(rejects_unbound_sockets) {
   Ufp4CoreOptions options;
   options.configuration = "small";
@@ -553,6 +560,7 @@ static const check_test_t tests[] = {CHECK_TEST(rtl_equals_the_harness),
                                      CHECK_TEST(timed_rejects_an_address_outside),
                                      CHECK_TEST(timed_rejects_memory_errors),
                                      CHECK_TEST(rejects_an_unknown_configuration),
+                                     CHECK_TEST(rejects_a_clock_without_a_period),
                                      CHECK_TEST(rejects_unbound_sockets),
                                      CHECK_TEST(reset_amid_jobs),
                                      CHECK_TEST(reset_amid_an_access),
