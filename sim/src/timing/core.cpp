@@ -9,6 +9,8 @@ constexpr uint32_t kWindow = 16;      // jobs under way
 constexpr uint32_t kResetCycles = 8;  // of any reset
 // After these a memory has its whole credit (memory_timing.h).
 constexpr uint64_t kIdleCycles = 256;
+// What goes round between jobs (drain.h) comes round in these.
+constexpr uint64_t kRound = 64;
 
 }  // namespace
 
@@ -290,9 +292,10 @@ bool Core::idle() const {
 bool Core::leap(uint64_t end) {
   const bool was_idle = idle();
   if (!step()) return false;
-  if (was_idle && idle() && cycle_ < end) {
-    registers_.count_again(end - cycle_);
-    cycle_ = end;
+  if (was_idle && idle() && end - cycle_ >= kRound) {
+    const uint64_t cycles = (end - cycle_) / kRound * kRound;
+    registers_.count_again(cycles);
+    cycle_ += cycles;
     return true;
   }
   // Row groups that a GEMM waits for are counted, and so not the same twice.
