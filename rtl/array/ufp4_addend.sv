@@ -6,7 +6,7 @@
 // the beats that sums_ready_o and c_ready_o said are there; upper_i says that its sums need the second of their two
 // beats. sums_read_i and c_read_i then take one beat each, whose data are there in the next cycle and hold.
 // cancel_i: the drain has ended, be it early; nothing more is asked for. idle_o: nor is anything still to come.
-// Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array. Timed model: sim/src/timing/addend.
+// Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array. Timed model: sim/src/timing/array/addend.
 module ufp4_addend #(
   parameter int unsigned Rows = 16,
   parameter int unsigned Cols = 16,

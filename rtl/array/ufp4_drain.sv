@@ -14,7 +14,7 @@
 // Of an array row DrainCols columns are read at once, the largest power of two that the columns are whole sets of. The
 // bus takes as many FP32 results a beat; two reads make a beat of BF16, and unrounded sums two beats of a read.
 // Strobes end at the last column of D. idle_o: nothing is left here.
-// Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array. Timed model: sim/src/timing/drain.
+// Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array. Timed model: sim/src/timing/array/drain.
 module ufp4_drain #(
   parameter int unsigned Rows = 16,
   parameter int unsigned Cols = 16,

@@ -9,7 +9,7 @@
 // stage the job needs: 5 and Operation more for each (ufp4_drain says which rows these bits are). A lane has one
 // unit for the last three operations: rows whose operations would meet in it must not be that close. enable_i moves all.
 // Contract nv: every NaN is 0x7FFFFFFF at the end.
-// Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array. Timed model: sim/src/timing/drain.
+// Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array. Timed model: sim/src/timing/array/drain.
 module ufp4_epilogue #(
   parameter int unsigned Cols = 16,
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),

@@ -10,7 +10,7 @@
 // come back and every write is answered; an error of the bus or of a memory's parity is remembered, and the engine ends
 // after the macro-tile it is at. From the cycle after the start to done, exactly one of busy_o (the array is fed) and
 // the stalls is high in each cycle.
-// Golden: ufp4_gemm; tests/rtl/array. Timed model: sim/src/timing/gemm.
+// Golden: ufp4_gemm; tests/rtl/array. Timed model: sim/src/timing/array/gemm.
 module ufp4_gemm #(
   parameter int unsigned Rows = 16,
   parameter int unsigned Cols = 16,

@@ -9,7 +9,7 @@
 // loader waits for.
 // stop_i: no macro-tile follows the one at hand. Whoever works behind the loader has seen the last tile when loading_o
 // is low and its own count of tiles is tiles_o; none is eight behind.
-// Tests: tests/rtl/array. Timed model: sim/src/timing/load.
+// Tests: tests/rtl/array. Timed model: sim/src/timing/array/load.
 module ufp4_load_request #(
   parameter int unsigned TileM = 128,
   parameter int unsigned TileN = 128,

@@ -6,7 +6,7 @@
 // the scales of the same block and rows. Codes are turned into bit planes here, once, so that the array need not.
 // loaded_o counts a group as soon as a feed of it may start;
 // retire_i zeroes the count of a slot. Every beat is taken at once; writes are registered.
-// Tests: tests/rtl/array. Timed model: sim/src/timing/load.
+// Tests: tests/rtl/array. Timed model: sim/src/timing/array/load.
 module ufp4_load_write #(
   parameter int unsigned Rows = 16,
   parameter int unsigned Cols = 16,

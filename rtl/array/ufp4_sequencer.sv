@@ -11,7 +11,7 @@
 // without a block count as stalls of the accumulator.
 // When a chunk's last block is fed the slot is retired, and released once the last
 // lane has read it. ready_o, a pulse, tells the drain that a row of sub-tiles is in its bank.
-// Tests: tests/rtl/array. Timed model: sim/src/timing/sequencer.
+// Tests: tests/rtl/array. Timed model: sim/src/timing/array/sequencer.
 module ufp4_sequencer #(
   parameter int unsigned Rows = 16,
   parameter int unsigned Cols = 16,

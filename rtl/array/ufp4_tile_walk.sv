@@ -2,7 +2,7 @@
 // Walks the macro-tiles of D row by row, (0,0), (0,1), ..: the loader, the sequencer and the drain each have
 // one. rows_o and cols_o are what the tile holds of D, 1 to TileM and TileN. next_i moves on; after the last
 // tile it does not matter.
-// Timed model: sim/src/timing/tile_walk.
+// Timed model: sim/src/timing/array/tile_walk.
 module ufp4_tile_walk #(
   parameter int unsigned TileM = 128,
   parameter int unsigned TileN = 128,

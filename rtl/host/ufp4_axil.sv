@@ -4,7 +4,7 @@
 // Contract: one access at a time in each direction; every access is answered OKAY. write_o pulses once per write, with
 // strobes, whatever order address and data came in; read_o pulses with read_addr_o and read_data_i is sampled in the
 // same cycle. Latency: two cycles a write, one a read. All bus outputs come from flip-flops.
-// Spec: AMBA AXI4-Lite, docs/ip/registers.md. Test: tests/rtl/core. Timed model: sim/src/timing/registers.
+// Spec: AMBA AXI4-Lite, docs/ip/registers.md. Test: tests/rtl/core. Timed model: sim/src/timing/host/registers.
 module ufp4_axil #(
   parameter int unsigned AddrW = 12
 ) (

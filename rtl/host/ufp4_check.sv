@@ -6,7 +6,7 @@
 // Fields that a command ignores are not looked at: a copy that is not enabled, and of AMAX round, scale_round and
 // everything after col_exponent.
 // Combinational. Golden: drivers/backends/model. Test: tests/rtl/core (one descriptor per rule, then random ones).
-// Timed model: sim/src/timing/descriptor.
+// Timed model: sim/src/timing/host/descriptor.
 module ufp4_check
   import ufp4_spec_pkg::*;
 #(

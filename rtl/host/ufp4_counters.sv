@@ -5,7 +5,7 @@
 // clearing sets all to zero, and that cycle itself is counted nowhere; both in one cycle: the copy is taken first.
 // The first counter is the sum of the next eight because event_i[COUNTER_CYCLES] is high in every cycle and exactly one
 // of the eight is: asserted here.
-// Latency: one cycle. Test: tests/rtl/core. Timed model: sim/src/timing/registers.
+// Latency: one cycle. Test: tests/rtl/core. Timed model: sim/src/timing/host/registers.
 module ufp4_counters
   import ufp4_spec_pkg::*;
 (

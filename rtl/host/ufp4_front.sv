@@ -5,7 +5,7 @@
 // applies to it (exponent slots are looked at later: bad_slot is the highest of these codes). next_o is the ring index
 // of the one that is offered or fetched. Handshake of the job: valid/ready, stable until taken.
 // Latency: about 35 cycles and a memory round trip. Spec: docs/ip/architecture.md "Command unit". Test: tests/rtl/core.
-// Timed model: sim/src/timing/command.
+// Timed model: sim/src/timing/host/command.
 module ufp4_front
   import ufp4_spec_pkg::*;
 #(

@@ -8,7 +8,7 @@
 // earlier in the ring; 0, or one whose completion is written already, is no dependence. finish_o is a pulse with
 // finish_*; tags are ring indices modulo WINDOW. Where AMAX names one slot twice, the column copy's exponent stays.
 // Latency: four cycles from the end of a job to the start of the next. Spec: docs/ip/architecture.md "Dependences".
-// Test: tests/rtl/core. Timed model: sim/src/timing/command.
+// Test: tests/rtl/core. Timed model: sim/src/timing/host/command.
 module ufp4_issue
   import ufp4_spec_pkg::*;
 #(

@@ -7,7 +7,7 @@
 // beyond 2^ADDR_BITS. Sizes over MAX_DIM give no sensible answer, and need none: bad_size is the lower code.
 // Latency: six cycles for each region in use, one for each that is not; done_o for one cycle. Four bits of groups are
 // multiplied per cycle. Opcode fence has no regions. Golden: drivers/backends/model. Test: tests/rtl/core.
-// Timed model: sim/src/timing/descriptor.
+// Timed model: sim/src/timing/host/descriptor.
 module ufp4_regions
   import ufp4_spec_pkg::*;
 (

@@ -4,7 +4,7 @@
 // Contract: as in the table there; offsets and meanings come from cmodel/spec/ufp4.toml. A read of any other offset
 // gives zero, a write to it is ignored. Byte strobes are honoured. An event sets its bit of irq_status in the next
 // cycle and wins over a clear in the same one. read_data_o is combinational.
-// Test: tests/rtl/core. Timed model: sim/src/timing/registers.
+// Test: tests/rtl/core. Timed model: sim/src/timing/host/registers.
 module ufp4_registers
   import ufp4_spec_pkg::*;
 #(

@@ -5,7 +5,7 @@
 // already (enter_done_i, with its status) or to be finished later by engine e with finish_i[e]. done_o: by tag, of
 // the jobs that are inside. head_o is the ring index of the oldest one, and counts on when memory has answered its
 // completion; an error of that write raises irq_error_o, there is no other place to report it.
-// Spec: docs/ip/registers.md "Completion". Test: tests/rtl/core. Timed model: sim/src/timing/command.
+// Spec: docs/ip/registers.md "Completion". Test: tests/rtl/core. Timed model: sim/src/timing/host/command.
 module ufp4_retire
   import ufp4_spec_pkg::*;
 #(

@@ -3,7 +3,7 @@
 //
 // Contract: a slot is valid once it was written, until reset. Three asynchronous read ports (two of the
 // command unit, registers).
-// Spec: docs/ip/registers.md, "Exponent slots". Test: tests/rtl/core. Timed model: sim/src/timing/command.
+// Spec: docs/ip/registers.md, "Exponent slots". Test: tests/rtl/core. Timed model: sim/src/timing/host/command.
 module ufp4_slots
   import ufp4_spec_pkg::*;
 #(

@@ -3,7 +3,7 @@
 //
 // Contract, Ranked: grant_o names the first requesting client. Else it names a requesting client if there is one; after advance_i the granted client has the lowest
 // priority, so no client waits for more than Clients - 1 others. Combinational from request_i to grant_o.
-// Test: tests/rtl/core (through the AXI masters of the whole core). Timed model: sim/src/timing/masters.
+// Test: tests/rtl/core (through the AXI masters of the whole core). Timed model: sim/src/timing/mem/masters.
 module ufp4_arbiter #(
   parameter int unsigned Clients = 3,
   parameter bit Ranked = 1'b0,

@@ -4,7 +4,7 @@
 // Contract: a request (addr, beats) of client c, 1 <= beats <= 256, addr a multiple of BusBytes, leaves as INCR bursts
 // that cover the same bytes in order; none crosses a 4 KiB boundary. Requests of one client keep their order.
 // Throughput: one burst per cycle. Handshakes: req_ready_o of one client at a time; the burst stream is valid/ready.
-// Spec: AMBA AXI4 A3.4.1. Test: tests/rtl/core. Timed model: sim/src/timing/masters.
+// Spec: AMBA AXI4 A3.4.1. Test: tests/rtl/core. Timed model: sim/src/timing/mem/masters.
 module ufp4_axi_burst #(
   parameter int unsigned Clients = 3,
   parameter int unsigned BusBytes = 64,

@@ -7,7 +7,7 @@
 // halt_i: no further burst is begun. flush_i: nor is a client listened to any more, and what still comes back is
 // taken and dropped; pending_o falls with the last of it. forget_i: what is pending will never come, and counts no more.
 // Latency: two cycles to the AR channel, one back from R. All AXI outputs come from flip-flops.
-// Test: tests/rtl/core. Timed model: sim/src/timing/masters.
+// Test: tests/rtl/core. Timed model: sim/src/timing/mem/masters.
 module ufp4_axi_read #(
   parameter int unsigned Clients = 3,
   parameter int unsigned BusBytes = 64,

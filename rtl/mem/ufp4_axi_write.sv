@@ -10,7 +10,7 @@
 // without strobes; pending_o falls with the last answer. forget_i: answers that are missing will never come, and count
 // no more.
 // Latency: two cycles to the AW channel, one to W. All AXI outputs come from flip-flops; the AXI ID is the client.
-// Test: tests/rtl/core. Timed model: sim/src/timing/masters.
+// Test: tests/rtl/core. Timed model: sim/src/timing/mem/masters.
 module ufp4_axi_write #(
   parameter int unsigned Clients = 3,
   parameter int unsigned BusBytes = 64,

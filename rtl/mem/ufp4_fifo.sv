@@ -4,7 +4,7 @@
 // Contract: words leave in the order they came; in_ready_o is low only while Depth words are inside.
 // Latency: a word is visible at the output in the cycle after it was accepted. Throughput: one in and one out per
 // cycle. Neither handshake depends combinationally on the other side. Depth is a power of two.
-// Test: tests/rtl/core (through the AXI masters of the whole core). Timed model: sim/src/timing/ring.
+// Test: tests/rtl/core (through the AXI masters of the whole core). Timed model: sim/src/timing/mem/ring.
 module ufp4_fifo #(
   parameter int unsigned Width = 8,
   parameter int unsigned Depth = 16

@@ -4,7 +4,7 @@
 // Contract: words leave in the order they came, unchanged. Latency one cycle, throughput one word per cycle; the
 // second register is written only when the output stalls. Every AXI channel of ufp4_top ends in one, so that the
 // ports of the core are driven from, and end in, flip-flops.
-// Test: tests/rtl/core (through the AXI masters of the whole core). Timed model: sim/src/timing/masters.
+// Test: tests/rtl/core (through the AXI masters of the whole core). Timed model: sim/src/timing/mem/masters.
 module ufp4_skid #(
   parameter int unsigned Width = 8
 ) (

@@ -5,7 +5,7 @@
 // port, with the port's beats that hold it. On a wider port a beat holds several of the client's, which get them one
 // a cycle; on a narrower one several make one of the client's, with an error if one of them had one, and the client
 // asks for no more than 256 of the port's. Order and rules of the client are kept.
-// Latency: none on a wider port. Test: tests/rtl/array. Timed model: sim/src/timing/width.
+// Latency: none on a wider port. Test: tests/rtl/array. Timed model: sim/src/timing/mem/width.
 module ufp4_width_read #(
   parameter int unsigned ClientBytes = 64,
   parameter int unsigned BusBytes = 64,

@@ -6,7 +6,7 @@
 // leave open has no strobe; on a narrower one each goes out in parts, and the client asks for no more than 256 of
 // those. Order and rules of the client are kept. idle: nothing of the client is in here either.
 // Latency: 1 cycle for the beats, none for requests; none at all where the widths are the same. Test: tests/rtl/array.
-// Timed model: sim/src/timing/width.
+// Timed model: sim/src/timing/mem/width.
 module ufp4_width_write #(
   parameter int unsigned ClientBytes = 64,
   parameter int unsigned BusBytes = 64,

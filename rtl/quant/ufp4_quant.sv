@@ -15,7 +15,7 @@
 // memory gives it. Source rows are read in segments of SegBytes; Chunks times 16 segments are in flight or in the buffer:
 // the least that keeps up with FP32 at a latency of 200 cycles on a 64-byte bus (92 % there, 97 % at 100), and with E8M0
 // scales on one of 16.
-// Spec: numerics.md 1 to 4, docs/ip/architecture.md. Test: tests/rtl/quant. Timed model: sim/src/timing/quant.
+// Spec: numerics.md 1 to 4, docs/ip/architecture.md. Test: tests/rtl/quant. Timed model: sim/src/timing/quant/quant.
 module ufp4_quant #(
   parameter int unsigned BusBytes = 64,
   parameter int unsigned SegBytes = BusBytes > 64 ? 256 : 128,

@@ -3,7 +3,7 @@
 //
 // Contract: while take_o, the beat belongs at beat_o of row row_o of the chunk at slot_o (modulo Chunks); chunk_o: it is
 // the chunk's last. loading_i and strips_i come from ufp4_quant_load, which asks for the beats in the same order.
-// Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant_walk.
+// Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_walk.
 module ufp4_quant_arrival #(
   parameter int unsigned SegBeats = 4,
   parameter int unsigned Chunks = 8,

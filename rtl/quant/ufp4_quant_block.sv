@@ -9,7 +9,7 @@
 // whole. The first half waits in stage 1 for the second. Neither rht_i nor amax_i then.
 // Latency: 15 cycles, of a first half one more. Handshakes: valid/ready; the pipe stands still while the output waits. Configuration
 // inputs hold still while anything is inside.
-// Spec: numerics.md 3, 4. Tests: tests/rtl/quant, tests/rtl/vectors. Timed model: sim/src/timing/quant_block.
+// Spec: numerics.md 3, 4. Tests: tests/rtl/quant, tests/rtl/vectors. Timed model: sim/src/timing/quant/quant_block.
 module ufp4_quant_block (
   input  logic              clk_i,
   input  logic              rst_ni,

@@ -8,7 +8,7 @@
 // first lane counts. Flags and amax_done_o (the last block has been seen)
 // are sticky from start_i on; exponent_o is valid from the cycle after finish_i. Handshakes: valid/ready.
 // Latency: that of ufp4_quant_block.
-// Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant_block.
+// Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_block.
 module ufp4_quant_copy #(
   parameter int unsigned GroupW = 40,
   parameter int unsigned IndexW = 33,

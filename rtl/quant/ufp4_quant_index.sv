@@ -6,7 +6,7 @@
 // (0 to Blocks-1), tile (0 to tiles_i-1) and strip, with pair_i (0 to 2 Blocks-1) one more for the second half; start_i
 // goes to the first, step_i to the next. No multiplier.
 // Used for the counter of the random bytes and for the addresses of panel units.
-// Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant_write_wide.
+// Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_write_wide.
 module ufp4_quant_index #(
   parameter int unsigned Width = 40,
   parameter int unsigned Blocks = 16,

@@ -4,7 +4,7 @@
 //
 // Contract: that of ufp4_quant_copy for each copy that enable_i names. Each row goes to both copies in the same cycle: to
 // the row copy as it is, to the column copy through ufp4_quant_transpose. memory_error_o is a pulse.
-// Throughput: a row a cycle. Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant.
+// Throughput: a row a cycle. Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant.
 module ufp4_quant_lanes #(
   parameter int unsigned GroupW = 40,
   parameter int unsigned IndexW = 33,

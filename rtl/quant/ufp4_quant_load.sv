@@ -5,7 +5,7 @@
 // buffer's Chunks places is free: free_i gives one back. Beats past the end of a row are not asked for. stop_i: no
 // strip follows the one at hand; whoever works behind has seen the last strip when loading_o is low and its own count
 // of strips is strips_o (with pair_i of two at a time); none is 32 behind.
-// Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant_walk.
+// Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_walk.
 module ufp4_quant_load #(
   parameter int unsigned BusBytes = 64,
   parameter int unsigned SegBytes = 128,

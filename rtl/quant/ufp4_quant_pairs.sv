@@ -10,7 +10,7 @@
 // of each.
 // Responses are always taken (ufp4_quant_load asks only for what has a place); error_o (of the bus) and
 // memory_error_o (of the buffer's parity) are pulses. Handshake of the pairs: valid/ready.
-// Throughput: a pair a cycle. Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant_serial.
+// Throughput: a pair a cycle. Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_serial.
 module ufp4_quant_pairs #(
   parameter int unsigned SegBytes = 128,
   parameter int unsigned Chunks = 4

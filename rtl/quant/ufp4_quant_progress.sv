@@ -6,7 +6,7 @@
 // AXI ID), so a strip is in memory once as many answers have come as writes were under way when it was handed over.
 // One strip is watched at a time; those handed over meanwhile are counted with the next one. With pair_i they come
 // in twos, and the count may end one over.
-// Spec: docs/ip/architecture.md "Dependences". Test: tests/rtl/core. Timed model: sim/src/timing/quant_write.
+// Spec: docs/ip/architecture.md "Dependences". Test: tests/rtl/core. Timed model: sim/src/timing/quant/quant_write.
 module ufp4_quant_progress (
   input  logic        clk_i,
   input  logic        rst_ni,

@@ -4,7 +4,7 @@
 // Contract: that of ufp4_quant_copy for each copy (0 row, 1 column), whose blocks come one after the other with their
 // copy in block_copy_i; of the outputs out_codes_o to out_blank_o, one serves both. memory_error_o is a pulse.
 // Latency: that of ufp4_quant_serial_block. Test: tests/rtl/quant (inside the engine).
-// Timed model: sim/src/timing/quant_serial.
+// Timed model: sim/src/timing/quant/quant_serial.
 module ufp4_quant_serial #(
   parameter int unsigned GroupW = 40,
   parameter int unsigned IndexW = 33

@@ -9,7 +9,7 @@
 // transform, waits in a second memory for its scale, and passes two dividers. Beats do not stop on their way but
 // all together, while the output waits; beat_q[n] is what the n-th cycle after the first memory's read holds.
 // memory_error_o: of the parity of the two, a pulse.
-// Spec: numerics.md 3, 4. Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant_serial.
+// Spec: numerics.md 3, 4. Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_serial.
 module ufp4_quant_serial_block (
   input  logic             clk_i,
   input  logic             rst_ni,

@@ -10,7 +10,7 @@
 // quarter of this half row is not in the tensor. free_o: a chunk's place is free again.
 // Responses are always taken (ufp4_quant_load asks only for what has a place); error_o (of the bus) and
 // memory_error_o (of the buffer's parity) are pulses. Handshake
-// of the rows: valid/ready. Timed model: sim/src/timing/quant_strip.
+// of the rows: valid/ready. Timed model: sim/src/timing/quant/quant_strip.
 // Throughput: one row a cycle, or as many cycles as it has beats. Test: tests/rtl/quant (inside the engine).
 module ufp4_quant_strip #(
   parameter int unsigned BusBytes = 64,

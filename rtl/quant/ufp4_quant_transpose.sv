@@ -8,7 +8,7 @@
 // Element (i, j) of a quarter lies in bank i xor j at address i, so that
 // rows and columns are both one access to each bank. Throughput: one row in and one column out a cycle.
 // Handshakes: valid/ready.
-// Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant_strip.
+// Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_strip.
 module ufp4_quant_transpose #(
   parameter int unsigned Lanes = 1
 ) (

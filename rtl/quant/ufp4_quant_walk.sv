@@ -6,7 +6,7 @@
 // last of a strip may have fewer), a segment one row of a chunk. From start_i on, the outputs describe the
 // current segment while active_o; step_i goes to the next. stop_i: the strip at hand (with pair_i both) is the last
 // one.
-// Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant_walk.
+// Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_walk.
 module ufp4_quant_walk #(
   parameter int unsigned SegBeats = 4
 ) (

@@ -10,7 +10,7 @@
 // been handed over. memory_error_o pulses when a bit of what was collected has changed, two cycles
 // after a beat is loaded (ufp4_quant_units): before the engine ends, which after done_o waits for the answers.
 // Handshakes: valid/ready. Throughput: 128/BusBytes + max(1, 16/BusBytes) + 1 cycles a unit.
-// Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant_write.
+// Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_write.
 module ufp4_quant_write #(
   parameter int unsigned BusBytes = 64,
   parameter bit Serial = 1'b0,                // one copy's block at a time, see ufp4_quant_units_serial

@@ -12,7 +12,7 @@
 // 4 KiB. Slots groups of each copy fit.
 // Handshakes: valid/ready. Throughput: a request and a beat a cycle: row copy 5 cycles a group of four, column copy 8.
 // Requests run ahead of beats, by up to four.
-// Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant_write_wide.
+// Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_write_wide.
 module ufp4_quant_write_wide #(
   parameter int unsigned Slots = 4,
   localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS,

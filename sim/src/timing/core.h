@@ -12,10 +12,10 @@
 #include <string>
 
 #include "memory_timing.h"
-#include "timing/command.h"
-#include "timing/gemm.h"
-#include "timing/quant.h"
-#include "timing/registers.h"
+#include "timing/array/gemm.h"
+#include "timing/host/command.h"
+#include "timing/host/registers.h"
+#include "timing/quant/quant.h"
 #include "timing/skip.h"
 #include "ufp4_timed.h"
 

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "timing/array/gemm.h"
+
+namespace ufp4::timing {
+
+Gemm::Gemm(const Shape &shape)
+    : request_(shape),
+      sequencer_(shape),
+      drain_(shape),
+      addend_(shape),
+      width_(shape.drain_bytes, shape.bus_bytes) {}
+
+void Gemm::reset() {
+  active_ = quiet_ = false;
+  request_.reset();
+  write_.reset();
+  sequencer_.reset();
+  drain_.reset();
+  addend_.reset();
+  width_.reset();
+}
+
+void Gemm::start(const ufp4_gemm_descriptor_t &desc) {
+  active_ = true;
+  request_.start(desc);
+  sequencer_.start(desc);
+  drain_.start(desc);
+  addend_.start(desc);
+}
+
+void Gemm::evaluate(const Input &in, const Sequencer::State &feed, State &s) const {
+  const bool held = request_.held(in.panels_held, in.panels);
+  s.busy = feed.busy;
+  s.stall_operand = feed.stall_operand && !held;
+  s.stall_panel = feed.stall_operand && held;
+  s.stall_accumulator = feed.stall_accumulator;
+  s.stall_drain = !s.busy && !feed.stall_operand && !feed.stall_accumulator;
+  s.end_chunk = feed.end_chunk;
+}
+
+void Gemm::step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint64_t now, State &s) {
+  if (!active_) {
+    drain_.sleep(false);
+    s = {};
+    if (in.start) start(desc);
+    return;
+  }
+  const bool slot = sequencer_.slot();
+  const Sequencer::State feed = sequencer_.evaluate(write_.loaded(slot));
+  const bool drain_asleep = drain_.asleep();
+  Drain::State drain;
+  if (!drain_asleep) {
+    drain = drain_.evaluate(in.write_ready, width_.dat_ready(in.write_dat_ready),
+                            addend_.sums_ready(drain_.upper()), addend_.c_ready());
+  }
+  evaluate(in, feed, s);
+  const bool drain_idle = drain_.idle();
+  const bool quiet = drain_idle && addend_.idle() && width_.idle(in.write_idle);
+  s.done = quiet && quiet_;
+  quiet_ = quiet && !s.done;
+
+  const bool loading = request_.loading(), fire = in.load_ready;
+  const bool release = sequencer_.release(now), ready = sequencer_.ready(now);
+  const uint32_t tiles = request_.tiles();
+  if (addend_.wanted()) addend_.step(desc, drain, drain_idle, in.addend_ready, in.addend_valid);
+  width_.step(drain_.request(), in.write_ready, drain_.dat_valid(), in.write_dat_ready);
+  if (drain_asleep) {
+    drain_.sleep(ready);
+  } else {
+    drain_.step(drain, in.write_ready, ready, loading, tiles);
+  }
+  sequencer_.step(feed, now, loading, tiles, drain.drained, drain.drained_bank);
+  write_.step(in.load_valid, feed.end_chunk, slot);
+  if (fire) write_.push(request_.note(request_.request(desc).beats));
+  request_.step(desc, fire, release);
+  if (s.done) active_ = false;
+}
+
+}  // namespace ufp4::timing

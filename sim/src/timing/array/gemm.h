@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GEMM engine: mirrors ufp4_gemm.
+#ifndef UFP4_TIMING_GEMM_H
+#define UFP4_TIMING_GEMM_H
+
+#include <cstdint>
+
+#include "timing/array/addend.h"
+#include "timing/array/drain.h"
+#include "timing/array/load.h"
+#include "timing/array/sequencer.h"
+#include "timing/mem/width.h"
+
+namespace ufp4::timing {
+
+class Gemm {
+ public:
+  /** What comes from outside in a cycle: of the masters, what is for its clients. */
+  struct Input {
+    bool start = false;  // offered
+    uint32_t panels_held = 0, panels = 0;
+    bool load_ready = false, load_valid = false;
+    bool addend_ready = false, addend_valid = false;
+    bool write_ready = false, write_dat_ready = false, write_idle = false;
+  };
+  /** What this cycle is. */
+  struct State {
+    bool done = false, busy = false;
+    bool stall_operand = false, stall_panel = false, stall_accumulator = false, stall_drain = false;
+    bool end_chunk = false;
+
+    bool at_work() const {
+      return busy || stall_operand || stall_panel || stall_accumulator || stall_drain;
+    }
+  };
+
+  explicit Gemm(const Shape &shape);
+
+  bool active() const {
+    return active_;
+  }
+  // Clients, from registers.
+  bool load_valid(uint32_t panels_held, uint32_t panels) const {
+    return request_.valid() && !write_.full() && !request_.held(panels_held, panels);
+  }
+  Request load_request(const ufp4_gemm_descriptor_t &desc) const {
+    return request_.request(desc);
+  }
+  bool addend_valid() const {
+    return addend_.valid();
+  }
+  Request addend_request() const {
+    return addend_.request();
+  }
+  bool addend_bus_ready() const {
+    return addend_.bus_ready();
+  }
+  bool write_valid() const {
+    return width_.valid(drain_.req_valid());
+  }
+  Request write_request() const {
+    return width_.request(drain_.request());
+  }
+  bool write_dat_valid() const {
+    return width_.dat_valid(drain_.dat_valid());
+  }
+  void reset();
+  /** A cycle at @p now, of a job @p desc; @p state: what it is. */
+  void step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint64_t now, State &state);
+
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    v.tiles = sequencer_.tiles();
+    v.exact(active_ | quiet_ << 1);
+    request_.visit(v);
+    write_.visit(v);
+    sequencer_.visit(v);
+    drain_.visit(v);
+    addend_.visit(v);
+    width_.visit(v);
+  }
+
+ private:
+  inline void evaluate(const Input &in, const Sequencer::State &feed, State &state) const;
+  void start(const ufp4_gemm_descriptor_t &desc);
+
+  LoadRequest request_;
+  LoadWrite write_;
+  Sequencer sequencer_;
+  Drain drain_;
+  Addend addend_;
+  WidthWrite width_;
+  bool active_ = false, quiet_ = false;
+};
+
+}  // namespace ufp4::timing
+
+#endif

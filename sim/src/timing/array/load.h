@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loader of the GEMM engine. LoadRequest mirrors ufp4_load_request, LoadWrite ufp4_load_write.
+#ifndef UFP4_TIMING_LOAD_H
+#define UFP4_TIMING_LOAD_H
+
+#include <cstdint>
+
+#include "timing/array/tile_walk.h"
+#include "timing/mem/masters.h"
+#include "timing/mem/ring.h"
+#include "timing/shape.h"
+
+namespace ufp4::timing {
+
+/** What a note says of the beats to come. */
+struct LoadNote {
+  bool slot, codes;
+  uint32_t beats;
+};
+
+class LoadWrite {
+ public:
+  bool full() const {
+    return notes_.full();
+  }
+  uint32_t loaded(bool slot) const {
+    return loaded_[slot];
+  }
+  void reset() {
+    notes_.clear();
+    beat_ = loaded_[0] = loaded_[1] = 0;
+  }
+  /** @p beat: one has come; @p retire: the count of @p slot is zeroed. */
+  void step(bool beat, bool retire, bool slot);
+  void push(const LoadNote &note) {
+    notes_.push(note);
+  }
+
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    notes_.each([&v](LoadNote &note) { v.exact(note.slot | note.codes << 1 | note.beats << 2); });
+    v.exact(beat_);
+    v.exact(loaded_[0]);
+    v.exact(loaded_[1]);
+  }
+
+ private:
+  Ring<LoadNote, 32> notes_;
+  uint32_t beat_ = 0, loaded_[2] = {};
+};
+
+class LoadRequest {
+ public:
+  explicit LoadRequest(const Shape &shape) : shape_(&shape), walk_(shape.tile_m, shape.tile_n) {}
+
+  bool loading() const {
+    return active_;
+  }
+  uint32_t tiles() const {
+    return tiles_;
+  }
+  /** What it waits for is a row group that QUANT has not written. */
+  bool held(uint32_t panels_held, uint32_t panels) const {
+    const uint32_t group = (side_ ? tile_group_b_ : tile_group_a_) + group_;
+    return chunk_ && (panels_held >> side_ & 1) && group >= panels;
+  }
+  bool valid() const {
+    return chunk_;
+  }
+  /** What it asks for, while valid(). */
+  Request request(const ufp4_gemm_descriptor_t &desc) const;
+  LoadNote note(uint32_t beats) const {
+    return {slot_, codes_, beats};
+  }
+  void reset() {
+    active_ = chunk_ = false;
+  }
+  void start(const ufp4_gemm_descriptor_t &desc);
+  void step(const ufp4_gemm_descriptor_t &desc, bool fire, bool release);
+
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    v.exact(active_ | chunk_ << 1 | slot_ << 2 | side_ << 3 | codes_ << 4);
+    v.exact(free_);
+    v.exact(group_);
+    v.wheel(tiles_, v.tiles);
+    walk_.visit(v);
+    v.place(k_left_, shape_->chunk);
+    for (uint64_t *position : {&k_, &tile_a_, &tile_b_, &at_a_, &at_b_}) {
+      v.address(*position, position_mask_);
+    }
+    v.address(tile_group_a_, 0);
+    v.address(tile_group_b_, 0);
+  }
+
+ private:
+  uint32_t blocks() const {
+    return k_left_ > shape_->chunk ? shape_->chunk : k_left_;
+  }
+  bool last_group_a() const {
+    return group_ == (walk_.rows() - 1) >> 4;
+  }
+  bool last_group_b() const {
+    return group_ == (walk_.cols() - 1) >> 4;
+  }
+  uint32_t position_mask(const ufp4_gemm_descriptor_t &desc) const;
+  void next_group(const ufp4_gemm_descriptor_t &desc);
+  void next_chunk(const ufp4_gemm_descriptor_t &desc);
+  void next_tile(const ufp4_gemm_descriptor_t &desc);
+
+  const Shape *shape_;
+  TileWalk walk_;
+  bool active_ = false, chunk_ = false, slot_ = false, side_ = false, codes_ = false;
+  uint32_t free_ = 0, tiles_ = 0, group_ = 0;
+  uint32_t k_left_ = 0;  // k blocks from this chunk on
+  uint32_t position_mask_ =
+      0;  // bits of a position that say where in a page its codes and scales are
+  uint64_t k_ = 0;
+  // In k blocks from the start of an operand.
+  uint64_t tile_a_ = 0, tile_b_ = 0, at_a_ = 0, at_b_ = 0;
+  uint32_t tile_group_a_ = 0, tile_group_b_ = 0;
+};
+
+// In every cycle, and so here.
+
+inline void LoadWrite::step(bool beat, bool retire, bool slot) {
+  if (beat) {
+    const LoadNote note = notes_.front();
+    if (++beat_ == note.beats) {
+      beat_ = 0;
+      notes_.pop();
+      if (note.codes) loaded_[note.slot]++;
+    }
+  }
+  if (retire) loaded_[slot] = 0;
+}
+
+inline void LoadRequest::step(const ufp4_gemm_descriptor_t &desc, bool fire, bool release) {
+  if (active_ && !chunk_ && free_ != 0) {
+    chunk_ = true;
+    free_--;
+  }
+  free_ += release;
+  if (!fire) return;
+  const bool group_done = codes_;
+  codes_ = !codes_;
+  if (!group_done) return;
+  const bool end_chunk =
+      side_ ? last_group_b() && walk_.rows() <= 16 : group_ != 0 && last_group_a();
+  if (end_chunk) {
+    next_chunk(desc);
+  } else {
+    next_group(desc);
+  }
+}
+
+}  // namespace ufp4::timing
+
+#endif

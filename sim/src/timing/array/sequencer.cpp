@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "timing/array/sequencer.h"
+
+namespace ufp4::timing {
+
+void Sequencer::reset() {
+  active_ = false;
+  wait_ = 0;
+  readies_.clear();
+  releases_.clear();
+}
+
+void Sequencer::start(const ufp4_gemm_descriptor_t &desc) {
+  walk_.start(desc.m, desc.n);
+  active_ = true;
+  slot_ = parity_ = claimed_ = false;
+  full_ = tiles_ = tile_a_ = tile_b_ = block_ = step_ = 0;
+  k_left_ = k_blocks_ = (desc.k + 15) >> 4;
+  many_chunks_ = k_blocks_ > shape_->chunk;
+  readies_.clear();
+  releases_.clear();
+  place();
+}
+
+// Groups in the slot: A0, B0, .., B(last), A1, ..; the one needed last must have come.
+void Sequencer::place() {
+  const uint32_t rows = walk_.rows(), cols = walk_.cols();
+  const uint32_t end_a = (tile_a_ + 1) * shape_->rows, end_b = (tile_b_ + 1) * shape_->cols;
+  last_a_ = end_a >= rows;
+  last_b_ = end_b >= cols;
+  const uint32_t group_a = ((16 % shape_->rows != 0 && last_a_ ? rows : end_a) - 1) / 16;
+  const uint32_t group_b = ((16 % shape_->cols != 0 && last_b_ ? cols : end_b) - 1) / 16;
+  need_ = group_a == 0 ? group_b + 2 : (cols + 15) / 16 + group_a + 1;
+  last_block_ = shape_->chunk - 1;
+  if (last_chunk()) last_block_ = (k_left_ - 1) | (shape_->nv() ? 3 : 0);
+}
+
+void Sequencer::advance(const State &s) {
+  const bool last = last_chunk();
+  if (last) {
+    claimed_ = true;
+    full_ |= 1u << bank();
+  }
+  if (++step_ < shape_->steps) return;
+  step_ = 0;
+  if (block_ != last_block_) {
+    block_++;
+    return;
+  }
+  block_ = 0;
+  tile_b_ = last_b_ ? 0 : tile_b_ + 1;
+  if (s.end_row) tile_a_ = last_a_ ? 0 : tile_a_ + 1;
+  if (s.end_chunk) {
+    slot_ = !slot_;
+    k_left_ = last ? k_blocks_ : k_left_ - shape_->chunk;
+  }
+  if (s.end_tile) {
+    parity_ = !parity_;
+    claimed_ = false;
+    tiles_ = (tiles_ + 1) & 7;
+    walk_.next();
+  }
+  if (active_) place();
+}
+
+}  // namespace ufp4::timing

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the array is fed, and when: mirrors ufp4_sequencer.
+#ifndef UFP4_TIMING_SEQUENCER_H
+#define UFP4_TIMING_SEQUENCER_H
+
+#include <cstdint>
+
+#include "timing/array/tile_walk.h"
+#include "timing/mem/ring.h"
+#include "timing/shape.h"
+
+namespace ufp4::timing {
+
+class Sequencer {
+ public:
+  /** What this cycle is. */
+  struct State {
+    bool busy = false, stall_operand = false, stall_accumulator = false;
+    bool feed = false, end_row = false, end_chunk = false, end_tile = false;
+  };
+
+  explicit Sequencer(const Shape &shape) : shape_(&shape), walk_(shape.tile_m, shape.tile_n) {}
+
+  bool active() const {
+    return active_;
+  }
+  bool slot() const {
+    return slot_;
+  }
+  /** Pulses of this cycle: a slot is free; a row of sub-tiles is in its bank. */
+  bool release(uint64_t now) const {
+    return !releases_.empty() && releases_.front() == now;
+  }
+  bool ready(uint64_t now) const {
+    return !readies_.empty() && readies_.front() == now;
+  }
+  /** From registers; @p loaded: of the slot at hand. */
+  State evaluate(uint32_t loaded) const;
+  void reset();
+  void start(const ufp4_gemm_descriptor_t &desc);
+  /** @p drained: @p bank is. The loader's count is as of this cycle. */
+  void step(const State &state, uint64_t now, bool loading, uint32_t tiles, bool drained,
+            bool bank);
+
+  uint32_t tiles() const {
+    return tiles_;
+  }
+
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    v.exact(active_ | slot_ << 1 | parity_ << 2 | claimed_ << 3 | full_ << 4);
+    v.exact(tile_a_ | tile_b_ << 8 | block_ << 16 | step_ << 24);
+    v.exact(wait_);
+    v.wheel(tiles_, v.tiles);
+    walk_.visit(v);
+    v.place(k_left_, shape_->chunk);
+    readies_.each([&v](uint64_t &due) { v.due(due); });
+    releases_.each([&v](uint64_t &due) { v.due(due); });
+  }
+
+ private:
+  bool last_chunk() const {
+    return k_left_ <= shape_->chunk;
+  }
+  bool bank() const {
+    return many_chunks_ ? last_chunk() : parity_;
+  }
+  bool returned() const;
+  void advance(const State &state);
+  /** What the place in the macro-tile needs and ends, until it changes. */
+  void place();
+
+  const Shape *shape_;
+  TileWalk walk_;
+  bool active_ = false, slot_ = false, parity_ = false, claimed_ = false, many_chunks_ = false;
+  uint32_t full_ = 0, tiles_ = 0, tile_a_ = 0, tile_b_ = 0, block_ = 0, step_ = 0, wait_ = 0;
+  uint32_t k_left_ = 0, k_blocks_ = 0;
+  // Of place().
+  bool last_a_ = false, last_b_ = false;
+  uint32_t need_ = 0, last_block_ = 0;
+  Ring<uint64_t, 128> readies_;
+  Ring<uint64_t, 64> releases_;
+};
+
+// In every cycle, and so here.
+
+inline bool Sequencer::returned() const {
+  if (shape_->pe_return <= 2) return true;
+  const uint32_t wait = shape_->pe_return - 2, rows = walk_.rows(), cols = walk_.cols();
+  const bool single = rows <= shape_->rows && cols <= shape_->cols;
+  return single || wait_ == 0 || k_left_ > wait || rows > (wait + 1) * shape_->rows ||
+         cols > (wait + 1) * shape_->cols;
+}
+
+inline Sequencer::State Sequencer::evaluate(uint32_t loaded) const {
+  State s;
+  if (!active_) return s;
+  const bool last = last_chunk();
+  const bool padding = shape_->nv() && last && block_ >= k_left_;
+  const bool operands = loaded >= need_;
+  const bool bank_free = !last || claimed_ || (!(full_ >> bank() & 1) && returned());
+  s.feed = bank_free && operands;
+  s.busy = s.feed && !padding;
+  s.stall_accumulator = !bank_free || (padding && operands);
+  s.stall_operand = bank_free && !operands;
+  s.end_row = s.feed && step_ + 1 == shape_->steps && block_ == last_block_ && last_b_;
+  s.end_chunk = s.end_row && last_a_;
+  s.end_tile = s.end_chunk && last;
+  return s;
+}
+
+inline void Sequencer::step(const State &s, uint64_t now, bool loading, uint32_t tiles,
+                            bool drained, bool bank) {
+  if (release(now)) releases_.pop();
+  if (ready(now)) readies_.pop();
+  const bool last = last_chunk();
+  if (drained) full_ &= ~(1u << bank);
+  if (s.end_chunk && !last) {
+    wait_ = shape_->pe_return > 2 ? shape_->pe_return - 2 : 0;
+  } else if (wait_ != 0) {
+    wait_--;
+  }
+  if (s.end_chunk) releases_.push(now + shape_->lane_delay);
+  if (s.end_row && last) readies_.push(now + shape_->sum_delay);
+  if (s.end_tile) active_ = loading || ((tiles_ + 1) & 7) != tiles;
+  if (s.feed) advance(s);
+}
+
+}  // namespace ufp4::timing
+
+#endif

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// The register port: mirrors ufp4_axil, ufp4_registers and ufp4_counters.
+#ifndef UFP4_TIMING_REGISTERS_H
+#define UFP4_TIMING_REGISTERS_H
+
+#include <cstdint>
+
+#include "timing/host/command.h"
+
+namespace ufp4::timing {
+
+/** What the host drives on the port. */
+struct HostPort {
+  bool awvalid = false, wvalid = false, bready = true, arvalid = false, rready = true;
+  uint32_t awaddr = 0, wdata = 0, araddr = 0;
+};
+
+/** What the registers show of the core. */
+struct CoreView {
+  uint32_t head = 0;
+  bool active = false, resetting = false;
+};
+
+/** One bit for each counter. */
+using Events = uint32_t;
+
+class Registers {
+ public:
+  explicit Registers(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols)
+      : shape_(shape), tile_rows_(tile_rows), tile_cols_(tile_cols) {}
+
+  const Rings &rings() const {
+    return rings_;
+  }
+  uint32_t watchdog() const {
+    return watchdog_;
+  }
+  bool irq() const {
+    return irq_status_ & irq_mask_;
+  }
+  /** The ring holds more than it has places, or its tail went back. */
+  bool overflow(uint32_t head) const {
+    return rings_.tail - head > 1u << rings_.log2 || back_;
+  }
+  bool awready() const {
+    return !aw_full_;
+  }
+  bool wready() const {
+    return !w_full_;
+  }
+  bool bvalid() const {
+    return bvalid_;
+  }
+  bool arready() const {
+    return !rvalid_;
+  }
+  bool rvalid() const {
+    return rvalid_;
+  }
+  uint32_t rdata() const {
+    return rdata_;
+  }
+  /** Whether nothing moves on the port or in the registers. */
+  bool quiet() const {
+    return !aw_full_ && !w_full_ && !bvalid_ && !rvalid_ && !back_;
+  }
+  void reset();
+  /** What is at an offset. */
+  uint32_t read(uint32_t offset, const CoreView &core, const Slots &slots) const;
+  /** A cycle in which nothing moves on the port nor in the command unit. */
+  void count(Events events) {
+    if (events != events_) tally();
+    events_ = events;
+    run_++;
+  }
+  /** @p cycles more like the last one. */
+  void count_again(uint64_t cycles) {
+    run_ += cycles;
+  }
+  /** A read's part of the cycle; before anything else takes its step. */
+  void step_read(const HostPort &port, const CoreView &core, const Slots &slots);
+  /** The rest. @p irqs: bit 0 done, bit 1 error. @return whether a soft reset is asked for. */
+  bool step(const HostPort &port, const CoreView &core, Events events, uint32_t irqs);
+
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    v.exact(irq_status_ | irq_mask_ << 4);
+    v.exact(rings_.tail);
+    tally();
+    for (uint64_t &count : count_) v.count(count);
+  }
+
+ private:
+  bool write(uint32_t offset, uint32_t value, uint32_t head);
+  /** Adds up the cycles that were counted as events_. */
+  void tally();
+  uint32_t read_plain(uint32_t offset, const CoreView &core) const;
+  uint32_t read_configuration(uint32_t offset) const;
+
+  const Shape &shape_;
+  uint32_t tile_rows_, tile_cols_;
+  bool aw_full_ = false, w_full_ = false, bvalid_ = false, rvalid_ = false, back_ = false;
+  bool snapshot_ = false, clear_ = false;  // asked for in this cycle
+  uint32_t awaddr_ = 0, wdata_ = 0, rdata_ = 0;
+  Rings rings_;
+  uint32_t irq_status_ = 0, irq_mask_ = 0, watchdog_ = 0;
+  Events events_ = 0;  // of the last run_ cycles
+  uint64_t run_ = 0;
+  uint64_t count_[UFP4_COUNTER_COUNT] = {}, shot_[UFP4_COUNTER_COUNT] = {};
+};
+
+}  // namespace ufp4::timing
+
+#endif

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory masters' control: which client's burst goes out, whose beats come back.
+// Mirrors ufp4_axi_read, ufp4_axi_write, ufp4_axi_burst, ufp4_arbiter, ufp4_skid.
+#ifndef UFP4_TIMING_MASTERS_H
+#define UFP4_TIMING_MASTERS_H
+
+#include <cstdint>
+
+#include "memory_timing.h"
+#include "timing/mem/ring.h"
+#include "timing/visit.h"
+
+namespace ufp4::timing {
+
+struct Request {
+  bool valid = false;
+  uint32_t page = 0;  // where in a page it begins
+  uint32_t beats = 0;
+};
+
+/** Mirrors ufp4_skid. */
+template <typename T>
+struct Skid {
+  bool main_valid = false, skid_valid = false;
+  T main{}, skid{};
+
+  bool in_ready() const {
+    return !skid_valid;
+  }
+
+  void step(bool in_valid, const T &in, bool out_ready) {
+    if (out_ready || !main_valid) {
+      if (skid_valid) {
+        main = skid;
+      } else if (in_valid) {
+        main = in;
+      }
+      main_valid = skid_valid || in_valid;
+      skid_valid = false;
+    } else if (in_valid && !skid_valid) {
+      skid = in;
+      skid_valid = true;
+    }
+  }
+};
+
+struct Burst {
+  uint8_t id;
+  uint32_t beats;
+};
+
+/** Mirrors ufp4_axi_burst, with the choice of ufp4_arbiter: by rank, or in turn. */
+class BurstCutter {
+ public:
+  BurstCutter(uint32_t clients, uint32_t bus_bytes, bool ranked);
+
+  bool busy() const {
+    return busy_;
+  }
+  uint8_t id() const {
+    return id_;
+  }
+  /** What goes out now, while busy(). */
+  Burst burst() const {
+    return {id_, piece()};
+  }
+  /** @return the client whose request is taken if @p ready, that of the stream of bursts; -1: none.
+   */
+  int choose(const bool *valid, bool ready) const;
+  /** @p request: that of the client @p taken, if one is. */
+  void step(const Request &request, int taken, bool ready);
+
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    v.exact(busy_);
+    v.exact(id_);
+    v.exact(last_);
+    v.exact(busy_ ? beats_ : 0);
+    v.exact(busy_ && beats_ > to_boundary() ? page_ : 0);
+  }
+
+ private:
+  uint32_t to_boundary() const {
+    return (kPage - page_) >> bus_log2_;
+  }
+  uint32_t piece() const {
+    const uint32_t left = to_boundary();
+    return beats_ < left ? beats_ : left;
+  }
+
+  uint32_t clients_, bus_log2_;
+  bool ranked_, busy_ = false;
+  uint8_t id_ = 0, last_ = 0;
+  uint32_t page_ = 0, beats_ = 0;
+};
+
+/** Mirrors ufp4_axi_read. */
+class ReadMaster {
+ public:
+  static constexpr uint32_t kClients = 4;
+  explicit ReadMaster(uint32_t bus_bytes) : cutter_(kClients, bus_bytes, true) {}
+
+  /** From registers and who asks, in this cycle. */
+  void evaluate(const bool *valid) {
+    may_begin_ = count_[cutter_.id()] != kMost;
+    taken_ = cutter_.choose(valid, ar_.in_ready() && may_begin_);
+  }
+  /** The client whose request is taken; -1: none. */
+  int taken() const {
+    return taken_;
+  }
+  bool req_ready(int client) const {
+    return taken_ == client;
+  }
+  /** The client whose beat is here; -1: none. */
+  int beat() const {
+    return r_.main_valid && count_[r_.main.id] != 0 ? r_.main.id : -1;
+  }
+  void drive(MemoryMaster &pins) const;
+  /** @p request: that of taken(); @p take: the beat that is here is taken. */
+  void step(const Request &request, bool take, const MemorySlave &pins);
+
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    cutter_.visit(v);
+    v.exact(ar_.main_valid | ar_.skid_valid << 1 | r_.main_valid << 2 | r_.skid_valid << 3);
+    if (ar_.main_valid) v.exact(ar_.main.id | ar_.main.beats << 4);
+    if (ar_.skid_valid) v.exact(ar_.skid.id | ar_.skid.beats << 4);
+    if (r_.main_valid) v.exact(r_.main.id | r_.main.last << 4);
+    if (r_.skid_valid) v.exact(r_.skid.id | r_.skid.last << 4);
+    for (uint32_t &count : count_) v.exact(count);
+  }
+
+ private:
+  static constexpr uint32_t kMost = 1023;
+  struct Beat {
+    uint8_t id;
+    bool last;
+  };
+  BurstCutter cutter_;
+  Skid<Burst> ar_;
+  Skid<Beat> r_;
+  uint32_t count_[kClients] = {};
+  bool may_begin_ = false;
+  int taken_ = -1;
+};
+
+/** Mirrors ufp4_axi_write. */
+class WriteMaster {
+ public:
+  static constexpr uint32_t kClients = 3;
+  explicit WriteMaster(uint32_t bus_bytes) : cutter_(kClients, bus_bytes, false) {}
+
+  void evaluate(const bool *valid) {
+    burst_ready_ = aw_.in_ready() && !order_.full() && count_[cutter_.id()] != kMost;
+    taken_ = cutter_.choose(valid, burst_ready_);
+  }
+  int taken() const {
+    return taken_;
+  }
+  bool req_ready(int client) const {
+    return taken_ == client;
+  }
+  bool dat_ready(int client) const {
+    return !order_.empty() && order_.front().id == client && w_.in_ready();
+  }
+  bool idle(int client) const {
+    return !(cutter_.busy() && cutter_.id() == client) && count_[client] == 0;
+  }
+  bool answer(int client) const {
+    return b_valid_ && b_id_ == client && count_[client] != 0;
+  }
+  void drive(MemoryMaster &pins) const;
+  void step(const Request &request, const bool *dat_valid, const MemorySlave &pins);
+
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    cutter_.visit(v);
+    v.exact(aw_.main_valid | aw_.skid_valid << 1 | w_.main_valid << 2 | w_.skid_valid << 3 |
+            b_valid_ << 4);
+    if (aw_.main_valid) v.exact(aw_.main.id | aw_.main.beats << 4);
+    if (aw_.skid_valid) v.exact(aw_.skid.id | aw_.skid.beats << 4);
+    v.exact(b_id_);
+    v.exact(beat_);
+    for (uint32_t &count : count_) v.exact(count);
+    order_.each([&v](Order &order) { v.exact(order.id | order.beats << 4); });
+  }
+
+ private:
+  static constexpr uint32_t kMost = 255;
+  struct Order {
+    uint8_t id;
+    uint32_t beats;
+  };
+  BurstCutter cutter_;
+  Skid<Burst> aw_;
+  Skid<bool> w_;
+  Ring<Order, 16> order_;
+  uint32_t beat_ = 0, count_[kClients] = {};
+  bool burst_ready_ = false, b_valid_ = false;
+  uint8_t b_id_ = 0;
+  int taken_ = -1;
+};
+
+// In every cycle, and so here.
+
+inline int BurstCutter::choose(const bool *valid, bool ready) const {
+  if (busy_ && !(ready && beats_ <= to_boundary())) return -1;
+  int first = -1;
+  for (uint32_t i = 0; i < clients_; i++) {
+    if (!valid[i]) continue;
+    if (ranked_ || i > last_) return static_cast<int>(i);
+    if (first < 0) first = static_cast<int>(i);
+  }
+  return first;
+}
+
+inline void BurstCutter::step(const Request &request, int taken, bool ready) {
+  if (taken >= 0) {
+    busy_ = true;
+    id_ = last_ = static_cast<uint8_t>(taken);
+    page_ = request.page;
+    beats_ = request.beats;
+  } else if (busy_ && ready) {
+    const uint32_t out = piece();
+    busy_ = beats_ > out;
+    page_ = (page_ + (out << bus_log2_)) % kPage;
+    beats_ -= out;
+  }
+}
+
+inline void ReadMaster::drive(MemoryMaster &pins) const {
+  pins.arvalid = ar_.main_valid;
+  pins.arid = ar_.main.id;
+  pins.arbeats = ar_.main.beats;
+  pins.rready = r_.in_ready();
+}
+
+inline void ReadMaster::step(const Request &request, bool take, const MemorySlave &pins) {
+  if (taken_ < 0 && !cutter_.busy() && !ar_.main_valid && !r_.main_valid && !pins.rvalid) return;
+  const bool go = cutter_.busy() && may_begin_, taken = ar_.in_ready();
+  const Burst burst = cutter_.burst();
+  const int client = beat();
+  const bool drop = r_.main_valid && client < 0;
+  if (client >= 0 && take && r_.main.last) count_[client]--;
+  if (go && taken) count_[burst.id]++;
+  cutter_.step(request, taken_, taken && may_begin_);
+  ar_.step(go, burst, pins.arready);
+  r_.step(pins.rvalid, {pins.rid, pins.rlast}, take || drop);
+}
+
+inline void WriteMaster::drive(MemoryMaster &pins) const {
+  pins.awvalid = aw_.main_valid;
+  pins.awid = aw_.main.id;
+  pins.awbeats = aw_.main.beats;
+  pins.wvalid = w_.main_valid;
+  pins.bready = true;
+}
+
+inline void WriteMaster::step(const Request &request, const bool *dat_valid,
+                              const MemorySlave &pins) {
+  if (taken_ < 0 && !cutter_.busy() && order_.empty() && !aw_.main_valid && !w_.main_valid &&
+      !b_valid_ && !pins.bvalid) {
+    return;
+  }
+  const bool fire = cutter_.busy() && burst_ready_;
+  const Burst burst = cutter_.burst();
+  const bool w_valid = !order_.empty() && dat_valid[order_.front().id], w_ready = w_.in_ready();
+  if (b_valid_ && count_[b_id_] != 0) count_[b_id_]--;
+  if (fire) count_[burst.id]++;
+  w_.step(w_valid, true, pins.wready);
+  if (w_valid && w_ready) {
+    if (++beat_ == order_.front().beats) {
+      beat_ = 0;
+      order_.pop();
+    }
+  }
+  if (fire) order_.push({burst.id, burst.beats});
+  cutter_.step(request, taken_, burst_ready_);
+  aw_.step(fire, burst, pins.awready);
+  b_valid_ = pins.bvalid;
+  b_id_ = pins.bid;
+}
+
+}  // namespace ufp4::timing
+
+#endif

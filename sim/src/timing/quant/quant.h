@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The QUANT engine: mirrors ufp4_quant and ufp4_quant_lanes.
+#ifndef UFP4_TIMING_QUANT_H
+#define UFP4_TIMING_QUANT_H
+
+#include <cstdint>
+
+#include "timing/quant/quant_block.h"
+#include "timing/quant/quant_serial.h"
+#include "timing/quant/quant_write.h"
+#include "timing/quant/quant_write_wide.h"
+
+namespace ufp4::timing {
+
+class Quant {
+ public:
+  /** What comes from outside in a cycle: of the masters, what is for its clients. */
+  struct Input {
+    bool start = false;  // offered
+    bool load_ready = false, beat = false;
+    bool write_ready = false, write_dat_ready = false, write_idle = false, answer = false;
+  };
+
+  explicit Quant(const Shape &shape);
+
+  bool start_ready() const {
+    return state_ == State::kIdle;
+  }
+  bool done() const {
+    return state_ == State::kDone;
+  }
+  /** The last cycle ended a strip of the source. */
+  bool strip_ended() const {
+    return !start_ready() && (strip_.strip_ended() || pairs_.strip_ended());
+  }
+  /** Nothing changes until a write is answered or a job is offered. */
+  bool asleep() const {
+    return state_ == State::kIdle && progress_.settled();
+  }
+  uint32_t panels() const {
+    return progress_.panels();
+  }
+  // Clients, from registers.
+  bool load_valid() const {
+    return load_.valid();
+  }
+  bool write_valid() const {
+    return lanes() ? write_wide_.valid() : write_.valid();
+  }
+  Request load_request() const {
+    return load_.request();
+  }
+  Request write_request() const {
+    return lanes() ? write_wide_.request() : write_.request();
+  }
+  bool write_dat_valid() const {
+    return lanes() ? write_wide_.dat_valid() : write_.dat_valid();
+  }
+  void reset();
+  void step(const ufp4_quant_descriptor_t &desc, const Input &in);
+
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    v.exact(static_cast<uint32_t>(state_));
+    progress_.visit(v);
+    if (state_ == State::kIdle) return;
+    load_.visit(v);
+    strip_.visit(v);
+    transpose_.visit(v);
+    for (QuantBlock &block : block_) block.visit(v);
+    pairs_.visit(v);
+    serial_.visit(v);
+    write_.visit(v);
+    write_wide_.visit(v);
+  }
+
+ private:
+  enum class State { kIdle, kSetup, kStart, kRun, kSettle, kDrain, kDone };
+
+  /** Tiles pass side by side. */
+  bool lanes() const {
+    return shape_->quant > 16;
+  }
+  uint32_t finished() const;
+  inline void next_state(const Input &in);
+  void set_up(const ufp4_quant_descriptor_t &desc);
+  void start();
+  /** The pipeline's cycle. @return whether a place in the buffer is free again; *take, *out: what
+   * leaves. */
+  inline bool step_wide(bool beat, bool *take, QuantMark *out);
+  bool step_narrow(bool beat, bool *take, QuantMark *out);
+
+  const Shape *shape_;
+  State state_ = State::kIdle;
+  QuantJob job_;
+  QuantLoad load_;
+  QuantStrip strip_;
+  QuantTranspose transpose_;
+  QuantBlock block_[2];
+  QuantPairs pairs_;
+  QuantSerial serial_;
+  QuantWrite write_;
+  QuantWriteWide write_wide_;
+  QuantProgress progress_;
+};
+
+}  // namespace ufp4::timing
+
+#endif

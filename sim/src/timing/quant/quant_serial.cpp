@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "timing/quant/quant_serial.h"
+
+namespace ufp4::timing {
+
+void QuantPairs::reset() {
+  arrival_.reset();
+  run_ = owe_ = b_valid_ = c_valid_ = false;
+}
+
+void QuantPairs::start(const QuantJob &job) {
+  arrival_.start(job);
+  run_ = true;
+  owe_ = false;
+  full_ = offset_ = at_ = 0;
+  copy_ = !(job.enable & 1);
+  tiles_ = job.tiles;
+  rows_ = job.rows;
+}
+
+PairMark QuantPairs::mark(const QuantJob &job) const {
+  const bool upper = at_ >> 8 & 1, half = at_ >> 3 & 1;
+  const bool right = copy_ ? upper : half, lower = copy_ ? half : upper;
+  const bool tile_last = tiles_ <= (job.pair ? 2u : 1u);
+  const bool strip_last = rows_ <= (job.pair ? 32u : 16u);
+  PairMark m;
+  m.copy = copy_;
+  m.mark.last = tile_last && strip_last && line_end(job);
+  m.mark.blank = job.pair && ((right && tiles_ == 1) || (lower && !lower_here(job)));
+  return m;
+}
+
+void QuantPairs::next_tile(const QuantJob &job, bool chunk_done) {
+  const bool tile_last = tiles_ <= (job.pair ? 2u : 1u);
+  const bool strip_last = rows_ <= (job.pair ? 32u : 16u);
+  copy_ = !(job.enable & 1);
+  offset_ = chunk_done ? 0 : offset_ + ((job.f32 ? 64u : 32u) << job.pair);
+  tiles_ = tile_last ? job.tiles : tiles_ - (job.pair ? 2 : 1);
+  if (!tile_last) return;
+  rows_ -= strip_last ? rows_ : job.pair ? kStrips : kStrip;
+  run_ = !strip_last;
+  strip_ended_ = true;
+}
+
+// @return whether the chunks of the tile are used up.
+bool QuantPairs::advance(const QuantJob &job) {
+  const bool block_end = (at_ & 7) == 7, copy_end = block_end && line_end(job);
+  if (!block_end) {
+    at_++;
+    return false;
+  }
+  at_ = ((at_ >> 3) + (job.pair ? 1 : 2)) << 3;
+  if (!copy_end) return false;
+  at_ = 0;
+  if (!copy_ && (job.enable & 2)) {
+    copy_ = true;
+    return false;
+  }
+  const bool tile_last = tiles_ <= (job.pair ? 2u : 1u);
+  const bool chunk_done =
+      tile_last || offset_ + ((job.f32 ? 64u : 32u) << job.pair) >= shape_->segment_bytes;
+  next_tile(job, chunk_done);
+  return chunk_done;
+}
+
+bool QuantPairs::step(const QuantJob &job, bool beat, bool ready) {
+  const bool c_ready = !c_valid_ || ready, issue_ready = !b_valid_ || c_ready;
+  const bool two = lower_here(job);
+  strip_ended_ = false;
+  const bool issue = run_ && issue_ready && full_ > (two ? 1u : 0u);
+  if (b_valid_ && c_ready) c_ = b_;
+  c_valid_ = b_valid_ || (c_valid_ && !ready);
+  b_valid_ = issue || (b_valid_ && !c_ready);
+  if (issue) b_ = mark(job);
+  const bool out = issue && advance(job), freed = out || owe_;
+  if (out) full_ -= two ? 2 : 1;
+  owe_ = out && two;
+  if (beat && arrival_.step(job)) full_++;
+  return freed;
+}
+
+void QuantSerial::reset() {
+  *this = {};
+}
+
+void QuantSerial::start() {
+  w_k_ = r_k_ = amax_done_ = 0;
+  w_half_ = r_half_ = false;
+}
+
+void QuantSerial::take(const QuantJob &job, const PairMark &in) {
+  if (!w_half_) first_blank_ = in.mark.blank;
+  w_k_ = (w_k_ + 1) & 7;
+  if (w_k_ != 0) return;
+  const bool end = w_half_ == job.pair;
+  w_half_ = job.pair && !w_half_;
+  if (!end) return;
+  // Of the halves the first one's mark comes first; of a block that has none, its own.
+  block_[w_place_] = {in.copy, in.mark.last, {first_blank_, in.mark.blank}};
+  full_[w_place_] = true;
+  w_place_ = !w_place_;
+}
+
+void QuantSerial::shift(const QuantJob &job, bool issue) {
+  const bool end = issue && r_k_ == 7;
+  const Block &b = block_[r_place_];
+  ends_ = ends_ << 1 | (end ? 2u : 0u);
+  if (job.amax) ends_ &= ~(uint64_t{1} << (kScale + 3));
+  ends_ &= (uint64_t{2} << kOut) - 1;
+  copy_ = copy_ << 1 | (b.copy ? 2u : 0u);
+  last_ = last_ << 1 | (b.last && r_half_ == job.pair ? 2u : 0u);
+  blank_ = blank_ << 1 | (b.blank[r_half_] ? 2u : 0u);
+  if (!issue) return;
+  r_k_ = (r_k_ + 1) & 7;
+  if (!end) return;
+  const bool whole = r_half_ == job.pair;
+  r_half_ = job.pair && !r_half_;
+  if (!whole) return;
+  full_[r_place_] = false;
+  r_place_ = !r_place_;
+}
+
+void QuantSerial::step(const QuantJob &job, bool in_valid, const PairMark &in, bool out_ready) {
+  const bool takes = in_valid && in_ready(), moves = !out_valid() || out_ready;
+  const bool issue = full_[r_place_] && moves;
+  const uint64_t seen = uint64_t{1} << (kScale + 1);
+  if (job.amax && moves && (ends_ & last_ & seen)) amax_done_ |= copy_ & seen ? 2 : 1;
+  if (moves) shift(job, issue);
+  if (takes) take(job, in);
+}
+
+}  // namespace ufp4::timing

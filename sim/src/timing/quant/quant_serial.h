@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The narrow engine, two numbers a cycle. QuantPairs mirrors ufp4_quant_pairs, QuantSerial
+// ufp4_quant_serial and ufp4_quant_serial_block.
+#ifndef UFP4_TIMING_QUANT_SERIAL_H
+#define UFP4_TIMING_QUANT_SERIAL_H
+
+#include <cstdint>
+
+#include "timing/quant/quant_strip.h"
+
+namespace ufp4::timing {
+
+/** What goes with a pair of numbers. */
+struct PairMark {
+  QuantMark mark;
+  bool copy = false;  // 0 row, 1 column
+};
+
+class QuantPairs {
+ public:
+  explicit QuantPairs(const Shape &shape) : shape_(&shape), arrival_(shape) {}
+
+  bool valid() const {
+    return c_valid_;
+  }
+  const PairMark &out() const {
+    return c_;
+  }
+  /** The last cycle read the last of a strip, or of two of them. */
+  bool strip_ended() const {
+    return strip_ended_;
+  }
+  void reset();
+  void start(const QuantJob &job);
+  /** @p beat: one has come. @return whether a chunk's place is free again. */
+  bool step(const QuantJob &job, bool beat, bool ready);
+
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    arrival_.visit(v);
+    v.exact(full_ | offset_ << 8 | run_ << 16 | copy_ << 17 | owe_ << 18);
+    v.exact(at_);
+    v.exact(tiles_);
+    v.place(rows_, kStrips);
+    v.exact(b_valid_ | b_.mark.last << 1 | b_.mark.blank << 2 | b_.copy << 3 | c_valid_ << 4 |
+            c_.mark.last << 5 | c_.mark.blank << 6 | c_.copy << 7);
+  }
+
+ private:
+  bool lower_here(const QuantJob &job) const {
+    return job.pair && rows_ > 16;
+  }
+  bool line_end(const QuantJob &job) const {
+    return (at_ >> 4 & 15) == 15 && (!job.pair || (at_ >> 8 & 1 && at_ >> 3 & 1));
+  }
+  PairMark mark(const QuantJob &job) const;
+  bool advance(const QuantJob &job);
+  void next_tile(const QuantJob &job, bool chunk_done);
+
+  const Shape *shape_;
+  QuantArrival arrival_;
+  bool strip_ended_ = false;
+  bool run_ = false, copy_ = false, owe_ = false, b_valid_ = false, c_valid_ = false;
+  uint32_t full_ = 0, offset_ = 0, tiles_ = 0, rows_ = 0;
+  uint32_t at_ = 0;  // {upper, line, half, k}
+  PairMark b_, c_;
+};
+
+class QuantSerial {
+ public:
+  bool in_ready() const {
+    return !full_[w_place_];
+  }
+  bool out_valid() const {
+    return ends_ >> kOut & 1;
+  }
+  PairMark out() const {
+    return {{(last_ >> kOut & 1) != 0, (blank_ >> kOut & 1) != 0}, (copy_ >> kOut & 1) != 0};
+  }
+  /** By copy: AMAX has seen the last block. */
+  uint32_t amax_done() const {
+    return amax_done_;
+  }
+  void reset();
+  void start();
+  void step(const QuantJob &job, bool in_valid, const PairMark &in, bool out_ready);
+
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    v.exact(w_k_ | r_k_ << 3 | w_half_ << 6 | r_half_ << 7 | w_place_ << 8 | r_place_ << 9 |
+            full_[0] << 10 | full_[1] << 11 | first_blank_ << 12 | amax_done_ << 13);
+    for (Block &b : block_) v.exact(b.copy | b.last << 1 | b.blank[0] << 2 | b.blank[1] << 3);
+    v.exact(ends_);
+    v.exact(copy_ & ends_);
+    v.exact(last_ & ends_);
+    v.exact(blank_ & ends_);
+  }
+
+ private:
+  // Stages (ufp4_quant_serial_block): the largest is known; codes and scale are there.
+  static constexpr uint32_t kScale = 15, kOut = 32;
+  struct Block {
+    bool copy, last, blank[2];
+  };
+  void take(const QuantJob &job, const PairMark &in);
+  void shift(const QuantJob &job, bool issue);
+
+  uint32_t w_k_ = 0, r_k_ = 0, amax_done_ = 0;
+  bool w_half_ = false, r_half_ = false, w_place_ = false, r_place_ = false, first_blank_ = false;
+  bool full_[2] = {};
+  Block block_[2] = {};
+  uint64_t ends_ = 0, copy_ = 0, last_ = 0,
+           blank_ = 0;  // by stage: a block's last pair, and its marks
+};
+
+}  // namespace ufp4::timing
+
+#endif

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The row segments of QUANT's source in the order they are read: mirrors ufp4_quant_walk;
+// QuantLoad, which asks for them, ufp4_quant_load; QuantArrival, which sees them come,
+// ufp4_quant_arrival.
+#ifndef UFP4_TIMING_QUANT_WALK_H
+#define UFP4_TIMING_QUANT_WALK_H
+
+#include <cstdint>
+
+#include "timing/mem/masters.h"
+#include "timing/shape.h"
+
+namespace ufp4::timing {
+
+/** What a job says, as ufp4_quant works it out at its start. */
+struct QuantJob {
+  bool amax = false, f32 = false, pair = false;  // pair: E8M0, tiles of 32x32
+  uint32_t enable = 0;                           // bit 0 row copy, bit 1 column copy
+  uint32_t rows = 0, cols = 0, tiles = 0;        // tiles of 16 columns along a row
+  uint32_t side = 0;  // tiles beside each other that go out before the next ones, log2
+  uint32_t row_beats = 0;
+  uint64_t addr = 0, stride_bytes = 0;
+  uint64_t codes_addr[2] = {};  // by copy
+  uint32_t stride_blocks[2] = {};
+};
+
+/** Rows of a strip; of the two of E8M0. */
+constexpr uint32_t kStrip = 16, kStrips = 32;
+
+class QuantWalk {
+ public:
+  explicit QuantWalk(uint32_t segment_beats) : segment_beats_(segment_beats) {}
+
+  bool active() const {
+    return active_;
+  }
+  bool chunk_last() const {
+    return beats_ <= segment_beats_;
+  }
+  uint32_t beats() const {
+    return chunk_last() ? beats_ : segment_beats_;
+  }
+  bool below() const {
+    return pair_ && rows_ > 16 && !lower_;
+  }
+  bool row_last() const {
+    return row_ == 15 || row_ + 1 == (lower_ ? rows_ - 16 : rows_);
+  }
+  void reset() {
+    active_ = false;
+  }
+  void start(const QuantJob &job);
+  void step(const QuantJob &job);
+
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    v.exact(active_ | lower_ << 1 | pair_ << 2 | row_ << 3);
+    v.place(rows_, kStrips);
+    v.exact(beats_);
+  }
+
+ private:
+  uint32_t segment_beats_;
+  bool active_ = false, lower_ = false, pair_ = false;
+  uint32_t rows_ = 0, beats_ = 0, row_ = 0;
+};
+
+class QuantLoad {
+ public:
+  explicit QuantLoad(const Shape &shape)
+      : shape_(&shape), walk_(shape.segment_bytes / shape.bus_bytes) {}
+
+  bool valid() const {
+    return walk_.active() && places_ != 0;
+  }
+  Request request() const {
+    return {valid(), static_cast<uint32_t>(addr_ % kPage), walk_.beats()};
+  }
+  void reset() {
+    walk_.reset();
+  }
+  void start(const QuantJob &job);
+  /** @p taken: the request is; @p freed: a place in the buffer is. */
+  void step(const QuantJob &job, bool taken, bool freed);
+
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    walk_.visit(v);
+    v.exact(places_);
+    v.address(addr_, page_mask_);
+    v.address(chunk_addr_, page_mask_);
+    v.address(strip_addr_, page_mask_);
+  }
+
+ private:
+  const Shape *shape_;
+  QuantWalk walk_;
+  uint32_t places_ = 0, page_mask_ = 0;
+  uint64_t addr_ = 0, chunk_addr_ = 0, strip_addr_ = 0;
+};
+
+class QuantArrival {
+ public:
+  explicit QuantArrival(const Shape &shape) : walk_(shape.segment_bytes / shape.bus_bytes) {}
+
+  void reset() {
+    walk_.reset();
+  }
+  void start(const QuantJob &job) {
+    walk_.start(job);
+    beat_ = 0;
+  }
+  /** A beat has come. @return whether it is its chunk's last. */
+  bool step(const QuantJob &job);
+
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    walk_.visit(v);
+    v.exact(beat_);
+  }
+
+ private:
+  QuantWalk walk_;
+  uint32_t beat_ = 0;
+};
+
+// In every cycle, and so here.
+
+inline void QuantLoad::step(const QuantJob &job, bool taken, bool freed) {
+  places_ += freed;
+  if (!taken) return;
+  const bool row_last = walk_.row_last(), below = walk_.below(), chunk_last = walk_.chunk_last();
+  places_ -= row_last;
+  if (!row_last || below) {
+    addr_ += job.stride_bytes;
+  } else {
+    if (chunk_last) strip_addr_ += job.stride_bytes << (job.pair ? 5 : 4);
+    chunk_addr_ = chunk_last ? strip_addr_ : chunk_addr_ + shape_->segment_bytes;
+    addr_ = chunk_addr_;
+  }
+  walk_.step(job);
+}
+
+inline bool QuantArrival::step(const QuantJob &job) {
+  if (!walk_.active() || ++beat_ != walk_.beats()) return false;
+  beat_ = 0;
+  const bool chunk = walk_.row_last();
+  walk_.step(job);
+  return chunk;
+}
+
+}  // namespace ufp4::timing
+
+#endif

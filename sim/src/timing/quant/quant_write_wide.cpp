@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "timing/quant/quant_write_wide.h"
+
+namespace ufp4::timing {
+
+void QuantIndex::start(bool pair, uint32_t tiles, const QuantSteps &steps, uint32_t page_mask) {
+  pair_ = pair;
+  lower_ = false;
+  tiles_ = tiles;
+  tile_ = 0;
+  page_mask_ = page_mask;
+  strip_base_ = 0;
+  steps_ = steps;
+}
+
+void QuantIndex::step() {
+  lower_ = pair_ && !lower_;
+  if (lower_ || ++tile_ != tiles_) return;
+  tile_ = 0;
+  strip_base_ += steps_.strip;
+}
+
+void QuantWriteWide::reset() {
+  for (uint32_t c = 0; c < 2; c++) in_count_[c] = ask_[c] = filled_[c] = waiting_[c] = 0;
+  first_ = beat_ = 0;
+  notes_.clear();
+  busy_ = copy_ = scales_ = dat_valid_ = false;
+}
+
+void QuantWriteWide::start(const QuantJob &job) {
+  const uint32_t side = 1u << job.side, groups = (job.tiles + side - 1) >> job.side;
+  pair_ = job.pair;
+  group_units_ = side;
+  last_units_ = job.tiles - (groups - 1) * side;
+  groups_ = groups << job.pair;
+  done_ = 0;
+  const uint32_t tiles[2] = {groups, job.pair ? groups : job.tiles};
+  const uint32_t row = job.stride_blocks[0], column = job.stride_blocks[1];
+  const QuantSteps steps[2] = {{row, side, row << job.pair},
+                               {column, column << job.pair, 1u << job.pair}};
+  for (uint32_t c = 0; c < 2; c++) {
+    const bool joined = c == 0 || job.pair;
+    const uint32_t bytes = UFP4_PANEL_CODE_BYTES, units = joined ? side : 1;
+    const uint64_t stride = uint64_t{job.stride_blocks[c]} * bytes;
+    in_count_[c] = ask_[c] = 0;
+    left_[c] = groups_;
+    first_unit_[c] = static_cast<uint32_t>(job.codes_addr[c] / bytes % kPageUnits);
+    index_[c].start(job.pair, tiles[c], steps[c],
+                    page_mask(job.codes_addr[c], stride, units * bytes) / bytes);
+  }
+}
+
+// The group at hand has been asked for. @return whether a strip of the row copy has.
+bool QuantWriteWide::asked() {
+  const uint32_t c = copy_;
+  if (last_[c] >> ask_[c] & 1) done_ |= 1u << c;
+  busy_ = false;
+  first_ = 0;
+  ask_[c] = (ask_[c] + 1) % kSlots;
+  waiting_[c]--;
+  const bool strip_end = left_[c] == 1;
+  left_[c] = strip_end ? groups_ : left_[c] - 1;
+  return c == 0 && strip_end;
+}
+
+}  // namespace ufp4::timing
