@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shapes of a linear layer's tensors and passes, and what it needs of them.
-#include "linear.h"
+#include "linear/linear.h"
 
 void linear_role_shape(const ufp4_linear_shape_t *shape, ufp4_role_t role, int64_t *rows,
                        int64_t *cols) {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "hot.h"
-#include "linear.h"
+#include "linear/linear.h"
 #include "ufp4/rht.h"
 
 static ufp4_status_t check_tensor(ufp4_linear_t *linear, ufp4_role_t role,

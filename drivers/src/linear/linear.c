@@ -2,7 +2,7 @@
 // The training GEMMs of a linear layer: AMAX and QUANT for each tensor, one read each, then GEMM on
 // the copies. On the model, and on other backends that take them where no descriptor can express
 // the recipe, it is done with whole operands in the host's memory instead.
-#include "linear.h"
+#include "linear/linear.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One training GEMM of a layer, on the copies that were loaded.
-#include "linear.h"
+#include "linear/linear.h"
 #include "sgemm.h"
 
 static ufp4_status_t run_on_host(ufp4_linear_t *linear, ufp4_pass_t pass, float *d, int64_t d_ld) {

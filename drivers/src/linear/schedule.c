@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The jobs of training steps in the order in which they become possible, each with what it waits
 // for (docs/ip/architecture.md, "Dependences").
-#include "schedule.h"
+#include "linear/schedule.h"
 
 #include <stdlib.h>
 #include <string.h>

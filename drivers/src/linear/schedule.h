@@ -3,7 +3,7 @@
 #ifndef UFP4_SCHEDULE_SHARED_H
 #define UFP4_SCHEDULE_SHARED_H
 
-#include "linear.h"
+#include "linear/linear.h"
 #include "ufp4_schedule.h"
 
 /** A layer as one micro-batch sees it. */

@@ -2,7 +2,7 @@
 // Device memory of a schedule.
 #include <string.h>
 
-#include "schedule.h"
+#include "linear/schedule.h"
 
 ufp4_linear_shape_t schedule_shape(const ufp4_schedule_plan_t *plan, int layer, int batch) {
   const ufp4_schedule_layer_t *shape = &plan->layers[layer];
