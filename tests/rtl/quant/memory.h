@@ -85,8 +85,9 @@ class Memory {
   std::vector<uint8_t> data;
   uint64_t read_lo = 0, read_hi = 0;  ///< where reads may go, as offsets in data
   int64_t beats_read = 0, requests_written = 0;
-  bool answers = false;           ///< a write is answered in this cycle
-  std::vector<Written> answered;  ///< what those have written that have been since the job began
+  bool writes_are_bursts = false;  ///< no write may cross 4 KiB
+  bool answers = false;            ///< a write is answered in this cycle
+  std::vector<Written> answered;   ///< what those have written that have been since the job began
 
  private:
   struct Read {
@@ -161,7 +162,8 @@ class Memory {
 
   void take_write() {
     const uint64_t offset = offset_of(m_.wr_req_addr_o, m_.wr_req_beats_o);
-    check_that(static_cast<int64_t>(offset), offset % 4096 + m_.wr_req_beats_o * kBus <= 4096,
+    check_that(static_cast<int64_t>(offset),
+               !writes_are_bursts || offset % 4096 + m_.wr_req_beats_o * kBus <= 4096,
                "a write of %u beats crosses 4 KiB", m_.wr_req_beats_o);
     writes_.push_back({offset, m_.wr_req_beats_o, requests_written++ == b_.write_error, {}});
   }

@@ -60,6 +60,7 @@ class Engine {
     m.rst_ni = 0;
     m.start_valid_i = 0;
     memory.reset(kCalm, random);
+    memory.writes_are_bursts = true;
     for (int i = 0; i < 8; i++) edge();
     m.rst_ni = 1;
   }
