@@ -236,6 +236,10 @@ bool Ufp4CoreTimed::Inside::access(bool write, uint32_t offset, uint32_t *value)
   while (in_reset) sc_core::wait(released);
   wait_for(now->cycles());
   busy.lock();
+  if (in_reset) {
+    busy.unlock();
+    return access(write, offset, value);
+  }
   catch_up();
   catch_up_to(cycle_now());
   if (failed) return busy.unlock(), false;
@@ -250,7 +254,9 @@ bool Ufp4CoreTimed::Inside::access(bool write, uint32_t offset, uint32_t *value)
   wait_for(end);
   if (resets != resets_then) return access(write, offset, value);  // it was lost
   level = level_then;
-  send(&passed);
+  std::deque<Completion> sent;
+  sent.swap(passed);  // a reset may come while the target waits
+  send(&sent);
   kick.notify();
   return !failed;
 }
@@ -365,7 +371,9 @@ bool Ufp4CoreTimed::Inside::map_memory(const ufp4_descriptor_t &job) {
   if (!module.mem->get_direct_mem_ptr(payload, dmi) || !dmi.is_read_write_allowed()) return false;
   executor.memory = dmi.get_dmi_ptr();
   executor.memory_base = dmi.get_start_address();
-  executor.memory_bytes = dmi.get_end_address() - dmi.get_start_address() + 1;
+  const uint64_t last = (uint64_t{1} << UFP4_ADDR_BITS) - 1;
+  executor.memory_bytes =
+      std::min<uint64_t>(dmi.get_end_address(), last) - dmi.get_start_address() + 1;
   return true;
 }
 

@@ -149,7 +149,14 @@ def test_several_sizes_of_a_step_make_a_heat_map():
     rows = explore("--config", "small", "--tokens", "1,16,64", "--serial")
     util = [float(r["util_percent"]) for r in rows if (r["layer"], r["pass"]) == ("proj", "fprop")]
     check(util == sorted(util) and util[0] < 60 < util[2], f"utilization {util}")
-    check("Utilization over tokens: ufp4 on small" in pathlib.Path("out/report.html").read_text(), "no heat map")
+    page = pathlib.Path("out/report.html").read_text()
+    check("Utilization over tokens: ufp4 on small" in page, "no heat map")
+
+
+def test_what_no_address_reaches_is_a_row_with_the_reason():
+    rows = explore("--tokens", "16,1048576", model=shapes("name,cin,cout,count\nbig,65536,262144,1\n"))
+    steps = [(bool(r["cycles"]), "addresses of 40 bits" in r["reason"]) for r in rows if r["layer"] == "step"]
+    check_equal(steps, [(True, False), (False, True)], "steps")
 
 
 def test_json_has_the_rows():
@@ -178,6 +185,7 @@ def test_bad_shapes_are_refused():
                           ("name,cin,cout,count\nfc,8,8,1\nfc,8,8,1\n", "line 3: this name is there twice"),
                           ("name,cin,cout,count\nfc,2000000,8,1\n", "line 2: cin is '2000000'")):
         rejects(2, message, "explore", shapes(text), "-o", "out")
+    rejects(2, "Is a directory", "explore", "./", "-o", "out")
     rejects(2, "no model is called 'llama'", "explore", "llama", "-o", "out")
     check(not os.path.exists("out"), "a folder of a run that failed")
 
@@ -191,6 +199,10 @@ def test_bad_options_are_refused():
                              (["--tokens", "0"], "--tokens: '0' is no whole number from 1 to"),
                              (["--clock-mhz", "0"], "--clock-mhz: over 0")):
         rejects(2, message, "explore", shapes(), "-o", "out", *options)
+    for folder in ("a", "b"):
+        os.mkdir(folder)
+        pathlib.Path(folder, "r.json").write_text('{"elem": "e1m2"}')
+    rejects(2, "two are called r", "explore", shapes(), "-o", "out", "--recipe", "a/r.json,b/r.json")
     rejects(2, "-o DIR is missing", "explore", shapes())
     rejects(2, "a block of 3000 layers: at most 2048 side by side", "explore",
             shapes("name,cin,cout,count\nfc,8,8,3000\n"), "-o", "out")

@@ -106,14 +106,21 @@ static int add_cases(explore_plan_t *plan, const list_t lists[LISTS]) {
   int count = 1;
   for (int i = 0; i < LISTS && count <= MAX_CASES; i++) count *= lists[i].count;
   if (count > MAX_CASES) return cli_fail(&cli_explore, CLI_USAGE, "more than %d cases", MAX_CASES);
+  const int of_recipe = count / lists[0].count;
   plan->cases = calloc((size_t)count, sizeof *plan->cases);
   if (plan->cases == NULL) return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
   for (plan->case_count = 0; plan->case_count < count; plan->case_count++) {
     const char *words[LISTS];
     for (int i = LISTS - 1, at = plan->case_count; i >= 0; at /= lists[i--].count)
       words[i] = lists[i].words[at % lists[i].count];
-    int end = read_case(plan, words, &plan->cases[plan->case_count]);
+    explore_case_t *one = &plan->cases[plan->case_count];
+    int end = read_case(plan, words, one);
     if (end != CLI_GO_ON) return end;
+    for (int i = 0; plan->case_count % of_recipe == 0 && i < plan->case_count; i += of_recipe) {
+      if (strcmp(plan->cases[i].recipe.name, one->recipe.name) == 0)
+        return cli_fail(&cli_explore, CLI_USAGE, "--recipe: two are called %s; rename one",
+                        one->recipe.name);
+    }
   }
   return CLI_GO_ON;
 }
@@ -289,8 +296,9 @@ const cli_command_t cli_explore = {
     .name = "explore",
     .arguments = "SHAPES -o DIR [options]",
     .summary =
-        "Tells how many cycles a training step of a model takes, on which core, memory and "
-        "recipe,\nand where they go: AMAX and QUANT of every tensor and FPROP, DGRAD and WGRAD of "
+        "Tells how many cycles a training step of a model takes, and where they go.\nFor each "
+        "core, "
+        "memory and recipe: AMAX and QUANT of every tensor and FPROP, DGRAD and WGRAD of "
         "every layer\non the timed model, in two micro-batches, AMAX and QUANT beside the GEMMs. "
         "Lists are tried in\nevery combination.",
     .example = "ufp4 explore llama-7b --layers 1 --mem-bandwidth 32,64 -o out",

@@ -40,6 +40,7 @@ int explore_open(const explore_case_t *of, uint64_t memory_bytes, ufp4_device_t 
   device.timing_only = 1;
   device.mem_latency = of->mem_latency;
   device.mem_bandwidth = of->mem_bandwidth;
+  device.max_cycles = UINT64_MAX;
   cli_device_demand(&device, memory_bytes);
   return cli_device_open(&cli_explore, &device, device.backend, opened);
 }

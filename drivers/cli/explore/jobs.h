@@ -31,6 +31,8 @@ int explore_add_totals(const explore_plan_t *plan, const explore_case_t *of,
                        const explore_row_t *block, const explore_row_t *step, explore_rows_t *rows);
 
 /** As explore_run, AMAX and QUANT beside the GEMMs. */
+/** Of device memory; 0 where it cannot be run at all. */
+uint64_t explore_overlap_bytes(const explore_plan_t *plan, const explore_case_t *of);
 int explore_run_overlap(const explore_plan_t *plan, const explore_case_t *of, explore_rows_t *rows);
 
 #endif

@@ -81,10 +81,11 @@ static int read_size(const csv_t *csv, const char *text, const char *column, int
   return fail_line(csv, what);
 }
 
+static const char name_letters[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/";
+
 static int is_name(const char *text) {
-  const size_t length = strspn(text,
-                               "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                               "._-/");
+  const size_t length = strspn(text, name_letters);
   return length > 0 && text[length] == '\0' && length < EXPLORE_NAME;
 }
 
@@ -117,8 +118,11 @@ static int next_line(csv_t *csv, char *text, size_t size) {
 }
 
 static int read_layers(csv_t *csv, explore_model_t *model) {
-  char text[512];
-  if (!next_line(csv, text, sizeof text) || strcmp(text, "name,cin,cout,count") != 0) {
+  char text[512] = "";
+  const int begun = next_line(csv, text, sizeof text);
+  if (ferror(csv->stream)) return cli_fail_errno(&cli_explore, csv->path, "read");
+  const char *first = strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text;
+  if (!begun || strcmp(first, "name,cin,cout,count") != 0) {
     return cli_fail(&cli_explore, CLI_USAGE, "%s: the first line must be name,cin,cout,count",
                     csv->path);
   }
@@ -145,7 +149,7 @@ static void name_model(const char *path, explore_model_t *model) {
   char *dot = strrchr(model->name, '.');
   if (dot != NULL && dot != model->name) *dot = '\0';
   for (char *c = model->name; *c != '\0'; c++) {
-    if (strchr(", \t\"", *c) != NULL) *c = '_';
+    if (strchr(name_letters, *c) == NULL) *c = '_';
   }
 }
 

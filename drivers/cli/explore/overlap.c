@@ -62,11 +62,15 @@ static void fill_list(overlap_t *run, int blocks) {
   }
 }
 
+static int is_too_long(const explore_model_t *model) {
+  return block_layers(model) > UFP4_SCHEDULE_MAX_LAYERS / BLOCKS;
+}
+
 // The list of the most blocks that are run; one of fewer is its beginning.
 static int make_list(overlap_t *run, int blocks) {
   const explore_model_t *model = &run->plan->model;
   const int64_t layers = block_layers(model);
-  if (layers > UFP4_SCHEDULE_MAX_LAYERS / BLOCKS) {
+  if (is_too_long(model)) {
     return cli_fail(&cli_explore, CLI_USAGE,
                     "a block of %lld layers: at most %d side by side; --serial takes it",
                     (long long)layers, UFP4_SCHEDULE_MAX_LAYERS / BLOCKS);
@@ -185,6 +189,22 @@ static int run_case(overlap_t *run, int blocks, explore_rows_t *rows) {
   return end == CLI_GO_ON ? explore_add_totals(run->plan, run->of, &block, &step, rows) : end;
 }
 
+static void free_list(overlap_t *run) {
+  free(run->layers);
+  free(run->origins);
+  free(run->buffers);
+  free(run->seen);
+}
+
+uint64_t explore_overlap_bytes(const explore_plan_t *plan, const explore_case_t *of) {
+  overlap_t run = {.plan = plan, .of = of};
+  const int blocks = plan->model.blocks < BLOCKS ? (int)plan->model.blocks : BLOCKS;
+  if (is_too_long(&plan->model)) return 0;
+  const uint64_t bytes = make_list(&run, blocks) == CLI_GO_ON ? ufp4_schedule_bytes(&run.list) : 0;
+  free_list(&run);
+  return bytes;
+}
+
 int explore_run_overlap(const explore_plan_t *plan, const explore_case_t *of,
                         explore_rows_t *rows) {
   overlap_t run = {.plan = plan, .of = of};
@@ -193,9 +213,6 @@ int explore_run_overlap(const explore_plan_t *plan, const explore_case_t *of,
   if (end == CLI_GO_ON) end = explore_open(of, ufp4_schedule_bytes(&run.list), &run.device);
   if (end == CLI_GO_ON) end = run_case(&run, blocks, rows);
   ufp4_device_close(run.device);
-  free(run.layers);
-  free(run.origins);
-  free(run.buffers);
-  free(run.seen);
+  free_list(&run);
   return end;
 }

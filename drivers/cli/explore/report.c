@@ -182,7 +182,7 @@ static void put_curves(FILE *out, const explore_plan_t *plan, const explore_rows
     if (count < 2) continue;
     if (curves == 0) {
       fputs("<h2>Utilization against bandwidth</h2>\n", out);
-      svg_begin(out, 900, 350, 0);
+      svg_begin(out, 900, 350 + 20 * plan->case_count, 0);
       svg_panel_frame(&panel, "utilization of the whole step, %", 20, 0);
       svg_text(out, 340, 340, "middle", "#222", "bytes a cycle, each way");
     }
@@ -213,7 +213,8 @@ static const explore_row_t *find_gemm(const explore_rows_t *rows, const explore_
                                       const explore_row_t *like) {
   for (int i = 0; i < rows->count; i++) {
     const explore_row_t *row = &rows->rows[i];
-    if (row->of == of && row->pass == like->pass && strcmp(row->layer, like->layer) == 0)
+    if (row->of == of && row->pass == like->pass && row->batch == like->batch &&
+        strcmp(row->layer, like->layer) == 0)
       return row;
   }
   return NULL;
@@ -221,7 +222,8 @@ static const explore_row_t *find_gemm(const explore_rows_t *rows, const explore_
 
 static void put_heat(FILE *out, const explore_plan_t *plan, const explore_rows_t *rows,
                      const explore_row_t *like) {
-  fprintf(out, "<tr><td>%s</td><td class=\"text\">%s</td>", like->layer, pass_names[like->pass]);
+  fprintf(out, "<tr><td>%s</td><td class=\"text\">%s%s</td>", like->layer, pass_names[like->pass],
+          half_names[like->batch + 1]);
   for (int c = 0; c < plan->case_count; c++) {
     if (!same_but_tokens(&plan->cases[c], like->of)) continue;
     const explore_row_t *row = find_gemm(rows, &plan->cases[c], like);

@@ -126,7 +126,7 @@ static uint64_t copy_bytes(int64_t rows, int64_t cols) {
 }
 
 // What allocate takes, of the largest layer.
-static uint64_t memory_demand(const explore_plan_t *plan, const explore_case_t *of) {
+static uint64_t explore_serial_bytes(const explore_plan_t *plan, const explore_case_t *of) {
   uint64_t most = 0;
   for (int i = 0; i < plan->model.layer_count; i++) {
     run_t run = {.plan = plan, .of = of, .layer = &plan->model.layers[i]};
@@ -279,7 +279,7 @@ static int add_totals(run_t *run) {
 
 static int run_serial(const explore_plan_t *plan, const explore_case_t *of, explore_rows_t *rows) {
   run_t run = {.plan = plan, .of = of, .rows = rows};
-  int end = explore_open(of, memory_demand(plan, of), &run.device);
+  int end = explore_open(of, explore_serial_bytes(plan, of), &run.device);
   for (int i = 0; i < plan->model.layer_count && end == CLI_GO_ON; i++) {
     run.layer = &plan->model.layers[i];
     run.tokens = explore_layer_tokens(of, run.layer);
@@ -290,7 +290,18 @@ static int run_serial(const explore_plan_t *plan, const explore_case_t *of, expl
   return end;
 }
 
+// Device memory begins at 2 GiB, and the driver takes a little of it.
+static void check_memory(const explore_plan_t *plan, explore_case_t *one) {
+  const uint64_t bytes =
+      plan->serial ? explore_serial_bytes(plan, one) : explore_overlap_bytes(plan, one);
+  if (bytes <= (1ull << UFP4_ADDR_BITS) - (1ull << 32)) return;
+  snprintf(one->reason, sizeof one->reason,
+           "its tensors are %llu bytes, which addresses of %d bits do not reach",
+           (unsigned long long)bytes, UFP4_ADDR_BITS);
+}
+
 int explore_run(const explore_plan_t *plan, explore_case_t *one, explore_rows_t *rows) {
+  if (one->reason[0] == '\0') check_memory(plan, one);
   if (one->reason[0] != '\0') {
     // A row that says why there are no cycles.
     const explore_row_t none = {.layer = "step",

@@ -327,7 +327,10 @@ static int size_is_bad(int64_t size) {
   return size < 1 || size > UFP4_MAX_DIM;
 }
 
-static ufp4_status_t check_plan(ufp4_device_t *device, const ufp4_schedule_plan_t *plan) {
+ufp4_status_t schedule_check(ufp4_device_t *device, const ufp4_schedule_plan_t *plan,
+                             const ufp4_schedule_buffers_t *buffers) {
+  if (plan == NULL || buffers == NULL)
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "schedule: no plan or no buffers");
   if (plan->layers == NULL || plan->layer_count < 1 ||
       plan->layer_count > UFP4_SCHEDULE_MAX_LAYERS || plan->batches < 1 ||
       plan->batches > BATCHES || plan->steps < 1 || plan->steps > MOST_STEPS) {
@@ -378,9 +381,7 @@ ufp4_status_t ufp4_schedule_make(ufp4_device_t *device, const ufp4_schedule_plan
   *schedule = (ufp4_schedule_t){0};
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
-  if (plan == NULL || buffers == NULL)
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "schedule: no plan or no buffers");
-  status = check_plan(device, plan);
+  status = schedule_check(device, plan, buffers);
   if (status == UFP4_OK) status = check_recipe(device, &plan->recipe);
   if (status != UFP4_OK) return status;
   const size_t layers = (size_t)plan->layer_count;

@@ -8,6 +8,9 @@
 
 /** A layer as one micro-batch sees it. */
 ufp4_linear_shape_t schedule_shape(const ufp4_schedule_plan_t *plan, int layer, int batch);
+/** What can be said of a plan before it is made; with a message. */
+ufp4_status_t schedule_check(ufp4_device_t *device, const ufp4_schedule_plan_t *plan,
+                             const ufp4_schedule_buffers_t *buffers);
 unsigned schedule_source_bytes(const ufp4_schedule_plan_t *plan);
 
 #endif

@@ -98,6 +98,9 @@ uint64_t ufp4_schedule_bytes(const ufp4_schedule_plan_t *plan) {
 ufp4_status_t ufp4_schedule_alloc(ufp4_device_t *device, const ufp4_schedule_plan_t *plan,
                                   ufp4_schedule_buffers_t *buffers) {
   taker_t taker = {.device = device};
+  ufp4_status_t status = device_check(device);
+  if (status == UFP4_OK) status = schedule_check(device, plan, buffers);
+  if (status != UFP4_OK) return status;
   memset(buffers, 0, (size_t)plan->layer_count * sizeof *buffers);
   for (int l = 0; l < plan->layer_count; l++) take_operands(&taker, plan, l, &buffers[l]);
   for (int l = 0; l < plan->layer_count; l++) take_results(&taker, plan, l, &buffers[l]);
@@ -116,7 +119,7 @@ static void release_tensor(ufp4_device_t *device, const ufp4_schedule_tensor_t *
 void ufp4_schedule_release(ufp4_device_t *device, const ufp4_schedule_plan_t *plan,
                            ufp4_schedule_buffers_t *buffers) {
   // As in ufp4_linear_free: what a job may still write stays taken.
-  if (!jobs_drain(device)) return;
+  if (device == NULL || plan == NULL || buffers == NULL || !jobs_drain(device)) return;
   for (int l = 0; l < plan->layer_count; l++) {
     ufp4_schedule_buffers_t *of = &buffers[l];
     for (int b = 0; b < plan->batches; b++) {

@@ -70,15 +70,20 @@ bool Timed::advance(uint64_t end) {
   return every_cycle_ ? core_.step() : core_.leap(end);
 }
 
+// That many cycles from now, or the last of all.
+uint64_t Timed::after(uint64_t cycles) const {
+  return cycles > ~core_.cycle() ? ~uint64_t{0} : core_.cycle() + cycles;
+}
+
 ufp4_timed_status_t Timed::run(uint64_t cycles) {
-  for (const uint64_t end = core_.cycle() + cycles; core_.cycle() < end;) {
+  for (const uint64_t end = after(cycles); core_.cycle() < end;) {
     if (!advance(end)) return UFP4_TIMED_FAILED;
   }
   return UFP4_TIMED_OK;
 }
 
 ufp4_timed_status_t Timed::wait_interrupt(uint64_t limit) {
-  const uint64_t began = core_.cycle(), end = began + limit;
+  const uint64_t began = core_.cycle(), end = after(limit);
   while (core_.cycle() < end) {
     if (core_.registers().irq()) return UFP4_TIMED_OK;
     if (!advance(end)) return UFP4_TIMED_FAILED;

@@ -30,6 +30,7 @@ class Timed {
   /** One cycle, or as many as are known to be the same; no further than @p end. @return false if
    * message() says why there is none. */
   bool advance(uint64_t end);
+  uint64_t after(uint64_t cycles) const;
   const std::string &message() const {
     return core_.message().empty() ? message_ : core_.message();
   }

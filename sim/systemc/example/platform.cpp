@@ -299,6 +299,10 @@ struct Pair {
 
 int sc_main(int argc, char **argv) {
   const bool timed = argc > 1 && std::strcmp(argv[1], "timed") == 0;
+  if (argc > 1 && !timed && std::strcmp(argv[1], "rtl") != 0) {
+    std::fprintf(stderr, "platform: '%s' is neither rtl nor timed\n", argv[1]);
+    return 2;
+  }
   const unsigned cores = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 1;
   Bus bus("bus");
   Ufp4Memory memory("memory", kMemoryBase, cores * kPartBytes, kLatency * kPeriod);

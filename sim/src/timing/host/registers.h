@@ -85,6 +85,7 @@ class Registers {
   template <typename Visitor>
   void visit(Visitor &v) {
     v.exact(irq_status_ | irq_mask_ << 4);
+    v.exact(watchdog_);
     v.exact(rings_.tail);
     tally();
     for (uint64_t &count : count_) v.count(count);
