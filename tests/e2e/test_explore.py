@@ -151,6 +151,10 @@ def test_several_sizes_of_a_step_make_a_heat_map():
     check(util == sorted(util) and util[0] < 60 < util[2], f"utilization {util}")
     page = pathlib.Path("out/report.html").read_text()
     check("Utilization over tokens: ufp4 on small" in page, "no heat map")
+    explore("--config", "small", "--tokens", "16,64")
+    page = pathlib.Path("out/report.html").read_text()
+    heat = page[page.index("Utilization over tokens"):page.index("Every job")]
+    check_equal([heat.count(f"FPROP, {half} half") for half in ("first", "second")], [2, 2], "halves")
 
 
 def test_what_no_address_reaches_is_a_row_with_the_reason():
