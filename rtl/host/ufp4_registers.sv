@@ -179,7 +179,8 @@ module ufp4_registers
     unique case (read_addr_i)
       REG_ID:                 plain = CORE_ID;
       REG_VERSION:            plain = VERSION;
-      REG_CONFIG_ARRAY:       plain = {QUANT_LOG2, Quant != 0, 2'(Formats), 2'(Contract), 8'(Lanes), 8'(Cols), 8'(Rows)};
+      REG_CONFIG_ARRAY:       plain = {QUANT_LOG2, Quant != 0, 2'(Formats), 2'(Contract), 8'(Lanes), 8'(Cols),
+                                       8'(Rows)};
       REG_CONFIG_TILE:        plain = {16'(Cols * TileCols), 16'(Rows * TileRows)};
       REG_CONFIG_MEMORY:      plain = {8'(SLOTS), 8'(Chunk), 8'(ADDR_BITS), 8'(BusBytes)};
       REG_STATUS:             plain = {28'd0, resetting_i, fatal_code_i[0], ring_head_i == ring_tail_q, running_i};

@@ -193,7 +193,8 @@ module ufp4_quant #(
   // --- Blocks to codes and scales ------------------------------------------------------------------------
 
   logic                        strip_end;
-  logic [1:0]                  out_valid, out_ready, out_last, out_blank, nan, saturated, amax_done, index_step, write_done;
+  logic [1:0]                  out_valid, out_ready, out_last, out_blank, nan, saturated, amax_done;
+  logic [1:0]                  index_step, write_done;
   logic [1:0][LANES-1:0][63:0] out_codes;
   logic [1:0][LANES-1:0][7:0]  out_scale;
   logic [1:0][INDEX_W-1:0]     index;

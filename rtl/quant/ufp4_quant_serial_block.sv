@@ -62,7 +62,7 @@ module ufp4_quant_serial_block (
   localparam int unsigned SCALE  = STORE + 1;   // the largest is known: three cycles
   localparam int unsigned RANDOM = 22;          // eight cycles, until just before ROUND
   localparam int unsigned FETCH  = 24;
-  localparam int unsigned DIVIDE = FETCH + 1;   // the scale is known: SCALE + 3 with the last pair is this with the first
+  localparam int unsigned DIVIDE = FETCH + 1;   // the scale is known: SCALE + 3 of the last pair is this of the first
   localparam int unsigned ROUND  = DIVIDE + 5;
   localparam int unsigned CODES  = ROUND + 1;
   localparam int unsigned OUT    = CODES + 1;
@@ -157,7 +157,9 @@ module ufp4_quant_serial_block (
     r_half_q      <= r_half_d;
     first_blank_q <= first_blank_d;
     if (w_take) peak_q <= peak;
-    if (w_end) block_q[w_place_q] <= '{peak: peak, copy: in_copy_i, last: in_last_i, blank: {in_blank_i, first_blank_d}};
+    if (w_end) begin
+      block_q[w_place_q] <= '{peak: peak, copy: in_copy_i, last: in_last_i, blank: {in_blank_i, first_blank_d}};
+    end
   end
 
   ufp4_sram_checked #(

@@ -119,15 +119,15 @@ module ufp4_quant_write_wide #(
   logic [1:0][17:0]  left_d, left_q;  // groups of this strip that have not been asked for
   logic [SLOT_W-1:0] slot;
   logic              joined;          // the units follow each other
-  logic [2:0]        units;
+  logic [2:0]        count;
 
   assign slot        = ask_q[ask_copy_q];
   assign joined      = !ask_copy_q || pair_i;
   assign strip_end_o = asked[0] && left_q[0] == 18'd1;
 
   always_comb begin
-    if (pair_i) units = blank_q[ask_copy_q][slot][0] ? 3'd0 : blank_q[ask_copy_q][slot][1] ? 3'd1 : 3'd2;
-    else units = left_q[ask_copy_q] == 18'd1 ? last_units_i : two_i ? 3'd2 : 3'd4;
+    if (pair_i) count = blank_q[ask_copy_q][slot][0] ? 3'd0 : blank_q[ask_copy_q][slot][1] ? 3'd1 : 3'd2;
+    else count = left_q[ask_copy_q] == 18'd1 ? last_units_i : two_i ? 3'd2 : 3'd4;
     for (int unsigned c = 0; c < 2; c++) begin
       left_d[c] = left_q[c] - 18'(asked[c]);
       if (start_i || (asked[c] && left_q[c] == 18'd1)) left_d[c] = groups_i;
@@ -148,7 +148,7 @@ module ufp4_quant_write_wide #(
     logic       empty;    // no request: a group without units
     logic       release_slot;
     logic [1:0] first;    // unit
-    logic [2:0] units;    // beats of codes; of scales those in the one beat
+    logic [2:0] count;    // beats of codes; of scales those in the one beat
     logic [2:0] place;    // of the first one's scales in the beat
   } note_t;
 
@@ -161,18 +161,18 @@ module ufp4_quant_write_wide #(
   logic             request_end, codes_end, set_end, step_over, begin_slot;
   note_t            note_in, note;
 
-  assign rest    = units - 3'(first_q);
+  assign rest    = count - 3'(first_q);
   assign to_page = addr_q[11:9] == 3'd7 ? 3'd4 - {1'b0, addr_q[8:7]} : 3'd4;
   assign run     = !joined ? 3'd1 : rest < to_page ? rest : to_page;
   assign after   = 3'(first_q) + run;    // the unit behind those of the request
 
-  assign step_over   = busy_q && note_ready && units == 3'd0;
-  assign wr_req_o    = '{valid: busy_q && note_ready && units != 3'd0, addr: {addr_q[AddrW-1:7], 7'd0},
+  assign step_over   = busy_q && note_ready && count == 3'd0;
+  assign wr_req_o    = '{valid: busy_q && note_ready && count != 3'd0, addr: {addr_q[AddrW-1:7], 7'd0},
                          beats: scales_q ? 9'd1 : 9'(run)};
   assign request_end = wr_req_o.valid && wr_rsp_i.req_ready;
-  assign codes_end   = request_end && !scales_q && (!joined || after == units);
+  assign codes_end   = request_end && !scales_q && (!joined || after == count);
   assign set_end     = request_end && scales_q;
-  assign ask_end     = step_over || (set_end && (joined || after == units));
+  assign ask_end     = step_over || (set_end && (joined || after == count));
 
   for (genvar c = 0; c < 2; c++) begin : gen_others
     assign others[c]       = waiting_q[c] > COUNT_W'(busy_q && ask_copy_q == 1'(c));
@@ -230,7 +230,7 @@ module ufp4_quant_write_wide #(
   end
 
   assign note_in = '{copy: ask_copy_q, joined: joined, scales: scales_q, empty: step_over, release_slot: ask_end,
-                     first: first_q, units: !joined ? 3'd1 : scales_q ? units : run, place: addr_q[6:4]};
+                     first: first_q, count: !joined ? 3'd1 : scales_q ? count : run, place: addr_q[6:4]};
 
   ufp4_fifo #(
     .Width($bits(note_t)),
@@ -257,7 +257,7 @@ module ufp4_quant_write_wide #(
   logic [127:0]      strb_q;
 
   assign load       = note_valid && !note.empty && (!dat_valid_q || wr_rsp_i.dat_ready);
-  assign note_pop   = note_valid && (note.empty || (load && (note.scales || 3'(beat_q) + 3'd1 == note.units)));
+  assign note_pop   = note_valid && (note.empty || (load && (note.scales || 3'(beat_q) + 3'd1 == note.count)));
   assign load_codes = load && !note.scales;
   assign load_unit  = note.first + beat_q;
 
@@ -302,7 +302,7 @@ module ufp4_quant_write_wide #(
   );
 
   // A bit for each byte of the units' scales.
-  assign scale_strobe = ~(~64'd0 << {note.units, 4'd0});
+  assign scale_strobe = ~(~64'd0 << {note.count, 4'd0});
 
   always_ff @(posedge clk_i) begin
     fresh_q <= load_codes;
@@ -312,7 +312,9 @@ module ufp4_quant_write_wide #(
     end
     // A unit's scales go to its place, or where it may be anywhere to all.
     for (int unsigned i = 0; i < 4; i++) begin
-      if (fresh_q && (!fresh_joined_q || (two_i ? fresh_unit_q[0] == i[0] : fresh_unit_q == 2'(i)))) places_q[i] <= scales;
+      if (fresh_q && (!fresh_joined_q || (two_i ? fresh_unit_q[0] == i[0] : fresh_unit_q == 2'(i)))) begin
+        places_q[i] <= scales;
+      end
     end
     if (load) begin
       scales_out_q <= note.scales;

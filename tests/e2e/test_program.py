@@ -168,6 +168,8 @@ def test_rejects_options_given_twice():
         value = ["7"] if option != "--bf16" else []
         if command in ("gemm", "info"):
             option = "--threads"
+        if command == "explore":
+            option = "--tokens"
         if command == "random":
             option = "--count"
         rejects(2, "is given twice", command, option, *value, option, *value)

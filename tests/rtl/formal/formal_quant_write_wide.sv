@@ -111,7 +111,7 @@ module formal_quant_write_wide #(
   logic [8:0]  held_beats;
   assign copy = u_dut.ask_copy_q;
   assign joined = !copy || pair;
-  assign units = u_dut.units;
+  assign units = u_dut.count;
   assign ask_end = u_dut.ask_end;
   assign ask = req_valid && req_ready_i;
   // The codes of what follows each other go first, else a unit's codes and its scales take turns.
