@@ -79,7 +79,7 @@ UNITS = {
                              [("quant/ufp4_quant_write_wide.sv", "rest < to_page ? rest : to_page", "rest"),
                               ("quant/ufp4_quant_write_wide.sv", "(codes_end || step_over) && ask_copy_q", "set_end && ask_copy_q"),
                               ("quant/ufp4_quant_write_wide.sv", "wr_req_o.valid && wr_rsp_i.req_ready", "wr_req_o.valid"),
-                              ("quant/ufp4_quant_write_wide.sv", "busy_q && note_ready && units != 3'd0", "busy_q && units != 3'd0"),
+                              ("quant/ufp4_quant_write_wide.sv", "busy_q && note_ready && count != 3'd0", "busy_q && count != 3'd0"),
                               ("quant/ufp4_quant_write_wide.sv", "asked[0] && left_q[0] == 18'd1", "asked[0] && left_q[0] == 18'd2"),
                               ("quant/ufp4_quant_write_wide.sv", "addr_q + AddrW'({run, 7'd0})", "addr_q + AddrW'(128)")],
                              seen=42, narrow=("Full=1",)),
