@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of the SystemC modules share: jobs, memories, a rig on each module.
+#ifndef UFP4_TEST_SYSTEMC_CASES_H
+#define UFP4_TEST_SYSTEMC_CASES_H
+
+#include "plain.h"
+
+/** Jobs for a configuration, random ones. */
+struct Jobs {
+  explicit Jobs(const char *configuration = "small") {
+    twin.random = check_random();
+    twin_configure(&twin, configuration);
+  }
+  std::vector<twin_job_t> one(uint32_t limit) {
+    return {timing_job(&twin, limit)};
+  }
+  std::vector<twin_job_t> list(uint32_t limit) {
+    twin_job_t jobs[16];
+    return {jobs, jobs + timing_list(&twin, limit, jobs)};
+  }
+  std::vector<twin_job_t> gemm(uint32_t m, uint32_t n, uint32_t k) {
+    return {timing_gemm(&twin, m, n, k)};
+  }
+  twin_t twin{};
+};
+
+inline const twin_memory_t memories[] = {{100, 0, 0}, {0, 0, 0}, {1, 13, 0}, {20, 7, 0}};
+inline constexpr size_t kMemories = sizeof memories / sizeof memories[0];
+
+/** On both modules, one after the other; the body ends the property. */
+inline void on_both(const Rig::Body &body) {
+  static unsigned ends;
+  ends = 0;
+  const auto counted = [body](Rig &rig) {
+    body(rig);
+    ends++;
+  };
+  Rig rtl("rtl", Kind::kRtl, memories[3], counted),
+      timed("timed", Kind::kTimed, memories[3], counted);
+  sc_core::sc_start();
+  check_bits(0, ends, 2, "hosts that came to their end");
+}
+
+#endif

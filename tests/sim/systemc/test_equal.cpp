@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// The core's SystemC modules have the cycles and bits of the plain harness.
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "cases.h"
+
+namespace {
+
+/** A rig and the plain harness doing the same, compared in every cycle count that a host can see.
+ */
+class Pair {
+ public:
+  Pair(Rig &rig, Plain &plain) : rig_(rig), plain_(plain) {}
+
+  void same(uint64_t got, uint64_t want, const char *what, unsigned index = 0) {
+    check_bits(index, got, want, "%s of %s at cycle %llu", what, rig_.name(),
+               static_cast<unsigned long long>(plain_.cycles()));
+  }
+  void write(uint32_t offset, uint32_t value) {
+    rig_.write(offset, value);
+    plain_.write(offset, value);
+    same(rig_.cycles(), plain_.cycles(), "time of a write", offset);
+  }
+  uint32_t read(uint32_t offset) {
+    const uint32_t want = plain_.read(offset);
+    same(rig_.read(offset), want, "register", offset);
+    same(rig_.cycles(), plain_.cycles(), "time of a read", offset);
+    return want;
+  }
+  void run(uint64_t cycles) {
+    plain_.run(cycles);
+    rig_.run(cycles);
+  }
+  void set_up() {
+    for (uint32_t offset = 0; offset < UFP4_REG_COUNTER_BASE; offset += 4) read(offset);
+    for (const auto &[offset, value] : set_up_registers()) write(offset, value);
+  }
+  void counters() {
+    write(UFP4_REG_CONTROL, 1);
+    for (uint32_t i = 0; i < 2 * UFP4_COUNTER_COUNT; i++) read(UFP4_REG_COUNTER_BASE + 4 * i);
+  }
+  void ring(const std::vector<twin_job_t> &jobs) {
+    for (const twin_job_t &job : rung(jobs, rig_.tail)) {
+      std::memcpy(plain_.at(TWIN_BASE + job.header.job % TWIN_RING * sizeof job, sizeof job), &job,
+                  sizeof job);
+    }
+    rig_.ring(jobs);
+    plain_.write(UFP4_REG_RING_TAIL, rig_.tail);
+    same(rig_.cycles(), plain_.cycles(), "time of a doorbell");
+  }
+  void finish(const std::vector<twin_job_t> &jobs) {
+    plain_.wait_interrupt();
+    check_that(0, rig_.wait_interrupt(), "no interrupt of %s", rig_.name());
+    same(rig_.cycles(), plain_.cycles(), "time of an interrupt");
+    write(UFP4_REG_IRQ_STATUS, 7);
+    for (uint32_t i = rig_.tail - static_cast<uint32_t>(jobs.size()); i != rig_.tail; i++) {
+      const ufp4_completion_t got = rig_.completion(i);
+      ufp4_completion_t want;
+      std::memcpy(&want, plain_.at(kCompletions + i % TWIN_RING * sizeof want, sizeof want),
+                  sizeof want);
+      same(got.job, want.job, "job number", i);
+      same(got.status, want.status, "status", i);
+      same(got.cycles, want.cycles, "cycles of job", i);
+    }
+  }
+  void same_memory() {
+    const uint64_t bytes = TWIN_PLACE_BYTES * (TWIN_PLACES + 1);
+    same(static_cast<uint64_t>(
+             std::memcmp(rig_.memory.at(TWIN_BASE, bytes), plain_.at(TWIN_BASE, bytes), bytes)),
+         0, "memory");
+  }
+
+ private:
+  static constexpr uint64_t kCompletions = TWIN_BASE + TWIN_RING * UFP4_DESCRIPTOR_BYTES;
+  Rig &rig_;
+  Plain &plain_;
+};
+
+// Small numbers where operands may lie.
+void fill(uint8_t *memory) {
+  check_random_t random = check_random();
+  for (uint64_t i = 1; i <= TWIN_PLACES; i++) {
+    for (uint64_t j = 0; j < 1 << 18; j += 4) {
+      const float value = static_cast<float>(check_below(&random, 2001)) / 1000 - 1;
+      std::memcpy(memory + i * TWIN_PLACE_BYTES + j, &value, sizeof value);
+    }
+  }
+}
+
+// Each memory has a rig; all run side by side.
+void compare(Kind kind, unsigned count, Ufp4CoreOptions options, bool bits) {
+  options.sleep = false;
+  std::vector<std::unique_ptr<Rig>> rigs;
+  unsigned done = 0;
+  for (const twin_memory_t &memory : memories) {
+    const auto body = [&, memory](Rig &rig) {
+      Plain plain(memory, options.configuration.c_str());
+      Pair pair(rig, plain);
+      Jobs jobs(options.configuration.c_str());
+      fill(rig.memory.at(TWIN_BASE, 1));
+      fill(plain.at(TWIN_BASE, 1));
+      pair.set_up();
+      for (unsigned i = 0; i < count; i++) {
+        const auto list = i % 4 == 3 ? jobs.list(60) : jobs.one(60);
+        pair.ring(list);
+        pair.finish(list);
+        pair.counters();
+      }
+      if (bits) pair.same_memory();
+      pair.run(2000);
+      pair.counters();
+      if (++done == kMemories) sc_core::sc_stop();
+    };
+    const std::string name = "rig" + std::to_string(rigs.size());
+    rigs.push_back(std::make_unique<Rig>(name.c_str(), kind, memory, body, options));
+  }
+  sc_core::sc_start();
+  check_bits(0, done, kMemories, "hosts that came to their end");
+}
+
+}  // namespace
+
+/** Every cycle count and every byte of memory. */
+SLOW_TEST(rtl_equals_the_harness) {
+  compare(Kind::kRtl, 12, options_of("small"), true);
+}
+
+/** By nb_transport too, where the target completes with the request. */
+SLOW_TEST(non_blocking_equals_the_harness) {
+  Ufp4CoreOptions options = options_of("small");
+  options.non_blocking = true;
+  compare(Kind::kRtl, 8, options, true);
+}
+
+SLOW_TEST(timed_equals_the_harness) {
+  compare(Kind::kTimed, 12, options_of("small"), false);
+}
+
+SLOW_TEST(timed_equals_the_harness_of_default) {
+  compare(Kind::kTimed, 8, options_of("default"), false);
+}
+
+namespace {
+
+// D += A B^T in place, which must not be done twice; then some of any kind.
+std::vector<twin_job_t> gemms(Jobs &jobs) {
+  auto list = jobs.gemm(40, 40, 300);
+  ufp4_gemm_descriptor_t &gemm = list[0].gemm;
+  gemm.d_dtype = UFP4_DTYPE_F32;
+  gemm.d_mode = UFP4_D_MODE_C;
+  gemm.d_stride_bytes = gemm.c_stride_bytes = 256;
+  gemm.c_addr = gemm.d_addr;
+  for (int i = 0; i < 3; i++) list.push_back(timing_gemm(&jobs.twin, 17, 33, 64));
+  return list;
+}
+
+void poll(Rig &rig) {
+  Jobs jobs;
+  const auto list = gemms(jobs);
+  Plain plain(memories[3]);
+  Pair pair(rig, plain);
+  fill(rig.memory.at(TWIN_BASE, 1));
+  fill(plain.at(TWIN_BASE, 1));
+  pair.set_up();
+  pair.ring(list);
+  for (unsigned polls = 1; pair.read(UFP4_REG_RING_HEAD) != list.size(); polls++) {
+    if (polls % 8 == 0) pair.counters();
+    pair.read(UFP4_REG_STATUS);
+    pair.run(37);
+  }
+  pair.finish(list);
+  // More jobs while some run.
+  pair.ring(list);
+  pair.run(200);
+  pair.ring(list);
+  pair.run(1);
+  pair.finish(list);
+  pair.counters();
+  while (pair.read(UFP4_REG_STATUS) & 1) pair.run(50);
+  pair.same_memory();
+}
+
+}  // namespace
+
+/** A host that does not wait for the interrupt sees what is there at that moment, however far ahead
+ * the model is; and what it has run ahead is done once. */
+TEST(a_polling_host_sees_the_same) {
+  on_both(poll);
+}
+
+static const check_test_t tests[] = {
+    CHECK_TEST(rtl_equals_the_harness), CHECK_TEST(non_blocking_equals_the_harness),
+    CHECK_TEST(timed_equals_the_harness), CHECK_TEST(timed_equals_the_harness_of_default),
+    CHECK_TEST(a_polling_host_sees_the_same)};
+
+int sc_main(int argc, char **argv) {
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
