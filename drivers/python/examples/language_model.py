@@ -3,7 +3,7 @@
 """Trains a small language model of PyTorch on a text in FP32, E2M1 and ufp4, and draws the losses.
 
 usage: language_model.py [TEXT] [--steps 150] [-o losses.svg]
-TEXT: any file, or a .gz or .dz; by default that of Debian's dict-gcide. A minute or two on one core.
+TEXT: any file, or a .gz or .dz; by default that of Debian's dict-gcide. Well under a minute on one core.
 """
 import argparse
 import gzip
@@ -106,6 +106,7 @@ def main():
         parser.error(f"{error}; name a text")
     if len(text) < CONTEXT + 2 or chosen.steps < 1:
         parser.error(f"{chosen.text} has {len(text)} bytes, and {chosen.steps} steps; at least {CONTEXT + 2} and 1 are needed")
+    torch.set_num_threads(1)  # at this size several only wait for each other
     curves = {recipe: smooth(train(text, recipe, chosen.steps)) for recipe in RECIPES}
     print("% recipe loss")
     for recipe, losses in curves.items():
