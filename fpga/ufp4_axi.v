@@ -1,8 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The core with the port names of the AXI specification, in plain Verilog: for block designs, for testbenches that find
-// a bus by its prefix, and around the flat Verilog release (fpga/flatten.sh). Adds no logic.
+// a bus by its prefix, and around the flat Verilog release (fpga/flatten.sh). Adds no logic. IP-XACT: component.xml.
+// Parameters as ufp4_top's. Around the flat core, which has none, define UFP4_FLAT and set BusBytes to what it was made with.
 module ufp4_axi #(
-  parameter BUS_BYTES = 64  // as the core within has been configured
+  parameter Rows = 16,
+  parameter Cols = 16,
+  parameter TileRows = 8,
+  parameter TileCols = 8,
+  parameter Chunk = 16,
+  parameter BusBytes = 64,
+  parameter Target = 1,  // an FPGA
+  parameter Contract = 0,
+  parameter Formats = 0,
+  parameter Lanes = 16,
+  parameter Quant = 16
 ) (
   input                    clk,
   input                    rst_n,  // synchronous
@@ -38,7 +49,7 @@ module ufp4_axi #(
   input                    m_axi_rvalid,
   output                   m_axi_rready,
   input  [1:0]             m_axi_rid,
-  input  [8*BUS_BYTES-1:0] m_axi_rdata,
+  input  [8*BusBytes-1:0]  m_axi_rdata,
   input  [1:0]             m_axi_rresp,
   input                    m_axi_rlast,
 
@@ -51,15 +62,31 @@ module ufp4_axi #(
   output [1:0]             m_axi_awburst,
   output                   m_axi_wvalid,
   input                    m_axi_wready,
-  output [8*BUS_BYTES-1:0] m_axi_wdata,
-  output [BUS_BYTES-1:0]   m_axi_wstrb,
+  output [8*BusBytes-1:0]  m_axi_wdata,
+  output [BusBytes-1:0]    m_axi_wstrb,
   output                   m_axi_wlast,
   input                    m_axi_bvalid,
   output                   m_axi_bready,
   input  [1:0]             m_axi_bid,
   input  [1:0]             m_axi_bresp
 );
-  ufp4_top u_core (
+  ufp4_top
+`ifndef UFP4_FLAT
+  #(
+    .Rows(Rows),
+    .Cols(Cols),
+    .TileRows(TileRows),
+    .TileCols(TileCols),
+    .Chunk(Chunk),
+    .BusBytes(BusBytes),
+    .Target(Target),
+    .Contract(Contract),
+    .Formats(Formats),
+    .Lanes(Lanes),
+    .Quant(Quant)
+  )
+`endif
+  u_core (
     .clk_i(clk),
     .rst_ni(rst_n),
     .irq_o(irq),

@@ -19,7 +19,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         runner = get_runner("icarus")
         runner.build(sources=[flat, str(HERE.parents[2] / "fpga/ufp4_axi.v")], hdl_toplevel="ufp4_axi", build_dir=folder,
-                     build_args=["-g2005", "-Pufp4_axi.BUS_BYTES=8"], timescale=("1ns", "1ps"))
+                     build_args=["-g2005", "-DUFP4_FLAT", "-Pufp4_axi.BusBytes=8"], timescale=("1ns", "1ps"))
         results = runner.test(hdl_toplevel="ufp4_axi", test_module="test_core", build_dir=folder, test_dir=folder,
                               test_filter=sys.argv[3] if len(sys.argv) > 3 else None)
         tests, failures = get_results(results)
