@@ -17,4 +17,5 @@ link/ufp4_link.sv
 memory/ufp4_block_memory.sv
 // Top
 ufp4_board_bus.sv
+ufp4_board_memory.sv
 ufp4_board.sv
