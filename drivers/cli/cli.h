@@ -121,7 +121,7 @@ int cli_option_given(const cli_options_t *options, const char *name);
 typedef struct {
   const char *backend;
   ufp4_device_options_t options;
-  const char *configuration;
+  const char *configuration;  ///< NULL: "default", or what the board has
   uint64_t mem_latency, mem_bandwidth, stall_seed, max_cycles, threads;
   const char *trace;
   int timing_only;

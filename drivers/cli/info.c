@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "selftest.h"
 
 static int run(int argc, char **argv);
 const cli_command_t cli_info = {
@@ -12,7 +13,7 @@ const cli_command_t cli_info = {
     .arguments = "[options]",
     .summary =
         "Lists configurations, backends and what this machine can run; with --backend what the "
-        "device reports.",
+        "device reports, and with --selftest whether it works.",
     .example = "ufp4 info --backend model",
     .run = run,
 };
@@ -23,7 +24,7 @@ static const char *const formats[UFP4_FORMATS_COUNT] = UFP4_FORMATS_NAMES;
 
 // --- This machine -------------------------------------------------------------------------------
 
-enum { BACKENDS = 4, MAX_FEATURES = 4 };
+enum { BACKENDS = 5, MAX_FEATURES = 4 };
 
 typedef struct {
   const char *name;
@@ -40,7 +41,7 @@ typedef struct {
 
 // Opens each backend to see whether it is there.
 static void try_backends(machine_t *machine, const cli_device_t *device) {
-  static const char *const names[BACKENDS] = {"model", "rtl", "tlm", "cuda"};
+  static const char *const names[BACKENDS] = {"model", "rtl", "tlm", "cuda", "fpga"};
   for (int i = 0; i < BACKENDS; i++) {
     backend_t *backend = &machine->backends[i];
     backend->name = names[i];
@@ -152,19 +153,23 @@ static int show_machine(const cli_device_t *device, int json) {
   return CLI_GO_ON;
 }
 
-static int show_device(const cli_device_t *device, int json) {
+static int show_device(const cli_device_t *device, int selftest, int json) {
   ufp4_device_t *opened;
   ufp4_device_info_t info;
   int end = cli_device_open(&cli_info, device, device->backend, &opened);
   if (end != CLI_GO_ON) return end;
   ufp4_device_info(opened, &info);
-  if (json) {
-    end = cli_json_print(&cli_info, device_object(&info), 9);
+  json_t *object = json ? device_object(&info) : NULL;
+  if (!json) print_device(&info);
+  if (selftest) end = selftest_run(&cli_info, opened, object);
+  const int verdict = end;
+  if (json && (end == CLI_GO_ON || end == CLI_MISMATCH)) {
+    end = cli_json_print(&cli_info, object, 9);
   } else {
-    print_device(&info);
+    json_decref(object);
   }
   int closed = cli_device_close(&cli_info, opened);
-  return closed == CLI_GO_ON ? end : closed;
+  return closed != CLI_GO_ON ? closed : end == CLI_GO_ON ? verdict : end;
 }
 
 // Of a device that is not opened nothing can be set.
@@ -180,15 +185,18 @@ static int check(const cli_options_t *options, const cli_device_t *device) {
 static int run(int argc, char **argv) {
   cli_device_t device;
   cli_options_t options = {0};
-  int json = 0;
+  int json = 0, selftest = 0;
   cli_device_init(&device);
   device.backend = NULL;  // not given: about this machine
   device.any_configuration = 1;
   cli_device_add(&options, &device);
+  cli_option_add(&options, "selftest", CLI_FLAG, &selftest, NULL,
+                 "test the device's memory and a layer on it; status 1 if it fails");
   cli_option_add(&options, "json", CLI_FLAG, &json, NULL, "as JSON");
   int end = cli_parse(&cli_info, &options, argc, argv, 0, 0, NULL, NULL);
   if (end == CLI_GO_ON) end = check(&options, &device);
   if (end == CLI_GO_ON)
-    end = device.backend == NULL ? show_machine(&device, json) : show_device(&device, json);
+    end =
+        device.backend == NULL ? show_machine(&device, json) : show_device(&device, selftest, json);
   return end == CLI_GO_ON ? CLI_OK : end;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "tensor/file.h"
@@ -13,7 +14,6 @@ void cli_device_init(cli_device_t *device) {
   *device = (cli_device_t){
       .backend = "model",
       .options = defaults,
-      .configuration = defaults.configuration,
       .mem_latency = defaults.mem_latency,
       .mem_bandwidth = defaults.mem_bandwidth,
       .max_cycles = defaults.max_cycles,
@@ -22,16 +22,17 @@ void cli_device_init(cli_device_t *device) {
 }
 
 static const char *backend_help(const char *preset) {
-  if (preset == NULL) return "model, rtl, tlm or cuda";
-  return strcmp(preset, "model") == 0 ? "model (default), rtl, tlm or cuda"
-                                      : "model, rtl (default), tlm or cuda";
+  if (preset == NULL) return "model, rtl, tlm, cuda or fpga:PORT";
+  return strcmp(preset, "model") == 0 ? "model (default), rtl, tlm, cuda or fpga:PORT"
+                                      : "model, rtl (default), tlm, cuda or fpga:PORT";
 }
 
 void cli_device_add(cli_options_t *options, cli_device_t *device) {
   cli_option_add(options, "backend", CLI_TEXT, &device->backend, "BACKEND",
                  backend_help(device->backend));
   cli_option_add(options, "config", CLI_TEXT, &device->configuration, "NAME",
-                 "configuration of the core, of those that ufp4 info lists");
+                 "configuration of the core, of those that ufp4 info lists (default: default; of a "
+                 "board its own)");
   cli_option_add(options, "mem-latency", CLI_UINT, &device->mem_latency, "CYCLES",
                  "simulated memory: from address to first data (default 100)");
   cli_option_add(options, "mem-bandwidth", CLI_UINT, &device->mem_bandwidth, "BYTES",
@@ -39,7 +40,8 @@ void cli_device_add(cli_options_t *options, cli_device_t *device) {
   cli_option_add(options, "stall", CLI_UINT, &device->stall_seed, "SEED",
                  "simulated memory: random back-pressure (default 0: none)");
   cli_option_add(options, "max-cycles", CLI_UINT, &device->max_cycles, "N",
-                 "simulated core: wait at most N cycles for a completion (default 0: 10^11)");
+                 "core: wait at most N cycles, of a board microseconds, for a completion (default "
+                 "0: 10^11)");
   cli_option_add(options, "trace", CLI_TEXT, &device->trace, "FILE.fst",
                  "backend rtl: write waveforms");
   cli_option_add(options, "threads", CLI_UINT, &device->threads, "N",
@@ -60,6 +62,7 @@ void cli_device_demand(cli_device_t *device, uint64_t bytes) {
 static int check_configuration(const cli_command_t *command, const char *name) {
   static const ufp4_configuration_t known[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
   char names[256] = "";
+  if (name == NULL) return CLI_GO_ON;
   for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
     if (strcmp(name, known[i].name) == 0) return CLI_GO_ON;
     const size_t length = strlen(names);
@@ -116,8 +119,17 @@ int cli_json_print(const cli_command_t *command, json_t *json, int digits) {
   return CLI_GO_ON;
 }
 
-static int is_simulated(const char *backend) {
+static int is_board(const char *backend) {
+  const char *end = backend + strcspn(backend, ":");
+  return end - backend == 4 && strncmp(backend, "fpga", 4) == 0;
+}
+
+static int is_core(const char *backend) {
   return strcmp(backend, "model") != 0 && strcmp(backend, "cuda") != 0;
+}
+
+static int is_simulated(const char *backend) {
+  return is_core(backend) && !is_board(backend);
 }
 
 static int has_waveforms(const char *backend) {
@@ -138,12 +150,12 @@ static int check_timing(const cli_command_t *command, const cli_device_t *device
                   "--timing-only leaves no data for --check to compare; leave one of them out");
 }
 
-// What goes with no simulated core at all.
+// What goes with no simulated core at all, or with no core.
 static int check_simulated(const cli_command_t *command, const cli_options_t *options,
-                           const cli_device_t *device) {
-  static const char *const simulated[] = {"config", "mem-latency", "mem-bandwidth",
-                                          "stall",  "max-cycles",  "trace"};
-  for (size_t i = 0; i < sizeof simulated / sizeof simulated[0]; i++) {
+                           const cli_device_t *device, int has_core) {
+  static const char *const simulated[] = {"config",        "max-cycles", "mem-latency",
+                                          "mem-bandwidth", "stall",      "trace"};
+  for (size_t i = has_core ? 2 : 0; i < sizeof simulated / sizeof simulated[0]; i++) {
     if (!cli_option_given(options, simulated[i]) || (i == 0 && device->any_configuration)) continue;
     return cli_fail(command, CLI_USAGE,
                     "--%s is of a simulated core, and backend %s is none; add --backend rtl",
@@ -156,7 +168,8 @@ int cli_device_check(const cli_command_t *command, const cli_options_t *options,
                      const cli_device_t *device, const char *check) {
   int end = CLI_GO_ON;
   if (!is_simulated(device->backend) && (check == NULL || !is_simulated(check)))
-    end = check_simulated(command, options, device);
+    end = check_simulated(command, options, device,
+                          is_core(device->backend) || (check != NULL && is_core(check)));
   if (end == CLI_GO_ON) end = check_timing(command, device, check);
   if (end != CLI_GO_ON || device->trace == NULL || has_waveforms(device->backend) ||
       (check != NULL && has_waveforms(check)))
@@ -174,6 +187,18 @@ static void watch_trace(const char *path) {
   free(beside);
 }
 
+// One line on a terminal, gone when the transfer is over.
+static void show_transfer(void *user, uint64_t done, uint64_t all) {
+  static const uint64_t step = 1u << 16;
+  (void)user;
+  if (done == all) {
+    fprintf(stderr, "\r\033[K");
+  } else if (done % step < 1024) {
+    fprintf(stderr, "\rboard: %llu of %llu KiB \033[K", (unsigned long long)done >> 10,
+            (unsigned long long)all >> 10);
+  }
+}
+
 int cli_device_open(const cli_command_t *command, const cli_device_t *device, const char *name,
                     ufp4_device_t **out) {
   *out = NULL;
@@ -183,7 +208,9 @@ int cli_device_open(const cli_command_t *command, const cli_device_t *device, co
   if (end != CLI_GO_ON) return end;
   ufp4_message_t message = {0};
   ufp4_device_options_t options = device->options;
-  options.configuration = device->configuration;
+  if (device->configuration != NULL || is_board(name))
+    options.configuration = device->configuration;
+  if (isatty(STDERR_FILENO)) options.progress = show_transfer;
   options.mem_latency = (unsigned)device->mem_latency;
   options.mem_bandwidth = (unsigned)device->mem_bandwidth;
   options.stall_seed = device->stall_seed;

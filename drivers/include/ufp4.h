@@ -43,8 +43,8 @@ typedef struct ufp4_device ufp4_device_t;
  * has no use for. */
 typedef struct {
   const char *configuration;  ///< "small", "default", ..: the core's named configuration
-                              ///< (docs/ip/registers.md)
-  uint64_t memory_bytes;      ///< size of device memory
+                              ///< (docs/ip/registers.md); NULL, behind fpga or a port: its own
+  uint64_t memory_bytes;      ///< size of device memory, where there is none yet
   unsigned mem_latency;       ///< simulated memory: cycles from address to first data, up to
                               ///< UFP4_MEM_LATENCY_MAX
   unsigned mem_bandwidth;     ///< simulated memory: bytes a cycle, each way; 0: as wide as the bus
@@ -59,21 +59,28 @@ typedef struct {
   ufp4_message_t *message;  ///< where ufp4_device_open says why it failed, or NULL
   int timing_only;          ///< tlm: 1: time and counters alone. Nothing is computed, buffers and
                             ///< exponent slots read as zeros
+  /** fpga: told of long transfers, in bytes; the last call of each has done == all. NULL: nobody
+   * is.
+   */
+  void (*progress)(void *user, uint64_t done, uint64_t all);
+  void *progress_user;
 } ufp4_device_options_t;
 
 ufp4_device_options_t ufp4_device_options_default(void);
 
-/** Opens "model", "rtl", "tlm" or "cuda". On failure *device is NULL. */
+/** Opens "model", "rtl", "tlm", "cuda", or a board behind a serial port, "fpga:/dev/ttyUSB0" or
+ * with a speed "fpga:/dev/ttyUSB0@115200" (docs/howto/fpga.md). Its memory is its own, its core's
+ * ticks are microseconds. On failure *device is NULL. */
 ufp4_status_t ufp4_device_open(const char *backend, const ufp4_device_options_t *options,
                                ufp4_device_t **device);
 /** Makes a device of the core behind @p port, which is copied; its data and its name live as long
- * as the device. The core is asked whether it is of options->configuration and of this driver's
- * version, soft-reset, and has its counters cleared. Memory is the port's: of @p options its size,
- * those of simulated memory and trace_path have no meaning here; max_cycles is in the port's ticks.
- * ufp4_device_close calls port->close; when this call fails, it is not called: the port is still
- * the caller's.
+ * as the device. The core is asked whether it is of options->configuration (NULL: of any
+ * that has a name) and of this driver's version, soft-reset, and has its counters cleared. Memory
+ * is the port's: of @p options its size, those of simulated memory and trace_path have no meaning
+ * here; max_cycles is in the port's ticks. ufp4_device_close calls port->close; when this call
+ * fails, it is not called: the port is still the caller's.
  *  @return UFP4_ERROR_ARGUMENT: a function or the name is missing, memory does not start or end at
- * a multiple of 4096, has no more than 65,536 bytes, or reaches beyond the addresses of the core;
+ * a multiple of 4096, has no more than 12,288 bytes, or reaches beyond the addresses of the core;
  * UFP4_ERROR_DEVICE: a call of the port failed, it is another core, or its reset does not end. */
 ufp4_status_t ufp4_device_open_port(const ufp4_port_t *port, const ufp4_device_options_t *options,
                                     ufp4_device_t **device);
@@ -92,7 +99,7 @@ typedef struct {
   uint32_t version;
   uint64_t memory_bytes;
   int has_cycles;      ///< 1 if cycles and counters mean anything on this backend
-  char hardware[256];  ///< cuda: the GPU and its versions; empty elsewhere
+  char hardware[256];  ///< cuda: the GPU and its versions; fpga: the board; empty elsewhere
 } ufp4_device_info_t;
 ufp4_status_t ufp4_device_info(ufp4_device_t *device, ufp4_device_info_t *info);
 
@@ -116,6 +123,11 @@ void ufp4_buffer_free(ufp4_device_t *device, uint64_t address);
 ufp4_status_t ufp4_buffer_write(ufp4_device_t *device, uint64_t address, const void *data,
                                 uint64_t bytes);
 ufp4_status_t ufp4_buffer_read(ufp4_device_t *device, uint64_t address, void *data, uint64_t bytes);
+
+/** Tests all of device memory but the rings: by the board's own test where the device is a board
+ * that has one, else by writing and reading it twice. No job may run; what buffers hold is lost.
+ * @p failed: words, or bytes, that were wrong, and @p address the first of them. */
+ufp4_status_t ufp4_device_memory_test(ufp4_device_t *device, uint64_t *address, uint64_t *failed);
 
 // --- Jobs ---------------------------------------------------------------------------------------
 
@@ -196,7 +208,7 @@ typedef struct {
  * blocks of one row with the integer RHT or none, E8M0 scales without it, copies of a tensor that
  * round alike, nothing requantized, and the contract of the configuration. UFP4_ERROR_ARGUMENT:
  * bf16_layers, which ufp4_recipe_of_layer takes out. UFP4_ERROR_UNSUPPORTED: this backend does not
- * have what the recipe asks for. */
+ * have what the recipe asks for. UFP4_ERROR_MEMORY: the layer does not fit its memory. */
 ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_t *shape,
                                  const ufp4_recipe_t *recipe, ufp4_linear_t **linear);
 /** 1 if the device multiplies for this layer but does not quantize: the host does. */

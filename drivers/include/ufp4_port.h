@@ -26,7 +26,7 @@ typedef struct {
   /** What messages and ufp4_device_info call it. Lives as long as the device. */
   const char *name;
   /** The memory that is the device's: its first byte, as the core addresses it, and its size, both
-   * multiples of 4096. The first 64 KiB hold the rings, buffers lie in the rest. Devices that share
+   * multiples of 4096. The first 12 KiB hold the rings, buffers lie in the rest. Devices that share
    * a memory have each a part of their own. */
   uint64_t memory_base, memory_bytes;
   void *user;

@@ -16,7 +16,7 @@
 #define UFP4_MEMORY_BASE 0x80000000ull
 /** The first bytes of device memory belong to the backend (its rings); buffers start behind them.
  */
-#define UFP4_MEMORY_RESERVED_BYTES 65536ull
+#define UFP4_MEMORY_RESERVED_BYTES 12288ull
 /** The size of device memory is a multiple of this, so that no burst can straddle its end. */
 #define UFP4_MEMORY_GRANULE_BYTES 4096ull
 /** Jobs that may be submitted and not yet taken with take(): a ring of that many descriptors never
@@ -52,12 +52,22 @@ typedef struct {
   ufp4_status_t (*open)(const ufp4_device_options_t *options,
                         const ufp4_configuration_t *configuration, ufp4_message_t *message,
                         ufp4_backend_state_t **state);
+  /** In place of open: a device that is somewhere, "fpga:PORT" by its whole name, and has a memory
+   * of its own; @p configuration NULL: and a configuration. */
+  ufp4_status_t (*open_at)(const char *name, const ufp4_device_options_t *options,
+                           const ufp4_configuration_t *configuration, ufp4_message_t *message,
+                           ufp4_backend_state_t **state);
   void (*close)(ufp4_backend_state_t *state);
   /** NULL, or as ufp4_device_trace_end. */
   ufp4_status_t (*trace_end)(ufp4_backend_state_t *state);
   /** Fills version, configuration and has_cycles as the device itself reports them; the rest is the
-   * caller's. */
+   * caller's, who has filled it already. */
   ufp4_status_t (*info)(ufp4_backend_state_t *state, ufp4_device_info_t *info);
+  /** NULL: device memory begins at UFP4_MEMORY_BASE. */
+  uint64_t (*memory_base)(const ufp4_backend_state_t *state);
+  /** NULL, or a test of all device memory by the device itself, as ufp4_device_memory_test;
+   * UFP4_ERROR_UNSUPPORTED: this one has none. */
+  ufp4_status_t (*memory_test)(ufp4_backend_state_t *state, uint64_t *address, uint64_t *failed);
   ufp4_status_t (*memory_write)(ufp4_backend_state_t *state, uint64_t address, const void *data,
                                 uint64_t bytes);
   ufp4_status_t (*memory_read)(ufp4_backend_state_t *state, uint64_t address, void *data,
@@ -87,6 +97,7 @@ typedef struct {
 
 extern const ufp4_backend_t ufp4_backend_model;
 extern const ufp4_backend_t ufp4_backend_cuda;
+extern const ufp4_backend_t ufp4_backend_fpga;
 #ifdef UFP4_HAVE_RTL
 extern const ufp4_backend_t ufp4_backend_rtl;
 #endif

@@ -95,3 +95,87 @@ ufp4_status_t ufp4_buffer_read(ufp4_device_t *device, uint64_t address, void *da
   if (status != UFP4_OK) return status;
   return device_note(device, device->backend->memory_read(device->state, address, data, bytes));
 }
+
+static device_rows_t in_one_piece(device_rows_t at) {
+  if (at.stride == at.row_bytes && at.ld_bytes == at.row_bytes) {
+    at.row_bytes *= at.rows;
+    at.rows = 1;
+  }
+  return at;
+}
+
+ufp4_status_t device_rows_write(ufp4_device_t *device, device_rows_t at, const void *data) {
+  ufp4_status_t status = UFP4_OK;
+  at = in_one_piece(at);
+  for (uint64_t r = 0; r < at.rows && status == UFP4_OK; r++)
+    status = ufp4_buffer_write(device, at.address + r * at.stride,
+                               (const uint8_t *)data + r * at.ld_bytes, at.row_bytes);
+  return status;
+}
+
+ufp4_status_t device_rows_read(ufp4_device_t *device, device_rows_t at, void *data) {
+  ufp4_status_t status = UFP4_OK;
+  at = in_one_piece(at);
+  for (uint64_t r = 0; r < at.rows && status == UFP4_OK; r++)
+    status = ufp4_buffer_read(device, at.address + r * at.stride, (uint8_t *)data + r * at.ld_bytes,
+                              at.row_bytes);
+  return status;
+}
+
+// --- A test of memory ---------------------------------------------------------------------------
+
+#define TEST_BYTES 65536u
+
+// Bytes that depend on their address, and on the turn.
+static void fill(uint8_t *bytes, uint64_t count, uint64_t address, unsigned turn) {
+  for (uint64_t i = 0; i < count; i++) {
+    const uint64_t mixed = ((address + i) ^ 0x5555u * turn) * 0x9E3779B97F4A7C15ull;
+    bytes[i] = (uint8_t)((mixed >> 56) ^ (turn ? 0xFF : 0));
+  }
+}
+
+// Compares what was read at @p address with what fill gives.
+static void compare(const uint8_t *got, const uint8_t *want, uint64_t count, uint64_t at,
+                    uint64_t *address, uint64_t *failed) {
+  for (uint64_t i = 0; i < count; i++) {
+    if (got[i] == want[i]) continue;
+    if ((*failed)++ == 0) *address = at + i;
+  }
+}
+
+// Two turns of all of it, the second with each bit the other way round.
+static ufp4_status_t test_by_host(ufp4_device_t *device, uint64_t *address, uint64_t *failed) {
+  const uint64_t first = device_buffers_base(device);
+  const uint64_t end = device->memory_base + device->info.memory_bytes;
+  uint8_t *bytes = malloc(2 * TEST_BYTES);
+  ufp4_status_t status = bytes != NULL ? UFP4_OK : UFP4_ERROR_MEMORY;
+  for (unsigned pass = 0; pass < 4; pass++) {
+    for (uint64_t at = first; at < end && status == UFP4_OK; at += TEST_BYTES) {
+      const uint64_t count = end - at < TEST_BYTES ? end - at : TEST_BYTES;
+      fill(bytes, count, at, pass / 2);
+      if (pass % 2 == 0) {
+        status = ufp4_buffer_write(device, at, bytes, count);
+        continue;
+      }
+      status = ufp4_buffer_read(device, at, bytes + TEST_BYTES, count);
+      if (status == UFP4_OK) compare(bytes + TEST_BYTES, bytes, count, at, address, failed);
+    }
+  }
+  free(bytes);
+  return status;
+}
+
+ufp4_status_t ufp4_device_memory_test(ufp4_device_t *device, uint64_t *address, uint64_t *failed) {
+  ufp4_status_t status = device_check(device);
+  if (status != UFP4_OK) return status;
+  if (address == NULL || failed == NULL)
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "memory test: nowhere to put the result");
+  if (device->taken < device->submitted)
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "memory test: jobs have not been waited for");
+  *address = *failed = 0;
+  if (device->backend->memory_test != NULL) {
+    status = device->backend->memory_test(device->state, address, failed);
+    if (status != UFP4_ERROR_UNSUPPORTED) return device_note(device, status);
+  }
+  return test_by_host(device, address, failed);
+}

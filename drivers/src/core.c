@@ -3,6 +3,7 @@
 // to it.
 #include "core.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -71,8 +72,7 @@ ufp4_status_t core_check_port(const ufp4_port_t *port, ufp4_message_t *message) 
   return UFP4_OK;
 }
 
-// Passes on what the port says.
-static ufp4_status_t fail(state_t *state, ufp4_status_t status) {
+ufp4_status_t core_fail(state_t *state, ufp4_status_t status) {
   const ufp4_port_t *port = &state->port;
   const char *why = port->message != NULL ? port->message(port->user) : NULL;
   ufp4_message_set(state->message, "%s: %s", port->name,
@@ -81,7 +81,7 @@ static ufp4_status_t fail(state_t *state, ufp4_status_t status) {
 }
 
 static ufp4_status_t check(state_t *state, ufp4_status_t status) {
-  return status == UFP4_OK ? UFP4_OK : fail(state, UFP4_ERROR_DEVICE);
+  return status == UFP4_OK ? UFP4_OK : core_fail(state, UFP4_ERROR_DEVICE);
 }
 
 static ufp4_status_t read_register(state_t *state, uint32_t offset, uint32_t *value) {
@@ -115,16 +115,6 @@ static uint64_t completion_address(const state_t *state, uint32_t job) {
 
 // --- Open ---------------------------------------------------------------------------------------
 
-static ufp4_status_t check_register(state_t *state, uint32_t offset, const char *what,
-                                    uint32_t want) {
-  uint32_t got = 0;
-  ufp4_status_t status = read_register(state, offset, &got);
-  if (status != UFP4_OK || got == want) return status;
-  ufp4_message_set(state->message, "%s: the core's %s is 0x%x where this driver knows 0x%x",
-                   state->port.name, what, got, want);
-  return UFP4_ERROR_DEVICE;
-}
-
 // Fields quant and quant_log2 of config_array.
 static uint32_t quant_fields(uint32_t quant) {
   uint32_t log2 = 0;
@@ -132,24 +122,78 @@ static uint32_t quant_fields(uint32_t quant) {
   return (uint32_t)(quant != 0) << 28 | log2 << 29;
 }
 
-// The core must be the one that this driver was generated with.
-static ufp4_status_t check_identity(state_t *state) {
-  const ufp4_configuration_t *want = &state->configuration;
-  const uint32_t array = want->rows | want->cols << 8 | want->lanes << 16 | want->contract << 24 |
-                         want->formats << 26 | quant_fields(want->quant);
-  const uint32_t tile = want->rows * want->tile_rows | want->cols * want->tile_cols << 16;
-  const uint32_t memory =
-      want->bus_bytes | UFP4_ADDR_BITS << 8 | want->chunk << 16 | (uint32_t)UFP4_SLOTS << 24;
+enum { CONFIGURATION_REGISTERS = 3 };
+static const struct {
+  uint32_t offset;
+  const char *name;
+} configuration_registers[CONFIGURATION_REGISTERS] = {{UFP4_REG_CONFIG_ARRAY, "array"},
+                                                      {UFP4_REG_CONFIG_TILE, "tile"},
+                                                      {UFP4_REG_CONFIG_MEMORY, "memory"}};
+
+// What these registers read in a core of this configuration.
+static void expect(const ufp4_configuration_t *of, uint32_t values[CONFIGURATION_REGISTERS]) {
+  values[0] = of->rows | of->cols << 8 | of->lanes << 16 | of->contract << 24 | of->formats << 26 |
+              quant_fields(of->quant);
+  values[1] = of->rows * of->tile_rows | of->cols * of->tile_cols << 16;
+  values[2] = of->bus_bytes | UFP4_ADDR_BITS << 8 | of->chunk << 16 | (uint32_t)UFP4_SLOTS << 24;
+}
+
+static ufp4_status_t fail_register(state_t *state, const char *what, uint32_t got, uint32_t want) {
+  ufp4_message_set(state->message, "%s: the core's %s is 0x%x where this driver knows 0x%x",
+                   state->port.name, what, got, want);
+  return UFP4_ERROR_DEVICE;
+}
+
+static ufp4_status_t check_register(state_t *state, uint32_t offset, const char *what,
+                                    uint32_t want) {
+  uint32_t got = 0;
+  const ufp4_status_t status = read_register(state, offset, &got);
+  return status != UFP4_OK || got == want ? status : fail_register(state, what, got, want);
+}
+
+// The core must be the one that was asked for.
+static ufp4_status_t check_configuration(state_t *state,
+                                         const uint32_t got[CONFIGURATION_REGISTERS]) {
+  uint32_t want[CONFIGURATION_REGISTERS];
+  char what[64];
+  expect(&state->configuration, want);
+  for (int i = 0; i < CONFIGURATION_REGISTERS; i++) {
+    if (got[i] == want[i]) continue;
+    snprintf(what, sizeof what, "%s configuration", configuration_registers[i].name);
+    return fail_register(state, what, got[i], want[i]);
+  }
+  return UFP4_OK;
+}
+
+// Whichever of the named ones it is.
+static ufp4_status_t find_configuration(state_t *state,
+                                        const uint32_t got[CONFIGURATION_REGISTERS]) {
+  static const ufp4_configuration_t all[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
+  for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
+    uint32_t want[CONFIGURATION_REGISTERS];
+    expect(&all[i], want);
+    if (memcmp(got, want, sizeof want) != 0) continue;
+    state->configuration = all[i];
+    return UFP4_OK;
+  }
+  ufp4_message_set(state->message,
+                   "%s: no configuration has this core's registers: config_array 0x%x, config_tile "
+                   "0x%x, config_memory 0x%x",
+                   state->port.name, got[0], got[1], got[2]);
+  return UFP4_ERROR_DEVICE;
+}
+
+static ufp4_status_t check_identity(state_t *state, const ufp4_configuration_t *want) {
+  uint32_t got[CONFIGURATION_REGISTERS];
   ufp4_status_t status = check_register(state, UFP4_REG_ID, "id", UFP4_CORE_ID);
   if (status == UFP4_OK)
     status = check_register(state, UFP4_REG_VERSION, "version", state->version);
-  if (status == UFP4_OK)
-    status = check_register(state, UFP4_REG_CONFIG_ARRAY, "array configuration", array);
-  if (status == UFP4_OK)
-    status = check_register(state, UFP4_REG_CONFIG_TILE, "tile configuration", tile);
-  if (status == UFP4_OK)
-    status = check_register(state, UFP4_REG_CONFIG_MEMORY, "memory configuration", memory);
-  return status;
+  for (int i = 0; i < CONFIGURATION_REGISTERS && status == UFP4_OK; i++)
+    status = read_register(state, configuration_registers[i].offset, &got[i]);
+  if (status != UFP4_OK) return status;
+  if (want == NULL) return find_configuration(state, got);
+  state->configuration = *want;
+  return check_configuration(state, got);
 }
 
 static ufp4_status_t set_up(state_t *state) {
@@ -189,10 +233,9 @@ ufp4_status_t core_open(const ufp4_port_t *port, const ufp4_device_options_t *op
   if (state == NULL) return UFP4_ERROR_MEMORY;
   state->port = *port;
   state->message = message;
-  state->configuration = *configuration;
   state->version = UFP4_VERSION_MAJOR << 16 | UFP4_VERSION_MINOR << 8 | UFP4_VERSION_PATCH;
   state->max_ticks = options->max_cycles != 0 ? options->max_cycles : DEFAULT_MAX_TICKS;
-  ufp4_status_t status = check_identity(state);
+  ufp4_status_t status = check_identity(state, configuration);
   if (status == UFP4_OK && !fresh) status = core_reset(state);
   if (status == UFP4_OK) status = set_up(state);
   if (status != UFP4_OK) {
@@ -212,10 +255,16 @@ void *core_port_user(const state_t *state) {
   return state->port.user;
 }
 
+uint64_t core_memory_base(const state_t *state) {
+  return state->port.memory_base;
+}
+
 ufp4_status_t core_info(state_t *state, ufp4_device_info_t *info) {
   info->configuration = state->configuration;
   info->version = state->version;
   info->has_cycles = 1;
+  info->backend = state->port.name;
+  info->memory_bytes = state->port.memory_bytes;
   return UFP4_OK;
 }
 
@@ -264,7 +313,7 @@ static ufp4_status_t wait_interrupt(state_t *state, wait_t *wait) {
     const ufp4_status_t status = port->wait_interrupt(port->user, slice);
     if (status == UFP4_ERROR_TIMEOUT && slice < left) continue;
     wait->waited = 1;
-    return status == UFP4_ERROR_TIMEOUT ? fail(state, status) : check(state, status);
+    return status == UFP4_ERROR_TIMEOUT ? core_fail(state, status) : check(state, status);
   }
 }
 
@@ -344,4 +393,5 @@ ufp4_status_t core_reset(state_t *state) {
   return status;
 }
 
-const ufp4_backend_t ufp4_backend_core = {.name = "core", .submit = core_submit, CORE_FUNCTIONS};
+const ufp4_backend_t ufp4_backend_core = {
+    .name = "core", .info = core_info, .submit = core_submit, CORE_FUNCTIONS};

@@ -14,17 +14,22 @@ ufp4_status_t core_check_latency(const char *name, const ufp4_device_options_t *
                                  ufp4_message_t *message);
 
 /** Makes the state of a backend over @p port, once the core has said that it is of this
- * configuration. @p fresh: it has just left its reset; otherwise it is reset. On failure *state is
- * NULL, and the port is still the caller's; core_close closes it. */
+ * configuration, or where that is NULL, of a named one. @p fresh: it has just left its reset;
+ * otherwise it is reset. On failure *state is NULL, and the port is still the caller's; core_close
+ * closes it. */
 ufp4_status_t core_open(const ufp4_port_t *port, const ufp4_device_options_t *options,
                         const ufp4_configuration_t *configuration, int fresh,
                         ufp4_message_t *message, ufp4_backend_state_t **state);
 /** The port's own data. */
 void *core_port_user(const ufp4_backend_state_t *state);
 
+/** Says what the port says of its last call, and returns @p status. */
+ufp4_status_t core_fail(ufp4_backend_state_t *state, ufp4_status_t status);
+
 /** The functions of a backend, as ufp4_backend_t has them. */
 void core_close(ufp4_backend_state_t *state);
 ufp4_status_t core_info(ufp4_backend_state_t *state, ufp4_device_info_t *info);
+uint64_t core_memory_base(const ufp4_backend_state_t *state);
 ufp4_status_t core_memory_write(ufp4_backend_state_t *state, uint64_t address, const void *data,
                                 uint64_t bytes);
 ufp4_status_t core_memory_read(ufp4_backend_state_t *state, uint64_t address, void *data,
@@ -36,10 +41,10 @@ ufp4_status_t core_slot_read(ufp4_backend_state_t *state, unsigned slot, int *ex
 ufp4_status_t core_counters(ufp4_backend_state_t *state, uint64_t counters[UFP4_COUNTER_COUNT]);
 ufp4_status_t core_reset(ufp4_backend_state_t *state);
 
-/** All of them but name, open, trace_end and submit. */
-#define CORE_FUNCTIONS                                                             \
-  .close = core_close, .info = core_info, .memory_write = core_memory_write,       \
-  .memory_read = core_memory_read, .take = core_take, .slot_read = core_slot_read, \
+/** All of them but info and submit. */
+#define CORE_FUNCTIONS                                                                     \
+  .close = core_close, .memory_base = core_memory_base, .memory_write = core_memory_write, \
+  .memory_read = core_memory_read, .take = core_take, .slot_read = core_slot_read,         \
   .counters = core_counters, .reset = core_reset
 
 /** A port of somebody's own; it is opened with core_open. */

@@ -11,8 +11,7 @@
 #include "core.h"
 
 static const ufp4_backend_t *const backends[] = {
-    &ufp4_backend_model,
-    &ufp4_backend_cuda,
+    &ufp4_backend_model, &ufp4_backend_cuda, &ufp4_backend_fpga,
 #ifdef UFP4_HAVE_RTL
     &ufp4_backend_rtl,
 #endif
@@ -34,9 +33,14 @@ ufp4_device_options_t ufp4_device_options_default(void) {
   };
 }
 
+// One that is somewhere has more behind a colon.
 static const ufp4_backend_t *find_backend(const char *name) {
+  const size_t length = strcspn(name, ":");
   for (size_t i = 0; i < sizeof backends / sizeof backends[0]; i++) {
-    if (strcmp(name, backends[i]->name) == 0) return backends[i];
+    const char *own = backends[i]->name;
+    if (strcmp(name, own) == 0) return backends[i];
+    if (backends[i]->open_at != NULL && strlen(own) == length && strncmp(name, own, length) == 0)
+      return backends[i];
   }
   return NULL;
 }
@@ -49,21 +53,25 @@ static ufp4_status_t refuse_backend(const char *name, ufp4_message_t *message) {
     ufp4_message_set(message, "backend %s is not in this build", name);
     return UFP4_ERROR_UNSUPPORTED;
   }
-  ufp4_message_set(message, "no backend is called '%s'; there are model, rtl, tlm and cuda", name);
+  ufp4_message_set(
+      message, "no backend is called '%s'; there are model, rtl, tlm, cuda and fpga:PORT", name);
   return UFP4_ERROR_ARGUMENT;
 }
 
 static const ufp4_configuration_t *find_configuration(const char *name) {
+  if (name == NULL) return NULL;
   for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
     if (strcmp(name, configurations[i].name) == 0) return &configurations[i];
   }
   return NULL;
 }
 
-static ufp4_status_t check_options(const ufp4_device_options_t *options, ufp4_message_t *message) {
-  if (options->configuration == NULL || find_configuration(options->configuration) == NULL) {
-    ufp4_message_set(message, "no configuration is called '%s'",
-                     options->configuration != NULL ? options->configuration : "");
+// A core that is there already, which is_found says, has a configuration though none is asked for.
+static ufp4_status_t check_options(const ufp4_device_options_t *options, int is_found,
+                                   ufp4_message_t *message) {
+  const char *name = options->configuration;
+  if (name == NULL ? !is_found : find_configuration(name) == NULL) {
+    ufp4_message_set(message, "no configuration is called '%s'", name != NULL ? name : "");
     return UFP4_ERROR_ARGUMENT;
   }
   if (options->threads > INT_MAX) {
@@ -77,7 +85,7 @@ static ufp4_status_t check_options(const ufp4_device_options_t *options, ufp4_me
   return UFP4_OK;
 }
 
-static ufp4_status_t check_memory(uint64_t base, uint64_t bytes, ufp4_message_t *message) {
+ufp4_status_t device_check_memory(uint64_t base, uint64_t bytes, ufp4_message_t *message) {
   const uint64_t end = 1ull << UFP4_ADDR_BITS;
   if (base % UFP4_MEMORY_GRANULE_BYTES != 0 || base >= end) {
     ufp4_message_set(message, "device memory at 0x%llx: a multiple of %llu below 0x%llx is needed",
@@ -98,31 +106,41 @@ static ufp4_status_t check_memory(uint64_t base, uint64_t bytes, ufp4_message_t 
   return UFP4_OK;
 }
 
-static ufp4_status_t open_state(ufp4_device_t *device, const ufp4_port_t *port,
-                                const ufp4_device_options_t *options) {
+static ufp4_status_t open_backend(ufp4_device_t *device, const char *name, const ufp4_port_t *port,
+                                  const ufp4_device_options_t *options) {
+  const ufp4_backend_t *backend = device->backend;
   const ufp4_configuration_t *configuration = find_configuration(options->configuration);
-  ufp4_status_t status =
-      port != NULL
-          ? core_open(port, options, configuration, 0, &device->message, &device->state)
-          : device->backend->open(options, configuration, &device->message, &device->state);
+  ufp4_message_t *message = &device->message;
+  if (port != NULL) return core_open(port, options, configuration, 0, message, &device->state);
+  if (backend->open_at != NULL)
+    return backend->open_at(name, options, configuration, message, &device->state);
+  return backend->open(options, configuration, message, &device->state);
+}
+
+static ufp4_status_t open_state(ufp4_device_t *device, const char *name, const ufp4_port_t *port,
+                                const ufp4_device_options_t *options) {
+  const ufp4_backend_t *backend = device->backend;
+  ufp4_status_t status = open_backend(device, name, port, options);
   if (status != UFP4_OK) return status;
-  status = device->backend->info(device->state, &device->info);
-  device->info.backend = port != NULL ? port->name : device->backend->name;
-  device->info.memory_bytes = port != NULL ? port->memory_bytes : options->memory_bytes;
-  device->memory_base = port != NULL ? port->memory_base : UFP4_MEMORY_BASE;
+  device->info.backend = backend->name;
+  device->info.memory_bytes = options->memory_bytes;
+  status = backend->info(device->state, &device->info);
+  device->memory_base =
+      backend->memory_base != NULL ? backend->memory_base(device->state) : UFP4_MEMORY_BASE;
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   device->kernel = options->kernel;
   device->threads = options->threads != 0 ? (int)options->threads : cores > 0 ? (int)cores : 1;
   return status;
 }
 
-// Over @p port, or where it is NULL over what the backend makes itself.
-static ufp4_status_t open_device(const ufp4_backend_t *backend, const ufp4_port_t *port,
-                                 const ufp4_device_options_t *options, ufp4_device_t **device) {
+// By its name, or over @p port.
+static ufp4_status_t open_device(const ufp4_backend_t *backend, const char *name,
+                                 const ufp4_port_t *port, const ufp4_device_options_t *options,
+                                 ufp4_device_t **device) {
   ufp4_device_t *made = calloc(1, sizeof *made);
   if (made == NULL) return UFP4_ERROR_MEMORY;
   made->backend = backend;
-  ufp4_status_t status = open_state(made, port, options);
+  ufp4_status_t status = open_state(made, name, port, options);
   if (status != UFP4_OK) {
     if (options->message != NULL) *options->message = made->message;
     ufp4_device_close(made);
@@ -139,10 +157,11 @@ ufp4_status_t ufp4_device_open(const char *backend, const ufp4_device_options_t 
   if (backend == NULL || options == NULL) return UFP4_ERROR_ARGUMENT;
   const ufp4_backend_t *found = find_backend(backend);
   if (found == NULL) return refuse_backend(backend, options->message);
-  ufp4_status_t status = check_options(options, options->message);
-  if (status == UFP4_OK)
-    status = check_memory(UFP4_MEMORY_BASE, options->memory_bytes, options->message);
-  return status == UFP4_OK ? open_device(found, NULL, options, device) : status;
+  const int is_elsewhere = found->open_at != NULL;
+  ufp4_status_t status = check_options(options, is_elsewhere, options->message);
+  if (status == UFP4_OK && !is_elsewhere)
+    status = device_check_memory(UFP4_MEMORY_BASE, options->memory_bytes, options->message);
+  return status == UFP4_OK ? open_device(found, backend, NULL, options, device) : status;
 }
 
 ufp4_status_t ufp4_device_open_port(const ufp4_port_t *port, const ufp4_device_options_t *options,
@@ -150,11 +169,11 @@ ufp4_status_t ufp4_device_open_port(const ufp4_port_t *port, const ufp4_device_o
   if (device == NULL) return UFP4_ERROR_ARGUMENT;
   *device = NULL;
   if (port == NULL || options == NULL) return UFP4_ERROR_ARGUMENT;
-  ufp4_status_t status = check_options(options, options->message);
+  ufp4_status_t status = check_options(options, 1, options->message);
   if (status == UFP4_OK) status = core_check_port(port, options->message);
   if (status == UFP4_OK)
-    status = check_memory(port->memory_base, port->memory_bytes, options->message);
-  return status == UFP4_OK ? open_device(&ufp4_backend_core, port, options, device) : status;
+    status = device_check_memory(port->memory_base, port->memory_bytes, options->message);
+  return status == UFP4_OK ? open_device(&ufp4_backend_core, NULL, port, options, device) : status;
 }
 
 void ufp4_device_close(ufp4_device_t *device) {

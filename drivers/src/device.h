@@ -39,6 +39,17 @@ ufp4_status_t device_fail(ufp4_device_t *device, ufp4_status_t status, const cha
 static inline uint64_t device_buffers_base(const ufp4_device_t *device) {
   return device->memory_base + UFP4_MEMORY_RESERVED_BYTES;
 }
+/** Rows of a plain tensor, to and from a buffer with a stride of its own; in one piece where there
+ * are no gaps. */
+typedef struct {
+  uint64_t address, stride;  ///< in device memory
+  uint64_t ld_bytes;         ///< from row to row in the host's
+  uint64_t row_bytes, rows;
+} device_rows_t;
+ufp4_status_t device_rows_write(ufp4_device_t *device, device_rows_t at, const void *data);
+ufp4_status_t device_rows_read(ufp4_device_t *device, device_rows_t at, void *data);
+/** UFP4_ERROR_ARGUMENT, with a message, if no device can have this memory. */
+ufp4_status_t device_check_memory(uint64_t base, uint64_t bytes, ufp4_message_t *message);
 /** UFP4_ERROR_DEVICE if the device has failed before. */
 ufp4_status_t device_check(ufp4_device_t *device);
 
@@ -46,6 +57,8 @@ ufp4_status_t device_check(ufp4_device_t *device);
  * run: the device answers, but does not get on. */
 int jobs_drain(ufp4_device_t *device);
 
+/** Whether a GEMM of operands in the host's memory becomes a job. */
+int device_takes_descriptors(const ufp4_device_t *device);
 /** UFP4_ERROR_UNSUPPORTED, with a message, if the device's core accumulates by another contract or
  * does not multiply these elements. */
 ufp4_status_t device_check_core(ufp4_device_t *device, ufp4_contract_t contract, ufp4_elem_t a,

@@ -52,7 +52,7 @@ ufp4_status_t ufp4_device_quantize(ufp4_device_t *device, const ufp4_matrix_t *i
 
 // --- Multiplying --------------------------------------------------------------------------------
 
-static int takes_descriptors(const ufp4_device_t *device) {
+int device_takes_descriptors(const ufp4_device_t *device) {
   return device->backend->gemm == NULL && strcmp(device->backend->name, "model") != 0;
 }
 
@@ -77,7 +77,7 @@ ufp4_status_t device_check_core(ufp4_device_t *device, ufp4_contract_t contract,
   static const char *const names[UFP4_CONTRACT_COUNT] = UFP4_CONTRACT_NAMES;
   static const char *const elems[UFP4_ELEM_COUNT] = UFP4_ELEM_NAMES;
   const ufp4_configuration_t *core = &device->info.configuration;
-  if (!takes_descriptors(device)) return UFP4_OK;
+  if (!device_takes_descriptors(device)) return UFP4_OK;
   if (core->contract != (uint32_t)contract) {
     return device_fail(device, UFP4_ERROR_UNSUPPORTED,
                        "the configuration %s accumulates by the contract %s, not by %s; %s does",
@@ -107,7 +107,7 @@ static ufp4_status_t check_gemm(ufp4_device_t *device, const ufp4_operand_t *a,
   if (status != UFP4_OK) return device_fail(device, status, "gemm: %s", why.text);
   status = device_check_core(device, how->contract, a->elem, b->elem);
   if (status == UFP4_OK && how->contract == UFP4_CONTRACT_NV && how->c != NULL &&
-      takes_descriptors(device)) {
+      device_takes_descriptors(device)) {
     return device_fail(device, UFP4_ERROR_UNSUPPORTED,
                        "gemm: the core has no C for the contract nv, whose sums begin with it");
   }

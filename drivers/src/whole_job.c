@@ -51,12 +51,14 @@ static ufp4_status_t upload_plain(work_t *work, const void *data, int64_t ld, ui
   *stride_bytes = (uint32_t)stride;
   if (data == NULL) return UFP4_OK;
   ufp4_status_t status = ufp4_buffer_alloc(work->device, gemm->m * stride, &work->buffers[buffer]);
-  for (uint32_t r = 0; r < gemm->m && status == UFP4_OK; r++) {
-    status = ufp4_buffer_write(work->device, work->buffers[buffer] + r * stride,
-                               (const uint8_t *)data + (uint64_t)r * (uint64_t)ld * element,
-                               gemm->n * element);
-  }
-  return status;
+  return status != UFP4_OK ? status
+                           : device_rows_write(work->device,
+                                               (device_rows_t){.address = work->buffers[buffer],
+                                                               .stride = stride,
+                                                               .ld_bytes = (uint64_t)ld * element,
+                                                               .row_bytes = gemm->n * element,
+                                                               .rows = gemm->m},
+                                               data);
 }
 
 static void describe_operands(work_t *work, const ufp4_operand_t *a, const ufp4_operand_t *b) {
@@ -116,13 +118,13 @@ static ufp4_status_t upload_all(work_t *work, const ufp4_operand_t *a, const ufp
 
 static ufp4_status_t download(const work_t *work, uint64_t element, void *d, int64_t d_ld) {
   const ufp4_gemm_descriptor_t *gemm = &work->descriptor.gemm;
-  ufp4_status_t status = UFP4_OK;
-  for (uint32_t r = 0; r < gemm->m && status == UFP4_OK; r++) {
-    status =
-        ufp4_buffer_read(work->device, gemm->d_addr + (uint64_t)r * gemm->d_stride_bytes,
-                         (uint8_t *)d + (uint64_t)r * (uint64_t)d_ld * element, gemm->n * element);
-  }
-  return status;
+  return device_rows_read(work->device,
+                          (device_rows_t){.address = gemm->d_addr,
+                                          .stride = gemm->d_stride_bytes,
+                                          .ld_bytes = (uint64_t)d_ld * element,
+                                          .row_bytes = gemm->n * element,
+                                          .rows = gemm->m},
+                          d);
 }
 
 ufp4_status_t gemm_by_descriptor(ufp4_device_t *device, const ufp4_operand_t *a,

@@ -87,7 +87,7 @@ TEST(rejects_unknown_configurations) {
 }
 
 TEST(rejects_memory_of_odd_sizes) {
-  static const uint64_t sizes[] = {0,        1,          4096,       65536,
+  static const uint64_t sizes[] = {0,        1,          4096,       12288,
                                    16777217, UINT64_MAX, 1ull << 40, UINT64_MAX - 4095};
   for (int i = 0; i < 8; i++) {
     ufp4_device_options_t options = bench_options();

@@ -26,13 +26,22 @@ TEST(rejects_shapes_and_settings) {
   ufp4_device_close(device);
 }
 
+static void check_message(int64_t index, const ufp4_device_t *device, const char *words) {
+  check_that(index, strstr(ufp4_device_message(device), words) != NULL, "'%s' should say '%s'",
+             ufp4_device_message(device), words);
+}
+
+/** On a core also where the host quantizes, before it does. */
 TEST(rejects_a_layer_that_does_not_fit) {
   static const ufp4_linear_shape_t large = {4096, 4096, 4096, 0, 0, 7},
                                    small = {16, 16, 16, 0, 0, 7};
   ufp4_device_t *device = bench_device();
-  ufp4_recipe_t recipe;
+  ufp4_recipe_t recipe, on_host;
   ufp4_linear_t *linear;
   ufp4_recipe_named("ufp4", &recipe);
+  on_host = recipe;
+  on_host.layout[UFP4_ROLE_W] = UFP4_LAYOUT_2D;
+  memset(on_host.rht, 0, sizeof on_host.rht);
   // The model's layers have no buffers in device memory.
   const ufp4_status_t want = strcmp(bench_backend(), "model") == 0 ? UFP4_OK : UFP4_ERROR_MEMORY;
   check_bits(0, ufp4_linear_create(device, &large, &recipe, &linear), want, "too large");
@@ -40,12 +49,13 @@ TEST(rejects_a_layer_that_does_not_fit) {
   check_bits(1, ufp4_linear_create(device, &small, &recipe, &linear), UFP4_OK,
              "what it took was given back");
   ufp4_linear_free(linear);
+  for (int i = 0; i < 2 && bench_is_core(); i++) {
+    check_bits(2 + i, ufp4_linear_create(device, &large, i == 0 ? &recipe : &on_host, &linear),
+               UFP4_ERROR_MEMORY, "too large");
+    check_message(2 + i, device, "a layer of 4096 x 4096 x 4096 takes ");
+    check_message(2 + i, device, " bytes of device memory, where 16764928 are free");
+  }
   ufp4_device_close(device);
-}
-
-static void check_message(int64_t index, const ufp4_device_t *device, const char *words) {
-  check_that(index, strstr(ufp4_device_message(device), words) != NULL, "'%s' should say '%s'",
-             ufp4_device_message(device), words);
 }
 
 TEST(rejects_tensors_of_other_shapes_and_types) {

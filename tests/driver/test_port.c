@@ -351,7 +351,7 @@ TEST(rejects_memory_that_is_no_number_of_pages) {
   static const uint64_t memories[][2] = {{BASE + 128, HALF},
                                          {BASE, HALF + 128},
                                          {BASE, 0},
-                                         {BASE, 65536},
+                                         {BASE, 12288},
                                          {BASE, UINT64_MAX},
                                          {(1ull << UFP4_ADDR_BITS) - HALF, 2 * HALF},
                                          {UINT64_MAX - 4095, 1},

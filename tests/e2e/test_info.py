@@ -22,7 +22,7 @@ def test_lists_configurations_and_backends():
                 "contracts")
     check_equal([c["lanes"] for c in whole["configurations"]][-5:], [16, 4, 4, 4, 16], "lanes")
     check_equal([c["quant"] for c in whole["configurations"]][-5:], [64, 16, 0, 2, 2], "numbers that QUANT takes a cycle")
-    check_equal([b["name"] for b in whole["backends"]], ["model", "rtl", "tlm", "cuda"], "backends")
+    check_equal([b["name"] for b in whole["backends"]], ["model", "rtl", "tlm", "cuda", "fpga"], "backends")
     check(whole["backends"][0]["available"] is True, "the model is always there")
     check(whole["cpu"]["cores"] >= 1, "cores")
     text = passes("info").out
@@ -46,7 +46,10 @@ def test_reports_the_core_on_rtl():
 
 def test_rejects_unknown_backends():
     rejects(2, "no backend is called", "info", "--backend", "abacus")
-    rejects(3, "not in this build", "info", "--backend", "fpga:/dev/ttyUSB0")
+    rejects(3, "not in this build", "info", "--backend", "systemc")
+    rejects(2, "needs a port: fpga:/dev/ttyUSB0", "info", "--backend", "fpga")
+    rejects(3, "fpga-none: cannot open: No such file", "info", "--backend", "fpga:fpga-none")
+    rejects(2, "'fast' is no speed", "info", "--backend", "fpga:fpga-none@fast")
 
 
 if __name__ == "__main__":

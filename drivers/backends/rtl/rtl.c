@@ -178,5 +178,6 @@ static ufp4_status_t rtl_open(const ufp4_device_options_t *options,
 const ufp4_backend_t ufp4_backend_rtl = {.name = "rtl",
                                          .open = rtl_open,
                                          .trace_end = rtl_trace_end,
+                                         .info = core_info,
                                          .submit = core_submit,
                                          CORE_FUNCTIONS};

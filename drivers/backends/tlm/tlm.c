@@ -217,4 +217,4 @@ static ufp4_status_t tlm_submit(ufp4_backend_state_t *state, const ufp4_descript
 }
 
 const ufp4_backend_t ufp4_backend_tlm = {
-    .name = "tlm", .open = tlm_open, .submit = tlm_submit, CORE_FUNCTIONS};
+    .name = "tlm", .open = tlm_open, .info = core_info, .submit = tlm_submit, CORE_FUNCTIONS};

@@ -84,24 +84,92 @@ static ufp4_status_t allocate_copies(ufp4_linear_t *linear) {
   return UFP4_OK;
 }
 
-static ufp4_status_t allocate_plain(ufp4_linear_t *linear) {
-  const unsigned quantized = linear->shape.passes & ~linear->host_passes;
-  uint64_t source = 0, output = 0;
+static uint64_t source_bytes(const ufp4_linear_t *linear) {
+  uint64_t source = 0;
   for (int role = 0; role < UFP4_ROLE_COUNT; role++) {
     int64_t rows, cols;
     linear_role_shape(&linear->shape, (ufp4_role_t)role, &rows, &cols);
     uint64_t bytes = (uint64_t)rows * linear_stride_bytes(cols, sizeof(float));
-    if (linear_role_is_in((ufp4_role_t)role, quantized) && bytes > source) source = bytes;
+    if (linear_role_is_in((ufp4_role_t)role, linear->shape.passes & ~linear->host_passes) &&
+        bytes > source)
+      source = bytes;
   }
+  return source;
+}
+
+static uint64_t output_bytes(const ufp4_linear_t *linear) {
+  uint64_t output = 0;
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
     int64_t m, n, k;
     linear_pass_shape(&linear->shape, (ufp4_pass_t)pass, &m, &n, &k);
     uint64_t bytes = (uint64_t)m * linear_stride_bytes(n, sizeof(float));
-    if ((quantized >> pass & 1) && bytes > output) output = bytes;
+    if ((linear->shape.passes & ~linear->host_passes) >> pass & 1 && bytes > output) output = bytes;
   }
-  ufp4_status_t status = ufp4_buffer_alloc(linear->device, source, &linear->source);
-  if (status == UFP4_OK) status = ufp4_buffer_alloc(linear->device, output, &linear->output);
+  return output;
+}
+
+static ufp4_status_t allocate_plain(ufp4_linear_t *linear) {
+  ufp4_status_t status = ufp4_buffer_alloc(linear->device, source_bytes(linear), &linear->source);
+  if (status == UFP4_OK)
+    status = ufp4_buffer_alloc(linear->device, output_bytes(linear), &linear->output);
   return status;
+}
+
+// --- Memory -------------------------------------------------------------------------------------
+
+static uint64_t buffer_bytes(uint64_t bytes) {
+  return (bytes + UFP4_ALIGN_BYTES - 1) / UFP4_ALIGN_BYTES * UFP4_ALIGN_BYTES;
+}
+
+static uint64_t copy_bytes(const copy_t *copy) {
+  return buffer_bytes((uint64_t)ufp4_panel_codes_bytes(copy->rows, copy->stride_blocks)) +
+         buffer_bytes((uint64_t)ufp4_panel_scales_bytes(copy->rows, copy->stride_blocks));
+}
+
+// What one GEMM of operands of the host's takes on a device that takes descriptors.
+static uint64_t pass_bytes(const ufp4_linear_t *linear, ufp4_pass_t pass) {
+  ufp4_role_t roles[2];
+  ufp4_axis_t axes[2];
+  int64_t m, n, k;
+  ufp4_pass_operands(pass, roles, axes);
+  linear_pass_shape(&linear->shape, pass, &m, &n, &k);
+  return copy_bytes(&linear->copies[roles[0]][axes[0]]) +
+         copy_bytes(&linear->copies[roles[1]][axes[1]]) +
+         (uint64_t)m * linear_stride_bytes(n, sizeof(float));
+}
+
+// The bytes of device memory that the layer takes at once.
+static uint64_t layer_bytes(const ufp4_linear_t *linear) {
+  const unsigned quantized = linear->shape.passes & ~linear->host_passes;
+  uint64_t bytes = 0;
+  if (linear->golden) {
+    for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+      const uint64_t own = quantized >> pass & 1 ? pass_bytes(linear, (ufp4_pass_t)pass) : 0;
+      if (own > bytes) bytes = own;
+    }
+    return bytes;
+  }
+  for (int i = 0; i < 2 * UFP4_ROLE_COUNT; i++) {
+    const copy_t *copy = &linear->copies[i / 2][i % 2];
+    if (copy->wanted) bytes += copy_bytes(copy);
+  }
+  return bytes + buffer_bytes(source_bytes(linear)) + buffer_bytes(output_bytes(linear));
+}
+
+// Before anything is loaded, and not in the midst of the passes.
+static ufp4_status_t check_memory(const ufp4_linear_t *linear) {
+  ufp4_device_t *device = linear->device;
+  const ufp4_linear_shape_t *shape = &linear->shape;
+  uint64_t room = device->info.memory_bytes - UFP4_MEMORY_RESERVED_BYTES;
+  if (!device_takes_descriptors(device)) return UFP4_OK;
+  for (size_t i = 0; i < device->buffer_count; i++) room -= device->buffers[i].bytes;
+  const uint64_t bytes = layer_bytes(linear);
+  if (bytes <= room) return UFP4_OK;
+  return device_fail(device, UFP4_ERROR_MEMORY,
+                     "a layer of %lld x %lld x %lld takes %llu bytes of device memory, where %llu "
+                     "are free",
+                     (long long)shape->tokens, (long long)shape->cin, (long long)shape->cout,
+                     (unsigned long long)bytes, (unsigned long long)room);
 }
 
 ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_t *shape,
@@ -125,7 +193,8 @@ ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_
                         linear_requantizes(linear, UFP4_ROLE_X) ||
                         linear_requantizes(linear, UFP4_ROLE_W);
   linear->golden = quantized && !has_descriptors(linear);
-  if (quantized && !linear->golden) status = allocate_copies(linear);
+  if (quantized) status = check_memory(linear);
+  if (quantized && !linear->golden && status == UFP4_OK) status = allocate_copies(linear);
   if (quantized && !linear->golden && status == UFP4_OK) status = allocate_plain(linear);
   if (status != UFP4_OK) {
     ufp4_linear_free(linear);

@@ -129,14 +129,13 @@ static ufp4_status_t keep_forward(ufp4_linear_t *linear, ufp4_role_t role,
 
 static ufp4_status_t upload(ufp4_linear_t *linear, const ufp4_matrix_t *tensor, uint64_t stride) {
   uint64_t element = tensor->dtype == UFP4_DTYPE_BF16 ? sizeof(uint16_t) : sizeof(float);
-  const uint8_t *from = tensor->data;
-  for (int64_t r = 0; r < tensor->rows; r++) {
-    ufp4_status_t status = ufp4_buffer_write(linear->device, linear->source + (uint64_t)r * stride,
-                                             from + (uint64_t)(r * tensor->ld) * element,
-                                             (uint64_t)tensor->cols * element);
-    if (status != UFP4_OK) return status;
-  }
-  return UFP4_OK;
+  return device_rows_write(linear->device,
+                           (device_rows_t){.address = linear->source,
+                                           .stride = stride,
+                                           .ld_bytes = (uint64_t)tensor->ld * element,
+                                           .row_bytes = (uint64_t)tensor->cols * element,
+                                           .rows = (uint64_t)tensor->rows},
+                           tensor->data);
 }
 
 static void describe_source(const ufp4_linear_t *linear, ufp4_role_t role,

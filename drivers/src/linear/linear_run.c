@@ -79,13 +79,13 @@ static ufp4_descriptor_t describe_gemm(const ufp4_linear_t *linear, ufp4_pass_t 
 
 static ufp4_status_t read_output(ufp4_linear_t *linear, int64_t m, int64_t n, float *d,
                                  int64_t d_ld) {
-  uint64_t stride = linear_stride_bytes(n, sizeof(float));
-  for (int64_t r = 0; r < m; r++) {
-    ufp4_status_t status = ufp4_buffer_read(linear->device, linear->output + (uint64_t)r * stride,
-                                            d + r * d_ld, (uint64_t)n * sizeof(float));
-    if (status != UFP4_OK) return status;
-  }
-  return UFP4_OK;
+  return device_rows_read(linear->device,
+                          (device_rows_t){.address = linear->output,
+                                          .stride = linear_stride_bytes(n, sizeof(float)),
+                                          .ld_bytes = (uint64_t)d_ld * sizeof(float),
+                                          .row_bytes = (uint64_t)n * sizeof(float),
+                                          .rows = (uint64_t)m},
+                          d);
 }
 
 static ufp4_status_t run_on_device(ufp4_linear_t *linear, ufp4_pass_t pass, float *d, int64_t d_ld,

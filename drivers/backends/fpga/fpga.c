@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// A core on a board behind a serial port. Memory is the board's; time is the host's, in
+// microseconds.
+#include "fpga.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core.h"
+#include "device.h"
+#include "serial.h"
+
+#define BAUD 3000000u
+#define BAUD_MAX 12000000u  // of the fastest USB ports
+#define WAIT_MS 1000u       // a longer wait is several
+#define LONG_BYTES 65536u   // a transfer that is worth a word
+#define MARCH_MS 60000u     // far more than any memory takes
+#define MARCH_BUSY 1u
+#define MARCH_FAILED 4u
+
+struct fpga {
+  char *name;
+  serial_t *serial;
+  link_t *link;
+  link_identity_t identity;
+  // Told of long transfers, or NULL.
+  void (*progress)(void *user, uint64_t done, uint64_t all);
+  void *progress_user;
+};
+
+// --- The port -----------------------------------------------------------------------------------
+
+static void put32(uint8_t to[4], uint32_t value) {
+  for (int i = 0; i < 4; i++) to[i] = (uint8_t)(value >> 8 * i);
+}
+
+static ufp4_status_t read_word(fpga_t *fpga, link_command_t command, uint32_t address,
+                               uint32_t *value) {
+  uint8_t answer[4];
+  const link_request_t request = {.command = command,
+                                  .address = address,
+                                  .length = sizeof answer,
+                                  .answer = answer,
+                                  .answer_bytes = sizeof answer};
+  const ufp4_status_t status = link_call(fpga->link, &request);
+  if (status == UFP4_OK)
+    *value = answer[0] | (uint32_t)answer[1] << 8 | (uint32_t)answer[2] << 16 |
+             (uint32_t)answer[3] << 24;
+  return status;
+}
+
+static ufp4_status_t write_word(fpga_t *fpga, link_command_t command, uint32_t address,
+                                uint32_t value) {
+  uint8_t data[4];
+  put32(data, value);
+  return link_send(
+      fpga->link, &(link_request_t){
+                      .command = command, .address = address, .data = data, .length = sizeof data});
+}
+
+static ufp4_status_t fpga_register_read(void *user, uint32_t offset, uint32_t *value) {
+  return read_word(user, LINK_REGISTER_READ, offset, value);
+}
+
+static ufp4_status_t fpga_register_write(void *user, uint32_t offset, uint32_t value) {
+  return write_word(user, LINK_REGISTER_WRITE, offset, value);
+}
+
+static void tell(const fpga_t *fpga, uint64_t done, uint64_t all) {
+  if (fpga->progress != NULL && all >= LONG_BYTES) fpga->progress(fpga->progress_user, done, all);
+}
+
+// In frames, of which the window is always full. The request's data or answer are those of the
+// first.
+static ufp4_status_t transfer(fpga_t *fpga, link_request_t request, const uint8_t *from,
+                              uint8_t *to, uint64_t bytes) {
+  ufp4_status_t status = UFP4_OK;
+  for (uint64_t done = 0; done < bytes && status == UFP4_OK; done += request.length) {
+    const uint64_t left = bytes - done, most = link_data_bytes(fpga->link);
+    request.length = (unsigned)(left < most ? left : most);
+    request.data = from != NULL ? from + done : NULL;
+    request.answer = to != NULL ? to + done : NULL;
+    request.answer_bytes = to != NULL ? request.length : 0;
+    status = link_send(fpga->link, &request);
+    request.address += request.length;
+    tell(fpga, done, bytes);
+  }
+  if (status == UFP4_OK && to != NULL) status = link_flush(fpga->link);
+  tell(fpga, bytes, bytes);
+  return status;
+}
+
+static ufp4_status_t fpga_memory_read(void *user, uint64_t address, void *data, uint64_t bytes) {
+  return transfer(user, (link_request_t){.command = LINK_MEMORY_READ, .address = (uint32_t)address},
+                  NULL, data, bytes);
+}
+
+static ufp4_status_t fpga_memory_write(void *user, uint64_t address, const void *data,
+                                       uint64_t bytes) {
+  return transfer(user,
+                  (link_request_t){.command = LINK_MEMORY_WRITE, .address = (uint32_t)address},
+                  data, NULL, bytes);
+}
+
+static ufp4_status_t wait_once(fpga_t *fpga, unsigned ms) {
+  const uint8_t data[2] = {(uint8_t)ms, (uint8_t)(ms >> 8)};
+  return link_call(
+      fpga->link,
+      &(link_request_t){
+          .command = LINK_WAIT, .data = data, .length = sizeof data, .extra_us = ms * 1000u});
+}
+
+static ufp4_status_t fpga_wait_interrupt(void *user, uint64_t limit) {
+  fpga_t *fpga = user;
+  for (uint64_t left = limit;;) {
+    const unsigned ms = left > WAIT_MS * 1000u ? WAIT_MS : (unsigned)((left + 999) / 1000);
+    const ufp4_status_t status = wait_once(fpga, ms);
+    if (status != UFP4_OK || link_interrupt(fpga->link)) return status;
+    if (left <= ms * 1000u) return UFP4_ERROR_TIMEOUT;
+    left -= ms * 1000u;
+  }
+}
+
+static ufp4_status_t fpga_run(void *user, uint64_t ticks) {
+  const struct timespec time = {.tv_sec = (time_t)(ticks / 1000000u),
+                                .tv_nsec = (long)(ticks % 1000000u) * 1000};
+  nanosleep(&time, NULL);
+  return link_flush(((fpga_t *)user)->link);
+}
+
+static uint64_t fpga_now(void *user) {
+  const link_stream_t stream = serial_stream(((fpga_t *)user)->serial);
+  return stream.now(stream.user);
+}
+
+// A wait that was too short for the core has no error of the link.
+static const char *fpga_message(void *user) {
+  const char *text = link_message(((fpga_t *)user)->link);
+  return text[0] != '\0' ? text : NULL;
+}
+
+static void close_port(void *user) {
+  fpga_t *fpga = user;
+  if (fpga->link != NULL) (void)link_flush(fpga->link);
+  fpga_close(fpga);
+}
+
+ufp4_port_t fpga_port(fpga_t *fpga) {
+  return (ufp4_port_t){.name = fpga->name,
+                       .memory_base = fpga->identity.memory_base,
+                       .memory_bytes = fpga->identity.memory_bytes,
+                       .user = fpga,
+                       .register_read = fpga_register_read,
+                       .register_write = fpga_register_write,
+                       .memory_read = fpga_memory_read,
+                       .memory_write = fpga_memory_write,
+                       .wait_interrupt = fpga_wait_interrupt,
+                       .run = fpga_run,
+                       .now = fpga_now,
+                       .message = fpga_message,
+                       .close = close_port};
+}
+
+const link_identity_t *fpga_identity(const fpga_t *fpga) {
+  return &fpga->identity;
+}
+
+link_t *fpga_link(fpga_t *fpga) {
+  return fpga->link;
+}
+
+// --- Open ---------------------------------------------------------------------------------------
+
+void fpga_close(fpga_t *fpga) {
+  if (fpga == NULL) return;
+  link_close(fpga->link);
+  serial_close(fpga->serial);
+  free(fpga->name);
+  free(fpga);
+}
+
+// Splits PORT@BAUD: *path is to be freed.
+static ufp4_status_t split(const char *where, ufp4_message_t *message, char **path,
+                           uint32_t *baud) {
+  const char *at = strrchr(where, '@');
+  char *end = NULL;
+  const unsigned long speed = at != NULL ? strtoul(at + 1, &end, 10) : BAUD;
+  *path = NULL;
+  *baud = (uint32_t)speed;
+  if (where[0] == '\0' || at == where) {
+    ufp4_message_set(message,
+                     "backend fpga needs a port: fpga:/dev/ttyUSB0, or with a speed "
+                     "fpga:/dev/ttyUSB0@115200");
+    return UFP4_ERROR_ARGUMENT;
+  }
+  if (end != NULL &&
+      (at[1] < '0' || at[1] > '9' || *end != '\0' || speed == 0 || speed > BAUD_MAX)) {
+    ufp4_message_set(message, "fpga:%s: '%s' is no speed from 1 to %u baud", where, at + 1,
+                     BAUD_MAX);
+    return UFP4_ERROR_ARGUMENT;
+  }
+  *path = strndup(where, at != NULL ? (size_t)(at - where) : strlen(where));
+  return *path != NULL ? UFP4_OK : UFP4_ERROR_MEMORY;
+}
+
+static ufp4_status_t open_link(fpga_t *fpga, const link_options_t *options,
+                               ufp4_message_t *message) {
+  const link_stream_t stream = serial_stream(fpga->serial);
+  fpga->link = link_open(&stream, options);
+  if (fpga->link == NULL) return UFP4_ERROR_MEMORY;
+  const ufp4_status_t status = link_hello(fpga->link, &fpga->identity);
+  if (status != UFP4_OK) ufp4_message_set(message, "%s: %s", fpga->name, link_message(fpga->link));
+  return status;
+}
+
+ufp4_status_t fpga_open(const char *name, const char *where, const link_options_t *options,
+                        ufp4_message_t *message, fpga_t **out) {
+  link_options_t own = *options;
+  char *path;
+  *out = NULL;
+  ufp4_status_t status = split(where, message, &path, &own.baud);
+  if (status != UFP4_OK) return status;
+  fpga_t *fpga = calloc(1, sizeof *fpga);
+  if (fpga == NULL || (fpga->name = strdup(name)) == NULL) status = UFP4_ERROR_MEMORY;
+  if (status == UFP4_OK) status = serial_open(path, own.baud, message, &fpga->serial);
+  if (status == UFP4_OK) status = open_link(fpga, &own, message);
+  free(path);
+  if (status == UFP4_OK) {
+    *out = fpga;
+  } else {
+    fpga_close(fpga);
+  }
+  return status;
+}
+
+// --- The backend --------------------------------------------------------------------------------
+
+static ufp4_status_t backend_open(const char *name, const ufp4_device_options_t *options,
+                                  const ufp4_configuration_t *configuration,
+                                  ufp4_message_t *message, ufp4_backend_state_t **state) {
+  const link_options_t link = link_options_default();
+  const char *where = strchr(name, ':');
+  fpga_t *fpga;
+  *state = NULL;
+  ufp4_status_t status = fpga_open(name, where != NULL ? where + 1 : "", &link, message, &fpga);
+  if (status != UFP4_OK) return status;
+  fpga->progress = options->progress;
+  fpga->progress_user = options->progress_user;
+  const ufp4_port_t port = fpga_port(fpga);
+  status = device_check_memory(port.memory_base, port.memory_bytes, message);
+  if (status == UFP4_OK) status = core_open(&port, options, configuration, 0, message, state);
+  if (status != UFP4_OK) fpga_close(fpga);
+  return status;
+}
+
+static ufp4_status_t backend_info(ufp4_backend_state_t *state, ufp4_device_info_t *info) {
+  const link_identity_t *board = fpga_identity(core_port_user(state));
+  snprintf(info->hardware, sizeof info->hardware,
+           "board %s, core at %.2f MHz, %u KiB of %s, link at %u baud with %u frames of %u bytes",
+           board->board, (double)board->clock_hz * 1e-6, board->memory_bytes >> 10,
+           board->is_sdram ? "SDRAM" : "block RAM", board->baud, board->window, board->data_bytes);
+  return core_info(state, info);
+}
+
+// The board's own march over all of its memory.
+static ufp4_status_t backend_memory_test(ufp4_backend_state_t *state, uint64_t *address,
+                                         uint64_t *failed) {
+  fpga_t *fpga = core_port_user(state);
+  uint32_t control = MARCH_BUSY, first = 0, count = 0;
+  if (!fpga->identity.has_march) return UFP4_ERROR_UNSUPPORTED;
+  ufp4_status_t status = write_word(fpga, LINK_BOARD_WRITE, LINK_BOARD_MARCH, 1);
+  for (unsigned ms = 0; status == UFP4_OK && (control & MARCH_BUSY) && ms < MARCH_MS; ms += 10) {
+    status = fpga_run(fpga, 10000);
+    if (status == UFP4_OK) status = read_word(fpga, LINK_BOARD_READ, LINK_BOARD_MARCH, &control);
+  }
+  if (status == UFP4_OK)
+    status = read_word(fpga, LINK_BOARD_READ, LINK_BOARD_MARCH_ADDRESS, &first);
+  if (status == UFP4_OK) status = read_word(fpga, LINK_BOARD_READ, LINK_BOARD_MARCH_COUNT, &count);
+  *address = first;
+  *failed = control & MARCH_FAILED ? count : 0;
+  return status != UFP4_OK      ? core_fail(state, status)
+         : control & MARCH_BUSY ? UFP4_ERROR_TIMEOUT
+                                : UFP4_OK;
+}
+
+const ufp4_backend_t ufp4_backend_fpga = {.name = "fpga",
+                                          .open_at = backend_open,
+                                          .info = backend_info,
+                                          .memory_test = backend_memory_test,
+                                          .submit = core_submit,
+                                          CORE_FUNCTIONS};

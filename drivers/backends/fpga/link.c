@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "link.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { END = 0xC0, ESC = 0xDB, ESC_END = 0xDC, ESC_ESC = 0xDD };
+enum { HEADER = 8, ANSWER_HEADER = 4, CRC = 4, IDENTITY = 44 };
+enum { STATUS_OK, STATUS_UNKNOWN, STATUS_REFUSED, STATUS_BUS, STATUS_NO_SESSION, STATUS_ORDER };
+
+#define TIMEOUT_US 20000u           // the least
+#define FIRST_TIMEOUT_US 250000u    // before any answer has come
+#define SILENT_TIMEOUT_US 1000000u  // the most to which it is doubled while nothing is heard
+
+static const char *const command_names[LINK_COMMAND_COUNT] = {
+    [LINK_HELLO] = "HELLO",
+    [LINK_PING] = "PING",
+    [LINK_REGISTER_READ] = "REGISTER_READ",
+    [LINK_REGISTER_WRITE] = "REGISTER_WRITE",
+    [LINK_MEMORY_READ] = "MEMORY_READ",
+    [LINK_MEMORY_WRITE] = "MEMORY_WRITE",
+    [LINK_MEMORY_CHECKSUM] = "MEMORY_CHECKSUM",
+    [LINK_WAIT] = "WAIT",
+    [LINK_BOARD_READ] = "BOARD_READ",
+    [LINK_BOARD_WRITE] = "BOARD_WRITE",
+};
+static const char *const status_names[] = {"ok",        "unknown",    "refused",
+                                           "bus error", "no session", "out of order"};
+enum { STATUSES = sizeof status_names / sizeof status_names[0] };
+
+// A request whose answer has not come.
+typedef struct {
+  link_request_t request;
+  uint8_t bytes[HEADER + LINK_DATA_MAX];  // without CRC
+  size_t size;
+} frame_t;
+
+typedef struct {
+  uint8_t number, status, round;
+  const uint8_t *data;
+  unsigned length;
+} answer_t;
+
+struct link {
+  link_stream_t stream;
+  link_options_t options;
+  unsigned window, data_bytes;
+  int in_session, failed, interrupt;
+  ufp4_message_t message;
+  link_counts_t counts;
+
+  // The window: frame number n in slot n mod 8.
+  frame_t frames[LINK_WINDOW_MAX];
+  uint8_t oldest;        // number of the first
+  unsigned count, sent;  // frames in it; how many of them have gone out in this round
+  unsigned round;
+  uint32_t nonce;
+
+  uint8_t out[2 * (HEADER + LINK_DATA_MAX + CRC) + 2];  // the frame that is going out
+  size_t out_bytes, out_at;
+  uint8_t in[ANSWER_HEADER + LINK_DATA_MAX + CRC];  // the frame that is coming in
+  size_t in_bytes;
+  int escaped, bad;
+
+  // Times in microseconds. Progress is an answer that was waited for, or a first request.
+  uint64_t progress, timer, heard;
+  uint64_t gap, deviation;  // between two of them: smoothed, and how far they lie from it
+  unsigned silent;          // timeouts since anything was heard
+  int went_back;            // since the last progress
+  answer_t last;
+};
+
+// --- Errors -------------------------------------------------------------------------------------
+
+static uint64_t now(const link_t *link) {
+  return link->stream.now(link->stream.user);
+}
+
+// What a request was, for messages.
+static const char *describe(const link_request_t *request, char text[96]) {
+  const char *name = command_names[request->command];
+  if (request->command == LINK_HELLO || request->command == LINK_PING ||
+      request->command == LINK_WAIT) {
+    snprintf(text, 96, "%s", name);
+  } else {
+    snprintf(text, 96, "%s of %u bytes at 0x%x", name, request->length, request->address);
+  }
+  return text;
+}
+
+static const char *describe_heard(const link_t *link, char text[128]) {
+  if (link->heard != 0) {
+    snprintf(text, 128, "last heard: answer %u (%s), %.1f s ago", link->last.number,
+             status_names[link->last.status], (double)(now(link) - link->heard) * 1e-6);
+  } else if (link->counts.bytes_in != 0) {
+    snprintf(text, 128, "%llu bytes came and none made a frame: is the baud rate right?",
+             (unsigned long long)link->counts.bytes_in);
+  } else {
+    snprintf(text, 128, "nothing has been heard");
+  }
+  return text;
+}
+
+static frame_t *frame_of(link_t *link, unsigned index) {
+  return &link->frames[(link->oldest + index) % LINK_WINDOW_MAX];
+}
+
+static ufp4_status_t fail(link_t *link) {
+  link->failed = 1;
+  return UFP4_ERROR_DEVICE;
+}
+
+static ufp4_status_t fail_silence(link_t *link, uint64_t us) {
+  char what[96], heard[128];
+  ufp4_message_set(&link->message, "no answer to %s for %.1f s; %s",
+                   describe(&frame_of(link, 0)->request, what), (double)us * 1e-6,
+                   describe_heard(link, heard));
+  return fail(link);
+}
+
+static ufp4_status_t fail_answer(link_t *link, const answer_t *answer) {
+  char what[96];
+  const frame_t *frame = frame_of(link, 0);
+  if (answer->status == STATUS_NO_SESSION) {
+    ufp4_message_set(&link->message, "the board has been reset");
+  } else if (answer->status != STATUS_OK) {
+    ufp4_message_set(&link->message, "the board answers '%s' to %s", status_names[answer->status],
+                     describe(&frame->request, what));
+  } else {
+    ufp4_message_set(&link->message, "the board answers %u bytes to %s, not %u", answer->length,
+                     describe(&frame->request, what), frame->request.answer_bytes);
+  }
+  return fail(link);
+}
+
+// --- Out ----------------------------------------------------------------------------------------
+
+static void put16(uint8_t *to, unsigned value) {
+  to[0] = (uint8_t)value;
+  to[1] = (uint8_t)(value >> 8);
+}
+
+static void put32(uint8_t *to, uint32_t value) {
+  put16(to, value & 0xFFFF);
+  put16(to + 2, value >> 16);
+}
+
+static uint32_t get16(const uint8_t *from) {
+  return from[0] | (uint32_t)from[1] << 8;
+}
+
+static uint32_t get32(const uint8_t *from) {
+  return get16(from) | get16(from + 2) << 16;
+}
+
+static void put_escaped(link_t *link, const uint8_t *from, size_t bytes) {
+  uint8_t *to = link->out + link->out_bytes;
+  for (size_t i = 0; i < bytes; i++) {
+    if (from[i] == END || from[i] == ESC) {
+      *to++ = ESC;
+      *to++ = from[i] == END ? ESC_END : ESC_ESC;
+    } else {
+      *to++ = from[i];
+    }
+  }
+  link->out_bytes = (size_t)(to - link->out);
+}
+
+static void encode(link_t *link, frame_t *frame) {
+  uint8_t crc[CRC];
+  frame->bytes[1] = (uint8_t)((unsigned)frame->request.command | link->round << 4);
+  put32(crc, (uint32_t)crc32(0, frame->bytes, (uInt)frame->size));
+  link->out_at = 0;
+  link->out_bytes = 1;
+  link->out[0] = END;
+  put_escaped(link, frame->bytes, frame->size);
+  put_escaped(link, crc, CRC);
+  link->out[link->out_bytes++] = END;
+  link->counts.frames++;
+}
+
+// HELLO is executed whenever it comes: the answer to be waited for is that of the last one.
+static void renew_nonce(link_t *link, frame_t *frame) {
+  link->nonce = (link->nonce ^ (uint32_t)now(link)) * 2654435761u + (uint32_t)getpid();
+  put32(frame->bytes + HEADER, link->nonce);
+}
+
+// All that is not answered goes out again, in a new round. A frame that is half out is cut: the
+// next one's END ends it.
+static void go_back(link_t *link) {
+  link->round = (link->round + 1) & 15;
+  link->sent = 0;
+  link->out_bytes = link->out_at = 0;
+  link->timer = now(link);
+  link->went_back = 1;
+  if (!link->in_session) renew_nonce(link, frame_of(link, 0));
+}
+
+// --- In -----------------------------------------------------------------------------------------
+
+// The time between two answers where no loss has stretched it: none was sent again, or the answer
+// is that of an earlier round, which was not waited for long enough.
+static void learn(link_t *link, const answer_t *answer, uint64_t gap) {
+  if (link->went_back && answer->round == (link->round & 7)) return;
+  const uint64_t off = gap > link->gap ? gap - link->gap : link->gap - gap;
+  link->gap = link->gap == 0 ? gap + 1 : (7 * link->gap + gap + 7) / 8;
+  link->deviation = (3 * link->deviation + off) / 4;
+}
+
+static void pop(link_t *link, const answer_t *answer) {
+  const uint64_t time = now(link);
+  if (frame_of(link, 0)->request.extra_us == 0) learn(link, answer, time - link->progress);
+  link->oldest++;
+  link->count--;
+  if (link->sent > 0) link->sent--;
+  link->progress = link->timer = time;
+  link->went_back = 0;
+}
+
+static ufp4_status_t take_hello(link_t *link, const answer_t *answer) {
+  const frame_t *frame = frame_of(link, 0);
+  if (link->count == 0 || answer->number != link->oldest || answer->status != STATUS_OK ||
+      answer->length != IDENTITY || get32(answer->data + IDENTITY - 4) != link->nonce)
+    return UFP4_OK;
+  memcpy(frame->request.answer, answer->data, IDENTITY);
+  link->in_session = 1;
+  pop(link, answer);
+  return UFP4_OK;
+}
+
+static ufp4_status_t take_answer(link_t *link, const answer_t *answer) {
+  const int is_current = answer->round == (link->round & 7) && link->sent > 0;
+  const unsigned index = (uint8_t)(answer->number - link->oldest);
+  if (!link->in_session) return take_hello(link, answer);
+  if (answer->status == STATUS_NO_SESSION) return fail_answer(link, answer);
+  // A request of this round, or an answer to one, was lost.
+  if (answer->status == STATUS_ORDER || index != 0) {
+    if (is_current && (answer->status == STATUS_ORDER || index < link->count)) go_back(link);
+    return UFP4_OK;
+  }
+  if (link->count == 0) return UFP4_OK;
+  const link_request_t *request = &frame_of(link, 0)->request;
+  if (answer->status != STATUS_OK || answer->length != request->answer_bytes)
+    return fail_answer(link, answer);
+  if (answer->length != 0 && request->answer != NULL)
+    memcpy(request->answer, answer->data, answer->length);
+  pop(link, answer);
+  return UFP4_OK;
+}
+
+static ufp4_status_t end_frame(link_t *link) {
+  const uint8_t *in = link->in;
+  const size_t bytes = link->in_bytes;
+  const int bad = link->bad || link->escaped;
+  link->in_bytes = 0;
+  link->escaped = link->bad = 0;
+  if (bytes == 0 && !bad) return UFP4_OK;
+  const unsigned length = bytes < ANSWER_HEADER + CRC ? 0 : get16(in + 2);
+  if (bad || bytes != ANSWER_HEADER + length + CRC || (in[1] & 15) >= STATUSES ||
+      get32(in + bytes - CRC) != (uint32_t)crc32(0, in, (uInt)(bytes - CRC))) {
+    link->counts.dropped++;
+    return UFP4_OK;
+  }
+  link->last = (answer_t){.number = in[0],
+                          .status = in[1] & 15,
+                          .round = in[1] >> 4 & 7,
+                          .data = in + ANSWER_HEADER,
+                          .length = length};
+  link->heard = now(link);
+  link->silent = 0;
+  link->interrupt = in[1] >> 7;
+  return take_answer(link, &link->last);
+}
+
+static ufp4_status_t take_byte(link_t *link, uint8_t byte) {
+  if (byte == END) return end_frame(link);
+  if (link->escaped) {
+    link->escaped = 0;
+    if (byte != ESC_END && byte != ESC_ESC) link->bad = 1;
+    byte = byte == ESC_END ? END : ESC;
+  } else if (byte == ESC) {
+    link->escaped = 1;
+    return UFP4_OK;
+  }
+  if (link->in_bytes == sizeof link->in) {
+    link->bad = 1;
+  } else {
+    link->in[link->in_bytes++] = byte;
+  }
+  return UFP4_OK;
+}
+
+// --- Time ---------------------------------------------------------------------------------------
+
+// What all that is in the window takes on the wire, both ways.
+static uint64_t wire_us(link_t *link) {
+  uint64_t bytes = 0;
+  if (link->options.baud == 0) return 0;
+  for (unsigned i = 0; i < link->count; i++) {
+    const frame_t *frame = frame_of(link, i);
+    bytes += frame->size + frame->request.answer_bytes + HEADER + 2 * CRC;
+  }
+  return bytes * 10000000u / link->options.baud;
+}
+
+static uint64_t timeout_us(link_t *link) {
+  const uint64_t learned = link->gap == 0 ? FIRST_TIMEOUT_US : link->gap + 4 * link->deviation;
+  uint64_t time = learned > TIMEOUT_US ? learned : TIMEOUT_US;
+  for (unsigned i = 0; i < link->silent && 2 * time <= SILENT_TIMEOUT_US; i++) time *= 2;
+  return time + wire_us(link) + frame_of(link, 0)->request.extra_us;
+}
+
+// At the end of a timeout: once more, or enough.
+static ufp4_status_t try_again(link_t *link) {
+  const uint64_t time = now(link), extra = frame_of(link, 0)->request.extra_us;
+  const uint64_t spent = time - link->progress;
+  const uint64_t silence = link->heard > link->progress ? time - link->heard : spent;
+  link->counts.timeouts++;
+  if (silence >= link->options.patience_us + extra ||
+      spent >= 6 * link->options.patience_us + extra)
+    return fail_silence(link, silence);
+  link->silent++;
+  go_back(link);
+  return UFP4_OK;
+}
+
+// --- One turn -----------------------------------------------------------------------------------
+
+static ufp4_status_t handle_stream(link_t *link, link_stream_status_t status) {
+  if (status == LINK_STREAM_LOST) {
+    ufp4_message_set(&link->message, "%s", link->stream.message(link->stream.user));
+    return fail(link);
+  }
+  link->in_bytes = 0;
+  link->escaped = link->bad = 0;
+  link->progress = now(link);
+  link->silent = 0;
+  if (link->count > 0) go_back(link);
+  return UFP4_OK;
+}
+
+// Hands out and takes in what goes, and waits for that at most @p wait_us.
+static ufp4_status_t turn(link_t *link, uint64_t wait_us) {
+  uint8_t in[4096];
+  size_t taken = 0, got = 0;
+  ufp4_status_t status = UFP4_OK;
+  if (link->out_at == link->out_bytes && link->sent < link->count)
+    encode(link, frame_of(link, link->sent++));
+  const link_stream_status_t stream =
+      link->stream.exchange(link->stream.user, link->out + link->out_at,
+                            link->out_bytes - link->out_at, &taken, in, sizeof in, &got, wait_us);
+  if (stream != LINK_STREAM_OK) return handle_stream(link, stream);
+  link->out_at += taken;
+  link->counts.bytes_out += taken;
+  link->counts.bytes_in += got;
+  for (size_t i = 0; i < got && status == UFP4_OK; i++) status = take_byte(link, in[i]);
+  return status;
+}
+
+// Until something happens, or the oldest frame's time is over.
+static ufp4_status_t wait(link_t *link) {
+  const uint64_t spent = now(link) - link->timer, limit = timeout_us(link);
+  if (spent >= limit) return try_again(link);
+  return turn(link, limit - spent);
+}
+
+// --- Calls --------------------------------------------------------------------------------------
+
+link_options_t link_options_default(void) {
+  return (link_options_t){
+      .window = LINK_WINDOW_MAX, .data_bytes = LINK_DATA_MAX, .patience_us = 5000000};
+}
+
+link_t *link_open(const link_stream_t *stream, const link_options_t *options) {
+  link_t *link = calloc(1, sizeof *link);
+  if (link == NULL) return NULL;
+  link->stream = *stream;
+  link->options = *options;
+  link->window = 1;
+  link->data_bytes = options->data_bytes;
+  return link;
+}
+
+void link_close(link_t *link) {
+  free(link);
+}
+
+static void push(link_t *link, const link_request_t *request) {
+  frame_t *frame = frame_of(link, link->count);
+  if (link->count == 0) {
+    link->progress = link->timer = now(link);
+    link->went_back = 0;
+  }
+  frame->request = *request;
+  frame->bytes[0] = (uint8_t)(link->oldest + link->count);
+  put16(frame->bytes + 2, request->length);
+  put32(frame->bytes + 4, request->address);
+  frame->size = HEADER;
+  if (request->data != NULL) {
+    memcpy(frame->bytes + HEADER, request->data, request->length);
+    frame->size += request->length;
+  }
+  link->count++;
+  link->counts.requests++;
+}
+
+ufp4_status_t link_send(link_t *link, const link_request_t *request) {
+  ufp4_status_t status = link->failed ? UFP4_ERROR_DEVICE : UFP4_OK;
+  while (status == UFP4_OK && link->count == link->window) status = wait(link);
+  if (status != UFP4_OK) return status;
+  push(link, request);
+  return turn(link, 0);
+}
+
+ufp4_status_t link_flush(link_t *link) {
+  ufp4_status_t status = link->failed ? UFP4_ERROR_DEVICE : UFP4_OK;
+  while (status == UFP4_OK && link->count > 0) status = wait(link);
+  return status;
+}
+
+ufp4_status_t link_call(link_t *link, const link_request_t *request) {
+  const ufp4_status_t status = link_send(link, request);
+  return status == UFP4_OK ? link_flush(link) : status;
+}
+
+static ufp4_status_t take_identity(link_t *link, const uint8_t *from, link_identity_t *identity) {
+  const unsigned version = get16(from), flags = get16(from + 6);
+  *identity = (link_identity_t){.window = get16(from + 2),
+                                .data_bytes = get16(from + 4) & ~7u,
+                                .has_march = flags & 1,
+                                .is_sdram = flags >> 1 & 1,
+                                .memory_base = get32(from + 8),
+                                .memory_bytes = get32(from + 12),
+                                .clock_hz = get32(from + 16),
+                                .baud = get32(from + 20)};
+  memcpy(identity->board, from + 24, 16);
+  if (version != LINK_VERSION || identity->window == 0 || identity->data_bytes == 0) {
+    ufp4_message_set(&link->message,
+                     "the board speaks version %u of the link, with a window of %u frames of %u "
+                     "bytes; this driver speaks version %d",
+                     version, identity->window, identity->data_bytes, LINK_VERSION);
+    return fail(link);
+  }
+  link->window = link->options.window < identity->window ? link->options.window : identity->window;
+  if (identity->data_bytes < link->data_bytes) link->data_bytes = identity->data_bytes;
+  return UFP4_OK;
+}
+
+ufp4_status_t link_hello(link_t *link, link_identity_t *identity) {
+  uint8_t answer[IDENTITY], data[4];
+  const link_request_t request = {.command = LINK_HELLO,
+                                  .data = data,
+                                  .length = sizeof data,
+                                  .answer = answer,
+                                  .answer_bytes = IDENTITY};
+  ufp4_status_t status = link->failed ? UFP4_ERROR_DEVICE : UFP4_OK;
+  if (status != UFP4_OK) return status;
+  link->in_session = 0;
+  link->count = link->sent = 0;
+  link->out_bytes = link->out_at = 0;
+  put32(data, 0);
+  push(link, &request);
+  renew_nonce(link, frame_of(link, 0));
+  status = link_flush(link);
+  return status == UFP4_OK ? take_identity(link, answer, identity) : status;
+}
+
+unsigned link_data_bytes(const link_t *link) {
+  return link->data_bytes;
+}
+
+int link_interrupt(const link_t *link) {
+  return link->interrupt;
+}
+
+link_counts_t link_counts(const link_t *link) {
+  return link->counts;
+}
+
+const char *link_message(const link_t *link) {
+  return link->message.text;
+}

@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backend fpga: a board in C behind a pseudo-terminal, in front of the simulated core.
+#define _GNU_SOURCE  // pseudo-terminals
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../drivers/backends/fpga/fpga.h"
+#include "bench.h"
+#include "fake_board.h"
+#include "ufp4_sim.h"
+
+enum { BASE = 0, MEMORY = 1 << 18, TOKENS = 160, CIN = 64, COUT = 96 };
+
+// --- A board behind a pseudo-terminal -----------------------------------------------------------
+
+typedef struct {
+  ufp4_sim_t *sim;
+  fake_board_t *board;
+  fake_faults_t to, from;
+  char path[64], name[80];  // a link to the terminal; the backend
+  int terminal;
+  pthread_t thread;
+  atomic_int stop;
+  uint64_t bytes;                // from the host
+  uint64_t reset_at, replug_at;  // after so many; 0: never
+  uint32_t offset, value;        // a register that reads as something else
+} cable_t;
+
+static int register_read(void *user, uint32_t offset, uint32_t *value) {
+  const cable_t *cable = user;
+  const int good = ufp4_sim_register_read(cable->sim, offset, value) == UFP4_SIM_OK;
+  if (cable->offset != 0 && offset == cable->offset) *value = cable->value;
+  return good;
+}
+
+static int register_write(void *user, uint32_t offset, uint32_t value) {
+  const cable_t *cable = user;
+  return ufp4_sim_register_write(cable->sim, offset, value) == UFP4_SIM_OK;
+}
+
+static uint8_t *memory(void *user, uint32_t address, uint32_t bytes) {
+  const cable_t *cable = user;
+  return ufp4_sim_memory(cable->sim, address, bytes);
+}
+
+// A core of 1 MHz.
+static int wait_interrupt(void *user, unsigned ms) {
+  const cable_t *cable = user;
+  return ufp4_sim_wait_interrupt(cable->sim, 1000ull * ms) == UFP4_SIM_OK;
+}
+
+static void plug_in(cable_t *cable) {
+  cable->terminal = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
+  check_that(0,
+             cable->terminal >= 0 && grantpt(cable->terminal) == 0 &&
+                 unlockpt(cable->terminal) == 0 &&
+                 symlink(ptsname(cable->terminal), cable->path) == 0,
+             "no pseudo-terminal");
+}
+
+static void pull_out(cable_t *cable) {
+  unlink(cable->path);
+  close(cable->terminal);
+}
+
+static void say(cable_t *cable) {
+  size_t said = 0;
+  while (said < cable->board->out_bytes && !atomic_load(&cable->stop)) {
+    uint8_t bytes[4096];
+    size_t count = 0;
+    while (count + 2 <= sizeof bytes && said < cable->board->out_bytes)
+      count += fake_faults_apply(&cable->from, cable->board->out[said++], bytes + count);
+    for (size_t at = 0; at < count && !atomic_load(&cable->stop);) {
+      const ssize_t written = write(cable->terminal, bytes + at, count - at);
+      if (written > 0) at += (size_t)written;
+      if (written < 0) usleep(200);
+    }
+  }
+  fake_board_take(cable->board, said);
+}
+
+static void hear(cable_t *cable, uint8_t byte) {
+  uint8_t bytes[2];
+  const unsigned count = fake_faults_apply(&cable->to, byte, bytes);
+  for (unsigned i = 0; i < count; i++) fake_board_byte(cable->board, bytes[i]);
+  cable->bytes++;
+  if (cable->bytes == cable->reset_at) fake_board_reset(cable->board);
+}
+
+static void *serve(void *user) {
+  cable_t *cable = user;
+  uint8_t bytes[4096];
+  while (!atomic_load(&cable->stop)) {
+    struct pollfd file = {.fd = cable->terminal, .events = POLLIN};
+    poll(&file, 1, 20);
+    const ssize_t count = read(cable->terminal, bytes, sizeof bytes);
+    if (count <= 0) usleep(500);
+    for (ssize_t i = 0; i < count; i++) hear(cable, bytes[i]);
+    say(cable);
+    if (cable->replug_at != 0 && cable->bytes >= cable->replug_at) {
+      cable->replug_at = 0;
+      pull_out(cable);
+      usleep(150000);
+      plug_in(cable);
+    }
+  }
+  return NULL;
+}
+
+static cable_t *make_board(void) {
+  static const ufp4_sim_options_t options = {
+      .configuration = "small", .memory_base = BASE, .memory_bytes = MEMORY, .latency_cycles = 5};
+  char text[256] = "";
+  cable_t *cable = calloc(1, sizeof *cable);
+  check_that(0, cable != NULL, "no memory");
+  cable->sim = ufp4_sim_open(&options, text, sizeof text);
+  check_that(0, cable->sim != NULL, "no simulated core: %s", text);
+  const fake_core_t core = {.user = cable,
+                            .memory_base = BASE,
+                            .memory_bytes = MEMORY,
+                            .register_read = register_read,
+                            .register_write = register_write,
+                            .memory = memory,
+                            .wait = wait_interrupt};
+  cable->board = fake_board_open(&core);
+  snprintf(cable->path, sizeof cable->path, "%s", bench_path("tty"));
+  snprintf(cable->name, sizeof cable->name, "fpga:%s", cable->path);
+  plug_in(cable);
+  return cable;
+}
+
+static cable_t *start(cable_t *cable) {
+  check_bits(0, (uint64_t)pthread_create(&cable->thread, NULL, serve, cable), 0, "thread");
+  return cable;
+}
+
+static void end_board(cable_t *cable) {
+  atomic_store(&cable->stop, 1);
+  pthread_join(cable->thread, NULL);
+  pull_out(cable);
+  fake_board_close(cable->board);
+  ufp4_sim_close(cable->sim);
+  free(cable);
+}
+
+static ufp4_status_t open_board(const cable_t *cable, const char *configuration,
+                                ufp4_message_t *why, ufp4_device_t **device) {
+  ufp4_device_options_t options = ufp4_device_options_default();
+  options.configuration = configuration;
+  options.message = why;
+  return ufp4_device_open(cable->name, &options, device);
+}
+
+static ufp4_device_t *get_device(const cable_t *cable) {
+  ufp4_message_t why = {0};
+  ufp4_device_t *device = NULL;
+  check_bits(0, open_board(cable, NULL, &why, &device), UFP4_OK, "open: %s", why.text);
+  return device;
+}
+
+// --- A layer ------------------------------------------------------------------------------------
+
+typedef struct {
+  int64_t tokens;
+  float x[TOKENS * CIN], w[COUT * CIN], got[TOKENS * COUT], want[TOKENS * COUT];
+} layer_t;
+
+static ufp4_status_t run_layer(ufp4_device_t *device, layer_t *layer, float *y,
+                               ufp4_gemm_stats_t *stats) {
+  const ufp4_linear_shape_t shape = {
+      .tokens = layer->tokens, .cin = CIN, .cout = COUT, .passes = 1};
+  const ufp4_matrix_t x = {UFP4_DTYPE_F32, layer->tokens, CIN, CIN, layer->x};
+  const ufp4_matrix_t w = {UFP4_DTYPE_F32, COUT, CIN, CIN, layer->w};
+  ufp4_recipe_t recipe;
+  ufp4_linear_t *linear;
+  ufp4_recipe_named("ufp4", &recipe);
+  ufp4_status_t status = ufp4_linear_create(device, &shape, &recipe, &linear);
+  if (status == UFP4_OK) status = ufp4_linear_fprop(linear, &x, &w, 0, y, stats);
+  ufp4_linear_free(linear);
+  return status;
+}
+
+static layer_t *make_layer(int64_t tokens) {
+  static layer_t layer;
+  check_random_t random = check_random();
+  const ufp4_device_options_t options = ufp4_device_options_default();
+  ufp4_device_t *model;
+  layer.tokens = tokens;
+  memset(layer.want, 0, sizeof layer.want);
+  for (int i = 0; i < TOKENS * CIN; i++) layer.x[i] = bench_number(&random);
+  for (int i = 0; i < COUT * CIN; i++) layer.w[i] = bench_number(&random);
+  check_bits(0, ufp4_device_open("model", &options, &model), UFP4_OK, "model");
+  check_bits(0, run_layer(model, &layer, layer.want, NULL), UFP4_OK, "model's layer");
+  ufp4_device_close(model);
+  return &layer;
+}
+
+static void check_layer(int64_t index, ufp4_device_t *device, layer_t *layer) {
+  ufp4_gemm_stats_t stats = {0};
+  memset(layer->got, 0, sizeof layer->got);
+  check_bits(index, run_layer(device, layer, layer->got, &stats), UFP4_OK, "layer: %s",
+             ufp4_device_message(device));
+  check_that(index, memcmp(layer->got, layer->want, sizeof layer->got) == 0,
+             "Y differs from the model's");
+  check_that(index, stats.cycles > 0 && stats.counters[0] > 0, "no cycles");
+}
+
+TEST(a_layer_equals_the_model) {
+  cable_t *cable = start(make_board());
+  layer_t *layer = make_layer(TOKENS);
+  ufp4_device_t *device = get_device(cable);
+  ufp4_device_info_t info;
+  ufp4_device_info(device, &info);
+  check_that(0, strcmp(info.backend, cable->name) == 0, "backend %s", info.backend);
+  check_that(0, strcmp(info.configuration.name, "small") == 0, "configuration %s",
+             info.configuration.name);
+  check_that(0,
+             strstr(info.hardware, "board fake, core at 25.00 MHz, 256 KiB of block RAM") != NULL,
+             "hardware '%s'", info.hardware);
+  check_bits(0, info.memory_bytes, MEMORY, "memory");
+  check_layer(0, device, layer);
+  bench_jobs_t jobs = bench_jobs(device);
+  bench_check_serving(0, device, &jobs);
+  check_bits(0, ufp4_device_reset(device), UFP4_OK, "reset");
+  bench_check_serving(1, device, &jobs);
+  check_layer(1, device, layer);
+  ufp4_device_close(device);
+  end_board(cable);
+}
+
+/** The next program begins anew, whatever the last one left. */
+TEST(opens_again_and_again) {
+  cable_t *cable = start(make_board());
+  layer_t *layer = make_layer(TOKENS);
+  for (int i = 0; i < 3; i++) {
+    ufp4_device_t *device = get_device(cable);
+    check_layer(i, device, layer);
+    bench_jobs_t jobs = bench_jobs(device);
+    check_bits(i, ufp4_submit(device, &jobs.gemm, NULL), UFP4_OK, "one that is left alone");
+    ufp4_device_close(device);
+  }
+  end_board(cable);
+}
+
+// --- Bad lines ----------------------------------------------------------------------------------
+
+SLOW_TEST(faults_change_no_bit) {
+  for (uint64_t seed = 1; seed <= 2; seed++) {
+    cable_t *cable = make_board();
+    cable->to = (fake_faults_t){.state = seed, .one_in = 20000};
+    cable->from = (fake_faults_t){.state = ~seed, .one_in = 20000};
+    start(cable);
+    ufp4_device_t *device = get_device(cable);
+    layer_t *layer = make_layer(TOKENS);
+    for (int i = 0; i < 4; i++) check_layer((int64_t)seed, device, layer);
+    ufp4_device_close(device);
+    check_that((int64_t)seed, cable->to.done + cable->from.done > 0, "no faults");
+    end_board(cable);
+  }
+}
+
+/** One byte in a hundred. */
+SLOW_TEST(many_faults_change_no_bit) {
+  cable_t *cable = make_board();
+  cable->to = (fake_faults_t){.state = 1, .one_in = 100};
+  cable->from = (fake_faults_t){.state = 2, .one_in = 100};
+  start(cable);
+  link_options_t options = link_options_default();
+  ufp4_device_options_t how = ufp4_device_options_default();
+  ufp4_message_t why = {0};
+  ufp4_device_t *device;
+  fpga_t *fpga;
+  options.data_bytes = 64;
+  how.configuration = NULL;
+  how.message = &why;
+  check_bits(0, fpga_open(cable->name, cable->path, &options, &why, &fpga), UFP4_OK, "open: %s",
+             why.text);
+  const ufp4_port_t port = fpga_port(fpga);
+  check_bits(0, ufp4_device_open_port(&port, &how, &device), UFP4_OK, "open: %s", why.text);
+  check_layer(0, device, make_layer(16));
+  ufp4_device_close(device);
+  check_that(0, cable->board->dropped > 100, "%d frames were dropped", (int)cable->board->dropped);
+  end_board(cable);
+}
+
+/** Out and in again, under the same name: nothing is lost. */
+TEST(a_cable_that_comes_back_goes_on) {
+  for (int i = 0; i < 4; i++) {
+    cable_t *cable = make_board();
+    cable->replug_at = 4000 + 17001 * (uint64_t)i;
+    start(cable);
+    ufp4_device_t *device = get_device(cable);
+    check_layer(i, device, make_layer(TOKENS));
+    check_bits(i, cable->replug_at, 0, "it was never pulled out");
+    ufp4_device_close(device);
+    end_board(cable);
+  }
+}
+
+static void check_lost(int64_t index, ufp4_device_t *device, const char *words) {
+  layer_t *layer = make_layer(TOKENS);
+  check_bits(index, run_layer(device, layer, layer->got, NULL), UFP4_ERROR_DEVICE, "layer");
+  check_that(index, strstr(ufp4_device_message(device), words) != NULL,
+             "message '%s' does not say '%s'", ufp4_device_message(device), words);
+  check_bits(index, ufp4_device_reset(device), UFP4_ERROR_DEVICE, "reset");
+}
+
+/** Amid a job, too. */
+TEST(a_reset_board_is_a_lost_device) {
+  for (int i = 0; i < 4; i++) {
+    cable_t *cable = make_board();
+    cable->reset_at = 4000 + 17001 * (uint64_t)i;
+    start(cable);
+    ufp4_device_t *device = get_device(cable);
+    check_lost(i, device, "the board has been reset");
+    ufp4_device_close(device);
+    device = get_device(cable);
+    check_layer(i, device, make_layer(TOKENS));
+    ufp4_device_close(device);
+    end_board(cable);
+  }
+}
+
+SLOW_TEST(a_cable_that_stays_out_is_a_lost_device) {
+  cable_t *cable = start(make_board());
+  ufp4_device_t *device = get_device(cable);
+  atomic_store(&cable->stop, 1);
+  pthread_join(cable->thread, NULL);
+  pull_out(cable);
+  check_lost(0, device, "the port has vanished, and not come back within 10 s");
+  ufp4_device_close(device);
+  plug_in(cable);
+  atomic_store(&cable->stop, 0);
+  end_board(start(cable));
+}
+
+SLOW_TEST(a_board_that_says_nothing_is_given_up) {
+  cable_t *cable = start(make_board());
+  ufp4_device_t *device = get_device(cable);
+  atomic_store(&cable->stop, 1);
+  pthread_join(cable->thread, NULL);
+  check_lost(0, device, "last heard: answer ");
+  ufp4_device_close(device);
+  ufp4_message_t why = {0};
+  check_bits(1, open_board(cable, NULL, &why, &device), UFP4_ERROR_DEVICE, "open");
+  check_that(1, strstr(why.text, "no answer to HELLO for ") != NULL, "message '%s'", why.text);
+  atomic_store(&cable->stop, 0);
+  end_board(start(cable));
+}
+
+// --- What is refused ----------------------------------------------------------------------------
+
+static void check_refused(int64_t index, const cable_t *cable, const char *configuration,
+                          ufp4_status_t want, const char *words) {
+  ufp4_message_t why = {0};
+  ufp4_device_t *device = (ufp4_device_t *)&why;
+  check_bits(index, open_board(cable, configuration, &why, &device), want, "open: %s", why.text);
+  check_that(index, device == NULL, "a device was made");
+  check_that(index, strstr(why.text, words) != NULL, "message '%s' does not say '%s'", why.text,
+             words);
+}
+
+/** A second program is told who has the port; when that one ends, it gets it. */
+TEST(rejects_a_port_in_use) {
+  cable_t *cable = start(make_board());
+  ufp4_device_t *device = get_device(cable);
+  char words[64];
+  snprintf(words, sizeof words, "in use by the process %ld", (long)getpid());
+  check_refused(0, cable, NULL, UFP4_ERROR_DEVICE, words);
+  const pid_t child = fork();
+  if (child == 0) {
+    ufp4_message_t why = {0};
+    ufp4_device_t *second;
+    const ufp4_status_t status = open_board(cable, NULL, &why, &second);
+    _exit(status == UFP4_ERROR_DEVICE && strstr(why.text, words) != NULL ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  check_bits(0, (uint64_t)status, 0, "in another process");
+  ufp4_device_close(device);
+  ufp4_device_close(get_device(cable));
+  end_board(cable);
+}
+
+TEST(rejects_another_core) {
+  cable_t *cable = make_board();
+  cable->offset = UFP4_REG_CONFIG_TILE;
+  cable->value = 0x7777;
+  start(cable);
+  check_refused(0, cable, NULL, UFP4_ERROR_DEVICE,
+                "no configuration has this core's registers: config_array 0x");
+  check_refused(1, cable, NULL, UFP4_ERROR_DEVICE, "config_tile 0x7777");
+  check_refused(2, cable, "small", UFP4_ERROR_DEVICE, "the core's tile configuration is 0x7777");
+  cable->offset = UFP4_REG_VERSION;
+  check_refused(3, cable, NULL, UFP4_ERROR_DEVICE, "the core's version is 0x7777");
+  cable->offset = 0;
+  check_refused(4, cable, "tiny", UFP4_ERROR_DEVICE, "the core's array configuration");
+  end_board(cable);
+}
+
+TEST(rejects_memory_that_is_no_number_of_pages) {
+  cable_t *cable = make_board();
+  cable->board->core.memory_bytes = 5000;
+  start(cable);
+  check_refused(0, cable, NULL, UFP4_ERROR_ARGUMENT, "device memory of 5000 bytes");
+  end_board(cable);
+}
+
+TEST(rejects_names_that_are_no_port) {
+  static const struct {
+    const char *name;
+    ufp4_status_t status;
+    const char *words;
+  } cases[] = {{"fpga", UFP4_ERROR_ARGUMENT, "needs a port"},
+               {"fpga:", UFP4_ERROR_ARGUMENT, "needs a port"},
+               {"fpga:@115200", UFP4_ERROR_ARGUMENT, "needs a port"},
+               {"fpga:bench-none", UFP4_ERROR_DEVICE, "bench-none: cannot open: No such file"},
+               {"fpga:/dev/null", UFP4_ERROR_ARGUMENT, "/dev/null: is no serial port"},
+               {"fpga:x@", UFP4_ERROR_ARGUMENT, "'' is no speed"},
+               {"fpga:x@0", UFP4_ERROR_ARGUMENT, "'0' is no speed"},
+               {"fpga:x@-5", UFP4_ERROR_ARGUMENT, "'-5' is no speed"},
+               {"fpga:x@99999999999", UFP4_ERROR_ARGUMENT, "is no speed"},
+               {"fpga:x@9600x", UFP4_ERROR_ARGUMENT, "'9600x' is no speed"},
+               {"fpgax:y", UFP4_ERROR_ARGUMENT, "no backend is called"}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    cable_t named = {0};
+    snprintf(named.name, sizeof named.name, "%s", cases[i].name);
+    check_refused((int64_t)i, &named, NULL, cases[i].status, cases[i].words);
+  }
+}
+
+// --- Memory -------------------------------------------------------------------------------------
+
+static void check_memory(int64_t index, ufp4_device_t *device, uint64_t wrong) {
+  uint64_t address = 0, failed = 0;
+  check_bits(index, ufp4_device_memory_test(device, &address, &failed), UFP4_OK, "test: %s",
+             ufp4_device_message(device));
+  check_bits(index, failed, wrong, "wrong bytes");
+}
+
+/** By the host, and where the board has a march of its own by that. */
+TEST(memory_is_tested) {
+  for (unsigned march = 0; march < 2; march++) {
+    cable_t *cable = make_board();
+    cable->board->march = march;
+    start(cable);
+    ufp4_device_t *device = get_device(cable);
+    const uint64_t before = cable->bytes;
+    check_memory(march, device, 0);
+    check_that(march, march ? cable->bytes - before < 1000 : cable->bytes - before > MEMORY,
+               "%d bytes went to the board", (int)(cable->bytes - before));
+    check_layer(march, device, make_layer(TOKENS));
+    ufp4_device_close(device);
+    end_board(cable);
+  }
+}
+
+typedef struct {
+  uint64_t calls, last, all;
+} told_t;
+
+static void tell(void *user, uint64_t done, uint64_t all) {
+  told_t *told = user;
+  if (told->calls == 0 || told->last == told->all) told->last = 0;
+  told->calls++;
+  check_that(0, done >= told->last && done <= all, "%d of %d", (int)done, (int)all);
+  told->last = done;
+  told->all = all;
+}
+
+TEST(long_transfers_are_told_of) {
+  static uint8_t bytes[1 << 17];
+  cable_t *cable = start(make_board());
+  ufp4_device_options_t options = ufp4_device_options_default();
+  told_t told = {0};
+  ufp4_device_t *device;
+  options.configuration = NULL;
+  options.progress = tell;
+  options.progress_user = &told;
+  check_bits(0, ufp4_device_open(cable->name, &options, &device), UFP4_OK, "open");
+  const uint64_t at = bench_alloc(device, sizeof bytes);
+  check_bits(0, ufp4_buffer_write(device, at, bytes, 1000), UFP4_OK, "write");
+  check_bits(0, told.calls, 0, "calls for little");
+  check_bits(0, ufp4_buffer_write(device, at, bytes, sizeof bytes), UFP4_OK, "write");
+  check_bits(0, ufp4_buffer_read(device, at, bytes, sizeof bytes), UFP4_OK, "read");
+  check_that(0, told.calls > 4, "%d calls", (int)told.calls);
+  check_bits(0, told.last, sizeof bytes, "the last one");
+  ufp4_device_close(device);
+  end_board(cable);
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(a_layer_equals_the_model),
+      CHECK_TEST(opens_again_and_again),
+      CHECK_TEST(faults_change_no_bit),
+      CHECK_TEST(many_faults_change_no_bit),
+      CHECK_TEST(a_cable_that_comes_back_goes_on),
+      CHECK_TEST(a_reset_board_is_a_lost_device),
+      CHECK_TEST(a_cable_that_stays_out_is_a_lost_device),
+      CHECK_TEST(a_board_that_says_nothing_is_given_up),
+      CHECK_TEST(rejects_a_port_in_use),
+      CHECK_TEST(rejects_another_core),
+      CHECK_TEST(rejects_memory_that_is_no_number_of_pages),
+      CHECK_TEST(rejects_names_that_are_no_port),
+      CHECK_TEST(memory_is_tested),
+      CHECK_TEST(long_transfers_are_told_of),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}

@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's end of the board link, against a board in C over a wire in which time is counted and
+// bytes get lost.
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../drivers/backends/fpga/link.h"
+#include "check.h"
+#include "fake_board.h"
+
+enum { MEMORY = 1 << 20, REGISTERS = 64, BUFFER = 4096 };
+#define BYTE_NS 3334u  // 3 Mbaud
+#define LATENCY_US 1000u
+#define BASE 0x1000u
+
+// --- A wire -------------------------------------------------------------------------------------
+
+// One way of it: bytes with the time at which they arrive.
+typedef struct {
+  uint8_t bytes[4 * BUFFER];
+  uint64_t arrival[4 * BUFFER];  // in nanoseconds
+  unsigned first, count;
+  uint64_t free_at;  // when the next byte may start
+  uint64_t carried;
+  fake_faults_t faults;
+} way_t;
+
+typedef struct {
+  uint64_t ns;
+  way_t to, from;
+  fake_board_t *board;
+  uint8_t memory[MEMORY];
+  uint32_t registers[REGISTERS];
+  uint64_t register_writes;
+  int cut;            // nothing arrives
+  uint64_t reset_at;  // of the board, in executed requests; 0: never
+  uint64_t anew_at;   // the stream says that it was interrupted, in exchanges; 0: never
+  uint64_t exchanges;
+} wire_t;
+
+static void carry(wire_t *wire, way_t *way, uint8_t byte) {
+  uint8_t bytes[2];
+  const unsigned count = fake_faults_apply(&way->faults, byte, bytes);
+  if (way->free_at < wire->ns) way->free_at = wire->ns;
+  way->free_at += BYTE_NS;
+  way->carried++;
+  for (unsigned i = 0; i < count && !wire->cut && way->count < 4 * BUFFER; i++) {
+    const unsigned at = (way->first + way->count++) % (4 * BUFFER);
+    way->bytes[at] = bytes[i];
+    way->arrival[at] = way->free_at + LATENCY_US * 1000;
+  }
+}
+
+static int arrived(const wire_t *wire, const way_t *way) {
+  return way->count > 0 && way->arrival[way->first] <= wire->ns;
+}
+
+static uint8_t take(way_t *way) {
+  const uint8_t byte = way->bytes[way->first];
+  way->first = (way->first + 1) % (4 * BUFFER);
+  way->count--;
+  return byte;
+}
+
+// What has arrived at the board is done there.
+static void work(wire_t *wire) {
+  while (arrived(wire, &wire->to)) {
+    fake_board_byte(wire->board, take(&wire->to));
+    if (wire->reset_at != 0 && wire->board->executions >= wire->reset_at) {
+      fake_board_reset(wire->board);
+      wire->reset_at = 0;
+    }
+  }
+  size_t said = 0;
+  while (said < wire->board->out_bytes && wire->from.count < 3 * BUFFER)
+    carry(wire, &wire->from, wire->board->out[said++]);
+  fake_board_take(wire->board, said);
+}
+
+static uint64_t next_event(const wire_t *wire, uint64_t limit) {
+  const way_t *ways[] = {&wire->to, &wire->from};
+  for (int i = 0; i < 2; i++) {
+    if (ways[i]->count > 0 && ways[i]->arrival[ways[i]->first] < limit)
+      limit = ways[i]->arrival[ways[i]->first];
+  }
+  return limit;
+}
+
+static link_stream_status_t exchange(void *user, const uint8_t *out, size_t out_bytes,
+                                     size_t *taken, uint8_t *in, size_t in_bytes, size_t *got,
+                                     uint64_t timeout_us) {
+  wire_t *wire = user;
+  const uint64_t end = wire->ns + timeout_us * 1000;
+  if (++wire->exchanges == wire->anew_at) {
+    wire->to.count = wire->from.count = 0;
+    return LINK_STREAM_ANEW;
+  }
+  for (;;) {
+    work(wire);
+    while (*taken < out_bytes && wire->to.free_at < wire->ns + (uint64_t)BUFFER * BYTE_NS)
+      carry(wire, &wire->to, out[(*taken)++]);
+    while (*got < in_bytes && arrived(wire, &wire->from)) in[(*got)++] = take(&wire->from);
+    if (*taken > 0 || *got > 0 || wire->ns >= end) return LINK_STREAM_OK;
+    wire->ns = next_event(wire, out_bytes > 0 && wire->ns + 100000 < end ? wire->ns + 100000 : end);
+  }
+}
+
+static uint64_t wire_now(void *user) {
+  return ((wire_t *)user)->ns / 1000;
+}
+
+static const char *wire_message(void *user) {
+  (void)user;
+  return "the wire is gone";
+}
+
+// --- Behind the board ---------------------------------------------------------------------------
+
+static int register_read(void *user, uint32_t offset, uint32_t *value) {
+  *value = offset / 4 < REGISTERS ? ((wire_t *)user)->registers[offset / 4] : 0;
+  return offset / 4 < REGISTERS;
+}
+
+static int register_write(void *user, uint32_t offset, uint32_t value) {
+  wire_t *wire = user;
+  wire->register_writes++;
+  if (offset / 4 < REGISTERS) wire->registers[offset / 4] += value;  // twice is not once
+  return offset / 4 < REGISTERS;
+}
+
+static uint8_t *memory(void *user, uint32_t address, uint32_t bytes) {
+  wire_t *wire = user;
+  return address >= BASE && bytes <= MEMORY && address - BASE <= MEMORY - bytes
+             ? wire->memory + (address - BASE)
+             : NULL;
+}
+
+static int level(void *user, unsigned ms) {
+  wire_t *wire = user;
+  if (wire->registers[1] == 0) wire->ns += ms * 1000000u;
+  return wire->registers[1] != 0;
+}
+
+static wire_t *open_wire(uint32_t one_in, uint64_t seed) {
+  wire_t *wire = calloc(1, sizeof *wire);
+  check_that(0, wire != NULL, "no memory");
+  const fake_core_t core = {.user = wire,
+                            .memory_base = BASE,
+                            .memory_bytes = MEMORY,
+                            .register_read = register_read,
+                            .register_write = register_write,
+                            .memory = memory,
+                            .wait = level};
+  wire->ns = 1000000000u;
+  wire->board = fake_board_open(&core);
+  wire->to.faults = (fake_faults_t){.state = 2 * seed + 1, .one_in = one_in};
+  wire->from.faults = (fake_faults_t){.state = ~seed, .one_in = one_in};
+  return wire;
+}
+
+static void close_wire(wire_t *wire, link_t *link) {
+  link_close(link);
+  fake_board_close(wire->board);
+  free(wire);
+}
+
+static link_t *open_link(wire_t *wire, const link_options_t *options) {
+  const link_stream_t stream = {
+      .user = wire, .exchange = exchange, .now = wire_now, .message = wire_message};
+  link_t *link = link_open(&stream, options);
+  link_identity_t identity;
+  check_that(0, link != NULL, "no memory");
+  check_bits(0, link_hello(link, &identity), UFP4_OK, "hello: %s", link_message(link));
+  check_bits(0, identity.memory_bytes, MEMORY, "memory");
+  check_that(0, strcmp(identity.board, "fake") == 0, "board %s", identity.board);
+  return link;
+}
+
+// --- Transfers ----------------------------------------------------------------------------------
+
+static void fill(check_random_t *random, uint8_t *bytes, size_t count) {
+  for (size_t i = 0; i < count; i++) bytes[i] = (uint8_t)check_below(random, 256);
+}
+
+static ufp4_status_t write_memory(link_t *link, uint32_t at, const uint8_t *bytes, size_t count) {
+  ufp4_status_t status = UFP4_OK;
+  for (size_t done = 0; done < count && status == UFP4_OK;) {
+    const size_t most = link_data_bytes(link), length = count - done < most ? count - done : most;
+    const link_request_t request = {.command = LINK_MEMORY_WRITE,
+                                    .address = BASE + at + (uint32_t)done,
+                                    .data = bytes + done,
+                                    .length = (unsigned)length};
+    status = link_send(link, &request);
+    done += length;
+  }
+  return status;
+}
+
+static ufp4_status_t read_memory(link_t *link, uint32_t at, uint8_t *bytes, size_t count) {
+  ufp4_status_t status = UFP4_OK;
+  for (size_t done = 0; done < count && status == UFP4_OK;) {
+    const size_t most = link_data_bytes(link), length = count - done < most ? count - done : most;
+    const link_request_t request = {.command = LINK_MEMORY_READ,
+                                    .address = BASE + at + (uint32_t)done,
+                                    .length = (unsigned)length,
+                                    .answer = bytes + done,
+                                    .answer_bytes = (unsigned)length};
+    status = link_send(link, &request);
+    done += length;
+  }
+  return status == UFP4_OK ? link_flush(link) : status;
+}
+
+static ufp4_status_t add_register(link_t *link, uint32_t offset, uint8_t value) {
+  const uint8_t data[4] = {value};
+  return link_send(
+      link,
+      &(link_request_t){
+          .command = LINK_REGISTER_WRITE, .address = offset, .data = data, .length = sizeof data});
+}
+
+static void check_once(int64_t index, const wire_t *wire) {
+  for (uint64_t i = 1; i < wire->board->executions && i < FAKE_LOG; i++) {
+    const uint8_t want = (uint8_t)(wire->board->log[i - 1] + 1);
+    if (wire->board->log[i] == 0 && i < 20) continue;  // HELLO once more
+    if (!check_bits(index, wire->board->log[i], want, "number executed at place %d", (int)i))
+      return;
+  }
+}
+
+// Random writes and reads, and registers that count them.
+static void exercise(int64_t index, wire_t *wire, link_t *link, int rounds, unsigned most) {
+  static uint8_t want[MEMORY], got[MEMORY];
+  check_random_t random = check_random();
+  uint32_t sum = 0;
+  memset(want, 0, sizeof want);
+  for (int i = 0; i < rounds; i++) {
+    const uint32_t at = check_below(&random, MEMORY - most), count = 1 + check_below(&random, most);
+    fill(&random, want + at, count);
+    check_bits(index, write_memory(link, at, want + at, count), UFP4_OK, "write: %s",
+               link_message(link));
+    check_bits(index, add_register(link, 8, (uint8_t)i), UFP4_OK, "register");
+    sum += (uint8_t)i;
+    const uint32_t from = check_below(&random, MEMORY - most);
+    check_bits(index, read_memory(link, from, got, count), UFP4_OK, "read: %s", link_message(link));
+    check_that(index, memcmp(got, want + from, count) == 0, "round %d: other bytes came back", i);
+  }
+  check_bits(index, link_flush(link), UFP4_OK, "flush");
+  check_that(index, memcmp(want, wire->memory, MEMORY) == 0, "the board's memory differs");
+  check_bits(index, wire->registers[2], sum, "sum of the register's writes");
+  check_bits(index, wire->register_writes, (uint64_t)rounds, "writes of a register");
+  check_once(index, wire);
+}
+
+TEST(bytes_arrive) {
+  wire_t *wire = open_wire(0, 1);
+  const link_options_t options = link_options_default();
+  link_t *link = open_link(wire, &options);
+  exercise(0, wire, link, 40, 20000);
+  const link_counts_t counts = link_counts(link);
+  check_bits(0, counts.frames, counts.requests, "frames");
+  check_bits(0, counts.timeouts, 0, "timeouts");
+  close_wire(wire, link);
+}
+
+/** One byte in 20,000 is dropped, doubled or changed. */
+TEST(faults_cost_repeats_and_never_data) {
+  for (uint64_t seed = 1; seed <= 6; seed++) {
+    wire_t *wire = open_wire(20000, seed);
+    const link_options_t options = link_options_default();
+    link_t *link = open_link(wire, &options);
+    exercise((int64_t)seed, wire, link, 20, 20000);
+    check_that((int64_t)seed, wire->to.faults.done + wire->from.faults.done > 5, "%d faults",
+               (int)(wire->to.faults.done + wire->from.faults.done));
+    close_wire(wire, link);
+  }
+}
+
+/** One byte in a hundred, with frames of 64 bytes. */
+TEST(many_faults_with_short_frames) {
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    wire_t *wire = open_wire(100, seed);
+    link_options_t options = link_options_default();
+    options.data_bytes = 64;
+    link_t *link = open_link(wire, &options);
+    exercise((int64_t)seed, wire, link, 20, 1000);
+    check_that((int64_t)seed, wire->board->dropped > 5, "%d frames were dropped",
+               (int)wire->board->dropped);
+    close_wire(wire, link);
+  }
+}
+
+/** More than once around the numbers, with a window of each size. */
+TEST(windows_of_every_size) {
+  for (unsigned window = 1; window <= LINK_WINDOW_MAX; window++) {
+    wire_t *wire = open_wire(2000, window);
+    link_options_t options = link_options_default();
+    options.window = window;
+    options.data_bytes = 128;
+    link_t *link = open_link(wire, &options);
+    exercise(window, wire, link, 12, 10000);
+    close_wire(wire, link);
+  }
+}
+
+// --- Speed --------------------------------------------------------------------------------------
+
+static void check_speed(const char *what, const wire_t *wire, uint64_t began, uint64_t bytes) {
+  const double least = (double)bytes * BYTE_NS, took = (double)(wire->ns - began);
+  check_that(0, least > 0.9 * took, "%s: %.1f %% of the wire", what, 100 * least / took);
+}
+
+TEST(transfers_fill_the_wire) {
+  static uint8_t bytes[MEMORY];
+  check_random_t random = check_random();
+  wire_t *wire = open_wire(0, 1);
+  const link_options_t options = link_options_default();
+  link_t *link = open_link(wire, &options);
+  fill(&random, bytes, MEMORY);
+  uint64_t began = wire->ns;
+  check_bits(0, write_memory(link, 0, bytes, MEMORY), UFP4_OK, "write");
+  check_bits(0, link_flush(link), UFP4_OK, "flush");
+  check_speed("writing", wire, began, MEMORY);
+  began = wire->ns;
+  check_bits(0, read_memory(link, 0, bytes, MEMORY), UFP4_OK, "read");
+  check_speed("reading", wire, began, MEMORY);
+  close_wire(wire, link);
+}
+
+// --- What ends a link ---------------------------------------------------------------------------
+
+static void check_ended(int64_t index, link_t *link, ufp4_status_t status, const char *words) {
+  check_bits(index, status, UFP4_ERROR_DEVICE, "status");
+  check_that(index, strstr(link_message(link), words) != NULL, "message '%s' does not say '%s'",
+             link_message(link), words);
+  check_bits(index, add_register(link, 8, 1), UFP4_ERROR_DEVICE, "afterwards");
+  check_bits(index, link_flush(link), UFP4_ERROR_DEVICE, "afterwards");
+}
+
+/** Not executed, and said to be what it is. */
+TEST(a_reset_ends_the_session) {
+  static uint8_t bytes[MEMORY];
+  wire_t *wire = open_wire(0, 1);
+  const link_options_t options = link_options_default();
+  link_t *link = open_link(wire, &options);
+  wire->reset_at = 100;
+  ufp4_status_t status = write_memory(link, 0, bytes, MEMORY);
+  check_ended(0, link, status, "the board has been reset");
+  check_bits(0, wire->board->executions, 100, "requests that were executed");
+  close_wire(wire, link);
+}
+
+TEST(a_board_of_no_answer_is_given_up) {
+  uint8_t bytes[64];
+  wire_t *wire = open_wire(0, 1);
+  const link_options_t options = link_options_default();
+  link_t *link = open_link(wire, &options);
+  check_bits(0, read_memory(link, 0, bytes, 64), UFP4_OK, "read");
+  wire->cut = 1;
+  const uint64_t began = wire->ns;
+  const ufp4_status_t status = read_memory(link, 0x40, bytes, 64);
+  check_ended(0, link, status, "no answer to MEMORY_READ of 64 bytes at 0x1040 for 5");
+  check_that(0, strstr(link_message(link), "last heard: answer 1 (ok), 5") != NULL, "message '%s'",
+             link_message(link));
+  const double seconds = (double)(wire->ns - began) * 1e-9;
+  check_that(0, seconds >= 5 && seconds < 8, "%.2f s", seconds);
+  close_wire(wire, link);
+}
+
+TEST(a_wire_without_a_board_says_what_came) {
+  for (int noise = 0; noise < 2; noise++) {
+    wire_t *wire = open_wire(0, 1);
+    const link_options_t options = link_options_default();
+    const link_stream_t stream = {
+        .user = wire, .exchange = exchange, .now = wire_now, .message = wire_message};
+    link_t *link = link_open(&stream, &options);
+    link_identity_t identity;
+    for (int i = 0; i < 100 * noise; i++) carry(wire, &wire->from, (uint8_t)(i * 7));
+    wire->cut = 1;
+    check_ended(noise, link, link_hello(link, &identity),
+                noise ? "100 bytes came and none made a frame" : "nothing has been heard");
+    close_wire(wire, link);
+  }
+}
+
+TEST(an_interrupted_stream_goes_on) {
+  for (uint64_t at = 2; at < 400; at += 7) {
+    wire_t *wire = open_wire(0, 1);
+    const link_options_t options = link_options_default();
+    link_t *link = open_link(wire, &options);
+    wire->anew_at = wire->exchanges + at;
+    exercise((int64_t)at, wire, link, 5, 20000);
+    check_that((int64_t)at, wire->exchanges > wire->anew_at, "never interrupted");
+    close_wire(wire, link);
+  }
+}
+
+/** What an earlier program left on the way is not taken for an answer. */
+TEST(a_new_session_forgets_the_old) {
+  static uint8_t bytes[20000], got[20000];
+  check_random_t random = check_random();
+  wire_t *wire = open_wire(0, 1);
+  const link_options_t options = link_options_default();
+  for (int i = 0; i < 20; i++) {
+    link_t *link = open_link(wire, &options);
+    fill(&random, bytes, sizeof bytes);
+    check_bits(i, write_memory(link, 0, bytes, sizeof bytes), UFP4_OK, "write");
+    check_bits(i, read_memory(link, 0, got, sizeof got), UFP4_OK, "read");
+    check_that(i, memcmp(bytes, got, sizeof got) == 0, "other bytes came back");
+    check_bits(i, write_memory(link, 0, got, 1008 * (size_t)(i % 9)), UFP4_OK, "left alone");
+    link_close(link);
+  }
+  close_wire(wire, NULL);
+}
+
+TEST(rejects_refusals_and_errors_of_the_bus) {
+  static const struct {
+    link_request_t request;
+    const char *words;
+  } cases[] = {
+      {{.command = LINK_MEMORY_READ, .address = 0, .length = 8, .answer_bytes = 8},
+       "'refused' to MEMORY_READ of 8 bytes at 0x0"},
+      {{.command = LINK_REGISTER_READ, .address = 4096, .length = 4, .answer_bytes = 4},
+       "'bus error' to REGISTER_READ of 4 bytes at 0x1000"},
+      {{.command = LINK_BOARD_READ, .address = 2, .length = 4, .answer_bytes = 4},
+       "'refused' to BOARD_READ"},
+      {{.command = LINK_PING, .data = "abcd", .length = 4, .answer_bytes = 0},
+       "answers 4 bytes to PING, not 0"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    wire_t *wire = open_wire(0, 1);
+    const link_options_t options = link_options_default();
+    link_t *link = open_link(wire, &options);
+    check_ended((int64_t)i, link, link_call(link, &cases[i].request), cases[i].words);
+    close_wire(wire, link);
+  }
+}
+
+TEST(rejects_another_version) {
+  wire_t *wire = open_wire(0, 1);
+  const link_options_t options = link_options_default();
+  const link_stream_t stream = {
+      .user = wire, .exchange = exchange, .now = wire_now, .message = wire_message};
+  link_t *link = link_open(&stream, &options);
+  link_identity_t identity;
+  wire->board->version = 2;
+  check_ended(0, link, link_hello(link, &identity), "speaks version 2 of the link");
+  close_wire(wire, link);
+}
+
+TEST(a_board_with_less_gets_less) {
+  wire_t *wire = open_wire(0, 1);
+  const link_options_t options = link_options_default();
+  wire->board->data_bytes = 68;
+  wire->board->window = 3;
+  link_t *link = open_link(wire, &options);
+  check_bits(0, link_data_bytes(link), 64, "bytes of a frame");
+  exercise(0, wire, link, 10, 5000);
+  close_wire(wire, link);
+}
+
+// --- Waiting ------------------------------------------------------------------------------------
+
+TEST(a_wait_tells_of_the_interrupt) {
+  const uint8_t ms[2] = {0xE8, 0x03};
+  const link_request_t request = {
+      .command = LINK_WAIT, .data = ms, .length = sizeof ms, .extra_us = 1000000};
+  wire_t *wire = open_wire(0, 1);
+  const link_options_t options = link_options_default();
+  link_t *link = open_link(wire, &options);
+  uint64_t began = wire->ns;
+  check_bits(0, link_call(link, &request), UFP4_OK, "wait: %s", link_message(link));
+  check_bits(0, (uint64_t)link_interrupt(link), 0, "interrupt");
+  check_that(0, wire->ns - began >= 1000000000u, "%llu ns", (unsigned long long)(wire->ns - began));
+  check_bits(0, add_register(link, 4, 1), UFP4_OK, "raise");
+  began = wire->ns;
+  check_bits(0, link_call(link, &request), UFP4_OK, "wait: %s", link_message(link));
+  check_bits(0, (uint64_t)link_interrupt(link), 1, "interrupt");
+  check_that(0, wire->ns - began < 100000000u, "%llu ns", (unsigned long long)(wire->ns - began));
+  check_bits(0, link_counts(link).timeouts, 0, "timeouts");
+  close_wire(wire, link);
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(bytes_arrive),
+      CHECK_TEST(faults_cost_repeats_and_never_data),
+      CHECK_TEST(many_faults_with_short_frames),
+      CHECK_TEST(windows_of_every_size),
+      CHECK_TEST(transfers_fill_the_wire),
+      CHECK_TEST(a_reset_ends_the_session),
+      CHECK_TEST(a_board_of_no_answer_is_given_up),
+      CHECK_TEST(a_wire_without_a_board_says_what_came),
+      CHECK_TEST(an_interrupted_stream_goes_on),
+      CHECK_TEST(a_new_session_forgets_the_old),
+      CHECK_TEST(rejects_refusals_and_errors_of_the_bus),
+      CHECK_TEST(rejects_another_version),
+      CHECK_TEST(a_board_with_less_gets_less),
+      CHECK_TEST(a_wait_tells_of_the_interrupt),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
