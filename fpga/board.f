@@ -1,0 +1,20 @@
+// The one ordered list of a board's synthesizable files, beside rtl/rtl.f; paths are relative to this file (read with -F).
+// Link
+link/ufp4_link_pkg.sv
+link/ufp4_uart_rx.sv
+link/ufp4_uart_tx.sv
+link/ufp4_crc32.sv
+link/ufp4_slip_decode.sv
+link/ufp4_slip_encode.sv
+link/ufp4_link_receive.sv
+link/ufp4_link_send.sv
+link/ufp4_link_memory.sv
+link/ufp4_link_axil.sv
+link/ufp4_link_registers.sv
+link/ufp4_link_execute.sv
+link/ufp4_link.sv
+// Memory
+memory/ufp4_block_memory.sv
+// Top
+ufp4_board_bus.sv
+ufp4_board.sv

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// The link's executor: requests in, one at a time and in order; answers out (docs/reference/link.md).
+//
+// Contract: the request with the expected sequence number is executed, once; its status and length are kept, and its data in
+// the memory of answers, in the slot of its number modulo WINDOW. One of the last WINDOW executed is answered again from there.
+// Any other is OUT_OF_ORDER, and before the first HELLO since reset all are NO_SESSION. HELLO is always executed and begins
+// the numbers anew.
+// Handshakes: requests and answers valid/ready; an access holds *_valid_o until *_done_i. A request of n bytes takes n + 13
+// cycles and the time of its accesses. Test: tests/fpga.
+module ufp4_link_execute
+  import ufp4_link_pkg::*;
+#(
+  parameter int unsigned MemoryBytes = 32'h4_0000,
+  parameter int unsigned ClockHz = 25_000_000,
+  parameter int unsigned Baud = 3_000_000,
+  parameter logic [127:0] Board = "sim",
+  parameter bit Sdram = 1'b0
+) (
+  input  logic        clk_i,
+  input  logic        rst_ni,
+  input  logic        irq_i,
+
+  // Whole requests, byte by byte.
+  input  logic        in_valid_i,
+  output logic        in_ready_o,
+  input  logic [7:0]  in_data_i,
+
+  // Answers, and the slot whose data have not left.
+  output logic        answer_valid_o,
+  input  logic        answer_ready_i,
+  output answer_t     answer_o,
+  input  logic        sending_i,
+  input  logic [2:0]  sending_slot_i,
+  output logic        repeated_o,
+
+  // The memory of answers.
+  output logic        store_o,
+  output logic [2:0]  store_slot_o,
+  output logic [9:0]  store_offset_o,
+  output logic [7:0]  store_data_o,
+
+  // Registers: of the core, or (board_o) of the board.
+  output logic        access_valid_o,
+  output logic        access_board_o,
+  output logic        access_write_o,
+  output logic [31:0] access_address_o,
+  output logic [31:0] access_data_o,
+  input  logic        access_done_i,
+  input  status_e     access_status_i,
+  input  logic [31:0] access_data_i,
+
+  // A range of memory (ufp4_link_memory).
+  output logic        memory_start_o,
+  output logic        memory_write_o,
+  output logic [31:0] memory_bytes_o,
+  output logic [31:0] memory_address_o,
+  input  logic        memory_idle_i,
+  input  logic        memory_error_i,
+  output logic        memory_in_valid_o,
+  input  logic        memory_in_ready_i,
+  input  logic        memory_out_valid_i,
+  output logic        memory_out_ready_o,
+  input  logic [7:0]  memory_out_data_i
+);
+  typedef enum logic [3:0] {
+    HEADER,    // takes a request's header
+    DECIDE,    // executed, repeated or refused
+    SKIP,      // takes the data of one that is not executed
+    COLLECT,   // takes up to four bytes of data
+    IDENTITY, ECHO, STORE, LOAD, SUM, PAUSE, ACCESS,
+    RESULT,    // stores the word that an access or a sum gave
+    ANSWER
+  } state_e;
+
+  localparam logic [31:0] MILLISECOND = 32'(ClockHz / 1000);
+
+  // --- The request -----------------------------------------------------------------------------------------------------
+
+  state_e      state_d, state_q;
+  request_t    request_q;
+  command_e    command;
+  logic [31:0] data_d, data_q;
+  logic [9:0]  left_d, left_q, done_d, done_q;   // bytes of data not taken; of the answer stored
+  logic        take, store, word;
+
+  assign command = command_e'(request_q.command);
+  assign take    = in_valid_i && in_ready_o;
+  assign word    = request_q.length == 16'd4;
+
+  // --- Sequence numbers ------------------------------------------------------------------------------------------------
+
+  logic       session_q, fresh, again, hello, executed_d, executed_q;
+  logic [7:0] expected_q, back;
+  logic [3:0] stored_q;    // how many of the last answers may be repeated
+  status_e    status_d, status_q;
+  logic [9:0] length_d, length_q;
+  logic [13:0] slots [WINDOW];
+  logic [13:0] slot;
+
+  assign hello = command == COMMAND_HELLO;
+  assign back  = expected_q - request_q.sequence_number;
+  assign again = back != 8'd0 && back <= 8'(stored_q);
+  assign fresh = back == 8'd0;
+  assign slot  = slots[request_q.sequence_number[2:0]];
+
+  // --- What is refused ---------------------------------------------------------------------------------------------------
+
+  logic [31:0] range;
+  logic        outside, refused, known;
+
+  assign range   = state_q == COLLECT ? data_q : 32'(request_q.length);
+  assign outside = 33'(request_q.address) + 33'(range) > 33'(MemoryBytes);
+
+  always_comb begin
+    refused = 1'b0;
+    known   = 1'b1;
+    unique case (command)
+      COMMAND_HELLO, COMMAND_MEMORY_CHECKSUM, COMMAND_BOARD_READ, COMMAND_BOARD_WRITE: refused = !word;
+      COMMAND_REGISTER_READ, COMMAND_REGISTER_WRITE:
+        refused = !word || request_q.address[31:12] != '0 || request_q.address[1:0] != '0;
+      COMMAND_MEMORY_READ, COMMAND_MEMORY_WRITE:
+        refused = request_q.length == '0 || request_q.length > 16'(DATA_BYTES) || outside;
+      COMMAND_WAIT: refused = request_q.length != 16'd2;
+      COMMAND_PING: ;
+      default: known = 1'b0;
+    endcase
+  end
+
+  // --- The states --------------------------------------------------------------------------------------------------------
+
+  logic        tick;
+  logic [31:0] cycles_q, crc_q, crc;
+
+  always_comb begin
+    state_d        = state_q;
+    data_d         = data_q;
+    left_d         = left_q - 10'(take);
+    done_d         = done_q + 10'(store);
+    status_d       = status_q;
+    length_d       = length_q;
+    executed_d     = executed_q;
+    memory_start_o = 1'b0;
+    unique case (state_q)
+      HEADER: if (take && done_q == 10'(HEADER_BYTES - 1)) state_d = DECIDE;
+      DECIDE: begin
+        done_d     = '0;
+        left_d     = asks(request_q.command) ? 10'd0 : request_q.length[9:0];
+        length_d   = '0;
+        status_d   = STATUS_OK;
+        executed_d = 1'b0;
+        state_d    = SKIP;
+        if (!hello && !session_q) status_d = STATUS_NO_SESSION;
+        else if (!hello && again) {status_d, length_d} = {status_e'(slot[13:10]), slot[9:0]};
+        else if (!hello && !fresh) status_d = STATUS_OUT_OF_ORDER;
+        else begin
+          executed_d = 1'b1;
+          // The answer that was in this slot must have left.
+          if (sending_i && sending_slot_i == request_q.sequence_number[2:0]) state_d = DECIDE;
+          else if (!known) status_d = STATUS_UNKNOWN;
+          else if (refused) begin
+            status_d   = STATUS_REFUSED;
+            executed_d = !hello;
+          end else begin
+            memory_start_o = command == COMMAND_MEMORY_READ || command == COMMAND_MEMORY_WRITE;
+            unique case (command)
+              COMMAND_PING:                              state_d = ECHO;
+              COMMAND_REGISTER_READ, COMMAND_BOARD_READ: state_d = ACCESS;
+              COMMAND_MEMORY_READ:                       state_d = LOAD;
+              COMMAND_MEMORY_WRITE:                      state_d = STORE;
+              default:                                   state_d = COLLECT;
+            endcase
+          end
+        end
+      end
+      SKIP: if (left_q == '0) state_d = ANSWER;
+      COLLECT: begin
+        if (take) data_d = {in_data_i, data_q[31:8]};
+        if (left_q == '0) begin
+          unique case (command)
+            COMMAND_HELLO: state_d = IDENTITY;
+            COMMAND_WAIT:  state_d = PAUSE;
+            COMMAND_MEMORY_CHECKSUM: begin
+              memory_start_o = !outside;
+              status_d       = outside ? STATUS_REFUSED : STATUS_OK;
+              state_d        = outside ? ANSWER : SUM;
+            end
+            default: state_d = ACCESS;
+          endcase
+        end
+      end
+      IDENTITY: if (done_q == 10'(IDENTITY_BYTES - 1)) state_d = ANSWER;
+      ECHO: if (left_q == '0) state_d = ANSWER;
+      STORE, LOAD: if (memory_idle_i) begin
+        status_d = memory_error_i ? STATUS_BUS : STATUS_OK;
+        state_d  = ANSWER;
+      end
+      SUM: if (memory_idle_i) begin
+        data_d   = ~crc_q;
+        status_d = memory_error_i ? STATUS_BUS : STATUS_OK;
+        state_d  = memory_error_i ? ANSWER : RESULT;
+      end
+      PAUSE: begin
+        if (tick) data_d[31:16] = data_q[31:16] - 16'd1;
+        if (irq_i || data_q[31:16] == '0) state_d = ANSWER;
+      end
+      ACCESS: if (access_done_i) begin
+        data_d   = access_data_i;
+        status_d = access_status_i;
+        state_d  = !access_write_o && access_status_i == STATUS_OK ? RESULT : ANSWER;
+      end
+      RESULT: if (done_q == 10'd3) state_d = ANSWER;
+      default: if (answer_ready_i) begin
+        state_d = HEADER;
+        done_d  = '0;
+      end
+    endcase
+    if (state_q == HEADER) done_d = done_q + 10'(take);
+    if (state_q inside {IDENTITY, ECHO, LOAD, RESULT}) length_d = done_d;
+    if (state_q == LOAD && memory_error_i) length_d = '0;
+    if (state_q == RESULT) data_d = data_q >> 8;
+  end
+
+  always_comb begin
+    unique case (state_q)
+      HEADER:              in_ready_o = 1'b1;
+      SKIP, COLLECT, ECHO: in_ready_o = left_q != '0;
+      STORE:               in_ready_o = memory_in_ready_i;
+      default:             in_ready_o = 1'b0;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q   <= HEADER;
+      done_q    <= '0;
+      session_q <= 1'b0;
+    end else begin
+      state_q <= state_d;
+      done_q  <= done_d;
+      if (answer_valid_o && answer_ready_i && executed_q && hello) session_q <= 1'b1;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (state_q == HEADER && take) request_q <= {in_data_i, request_q[63:8]};
+    data_q     <= data_d;
+    left_q     <= left_d;
+    status_q   <= status_d;
+    length_q   <= length_d;
+    executed_q <= executed_d;
+    if (answer_valid_o && answer_ready_i && executed_q) begin
+      expected_q <= request_q.sequence_number + 8'd1;
+      stored_q   <= hello ? 4'd0 : stored_q + 4'(stored_q != 4'(WINDOW));
+      slots[request_q.sequence_number[2:0]] <= {status_q, length_q};
+    end
+  end
+
+  // --- The answer ------------------------------------------------------------------------------------------------------
+
+  assign answer_valid_o = state_q == ANSWER;
+  assign repeated_o     = state_q == DECIDE && !hello && session_q && again;
+  assign answer_o = '{sequence_number: status_q == STATUS_OUT_OF_ORDER ? expected_q : request_q.sequence_number,
+                      status: status_q, round: request_q.round[2:0], length: length_q};
+
+  typedef struct packed {
+    logic [31:0]  nonce;
+    logic [127:0] board;
+    logic [31:0]  baud, clock, memory_bytes, memory_base;
+    logic [15:0]  flags, data_bytes, window, version;
+  } identity_t;
+  identity_t identity;
+  assign identity = '{nonce: data_q, board: name(Board), baud: 32'(Baud), clock: 32'(ClockHz),
+                      memory_bytes: 32'(MemoryBytes), memory_base: 32'd0, flags: {14'd0, Sdram, Sdram},
+                      data_bytes: 16'(DATA_BYTES), window: 16'(WINDOW), version: 16'(VERSION)};
+
+  // A string has its last character lowest; in the frame the first one is.
+  function automatic logic [127:0] name(logic [127:0] text);
+    name = '0;
+    for (int unsigned i = 0; i < 16; i++) begin
+      if (text[8*i+:8] != 8'd0) name = {name[119:0], text[8*i+:8]};
+    end
+  endfunction
+
+  always_comb begin
+    store        = 1'b0;
+    store_data_o = in_data_i;
+    unique case (state_q)
+      IDENTITY: {store, store_data_o} = {1'b1, identity[8*done_q[5:0]+:8]};
+      ECHO:     store = take;
+      LOAD:     {store, store_data_o} = {memory_out_valid_i, memory_out_data_i};
+      RESULT:   {store, store_data_o} = {1'b1, data_q[7:0]};
+      default: ;
+    endcase
+  end
+  assign store_o        = store;
+  assign store_slot_o   = request_q.sequence_number[2:0];
+  assign store_offset_o = done_q;
+
+  // --- Accesses, memory, and time --------------------------------------------------------------------------------------
+
+  assign access_valid_o     = state_q == ACCESS;
+  assign access_board_o     = command == COMMAND_BOARD_READ || command == COMMAND_BOARD_WRITE;
+  assign access_write_o     = command == COMMAND_REGISTER_WRITE || command == COMMAND_BOARD_WRITE;
+  assign access_address_o   = request_q.address;
+  assign access_data_o      = data_q;
+  assign memory_write_o     = command == COMMAND_MEMORY_WRITE;
+  assign memory_address_o   = request_q.address;
+  assign memory_bytes_o     = range;
+  assign memory_in_valid_o  = in_valid_i && state_q == STORE;
+  assign memory_out_ready_o = state_q == LOAD || state_q == SUM;
+
+  ufp4_crc32 u_crc (
+    .crc_i (crc_q),
+    .data_i(memory_out_data_i),
+    .crc_o (crc)
+  );
+
+  assign tick = cycles_q == MILLISECOND - 32'd1;
+
+  always_ff @(posedge clk_i) begin
+    cycles_q <= state_q != PAUSE || tick ? '0 : cycles_q + 32'd1;
+    if (state_q == COLLECT) crc_q <= '1;
+    else if (state_q == SUM && memory_out_valid_i) crc_q <= crc;
+  end
+
+endmodule

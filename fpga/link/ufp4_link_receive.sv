@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The link's receive side: bytes of the line become whole right frames in a ring of block RAM.
+//
+// Contract: a frame is kept if its framing and CRC are right, its size is the one that its header says, and there is room;
+// any other is dropped (dropped_o, a pulse). Only whole frames are ever seen at the output: header and data, without CRC,
+// one behind the other. RECEIVE_BYTES hold a window of the longest frames. A byte a cycle is taken, without back-pressure.
+// Output: valid/ready, a byte a cycle. Test: tests/fpga.
+module ufp4_link_receive
+  import ufp4_link_pkg::*;
+(
+  input  logic       clk_i,
+  input  logic       rst_ni,
+
+  input  logic       rx_valid_i,
+  input  logic [7:0] rx_data_i,
+  output logic       dropped_o,
+
+  output logic       valid_o,
+  input  logic       ready_i,
+  output logic [7:0] data_o
+);
+  localparam int unsigned POINTER_W = $clog2(RECEIVE_BYTES) + 1;   // one bit more, so that full and empty differ
+  localparam int unsigned COUNT_W = 10;
+  localparam logic [COUNT_W-1:0] MOST = COUNT_W'(HEADER_BYTES + DATA_BYTES + CRC_BYTES);
+  localparam logic [COUNT_W-1:0] LEAST = COUNT_W'(HEADER_BYTES + CRC_BYTES);
+  localparam logic [31:0] RESIDUE = 32'hDEBB_20E3;
+
+  // --- Framing and CRC -------------------------------------------------------------------------------------------------
+
+  logic               byte_valid, ends, broken, store, room, right, started, bad_q, asks_q;
+  logic [7:0]         byte_data;
+  logic [31:0]        crc_q, crc;
+  logic [COUNT_W-1:0] count_q;
+  logic [15:0]        length_q, due;
+
+  ufp4_slip_decode u_decode (
+    .clk_i,
+    .rst_ni,
+    .valid_i(rx_valid_i),
+    .data_i (rx_data_i),
+    .byte_o (byte_valid),
+    .data_o (byte_data),
+    .end_o  (ends),
+    .error_o(broken)
+  );
+
+  ufp4_crc32 u_crc (
+    .crc_i (crc_q),
+    .data_i(byte_data),
+    .crc_o (crc)
+  );
+
+  assign due       = asks_q ? 16'd0 : length_q;
+  assign started   = count_q != '0 || bad_q || broken;
+  assign right     = !bad_q && !broken && crc_q == RESIDUE && 17'(count_q) == 17'(LEAST) + 17'(due);
+  assign dropped_o = ends && started && !right;
+
+  // --- The ring: what is behind commit_q is a frame that may still be dropped ------------------------------------------
+
+  logic [POINTER_W-1:0] commit_q, read_q, write;
+  logic                 read, valid_q;
+
+  assign write   = commit_q + POINTER_W'(count_q);
+  assign room    = write - read_q != POINTER_W'(RECEIVE_BYTES);
+  assign store   = byte_valid && !bad_q && room && count_q != MOST;
+  assign read    = read_q != commit_q && (!valid_q || ready_i);
+  assign valid_o = valid_q;
+
+  ufp4_sram #(.Width(8), .Depth(RECEIVE_BYTES)) u_ring (
+    .clk_i,
+    .we_i   (store),
+    .waddr_i(write[POINTER_W-2:0]),
+    .wdata_i(byte_data),
+    .re_i   (read),
+    .raddr_i(read_q[POINTER_W-2:0]),
+    .rdata_o(data_o)
+  );
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      count_q  <= '0;
+      bad_q    <= 1'b0;
+      commit_q <= '0;
+      read_q   <= '0;
+      valid_q  <= 1'b0;
+    end else begin
+      count_q <= ends ? '0 : count_q + COUNT_W'(store);
+      bad_q   <= !ends && (bad_q || broken || (byte_valid && !store));
+      if (ends && right) commit_q <= write - POINTER_W'(CRC_BYTES);
+      read_q  <= read_q + POINTER_W'(read);
+      valid_q <= read || (valid_q && !ready_i);
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || ends) crc_q <= '1;
+    else if (store) crc_q <= crc;
+    if (store && count_q == COUNT_W'(1)) asks_q <= asks(byte_data[3:0]);
+    if (store && count_q == COUNT_W'(2)) length_q[7:0] <= byte_data;
+    if (store && count_q == COUNT_W'(3)) length_q[15:8] <= byte_data;
+  end
+
+endmodule

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// One elaborated board, seen through its pins.
+#ifndef UFP4_SIM_BOARD_H
+#define UFP4_SIM_BOARD_H
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace ufp4 {
+
+class Board {
+ public:
+  virtual ~Board() = default;
+  /** One rising edge of the clock, and what follows from it. */
+  virtual void cycle() = 0;
+  /** Whether an assertion in the RTL has failed; the model has printed which. */
+  virtual bool failed() const = 0;
+
+  /** Ports of ufp4_board; inputs are written between two cycles. */
+  struct {
+    uint8_t *rst_n, *rx_valid, *rx_data, *tx_ready;
+    const uint8_t *tx_valid, *tx_data, *leds;
+  } pins{};
+};
+
+/** @p name: configuration/memory. @return nullptr if there is no such board. */
+std::unique_ptr<Board> make_board(const std::string &name, uint64_t seed);
+bool has_board(const std::string &name);
+/** All that there are, for a message. */
+const char *board_names();
+
+}  // namespace ufp4
+
+#endif
