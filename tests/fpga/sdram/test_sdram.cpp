@@ -26,7 +26,7 @@ using ufp4::SdramChip;
 using ufp4::SdramTimes;
 
 constexpr unsigned kBeatBytes = 8;
-constexpr uint64_t kPage = 4096;
+constexpr uint64_t kPage = 4096, kRowBytes = 1024;
 constexpr uint64_t kLimit = 4000000;
 constexpr double kClock24 = 24e6, kClock133 = 133e6;
 
@@ -49,7 +49,8 @@ class Board {
         model_(std::make_unique<Model>()),
         chip_(std::make_unique<SdramChip>(clock_hz, times)),
         want_(SdramChip::kBytes) {
-    for (uint64_t a = 0; a < want_.size(); a++) want_[a] = stored(a);
+    for (uint64_t a = 0; a < want_.size(); a += kRowBytes)
+      std::memcpy(&want_[a], row(a), kRowBytes);
   }
 
   /** Gaps in what the master offers and takes. */
@@ -89,10 +90,10 @@ class Board {
     check_that(0, chip_->message().empty(), "%s", chip_->message().c_str());
     check_that(0, done(), "traffic has not ended after %llu cycles",
                static_cast<unsigned long long>(cycle_));
-    for (uint64_t a = 0; a < want_.size(); a++) {
-      if (stored(a) == want_[a]) continue;
-      check_bits(static_cast<int64_t>(a), stored(a), want_[a], "byte of memory");
-      return;
+    for (uint64_t a = 0; a < want_.size(); a += kRowBytes) {
+      if (!check_that(static_cast<int64_t>(a), std::memcmp(&want_[a], row(a), kRowBytes) == 0,
+                      "memory is not what was written"))
+        return;
     }
   }
   bool done() const {
@@ -134,11 +135,9 @@ class Board {
   static bool inside(uint64_t address) {
     return address < SdramChip::kBytes;
   }
-  // Where ufp4_sdram says that a byte is.
-  uint8_t stored(uint64_t address) {
-    return static_cast<uint8_t>(
-        chip_->word(address >> 10 & 3, address >> 12 & 8191, address >> 1 & 511) >>
-        8 * (address & 1));
+  // Where ufp4_sdram says that a row of bytes is.
+  uint16_t *row(uint64_t address) {
+    return &chip_->word(address >> 10 & 3, static_cast<unsigned>(address >> 12), 0);
   }
   uint64_t beat(uint64_t address) {
     uint64_t value = 0;
