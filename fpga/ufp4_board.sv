@@ -217,7 +217,7 @@ module ufp4_board #(
 
   // --- The bus and memory ----------------------------------------------------------------------------------------------
 
-  logic                  busy, bus_error;
+  logic                  busy, bus_error, hold, held;
   logic                  arvalid, arready, rvalid, rready, awvalid, awready, wvalid, wready, wlast, bvalid, bready;
   logic [ID_BITS-1:0]    arid, awid;
   logic [ADDR_BITS-1:0]  araddr, awaddr;
@@ -233,6 +233,8 @@ module ufp4_board #(
     .core_rst_no      (core_rst_n),
     .core_busy_o      (busy),
     .error_o          (bus_error),
+    .hold_i           (hold),
+    .held_o           (held),
     .core_arvalid_i   (core_arvalid),
     .core_arready_o   (core_arready),
     .core_arid_i      (core_arid),
@@ -291,94 +293,59 @@ module ufp4_board #(
     .m_axi_bresp_i    (bresp)
   );
 
-  if (SDRAM) begin : gen_sdram
-    ufp4_sdram #(
-      .ClockHz (ClockHz),
-      .BusBytes(BusBytes),
-      .IdBits  (ID_BITS)
-    ) u_memory (
-      .clk_i,
-      .rst_ni,
-      .s_axi_arvalid_i(arvalid),
-      .s_axi_arready_o(arready),
-      .s_axi_arid_i   (arid),
-      .s_axi_araddr_i (araddr),
-      .s_axi_arlen_i  (arlen),
-      .s_axi_rvalid_o (rvalid),
-      .s_axi_rready_i (rready),
-      .s_axi_rid_o    (rid),
-      .s_axi_rdata_o  (rdata),
-      .s_axi_rresp_o  (rresp),
-      .s_axi_rlast_o  (rlast),
-      .s_axi_awvalid_i(awvalid),
-      .s_axi_awready_o(awready),
-      .s_axi_awid_i   (awid),
-      .s_axi_awaddr_i (awaddr),
-      .s_axi_awlen_i  (awlen),
-      .s_axi_wvalid_i (wvalid),
-      .s_axi_wready_o (wready),
-      .s_axi_wdata_i  (wdata),
-      .s_axi_wstrb_i  (wstrb),
-      .s_axi_wlast_i  (wlast),
-      .s_axi_bvalid_o (bvalid),
-      .s_axi_bready_i (bready),
-      .s_axi_bid_o    (bid),
-      .s_axi_bresp_o  (bresp),
-      .sdram_cke_o,
-      .sdram_cs_no,
-      .sdram_ras_no,
-      .sdram_cas_no,
-      .sdram_we_no,
-      .sdram_ba_o,
-      .sdram_a_o,
-      .sdram_dqm_o,
-      .sdram_dq_oe_o,
-      .sdram_dq_o,
-      .sdram_dq_i
-    );
-  end else begin : gen_block
-    ufp4_block_memory #(
-      .BusBytes   (BusBytes),
-      .IdBits     (ID_BITS),
-      .MemoryBytes(MemoryBytes)
-    ) u_memory (
-      .clk_i,
-      .rst_ni,
-      .s_axi_arvalid_i(arvalid),
-      .s_axi_arready_o(arready),
-      .s_axi_arid_i   (arid),
-      .s_axi_araddr_i (araddr),
-      .s_axi_arlen_i  (arlen),
-      .s_axi_rvalid_o (rvalid),
-      .s_axi_rready_i (rready),
-      .s_axi_rid_o    (rid),
-      .s_axi_rdata_o  (rdata),
-      .s_axi_rresp_o  (rresp),
-      .s_axi_rlast_o  (rlast),
-      .s_axi_awvalid_i(awvalid),
-      .s_axi_awready_o(awready),
-      .s_axi_awid_i   (awid),
-      .s_axi_awaddr_i (awaddr),
-      .s_axi_awlen_i  (awlen),
-      .s_axi_wvalid_i (wvalid),
-      .s_axi_wready_o (wready),
-      .s_axi_wdata_i  (wdata),
-      .s_axi_wstrb_i  (wstrb),
-      .s_axi_wlast_i  (wlast),
-      .s_axi_bvalid_o (bvalid),
-      .s_axi_bready_i (bready),
-      .s_axi_bid_o    (bid),
-      .s_axi_bresp_o  (bresp)
-    );
-    assign {sdram_cke_o, sdram_cs_no, sdram_ras_no, sdram_cas_no, sdram_we_no} = 5'b01111;
-    assign {sdram_ba_o, sdram_a_o, sdram_dqm_o, sdram_dq_oe_o, sdram_dq_o} = '0;
-
-    logic unused_dq;
-    assign unused_dq = ^sdram_dq_i;
-  end
-
-  // No march yet.
-  assign {march_busy, march_done, march_failed, march_address, march_count} = '0;
+  ufp4_board_memory #(
+    .BusBytes    (BusBytes),
+    .IdBits      (ID_BITS),
+    .SdramClockHz(SDRAM ? ClockHz : 0),
+    .MemoryBytes (MemoryBytes)
+  ) u_memory (
+    .clk_i,
+    .rst_ni,
+    .march_start_i  (march_start),
+    .march_busy_o   (march_busy),
+    .march_done_o   (march_done),
+    .march_failed_o (march_failed),
+    .march_address_o(march_address),
+    .march_count_o  (march_count),
+    .hold_o         (hold),
+    .held_i         (held),
+    .s_axi_arvalid_i(arvalid),
+    .s_axi_arready_o(arready),
+    .s_axi_arid_i   (arid),
+    .s_axi_araddr_i (araddr),
+    .s_axi_arlen_i  (arlen),
+    .s_axi_rvalid_o (rvalid),
+    .s_axi_rready_i (rready),
+    .s_axi_rid_o    (rid),
+    .s_axi_rdata_o  (rdata),
+    .s_axi_rresp_o  (rresp),
+    .s_axi_rlast_o  (rlast),
+    .s_axi_awvalid_i(awvalid),
+    .s_axi_awready_o(awready),
+    .s_axi_awid_i   (awid),
+    .s_axi_awaddr_i (awaddr),
+    .s_axi_awlen_i  (awlen),
+    .s_axi_wvalid_i (wvalid),
+    .s_axi_wready_o (wready),
+    .s_axi_wdata_i  (wdata),
+    .s_axi_wstrb_i  (wstrb),
+    .s_axi_wlast_i  (wlast),
+    .s_axi_bvalid_o (bvalid),
+    .s_axi_bready_i (bready),
+    .s_axi_bid_o    (bid),
+    .s_axi_bresp_o  (bresp),
+    .sdram_cke_o,
+    .sdram_cs_no,
+    .sdram_ras_no,
+    .sdram_cas_no,
+    .sdram_we_no,
+    .sdram_ba_o,
+    .sdram_a_o,
+    .sdram_dqm_o,
+    .sdram_dq_oe_o,
+    .sdram_dq_o,
+    .sdram_dq_i
+  );
 
   // --- LEDs ------------------------------------------------------------------------------------------------------------
 
@@ -408,8 +375,5 @@ module ufp4_board #(
       end
     end
   end
-
-  logic unused;
-  assign unused = march_start;
 
 endmodule

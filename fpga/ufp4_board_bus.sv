@@ -5,7 +5,8 @@
 // core's IDs have a 0 in front, the link's a 1. Beats of writes follow their address: one burst at a time.
 // core_reset_i: no further burst of the core is taken; those that were end, writes without strobes where the core gives no
 // beats, and what comes back is dropped. Then core_rst_no is low for RESET_CYCLES, and core_reset_done_o ends it.
-// Latency: none. Test: tests/fpga.
+// hold_i: no further burst of either is taken; held_o: none of the core is under way (of the link there is none, where the
+// link itself asks for this). Latency: none. Test: tests/fpga.
 module ufp4_board_bus #(
   parameter int unsigned BusBytes = 8,
   localparam int unsigned AddrBits = ufp4_spec_pkg::ADDR_BITS,
@@ -20,6 +21,8 @@ module ufp4_board_bus #(
   output logic                  core_rst_no,
   output logic                  core_busy_o,         // it moves data
   output logic                  error_o,             // an answer to it is an error
+  input  logic                  hold_i,
+  output logic                  held_o,
 
   input  logic                  core_arvalid_i,
   output logic                  core_arready_o,
@@ -84,14 +87,16 @@ module ufp4_board_bus #(
   localparam int unsigned RESET_CYCLES = 16;
   localparam int unsigned COUNT_W = 8;   // of bursts, more than a memory takes at once
 
-  logic       off_q;                     // the core has been taken off
+  logic       off_q, stop;               // the core has been taken off; nothing of it begins
+
+  assign stop = off_q || hold_i;
 
   // --- Addresses of reads: the choice holds while it waits ---------------------------------------------------------------
 
   logic ar_core, ar_link, ar_hold_q, ar_last_q;
 
-  assign ar_core = core_arvalid_i && (ar_hold_q ? !ar_last_q : !off_q && !(link_arvalid_i && !ar_last_q));
-  assign ar_link = link_arvalid_i && (ar_hold_q ? ar_last_q : !ar_core);
+  assign ar_core = core_arvalid_i && (ar_hold_q ? !ar_last_q : !stop && !(link_arvalid_i && !ar_last_q));
+  assign ar_link = link_arvalid_i && (ar_hold_q ? ar_last_q : !hold_i && !ar_core);
 
   assign m_axi_arvalid_o = ar_core || ar_link;
   assign m_axi_arid_o    = {ar_link, ar_link ? CoreIdBits'(0) : core_arid_i};
@@ -110,8 +115,8 @@ module ufp4_board_bus #(
   logic [7:0] left_q;
 
   assign aw_core = core_awvalid_i && !beats_q &&
-                   (aw_hold_q ? !aw_last_q : !off_q && !(link_awvalid_i && !aw_last_q));
-  assign aw_link = link_awvalid_i && !beats_q && (aw_hold_q ? aw_last_q : !aw_core);
+                   (aw_hold_q ? !aw_last_q : !stop && !(link_awvalid_i && !aw_last_q));
+  assign aw_link = link_awvalid_i && !beats_q && (aw_hold_q ? aw_last_q : !hold_i && !aw_core);
 
   assign m_axi_awvalid_o = aw_core || aw_link;
   assign m_axi_awid_o    = {aw_link, aw_link ? CoreIdBits'(0) : core_awid_i};
@@ -170,6 +175,7 @@ module ufp4_board_bus #(
   assign core_rst_no       = rst_ni && !resetting_q;
   assign core_reset_done_o = resetting_q && cycles_q == '1;
   assign core_busy_o       = !quiet;
+  assign held_o            = hold_i && quiet && !ar_link && !aw_link && !beats_q;
   assign error_o           = (core_rvalid_o && m_axi_rresp_i[1]) || (core_bvalid_o && m_axi_bresp_i[1]);
 
   always_ff @(posedge clk_i) begin

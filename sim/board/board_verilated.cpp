@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Board; compiled once for each, with UFP4_MODEL the name of its Verilated class, UFP4_MODEL_H the
-// header that defines it, and UFP4_MAKE_BOARD the name of the function below.
+// A Board; compiled once for each, with UFP4_MODEL the name of its Verilated class, UFP4_MODEL_H
+// the header that defines it, and UFP4_MAKE_BOARD the name of the function below.
 #include <verilated.h>
 
 #include UFP4_MODEL_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated board: the Verilated fpga/ufp4_board.sv (core, memory, link), seen through the bytes
-// of its link.
+// The simulated board: the Verilated fpga/ufp4_board.sv (core, memory, link), seen through the
+// bytes of its link.
 //
 // Time advances only in ufp4_board_sim_step. No call prints, but for an assertion of the RTL that
 // fails, or exits. A board is for one thread at a time; different boards are independent.
