@@ -33,7 +33,8 @@ module ufp4_sdram_control
   localparam int unsigned RECOVERY = BurstWords - 1 + 32'(Timing.wr);  // write to precharge
   localparam int unsigned BUSY = 32'(Timing.ras) > RECOVERY ? 32'(Timing.ras) : RECOVERY;
   // From the end of the interval to the refresh there is at the most a command's aftermath and a precharge.
-  localparam int unsigned SLACK = BUSY + 32'(Timing.rp) + 32'(Timing.rc) + 3;
+  localparam int unsigned CYCLE = Timing.rc > Timing.rfc ? 32'(Timing.rc) : 32'(Timing.rfc);
+  localparam int unsigned SLACK = BUSY + 32'(Timing.rp) + CYCLE + 3;
   localparam int unsigned INTERVAL = 32'(Timing.refresh) - SLACK;
   localparam int unsigned COUNT_W = 5;
   localparam logic [ROW_BITS-1:0] ALL = ROW_BITS'(1 << ALL_BANKS);
@@ -164,12 +165,8 @@ module ufp4_sdram_control
           open_wait_d[b] = after(32'(Timing.rc));
           column_d[b]    = after(32'(Timing.rcd));
         end
-        if (precharge) begin
-          open_d[b]      = 1'b0;
-          open_wait_d[b] = longer(open_wait_d[b], after(32'(Timing.rp)));
-        end
       end
-      if (close_all) begin
+      if (close_all || (precharge && beat_bank_i == BANK_BITS'(b))) begin
         open_d[b]      = 1'b0;
         open_wait_d[b] = longer(open_wait_d[b], after(32'(Timing.rp)));
       end
