@@ -15,6 +15,11 @@ link/ufp4_link_execute.sv
 link/ufp4_link.sv
 // Memory
 memory/ufp4_block_memory.sv
+memory/ufp4_sdram_pkg.sv
+memory/ufp4_sdram_control.sv
+memory/ufp4_sdram_beats.sv
+memory/ufp4_sdram.sv
+memory/ufp4_memory_march.sv
 // Top
 ufp4_board_bus.sv
 ufp4_board_memory.sv

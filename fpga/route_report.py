@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of fpga/route.sh: route_report.py TITLE NETLIST REPORT, the last two as yosys and nextpnr wrote them."""
+"""The report of fpga/route.sh and build.sh: route_report.py TITLE NETLIST REPORT [PINS], netlist and report as
+yosys and nextpnr wrote them. With pins: whether each clock is as fast as it has to be."""
 import collections
 import json
 import re
@@ -36,9 +37,10 @@ def path_lines(path):
     return [f"  {at:6.1f} ns  {name}" for at, name in lines]
 
 
-def main(title, netlist, report):
+def main(title, netlist, report, pins=""):
     with open(netlist) as f:
-        cells = json.load(f)["modules"]["ufp4_top"]["cells"]
+        modules = json.load(f)["modules"].values()
+    cells = next(m["cells"] for m in modules if "top" in m["attributes"])
     with open(report) as f:
         found = json.load(f)
     kinds = collections.Counter(cell["type"] for cell in cells.values())
@@ -47,7 +49,9 @@ def main(title, netlist, report):
     print("placed:   ", ", ".join(f"{found['utilization'][k]['used']} of {found['utilization'][k]['available']} {k}" for k in KINDS
                                   if k in found["utilization"]))
     for clock, reached in found["fmax"].items():
-        print(f"clock:     {reached['achieved']:.1f} MHz")
+        # Without pins what was asked for is to make the router try, and is not to be met.
+        slow = ", too slow" if reached["achieved"] < reached["constraint"] else ""
+        print(f"clock:     {reached['achieved']:.1f} MHz" + (f" of {reached['constraint']:.1f} MHz{slow} ({clock})" if pins else ""))
     for path in found["critical_paths"]:
         if path["from"].startswith("posedge") and path["from"] == path["to"]:
             print("longest path:")

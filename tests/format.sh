@@ -12,5 +12,5 @@ fi
 mode=(-i)
 [[ ${1:-} != --check ]] || mode=(--dry-run -Werror --ferror-limit=3)
 # What is generated has its own layout.
-find cmodel drivers sim tests -regextype posix-egrep -regex '.*\.(c|h|cpp|cu|cuh)' ! -path cmodel/include/ufp4/spec.h -print0 |
+find cmodel drivers fpga sim tests -regextype posix-egrep -regex '.*\.(c|h|cpp|cu|cuh)' ! -path cmodel/include/ufp4/spec.h -print0 |
   timeout 120 xargs -0 -P 2 -n 50 "$tool" "${mode[@]}"

@@ -30,7 +30,24 @@ DIVIDER = ["gen/ufp4_spec_pkg.sv", "num/ufp4_divide_round.sv"]
 STEP_BUGS = [("num/ufp4_divide_round.sv", "below[0] && fraction == threshold", "fraction == threshold"),
              ("num/ufp4_divide_round.sv", "in.sticky || in.remainder != 4'd0", "in.remainder != 4'd0")]
 
+SDRAM = "../fpga/memory/ufp4_sdram_control.sv"
+
 UNITS = {
+    "sdram_control": Unit(["../fpga/memory/ufp4_sdram_pkg.sv", SDRAM],
+                          [(SDRAM, "column_d[b]    = after(32'(Timing.rcd))", "column_d[b]    = after(32'(Timing.rcd) - 1)"),
+                           (SDRAM, "close_d[b]     = after(32'(Timing.ras))", "close_d[b]     = after(32'(Timing.ras) - 1)"),
+                           (SDRAM, "open_wait_d[b] = after(32'(Timing.rc))", "open_wait_d[b] = after(32'(Timing.rc) - 1)"),
+                           (SDRAM, "after(32'(Timing.rp))", "after(32'(Timing.rp) - 1)"),
+                           (SDRAM, "open_wait_d[b] = after(32'(Timing.rfc))", "open_wait_d[b] = after(32'(Timing.rfc) - 1)"),
+                           (SDRAM, "activate ? after(32'(Timing.rrd))", "activate ? after(32'(Timing.rrd) - 1)"),
+                           (SDRAM, "= after(32'(Timing.mrd))", "= after(32'(Timing.mrd) - 1)"),
+                           (SDRAM, "RECOVERY = BurstWords - 1 +", "RECOVERY = BurstWords - 2 +"),
+                           (SDRAM, "TURN = CasLatency + BurstWords;", "TURN = CasLatency + BurstWords - 1;"),
+                           (SDRAM, "wait_d  = 16'(Timing.rp) - 16'd1;", "wait_d  = 16'(Timing.rp) - 16'd2;"),
+                           (SDRAM, "left_d  = 4'(POWER_UP_REFRESHES - 1);", "left_d  = 4'(POWER_UP_REFRESHES - 2);"),
+                           (SDRAM, "= due && open_q == '0 && open_wait_q == '0;", "= due && open_wait_q == '0;"),
+                           (SDRAM, "&& row_q[beat_bank_i] == beat_row_i;", ";"),
+                           (SDRAM, "32'(Timing.refresh) - SLACK;", "32'(Timing.refresh) - BUSY;")], seen=80),
     "fifo": Unit(["mem/ufp4_fifo.sv"],
                  [("mem/ufp4_fifo.sv", "head_q != {~tail_q[INDEX_W]", "head_q != {tail_q[INDEX_W]"),
                   ("mem/ufp4_fifo.sv", "if (push) mem[tail_q", "if (push) mem[head_q")]),

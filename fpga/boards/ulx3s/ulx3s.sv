@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// ULX3S (LFE5U-85F, 32 MB of SDRAM, FT231X): ufp4_board with its clock, UART, LEDs and SDRAM pins.
+//
+// Clock: the PLL makes 600 MHz of the oscillator's 25 MHz, and ClockHz of that: one clock for all, of which 3 Mbaud are a
+// whole number of cycles (24 MHz: 8, 30 MHz: 10), so that the UART's rate has no error but the oscillator's.
+// The SDRAM's clock is the inverse of it, made by an output register. Reset: the button FIRE1, and until the PLL is locked.
+// LEDs: those of ufp4_board. Pins: ulx3s.lpf. Build: fpga/build.sh ulx3s.
+module ulx3s #(
+  parameter int unsigned Rows = 1,
+  parameter int unsigned Cols = 1,
+  parameter int unsigned TileRows = 16,
+  parameter int unsigned TileCols = 16,
+  parameter int unsigned Chunk = 8,
+  parameter int unsigned BusBytes = 8,
+  parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_FPGA),
+  parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
+  parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_UNIFORM),
+  parameter int unsigned Lanes = 4,
+  parameter int unsigned Quant = 0,
+  parameter int unsigned Memory = 0,
+  parameter int unsigned MemoryBytes = Memory == 1 ? ufp4_sdram_pkg::BYTES : 32'h4_0000,
+  parameter int unsigned ClockHz = 24_000_000,
+  parameter int unsigned Baud = 3_000_000
+) (
+  input  logic        clk_25mhz,
+  input  logic        ftdi_txd,    // from the host
+  output logic        ftdi_rxd,    // to the host
+  input  logic        btn_fire1,
+  output logic [7:0]  led,
+  output logic        wifi_gpio0,  // high: the WiFi module does not reset the board
+
+  output logic        sdram_clk,
+  output logic        sdram_cke,
+  output logic        sdram_csn,
+  output logic        sdram_rasn,
+  output logic        sdram_casn,
+  output logic        sdram_wen,
+  output logic [1:0]  sdram_ba,
+  output logic [12:0] sdram_a,
+  output logic [1:0]  sdram_dqm,
+  inout  wire  [15:0] sdram_d
+);
+  localparam int unsigned PLL_HZ = 600_000_000;
+  localparam int unsigned OSCILLATOR_HZ = 25_000_000;
+
+  if (PLL_HZ % ClockHz != 0) begin : gen_check_clock
+    $error("ulx3s: ClockHz must divide 600 MHz");
+  end
+
+  // --- Clock and reset -----------------------------------------------------------------------------------------------
+
+  logic       feedback, clk, locked, rst_n;
+  logic [3:0] reset_q;
+
+  EHXPLLL #(
+    .CLKI_DIV    (1),
+    .CLKFB_DIV   (1),
+    .FEEDBK_PATH ("CLKOP"),
+    .CLKOP_ENABLE("ENABLED"),
+    .CLKOP_DIV   (PLL_HZ / OSCILLATOR_HZ),
+    .CLKOP_CPHASE(PLL_HZ / OSCILLATOR_HZ - 1),
+    .CLKOS_ENABLE("ENABLED"),
+    .CLKOS_DIV   (PLL_HZ / ClockHz),
+    .CLKOS_CPHASE(PLL_HZ / ClockHz - 1)
+  ) u_pll (
+    .CLKI        (clk_25mhz),
+    .CLKFB       (feedback),
+    .PHASESEL1   (1'b0),
+    .PHASESEL0   (1'b0),
+    .PHASEDIR    (1'b0),
+    .PHASESTEP   (1'b0),
+    .PHASELOADREG(1'b0),
+    .STDBY       (1'b0),
+    .PLLWAKESYNC (1'b0),
+    .RST         (1'b0),
+    .ENCLKOP     (1'b0),
+    .ENCLKOS     (1'b0),
+    .CLKOP       (feedback),
+    .CLKOS       (clk),
+    .LOCK        (locked)
+  );
+
+  // Reset ends some cycles after the last of its causes, with a clock edge.
+  assign rst_n = reset_q[3];
+  always_ff @(posedge clk) reset_q <= (locked && !btn_fire1) ? {reset_q[2:0], 1'b1} : '0;
+
+  // --- The board -----------------------------------------------------------------------------------------------------
+
+  logic        rx_valid, tx_valid, tx_ready, dq_oe;
+  logic [7:0]  rx_data, tx_data;
+  logic [15:0] dq_out, dq_in;
+
+  assign wifi_gpio0 = 1'b1;
+
+  ufp4_uart_rx #(.ClockHz(ClockHz), .Baud(Baud)) u_rx (
+    .clk_i  (clk),
+    .rst_ni (rst_n),
+    .rx_i   (ftdi_txd),
+    .valid_o(rx_valid),
+    .data_o (rx_data)
+  );
+
+  ufp4_uart_tx #(.ClockHz(ClockHz), .Baud(Baud)) u_tx (
+    .clk_i  (clk),
+    .rst_ni (rst_n),
+    .valid_i(tx_valid),
+    .ready_o(tx_ready),
+    .data_i (tx_data),
+    .tx_o   (ftdi_rxd)
+  );
+
+  ufp4_board #(
+    .Rows       (Rows),
+    .Cols       (Cols),
+    .TileRows   (TileRows),
+    .TileCols   (TileCols),
+    .Chunk      (Chunk),
+    .BusBytes   (BusBytes),
+    .Target     (Target),
+    .Contract   (Contract),
+    .Formats    (Formats),
+    .Lanes      (Lanes),
+    .Quant      (Quant),
+    .Memory     (Memory),
+    .MemoryBytes(MemoryBytes),
+    .ClockHz    (ClockHz),
+    .Baud       (Baud),
+    .Board      (Memory == 1 ? "ulx3s-sdram" : "ulx3s-bram")
+  ) u_board (
+    .clk_i        (clk),
+    .rst_ni       (rst_n),
+    .rx_valid_i   (rx_valid),
+    .rx_data_i    (rx_data),
+    .tx_valid_o   (tx_valid),
+    .tx_ready_i   (tx_ready),
+    .tx_data_o    (tx_data),
+    .leds_o       (led),
+    .sdram_cke_o  (sdram_cke),
+    .sdram_cs_no  (sdram_csn),
+    .sdram_ras_no (sdram_rasn),
+    .sdram_cas_no (sdram_casn),
+    .sdram_we_no  (sdram_wen),
+    .sdram_ba_o   (sdram_ba),
+    .sdram_a_o    (sdram_a),
+    .sdram_dqm_o  (sdram_dqm),
+    .sdram_dq_oe_o(dq_oe),
+    .sdram_dq_o   (dq_out),
+    .sdram_dq_i   (dq_in)
+  );
+
+  // --- Pins of the SDRAM: its clock is low in the first half of a cycle ----------------------------------------------
+
+  ODDRX1F u_sdram_clk (
+    .SCLK(clk),
+    .RST (1'b0),
+    .D0  (1'b0),
+    .D1  (1'b1),
+    .Q   (sdram_clk)
+  );
+
+  for (genvar b = 0; b < 16; b++) begin : gen_dq
+    BB u_pin (
+      .I(dq_out[b]),
+      .T(!dq_oe),
+      .O(dq_in[b]),
+      .B(sdram_d[b])
+    );
+  end
+
+endmodule

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What fpga/route.sh and fpga/build.sh share, sourced by them: synthesis for Lattice ECP5, place and route, a report, and a
+# cache of what came of it. The caller sets root and fail.
+
+# Parameters of a configuration, as the reader of the RTL takes them.
+ecp5_parameters() { # ecp5_parameters CONFIGURATION
+  local found
+  found=$(sed -n "s/^set(UFP4_CONFIGURATION_$1 \(.*\))$/\1/p" "$root/rtl/gen/configurations.cmake")
+  [[ -n $found ]] || fail 2 "no configuration is called '$1'"
+  echo "$found"
+}
+
+# Sets yosys, nextpnr and ecppack; the launcher installs what is missing.
+ecp5_tools() {
+  local tool folder
+  for tool in yosys nextpnr-ecp5 ecppack; do
+    [[ -x $root/.venv/bin/yowasp-$tool ]] || command -v "yowasp-$tool" >/dev/null || {
+      folder=$("$root/ufp4" fpga-tools) || exit 3
+      PATH=$folder:$PATH
+    }
+  done
+  for tool in yosys nextpnr-ecp5 ecppack; do
+    [[ -x $root/.venv/bin/yowasp-$tool ]] && folder=$root/.venv/bin/yowasp-$tool || folder=$(command -v "yowasp-$tool") ||
+      fail 3 "yowasp-$tool is missing; ./ufp4 fpga-tools installs it"
+    printf -v "${tool%%-*}" %s "$folder"
+  done
+}
+
+# The files that a list names, and the list.
+ecp5_files() { # ecp5_files LIST...
+  local list
+  for list in "$@"; do
+    echo "$list"
+    sed "/^\/\//d;/^$/d;s|^|$(dirname "$list")/|" "$list"
+  done
+}
+
+# Makes CACHE/KEY of what the sources, the options and the tools are, unless it is there: the report, and with pins a bitstream
+# KEY.bit. Sets made, its name. The sources are lists and files below root.
+#   ecp5_make TITLE TOP "PARAMETERS" "LISTS" "FILES" DEVICE SEED "NEXTPNR OPTIONS" [PINS]
+ecp5_make() {
+  local title=$1 top=$2 parameters=$3 lists=$4 files=$5 device=$6 seed=$7 options=$8 pins=${9:-} limit=${UFP4_ROUTE_SECONDS:-3600}
+  local key cache work list read=""
+  cd "$root"
+  key=$({ cat $(ecp5_files $lists) $files $pins fpga/ecp5.sh fpga/route_report.py; echo "$title $top $parameters $device $seed $options"
+    "$yosys" -V; "$nextpnr" -V 2>&1; } | sha256sum | cut -c1-32)
+  cache=${XDG_CACHE_HOME:-$HOME/.cache}/ufp4/route
+  made=$cache/$key
+  [[ ! -r $made ]] || return 0
+  mkdir -p "$cache"
+  # The tools read and write only below the folder in which they run.
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  cp -r "$root/rtl" "$root/fpga" "$work"
+  cd "$work"
+  for list in $lists; do read+=" -F $list"; done
+  timeout "$limit" "$yosys" -q -p "read_slang -j 1 --top $top $parameters $read $files; synth_ecp5 -top $top -json core.json" \
+    </dev/null >synth.log 2>&1 || { tail -n 3 synth.log >&2; fail 3 "yosys has failed, or not ended within $limit seconds"; }
+  [[ -z $pins ]] || options+=" --lpf $pins --textcfg core.config"
+  # router2 does not converge on this core.
+  timeout "$limit" "$nextpnr" "--$device" --speed 6 --timing-allow-fail --router router1 --seed "$seed" $options \
+    --json core.json --report report.json >route.log 2>&1 ||
+    { grep -E 'ERROR|TRELLIS_COMB:' route.log | tail -n 3 >&2 || true; fail 3 "nextpnr has failed, or not ended within $limit seconds"; }
+  if [[ -n $pins ]]; then
+    "$ecppack" --compress core.config core.bit >pack.log 2>&1 || { tail -n 3 pack.log >&2; fail 3 "ecppack has failed"; }
+    mv core.bit "$made.bit"
+  fi
+  python3 "$root/fpga/route_report.py" "$title" core.json report.json $pins >"$made.tmp"
+  mv "$made.tmp" "$made"
+}

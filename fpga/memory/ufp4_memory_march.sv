@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory march: writes and reads all of a memory over AXI4, and says what it found.
+//
+// Contract: start_i (one cycle, while not busy) begins. Then busy_o; at its end done_o, with failed_o if a beat was not
+// what was written or had an error response, fails_o the number of such beats and first_o the address of the first one
+// that was met. done_o, failed_o, first_o and fails_o stay until the next start. Memory is not what it was.
+// What is written: the 16-bit word at byte 2i is i[15:0] ^ {2{i[23:16]}}, or the complement; addresses that differ in one
+// line have different words. Blocks of BurstBeats beats, four passes:
+//   upwards: write; upwards: read, write the complement; downwards: read it, write the even bytes of the word (the odd
+//   ones masked); upwards: read that.
+// Each bit has then held both values with both neighbours, and each byte mask has masked and not masked.
+// AXI: one burst in flight, of BurstBeats beats, aligned; ID 0. Six beats are moved for each beat of memory.
+// Test: tests/fpga/sdram.
+module ufp4_memory_march #(
+  parameter int unsigned BusBytes = 8,
+  parameter int unsigned IdBits = 3,
+  parameter int unsigned MemoryBytes = 32'h200_0000,   // a power of two
+  parameter int unsigned BurstBeats = 16,              // a power of two
+  localparam int unsigned AddrBits = ufp4_spec_pkg::ADDR_BITS
+) (
+  input  logic                  clk_i,
+  input  logic                  rst_ni,
+
+  input  logic                  start_i,
+  output logic                  busy_o,
+  output logic                  done_o,
+  output logic                  failed_o,
+  output logic [31:0]           first_o,
+  output logic [31:0]           fails_o,
+
+  output logic                  m_axi_arvalid_o,
+  input  logic                  m_axi_arready_i,
+  output logic [IdBits-1:0]     m_axi_arid_o,
+  output logic [AddrBits-1:0]   m_axi_araddr_o,
+  output logic [7:0]            m_axi_arlen_o,
+  input  logic                  m_axi_rvalid_i,
+  output logic                  m_axi_rready_o,
+  input  logic [8*BusBytes-1:0] m_axi_rdata_i,
+  input  logic [1:0]            m_axi_rresp_i,
+  input  logic                  m_axi_rlast_i,
+
+  output logic                  m_axi_awvalid_o,
+  input  logic                  m_axi_awready_i,
+  output logic [IdBits-1:0]     m_axi_awid_o,
+  output logic [AddrBits-1:0]   m_axi_awaddr_o,
+  output logic [7:0]            m_axi_awlen_o,
+  output logic                  m_axi_wvalid_o,
+  input  logic                  m_axi_wready_i,
+  output logic [8*BusBytes-1:0] m_axi_wdata_o,
+  output logic [BusBytes-1:0]   m_axi_wstrb_o,
+  output logic                  m_axi_wlast_o,
+  input  logic                  m_axi_bvalid_i,
+  output logic                  m_axi_bready_o,
+  input  logic [1:0]            m_axi_bresp_i
+);
+  localparam int unsigned DATA_W = 8 * BusBytes;
+  localparam int unsigned WORDS = BusBytes / 2;
+  localparam int unsigned BEAT_W = $clog2(BurstBeats);
+  localparam int unsigned BLOCK_W = $clog2(MemoryBytes / (BurstBeats * BusBytes));
+  localparam int unsigned INDEX_W = BLOCK_W + BEAT_W;
+  localparam logic [1:0] FILL = 2'd0;
+  localparam logic [1:0] UP = 2'd1;
+  localparam logic [1:0] DOWN = 2'd2;
+  localparam logic [1:0] LOOK = 2'd3;
+
+  typedef enum logic [2:0] {IDLE, ASK, TAKE, SEND, ANSWER} state_e;
+  state_e             state_d, state_q;
+  logic [1:0]         pass_d, pass_q;
+  logic [BLOCK_W-1:0] block_d, block_q;
+  logic [BEAT_W-1:0]  beat_d, beat_q;
+  logic               address_d, address_q, done_d, done_q, last_beat, last_block, next, wrong;
+  logic [31:0]        first_d, first_q, fails_d, fails_q;
+  logic [DATA_W-1:0]  word, want;
+  logic [INDEX_W-1:0] index;
+
+  // --- What belongs at a beat ----------------------------------------------------------------------------------------
+
+  assign index = {block_q, beat_q};
+
+  for (genvar w = 0; w < WORDS; w++) begin : gen_word
+    logic [23:0] at;
+    assign at = 24'(index) * 24'(WORDS) + 24'(w);
+    assign word[16*w+:16] = at[15:0] ^ {2{at[23:16]}};
+    assign want[16*w+:16] = pass_q == UP ? word[16*w+:16] : ~word[16*w+:16] ^ {8'd0, {8{pass_q == LOOK}}};
+  end
+
+  assign m_axi_wdata_o = pass_q == UP ? ~word : word;
+  assign m_axi_wstrb_o = {WORDS{pass_q != DOWN, 1'b1}};
+
+  // --- Blocks: in each pass a read, a write, or both -----------------------------------------------------------------
+
+  assign last_beat  = &beat_q;
+  assign last_block = pass_q == DOWN ? block_q == '0 : &block_q;
+  assign wrong      = (state_q == TAKE && m_axi_rvalid_i && (m_axi_rdata_i != want || m_axi_rresp_i[1])) ||
+                      (state_q == ANSWER && m_axi_bvalid_i && m_axi_bresp_i[1]);
+
+  always_comb begin
+    state_d   = state_q;
+    beat_d    = beat_q;
+    address_d = 1'b0;
+    next      = 1'b0;
+    unique case (state_q)
+      ASK: if (m_axi_arready_i) state_d = TAKE;
+      TAKE: if (m_axi_rvalid_i) begin
+        beat_d = beat_q + 1'b1;
+        if (last_beat) begin
+          state_d = SEND;
+          next    = pass_q == LOOK;
+        end
+      end
+      SEND: begin
+        // Address and beats, each when it is taken.
+        address_d = address_q || m_axi_awready_i;
+        if (m_axi_wready_i && m_axi_wvalid_o) beat_d = beat_q + 1'b1;
+        if (m_axi_wready_i && m_axi_wvalid_o && last_beat) state_d = ANSWER;
+      end
+      ANSWER: if (m_axi_bvalid_i) next = 1'b1;
+      default: if (start_i) state_d = SEND;
+    endcase
+    if (next) state_d = (pass_q == FILL && !last_block) ? SEND : ASK;
+    if (next && last_block && pass_q == LOOK) state_d = IDLE;
+  end
+
+  always_comb begin
+    pass_d  = pass_q;
+    block_d = block_q;
+    done_d  = done_q;
+    first_d = first_q;
+    fails_d = fails_q;
+    if (wrong) begin
+      if (fails_q == '0) first_d = 32'(index) * 32'(BusBytes);
+      if (fails_q != '1) fails_d = fails_q + 32'd1;
+    end
+    if (next) begin
+      block_d = pass_q == DOWN ? block_q - 1'b1 : block_q + 1'b1;
+      if (last_block) begin
+        pass_d  = pass_q + 2'd1;
+        block_d = pass_q == UP ? '1 : '0;
+        done_d  = pass_q == LOOK;
+      end
+    end
+    if (state_q == IDLE && start_i) begin
+      pass_d  = FILL;
+      block_d = '0;
+      done_d  = 1'b0;
+      first_d = '0;
+      fails_d = '0;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q   <= IDLE;
+      done_q    <= 1'b0;
+      beat_q    <= '0;
+      address_q <= 1'b0;
+      first_q   <= '0;
+      fails_q   <= '0;
+    end else begin
+      state_q   <= state_d;
+      done_q    <= done_d;
+      beat_q    <= beat_d;
+      address_q <= address_d;
+      first_q   <= first_d;
+      fails_q   <= fails_d;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    pass_q  <= pass_d;
+    block_q <= block_d;
+  end
+
+  assign busy_o   = state_q != IDLE;
+  assign done_o   = done_q;
+  assign failed_o = done_q && fails_q != '0;
+  assign first_o  = first_q;
+  assign fails_o  = fails_q;
+
+  assign m_axi_arvalid_o = state_q == ASK;
+  assign m_axi_awvalid_o = state_q == SEND && !address_q;
+  assign m_axi_wvalid_o  = state_q == SEND && address_q;
+  assign m_axi_wlast_o   = last_beat;
+  assign m_axi_rready_o  = state_q == TAKE;
+  assign m_axi_bready_o  = state_q == ANSWER;
+  assign m_axi_araddr_o  = AddrBits'(block_q) * AddrBits'(BurstBeats * BusBytes);
+  assign m_axi_awaddr_o  = m_axi_araddr_o;
+  assign m_axi_arlen_o   = 8'(BurstBeats - 1);
+  assign m_axi_awlen_o   = 8'(BurstBeats - 1);
+  assign m_axi_arid_o    = '0;
+  assign m_axi_awid_o    = '0;
+
+  logic unused;
+  assign unused = ^{m_axi_rlast_i, m_axi_rresp_i[0], m_axi_bresp_i[0]};
+
+endmodule

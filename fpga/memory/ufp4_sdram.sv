@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// A 16-bit SDRAM of 32 MB (ufp4_sdram_pkg) as the core's memory: an AXI4 subordinate from address 0.
+//
+// Contract: the AXI side is that of ufp4_block_memory. Byte a of memory is in bank a[11:10] (a burst that leaves a row
+// goes on in another bank), row a[24:12], column a[9:1]. A beat is one burst of BusBytes / 2 words.
+// Pins: driven from flip-flops here as they are; the SDRAM's clock is clk_i inverted, so that each side samples half a
+// cycle after the other has changed. dq_oe_o: dq_o drives the pins.
+// Latency: from an address to data 8 cycles (CasLatency 2, open row) and the burst. Throughput: 2 bytes a cycle.
+// Before the power-up sequence is over (200 us) requests wait. Test: tests/fpga/sdram.
+module ufp4_sdram
+  import ufp4_sdram_pkg::*;
+#(
+  parameter int unsigned ClockHz = 25_000_000,
+  parameter int unsigned BusBytes = 8,
+  parameter int unsigned IdBits = 3,
+  parameter int unsigned CasLatency = 2,       // 2 up to 100 MHz, else 3
+  parameter timing_t Timing = timing(64'(ClockHz)),
+  localparam int unsigned AddrBits = ufp4_spec_pkg::ADDR_BITS
+) (
+  input  logic                    clk_i,
+  input  logic                    rst_ni,
+
+  input  logic                    s_axi_arvalid_i,
+  output logic                    s_axi_arready_o,
+  input  logic [IdBits-1:0]       s_axi_arid_i,
+  input  logic [AddrBits-1:0]     s_axi_araddr_i,
+  input  logic [7:0]              s_axi_arlen_i,
+  output logic                    s_axi_rvalid_o,
+  input  logic                    s_axi_rready_i,
+  output logic [IdBits-1:0]       s_axi_rid_o,
+  output logic [8*BusBytes-1:0]   s_axi_rdata_o,
+  output logic [1:0]              s_axi_rresp_o,
+  output logic                    s_axi_rlast_o,
+
+  input  logic                    s_axi_awvalid_i,
+  output logic                    s_axi_awready_o,
+  input  logic [IdBits-1:0]       s_axi_awid_i,
+  input  logic [AddrBits-1:0]     s_axi_awaddr_i,
+  input  logic [7:0]              s_axi_awlen_i,
+  input  logic                    s_axi_wvalid_i,
+  output logic                    s_axi_wready_o,
+  input  logic [8*BusBytes-1:0]   s_axi_wdata_i,
+  input  logic [BusBytes-1:0]     s_axi_wstrb_i,
+  input  logic                    s_axi_wlast_i,
+  output logic                    s_axi_bvalid_o,
+  input  logic                    s_axi_bready_i,
+  output logic [IdBits-1:0]       s_axi_bid_o,
+  output logic [1:0]              s_axi_bresp_o,
+
+  output logic                    sdram_cke_o,
+  output logic                    sdram_cs_no,
+  output logic                    sdram_ras_no,
+  output logic                    sdram_cas_no,
+  output logic                    sdram_we_no,
+  output logic [BANK_BITS-1:0]    sdram_ba_o,
+  output logic [ROW_BITS-1:0]     sdram_a_o,
+  output logic [WORD_BYTES-1:0]   sdram_dqm_o,
+  output logic                    sdram_dq_oe_o,
+  output logic [8*WORD_BYTES-1:0] sdram_dq_o,
+  input  logic [8*WORD_BYTES-1:0] sdram_dq_i
+);
+  localparam int unsigned WORDS = BusBytes / WORD_BYTES;
+  localparam int unsigned DATA_W = 8 * BusBytes;
+  localparam int unsigned WORD_W = 8 * WORD_BYTES;
+  localparam int unsigned BEAT_COLUMN_W = $clog2(WORDS);
+  localparam int unsigned INDEX_W = $clog2(BYTES) - $clog2(BusBytes);
+  localparam int unsigned COLUMNS_W = COLUMN_BITS - BEAT_COLUMN_W;
+
+  if (BusBytes < 4 || BusBytes > 16 || (CasLatency != 2 && CasLatency != 3)) begin : gen_check
+    $error("ufp4_sdram: a beat has 4, 8 or 16 bytes, and the CAS latency is 2 or 3");
+  end
+
+  // --- Beats and their commands -------------------------------------------------------------------------------------
+
+  logic                beat_valid, beat_ready, beat_write, data_valid, up;
+  logic [INDEX_W-1:0]  beat_index;
+  logic [DATA_W-1:0]   beat_data, data_q;
+  logic [BusBytes-1:0] beat_strb;
+  command_e            command;
+
+  ufp4_sdram_beats #(
+    .BusBytes  (BusBytes),
+    .IdBits    (IdBits),
+    .MemoryBits($clog2(BYTES))
+  ) u_beats (
+    .clk_i,
+    .rst_ni,
+    .s_axi_arvalid_i,
+    .s_axi_arready_o,
+    .s_axi_arid_i,
+    .s_axi_araddr_i,
+    .s_axi_arlen_i,
+    .s_axi_rvalid_o,
+    .s_axi_rready_i,
+    .s_axi_rid_o,
+    .s_axi_rdata_o,
+    .s_axi_rresp_o,
+    .s_axi_rlast_o,
+    .s_axi_awvalid_i,
+    .s_axi_awready_o,
+    .s_axi_awid_i,
+    .s_axi_awaddr_i,
+    .s_axi_awlen_i,
+    .s_axi_wvalid_i,
+    .s_axi_wready_o,
+    .s_axi_wdata_i,
+    .s_axi_wstrb_i,
+    .s_axi_wlast_i,
+    .s_axi_bvalid_o,
+    .s_axi_bready_i,
+    .s_axi_bid_o,
+    .s_axi_bresp_o,
+    .beat_valid_o(beat_valid),
+    .beat_ready_i(beat_ready),
+    .beat_write_o(beat_write),
+    .beat_index_o(beat_index),
+    .beat_data_o (beat_data),
+    .beat_strb_o (beat_strb),
+    .data_valid_i(data_valid),
+    .data_i      (data_q)
+  );
+
+  ufp4_sdram_control #(
+    .BurstWords(WORDS),
+    .CasLatency(CasLatency),
+    .Timing    (Timing)
+  ) u_control (
+    .clk_i,
+    .rst_ni,
+    .beat_valid_i (beat_valid),
+    .beat_ready_o (beat_ready),
+    .beat_write_i (beat_write),
+    .beat_bank_i  (beat_index[COLUMNS_W+:BANK_BITS]),
+    .beat_row_i   (beat_index[INDEX_W-1-:ROW_BITS]),
+    .beat_column_i({beat_index[COLUMNS_W-1:0], BEAT_COLUMN_W'(0)}),
+    .up_o         (up),
+    .command_o    (command),
+    .bank_o       (sdram_ba_o),
+    .addr_o       (sdram_a_o)
+  );
+
+  assign sdram_cke_o = 1'b1;
+  assign sdram_cs_no = 1'b0;
+  assign {sdram_ras_no, sdram_cas_no, sdram_we_no} = command;
+
+  // --- Words to write: the first one with the command ---------------------------------------------------------------
+
+  logic                write_go;
+  logic [WORDS-1:0]    writing_d, writing_q;   // a bit for each word to come, the present one the lowest
+  logic [DATA_W-1:0]   words_d, words_q;
+  logic [BusBytes-1:0] masks_d, masks_q;
+
+  assign write_go = beat_ready && beat_write;
+
+  always_comb begin
+    writing_d = writing_q >> 1;
+    words_d   = words_q >> WORD_W;
+    masks_d   = masks_q >> WORD_BYTES;
+    if (write_go) begin
+      writing_d = '1;
+      words_d   = beat_data;
+      masks_d   = ~beat_strb;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) writing_q <= '0;
+    else writing_q <= writing_d;
+    // Masked while the SDRAM powers up; not masked while it reads.
+    if (!rst_ni) sdram_dqm_o <= '1;
+    else sdram_dqm_o <= !up ? '1 : writing_d[0] ? masks_d[WORD_BYTES-1:0] : '0;
+    words_q <= words_d;
+    masks_q <= masks_d;
+  end
+
+  assign sdram_dq_oe_o = writing_q[0];
+  assign sdram_dq_o    = words_q[WORD_W-1:0];
+
+  // --- Words that were read: each is on the pins at the end of the cycle CasLatency after its command's --------------
+
+  localparam int unsigned READ_W = CasLatency + WORDS - 1;
+  logic [READ_W:0] reading_q;   // a bit for each read, and cycle since its command
+  logic            read_go;
+
+  assign read_go    = beat_ready && !beat_write;
+  assign data_valid = reading_q[READ_W];
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) reading_q <= '0;
+    else reading_q <= {reading_q[READ_W-1:0], read_go};
+    data_q <= {sdram_dq_i, data_q[DATA_W-1:WORD_W]};
+  end
+
+endmodule
