@@ -23,7 +23,7 @@ static const char *const formats[UFP4_FORMATS_COUNT] = UFP4_FORMATS_NAMES;
 
 // --- This machine -------------------------------------------------------------------------------
 
-enum { BACKENDS = 4, MAX_FEATURES = 4 };
+enum { BACKENDS = 6, MAX_FEATURES = 4 };
 
 typedef struct {
   const char *name;
@@ -40,7 +40,8 @@ typedef struct {
 
 // Opens each backend to see whether it is there.
 static void try_backends(machine_t *machine, const cli_device_t *device) {
-  static const char *const names[BACKENDS] = {"model", "rtl", "tlm", "cuda"};
+  static const char *const names[BACKENDS] = {"model",   "rtl",           "tlm",
+                                              "systemc", "systemc:timed", "cuda"};
   for (int i = 0; i < BACKENDS; i++) {
     backend_t *backend = &machine->backends[i];
     backend->name = names[i];

@@ -22,9 +22,9 @@ void cli_device_init(cli_device_t *device) {
 }
 
 static const char *backend_help(const char *preset) {
-  if (preset == NULL) return "model, rtl, tlm or cuda";
-  return strcmp(preset, "model") == 0 ? "model (default), rtl, tlm or cuda"
-                                      : "model, rtl (default), tlm or cuda";
+  if (preset == NULL) return "model, rtl, tlm, systemc, systemc:timed or cuda";
+  return strcmp(preset, "model") == 0 ? "model (default), rtl, tlm, systemc, systemc:timed or cuda"
+                                      : "model, rtl (default), tlm, systemc, systemc:timed or cuda";
 }
 
 void cli_device_add(cli_options_t *options, cli_device_t *device) {
