@@ -39,9 +39,10 @@ endfunction()
 #   SUFFIX TEXT     behind each name
 #   EXCLUDE REGEX   not these properties
 #   SLOW            slow for fast
+#   LABEL TEXT      one more label
 # One that ends in _on_rtl is skipped where the core is not simulated.
 function(ufp4_properties prefix source)
-  cmake_parse_arguments(PARSE_ARGV 2 of "SLOW" "PYTHON;SUFFIX;EXCLUDE" "COMMAND;NEEDS;PROPERTIES")
+  cmake_parse_arguments(PARSE_ARGV 2 of "SLOW" "PYTHON;SUFFIX;EXCLUDE;LABEL" "COMMAND;NEEDS;PROPERTIES")
   set(pattern "^(SLOW_|FULL_)?TEST\\(([a-z0-9_]+)\\)")
   set(first "")
   if(of_PYTHON)
@@ -69,7 +70,7 @@ function(ufp4_properties prefix source)
     elseif(property MATCHES "_on_rtl$" AND NOT UFP4_HAVE_RTL)
       ufp4_skipped_test(${prefix}.${property}${of_SUFFIX} ${label} "needs verilator and clang++")
     else()
-      ufp4_test(${prefix}.${property}${of_SUFFIX} ${label} COMMAND ${of_COMMAND} ${first}${property}
+      ufp4_test(${prefix}.${property}${of_SUFFIX} "${label};${of_LABEL}" COMMAND ${of_COMMAND} ${first}${property}
         NEEDS ${of_NEEDS} PROPERTIES ${of_PROPERTIES})
     endif()
     set(label fast)

@@ -24,7 +24,7 @@ static const char *const formats[UFP4_FORMATS_COUNT] = UFP4_FORMATS_NAMES;
 
 // --- This machine -------------------------------------------------------------------------------
 
-enum { BACKENDS = 5, MAX_FEATURES = 4 };
+enum { BACKENDS = 7, MAX_FEATURES = 4 };
 
 typedef struct {
   const char *name;
@@ -41,7 +41,8 @@ typedef struct {
 
 // Opens each backend to see whether it is there.
 static void try_backends(machine_t *machine, const cli_device_t *device) {
-  static const char *const names[BACKENDS] = {"model", "rtl", "tlm", "cuda", "fpga"};
+  static const char *const names[BACKENDS] = {"model",         "rtl",  "tlm", "systemc",
+                                              "systemc:timed", "cuda", "fpga"};
   for (int i = 0; i < BACKENDS; i++) {
     backend_t *backend = &machine->backends[i];
     backend->name = names[i];

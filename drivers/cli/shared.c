@@ -22,9 +22,10 @@ void cli_device_init(cli_device_t *device) {
 }
 
 static const char *backend_help(const char *preset) {
-  if (preset == NULL) return "model, rtl, tlm, cuda or fpga:PORT";
-  return strcmp(preset, "model") == 0 ? "model (default), rtl, tlm, cuda or fpga:PORT"
-                                      : "model, rtl (default), tlm, cuda or fpga:PORT";
+  if (preset == NULL) return "model, rtl, tlm, systemc, systemc:timed, cuda or fpga:PORT";
+  return strcmp(preset, "model") == 0
+             ? "model (default), rtl, tlm, systemc, systemc:timed, cuda or fpga:PORT"
+             : "model, rtl (default), tlm, systemc, systemc:timed, cuda or fpga:PORT";
 }
 
 void cli_device_add(cli_options_t *options, cli_device_t *device) {

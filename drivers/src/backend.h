@@ -98,6 +98,8 @@ typedef struct {
 extern const ufp4_backend_t ufp4_backend_model;
 extern const ufp4_backend_t ufp4_backend_cuda;
 extern const ufp4_backend_t ufp4_backend_fpga;
+extern const ufp4_backend_t ufp4_backend_systemc;
+extern const ufp4_backend_t ufp4_backend_systemc_timed;
 #ifdef UFP4_HAVE_RTL
 extern const ufp4_backend_t ufp4_backend_rtl;
 #endif

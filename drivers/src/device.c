@@ -11,13 +11,14 @@
 #include "core.h"
 
 static const ufp4_backend_t *const backends[] = {
-    &ufp4_backend_model, &ufp4_backend_cuda, &ufp4_backend_fpga,
+    &ufp4_backend_model,   &ufp4_backend_cuda,          &ufp4_backend_fpga,
 #ifdef UFP4_HAVE_RTL
     &ufp4_backend_rtl,
 #endif
 #ifdef UFP4_HAVE_TLM
     &ufp4_backend_tlm,
 #endif
+    &ufp4_backend_systemc, &ufp4_backend_systemc_timed,
 };
 
 // Of every build; those that this one does not have among them.
@@ -48,13 +49,16 @@ static const ufp4_backend_t *find_backend(const char *name) {
 static ufp4_status_t refuse_backend(const char *name, ufp4_message_t *message) {
   size_t length = strcspn(name, ":");
   for (size_t i = 0; i < UFP4_BACKEND_COUNT; i++) {
-    if (strlen(backend_names[i]) != length || strncmp(name, backend_names[i], length) != 0)
+    if (strlen(backend_names[i]) != length || strncmp(name, backend_names[i], length) != 0 ||
+        find_backend(backend_names[i]) != NULL)
       continue;
     ufp4_message_set(message, "backend %s is not in this build", name);
     return UFP4_ERROR_UNSUPPORTED;
   }
-  ufp4_message_set(
-      message, "no backend is called '%s'; there are model, rtl, tlm, cuda and fpga:PORT", name);
+  ufp4_message_set(message,
+                   "no backend is called '%s'; there are model, rtl, tlm, systemc, systemc:timed, "
+                   "cuda and fpga:PORT",
+                   name);
   return UFP4_ERROR_ARGUMENT;
 }
 

@@ -27,7 +27,8 @@ const uint8_t *poison() {
 }  // namespace
 
 Memory::Memory(const Pins &pins, unsigned bus_bytes, const MemoryOptions &options)
-    : MemoryTiming({bus_bytes, options.latency, options.bandwidth, options.seed, options.bursts}),
+    : MemoryTiming({bus_bytes, options.latency, options.bandwidth, options.seed, options.bursts,
+                    options.dram}),
       pins_(pins),
       bus_bytes_(bus_bytes),
       options_(options) {

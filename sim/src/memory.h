@@ -24,6 +24,7 @@ struct MemoryOptions {
   uint64_t seed = 0;
   uint64_t silent_cycle = 0;
   unsigned bursts = 0;  // in flight, of reads and of writes; 0: some, or with some seeds any number
+  const ufp4_dram_t *dram = nullptr;
 };
 
 class Memory : private MemoryTiming<Memory> {

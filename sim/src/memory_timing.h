@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When an AXI4 memory takes and answers: settable latency and bandwidth, seeded random
-// back-pressure on every channel. One set of rules for the harness's memory (memory.h), which moves
-// data with it, and for the timed model (timing/core.h), which has none.
+// When an AXI4 memory takes and answers: settable latency and bandwidth, banks and rows behind them
+// (dram.h), seeded random back-pressure on every channel. One set of rules for the harness's memory
+// (memory.h), which moves data with it, and for the timed model (timing/core.h), which has none.
 //
 // sample() is called before each clock edge with what the master drives; slave() is what the memory
 // drives, from that edge on. Data moves when its beat does. Without back-pressure answers come in
@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+
+#include "dram.h"
 
 namespace ufp4 {
 
@@ -43,10 +45,12 @@ struct MemoryRules {
   unsigned bandwidth = 0;  // bytes a cycle, each way; 0: as wide as the bus
   uint64_t seed = 0;       // of the back-pressure; 0: none
   unsigned bursts = 0;  // in flight, of reads and of writes; 0: some, or with some seeds any number
+  // What has banks, behind the latency, at a cycle a nanosecond; or nullptr.
+  const ufp4_dram_t *dram = nullptr;
 };
 
 struct MemoryBurst {
-  uint64_t address, due;
+  uint64_t start, address, due;
   unsigned beats;
   uint8_t id, resp;
 };
@@ -85,7 +89,7 @@ class MemoryTiming {
   explicit MemoryTiming(const MemoryRules &rules)
       : rules_(rules),
         rate_(rules.bandwidth ? std::min(rules.bandwidth, rules.bus_bytes) : rules.bus_bytes),
-        latency_(rules.latency ? rules.latency - 1 : 0),
+        dram_(rules.dram),
         bursts_(rules.bursts                 ? rules.bursts
                 : rules.seed & kEndlessSeeds ? kEndless
                                              : kDeep),
@@ -173,6 +177,7 @@ class MemoryTiming {
   static constexpr uint64_t kEndlessSeeds = 2;
   // With back-pressure the data of one burst in this many come before its address.
   static constexpr uint64_t kDataFirst = 8;
+  static constexpr uint64_t kCyclePs = 1000;
 
   struct Credit {
     void fill(unsigned rate, unsigned bus_bytes) {
@@ -228,11 +233,26 @@ class MemoryTiming {
     }
   }
 
+  // The cycle in which the pins are set for the first beat of a read, or the answer to a write,
+  // that the memory has got in @p cycle. Where the bus says that there is no memory no bank is
+  // asked.
+  uint64_t answer_due(uint64_t cycle, bool write, uint64_t address, uint64_t bytes, uint8_t resp) {
+    uint64_t took = rules_.latency;
+    if (rules_.dram != nullptr && resp == 0) {
+      const uint64_t now = (cycle + 1) * kCyclePs;
+      took += (dram_.serve(now, write, address, bytes) - now + kCyclePs - 1) / kCyclePs;
+    }
+    return cycle + std::max<uint64_t>(took, 1) - 1;
+  }
+
   void sample_read_address(uint64_t cycle, const MemoryMaster &master) {
     if (master.arvalid && slave_.arready) {
       moved_ = true;
-      reads_.push_back({master.araddr, cycle + latency_, master.arbeats, master.arid,
-                        data().begin_read(master.araddr, master.arbeats)});
+      const uint8_t resp = data().begin_read(master.araddr, master.arbeats);
+      const uint64_t bytes = uint64_t{master.arbeats} * rules_.bus_bytes;
+      reads_.push_back({master.araddr, master.araddr,
+                        answer_due(cycle, false, master.araddr, bytes, resp), master.arbeats,
+                        master.arid, resp});
     }
     slave_.arready = reads_.size() < bursts_ && open(ar_gate_);
   }
@@ -264,7 +284,7 @@ class MemoryTiming {
   void sample_write_address(uint64_t cycle, const MemoryMaster &master) {
     if (master.awvalid && slave_.awready) {
       moved_ = true;
-      writes_.push_back({master.awaddr, 0, master.awbeats, master.awid,
+      writes_.push_back({master.awaddr, master.awaddr, 0, master.awbeats, master.awid,
                          data().begin_write(master.awaddr, master.awbeats)});
       data_first_ = rules_.seed && random() % kDataFirst == 0;
       for (; early_ != 0 && !writes_.empty(); early_--) store_beat(cycle, true);
@@ -285,7 +305,9 @@ class MemoryTiming {
     data().write_beat(burst, early);
     burst.address += rules_.bus_bytes;
     if (--burst.beats == 0) {
-      answers_.push_back({cycle + latency_, burst.id, burst.resp});
+      const uint64_t bytes = burst.address - burst.start;
+      answers_.push_back(
+          {answer_due(cycle, true, burst.start, bytes, burst.resp), burst.id, burst.resp});
       writes_.pop_front();
     }
   }
@@ -319,9 +341,9 @@ class MemoryTiming {
   }
 
   MemoryRules rules_;
-  unsigned rate_;     // bytes a cycle, each way
-  unsigned latency_;  // cycles between taking an address and setting the pins for its first beat
-  size_t bursts_;     // in flight, of reads and of writes
+  unsigned rate_;  // bytes a cycle, each way
+  Dram dram_;
+  size_t bursts_;  // in flight, of reads and of writes
   uint64_t random_state_;
   bool moved_ = false;
   std::deque<MemoryBurst> reads_, writes_;

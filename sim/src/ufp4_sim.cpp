@@ -31,9 +31,19 @@ std::unique_ptr<ufp4::Simulator> make(const ufp4_sim_options_t &options, std::st
         std::string("there is no simulated core of configuration '") + options.configuration + "'";
     return nullptr;
   }
-  const ufp4::MemoryOptions memory{options.memory_base,    options.memory_bytes,
-                                   options.latency_cycles, options.bandwidth_bytes,
-                                   options.stall_seed,     options.silent_cycle};
+  const ufp4_dram_t *dram = options.dram != nullptr ? ufp4::find_dram(options.dram) : nullptr;
+  if (options.dram != nullptr && dram == nullptr) {
+    message = std::string("no memory is called '") + options.dram + "'; there are " UFP4_DRAM_WORDS;
+    return nullptr;
+  }
+  const ufp4::MemoryOptions memory{options.memory_base,
+                                   options.memory_bytes,
+                                   options.latency_cycles,
+                                   options.bandwidth_bytes,
+                                   options.stall_seed,
+                                   options.silent_cycle,
+                                   0,
+                                   dram};
   auto simulator =
       std::make_unique<ufp4::Simulator>(std::move(core), memory, limits_of(options.configuration));
   if (!simulator->ok()) {

@@ -50,7 +50,12 @@ const char *bench_backend(void) {
 }
 
 int bench_is_core(void) {
-  return strcmp(bench_backend(), "rtl") == 0 || strcmp(bench_backend(), "tlm") == 0;
+  return bench_is_timed() || strcmp(bench_backend(), "rtl") == 0 ||
+         strcmp(bench_backend(), "systemc") == 0;
+}
+
+int bench_is_timed(void) {
+  return strcmp(bench_backend(), "tlm") == 0 || strcmp(bench_backend(), "systemc:timed") == 0;
 }
 
 ufp4_device_options_t bench_options(void) {

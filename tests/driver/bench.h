@@ -22,10 +22,12 @@ void bench_check_status(int64_t index, ufp4_status_t got, ufp4_status_t want,
 
 // --- Devices ------------------------------------------------------------------------------------
 
-/** "model", "rtl", "tlm" or "cuda". */
+/** "model", "rtl", "tlm", "systemc", "systemc:timed" or "cuda". */
 const char *bench_backend(void);
 /** Whether it is a core, with cycles. */
 int bench_is_core(void);
+/** Whether that core is the timed model. */
+int bench_is_timed(void);
 /** Options with the small configuration and 16 MiB of memory. */
 ufp4_device_options_t bench_options(void);
 /** Opens bench_backend() with bench_options(); ends the program on failure. */

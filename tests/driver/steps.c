@@ -2,13 +2,15 @@
 #include "steps.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 ufp4_device_t *steps_device(const char *backend, const steps_case_t *of) {
   ufp4_device_options_t options = bench_options();
   ufp4_device_t *device = NULL;
   ufp4_message_t why = {0};
   options.configuration = of->configuration;
-  options.stall_seed = of->stall_seed;
+  // The SystemC modules have no back-pressure.
+  if (strncmp(backend, "systemc", 7) != 0) options.stall_seed = of->stall_seed;
   options.mem_latency = 20;
   options.message = &why;
   check_bits(0, ufp4_device_open(backend, &options, &device), UFP4_OK, "open: %s", why.text);

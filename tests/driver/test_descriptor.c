@@ -24,7 +24,7 @@ typedef struct {
 
 // The timed model has no bus errors: it takes no such job (driver.tlm).
 static int is_not_taken(ufp4_core_status_t want) {
-  return strcmp(bench_backend(), "tlm") == 0 &&
+  return bench_is_timed() &&
          (want == UFP4_CORE_STATUS_READ_ERROR || want == UFP4_CORE_STATUS_WRITE_ERROR);
 }
 

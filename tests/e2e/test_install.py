@@ -146,6 +146,25 @@ def test_program_runs_where_it_is_installed():
     check_equal(call(place / "bin" / "ufp4", "random").strip(), "a97328cd a9a95582 2e34d974 fe50811e", "a draw")
 
 
+def test_systemc_backends_find_their_program_on_rtl():
+    """From the installed program, and from the library in another program."""
+    place = install()
+    if not (place / "libexec" / "ufp4" / "ufp4-systemc").exists():
+        raise bench.Skipped("needs libsystemc-dev when ufp4 is configured; ./ufp4 test installs it")
+    call(place / "bin" / "ufp4", "info", "--backend", "systemc")
+    pathlib.Path("mine.c").write_text("""#include <ufp4.h>
+int main(void) {
+  ufp4_device_options_t options = ufp4_device_options_default();
+  ufp4_device_t *device;
+  ufp4_status_t status = ufp4_device_open("systemc:timed", &options, &device);
+  ufp4_device_close(device);
+  return status;
+}
+""")
+    call("cc", "mine.c", "-o", "mine", *pkg_config(place, "--cflags", "--libs", "ufp4"))
+    call("./mine", LD_LIBRARY_PATH=str(place / "lib"))
+
+
 def declared(headers):
     """The functions that headers declare."""
     text = re.sub(r"/\*.*?\*/", "", "".join(p.read_text() for p in headers), flags=re.S)

@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #define KNOWN_HEADER_FLAGS 3u
 #define MAX_DISTANCE 15u
@@ -291,4 +292,31 @@ ufp4_core_status_t check_gemm_bus(const ufp4_gemm_descriptor_t *gemm, region_t m
   if (bad_read) return UFP4_CORE_STATUS_READ_ERROR;
   const int bad_write = is_outside(plains[0].address, plain_region_bytes(&plains[0]), memory);
   return bad_write ? UFP4_CORE_STATUS_WRITE_ERROR : UFP4_CORE_STATUS_OK;
+}
+
+static ufp4_core_status_t check_bus(const ufp4_descriptor_t *descriptor, region_t memory) {
+  switch (descriptor->header.opcode) {
+    case UFP4_OPCODE_GEMM:
+      return check_gemm_bus(&descriptor->gemm, memory);
+    case UFP4_OPCODE_FENCE:
+      return UFP4_CORE_STATUS_OK;
+    default:
+      return check_quant_bus(&descriptor->quant, memory);
+  }
+}
+
+// What the core would refuse before it, the timed model refuses, too.
+ufp4_status_t check_inside(const char *backend, const ufp4_descriptor_t *descriptor,
+                           const ufp4_configuration_t *configuration, region_t memory,
+                           ufp4_message_t *message) {
+  slots_t slots = {0};
+  memset(slots.written, 1, sizeof slots.written);
+  if (check_descriptor(descriptor, configuration, &slots) != UFP4_CORE_STATUS_OK ||
+      check_bus(descriptor, memory) == UFP4_CORE_STATUS_OK)
+    return UFP4_OK;
+  ufp4_message_set(message,
+                   "%s: job %u reads or writes outside of device memory; the timed model has no "
+                   "bus errors, the backend rtl has",
+                   backend, descriptor->header.job);
+  return UFP4_ERROR_UNSUPPORTED;
 }

@@ -58,5 +58,10 @@ typedef struct {
 /** What a bus with that memory and no other makes of a legal job: ok, read_error or write_error. */
 ufp4_core_status_t check_quant_bus(const ufp4_quant_descriptor_t *quant, region_t memory);
 ufp4_core_status_t check_gemm_bus(const ufp4_gemm_descriptor_t *gemm, region_t memory);
+/** Of a backend whose core is the timed model: UFP4_ERROR_UNSUPPORTED, with a message, for a legal
+ * job that the bus would answer with an error. */
+ufp4_status_t check_inside(const char *backend, const ufp4_descriptor_t *descriptor,
+                           const ufp4_configuration_t *configuration, region_t memory,
+                           ufp4_message_t *message);
 
 #endif

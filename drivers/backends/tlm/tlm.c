@@ -188,32 +188,13 @@ static ufp4_status_t tlm_open(const ufp4_device_options_t *options,
 
 // --- Jobs ---------------------------------------------------------------------------------------
 
-// A legal job that the bus would answer with an error.
-static int is_outside(const tlm_t *tlm, const ufp4_descriptor_t *descriptor) {
-  const region_t memory = {UFP4_MEMORY_BASE, tlm->memory_bytes};
-  slots_t slots = {0};
-  memset(slots.written, 1, sizeof slots.written);
-  if (check_descriptor(descriptor, &tlm->executor.configuration, &slots) != UFP4_CORE_STATUS_OK)
-    return 0;
-  switch (descriptor->header.opcode) {
-    case UFP4_OPCODE_GEMM:
-      return check_gemm_bus(&descriptor->gemm, memory) != UFP4_CORE_STATUS_OK;
-    case UFP4_OPCODE_FENCE:
-      return 0;
-    default:
-      return check_quant_bus(&descriptor->quant, memory) != UFP4_CORE_STATUS_OK;
-  }
-}
-
 // When a burst outside of memory comes back with an error the timed model does not know.
 static ufp4_status_t tlm_submit(ufp4_backend_state_t *state, const ufp4_descriptor_t *descriptor) {
   const tlm_t *tlm = core_port_user(state);
-  if (!is_outside(tlm, descriptor)) return core_submit(state, descriptor);
-  ufp4_message_set(tlm->message,
-                   "tlm: job %u reads or writes outside of device memory; the timed model has no "
-                   "bus errors, the backend rtl has",
-                   descriptor->header.job);
-  return UFP4_ERROR_UNSUPPORTED;
+  const region_t memory = {UFP4_MEMORY_BASE, tlm->memory_bytes};
+  const ufp4_status_t status =
+      check_inside("tlm", descriptor, &tlm->executor.configuration, memory, tlm->message);
+  return status == UFP4_OK ? core_submit(state, descriptor) : status;
 }
 
 const ufp4_backend_t ufp4_backend_tlm = {

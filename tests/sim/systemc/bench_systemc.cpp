@@ -13,7 +13,7 @@ extern "C" {
 
 namespace {
 
-constexpr twin_memory_t kMemory = {100, 0, 0};
+constexpr twin_memory_t kMemory = {100, 0, 0, nullptr};
 constexpr uint32_t kRuns = 5;
 
 struct Measured {

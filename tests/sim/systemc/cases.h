@@ -24,7 +24,9 @@ struct Jobs {
   twin_t twin{};
 };
 
-inline const twin_memory_t memories[] = {{100, 0, 0}, {0, 0, 0}, {1, 13, 0}, {20, 7, 0}};
+inline const twin_memory_t memories[] = {{100, 0, 0, nullptr}, {0, 0, 0, nullptr},
+                                         {1, 13, 0, nullptr},  {20, 7, 0, nullptr},
+                                         {20, 0, 0, "lpddr5"}, {0, 9, 0, "hbm3"}};
 inline constexpr size_t kMemories = sizeof memories / sizeof memories[0];
 
 /** On both modules, one after the other; the body ends the property. */

@@ -15,6 +15,7 @@ class Plain {
     options.memory_bytes = TWIN_PLACE_BYTES * (TWIN_PLACES + 1);
     options.latency_cycles = memory.latency;
     options.bandwidth_bytes = memory.bandwidth;
+    options.dram = memory.dram;
     sim_ = ufp4_sim_open(&options, message, sizeof message);
     check_that(0, sim_ != nullptr, "%s", message);
   }

@@ -48,6 +48,7 @@ alone_t alone_run(const char *configuration, twin_memory_t memory, const twin_jo
       .user = ring, .memory_read = read_memory, .memory_write = write_memory};
   const ufp4_timed_options_t options = {.configuration = configuration,
                                         .latency_cycles = memory.latency,
+                                        .dram = memory.dram,
                                         .bandwidth_bytes = memory.bandwidth,
                                         .stall_seed = memory.stall,
                                         .every_cycle = every_cycle};

@@ -23,7 +23,7 @@ static void same_registers(twin_t *twin) {
 // Looked at a few hundred times, and slowed down by it.
 SLOW_TEST(registers_amid_jobs_are_the_same) {
   for (uint64_t stall = 0; stall < 4; stall++) {
-    twin_t *twin = twin_open("small", (twin_memory_t){30, 0, stall}, 0);
+    twin_t *twin = twin_open("small", (twin_memory_t){30, 0, stall, NULL}, 0);
     twin->random.state = stall;
     for (unsigned list = 0; list < 4; list++) {
       twin_job_t jobs[16];

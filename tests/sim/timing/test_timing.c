@@ -12,18 +12,24 @@ typedef struct {
   const char *configuration;
   unsigned memories, jobs, lists;  // jobs and lists of each memory
   uint32_t limit;                  // of sizes
+  int banks;                       // memories that have them
 } amount_t;
 
-static const twin_memory_t memories[] = {{100, 0, 0}, {0, 0, 0},   {20, 7, 0},  {3, 0, 1},
-                                         {800, 0, 0}, {50, 3, 2},  {1, 13, 0},  {7, 0, 3},
-                                         {200, 5, 0}, {33, 33, 4}, {400, 9, 0}, {11, 0, 5}};
+static const twin_memory_t memories[] = {{100, 0, 0, NULL}, {0, 0, 0, NULL},   {20, 7, 0, NULL},
+                                         {3, 0, 1, NULL},   {800, 0, 0, NULL}, {50, 3, 2, NULL},
+                                         {1, 13, 0, NULL},  {7, 0, 3, NULL},   {200, 5, 0, NULL},
+                                         {33, 33, 4, NULL}, {400, 9, 0, NULL}, {11, 0, 5, NULL}};
+static const twin_memory_t banks[] = {
+    {20, 0, 0, "lpddr5"}, {0, 0, 0, "hbm3"}, {1, 13, 7, "lpddr5"}, {100, 30, 2, "hbm3"}};
 
 static void compare(amount_t amount) {
   unsigned total = 0, ran = 0, lists = 0;
   check_random_t seeds = check_random();
   for (unsigned i = 0; i < amount.memories; i++) {
-    twin_t *twin =
-        twin_open(amount.configuration, memories[i % (sizeof memories / sizeof memories[0])], 0);
+    const twin_memory_t memory = amount.banks
+                                     ? banks[i % (sizeof banks / sizeof banks[0])]
+                                     : memories[i % (sizeof memories / sizeof memories[0])];
+    twin_t *twin = twin_open(amount.configuration, memory, 0);
     twin->random.state = check_next(&seeds);
     for (unsigned j = 0; j < amount.jobs; j++) {
       twin_job_t job = timing_job(twin, amount.limit);
@@ -44,33 +50,44 @@ static void compare(amount_t amount) {
 }
 
 TEST(equals_small) {
-  compare((amount_t){"small", 12, 10, 2, 70});
+  compare((amount_t){"small", 12, 10, 2, 70, 0});
 }
 
 TEST(equals_small_fp32) {
-  compare((amount_t){"small-fp32", 12, 6, 1, 70});
+  compare((amount_t){"small-fp32", 12, 6, 1, 70, 0});
 }
 
 TEST(equals_small_nv) {
-  compare((amount_t){"small-nv", 12, 6, 1, 70});
+  compare((amount_t){"small-nv", 12, 6, 1, 70, 0});
+}
+
+/** Each address matters: which bank it is in, and whether its row is open. */
+TEST(equals_small_with_banks) {
+  compare((amount_t){"small", 4, 10, 2, 70, 1});
+}
+
+SLOW_TEST(equals_default_with_banks) {
+  compare((amount_t){"default", 4, 12, 3, 300, 1});
 }
 
 SLOW_TEST(equals_default) {
-  compare((amount_t){"default", 12, 10, 2, 300});
+  compare((amount_t){"default", 12, 10, 2, 300, 0});
 }
 
 // Ten times as much of what every build simulates.
 FULL_TEST(equals_all) {
-  compare((amount_t){"small", 12, 80, 10, 100});
-  compare((amount_t){"small-fp32", 12, 40, 5, 100});
-  compare((amount_t){"small-nv", 12, 40, 5, 100});
-  compare((amount_t){"default", 12, 80, 10, 400});
+  compare((amount_t){"small", 12, 80, 10, 100, 0});
+  compare((amount_t){"small-fp32", 12, 40, 5, 100, 0});
+  compare((amount_t){"small-nv", 12, 40, 5, 100, 0});
+  compare((amount_t){"default", 12, 80, 10, 400, 0});
+  compare((amount_t){"small", 4, 80, 10, 100, 1});
+  compare((amount_t){"default", 4, 40, 10, 400, 1});
 }
 
 // Of sizes at which most cycles are skipped.
 FULL_TEST(equals_long_jobs) {
-  compare((amount_t){"default", 12, 4, 0, 1200});
-  compare((amount_t){"small", 12, 4, 0, 400});
+  compare((amount_t){"default", 12, 4, 0, 1200, 0});
+  compare((amount_t){"small", 12, 4, 0, 400, 0});
 }
 
 // Of a configuration that not every build simulates (CMakeLists.txt names it).
@@ -78,7 +95,8 @@ FULL_TEST(equals_configuration) {
   const char *configuration = getenv("UFP4_TEST_CONFIGURATION");
   if (configuration == NULL) configuration = "small";
   const uint32_t limit = strcmp(configuration, "large") == 0 ? 300 : 80;
-  compare((amount_t){configuration, 12, 20, 4, limit});
+  compare((amount_t){configuration, 12, 20, 4, limit, 0});
+  compare((amount_t){configuration, 4, 10, 2, limit, 1});
 }
 
 // Up to 30 chunks of k and macro-tiles a side, on any memory: skipped or not, the same.
@@ -87,7 +105,8 @@ static void skips_change_nothing_of(const char *configuration, unsigned runs) {
   twin_configure(&twin, configuration);
   for (unsigned i = 0; i < runs; i++) {
     twin_job_t jobs[3];
-    const twin_memory_t memory = {check_below(&twin.random, 300), check_below(&twin.random, 70), 0};
+    const twin_memory_t memory = {check_below(&twin.random, 300), check_below(&twin.random, 70), 0,
+                                  NULL};
     const uint32_t side = twin.configuration.rows * twin.configuration.tile_rows;
     for (unsigned j = 0; j < 3; j++) {
       const uint32_t k = 1 + check_below(&twin.random, 30 * 16 * twin.configuration.chunk / 2);
@@ -139,6 +158,8 @@ TEST(sees_a_wrong_latency) {
 static const check_test_t tests[] = {CHECK_TEST(equals_small),
                                      CHECK_TEST(equals_small_fp32),
                                      CHECK_TEST(equals_small_nv),
+                                     CHECK_TEST(equals_small_with_banks),
+                                     CHECK_TEST(equals_default_with_banks),
                                      CHECK_TEST(equals_default),
                                      CHECK_TEST(equals_all),
                                      CHECK_TEST(equals_long_jobs),

@@ -99,11 +99,13 @@ twin_t *twin_open(const char *configuration, twin_memory_t memory, unsigned wron
                                   .memory_bytes = TWIN_PLACE_BYTES * (TWIN_PLACES + 1),
                                   .latency_cycles = memory.latency,
                                   .bandwidth_bytes = memory.bandwidth,
-                                  .stall_seed = memory.stall};
+                                  .stall_seed = memory.stall,
+                                  .dram = memory.dram};
   const ufp4_timed_options_t timed = {.configuration = configuration,
                                       .latency_cycles = memory.latency + wrong,
                                       .bandwidth_bytes = memory.bandwidth,
-                                      .stall_seed = memory.stall};
+                                      .stall_seed = memory.stall,
+                                      .dram = memory.dram};
   const ufp4_timed_host_t host = {
       .user = twin, .memory_read = read_memory, .memory_write = write_memory};
   twin->sim = ufp4_sim_open(&sim, message, sizeof message);

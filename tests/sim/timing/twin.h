@@ -20,10 +20,12 @@ typedef union {
   ufp4_gemm_descriptor_t gemm;
 } twin_job_t;
 
-/** A memory: latency in cycles, bytes a cycle (0: all), seed of its back-pressure (0: none). */
+/** A memory: latency in cycles, bytes a cycle (0: all), seed of its back-pressure (0: none), banks
+ * behind it (NULL: none). */
 typedef struct {
   unsigned latency, bandwidth;
   uint64_t stall;
+  const char *dram;
 } twin_memory_t;
 
 typedef struct {

@@ -42,7 +42,7 @@ void Addend::next_row(uint64_t stride) {
 
 void Addend::issue(const ufp4_gemm_descriptor_t &desc, uint32_t beats) {
   room_[stream_] -= beats;
-  req_page_ = static_cast<uint32_t>(addr_[stream_] % kPage);
+  req_address_ = addr_[stream_];
   req_beats_ = beats;
   notes_.push({stream_, beats});
   next_row(stream_ == kSums ? desc.sums_stride_bytes : desc.c_stride_bytes);

@@ -52,7 +52,7 @@ class Addend {
     v.exact(row_);
     v.exact(beat_);
     v.exact(req_beats_);
-    v.exact(req_page_ & page_mask_);
+    v.exact(req_address_ & page_mask_);
     for (uint32_t s = 0; s < 2; s++) {
       v.exact(room_[s]);
       v.exact(here_[s]);
@@ -72,7 +72,7 @@ class Addend {
   };
 
   Request client() const {
-    return {req_valid_, req_page_, req_beats_};
+    return {req_valid_, req_address_, req_beats_};
   }
   void issue(const ufp4_gemm_descriptor_t &desc, uint32_t beats);
   void next_row(uint64_t stride);
@@ -82,7 +82,8 @@ class Addend {
   WidthRead width_;
   bool has_sums_ = false, has_c_ = false, active_ = false, req_valid_ = false;
   uint32_t stream_ = 0, row_ = 0, req_beats_ = 0, beat_ = 0;
-  uint32_t req_page_ = 0, page_mask_ = 0;
+  uint64_t req_address_ = 0;
+  uint32_t page_mask_ = 0;
   uint64_t addr_[2] = {}, tile_addr_[2] = {}, band_addr_[2] = {};
   uint32_t room_[2] = {}, here_[2] = {};
   Ring<Note, 16> notes_;

@@ -30,7 +30,7 @@ class Drain {
     return req_valid_;
   }
   Request request() const {
-    return {req_valid_, req_page_, req_beats_};
+    return {req_valid_, req_address_, req_beats_};
   }
   bool dat_valid() const {
     return dat_valid_;
@@ -69,7 +69,7 @@ class Drain {
     v.wheel(tiles_, v.tiles);
     walk_.visit(v);
     v.exact(req_beats_);
-    v.exact(req_page_ & page_mask_);
+    v.exact(req_address_ & page_mask_);
     v.address(addr_, page_mask_);
     v.address(tile_addr_, page_mask_);
     v.address(band_addr_, page_mask_);
@@ -100,7 +100,8 @@ class Drain {
   uint32_t credit_ = 0, tiles_ = 0, row_ = 0, read_ = 0, slot_ = 0, req_beats_ = 0;
   uint32_t tile_a_row_ = 0;  // array row of the sub-tile
   uint64_t addr_ = 0, tile_addr_ = 0, band_addr_ = 0;
-  uint32_t req_page_ = 0, page_mask_ = 0;
+  uint64_t req_address_ = 0;
+  uint32_t page_mask_ = 0;
   // By stage, from bit 1 on: valid; the half of a BF16 beat; the last read of a row; more than half
   // of the columns.
   uint32_t valid_ = 0, half_ = 0, last_ = 0, many_ = 0;
@@ -150,7 +151,7 @@ inline void Drain::step(const State &s, bool req_ready, bool ready, bool loading
   const bool opens = active_ && !open_ && credit_ != 0;
   const bool first = s.take && read_ == 0;
   if (first) {
-    req_page_ = static_cast<uint32_t>(addr_ % kPage);
+    req_address_ = addr_;
     req_beats_ = row_beats();
   }
   req_valid_ = first || (req_valid_ && !req_ready);

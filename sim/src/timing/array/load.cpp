@@ -8,8 +8,7 @@ Request LoadRequest::request(const ufp4_gemm_descriptor_t &desc) const {
   const uint64_t codes = side_ ? desc.b_codes_addr : desc.a_codes_addr;
   const uint64_t scales = side_ ? desc.b_scales_addr : desc.a_scales_addr;
   const uint64_t addr = codes_ ? codes + (position << 7) : scales + (position << 4);
-  return {true, static_cast<uint32_t>(addr % kPage),
-          (bytes + shape_->load_bytes - 1) / shape_->load_bytes};
+  return {true, addr, (bytes + shape_->load_bytes - 1) / shape_->load_bytes};
 }
 
 uint32_t LoadRequest::position_mask(const ufp4_gemm_descriptor_t &desc) const {

@@ -52,8 +52,7 @@ class Front {
     return rings.base + rings.index(next_) * UFP4_DESCRIPTOR_BYTES;
   }
   Request request(const Rings &rings) const {
-    return {valid(), static_cast<uint32_t>(address(rings) % kPage),
-            UFP4_DESCRIPTOR_BYTES / shape_.bus_bytes};
+    return {valid(), address(rings), UFP4_DESCRIPTOR_BYTES / shape_.bus_bytes};
   }
   /** Whether it stays as it is while its job, if it offers one, is not taken. */
   bool waits(const Rings &rings) const {
@@ -188,7 +187,7 @@ class Retire {
   explicit Retire(const Shape &shape)
       : beats_(shape.bus_bytes < UFP4_COMPLETION_BYTES ? UFP4_COMPLETION_BYTES / shape.bus_bytes
                                                        : 1),
-        bus_mask_(~(shape.bus_bytes - 1)) {}
+        bus_mask_(~uint64_t{shape.bus_bytes - 1}) {}
 
   uint32_t head() const {
     return head_;
@@ -209,7 +208,7 @@ class Retire {
     return state_ == State::kIdle && !(done_ >> (head_ & 15) & 1);
   }
   Request request(const Rings &rings) const {
-    return {valid(), static_cast<uint32_t>(address(rings) & bus_mask_) % kPage, beats_};
+    return {valid(), address(rings) & bus_mask_, beats_};
   }
   bool dat_valid() const {
     return state_ == State::kComplete && beat_ != beats_;
@@ -234,7 +233,7 @@ class Retire {
   void next_state(bool req_ready, bool dat_ready, bool idle);
 
   uint32_t beats_;
-  uint32_t bus_mask_;
+  uint64_t bus_mask_;
   State state_ = State::kIdle;
   bool sent_ = false;
   uint32_t beat_ = 0, done_ = 0, head_ = 0;

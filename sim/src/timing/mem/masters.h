@@ -14,7 +14,7 @@ namespace ufp4::timing {
 
 struct Request {
   bool valid = false;
-  uint32_t page = 0;  // where in a page it begins
+  uint64_t address = 0;
   uint32_t beats = 0;
 };
 
@@ -44,9 +44,11 @@ struct Skid {
   }
 };
 
+/** Where it begins matters to a memory with banks alone, with which no cycle is skipped. */
 struct Burst {
   uint8_t id;
   uint32_t beats;
+  uint64_t address;
 };
 
 /** Mirrors ufp4_axi_burst, with the choice of ufp4_arbiter: by rank, or in turn. */
@@ -62,7 +64,7 @@ class BurstCutter {
   }
   /** What goes out now, while busy(). */
   Burst burst() const {
-    return {id_, piece()};
+    return {id_, piece(), address_};
   }
   /** @return the client whose request is taken if @p ready, that of the stream of bursts; -1: none.
    */
@@ -76,12 +78,12 @@ class BurstCutter {
     v.exact(id_);
     v.exact(last_);
     v.exact(busy_ ? beats_ : 0);
-    v.exact(busy_ && beats_ > to_boundary() ? page_ : 0);
+    v.exact(busy_ && beats_ > to_boundary() ? address_ % kPage : 0);
   }
 
  private:
   uint32_t to_boundary() const {
-    return (kPage - page_) >> bus_log2_;
+    return static_cast<uint32_t>(kPage - address_ % kPage) >> bus_log2_;
   }
   uint32_t piece() const {
     const uint32_t left = to_boundary();
@@ -91,7 +93,8 @@ class BurstCutter {
   uint32_t clients_, bus_log2_;
   bool ranked_, busy_ = false;
   uint8_t id_ = 0, last_ = 0;
-  uint32_t page_ = 0, beats_ = 0;
+  uint64_t address_ = 0;
+  uint32_t beats_ = 0;
 };
 
 /** Mirrors ufp4_axi_read. */
@@ -219,12 +222,12 @@ inline void BurstCutter::step(const Request &request, int taken, bool ready) {
   if (taken >= 0) {
     busy_ = true;
     id_ = last_ = static_cast<uint8_t>(taken);
-    page_ = request.page;
+    address_ = request.address;
     beats_ = request.beats;
   } else if (busy_ && ready) {
     const uint32_t out = piece();
     busy_ = beats_ > out;
-    page_ = (page_ + (out << bus_log2_)) % kPage;
+    address_ += uint64_t{out} << bus_log2_;
     beats_ -= out;
   }
 }
@@ -233,6 +236,7 @@ inline void ReadMaster::drive(MemoryMaster &pins) const {
   pins.arvalid = ar_.main_valid;
   pins.arid = ar_.main.id;
   pins.arbeats = ar_.main.beats;
+  pins.araddr = ar_.main.address;
   pins.rready = r_.in_ready();
 }
 
@@ -253,6 +257,7 @@ inline void WriteMaster::drive(MemoryMaster &pins) const {
   pins.awvalid = aw_.main_valid;
   pins.awid = aw_.main.id;
   pins.awbeats = aw_.main.beats;
+  pins.awaddr = aw_.main.address;
   pins.wvalid = w_.main_valid;
   pins.bready = true;
 }

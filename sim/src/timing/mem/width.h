@@ -23,7 +23,7 @@ class WidthNotes {
   Request request(const Request &client) const {
     if (same()) return client;
     const uint32_t first = part_of(client);
-    return {client.valid, client.page - first * client_bytes_,
+    return {client.valid, client.address - first * client_bytes_,
             (client.beats + first + parts_ - 1) / parts_};
   }
   bool can_ask() const {
@@ -66,7 +66,7 @@ class WidthNotes {
     uint32_t part, beats;
   };
   uint32_t part_of(const Request &client) const {
-    return client.page / client_bytes_ % parts_;
+    return static_cast<uint32_t>(client.address / client_bytes_ % parts_);
   }
   uint32_t part() const {
     return started_ ? part_ : notes_.front().part;

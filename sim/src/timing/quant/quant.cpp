@@ -34,6 +34,8 @@ void Quant::set_up(const ufp4_quant_descriptor_t &desc) {
   job_.stride_bytes = desc.src_stride_bytes;
   job_.codes_addr[0] = desc.row_codes_addr;
   job_.codes_addr[1] = desc.col_codes_addr;
+  job_.scales_addr[0] = desc.row_scales_addr;
+  job_.scales_addr[1] = desc.col_scales_addr;
   job_.stride_blocks[0] = desc.row_stride_blocks;
   job_.stride_blocks[1] = desc.col_stride_blocks;
 }

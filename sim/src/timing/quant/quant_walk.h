@@ -20,7 +20,7 @@ struct QuantJob {
   uint32_t side = 0;  // tiles beside each other that go out before the next ones, log2
   uint32_t row_beats = 0;
   uint64_t addr = 0, stride_bytes = 0;
-  uint64_t codes_addr[2] = {};  // by copy
+  uint64_t codes_addr[2] = {}, scales_addr[2] = {};  // by copy
   uint32_t stride_blocks[2] = {};
 };
 
@@ -74,7 +74,7 @@ class QuantLoad {
     return walk_.active() && places_ != 0;
   }
   Request request() const {
-    return {valid(), static_cast<uint32_t>(addr_ % kPage), walk_.beats()};
+    return {valid(), addr_, walk_.beats()};
   }
   void reset() {
     walk_.reset();

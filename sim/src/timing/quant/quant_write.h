@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // QUANT's blocks to panel units, and those to memory: mirrors ufp4_quant_write. QuantProgress
-// mirrors ufp4_quant_progress. Where a unit goes does not matter: it never crosses 4 KiB.
+// mirrors ufp4_quant_progress. A unit never crosses 4 KiB: where it goes matters to a memory with
+// banks alone, with which no cycle is skipped.
 #ifndef UFP4_TIMING_QUANT_WRITE_H
 #define UFP4_TIMING_QUANT_WRITE_H
 
 #include <cstdint>
 
 #include "timing/mem/masters.h"
+#include "timing/quant/quant_index.h"
 #include "timing/quant/quant_strip.h"
 
 namespace ufp4::timing {
@@ -14,7 +16,8 @@ namespace ufp4::timing {
 class QuantWrite {
  public:
   explicit QuantWrite(const Shape &shape)
-      : code_beats_(UFP4_PANEL_CODE_BYTES / shape.bus_bytes),
+      : bus_mask_(~uint64_t{shape.bus_bytes - 1}),
+        code_beats_(UFP4_PANEL_CODE_BYTES / shape.bus_bytes),
         scale_beats_(shape.bus_bytes > UFP4_PANEL_SCALE_BYTES
                          ? 1
                          : UFP4_PANEL_SCALE_BYTES / shape.bus_bytes) {}
@@ -26,7 +29,7 @@ class QuantWrite {
     return busy_ && !asked_ && !step_over();
   }
   Request request() const {
-    return {valid(), 0, beats()};
+    return {valid(), address() & bus_mask_, beats()};
   }
   bool dat_valid() const {
     return dat_valid_;
@@ -66,13 +69,21 @@ class QuantWrite {
   uint32_t beats() const {
     return scales_ ? scale_beats_ : code_beats_;
   }
+  uint64_t address() const {
+    const uint64_t unit = index_[copy_].unit();
+    return scales_ ? scales_addr_[copy_] + unit * UFP4_PANEL_SCALE_BYTES
+                   : codes_addr_[copy_] + unit * UFP4_PANEL_CODE_BYTES;
+  }
   bool step_over() const {
     return busy_ && (blank_[copy_] >> out_unit_[copy_] & 1);
   }
   void collect(bool pair, uint32_t copy, const QuantMark &in);
   bool release(const QuantJob &job);
 
+  uint64_t bus_mask_;
   uint32_t code_beats_, scale_beats_;
+  uint64_t codes_addr_[2] = {}, scales_addr_[2] = {};
+  QuantIndex index_[2];
   uint32_t in_count_[2] = {}, out_unit_[2] = {}, full_[2] = {}, last_[2] = {}, blank_[2] = {};
   uint32_t units_ = 0, done_ = 0, beat_ = 0;
   bool busy_ = false, copy_ = false, scales_ = false, asked_ = false, all_ = false,

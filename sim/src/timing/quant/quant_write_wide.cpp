@@ -3,23 +3,6 @@
 
 namespace ufp4::timing {
 
-void QuantIndex::start(bool pair, uint32_t tiles, const QuantSteps &steps, uint32_t page_mask) {
-  pair_ = pair;
-  lower_ = false;
-  tiles_ = tiles;
-  tile_ = 0;
-  page_mask_ = page_mask;
-  strip_base_ = 0;
-  steps_ = steps;
-}
-
-void QuantIndex::step() {
-  lower_ = pair_ && !lower_;
-  if (lower_ || ++tile_ != tiles_) return;
-  tile_ = 0;
-  strip_base_ += steps_.strip;
-}
-
 void QuantWriteWide::reset() {
   for (uint32_t c = 0; c < 2; c++) in_count_[c] = ask_[c] = filled_[c] = waiting_[c] = 0;
   first_ = beat_ = 0;
@@ -35,9 +18,6 @@ void QuantWriteWide::start(const QuantJob &job) {
   groups_ = groups << job.pair;
   done_ = 0;
   const uint32_t tiles[2] = {groups, job.pair ? groups : job.tiles};
-  const uint32_t row = job.stride_blocks[0], column = job.stride_blocks[1];
-  const QuantSteps steps[2] = {{row, side, row << job.pair},
-                               {column, column << job.pair, 1u << job.pair}};
   for (uint32_t c = 0; c < 2; c++) {
     const bool joined = c == 0 || job.pair;
     const uint32_t bytes = UFP4_PANEL_CODE_BYTES, units = joined ? side : 1;
@@ -45,7 +25,9 @@ void QuantWriteWide::start(const QuantJob &job) {
     in_count_[c] = ask_[c] = 0;
     left_[c] = groups_;
     first_unit_[c] = static_cast<uint32_t>(job.codes_addr[c] / bytes % kPageUnits);
-    index_[c].start(job.pair, tiles[c], steps[c],
+    codes_addr_[c] = job.codes_addr[c];
+    scales_addr_[c] = job.scales_addr[c];
+    index_[c].start(job, c, tiles[c], false,
                     page_mask(job.codes_addr[c], stride, units * bytes) / bytes);
   }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wide engine's blocks to groups of panel units, and those to memory: mirrors
-// ufp4_quant_write_wide. QuantIndex mirrors ufp4_quant_index, for the number of a unit: a request
-// of several ends where a page does.
+// ufp4_quant_write_wide. A request of several units ends where a page does.
 #ifndef UFP4_TIMING_QUANT_WRITE_WIDE_H
 #define UFP4_TIMING_QUANT_WRITE_WIDE_H
 
@@ -9,37 +8,10 @@
 
 #include "timing/mem/masters.h"
 #include "timing/mem/ring.h"
+#include "timing/quant/quant_index.h"
 #include "timing/quant/quant_strip.h"
 
 namespace ufp4::timing {
-
-/** How far apart in memory a copy's units are, in units: those of a group, of tiles, of strips. */
-struct QuantSteps {
-  uint32_t group, tile, strip;
-};
-
-class QuantIndex {
- public:
-  /** From the first unit of the copy on. */
-  uint64_t unit() const {
-    return strip_base_ + uint64_t{tile_} * steps_.tile + (lower_ ? steps_.group : 0);
-  }
-  /** @p tiles: of a strip; @p page_mask: bits of a unit that matter. */
-  void start(bool pair, uint32_t tiles, const QuantSteps &steps, uint32_t page_mask);
-  void step();
-
-  template <typename Visitor>
-  void visit(Visitor &v) {
-    v.exact(tile_ | uint64_t{lower_} << 32);
-    v.address(strip_base_, page_mask_);
-  }
-
- private:
-  bool pair_ = false, lower_ = false;
-  uint32_t tiles_ = 0, tile_ = 0, page_mask_ = 0;
-  uint64_t strip_base_ = 0;
-  QuantSteps steps_ = {};
-};
 
 class QuantWriteWide {
  public:
@@ -50,7 +22,7 @@ class QuantWriteWide {
     return busy_ && !notes_.full() && units() != 0;
   }
   Request request() const {
-    return {valid(), 0, scales_ ? 1 : run()};
+    return {valid(), address_ & ~uint64_t{UFP4_PANEL_CODE_BYTES - 1}, scales_ ? 1 : run()};
   }
   bool dat_valid() const {
     return dat_valid_;
@@ -97,12 +69,17 @@ class QuantWriteWide {
   void collect(uint32_t copy, const QuantMark &in);
   bool asked();
   inline void load(bool dat_ready);
+  uint64_t codes_address() const {
+    return codes_addr_[copy_] + index_[copy_].unit() * UFP4_PANEL_CODE_BYTES;
+  }
 
   bool pair_ = false;
   uint32_t groups_ = 0;                        // of a strip
   uint32_t group_units_ = 0, last_units_ = 0;  // of a group; of a strip's last
   uint32_t first_unit_[2] = {};                // where in a page it lies
-  uint32_t in_count_[2] = {};                  // {slot, block, half}
+  uint64_t codes_addr_[2] = {}, scales_addr_[2] = {};
+  uint64_t address_ = 0;       // of the next request
+  uint32_t in_count_[2] = {};  // {slot, block, half}
   uint32_t ask_[2] = {}, filled_[2] = {}, waiting_[2] = {};
   uint32_t last_[2] = {}, blank_[2] = {};  // by slot; and half
   uint32_t left_[2] = {}, first_ = 0, done_ = 0, beat_ = 0;
@@ -168,6 +145,11 @@ inline bool QuantWriteWide::step(const bool *take, const QuantMark *in, bool req
   const Note note{copy_, over, ask_end, after - first_};
   load(dat_ready);
   if (req_ready || over) notes_.push(note);
+  if (codes_end) {
+    address_ = scales_addr_[at] + index_[at].unit() * UFP4_PANEL_SCALE_BYTES;
+  } else if (req_ready) {
+    address_ = scales_ ? codes_address() : address_ + run() * UFP4_PANEL_CODE_BYTES;
+  }
   if (codes_end || over) index_[at].step();
   if (req_ready && (scales_ || !codes_end)) first_ = after;
   if (req_ready) scales_ = codes_end;
@@ -176,6 +158,7 @@ inline bool QuantWriteWide::step(const bool *take, const QuantMark *in, bool req
   if (!busy_ && !over && (others[0] || others[1])) {
     busy_ = true;
     if (others[!at]) copy_ = !at;
+    address_ = codes_address();
   }
   for (uint32_t c = 0; c < 2; c++) {
     if (take[c]) collect(c, in[c]);

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memories with banks, row buffers and refresh, by name. Their timings are those of Ramulator 2
+// (github.com/CMU-SAFARI/ramulator2, python/ramulator/dram, commit 0aba1928): LPDDR5_6400 with
+// LPDDR5_8Gb_x16, and HBM3_6400Mbps with HBM3_8Gb. JESD209-5B has the former; JESD238 leaves most
+// of the latter to vendors. How they are used: sim/src/dram.h.
+#ifndef UFP4_DRAM_H
+#define UFP4_DRAM_H
+
+#include <stdint.h>
+
+/** One package. Times in its clocks, but for the clock itself. */
+typedef struct {
+  const char *name;
+  uint32_t channels;      ///< that share nothing: of HBM3 pseudo-channels
+  uint32_t groups;        ///< of banks, a channel
+  uint32_t banks;         ///< a group
+  uint32_t row_bytes;     ///< of a bank
+  uint32_t access_bytes;  ///< of a burst on a channel's pins
+  uint32_t clock_ps;
+  uint32_t burst;                      ///< an access on the pins
+  uint32_t cl, cwl;                    ///< command to data, of a read, of a write
+  uint32_t rcd_read, rcd_write;        ///< row opened to command
+  uint32_t rp, ras, rc;                ///< closed to opened; opened to closed, to opened again
+  uint32_t rtp, wr;                    ///< read, and the end of a write's data, to closed
+  uint32_t ccd_other, ccd_same;        ///< command to command alike, by group of banks
+  uint32_t wtr_other, wtr_same;        ///< end of a write's data to read
+  uint32_t rtw_gap;                    ///< on the pins, between read and write
+  uint32_t rrd_other, rrd_same, faw;   ///< opened to opened; to the fourth after it
+  uint32_t refresh_interval, refresh;  ///< of all banks of a channel
+} ufp4_dram_t;
+
+#define UFP4_DRAM_COUNT 2
+#define UFP4_DRAM_WORDS "lpddr5 and hbm3"
+// clang-format off
+#define UFP4_DRAMS                                                                         \
+  {{"lpddr5", 4, 4, 4, 2048, 32, 1250, 2, 17, 9, 15, 15, 15, 34, 49, 8, 28,                \
+    2, 4, 5, 10, 2, 4, 4, 16, 3125, 168},                                                  \
+   {"hbm3", 32, 4, 4, 1024, 32, 625, 2, 26, 8, 26, 14, 26, 48, 74, 6, 24,                  \
+    2, 4, 8, 12, 2, 8, 8, 24, 6240, 560}}
+// clang-format on
+
+#endif

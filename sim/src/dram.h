@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a memory with banks has done what it is asked for (ufp4_dram.h). One set of rules for the
+// harness's memory and the timed model (memory_timing.h), and for a SystemC target.
+//
+// What is asked for is cut into accesses, which the channels serve in the order in which they come:
+// nothing overtakes, but rows are opened and closed ahead for what waits. Rows stay open. Addresses
+// go round the channels, 256 bytes each; those of a channel round its groups of banks, an access
+// each, then along a row, then from bank to bank. All banks of a channel are refreshed at once,
+// before the first access that begins when it is due; the channels one after the other.
+// Times are picoseconds.
+#ifndef UFP4_SIM_DRAM_H
+#define UFP4_SIM_DRAM_H
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "ufp4_dram.h"
+
+namespace ufp4 {
+
+/** @return nullptr if none is called so. */
+inline const ufp4_dram_t *find_dram(const char *name) {
+  static const ufp4_dram_t all[UFP4_DRAM_COUNT] = UFP4_DRAMS;
+  for (const ufp4_dram_t &each : all) {
+    if (std::strcmp(each.name, name) == 0) return &each;
+  }
+  return nullptr;
+}
+
+class Dram {
+ public:
+  /** @p dram: nullptr: there is none, and nothing may be asked for. */
+  explicit Dram(const ufp4_dram_t *dram) : d_(dram) {
+    if (d_ == nullptr) return;
+    Channel channel;
+    channel.banks.resize(d_->groups * d_->banks);
+    channels_.resize(d_->channels, channel);
+    for (uint32_t i = 0; i < d_->channels; i++) {
+      channels_[i].refresh_due = clocks(d_->refresh_interval) * (i + 1) / d_->channels;
+    }
+  }
+
+  /** Reads or writes @p bytes, at @p now or as soon as possible. @return when the last of them have
+   * been on the pins. Calls come in the order of time. */
+  uint64_t serve(uint64_t now, bool write, uint64_t address, uint64_t bytes) {
+    uint64_t end = now;
+    const uint64_t first = address / d_->access_bytes;
+    const uint64_t last = (address + bytes - 1) / d_->access_bytes;
+    for (uint64_t i = first; i <= last; i++) end = std::max(end, access(now, write, i));
+    return end;
+  }
+
+ private:
+  static constexpr uint64_t kTurn = 256;  // bytes of a channel before the next one's
+  static constexpr uint64_t kClosed = ~uint64_t{0};
+
+  struct Bank {
+    uint64_t row = kClosed;
+    // From when on it may be opened, closed, read, written.
+    uint64_t open = 0, close = 0, read = 0, write = 0;
+  };
+  struct Channel {
+    std::vector<Bank> banks;
+    uint64_t opened[4] = {};  // when rows last were, from the fourth last on; 0: never
+    uint32_t opened_group = 0;
+    uint64_t command = 0;  // the last read or write
+    uint32_t command_group = 0;
+    bool any = false, wrote = false;
+    uint64_t refresh_due = 0;
+  };
+
+  uint64_t clocks(uint64_t count) const {
+    return count * d_->clock_ps;
+  }
+
+  // The access of that number.
+  uint64_t access(uint64_t now, bool write, uint64_t number) {
+    const uint64_t turn = kTurn / d_->access_bytes, round = turn * d_->channels;
+    Channel &channel = channels_[number / turn % d_->channels];
+    const uint64_t own = number / round * turn + number % turn;
+    const uint32_t group = static_cast<uint32_t>(own % d_->groups);
+    const uint64_t along = own / d_->groups * d_->access_bytes / d_->row_bytes;
+    Bank &bank = channel.banks[group * d_->banks + along % d_->banks];
+    refresh(channel, std::max(now, channel.command));
+    if (bank.row != along / d_->banks) {
+      open(channel, bank, group, now);
+      bank.row = along / d_->banks;
+    }
+    const uint64_t at =
+        std::max({now, write ? bank.write : bank.read, after(channel, write, group)});
+    const uint64_t end = at + clocks((write ? d_->cwl : d_->cl) + d_->burst);
+    bank.close = std::max(bank.close, write ? end + clocks(d_->wr) : at + clocks(d_->rtp));
+    channel.command = at;
+    channel.command_group = group;
+    channel.wrote = write;
+    channel.any = true;
+    return end;
+  }
+
+  void open(Channel &channel, Bank &bank, uint32_t group, uint64_t now) {
+    uint64_t at = std::max(now, bank.open);
+    if (bank.row != kClosed) at = std::max(at, std::max(now, bank.close) + clocks(d_->rp));
+    if (channel.opened[3] != 0) {
+      const bool same = channel.opened_group == group;
+      at = std::max(at, channel.opened[3] + clocks(same ? d_->rrd_same : d_->rrd_other));
+    }
+    if (channel.opened[0] != 0) at = std::max(at, channel.opened[0] + clocks(d_->faw));
+    std::copy(channel.opened + 1, channel.opened + 4, channel.opened);
+    channel.opened[3] = at;
+    channel.opened_group = group;
+    bank.open = at + clocks(d_->rc);
+    bank.close = at + clocks(d_->ras);
+    bank.read = at + clocks(d_->rcd_read);
+    bank.write = at + clocks(d_->rcd_write);
+  }
+
+  // When the channel may have its next command.
+  uint64_t after(const Channel &channel, bool write, uint32_t group) const {
+    const bool same = channel.command_group == group;
+    if (!channel.any) return 0;
+    if (channel.wrote == write) {
+      return channel.command + clocks(same ? d_->ccd_same : d_->ccd_other);
+    }
+    if (write) return channel.command + clocks(d_->cl + d_->burst + d_->rtw_gap - d_->cwl);
+    return channel.command + clocks(d_->cwl + d_->burst + (same ? d_->wtr_same : d_->wtr_other));
+  }
+
+  void refresh(Channel &channel, uint64_t begins) {
+    if (begins < channel.refresh_due) return;
+    // Of those that nobody waited for the last one is enough.
+    const uint64_t interval = clocks(d_->refresh_interval);
+    channel.refresh_due += (begins - channel.refresh_due) / interval * interval;
+    uint64_t at = channel.refresh_due;
+    for (Bank &bank : channel.banks) {
+      at = std::max(at, bank.row == kClosed ? bank.open : bank.close + clocks(d_->rp));
+    }
+    for (Bank &bank : channel.banks) {
+      bank.row = kClosed;
+      bank.open = std::max(bank.open, at + clocks(d_->refresh));
+    }
+    channel.refresh_due += interval;
+  }
+
+  const ufp4_dram_t *d_;
+  std::vector<Channel> channels_;
+};
+
+}  // namespace ufp4
+
+#endif

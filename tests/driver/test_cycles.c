@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// A core is a core: the cycles of rtl on each backend that is one.
+#include "times.h"
+
+TEST(are_those_of_rtl) {
+  for (int i = 0; i < TIMES_MEMORIES; i++) {
+    const times_t got = times_of(bench_backend(), i, 0), want = times_of("rtl", i, 0);
+    check_times(i, &got, &want);
+    check_that(i, !got.blank, "there are no data");
+  }
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {CHECK_TEST(are_those_of_rtl)};
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a linear layer takes on a core, with one of some memories, for comparison of backends.
+#ifndef UFP4_DRIVER_TIMES_H
+#define UFP4_DRIVER_TIMES_H
+
+#include "bench.h"
+
+enum { TIMES_MEMORIES = 3 };
+
+/** The statistics of each pass, and all counters. */
+typedef struct {
+  ufp4_gemm_stats_t stats[UFP4_PASS_COUNT];
+  uint64_t counters[UFP4_COUNTER_COUNT];
+  int blank;  // every output is zero
+} times_t;
+
+/** A device of a configuration and memory, by number. */
+ufp4_device_t *times_device(const char *backend, int memory, int timing_only);
+/** All passes on such a device. */
+times_t times_of(const char *backend, int memory, int timing_only);
+void check_times(int64_t index, const times_t *got, const times_t *want);
+
+#endif

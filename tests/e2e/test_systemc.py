@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The backends systemc and systemc:timed behind the program: another process, the same bits and cycles."""
+import json
+import os
+import pathlib
+import subprocess
+
+import bench
+from bench import check_equal, passes, rejects
+
+BACKENDS = "systemc", "systemc:timed"
+AB = ["A.safetensors", "B.safetensors"]
+LAUNCHER = pathlib.Path(__file__).resolve().parents[2] / "ufp4"
+
+
+def operands():
+    bench.write_npy("X.npy", bench.gaussian(33, 100))
+    passes("quantize", "X.npy", "-o", AB[0], "--elem", "e2m1")
+    passes("quantize", "X.npy", "-o", AB[1], "--elem", "int4")
+
+
+def test_gemms_have_the_bits_of_the_model_and_the_cycles_of_the_core():
+    operands()
+    words = ["gemm", *AB, "-o", "D.npy", "--json", "--config", "small", "--mem-latency", "30", "--mem-bandwidth", "5"]
+    want = json.loads(passes(*words, "--backend", "rtl").out)["cases"]
+    for backend in BACKENDS:
+        done = json.loads(passes(*words, "--backend", backend, "--check", "model").out)
+        check_equal(done["verdict"], "equal", "verdict")
+        check_equal([case["cycles"] for case in done["cases"]], [case["cycles"] for case in want], f"cycles of {backend}")
+
+
+def test_two_devices_of_one_program():
+    operands()
+    passes("gemm", *AB, "-o", "D.npy", "--backend", "systemc", "--check", "systemc:timed", "--config", "small")
+
+
+def test_stdout_has_what_the_program_prints_alone():
+    for backend in BACKENDS:
+        check_equal(json.loads(passes("info", "--backend", backend, "--json").out)["device"]["backend"], backend, "backend")
+
+
+def test_rejects_what_only_the_simulator_has():
+    operands()
+    for backend in BACKENDS:
+        rejects(2, "it has no random back-pressure", "gemm", *AB, "-o", "D.npy", "--backend", backend, "--stall", "3")
+        rejects(2, "--trace is of the core's signals", "gemm", *AB, "-o", "D.npy", "--backend", backend, "--trace", "t.fst")
+        rejects(2, "--timing-only is of the timed model", "gemm", *AB, "--backend", backend, "--timing-only")
+        rejects(3, f"{backend}: no interrupt within", "gemm", *AB, "-o", "D.npy", "--backend", backend, "--max-cycles", "100")
+
+
+def test_rejects_a_program_that_is_not_there():
+    operands()
+    os.environ["UFP4_SYSTEMC_PROGRAM"] = "/nowhere/ufp4-systemc"
+    rejects(3, "/nowhere/ufp4-systemc: No such file", "gemm", *AB, "-o", "D.npy", "--backend", "systemc")
+
+
+def test_launcher_knows_the_words_that_name_it():
+    """Only those make it install SystemC, and build what needs it."""
+    def names(*words):
+        script = f'source <(sed -n "/^names_systemc/,/^}}/p" {LAUNCHER}); names_systemc "$@"'
+        return subprocess.run(["bash", "-c", script, "bash", *words], check=False).returncode == 0
+
+    for words in (["--backend", "systemc"], ["--backend=systemc:timed"], ["X", "--check", "systemc:timed", "-o", "Y"]):
+        check_equal(names("gemm", *words), True, words)
+    for words in ([], ["systemc"], ["--backend", "rtl", "systemc"], ["--backend", "systemcc"], ["-o", "systemc"], ["demo"]):
+        check_equal(names("gemm", *words), False, words)
+
+
+if __name__ == "__main__":
+    bench.main(globals())
