@@ -29,7 +29,7 @@ core=$(ecp5_parameters "$configuration")
 . "$root/fpga/boards/$board/board.sh"
 ecp5_tools
 ecp5_make "$board with $configuration" "$board" "$core $parameters" "rtl/rtl.f fpga/board.f" "$files" "$device" "$seed" \
-  "--package $package" "fpga/boards/$board/$board.lpf"
+  "--speed $speed --package $package" "fpga/boards/$board/$board.lpf"
 cat "$made"
 ! grep -q '^clock:.*too slow' "$made" || fail 1 "a clock is too slow; another --seed may do better"
 out=${UFP4_BUILD:-$root/build/release}/fpga

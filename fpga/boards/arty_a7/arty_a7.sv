@@ -100,7 +100,7 @@ module arty_a7 #(
     .MemoryBytes(MemoryBytes),
     .ClockHz    (ClockHz),
     .Baud       (Baud),
-    .Board      ("arty-a7-bram")
+    .Board      (128'("arty-a7-bram"))
   ) u_board (
     .clk_i        (clk),
     .rst_ni       (rst_n),

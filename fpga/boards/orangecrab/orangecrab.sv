@@ -119,7 +119,7 @@ module orangecrab #(
     .MemoryBytes(MemoryBytes),
     .ClockHz    (ClockHz),
     .Baud       (Baud),
-    .Board      ("orangecrab-bram")
+    .Board      (128'("orangecrab-bram"))
   ) u_board (
     .clk_i        (clk),
     .rst_ni       (rst_n),

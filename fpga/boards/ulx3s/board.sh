@@ -2,6 +2,7 @@
 # What fpga/build.sh has to know of the ULX3S: the device, and for each configuration its memory and clock (ulx3s.sv).
 device=85k
 package=CABGA381
+speed=6
 files="fpga/boards/ecp5_cells.v fpga/boards/ulx3s/ulx3s.sv"
 case $configuration in
   board) parameters="-GMemory=1 -GClockHz=24000000" ;;
