@@ -24,6 +24,8 @@ class BoardVerilated final : public Board {
     pins.tx_ready = &m.tx_ready_i;
     pins.tx_data = &m.tx_data_o;
     pins.leds = &m.leds_o;
+    m.clk_i = 0;
+    m.eval();
   }
 
   ~BoardVerilated() override {
