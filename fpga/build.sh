@@ -22,14 +22,14 @@ while (($#)); do
   shift
 done
 [[ -n $board ]] || { sed -n '4p' "$0" | cut -c3- >&2; exit 2; }
-[[ -r $root/fpga/boards/$board/board.sh ]] || fail 2 "no board '$board'; there are: $(cd "$root/fpga/boards" && ls -d */ | tr -d /  | paste -sd ' ')"
+[[ -r $root/fpga/boards/$board/board.sh ]] || fail 2 "no board '$board'; there are: $(cd "$root/fpga/boards" && dirname */board.sh | paste -sd " ")"
 [[ $seed =~ ^[0-9]+$ ]] || fail 2 "--seed wants a number, not '$seed'"
 . "$root/fpga/ecp5.sh"
 core=$(ecp5_parameters "$configuration")
 . "$root/fpga/boards/$board/board.sh"
 ecp5_tools
 ecp5_make "$board with $configuration" "$board" "$core $parameters" "rtl/rtl.f fpga/board.f" "$files" "$device" "$seed" \
-  "--package $package" "fpga/boards/$board/$board.lpf"
+  "--speed $speed --package $package" "fpga/boards/$board/$board.lpf"
 cat "$made"
 ! grep -q '^clock:.*too slow' "$made" || fail 1 "a clock is too slow; another --seed may do better"
 out=${UFP4_BUILD:-$root/build/release}/fpga

@@ -59,7 +59,7 @@ ecp5_make() {
     </dev/null >synth.log 2>&1 || { tail -n 3 synth.log >&2; fail 3 "yosys has failed, or not ended within $limit seconds"; }
   [[ -z $pins ]] || options+=" --lpf $pins --textcfg core.config"
   # router2 does not converge on this core.
-  timeout "$limit" "$nextpnr" "--$device" --speed 6 --timing-allow-fail --router router1 --seed "$seed" $options \
+  timeout "$limit" "$nextpnr" "--$device" --timing-allow-fail --router router1 --seed "$seed" $options \
     --json core.json --report report.json >route.log 2>&1 ||
     { grep -E 'ERROR|TRELLIS_COMB:' route.log | tail -n 3 >&2 || true; fail 3 "nextpnr has failed, or not ended within $limit seconds"; }
   if [[ -n $pins ]]; then

@@ -15,5 +15,5 @@ device=${2:-85k}
 . "$root/fpga/ecp5.sh"
 parameters=$(ecp5_parameters "$1")
 ecp5_tools
-ecp5_make "$1, ECP5 $device" ufp4_top "$parameters -GTarget=1" rtl/rtl.f "" "$device" 1 "--out-of-context --freq 50"
+ecp5_make "$1, ECP5 $device" ufp4_top "$parameters -GTarget=1" rtl/rtl.f "" "$device" 1 "--speed 6 --out-of-context --freq 50"
 cat "$made"

@@ -52,6 +52,10 @@ def main(title, netlist, report, pins=""):
         # Without pins what was asked for is to make the router try, and is not to be met.
         slow = ", too slow" if reached["achieved"] < reached["constraint"] else ""
         print(f"clock:     {reached['achieved']:.1f} MHz" + (f" of {reached['constraint']:.1f} MHz{slow} ({clock})" if pins else ""))
+    # Of pins that a clock drives or takes: half a cycle is theirs and the board's.
+    for path in found["critical_paths"] if pins else []:
+        if (path["from"] == "<async>") != (path["to"] == "<async>"):
+            print(f"pins:      {sum(step['delay'] for step in path['path']):.1f} ns at the most, {path['from']} to {path['to']}")
     for path in found["critical_paths"]:
         if path["from"].startswith("posedge") and path["from"] == path["to"]:
             print("longest path:")

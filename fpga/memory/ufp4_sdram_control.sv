@@ -43,8 +43,8 @@ module ufp4_sdram_control
   if (BurstWords > 8 || BurstWords != (1 << $clog2(BurstWords))) begin : gen_check_burst
     $error("ufp4_sdram_control: a burst has 1, 2, 4 or 8 words");
   end
-  if (32'(Timing.refresh) <= 2 * SLACK) begin : gen_check_refresh
-    $error("ufp4_sdram_control: a refresh must be due later than twice what it waits for");
+  if (32'(Timing.refresh) <= SLACK + BUSY + CYCLE) begin : gen_check_refresh
+    $error("ufp4_sdram_control: the clock is too slow for a beat between two refreshes");
   end
 
   // A command may come when the counters before it are 0; n cycles after the cause is a count of n - 1.

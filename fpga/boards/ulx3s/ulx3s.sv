@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // ULX3S (LFE5U-85F, 32 MB of SDRAM, FT231X): ufp4_board with its clock, UART, LEDs and SDRAM pins.
 //
-// Clock: the PLL makes 600 MHz of the oscillator's 25 MHz, and ClockHz of that: one clock for all, of which 3 Mbaud are a
-// whole number of cycles (24 MHz: 8, 30 MHz: 10), so that the UART's rate has no error but the oscillator's.
-// The SDRAM's clock is the inverse of it, made by an output register. Reset: the button FIRE1, and until the PLL is locked.
-// LEDs: those of ufp4_board. Pins: ulx3s.lpf. Build: fpga/build.sh ulx3s.
+// Clock: the PLL makes 600 MHz of the oscillator's 25 MHz, and ClockHz of that: one clock for all, of which 3 Mbaud are
+// a whole number of cycles (24 MHz: 8, 30 MHz: 10), so that the UART's rate has no error but the oscillator's.
+// The SDRAM's clock is the inverse of it, made by an output register. Reset: the button FIRE1, and until the PLL is
+// locked. LEDs: those of ufp4_board. Pins: ulx3s.lpf. Build: fpga/build.sh ulx3s.
 module ulx3s #(
   parameter int unsigned Rows = 1,
   parameter int unsigned Cols = 1,
@@ -42,6 +42,7 @@ module ulx3s #(
 );
   localparam int unsigned PLL_HZ = 600_000_000;
   localparam int unsigned OSCILLATOR_HZ = 25_000_000;
+  localparam logic [127:0] BOARD = Memory == 1 ? 128'("ulx3s-sdram") : 128'("ulx3s-bram");
 
   if (PLL_HZ % ClockHz != 0) begin : gen_check_clock
     $error("ulx3s: ClockHz must divide 600 MHz");
@@ -125,7 +126,7 @@ module ulx3s #(
     .MemoryBytes(MemoryBytes),
     .ClockHz    (ClockHz),
     .Baud       (Baud),
-    .Board      (Memory == 1 ? "ulx3s-sdram" : "ulx3s-bram")
+    .Board      (BOARD)
   ) u_board (
     .clk_i        (clk),
     .rst_ni       (rst_n),

@@ -15,7 +15,7 @@ module formal_sdram_control
   localparam int unsigned BURST = 4;
   localparam int unsigned CAS = 2;
   // Short, so that much happens in few cycles, and each longer than what other times leave it.
-  localparam timing_t T = '{rcd: 2, rp: 2, ras: 7, rc: 10, rfc: 2, rrd: 5, wr: 2, mrd: 3, refresh: 48, power_up: 2};
+  localparam timing_t T = '{rcd: 2, rp: 2, ras: 7, rc: 10, rfc: 2, rrd: 5, wr: 2, mrd: 3, refresh: 40, power_up: 2};
   localparam int unsigned RECOVERY = BURST - 1 + 32'(T.wr);
   localparam int unsigned TURN = CAS + BURST;
   localparam int unsigned BUSY = 7;
@@ -25,7 +25,7 @@ module formal_sdram_control
   localparam logic [2:0] CLOSE = 3'd1;
   localparam logic [2:0] FRESH = 3'd2;
   localparam logic [2:0] SET = 3'd3;
-  localparam int unsigned INTERVAL = 48 - (BUSY + 2 + 10 + 3);
+  localparam int unsigned INTERVAL = 40 - (BUSY + 2 + 10 + 3);
 
   logic rst_n = 1'b0;
   always_ff @(posedge clk_i) rst_n <= 1'b1;
