@@ -107,7 +107,7 @@ def section(name, text):
 def page(program):
     run = lambda *words: subprocess.run([program, *words], check=True, capture_output=True, text=True).stdout
     listed = run("--help").split("\nCommands:\n")[1].split("\n\n")[0]
-    commands = [re.match(r"  ((?:\./ufp4 )?\w+) +(.*)", line).groups() for line in listed.split("\n")]
+    commands = [re.match(r"  ((?:\./ufp4 )?[\w-]+) +(.*)", line).groups() for line in listed.split("\n")]
     own = [name for name, _ in commands if name.isalpha()]  # the others are the launcher's
     link = lambda name: f"[{name}](#{name})" if name in own else f"`{name}`"
     rows = ["| command | what it does |", "|---|---|"] + [f"| {link(name)} | {about} |" for name, about in commands]
