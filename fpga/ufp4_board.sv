@@ -4,7 +4,7 @@
 // Contract: docs/reference/link.md. rx: a byte for each cycle of rx_valid_i; tx: valid/ready. Memory: 0 block RAM of
 // MemoryBytes, 1 SDRAM (ufp4_sdram, whose pins come out; without it they are idle). Board: a name of up to 16 characters.
 // leds_o: 0 blinks; 1 the core moves data; 2 an access of the core, or the march, has failed since reset; 3 bytes come or
-// go on the link. 1 and 3 are stretched to be seen. rst_ni is synchronous. Test: tests/fpga.
+// go on the link. 1 and 3 are stretched to be seen. rst_ni is synchronous; a cycle is enough. Test: tests/fpga.
 module ufp4_board #(
   parameter int unsigned Rows = 1,
   parameter int unsigned Cols = 1,

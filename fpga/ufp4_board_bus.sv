@@ -4,7 +4,8 @@
 // Contract: bursts pass unchanged and in the order in which they were taken, the two masters in turn where both ask; the
 // core's IDs have a 0 in front, the link's a 1. Beats of writes follow their address: one burst at a time.
 // core_reset_i: no further burst of the core is taken; those that were end, writes without strobes where the core gives no
-// beats, and what comes back is dropped. Then core_rst_no is low for RESET_CYCLES, and core_reset_done_o ends it.
+// beats, and what comes back is dropped. Then core_rst_no is low for RESET_CYCLES, and core_reset_done_o ends it. After rst_ni,
+// too, it stays low for as long: the core wants more cycles than one.
 // hold_i: no further burst of either is taken; held_o: none of the core is under way (of the link there is none, where the
 // link itself asks for this). Latency: none. Test: tests/fpga.
 module ufp4_board_bus #(
@@ -183,7 +184,7 @@ module ufp4_board_bus #(
       reads_q     <= '0;
       writes_q    <= '0;
       off_q       <= 1'b0;
-      resetting_q <= 1'b0;
+      resetting_q <= 1'b1;
     end else begin
       reads_q     <= reads_q + COUNT_W'(read_begins) - COUNT_W'(read_ends);
       writes_q    <= writes_q + COUNT_W'(write_begins) - COUNT_W'(write_ends);
@@ -191,7 +192,7 @@ module ufp4_board_bus #(
       off_q       <= core_reset_i && !core_reset_done_o && (off_q || !m_axi_wvalid_o || m_axi_wready_i);
       resetting_q <= !core_reset_done_o && (resetting_q || (off_q && quiet));
     end
-    cycles_q <= resetting_q ? cycles_q + 1'b1 : '0;
+    cycles_q <= rst_ni && resetting_q ? cycles_q + 1'b1 : '0;
   end
 
   logic unused;

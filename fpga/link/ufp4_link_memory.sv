@@ -54,12 +54,13 @@ module ufp4_link_memory #(
 
   logic [31:0]           address_q, left_q;
   logic [BEAT_W-1:0]     offset;
-  logic                  reading_q, writing_q, step, beat_ends;
+  logic                  reading_q, writing_q, step, ends, beat_ends;
   logic [DUE_W-1:0]      due_q;     // reads: beats asked for that have not been used up; writes: not answered
   logic                  begins, finished, error_q;
 
   assign offset    = address_q[BEAT_W-1:0];
-  assign beat_ends = step && (offset == '1 || left_q == 32'd1);
+  assign ends      = offset == '1 || left_q == 32'd1;
+  assign beat_ends = step && ends;
   assign idle_o    = left_q == '0 && due_q == '0;
   assign error_o   = error_q;
 
@@ -96,7 +97,7 @@ module ufp4_link_memory #(
   logic [BusBytes-1:0]   strb_d, strb_q, w_strb_q;
 
   assign leaves     = (!aw_q || m_axi_awready_i) && (!w_q || m_axi_wready_i) && due_q != DUE_W'(Ahead);
-  assign in_ready_o = writing_q && leaves;
+  assign in_ready_o = writing_q && (leaves || !ends);
 
   always_comb begin
     data_d = data_q;

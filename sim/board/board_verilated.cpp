@@ -5,6 +5,9 @@
 
 #include UFP4_MODEL_H
 #include "board.h"
+#if UFP4_BOARD_SDRAM
+#include "sdram_chip.h"
+#endif
 
 namespace ufp4 {
 namespace {
@@ -24,6 +27,8 @@ class BoardVerilated final : public Board {
     pins.tx_ready = &m.tx_ready_i;
     pins.tx_data = &m.tx_data_o;
     pins.leds = &m.leds_o;
+    m.clk_i = 0;
+    m.eval();
   }
 
   ~BoardVerilated() override {
@@ -37,16 +42,38 @@ class BoardVerilated final : public Board {
     model_->clk_i = 1;
     model_->eval();
     model_->clk_i = 0;
+#if UFP4_BOARD_SDRAM
+    clock_chip();
+#endif
     model_->eval();
   }
 
+#if UFP4_BOARD_SDRAM
+  bool failed() const override {
+    return context_.gotError() || !chip_.message().empty();
+  }
+#else
   bool failed() const override {
     return context_.gotError();
   }
+#endif
 
  private:
   VerilatedContext context_;
   std::unique_ptr<UFP4_MODEL> model_;
+
+#if UFP4_BOARD_SDRAM
+  // The chip's clock is the board's inverted, and what it knew is gone with each reset.
+  void clock_chip() {
+    UFP4_MODEL &m = *model_;
+    if (!m.rst_ni) chip_.power_up();
+    m.sdram_dq_i = chip_.clock({m.sdram_cke_o != 0, m.sdram_cs_no != 0, m.sdram_ras_no != 0,
+                                m.sdram_cas_no != 0, m.sdram_we_no != 0, m.sdram_ba_o,
+                                m.sdram_dqm_o, m.sdram_a_o, m.sdram_dq_oe_o != 0, m.sdram_dq_o});
+  }
+
+  SdramChip chip_{UFP4_BOARD_CLOCK_HZ, SdramTimes {}};
+#endif
 };
 
 }  // namespace

@@ -9,10 +9,6 @@
 
 #include "board.h"
 
-namespace {
-constexpr int kResetCycles = 4;
-}
-
 struct ufp4_board_sim {
   std::unique_ptr<ufp4::Board> board;
   std::deque<uint8_t> to_board, from_board;
@@ -67,7 +63,7 @@ void ufp4_board_sim_close(ufp4_board_sim_t *board) {
 
 void ufp4_board_sim_reset(ufp4_board_sim_t *board) {
   *board->board->pins.rst_n = 0;
-  for (int i = 0; i < kResetCycles; i++) board->cycle();
+  board->cycle();
   *board->board->pins.rst_n = 1;
   board->to_board.clear();
   board->from_board.clear();
