@@ -43,8 +43,9 @@ BACKENDS = """## Backends
 | `rtl` | the Verilated core |
 | `tlm` | the timed model: cycles and counters of `rtl` without its signals, data of the golden model, or none with `--timing-only` |
 | `cuda` | a GPU: see [GPU](../results/gpu.md) |
+| `fpga:PORT`, `fpga:PORT@BAUD` | a core on a board behind a serial port: see [FPGA boards](../howto/fpga.md) |
 
-The options of the simulated core are refused where neither `--backend` nor `--check` is one.
+The options of the simulated core are refused where neither `--backend` nor `--check` is one; `--config` and `--max-cycles` go with a board, too.
 `tlm` has no waveforms and no bus errors; what needs them it refuses.
 A trace is kept as far as it got when a run fails.
 A program that was killed leaves a `.hier` beside the trace, which readers need.
@@ -107,7 +108,7 @@ def section(name, text):
 def page(program):
     run = lambda *words: subprocess.run([program, *words], check=True, capture_output=True, text=True).stdout
     listed = run("--help").split("\nCommands:\n")[1].split("\n\n")[0]
-    commands = [re.match(r"  ((?:\./ufp4 )?\w+) +(.*)", line).groups() for line in listed.split("\n")]
+    commands = [re.match(r"  ((?:\./ufp4 )?[\w-]+) +(.*)", line).groups() for line in listed.split("\n")]
     own = [name for name, _ in commands if name.isalpha()]  # the others are the launcher's
     link = lambda name: f"[{name}](#{name})" if name in own else f"`{name}`"
     rows = ["| command | what it does |", "|---|---|"] + [f"| {link(name)} | {about} |" for name, about in commands]

@@ -17,8 +17,10 @@ static const cli_command_t *const commands[] = {
 static const char *const later[] = {"ppa"};
 
 // Commands of the launcher.
-static const char *const launcher[][2] = {{"test", "Builds and runs the tests"},
-                                          {"docs", "Builds the documents as a site"}};
+static const char *const launcher[][2] = {
+    {"board-sim", "Simulates a board behind a pseudo-terminal"},
+    {"test", "Builds and runs the tests"},
+    {"docs", "Builds the documents as a site"}};
 #define LAUNCHER (sizeof launcher / sizeof launcher[0])
 
 static int print_usage(void) {
@@ -31,7 +33,7 @@ static int print_usage(void) {
     printf("  %-11s %.*s\n", commands[i]->name, line, commands[i]->summary);
   }
   for (size_t i = 0; i < LAUNCHER; i++) {
-    printf("  ./ufp4 %s %s; a command of the launcher.\n", launcher[i][0], launcher[i][1]);
+    printf("  ./ufp4 %-9s %s; a command of the launcher.\n", launcher[i][0], launcher[i][1]);
   }
   printf(
       "\nufp4 COMMAND --help (or ufp4 help COMMAND) tells the options of a command, with an "

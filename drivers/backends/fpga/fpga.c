@@ -14,7 +14,7 @@
 
 #define BAUD 3000000u
 #define BAUD_MAX 12000000u  // of the fastest USB ports
-#define WAIT_MS 1000u       // a longer wait is several
+#define WAIT_MS 10u         // a longer wait is several
 #define LONG_BYTES 65536u   // a transfer that is worth a word
 #define MARCH_MS 60000u     // far more than any memory takes
 #define MARCH_BUSY 1u
@@ -112,14 +112,19 @@ static ufp4_status_t wait_once(fpga_t *fpga, unsigned ms) {
           .command = LINK_WAIT, .data = data, .length = sizeof data, .extra_us = ms * 1000u});
 }
 
+static uint64_t fpga_now(void *user) {
+  const link_stream_t stream = serial_stream(((fpga_t *)user)->serial);
+  return stream.now(stream.user);
+}
+
 static ufp4_status_t fpga_wait_interrupt(void *user, uint64_t limit) {
   fpga_t *fpga = user;
-  for (uint64_t left = limit;;) {
-    const unsigned ms = left > WAIT_MS * 1000u ? WAIT_MS : (unsigned)((left + 999) / 1000);
-    const ufp4_status_t status = wait_once(fpga, ms);
+  for (const uint64_t began = fpga_now(user);;) {
+    const uint64_t spent = fpga_now(user) - began, left = spent < limit ? limit - spent : 0;
+    const ufp4_status_t status =
+        wait_once(fpga, left > WAIT_MS * 1000u ? WAIT_MS : (unsigned)((left + 999) / 1000));
     if (status != UFP4_OK || link_interrupt(fpga->link)) return status;
-    if (left <= ms * 1000u) return UFP4_ERROR_TIMEOUT;
-    left -= ms * 1000u;
+    if (left == 0) return UFP4_ERROR_TIMEOUT;
   }
 }
 
@@ -128,11 +133,6 @@ static ufp4_status_t fpga_run(void *user, uint64_t ticks) {
                                 .tv_nsec = (long)(ticks % 1000000u) * 1000};
   nanosleep(&time, NULL);
   return link_flush(((fpga_t *)user)->link);
-}
-
-static uint64_t fpga_now(void *user) {
-  const link_stream_t stream = serial_stream(((fpga_t *)user)->serial);
-  return stream.now(stream.user);
 }
 
 // A wait that was too short for the core has no error of the link.

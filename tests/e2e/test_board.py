@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A layer on a board: the whole board in Verilator behind a pseudo-terminal, and the program on the other end of it."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+import bench
+from bench import check, check_equal, passes, rejects, slow
+
+TOKENS, CIN, COUT = 512, 64, 64
+
+
+class Board:
+    """A simulated board, until the end of a with statement."""
+
+    def __init__(self, *options):
+        program = os.environ["UFP4_BOARD_SIM"]
+        self.process = subprocess.Popen([program, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.port = self.process.stdout.readline().strip()
+        check(self.port.startswith("/dev/"), f"the first line is {self.port!r}: {self.process.poll()}")
+        self.backend = f"fpga:{self.port}"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.err = self.process.communicate(timeout=60)[1]
+        check_equal(self.process.returncode, 0, f"status of the board: {self.err}")
+
+
+def tensors(tokens=TOKENS, cin=CIN, cout=COUT):
+    for seed, (name, rows, cols) in enumerate((("X", tokens, cin), ("W", cout, cin), ("dY", tokens, cout))):
+        bench.write_npy(f"{name}.npy", bench.gaussian(rows, cols, seed=seed))
+    return ["X.npy", "W.npy", "dY.npy"]
+
+
+def check_layer(board, names, *options):
+    result = passes("layer", *names, "-o", "out", "--backend", board.backend, "--check", "model", "--json", *options)
+    whole = json.loads(result.out)
+    check_equal(whole["verdict"], "equal", str(result))
+    check("the host quantizes" in result.err, f"the host quantizes: {result}")
+    return whole["cases"]
+
+
+@slow
+def test_a_layer_equals_the_model():
+    """of 512 x 64 x 64, and the board keeps its array busy"""
+    with Board() as board:
+        cases = check_layer(board, tensors())
+        check_equal([case["pass"] for case in cases], ["fprop", "dgrad", "wgrad"], "passes")
+        check(all(case["util_percent"] > 99 for case in cases), f"utilization {cases}")
+
+
+@slow
+def test_faults_change_no_bit():
+    """one byte in 20,000 is dropped, doubled or changed"""
+    with Board("--faults", "1") as board:
+        check_layer(board, tensors())
+    check(int(board.err.split()[-4]) > 5, f"faults: {board.err}")
+
+
+@slow
+def test_tells_what_it_is():
+    with Board() as board:
+        device = json.loads(passes("info", "--backend", board.backend, "--json").out)["device"]
+        check_equal((device["configuration"]["name"], device["cycles"], device["memory_bytes"]), ("tiny", True, 1 << 19), "device")
+        check(device["hardware"].startswith("board sim, core at "), device["hardware"])
+        text = passes("info", "--backend", board.backend, "--selftest").out
+        check("memory      524288          0 equal\n" in text and "gemm          3840          0 equal\n" in text, text)
+
+
+@slow
+def test_rejects_what_the_board_has_not():
+    names = tensors(2048)
+    with Board() as board:
+        layer = ("layer", *names, "-o", "out", "--backend", board.backend)
+        rejects(3, "the core's array configuration is 0x", *layer, "--config", "small")
+        rejects(3, "does not multiply e2m1", *layer, "--recipe", "e2m1")
+        rejects(3, "a layer of 2048 x 64 x 64 takes ", *layer)
+        rejects(2, "--stall is of a simulated core", *layer, "--stall", "1")
+        rejects(2, "--trace is of", *layer, "--trace", "x.fst")
+
+
+def started(board, names):
+    """A layer on its way: it has the board, and is at work."""
+    words = [bench.PROGRAM, "layer", *names, "-o", "out", "--backend", board.backend]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    check("the host quantizes" in process.stderr.readline(), "its first line")
+    time.sleep(0.5)
+    check(process.poll() is None, "it has ended early")
+    return process
+
+
+@slow
+def test_one_program_at_a_time():
+    """The second is told the number of the first; when that one is killed amid its work, the board is free."""
+    with Board() as board:
+        names = tensors()
+        first = started(board, names)
+        rejects(3, f"in use by the process {first.pid}\n", "info", "--backend", board.backend)
+        first.kill()
+        first.communicate(timeout=60)
+        check_layer(board, names, "--pass", "fprop")
+
+
+@slow
+def test_a_reset_amid_a_job_is_told():
+    with Board() as board:
+        names = tensors()
+        first = started(board, names)
+        board.process.send_signal(signal.SIGUSR1)
+        out, err = first.communicate(timeout=60)
+        check_equal(first.returncode, 3, f"status: {out} {err}")
+        check("the board has been reset" in err, err)
+        check_layer(board, names, "--pass", "wgrad")
+
+
+@slow
+def test_ends_with_its_signal():
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with Board() as board:
+            board.process.send_signal(number)
+            board.process.wait(60)
+        check(" bytes to the board" in board.err, board.err)
+
+
+@slow
+def test_rejects_wrong_options():
+    for words, status in ((("--board", "wood"), 3), (("--config", "nope"), 3), (("--faults", "x"), 2), (("--fault-bytes", "0"), 2),
+                          (("--speed", "1"), 2), (("left", ), 2)):
+        done = subprocess.run([os.environ["UFP4_BOARD_SIM"], *words], capture_output=True, text=True, timeout=60)
+        check(done.returncode == status and done.stdout == "" and done.stderr.count("\n") == 1, f"{words}: {done}")
+
+
+if __name__ == "__main__":
+    bench.main(globals())
