@@ -124,8 +124,13 @@ Ufp4CoreTimed::Inside::Inside(Ufp4CoreTimed &module, const Ufp4CoreOptions &opti
                               const ufp4::timing::Shape &shape, uint32_t tile_rows,
                               uint32_t tile_cols, const ufp4_configuration_t &configuration)
     : module(module), period(options.period), busy("busy") {
-  const ufp4::MemoryRules rules{shape.bus_bytes, options.latency_cycles, options.bandwidth_bytes, 0,
-                                0};
+  const ufp4::MemoryRules rules{
+      shape.bus_bytes,
+      options.latency_cycles,
+      options.bandwidth_bytes,
+      0,
+      0,
+      options.dram.empty() ? nullptr : ufp4::find_dram(options.dram.c_str())};
   ufp4_timed_host_t host{};
   host.user = this;
   host.memory_read = [](void *user, uint64_t address, void *data, uint32_t bytes) {
@@ -423,6 +428,11 @@ Ufp4CoreTimed::Ufp4CoreTimed(const sc_core::sc_module_name &name, const Ufp4Core
       !ufp4::timing::find_shape(options.configuration.c_str(), &shape, &tile_rows, &tile_cols)) {
     SC_REPORT_ERROR("ufp4",
                     ("the timed model has no configuration " + options.configuration).c_str());
+    return;
+  }
+  if (!options.dram.empty() && ufp4::find_dram(options.dram.c_str()) == nullptr) {
+    SC_REPORT_ERROR(
+        "ufp4", ("no memory is called '" + options.dram + "'; there are " UFP4_DRAM_WORDS).c_str());
     return;
   }
   inside_ = std::make_unique<Inside>(*this, options, shape, tile_rows, tile_cols, configuration);

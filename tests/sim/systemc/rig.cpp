@@ -13,6 +13,7 @@ constexpr size_t kStackBytes = 1 << 20;
 std::unique_ptr<Ufp4Core> make_core(Kind kind, twin_memory_t memory, Ufp4CoreOptions options) {
   options.bandwidth_bytes = memory.bandwidth;
   options.latency_cycles = memory.latency;
+  if (memory.dram != nullptr) options.dram = memory.dram;
   if (kind == Kind::kRtl) return std::make_unique<Ufp4CoreRtl>("core", options);
   return std::make_unique<Ufp4CoreTimed>("core", options);
 }
@@ -97,7 +98,8 @@ Rig::Rig(const sc_core::sc_module_name &name, Kind kind, twin_memory_t memory, B
     : sc_module(name),
       core(make_core(kind, memory, options)),
       way("way"),
-      memory("memory", TWIN_BASE, kMemoryBytes, memory.latency * period),
+      memory("memory", TWIN_BASE, kMemoryBytes, memory.latency * period,
+             memory.dram != nullptr ? memory.dram : ""),
       host("host"),
       body_(std::move(body)) {
   host.bind(core->regs);
