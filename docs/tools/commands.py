@@ -42,11 +42,15 @@ BACKENDS = """## Backends
 | `model` | the golden model |
 | `rtl` | the Verilated core |
 | `tlm` | the timed model: cycles and counters of `rtl` without its signals, data of the golden model, or none with `--timing-only` |
+| `systemc` | the core as a SystemC module, in a process of its own: bits and cycles of `rtl` (see [virtual platform](../howto/virtual-platform.md#backends)) |
+| `systemc:timed` | the timed model as one: bits and cycles of `tlm` |
 | `cuda` | a GPU: see [GPU](../results/gpu.md) |
 | `fpga:PORT`, `fpga:PORT@BAUD` | a core on a board behind a serial port: see [FPGA boards](../howto/fpga.md) |
 
 The options of the simulated core are refused where neither `--backend` nor `--check` is one; `--config` and `--max-cycles` go with a board, too.
-`tlm` has no waveforms and no bus errors; what needs them it refuses.
+`tlm` and `systemc:timed` have no waveforms and no bus errors; what needs them they refuse.
+`systemc` has no waveforms, and neither it nor `systemc:timed` has `--stall`.
+`--dram` puts a memory with [banks, rows and refresh](../ip/architecture.md#memories-with-banks) behind `--mem-latency`: its time comes on top.
 A trace is kept as far as it got when a run fails.
 A program that was killed leaves a `.hier` beside the trace, which readers need.
 

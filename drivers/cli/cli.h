@@ -123,7 +123,7 @@ typedef struct {
   ufp4_device_options_t options;
   const char *configuration;  ///< NULL: "default", or what the board has
   uint64_t mem_latency, mem_bandwidth, stall_seed, max_cycles, threads;
-  const char *trace;
+  const char *trace, *dram;
   int timing_only;
   int any_configuration;  ///< --config has a meaning on every backend
 } cli_device_t;
@@ -132,7 +132,8 @@ typedef struct {
 void cli_device_demand(cli_device_t *device, uint64_t bytes);
 /** Defaults: backend "model". */
 void cli_device_init(cli_device_t *device);
-/** Adds --backend, --config, --mem-latency, --mem-bandwidth, --stall, --max-cycles, --trace and
+/** Adds --backend, --config, --mem-latency, --mem-bandwidth, --dram, --stall, --max-cycles, --trace
+ * and
  * --threads. */
 void cli_device_add(cli_options_t *options, cli_device_t *device);
 /** Adds --timing-only; what it goes with is cli_device_check's. */

@@ -38,6 +38,9 @@ void cli_device_add(cli_options_t *options, cli_device_t *device) {
                  "simulated memory: from address to first data (default 100)");
   cli_option_add(options, "mem-bandwidth", CLI_UINT, &device->mem_bandwidth, "BYTES",
                  "simulated memory: bytes a cycle, each way (default 0: as wide as the bus)");
+  cli_option_add(options, "dram", CLI_TEXT, &device->dram, "NAME",
+                 "simulated memory: with the banks, rows and refresh of lpddr5 or hbm3 behind "
+                 "--mem-latency, at a cycle a nanosecond (default none)");
   cli_option_add(options, "stall", CLI_UINT, &device->stall_seed, "SEED",
                  "simulated memory: random back-pressure (default 0: none)");
   cli_option_add(options, "max-cycles", CLI_UINT, &device->max_cycles, "N",
@@ -154,8 +157,8 @@ static int check_timing(const cli_command_t *command, const cli_device_t *device
 // What goes with no simulated core at all, or with no core.
 static int check_simulated(const cli_command_t *command, const cli_options_t *options,
                            const cli_device_t *device, int has_core) {
-  static const char *const simulated[] = {"config",        "max-cycles", "mem-latency",
-                                          "mem-bandwidth", "stall",      "trace"};
+  static const char *const simulated[] = {"config", "max-cycles", "mem-latency", "mem-bandwidth",
+                                          "dram",   "stall",      "trace"};
   for (size_t i = has_core ? 2 : 0; i < sizeof simulated / sizeof simulated[0]; i++) {
     if (!cli_option_given(options, simulated[i]) || (i == 0 && device->any_configuration)) continue;
     return cli_fail(command, CLI_USAGE,
@@ -215,6 +218,7 @@ int cli_device_open(const cli_command_t *command, const cli_device_t *device, co
   options.mem_latency = (unsigned)device->mem_latency;
   options.mem_bandwidth = (unsigned)device->mem_bandwidth;
   options.stall_seed = device->stall_seed;
+  options.dram = device->dram;
   options.max_cycles = device->max_cycles;
   options.threads = (unsigned)device->threads;
   const int traced =

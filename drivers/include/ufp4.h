@@ -59,6 +59,9 @@ typedef struct {
   ufp4_message_t *message;  ///< where ufp4_device_open says why it failed, or NULL
   int timing_only;          ///< tlm: 1: time and counters alone. Nothing is computed, buffers and
                             ///< exponent slots read as zeros
+  const char *dram;         ///< simulated memory: "lpddr5" or "hbm3", whose banks, rows and refresh
+                            ///< take their time behind mem_latency, at a cycle a nanosecond; NULL:
+                            ///< it has none
   /** fpga: told of long transfers, in bytes; the last call of each has done == all. NULL: nobody
    * is.
    */

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "ufp4_dram.h"
+
 #define CONTROL_SNAPSHOT 1u
 #define CONTROL_CLEAR 2u
 #define CONTROL_RESET 4u
@@ -222,6 +224,18 @@ ufp4_status_t core_check_latency(const char *name, const ufp4_device_options_t *
   if (options->mem_latency <= UFP4_MEM_LATENCY_MAX) return UFP4_OK;
   ufp4_message_set(message, "%s: a memory latency of %u cycles; at most %u", name,
                    options->mem_latency, UFP4_MEM_LATENCY_MAX);
+  return UFP4_ERROR_ARGUMENT;
+}
+
+ufp4_status_t core_check_dram(const char *name, const ufp4_device_options_t *options,
+                              ufp4_message_t *message) {
+  static const ufp4_dram_t all[UFP4_DRAM_COUNT] = UFP4_DRAMS;
+  if (options->dram == NULL) return UFP4_OK;
+  for (int i = 0; i < UFP4_DRAM_COUNT; i++) {
+    if (strcmp(options->dram, all[i].name) == 0) return UFP4_OK;
+  }
+  ufp4_message_set(message, "%s: no memory is called '%s'; there are " UFP4_DRAM_WORDS, name,
+                   options->dram);
   return UFP4_ERROR_ARGUMENT;
 }
 

@@ -13,6 +13,10 @@ ufp4_status_t core_check_port(const ufp4_port_t *port, ufp4_message_t *message);
 ufp4_status_t core_check_latency(const char *name, const ufp4_device_options_t *options,
                                  ufp4_message_t *message);
 
+/** The same if it has banks of a kind that there is not. */
+ufp4_status_t core_check_dram(const char *name, const ufp4_device_options_t *options,
+                              ufp4_message_t *message);
+
 /** Makes the state of a backend over @p port, once the core has said that it is of this
  * configuration, or where that is NULL, of a named one. @p fresh: it has just left its reset;
  * otherwise it is reset. On failure *state is NULL, and the port is still the caller's; core_close

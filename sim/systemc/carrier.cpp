@@ -104,11 +104,11 @@ class NonBlockingCarrier final : public Carrier, private tlm::tlm_mm_interface {
 
   tlm::tlm_sync_enum answer(tlm::tlm_generic_payload &payload, tlm::tlm_phase &phase,
                             sc_core::sc_time &delay) override {
-    if (phase == tlm::END_REQ) {
-      end_request(payload, delay);
-      return tlm::TLM_ACCEPTED;
+    // Phases of somebody's own may be left alone.
+    if (phase == tlm::END_REQ || phase == tlm::BEGIN_RESP) {
+      end_request(payload, delay);  // which a response implies
     }
-    end_request(payload, delay);  // which a response implies
+    if (phase != tlm::BEGIN_RESP) return tlm::TLM_ACCEPTED;
     end(payload, delay);
     return tlm::TLM_COMPLETED;
   }
@@ -153,7 +153,13 @@ class NonBlockingCarrier final : public Carrier, private tlm::tlm_mm_interface {
   }
 
   void end(tlm::tlm_generic_payload &payload, sc_core::sc_time delay) {
-    finish(*held_.at(&payload), delay, period_);
+    const auto held = held_.find(&payload);
+    if (held == held_.end() || held->second->answered) {
+      SC_REPORT_ERROR("ufp4", "a response to a transaction that has had one, or is none of `mem`");
+      return;
+    }
+    held->second->answered = true;
+    finish(*held->second, delay, period_);
     payload.release();
   }
 

@@ -21,6 +21,7 @@ struct Burst {
   uint64_t began = 0, due = ~uint64_t{0};
   sc_core::sc_time start;
   uint8_t response = 0;
+  bool answered = false;
 };
 using BurstPtr = std::shared_ptr<Burst>;
 

@@ -2,6 +2,7 @@
 // What both modules have in common: their sockets, and what of a transaction is an access.
 #include <cstring>
 
+#include "lock.h"
 #include "ufp4_systemc.h"
 
 namespace {
@@ -59,10 +60,9 @@ void Ufp4Core::b_transport(tlm::tlm_generic_payload &payload, sc_core::sc_time &
     if (delay != sc_core::SC_ZERO_TIME) wait(delay);
     delay = sc_core::SC_ZERO_TIME;
     if (payload.is_write()) std::memcpy(&value, payload.get_data_ptr(), sizeof value);
-    port_.lock();
+    const ufp4::Lock lock(port_);
     const bool done =
         access(payload.is_write(), static_cast<uint32_t>(payload.get_address()), &value, strobes);
-    port_.unlock();
     if (payload.is_read()) copy_enabled(payload.get_data_ptr(), value, strobes);
     if (!done) status = tlm::TLM_GENERIC_ERROR_RESPONSE;
   }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <deque>
 
+#include "lock.h"
 #include "timing/timed.h"
 #include "ufp4_systemc.h"
 extern "C" {
@@ -59,7 +60,10 @@ struct Ufp4CoreTimed::Inside {
 
   void run();
   void watch_reset();
+  /** @return the cycle. */
+  uint64_t enter_reset();
   bool access(bool write, uint32_t offset, uint32_t *value);
+  bool try_access(bool write, uint32_t offset, uint32_t *value);
 
   // Time.
   sc_core::sc_time time_of(uint64_t cycle) const {
@@ -124,8 +128,13 @@ Ufp4CoreTimed::Inside::Inside(Ufp4CoreTimed &module, const Ufp4CoreOptions &opti
                               const ufp4::timing::Shape &shape, uint32_t tile_rows,
                               uint32_t tile_cols, const ufp4_configuration_t &configuration)
     : module(module), period(options.period), busy("busy") {
-  const ufp4::MemoryRules rules{shape.bus_bytes, options.latency_cycles, options.bandwidth_bytes, 0,
-                                0};
+  const ufp4::MemoryRules rules{
+      shape.bus_bytes,
+      options.latency_cycles,
+      options.bandwidth_bytes,
+      0,
+      0,
+      options.dram.empty() ? nullptr : ufp4::find_dram(options.dram.c_str())};
   ufp4_timed_host_t host{};
   host.user = this;
   host.memory_read = [](void *user, uint64_t address, void *data, uint32_t bytes) {
@@ -152,11 +161,14 @@ void Ufp4CoreTimed::Inside::wait_for(uint64_t cycle) {
 // The only process that drives the interrupt.
 void Ufp4CoreTimed::Inside::run() {
   while (!failed) {
-    busy.lock();
-    if (!in_reset) catch_up();
-    const bool more = !failed && !in_reset && effect();
-    const sc_core::sc_time at = more ? time_of(ahead->cycles()) : sc_core::SC_ZERO_TIME;
-    busy.unlock();
+    bool more;
+    sc_core::sc_time at;
+    {
+      const ufp4::Lock lock(busy);
+      if (!in_reset) catch_up();
+      more = !failed && !in_reset && effect();
+      if (more) at = time_of(ahead->cycles());
+    }
     if (module.irq.read() != level) module.irq.write(level);
     if (more) {
       sc_core::wait(at - sc_core::sc_time_stamp(), kick);
@@ -232,25 +244,28 @@ void Ufp4CoreTimed::Inside::catch_up_to(uint64_t cycle) {
 
 // --- The register port --------------------------------------------------------------------------
 
-bool Ufp4CoreTimed::Inside::access(bool write, uint32_t offset, uint32_t *value) {
-  while (in_reset) sc_core::wait(released);
-  wait_for(now->cycles());
-  busy.lock();
-  if (in_reset) {
-    busy.unlock();
-    return access(write, offset, value);
-  }
+// What the model makes of it. @return false if it is in reset, or fails.
+bool Ufp4CoreTimed::Inside::try_access(bool write, uint32_t offset, uint32_t *value) {
+  const ufp4::Lock lock(busy);
+  if (in_reset) return false;
   catch_up();
   catch_up_to(cycle_now());
-  if (failed) return busy.unlock(), false;
+  if (failed) return false;
   const ufp4_timed_status_t status = write ? now->write(offset, *value) : now->read(offset, value);
   if (status != UFP4_TIMED_OK) fail(why.empty() ? now->message() : why);
   // A read changes nothing of what comes, unless it has come meanwhile.
   if (write || !passed.empty() || (ahead && ahead->cycles() <= now->cycles())) forget_ahead();
   trim(&now_at);
+  return !failed;
+}
+
+bool Ufp4CoreTimed::Inside::access(bool write, uint32_t offset, uint32_t *value) {
+  while (in_reset) sc_core::wait(released);
+  if (failed) return false;
+  wait_for(now->cycles());
+  if (!try_access(write, offset, value)) return !failed && access(write, offset, value);
   const uint64_t end = now->cycles(), resets_then = resets;
   const bool level_then = irq_of(*now);
-  busy.unlock();
   wait_for(end);
   if (resets != resets_then) return access(write, offset, value);  // it was lost
   level = level_then;
@@ -276,20 +291,23 @@ bool Ufp4CoreTimed::Inside::peek(uint32_t offset, uint32_t *value) {
 
 // --- Reset --------------------------------------------------------------------------------------
 
+uint64_t Ufp4CoreTimed::Inside::enter_reset() {
+  const ufp4::Lock lock(busy);
+  in_reset = true;
+  resets++;
+  forget_ahead();
+  fetched.clear();
+  executed.clear();
+  passed.clear();
+  level = false;
+  now->reset();
+  return cycle_now();
+}
+
 void Ufp4CoreTimed::Inside::watch_reset() {
   for (;;) {
     while (!module.reset.read()) sc_core::wait(module.reset.value_changed_event());
-    busy.lock();
-    const uint64_t began = cycle_now();
-    in_reset = true;
-    resets++;
-    forget_ahead();
-    fetched.clear();
-    executed.clear();
-    passed.clear();
-    level = false;
-    now->reset();
-    busy.unlock();
+    const uint64_t began = enter_reset();
     kick.notify();
     while (module.reset.read()) sc_core::wait(module.reset.value_changed_event());
     wait_for(began + kResetCycles);
@@ -423,6 +441,11 @@ Ufp4CoreTimed::Ufp4CoreTimed(const sc_core::sc_module_name &name, const Ufp4Core
       !ufp4::timing::find_shape(options.configuration.c_str(), &shape, &tile_rows, &tile_cols)) {
     SC_REPORT_ERROR("ufp4",
                     ("the timed model has no configuration " + options.configuration).c_str());
+    return;
+  }
+  if (!options.dram.empty() && ufp4::find_dram(options.dram.c_str()) == nullptr) {
+    SC_REPORT_ERROR(
+        "ufp4", ("no memory is called '" + options.dram + "'; there are " UFP4_DRAM_WORDS).c_str());
     return;
   }
   inside_ = std::make_unique<Inside>(*this, options, shape, tile_rows, tile_cols, configuration);

@@ -3,14 +3,35 @@
 
 #include <cstring>
 
+#include "dram.h"
 #include "ufp4_systemc.h"
 
+namespace {
+
+// From now on, what has been asked for at @p delay from now.
+sc_core::sc_time serve(ufp4::Dram &dram, const tlm::tlm_generic_payload &payload,
+                       sc_core::sc_time delay) {
+  const sc_core::sc_time ps(1, sc_core::SC_PS), now = sc_core::sc_time_stamp();
+  const uint64_t end = dram.serve(static_cast<uint64_t>((now + delay) / ps), payload.is_write(),
+                                  payload.get_address(), payload.get_data_length());
+  return static_cast<double>(end) * ps - now;
+}
+
+}  // namespace
+
 Ufp4Memory::Ufp4Memory(const sc_core::sc_module_name &name, uint64_t base, uint64_t bytes,
-                       sc_core::sc_time latency)
+                       sc_core::sc_time latency, const std::string &dram)
     : sc_module(name), socket("socket"), base_(base), bytes_(bytes), latency_(latency) {
   socket.register_b_transport(this, &Ufp4Memory::b_transport);
   socket.register_transport_dbg(this, &Ufp4Memory::transport_dbg);
   socket.register_get_direct_mem_ptr(this, &Ufp4Memory::get_direct_mem_ptr);
+  const ufp4_dram_t *found = dram.empty() ? nullptr : ufp4::find_dram(dram.c_str());
+  if (found != nullptr) dram_ = std::make_unique<ufp4::Dram>(found);
+  if (found == nullptr && !dram.empty()) {
+    SC_REPORT_ERROR("ufp4",
+                    ("no memory is called '" + dram + "'; there are " UFP4_DRAM_WORDS).c_str());
+    return;
+  }
   // Pages that nobody touches cost nothing.
   void *data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -40,6 +61,7 @@ void Ufp4Memory::b_transport(tlm::tlm_generic_payload &payload, sc_core::sc_time
   const unsigned bytes = payload.get_data_length();
   unsigned char *data = payload.get_data_ptr();
   uint8_t *place = at(payload.get_address(), bytes);
+  const sc_core::sc_time asked = delay;
   delay += latency_;
   if (place == nullptr) return payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
   if (payload.get_streaming_width() < bytes) {
@@ -57,6 +79,9 @@ void Ufp4Memory::b_transport(tlm::tlm_generic_payload &payload, sc_core::sc_time
     for (unsigned i = 0; i < bytes; i++) {
       if (enables[i % payload.get_byte_enable_length()] != 0) to[i] = from[i];
     }
+  }
+  if (dram_ && bytes != 0 && payload.get_command() != tlm::TLM_IGNORE_COMMAND) {
+    delay = serve(*dram_, payload, asked) + latency_;
   }
   payload.set_dmi_allowed(true);
   payload.set_response_status(tlm::TLM_OK_RESPONSE);

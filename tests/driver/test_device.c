@@ -108,6 +108,19 @@ SLOW_TEST(rejects_latencies_that_the_watchdog_would_end) {
   ufp4_device_close(device);
 }
 
+TEST(rejects_unknown_drams) {
+  ufp4_device_options_t options = bench_options();
+  ufp4_device_t *device = NULL;
+  options.dram = "ddr9";
+  if (bench_is_core()) {
+    check_refused(0, bench_backend(), &options, UFP4_ERROR_ARGUMENT,
+                  "no memory is called 'ddr9'; there are lpddr5 and hbm3");
+  } else {
+    check_bits(0, ufp4_device_open(bench_backend(), &options, &device), UFP4_OK, "open");
+    ufp4_device_close(device);
+  }
+}
+
 TEST(rejects_missing_arguments) {
   ufp4_device_options_t options = bench_options();
   ufp4_device_t *device;
@@ -150,6 +163,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_unknown_configurations),
       CHECK_TEST(rejects_memory_of_odd_sizes),
       CHECK_TEST(rejects_latencies_that_the_watchdog_would_end),
+      CHECK_TEST(rejects_unknown_drams),
       CHECK_TEST(rejects_missing_arguments),
       CHECK_TEST(rejects_nv_with_c_that_something_scales),
   };

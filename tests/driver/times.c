@@ -8,14 +8,16 @@
 static const int64_t shape[3] = {33, 47, 130};
 
 ufp4_device_t *times_device(const char *backend, int memory, int timing_only) {
-  static const unsigned latencies[TIMES_MEMORIES] = {100, 5, 37},
-                        bandwidths[TIMES_MEMORIES] = {0, 0, 5};
+  static const unsigned latencies[TIMES_MEMORIES] = {100, 5, 37, 20, 0},
+                        bandwidths[TIMES_MEMORIES] = {0, 0, 5, 0, 9};
+  static const char *const drams[TIMES_MEMORIES] = {NULL, NULL, NULL, "lpddr5", "hbm3"};
   ufp4_device_options_t options = bench_options();
   ufp4_device_t *device = NULL;
   ufp4_message_t why = {0};
   if (memory == 0) options.configuration = "default";
   options.mem_latency = latencies[memory];
   options.mem_bandwidth = bandwidths[memory];
+  options.dram = drams[memory];
   options.timing_only = timing_only;
   options.message = &why;
   check_bits(memory, ufp4_device_open(backend, &options, &device), UFP4_OK, "open: %s", why.text);

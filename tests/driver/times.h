@@ -5,7 +5,7 @@
 
 #include "bench.h"
 
-enum { TIMES_MEMORIES = 3 };
+enum { TIMES_MEMORIES = 5 };
 
 /** The statistics of each pass, and all counters. */
 typedef struct {

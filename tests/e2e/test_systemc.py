@@ -39,6 +39,19 @@ def test_stdout_has_what_the_program_prints_alone():
         check_equal(json.loads(passes("info", "--backend", backend, "--json").out)["device"]["backend"], backend, "backend")
 
 
+def test_drams_take_the_cycles_of_the_core():
+    operands()
+    for dram in "lpddr5", "hbm3":
+        words = ["gemm", *AB, "-o", "D.npy", "--json", "--mem-latency", "20", "--dram", dram]
+        cycles = {backend: json.loads(passes(*words, "--backend", backend).out)["cases"][0]["cycles"]
+                  for backend in ("rtl", "tlm", *BACKENDS)}
+        check_equal(len(set(cycles.values())), 1, cycles)
+        none = json.loads(passes(*words[:-2], "--backend", "tlm").out)["cases"][0]["cycles"]
+        check_equal(none < cycles["tlm"], True, f"{none} cycles without banks, {cycles['tlm']} with those of {dram}")
+        rejects(2, "no memory is called 'ddr9'; there are lpddr5 and hbm3\n", *words[:-1], "ddr9", "--backend", "tlm")
+    rejects(2, "--dram is of a simulated core, and backend model is none", *words[:5], "--dram", "hbm3")
+
+
 def test_rejects_what_only_the_simulator_has():
     operands()
     for backend in BACKENDS:

@@ -128,9 +128,11 @@ static ufp4_status_t open_sim(rtl_t *rtl, const ufp4_device_options_t *options) 
       .bandwidth_bytes = options->mem_bandwidth,
       .stall_seed = options->stall_seed,
       .trace_path = rtl->trace_beside,
+      .dram = options->dram,
   };
   char text[1024] = "";
   ufp4_status_t status = core_check_latency("rtl", options, rtl->message);
+  if (status == UFP4_OK) status = core_check_dram("rtl", options, rtl->message);
   if (status != UFP4_OK) return status;
   if (!ufp4_sim_has(options->configuration)) {
     ufp4_message_set(rtl->message,

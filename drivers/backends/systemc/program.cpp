@@ -62,13 +62,14 @@ class Device : public sc_core::sc_module {
  public:
   Device(const sc_core::sc_module_name &name, const systemc_open_t &open)
       : sc_module(name),
-        memory_("memory", open.memory_base, open.memory_bytes, time_of(open.latency)),
+        memory_("memory", open.memory_base, open.memory_bytes, time_of(open.latency), open.dram),
         host_("host") {
     Ufp4CoreOptions options;
     options.configuration = open.configuration;
     options.period = kPeriod;
     options.bandwidth_bytes = open.bandwidth;
     options.latency_cycles = open.latency;
+    options.dram = open.dram;
     options.sleep = false;  // its time passes in calls alone
     if (open.timed) {
       core_ = std::make_unique<Ufp4CoreTimed>("core", options);
@@ -148,7 +149,7 @@ std::string words_of(const sc_core::sc_report &report) {
 int sc_main(int, char **) {
   systemc_open_t open;
   if (!receive(&open)) return 0;
-  open.configuration[sizeof open.configuration - 1] = '\0';
+  open.configuration[sizeof open.configuration - 1] = open.dram[sizeof open.dram - 1] = '\0';
   if (open.version != (UFP4_VERSION_MAJOR << 16 | UFP4_VERSION_MINOR << 8 | UFP4_VERSION_PATCH)) {
     answer(UFP4_ERROR_UNSUPPORTED, 0, "its program ufp4-systemc is of another version of ufp4");
     return 0;

@@ -78,7 +78,9 @@ static void systemc_close(void *user) {
 
 static ufp4_status_t check_memory(const char *name, const ufp4_device_options_t *options,
                                   ufp4_message_t *message) {
-  if (options->stall_seed == 0) return core_check_latency(name, options, message);
+  const ufp4_status_t status = core_check_latency(name, options, message);
+  if (status != UFP4_OK) return status;
+  if (options->stall_seed == 0) return core_check_dram(name, options, message);
   ufp4_message_set(message, "%s: it has no random back-pressure (a stall seed); rtl and tlm have",
                    name);
   return UFP4_ERROR_ARGUMENT;
@@ -94,6 +96,7 @@ static ufp4_status_t start(systemc_t *systemc, int timed, const ufp4_device_opti
       .bandwidth = options->mem_bandwidth,
   };
   snprintf(open.configuration, sizeof open.configuration, "%s", options->configuration);
+  if (options->dram != NULL) snprintf(open.dram, sizeof open.dram, "%s", options->dram);
   return process_start(&systemc->process, &open, systemc->message);
 }
 

@@ -142,13 +142,15 @@ static ufp4_status_t open_timed(tlm_t *tlm, const ufp4_device_options_t *options
   const ufp4_timed_options_t timed = {.configuration = options->configuration,
                                       .latency_cycles = options->mem_latency,
                                       .bandwidth_bytes = options->mem_bandwidth,
-                                      .stall_seed = options->stall_seed};
+                                      .stall_seed = options->stall_seed,
+                                      .dram = options->dram};
   const ufp4_timed_host_t host = {.user = tlm,
                                   .memory_read = host_read,
                                   .memory_write = host_write,
                                   .execute = options->timing_only ? NULL : host_execute};
   char text[1024] = "";
   ufp4_status_t status = core_check_latency("tlm", options, tlm->message);
+  if (status == UFP4_OK) status = core_check_dram("tlm", options, tlm->message);
   if (status != UFP4_OK) return status;
   tlm->timed = ufp4_timed_open(&timed, &host, text, sizeof text);
   if (tlm->timed != NULL) return UFP4_OK;

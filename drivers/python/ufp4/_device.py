@@ -23,7 +23,8 @@ from ._recipe import Recipe
 class _Options(Structure):
     _fields_ = [("configuration", c_char_p), ("memory_bytes", c_uint64), ("mem_latency", c_uint), ("mem_bandwidth", c_uint),
                 ("stall_seed", c_uint64), ("max_cycles", c_uint64), ("trace_path", c_char_p), ("threads", c_uint), ("kernel", c_int),
-                ("message", POINTER(_library.Message)), ("timing_only", c_int), ("progress", c_void_p), ("progress_user", c_void_p)]
+                ("message", POINTER(_library.Message)), ("timing_only", c_int), ("dram", c_char_p), ("progress", c_void_p),
+                ("progress_user", c_void_p)]
 
 
 class _Info(Structure):
@@ -110,11 +111,11 @@ class Layer:
 class Device:
     """A device of libufp4, which UFP4_LIBRARY names or the loader finds. Close it, or use it in a with statement.
 
-    backend: "model", "rtl", "tlm", "cuda" or "fpga:PORT". config: a configuration of the core ("default", "small", ..; None: "default",
-    or what the board has). mem_latency in cycles;
+    backend: "model", "rtl", "tlm", "systemc", "systemc:timed", "cuda" or "fpga:PORT". config: a configuration of the core ("default",
+    "small", ..; None: "default", or what the board has). mem_latency in cycles;
     mem_bandwidth in bytes a cycle each way (0: as wide as the bus); stall: seed of random back-pressure (0: none); max_cycles: until
-    a completion (0: the default limit); trace: a waveform file (.fst); threads of the model (0: all cores). ImportError: there is no
-    such library, or it is of another version. ValueError: what the library refuses, in its words. A device that fails raises
+    a completion (0: the default limit); trace: a waveform file (.fst); threads of the model (0: all cores); dram: "lpddr5" or "hbm3",
+    banks behind the simulated memory's latency. ImportError: there is no such library, or it is of another version. ValueError: what the library refuses, in its words. A device that fails raises
     RuntimeError, one that passes its limit TimeoutError.
     """
 
@@ -125,7 +126,7 @@ class Device:
 
     def __init__(self, backend: str = "model", *, config: str | None = None, memory_bytes: int = 1 << 30, mem_latency: int = 100,
                  mem_bandwidth: int = 0, stall: int = 0, max_cycles: int = 0, trace: str | os.PathLike[str] | None = None,
-                 threads: int = 0) -> None:
+                 threads: int = 0, dram: str | None = None) -> None:
         self._device, self._lock, self._lib = c_void_p(), threading.Lock(), _driver()
         message, word = _library.Message(), 2**32 - 1
         name = _library.text(backend, "backend")
@@ -135,7 +136,7 @@ class Device:
                            _library.whole(mem_latency, 0, word, "mem_latency"), _library.whole(mem_bandwidth, 0, word, "mem_bandwidth"),
                            _library.whole(stall, 0, 2**64 - 1, "stall"), _library.whole(max_cycles, 0, 2**64 - 1, "max_cycles"),
                            None if trace is None else _library.text(os.fsdecode(trace), "trace", "surrogateescape"), _library.whole(threads, 0, 2**15, "threads"), 0,
-                           ctypes.pointer(message))
+                           ctypes.pointer(message), 0, None if dram is None else _library.text(dram, "dram"))
         status = self._lib.device_open(name, byref(options), byref(self._device))
         if status != _library.OK:
             self._raise(status, message.text)

@@ -21,6 +21,10 @@
 #include <string>
 #include <systemc>
 
+namespace ufp4 {
+class Dram;
+}
+
 #define UFP4_SYSTEMC_API __attribute__((visibility("default")))
 
 /** All that can be set from outside. */
@@ -34,6 +38,9 @@ struct Ufp4CoreOptions {
   /** Of Ufp4CoreTimed alone: the memory's latency in cycles. Ufp4CoreRtl asks the target of `mem`.
    */
   unsigned latency_cycles = 100;
+  /** Of Ufp4CoreTimed alone: what has banks behind that latency, at a cycle a nanosecond: "lpddr5",
+   * "hbm3", or "", none. No cycle is skipped with it. */
+  std::string dram;
   /** Of Ufp4CoreRtl alone: bursts go by nb_transport, in its four phases, in place of b_transport.
    */
   bool non_blocking = false;
@@ -143,15 +150,17 @@ class UFP4_SYSTEMC_API Ufp4CoreTimed final : public Ufp4Core {
 /**
  * A memory, zero at the start: adds its latency to the delay of each transaction, takes byte
  * enables, gives DMI to all of it. In front of a Ufp4CoreRtl of the same period a latency of n
- * cycles gives the cycles of `--mem-latency n`.
+ * cycles gives the cycles of `--mem-latency n`, and with a dram, at a period of a nanosecond, those
+ * of `--dram`.
  */
 class UFP4_SYSTEMC_API Ufp4Memory final : public sc_core::sc_module {
  public:
   tlm_utils::simple_target_socket<Ufp4Memory> socket;
 
-  /** @p base: the address of its first byte. Outside of it: TLM_ADDRESS_ERROR_RESPONSE. */
+  /** @p base: the address of its first byte. Outside of it: TLM_ADDRESS_ERROR_RESPONSE. @p dram:
+   * what has banks, rows and refresh behind the latency: "lpddr5", "hbm3", or "", none. */
   Ufp4Memory(const sc_core::sc_module_name &name, uint64_t base, uint64_t bytes,
-             sc_core::sc_time latency);
+             sc_core::sc_time latency, const std::string &dram = {});
   ~Ufp4Memory() override;
   /** @return nullptr unless the whole range lies in it. */
   uint8_t *at(uint64_t address, uint64_t bytes);
@@ -163,6 +172,7 @@ class UFP4_SYSTEMC_API Ufp4Memory final : public sc_core::sc_module {
 
   const uint64_t base_, bytes_;
   const sc_core::sc_time latency_;
+  std::unique_ptr<ufp4::Dram> dram_;
   uint8_t *data_ = nullptr;
 };
 

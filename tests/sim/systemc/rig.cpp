@@ -5,6 +5,8 @@
 
 namespace {
 
+DECLARE_EXTENDED_PHASE(some_phase);
+
 constexpr uint64_t kMemoryBytes = TWIN_PLACE_BYTES * (TWIN_PLACES + 1);
 constexpr uint64_t kCompletions = TWIN_BASE + TWIN_RING * UFP4_DESCRIPTOR_BYTES;
 constexpr uint8_t kFlagInterrupt = 1;
@@ -13,6 +15,7 @@ constexpr size_t kStackBytes = 1 << 20;
 std::unique_ptr<Ufp4Core> make_core(Kind kind, twin_memory_t memory, Ufp4CoreOptions options) {
   options.bandwidth_bytes = memory.bandwidth;
   options.latency_cycles = memory.latency;
+  if (memory.dram != nullptr) options.dram = memory.dram;
   if (kind == Kind::kRtl) return std::make_unique<Ufp4CoreRtl>("core", options);
   return std::make_unique<Ufp4CoreTimed>("core", options);
 }
@@ -75,6 +78,10 @@ void Way::respond(tlm::tlm_generic_payload &payload, bool requested, sc_core::sc
   tlm::tlm_phase phase = tlm::END_REQ;
   sc_core::sc_time now = sc_core::SC_ZERO_TIME;
   wait(3, sc_core::SC_NS);
+  tlm::tlm_phase other = some_phase;
+  check_that(static_cast<int64_t>(began),
+             from->nb_transport_bw(payload, other, now) == tlm::TLM_ACCEPTED,
+             "a phase of one's own is not let pass");
   if (requested) {
     requested_ = false;
     from->nb_transport_bw(payload, phase, now);
@@ -84,6 +91,7 @@ void Way::respond(tlm::tlm_generic_payload &payload, bool requested, sc_core::sc
   now = sc_core::SC_ZERO_TIME;
   const auto got = from->nb_transport_bw(payload, phase, now);
   check_that(static_cast<int64_t>(ended++), got == tlm::TLM_COMPLETED, "the response is not taken");
+  if (twice) from->nb_transport_bw(payload, phase, now);
   under_way_--;
   payload.release();
 }
@@ -97,7 +105,8 @@ Rig::Rig(const sc_core::sc_module_name &name, Kind kind, twin_memory_t memory, B
     : sc_module(name),
       core(make_core(kind, memory, options)),
       way("way"),
-      memory("memory", TWIN_BASE, kMemoryBytes, memory.latency * period),
+      memory("memory", TWIN_BASE, kMemoryBytes, memory.latency * period,
+             memory.dram != nullptr ? memory.dram : ""),
       host("host"),
       body_(std::move(body)) {
   host.bind(core->regs);

@@ -29,6 +29,7 @@ class Way : public sc_core::sc_module {
   bool waits = false;  // instead of adding to the delay
   unsigned most = 0;   // transactions that were under way at once
   bool late = false;   // nb_transport: answers come in all ways, not complete with the request
+  bool twice = false;  // and one that comes late a second time
   uint64_t began = 0, ended = 0;  // nb_transport: requests and responses
   uint64_t reads = 0, writes = 0;
 

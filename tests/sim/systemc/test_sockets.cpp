@@ -3,7 +3,11 @@
 #include <cstring>
 #include <string>
 
+// clang-format off
 #include "cases.h"
+// Behind what it does not include itself.
+#include <tlm_utils/tlm_quantumkeeper.h>
+// clang-format on
 
 // --- The register socket ------------------------------------------------------------------------
 
@@ -222,6 +226,79 @@ TEST(timed_rejects_memory_errors) {
   check_report(report_of([] { sc_core::sc_start(); }), "a descriptor cannot be read");
 }
 
+/** A core that has reported an error answers with one, whoever has caught the report. */
+TEST(timed_answers_after_an_error) {
+  unsigned caught = 0;
+  Rig rig("timed", Kind::kTimed, memories[0], [&caught](Rig &rig) {
+    uint32_t soft_reset = 4, value = 0;
+    rig.set_up();
+    rig.ring(Jobs().gemm(40, 40, 200));
+    rig.run(150);
+    check_report(
+        report_of([&] { rig.transport(tlm::TLM_WRITE_COMMAND, UFP4_REG_CONTROL, &soft_reset, 4); }),
+        "a soft reset while a job is under way");
+    for (unsigned i = 0; i < 3; i++) {
+      const auto got = rig.transport(tlm::TLM_READ_COMMAND, UFP4_REG_STATUS, &value, 4);
+      check_bits(i, got, tlm::TLM_GENERIC_ERROR_RESPONSE, "a read after it");
+      caught++;
+    }
+  });
+  sc_core::sc_start();
+  check_bits(0, caught, 3, "reads");
+}
+
+TEST(rejects_a_second_response) {
+  Ufp4CoreOptions options = options_of("small");
+  options.non_blocking = true;
+  Rig rig(
+      "rtl", Kind::kRtl, memories[0],
+      [](Rig &rig) {
+        rig.way.late = rig.way.twice = true;
+        rig.set_up();
+        for (unsigned i = 0; i < 4; i++) check_serving(rig);
+      },
+      options);
+  check_report(report_of([] { sc_core::sc_start(); }), "a transaction that has had one");
+}
+
+/** A loosely timed host ahead of the kernel, as far as its quantum lets it: zero, or much. */
+TEST(a_host_may_be_ahead) {
+  on_both([](Rig &rig) {
+    rig.run(20);  // out of reset
+    for (const auto &quantum : {sc_core::SC_ZERO_TIME, sc_core::sc_time(1, sc_core::SC_US)}) {
+      tlm_utils::tlm_quantumkeeper keeper;
+      tlm::tlm_global_quantum::instance().set(quantum);
+      keeper.reset();
+      for (unsigned i = 1; i < 40; i++) {
+        tlm::tlm_generic_payload payload;
+        uint32_t value = 0;
+        const sc_core::sc_time before = sc_core::sc_time_stamp();
+        keeper.inc(i * rig.period);
+        if (keeper.need_sync()) keeper.sync();
+        sc_core::sc_time local = keeper.get_local_time();
+        payload.set_read();
+        payload.set_address(UFP4_REG_ID);
+        payload.set_data_ptr(reinterpret_cast<unsigned char *>(&value));
+        payload.set_data_length(4);
+        payload.set_streaming_width(4);
+        rig.host->b_transport(payload, local);
+        keeper.set(local);
+        check_that(i, payload.is_response_ok() && value == UFP4_CORE_ID, "the identity");
+        check_bits(i, (keeper.get_current_time() - before) / rig.period, i + 2, "cycles");
+      }
+    }
+  });
+}
+
+TEST(rejects_an_unknown_dram) {
+  Ufp4CoreOptions options = options_of("small");
+  options.dram = "ddr9";
+  check_report(report_of([&] { Ufp4CoreTimed core("timed", options); }),
+               "'ddr9'; there are lpddr5");
+  check_report(report_of([&] { Ufp4Memory memory("memory", 0, 4096, options.period, "ddr9"); }),
+               "'ddr9'; there are lpddr5");
+}
+
 TEST(rejects_an_unknown_configuration) {
   Ufp4CoreOptions options;
   options.configuration = "none";
@@ -333,6 +410,10 @@ static const check_test_t tests[] = {CHECK_TEST(byte_enables_are_strobes),
                                      CHECK_TEST(an_address_outside_ends_the_job),
                                      CHECK_TEST(timed_rejects_an_address_outside),
                                      CHECK_TEST(timed_rejects_memory_errors),
+                                     CHECK_TEST(timed_answers_after_an_error),
+                                     CHECK_TEST(rejects_a_second_response),
+                                     CHECK_TEST(a_host_may_be_ahead),
+                                     CHECK_TEST(rejects_an_unknown_dram),
                                      CHECK_TEST(rejects_an_unknown_configuration),
                                      CHECK_TEST(rejects_a_clock_without_a_period),
                                      CHECK_TEST(rejects_unbound_sockets),
