@@ -23,7 +23,7 @@ from ._recipe import Recipe
 class _Options(Structure):
     _fields_ = [("configuration", c_char_p), ("memory_bytes", c_uint64), ("mem_latency", c_uint), ("mem_bandwidth", c_uint),
                 ("stall_seed", c_uint64), ("max_cycles", c_uint64), ("trace_path", c_char_p), ("threads", c_uint), ("kernel", c_int),
-                ("message", POINTER(_library.Message)), ("timing_only", c_int)]
+                ("message", POINTER(_library.Message)), ("timing_only", c_int), ("timeline_path", c_char_p)]
 
 
 class _Info(Structure):

@@ -27,8 +27,8 @@ std::unique_ptr<Timed> make(const ufp4_timed_options_t &options, const ufp4_time
   }
   const ufp4::MemoryRules rules{shape.bus_bytes, options.latency_cycles, options.bandwidth_bytes,
                                 options.stall_seed, 0};
-  return std::make_unique<Timed>(shape, tile_rows, tile_cols, rules, host,
-                                 options.every_cycle != 0);
+  return std::make_unique<Timed>(shape, tile_rows, tile_cols, rules, host, options.every_cycle != 0,
+                                 options.timeline);
 }
 
 }  // namespace
@@ -55,6 +55,10 @@ ufp4_timed_t *ufp4_timed_open(const ufp4_timed_options_t *options, const ufp4_ti
 
 void ufp4_timed_close(ufp4_timed_t *timed) {
   delete timed;
+}
+
+void ufp4_timed_timeline_end(ufp4_timed_t *timed) {
+  timed->timed->timeline_end();
 }
 
 ufp4_timed_status_t ufp4_timed_reset(ufp4_timed_t *timed) {
