@@ -71,9 +71,10 @@ static int make_list(overlap_t *run, int blocks) {
   const explore_model_t *model = &run->plan->model;
   const int64_t layers = block_layers(model);
   if (is_too_long(model)) {
-    return cli_fail(&cli_explore, CLI_USAGE,
-                    "a block of %lld layers: at most %d side by side; --serial takes it",
-                    (long long)layers, UFP4_SCHEDULE_MAX_LAYERS / BLOCKS);
+    ufp4_message_t message;
+    ufp4_message_set(&message, "a block of %lld layers: at most %d side by side; --serial takes it",
+                     (long long)layers, UFP4_SCHEDULE_MAX_LAYERS / BLOCKS);
+    return explore_fail(run->of, UFP4_ERROR_UNSUPPORTED, message.text);
   }
   const int end = allocate(run, (size_t)(layers * blocks));
   if (end != CLI_GO_ON) return end;
