@@ -123,7 +123,7 @@ typedef struct {
   ufp4_device_options_t options;
   const char *configuration;  ///< NULL: "default", or what the board has
   uint64_t mem_latency, mem_bandwidth, stall_seed, max_cycles, threads;
-  const char *trace, *dram;
+  const char *trace, *timeline, *dram;
   int timing_only;
   int any_configuration;  ///< --config has a meaning on every backend
 } cli_device_t;
@@ -132,9 +132,8 @@ typedef struct {
 void cli_device_demand(cli_device_t *device, uint64_t bytes);
 /** Defaults: backend "model". */
 void cli_device_init(cli_device_t *device);
-/** Adds --backend, --config, --mem-latency, --mem-bandwidth, --dram, --stall, --max-cycles, --trace
- * and
- * --threads. */
+/** Adds --backend, --config, --mem-latency, --mem-bandwidth, --dram, --stall, --max-cycles, --trace,
+ * --timeline and --threads. */
 void cli_device_add(cli_options_t *options, cli_device_t *device);
 /** Adds --timing-only; what it goes with is cli_device_check's. */
 void cli_device_add_timing(cli_options_t *options, cli_device_t *device);
@@ -143,18 +142,19 @@ void cli_device_add_timing(cli_options_t *options, cli_device_t *device);
  *  @return CLI_GO_ON or the exit status. */
 int cli_device_check(const cli_command_t *command, const cli_options_t *options,
                      const cli_device_t *device, const char *check);
-/** Refuses a --trace that cannot be written, or that is one of @p count other files of the command
- * (NULL: not given).
+/** Refuses a --trace or --timeline that cannot be written, or that is one of @p count other files
+ * of the command (NULL: not given).
  *  @return CLI_GO_ON or the exit status. */
 int cli_device_check_trace(const cli_command_t *command, const cli_device_t *device,
                            const char *const *files, int count);
 /** Opens backend @p name (device->backend, or that of --check) with these options. Where both have
- * waveforms, they are those of device->backend. On failure *out is NULL and the message
- * has been printed. @return CLI_GO_ON or the exit status. */
+ * waveforms, or a time line, they are those of device->backend. On failure *out is NULL and the
+ * message has been printed. @return CLI_GO_ON or the exit status. */
 int cli_device_open(const cli_command_t *command, const cli_device_t *device, const char *name,
                     ufp4_device_t **out);
-/** Closes it, and says if its waveforms could not be written. @return CLI_GO_ON or the exit status.
- */
+/** ufp4_device_trace_end, with what it says. @return CLI_GO_ON or the exit status. */
+int cli_device_trace_end(const cli_command_t *command, ufp4_device_t *device);
+/** The same, and closes it. */
 int cli_device_close(const cli_command_t *command, ufp4_device_t *device);
 
 // --- Kernels ------------------------------------------------------------------------------------
@@ -206,6 +206,9 @@ int cli_output_file(const cli_command_t *command, const char *path, cli_file_t k
 int cli_output_directory(const cli_command_t *command, const char *path);
 /** Makes it, if it is not there; *made tells. @return CLI_GO_ON or the exit status. */
 int cli_output_make_directory(const cli_command_t *command, const char *path, int *made);
+/** Two processes in one directory would write the same files: refuses a second one, as long as this
+ * one lives. @return CLI_GO_ON or the exit status. */
+int cli_output_lock(const cli_command_t *command, const char *path);
 /** Removes one that was made and is empty; links are followed. */
 void cli_output_remove_directory(const char *path);
 

@@ -296,6 +296,11 @@ static int check_gemm(choices_t *c, const inputs_t *in) {
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_gemm, status, message.text);
 }
 
+static int check_two_names(const choices_t *c, const char *path, const char *option) {
+  if (path == NULL || c->output == NULL || strcmp(path, c->output) != 0) return CLI_GO_ON;
+  return cli_fail(&cli_gemm, CLI_USAGE, "%s: is -o and --%s; name two files", path, option);
+}
+
 static int run(int argc, char **argv) {
   choices_t choices = {.alpha = 1.0f, .contract = NOT_GIVEN};
   cli_options_t options = {0};
@@ -310,10 +315,8 @@ static int run(int argc, char **argv) {
   const char *const read[] = {paths[0], paths[1], choices.c_path, choices.accumulate_path};
   if (choices.output != NULL) end = cli_output_file(&cli_gemm, choices.output, CLI_NPY, read, 4);
   if (end == CLI_GO_ON) end = cli_device_check_trace(&cli_gemm, &choices.device, read, 4);
-  if (end == CLI_GO_ON && choices.device.trace != NULL && choices.output != NULL &&
-      strcmp(choices.device.trace, choices.output) == 0) {
-    end = cli_fail(&cli_gemm, CLI_USAGE, "%s: is -o and --trace; name two files", choices.output);
-  }
+  if (end == CLI_GO_ON) end = check_two_names(&choices, choices.device.trace, "trace");
+  if (end == CLI_GO_ON) end = check_two_names(&choices, choices.device.timeline, "timeline");
   if (end != CLI_GO_ON) return end;
   end = read_inputs(paths, &choices, &in);
   if (end == CLI_GO_ON) end = check_gemm(&choices, &in);

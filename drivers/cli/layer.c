@@ -266,6 +266,7 @@ static int check_outputs(const choices_t *choices, char **inputs) {
                                                  choices->recipe_name};
   struct stat about;
   int end = cli_device_check_trace(&cli_layer, &choices->device, read, UFP4_ROLE_COUNT + 1);
+  if (choices->directory == NULL) return end;
   if (end == CLI_GO_ON) end = cli_output_directory(&cli_layer, choices->directory);
   if (end != CLI_GO_ON || stat(choices->directory, &about) != 0) return end;
   for (int pass = 0; pass < UFP4_PASS_COUNT && end == CLI_GO_ON; pass++) {
@@ -334,10 +335,8 @@ static int compute(const choices_t *choices, layer_t *layer, json_t *json) {
     if (end != CLI_GO_ON) return end;
   }
   int end = run_passes(choices, layer, json);
-  for (int i = 0; i < layer->side_count && end == CLI_GO_ON; i++) {
-    ufp4_status_t status = ufp4_device_trace_end(layer->sides[i].device);
-    if (status != UFP4_OK) end = fail_device(&layer->sides[i], status);
-  }
+  for (int i = 0; i < layer->side_count && end == CLI_GO_ON; i++)
+    end = cli_device_trace_end(&cli_layer, layer->sides[i].device);
   return end;
 }
 
@@ -417,7 +416,7 @@ static int run(int argc, char **argv) {
   if (end == CLI_GO_ON) end = check_directory(&choices);
   if (end == CLI_GO_ON)
     end = cli_device_check(&cli_layer, &options, &choices.device, choices.check);
-  if (end == CLI_GO_ON && choices.directory != NULL) end = check_outputs(&choices, paths);
+  if (end == CLI_GO_ON) end = check_outputs(&choices, paths);
   if (end == CLI_GO_ON) end = cli_recipe_of_one(&cli_layer, choices.recipe_name, &layer.recipe);
   if (end == CLI_GO_ON) end = check_host_recipe(&choices, &layer.recipe);
   if (end != CLI_GO_ON) return end;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What -o names, looked at before the work and not after it.
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -172,6 +174,14 @@ int cli_output_directory(const cli_command_t *command, const char *path) {
   if (end == CLI_GO_ON && target != NULL) end = check_parent(command, target);
   free(target);
   return end;
+}
+
+// The lock goes with the process; where a file system has none, nothing is known.
+int cli_output_lock(const cli_command_t *command, const char *path) {
+  const int file = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0 || flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return CLI_GO_ON;
+  close(file);
+  return cli_fail(command, CLI_USAGE, "%s: another process works there", path);
 }
 
 void cli_output_remove_directory(const char *path) {

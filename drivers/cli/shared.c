@@ -48,6 +48,8 @@ void cli_device_add(cli_options_t *options, cli_device_t *device) {
                  "0: 10^11)");
   cli_option_add(options, "trace", CLI_TEXT, &device->trace, "FILE.fst",
                  "backend rtl: write waveforms");
+  cli_option_add(options, "timeline", CLI_TEXT, &device->timeline, "FILE.json",
+                 "simulated core: write what each unit is at, for ui.perfetto.dev");
   cli_option_add(options, "threads", CLI_UINT, &device->threads, "N",
                  "threads of the model (default 0: all cores)");
 }
@@ -87,15 +89,22 @@ static int check_limits(const cli_command_t *command, const cli_device_t *device
   return CLI_GO_ON;
 }
 
-int cli_device_check_trace(const cli_command_t *command, const cli_device_t *device,
-                           const char *const *files, int count) {
-  const char *path = device->trace;
-  size_t length = path == NULL ? 0 : strlen(path);
+static int check_trace(const cli_command_t *command, const char *option, const char *path,
+                       const char *ending, const char *const *files, int count) {
+  const size_t length = path == NULL ? 0 : strlen(path), end = strlen(ending);
   if (path == NULL) return CLI_GO_ON;
-  if (length > 4 && strcmp(path + length - 4, ".fst") == 0) {
+  if (length > end && strcmp(path + length - end, ending) == 0) {
     return cli_output_file(command, path, CLI_ANY_FILE, files, count);
   }
-  return cli_fail(command, CLI_USAGE, "--trace: '%s' does not end in .fst", path);
+  return cli_fail(command, CLI_USAGE, "--%s: '%s' does not end in %s", option, path, ending);
+}
+
+int cli_device_check_trace(const cli_command_t *command, const cli_device_t *device,
+                           const char *const *files, int count) {
+  int end = check_trace(command, "trace", device->trace, ".fst", files, count);
+  if (end == CLI_GO_ON)
+    end = check_trace(command, "timeline", device->timeline, ".json", files, count);
+  return end;
 }
 
 void cli_join_words(int argc, char **argv, char *words, size_t size) {
@@ -158,7 +167,7 @@ static int check_timing(const cli_command_t *command, const cli_device_t *device
 static int check_simulated(const cli_command_t *command, const cli_options_t *options,
                            const cli_device_t *device, int has_core) {
   static const char *const simulated[] = {"config", "max-cycles", "mem-latency", "mem-bandwidth",
-                                          "dram",   "stall",      "trace"};
+                                          "dram",   "stall",      "trace",       "timeline"};
   for (size_t i = has_core ? 2 : 0; i < sizeof simulated / sizeof simulated[0]; i++) {
     if (!cli_option_given(options, simulated[i]) || (i == 0 && device->any_configuration)) continue;
     return cli_fail(command, CLI_USAGE,
@@ -221,9 +230,11 @@ int cli_device_open(const cli_command_t *command, const cli_device_t *device, co
   options.dram = device->dram;
   options.max_cycles = device->max_cycles;
   options.threads = (unsigned)device->threads;
-  const int traced =
-      has_waveforms(name) && (name == device->backend || !has_waveforms(device->backend));
-  options.trace_path = traced ? device->trace : NULL;
+  const int first = name == device->backend;
+  if (has_waveforms(name) && (first || !has_waveforms(device->backend)))
+    options.trace_path = device->trace;
+  if (is_simulated(name) && (first || !is_simulated(device->backend)))
+    options.timeline_path = device->timeline;
   options.timing_only = device->timing_only;
   options.message = &message;
   if (options.trace_path != NULL) watch_trace(options.trace_path);
@@ -231,11 +242,17 @@ int cli_device_open(const cli_command_t *command, const cli_device_t *device, co
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, message.text);
 }
 
+int cli_device_trace_end(const cli_command_t *command, ufp4_device_t *device) {
+  const ufp4_status_t status = ufp4_device_trace_end(device);
+  const char *message = ufp4_device_message(device);
+  if (status != UFP4_OK) return cli_fail_status(command, status, message);
+  if (message[0] != '\0') fprintf(stderr, "ufp4 %s: %s\n", command->name, message);
+  return CLI_GO_ON;
+}
+
 int cli_device_close(const cli_command_t *command, ufp4_device_t *device) {
   if (device == NULL) return CLI_GO_ON;
-  ufp4_status_t status = ufp4_device_trace_end(device);
-  int end =
-      status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, ufp4_device_message(device));
+  const int end = cli_device_trace_end(command, device);
   ufp4_device_close(device);
   return end;
 }

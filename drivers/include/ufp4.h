@@ -55,13 +55,15 @@ typedef struct {
   const char
       *trace_path;   ///< simulated core: waveform file (.fst), or NULL; see ufp4_device_trace_end
   unsigned threads;  ///< model, and the data of tlm: threads; 0: all cores
-  ufp4_kernel_t kernel;     ///< model, and the data of tlm: 0: the fastest
-  ufp4_message_t *message;  ///< where ufp4_device_open says why it failed, or NULL
-  int timing_only;          ///< tlm: 1: time and counters alone. Nothing is computed, buffers and
-                            ///< exponent slots read as zeros
-  const char *dram;         ///< simulated memory: "lpddr5" or "hbm3", whose banks, rows and refresh
-                            ///< take their time behind mem_latency, at a cycle a nanosecond; NULL:
-                            ///< it has none
+  ufp4_kernel_t kernel;       ///< model, and the data of tlm: 0: the fastest
+  ufp4_message_t *message;    ///< where ufp4_device_open says why it failed, or NULL
+  int timing_only;            ///< tlm: 1: time and counters alone. Nothing is computed, buffers and
+                              ///< exponent slots read as zeros
+  const char *timeline_path;  ///< simulated core: what each of its units is at, as a file in
+                              ///< Chrome's trace format (.json), or NULL; see ufp4_device_trace_end
+  const char *dram;           ///< simulated memory: "lpddr5" or "hbm3", whose banks, rows and
+                              ///< refresh take their time behind mem_latency, at a cycle a
+                              ///< nanosecond; NULL: it has none
   /** fpga: told of long transfers, in bytes; the last call of each has done == all. NULL: nobody
    * is.
    */
@@ -79,17 +81,18 @@ ufp4_status_t ufp4_device_open(const char *backend, const ufp4_device_options_t 
 /** Makes a device of the core behind @p port, which is copied; its data and its name live as long
  * as the device. The core is asked whether it is of options->configuration (NULL: of any
  * that has a name) and of this driver's version, soft-reset, and has its counters cleared. Memory
- * is the port's: of @p options its size, those of simulated memory and trace_path have no meaning
- * here; max_cycles is in the port's ticks. ufp4_device_close calls port->close; when this call
- * fails, it is not called: the port is still the caller's.
+ * is the port's: of @p options its size, those of simulated memory, trace_path and timeline_path
+ * have no meaning here; max_cycles is in the port's ticks. ufp4_device_close calls port->close;
+ * when this call fails, it is not called: the port is still the caller's.
  *  @return UFP4_ERROR_ARGUMENT: a function or the name is missing, memory does not start or end at
  * a multiple of 4096, has no more than 12,288 bytes, or reaches beyond the addresses of the core;
  * UFP4_ERROR_DEVICE: a call of the port failed, it is another core, or its reset does not end. */
 ufp4_status_t ufp4_device_open_port(const ufp4_port_t *port, const ufp4_device_options_t *options,
                                     ufp4_device_t **device);
 void ufp4_device_close(ufp4_device_t *device);
-/** Ends the waveform file, if options->trace_path named one, as closing does; the device goes on
- * without.
+/** Ends the files that options->trace_path and options->timeline_path named, as closing does; the
+ * device goes on without. A time line ends by itself after some 500,000 events; then
+ * ufp4_device_message says so, and is else empty.
  *  @return UFP4_ERROR_STORAGE if it could not be written whole: what there is of it is removed. The
  * writer maps files into memory, so a disk that fills up may instead end the process with SIGBUS,
  * unless that is handled. */

@@ -189,6 +189,7 @@ void ufp4_device_close(ufp4_device_t *device) {
 
 ufp4_status_t ufp4_device_trace_end(ufp4_device_t *device) {
   if (device == NULL) return UFP4_ERROR_ARGUMENT;
+  device->message.text[0] = '\0';
   return device->backend->trace_end != NULL ? device->backend->trace_end(device->state) : UFP4_OK;
 }
 

@@ -34,6 +34,7 @@ typedef struct {
   const ufp4_experiment_options_t *options;
   int variant, seed;
   ufp4_trainer_t *trainer;
+  ufp4_device_t *device;
   ufp4_run_t *run;
   ufp4_capture_t capture;
   int captures;
@@ -44,6 +45,15 @@ static double seconds_now(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+// In which the device's core, if it is one, was not idle.
+static double cycles_now(ufp4_device_t *device) {
+  uint64_t counters[UFP4_COUNTER_COUNT];
+  ufp4_device_info_t info;
+  if (ufp4_device_info(device, &info) || !info.has_cycles) return 0;
+  if (ufp4_device_counters(device, counters)) return 0;
+  return (double)(counters[UFP4_COUNTER_CYCLES] - counters[UFP4_COUNTER_IDLE]);
 }
 
 static void give_up(crew_t *crew, ufp4_status_t status, const char *variant, const char *message) {
@@ -152,6 +162,7 @@ static ufp4_status_t keep(work_t *w) {
 // @p ended: 1 when it has come to its end, 0 where it was to stop, or failed.
 static ufp4_status_t take_steps(work_t *w, int *ended) {
   const int64_t from = ufp4_trainer_steps(w->trainer), all = w->options->trainer.steps;
+  const double before_cycles = cycles_now(w->device);
   double started = seconds_now(), saved = started;
   const int64_t before = w->crew->kind == UFP4_RUN_BRANCHED ? from - w->options->branch_step : from;
   *ended = 0;
@@ -172,6 +183,7 @@ static ufp4_status_t take_steps(work_t *w, int *ended) {
     w->run->seconds = (seconds_now() - started) *
                       (double)ufp4_experiment_steps(w->options, w->crew->kind) /
                       (double)(all - from);
+    w->run->cycles = (cycles_now(w->device) - before_cycles) / (double)(all - from);
   }
   *ended = 1;
   return UFP4_OK;
@@ -193,6 +205,7 @@ static void run_on(work_t *w, ufp4_device_t *device) {
   ufp4_trainer_options_t options = o->trainer;
   options.seed += (uint64_t)w->seed;
   options.perturbation = variant->perturbation;
+  w->device = device;
   w->captures = w->crew->kind == UFP4_RUN_WHOLE && w->seed == 0 && variant->capture;
   w->capture.folder = variant->capture;
   if (w->captures) w->crew->experiment->captured[w->variant] = 1;

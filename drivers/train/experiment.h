@@ -92,6 +92,11 @@ ufp4_paired_t ufp4_experiment_losses(const ufp4_experiment_t *experiment, ufp4_r
 /** 100 (L_variant - L_base) / L_base of one seed. */
 double ufp4_experiment_gap(const ufp4_experiment_t *experiment, ufp4_run_kind_t kind, int variant,
                            int base, int seed);
+/** A core's cycles of a step, over all seeds; NaN where none were counted. */
+double ufp4_experiment_cycles(const ufp4_experiment_t *experiment, ufp4_run_kind_t kind,
+                              int variant);
+/** Whether any recipe of a kind has them. */
+int ufp4_experiment_has_cycles(const ufp4_experiment_t *experiment, ufp4_run_kind_t kind);
 /** Tokens a second over all seeds' steps. */
 double ufp4_experiment_speed(const ufp4_experiment_t *experiment, ufp4_run_kind_t kind,
                              int variant);

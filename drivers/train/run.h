@@ -10,6 +10,7 @@ typedef struct {
   double held_loss;
   int64_t held_tokens;
   double seconds;  ///< of all its steps
+  double cycles;   ///< of a core, a step; 0: none were counted
   int ended;       ///< 1: all of the above is there
 } ufp4_run_t;
 

@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "ufp4_timeline.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -38,6 +40,8 @@ typedef struct {
                           ///< nothing; 0: never
   const char *trace_path;  ///< FST file of all signals but the inside of the array's cells, or NULL
   const char *dram;  ///< a memory with banks (ufp4_dram.h) behind latency and bandwidth, or NULL
+  const ufp4_timeline_sink_t *timeline;  ///< who takes a time line, from the first reset on;
+                                         ///< copied. NULL: there is none
 } ufp4_sim_options_t;
 
 /** What may go wrong on the bus, once. */
@@ -60,6 +64,8 @@ void ufp4_sim_close(ufp4_sim_t *sim);
 /** Ends the waveform file, if there is one. @return UFP4_SIM_FAILED if it is not whole; it has been
  * removed. */
 ufp4_sim_status_t ufp4_sim_trace_end(ufp4_sim_t *sim);
+/** Gives what is under way to the sink of the time line, if there is one, which ends here. */
+void ufp4_sim_timeline_end(ufp4_sim_t *sim);
 /** Holds the core in reset for eight cycles. What is in flight on the bus is forgotten; memory
  * keeps its bytes. */
 ufp4_sim_status_t ufp4_sim_reset(ufp4_sim_t *sim);

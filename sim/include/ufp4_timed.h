@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "ufp4/spec.h"
+#include "ufp4_timeline.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -60,6 +61,8 @@ typedef struct {
   uint64_t stall_seed;       ///< of random back-pressure, with which no cycle is skipped; 0: none
   int every_cycle;           ///< 1: no cycle is skipped, however often the same ones come again
   const char *dram;  ///< a memory with banks (ufp4_dram.h), with which no cycle is skipped; or NULL
+  const ufp4_timeline_sink_t *timeline;  ///< who takes a time line, while which no cycle is
+                                         ///< skipped; copied. NULL: there is none
 } ufp4_timed_options_t;
 
 /** Whether it has a configuration. */
@@ -69,6 +72,8 @@ int ufp4_timed_has(const char *configuration);
 ufp4_timed_t *ufp4_timed_open(const ufp4_timed_options_t *options, const ufp4_timed_host_t *host,
                               char *message, unsigned message_bytes);
 void ufp4_timed_close(ufp4_timed_t *timed);
+/** Gives what is under way to the sink of the time line, if there is one, which ends here. */
+void ufp4_timed_timeline_end(ufp4_timed_t *timed);
 /** Holds the core in reset for eight cycles; jobs under way are forgotten. */
 ufp4_timed_status_t ufp4_timed_reset(ufp4_timed_t *timed);
 

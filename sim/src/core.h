@@ -9,6 +9,8 @@
 
 namespace ufp4 {
 
+struct CoreSigns;
+
 /** The ports of ufp4_top, by address; data buses as little-endian bytes. Inputs are written between
  * two calls of eval.
  */
@@ -46,6 +48,11 @@ class Core {
   virtual void trace_close() = 0;
   /** Tells the model the time, and adds the present values to the waveform, if there is one. */
   virtual void trace_dump(uint64_t time) = 0;
+  /** What its registers say, once it has settled; @return false if this model does not show them.
+   */
+  virtual bool look(CoreSigns &) const {
+    return false;
+  }
 
   Pins pins{};
   unsigned bus_bytes = 0;

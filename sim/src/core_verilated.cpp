@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Core of one named configuration; compiled once for each, with UFP4_MODEL the name of its
-// Verilated class, UFP4_MODEL_H the header that defines it, and UFP4_MAKE_CORE the name of the
-// function below.
+// Verilated class, UFP4_MODEL_H and UFP4_MODEL_ROOT_H the headers that define it and what it shows
+// inside, and UFP4_MAKE_CORE the name of the function below.
 #include <verilated.h>
 #include <verilated_fst_c.h>
 
@@ -17,7 +17,9 @@
 #endif
 
 #include UFP4_MODEL_H
+#include UFP4_MODEL_ROOT_H
 #include "core.h"
+#include "timeline.h"
 
 namespace ufp4 {
 namespace {
@@ -30,6 +32,97 @@ template <typename T>
 uint8_t *bytes(T &port) {
   return reinterpret_cast<uint8_t *>(&port);
 }
+
+// --- What trace.vlt makes public ----------------------------------------------------------------
+
+// Each of these is there twice: for a model that has the signals, and for any other. The names are
+// Verilator's for ufp4_top.a.b.
+#define INSIDE(name) (r.ufp4_top__DOT__##name)
+
+template <typename Wide>
+CoreSigns::Issue issue_of(uint8_t state, const Wide &descriptor) {
+  return {state, static_cast<uint8_t>(descriptor[0] & 0xFF), descriptor[1]};
+}
+
+template <typename Root>
+auto look_command(const Root &r, CoreSigns &s,
+                  int) -> decltype(INSIDE(u_command__DOT__u_front__DOT__state_q), true) {
+  s.front = INSIDE(u_command__DOT__u_front__DOT__state_q);
+  s.retire = INSIDE(u_command__DOT__u_retire__DOT__state_q);
+  s.gemm = issue_of(INSIDE(u_command__DOT__u_issue_gemm__DOT__state_q),
+                    INSIDE(u_command__DOT__u_issue_gemm__DOT__desc_q));
+  s.quant = issue_of(INSIDE(u_command__DOT__u_issue_quant__DOT__state_q),
+                     INSIDE(u_command__DOT__u_issue_quant__DOT__desc_q));
+  s.reads_pending = INSIDE(reads_pending);
+  s.writes_pending = INSIDE(writes_pending);
+  s.order_valid = INSIDE(u_axi_write__DOT__order_valid);
+  s.w_client = INSIDE(u_axi_write__DOT__order_id);
+  s.w_valid = INSIDE(u_axi_write__DOT__w_valid);
+  s.w_ready = INSIDE(u_axi_write__DOT__w_ready);
+  return true;
+}
+template <typename Root>
+bool look_command(const Root &, CoreSigns &, long) {
+  return false;
+}
+
+template <typename Root>
+auto look_gemm(const Root &r, CoreSigns &s, int) -> decltype(INSIDE(u_gemm__DOT__held), true) {
+  s.busy = INSIDE(busy);
+  s.stall_operand = INSIDE(stall_operand);
+  s.stall_panel = INSIDE(stall_panel);
+  s.stall_accumulator = INSIDE(stall_accumulator);
+  s.stall_drain = INSIDE(stall_drain);
+  s.loading = INSIDE(u_gemm__DOT__loading);
+  s.chunk = INSIDE(u_gemm__DOT__u_load__DOT__u_request__DOT__chunk_q);
+  s.held = INSIDE(u_gemm__DOT__held);
+  s.notes = INSIDE(u_gemm__DOT__u_load__DOT__u_write__DOT__note_valid);
+  s.drain_idle = INSIDE(u_gemm__DOT__drain_idle);
+  s.drain_active = INSIDE(u_gemm__DOT__u_drain__DOT__active_q);
+  s.drain_open = INSIDE(u_gemm__DOT__u_drain__DOT__open_q);
+  s.drain_enable = INSIDE(u_gemm__DOT__u_drain__DOT__enable);
+  s.addends_here = INSIDE(u_gemm__DOT__u_drain__DOT__addends_here);
+  s.request_here = INSIDE(u_gemm__DOT__u_drain__DOT__read_q) != 0 ||
+                   INSIDE(u_gemm__DOT__u_drain__DOT__request_here);
+  return true;
+}
+template <typename Root>
+bool look_gemm(const Root &, CoreSigns &, long) {
+  return false;
+}
+
+// A QUANT engine takes rows or pairs; some cores have none.
+template <typename Root>
+auto look_rows(const Root &r, CoreSigns &s,
+               int) -> decltype(INSIDE(gen_quant__DOT__u_quant__DOT__gen_wide__DOT__row_valid),
+                                void()) {
+  s.row_valid = INSIDE(gen_quant__DOT__u_quant__DOT__gen_wide__DOT__row_valid);
+  s.row_ready = INSIDE(gen_quant__DOT__u_quant__DOT__gen_wide__DOT__row_ready);
+  s.arriving =
+      INSIDE(gen_quant__DOT__u_quant__DOT__gen_wide__DOT__u_strip__DOT__u_arrival__DOT__active);
+}
+template <typename Root>
+auto look_rows(const Root &r, CoreSigns &s,
+               long) -> decltype(INSIDE(gen_quant__DOT__u_quant__DOT__gen_narrow__DOT__pair_valid),
+                                 void()) {
+  s.row_valid = INSIDE(gen_quant__DOT__u_quant__DOT__gen_narrow__DOT__pair_valid);
+  s.row_ready = INSIDE(gen_quant__DOT__u_quant__DOT__gen_narrow__DOT__pair_ready);
+  s.arriving =
+      INSIDE(gen_quant__DOT__u_quant__DOT__gen_narrow__DOT__u_strip__DOT__u_arrival__DOT__active);
+}
+
+template <typename Root>
+auto look_quant(const Root &r, CoreSigns &s,
+                int) -> decltype(INSIDE(gen_quant__DOT__u_quant__DOT__state_q), void()) {
+  s.quant_state = INSIDE(gen_quant__DOT__u_quant__DOT__state_q);
+  look_rows(r, s, 0);
+}
+template <typename Root>
+void look_quant(const Root &, CoreSigns &s, long) {
+  s.quant_state = 0;
+}
+
+#undef INSIDE
 
 class CoreVerilated final : public Core {
  public:
@@ -83,6 +176,16 @@ class CoreVerilated final : public Core {
   void trace_dump(uint64_t time) override {
     context_.time(time);
     if (trace_) trace_->dump(time);
+  }
+
+  bool look(CoreSigns &s) const override {
+    const auto &root = *model_->rootp;
+    if (!look_command(root, s, 0) || !look_gemm(root, s, 0)) return false;
+    look_quant(root, s, 0);
+    s.r_valid = *pins.axi.rvalid;
+    s.r_ready = *pins.axi.rready;
+    s.r_client = *pins.axi.rid;
+    return true;
   }
 
  private:

@@ -23,12 +23,14 @@ const char *const kCounterNames[] = UFP4_COUNTER_NAMES;
 
 }  // namespace
 
-Simulator::Simulator(std::unique_ptr<Core> core, const MemoryOptions &options, const Limits &limits)
+Simulator::Simulator(std::unique_ptr<Core> core, const MemoryOptions &options, const Limits &limits,
+                     const ufp4_timeline_sink_t *sink)
     : core_(std::move(core)),
       pins_(core_->pins),
       memory_(pins_, core_->bus_bytes, options),
       checker_(pins_, core_->bus_bytes, limits),
       port_checker_(pins_),
+      timeline_(sink),
       ready_state_(options.seed),
       stuck_cycles_(kStuckCycles + 2 * uint64_t{options.latency}) {}
 
@@ -36,7 +38,19 @@ bool Simulator::good() const {
   return checker_.message().empty() && port_checker_.message().empty() && !core_->failed();
 }
 
+bool Simulator::has_timeline() const {
+  CoreSigns signs;
+  return core_->look(signs);
+}
+
+// Before a reset the registers mean nothing, and in it nothing happens.
+void Simulator::sample_timeline() {
+  CoreSigns signs;
+  if (*pins_.rst_n && core_->look(signs)) timeline_.sample(cycle_, signs);
+}
+
 bool Simulator::step() {
+  if (timeline_.on()) sample_timeline();
   checker_.sample();
   port_checker_.sample();
   if (memory_.sample(cycle_)) last_moved_ = cycle_;

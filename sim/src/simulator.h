@@ -11,13 +11,16 @@
 #include "checker.h"
 #include "core.h"
 #include "memory.h"
+#include "timeline.h"
 #include "ufp4_sim.h"
 
 namespace ufp4 {
 
 class Simulator {
  public:
-  Simulator(std::unique_ptr<Core> core, const MemoryOptions &options, const Limits &limits);
+  /** @p sink: of a time line, or NULL. */
+  Simulator(std::unique_ptr<Core> core, const MemoryOptions &options, const Limits &limits,
+            const ufp4_timeline_sink_t *sink);
 
   bool ok() const {
     return memory_.ok();
@@ -25,6 +28,11 @@ class Simulator {
   bool trace_open(const char *path);
   /** Closes the waveforms and looks whether they are whole; what is not is removed. */
   ufp4_sim_status_t trace_end();
+  /** Whether the core shows what a time line is made of. */
+  bool has_timeline() const;
+  void timeline_end() {
+    timeline_.end(cycle_);
+  }
   /** Also in mid-job. */
   ufp4_sim_status_t reset();
   ufp4_sim_status_t read(uint32_t offset, uint32_t *value);
@@ -43,6 +51,7 @@ class Simulator {
 
  private:
   bool good() const;
+  void sample_timeline();
   /** One clock cycle. @return false if a rule was broken. */
   bool step();
   /** Whether the host takes an answer of the register port in this cycle: with back-pressure now
@@ -58,6 +67,7 @@ class Simulator {
   Memory memory_;
   Checker checker_;
   PortChecker port_checker_;
+  Timeline timeline_;
   uint64_t ready_state_;
   const uint64_t stuck_cycles_;
   uint64_t cycle_ = 0, last_moved_ = 0;

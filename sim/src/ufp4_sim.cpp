@@ -44,11 +44,15 @@ std::unique_ptr<ufp4::Simulator> make(const ufp4_sim_options_t &options, std::st
                                    options.silent_cycle,
                                    0,
                                    dram};
-  auto simulator =
-      std::make_unique<ufp4::Simulator>(std::move(core), memory, limits_of(options.configuration));
+  auto simulator = std::make_unique<ufp4::Simulator>(
+      std::move(core), memory, limits_of(options.configuration), options.timeline);
   if (!simulator->ok()) {
     message = "the host has no room for " + std::to_string(options.memory_bytes) +
               " bytes of device memory";
+    return nullptr;
+  }
+  if (options.timeline && !simulator->has_timeline()) {
+    message = "this build does not show what a time line is made of";
     return nullptr;
   }
   if (options.trace_path && !simulator->trace_open(options.trace_path)) {
@@ -94,6 +98,10 @@ void ufp4_sim_close(ufp4_sim_t *sim) {
 
 ufp4_sim_status_t ufp4_sim_trace_end(ufp4_sim_t *sim) {
   return sim->simulator->trace_end();
+}
+
+void ufp4_sim_timeline_end(ufp4_sim_t *sim) {
+  sim->simulator->timeline_end();
 }
 
 ufp4_sim_status_t ufp4_sim_reset(ufp4_sim_t *sim) {

@@ -4,9 +4,12 @@ import csv
 import json
 import os
 import pathlib
+import shutil
+import subprocess
+import time
 
 import bench
-from bench import check, check_equal, passes, rejects
+from bench import check, check_equal, passes, rejects, slow
 
 SHAPES = "name,cin,cout,count\nfc1,64,96,2\nproj,48,64,1\n"
 FIRST = "model,layer,pass,recipe,config,count,m,n,k,cycles".split(",")
@@ -177,6 +180,59 @@ def test_passes_of_the_host_are_for_serial_alone():
     rejects(2, "the host multiplies passes in BF16: --serial counts the others", "explore", shapes(), "-o", "out",
             *options)
     check("wgrad" not in {r["pass"] for r in explore(*options, "--serial")}, "WGRAD is there")
+
+
+SWEEP = ["--config", "small,board", "--recipe", "ufp4,mxfp4", "--tokens", "16,200", "--mem-bandwidth", "0,4"]
+
+
+def kill_after(case, words):
+    """Starts an exploration, and ends it with SIGKILL once the rows of a case are there."""
+    process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None and not os.path.exists(f"out/cases/case-{case}.txt"):
+        time.sleep(0.002)
+    process.kill()
+    process.wait(timeout=60)
+    check(os.path.exists(f"out/cases/case-{case}.txt"), "it ended before it was killed")
+
+
+def test_what_was_cut_off_goes_on():
+    words = ["explore", shapes("name,cin,cout,count\nfc1,300,400,2\n"), *SWEEP]
+    lines = passes(*words, "-o", "want").out
+    kill_after(2, [*words, "-o", "out"])
+    check(not os.path.exists("out/explore.csv"), "a result before the end")
+    rejects(2, "--resume goes on with it", *words, "-o", "out")
+    rejects(2, "of other settings is there: clock_mhz is", *words, "-o", "out", "--resume", "--clock-mhz", "900")
+    kept = pathlib.Path("out/cases/case-1.txt").read_text()
+    pathlib.Path("out/cases/case-1.txt").write_text(kept[:100])
+    rejects(2, "case-1.txt: damaged", *words, "-o", "out", "--resume")
+    first, *rest = kept.split("\n")
+    numbers = rest[0].split(" ")
+    numbers[9] = "1234567"  # cycles: read, not run again
+    pathlib.Path("out/cases/case-1.txt").write_text("\n".join([first, " ".join(numbers), *rest[1:]]))
+    shutil.copytree("out", "other")
+    check("1234567" in passes(*words, "-o", "other", "--resume").out, "a case that has ended is run again")
+    pathlib.Path("out/cases/case-1.txt").write_text(kept)
+    check_equal(passes(*words, "-o", "out", "--resume").out, lines, "lines")
+    check_equal(*(pathlib.Path(name, "explore.csv").read_bytes() for name in ("out", "want")), "explore.csv")
+    check_equal(sorted(os.listdir("out")), ["explore.csv", "report.html"], "files left")
+    rejects(2, "no unfinished experiment is there", *words, "-o", "out", "--resume")
+
+
+@slow
+def test_ranks_write_the_same_file():
+    if not shutil.which("mpirun"):
+        raise bench.Skipped("mpirun is missing (openmpi-bin)")
+    mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
+    if subprocess.run([*mpirun, "true"], capture_output=True, timeout=60).returncode != 0:
+        raise bench.Skipped("mpirun starts no process here")
+    words = ["explore", shapes(), *SWEEP]
+    lines = passes(*words, "-o", "one").out
+    done = subprocess.run([*mpirun, bench.PROGRAM, *words, "-o", "two"], capture_output=True, text=True, timeout=120)
+    if "built without MPI" in done.stderr:
+        raise bench.Skipped("the program was built without MPI")
+    check_equal((done.returncode, done.stderr, done.stdout), (0, "", lines), "what the ranks print")
+    check_equal(*(pathlib.Path(name, "explore.csv").read_bytes() for name in ("one", "two")), "explore.csv")
+    check_equal(sorted(os.listdir("two")), ["explore.csv", "report.html"], "files left")
 
 
 def test_bad_shapes_are_refused():

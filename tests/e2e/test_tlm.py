@@ -64,8 +64,12 @@ def test_timing_only_prints_its_line():
 def test_training_has_the_losses_of_the_model():
     pathlib.Path("text.txt").write_text("".join(f"line {i * i % 997} of a text\n" for i in range(2000)))
     words = ["train", "text.txt", "--steps", "2", "--seeds", "1", "--recipe", "ufp4", "--no-control", "-o"]
-    passes(*words, "tlm", "--backend", "tlm")
-    passes(*words, "model")
+    timed = passes(*words, "tlm", "--backend", "tlm").out
+    plain = passes(*words, "model").out
+    cycles = int(timed.split("\n")[2].split()[-1])
+    check("deviation tokens_per_second cycles_per_step\n" in timed and cycles > 10**6, f"cycles of a step: {timed}")
+    check("cycles" not in plain, f"cycles of the model: {plain}")
+    check(f"<td>{cycles}</td>" in pathlib.Path("tlm/report.html").read_text(), "cycles in the report")
     check_equal(*(pathlib.Path(name, "losses.csv").read_text() for name in ("tlm", "model")), "losses")
 
 

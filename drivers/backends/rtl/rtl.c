@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated core behind a port, and its waveforms. Time is in cycles.
+// The simulated core behind a port, its waveforms and its time line. Time is in cycles.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core.h"
 #include "tensor/file.h"
+#include "timeline.h"
 #include "ufp4_sim.h"
 
 typedef struct {
@@ -14,6 +15,7 @@ typedef struct {
   int rung;                    // it has been given a job
   char *trace, *trace_beside;  // where the waveforms go, links followed, and where they are until
                                // then; or NULL
+  timeline_t *timeline;        // or NULL
 } rtl_t;
 
 // --- The port -----------------------------------------------------------------------------------
@@ -94,8 +96,19 @@ static ufp4_status_t end_trace(rtl_t *rtl) {
   return status;
 }
 
+static ufp4_status_t end_timeline(rtl_t *rtl) {
+  if (rtl->timeline == NULL) return UFP4_OK;
+  ufp4_sim_timeline_end(rtl->sim);
+  const ufp4_status_t status = timeline_write(rtl->timeline);
+  timeline_free(rtl->timeline);
+  rtl->timeline = NULL;
+  return status;
+}
+
 static ufp4_status_t rtl_trace_end(ufp4_backend_state_t *state) {
-  return end_trace(core_port_user(state));
+  rtl_t *rtl = core_port_user(state);
+  const ufp4_status_t status = end_timeline(rtl), trace = end_trace(rtl);
+  return status != UFP4_OK ? status : trace;
 }
 
 // The waveforms get their name when they are whole; the writer adds .hier to what they are called
@@ -112,8 +125,10 @@ static ufp4_status_t name_trace(rtl_t *rtl, const char *path) {
 
 static void rtl_close(void *user) {
   rtl_t *rtl = user;
+  if (rtl->sim != NULL) (void)end_timeline(rtl);
   if (rtl->sim != NULL) (void)end_trace(rtl);
   ufp4_sim_close(rtl->sim);
+  timeline_free(rtl->timeline);
   free(rtl->trace);
   free(rtl->trace_beside);
   free(rtl);
@@ -129,6 +144,7 @@ static ufp4_status_t open_sim(rtl_t *rtl, const ufp4_device_options_t *options) 
       .stall_seed = options->stall_seed,
       .trace_path = rtl->trace_beside,
       .dram = options->dram,
+      .timeline = timeline_sink(rtl->timeline),
   };
   char text[1024] = "";
   ufp4_status_t status = core_check_latency("rtl", options, rtl->message);
@@ -171,6 +187,8 @@ static ufp4_status_t rtl_open(const ufp4_device_options_t *options,
       .close = rtl_close,
   };
   ufp4_status_t status = name_trace(rtl, options->trace_path);
+  if (status == UFP4_OK)
+    status = timeline_open(options->timeline_path, configuration->name, message, &rtl->timeline);
   if (status == UFP4_OK) status = open_sim(rtl, options);
   if (status == UFP4_OK) status = core_open(&port, options, configuration, 1, message, state);
   if (status != UFP4_OK) rtl_close(rtl);

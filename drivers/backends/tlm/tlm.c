@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timed model behind a port: time and counters are its own, data the golden model's, or none.
-// Time is in cycles.
+// The timed model behind a port: time, counters and time line are its own, data the golden model's,
+// or none. Time is in cycles.
 #include <stdlib.h>
 #include <string.h>
 
 #include "../model/execute.h"
 #include "core.h"
+#include "timeline.h"
 #include "ufp4_timed.h"
 
 typedef struct {
@@ -13,6 +14,7 @@ typedef struct {
   ufp4_message_t *message;
   uint64_t memory_bytes;
   executor_t executor;    // its memory is the device's, or the rings alone where there are no data
+  timeline_t *timeline;   // or NULL
   const char *host_fail;  // why the host's part of a job failed, or NULL
 } tlm_t;
 
@@ -118,9 +120,24 @@ static const char *tlm_message(void *user) {
   return tlm->host_fail != NULL ? tlm->host_fail : ufp4_timed_message(tlm->timed);
 }
 
+static ufp4_status_t end_timeline(tlm_t *tlm) {
+  if (tlm->timeline == NULL) return UFP4_OK;
+  ufp4_timed_timeline_end(tlm->timed);
+  const ufp4_status_t status = timeline_write(tlm->timeline);
+  timeline_free(tlm->timeline);
+  tlm->timeline = NULL;
+  return status;
+}
+
+static ufp4_status_t tlm_trace_end(ufp4_backend_state_t *state) {
+  return end_timeline(core_port_user(state));
+}
+
 static void tlm_close(void *user) {
   tlm_t *tlm = user;
+  if (tlm->timed != NULL) (void)end_timeline(tlm);
   ufp4_timed_close(tlm->timed);
+  timeline_free(tlm->timeline);
   executor_close(&tlm->executor);
   free(tlm);
 }
@@ -143,7 +160,8 @@ static ufp4_status_t open_timed(tlm_t *tlm, const ufp4_device_options_t *options
                                       .latency_cycles = options->mem_latency,
                                       .bandwidth_bytes = options->mem_bandwidth,
                                       .stall_seed = options->stall_seed,
-                                      .dram = options->dram};
+                                      .dram = options->dram,
+                                      .timeline = timeline_sink(tlm->timeline)};
   const ufp4_timed_host_t host = {.user = tlm,
                                   .memory_read = host_read,
                                   .memory_write = host_write,
@@ -182,6 +200,8 @@ static ufp4_status_t tlm_open(const ufp4_device_options_t *options,
       .close = tlm_close,
   };
   ufp4_status_t status = open_executor(tlm, options, configuration);
+  if (status == UFP4_OK)
+    status = timeline_open(options->timeline_path, configuration->name, message, &tlm->timeline);
   if (status == UFP4_OK) status = open_timed(tlm, options);
   if (status == UFP4_OK) status = core_open(&port, options, configuration, 1, message, state);
   if (status != UFP4_OK) tlm_close(tlm);
@@ -199,5 +219,9 @@ static ufp4_status_t tlm_submit(ufp4_backend_state_t *state, const ufp4_descript
   return status == UFP4_OK ? core_submit(state, descriptor) : status;
 }
 
-const ufp4_backend_t ufp4_backend_tlm = {
-    .name = "tlm", .open = tlm_open, .info = core_info, .submit = tlm_submit, CORE_FUNCTIONS};
+const ufp4_backend_t ufp4_backend_tlm = {.name = "tlm",
+                                         .open = tlm_open,
+                                         .info = core_info,
+                                         .trace_end = tlm_trace_end,
+                                         .submit = tlm_submit,
+                                         CORE_FUNCTIONS};

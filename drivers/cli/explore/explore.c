@@ -12,10 +12,10 @@
 #include "tensor/file.h"
 
 typedef struct {
-  const char *recipes, *configurations, *bandwidths, *latencies, *tokens, *folder;
+  const char *recipes, *configurations, *bandwidths, *latencies, *tokens, *folder, *timeline;
   uint64_t layers;
   float clock_mhz;
-  int source, serial, json;
+  int source, serial, json, resume;
 } arguments_t;
 
 enum { LISTS = 5, MAX_WORDS = 64, MAX_CASES = 4096, MAX_BANDWIDTH = 4096 };
@@ -133,6 +133,7 @@ static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *p
   plan->source = a->source ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16;
   plan->clock_mhz = a->clock_mhz;
   plan->serial = a->serial;
+  plan->timeline = a->timeline;
   int end = explore_model(shapes, &plan->model);
   if (end == CLI_GO_ON && a->layers != 0) plan->model.blocks = (int64_t)a->layers;
   for (int i = 0; i < LISTS && end == CLI_GO_ON; i++)
@@ -147,10 +148,20 @@ static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *p
 static const char *const files[] = {"explore.csv", "report.html"};
 enum { CSV, REPORT, FILES };
 
-static int check_outputs(const char *folder, const char *shapes) {
+static int check_timeline(const explore_plan_t *plan, const char *shapes) {
+  const cli_device_t device = {.timeline = plan->timeline};
+  if (plan->timeline != NULL && plan->case_count > 1)
+    return cli_fail(&cli_explore, CLI_USAGE, "--timeline is of one case, and there are %d",
+                    plan->case_count);
+  return cli_device_check_trace(&cli_explore, &device, &shapes, 1);
+}
+
+static int check_outputs(const explore_plan_t *plan, const char *shapes) {
   struct stat about;
   char path[PATH_MAX];
-  int end = cli_output_directory(&cli_explore, folder);
+  const char *folder = plan->folder;
+  int end = check_timeline(plan, shapes);
+  if (end == CLI_GO_ON) end = cli_output_directory(&cli_explore, folder);
   if (end != CLI_GO_ON || stat(folder, &about) != 0) return end;
   for (int i = 0; i < FILES && end == CLI_GO_ON; i++) {
     if (snprintf(path, sizeof path, "%s/%s", folder, files[i]) >= (int)sizeof path)
@@ -173,17 +184,13 @@ static ufp4_status_t write_csv(const explore_plan_t *plan, const explore_rows_t 
 static int write_files(const explore_plan_t *plan, const explore_rows_t *rows) {
   char path[PATH_MAX];
   ufp4_message_t message = {0};
-  int made, end = cli_output_make_directory(&cli_explore, plan->folder, &made);
-  if (end != CLI_GO_ON) return end;
   ufp4_status_t status = UFP4_OK;
   for (int i = 0; i < FILES && status == UFP4_OK; i++) {
     snprintf(path, sizeof path, "%s/%s", plan->folder, files[i]);
     status = i == CSV ? write_csv(plan, rows, path, &message)
                       : explore_write_report(plan, rows, path, &message);
   }
-  if (status == UFP4_OK) return CLI_GO_ON;
-  if (made) cli_output_remove_directory(plan->folder);
-  return cli_fail_status(&cli_explore, status, message.text);
+  return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_explore, status, message.text);
 }
 
 static int print_json(const explore_plan_t *plan, const explore_rows_t *rows) {
@@ -205,35 +212,96 @@ static void say(progress_t *progress, const explore_plan_t *plan, int done) {
   progress_say(progress, line);
 }
 
-static int run_cases(const explore_plan_t *plan, int json, explore_rows_t *rows) {
+static void print_rows(const explore_plan_t *plan, const explore_rows_t *rows, int from) {
+  for (int i = from; i < rows->count; i++) explore_print_line(plan, &rows->rows[i]);
+}
+
+// What has ended is read, but what did not go is tried again.
+static int run_case(const explore_plan_t *plan, int index, explore_rows_t *rows) {
+  const int before = rows->count;
+  int found, end = explore_kept_read(plan, index, rows, &found);
+  explore_case_t *one = &plan->cases[index];
+  if (end != CLI_GO_ON || (found && one->reason[0] == '\0')) return end;
+  if (found) one->reason[0] = '\0';
+  rows->count = before;
+  end = explore_run(plan, one, rows);
+  if (end != CLI_GO_ON) return end;
+  return explore_kept_write(plan, index, &rows->rows[before], rows->count - before);
+}
+
+// Those of this rank.
+static int run_cases(const explore_plan_t *plan, int prints, explore_rows_t *rows) {
   progress_t progress = progress_start(1);
   int end = CLI_GO_ON;
-  if (!json) {
-    fputs("% ", stdout);
-    explore_print_names(stdout, plan, ' ');
-  }
-  for (int i = 0; i < plan->case_count && end == CLI_GO_ON; i++) {
+  for (int i = plan->ranks.rank; i < plan->case_count && end == CLI_GO_ON; i += plan->ranks.count) {
     const int before = rows->count;
-    say(&progress, plan, i);
-    end = explore_run(plan, &plan->cases[i], rows);
+    if (plan->ranks.rank == 0) say(&progress, plan, i);
+    end = run_case(plan, i, rows);
     progress_end(&progress);
-    for (int r = before; !json && end == CLI_GO_ON && r < rows->count; r++)
-      explore_print_line(plan, &rows->rows[r]);
+    if (prints && end == CLI_GO_ON) print_rows(plan, rows, before);
   }
   return end;
 }
 
-static int run_plan(const explore_plan_t *plan, int json) {
-  explore_rows_t rows = {0};
+static int read_all(const explore_plan_t *plan, explore_rows_t *rows) {
+  int end = CLI_GO_ON, found = 1;
+  rows->count = 0;
+  for (int i = 0; i < plan->case_count && end == CLI_GO_ON; i++) {
+    end = explore_kept_read(plan, i, rows, &found);
+    if (end == CLI_GO_ON && !found)
+      end = cli_fail(&cli_explore, CLI_DEVICE, "case %d: its rank has left nothing", i);
+  }
+  return end;
+}
+
+static int count_able(const explore_plan_t *plan) {
   int able = 0;
   for (int i = 0; i < plan->case_count; i++) able += plan->cases[i].reason[0] == '\0';
-  int end = CLI_GO_ON;
-  if (able == 0)
-    end = cli_fail(&cli_explore, CLI_USAGE, "no case runs on a core: %s", plan->cases[0].reason);
-  if (end == CLI_GO_ON) end = run_cases(plan, json, &rows);
-  if (end == CLI_GO_ON && json) end = print_json(plan, &rows);
+  return able;
+}
+
+static int fail_all(const explore_plan_t *plan) {
+  const int end = explore_kept_remove(plan);
+  return end == CLI_GO_ON ? cli_fail(&cli_explore, CLI_USAGE, "no case runs on a core: %s",
+                                     plan->cases[0].reason)
+                          : end;
+}
+
+static int finish(const explore_plan_t *plan, int json, const explore_rows_t *rows) {
+  if (count_able(plan) == 0) return fail_all(plan);
+  int end = json ? print_json(plan, rows) : CLI_GO_ON;
   if (end == CLI_GO_ON) end = cli_printed();
-  if (end == CLI_GO_ON) end = write_files(plan, &rows);
+  if (end == CLI_GO_ON) end = write_files(plan, rows);
+  return end == CLI_GO_ON ? explore_kept_remove(plan) : end;
+}
+
+static int run_ranks(const explore_plan_t *plan, int json, explore_rows_t *rows) {
+  const int first = plan->ranks.rank == 0, alone = plan->ranks.count == 1;
+  if (first && !json) {
+    fputs("% ", stdout);
+    explore_print_names(stdout, plan, ' ');
+  }
+  int end = run_cases(plan, alone && !json, rows);
+  if (end == CLI_GO_ON) ranks_meet(0);
+  if (end != CLI_GO_ON || !first) return end;
+  if (!alone) end = read_all(plan, rows);
+  if (end == CLI_GO_ON && !alone && !json) print_rows(plan, rows, 0);
+  return end == CLI_GO_ON ? finish(plan, json, rows) : end;
+}
+
+static int run_plan(const explore_plan_t *plan, int json, int resume) {
+  explore_rows_t rows = {0};
+  int made = 0, end = CLI_GO_ON;
+  if (count_able(plan) == 0)
+    return cli_fail(&cli_explore, CLI_USAGE, "no case runs on a core: %s", plan->cases[0].reason);
+  if (plan->ranks.rank == 0) {
+    end = cli_output_make_directory(&cli_explore, plan->folder, &made);
+    if (end == CLI_GO_ON) end = cli_output_lock(&cli_explore, plan->folder);
+    if (end == CLI_GO_ON) end = explore_kept_open(plan, resume);
+  }
+  if (end == CLI_GO_ON) ranks_meet(0);
+  if (end == CLI_GO_ON) end = run_ranks(plan, json, &rows);
+  if (end != CLI_GO_ON && made) cli_output_remove_directory(plan->folder);
   free(rows.rows);
   return end == CLI_GO_ON ? CLI_OK : end;
 }
@@ -266,6 +334,10 @@ static void add_options(cli_options_t *options, arguments_t *a) {
                  "clock, for milliseconds and tokens a second (default 1000)");
   cli_option_add(options, "serial", CLI_FLAG, &a->serial, NULL,
                  "one job after the other, all tokens at once");
+  cli_option_add(options, "resume", CLI_FLAG, &a->resume, NULL,
+                 "go on with a run that was stopped");
+  cli_option_add(options, "timeline", CLI_TEXT, &a->timeline, "FILE.json",
+                 "of one case: write what each unit is at, for ui.perfetto.dev");
   cli_option_add(options, "json", CLI_FLAG, &a->json, NULL, "print the lines as JSON");
 }
 
@@ -284,12 +356,13 @@ static int run(int argc, char **argv) {
   add_options(&options, &a);
   int end = cli_parse(&cli_explore, &options, argc, argv, 1, 1, &inputs, NULL);
   if (end == CLI_GO_ON) end = check(&a);
+  if (end == CLI_GO_ON) end = ranks_begin(&cli_explore, &plan->ranks);
   if (end == CLI_GO_ON) end = make_plan(&a, inputs[0], plan);
-  if (end == CLI_GO_ON) end = check_outputs(a.folder, inputs[0]);
-  if (end == CLI_GO_ON) end = run_plan(plan, a.json);
+  if (end == CLI_GO_ON) end = check_outputs(plan, inputs[0]);
+  if (end == CLI_GO_ON) end = run_plan(plan, a.json, a.resume);
   free(plan->cases);
   free(plan);
-  return end;
+  return ranks_end(end);
 }
 
 const cli_command_t cli_explore = {
@@ -300,7 +373,7 @@ const cli_command_t cli_explore = {
         "core, "
         "memory and recipe: AMAX and QUANT of every tensor and FPROP, DGRAD and WGRAD of "
         "every layer\non the timed model, in two micro-batches, AMAX and QUANT beside the GEMMs. "
-        "Lists are tried in\nevery combination.",
+        "Lists are tried in\nevery combination. A run that was interrupted goes on with --resume.",
     .example = "ufp4 explore llama-7b --layers 1 --mem-bandwidth 32,64 -o out",
     .run = run,
     .details = explore_model_details,

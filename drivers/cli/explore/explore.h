@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "cli.h"
+#include "ranks.h"
 
 extern const cli_command_t cli_explore;
 
@@ -50,10 +51,12 @@ typedef struct {
   char words[1024];  ///< the command as it was given, for the report
   explore_model_t model;
   ufp4_dtype_t source;
-  int serial;  ///< one job after the other
+  int serial;            ///< one job after the other
+  const char *timeline;  ///< of the only case, or NULL
   double clock_mhz;
   explore_case_t *cases;
   int case_count;
+  ranks_t ranks;
 } explore_plan_t;
 
 // --- Results ------------------------------------------------------------------------------------
@@ -68,6 +71,8 @@ typedef enum {
 } explore_pass_t;
 
 enum { EXPLORE_NO_BATCH = -1 };
+/** A case does not go, and says why. */
+enum { EXPLORE_FAILED = -2 };
 
 /** One line: a job, or a total of jobs. What has no meaning is NaN, what is not there is NULL. */
 typedef struct {
@@ -90,14 +95,27 @@ typedef struct {
   int count, capacity;
 } explore_rows_t;
 
-/** Measures all jobs of a case, adds their rows and the totals. @return CLI_GO_ON or the exit
- * status. */
+int explore_add_row(explore_rows_t *rows, const explore_row_t *row);
+/** Measures all jobs of a case, adds their rows and the totals; or where that does not go a row
+ * with the reason. @return CLI_GO_ON or the exit status. */
 int explore_run(const explore_plan_t *plan, explore_case_t *one, explore_rows_t *rows);
+/** Writes down why a case does not go. @return EXPLORE_FAILED. */
+int explore_fail(explore_case_t *one, ufp4_status_t status, const char *message);
 /** The names of the columns, with @p separator between them, and a line end. */
 void explore_print_names(FILE *out, const explore_plan_t *plan, char separator);
 void explore_print_csv(FILE *out, const explore_plan_t *plan, const explore_row_t *row);
 void explore_print_line(const explore_plan_t *plan, const explore_row_t *row);
 json_t *explore_json_row(const explore_plan_t *plan, const explore_row_t *row);
+
+// --- Cases that have ended ----------------------------------------------------------------------
+
+/** Makes DIR/cases, or goes on with it, if it is of the same settings. @return CLI_GO_ON or the
+ * exit status, as of all of these. */
+int explore_kept_open(const explore_plan_t *plan, int resume);
+int explore_kept_write(const explore_plan_t *plan, int index, const explore_row_t *rows, int count);
+/** Adds the rows, and gives the case its reason. @param[out] found 0: it has not ended */
+int explore_kept_read(const explore_plan_t *plan, int index, explore_rows_t *rows, int *found);
+int explore_kept_remove(const explore_plan_t *plan);
 
 /** DIR/report.html. */
 ufp4_status_t explore_write_report(const explore_plan_t *plan, const explore_rows_t *rows,

@@ -32,12 +32,14 @@ ufp4_dtype_t explore_result_dtype(const explore_plan_t *plan, int pass) {
 
 // --- The core -----------------------------------------------------------------------------------
 
-int explore_open(const explore_case_t *of, uint64_t memory_bytes, ufp4_device_t **opened) {
+int explore_open(const explore_plan_t *plan, const explore_case_t *of, uint64_t memory_bytes,
+                 ufp4_device_t **opened) {
   cli_device_t device;
   cli_device_init(&device);
   device.backend = "tlm";
   device.configuration = of->core.name;
   device.timing_only = 1;
+  device.timeline = plan->timeline;
   device.mem_latency = of->mem_latency;
   device.mem_bandwidth = of->mem_bandwidth;
   device.max_cycles = UINT64_MAX;

@@ -15,7 +15,8 @@ void explore_pass_shape(const explore_layer_t *layer, int64_t tokens, int pass, 
 ufp4_dtype_t explore_result_dtype(const explore_plan_t *plan, int pass);
 
 /** The timed model of a case, without data. @return CLI_GO_ON or the exit status. */
-int explore_open(const explore_case_t *of, uint64_t memory_bytes, ufp4_device_t **device);
+int explore_open(const explore_plan_t *plan, const explore_case_t *of, uint64_t memory_bytes,
+                 ufp4_device_t **device);
 
 /** Rows of jobs on so many tokens, with all but what is measured. */
 explore_row_t explore_gemm_row(const explore_plan_t *plan, const explore_case_t *of,
@@ -25,14 +26,13 @@ explore_row_t explore_quant_row(const explore_plan_t *plan, const explore_case_t
                                 explore_pass_t pass, int copies);
 /** Adds @p times what is measured. */
 void explore_add_to(explore_row_t *total, const explore_row_t *row, double times);
-int explore_add_row(explore_rows_t *rows, const explore_row_t *row);
 /** The totals of a block and of a step, which hold what was measured. */
 int explore_add_totals(const explore_plan_t *plan, const explore_case_t *of,
                        const explore_row_t *block, const explore_row_t *step, explore_rows_t *rows);
 
-/** As explore_run, AMAX and QUANT beside the GEMMs. */
-/** Of device memory; 0 where it cannot be run at all. */
-uint64_t explore_overlap_bytes(const explore_plan_t *plan, const explore_case_t *of);
-int explore_run_overlap(const explore_plan_t *plan, const explore_case_t *of, explore_rows_t *rows);
+/** Of device memory, AMAX and QUANT beside the GEMMs; 0 where it cannot be run at all. */
+uint64_t explore_overlap_bytes(const explore_plan_t *plan, explore_case_t *of);
+/** As explore_run. @return also EXPLORE_FAILED, with rows that mean nothing. */
+int explore_run_overlap(const explore_plan_t *plan, explore_case_t *of, explore_rows_t *rows);
 
 #endif

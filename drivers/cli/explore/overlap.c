@@ -18,7 +18,7 @@ typedef struct {
 
 typedef struct {
   const explore_plan_t *plan;
-  const explore_case_t *of;
+  explore_case_t *of;
   ufp4_device_t *device;
   ufp4_schedule_plan_t list;
   ufp4_schedule_layer_t *layers;
@@ -28,7 +28,7 @@ typedef struct {
 } overlap_t;
 
 static int fail_device(const overlap_t *run, ufp4_status_t status) {
-  return cli_fail_status(&cli_explore, status, ufp4_device_message(run->device));
+  return explore_fail(run->of, status, ufp4_device_message(run->device));
 }
 
 // --- The list -----------------------------------------------------------------------------------
@@ -71,9 +71,10 @@ static int make_list(overlap_t *run, int blocks) {
   const explore_model_t *model = &run->plan->model;
   const int64_t layers = block_layers(model);
   if (is_too_long(model)) {
-    return cli_fail(&cli_explore, CLI_USAGE,
-                    "a block of %lld layers: at most %d side by side; --serial takes it",
-                    (long long)layers, UFP4_SCHEDULE_MAX_LAYERS / BLOCKS);
+    ufp4_message_t message;
+    ufp4_message_set(&message, "a block of %lld layers: at most %d side by side; --serial takes it",
+                     (long long)layers, UFP4_SCHEDULE_MAX_LAYERS / BLOCKS);
+    return explore_fail(run->of, UFP4_ERROR_UNSUPPORTED, message.text);
   }
   const int end = allocate(run, (size_t)(layers * blocks));
   if (end != CLI_GO_ON) return end;
@@ -196,7 +197,7 @@ static void free_list(overlap_t *run) {
   free(run->seen);
 }
 
-uint64_t explore_overlap_bytes(const explore_plan_t *plan, const explore_case_t *of) {
+uint64_t explore_overlap_bytes(const explore_plan_t *plan, explore_case_t *of) {
   overlap_t run = {.plan = plan, .of = of};
   const int blocks = plan->model.blocks < BLOCKS ? (int)plan->model.blocks : BLOCKS;
   if (is_too_long(&plan->model)) return 0;
@@ -205,14 +206,13 @@ uint64_t explore_overlap_bytes(const explore_plan_t *plan, const explore_case_t 
   return bytes;
 }
 
-int explore_run_overlap(const explore_plan_t *plan, const explore_case_t *of,
-                        explore_rows_t *rows) {
+int explore_run_overlap(const explore_plan_t *plan, explore_case_t *of, explore_rows_t *rows) {
   overlap_t run = {.plan = plan, .of = of};
   const int blocks = plan->model.blocks < BLOCKS ? (int)plan->model.blocks : BLOCKS;
   int end = make_list(&run, blocks);
-  if (end == CLI_GO_ON) end = explore_open(of, ufp4_schedule_bytes(&run.list), &run.device);
+  if (end == CLI_GO_ON) end = explore_open(plan, of, ufp4_schedule_bytes(&run.list), &run.device);
   if (end == CLI_GO_ON) end = run_case(&run, blocks, rows);
-  ufp4_device_close(run.device);
+  const int closed = cli_device_close(&cli_explore, run.device);
   free_list(&run);
-  return end;
+  return end == CLI_GO_ON ? closed : end;
 }

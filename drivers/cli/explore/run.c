@@ -9,7 +9,7 @@
 
 typedef struct {
   const explore_plan_t *plan;
-  const explore_case_t *of;
+  explore_case_t *of;
   explore_rows_t *rows;
   ufp4_device_t *device;
   const explore_layer_t *layer;
@@ -19,7 +19,7 @@ typedef struct {
 } run_t;
 
 static int fail_device(const run_t *run, ufp4_status_t status) {
-  return cli_fail_status(&cli_explore, status, ufp4_device_message(run->device));
+  return explore_fail(run->of, status, ufp4_device_message(run->device));
 }
 
 // --- Shapes -------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ static void enter_layer(run_t *run, int index) {
 }
 
 // Of the largest layer.
-static uint64_t serial_bytes(const explore_plan_t *plan, const explore_case_t *of) {
+static uint64_t serial_bytes(const explore_plan_t *plan, explore_case_t *of) {
   run_t run = {.plan = plan, .of = of};
   uint64_t most = 0;
   for (int i = 0; i < plan->model.layer_count; i++) {
@@ -243,16 +243,16 @@ static int add_totals(run_t *run) {
   return explore_add_totals(run->plan, run->of, &block, &step, run->rows);
 }
 
-static int run_serial(const explore_plan_t *plan, const explore_case_t *of, explore_rows_t *rows) {
+static int run_serial(const explore_plan_t *plan, explore_case_t *of, explore_rows_t *rows) {
   run_t run = {.plan = plan, .of = of, .rows = rows};
-  int end = explore_open(of, serial_bytes(plan, of), &run.device);
+  int end = explore_open(plan, of, serial_bytes(plan, of), &run.device);
   for (int i = 0; i < plan->model.layer_count && end == CLI_GO_ON; i++) {
     enter_layer(&run, i);
     end = run_layer(&run);
   }
   if (end == CLI_GO_ON) end = add_totals(&run);
-  ufp4_device_close(run.device);
-  return end;
+  const int closed = cli_device_close(&cli_explore, run.device);
+  return end == CLI_GO_ON ? closed : end;
 }
 
 // Device memory begins at 2 GiB, and the driver takes a little of it.
@@ -264,18 +264,30 @@ static void check_memory(const explore_plan_t *plan, explore_case_t *one) {
            (unsigned long long)bytes, UFP4_ADDR_BITS);
 }
 
+int explore_fail(explore_case_t *one, ufp4_status_t status, const char *message) {
+  const char *text = message != NULL && message[0] != '\0' ? message : ufp4_status_string(status);
+  snprintf(one->reason, sizeof one->reason, "%s", text);
+  return EXPLORE_FAILED;
+}
+
+// A row that says why there are no cycles.
+static int add_reason(const explore_case_t *one, explore_rows_t *rows) {
+  const explore_row_t none = {.layer = "step",
+                              .pass = EXPLORE_ALL,
+                              .batch = EXPLORE_NO_BATCH,
+                              .of = one,
+                              .count = 1,
+                              .tokens = (double)one->tokens,
+                              .cycles = NAN};
+  return explore_add_row(rows, &none);
+}
+
 int explore_run(const explore_plan_t *plan, explore_case_t *one, explore_rows_t *rows) {
+  const int before = rows->count;
   if (one->reason[0] == '\0') check_memory(plan, one);
-  if (one->reason[0] != '\0') {
-    // A row that says why there are no cycles.
-    const explore_row_t none = {.layer = "step",
-                                .pass = EXPLORE_ALL,
-                                .batch = EXPLORE_NO_BATCH,
-                                .of = one,
-                                .count = 1,
-                                .tokens = (double)one->tokens,
-                                .cycles = NAN};
-    return explore_add_row(rows, &none);
-  }
-  return plan->serial ? run_serial(plan, one, rows) : explore_run_overlap(plan, one, rows);
+  if (one->reason[0] != '\0') return add_reason(one, rows);
+  const int end = plan->serial ? run_serial(plan, one, rows) : explore_run_overlap(plan, one, rows);
+  if (end != EXPLORE_FAILED) return end;
+  rows->count = before;
+  return add_reason(one, rows);
 }

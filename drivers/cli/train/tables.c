@@ -26,13 +26,18 @@ void train_print_runs(const evidence_t *evidence, ufp4_run_kind_t kind) {
   const int64_t from = kind == UFP4_RUN_BRANCHED ? o->branch_step : 0;
   printf("%% %s runs: steps %lld to %lld\n", kind_names[kind], (long long)from,
          (long long)o->trainer.steps - 1);
-  printf("%% recipe seeds held_loss deviation tokens_per_second\n");
+  const int cycles = ufp4_experiment_has_cycles(e, kind);
+  printf("%% recipe seeds held_loss deviation tokens_per_second%s\n",
+         cycles ? " cycles_per_step" : "");
   for (int v = 0; v < o->variant_count; v++) {
     ufp4_paired_t l = ufp4_experiment_losses(e, kind, v);
-    if (kind == UFP4_RUN_WHOLE || ufp4_experiment_takes_part(o, kind, v) ||
-        v == ufp4_experiment_base(o))
-      printf("  %-*s %3d %9.5f %9.5f %8.0f\n", width, o->variants[v].name, o->seeds, l.mean,
-             l.deviation, ufp4_experiment_speed(e, kind, v));
+    if (kind != UFP4_RUN_WHOLE && !ufp4_experiment_takes_part(o, kind, v) &&
+        v != ufp4_experiment_base(o))
+      continue;
+    printf("  %-*s %3d %9.5f %9.5f %8.0f", width, o->variants[v].name, o->seeds, l.mean,
+           l.deviation, ufp4_experiment_speed(e, kind, v));
+    if (cycles) printf(" %15.0f", ufp4_experiment_cycles(e, kind, v));
+    printf("\n");
   }
   int count = ufp4_experiment_comparisons(e, kind, table);
   if (count) printf("%% recipe against gap_percent interval deviation p seeds_worse verdict\n");
@@ -57,11 +62,12 @@ static json_t *recipe_object(const ufp4_experiment_t *e, ufp4_run_kind_t kind, i
   for (int s = 0; s < e->options->seeds; s++) {
     json_array_append_new(each, json_real_or_null(ufp4_experiment_at(e, kind, v, s)->held_loss));
   }
-  return json_pack("{s:o, s:i, s:o, s:o, s:o, s:o}", "recipe",
+  return json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:o}", "recipe",
                    json_text(e->options->variants[v].name), "seeds", e->options->seeds, "held_loss",
                    json_real_or_null(losses.mean), "deviation", json_real_or_null(losses.deviation),
                    "held_losses", each, "tokens_per_second",
-                   json_real_or_null(ufp4_experiment_speed(e, kind, v)));
+                   json_real_or_null(ufp4_experiment_speed(e, kind, v)), "cycles_per_step",
+                   json_real_or_null(ufp4_experiment_cycles(e, kind, v)));
 }
 
 static json_t *gap_object(const ufp4_experiment_t *e, ufp4_run_kind_t kind,

@@ -4,12 +4,10 @@
 #include "train/train.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "progress.h"
@@ -318,18 +316,9 @@ static int prepare(plan_t *plan, const arguments_t *a, ufp4_text_t *text) {
   return cli_text_read(plan->command, a->text_name, (int64_t)a->context, text);
 }
 
-// Two processes in one folder would write the same files. The lock goes with the process; where a
-// file system has none, nothing is known.
-static int lock_folder(const cli_command_t *command, const char *folder) {
-  const int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file < 0 || flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return CLI_GO_ON;
-  close(file);
-  return cli_fail(command, CLI_USAGE, "%s: another process trains there", folder);
-}
-
 static int open_runs(evidence_t *e, const arguments_t *a) {
   ufp4_message_t message = {0};
-  int end = lock_folder(e->plan->command, a->folder);
+  int end = cli_output_lock(e->plan->command, a->folder);
   if (end != CLI_GO_ON) return end;
   char *text = json_dumps(e->settings, JSON_INDENT(2));
   ufp4_status_t status = UFP4_ERROR_MEMORY;
@@ -386,10 +375,10 @@ static int run(int argc, char **argv) {
   if (!plan) return cli_fail_status(command, UFP4_ERROR_MEMORY, NULL);
   end = ranks_begin(command, &plan->ranks);
   if (end == CLI_GO_ON) end = train_plan(command, &a, plan);
-  if (end == CLI_GO_ON && a.device.trace != NULL &&
+  if (end == CLI_GO_ON && (a.device.trace != NULL || a.device.timeline != NULL) &&
       plan->options.seeds * plan->options.variant_count > 1) {
-    end = cli_fail(command, CLI_USAGE,
-                   "--trace is of one run: --seeds 1, one --recipe, --no-control");
+    end = cli_fail(command, CLI_USAGE, "--%s is of one run: --seeds 1, one --recipe, --no-control",
+                   a.device.trace != NULL ? "trace" : "timeline");
   }
   if (end == CLI_GO_ON) end = run_plan(plan, &a);
   free(plan);

@@ -23,8 +23,8 @@ from ._recipe import Recipe
 class _Options(Structure):
     _fields_ = [("configuration", c_char_p), ("memory_bytes", c_uint64), ("mem_latency", c_uint), ("mem_bandwidth", c_uint),
                 ("stall_seed", c_uint64), ("max_cycles", c_uint64), ("trace_path", c_char_p), ("threads", c_uint), ("kernel", c_int),
-                ("message", POINTER(_library.Message)), ("timing_only", c_int), ("dram", c_char_p), ("progress", c_void_p),
-                ("progress_user", c_void_p)]
+                ("message", POINTER(_library.Message)), ("timing_only", c_int), ("timeline_path", c_char_p), ("dram", c_char_p),
+                ("progress", c_void_p), ("progress_user", c_void_p)]
 
 
 class _Info(Structure):
@@ -136,7 +136,7 @@ class Device:
                            _library.whole(mem_latency, 0, word, "mem_latency"), _library.whole(mem_bandwidth, 0, word, "mem_bandwidth"),
                            _library.whole(stall, 0, 2**64 - 1, "stall"), _library.whole(max_cycles, 0, 2**64 - 1, "max_cycles"),
                            None if trace is None else _library.text(os.fsdecode(trace), "trace", "surrogateescape"), _library.whole(threads, 0, 2**15, "threads"), 0,
-                           ctypes.pointer(message), 0, None if dram is None else _library.text(dram, "dram"))
+                           ctypes.pointer(message), 0, None, None if dram is None else _library.text(dram, "dram"))
         status = self._lib.device_open(name, byref(options), byref(self._device))
         if status != _library.OK:
             self._raise(status, message.text)

@@ -33,6 +33,22 @@ ufp4_paired_t ufp4_experiment_losses(const ufp4_experiment_t *experiment, ufp4_r
   return sample(experiment, kind, variant, -1);
 }
 
+double ufp4_experiment_cycles(const ufp4_experiment_t *e, ufp4_run_kind_t kind, int variant) {
+  double cycles = 0;
+  for (int s = 0; s < e->options->seeds; s++) {
+    const double one = ufp4_experiment_at(e, kind, variant, s)->cycles;
+    cycles += one > 0 ? one : (double)NAN;
+  }
+  return cycles / e->options->seeds;
+}
+
+int ufp4_experiment_has_cycles(const ufp4_experiment_t *e, ufp4_run_kind_t kind) {
+  for (int v = 0; v < e->options->variant_count; v++) {
+    if (isfinite(ufp4_experiment_cycles(e, kind, v))) return 1;
+  }
+  return 0;
+}
+
 double ufp4_experiment_speed(const ufp4_experiment_t *e, ufp4_run_kind_t kind, int variant) {
   const ufp4_experiment_options_t *o = e->options;
   double seconds = 0;

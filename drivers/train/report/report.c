@@ -55,10 +55,11 @@ static void put_settings(FILE *out, const ufp4_report_t *report) {
 
 static void put_losses(FILE *out, const ufp4_experiment_t *e, ufp4_run_kind_t kind) {
   const ufp4_experiment_options_t *o = e->options;
-  fputs(
-      "<table><tr><th>recipe</th><th>held-out loss, nats per byte</th><th>deviation over "
-      "seeds</th><th>tokens a second</th></tr>\n",
-      out);
+  const int cycles = ufp4_experiment_has_cycles(e, kind);
+  fprintf(out,
+          "<table><tr><th>recipe</th><th>held-out loss, nats per byte</th><th>deviation over "
+          "seeds</th><th>tokens a second</th>%s</tr>\n",
+          cycles ? "<th>the core's cycles a step</th>" : "");
   for (int v = 0; v < o->variant_count; v++) {
     if (!ufp4_experiment_takes_part(o, kind, v) && v != ufp4_experiment_base(o)) continue;
     ufp4_paired_t losses = ufp4_experiment_losses(e, kind, v);
@@ -66,6 +67,7 @@ static void put_losses(FILE *out, const ufp4_experiment_t *e, ufp4_run_kind_t ki
     report_number(out, "", 5, losses.mean);
     report_number(out, "", 5, losses.deviation);
     report_number(out, "", 0, ufp4_experiment_speed(e, kind, v));
+    if (cycles) report_number(out, "", 0, ufp4_experiment_cycles(e, kind, v));
     fputs("</tr>\n", out);
   }
   fputs("</table>\n", out);

@@ -15,7 +15,7 @@ constexpr uint64_t kRound = 64;
 }  // namespace
 
 Core::Core(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols, const MemoryRules &rules,
-           const ufp4_timed_host_t &host)
+           const ufp4_timed_host_t &host, const ufp4_timeline_sink_t *sink)
     : kept_shape_(std::make_shared<Shape>(shape)),
       shape_(*kept_shape_),
       host_(host),
@@ -23,7 +23,8 @@ Core::Core(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols, const Mem
       retire_(shape_),
       moving_{Gemm(shape_), Quant(shape_), ReadMaster(shape.bus_bytes),
               WriteMaster(shape.bus_bytes), EmptyMemory(rules)},
-      registers_(shape_, tile_rows, tile_cols) {}
+      registers_(shape_, tile_rows, tile_cols),
+      timeline_(sink) {}
 
 void Core::reset_units() {
   front_.reset();
@@ -221,6 +222,23 @@ Events Core::events(const MemoryMaster &master, const MemorySlave &slave) const 
          event(UFP4_COUNTER_QUANT_BESIDE, quant && work);
 }
 
+// All but what the GEMM engine's step itself says.
+void Core::look(const MemoryMaster &master, const MemorySlave &slave, const Now &now,
+                CoreSigns &signs) const {
+  signs.front = front_.state();
+  signs.retire = retire_.state();
+  signs.gemm = issue_[kGemm].signs();
+  signs.quant = issue_[kQuant].signs();
+  moving_.gemm.look(moving_.write.req_ready(kWriteGemm), moving_.write.dat_ready(kWriteGemm),
+                    now.panels_held, now.panels, signs);
+  moving_.quant.look(signs);
+  signs.r_valid = slave.rvalid;
+  signs.r_ready = master.rready;
+  signs.r_client = slave.rid;
+  signs.reads_pending = moving_.read.pending();
+  moving_.write.look(now.dat_valid, signs);
+}
+
 // What would stop the core is left to the RTL.
 bool Core::guard() {
   if (registers_.overflow(retire_.head())) {
@@ -274,7 +292,13 @@ bool Core::step() {
   moving_.write.drive(master);
   const MemorySlave slave = moving_.memory.slave();
   const bool read_taken = read_ready(moving_.read.beat());
+  CoreSigns signs;
+  if (timeline_.on()) look(master, slave, now, signs);
   step_engines(now);
+  if (timeline_.on()) {
+    gemm_now_.show(signs);
+    timeline_.sample(cycle_, signs);
+  }
   if (!step_host(now, events(master, slave))) return false;
   moving_.read.step(read, read_taken, slave);
   moving_.write.step(write, now.dat_valid, slave);

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "memory_timing.h"
+#include "timeline.h"
 #include "timing/array/gemm.h"
 #include "timing/host/command.h"
 #include "timing/host/registers.h"
@@ -66,7 +67,7 @@ struct Moving {
 class Core {
  public:
   Core(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols, const MemoryRules &rules,
-       const ufp4_timed_host_t &host);
+       const ufp4_timed_host_t &host, const ufp4_timeline_sink_t *sink);
 
   /** Also amid jobs. */
   void reset();
@@ -93,6 +94,12 @@ class Core {
   }
   uint64_t cycle() const {
     return cycle_;
+  }
+  bool has_timeline() const {
+    return timeline_.on();
+  }
+  void timeline_end() {
+    timeline_.end(cycle_);
   }
   const std::string &message() const {
     return message_;
@@ -143,6 +150,8 @@ class Core {
   inline bool step_host(const Now &now, Events events);
   bool fetch();
   bool retire();
+  void look(const MemoryMaster &master, const MemorySlave &slave, const Now &now,
+            CoreSigns &signs) const;
   inline Events events(const MemoryMaster &master, const MemorySlave &slave) const;
   inline bool guard();
   template <typename Visitor>
@@ -167,6 +176,7 @@ class Core {
   HostPort port_;
   Gemm::State gemm_now_;
   Skip skip_;
+  Timeline timeline_;
   uint32_t irqs_ = 0;
   uint64_t cycle_ = 0, last_moved_ = 0, still_ = 0;
   uint32_t resetting_ = 0;  // cycles of a soft reset that are left

@@ -13,14 +13,19 @@ namespace ufp4::timing {
 /** As Core, it can be copied. */
 class Timed {
  public:
+  /** @p sink: of a time line, which a copy does not go on with; or NULL. */
   Timed(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols, const MemoryRules &rules,
-        const ufp4_timed_host_t &host, bool every_cycle);
+        const ufp4_timed_host_t &host, bool every_cycle,
+        const ufp4_timeline_sink_t *sink = nullptr);
 
   ufp4_timed_status_t reset();
   ufp4_timed_status_t read(uint32_t offset, uint32_t *value);
   ufp4_timed_status_t write(uint32_t offset, uint32_t value);
   ufp4_timed_status_t wait_interrupt(uint64_t limit);
   ufp4_timed_status_t run(uint64_t cycles);
+  void timeline_end() {
+    core_.timeline_end();
+  }
   uint64_t cycles() const {
     return core_.cycle();
   }

@@ -36,8 +36,8 @@ std::unique_ptr<Timed> make(const ufp4_timed_options_t &options, const ufp4_time
                                 options.stall_seed,
                                 0,
                                 dram};
-  return std::make_unique<Timed>(shape, tile_rows, tile_cols, rules, host,
-                                 options.every_cycle != 0);
+  return std::make_unique<Timed>(shape, tile_rows, tile_cols, rules, host, options.every_cycle != 0,
+                                 options.timeline);
 }
 
 }  // namespace
@@ -64,6 +64,10 @@ ufp4_timed_t *ufp4_timed_open(const ufp4_timed_options_t *options, const ufp4_ti
 
 void ufp4_timed_close(ufp4_timed_t *timed) {
   delete timed;
+}
+
+void ufp4_timed_timeline_end(ufp4_timed_t *timed) {
+  timed->timed->timeline_end();
 }
 
 ufp4_timed_status_t ufp4_timed_reset(ufp4_timed_t *timed) {

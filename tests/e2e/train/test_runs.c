@@ -143,8 +143,11 @@ static const double losses[STEPS] = {5.5451774444795623, 1.0 / 3, DBL_TRUE_MIN, 
 static void write_rows(place_t *place, const char *id) {
   double loss[STEPS];
   memcpy(loss, losses, sizeof loss);
-  const ufp4_run_t run = {
-      .loss = loss, .held_loss = 2.0 / 7, .held_tokens = 131072, .seconds = 37.1};
+  const ufp4_run_t run = {.loss = loss,
+                          .held_loss = 2.0 / 7,
+                          .held_tokens = 131072,
+                          .seconds = 37.1,
+                          .cycles = 1e9 / 3};
   check_bits(0, ufp4_runs_write(place->runs, id, &run, STEPS, &place->message), UFP4_OK,
              "write: %s", place->message.text);
 }
@@ -171,6 +174,7 @@ TEST(rows_come_back_with_the_same_bits) {
   check_bits(4, bits_of(run.held_loss), bits_of(2.0 / 7), "held-out loss");
   check_bits(5, (uint64_t)run.held_tokens, 131072, "held-out tokens");
   check_bits(6, bits_of(run.seconds), bits_of(37.1), "seconds");
+  check_bits(7, bits_of(run.cycles), bits_of(1e9 / 3), "cycles");
   fixture_remove(place.folder);
 }
 

@@ -73,8 +73,8 @@ def resume_rejects_a_folder_where_another_process_trains():
         while not os.path.exists(os.path.join(out, "runs", "settings.json")):
             time.sleep(0.01)
         try:
-            check_rejected(run(*words), 2, "another process trains there")
-            check_rejected(run(*words, "--resume"), 2, "another process trains there")
+            check_rejected(run(*words), 2, "another process works there")
+            check_rejected(run(*words, "--resume"), 2, "another process works there")
         finally:
             process.kill()
             process.wait()

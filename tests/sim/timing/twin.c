@@ -90,22 +90,63 @@ void twin_configure(twin_t *twin, const char *name) {
   twin->configuration = all[i];
 }
 
-twin_t *twin_open(const char *configuration, twin_memory_t memory, unsigned wrong) {
+// --- Time lines ---------------------------------------------------------------------------------
+
+static int take_event(void *user, const ufp4_timeline_event_t *event) {
+  twin_line_t *line = user;
+  line->events = realloc(line->events, (line->count + 1) * sizeof *event);
+  must(line->events != NULL, "a time line", "no host memory");
+  line->events[line->count++] = *event;
+  return line->count >= line->limit;
+}
+
+static void print_event(const char *of, const ufp4_timeline_event_t *event) {
+  static const char *const tracks[] = UFP4_TRACK_NAMES, *const names[] = UFP4_AT_NAMES;
+  printf("  %s: %s, %s, cycles %llu to %llu, job %u\n", of, tracks[event->track], names[event->at],
+         (unsigned long long)event->begin, (unsigned long long)event->end, event->job);
+}
+
+void twin_same_lines(twin_t *twin) {
+  const twin_line_t *timed = &twin->timed_line, *sim = &twin->sim_line;
+  ufp4_sim_timeline_end(twin->sim);
+  ufp4_timed_timeline_end(twin->timed);
+  same(twin, timed->count, sim->count, "events of time line", 0);
+  for (unsigned i = 0; i < timed->count && i < sim->count; i++) {
+    const ufp4_timeline_event_t *a = &timed->events[i], *b = &sim->events[i];
+    if (a->begin == b->begin && a->end == b->end && a->job == b->job && a->track == b->track &&
+        a->at == b->at)
+      continue;
+    if (twin->differences++ >= 5) continue;
+    printf("event %u:\n", i);
+    print_event("timed model", a);
+    print_event("RTL", b);
+  }
+}
+
+// --- Both ---------------------------------------------------------------------------------------
+
+static twin_t *open_both(const char *configuration, twin_memory_t memory, unsigned wrong,
+                         unsigned events) {
   char message[200] = "no host memory";
   twin_t *twin = calloc(1, sizeof *twin);
   must(twin != NULL, "twin_open", message);
+  twin->sim_line.limit = twin->timed_line.limit = events;
+  const ufp4_timeline_sink_t sim_sink = {&twin->sim_line, take_event};
+  const ufp4_timeline_sink_t timed_sink = {&twin->timed_line, take_event};
   const ufp4_sim_options_t sim = {.configuration = configuration,
                                   .memory_base = TWIN_BASE,
                                   .memory_bytes = TWIN_PLACE_BYTES * (TWIN_PLACES + 1),
                                   .latency_cycles = memory.latency,
                                   .bandwidth_bytes = memory.bandwidth,
                                   .stall_seed = memory.stall,
-                                  .dram = memory.dram};
+                                  .dram = memory.dram,
+                                  .timeline = events != 0 ? &sim_sink : NULL};
   const ufp4_timed_options_t timed = {.configuration = configuration,
                                       .latency_cycles = memory.latency + wrong,
                                       .bandwidth_bytes = memory.bandwidth,
                                       .stall_seed = memory.stall,
-                                      .dram = memory.dram};
+                                      .dram = memory.dram,
+                                      .timeline = events != 0 ? &timed_sink : NULL};
   const ufp4_timed_host_t host = {
       .user = twin, .memory_read = read_memory, .memory_write = write_memory};
   twin->sim = ufp4_sim_open(&sim, message, sizeof message);
@@ -118,9 +159,19 @@ twin_t *twin_open(const char *configuration, twin_memory_t memory, unsigned wron
   return twin;
 }
 
+twin_t *twin_open(const char *configuration, twin_memory_t memory, unsigned wrong) {
+  return open_both(configuration, memory, wrong, 0);
+}
+
+twin_t *twin_open_lined(const char *configuration, twin_memory_t memory, unsigned events) {
+  return open_both(configuration, memory, 0, events);
+}
+
 void twin_close(twin_t *twin) {
   ufp4_sim_close(twin->sim);
   ufp4_timed_close(twin->timed);
+  free(twin->sim_line.events);
+  free(twin->timed_line.events);
   free(twin);
 }
 

@@ -28,6 +28,12 @@ typedef struct {
   const char *dram;
 } twin_memory_t;
 
+/** A time line, kept. */
+typedef struct {
+  ufp4_timeline_event_t *events;
+  unsigned count, limit;
+} twin_line_t;
+
 typedef struct {
   ufp4_sim_t *sim;
   ufp4_timed_t *timed;
@@ -36,10 +42,15 @@ typedef struct {
   check_random_t random;
   ufp4_configuration_t configuration;
   unsigned jobs, ran, differences;  // ran: on an engine
+  twin_line_t sim_line, timed_line;
 } twin_t;
 
 /** Opens both; @p wrong is added to the latency of the timed model. */
 twin_t *twin_open(const char *configuration, twin_memory_t memory, unsigned wrong);
+/** The same with time lines, of at most @p events each. */
+twin_t *twin_open_lined(const char *configuration, twin_memory_t memory, unsigned events);
+/** Ends the time lines, and counts what differs. */
+void twin_same_lines(twin_t *twin);
 /** Names the configuration that jobs are for, without opening either. */
 void twin_configure(twin_t *twin, const char *name);
 void twin_close(twin_t *twin);

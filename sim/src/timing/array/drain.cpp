@@ -30,6 +30,16 @@ void Drain::start(const ufp4_gemm_descriptor_t &desc) {
   addr_ = tile_addr_ = band_addr_ = desc.d_addr;
 }
 
+void Drain::look(bool req_ready, bool dat_ready, bool sums_ready, bool c_ready,
+                 CoreSigns &signs) const {
+  signs.drain_idle = idle();
+  signs.drain_active = active_;
+  signs.drain_open = open_;
+  signs.drain_enable = !dat_valid_ || dat_ready;
+  signs.addends_here = (!has_sums_ || sums_ready) && (!has_c_ || c_ready);
+  signs.request_here = read_ != 0 || !req_valid_ || req_ready;
+}
+
 uint32_t Drain::row_beats() const {
   if (bf16_) return top_read() / 2 + 1;
   if (wide_) return ((2 * walk_.cols() - 1) >> shape_->drain_log2) + 1;

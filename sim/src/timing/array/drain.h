@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "timeline.h"
 #include "timing/array/tile_walk.h"
 #include "timing/mem/masters.h"
 #include "timing/shape.h"
@@ -49,6 +50,7 @@ class Drain {
     return count() > shape_->drain_cols / 2;
   }
   State evaluate(bool req_ready, bool dat_ready, bool sums_ready, bool c_ready) const;
+  void look(bool req_ready, bool dat_ready, bool sums_ready, bool c_ready, CoreSigns &signs) const;
   void reset();
   void start(const ufp4_gemm_descriptor_t &desc);
   void step(const State &state, bool req_ready, bool ready, bool loading, uint32_t tiles);

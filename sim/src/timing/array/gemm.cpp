@@ -38,6 +38,16 @@ void Gemm::evaluate(const Input &in, const Sequencer::State &feed, State &s) con
   s.end_chunk = feed.end_chunk;
 }
 
+void Gemm::look(bool write_ready, bool write_dat_ready, uint32_t panels_held, uint32_t panels,
+                CoreSigns &signs) const {
+  signs.loading = request_.loading();
+  signs.chunk = request_.valid();
+  signs.held = request_.held(panels_held, panels);
+  signs.notes = write_.notes();
+  drain_.look(write_ready, width_.dat_ready(write_dat_ready), addend_.sums_ready(drain_.upper()),
+              addend_.c_ready(), signs);
+}
+
 void Gemm::step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint64_t now, State &s) {
   if (!active_) {
     drain_.sleep(false);

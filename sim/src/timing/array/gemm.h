@@ -29,6 +29,13 @@ class Gemm {
     bool stall_operand = false, stall_panel = false, stall_accumulator = false, stall_drain = false;
     bool end_chunk = false;
 
+    void show(CoreSigns &signs) const {
+      signs.busy = busy;
+      signs.stall_operand = stall_operand;
+      signs.stall_panel = stall_panel;
+      signs.stall_accumulator = stall_accumulator;
+      signs.stall_drain = stall_drain;
+    }
     bool at_work() const {
       return busy || stall_operand || stall_panel || stall_accumulator || stall_drain;
     }
@@ -64,6 +71,9 @@ class Gemm {
   bool write_dat_valid() const {
     return width_.dat_valid(drain_.dat_valid());
   }
+  /** What this cycle is, but for its State. */
+  void look(bool write_ready, bool write_dat_ready, uint32_t panels_held, uint32_t panels,
+            CoreSigns &signs) const;
   void reset();
   /** A cycle at @p now, of a job @p desc; @p state: what it is. */
   void step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint64_t now, State &state);

@@ -23,6 +23,9 @@ class LoadWrite {
   bool full() const {
     return notes_.full();
   }
+  bool notes() const {
+    return !notes_.empty();
+  }
   uint32_t loaded(bool slot) const {
     return loaded_[slot];
   }

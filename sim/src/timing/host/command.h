@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "timeline.h"
 #include "timing/host/descriptor.h"
 #include "timing/mem/masters.h"
 
@@ -35,6 +36,9 @@ class Front {
   }
   bool busy() const {
     return state_ != State::kIdle;
+  }
+  uint8_t state() const {
+    return static_cast<uint8_t>(state_);
   }
   bool job_valid() const {
     return state_ == State::kOffer;
@@ -123,6 +127,9 @@ class Issue {
   const Descriptor &job() const {
     return job_;
   }
+  CoreSigns::Issue signs() const {
+    return {static_cast<uint8_t>(state_), job_.header.opcode, job_.header.job};
+  }
   Finish finish() const {
     return {state_ == State::kFinish, tag_, status_, cycles_};
   }
@@ -200,6 +207,9 @@ class Retire {
   }
   uint64_t address(const Rings &rings) const {
     return rings.completion_base + rings.index(head_) * UFP4_COMPLETION_BYTES;
+  }
+  uint8_t state() const {
+    return static_cast<uint8_t>(state_);
   }
   bool valid() const {
     return state_ == State::kComplete && !sent_;

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "memory_timing.h"
+#include "timeline.h"
 #include "timing/mem/ring.h"
 #include "timing/visit.h"
 
@@ -119,6 +120,12 @@ class ReadMaster {
   int beat() const {
     return r_.main_valid && count_[r_.main.id] != 0 ? r_.main.id : -1;
   }
+  /** A burst has begun whose last beat has not come. */
+  bool pending() const {
+    bool any = false;
+    for (uint32_t count : count_) any = any || count != 0;
+    return any;
+  }
   void drive(MemoryMaster &pins) const;
   /** @p request: that of taken(); @p take: the beat that is here is taken. */
   void step(const Request &request, bool take, const MemorySlave &pins);
@@ -173,6 +180,7 @@ class WriteMaster {
   bool answer(int client) const {
     return b_valid_ && b_id_ == client && count_[client] != 0;
   }
+  void look(const bool *dat_valid, CoreSigns &signs) const;
   void drive(MemoryMaster &pins) const;
   void step(const Request &request, const bool *dat_valid, const MemorySlave &pins);
 

@@ -119,6 +119,16 @@ bool Quant::step_narrow(bool beat, bool *take, QuantMark *out) {
   return pairs_.step(job_, beat, ready);
 }
 
+void Quant::look(CoreSigns &signs) const {
+  const bool wide = shape_->quant >= 16, row = job_.enable & 1, column = job_.enable & 2;
+  signs.quant_state = static_cast<uint8_t>(state_);
+  signs.row_valid = wide ? strip_.row_valid() : pairs_.valid();
+  signs.arriving = wide ? strip_.arriving() : pairs_.arriving();
+  signs.row_ready =
+      wide ? (!row || copy_ready(0)) && (!column || transpose_.in_ready(job_.pair, copy_ready(1)))
+           : serial_.in_ready();
+}
+
 void Quant::step(const ufp4_quant_descriptor_t &desc, const Input &in) {
   const State was = state_;
   bool strip_end = false;

@@ -56,6 +56,8 @@ class Quant {
   bool write_dat_valid() const {
     return lanes() ? write_wide_.dat_valid() : write_.dat_valid();
   }
+  /** What this cycle is. */
+  void look(CoreSigns &signs) const;
   void reset();
   void step(const ufp4_quant_descriptor_t &desc, const Input &in);
 
@@ -80,6 +82,10 @@ class Quant {
   /** Tiles pass side by side. */
   bool lanes() const {
     return shape_->quant > 16;
+  }
+  /** Whether the block pipe of copy @p c moves. */
+  bool copy_ready(uint32_t c) const {
+    return block_[c].ready(lanes() ? write_wide_.in_ready(c) : write_.in_ready(job_.pair, c));
   }
   uint32_t finished() const;
   inline void next_state(const Input &in);

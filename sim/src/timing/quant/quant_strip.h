@@ -25,6 +25,10 @@ class QuantStrip {
   const QuantMark &row() const {
     return c_;
   }
+  /** There are beats still to come. */
+  bool arriving() const {
+    return arrival_.active();
+  }
   /** The last cycle read the last of a strip, or of two of them. */
   bool strip_ended() const {
     return strip_ended_;

@@ -103,6 +103,9 @@ class QuantArrival {
  public:
   explicit QuantArrival(const Shape &shape) : walk_(shape.segment_bytes / shape.bus_bytes) {}
 
+  bool active() const {
+    return walk_.active();
+  }
   void reset() {
     walk_.reset();
   }
