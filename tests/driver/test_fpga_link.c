@@ -9,8 +9,8 @@
 #include "fake_board.h"
 
 enum { MEMORY = 1 << 20, REGISTERS = 64, BUFFER = 4096 };
-#define BYTE_NS 3334u  // 3 Mbaud
-#define LATENCY_US 1000u
+#define BYTE_NS 3334u     // 3 Mbaud
+#define LATENCY_US 1000u  // of most tests
 #define BASE 0x1000u
 
 // --- A wire -------------------------------------------------------------------------------------
@@ -32,7 +32,9 @@ typedef struct {
   uint8_t memory[MEMORY];
   uint32_t registers[REGISTERS];
   uint64_t register_writes;
+  uint64_t latency_us;
   int cut;            // nothing arrives
+  int deaf;           // what comes to the host waits
   uint64_t reset_at;  // of the board, in executed requests; 0: never
   uint64_t anew_at;   // the stream says that it was interrupted, in exchanges; 0: never
   uint64_t exchanges;
@@ -47,7 +49,7 @@ static void carry(wire_t *wire, way_t *way, uint8_t byte) {
   for (unsigned i = 0; i < count && !wire->cut && way->count < 4 * BUFFER; i++) {
     const unsigned at = (way->first + way->count++) % (4 * BUFFER);
     way->bytes[at] = bytes[i];
-    way->arrival[at] = way->free_at + LATENCY_US * 1000;
+    way->arrival[at] = way->free_at + wire->latency_us * 1000;
   }
 }
 
@@ -79,7 +81,7 @@ static void work(wire_t *wire) {
 
 static uint64_t next_event(const wire_t *wire, uint64_t limit) {
   const way_t *ways[] = {&wire->to, &wire->from};
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 2 - wire->deaf; i++) {
     if (ways[i]->count > 0 && ways[i]->arrival[ways[i]->first] < limit)
       limit = ways[i]->arrival[ways[i]->first];
   }
@@ -99,7 +101,8 @@ static link_stream_status_t exchange(void *user, const uint8_t *out, size_t out_
     work(wire);
     while (*taken < out_bytes && wire->to.free_at < wire->ns + (uint64_t)BUFFER * BYTE_NS)
       carry(wire, &wire->to, out[(*taken)++]);
-    while (*got < in_bytes && arrived(wire, &wire->from)) in[(*got)++] = take(&wire->from);
+    while (*got < in_bytes && !wire->deaf && arrived(wire, &wire->from))
+      in[(*got)++] = take(&wire->from);
     if (*taken > 0 || *got > 0 || wire->ns >= end) return LINK_STREAM_OK;
     wire->ns = next_event(wire, out_bytes > 0 && wire->ns + 100000 < end ? wire->ns + 100000 : end);
   }
@@ -152,6 +155,7 @@ static wire_t *open_wire(uint32_t one_in, uint64_t seed) {
                             .memory = memory,
                             .wait = level};
   wire->ns = 1000000000u;
+  wire->latency_us = LATENCY_US;
   wire->board = fake_board_open(&core);
   wire->to.faults = (fake_faults_t){.state = 2 * seed + 1, .one_in = one_in};
   wire->from.faults = (fake_faults_t){.state = ~seed, .one_in = one_in};
@@ -413,6 +417,49 @@ TEST(a_new_session_forgets_the_old) {
   close_wire(wire, NULL);
 }
 
+/** Nor is the answer to an earlier program's HELLO for one's own. */
+TEST(a_late_identity_is_another_sessions) {
+  wire_t *wire = open_wire(0, 1);
+  link_options_t options = link_options_default();
+  const link_stream_t stream = {
+      .user = wire, .exchange = exchange, .now = wire_now, .message = wire_message};
+  link_identity_t identity;
+  options.patience_us = 0;
+  wire->deaf = 1;
+  link_t *first = link_open(&stream, &options);
+  check_bits(0, link_hello(first, &identity), UFP4_ERROR_DEVICE, "hello that hears nothing");
+  link_close(first);
+  check_that(0, wire->from.count > 44, "%d bytes are on the way", (int)wire->from.count);
+  wire->deaf = 0;
+  wire->board->data_bytes = 64;
+  options = link_options_default();
+  link_t *link = open_link(wire, &options);
+  check_bits(0, link_data_bytes(link), 64, "bytes of a frame");
+  close_wire(wire, link);
+}
+
+/** The timeout follows the answers, also where the first ones come after it. */
+TEST(a_slow_board_is_waited_for) {
+  static uint8_t bytes[MEMORY];
+  wire_t *wire = open_wire(0, 1);
+  const link_options_t options = link_options_default();
+  wire->latency_us = 100000;
+  link_t *link = open_link(wire, &options);
+  check_bits(0, write_memory(link, 0, bytes, 8 * 1008), UFP4_OK, "write");
+  check_bits(0, link_flush(link), UFP4_OK, "flush");
+  wire->latency_us = 400000;
+  const link_counts_t before = link_counts(link);
+  check_bits(0, write_memory(link, 0, bytes, 100000), UFP4_OK, "write: %s", link_message(link));
+  check_bits(0, link_flush(link), UFP4_OK, "flush");
+  const link_counts_t counts = link_counts(link);
+  check_that(0, counts.timeouts - before.timeouts < 8, "%d timeouts",
+             (int)(counts.timeouts - before.timeouts));
+  check_that(0, counts.frames - before.frames < 3 * (counts.requests - before.requests),
+             "%d frames for %d requests", (int)(counts.frames - before.frames),
+             (int)(counts.requests - before.requests));
+  close_wire(wire, link);
+}
+
 TEST(rejects_refusals_and_errors_of_the_bus) {
   static const struct {
     link_request_t request;
@@ -493,6 +540,8 @@ int main(int argc, char **argv) {
       CHECK_TEST(a_wire_without_a_board_says_what_came),
       CHECK_TEST(an_interrupted_stream_goes_on),
       CHECK_TEST(a_new_session_forgets_the_old),
+      CHECK_TEST(a_late_identity_is_another_sessions),
+      CHECK_TEST(a_slow_board_is_waited_for),
       CHECK_TEST(rejects_refusals_and_errors_of_the_bus),
       CHECK_TEST(rejects_another_version),
       CHECK_TEST(a_board_with_less_gets_less),

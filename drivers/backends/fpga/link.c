@@ -11,9 +11,9 @@ enum { END = 0xC0, ESC = 0xDB, ESC_END = 0xDC, ESC_ESC = 0xDD };
 enum { HEADER = 8, ANSWER_HEADER = 4, CRC = 4, IDENTITY = 44 };
 enum { STATUS_OK, STATUS_UNKNOWN, STATUS_REFUSED, STATUS_BUS, STATUS_NO_SESSION, STATUS_ORDER };
 
-#define TIMEOUT_US 20000u           // the least
-#define FIRST_TIMEOUT_US 250000u    // before any answer has come
-#define SILENT_TIMEOUT_US 1000000u  // the most to which it is doubled while nothing is heard
+#define TIMEOUT_US 20000u          // the least
+#define FIRST_TIMEOUT_US 250000u   // before any answer has come
+#define SILENT_TIMEOUT_US 250000u  // the most to which it is doubled while nothing is heard
 
 static const char *const command_names[LINK_COMMAND_COUNT] = {
     [LINK_HELLO] = "HELLO",
@@ -36,6 +36,7 @@ typedef struct {
   link_request_t request;
   uint8_t bytes[HEADER + LINK_DATA_MAX];  // without CRC
   size_t size;
+  uint64_t sent[8];  // when it went out, by the low bits of the round
 } frame_t;
 
 typedef struct {
@@ -67,9 +68,8 @@ struct link {
 
   // Times in microseconds. Progress is an answer that was waited for, or a first request.
   uint64_t progress, timer, heard;
-  uint64_t gap, deviation;  // between two of them: smoothed, and how far they lie from it
-  unsigned silent;          // timeouts since anything was heard
-  int went_back;            // since the last progress
+  uint64_t trip, deviation;  // there and back: smoothed, and how far trips lie from it
+  unsigned silent;           // timeouts since anything was heard
   answer_t last;
 };
 
@@ -171,6 +171,7 @@ static void put_escaped(link_t *link, const uint8_t *from, size_t bytes) {
 
 static void encode(link_t *link, frame_t *frame) {
   uint8_t crc[CRC];
+  frame->sent[link->round & 7] = now(link);
   frame->bytes[1] = (uint8_t)((unsigned)frame->request.command | link->round << 4);
   put32(crc, (uint32_t)crc32(0, frame->bytes, (uInt)frame->size));
   link->out_at = 0;
@@ -182,12 +183,6 @@ static void encode(link_t *link, frame_t *frame) {
   link->counts.frames++;
 }
 
-// HELLO is executed whenever it comes: the answer to be waited for is that of the last one.
-static void renew_nonce(link_t *link, frame_t *frame) {
-  link->nonce = (link->nonce ^ (uint32_t)now(link)) * 2654435761u + (uint32_t)getpid();
-  put32(frame->bytes + HEADER, link->nonce);
-}
-
 // All that is not answered goes out again, in a new round. A frame that is half out is cut: the
 // next one's END ends it.
 static void go_back(link_t *link) {
@@ -195,29 +190,25 @@ static void go_back(link_t *link) {
   link->sent = 0;
   link->out_bytes = link->out_at = 0;
   link->timer = now(link);
-  link->went_back = 1;
-  if (!link->in_session) renew_nonce(link, frame_of(link, 0));
 }
 
 // --- In -----------------------------------------------------------------------------------------
 
-// The time between two answers where no loss has stretched it: none was sent again, or the answer
-// is that of an earlier round, which was not waited for long enough.
-static void learn(link_t *link, const answer_t *answer, uint64_t gap) {
-  if (link->went_back && answer->round == (link->round & 7)) return;
-  const uint64_t off = gap > link->gap ? gap - link->gap : link->gap - gap;
-  link->gap = link->gap == 0 ? gap + 1 : (7 * link->gap + gap + 7) / 8;
+// How long a frame and its answer were under way; the round says which time it went out.
+static void learn(link_t *link, const frame_t *frame, const answer_t *answer) {
+  if (frame->request.extra_us != 0) return;
+  const uint64_t trip = now(link) - frame->sent[answer->round] + 1;
+  const uint64_t off = trip > link->trip ? trip - link->trip : link->trip - trip;
+  link->trip = link->trip == 0 ? trip : (7 * link->trip + trip + 7) / 8;
   link->deviation = (3 * link->deviation + off) / 4;
 }
 
 static void pop(link_t *link, const answer_t *answer) {
-  const uint64_t time = now(link);
-  if (frame_of(link, 0)->request.extra_us == 0) learn(link, answer, time - link->progress);
+  learn(link, frame_of(link, 0), answer);
   link->oldest++;
   link->count--;
   if (link->sent > 0) link->sent--;
-  link->progress = link->timer = time;
-  link->went_back = 0;
+  link->progress = link->timer = now(link);
 }
 
 static ufp4_status_t take_hello(link_t *link, const answer_t *answer) {
@@ -307,7 +298,7 @@ static uint64_t wire_us(link_t *link) {
 }
 
 static uint64_t timeout_us(link_t *link) {
-  const uint64_t learned = link->gap == 0 ? FIRST_TIMEOUT_US : link->gap + 4 * link->deviation;
+  const uint64_t learned = link->trip == 0 ? FIRST_TIMEOUT_US : link->trip + 4 * link->deviation;
   uint64_t time = learned > TIMEOUT_US ? learned : TIMEOUT_US;
   for (unsigned i = 0; i < link->silent && 2 * time <= SILENT_TIMEOUT_US; i++) time *= 2;
   return time + wire_us(link) + frame_of(link, 0)->request.extra_us;
@@ -390,10 +381,7 @@ void link_close(link_t *link) {
 
 static void push(link_t *link, const link_request_t *request) {
   frame_t *frame = frame_of(link, link->count);
-  if (link->count == 0) {
-    link->progress = link->timer = now(link);
-    link->went_back = 0;
-  }
+  if (link->count == 0) link->progress = link->timer = now(link);
   frame->request = *request;
   frame->bytes[0] = (uint8_t)(link->oldest + link->count);
   put16(frame->bytes + 2, request->length);
@@ -461,9 +449,9 @@ ufp4_status_t link_hello(link_t *link, link_identity_t *identity) {
   link->in_session = 0;
   link->count = link->sent = 0;
   link->out_bytes = link->out_at = 0;
-  put32(data, 0);
+  link->nonce = (link->nonce ^ (uint32_t)now(link)) * 2654435761u + (uint32_t)getpid();
+  put32(data, link->nonce);
   push(link, &request);
-  renew_nonce(link, frame_of(link, 0));
   status = link_flush(link);
   return status == UFP4_OK ? take_identity(link, answer, identity) : status;
 }
