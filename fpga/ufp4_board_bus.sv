@@ -88,7 +88,7 @@ module ufp4_board_bus #(
   localparam int unsigned RESET_CYCLES = 16;
   localparam int unsigned COUNT_W = 8;   // of bursts, more than a memory takes at once
 
-  logic       off_q, stop;               // the core has been taken off; nothing of it begins
+  logic       off_q, beats_off_q, stop;   // the core has been taken off; its beats of writes too; nothing of it begins
 
   assign stop = off_q || hold_i;
 
@@ -127,9 +127,9 @@ module ufp4_board_bus #(
   assign link_awready_o  = aw_link && m_axi_awready_i;
 
   // aw_last_q is whose beats they are.
-  assign m_axi_wvalid_o = beats_q && (aw_last_q ? link_wvalid_i : core_wvalid_i || off_q);
-  assign m_axi_wdata_o  = aw_last_q ? link_wdata_i : core_wdata_i;
-  assign m_axi_wstrb_o  = aw_last_q ? link_wstrb_i : core_wstrb_i & {BusBytes{!off_q}};
+  assign m_axi_wvalid_o = beats_q && (aw_last_q ? link_wvalid_i : core_wvalid_i || beats_off_q);
+  assign m_axi_wdata_o  = aw_last_q ? link_wdata_i : core_wdata_i & {8*BusBytes{!beats_off_q}};
+  assign m_axi_wstrb_o  = aw_last_q ? link_wstrb_i : core_wstrb_i & {BusBytes{!beats_off_q}};
   assign m_axi_wlast_o  = left_q == 8'd0;
   assign core_wready_o  = beats_q && !aw_last_q && m_axi_wready_i;
   assign link_wready_o  = beats_q && aw_last_q && m_axi_wready_i;
@@ -184,12 +184,14 @@ module ufp4_board_bus #(
       reads_q     <= '0;
       writes_q    <= '0;
       off_q       <= 1'b0;
+      beats_off_q <= 1'b0;
       resetting_q <= 1'b1;
     end else begin
       reads_q     <= reads_q + COUNT_W'(read_begins) - COUNT_W'(read_ends);
       writes_q    <= writes_q + COUNT_W'(write_begins) - COUNT_W'(write_ends);
+      off_q       <= core_reset_i && !core_reset_done_o;
       // A beat that is offered stays as it is until it is taken.
-      off_q       <= core_reset_i && !core_reset_done_o && (off_q || !m_axi_wvalid_o || m_axi_wready_i);
+      beats_off_q <= core_reset_i && !core_reset_done_o && (beats_off_q || !m_axi_wvalid_o || m_axi_wready_i);
       resetting_q <= !core_reset_done_o && (resetting_q || (off_q && quiet));
     end
     cycles_q <= rst_ni && resetting_q ? cycles_q + 1'b1 : '0;
