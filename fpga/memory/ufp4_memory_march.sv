@@ -4,11 +4,11 @@
 // Contract: start_i (one cycle, while not busy) begins. Then busy_o; at its end done_o, with failed_o if a beat was not
 // what was written or had an error response, fails_o the number of such beats and first_o the address of the first one
 // that was met. done_o, failed_o, first_o and fails_o stay until the next start. Memory is not what it was.
-// What is written: the 16-bit word at byte 2i is i[15:0] ^ {2{i[23:16]}}, or the complement; addresses that differ in one
-// line have different words. Blocks of BurstBeats beats, four passes:
+// What is written: the 16-bit word at byte 2i is i[15:0] ^ {2{i[23:16]}}, or the complement; addresses that differ in
+// one line have different words. Blocks of BurstBeats beats, four passes:
 //   upwards: write; upwards: read, write the complement; downwards: read it, write the even bytes of the word (the odd
 //   ones masked); upwards: read that.
-// Each bit has then held both values with both neighbours, and each byte mask has masked and not masked.
+// Each bit has then held both values, and each byte mask has masked and not masked.
 // AXI: one burst in flight, of BurstBeats beats, aligned; ID 0. Six beats are moved for each beat of memory.
 // Test: tests/fpga/sdram.
 module ufp4_memory_march #(

@@ -5,7 +5,7 @@
 // goes on in another bank), row a[24:12], column a[9:1]. A beat is one burst of BusBytes / 2 words.
 // Pins: driven from flip-flops here as they are; the SDRAM's clock is clk_i inverted, so that each side samples half a
 // cycle after the other has changed. dq_oe_o: dq_o drives the pins.
-// Latency: from an address to data 8 cycles (CasLatency 2, open row) and the burst. Throughput: 2 bytes a cycle.
+// Latency: from an address to its first beat 9 cycles (CasLatency 2, 4 words, open row). Throughput: 2 bytes a cycle.
 // Before the power-up sequence is over (200 us) requests wait. Test: tests/fpga/sdram.
 module ufp4_sdram
   import ufp4_sdram_pkg::*;

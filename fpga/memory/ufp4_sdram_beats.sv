@@ -2,9 +2,9 @@
 // The AXI4 side of the SDRAM: two streams of bursts become one of beats; results go back in order.
 //
 // Contract: as ufp4_block_memory (INCR bursts of full beats that do not cross 4 KiB). A read beat is given out only
-// when there is room for its data, a write beat only with its data: neither channel waits for the other's master. A burst
-// goes on until it has nothing to give out, or ends; then it is the other direction's turn. A write is answered when
-// its last beat is given out: beats that are given out later see it. Outside of the memory: DECERR, and no strobes.
+// when there is room for its data, a write beat only with its data: neither channel waits for the other's master. A
+// burst goes on until it has nothing to give out, or ends; then it is the other direction's turn. A write is answered
+// when its last beat is given out: beats that are given out later see it. Outside of the memory: DECERR, no strobes.
 // Latency: two cycles from an address to its first beat. Test: tests/fpga/sdram.
 module ufp4_sdram_beats #(
   parameter int unsigned BusBytes = 8,

@@ -340,6 +340,16 @@ TEST(moves_two_bytes_a_cycle) {
   check_that(2, both >= 190, "both: %u bytes in 100 cycles", both);
 }
 
+// From the cycle of the address to that of the beat, both counted, where the row is open.
+TEST(answers_in_nine_cycles) {
+  Board<Vsdram24> board(kClock24);
+  board.reset();
+  board.read(0, 1);
+  board.run();
+  board.read(kBeatBytes, 1);
+  check_bits(0, board.run(), 10, "cycles of a read");
+}
+
 // No traffic: the pauses between refreshes are the longest that the controller makes.
 TEST(refreshes_when_idle) {
   constexpr unsigned kCycles = 50000;
@@ -521,6 +531,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(random_traffic_at_24_mhz),
       CHECK_TEST(random_traffic_at_133_mhz),
       CHECK_TEST(moves_two_bytes_a_cycle),
+      CHECK_TEST(answers_in_nine_cycles),
       CHECK_TEST(refreshes_when_idle),
       CHECK_TEST(powers_up_again_after_a_reset),
       CHECK_TEST(rejects_times_that_are_short),
