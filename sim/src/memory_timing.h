@@ -47,6 +47,7 @@ struct MemoryRules {
   unsigned bursts = 0;  // in flight, of reads and of writes; 0: some, or with some seeds any number
   // What has banks, behind the latency, at a cycle a nanosecond; or nullptr.
   const ufp4_dram_t *dram = nullptr;
+  bool outside = false;  // of the timed model: when bursts are answered is somebody else's to say
 };
 
 struct MemoryBurst {

@@ -26,6 +26,8 @@ void finish(Burst &burst, sc_core::sc_time delay, sc_core::sc_time period) {
   }
   burst.due = burst.began + std::max<uint64_t>((took + cycle - 1) / cycle, 1) - 1;
   if (waited != 0) burst.due = std::max(burst.due, burst.began + waited / cycle + 1);
+  burst.answered = true;
+  if (burst.done != nullptr) burst.done->notify();
 }
 
 // --- b_transport --------------------------------------------------------------------------------
@@ -158,7 +160,6 @@ class NonBlockingCarrier final : public Carrier, private tlm::tlm_mm_interface {
       SC_REPORT_ERROR("ufp4", "a response to a transaction that has had one, or is none of `mem`");
       return;
     }
-    held->second->answered = true;
     finish(*held->second, delay, period_);
     payload.release();
   }

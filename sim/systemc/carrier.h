@@ -22,6 +22,7 @@ struct Burst {
   sc_core::sc_time start;
   uint8_t response = 0;
   bool answered = false;
+  sc_core::sc_event *done = nullptr;  // to be notified when it is
 };
 using BurstPtr = std::shared_ptr<Burst>;
 

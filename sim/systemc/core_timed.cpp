@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The timed model as a module. Two copies of it: `now`, which is where the host last was, and
-// `ahead`, which has run on from there to the next thing that others see of it: a completion, or
-// the interrupt. When that time comes `ahead` takes the place of `now`. If the host accesses a
-// register before, `now` is run up to that moment; what it asks of its host is then known from
-// `ahead`.
+// `ahead`, which has run on from there to the next thing that others see of it: a completion, the
+// interrupt, or with a memory outside a burst. When that time comes `ahead` takes the place of
+// `now`. If the host accesses a register before, or a burst is answered, `now` is run up to that
+// moment; what it asks of its host is then known from `ahead`.
 #include <algorithm>
 #include <cstring>
 #include <deque>
 
+#include "carrier.h"
 #include "lock.h"
 #include "timing/timed.h"
 #include "ufp4_systemc.h"
@@ -23,11 +24,19 @@ constexpr uint64_t kStuckCycles = 1000000;  // as the harness (simulator.cpp)
 constexpr uint64_t kResetCycles = 8;
 constexpr size_t kStackBytes = 1 << 20;  // the golden model runs on it
 constexpr unsigned kAllStrobes = 0xF;
+// How far to run ahead while a burst is under way, whose answer may change what comes.
+constexpr uint64_t kLookCycles = 4096;
 
 /** A completion on its way to memory. */
 struct Completion {
   uint64_t address;
   ufp4_completion_t completion;
+};
+
+/** A burst of a memory outside, under way. */
+struct Flight {
+  uint64_t serial;
+  ufp4::BurstPtr burst;
 };
 
 /** How much of what has been fetched and executed a copy has had. */
@@ -79,7 +88,11 @@ struct Ufp4CoreTimed::Inside {
 
   // Running ahead.
   bool effect() const {
-    return ahead && (!completions.empty() || irq_of(*ahead) != irq_of(*now));
+    return ahead &&
+           (!completions.empty() || ahead->memory().has_begun() || irq_of(*ahead) != irq_of(*now));
+  }
+  bool far_enough() const {
+    return !flights.empty() && ahead->cycles() >= now->cycles() + kLookCycles;
   }
   static bool irq_of(const Timed &timed) {
     return timed.core().registers().irq();
@@ -92,6 +105,11 @@ struct Ufp4CoreTimed::Inside {
   void catch_up_to(uint64_t cycle);
   bool advance(Timed *timed, uint64_t end);
   void send(std::deque<Completion> *to_send);
+
+  // A memory outside.
+  void launch();
+  ufp4::BurstPtr make(const ufp4::timing::BegunBurst &begun);
+  bool take_answers();
 
   // The timed model's host.
   bool peeking() const {
@@ -115,6 +133,9 @@ struct Ufp4CoreTimed::Inside {
   std::deque<Executed> executed;
   Cursor now_at, ahead_at, *running = &now_at;
   std::deque<Completion> completions, passed;  // of `ahead`; of `now`, during an access
+  const bool outside;
+  std::unique_ptr<ufp4::Carrier> carrier;  // of a memory outside
+  std::deque<Flight> flights;
   executor_t executor{};
   std::string why;  // a function of the host has failed
   sc_core::sc_mutex busy;
@@ -127,14 +148,15 @@ struct Ufp4CoreTimed::Inside {
 Ufp4CoreTimed::Inside::Inside(Ufp4CoreTimed &module, const Ufp4CoreOptions &options,
                               const ufp4::timing::Shape &shape, uint32_t tile_rows,
                               uint32_t tile_cols, const ufp4_configuration_t &configuration)
-    : module(module), period(options.period), busy("busy") {
-  const ufp4::MemoryRules rules{
-      shape.bus_bytes,
-      options.latency_cycles,
-      options.bandwidth_bytes,
-      0,
-      0,
-      options.dram.empty() ? nullptr : ufp4::find_dram(options.dram.c_str())};
+    : module(module), period(options.period), outside(options.outside), busy("busy") {
+  ufp4::MemoryRules rules{shape.bus_bytes, 0, options.bandwidth_bytes, 0, 0, nullptr, outside};
+  if (outside) {
+    carrier = options.non_blocking ? ufp4::make_non_blocking_carrier(module.mem, period)
+                                   : ufp4::make_blocking_carrier(module.mem, period);
+  } else {
+    rules.latency = options.latency_cycles;
+    if (!options.dram.empty()) rules.dram = ufp4::find_dram(options.dram.c_str());
+  }
   ufp4_timed_host_t host{};
   host.user = this;
   host.memory_read = [](void *user, uint64_t address, void *data, uint32_t bytes) {
@@ -166,7 +188,7 @@ void Ufp4CoreTimed::Inside::run() {
     {
       const ufp4::Lock lock(busy);
       if (!in_reset) catch_up();
-      more = !failed && !in_reset && effect();
+      more = !failed && !in_reset && ahead && (effect() || !flights.empty());
       if (more) at = time_of(ahead->cycles());
     }
     if (module.irq.read() != level) module.irq.write(level);
@@ -190,7 +212,9 @@ void Ufp4CoreTimed::Inside::look_ahead() {
   ahead = std::make_unique<Timed>(*now);
   ahead_at = {};
   running = &ahead_at;
-  while (!effect() && ahead->core().working() && advance(ahead.get(), ~uint64_t{0})) {
+  while (!effect() && !far_enough() && ahead->core().working() &&
+         advance(ahead.get(), ~uint64_t{0})) {
+    if (!flights.empty()) continue;
     const uint64_t moved = std::max(now->cycles(), ahead->core().last_moved());
     if (ahead->cycles() < moved + kStuckCycles) continue;
     fail("nothing has moved on the bus for a million cycles: a core that hangs is left to the RTL");
@@ -228,13 +252,69 @@ void Ufp4CoreTimed::Inside::send(std::deque<Completion> *to_send) {
 // Lets happen what is due, and finds out what is next.
 void Ufp4CoreTimed::Inside::catch_up() {
   while (!failed) {
-    if (!ahead && now->core().working()) look_ahead();
-    if (failed || !ahead || ahead->cycles() > cycle_now()) return;
+    if (!ahead && (now->core().working() || now->memory().has_begun())) look_ahead();
+    if (failed) return;
+    if (!ahead || ahead->cycles() > cycle_now()) {
+      if (!take_answers()) return;
+      continue;
+    }
     now = std::move(ahead);
     level = irq_of(*now);
     trim(&ahead_at);
     send(&completions);
+    launch();
   }
+}
+
+// --- A memory outside ---------------------------------------------------------------------------
+
+// Time alone: the data go by DMI, and the writes change no byte.
+ufp4::BurstPtr Ufp4CoreTimed::Inside::make(const ufp4::timing::BegunBurst &begun) {
+  auto burst = std::make_shared<ufp4::Burst>();
+  const auto bytes = static_cast<unsigned>(begun.bytes);
+  burst->data.resize(bytes);
+  burst->payload.set_command(begun.write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
+  burst->payload.set_address(begun.address);
+  burst->payload.set_data_ptr(burst->data.data());
+  burst->payload.set_data_length(bytes);
+  burst->payload.set_streaming_width(bytes);
+  burst->payload.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  if (begun.write) {
+    burst->enables.assign(bytes, TLM_BYTE_DISABLED);
+    burst->payload.set_byte_enable_ptr(burst->enables.data());
+    burst->payload.set_byte_enable_length(bytes);
+  }
+  burst->began = begun.cycle;
+  burst->start = sc_core::sc_time_stamp();
+  burst->done = &kick;
+  return burst;
+}
+
+// What `now` has begun.
+void Ufp4CoreTimed::Inside::launch() {
+  for (const auto &begun : now->memory().take_begun()) {
+    flights.push_back({begun.serial, make(begun)});
+    carrier->launch(flights.back().burst);
+  }
+}
+
+// @return whether there are any: what was run ahead is then no longer what will be.
+bool Ufp4CoreTimed::Inside::take_answers() {
+  const auto answered = [](const Flight &flight) { return flight.burst->answered; };
+  if (std::none_of(flights.begin(), flights.end(), answered)) return false;
+  catch_up_to(cycle_now());
+  forget_ahead();
+  trim(&now_at);
+  for (const Flight &flight : flights) {
+    if (!flight.burst->answered) continue;
+    if (flight.burst->response != 0) {
+      fail("a burst was answered with an error; errors of the bus are left to the RTL");
+      return true;
+    }
+    now->memory().answer(flight.serial, flight.burst->due);
+  }
+  flights.erase(std::remove_if(flights.begin(), flights.end(), answered), flights.end());
+  return true;
 }
 
 // `now` is where the clock is; nothing that others see happens on the way.
@@ -299,6 +379,7 @@ uint64_t Ufp4CoreTimed::Inside::enter_reset() {
   fetched.clear();
   executed.clear();
   passed.clear();
+  flights.clear();
   level = false;
   now->reset();
   return cycle_now();
@@ -340,6 +421,7 @@ bool Ufp4CoreTimed::Inside::transport(tlm::tlm_command command, uint64_t address
   payload.set_data_ptr(static_cast<unsigned char *>(data));
   payload.set_data_length(bytes);
   payload.set_streaming_width(bytes);
+  if (outside) return module.mem->transport_dbg(payload) == bytes;  // the burst goes of its own
   module.mem->b_transport(payload, delay);
   return payload.is_response_ok();
 }
@@ -478,8 +560,9 @@ bool Ufp4CoreTimed::peek(uint32_t offset, uint32_t *value) {
   return inside_ && inside_->peek(offset, value);
 }
 
-tlm::tlm_sync_enum Ufp4CoreTimed::nb_transport_bw(tlm::tlm_generic_payload &, tlm::tlm_phase &,
-                                                  sc_core::sc_time &) {
+tlm::tlm_sync_enum Ufp4CoreTimed::nb_transport_bw(tlm::tlm_generic_payload &payload,
+                                                  tlm::tlm_phase &phase, sc_core::sc_time &delay) {
+  if (inside_ && inside_->carrier) return inside_->carrier->answer(payload, phase, delay);
   SC_REPORT_ERROR("ufp4", "an answer to nb_transport, where transactions go by b_transport");
   return tlm::TLM_COMPLETED;
 }

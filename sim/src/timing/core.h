@@ -11,39 +11,16 @@
 #include <memory>
 #include <string>
 
-#include "memory_timing.h"
 #include "timeline.h"
 #include "timing/array/gemm.h"
 #include "timing/host/command.h"
 #include "timing/host/registers.h"
+#include "timing/mem/empty_memory.h"
 #include "timing/quant/quant.h"
 #include "timing/skip.h"
 #include "ufp4_timed.h"
 
 namespace ufp4::timing {
-
-/** A memory that has no data. */
-class EmptyMemory : public MemoryTiming<EmptyMemory> {
- public:
-  using MemoryTiming::MemoryTiming;
-
- private:
-  friend class MemoryTiming<EmptyMemory>;
-  uint8_t begin_read(uint64_t, unsigned) const {
-    return 0;
-  }
-  uint8_t begin_write(uint64_t, unsigned) const {
-    return 0;
-  }
-  bool read_beat(const MemoryBurst &) const {
-    return true;
-  }
-  void write_beat(const MemoryBurst &, bool) const {}
-  void keep_beat() const {}
-  bool write_answer(const MemoryAnswer &) const {
-    return true;
-  }
-};
 
 /** What moves while a job runs and the command unit waits. */
 struct Moving {
@@ -79,6 +56,9 @@ class Core {
   }
   const Registers &registers() const {
     return registers_;
+  }
+  EmptyMemory &memory() {
+    return moving_.memory;
   }
   /** What a read of the register would bring now. */
   uint32_t peek(uint32_t offset) const {

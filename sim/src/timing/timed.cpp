@@ -14,7 +14,7 @@ Timed::Timed(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols, const M
              const ufp4_timed_host_t &host, bool every_cycle, const ufp4_timeline_sink_t *sink)
     : core_(shape, tile_rows, tile_cols, rules, host, sink),
       ready_state_(rules.seed),
-      every_cycle_(every_cycle || rules.seed != 0 || rules.dram != nullptr) {
+      every_cycle_(every_cycle || rules.seed != 0 || rules.dram != nullptr || rules.outside) {
   core_.reset();
 }
 

@@ -32,6 +32,9 @@ class Timed {
   const Core &core() const {
     return core_;
   }
+  EmptyMemory &memory() {
+    return core_.memory();
+  }
   /** One cycle, or as many as are known to be the same; no further than @p end. @return false if
    * message() says why there is none. */
   bool advance(uint64_t end);

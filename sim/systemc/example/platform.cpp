@@ -277,7 +277,7 @@ struct Pair {
     Ufp4CoreOptions options;
     options.configuration = "small";
     options.period = kPeriod;
-    options.latency_cycles = kLatency;
+    options.outside = true;  // time is the bus's and the memory's, for both modules
     const char *name = sc_core::sc_gen_unique_name("core");
     if (timed) {
       core = std::make_unique<Ufp4CoreTimed>(name, options);

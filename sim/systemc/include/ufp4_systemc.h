@@ -41,8 +41,12 @@ struct Ufp4CoreOptions {
   /** Of Ufp4CoreTimed alone: what has banks behind that latency, at a cycle a nanosecond: "lpddr5",
    * "hbm3", or "", none. No cycle is skipped with it. */
   std::string dram;
-  /** Of Ufp4CoreRtl alone: bursts go by nb_transport, in its four phases, in place of b_transport.
-   */
+  /** Of Ufp4CoreTimed alone: bursts take the time that the target of `mem` says, as those of
+   * Ufp4CoreRtl do, in place of latency_cycles and dram. An answer that takes no longer than a
+   * cycle is seen after two, and one that comes while a register is accessed at the end of that. */
+  bool outside = false;
+  /** Bursts go by nb_transport, in its four phases, in place of b_transport. Of Ufp4CoreTimed only
+   * with `outside`. */
   bool non_blocking = false;
   /** Of Ufp4CoreRtl alone: an idle core has no clock until its registers are accessed. The counters
    * `cycles` and `idle` stand still meanwhile. */
@@ -72,10 +76,11 @@ class UFP4_SYSTEMC_API Ufp4Core : public sc_core::sc_module {
    * with read_error or write_error.
    *
    * Ufp4CoreTimed: descriptors and completions are a b_transport each, whose delay means nothing;
-   * the time of all bursts is inside the module (latency_cycles, bandwidth_bytes), since the timed
-   * model has its memory inside. Operands and results go by DMI: the target has to give one region,
-   * to be read and written, in which all of a job lies. An error is reported: the timed model has
-   * no bus errors.
+   * the time of all bursts is inside the module (latency_cycles, bandwidth_bytes, dram). With
+   * `outside` each burst is a transaction as of Ufp4CoreRtl, for its time alone: writes have all
+   * byte enables off, and descriptors and completions go by transport_dbg. Operands and results go
+   * by DMI: the target has to give one region, to be read and written, in which all of a job lies.
+   * An error is reported: the timed model has no bus errors.
    */
   tlm_utils::simple_initiator_socket<Ufp4Core> mem;
   /** High: the core is in reset, for at least 8 cycles. It also comes out of reset at the start. */

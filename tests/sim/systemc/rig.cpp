@@ -32,6 +32,7 @@ Way::Way(const sc_core::sc_module_name &name) : sc_module(name), from("from"), t
   from.register_b_transport(this, &Way::b_transport);
   from.register_nb_transport_fw(this, &Way::nb_transport_fw);
   from.register_get_direct_mem_ptr(this, &Way::get_direct_mem_ptr);
+  from.register_transport_dbg(this, &Way::transport_dbg);
 }
 
 void Way::b_transport(tlm::tlm_generic_payload &payload, sc_core::sc_time &delay) {
@@ -98,6 +99,10 @@ void Way::respond(tlm::tlm_generic_payload &payload, bool requested, sc_core::sc
 
 bool Way::get_direct_mem_ptr(tlm::tlm_generic_payload &payload, tlm::tlm_dmi &dmi) {
   return to->get_direct_mem_ptr(payload, dmi);
+}
+
+unsigned Way::transport_dbg(tlm::tlm_generic_payload &payload) {
+  return to->transport_dbg(payload);
 }
 
 Rig::Rig(const sc_core::sc_module_name &name, Kind kind, twin_memory_t memory, Body body,

@@ -39,6 +39,7 @@ class Way : public sc_core::sc_module {
                                      sc_core::sc_time &delay);
   void respond(tlm::tlm_generic_payload &payload, bool requested, sc_core::sc_time delay);
   bool get_direct_mem_ptr(tlm::tlm_generic_payload &payload, tlm::tlm_dmi &dmi);
+  unsigned transport_dbg(tlm::tlm_generic_payload &payload);
   unsigned under_way_ = 0;
   bool requested_ = false;  // a request has not been ended
 };

@@ -93,8 +93,11 @@ void fill(uint8_t *memory) {
 void compare(Kind kind, unsigned count, Ufp4CoreOptions options, bool bits) {
   options.sleep = false;
   std::vector<std::unique_ptr<Rig>> rigs;
-  unsigned done = 0;
+  unsigned done = 0, all = 0;
   for (const twin_memory_t &memory : memories) {
+    // What the target of a timed module answers within a cycle it has a cycle later.
+    if (options.outside && memory.latency < 2 && memory.dram == nullptr) continue;
+    all++;
     const auto body = [&, memory](Rig &rig) {
       Plain plain(memory, options.configuration.c_str());
       Pair pair(rig, plain);
@@ -111,13 +114,13 @@ void compare(Kind kind, unsigned count, Ufp4CoreOptions options, bool bits) {
       if (bits) pair.same_memory();
       pair.run(2000);
       pair.counters();
-      if (++done == kMemories) sc_core::sc_stop();
+      if (++done == all) sc_core::sc_stop();
     };
     const std::string name = "rig" + std::to_string(rigs.size());
     rigs.push_back(std::make_unique<Rig>(name.c_str(), kind, memory, body, options));
   }
   sc_core::sc_start();
-  check_bits(0, done, kMemories, "hosts that came to their end");
+  check_bits(0, done, all, "hosts that came to their end");
 }
 
 }  // namespace
@@ -136,6 +139,19 @@ SLOW_TEST(non_blocking_equals_the_harness) {
 
 SLOW_TEST(timed_equals_the_harness) {
   compare(Kind::kTimed, 12, options_of("small"), false);
+}
+
+/** The time is the target's. */
+SLOW_TEST(timed_with_memory_outside_equals_the_harness) {
+  Ufp4CoreOptions options = options_of("small");
+  options.outside = true;
+  compare(Kind::kTimed, 12, options, true);
+}
+
+SLOW_TEST(timed_with_memory_outside_by_nb_transport_equals_the_harness) {
+  Ufp4CoreOptions options = options_of("small");
+  options.outside = options.non_blocking = true;
+  compare(Kind::kTimed, 8, options, true);
 }
 
 SLOW_TEST(timed_equals_the_harness_of_default) {
@@ -191,8 +207,12 @@ TEST(a_polling_host_sees_the_same) {
 }
 
 static const check_test_t tests[] = {
-    CHECK_TEST(rtl_equals_the_harness), CHECK_TEST(non_blocking_equals_the_harness),
-    CHECK_TEST(timed_equals_the_harness), CHECK_TEST(timed_equals_the_harness_of_default),
+    CHECK_TEST(rtl_equals_the_harness),
+    CHECK_TEST(non_blocking_equals_the_harness),
+    CHECK_TEST(timed_equals_the_harness),
+    CHECK_TEST(timed_with_memory_outside_equals_the_harness),
+    CHECK_TEST(timed_with_memory_outside_by_nb_transport_equals_the_harness),
+    CHECK_TEST(timed_equals_the_harness_of_default),
     CHECK_TEST(a_polling_host_sees_the_same)};
 
 int sc_main(int argc, char **argv) {
