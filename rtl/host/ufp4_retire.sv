@@ -52,11 +52,19 @@ module ufp4_retire
 
   // --- Jobs under way ----------------------------------------------------------------------------------------------
 
+  // How an engine has ended a job.
+  typedef struct packed {
+    logic [STATUS_W-1:0] status;
+    logic [2:0]          flags;
+    logic [63:0]         cycles;
+  } ending_t;
+
   logic [15:0]         done_d, done_q, irq_q;
+  logic [15:0]         ended_q;         // by an engine, not when it entered
   logic [31:0]         job_q    [16];
-  logic [STATUS_W-1:0] status_q [16];
-  logic [2:0]          flags_q  [16];
-  logic [63:0]         cycles_q [16];
+  logic [STATUS_W-1:0] entered_q [16];  // status of one that was done then
+  ending_t             ending_q [16];
+  ending_t             ending;          // of the oldest
   logic [31:0]         head_d, head_q;
   logic [3:0]          at;
 
@@ -81,22 +89,47 @@ module ufp4_retire
     else done_q <= done_d;
   end
 
+  // Each of these is written in one place, so that it can be a memory. Of two jobs that end at once the second's ending is
+  // written a cycle later, before anyone looks.
+  logic       wait_d, wait_q;
+  logic [3:0] wait_tag_q;
+  ending_t    wait_ending_q;
+  ending_t [1:0] finished;
+
+  for (genvar e = 0; e < 2; e++) begin : gen_finished
+    assign finished[e] = '{status: STATUS_W'(finish_status_i[e]), flags: finish_flags_i[e], cycles: finish_cycles_i[e]};
+  end
+  assign wait_d = &finish_i;
+
   always_ff @(posedge clk_i) begin
-    if (enter_i) begin
-      job_q[enter_tag_i]    <= enter_job_i;
-      irq_q[enter_tag_i]    <= enter_irq_i;
-      status_q[enter_tag_i] <= STATUS_W'(enter_status_i);
-      flags_q[enter_tag_i]  <= '0;
-      cycles_q[enter_tag_i] <= '0;
-    end
-    for (int unsigned e = 0; e < 2; e++) begin
-      if (finish_i[e]) begin
-        status_q[finish_tag_i[e]] <= STATUS_W'(finish_status_i[e]);
-        flags_q[finish_tag_i[e]]  <= finish_flags_i[e];
-        cycles_q[finish_tag_i[e]] <= finish_cycles_i[e];
-      end
+    if (!rst_ni) wait_q <= 1'b0;
+    else wait_q <= wait_d;
+    wait_tag_q    <= finish_tag_i[1];
+    wait_ending_q <= finished[1];
+    if (wait_q || finish_i != '0) begin
+      ending_q[wait_q ? wait_tag_q : finish_tag_i[!finish_i[0]]] <= wait_q ? wait_ending_q : finished[!finish_i[0]];
     end
   end
+
+  always_ff @(posedge clk_i) begin
+    if (enter_i) begin
+      job_q[enter_tag_i]     <= enter_job_i;
+      entered_q[enter_tag_i] <= STATUS_W'(enter_status_i);
+      irq_q[enter_tag_i]     <= enter_irq_i;
+      ended_q[enter_tag_i]   <= 1'b0;
+    end
+    for (int unsigned e = 0; e < 2; e++) begin
+      if (finish_i[e]) ended_q[finish_tag_i[e]] <= 1'b1;
+    end
+  end
+
+  assign ending = ended_q[at] ? ending_q[at] : '{status: entered_q[at], flags: '0, cycles: '0};
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && wait_q) assert (finish_i == '0) else $error("an engine has ended a second job at once");
+  end
+`endif
 
   // --- Completions -------------------------------------------------------------------------------------------------
 
@@ -114,7 +147,7 @@ module ufp4_retire
   logic [ADDR_BITS-1:0] completion_addr;
 
   assign ring_index      = head_q[14:0] & ~(15'h7FFF << ring_log2_i);
-  assign completion      = '{job: job_q[at], status: 16'(status_q[at]), flags: 16'(flags_q[at]), cycles: cycles_q[at]};
+  assign completion      = '{job: job_q[at], status: 16'(ending.status), flags: 16'(ending.flags), cycles: ending.cycles};
   assign completion_addr = completion_base_i + (ADDR_BITS'(ring_index) << COMPLETION_W);
 
   assign wr_req_o = '{valid: state_q == StateComplete && !req_sent_q, addr: completion_addr & ~BUS_MASK,
@@ -132,7 +165,7 @@ module ufp4_retire
 
   assign retire_o    = state_q == StateRetire && wr_rsp_i.idle;
   assign irq_done_o  = retire_o && irq_q[at];
-  assign irq_error_o = retire_o && (status_q[at] != '0 || write_err_q || wr_rsp_i.err);
+  assign irq_error_o = retire_o && (ending.status != '0 || write_err_q || wr_rsp_i.err);
 
   always_comb begin
     state_d     = state_q;
