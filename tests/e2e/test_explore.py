@@ -143,7 +143,8 @@ def test_a_whole_model_takes_seconds():
 def test_the_page_stands_alone():
     explore("--config", "small", "--mem-bandwidth", "2,8", "--tokens", "16")
     page = pathlib.Path("out/report.html").read_text()
-    for what in ("A training step", "Where the cycles go", "Utilization against bandwidth", "Every job"):
+    for what in ("A training step", "Where the cycles go", "Utilization against bandwidth", "Roofline",
+                 "MACs a byte", "small, 2 B/cycle", "Every job"):
         check(what in page, f"{what} is missing")
     check("http" not in page and "<script" not in page, "outside references")
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// DIR/report.html: totals, where the cycles go, utilization against bandwidth, every job.
+// DIR/report.html: totals, where the cycles go, utilization against bandwidth, roofline, every job.
 #include "report/report.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "explore/explore.h"
+#include "explore/page.h"
 #include "report/svg.h"
 #include "tensor/file.h"
 
@@ -35,27 +35,28 @@ static void split_cycles(const explore_row_t *row, double share[PARTS]) {
   if (share[PARTS - 1] < 0) share[PARTS - 1] = 0;
 }
 
-static int is_step(const explore_row_t *row) {
+int page_is_step(const explore_row_t *row) {
   return row->pass == EXPLORE_ALL && strcmp(row->layer, "step") == 0;
 }
 
-static double peak(const explore_row_t *row) {
+double page_peak(const explore_row_t *row) {
   const ufp4_configuration_t *core = &row->of->core;
   return (double)core->lanes * core->rows * core->cols;
 }
 
-static double util_percent(const explore_row_t *row) {
-  return row->macs > 0 ? 100 * row->macs / (peak(row) * row->cycles) : NAN;
+double page_util_percent(const explore_row_t *row) {
+  return row->macs > 0 ? 100 * row->macs / (page_peak(row) * row->cycles) : NAN;
 }
 
-static unsigned bandwidth(const explore_row_t *row) {
+unsigned page_bandwidth(const explore_row_t *row) {
   const unsigned bus = row->of->core.bus_bytes, limit = row->of->mem_bandwidth;
   return limit != 0 && limit < bus ? limit : bus;
 }
 
 static void name_case(const explore_row_t *row, char *text, size_t size) {
   snprintf(text, size, "%s, %s, %u B/cycle, latency %u, %lld tokens", row->of->recipe.name,
-           row->of->core.name, bandwidth(row), row->of->mem_latency, (long long)row->of->tokens);
+           row->of->core.name, page_bandwidth(row), row->of->mem_latency,
+           (long long)row->of->tokens);
 }
 
 // --- Totals -------------------------------------------------------------------------------------
@@ -69,10 +70,10 @@ static void put_totals(FILE *out, const explore_plan_t *plan, const explore_rows
       out);
   for (int i = 0; i < rows->count; i++) {
     const explore_row_t *row = &rows->rows[i];
-    if (!is_step(row)) continue;
+    if (!page_is_step(row)) continue;
     const double seconds = row->cycles / plan->clock_mhz / 1e6;
     fprintf(out, "<tr><td>%s</td><td class=\"text\">%s</td><td>%u</td><td>%u</td><td>%lld</td>",
-            row->of->recipe.name, row->of->core.name, bandwidth(row), row->of->mem_latency,
+            row->of->recipe.name, row->of->core.name, page_bandwidth(row), row->of->mem_latency,
             (long long)row->of->tokens);
     if (isnan(row->cycles)) {
       fputs("<td colspan=\"5\" class=\"text\">", out);
@@ -83,7 +84,7 @@ static void put_totals(FILE *out, const explore_plan_t *plan, const explore_rows
     report_number(out, "", 2, row->cycles / 1e6);
     report_number(out, "", 3, 1e3 * seconds);
     report_number(out, "", 1, row->tokens / seconds);
-    report_number(out, "", 1, util_percent(row));
+    report_number(out, "", 1, page_util_percent(row));
     report_number(out, "", 1, 100 * row->counters[UFP4_COUNTER_QUANT] / row->cycles);
     fputs("</tr>\n", out);
   }
@@ -92,7 +93,7 @@ static void put_totals(FILE *out, const explore_plan_t *plan, const explore_rows
 
 // --- Where the cycles go ------------------------------------------------------------------------
 
-enum { BAR_LEFT = 330, BAR_WIDTH = 560, BAR_PITCH = 24 };
+enum { BAR_LEFT = 355, BAR_WIDTH = 535, BAR_PITCH = 24 };
 
 static void put_legend(FILE *out) {
   fputs("<p>", out);
@@ -122,12 +123,12 @@ static void put_bar(FILE *out, const explore_row_t *row, double y) {
 static void put_bars(FILE *out, const explore_rows_t *rows) {
   int count = 0;
   for (int i = 0; i < rows->count; i++)
-    count += is_step(&rows->rows[i]) && !isnan(rows->rows[i].cycles);
+    count += page_is_step(&rows->rows[i]) && !isnan(rows->rows[i].cycles);
   fputs("<h2>Where the cycles go</h2>\n", out);
   put_legend(out);
   svg_begin(out, 900, count * BAR_PITCH + 8, 0);
   for (int i = 0, at = 0; i < rows->count; i++) {
-    if (!is_step(&rows->rows[i]) || isnan(rows->rows[i].cycles)) continue;
+    if (!page_is_step(&rows->rows[i]) || isnan(rows->rows[i].cycles)) continue;
     put_bar(out, &rows->rows[i], 4 + BAR_PITCH * at++);
   }
   svg_end(out);
@@ -146,23 +147,24 @@ static int collect(const explore_rows_t *rows, int first, double *x, double *y, 
   int count = 0;
   for (int i = first; i < rows->count && count < most; i++) {
     const explore_row_t *row = &rows->rows[i];
-    if (!is_step(row) || isnan(row->cycles) || !same_but_bandwidth(&rows->rows[first], row))
+    if (!page_is_step(row) || isnan(row->cycles) || !same_but_bandwidth(&rows->rows[first], row))
       continue;
     int at = count++;
-    for (; at > 0 && x[at - 1] > bandwidth(row); at--) {
+    for (; at > 0 && x[at - 1] > page_bandwidth(row); at--) {
       x[at] = x[at - 1];
       y[at] = y[at - 1];
     }
-    x[at] = bandwidth(row);
-    y[at] = util_percent(row);
+    x[at] = page_bandwidth(row);
+    y[at] = page_util_percent(row);
   }
   return count;
 }
 
 static int is_first(const explore_rows_t *rows, int at) {
-  if (!is_step(&rows->rows[at]) || isnan(rows->rows[at].cycles)) return 0;
+  if (!page_is_step(&rows->rows[at]) || isnan(rows->rows[at].cycles)) return 0;
   for (int i = 0; i < at; i++) {
-    if (is_step(&rows->rows[i]) && same_but_bandwidth(&rows->rows[i], &rows->rows[at])) return 0;
+    if (page_is_step(&rows->rows[i]) && same_but_bandwidth(&rows->rows[i], &rows->rows[at]))
+      return 0;
   }
   return 1;
 }
@@ -173,7 +175,7 @@ static void put_curves(FILE *out, const explore_plan_t *plan, const explore_rows
   int curves = 0;
   for (int i = 0; i < plan->case_count; i++) {
     const explore_row_t row = {.of = &plan->cases[i]};
-    widest = fmax(widest, bandwidth(&row));
+    widest = fmax(widest, page_bandwidth(&row));
   }
   svg_panel_t panel = {out, 60, 40, 560, 260, 0, widest * 1.02, 0, 100};
   for (int i = 0; i < rows->count; i++) {
@@ -227,7 +229,7 @@ static void put_heat(FILE *out, const explore_plan_t *plan, const explore_rows_t
   for (int c = 0; c < plan->case_count; c++) {
     if (!same_but_tokens(&plan->cases[c], like->of)) continue;
     const explore_row_t *row = find_gemm(rows, &plan->cases[c], like);
-    const double util = row != NULL ? util_percent(row) : NAN;
+    const double util = row != NULL ? page_util_percent(row) : NAN;
     if (isnan(util)) {
       fputs("<td>&ndash;</td>", out);
     } else {
@@ -294,7 +296,7 @@ static void put_jobs(FILE *out, const explore_rows_t *rows) {
             row->tensor != NULL ? row->tensor : "", half_names[row->batch + 1], (long long)row->m,
             (long long)row->n, (long long)row->k, (long long)row->count);
     report_number(out, "", 0, row->cycles);
-    report_number(out, "", 1, util_percent(row));
+    report_number(out, "", 1, page_util_percent(row));
     fputs("</tr>\n", out);
   }
   if (of != NULL) fputs("</table>\n", out);
@@ -320,6 +322,7 @@ ufp4_status_t explore_write_report(const explore_plan_t *plan, const explore_row
   put_totals(out, plan, rows);
   put_bars(out, rows);
   put_curves(out, plan, rows);
+  page_put_roofline(out, rows);
   put_heat_maps(out, plan, rows);
   put_jobs(out, rows);
   fputs("</body></html>\n", out);
