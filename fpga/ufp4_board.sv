@@ -2,9 +2,10 @@
 // A whole board but for its pins: the core, its memory, and the link to a host as a stream of bytes.
 //
 // Contract: docs/reference/link.md. rx: a byte for each cycle of rx_valid_i; tx: valid/ready. Memory: 0 block RAM of
-// MemoryBytes, 1 SDRAM (ufp4_sdram, whose pins come out; without it they are idle). Board: a name of up to 16 characters.
-// leds_o: 0 blinks; 1 the core moves data; 2 an access of the core, or the march, has failed since reset; 3 bytes come or
-// go on the link. 1 and 3 are stretched to be seen. rst_ni is synchronous; a cycle is enough. Test: tests/fpga.
+// MemoryBytes, 1 SDRAM (ufp4_sdram, whose pins come out; without it they are idle). Board: a name of up to 16
+// characters.
+// leds_o: 0 blinks; 1 the core moves data; 2 an access of the core, or the march, has failed since reset; 3 bytes come
+// or go on the link. 1 and 3 are stretched to be seen. rst_ni is synchronous; a cycle is enough. Test: tests/fpga.
 module ufp4_board #(
   parameter int unsigned Rows = 1,
   parameter int unsigned Cols = 1,
@@ -54,7 +55,7 @@ module ufp4_board #(
     $error("ufp4_board: Memory is 0, block RAM, or 1, SDRAM");
   end
 
-  // --- The core --------------------------------------------------------------------------------------------------------
+  // --- The core -----------------------------------------------------------------------------------------------------
 
   logic                    irq, core_rst_n;
   logic                    axil_awvalid, axil_awready, axil_wvalid, axil_wready, axil_bvalid, axil_bready;
@@ -143,7 +144,7 @@ module ufp4_board #(
     .m_axi_bresp_i   (bresp)
   );
 
-  // --- The link --------------------------------------------------------------------------------------------------------
+  // --- The link -----------------------------------------------------------------------------------------------------
 
   logic [8:0]            leds_forced;
   logic                  core_reset, core_reset_done, march_start, march_busy, march_done, march_failed;
@@ -215,7 +216,7 @@ module ufp4_board #(
     .m_axi_bresp_i    (bresp)
   );
 
-  // --- The bus and memory ----------------------------------------------------------------------------------------------
+  // --- The bus and memory -------------------------------------------------------------------------------------------
 
   logic                  busy, bus_error, hold, held;
   logic                  arvalid, arready, rvalid, rready, awvalid, awready, wvalid, wready, wlast, bvalid, bready;
@@ -347,7 +348,7 @@ module ufp4_board #(
     .sdram_dq_i
   );
 
-  // --- LEDs ------------------------------------------------------------------------------------------------------------
+  // --- LEDs ---------------------------------------------------------------------------------------------------------
 
   localparam int unsigned BLINK_W = $clog2(ClockHz);
   localparam int unsigned STRETCH_W = BLINK_W - 5;   // some 30 to 60 ms

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The board's bus: the core and the link share one memory, and the core can be taken off to be reset.
 //
-// Contract: bursts pass unchanged and in the order in which they were taken, the two masters in turn where both ask; the
-// core's IDs have a 0 in front, the link's a 1. Beats of writes follow their address: one burst at a time.
-// core_reset_i: no further burst of the core is taken; those that were end, writes without strobes where the core gives no
-// beats, and what comes back is dropped. Then core_rst_no is low for RESET_CYCLES, and core_reset_done_o ends it. After rst_ni,
-// too, it stays low for as long: the core wants more cycles than one.
-// hold_i: no further burst of either is taken; held_o: none of the core is under way (of the link there is none, where the
-// link itself asks for this). Latency: none. Test: tests/fpga.
+// Contract: bursts pass unchanged and in the order in which they were taken, the two masters in turn where both ask;
+// the core's IDs have a 0 in front, the link's a 1. Beats of writes follow their address: one burst at a time.
+// core_reset_i: no further burst of the core is taken; those that were end, writes without strobes where the core gives
+// no beats, and what comes back is dropped. Then core_rst_no is low for RESET_CYCLES, and core_reset_done_o ends it.
+// After rst_ni, too, it stays low for as long: the core wants more cycles than one.
+// hold_i: no further burst of either is taken; held_o: none of the core is under way (of the link there is none, where
+// the link itself asks for this). Latency: none. Test: tests/fpga.
 module ufp4_board_bus #(
   parameter int unsigned BusBytes = 8,
   localparam int unsigned AddrBits = ufp4_spec_pkg::ADDR_BITS,
@@ -92,7 +92,7 @@ module ufp4_board_bus #(
 
   assign stop = off_q || hold_i;
 
-  // --- Addresses of reads: the choice holds while it waits ---------------------------------------------------------------
+  // --- Addresses of reads: the choice holds while it waits ----------------------------------------------------------
 
   logic ar_core, ar_link, ar_hold_q, ar_last_q;
 
@@ -110,7 +110,7 @@ module ufp4_board_bus #(
   assign link_rvalid_o  = m_axi_rvalid_i && m_axi_rid_i[CoreIdBits];
   assign m_axi_rready_o = m_axi_rid_i[CoreIdBits] ? link_rready_i : core_rready_i || off_q;
 
-  // --- Writes: an address, then its beats ------------------------------------------------------------------------------
+  // --- Writes: an address, then its beats ---------------------------------------------------------------------------
 
   logic       aw_core, aw_link, aw_hold_q, aw_last_q, beats_q, beat;
   logic [7:0] left_q;
@@ -161,7 +161,7 @@ module ufp4_board_bus #(
     else if (beat) left_q <= left_q - 8'd1;
   end
 
-  // --- Reset of the core: when nothing of it is under way ----------------------------------------------------------------
+  // --- Reset of the core: when nothing of it is under way -----------------------------------------------------------
 
   logic [COUNT_W-1:0]              reads_q, writes_q;
   logic [$clog2(RESET_CYCLES)-1:0] cycles_q;

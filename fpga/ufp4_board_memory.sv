@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A board's memory: block RAM, or SDRAM with its march.
 //
-// Contract: the AXI side is that of ufp4_block_memory; without SDRAM there is no march and the pins are idle. A march that is
-// started (march_start_i, a pulse) waits with hold_o until held_i: until what is under way has ended and nothing more comes.
+// Contract: the AXI side is that of ufp4_block_memory; without SDRAM there is no march and the pins are idle. A march
+// that is started (march_start_i, a pulse) waits with hold_o until held_i: until what is under way has ended and
+// nothing more comes.
 // march_*: as ufp4_memory_march has them; busy while it waits, too. Test: tests/fpga.
 module ufp4_board_memory #(
   parameter int unsigned BusBytes = 8,
@@ -63,7 +64,7 @@ module ufp4_board_memory #(
 );
 
   if (SdramClockHz != 0) begin : gen_sdram
-    // --- The march: memory is its own while it runs ----------------------------------------------------------------------
+    // --- The march: memory is its own while it runs -----------------------------------------------------------------
 
     logic                  waits_q, march_busy, march_done;
     logic                  arvalid, arready, rvalid, rready, awvalid, awready, wvalid, wready, wlast, bvalid, bready;

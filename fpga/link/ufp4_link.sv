@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The board link: requests of a host, in frames on a stream of bytes, read and write the core's registers, memory and the
-// board's registers; answers go back the same way. Protocol: docs/reference/link.md.
+// The board link: requests of a host, in frames on a stream of bytes, read and write the core's registers, memory and
+// the board's registers; answers go back the same way. Protocol: docs/reference/link.md.
 //
-// Contract: a frame that is not whole and right changes nothing and gets no answer; each sequence number is executed once,
-// and its answer repeated when it comes again. rx: a byte for each cycle of rx_valid_i, without back-pressure; a window of the
-// longest frames finds room. tx: valid/ready. Memory is MemoryBytes from address 0.
+// Contract: a frame that is not whole and right changes nothing and gets no answer; each sequence number is executed
+// once, and its answer repeated when it comes again. rx: a byte for each cycle of rx_valid_i, without back-pressure; a
+// window of the longest frames finds room. tx: valid/ready. Memory is MemoryBytes from address 0.
 // AXI4: single beats of the bus with ID 0. Throughput: a byte a cycle each way. Test: tests/fpga.
 module ufp4_link
   import ufp4_link_pkg::*;
@@ -74,7 +74,7 @@ module ufp4_link
   input  logic [1:0]            m_axi_bresp_i
 );
 
-  // --- Frames ----------------------------------------------------------------------------------------------------------
+  // --- Frames -------------------------------------------------------------------------------------------------------
 
   logic       in_valid, in_ready, dropped, repeated;
   logic [7:0] in_data;
@@ -123,7 +123,7 @@ module ufp4_link
     .rdata_o(load_data)
   );
 
-  // --- Requests --------------------------------------------------------------------------------------------------------
+  // --- Requests -----------------------------------------------------------------------------------------------------
 
   logic        access_valid, access_board, access_write, access_done;
   logic [31:0] access_address, access_write_data, access_data, axil_data, board_data;
@@ -182,7 +182,7 @@ module ufp4_link
     .memory_out_data_i (memory_out_data)
   );
 
-  // --- What they reach ---------------------------------------------------------------------------------------------------
+  // --- What they reach ----------------------------------------------------------------------------------------------
 
   ufp4_link_registers #(.March(Sdram)) u_registers (
     .clk_i,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The link's AXI4-Lite master: one access at a time.
 //
-// Contract: an access holds valid_i, write_i, address_i and data_i until done_o, with which error_o says whether the answer
-// was an error, and a read's word is data_o. Test: tests/fpga.
+// Contract: an access holds valid_i, write_i, address_i and data_i until done_o, with which error_o says whether the
+// answer was an error, and a read's word is data_o. Test: tests/fpga.
 module ufp4_link_axil (
   input  logic        clk_i,
   input  logic        rst_ni,

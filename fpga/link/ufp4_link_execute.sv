@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The link's executor: requests in, one at a time and in order; answers out (docs/reference/link.md).
 //
-// Contract: the request with the expected sequence number is executed, once; its status and length are kept, and its data in
-// the memory of answers, in the slot of its number modulo WINDOW. One of the last WINDOW executed is answered again from there.
-// Any other is OUT_OF_ORDER, and before the first HELLO since reset all are NO_SESSION. HELLO is always executed and begins
-// the numbers anew.
-// Handshakes: requests and answers valid/ready; an access holds *_valid_o until *_done_i. A request of n bytes takes n + 13
-// cycles and the time of its accesses. Test: tests/fpga.
+// Contract: the request with the expected sequence number is executed, once; its status and length are kept, and its
+// data in the memory of answers, in the slot of its number modulo WINDOW. One of the last WINDOW executed is answered
+// again from there. Any other is OUT_OF_ORDER, and before the first HELLO since reset all are NO_SESSION. HELLO is
+// always executed and begins the numbers anew.
+// Handshakes: requests and answers valid/ready; an access holds *_valid_o until *_done_i. A request of n bytes takes
+// n + 13 cycles and the time of its accesses. Test: tests/fpga.
 module ufp4_link_execute
   import ufp4_link_pkg::*;
 #(
@@ -74,7 +74,7 @@ module ufp4_link_execute
 
   localparam logic [31:0] MILLISECOND = 32'(ClockHz / 1000);
 
-  // --- The request -----------------------------------------------------------------------------------------------------
+  // --- The request --------------------------------------------------------------------------------------------------
 
   state_e      state_d, state_q;
   request_t    request_q;
@@ -87,7 +87,7 @@ module ufp4_link_execute
   assign take    = in_valid_i && in_ready_o;
   assign word    = request_q.length == 16'd4;
 
-  // --- Sequence numbers ------------------------------------------------------------------------------------------------
+  // --- Sequence numbers ---------------------------------------------------------------------------------------------
 
   logic       session_q, fresh, again, hello, executed_d, executed_q;
   logic [7:0] expected_q, back;
@@ -103,7 +103,7 @@ module ufp4_link_execute
   assign fresh = back == 8'd0;
   assign slot  = slots[request_q.sequence_number[2:0]];
 
-  // --- What is refused ---------------------------------------------------------------------------------------------------
+  // --- What is refused ----------------------------------------------------------------------------------------------
 
   logic [31:0] range;
   logic        outside, refused, known;
@@ -126,7 +126,7 @@ module ufp4_link_execute
     endcase
   end
 
-  // --- The states --------------------------------------------------------------------------------------------------------
+  // --- The states ---------------------------------------------------------------------------------------------------
 
   logic        tick;
   logic [31:0] cycles_q, crc_q, crc;
@@ -255,7 +255,7 @@ module ufp4_link_execute
     end
   end
 
-  // --- The answer ------------------------------------------------------------------------------------------------------
+  // --- The answer ---------------------------------------------------------------------------------------------------
 
   assign answer_valid_o = state_q == ANSWER;
   assign repeated_o     = state_q == DECIDE && !hello && session_q && again;
@@ -296,7 +296,7 @@ module ufp4_link_execute
   assign store_slot_o   = request_q.sequence_number[2:0];
   assign store_offset_o = done_q;
 
-  // --- Accesses, memory, and time --------------------------------------------------------------------------------------
+  // --- Accesses, memory, and time -----------------------------------------------------------------------------------
 
   assign access_valid_o     = state_q == ACCESS;
   assign access_board_o     = command == COMMAND_BOARD_READ || command == COMMAND_BOARD_WRITE;

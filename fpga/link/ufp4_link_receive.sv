@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The link's receive side: bytes of the line become whole right frames in a ring of block RAM.
 //
-// Contract: a frame is kept if its framing and CRC are right, its size is the one that its header says, and there is room;
-// any other is dropped (dropped_o, a pulse). Only whole frames are ever seen at the output: header and data, without CRC,
-// one behind the other. RECEIVE_BYTES hold a window of the longest frames. A byte a cycle is taken, without back-pressure.
+// Contract: a frame is kept if its framing and CRC are right, its size is the one that its header says, and there is
+// room; any other is dropped (dropped_o, a pulse). Only whole frames are ever seen at the output: header and data,
+// without CRC, one behind the other. RECEIVE_BYTES hold a window of the longest frames. A byte a cycle is taken,
+// without back-pressure.
 // Output: valid/ready, a byte a cycle. Test: tests/fpga.
 module ufp4_link_receive
   import ufp4_link_pkg::*;
@@ -25,7 +26,7 @@ module ufp4_link_receive
   localparam logic [COUNT_W-1:0] LEAST = COUNT_W'(HEADER_BYTES + CRC_BYTES);
   localparam logic [31:0] RESIDUE = 32'hDEBB_20E3;
 
-  // --- Framing and CRC -------------------------------------------------------------------------------------------------
+  // --- Framing and CRC ----------------------------------------------------------------------------------------------
 
   logic               byte_valid, ends, broken, store, room, right, started, bad_q, asks_q;
   logic [7:0]         byte_data;
@@ -55,7 +56,7 @@ module ufp4_link_receive
   assign right     = !bad_q && !broken && crc_q == RESIDUE && 17'(count_q) == 17'(LEAST) + 17'(due);
   assign dropped_o = ends && started && !right;
 
-  // --- The ring: what is behind commit_q is a frame that may still be dropped ------------------------------------------
+  // --- The ring: what is behind commit_q is a frame that may still be dropped ---------------------------------------
 
   logic [POINTER_W-1:0] commit_q, read_q, write;
   logic                 read, valid_q;

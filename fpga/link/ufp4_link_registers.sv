@@ -2,8 +2,8 @@
 // The board's own registers (docs/reference/link.md).
 //
 // Contract: an access holds valid_i until done_o, in the same cycle but for the reset of the core, which lasts until
-// core_reset_done_i. status_o: REFUSED for a register that does not exist or that cannot be written. The read of the low half
-// of the cycles keeps the high half for the next read of it. Test: tests/fpga.
+// core_reset_done_i. status_o: REFUSED for a register that does not exist or that cannot be written. The read of the
+// low half of the cycles keeps the high half for the next read of it. Test: tests/fpga.
 module ufp4_link_registers
   import ufp4_link_pkg::*;
 #(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The link's send side: an answer of a header and stored data becomes a frame on the line.
 //
-// Contract: taken with valid_i && ready_o, an answer leaves as header (with the level of irq_i of then), its data, which are
-// read from the memory of answers, and CRC-32. busy_o: it has not left; its data must stay until then.
+// Contract: taken with valid_i && ready_o, an answer leaves as header (with the level of irq_i of then), its data,
+// which are read from the memory of answers, and CRC-32. busy_o: it has not left; its data must stay until then.
 // Throughput: a byte a cycle. Test: tests/fpga.
 module ufp4_link_send
   import ufp4_link_pkg::*;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SLIP framing (RFC 1055), taken off: bytes of a line become bytes of frames.
 //
-// Contract: with each byte of the line, in the same cycle, at most one of byte_o (data_o is the frame's next byte), end_o
-// (the frame's end; also of an empty one) and error_o (what stands behind an escape is none, or the frame ends there; an
-// error at a frame's end comes with end_o). Test: tests/fpga.
+// Contract: with each byte of the line, in the same cycle, at most one of byte_o (data_o is the frame's next byte),
+// end_o (the frame's end; also of an empty one) and error_o (what stands behind an escape is none, or the frame ends
+// there; an error at a frame's end comes with end_o). Test: tests/fpga.
 module ufp4_slip_decode
   import ufp4_link_pkg::*;
 (

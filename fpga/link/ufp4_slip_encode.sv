@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SLIP framing (RFC 1055), put on: bytes of frames become bytes of a line.
 //
-// Contract: END before and behind each frame; END and ESC in a frame are escaped. Both sides are valid/ready; a byte is taken
-// with the last of what it becomes, the frame's last one with END. Test: tests/fpga.
+// Contract: END before and behind each frame; END and ESC in a frame are escaped. Both sides are valid/ready; a byte is
+// taken with the last of what it becomes, the frame's last one with END. Test: tests/fpga.
 module ufp4_slip_encode
   import ufp4_link_pkg::*;
 (

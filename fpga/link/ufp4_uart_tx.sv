@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // UART transmitter, 8N1.
 //
-// Contract: each byte that is taken leaves as a start bit, its bits from the lowest, and a stop bit. The clock is counted in
-// steps of Baud modulo ClockHz, so the rate is exact in the mean; an edge is at most one cycle late.
+// Contract: each byte that is taken leaves as a start bit, its bits from the lowest, and a stop bit. The clock is
+// counted in steps of Baud modulo ClockHz, so the rate is exact in the mean; an edge is at most one cycle late.
 // Throughput: a byte every ten bits, without a gap. Test: tests/fpga.
 module ufp4_uart_tx #(
   parameter int unsigned ClockHz = 25_000_000,

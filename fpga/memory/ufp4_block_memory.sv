@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Block RAM as the core's memory: an AXI4 subordinate of MemoryBytes from address 0.
 //
-// Contract: INCR bursts of full beats that do not cross 4 KiB, as ufp4_top makes them; WLAST ends a burst of writes. Answers
-// are in order and carry their burst's ID. Outside of the memory reads give DECERR, and writes do nothing and are answered
-// DECERR. Contents are undefined until written.
-// Latency: two cycles from an address to its first beat, one from the last beat to the answer. Throughput: a beat a cycle
-// each way, without a gap between bursts. MemoryBytes is a multiple of 4096. Test: tests/fpga.
+// Contract: INCR bursts of full beats that do not cross 4 KiB, as ufp4_top makes them; WLAST ends a burst of writes.
+// Answers are in order and carry their burst's ID. Outside of the memory reads give DECERR, and writes do nothing and
+// are answered DECERR. Contents are undefined until written.
+// Latency: two cycles from an address to its first beat, one from the last beat to the answer. Throughput: a beat a
+// cycle each way, without a gap between bursts. MemoryBytes is a multiple of 4096. Test: tests/fpga.
 module ufp4_block_memory #(
   parameter int unsigned BusBytes = 8,
   parameter int unsigned IdBits = 3,
@@ -52,7 +52,7 @@ module ufp4_block_memory #(
     $error("ufp4_block_memory: MemoryBytes must be a multiple of 4096");
   end
 
-  // --- Reads: an address becomes reads of the RAM, whose output waits for rready ---------------------------------------
+  // --- Reads: an address becomes reads of the RAM, whose output waits for rready ------------------------------------
 
   logic              read_q, read_outside_q, read, read_last, rvalid_q, rlast_q, r_outside_q;
   logic [IdBits-1:0] read_id_q, rid_q;
@@ -94,7 +94,7 @@ module ufp4_block_memory #(
     end
   end
 
-  // --- Writes: beats follow the address that was taken -----------------------------------------------------------------
+  // --- Writes: beats follow the address that was taken --------------------------------------------------------------
 
   logic              write_q, write_outside_q, write, write_last, bvalid_q, b_outside_q;
   logic [IdBits-1:0] write_id_q, bid_q;
