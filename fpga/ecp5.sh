@@ -49,6 +49,7 @@ ecp5_make() {
   made=$cache/$key
   [[ ! -r $made ]] || return 0
   mkdir -p "$cache"
+  echo "$(basename "$0" .sh): synthesis, place and route take 6 to 20 minutes of a processor" >&2
   # The tools read and write only below the folder in which they run.
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
