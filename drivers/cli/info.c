@@ -24,6 +24,8 @@ static const char *const formats[UFP4_FORMATS_COUNT] = UFP4_FORMATS_NAMES;
 
 // --- This machine -------------------------------------------------------------------------------
 
+// Of a memory that is made for the test.
+#define SELFTEST_BYTES (16u << 20)
 enum { BACKENDS = 7, MAX_FEATURES = 4 };
 
 typedef struct {
@@ -196,6 +198,7 @@ static int run(int argc, char **argv) {
   cli_option_add(&options, "json", CLI_FLAG, &json, NULL, "as JSON");
   int end = cli_parse(&cli_info, &options, argc, argv, 0, 0, NULL, NULL);
   if (end == CLI_GO_ON) end = check(&options, &device);
+  if (selftest) device.options.memory_bytes = SELFTEST_BYTES;
   if (end == CLI_GO_ON)
     end =
         device.backend == NULL ? show_machine(&device, json) : show_device(&device, selftest, json);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void give_up(const char *what) {
@@ -49,13 +51,50 @@ const char *bench_backend(void) {
   return name != NULL ? name : "model";
 }
 
+static int is_board(void) {
+  return strcmp(bench_backend(), "board") == 0;
+}
+
 int bench_is_core(void) {
   return bench_is_timed() || strcmp(bench_backend(), "rtl") == 0 ||
-         strcmp(bench_backend(), "systemc") == 0;
+         strcmp(bench_backend(), "systemc") == 0 || is_board();
 }
 
 int bench_is_timed(void) {
   return strcmp(bench_backend(), "tlm") == 0 || strcmp(bench_backend(), "systemc:timed") == 0;
+}
+
+static pid_t board;
+
+static void end_board(void) {
+  kill(board, SIGTERM);
+  waitpid(board, NULL, 0);
+}
+
+const char *bench_board(const char *const *options) {
+  static char name[80] = "fpga:";
+  enum { PREFIX = sizeof "fpga:" - 1 };
+  const char *program = getenv("UFP4_BOARD_SIM");
+  const char *words[16] = {program};
+  int ends[2];
+  if (board != 0) return name;
+  for (int i = 0; i < 14 && options[i] != NULL; i++) words[i + 1] = options[i];
+  if (program == NULL || pipe(ends) != 0) give_up("UFP4_BOARD_SIM names no program");
+  board = fork();
+  if (board == 0) {
+    dup2(ends[1], STDOUT_FILENO);
+    close(ends[0]);
+    execv(program, (char *const *)words);
+    _exit(3);
+  }
+  close(ends[1]);
+  FILE *out = fdopen(ends[0], "r");
+  if (out == NULL || fgets(name + PREFIX, sizeof name - PREFIX, out) == NULL)
+    give_up("the board names no terminal");
+  fclose(out);
+  name[strcspn(name, "\n")] = '\0';
+  atexit(end_board);
+  return name;
 }
 
 ufp4_device_options_t bench_options(void) {
@@ -69,9 +108,14 @@ ufp4_device_options_t bench_options(void) {
 ufp4_device_t *bench_device(void) {
   ufp4_device_options_t options = bench_options();
   ufp4_message_t message = {0};
+  const char *backend = bench_backend();
   ufp4_device_t *device;
   options.message = &message;
-  if (ufp4_device_open(bench_backend(), &options, &device) != UFP4_OK) give_up(message.text);
+  if (is_board()) {
+    options.configuration = NULL;
+    backend = bench_board((const char *const[]){"--config", "board", NULL});
+  }
+  if (ufp4_device_open(backend, &options, &device) != UFP4_OK) give_up(message.text);
   return device;
 }
 

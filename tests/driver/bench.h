@@ -22,7 +22,11 @@ void bench_check_status(int64_t index, ufp4_status_t got, ufp4_status_t want,
 
 // --- Devices ------------------------------------------------------------------------------------
 
-/** "model", "rtl", "tlm", "systemc", "systemc:timed" or "cuda". */
+/** Starts the simulated board (the program that UFP4_BOARD_SIM names) with these options, the last
+ * of which is NULL, once; it ends with the test. @return the backend, "fpga:PORT". */
+const char *bench_board(const char *const *options);
+/** "model", "rtl", "tlm", "systemc", "systemc:timed", "cuda", or "board": the simulated one, of the
+ * configuration board. */
 const char *bench_backend(void);
 /** Whether it is a core, with cycles. */
 int bench_is_core(void);
@@ -30,7 +34,7 @@ int bench_is_core(void);
 int bench_is_timed(void);
 /** Options with the small configuration and 16 MiB of memory. */
 ufp4_device_options_t bench_options(void);
-/** Opens bench_backend() with bench_options(); ends the program on failure. */
+/** Opens bench_backend() with bench_options(), or a board as it is; ends the program on failure. */
 ufp4_device_t *bench_device(void);
 /** Allocates; ends the program on failure. */
 uint64_t bench_alloc(ufp4_device_t *device, uint64_t bytes);

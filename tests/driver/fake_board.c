@@ -242,6 +242,7 @@ void fake_board_reset(fake_board_t *board) {
 }
 
 void fake_board_take(fake_board_t *board, size_t bytes) {
+  if (bytes == 0) return;
   board->out_bytes -= bytes;
   memmove(board->out, board->out + bytes, board->out_bytes);
 }

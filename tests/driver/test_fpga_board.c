@@ -1,48 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backend fpga on the simulated board, with more damage than the program's tests have.
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "../../drivers/backends/fpga/fpga.h"
 #include "bench.h"
 
 enum { TOKENS = 64, CIN = 64, COUT = 32 };
-
-typedef struct {
-  pid_t process;
-  char port[64];
-} board_t;
-
-// The program of ./ufp4 board-sim, of which UFP4_BOARD_SIM is the path.
-static board_t start(const char *one_in) {
-  const char *program = getenv("UFP4_BOARD_SIM");
-  board_t board = {0};
-  int ends[2];
-  check_that(0, program != NULL && pipe(ends) == 0, "UFP4_BOARD_SIM names no program");
-  board.process = fork();
-  if (board.process == 0) {
-    dup2(ends[1], STDOUT_FILENO);
-    execl(program, program, "--faults", "1", "--fault-bytes", one_in, NULL);
-    _exit(3);
-  }
-  close(ends[1]);
-  FILE *out = fdopen(ends[0], "r");
-  check_that(0, out != NULL && fgets(board.port, sizeof board.port, out) != NULL, "no first line");
-  fclose(out);
-  board.port[strcspn(board.port, "\n")] = '\0';
-  return board;
-}
-
-static void end(const board_t *board) {
-  int status = -1;
-  kill(board->process, SIGTERM);
-  waitpid(board->process, &status, 0);
-  check_bits(0, (uint64_t)status, 0, "status of the board");
-}
 
 static void run_layer(ufp4_device_t *device, const float *x, const float *w, float *y) {
   const ufp4_linear_shape_t shape = {.tokens = TOKENS, .cin = CIN, .cout = COUT, .passes = 1};
@@ -64,7 +28,8 @@ SLOW_TEST(many_faults_change_no_bit) {
   check_random_t random = check_random();
   float *x = bench_tensor(&random, TOKENS * CIN, 1.0f);
   float *w = bench_tensor(&random, COUT * CIN, 1.0f);
-  const board_t board = start("100");
+  const char *backend =
+      bench_board((const char *const[]){"--faults", "1", "--fault-bytes", "100", NULL});
   link_options_t link = link_options_default();
   ufp4_device_options_t options = ufp4_device_options_default();
   ufp4_message_t why = {0};
@@ -74,7 +39,8 @@ SLOW_TEST(many_faults_change_no_bit) {
   options.message = &why;
   check_bits(0, ufp4_device_open("model", &options, &model), UFP4_OK, "model");
   options.configuration = NULL;
-  check_bits(0, fpga_open("board", board.port, &link, &why, &fpga), UFP4_OK, "open: %s", why.text);
+  check_bits(0, fpga_open(backend, strchr(backend, ':') + 1, &link, &why, &fpga), UFP4_OK,
+             "open: %s", why.text);
   const ufp4_port_t port = fpga_port(fpga);
   check_bits(0, ufp4_device_open_port(&port, &options, &device), UFP4_OK, "open: %s", why.text);
   run_layer(device, x, w, y[0]);
@@ -86,7 +52,6 @@ SLOW_TEST(many_faults_change_no_bit) {
              (int)counts.frames, (int)counts.dropped);
   ufp4_device_close(device);
   ufp4_device_close(model);
-  end(&board);
   free(x);
   free(w);
 }

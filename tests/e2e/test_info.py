@@ -44,6 +44,17 @@ def test_reports_the_core_on_rtl():
         check(name in passes("info", "--backend", "rtl", "--config", name).out, "text")
 
 
+def test_selftest_of_the_core_on_rtl():
+    for name in ("small", "small-fp32", "small-nv"):
+        lines = json.loads(passes("info", "--backend", "rtl", "--config", name, "--selftest", "--json").out)["selftest"]
+        check_equal([(line["test"], line["mismatches"], line["verdict"]) for line in lines], [(test, 0, "equal") for test in ("memory", "quant", "gemm")], name)
+        check(all(line["compared"] > 0 for line in lines), str(lines))
+
+
+def test_rejects_a_selftest_of_no_device():
+    rejects(2, "--selftest goes with --backend", "info", "--selftest")
+
+
 def test_rejects_unknown_backends():
     rejects(2, "no backend is called", "info", "--backend", "abacus")
     rejects(3, "not in this build", "info", "--backend", "systemc")

@@ -8,8 +8,9 @@
 
 enum { EVENTS = 1u << 20 };
 
-static const twin_memory_t memories[] = {{100, 0, 0}, {0, 0, 0},  {20, 7, 0}, {3, 0, 1},
-                                         {50, 3, 2},  {1, 13, 0}, {33, 33, 4}};
+static const twin_memory_t memories[] = {{100, 0, 0, NULL}, {0, 0, 0, NULL},     {20, 7, 0, NULL},
+                                         {3, 0, 1, NULL},   {50, 3, 2, NULL},    {1, 13, 0, NULL},
+                                         {33, 33, 4, NULL}, {30, 0, 0, "lpddr5"}};
 
 // Cycles of a time line that a counter counts too.
 static uint64_t cycles_at(const twin_line_t *line, ufp4_track_t track, ufp4_at_t at) {
