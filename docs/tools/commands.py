@@ -47,6 +47,7 @@ BACKENDS = """## Backends
 The options of the simulated core are refused where neither `--backend` nor `--check` is one.
 `tlm` has no waveforms and no bus errors; what needs them it refuses.
 A trace is kept as far as it got when a run fails.
+A time line is written when the run is done, whole or not at all; of `rtl` and `tlm` it is the same.
 A program that was killed leaves a `.hier` beside the trace, which readers need.
 
 A simulated core accumulates by one contract, and [registers](../ip/registers.md#configurations) lists all configurations:
