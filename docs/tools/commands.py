@@ -52,6 +52,7 @@ The options of the simulated core are refused where neither `--backend` nor `--c
 `systemc` has no waveforms, and neither it nor `systemc:timed` has `--stall`.
 `--dram` puts a memory with [banks, rows and refresh](../ip/architecture.md#memories-with-banks) behind `--mem-latency`: its time comes on top.
 A trace is kept as far as it got when a run fails.
+A time line is written when the run is done, whole or not at all; of `rtl` and `tlm` it is the same.
 A program that was killed leaves a `.hier` beside the trace, which readers need.
 
 A simulated core accumulates by one contract, and [registers](../ip/registers.md#configurations) lists all configurations:

@@ -235,7 +235,7 @@ def test_rejects_device_options_out_of_range():
 def test_rejects_options_of_the_simulated_core_without_one():
     """before any input is read; a backend that nobody has is an error of its own"""
     given = (("--config", "small"), ("--mem-latency", 5), ("--mem-bandwidth", 8), ("--dram", "hbm3"), ("--stall", 1), ("--max-cycles", 9),
-             ("--trace", "t.fst"))
+             ("--trace", "t.fst"), ("--timeline", "t.json"))
     for option, value in given:
         words = f"{option} is of a simulated core, and backend model is none"
         rejects(2, words, "layer", "X", "W", "dY", "-o", "out", option, value)
