@@ -184,6 +184,9 @@ def sv_package(spec):
     out += [f"  localparam logic [31:0] CORE_ID = 32'h{spec['id']:08X};", f"  localparam logic [31:0] VERSION = 32'h{word:08X};", ""]
     for name, value in spec["limit"].items():
         out.append(f"  localparam int unsigned {name.upper()} = {value};")
+    out += ["", "  // Stages and cycles that the timed model counts, too."]
+    for name, entry in spec["pipeline"].items():
+        out.append(f"  localparam int unsigned {name.upper()} = {entry['value']};  // {entry['doc']}")
     out.append("")
     for name, doc, values in enums(spec):
         width = {"core_status": 16}.get(name, 8)
@@ -218,6 +221,14 @@ def sv_package(spec):
         out.append(f"  localparam int unsigned {up('counter', c['name'])} = {i};")
     out += [f"  localparam int unsigned COUNTER_COUNT = {len(spec['counter'])};", "", "endpackage", ""]
     return "\n".join(out)
+
+
+def timed_header(spec):
+    out = [f"// {NOTE}", "// SPDX-License-Identifier: Apache-2.0", "// Stages and cycles of the RTL, as in ufp4_spec_pkg.",
+           "#ifndef UFP4_TIMING_PIPELINE_H", "#define UFP4_TIMING_PIPELINE_H", "", "#include <cstdint>", "", "namespace ufp4::timing {", ""]
+    for name, entry in spec["pipeline"].items():
+        out += [f"/** {entry['doc'][0].upper()}{entry['doc'][1:]}. */", f"constexpr uint32_t k{camel(name)} = {entry['value']};"]
+    return "\n".join([*out, "", "}  // namespace ufp4::timing", "", "#endif", ""])
 
 
 def sv_struct(name, doc, fields, total):
@@ -358,6 +369,7 @@ OUTPUTS = {
     "cmodel/include/ufp4/spec.h": c_header,
     "rtl/gen/ufp4_spec_pkg.sv": sv_package,
     "rtl/gen/configurations.cmake": sv_configurations,
+    "sim/src/timing/pipeline.h": timed_header,
     "docs/ip/registers.md": markdown_registers,
     "docs/ip/formats.md": markdown_formats,
     "rtl/ufp4.core": lambda spec: manifests.fusesoc(spec, lambda c, k: configuration_value(spec, c, k), NOTE),

@@ -266,7 +266,7 @@ module ufp4_drain #(
   // What travels with the sums: how many columns D has here, the half of a BF16 beat, and the ends. Nothing goes
   // further than the last stage that the job needs.
   localparam int unsigned CountWidth = $clog2(DrainCols + 1);
-  localparam int unsigned Operation = 3 + AluExtra;
+  localparam int unsigned Operation = ufp4_spec_pkg::ALU_STAGES + AluExtra;
   localparam int unsigned Last = 5 + 3 * Operation;
   localparam int unsigned StageWidth = $clog2(Last + 1);
   typedef struct packed {

@@ -6,30 +6,30 @@ package ufp4_pe_pkg;
   import ufp4_spec_pkg::*;
 
   // The dot product for FPGAs (ufp4_dot_relative) has this many; in the other forms it is there in stage 1.
-  localparam int unsigned DotStages = 6;
+  localparam int unsigned DotStages = DOT_STAGES_FPGA;
   function automatic int unsigned dot_stages(int unsigned target);
     return (target == 32'(TARGET_FPGA)) ? DotStages : 0;
   endfunction
 
   function automatic int unsigned stages(int unsigned target, int unsigned contract);
-    if (contract == 32'(CONTRACT_NV)) return dot_stages(target) + 8;
-    if (contract == 32'(CONTRACT_FP32)) return dot_stages(target) + 3;
-    if (target == 32'(TARGET_FPGA)) return DotStages + 8;
-    return (target == 32'(TARGET_ASIC)) ? 4 : 3;
+    if (contract == 32'(CONTRACT_NV)) return dot_stages(target) + PE_STAGES_NV;
+    if (contract == 32'(CONTRACT_FP32)) return dot_stages(target) + PE_STAGES_FP32;
+    if (target == 32'(TARGET_FPGA)) return DotStages + PE_STAGES_FPGA;
+    return (target == 32'(TARGET_ASIC)) ? PE_STAGES_ASIC : PE_STAGES_SIMULATOR;
   endfunction
 
   // Stages that an operation behind the sums has beside its three (ufp4_f32_alu).
   function automatic int unsigned alu_extra(int unsigned target);
-    return (target == 32'(TARGET_FPGA)) ? 2 : 0;
+    return (target == 32'(TARGET_FPGA)) ? ALU_EXTRA_FPGA : 0;
   endfunction
 
   // How many PEs a side share the registers that pass an operand on (ufp4_systolic).
   function automatic int unsigned share(int unsigned target);
-    return (target == 32'(TARGET_ASIC)) ? 4 : 1;
+    return (target == 32'(TARGET_ASIC)) ? PE_SHARE_ASIC : 1;
   endfunction
 
   // Every reset of the core lasts as long, or longer: what PEs check of sums is over then (ufp4_sum_banks).
-  localparam int unsigned ResetCycles = 8;
+  localparam int unsigned ResetCycles = RESET_CYCLES;
 
   // Fewer lanes than a block has elements: where its steps are added up (ufp4_dot_part).
   function automatic bit part_registered(int unsigned target, int unsigned contract);
@@ -47,7 +47,7 @@ package ufp4_pe_pkg;
   // Contract exact: where valid is wanted, where the sum to be loaded is read, and where the control of the sum enters.
   localparam int unsigned StageValid = 2;
   function automatic int unsigned stage_load(int unsigned target);
-    return (target == 32'(TARGET_FPGA)) ? DotStages + 3 : 2;
+    return (target == 32'(TARGET_FPGA)) ? DotStages + PE_LOAD_STAGE_FPGA : PE_LOAD_STAGE;
   endfunction
   function automatic int unsigned stage_sum(int unsigned target);
     return (target == 32'(TARGET_FPGA)) ? DotStages + 6 : stages(target, 32'(CONTRACT_EXACT));

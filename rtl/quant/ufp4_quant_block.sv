@@ -52,8 +52,8 @@ module ufp4_quant_block (
 );
 
   // Registers after stage: 1 largest number, 2-5 RHT, 6 largest magnitude, 7-9 scale, 10-14 divide, 15 round.
-  localparam int unsigned STAGES = 15;
-  localparam int unsigned AMAX_STAGE = 7;
+  localparam int unsigned STAGES = ufp4_spec_pkg::QUANT_BLOCK_STAGES;
+  localparam int unsigned AMAX_STAGE = ufp4_spec_pkg::QUANT_BLOCK_AMAX_STAGE;
 
   // What a block carries beside its elements, from stage 1 on.
   typedef struct packed {

@@ -57,15 +57,15 @@ module ufp4_quant_serial_block (
 );
 
   // Cycles after the read of a pair in which something begins with it. What takes a whole block begins with the last one.
-  localparam int unsigned ALIGN  = 1;
-  localparam int unsigned STORE  = ALIGN + 13;  // transformed
-  localparam int unsigned SCALE  = STORE + 1;   // the largest is known: three cycles
-  localparam int unsigned RANDOM = 22;          // eight cycles, until just before ROUND
-  localparam int unsigned FETCH  = 24;
-  localparam int unsigned DIVIDE = FETCH + 1;   // the scale is known: SCALE + 3 of the last pair is this of the first
-  localparam int unsigned ROUND  = DIVIDE + 5;
-  localparam int unsigned CODES  = ROUND + 1;
-  localparam int unsigned OUT    = CODES + 1;
+  localparam int unsigned SCALE  = ufp4_spec_pkg::QUANT_SERIAL_SCALE_STAGE;  // the largest is known: three cycles
+  localparam int unsigned STORE  = SCALE - 1;   // transformed
+  localparam int unsigned ALIGN  = STORE - 13;
+  localparam int unsigned OUT    = ufp4_spec_pkg::QUANT_SERIAL_STAGES;
+  localparam int unsigned CODES  = OUT - 1;
+  localparam int unsigned ROUND  = CODES - 1;
+  localparam int unsigned DIVIDE = ROUND - 5;   // the scale is known: SCALE + 3 of the last pair is this of the first
+  localparam int unsigned FETCH  = DIVIDE - 1;
+  localparam int unsigned RANDOM = ROUND - 8;   // eight cycles, until just before ROUND
 
   typedef struct packed {
     logic       valid;

@@ -6,7 +6,6 @@ namespace {
 
 constexpr uint32_t kFlagIrq = 1, kFlagOverlap = 2;
 constexpr uint32_t kWindow = 16;      // jobs under way
-constexpr uint32_t kResetCycles = 8;  // of any reset
 // After these a memory has its whole credit (memory_timing.h).
 constexpr uint64_t kIdleCycles = 256;
 // What goes round between jobs (drain.h) comes round in these.

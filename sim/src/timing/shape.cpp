@@ -4,35 +4,34 @@
 #include <algorithm>
 #include <cstring>
 
+#include "timing/pipeline.h"
 #include "timing/targets.h"
 
 namespace ufp4::timing {
 namespace {
 
 // ufp4_pe_pkg.
-constexpr uint32_t kDotStages = 6;
-
 uint32_t dot_stages(uint32_t target) {
-  return target == UFP4_TARGET_FPGA ? kDotStages : 0;
+  return target == UFP4_TARGET_FPGA ? kDotStagesFpga : 0;
 }
 
 uint32_t pe_stages(uint32_t target, uint32_t contract) {
-  if (contract == UFP4_CONTRACT_NV) return dot_stages(target) + 8;
-  if (contract == UFP4_CONTRACT_FP32) return dot_stages(target) + 3;
-  if (target == UFP4_TARGET_FPGA) return kDotStages + 8;
-  return target == UFP4_TARGET_ASIC ? 4 : 3;
+  if (contract == UFP4_CONTRACT_NV) return dot_stages(target) + kPeStagesNv;
+  if (contract == UFP4_CONTRACT_FP32) return dot_stages(target) + kPeStagesFp32;
+  if (target == UFP4_TARGET_FPGA) return kDotStagesFpga + kPeStagesFpga;
+  return target == UFP4_TARGET_ASIC ? kPeStagesAsic : kPeStagesSimulator;
 }
 
 uint32_t stage_load(uint32_t target) {
-  return target == UFP4_TARGET_FPGA ? kDotStages + 3 : 2;
+  return target == UFP4_TARGET_FPGA ? kDotStagesFpga + kPeLoadStageFpga : kPeLoadStage;
 }
 
 uint32_t alu_extra(uint32_t target) {
-  return target == UFP4_TARGET_FPGA ? 2 : 0;
+  return target == UFP4_TARGET_FPGA ? kAluExtraFpga : 0;
 }
 
 uint32_t pe_share(uint32_t target) {
-  return target == UFP4_TARGET_ASIC ? 4 : 1;
+  return target == UFP4_TARGET_ASIC ? kPeShareAsic : 1;
 }
 
 uint32_t power_of_two_in(uint32_t x) {
@@ -51,7 +50,7 @@ void derive_gemm(Shape &s) {
   s.pe_return = s.exact() ? stages - stage_load(s.target) + 1 : 2;
   s.lane_delay = std::max(s.rows, s.cols);
   s.sum_delay = (s.rows - 1) / share + (s.cols - 1) / share + 2 + stages;
-  s.operation = 3 + alu_extra(s.target);
+  s.operation = kAluStages + alu_extra(s.target);
   s.steps = 16 / s.lanes;
 }
 

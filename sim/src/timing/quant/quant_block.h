@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "timing/pipeline.h"
 #include "timing/quant/quant_strip.h"
 
 namespace ufp4::timing {
@@ -46,7 +47,7 @@ class QuantBlock {
   }
 
  private:
-  static constexpr uint32_t kStages = 15, kAmaxStage = 7;
+  static constexpr uint32_t kStages = kQuantBlockStages, kAmaxStage = kQuantBlockAmaxStage;
 
   uint32_t valid_ = 0, last_ = 0, blank_ = 0;  // by stage
   bool second_ = false, amax_done_ = false, amax_all_done_ = false;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "timing/pipeline.h"
 #include "timing/quant/quant_strip.h"
 
 namespace ufp4::timing {
@@ -102,7 +103,7 @@ class QuantSerial {
 
  private:
   // Stages (ufp4_quant_serial_block): the largest is known; codes and scale are there.
-  static constexpr uint32_t kScale = 15, kOut = 32;
+  static constexpr uint32_t kScale = kQuantSerialScaleStage, kOut = kQuantSerialStages;
   struct Block {
     bool copy, last, blank[2];
   };
