@@ -238,6 +238,7 @@ def check_platform(program, **environment):
     check_equal(cycles("timed"), alone, "cycles of the timed model")
     both = cycles("rtl", "2")
     check(len(both) == 2 and min(both) > alone[0], f"two cores took {both} cycles, one {alone}")
+    check_equal(cycles("timed", "2"), both, "cycles of two timed models")
 
 
 def test_systemc_example_on_rtl():

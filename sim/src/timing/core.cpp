@@ -312,7 +312,7 @@ bool Core::idle() const {
   return calm_ && !working() && cycle_ - last_moved_ >= kIdleCycles;
 }
 
-bool Core::leap(uint64_t end) {
+bool Core::leap(uint64_t end, bool skips) {
   const bool was_idle = idle();
   if (!step()) return false;
   if (was_idle && idle() && end - cycle_ >= kRound) {
@@ -321,6 +321,7 @@ bool Core::leap(uint64_t end) {
     cycle_ += cycles;
     return true;
   }
+  if (!skips) return true;
   // Row groups that a GEMM waits for are counted, and so not the same twice.
   const bool even =
       calm_ && (!moving_.gemm.active() || issue_[kGemm].panels_held(others(kGemm)) == 0);

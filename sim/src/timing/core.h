@@ -87,9 +87,9 @@ class Core {
   void fail(const std::string &message) {
     message_ = message;
   }
-  /** As step(), and if it can then more cycles, which it has seen before; no further than @p end.
-   */
-  bool leap(uint64_t end);
+  /** As step(), and if it can then more cycles: of an idle core, or with @p skips those that it has
+   * seen before; no further than @p end. */
+  bool leap(uint64_t end, bool skips);
 
  private:
   enum Reader { kReadCommand, kReadGemm, kReadAddend, kReadQuant };

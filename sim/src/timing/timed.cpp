@@ -14,7 +14,8 @@ Timed::Timed(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols, const M
              const ufp4_timed_host_t &host, bool every_cycle, const ufp4_timeline_sink_t *sink)
     : core_(shape, tile_rows, tile_cols, rules, host, sink),
       ready_state_(rules.seed),
-      every_cycle_(every_cycle || rules.seed != 0 || rules.dram != nullptr || rules.outside) {
+      every_cycle_(every_cycle || rules.seed != 0),
+      skips_(rules.dram == nullptr && !rules.outside) {
   core_.reset();
 }
 
@@ -67,7 +68,7 @@ ufp4_timed_status_t Timed::write(uint32_t offset, uint32_t value) {
 }
 
 bool Timed::advance(uint64_t end) {
-  return every_cycle_ || core_.has_timeline() ? core_.step() : core_.leap(end);
+  return every_cycle_ || core_.has_timeline() ? core_.step() : core_.leap(end, skips_);
 }
 
 // That many cycles from now, or the last of all.

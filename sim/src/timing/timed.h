@@ -50,7 +50,7 @@ class Timed {
 
   Core core_;
   uint64_t ready_state_;
-  bool every_cycle_;
+  bool every_cycle_, skips_;
   std::string message_;
 };
 

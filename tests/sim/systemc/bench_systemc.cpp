@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_systemc [configuration [size]]: how fast the modules are, against what is in them without
-// SystemC: a GEMM of size x size x size, timed models with the golden model's bits.
+// bench_systemc [configuration [size [dram]]]: how fast the modules are, against what is in them
+// without SystemC: a GEMM of size x size x size, timed models with the golden model's bits. The
+// last line is of a timed module whose memory is outside, against a timed model that skips no
+// cycle.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,7 +15,7 @@ extern "C" {
 
 namespace {
 
-constexpr twin_memory_t kMemory = {100, 0, 0, nullptr};
+twin_memory_t memory = {100, 0, 0, nullptr};
 constexpr uint32_t kRuns = 5;
 
 struct Measured {
@@ -48,7 +50,7 @@ void report(const char *what, Measured plain, Measured systemc) {
 }
 
 Measured measure_plain(const char *configuration, const twin_job_t &job) {
-  Plain plain(kMemory, configuration);
+  Plain plain(memory, configuration);
   for (const auto &[offset, value] : set_up_registers()) plain.write(offset, value);
   return measure(
       [&](uint32_t i) {
@@ -76,7 +78,8 @@ int execute(void *user, const uint8_t *descriptor, uint16_t *, ufp4_completion_t
   return executor_run(&static_cast<Host *>(user)->executor, &job, completion) != UFP4_OK;
 }
 
-Measured measure_timed(const char *configuration, const twin_t &twin, const twin_job_t &job) {
+Measured measure_timed(const char *configuration, const twin_t &twin, const twin_job_t &job,
+                       int every_cycle) {
   static Host host;
   const uint64_t bytes = TWIN_PLACE_BYTES * (TWIN_PLACES + 1);
   host.executor = {twin.configuration,
@@ -88,7 +91,9 @@ Measured measure_timed(const char *configuration, const twin_t &twin, const twin
                    {}};
   ufp4_timed_options_t options{};
   options.configuration = configuration;
-  options.latency_cycles = kMemory.latency;
+  options.latency_cycles = memory.latency;
+  options.dram = memory.dram;
+  options.every_cycle = every_cycle;
   ufp4_timed_host_t functions{};
   functions.user = &host;
   functions.execute = execute;
@@ -123,10 +128,11 @@ Measured measure_timed(const char *configuration, const twin_t &twin, const twin
 int sc_main(int argc, char **argv) {
   const char *configuration = argc > 1 ? argv[1] : "default";
   const auto size = static_cast<uint32_t>(argc > 2 ? std::atoi(argv[2]) : 256);
+  if (argc > 3) memory.dram = argv[3];
   twin_t twin{};
   twin_configure(&twin, configuration);
   const twin_job_t job = timing_gemm(&twin, size, size, size);
-  Measured measured[2];
+  Measured measured[3];
   const auto body = [&](Measured *to) {
     return [&, to](Rig &rig) {
       rig.set_up();
@@ -138,16 +144,26 @@ int sc_main(int argc, char **argv) {
           [&] { rig.write(UFP4_REG_IRQ_STATUS, 7); }, [&] { return rig.cycles(); });
     };
   };
-  Rig rtl("rtl", Kind::kRtl, kMemory, body(&measured[0]), options_of(configuration));
+  Ufp4CoreOptions with_outside = options_of(configuration);
+  with_outside.outside = true;
+  Rig rtl("rtl", Kind::kRtl, memory, body(&measured[0]), options_of(configuration));
   Rig timed(
-      "timed", Kind::kTimed, kMemory,
+      "timed", Kind::kTimed, memory,
       [&](Rig &rig) {
         rig.run(200000000);  // when the other is done
         body (&measured[1])(rig);
       },
       options_of(configuration));
+  Rig outside(
+      "outside", Kind::kTimed, memory,
+      [&](Rig &rig) {
+        rig.run(400000000);
+        body (&measured[2])(rig);
+      },
+      with_outside);
   sc_core::sc_start();
   report("rtl", measure_plain(configuration, job), measured[0]);
-  report("timed", measure_timed(configuration, twin, job), measured[1]);
+  report("timed", measure_timed(configuration, twin, job, 0), measured[1]);
+  report("outside", measure_timed(configuration, twin, job, 1), measured[2]);
   return 0;
 }

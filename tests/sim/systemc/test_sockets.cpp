@@ -226,6 +226,59 @@ TEST(timed_rejects_memory_errors) {
   check_report(report_of([] { sc_core::sc_start(); }), "a descriptor cannot be read");
 }
 
+/** Answers that come later than their requests, with a reset amid them. */
+SLOW_TEST(timed_with_memory_outside_waits_as_the_rtl_does) {
+  std::vector<uint64_t> cycles[2];
+  const auto body_of = [](std::vector<uint64_t> *to) {
+    return [to](Rig &rig) {
+      Jobs jobs;
+      rig.way.waits = true;
+      for (unsigned round = 0; round < 3; round++) {
+        rig.set_up();
+        for (unsigned i = 0; i < 4; i++) {
+          rig.ring(jobs.list(40));
+          check_that(i, rig.wait_interrupt(), "no interrupt of %s", rig.name());
+          to->push_back(rig.cycles());
+          to->push_back(rig.completion(rig.tail - 1).cycles);
+          rig.write(UFP4_REG_IRQ_STATUS, 7);
+        }
+        rig.ring(jobs.gemm(40, 40, 200));
+        rig.run(150);
+        rig.reset.write(true);
+        rig.run(20);
+        rig.reset.write(false);
+        rig.tail = 0;
+      }
+    };
+  };
+  Ufp4CoreOptions options = options_of("small");
+  options.outside = true;
+  Rig rtl("rtl", Kind::kRtl, memories[3], body_of(&cycles[0]), options),
+      timed("timed", Kind::kTimed, memories[3], body_of(&cycles[1]), options);
+  sc_core::sc_start();
+  check_bits(0, cycles[1].size(), 24, "lists of the timed model");
+  check_that(0, timed.way.most > 2, "%u bursts at most under way at once", timed.way.most);
+  for (size_t i = 0; i < cycles[0].size() && i < cycles[1].size(); i++) {
+    check_bits(static_cast<int64_t>(i), cycles[1][i], cycles[0][i], "cycles");
+  }
+}
+
+TEST(timed_with_memory_outside_rejects_errors) {
+  Ufp4CoreOptions options = options_of("small");
+  options.outside = true;
+  Rig rig(
+      "timed", Kind::kTimed, memories[0],
+      [](Rig &rig) {
+        rig.set_up();
+        rig.way.fails = tlm::TLM_READ_COMMAND;
+        rig.way.answer = tlm::TLM_GENERIC_ERROR_RESPONSE;
+        rig.ring(Jobs().gemm(20, 30, 40));
+        rig.wait_interrupt();
+      },
+      options);
+  check_report(report_of([] { sc_core::sc_start(); }), "a burst was answered with an error");
+}
+
 /** A core that has reported an error answers with one, whoever has caught the report. */
 TEST(timed_answers_after_an_error) {
   unsigned caught = 0;
@@ -411,6 +464,8 @@ static const check_test_t tests[] = {CHECK_TEST(byte_enables_are_strobes),
                                      CHECK_TEST(timed_rejects_an_address_outside),
                                      CHECK_TEST(timed_rejects_memory_errors),
                                      CHECK_TEST(timed_answers_after_an_error),
+                                     CHECK_TEST(timed_with_memory_outside_waits_as_the_rtl_does),
+                                     CHECK_TEST(timed_with_memory_outside_rejects_errors),
                                      CHECK_TEST(rejects_a_second_response),
                                      CHECK_TEST(a_host_may_be_ahead),
                                      CHECK_TEST(rejects_an_unknown_dram),

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+# Builds the tests of SOURCE with sanitizers and runs each property: cmake -DBUILD= -DPROGRAM= -DSOURCE= -P sanitized.cmake.
+execute_process(COMMAND ${CMAKE_COMMAND} --build ${BUILD} --target test_sim_systemc_sanitized COMMAND_ERROR_IS_FATAL ANY)
+file(STRINGS ${SOURCE} lines REGEX "^(SLOW_)?TEST\\(")
+foreach(line ${lines})
+  string(REGEX REPLACE "^[A-Z_]+\\(([a-z0-9_]+)\\).*" "\\1" property "${line}")
+  execute_process(COMMAND ${PROGRAM} ${property} COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
