@@ -6,8 +6,9 @@
 // core_reset_i: no further burst of the core is taken; those that were end, writes without strobes where the core gives
 // no beats, and what comes back is dropped. Then core_rst_no is low for RESET_CYCLES, and core_reset_done_o ends it.
 // After rst_ni, too, it stays low for as long: the core wants more cycles than one.
-// hold_i: no further burst of either is taken; held_o: none of the core is under way (of the link there is none, where
-// the link itself asks for this). Latency: none. Test: tests/fpga.
+// hold_i: no further burst of the link and no further write of the core is taken and, when the core's have ended, which
+// may wait for its reads, no further read. held_o: nothing of the core is under way (of the link there is nothing, where the link itself asks for this).
+// Latency: none. Test: tests/fpga.
 module ufp4_board_bus #(
   parameter int unsigned BusBytes = 8,
   localparam int unsigned AddrBits = ufp4_spec_pkg::ADDR_BITS,
@@ -88,15 +89,15 @@ module ufp4_board_bus #(
   localparam int unsigned RESET_CYCLES = 16;
   localparam int unsigned COUNT_W = 8;   // of bursts, more than a memory takes at once
 
-  logic       off_q, beats_off_q, stop;   // the core has been taken off; its beats of writes too; nothing of it begins
-
-  assign stop = off_q || hold_i;
+  logic       off_q, beats_off_q;   // the core has been taken off; its beats of writes too
+  logic       hold_reads_q;
 
   // --- Addresses of reads: the choice holds while it waits ----------------------------------------------------------
 
   logic ar_core, ar_link, ar_hold_q, ar_last_q;
 
-  assign ar_core = core_arvalid_i && (ar_hold_q ? !ar_last_q : !stop && !(link_arvalid_i && !ar_last_q));
+  assign ar_core = core_arvalid_i &&
+                   (ar_hold_q ? !ar_last_q : !off_q && !hold_reads_q && !(link_arvalid_i && !hold_i && !ar_last_q));
   assign ar_link = link_arvalid_i && (ar_hold_q ? ar_last_q : !hold_i && !ar_core);
 
   assign m_axi_arvalid_o = ar_core || ar_link;
@@ -116,7 +117,7 @@ module ufp4_board_bus #(
   logic [7:0] left_q;
 
   assign aw_core = core_awvalid_i && !beats_q &&
-                   (aw_hold_q ? !aw_last_q : !stop && !(link_awvalid_i && !aw_last_q));
+                   (aw_hold_q ? !aw_last_q : !off_q && !hold_i && !(link_awvalid_i && !aw_last_q));
   assign aw_link = link_awvalid_i && !beats_q && (aw_hold_q ? aw_last_q : !hold_i && !aw_core);
 
   assign m_axi_awvalid_o = aw_core || aw_link;
@@ -176,23 +177,25 @@ module ufp4_board_bus #(
   assign core_rst_no       = rst_ni && !resetting_q;
   assign core_reset_done_o = resetting_q && cycles_q == '1;
   assign core_busy_o       = !quiet;
-  assign held_o            = hold_i && quiet && !ar_link && !aw_link && !beats_q;
+  assign held_o            = hold_i && hold_reads_q && quiet && !ar_link && !aw_link && !beats_q;
   assign error_o           = (core_rvalid_o && m_axi_rresp_i[1]) || (core_bvalid_o && m_axi_bresp_i[1]);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      reads_q     <= '0;
-      writes_q    <= '0;
-      off_q       <= 1'b0;
-      beats_off_q <= 1'b0;
-      resetting_q <= 1'b1;
+      reads_q      <= '0;
+      writes_q     <= '0;
+      hold_reads_q <= 1'b0;
+      off_q        <= 1'b0;
+      beats_off_q  <= 1'b0;
+      resetting_q  <= 1'b1;
     end else begin
-      reads_q     <= reads_q + COUNT_W'(read_begins) - COUNT_W'(read_ends);
-      writes_q    <= writes_q + COUNT_W'(write_begins) - COUNT_W'(write_ends);
-      off_q       <= core_reset_i && !core_reset_done_o;
+      reads_q      <= reads_q + COUNT_W'(read_begins) - COUNT_W'(read_ends);
+      writes_q     <= writes_q + COUNT_W'(write_begins) - COUNT_W'(write_ends);
+      hold_reads_q <= hold_i && (hold_reads_q || (writes_q == '0 && !m_axi_awvalid_o && !beats_q));
+      off_q        <= core_reset_i && !core_reset_done_o;
       // A beat that is offered stays as it is until it is taken.
-      beats_off_q <= core_reset_i && !core_reset_done_o && (beats_off_q || !m_axi_wvalid_o || m_axi_wready_i);
-      resetting_q <= !core_reset_done_o && (resetting_q || (off_q && quiet));
+      beats_off_q  <= core_reset_i && !core_reset_done_o && (beats_off_q || !m_axi_wvalid_o || m_axi_wready_i);
+      resetting_q  <= !core_reset_done_o && (resetting_q || (off_q && quiet));
     end
     cycles_q <= rst_ni && resetting_q ? cycles_q + 1'b1 : '0;
   end

@@ -126,98 +126,119 @@ module ufp4_link_execute
     endcase
   end
 
+  // --- What a header leads to ---------------------------------------------------------------------------------------
+
+  state_e  decided_state;
+  status_e decided_status;
+  logic    runs, repeats, slot_busy;
+
+  // The answer that was in this slot must have left.
+  assign slot_busy = sending_i && sending_slot_i == request_q.sequence_number[2:0];
+  assign runs      = hello || (session_q && fresh);
+  assign repeats   = !hello && session_q && again;
+
+  always_comb begin
+    decided_status = STATUS_OK;
+    if (!hello && !session_q) decided_status = STATUS_NO_SESSION;
+    else if (repeats) decided_status = status_e'(slot[13:10]);
+    else if (!runs) decided_status = STATUS_OUT_OF_ORDER;
+    else if (!known) decided_status = STATUS_UNKNOWN;
+    else if (refused) decided_status = STATUS_REFUSED;
+  end
+
+  always_comb begin
+    unique case (command)
+      COMMAND_PING:                              decided_state = ECHO;
+      COMMAND_REGISTER_READ, COMMAND_BOARD_READ: decided_state = ACCESS;
+      COMMAND_MEMORY_READ:                       decided_state = LOAD;
+      COMMAND_MEMORY_WRITE:                      decided_state = STORE;
+      default:                                   decided_state = COLLECT;
+    endcase
+    if (runs && slot_busy) decided_state = DECIDE;
+    else if (!runs || !known || refused) decided_state = SKIP;
+  end
+
   // --- The states ---------------------------------------------------------------------------------------------------
 
   logic        tick;
   logic [31:0] cycles_q, crc_q, crc;
 
   always_comb begin
-    state_d        = state_q;
-    data_d         = data_q;
-    left_d         = left_q - 10'(take);
-    done_d         = done_q + 10'(store);
-    status_d       = status_q;
-    length_d       = length_q;
-    executed_d     = executed_q;
-    memory_start_o = 1'b0;
+    state_d = state_q;
     unique case (state_q)
       HEADER: if (take && done_q == 10'(HEADER_BYTES - 1)) state_d = DECIDE;
-      DECIDE: begin
-        done_d     = '0;
-        left_d     = asks(request_q.command) ? 10'd0 : request_q.length[9:0];
-        length_d   = '0;
-        status_d   = STATUS_OK;
-        executed_d = 1'b0;
-        state_d    = SKIP;
-        if (!hello && !session_q) status_d = STATUS_NO_SESSION;
-        else if (!hello && again) {status_d, length_d} = {status_e'(slot[13:10]), slot[9:0]};
-        else if (!hello && !fresh) status_d = STATUS_OUT_OF_ORDER;
-        else begin
-          executed_d = 1'b1;
-          // The answer that was in this slot must have left.
-          if (sending_i && sending_slot_i == request_q.sequence_number[2:0]) state_d = DECIDE;
-          else if (!known) status_d = STATUS_UNKNOWN;
-          else if (refused) begin
-            status_d   = STATUS_REFUSED;
-            executed_d = !hello;
-          end else begin
-            memory_start_o = command == COMMAND_MEMORY_READ || command == COMMAND_MEMORY_WRITE;
-            unique case (command)
-              COMMAND_PING:                              state_d = ECHO;
-              COMMAND_REGISTER_READ, COMMAND_BOARD_READ: state_d = ACCESS;
-              COMMAND_MEMORY_READ:                       state_d = LOAD;
-              COMMAND_MEMORY_WRITE:                      state_d = STORE;
-              default:                                   state_d = COLLECT;
-            endcase
-          end
-        end
+      DECIDE: state_d = decided_state;
+      COLLECT: if (left_q == '0) begin
+        unique case (command)
+          COMMAND_HELLO:           state_d = IDENTITY;
+          COMMAND_WAIT:            state_d = PAUSE;
+          COMMAND_MEMORY_CHECKSUM: state_d = outside ? ANSWER : SUM;
+          default:                 state_d = ACCESS;
+        endcase
       end
-      SKIP: if (left_q == '0) state_d = ANSWER;
-      COLLECT: begin
-        if (take) data_d = {in_data_i, data_q[31:8]};
-        if (left_q == '0) begin
-          unique case (command)
-            COMMAND_HELLO: state_d = IDENTITY;
-            COMMAND_WAIT:  state_d = PAUSE;
-            COMMAND_MEMORY_CHECKSUM: begin
-              memory_start_o = !outside;
-              status_d       = outside ? STATUS_REFUSED : STATUS_OK;
-              state_d        = outside ? ANSWER : SUM;
-            end
-            default: state_d = ACCESS;
-          endcase
-        end
-      end
-      IDENTITY: if (done_q == 10'(IDENTITY_BYTES - 1)) state_d = ANSWER;
-      ECHO: if (left_q == '0) state_d = ANSWER;
-      STORE, LOAD: if (memory_idle_i) begin
-        status_d = memory_error_i ? STATUS_BUS : STATUS_OK;
-        state_d  = ANSWER;
-      end
-      SUM: if (memory_idle_i) begin
-        data_d   = ~crc_q;
-        status_d = memory_error_i ? STATUS_BUS : STATUS_OK;
-        state_d  = memory_error_i ? ANSWER : RESULT;
-      end
-      PAUSE: begin
-        if (tick) data_d[31:16] = data_q[31:16] - 16'd1;
-        if (irq_i || data_q[31:16] == '0) state_d = ANSWER;
-      end
-      ACCESS: if (access_done_i) begin
-        data_d   = access_data_i;
-        status_d = access_status_i;
-        state_d  = !access_write_o && access_status_i == STATUS_OK ? RESULT : ANSWER;
-      end
-      RESULT: if (done_q == 10'd3) state_d = ANSWER;
-      default: if (answer_ready_i) begin
-        state_d = HEADER;
-        done_d  = '0;
-      end
+      SKIP, ECHO:  if (left_q == '0) state_d = ANSWER;
+      IDENTITY:    if (done_q == 10'(IDENTITY_BYTES - 1)) state_d = ANSWER;
+      STORE, LOAD: if (memory_idle_i) state_d = ANSWER;
+      SUM:         if (memory_idle_i) state_d = memory_error_i ? ANSWER : RESULT;
+      PAUSE:       if (irq_i || data_q[31:16] == '0) state_d = ANSWER;
+      ACCESS:      if (access_done_i) state_d = !access_write_o && access_status_i == STATUS_OK ? RESULT : ANSWER;
+      RESULT:      if (done_q == 10'd3) state_d = ANSWER;
+      default:     if (answer_ready_i) state_d = HEADER;
     endcase
+  end
+
+  always_comb begin
+    memory_start_o = 1'b0;
+    if (state_q == DECIDE) memory_start_o = decided_state == LOAD || decided_state == STORE;
+    if (state_q == COLLECT) memory_start_o = state_d == SUM;
+  end
+
+  // Bytes: of the header, then of the data still to be taken and of the answer.
+  always_comb begin
+    left_d = left_q - 10'(take);
+    done_d = done_q + 10'(store);
     if (state_q == HEADER) done_d = done_q + 10'(take);
-    if (state_q inside {IDENTITY, ECHO, LOAD, RESULT}) length_d = done_d;
-    if (state_q == LOAD && memory_error_i) length_d = '0;
-    if (state_q == RESULT) data_d = data_q >> 8;
+    if (state_q == DECIDE) begin
+      left_d = asks(request_q.command) ? 10'd0 : request_q.length[9:0];
+      done_d = '0;
+    end
+    if (state_q == ANSWER && answer_ready_i) done_d = '0;
+  end
+
+  // The answer.
+  always_comb begin
+    status_d   = status_q;
+    length_d   = length_q;
+    executed_d = executed_q;
+    unique case (state_q)
+      DECIDE: begin
+        status_d   = decided_status;
+        length_d   = repeats ? slot[9:0] : 10'd0;
+        executed_d = runs && !(hello && refused);
+      end
+      COLLECT: if (command == COMMAND_MEMORY_CHECKSUM && outside && left_q == '0) status_d = STATUS_REFUSED;
+      STORE, SUM: if (memory_idle_i && memory_error_i) status_d = STATUS_BUS;
+      LOAD: begin
+        length_d = memory_error_i ? 10'd0 : done_d;
+        if (memory_idle_i && memory_error_i) status_d = STATUS_BUS;
+      end
+      ACCESS: if (access_done_i) status_d = access_status_i;
+      IDENTITY, ECHO, RESULT: length_d = done_d;
+      default: ;
+    endcase
+  end
+
+  // The word that comes in, goes out, or counts down.
+  always_comb begin
+    data_d = data_q;
+    unique case (state_q)
+      COLLECT: if (take) data_d = {in_data_i, data_q[31:8]};
+      SUM:     if (memory_idle_i) data_d = ~crc_q;
+      PAUSE:   if (tick) data_d[31:16] = data_q[31:16] - 16'd1;
+      ACCESS:  if (access_done_i) data_d = access_data_i;
+      RESULT:  data_d = data_q >> 8;
+      default: ;
+    endcase
   end
 
   always_comb begin
@@ -258,7 +279,7 @@ module ufp4_link_execute
   // --- The answer ---------------------------------------------------------------------------------------------------
 
   assign answer_valid_o = state_q == ANSWER;
-  assign repeated_o     = state_q == DECIDE && !hello && session_q && again;
+  assign repeated_o     = state_q == DECIDE && repeats;
   assign answer_o = '{sequence_number: status_q == STATUS_OUT_OF_ORDER ? expected_q : request_q.sequence_number,
                       status: status_q, round: request_q.round[2:0], length: length_q};
 

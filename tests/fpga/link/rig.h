@@ -4,6 +4,7 @@
 #ifndef UFP4_TESTS_LINK_RIG_H
 #define UFP4_TESTS_LINK_RIG_H
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -25,10 +26,25 @@ constexpr uint16_t kCounter = 0x40;     // a register that counts its reads
 constexpr uint16_t kErrors = 0x80;      // one that answers SLVERR
 constexpr uint64_t kPatience = 400000;  // cycles for an answer
 
+inline Bytes part(const Bytes &of, size_t offset, size_t count) {
+  const auto begin = of.begin() + static_cast<std::ptrdiff_t>(offset);
+  return Bytes(begin, begin + static_cast<std::ptrdiff_t>(count));
+}
+
+inline void same(int64_t index, const Bytes &got, const Bytes &want, const char *what) {
+  check_bits(index, got.size(), want.size(), "bytes of %s", what);
+  for (size_t i = 0; i < std::min(got.size(), want.size()); i++)
+    if (!check_bits(static_cast<int64_t>(i), got[i], want[i], "%s %lld", what,
+                    static_cast<long long>(index)))
+      return;
+}
+
 /** How fast the models are: cycles of latency at most, and one in so many cycles not ready. */
 struct Pace {
   unsigned latency = 0, stall = 0, tx_stall = 0, cycles_per_byte = 1;
 };
+
+constexpr Pace kSlow{20, 3, 4, 2};  // everything makes the link wait
 
 template <typename Model>
 class Rig {

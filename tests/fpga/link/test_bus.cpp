@@ -112,6 +112,7 @@ class Traffic {
 
   Bytes want = Bytes(kMemory);
   bool hold_now = false;
+  bool beats_wait = false;  // of the core's writes, for all of its reads
   unsigned reads_checked = 0, errors = 0;
 
  private:
@@ -136,7 +137,8 @@ void Traffic::offer(unsigned who) {
   Master &m = masters_[who];
   if (!m.reads.empty()) m.ar = m.ar || goes();
   if (!m.writes.empty()) m.aw = m.aw || goes();
-  if (!m.beats.empty() && !(who == 0 && hung_)) m.w = m.w || goes();
+  const bool may = !beats_wait || (m.reads.empty() && m.reads_due.empty());
+  if (!m.beats.empty() && !(who == 0 && (hung_ || !may))) m.w = m.w || goes();
 }
 
 void Traffic::drive() {
@@ -327,8 +329,9 @@ TEST(nothing_moves_while_held) {
   Traffic traffic(4);
   traffic.fill();
   unsigned waited = 0;
-  for (unsigned round = 0; round < 50; round++) {
-    traffic.add(10, round % 2);
+  for (unsigned round = 0; round < 100; round++) {
+    traffic.beats_wait = round % 2;
+    traffic.add(10, round / 2 % 2);
     for (unsigned i = traffic.below(60); i > 0; i--) traffic.cycle();
     waited += traffic.hold();
     if (!traffic.run()) return;
