@@ -124,7 +124,7 @@ ufp4_status_t device_rows_read(ufp4_device_t *device, device_rows_t at, void *da
 
 // --- A test of memory ---------------------------------------------------------------------------
 
-#define TEST_BYTES 65536u
+#define TEST_BYTES 1048576u
 
 // Bytes that depend on their address, and on the turn.
 static void fill(uint8_t *bytes, uint64_t count, uint64_t address, unsigned turn) {
