@@ -71,13 +71,6 @@ TEST(rejects_unknown_backends) {
     check_refused(i, names[i], &options, UFP4_ERROR_ARGUMENT, "no backend is called");
 }
 
-TEST(rejects_backends_of_later_versions) {
-  static const char *const names[] = {"fpga", "fpga:/dev/ttyUSB0"};
-  ufp4_device_options_t options = bench_options();
-  for (int i = 0; i < 2; i++)
-    check_refused(i, names[i], &options, UFP4_ERROR_UNSUPPORTED, "not in this build");
-}
-
 TEST(rejects_unknown_configurations) {
   ufp4_device_options_t options = bench_options();
   options.configuration = "huge";

@@ -253,12 +253,6 @@ def test_rejects_the_second_backend_before_the_first_ones_work_on_rtl():
     rejects(3, "/nowhere", "gemm", *AB, "-o", "D.npy", "--backend", "rtl", "--max-cycles", 1, "--check", "cuda")
 
 
-def test_rejects_backends_that_are_not_in_this_build():
-    operands(3, 4, 16, "--elem", "e2m1")
-    for option in ("--backend", "--check"):
-        rejects(3, "backend fpga", "gemm", *AB, "-o", "D.npy", option, "fpga:/dev/ttyUSB1")
-
-
 def test_sums_factors_and_c_on_rtl():
     """Each option alone and all together, of every scale that the core has."""
     device = ["--backend", "rtl", "--check", "model", "--config", "small"]

@@ -229,7 +229,6 @@ def test_rejects_device_options_out_of_range():
         rejects(2, f"{option}: ", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--backend", "rtl", option, value)
     rejects(2, "no backend is called", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--backend", "gpu")
     rejects(2, "no backend is called", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--check", "gpu")
-    rejects(3, "not in this build", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--backend", "fpga:/dev/ttyUSB0")
 
 
 def test_rejects_options_of_the_simulated_core_without_one():
