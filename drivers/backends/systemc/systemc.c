@@ -154,6 +154,9 @@ static ufp4_status_t submit_timed(ufp4_backend_state_t *state,
 }
 
 const ufp4_backend_t ufp4_backend_systemc = {
-    .name = "systemc", .open = open_rtl, .submit = core_submit, CORE_FUNCTIONS};
-const ufp4_backend_t ufp4_backend_systemc_timed = {
-    .name = "systemc:timed", .open = open_timed, .submit = submit_timed, CORE_FUNCTIONS};
+    .name = "systemc", .open = open_rtl, .info = core_info, .submit = core_submit, CORE_FUNCTIONS};
+const ufp4_backend_t ufp4_backend_systemc_timed = {.name = "systemc:timed",
+                                                   .open = open_timed,
+                                                   .info = core_info,
+                                                   .submit = submit_timed,
+                                                   CORE_FUNCTIONS};
