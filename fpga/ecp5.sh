@@ -52,7 +52,7 @@ ecp5_make() {
   echo "$(basename "$0" .sh): synthesis, place and route take 6 to 20 minutes of a processor" >&2
   # The tools read and write only below the folder in which they run.
   work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
+  trap "rm -rf '$work'" EXIT
   cp -r "$root/rtl" "$root/fpga" "$work"
   cd "$work"
   for list in $lists; do read+=" -F $list"; done
@@ -67,6 +67,6 @@ ecp5_make() {
     "$ecppack" --compress core.config core.bit >pack.log 2>&1 || { tail -n 3 pack.log >&2; fail 3 "ecppack has failed"; }
     mv core.bit "$made.bit"
   fi
-  python3 "$root/fpga/route_report.py" "$title" core.json report.json $pins >"$made.tmp"
-  mv "$made.tmp" "$made"
+  python3 "$root/fpga/route_report.py" "$title" core.json report.json $pins >"$made.$$.tmp"
+  mv "$made.$$.tmp" "$made"
 }

@@ -86,7 +86,6 @@ class SdramChip {
   void activate(unsigned bank, unsigned row);
   void begin(Burst kind, const SdramPins &pins);
   void move_burst(const SdramPins &pins);
-  void check_bus(const SdramPins &pins);
 
   const double period_;
   const SdramTimes times_;

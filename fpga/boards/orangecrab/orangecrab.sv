@@ -38,7 +38,10 @@ module orangecrab #(
 
   logic       feedback, clk, locked, rst_n;
   logic [3:0] reset_q;
+  logic [1:0] btn_q;
 
+  // What ecppll gives the loop filter; without, it is off.
+  (* ICP_CURRENT = "12", LPF_RESISTOR = "8", MFG_ENABLE_FILTEROPAMP = "1", MFG_GMCREF_SEL = "2" *)
   EHXPLLL #(
     .CLKI_DIV    (1),
     .CLKFB_DIV   (1),
@@ -69,7 +72,10 @@ module orangecrab #(
 
   // Reset ends some cycles after the last of its causes, with a clock edge.
   assign rst_n = reset_q[3];
-  always_ff @(posedge clk) reset_q <= (locked && usr_btn) ? {reset_q[2:0], 1'b1} : '0;
+  always_ff @(posedge clk) begin
+    btn_q <= {btn_q[0], usr_btn};
+    reset_q <= (locked && btn_q[1]) ? {reset_q[2:0], 1'b1} : '0;
+  end
 
   logic       rx_valid, tx_valid, tx_ready;
   logic [7:0] rx_data, tx_data, led;

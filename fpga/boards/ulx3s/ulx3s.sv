@@ -52,7 +52,10 @@ module ulx3s #(
 
   logic       feedback, clk, locked, rst_n;
   logic [3:0] reset_q;
+  logic [1:0] btn_q;
 
+  // What ecppll gives the loop filter; without, it is off.
+  (* ICP_CURRENT = "12", LPF_RESISTOR = "8", MFG_ENABLE_FILTEROPAMP = "1", MFG_GMCREF_SEL = "2" *)
   EHXPLLL #(
     .CLKI_DIV    (1),
     .CLKFB_DIV   (1),
@@ -83,7 +86,10 @@ module ulx3s #(
 
   // Reset ends some cycles after the last of its causes, with a clock edge.
   assign rst_n = reset_q[3];
-  always_ff @(posedge clk) reset_q <= (locked && !btn_fire1) ? {reset_q[2:0], 1'b1} : '0;
+  always_ff @(posedge clk) begin
+    btn_q <= {btn_q[0], btn_fire1};
+    reset_q <= (locked && !btn_q[1]) ? {reset_q[2:0], 1'b1} : '0;
+  end
 
   // --- The board -----------------------------------------------------------------------------------------------------
 
