@@ -152,7 +152,6 @@ int main(int argc, char **argv) {
       CHECK_TEST(counters_add_up),
       CHECK_TEST(close_takes_null),
       CHECK_TEST(rejects_unknown_backends),
-      CHECK_TEST(rejects_backends_of_later_versions),
       CHECK_TEST(rejects_unknown_configurations),
       CHECK_TEST(rejects_memory_of_odd_sizes),
       CHECK_TEST(rejects_latencies_that_the_watchdog_would_end),
