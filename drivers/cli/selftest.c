@@ -38,15 +38,13 @@ static int fail(const selftest_t *test, ufp4_status_t status) {
 }
 
 static int test_memory(selftest_t *test) {
-  ufp4_device_info_t info;
-  uint64_t address = 0, wrong = 0;
-  ufp4_device_info(test->device, &info);
-  const ufp4_status_t status = ufp4_device_memory_test(test->device, &address, &wrong);
+  ufp4_memory_test_t result;
+  const ufp4_status_t status = ufp4_device_memory_test(test->device, &result);
   if (status != UFP4_OK) return fail(test, status);
-  report(test, "memory", (int64_t)info.memory_bytes, (int64_t)wrong);
-  if (wrong != 0)
+  report(test, "memory", (int64_t)result.bytes, (int64_t)result.failed);
+  if (result.failed != 0)
     fprintf(stderr, "ufp4 %s: memory: the first mismatch is at 0x%" PRIx64 "\n",
-            test->command->name, address);
+            test->command->name, result.address);
   return CLI_GO_ON;
 }
 

@@ -49,9 +49,10 @@ typedef struct {
                               ///< UFP4_MEM_LATENCY_MAX
   unsigned mem_bandwidth;     ///< simulated memory: bytes a cycle, each way; 0: as wide as the bus
   uint64_t stall_seed;        ///< simulated memory: seed of random back-pressure; 0: none
-  uint64_t max_cycles;  ///< core: cycles, or ticks of a port, until the next completion; 0: 10^11.
-                        ///< A call that has waited so long gives UFP4_ERROR_TIMEOUT, and what it
-                        ///< has of the device's memory stays taken until the device is closed
+  uint64_t max_cycles;  ///< core: cycles, or ticks of a port, until the next completion; 0: 10^11,
+                        ///< of a board 15 minutes. A call that has waited so long gives
+                        ///< UFP4_ERROR_TIMEOUT, and what it has of the device's memory stays taken
+                        ///< until the device is closed
   const char
       *trace_path;   ///< simulated core: waveform file (.fst), or NULL; see ufp4_device_trace_end
   unsigned threads;  ///< model, and the data of tlm: threads; 0: all cores
@@ -130,10 +131,17 @@ ufp4_status_t ufp4_buffer_write(ufp4_device_t *device, uint64_t address, const v
                                 uint64_t bytes);
 ufp4_status_t ufp4_buffer_read(ufp4_device_t *device, uint64_t address, void *data, uint64_t bytes);
 
-/** Tests all of device memory but the rings: by the board's own test where the device is a board
- * that has one, else by writing and reading it twice. No job may run; what buffers hold is lost.
- * @p failed: words, or bytes, that were wrong, and @p address the first of them. */
-ufp4_status_t ufp4_device_memory_test(ufp4_device_t *device, uint64_t *address, uint64_t *failed);
+/** What a test of memory has found. */
+typedef struct {
+  uint64_t bytes;    ///< that were tested
+  uint64_t failed;   ///< words, or bytes, that were wrong
+  uint64_t address;  ///< of the first of them
+} ufp4_memory_test_t;
+
+/** Tests device memory: all of it by the board's own test where the device is a board that has one,
+ * else all but the rings by writing and reading it twice. No job may run; what buffers hold is
+ * lost. */
+ufp4_status_t ufp4_device_memory_test(ufp4_device_t *device, ufp4_memory_test_t *result);
 
 // --- Jobs ---------------------------------------------------------------------------------------
 

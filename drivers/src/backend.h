@@ -67,7 +67,7 @@ typedef struct {
   uint64_t (*memory_base)(const ufp4_backend_state_t *state);
   /** NULL, or a test of all device memory by the device itself, as ufp4_device_memory_test;
    * UFP4_ERROR_UNSUPPORTED: this one has none. */
-  ufp4_status_t (*memory_test)(ufp4_backend_state_t *state, uint64_t *address, uint64_t *failed);
+  ufp4_status_t (*memory_test)(ufp4_backend_state_t *state, ufp4_memory_test_t *result);
   ufp4_status_t (*memory_write)(ufp4_backend_state_t *state, uint64_t address, const void *data,
                                 uint64_t bytes);
   ufp4_status_t (*memory_read)(ufp4_backend_state_t *state, uint64_t address, void *data,

@@ -136,18 +136,19 @@ static void fill(uint8_t *bytes, uint64_t count, uint64_t address, unsigned turn
 
 // Compares what was read at @p address with what fill gives.
 static void compare(const uint8_t *got, const uint8_t *want, uint64_t count, uint64_t at,
-                    uint64_t *address, uint64_t *failed) {
+                    ufp4_memory_test_t *result) {
   for (uint64_t i = 0; i < count; i++) {
     if (got[i] == want[i]) continue;
-    if ((*failed)++ == 0) *address = at + i;
+    if (result->failed++ == 0) result->address = at + i;
   }
 }
 
 // Two turns of all of it, the second with each bit the other way round.
-static ufp4_status_t test_by_host(ufp4_device_t *device, uint64_t *address, uint64_t *failed) {
+static ufp4_status_t test_by_host(ufp4_device_t *device, ufp4_memory_test_t *result) {
   const uint64_t first = device_buffers_base(device);
   const uint64_t end = device->memory_base + device->info.memory_bytes;
   uint8_t *bytes = malloc(2 * TEST_BYTES);
+  result->bytes = end - first;
   ufp4_status_t status = bytes != NULL ? UFP4_OK : UFP4_ERROR_MEMORY;
   for (unsigned pass = 0; pass < 4; pass++) {
     for (uint64_t at = first; at < end && status == UFP4_OK; at += TEST_BYTES) {
@@ -158,24 +159,24 @@ static ufp4_status_t test_by_host(ufp4_device_t *device, uint64_t *address, uint
         continue;
       }
       status = ufp4_buffer_read(device, at, bytes + TEST_BYTES, count);
-      if (status == UFP4_OK) compare(bytes + TEST_BYTES, bytes, count, at, address, failed);
+      if (status == UFP4_OK) compare(bytes + TEST_BYTES, bytes, count, at, result);
     }
   }
   free(bytes);
   return status;
 }
 
-ufp4_status_t ufp4_device_memory_test(ufp4_device_t *device, uint64_t *address, uint64_t *failed) {
+ufp4_status_t ufp4_device_memory_test(ufp4_device_t *device, ufp4_memory_test_t *result) {
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
-  if (address == NULL || failed == NULL)
+  if (result == NULL)
     return device_fail(device, UFP4_ERROR_ARGUMENT, "memory test: nowhere to put the result");
   if (device->taken < device->submitted)
     return device_fail(device, UFP4_ERROR_ARGUMENT, "memory test: jobs have not been waited for");
-  *address = *failed = 0;
+  *result = (ufp4_memory_test_t){0};
   if (device->backend->memory_test != NULL) {
-    status = device->backend->memory_test(device->state, address, failed);
+    status = device->backend->memory_test(device->state, result);
     if (status != UFP4_ERROR_UNSUPPORTED) return device_note(device, status);
   }
-  return test_by_host(device, address, failed);
+  return test_by_host(device, result);
 }

@@ -198,7 +198,7 @@ static ufp4_status_t check_identity(state_t *state, const ufp4_configuration_t *
   return check_configuration(state, got);
 }
 
-static ufp4_status_t set_up(state_t *state) {
+ufp4_status_t core_set_up(state_t *state) {
   const uint64_t ring = descriptor_address(state, 0), completions = completion_address(state, 0);
   const struct {
     uint32_t offset, value;
@@ -251,7 +251,7 @@ ufp4_status_t core_open(const ufp4_port_t *port, const ufp4_device_options_t *op
   state->max_ticks = options->max_cycles != 0 ? options->max_cycles : DEFAULT_MAX_TICKS;
   ufp4_status_t status = check_identity(state, configuration);
   if (status == UFP4_OK && !fresh) status = core_reset(state);
-  if (status == UFP4_OK) status = set_up(state);
+  if (status == UFP4_OK) status = core_set_up(state);
   if (status != UFP4_OK) {
     free(state);
     return status;

@@ -24,6 +24,8 @@ ufp4_status_t core_check_dram(const char *name, const ufp4_device_options_t *opt
 ufp4_status_t core_open(const ufp4_port_t *port, const ufp4_device_options_t *options,
                         const ufp4_configuration_t *configuration, int fresh,
                         ufp4_message_t *message, ufp4_backend_state_t **state);
+/** What core_open does after the reset, once more: for a core that has lost its registers. */
+ufp4_status_t core_set_up(ufp4_backend_state_t *state);
 /** The port's own data. */
 void *core_port_user(const ufp4_backend_state_t *state);
 

@@ -116,8 +116,7 @@ static uint64_t now_us(void) {
 // The time limit is that of the whole wait, however many jobs end on the way.
 static ufp4_status_t take_until(ufp4_device_t *device, uint64_t number, uint64_t timeout_us) {
   const uint64_t start = now_us();
-  while (device->taken < number) {
-    uint64_t spent = timeout_us == 0 ? 0 : now_us() - start;
+  for (uint64_t spent = 0; device->taken < number; spent = now_us() - start) {
     if (timeout_us != 0 && spent >= timeout_us) {
       return device_fail(device, UFP4_ERROR_TIMEOUT, "wait: job %u has not ended",
                          (uint32_t)number);

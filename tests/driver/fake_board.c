@@ -108,6 +108,7 @@ static unsigned do_register(fake_board_t *board, const request_t *r, uint8_t *to
 static unsigned do_memory(fake_board_t *board, const request_t *r, uint8_t *to, unsigned *length) {
   const uint32_t bytes = r->command == 6 ? get(r->data, 4) : r->length;
   uint8_t *memory = board->core.memory(board->core.user, r->address, bytes);
+  if (board->march_reads > 0) return BUS;  // in truth it waits
   if (memory == NULL || bytes == 0) return REFUSED;
   if (r->command == 4) memcpy(to, memory, *length = bytes);
   if (r->command == 5) memcpy(memory, r->data, bytes);
@@ -116,9 +117,14 @@ static unsigned do_memory(fake_board_t *board, const request_t *r, uint8_t *to, 
 }
 
 static unsigned do_board(fake_board_t *board, const request_t *r, uint8_t *to, unsigned *length) {
-  const uint64_t values[] = {0, board->march ? 2 : 0, 0, 0, board->dropped, board->repeats};
+  const uint64_t values[] = {
+      0, board->march_reads > 0 ? 1 : 2, 0, 0, board->dropped, board->repeats};
   if (r->length != 4 || r->address % 4 != 0 || r->address > 0x20) return REFUSED;
-  if (r->command == 9) return OK;
+  if (r->command == 9) {
+    board->core_resets += r->address == 0x20 && get(r->data, 4) == 1;
+    return OK;
+  }
+  if (r->address == 4 && board->march_reads > 0) board->march_reads--;
   put(to, 4, r->address < 0x18 ? (uint32_t)values[r->address / 4] : 0);
   *length = 4;
   return OK;

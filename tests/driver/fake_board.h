@@ -23,6 +23,7 @@ enum { FAKE_FRAME = 8 + 1008 + 4, FAKE_WINDOW = 8, FAKE_LOG = 1 << 16 };
 typedef struct {
   fake_core_t core;
   unsigned window, data_bytes, version, march;  // as the identity says
+  unsigned march_reads;                         // of a march that runs, until it has ended
   // State of the protocol.
   int session;
   uint8_t expected, executed;  // since HELLO, at most 8
@@ -35,7 +36,7 @@ typedef struct {
   uint8_t *out;
   size_t out_bytes, out_capacity;
   // For the test.
-  uint64_t executions, repeats, dropped, out_of_order;
+  uint64_t executions, repeats, dropped, out_of_order, core_resets;
   uint8_t log[FAKE_LOG];  // the numbers that were executed
 } fake_board_t;
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backend fpga: a board in C behind a pseudo-terminal, in front of the simulated core.
-#define _GNU_SOURCE  // pseudo-terminals
-#include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -13,142 +10,11 @@
 
 #include "../../drivers/backends/fpga/fpga.h"
 #include "bench.h"
-#include "fake_board.h"
-#include "ufp4_sim.h"
+#include "cable.h"
 
-enum { BASE = 0, MEMORY = 1 << 18, TOKENS = 160, CIN = 64, COUT = 96 };
+enum { TOKENS = 160, CIN = 64, COUT = 96 };
 
-// --- A board behind a pseudo-terminal -----------------------------------------------------------
-
-typedef struct {
-  ufp4_sim_t *sim;
-  fake_board_t *board;
-  fake_faults_t to, from;
-  char path[64], name[80];  // a link to the terminal; the backend
-  int terminal;
-  pthread_t thread;
-  atomic_int stop;
-  uint64_t bytes;                // from the host
-  uint64_t reset_at, replug_at;  // after so many; 0: never
-  uint32_t offset, value;        // a register that reads as something else
-} cable_t;
-
-static int register_read(void *user, uint32_t offset, uint32_t *value) {
-  const cable_t *cable = user;
-  const int good = ufp4_sim_register_read(cable->sim, offset, value) == UFP4_SIM_OK;
-  if (cable->offset != 0 && offset == cable->offset) *value = cable->value;
-  return good;
-}
-
-static int register_write(void *user, uint32_t offset, uint32_t value) {
-  const cable_t *cable = user;
-  return ufp4_sim_register_write(cable->sim, offset, value) == UFP4_SIM_OK;
-}
-
-static uint8_t *memory(void *user, uint32_t address, uint32_t bytes) {
-  const cable_t *cable = user;
-  return ufp4_sim_memory(cable->sim, address, bytes);
-}
-
-// A core of 1 MHz.
-static int wait_interrupt(void *user, unsigned ms) {
-  const cable_t *cable = user;
-  return ufp4_sim_wait_interrupt(cable->sim, 1000ull * ms) == UFP4_SIM_OK;
-}
-
-static void plug_in(cable_t *cable) {
-  cable->terminal = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
-  check_that(0,
-             cable->terminal >= 0 && grantpt(cable->terminal) == 0 &&
-                 unlockpt(cable->terminal) == 0 &&
-                 symlink(ptsname(cable->terminal), cable->path) == 0,
-             "no pseudo-terminal");
-}
-
-static void pull_out(cable_t *cable) {
-  unlink(cable->path);
-  close(cable->terminal);
-}
-
-static void say(cable_t *cable) {
-  size_t said = 0;
-  while (said < cable->board->out_bytes && !atomic_load(&cable->stop)) {
-    uint8_t bytes[4096];
-    size_t count = 0;
-    while (count + 2 <= sizeof bytes && said < cable->board->out_bytes)
-      count += fake_faults_apply(&cable->from, cable->board->out[said++], bytes + count);
-    for (size_t at = 0; at < count && !atomic_load(&cable->stop);) {
-      const ssize_t written = write(cable->terminal, bytes + at, count - at);
-      if (written > 0) at += (size_t)written;
-      if (written < 0) usleep(200);
-    }
-  }
-  fake_board_take(cable->board, said);
-}
-
-static void hear(cable_t *cable, uint8_t byte) {
-  uint8_t bytes[2];
-  const unsigned count = fake_faults_apply(&cable->to, byte, bytes);
-  for (unsigned i = 0; i < count; i++) fake_board_byte(cable->board, bytes[i]);
-  cable->bytes++;
-  if (cable->bytes == cable->reset_at) fake_board_reset(cable->board);
-}
-
-static void *serve(void *user) {
-  cable_t *cable = user;
-  uint8_t bytes[4096];
-  while (!atomic_load(&cable->stop)) {
-    struct pollfd file = {.fd = cable->terminal, .events = POLLIN};
-    poll(&file, 1, 20);
-    const ssize_t count = read(cable->terminal, bytes, sizeof bytes);
-    if (count <= 0) usleep(500);
-    for (ssize_t i = 0; i < count; i++) hear(cable, bytes[i]);
-    say(cable);
-    if (cable->replug_at != 0 && cable->bytes >= cable->replug_at) {
-      cable->replug_at = 0;
-      pull_out(cable);
-      usleep(150000);
-      plug_in(cable);
-    }
-  }
-  return NULL;
-}
-
-static cable_t *make_board(void) {
-  static const ufp4_sim_options_t options = {
-      .configuration = "small", .memory_base = BASE, .memory_bytes = MEMORY, .latency_cycles = 5};
-  char text[256] = "";
-  cable_t *cable = calloc(1, sizeof *cable);
-  check_that(0, cable != NULL, "no memory");
-  cable->sim = ufp4_sim_open(&options, text, sizeof text);
-  check_that(0, cable->sim != NULL, "no simulated core: %s", text);
-  const fake_core_t core = {.user = cable,
-                            .memory_base = BASE,
-                            .memory_bytes = MEMORY,
-                            .register_read = register_read,
-                            .register_write = register_write,
-                            .memory = memory,
-                            .wait = wait_interrupt};
-  cable->board = fake_board_open(&core);
-  snprintf(cable->path, sizeof cable->path, "%s", bench_path("tty"));
-  snprintf(cable->name, sizeof cable->name, "fpga:%s", cable->path);
-  plug_in(cable);
-  return cable;
-}
-
-static cable_t *start(cable_t *cable) {
-  check_bits(0, (uint64_t)pthread_create(&cable->thread, NULL, serve, cable), 0, "thread");
-  return cable;
-}
-
-static void end_board(cable_t *cable) {
-  atomic_store(&cable->stop, 1);
-  pthread_join(cable->thread, NULL);
-  pull_out(cable);
-  fake_board_close(cable->board);
-  ufp4_sim_close(cable->sim);
-  free(cable);
-}
+// --- Devices ------------------------------------------------------------------------------------
 
 static ufp4_status_t open_board(const cable_t *cable, const char *configuration,
                                 ufp4_message_t *why, ufp4_device_t **device) {
@@ -213,7 +79,7 @@ static void check_layer(int64_t index, ufp4_device_t *device, layer_t *layer) {
 }
 
 TEST(a_layer_equals_the_model) {
-  cable_t *cable = start(make_board());
+  cable_t *cable = cable_start(cable_make());
   layer_t *layer = make_layer(TOKENS);
   ufp4_device_t *device = get_device(cable);
   ufp4_device_info_t info;
@@ -224,7 +90,7 @@ TEST(a_layer_equals_the_model) {
   check_that(0,
              strstr(info.hardware, "board fake, core at 25.00 MHz, 256 KiB of block RAM") != NULL,
              "hardware '%s'", info.hardware);
-  check_bits(0, info.memory_bytes, MEMORY, "memory");
+  check_bits(0, info.memory_bytes, CABLE_MEMORY, "memory");
   check_layer(0, device, layer);
   bench_jobs_t jobs = bench_jobs(device);
   bench_check_serving(0, device, &jobs);
@@ -232,12 +98,12 @@ TEST(a_layer_equals_the_model) {
   bench_check_serving(1, device, &jobs);
   check_layer(1, device, layer);
   ufp4_device_close(device);
-  end_board(cable);
+  cable_end(cable);
 }
 
 /** The next program begins anew, whatever the last one left. */
 TEST(opens_again_and_again) {
-  cable_t *cable = start(make_board());
+  cable_t *cable = cable_start(cable_make());
   layer_t *layer = make_layer(TOKENS);
   for (int i = 0; i < 3; i++) {
     ufp4_device_t *device = get_device(cable);
@@ -246,32 +112,32 @@ TEST(opens_again_and_again) {
     check_bits(i, ufp4_submit(device, &jobs.gemm, NULL), UFP4_OK, "one that is left alone");
     ufp4_device_close(device);
   }
-  end_board(cable);
+  cable_end(cable);
 }
 
 // --- Bad lines ----------------------------------------------------------------------------------
 
 SLOW_TEST(faults_change_no_bit) {
   for (uint64_t seed = 1; seed <= 2; seed++) {
-    cable_t *cable = make_board();
+    cable_t *cable = cable_make();
     cable->to = (fake_faults_t){.state = seed, .one_in = 20000};
     cable->from = (fake_faults_t){.state = ~seed, .one_in = 20000};
-    start(cable);
+    cable_start(cable);
     ufp4_device_t *device = get_device(cable);
     layer_t *layer = make_layer(TOKENS);
     for (int i = 0; i < 4; i++) check_layer((int64_t)seed, device, layer);
     ufp4_device_close(device);
     check_that((int64_t)seed, cable->to.done + cable->from.done > 0, "no faults");
-    end_board(cable);
+    cable_end(cable);
   }
 }
 
 /** One byte in a hundred. */
 SLOW_TEST(many_faults_change_no_bit) {
-  cable_t *cable = make_board();
+  cable_t *cable = cable_make();
   cable->to = (fake_faults_t){.state = 1, .one_in = 100};
   cable->from = (fake_faults_t){.state = 2, .one_in = 100};
-  start(cable);
+  cable_start(cable);
   link_options_t options = link_options_default();
   ufp4_device_options_t how = ufp4_device_options_default();
   ufp4_message_t why = {0};
@@ -287,20 +153,20 @@ SLOW_TEST(many_faults_change_no_bit) {
   check_layer(0, device, make_layer(16));
   ufp4_device_close(device);
   check_that(0, cable->board->dropped > 100, "%d frames were dropped", (int)cable->board->dropped);
-  end_board(cable);
+  cable_end(cable);
 }
 
 /** Out and in again, under the same name: nothing is lost. */
 TEST(a_cable_that_comes_back_goes_on) {
   for (int i = 0; i < 4; i++) {
-    cable_t *cable = make_board();
+    cable_t *cable = cable_make();
     cable->replug_at = 4000 + 17001 * (uint64_t)i;
-    start(cable);
+    cable_start(cable);
     ufp4_device_t *device = get_device(cable);
     check_layer(i, device, make_layer(TOKENS));
     check_bits(i, cable->replug_at, 0, "it was never pulled out");
     ufp4_device_close(device);
-    end_board(cable);
+    cable_end(cable);
   }
 }
 
@@ -315,34 +181,54 @@ static void check_lost(int64_t index, ufp4_device_t *device, const char *words) 
 /** Amid a job, too. */
 TEST(a_reset_board_is_a_lost_device) {
   for (int i = 0; i < 4; i++) {
-    cable_t *cable = make_board();
+    cable_t *cable = cable_make();
     cable->reset_at = 4000 + 17001 * (uint64_t)i;
-    start(cable);
+    cable_start(cable);
     ufp4_device_t *device = get_device(cable);
     check_lost(i, device, "the board has been reset");
     ufp4_device_close(device);
     device = get_device(cable);
     check_layer(i, device, make_layer(TOKENS));
     ufp4_device_close(device);
-    end_board(cable);
+    cable_end(cable);
   }
 }
 
+/** The board takes the core off the bus, once as it is opened and once for each reset that asks. */
+SLOW_TEST(a_core_whose_reset_does_not_end_is_reset_by_the_board) {
+  cable_t *cable = cable_make();
+  cable->value = 8;  // resetting
+  cable->until_resets = 1;
+  cable->offset = UFP4_REG_STATUS;
+  ufp4_device_t *device = get_device(cable_start(cable));
+  cable->until_resets = 2;
+  check_bits(0, ufp4_device_reset(device), UFP4_OK, "reset: %s", ufp4_device_message(device));
+  check_bits(0, cable->board->core_resets, 2, "resets by the board");
+  check_layer(0, device, make_layer(16));
+  cable->until_resets = 4;
+  check_bits(1, ufp4_device_reset(device), UFP4_ERROR_DEVICE, "one that helps nothing");
+  check_that(1, strstr(ufp4_device_message(device), "does not let the core end its reset") != NULL,
+             "message '%s'", ufp4_device_message(device));
+  ufp4_device_close(device);
+  cable_end(cable);
+}
+
 SLOW_TEST(a_cable_that_stays_out_is_a_lost_device) {
-  cable_t *cable = start(make_board());
+  cable_t *cable = cable_start(cable_make());
   ufp4_device_t *device = get_device(cable);
   atomic_store(&cable->stop, 1);
   pthread_join(cable->thread, NULL);
-  pull_out(cable);
-  check_lost(0, device, "the port has vanished, and not come back within 10 s");
+  cable_pull_out(cable);
+  check_lost(0, device,
+             "the port has vanished, and not come back within 10 s: cannot open: No such");
   ufp4_device_close(device);
-  plug_in(cable);
+  cable_plug_in(cable);
   atomic_store(&cable->stop, 0);
-  end_board(start(cable));
+  cable_end(cable_start(cable));
 }
 
 SLOW_TEST(a_board_that_says_nothing_is_given_up) {
-  cable_t *cable = start(make_board());
+  cable_t *cable = cable_start(cable_make());
   ufp4_device_t *device = get_device(cable);
   atomic_store(&cable->stop, 1);
   pthread_join(cable->thread, NULL);
@@ -352,7 +238,7 @@ SLOW_TEST(a_board_that_says_nothing_is_given_up) {
   check_bits(1, open_board(cable, NULL, &why, &device), UFP4_ERROR_DEVICE, "open");
   check_that(1, strstr(why.text, "no answer to HELLO for ") != NULL, "message '%s'", why.text);
   atomic_store(&cable->stop, 0);
-  end_board(start(cable));
+  cable_end(cable_start(cable));
 }
 
 // --- What is refused ----------------------------------------------------------------------------
@@ -369,7 +255,7 @@ static void check_refused(int64_t index, const cable_t *cable, const char *confi
 
 /** A second program is told who has the port; when that one ends, it gets it. */
 TEST(rejects_a_port_in_use) {
-  cable_t *cable = start(make_board());
+  cable_t *cable = cable_start(cable_make());
   ufp4_device_t *device = get_device(cable);
   char words[64];
   snprintf(words, sizeof words, "in use by the process %ld", (long)getpid());
@@ -386,14 +272,14 @@ TEST(rejects_a_port_in_use) {
   check_bits(0, (uint64_t)status, 0, "in another process");
   ufp4_device_close(device);
   ufp4_device_close(get_device(cable));
-  end_board(cable);
+  cable_end(cable);
 }
 
 TEST(rejects_another_core) {
-  cable_t *cable = make_board();
+  cable_t *cable = cable_make();
   cable->offset = UFP4_REG_CONFIG_TILE;
   cable->value = 0x7777;
-  start(cable);
+  cable_start(cable);
   check_refused(0, cable, NULL, UFP4_ERROR_DEVICE,
                 "no configuration has this core's registers: config_array 0x");
   check_refused(1, cable, NULL, UFP4_ERROR_DEVICE, "config_tile 0x7777");
@@ -402,15 +288,15 @@ TEST(rejects_another_core) {
   check_refused(3, cable, NULL, UFP4_ERROR_DEVICE, "the core's version is 0x7777");
   cable->offset = 0;
   check_refused(4, cable, "tiny", UFP4_ERROR_DEVICE, "the core's array configuration");
-  end_board(cable);
+  cable_end(cable);
 }
 
 TEST(rejects_memory_that_is_no_number_of_pages) {
-  cable_t *cable = make_board();
+  cable_t *cable = cable_make();
   cable->board->core.memory_bytes = 5000;
-  start(cable);
+  cable_start(cable);
   check_refused(0, cable, NULL, UFP4_ERROR_ARGUMENT, "device memory of 5000 bytes");
-  end_board(cable);
+  cable_end(cable);
 }
 
 TEST(rejects_names_that_are_no_port) {
@@ -438,28 +324,54 @@ TEST(rejects_names_that_are_no_port) {
 
 // --- Memory -------------------------------------------------------------------------------------
 
-static void check_memory(int64_t index, ufp4_device_t *device, uint64_t wrong) {
-  uint64_t address = 0, failed = 0;
-  check_bits(index, ufp4_device_memory_test(device, &address, &failed), UFP4_OK, "test: %s",
+static void check_memory(int64_t index, ufp4_device_t *device, uint64_t tested) {
+  ufp4_memory_test_t result;
+  check_bits(index, ufp4_device_memory_test(device, &result), UFP4_OK, "test: %s",
              ufp4_device_message(device));
-  check_bits(index, failed, wrong, "wrong bytes");
+  check_bits(index, result.bytes, tested, "tested bytes");
+  check_bits(index, result.failed, 0, "wrong bytes");
 }
 
 /** By the host, and where the board has a march of its own by that. */
 TEST(memory_is_tested) {
   for (unsigned march = 0; march < 2; march++) {
-    cable_t *cable = make_board();
+    cable_t *cable = cable_make();
     cable->board->march = march;
-    start(cable);
+    cable_start(cable);
     ufp4_device_t *device = get_device(cable);
     const uint64_t before = cable->bytes;
-    check_memory(march, device, 0);
-    check_that(march, march ? cable->bytes - before < 1000 : cable->bytes - before > MEMORY,
+    check_memory(march, device, CABLE_MEMORY - (march ? 0 : 12288));
+    check_that(march, march ? cable->bytes - before < 1000 : cable->bytes - before > CABLE_MEMORY,
                "%d bytes went to the board", (int)(cable->bytes - before));
     check_layer(march, device, make_layer(TOKENS));
     ufp4_device_close(device);
-    end_board(cable);
+    cable_end(cable);
   }
+}
+
+/** One that an earlier program has begun is waited for, before memory is asked for anything. */
+TEST(a_march_under_way_is_waited_for) {
+  cable_t *cable = cable_make();
+  cable->board->march = 1;
+  cable->board->march_reads = 20;
+  ufp4_device_t *device = get_device(cable_start(cable));
+  check_layer(0, device, make_layer(16));
+  ufp4_device_close(device);
+  cable_end(cable);
+}
+
+SLOW_TEST(a_march_that_does_not_end_is_given_up) {
+  cable_t *cable = cable_make();
+  cable->board->march = 1;
+  ufp4_device_t *device = get_device(cable_start(cable));
+  ufp4_memory_test_t result;
+  cable->board->march_reads = UINT32_MAX;
+  check_bits(0, ufp4_device_memory_test(device, &result), UFP4_ERROR_DEVICE, "test");
+  check_that(0, strstr(ufp4_device_message(device), "has not ended within 1.2 s") != NULL,
+             "message '%s'", ufp4_device_message(device));
+  ufp4_device_close(device);
+  check_refused(1, cable, NULL, UFP4_ERROR_DEVICE, "test of its memory has not ended within 1.2 s");
+  cable_end(cable);
 }
 
 typedef struct {
@@ -477,7 +389,7 @@ static void tell(void *user, uint64_t done, uint64_t all) {
 
 TEST(long_transfers_are_told_of) {
   static uint8_t bytes[1 << 17];
-  cable_t *cable = start(make_board());
+  cable_t *cable = cable_start(cable_make());
   ufp4_device_options_t options = ufp4_device_options_default();
   told_t told = {0};
   ufp4_device_t *device;
@@ -493,7 +405,7 @@ TEST(long_transfers_are_told_of) {
   check_that(0, told.calls > 4, "%d calls", (int)told.calls);
   check_bits(0, told.last, sizeof bytes, "the last one");
   ufp4_device_close(device);
-  end_board(cable);
+  cable_end(cable);
 }
 
 int main(int argc, char **argv) {
@@ -504,6 +416,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(many_faults_change_no_bit),
       CHECK_TEST(a_cable_that_comes_back_goes_on),
       CHECK_TEST(a_reset_board_is_a_lost_device),
+      CHECK_TEST(a_core_whose_reset_does_not_end_is_reset_by_the_board),
       CHECK_TEST(a_cable_that_stays_out_is_a_lost_device),
       CHECK_TEST(a_board_that_says_nothing_is_given_up),
       CHECK_TEST(rejects_a_port_in_use),
@@ -511,6 +424,8 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_memory_that_is_no_number_of_pages),
       CHECK_TEST(rejects_names_that_are_no_port),
       CHECK_TEST(memory_is_tested),
+      CHECK_TEST(a_march_under_way_is_waited_for),
+      CHECK_TEST(a_march_that_does_not_end_is_given_up),
       CHECK_TEST(long_transfers_are_told_of),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);

@@ -1,184 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host's end of the board link, against a board in C over a wire in which time is counted and
 // bytes get lost.
-#include <stdlib.h>
 #include <string.h>
 
-#include "../../drivers/backends/fpga/link.h"
 #include "check.h"
-#include "fake_board.h"
-
-enum { MEMORY = 1 << 20, REGISTERS = 64, BUFFER = 4096 };
-#define BYTE_NS 3334u     // 3 Mbaud
-#define LATENCY_US 1000u  // of most tests
-#define BASE 0x1000u
-
-// --- A wire -------------------------------------------------------------------------------------
-
-// One way of it: bytes with the time at which they arrive.
-typedef struct {
-  uint8_t bytes[4 * BUFFER];
-  uint64_t arrival[4 * BUFFER];  // in nanoseconds
-  unsigned first, count;
-  uint64_t free_at;  // when the next byte may start
-  uint64_t carried;
-  fake_faults_t faults;
-} way_t;
-
-typedef struct {
-  uint64_t ns;
-  way_t to, from;
-  fake_board_t *board;
-  uint8_t memory[MEMORY];
-  uint32_t registers[REGISTERS];
-  uint64_t register_writes;
-  uint64_t latency_us;
-  int cut;            // nothing arrives
-  int deaf;           // what comes to the host waits
-  uint64_t reset_at;  // of the board, in executed requests; 0: never
-  uint64_t anew_at;   // the stream says that it was interrupted, in exchanges; 0: never
-  uint64_t exchanges;
-} wire_t;
-
-static void carry(wire_t *wire, way_t *way, uint8_t byte) {
-  uint8_t bytes[2];
-  const unsigned count = fake_faults_apply(&way->faults, byte, bytes);
-  if (way->free_at < wire->ns) way->free_at = wire->ns;
-  way->free_at += BYTE_NS;
-  way->carried++;
-  for (unsigned i = 0; i < count && !wire->cut && way->count < 4 * BUFFER; i++) {
-    const unsigned at = (way->first + way->count++) % (4 * BUFFER);
-    way->bytes[at] = bytes[i];
-    way->arrival[at] = way->free_at + wire->latency_us * 1000;
-  }
-}
-
-static int arrived(const wire_t *wire, const way_t *way) {
-  return way->count > 0 && way->arrival[way->first] <= wire->ns;
-}
-
-static uint8_t take(way_t *way) {
-  const uint8_t byte = way->bytes[way->first];
-  way->first = (way->first + 1) % (4 * BUFFER);
-  way->count--;
-  return byte;
-}
-
-// What has arrived at the board is done there.
-static void work(wire_t *wire) {
-  while (arrived(wire, &wire->to)) {
-    fake_board_byte(wire->board, take(&wire->to));
-    if (wire->reset_at != 0 && wire->board->executions >= wire->reset_at) {
-      fake_board_reset(wire->board);
-      wire->reset_at = 0;
-    }
-  }
-  size_t said = 0;
-  while (said < wire->board->out_bytes && wire->from.count < 3 * BUFFER)
-    carry(wire, &wire->from, wire->board->out[said++]);
-  fake_board_take(wire->board, said);
-}
-
-static uint64_t next_event(const wire_t *wire, uint64_t limit) {
-  const way_t *ways[] = {&wire->to, &wire->from};
-  for (int i = 0; i < 2 - wire->deaf; i++) {
-    if (ways[i]->count > 0 && ways[i]->arrival[ways[i]->first] < limit)
-      limit = ways[i]->arrival[ways[i]->first];
-  }
-  return limit;
-}
-
-static link_stream_status_t exchange(void *user, const uint8_t *out, size_t out_bytes,
-                                     size_t *taken, uint8_t *in, size_t in_bytes, size_t *got,
-                                     uint64_t timeout_us) {
-  wire_t *wire = user;
-  const uint64_t end = wire->ns + timeout_us * 1000;
-  if (++wire->exchanges == wire->anew_at) {
-    wire->to.count = wire->from.count = 0;
-    return LINK_STREAM_ANEW;
-  }
-  for (;;) {
-    work(wire);
-    while (*taken < out_bytes && wire->to.free_at < wire->ns + (uint64_t)BUFFER * BYTE_NS)
-      carry(wire, &wire->to, out[(*taken)++]);
-    while (*got < in_bytes && !wire->deaf && arrived(wire, &wire->from))
-      in[(*got)++] = take(&wire->from);
-    if (*taken > 0 || *got > 0 || wire->ns >= end) return LINK_STREAM_OK;
-    wire->ns = next_event(wire, out_bytes > 0 && wire->ns + 100000 < end ? wire->ns + 100000 : end);
-  }
-}
-
-static uint64_t wire_now(void *user) {
-  return ((wire_t *)user)->ns / 1000;
-}
-
-static const char *wire_message(void *user) {
-  (void)user;
-  return "the wire is gone";
-}
-
-// --- Behind the board ---------------------------------------------------------------------------
-
-static int register_read(void *user, uint32_t offset, uint32_t *value) {
-  *value = offset / 4 < REGISTERS ? ((wire_t *)user)->registers[offset / 4] : 0;
-  return offset / 4 < REGISTERS;
-}
-
-static int register_write(void *user, uint32_t offset, uint32_t value) {
-  wire_t *wire = user;
-  wire->register_writes++;
-  if (offset / 4 < REGISTERS) wire->registers[offset / 4] += value;  // twice is not once
-  return offset / 4 < REGISTERS;
-}
-
-static uint8_t *memory(void *user, uint32_t address, uint32_t bytes) {
-  wire_t *wire = user;
-  return address >= BASE && bytes <= MEMORY && address - BASE <= MEMORY - bytes
-             ? wire->memory + (address - BASE)
-             : NULL;
-}
-
-static int level(void *user, unsigned ms) {
-  wire_t *wire = user;
-  if (wire->registers[1] == 0) wire->ns += ms * 1000000u;
-  return wire->registers[1] != 0;
-}
-
-static wire_t *open_wire(uint32_t one_in, uint64_t seed) {
-  wire_t *wire = calloc(1, sizeof *wire);
-  check_that(0, wire != NULL, "no memory");
-  const fake_core_t core = {.user = wire,
-                            .memory_base = BASE,
-                            .memory_bytes = MEMORY,
-                            .register_read = register_read,
-                            .register_write = register_write,
-                            .memory = memory,
-                            .wait = level};
-  wire->ns = 1000000000u;
-  wire->latency_us = LATENCY_US;
-  wire->board = fake_board_open(&core);
-  wire->to.faults = (fake_faults_t){.state = 2 * seed + 1, .one_in = one_in};
-  wire->from.faults = (fake_faults_t){.state = ~seed, .one_in = one_in};
-  return wire;
-}
-
-static void close_wire(wire_t *wire, link_t *link) {
-  link_close(link);
-  fake_board_close(wire->board);
-  free(wire);
-}
-
-static link_t *open_link(wire_t *wire, const link_options_t *options) {
-  const link_stream_t stream = {
-      .user = wire, .exchange = exchange, .now = wire_now, .message = wire_message};
-  link_t *link = link_open(&stream, options);
-  link_identity_t identity;
-  check_that(0, link != NULL, "no memory");
-  check_bits(0, link_hello(link, &identity), UFP4_OK, "hello: %s", link_message(link));
-  check_bits(0, identity.memory_bytes, MEMORY, "memory");
-  check_that(0, strcmp(identity.board, "fake") == 0, "board %s", identity.board);
-  return link;
-}
+#include "wire.h"
 
 // --- Transfers ----------------------------------------------------------------------------------
 
@@ -257,53 +83,53 @@ static void exercise(int64_t index, wire_t *wire, link_t *link, int rounds, unsi
 }
 
 TEST(bytes_arrive) {
-  wire_t *wire = open_wire(0, 1);
+  wire_t *wire = wire_open(0, 1);
   const link_options_t options = link_options_default();
-  link_t *link = open_link(wire, &options);
+  link_t *link = wire_link(wire, &options);
   exercise(0, wire, link, 40, 20000);
   const link_counts_t counts = link_counts(link);
   check_bits(0, counts.frames, counts.requests, "frames");
   check_bits(0, counts.timeouts, 0, "timeouts");
-  close_wire(wire, link);
+  wire_close(wire, link);
 }
 
 /** One byte in 20,000 is dropped, doubled or changed. */
 TEST(faults_cost_repeats_and_never_data) {
   for (uint64_t seed = 1; seed <= 6; seed++) {
-    wire_t *wire = open_wire(20000, seed);
+    wire_t *wire = wire_open(20000, seed);
     const link_options_t options = link_options_default();
-    link_t *link = open_link(wire, &options);
+    link_t *link = wire_link(wire, &options);
     exercise((int64_t)seed, wire, link, 20, 20000);
     check_that((int64_t)seed, wire->to.faults.done + wire->from.faults.done > 5, "%d faults",
                (int)(wire->to.faults.done + wire->from.faults.done));
-    close_wire(wire, link);
+    wire_close(wire, link);
   }
 }
 
 /** One byte in a hundred, with frames of 64 bytes. */
 TEST(many_faults_with_short_frames) {
   for (uint64_t seed = 1; seed <= 20; seed++) {
-    wire_t *wire = open_wire(100, seed);
+    wire_t *wire = wire_open(100, seed);
     link_options_t options = link_options_default();
     options.data_bytes = 64;
-    link_t *link = open_link(wire, &options);
+    link_t *link = wire_link(wire, &options);
     exercise((int64_t)seed, wire, link, 20, 1000);
     check_that((int64_t)seed, wire->board->dropped > 5, "%d frames were dropped",
                (int)wire->board->dropped);
-    close_wire(wire, link);
+    wire_close(wire, link);
   }
 }
 
 /** More than once around the numbers, with a window of each size. */
 TEST(windows_of_every_size) {
   for (unsigned window = 1; window <= LINK_WINDOW_MAX; window++) {
-    wire_t *wire = open_wire(2000, window);
+    wire_t *wire = wire_open(2000, window);
     link_options_t options = link_options_default();
     options.window = window;
     options.data_bytes = 128;
-    link_t *link = open_link(wire, &options);
+    link_t *link = wire_link(wire, &options);
     exercise(window, wire, link, 12, 10000);
-    close_wire(wire, link);
+    wire_close(wire, link);
   }
 }
 
@@ -317,9 +143,9 @@ static void check_speed(const char *what, const wire_t *wire, uint64_t began, ui
 TEST(transfers_fill_the_wire) {
   static uint8_t bytes[MEMORY];
   check_random_t random = check_random();
-  wire_t *wire = open_wire(0, 1);
+  wire_t *wire = wire_open(0, 1);
   const link_options_t options = link_options_default();
-  link_t *link = open_link(wire, &options);
+  link_t *link = wire_link(wire, &options);
   fill(&random, bytes, MEMORY);
   uint64_t began = wire->ns;
   check_bits(0, write_memory(link, 0, bytes, MEMORY), UFP4_OK, "write");
@@ -328,7 +154,7 @@ TEST(transfers_fill_the_wire) {
   began = wire->ns;
   check_bits(0, read_memory(link, 0, bytes, MEMORY), UFP4_OK, "read");
   check_speed("reading", wire, began, MEMORY);
-  close_wire(wire, link);
+  wire_close(wire, link);
 }
 
 // --- What ends a link ---------------------------------------------------------------------------
@@ -344,21 +170,21 @@ static void check_ended(int64_t index, link_t *link, ufp4_status_t status, const
 /** Not executed, and said to be what it is. */
 TEST(a_reset_ends_the_session) {
   static uint8_t bytes[MEMORY];
-  wire_t *wire = open_wire(0, 1);
+  wire_t *wire = wire_open(0, 1);
   const link_options_t options = link_options_default();
-  link_t *link = open_link(wire, &options);
+  link_t *link = wire_link(wire, &options);
   wire->reset_at = 100;
   ufp4_status_t status = write_memory(link, 0, bytes, MEMORY);
   check_ended(0, link, status, "the board has been reset");
   check_bits(0, wire->board->executions, 100, "requests that were executed");
-  close_wire(wire, link);
+  wire_close(wire, link);
 }
 
 TEST(a_board_of_no_answer_is_given_up) {
   uint8_t bytes[64];
-  wire_t *wire = open_wire(0, 1);
+  wire_t *wire = wire_open(0, 1);
   const link_options_t options = link_options_default();
-  link_t *link = open_link(wire, &options);
+  link_t *link = wire_link(wire, &options);
   check_bits(0, read_memory(link, 0, bytes, 64), UFP4_OK, "read");
   wire->cut = 1;
   const uint64_t began = wire->ns;
@@ -368,34 +194,131 @@ TEST(a_board_of_no_answer_is_given_up) {
              link_message(link));
   const double seconds = (double)(wire->ns - began) * 1e-9;
   check_that(0, seconds >= 5 && seconds < 8, "%.2f s", seconds);
-  close_wire(wire, link);
+  wire_close(wire, link);
 }
 
 TEST(a_wire_without_a_board_says_what_came) {
   for (int noise = 0; noise < 2; noise++) {
-    wire_t *wire = open_wire(0, 1);
+    wire_t *wire = wire_open(0, 1);
     const link_options_t options = link_options_default();
-    const link_stream_t stream = {
-        .user = wire, .exchange = exchange, .now = wire_now, .message = wire_message};
+    const link_stream_t stream = wire_stream(wire);
     link_t *link = link_open(&stream, &options);
     link_identity_t identity;
-    for (int i = 0; i < 100 * noise; i++) carry(wire, &wire->from, (uint8_t)(i * 7));
+    for (int i = 0; i < 100 * noise; i++) wire_carry(wire, &wire->from, (uint8_t)(i * 7));
     wire->cut = 1;
     check_ended(noise, link, link_hello(link, &identity),
                 noise ? "100 bytes came and none made a frame" : "nothing has been heard");
-    close_wire(wire, link);
+    wire_close(wire, link);
   }
+}
+
+// 20 frames, of which the first have gone out when it returns.
+static void begin_writing(wire_t *wire, link_t *link, const uint8_t bytes[20 << 10]) {
+  check_bits(0, write_memory(link, 0, bytes, 20 << 10), UFP4_OK, "write: %s", link_message(link));
+  wire_pass(wire, 10000000);
+}
+
+/** The host does something else for twice its patience, with answers or without. */
+TEST(a_pause_of_the_host_loses_nothing) {
+  static uint8_t bytes[20 << 10], got[20 << 10];
+  check_random_t random = check_random();
+  for (unsigned window = 1; window <= LINK_WINDOW_MAX; window++) {
+    for (int lost = 0; lost < 2; lost++) {
+      wire_t *wire = wire_open(0, 1);
+      link_options_t options = link_options_default();
+      options.window = window;
+      link_t *link = wire_link(wire, &options);
+      fill(&random, bytes, sizeof bytes);
+      begin_writing(wire, link, bytes);
+      if (lost) wire->to.count = wire->from.count = 0;
+      check_bits(window, read_memory(link, 0, got, sizeof got), UFP4_OK, "read: %s",
+                 link_message(link));
+      check_that(window, memcmp(bytes, got, sizeof got) == 0, "other bytes came back");
+      check_that(window, link_counts(link).timeouts <= (uint64_t)lost, "%d timeouts",
+                 (int)link_counts(link).timeouts);
+      wire_close(wire, link);
+    }
+  }
+}
+
+// What is lost is found as soon as ever: the pause was no time there and back.
+static void check_soon(int64_t index, wire_t *wire, link_t *link) {
+  const uint64_t began = wire->ns;
+  check_bits(index, add_register(link, 8, 1), UFP4_OK, "register");
+  wire->to.count = 0;
+  check_bits(index, link_flush(link), UFP4_OK, "flush: %s", link_message(link));
+  check_that(index, wire->ns - began < 300000000u, "%.2f s", (double)(wire->ns - began) * 1e-9);
+}
+
+TEST(a_pause_of_the_host_is_not_the_boards) {
+  static const uint8_t bytes[20 << 10];
+  wire_t *wire = wire_open(0, 1);
+  const link_options_t options = link_options_default();
+  link_t *link = wire_link(wire, &options);
+  begin_writing(wire, link, bytes);
+  check_bits(0, link_flush(link), UFP4_OK, "flush: %s", link_message(link));
+  check_soon(0, wire, link);
+  wire_close(wire, link);
+}
+
+/** Nor does one amid a wait: the whole process is stopped. */
+TEST(a_stopped_host_loses_nothing) {
+  static uint8_t bytes[20 << 10];
+  for (uint64_t at = 1; at < 40; at++) {
+    wire_t *wire = wire_open(0, 1);
+    const link_options_t options = link_options_default();
+    link_t *link = wire_link(wire, &options);
+    wire->stop_at = wire->exchanges + at;
+    wire->stop_loses = at % 2 == 0;
+    begin_writing(wire, link, bytes);
+    check_bits((int64_t)at, link_flush(link), UFP4_OK, "flush: %s", link_message(link));
+    check_that((int64_t)at, wire->exchanges > wire->stop_at, "never stopped");
+    check_soon((int64_t)at, wire, link);
+    wire_close(wire, link);
+  }
+}
+
+/** A board that always answers, and never what it should. */
+TEST(a_board_out_of_order_is_given_up) {
+  uint8_t bytes[64];
+  wire_t *wire = wire_open(0, 1);
+  const link_options_t options = link_options_default();
+  link_t *link = wire_link(wire, &options);
+  const uint64_t began = wire->ns;
+  wire->board->expected += 100;
+  check_ended(0, link, read_memory(link, 0, bytes, 64), "no answer to MEMORY_READ of 64 bytes");
+  check_that(0, strstr(link_message(link), "(out of order), 0.0 s ago") != NULL, "message '%s'",
+             link_message(link));
+  const double seconds = (double)(wire->ns - began) * 1e-9;
+  check_that(0, seconds >= 30 && seconds < 32, "%.2f s", seconds);
+  wire_close(wire, link);
+}
+
+/** A port that can be opened each time, and fails each time. */
+TEST(a_stream_that_only_begins_anew_is_given_up) {
+  uint8_t bytes[64];
+  wire_t *wire = wire_open(0, 1);
+  const link_options_t options = link_options_default();
+  link_t *link = wire_link(wire, &options);
+  wire->always_anew = 1;
+  const uint64_t began = wire->ns;
+  check_ended(0, link, read_memory(link, 0, bytes, 64), "the port comes and goes, for 30");
+  check_that(0, strstr(link_message(link), ": the wire is gone") != NULL, "message '%s'",
+             link_message(link));
+  const double seconds = (double)(wire->ns - began) * 1e-9;
+  check_that(0, seconds >= 30 && seconds < 32, "%.2f s", seconds);
+  wire_close(wire, link);
 }
 
 TEST(an_interrupted_stream_goes_on) {
   for (uint64_t at = 2; at < 400; at += 7) {
-    wire_t *wire = open_wire(0, 1);
+    wire_t *wire = wire_open(0, 1);
     const link_options_t options = link_options_default();
-    link_t *link = open_link(wire, &options);
+    link_t *link = wire_link(wire, &options);
     wire->anew_at = wire->exchanges + at;
     exercise((int64_t)at, wire, link, 5, 20000);
     check_that((int64_t)at, wire->exchanges > wire->anew_at, "never interrupted");
-    close_wire(wire, link);
+    wire_close(wire, link);
   }
 }
 
@@ -403,10 +326,10 @@ TEST(an_interrupted_stream_goes_on) {
 TEST(a_new_session_forgets_the_old) {
   static uint8_t bytes[20000], got[20000];
   check_random_t random = check_random();
-  wire_t *wire = open_wire(0, 1);
+  wire_t *wire = wire_open(0, 1);
   const link_options_t options = link_options_default();
   for (int i = 0; i < 20; i++) {
-    link_t *link = open_link(wire, &options);
+    link_t *link = wire_link(wire, &options);
     fill(&random, bytes, sizeof bytes);
     check_bits(i, write_memory(link, 0, bytes, sizeof bytes), UFP4_OK, "write");
     check_bits(i, read_memory(link, 0, got, sizeof got), UFP4_OK, "read");
@@ -414,15 +337,14 @@ TEST(a_new_session_forgets_the_old) {
     check_bits(i, write_memory(link, 0, got, 1008 * (size_t)(i % 9)), UFP4_OK, "left alone");
     link_close(link);
   }
-  close_wire(wire, NULL);
+  wire_close(wire, NULL);
 }
 
 /** Nor is the answer to an earlier program's HELLO for one's own. */
 TEST(a_late_identity_is_another_sessions) {
-  wire_t *wire = open_wire(0, 1);
+  wire_t *wire = wire_open(0, 1);
   link_options_t options = link_options_default();
-  const link_stream_t stream = {
-      .user = wire, .exchange = exchange, .now = wire_now, .message = wire_message};
+  const link_stream_t stream = wire_stream(wire);
   link_identity_t identity;
   options.patience_us = 0;
   wire->deaf = 1;
@@ -433,18 +355,18 @@ TEST(a_late_identity_is_another_sessions) {
   wire->deaf = 0;
   wire->board->data_bytes = 64;
   options = link_options_default();
-  link_t *link = open_link(wire, &options);
+  link_t *link = wire_link(wire, &options);
   check_bits(0, link_data_bytes(link), 64, "bytes of a frame");
-  close_wire(wire, link);
+  wire_close(wire, link);
 }
 
 /** The timeout follows the answers, also where the first ones come after it. */
 TEST(a_slow_board_is_waited_for) {
   static uint8_t bytes[MEMORY];
-  wire_t *wire = open_wire(0, 1);
+  wire_t *wire = wire_open(0, 1);
   const link_options_t options = link_options_default();
   wire->latency_us = 100000;
-  link_t *link = open_link(wire, &options);
+  link_t *link = wire_link(wire, &options);
   check_bits(0, write_memory(link, 0, bytes, 8 * 1008), UFP4_OK, "write");
   check_bits(0, link_flush(link), UFP4_OK, "flush");
   wire->latency_us = 400000;
@@ -457,7 +379,7 @@ TEST(a_slow_board_is_waited_for) {
   check_that(0, counts.frames - before.frames < 3 * (counts.requests - before.requests),
              "%d frames for %d requests", (int)(counts.frames - before.frames),
              (int)(counts.requests - before.requests));
-  close_wire(wire, link);
+  wire_close(wire, link);
 }
 
 TEST(rejects_refusals_and_errors_of_the_bus) {
@@ -475,35 +397,34 @@ TEST(rejects_refusals_and_errors_of_the_bus) {
        "answers 4 bytes to PING, not 0"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    wire_t *wire = open_wire(0, 1);
+    wire_t *wire = wire_open(0, 1);
     const link_options_t options = link_options_default();
-    link_t *link = open_link(wire, &options);
+    link_t *link = wire_link(wire, &options);
     check_ended((int64_t)i, link, link_call(link, &cases[i].request), cases[i].words);
-    close_wire(wire, link);
+    wire_close(wire, link);
   }
 }
 
 TEST(rejects_another_version) {
-  wire_t *wire = open_wire(0, 1);
+  wire_t *wire = wire_open(0, 1);
   const link_options_t options = link_options_default();
-  const link_stream_t stream = {
-      .user = wire, .exchange = exchange, .now = wire_now, .message = wire_message};
+  const link_stream_t stream = wire_stream(wire);
   link_t *link = link_open(&stream, &options);
   link_identity_t identity;
   wire->board->version = 2;
   check_ended(0, link, link_hello(link, &identity), "speaks version 2 of the link");
-  close_wire(wire, link);
+  wire_close(wire, link);
 }
 
 TEST(a_board_with_less_gets_less) {
-  wire_t *wire = open_wire(0, 1);
+  wire_t *wire = wire_open(0, 1);
   const link_options_t options = link_options_default();
   wire->board->data_bytes = 68;
   wire->board->window = 3;
-  link_t *link = open_link(wire, &options);
+  link_t *link = wire_link(wire, &options);
   check_bits(0, link_data_bytes(link), 64, "bytes of a frame");
   exercise(0, wire, link, 10, 5000);
-  close_wire(wire, link);
+  wire_close(wire, link);
 }
 
 // --- Waiting ------------------------------------------------------------------------------------
@@ -512,9 +433,9 @@ TEST(a_wait_tells_of_the_interrupt) {
   const uint8_t ms[2] = {0xE8, 0x03};
   const link_request_t request = {
       .command = LINK_WAIT, .data = ms, .length = sizeof ms, .extra_us = 1000000};
-  wire_t *wire = open_wire(0, 1);
+  wire_t *wire = wire_open(0, 1);
   const link_options_t options = link_options_default();
-  link_t *link = open_link(wire, &options);
+  link_t *link = wire_link(wire, &options);
   uint64_t began = wire->ns;
   check_bits(0, link_call(link, &request), UFP4_OK, "wait: %s", link_message(link));
   check_bits(0, (uint64_t)link_interrupt(link), 0, "interrupt");
@@ -525,7 +446,7 @@ TEST(a_wait_tells_of_the_interrupt) {
   check_bits(0, (uint64_t)link_interrupt(link), 1, "interrupt");
   check_that(0, wire->ns - began < 100000000u, "%llu ns", (unsigned long long)(wire->ns - began));
   check_bits(0, link_counts(link).timeouts, 0, "timeouts");
-  close_wire(wire, link);
+  wire_close(wire, link);
 }
 
 int main(int argc, char **argv) {
@@ -538,6 +459,11 @@ int main(int argc, char **argv) {
       CHECK_TEST(a_reset_ends_the_session),
       CHECK_TEST(a_board_of_no_answer_is_given_up),
       CHECK_TEST(a_wire_without_a_board_says_what_came),
+      CHECK_TEST(a_pause_of_the_host_loses_nothing),
+      CHECK_TEST(a_pause_of_the_host_is_not_the_boards),
+      CHECK_TEST(a_stopped_host_loses_nothing),
+      CHECK_TEST(a_board_out_of_order_is_given_up),
+      CHECK_TEST(a_stream_that_only_begins_anew_is_given_up),
       CHECK_TEST(an_interrupted_stream_goes_on),
       CHECK_TEST(a_new_session_forgets_the_old),
       CHECK_TEST(a_late_identity_is_another_sessions),

@@ -70,7 +70,7 @@ def test_tells_what_it_is():
         check_equal((device["configuration"]["name"], device["cycles"], device["memory_bytes"]), ("tiny", True, 1 << 19), "device")
         check(device["hardware"].startswith("board sim, core at "), device["hardware"])
         text = passes("info", "--backend", board.backend, "--selftest").out
-        check("memory      524288          0 equal\n" in text and "gemm          3840          0 equal\n" in text, text)
+        check("memory      512000          0 equal\n" in text and "gemm          3840          0 equal\n" in text, text)
 
 
 @slow

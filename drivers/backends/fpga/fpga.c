@@ -16,15 +16,18 @@
 #define BAUD_MAX 12000000u  // of the fastest USB ports
 #define WAIT_MS 10u         // a longer wait is several
 #define LONG_BYTES 65536u   // a transfer that is worth a word
-#define MARCH_MS 60000u     // far more than any memory takes
+#define MARCH_POLL_US 10000u
+#define MARCH_CYCLES 16u  // for a byte: some times what the march takes
 #define MARCH_BUSY 1u
 #define MARCH_FAILED 4u
+#define JOB_US 900000000u  // more than any job that fits a board's memory takes
 
 struct fpga {
   char *name;
   serial_t *serial;
   link_t *link;
   link_identity_t identity;
+  ufp4_message_t message;  // why something that the link did not end has failed
   // Told of long transfers, or NULL.
   void (*progress)(void *user, uint64_t done, uint64_t all);
   void *progress_user;
@@ -124,7 +127,9 @@ static ufp4_status_t fpga_wait_interrupt(void *user, uint64_t limit) {
     const ufp4_status_t status =
         wait_once(fpga, left > WAIT_MS * 1000u ? WAIT_MS : (unsigned)((left + 999) / 1000));
     if (status != UFP4_OK || link_interrupt(fpga->link)) return status;
-    if (left == 0) return UFP4_ERROR_TIMEOUT;
+    if (left != 0) continue;
+    ufp4_message_set(&fpga->message, "no interrupt within %.1f s", (double)limit * 1e-6);
+    return UFP4_ERROR_TIMEOUT;
   }
 }
 
@@ -135,9 +140,13 @@ static ufp4_status_t fpga_run(void *user, uint64_t ticks) {
   return link_flush(((fpga_t *)user)->link);
 }
 
-// A wait that was too short for the core has no error of the link.
+static int is_lost(const fpga_t *fpga) {
+  return link_message(fpga->link)[0] != '\0';
+}
+
 static const char *fpga_message(void *user) {
-  const char *text = link_message(((fpga_t *)user)->link);
+  const fpga_t *fpga = user;
+  const char *text = is_lost(fpga) ? link_message(fpga->link) : fpga->message.text;
   return text[0] != '\0' ? text : NULL;
 }
 
@@ -169,6 +178,25 @@ const link_identity_t *fpga_identity(const fpga_t *fpga) {
 
 link_t *fpga_link(fpga_t *fpga) {
   return fpga->link;
+}
+
+// --- The memory march ---------------------------------------------------------------------------
+
+// While it runs, no request of the memory is answered.
+static ufp4_status_t wait_for_march(fpga_t *fpga, uint32_t *control) {
+  const uint64_t clock_hz = fpga->identity.clock_hz != 0 ? fpga->identity.clock_hz : 1000000u;
+  const uint64_t limit =
+      1000000u + fpga->identity.memory_bytes * (uint64_t)MARCH_CYCLES * 1000000u / clock_hz;
+  for (const uint64_t began = fpga_now(fpga);;) {
+    ufp4_status_t status = read_word(fpga, LINK_BOARD_READ, LINK_BOARD_MARCH, control);
+    if (status != UFP4_OK || !(*control & MARCH_BUSY)) return status;
+    if (fpga_now(fpga) - began >= limit) break;
+    status = fpga_run(fpga, MARCH_POLL_US);
+    if (status != UFP4_OK) return status;
+  }
+  ufp4_message_set(&fpga->message, "the board's test of its memory has not ended within %.1f s",
+                   (double)limit * 1e-6);
+  return UFP4_ERROR_DEVICE;
 }
 
 // --- Open ---------------------------------------------------------------------------------------
@@ -210,8 +238,11 @@ static ufp4_status_t open_link(fpga_t *fpga, const link_options_t *options,
   const link_stream_t stream = serial_stream(fpga->serial);
   fpga->link = link_open(&stream, options);
   if (fpga->link == NULL) return UFP4_ERROR_MEMORY;
-  const ufp4_status_t status = link_hello(fpga->link, &fpga->identity);
-  if (status != UFP4_OK) ufp4_message_set(message, "%s: %s", fpga->name, link_message(fpga->link));
+  uint32_t control = 0;
+  ufp4_status_t status = link_hello(fpga->link, &fpga->identity);
+  // That of an earlier program.
+  if (status == UFP4_OK && fpga->identity.has_march) status = wait_for_march(fpga, &control);
+  if (status != UFP4_OK) ufp4_message_set(message, "%s: %s", fpga->name, fpga_message(fpga));
   return status;
 }
 
@@ -242,7 +273,9 @@ static ufp4_status_t backend_open(const char *name, const ufp4_device_options_t 
                                   ufp4_message_t *message, ufp4_backend_state_t **state) {
   const link_options_t link = link_options_default();
   const char *where = strchr(name, ':');
+  ufp4_device_options_t own = *options;
   fpga_t *fpga;
+  if (own.max_cycles == 0) own.max_cycles = JOB_US;
   *state = NULL;
   ufp4_status_t status = fpga_open(name, where != NULL ? where + 1 : "", &link, message, &fpga);
   if (status != UFP4_OK) return status;
@@ -250,7 +283,9 @@ static ufp4_status_t backend_open(const char *name, const ufp4_device_options_t 
   fpga->progress_user = options->progress_user;
   const ufp4_port_t port = fpga_port(fpga);
   status = device_check_memory(port.memory_base, port.memory_bytes, message);
-  if (status == UFP4_OK) status = core_open(&port, options, configuration, 0, message, state);
+  // Whatever an earlier program has left the core at ends; a failure is told of by the next call.
+  if (status == UFP4_OK) (void)write_word(fpga, LINK_BOARD_WRITE, LINK_BOARD_CORE_RESET, 1);
+  if (status == UFP4_OK) status = core_open(&port, &own, configuration, 0, message, state);
   if (status != UFP4_OK) fpga_close(fpga);
   return status;
 }
@@ -265,29 +300,43 @@ static ufp4_status_t backend_info(ufp4_backend_state_t *state, ufp4_device_info_
 }
 
 // The board's own march over all of its memory.
-static ufp4_status_t backend_memory_test(ufp4_backend_state_t *state, uint64_t *address,
-                                         uint64_t *failed) {
+static ufp4_status_t backend_memory_test(ufp4_backend_state_t *state, ufp4_memory_test_t *result) {
   fpga_t *fpga = core_port_user(state);
-  uint32_t control = MARCH_BUSY, first = 0, count = 0;
+  uint32_t control = 0, first = 0, count = 0;
   if (!fpga->identity.has_march) return UFP4_ERROR_UNSUPPORTED;
   ufp4_status_t status = write_word(fpga, LINK_BOARD_WRITE, LINK_BOARD_MARCH, 1);
-  for (unsigned ms = 0; status == UFP4_OK && (control & MARCH_BUSY) && ms < MARCH_MS; ms += 10) {
-    status = fpga_run(fpga, 10000);
-    if (status == UFP4_OK) status = read_word(fpga, LINK_BOARD_READ, LINK_BOARD_MARCH, &control);
-  }
+  if (status == UFP4_OK) status = wait_for_march(fpga, &control);
   if (status == UFP4_OK)
     status = read_word(fpga, LINK_BOARD_READ, LINK_BOARD_MARCH_ADDRESS, &first);
   if (status == UFP4_OK) status = read_word(fpga, LINK_BOARD_READ, LINK_BOARD_MARCH_COUNT, &count);
-  *address = first;
-  *failed = control & MARCH_FAILED ? count : 0;
-  return status != UFP4_OK      ? core_fail(state, status)
-         : control & MARCH_BUSY ? UFP4_ERROR_TIMEOUT
-                                : UFP4_OK;
+  if (status != UFP4_OK) return core_fail(state, status);
+  result->bytes = fpga->identity.memory_bytes;
+  result->address = first;
+  result->failed = control & MARCH_FAILED ? count : 0;
+  return UFP4_OK;
+}
+
+// A core whose own reset does not end is taken off the bus by the board.
+static ufp4_status_t backend_reset(ufp4_backend_state_t *state) {
+  fpga_t *fpga = core_port_user(state);
+  ufp4_status_t status = core_reset(state);
+  if (status == UFP4_OK || is_lost(fpga)) return status;
+  status = write_word(fpga, LINK_BOARD_WRITE, LINK_BOARD_CORE_RESET, 1);
+  if (status != UFP4_OK) return core_fail(state, status);
+  status = core_reset(state);
+  return status == UFP4_OK ? core_set_up(state) : status;
 }
 
 const ufp4_backend_t ufp4_backend_fpga = {.name = "fpga",
                                           .open_at = backend_open,
+                                          .close = core_close,
                                           .info = backend_info,
                                           .memory_test = backend_memory_test,
                                           .submit = core_submit,
-                                          CORE_FUNCTIONS};
+                                          .memory_base = core_memory_base,
+                                          .memory_write = core_memory_write,
+                                          .memory_read = core_memory_read,
+                                          .take = core_take,
+                                          .slot_read = core_slot_read,
+                                          .counters = core_counters,
+                                          .reset = backend_reset};

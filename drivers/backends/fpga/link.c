@@ -14,6 +14,9 @@ enum { STATUS_OK, STATUS_UNKNOWN, STATUS_REFUSED, STATUS_BUS, STATUS_NO_SESSION,
 #define TIMEOUT_US 20000u          // the least
 #define FIRST_TIMEOUT_US 250000u   // before any answer has come
 #define SILENT_TIMEOUT_US 250000u  // the most to which it is doubled while nothing is heard
+#define PAUSE_US 10000u            // the host was elsewhere: what lay here meanwhile tells no time
+#define LYING_READS 16u            // more than a window of answers and all that a port buffers
+#define PROGRESS_PATIENCES 6u      // without progress, where something is heard
 
 static const char *const command_names[LINK_COMMAND_COUNT] = {
     [LINK_HELLO] = "HELLO",
@@ -66,9 +69,11 @@ struct link {
   size_t in_bytes;
   int escaped, bad;
 
-  // Times in microseconds. Progress is an answer that was waited for, or a first request.
-  uint64_t progress, timer, heard;
+  // Times in microseconds. Progress is an answer that was waited for, or the beginning of a call;
+  // it has been quiet since something was heard, a call began, or the stream came back.
+  uint64_t progress, quiet, timer, heard;
   uint64_t trip, deviation;  // there and back: smoothed, and how far trips lie from it
+  uint64_t looked, back;     // the last turn's end; when the host last came back from elsewhere
   unsigned silent;           // timeouts since anything was heard
   answer_t last;
 };
@@ -183,21 +188,34 @@ static void encode(link_t *link, frame_t *frame) {
   link->counts.frames++;
 }
 
+static uint64_t extra_us(link_t *link) {
+  return frame_of(link, 0)->request.extra_us;
+}
+
+static int is_overdue(link_t *link) {
+  return now(link) - link->progress >=
+         PROGRESS_PATIENCES * link->options.patience_us + extra_us(link);
+}
+
 // All that is not answered goes out again, in a new round. A frame that is half out is cut: the
 // next one's END ends it.
-static void go_back(link_t *link) {
+static ufp4_status_t go_back(link_t *link) {
+  if (is_overdue(link)) return fail_silence(link, now(link) - link->progress);
   link->round = (link->round + 1) & 15;
   link->sent = 0;
   link->out_bytes = link->out_at = 0;
   link->timer = now(link);
+  return UFP4_OK;
 }
 
 // --- In -----------------------------------------------------------------------------------------
 
-// How long a frame and its answer were under way; the round says which time it went out.
+// How long a frame and its answer were under way; the round says which time it went out. An answer
+// that lay here while the host was elsewhere does not tell.
 static void learn(link_t *link, const frame_t *frame, const answer_t *answer) {
-  if (frame->request.extra_us != 0) return;
-  const uint64_t trip = now(link) - frame->sent[answer->round] + 1;
+  const uint64_t sent = frame->sent[answer->round];
+  if (frame->request.extra_us != 0 || sent < link->back) return;
+  const uint64_t trip = now(link) - sent + 1;
   const uint64_t off = trip > link->trip ? trip - link->trip : link->trip - trip;
   link->trip = link->trip == 0 ? trip : (7 * link->trip + trip + 7) / 8;
   link->deviation = (3 * link->deviation + off) / 4;
@@ -229,7 +247,7 @@ static ufp4_status_t take_answer(link_t *link, const answer_t *answer) {
   if (answer->status == STATUS_NO_SESSION) return fail_answer(link, answer);
   // A request of this round, or an answer to one, was lost.
   if (answer->status == STATUS_ORDER || index != 0) {
-    if (is_current && (answer->status == STATUS_ORDER || index < link->count)) go_back(link);
+    if (is_current && (answer->status == STATUS_ORDER || index < link->count)) return go_back(link);
     return UFP4_OK;
   }
   if (link->count == 0) return UFP4_OK;
@@ -260,7 +278,7 @@ static ufp4_status_t end_frame(link_t *link) {
                           .round = in[1] >> 4 & 7,
                           .data = in + ANSWER_HEADER,
                           .length = length};
-  link->heard = now(link);
+  link->heard = link->quiet = now(link);
   link->silent = 0;
   link->interrupt = in[1] >> 7;
   return take_answer(link, &link->last);
@@ -301,21 +319,17 @@ static uint64_t timeout_us(link_t *link) {
   const uint64_t learned = link->trip == 0 ? FIRST_TIMEOUT_US : link->trip + 4 * link->deviation;
   uint64_t time = learned > TIMEOUT_US ? learned : TIMEOUT_US;
   for (unsigned i = 0; i < link->silent && 2 * time <= SILENT_TIMEOUT_US; i++) time *= 2;
-  return time + wire_us(link) + frame_of(link, 0)->request.extra_us;
+  return time + wire_us(link) + extra_us(link);
 }
 
-// At the end of a timeout: once more, or enough.
+// At the end of a timeout: once more, or enough. One timeout alone may be a pause of the host's.
 static ufp4_status_t try_again(link_t *link) {
-  const uint64_t time = now(link), extra = frame_of(link, 0)->request.extra_us;
-  const uint64_t spent = time - link->progress;
-  const uint64_t silence = link->heard > link->progress ? time - link->heard : spent;
+  const uint64_t silence = now(link) - link->quiet;
   link->counts.timeouts++;
-  if (silence >= link->options.patience_us + extra ||
-      spent >= 6 * link->options.patience_us + extra)
+  if (link->silent > 0 && silence >= link->options.patience_us + extra_us(link))
     return fail_silence(link, silence);
   link->silent++;
-  go_back(link);
-  return UFP4_OK;
+  return go_back(link);
 }
 
 // --- One turn -----------------------------------------------------------------------------------
@@ -327,10 +341,14 @@ static ufp4_status_t handle_stream(link_t *link, link_stream_status_t status) {
   }
   link->in_bytes = 0;
   link->escaped = link->bad = 0;
-  link->progress = now(link);
+  link->quiet = now(link);
   link->silent = 0;
-  if (link->count > 0) go_back(link);
-  return UFP4_OK;
+  if (link->count == 0) return UFP4_OK;
+  if (!is_overdue(link)) return go_back(link);
+  ufp4_message_set(&link->message, "the port comes and goes, for %.1f s without an answer: %s",
+                   (double)(now(link) - link->progress) * 1e-6,
+                   link->stream.message(link->stream.user));
+  return fail(link);
 }
 
 // Hands out and takes in what goes, and waits for that at most @p wait_us.
@@ -338,11 +356,15 @@ static ufp4_status_t turn(link_t *link, uint64_t wait_us) {
   uint8_t in[4096];
   size_t taken = 0, got = 0;
   ufp4_status_t status = UFP4_OK;
+  const uint64_t began = now(link);
+  if (began - link->looked > PAUSE_US) link->back = began;
   if (link->out_at == link->out_bytes && link->sent < link->count)
     encode(link, frame_of(link, link->sent++));
   const link_stream_status_t stream =
       link->stream.exchange(link->stream.user, link->out + link->out_at,
                             link->out_bytes - link->out_at, &taken, in, sizeof in, &got, wait_us);
+  link->looked = now(link);
+  if (link->looked - began > wait_us + PAUSE_US) link->back = link->looked;
   if (stream != LINK_STREAM_OK) return handle_stream(link, stream);
   link->out_at += taken;
   link->counts.bytes_out += taken;
@@ -351,11 +373,21 @@ static ufp4_status_t turn(link_t *link, uint64_t wait_us) {
   return status;
 }
 
-// Until something happens, or the oldest frame's time is over.
+// Until something happens, or the oldest frame's time is over. The host may have been elsewhere
+// meanwhile, so what lies here is read before the time is judged.
 static ufp4_status_t wait(link_t *link) {
-  const uint64_t spent = now(link) - link->timer, limit = timeout_us(link);
-  if (spent >= limit) return try_again(link);
-  return turn(link, limit - spent);
+  const uint64_t timer = link->timer, spent = now(link) - timer, limit = timeout_us(link);
+  ufp4_status_t status = UFP4_OK;
+  if (spent < limit) return turn(link, limit - spent);
+  for (unsigned i = 0; i < LYING_READS && status == UFP4_OK && link->timer == timer; i++)
+    status = turn(link, 0);
+  return status == UFP4_OK && link->timer == timer ? try_again(link) : status;
+}
+
+// Before it no time has passed: the caller was elsewhere, and the board need not have been slow.
+static void begin(link_t *link) {
+  link->progress = link->quiet = link->timer = now(link);
+  link->silent = 0;
 }
 
 // --- Calls --------------------------------------------------------------------------------------
@@ -381,7 +413,6 @@ void link_close(link_t *link) {
 
 static void push(link_t *link, const link_request_t *request) {
   frame_t *frame = frame_of(link, link->count);
-  if (link->count == 0) link->progress = link->timer = now(link);
   frame->request = *request;
   frame->bytes[0] = (uint8_t)(link->oldest + link->count);
   put16(frame->bytes + 2, request->length);
@@ -397,6 +428,7 @@ static void push(link_t *link, const link_request_t *request) {
 
 ufp4_status_t link_send(link_t *link, const link_request_t *request) {
   ufp4_status_t status = link->failed ? UFP4_ERROR_DEVICE : UFP4_OK;
+  begin(link);
   while (status == UFP4_OK && link->count == link->window) status = wait(link);
   if (status != UFP4_OK) return status;
   push(link, request);
@@ -405,6 +437,7 @@ ufp4_status_t link_send(link_t *link, const link_request_t *request) {
 
 ufp4_status_t link_flush(link_t *link) {
   ufp4_status_t status = link->failed ? UFP4_ERROR_DEVICE : UFP4_OK;
+  begin(link);
   while (status == UFP4_OK && link->count > 0) status = wait(link);
   return status;
 }

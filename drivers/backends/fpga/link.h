@@ -38,6 +38,7 @@ enum {
   LINK_BOARD_MARCH_COUNT = 0x0C,    ///< how many failed
   LINK_BOARD_DROPPED = 0x10,        ///< frames that came with a wrong CRC or framing
   LINK_BOARD_REPEATED = 0x14,       ///< frames that were answered again
+  LINK_BOARD_CORE_RESET = 0x20,     ///< write 1: the core alone, whatever it is at
 };
 
 /** What a board says of itself. */
@@ -64,7 +65,7 @@ typedef struct {
                                    uint8_t *in, size_t in_bytes, size_t *got, uint64_t timeout_us);
   /** Microseconds since any fixed moment. */
   uint64_t (*now)(void *user);
-  /** Why it is lost. */
+  /** Why it is lost, or was interrupted last. */
   const char *(*message)(void *user);
 } link_stream_t;
 
@@ -72,7 +73,8 @@ typedef struct {
   unsigned window;       ///< frames on the way at once, 1 to 8; fewer if the board has less
   unsigned data_bytes;   ///< in a frame, a multiple of 8 up to 1008; fewer if the board has less
   uint32_t baud;         ///< of the wire, for how long a frame takes; 0: no time
-  uint64_t patience_us;  ///< silence, and a sixth of a time without progress, that ends the link
+  uint64_t patience_us;  ///< silence, and a sixth of a time without progress, that ends the link;
+                         ///< counted from the beginning of a call
 } link_options_t;
 
 link_options_t link_options_default(void);

@@ -74,7 +74,8 @@ static ufp4_status_t fail_open(serial_t *serial) {
 static ufp4_status_t set_line(serial_t *serial) {
   struct termios2 line;
   if (ioctl(serial->file, TCGETS2, &line) != 0) {
-    ufp4_message_set(&serial->message, "is no serial port");
+    ufp4_message_set(&serial->message, "%s",
+                     errno == ENOTTY ? "is no serial port" : strerror(errno));
     return UFP4_ERROR_ARGUMENT;
   }
   line.c_iflag = IGNBRK;
@@ -159,20 +160,21 @@ static const char *serial_message(void *user) {
   return serial->message.text;
 }
 
-// The cable is out. While the file is open, the port would come back under another name.
-static link_stream_status_t come_back(serial_t *serial) {
+// The cable is out. While the file is open, the port would come back under another name. One that
+// can be opened and fails at once is not asked without a pause, either.
+static link_stream_status_t come_back(serial_t *serial, const char *why) {
   const struct timespec pause = {.tv_nsec = 1000 * (long)RETRY_US};
   const uint64_t began = serial_now(serial);
+  ufp4_message_set(&serial->message, "%s", why);
   drop(serial);
-  while (open_file(serial) != UFP4_OK) {
-    if (serial_now(serial) - began >= SERIAL_RETURN_US) {
-      ufp4_message_set(&serial->message, "the port has vanished, and not come back within %u s",
-                       SERIAL_RETURN_US / 1000000u);
-      return LINK_STREAM_LOST;
-    }
+  do {
     nanosleep(&pause, NULL);
-  }
-  return LINK_STREAM_ANEW;
+    if (open_file(serial) == UFP4_OK) return LINK_STREAM_ANEW;
+  } while (serial_now(serial) - began < SERIAL_RETURN_US);
+  const ufp4_message_t last = serial->message;
+  ufp4_message_set(&serial->message, "the port has vanished, and not come back within %u s: %s",
+                   SERIAL_RETURN_US / 1000000u, last.text);
+  return LINK_STREAM_LOST;
 }
 
 static int is_later(ssize_t result) {
@@ -192,16 +194,17 @@ static link_stream_status_t serial_exchange(void *user, const uint8_t *out, size
   serial_t *serial = user;
   if (out_bytes > 0) {
     const ssize_t bytes = write(serial->file, out, out_bytes);
-    if (bytes < 0 && !is_later(bytes)) return come_back(serial);
+    if (bytes < 0 && !is_later(bytes)) return come_back(serial, strerror(errno));
     if (bytes > 0) *taken = (size_t)bytes;
   }
-  const int ready = wait_for(serial, *taken < out_bytes, *taken > 0 ? 0 : timeout_us);
+  const int ready = wait_for(serial, *taken<out_bytes, *taken> 0 ? 0 : timeout_us);
   if (ready & POLLIN) {
     const ssize_t bytes = read(serial->file, in, in_bytes);
-    if (bytes <= 0 && !is_later(bytes)) return come_back(serial);
+    if (bytes <= 0 && !is_later(bytes))
+      return come_back(serial, bytes == 0 ? "it hangs up" : strerror(errno));
     if (bytes > 0) *got = (size_t)bytes;
   } else if (ready & (POLLHUP | POLLERR | POLLNVAL)) {
-    return come_back(serial);
+    return come_back(serial, "it hangs up");
   }
   return LINK_STREAM_OK;
 }
