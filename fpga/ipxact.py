@@ -4,6 +4,7 @@
 Ports and parameters are read from fpga/ufp4_axi.v, files from rtl/rtl.f (paths relative to OUT.xml), registers from
 rtl/gen/ufp4.rdl by peakrdl-ipxact, which `./ufp4 test` installs. Buses are named as Vivado names them. Vivado wants the
 file to be called component.xml."""
+import contextlib
 import os
 import pathlib
 import re
@@ -127,9 +128,11 @@ def registers(version):
     """The component that holds nothing but the memory map."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "map.xml"
-        subprocess.run([pathlib.Path(sys.executable).with_name("peakrdl"), "ip-xact", RTL / "gen/ufp4.rdl", "--standard", "2009",
-                        "--vendor", "ufp4", "--library", "ufp4", "--name", "ufp4_axi", "--version", version, "-o", out],
-                       check=True, timeout=120, stdout=subprocess.DEVNULL)
+        made = subprocess.run([pathlib.Path(sys.executable).with_name("peakrdl"), "ip-xact", RTL / "gen/ufp4.rdl", "--standard", "2009",
+                               "--vendor", "ufp4", "--library", "ufp4", "--name", "ufp4_axi", "--version", version, "-o", out],
+                              check=False, timeout=120, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if made.returncode != 0:
+            raise OSError(f"peakrdl: {(made.stderr.strip().splitlines() or [f'status {made.returncode}'])[-1]}")
         return ET.parse(out).getroot()
 
 
@@ -167,9 +170,13 @@ def main():
         print(__doc__.splitlines()[0], file=sys.stderr)
         sys.exit(2)
     out = pathlib.Path(sys.argv[1]).resolve()
+    beside = out.with_name(f".{out.name}.{os.getpid()}")
     try:
-        out.write_text(component(out.parent), encoding="utf-8")
-    except OSError as error:
+        beside.write_text(component(out.parent), encoding="utf-8")
+        os.replace(beside, out)
+    except (OSError, subprocess.TimeoutExpired, ET.ParseError) as error:
+        with contextlib.suppress(OSError):
+            beside.unlink()
         print(f"ipxact.py: {error}", file=sys.stderr)
         sys.exit(3)
 

