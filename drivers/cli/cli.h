@@ -132,7 +132,8 @@ typedef struct {
 void cli_device_demand(cli_device_t *device, uint64_t bytes);
 /** Defaults: backend "model". */
 void cli_device_init(cli_device_t *device);
-/** Adds --backend, --config, --mem-latency, --mem-bandwidth, --dram, --stall, --max-cycles, --trace,
+/** Adds --backend, --config, --mem-latency, --mem-bandwidth, --dram, --stall, --max-cycles,
+ * --trace,
  * --timeline and --threads. */
 void cli_device_add(cli_options_t *options, cli_device_t *device);
 /** Adds --timing-only; what it goes with is cli_device_check's. */

@@ -197,7 +197,7 @@ static link_stream_status_t serial_exchange(void *user, const uint8_t *out, size
     if (bytes < 0 && !is_later(bytes)) return come_back(serial, strerror(errno));
     if (bytes > 0) *taken = (size_t)bytes;
   }
-  const int ready = wait_for(serial, *taken<out_bytes, *taken> 0 ? 0 : timeout_us);
+  const int ready = wait_for(serial, *taken < out_bytes, *taken > 0 ? 0 : timeout_us);
   if (ready & POLLIN) {
     const ssize_t bytes = read(serial->file, in, in_bytes);
     if (bytes <= 0 && !is_later(bytes))
