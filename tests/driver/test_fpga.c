@@ -194,6 +194,22 @@ TEST(a_reset_board_is_a_lost_device) {
   }
 }
 
+TEST(a_job_that_does_not_end_is_told_of) {
+  const ufp4_descriptor_t fence = {.header = {.opcode = UFP4_OPCODE_FENCE}};
+  ufp4_device_options_t options = ufp4_device_options_default();
+  cable_t *cable = cable_make();
+  ufp4_device_t *device;
+  options.configuration = NULL;
+  options.max_cycles = 100000;
+  cable->offset = UFP4_REG_RING_HEAD;  // it stands still
+  check_bits(0, ufp4_device_open(cable_start(cable)->name, &options, &device), UFP4_OK, "open");
+  check_bits(0, bench_run(device, &fence, NULL), UFP4_ERROR_TIMEOUT, "job");
+  const char *text = ufp4_device_message(device);
+  check_that(0, strstr(text, "no interrupt within 0.") != NULL, "message '%s'", text);
+  ufp4_device_close(device);
+  cable_end(cable);
+}
+
 /** The board takes the core off the bus, once as it is opened and once for each reset that asks. */
 SLOW_TEST(a_core_whose_reset_does_not_end_is_reset_by_the_board) {
   cable_t *cable = cable_make();
@@ -416,6 +432,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(many_faults_change_no_bit),
       CHECK_TEST(a_cable_that_comes_back_goes_on),
       CHECK_TEST(a_reset_board_is_a_lost_device),
+      CHECK_TEST(a_job_that_does_not_end_is_told_of),
       CHECK_TEST(a_core_whose_reset_does_not_end_is_reset_by_the_board),
       CHECK_TEST(a_cable_that_stays_out_is_a_lost_device),
       CHECK_TEST(a_board_that_says_nothing_is_given_up),

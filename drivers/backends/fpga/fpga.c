@@ -10,6 +10,7 @@
 
 #include "core.h"
 #include "device.h"
+#include "little_endian.h"
 #include "serial.h"
 
 #define BAUD 3000000u
@@ -35,10 +36,6 @@ struct fpga {
 
 // --- The port -----------------------------------------------------------------------------------
 
-static void put32(uint8_t to[4], uint32_t value) {
-  for (int i = 0; i < 4; i++) to[i] = (uint8_t)(value >> 8 * i);
-}
-
 static ufp4_status_t read_word(fpga_t *fpga, link_command_t command, uint32_t address,
                                uint32_t *value) {
   uint8_t answer[4];
@@ -48,9 +45,7 @@ static ufp4_status_t read_word(fpga_t *fpga, link_command_t command, uint32_t ad
                                   .answer = answer,
                                   .answer_bytes = sizeof answer};
   const ufp4_status_t status = link_call(fpga->link, &request);
-  if (status == UFP4_OK)
-    *value = answer[0] | (uint32_t)answer[1] << 8 | (uint32_t)answer[2] << 16 |
-             (uint32_t)answer[3] << 24;
+  if (status == UFP4_OK) *value = get32(answer);
   return status;
 }
 

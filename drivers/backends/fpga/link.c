@@ -7,6 +7,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "little_endian.h"
+
 enum { END = 0xC0, ESC = 0xDB, ESC_END = 0xDC, ESC_ESC = 0xDD };
 enum { HEADER = 8, ANSWER_HEADER = 4, CRC = 4, IDENTITY = 44 };
 enum { STATUS_OK, STATUS_UNKNOWN, STATUS_REFUSED, STATUS_BUS, STATUS_NO_SESSION, STATUS_ORDER };
@@ -142,24 +144,6 @@ static ufp4_status_t fail_answer(link_t *link, const answer_t *answer) {
 }
 
 // --- Out ----------------------------------------------------------------------------------------
-
-static void put16(uint8_t *to, unsigned value) {
-  to[0] = (uint8_t)value;
-  to[1] = (uint8_t)(value >> 8);
-}
-
-static void put32(uint8_t *to, uint32_t value) {
-  put16(to, value & 0xFFFF);
-  put16(to + 2, value >> 16);
-}
-
-static uint32_t get16(const uint8_t *from) {
-  return from[0] | (uint32_t)from[1] << 8;
-}
-
-static uint32_t get32(const uint8_t *from) {
-  return get16(from) | get16(from + 2) << 16;
-}
 
 static void put_escaped(link_t *link, const uint8_t *from, size_t bytes) {
   uint8_t *to = link->out + link->out_bytes;

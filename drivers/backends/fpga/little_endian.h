@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers as the board link has them.
+#ifndef UFP4_LITTLE_ENDIAN_H
+#define UFP4_LITTLE_ENDIAN_H
+
+#include <stdint.h>
+
+static inline void put16(uint8_t *to, unsigned value) {
+  to[0] = (uint8_t)value;
+  to[1] = (uint8_t)(value >> 8);
+}
+
+static inline void put32(uint8_t *to, uint32_t value) {
+  put16(to, value & 0xFFFF);
+  put16(to + 2, value >> 16);
+}
+
+static inline uint32_t get16(const uint8_t *from) {
+  return from[0] | (uint32_t)from[1] << 8;
+}
+
+static inline uint32_t get32(const uint8_t *from) {
+  return get16(from) | get16(from + 2) << 16;
+}
+
+#endif
