@@ -5,7 +5,7 @@ namespace ufp4::timing {
 namespace {
 
 constexpr uint32_t kFlagIrq = 1, kFlagOverlap = 2;
-constexpr uint32_t kWindow = 16;      // jobs under way
+constexpr uint32_t kWindow = 16;  // jobs under way
 // After these a memory has its whole credit (memory_timing.h).
 constexpr uint64_t kIdleCycles = 256;
 // What goes round between jobs (drain.h) comes round in these.
@@ -37,6 +37,7 @@ void Core::reset_units() {
 }
 
 void Core::reset() {
+  timeline_.cut(cycle_);
   reset_units();
   moving_.read = ReadMaster(shape_.bus_bytes);
   moving_.write = WriteMaster(shape_.bus_bytes);
