@@ -133,8 +133,7 @@ void cli_device_demand(cli_device_t *device, uint64_t bytes);
 /** Defaults: backend "model". */
 void cli_device_init(cli_device_t *device);
 /** Adds --backend, --config, --mem-latency, --mem-bandwidth, --dram, --stall, --max-cycles,
- * --trace,
- * --timeline and --threads. */
+ * --trace, --timeline and --threads. */
 void cli_device_add(cli_options_t *options, cli_device_t *device);
 /** Adds --timing-only; what it goes with is cli_device_check's. */
 void cli_device_add_timing(cli_options_t *options, cli_device_t *device);
@@ -148,6 +147,8 @@ int cli_device_check(const cli_command_t *command, const cli_options_t *options,
  *  @return CLI_GO_ON or the exit status. */
 int cli_device_check_trace(const cli_command_t *command, const cli_device_t *device,
                            const char *const *files, int count);
+/** A flat JSON object of what device->backend's cycles depend on, empty where it is no core. */
+json_t *cli_device_settings(const cli_device_t *device);
 /** Opens backend @p name (device->backend, or that of --check) with these options. Where both have
  * waveforms, or a time line, they are those of device->backend. On failure *out is NULL and the
  * message has been printed. @return CLI_GO_ON or the exit status. */

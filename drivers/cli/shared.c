@@ -49,7 +49,7 @@ void cli_device_add(cli_options_t *options, cli_device_t *device) {
   cli_option_add(options, "trace", CLI_TEXT, &device->trace, "FILE.fst",
                  "backend rtl: write waveforms");
   cli_option_add(options, "timeline", CLI_TEXT, &device->timeline, "FILE.json",
-                 "simulated core: write what each unit is at, for ui.perfetto.dev");
+                 "backends rtl and tlm: write what each unit is at, for ui.perfetto.dev");
   cli_option_add(options, "threads", CLI_UINT, &device->threads, "N",
                  "threads of the model (default 0: all cores)");
 }
@@ -149,6 +149,10 @@ static int has_waveforms(const char *backend) {
   return strcmp(backend, "rtl") == 0;
 }
 
+static int has_timeline(const char *backend) {
+  return has_waveforms(backend) || strcmp(backend, "tlm") == 0;
+}
+
 static int check_timing(const cli_command_t *command, const cli_device_t *device,
                         const char *check) {
   if (!device->timing_only) return CLI_GO_ON;
@@ -177,6 +181,21 @@ static int check_simulated(const cli_command_t *command, const cli_options_t *op
   return CLI_GO_ON;
 }
 
+// The core has what is to be written, on one of the two backends.
+static int check_written(const cli_command_t *command, const cli_device_t *device,
+                         const char *check) {
+  const char *backend = device->backend;
+  if (device->trace != NULL && !has_waveforms(backend) && (check == NULL || !has_waveforms(check)))
+    return cli_fail(command, CLI_USAGE,
+                    "--trace is of the core's signals, and backend %s has none; add --backend rtl",
+                    backend);
+  if (device->timeline != NULL && !has_timeline(backend) && (check == NULL || !has_timeline(check)))
+    return cli_fail(command, CLI_USAGE,
+                    "--timeline is of rtl and tlm, and backend %s is another; add --backend tlm",
+                    backend);
+  return CLI_GO_ON;
+}
+
 int cli_device_check(const cli_command_t *command, const cli_options_t *options,
                      const cli_device_t *device, const char *check) {
   int end = CLI_GO_ON;
@@ -184,12 +203,18 @@ int cli_device_check(const cli_command_t *command, const cli_options_t *options,
     end = check_simulated(command, options, device,
                           is_core(device->backend) || (check != NULL && is_core(check)));
   if (end == CLI_GO_ON) end = check_timing(command, device, check);
-  if (end != CLI_GO_ON || device->trace == NULL || has_waveforms(device->backend) ||
-      (check != NULL && has_waveforms(check)))
-    return end;
-  return cli_fail(command, CLI_USAGE,
-                  "--trace is of the core's signals, and backend %s has none; add --backend rtl",
-                  device->backend);
+  return end == CLI_GO_ON ? check_written(command, device, check) : end;
+}
+
+json_t *cli_device_settings(const cli_device_t *device) {
+  const char *configuration = device->configuration, *dram = device->dram;
+  if (!is_core(device->backend)) return json_object();
+  if (is_board(device->backend)) return json_pack("{s:s}", "backend", "fpga");
+  return json_pack("{s:s, s:s, s:I, s:I, s:s, s:I}", "backend", device->backend, "config",
+                   configuration != NULL ? configuration : "default", "mem_latency",
+                   (json_int_t)device->mem_latency, "mem_bandwidth",
+                   (json_int_t)device->mem_bandwidth, "dram", dram != NULL ? dram : "none", "stall",
+                   (json_int_t)device->stall_seed);
 }
 
 static void watch_trace(const char *path) {
@@ -233,7 +258,7 @@ int cli_device_open(const cli_command_t *command, const cli_device_t *device, co
   const int first = name == device->backend;
   if (has_waveforms(name) && (first || !has_waveforms(device->backend)))
     options.trace_path = device->trace;
-  if (is_simulated(name) && (first || !is_simulated(device->backend)))
+  if (has_timeline(name) && (first || !has_timeline(device->backend)))
     options.timeline_path = device->timeline;
   options.timing_only = device->timing_only;
   options.message = &message;

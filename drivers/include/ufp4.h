@@ -53,15 +53,16 @@ typedef struct {
                         ///< of a board 15 minutes. A call that has waited so long gives
                         ///< UFP4_ERROR_TIMEOUT, and what it has of the device's memory stays taken
                         ///< until the device is closed
-  const char
-      *trace_path;   ///< simulated core: waveform file (.fst), or NULL; see ufp4_device_trace_end
-  unsigned threads;  ///< model, and the data of tlm: threads; 0: all cores
-  ufp4_kernel_t kernel;       ///< model, and the data of tlm: 0: the fastest
-  ufp4_message_t *message;    ///< where ufp4_device_open says why it failed, or NULL
-  int timing_only;            ///< tlm: 1: time and counters alone. Nothing is computed, buffers and
-                              ///< exponent slots read as zeros
-  const char *timeline_path;  ///< simulated core: what each of its units is at, as a file in
-                              ///< Chrome's trace format (.json), or NULL; see ufp4_device_trace_end
+  const char *trace_path;   ///< rtl: waveform file (.fst), or NULL; see ufp4_device_trace_end. The
+                            ///< backends systemc refuse it
+  unsigned threads;         ///< model, and the data of tlm: threads; 0: all cores
+  ufp4_kernel_t kernel;     ///< model, and the data of tlm: 0: the fastest
+  ufp4_message_t *message;  ///< where ufp4_device_open says why it failed, or NULL
+  int timing_only;          ///< tlm: 1: time and counters alone. Nothing is computed, buffers and
+                            ///< exponent slots read as zeros
+  const char *timeline_path;  ///< rtl, tlm: what each unit is at, as a file in Chrome's trace
+                              ///< format (.json), or NULL; see ufp4_device_trace_end. The backends
+                              ///< systemc refuse it
   const char *dram;           ///< simulated memory: "lpddr5" or "hbm3", whose banks, rows and
                               ///< refresh take their time behind mem_latency, at a cycle a
                               ///< nanosecond; NULL: it has none
@@ -74,9 +75,10 @@ typedef struct {
 
 ufp4_device_options_t ufp4_device_options_default(void);
 
-/** Opens "model", "rtl", "tlm", "cuda", or a board behind a serial port, "fpga:/dev/ttyUSB0" or
- * with a speed "fpga:/dev/ttyUSB0@115200" (docs/howto/fpga.md). Its memory is its own, its core's
- * ticks are microseconds. On failure *device is NULL. */
+/** Opens "model", "rtl", "tlm", "systemc" or "systemc:timed" (docs/howto/virtual-platform.md),
+ * "cuda", or a board behind a serial port, "fpga:/dev/ttyUSB0" or with a speed
+ * "fpga:/dev/ttyUSB0@115200" (docs/howto/fpga.md). Its memory is its own, its core's ticks are
+ * microseconds. On failure *device is NULL. */
 ufp4_status_t ufp4_device_open(const char *backend, const ufp4_device_options_t *options,
                                ufp4_device_t **device);
 /** Makes a device of the core behind @p port, which is copied; its data and its name live as long

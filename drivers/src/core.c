@@ -229,11 +229,7 @@ ufp4_status_t core_check_latency(const char *name, const ufp4_device_options_t *
 
 ufp4_status_t core_check_dram(const char *name, const ufp4_device_options_t *options,
                               ufp4_message_t *message) {
-  static const ufp4_dram_t all[UFP4_DRAM_COUNT] = UFP4_DRAMS;
-  if (options->dram == NULL) return UFP4_OK;
-  for (int i = 0; i < UFP4_DRAM_COUNT; i++) {
-    if (strcmp(options->dram, all[i].name) == 0) return UFP4_OK;
-  }
+  if (options->dram == NULL || ufp4_find_dram(options->dram) != NULL) return UFP4_OK;
   ufp4_message_set(message, "%s: no memory is called '%s'; there are " UFP4_DRAM_WORDS, name,
                    options->dram);
   return UFP4_ERROR_ARGUMENT;

@@ -243,6 +243,17 @@ static int take_job(crew_t *crew, work_t *w) {
   return found;
 }
 
+// A time line that was cut off is no failure.
+static void end_trace(crew_t *crew, ufp4_device_t *device) {
+  ufp4_experiment_t *e = crew->experiment;
+  const ufp4_status_t status = ufp4_device_trace_end(device);
+  const char *message = ufp4_device_message(device);
+  if (status) give_up(crew, status, e->options->backend, message);
+  pthread_mutex_lock(&crew->lock);
+  if (!status && message[0]) ufp4_message_set(&e->note, "%s", message);
+  pthread_mutex_unlock(&crew->lock);
+}
+
 // Each run gets a device of its own, so that one run cannot disturb another.
 static void *work(void *context) {
   crew_t *crew = context;
@@ -253,8 +264,7 @@ static void *work(void *context) {
       give_up(crew, UFP4_ERROR_DEVICE, o->backend, "the device could not be opened");
     } else {
       run_on(&w, device);
-      ufp4_status_t status = ufp4_device_trace_end(device);
-      if (status) give_up(crew, status, o->backend, ufp4_device_message(device));
+      end_trace(crew, device);
       ufp4_device_close(device);
     }
   }

@@ -51,6 +51,7 @@ typedef struct {
   int elsewhere;                     ///< 1: what failed did in another rank, which says so
   ufp4_pool_t pool;
   ufp4_message_t message;  ///< what went wrong, if it did
+  ufp4_message_t note;     ///< what ufp4_device_trace_end of a device that trained has said
 } ufp4_experiment_t;
 
 /** Called from the calling thread or a worker, never by two at a time, after each step, with the

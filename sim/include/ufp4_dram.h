@@ -7,6 +7,7 @@
 #define UFP4_DRAM_H
 
 #include <stdint.h>
+#include <string.h>
 
 /** One package. Times in its clocks, but for the clock itself. */
 typedef struct {
@@ -38,5 +39,14 @@ typedef struct {
    {"hbm3", 32, 4, 4, 1024, 32, 625, 2, 26, 8, 26, 14, 26, 48, 74, 6, 24,                  \
     2, 4, 8, 12, 2, 8, 8, 24, 6240, 560}}
 // clang-format on
+
+/** @return NULL if none is called so, or @p name is. */
+static inline const ufp4_dram_t *ufp4_find_dram(const char *name) {
+  static const ufp4_dram_t all[UFP4_DRAM_COUNT] = UFP4_DRAMS;
+  for (int i = 0; name != NULL && i < UFP4_DRAM_COUNT; i++) {
+    if (strcmp(all[i].name, name) == 0) return &all[i];
+  }
+  return NULL;
+}
 
 #endif

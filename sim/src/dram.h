@@ -13,20 +13,17 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
+#include <string>
 #include <vector>
 
 #include "ufp4_dram.h"
 
 namespace ufp4 {
 
-/** @return nullptr if none is called so. */
-inline const ufp4_dram_t *find_dram(const char *name) {
-  static const ufp4_dram_t all[UFP4_DRAM_COUNT] = UFP4_DRAMS;
-  for (const ufp4_dram_t &each : all) {
-    if (std::strcmp(each.name, name) == 0) return &each;
-  }
-  return nullptr;
+/** What is wrong with @p name; empty if one is called so, and where none is meant (nullptr, ""). */
+inline std::string refuse_dram(const char *name) {
+  if (name == nullptr || *name == '\0' || ufp4_find_dram(name) != nullptr) return {};
+  return std::string("no memory is called '") + name + "'; there are " UFP4_DRAM_WORDS;
 }
 
 class Dram {

@@ -4,13 +4,13 @@
 #include <cstdio>
 #include <utility>
 
+#include "timing/pipeline.h"
 #include "ufp4/spec.h"
 #include "waveforms.h"
 
 namespace ufp4 {
 namespace {
 
-constexpr unsigned kResetCycles = 8;
 // The registers answer in a few cycles whatever the core does.
 constexpr unsigned kRegisterCycles = 1000;
 // Longer than anything the core computes between two beats of its bus; latency comes on top.
@@ -95,12 +95,13 @@ ufp4_sim_status_t Simulator::trace_end() {
 // Pins start at random like all else.
 ufp4_sim_status_t Simulator::reset() {
   const auto &axil = pins_.axil;
+  timeline_.cut(cycle_);
   *pins_.rst_n = *pins_.clk = 0;
   *axil.awvalid = *axil.wvalid = *axil.bready = *axil.arvalid = *axil.rready = 0;
   memory_.forget();
   memory_.drive();
   core_->eval();
-  for (unsigned i = 0; i < kResetCycles; i++) step();
+  for (unsigned i = 0; i < timing::kResetCycles; i++) step();
   *pins_.rst_n = 1;
   *axil.bready = *axil.rready = 1;
   last_moved_ = cycle_;

@@ -56,9 +56,15 @@ class Timeline {
       open_[track] = {cycle, job, at[track]};
     }
   }
-  /** What is under way ends before @p cycle, and so does the line. */
+  /** What is under way ends before @p cycle, as at a reset. */
+  void cut(uint64_t cycle) {
+    bool full = false;
+    for (uint8_t track = 0; track < UFP4_TRACK_COUNT; track++) full |= close(track, cycle);
+    if (full) sink_ = off();
+  }
+  /** The same, and so does the line. */
   void end(uint64_t cycle) {
-    for (uint8_t track = 0; track < UFP4_TRACK_COUNT; track++) close(track, cycle);
+    cut(cycle);
     sink_ = off();
   }
 

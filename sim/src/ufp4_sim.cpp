@@ -24,18 +24,28 @@ ufp4::Limits limits_of(const char *name) {
   return {};
 }
 
+// Once it is there. @return what is wrong; empty: nothing.
+std::string begin(ufp4::Simulator &simulator, const ufp4_sim_options_t &options) {
+  if (!simulator.ok()) {
+    return "the host has no room for " + std::to_string(options.memory_bytes) +
+           " bytes of device memory";
+  }
+  if (options.timeline && !simulator.has_timeline()) {
+    return "this build does not show what a time line is made of";
+  }
+  if (options.trace_path && !simulator.trace_open(options.trace_path)) {
+    return std::string("the waveforms '") + options.trace_path +
+           "' cannot be written: no room or no right there, or in the folder of temporary files";
+  }
+  return simulator.reset() == UFP4_SIM_OK ? std::string() : simulator.message();
+}
+
 std::unique_ptr<ufp4::Simulator> make(const ufp4_sim_options_t &options, std::string &message) {
   auto core = ufp4::make_core(options.configuration, options.stall_seed);
-  if (!core) {
-    message =
-        std::string("there is no simulated core of configuration '") + options.configuration + "'";
-    return nullptr;
-  }
-  const ufp4_dram_t *dram = options.dram != nullptr ? ufp4::find_dram(options.dram) : nullptr;
-  if (options.dram != nullptr && dram == nullptr) {
-    message = std::string("no memory is called '") + options.dram + "'; there are " UFP4_DRAM_WORDS;
-    return nullptr;
-  }
+  message = core ? ufp4::refuse_dram(options.dram)
+                 : std::string("there is no simulated core of configuration '") +
+                       options.configuration + "'";
+  if (!message.empty()) return nullptr;
   const ufp4::MemoryOptions memory{options.memory_base,
                                    options.memory_bytes,
                                    options.latency_cycles,
@@ -43,28 +53,11 @@ std::unique_ptr<ufp4::Simulator> make(const ufp4_sim_options_t &options, std::st
                                    options.stall_seed,
                                    options.silent_cycle,
                                    0,
-                                   dram};
+                                   ufp4_find_dram(options.dram)};
   auto simulator = std::make_unique<ufp4::Simulator>(
       std::move(core), memory, limits_of(options.configuration), options.timeline);
-  if (!simulator->ok()) {
-    message = "the host has no room for " + std::to_string(options.memory_bytes) +
-              " bytes of device memory";
-    return nullptr;
-  }
-  if (options.timeline && !simulator->has_timeline()) {
-    message = "this build does not show what a time line is made of";
-    return nullptr;
-  }
-  if (options.trace_path && !simulator->trace_open(options.trace_path)) {
-    message = std::string("the waveforms '") + options.trace_path +
-              "' cannot be written: no room or no right there, or in the folder of temporary files";
-    return nullptr;
-  }
-  if (simulator->reset() != UFP4_SIM_OK) {
-    message = simulator->message();
-    return nullptr;
-  }
-  return simulator;
+  message = begin(*simulator, options);
+  return message.empty() ? std::move(simulator) : nullptr;
 }
 
 }  // namespace

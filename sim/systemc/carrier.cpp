@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "timing/mem/empty_memory.h"
+
 namespace ufp4 {
 namespace {
 
@@ -178,6 +180,27 @@ class NonBlockingCarrier final : public Carrier, private tlm::tlm_mm_interface {
 };
 
 }  // namespace
+
+BurstPtr make_burst(const timing::BegunBurst &begun, sc_core::sc_event &done) {
+  auto burst = std::make_shared<Burst>();
+  const auto bytes = static_cast<unsigned>(begun.bytes);
+  burst->data.resize(bytes);
+  burst->payload.set_command(begun.write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
+  burst->payload.set_address(begun.address);
+  burst->payload.set_data_ptr(burst->data.data());
+  burst->payload.set_data_length(bytes);
+  burst->payload.set_streaming_width(bytes);
+  burst->payload.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  if (begun.write) {
+    burst->enables.assign(bytes, TLM_BYTE_DISABLED);
+    burst->payload.set_byte_enable_ptr(burst->enables.data());
+    burst->payload.set_byte_enable_length(bytes);
+  }
+  burst->began = begun.cycle;
+  burst->start = sc_core::sc_time_stamp();
+  burst->done = &done;
+  return burst;
+}
 
 std::unique_ptr<Carrier> make_blocking_carrier(MemorySocket &socket, sc_core::sc_time period) {
   return std::make_unique<BlockingCarrier>(socket, period);

@@ -13,6 +13,10 @@
 
 namespace ufp4 {
 
+namespace timing {
+struct BegunBurst;
+}
+
 struct Burst {
   tlm::tlm_generic_payload payload;
   std::vector<uint8_t> data, enables;
@@ -25,6 +29,9 @@ struct Burst {
   sc_core::sc_event *done = nullptr;  // to be notified when it is
 };
 using BurstPtr = std::shared_ptr<Burst>;
+
+/** Of time alone: a write changes no byte. @p done is notified when it is answered. */
+BurstPtr make_burst(const timing::BegunBurst &begun, sc_core::sc_event &done);
 
 class Carrier {
  public:

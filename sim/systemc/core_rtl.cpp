@@ -3,12 +3,12 @@
 // harness (simulator.cpp), in the same order.
 #include "bursts.h"
 #include "core.h"
+#include "timing/pipeline.h"
 #include "ufp4/spec.h"
 #include "ufp4_systemc.h"
 
 namespace {
 
-constexpr unsigned kResetCycles = 8;
 // Of a bus on which nothing has moved, before the core is asked whether it is idle.
 constexpr unsigned kQuietCycles = 64;
 constexpr uint32_t kBusy = 1, kResetting = 8;
@@ -74,7 +74,7 @@ void Ufp4CoreRtl::Inside::run() {
 
 void Ufp4CoreRtl::Inside::edge() {
   if (reset_seen && !in_reset) enter_reset();
-  if (in_reset && held >= kResetCycles && !module.reset.read()) leave_reset();
+  if (in_reset && held >= ufp4::timing::kResetCycles && !module.reset.read()) leave_reset();
   if (in_reset) held++;
   if (port.active && !port.driven && !in_reset && port.began < sc_core::sc_time_stamp()) {
     drive_access();

@@ -9,20 +9,18 @@
 #include <deque>
 
 #include "carrier.h"
+#include "job.h"
 #include "lock.h"
 #include "timing/timed.h"
 #include "ufp4_systemc.h"
-extern "C" {
-#include "execute.h"
-}
 
 namespace {
 
+using ufp4::Executed;
 using ufp4::timing::Timed;
 
 constexpr uint64_t kStuckCycles = 1000000;  // as the harness (simulator.cpp)
-constexpr uint64_t kResetCycles = 8;
-constexpr size_t kStackBytes = 1 << 20;  // the golden model runs on it
+constexpr size_t kStackBytes = 1 << 20;     // the golden model runs on it
 constexpr unsigned kAllStrobes = 0xF;
 // How far to run ahead while a burst is under way, whose answer may change what comes.
 constexpr uint64_t kLookCycles = 4096;
@@ -47,10 +45,6 @@ struct Cursor {
 /** What copies have asked of their host, in order, from where `now` is. */
 struct Fetched {
   uint8_t bytes[UFP4_DESCRIPTOR_BYTES];
-};
-struct Executed {
-  uint16_t status, flags;
-  uint16_t slots[UFP4_SLOTS];
 };
 
 bool find_configuration(const std::string &name, ufp4_configuration_t *configuration) {
@@ -108,7 +102,6 @@ struct Ufp4CoreTimed::Inside {
 
   // A memory outside.
   void launch();
-  ufp4::BurstPtr make(const ufp4::timing::BegunBurst &begun);
   bool take_answers();
 
   // The timed model's host.
@@ -118,9 +111,6 @@ struct Ufp4CoreTimed::Inside {
   int read(uint64_t address, void *data, uint32_t bytes);
   int write(uint64_t address, const void *data, uint32_t bytes);
   int execute(const uint8_t *descriptor, uint16_t *slots, ufp4_completion_t *completion);
-  bool really_execute(const uint8_t *descriptor, const uint16_t *slots,
-                      const ufp4_completion_t &completion, Executed *executed);
-  bool map_memory(const ufp4_descriptor_t &job);
   bool transport(tlm::tlm_command command, uint64_t address, void *data, uint32_t bytes);
   int refuse(const std::string &why);
   void fail(const std::string &why);
@@ -136,7 +126,7 @@ struct Ufp4CoreTimed::Inside {
   const bool outside;
   std::unique_ptr<ufp4::Carrier> carrier;  // of a memory outside
   std::deque<Flight> flights;
-  executor_t executor{};
+  ufp4::JobRunner jobs;
   std::string why;  // a function of the host has failed
   sc_core::sc_mutex busy;
   sc_core::sc_event kick, released;
@@ -148,14 +138,18 @@ struct Ufp4CoreTimed::Inside {
 Ufp4CoreTimed::Inside::Inside(Ufp4CoreTimed &module, const Ufp4CoreOptions &options,
                               const ufp4::timing::Shape &shape, uint32_t tile_rows,
                               uint32_t tile_cols, const ufp4_configuration_t &configuration)
-    : module(module), period(options.period), outside(options.outside), busy("busy") {
+    : module(module),
+      period(options.period),
+      outside(options.outside),
+      jobs(module.mem, configuration),
+      busy("busy") {
   ufp4::MemoryRules rules{shape.bus_bytes, 0, options.bandwidth_bytes, 0, 0, nullptr, outside};
   if (outside) {
     carrier = options.non_blocking ? ufp4::make_non_blocking_carrier(module.mem, period)
                                    : ufp4::make_blocking_carrier(module.mem, period);
   } else {
     rules.latency = options.latency_cycles;
-    if (!options.dram.empty()) rules.dram = ufp4::find_dram(options.dram.c_str());
+    rules.dram = ufp4_find_dram(options.dram.c_str());
   }
   ufp4_timed_host_t host{};
   host.user = this;
@@ -170,8 +164,6 @@ Ufp4CoreTimed::Inside::Inside(Ufp4CoreTimed &module, const Ufp4CoreOptions &opti
     return static_cast<Inside *>(user)->execute(descriptor, slots, completion);
   };
   now = std::make_unique<Timed>(shape, tile_rows, tile_cols, rules, host, false);
-  executor.configuration = configuration;
-  executor.threads = 1;
 }
 
 // --- Time ---------------------------------------------------------------------------------------
@@ -268,32 +260,10 @@ void Ufp4CoreTimed::Inside::catch_up() {
 
 // --- A memory outside ---------------------------------------------------------------------------
 
-// Time alone: the data go by DMI, and the writes change no byte.
-ufp4::BurstPtr Ufp4CoreTimed::Inside::make(const ufp4::timing::BegunBurst &begun) {
-  auto burst = std::make_shared<ufp4::Burst>();
-  const auto bytes = static_cast<unsigned>(begun.bytes);
-  burst->data.resize(bytes);
-  burst->payload.set_command(begun.write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
-  burst->payload.set_address(begun.address);
-  burst->payload.set_data_ptr(burst->data.data());
-  burst->payload.set_data_length(bytes);
-  burst->payload.set_streaming_width(bytes);
-  burst->payload.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
-  if (begun.write) {
-    burst->enables.assign(bytes, TLM_BYTE_DISABLED);
-    burst->payload.set_byte_enable_ptr(burst->enables.data());
-    burst->payload.set_byte_enable_length(bytes);
-  }
-  burst->began = begun.cycle;
-  burst->start = sc_core::sc_time_stamp();
-  burst->done = &kick;
-  return burst;
-}
-
 // What `now` has begun.
 void Ufp4CoreTimed::Inside::launch() {
   for (const auto &begun : now->memory().take_begun()) {
-    flights.push_back({begun.serial, make(begun)});
+    flights.push_back({begun.serial, ufp4::make_burst(begun, kick)});
     carrier->launch(flights.back().burst);
   }
 }
@@ -391,7 +361,7 @@ void Ufp4CoreTimed::Inside::watch_reset() {
     const uint64_t began = enter_reset();
     kick.notify();
     while (module.reset.read()) sc_core::wait(module.reset.value_changed_event());
-    wait_for(began + kResetCycles);
+    wait_for(began + ufp4::timing::kResetCycles);
     shift = now->cycles() - clock_cycles();  // the next cycle is the first out of reset
     in_reset = false;
     released.notify();
@@ -452,7 +422,8 @@ int Ufp4CoreTimed::Inside::execute(const uint8_t *descriptor, uint16_t *slots,
   if (running->executed == executed.size()) {
     Executed done;
     if (peeking()) return -1;
-    if (!really_execute(descriptor, slots, *completion, &done)) return -1;
+    const std::string wrong = jobs.run(descriptor, slots, *completion, &done);
+    if (!wrong.empty()) return refuse(wrong);
     executed.push_back(done);
   }
   const Executed &done = executed[running->executed++];
@@ -460,52 +431,6 @@ int Ufp4CoreTimed::Inside::execute(const uint8_t *descriptor, uint16_t *slots,
   completion->flags = done.flags;
   std::memcpy(slots, done.slots, sizeof done.slots);
   return 0;
-}
-
-// A region in which the job may lie.
-bool Ufp4CoreTimed::Inside::map_memory(const ufp4_descriptor_t &job) {
-  tlm::tlm_generic_payload payload;
-  tlm::tlm_dmi dmi;
-  payload.set_command(tlm::TLM_WRITE_COMMAND);
-  payload.set_address(job.header.opcode == UFP4_OPCODE_GEMM ? job.gemm.d_addr : job.quant.src_addr);
-  if (!module.mem->get_direct_mem_ptr(payload, dmi) || !dmi.is_read_write_allowed()) return false;
-  executor.memory = dmi.get_dmi_ptr();
-  executor.memory_base = dmi.get_start_address();
-  const uint64_t last = (uint64_t{1} << UFP4_ADDR_BITS) - 1;
-  executor.memory_bytes =
-      std::min<uint64_t>(dmi.get_end_address(), last) - dmi.get_start_address() + 1;
-  return true;
-}
-
-// The timed model has asked whether the slots of a job were written.
-bool Ufp4CoreTimed::Inside::really_execute(const uint8_t *descriptor, const uint16_t *slots,
-                                           const ufp4_completion_t &completion, Executed *done) {
-  const std::string which = "job " + std::to_string(completion.job);
-  ufp4_completion_t result = completion;
-  ufp4_descriptor_t job;
-  std::memcpy(&job, descriptor, sizeof job);
-  if (!map_memory(job)) {
-    return refuse(which + ": `mem` gives no DMI, to be read and written, where its data are"),
-           false;
-  }
-  for (int i = 0; i < UFP4_SLOTS; i++) {
-    executor.slots.exponent[i] = static_cast<int16_t>(slots[i]);
-    executor.slots.written[i] = 1;
-  }
-  const ufp4_status_t status = executor_run(&executor, &job, &result);
-  if (status != UFP4_OK) return refuse(which + ": " + ufp4_status_string(status)), false;
-  if (result.status != UFP4_CORE_STATUS_OK) {
-    return refuse(which +
-                  " reads or writes outside of the memory that `mem` gives by DMI; errors of "
-                  "the bus are left to the RTL"),
-           false;
-  }
-  done->status = result.status;
-  done->flags = result.flags;
-  for (int i = 0; i < UFP4_SLOTS; i++) {
-    done->slots[i] = static_cast<uint16_t>(executor.slots.exponent[i]);
-  }
-  return true;
 }
 
 // --- The module ---------------------------------------------------------------------------------
@@ -525,9 +450,9 @@ Ufp4CoreTimed::Ufp4CoreTimed(const sc_core::sc_module_name &name, const Ufp4Core
                     ("the timed model has no configuration " + options.configuration).c_str());
     return;
   }
-  if (!options.dram.empty() && ufp4::find_dram(options.dram.c_str()) == nullptr) {
-    SC_REPORT_ERROR(
-        "ufp4", ("no memory is called '" + options.dram + "'; there are " UFP4_DRAM_WORDS).c_str());
+  const std::string wrong = ufp4::refuse_dram(options.dram.c_str());
+  if (!wrong.empty()) {
+    SC_REPORT_ERROR("ufp4", wrong.c_str());
     return;
   }
   inside_ = std::make_unique<Inside>(*this, options, shape, tile_rows, tile_cols, configuration);

@@ -25,13 +25,12 @@ Ufp4Memory::Ufp4Memory(const sc_core::sc_module_name &name, uint64_t base, uint6
   socket.register_b_transport(this, &Ufp4Memory::b_transport);
   socket.register_transport_dbg(this, &Ufp4Memory::transport_dbg);
   socket.register_get_direct_mem_ptr(this, &Ufp4Memory::get_direct_mem_ptr);
-  const ufp4_dram_t *found = dram.empty() ? nullptr : ufp4::find_dram(dram.c_str());
-  if (found != nullptr) dram_ = std::make_unique<ufp4::Dram>(found);
-  if (found == nullptr && !dram.empty()) {
-    SC_REPORT_ERROR("ufp4",
-                    ("no memory is called '" + dram + "'; there are " UFP4_DRAM_WORDS).c_str());
+  const std::string wrong = ufp4::refuse_dram(dram.c_str());
+  if (!wrong.empty()) {
+    SC_REPORT_ERROR("ufp4", wrong.c_str());
     return;
   }
+  if (!dram.empty()) dram_ = std::make_unique<ufp4::Dram>(ufp4_find_dram(dram.c_str()));
   // Pages that nobody touches cost nothing.
   void *data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

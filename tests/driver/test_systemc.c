@@ -205,17 +205,34 @@ TEST(rejects_a_program_that_is_none) {
   }
 }
 
-TEST(rejects_random_back_pressure) {
-  ufp4_device_options_t options = bench_options();
-  options.stall_seed = 3;
-  check_refused(0, &options, UFP4_ERROR_ARGUMENT, "back-pressure");
+/** cat waits for its input, and says nothing. */
+SLOW_TEST(rejects_a_program_that_does_not_answer) {
+  const ufp4_device_options_t options = bench_options();
+  int ends[2];
+  check_that(0, pipe(ends) == 0 && dup2(ends[0], 0) == 0, "no pipe");
+  setenv(PROGRAM, "/bin/cat", 1);
+  check_refused(0, &options, UFP4_ERROR_DEVICE, "has not answered within 60 s");
+}
+
+TEST(rejects_what_only_the_simulator_has) {
+  ufp4_device_options_t stall = bench_options(), trace = stall, timeline = stall;
+  stall.stall_seed = 3;
+  trace.trace_path = "t.fst";
+  timeline.timeline_path = "t.json";
+  check_refused(0, &stall, UFP4_ERROR_ARGUMENT, "back-pressure");
+  check_refused(1, &trace, UFP4_ERROR_ARGUMENT, "waveforms");
+  check_refused(2, &timeline, UFP4_ERROR_ARGUMENT, "time line");
 }
 
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
-      CHECK_TEST(a_killed_program_is_a_lost_device), CHECK_TEST(a_program_may_be_killed_amid_a_job),
-      CHECK_TEST(a_killed_host_leaves_no_program),   CHECK_TEST(devices_have_nothing_in_common),
-      CHECK_TEST(rejects_a_program_that_is_none),    CHECK_TEST(rejects_random_back_pressure),
+      CHECK_TEST(a_killed_program_is_a_lost_device),
+      CHECK_TEST(a_program_may_be_killed_amid_a_job),
+      CHECK_TEST(a_killed_host_leaves_no_program),
+      CHECK_TEST(devices_have_nothing_in_common),
+      CHECK_TEST(rejects_a_program_that_is_none),
+      CHECK_TEST(rejects_a_program_that_does_not_answer),
+      CHECK_TEST(rejects_what_only_the_simulator_has),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

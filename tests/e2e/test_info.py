@@ -57,7 +57,6 @@ def test_rejects_a_selftest_of_no_device():
 
 def test_rejects_unknown_backends():
     rejects(2, "no backend is called", "info", "--backend", "abacus")
-    rejects(3, "not in this build", "info", "--backend", "systemc")
     rejects(2, "needs a port: fpga:/dev/ttyUSB0", "info", "--backend", "fpga")
     rejects(3, "fpga-none: cannot open: No such file", "info", "--backend", "fpga:fpga-none")
     rejects(2, "'fast' is no speed", "info", "--backend", "fpga:fpga-none@fast")

@@ -34,6 +34,12 @@ def test_two_devices_of_one_program():
     passes("gemm", *AB, "-o", "D.npy", "--backend", "systemc", "--check", "systemc:timed", "--config", "small")
 
 
+def test_a_time_line_is_that_of_the_other_device():
+    operands()
+    passes("gemm", *AB, "-o", "D.npy", "--backend", "systemc", "--check", "tlm", "--config", "small", "--timeline", "t.json")
+    check_equal(json.loads(pathlib.Path("t.json").read_text())["otherData"]["configuration"], "small", "configuration")
+
+
 def test_stdout_has_what_the_program_prints_alone():
     for backend in BACKENDS:
         check_equal(json.loads(passes("info", "--backend", backend, "--json").out)["device"]["backend"], backend, "backend")
@@ -57,6 +63,8 @@ def test_rejects_what_only_the_simulator_has():
     for backend in BACKENDS:
         rejects(2, "it has no random back-pressure", "gemm", *AB, "-o", "D.npy", "--backend", backend, "--stall", "3")
         rejects(2, "--trace is of the core's signals", "gemm", *AB, "-o", "D.npy", "--backend", backend, "--trace", "t.fst")
+        rejects(2, f"--timeline is of rtl and tlm, and backend {backend} is another", "gemm", *AB, "-o", "D.npy", "--backend", backend,
+                "--timeline", "t.json")
         rejects(2, "--timing-only is of the timed model", "gemm", *AB, "--backend", backend, "--timing-only")
         rejects(3, f"{backend}: no interrupt within", "gemm", *AB, "-o", "D.npy", "--backend", backend, "--max-cycles", "100")
 

@@ -103,6 +103,16 @@ def test_an_exploration_of_one_case():
             "--timeline", "t.json")
 
 
+def test_an_exploration_that_goes_on_is_run_for_it():
+    pathlib.Path("s.csv").write_text("name,cin,cout,count\nfc,64,96,1\n")
+    words = ["explore", "s.csv", "-o", "out", "--tokens", "32", "--config", "small"]
+    with open("/dev/full", "w") as full:  # the case ends, the command does not
+        done = subprocess.run([bench.PROGRAM, *words], stdout=full, stderr=subprocess.DEVNULL, timeout=60)
+    check(done.returncode == 3 and os.path.exists("out/cases/case-0.txt"), f"status {done.returncode}")
+    passes(*words, "--resume", "--timeline", "t.json")
+    read("t.json")
+
+
 @slow
 def test_training_of_one_run():
     pathlib.Path("text.txt").write_text("".join(f"line {i * i % 997} of a text\n" for i in range(2000)))

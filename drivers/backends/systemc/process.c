@@ -157,17 +157,28 @@ static void has_ended(process_t *process, systemc_reply_t *reply) {
   }
 }
 
-// One message there and one back. @return 0 if there is nobody any more, or nobody answers.
-static int exchange(const process_t *process, const void *message, size_t bytes,
-                    systemc_reply_t *reply) {
+static void is_silent(process_t *process, systemc_reply_t *reply) {
+  (void)stop(process);
+  *reply = (systemc_reply_t){.status = UFP4_ERROR_DEVICE};
+  snprintf(reply->message, sizeof reply->message,
+           "its program " PROGRAM_NAME " has not answered within %d s", START_SECONDS);
+}
+
+/** What becomes of a message. */
+typedef enum { NOBODY, SILENCE, ANSWER } exchange_t;
+
+// One message there and one back.
+static exchange_t exchange(const process_t *process, const void *message, size_t bytes,
+                           systemc_reply_t *reply) {
   ssize_t done;
   do done = send(process->socket, message, bytes, MSG_NOSIGNAL);
   while (done < 0 && errno == EINTR);
-  if (done != (ssize_t)bytes) return 0;
+  if (done != (ssize_t)bytes) return NOBODY;
   do done = recv(process->socket, reply, sizeof *reply, 0);
   while (done < 0 && errno == EINTR);
+  if (done < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return SILENCE;
   reply->message[sizeof reply->message - 1] = '\0';
-  return done == (ssize_t)sizeof *reply;
+  return done == (ssize_t)sizeof *reply ? ANSWER : NOBODY;
 }
 
 ufp4_status_t process_call(process_t *process, const systemc_request_t *request,
@@ -175,7 +186,7 @@ ufp4_status_t process_call(process_t *process, const systemc_request_t *request,
   if (process->socket < 0) {
     *reply = (systemc_reply_t){.status = UFP4_ERROR_DEVICE,
                                .message = "its program " PROGRAM_NAME " has ended"};
-  } else if (!exchange(process, request, sizeof *request, reply)) {
+  } else if (exchange(process, request, sizeof *request, reply) != ANSWER) {
     has_ended(process, reply);
   }
   return (ufp4_status_t)reply->status;
@@ -187,7 +198,9 @@ static ufp4_status_t greet(process_t *process, const systemc_open_t *open,
                            ufp4_message_t *message) {
   const struct timeval forever = {0};
   systemc_reply_t reply;
-  if (!exchange(process, open, sizeof *open, &reply)) has_ended(process, &reply);
+  const exchange_t what = exchange(process, open, sizeof *open, &reply);
+  if (what == NOBODY) has_ended(process, &reply);
+  if (what == SILENCE) is_silent(process, &reply);
   if (reply.status != UFP4_OK) {
     ufp4_message_set(message, "systemc: %s", reply.message);
   } else {

@@ -76,14 +76,18 @@ static void systemc_close(void *user) {
 
 // --- Open ---------------------------------------------------------------------------------------
 
-static ufp4_status_t check_memory(const char *name, const ufp4_device_options_t *options,
-                                  ufp4_message_t *message) {
+static ufp4_status_t check_options(const char *name, const ufp4_device_options_t *options,
+                                   ufp4_message_t *message) {
+  const char *missing = NULL;
+  if (options->stall_seed != 0) missing = "random back-pressure (a stall seed); rtl and tlm have";
+  if (options->timeline_path != NULL) missing = "time line (timeline_path); rtl and tlm have";
+  if (options->trace_path != NULL) missing = "waveforms (trace_path); rtl has";
+  if (missing != NULL) {
+    ufp4_message_set(message, "%s: it has no %s", name, missing);
+    return UFP4_ERROR_ARGUMENT;
+  }
   const ufp4_status_t status = core_check_latency(name, options, message);
-  if (status != UFP4_OK) return status;
-  if (options->stall_seed == 0) return core_check_dram(name, options, message);
-  ufp4_message_set(message, "%s: it has no random back-pressure (a stall seed); rtl and tlm have",
-                   name);
-  return UFP4_ERROR_ARGUMENT;
+  return status == UFP4_OK ? core_check_dram(name, options, message) : status;
 }
 
 static ufp4_status_t start(systemc_t *systemc, int timed, const ufp4_device_options_t *options) {
@@ -104,7 +108,7 @@ static ufp4_status_t open_device(const char *name, int timed, const ufp4_device_
                                  const ufp4_configuration_t *configuration, ufp4_message_t *message,
                                  ufp4_backend_state_t **state) {
   *state = NULL;
-  ufp4_status_t status = check_memory(name, options, message);
+  ufp4_status_t status = check_options(name, options, message);
   systemc_t *systemc = status == UFP4_OK ? calloc(1, sizeof *systemc) : NULL;
   if (systemc == NULL) return status == UFP4_OK ? UFP4_ERROR_MEMORY : status;
   systemc->process.socket = -1;

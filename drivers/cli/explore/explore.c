@@ -216,10 +216,11 @@ static void print_rows(const explore_plan_t *plan, const explore_rows_t *rows, i
   for (int i = from; i < rows->count; i++) explore_print_line(plan, &rows->rows[i]);
 }
 
-// What has ended is read, but what did not go is tried again.
+// What has ended is read, but what did not go is tried again, and what is to be drawn is run.
 static int run_case(const explore_plan_t *plan, int index, explore_rows_t *rows) {
   const int before = rows->count;
-  int found, end = explore_kept_read(plan, index, rows, &found);
+  int found = 0, end = CLI_GO_ON;
+  if (plan->timeline == NULL) end = explore_kept_read(plan, index, rows, &found);
   explore_case_t *one = &plan->cases[index];
   if (end != CLI_GO_ON || (found && one->reason[0] == '\0')) return end;
   if (found) one->reason[0] = '\0';
@@ -359,6 +360,7 @@ static int run(int argc, char **argv) {
   if (end == CLI_GO_ON) end = ranks_begin(&cli_explore, &plan->ranks);
   if (end == CLI_GO_ON) end = make_plan(&a, inputs[0], plan);
   if (end == CLI_GO_ON) end = check_outputs(plan, inputs[0]);
+  if (end == CLI_GO_ON) end = explore_kept_mark(plan);
   if (end == CLI_GO_ON) end = run_plan(plan, a.json, a.resume);
   free(plan->cases);
   free(plan);

@@ -56,6 +56,7 @@ typedef struct {
   double clock_mhz;
   explore_case_t *cases;
   int case_count;
+  uint32_t mark;  ///< of all that a row depends on: explore_kept_mark
   ranks_t ranks;
 } explore_plan_t;
 
@@ -109,11 +110,14 @@ json_t *explore_json_row(const explore_plan_t *plan, const explore_row_t *row);
 
 // --- Cases that have ended ----------------------------------------------------------------------
 
+/** Gives the plan its mark, which the files of its cases have. @return as all of these */
+int explore_kept_mark(explore_plan_t *plan);
 /** Makes DIR/cases, or goes on with it, if it is of the same settings. @return CLI_GO_ON or the
- * exit status, as of all of these. */
+ * exit status. */
 int explore_kept_open(const explore_plan_t *plan, int resume);
 int explore_kept_write(const explore_plan_t *plan, int index, const explore_row_t *rows, int count);
-/** Adds the rows, and gives the case its reason. @param[out] found 0: it has not ended */
+/** Adds the rows, and gives the case its reason. @param[out] found 0: it has not ended, or under
+ * other settings */
 int explore_kept_read(const explore_plan_t *plan, int index, explore_rows_t *rows, int *found);
 int explore_kept_remove(const explore_plan_t *plan);
 

@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "explore/explore.h"
 #include "runs.h"
 #include "tensor/file.h"
 
-#define HEAD "ufp4 explore, rows of case %d: %d\n"
+#define HEAD(mark) "ufp4 explore, rows of case %d: %d, settings %08" mark "\n"
 /** In place of a layer's index. */
 enum { OF_BLOCK = -1, OF_STEP = -2 };
 enum { NUMBERS = 6 + UFP4_COUNTER_COUNT };
@@ -75,6 +76,14 @@ static char *settings_of(const explore_plan_t *plan) {
   char *text = settings != NULL ? json_dumps(settings, JSON_INDENT(2)) : NULL;
   json_decref(settings);
   return text;
+}
+
+int explore_kept_mark(explore_plan_t *plan) {
+  char *text = settings_of(plan);
+  if (text == NULL) return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
+  plan->mark = (uint32_t)crc32_z(0, (const Bytef *)text, strlen(text));
+  free(text);
+  return CLI_GO_ON;
 }
 
 int explore_kept_open(const explore_plan_t *plan, int resume) {
@@ -169,7 +178,7 @@ int explore_kept_write(const explore_plan_t *plan, int index, const explore_row_
   if (end != CLI_GO_ON) return end;
   ufp4_status_t status = file_out_open(path, &file, &message);
   if (status != UFP4_OK) return fail(status, &message);
-  fprintf(file.stream, HEAD, index, count);
+  fprintf(file.stream, HEAD(PRIx32), index, count, plan->mark);
   for (int i = 0; i < count; i++) put_row(file.stream, plan, &rows[i]);
   fprintf(file.stream, "%s\n", plan->cases[index].reason);
   status = file_out_close(&file, &message);
@@ -185,10 +194,15 @@ static int get_line(FILE *in, char *line, size_t size) {
   return 1;
 }
 
-static int read_rows(FILE *in, const explore_plan_t *plan, int index, explore_rows_t *rows) {
+// @return 0: damaged. @param[out] found 0: of other settings
+static int read_rows(FILE *in, const explore_plan_t *plan, int index, explore_rows_t *rows,
+                     int *found) {
   int is = -1, count = 0;
+  uint32_t mark = 0;
   explore_case_t *one = &plan->cases[index];
-  if (fscanf(in, HEAD, &is, &count) != 2 || is != index) return 0;
+  if (fscanf(in, HEAD(SCNx32), &is, &count, &mark) != 3 || is != index) return 0;
+  *found = mark == plan->mark;
+  if (!*found) return 1;
   for (int i = 0; i < count; i++) {
     explore_row_t row;
     if (!get_row(in, plan, &row)) return 0;
@@ -207,9 +221,9 @@ int explore_kept_read(const explore_plan_t *plan, int index, explore_rows_t *row
   if (in == NULL) {
     return errno == ENOENT ? CLI_GO_ON : cli_fail_errno(&cli_explore, path, "read");
   }
-  *found = read_rows(in, plan, index, rows);
+  const int whole = read_rows(in, plan, index, rows, found);
   fclose(in);
-  if (*found) return CLI_GO_ON;
+  if (whole) return CLI_GO_ON;
   rows->count = before;
   return cli_fail(&cli_explore, CLI_USAGE, "%s: damaged; without it the case is run again", path);
 }

@@ -157,8 +157,8 @@ static json_t *recipe_list(const ufp4_experiment_options_t *o) {
   return list;
 }
 
-// Everything a number in the tables depends on. The backend is not part of it: the bits are the
-// same on all.
+// Everything a number in the tables depends on. A backend without cycles is not part of it: the
+// bits are the same on all.
 json_t *train_settings(const plan_t *plan, const arguments_t *a, const ufp4_text_t *text) {
   const ufp4_experiment_options_t *o = &plan->options;
   const ufp4_trainer_options_t *t = &o->trainer;
@@ -185,5 +185,6 @@ json_t *train_settings(const plan_t *plan, const arguments_t *a, const ufp4_text
     json_object_set_new(settings, key, text ? json_string(text) : NULL);
     free(text);
   }
+  json_object_update_new(settings, cli_device_settings(&plan->device));
   return settings;
 }

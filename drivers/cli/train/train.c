@@ -254,6 +254,8 @@ static int run_stages(stage_t *s) {
   if (end == CLI_GO_ON && plan->branched) end = run_branched(s);
   if (end == CLI_GO_ON && plan->whole) end = run_whole(s);
   progress_end(&s->steps.line);
+  const char *note = s->evidence->experiment.note.text;
+  if (note[0]) fprintf(stderr, "ufp4 %s: %s\n", plan->command->name, note);
   return end;
 }
 

@@ -111,12 +111,12 @@ class Layer:
 class Device:
     """A device of libufp4, which UFP4_LIBRARY names or the loader finds. Close it, or use it in a with statement.
 
-    backend: "model", "rtl", "tlm", "systemc", "systemc:timed", "cuda" or "fpga:PORT". config: a configuration of the core ("default",
-    "small", ..; None: "default", or what the board has). mem_latency in cycles;
-    mem_bandwidth in bytes a cycle each way (0: as wide as the bus); stall: seed of random back-pressure (0: none); max_cycles: until
-    a completion (0: the default limit); trace: a waveform file (.fst); threads of the model (0: all cores); dram: "lpddr5" or "hbm3",
-    banks behind the simulated memory's latency. ImportError: there is no such library, or it is of another version. ValueError: what the library refuses, in its words. A device that fails raises
-    RuntimeError, one that passes its limit TimeoutError.
+    backend: "model", "rtl", "tlm", "systemc", "systemc:timed", "cuda" or "fpga:PORT". config: a configuration of the core
+    ("default", "small", ..; None: "default", or what the board has). mem_latency in cycles; mem_bandwidth in bytes a cycle each way
+    (0: as wide as the bus); stall: seed of random back-pressure (0: none); max_cycles: until a completion (0: the default limit);
+    trace: a waveform file (.fst); threads of the model (0: all cores); dram: "lpddr5" or "hbm3", banks behind the simulated memory's
+    latency. ImportError: there is no such library, or it is of another version. ValueError: what the library refuses, in its words. A
+    device that fails raises RuntimeError, one that passes its limit TimeoutError.
     """
 
     backend: str
@@ -132,11 +132,13 @@ class Device:
         name = _library.text(backend, "backend")
         if config is None and not name.startswith(b"fpga"):
             config = "default"
-        options = _Options(None if config is None else _library.text(config, "config"), _library.whole(memory_bytes, 1, 2**63, "memory_bytes"),
+        options = _Options(None if config is None else _library.text(config, "config"),
+                           _library.whole(memory_bytes, 1, 2**63, "memory_bytes"),
                            _library.whole(mem_latency, 0, word, "mem_latency"), _library.whole(mem_bandwidth, 0, word, "mem_bandwidth"),
                            _library.whole(stall, 0, 2**64 - 1, "stall"), _library.whole(max_cycles, 0, 2**64 - 1, "max_cycles"),
-                           None if trace is None else _library.text(os.fsdecode(trace), "trace", "surrogateescape"), _library.whole(threads, 0, 2**15, "threads"), 0,
-                           ctypes.pointer(message), 0, None, None if dram is None else _library.text(dram, "dram"))
+                           None if trace is None else _library.text(os.fsdecode(trace), "trace", "surrogateescape"),
+                           _library.whole(threads, 0, 2**15, "threads"), 0, ctypes.pointer(message), 0, None,
+                           None if dram is None else _library.text(dram, "dram"))
         status = self._lib.device_open(name, byref(options), byref(self._device))
         if status != _library.OK:
             self._raise(status, message.text)

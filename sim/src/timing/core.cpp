@@ -37,6 +37,7 @@ void Core::reset_units() {
 }
 
 void Core::reset() {
+  timeline_.cut(cycle_);
   reset_units();
   moving_.read = ReadMaster(shape_.bus_bytes);
   moving_.write = WriteMaster(shape_.bus_bytes);

@@ -25,17 +25,14 @@ std::unique_ptr<Timed> make(const ufp4_timed_options_t &options, const ufp4_time
     message = std::string("the timed model has no configuration '") + options.configuration + "'";
     return nullptr;
   }
-  const ufp4_dram_t *dram = options.dram != nullptr ? ufp4::find_dram(options.dram) : nullptr;
-  if (options.dram != nullptr && dram == nullptr) {
-    message = std::string("no memory is called '") + options.dram + "'; there are " UFP4_DRAM_WORDS;
-    return nullptr;
-  }
+  message = ufp4::refuse_dram(options.dram);
+  if (!message.empty()) return nullptr;
   const ufp4::MemoryRules rules{shape.bus_bytes,
                                 options.latency_cycles,
                                 options.bandwidth_bytes,
                                 options.stall_seed,
                                 0,
-                                dram};
+                                ufp4_find_dram(options.dram)};
   return std::make_unique<Timed>(shape, tile_rows, tile_cols, rules, host, options.every_cycle != 0,
                                  options.timeline);
 }

@@ -89,6 +89,23 @@ def resume_measures_as_much_as_before():
         check_rejected(run(*words, "--resume", "--eval", "131072"), 2, "forward_eval_all is true, not false")
 
 
+def resume_counts_cycles_as_before():
+    """Of a core, whose memory is a setting; without one a backend is as good as another."""
+    with tempfile.TemporaryDirectory() as folder:
+        text, out = write_text(folder), os.path.join(folder, "out")
+        words = ["train", text, "-o", out, *shape_with("--steps", "--eval"), "--steps", "100000", "--recipe", "ufp4"]
+        status, err = interrupt(signal.SIGINT, *words, "--backend", "tlm")
+        if "is not in this build" in err:
+            print("skipped: needs a build with the timed model")
+            sys.exit(77)
+        check(status == 130, "interrupted", err)
+        for option, value, said in (("--mem-latency", "30", "mem_latency is 100, not 30"), ("--stall", "3", "stall is 0, not 3"),
+                                    ("--mem-bandwidth", "5", "mem_bandwidth is 0, not 5"), ("--dram", "hbm3", "dram is"),
+                                    ("--config", "small", "config is")):
+            check_rejected(run(*words, "--resume", "--backend", "tlm", option, value), 2, said)
+        check_rejected(run(*words, "--resume"), 2, "backend is \"tlm\", not absent")
+
+
 def resume_rejects_a_folder_where_nothing_is():
     reject_train(2, "--resume", "--resume")
 

@@ -146,8 +146,8 @@ TEST(channels_share_nothing) {
 }
 
 TEST(rejects_an_unknown_name) {
-  check_that(0, ufp4::find_dram("ddr9") == nullptr, "there is one");
-  check_that(1, ufp4::find_dram("hbm3") != nullptr, "there is none");
+  check_that(0, ufp4_find_dram("ddr9") == nullptr, "there is one");
+  check_that(1, ufp4_find_dram("hbm3") != nullptr, "there is none");
 }
 
 int main(int argc, char **argv) {

@@ -120,13 +120,34 @@ TEST(ends_where_the_sink_does) {
   twin_close(twin);
 }
 
+TEST(ends_what_a_reset_ends) {
+  unsigned ended = 0;
+  twin_t *twin = twin_open_lined("small", memories[0], EVENTS);
+  twin_job_t job = timing_gemm(twin, 60, 60, 60);
+  twin_give(twin, &job, 1);
+  twin_cycles(twin, 1500);
+  const uint64_t at = ufp4_timed_cycles(twin->timed);
+  twin_reset(twin);
+  twin_run(twin, &job, 1);
+  twin_same_lines(twin);
+  for (unsigned i = 0; i < twin->timed_line.count; i++) {
+    const ufp4_timeline_event_t *event = &twin->timed_line.events[i];
+    check_that(i, event->begin >= at || event->end <= at, "event %u goes on through the reset", i);
+    ended += event->end == at;
+  }
+  check_that(0, ended > 0, "nothing was under way");
+  check_that(1, twin->differences == 0, "%u differences", twin->differences);
+  twin_close(twin);
+}
+
 static const check_test_t tests[] = {CHECK_TEST(equals_small),
                                      CHECK_TEST(equals_small_fp32),
                                      CHECK_TEST(equals_small_nv),
                                      CHECK_TEST(equals_default),
                                      CHECK_TEST(equals_all),
                                      CHECK_TEST(equals_configuration),
-                                     CHECK_TEST(ends_where_the_sink_does)};
+                                     CHECK_TEST(ends_where_the_sink_does),
+                                     CHECK_TEST(ends_what_a_reset_ends)};
 
 int main(int argc, char **argv) {
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a job of the timed model does to its data: the golden model does it, in memory that the
+// target gives by DMI.
+#ifndef UFP4_SYSTEMC_JOB_H
+#define UFP4_SYSTEMC_JOB_H
+
+#include <string>
+
+#include "carrier.h"
+extern "C" {
+#include "execute.h"
+}
+
+namespace ufp4 {
+
+/** How a job has ended, and the exponent slots then. */
+struct Executed {
+  uint16_t status, flags;
+  uint16_t slots[UFP4_SLOTS];
+};
+
+class JobRunner {
+ public:
+  JobRunner(MemorySocket &mem, const ufp4_configuration_t &configuration);
+  /** The timed model has asked whether @p slots were written. @return why it cannot be done; empty:
+   * it is. */
+  std::string run(const uint8_t *descriptor, const uint16_t *slots,
+                  const ufp4_completion_t &completion, Executed *done);
+
+ private:
+  bool map_memory(const ufp4_descriptor_t &job);
+
+  MemorySocket &mem_;
+  executor_t executor_{};
+};
+
+}  // namespace ufp4
+
+#endif
