@@ -121,6 +121,8 @@ def test_training_of_one_run():
     rejects(2, "--timeline is of one run", *words, "--seeds", "2", "--no-control")
     passes(*words, "--seeds", "1", "--no-control")
     read("t.json")
+    done = passes(*words, "--seeds", "1", "--no-control", "--config", "small", "--mem-bandwidth", "1")
+    check("ufp4 train: t.json: ends at cycle " in done.err, f"cut off, and says {done.err!r}")
 
 
 @slow
