@@ -374,6 +374,7 @@ OUTPUTS = {
     "docs/ip/formats.md": markdown_formats,
     "rtl/ufp4.core": lambda spec: manifests.fusesoc(spec, lambda c, k: configuration_value(spec, c, k), NOTE),
     "rtl/gen/ufp4.rdl": lambda spec: systemrdl.system_rdl(spec, NOTE),
+    "fpga/ufp4_boards.core": lambda spec: manifests.fusesoc_boards(spec, NOTE),
     "rtl/Bender.yml": lambda spec: manifests.bender(spec, NOTE),
     "drivers/python/ufp4/_spec.py": lambda spec: python_names.package(spec, NOTE, configuration_keys(spec), enums(spec)),
 }

@@ -4,12 +4,16 @@ of the specification."""
 import pathlib
 
 RTL = pathlib.Path(__file__).resolve().parents[2] / "rtl"
+FPGA = RTL.parent / "fpga"
+# Boards whose bitstream a flow of FuseSoC makes, and their parts. Those on an ECP5 have fpga/build.sh: yosys reads the RTL by a
+# front end that FuseSoC does not know.
+BOARDS = {"arty_a7": "xc7a35ticsg324-1L"}
 PARAMETERS = {"rows": "Rows", "cols": "Cols", "tile_rows": "TileRows", "tile_cols": "TileCols", "chunk": "Chunk", "bus_bytes": "BusBytes",
               "contract": "Contract", "formats": "Formats", "lanes": "Lanes", "quant": "Quant"}
 
 
-def sources():
-    lines = (RTL / "rtl.f").read_text().splitlines()
+def sources(listed=RTL / "rtl.f"):
+    lines = listed.read_text().splitlines()
     return [line for line in lines if line and not line.startswith("//")]
 
 
@@ -47,6 +51,22 @@ def fusesoc(spec, value, note):
             continue
         out += [f"  {c['name']}:", "    <<: *default",
                 "    parameters: [" + ", ".join(f"{name}={value(c, key)}" for key, name in PARAMETERS.items()) + ", Target]"]
+    return "\n".join(out) + "\n"
+
+
+def fusesoc_boards(spec, note):
+    out = ["CAPI=2:", f"# {note}", "# SPDX-License-Identifier: Apache-2.0", f"name: ufp4:ufp4:boards:{version(spec)}",
+           "description: The ufp4 core on FPGA boards, in the configuration tiny", "", "filesets:", "  board:",
+           f"    depend: [ufp4:ufp4:core:{version(spec)}]", "    files:"]
+    out += [f"      - {name}" for name in sources(FPGA / "board.f")]
+    out += ["    file_type: systemVerilogSource"]
+    for name in BOARDS:
+        out += [f"  {name}:", "    files:", f"      - boards/{name}/{name}.sv: {{file_type: systemVerilogSource}}",
+                f"      - boards/{name}/{name}.xdc: {{file_type: xdc}}"]
+    out += ["", "targets:", "  default:", "    filesets: [board]"]
+    for name, part in BOARDS.items():
+        out += [f"  {name}:", f"    filesets: [board, {name}]", f"    toplevel: {name}", "    flow: vivado",
+                f"    flow_options: {{part: {part}}}"]
     return "\n".join(out) + "\n"
 
 
