@@ -206,7 +206,7 @@ TEST(rejects_a_program_that_is_none) {
 }
 
 /** cat waits for its input, and says nothing. */
-SLOW_TEST(rejects_a_program_that_does_not_answer) {
+FULL_TEST(rejects_a_program_that_does_not_answer) {
   const ufp4_device_options_t options = bench_options();
   int ends[2];
   check_that(0, pipe(ends) == 0 && dup2(ends[0], 0) == 0, "no pipe");
