@@ -22,7 +22,8 @@ while (($#)); do
   shift
 done
 [[ -n $board ]] || { sed -n '4p' "$0" | cut -c3- >&2; exit 2; }
-[[ -r $root/fpga/boards/$board/board.sh ]] || fail 2 "no board '$board'; there are: $(cd "$root/fpga/boards" && dirname */board.sh | paste -sd " ")"
+[[ ! -r $root/fpga/boards/$board/vivado.tcl ]] || fail 2 "$board is for Vivado; see the head of fpga/boards/$board/vivado.tcl"
+[[ $board =~ ^[a-z0-9_]+$ && -r $root/fpga/boards/$board/board.sh ]] || fail 2 "no board '$board'; there are: $(cd "$root/fpga/boards" && dirname */board.sh | paste -sd " ")"
 [[ $seed =~ ^[0-9]+$ ]] || fail 2 "--seed wants a number, not '$seed'"
 . "$root/fpga/ecp5.sh"
 core=$(ecp5_parameters "$configuration")

@@ -18,7 +18,7 @@ while (($#)); do
   shift
 done
 [[ -n $board ]] || { sed -n '4p' "$0" | cut -c3- >&2; exit 2; }
-[[ -r $root/fpga/boards/$board/board.sh ]] || fail 2 "no board '$board'"
+[[ $board =~ ^[a-z0-9_]+$ && -r $root/fpga/boards/$board/board.sh ]] || fail 2 "no board '$board'; there are: $(cd "$root/fpga/boards" && dirname */board.sh | paste -sd " ")"
 bitstream=${UFP4_BUILD:-$root/build/release}/fpga/$board-$configuration.bit
 [[ -r $bitstream ]] || fail 2 "there is no $bitstream; make it: fpga/build.sh $board --config $configuration"
 command -v openFPGALoader >/dev/null || fail 3 "openFPGALoader is missing; on Debian: apt-get install openfpgaloader"

@@ -14,7 +14,8 @@ module ufp4_epilogue #(
   parameter int unsigned Cols = 16,
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
   parameter int unsigned AluExtra = 0,              // stages, as of ufp4_f32_alu
-  localparam int unsigned Operation = ufp4_spec_pkg::ALU_STAGES + AluExtra  // stages of an operation, an odd number (ufp4_drain)
+  // Stages of an operation, an odd number (ufp4_drain).
+  localparam int unsigned Operation = ufp4_spec_pkg::ALU_STAGES + AluExtra
 ) (
   input  logic                            clk_i,
   // Each part of the engine uses its own fields of the descriptor.

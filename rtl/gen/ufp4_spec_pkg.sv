@@ -19,7 +19,7 @@ package ufp4_spec_pkg;
   localparam int unsigned COMPLETION_BYTES = 16;
 
   // Stages and cycles that the timed model counts, too.
-  localparam int unsigned DOT_STAGES_FPGA = 6;  // stages of the dot product for FPGAs; in the other forms it is there in stage 1
+  localparam int unsigned DOT_STAGES_FPGA = 6;  // stages of the dot product for FPGAs; elsewhere it is in stage 1
   localparam int unsigned PE_STAGES_ASIC = 4;  // stages of a PE, contract exact, for cells
   localparam int unsigned PE_STAGES_SIMULATOR = 3;  // stages of a PE, contract exact, for simulators
   localparam int unsigned PE_STAGES_FPGA = 8;  // stages of a PE behind its dot product, contract exact, for FPGAs
@@ -32,7 +32,7 @@ package ufp4_spec_pkg;
   localparam int unsigned ALU_EXTRA_FPGA = 2;  // stages of it more, for FPGAs
   localparam int unsigned QUANT_BLOCK_STAGES = 15;  // stages of QUANT's block pipeline
   localparam int unsigned QUANT_BLOCK_AMAX_STAGE = 7;  // stage of it in which AMAX has the block's largest number
-  localparam int unsigned QUANT_SERIAL_STAGES = 32;  // stages of the narrow QUANT, from the read of a block's last pair to its codes
+  localparam int unsigned QUANT_SERIAL_STAGES = 32;  // stages of the narrow QUANT, from a block's last pair to codes
   localparam int unsigned QUANT_SERIAL_SCALE_STAGE = 15;  // stage of it in which the block's largest number is known
   localparam int unsigned RESET_CYCLES = 8;  // cycles of any reset of the core
 

@@ -147,7 +147,8 @@ module ufp4_retire
   logic [ADDR_BITS-1:0] completion_addr;
 
   assign ring_index      = head_q[14:0] & ~(15'h7FFF << ring_log2_i);
-  assign completion      = '{job: job_q[at], status: 16'(ending.status), flags: 16'(ending.flags), cycles: ending.cycles};
+  assign completion      = '{job: job_q[at], status: 16'(ending.status), flags: 16'(ending.flags),
+                             cycles: ending.cycles};
   assign completion_addr = completion_base_i + (ADDR_BITS'(ring_index) << COMPLETION_W);
 
   assign wr_req_o = '{valid: state_q == StateComplete && !req_sent_q, addr: completion_addr & ~BUS_MASK,

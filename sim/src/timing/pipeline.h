@@ -8,7 +8,7 @@
 
 namespace ufp4::timing {
 
-/** Stages of the dot product for FPGAs; in the other forms it is there in stage 1. */
+/** Stages of the dot product for FPGAs; elsewhere it is in stage 1. */
 constexpr uint32_t kDotStagesFpga = 6;
 /** Stages of a PE, contract exact, for cells. */
 constexpr uint32_t kPeStagesAsic = 4;
@@ -34,7 +34,7 @@ constexpr uint32_t kAluExtraFpga = 2;
 constexpr uint32_t kQuantBlockStages = 15;
 /** Stage of it in which AMAX has the block's largest number. */
 constexpr uint32_t kQuantBlockAmaxStage = 7;
-/** Stages of the narrow QUANT, from the read of a block's last pair to its codes. */
+/** Stages of the narrow QUANT, from a block's last pair to codes. */
 constexpr uint32_t kQuantSerialStages = 32;
 /** Stage of it in which the block's largest number is known. */
 constexpr uint32_t kQuantSerialScaleStage = 15;
