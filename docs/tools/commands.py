@@ -49,7 +49,7 @@ BACKENDS = """## Backends
 
 The options of the simulated core are refused where neither `--backend` nor `--check` is one; `--config` and `--max-cycles` go with a board, too.
 `tlm` and `systemc:timed` have no waveforms and no bus errors; what needs them they refuse.
-`systemc` has no waveforms, and neither it nor `systemc:timed` has `--stall`.
+`systemc` has no waveforms, and neither it nor `systemc:timed` has `--stall` or `--timeline`.
 `--dram` puts a memory with [banks, rows and refresh](../ip/architecture.md#memories-with-banks) behind `--mem-latency`: its time comes on top.
 A trace is kept as far as it got when a run fails.
 A time line is written when the run is done, whole or not at all; of `rtl` and `tlm` it is the same.

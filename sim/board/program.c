@@ -186,16 +186,17 @@ int main(int argc, char **argv) {
                                         {0}};
   options_t options = {.configuration = "tiny", .memory = "block"};
   uint64_t one_in = 20000;
-  int faults = 0, good = 1;
+  int faults = 0, bytes_given = 0, good = 1;
   opterr = 0;
   for (int code; good && (code = getopt_long(argc, argv, "", known, NULL)) != -1;) {
     if (code == '?') return fail(USAGE, "see ./ufp4 board-sim --help", argv[optind - 1]);
     if (code == 'b') options.memory = optarg;
     if (code == 'c') options.configuration = optarg;
     if (code == 'f') faults = good = read_number(optarg, &options.fault_seed);
-    if (code == 'n') good = read_number(optarg, &one_in) && one_in > 0;
+    if (code == 'n') bytes_given = good = read_number(optarg, &one_in) && one_in > 0;
   }
-  if (!good) return fail(USAGE, "a number is needed, of bytes from 1", argv[optind - 1]);
+  if (!good) return fail(USAGE, "a whole number is needed, of bytes from 1", argv[optind - 1]);
+  if (bytes_given && !faults) return fail(USAGE, "it goes with --faults", "--fault-bytes");
   if (optind < argc) return fail(USAGE, "no input is taken", argv[optind]);
   if (faults) options.fault_bytes = one_in;
   return simulate(&options);

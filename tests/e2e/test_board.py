@@ -131,6 +131,7 @@ def test_ends_with_its_signal():
 @slow
 def test_rejects_wrong_options():
     for words, status in ((("--board", "wood"), 3), (("--config", "nope"), 3), (("--faults", "x"), 2), (("--fault-bytes", "0"), 2),
+                          (("--fault-bytes", "5"), 2),
                           (("--speed", "1"), 2), (("left", ), 2)):
         done = subprocess.run([os.environ["UFP4_BOARD_SIM"], *words], capture_output=True, text=True, timeout=60)
         check(done.returncode == status and done.stdout == "" and done.stderr.count("\n") == 1, f"{words}: {done}")
