@@ -196,6 +196,7 @@ def kill_after(case, words):
     check(os.path.exists(f"out/cases/case-{case}.txt"), "it ended before it was killed")
 
 
+@slow
 def test_what_was_cut_off_goes_on():
     words = ["explore", shapes("name,cin,cout,count\nfc1,300,400,2\n"), *SWEEP]
     lines = passes(*words, "-o", "want").out

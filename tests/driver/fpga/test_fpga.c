@@ -157,7 +157,7 @@ SLOW_TEST(many_faults_change_no_bit) {
 }
 
 /** Out and in again, under the same name: nothing is lost. */
-TEST(a_cable_that_comes_back_goes_on) {
+SLOW_TEST(a_cable_that_comes_back_goes_on) {
   for (int i = 0; i < 4; i++) {
     cable_t *cable = cable_make();
     cable->replug_at = 4000 + 17001 * (uint64_t)i;
@@ -179,7 +179,7 @@ static void check_lost(int64_t index, ufp4_device_t *device, const char *words) 
 }
 
 /** Amid a job, too. */
-TEST(a_reset_board_is_a_lost_device) {
+SLOW_TEST(a_reset_board_is_a_lost_device) {
   for (int i = 0; i < 4; i++) {
     cable_t *cable = cable_make();
     cable->reset_at = 4000 + 17001 * (uint64_t)i;
@@ -349,7 +349,7 @@ static void check_memory(int64_t index, ufp4_device_t *device, uint64_t tested) 
 }
 
 /** By the host, and where the board has a march of its own by that. */
-TEST(memory_is_tested) {
+SLOW_TEST(memory_is_tested) {
   for (unsigned march = 0; march < 2; march++) {
     cable_t *cable = cable_make();
     cable->board->march = march;
