@@ -192,6 +192,22 @@ TEST(memory_keeps_what_is_written) {
   }
 }
 
+// Bytes of a word beside those that are written stay.
+TEST(writes_change_no_neighbour) {
+  Host host;
+  host.hello();
+  Bytes mirror = host.random_bytes(256);
+  host.put(kElsewhere, mirror);
+  for (uint32_t turn = 0; turn < 100; turn++) {
+    const uint32_t at = host.below(250);
+    const Bytes data = host.random_bytes(1 + host.below(256 - at));
+    host.write(kMemoryWrite, kElsewhere + at, data);
+    std::copy(data.begin(), data.end(), mirror.begin() + at);
+    const Bytes got = host.read(kMemoryRead, kElsewhere, 256);
+    if (!check_that(turn, got == mirror, "%zu bytes at %u", data.size(), at)) return;
+  }
+}
+
 TEST(jobs_of_the_core_run) {
   Host host(2);
   host.hello();
@@ -352,6 +368,7 @@ int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(core_is_there),
       CHECK_TEST(memory_keeps_what_is_written),
+      CHECK_TEST(writes_change_no_neighbour),
       CHECK_TEST(jobs_of_the_core_run),
       CHECK_TEST(link_and_core_share_memory),
       CHECK_TEST(core_is_reset_amid_a_job),
