@@ -21,6 +21,7 @@ memory/ufp4_sdram_beats.sv
 memory/ufp4_sdram.sv
 memory/ufp4_memory_march.sv
 // Top
+ufp4_board_reset.sv
 ufp4_board_bus.sv
 ufp4_board_memory.sv
 ufp4_board.sv

@@ -32,8 +32,7 @@ module arty_a7 #(
     $error("arty_a7: ClockHz must divide 960 MHz");
   end
 
-  logic       feedback, clk_mmcm, clk, locked, rst_n;
-  logic [3:0] reset_q;
+  logic feedback, clk_mmcm, clk, locked, rst_n;
 
   MMCME2_BASE #(
     .CLKIN1_PERIOD   (10.0),
@@ -50,9 +49,7 @@ module arty_a7 #(
   );
   BUFG u_clk (.I(clk_mmcm), .O(clk));
 
-  // Reset ends some cycles after the last of its causes, with a clock edge.
-  assign rst_n = reset_q[3];
-  always_ff @(posedge clk) reset_q <= (locked && ck_rst) ? {reset_q[2:0], 1'b1} : '0;
+  ufp4_board_reset u_reset (.clk_i(clk), .locked_i(locked), .pressed_i(!ck_rst), .rst_no(rst_n));
 
   logic       rx_valid, tx_valid, tx_ready;
   logic [7:0] rx_data, tx_data, leds;

@@ -32,50 +32,15 @@ module orangecrab #(
   localparam int unsigned PLL_HZ = 576_000_000;
   localparam int unsigned OSCILLATOR_HZ = 48_000_000;
 
-  if (PLL_HZ % ClockHz != 0) begin : gen_check_clock
-    $error("orangecrab: ClockHz must divide 576 MHz");
-  end
+  logic clk, locked, rst_n;
 
-  logic       feedback, clk, locked, rst_n;
-  logic [3:0] reset_q;
-  logic [1:0] btn_q;
-
-  // What ecppll gives the loop filter; without, it is off.
-  (* ICP_CURRENT = "12", LPF_RESISTOR = "8", MFG_ENABLE_FILTEROPAMP = "1", MFG_GMCREF_SEL = "2" *)
-  EHXPLLL #(
-    .CLKI_DIV    (1),
-    .CLKFB_DIV   (1),
-    .FEEDBK_PATH ("CLKOP"),
-    .CLKOP_ENABLE("ENABLED"),
-    .CLKOP_DIV   (PLL_HZ / OSCILLATOR_HZ),
-    .CLKOP_CPHASE(PLL_HZ / OSCILLATOR_HZ - 1),
-    .CLKOS_ENABLE("ENABLED"),
-    .CLKOS_DIV   (PLL_HZ / ClockHz),
-    .CLKOS_CPHASE(PLL_HZ / ClockHz - 1)
-  ) u_pll (
-    .CLKI        (clk48),
-    .CLKFB       (feedback),
-    .PHASESEL1   (1'b0),
-    .PHASESEL0   (1'b0),
-    .PHASEDIR    (1'b0),
-    .PHASESTEP   (1'b0),
-    .PHASELOADREG(1'b0),
-    .STDBY       (1'b0),
-    .PLLWAKESYNC (1'b0),
-    .RST         (1'b0),
-    .ENCLKOP     (1'b0),
-    .ENCLKOS     (1'b0),
-    .CLKOP       (feedback),
-    .CLKOS       (clk),
-    .LOCK        (locked)
+  ecp5_clock #(.OscillatorHz(OSCILLATOR_HZ), .PllHz(PLL_HZ), .ClockHz(ClockHz)) u_clock (
+    .oscillator_i(clk48),
+    .clk_o       (clk),
+    .locked_o    (locked)
   );
 
-  // Reset ends some cycles after the last of its causes, with a clock edge.
-  assign rst_n = reset_q[3];
-  always_ff @(posedge clk) begin
-    btn_q <= {btn_q[0], usr_btn};
-    reset_q <= (locked && btn_q[1]) ? {reset_q[2:0], 1'b1} : '0;
-  end
+  ufp4_board_reset u_reset (.clk_i(clk), .locked_i(locked), .pressed_i(!usr_btn), .rst_no(rst_n));
 
   logic       rx_valid, tx_valid, tx_ready;
   logic [7:0] rx_data, tx_data, led;

@@ -44,52 +44,17 @@ module ulx3s #(
   localparam int unsigned OSCILLATOR_HZ = 25_000_000;
   localparam logic [127:0] BOARD = Memory == 1 ? 128'("ulx3s-sdram") : 128'("ulx3s-bram");
 
-  if (PLL_HZ % ClockHz != 0) begin : gen_check_clock
-    $error("ulx3s: ClockHz must divide 600 MHz");
-  end
-
   // --- Clock and reset -----------------------------------------------------------------------------------------------
 
-  logic       feedback, clk, locked, rst_n;
-  logic [3:0] reset_q;
-  logic [1:0] btn_q;
+  logic clk, locked, rst_n;
 
-  // What ecppll gives the loop filter; without, it is off.
-  (* ICP_CURRENT = "12", LPF_RESISTOR = "8", MFG_ENABLE_FILTEROPAMP = "1", MFG_GMCREF_SEL = "2" *)
-  EHXPLLL #(
-    .CLKI_DIV    (1),
-    .CLKFB_DIV   (1),
-    .FEEDBK_PATH ("CLKOP"),
-    .CLKOP_ENABLE("ENABLED"),
-    .CLKOP_DIV   (PLL_HZ / OSCILLATOR_HZ),
-    .CLKOP_CPHASE(PLL_HZ / OSCILLATOR_HZ - 1),
-    .CLKOS_ENABLE("ENABLED"),
-    .CLKOS_DIV   (PLL_HZ / ClockHz),
-    .CLKOS_CPHASE(PLL_HZ / ClockHz - 1)
-  ) u_pll (
-    .CLKI        (clk_25mhz),
-    .CLKFB       (feedback),
-    .PHASESEL1   (1'b0),
-    .PHASESEL0   (1'b0),
-    .PHASEDIR    (1'b0),
-    .PHASESTEP   (1'b0),
-    .PHASELOADREG(1'b0),
-    .STDBY       (1'b0),
-    .PLLWAKESYNC (1'b0),
-    .RST         (1'b0),
-    .ENCLKOP     (1'b0),
-    .ENCLKOS     (1'b0),
-    .CLKOP       (feedback),
-    .CLKOS       (clk),
-    .LOCK        (locked)
+  ecp5_clock #(.OscillatorHz(OSCILLATOR_HZ), .PllHz(PLL_HZ), .ClockHz(ClockHz)) u_clock (
+    .oscillator_i(clk_25mhz),
+    .clk_o       (clk),
+    .locked_o    (locked)
   );
 
-  // Reset ends some cycles after the last of its causes, with a clock edge.
-  assign rst_n = reset_q[3];
-  always_ff @(posedge clk) begin
-    btn_q <= {btn_q[0], btn_fire1};
-    reset_q <= (locked && !btn_q[1]) ? {reset_q[2:0], 1'b1} : '0;
-  end
+  ufp4_board_reset u_reset (.clk_i(clk), .locked_i(locked), .pressed_i(btn_fire1), .rst_no(rst_n));
 
   // --- The board -----------------------------------------------------------------------------------------------------
 
