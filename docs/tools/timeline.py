@@ -84,6 +84,8 @@ def main():
     tracks, events = read(sys.argv[1])
     first, last = map(int, sys.argv[3:]) if len(sys.argv) == 5 else (
         min(e["ts"] for e in events), max(e["ts"] + e["dur"] for e in events))
+    if not first < last:
+        raise SystemExit("timeline.py: LAST must be after FIRST")
     pathlib.Path(sys.argv[2]).write_text(draw(tracks, events, first, last))
 
 

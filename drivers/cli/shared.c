@@ -196,12 +196,24 @@ static int check_written(const cli_command_t *command, const cli_device_t *devic
   return CLI_GO_ON;
 }
 
+// A port is open once; two boards can be compared.
+static int check_board(const cli_command_t *command, const cli_device_t *device,
+                       const char *check) {
+  if (check == NULL || !is_board(check) || !is_board(device->backend)) return CLI_GO_ON;
+  const size_t length = strcspn(device->backend, "@");
+  if (length != strcspn(check, "@") || strncmp(check, device->backend, length) != 0)
+    return CLI_GO_ON;
+  return cli_fail(command, CLI_USAGE,
+                  "--check %s is the board that computes; compare it with --check model", check);
+}
+
 int cli_device_check(const cli_command_t *command, const cli_options_t *options,
                      const cli_device_t *device, const char *check) {
   int end = CLI_GO_ON;
   if (!is_simulated(device->backend) && (check == NULL || !is_simulated(check)))
     end = check_simulated(command, options, device,
                           is_core(device->backend) || (check != NULL && is_core(check)));
+  if (end == CLI_GO_ON) end = check_board(command, device, check);
   if (end == CLI_GO_ON) end = check_timing(command, device, check);
   return end == CLI_GO_ON ? check_written(command, device, check) : end;
 }

@@ -125,12 +125,8 @@ static uint32_t quant_fields(uint32_t quant) {
 }
 
 enum { CONFIGURATION_REGISTERS = 3 };
-static const struct {
-  uint32_t offset;
-  const char *name;
-} configuration_registers[CONFIGURATION_REGISTERS] = {{UFP4_REG_CONFIG_ARRAY, "array"},
-                                                      {UFP4_REG_CONFIG_TILE, "tile"},
-                                                      {UFP4_REG_CONFIG_MEMORY, "memory"}};
+static const uint32_t configuration_registers[CONFIGURATION_REGISTERS] = {
+    UFP4_REG_CONFIG_ARRAY, UFP4_REG_CONFIG_TILE, UFP4_REG_CONFIG_MEMORY};
 
 // What these registers read in a core of this configuration.
 static void expect(const ufp4_configuration_t *of, uint32_t values[CONFIGURATION_REGISTERS]) {
@@ -140,48 +136,45 @@ static void expect(const ufp4_configuration_t *of, uint32_t values[CONFIGURATION
   values[2] = of->bus_bytes | UFP4_ADDR_BITS << 8 | of->chunk << 16 | (uint32_t)UFP4_SLOTS << 24;
 }
 
-static ufp4_status_t fail_register(state_t *state, const char *what, uint32_t got, uint32_t want) {
+static ufp4_status_t check_register(state_t *state, uint32_t offset, const char *what,
+                                    uint32_t want) {
+  uint32_t got = 0;
+  const ufp4_status_t status = read_register(state, offset, &got);
+  if (status != UFP4_OK || got == want) return status;
   ufp4_message_set(state->message, "%s: the core's %s is 0x%x where this driver knows 0x%x",
                    state->port.name, what, got, want);
   return UFP4_ERROR_DEVICE;
 }
 
-static ufp4_status_t check_register(state_t *state, uint32_t offset, const char *what,
-                                    uint32_t want) {
-  uint32_t got = 0;
-  const ufp4_status_t status = read_register(state, offset, &got);
-  return status != UFP4_OK || got == want ? status : fail_register(state, what, got, want);
-}
-
-// The core must be the one that was asked for.
-static ufp4_status_t check_configuration(state_t *state,
-                                         const uint32_t got[CONFIGURATION_REGISTERS]) {
-  uint32_t want[CONFIGURATION_REGISTERS];
-  char what[64];
-  expect(&state->configuration, want);
-  for (int i = 0; i < CONFIGURATION_REGISTERS; i++) {
-    if (got[i] == want[i]) continue;
-    snprintf(what, sizeof what, "%s configuration", configuration_registers[i].name);
-    return fail_register(state, what, got[i], want[i]);
-  }
-  return UFP4_OK;
-}
-
-// Whichever of the named ones it is.
-static ufp4_status_t find_configuration(state_t *state,
-                                        const uint32_t got[CONFIGURATION_REGISTERS]) {
+// The named one that has these registers, or NULL.
+static const ufp4_configuration_t *find_configuration(const uint32_t got[CONFIGURATION_REGISTERS]) {
   static const ufp4_configuration_t all[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
   for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
-    uint32_t want[CONFIGURATION_REGISTERS];
-    expect(&all[i], want);
-    if (memcmp(got, want, sizeof want) != 0) continue;
-    state->configuration = all[i];
-    return UFP4_OK;
+    uint32_t registers[CONFIGURATION_REGISTERS];
+    expect(&all[i], registers);
+    if (memcmp(got, registers, sizeof registers) == 0) return &all[i];
+  }
+  return NULL;
+}
+
+// The core must be the one that was asked for; where none was, any that has a name.
+static ufp4_status_t check_configuration(state_t *state, const ufp4_configuration_t *want,
+                                         const uint32_t got[CONFIGURATION_REGISTERS]) {
+  const ufp4_configuration_t *found = find_configuration(got);
+  uint32_t registers[CONFIGURATION_REGISTERS] = {0};
+  char asked[80] = "";
+  if (want != NULL) expect(want, registers);
+  state->configuration = want != NULL ? *want : found != NULL ? *found : state->configuration;
+  if (want != NULL ? memcmp(got, registers, sizeof registers) == 0 : found != NULL) return UFP4_OK;
+  if (want != NULL) snprintf(asked, sizeof asked, ", and %s was asked for", want->name);
+  if (found != NULL) {
+    ufp4_message_set(state->message, "%s: the core is %s%s", state->port.name, found->name, asked);
+    return UFP4_ERROR_DEVICE;
   }
   ufp4_message_set(state->message,
                    "%s: no configuration has this core's registers: config_array 0x%x, config_tile "
-                   "0x%x, config_memory 0x%x",
-                   state->port.name, got[0], got[1], got[2]);
+                   "0x%x, config_memory 0x%x%s",
+                   state->port.name, got[0], got[1], got[2], asked);
   return UFP4_ERROR_DEVICE;
 }
 
@@ -191,11 +184,9 @@ static ufp4_status_t check_identity(state_t *state, const ufp4_configuration_t *
   if (status == UFP4_OK)
     status = check_register(state, UFP4_REG_VERSION, "version", state->version);
   for (int i = 0; i < CONFIGURATION_REGISTERS && status == UFP4_OK; i++)
-    status = read_register(state, configuration_registers[i].offset, &got[i]);
+    status = read_register(state, configuration_registers[i], &got[i]);
   if (status != UFP4_OK) return status;
-  if (want == NULL) return find_configuration(state, got);
-  state->configuration = *want;
-  return check_configuration(state, got);
+  return check_configuration(state, want, got);
 }
 
 ufp4_status_t core_set_up(state_t *state) {

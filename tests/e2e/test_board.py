@@ -78,11 +78,12 @@ def test_rejects_what_the_board_has_not():
     names = tensors(2048)
     with Board() as board:
         layer = ("layer", *names, "-o", "out", "--backend", board.backend)
-        rejects(3, "the core's array configuration is 0x", *layer, "--config", "small")
+        rejects(3, "the core is tiny, and small was asked for", *layer, "--config", "small")
         rejects(3, "does not multiply e2m1", *layer, "--recipe", "e2m1")
         rejects(3, "a layer of 2048 x 64 x 64 takes ", *layer)
         rejects(2, "--stall is of a simulated core", *layer, "--stall", "1")
         rejects(2, "--trace is of", *layer, "--trace", "x.fst")
+        rejects(2, "is the board that computes", *layer, "--check", f"{board.backend}@9600")
 
 
 def started(board, names):

@@ -14,7 +14,7 @@ const cli_command_t cli_bench = {
     .name = "bench",
     .arguments = "[options]",
     .summary =
-        "Times the golden model against OpenBLAS and memcpy, and the simulated core.\n\n"
+        "Times the golden model against OpenBLAS and memcpy, and the simulated cores.\n\n"
         "gemm_ stands against the sgemm of the same shape, packing included; quantize_ and amax_ "
         "against memcpy of\n"
         "the same FP32 numbers; train_, a step of the small language model in a recipe, against "
@@ -24,7 +24,10 @@ const cli_command_t cli_bench = {
         "yardstick's time / case's\n"
         "time. With one thread time is CPU time. UFP4_KERNEL=portable, avx2 or avx512 chooses the "
         "golden model's\n"
-        "kernels, OPENBLAS_CORETYPE those of OpenBLAS.",
+        "kernels, OPENBLAS_CORETYPE those of OpenBLAS. simulate_ is a GEMM on the Verilated core, "
+        "and "
+        "on the timed\n"
+        "model, which computes nothing.",
     .example = "ufp4 bench --size 1024",
     .run = run,
 };
@@ -198,45 +201,65 @@ static ufp4_status_t bench_quantizer(bench_t *bench) {
 
 // --- Simulator ----------------------------------------------------------------------------------
 
-static ufp4_status_t simulate(ufp4_linear_t *linear, const float *x, float *y, double *seconds) {
-  const ufp4_matrix_t in = {UFP4_DTYPE_F32, SIMULATED_SIZE, SIMULATED_SIZE, SIMULATED_SIZE, x};
+// FPROP alone, its operands in the device's memory; a device that keeps time alone has none.
+static ufp4_status_t simulate(bench_t *bench, ufp4_linear_t *linear, int64_t size,
+                              double *seconds) {
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, size, size, size, bench->from};
   ufp4_status_t status = ufp4_linear_load(linear, UFP4_ROLE_X, &in, 0);
   if (status == UFP4_OK) status = ufp4_linear_load(linear, UFP4_ROLE_W, &in, 0);
   double start = bench_seconds(0);
-  if (status == UFP4_OK) status = ufp4_linear_run(linear, UFP4_PASS_FPROP, y, SIMULATED_SIZE, NULL);
+  if (status == UFP4_OK) status = ufp4_linear_run(linear, UFP4_PASS_FPROP, bench->to, size, NULL);
   *seconds = bench_seconds(0) - start;
   return status;
 }
 
-static ufp4_status_t bench_device(bench_t *bench, ufp4_device_t *device) {
-  static const double gmacs = 1e-9 * SIMULATED_SIZE * SIMULATED_SIZE * SIMULATED_SIZE;
-  const ufp4_linear_shape_t shape = {.tokens = SIMULATED_SIZE,
-                                     .cin = SIMULATED_SIZE,
-                                     .cout = SIMULATED_SIZE,
-                                     .passes = 1u << UFP4_PASS_FPROP};
+static ufp4_status_t bench_device(bench_t *bench, ufp4_device_t *device, int64_t size,
+                                  double *seconds) {
+  const ufp4_linear_shape_t shape = {
+      .tokens = size, .cin = size, .cout = size, .passes = 1u << UFP4_PASS_FPROP};
   ufp4_recipe_t recipe;
   ufp4_linear_t *linear = NULL;
-  double seconds;
   ufp4_status_t status = ufp4_recipe_named("ufp4", &recipe);
   if (status == UFP4_OK) status = ufp4_linear_create(device, &shape, &recipe, &linear);
-  if (status == UFP4_OK) status = simulate(linear, bench->from, bench->to, &seconds);
+  if (status == UFP4_OK) status = simulate(bench, linear, size, seconds);
   ufp4_linear_free(linear);
+  return status;
+}
+
+// Adds the line of a simulated core, and keeps its seconds; @p yard: those of what it stands
+// against, or NaN. A build without that backend has no line for it.
+static ufp4_status_t bench_backend(bench_t *bench, const char *backend, int64_t size, double yard,
+                                   double *seconds) {
+  const double gmacs = 1e-9 * (double)size * (double)size * (double)size;
+  ufp4_device_options_t options = ufp4_device_options_default();
+  ufp4_device_t *device;
+  char what[32];
+  options.timing_only = strcmp(backend, "tlm") == 0;
+  snprintf(what, sizeof what, "simulate_%s", backend);
+  *seconds = NAN;
+  if (ufp4_device_open(backend, &options, &device) != UFP4_OK) return UFP4_OK;
+  ufp4_status_t status = bench_device(bench, device, size, seconds);
+  ufp4_device_close(device);
   if (status != UFP4_OK) return status;
-  const line_t line = {"simulate_rtl", "e1m2", seconds, gmacs / seconds, "GMAC/s", "-", NAN, NAN};
-  bench_print(bench, SIMULATED_SIZE, &line);
+  const line_t line = {what,         "e1m2",
+                       *seconds,     gmacs / *seconds,
+                       "GMAC/s",     isnan(yard) ? "-" : "simulate_rtl",
+                       gmacs / yard, yard / *seconds};
+  bench_print(bench, (uint64_t)size, &line);
   return UFP4_OK;
 }
 
-// A build without the simulated core has no line for it.
-static ufp4_status_t bench_simulator(bench_t *bench) {
-  const ufp4_device_options_t options = ufp4_device_options_default();
-  ufp4_device_t *device;
-  if (ufp4_device_open("rtl", &options, &device) != UFP4_OK) return UFP4_OK;
+static ufp4_status_t bench_simulators(bench_t *bench) {
   ufp4_draw_t draw = ufp4_draw_start(bench->seed, UFP4_DRAW_DATA);
+  ufp4_status_t status = UFP4_OK;
+  double rtl = NAN, timed;
   for (int i = 0; i < SIMULATED_SIZE * SIMULATED_SIZE; i++)
     bench->from[i] = ufp4_draw_normal(&draw);
-  ufp4_status_t status = bench_device(bench, device);
-  ufp4_device_close(device);
+  if (bench_is_wanted(bench, "simulate_rtl"))
+    status = bench_backend(bench, "rtl", SIMULATED_SIZE, NAN, &rtl);
+  if (!bench_is_wanted(bench, "simulate_tlm")) return status;
+  if (status == UFP4_OK) status = bench_backend(bench, "tlm", SIMULATED_SIZE, rtl, &timed);
+  if (status == UFP4_OK) status = bench_backend(bench, "tlm", (int64_t)bench->size, NAN, &timed);
   return status;
 }
 
@@ -246,8 +269,7 @@ static ufp4_status_t bench_all(bench_t *bench) {
   ufp4_status_t status = bench_gemms(bench);
   if (status == UFP4_OK) status = bench_quantizer(bench);
   if (status == UFP4_OK) status = bench_train(bench);
-  return status == UFP4_OK && bench_is_wanted(bench, "simulate_rtl") ? bench_simulator(bench)
-                                                                     : status;
+  return status == UFP4_OK ? bench_simulators(bench) : status;
 }
 
 // What was measured, printed where it is JSON; where nothing was, no case has such a name.

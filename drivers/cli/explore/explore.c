@@ -176,7 +176,7 @@ static ufp4_status_t write_csv(const explore_plan_t *plan, const explore_rows_t 
   file_out_t file;
   ufp4_status_t status = file_out_open(path, &file, message);
   if (status != UFP4_OK) return status;
-  explore_print_names(file.stream, plan, ',');
+  explore_print_csv_head(file.stream, plan);
   for (int i = 0; i < rows->count; i++) explore_print_csv(file.stream, plan, &rows->rows[i]);
   return file_out_close(&file, message);
 }
@@ -278,10 +278,7 @@ static int finish(const explore_plan_t *plan, int json, const explore_rows_t *ro
 
 static int run_ranks(const explore_plan_t *plan, int json, explore_rows_t *rows) {
   const int first = plan->ranks.rank == 0, alone = plan->ranks.count == 1;
-  if (first && !json) {
-    fputs("% ", stdout);
-    explore_print_names(stdout, plan, ' ');
-  }
+  if (first && !json) explore_print_head(plan);
   int end = run_cases(plan, alone && !json, rows);
   if (end == CLI_GO_ON) ranks_meet(0);
   if (end != CLI_GO_ON || !first) return end;

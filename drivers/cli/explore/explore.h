@@ -102,9 +102,9 @@ int explore_add_row(explore_rows_t *rows, const explore_row_t *row);
 int explore_run(const explore_plan_t *plan, explore_case_t *one, explore_rows_t *rows);
 /** Writes down why a case does not go. @return EXPLORE_FAILED. */
 int explore_fail(explore_case_t *one, ufp4_status_t status, const char *message);
-/** The names of the columns, with @p separator between them, and a line end. */
-void explore_print_names(FILE *out, const explore_plan_t *plan, char separator);
+void explore_print_csv_head(FILE *out, const explore_plan_t *plan);
 void explore_print_csv(FILE *out, const explore_plan_t *plan, const explore_row_t *row);
+void explore_print_head(const explore_plan_t *plan);
 void explore_print_line(const explore_plan_t *plan, const explore_row_t *row);
 json_t *explore_json_row(const explore_plan_t *plan, const explore_row_t *row);
 

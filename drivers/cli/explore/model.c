@@ -108,12 +108,24 @@ static int read_layer(const csv_t *csv, char *text, explore_layer_t *layer) {
   return end == CLI_GO_ON ? read_size(csv, fields[3], "count", 1000000, &layer->count) : end;
 }
 
+// Blanks around commas and at the ends are nothing.
+static void trim(char *text) {
+  char *to = text;
+  for (const char *c = text; *c != '\0'; c++) {
+    const char after = c[strspn(c, " \t")];
+    const int outside = to == text || to[-1] == ',' || after == ',' || after == '\0';
+    if (strchr(" \t", *c) == NULL || !outside) *to++ = *c;
+  }
+  *to = '\0';
+}
+
 static int next_line(csv_t *csv, char *text, size_t size) {
   do {
     if (fgets(text, (int)size, csv->stream) == NULL) return 0;
     csv->line++;
     text[strcspn(text, "\r\n")] = '\0';
-  } while (text[strspn(text, " \t")] == '\0');
+    trim(text);
+  } while (text[0] == '\0');
   return 1;
 }
 

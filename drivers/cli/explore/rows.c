@@ -100,11 +100,11 @@ static columns_t columns_of(const explore_plan_t *plan, const explore_row_t *row
   return columns;
 }
 
-void explore_print_names(FILE *out, const explore_plan_t *plan, char separator) {
+void explore_print_csv_head(FILE *out, const explore_plan_t *plan) {
   const explore_row_t none = {.layer = "", .batch = EXPLORE_NO_BATCH, .of = &plan->cases[0]};
   const columns_t columns = columns_of(plan, &none);
   for (int i = 0; i < columns.count; i++)
-    fprintf(out, "%s%c", columns.items[i].name, i + 1 < columns.count ? separator : '\n');
+    fprintf(out, "%s%c", columns.items[i].name, i + 1 < columns.count ? ',' : '\n');
 }
 
 static void print_csv(FILE *out, const column_t *column) {
@@ -128,13 +128,45 @@ void explore_print_csv(FILE *out, const explore_plan_t *plan, const explore_row_
   }
 }
 
-// The widths are those of the column names.
+static void widen(int *width, const char *text) {
+  const int length = (int)strlen(text);
+  if (length > *width) *width = length;
+}
+
+// That of the column's name, or of the longest text in it; a size or a number of cycles is longer
+// than its name.
+static int width_of(const explore_plan_t *plan, const column_t *column) {
+  int width = 0;
+  widen(&width, column->name);
+  if (column->text == NULL) widen(&width, "12345678");
+  if (strcmp(column->name, "pass") == 0) widen(&width, pass_names[EXPLORE_QUANT]);
+  for (int i = 0; strcmp(column->name, "layer") == 0 && i < plan->model.layer_count; i++)
+    widen(&width, plan->model.layers[i].name);
+  for (int i = 0; i < plan->case_count; i++) {
+    if (strcmp(column->name, "recipe") == 0) widen(&width, plan->cases[i].recipe.name);
+    if (strcmp(column->name, "config") == 0) widen(&width, plan->cases[i].core.name);
+  }
+  return width;
+}
+
+void explore_print_head(const explore_plan_t *plan) {
+  const explore_row_t none = {.layer = "", .batch = EXPLORE_NO_BATCH, .of = &plan->cases[0]};
+  const columns_t columns = columns_of(plan, &none);
+  putchar('%');
+  for (int i = 0; i < columns.count; i++) {
+    const column_t *column = &columns.items[i];
+    const int width = width_of(plan, column);
+    printf(" %*s", column->text != NULL ? -width : width, column->name);
+  }
+  putchar('\n');
+}
+
 void explore_print_line(const explore_plan_t *plan, const explore_row_t *row) {
   const columns_t columns = columns_of(plan, row);
   putchar(' ');
   for (int i = 0; i < columns.count; i++) {
     const column_t *column = &columns.items[i];
-    const int width = (int)strlen(column->name);
+    const int width = width_of(plan, column);
     if (column->text != NULL) {
       printf(" %-*s", width, column->text[0] != '\0' ? column->text : "-");
     } else if (isnan(column->number)) {

@@ -299,11 +299,11 @@ TEST(rejects_another_core) {
   check_refused(0, cable, NULL, UFP4_ERROR_DEVICE,
                 "no configuration has this core's registers: config_array 0x");
   check_refused(1, cable, NULL, UFP4_ERROR_DEVICE, "config_tile 0x7777");
-  check_refused(2, cable, "small", UFP4_ERROR_DEVICE, "the core's tile configuration is 0x7777");
+  check_refused(2, cable, "small", UFP4_ERROR_DEVICE, ", and small was asked for");
   cable->offset = UFP4_REG_VERSION;
   check_refused(3, cable, NULL, UFP4_ERROR_DEVICE, "the core's version is 0x7777");
   cable->offset = 0;
-  check_refused(4, cable, "tiny", UFP4_ERROR_DEVICE, "the core's array configuration");
+  check_refused(4, cable, "tiny", UFP4_ERROR_DEVICE, "the core is small, and tiny was asked for");
   cable_end(cable);
 }
 
