@@ -22,4 +22,5 @@ done
 bitstream=${UFP4_BUILD:-$root/build/release}/fpga/$board-$configuration.bit
 [[ -r $bitstream ]] || fail 2 "there is no $bitstream; make it: fpga/build.sh $board --config $configuration"
 command -v openFPGALoader >/dev/null || fail 3 "openFPGALoader is missing; on Debian: apt-get install openfpgaloader"
-openFPGALoader --board "$board" "${flash[@]}" "$bitstream"
+. "$root/fpga/boards/$board/board.sh"
+openFPGALoader $loader "${flash[@]}" "$bitstream"

@@ -3,5 +3,6 @@
 device=25k
 package=CSFBGA285
 speed=8
+loader="--board orangeCrab"
 files="fpga/boards/ecp5_cells.v fpga/boards/ecp5_clock.sv fpga/boards/orangecrab/orangecrab.sv"
 parameters="-GClockHz=24000000"

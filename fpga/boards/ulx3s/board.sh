@@ -3,6 +3,7 @@
 device=85k
 package=CABGA381
 speed=6
+loader="--board ulx3s"
 files="fpga/boards/ecp5_cells.v fpga/boards/ecp5_clock.sv fpga/boards/ulx3s/ulx3s.sv"
 case $configuration in
   board) parameters="-GMemory=1 -GClockHz=24000000" ;;

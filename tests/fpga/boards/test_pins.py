@@ -2,6 +2,7 @@
 """usage: test_pins.py BOARDS PROPERTY: the boards' pin files against the ports of their tops."""
 import pathlib
 import re
+import subprocess
 import sys
 
 BOARDS = pathlib.Path(sys.argv[1])
@@ -38,6 +39,13 @@ def test_no_pin_has_two_ports():
 def test_the_oscillator_has_a_frequency():
     for pins in pin_files():
         assert re.search(r"^FREQUENCY PORT", pins.read_text(), re.M), f"{pins.name}: no FREQUENCY"
+
+
+def test_the_loader_knows_each_board():
+    known = subprocess.run(["openFPGALoader", "--list-boards"], capture_output=True, text=True, check=True, timeout=60).stdout.split()
+    for board in BOARDS.glob("*/board.sh"):
+        name = re.search(r'^loader="--board (\w+)"$', board.read_text(), re.M)[1]
+        assert name in known, f"{board}: {name}"
 
 
 if __name__ == "__main__":
