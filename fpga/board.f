@@ -25,3 +25,4 @@ ufp4_board_reset.sv
 ufp4_board_bus.sv
 ufp4_board_memory.sv
 ufp4_board.sv
+ufp4_board_uart.sv

@@ -24,6 +24,20 @@ package ufp4_sdram_pkg;
     NOP       = 3'b111
   } command_e;
 
+  // What the chip is driven with; without SDRAM it is idle.
+  typedef struct packed {
+    logic                 cke;
+    logic                 cs_n;
+    logic                 ras_n;
+    logic                 cas_n;
+    logic                 we_n;
+    logic [BANK_BITS-1:0] ba;
+    logic [ROW_BITS-1:0]  a;
+    logic [1:0]           dqm;
+    logic                 dq_oe;
+    logic [15:0]          dq;
+  } pins_t;
+
   localparam int unsigned ALL_BANKS = 10;          // the address bit that makes a precharge one of all banks
   localparam int unsigned POWER_UP_REFRESHES = 8;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arty A7 (XC7A35T or XC7A100T): ufp4_board with block RAM, UART over USB. Tried neither in Vivado nor on a board.
+// Arty A7 (XC7A35T or XC7A100T): ufp4_board_uart with block RAM, UART over USB. Tried neither in Vivado nor on a board.
 //
 // Clock: the MMCM makes 960 MHz of the oscillator's 100 MHz, and ClockHz of that; of 24 MHz 3 Mbaud are 8 cycles.
 // Reset: the button RESET, and until the MMCM is locked. LEDs 4 to 7: ufp4_board's 0 to 3. Pins: arty_a7.xdc.
@@ -32,7 +32,12 @@ module arty_a7 #(
     $error("arty_a7: ClockHz must divide 960 MHz");
   end
 
-  logic feedback, clk_mmcm, clk, locked, rst_n;
+  logic                  feedback, clk_mmcm, clk, locked, unused;
+  logic [7:0]            leds;
+  ufp4_sdram_pkg::pins_t sdram;
+
+  assign led    = leds[3:0];
+  assign unused = ^{leds[7:4], sdram};
 
   MMCME2_BASE #(
     .CLKIN1_PERIOD   (10.0),
@@ -49,39 +54,7 @@ module arty_a7 #(
   );
   BUFG u_clk (.I(clk_mmcm), .O(clk));
 
-  ufp4_board_reset u_reset (.clk_i(clk), .locked_i(locked), .pressed_i(!ck_rst), .rst_no(rst_n));
-
-  logic       rx_valid, tx_valid, tx_ready;
-  logic [7:0] rx_data, tx_data, leds;
-  logic       unused_leds;
-
-  assign led         = leds[3:0];
-  assign unused_leds = ^leds[7:4];
-
-  ufp4_uart_rx #(.ClockHz(ClockHz), .Baud(Baud)) u_rx (
-    .clk_i  (clk),
-    .rst_ni (rst_n),
-    .rx_i   (uart_txd_in),
-    .valid_o(rx_valid),
-    .data_o (rx_data)
-  );
-
-  ufp4_uart_tx #(.ClockHz(ClockHz), .Baud(Baud)) u_tx (
-    .clk_i  (clk),
-    .rst_ni (rst_n),
-    .valid_i(tx_valid),
-    .ready_o(tx_ready),
-    .data_i (tx_data),
-    .tx_o   (uart_rxd_out)
-  );
-
-  // Without SDRAM its pins are idle.
-  logic        unused_cke, unused_cs, unused_ras, unused_cas, unused_we, unused_oe;
-  logic [1:0]  unused_ba, unused_dqm;
-  logic [12:0] unused_a;
-  logic [15:0] unused_dq;
-
-  ufp4_board #(
+  ufp4_board_uart #(
     .Rows       (Rows),
     .Cols       (Cols),
     .TileRows   (TileRows),
@@ -93,30 +66,18 @@ module arty_a7 #(
     .Formats    (Formats),
     .Lanes      (Lanes),
     .Quant      (Quant),
-    .Memory     (0),
     .MemoryBytes(MemoryBytes),
     .ClockHz    (ClockHz),
     .Baud       (Baud),
     .Board      (128'("arty-a7-bram"))
   ) u_board (
-    .clk_i        (clk),
-    .rst_ni       (rst_n),
-    .rx_valid_i   (rx_valid),
-    .rx_data_i    (rx_data),
-    .tx_valid_o   (tx_valid),
-    .tx_ready_i   (tx_ready),
-    .tx_data_o    (tx_data),
-    .leds_o       (leds),
-    .sdram_cke_o  (unused_cke),
-    .sdram_cs_no  (unused_cs),
-    .sdram_ras_no (unused_ras),
-    .sdram_cas_no (unused_cas),
-    .sdram_we_no  (unused_we),
-    .sdram_ba_o   (unused_ba),
-    .sdram_a_o    (unused_a),
-    .sdram_dqm_o  (unused_dqm),
-    .sdram_dq_oe_o(unused_oe),
-    .sdram_dq_o   (unused_dq),
-    .sdram_dq_i   ('0)
+    .clk_i     (clk),
+    .locked_i  (locked),
+    .pressed_i (!ck_rst),
+    .rx_i      (uart_txd_in),
+    .tx_o      (uart_rxd_out),
+    .leds_o    (leds),
+    .sdram_o   (sdram),
+    .sdram_dq_i('0)
   );
 endmodule

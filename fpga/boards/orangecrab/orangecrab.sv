@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OrangeCrab r0.2 (LFE5U-25F): ufp4_board with block RAM, and its UART on two pins of the header.
+// OrangeCrab r0.2 (LFE5U-25F): ufp4_board_uart with block RAM, its UART on two pins of the header.
 //
 // Clock: the PLL makes 576 MHz of the oscillator's 48 MHz, and ClockHz of that; of 24 MHz 3 Mbaud are 8 cycles.
 // UART, 3.3 V: pin 0 is the input (an adapter's TX), pin 1 the output. Reset: the user button, and until the PLL
@@ -32,7 +32,14 @@ module orangecrab #(
   localparam int unsigned PLL_HZ = 576_000_000;
   localparam int unsigned OSCILLATOR_HZ = 48_000_000;
 
-  logic clk, locked, rst_n;
+  logic                  clk, locked, unused;
+  logic [7:0]            leds;
+  ufp4_sdram_pkg::pins_t sdram;
+
+  assign rgb_led0_g = !leds[0];
+  assign rgb_led0_r = !leds[2];
+  assign rgb_led0_b = !(leds[1] || leds[3]);
+  assign unused     = ^{leds[7:4], sdram};
 
   ecp5_clock #(.OscillatorHz(OSCILLATOR_HZ), .PllHz(PLL_HZ), .ClockHz(ClockHz)) u_clock (
     .oscillator_i(clk48),
@@ -40,41 +47,7 @@ module orangecrab #(
     .locked_o    (locked)
   );
 
-  ufp4_board_reset u_reset (.clk_i(clk), .locked_i(locked), .pressed_i(!usr_btn), .rst_no(rst_n));
-
-  logic       rx_valid, tx_valid, tx_ready;
-  logic [7:0] rx_data, tx_data, led;
-  logic       unused_led;
-
-  assign rgb_led0_g = !led[0];
-  assign rgb_led0_r = !led[2];
-  assign rgb_led0_b = !(led[1] || led[3]);
-  assign unused_led = ^led[7:4];
-
-  ufp4_uart_rx #(.ClockHz(ClockHz), .Baud(Baud)) u_rx (
-    .clk_i  (clk),
-    .rst_ni (rst_n),
-    .rx_i   (gpio_0),
-    .valid_o(rx_valid),
-    .data_o (rx_data)
-  );
-
-  ufp4_uart_tx #(.ClockHz(ClockHz), .Baud(Baud)) u_tx (
-    .clk_i  (clk),
-    .rst_ni (rst_n),
-    .valid_i(tx_valid),
-    .ready_o(tx_ready),
-    .data_i (tx_data),
-    .tx_o   (gpio_1)
-  );
-
-  // Without SDRAM its pins are idle.
-  logic        unused_cke, unused_cs, unused_ras, unused_cas, unused_we, unused_oe;
-  logic [1:0]  unused_ba, unused_dqm;
-  logic [12:0] unused_a;
-  logic [15:0] unused_dq;
-
-  ufp4_board #(
+  ufp4_board_uart #(
     .Rows       (Rows),
     .Cols       (Cols),
     .TileRows   (TileRows),
@@ -86,30 +59,18 @@ module orangecrab #(
     .Formats    (Formats),
     .Lanes      (Lanes),
     .Quant      (Quant),
-    .Memory     (0),
     .MemoryBytes(MemoryBytes),
     .ClockHz    (ClockHz),
     .Baud       (Baud),
     .Board      (128'("orangecrab-bram"))
   ) u_board (
-    .clk_i        (clk),
-    .rst_ni       (rst_n),
-    .rx_valid_i   (rx_valid),
-    .rx_data_i    (rx_data),
-    .tx_valid_o   (tx_valid),
-    .tx_ready_i   (tx_ready),
-    .tx_data_o    (tx_data),
-    .leds_o       (led),
-    .sdram_cke_o  (unused_cke),
-    .sdram_cs_no  (unused_cs),
-    .sdram_ras_no (unused_ras),
-    .sdram_cas_no (unused_cas),
-    .sdram_we_no  (unused_we),
-    .sdram_ba_o   (unused_ba),
-    .sdram_a_o    (unused_a),
-    .sdram_dqm_o  (unused_dqm),
-    .sdram_dq_oe_o(unused_oe),
-    .sdram_dq_o   (unused_dq),
-    .sdram_dq_i   ('0)
+    .clk_i     (clk),
+    .locked_i  (locked),
+    .pressed_i (!usr_btn),
+    .rx_i      (gpio_0),
+    .tx_o      (gpio_1),
+    .leds_o    (leds),
+    .sdram_o   (sdram),
+    .sdram_dq_i('0)
   );
 endmodule

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ULX3S (LFE5U-85F, 32 MB of SDRAM, FT231X): ufp4_board with its clock, UART, LEDs and SDRAM pins.
+// ULX3S (LFE5U-85F, 32 MB of SDRAM, FT231X): ufp4_board_uart with its clock and pins.
 //
 // Clock: the PLL makes 600 MHz of the oscillator's 25 MHz, and ClockHz of that: one clock for all, of which 3 Mbaud are
 // a whole number of cycles (24 MHz: 8, 30 MHz: 10), so that the UART's rate has no error but the oscillator's.
@@ -44,9 +44,11 @@ module ulx3s #(
   localparam int unsigned OSCILLATOR_HZ = 25_000_000;
   localparam logic [127:0] BOARD = Memory == 1 ? 128'("ulx3s-sdram") : 128'("ulx3s-bram");
 
-  // --- Clock and reset -----------------------------------------------------------------------------------------------
+  logic                  clk, locked;
+  logic [15:0]           dq;
+  ufp4_sdram_pkg::pins_t sdram;
 
-  logic clk, locked, rst_n;
+  assign wifi_gpio0 = 1'b1;
 
   ecp5_clock #(.OscillatorHz(OSCILLATOR_HZ), .PllHz(PLL_HZ), .ClockHz(ClockHz)) u_clock (
     .oscillator_i(clk_25mhz),
@@ -54,34 +56,7 @@ module ulx3s #(
     .locked_o    (locked)
   );
 
-  ufp4_board_reset u_reset (.clk_i(clk), .locked_i(locked), .pressed_i(btn_fire1), .rst_no(rst_n));
-
-  // --- The board -----------------------------------------------------------------------------------------------------
-
-  logic        rx_valid, tx_valid, tx_ready, dq_oe;
-  logic [7:0]  rx_data, tx_data;
-  logic [15:0] dq_out, dq_in;
-
-  assign wifi_gpio0 = 1'b1;
-
-  ufp4_uart_rx #(.ClockHz(ClockHz), .Baud(Baud)) u_rx (
-    .clk_i  (clk),
-    .rst_ni (rst_n),
-    .rx_i   (ftdi_txd),
-    .valid_o(rx_valid),
-    .data_o (rx_data)
-  );
-
-  ufp4_uart_tx #(.ClockHz(ClockHz), .Baud(Baud)) u_tx (
-    .clk_i  (clk),
-    .rst_ni (rst_n),
-    .valid_i(tx_valid),
-    .ready_o(tx_ready),
-    .data_i (tx_data),
-    .tx_o   (ftdi_rxd)
-  );
-
-  ufp4_board #(
+  ufp4_board_uart #(
     .Rows       (Rows),
     .Cols       (Cols),
     .TileRows   (TileRows),
@@ -99,28 +74,21 @@ module ulx3s #(
     .Baud       (Baud),
     .Board      (BOARD)
   ) u_board (
-    .clk_i        (clk),
-    .rst_ni       (rst_n),
-    .rx_valid_i   (rx_valid),
-    .rx_data_i    (rx_data),
-    .tx_valid_o   (tx_valid),
-    .tx_ready_i   (tx_ready),
-    .tx_data_o    (tx_data),
-    .leds_o       (led),
-    .sdram_cke_o  (sdram_cke),
-    .sdram_cs_no  (sdram_csn),
-    .sdram_ras_no (sdram_rasn),
-    .sdram_cas_no (sdram_casn),
-    .sdram_we_no  (sdram_wen),
-    .sdram_ba_o   (sdram_ba),
-    .sdram_a_o    (sdram_a),
-    .sdram_dqm_o  (sdram_dqm),
-    .sdram_dq_oe_o(dq_oe),
-    .sdram_dq_o   (dq_out),
-    .sdram_dq_i   (dq_in)
+    .clk_i     (clk),
+    .locked_i  (locked),
+    .pressed_i (btn_fire1),
+    .rx_i      (ftdi_txd),
+    .tx_o      (ftdi_rxd),
+    .leds_o    (led),
+    .sdram_o   (sdram),
+    .sdram_dq_i(dq)
   );
 
   // --- Pins of the SDRAM: its clock is low in the first half of a cycle ----------------------------------------------
+
+  assign {sdram_cke, sdram_csn, sdram_rasn, sdram_casn, sdram_wen} =
+         {sdram.cke, sdram.cs_n, sdram.ras_n, sdram.cas_n, sdram.we_n};
+  assign {sdram_ba, sdram_a, sdram_dqm} = {sdram.ba, sdram.a, sdram.dqm};
 
   ODDRX1F u_sdram_clk (
     .SCLK(clk),
@@ -132,9 +100,9 @@ module ulx3s #(
 
   for (genvar b = 0; b < 16; b++) begin : gen_dq
     BB u_pin (
-      .I(dq_out[b]),
-      .T(!dq_oe),
-      .O(dq_in[b]),
+      .I(sdram.dq[b]),
+      .T(!sdram.dq_oe),
+      .O(dq[b]),
       .B(sdram_d[b])
     );
   end
