@@ -104,13 +104,22 @@ static ufp4_status_t save(work_t *w, const char *what) {
   return status ? status : ufp4_trainer_save(w->trainer, w->run->loss, path, &w->message);
 }
 
-// What can be done about a checkpoint that is not there or damaged.
-static ufp4_status_t advise(work_t *w, ufp4_status_t status, const char *path, const char *rows) {
-  char why[sizeof w->message.text];
+// What can be done about a checkpoint that is not there or damaged: @p file is what to remove.
+static ufp4_status_t advise(ufp4_message_t *message, ufp4_status_t status, const char *file) {
+  char why[sizeof message->text];
   if (status != UFP4_ERROR_FORMAT && status != UFP4_ERROR_IO) return status;
-  snprintf(why, sizeof why, "%s", w->message.text);
-  ufp4_message_set(&w->message, "%s; without %s that run is made again", why, rows ? rows : path);
+  snprintf(why, sizeof why, "%s", message->text);
+  ufp4_message_set(message, "%s; without %s that run is made again", why, file);
   return status;
+}
+
+// The same, of one that a run of the base has left which has ended.
+static ufp4_status_t advise_base(const ufp4_experiment_options_t *o, int seed,
+                                 ufp4_message_t *message, ufp4_status_t status) {
+  char id[ID_SIZE], rows[ID_SIZE + 4];
+  name_run(o, UFP4_RUN_WHOLE, ufp4_experiment_base(o), seed, "", id);
+  snprintf(rows, sizeof rows, "%s.csv", id);
+  return advise(message, status, rows);
 }
 
 // From its own checkpoint if it was cut off, or else as its kind says.
@@ -121,15 +130,14 @@ static ufp4_status_t begin(work_t *w) {
   ufp4_status_t status = name_checkpoint(o, kind, w->variant, w->seed, "", path, &w->message);
   if (status) return status;
   if (ufp4_checkpoint_is(path))
-    return advise(w, ufp4_trainer_load(w->trainer, w->run->loss, path, &w->message), path, NULL);
+    return advise(&w->message, ufp4_trainer_load(w->trainer, w->run->loss, path, &w->message),
+                  path);
   if (kind == UFP4_RUN_WHOLE) return UFP4_OK;
   status = name_checkpoint(o, UFP4_RUN_WHOLE, ufp4_experiment_base(o), w->seed, at_branch, path,
                            &w->message);
   if (status) return status;
-  char id[ID_SIZE], rows[ID_SIZE + 4];
-  name_run(o, UFP4_RUN_WHOLE, ufp4_experiment_base(o), w->seed, "", id);
-  snprintf(rows, sizeof rows, "%s.csv", id);
-  return advise(w, ufp4_trainer_branch(w->trainer, w->run->loss, path, &w->message), path, rows);
+  status = ufp4_trainer_branch(w->trainer, w->run->loss, path, &w->message);
+  return advise_base(o, w->seed, &w->message, status);
 }
 
 static int is_base(const work_t *w) {
@@ -361,7 +369,10 @@ ufp4_status_t ufp4_experiment_trained(ufp4_experiment_t *experiment, const ufp4_
     status = name_checkpoint(o, UFP4_RUN_WHOLE, base, 0, at_end, path, &experiment->message);
   if (!status)
     status = ufp4_trainer_create(&o->trainer, text, device, &o->variants[base].recipe, trainer);
-  if (!status) status = ufp4_trainer_load(*trainer, losses, path, &experiment->message);
+  if (!status) {
+    status = ufp4_trainer_load(*trainer, losses, path, &experiment->message);
+    status = advise_base(o, 0, &experiment->message, status);
+  }
   free(losses);
   if (!status) return UFP4_OK;
   ufp4_trainer_free(*trainer);

@@ -175,11 +175,24 @@ static int train(stage_t *s, ufp4_run_kind_t kind, int from, int to, int seeds) 
   return fail_interrupted(plan);
 }
 
-static void show(stage_t *s, ufp4_run_kind_t kind) {
+// Prints the runs, all of which must be there: those of other ranks came through the folder.
+static int show(stage_t *s, ufp4_run_kind_t kind) {
   const evidence_t *e = s->evidence;
-  if (e->arguments->json || e->plan->ranks.rank > 0) return;
+  const ufp4_experiment_options_t *o = &e->plan->options;
+  if (e->plan->ranks.rank > 0) return CLI_GO_ON;
   progress_end(&s->steps.line);
-  train_print_runs(e, kind);
+  for (int i = 0; i < o->variant_count * o->seeds; i++) {
+    const int v = i / o->seeds, seed = i % o->seeds;
+    if (ufp4_experiment_at(&e->experiment, kind, v, seed)->ended) continue;
+    if (kind == UFP4_RUN_BRANCHED && !ufp4_experiment_takes_part(o, kind, v)) continue;
+    return cli_fail(e->plan->command, CLI_DEVICE,
+                    "%s of seed %llu ended in another rank, and its rows are not in %s; --resume "
+                    "goes on with it",
+                    o->variants[v].name, (unsigned long long)(o->trainer.seed + (uint64_t)seed),
+                    o->folder);
+  }
+  if (!e->arguments->json) train_print_runs(e, kind);
+  return CLI_GO_ON;
 }
 
 // Every recipe but the control on the weights of @p trainer.
@@ -203,16 +216,11 @@ static ufp4_status_t measure_forward(evidence_t *e, ufp4_trainer_t *trainer,
 }
 
 // What the base has learned on the first seed, run forward in each recipe.
-static int run_forward(stage_t *s) {
+static int forward_table(stage_t *s) {
   evidence_t *e = s->evidence;
   const plan_t *plan = e->plan;
-  const ufp4_experiment_options_t *o = &plan->options;
-  const int base = ufp4_experiment_base(o), alone = !plan->branched && !plan->whole;
-  // As many of the base's runs as there are workers take no longer than one.
-  const int seeds = alone ? 1 : o->workers < o->seeds ? o->workers : o->seeds;
-  int end = train(s, UFP4_RUN_WHOLE, base, base + 1, seeds);
-  if (end != CLI_GO_ON || plan->ranks.rank > 0) return end;
-  ufp4_device_t *device = o->open(o->open_context);
+  ufp4_device_t *device = plan->options.open(plan->options.open_context);
+  int end = CLI_GO_ON;
   if (!device) return CLI_DEVICE;
   ufp4_trainer_t *trainer;
   progress_say(&s->steps.line, "the forward table");
@@ -231,20 +239,32 @@ static int run_forward(stage_t *s) {
   return end;
 }
 
+// Rank 0 makes the table; the others go on to the next runs, after which they meet it.
+static int run_forward(stage_t *s) {
+  const plan_t *plan = s->evidence->plan;
+  const ufp4_experiment_options_t *o = &plan->options;
+  const int base = ufp4_experiment_base(o), alone = !plan->branched && !plan->whole;
+  // As many of the base's runs as there are workers take no longer than one.
+  const int seeds = alone ? 1 : o->workers < o->seeds ? o->workers : o->seeds;
+  int end = train(s, UFP4_RUN_WHOLE, base, base + 1, seeds);
+  if (end != CLI_GO_ON || plan->ranks.rank > 0) return end;
+  end = forward_table(s);
+  if (s->evidence->forward.stopped && !alone) ranks_meet(1);
+  return end;
+}
+
 static int run_branched(stage_t *s) {
   const ufp4_experiment_options_t *o = &s->evidence->plan->options;
   const int base = ufp4_experiment_base(o);
   int end = train(s, UFP4_RUN_WHOLE, base, base + 1, o->seeds);
   if (end == CLI_GO_ON) end = train(s, UFP4_RUN_BRANCHED, 0, o->variant_count, o->seeds);
-  if (end == CLI_GO_ON) show(s, UFP4_RUN_BRANCHED);
-  return end;
+  return end == CLI_GO_ON ? show(s, UFP4_RUN_BRANCHED) : end;
 }
 
 static int run_whole(stage_t *s) {
   const ufp4_experiment_options_t *o = &s->evidence->plan->options;
   int end = train(s, UFP4_RUN_WHOLE, 0, o->variant_count, o->seeds);
-  if (end == CLI_GO_ON) show(s, UFP4_RUN_WHOLE);
-  return end;
+  return end == CLI_GO_ON ? show(s, UFP4_RUN_WHOLE) : end;
 }
 
 static int run_stages(stage_t *s) {
@@ -264,7 +284,8 @@ static int run_stages(stage_t *s) {
 // A text may have less to measure than was asked for.
 static void tell_held(evidence_t *e) {
   const arguments_t *a = e->arguments;
-  const int64_t asked = (int64_t)(a->held_tokens / a->context * a->context);
+  const uint64_t batch = a->context * a->batch;
+  const int64_t asked = (int64_t)(a->held_tokens / batch * batch);
   const int base = ufp4_experiment_base(&e->plan->options);
   e->held_tokens =
       ufp4_experiment_at(&e->experiment, UFP4_RUN_WHOLE, base < 0 ? 0 : base, 0)->held_tokens;

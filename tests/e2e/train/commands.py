@@ -110,6 +110,9 @@ def train_tables_alone():
             done = run("train", text, "-o", out, *TINY, "--steps", "3", "--seeds", "2", "--recipe", "bf16,ufp4,e2m1", *tables, "--json")
             check(done.returncode == 0, done.stderr)
             check(sorted(os.listdir(out)) == sorted(files + ["report.html"]), tables, os.listdir(out))
+            if "--branched" in tables:
+                rows = csv.DictReader(open(os.path.join(out, "branched.csv")))
+                check({row["recipe"] for row in rows} == {"bf16", "ufp4", "e2m1", "bf16-control"}, "branched recipes")
             got = json.loads(done.stdout)
             check(("forward" in got, "branched" in got, "comparisons" in got) ==
                   tuple(f"--{name}" in tables for name in ("forward", "branched", "whole")), tables, list(got))

@@ -110,18 +110,69 @@ def resume_rejects_a_folder_where_nothing_is():
     reject_train(2, "--resume", "--resume")
 
 
-def resume_over_ranks_writes_the_same_files():
+def resume_says_what_to_remove_of_a_damaged_checkpoint():
+    """Of the base's first run, which has ended: its last one, which the forward table reads."""
+    with tempfile.TemporaryDirectory() as folder:
+        text, whole, out = write_text(folder), os.path.join(folder, "whole"), os.path.join(folder, "out")
+        words = [*TINY, "--steps", "100", "--seeds", "1", "--recipe", "bf16,ufp4", "--forward"]
+        check(run("train", text, "-o", whole, *words).returncode == 0, "whole")
+        words = ["train", text, "-o", out, *words]
+        runs = os.path.join(out, "runs")
+        process = subprocess.Popen([commands.PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while not os.path.exists(os.path.join(runs, "bf16-0.csv")) and process.poll() is None:
+            time.sleep(0.001)
+        process.kill()
+        process.wait()
+        if not os.path.exists(runs):
+            print("skipped: it had ended before it could be stopped")
+            sys.exit(77)
+        os.truncate(os.path.join(runs, "bf16-0-at-end.safetensors"), 1000)
+        check_rejected(run(*words, "--resume"), 2, "without bf16-0.csv that run is made again")
+        os.remove(os.path.join(runs, "bf16-0-at-end.safetensors"))
+        check_rejected(run(*words, "--resume"), 2, "without bf16-0.csv that run is made again")
+        os.remove(os.path.join(runs, "bf16-0.csv"))
+        check(run(*words, "--resume").returncode == 0, "made again")
+        check(all_files(whole) == all_files(out), "files differ")
+
+
+def mpirun_or_skip():
+    words = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
     if not shutil.which("mpirun"):
         print("skipped: mpirun is missing (openmpi-bin)")
         sys.exit(77)
+    if subprocess.run([*words, "-n", "2", "true"], capture_output=True, timeout=60).returncode != 0:
+        print("skipped: mpirun starts no process here")
+        sys.exit(77)
+    return words
+
+
+def resume_goes_on_where_rows_of_a_rank_are_elsewhere():
+    """Two ranks that have no folder in common: nothing is written of runs that are not there."""
+    mpirun = mpirun_or_skip()
+    with tempfile.TemporaryDirectory() as folder:
+        here, there, whole = (os.path.join(folder, name) for name in ("here", "there", "whole"))
+        for name in (here, os.path.join(there, "out", "runs")):
+            os.makedirs(name)
+        words = ["train", write_text(folder), *TINY, "--steps", "6", "--seeds", "2", "--recipe", "bf16,ufp4,e2m1", "--whole", "--threads", "1", "-o"]
+        rank = ["-n", "1", commands.PROGRAM, *words, "out"]
+        done = subprocess.run([*mpirun, "-wdir", here, *rank, ":", "-wdir", there, *rank], capture_output=True, text=True, timeout=120)
+        if "built without MPI" in done.stderr:
+            print("skipped: the program was built without MPI")
+            sys.exit(77)
+        check(done.returncode == 3 and "its rows are not in out/runs; --resume goes on" in done.stderr, done.returncode, done.stderr)
+        out = os.path.join(here, "out")
+        check(not all_files(out), "half the rows", os.listdir(out))
+        check(run(*words, out, "--resume").returncode == 0 and run(*words, whole).returncode == 0, "goes on")
+        check(all_files(whole) == all_files(out), "files differ")
+
+
+def resume_over_ranks_writes_the_same_files():
+    mpirun = mpirun_or_skip()
     with tempfile.TemporaryDirectory() as folder:
         text, one, two = write_text(folder), os.path.join(folder, "one"), os.path.join(folder, "two")
         words = [*TINY, "--steps", "6", "--seeds", "3", "--recipe", "bf16,ufp4,e2m1", "--threads", "1"]
         check(run("train", text, "-o", one, *words).returncode == 0, "one process")
-        mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3"]
-        if subprocess.run([*mpirun, "true"], capture_output=True, timeout=60).returncode != 0:
-            print("skipped: mpirun starts no process here")
-            sys.exit(77)
+        mpirun += ["-n", "3"]
         done = subprocess.run([*mpirun, commands.PROGRAM, "train", text, "-o", two, *words], capture_output=True, text=True, timeout=120)
         if "built without MPI" in done.stderr:
             print("skipped: the program was built without MPI")
