@@ -6,14 +6,14 @@ import pathlib
 import sys
 
 TARGET = pathlib.Path(__file__).resolve().parents[1] / "results" / "training.csv"
-COLUMNS = ["experiment", "table", "recipe", "against", "seeds", "gap_percent", "interval", "deviation", "p", "seeds_worse",
+COLUMNS = ["experiment", "table", "recipe", "against", "seeds", "gap_percent", "interval", "deviation", "standard_error", "t", "p", "seeds_worse",
            "verdict"]
 
 
 def rows(name, result):
     for c in result.get("forward", {}).get("comparisons", []):
         yield {"experiment": name, "table": "forward", "recipe": c["recipe"], "against": c["against"], "seeds": 1,
-               "gap_percent": c["gap_percent"], "deviation": c["standard_error"]}
+               "gap_percent": c["gap_percent"], **{key: c[key] for key in ("standard_error", "t") if key in c}}
     for table, runs in (("branched", result.get("branched", {})), ("whole", result)):
         for c in runs.get("comparisons", []):
             yield {"experiment": name, "table": table, "seeds": len(c["gaps_percent"]),
