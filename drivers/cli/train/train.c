@@ -45,8 +45,9 @@ static void add_options(cli_options_t *options, arguments_t *a) {
                  "only runs that leave bf16's after two thirds of the steps");
   cli_option_add(options, "whole", CLI_FLAG, &a->whole, NULL,
                  "only runs from the first step on; without these three: all tables");
-  cli_option_add(options, "ablation", CLI_FLAG, &a->ablation, NULL,
-                 "in place of --recipe: ufp4 and e2m1, each time with a part changed, beside the paper's");
+  cli_option_add(
+      options, "ablation", CLI_FLAG, &a->ablation, NULL,
+      "in place of --recipe: ufp4 and e2m1, each time with a part changed, beside the paper's");
   cli_option_add(options, "seeds", CLI_UINT, &a->seeds, "N", "runs of each recipe (default 8)");
   cli_option_add(options, "seed", CLI_UINT, &a->seed, "S",
                  "seed of the first run, the others count up (default 0)");
