@@ -6,8 +6,8 @@ import pathlib
 import sys
 
 TARGET = pathlib.Path(__file__).resolve().parents[1] / "results" / "training.csv"
-COLUMNS = ["experiment", "table", "recipe", "against", "seeds", "gap_percent", "interval", "deviation", "standard_error", "t", "p", "seeds_worse",
-           "verdict"]
+COLUMNS = ["experiment", "table", "recipe", "against", "seeds", "gap_percent", "interval", "deviation", "standard_error",
+           "text_error", "t", "p", "seeds_worse", "verdict"]
 
 
 def rows(name, result):

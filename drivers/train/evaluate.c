@@ -29,6 +29,16 @@ static void losses_of_sequences(const ufp4_transformer_t *model, double *each) {
   }
 }
 
+void ufp4_stretches(const double *each, int64_t count, ufp4_stretches_t *out) {
+  out->count = count < UFP4_STRETCHES ? (int)count : UFP4_STRETCHES;
+  for (int i = 0; i < out->count; i++) {
+    const int64_t from = i * count / out->count, to = (i + 1) * count / out->count;
+    double sum = 0;
+    for (int64_t j = from; j < to; j++) sum += each[j];
+    out->loss[i] = sum / (double)(to - from);
+  }
+}
+
 ufp4_status_t ufp4_evaluate(const ufp4_evaluation_t *e, const ufp4_text_t *text, int64_t first,
                             int64_t count, double *each, double *mean) {
   ufp4_transformer_t model;

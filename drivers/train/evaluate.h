@@ -6,6 +6,19 @@
 #include "model/transformer.h"
 #include "text.h"
 
+/** Held-out text is taken as so many stretches for the error that its choice makes: the differences
+ * of neighbouring sequences have much in common (in gcide a standard error that takes them for
+ * independent is two to three times too small), those of stretches less. */
+#define UFP4_STRETCHES 32
+
+/** Mean losses of the stretches of held-out text. */
+typedef struct {
+  int count;  ///< fewer where there are fewer sequences
+  double loss[UFP4_STRETCHES];
+} ufp4_stretches_t;
+/** @p each: the losses of @p count sequences. */
+void ufp4_stretches(const double *each, int64_t count, ufp4_stretches_t *out);
+
 /** A model as it is run forward, and over how much. */
 typedef struct {
   const ufp4_transformer_shape_t *shape;

@@ -154,7 +154,7 @@ static ufp4_status_t step(work_t *w, int64_t i) {
 
 static ufp4_status_t evaluate(work_t *w) {
   return ufp4_trainer_evaluate(w->trainer, w->options->held_tokens, &w->run->held_loss,
-                               &w->run->held_tokens);
+                               &w->run->held_tokens, &w->run->stretches);
 }
 
 // What the run has given goes to disk; then its checkpoint has no use any more.

@@ -110,6 +110,8 @@ typedef struct {
   ufp4_paired_t gap;  ///< percent
   double p;           ///< two-sided; of others than the primary after Holm's correction; NaN:
                       ///< one seed, or diverged
+  double text_error;  ///< standard error of the mean gap by the choice of held-out text, which the
+                      ///< interval has not; percent, NaN: too little text
   double paper;       ///< percent, of the losses that somebody else has reported; NaN: none
 } ufp4_comparison_t;
 /** The primary comparison; every other variant with the base; then the other quantized recipes with

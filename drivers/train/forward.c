@@ -139,14 +139,6 @@ static int find_base(const ufp4_forward_t *out) {
   return base;
 }
 
-// Sum of the differences of sequences @p from to before @p to.
-static double difference(const ufp4_forward_recipe_t *a, const ufp4_forward_recipe_t *b,
-                         int64_t from, int64_t to) {
-  double sum = 0;
-  for (int64_t i = from; i < to; i++) sum += a->losses[i] - b->losses[i];
-  return sum;
-}
-
 static void multiply_layers(const ufp4_forward_t *out, ufp4_forward_recipe_t *recipe) {
   for (int p = 0; p < UFP4_PASS_COUNT; p++) {
     recipe->kept[p] = recipe->recipe.quantized ? 1 : NAN;
@@ -156,21 +148,21 @@ static void multiply_layers(const ufp4_forward_t *out, ufp4_forward_recipe_t *re
 
 static void add_gap(ufp4_forward_t *out, int recipe, int base) {
   const ufp4_forward_recipe_t *a = &out->recipes[recipe], *b = &out->recipes[base];
-  const int64_t n = out->sequences;
-  const int count = n < UFP4_FORWARD_STRETCHES ? (int)n : UFP4_FORWARD_STRETCHES;
-  double part[UFP4_FORWARD_STRETCHES], percent = 100 * difference(a, b, 0, n) / (double)n / b->loss;
-  for (int i = 0; i < count; i++) {
-    int64_t from = i * n / count, to = (i + 1) * n / count;
-    part[i] = 100 * difference(a, b, from, to) / (double)(to - from) / b->loss;
-  }
-  ufp4_paired_t stretches = ufp4_paired(part, count);
-  double error = stretches.deviation / sqrt(count);
+  ufp4_stretches_t of_a, of_b;
+  ufp4_stretches(a->losses, out->sequences, &of_a);
+  ufp4_stretches(b->losses, out->sequences, &of_b);
+  double part[UFP4_STRETCHES], sum = 0;
+  for (int64_t i = 0; i < out->sequences; i++) sum += a->losses[i] - b->losses[i];
+  for (int i = 0; i < of_a.count; i++) part[i] = 100 * (of_a.loss[i] - of_b.loss[i]) / b->loss;
+  const double percent = 100 * sum / (double)out->sequences / b->loss;
+  const ufp4_paired_t stretches = ufp4_paired(part, of_a.count);
+  const double error = stretches.deviation / sqrt(of_a.count);
   out->gaps[out->gap_count++] = (ufp4_forward_gap_t){.recipe = recipe,
                                                      .base = base,
                                                      .percent = percent,
                                                      .error = error,
                                                      .t = error > 0 ? percent / error : NAN,
-                                                     .stretches = count,
+                                                     .stretches = of_a.count,
                                                      .worse = (int)stretches.positive};
 }
 

@@ -64,11 +64,6 @@ typedef struct {
   double loss;                          ///< their mean
 } ufp4_forward_recipe_t;
 
-/** The held-out text is taken as so many stretches for the standard error: the differences of
- * neighbouring sequences have much in common (in gcide a standard error that takes them for
- * independent is two to three times too small), those of stretches less. */
-#define UFP4_FORWARD_STRETCHES 32
-
 /** Two recipes on the same sequences: L_recipe - L_base in pairs, in percent of the mean L_base. It
  * is of these weights; what others would give, no figure here says. */
 typedef struct {

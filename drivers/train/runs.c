@@ -153,12 +153,12 @@ ufp4_status_t ufp4_runs_open(const char *folder, const char *settings, int resum
 
 // --- Rows ---------------------------------------------------------------------------------------
 
-#define COLUMNS "step,train_loss,held_loss,held_tokens,seconds,cycles\n"
-#define END_BYTES 19  // "crc32,XXXXXXXX,,,,\n": of all that is before it
+#define COLUMNS "step,train_loss,held_loss,held_tokens,seconds,cycles,stretches\n"
+#define END_BYTES 20  // "crc32,XXXXXXXX,,,,,\n": of all that is before it
 
 static void make_end(const char *text, size_t size, char end[END_BYTES + 1]) {
   const uLong crc = crc32_z(crc32_z(0, NULL, 0), (const Bytef *)text, size);
-  snprintf(end, END_BYTES + 1, "crc32,%08lx,,,,\n", crc & 0xFFFFFFFFu);
+  snprintf(end, END_BYTES + 1, "crc32,%08lx,,,,,\n", crc & 0xFFFFFFFFu);
 }
 
 // malloc'ed, or NULL.
@@ -168,9 +168,13 @@ static char *make_rows(const ufp4_run_t *run, int64_t steps, size_t *size) {
   if (out == NULL) return NULL;
   fputs(COLUMNS, out);
   for (int64_t i = 0; i < steps; i++)
-    fprintf(out, i < steps - 1 ? "%" PRId64 ",%.17g,,,,\n" : "%" PRId64 ",%.17g,", i, run->loss[i]);
-  fprintf(out, "%.17g,%" PRId64 ",%.17g,%.17g\n", run->held_loss, run->held_tokens, run->seconds,
+    fprintf(out, i < steps - 1 ? "%" PRId64 ",%.17g,,,,,\n" : "%" PRId64 ",%.17g,", i,
+            run->loss[i]);
+  fprintf(out, "%.17g,%" PRId64 ",%.17g,%.17g,", run->held_loss, run->held_tokens, run->seconds,
           run->cycles);
+  for (int i = 0; i < run->stretches.count; i++)
+    fprintf(out, "%s%.17g", i > 0 ? " " : "", run->stretches.loss[i]);
+  fputc('\n', out);
   const int good = !ferror(out);
   if (fclose(out) == 0 && good) return text;
   free(text);
@@ -231,6 +235,10 @@ static void parse_rows(const char *text, int64_t steps, ufp4_run_t *run) {
   run->held_tokens = strtoll(at + 1, &at, 10);
   run->seconds = strtod(at + 1, &at);
   run->cycles = strtod(at + 1, &at);
+  int n = 0;
+  for (; n < UFP4_STRETCHES && at[0] != '\n' && at[1] != '\n'; n++)
+    run->stretches.loss[n] = strtod(at + 1, &at);
+  run->stretches.count = n;
 }
 
 static ufp4_status_t take_rows(const char *path, const char *text, size_t size, int64_t steps,

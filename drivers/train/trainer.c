@@ -116,10 +116,15 @@ ufp4_evaluation_t ufp4_trainer_evaluation(const ufp4_trainer_t *t, int64_t token
 }
 
 ufp4_status_t ufp4_trainer_evaluate(ufp4_trainer_t *t, int64_t tokens, double *loss,
-                                    int64_t *measured) {
-  ufp4_evaluation_t plan = ufp4_trainer_evaluation(t, tokens);
+                                    int64_t *measured, ufp4_stretches_t *stretches) {
+  const ufp4_evaluation_t plan = ufp4_trainer_evaluation(t, tokens);
+  double *each = malloc((size_t)plan.sequences * sizeof *each);
+  if (!each) return UFP4_ERROR_MEMORY;
+  const ufp4_status_t status = ufp4_evaluate(&plan, t->text, 0, plan.sequences, each, loss);
   if (measured) *measured = plan.sequences * plan.shape->context;
-  return ufp4_evaluate(&plan, t->text, 0, plan.sequences, NULL, loss);
+  if (!status && stretches) ufp4_stretches(each, plan.sequences, stretches);
+  free(each);
+  return status;
 }
 
 ufp4_status_t ufp4_trainer_copy(ufp4_trainer_t *to, const ufp4_trainer_t *from) {

@@ -39,9 +39,9 @@ ufp4_status_t ufp4_trainer_step(ufp4_trainer_t *trainer, double *loss);
 ufp4_status_t ufp4_trainer_look(ufp4_trainer_t *trainer, ufp4_layer_hook_t hook);
 /** Mean loss over at most @p tokens held-out tokens (whole batches; all there are if fewer), FPROP
  * quantized as in training.
- *  @p measured, the number of tokens, may be NULL. */
+ *  @p measured, the number of tokens, and @p stretches may be NULL. */
 ufp4_status_t ufp4_trainer_evaluate(ufp4_trainer_t *trainer, int64_t tokens, double *loss,
-                                    int64_t *measured);
+                                    int64_t *measured, ufp4_stretches_t *stretches);
 /** What ufp4_trainer_evaluate runs, to run it by sequence or with another recipe. Valid until the
  * next step. */
 ufp4_evaluation_t ufp4_trainer_evaluation(const ufp4_trainer_t *trainer, int64_t tokens);

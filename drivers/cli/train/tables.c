@@ -40,16 +40,18 @@ void train_print_runs(const evidence_t *evidence, ufp4_run_kind_t kind) {
     printf("\n");
   }
   int count = ufp4_experiment_comparisons(e, kind, table);
-  if (count) printf("%% recipe against gap_percent interval deviation p seeds_worse verdict\n");
+  if (count)
+    printf("%% recipe against gap_percent interval deviation text_error p seeds_worse verdict\n");
   for (int i = 0; i < count; i++) {
     const ufp4_comparison_t *c = &table[i];
-    printf("  %-*s %-*s %+8.3f +-%6.3f %8.3f %8.2g %lld/%lld %s%s", width,
+    printf("  %-*s %-*s %+8.3f +-%6.3f %8.3f %8.3f %8.2g %lld/%lld %s%s", width,
            o->variants[c->variant].name, width, o->variants[c->base].name, c->gap.mean,
-           c->gap.interval, c->gap.deviation, c->p, (long long)c->gap.positive,
+           c->gap.interval, c->gap.deviation, c->text_error, c->p, (long long)c->gap.positive,
            (long long)c->gap.count, ufp4_comparison_verdict(c), c->primary ? " (primary)" : "");
     if (isfinite(c->paper)) printf(", paper %+.3f", c->paper);
     printf("\n");
   }
+  if (count) puts("% text_error: by other held-out text, which the interval, over seeds, has not");
   if (count > 1)
     printf("%% p: two-sided t test%s corrected together (Holm); the intervals are not\n",
            table[0].primary ? "; of all but the primary one" : "s,");
@@ -78,12 +80,13 @@ static json_t *gap_object(const ufp4_experiment_t *e, ufp4_run_kind_t kind,
     json_array_append_new(each,
                           json_real_or_null(ufp4_experiment_gap(e, kind, c->variant, c->base, s)));
   }
-  return json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:s, s:o}", "recipe",
-                   json_text(e->options->variants[c->variant].name), "against",
+  return json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:s, s:o}",
+                   "recipe", json_text(e->options->variants[c->variant].name), "against",
                    json_text(e->options->variants[c->base].name), "primary", c->primary,
                    "gap_percent", json_real_or_null(gap->mean), "interval",
                    json_real_or_null(gap->interval), "deviation", json_real_or_null(gap->deviation),
-                   "t", json_real_or_null(gap->t), "p", json_real_or_null(c->p), "p_uncorrected",
+                   "text_error", json_real_or_null(c->text_error), "t", json_real_or_null(gap->t),
+                   "p", json_real_or_null(c->p), "p_uncorrected",
                    json_real_or_null(isnan(c->p) ? c->p : gap->p), "gaps_percent", each,
                    "seeds_worse", (json_int_t)gap->positive, "verdict", ufp4_comparison_verdict(c),
                    "paper_gap_percent", json_real_or_null(c->paper));

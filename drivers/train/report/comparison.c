@@ -28,6 +28,20 @@ double ufp4_experiment_gap(const ufp4_experiment_t *e, ufp4_run_kind_t kind, int
   return 100 * (loss - reference) / reference;
 }
 
+// Of the mean over seeds, by stretches of the text.
+static double text_error(const ufp4_experiment_t *e, ufp4_run_kind_t kind, int variant, int base) {
+  const int count = ufp4_experiment_at(e, kind, variant, 0)->stretches.count;
+  double part[UFP4_STRETCHES] = {0};
+  for (int s = 0; s < e->options->seeds; s++) {
+    const ufp4_run_t *a = ufp4_experiment_at(e, kind, variant, s);
+    const ufp4_run_t *b = ufp4_experiment_at(e, kind, base, s);
+    for (int i = 0; i < count; i++)
+      part[i] +=
+          100 * (a->stretches.loss[i] - b->stretches.loss[i]) / b->held_loss / e->options->seeds;
+  }
+  return ufp4_paired(part, count).deviation / sqrt(count);
+}
+
 ufp4_paired_t ufp4_experiment_losses(const ufp4_experiment_t *experiment, ufp4_run_kind_t kind,
                                      int variant) {
   return sample(experiment, kind, variant, -1);
@@ -111,6 +125,7 @@ int ufp4_experiment_comparisons(const ufp4_experiment_t *e, ufp4_run_kind_t kind
   }
   for (int i = 0; i < count; i++) {
     out[i].gap = sample(e, kind, out[i].variant, out[i].base);
+    out[i].text_error = text_error(e, kind, out[i].variant, out[i].base);
     out[i].p = isfinite(out[i].gap.deviation) ? out[i].gap.p : NAN;
     out[i].paper = reported(&o->variants[out[i].variant], &o->variants[out[i].base]);
   }

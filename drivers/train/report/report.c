@@ -79,7 +79,7 @@ static void put_comparisons(FILE *out, const ufp4_experiment_t *e, ufp4_run_kind
   if (!count) return;
   fputs(
       "<table><tr><th>recipe</th><th class=\"text\">against</th><th>gap, %</th><th>95 % "
-      "interval</th><th>deviation</th><th>p</th><th>seeds worse</th><th "
+      "interval</th><th>deviation</th><th>error by text</th><th>p</th><th>seeds worse</th><th "
       "class=\"text\">verdict</th></tr>\n",
       out);
   for (int i = 0; i < count; i++) {
@@ -89,6 +89,7 @@ static void put_comparisons(FILE *out, const ufp4_experiment_t *e, ufp4_run_kind
     report_number(out, "+", 3, c->gap.mean);
     report_number(out, "&plusmn;", 3, c->gap.interval);
     report_number(out, "", 3, c->gap.deviation);
+    report_number(out, "", 3, c->text_error);
     fprintf(out, "<td>%.2g</td><td>%lld of %lld</td><td class=\"text\">%s%s</td></tr>\n", c->p,
             (long long)c->gap.positive, (long long)c->gap.count, ufp4_comparison_verdict(c),
             c->primary ? ", the question" : "");
@@ -96,7 +97,8 @@ static void put_comparisons(FILE *out, const ufp4_experiment_t *e, ufp4_run_kind
   fputs(
       "</table>\n<p>Gap: 100 (L - L<sub>base</sub>) / L<sub>base</sub> on the same seed. p: "
       "two-sided t test; that of the question as it is, the others corrected together by Holm. "
-      "The intervals are not corrected.",
+      "The intervals are not corrected; they are over seeds. Error by text: standard error of the "
+      "mean by the choice of held-out text.",
       out);
   for (int v = 0; v < e->options->variant_count; v++) {
     if (e->options->variants[v].perturbation > 0)

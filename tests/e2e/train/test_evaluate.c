@@ -51,7 +51,8 @@ TEST(losses_of_sequences_average_to_the_mean) {
   check_that(1, fabs(sum / (double)n - mean) < 1e-12, "average %.17g, mean %.17g", sum / (double)n,
              mean);
   check_that(2, each[0] != each[1], "all alike");
-  check_bits(3, ufp4_trainer_evaluate(t.trainer, INT64_MAX, &held, &tokens), UFP4_OK, "trainer");
+  check_bits(3, ufp4_trainer_evaluate(t.trainer, INT64_MAX, &held, &tokens, NULL), UFP4_OK,
+             "trainer");
   check_that(4, held == mean && tokens == n * 16, "the trainer's: %.17g, %lld tokens", held,
              (long long)tokens);
   end(&t);
@@ -99,7 +100,7 @@ TEST(little_text_makes_small_batches) {
   t.plan = ufp4_trainer_evaluation(t.trainer, 3);
   check_bits(0, (uint64_t)t.plan.sequences, 1, "sequences");
   check_bits(1, (uint64_t)t.plan.batch, 1, "batch");
-  check_bits(2, ufp4_trainer_evaluate(t.trainer, 3, &loss, &tokens), UFP4_OK, "trainer");
+  check_bits(2, ufp4_trainer_evaluate(t.trainer, 3, &loss, &tokens, NULL), UFP4_OK, "trainer");
   check_that(3, isfinite(loss) && tokens == 16, "%g over %lld tokens", loss, (long long)tokens);
   end(&t);
 }

@@ -137,6 +137,23 @@ TEST(comparisons_are_paired_by_seed) {
       "%s", sentence);
 }
 
+// Two stretches, whose gaps are 1 % over and under the others' on each seed: 1 % of error.
+TEST(comparisons_have_the_error_of_the_text) {
+  ufp4_experiment_options_t o = make_options();
+  ufp4_run_t runs[4 * SEEDS];
+  ufp4_experiment_t e = made_up(&o, runs, some_losses);
+  ufp4_comparison_t got[UFP4_MAX_VARIANTS * UFP4_MAX_VARIANTS];
+  ufp4_experiment_comparisons(&e, UFP4_RUN_WHOLE, got);
+  check_that(0, isnan(got[0].text_error), "without stretches: %g", got[0].text_error);
+  for (int i = 0; i < 4 * SEEDS; i++) {
+    const double more = i / SEEDS == 1 ? 0.01 * runs[i % SEEDS].held_loss : 0;
+    runs[i].stretches = (ufp4_stretches_t){2, {runs[i].held_loss + more, runs[i].held_loss - more}};
+  }
+  ufp4_experiment_comparisons(&e, UFP4_RUN_WHOLE, got);
+  check_that(1, got[1].variant == 1 && fabs(got[1].text_error - 1) < 1e-9, "%g", got[1].text_error);
+  check_that(2, fabs(got[3].text_error) < 1e-9, "of the same stretches: %g", got[3].text_error);
+}
+
 TEST(comparisons_are_the_question_with_bf16_and_among_recipes) {
   static const int want[][3] = {{2, 1, 1}, {1, 0, 0}, {2, 0, 0}, {3, 0, 0}};
   ufp4_experiment_options_t o = make_options();
@@ -190,7 +207,7 @@ TEST(branched_runs_leave_the_base_at_its_step) {
     for (int i = 0; i < 3; i++) ufp4_trainer_step(base, &loss);
     ufp4_trainer_copy(branch, base);
     ufp4_trainer_step(branch, &loss);
-    ufp4_trainer_evaluate(branch, o.held_tokens, &held, NULL);
+    ufp4_trainer_evaluate(branch, o.held_tokens, &held, NULL, NULL);
     const ufp4_run_t *run = ufp4_experiment_at(&e, UFP4_RUN_BRANCHED, 1, s);
     check_that(s, run->loss[3] == loss && run->held_loss == held, "%g and %g, want %g and %g",
                run->loss[3], run->held_loss, loss, held);
@@ -381,6 +398,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(workers_do_not_show),
       CHECK_TEST(runs_differ_in_seed_recipe_and_perturbation),
       CHECK_TEST(comparisons_are_paired_by_seed),
+      CHECK_TEST(comparisons_have_the_error_of_the_text),
       CHECK_TEST(comparisons_are_the_question_with_bf16_and_among_recipes),
       CHECK_TEST(branched_runs_leave_the_base_at_its_step),
       CHECK_TEST(stopped_experiment_goes_on_to_the_same_bits),

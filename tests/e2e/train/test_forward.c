@@ -253,7 +253,8 @@ TEST(loss_is_the_held_out_loss) {
   int64_t tokens;
   start(&m);
   measure(&m, &f);
-  check_bits(0, ufp4_trainer_evaluate(m.trainer, INT64_MAX, &held, &tokens), UFP4_OK, "evaluate");
+  check_bits(0, ufp4_trainer_evaluate(m.trainer, INT64_MAX, &held, &tokens, NULL), UFP4_OK,
+             "evaluate");
   check_that(0, fabs(f.recipes[BF16].loss - held) < 1e-12, "got %.15g, want %.15g",
              f.recipes[BF16].loss, held);
   check_bits(1, (uint64_t)f.tokens, (uint64_t)tokens, "tokens");

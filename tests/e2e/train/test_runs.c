@@ -146,6 +146,7 @@ static void write_rows(place_t *place, const char *id) {
   const ufp4_run_t run = {.loss = loss,
                           .held_loss = 2.0 / 7,
                           .held_tokens = 131072,
+                          .stretches = {3, {0.1, -0x1p-1022, INFINITY}},
                           .seconds = 37.1,
                           .cycles = 1e9 / 3};
   check_bits(0, ufp4_runs_write(place->runs, id, &run, STEPS, &place->message), UFP4_OK,
@@ -173,6 +174,10 @@ TEST(rows_come_back_with_the_same_bits) {
   for (int i = 0; i < STEPS; i++) check_bits(i, bits_of(loss[i]), bits_of(losses[i]), "loss");
   check_bits(4, bits_of(run.held_loss), bits_of(2.0 / 7), "held-out loss");
   check_bits(5, (uint64_t)run.held_tokens, 131072, "held-out tokens");
+  check_that(8,
+             run.stretches.count == 3 && run.stretches.loss[0] == 0.1 &&
+                 run.stretches.loss[1] == -0x1p-1022 && isinf(run.stretches.loss[2]),
+             "stretches");
   check_bits(6, bits_of(run.seconds), bits_of(37.1), "seconds");
   check_bits(7, bits_of(run.cycles), bits_of(1e9 / 3), "cycles");
   fixture_remove(place.folder);

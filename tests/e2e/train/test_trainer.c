@@ -35,7 +35,7 @@ static result_t train_by(const ufp4_recipe_t *recipe, unsigned threads,
   check_bits(0, ufp4_trainer_create(options, &text, device, recipe, &trainer), UFP4_OK, "create");
   if (trainer) {
     take_steps(trainer, (int)options->steps, out.loss);
-    check_bits(0, ufp4_trainer_evaluate(trainer, 512, &out.held, NULL), UFP4_OK, "evaluate");
+    check_bits(0, ufp4_trainer_evaluate(trainer, 512, &out.held, NULL, NULL), UFP4_OK, "evaluate");
     out.weights = hash_of(ufp4_trainer_weights(trainer));
   }
   ufp4_trainer_free(trainer);
