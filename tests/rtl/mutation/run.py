@@ -66,7 +66,7 @@ def make_netlist(args, folder):
     call(folder, [args.yosys, "-q", "-s", "mutants.ys"], 900, "yosys")
     text = (folder / "mutants.v").read_text()
     # A reader may name parameters; the mutants are of one set of them.
-    text = text.replace(f"module {top}(", f"module {top} #(parameter Formats = 0)(", 1)
+    text = text.replace(f"module {top}(", f"module {top} #(parameter Formats = 0, Extra = 0)(", 1)
     text, ports = re.subn(r"\bmutant, |, mutant\b", "", text, count=1)
     text, inputs = re.subn(rf"  input \[{WIDTH - 1}:0\] mutant;\n  wire \[{WIDTH - 1}:0\] mutant;\n",
                            f'  import "DPI-C" function int ufp4_mutant();\n  reg [{WIDTH - 1}:0] mutant;\n'
