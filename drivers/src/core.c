@@ -157,25 +157,33 @@ static const ufp4_configuration_t *find_configuration(const uint32_t got[CONFIGU
   return NULL;
 }
 
+static ufp4_status_t fail_configuration(state_t *state, const ufp4_configuration_t *want,
+                                        const ufp4_configuration_t *found,
+                                        const uint32_t got[CONFIGURATION_REGISTERS]) {
+  char asked[80] = "";
+  if (want != NULL) snprintf(asked, sizeof asked, ", and %s was asked for", want->name);
+  if (found != NULL) {
+    ufp4_message_set(state->message, "%s: the core is %s%s", state->port.name, found->name, asked);
+  } else {
+    ufp4_message_set(state->message,
+                     "%s: no configuration has this core's registers: config_array 0x%x, "
+                     "config_tile 0x%x, config_memory 0x%x%s",
+                     state->port.name, got[0], got[1], got[2], asked);
+  }
+  return UFP4_ERROR_DEVICE;
+}
+
 // The core must be the one that was asked for; where none was, any that has a name.
 static ufp4_status_t check_configuration(state_t *state, const ufp4_configuration_t *want,
                                          const uint32_t got[CONFIGURATION_REGISTERS]) {
   const ufp4_configuration_t *found = find_configuration(got);
-  uint32_t registers[CONFIGURATION_REGISTERS] = {0};
-  char asked[80] = "";
+  uint32_t registers[CONFIGURATION_REGISTERS];
+  if (want == NULL) want = found;
   if (want != NULL) expect(want, registers);
-  state->configuration = want != NULL ? *want : found != NULL ? *found : state->configuration;
-  if (want != NULL ? memcmp(got, registers, sizeof registers) == 0 : found != NULL) return UFP4_OK;
-  if (want != NULL) snprintf(asked, sizeof asked, ", and %s was asked for", want->name);
-  if (found != NULL) {
-    ufp4_message_set(state->message, "%s: the core is %s%s", state->port.name, found->name, asked);
-    return UFP4_ERROR_DEVICE;
-  }
-  ufp4_message_set(state->message,
-                   "%s: no configuration has this core's registers: config_array 0x%x, config_tile "
-                   "0x%x, config_memory 0x%x%s",
-                   state->port.name, got[0], got[1], got[2], asked);
-  return UFP4_ERROR_DEVICE;
+  if (want == NULL || memcmp(got, registers, sizeof registers) != 0)
+    return fail_configuration(state, want, found, got);
+  state->configuration = *want;
+  return UFP4_OK;
 }
 
 static ufp4_status_t check_identity(state_t *state, const ufp4_configuration_t *want) {

@@ -84,6 +84,9 @@ int64_t ufp4_experiment_steps(const ufp4_experiment_options_t *options, ufp4_run
  * that quantize and the control. */
 int ufp4_experiment_takes_part(const ufp4_experiment_options_t *options, ufp4_run_kind_t kind,
                                int variant);
+/** Whether they stand in the tables of @p kind: those, and the base. */
+int ufp4_experiment_shows(const ufp4_experiment_options_t *options, ufp4_run_kind_t kind,
+                          int variant);
 /** The run of the base stands for a branched one of it: it is the same. */
 const ufp4_run_t *ufp4_experiment_at(const ufp4_experiment_t *experiment, ufp4_run_kind_t kind,
                                      int variant, int seed);

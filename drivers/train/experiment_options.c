@@ -22,3 +22,9 @@ int ufp4_experiment_takes_part(const ufp4_experiment_options_t *options, ufp4_ru
   const ufp4_variant_t *v = &options->variants[variant];
   return kind == UFP4_RUN_WHOLE || v->recipe.quantized || v->perturbation > 0;
 }
+
+int ufp4_experiment_shows(const ufp4_experiment_options_t *options, ufp4_run_kind_t kind,
+                          int variant) {
+  return ufp4_experiment_takes_part(options, kind, variant) ||
+         variant == ufp4_experiment_base(options);
+}

@@ -15,19 +15,13 @@ const cli_command_t cli_bench = {
     .arguments = "[options]",
     .summary =
         "Times the golden model against OpenBLAS and memcpy, and the simulated cores.\n\n"
-        "gemm_ stands against the sgemm of the same shape, packing included; quantize_ and amax_ "
-        "against memcpy of\n"
-        "the same FP32 numbers; train_, a step of the small language model in a recipe, against "
-        "the "
-        "same step with sgemm\n"
-        "in its linear layers. Case and yardstick take turns, and ratio is the median of "
-        "yardstick's time / case's\n"
-        "time. With one thread time is CPU time. UFP4_KERNEL=portable, avx2 or avx512 chooses the "
-        "golden model's\n"
-        "kernels, OPENBLAS_CORETYPE those of OpenBLAS. simulate_ is a GEMM on the Verilated core, "
-        "and "
-        "on the timed\n"
-        "model, which computes nothing.",
+        "gemm_ stands against the sgemm of the same shape, packing included; quantize_ and\n"
+        "amax_ against memcpy of the same FP32 numbers; train_, a step of the small language\n"
+        "model in a recipe, against the same step with sgemm in its linear layers; simulate_ is\n"
+        "a GEMM on the Verilated core, and on the timed model, which computes nothing.\n"
+        "Case and yardstick take turns, and ratio is the median of yardstick's time / case's\n"
+        "time. With one thread time is CPU time. UFP4_KERNEL=portable, avx2 or avx512 chooses\n"
+        "the golden model's kernels, OPENBLAS_CORETYPE those of OpenBLAS.",
     .example = "ufp4 bench --size 1024",
     .run = run,
 };

@@ -31,9 +31,7 @@ void train_print_runs(const evidence_t *evidence, ufp4_run_kind_t kind) {
          cycles ? " cycles_per_step" : "");
   for (int v = 0; v < o->variant_count; v++) {
     ufp4_paired_t l = ufp4_experiment_losses(e, kind, v);
-    if (kind != UFP4_RUN_WHOLE && !ufp4_experiment_takes_part(o, kind, v) &&
-        v != ufp4_experiment_base(o))
-      continue;
+    if (!ufp4_experiment_shows(o, kind, v)) continue;
     printf("  %-*s %3d %9.5f %9.5f %8.0f", width, o->variants[v].name, o->seeds, l.mean,
            l.deviation, ufp4_experiment_speed(e, kind, v));
     if (cycles) printf(" %15.0f", ufp4_experiment_cycles(e, kind, v));
@@ -97,7 +95,7 @@ static json_t *runs_object(const ufp4_experiment_t *e, ufp4_run_kind_t kind) {
   ufp4_comparison_t table[UFP4_MAX_VARIANTS * UFP4_MAX_VARIANTS];
   json_t *recipes = json_array(), *comparisons = json_array();
   for (int v = 0; v < o->variant_count; v++) {
-    if (ufp4_experiment_takes_part(o, kind, v) || v == ufp4_experiment_base(o))
+    if (ufp4_experiment_shows(o, kind, v))
       json_array_append_new(recipes, recipe_object(e, kind, v));
   }
   int count = ufp4_experiment_comparisons(e, kind, table);

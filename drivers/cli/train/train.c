@@ -185,7 +185,7 @@ static int show(stage_t *s, ufp4_run_kind_t kind) {
   for (int i = 0; i < o->variant_count * o->seeds; i++) {
     const int v = i / o->seeds, seed = i % o->seeds;
     if (ufp4_experiment_at(&e->experiment, kind, v, seed)->ended) continue;
-    if (kind == UFP4_RUN_BRANCHED && !ufp4_experiment_takes_part(o, kind, v)) continue;
+    if (!ufp4_experiment_shows(o, kind, v)) continue;
     return cli_fail(e->plan->command, CLI_DEVICE,
                     "%s of seed %llu ended in another rank, and its rows are not in %s; --resume "
                     "goes on with it",

@@ -20,7 +20,7 @@ ufp4_status_t ufp4_experiment_write_csv(const ufp4_experiment_t *experiment, ufp
   if (status) return status;
   fputs("recipe,seed,step,train_loss,held_loss\n", file.stream);
   for (int v = 0; v < o->variant_count; v++) {
-    if (!ufp4_experiment_takes_part(o, kind, v) && v != ufp4_experiment_base(o)) continue;
+    if (!ufp4_experiment_shows(o, kind, v)) continue;
     for (int s = 0; s < o->seeds; s++) {
       write_run(file.stream, o->variants[v].name, o->trainer.seed + (uint64_t)s, from,
                 o->trainer.steps, ufp4_experiment_at(experiment, kind, v, s));

@@ -61,7 +61,7 @@ static void put_losses(FILE *out, const ufp4_experiment_t *e, ufp4_run_kind_t ki
           "seeds</th><th>tokens a second</th>%s</tr>\n",
           cycles ? "<th>the core's cycles a step</th>" : "");
   for (int v = 0; v < o->variant_count; v++) {
-    if (!ufp4_experiment_takes_part(o, kind, v) && v != ufp4_experiment_base(o)) continue;
+    if (!ufp4_experiment_shows(o, kind, v)) continue;
     ufp4_paired_t losses = ufp4_experiment_losses(e, kind, v);
     fprintf(out, "<tr><td>%s</td>", o->variants[v].name);
     report_number(out, "", 5, losses.mean);
