@@ -3,7 +3,7 @@
 //
 // A board's top adds the clock, of which Baud must be a whole number of cycles, at least four, and the pins. locked_i and
 // pressed_i are asynchronous and hold the reset; where there is no PLL locked_i is 1. sdram_o is idle without SDRAM
-// (Memory 0). The other parameters and leds_o are those of ufp4_board. Test: tests/fpga.
+// (Memory 0). The other parameters and leds_o are those of ufp4_board. Test: tests/fpga/board.
 module ufp4_board_uart #(
   parameter int unsigned Rows = 1,
   parameter int unsigned Cols = 1,
