@@ -12,7 +12,8 @@
 
 /** Makes @p folder (the one above it exists) for an experiment of @p settings, the text of a flat
  * JSON object, which becomes settings.json; with @p resume, goes on in one whose settings are equal
- * as JSON.
+ * as JSON. Where only "program" differs, it goes on with a line in @p message, which is else
+ * unchanged.
  *  @return UFP4_ERROR_ARGUMENT, with a line that says what is there and what would be right: an
  * unfinished experiment is there and @p resume is 0; it is of other settings (the first that
  * differs is named); @p resume, and there is none; @p settings is no JSON object. */

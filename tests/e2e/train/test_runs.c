@@ -74,6 +74,19 @@ TEST(settings_are_kept_and_met_again) {
   fixture_remove(place.folder);
 }
 
+TEST(another_build_goes_on_with_a_word) {
+  place_t place = make_place();
+  check_bits(0, ufp4_runs_open(place.runs, "{\"steps\": 5, \"program\": \"a\"}", 0, &place.message),
+             UFP4_OK, "open: %s", place.message.text);
+  check_bits(1, ufp4_runs_open(place.runs, "{\"program\": \"a\", \"steps\": 5}", 1, &place.message),
+             UFP4_OK, "resumed: %s", place.message.text);
+  check_that(2, place.message.text[0] == '\0', "'%s'", place.message.text);
+  check_bits(3, ufp4_runs_open(place.runs, "{\"program\": \"b\", \"steps\": 5}", 1, &place.message),
+             UFP4_OK, "rebuilt: %s", place.message.text);
+  check_that(4, strstr(place.message.text, "another build") != NULL, "'%s'", place.message.text);
+  fixture_remove(place.folder);
+}
+
 // A process that was killed between making the folder and its settings leaves it empty.
 TEST(folder_without_settings_is_a_new_one) {
   place_t place = make_place();
@@ -312,6 +325,7 @@ TEST(what_is_not_of_runs_stays) {
 
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {CHECK_TEST(settings_are_kept_and_met_again),
+                                       CHECK_TEST(another_build_goes_on_with_a_word),
                                        CHECK_TEST(folder_without_settings_is_a_new_one),
                                        CHECK_TEST(rejects_unfinished_experiment_without_resume),
                                        CHECK_TEST(rejects_experiment_of_other_settings),

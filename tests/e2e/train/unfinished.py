@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trainings that are stopped and go on, or are spread over processes. As commands.py: unfinished.py PROGRAM FUNCTION."""
+import json
 import os
 import shutil
 import signal
@@ -87,6 +88,24 @@ def resume_measures_as_much_as_before():
         words = ["train", text, "-o", out, *shape_with("--steps", "--eval"), "--steps", "100000"]
         check(interrupt(signal.SIGINT, *words)[0] == 130, "interrupted")
         check_rejected(run(*words, "--resume", "--eval", "131072"), 2, "forward_eval_all is true, not false")
+
+
+def resume_says_that_the_program_was_rebuilt():
+    with tempfile.TemporaryDirectory() as folder:
+        text, out = write_text(folder), os.path.join(folder, "out")
+        words = ["train", text, "-o", out, *shape_with("--steps"), "--steps", "100000"]
+        check(interrupt(signal.SIGINT, *words)[0] == 130, "interrupted")
+        said = "another build of the program began it"
+        status, err = interrupt(signal.SIGINT, *words, "--resume")
+        check(status == 130 and said not in err, status, err)
+        path = os.path.join(out, "runs", "settings.json")
+        with open(path) as file:
+            settings = json.load(file)
+        settings["program"] = settings["program"][::-1] + "0"
+        with open(path, "w") as file:
+            json.dump(settings, file)
+        status, err = interrupt(signal.SIGINT, *words, "--resume")
+        check(status == 130 and said in err, status, err)
 
 
 def resume_counts_cycles_as_before():
