@@ -114,6 +114,24 @@ def test_lists_are_tried_in_every_combination():
     check_equal(len(set(steps)), 16, "different cases")
 
 
+def test_a_memory_with_banks_costs_about_what_a_layer_finds():
+    """A layer has other addresses, and refresh at other moments, which is under 350 cycles a job."""
+    for name, shape in (("X", (64, 96)), ("W", (48, 96)), ("dY", (64, 48))):
+        bench.write_npy(f"{name}.npy", bench.gaussian(*shape))
+    options = ["--config", "small", "--mem-latency", "30"]
+    rows = explore("--source", "f32", "--tokens", "64", "--serial", "--dram", "none,lpddr5,hbm3", *options,
+                   model=shapes("name,cin,cout,count\nproj,96,48,1\n"))
+    for name in ("lpddr5", "hbm3"):
+        layer = json.loads(passes("layer", "X.npy", "W.npy", "dY.npy", "-o", "layer", "--json", "--backend", "tlm", "--dram", name,
+                                  *options).out)
+        for one in layer["cases"]:
+            ours, plain = (next(int(r["cycles"]) for r in rows if (r["dram"], r["pass"]) == (dram, one["pass"])) for dram in (name, ""))
+            check(abs(ours - one["cycles"]) < 350, f"{name}, {one['pass']}: {ours} against {one['cycles']}")
+            check(ours > plain, f"{name}, {one['pass']}: {ours}, without {plain}")
+    page = pathlib.Path("out/report.html").read_text()
+    check("latency 30 + hbm3" in page, "the page does not name the memory")
+
+
 def test_what_no_core_does_is_a_row_with_the_reason():
     rows = explore("--config", "small", "--recipe", "ufp4,mxfp4,nvfp4", "--tokens", "16")
     reasons = {r["recipe"]: (r["cycles"], r["reason"]) for r in rows if r["layer"] == "step"}
@@ -260,6 +278,8 @@ def test_bad_options_are_refused():
                              (["--config", "small,small"], "small is there twice"),
                              (["--recipe", "ufp4,,e2m1"], "a name is empty"),
                              (["--mem-bandwidth", "8,x"], "'x' is no whole number"),
+                             (["--dram", "ddr9"], "no memory is called 'ddr9'; there are none, lpddr5 and hbm3"),
+                             (["--dram", "hbm3", "--clock-mhz", "800"], "--dram hbm3 is for --clock-mhz 1000"),
                              (["--mem-latency", "100001"], "'100001' is no whole number from 0 to 100000"),
                              (["--tokens", "0"], "--tokens: '0' is no whole number from 1 to"),
                              (["--clock-mhz", "0"], "--clock-mhz: over 0")):

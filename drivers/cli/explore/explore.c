@@ -10,15 +10,17 @@
 
 #include "progress.h"
 #include "tensor/file.h"
+#include "ufp4_dram.h"
 
 typedef struct {
-  const char *recipes, *configurations, *bandwidths, *latencies, *tokens, *folder, *timeline;
+  const char *recipes, *configurations, *bandwidths, *latencies, *drams, *tokens, *folder,
+      *timeline;
   uint64_t layers;
   float clock_mhz;
   int source, serial, json, resume;
 } arguments_t;
 
-enum { LISTS = 5, MAX_WORDS = 64, MAX_CASES = 4096, MAX_BANDWIDTH = 4096 };
+enum { LISTS = 6, MAX_WORDS = 64, MAX_CASES = 4096, MAX_BANDWIDTH = 4096 };
 
 /** What an option lists. */
 typedef struct {
@@ -71,10 +73,24 @@ static int read_configuration(const char *name, ufp4_configuration_t *core) {
                   name);
 }
 
+// Its timings are in nanoseconds, and the timed model counts a cycle as one.
+static int read_dram(const explore_plan_t *plan, const char *name, explore_case_t *one) {
+  if (strcmp(name, "none") == 0) return CLI_GO_ON;
+  const ufp4_dram_t *dram = ufp4_find_dram(name);
+  if (dram == NULL) {
+    return cli_fail(&cli_explore, CLI_USAGE,
+                    "--dram: no memory is called '%s'; there are none, " UFP4_DRAM_WORDS, name);
+  }
+  if (plan->clock_mhz != 1000)
+    return cli_fail(&cli_explore, CLI_USAGE, "--dram %s is for --clock-mhz 1000", name);
+  one->dram = dram->name;
+  return CLI_GO_ON;
+}
+
 // --- The plan -----------------------------------------------------------------------------------
 
-static const char *const list_names[LISTS] = {"recipe", "config", "mem-latency", "tokens",
-                                              "mem-bandwidth"};
+static const char *const list_names[LISTS] = {"recipe", "config", "mem-latency",
+                                              "dram",   "tokens", "mem-bandwidth"};
 
 static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
                      explore_case_t *one) {
@@ -83,9 +99,10 @@ static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
   if (end == CLI_GO_ON) end = read_configuration(words[1], &one->core);
   if (end == CLI_GO_ON)
     end = read_number(list_names[2], words[2], 0, UFP4_MEM_LATENCY_MAX, &one->mem_latency);
-  if (end == CLI_GO_ON) end = read_number(list_names[3], words[3], 1, UFP4_MAX_DIM, &tokens);
+  if (end == CLI_GO_ON) end = read_dram(plan, words[3], one);
+  if (end == CLI_GO_ON) end = read_number(list_names[4], words[4], 1, UFP4_MAX_DIM, &tokens);
   if (end == CLI_GO_ON)
-    end = read_number(list_names[4], words[4], 0, MAX_BANDWIDTH, &one->mem_bandwidth);
+    end = read_number(list_names[5], words[5], 0, MAX_BANDWIDTH, &one->mem_bandwidth);
   if (end != CLI_GO_ON) return end;
   one->tokens = tokens;
   ufp4_message_t why = {0};
@@ -126,8 +143,8 @@ static int add_cases(explore_plan_t *plan, const list_t lists[LISTS]) {
 }
 
 static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *plan) {
-  const char *const texts[LISTS] = {a->recipes, a->configurations, a->latencies, a->tokens,
-                                    a->bandwidths};
+  const char *const texts[LISTS] = {a->recipes, a->configurations, a->latencies,
+                                    a->drams,   a->tokens,         a->bandwidths};
   list_t lists[LISTS] = {{0}};
   plan->folder = a->folder;
   plan->source = a->source ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16;
@@ -322,6 +339,9 @@ static void add_options(cli_options_t *options, arguments_t *a) {
                  "memory: bytes a cycle, each way (default 0: as wide as the bus)");
   cli_option_add(options, "mem-latency", CLI_TEXT, &a->latencies, "LIST",
                  "memory: cycles from address to first data (default 100)");
+  cli_option_add(options, "dram", CLI_TEXT, &a->drams, "LIST",
+                 "memory: none, or with the banks, rows and refresh of lpddr5 or hbm3 behind "
+                 "--mem-latency, every cycle stepped (default none)");
   cli_option_add(options, "source", CLI_CHOICE, &a->source, "bf16|f32",
                  "X, W, dY, Y and dX (default bf16); dW is FP32");
   cli_option_add(options, "tokens", CLI_TEXT, &a->tokens, "LIST",
@@ -344,6 +364,7 @@ static int run(int argc, char **argv) {
                    .configurations = "default",
                    .bandwidths = "0",
                    .latencies = "100",
+                   .drams = "none",
                    .tokens = "4096",
                    .clock_mhz = 1000};
   cli_options_t options = {0};

@@ -42,6 +42,7 @@ int explore_open(const explore_plan_t *plan, const explore_case_t *of, uint64_t 
   device.timeline = plan->timeline;
   device.mem_latency = of->mem_latency;
   device.mem_bandwidth = of->mem_bandwidth;
+  device.dram = of->dram;
   device.max_cycles = UINT64_MAX;
   cli_device_demand(&device, memory_bytes);
   return cli_device_open(&cli_explore, &device, device.backend, opened);

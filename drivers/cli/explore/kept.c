@@ -55,9 +55,10 @@ static json_t *cases_of(const explore_plan_t *plan) {
     const explore_case_t *one = &plan->cases[i];
     char *recipe = ufp4_recipe_text(&one->recipe);
     json_array_append_new(
-        cases, json_pack("[o, o, s, i, i, I]", json_text(one->recipe.name),
+        cases, json_pack("[o, o, s, i, i, I, s?]", json_text(one->recipe.name),
                          recipe != NULL ? json_string(recipe) : NULL, one->core.name,
-                         (int)one->mem_bandwidth, (int)one->mem_latency, (json_int_t)one->tokens));
+                         (int)one->mem_bandwidth, (int)one->mem_latency, (json_int_t)one->tokens,
+                         one->dram));
     free(recipe);
   }
   return cases;

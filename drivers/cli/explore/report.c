@@ -53,10 +53,25 @@ unsigned page_bandwidth(const explore_row_t *row) {
   return limit != 0 && limit < bus ? limit : bus;
 }
 
+static const char *dram_of(const explore_case_t *of) {
+  return of->dram != NULL ? of->dram : "none";
+}
+
+static int same_memory(const explore_case_t *a, const explore_case_t *b) {
+  return a->mem_latency == b->mem_latency && strcmp(dram_of(a), dram_of(b)) == 0;
+}
+
+// Recipe, core, and what is behind the bus.
+static void name_system(const explore_case_t *of, const char *bandwidth, char *text, size_t size) {
+  snprintf(text, size, "%s, %s%s, latency %u%s%s, %lld tokens", of->recipe.name, of->core.name,
+           bandwidth, of->mem_latency, of->dram != NULL ? " + " : "",
+           of->dram != NULL ? of->dram : "", (long long)of->tokens);
+}
+
 static void name_case(const explore_row_t *row, char *text, size_t size) {
-  snprintf(text, size, "%s, %s, %u B/cycle, latency %u, %lld tokens", row->of->recipe.name,
-           row->of->core.name, page_bandwidth(row), row->of->mem_latency,
-           (long long)row->of->tokens);
+  char bandwidth[32];
+  snprintf(bandwidth, sizeof bandwidth, ", %u B/cycle", page_bandwidth(row));
+  name_system(row->of, bandwidth, text, size);
 }
 
 // --- Totals -------------------------------------------------------------------------------------
@@ -64,7 +79,8 @@ static void name_case(const explore_row_t *row, char *text, size_t size) {
 static void put_totals(FILE *out, const explore_plan_t *plan, const explore_rows_t *rows) {
   fputs(
       "<h2>A training step</h2>\n<table><tr><th>recipe</th><th class=\"text\">core</th><th>bytes a "
-      "cycle</th><th>latency</th><th>tokens</th><th>million cycles</th><th>ms</th><th>tokens a "
+      "cycle</th><th>latency</th><th class=\"text\">DRAM</th><th>tokens</th><th>million "
+      "cycles</th><th>ms</th><th>tokens a "
       "second</th><th>"
       "utilization, %</th><th>exposed AMAX and QUANT, %</th></tr>\n",
       out);
@@ -72,9 +88,11 @@ static void put_totals(FILE *out, const explore_plan_t *plan, const explore_rows
     const explore_row_t *row = &rows->rows[i];
     if (!page_is_step(row)) continue;
     const double seconds = row->cycles / plan->clock_mhz / 1e6;
-    fprintf(out, "<tr><td>%s</td><td class=\"text\">%s</td><td>%u</td><td>%u</td><td>%lld</td>",
+    fprintf(out,
+            "<tr><td>%s</td><td class=\"text\">%s</td><td>%u</td><td>%u</td><td "
+            "class=\"text\">%s</td><td>%lld</td>",
             row->of->recipe.name, row->of->core.name, page_bandwidth(row), row->of->mem_latency,
-            (long long)row->of->tokens);
+            dram_of(row->of), (long long)row->of->tokens);
     if (isnan(row->cycles)) {
       fputs("<td colspan=\"5\" class=\"text\">", out);
       svg_escaped(out, row->of->reason);
@@ -138,8 +156,8 @@ static void put_bars(FILE *out, const explore_rows_t *rows) {
 
 static int same_but_bandwidth(const explore_row_t *a, const explore_row_t *b) {
   return strcmp(a->of->recipe.name, b->of->recipe.name) == 0 &&
-         strcmp(a->of->core.name, b->of->core.name) == 0 &&
-         a->of->mem_latency == b->of->mem_latency && a->of->tokens == b->of->tokens;
+         strcmp(a->of->core.name, b->of->core.name) == 0 && same_memory(a->of, b->of) &&
+         a->of->tokens == b->of->tokens;
 }
 
 // The points of a curve by bandwidth, from the row of its first on.
@@ -196,9 +214,7 @@ static void put_curves(FILE *out, const explore_plan_t *plan, const explore_rows
       snprintf(value, sizeof value, "%.0f", x[p]);
       svg_text(out, svg_panel_x(&panel, x[p]), 318, "middle", "#222", value);
     }
-    snprintf(name, sizeof name, "%s, %s, latency %u, %lld tokens", rows->rows[i].of->recipe.name,
-             rows->rows[i].of->core.name, rows->rows[i].of->mem_latency,
-             (long long)rows->rows[i].of->tokens);
+    name_system(rows->rows[i].of, "", name, sizeof name);
     svg_text(out, 640, 60 + 20 * curves++, "start", color, name);
   }
   if (curves > 0) svg_end(out);
@@ -208,7 +224,7 @@ static void put_curves(FILE *out, const explore_plan_t *plan, const explore_rows
 
 static int same_but_tokens(const explore_case_t *a, const explore_case_t *b) {
   return strcmp(a->recipe.name, b->recipe.name) == 0 && strcmp(a->core.name, b->core.name) == 0 &&
-         a->mem_latency == b->mem_latency && a->mem_bandwidth == b->mem_bandwidth;
+         same_memory(a, b) && a->mem_bandwidth == b->mem_bandwidth;
 }
 
 static const explore_row_t *find_gemm(const explore_rows_t *rows, const explore_case_t *of,

@@ -5,7 +5,7 @@
 
 #include "explore/explore.h"
 
-enum { COLUMNS = 31 };
+enum { COLUMNS = 32 };
 
 /** One column of a row: a text where there is one, else a number. */
 typedef struct {
@@ -90,6 +90,7 @@ static void add_measures(columns_t *columns, const explore_plan_t *plan, const e
   add_number(columns, "ms", 1e3 * seconds, 4);
   add_number(columns, "tokens_per_second", is_step ? row->tokens / seconds : NAN, 1);
   add_number(columns, "tmacs", macs / seconds / 1e12, 3);
+  add_text(columns, "dram", row->of->dram);
   add_text(columns, "reason", row->of->reason);
 }
 
