@@ -25,6 +25,7 @@ done
 [[ ! -r $root/fpga/boards/$board/vivado.tcl ]] || fail 2 "$board is for Vivado; see the head of fpga/boards/$board/vivado.tcl"
 [[ $board =~ ^[a-z0-9_]+$ && -r $root/fpga/boards/$board/board.sh ]] || fail 2 "no board '$board'; there are: $(cd "$root/fpga/boards" && dirname */board.sh | paste -sd " ")"
 [[ $seed =~ ^[0-9]+$ ]] || fail 2 "--seed wants a number, not '$seed'"
+out=$(realpath -m "${UFP4_BUILD:-$root/build/release}")/fpga
 . "$root/fpga/ecp5.sh"
 core=$(ecp5_parameters "$configuration")
 . "$root/fpga/boards/$board/board.sh"
@@ -33,7 +34,6 @@ ecp5_make "$board with $configuration" "$board" "$core $parameters" "rtl/rtl.f f
   "--speed $speed --package $package" "fpga/boards/$board/$board.lpf"
 cat "$made"
 ! grep -q '^clock:.*too slow' "$made" || fail 1 "a clock is too slow; another --seed may do better"
-out=${UFP4_BUILD:-$root/build/release}/fpga
 mkdir -p "$out"
 cp "$made.bit" "$out/$board-$configuration.bit"
 echo "bitstream: $out/$board-$configuration.bit"

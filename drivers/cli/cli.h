@@ -51,6 +51,8 @@ int cli_printed(void);
 
 /** "ufp4" and the arguments, with blanks between them, as far as there is room. */
 void cli_join_words(int argc, char **argv, char *words, size_t size);
+/** A CRC of the program's file, in hex; "unknown" where the system does not show it. */
+void cli_program_mark(char mark[16]);
 
 /** The same for a failed call on a file, by errno: "PATH: cannot DOING: reason". @return 3 where
  * there is no room or the disk fails, else 2. */

@@ -84,8 +84,7 @@ static ufp4_status_t compare(const char *folder, json_t *there, json_t *wanted,
     const json_t *is = json_object_get(there, key);
     if (is != NULL && json_equal(is, value)) continue;
     if (strcmp(key, PROGRAM) != 0) return fail_differing(folder, key, is, value, message);
-    ufp4_message_set(message, "%s: another build of the program began it; its runs are kept",
-                     folder);
+    ufp4_message_set(message, "%s: another build of the program began it", folder);
   }
   json_object_foreach(there, key, value) {
     if (json_object_get(wanted, key) == NULL)

@@ -40,6 +40,11 @@ typedef struct {
     2, 4, 8, 12, 2, 8, 8, 24, 6240, 560}}
 // clang-format on
 
+/** What its pins carry, reads and writes together, in bytes a nanosecond. */
+static inline double ufp4_dram_bandwidth(const ufp4_dram_t *dram) {
+  return 1000.0 * dram->channels * dram->access_bytes / ((double)dram->burst * dram->clock_ps);
+}
+
 /** @return NULL if none is called so, or @p name is. */
 static inline const ufp4_dram_t *ufp4_find_dram(const char *name) {
   static const ufp4_dram_t all[UFP4_DRAM_COUNT] = UFP4_DRAMS;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "report.h"
+#include "ufp4_dram.h"
 
 // --- Shapes -------------------------------------------------------------------------------------
 
@@ -55,6 +56,16 @@ static unsigned bytes_a_cycle(const explore_case_t *of) {
   return limit != 0 && limit < bus ? limit : bus;
 }
 
+double explore_dram_bandwidth(const explore_case_t *of) {
+  return of->dram != NULL ? ufp4_dram_bandwidth(ufp4_find_dram(of->dram)) : HUGE_VAL;
+}
+
+// Cycles that memory needs, from those of each way.
+static double memory_bound(const explore_case_t *of, double read, double write) {
+  const double both = (read + write) * bytes_a_cycle(of) / explore_dram_bandwidth(of);
+  return fmax(both, fmax(read, write));
+}
+
 static explore_row_t start_row(const explore_plan_t *plan, const explore_case_t *of,
                                const explore_layer_t *layer, int64_t tokens, explore_pass_t pass) {
   return (explore_row_t){.layer = layer->name,
@@ -74,7 +85,7 @@ explore_row_t explore_gemm_row(const explore_plan_t *plan, const explore_case_t 
   const report_bounds_t bounds =
       report_bounds(&of->core, bytes_a_cycle(of), d_bytes, row.m, row.n, row.k);
   row.compute = bounds.compute;
-  row.memory = fmax(bounds.read, bounds.write);
+  row.memory = memory_bound(of, bounds.read, bounds.write);
   row.output = bounds.output;
   return row;
 }
@@ -88,9 +99,9 @@ explore_row_t explore_quant_row(const explore_plan_t *plan, const explore_case_t
   explore_role_shape(layer, tokens, role, &row.m, &row.n);
   const double bytes = bytes_a_cycle(of), numbers = (double)row.m * (double)row.n;
   row.compute = numbers / of->core.quant;
-  row.memory = numbers * (plan->source == UFP4_DTYPE_BF16 ? 2 : 4) / bytes;
-  const double copied = numbers * (copies * 9.0 / 16) / bytes;
-  if (pass == EXPLORE_QUANT) row.memory = fmax(row.memory, copied);
+  const double read = numbers * (plan->source == UFP4_DTYPE_BF16 ? 2 : 4) / bytes;
+  const double copied = pass == EXPLORE_QUANT ? numbers * (copies * 9.0 / 16) / bytes : 0;
+  row.memory = memory_bound(of, read, copied);
   return row;
 }
 

@@ -18,6 +18,10 @@ ufp4_dtype_t explore_result_dtype(const explore_plan_t *plan, int pass);
 int explore_open(const explore_plan_t *plan, const explore_case_t *of, uint64_t memory_bytes,
                  ufp4_device_t **device);
 
+/** What the pins of its DRAM carry, reads and writes together, in bytes a cycle; infinite without.
+ */
+double explore_dram_bandwidth(const explore_case_t *of);
+
 /** Rows of jobs on so many tokens, with all but what is measured. */
 explore_row_t explore_gemm_row(const explore_plan_t *plan, const explore_case_t *of,
                                const explore_layer_t *layer, int64_t tokens, int pass);

@@ -64,16 +64,17 @@ static json_t *cases_of(const explore_plan_t *plan) {
   return cases;
 }
 
-// All that a row depends on.
+// All that a row depends on; the program too, so that a rebuilt one runs the cases again.
 static char *settings_of(const explore_plan_t *plan) {
-  char version[32];
+  char version[32], program[16];
+  cli_program_mark(program);
   snprintf(version, sizeof version, "%d.%d.%d", UFP4_VERSION_MAJOR, UFP4_VERSION_MINOR,
            UFP4_VERSION_PATCH);
   json_t *settings =
-      json_pack("{s:s, s:o, s:o, s:I, s:i, s:b, s:f, s:o}", "version", version, "model",
-                json_text(plan->model.name), "shapes", layers_of(&plan->model), "blocks",
-                (json_int_t)plan->model.blocks, "source", (int)plan->source, "serial", plan->serial,
-                "clock_mhz", plan->clock_mhz, "cases", cases_of(plan));
+      json_pack("{s:s, s:s, s:o, s:o, s:I, s:i, s:b, s:f, s:o}", "version", version, "program",
+                program, "model", json_text(plan->model.name), "shapes", layers_of(&plan->model),
+                "blocks", (json_int_t)plan->model.blocks, "source", (int)plan->source, "serial",
+                plan->serial, "clock_mhz", plan->clock_mhz, "cases", cases_of(plan));
   char *text = settings != NULL ? json_dumps(settings, JSON_INDENT(2)) : NULL;
   json_decref(settings);
   return text;
@@ -96,6 +97,8 @@ int explore_kept_open(const explore_plan_t *plan, int resume) {
   ufp4_status_t status = UFP4_ERROR_MEMORY;
   if (text != NULL) status = ufp4_runs_open(folder, text, resume, &message);
   free(text);
+  if (status == UFP4_OK && message.text[0] != '\0')
+    fprintf(stderr, "ufp4 explore: %s; its cases are run again\n", message.text);
   return status == UFP4_OK ? CLI_GO_ON : fail(status, &message);
 }
 

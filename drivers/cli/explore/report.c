@@ -61,17 +61,22 @@ static int same_memory(const explore_case_t *a, const explore_case_t *b) {
   return a->mem_latency == b->mem_latency && strcmp(dram_of(a), dram_of(b)) == 0;
 }
 
-// Recipe, core, and what is behind the bus.
-static void name_system(const explore_case_t *of, const char *bandwidth, char *text, size_t size) {
-  snprintf(text, size, "%s, %s%s, latency %u%s%s, %lld tokens", of->recipe.name, of->core.name,
-           bandwidth, of->mem_latency, of->dram != NULL ? " + " : "",
-           of->dram != NULL ? of->dram : "", (long long)of->tokens);
+enum { NAME = 256, MEMORY = 64 };
+
+// What is behind the bus.
+static void name_memory(const explore_case_t *of, char text[MEMORY]) {
+  if (of->dram != NULL) {
+    snprintf(text, MEMORY, "%s + %u", of->dram, of->mem_latency);
+  } else {
+    snprintf(text, MEMORY, "latency %u", of->mem_latency);
+  }
 }
 
-static void name_case(const explore_row_t *row, char *text, size_t size) {
-  char bandwidth[32];
-  snprintf(bandwidth, sizeof bandwidth, ", %u B/cycle", page_bandwidth(row));
-  name_system(row->of, bandwidth, text, size);
+static void name_case(const explore_row_t *row, char text[NAME]) {
+  char memory[MEMORY];
+  name_memory(row->of, memory);
+  snprintf(text, NAME, "%s, %s, %u B/cycle, %s, %lld tokens", row->of->recipe.name,
+           row->of->core.name, page_bandwidth(row), memory, (long long)row->of->tokens);
 }
 
 // --- Totals -------------------------------------------------------------------------------------
@@ -123,9 +128,9 @@ static void put_legend(FILE *out) {
 }
 
 static void put_bar(FILE *out, const explore_row_t *row, double y) {
-  char name[160];
+  char name[NAME];
   double share[PARTS], x = BAR_LEFT;
-  name_case(row, name, sizeof name);
+  name_case(row, name);
   svg_text(out, BAR_LEFT - 8, y + 13, "end", "#222", name);
   split_cycles(row, share);
   for (int p = 0; p < PARTS; p++) {
@@ -207,14 +212,16 @@ static void put_curves(FILE *out, const explore_plan_t *plan, const explore_rows
       svg_text(out, 340, 340, "middle", "#222", "bytes a cycle, each way");
     }
     const char *color = report_color(curves);
-    char name[160], value[16];
+    char name[NAME], memory[MEMORY], value[16];
     svg_panel_curve(&panel, color, x, y, count);
     for (int p = 0; p < count; p++) {
       svg_panel_dot(&panel, color, x[p], y[p]);
       snprintf(value, sizeof value, "%.0f", x[p]);
       svg_text(out, svg_panel_x(&panel, x[p]), 318, "middle", "#222", value);
     }
-    name_system(rows->rows[i].of, "", name, sizeof name);
+    name_memory(rows->rows[i].of, memory);
+    snprintf(name, sizeof name, "%s, %s, %s, %lld tokens", rows->rows[i].of->recipe.name,
+             rows->rows[i].of->core.name, memory, (long long)rows->rows[i].of->tokens);
     svg_text(out, 640, 60 + 20 * curves++, "start", color, name);
   }
   if (curves > 0) svg_end(out);
@@ -270,10 +277,13 @@ static void put_heat_maps(FILE *out, const explore_plan_t *plan, const explore_r
       sizes++;
     }
     if (before > 0 || sizes < 2 || of->reason[0] != '\0') continue;
+    const explore_row_t row = {.of = of};
+    char memory[MEMORY];
+    name_memory(of, memory);
     fprintf(out,
-            "<h2>Utilization over tokens: %s on %s, %%</h2>\n<table><tr><th>layer</th><th "
-            "class=\"text\">pass</th>",
-            of->recipe.name, of->core.name);
+            "<h2>Utilization over tokens: %s on %s, %u B/cycle, %s, %%</h2>\n<table><tr><th>layer"
+            "</th><th class=\"text\">pass</th>",
+            of->recipe.name, of->core.name, page_bandwidth(&row), memory);
     for (int i = 0; i < plan->case_count; i++) {
       if (same_but_tokens(&plan->cases[i], of))
         fprintf(out, "<th>%lld</th>", (long long)plan->cases[i].tokens);
@@ -291,13 +301,13 @@ static void put_heat_maps(FILE *out, const explore_plan_t *plan, const explore_r
 
 static void put_jobs(FILE *out, const explore_rows_t *rows) {
   const explore_case_t *of = NULL;
-  char name[160];
+  char name[NAME];
   fputs("<h2>Every job</h2>\n", out);
   for (int i = 0; i < rows->count; i++) {
     const explore_row_t *row = &rows->rows[i];
     if (row->pass == EXPLORE_ALL) continue;
     if (of != row->of) {
-      name_case(row, name, sizeof name);
+      name_case(row, name);
       fprintf(out,
               "%s<h3>%s</h3>\n<table><tr><th>layer</th><th class=\"text\">job</th><th>m</th>"
               "<th>n</th><th>k</th><th>count</th><th>cycles of one</th><th>utilization, %%</th>"

@@ -4,13 +4,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "explore/jobs.h"
 #include "explore/page.h"
 #include "report/report.h"
 #include "report/svg.h"
 
 enum { ROOFS = 64, POINTS = 256 };
 
-/** Of one core and bandwidth. */
+/** Of one core, bandwidth and memory. */
 typedef struct {
   const explore_row_t *first;
   double knee;  ///< MACs a byte from which memory is no limit
@@ -29,6 +30,15 @@ static double intensity(const explore_row_t *row) {
   return row->macs > 0 && beats > 0 ? row->macs / (beats * row->of->core.bus_bytes) : NAN;
 }
 
+// Of the busier way, in bytes a cycle.
+static double roof_bandwidth(const explore_row_t *row) {
+  return fmin(page_bandwidth(row), explore_dram_bandwidth(row->of));
+}
+
+static const char *dram_of(const explore_row_t *row) {
+  return row->of->dram != NULL ? row->of->dram : "";
+}
+
 static int is_point(const explore_row_t *row) {
   return (row->pass <= EXPLORE_WGRAD || page_is_step(row)) && isfinite(intensity(row)) &&
          isfinite(row->cycles);
@@ -39,11 +49,11 @@ static int roof_of(chart_t *chart, const explore_row_t *row) {
   for (; i < chart->count; i++) {
     const explore_row_t *first = chart->roofs[i].first;
     if (strcmp(first->of->core.name, row->of->core.name) == 0 &&
-        page_bandwidth(first) == page_bandwidth(row))
+        page_bandwidth(first) == page_bandwidth(row) && strcmp(dram_of(first), dram_of(row)) == 0)
       return i;
   }
   if (i == ROOFS) return ROOFS - 1;
-  chart->roofs[chart->count++] = (roof_t){row, page_peak(row) / page_bandwidth(row)};
+  chart->roofs[chart->count++] = (roof_t){row, page_peak(row) / roof_bandwidth(row)};
   return i;
 }
 
@@ -71,8 +81,9 @@ static void put_roof(const svg_panel_t *panel, const chart_t *chart, int index) 
     y[p] = fmin(100, 100 * exp2(x[p]) / roof->knee);
   }
   svg_panel_curve(panel, report_color(index), x, y, POINTS);
-  snprintf(name, sizeof name, "%s, %u B/cycle", roof->first->of->core.name,
-           page_bandwidth(roof->first));
+  snprintf(name, sizeof name, "%s, %u B/cycle%s%s", roof->first->of->core.name,
+           page_bandwidth(roof->first), roof->first->of->dram != NULL ? ", " : "",
+           dram_of(roof->first));
   svg_text(panel->out, 640, 60 + 20 * index, "start", report_color(index), name);
 }
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "progress.h"
 #include "runs.h"
@@ -341,24 +340,10 @@ static int prepare(plan_t *plan, const arguments_t *a, ufp4_text_t *text) {
   return cli_text_read(plan->command, a->text_name, (int64_t)a->context, text);
 }
 
-// A CRC of the file that runs, in hex; "unknown" where the system does not show it.
-static void mark_program(char mark[16]) {
-  unsigned char block[65536];
-  size_t size, whole = 0;
-  uLong crc = crc32_z(0, NULL, 0);
-  FILE *file = fopen("/proc/self/exe", "rb");
-  while (file && (size = fread(block, 1, sizeof block, file)) > 0) {
-    crc = crc32_z(crc, block, size);
-    whole += size;
-  }
-  if (file) fclose(file);
-  snprintf(mark, 16, whole ? "%08lx" : "unknown", crc);
-}
-
-// Text that is there names the program too, so that a rebuilt one is noticed.
+// They name the program too, so that a rebuilt one is noticed.
 static char *settings_text(const evidence_t *e) {
   char mark[16];
-  mark_program(mark);
+  cli_program_mark(mark);
   json_t *settings = json_copy(e->settings);
   if (settings) json_object_set_new(settings, "program", json_string(mark));
   char *text = settings ? json_dumps(settings, JSON_INDENT(2)) : NULL;
@@ -375,7 +360,9 @@ static int open_runs(evidence_t *e, const arguments_t *a) {
   if (text) status = ufp4_runs_open(e->plan->options.folder, text, a->resume, &message);
   free(text);
   if (status) return cli_fail_status(e->plan->command, status, message.text);
-  if (message.text[0]) fprintf(stderr, "ufp4 %s: %s\n", e->plan->command->name, message.text);
+  if (message.text[0])
+    fprintf(stderr, "ufp4 %s: %s; runs that have ended are kept\n", e->plan->command->name,
+            message.text);
   return CLI_GO_ON;
 }
 

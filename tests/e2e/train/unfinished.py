@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trainings that are stopped and go on, or are spread over processes. As commands.py: unfinished.py PROGRAM FUNCTION."""
-import json
 import os
 import shutil
 import signal
@@ -98,13 +97,12 @@ def resume_says_that_the_program_was_rebuilt():
         said = "another build of the program began it"
         status, err = interrupt(signal.SIGINT, *words, "--resume")
         check(status == 130 and said not in err, status, err)
-        path = os.path.join(out, "runs", "settings.json")
-        with open(path) as file:
-            settings = json.load(file)
-        settings["program"] = settings["program"][::-1] + "0"
-        with open(path, "w") as file:
-            json.dump(settings, file)
+        program = commands.PROGRAM
+        commands.PROGRAM = shutil.copy(program, os.path.join(folder, "rebuilt"))
+        with open(commands.PROGRAM, "ab") as file:
+            file.write(b"\0")
         status, err = interrupt(signal.SIGINT, *words, "--resume")
+        commands.PROGRAM = program
         check(status == 130 and said in err, status, err)
 
 
