@@ -278,7 +278,7 @@ int cli_device_open(const cli_command_t *command, const cli_device_t *device, co
   options.mem_latency = (unsigned)device->mem_latency;
   options.mem_bandwidth = (unsigned)device->mem_bandwidth;
   options.stall_seed = device->stall_seed;
-  options.dram = device->dram;
+  if (device->dram != NULL && strcmp(device->dram, "none") != 0) options.dram = device->dram;
   options.max_cycles = device->max_cycles;
   options.threads = (unsigned)device->threads;
   const int first = name == device->backend;

@@ -14,6 +14,7 @@
 #define CONTROL_CLEAR 2u
 #define CONTROL_RESET 4u
 #define STATUS_RESETTING 8u
+#define FATAL_RING 8u
 #define IRQ_DONE 1u
 #define IRQ_ERROR 2u
 #define IRQ_FATAL 4u
@@ -330,8 +331,10 @@ static ufp4_status_t check_fatal(state_t *state) {
   uint32_t fatal = 0;
   ufp4_status_t status = read_register(state, UFP4_REG_FATAL, &fatal);
   if (status != UFP4_OK || fatal == 0) return status;
-  ufp4_message_set(state->message, "%s: the core's watchdog has stopped it (fatal 0x%x)",
-                   state->port.name, fatal);
+  ufp4_message_set(state->message, "%s: %s has stopped the core (fatal 0x%x)", state->port.name,
+                   fatal & FATAL_RING ? "its ring, which holds too many jobs or was moved back,"
+                                      : "its watchdog",
+                   fatal);
   return UFP4_ERROR_DEVICE;
 }
 

@@ -234,7 +234,7 @@ def test_what_was_cut_off_goes_on():
     check(not os.path.exists("out/explore.csv"), "a result before the end")
     rejects(2, "--resume goes on with it", *words, "-o", "out")
     rejects(2, "of other settings is there: clock_mhz is", *words, "-o", "out", "--resume", "--clock-mhz", "900")
-    rejects(2, "of other settings is there: cases", *words, "-o", "out", "--resume", "--dram", "hbm3")
+    rejects(2, "of other settings is there: dram is \"none\", not \"hbm3\"", *words, "-o", "out", "--resume", "--dram", "hbm3")
     kept = pathlib.Path("out/cases/case-1.txt").read_text()
     pathlib.Path("out/cases/case-1.txt").write_text(kept[:100])
     rejects(2, "case-1.txt: damaged", *words, "-o", "out", "--resume")

@@ -321,12 +321,12 @@ static_assert(sizeof(ufp4_completion_t) == 16, "ufp4_completion_t");
 #define UFP4_REG_STATUS 0x024u  ///< ro: what the core is doing: busy [0] a job is under way; stays 1 in a core that has been stopped; empty [1] the ring is empty; stopped [2] the core has been stopped: by its watchdog, or by a ring_tail too far ahead; resetting [3] a soft reset is under way
 #define UFP4_REG_IRQ_STATUS 0x028u  ///< w1c: why there is an interrupt; write 1 to clear: completion [0] a job with its interrupt flag set has completed, be it with an error; error [1] a job ended with a status other than ok, or its completion could not be written; stopped [2] the core has been stopped: by its watchdog, or by a ring_tail too far ahead
 #define UFP4_REG_IRQ_MASK 0x02Cu  ///< rw: which bits of irq_status raise the interrupt: completion [0] completion; error [1] error; stopped [2] stopped
-#define UFP4_REG_RING_BASE_LO 0x030u  ///< rw: descriptor ring: address, a multiple of 128, lower word; a ring beyond the last address goes on at 0: value [31:7] bits 31..7
+#define UFP4_REG_RING_BASE_LO 0x030u  ///< rw: descriptor ring: address, a multiple of 128, lower word; a ring beyond the last address goes on at 0; write only while the ring is empty: value [31:7] bits 31..7
 #define UFP4_REG_RING_BASE_HI 0x034u  ///< rw: descriptor ring: address, upper word: value [7:0] bits 39..32
 #define UFP4_REG_RING_LOG2 0x038u  ///< rw: size of the ring; write only while the ring is empty: value [3:0] log2 of the number of descriptors, 0..15
 #define UFP4_REG_RING_TAIL 0x03Cu  ///< rw: free-running 32-bit count of descriptors that the host has written; writing it is the doorbell (ignored while a soft reset is under way)
 #define UFP4_REG_RING_HEAD 0x040u  ///< ro: free-running 32-bit count of descriptors whose completion is written
-#define UFP4_REG_COMPLETION_BASE_LO 0x044u  ///< rw: completion ring (as many entries as the descriptor ring): address, a multiple of 128, lower word: value [31:7] bits 31..7
+#define UFP4_REG_COMPLETION_BASE_LO 0x044u  ///< rw: completion ring (as many entries as the descriptor ring): address, a multiple of 128, lower word; a ring beyond the last address goes on at 0; write only while the ring is empty: value [31:7] bits 31..7
 #define UFP4_REG_COMPLETION_BASE_HI 0x048u  ///< rw: completion ring: address, upper word: value [7:0] bits 39..32
 #define UFP4_REG_WATCHDOG 0x04Cu  ///< rw: cycles without any progress, while there is a job, after which the core is stopped; 0: never
 #define UFP4_REG_FATAL 0x050u  ///< ro: what the stopped core was waiting for; zero if it was not stopped: stopped [0] it was stopped; read [1] read beats; write [2] write answers; ring [3] ring_tail was more than the size of the ring ahead of ring_head, or went back
@@ -342,7 +342,7 @@ typedef enum {
   UFP4_COUNTER_STALL_PANEL = 3,  ///< GEMM: the array waited for row groups of an operand that QUANT had not written yet
   UFP4_COUNTER_STALL_ACCUMULATOR = 4,  ///< GEMM: the array waited for an accumulator bank that was still draining, or (contract nv) the last group of K has fewer than four blocks
   UFP4_COUNTER_STALL_DRAIN = 5,  ///< GEMM: everything fed, results on their way to memory
-  UFP4_COUNTER_QUANT = 6,  ///< QUANT or AMAX was running and the array was not
+  UFP4_COUNTER_QUANT = 6,  ///< QUANT or AMAX was running and no GEMM was
   UFP4_COUNTER_COMMAND = 7,  ///< fetching and decoding a descriptor, writing a completion
   UFP4_COUNTER_IDLE = 8,  ///< nothing to do
   UFP4_COUNTER_READ_BEATS = 9,  ///< data beats read

@@ -123,7 +123,7 @@ static ufp4_status_t fpga_wait_interrupt(void *user, uint64_t limit) {
         wait_once(fpga, left > WAIT_MS * 1000u ? WAIT_MS : (unsigned)((left + 999) / 1000));
     if (status != UFP4_OK || link_interrupt(fpga->link)) return status;
     if (left != 0) continue;
-    ufp4_message_set(&fpga->message, "no interrupt within %.1f s", (double)limit * 1e-6);
+    ufp4_message_set(&fpga->message, "no interrupt within %g s", (double)limit * 1e-6);
     return UFP4_ERROR_TIMEOUT;
   }
 }

@@ -20,7 +20,7 @@ typedef struct {
   int source, serial, json, resume;
 } arguments_t;
 
-enum { LISTS = 6, MAX_WORDS = 64, MAX_CASES = 4096, MAX_BANDWIDTH = 4096 };
+enum { LISTS = EXPLORE_LISTS, MAX_WORDS = 64, MAX_CASES = 4096, MAX_BANDWIDTH = 4096 };
 
 /** What an option lists. */
 typedef struct {
@@ -89,8 +89,8 @@ static int read_dram(const explore_plan_t *plan, const char *name, explore_case_
 
 // --- The plan -----------------------------------------------------------------------------------
 
-static const char *const list_names[LISTS] = {"recipe", "config", "mem-latency",
-                                              "dram",   "tokens", "mem-bandwidth"};
+const char *const explore_list_names[LISTS] = {"recipe", "config", "mem-latency",
+                                               "dram",   "tokens", "mem-bandwidth"};
 
 static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
                      explore_case_t *one) {
@@ -98,11 +98,12 @@ static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
   int end = cli_recipe(&cli_explore, words[0], &one->recipe);
   if (end == CLI_GO_ON) end = read_configuration(words[1], &one->core);
   if (end == CLI_GO_ON)
-    end = read_number(list_names[2], words[2], 0, UFP4_MEM_LATENCY_MAX, &one->mem_latency);
+    end = read_number(explore_list_names[2], words[2], 0, UFP4_MEM_LATENCY_MAX, &one->mem_latency);
   if (end == CLI_GO_ON) end = read_dram(plan, words[3], one);
-  if (end == CLI_GO_ON) end = read_number(list_names[4], words[4], 1, UFP4_MAX_DIM, &tokens);
   if (end == CLI_GO_ON)
-    end = read_number(list_names[5], words[5], 0, MAX_BANDWIDTH, &one->mem_bandwidth);
+    end = read_number(explore_list_names[4], words[4], 1, UFP4_MAX_DIM, &tokens);
+  if (end == CLI_GO_ON)
+    end = read_number(explore_list_names[5], words[5], 0, MAX_BANDWIDTH, &one->mem_bandwidth);
   if (end != CLI_GO_ON) return end;
   one->tokens = tokens;
   ufp4_message_t why = {0};
@@ -153,8 +154,9 @@ static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *p
   plan->timeline = a->timeline;
   int end = explore_model(shapes, &plan->model);
   if (end == CLI_GO_ON && a->layers != 0) plan->model.blocks = (int64_t)a->layers;
+  for (int i = 0; i < LISTS; i++) plan->lists[i] = texts[i];
   for (int i = 0; i < LISTS && end == CLI_GO_ON; i++)
-    end = split(list_names[i], texts[i], &lists[i]);
+    end = split(explore_list_names[i], texts[i], &lists[i]);
   if (end == CLI_GO_ON) end = add_cases(plan, lists);
   for (int i = 0; i < LISTS; i++) free(lists[i].memory);
   return end;

@@ -46,10 +46,15 @@ typedef struct {
   char reason[sizeof((ufp4_message_t *)0)->text];  ///< why the core cannot do it; empty if it can
 } explore_case_t;
 
+enum { EXPLORE_LISTS = 6 };
+/** The options that take lists. */
+extern const char *const explore_list_names[EXPLORE_LISTS];
+
 /** What holds for all cases. */
 typedef struct {
   const char *folder;
-  char words[1024];  ///< the command as it was given, for the report
+  const char *lists[EXPLORE_LISTS];  ///< as they were given
+  char words[1024];                  ///< the command as it was given, for the report
   explore_model_t model;
   ufp4_dtype_t source;
   int serial;            ///< one job after the other

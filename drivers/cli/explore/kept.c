@@ -71,10 +71,13 @@ static char *settings_of(const explore_plan_t *plan) {
   snprintf(version, sizeof version, "%d.%d.%d", UFP4_VERSION_MAJOR, UFP4_VERSION_MINOR,
            UFP4_VERSION_PATCH);
   json_t *settings =
-      json_pack("{s:s, s:s, s:o, s:o, s:I, s:i, s:b, s:f, s:o}", "version", version, "program",
-                program, "model", json_text(plan->model.name), "shapes", layers_of(&plan->model),
-                "blocks", (json_int_t)plan->model.blocks, "source", (int)plan->source, "serial",
-                plan->serial, "clock_mhz", plan->clock_mhz, "cases", cases_of(plan));
+      json_pack("{s:s, s:s, s:o, s:o, s:I, s:i, s:b, s:f}", "version", version, "program", program,
+                "model", json_text(plan->model.name), "shapes", layers_of(&plan->model), "blocks",
+                (json_int_t)plan->model.blocks, "source", (int)plan->source, "serial", plan->serial,
+                "clock_mhz", plan->clock_mhz);
+  for (int i = 0; settings != NULL && i < EXPLORE_LISTS; i++)
+    json_object_set_new(settings, explore_list_names[i], json_text(plan->lists[i]));
+  if (settings != NULL) json_object_set_new(settings, "cases", cases_of(plan));
   char *text = settings != NULL ? json_dumps(settings, JSON_INDENT(2)) : NULL;
   json_decref(settings);
   return text;

@@ -419,6 +419,12 @@ static int run(int argc, char **argv) {
     end = cli_fail(command, CLI_USAGE, "--%s is of one run: --seeds 1, one --recipe, --no-control",
                    a.device.trace != NULL ? "trace" : "timeline");
   }
+  if (end == CLI_GO_ON && (a.device.trace != NULL || a.device.timeline != NULL) &&
+      !plan->options.variants[0].recipe.quantized) {
+    end = cli_fail(command, CLI_USAGE, "--recipe %s runs on the host: leave --%s out",
+                   plan->options.variants[0].recipe.name,
+                   a.device.trace != NULL ? "trace" : "timeline");
+  }
   if (end == CLI_GO_ON) end = run_plan(plan, &a);
   free(plan);
   return ranks_end(end);
