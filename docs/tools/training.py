@@ -21,13 +21,13 @@ def rows(name, result):
 
 
 def main():
+    listed = [word.split("=", 1) for word in sys.argv[1:]]
+    found = [row for name, path in listed for row in rows(name, json.loads(pathlib.Path(path).read_text(encoding="utf-8")))]
     with open(TARGET, "w", newline="", encoding="utf-8") as file:
         out = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         out.writeheader()
-        for word in sys.argv[1:]:
-            name, path = word.split("=", 1)
-            for row in rows(name, json.loads(pathlib.Path(path).read_text(encoding="utf-8"))):
-                out.writerow({k: f"{v:.4g}" if isinstance(v, float) else v for k, v in row.items()})
+        for row in found:
+            out.writerow({k: f"{v:.4g}" if isinstance(v, float) else v for k, v in row.items()})
 
 
 main()
