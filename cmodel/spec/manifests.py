@@ -80,8 +80,7 @@ def fusesoc_boards(spec, note):
         device, package, speed = (re.search(rf"^{key}=['\"]?(\w+)['\"]?$", (FPGA / f"boards/{name}/board.sh").read_text(), re.MULTILINE)[1]
                                   for key in ("device", "package", "speed"))
         out += [f"  {target}:", f"    filesets: [{name}]", f"    generate: [{target}]", f"    toplevel: {name}", "    flow: trellis",
-                "    flow_options:",
-                f"      nextpnr_options: [--{device}, --package, {package}, --speed, '{speed}', --router, router1, --seed, '1']",
+                "    flow_options:", "      yosys_synth_options: [-abc9]", f"      nextpnr_options: [--{device}, --package, {package}, --speed, '{speed}', --router, router1, --seed, '1']",
                 "      ecppack_options: [--compress]"]
     return "\n".join(out) + "\n"
 
