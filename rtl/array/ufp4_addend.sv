@@ -4,7 +4,7 @@
 // Both are row-major tensors of the shape of D. A row of a macro-tile is one request for each that the job has (sums,
 // then C), made as soon as the Beats of its buffer have room. The drain takes an array row: take_i promises it
 // the beats that sums_ready_o and c_ready_o said are there; upper_i says that its sums need the second of their two
-// beats. sums_read_i and c_read_i then take one beat each, whose data are there in the next cycle and hold.
+// beats. sums_ready_o and c_ready_o: at least sums_need_i and c_need_i beats are. sums_read_i and c_read_i then take one beat each, whose data are there in the next cycle and hold.
 // cancel_i: the drain has ended, be it early; nothing more is asked for. idle_o: nor is anything still to come.
 // Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array. Timed model: sim/src/timing/array/addend.
 module ufp4_addend #(
@@ -25,6 +25,8 @@ module ufp4_addend #(
   // verilator lint_off UNUSEDSIGNAL
   input  ufp4_spec_pkg::gemm_descriptor_t desc_i,
   // verilator lint_on UNUSEDSIGNAL
+  input  logic [$clog2(2*TileCols+1)-1:0] sums_need_i,
+  input  logic [$clog2(2*TileCols+1)-1:0] c_need_i,
   output logic                            sums_ready_o,
   output logic                            c_ready_o,
   input  logic                            take_i,
@@ -196,8 +198,8 @@ module ufp4_addend #(
   assign write[SUMS] = rsp.valid & (note_stream == SUMS);
   assign write[C] = rsp.valid & (note_stream == C);
   assign read = {c_read_i, sums_read_i};
-  assign sums_ready_o = here_q[SUMS] > (IndexWidth + 1)'(upper_i);
-  assign c_ready_o = here_q[C] != '0;
+  assign sums_ready_o = here_q[SUMS] >= (IndexWidth + 1)'(sums_need_i);
+  assign c_ready_o = here_q[C] >= (IndexWidth + 1)'(c_need_i);
   assign {c_data_o, sums_data_o} = data;
   assign memory_error_o = |error;
   always_comb begin

@@ -28,7 +28,8 @@ module ufp4_drain #(
   localparam int unsigned TileWidthA = $clog2(TileRows),
   localparam int unsigned TileWidthB = $clog2(TileCols),
   localparam int unsigned Sets = Cols / DrainCols,
-  localparam int unsigned SetWidth = (Sets > 1) ? $clog2(Sets) : 1
+  localparam int unsigned SetWidth = (Sets > 1) ? $clog2(Sets) : 1,
+  localparam int unsigned RowBeatsWidth = $clog2(2 * TileCols * Sets + 1)
 ) (
   input  logic                             clk_i,
   input  logic                             rst_ni,
@@ -59,6 +60,8 @@ module ufp4_drain #(
   input  logic [Rows-1:0]                  drain_nan_a_i,
   input  logic [DrainCols-1:0]             drain_nan_b_i,
   // What is added (ufp4_addend).
+  output logic [RowBeatsWidth-1:0]         sums_need_o,
+  output logic [RowBeatsWidth-1:0]         c_need_o,
   input  logic                             sums_ready_i,
   input  logic                             c_ready_i,
   output logic                             addend_take_o,
@@ -313,6 +316,10 @@ module ufp4_drain #(
 
   // The lower half of the earlier sums waits for the upper one.
   logic [8*BusBytes-1:0] sums_low_q;
+  // A row begins when all that is added to it is there: the data of a write never wait for a read, which a memory
+  // that serves one burst at a time would not serve.
+  assign sums_need_o = (read_q == 0) ? RowBeatsWidth'(top_half) + 1'b1 : RowBeatsWidth'(upper) + 1'b1;
+  assign c_need_o = (read_q == 0) ? RowBeatsWidth'(top_read) + 1'b1 : RowBeatsWidth'(1);
   assign addend_take_o = read & enable;
   assign addend_upper_o = upper;
   assign sums_read_o = has_sums & enable & (read | (valid_q[1] & upper_q));

@@ -302,6 +302,7 @@ module ufp4_gemm #(
     .error_o(array_error)
   );
 
+  logic [$clog2(2*DrainReads+1)-1:0] sums_need, c_need;
   logic addend_idle, sums_ready, c_ready, addend_take, addend_upper, sums_read, c_read;
   logic [8*DrainBytes-1:0] sums_data, c_data;
   ufp4_addend #(
@@ -319,6 +320,8 @@ module ufp4_gemm #(
     .cancel_i(active_q & drain_idle),
     .idle_o(addend_idle),
     .desc_i,
+    .sums_need_i(sums_need),
+    .c_need_i(c_need),
     .sums_ready_o(sums_ready),
     .c_ready_o(c_ready),
     .take_i(addend_take),
@@ -372,6 +375,8 @@ module ufp4_gemm #(
     .drain_data_i(drain_data),
     .drain_nan_a_i(drain_nan_a),
     .drain_nan_b_i(drain_nan_b),
+    .sums_need_o(sums_need),
+    .c_need_o(c_need),
     .sums_ready_i(sums_ready),
     .c_ready_i(c_ready),
     .addend_take_o(addend_take),

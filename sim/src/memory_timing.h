@@ -6,7 +6,9 @@
 // sample() is called before each clock edge with what the master drives; slave() is what the memory
 // drives, from that edge on. Data moves when its beat does. Without back-pressure answers come in
 // the order of the requests; with it, beats of different IDs interleave, answers overtake each
-// other where AXI allows it, and data of some writes are taken before their address.
+// other where AXI allows it, and data of some writes are taken before their address; with a quarter
+// of the seeds no read goes on while a write's data are not all there, with another quarter no
+// write goes on while a read is open.
 #ifndef UFP4_SIM_MEMORY_TIMING_H
 #define UFP4_SIM_MEMORY_TIMING_H
 
@@ -94,6 +96,7 @@ class MemoryTiming {
         bursts_(rules.bursts                 ? rules.bursts
                 : rules.seed & kEndlessSeeds ? kEndless
                                              : kDeep),
+        turns_(static_cast<unsigned>(rules.seed >> 2 & 3)),
         random_state_(rules.seed) {}
 
   const MemorySlave &slave() const {
@@ -179,6 +182,8 @@ class MemoryTiming {
   // With back-pressure the data of one burst in this many come before its address.
   static constexpr uint64_t kDataFirst = 8;
   static constexpr uint64_t kCyclePs = 1000;
+  // Who waits for whom, by bits 3:2 of the seed.
+  enum Turns : unsigned { kBothWays, kReadsWait, kWritesWait };
 
   struct Credit {
     void fill(unsigned rate, unsigned bus_bytes) {
@@ -212,6 +217,13 @@ class MemoryTiming {
 
   bool open(Gate &gate) {
     return !rules_.seed || gate.open(random());
+  }
+
+  bool reads_wait() const {
+    return turns_ == kReadsWait && !writes_.empty();
+  }
+  bool writes_wait() const {
+    return turns_ == kWritesWait && (!reads_.empty() || slave_.rvalid);
   }
 
   // The burst or answer of several to serve: the oldest, or with back-pressure the oldest of a
@@ -255,7 +267,7 @@ class MemoryTiming {
                         answer_due(cycle, false, master.araddr, bytes, resp), master.arbeats,
                         master.arid, resp});
     }
-    slave_.arready = reads_.size() < bursts_ && open(ar_gate_);
+    slave_.arready = reads_.size() < bursts_ && open(ar_gate_) && !reads_wait();
   }
 
   void sample_read_data(uint64_t cycle, const MemoryMaster &master) {
@@ -263,7 +275,7 @@ class MemoryTiming {
       moved_ = true;
       slave_.rvalid = false;
     }
-    if (slave_.rvalid || reads_.empty() || !open(r_gate_)) return;
+    if (slave_.rvalid || reads_.empty() || !open(r_gate_) || reads_wait()) return;
     const size_t index = choose(reads_, cycle);
     if (index == reads_.size() || !read_credit_.spend(rules_.bus_bytes)) return;
     offer_beat(index);
@@ -290,14 +302,16 @@ class MemoryTiming {
       data_first_ = rules_.seed && random() % kDataFirst == 0;
       for (; early_ != 0 && !writes_.empty(); early_--) store_beat(cycle, true);
     }
-    slave_.awready = writes_.size() + answers_.size() < bursts_ && open(aw_gate_);
+    slave_.awready =
+        writes_.size() + answers_.size() < bursts_ && open(aw_gate_) && !writes_wait();
     // AXI lets a memory wait for data before it takes the address, with half of the seeds until
     // they are offered; or until their first beat has been taken.
     if (early_ == 0 && (data_first_ || (rules_.seed & 1 && !master.wvalid))) {
       slave_.awready = false;
     }
     slave_.wready =
-        (!writes_.empty() || data_first_) && open(w_gate_) && write_credit_.spend(rules_.bus_bytes);
+        (!writes_.empty() || data_first_) && open(w_gate_) && !writes_wait() &&
+        write_credit_.spend(rules_.bus_bytes);
   }
 
   // A beat of the oldest burst.
@@ -345,6 +359,7 @@ class MemoryTiming {
   unsigned rate_;  // bytes a cycle, each way
   Dram dram_;
   size_t bursts_;  // in flight, of reads and of writes
+  unsigned turns_;
   uint64_t random_state_;
   bool moved_ = false;
   std::deque<MemoryBurst> reads_, writes_;

@@ -361,6 +361,33 @@ SLOW_TEST(long_quants_on_small) {
   long_quants(&small);
 }
 
+// A memory that lets no read go on beside a write, or no write beside a read, by the seed: what the
+// core writes must not wait for what it reads, nor the other way.
+static void turns(const char *configuration, int runs, uint32_t limit) {
+  static graph_t graph;
+  for (uint64_t seed = 4; seed < 12; seed++) {
+    const setting_t setting = {configuration, 5, 0, seed};
+    pair_t pair = pair_open(&setting, 8000 + seed, 1);
+    pair_scramble(&pair);
+    for (int run = 0; run < runs; run++)
+      gemms(&pair, 1 + below(&pair, limit), 1 + below(&pair, limit), 1 + below(&pair, 80), 4);
+    chain(&pair, limit);
+    random_graph(&pair, &graph, limit);
+    run_graph(&pair, &graph);
+    pair_close(&pair);
+  }
+}
+
+SLOW_TEST(turns_of_reads_and_writes) {
+  turns("default", 4, 160);
+}
+
+SLOW_TEST(turns_on_small) {
+  turns("small", 2, 60);
+  turns("small-fp32", 1, 60);
+  turns("small-nv", 1, 60);
+}
+
 static void far_chains(const setting_t *setting, uint64_t seed, int runs) {
   pair_t pair = pair_open_far(setting, seed);
   pair_scramble(&pair);
@@ -425,6 +452,8 @@ int main(int argc, char **argv) {
       CHECK_TEST(long_k_equals_the_model),
       CHECK_TEST(long_k_on_small),
       CHECK_TEST(long_quants_on_small),
+      CHECK_TEST(turns_of_reads_and_writes),
+      CHECK_TEST(turns_on_small),
       CHECK_TEST(far_apart_equal_the_near),
       CHECK_TEST(few_on_small),
       CHECK_TEST(more_on_small),

@@ -33,11 +33,11 @@ class Addend {
   bool bus_ready() const {
     return width_.bus_ready();
   }
-  bool sums_ready(bool upper) const {
-    return here_[kSums] > (upper ? 1u : 0u);
+  bool sums_ready(uint32_t need) const {
+    return here_[kSums] >= need;
   }
-  bool c_ready() const {
-    return here_[kC] != 0;
+  bool c_ready(uint32_t need) const {
+    return here_[kC] >= need;
   }
   void reset();
   void start(const ufp4_gemm_descriptor_t &desc);

@@ -49,6 +49,13 @@ class Drain {
   bool upper() const {
     return count() > shape_->drain_cols / 2;
   }
+  /** The addends' beats without which the next read does not begin: all of a row at its first. */
+  uint32_t sums_need() const {
+    return read_ == 0 ? ((2 * walk_.cols() - 1) >> shape_->drain_log2) + 1 : upper() ? 2 : 1;
+  }
+  uint32_t c_need() const {
+    return read_ == 0 ? top_read() + 1 : 1;
+  }
   State evaluate(bool req_ready, bool dat_ready, bool sums_ready, bool c_ready) const;
   void look(bool req_ready, bool dat_ready, bool sums_ready, bool c_ready, CoreSigns &signs) const;
   void reset();
