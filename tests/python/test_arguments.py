@@ -175,6 +175,15 @@ def test_rejects_files_that_are_none():
     raises(FileNotFoundError, "nowhere", q.to_safetensors, "nowhere/Q.safetensors")
 
 
+def test_one_column_has_a_nibble_of_padding():
+    q = ufp4.quantize(X[:, :1], elem="e2m1")
+    data = q.to_safetensors(packed=True)
+    codes = bytes(code | 0xA0 for code in data[-8:-4])
+    padded = data[:-8] + codes + data[-4:]
+    check_equal(ufp4.Quantized.from_safetensors(padded).to_safetensors(packed=True), data, "the padding is ignored")
+    raises(ValueError, "is over 15", ufp4.Quantized.from_safetensors, padded.replace(b'"cols":"1"', b'"colx":"1"'))
+
+
 def test_rejects_files_whose_tensors_overlap_or_leave_bytes():
     q = ufp4.quantize(X, elem="e2m1")
     data = q.to_safetensors()

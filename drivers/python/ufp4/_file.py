@@ -196,7 +196,7 @@ def _layout(metadata, how, dtype, codes, scales):
         cols = stored = 2 * width if packed else width
     else:
         stored = -(-cols // 16) * 16 if how.rht else cols
-        packed = dtype == "F4" or stored != width
+        packed = dtype == "F4" or stored != width or stored == 1  # of one column both hold the code in the low nibble
     good = (-(-stored // 2) if packed else stored) == width and -(-stored // block) == blocks and scales.shape[0] == rows
     if not good or (how.rht and stored % 16) or _number(metadata, "rows", 1, 2**62, rows) != rows:
         raise ValueError(f"codes {rows} x {width} and scales {scales.shape[0]} x {blocks} do not go together; codes are [rows][cols], or "
