@@ -39,6 +39,35 @@ int reference_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16])
   return largest;
 }
 
+/** The exact sum of row @p j of H16 times the block, a fourth of it rounded once. */
+static uint32_t undo_row(const uint32_t bits[16], int j) {
+  reference_sum_t sum = {0};
+  int inf[2] = {0, 0};  // whether there is a term of +Inf, of -Inf
+  for (int i = 0; i < 16; i++) {
+    const int negative = (bits[i] >> 31) ^ (hadamard(i, j) < 0);
+    if (reference_f32_is_nan(bits[i])) return 0x7FC00000u;
+    if (!reference_f32_is_finite(bits[i])) {
+      inf[negative] = 1;
+      continue;
+    }
+    reference_real_t term = reference_f32_real(bits[i]);
+    term.negative = negative;
+    term.exponent -= 2;  // H16 / 4
+    reference_sum_add(&sum, term);
+  }
+  if (inf[0] && inf[1]) return 0x7FC00000u;
+  if (inf[0] || inf[1]) return 0x7F800000u | (uint32_t)inf[1] << 31;
+  return reference_sum_round(&sum, 0);
+}
+
+void reference_rht_undo(const uint32_t bits[16], uint16_t mask, uint32_t out[16]) {
+  for (int j = 0; j < 16; j++) {
+    const uint32_t x = undo_row(bits, j);
+    const int negate = (mask >> j) % 2 == 1 && !reference_f32_is_nan(x);
+    out[j] = x ^ (negate ? 0x80000000u : 0);
+  }
+}
+
 /** NVIDIA's variant: BF16 in, the exact sum, BF16 out; zero is +0, however it came about. @return 0
  * if not finite. */
 static int rht_bf16(const uint32_t bits[16], uint16_t mask, reference_real_t out[16]) {

@@ -129,6 +129,8 @@ typedef struct {
 
 /** The transform; out[i] * 2^(E - 152). @return E, or 0 with NaN or Inf in the block. */
 int reference_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16]);
+/** The transform undone, of decoded values as FP32 patterns (numerics.md 2, Decoding). */
+void reference_rht_undo(const uint32_t bits[16], uint16_t mask, uint32_t out[16]);
 /** What enters the quantizer. */
 reference_block_t reference_block_load(const uint32_t bits[16], const reference_quantize_t *how);
 /** The largest t with amax * 2^t / qmax <= 448; 0 for amax 0. */

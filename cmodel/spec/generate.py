@@ -360,7 +360,8 @@ def markdown_formats(spec):
             "On a core, QUANT has E4M3 in the layout 1d without the transform bf16, and E8M0 without a transform.",
             "For the other rows that name core the host quantizes, with the same bits, and the core multiplies.", ""]
     out += combinations_table(spec["quantize_combination"], QUANTIZE_KEYS)
-    out += ["### GEMM", "", "Both operands have the same scale format; their elements may differ.", ""]
+    out += ["### GEMM", "", "Both operands have the same scale format; their elements may differ.",
+            "With the contract nv a core does not add C; the model begins with it.", ""]
     out += combinations_table(spec["gemm_combination"], GEMM_KEYS)
     return "\n".join(out)
 

@@ -250,7 +250,9 @@ static ufp4_status_t find_layout(const reader_t *reader, const ufp4_quantize_t *
     ufp4_status_t status = read_number(reader, "cols", 1, INT64_MAX / 4, &layout->cols);
     if (status != UFP4_OK) return status;
     layout->stored = operand_stored_cols(layout->cols, how->rht);
-    layout->packed = layout->codes.dtype == SAFETENSORS_F4 || layout->stored != width;
+    // Of one column both hold the code in the low nibble; the other is a packed one's padding.
+    layout->packed =
+        layout->codes.dtype == SAFETENSORS_F4 || layout->stored != width || layout->stored == 1;
   }
   int64_t needed = layout->packed ? (layout->stored + 1) / 2 : layout->stored;
   if (needed != width || (layout->stored - 1) / layout->block + 1 != blocks)

@@ -149,11 +149,12 @@ TEST(files_of_others_need_little) {
       {LEAST, 9, 2, 18, 1},
       {LEAST ", \"cols\": \"15\"", 8, 1, 15, 1},
       {LEAST ", \"cols\": \"8\"", 8, 1, 8, 0},
+      {LEAST ", \"cols\": \"1\"", 1, 1, 1, 1},
       {LEAST ", \"cols\": \"17\", \"rht\": \"0xD7E8\"", 32, 2, 17, 0},
       {LEAST ", \"cols\": \"17\", \"rht\": \"d7e8\"", 16, 2, 17, 1},
       {LEAST ", \"rows\": \"2\", \"other\": \"ignored\"", 5, 1, 5, 0},
   };
-  for (int i = 0; i < 10; i++) {
+  for (int i = 0; i < 11; i++) {
     ufp4_operand_t operand;
     ufp4_quantize_t how;
     ufp4_message_t message = {0};

@@ -203,15 +203,73 @@ TEST(undo_rounds_once) {
   ufp4_rht_undo(block, 0);
   check_bits(0, ufp4_f32_bits(block[0]), ufp4_f32_bits(0x1.000004p-2f), "nearest even, up");
   check_bits(1, ufp4_f32_bits(block[1]), ufp4_f32_bits(0x1p-2f), "nearest even, down");
-  float poisoned[16] = {NAN};
-  ufp4_rht_undo(poisoned, 0xFFFF);
-  for (int k = 0; k < 16; k++) check_that(k, isnan(poisoned[k]), "%g", (double)poisoned[k]);
+}
+
+static void check_undo(int64_t index, const uint32_t bits[16], uint16_t mask) {
+  float block[16];
+  uint32_t want[16];
+  for (int k = 0; k < 16; k++) block[k] = ufp4_f32_value(bits[k]);
+  reference_rht_undo(bits, mask, want);
+  ufp4_rht_undo(block, mask);
+  for (int k = 0; k < 16; k++) {
+    check_bits(index, ufp4_f32_bits(block[k]), want[k], "element %d, first %08x, mask %04x", k,
+               bits[0], mask);
+  }
+}
+
+// Codes under scales from the smallest to the largest: zeros of both signs, subnormals, Inf.
+TEST(undo_is_that_of_the_reference) {
+  check_random_t random = check_random();
+  for (int i = 0; i < 20000; i++) {
+    const reference_elem_t elem = (reference_elem_t)(i % SLOW_ELEM_COUNT);
+    const uint64_t significand = 0x800000 + check_below(&random, 0x800000);
+    const int exponent = i % 4 ? (int)check_below(&random, 282) - 176 : 105 - i / 4 % 6;
+    uint32_t bits[16];
+    for (int k = 0; k < 16; k++) {
+      const unsigned code = check_below(&random, i / 12 % 3 ? 16 : 2) * (i / 12 % 3 ? 1 : 9);
+      const int quanta = reference_elem_quanta(elem, code);
+      const uint64_t size = (uint64_t)(quanta < 0 ? -quanta : quanta);
+      const int negative = quanta < 0 || (elem != SLOW_INT4 && code >= 8);
+      bits[k] = reference_f32_round(negative, size * significand, exponent);
+    }
+    check_undo(i, bits, (uint16_t)check_next(&random));
+  }
+}
+
+// Bits of other blocks: NaN of any sign and payload, and what Inf of both signs makes.
+TEST(undo_gives_one_nan) {
+  static const uint32_t bad[] = {0x7FC00000, 0xFFC00000, 0x7F800001, 0xFFFFFFFF};
+  for (int i = 0; i < 16 * 4; i++) {
+    uint32_t bits[16] = {0x3F800000, 0x7F800000};
+    bits[i / 4] = bad[i % 4];
+    check_undo(i, bits, (uint16_t)(i * 977));
+  }
+  for (int i = 0; i < 256; i++) {
+    uint32_t bits[16] = {0x40000000};
+    bits[i / 16] = 0x7F800000;
+    bits[i % 16] = i % 3 ? 0xFF800000 : 0x7F800000;
+    check_undo(i, bits, (uint16_t)(i * 977));
+  }
+}
+
+// A sum of zero is +0 before the sign of the mask.
+TEST(undo_gives_minus_zero_where_the_mask_negates) {
+  float block[16] = {0};
+  block[3] = -0.0f;
+  ufp4_rht_undo(block, UFP4_RHT_DEFAULT_MASK);
+  for (int k = 0; k < 16; k++) {
+    const uint32_t want = UFP4_RHT_DEFAULT_MASK >> k & 1 ? 0x80000000u : 0;
+    check_bits(k, ufp4_f32_bits(block[k]), want, "element %d", k);
+  }
 }
 
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(undo_gives_back_what_was_transformed),
       CHECK_TEST(undo_rounds_once),
+      CHECK_TEST(undo_is_that_of_the_reference),
+      CHECK_TEST(undo_gives_one_nan),
+      CHECK_TEST(undo_gives_minus_zero_where_the_mask_negates),
       CHECK_TEST(random_blocks),
       CHECK_TEST(every_mask),
       CHECK_TEST(impulse_gives_a_column_of_the_matrix),

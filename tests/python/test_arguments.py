@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the package refuses: an exception that says what is wrong and what would be right; nothing is written."""
+import fractions
 import inspect
 import pathlib
 import subprocess
@@ -7,7 +8,7 @@ import sys
 import typing
 import warnings
 
-from support import gaussian, np, raises
+from support import gaussian, np, raises, same
 
 import bench
 import ufp4
@@ -35,6 +36,14 @@ def test_rejects_arrays_that_are_not_contiguous():
     for view in (X[:, ::2], X[::-1], X[:, ::-1], np.broadcast_to(X[:1], (4, 32)), np.broadcast_to(X[:, :1], (4, 32))):
         for call in (lambda x: ufp4.quantize(x, elem="e2m1"), lambda x: ufp4.cast(x, "e2m1"), ufp4.rht):
             raises(ValueError, "not contiguous", call, view)
+
+
+def test_rejects_arrays_that_are_misaligned():
+    shifted = np.frombuffer(b"x" + X.tobytes(), np.uint8)[1:].view(X.dtype).reshape(X.shape)
+    q = ufp4.quantize(X[:, :16], elem="e2m1")
+    for call in (lambda x: ufp4.quantize(x, elem="e2m1"), ufp4.rht, lambda c: ufp4.gemm(q, q, c=c[:, :4])):
+        raises(ValueError, "is misaligned: its address is no multiple of 4 bytes; pass .copy() of it", call, shifted)
+    check_equal(ufp4.quantize(shifted.copy(), elem="e2m1").to_safetensors(), ufp4.quantize(X, elem="e2m1").to_safetensors(), "of a copy")
 
 
 def test_rejects_words_that_are_unknown():
@@ -98,6 +107,9 @@ def test_rejects_combinations_in_the_words_of_the_model():
     refused("recipe needs role and pass_", recipe="ufp4")
     refused("fprop takes x and w", recipe="ufp4", role="dy", pass_="fprop")
     refused("does not quantize", recipe="bf16", role="x", pass_="fprop")
+    for recipe, key in (("nvfp4-full", "bf16_layers"), ({"elem": "e2m1", "bf16_layers": {"names": ["fc1"]}}, "bf16_layers"), ("mxfp4-rht", "signs")):
+        for role, pass_ in (("w", "fprop"), ("dy", "wgrad")):
+            refused(f": {key} needs a whole model in training", recipe=recipe, elem=None, role=role, pass_=pass_)
     refused("the other axis", recipe="ufp4", role="x", pass_="fprop", axis="col")
     raises(ValueError, "give recipe with role and pass_, or elem", ufp4.quantize, X)
     raises(ValueError, "e8m0 is rounded up or down", ufp4.cast, X, "e4m3", "up")
@@ -108,7 +120,7 @@ def test_rejects_recipes():
     good = {"elem": "e1m2"}
     for words, more in (("unknown key 'x'", {"x": 1}), ("elem 'x' is unknown", {"elem": "x"}), ("round: w enters fprop and dgrad", {"round": {"w": {"wgrad": "sr"}}}),
                         ("rht_mask must be 16 bits", {"rht_mask": "0x10000"}), ("built-in", {"name": "ufp4"}), ("rht_mask goes with signs fixed", {"rht_mask": "1", "signs": "step"}),
-                        ("requantize must be", {"requantize": 1}), ("bf16_layers: first", {"bf16_layers": {"first": "x"}}), ("bf16_passes", {"bf16_passes": "fprop"}),
+                        ("requantize must be true or false", {"requantize": 1}), ("requantize must be true or false", {"requantize": "true"}), ("bf16_layers: first", {"bf16_layers": {"first": "x"}}), ("bf16_passes", {"bf16_passes": "fprop"}),
                         ("rht_mask must be 16 bits", {"rht_mask": "1_0"}), ("bf16_layers: first", {"bf16_layers": {"first": "\u0661%"}}),
                         ("'.' at the start", {"name": "\ud800"}), ("does not go with scale e8m0", {"scale": "e8m0", "scale_round": "rne"}), ("name", {"name": "a b"})):
         raises(ValueError, words, ufp4.recipe, good | more)
@@ -128,7 +140,7 @@ def test_rejects_operands_that_do_not_go_together():
     raises(ValueError, "exact does not go with scale fp32", ufp4.gemm, q(scale="fp32"), q(scale="fp32"), accumulate="exact")
     raises(ValueError, "go with contract exact alone", ufp4.gemm, a, a, accumulate="fp32", out="i64")
     raises(ValueError, "takes no C, and no alpha but 1", ufp4.gemm, a, a, alpha=2, out="i64")
-    for alpha in (1e40, 1e-60, 10**400):
+    for alpha in (1e40, 1e-60, 10**400, -10**400, fractions.Fraction(1, 10**400), np.longdouble("1e39")):
         raises(ValueError, "FP32's range", ufp4.gemm, a, a, alpha=alpha)
     for alpha in ("1", None, True, 1j, np.ones(2)):
         raises(TypeError, "alpha must be a number, not ", ufp4.gemm, a, a, alpha=alpha)
@@ -137,6 +149,34 @@ def test_rejects_operands_that_do_not_go_together():
     raises(ValueError, "Fortran order", ufp4.gemm, a, a, c=np.zeros((4, 4), np.float32, order="F"))
     raises(ValueError, "accumulate_in is of type int32", ufp4.gemm, a, a, accumulate_in=np.zeros((4, 4), np.int32))
     raises(ValueError, "threads 0", ufp4.gemm, a, a, threads=0)
+
+
+def test_numbers_are_rounded_once():
+    """Just over or under a tie of FP32, by less than a float64 shows."""
+    x = np.eye(16, dtype=np.float32)
+    a = ufp4.quantize(x, elem="e2m1", scale="e8m0")  # whose products are 1
+    over, under = 2**60 + 2**36 + 1, 2**60 + 3 * 2**36 - 1
+    one = float(ufp4.gemm(a, a)[0, 0])
+    for alpha, want in ((over, 2**60 + 2**37), (np.int64(over), 2**60 + 2**37), (under, 2**60 + 2**37), (2**60 + 2**36, 2**60), (-over, -2**60 - 2**37),
+                        (fractions.Fraction(over, 2**90), (2**60 + 2**37) / 2**90), (np.longdouble(2**60) + 2**36 + 1, 2**60 + 2**37)):
+        check_equal(float(ufp4.gemm(a, a, alpha=alpha)[0, 0]), want * one, f"{alpha!r}")
+    data = ufp4.quantize(x, elem="e2m1", scale="nvfp4").to_safetensors()
+    size = int.from_bytes(data[:8], "little")
+    header = data[8:8 + size].rstrip()
+    at = header.index(b'"tensor_scale":"') + 16
+    for text, want in (("1.000000059604644775390625", 1), ("1.0000000596046447753906250000000001", 1 + 2**-23), ("1.000000178813934326171874999999999999", 1 + 2**-23),
+                       (" 1e-45", 2**-149), ("7.0064923216240853546186479164495806564013097093825788587853415e-46", 2**-149)):
+        changed = header[:at] + text.encode() + header[header.index(b'"', at):]
+        changed += b" " * (-len(changed) % 8)
+        path = pathlib.Path("Q.safetensors")
+        path.write_bytes(len(changed).to_bytes(8, "little") + changed + data[8 + size:])
+        check_equal(ufp4.Quantized.from_safetensors(path).tensor_scale, want, text)
+        bench.passes("dequantize", path, "-o", "D.npy")
+        same(ufp4.Quantized.from_safetensors(path).dequantize(), np.load("D.npy"), text)
+    for text in ("1_0", "1 ", "nan", "1e400", "1e-400", "1e999999999", "1e-999999999", "0x", "-1"):
+        changed = header[:at] + text.encode() + header[header.index(b'"', at):]
+        changed += b" " * (-len(changed) % 8)
+        raises(ValueError, "metadata tensor_scale is", ufp4.Quantized.from_safetensors, len(changed).to_bytes(8, "little") + changed + data[8 + size:])
 
 
 def test_numpys_error_state_does_not_matter():
@@ -172,7 +212,21 @@ def test_rejects_files_that_are_none():
         raises(ValueError, "Q.safetensors: ", ufp4.Quantized.from_safetensors, path)
         raises(ValueError, words, ufp4.Quantized.from_safetensors, bad)
     raises(FileNotFoundError, "nowhere", ufp4.Quantized.from_safetensors, "nowhere")
-    raises(FileNotFoundError, "nowhere", q.to_safetensors, "nowhere/Q.safetensors")
+    raises(FileNotFoundError, "'nowhere/Q.safetensors'", q.to_safetensors, "nowhere/Q.safetensors")
+    with open("open", "w+b") as file:
+        for number in (file.fileno(), np.int64(file.fileno()), True):
+            raises(TypeError, "path", ufp4.Quantized.from_safetensors, number)
+            raises(TypeError, "os.PathLike", q.to_safetensors, number)
+        file.write(b"still open")
+
+
+def test_one_column_has_a_nibble_of_padding():
+    q = ufp4.quantize(X[:, :1], elem="e2m1")
+    data = q.to_safetensors(packed=True)
+    codes = bytes(code | 0xA0 for code in data[-8:-4])
+    padded = data[:-8] + codes + data[-4:]
+    check_equal(ufp4.Quantized.from_safetensors(padded).to_safetensors(packed=True), data, "the padding is ignored")
+    raises(ValueError, "is over 15", ufp4.Quantized.from_safetensors, padded.replace(b'"cols":"1"', b'"colx":"1"'))
 
 
 def test_rejects_files_whose_tensors_overlap_or_leave_bytes():

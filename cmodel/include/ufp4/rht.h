@@ -21,8 +21,9 @@ int ufp4_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16]);
 int ufp4_rht_block_bf16(const uint32_t bits[16], uint16_t mask, uint32_t out[16]);
 
 /** Undoes the transform of one block in place: out[j] = sign_j * RNE32(sum_i H16[i][j] * in[i] /
- * 4). The sum is exact where the 16 numbers are decoded codes of one scale, within a factor of 16
- * of each other, else it is one of float64. NaN makes the whole block NaN. Numerics.md 3. */
+ * 4). The sum is exact where the 16 numbers are decoded codes of one scale; of other numbers it
+ * begins as +0 and takes them in their order, each addition rounded to float64. A sum of zero is
+ * +0. NaN, and a sum that meets Inf of both signs, gives 0x7FC00000. Numerics.md 2, Decoding. */
 void ufp4_rht_undo(float block[16], uint16_t mask);
 
 #ifdef __cplusplus

@@ -13,8 +13,8 @@ extern "C" {
 #define UFP4_ROUNDING_VALUES 15
 
 /** One tensor through one quantizer. A is what enters the rounding: the tensor, after the Hadamard
- * transform where there is one; Q(A) what the codes and scales stand for. Blocks that hold NaN or
- * Inf are left out. */
+ * transform where there is one; Q(A) what the codes and scales stand for, rounded to FP32 but
+ * where that gives Inf. Blocks that hold NaN or Inf are left out. */
 typedef struct {
   double bias_percent;  ///< 100 sum((|Q(A)| - |A|)) / sum |A|: negative is shrinkage
   double kept;          ///< <Q(A), A> / |A|^2, the attenuation alpha of the paper's Eq. 3

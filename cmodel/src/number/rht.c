@@ -272,5 +272,9 @@ void ufp4_rht_undo(float block[16], uint16_t mask) {
     for (unsigned i = 0; i < BLOCK; i++)
       sums[j] += __builtin_parity(i & j) ? -(double)block[i] : (double)block[i];
   }
-  for (unsigned j = 0; j < BLOCK; j++) block[j] = (float)((mask >> j & 1 ? -sums[j] : sums[j]) / 4);
+  for (unsigned j = 0; j < BLOCK; j++) {
+    // The payload and the sign of a NaN are the processor's own.
+    const float value = (float)((mask >> j & 1 ? -sums[j] : sums[j]) / 4);
+    block[j] = value != value ? ufp4_f32_value(UFP4_F32_NAN) : value;
+  }
 }

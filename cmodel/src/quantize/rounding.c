@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "ufp4/array.h"
 #include "ufp4/format.h"
 
 #define GROUP 16
@@ -13,33 +14,39 @@ typedef struct {
 } sums_t;
 
 // Of the tensor, or with @p axis COL of the transposed one; beyond its end 0.
-static double element(const ufp4_matrix_t *in, ufp4_axis_t axis, int64_t r, int64_t c) {
+static float element(const ufp4_matrix_t *in, ufp4_axis_t axis, int64_t r, int64_t c) {
   const int64_t row = axis == UFP4_AXIS_COL ? c : r, col = axis == UFP4_AXIS_COL ? r : c;
   if (row >= in->rows || col >= in->cols) return 0;
   const int64_t at = row * in->ld + col;
-  if (in->dtype == UFP4_DTYPE_BF16)
-    return (double)ufp4_bf16_value(((const uint16_t *)in->data)[at]);
-  return (double)((const float *)in->data)[at];
+  if (in->dtype == UFP4_DTYPE_BF16) return ufp4_bf16_value(((const uint16_t *)in->data)[at]);
+  return ((const float *)in->data)[at];
 }
 
-// y = H16 diag(signs) x / 4, in double: errors are far under those of four bits.
-static void transform(double x[GROUP], uint16_t mask) {
-  for (int i = 0; i < GROUP; i++) x[i] *= (mask >> i & 1) ? -0.25 : 0.25;
-  for (int half = 1; half < GROUP; half *= 2) {
-    for (int i = 0; i < GROUP; i++) {
-      if (i & half) continue;
-      double a = x[i], b = x[i + half];
-      x[i] = a + b;
-      x[i + half] = a - b;
-    }
-  }
+// What enters the rounding; the group holds neither NaN nor Inf, nor does its transform.
+static void load_group(const ufp4_matrix_t *in, const ufp4_quantize_t *how, int64_t r,
+                       int64_t first, double out[GROUP]) {
+  float x[GROUP];
+  for (int i = 0; i < GROUP; i++) x[i] = element(in, how->axis, r, first + i);
+  const ufp4_matrix_t group = {UFP4_DTYPE_F32, 1, GROUP, GROUP, x};
+  if (how->rht != UFP4_RHT_NONE) ufp4_rht(&group, how->rht, how->rht_mask, out);
+  for (int i = 0; i < GROUP && how->rht == UFP4_RHT_NONE; i++) out[i] = (double)x[i];
+}
+
+// As ufp4_dequantize has it, but not Inf: the transform of large numbers overflows FP32. The
+// product is exact. A tensor exponent that is given may have the scale beyond double; all codes are
+// then zeros.
+static double decoded(double value, double scale) {
+  if (value == 0) return 0;
+  const double exact = value * scale;
+  const float rounded = (float)exact;
+  return isinf(rounded) ? exact : (double)rounded;
 }
 
 static void add_group(const double *a, double scale, const uint8_t *codes, int count,
                       const double values[16], sums_t *sums) {
   for (int i = 0; i < count; i++) {
     unsigned code = codes[i / 2] >> (4 * (i % 2)) & 15;
-    double value = values[code] * scale, error = value - a[i];
+    double value = decoded(values[code], scale), error = value - a[i];
     sums->count[values[code] == 0 ? 0 : code]++;
     sums->magnitude += fabs(a[i]);
     sums->shrink += fabs(value) - fabs(a[i]);
@@ -69,8 +76,7 @@ static double bucket_ratio(const double share[UFP4_ROUNDING_VALUES]) {
   return exp(entropy) / UFP4_ROUNDING_VALUES;
 }
 
-// What a block's elements are multiplied by; in double, because the transform of large numbers
-// overflows FP32.
+// What a block's elements are multiplied by, exactly.
 static double scale_of(const ufp4_operand_t *operand, int64_t at) {
   switch (operand->scale) {
     case UFP4_SCALE_FP32:
@@ -95,8 +101,7 @@ static void measure_group(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
     return;
   }
   double a[GROUP];
-  for (int i = 0; i < GROUP; i++) a[i] = element(in, how->axis, r, first + i);
-  if (how->rht != UFP4_RHT_NONE) transform(a, how->rht_mask);
+  load_group(in, how, r, first, a);
   add_group(a, scale, operand->codes + place * GROUP / 2,
             cols - first < GROUP ? (int)(cols - first) : GROUP, values, sums);
   sums->groups++;

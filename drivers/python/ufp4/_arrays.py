@@ -44,6 +44,8 @@ def rows_of(array, what):
         row, col = view.strides
         if (col == size or cols == 1) and (rows == 1 or (row >= cols * size and row % size == 0)) and address(array) % size == 0:
             return view, transposed
+    if address(array) % size:
+        raise ValueError(f"{what} is misaligned: its address is no multiple of {size} bytes; pass .copy() of it")
     raise ValueError(f"{what} is not contiguous (strides {array.strides}); pass numpy.ascontiguousarray of it")
 
 

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of quantized tensors: .safetensors of format "ufp4-1", byte for byte as the program writes them."""
+import decimal
 import errno
 import json
+import math
 import os
 import pathlib
 import re
 import secrets
 import stat
-from ctypes import byref, c_float
+from ctypes import byref
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from . import _spec as s
 F8 = {"e4m3": "F8_E4M3", "nvfp4": "F8_E4M3", "e8m0": "F8_E8M0"}
 HEADER_LIMIT = 100_000_000  # bytes, as the safetensors package has it
 FLOAT = np.finfo(np.float32)
+DECIMAL = re.compile(r"[ \t\n\v\f\r]*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?")
 
 
 # --- Writing -------------------------------------------------------------------------------------
@@ -54,10 +57,17 @@ def write(q, path, packed):
     parts = _parts(q, packed)
     if path is None:
         return b"".join(parts)
-    path = pathlib.Path(os.path.realpath(os.fsdecode(path)))
+    named = os.fsdecode(path)
+    try:
+        _write_beside(pathlib.Path(os.path.realpath(named)), parts)
+    except OSError as error:  # which may name the file beside
+        raise OSError(error.errno, error.strerror, named) from None
+
+
+def _write_beside(path, parts):
     there = path.stat() if path.exists() else None
     if there and not stat.S_ISREG(there.st_mode):
-        raise OSError(errno.EINVAL, "it is there already, and is no regular file", str(path))
+        raise OSError(errno.EINVAL, "it is there already, and is no regular file")
     beside = path.with_name(f".ufp4-{secrets.token_hex(8)}.tmp")
     try:
         with open(beside, "xb") as file:
@@ -178,10 +188,7 @@ def _tensor_scale(metadata, scale):
     text = metadata.get("tensor_scale")
     if text is None:
         return 1.0
-    try:
-        value = c_float(float(text)).value
-    except ValueError:
-        value = float("nan")
+    value = c.float32(decimal.Decimal(text)) if DECIMAL.fullmatch(text) else math.nan
     if not 0 < value <= FLOAT.max or (scale != "nvfp4" and value != 1):
         raise ValueError(f"metadata tensor_scale is '{text}'; it must be a finite number above 0, and 1 with all scales but nvfp4")
     return value
@@ -196,7 +203,7 @@ def _layout(metadata, how, dtype, codes, scales):
         cols = stored = 2 * width if packed else width
     else:
         stored = -(-cols // 16) * 16 if how.rht else cols
-        packed = dtype == "F4" or stored != width
+        packed = dtype == "F4" or stored != width or stored == 1  # of one column both hold the code in the low nibble
     good = (-(-stored // 2) if packed else stored) == width and -(-stored // block) == blocks and scales.shape[0] == rows
     if not good or (how.rht and stored % 16) or _number(metadata, "rows", 1, 2**62, rows) != rows:
         raise ValueError(f"codes {rows} x {width} and scales {scales.shape[0]} x {blocks} do not go together; codes are [rows][cols], or "
@@ -237,6 +244,8 @@ def read(source, make):
     if isinstance(source, (bytes, bytearray, memoryview)):
         view = memoryview(source)
         return _read(view.cast("B") if view.c_contiguous else memoryview(view.tobytes()), make)
+    if not isinstance(source, (str, os.PathLike)):  # an integer would be an open file's, and be closed
+        raise TypeError(f"source must be a path or the bytes of a file, not {type(source).__name__}")
     with open(source, "rb") as file:
         data = file.read()
     try:

@@ -46,7 +46,7 @@ def gemm(a: Quantized, b: Quantized, *, accumulate: str | None = None, alpha: fl
     accumulate: "exact" (default where the scale allows it), "fp32" (else) or "nv". c: float32 or bfloat16 [M][N], added at the end.
     out: "f32" (float32), "bf16" (ml_dtypes.bfloat16) or "i64", the unrounded sums in units of 2^-(18 + fraction bits of both
     elements), tensor exponents not applied. accumulate_in: int64 [M][N], such sums added first. threads: all cores by default; the
-    result does not depend on it. alpha: a number of FP32's range. ValueError: what does not go together. The contracts: docs/reference/numerics.md, 5.
+    result does not depend on it. alpha: a number of FP32's range, rounded once. ValueError: what does not go together. The contracts: docs/reference/numerics.md, 5.
     """
     how, shape, kept = arguments(a, b, accumulate, alpha, c, out, accumulate_in)
     if threads is not None:

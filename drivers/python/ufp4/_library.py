@@ -85,6 +85,7 @@ FUNCTIONS = {
     "recipe_named": (c_int, c_char_p, POINTER(Recipe)),
     "recipe_check": (c_int, POINTER(Recipe), c_uint, c_char_p, POINTER(Message)),
     "recipe_quantizes": (c_int, POINTER(Recipe), c_int),
+    "recipe_model_key": (c_char_p, POINTER(Recipe)),
     "recipe_mask": (c_uint16, POINTER(Recipe), c_uint64, c_uint64),
     "recipe_of_layer": (Recipe, POINTER(Recipe), c_uint, c_uint),
     "recipe_quantize": (Quantize, POINTER(Recipe), c_int, c_int),
@@ -167,17 +168,26 @@ def index_of(value, names, what):
         raise ValueError(f"{what} {value!r} is unknown; it is one of {', '.join(names)}") from None
 
 
+def float32(exact):
+    """The FP32 number nearest to a number of any kind that compares exactly with a float, ties to even."""
+    try:
+        wide = float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+    # A float64 that is inexact is made odd, so that the second rounding sees on which side of a tie the number lies.
+    if math.isfinite(wide) and exact != wide and wide.hex().partition("p")[0][-1] in "02468ace":
+        wide = math.nextafter(wide, math.inf if exact > wide else -math.inf)
+    return c_float(wide).value
+
+
 def real(value, what):
-    """A number that FP32 has, as the program takes it; NaN and Inf are some."""
+    """A number that FP32 has, rounded once, as the program takes it; NaN and Inf are some."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{what} must be a number, not {type(value).__name__}")
-    try:
-        wide = float(value)
-    except OverflowError:
-        raise ValueError(f"{what} is not a number in FP32's range") from None
-    narrow = c_float(wide).value
-    if math.isfinite(wide) and (math.isinf(narrow) or (narrow == 0) != (wide == 0)):
-        raise ValueError(f"{what} {wide:g} is not a number in FP32's range")
+    value = int(value) if isinstance(value, numbers.Integral) else value
+    narrow = float32(value)
+    if (math.isinf(narrow) and value != narrow) or (narrow == 0 and value != 0):
+        raise ValueError(f"{what} is not a number in FP32's range")
     return narrow
 
 

@@ -247,6 +247,9 @@ def _recipe_how(recipe, role, pass_, words):
     if role is None or pass_ is None:
         raise ValueError("recipe needs role and pass_ beside it")
     made = _recipe.recipe(recipe)
+    key = c.lib.recipe_model_key(byref(made._struct))
+    if key is not None:
+        raise ValueError(f"recipe {made.name}: {key.decode()} needs a whole model in training")
     role, pass_ = c.index_of(role, _recipe.ROLES, "role"), c.index_of(pass_, _recipe.PASSES, "pass_")
     axis = _recipe.axis_in_pass(role, pass_)
     if axis is None:
@@ -255,8 +258,6 @@ def _recipe_how(recipe, role, pass_, words):
         raise ValueError(f"recipe {made.name} does not quantize" + (" this pass" if made.quantized else ""))
     if made._struct.requantize and role != 2 and pass_ != 0:
         raise ValueError(f"recipe {made.name} makes this copy from FPROP's (requantize)")
-    if made._struct.signs:
-        raise ValueError(f"recipe {made.name}: signs step needs a model in training")
     if words["axis"] not in (None, _recipe.AXES[axis]):
         raise ValueError("axis: this role is blocked along the other axis in this pass")
     how = c.lib.recipe_quantize(byref(made._struct), role, axis)

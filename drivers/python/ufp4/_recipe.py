@@ -136,9 +136,10 @@ def _from_dict(given):
     scale_round = s.SCALE_ROUNDS.index("down" if out.scale == s.SCALES.index("e8m0") else "rne")
     _fill_copies(out.scale_round, given.get("scale_round", {}), s.SCALE_ROUNDS, "scale_round", scale_round)
     _fill_signs(out, given)
-    out.requantize = given.get("requantize", False)
-    if not isinstance(given.get("requantize", False), bool):
-        raise ValueError("requantize must be True or False")
+    requantize = given.get("requantize", False)
+    if not isinstance(requantize, bool):
+        raise ValueError("requantize must be true or false")
+    out.requantize = requantize
     out.bf16_passes = _bits(given.get("bf16_passes", []), PASSES, "bf16_passes")
     _fill_bf16_layers(out.bf16_layers, given.get("bf16_layers", {}))
     message = c.Message()

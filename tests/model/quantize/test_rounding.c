@@ -9,15 +9,15 @@
 
 enum { ROWS = 18, COLS = 40, GROUP = 16, MOST = 48 * 48 };
 
-// y = H diag(signs) x / 4 of each group of 16: an entry of H is -1 where row and column have an odd
-// number of ones in common.
-static void rotate(const double x[GROUP], double y[GROUP]) {
+// What enters the rounding, of a group of 16.
+static void load(const float x[GROUP], ufp4_rht_t rht, double y[GROUP]) {
+  const reference_quantize_t how = {.rht = (reference_rht_t)rht, .mask = UFP4_RHT_DEFAULT_MASK};
+  uint32_t bits[GROUP];
+  for (int i = 0; i < GROUP; i++) bits[i] = ufp4_f32_bits(x[i]);
+  const reference_block_t block = reference_block_load(bits, &how);
   for (int i = 0; i < GROUP; i++) {
-    y[i] = 0;
-    for (int j = 0; j < GROUP; j++) {
-      int odd = __builtin_parity((unsigned)(i & j)) ^ (UFP4_RHT_DEFAULT_MASK >> j & 1);
-      y[i] += (odd ? -x[j] : x[j]) / 4;
-    }
+    const double size = ldexp((double)block.x[i].magnitude, block.x[i].exponent);
+    y[i] = block.x[i].negative ? -size : size;
   }
 }
 
@@ -28,11 +28,10 @@ static int64_t prepare(const float *x, const ufp4_quantize_t *how, double *a) {
   int64_t cols = (k + GROUP - 1) / GROUP * GROUP;
   for (int64_t r = 0; r < rows; r++) {
     for (int64_t g = 0; g < cols; g += GROUP) {
-      double in[GROUP], *out = a + r * cols + g;
+      float in[GROUP];
       for (int64_t c = g; c < g + GROUP; c++)
-        in[c - g] = c >= k ? 0 : (double)(by_columns ? x[c * COLS + r] : x[r * COLS + c]);
-      if (how->rht != UFP4_RHT_NONE) rotate(in, out);
-      if (how->rht == UFP4_RHT_NONE) memcpy(out, in, sizeof in);
+        in[c - g] = c >= k ? 0 : by_columns ? x[c * COLS + r] : x[r * COLS + c];
+      load(in, how->rht, a + r * cols + g);
     }
   }
   return cols;
@@ -137,6 +136,40 @@ TEST(by_hand) {
   check_near(got.bucket_ratio, exp(h) / 15, 1e-15, "bucket ratio", &how);
 }
 
+static void check_exact(const float x[GROUP], ufp4_scale_t scale, ufp4_rht_t rht) {
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, 1, GROUP, GROUP, x};
+  const ufp4_quantize_t how = {
+      .elem = UFP4_ELEM_E2M1,
+      .scale = scale,
+      .rht = rht,
+      .scale_round = scale == UFP4_SCALE_E8M0 ? UFP4_SCALE_ROUND_DOWN : UFP4_SCALE_ROUND_RNE};
+  ufp4_rounding_t got;
+  check_bits(0, ufp4_rounding_measure(&in, &how, &got), UFP4_OK, "measure");
+  check_near(got.bias_percent, 0, 0, "bias", &how);
+  check_near(got.kept, 1, 0, "kept signal", &how);
+  check_that(0, isinf(got.sqnr_db) && got.sqnr_db > 0, "SQNR %g", got.sqnr_db);
+}
+
+// What the transform itself rounds away is no error: 1 + 2^-8 is 1 in BF16, and 2^-30 is lost
+// beside 1 where significands are aligned.
+TEST(the_transform_costs_nothing) {
+  const float rounded[GROUP] = {0x1.01p0f}, aligned[GROUP] = {1, 0x1p-30f};
+  check_exact(rounded, UFP4_SCALE_NVFP4, UFP4_RHT_BF16);
+  check_exact(aligned, UFP4_SCALE_E8M0, UFP4_RHT_INTEGER);
+}
+
+// Codes are all zeros, and the scale is beyond double, where a given exponent is that low.
+TEST(an_exponent_far_too_low_loses_everything) {
+  const float x[GROUP] = {1, -3};
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, 1, GROUP, GROUP, x};
+  const ufp4_quantize_t how = {.elem = UFP4_ELEM_E2M1, .exponent_given = 1, .exponent = -32768};
+  ufp4_rounding_t got;
+  check_bits(0, ufp4_rounding_measure(&in, &how, &got), UFP4_OK, "measure");
+  check_near(got.bias_percent, -100, 0, "bias", &how);
+  check_near(got.kept, 0, 0, "kept signal", &how);
+  check_near(got.sqnr_db, 0, 0, "SQNR", &how);
+}
+
 TEST(cells_err_as_equation_2_says) {
   static const double e2m1[] = {0, 0, 0, 0, -0.125, 0, -0.25};
   for (unsigned elem = 0; elem < UFP4_ELEM_COUNT; elem++) {
@@ -165,6 +198,8 @@ int main(int argc, char **argv) {
                                        CHECK_TEST(nvfp4_scales),
                                        CHECK_TEST(e8m0_scales),
                                        CHECK_TEST(by_hand),
+                                       CHECK_TEST(the_transform_costs_nothing),
+                                       CHECK_TEST(an_exponent_far_too_low_loses_everything),
                                        CHECK_TEST(cells_err_as_equation_2_says),
                                        CHECK_TEST(rejects_what_cannot_be_quantized)};
   return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
