@@ -302,16 +302,14 @@ class MemoryTiming {
       data_first_ = rules_.seed && random() % kDataFirst == 0;
       for (; early_ != 0 && !writes_.empty(); early_--) store_beat(cycle, true);
     }
-    slave_.awready =
-        writes_.size() + answers_.size() < bursts_ && open(aw_gate_) && !writes_wait();
+    slave_.awready = writes_.size() + answers_.size() < bursts_ && open(aw_gate_) && !writes_wait();
     // AXI lets a memory wait for data before it takes the address, with half of the seeds until
     // they are offered; or until their first beat has been taken.
     if (early_ == 0 && (data_first_ || (rules_.seed & 1 && !master.wvalid))) {
       slave_.awready = false;
     }
-    slave_.wready =
-        (!writes_.empty() || data_first_) && open(w_gate_) && !writes_wait() &&
-        write_credit_.spend(rules_.bus_bytes);
+    slave_.wready = (!writes_.empty() || data_first_) && open(w_gate_) && !writes_wait() &&
+                    write_credit_.spend(rules_.bus_bytes);
   }
 
   // A beat of the oldest burst.

@@ -44,8 +44,8 @@ void Gemm::look(bool write_ready, bool write_dat_ready, uint32_t panels_held, ui
   signs.chunk = request_.valid();
   signs.held = request_.held(panels_held, panels);
   signs.notes = write_.notes();
-  drain_.look(write_ready, width_.dat_ready(write_dat_ready), addend_.sums_ready(drain_.sums_need()),
-              addend_.c_ready(drain_.c_need()), signs);
+  drain_.look(write_ready, width_.dat_ready(write_dat_ready),
+              addend_.sums_ready(drain_.sums_need()), addend_.c_ready(drain_.c_need()), signs);
 }
 
 void Gemm::step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint64_t now, State &s) {
@@ -60,8 +60,9 @@ void Gemm::step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint64_t no
   const bool drain_asleep = drain_.asleep();
   Drain::State drain;
   if (!drain_asleep) {
-    drain = drain_.evaluate(in.write_ready, width_.dat_ready(in.write_dat_ready),
-                            addend_.sums_ready(drain_.sums_need()), addend_.c_ready(drain_.c_need()));
+    drain =
+        drain_.evaluate(in.write_ready, width_.dat_ready(in.write_dat_ready),
+                        addend_.sums_ready(drain_.sums_need()), addend_.c_ready(drain_.c_need()));
   }
   evaluate(in, feed, s);
   const bool drain_idle = drain_.idle();
