@@ -44,7 +44,7 @@ static uint32_t undo_row(const uint32_t bits[16], int j) {
   reference_sum_t sum = {0};
   int inf[2] = {0, 0};  // whether there is a term of +Inf, of -Inf
   for (int i = 0; i < 16; i++) {
-    const int negative = (bits[i] >> 31) ^ (hadamard(i, j) < 0);
+    const int negative = (int)(bits[i] >> 31) ^ (hadamard(i, j) < 0);
     if (reference_f32_is_nan(bits[i])) return 0x7FC00000u;
     if (!reference_f32_is_finite(bits[i])) {
       inf[negative] = 1;
