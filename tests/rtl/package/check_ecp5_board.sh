@@ -18,6 +18,8 @@ grep -q "on the board $board, configuration: $configuration\." "$verilog" || { e
 [[ $parameters == *-GMemory=1* ]] && memory=gen_sdram || memory=gen_block
 grep -q "u_memory\.$memory\." "$verilog" || { echo "the memory is another one than $memory"; exit 1; }
 grep -q 'ICP_CURRENT = "12"' "$verilog" || { echo "the PLL has lost its attributes"; exit 1; }
+# Written bit by bit a memory takes a block RAM for each bit.
+! grep -qE 'u_sram\.mem .*\]\[([0-9]+):\1\] <=' "$verilog" || { echo "memories are written bit by bit"; exit 1; }
 made=$(grep -m 1 nextpnr-ecp5 Makefile)
 for option in "--$device" "--package $package" "--speed $speed" "--lpf src/[^ ]*/$board.lpf"; do
   [[ $made =~ \ $option\  ]] || { echo "nextpnr does not get '$option': $made"; exit 1; }
