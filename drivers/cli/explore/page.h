@@ -13,6 +13,8 @@ double page_peak(const explore_row_t *row);
 double page_util_percent(const explore_row_t *row);
 /** Bytes a cycle, each way. */
 unsigned page_bandwidth(const explore_row_t *row);
+/** The name of its DRAM, or "none". */
+const char *page_dram(const explore_case_t *of);
 
 /** The chart of what memory allows and what is reached. */
 void page_put_roofline(FILE *out, const explore_rows_t *rows);

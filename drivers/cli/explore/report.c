@@ -53,12 +53,12 @@ unsigned page_bandwidth(const explore_row_t *row) {
   return limit != 0 && limit < bus ? limit : bus;
 }
 
-static const char *dram_of(const explore_case_t *of) {
+const char *page_dram(const explore_case_t *of) {
   return of->dram != NULL ? of->dram : "none";
 }
 
 static int same_memory(const explore_case_t *a, const explore_case_t *b) {
-  return a->mem_latency == b->mem_latency && strcmp(dram_of(a), dram_of(b)) == 0;
+  return a->mem_latency == b->mem_latency && strcmp(page_dram(a), page_dram(b)) == 0;
 }
 
 enum { NAME = 256, MEMORY = 64 };
@@ -97,7 +97,7 @@ static void put_totals(FILE *out, const explore_plan_t *plan, const explore_rows
             "<tr><td>%s</td><td class=\"text\">%s</td><td>%u</td><td>%u</td><td "
             "class=\"text\">%s</td><td>%lld</td>",
             row->of->recipe.name, row->of->core.name, page_bandwidth(row), row->of->mem_latency,
-            dram_of(row->of), (long long)row->of->tokens);
+            page_dram(row->of), (long long)row->of->tokens);
     if (isnan(row->cycles)) {
       fputs("<td colspan=\"5\" class=\"text\">", out);
       svg_escaped(out, row->of->reason);

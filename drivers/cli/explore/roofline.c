@@ -35,10 +35,6 @@ static double roof_bandwidth(const explore_row_t *row) {
   return fmin(page_bandwidth(row), explore_dram_bandwidth(row->of));
 }
 
-static const char *dram_of(const explore_row_t *row) {
-  return row->of->dram != NULL ? row->of->dram : "";
-}
-
 static int is_point(const explore_row_t *row) {
   return (row->pass <= EXPLORE_WGRAD || page_is_step(row)) && isfinite(intensity(row)) &&
          isfinite(row->cycles);
@@ -49,7 +45,8 @@ static int roof_of(chart_t *chart, const explore_row_t *row) {
   for (; i < chart->count; i++) {
     const explore_row_t *first = chart->roofs[i].first;
     if (strcmp(first->of->core.name, row->of->core.name) == 0 &&
-        page_bandwidth(first) == page_bandwidth(row) && strcmp(dram_of(first), dram_of(row)) == 0)
+        page_bandwidth(first) == page_bandwidth(row) &&
+        strcmp(page_dram(first->of), page_dram(row->of)) == 0)
       return i;
   }
   if (i == ROOFS) return ROOFS - 1;
@@ -83,7 +80,7 @@ static void put_roof(const svg_panel_t *panel, const chart_t *chart, int index) 
   svg_panel_curve(panel, report_color(index), x, y, POINTS);
   snprintf(name, sizeof name, "%s, %u B/cycle%s%s", roof->first->of->core.name,
            page_bandwidth(roof->first), roof->first->of->dram != NULL ? ", " : "",
-           dram_of(roof->first));
+           roof->first->of->dram != NULL ? roof->first->of->dram : "");
   svg_text(panel->out, 640, 60 + 20 * index, "start", report_color(index), name);
 }
 
