@@ -6,8 +6,8 @@
 // core_reset_i: no further burst of the core is taken; those that were end, writes without strobes where the core gives
 // no beats, and what comes back is dropped. Then core_rst_no is low for RESET_CYCLES, and core_reset_done_o ends it.
 // After rst_ni, too, it stays low for as long: the core wants more cycles than one.
-// hold_i: no further burst of the link and no further write of the core is taken and, when the core's have ended, which
-// may wait for its reads, no further read. held_o: nothing of the core is under way (of the link there is nothing, where the link itself asks for this).
+// hold_i: no further burst of the link and no further write of the core is taken and, when the core's writes have ended,
+// no further read. held_o: nothing of the core is under way (of the link there is nothing, where the link itself asks for this).
 // Latency: none. Test: tests/fpga.
 module ufp4_board_bus #(
   parameter int unsigned BusBytes = 8,
