@@ -99,6 +99,9 @@ def c_header(spec):
     for name, d in spec["descriptor"].items():
         out += c_struct(f"ufp4_{name}_descriptor_t", d["doc"], d["fields"],
                         8 if name == "header" else spec["limit"]["descriptor_bytes"])
+    out += ["/** Any descriptor: its first 8 bytes are the header. */", "typedef union {"]
+    out += [f"  ufp4_{name}_descriptor_t {name};" for name in spec["descriptor"]]
+    out += ["  uint8_t bytes[UFP4_DESCRIPTOR_BYTES];", "} ufp4_descriptor_t;", ""]
     out += c_struct("ufp4_completion_t", spec["completion"]["doc"], spec["completion"]["fields"], spec["limit"]["completion_bytes"])
     for r in spec["register"]:
         out.append(f"#define {up('ufp4_reg', r['name'])} 0x{r['offset']:03X}u  ///< {r['access']}: {register_doc(r)}")

@@ -147,16 +147,9 @@ ufp4_status_t ufp4_device_memory_test(ufp4_device_t *device, ufp4_memory_test_t 
 
 // --- Jobs ---------------------------------------------------------------------------------------
 
-/** Any descriptor: its first 8 bytes are the header. Its job field is overwritten by ufp4_submit.
+/** Queues one job and returns its number, which stands in for that of the header. Jobs run in
+ * order.
  */
-typedef union {
-  ufp4_header_descriptor_t header;
-  ufp4_quant_descriptor_t quant;
-  ufp4_gemm_descriptor_t gemm;
-  uint8_t bytes[UFP4_DESCRIPTOR_BYTES];
-} ufp4_descriptor_t;
-
-/** Queues one job and returns its number. Jobs run in order. */
 ufp4_status_t ufp4_submit(ufp4_device_t *device, const ufp4_descriptor_t *descriptor,
                           uint32_t *job);
 /** Waits until @p job has ended and gives its completion (may be NULL). A completion is kept until

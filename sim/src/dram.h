@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "ufp4_dram.h"
+#include "base/dram.h"
 
 namespace ufp4 {
 

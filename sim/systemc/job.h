@@ -8,7 +8,7 @@
 
 #include "carrier.h"
 extern "C" {
-#include "execute.h"
+#include "job/execute.h"
 }
 
 namespace ufp4 {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend.h"
 #include "bench.h"
+#include "port/backend.h"
 
 #define FIRST (UFP4_MEMORY_BASE + UFP4_MEMORY_RESERVED_BYTES)
 

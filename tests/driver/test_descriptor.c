@@ -2,8 +2,8 @@
 // Every kind of malformed descriptor, after each of which the device still serves.
 #include <string.h>
 
-#include "backend.h"
 #include "bench.h"
+#include "port/backend.h"
 
 #define BEYOND ((1ull << UFP4_ADDR_BITS) - 128)    // the last 128 bytes that an address can name
 #define OUTSIDE (UFP4_MEMORY_BASE + (1ull << 36))  // no memory there

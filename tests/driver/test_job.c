@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "backend.h"
 #include "bench.h"
+#include "port/backend.h"
 
 TEST(good_jobs_give_their_results) {
   ufp4_device_t *device = bench_device();

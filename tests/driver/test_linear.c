@@ -6,7 +6,7 @@
 
 #include "bench.h"
 #include "layer.h"
-#include "linear/linear.h"
+#include "layer/linear.h"
 
 static const int64_t shapes[][3] = {{1, 1, 1}, {3, 5, 17}, {33, 47, 130}, {64, 32, 16}};
 #define SHAPES 4

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "progress.h"
+#include "frame/progress.h"
 
 typedef struct {
   FILE *file;

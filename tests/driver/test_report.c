@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "bench.h"
-#include "compare.h"
 #include "fixture.h"
-#include "report.h"
+#include "frame/compare.h"
+#include "frame/report.h"
 
 static const ufp4_configuration_t cores[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
 #define SMALL (&cores[0])

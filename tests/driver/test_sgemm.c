@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "bench.h"
-#include "sgemm.h"
+#include "layer/sgemm.h"
 
 // The definition: one accumulator, k ascending. volatile forbids a fused operation whatever the
 // compiler's flags.

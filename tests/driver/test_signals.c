@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "cli.h"
+#include "frame/cli.h"
 
 static const cli_command_t command = {.name = "train"};
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend.h"
 #include "fuzz.h"
+#include "port/backend.h"
 #include "ufp4.h"
 
 #define MEMORY (1u << 18)

@@ -2,7 +2,7 @@
 // The command line's options. The input: words, each ended by a zero byte.
 #include <string.h>
 
-#include "cli.h"
+#include "frame/cli.h"
 #include "fuzz.h"
 
 #define MAX_WORDS 24

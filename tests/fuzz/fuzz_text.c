@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "text.h"
+#include "train/learn/text.h"
 
 #define BATCH 3
 

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "check.h"
-#include "tensor/file.h"
 
 // --- A folder of the test's own -----------------------------------------------------------------
 

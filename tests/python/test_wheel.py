@@ -89,7 +89,7 @@ def test_sdists_that_are_made_at_once_are_whole():
     check_equal(listing(), before, "what is in the checkout")
     parts = [sorted(member.name.partition("/")[2] for member in tarfile.open(next(pathlib.Path(name).iterdir()))) for name in ("first", "second")]
     check_equal(parts[0], parts[1], "members")
-    wanted = {"LICENSE", "PKG-INFO", "pyproject.toml", "staging.py", "ufp4/py.typed", "core/CMakeLists.txt", "core/cmodel/src/version.c"}
+    wanted = {"LICENSE", "PKG-INFO", "pyproject.toml", "staging.py", "ufp4/py.typed", "core/CMakeLists.txt", "core/cmodel/src/base/version.c"}
     check(wanted <= set(parts[0]) and not any("/." in name or "__pycache__" in name for name in parts[0]), f"{parts[0]}")
 
 

@@ -303,6 +303,14 @@ typedef struct {
 } ufp4_gemm_descriptor_t;
 static_assert(sizeof(ufp4_gemm_descriptor_t) == 128, "ufp4_gemm_descriptor_t");
 
+/** Any descriptor: its first 8 bytes are the header. */
+typedef union {
+  ufp4_header_descriptor_t header;
+  ufp4_quant_descriptor_t quant;
+  ufp4_gemm_descriptor_t gemm;
+  uint8_t bytes[UFP4_DESCRIPTOR_BYTES];
+} ufp4_descriptor_t;
+
 /** 16 bytes, written to the completion ring in the order of the descriptors, not in that in which jobs end. */
 typedef struct {
   uint32_t job;  ///< 0: the descriptor's job number

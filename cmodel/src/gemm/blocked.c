@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/integer.h"
+#include "base/threads.h"
 #include "gemm/kernel.h"
-#include "gemm/threads.h"
-#include "number/integer.h"
 
 // Bounds; a test has smaller ones.
 #ifndef MACRO_ROWS
@@ -372,7 +372,7 @@ ufp4_status_t gemm_blocked(const gemm_job_t *checked, const gemm_kernel_t *kerne
     arguments[count] = &workers[count];
     count++;
   }
-  if (count > 0) gemm_threads(run_worker, arguments, count);
+  if (count > 0) threads_run(run_worker, arguments, count);
   for (int i = 0; i < count; i++) free(workers[i].memory);
   free(shared);
   return count > 0 ? UFP4_OK : UFP4_ERROR_MEMORY;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of the GEMM: each goes to the fastest code there is for it.
+#include "base/processor.h"
 #include "gemm/kernel.h"
-#include "processor.h"
 #include "ufp4/format.h"
 
 static const gemm_kernel_t *exact_avx512(const gemm_job_t *job) {

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
+#include "base/threads.h"
 #include "gemm/kernel.h"
 #include "gemm/store.h"
-#include "gemm/threads.h"
-#include "number/integer.h"
 #include "number/lanes.h"
 #include "ufp4/format.h"
 
@@ -177,7 +177,7 @@ ufp4_status_t gemm_portable(const gemm_job_t *job) {
     panels_fill(job->b, &work.b);
     work.tiles = ((job->a->rows + TILE_ROWS - 1) / TILE_ROWS) *
                  ((job->b->rows + MICRO_COLS - 1) / MICRO_COLS);
-    gemm_threads(run_tiles, arguments, useful_threads(&work));
+    threads_run(run_tiles, arguments, useful_threads(&work));
     panels_free(&work.b);
   }
   panels_free(&work.a);

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
+#include "base/processor.h"
+#include "base/threads.h"
 #include "gemm/micro.h"
 #include "gemm/store.h"
-#include "gemm/threads.h"
-#include "number/integer.h"
-#include "processor.h"
 #include "ufp4/format.h"
 
 #define TILE_ROWS 64         // a unit of work: 64 x 16 outputs
@@ -146,8 +146,8 @@ static void run_threads(work_t *work) {
   for (int i = 0; i < MAX_THREADS; i++) arguments[i] = work;
   int64_t useful = work->a.rows * work->b.rows * work->a.groups * BLOCK / THREAD_MACS + 1;
   int64_t asked = work->job->how->threads > 1 ? work->job->how->threads : 1;
-  gemm_threads(run_tiles, arguments,
-               (int)min_i64(min_i64(asked, useful), min_i64(work->tiles, MAX_THREADS)));
+  threads_run(run_tiles, arguments,
+              (int)min_i64(min_i64(asked, useful), min_i64(work->tiles, MAX_THREADS)));
 }
 
 static gemm_micro_t micro_of(const gemm_job_t *job) {

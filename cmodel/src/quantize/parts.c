@@ -3,8 +3,8 @@
 // tensor exponent: parts agree on the latter first, then each makes its rows.
 #include "quantize/parts.h"
 
-#include "gemm/threads.h"
-#include "number/integer.h"
+#include "base/integer.h"
+#include "base/threads.h"
 #include "quantize/portable.h"
 
 #define PART_ROWS 128       // whole tiles of every kernel, and whole cache lines of columns
@@ -79,7 +79,7 @@ static int cut_all(const source_t *source, const part_t *like, ufp4_operand_t *o
 
 static void agree_on_exponent(part_t parts[MAX_PARTS], void *arguments[MAX_PARTS], int count) {
   int exponent = INT32_MAX;
-  gemm_threads(find_exponent, arguments, count);
+  threads_run(find_exponent, arguments, count);
   for (int i = 0; i < count; i++)
     exponent = parts[i].exponent < exponent ? parts[i].exponent : exponent;
   for (int i = 0; i < count; i++) {
@@ -90,7 +90,7 @@ static void agree_on_exponent(part_t parts[MAX_PARTS], void *arguments[MAX_PARTS
 
 static ufp4_status_t make_all(part_t parts[MAX_PARTS], void *arguments[MAX_PARTS], int count,
                               ufp4_operand_t *out) {
-  gemm_threads(make, arguments, count);
+  threads_run(make, arguments, count);
   ufp4_status_t status = UFP4_OK;
   out->exponent = parts[0].out.exponent;
   for (int i = 0; i < count; i++) {

@@ -3,8 +3,8 @@
 // four_six.c for the scale rounding 46, product.c for NVFP4 and E8M0, shared.c for all others.
 #include "ufp4/quantize.h"
 
+#include "base/processor.h"
 #include "number/lanes.h"
-#include "processor.h"
 #include "quantize/four_six.h"
 #include "quantize/parts.h"
 #include "quantize/portable.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "number/integer.h"
+#include "base/integer.h"
 
 // Columns of a strip of the column copy: wide enough to read rows in long runs, narrow enough that
 // the cache lines of codes it writes into stay near until they are full.

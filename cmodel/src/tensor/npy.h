@@ -2,8 +2,8 @@
 #ifndef UFP4_NPY_H
 #define UFP4_NPY_H
 
+#include "base/file.h"
 #include "tensor/convert.h"
-#include "tensor/file.h"
 
 /** Whether these are the first bytes of a .npy. */
 #define NPY_MAGIC_BYTES 6

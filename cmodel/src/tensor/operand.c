@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "number/integer.h"
+#include "base/integer.h"
 #include "number/lanes.h"
 #include "ufp4/format.h"
 #include "ufp4/quantize.h"

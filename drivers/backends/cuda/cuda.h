@@ -3,7 +3,7 @@
 #ifndef UFP4_CUDA_H
 #define UFP4_CUDA_H
 
-#include "backend.h"
+#include "port/backend.h"
 #include "table.h"
 
 /** The table of libufp4_cuda.so. UFP4_ERROR_UNSUPPORTED, and why, where there is none: it is built

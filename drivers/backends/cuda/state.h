@@ -3,8 +3,8 @@
 #ifndef UFP4_CUDA_STATE_H
 #define UFP4_CUDA_STATE_H
 
-#include "../model/check.h"
 #include "cuda.h"
+#include "job/check.h"
 
 struct ufp4_backend_state {
   ufp4_configuration_t configuration;

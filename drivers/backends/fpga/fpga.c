@@ -8,9 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "core.h"
-#include "device.h"
 #include "little_endian.h"
+#include "port/core.h"
 #include "serial.h"
 
 #define BAUD 3000000u
@@ -277,7 +276,7 @@ static ufp4_status_t backend_open(const char *name, const ufp4_device_options_t 
   fpga->progress = options->progress;
   fpga->progress_user = options->progress_user;
   const ufp4_port_t port = fpga_port(fpga);
-  status = device_check_memory(port.memory_base, port.memory_bytes, message);
+  status = backend_check_memory(port.memory_base, port.memory_bytes, message);
   // Whatever an earlier program has left the core at ends; a failure is told of by the next call.
   if (status == UFP4_OK) (void)write_word(fpga, LINK_BOARD_WRITE, LINK_BOARD_CORE_RESET, 1);
   if (status == UFP4_OK) status = core_open(&port, &own, configuration, 0, message, state);

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "execute.h"
+#include "base/threads.h"
+#include "job/execute.h"
+#include "port/backend.h"
 
 struct ufp4_backend_state {
   executor_t executor;
@@ -24,7 +26,14 @@ static ufp4_status_t model_open(const ufp4_device_options_t *options,
                                 state_t **out) {
   *out = NULL;
   state_t *state = calloc(1, sizeof *state);
-  if (state == NULL || executor_open(&state->executor, options, configuration) != UFP4_OK) {
+  if (state != NULL) {
+    state->executor = (executor_t){.configuration = *configuration,
+                                   .memory_base = UFP4_MEMORY_BASE,
+                                   .memory_bytes = options->memory_bytes,
+                                   .threads = threads_asked(options->threads),
+                                   .kernel = options->kernel};
+  }
+  if (state == NULL || executor_open(&state->executor) != UFP4_OK) {
     free(state);
     ufp4_message_set(message, "model: no %llu bytes for the device memory",
                      (unsigned long long)options->memory_bytes);

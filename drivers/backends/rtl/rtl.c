@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core.h"
-#include "tensor/file.h"
-#include "timeline.h"
+#include "backends/timeline.h"
+#include "base/file.h"
+#include "port/core.h"
 #include "ufp4_sim.h"
 
 typedef struct {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../model/check.h"
-#include "core.h"
+#include "job/check.h"
+#include "port/core.h"
 #include "process.h"
 
 typedef struct {

@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../model/execute.h"
-#include "core.h"
-#include "timeline.h"
+#include "backends/timeline.h"
+#include "base/threads.h"
+#include "job/execute.h"
+#include "port/core.h"
 #include "ufp4_timed.h"
 
 typedef struct {
@@ -146,12 +147,16 @@ static void tlm_close(void *user) {
 
 static ufp4_status_t open_executor(tlm_t *tlm, const ufp4_device_options_t *options,
                                    const ufp4_configuration_t *configuration) {
-  ufp4_device_options_t kept = *options;
-  if (options->timing_only) kept.memory_bytes = UFP4_MEMORY_RESERVED_BYTES;
-  const ufp4_status_t status = executor_open(&tlm->executor, &kept, configuration);
+  const uint64_t bytes = options->timing_only ? UFP4_MEMORY_RESERVED_BYTES : options->memory_bytes;
+  tlm->executor = (executor_t){.configuration = *configuration,
+                               .memory_base = UFP4_MEMORY_BASE,
+                               .memory_bytes = bytes,
+                               .threads = threads_asked(options->threads),
+                               .kernel = options->kernel};
+  const ufp4_status_t status = executor_open(&tlm->executor);
   if (status == UFP4_OK) return status;
   ufp4_message_set(tlm->message, "tlm: no %llu bytes for the device memory",
-                   (unsigned long long)kept.memory_bytes);
+                   (unsigned long long)bytes);
   return status;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/threads.h"
 #include "cases.h"
 #include "measure.h"
 
@@ -21,11 +22,6 @@ typedef struct {
   int quick;
   int64_t size;
 } choices_t;
-
-static int threads(void) {
-  long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  return cores > 0 ? (int)cores : 1;
-}
 
 static int fail(int status, const char *what) {
   fprintf(stderr, "ufp4_cuda_record: %s\n", what);
@@ -86,7 +82,7 @@ static ufp4_status_t record(FILE *file, const choices_t *choices, int argc, char
                             ufp4_message_t *message) {
   static const ufp4_configuration_t configurations[] = UFP4_CONFIGURATIONS;
   const ufp4_device_options_t options = {.memory_bytes = 1 << 20};
-  engine_t engine = {.threads = threads()};
+  engine_t engine = {.threads = threads_asked(0)};
   ufp4_status_t status =
       ufp4_backend_cuda.open(&options, &configurations[0], message, &engine.state);
   if (status != UFP4_OK) return status;
@@ -118,7 +114,7 @@ static int write_record(const choices_t *choices, int argc, char **argv) {
 
 /** One line; @return 1 if it is a hash that is right, 0 if it is none, -1 if it is wrong. */
 static int check_line(const char *line) {
-  const engine_t golden = {.threads = threads()};
+  const engine_t golden = {.threads = threads_asked(0)};
   int n;
   char name[64], own_name[64];
   unsigned long long want;

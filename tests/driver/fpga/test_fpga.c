@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../../drivers/backends/fpga/fpga.h"
+#include "backends/fpga/fpga.h"
 #include "bench.h"
 #include "cable.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../drivers/backends/fpga/fpga.h"
+#include "backends/fpga/fpga.h"
 #include "bench.h"
 
 enum { TOKENS = 64, CIN = 64, COUT = 32 };

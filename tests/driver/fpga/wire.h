@@ -3,7 +3,7 @@
 #ifndef UFP4_WIRE_H
 #define UFP4_WIRE_H
 
-#include "../../../drivers/backends/fpga/link.h"
+#include "backends/fpga/link.h"
 #include "fake_board.h"
 
 enum { MEMORY = 1 << 20, REGISTERS = 64, BUFFER = 4096 };

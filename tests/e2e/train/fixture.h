@@ -4,7 +4,7 @@
 #define UFP4_TRAIN_FIXTURE_H
 
 #include "check.h"
-#include "trainer.h"
+#include "train/learn/trainer.h"
 
 /** Approximately normal numbers. */
 void fixture_normal(check_random_t *random, float deviation, float *out, int64_t count);

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adamw.h"
-#include "draw.h"
 #include "fixture.h"
-#include "model/elementary.h"
-#include "report/paired.h"
+#include "train/learn/adamw.h"
+#include "train/model/draw.h"
+#include "train/model/elementary.h"
+#include "train/report/paired.h"
 
 static uint32_t bits_of(float x) {
   uint32_t bits;

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "checkpoint.h"
 #include "fixture.h"
+#include "train/study/checkpoint.h"
 
 enum { STEPS = 8, CUT = 3 };
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture.h"
-#include "experiment.h"
 #include "fixture.h"
-#include "report/report.h"
+#include "train/report/report.h"
+#include "train/study/capture.h"
+#include "train/study/experiment.h"
 
 enum { SEEDS = 3, STEPS = 4 };
 

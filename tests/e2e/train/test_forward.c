@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "fixture.h"
-#include "forward.h"
 #include "train/forward_table.h"
+#include "train/study/forward.h"
 
 enum { BF16, UFP4, E2M1, NVFP4, MXFP4, RECIPES };
 enum { PER_LAYER = UFP4_FORWARD_LINES / UFP4_MATRIX_COUNT * UFP4_FORWARD_WAYS };

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "fixture.h"
-#include "model/attention.h"
-#include "model/loss.h"
-#include "model/norm.h"
-#include "model/rope.h"
-#include "model/swiglu.h"
+#include "train/model/attention.h"
+#include "train/model/loss.h"
+#include "train/model/norm.h"
+#include "train/model/rope.h"
+#include "train/model/swiglu.h"
 
 // A scalar function for each module: <cotangent, output>, whose gradient is what backward gives for
 // dy = cotangent.

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fixture.h"
-#include "record.h"
+#include "run/record.h"
 
 typedef struct {
   ufp4_device_t *device;

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checkpoint.h"
 #include "fixture.h"
-#include "runs.h"
+#include "train/study/checkpoint.h"
+#include "train/study/runs.h"
 
 enum { STEPS = 5 };
 #define SETTINGS "{\"recipe\": \"bf16,ufp4\", \"steps\": 5, \"lr\": 0.003}\n"

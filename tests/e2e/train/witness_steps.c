@@ -4,7 +4,7 @@
 // multiple of 16, so that blocks are padded.
 #include <stdio.h>
 
-#include "checkpoint.h"
+#include "train/study/checkpoint.h"
 
 enum { STEPS = 20 };
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend.h"
 #include "bench.h"
+#include "port/backend.h"
 
 #define PLACE_BYTES (512ull << 10)
 #define MEMORY_BYTES (16ull << 20)

@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-#include "backend.h"
 #include "bench.h"
+#include "port/backend.h"
 
 #define PLACE_BYTES 0x10000ull
 enum {

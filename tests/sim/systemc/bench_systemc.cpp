@@ -10,7 +10,7 @@
 #include "plain.h"
 extern "C" {
 #include "alone.h"
-#include "model/execute.h"
+#include "job/execute.h"
 }
 
 namespace {

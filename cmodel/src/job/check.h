@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks that the core makes before it starts a job. RTL: ufp4_command.
+#ifndef UFP4_JOB_CHECK_H
+#define UFP4_JOB_CHECK_H
+
+#include "ufp4/format.h"
+#include "ufp4/gemm.h"
+#include "ufp4/panel.h"
+#include "ufp4/quantize.h"
+#include "ufp4/spec.h"
+#include "ufp4/status.h"
+
+/** The exponent slots. */
+typedef struct {
+  int16_t exponent[UFP4_SLOTS];
+  uint8_t written[UFP4_SLOTS];
+} slots_t;
+
+/** A panel-major operand as a descriptor names it. */
+typedef struct {
+  uint64_t codes, scales;
+  uint32_t stride_blocks;
+  uint32_t rows, blocks;
+  uint8_t mode;
+  uint16_t exponent;
+} panel_t;
+
+/** A row-major tensor as a descriptor names it. */
+typedef struct {
+  uint64_t address;
+  uint32_t rows, cols, stride_bytes;
+  uint8_t dtype;
+} plain_t;
+
+/** Bytes of a plain element; a dtype without a meaning counts as 4, so that each malformed
+ * descriptor has one defined status. */
+uint32_t dtype_bytes(uint8_t dtype);
+/** Bytes from the first to behind the last used byte of a row-major region. */
+uint64_t plain_bytes(uint32_t rows, uint32_t stride_bytes, uint64_t row_bytes);
+/** The same of a tensor. */
+uint64_t plain_region_bytes(const plain_t *plain);
+/** D, then the sums and the C that the job reads. @return how many */
+int gemm_plains(const ufp4_gemm_descriptor_t *gemm, plain_t plains[3]);
+/** Panel units from the first to behind the last used one. */
+uint64_t panel_units(const panel_t *panel);
+
+panel_t quant_row_panel(const ufp4_quant_descriptor_t *quant);
+panel_t quant_col_panel(const ufp4_quant_descriptor_t *quant);
+panel_t gemm_a_panel(const ufp4_gemm_descriptor_t *gemm);
+panel_t gemm_b_panel(const ufp4_gemm_descriptor_t *gemm);
+
+/** Whether the PEs of a core multiply an element format. */
+int configuration_multiplies(const ufp4_configuration_t *configuration, unsigned elem);
+/** The lowest status code that applies to a core of this configuration, UFP4_CORE_STATUS_OK if none
+ * does; bus errors are not among them. */
+ufp4_core_status_t check_descriptor(const ufp4_descriptor_t *descriptor,
+                                    const ufp4_configuration_t *configuration,
+                                    const slots_t *slots);
+
+/** Memory on the bus. */
+typedef struct {
+  uint64_t base, bytes;
+} region_t;
+
+/** What a bus with that memory and no other makes of a legal job: ok, read_error or write_error. */
+ufp4_core_status_t check_quant_bus(const ufp4_quant_descriptor_t *quant, region_t memory);
+ufp4_core_status_t check_gemm_bus(const ufp4_gemm_descriptor_t *gemm, region_t memory);
+/** Of a backend whose core is the timed model: UFP4_ERROR_UNSUPPORTED, with a message, for a legal
+ * job that the bus would answer with an error. */
+ufp4_status_t check_inside(const char *backend, const ufp4_descriptor_t *descriptor,
+                           const ufp4_configuration_t *configuration, region_t memory,
+                           ufp4_message_t *message);
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// An open device, as the files of this folder see it.
+#ifndef UFP4_DEVICE_H
+#define UFP4_DEVICE_H
+
+#include "port/backend.h"
+
+/** Completions that are kept for a later wait. */
+#define HISTORY_JOBS 256u
+
+typedef struct {
+  uint64_t address;
+  uint64_t bytes;
+} buffer_t;
+
+struct ufp4_device {
+  const ufp4_backend_t *backend;
+  ufp4_backend_state_t *state;
+  ufp4_device_info_t info;
+  uint64_t memory_base;
+  ufp4_message_t message;
+  int threads;  // of what runs on the host
+  ufp4_kernel_t kernel;
+  int failed;   // a backend call returned UFP4_ERROR_DEVICE
+  int overdue;  // the oldest job has outrun the backend's own limit, and has not been waited for
+                // since
+  buffer_t *buffers;  // in use, in order of address
+  size_t buffer_count, buffer_capacity;
+  uint64_t submitted, taken;             // jobs; the job number is the lower half
+  ufp4_completion_t done[HISTORY_JOBS];  // of job i at i mod HISTORY_JOBS
+};
+
+/** Keeps @p status, and remembers that the device is lost if it says so. */
+ufp4_status_t device_note(ufp4_device_t *device, ufp4_status_t status);
+/** Sets the device's message and returns @p status. */
+ufp4_status_t device_fail(ufp4_device_t *device, ufp4_status_t status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/** The first byte of its memory that is not the backend's. */
+static inline uint64_t device_buffers_base(const ufp4_device_t *device) {
+  return device->memory_base + UFP4_MEMORY_RESERVED_BYTES;
+}
+/** Rows of a plain tensor, to and from a buffer with a stride of its own; in one piece where there
+ * are no gaps. */
+typedef struct {
+  uint64_t address, stride;  ///< in device memory
+  uint64_t ld_bytes;         ///< from row to row in the host's
+  uint64_t row_bytes, rows;
+} device_rows_t;
+ufp4_status_t device_rows_write(ufp4_device_t *device, device_rows_t at, const void *data);
+ufp4_status_t device_rows_read(ufp4_device_t *device, device_rows_t at, void *data);
+/** UFP4_ERROR_DEVICE if the device has failed before. */
+ufp4_status_t device_check(ufp4_device_t *device);
+
+/** Waits for every queued job, but not again for one that is overdue. @return 0 if some may still
+ * run: the device answers, but does not get on. */
+int jobs_drain(ufp4_device_t *device);
+
+/** Whether a GEMM of operands in the host's memory becomes a job. */
+int device_takes_descriptors(const ufp4_device_t *device);
+/** UFP4_ERROR_UNSUPPORTED, with a message, if the device's core accumulates by another contract or
+ * does not multiply these elements. */
+ufp4_status_t device_check_core(ufp4_device_t *device, ufp4_contract_t contract, ufp4_elem_t a,
+                                ufp4_elem_t b);
+/** Runs one job and gives its cycles and what it added to the counters. */
+ufp4_status_t job_measure(ufp4_device_t *device, const ufp4_descriptor_t *descriptor,
+                          ufp4_gemm_stats_t *stats);
+/** A GEMM of operands in the host's memory as one job; what a descriptor can express, the arguments
+ * checked. */
+ufp4_status_t gemm_by_descriptor(ufp4_device_t *device, const ufp4_operand_t *a,
+                                 const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d,
+                                 int64_t d_ld, ufp4_gemm_stats_t *stats);
+
+#endif

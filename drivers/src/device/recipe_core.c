@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which recipes a core runs by descriptors, copies and products alike.
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "job/check.h"
+#include "port/backend.h"
+
+static const char *const scale_names[] = UFP4_SCALE_NAMES;
+static const char *const elem_names[] = UFP4_ELEM_NAMES;
+static const char *const contract_names[] = UFP4_CONTRACT_NAMES;
+
+static ufp4_status_t refuse(ufp4_message_t *why, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static ufp4_status_t refuse(ufp4_message_t *why, const char *format, ...) {
+  va_list arguments;
+  if (why == NULL) return UFP4_ERROR_UNSUPPORTED;
+  va_start(arguments, format);
+  vsnprintf(why->text, sizeof why->text, format, arguments);
+  va_end(arguments);
+  return UFP4_ERROR_UNSUPPORTED;
+}
+
+/** What the passes ask of one tensor. */
+typedef struct {
+  int copies[2], transformed, backward;
+} use_t;
+
+static use_t use_of(const ufp4_recipe_t *recipe, unsigned passes, int role) {
+  use_t use = {{0, 0}, 0, 0};
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+    ufp4_role_t roles[2];
+    ufp4_axis_t axes[2];
+    ufp4_pass_operands((ufp4_pass_t)pass, roles, axes);
+    for (int i = 0; i < 2 && (passes >> pass & 1); i++) {
+      if ((int)roles[i] != role) continue;
+      use.backward |= pass != UFP4_PASS_FPROP;
+      if (!ufp4_recipe_quantizes(recipe, (ufp4_pass_t)pass)) continue;
+      use.copies[axes[i]] = 1;
+      use.transformed |= recipe->rht[pass] != UFP4_RHT_NONE;
+    }
+  }
+  return use;
+}
+
+static ufp4_status_t check_tensor(const ufp4_recipe_t *recipe, unsigned passes, int role,
+                                  ufp4_message_t *why) {
+  static const char *const names[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
+  const use_t use = use_of(recipe, passes, role);
+  if (recipe->requantize && role != UFP4_ROLE_DY && use.backward)
+    return refuse(why, "backward passes take %s as FPROP quantized it", names[role]);
+  if (!use.copies[0] && !use.copies[1]) return UFP4_OK;
+  if (recipe->layout[role] != UFP4_LAYOUT_1D)
+    return refuse(why, "scales of %s are of 16 x 16 tiles", names[role]);
+  if (use.transformed && recipe->scale == UFP4_SCALE_E8M0)
+    return refuse(why, "blocks of 32 with E8M0 scales are transformed");
+  if (use.copies[0] && use.copies[1] &&
+      (recipe->round[role][0] != recipe->round[role][1] ||
+       recipe->scale_round[role][0] != recipe->scale_round[role][1]))
+    return refuse(why, "the copies of %s are rounded in two ways", names[role]);
+  return UFP4_OK;
+}
+
+ufp4_status_t ufp4_recipe_on_core(const ufp4_recipe_t *recipe, unsigned passes,
+                                  const ufp4_configuration_t *core, ufp4_message_t *why) {
+  if (recipe == NULL || core == NULL || passes > UFP4_PASSES_ALL) return UFP4_ERROR_ARGUMENT;
+  if (!recipe->quantized) return refuse(why, "it is not quantized: the host multiplies");
+  if (!core->quant) return refuse(why, "%s has no QUANT engine", core->name);
+  if (recipe->scale != UFP4_SCALE_E4M3 && recipe->scale != UFP4_SCALE_E8M0)
+    return refuse(why, "QUANT makes no %s scales: the host does", scale_names[recipe->scale]);
+  if (recipe->contract != core->contract)
+    return refuse(why, "it needs contract %s, and %s has %s", contract_names[recipe->contract],
+                  core->name, contract_names[core->contract]);
+  if (!configuration_multiplies(core, recipe->elem))
+    return refuse(why, "%s does not multiply %s", core->name, elem_names[recipe->elem]);
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+    if ((passes >> pass & 1) && recipe->rht[pass] == UFP4_RHT_BF16)
+      return refuse(why, "its transform rounds to BF16, which is not QUANT's");
+  }
+  for (int role = 0; role < UFP4_ROLE_COUNT; role++) {
+    ufp4_status_t status = check_tensor(recipe, passes, role, why);
+    if (status != UFP4_OK) return status;
+  }
+  return UFP4_OK;
+}

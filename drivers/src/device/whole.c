@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole operands in the host's memory. A backend with a way of its own has it in its table; on the
+// model it is the golden model; what takes descriptors only gets them where they can express the
+// job, and the host quantizes for it.
+#include <string.h>
+
+#include "device.h"
+#include "job/check.h"
+
+static int size_is_bad(int64_t size) {
+  return size < 1 || size > UFP4_MAX_DIM;
+}
+
+// --- Quantizing ---------------------------------------------------------------------------------
+
+static ufp4_status_t check_quantize(ufp4_device_t *device, const ufp4_matrix_t *in,
+                                    const ufp4_quantize_t *how) {
+  ufp4_message_t why = {0};
+  if (in == NULL || in->data == NULL || how == NULL || size_is_bad(in->rows) ||
+      size_is_bad(in->cols) || in->ld < in->cols ||
+      (in->dtype != UFP4_DTYPE_F32 && in->dtype != UFP4_DTYPE_BF16)) {
+    return device_fail(device, UFP4_ERROR_ARGUMENT,
+                       "quantize: no tensor of FP32 or BF16, or one of impossible sizes");
+  }
+  if ((unsigned)how->axis > UFP4_AXIS_COL || (unsigned)how->round >= UFP4_ROUND_COUNT ||
+      (how->exponent_given && (how->exponent < INT16_MIN || how->exponent > INT16_MAX))) {
+    return device_fail(device, UFP4_ERROR_ARGUMENT,
+                       "quantize: axis, rounding or exponent out of range");
+  }
+  ufp4_status_t status = ufp4_combination_quantize(how, 0, device->backend->name, &why);
+  return status == UFP4_OK ? status : device_fail(device, status, "quantize: %s", why.text);
+}
+
+ufp4_status_t ufp4_device_quantize(ufp4_device_t *device, const ufp4_matrix_t *in,
+                                   const ufp4_quantize_t *how, ufp4_operand_t *out) {
+  ufp4_status_t status = device_check(device);
+  if (status != UFP4_OK) return status;
+  status = check_quantize(device, in, how);
+  if (status != UFP4_OK) return status;
+  if (out == NULL)
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "quantize: nowhere to put the operand");
+  if (device->backend->quantize != NULL) {
+    return device_note(device, device->backend->quantize(device->state, in, how, out));
+  }
+  ufp4_quantize_t own = *how;
+  own.kernel = device->kernel;
+  own.threads = device->threads;
+  status = ufp4_quantize(in, &own, out);
+  return status == UFP4_OK
+             ? status
+             : device_fail(device, status, "quantize: %s", ufp4_status_string(status));
+}
+
+// --- Multiplying --------------------------------------------------------------------------------
+
+int device_takes_descriptors(const ufp4_device_t *device) {
+  return device->backend->gemm == NULL && strcmp(device->backend->name, "model") != 0;
+}
+
+// The configuration that a user may have meant: one that does the job, of the same array where
+// there is one.
+static const char *another_core(const ufp4_configuration_t *core, ufp4_contract_t contract,
+                                ufp4_elem_t a, ufp4_elem_t b) {
+  static const ufp4_configuration_t all[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
+  const char *found = NULL;
+  for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
+    const int does = all[i].contract == (uint32_t)contract &&
+                     configuration_multiplies(&all[i], a) && configuration_multiplies(&all[i], b);
+    if (does && all[i].rows == core->rows && all[i].cols == core->cols) return all[i].name;
+    if (does && found == NULL) found = all[i].name;
+  }
+  return found != NULL ? found : "none";
+}
+
+// A device that takes descriptors only multiplies and accumulates as its configuration does.
+ufp4_status_t device_check_core(ufp4_device_t *device, ufp4_contract_t contract, ufp4_elem_t a,
+                                ufp4_elem_t b) {
+  static const char *const names[UFP4_CONTRACT_COUNT] = UFP4_CONTRACT_NAMES;
+  static const char *const elems[UFP4_ELEM_COUNT] = UFP4_ELEM_NAMES;
+  const ufp4_configuration_t *core = &device->info.configuration;
+  if (!device_takes_descriptors(device)) return UFP4_OK;
+  if (core->contract != (uint32_t)contract) {
+    return device_fail(device, UFP4_ERROR_UNSUPPORTED,
+                       "the configuration %s accumulates by the contract %s, not by %s; %s does",
+                       core->name, names[core->contract], names[contract],
+                       another_core(core, contract, a, b));
+  }
+  if (configuration_multiplies(core, a) && configuration_multiplies(core, b)) return UFP4_OK;
+  return device_fail(device, UFP4_ERROR_UNSUPPORTED,
+                     "the configuration %s does not multiply %s; %s does", core->name,
+                     elems[configuration_multiplies(core, a) ? b : a],
+                     another_core(core, contract, a, b));
+}
+
+static ufp4_status_t check_gemm(ufp4_device_t *device, const ufp4_operand_t *a,
+                                const ufp4_operand_t *b, const ufp4_gemm_t *how, const void *d,
+                                int64_t d_ld) {
+  ufp4_message_t why = {0};
+  ufp4_status_t status = ufp4_gemm_check(a, b, how, &why);
+  if (status == UFP4_OK && (d == NULL || d_ld < b->rows)) {
+    return device_fail(device, UFP4_ERROR_ARGUMENT,
+                       "gemm: no D, or its rows are less than N elements apart");
+  }
+  if (status == UFP4_OK) {
+    status = ufp4_combination_gemm(a->elem, b->elem, a->scale, how->contract, device->backend->name,
+                                   &why);
+  }
+  if (status != UFP4_OK) return device_fail(device, status, "gemm: %s", why.text);
+  status = device_check_core(device, how->contract, a->elem, b->elem);
+  if (status == UFP4_OK && how->contract == UFP4_CONTRACT_NV && how->c != NULL &&
+      device_takes_descriptors(device)) {
+    return device_fail(device, UFP4_ERROR_UNSUPPORTED,
+                       "gemm: the core has no C for the contract nv, whose sums begin with it");
+  }
+  return status;
+}
+
+static ufp4_status_t run_golden(ufp4_device_t *device, const ufp4_operand_t *a,
+                                const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d,
+                                int64_t d_ld) {
+  ufp4_status_t status = ufp4_gemm(a, b, how, d, d_ld);
+  return status == UFP4_OK ? status
+                           : device_fail(device, status, "gemm: %s", ufp4_status_string(status));
+}
+
+ufp4_status_t ufp4_device_gemm(ufp4_device_t *device, const ufp4_operand_t *a,
+                               const ufp4_operand_t *b, const ufp4_gemm_t *asked, void *d,
+                               int64_t d_ld, ufp4_gemm_stats_t *stats) {
+  ufp4_gemm_stats_t own = {0};
+  ufp4_status_t status = device_check(device);
+  if (status != UFP4_OK) return status;
+  if (asked == NULL) return device_fail(device, UFP4_ERROR_ARGUMENT, "gemm: no options");
+  ufp4_gemm_t how = *asked;
+  how.threads = device->threads;
+  how.kernel = device->kernel;
+  status = check_gemm(device, a, b, &how, d, d_ld);
+  if (status != UFP4_OK) return status;
+  if (device->backend->gemm != NULL) {
+    status = device_note(device, device->backend->gemm(device->state, a, b, &how, d, d_ld));
+  } else if (strcmp(device->backend->name, "model") == 0) {
+    status = run_golden(device, a, b, &how, d, d_ld);
+  } else {
+    status = gemm_by_descriptor(device, a, b, &how, d, d_ld, &own);
+  }
+  own.m = a->rows;
+  own.n = b->rows;
+  own.k = a->cols;
+  if (status == UFP4_OK && stats != NULL) *stats = own;
+  return status;
+}

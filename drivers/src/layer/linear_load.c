@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tensor becomes the quantized copies that a layer's passes read.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hot.h"
+#include "linear.h"
+#include "ufp4/rht.h"
+
+static ufp4_status_t check_tensor(ufp4_linear_t *linear, ufp4_role_t role,
+                                  const ufp4_matrix_t *tensor) {
+  static const char *const names[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
+  if ((unsigned)role >= UFP4_ROLE_COUNT || tensor == NULL || tensor->data == NULL) {
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "load: no such role, or no tensor");
+  }
+  int64_t rows, cols;
+  linear_role_shape(&linear->shape, role, &rows, &cols);
+  if (tensor->rows == rows && tensor->cols == cols && tensor->ld < cols) {
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT,
+                       "%s has a leading dimension of %lld; %lld or more is needed", names[role],
+                       (long long)tensor->ld, (long long)cols);
+  }
+  if (tensor->rows != rows || tensor->cols != cols) {
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT,
+                       "%s is %lld x %lld; this layer's is %lld x %lld", names[role],
+                       (long long)tensor->rows, (long long)tensor->cols, (long long)rows,
+                       (long long)cols);
+  }
+  if (tensor->dtype != UFP4_DTYPE_F32 && tensor->dtype != UFP4_DTYPE_BF16) {
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "%s must be FP32 or BF16", names[role]);
+  }
+  if (!linear_role_is_in(role, linear->shape.passes)) {
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "%s enters no pass of this layer",
+                       names[role]);
+  }
+  return UFP4_OK;
+}
+
+// As ufp4_bf16_cast and back. Without branches: a vector of numbers at a time.
+UFP4_HOT void linear_round_bf16(const float *from, int64_t count, float *to) {
+  for (int64_t i = 0; i < count; i++) {
+    uint32_t bits;
+    memcpy(&bits, from + i, sizeof bits);
+    uint32_t rounded = (bits + 0x7FFFu + (bits >> 16 & 1)) & 0xFFFF0000u;
+    if ((bits & 0x7FFFFFFFu) > 0x7F800000u) rounded = (uint32_t)UFP4_BF16_NAN << 16;
+    memcpy(to + i, &rounded, sizeof rounded);
+  }
+}
+
+// A row of a tensor, rounded as the recipe says.
+static void host_row(const ufp4_matrix_t *in, int64_t row, ufp4_dtype_t to, float *out) {
+  if (in->dtype == UFP4_DTYPE_BF16) {
+    const uint16_t *from = (const uint16_t *)in->data + row * in->ld;
+    for (int64_t c = 0; c < in->cols; c++) out[c] = ufp4_bf16_value(from[c]);
+    return;
+  }
+  const float *from = (const float *)in->data + row * in->ld;
+  if (to == UFP4_DTYPE_BF16) {
+    linear_round_bf16(from, in->cols, out);
+  } else {
+    memcpy(out, from, (size_t)in->cols * sizeof *out);
+  }
+}
+
+static ufp4_status_t load_on_host(ufp4_linear_t *linear, ufp4_role_t role,
+                                  const ufp4_matrix_t *tensor) {
+  const ufp4_dtype_t dtype = linear->recipe.quantized ? UFP4_DTYPE_BF16 : linear->recipe.dtype;
+  float *to = linear->host[role];
+  if (to == NULL)
+    to = linear->host[role] = malloc(ufp4_matrix_bytes(tensor->rows, tensor->cols, sizeof *to));
+  if (to == NULL)
+    return device_fail(linear->device, UFP4_ERROR_MEMORY, "the host is out of memory");
+  for (int64_t r = 0; r < tensor->rows; r++) host_row(tensor, r, dtype, to + r * tensor->cols);
+  linear->host_loaded[role] = 1;
+  return UFP4_OK;
+}
+
+static ufp4_quantize_t copy_how(const ufp4_linear_t *linear, ufp4_role_t role, ufp4_axis_t axis,
+                                uint64_t step) {
+  ufp4_quantize_t how = ufp4_recipe_quantize(&linear->recipe, role, axis);
+  how.rht_mask = ufp4_recipe_mask(&linear->recipe, linear->shape.seed, step);
+  how.seed = linear->shape.seed;
+  how.tensor_id = ufp4_tensor_id(step, linear->shape.layer, role, (unsigned)axis);
+  return how;
+}
+
+static ufp4_status_t load_golden(ufp4_linear_t *linear, ufp4_role_t role, ufp4_axis_t axis,
+                                 const ufp4_matrix_t *tensor, uint64_t step) {
+  copy_t *copy = &linear->copies[role][axis];
+  if (!copy->wanted) return UFP4_OK;
+  const ufp4_quantize_t how = copy_how(linear, role, axis, step);
+  ufp4_operand_free(&copy->golden);
+  ufp4_status_t status = ufp4_device_quantize(linear->device, tensor, &how, &copy->golden);
+  copy->loaded = status == UFP4_OK;
+  return status;
+}
+
+// The values that the row copy of a tensor holds: *values is to be freed, and @p kept is a view of
+// it.
+static ufp4_status_t dequantize_rows(ufp4_linear_t *linear, const ufp4_operand_t *copy,
+                                     const ufp4_quantize_t *how, float **values,
+                                     ufp4_matrix_t *kept) {
+  const int64_t ld = copy->blocks * 16;
+  *values = malloc(ufp4_matrix_bytes(copy->rows, ld, sizeof **values));
+  if (*values == NULL)
+    return device_fail(linear->device, UFP4_ERROR_MEMORY, "the host is out of memory");
+  ufp4_status_t status = ufp4_dequantize(copy, ld, *values, ld);
+  for (int64_t at = 0; at < copy->rows * ld && how->rht != UFP4_RHT_NONE; at += 16)
+    ufp4_rht_undo(*values + at, how->rht_mask);
+  *kept = (ufp4_matrix_t){UFP4_DTYPE_F32, copy->rows, copy->cols, ld, *values};
+  return status;
+}
+
+// What backward passes take instead of a tensor. FPROP's copy is made for it where no pass wants
+// one.
+static ufp4_status_t keep_forward(ufp4_linear_t *linear, ufp4_role_t role,
+                                  const ufp4_matrix_t *tensor, uint64_t step, float **values,
+                                  ufp4_matrix_t *kept) {
+  const copy_t *row = &linear->copies[role][UFP4_AXIS_ROW];
+  const ufp4_quantize_t how = copy_how(linear, role, UFP4_AXIS_ROW, step);
+  if (row->wanted) return dequantize_rows(linear, &row->golden, &how, values, kept);
+  ufp4_operand_t copy;
+  ufp4_status_t status = ufp4_device_quantize(linear->device, tensor, &how, &copy);
+  if (status != UFP4_OK) return status;
+  status = dequantize_rows(linear, &copy, &how, values, kept);
+  ufp4_operand_free(&copy);
+  return status;
+}
+
+static ufp4_status_t upload(ufp4_linear_t *linear, const ufp4_matrix_t *tensor, uint64_t stride) {
+  uint64_t element = tensor->dtype == UFP4_DTYPE_BF16 ? sizeof(uint16_t) : sizeof(float);
+  return device_rows_write(linear->device,
+                           (device_rows_t){.address = linear->source,
+                                           .stride = stride,
+                                           .ld_bytes = (uint64_t)tensor->ld * element,
+                                           .row_bytes = (uint64_t)tensor->cols * element,
+                                           .rows = (uint64_t)tensor->rows},
+                           tensor->data);
+}
+
+static void describe_source(const ufp4_linear_t *linear, ufp4_role_t role,
+                            const ufp4_matrix_t *tensor, uint64_t step,
+                            ufp4_quant_descriptor_t *quant) {
+  const uint64_t element = tensor->dtype == UFP4_DTYPE_BF16 ? sizeof(uint16_t) : sizeof(float);
+  const int copy = linear->copies[role][UFP4_AXIS_ROW].wanted ? UFP4_AXIS_ROW : UFP4_AXIS_COL;
+  quant->rows = (uint32_t)tensor->rows;
+  quant->cols = (uint32_t)tensor->cols;
+  quant->src_addr = linear->source;
+  quant->src_stride_bytes = (uint32_t)linear_stride_bytes(tensor->cols, element);
+  quant->src_dtype = (uint8_t)tensor->dtype;
+  quant->elem = (uint8_t)linear->recipe.elem;
+  quant->scale = (uint8_t)linear->recipe.scale;
+  quant->round = (uint8_t)linear->recipe.round[role][copy];
+  quant->scale_round = (uint8_t)linear->recipe.scale_round[role][copy];
+  quant->rht_mask = ufp4_recipe_mask(&linear->recipe, linear->shape.seed, step);
+  quant->seed = linear->shape.seed;
+}
+
+static uint8_t copy_mode(const ufp4_linear_t *linear, ufp4_role_t role, ufp4_axis_t axis) {
+  if (!linear->copies[role][axis].wanted) return 0;
+  ufp4_quantize_t how = ufp4_recipe_quantize(&linear->recipe, role, axis);
+  const unsigned slot = linear_has_exponents(linear) ? UFP4_MODE_SLOT : 0;
+  return (uint8_t)(UFP4_MODE_ENABLE | slot | (how.rht ? UFP4_MODE_RHT : 0));
+}
+
+static void describe_copies(ufp4_linear_t *linear, ufp4_role_t role, uint64_t step,
+                            ufp4_quant_descriptor_t *quant) {
+  copy_t *row = &linear->copies[role][UFP4_AXIS_ROW], *col = &linear->copies[role][UFP4_AXIS_COL];
+  quant->row_mode = copy_mode(linear, role, UFP4_AXIS_ROW);
+  quant->col_mode = copy_mode(linear, role, UFP4_AXIS_COL);
+  if (row->wanted && linear_has_exponents(linear)) quant->row_exponent = UFP4_LAYER_SLOTS;
+  if (col->wanted && linear_has_exponents(linear)) quant->col_exponent = UFP4_LAYER_SLOTS + 1;
+  quant->row_codes_addr = row->codes;
+  quant->row_scales_addr = row->scales;
+  quant->row_stride_blocks = (uint32_t)row->stride_blocks;
+  quant->row_tensor_id = ufp4_tensor_id(step, linear->shape.layer, role, UFP4_AXIS_ROW);
+  quant->col_codes_addr = col->codes;
+  quant->col_scales_addr = col->scales;
+  quant->col_stride_blocks = (uint32_t)col->stride_blocks;
+  quant->col_tensor_id = ufp4_tensor_id(step, linear->shape.layer, role, UFP4_AXIS_COL);
+}
+
+// Queues AMAX, where there are exponents, and QUANT together, so that nothing waits for the host
+// between them. Gives the flags of QUANT.
+static ufp4_status_t quantize(ufp4_linear_t *linear, const ufp4_quant_descriptor_t *quant,
+                              unsigned *flags) {
+  ufp4_descriptor_t amax = {.quant = *quant}, emit = {.quant = *quant};
+  amax.quant.opcode = UFP4_OPCODE_AMAX;
+  emit.quant.opcode = UFP4_OPCODE_QUANT;
+  uint32_t jobs[2];
+  ufp4_status_t status = UFP4_OK;
+  const int first = linear_has_exponents(linear) ? 0 : 1;
+  if (first == 0) status = ufp4_submit(linear->device, &amax, &jobs[0]);
+  if (status == UFP4_OK) status = ufp4_submit(linear->device, &emit, &jobs[1]);
+  for (int i = first; i < 2 && status == UFP4_OK; i++) {
+    ufp4_completion_t done;
+    status = ufp4_wait(linear->device, jobs[i], 0, &done);
+    if (status != UFP4_OK) break;
+    linear->quantize_cycles += done.cycles;
+    *flags = done.flags;
+  }
+  return status;
+}
+
+static unsigned copy_flags(unsigned job_flags, ufp4_axis_t axis) {
+  unsigned saturated = axis == UFP4_AXIS_ROW ? UFP4_FLAG_ROW_SATURATED : UFP4_FLAG_COL_SATURATED;
+  return (job_flags & UFP4_FLAG_NAN) | (job_flags & saturated ? UFP4_FLAG_ROW_SATURATED : 0);
+}
+
+// The copies of QUANT.
+static ufp4_status_t load_on_device(ufp4_linear_t *linear, ufp4_role_t role,
+                                    const ufp4_matrix_t *tensor, uint64_t step) {
+  copy_t *copies = linear->copies[role];
+  ufp4_quant_descriptor_t quant = {0};
+  describe_source(linear, role, tensor, step, &quant);
+  describe_copies(linear, role, step, &quant);
+  ufp4_status_t status = upload(linear, tensor, quant.src_stride_bytes);
+  unsigned flags = 0;
+  if (status == UFP4_OK) status = quantize(linear, &quant, &flags);
+  for (int axis = 0; axis < 2 && status == UFP4_OK; axis++) {
+    if (!copies[axis].wanted) continue;
+    copies[axis].flags = copy_flags(flags, (ufp4_axis_t)axis);
+    if (linear_has_exponents(linear)) {
+      status =
+          ufp4_slot_read(linear->device, UFP4_LAYER_SLOTS + (unsigned)axis, &copies[axis].exponent);
+    }
+    copies[axis].loaded = status == UFP4_OK;
+  }
+  return status;
+}
+
+// The copies of the golden model, and what passes on the host take.
+static ufp4_status_t load_both(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor,
+                               uint64_t step) {
+  float *values = NULL;
+  ufp4_matrix_t kept = *tensor;
+  ufp4_status_t status = load_golden(linear, role, UFP4_AXIS_ROW, tensor, step);
+  if (status == UFP4_OK && linear_requantizes(linear, role))
+    status = keep_forward(linear, role, tensor, step, &values, &kept);
+  if (status == UFP4_OK) status = load_golden(linear, role, UFP4_AXIS_COL, &kept, step);
+  if (status == UFP4_OK && linear_role_is_in(role, linear->host_passes))
+    status = load_on_host(linear, role, &kept);
+  free(values);
+  return status;
+}
+
+ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor,
+                               uint64_t step) {
+  if (linear == NULL) return UFP4_ERROR_ARGUMENT;
+  if (step >> 48 != 0) {
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "step %llu: at most 2^48 - 1",
+                       (unsigned long long)step);
+  }
+  ufp4_status_t status = check_tensor(linear, role, tensor);
+  if (status != UFP4_OK) return status;
+  copy_t *copies = linear->copies[role];
+  // All at once: a pass must not meet one of this tensor and one of the last.
+  linear->host_loaded[role] = 0;
+  for (int axis = 0; axis < 2; axis++) {
+    copies[axis].loaded = 0;
+    copies[axis].step = step;
+    copies[axis].exponent = 0;
+  }
+  const int quantized = copies[UFP4_AXIS_ROW].wanted || copies[UFP4_AXIS_COL].wanted;
+  if (!linear->golden) {
+    if (linear_role_is_in(role, linear->host_passes)) status = load_on_host(linear, role, tensor);
+    return status == UFP4_OK && quantized ? load_on_device(linear, role, tensor, step) : status;
+  }
+  return load_both(linear, role, tensor, step);
+}

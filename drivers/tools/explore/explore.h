@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// ufp4 explore: what its parts share.
+#ifndef UFP4_CLI_EXPLORE_H
+#define UFP4_CLI_EXPLORE_H
+
+#include <stdio.h>
+
+#include "frame/cli.h"
+#include "frame/ranks.h"
+
+extern const cli_command_t cli_explore;
+
+// --- Models -------------------------------------------------------------------------------------
+
+enum { EXPLORE_MAX_LAYERS = 256, EXPLORE_NAME = 48 };
+
+/** Linear layers of one shape in one block of a model. */
+typedef struct {
+  char name[EXPLORE_NAME];
+  int64_t cin, cout, count;
+  int64_t tokens_of, tokens_by;  ///< it sees this share of the tokens
+} explore_layer_t;
+
+typedef struct {
+  char name[EXPLORE_NAME];
+  int64_t blocks;  ///< alike
+  int layer_count;
+  explore_layer_t layers[EXPLORE_MAX_LAYERS];
+} explore_model_t;
+
+/** A model that is built in, or the layers of a CSV file, which are one block. @return CLI_GO_ON or
+ * the exit status. */
+int explore_model(const char *shapes, explore_model_t *model);
+/** What --help says of models. */
+void explore_model_details(FILE *out);
+
+// --- Cases --------------------------------------------------------------------------------------
+
+/** One core, memory, recipe and size of a step. */
+typedef struct {
+  ufp4_recipe_t recipe;
+  ufp4_configuration_t core;
+  unsigned mem_bandwidth, mem_latency;
+  const char *dram;                                ///< a name of ufp4_dram.h, or NULL
+  int64_t tokens;                                  ///< of a step
+  char reason[sizeof((ufp4_message_t *)0)->text];  ///< why the core cannot do it; empty if it can
+} explore_case_t;
+
+enum { EXPLORE_LISTS = 6 };
+/** The options that take lists. */
+extern const char *const explore_list_names[EXPLORE_LISTS];
+
+/** What holds for all cases. */
+typedef struct {
+  const char *folder;
+  const char *lists[EXPLORE_LISTS];  ///< as they were given
+  char words[1024];                  ///< the command as it was given, for the report
+  explore_model_t model;
+  ufp4_dtype_t source;
+  int serial;            ///< one job after the other
+  const char *timeline;  ///< of the only case, or NULL
+  double clock_mhz;
+  explore_case_t *cases;
+  int case_count;
+  uint32_t mark;  ///< of all that a row depends on: explore_kept_mark
+  ranks_t ranks;
+} explore_plan_t;
+
+// --- Results ------------------------------------------------------------------------------------
+
+typedef enum {
+  EXPLORE_FPROP,
+  EXPLORE_DGRAD,
+  EXPLORE_WGRAD,
+  EXPLORE_AMAX,
+  EXPLORE_QUANT,
+  EXPLORE_ALL,  ///< a total
+} explore_pass_t;
+
+enum { EXPLORE_NO_BATCH = -1 };
+/** A case does not go, and says why. */
+enum { EXPLORE_FAILED = -2 };
+
+/** One line: a job, or a total of jobs. What has no meaning is NaN, what is not there is NULL. */
+typedef struct {
+  const char *layer;
+  explore_pass_t pass;
+  const char *tensor;  ///< that AMAX and QUANT read
+  int batch;           ///< its micro-batch, or EXPLORE_NO_BATCH
+  const explore_case_t *of;
+  int64_t count;    ///< of this job in a step of the model
+  int64_t m, n, k;  ///< of AMAX and QUANT rows, columns and 0; of totals 0
+  double macs;      ///< useful ones, of one
+  double cycles;    ///< of one
+  double tokens;
+  double compute, memory, output;       ///< cycles that each alone would need
+  double counters[UFP4_COUNTER_COUNT];  ///< of one
+} explore_row_t;
+
+typedef struct {
+  explore_row_t *rows;
+  int count, capacity;
+} explore_rows_t;
+
+int explore_add_row(explore_rows_t *rows, const explore_row_t *row);
+/** Measures all jobs of a case, adds their rows and the totals; or where that does not go a row
+ * with the reason. @return CLI_GO_ON or the exit status. */
+int explore_run(const explore_plan_t *plan, explore_case_t *one, explore_rows_t *rows);
+/** Writes down why a case does not go. @return EXPLORE_FAILED. */
+int explore_fail(explore_case_t *one, ufp4_status_t status, const char *message);
+void explore_print_csv_head(FILE *out, const explore_plan_t *plan);
+void explore_print_csv(FILE *out, const explore_plan_t *plan, const explore_row_t *row);
+void explore_print_head(const explore_plan_t *plan);
+void explore_print_line(const explore_plan_t *plan, const explore_row_t *row);
+json_t *explore_json_row(const explore_plan_t *plan, const explore_row_t *row);
+
+// --- Cases that have ended ----------------------------------------------------------------------
+
+/** Gives the plan its mark, which the files of its cases have. @return as all of these */
+int explore_kept_mark(explore_plan_t *plan);
+/** Makes DIR/cases, or goes on with it, if it is of the same settings. @return CLI_GO_ON or the
+ * exit status. */
+int explore_kept_open(const explore_plan_t *plan, int resume);
+int explore_kept_write(const explore_plan_t *plan, int index, const explore_row_t *rows, int count);
+/** Adds the rows, and gives the case its reason. @param[out] found 0: it has not ended, or under
+ * other settings */
+int explore_kept_read(const explore_plan_t *plan, int index, explore_rows_t *rows, int *found);
+int explore_kept_remove(const explore_plan_t *plan);
+
+/** DIR/report.html. */
+ufp4_status_t explore_write_report(const explore_plan_t *plan, const explore_rows_t *rows,
+                                   const char *path, ufp4_message_t *message);
+
+#endif

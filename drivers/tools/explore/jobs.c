@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a job of a case is, before it is measured.
+#include "jobs.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/dram.h"
+#include "frame/report.h"
+
+// --- Shapes -------------------------------------------------------------------------------------
+
+int64_t explore_layer_tokens(const explore_case_t *of, const explore_layer_t *layer) {
+  return (of->tokens * layer->tokens_of + layer->tokens_by - 1) / layer->tokens_by;
+}
+
+void explore_role_shape(const explore_layer_t *layer, int64_t tokens, int role, int64_t *rows,
+                        int64_t *cols) {
+  *rows = role == UFP4_ROLE_W ? layer->cout : tokens;
+  *cols = role == UFP4_ROLE_DY ? layer->cout : layer->cin;
+}
+
+void explore_pass_shape(const explore_layer_t *layer, int64_t tokens, int pass, int64_t *m,
+                        int64_t *n, int64_t *k) {
+  *m = pass == UFP4_PASS_WGRAD ? layer->cout : tokens;
+  *n = pass == UFP4_PASS_FPROP ? layer->cout : layer->cin;
+  *k = pass == UFP4_PASS_FPROP ? layer->cin : pass == UFP4_PASS_DGRAD ? layer->cout : tokens;
+}
+
+ufp4_dtype_t explore_result_dtype(const explore_plan_t *plan, int pass) {
+  return pass == UFP4_PASS_WGRAD ? UFP4_DTYPE_F32 : plan->source;
+}
+
+// --- The core -----------------------------------------------------------------------------------
+
+int explore_open(const explore_plan_t *plan, const explore_case_t *of, uint64_t memory_bytes,
+                 ufp4_device_t **opened) {
+  cli_device_t device;
+  cli_device_init(&device);
+  device.backend = "tlm";
+  device.configuration = of->core.name;
+  device.timing_only = 1;
+  device.timeline = plan->timeline;
+  device.mem_latency = of->mem_latency;
+  device.mem_bandwidth = of->mem_bandwidth;
+  device.dram = of->dram;
+  device.max_cycles = UINT64_MAX;
+  cli_device_demand(&device, memory_bytes);
+  return cli_device_open(&cli_explore, &device, device.backend, opened);
+}
+
+// --- Rows ---------------------------------------------------------------------------------------
+
+static unsigned bytes_a_cycle(const explore_case_t *of) {
+  const unsigned bus = of->core.bus_bytes, limit = of->mem_bandwidth;
+  return limit != 0 && limit < bus ? limit : bus;
+}
+
+double explore_dram_bandwidth(const explore_case_t *of) {
+  return of->dram != NULL ? ufp4_dram_bandwidth(ufp4_find_dram(of->dram)) : HUGE_VAL;
+}
+
+// Cycles that memory needs, from those of each way.
+static double memory_bound(const explore_case_t *of, double read, double write) {
+  const double both = (read + write) * bytes_a_cycle(of) / explore_dram_bandwidth(of);
+  return fmax(both, fmax(read, write));
+}
+
+static explore_row_t start_row(const explore_plan_t *plan, const explore_case_t *of,
+                               const explore_layer_t *layer, int64_t tokens, explore_pass_t pass) {
+  return (explore_row_t){.layer = layer->name,
+                         .pass = pass,
+                         .batch = EXPLORE_NO_BATCH,
+                         .of = of,
+                         .count = layer->count * plan->model.blocks,
+                         .tokens = (double)tokens};
+}
+
+explore_row_t explore_gemm_row(const explore_plan_t *plan, const explore_case_t *of,
+                               const explore_layer_t *layer, int64_t tokens, int pass) {
+  explore_row_t row = start_row(plan, of, layer, tokens, (explore_pass_t)pass);
+  explore_pass_shape(layer, tokens, pass, &row.m, &row.n, &row.k);
+  row.macs = (double)row.m * (double)row.n * (double)row.k;
+  const unsigned d_bytes = explore_result_dtype(plan, pass) == UFP4_DTYPE_BF16 ? 2 : 4;
+  const report_bounds_t bounds =
+      report_bounds(&of->core, bytes_a_cycle(of), d_bytes, row.m, row.n, row.k);
+  row.compute = bounds.compute;
+  row.memory = memory_bound(of, bounds.read, bounds.write);
+  row.output = bounds.output;
+  return row;
+}
+
+explore_row_t explore_quant_row(const explore_plan_t *plan, const explore_case_t *of,
+                                const explore_layer_t *layer, int64_t tokens, int role,
+                                explore_pass_t pass, int copies) {
+  static const char *const names[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
+  explore_row_t row = start_row(plan, of, layer, tokens, pass);
+  row.tensor = names[role];
+  explore_role_shape(layer, tokens, role, &row.m, &row.n);
+  const double bytes = bytes_a_cycle(of), numbers = (double)row.m * (double)row.n;
+  row.compute = numbers / of->core.quant;
+  const double read = numbers * (plan->source == UFP4_DTYPE_BF16 ? 2 : 4) / bytes;
+  const double copied = pass == EXPLORE_QUANT ? numbers * (copies * 9.0 / 16) / bytes : 0;
+  row.memory = memory_bound(of, read, copied);
+  return row;
+}
+
+void explore_add_to(explore_row_t *total, const explore_row_t *row, double times) {
+  total->macs += times * row->macs;
+  total->cycles += times * row->cycles;
+  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) total->counters[i] += times * row->counters[i];
+}
+
+int explore_add_row(explore_rows_t *rows, const explore_row_t *row) {
+  if (rows->count == rows->capacity) {
+    const int capacity = rows->capacity ? 2 * rows->capacity : 64;
+    explore_row_t *more = realloc(rows->rows, (size_t)capacity * sizeof *more);
+    if (more == NULL) return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
+    rows->rows = more;
+    rows->capacity = capacity;
+  }
+  rows->rows[rows->count++] = *row;
+  return CLI_GO_ON;
+}
+
+static explore_row_t total(const explore_case_t *of, const char *name, const explore_row_t *from,
+                           int64_t count) {
+  explore_row_t row = *from;
+  row.layer = name;
+  row.pass = EXPLORE_ALL;
+  row.batch = EXPLORE_NO_BATCH;
+  row.of = of;
+  row.count = count;
+  row.tokens = (double)of->tokens;
+  return row;
+}
+
+int explore_add_totals(const explore_plan_t *plan, const explore_case_t *of,
+                       const explore_row_t *block, const explore_row_t *step,
+                       explore_rows_t *rows) {
+  const explore_row_t lines[] = {total(of, "block", block, plan->model.blocks),
+                                 total(of, "step", step, 1)};
+  int end = explore_add_row(rows, &lines[0]);
+  return end == CLI_GO_ON ? explore_add_row(rows, &lines[1]) : end;
+}

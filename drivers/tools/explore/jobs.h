@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// ufp4 explore: what the two orders of a case's jobs share, one after the other and side by side.
+#ifndef UFP4_CLI_EXPLORE_JOBS_H
+#define UFP4_CLI_EXPLORE_JOBS_H
+
+#include "explore.h"
+
+/** The tokens of a step that a layer sees. */
+int64_t explore_layer_tokens(const explore_case_t *of, const explore_layer_t *layer);
+void explore_role_shape(const explore_layer_t *layer, int64_t tokens, int role, int64_t *rows,
+                        int64_t *cols);
+void explore_pass_shape(const explore_layer_t *layer, int64_t tokens, int pass, int64_t *m,
+                        int64_t *n, int64_t *k);
+/** Weight gradients are summed up by the optimizer, so they stay FP32. */
+ufp4_dtype_t explore_result_dtype(const explore_plan_t *plan, int pass);
+
+/** The timed model of a case, without data. @return CLI_GO_ON or the exit status. */
+int explore_open(const explore_plan_t *plan, const explore_case_t *of, uint64_t memory_bytes,
+                 ufp4_device_t **device);
+
+/** What the pins of its DRAM carry, reads and writes together, in bytes a cycle; infinite without.
+ */
+double explore_dram_bandwidth(const explore_case_t *of);
+
+/** Rows of jobs on so many tokens, with all but what is measured. */
+explore_row_t explore_gemm_row(const explore_plan_t *plan, const explore_case_t *of,
+                               const explore_layer_t *layer, int64_t tokens, int pass);
+explore_row_t explore_quant_row(const explore_plan_t *plan, const explore_case_t *of,
+                                const explore_layer_t *layer, int64_t tokens, int role,
+                                explore_pass_t pass, int copies);
+/** Adds @p times what is measured. */
+void explore_add_to(explore_row_t *total, const explore_row_t *row, double times);
+/** The totals of a block and of a step, which hold what was measured. */
+int explore_add_totals(const explore_plan_t *plan, const explore_case_t *of,
+                       const explore_row_t *block, const explore_row_t *step, explore_rows_t *rows);
+
+/** Of device memory, AMAX and QUANT beside the GEMMs; 0 where it cannot be run at all. */
+uint64_t explore_overlap_bytes(const explore_plan_t *plan, explore_case_t *of);
+/** As explore_run. @return also EXPLORE_FAILED, with rows that mean nothing. */
+int explore_run_overlap(const explore_plan_t *plan, explore_case_t *of, explore_rows_t *rows);
+
+#endif

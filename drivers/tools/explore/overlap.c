@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// The jobs of one case side by side: one or two blocks of the model as one list, in micro-batches.
+#include <math.h>
+#include <stdlib.h>
+
+#include "jobs.h"
+#include "ufp4_schedule.h"
+
+enum { BATCHES = UFP4_SCHEDULE_BATCHES, BLOCKS = 2 };
+/** Kinds of jobs of a layer: GEMMs by pass, then AMAX and QUANT of each tensor. */
+enum { KINDS = UFP4_PASS_COUNT + 2 * UFP4_ROLE_COUNT };
+
+/** Jobs of one kind. */
+typedef struct {
+  double cycles;
+  int64_t count;
+} seen_t;
+
+typedef struct {
+  const explore_plan_t *plan;
+  explore_case_t *of;
+  ufp4_device_t *device;
+  ufp4_schedule_plan_t list;
+  ufp4_schedule_layer_t *layers;
+  int *origins;  ///< of a layer of the list: which of the model's
+  ufp4_schedule_buffers_t *buffers;
+  seen_t (*seen)[KINDS][BATCHES];  ///< by the model's layers
+} overlap_t;
+
+static int fail_device(const overlap_t *run, ufp4_status_t status) {
+  return explore_fail(run->of, status, ufp4_device_message(run->device));
+}
+
+// --- The list -----------------------------------------------------------------------------------
+
+static int64_t block_layers(const explore_model_t *model) {
+  int64_t count = 0;
+  for (int i = 0; i < model->layer_count; i++) count += model->layers[i].count;
+  return count;
+}
+
+static int allocate(overlap_t *run, size_t layers) {
+  run->layers = calloc(layers, sizeof *run->layers);
+  run->origins = calloc(layers, sizeof *run->origins);
+  run->buffers = calloc(layers, sizeof *run->buffers);
+  run->seen = calloc((size_t)run->plan->model.layer_count, sizeof *run->seen);
+  if (run->layers && run->origins && run->buffers && run->seen) return CLI_GO_ON;
+  return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
+}
+
+static void fill_list(overlap_t *run, int blocks) {
+  const explore_model_t *model = &run->plan->model;
+  ufp4_schedule_plan_t *list = &run->list;
+  for (int i = 0; i < blocks * model->layer_count; i++) {
+    const explore_layer_t *layer = &model->layers[i % model->layer_count];
+    const int64_t tokens = explore_layer_tokens(run->of, layer);
+    if (tokens < BATCHES) list->batches = 1;
+    for (int64_t copy = 0; copy < layer->count; copy++) {
+      run->origins[list->layer_count] = i % model->layer_count;
+      run->layers[list->layer_count++] = (ufp4_schedule_layer_t){tokens, layer->cin, layer->cout};
+    }
+  }
+}
+
+static int is_too_long(const explore_model_t *model) {
+  return block_layers(model) > UFP4_SCHEDULE_MAX_LAYERS / BLOCKS;
+}
+
+// The list of the most blocks that are run; one of fewer is its beginning.
+static int make_list(overlap_t *run, int blocks) {
+  const explore_model_t *model = &run->plan->model;
+  const int64_t layers = block_layers(model);
+  if (is_too_long(model)) {
+    ufp4_message_t message;
+    ufp4_message_set(&message, "a block of %lld layers: at most %d side by side; --serial takes it",
+                     (long long)layers, UFP4_SCHEDULE_MAX_LAYERS / BLOCKS);
+    return explore_fail(run->of, UFP4_ERROR_UNSUPPORTED, message.text);
+  }
+  const int end = allocate(run, (size_t)(layers * blocks));
+  if (end != CLI_GO_ON) return end;
+  run->list = (ufp4_schedule_plan_t){.layers = run->layers,
+                                     .batches = BATCHES,
+                                     .steps = 1,
+                                     .recipe = run->of->recipe,
+                                     .source = run->plan->source};
+  // As in the list of the whole model, whose layers cannot all keep their exponents.
+  if (layers * model->blocks > UFP4_SCHEDULE_KEPT) run->list.kept = 2;
+  fill_list(run, blocks);
+  return CLI_GO_ON;
+}
+
+// --- Measuring ----------------------------------------------------------------------------------
+
+// AMAX that is run again, for slots, is in the totals alone.
+static void note(overlap_t *run, const ufp4_schedule_job_t *job) {
+  const ufp4_quant_descriptor_t *quant = &job->descriptor.quant;
+  if (job->pass < 0 && quant->row_mode == 0) return;
+  const int second = quant->opcode == UFP4_OPCODE_QUANT;
+  const int kind = job->pass >= 0 ? job->pass : UFP4_PASS_COUNT + 2 * job->role + second;
+  seen_t *seen = &run->seen[run->origins[job->layer]][kind][job->batch];
+  seen->cycles += (double)job->cycles;
+  seen->count++;
+}
+
+static ufp4_status_t run_list(overlap_t *run, const ufp4_schedule_plan_t *list,
+                              explore_row_t *total) {
+  uint64_t before[UFP4_COUNTER_COUNT], after[UFP4_COUNTER_COUNT];
+  ufp4_schedule_t schedule;
+  ufp4_status_t status = ufp4_schedule_make(run->device, list, run->buffers, &schedule);
+  if (status == UFP4_OK) status = ufp4_device_counters(run->device, before);
+  if (status == UFP4_OK) status = ufp4_schedule_run(run->device, &schedule);
+  if (status == UFP4_OK) status = ufp4_device_counters(run->device, after);
+  for (int i = 0; i < UFP4_COUNTER_COUNT && status == UFP4_OK; i++)
+    total->counters[i] = (double)(after[i] - before[i]);
+  total->cycles = total->counters[UFP4_COUNTER_CYCLES] - total->counters[UFP4_COUNTER_IDLE];
+  for (int i = 0; i < schedule.count && status == UFP4_OK; i++) note(run, &schedule.jobs[i]);
+  ufp4_schedule_free(&schedule);
+  return status;
+}
+
+// The first @p blocks of the list.
+static int measure(overlap_t *run, int blocks, explore_row_t *total) {
+  ufp4_schedule_plan_t list = run->list;
+  list.layer_count = (int)block_layers(&run->plan->model) * blocks;
+  ufp4_status_t status = ufp4_schedule_alloc(run->device, &list, run->buffers);
+  if (status == UFP4_OK) status = run_list(run, &list, total);
+  if (status != UFP4_OK) return fail_device(run, status);
+  ufp4_schedule_release(run->device, &list, run->buffers);
+  for (int l = 0; l < list.layer_count; l++) {
+    const ufp4_schedule_layer_t *layer = &list.layers[l];
+    total->macs +=
+        UFP4_PASS_COUNT * (double)layer->tokens * (double)layer->cin * (double)layer->cout;
+  }
+  return CLI_GO_ON;
+}
+
+// --- Rows ---------------------------------------------------------------------------------------
+
+// W has one copy for all micro-batches.
+static int is_weights(int kind) {
+  return kind >= UFP4_PASS_COUNT && (kind - UFP4_PASS_COUNT) / 2 == UFP4_ROLE_W;
+}
+
+static int64_t row_tokens(const overlap_t *run, const explore_layer_t *layer, int kind, int batch) {
+  const ufp4_schedule_layer_t whole = {.tokens = explore_layer_tokens(run->of, layer)};
+  ufp4_schedule_plan_t list = run->list;
+  list.layers = &whole;
+  return is_weights(kind) ? whole.tokens : ufp4_schedule_tokens(&list, 0, batch);
+}
+
+static int add_row(const overlap_t *run, int index, int kind, int batch, explore_rows_t *rows) {
+  const explore_layer_t *layer = &run->plan->model.layers[index];
+  const seen_t *seen = &run->seen[index][kind][batch];
+  if (seen->count == 0) return CLI_GO_ON;
+  const int64_t tokens = row_tokens(run, layer, kind, batch);
+  const int at = kind - UFP4_PASS_COUNT;
+  explore_row_t row = at < 0 ? explore_gemm_row(run->plan, run->of, layer, tokens, kind)
+                             : explore_quant_row(run->plan, run->of, layer, tokens, at / 2,
+                                                 at % 2 ? EXPLORE_QUANT : EXPLORE_AMAX, 2);
+  if (run->list.batches > 1 && !is_weights(kind)) row.batch = batch;
+  row.cycles = round(seen->cycles / (double)seen->count);
+  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) row.counters[i] = NAN;
+  return explore_add_row(rows, &row);
+}
+
+static int add_rows(const overlap_t *run, explore_rows_t *rows) {
+  int end = CLI_GO_ON;
+  for (int i = 0; i < run->plan->model.layer_count; i++) {
+    for (int at = 0; at < KINDS * BATCHES && end == CLI_GO_ON; at++) {
+      // Tensors first.
+      const int kind = (at / BATCHES + UFP4_PASS_COUNT) % KINDS;
+      end = add_row(run, i, kind, at % BATCHES, rows);
+    }
+  }
+  return end;
+}
+
+// What each further block adds is what the second does.
+static int run_case(overlap_t *run, int blocks, explore_rows_t *rows) {
+  explore_row_t one = {.macs = 0}, two = {.macs = 0};
+  int end = measure(run, 1, &one);
+  explore_row_t block = one, step = one;
+  if (end == CLI_GO_ON && blocks > 1) {
+    end = measure(run, blocks, &two);
+    block = two;
+    explore_add_to(&block, &one, -1);
+    explore_add_to(&step, &block, (double)(run->plan->model.blocks - 1));
+  }
+  if (end == CLI_GO_ON) end = add_rows(run, rows);
+  return end == CLI_GO_ON ? explore_add_totals(run->plan, run->of, &block, &step, rows) : end;
+}
+
+static void free_list(overlap_t *run) {
+  free(run->layers);
+  free(run->origins);
+  free(run->buffers);
+  free(run->seen);
+}
+
+uint64_t explore_overlap_bytes(const explore_plan_t *plan, explore_case_t *of) {
+  overlap_t run = {.plan = plan, .of = of};
+  const int blocks = plan->model.blocks < BLOCKS ? (int)plan->model.blocks : BLOCKS;
+  if (is_too_long(&plan->model)) return 0;
+  const uint64_t bytes = make_list(&run, blocks) == CLI_GO_ON ? ufp4_schedule_bytes(&run.list) : 0;
+  free_list(&run);
+  return bytes;
+}
+
+int explore_run_overlap(const explore_plan_t *plan, explore_case_t *of, explore_rows_t *rows) {
+  overlap_t run = {.plan = plan, .of = of};
+  const int blocks = plan->model.blocks < BLOCKS ? (int)plan->model.blocks : BLOCKS;
+  int end = make_list(&run, blocks);
+  if (end == CLI_GO_ON) end = explore_open(plan, of, ufp4_schedule_bytes(&run.list), &run.device);
+  if (end == CLI_GO_ON) end = run_case(&run, blocks, rows);
+  const int closed = cli_device_close(&cli_explore, run.device);
+  free_list(&run);
+  return end == CLI_GO_ON ? closed : end;
+}

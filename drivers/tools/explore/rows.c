@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// A row as a line, as a line of CSV and as JSON: one table of columns.
+#include <math.h>
+#include <string.h>
+
+#include "explore.h"
+
+enum { COLUMNS = 32 };
+
+/** One column of a row: a text where there is one, else a number. */
+typedef struct {
+  const char *name, *text;
+  double number;
+  int digits;  ///< behind the point
+} column_t;
+
+typedef struct {
+  column_t items[COLUMNS];
+  int count;
+} columns_t;
+
+static const char *const pass_names[] = {"fprop", "dgrad", "wgrad", "amax", "quant", "all"};
+
+static void add_text(columns_t *columns, const char *name, const char *text) {
+  columns->items[columns->count++] = (column_t){.name = name, .text = text != NULL ? text : ""};
+}
+
+static void add_number(columns_t *columns, const char *name, double number, int digits) {
+  columns->items[columns->count++] = (column_t){.name = name, .number = number, .digits = digits};
+}
+
+static const char *bound_by(const explore_row_t *row) {
+  if (row->pass == EXPLORE_ALL) return NULL;
+  if (row->compute >= row->memory && row->compute >= row->output) return "compute";
+  return row->memory >= row->output ? "memory" : "output";
+}
+
+static void add_job(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
+  add_text(columns, "model", plan->model.name);
+  add_text(columns, "layer", row->layer);
+  add_text(columns, "pass", pass_names[row->pass]);
+  add_text(columns, "recipe", row->of->recipe.name);
+  add_text(columns, "config", row->of->core.name);
+  add_number(columns, "count", (double)row->count, 0);
+  add_number(columns, "m", (double)row->m, 0);
+  add_number(columns, "n", (double)row->n, 0);
+  add_number(columns, "k", (double)row->k, 0);
+  add_number(columns, "cycles", row->cycles, 0);
+  add_number(columns, "mem_bandwidth", row->of->mem_bandwidth, 0);
+  add_number(columns, "mem_latency", row->of->mem_latency, 0);
+  add_number(columns, "tokens", row->tokens, 0);
+  add_text(columns, "tensor", row->tensor);
+  add_number(columns, "batch", row->batch == EXPLORE_NO_BATCH ? (double)NAN : row->batch, 0);
+}
+
+static void add_counters(columns_t *columns, const explore_row_t *row) {
+  static const struct {
+    const char *name;
+    ufp4_counter_t counter;
+  } shown[] = {{"stall_operand", UFP4_COUNTER_STALL_OPERAND},
+               {"stall_panel", UFP4_COUNTER_STALL_PANEL},
+               {"stall_accumulator", UFP4_COUNTER_STALL_ACCUMULATOR},
+               {"stall_drain", UFP4_COUNTER_STALL_DRAIN},
+               {"quant", UFP4_COUNTER_QUANT},
+               {"quant_beside", UFP4_COUNTER_QUANT_BESIDE}};
+  for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+    const double cycles = row->counters[shown[i].counter];
+    add_number(columns, shown[i].name, isnan(row->cycles) ? NAN : cycles, 0);
+  }
+}
+
+static void add_measures(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
+  const ufp4_configuration_t *core = &row->of->core;
+  const double peak = (double)core->lanes * core->rows * core->cols;
+  const double bound = fmax(row->compute, fmax(row->memory, row->output));
+  const double macs = row->macs > 0 ? row->macs : NAN,
+               seconds = row->cycles / plan->clock_mhz / 1e6;
+  const double read = row->counters[UFP4_COUNTER_READ_BEATS] * core->bus_bytes,
+               written = row->counters[UFP4_COUNTER_WRITE_BEATS] * core->bus_bytes;
+  const double here = isnan(row->cycles) ? NAN : 1;
+  const int is_step = row->pass == EXPLORE_ALL && strcmp(row->layer, "step") == 0;
+  add_number(columns, "util_percent", 100 * macs / (peak * row->cycles), 1);
+  add_number(columns, "bound_percent", row->pass == EXPLORE_ALL ? NAN : 100 * macs / (peak * bound),
+             1);
+  add_text(columns, "bound_by", bound_by(row));
+  add_counters(columns, row);
+  add_number(columns, "read_bytes", here * read, 0);
+  add_number(columns, "write_bytes", here * written, 0);
+  add_number(columns, "intensity", macs / (read + written), 1);
+  add_number(columns, "ms", 1e3 * seconds, 4);
+  add_number(columns, "tokens_per_second", is_step ? row->tokens / seconds : NAN, 1);
+  add_number(columns, "tmacs", macs / seconds / 1e12, 3);
+  add_text(columns, "dram", row->of->dram);
+  add_text(columns, "reason", row->of->reason);
+}
+
+static columns_t columns_of(const explore_plan_t *plan, const explore_row_t *row) {
+  columns_t columns = {.count = 0};
+  add_job(&columns, plan, row);
+  add_measures(&columns, plan, row);
+  return columns;
+}
+
+void explore_print_csv_head(FILE *out, const explore_plan_t *plan) {
+  const explore_row_t none = {.layer = "", .batch = EXPLORE_NO_BATCH, .of = &plan->cases[0]};
+  const columns_t columns = columns_of(plan, &none);
+  for (int i = 0; i < columns.count; i++)
+    fprintf(out, "%s%c", columns.items[i].name, i + 1 < columns.count ? ',' : '\n');
+}
+
+static void print_csv(FILE *out, const column_t *column) {
+  if (column->text == NULL && isfinite(column->number))
+    fprintf(out, "%.*f", column->digits, column->number);
+  if (column->text == NULL) return;
+  if (strpbrk(column->text, ",\"") == NULL) {
+    fputs(column->text, out);
+    return;
+  }
+  fputc('"', out);
+  for (const char *c = column->text; *c != '\0'; c++) fprintf(out, *c == '"' ? "\"\"" : "%c", *c);
+  fputc('"', out);
+}
+
+void explore_print_csv(FILE *out, const explore_plan_t *plan, const explore_row_t *row) {
+  const columns_t columns = columns_of(plan, row);
+  for (int i = 0; i < columns.count; i++) {
+    print_csv(out, &columns.items[i]);
+    fputc(i + 1 < columns.count ? ',' : '\n', out);
+  }
+}
+
+static void widen(int *width, const char *text) {
+  const int length = (int)strlen(text);
+  if (length > *width) *width = length;
+}
+
+// That of the column's name, or of the longest text in it; a size or a number of cycles is longer
+// than its name.
+static int width_of(const explore_plan_t *plan, const column_t *column) {
+  int width = 0;
+  widen(&width, column->name);
+  if (column->text == NULL) widen(&width, "12345678");
+  if (strcmp(column->name, "pass") == 0) widen(&width, pass_names[EXPLORE_QUANT]);
+  for (int i = 0; strcmp(column->name, "layer") == 0 && i < plan->model.layer_count; i++)
+    widen(&width, plan->model.layers[i].name);
+  for (int i = 0; i < plan->case_count; i++) {
+    if (strcmp(column->name, "recipe") == 0) widen(&width, plan->cases[i].recipe.name);
+    if (strcmp(column->name, "config") == 0) widen(&width, plan->cases[i].core.name);
+  }
+  return width;
+}
+
+void explore_print_head(const explore_plan_t *plan) {
+  const explore_row_t none = {.layer = "", .batch = EXPLORE_NO_BATCH, .of = &plan->cases[0]};
+  const columns_t columns = columns_of(plan, &none);
+  putchar('%');
+  for (int i = 0; i < columns.count; i++) {
+    const column_t *column = &columns.items[i];
+    const int width = width_of(plan, column);
+    printf(" %*s", column->text != NULL ? -width : width, column->name);
+  }
+  putchar('\n');
+}
+
+void explore_print_line(const explore_plan_t *plan, const explore_row_t *row) {
+  const columns_t columns = columns_of(plan, row);
+  putchar(' ');
+  for (int i = 0; i < columns.count; i++) {
+    const column_t *column = &columns.items[i];
+    const int width = width_of(plan, column);
+    if (column->text != NULL) {
+      printf(" %-*s", width, column->text[0] != '\0' ? column->text : "-");
+    } else if (isnan(column->number)) {
+      printf(" %*s", width, "nan");
+    } else {
+      printf(" %*.*f", width, column->digits, column->number);
+    }
+  }
+  putchar('\n');
+}
+
+json_t *explore_json_row(const explore_plan_t *plan, const explore_row_t *row) {
+  const columns_t columns = columns_of(plan, row);
+  json_t *object = json_object();
+  for (int i = 0; i < columns.count; i++) {
+    const column_t *column = &columns.items[i];
+    json_t *value;
+    if (column->text != NULL) {
+      value = column->text[0] != '\0' ? json_text(column->text) : json_null();
+    } else if (column->digits == 0 && isfinite(column->number)) {
+      value = json_integer((json_int_t)column->number);
+    } else {
+      value = json_real_or_null(column->number);
+    }
+    json_object_set_new(object, column->name, value);
+  }
+  return object;
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// The jobs of one case: AMAX and QUANT of each tensor and the training GEMMs of each layer, one
+// after the other on a core that knows time alone, or side by side (overlap.c).
+#include <math.h>
+#include <string.h>
+
+#include "jobs.h"
+#include "ufp4_schedule.h"
+
+typedef struct {
+  const explore_plan_t *plan;
+  explore_case_t *of;
+  explore_rows_t *rows;
+  ufp4_device_t *device;
+  const explore_layer_t *layer;
+  int64_t tokens;                   ///< that the layer sees
+  ufp4_schedule_buffers_t buffers;  ///< of the layer
+  explore_row_t block;              ///< total
+} run_t;
+
+static int fail_device(const run_t *run, ufp4_status_t status) {
+  return explore_fail(run->of, status, ufp4_device_message(run->device));
+}
+
+// --- Shapes -------------------------------------------------------------------------------------
+
+static void role_shape(const run_t *run, int role, int64_t *rows, int64_t *cols) {
+  explore_role_shape(run->layer, run->tokens, role, rows, cols);
+}
+
+static void pass_shape(const run_t *run, int pass, int64_t *m, int64_t *n, int64_t *k) {
+  explore_pass_shape(run->layer, run->tokens, pass, m, n, k);
+}
+
+static uint64_t source_bytes(const run_t *run) {
+  return run->plan->source == UFP4_DTYPE_BF16 ? 2 : 4;
+}
+
+static uint64_t stride_bytes(int64_t cols, uint64_t element_bytes) {
+  const uint64_t align = UFP4_ALIGN_BYTES;
+  return ((uint64_t)cols * element_bytes + align - 1) / align * align;
+}
+
+static uint64_t result_stride(const run_t *run, int pass, int64_t n) {
+  return stride_bytes(n, explore_result_dtype(run->plan, pass) == UFP4_DTYPE_BF16 ? 2 : 4);
+}
+
+// --- Memory -------------------------------------------------------------------------------------
+
+// One layer with all its tokens, of which the list of jobs is not asked for.
+static ufp4_schedule_plan_t memory_plan(const run_t *run, ufp4_schedule_layer_t *shape) {
+  *shape = (ufp4_schedule_layer_t){run->tokens, run->layer->cin, run->layer->cout};
+  return (ufp4_schedule_plan_t){.layers = shape,
+                                .layer_count = 1,
+                                .batches = 1,
+                                .steps = 1,
+                                .recipe = run->of->recipe,
+                                .source = run->plan->source};
+}
+
+static void enter_layer(run_t *run, int index) {
+  run->layer = &run->plan->model.layers[index];
+  run->tokens = explore_layer_tokens(run->of, run->layer);
+}
+
+// Of the largest layer.
+static uint64_t serial_bytes(const explore_plan_t *plan, explore_case_t *of) {
+  run_t run = {.plan = plan, .of = of};
+  uint64_t most = 0;
+  for (int i = 0; i < plan->model.layer_count; i++) {
+    ufp4_schedule_layer_t shape;
+    enter_layer(&run, i);
+    const ufp4_schedule_plan_t list = memory_plan(&run, &shape);
+    const uint64_t bytes = ufp4_schedule_bytes(&list);
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
+static const ufp4_schedule_tensor_t *tensor_of(const run_t *run, int role) {
+  const ufp4_schedule_buffers_t *buffers = &run->buffers;
+  return role == UFP4_ROLE_W ? &buffers->w : role == UFP4_ROLE_X ? &buffers->x[0] : &buffers->dy[0];
+}
+
+static uint64_t result_of(const run_t *run, int pass) {
+  const ufp4_schedule_buffers_t *buffers = &run->buffers;
+  return pass == UFP4_PASS_FPROP   ? buffers->y[0]
+         : pass == UFP4_PASS_DGRAD ? buffers->dx[0]
+                                   : buffers->dw[0];
+}
+
+// K blocks from one row group of a copy to the next.
+static uint32_t stride_blocks(const run_t *run, int role, int axis) {
+  int64_t rows, cols;
+  role_shape(run, role, &rows, &cols);
+  return (uint32_t)ufp4_panel_stride_blocks(axis == UFP4_AXIS_ROW ? cols : rows);
+}
+
+// Whether a pass that is quantized reads this copy.
+static int wants(const run_t *run, int role, int axis) {
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+    ufp4_role_t roles[2];
+    ufp4_axis_t axes[2];
+    if (!ufp4_recipe_quantizes(&run->of->recipe, (ufp4_pass_t)pass)) continue;
+    ufp4_pass_operands((ufp4_pass_t)pass, roles, axes);
+    for (int i = 0; i < 2; i++) {
+      if ((int)roles[i] == role && (int)axes[i] == axis) return 1;
+    }
+  }
+  return 0;
+}
+
+// --- Jobs ---------------------------------------------------------------------------------------
+
+static ufp4_descriptor_t describe_quant(const run_t *run, int role, uint8_t opcode) {
+  const ufp4_recipe_t *recipe = &run->of->recipe;
+  const ufp4_schedule_tensor_t *tensor = tensor_of(run, role);
+  const int axis = wants(run, role, UFP4_AXIS_ROW) ? UFP4_AXIS_ROW : UFP4_AXIS_COL;
+  ufp4_descriptor_t descriptor = {.quant = {.opcode = opcode}};
+  ufp4_quant_descriptor_t *quant = &descriptor.quant;
+  int64_t rows, cols;
+  uint8_t modes[2] = {0, 0};
+  role_shape(run, role, &rows, &cols);
+  for (int i = 0; i < 2; i++) {
+    if (!wants(run, role, i)) continue;
+    const ufp4_quantize_t how = ufp4_recipe_quantize(recipe, (ufp4_role_t)role, (ufp4_axis_t)i);
+    const unsigned slot = recipe->scale == UFP4_SCALE_E8M0 ? 0 : UFP4_MODE_SLOT;
+    modes[i] = (uint8_t)(UFP4_MODE_ENABLE | slot | (how.rht ? UFP4_MODE_RHT : 0));
+  }
+  quant->rows = (uint32_t)rows;
+  quant->cols = (uint32_t)cols;
+  quant->src_addr = tensor->plain;
+  quant->src_stride_bytes = (uint32_t)stride_bytes(cols, source_bytes(run));
+  quant->src_dtype = (uint8_t)run->plan->source;
+  quant->elem = (uint8_t)recipe->elem;
+  quant->scale = (uint8_t)recipe->scale;
+  quant->round = (uint8_t)recipe->round[role][axis];
+  quant->scale_round = (uint8_t)recipe->scale_round[role][axis];
+  quant->rht_mask = recipe->rht_mask;
+  quant->row_mode = modes[UFP4_AXIS_ROW];
+  quant->col_mode = modes[UFP4_AXIS_COL];
+  if (modes[UFP4_AXIS_ROW] & UFP4_MODE_SLOT) quant->row_exponent = UFP4_LAYER_SLOTS;
+  if (modes[UFP4_AXIS_COL] & UFP4_MODE_SLOT) quant->col_exponent = UFP4_LAYER_SLOTS + 1;
+  quant->row_codes_addr = tensor->codes[UFP4_AXIS_ROW];
+  quant->row_scales_addr = tensor->scales[UFP4_AXIS_ROW];
+  quant->row_stride_blocks = stride_blocks(run, role, UFP4_AXIS_ROW);
+  quant->col_codes_addr = tensor->codes[UFP4_AXIS_COL];
+  quant->col_scales_addr = tensor->scales[UFP4_AXIS_COL];
+  quant->col_stride_blocks = stride_blocks(run, role, UFP4_AXIS_COL);
+  return descriptor;
+}
+
+static ufp4_descriptor_t describe_gemm(const run_t *run, int pass) {
+  const ufp4_recipe_t *recipe = &run->of->recipe;
+  ufp4_role_t roles[2];
+  ufp4_axis_t axes[2];
+  int64_t m, n, k;
+  ufp4_pass_operands((ufp4_pass_t)pass, roles, axes);
+  pass_shape(run, pass, &m, &n, &k);
+  const ufp4_schedule_tensor_t *a = tensor_of(run, (int)roles[0]);
+  const ufp4_schedule_tensor_t *b = tensor_of(run, (int)roles[1]);
+  return (ufp4_descriptor_t){
+      .gemm = {.opcode = UFP4_OPCODE_GEMM,
+               .m = (uint32_t)m,
+               .n = (uint32_t)n,
+               .k = (uint32_t)k,
+               .contract = (uint8_t)recipe->contract,
+               .a_elem = (uint8_t)recipe->elem,
+               .b_elem = (uint8_t)recipe->elem,
+               .scale = (uint8_t)recipe->scale,
+               .d_dtype = (uint8_t)explore_result_dtype(run->plan, pass),
+               .a_codes_addr = a->codes[axes[0]],
+               .a_scales_addr = a->scales[axes[0]],
+               .b_codes_addr = b->codes[axes[1]],
+               .b_scales_addr = b->scales[axes[1]],
+               .a_stride_blocks = stride_blocks(run, (int)roles[0], (int)axes[0]),
+               .b_stride_blocks = stride_blocks(run, (int)roles[1], (int)axes[1]),
+               .d_addr = result_of(run, pass),
+               .d_stride_bytes = (uint32_t)result_stride(run, pass, n)}};
+}
+
+// Runs one job and gives its cycles and what it added to the counters.
+static ufp4_status_t measure(run_t *run, const ufp4_descriptor_t *job, explore_row_t *row) {
+  uint64_t before[UFP4_COUNTER_COUNT], after[UFP4_COUNTER_COUNT];
+  ufp4_completion_t done;
+  uint32_t number;
+  ufp4_status_t status = ufp4_device_counters(run->device, before);
+  if (status == UFP4_OK) status = ufp4_submit(run->device, job, &number);
+  if (status == UFP4_OK) status = ufp4_wait(run->device, number, 0, &done);
+  if (status == UFP4_OK) status = ufp4_device_counters(run->device, after);
+  if (status != UFP4_OK) return status;
+  row->cycles = (double)done.cycles;
+  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) row->counters[i] = (double)(after[i] - before[i]);
+  return UFP4_OK;
+}
+
+// --- Rows ---------------------------------------------------------------------------------------
+
+static int finish_row(run_t *run, const ufp4_descriptor_t *job, explore_row_t *row) {
+  ufp4_status_t status = measure(run, job, row);
+  if (status != UFP4_OK) return fail_device(run, status);
+  explore_add_to(&run->block, row, (double)run->layer->count);
+  return explore_add_row(run->rows, row);
+}
+
+static int run_gemm(run_t *run, int pass) {
+  if (!ufp4_recipe_quantizes(&run->of->recipe, (ufp4_pass_t)pass)) return CLI_GO_ON;
+  const ufp4_descriptor_t job = describe_gemm(run, pass);
+  explore_row_t row = explore_gemm_row(run->plan, run->of, run->layer, run->tokens, pass);
+  return finish_row(run, &job, &row);
+}
+
+static int run_quant(run_t *run, int role, explore_pass_t pass) {
+  const int copies = wants(run, role, UFP4_AXIS_ROW) + wants(run, role, UFP4_AXIS_COL);
+  if (copies == 0) return CLI_GO_ON;
+  const uint8_t opcode = pass == EXPLORE_AMAX ? UFP4_OPCODE_AMAX : UFP4_OPCODE_QUANT;
+  const ufp4_descriptor_t job = describe_quant(run, role, opcode);
+  explore_row_t row =
+      explore_quant_row(run->plan, run->of, run->layer, run->tokens, role, pass, copies);
+  return finish_row(run, &job, &row);
+}
+
+static int run_layer(run_t *run) {
+  ufp4_schedule_layer_t shape;
+  const ufp4_schedule_plan_t list = memory_plan(run, &shape);
+  ufp4_status_t status = ufp4_schedule_alloc(run->device, &list, &run->buffers);
+  int end = status == UFP4_OK ? CLI_GO_ON : fail_device(run, status);
+  for (int role = 0; role < UFP4_ROLE_COUNT && end == CLI_GO_ON; role++) {
+    if (run->of->recipe.scale != UFP4_SCALE_E8M0) end = run_quant(run, role, EXPLORE_AMAX);
+    if (end == CLI_GO_ON) end = run_quant(run, role, EXPLORE_QUANT);
+  }
+  for (int pass = 0; pass < UFP4_PASS_COUNT && end == CLI_GO_ON; pass++) end = run_gemm(run, pass);
+  if (status == UFP4_OK) ufp4_schedule_release(run->device, &list, &run->buffers);
+  return end;
+}
+
+// --- A case -------------------------------------------------------------------------------------
+
+static int add_totals(run_t *run) {
+  const explore_row_t block = run->block;
+  explore_row_t step = {.macs = 0};
+  explore_add_to(&step, &block, (double)run->plan->model.blocks);
+  return explore_add_totals(run->plan, run->of, &block, &step, run->rows);
+}
+
+static int run_serial(const explore_plan_t *plan, explore_case_t *of, explore_rows_t *rows) {
+  run_t run = {.plan = plan, .of = of, .rows = rows};
+  int end = explore_open(plan, of, serial_bytes(plan, of), &run.device);
+  for (int i = 0; i < plan->model.layer_count && end == CLI_GO_ON; i++) {
+    enter_layer(&run, i);
+    end = run_layer(&run);
+  }
+  if (end == CLI_GO_ON) end = add_totals(&run);
+  const int closed = cli_device_close(&cli_explore, run.device);
+  return end == CLI_GO_ON ? closed : end;
+}
+
+// Device memory begins at 2 GiB, and the driver takes a little of it.
+static void check_memory(const explore_plan_t *plan, explore_case_t *one) {
+  const uint64_t bytes = plan->serial ? serial_bytes(plan, one) : explore_overlap_bytes(plan, one);
+  if (bytes <= (1ull << UFP4_ADDR_BITS) - (1ull << 32)) return;
+  snprintf(one->reason, sizeof one->reason,
+           "its tensors are %llu bytes, which addresses of %d bits do not reach",
+           (unsigned long long)bytes, UFP4_ADDR_BITS);
+}
+
+int explore_fail(explore_case_t *one, ufp4_status_t status, const char *message) {
+  const char *text = message != NULL && message[0] != '\0' ? message : ufp4_status_string(status);
+  snprintf(one->reason, sizeof one->reason, "%s", text);
+  return EXPLORE_FAILED;
+}
+
+// A row that says why there are no cycles.
+static int add_reason(const explore_case_t *one, explore_rows_t *rows) {
+  const explore_row_t none = {.layer = "step",
+                              .pass = EXPLORE_ALL,
+                              .batch = EXPLORE_NO_BATCH,
+                              .of = one,
+                              .count = 1,
+                              .tokens = (double)one->tokens,
+                              .cycles = NAN};
+  return explore_add_row(rows, &none);
+}
+
+int explore_run(const explore_plan_t *plan, explore_case_t *one, explore_rows_t *rows) {
+  const int before = rows->count;
+  if (one->reason[0] == '\0') check_memory(plan, one);
+  if (one->reason[0] != '\0') return add_reason(one, rows);
+  const int end = plan->serial ? run_serial(plan, one, rows) : explore_run_overlap(plan, one, rows);
+  if (end != EXPLORE_FAILED) return end;
+  rows->count = before;
+  return add_reason(one, rows);
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// What -o names, looked at before the work and not after it.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli.h"
+
+int cli_fail_errno(const cli_command_t *command, const char *path, const char *doing) {
+  ufp4_message_t message;
+  ufp4_status_t status = file_fail(path, doing, &message);
+  return cli_fail_status(command, status, message.text);
+}
+
+// The folder that holds path can take a new name.
+static int check_parent(const cli_command_t *command, const char *path) {
+  char *parent = strdup(path);
+  if (parent == NULL) return cli_fail_status(command, UFP4_ERROR_MEMORY, NULL);
+  size_t end = strlen(parent);
+  while (end > 1 && parent[end - 1] == '/') end--;
+  while (end > 0 && parent[end - 1] != '/') end--;
+  parent[end] = '\0';
+  const char *folder = end == 0 ? "." : parent;
+  struct stat about;
+  int result = CLI_GO_ON;
+  if (stat(folder, &about) != 0 || access(folder, W_OK | X_OK) != 0) {
+    result = cli_fail_errno(command, path, "create");
+  } else if (!S_ISDIR(about.st_mode)) {
+    errno = ENOTDIR;
+    result = cli_fail_errno(command, path, "create");
+  }
+  free(parent);
+  return result;
+}
+
+static int is_same(const struct stat *a, const struct stat *b) {
+  return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static int ends_in(const char *path, const char *suffix) {
+  const size_t length = strlen(path), end = strlen(suffix);
+  return length >= end && strcmp(path + length - end, suffix) == 0;
+}
+
+// Whether it is one of the files that are read of a checkpoint in @p folder.
+static int is_of_checkpoint(const char *target, const char *parent, const struct stat *folder) {
+  struct stat about;
+  return (ends_in(target, ".safetensors") || ends_in(target, ".json")) &&
+         stat(parent, &about) == 0 && is_same(&about, folder);
+}
+
+// An input may be FILE or FILE:NAME, or FOLDER or FOLDER:NAME of a checkpoint.
+static int is_same_file(const struct stat *output, const char *target, const char *input) {
+  struct stat about;
+  char *file = strdup(input), *parent = strdup(target);
+  if (parent != NULL) *(strrchr(parent, '/') + 1) = '\0';
+  int same = 0;
+  for (char *end = file != NULL ? file + strlen(file) : NULL;
+       end != NULL && parent != NULL && !same;) {
+    if (stat(file, &about) == 0) {
+      same = S_ISDIR(about.st_mode) ? is_of_checkpoint(target, parent, &about)
+                                    : is_same(&about, output);
+    }
+    end = strrchr(file, ':');
+    if (end != NULL) *end = '\0';
+  }
+  free(file);
+  free(parent);
+  return same;
+}
+
+// A name is any that the reader of this kind of file takes; "-" is none, for nothing is written to
+// standard output.
+static int check_name(const cli_command_t *command, const char *path, cli_file_t kind) {
+  const char *slash = strrchr(path, '/'), *file = slash != NULL ? slash + 1 : path;
+  if (path[0] == '\0') return cli_fail(command, CLI_USAGE, "the name of the output is empty");
+  if (strcmp(path, "-") == 0) {
+    return cli_fail(command, CLI_USAGE,
+                    "-: outputs do not go to standard output; name a file (one called '-' is ./-)");
+  }
+  if (path[0] == '=') {
+    return cli_fail(command, CLI_USAGE,
+                    "'%s' begins with '='; leave that out (a file called so is ./%s)", path, path);
+  }
+  if (kind == CLI_NPY && (ends_in(path, ".safetensors") || strstr(file, ".safetensors:") != NULL)) {
+    return cli_fail(command, CLI_USAGE, "%s: this command writes a .npy; name it so", path);
+  }
+  if (kind == CLI_SAFETENSORS && (ends_in(path, ".npy") || strstr(file, ".safetensors:") != NULL)) {
+    return cli_fail(command, CLI_USAGE, "%s: this command writes a whole .safetensors; name it so",
+                    path);
+  }
+  return CLI_GO_ON;
+}
+
+// Where what is written there goes. @return CLI_GO_ON, or the exit status.
+static int find_target(const cli_command_t *command, const char *path, char **target) {
+  ufp4_message_t message;
+  ufp4_status_t status = file_target(path, target, &message);
+  return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, message.text);
+}
+
+// The same for a folder, whose name may end in slashes; without words.
+static ufp4_status_t find_folder(const char *path, char **target, ufp4_message_t *message) {
+  size_t length = strlen(path);
+  while (length > 1 && path[length - 1] == '/') length--;
+  char *name = strndup(path, length);
+  if (name == NULL) return UFP4_ERROR_MEMORY;
+  ufp4_status_t status = file_target(name, target, message);
+  free(name);
+  return status;
+}
+
+// A file that is there and is to be replaced.
+static int check_present(const cli_command_t *command, const char *path, const char *target,
+                         const struct stat *about, const char *const *inputs, int count) {
+  struct stat printed;
+  for (int i = 0; i < count; i++) {
+    if (inputs[i] == NULL || !is_same_file(about, target, inputs[i])) continue;
+    return cli_fail(command, CLI_USAGE, "%s: is an input (%s) too; name another output", path,
+                    inputs[i]);
+  }
+  if (fstat(STDOUT_FILENO, &printed) == 0 && is_same(&printed, about)) {
+    return cli_fail(command, CLI_USAGE, "%s: is where standard output goes; name another output",
+                    path);
+  }
+  // A rename would replace it; who made it read-only means otherwise.
+  return access(path, W_OK) == 0 ? CLI_GO_ON : cli_fail_errno(command, path, "write");
+}
+
+int cli_output_file(const cli_command_t *command, const char *path, cli_file_t kind,
+                    const char *const *inputs, int count) {
+  struct stat about;
+  char *target = NULL;
+  int end = check_name(command, path, kind);
+  if (end == CLI_GO_ON) end = find_target(command, path, &target);
+  if (end == CLI_GO_ON && stat(target, &about) == 0)
+    end = check_present(command, path, target, &about, inputs, count);
+  if (end == CLI_GO_ON) end = check_parent(command, target);
+  free(target);
+  return end;
+}
+
+// A folder that is there.
+static int check_directory(const cli_command_t *command, const char *path,
+                           const struct stat *about) {
+  if (!S_ISDIR(about->st_mode)) {
+    return cli_fail(command, CLI_USAGE, "%s: is there already, and is no directory", path);
+  }
+  return access(path, W_OK | X_OK) == 0 ? CLI_GO_ON : cli_fail_errno(command, path, "write into");
+}
+
+// What a folder's name leads to that is not there; somebody else may make it in the meantime.
+static int find_new_folder(const cli_command_t *command, const char *path, char **target) {
+  struct stat about;
+  ufp4_message_t message;
+  ufp4_status_t status = find_folder(path, target, &message);
+  if (status == UFP4_OK) return CLI_GO_ON;
+  if (stat(path, &about) == 0) return check_directory(command, path, &about);
+  return cli_fail_status(command, status, message.text);
+}
+
+int cli_output_directory(const cli_command_t *command, const char *path) {
+  struct stat about;
+  char *target = NULL;
+  int end = check_name(command, path, CLI_ANY_FILE);
+  if (end != CLI_GO_ON) return end;
+  if (stat(path, &about) == 0) return check_directory(command, path, &about);
+  end = find_new_folder(command, path, &target);
+  if (end == CLI_GO_ON && target != NULL) end = check_parent(command, target);
+  free(target);
+  return end;
+}
+
+// The lock goes with the process; where a file system has none, nothing is known.
+int cli_output_lock(const cli_command_t *command, const char *path) {
+  const int file = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0 || flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return CLI_GO_ON;
+  close(file);
+  return cli_fail(command, CLI_USAGE, "%s: another process works there", path);
+}
+
+void cli_output_remove_directory(const char *path) {
+  char *target = realpath(path, NULL);
+  if (target != NULL) rmdir(target);
+  free(target);
+}
+
+int cli_output_make_directory(const cli_command_t *command, const char *path, int *made) {
+  struct stat about;
+  char *target = NULL;
+  *made = 0;
+  if (stat(path, &about) == 0) return check_directory(command, path, &about);
+  int end = find_new_folder(command, path, &target);
+  if (end != CLI_GO_ON || target == NULL) return end;
+  *made = mkdir(target, 0777) == 0;
+  if (!*made && errno != EEXIST) end = cli_fail_errno(command, path, "make this directory");
+  free(target);
+  return end;
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// The folder of ufp4 train: what it may hold, and what is written into it.
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "train.h"
+#include "train/report/report.h"
+#include "train/study/capture.h"
+
+static const char *const files[] = {"losses.csv", "branched.csv", "forward.csv", "report.html"};
+enum { LOSSES, BRANCHED, FORWARD, REPORT, FILES };
+
+// Which of them this run writes.
+static int writes(const plan_t *plan, int file) {
+  if (file == LOSSES) return plan->whole;
+  if (file == BRANCHED) return plan->branched;
+  return file == FORWARD ? plan->forward : 1;
+}
+
+int train_check_outputs(const cli_command_t *command, const arguments_t *a) {
+  struct stat about;
+  char path[PATH_MAX];
+  int end = cli_output_directory(command, a->folder);
+  if (end != CLI_GO_ON || stat(a->folder, &about) != 0) return end;
+  for (int i = 0; i < FILES && end == CLI_GO_ON; i++) {
+    snprintf(path, sizeof path, "%s/%s", a->folder, files[i]);
+    end = cli_output_file(command, path, CLI_ANY_FILE, &a->text_name, 1);
+  }
+  return end;
+}
+
+int train_make_folders(plan_t *plan, const arguments_t *a) {
+  int end = cli_output_make_directory(plan->command, a->folder, &plan->made);
+  ufp4_experiment_options_t *o = &plan->options;
+  for (int i = 0; a->capture && end == CLI_GO_ON && i < o->variant_count; i++) {
+    ufp4_message_t message;
+    if (o->variants[i].perturbation > 0) continue;
+    int length = snprintf(plan->folders[i], PATH_MAX, "%s/%s", a->folder, o->variants[i].name);
+    if (length >= PATH_MAX) return cli_fail(plan->command, CLI_USAGE, "-o: the name is too long");
+    end = cli_output_directory(plan->command, plan->folders[i]);
+    if (end != CLI_GO_ON) return end;
+    ufp4_status_t status = ufp4_capture_check(plan->folders[i], o->trainer.shape.blocks, &message);
+    if (status != UFP4_OK) end = cli_fail_status(plan->command, status, message.text);
+    o->variants[i].capture = plan->folders[i];
+  }
+  return end;
+}
+
+// Tensors that an earlier run has captured into the same folder: they would lie among this run's as
+// if they were its own. That run's losses.csv says which recipes it had.
+static void clean_captures(const plan_t *plan, const arguments_t *a) {
+  const ufp4_experiment_options_t *o = &plan->options;
+  char path[PATH_MAX], line[PATH_MAX], last[PATH_MAX] = "";
+  snprintf(path, sizeof path, "%s/%s", a->folder, files[LOSSES]);
+  FILE *losses = fopen(path, "r");
+  if (losses != NULL && fgets(line, sizeof line, losses) == NULL)
+    line[0] = '\0';  // the columns' names
+  while (losses != NULL && fgets(line, sizeof line, losses) != NULL) {
+    line[strcspn(line, ",\n")] = '\0';
+    if (line[0] == '\0' || line[0] == '.' || strchr(line, '/') != NULL || strcmp(line, last) == 0)
+      continue;
+    memcpy(last, line, strlen(line) + 1);
+    int length = snprintf(path, sizeof path, "%s/%s", a->folder, line), again = 0;
+    for (int v = 0; v < o->variant_count; v++) again |= strcmp(line, o->variants[v].name) == 0;
+    if (length >= PATH_MAX || again) continue;
+    ufp4_capture_clean(path, 0);
+    rmdir(path);  // where nothing else is in it
+  }
+  if (losses != NULL) fclose(losses);
+  for (int v = 0; v < o->variant_count; v++) {
+    int length = snprintf(path, sizeof path, "%s/%s", a->folder, o->variants[v].name);
+    if (length < PATH_MAX)
+      ufp4_capture_clean(path, o->variants[v].capture != NULL ? o->trainer.shape.blocks : 0);
+    if (o->variants[v].capture == NULL) rmdir(path);
+  }
+}
+
+// Files of tables that an earlier run had and this one has not.
+static void clean_tables(const plan_t *plan, const arguments_t *a) {
+  char path[PATH_MAX];
+  for (int i = 0; i < FILES; i++) {
+    snprintf(path, sizeof path, "%s/%s", a->folder, files[i]);
+    if (!writes(plan, i)) (void)remove(path);
+  }
+}
+
+// The processor and the system, as far as they say.
+static void name_machine(char *text, size_t size) {
+  char line[256], processor[256] = "";
+  struct utsname system = {.sysname = ""};
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  while (file && !processor[0] && fgets(line, sizeof line, file))
+    (void)sscanf(line, "model name : %255[^\n]", processor);
+  if (file) fclose(file);
+  (void)uname(&system);
+  snprintf(text, size, "%s%s%s %s %s", processor, processor[0] ? ", " : "", system.sysname,
+           system.release, system.machine);
+}
+
+static ufp4_status_t write_report(const evidence_t *e, const char *path, ufp4_message_t *message) {
+  char machine[1024];
+  name_machine(machine, sizeof machine);
+  const ufp4_report_t report = {
+      .experiment = &e->experiment,
+      .forward = e->plan->forward ? &e->forward : NULL,
+      .shows = {[UFP4_RUN_WHOLE] = e->plan->whole, [UFP4_RUN_BRANCHED] = e->plan->branched},
+      .text_name = e->arguments->text_name,
+      .command = e->arguments->words,
+      .machine = machine};
+  return ufp4_report_write(&report, path, message);
+}
+
+static ufp4_status_t write_file(evidence_t *e, int file, const char *path,
+                                ufp4_message_t *message) {
+  switch (file) {
+    case LOSSES:
+      return ufp4_experiment_write_csv(&e->experiment, UFP4_RUN_WHOLE, path, message);
+    case BRANCHED:
+      return ufp4_experiment_write_csv(&e->experiment, UFP4_RUN_BRANCHED, path, message);
+    case FORWARD:
+      return ufp4_forward_write_csv(&e->forward, path, message);
+    default:
+      return write_report(e, path, message);
+  }
+}
+
+int train_write_files(evidence_t *e) {
+  char path[PATH_MAX];
+  ufp4_message_t message = {0};
+  ufp4_status_t status = UFP4_OK;
+  clean_captures(e->plan, e->arguments);
+  for (int i = 0; i < FILES && !status; i++) {
+    snprintf(path, sizeof path, "%s/%s", e->arguments->folder, files[i]);
+    if (writes(e->plan, i)) status = write_file(e, i, path, &message);
+  }
+  if (status) return cli_fail_status(e->plan->command, status, message.text);
+  clean_tables(e->plan, e->arguments);
+  return CLI_GO_ON;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// What recipes do to one trained model, without training it any further: to each operand of its
+// GEMMs, and to its loss on held-out text. Nothing here is left to chance but which text is held
+// out.
+#ifndef UFP4_TRAIN_FORWARD_H
+#define UFP4_TRAIN_FORWARD_H
+
+#include <stdio.h>
+
+#include "train/learn/trainer.h"
+#include "ufp4/rounding.h"
+
+#define UFP4_FORWARD_RECIPES 32
+
+typedef struct {
+  const ufp4_recipe_t *recipes;
+  int recipe_count;                       ///< at most UFP4_FORWARD_RECIPES
+  int64_t tokens;                         ///< at most so many held-out tokens; INT64_MAX: all
+  ufp4_device_t *(*open)(void *context);  ///< a new device for one worker, or NULL
+  void *open_context;
+  int workers;        ///< threads; the results do not depend on it
+  int (*stop)(void);  ///< asked now and then whether to end; NULL: never
+  /** Called never by two at a time, with the batches of sequences since the last call; in all there
+   * are recipe_count times those of ufp4_trainer_evaluation. NULL: none. */
+  void (*progress)(void *context, int64_t batches);
+  void *progress_context;
+} ufp4_forward_options_t;
+
+/** One operand of one GEMM on one grid, E4M3 scales for blocks of 16. */
+typedef struct {
+  unsigned layer;  ///< 4 * block + matrix
+  ufp4_pass_t pass;
+  ufp4_role_t role;
+  ufp4_round_t round;  ///< RNE: of elements and scales; SR, of dY: scales rounded up, as recipes do
+  ufp4_elem_t elem;    ///< E2M1 or E1M2
+  int rht;
+  ufp4_rounding_t rounding;
+} ufp4_forward_row_t;
+
+/** The two grids without and with RHT, in this order: E2M1, E2M1 with RHT, E1M2, E1M2 with RHT. */
+#define UFP4_FORWARD_WAYS 4
+
+/** The rows of one matrix of all blocks: means over the blocks. */
+typedef struct {
+  unsigned matrix;
+  ufp4_pass_t pass;
+  ufp4_role_t role;
+  ufp4_round_t round;
+  double kept[UFP4_FORWARD_WAYS], sqnr_db[UFP4_FORWARD_WAYS], bucket_ratio[UFP4_FORWARD_WAYS];
+} ufp4_forward_line_t;
+
+/** 4 matrices, 6 operands, of which the two dY are there with both roundings. */
+#define UFP4_FORWARD_LINES 32
+
+typedef struct {
+  ufp4_recipe_t recipe;
+  /** By pass, the product over all layers of the kept signal of both operands, as the recipe
+   * quantizes them. An index of how much a recipe shrinks, not the attenuation of the network: the
+   * residual stream goes around the layers, and norms undo a common factor. NaN: not quantized, or
+   * requantized, which is not measured. */
+  double kept[UFP4_PASS_COUNT];
+  double *layer_kept[UFP4_PASS_COUNT];  ///< [layers]: what each layer has in that product
+  double *losses;                       ///< [sequences], nats per token
+  double loss;                          ///< their mean
+} ufp4_forward_recipe_t;
+
+/** Two recipes on the same sequences: L_recipe - L_base in pairs, in percent of the mean L_base. It
+ * is of these weights; what others would give, no figure here says. */
+typedef struct {
+  int recipe, base;
+  double percent;
+  double error;   ///< standard error of percent, by the means of the stretches; NaN for only one
+  double t;       ///< percent / error, stretches - 1 degrees of freedom; NaN where it has no value
+  int stretches;  ///< fewer where there are fewer sequences
+  int worse;      ///< stretches in which the recipe has the higher loss
+} ufp4_forward_gap_t;
+
+typedef struct {
+  ufp4_forward_row_t *rows;  ///< by layer, pass, operand, rounding and way
+  int64_t row_count;
+  int layers;  ///< linear layers of the model
+  ufp4_forward_recipe_t *recipes;
+  int recipe_count;
+  ufp4_forward_gap_t
+      *gaps;  ///< with bf16, else fp32; then with ufp4, or of quantized recipes with one another
+  int gap_count;
+  int64_t sequences, tokens;  ///< held out, measured
+  int stopped;                ///< 1: it was to stop, and nothing above can be used
+  ufp4_pool_t pool;
+  ufp4_message_t message;  ///< what went wrong, if it did
+} ufp4_forward_t;
+
+/** X, W and dY are those of the step that @p trainer would take next; it takes none. @p text is the
+ * trainer's. On failure the message in @p out says why; free it in any case. */
+ufp4_status_t ufp4_forward_measure(ufp4_trainer_t *trainer, const ufp4_text_t *text,
+                                   const ufp4_forward_options_t *options, ufp4_forward_t *out);
+void ufp4_forward_free(ufp4_forward_t *forward);
+
+/** By matrix, pass, operand and rounding. */
+void ufp4_forward_lines(const ufp4_forward_t *forward,
+                        ufp4_forward_line_t lines[UFP4_FORWARD_LINES]);
+/** "X", "W" or "dY"; "fprop", "dgrad" or "wgrad". */
+const char *ufp4_role_name(ufp4_role_t role);
+const char *ufp4_pass_name(ufp4_pass_t pass);
+
+/** All rows: layer,matrix,tensor,pass,grid,rht,round,alpha,sqnr_db,bucket_ratio, layer being the
+ * number of the block; beside the target, then renamed. */
+ufp4_status_t ufp4_forward_write_csv(const ufp4_forward_t *forward, const char *path,
+                                     ufp4_message_t *message);
+
+#endif

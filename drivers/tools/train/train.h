@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// ufp4 train: what its parts share.
+#ifndef UFP4_CLI_TRAIN_H
+#define UFP4_CLI_TRAIN_H
+
+#include <limits.h>
+
+#include "frame/cli.h"
+#include "frame/ranks.h"
+#include "train/study/experiment.h"
+#include "train/study/forward.h"
+
+typedef struct {
+  const char *recipes;
+  const char *folder;
+  const char *text_name;
+  char words[1024];  ///< the command as it was given, for the report
+  uint64_t seeds, seed, steps, batch, d_model, heads, layers, ff, context, held_tokens;
+  float rate;
+  int forward, branched, whole;  ///< which tables; none of them given: all that are possible
+  int longer, ablation, resume, capture, no_control, json;
+  int all_held;  ///< the forward table measures all held-out tokens: --eval was not given
+  cli_device_t device;
+} arguments_t;
+
+typedef struct {
+  const cli_command_t *command;
+  cli_device_t device;
+  char folders[UFP4_MAX_VARIANTS][PATH_MAX];
+  char runs[PATH_MAX];  ///< of what is unfinished
+  int made;             ///< -o was not there
+  int forward, branched, whole;
+  ranks_t ranks;  ///< rank 0 writes and prints
+  ufp4_experiment_options_t options;
+} plan_t;
+
+/** What has been measured, as far as it was asked for. */
+typedef struct {
+  const plan_t *plan;
+  const arguments_t *arguments;
+  const char *machine;  ///< for the reader
+  json_t *settings;     ///< train_settings
+  int64_t held_tokens;  ///< measured in each run
+  ufp4_forward_t forward;
+  ufp4_experiment_t experiment;
+} evidence_t;
+
+/** Recipes, control, tables and threads. @return CLI_GO_ON or the exit status, as all that follow.
+ */
+int train_plan(const cli_command_t *command, const arguments_t *arguments, plan_t *plan);
+/** What decides about the numbers of a plan, as a flat JSON object, for runs.h; NULL without
+ * memory.
+ */
+json_t *train_settings(const plan_t *plan, const arguments_t *arguments, const ufp4_text_t *text);
+
+/** Before the training, which may take hours: what is written after it can be. */
+int train_check_outputs(const cli_command_t *command, const arguments_t *arguments);
+/** The folder, and names for captured tensors. */
+int train_make_folders(plan_t *plan, const arguments_t *arguments);
+/** All files of the tables that there are; an earlier run's go. */
+int train_write_files(evidence_t *evidence);
+
+void train_print_forward(const evidence_t *evidence);
+/** The comparisons of @p kind and its losses. */
+void train_print_runs(const evidence_t *evidence, ufp4_run_kind_t kind);
+int train_print_json(const evidence_t *evidence);
+
+#endif
