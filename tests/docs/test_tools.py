@@ -6,6 +6,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "docs/tools"))
+import house  # noqa: E402
 import pages  # noqa: E402
 import status  # noqa: E402
 
@@ -73,6 +74,39 @@ def rejects_long_and_wrapped_lines():
 def takes_good_ones():
     for check in (pages.broken_links, pages.missing_files, pages.missing_pages, pages.long_or_wrapped):
         expect(faults(check, GOOD), [])
+
+
+HOUSE = """| files in | may include headers in |
+|---|---|
+| `sim` | `cmodel/base` |
+| `sim/deep`, `cmodel`, `drivers`, `fpga` | |
+"""
+
+
+def built(files):
+    """What house.py says of a tree of these files, {name: includes}."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        for name, includes in {house.PAGE: None, **files}.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(HOUSE if includes is None else "".join(f'#include "{one}"\n' for one in includes))
+        for name in ("drivers", "fpga", "sim/deep"):
+            (root / name).mkdir(parents=True, exist_ok=True)
+        return list(house.violations(root))
+
+
+TREE = {"cmodel/base/file.h": [], "cmodel/base/deep/word.h": [], "cmodel/other.h": [], "sim/a.c": ["base/file.h", "word.h", "own.h", "made.h"], "sim/own.h": []}
+
+
+def takes_what_the_table_allows():
+    expect(built(TREE), [])
+
+
+def rejects_headers_of_other_rooms():
+    expect(built(TREE | {"sim/b.c": ["base/file.h", "other.h"]}), ["sim/b.c:2: cmodel/other.h: the row of sim does not name its folder"])
+    expect(built(TREE | {"sim/deep/b.c": ["base/file.h"]}), ["sim/deep/b.c:1: cmodel/base/file.h: the row of sim/deep does not name its folder"])
+    expect(built(TREE | {"cmodel/base/b.c": ["../../sim/own.h"]}), ["cmodel/base/b.c:1: sim/own.h: the row of cmodel does not name its folder"])
 
 
 def counts_by_layer_and_unit():

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the table "Who may include whom" of docs/ip/architecture.md over every include of C, C++ and CUDA.
+
+usage: house.py [FOLDER]     FOLDER: a checkout, this one by default
+A file may include headers of its own folder, and of those that the row of its folder names, or of the nearest one above
+that has a row; a folder that is named stands for what lies in it, too. What only a compiler's include path leads to (a
+library's header, one that a build makes) is not looked at. Needs nothing but Python.
+"""
+import pathlib
+import re
+import sys
+
+PAGE = "docs/ip/architecture.md"
+FOLDERS = ("cmodel", "sim", "drivers", "fpga")
+SOURCES = (".c", ".h", ".cpp", ".cu", ".cuh")
+
+
+def table(root):
+    """{folder: the folders whose headers its files may include}."""
+    rows, inside = {}, False
+    for line in (root / PAGE).read_text().split("\n"):
+        inside = line.startswith("| files in |") or inside and line.startswith("|")
+        cells = [re.findall(r"`([^`]+)`", cell) for cell in line.strip("|").split("|")]
+        if inside and len(cells) == 2 and cells[0]:
+            rows.update({folder.rstrip("/"): [other.rstrip("/") for other in cells[1]] for folder in cells[0]})
+    return rows
+
+
+def is_in(path, folder):
+    return path == folder or path.startswith(folder + "/")
+
+
+def headers(root):
+    """{name: where headers of this name are}, of the house."""
+    found = {}
+    for folder in (*FOLDERS, "tests"):
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in (".h", ".cuh"):
+                found.setdefault(path.name, []).append(path.relative_to(root).as_posix())
+    return found
+
+
+def candidates(source, name, found):
+    """Which headers an include may mean: that of its own folder, else each whose path ends so."""
+    here = source.parent / name
+    path = pathlib.PurePosixPath(*[part for part in here.parts if part != ".."]) if ".." not in name else None
+    same = [one for one in found.get(pathlib.PurePosixPath(name).name, []) if path is not None and one == path.as_posix()]
+    end = "/" + name.lstrip("./")
+    return same or [one for one in found.get(pathlib.PurePosixPath(name).name, []) if ("/" + one).endswith(end)]
+
+
+def violations(root):
+    rows, found = table(root), headers(root)
+    if not rows:
+        yield f"{PAGE}: no table whose first cell is 'files in'"
+    for folder in sorted({name for row in rows.items() for name in (row[0], *row[1])}):
+        if not (root / folder).exists():
+            yield f"{PAGE}: there is no {folder}"
+    for path in sorted(path for folder in FOLDERS for path in (root / folder).rglob("*") if path.suffix in SOURCES):
+        source = pathlib.PurePosixPath(path.relative_to(root).as_posix())
+        nearest = [folder for folder in rows if is_in(source.parent.as_posix(), folder)]
+        if not nearest:
+            yield f"{source}: no row of the table is for its folder"
+            continue
+        row = max(nearest, key=len)
+        for number, line in enumerate(path.read_text().split("\n"), 1):
+            include = re.match(r'\s*#\s*include "([^"]+)"', line)
+            meant = candidates(source, include.group(1), found) if include else []
+            allowed = [one for one in meant if pathlib.PurePosixPath(one).parent == source.parent or any(is_in(one, folder) for folder in rows[row])]
+            if meant and not allowed:
+                yield f"{source}:{number}: {meant[0]}: the row of {row} does not name its folder"
+
+
+def main():
+    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[2]
+    found = list(violations(root))
+    print("\n".join(found), end="\n" if found else "")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
