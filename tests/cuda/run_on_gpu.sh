@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Everything that wants a GPU, in one go: builds the GPU code for the GPU that is here, runs every case and every figure on
 # it, checks the bits against the golden model on this machine's CPU, and leaves a record to be committed.
-# Needs a C and C++ compiler, CMake and the CUDA toolkit; nothing is installed. Usage: tests/cuda/run_on_gpu.sh [BUILD]
+# Needs a C and C++ compiler, CMake and the CUDA toolkit; nothing is installed. Where the program's libraries are too, it
+# runs a layer as well. Usage: tests/cuda/run_on_gpu.sh [BUILD]
 set -euo pipefail
 
 root=$(dirname "$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")")
@@ -33,11 +34,34 @@ timeout 120 "$build/drivers/ufp4_cuda_record" -o "$build/quick.txt" --quick --si
 timeout 120 "$build/drivers/ufp4_cuda_record" --check "$build/quick.txt"
 timeout 300 "$build/drivers/ufp4_cuda_record" -o "$record"
 timeout 300 "$build/drivers/ufp4_cuda_record" --check "$record"
-grep '^figure' "$record"
+grep -E '^(figure|distance)' "$record"
 
-# The program too.
-timeout 300 cmake --build "$build" --parallel "$(nproc)" --target ufp4_cli >&2
-cd "$build"
-"$build/drivers/ufp4" info --backend cuda
-timeout 300 "$build/drivers/ufp4" bench --backend cuda --size 8192
+# Each access to memory, and each pair of threads, in the quick cases.
+if command -v compute-sanitizer >/dev/null; then
+  for tool in memcheck racecheck; do
+    timeout 180 compute-sanitizer --tool "$tool" --error-exitcode 1 \
+      "$build/drivers/ufp4_cuda_record" -o "$build/$tool.txt" --quick --size 0
+  done
+else
+  say "no compute-sanitizer: memory and races were not checked"
+fi
+
+# The program, where what it needs is there.
+if cmake --build "$build" --target help 2>/dev/null | grep -q 'ufp4_cli'; then
+  timeout 300 cmake --build "$build" --parallel "$(nproc)" --target ufp4_cli >&2
+  cd "$build"
+  "$build/drivers/ufp4" info --backend cuda
+  # A layer of the language model: the GPU, the golden model and, where it is built, the simulated core.
+  cat "$root"/docs/*/*.md >text
+  timeout 120 "$build/drivers/ufp4" train text -o layers --recipe ufp4 --whole --no-control --seeds 1 --steps 2 --eval 2048 --capture \
+    --backend cuda
+  layer=(layers/ufp4/layer0.fc1.{X,W,dY}.npy)
+  timeout 120 "$build/drivers/ufp4" layer "${layer[@]}" -o layer --backend cuda --check model
+  if "$build/drivers/ufp4" info | grep -q '^backend rtl: available'; then
+    timeout 300 "$build/drivers/ufp4" layer "${layer[@]}" -o layer --backend rtl --check cuda
+  fi
+  timeout 300 "$build/drivers/ufp4" bench --backend cuda --size 8192
+else
+  say "the program is not built: it needs libjansson-dev and zlib1g-dev"
+fi
 say "commit $record: the test cuda.record.* checks it on every machine from then on"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every kernel of the backend cuda, on the emulated GPU, bit for bit against the golden model.
 #include <dlfcn.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -357,8 +358,8 @@ SLOW_TEST(gemm_does_not_depend_on_tiles_or_products) {
   table()->close(cuda);
 }
 
-// Operands as NVIDIA's GEMMs take them: values as FP8; codes, and scales in tiles of 128 rows by 4
-// blocks.
+// Operands as NVIDIA's GEMMs take them: values times their scales as FP8; codes, and scales in
+// tiles of 128 rows by 4 blocks.
 TEST(narrow_operands_are_laid_out_as_documented) {
   check_random_t random = check_random();
   ufp4_message_t message;
@@ -366,6 +367,7 @@ TEST(narrow_operands_are_laid_out_as_documented) {
   check_bits(0, table()->open(&message, &cuda), UFP4_OK, "open");
   for (int elem = 0; elem < UFP4_ELEM_COUNT; elem++) {
     ufp4_operand_t x = fixture_operand(&random, (ufp4_elem_t)elem, 256, 128, FIXTURE_SCALES_ANY);
+    for (int i = 0; i < 256 * 8; i++) x.scales[i] = (uint8_t)((3 + i % 9) << 3);
     const ufp4_cuda_operand_t in = operand_of(&x);
     uint8_t *fp8 = calloc(256, 128), *fp4 = calloc(256, 64), *scales = calloc(256, 8);
     check_bits(0, table()->narrow(cuda, &in, 128, UFP4_CUDA_NARROW_FP8, fp8, NULL), UFP4_OK, "FP8");
@@ -373,7 +375,7 @@ TEST(narrow_operands_are_laid_out_as_documented) {
                "FP4");
     for (int i = 0; i < 256 * 128; i++) {
       const uint8_t code = fixture_code(&x, i / 128, i % 128);
-      const float value = ufp4_elem_value((ufp4_elem_t)elem, code);
+      const float value = ldexpf(ufp4_elem_value((ufp4_elem_t)elem, code), i / 16 % 9 - 4);
       check_bits(i, fp8[i], value == 0 ? 0 : ufp4_e4m3_cast(value), "FP8 of code %u", code);
       check_bits(i, fp4[i / 2] >> 4 * (i % 2) & 15, code, "FP4");
     }

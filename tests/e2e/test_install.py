@@ -337,6 +337,18 @@ def test_golden_model_needs_only_a_c_compiler():
     check_model_alone(install("bare"))
 
 
+def test_gpu_code_needs_none_of_the_drivers_libraries():
+    """A machine with a GPU often has nvcc, and neither pkg-config nor jansson."""
+    pathlib.Path("nvcc").write_text("#!/bin/sh\necho compute_90\n")
+    os.chmod("nvcc", 0o755)
+    text = call("cmake", "-G", "Ninja", "-S", SOURCE, "-B", "gpu", f"-DUFP4_NVCC={os.path.abspath('nvcc')}", "-DUFP4_CUDA_ARCHITECTURES=90",
+                "-DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON", *LAUNCHERS)
+    check("driver, command line: no (" in text and "GPU code of the backend cuda: yes" in text, text)
+    targets = call("ninja", "-C", "gpu", "-t", "targets", "all")
+    check("ufp4_cuda: phony" in targets and "ufp4_cli: phony" not in targets, targets)
+    call("ninja", "-C", "gpu", "ufp4_cuda_record")
+
+
 def test_golden_model_alone_on_request():
     text = call("cmake", "-G", "Ninja", "-S", SOURCE, "-B", "model", "-DUFP4_MODEL_ONLY=ON")
     check("driver, command line: no (" in text and "tests: no (" in text, text)

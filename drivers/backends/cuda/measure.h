@@ -30,14 +30,14 @@ ufp4_status_t ufp4_cuda_measure(int64_t size, ufp4_message_t *message,
 /** How far the GPU's own narrow arithmetic is from the exact contract, on the same codes and
  * scales. */
 typedef struct {
-  const char *name;        ///< "vendor_fp8" or "vendor_fp4"
+  const char *name;        ///< "vendor_fp8", "vendor_fp8_fast" or "vendor_fp4"
   int64_t size;            ///< m, n and k
   char skipped[200];       ///< why there is nothing to say; empty if there is
   double unequal_percent;  ///< outputs whose bits differ
   double largest,
       mean;  ///< error: the largest as part of the largest |D|, the mean as part of the mean |D|
 } ufp4_cuda_distance_t;
-#define UFP4_CUDA_DISTANCES 2
+#define UFP4_CUDA_DISTANCES 3
 ufp4_status_t ufp4_cuda_vendor_distances(int64_t size, ufp4_message_t *message,
                                          ufp4_cuda_distance_t out[UFP4_CUDA_DISTANCES]);
 

@@ -8,12 +8,14 @@
 
 #define NARROW_THREADS 256
 
-/** E4M3 of an element: at most two significant bits of quanta, or three, so exact. */
-GPU uint32_t fp8_of(int quanta, int frac) {
+/** E4M3 of an element times 2^exponent, -4 to 4: at most three significant bits, and from 2^-6 to
+ * 128, so exact. */
+GPU uint32_t fp8_of(int quanta, int exponent) {
   if (quanta == 0) return 0;
   const uint32_t magnitude = (uint32_t)abs(quanta);
   const int top = 31 - __clz((int)magnitude);
-  return (quanta < 0 ? 0x80u : 0u) | (uint32_t)(top - frac + 7) << 3 | (magnitude << 3 >> top & 7);
+  return (quanta < 0 ? 0x80u : 0u) | (uint32_t)(top + exponent + 7) << 3 |
+         (magnitude << 3 >> top & 7);
 }
 
 /** Where cuBLASLt looks for the scale of row r, block b: tiles of 128 rows by 4 blocks, 512 bytes
@@ -24,7 +26,8 @@ GPU int64_t fp4_scale_place(int64_t row, int64_t block, int64_t blocks) {
   return tile * 512 + row % 32 * 16 + row % 128 / 32 * 4 + block % 4;
 }
 
-/** One block of one row for each thread; elements row-major. FP8: the scales are not read. */
+/** One block of one row for each thread; elements row-major. FP8: the scales, powers
+ * of two from 2^-4 to 2^4, go into the elements. */
 template <bool FP4>
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(NARROW_THREADS)
     narrow_kernel(ufp4_cuda_operand_t in, int64_t blocks, void *elements, uint8_t *scales) {
@@ -33,16 +36,17 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(NARROW_THREADS)
   if (row >= in.rows) return;
   const int64_t at = row / 16 * in.place.group + block * in.place.block + row % 16 * in.place.row;
   const uint64_t codes = in.codes[at];
+  const uint32_t scale = ((const uint8_t *)in.scales)[at] & 0x7F;
   if (FP4) {
     ((uint64_t *)elements)[index] = codes;
-    scales[fp4_scale_place(row, block, blocks)] =
-        (uint8_t)(((const uint8_t *)in.scales)[at] & 0x7F);
+    scales[fp4_scale_place(row, block, blocks)] = (uint8_t)scale;
   } else {
+    const int exponent = (int)(scale >> 3) - 7 - elem_frac(in.elem);
     for (int i = 0; i < 4; i++) {
       const uint32_t quanta = elem_decode_any(in.elem, (uint32_t)(codes >> (16 * i)) & 0xFFFFu);
       uint32_t word = 0;
       for (int j = 0; j < 4; j++)
-        word |= fp8_of((int8_t)(quanta >> (8 * j) & 255), elem_frac(in.elem)) << (8 * j);
+        word |= fp8_of((int8_t)(quanta >> (8 * j) & 255), exponent) << (8 * j);
       ((uint32_t *)elements)[index * 4 + i] = word;
     }
   }

@@ -117,8 +117,8 @@ typedef enum {
 
 /** The GPU's own narrow arithmetic. */
 typedef enum {
-  UFP4_CUDA_NARROW_FP8 =
-      0,  ///< E4M3 without scales of blocks: scales are taken as 1 (compute capability 8.9 and up)
+  UFP4_CUDA_NARROW_FP8 = 0,  ///< E4M3 without scales of blocks, whose scales, powers of two from
+                             ///< 2^-4 to 2^4, go into the elements (compute capability 8.9 and up)
   UFP4_CUDA_NARROW_FP4 = 1,  ///< E2M1 with an E4M3 scale for 16 elements (10.0 and up)
 } ufp4_cuda_narrow_t;
 
@@ -129,6 +129,7 @@ typedef struct {
   int64_t m, n, k;
   const void *a, *b;
   const void *a_scales, *b_scales;  ///< FP4
+  int fast;                         ///< FP8: with cuBLASLt's fast accumulation
   void *d;
 } ufp4_cuda_narrow_gemm_t;
 

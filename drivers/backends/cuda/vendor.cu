@@ -177,6 +177,7 @@ bool narrow_describe(const vendor_t *v, const ufp4_cuda_narrow_gemm_t *job, narr
   const size_t workspace = WORKSPACE_BYTES;
   return v->desc_create(&x->product, CUBLAS_COMPUTE_32F, CUDA_R_32F) == CUBLAS_STATUS_SUCCESS &&
          set(v, x, CUBLASLT_MATMUL_DESC_TRANSA, (int32_t)CUBLAS_OP_T) &&
+         set(v, x, CUBLASLT_MATMUL_DESC_FAST_ACCUM, (int8_t)job->fast) &&
          (job->kind != UFP4_CUDA_NARROW_FP4 || set_block_scales(v, x, job)) &&
          v->layout_create(&x->a, type, k, n, (int64_t)k) == CUBLAS_STATUS_SUCCESS &&
          v->layout_create(&x->b, type, k, m, (int64_t)k) == CUBLAS_STATUS_SUCCESS &&
