@@ -64,9 +64,8 @@ static void plan_copies(ufp4_linear_t *linear) {
   }
 }
 
-// The model would only copy to its memory and back between the golden model's own functions.
 static int has_descriptors(const ufp4_linear_t *linear) {
-  if (strcmp(linear->device->backend->name, "model") == 0) return 0;
+  if (linear->device->backend->in_host_memory) return 0;
   return ufp4_recipe_on_core(&linear->recipe, linear->shape.passes,
                              &linear->device->info.configuration, NULL) == UFP4_OK;
 }
@@ -206,8 +205,7 @@ ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_
 
 int ufp4_linear_quantizes_on_host(const ufp4_linear_t *linear) {
   if (linear == NULL || !linear->golden) return 0;
-  const ufp4_backend_t *backend = linear->device->backend;
-  return backend->quantize == NULL && strcmp(backend->name, "model") != 0;
+  return linear->device->backend->quantize == NULL;
 }
 
 int ufp4_linear_quantizes(const ufp4_linear_t *linear, ufp4_pass_t pass) {
