@@ -88,6 +88,8 @@ ufp4_timed_status_t ufp4_timed_run(ufp4_timed_t *timed, uint64_t cycles);
 
 /** Clock cycles since it was opened. */
 uint64_t ufp4_timed_cycles(const ufp4_timed_t *timed);
+/** Of these, the cycles that were stepped one by one: what the model's own time goes with. */
+uint64_t ufp4_timed_stepped(const ufp4_timed_t *timed);
 /** What the last failed call met; empty if none failed. */
 const char *ufp4_timed_message(const ufp4_timed_t *timed);
 

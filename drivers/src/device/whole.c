@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole operands in the host's memory. A backend with a way of its own has it in its table; what
-// takes descriptors only gets them where they can express the job, and the host quantizes for it.
+// takes descriptors only gets them where they can express the job, and the host quantizes what its
+// engine cannot.
+#include <string.h>
+
 #include "device.h"
 #include "job/check.h"
 
@@ -14,24 +17,52 @@ static ufp4_status_t check_quantize(ufp4_device_t *device, const ufp4_matrix_t *
   return status == UFP4_OK ? status : device_fail(device, status, "quantize: %s", why.text);
 }
 
-ufp4_status_t ufp4_device_quantize(ufp4_device_t *device, const ufp4_matrix_t *in,
-                                   const ufp4_quantize_t *asked, ufp4_operand_t *out) {
-  ufp4_status_t status = device_check(device);
-  if (status != UFP4_OK) return status;
-  if (asked == NULL || out == NULL)
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "quantize: no options, or no operand");
+ufp4_status_t quantize_whole(ufp4_device_t *device, const ufp4_matrix_t *in,
+                             const ufp4_quantize_t *asked, ufp4_operand_t *out) {
   ufp4_quantize_t how = *asked;
   how.kernel = device->kernel;
   how.threads = device->threads;
-  status = check_quantize(device, in, &how);
-  if (status != UFP4_OK) return status;
-  if (device->backend->quantize != NULL) {
+  if (device->backend->quantize != NULL)
     return device_note(device, device->backend->quantize(device->state, in, &how, out));
-  }
-  status = ufp4_quantize(in, &how, out);
+  const ufp4_status_t status = ufp4_quantize(in, &how, out);
   return status == UFP4_OK
              ? status
              : device_fail(device, status, "quantize: %s", ufp4_status_string(status));
+}
+
+// On a core, if that can; where not, stats->why says so.
+static ufp4_status_t quantize_on_core(ufp4_device_t *device, const ufp4_matrix_t *in,
+                                      const ufp4_quantize_t *how, ufp4_operand_t *out,
+                                      ufp4_quantize_stats_t *stats) {
+  ufp4_status_t status = ufp4_quantize_on_core(how, &device->info.configuration, &stats->why);
+  if (status != UFP4_OK) return quantize_whole(device, in, how, out);
+  status = quantize_by_descriptor(device, in, how, out, stats);
+  if (status != UFP4_ERROR_MEMORY || stats->on_core) return status;
+  stats->why = device->message;
+  device->message.text[0] = '\0';
+  return quantize_whole(device, in, how, out);
+}
+
+ufp4_status_t ufp4_device_quantize_stats(ufp4_device_t *device, const ufp4_matrix_t *in,
+                                         const ufp4_quantize_t *how, ufp4_operand_t *out,
+                                         ufp4_quantize_stats_t *stats) {
+  ufp4_quantize_stats_t own = {0};
+  ufp4_status_t status = device_check(device);
+  if (status != UFP4_OK) return status;
+  status = check_quantize(device, in, how);
+  if (status != UFP4_OK) return status;
+  if (out == NULL)
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "quantize: nowhere to put the operand");
+  memset(out, 0, sizeof *out);
+  status = device_takes_descriptors(device) ? quantize_on_core(device, in, how, out, &own)
+                                            : quantize_whole(device, in, how, out);
+  if (status == UFP4_OK && stats != NULL) *stats = own;
+  return status;
+}
+
+ufp4_status_t ufp4_device_quantize(ufp4_device_t *device, const ufp4_matrix_t *in,
+                                   const ufp4_quantize_t *how, ufp4_operand_t *out) {
+  return ufp4_device_quantize_stats(device, in, how, out, NULL);
 }
 
 // --- Multiplying --------------------------------------------------------------------------------

@@ -135,7 +135,7 @@ ufp4_status_t gemm_by_descriptor(ufp4_device_t *device, const ufp4_operand_t *a,
   describe_result(&work, how);
   ufp4_status_t status = upload_all(&work, a, b, how);
   describe_addresses(&work);
-  if (status == UFP4_OK) status = job_measure(device, &work.descriptor, stats);
+  if (status == UFP4_OK) status = job_measure(device, &work.descriptor, stats, NULL);
   if (status == UFP4_OK) status = download(&work, element_bytes(how->d_dtype), d, d_ld);
   // What a job may still write must not become somebody else's.
   if (jobs_drain(device)) {

@@ -236,24 +236,13 @@ void ufp4_linear_free(ufp4_linear_t *linear) {
 // --- Reading copies back ------------------------------------------------------------------------
 
 static ufp4_status_t read_copy(ufp4_linear_t *linear, const copy_t *copy, ufp4_operand_t *out) {
-  uint64_t code_bytes = (uint64_t)ufp4_panel_codes_bytes(copy->rows, copy->stride_blocks);
-  uint64_t scale_bytes = (uint64_t)ufp4_panel_scales_bytes(copy->rows, copy->stride_blocks);
-  uint8_t *memory = malloc(ufp4_matrix_bytes((int64_t)(code_bytes + scale_bytes), 1, 1));
-  if (memory == NULL)
-    return device_fail(linear->device, UFP4_ERROR_MEMORY, "the host is out of memory");
-  ufp4_status_t status = ufp4_buffer_read(linear->device, copy->codes, memory, code_bytes);
-  if (status == UFP4_OK)
-    status = ufp4_buffer_read(linear->device, copy->scales, memory + code_bytes, scale_bytes);
-  if (status == UFP4_OK) {
-    status = ufp4_operand_create_scaled(linear->recipe.elem, linear->recipe.scale, copy->rows,
-                                        copy->cols, out);
-  }
-  if (status == UFP4_OK) {
-    ufp4_panel_unpack(memory, memory + code_bytes, copy->stride_blocks, out);
-    out->exponent = copy->exponent;
-    out->flags = copy->flags;
-  }
-  free(memory);
+  ufp4_status_t status = ufp4_operand_create_scaled(linear->recipe.elem, linear->recipe.scale,
+                                                    copy->rows, copy->cols, out);
+  if (status != UFP4_OK) return device_fail(linear->device, status, "the host is out of memory");
+  status = device_copy_read(linear->device, copy->codes, copy->scales, out);
+  if (status != UFP4_OK) ufp4_operand_free(out);
+  out->exponent = copy->exponent;
+  out->flags = copy->flags;
   return status;
 }
 

@@ -16,7 +16,7 @@
 #define HEAD(mark) "ufp4 explore, rows of case %d: %d, settings %08" mark "\n"
 /** In place of a layer's index. */
 enum { OF_BLOCK = -1, OF_STEP = -2 };
-enum { NUMBERS = 6 + UFP4_COUNTER_COUNT };
+enum { NUMBERS = 8 + UFP4_COUNTER_COUNT };
 
 static const char *const tensors[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
 
@@ -71,10 +71,10 @@ static char *settings_of(const explore_plan_t *plan) {
   snprintf(version, sizeof version, "%d.%d.%d", UFP4_VERSION_MAJOR, UFP4_VERSION_MINOR,
            UFP4_VERSION_PATCH);
   json_t *settings =
-      json_pack("{s:s, s:s, s:o, s:o, s:I, s:i, s:b, s:f}", "version", version, "program", program,
-                "model", json_text(plan->model.name), "shapes", layers_of(&plan->model), "blocks",
-                (json_int_t)plan->model.blocks, "source", (int)plan->source, "serial", plan->serial,
-                "clock_mhz", plan->clock_mhz);
+      json_pack("{s:s, s:s, s:o, s:o, s:I, s:i, s:b, s:i, s:f}", "version", version, "program",
+                program, "model", json_text(plan->model.name), "shapes", layers_of(&plan->model),
+                "blocks", (json_int_t)plan->model.blocks, "source", (int)plan->source, "serial",
+                plan->serial, "batches", plan->batches, "clock_mhz", plan->clock_mhz);
   for (int i = 0; settings != NULL && i < EXPLORE_LISTS; i++)
     json_object_set_new(settings, explore_list_names[i], json_text(plan->lists[i]));
   if (settings != NULL) json_object_set_new(settings, "cases", cases_of(plan));
@@ -125,7 +125,8 @@ int explore_kept_remove(const explore_plan_t *plan) {
 // The numbers of a row that are measured or come from such.
 static void numbers_of(explore_row_t *row, double *numbers[NUMBERS]) {
   double *const first[NUMBERS - UFP4_COUNTER_COUNT] = {&row->macs,    &row->cycles, &row->tokens,
-                                                       &row->compute, &row->memory, &row->output};
+                                                       &row->compute, &row->memory, &row->output,
+                                                       &row->read,    &row->written};
   for (int i = 0; i < NUMBERS; i++) {
     const int counter = i - (NUMBERS - UFP4_COUNTER_COUNT);
     numbers[i] = counter < 0 ? first[i] : &row->counters[counter];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Roofline: utilization over MACs a byte of the busier way, below what a bandwidth allows. A dot is
-// a GEMM where jobs run one after the other, else a whole step.
+// Roofline: utilization over MACs a byte on the bus, of its busier way, below what a bandwidth
+// allows. A dot is a GEMM where jobs run one after the other, else a whole step.
 #include <math.h>
 #include <string.h>
 
@@ -91,7 +91,7 @@ static void put_ticks(const svg_panel_t *panel, const chart_t *chart) {
     snprintf(value, sizeof value, x < 0 ? "1/%.0f" : "%.0f", exp2(fabs((double)x)));
     svg_text(panel->out, svg_panel_x(panel, x), 318, "middle", "#222", value);
   }
-  svg_text(panel->out, 340, 340, "middle", "#222", "MACs a byte, of the busier way");
+  svg_text(panel->out, 340, 340, "middle", "#222", "MACs a byte on the bus, of the busier way");
 }
 
 void page_put_roofline(FILE *out, const explore_rows_t *rows) {

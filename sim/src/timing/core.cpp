@@ -305,6 +305,7 @@ bool Core::step() {
   moved_ = moving_.memory.sample(cycle_, master);
   if (moved_) last_moved_ = cycle_;
   cycle_++;
+  stepped_++;
   return guard();
 }
 
@@ -333,7 +334,7 @@ bool Core::leap(uint64_t end, bool skips) {
   visit(reader);
   uint64_t shift = 0;
   if (!skip_.follow(&moving_, &cycle_, end, &shift)) return true;
-  SkipWriter writer(skip_.state().even, shift);
+  SkipWriter writer(skip_.state().even.data(), shift);
   visit(writer);
   last_moved_ = cycle_;
   return true;

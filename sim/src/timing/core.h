@@ -75,6 +75,10 @@ class Core {
   uint64_t cycle() const {
     return cycle_;
   }
+  /** Of them, those that were stepped. */
+  uint64_t stepped() const {
+    return stepped_;
+  }
   bool has_timeline() const {
     return timeline_.on();
   }
@@ -158,7 +162,7 @@ class Core {
   Skip skip_;
   Timeline timeline_;
   uint32_t irqs_ = 0;
-  uint64_t cycle_ = 0, last_moved_ = 0, still_ = 0;
+  uint64_t cycle_ = 0, stepped_ = 0, last_moved_ = 0, still_ = 0;
   uint32_t resetting_ = 0;  // cycles of a soft reset that are left
   bool moved_ = false;
   bool calm_ = false;  // the command unit stays as it is until an engine is done or the host comes

@@ -29,6 +29,9 @@ class Timed {
   uint64_t cycles() const {
     return core_.cycle();
   }
+  uint64_t stepped() const {
+    return core_.stepped();
+  }
   const Core &core() const {
     return core_;
   }

@@ -71,6 +71,9 @@ class Gemm {
   bool write_dat_valid() const {
     return width_.dat_valid(drain_.dat_valid());
   }
+  const LoadRequest &loader() const {
+    return request_;
+  }
   /** What this cycle is, but for its State. */
   void look(bool write_ready, bool write_dat_ready, uint32_t panels_held, uint32_t panels,
             CoreSigns &signs) const;
