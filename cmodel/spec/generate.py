@@ -376,6 +376,7 @@ OUTPUTS = {
     "docs/ip/registers.md": markdown_registers,
     "docs/ip/formats.md": markdown_formats,
     "rtl/ufp4.core": lambda spec: manifests.fusesoc(spec, lambda c, k: configuration_value(spec, c, k), NOTE),
+    "rtl/ufp4_sva.core": lambda spec: manifests.fusesoc_sva(spec, NOTE),
     "rtl/gen/ufp4.rdl": lambda spec: systemrdl.system_rdl(spec, NOTE),
     "fpga/ufp4_boards.core": lambda spec: manifests.fusesoc_boards(spec, NOTE),
     "rtl/Bender.yml": lambda spec: manifests.bender(spec, NOTE),

@@ -51,6 +51,16 @@ def fusesoc(spec, value, note):
     return "\n".join(out) + "\n"
 
 
+def fusesoc_sva(spec, note):
+    """The assertions: a core file of their own, because a target `default` has them for all who depend on it or for none."""
+    out = ["CAPI=2:", f"# {note}", "# SPDX-License-Identifier: Apache-2.0", f"name: ufp4:ufp4:sva:{version(spec)}",
+           "description: The rules of the ufp4 core's ports as assertions, bound to it; for simulation", "", "filesets:", "  sva:",
+           f"    depend: [ufp4:ufp4:core:{version(spec)}]", "    files:"]
+    out += [f"      - {name}" for name in sources(RTL / "sva.f")]
+    out += ["    file_type: systemVerilogSource", "", "targets:", "  default:", "    filesets: [sva]", "    toplevel: ufp4_top"]
+    return "\n".join(out) + "\n"
+
+
 def fusesoc_boards(spec, note):
     out = ["CAPI=2:", f"# {note}", "# SPDX-License-Identifier: Apache-2.0", f"name: ufp4:ufp4:boards:{version(spec)}",
            "description: The ufp4 core on FPGA boards", "", "filesets:", "  board:",
@@ -83,4 +93,6 @@ def fusesoc_boards(spec, note):
 def bender(spec, note):
     out = [f"# {note}", "# SPDX-License-Identifier: Apache-2.0", "package:", "  name: ufp4", "  authors: [the ufp4 authors]", "",
            "sources:", "  - files:"]
-    return "\n".join(out + [f"      - {name}" for name in sources()]) + "\n"
+    out += [f"      - {name}" for name in sources()]
+    out += ["  - target: ufp4_sva", "    files:"] + [f"      - {name}" for name in sources(RTL / "sva.f")]
+    return "\n".join(out) + "\n"

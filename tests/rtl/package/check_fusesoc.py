@@ -50,14 +50,14 @@ def parameters(work, edam):
     return want
 
 
-def elaborated(work, edam, *more):
-    """The parameters that the core, ufp4_top, gets in the design."""
+def elaborated(work, edam, *more, module="ufp4_top"):
+    """The parameters that the core, or another module, gets in the design."""
     words = [f"-G{key}={number}" for key, number in parameters(work, edam).items()]
     sources = [work / each["name"] for each in edam["files"] if each["file_type"].endswith("erilogSource")]
     subprocess.run([VERILATOR, "--xml-only", "-Wno-fatal", "--top-module", edam["toplevel"], "--Mdir", work / "xml", *words, *sources, *more],
                    check=True, timeout=600, stderr=subprocess.DEVNULL)
     netlist = ET.parse(work / f"xml/V{edam['toplevel']}.xml").getroot().find("netlist")
-    top = next(module for module in netlist.iterfind("module") if module.get("origName") == "ufp4_top")
+    top = next(each for each in netlist.iterfind("module") if each.get("origName") == module)
     return {each.get("name"): int(each.find("const").get("name").split("'")[1].lstrip("sh"), 16)
             for each in top.iterfind("var") if each.get("param") == "true"}
 
@@ -78,6 +78,11 @@ def core_targets(folder, known):
     assert elaborated(*made).items() >= parameters(*made).items()
 
 
+def sva_targets(folder, _):
+    assert set(targets_of(ROOT / "rtl/ufp4_sva.core")) == {"default"}
+    assert parameters(*project(folder, "ufp4:ufp4:sva", "default", tool=("--tool", "verilator"))) == {}
+
+
 def board_targets(folder, known):
     for target, each in targets_of(ROOT / "fpga/ufp4_boards.core").items():
         assert not each.get("parameters"), f"the boards' target {target} has parameters"
@@ -93,14 +98,20 @@ def stranger(folder, known):
     work, edam = project(folder, "someone:chips:stranger", "lint", steps=())
     assert parameters(work, edam) == {"Rows": 5, "Depth": 3}, "a stranger's parameters are not his own"
     assert elaborated(work, edam).items() >= (known["tiny"] | {"Target": 1}).items(), "a stranger's core is not as he instantiates it"
+    work, edam = project(folder, "someone:chips:stranger", "rules", steps=())
+    assert parameters(work, edam) == {}
+    made = elaborated(work, edam, module="ufp4_axi_sva")
+    assert made.items() >= {key: known["tiny"][key] for key in ("TileRows", "Chunk", "BusBytes", "Quant")}.items(), f"bound with {made}"
     made = parameters(*project(folder, "someone:chips:stranger", "vivado"))
     assert made == {"Depth": 7}, f"in Vivado a stranger's parameters are {made}"
 
 
 def main():
     known = configurations()
+    found = {path.name for folder in ("rtl", "fpga") for path in (ROOT / folder).rglob("*.core")}
+    assert found == {"ufp4.core", "ufp4_sva.core", "ufp4_boards.core"}, f"core files: {found}"
     with tempfile.TemporaryDirectory() as name:
-        for check in (core_targets, board_targets, stranger):
+        for check in (core_targets, sva_targets, board_targets, stranger):
             check(pathlib.Path(name), known)
 
 
