@@ -182,7 +182,8 @@ def c_struct(name, doc, fields, total):
 
 def sv_package(spec):
     out = [f"// {NOTE}", "// SPDX-License-Identifier: Apache-2.0", "// Enumerations, descriptor structs, register offsets and counter indices of the core.",
-           "package ufp4_spec_pkg;", ""]
+           "package ufp4_spec_pkg;", "", "  // The whole specification: what one elaboration has no use for is still part of it.",
+           "  // verilator lint_off UNUSEDPARAM", ""]
     word = manifests.version_word(spec)
     out += [f"  localparam logic [31:0] CORE_ID = 32'h{spec['id']:08X};", f"  localparam logic [31:0] VERSION = 32'h{word:08X};", ""]
     for name, value in spec["limit"].items():
@@ -222,7 +223,8 @@ def sv_package(spec):
     out.append("")
     for i, c in enumerate(spec["counter"]):
         out.append(f"  localparam int unsigned {up('counter', c['name'])} = {i};")
-    out += [f"  localparam int unsigned COUNTER_COUNT = {len(spec['counter'])};", "", "endpackage", ""]
+    out += [f"  localparam int unsigned COUNTER_COUNT = {len(spec['counter'])};", "", "  // verilator lint_on UNUSEDPARAM", "",
+            "endpackage", ""]
     return "\n".join(out)
 
 
@@ -377,6 +379,7 @@ OUTPUTS = {
     "docs/ip/registers.md": markdown_registers,
     "docs/ip/formats.md": markdown_formats,
     "rtl/ufp4.core": lambda spec: manifests.fusesoc(spec, lambda c, k: configuration_value(spec, c, k), NOTE),
+    "rtl/ufp4_sva.core": lambda spec: manifests.fusesoc_sva(spec, NOTE),
     "rtl/gen/ufp4.rdl": lambda spec: systemrdl.system_rdl(spec, NOTE),
     "fpga/ufp4_boards.core": lambda spec: manifests.fusesoc_boards(spec, NOTE),
     "rtl/Bender.yml": lambda spec: manifests.bender(spec, NOTE),
