@@ -98,7 +98,8 @@ Job saturating_job(check_random_t *random, ufp4_elem_t elem, bool rht, float quo
     x = unit * static_cast<float>(check_below(random, 199)) / (rht ? 4 : 1);
   }
   const uint32_t blocks = static_cast<uint32_t>(job.cols / 16),  // whole ones
-      row = check_below(random, static_cast<uint32_t>(job.rows)), block = check_below(random, blocks);
+      row = check_below(random, static_cast<uint32_t>(job.rows)),
+                 block = check_below(random, blocks);
   float *to = &job.numbers[static_cast<size_t>(row * job.cols + 16 * block)];
   // Sixteen equal numbers, whose signs the mask takes away, the transform makes four times one.
   for (unsigned i = 0; i < 16 && rht; i++)
