@@ -6,6 +6,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "docs/tools"))
+import formats  # noqa: E402
 import pages  # noqa: E402
 import status  # noqa: E402
 
@@ -73,6 +74,21 @@ def rejects_long_and_wrapped_lines():
 def takes_good_ones():
     for check in (pages.broken_links, pages.missing_files, pages.missing_pages, pages.long_or_wrapped):
         expect(faults(check, GOOD), [])
+
+
+def rejects_a_file_in_no_table():
+    expect(formats.check(["rtl/a.sv", "drivers/cli/b.c", "rtl/num/c.sv"], ["rtl/a.sv", "drivers/cli"]),
+           ["rtl/num/c.sv knows the formats and is in no table"])
+    for code in ("  if (elem == UFP4_ELEM_INT4) return;\n", "// |dot| <= 2304\n", "localparam F = FRAC_E1M2;\n"):
+        with tempfile.NamedTemporaryFile("w", suffix=".sv") as file:
+            pathlib.Path(file.name).write_text(code)
+            expect(formats.knows(pathlib.Path(file.name)), True)
+            pathlib.Path(file.name).write_text("// ELEM_E2M1 in words\n")
+            expect(formats.knows(pathlib.Path(file.name)), False)
+
+
+def rejects_a_row_without_files():
+    expect(formats.check(["rtl/a.sv"], ["rtl/a.sv", "sim"]), ["sim is in a table; nothing there knows a format"])
 
 
 def counts_by_layer_and_unit():
