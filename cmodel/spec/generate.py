@@ -8,6 +8,7 @@ import pathlib
 import sys
 import tomllib
 
+import example
 import manifests
 import python_names
 import systemrdl
@@ -328,6 +329,8 @@ def markdown_registers(spec):
                  [[o, 8 * s, n or "reserved", t] for o, s, n, t in layout(spec["completion"]["fields"], spec["limit"]["completion_bytes"])])
     out += ["Flags:", ""] + table(["bit", "name", "meaning"], [[f["bit"], f["name"], f["doc"]] for f in spec["flag"]])
     for name, doc, values in enums(spec):
+        meaning = spec["enum"].get(name, {}).get("meaning")
+        values = [(v, n, m) for (v, n, _), m in zip(values, meaning, strict=True)] if meaning else values
         told = any(t for _, _, t in values)
         out += [f"## Values of {name}", "", f"{doc}.", ""]
         out += table(["value", "name", "meaning"], [[n, v, t] for v, n, t in values]) if told else table(["value", "name"], [[n, v] for v, n, _ in values])
@@ -378,6 +381,7 @@ OUTPUTS = {
     "sim/src/timing/pipeline.h": timed_header,
     "docs/ip/registers.md": markdown_registers,
     "docs/ip/formats.md": markdown_formats,
+    "docs/ip/example.md": lambda spec: example.page(spec, NOTE, table),
     "rtl/ufp4.core": lambda spec: manifests.fusesoc(spec, lambda c, k: configuration_value(spec, c, k), NOTE),
     "rtl/ufp4_sva.core": lambda spec: manifests.fusesoc_sva(spec, NOTE),
     "rtl/gen/ufp4.rdl": lambda spec: systemrdl.system_rdl(spec, NOTE),

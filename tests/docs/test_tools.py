@@ -6,6 +6,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "docs/tools"))
+import formats  # noqa: E402
 import house  # noqa: E402
 import pages  # noqa: E402
 import status  # noqa: E402
@@ -107,6 +108,21 @@ def rejects_headers_of_other_rooms():
     expect(built(TREE | {"sim/b.c": ["base/file.h", "other.h"]}), ["sim/b.c:2: cmodel/other.h: the row of sim does not name its folder"])
     expect(built(TREE | {"sim/deep/b.c": ["base/file.h"]}), ["sim/deep/b.c:1: cmodel/base/file.h: the row of sim/deep does not name its folder"])
     expect(built(TREE | {"cmodel/base/b.c": ["../../sim/own.h"]}), ["cmodel/base/b.c:1: sim/own.h: the row of cmodel does not name its folder"])
+
+
+def rejects_a_file_in_no_table():
+    expect(formats.check(["rtl/a.sv", "drivers/cli/b.c", "rtl/num/c.sv"], ["rtl/a.sv", "drivers/cli"]),
+           ["rtl/num/c.sv knows the formats and is in no table"])
+    for code in ("  if (elem == UFP4_ELEM_INT4) return;\n", "// |dot| <= 2304\n", "localparam F = FRAC_E1M2;\n"):
+        with tempfile.NamedTemporaryFile("w", suffix=".sv") as file:
+            pathlib.Path(file.name).write_text(code)
+            expect(formats.knows(pathlib.Path(file.name)), True)
+            pathlib.Path(file.name).write_text("// ELEM_E2M1 in words\n")
+            expect(formats.knows(pathlib.Path(file.name)), False)
+
+
+def rejects_a_row_without_files():
+    expect(formats.check(["rtl/a.sv"], ["rtl/a.sv", "sim"]), ["sim is in a table; nothing there knows a format"])
 
 
 def counts_by_layer_and_unit():

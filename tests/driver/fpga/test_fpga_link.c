@@ -96,7 +96,7 @@ TEST(bytes_arrive) {
 /** One byte in 20,000 is dropped, doubled or changed. */
 TEST(faults_cost_repeats_and_never_data) {
   for (uint64_t seed = 1; seed <= 6; seed++) {
-    wire_t *wire = wire_open(20000, seed);
+    wire_t *wire = wire_open(20000, check_stream(seed));
     const link_options_t options = link_options_default();
     link_t *link = wire_link(wire, &options);
     exercise((int64_t)seed, wire, link, 20, 20000);
@@ -109,7 +109,7 @@ TEST(faults_cost_repeats_and_never_data) {
 /** One byte in a hundred, with frames of 64 bytes. */
 TEST(many_faults_with_short_frames) {
   for (uint64_t seed = 1; seed <= 20; seed++) {
-    wire_t *wire = wire_open(100, seed);
+    wire_t *wire = wire_open(100, check_stream(seed));
     link_options_t options = link_options_default();
     options.data_bytes = 64;
     link_t *link = wire_link(wire, &options);

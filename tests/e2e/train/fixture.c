@@ -52,7 +52,7 @@ ufp4_text_t fixture_text(int64_t bytes) {
   static const char *const words[] = {"the ", "cat ", "sat ", "on ",  "a ",
                                       "mat ", "and ", "saw ", "two ", "dogs. "};
   ufp4_text_t text = {0};
-  check_random_t random = {7};
+  check_random_t random = {check_stream(7)};
   char *all = malloc((size_t)bytes + 16);
   if (!all) return text;
   for (int64_t used = 0; used < bytes;) {

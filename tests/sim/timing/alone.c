@@ -50,7 +50,7 @@ alone_t alone_run(const char *configuration, twin_memory_t memory, const twin_jo
                                         .latency_cycles = memory.latency,
                                         .dram = memory.dram,
                                         .bandwidth_bytes = memory.bandwidth,
-                                        .stall_seed = memory.stall,
+                                        .stall_seed = check_stall(memory.stall),
                                         .every_cycle = every_cycle};
   memcpy(ring, jobs, count * sizeof *jobs);
   ring[count - 1].header.flags |= FLAG_INTERRUPT;

@@ -24,7 +24,7 @@ static void same_registers(twin_t *twin) {
 SLOW_TEST(registers_amid_jobs_are_the_same) {
   for (uint64_t stall = 0; stall < 4; stall++) {
     twin_t *twin = twin_open("small", (twin_memory_t){30, 0, stall, NULL}, 0);
-    twin->random.state = stall;
+    twin->random.state = check_stream(stall);
     for (unsigned list = 0; list < 4; list++) {
       twin_job_t jobs[16];
       const unsigned count = timing_list(twin, 50, jobs);
