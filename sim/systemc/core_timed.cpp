@@ -11,6 +11,7 @@
 #include "carrier.h"
 #include "job.h"
 #include "lock.h"
+#include "times.h"
 #include "timing/timed.h"
 #include "ufp4_systemc.h"
 
@@ -150,6 +151,7 @@ Ufp4CoreTimed::Inside::Inside(Ufp4CoreTimed &module, const Ufp4CoreOptions &opti
   } else {
     rules.latency = options.latency_cycles;
     rules.dram = ufp4_find_dram(options.dram.c_str());
+    rules.cycle_fs = period.value() * ufp4::resolution_fs();
   }
   ufp4_timed_host_t host{};
   host.user = this;
@@ -345,7 +347,11 @@ uint64_t Ufp4CoreTimed::Inside::enter_reset() {
   const ufp4::Lock lock(busy);
   in_reset = true;
   resets++;
+  // What has banks knows what was asked of it until now.
+  if (ahead && ahead->cycles() <= cycle_now()) now = std::move(ahead);
+  if (ahead || !now->core().working()) catch_up_to(cycle_now());
   forget_ahead();
+  now_at = ahead_at = {};
   fetched.clear();
   executed.clear();
   passed.clear();
@@ -363,6 +369,7 @@ void Ufp4CoreTimed::Inside::watch_reset() {
     while (module.reset.read()) sc_core::wait(module.reset.value_changed_event());
     wait_for(began + ufp4::timing::kResetCycles);
     shift = now->cycles() - clock_cycles();  // the next cycle is the first out of reset
+    now->memory().set_ahead(shift);
     in_reset = false;
     released.notify();
     kick.notify();
@@ -437,8 +444,11 @@ int Ufp4CoreTimed::Inside::execute(const uint8_t *descriptor, uint16_t *slots,
 
 Ufp4CoreTimed::Ufp4CoreTimed(const sc_core::sc_module_name &name, const Ufp4CoreOptions &options)
     : Ufp4Core(name) {
-  if (options.period == sc_core::SC_ZERO_TIME) {
-    SC_REPORT_ERROR("ufp4", "the period of a core's clock is zero");
+  std::string wrong = ufp4::refuse_period(options.period);
+  if (wrong.empty()) wrong = ufp4::refuse_dram(options.dram.c_str());
+  if (wrong.empty()) wrong = ufp4::refuse_resolution(options.dram);
+  if (!wrong.empty()) {
+    SC_REPORT_ERROR("ufp4", (std::string(this->name()) + ": " + wrong).c_str());
     return;
   }
   ufp4::timing::Shape shape;
@@ -448,11 +458,6 @@ Ufp4CoreTimed::Ufp4CoreTimed(const sc_core::sc_module_name &name, const Ufp4Core
       !ufp4::timing::find_shape(options.configuration.c_str(), &shape, &tile_rows, &tile_cols)) {
     SC_REPORT_ERROR("ufp4",
                     ("the timed model has no configuration " + options.configuration).c_str());
-    return;
-  }
-  const std::string wrong = ufp4::refuse_dram(options.dram.c_str());
-  if (!wrong.empty()) {
-    SC_REPORT_ERROR("ufp4", wrong.c_str());
     return;
   }
   inside_ = std::make_unique<Inside>(*this, options, shape, tile_rows, tile_cols, configuration);
