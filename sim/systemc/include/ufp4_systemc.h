@@ -151,8 +151,8 @@ class UFP4_SYSTEMC_API Ufp4CoreRtl final : public Ufp4Core {
 
 /**
  * The timed model: the same cycles, the golden model's bits. The kernel never clocks it: it runs
- * ahead to its next completion or interrupt, and goes back if its registers are accessed before
- * that.
+ * ahead to its next completion or interrupt, and goes back if before that something is written to
+ * its registers that jobs depend on: a doorbell for which it waits, other rings, a reset.
  *
  * A job's results are in memory at the latest when its completion is; they may be there earlier.
  * What the timed model leaves to the RTL (bus errors, the watchdog, a soft reset while jobs are
@@ -163,6 +163,10 @@ class UFP4_SYSTEMC_API Ufp4CoreTimed final : public Ufp4Core {
   Ufp4CoreTimed(const sc_core::sc_module_name &name, const Ufp4CoreOptions &options);
   ~Ufp4CoreTimed() override;
   uint64_t cycles() const override;
+  /** What the simulation of it has cost so far: cycles that were worked through, those not again
+   * that were skipped because they were as earlier ones, those twice that were run ahead and then
+   * had to be caught up with because the host looked. */
+  uint64_t steps() const;
 
  private:
   bool access(bool write, uint32_t offset, uint32_t *value, unsigned strobes) override;
