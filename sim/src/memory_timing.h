@@ -47,9 +47,10 @@ struct MemoryRules {
   unsigned bandwidth = 0;  // bytes a cycle, each way; 0: as wide as the bus
   uint64_t seed = 0;       // of the back-pressure; 0: none
   unsigned bursts = 0;  // in flight, of reads and of writes; 0: some, or with some seeds any number
-  // What has banks, behind the latency, at a cycle a nanosecond; or nullptr.
+  // What has banks, behind the latency; or nullptr.
   const ufp4_dram_t *dram = nullptr;
   bool outside = false;  // of the timed model: when bursts are answered is somebody else's to say
+  uint64_t cycle_fs = 1000000;  // what a cycle is to what has banks
 };
 
 struct MemoryBurst {
@@ -110,6 +111,11 @@ class MemoryTiming {
     answers_.clear();
     early_ = 0;
     slave_ = {};
+  }
+
+  /** What has banks has its time from cycle @p ahead on, modulo 2^64. */
+  void set_ahead(uint64_t ahead) {
+    ahead_ = ahead;
   }
 
   /** @return whether anything moved on the bus. */
@@ -181,7 +187,6 @@ class MemoryTiming {
   static constexpr uint64_t kEndlessSeeds = 2;
   // With back-pressure the data of one burst in this many come before its address.
   static constexpr uint64_t kDataFirst = 8;
-  static constexpr uint64_t kCyclePs = 1000;
   // Who waits for whom, by bits 3:2 of the seed.
   enum Turns : unsigned { kBothWays, kReadsWait, kWritesWait };
 
@@ -252,8 +257,9 @@ class MemoryTiming {
   uint64_t answer_due(uint64_t cycle, bool write, uint64_t address, uint64_t bytes, uint8_t resp) {
     uint64_t took = rules_.latency;
     if (rules_.dram != nullptr && resp == 0) {
-      const uint64_t now = (cycle + 1) * kCyclePs;
-      took += (dram_.serve(now, write, address, bytes) - now + kCyclePs - 1) / kCyclePs;
+      const uint64_t now = (cycle - ahead_ + 1) * rules_.cycle_fs;
+      const uint64_t end = dram_.serve(now, write, address, bytes);
+      took += (end - now + rules_.cycle_fs - 1) / rules_.cycle_fs;
     }
     return cycle + std::max<uint64_t>(took, 1) - 1;
   }
@@ -356,6 +362,7 @@ class MemoryTiming {
   MemoryRules rules_;
   unsigned rate_;  // bytes a cycle, each way
   Dram dram_;
+  uint64_t ahead_ = 0;
   size_t bursts_;  // in flight, of reads and of writes
   unsigned turns_;
   uint64_t random_state_;

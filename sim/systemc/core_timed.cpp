@@ -3,7 +3,8 @@
 // `ahead`, which has run on from there to the next thing that others see of it: a completion, the
 // interrupt, or with a memory outside a burst. When that time comes `ahead` takes the place of
 // `now`. If the host accesses a register before, or a burst is answered, `now` is run up to that
-// moment; what it asks of its host is then known from `ahead`.
+// moment; what it asks of its host is then known from `ahead`, which stays where it is unless the
+// host has changed what comes.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -11,6 +12,7 @@
 #include "carrier.h"
 #include "job.h"
 #include "lock.h"
+#include "times.h"
 #include "timing/timed.h"
 #include "ufp4_systemc.h"
 
@@ -130,7 +132,7 @@ struct Ufp4CoreTimed::Inside {
   std::string why;  // a function of the host has failed
   sc_core::sc_mutex busy;
   sc_core::sc_event kick, released;
-  uint64_t resets = 0;
+  uint64_t resets = 0, steps = 0;
   bool level = false;  // of the interrupt, at this moment
   bool in_reset = false, failed = false;
 };
@@ -150,6 +152,7 @@ Ufp4CoreTimed::Inside::Inside(Ufp4CoreTimed &module, const Ufp4CoreOptions &opti
   } else {
     rules.latency = options.latency_cycles;
     rules.dram = ufp4_find_dram(options.dram.c_str());
+    rules.cycle_fs = period.value() * ufp4::resolution_fs();
   }
   ufp4_timed_host_t host{};
   host.user = this;
@@ -195,6 +198,7 @@ void Ufp4CoreTimed::Inside::run() {
 // --- Running ahead ------------------------------------------------------------------------------
 
 bool Ufp4CoreTimed::Inside::advance(Timed *timed, uint64_t end) {
+  steps++;
   if (timed->advance(end)) return true;
   fail(why.empty() ? timed->message() : why);
   return false;
@@ -202,6 +206,7 @@ bool Ufp4CoreTimed::Inside::advance(Timed *timed, uint64_t end) {
 
 void Ufp4CoreTimed::Inside::look_ahead() {
   ahead = std::make_unique<Timed>(*now);
+  ahead->watch();
   ahead_at = {};
   running = &ahead_at;
   while (!effect() && !far_enough() && ahead->core().working() &&
@@ -301,10 +306,14 @@ bool Ufp4CoreTimed::Inside::try_access(bool write, uint32_t offset, uint32_t *va
   catch_up();
   catch_up_to(cycle_now());
   if (failed) return false;
+  const ufp4::timing::Orders before = now->core().orders();
   const ufp4_timed_status_t status = write ? now->write(offset, *value) : now->read(offset, value);
   if (status != UFP4_TIMED_OK) fail(why.empty() ? now->message() : why);
-  // A read changes nothing of what comes, unless it has come meanwhile.
-  if (write || !passed.empty() || (ahead && ahead->cycles() <= now->cycles())) forget_ahead();
+  // Most accesses change nothing of what comes, unless it has come meanwhile.
+  if (ahead && (!passed.empty() || ahead->cycles() <= now->cycles() ||
+                (write && !ahead->follow(*now, before)))) {
+    forget_ahead();
+  }
   trim(&now_at);
   return !failed;
 }
@@ -326,14 +335,21 @@ bool Ufp4CoreTimed::Inside::access(bool write, uint32_t offset, uint32_t *value)
   return !failed;
 }
 
-// As it is now; a copy that would have to ask its host for more than is known stays before that.
+// As it is now. What comes before `ahead` asks its host for nothing new; elsewhere a copy, which
+// would have to ask its host for more than is known, stays before that.
 bool Ufp4CoreTimed::Inside::peek(uint32_t offset, uint32_t *value) {
+  if (!in_reset && !failed && ahead && ahead->cycles() > cycle_now() && busy.trylock() == 0) {
+    catch_up_to(cycle_now());
+    trim(&now_at);
+    *value = now->core().peek(offset);
+    busy.unlock();
+    return true;
+  }
   Cursor *const before = running;
   Cursor at = now_at;
   Timed copy(*now);
   running = &at;
-  while (copy.cycles() < cycle_now() && copy.advance(cycle_now())) {
-  }
+  while (copy.cycles() < cycle_now() && copy.advance(cycle_now())) steps++;
   running = before;
   *value = copy.core().peek(offset);
   return true;
@@ -345,7 +361,11 @@ uint64_t Ufp4CoreTimed::Inside::enter_reset() {
   const ufp4::Lock lock(busy);
   in_reset = true;
   resets++;
+  // What has banks knows what was asked of it until now.
+  if (ahead && ahead->cycles() <= cycle_now()) now = std::move(ahead);
+  if (ahead || !now->core().working()) catch_up_to(cycle_now());
   forget_ahead();
+  now_at = ahead_at = {};
   fetched.clear();
   executed.clear();
   passed.clear();
@@ -363,6 +383,7 @@ void Ufp4CoreTimed::Inside::watch_reset() {
     while (module.reset.read()) sc_core::wait(module.reset.value_changed_event());
     wait_for(began + ufp4::timing::kResetCycles);
     shift = now->cycles() - clock_cycles();  // the next cycle is the first out of reset
+    now->memory().set_ahead(shift);
     in_reset = false;
     released.notify();
     kick.notify();
@@ -437,8 +458,11 @@ int Ufp4CoreTimed::Inside::execute(const uint8_t *descriptor, uint16_t *slots,
 
 Ufp4CoreTimed::Ufp4CoreTimed(const sc_core::sc_module_name &name, const Ufp4CoreOptions &options)
     : Ufp4Core(name) {
-  if (options.period == sc_core::SC_ZERO_TIME) {
-    SC_REPORT_ERROR("ufp4", "the period of a core's clock is zero");
+  std::string wrong = ufp4::refuse_period(options.period);
+  if (wrong.empty()) wrong = ufp4::refuse_dram(options.dram.c_str());
+  if (wrong.empty()) wrong = ufp4::refuse_resolution(options.dram);
+  if (!wrong.empty()) {
+    SC_REPORT_ERROR("ufp4", (std::string(this->name()) + ": " + wrong).c_str());
     return;
   }
   ufp4::timing::Shape shape;
@@ -448,11 +472,6 @@ Ufp4CoreTimed::Ufp4CoreTimed(const sc_core::sc_module_name &name, const Ufp4Core
       !ufp4::timing::find_shape(options.configuration.c_str(), &shape, &tile_rows, &tile_cols)) {
     SC_REPORT_ERROR("ufp4",
                     ("the timed model has no configuration " + options.configuration).c_str());
-    return;
-  }
-  const std::string wrong = ufp4::refuse_dram(options.dram.c_str());
-  if (!wrong.empty()) {
-    SC_REPORT_ERROR("ufp4", wrong.c_str());
     return;
   }
   inside_ = std::make_unique<Inside>(*this, options, shape, tile_rows, tile_cols, configuration);
@@ -466,6 +485,10 @@ Ufp4CoreTimed::~Ufp4CoreTimed() = default;
 
 uint64_t Ufp4CoreTimed::cycles() const {
   return inside_ ? inside_->clock_cycles() : 0;
+}
+
+uint64_t Ufp4CoreTimed::steps() const {
+  return inside_ ? inside_->steps : 0;
 }
 
 // What strobes leave out is as it was, in registers that are written as a whole.

@@ -5,6 +5,7 @@ namespace ufp4::timing {
 namespace {
 
 constexpr uint32_t kFlagIrq = 1, kFlagOverlap = 2;
+constexpr uint32_t kStopped = 4;  // of irq_status
 constexpr uint32_t kWindow = 16;  // jobs under way
 // After these a memory has its whole credit (memory_timing.h).
 constexpr uint64_t kIdleCycles = 256;
@@ -307,6 +308,23 @@ bool Core::step() {
   cycle_++;
   stepped_++;
   return guard();
+}
+
+bool Core::follow(const Core &host, const Orders &before) {
+  const Orders after = host.orders();
+  const Rings &was = before.rings, &is = after.rings;
+  if (is.base != was.base || is.log2 != was.log2 || is.completion_base != was.completion_base ||
+      after.watchdog != before.watchdog || after.resetting || before.resetting) {
+    return false;
+  }
+  // One that has jobs to fetch yet has not seen how many there are.
+  if (is.tail != was.tail && front_.next() == was.tail) return false;
+  // What stops a core comes without a completion: who did not see it may have to see it now.
+  if (registers_.irq_mask() != host.registers_.irq_mask() && (registers_.raised() & kStopped)) {
+    return false;
+  }
+  registers_.follow(host.registers_);
+  return true;
 }
 
 // Nothing goes on in the core, and its memory can no longer be readier than it is.

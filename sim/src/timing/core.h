@@ -40,6 +40,13 @@ struct Moving {
   }
 };
 
+/** What a host has written that jobs depend on. */
+struct Orders {
+  Rings rings;
+  uint32_t watchdog;
+  bool resetting;
+};
+
 /** A copy goes on from where the other is, on its own. */
 class Core {
  public:
@@ -64,6 +71,16 @@ class Core {
   uint32_t peek(uint32_t offset) const {
     return registers_.read(offset, view(), slots_);
   }
+  Orders orders() const {
+    return {registers_.rings(), registers_.watchdog(), resetting_ != 0};
+  }
+  /** From here on follow() may be asked. */
+  void watch() {
+    registers_.watch();
+  }
+  /** Takes over what the host has written to @p host, of which this is a copy that has run on since
+   * watch(), and whose orders were @p before. @return false if that changes what has come since. */
+  bool follow(const Core &host, const Orders &before);
   /** Whether there is a job, under way or in the ring. */
   bool working() const {
     return active() || registers_.rings().tail != retire_.head();

@@ -38,6 +38,13 @@ class Timed {
   EmptyMemory &memory() {
     return core_.memory();
   }
+  /** As of Core. */
+  void watch() {
+    core_.watch();
+  }
+  bool follow(const Timed &host, const Orders &before) {
+    return core_.follow(host.core_, before);
+  }
   /** One cycle, or as many as are known to be the same; no further than @p end. @return false if
    * message() says why there is none. */
   bool advance(uint64_t end);

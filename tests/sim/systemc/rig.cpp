@@ -108,6 +108,7 @@ unsigned Way::transport_dbg(tlm::tlm_generic_payload &payload) {
 Rig::Rig(const sc_core::sc_module_name &name, Kind kind, twin_memory_t memory, Body body,
          const Ufp4CoreOptions &options)
     : sc_module(name),
+      period(options.period),
       core(make_core(kind, memory, options)),
       way("way"),
       memory("memory", TWIN_BASE, kMemoryBytes, memory.latency * period,

@@ -76,7 +76,7 @@ class Rig : public sc_core::sc_module {
   void ring(const std::vector<twin_job_t> &jobs);
   ufp4_completion_t completion(uint32_t index);
 
-  const sc_core::sc_time period{1, sc_core::SC_NS};
+  const sc_core::sc_time period;
   std::unique_ptr<Ufp4Core> core;
   Way way;
   Ufp4Memory memory;
