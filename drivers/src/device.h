@@ -50,6 +50,11 @@ ufp4_status_t device_rows_write(ufp4_device_t *device, device_rows_t at, const v
 ufp4_status_t device_rows_read(ufp4_device_t *device, device_rows_t at, void *data);
 /** UFP4_ERROR_ARGUMENT, with a message, if no device can have this memory. */
 ufp4_status_t device_check_memory(uint64_t base, uint64_t bytes, ufp4_message_t *message);
+/** Bytes of its memory in no buffer. */
+uint64_t device_free_bytes(const ufp4_device_t *device);
+/** UFP4_ERROR_MEMORY, with a message, if @p what, of m x n x k, takes more than are free. */
+ufp4_status_t device_check_room(ufp4_device_t *device, const char *what, int64_t m, int64_t n,
+                                int64_t k, uint64_t bytes);
 /** UFP4_ERROR_DEVICE if the device has failed before. */
 ufp4_status_t device_check(ufp4_device_t *device);
 

@@ -12,7 +12,15 @@
 
 enum { END = 0xC0, ESC = 0xDB, ESC_END = 0xDC, ESC_ESC = 0xDD };
 enum { HEADER = 8, ANSWER_HEADER = 4, CRC = 4, IDENTITY = 44 };
-enum { STATUS_OK, STATUS_UNKNOWN, STATUS_REFUSED, STATUS_BUS, STATUS_NO_SESSION, STATUS_ORDER, STATUS_COUNT };
+enum {
+  STATUS_OK,
+  STATUS_UNKNOWN,
+  STATUS_REFUSED,
+  STATUS_BUS,
+  STATUS_NO_SESSION,
+  STATUS_ORDER,
+  STATUS_COUNT
+};
 
 #define TIMEOUT_US 20000u          // the least
 #define FIRST_TIMEOUT_US 250000u   // before any answer has come
@@ -111,8 +119,8 @@ static ufp4_status_t fail_answer(link_t *link, const answer_t *answer) {
   if (answer->status == STATUS_NO_SESSION) {
     ufp4_message_set(&link->message, "the board has been reset");
   } else if (answer->status != STATUS_OK) {
-    ufp4_message_set(&link->message, "the board answers '%s' to %s", link_status_name(answer->status),
-                     link_describe(&frame->request, what));
+    ufp4_message_set(&link->message, "the board answers '%s' to %s",
+                     link_status_name(answer->status), link_describe(&frame->request, what));
   } else {
     ufp4_message_set(&link->message, "the board answers %u bytes to %s, not %u", answer->length,
                      link_describe(&frame->request, what), frame->request.answer_bytes);
