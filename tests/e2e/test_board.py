@@ -64,6 +64,14 @@ def test_faults_change_no_bit():
 
 
 @slow
+def test_a_line_that_damages_much_changes_no_bit():
+    """one byte in 200: a frame of full length hardly ever arrives"""
+    with Board("--faults", "3", "--fault-bytes", "200") as board:
+        check_layer(board, tensors(128))
+    check(int(board.err.split()[-4]) > 1000, f"faults: {board.err}")
+
+
+@slow
 def test_tells_what_it_is():
     with Board() as board:
         device = json.loads(passes("info", "--backend", board.backend, "--json").out)["device"]
@@ -84,6 +92,24 @@ def test_rejects_what_the_board_has_not():
         rejects(2, "--stall is of a simulated core", *layer, "--stall", "1")
         rejects(2, "--trace is of", *layer, "--trace", "x.fst")
         rejects(2, "is the board that computes", *layer, "--check", f"{board.backend}@9600")
+
+
+@slow
+def test_rejects_models_and_gemms_larger_than_its_memory():
+    """before the training that comes first, which takes many seconds"""
+    bench.write_npy("X.npy", bench.gaussian(1024, 1024))
+    passes("quantize", "X.npy", "-o", "X.safetensors", "--elem", "e1m2")
+    with Board() as board:
+        options = ("--backend", board.backend)
+        where = "bytes of device memory, where 512000 are free"
+        for command in (("demo", "--sequences", "64", "--steps", "100000"),
+                        ("train", "-o", "out", "--recipe", "bf16,ufp4", "--batch", "64", "--steps", "100000")):
+            began = time.monotonic()
+            result = rejects(3, "a layer of 8192 x 64 x 192 takes ", *command, *options)
+            check(where in result.err, str(result))
+            check(time.monotonic() - began < 30, "it trained first")
+        result = rejects(3, "a GEMM of 1024 x 1024 x 1024 takes 5373952 ", "gemm", "X.safetensors", "X.safetensors", "-o", "D.npy", *options)
+        check(where in result.err, str(result))
 
 
 def started(board, names):

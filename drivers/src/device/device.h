@@ -48,6 +48,11 @@ typedef struct {
 } device_rows_t;
 ufp4_status_t device_rows_write(ufp4_device_t *device, device_rows_t at, const void *data);
 ufp4_status_t device_rows_read(ufp4_device_t *device, device_rows_t at, void *data);
+/** Bytes of its memory in no buffer. */
+uint64_t device_free_bytes(const ufp4_device_t *device);
+/** UFP4_ERROR_MEMORY, with a message, if @p what, of m x n x k, takes more than are free. */
+ufp4_status_t device_check_room(ufp4_device_t *device, const char *what, int64_t m, int64_t n,
+                                int64_t k, uint64_t bytes);
 /** UFP4_ERROR_DEVICE if the device has failed before. */
 ufp4_status_t device_check(ufp4_device_t *device);
 

@@ -159,16 +159,9 @@ static uint64_t layer_bytes(const ufp4_linear_t *linear) {
 static ufp4_status_t check_memory(const ufp4_linear_t *linear) {
   ufp4_device_t *device = linear->device;
   const ufp4_linear_shape_t *shape = &linear->shape;
-  uint64_t room = device->info.memory_bytes - UFP4_MEMORY_RESERVED_BYTES;
   if (!device_takes_descriptors(device)) return UFP4_OK;
-  for (size_t i = 0; i < device->buffer_count; i++) room -= device->buffers[i].bytes;
-  const uint64_t bytes = layer_bytes(linear);
-  if (bytes <= room) return UFP4_OK;
-  return device_fail(device, UFP4_ERROR_MEMORY,
-                     "a layer of %lld x %lld x %lld takes %llu bytes of device memory, where %llu "
-                     "are free",
-                     (long long)shape->tokens, (long long)shape->cin, (long long)shape->cout,
-                     (unsigned long long)bytes, (unsigned long long)room);
+  return device_check_room(device, "a layer", shape->tokens, shape->cin, shape->cout,
+                           layer_bytes(linear));
 }
 
 ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_t *shape,

@@ -327,13 +327,22 @@ static int run_experiment(evidence_t *e, const ufp4_text_t *text) {
   return end == CLI_GO_ON ? CLI_OK : end;
 }
 
+static int check_variant(const plan_t *plan, int index, ufp4_device_t *device) {
+  const ufp4_recipe_t *recipe = &plan->options.variants[index].recipe;
+  int end = cli_recipe_check(plan->command, device, recipe);
+  if (end != CLI_GO_ON) return end;
+  ufp4_status_t status = ufp4_trainer_fits(&plan->options.trainer, device, recipe);
+  return status == UFP4_OK ? CLI_GO_ON
+                           : cli_fail_status(plan->command, status, ufp4_device_message(device));
+}
+
 // Opens the device once beforehand: what is wrong with it should be said before the text is read.
 static int prepare(plan_t *plan, const arguments_t *a, ufp4_text_t *text) {
   ufp4_device_t *device;
   int end = cli_device_open(plan->command, &plan->device, plan->device.backend, &device);
   if (end != CLI_GO_ON) return end;
   for (int i = 0; end == CLI_GO_ON && i < plan->options.variant_count; i++) {
-    end = cli_recipe_check(plan->command, device, &plan->options.variants[i].recipe);
+    end = check_variant(plan, i, device);
   }
   ufp4_device_close(device);
   if (end != CLI_GO_ON) return end;
