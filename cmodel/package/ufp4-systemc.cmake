@@ -62,7 +62,7 @@ function(ufp4_find_systemc scope place)
     set(version "${${pc}_VERSION}")
     set(found "${pc_folder}")
   endif()
-  string(REGEX MATCH "^[0-9.]*" version "${version}")
+  string(REGEX MATCH "^[0-9]+\\.[0-9]+\\.[0-9]+" version "${version}") # a package may have the day of the release behind it
   set(UFP4_SYSTEMC_VERSION "${version}" PARENT_SCOPE)
   set(UFP4_SYSTEMC_PLACE "${found}" PARENT_SCOPE)
 endfunction()
