@@ -96,8 +96,9 @@ def test_project_links_a_package_where_cmake_looks():
 def test_project_links_the_pc_file_in_the_prefix_path():
     """Although there is a package where CMake looks."""
     named, other = stand_in("named", package=False), stand_in("other")
-    configure(f"-DCMAKE_SYSTEM_PREFIX_PATH={other};/usr", f"-DCMAKE_PREFIX_PATH={named}")
-    check_equal(linked(), {f"{named}/lib"}, "linked")
+    for path in (named, f"{named}/"):
+        configure(f"-DCMAKE_SYSTEM_PREFIX_PATH={other};/usr", f"-DCMAKE_PREFIX_PATH={path}")
+        check_equal(linked(), {f"{named}/lib"}, f"linked by {path}")
     configure(f"-DCMAKE_SYSTEM_PREFIX_PATH={other};/usr", build="environment", status=0)
     check_equal(linked("environment"), {f"{other}/lib"}, "linked without a name")
 
@@ -148,6 +149,19 @@ def test_consumer_links_what_ufp4_was_built_with_on_rtl():
     place, other = installed(), stand_in("other")
     made = platform(place, f"-DCMAKE_PREFIX_PATH={place}", f"-DCMAKE_SYSTEM_PREFIX_PATH={other};/usr")
     check_equal({os.path.realpath(path) for path in made}, {os.path.realpath(debian())}, "the platform's SystemC")
+
+
+def test_consumer_links_its_own_target_on_rtl():
+    """One that it has made before it looks for ufp4."""
+    place, other = installed(), stand_in("other", package=False)
+    example = place / "share/ufp4/systemc/example"
+    os.mkdir("project")
+    words = {"prefix": other, "kind": "SHARED", "library": LIBRARY}
+    text = (example / "CMakeLists.txt").read_text().replace("find_package(", PACKAGE.format(**words) + "find_package(", 1)
+    pathlib.Path("project/CMakeLists.txt").write_text(text)
+    shutil.copy(example / "platform.cpp", "project")
+    call("cmake", "-G", "Ninja", "-S", "project", "-B", "build", f"-DCMAKE_PREFIX_PATH={place}", *LAUNCHERS)
+    check_equal(linked(), {f"{other}/lib"}, "linked")
 
 
 def test_rejects_a_consumer_with_another_version_on_rtl():
