@@ -218,6 +218,19 @@ def sentences(folder=RESULTS):
     yield "README.md", f"at {pe['delay_ns']} ns (a core with the QUANT engine: {block['delay_ns']} ns) | {pe['area_um2']} um2 |"
     yield "README.md", f"512 x 512 x 512 | {use} % |"
     yield "README.md", f"8 seeds | {float(whole_runs['gap_percent']):.2f} +- {float(whole_runs['interval']):.2f} % |"
+    busy = Rows("step.csv", folder).one(step="from a cold start")["array_busy_percent"]
+    yield "README.md", f"16 layers of 1024 x 1024 x 1024 | {busy} % |"
+    said = {row["figure"]: row["value"] for row in read("readme.csv", folder)}
+    demo = {name.removeprefix("demo: "): value for name, value in said.items() if name.startswith("demo: ")}
+    yield "README.md", (f"Compared: {demo['codes']} codes, {demo['scales']} scales, {demo['outputs']} outputs, the loss ({demo['loss']}, equal), "
+                        f"{demo['weights']} weights (0 differ)")
+    yield "README.md", (f"Totals: {demo['GEMMs']} GEMMs, {demo['M MAC']} M MAC, {demo['cycles in GEMMs']} cycles in GEMMs (utilization "
+                        f"{demo['utilization']} %), {demo['cycles in quantization']} in quantization, {demo['cycles']} in all")
+    yield "README.md", f"| 0 of {sum(int(demo[name]) for name in ('codes', 'scales', 'outputs', 'weights')):,} |"
+    yield "README.md", (f"| {said['llama-7b: million cycles']} million, utilization {said['llama-7b: utilization']} %; of AMAX and QUANT "
+                        f"(quantization) all but {said['llama-7b: million cycles of AMAX and QUANT not beside GEMMs']} million run")
+    uniform, other, bare = (float(said[f"SQNR, outliers, {name}"]) for name in ("e1m2, RHT", "e2m1, RHT", "e2m1, no RHT"))
+    yield "README.md", f"| {uniform - other:.1f} dB ({uniform - bare:.1f} dB above E2M1 without RHT) |"
 
 
 # --- Pages --------------------------------------------------------------------------------------------------

@@ -98,6 +98,13 @@ def test_fpga():
           [row[key] for key in ("luts", "carry_cells", "flip_flops", "block_rams")], row)
 
 
+def test_readme():
+    text = run(PROGRAM, "bias", "--scale", "fp32")
+    for elem, rht, name in (("e1m2", "on", "e1m2, RHT"), ("e2m1", "on", "e2m1, RHT"), ("e2m1", "off", "e2m1, no RHT")):
+        row = rows("readme").one(figure=f"SQNR, outliers, {name}")
+        equal(re.findall(rf"outliers {elem} +fp32 +{rht} +\S+ \S+ +(\S+)", text), [row["value"]], row)
+
+
 def test_model():
     row = rows("model").one(case="GEMM, contract exact", operands="E1M2", data="Gaussian", size=1024)
     cases = json.loads(run(PROGRAM, "bench", "--size", "1024", "--case", "gemm_exact", "--repeats", "5", "--json"))
@@ -144,6 +151,14 @@ def test_training():
     found = next(c for c in whole["forward"]["comparisons"] if (c["recipe"], c["against"]) == ("e2m1", "ufp4"))
     keys = ("gap_percent", "standard_error", "t")
     equal([f"{found[key]:.4g}" for key in keys], [row[key] for key in keys], row)
+    row = rows("operands").one(operand="fc2, X, FPROP")
+    found = next(o for o in whole["forward"]["operands"] if (o["matrix"], o["tensor"], o["pass"], o["round"]) == ("fc2", "X", "fprop", "rne"))
+    ways = ("e2m1", "e2m1_rht", "e1m2", "e1m2_rht")
+    equal([f"{found['sqnr_db'][way]:.2f}" for way in ways], [row[way] for way in ways], row)
+    row = rows("alpha").one(recipe="e2m1")
+    found = next(r for r in whole["forward"]["recipes"] if r["recipe"] == "e2m1")
+    passes = ("fprop", "dgrad", "wgrad")
+    equal([f"{found[f'kept_{name}']:.3f}" for name in passes], [row[name] for name in passes], row)
 
 
 if __name__ == "__main__":
