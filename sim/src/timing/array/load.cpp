@@ -45,13 +45,13 @@ void LoadRequest::next_group(const ufp4_gemm_descriptor_t &desc) {
   }
 }
 
-void LoadRequest::next_chunk(const ufp4_gemm_descriptor_t &desc) {
+void LoadRequest::next_chunk(const ufp4_gemm_descriptor_t &desc, bool stop) {
   chunk_ = false;
   slot_ = !slot_;
   side_ = false;
   group_ = 0;
   if (k_left_ <= shape_->chunk) {
-    next_tile(desc);
+    next_tile(desc, stop);
   } else {
     k_ += shape_->chunk;
     k_left_ -= shape_->chunk;
@@ -60,9 +60,9 @@ void LoadRequest::next_chunk(const ufp4_gemm_descriptor_t &desc) {
   at_b_ = tile_b_;
 }
 
-void LoadRequest::next_tile(const ufp4_gemm_descriptor_t &desc) {
+void LoadRequest::next_tile(const ufp4_gemm_descriptor_t &desc, bool stop) {
   tiles_ = (tiles_ + 1) & 7;
-  active_ = !walk_.last();
+  active_ = !walk_.last() && !stop;
   k_ = 0;
   k_left_ = (desc.k + 15) >> 4;
   if (walk_.last_col()) {
