@@ -75,17 +75,18 @@ struct MemoryMaster {
 /** What the memory drives. */
 struct MemorySlave {
   bool arready, rvalid, rlast, awready, wready, bvalid;
+  bool rerr, berr;  // SLVERR or DECERR, where the data say so in the burst or answer
   uint8_t rid, bid;
 };
 
 /**
  * @p Data has the data, and is derived from this:
  * uint8_t begin_read(address, beats) and begin_write, the response of a burst that begins;
- * bool read_beat(const MemoryBurst &), whether the beat comes at all; void write_beat(const
+ * bool read_beat(MemoryBurst &), whether the beat comes at all; void write_beat(const
  * MemoryBurst &, bool early), of the beat that the master drives, or of the oldest that was kept;
- * void keep_beat(), the one driven comes before its address; bool write_answer(const MemoryAnswer
- * &), whether it comes at all. It may have its own due(const MemoryBurst & or MemoryAnswer &,
- * cycle), where it is not the latency that decides.
+ * void keep_beat(), the one driven comes before its address; bool write_answer(MemoryAnswer &),
+ * whether it comes at all; both may change the response. It may have its own due(const MemoryBurst
+ * & or MemoryAnswer &, cycle), where it is not the latency that decides.
  */
 template <typename Data>
 class MemoryTiming {
@@ -141,20 +142,21 @@ class MemoryTiming {
     v.queue(reads_, [&v](MemoryBurst &burst) {
       v.due(burst.due);
       v.exact(burst.beats);
-      v.exact(burst.id);
+      v.exact(burst.id | burst.resp << 8);
     });
     v.queue(writes_, [&v](MemoryBurst &burst) {
       v.exact(burst.beats);
-      v.exact(burst.id);
+      v.exact(burst.id | burst.resp << 8);
     });
     v.queue(answers_, [&v](MemoryAnswer &answer) {
       v.due(answer.due);
-      v.exact(answer.id);
+      v.exact(answer.id | answer.resp << 8);
     });
     v.exact(read_credit_.available);
     v.exact(write_credit_.available);
     v.exact(slave_.arready | slave_.rvalid << 1 | slave_.rlast << 2 | slave_.awready << 3 |
-            slave_.wready << 4 | slave_.bvalid << 5 | slave_.rid << 6 | slave_.bid << 8);
+            slave_.wready << 4 | slave_.bvalid << 5 | slave_.rid << 6 | slave_.bid << 8 |
+            slave_.rerr << 10 | slave_.berr << 11);
   }
 
  protected:
@@ -294,6 +296,7 @@ class MemoryTiming {
       return;
     }
     slave_.rvalid = true;
+    slave_.rerr = burst.resp >> 1;
     slave_.rid = burst.id;
     burst.address += rules_.bus_bytes;
     slave_.rlast = --burst.beats == 0;
@@ -356,6 +359,7 @@ class MemoryTiming {
     if (index == answers_.size()) return;
     slave_.bvalid = data().write_answer(answers_[index]);
     slave_.bid = answers_[index].id;
+    slave_.berr = answers_[index].resp >> 1;
     remove(answers_, index);
   }
 

@@ -39,6 +39,9 @@ class Timed {
     return core_.memory();
   }
   /** As of Core. */
+  void miss_completion() {
+    core_.miss_completion();
+  }
   void watch() {
     core_.watch();
   }

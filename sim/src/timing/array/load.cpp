@@ -47,13 +47,13 @@ void LoadRequest::next_group(const ufp4_gemm_descriptor_t &desc) {
   }
 }
 
-void LoadRequest::next_chunk(const ufp4_gemm_descriptor_t &desc) {
+void LoadRequest::next_chunk(const ufp4_gemm_descriptor_t &desc, bool stop) {
   chunk_ = false;
   slot_ = !slot_;
   side_ = false;
   group_ = 0;
   if (k_left_ <= shape_->chunk) {
-    next_tile(desc);
+    next_tile(desc, stop);
   } else {
     k_ += shape_->chunk;
     k_left_ -= shape_->chunk;
@@ -62,9 +62,9 @@ void LoadRequest::next_chunk(const ufp4_gemm_descriptor_t &desc) {
   at_b_ = tile_b_;
 }
 
-void LoadRequest::next_tile(const ufp4_gemm_descriptor_t &desc) {
+void LoadRequest::next_tile(const ufp4_gemm_descriptor_t &desc, bool stop) {
   tiles_ = (tiles_ + 1) & 7;
-  active_ = !walk_.last();
+  active_ = !walk_.last() && !stop;
   k_ = 0;
   k_left_ = (desc.k + 15) >> 4;
   if (walk_.last_col()) {
@@ -85,7 +85,7 @@ void LoadRequest::cuts(uint64_t requests, std::vector<uint64_t> *found) const {
     const uint64_t bytes = uint64_t{asked.beats} * shape_->load_bytes;
     const uint64_t left = kPage - asked.address % kPage;
     if (left < bytes) found->push_back(at * kPage + left);
-    ahead.pass(desc_);
+    ahead.pass(desc_, false);
   }
 }
 

@@ -80,7 +80,8 @@ class LoadRequest {
     active_ = chunk_ = false;
   }
   void start(const ufp4_gemm_descriptor_t &desc);
-  void step(const ufp4_gemm_descriptor_t &desc, bool fire, bool release);
+  /** @p stop: no macro-tile follows the one at hand. */
+  void step(const ufp4_gemm_descriptor_t &desc, bool fire, bool release, bool stop);
 
   /** Whether a burst of the job can cross a page. */
   bool may_be_cut() const {
@@ -123,10 +124,10 @@ class LoadRequest {
   }
   uint32_t position_mask(const ufp4_gemm_descriptor_t &desc) const;
   /** The request at hand goes. */
-  void pass(const ufp4_gemm_descriptor_t &desc);
+  void pass(const ufp4_gemm_descriptor_t &desc, bool stop);
   void next_group(const ufp4_gemm_descriptor_t &desc);
-  void next_chunk(const ufp4_gemm_descriptor_t &desc);
-  void next_tile(const ufp4_gemm_descriptor_t &desc);
+  void next_chunk(const ufp4_gemm_descriptor_t &desc, bool stop);
+  void next_tile(const ufp4_gemm_descriptor_t &desc, bool stop);
 
   const Shape *shape_;
   TileWalk walk_;
@@ -157,16 +158,17 @@ inline void LoadWrite::step(bool beat, bool retire, bool slot) {
   if (retire) loaded_[slot] = 0;
 }
 
-inline void LoadRequest::step(const ufp4_gemm_descriptor_t &desc, bool fire, bool release) {
+inline void LoadRequest::step(const ufp4_gemm_descriptor_t &desc, bool fire, bool release,
+                              bool stop) {
   if (active_ && !chunk_ && free_ != 0) {
     chunk_ = true;
     free_--;
   }
   free_ += release;
-  if (fire) pass(desc);
+  if (fire) pass(desc, stop);
 }
 
-inline void LoadRequest::pass(const ufp4_gemm_descriptor_t &desc) {
+inline void LoadRequest::pass(const ufp4_gemm_descriptor_t &desc, bool stop) {
   const bool group_done = codes_;
   requests_++;
   codes_ = !codes_;
@@ -174,7 +176,7 @@ inline void LoadRequest::pass(const ufp4_gemm_descriptor_t &desc) {
   const bool end_chunk =
       side_ ? last_group_b() && walk_.rows() <= 16 : group_ != 0 && last_group_a();
   if (end_chunk) {
-    next_chunk(desc);
+    next_chunk(desc, stop);
   } else {
     next_group(desc);
   }

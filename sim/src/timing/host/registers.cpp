@@ -106,8 +106,7 @@ bool Registers::step(const HostPort &port, const CoreView &core, Events events, 
   if (!w_full_) wdata_ = port.wdata;
   aw_full_ = !writes && (aw_full_ || port.awvalid);
   w_full_ = !writes && (w_full_ || port.wvalid);
-  irq_status_ |= irqs;
-  raised_ |= irqs;
+  raise(irqs);
   if (core.resetting) irq_status_ = rings_.tail = 0, back_ = false;
   tally();
   for (uint32_t i = 0; i < UFP4_COUNTER_COUNT; i++) {
@@ -143,7 +142,7 @@ uint32_t Registers::read_plain(uint32_t offset, const CoreView &core) const {
       return read_configuration(offset);
     case UFP4_REG_STATUS:
       return (core.active ? 1u : 0u) | (core.head == rings_.tail ? 2u : 0u) |
-             (core.resetting ? 8u : 0u);
+             (core.fatal != 0 ? 4u : 0u) | (core.resetting ? 8u : 0u);
     case UFP4_REG_IRQ_STATUS:
       return irq_status_;
     case UFP4_REG_IRQ_MASK:
@@ -164,6 +163,8 @@ uint32_t Registers::read_plain(uint32_t offset, const CoreView &core) const {
       return static_cast<uint32_t>(rings_.completion_base >> 32);
     case UFP4_REG_WATCHDOG:
       return watchdog_;
+    case UFP4_REG_FATAL:
+      return core.fatal;
     default:
       return 0;
   }

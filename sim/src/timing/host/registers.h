@@ -19,6 +19,7 @@ struct HostPort {
 struct CoreView {
   uint32_t head = 0;
   bool active = false, resetting = false;
+  uint32_t fatal = 0;
 };
 
 /** One bit for each counter. */
@@ -92,7 +93,13 @@ class Registers {
   void follow(const Registers &host);
   /** A read's part of the cycle; before anything else takes its step. */
   void step_read(const HostPort &port, const CoreView &core, const Slots &slots);
-  /** The rest. @p irqs: bit 0 done, bit 1 error. @return whether a soft reset is asked for. */
+  /** What happens beside it: bits of irq_status. */
+  void raise(uint32_t irqs) {
+    irq_status_ |= irqs;
+    raised_ |= irqs;
+  }
+  /** The rest. @p irqs: bit 0 done, bit 1 error, bit 2 stopped. @return whether a soft reset is
+   * asked for. */
   bool step(const HostPort &port, const CoreView &core, Events events, uint32_t irqs);
 
   template <typename Visitor>
