@@ -48,6 +48,7 @@ def pixels(path):
 
 
 def draw(page):
+    bench.demand_drawing()
     if not shutil.which("chromium"):
         raise bench.Skipped("chromium is missing")
     done = subprocess.run(["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",

@@ -27,6 +27,9 @@ def explore(*options, model=None):
         return list(csv.DictReader(file))
 
 
+FILES = ["explore.csv", "explore.json"]
+
+
 def jobs(rows, layer):
     return [(r["pass"], r["tensor"], int(r["m"]), int(r["n"]), int(r["k"])) for r in rows if r["layer"] == layer]
 
@@ -133,9 +136,6 @@ def test_memories_with_banks_cost_what_a_layer_finds():
     bounds = {name: (float(ours[name, "fprop"]["bound_percent"]), ours[name, "fprop"]["bound_by"]) for name in ("", "lpddr5", "hbm3")}
     check_equal(bounds["hbm3"], bounds[""], "HBM3's pins carry more than the bus")
     check(bounds["lpddr5"][0] < bounds[""][0] and bounds["lpddr5"][1] == "memory", f"{bounds}")
-    page = pathlib.Path("out/report.html").read_text()
-    for what in ("default, 64 B/cycle, hbm3 + 100, 256 tokens", "default, 64 B/cycle, lpddr5</text>"):
-        check(what in page, f"the page lacks '{what}'")
 
 
 def test_memories_with_banks_side_by_side():
@@ -171,22 +171,32 @@ def test_a_whole_model_takes_seconds():
 
 
 def test_the_page_stands_alone():
+    bench.demand_drawing()
     explore("--config", "small", "--mem-bandwidth", "2,8", "--tokens", "16")
     page = pathlib.Path("out/report.html").read_text()
     for what in ("A training step", "Where the cycles go", "Utilization against bandwidth", "Roofline",
                  "MACs a byte", "small, 2 B/cycle", "Every job"):
         check(what in page, f"{what} is missing")
     check("http" not in page and "<script" not in page, "outside references")
+    check_equal(sorted(os.listdir("out")), [*FILES, "report.html"], "files")
+
+
+def test_without_python_the_rows_are_there():
+    os.mkdir("out")
+    pathlib.Path("out/report.html").write_text("an earlier one")
+    result = passes("explore", shapes(), "-o", "out", "--config", "small", "--tokens", "16")
+    check(result.err.count("\n") == 1 and "python3 -m ufp4.report out/explore.json" in result.err, str(result))
+    check_equal(sorted(os.listdir("out")), FILES, "files, without the earlier page")
 
 
 def test_several_sizes_of_a_step_make_a_heat_map():
     rows = explore("--config", "small", "--tokens", "1,16,64", "--serial")
     util = [float(r["util_percent"]) for r in rows if (r["layer"], r["pass"]) == ("proj", "fprop")]
     check(util == sorted(util) and util[0] < 60 < util[2], f"utilization {util}")
-    page = pathlib.Path("out/report.html").read_text()
-    check("Utilization over tokens: ufp4 on small" in page, "no heat map")
+    bench.demand_drawing()
     explore("--config", "small", "--tokens", "16,64")
     page = pathlib.Path("out/report.html").read_text()
+    check("Utilization over tokens: ufp4 on small" in page, "no heat map")
     heat = page[page.index("Utilization over tokens"):page.index("Every job")]
     check_equal([heat.count(f"FPROP, {half} half") for half in ("first", "second")], [2, 2], "halves")
 
@@ -257,7 +267,7 @@ def test_what_was_cut_off_goes_on():
     pathlib.Path("out/cases/case-1.txt").write_text(kept)
     check_equal(passes(*words, "-o", "out", "--resume").out, lines, "lines")
     check_equal(*(pathlib.Path(name, "explore.csv").read_bytes() for name in ("out", "want")), "explore.csv")
-    check_equal(sorted(os.listdir("out")), ["explore.csv", "report.html"], "files left")
+    check_equal(sorted(os.listdir("out")), FILES, "files left")
     rejects(2, "no unfinished experiment is there", *words, "-o", "out", "--resume")
 
 
@@ -273,9 +283,9 @@ def test_ranks_write_the_same_file():
     done = subprocess.run([*mpirun, bench.PROGRAM, *words, "-o", "two"], capture_output=True, text=True, timeout=120)
     if "built without MPI" in done.stderr:
         raise bench.Skipped("the program was built without MPI")
-    check_equal((done.returncode, done.stderr, done.stdout), (0, "", lines), "what the ranks print")
+    check_equal((done.returncode, done.stdout), (0, lines), "what the ranks print")
     check_equal(*(pathlib.Path(name, "explore.csv").read_bytes() for name in ("one", "two")), "explore.csv")
-    check_equal(sorted(os.listdir("two")), ["explore.csv", "report.html"], "files left")
+    check_equal(sorted(os.listdir("two")), FILES, "files left")
 
 
 def test_bad_shapes_are_refused():

@@ -192,7 +192,7 @@ static int show(stage_t *s, ufp4_run_kind_t kind) {
                     o->variants[v].name, (unsigned long long)(o->trainer.seed + (uint64_t)seed),
                     o->folder);
   }
-  if (!e->arguments->json) train_print_runs(e, kind);
+  train_print(s->evidence, kind == UFP4_RUN_BRANCHED ? TRAIN_BRANCHED : TRAIN_WHOLE);
   return CLI_GO_ON;
 }
 
@@ -234,7 +234,7 @@ static int forward_table(stage_t *s) {
   progress_end(&s->steps.line);
   if (status) end = cli_fail_status(plan->command, status, why);
   if (!status && e->forward.stopped) end = fail_interrupted(plan);
-  if (!status && end == CLI_GO_ON && !e->arguments->json) train_print_forward(e);
+  if (!status && end == CLI_GO_ON) train_print(e, TRAIN_FORWARD);
   ufp4_trainer_free(trainer);
   ufp4_device_close(device);
   return end;
@@ -295,7 +295,7 @@ static void tell_held(evidence_t *e) {
           e->plan->command->name, (long long)e->held_tokens);
 }
 
-// Files and the table in JSON; then nothing is left to go on with.
+// Files and the tables in JSON; once the rows are there, nothing is left to go on with.
 static int finish(evidence_t *e) {
   ufp4_message_t message;
   ufp4_status_t status = ufp4_experiment_end_captures(&e->experiment, UFP4_OK);
@@ -305,7 +305,10 @@ static int finish(evidence_t *e) {
   if (end != CLI_GO_ON) return end;
   status = ufp4_runs_remove(e->plan->options.folder, &message);
   if (status) return cli_fail_status(e->plan->command, status, message.text);
-  return e->arguments->json ? train_print_json(e) : CLI_GO_ON;
+  end = train_draw(e);
+  if (end == CLI_GO_ON) end = e->untold;
+  const int printed = e->arguments->json ? train_print_json(e) : CLI_GO_ON;
+  return end == CLI_GO_ON ? printed : end;
 }
 
 // What has been trained stays, whatever fails after it.
@@ -368,7 +371,7 @@ static int open_runs(evidence_t *e, const arguments_t *a) {
 
 static int run_plan(plan_t *plan, const arguments_t *a) {
   ufp4_text_t text = {0};
-  evidence_t evidence = {.plan = plan, .arguments = a};
+  evidence_t evidence = {.plan = plan, .arguments = a, .untold = CLI_GO_ON};
   int end = prepare(plan, a, &text);
   if (end != CLI_GO_ON) return end;
   evidence.settings = train_settings(plan, a, &text);

@@ -189,6 +189,7 @@ def resume_over_ranks_writes_the_same_files():
         text, one, two = write_text(folder), os.path.join(folder, "one"), os.path.join(folder, "two")
         words = [*TINY, "--steps", "6", "--seeds", "3", "--recipe", "bf16,ufp4,e2m1", "--threads", "1"]
         check(run("train", text, "-o", one, *words).returncode == 0, "one process")
+        commands.demand_drawing()
         mpirun += ["-n", "3"]
         done = subprocess.run([*mpirun, commands.PROGRAM, "train", text, "-o", two, *words], capture_output=True, text=True, timeout=120)
         if "built without MPI" in done.stderr:

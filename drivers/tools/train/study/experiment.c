@@ -402,3 +402,22 @@ const ufp4_run_t *ufp4_experiment_at(const ufp4_experiment_t *experiment, ufp4_r
   if (!ufp4_experiment_takes_part(o, kind, variant)) kind = UFP4_RUN_WHOLE;
   return &experiment->runs[kind][variant * o->seeds + seed];
 }
+
+double ufp4_experiment_cycles(const ufp4_experiment_t *e, ufp4_run_kind_t kind, int variant) {
+  double cycles = 0;
+  for (int s = 0; s < e->options->seeds; s++) {
+    const double one = ufp4_experiment_at(e, kind, variant, s)->cycles;
+    cycles += one > 0 ? one : (double)NAN;
+  }
+  return cycles / e->options->seeds;
+}
+
+double ufp4_experiment_speed(const ufp4_experiment_t *e, ufp4_run_kind_t kind, int variant) {
+  const ufp4_experiment_options_t *o = e->options;
+  double seconds = 0;
+  for (int s = 0; s < o->seeds; s++) seconds += ufp4_experiment_at(e, kind, variant, s)->seconds;
+  const int64_t steps = ufp4_experiment_takes_part(o, kind, variant)
+                            ? ufp4_experiment_steps(o, kind)
+                            : o->trainer.steps;
+  return (double)(steps * o->trainer.batch * o->trainer.shape.context * o->seeds) / seconds;
+}
