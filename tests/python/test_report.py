@@ -139,6 +139,14 @@ def test_a_researchers_own_losses():
     check(done.returncode == 0 and "  bf16         mine" in done.stdout and pathlib.Path("other.html").exists(), f"{done}")
 
 
+def test_the_page_on_python_prints_what_it_says():
+    page = pathlib.Path(__file__).resolve().parents[2] / "docs/howto/python.md"
+    code, want = re.search(r"```python\n(.*?)```\n\nIt prints:\n\n```\n(.*?)```", page.read_text(), re.S).groups()
+    done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, timeout=120)
+    check_equal((done.stdout, done.stderr), (want, ""), "output")
+    check("<title>My recipe</title>" in pathlib.Path("mine.html").read_text(), "the page")
+
+
 def test_losses_of_a_training_are_read():
     shutil.copy(FIXTURES / "all.losses.csv", "losses.csv")
     losses = report.read_losses("losses.csv")
