@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import subprocess
 import time
+import zlib
 
 import bench
 from bench import check, check_equal, passes, rejects, slow
@@ -229,11 +230,11 @@ SWEEP = ["--config", "small,board", "--recipe", "ufp4,mxfp4", "--tokens", "16,20
 def kill_after(case, words):
     """Starts an exploration, and ends it with SIGKILL once the rows of a case are there."""
     process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while process.poll() is None and not os.path.exists(f"out/cases/case-{case}.txt"):
+    while process.poll() is None and not os.path.exists(f"out/cases/case-{case}.csv"):
         time.sleep(0.002)
     process.kill()
     process.wait(timeout=60)
-    check(os.path.exists(f"out/cases/case-{case}.txt"), "it ended before it was killed")
+    check(os.path.exists(f"out/cases/case-{case}.csv"), "it ended before it was killed")
 
 
 @slow
@@ -245,13 +246,14 @@ def test_what_was_cut_off_goes_on():
     rejects(2, "--resume goes on with it", *words, "-o", "out")
     rejects(2, "of other settings is there: clock_mhz is", *words, "-o", "out", "--resume", "--clock-mhz", "900")
     rejects(2, "of other settings is there: dram is \"none\", not \"hbm3\"", *words, "-o", "out", "--resume", "--dram", "hbm3")
-    kept = pathlib.Path("out/cases/case-1.txt").read_text()
-    pathlib.Path("out/cases/case-1.txt").write_text(kept[:100])
-    rejects(2, "case-1.txt: damaged", *words, "-o", "out", "--resume")
+    kept = pathlib.Path("out/cases/case-1.csv").read_text()
+    pathlib.Path("out/cases/case-1.csv").write_text(kept[:100])
+    rejects(2, "case-1.csv: damaged", *words, "-o", "out", "--resume")
     first, *rest = kept.split("\n")
-    numbers = rest[0].split(" ")
+    numbers = rest[0].split(",")
     numbers[9] = "1234567"  # cycles: read, not run again
-    pathlib.Path("out/cases/case-1.txt").write_text("\n".join([first, " ".join(numbers), *rest[1:]]))
+    changed = "\n".join([first, ",".join(numbers), *rest[1:-2], ""])
+    pathlib.Path("out/cases/case-1.csv").write_text(f"{changed}crc32,{zlib.crc32(changed.encode()):08x}\n")
     shutil.copytree("out", "other")
     check("1234567" in passes(*words, "-o", "other", "--resume").out, "a case that has ended is run again")
     shutil.copytree("out", "rebuilt")
@@ -264,7 +266,7 @@ def test_what_was_cut_off_goes_on():
     shutil.copytree("out", "stale")
     os.remove("stale/cases/settings.json")
     check_equal("1234567" in passes(*words, "-o", "stale", "--clock-mhz", "900").out, False, "a case of other settings is read")
-    pathlib.Path("out/cases/case-1.txt").write_text(kept)
+    pathlib.Path("out/cases/case-1.csv").write_text(kept)
     check_equal(passes(*words, "-o", "out", "--resume").out, lines, "lines")
     check_equal(*(pathlib.Path(name, "explore.csv").read_bytes() for name in ("out", "want")), "explore.csv")
     check_equal(sorted(os.listdir("out")), FILES, "files left")

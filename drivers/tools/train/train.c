@@ -12,7 +12,7 @@
 
 #include "frame/progress.h"
 #include "text_option.h"
-#include "train/study/runs.h"
+#include "train/study/kept.h"
 
 // --- Options ------------------------------------------------------------------------------------
 
@@ -303,7 +303,7 @@ static int finish(evidence_t *e) {
   tell_held(e);
   int end = train_write_files(e);
   if (end != CLI_GO_ON) return end;
-  status = ufp4_runs_remove(e->plan->options.folder, &message);
+  status = ufp4_kept_remove(e->plan->options.folder, &message);
   if (status) return cli_fail_status(e->plan->command, status, message.text);
   end = train_draw(e);
   if (end == CLI_GO_ON) end = e->untold;
@@ -360,7 +360,7 @@ static int open_runs(evidence_t *e, const arguments_t *a) {
   if (end != CLI_GO_ON) return end;
   char *text = settings_text(e);
   ufp4_status_t status = UFP4_ERROR_MEMORY;
-  if (text) status = ufp4_runs_open(e->plan->options.folder, text, a->resume, &message);
+  if (text) status = ufp4_kept_open(e->plan->options.folder, text, a->resume, &message);
   free(text);
   if (status) return cli_fail_status(e->plan->command, status, message.text);
   if (message.text[0])

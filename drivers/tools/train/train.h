@@ -48,7 +48,7 @@ typedef struct {
 /** Recipes, control, tables and threads. @return CLI_GO_ON or the exit status, as all that follow.
  */
 int train_plan(const cli_command_t *command, const arguments_t *arguments, plan_t *plan);
-/** What decides about the numbers of a plan, as a flat JSON object, for runs.h; NULL without
+/** What decides about the numbers of a plan, as a flat JSON object, for kept.h; NULL without
  * memory.
  */
 json_t *train_settings(const plan_t *plan, const arguments_t *arguments, const ufp4_text_t *text);

@@ -32,7 +32,7 @@ typedef struct {
   int seeds;
   int64_t held_tokens;                    ///< at most so many held-out tokens
   int64_t branch_step;                    ///< steps that the base takes before others branch
-  const char *folder;                     ///< for checkpoints, rows and settings (runs.h)
+  const char *folder;                     ///< for checkpoints, rows and settings (kept.h)
   const char *backend;                    ///< for the reader
   ufp4_device_t *(*open)(void *context);  ///< a new device for one run, or NULL
   void *open_context;
