@@ -5,13 +5,15 @@ Needs scipy, which ``pip install 'ufp4[report]'`` brings.
 """
 import dataclasses
 import math
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 __all__ = ["Comparison", "Paired", "compare", "deviation", "holm", "paired", "student_limit", "student_p"]
 
 
-def student_p(t, freedom):
+def student_p(t: float, freedom: int) -> float:
     """The probability of a \\|t\\| of this size or more with so many degrees of freedom; 1 where there are none, or t is NaN."""
     from scipy import special
     if freedom < 1 or math.isnan(t):
@@ -19,13 +21,13 @@ def student_p(t, freedom):
     return float(special.betainc(freedom / 2, 0.5, freedom / (freedom + t * t)))
 
 
-def student_limit(p, freedom):
+def student_limit(p: float, freedom: int) -> float:
     """The \\|t\\| whose two-sided probability is p; infinite where there are no degrees of freedom."""
     from scipy import special
     return float(-special.stdtrit(freedom, p / 2)) if freedom >= 1 and p > 0 else math.inf
 
 
-def deviation(values):
+def deviation(values: ArrayLike) -> float:
     """The standard deviation of a sample; NaN of fewer than two values."""
     values = np.asarray(values, dtype=float)
     with np.errstate(invalid="ignore"):
@@ -44,7 +46,8 @@ class Paired:
     positive: int  # differences over zero
 
 
-def paired(differences, confidence=0.95):
+@np.errstate(invalid="ignore", over="ignore")
+def paired(differences: ArrayLike, confidence: float = 0.95) -> Paired:
     """The t test of differences in pairs against a mean of zero, as a Paired."""
     values = np.asarray(differences, dtype=float)
     count = values.size
@@ -57,7 +60,7 @@ def paired(differences, confidence=0.95):
     return Paired(count, mean, spread, student_limit(1 - confidence, count - 1) * error, t, student_p(t, count - 1), positive)
 
 
-def holm(p):
+def holm(p: ArrayLike) -> np.ndarray:
     """Holm's step-down correction of several probabilities: an array, at most 1, in the same order of size.
 
     S. Holm, A simple sequentially rejective multiple test procedure, 1979.
@@ -78,19 +81,19 @@ class Comparison:
     recipe: str
     against: str
     primary: bool  # named beforehand: its p stands as it is
-    gaps: tuple  # percent, by seed
+    gaps: tuple[float, ...]  # percent, by seed
     gap: Paired  # of those
     text_error: float  # standard error of the mean by the choice of held-out text, percent; NaN: not known
     reported: float  # percent, what somebody else has found; NaN: nothing
     p: float  # of others than the primary one after Holm's correction; NaN: one seed, or diverged
 
     @property
-    def same(self):
+    def same(self) -> bool:
         """Whether both have the same losses, bit for bit."""
         return self.gap.mean == 0 and self.gap.deviation == 0
 
     @property
-    def verdict(self):
+    def verdict(self) -> str:
         """"worse" or "better" where p is under 5 %, else "not separated"; "diverged", "one seed", "the same"."""
         if not math.isfinite(self.gap.mean):
             return "diverged"
@@ -103,7 +106,7 @@ class Comparison:
         return "worse" if self.gap.mean > 0 else "better"
 
     @property
-    def sentence(self):
+    def sentence(self) -> str:
         """The comparison in words."""
         gap = self.gap
         if not math.isfinite(gap.mean):
@@ -119,11 +122,13 @@ class Comparison:
                 f"p {self.p:.2g}, {agree} of {gap.count} seeds).")
 
 
+@np.errstate(invalid="ignore", over="ignore", divide="ignore")
 def _gaps(losses, base):
     losses, base = np.asarray(losses, dtype=float), np.asarray(base, dtype=float)
     return 100 * (losses - base) / base
 
 
+@np.errstate(invalid="ignore", over="ignore", divide="ignore")
 def _text_error(stretches, losses, recipe, against):
     """Of the mean over seeds, by stretches of the text."""
     if not stretches:
@@ -148,7 +153,9 @@ def _pairs(recipes, base, question, quantized):
     return found
 
 
-def compare(losses, base=None, question=("e2m1", "ufp4"), quantized=None, stretches=None, reported=None):
+def compare(losses: Mapping[str, Sequence[float]], base: str | None = None, question: tuple[str, str] = ("e2m1", "ufp4"),
+            quantized: Collection[str] | None = None, stretches: Mapping[str, Sequence[Sequence[float]]] | None = None,
+            reported: Mapping[str, float] | None = None) -> list[Comparison]:
     """Compares recipes over seeds, as a list of Comparison: the question, every recipe with the base, then recipes among themselves.
 
     losses     {recipe: held-out losses}, all of the same seeds in the same order

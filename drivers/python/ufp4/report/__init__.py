@@ -6,12 +6,15 @@ compares the losses of your own runs. Needs scipy, matplotlib and jinja2, which 
 """
 import csv
 import json
+import os
 import pathlib
+from collections.abc import Mapping
+from typing import Any
 
 __all__ = ["draw", "read_losses", "table", "write_page"]
 
 
-def read_losses(path):
+def read_losses(path: str | os.PathLike) -> dict[str, dict[str, float]]:
     """Held-out losses by recipe and seed, {recipe: {seed: loss}}, of a CSV file with the columns recipe, seed and held_loss.
 
     More columns are ignored, and so are lines without a held_loss, as those of train's losses.csv before a run's last step.
@@ -43,7 +46,7 @@ def _compare(losses, options):
     return stats.compare({name: [seeds[seed] for seed in common] for name, seeds in losses.items()}, **options)
 
 
-def table(losses, **options):
+def table(losses: Mapping[str, Mapping[Any, float]], **options: Any) -> str:
     """The table of comparisons as text. losses: {recipe: {seed: loss}}; options: those of ufp4.stats.compare."""
     from . import _train
     compared = _compare(losses, options)
@@ -51,7 +54,7 @@ def table(losses, **options):
     return "".join(f"{line}\n" for line in _train.comparison_lines(compared, width))
 
 
-def write_page(path, losses, title="Held-out losses", **options):
+def write_page(path: str | os.PathLike, losses: Mapping[str, Mapping[Any, float]], title: str = "Held-out losses", **options: Any) -> None:
     """Writes a page on held-out losses: the table of comparisons and a picture of the gaps. Arguments: as of table."""
     from . import _draw, _train_page
     compared = _compare(losses, options)
@@ -79,7 +82,7 @@ def _training_losses(path):
     return {name: list(seeds.values()) for name, seeds in found.items()}
 
 
-def draw(path):
+def draw(path: str | os.PathLike) -> None:
     """Draws the report.html of a folder from what train (train.json, losses.csv) or explore (explore.json, explore.csv) has left there.
 
     path: the folder, or where both have written into it the .json file in it.
