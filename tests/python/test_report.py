@@ -84,6 +84,15 @@ def test_exploration_page_has_the_same_numbers():
         check_equal(re.findall(r"<h[123]>(.*?)</h[123]>", page), want["titles"], f"{name}: titles")
 
 
+def test_micro_batches_have_names():
+    measured, _ = fixture("beside")
+    rows = _explore.read(FIXTURES / "beside.explore.csv")
+    case = _explore.cases(measured, rows)[0]
+    check_equal({case.part_of(row) for row in case.jobs}, {"", ", first half", ", second half"}, "of two")
+    case.jobs[0]["batch"] = "3"
+    check_equal(case.part_of(case.jobs[0]), ", part 4 of 4", "of four")
+
+
 def test_pages_are_the_same_bytes_and_stand_alone():
     measured, _ = fixture("all")
     pages = [_train_page.html(measured, {}) for _ in range(2)]

@@ -10,7 +10,6 @@ PARTS = (("array busy", "#1a7f37", "array_busy"), ("waits for operands", "#d1242
          ("waits for accumulators", "#9a6700", "stall_accumulator"), ("waits for the drain", "#d4a72c", "stall_drain"),
          ("AMAX and QUANT", "#0969da", "quant"), ("between jobs", "#8c959f", None))
 GEMMS = ("fprop", "dgrad", "wgrad")
-HALVES = {"": "", "0": ", first half", "1": ", second half"}
 
 
 def _number(text):
@@ -32,6 +31,13 @@ class Case:
         self.name = f"{self.recipe}, {self.config}, {self.bytes_per_cycle} B/cycle, {self.memory}, {self.tokens} tokens"
         self.macs = sum(self.macs_of(row) * int(row["count"]) for row in self.gemms)
         self.util = self.util_of(self.step) if self.cycles > 0 else math.nan
+
+    def part_of(self, row):
+        """Which micro-batch a row is of, behind its name."""
+        if not row["batch"]:
+            return ""
+        batches = 1 + max(int(one["batch"] or 0) for one in self.rows)
+        return (", first half", ", second half")[int(row["batch"])] if batches == 2 else f", part {int(row['batch']) + 1} of {batches}"
 
     def macs_of(self, row):
         """Useful ones, of one; 0 of AMAX and QUANT."""
@@ -172,13 +178,13 @@ def _heat_map(group):
             else:
                 color = f"rgb({255 - 1.6 * util:.0f},{255 - 0.6 * util:.0f},{255 - 1.6 * util:.0f})"
                 cells.append({"util": util, "color": color, "title": f"m {row['m']}, n {row['n']}, k {row['k']}"})
-        lines.append({"layer": like["layer"], "pass": like["pass"].upper() + HALVES[like["batch"]], "cells": cells})
+        lines.append({"layer": like["layer"], "pass": like["pass"].upper() + group[0].part_of(like), "cells": cells})
     first = group[0]
     return {"name": f"{first.recipe} on {first.config}, {first.bytes_per_cycle} B/cycle, {first.memory}", "group": group, "lines": lines}
 
 
 def _job(case, row):
-    return {"layer": row["layer"], "name": f"{row['pass'].upper()}{' ' if row['tensor'] else ''}{row['tensor']}{HALVES[row['batch']]}",
+    return {"layer": row["layer"], "name": f"{row['pass'].upper()}{' ' if row['tensor'] else ''}{row['tensor']}{case.part_of(row)}",
             "row": row, "cycles": _number(row["cycles"]), "util": case.util_of(row)}
 
 
