@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "port/backend.h"
 #include "bench.h"
+#include "port/backend.h"
 
 static const struct {
   int64_t rows, cols;

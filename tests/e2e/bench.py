@@ -76,6 +76,13 @@ class Skipped(Exception):
     """What the test needs is not here; says why."""
 
 
+def demand_drawing():
+    """Of a test that reads a page, or tables of comparisons: from now on the program makes them, by Python."""
+    if "UFP4_TEST_PYTHON" not in os.environ:
+        raise Skipped("scipy, matplotlib or jinja2 is missing; ./ufp4 test installs them from PyPI")
+    os.environ["UFP4_PYTHON"] = os.environ["UFP4_TEST_PYTHON"]
+
+
 def check(condition, text):
     if not condition:
         raise AssertionError(text)

@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import subprocess
 import time
+import zlib
 
 import bench
 from bench import check, check_equal, passes, rejects, slow
@@ -25,6 +26,9 @@ def explore(*options, model=None):
     passes("explore", model or shapes(), "-o", "out", *options)
     with open("out/explore.csv", newline="") as file:
         return list(csv.DictReader(file))
+
+
+FILES = ["explore.csv", "explore.json"]
 
 
 def jobs(rows, layer):
@@ -211,9 +215,6 @@ def test_memories_with_banks_cost_what_a_layer_finds():
     bounds = {name: (float(ours[name, "fprop"]["bound_percent"]), ours[name, "fprop"]["bound_by"]) for name in ("", "lpddr5", "hbm3")}
     check_equal(bounds["hbm3"], bounds[""], "HBM3's pins carry more than the bus")
     check(bounds["lpddr5"][0] < bounds[""][0] and bounds["lpddr5"][1] == "memory", f"{bounds}")
-    page = pathlib.Path("out/report.html").read_text()
-    for what in ("default, 64 B/cycle, hbm3 + 100, 256 tokens", "default, 64 B/cycle, lpddr5</text>"):
-        check(what in page, f"the page lacks '{what}'")
 
 
 def test_memories_with_banks_side_by_side():
@@ -249,22 +250,32 @@ def test_a_whole_model_takes_seconds():
 
 
 def test_the_page_stands_alone():
+    bench.demand_drawing()
     explore("--config", "small", "--mem-bandwidth", "2,8", "--tokens", "16")
     page = pathlib.Path("out/report.html").read_text()
     for what in ("A training step", "Where the cycles go", "Utilization against bandwidth", "Roofline",
                  "MACs a byte", "small, 2 B/cycle", "Every job"):
         check(what in page, f"{what} is missing")
     check("http" not in page and "<script" not in page, "outside references")
+    check_equal(sorted(os.listdir("out")), [*FILES, "report.html"], "files")
+
+
+def test_without_python_the_rows_are_there():
+    os.mkdir("out")
+    pathlib.Path("out/report.html").write_text("an earlier one")
+    result = passes("explore", shapes(), "-o", "out", "--config", "small", "--tokens", "16")
+    check(result.err.count("\n") == 1 and "python3 -m ufp4.report out/explore.json" in result.err, str(result))
+    check_equal(sorted(os.listdir("out")), FILES, "files, without the earlier page")
 
 
 def test_several_sizes_of_a_step_make_a_heat_map():
     rows = explore("--config", "small", "--tokens", "1,16,64", "--serial")
     util = [float(r["util_percent"]) for r in rows if (r["layer"], r["pass"]) == ("proj", "fprop")]
     check(util == sorted(util) and util[0] < 60 < util[2], f"utilization {util}")
-    page = pathlib.Path("out/report.html").read_text()
-    check("Utilization over tokens: ufp4 on small" in page, "no heat map")
+    bench.demand_drawing()
     explore("--config", "small", "--tokens", "16,64", "--batches", "2")
     page = pathlib.Path("out/report.html").read_text()
+    check("Utilization over tokens: ufp4 on small" in page, "no heat map")
     heat = page[page.index("Utilization over tokens"):page.index("Every job")]
     check_equal([heat.count(f"FPROP, {half} half") for half in ("first", "second")], [2, 2], "halves")
 
@@ -297,11 +308,11 @@ SWEEP = ["--config", "small,board", "--recipe", "ufp4,mxfp4", "--tokens", "16,20
 def kill_after(case, words):
     """Starts an exploration, and ends it with SIGKILL once the rows of a case are there."""
     process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while process.poll() is None and not os.path.exists(f"out/cases/case-{case}.txt"):
+    while process.poll() is None and not os.path.exists(f"out/cases/case-{case}.csv"):
         time.sleep(0.002)
     process.kill()
     process.wait(timeout=60)
-    check(os.path.exists(f"out/cases/case-{case}.txt"), "it ended before it was killed")
+    check(os.path.exists(f"out/cases/case-{case}.csv"), "it ended before it was killed")
 
 
 @slow
@@ -313,13 +324,14 @@ def test_what_was_cut_off_goes_on():
     rejects(2, "--resume goes on with it", *words, "-o", "out")
     rejects(2, "of other settings is there: clock_mhz is", *words, "-o", "out", "--resume", "--clock-mhz", "900")
     rejects(2, "of other settings is there: dram is \"none\", not \"hbm3\"", *words, "-o", "out", "--resume", "--dram", "hbm3")
-    kept = pathlib.Path("out/cases/case-1.txt").read_text()
-    pathlib.Path("out/cases/case-1.txt").write_text(kept[:100])
-    rejects(2, "case-1.txt: damaged", *words, "-o", "out", "--resume")
+    kept = pathlib.Path("out/cases/case-1.csv").read_text()
+    pathlib.Path("out/cases/case-1.csv").write_text(kept[:100])
+    rejects(2, "case-1.csv: damaged", *words, "-o", "out", "--resume")
     first, *rest = kept.split("\n")
-    numbers = rest[0].split(" ")
+    numbers = rest[0].split(",")
     numbers[9] = "1234567"  # cycles: read, not run again
-    pathlib.Path("out/cases/case-1.txt").write_text("\n".join([first, " ".join(numbers), *rest[1:]]))
+    changed = "\n".join([first, ",".join(numbers), *rest[1:-2], ""])
+    pathlib.Path("out/cases/case-1.csv").write_text(f"{changed}crc32,{zlib.crc32(changed.encode()):08x}\n")
     shutil.copytree("out", "other")
     check("1234567" in passes(*words, "-o", "other", "--resume").out, "a case that has ended is run again")
     shutil.copytree("out", "rebuilt")
@@ -332,10 +344,10 @@ def test_what_was_cut_off_goes_on():
     shutil.copytree("out", "stale")
     os.remove("stale/cases/settings.json")
     check_equal("1234567" in passes(*words, "-o", "stale", "--clock-mhz", "900").out, False, "a case of other settings is read")
-    pathlib.Path("out/cases/case-1.txt").write_text(kept)
+    pathlib.Path("out/cases/case-1.csv").write_text(kept)
     check_equal(passes(*words, "-o", "out", "--resume").out, lines, "lines")
     check_equal(*(pathlib.Path(name, "explore.csv").read_bytes() for name in ("out", "want")), "explore.csv")
-    check_equal(sorted(os.listdir("out")), ["explore.csv", "report.html"], "files left")
+    check_equal(sorted(os.listdir("out")), FILES, "files left")
     rejects(2, "no unfinished experiment is there", *words, "-o", "out", "--resume")
 
 
@@ -351,9 +363,9 @@ def test_ranks_write_the_same_file():
     done = subprocess.run([*mpirun, bench.PROGRAM, *words, "-o", "two"], capture_output=True, text=True, timeout=120)
     if "built without MPI" in done.stderr:
         raise bench.Skipped("the program was built without MPI")
-    check_equal((done.returncode, done.stderr, done.stdout), (0, "", lines), "what the ranks print")
+    check_equal((done.returncode, done.stdout), (0, lines), "what the ranks print")
     check_equal(*(pathlib.Path(name, "explore.csv").read_bytes() for name in ("one", "two")), "explore.csv")
-    check_equal(sorted(os.listdir("two")), ["explore.csv", "report.html"], "files left")
+    check_equal(sorted(os.listdir("two")), FILES, "files left")
 
 
 def test_bad_shapes_are_refused():

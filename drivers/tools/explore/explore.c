@@ -10,6 +10,7 @@
 
 #include "base/dram.h"
 #include "base/file.h"
+#include "frame/maker.h"
 #include "frame/progress.h"
 #include "ufp4_schedule.h"
 
@@ -171,8 +172,8 @@ static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *p
 
 // --- Outputs ------------------------------------------------------------------------------------
 
-static const char *const files[] = {"explore.csv", "report.html"};
-enum { CSV, REPORT, FILES };
+static const char *const files[] = {"explore.csv", "explore.json", "report.html"};
+enum { CSV, DOCUMENT, REPORT, FILES };
 
 static int check_timeline(const explore_plan_t *plan, const char *shapes) {
   const cli_device_t device = {.timeline = plan->timeline};
@@ -207,16 +208,35 @@ static ufp4_status_t write_csv(const explore_plan_t *plan, const explore_rows_t 
   return file_out_close(&file, message);
 }
 
+static ufp4_status_t write_document(const explore_plan_t *plan, const explore_rows_t *rows,
+                                    const char *path, ufp4_message_t *message) {
+  file_out_t file;
+  ufp4_status_t status = file_out_open(path, &file, message);
+  if (status != UFP4_OK) return status;
+  json_t *document = explore_document(plan, rows);
+  json_dumpf(document, file.stream, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+  json_decref(document);
+  return file_out_close(&file, message);
+}
+
+// The rows, and what the page needs beside them.
 static int write_files(const explore_plan_t *plan, const explore_rows_t *rows) {
   char path[PATH_MAX];
   ufp4_message_t message = {0};
   ufp4_status_t status = UFP4_OK;
-  for (int i = 0; i < FILES && status == UFP4_OK; i++) {
+  for (int i = 0; i < REPORT && status == UFP4_OK; i++) {
     snprintf(path, sizeof path, "%s/%s", plan->folder, files[i]);
-    status = i == CSV ? write_csv(plan, rows, path, &message)
-                      : explore_write_report(plan, rows, path, &message);
+    if (i == CSV) status = write_csv(plan, rows, path, &message);
+    if (i == DOCUMENT) status = write_document(plan, rows, path, &message);
   }
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_explore, status, message.text);
+}
+
+static int draw(const explore_plan_t *plan) {
+  char document[PATH_MAX], page[PATH_MAX];
+  snprintf(document, sizeof document, "%s/%s", plan->folder, files[DOCUMENT]);
+  snprintf(page, sizeof page, "%s/%s", plan->folder, files[REPORT]);
+  return maker_draw(&cli_explore, document, page);
 }
 
 static int print_json(const explore_plan_t *plan, const explore_rows_t *rows) {
@@ -299,7 +319,8 @@ static int finish(const explore_plan_t *plan, int json, const explore_rows_t *ro
   int end = json ? print_json(plan, rows) : CLI_GO_ON;
   if (end == CLI_GO_ON) end = cli_printed();
   if (end == CLI_GO_ON) end = write_files(plan, rows);
-  return end == CLI_GO_ON ? explore_kept_remove(plan) : end;
+  if (end == CLI_GO_ON) end = explore_kept_remove(plan);
+  return end == CLI_GO_ON ? draw(plan) : end;
 }
 
 static int run_ranks(const explore_plan_t *plan, int json, explore_rows_t *rows) {

@@ -133,8 +133,7 @@ int explore_kept_write(const explore_plan_t *plan, int index, const explore_row_
 int explore_kept_read(const explore_plan_t *plan, int index, explore_rows_t *rows, int *found);
 int explore_kept_remove(const explore_plan_t *plan);
 
-/** DIR/report.html. */
-ufp4_status_t explore_write_report(const explore_plan_t *plan, const explore_rows_t *rows,
-                                   const char *path, ufp4_message_t *message);
+/** What explore.csv does not say of its cases, as DIR/explore.json has it; NULL without memory. */
+json_t *explore_document(const explore_plan_t *plan, const explore_rows_t *rows);
 
 #endif

@@ -61,7 +61,7 @@ int explore_open(const explore_plan_t *plan, const explore_case_t *of, uint64_t 
 
 // --- Rows ---------------------------------------------------------------------------------------
 
-static unsigned bytes_a_cycle(const explore_case_t *of) {
+unsigned explore_bytes_per_cycle(const explore_case_t *of) {
   const unsigned bus = of->core.bus_bytes, limit = of->mem_bandwidth;
   return limit != 0 && limit < bus ? limit : bus;
 }
@@ -72,7 +72,7 @@ double explore_dram_bandwidth(const explore_case_t *of) {
 
 // Cycles that memory needs, from those of each way.
 static double memory_bound(const explore_case_t *of, double read, double write) {
-  const double both = (read + write) * bytes_a_cycle(of) / explore_dram_bandwidth(of);
+  const double both = (read + write) * explore_bytes_per_cycle(of) / explore_dram_bandwidth(of);
   return fmax(both, fmax(read, write));
 }
 
@@ -93,11 +93,11 @@ explore_row_t explore_gemm_row(const explore_plan_t *plan, const explore_case_t 
   row.macs = (double)row.m * (double)row.n * (double)row.k;
   const unsigned d_bytes = explore_result_dtype(plan, pass) == UFP4_DTYPE_BF16 ? 2 : 4;
   const report_bounds_t bounds =
-      report_bounds(&of->core, bytes_a_cycle(of), d_bytes, row.m, row.n, row.k);
+      report_bounds(&of->core, explore_bytes_per_cycle(of), d_bytes, row.m, row.n, row.k);
   row.compute = bounds.compute;
   row.memory = memory_bound(of, bounds.read, bounds.write);
   row.output = bounds.output;
-  row.read = round(bounds.read * bytes_a_cycle(of));
+  row.read = round(bounds.read * explore_bytes_per_cycle(of));
   row.written = (double)row.m * (double)row.n * d_bytes;
   return row;
 }
@@ -120,7 +120,7 @@ explore_row_t explore_quant_row(const explore_plan_t *plan, const explore_case_t
   explore_row_t row = start_row(plan, of, layer, tokens, pass);
   row.tensor = names[role];
   explore_role_shape(layer, tokens, role, &row.m, &row.n);
-  const double bytes = bytes_a_cycle(of), numbers = (double)row.m * (double)row.n;
+  const double bytes = explore_bytes_per_cycle(of), numbers = (double)row.m * (double)row.n;
   const double row_bytes = (double)row.n * (plan->source == UFP4_DTYPE_BF16 ? 2 : 4);
   const double units =
       ceil((double)row.m / 16) * ceil((double)row.n / 16) * (pass == EXPLORE_QUANT ? copies : 0);
