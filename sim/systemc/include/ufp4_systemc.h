@@ -158,8 +158,8 @@ class UFP4_SYSTEMC_API Ufp4CoreRtl final : public Ufp4Core {
  * its registers that jobs depend on: a doorbell for which it waits, other rings, a reset.
  *
  * A job's results are in memory at the latest when its completion is; they may be there earlier.
- * Bus errors, the watchdog, ring overflow and soft reset are as in the RTL; memory errors inside the
- * core do not happen.
+ * Bus errors, the watchdog, ring overflow and soft reset are as in the RTL; memory errors inside
+ * the core do not happen.
  */
 class UFP4_SYSTEMC_API Ufp4CoreTimed final : public Ufp4Core {
  public:
