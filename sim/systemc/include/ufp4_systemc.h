@@ -101,8 +101,11 @@ class UFP4_SYSTEMC_API Ufp4Core : public sc_core::sc_module {
    * the time of all bursts is inside the module (latency_cycles, bandwidth_bytes, dram). With
    * `outside` each burst is a transaction as of Ufp4CoreRtl, for its time alone: writes have all
    * byte enables off, and descriptors and completions go by transport_dbg. Operands and results go
-   * by DMI: the target has to give one region, to be read and written, in which all of a job lies.
-   * An error is reported: the timed model has no bus errors.
+   * by DMI: the target has to give one region, to be read and written, in which all of a job lies;
+   * a target that has memory there but gives no DMI is an error of SystemC. With `outside` errors
+   * are those of the bursts; without, bursts where the target has no memory (no DMI, and 0 bytes by
+   * transport_dbg) are answered with DECERR. The job ends with the RTL's status in its cycle, and
+   * none of its data is written.
    */
   tlm_utils::simple_initiator_socket<Ufp4Core> mem;
   /** High: the core is in reset, for at least 8 cycles. It also comes out of reset at the start. */
@@ -155,8 +158,8 @@ class UFP4_SYSTEMC_API Ufp4CoreRtl final : public Ufp4Core {
  * its registers that jobs depend on: a doorbell for which it waits, other rings, a reset.
  *
  * A job's results are in memory at the latest when its completion is; they may be there earlier.
- * What the timed model leaves to the RTL (bus errors, the watchdog, a soft reset while jobs are
- * under way) is reported as an error.
+ * Bus errors, the watchdog, ring overflow and soft reset are as in the RTL; memory errors inside
+ * the core do not happen.
  */
 class UFP4_SYSTEMC_API Ufp4CoreTimed final : public Ufp4Core {
  public:
