@@ -31,7 +31,8 @@ package ufp4_shape_pkg;
   endfunction
 
   // Of legal rows and columns.
-  function automatic bit tile_legal(int unsigned rows, int unsigned cols, int unsigned tile_rows, int unsigned tile_cols);
+  function automatic bit tile_legal(int unsigned rows, int unsigned cols, int unsigned tile_rows,
+                                    int unsigned tile_cols);
     return tile_rows >= 2 && tile_rows <= 32768 && rows * tile_rows <= 32768 && rows * tile_rows % 16 == 0 &&
            tile_cols >= 2 && tile_cols <= 32768 && cols * tile_cols % 16 == 0 && drain_reads(cols, tile_cols) % 2 == 0;
   endfunction
