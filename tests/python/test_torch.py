@@ -185,7 +185,7 @@ def test_convert_numbers_layers_as_named_modules_does():
                 [("0", [0, 0, 5]), ("2.0", [0, 1, 5]), ("3", [0, 3, 5])], "layers")
     check(type(model[2][1]) is nn.Linear and not model[0].training and "recipe=e2m1" in repr(model), repr(model))
     check(isinstance(ut.convert(nn.Linear(4, 4)), ut.Linear), "a model that is a layer")
-    raises(ValueError, "no linear layer is called 'head'", ut.convert, nn.Sequential(nn.Linear(4, 4)), skip=["head"])
+    raises(ValueError, "no layer is called 'head'", ut.convert, nn.Sequential(nn.Linear(4, 4)), skip=["head"])
     raises(TypeError, "model must be a torch.nn.Module, not int", ut.convert, 3)
 
 
@@ -279,7 +279,6 @@ def test_rejects_tensors_that_are_none_of_its_own():
     raises(ValueError, "x is of type torch.float64; float32 and bfloat16 are possible", ut.linear, x.double(), w)
     raises(ValueError, "weight is of type torch.float16", ut.linear, x, w.half())
     raises(ValueError, "the last sizes must be equal", ut.linear, x[:, :3], w)
-    raises(ValueError, "an empty tensor", ut.linear, x[:0], w)
     raises(ValueError, "x is torch.sparse_coo; ufp4 computes dense tensors", ut.linear, x.detach().to_sparse(), w)
     raises(ValueError, "x is on cpu; weight or bias is not", ut.linear, x, w.to("meta"))
     raises(TypeError, "bias must be a tensor, not ndarray", ut.linear, x, w, np.zeros(35))
@@ -305,7 +304,7 @@ def test_rejects_numbers_of_a_layer_that_are_none():
     layer = ut.Linear(8, 8)
     for ids in ([-1, 0, 0], [2**48, 0, 0], [0, 4096, 0], [0, -1, 0], [0, 0, -1]):
         layer.ids = torch.tensor(ids)
-        raises(ValueError, "after to_empty, set or load them", layer, torch.ones(2, 8))
+        raises(ValueError, "step, layer and seed go to 2^48, 2^12 and 2^63", layer, torch.ones(2, 8))
 
 
 def test_tensors_that_lie_oddly_have_the_same_bits():
