@@ -64,9 +64,7 @@ def _weights(model):
     """Parameters of matrix products; of several modules with the same one, that which is a layer has it."""
     out = {}
     for path, module in model.named_modules():
-        for own, parameter in module._parameters.items():
-            if parameter is None or isinstance(parameter, torch.nn.UninitializedParameter) or isinstance(module, NO_PRODUCT):
-                continue
+        for own, parameter in _own(module).items() if not isinstance(module, NO_PRODUCT) else ():
             if sum(size > 1 for size in parameter.shape) > 1 and (parameter not in out or isinstance(module, layers.Layer)):
                 out[parameter] = f"{path}.{own}" if path else own, module, own
     return out
@@ -125,10 +123,15 @@ def _check_model(model):
         raise TypeError(f"model must be a torch.nn.Module, not {type(model).__name__}")
 
 
+def _own(module):
+    """The parameters of a module itself."""
+    none = type(None), torch.nn.UninitializedParameter
+    return {name: parameter for name, parameter in module._parameters.items() if not isinstance(parameter, none)}
+
+
 def _target(module):
     """The class that a module gets, or None."""
-    own = {name: parameter for name, parameter in module._parameters.items() if parameter is not None}
-    kind = type(module)
+    own, kind = _own(module), type(module)
     if kind is not torch.nn.Linear and kind.__name__ != "Conv1D" and not any(parameter.dim() == 3 for parameter in own.values()):
         return None
     made = kinds.class_for(kind)

@@ -90,7 +90,7 @@ def _read(plain):
 
 
 def _replace_products(function, owner, names):
-    """linear(x, owner.NAME[i]) becomes owner._expert("NAME", x, i). @return the names that are used in no other way."""
+    """linear(x, owner.NAME[i]) becomes owner._expert("NAME", x, i). @return the names that are used in no other way, as they come."""
     products = [(call, weight) for call in ast.walk(function) if (weight := _weight_of(call, owner, names)) is not None]
     inside = {weight.value for _, weight in products}
     others = {node.attr for node in ast.walk(function) if _is_own(node, owner) and node not in inside}
@@ -98,7 +98,8 @@ def _replace_products(function, owner, names):
     for call, weight in served:
         call.func = ast.Attribute(ast.Name(owner, ast.Load()), "_expert", ast.Load())
         call.args = [ast.Constant(weight.value.attr), call.args[0], weight.slice, *call.args[2:]]
-    return tuple(dict.fromkeys(weight.value.attr for _, weight in served))
+    in_order = sorted((weight for _, weight in served), key=lambda weight: (weight.lineno, weight.col_offset))
+    return tuple(dict.fromkeys(weight.value.attr for weight in in_order))
 
 
 def _weight_of(call, owner, names):

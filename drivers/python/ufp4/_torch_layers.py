@@ -134,7 +134,7 @@ class Layer(torch.nn.Module):
         super()._load_from_state_dict(rest, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         given = state_dict.get(prefix + "ids")
         if given is None:
-            missing_keys += [prefix + "ids"] if strict else []
+            missing_keys.append(prefix + "ids")
         elif given.shape != self.ids.shape:
             error_msgs.append(f"{prefix}ids is {tuple(given.shape)}; it has step, layer and seed")
         else:
