@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ufp4.torch under torch.utils.checkpoint: a call that is repeated has the random bytes of the first one, and counts as one step."""
 import copy
-import warnings
 
 from support import raises
 from torch_support import same, torch

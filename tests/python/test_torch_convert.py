@@ -158,7 +158,8 @@ def test_convert_warns_below_nine_tenths():
     nn = torch.nn
     attention = nn.MultiheadAttention(32, 2)
     model = nn.ModuleDict({"attention": attention, "fc": nn.Linear(32, 32), "head": nn.Linear(32, 32)})
-    check_equal(told(ut.convert, model), "33.3% of the weights of matrix products are converted; not: attention.in_proj_weight, attention.out_proj.weight", "text")
+    check_equal(told(ut.convert, model),
+                "33.3% of the weights of matrix products are converted; not: attention.in_proj_weight, attention.out_proj.weight", "text")
     check_equal(told(ut.convert, nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 400)), skip="1"), "", "what the caller skips is known to him")
     many = nn.Sequential(*(nn.Bilinear(2, 2, 2 + i) for i in range(6)))
     check_equal(told(ut.convert, many), "0.0% of the weights of matrix products are converted; not: 5.weight, 4.weight, 3.weight, 2.weight and 2 more", "many")
@@ -260,8 +261,11 @@ class Experts(torch.nn.Module):
         return out + 0 * self.down.sum()
 
 
+EVEN = (0, 2)
+
+
 class Served(Experts):
-    def forward(self, x, *, chosen=(0, 2)):
+    def forward(self, x: "Unknown", *, chosen: torch.Tensor = EVEN) -> "Unknown":  # noqa: F821
         return sum(torch.nn.functional.linear(torch.tanh(torch.nn.functional.linear(x, self.up[i])), self.down[i]) for i in chosen)
 
 

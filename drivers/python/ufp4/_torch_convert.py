@@ -50,7 +50,7 @@ def _coverage(model, skipped):
     for parameter, (name, module, own) in _weights(model).items():
         if module in skipped:
             continue
-        served = isinstance(module, layers.Layer) and own in getattr(module, "served", (own,))
+        served = isinstance(module, layers.Layer) and own in getattr(module, "_served", (own,))
         sizes[served] += parameter.numel()
         if served:
             converted[name] = module._shown
@@ -108,10 +108,10 @@ def unconvert(model: torch.nn.Module) -> torch.nn.Module:
     _check_model(model)
     converted = [(name, module) for name, module in model.named_modules() if isinstance(module, layers.Layer)]
     for name, layer in converted:
-        if type(layer) is not kinds.class_for(layer.plain):
+        if type(layer) is not kinds.class_for(layer._plain):
             raise ValueError(f"{name or 'the model'} is of class {type(layer).__name__}, which convert did not make")
     for _, layer in converted:
-        layer.end()
+        layer._end()
     for module in model.modules():
         if "_ufp4_nested" in module.__dict__:
             module.use_nested_tensor = module.__dict__.pop("_ufp4_nested")
@@ -135,7 +135,7 @@ def _target(module):
     if kind is not torch.nn.Linear and kind.__name__ != "Conv1D" and not any(parameter.dim() == 3 for parameter in own.values()):
         return None
     made = kinds.class_for(kind)
-    served = getattr(made, "served", ())
+    served = getattr(made, "_served", ())
     return made if all(name in own and own[name].dim() == 3 for name in served) else None
 
 
@@ -143,7 +143,7 @@ def _all_ids(names, seed):
     out, number = [], 0
     for layer in names:
         out.append(layers.ids_of(0, number, seed or 0))
-        number += layer.count if isinstance(layer, layers.Layer) else _target(layer).count
+        number += layer._taken if isinstance(layer, layers.Layer) else _target(layer)._taken
     layers.ids_of(0, max(number - 1, 0), 0)
     return out
 
@@ -151,9 +151,9 @@ def _all_ids(names, seed):
 def _convert_one(layer, text, shown, ids, seed, rank):
     if not isinstance(layer, layers.Layer):
         layer.__class__ = _target(layer)
-        layer.begin(text, shown, ids, rank)
+        layer._begin(text, shown, ids, rank)
         return
-    layer.set_recipe(text, shown)
+    layer._set_recipe(text, shown)
     layer.ids[1] = ids[1]
     if seed is not None:
         layer.ids[2] = seed

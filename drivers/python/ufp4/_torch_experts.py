@@ -18,23 +18,23 @@ class Transposed(layers.Layer):
     """Conv1D of transformers, whose weight is [in][out]."""
 
     def forward(self, x):
-        return layers.apply(x, self.weight.t(), self.bias, self.draw(), self._recipe)
+        return layers.apply(x, self.weight.t(), self.bias, self._draw(), self._recipe)
 
     def __repr__(self):
         return f"{super().__repr__()[:-1]}, recipe={self._shown})"
 
     def __reduce_ex__(self, protocol):
-        return _blank, (self.plain,), self.__dict__
+        return _blank, (self._plain,), self.__dict__
 
 
 class Experts(layers.Layer):
     """Expert e draws the bytes of step E ids[0] + e, of a layer for each parameter."""
 
-    served: tuple  #: the names of the parameters
+    _served: tuple  #: the names of the parameters
 
     @torch.compiler.disable
     def forward(self, *arguments, **options):
-        self._drawn = self.draw()
+        self._drawn = self._draw()
         try:
             return self._read_forward(*arguments, **options)
         finally:
@@ -43,11 +43,11 @@ class Experts(layers.Layer):
     def _expert(self, name, x, expert, bias=None):
         weights, (step, layer, seed, rank) = getattr(self, name), self._drawn
         count = weights.shape[0]
-        ids = step * count + range(count)[int(expert)], layer + self.served.index(name), seed, rank
+        ids = step * count + range(count)[int(expert)], layer + self._served.index(name), seed, rank
         return layers.apply(x, weights[expert], bias, ids, self._recipe)
 
     def __reduce_ex__(self, protocol):
-        return _blank, (self.plain,), self.__dict__
+        return _blank, (self._plain,), self.__dict__
 
 
 def _blank(plain):
@@ -62,13 +62,13 @@ def class_for(plain):
         return layers.Linear
     if issubclass(plain, layers.Layer):
         return None
-    names = {"plain": plain, "__module__": plain.__module__}
+    names = {"_plain": plain, "__module__": plain.__module__}
     if plain.__name__ == "Conv1D" and plain.__module__ == "transformers.pytorch_utils":
         return type(plain.__name__, (Transposed, plain), names)
     forward, served = _read(plain)
     if not served:
         return None
-    return type(plain.__name__, (Experts, plain), names | {"_read_forward": forward, "served": served, "count": len(served)})
+    return type(plain.__name__, (Experts, plain), names | {"_read_forward": forward, "_served": served, "_taken": len(served)})
 
 
 def _read(plain):
@@ -84,9 +84,22 @@ def _read(plain):
     if not isinstance(function, ast.FunctionDef) or not function.args.args or function.decorator_list:
         return None, ()
     served = _replace_products(function, function.args.args[0].arg, forward.__globals__)
+    return _compiled(tree, function, forward), served
+
+
+def _compiled(tree, function, forward):
+    """A function by what was read; what its head evaluates is taken from @p forward."""
+    arguments = function.args
+    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
+        if argument is not None:
+            argument.annotation = None
+    function.returns = None
+    arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
+    arguments.kw_defaults = [default and ast.Constant(None) for default in arguments.kw_defaults]
     made = {}
     exec(compile(ast.fix_missing_locations(tree), inspect.getsourcefile(forward), "exec"), forward.__globals__, made)
-    return made[function.name], served
+    made[function.name].__defaults__, made[function.name].__kwdefaults__ = forward.__defaults__, forward.__kwdefaults__
+    return made[function.name]
 
 
 def _replace_products(function, owner, names):
@@ -94,6 +107,8 @@ def _replace_products(function, owner, names):
     products = [(call, weight) for call in ast.walk(function) if (weight := _weight_of(call, owner, names)) is not None]
     inside = {weight.value for _, weight in products}
     others = {node.attr for node in ast.walk(function) if _is_own(node, owner) and node not in inside}
+    if any(node.attr.startswith("__") and not node.attr.endswith("__") for node in ast.walk(function) if isinstance(node, ast.Attribute)):
+        return ()  # which have another name inside of the class
     served = [(call, weight) for call, weight in products if weight.value.attr not in others]
     for call, weight in served:
         call.func = ast.Attribute(ast.Name(owner, ast.Load()), "_expert", ast.Load())

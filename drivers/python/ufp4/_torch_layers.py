@@ -91,30 +91,30 @@ class Layer(torch.nn.Module):
     """What layers have beside their torch class: a recipe, and ids, which the state dict has but which is no buffer: so no change of
     type or device reaches it, and DistributedDataParallel does not make those of all ranks the same."""
 
-    plain: type  #: the torch class that unconvert gives back
-    count = 1  #: of numbers that it takes
+    _plain: type  #: the torch class that unconvert gives back
+    _taken = 1  #: of numbers that it takes
 
-    def begin(self, text, shown, ids, rank=None):
+    def _begin(self, text, shown, ids, rank=None):
         self.ids, self.rank = ids, rank
-        self.set_recipe(text, shown)
+        self._set_recipe(text, shown)
         self.register_forward_pre_hook(_is_called)
 
-    def set_recipe(self, text, shown):
+    def _set_recipe(self, text, shown):
         self._recipe, self._shown = text, shown
 
-    def end(self):
+    def _end(self):
         """The torch class again."""
         for name in ("ids", "rank", "_recipe", "_shown"):
             del self.__dict__[name]
         for key in [key for key, hook in self._forward_pre_hooks.items() if hook is _is_called]:
             del self._forward_pre_hooks[key]
-        self.__class__ = self.plain
+        self.__class__ = self._plain
 
     @property
     def recipe(self) -> Recipe:
         return operators.parsed(self._recipe)
 
-    def draw(self):
+    def _draw(self):
         """The numbers of this call, of which the random bytes are made; in training mode it counts as a step."""
         rank = -1 if self.rank is None else self.rank
         if torch.compiler.is_compiling():
@@ -153,15 +153,15 @@ class Linear(Layer, torch.nn.Linear):
     arguments as those of :func:`linear` and of torch.nn.Linear.
     """
 
-    plain = torch.nn.Linear
+    _plain = torch.nn.Linear
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, *, recipe: str | dict[str, Any] | Recipe = "ufp4", layer: int = 0,
                  seed: int = 0, rank: int | None = None, device: Any = None, dtype: torch.dtype | None = None) -> None:
         super().__init__(in_features, out_features, bias, device=device, dtype=dtype)
-        self.begin(operators.text_of(recipe), shown(recipe), ids_of(0, layer, seed), None if rank is None else _rank_of(rank))
+        self._begin(operators.text_of(recipe), shown(recipe), ids_of(0, layer, seed), None if rank is None else _rank_of(rank))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return apply(x, self.weight, self.bias, self.draw(), self._recipe)
+        return apply(x, self.weight, self.bias, self._draw(), self._recipe)
 
 
 def shown(recipe):
