@@ -143,6 +143,16 @@ def test_evaluation_and_other_calls_in_a_backward_pass_count_as_they_do():
     x.register_hook(lambda grad: layer(grad).detach())
     layer(x).sum().backward()
     check_equal(layer.ids[0].item(), 2, "a call in a hook is no repeat")
+    for name, how in KINDS.items():
+        layer, hooked = ut.Linear(8, 8), ut.Linear(8, 8, layer=1)
+
+        def function(x, layer=layer, hooked=hooked):
+            y = layer(x)
+            if y.requires_grad:
+                y.register_hook(lambda grad: hooked(grad).detach())
+            return y
+        checkpoint(function, torch.ones(2, 8, requires_grad=True), **how).sum().backward()
+        check_equal((layer.ids[0].item(), hooked.ids[0].item()), (1, 1), f"{name}: a hook in a checkpoint")
 
 
 def test_rejects_repeats_of_calls_that_are_forgotten():

@@ -349,5 +349,20 @@ def test_models_of_transformers_are_saved_and_loaded():
         check(not any(key.endswith(".ids") for key in safetensors.torch.load_file("plain/model.safetensors")), "no numbers")
 
 
+def test_checkpoints_of_transformers_repeat_the_bytes():
+    draws = {"elem": "e1m2", "rht": "integer", "signs": "step", "round": {"x": "sr", "w": "sr", "dy": "sr"}}
+    for make in (gpt2, mixtral):
+        model = ut.convert(make(), draws, seed=5).train()
+        for reentrant in (False, True):
+            plain, other = copy.deepcopy(model), copy.deepcopy(model)
+            other.gradient_checkpointing_enable({"use_reentrant": reentrant})
+            for _ in range(2):
+                (want, grads), (got, others) = loss_of(plain), loss_of(other)
+                same(got, want, "loss")
+                for name in grads:
+                    same(others[name], grads[name], f"{make.__name__}, {reentrant}: {name}")
+            check_equal(numbers(other), numbers(plain), "steps")
+
+
 if __name__ == "__main__":
     bench.main(globals())

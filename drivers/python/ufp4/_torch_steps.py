@@ -78,11 +78,13 @@ def _repeating():
     backward = torch._C._current_graph_task_id()
     frame = None if backward == -1 else sys._getframe(1)
     while frame is not None:
-        if frame.f_globals.get("__name__") == "torch.utils.checkpoint":
-            if frame.f_code.co_name == "unpack_hook":  # use_reentrant=False
-                return frame.f_locals["frame"].input_saver.grad_fn._sequence_nr(), backward
-            if frame.f_code.co_name == "backward":  # use_reentrant=True
-                return frame.f_locals["ctx"]._sequence_nr(), backward
+        place = frame.f_globals.get("__name__"), frame.f_code.co_name
+        if place == ("torch.utils.checkpoint", "unpack_hook"):  # use_reentrant=False
+            return frame.f_locals["frame"].input_saver.grad_fn._sequence_nr(), backward
+        if place == ("torch.utils.checkpoint", "backward"):  # use_reentrant=True
+            return frame.f_locals["ctx"]._sequence_nr(), backward
+        if place == ("torch.autograd.graph", "_engine_run_backward"):  # a hook's call
+            return None
         frame = frame.f_back
     return None
 
