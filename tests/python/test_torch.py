@@ -2,15 +2,9 @@
 """ufp4.torch: the bits of the program's layer, gradients, state, torch.compile, and what is refused."""
 import copy
 import io
-import sys
 
-try:
-    import torch
-except ImportError as error:
-    print(f"skipped: {error}; ./ufp4 test --full installs it from PyPI")
-    sys.exit(0)
-
-from support import gaussian, np, raises
+from support import np, raises
+from torch_support import same, step, tensors, torch
 
 import bench
 import ufp4
@@ -18,23 +12,6 @@ import ufp4.torch as ut
 from bench import check, check_equal, passes
 
 QUANTIZED = ("ufp4", "e2m1", "e2m1-46", "nvfp4", "mxfp4")
-
-
-def tensors(tokens=40, cin=50, cout=35, dtype=torch.float32):
-    x, w, dy = (torch.from_numpy(gaussian(*shape)).to(dtype) for shape in ((tokens, cin), (cout, cin), (tokens, cout)))
-    return x.requires_grad_(), w.requires_grad_(), dy
-
-
-def same(got, want, what):
-    check(got.dtype == want.dtype and got.shape == want.shape and torch.equal(*(t.contiguous().view(torch.uint8) for t in (got, want))),
-          f"{what}: {got} and {want}")
-
-
-def step(x, w, dy, **options):
-    x.grad = w.grad = None
-    y = ut.linear(x, w, **options)
-    y.backward(dy)
-    return y.detach(), x.grad.clone(), w.grad.clone()
 
 
 def program_layer(x, w, dy, recipe, *options):
@@ -175,85 +152,6 @@ def test_a_run_that_is_resumed_has_the_same_bits():
     check_equal(layer.ids[0].item(), 2, "evaluating is no step")
 
 
-def test_convert_numbers_layers_as_named_modules_does():
-    nn = torch.nn
-    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Sequential(nn.Linear(8, 8, bias=False), nn.Linear(8, 4)), nn.Linear(4, 2)).eval()
-    weights = [p for p in model.parameters()]
-    out = ut.convert(model, "e2m1", skip=["2.1"], seed=5)
-    check(out is model and all(a is b for a, b in zip(weights, model.parameters(), strict=True)), "the same model and parameters")
-    check_equal([(name, m.ids.tolist()) for name, m in model.named_modules() if isinstance(m, ut.Linear)],
-                [("0", [0, 0, 5]), ("2.0", [0, 1, 5]), ("3", [0, 3, 5])], "layers")
-    check(type(model[2][1]) is nn.Linear and not model[0].training and "recipe=e2m1" in repr(model), repr(model))
-    check(isinstance(ut.convert(nn.Linear(4, 4)), ut.Linear), "a model that is a layer")
-    raises(ValueError, "no linear layer is called 'head'", ut.convert, nn.Sequential(nn.Linear(4, 4)), skip=["head"])
-    raises(TypeError, "model must be a torch.nn.Module, not int", ut.convert, 3)
-
-
-def test_convert_keeps_hooks_and_layers_with_two_names():
-    nn = torch.nn
-    model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8))
-    model.append(model[0])
-    called = []
-    model[0].register_forward_hook(lambda *_: called.append(1))
-    nn.utils.weight_norm(model[1])
-    ut.convert(model)
-    check(type(model[2]) is ut.Linear and model[2] is model[0], "both names have the same layer")
-    y = model(torch.ones(2, 8))
-    check(called == [1, 1], "the hook")
-    check_equal(copy.deepcopy(model[0])(torch.ones(2, 8)).shape, (2, 8), "a copy")
-    y.sum().backward()
-    check(model[1].weight_g.grad is not None, "what another hook makes the weight of")
-    head = nn.Sequential(nn.Linear(4, 4))
-    head.append(head[0])
-    check(type(ut.convert(head, skip="1")[0]) is nn.Linear, "skipped by the second name")
-
-
-def test_encoder_layers_are_not_passed_by_in_evaluation():
-    """torch.nn's take weights past the layers that hold them there."""
-    nn, x = torch.nn, torch.randn(2, 5, 32, generator=torch.Generator().manual_seed(bench.stream(1)))
-    layer = nn.TransformerEncoderLayer(32, 2, 64, batch_first=True, dropout=0)
-    model = nn.TransformerEncoder(layer, 2).eval()
-    padding = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
-    for options in ({}, {"src_key_padding_mask": padding}):
-        plain, quantized = copy.deepcopy(model), ut.convert(copy.deepcopy(model), "e2m1")
-        with torch.no_grad():
-            error = (quantized(x, **options) - plain(x, **options))[0].abs().max().item()
-        check(1e-2 < error < 1, f"{options}: {error}")
-    by_hand = copy.deepcopy(layer).eval()
-    by_hand.linear1, by_hand.linear2 = ut.Linear(32, 64), ut.Linear(64, 32)
-    with torch.no_grad():
-        check(not torch.allclose(by_hand(x), layer.eval()(x), atol=1e-3), "put there by hand")
-
-
-def test_bf16_layers_are_those_of_the_trainer():
-    nn = torch.nn
-
-    class Block(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.qkv, self.fc1 = nn.Linear(4, 12), nn.Linear(4, 8)
-
-    def names(recipe, **options):
-        model = nn.ModuleDict({"layers": nn.ModuleList(Block() for _ in range(7)), "head": nn.Linear(4, 4)})
-        ut.convert(model, recipe, blocks=model["layers"], **options)
-        return [(name, layer.recipe) for name, layer in model.named_modules() if isinstance(layer, ut.Linear)]
-
-    made = names("nvfp4-full")  # 15 % of 7 blocks are two
-    check_equal([name for name, recipe in made if recipe.name == "bf16"], [f"layers.{i}.{name}" for i in (5, 6) for name in ("qkv", "fc1")], "BF16")
-    check_equal({recipe.name for _, recipe in made} - {"bf16"}, {"nvfp4-full.layer"}, "others")
-    own = {"elem": "e1m2", "name": "n" * 31, "bf16_layers": {"first": 1, "names": ["fc1"]}}
-    check_equal([name for name, recipe in names(own) if recipe.quantized], [f"layers.{i}.qkv" for i in range(1, 7)] + ["head"], "by name")
-    one = made[0][1]
-    check_equal(copy.deepcopy(one).to_dict() | {"name": "nvfp4"}, ufp4.recipe("nvfp4").to_dict(), "the recipe of a layer")
-    layers = nn.ModuleList([nn.Linear(4, 4)])
-    raises(ValueError, "bf16_layers needs blocks", ut.convert, layers, "nvfp4-full")
-    raises(ValueError, "must be modules of the model", ut.convert, layers, "nvfp4-full", blocks=[nn.Linear(4, 4)])
-    raises(ValueError, "must be modules of the model", ut.convert, layers, "nvfp4-full", blocks=[])
-    raises(ValueError, "names fc1; no linear layer", ut.convert, layers, own, blocks=layers)
-    raises(ValueError, "bf16_layers needs the blocks of a whole model", ut.Linear, 4, 4, recipe="nvfp4-full")
-    check(type(layers[0]) is nn.Linear, "nothing is converted where something is refused")
-
-
 def test_compiled_layers_are_opaque_and_have_the_same_bits():
     x, w, dy = tensors()
     ids = torch.tensor([0, 0, 0])
@@ -274,12 +172,86 @@ def test_compiled_layers_are_opaque_and_have_the_same_bits():
     check_equal(compiled._orig_mod[0].ids.tolist(), eager[0].ids.tolist(), "steps")
 
 
+def test_empty_batches_are_those_of_torch():
+    """An expert without tokens; and sums of nothing."""
+    for tokens, cin, cout in ((0, 50, 35), (4, 0, 35), (4, 50, 0), (0, 0, 0)):
+        for dtype in (torch.float32, torch.bfloat16):
+            for recipe in ("ufp4", "nvfp4", "bf16", {"elem": "e1m2", "bf16_passes": ["dgrad", "wgrad"]}):
+                got, want = [], []
+                for out, function in ((got, lambda *given, recipe=recipe: ut.linear(*given, recipe=recipe)), (want, torch.nn.functional.linear)):
+                    x, w = (torch.ones(*shape, dtype=dtype, requires_grad=True) for shape in ((2, tokens, cin), (cout, cin)))
+                    bias = torch.ones(cout, dtype=dtype, requires_grad=True)
+                    y = function(x, w, bias)
+                    y.sum().backward()
+                    out += [y.detach(), x.grad, w.grad, bias.grad]
+                for one, other in zip(got, want):
+                    same(one, other, f"{tokens} {cin} {cout} {dtype} {recipe}")
+    y = ut.linear(torch.ones(0, 50), torch.ones(35, 50, requires_grad=True))
+    check(y.requires_grad and y.shape == (0, 35), "one gradient alone")
+
+
+def test_compiled_empty_batches_count_a_step():
+    layer = ut.Linear(8, 4)
+    compiled = torch.compile(layer, backend="aot_eager_decomp_partition", fullgraph=True, dynamic=True)
+    for tokens in (5, 0, 3, 0):
+        layer.zero_grad()
+        y = compiled(torch.ones(tokens, 8))
+        y.sum().backward()
+        check(y.shape == (tokens, 4) and (layer.weight.grad.abs().sum() == 0) == (tokens == 0), f"{tokens}: {layer.weight.grad}")
+    check_equal(layer.ids.tolist(), [4, 0, 0], "steps")
+
+
+def test_ids_stay_integers_whatever_becomes_of_the_layer():
+    for change in (lambda m: m.type(torch.float32), lambda m: m.half(), lambda m: m.to(torch.bfloat16), lambda m: m.double(), lambda m: m.float(),
+                   lambda m: m.to("meta").to_empty(device="cpu")):
+        layer = change(ut.Linear(8, 4, layer=3, seed=2**62 + 1))
+        check(layer.ids.dtype == torch.int64 and layer.ids.tolist() == [0, 3, 2**62 + 1], f"{layer.ids}")
+    layer.float()(torch.ones(2, 8))
+    with torch.device("meta"):
+        check_equal(ut.Linear(8, 4, layer=3).ids.tolist(), [0, 3, 0], "made without memory")
+    check(not list(layer.buffers()) and [*layer.state_dict()] == ["weight", "bias", "ids"], "no buffer, but a part of the state")
+
+
+def test_state_without_numbers_is_told():
+    layer, plain = ut.Linear(8, 4, layer=3), torch.nn.Linear(8, 4)
+    check("Missing key(s)" in told(layer, plain.state_dict()) and "ids" in told(layer, plain.state_dict()), "missing")
+    check("Unexpected key(s)" in told(plain, layer.state_dict()), "unexpected")
+    check("ids is (2,); it has step, layer and seed" in told(layer, layer.state_dict() | {"ids": torch.tensor([1, 2])}), "another shape")
+    keys = layer.load_state_dict(plain.state_dict(), strict=False)
+    check_equal((keys.missing_keys, layer.ids.tolist()), (["ids"], [0, 3, 0]), "not strict")
+
+
+def told(layer, state):
+    try:
+        layer.load_state_dict(state)
+    except RuntimeError as error:
+        return str(error)
+    return ""
+
+
+def test_flops_are_those_of_torch():
+    from torch.utils.flop_counter import FlopCounterMode
+    for grads in ((True, True), (False, True), (True, False)):
+        counts = []
+        for function in (ut.linear, torch.nn.functional.linear):
+            x, w = (torch.ones(*shape, requires_grad=grad) for shape, grad in zip(((40, 50), (35, 50)), grads))
+            with FlopCounterMode(display=False) as counter:
+                function(x, w).sum().backward()
+            counts.append(counter.get_total_flops())
+        check_equal(counts[0], counts[1], f"{grads}: FLOPs")
+    check_equal(counts[0], 4 * 40 * 50 * 35, "FLOPs")
+    x, w, dy = tensors()
+    want = step(x, w, dy)
+    with FlopCounterMode(display=False):
+        for one, other in zip(step(x, w, dy), want):
+            same(one, other, "the same bits")
+
+
 def test_rejects_tensors_that_are_none_of_its_own():
     x, w, _ = tensors()
     raises(ValueError, "x is of type torch.float64; float32 and bfloat16 are possible", ut.linear, x.double(), w)
     raises(ValueError, "weight is of type torch.float16", ut.linear, x, w.half())
     raises(ValueError, "the last sizes must be equal", ut.linear, x[:, :3], w)
-    raises(ValueError, "an empty tensor", ut.linear, x[:0], w)
     raises(ValueError, "x is torch.sparse_coo; ufp4 computes dense tensors", ut.linear, x.detach().to_sparse(), w)
     raises(ValueError, "x is on cpu; weight or bias is not", ut.linear, x, w.to("meta"))
     raises(TypeError, "bias must be a tensor, not ndarray", ut.linear, x, w, np.zeros(35))
@@ -305,7 +277,7 @@ def test_rejects_numbers_of_a_layer_that_are_none():
     layer = ut.Linear(8, 8)
     for ids in ([-1, 0, 0], [2**48, 0, 0], [0, 4096, 0], [0, -1, 0], [0, 0, -1]):
         layer.ids = torch.tensor(ids)
-        raises(ValueError, "after to_empty, set or load them", layer, torch.ones(2, 8))
+        raises(ValueError, "step, layer and seed go to 2^48, 2^12 and 2^63", layer, torch.ones(2, 8))
 
 
 def test_tensors_that_lie_oddly_have_the_same_bits():

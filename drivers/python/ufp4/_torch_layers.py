@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers of PyTorch by the operators of _torch_operators."""
+import math
+from typing import Any
+
+import torch
+
+from . import _library as c
+from . import _torch_operators as operators
+from . import _torch_steps as steps
+from ._recipe import Recipe, recipe as make_recipe
+
+PLAIN = (torch.Tensor, torch.nn.Parameter)  # which no fake tensor is
+
+
+def _check(tensor, what):
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{what} must be a tensor, not {type(tensor).__name__}")
+    if tensor.device.type not in ("cpu", "meta"):
+        raise ValueError(f"{what} is on {tensor.device}; ufp4 computes tensors of the CPU")
+    if tensor.layout != torch.strided or tensor.is_nested:
+        raise ValueError(f"{what} is {'nested' if tensor.is_nested else tensor.layout}; ufp4 computes dense tensors")
+    if tensor.dtype not in operators.DTYPES:
+        raise ValueError(f"{what} is of type {tensor.dtype}; float32 and bfloat16 are possible")
+
+
+def _check_all(x, weight, bias):
+    _check(x, "x")
+    _check(weight, "weight")
+    if x.dim() < 1 or weight.dim() != 2 or x.shape[-1] != weight.shape[1]:
+        raise ValueError(f"x is {tuple(x.shape)}, weight is {tuple(weight.shape)}; the last sizes must be equal, weight [cout][cin]")
+    if bias is not None:
+        _check(bias, "bias")
+        if bias.shape != weight.shape[:1]:
+            raise ValueError(f"bias is {tuple(bias.shape)}; it must be ({weight.shape[0]},)")
+    if any(tensor.device != x.device for tensor in (weight, bias) if tensor is not None):
+        raise ValueError(f"x is on {x.device}; weight or bias is not")
+
+
+def _is_eager(x, weight):
+    """Whether nobody listens to operators: neither a compiler nor, as FlopCounterMode, a mode."""
+    plain = type(x) in PLAIN and type(weight) in PLAIN and x.device.type == "cpu"
+    return plain and not torch.compiler.is_compiling() and not torch._C._len_torch_dispatch_stack()
+
+
+def apply(x, weight, bias, ids, text):
+    """ids: a tensor, or a tuple of integers."""
+    _check_all(x, weight, bias)
+    grad = torch.is_grad_enabled()
+    flat = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+    options = text, grad and x.requires_grad, grad and weight.requires_grad
+    if _is_eager(x, weight):
+        y = operators.Eager.apply(flat, weight, ids, *options)
+    else:
+        y = torch.ops.ufp4.linear_forward(flat, weight, ids if isinstance(ids, torch.Tensor) else torch.tensor(ids), *options)[0]
+    y = y.reshape(*x.shape[:-1], weight.shape[0])
+    return y if bias is None else y + bias.to(y.dtype)
+
+
+def ids_of(step, layer, seed):
+    """Below 2^48, 2^12, 2^63."""
+    numbers = c.whole(step, 0, 2**48 - 1, "step"), c.whole(layer, 0, 4095, "layer"), c.whole(seed, 0, 2**63 - 1, "seed")
+    return torch.tensor(numbers, device="cpu")
+
+
+def _rank_of(rank):
+    return c.whole(rank, 0, 2**16 - 1, "rank")
+
+
+def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, *, recipe: str | dict[str, Any] | Recipe = "ufp4", seed: int = 0,
+           layer: int = 0, step: int = 0, rank: int = 0) -> torch.Tensor:
+    """Y [..][cout] = X [..][cin] W^T + bias, of x's type; differentiable once, by x, weight [cout][cin] and bias.
+
+    FPROP, DGRAD and WGRAD are computed as the recipe says; one that it does not quantize is PyTorch's own GEMM of operands rounded to
+    BF16 (of the recipe fp32: not rounded). seed (below 2^63), layer (below 2^12), step (below 2^48) and rank (below 2^16; beside one
+    that is not 0 steps are below 2^32) give the random bytes, and a recipe's signs. ValueError: another type, device, layout or shape,
+    or a recipe that needs a whole model. RuntimeError: a second derivative is asked for.
+    """
+    ids = ids_of(step, layer, seed)
+    if rank:
+        ids = torch.cat([ids, torch.tensor([_rank_of(rank)], device="cpu")])
+    return apply(x, weight, bias, ids, operators.text_of(recipe))
+
+
+def _is_called(module, arguments):
+    """A hook that does nothing: a layer with one is called by torch.nn.TransformerEncoderLayer in evaluation too, which takes the
+    weights of others past them."""
+
+
+class Layer(torch.nn.Module):
+    """What layers have beside their torch class: a recipe, and ids, which the state dict has but which is no buffer: so no change of
+    type or device reaches it, and DistributedDataParallel does not make those of all ranks the same."""
+
+    _plain: type  #: the torch class that unconvert gives back
+    _taken = 1  #: of numbers that it takes
+
+    def _begin(self, text, shown, ids, rank=None):
+        self.ids, self.rank = ids, rank
+        self._set_recipe(text, shown)
+        self.register_forward_pre_hook(_is_called)
+
+    def _set_recipe(self, text, shown):
+        self._recipe, self._shown = text, shown
+
+    def _end(self):
+        """The torch class again."""
+        for name in ("ids", "rank", "_recipe", "_shown"):
+            del self.__dict__[name]
+        for key in [key for key, hook in self._forward_pre_hooks.items() if hook is _is_called]:
+            del self._forward_pre_hooks[key]
+        self.__class__ = self._plain
+
+    @property
+    def recipe(self) -> Recipe:
+        return operators.parsed(self._recipe)
+
+    def _draw(self):
+        """The numbers of this call, of which the random bytes are made; in training mode it counts as a step."""
+        rank = -1 if self.rank is None else self.rank
+        if torch.compiler.is_compiling():
+            drawn = torch.ops.ufp4.draw(self.ids, rank, self.training)
+            self.ids[0] = drawn[4]
+            return drawn[:4]
+        numbers, following = steps.draw(self.ids, rank, self.training)
+        self.ids[0] = following
+        return numbers
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[prefix + "ids"] = self.ids
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+        rest = {key: value for key, value in state_dict.items() if key != prefix + "ids"}
+        super()._load_from_state_dict(rest, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        given = state_dict.get(prefix + "ids")
+        if given is None:
+            missing_keys.append(prefix + "ids")
+        elif given.shape != self.ids.shape:
+            error_msgs.append(f"{prefix}ids is {tuple(given.shape)}; it has step, layer and seed")
+        else:
+            self.ids.copy_(given)
+
+    def extra_repr(self) -> str:
+        rest = super().extra_repr()
+        return f"{rest}{', ' if rest else ''}recipe={self._shown}"
+
+
+class Linear(Layer, torch.nn.Linear):
+    """torch.nn.Linear by :func:`linear`.
+
+    ids holds [step, layer, seed]: the step counts the calls in training mode, and the state dict has all three, so that a run that is
+    resumed has the same bits. rank: that of the random bytes of X and dY; None is the process's in torch.distributed, or 0. Other
+    arguments as those of :func:`linear` and of torch.nn.Linear.
+    """
+
+    _plain = torch.nn.Linear
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, *, recipe: str | dict[str, Any] | Recipe = "ufp4", layer: int = 0,
+                 seed: int = 0, rank: int | None = None, device: Any = None, dtype: torch.dtype | None = None) -> None:
+        super().__init__(in_features, out_features, bias, device=device, dtype=dtype)
+        self._begin(operators.text_of(recipe), shown(recipe), ids_of(0, layer, seed), None if rank is None else _rank_of(rank))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return apply(x, self.weight, self.bias, self._draw(), self._recipe)
+
+
+def shown(recipe):
+    """A recipe as a layer prints it: as its user wrote it."""
+    return recipe if isinstance(recipe, str) else make_recipe(recipe).name

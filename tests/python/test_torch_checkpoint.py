@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ufp4.torch under torch.utils.checkpoint: a call that is repeated has the random bytes of the first one, and counts as one step."""
+import copy
+
+from support import raises
+from torch_support import same, torch
+
+import bench
+import ufp4.torch as ut
+from bench import check, check_equal
+from torch.utils.checkpoint import checkpoint
+
+# Y depends on the random bytes by X, and on the step by the signs.
+DRAWS = {"elem": "e1m2", "rht": "integer", "signs": "step", "round": {"x": "sr", "w": "sr", "dy": "sr"}}
+KINDS = {"reentrant": {"use_reentrant": True}, "not reentrant": {"use_reentrant": False}}
+
+
+class Block(torch.nn.Module):
+    """Two layers, of which the first is called twice."""
+
+    def __init__(self, width=32):
+        super().__init__()
+        self.fc1, self.fc2 = torch.nn.Linear(width, width), torch.nn.Linear(width, width)
+
+    def forward(self, x):
+        return x + self.fc2(torch.tanh(self.fc1(torch.tanh(self.fc1(x)))) + self.fc1(x))
+
+
+class Model(torch.nn.Module):
+    def __init__(self, blocks=3, **how):
+        super().__init__()
+        self.blocks, self.how = torch.nn.ModuleList(Block() for _ in range(blocks)), how
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = checkpoint(block, x, **self.how) if self.how else block(x)
+        return x
+
+
+def models(recipe=DRAWS, **how):
+    """One that keeps all, and one that does not."""
+    torch.manual_seed(bench.stream(1))
+    plain = ut.convert(Model(), recipe, seed=3)
+    other = copy.deepcopy(plain)
+    other.how = how
+    return plain, other
+
+
+def batches(count=3, same_ones=True):
+    """Micro-batches, of which the first two are the same."""
+    torch.manual_seed(bench.stream(2))
+    made = [torch.randn(24, 32) for _ in range(count)]
+    return [made[0], made[0], *made[2:]] if same_ones else made
+
+
+def train(model, batches, together, steps=2):
+    """Losses, gradients, and the numbers of the layers; together: all micro-batches are seen before the first goes back."""
+    out, sums = [], []
+    for _ in range(steps):
+        model.zero_grad()
+        inputs = [x.clone().requires_grad_() for x in batches]
+        if together == "one":
+            losses = [model(x).square().sum() for x in inputs]
+            sum(losses).backward()
+        elif together:
+            losses = [model(x).square().sum() for x in inputs]
+            for loss in losses if together == "first" else losses[::-1]:
+                loss.backward()
+        else:
+            losses = []
+            for x in inputs:
+                losses.append(model(x).square().sum())
+                losses[-1].backward()
+        out += [loss.detach() for loss in losses] + [x.grad for x in inputs]
+        sums.append([p.grad.clone() for p in model.parameters()])
+    return out, sums, [m.ids.tolist() for m in model.modules() if isinstance(m, ut.Linear)]
+
+
+def check_same(got, want, what):
+    check_equal(got[2], want[2], f"{what}: numbers of the layers")
+    for i, (one, other) in enumerate(zip(got[0], want[0], strict=True)):
+        same(one, other, f"{what}: {i}")
+    for one, other in zip(sum(got[1], []), sum(want[1], []), strict=True):  # sums of FP32, in an order of autograd's; other bytes change 1e-2 of them
+        check((one - other).norm() < 1e-6 * other.norm(), f"{what}: gradients of parameters")
+
+
+def test_repeats_have_the_bytes_of_the_first_call():
+    for name, how in KINDS.items():
+        for together in ("", "one", "first", "last"):
+            plain, other = models(**how)
+            check_same(train(other, batches(), together), train(plain, batches(), together), f"{name}, {together}")
+
+
+def test_compiled_repeats_have_the_bytes_of_the_first_call():
+    """A checkpoint in a compiled model, whose compiler repeats by itself, and compiled blocks in a checkpoint."""
+    for name, how in KINDS.items():
+        plain, inside = models(**how)
+        outside = copy.deepcopy(inside)
+        for block in outside.blocks:
+            block.forward = torch.compile(block.forward, backend="aot_eager_decomp_partition", fullgraph=True)
+        compiled = torch.compile(inside, backend="aot_eager_decomp_partition", fullgraph=True)
+        for together in ("", "first"):
+            want = train(plain, batches(), together)
+            check_same(train(outside, batches(), together), want, f"{name}, blocks, {together}")
+            got = train(compiled, batches(), together)
+            check_same(got, want, f"{name}, whole, {together}")
+
+
+def test_repeats_in_a_repeat_have_the_bytes_of_the_first_call():
+    for outer in KINDS.values():
+        for inner in KINDS.values():
+            plain, other = models(**inner)
+            whole = copy.deepcopy(other)
+            whole.forward = lambda x, model=other, how=outer: checkpoint(model.__class__.forward, model, x, **how)
+            whole.blocks = other.blocks
+            check_same(train(whole, batches(), "first"), train(plain, batches(), "first"), f"{inner} in {outer}")
+
+
+def test_repeats_of_a_second_backward_pass_and_of_a_part():
+    """retain_graph goes through a region again; a loss of one output repeats a part of it."""
+    for recipe in ("ufp4", DRAWS):
+        plain, other = models(recipe, use_reentrant=False)
+        x = batches()[0].requires_grad_()
+        for model in (plain, other):
+            y = model(x)
+            first, = torch.autograd.grad(y[:12].sum(), x, retain_graph=True)
+            model(x)
+            second, = torch.autograd.grad(y[12:].square().sum(), x)
+            if model is plain:
+                want = first, second
+            same(first, want[0], "first")
+            same(second, want[1], "second")
+
+
+def test_evaluation_and_other_calls_in_a_backward_pass_count_as_they_do():
+    plain, other = models(use_reentrant=False)
+    for model in (plain, other):
+        model.eval()
+    check_same(train(other, batches(), "first"), train(plain, batches(), "first"), "evaluation")
+    check_equal([m.ids[0].item() for m in other.modules() if isinstance(m, ut.Linear)], [0] * 6, "steps")
+    layer = ut.Linear(8, 8)
+    x = torch.ones(2, 8, requires_grad=True)
+    x.register_hook(lambda grad: layer(grad).detach())
+    layer(x).sum().backward()
+    check_equal(layer.ids[0].item(), 2, "a call in a hook is no repeat")
+    for name, how in KINDS.items():
+        layer, hooked = ut.Linear(8, 8), ut.Linear(8, 8, layer=1)
+
+        def function(x, layer=layer, hooked=hooked):
+            y = layer(x)
+            if y.requires_grad:
+                y.register_hook(lambda grad: hooked(grad).detach())
+            return y
+        checkpoint(function, torch.ones(2, 8, requires_grad=True), **how).sum().backward()
+        check_equal((layer.ids[0].item(), hooked.ids[0].item()), (1, 1), f"{name}: a hook in a checkpoint")
+
+
+def test_rejects_repeats_of_calls_that_are_forgotten():
+    _, other = models(use_reentrant=False)
+    y = other(batches()[0].requires_grad_())
+    with torch.no_grad():
+        for _ in range(2100):
+            other.blocks[0].fc1(torch.ones(1, 32))
+    raises(RuntimeError, "keeps the last 1024 of each layer", y.sum().backward)
+
+
+if __name__ == "__main__":
+    bench.main(globals())
