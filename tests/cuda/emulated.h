@@ -17,7 +17,9 @@
 
 #define GPU_KERNEL static
 #define GPU inline
+#define GPU_FUNCTION inline
 #define GPU_LAUNCH_BOUNDS(threads)
+#define GPU_LAUNCH_BOUNDS_BLOCKS(threads, blocks)
 // One block runs at a time, on one CPU thread: a static object is shared by its fibers.
 #define __shared__ static
 
@@ -36,6 +38,10 @@ extern dim3 *thread_index, block_index, block_size, grid_size;
  * ever. */
 void launch(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()> &kernel);
 unsigned char *shared();
+/** As instructions have it. */
+uint32_t shared_address(const void *pointer);
+/** 10 major + minor. */
+int capability();
 void sync_block();
 uint32_t shuffle_xor(uint32_t value, int by);
 void mma_s8(int32_t d[4], const uint32_t a[2], uint32_t b);
@@ -57,6 +63,9 @@ void copy_wait(int pending);
 GPU unsigned char *gpu_shared() {
   return emulated::shared();
 }
+GPU uint32_t gpu_shared_address(const void *pointer) {
+  return emulated::shared_address(pointer);
+}
 GPU void gpu_mma_s8(int32_t d[4], const uint32_t a[2], uint32_t b) {
   emulated::mma_s8(d, a, b);
 }
@@ -75,6 +84,15 @@ GPU void gpu_copy_commit() {
 template <int N>
 GPU void gpu_copy_wait() {
   emulated::copy_wait(N);
+}
+GPU void gpu_store_16(void *to, const uint32_t (&words)[4]) {
+  if ((uintptr_t)to % 16 != 0) abort();
+  memcpy(to, words, 16);
+}
+GPU void gpu_store_8(float *to, float first, float second) {
+  if ((uintptr_t)to % 8 != 0) abort();
+  to[0] = first;
+  to[1] = second;
 }
 
 // --- CUDA C++ -----------------------------------------------------------------------------------

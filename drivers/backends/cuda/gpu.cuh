@@ -15,7 +15,10 @@
 
 #define GPU_KERNEL __global__
 #define GPU __device__ __forceinline__
+#define GPU_FUNCTION __device__ __noinline__
 #define GPU_LAUNCH_BOUNDS(threads) __launch_bounds__(threads)
+/** Also how many blocks a multiprocessor must have room for. */
+#define GPU_LAUNCH_BOUNDS_BLOCKS(threads, blocks) __launch_bounds__(threads, blocks)
 
 extern __shared__ __align__(128) unsigned char gpu_shared_memory[];
 
@@ -72,6 +75,14 @@ GPU void gpu_copy_commit() {
 template <int N>
 GPU void gpu_copy_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+}
+
+/** 16 and 8 bytes in one store. */
+GPU void gpu_store_16(void *to, const uint32_t (&words)[4]) {
+  *(uint4 *)to = make_uint4(words[0], words[1], words[2], words[3]);
+}
+GPU void gpu_store_8(float *to, float first, float second) {
+  *(float2 *)to = make_float2(first, second);
 }
 
 #endif
