@@ -15,12 +15,24 @@
 
 // What must not show in the bits.
 static const emulated_weather_t weathers[] = {
-    {.fraction_bits = 0},
-    {.early_copies = 1, .backwards = 1, .fraction_bits = 24, .group = 8, .multiprocessors = 1000},
-    {.backwards = 1, .fraction_bits = 23, .group = 16},
-    {.early_copies = 1, .fraction_bits = 25, .group = 16, .multiprocessors = 1000},
+    {.capability = 90},
+    {.capability = 80,
+     .early_copies = 1,
+     .backwards = 1,
+     .fraction_bits = 24,
+     .group = 8,
+     .multiprocessors = 1000},
+    {.capability = 90, .backwards = 1, .fraction_bits = 23, .group = 16},
+    {.capability = 80, .fraction_bits = 25, .group = 16},
+    {.capability = 90, .early_copies = 1, .fraction_bits = 25, .group = 16, .multiprocessors = 1000},
+    {.capability = 90,
+     .early_copies = 1,
+     .backwards = 1,
+     .fraction_bits = 24,
+     .group = 8,
+     .multiprocessors = 2},
 };
-#define WEATHERS 4
+#define WEATHERS 6
 
 static void *symbol(const char *name) {
   const char *path = getenv("UFP4_CUDA_LIBRARY");
@@ -397,8 +409,9 @@ TEST(narrow_operands_are_laid_out_as_documented) {
 // A layout that is wrong in one of the ways that are easily made is seen.
 TEST(rejects_wrong_layouts) {
   check_random_t random = check_random();
-  for (int fault = 1; fault <= EMULATED_FAULTS; fault++) {
-    const emulated_weather_t weather = {.fault = fault};
+  for (int fault = 1; fault < EMULATED_FAULTS; fault++) {
+    const int hopper = fault > EMULATED_FAULT_LDMATRIX;
+    const emulated_weather_t weather = {.capability = hopper ? 90 : 80, .fault = fault};
     ufp4_device_t *device = open_device(&weather);
     int64_t differ = 0;
     for (int n = 0; n < 2; n++) {
