@@ -12,6 +12,7 @@
 namespace emulated {
 
 emulated_weather_t weather;
+uint64_t products;
 dim3 *thread_index, block_index, block_size, grid_size;
 
 namespace {
@@ -313,6 +314,7 @@ void mma_s8(int32_t d[4], const uint32_t a[2], uint32_t b) {
   warp.in[my_lane()][1] = &b;
   warp.out[my_lane()] = d;
   if (!gather(warp)) return;
+  products++;
   int8_t left[16][16], right[16][8];
   int32_t sums[16][8] = {{0}};
   read_s8(warp, left, right);
@@ -331,6 +333,7 @@ void mma_bf16(float d[4], const uint32_t a[4], const uint32_t b[2]) {
   warp.in[my_lane()][1] = b;
   warp.out[my_lane()] = d;
   if (!gather(warp)) return;
+  products++;
   const int group = weather.group != 0 ? weather.group : 16;
   float left[16][16], right[16][8], sums[16][8];
   read_bf16(warp, left, right);

@@ -31,6 +31,8 @@ struct dim3 {
 namespace emulated {
 
 extern emulated_weather_t weather;
+/** Tensor core instructions so far. */
+extern uint64_t products;
 
 extern dim3 *thread_index, block_index, block_size, grid_size;
 
@@ -129,6 +131,9 @@ GPU int32_t __float_as_int(float value) {
 }
 GPU int __clz(int32_t x) {
   return x == 0 ? 32 : __builtin_clz((unsigned)x);
+}
+GPU int __ffs(int x) {
+  return __builtin_ffs(x);
 }
 GPU int __clzll(long long x) {
   return x == 0 ? 64 : __builtin_clzll((unsigned long long)x);

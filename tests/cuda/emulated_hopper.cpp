@@ -228,6 +228,7 @@ void finish_first(warpgroup_t &warpgroup) {
   } else {
     multiply_bf16(product);
   }
+  emulated::products++;
   warpgroup.products.pop_front();
   warpgroup.done++;
   progressed();

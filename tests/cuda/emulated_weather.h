@@ -3,6 +3,8 @@
 #ifndef UFP4_TESTS_CUDA_EMULATED_WEATHER_H
 #define UFP4_TESTS_CUDA_EMULATED_WEATHER_H
 
+#include <stdint.h>
+
 typedef struct {
   int early_copies;     ///< asynchronous copies land when they are issued, not when they are waited
                         ///< for
@@ -33,5 +35,8 @@ enum {
 };
 #define EMULATED_WEATHER_SYMBOL "emulated_set_weather"
 typedef void (*emulated_set_weather_t)(const emulated_weather_t *weather);
+/** Tensor core instructions since the last call: of warps and of warpgroups. */
+#define EMULATED_PRODUCTS_SYMBOL "emulated_products"
+typedef uint64_t (*emulated_products_t)(void);
 
 #endif

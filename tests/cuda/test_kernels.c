@@ -1,67 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every kernel of the backend cuda, on the emulated GPU, bit for bit against the golden model.
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulated_weather.h"
+#include "gpu.h"
 #include "legal.h"
-#include "pair.h"
-#include "table.h"
 #include "ufp4.h"
 #include "ufp4/format.h"
-
-// What must not show in the bits.
-static const emulated_weather_t weathers[] = {
-    {.capability = 90},
-    {.capability = 80,
-     .early_copies = 1,
-     .backwards = 1,
-     .fraction_bits = 24,
-     .group = 8,
-     .multiprocessors = 1000},
-    {.capability = 90, .backwards = 1, .fraction_bits = 23, .group = 16},
-    {.capability = 80, .fraction_bits = 25, .group = 16},
-    {.capability = 90, .early_copies = 1, .fraction_bits = 25, .group = 16, .multiprocessors = 1000},
-    {.capability = 90,
-     .early_copies = 1,
-     .backwards = 1,
-     .fraction_bits = 24,
-     .group = 8,
-     .multiprocessors = 2},
-};
-#define WEATHERS 6
-
-static void *symbol(const char *name) {
-  const char *path = getenv("UFP4_CUDA_LIBRARY");
-  void *library = path != NULL ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-  void *found = library != NULL ? dlsym(library, name) : NULL;
-  if (found != NULL) return found;
-  fprintf(stderr, "UFP4_CUDA_LIBRARY is not the emulated GPU: %s\n",
-          path != NULL ? path : "(not set)");
-  abort();
-}
-
-static void set_weather(const emulated_weather_t *weather) {
-  emulated_set_weather_t set;
-  void *found = symbol(EMULATED_WEATHER_SYMBOL);
-  memcpy(&set, &found, sizeof set);
-  set(weather);
-}
-
-static ufp4_device_t *open_device(const emulated_weather_t *weather) {
-  ufp4_device_options_t options = ufp4_device_options_default();
-  ufp4_message_t message = {0};
-  ufp4_device_t *device;
-  options.message = &message;
-  options.memory_bytes = 1u << 20;
-  set_weather(weather);
-  if (ufp4_device_open("cuda", &options, &device) == UFP4_OK) return device;
-  fprintf(stderr, "%s\n", message.text);
-  abort();
-}
 
 // --- Quantizer ----------------------------------------------------------------------------------
 
@@ -185,46 +132,6 @@ TEST(quantize_with_given_exponents) {
 
 // --- GEMM ---------------------------------------------------------------------------------------
 
-static size_t dtype_bytes(ufp4_dtype_t dtype) {
-  return dtype == UFP4_DTYPE_BF16 ? 2 : dtype == UFP4_DTYPE_I64 ? 8 : 4;
-}
-
-// Both into rows with a gap; @return how many outputs, gaps included, differ.
-static int64_t differences(ufp4_device_t *device, const pair_t *p, const ufp4_gemm_t *how) {
-  const int64_t ld = p->b.rows + 3, count = p->a.rows * ld;
-  const size_t size = dtype_bytes(how->d_dtype);
-  uint8_t *got = malloc((size_t)count * size), *want = malloc((size_t)count * size);
-  int64_t differ = 0;
-  if (got == NULL || want == NULL) abort();
-  memset(got, 0xA5, (size_t)count * size);
-  memset(want, 0xA5, (size_t)count * size);
-  check_bits(0, ufp4_gemm(&p->a, &p->b, how, want, ld), UFP4_OK, "golden");
-  check_bits(0, ufp4_device_gemm(device, &p->a, &p->b, how, got, ld, NULL), UFP4_OK, "%s",
-             ufp4_device_message(device));
-  for (int64_t i = 0; i < count; i++) {
-    if (memcmp(got + (size_t)i * size, want + (size_t)i * size, size) == 0) continue;
-    uint64_t bits[2] = {0, 0};
-    memcpy(&bits[0], got + (size_t)i * size, size);
-    memcpy(&bits[1], want + (size_t)i * size, size);
-    if (differ++ == 0) {
-      fprintf(stderr, "D[%lld][%lld]: got %llx, want %llx\n", (long long)(i / ld),
-              (long long)(i % ld), (unsigned long long)bits[0], (unsigned long long)bits[1]);
-    }
-  }
-  free(got);
-  free(want);
-  return differ;
-}
-
-static void check_pair(int64_t index, ufp4_device_t *device, const pair_t *p,
-                       const ufp4_gemm_t *how) {
-  check_bits(
-      index, (uint64_t)differences(device, p, how), 0,
-      "outputs that differ: %lld x %lld x %lld, elems %u and %u, scale %u, contract %u, dtype %u",
-      (long long)p->a.rows, (long long)p->b.rows, (long long)p->a.cols, p->a.elem, p->b.elem,
-      p->a.scale, how->contract, how->d_dtype);
-}
-
 static int gemm_is_on_cuda(const legal_gemm_t *what) {
   return ufp4_combination_gemm(what->a, what->b, what->scale, what->contract, "cuda", NULL) ==
          UFP4_OK;
@@ -313,24 +220,6 @@ SLOW_TEST(gemm_of_long_rows) {
 }
 
 // --- The table's own choices --------------------------------------------------------------------
-
-static const ufp4_cuda_table_t *table(void) {
-  const ufp4_cuda_table_t *(*get)(void);
-  void *found = symbol(UFP4_CUDA_TABLE_SYMBOL);
-  memcpy(&get, &found, sizeof get);
-  return get();
-}
-
-// An operand where it lies: the emulated GPU's memory is the host's.
-static ufp4_cuda_operand_t operand_of(const ufp4_operand_t *in) {
-  return (ufp4_cuda_operand_t){
-      .elem = in->elem,
-      .rows = in->rows,
-      .codes = (const uint64_t *)(const void *)in->codes,
-      .scales = in->scales_f32 != NULL ? (const void *)in->scales_f32 : in->scales,
-      .place = {16 * in->blocks, 1, in->blocks},
-      .exponent = {NULL, in->exponent}};
-}
 
 // Both sizes of tiles and both ways to the contract fp32 have the same bits.
 SLOW_TEST(gemm_does_not_depend_on_tiles_or_products) {

@@ -4,6 +4,7 @@
 #define UFP4_CUDA_MULTIPLY_CUH
 
 #include "gemm.cuh"
+#include "gemm_exact.cuh"
 #include "gemm_fp32.cuh"
 #include "library.cuh"
 
@@ -57,12 +58,14 @@ cudaError_t prepare_kernels(ufp4_cuda_t *cuda) {
   cuda->encode = gpu_find_encode();
   if (cuda->encode == nullptr) return cudaSuccess;
   cuda->has_warpgroups = 1;
-  return GPU_ALLOW_SHARED(fp32_kernel, fp32_ring_t::SHARED_BYTES);
+  error = GPU_ALLOW_SHARED(fp32_kernel, fp32_ring_t::SHARED_BYTES);
+  return error == cudaSuccess ? GPU_ALLOW_SHARED(exact_kernel, exact_ring_t::SHARED_BYTES) : error;
 }
 
 // --- Unpacking ----------------------------------------------------------------------------------
 
-/** Bytes that an operand takes for each unit of a block of a row, and for weights. */
+/** Memory for an operand: for each block of a row, and for its weights; of what there is for each
+ * row and panel, all is zero. */
 ufp4_status_t allocate_unpacked(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, int side,
                                 int64_t chunk, size_t unit_bytes, size_t weight_bytes,
                                 gpu_unpacked_t *out) {
@@ -70,15 +73,21 @@ ufp4_status_t allocate_unpacked(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, 
   *out = gpu_unpacked_t();
   out->padded_rows = divide_up(in.rows, GEMM_ROWS) * GEMM_ROWS;
   out->padded_blocks = divide_up(divide_up(job->k, 16), chunk) * chunk;
-  const size_t units = (size_t)(out->padded_rows * out->padded_blocks);
+  out->words = (int)divide_up(out->padded_blocks, 32 * DIGITS_CHUNK);
+  const size_t units = (size_t)(out->padded_rows * out->padded_blocks),
+               rows = (size_t)out->padded_rows, panels = rows / GEMM_ROWS;
+  const size_t bytes = rows * 5 + (panels + 1 + panels * (size_t)out->words) * 4;
   ufp4_status_t status = grow(cuda, &cuda->elements[side], units * unit_bytes);
   if (status == UFP4_OK) status = grow(cuda, &cuda->weights[side], units * weight_bytes);
-  if (status == UFP4_OK) status = grow(cuda, &cuda->rows[side], (size_t)out->padded_rows);
+  if (status == UFP4_OK) status = grow(cuda, &cuda->rows[side], bytes);
   if (status != UFP4_OK) return status;
   out->elements = (unsigned char *)cuda->elements[side].memory;
   out->weights = cuda->weights[side].memory;
-  out->poisoned = (uint8_t *)cuda->rows[side].memory;
-  return clear(cuda, out->poisoned, (size_t)out->padded_rows);
+  out->units = (int32_t *)cuda->rows[side].memory;
+  out->wide = (uint32_t *)(out->units + rows);
+  out->thirds = out->wide + panels + 1;
+  out->poisoned = (uint8_t *)(out->thirds + panels * (size_t)out->words);
+  return clear(cuda, out->units, bytes);
 }
 
 /** Thread blocks of kernels that unpack 16 x 16 entries each. */
@@ -103,6 +112,20 @@ ufp4_status_t unpack(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, int side,
   } else {
     GPU_LAUNCH(unpack_bf16_kernel, turned_grid(*out), UNPACK_THREADS, 0, in, blocks, *out);
   }
+  return launched(cuda, "unpack");
+}
+
+/** Digits of 16 k x 128 rows at a time. */
+ufp4_status_t unpack_digits(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, int side,
+                            gpu_unpacked_t *out) {
+  const ufp4_cuda_operand_t &in = side == 0 ? job->a : job->b;
+  const int64_t blocks = divide_up(job->k, 16);
+  ufp4_status_t status =
+      allocate_unpacked(cuda, job, side, DIGITS_CHUNK, DIGITS_SLICES * 16, 0, out);
+  if (status != UFP4_OK) return status;
+  GPU_LAUNCH(digits_units_kernel, dim3((unsigned)(out->padded_rows / (UNPACK_THREADS / 32))),
+             UNPACK_THREADS, 0, in, blocks, *out);
+  GPU_LAUNCH(unpack_digits_kernel, turned_grid(*out), UNPACK_THREADS, 0, in, blocks, *out);
   return launched(cuda, "unpack");
 }
 
@@ -148,20 +171,22 @@ ufp4_status_t run_gemm(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
 
 // --- By warpgroups ------------------------------------------------------------------------------
 
-/** Tells the copy engine of [rows][k] elements; boxes have 128 bytes of k. */
-ufp4_status_t describe_matrix(ufp4_cuda_t *cuda, void *elements, CUtensorMapDataType type,
-                              unsigned element_bytes, int64_t pitch, int64_t k, int64_t rows,
-                              unsigned box_rows, CUtensorMap *out) {
-  const cuuint64_t sizes[2] = {(cuuint64_t)k, (cuuint64_t)rows},
-                   pitches[1] = {(cuuint64_t)pitch * element_bytes};
-  const cuuint32_t box[2] = {128 / element_bytes, box_rows}, steps[2] = {1, 1};
+/** Tells the copy engine of an operand, @p slices of [padded rows][k] elements; boxes have 128 bytes
+ * of k. */
+ufp4_status_t describe_unpacked(ufp4_cuda_t *cuda, const gpu_unpacked_t &in, int64_t k, int slices,
+                                CUtensorMapDataType type, unsigned box_rows, CUtensorMap *out) {
+  const unsigned bytes = type == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 ? 2 : 1;
+  const cuuint64_t sizes[2] = {(cuuint64_t)(divide_up(k, 16) * 16),
+                               (cuuint64_t)(slices * in.padded_rows)},
+                   pitches[1] = {(cuuint64_t)in.padded_blocks * 16 * bytes};
+  const cuuint32_t box[2] = {128 / bytes, box_rows}, steps[2] = {1, 1};
   const CUresult error =
-      cuda->encode(out, type, 2, elements, sizes, pitches, box, steps,
+      cuda->encode(out, type, 2, in.elements, sizes, pitches, box, steps,
                    CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                    CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (error == CUDA_SUCCESS) return UFP4_OK;
   return fail(cuda->message, UFP4_ERROR_DEVICE, "cuda: the copy engine takes no %lld x %lld matrix",
-              (long long)rows, (long long)k);
+              (long long)in.padded_rows, (long long)k);
 }
 
 /** Blocks of threads that stay. */
@@ -181,29 +206,49 @@ bool fp32_wants_warpgroups(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job)
 }
 
 ufp4_status_t run_fp32(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
+  const CUtensorMapDataType type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
   CUtensorMap a, b;
   gpu_gemm_t g = start_gemm(job);
-  const int64_t k = divide_up(job->k, 16) * 16;
   ufp4_status_t status = unpack<gemm_folded_t>(cuda, job, 0, &g.a);
   if (status == UFP4_OK) status = unpack<gemm_folded_t>(cuda, job, 1, &g.b);
-  if (status == UFP4_OK) {
-    status = describe_matrix(cuda, g.a.elements, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2,
-                             g.a.padded_blocks * 16, k, g.a.padded_rows, FP32_ROWS, &a);
-  }
-  if (status == UFP4_OK) {
-    status = describe_matrix(cuda, g.b.elements, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2,
-                             g.b.padded_blocks * 16, k, g.b.padded_rows, FP32_COLS, &b);
-  }
+  if (status == UFP4_OK) status = describe_unpacked(cuda, g.a, job->k, 1, type, FP32_ROWS, &a);
+  if (status == UFP4_OK) status = describe_unpacked(cuda, g.b, job->k, 1, type, FP32_COLS, &b);
   if (status != UFP4_OK) return status;
   GPU_LAUNCH(fp32_kernel, staying_grid(cuda, fp32_tiles(job)), FP32_THREADS,
              (size_t)fp32_ring_t::SHARED_BYTES, a, b, g);
   return launched(cuda, "gemm");
 }
 
+ufp4_status_t run_exact(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
+  const CUtensorMapDataType type = CU_TENSOR_MAP_DATA_TYPE_UINT8;
+  const int64_t tiles =
+      divide_up(job->a.rows, EXACT_SIDE) * divide_up(job->b.rows, EXACT_SIDE);
+  const dim3 grid = staying_grid(cuda, tiles);
+  CUtensorMap a, b;
+  gpu_gemm_t g = start_gemm(job);
+  ufp4_status_t status = unpack_digits(cuda, job, 0, &g.a);
+  if (status == UFP4_OK) status = unpack_digits(cuda, job, 1, &g.b);
+  if (status == UFP4_OK)
+    status = describe_unpacked(cuda, g.a, job->k, DIGITS_SLICES, type, EXACT_SIDE, &a);
+  if (status == UFP4_OK)
+    status = describe_unpacked(cuda, g.b, job->k, DIGITS_SLICES, type, EXACT_SIDE, &b);
+  if (status == UFP4_OK) {
+    status = grow(cuda, &cuda->totals,
+                  (size_t)grid.x * EXACT_SIDE * EXACT_SIDE * sizeof(int64_t));
+  }
+  if (status != UFP4_OK) return status;
+  GPU_LAUNCH(exact_kernel, grid, EXACT_THREADS, (size_t)exact_ring_t::SHARED_BYTES, a, b, g,
+             (int64_t *)cuda->totals.memory);
+  return launched(cuda, "gemm");
+}
+
 // --- All ----------------------------------------------------------------------------------------
 
 ufp4_status_t gemm(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
-  if (job->contract == UFP4_CONTRACT_EXACT) return run_gemm<gemm_exact_t>(cuda, job);
+  if (job->contract == UFP4_CONTRACT_EXACT) {
+    return cuda->has_warpgroups && job->tile != 64 ? run_exact(cuda, job)
+                                                   : run_gemm<gemm_exact_t>(cuda, job);
+  }
   if (job->scale == UFP4_SCALE_FP32 || job->product == UFP4_CUDA_PRODUCT_INT8)
     return run_gemm<gemm_scaled_t>(cuda, job);
   return fp32_wants_warpgroups(cuda, job) ? run_fp32(cuda, job)
