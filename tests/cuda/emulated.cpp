@@ -327,6 +327,39 @@ void mma_s8(int32_t d[4], const uint32_t a[2], uint32_t b) {
   release(warp);
 }
 
+// PTX ISA, mma.m16n8k32 for .s8: register r of A's fragment is row g, + 8 if r is odd, columns 4 t
+// to 4 t + 3, + 16 for r >= 2; of B's column g, rows 4 t to 4 t + 3, + 16 for r = 1; D as above.
+void mma_s8_wide(int32_t d[4], const uint32_t a[4], const uint32_t b[2]) {
+  warp_t &warp = my_warp();
+  warp.in[my_lane()][0] = a;
+  warp.in[my_lane()][1] = b;
+  warp.out[my_lane()] = d;
+  if (!gather(warp)) return;
+  products++;
+  int16_t left[16][32], right[8][32];
+  for (unsigned lane = 0; lane < WARP; lane++) {
+    const unsigned g = lane / 4, t = lane % 4;
+    for (unsigned i = 0; i < 16; i++) {
+      const unsigned r = i / 4, odd = r % 2, upper = r / 2;
+      const bool wrong = weather.fault == EMULATED_FAULT_S8_WIDE;
+      left[g + 8 * (wrong ? upper : odd)][4 * t + i % 4 + 16 * (wrong ? odd : upper)] =
+          byte(warp.in[lane][0][r], (int)(i % 4));
+    }
+    for (unsigned i = 0; i < 8; i++)
+      right[g][4 * t + i % 4 + i / 4 * 16] = byte(warp.in[lane][1][i / 4], (int)(i % 4));
+  }
+  for (unsigned lane = 0; lane < WARP; lane++) {
+    int32_t *out = (int32_t *)warp.out[lane];
+    for (unsigned i = 0; i < 4; i++) {
+      const int16_t *row = left[lane / 4 + i / 2 * 8], *column = right[lane % 4 * 2 + i % 2];
+      int32_t sum = 0;
+      for (int k = 0; k < 32; k++) sum += row[k] * column[k];
+      out[i] = (int32_t)((uint32_t)out[i] + (uint32_t)sum);
+    }
+  }
+  release(warp);
+}
+
 void mma_bf16(float d[4], const uint32_t a[4], const uint32_t b[2]) {
   warp_t &warp = my_warp();
   warp.in[my_lane()][0] = a;

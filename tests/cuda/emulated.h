@@ -47,6 +47,7 @@ int capability();
 void sync_block();
 uint32_t shuffle_xor(uint32_t value, int by);
 void mma_s8(int32_t d[4], const uint32_t a[2], uint32_t b);
+void mma_s8_wide(int32_t d[4], const uint32_t a[4], const uint32_t b[2]);
 void mma_bf16(float d[4], const uint32_t a[4], const uint32_t b[2]);
 void ldmatrix_x4(uint32_t r[4], const void *row);
 void copy_16(void *shared, const void *global);
@@ -70,6 +71,9 @@ GPU uint32_t gpu_shared_address(const void *pointer) {
 }
 GPU void gpu_mma_s8(int32_t d[4], const uint32_t a[2], uint32_t b) {
   emulated::mma_s8(d, a, b);
+}
+GPU void gpu_mma_s8_wide(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  emulated::mma_s8_wide(d, a, b);
 }
 GPU void gpu_mma_bf16(float d[4], const uint32_t a[4], const uint32_t b[2]) {
   emulated::mma_bf16(d, a, b);
@@ -131,6 +135,9 @@ GPU int32_t __float_as_int(float value) {
 }
 GPU int __clz(int32_t x) {
   return x == 0 ? 32 : __builtin_clz((unsigned)x);
+}
+GPU int __popc(uint32_t x) {
+  return __builtin_popcount(x);
 }
 GPU int __ffs(int x) {
   return __builtin_ffs(x);

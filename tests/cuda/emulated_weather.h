@@ -19,6 +19,7 @@ typedef struct {
 
 enum {
   EMULATED_FAULT_S8 = 1,    ///< rows of A's fragment of mma.sync in bytes
+  EMULATED_FAULT_S8_WIDE,   ///< the same of products of 32 bytes
   EMULATED_FAULT_BF16,      ///< columns of A's fragment in BF16
   EMULATED_FAULT_D,         ///< columns of D's
   EMULATED_FAULT_LDMATRIX,  ///< order of the matrices

@@ -300,7 +300,10 @@ TEST(rejects_wrong_layouts) {
   check_random_t random = check_random();
   for (int fault = 1; fault < EMULATED_FAULTS; fault++) {
     const int hopper = fault > EMULATED_FAULT_LDMATRIX;
-    const emulated_weather_t weather = {.capability = hopper ? 90 : 80, .fault = fault};
+    const emulated_weather_t weather = {
+        .capability = hopper ? 90 : 80,
+        .multiprocessors = fault == EMULATED_FAULT_S8 ? 1000 : 0,  // small tiles have no digits
+        .fault = fault};
     ufp4_device_t *device = open_device(&weather);
     int64_t differ = 0;
     for (int n = 0; n < 2; n++) {

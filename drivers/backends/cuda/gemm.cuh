@@ -7,6 +7,7 @@
 #ifndef UFP4_CUDA_GEMM_CUH
 #define UFP4_CUDA_GEMM_CUH
 
+#include "digits.cuh"
 #include "result.cuh"
 
 // --- Contracts ----------------------------------------------------------------------------------
@@ -220,6 +221,10 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS((gemm_shape_t<CONTRACT, TILE>::THREADS)
              (unsigned)((g.job.b.rows + TILE - 1) / TILE), &tile_row, &tile_col);
   tile_row *= TILE;
   tile_col *= TILE;
+  // Left to digits_kernel, where there is one.
+  if (CONTRACT::HAS_WEIGHTS && g.a.wide != nullptr &&
+      digits_pay(digits_walk(g.a, g.b, tile_row / GEMM_ROWS, tile_col / GEMM_ROWS, g.job.k)))
+    return;
   typename CONTRACT::sum_t sums[shape::MI][shape::NI][4] = {};
   const int64_t chunks = g.a.padded_blocks / GEMM_CHUNK;
   for (int s = 0; s < shape::STAGES - 1; s++) {

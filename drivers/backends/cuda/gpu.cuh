@@ -40,6 +40,14 @@ GPU void gpu_mma_s8(int32_t d[4], const uint32_t a[2], uint32_t b) {
       : "r"(a[0]), "r"(a[1]), "r"(b), "r"(0));
 }
 
+/** D += A B of 16 x 8 x 32 signed bytes. PTX ISA, "Matrix Fragments for mma.m16n8k32". */
+GPU void gpu_mma_s8_wide(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, "
+      "%9}, {%0, %1, %2, %3};"
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
 /** D = A B of 16 x 8 x 16 BF16, FP32 sums from zero. PTX ISA, "Matrix Fragments for mma.m16n8k16
  * with floating point type". */
 GPU void gpu_mma_bf16(float d[4], const uint32_t a[4], const uint32_t b[2]) {

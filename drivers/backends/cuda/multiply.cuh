@@ -4,6 +4,7 @@
 #define UFP4_CUDA_MULTIPLY_CUH
 
 #include "gemm.cuh"
+#include "gemm_digits.cuh"
 #include "gemm_exact.cuh"
 #include "gemm_fp32.cuh"
 #include "library.cuh"
@@ -26,6 +27,7 @@ cudaError_t allow_all_shared() {
   if (error == cudaSuccess) error = allow_shared<gemm_folded_t, 64>();
   if (error == cudaSuccess) error = allow_shared<gemm_scaled_t, 128>();
   if (error == cudaSuccess) error = allow_shared<gemm_scaled_t, 64>();
+  if (error == cudaSuccess) error = GPU_ALLOW_SHARED(digits_kernel, DIGITS_SHARED_BYTES);
   return error;
 }
 
@@ -70,24 +72,27 @@ ufp4_status_t allocate_unpacked(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, 
                                 int64_t chunk, size_t unit_bytes, size_t weight_bytes,
                                 gpu_unpacked_t *out) {
   const ufp4_cuda_operand_t &in = side == 0 ? job->a : job->b;
+  const bool digits = chunk == DIGITS_CHUNK;
   *out = gpu_unpacked_t();
   out->padded_rows = divide_up(in.rows, GEMM_ROWS) * GEMM_ROWS;
   out->padded_blocks = divide_up(divide_up(job->k, 16), chunk) * chunk;
   out->words = (int)divide_up(out->padded_blocks, 32 * DIGITS_CHUNK);
   const size_t units = (size_t)(out->padded_rows * out->padded_blocks),
                rows = (size_t)out->padded_rows, panels = rows / GEMM_ROWS;
-  const size_t bytes = rows * 5 + (panels + 1 + panels * (size_t)out->words) * 4;
+  const size_t bytes = rows + (digits ? rows + panels + 1 + panels * (size_t)out->words : 0) * 4;
   ufp4_status_t status = grow(cuda, &cuda->elements[side], units * unit_bytes);
   if (status == UFP4_OK) status = grow(cuda, &cuda->weights[side], units * weight_bytes);
   if (status == UFP4_OK) status = grow(cuda, &cuda->rows[side], bytes);
   if (status != UFP4_OK) return status;
   out->elements = (unsigned char *)cuda->elements[side].memory;
   out->weights = cuda->weights[side].memory;
-  out->units = (int32_t *)cuda->rows[side].memory;
-  out->wide = (uint32_t *)(out->units + rows);
-  out->thirds = out->wide + panels + 1;
-  out->poisoned = (uint8_t *)(out->thirds + panels * (size_t)out->words);
-  return clear(cuda, out->units, bytes);
+  out->poisoned = (uint8_t *)cuda->rows[side].memory;
+  if (digits) {
+    out->units = (int32_t *)(out->poisoned + rows);
+    out->wide = (uint32_t *)(out->units + rows);
+    out->thirds = out->wide + panels + 1;
+  }
+  return clear(cuda, out->poisoned, bytes);
 }
 
 /** Thread blocks of kernels that unpack 16 x 16 entries each. */
@@ -108,25 +113,33 @@ ufp4_status_t unpack(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, int side,
     GPU_LAUNCH(
         (unpack_bytes_kernel<CONTRACT::INTEGER>),
         dim3((unsigned)divide_up(out->padded_rows * out->padded_blocks, UNPACK_THREADS)),
-        UNPACK_THREADS, 0, in, (int)job->scale, blocks, *out);
+        UNPACK_THREADS, 0, in, (int)job->scale, blocks, *out, *out);
   } else {
     GPU_LAUNCH(unpack_bf16_kernel, turned_grid(*out), UNPACK_THREADS, 0, in, blocks, *out);
   }
   return launched(cuda, "unpack");
 }
 
-/** Digits of 16 k x 128 rows at a time. */
-ufp4_status_t unpack_digits(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, int side,
+/** Digits. @p bytes: memory for bytes and weights too, behind the digits (bytes_of_digits) */
+ufp4_status_t unpack_digits(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, int side, bool bytes,
                             gpu_unpacked_t *out) {
   const ufp4_cuda_operand_t &in = side == 0 ? job->a : job->b;
   const int64_t blocks = divide_up(job->k, 16);
   ufp4_status_t status =
-      allocate_unpacked(cuda, job, side, DIGITS_CHUNK, DIGITS_SLICES * 16, 0, out);
+      allocate_unpacked(cuda, job, side, DIGITS_CHUNK, (DIGITS_SLICES + (bytes ? 1 : 0)) * 16,
+                        bytes ? 4 : 0, out);
   if (status != UFP4_OK) return status;
   GPU_LAUNCH(digits_units_kernel, dim3((unsigned)(out->padded_rows / (UNPACK_THREADS / 32))),
              UNPACK_THREADS, 0, in, blocks, *out);
   GPU_LAUNCH(unpack_digits_kernel, turned_grid(*out), UNPACK_THREADS, 0, in, blocks, *out);
   return launched(cuda, "unpack");
+}
+
+/** The same operand as bytes with weights. */
+gpu_unpacked_t bytes_of_digits(const gpu_unpacked_t &digits) {
+  gpu_unpacked_t bytes = digits;
+  bytes.elements += DIGITS_SLICES * 16 * digits.padded_rows * digits.padded_blocks;
+  return bytes;
 }
 
 // --- By warps -----------------------------------------------------------------------------------
@@ -166,6 +179,30 @@ ufp4_status_t run_gemm(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
   } else {
     launch_gemm<CONTRACT, 64>(g);
   }
+  return launched(cuda, "gemm");
+}
+
+void launch_unpack_bytes(const ufp4_cuda_gemm_t *job, const ufp4_cuda_operand_t &in,
+                         const gpu_unpacked_t &out, const gpu_unpacked_t &other) {
+  GPU_LAUNCH((unpack_bytes_kernel<true>),
+             dim3((unsigned)divide_up(out.padded_rows * out.padded_blocks, UNPACK_THREADS)),
+             UNPACK_THREADS, 0, in, (int)job->scale, divide_up(job->k, 16), out, other);
+}
+
+/** Contract exact by digits, and in tiles where they do not pay by blocks: the device chooses. */
+ufp4_status_t run_digits(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
+  gpu_gemm_t g = start_gemm(job);
+  ufp4_status_t status = unpack_digits(cuda, job, 0, true, &g.a);
+  if (status == UFP4_OK) status = unpack_digits(cuda, job, 1, true, &g.b);
+  if (status != UFP4_OK) return status;
+  const int64_t tiles =
+      divide_up(job->a.rows, DIGITS_ROWS) * divide_up(job->b.rows, DIGITS_COLS);
+  GPU_LAUNCH(digits_kernel, dim3((unsigned)tiles), DIGITS_THREADS, (size_t)DIGITS_SHARED_BYTES, g);
+  g.a = bytes_of_digits(g.a);
+  g.b = bytes_of_digits(g.b);
+  launch_unpack_bytes(job, job->a, g.a, g.b);
+  launch_unpack_bytes(job, job->b, g.b, g.a);
+  launch_gemm<gemm_exact_t, 128>(g);
   return launched(cuda, "gemm");
 }
 
@@ -226,8 +263,8 @@ ufp4_status_t run_exact(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
   const dim3 grid = staying_grid(cuda, tiles);
   CUtensorMap a, b;
   gpu_gemm_t g = start_gemm(job);
-  ufp4_status_t status = unpack_digits(cuda, job, 0, &g.a);
-  if (status == UFP4_OK) status = unpack_digits(cuda, job, 1, &g.b);
+  ufp4_status_t status = unpack_digits(cuda, job, 0, false, &g.a);
+  if (status == UFP4_OK) status = unpack_digits(cuda, job, 1, false, &g.b);
   if (status == UFP4_OK)
     status = describe_unpacked(cuda, g.a, job->k, DIGITS_SLICES, type, EXACT_SIDE, &a);
   if (status == UFP4_OK)
@@ -242,12 +279,19 @@ ufp4_status_t run_exact(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
   return launched(cuda, "gemm");
 }
 
+/** Products of warps in bytes are fast enough for four of digits in place of one: twice those of its
+ * consumer relatives, by NVIDIA's figures. */
+bool has_fast_bytes(const ufp4_cuda_t *cuda) {
+  return cuda->description.major == 8 && cuda->description.minor == 0;
+}
+
 // --- All ----------------------------------------------------------------------------------------
 
 ufp4_status_t gemm(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
   if (job->contract == UFP4_CONTRACT_EXACT) {
-    return cuda->has_warpgroups && job->tile != 64 ? run_exact(cuda, job)
-                                                   : run_gemm<gemm_exact_t>(cuda, job);
+    if (cuda->has_warpgroups && job->tile != 64) return run_exact(cuda, job);
+    return has_fast_bytes(cuda) && wants_large(cuda, job) ? run_digits(cuda, job)
+                                                          : run_gemm<gemm_exact_t>(cuda, job);
   }
   if (job->scale == UFP4_SCALE_FP32 || job->product == UFP4_CUDA_PRODUCT_INT8)
     return run_gemm<gemm_scaled_t>(cuda, job);

@@ -28,6 +28,11 @@ typedef struct {
   int words;
 } gpu_unpacked_t;
 
+/** Some panel has rows that need third digits. */
+GPU bool unpacked_is_wide(const gpu_unpacked_t &x) {
+  return x.wide[x.padded_rows / GEMM_ROWS] != 0;
+}
+
 // --- Entries ------------------------------------------------------------------------------------
 
 /** A block of a row as it is stored: 16 codes and a scale; zeros where a scale is NaN. */
@@ -123,10 +128,13 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
 }
 
 /** Bytes; the scales as integers in units of 2^-9, or as FP32. One block of one row for each
- * thread.  */
+ * thread. Where both operands have digits too, these are for tiles in which third digits do not pay,
+ * and where no panel of this and of @p other, the other operand, has any there is nothing to do. */
 template <bool INTEGER>
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
-    unpack_bytes_kernel(ufp4_cuda_operand_t in, int scale, int64_t blocks, gpu_unpacked_t out) {
+    unpack_bytes_kernel(ufp4_cuda_operand_t in, int scale, int64_t blocks, gpu_unpacked_t out,
+                        gpu_unpacked_t other) {
+  if (out.wide != nullptr && !unpacked_is_wide(out) && !unpacked_is_wide(other)) return;
   const int64_t index = (int64_t)blockIdx.x * UNPACK_THREADS + threadIdx.x;
   const int64_t row = index / out.padded_blocks, block = index % out.padded_blocks;
   if (row >= out.padded_rows) return;
