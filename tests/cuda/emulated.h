@@ -18,6 +18,7 @@
 #define GPU_KERNEL static
 #define GPU inline
 #define GPU_FUNCTION inline
+#define GPU_PARAMETER const
 #define GPU_LAUNCH_BOUNDS(threads)
 #define GPU_LAUNCH_BOUNDS_BLOCKS(threads, blocks)
 // One block runs at a time, on one CPU thread: a static object is shared by its fibers.

@@ -7,7 +7,6 @@
 #include "emulated.h"
 
 #define GPU_HAS_WARPGROUPS 1
-#define GPU_PARAMETER const
 
 typedef uint64_t cuuint64_t;
 typedef uint32_t cuuint32_t;

@@ -210,7 +210,7 @@ GPU void gemm_block(const unsigned char *stage, int row, int col, int k, float u
 template <typename CONTRACT, int TILE>
 GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS((gemm_shape_t<CONTRACT, TILE>::THREADS),
                                          (gemm_shape_t<CONTRACT, TILE>::BLOCKS))
-    gemm_kernel(gpu_gemm_t g) {
+    gemm_kernel(GPU_PARAMETER gpu_gemm_t g) {
   typedef gemm_shape_t<CONTRACT, TILE> shape;
   const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
   const int row = warp / shape::WARPS_ACROSS * (16 * shape::MI),
@@ -249,14 +249,16 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS((gemm_shape_t<CONTRACT, TILE>::THREADS)
     }
   }
   const int t = gemm_exponent(g.job.a.exponent) + gemm_exponent(g.job.b.exponent);
+  const bool plain = gemm_is_plain(g.job);
 #pragma unroll
   for (int i = 0; i < shape::MI; i++) {
 #pragma unroll
     for (int j = 0; j < shape::NI; j++) {
 #pragma unroll
-      for (int e = 0; e < 4; e++) {
-        gemm_store(g, sums[i][j][e], t, tile_row + row + 16 * i + lane / 4 + e / 2 * 8,
-                   tile_col + col + 8 * j + lane % 4 * 2 + e % 2);
+      for (int e = 0; e < 4; e += 2) {
+        gemm_store_pair(g, plain, sums[i][j][e], sums[i][j][e + 1], t,
+                        tile_row + row + 16 * i + lane / 4 + e / 2 * 8,
+                        tile_col + col + 8 * j + lane % 4 * 2);
       }
     }
   }

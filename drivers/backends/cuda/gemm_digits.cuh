@@ -176,7 +176,8 @@ GPU void digits_add_pass(const gpu_gemm_t &g, const digits_walk_t &walk, int64_t
   }
 }
 
-GPU_KERNEL void GPU_LAUNCH_BOUNDS(DIGITS_THREADS) digits_kernel(gpu_gemm_t g) {
+GPU_KERNEL void GPU_LAUNCH_BOUNDS(DIGITS_THREADS)
+    digits_kernel(GPU_PARAMETER gpu_gemm_t g) {
   const int warp = (int)threadIdx.x / 32, row = warp / DIGITS_ACROSS * 32,
             col = warp % DIGITS_ACROSS * 32;
   int64_t tile_row, tile_col;
@@ -193,14 +194,15 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(DIGITS_THREADS) digits_kernel(gpu_gemm_t g) {
   digits_add_pass<2>(g, walk, tile_row, tile_col, row, col, totals);
   digits_add_pass<3>(g, walk, tile_row, tile_col, row, col, totals);
   const int t = gemm_exponent(g.job.a.exponent) + gemm_exponent(g.job.b.exponent);
+  const bool plain = gemm_is_plain(g.job);
 #pragma unroll
   for (int i = 0; i < 2; i++) {
 #pragma unroll
     for (int j = 0; j < 4; j++) {
 #pragma unroll
-      for (int e = 0; e < 4; e++) {
-        gemm_store(g, totals[i][j][e], t, tile_row + row + digits_row(i, e),
-                   tile_col + col + digits_col(j, e));
+      for (int e = 0; e < 4; e += 2) {
+        gemm_store_pair(g, plain, totals[i][j][e], totals[i][j][e + 1], t,
+                        tile_row + row + digits_row(i, e), tile_col + col + digits_col(j, e));
       }
     }
   }

@@ -16,6 +16,8 @@
 #define GPU_KERNEL __global__
 #define GPU __device__ __forceinline__
 #define GPU_FUNCTION __device__ __noinline__
+/** A parameter of a kernel that lies where functions and the copy engine find it. */
+#define GPU_PARAMETER const __grid_constant__
 #define GPU_LAUNCH_BOUNDS(threads) __launch_bounds__(threads)
 /** Also how many blocks a multiprocessor must have room for. */
 #define GPU_LAUNCH_BOUNDS_BLOCKS(threads, blocks) __launch_bounds__(threads, blocks)

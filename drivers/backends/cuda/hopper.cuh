@@ -21,9 +21,6 @@
 #define GPU_HAS_WARPGROUPS 0
 #endif
 
-/** A parameter of a kernel that lies where the copy engine and functions find it. */
-#define GPU_PARAMETER const __grid_constant__
-
 // --- Barriers -----------------------------------------------------------------------------------
 
 /** The phase of a barrier ends after @p count arrivals and when all bytes that were announced have

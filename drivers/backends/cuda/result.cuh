@@ -39,8 +39,9 @@ GPU float rescaled(float sum, int exponent) {
 }
 
 /** A power of two that is a normal number makes it one multiplication, rounded once; the sum is
- * never -0. */
+ * never -0. With FP32 scales it may be NaN. */
 GPU float gemm_round(const ufp4_cuda_gemm_t &, float sum, int t) {
+  if (sum != sum) return __int_as_float((int)GPU_F32_NAN);
   return t >= -126 && t <= 126 ? sum * f32_power(-t) : rescaled(sum, -t);
 }
 
