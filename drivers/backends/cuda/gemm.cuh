@@ -18,7 +18,7 @@ struct gemm_exact_t {
   typedef int32_t product_t;
   typedef int32_t weight_t;
   typedef int64_t sum_t;
-  enum { UNIT_BYTES = 16, HAS_WEIGHTS = 1, INTEGER = 1, BLOCKS = 1 };
+  enum { UNIT_BYTES = 16, HAS_WEIGHTS = 1, INTEGER = 1, BLOCKS = 0 };
   static GPU sum_t add(sum_t sum, product_t dot, weight_t a, weight_t b, float) {
     return sum + (int64_t)(dot * a) * (int64_t)b;
   }
@@ -30,7 +30,7 @@ struct gemm_folded_t {
   typedef float product_t;
   typedef float weight_t;
   typedef float sum_t;
-  enum { UNIT_BYTES = 32, HAS_WEIGHTS = 0, BLOCKS = 2 };  // blocks a multiprocessor: 128 registers
+  enum { UNIT_BYTES = 32, HAS_WEIGHTS = 0, INTEGER = 0, BLOCKS = 2 };  // 128 registers
   static GPU sum_t add(sum_t sum, product_t block, weight_t, weight_t, float) {
     return sum + block;
   }
@@ -41,7 +41,7 @@ struct gemm_scaled_t {
   typedef int32_t product_t;
   typedef float weight_t;
   typedef float sum_t;
-  enum { UNIT_BYTES = 16, HAS_WEIGHTS = 1, INTEGER = 0, BLOCKS = 1 };
+  enum { UNIT_BYTES = 16, HAS_WEIGHTS = 1, INTEGER = 0, BLOCKS = 0 };
   static GPU sum_t add(sum_t sum, product_t dot, weight_t a, weight_t b, float unit) {
     return sum + a * b * ((float)dot * unit);
   }
@@ -56,7 +56,7 @@ struct gemm_shape_t {
     WARPS_DOWN = 2,
     WARPS_ACROSS = TILE / 32,
     THREADS = 32 * WARPS_DOWN * WARPS_ACROSS,
-    BLOCKS = TILE == 128 ? CONTRACT::BLOCKS : 1,  // a multiprocessor, at least
+    BLOCKS = TILE == 128 ? CONTRACT::BLOCKS : 0,  // a multiprocessor, at least; 0: any
     MI = TILE / WARPS_DOWN / 16,
     NI = 4,
     STAGES = 3,
@@ -222,7 +222,7 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS((gemm_shape_t<CONTRACT, TILE>::THREADS)
   tile_row *= TILE;
   tile_col *= TILE;
   // Left to digits_kernel, where there is one.
-  if (CONTRACT::HAS_WEIGHTS && g.a.wide != nullptr &&
+  if (CONTRACT::INTEGER && g.a.wide != nullptr &&
       digits_pay(digits_walk(g.a, g.b, tile_row / GEMM_ROWS, tile_col / GEMM_ROWS, g.job.k)))
     return;
   typename CONTRACT::sum_t sums[shape::MI][shape::NI][4] = {};
