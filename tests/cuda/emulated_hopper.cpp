@@ -291,8 +291,7 @@ CUresult encode_matrix(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t ra
   const uint32_t bytes = type == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 ? 2 : 1;
   if (rank != 2 || (uintptr_t)map % 64 != 0 || (uintptr_t)matrix % 16 != 0 || sizes[0] == 0 ||
       sizes[1] == 0 || pitches[0] % 16 != 0 || steps[0] != 1 || steps[1] != 1 || box[0] == 0 ||
-      box[1] == 0 || box[1] > 256 || swizzle != CU_TENSOR_MAP_SWIZZLE_128B ||
-      box[0] * bytes != 128)
+      box[1] == 0 || box[1] > 256 || swizzle != CU_TENSOR_MAP_SWIZZLE_128B || box[0] * bytes != 128)
     return CUDA_ERROR_INVALID_VALUE;
   *map = CUtensorMap{(const unsigned char *)matrix,
                      (int64_t)(sizes[0] * bytes),

@@ -16,7 +16,11 @@ const emulated_weather_t weathers[WEATHERS] = {
      .multiprocessors = 1000},
     {.capability = 90, .backwards = 1, .fraction_bits = 23, .group = 16},
     {.capability = 80, .fraction_bits = 25, .group = 16},
-    {.capability = 90, .early_copies = 1, .fraction_bits = 25, .group = 16, .multiprocessors = 1000},
+    {.capability = 90,
+     .early_copies = 1,
+     .fraction_bits = 25,
+     .group = 16,
+     .multiprocessors = 1000},
     {.capability = 90,
      .early_copies = 1,
      .backwards = 1,
@@ -90,8 +94,7 @@ int64_t differences(ufp4_device_t *device, const pair_t *p, const ufp4_gemm_t *h
   return differ;
 }
 
-void check_pair(int64_t index, ufp4_device_t *device, const pair_t *p,
-                       const ufp4_gemm_t *how) {
+void check_pair(int64_t index, ufp4_device_t *device, const pair_t *p, const ufp4_gemm_t *how) {
   check_bits(
       index, (uint64_t)differences(device, p, how), 0,
       "outputs that differ: %lld x %lld x %lld, elems %u and %u, scale %u, contract %u, dtype %u",

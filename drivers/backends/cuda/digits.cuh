@@ -17,6 +17,10 @@
 #define E4M3_LARGEST_SIGNIFICAND 15
 #define E4M3_LARGEST_EXPONENT 14
 
+// Two products of 2^14 at most for each k.
+static_assert((int64_t)DIGITS_FOLD * 16 * DIGITS_CHUNK * 2 * (1 << 14) <= (int64_t)1 << 30,
+              "sums of digits fit");
+
 /** The largest magnitude of a quantum. */
 GPU constexpr int elem_largest(int elem) {
   constexpr int8_t quanta[UFP4_ELEM_COUNT][16] = UFP4_ELEM_QUANTA;
@@ -131,8 +135,9 @@ GPU void digits_of_four(uint32_t quanta, int weight, uint32_t (&digits)[3]) {
   const uint32_t low = __byte_perm(u[0], u[1], 0x5140), high = __byte_perm(u[2], u[3], 0x5140);
   digits[0] = __byte_perm(low, high, 0x5410) ^ 0x80808080u;
   digits[1] = __byte_perm(low, high, 0x7632) ^ 0x80808080u;
-  digits[2] = __byte_perm(__byte_perm(u[0], u[1], 0x0062), __byte_perm(u[2], u[3], 0x0062), 0x5410) ^
-              0x80808080u;
+  digits[2] =
+      __byte_perm(__byte_perm(u[0], u[1], 0x0062), __byte_perm(u[2], u[3], 0x0062), 0x5410) ^
+      0x80808080u;
 }
 
 /** Slices 0 and 1 are the two digits of every value; slice 2, the third, is written for panels that
@@ -216,8 +221,8 @@ GPU int digits_next(const digits_walk_t &walk, int from) {
 }
 
 /** Whether digits are no slower than gemm_kernel, by the products of digits that a chunk takes on
- * the average: 4 to 9. On an A100 its INT8 products, by NVIDIA's figures, are as many as that kernel
- * has multiply-adds for at 6. */
+ * the average: 4 to 9. On an A100 its INT8 products, by NVIDIA's figures, are as many as that
+ * kernel has multiply-adds for at 6. */
 GPU bool digits_pay(const digits_walk_t &walk) {
   int products = 4 * walk.chunks;
   for (int word = 0; word < (walk.chunks + 31) / 32; word++) {

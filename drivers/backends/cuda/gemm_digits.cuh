@@ -82,8 +82,8 @@ GPU void digits_columns(const unsigned char *slice, int col, int k, uint32_t (&b
 #pragma unroll
   for (int i = 0; i < 2; i++) {
     uint32_t r[4];
-    const int piece = gemm_piece<DIGITS_PIECES>(col + 16 * i + lane / 16 * 8 + lane % 8,
-                                                2 * k + lane / 8 % 2);
+    const int piece =
+        gemm_piece<DIGITS_PIECES>(col + 16 * i + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2);
     gpu_ldmatrix_x4(r, slice + piece * 16);
     b[2 * i][0] = r[0], b[2 * i][1] = r[1], b[2 * i + 1][0] = r[2], b[2 * i + 1][1] = r[3];
   }
@@ -165,10 +165,10 @@ GPU void digits_add_pass(const gpu_gemm_t &g, const digits_walk_t &walk, int64_t
       for (int j = 0; j < 4; j++) {
 #pragma unroll
         for (int e = 0; e < 4; e++) {
-          const int64_t value = digits_value<PASS>(
-              sums[0][i][j][e], sums[1][i][j][e], sums[2][i][j][e],
-              g.a.units[tile_row + row + digits_row(i, e)],
-              g.b.units[tile_col + col + digits_col(j, e)]);
+          const int64_t value =
+              digits_value<PASS>(sums[0][i][j][e], sums[1][i][j][e], sums[2][i][j][e],
+                                 g.a.units[tile_row + row + digits_row(i, e)],
+                                 g.b.units[tile_col + col + digits_col(j, e)]);
           totals[i][j][e] = (int64_t)((uint64_t)totals[i][j][e] + (uint64_t)value);
         }
       }
@@ -176,8 +176,7 @@ GPU void digits_add_pass(const gpu_gemm_t &g, const digits_walk_t &walk, int64_t
   }
 }
 
-GPU_KERNEL void GPU_LAUNCH_BOUNDS(DIGITS_THREADS)
-    digits_kernel(GPU_PARAMETER gpu_gemm_t g) {
+GPU_KERNEL void GPU_LAUNCH_BOUNDS(DIGITS_THREADS) digits_kernel(GPU_PARAMETER gpu_gemm_t g) {
   const int warp = (int)threadIdx.x / 32, row = warp / DIGITS_ACROSS * 32,
             col = warp % DIGITS_ACROSS * 32;
   int64_t tile_row, tile_col;

@@ -12,7 +12,7 @@
 enum {
   EXACT_USERS = 2,
   EXACT_THREADS = WARPGROUP * (EXACT_USERS + 1),
-  EXACT_SIDE = 128,  // rows and columns of a tile: a panel
+  EXACT_SIDE = 128,    // rows and columns of a tile: a panel
   EXACT_OUTPUTS = 64,  // of a thread
   EXACT_BAND = 16,
   EXACT_SLICE_BYTES = EXACT_SIDE * 128,

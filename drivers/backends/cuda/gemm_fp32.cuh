@@ -74,8 +74,7 @@ GPU void fp32_multiply(float (&product)[32], uint32_t address, int warpgroup, in
 
 /** The stages of a tile into the sums. No product is under way over the back edge: ptxas would let
  * each wait for the one before. */
-GPU void fp32_sums(fp32_ring_t *ring, int warpgroup, int chunks,
-                   float (&sums)[FP32_HALVES][32]) {
+GPU void fp32_sums(fp32_ring_t *ring, int warpgroup, int chunks, float (&sums)[FP32_HALVES][32]) {
   float products[2][32];
   for (int chunk = 0; chunk < chunks; chunk += FP32_UNROLLED) {
     uint32_t address[FP32_UNROLLED], freed[FP32_UNROLLED];

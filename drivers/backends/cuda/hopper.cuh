@@ -95,15 +95,15 @@ GPU void gpu_keep(int32_t (&x)[N]) {
   for (int i = 0; i < N; i++) asm volatile("" : "+r"(x[i])::"memory");
 }
 
-#define GPU_EIGHT(constraint, d, i)                                                         \
+#define GPU_EIGHT(constraint, d, i)                                                           \
   constraint(d[(i)]), constraint(d[(i) + 1]), constraint(d[(i) + 2]), constraint(d[(i) + 3]), \
-      constraint(d[(i) + 4]), constraint(d[(i) + 5]), constraint(d[(i) + 6]),               \
+      constraint(d[(i) + 4]), constraint(d[(i) + 5]), constraint(d[(i) + 6]),                 \
       constraint(d[(i) + 7])
-#define GPU_32_NAMES                                                                       \
+#define GPU_32_NAMES                                                                      \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, " \
   "%19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define GPU_64_NAMES                                                                       \
-  GPU_32_NAMES                                                                             \
+#define GPU_64_NAMES                                                                        \
+  GPU_32_NAMES                                                                              \
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, " \
   "%49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 
@@ -111,23 +111,23 @@ GPU void gpu_keep(int32_t (&x)[N]) {
  * operands lie (gpu_wgmma_operand). Element i of a thread's D is row 16 (warp) + lane / 4, + 8 if i
  * & 2, column i / 4 * 8 + lane % 4 * 2 + i % 2. PTX ISA, "wgmma.mma_async". */
 GPU void gpu_wgmma_bf16(float (&d)[32], uint64_t a, uint64_t b) {
-  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 0, 0;\n"
-               "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" GPU_32_NAMES
-               "}, %32, %33, p, 1, 1, 0, 0;\n}"
-               : GPU_EIGHT("+f", d, 0), GPU_EIGHT("+f", d, 8), GPU_EIGHT("+f", d, 16),
-                 GPU_EIGHT("+f", d, 24)
-               : "l"(a), "l"(b));
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, 0, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" GPU_32_NAMES
+      "}, %32, %33, p, 1, 1, 0, 0;\n}"
+      : GPU_EIGHT("+f", d, 0), GPU_EIGHT("+f", d, 8), GPU_EIGHT("+f", d, 16), GPU_EIGHT("+f", d, 24)
+      : "l"(a), "l"(b));
 }
 
 /** D [64][128] += A [64][32] B [128][32]^T of signed bytes; D as above. */
 GPU void gpu_wgmma_s8(int32_t (&d)[64], uint64_t a, uint64_t b) {
-  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n"
-               "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 {" GPU_64_NAMES
-               "}, %64, %65, p;\n}"
-               : GPU_EIGHT("+r", d, 0), GPU_EIGHT("+r", d, 8), GPU_EIGHT("+r", d, 16),
-                 GPU_EIGHT("+r", d, 24), GPU_EIGHT("+r", d, 32), GPU_EIGHT("+r", d, 40),
-                 GPU_EIGHT("+r", d, 48), GPU_EIGHT("+r", d, 56)
-               : "l"(a), "l"(b));
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 {" GPU_64_NAMES "}, %64, %65, p;\n}"
+      : GPU_EIGHT("+r", d, 0), GPU_EIGHT("+r", d, 8), GPU_EIGHT("+r", d, 16),
+        GPU_EIGHT("+r", d, 24), GPU_EIGHT("+r", d, 32), GPU_EIGHT("+r", d, 40),
+        GPU_EIGHT("+r", d, 48), GPU_EIGHT("+r", d, 56)
+      : "l"(a), "l"(b));
 }
 
 /** A warpgroup takes over, or gives away, registers of its block. */

@@ -22,7 +22,7 @@ struct ufp4_cuda {
   ufp4_message_t *message;
   ufp4_cuda_description_t description;
   cudaEvent_t start, stop;
-  int has_warpgroups;  ///< the GPU has wgmma, and this library code for it
+  int has_warpgroups;   ///< the GPU has wgmma, and this library code for it
   gpu_encode_t encode;  ///< describes a matrix to the copy engine; where has_warpgroups
   scratch_t elements[SIDES], weights[SIDES], rows[SIDES], totals;
   vendor_t *vendor;

@@ -97,7 +97,8 @@ ufp4_status_t allocate_unpacked(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, 
 
 /** Thread blocks of kernels that unpack 16 x 16 entries each. */
 dim3 turned_grid(const gpu_unpacked_t &out) {
-  return dim3((unsigned)(divide_up(out.padded_blocks, UNPACK_SIDE) * out.padded_rows / UNPACK_SIDE));
+  return dim3(
+      (unsigned)(divide_up(out.padded_blocks, UNPACK_SIDE) * out.padded_rows / UNPACK_SIDE));
 }
 
 /** BF16 where the scales go into the elements; else bytes, and the scales beside them. */
@@ -110,10 +111,9 @@ ufp4_status_t unpack(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, int side,
                                            CONTRACT::HAS_WEIGHTS ? 4 : 0, out);
   if (status != UFP4_OK) return status;
   if constexpr (CONTRACT::HAS_WEIGHTS) {
-    GPU_LAUNCH(
-        (unpack_bytes_kernel<CONTRACT::INTEGER>),
-        dim3((unsigned)divide_up(out->padded_rows * out->padded_blocks, UNPACK_THREADS)),
-        UNPACK_THREADS, 0, in, (int)job->scale, blocks, *out, *out);
+    GPU_LAUNCH((unpack_bytes_kernel<CONTRACT::INTEGER>),
+               dim3((unsigned)divide_up(out->padded_rows * out->padded_blocks, UNPACK_THREADS)),
+               UNPACK_THREADS, 0, in, (int)job->scale, blocks, *out, *out);
   } else {
     GPU_LAUNCH(unpack_bf16_kernel, turned_grid(*out), UNPACK_THREADS, 0, in, blocks, *out);
   }
@@ -125,9 +125,8 @@ ufp4_status_t unpack_digits(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, int 
                             gpu_unpacked_t *out) {
   const ufp4_cuda_operand_t &in = side == 0 ? job->a : job->b;
   const int64_t blocks = divide_up(job->k, 16);
-  ufp4_status_t status =
-      allocate_unpacked(cuda, job, side, DIGITS_CHUNK, (DIGITS_SLICES + (bytes ? 1 : 0)) * 16,
-                        bytes ? 4 : 0, out);
+  ufp4_status_t status = allocate_unpacked(
+      cuda, job, side, DIGITS_CHUNK, (DIGITS_SLICES + (bytes ? 1 : 0)) * 16, bytes ? 4 : 0, out);
   if (status != UFP4_OK) return status;
   GPU_LAUNCH(digits_units_kernel, dim3((unsigned)(out->padded_rows / (UNPACK_THREADS / 32))),
              UNPACK_THREADS, 0, in, blocks, *out);
@@ -195,8 +194,7 @@ ufp4_status_t run_digits(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
   ufp4_status_t status = unpack_digits(cuda, job, 0, true, &g.a);
   if (status == UFP4_OK) status = unpack_digits(cuda, job, 1, true, &g.b);
   if (status != UFP4_OK) return status;
-  const int64_t tiles =
-      divide_up(job->a.rows, DIGITS_ROWS) * divide_up(job->b.rows, DIGITS_COLS);
+  const int64_t tiles = divide_up(job->a.rows, DIGITS_ROWS) * divide_up(job->b.rows, DIGITS_COLS);
   GPU_LAUNCH(digits_kernel, dim3((unsigned)tiles), DIGITS_THREADS, (size_t)DIGITS_SHARED_BYTES, g);
   g.a = bytes_of_digits(g.a);
   g.b = bytes_of_digits(g.b);
@@ -208,8 +206,8 @@ ufp4_status_t run_digits(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
 
 // --- By warpgroups ------------------------------------------------------------------------------
 
-/** Tells the copy engine of an operand, @p slices of [padded rows][k] elements; boxes have 128 bytes
- * of k. */
+/** Tells the copy engine of an operand, @p slices of [padded rows][k] elements; boxes have 128
+ * bytes of k. */
 ufp4_status_t describe_unpacked(ufp4_cuda_t *cuda, const gpu_unpacked_t &in, int64_t k, int slices,
                                 CUtensorMapDataType type, unsigned box_rows, CUtensorMap *out) {
   const unsigned bytes = type == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 ? 2 : 1;
@@ -258,8 +256,7 @@ ufp4_status_t run_fp32(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
 
 ufp4_status_t run_exact(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
   const CUtensorMapDataType type = CU_TENSOR_MAP_DATA_TYPE_UINT8;
-  const int64_t tiles =
-      divide_up(job->a.rows, EXACT_SIDE) * divide_up(job->b.rows, EXACT_SIDE);
+  const int64_t tiles = divide_up(job->a.rows, EXACT_SIDE) * divide_up(job->b.rows, EXACT_SIDE);
   const dim3 grid = staying_grid(cuda, tiles);
   CUtensorMap a, b;
   gpu_gemm_t g = start_gemm(job);
@@ -270,8 +267,7 @@ ufp4_status_t run_exact(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
   if (status == UFP4_OK)
     status = describe_unpacked(cuda, g.b, job->k, DIGITS_SLICES, type, EXACT_SIDE, &b);
   if (status == UFP4_OK) {
-    status = grow(cuda, &cuda->totals,
-                  (size_t)grid.x * EXACT_SIDE * EXACT_SIDE * sizeof(int64_t));
+    status = grow(cuda, &cuda->totals, (size_t)grid.x * EXACT_SIDE * EXACT_SIDE * sizeof(int64_t));
   }
   if (status != UFP4_OK) return status;
   GPU_LAUNCH(exact_kernel, grid, EXACT_THREADS, (size_t)exact_ring_t::SHARED_BYTES, a, b, g,
@@ -279,8 +275,8 @@ ufp4_status_t run_exact(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
   return launched(cuda, "gemm");
 }
 
-/** Products of warps in bytes are fast enough for four of digits in place of one: twice those of its
- * consumer relatives, by NVIDIA's figures. */
+/** Products of warps in bytes are fast enough for four of digits in place of one: twice those of
+ * its consumer relatives, by NVIDIA's figures. */
 bool has_fast_bytes(const ufp4_cuda_t *cuda) {
   return cuda->description.major == 8 && cuda->description.minor == 0;
 }

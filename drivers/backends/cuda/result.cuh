@@ -118,8 +118,8 @@ GPU void gemm_store_pair(const gpu_gemm_t &g, bool plain, SUM first, SUM second,
   const bool nan = g.a.poisoned[i] != 0;
   const float nothing = __int_as_float((int)GPU_F32_NAN);
   gpu_store_8((float *)job.d + i * job.d_ld + j,
-          nan || g.b.poisoned[j] ? nothing : gemm_round(job, first, t),
-          nan || g.b.poisoned[j + 1] ? nothing : gemm_round(job, second, t));
+              nan || g.b.poisoned[j] ? nothing : gemm_round(job, first, t),
+              nan || g.b.poisoned[j + 1] ? nothing : gemm_round(job, second, t));
 }
 
 #endif

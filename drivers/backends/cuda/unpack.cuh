@@ -22,7 +22,7 @@ typedef struct {
   void *weights;            ///< [padded blocks][padded rows], int32 or float; or NULL
   uint8_t *poisoned;        ///< [padded rows]: some scale of the row is NaN
   int32_t *units;           ///< digits: [padded rows], see unpack_units
-  uint32_t *wide;   ///< digits: [padded rows / 128 + 1]: some row needs the third; last: some panel
+  uint32_t *wide;  ///< digits: [padded rows / 128 + 1]: some row needs the third; last: some panel
   uint32_t *thirds;  ///< digits: [padded rows / 128][words]: bit c: in chunk c some third is not 0
   int64_t padded_rows, padded_blocks;
   int words;
@@ -114,9 +114,8 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
   row += threadIdx.x / UNPACK_SIDE;
   block += threadIdx.x % UNPACK_SIDE;
   if (block >= out.padded_blocks) return;
-  const float value =
-      (float)e4m3_significand(entry.scale) *
-      f32_power(e4m3_exponent(entry.scale) - 9 - elem_frac(in.elem));
+  const float value = (float)e4m3_significand(entry.scale) *
+                      f32_power(e4m3_exponent(entry.scale) - 9 - elem_frac(in.elem));
   unsigned char *to = out.elements + (row * out.padded_blocks + block) * 32;
 #pragma unroll
   for (int half = 0; half < 2; half++) {
@@ -128,8 +127,9 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
 }
 
 /** Bytes; the scales as integers in units of 2^-9, or as FP32. One block of one row for each
- * thread. Where both operands have digits too, these are for tiles in which third digits do not pay,
- * and where no panel of this and of @p other, the other operand, has any there is nothing to do. */
+ * thread. Where both operands have digits too, these are for tiles in which third digits do not
+ * pay, and where no panel of this and of @p other, the other operand, has any there is nothing to
+ * do. */
 template <bool INTEGER>
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
     unpack_bytes_kernel(ufp4_cuda_operand_t in, int scale, int64_t blocks, gpu_unpacked_t out,
