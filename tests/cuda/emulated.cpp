@@ -7,15 +7,20 @@
 
 #include <vector>
 
+#include "emulated_machine.h"
+
 namespace emulated {
 
 emulated_weather_t weather;
+uint64_t products;
 dim3 *thread_index, block_index, block_size, grid_size;
 
 namespace {
 
 const size_t STACK_BYTES = 64 << 10;
 const unsigned WARP = 32;
+// Shared memory as the PTX ISA's addresses have it; aligned to 128 bytes and no more.
+const uint32_t SHARED_ADDRESS = 1152;
 
 // A copy under way.
 struct copy_t {
@@ -48,6 +53,7 @@ struct block_t {
   std::vector<fiber_t> fibers;
   std::vector<warp_t> warps;
   std::vector<unsigned char> memory;
+  size_t memory_bytes;
   unsigned arrived, generation, alive;
   bool progress;
   ucontext_t scheduler;
@@ -61,7 +67,13 @@ fiber_t &fiber() {
   return block.fibers[block.current];
 }
 
-[[noreturn]] void give_up(const char *what) {
+}  // namespace
+
+unsigned current_thread() {
+  return block.current;
+}
+
+void give_up(const char *what) {
   fprintf(stderr, "emulated GPU: %s (block %u %u, thread %u)\n", what, block_index.x, block_index.y,
           block.current);
   abort();
@@ -70,6 +82,12 @@ fiber_t &fiber() {
 void yield() {
   if (_setjmp(fiber().here) == 0) _longjmp(block.back, 1);
 }
+
+void progressed() {
+  block.progress = true;
+}
+
+namespace {
 
 void run_fiber() {
   (*block.kernel)();
@@ -104,22 +122,38 @@ void prepare_fiber(unsigned index) {
   makecontext(&f.start, run_fiber, 0);
 }
 
+// Each of its threads as far as it gets, or all as far as they get without other warps. @return
+// whether that was any further.
+bool run_warp(unsigned warp) {
+  bool progress = false;
+  do {
+    block.progress = false;
+    for (unsigned n = 0; n < WARP; n++) {
+      const unsigned i = WARP * warp + (weather.backwards ? WARP - 1 - n : n);
+      if (!block.fibers[i].done) resume(i);
+    }
+    progress |= block.progress;
+  } while (weather.apart && block.progress);
+  return progress;
+}
+
 void run_block(size_t shared_bytes) {
   const unsigned threads = block_size.x;
   block.fibers.resize(threads);
   block.warps.assign(threads / WARP, warp_t());
   block.memory.assign(shared_bytes + 128, 0xA5);
+  block.memory_bytes = shared_bytes;
+  hopper_start(threads);
   block.arrived = block.generation = 0;
   block.alive = threads;
   for (unsigned i = 0; i < threads; i++) prepare_fiber(i);
   while (block.alive > 0) {
-    block.progress = false;
-    for (unsigned n = 0; n < threads; n++) {
-      const unsigned i = weather.backwards ? threads - 1 - n : n;
-      if (!block.fibers[i].done) resume(i);
-    }
-    if (!block.progress) give_up("threads wait for one another");
+    bool progress = false;
+    for (unsigned n = 0; n < threads / WARP; n++)
+      progress |= run_warp(weather.backwards ? threads / WARP - 1 - n : n);
+    if (!progress && !hopper_idle()) give_up("threads wait for one another");
   }
+  hopper_end();
 }
 
 // Waits until all lanes are here; @return true in the one that came last, which then calls
@@ -160,7 +194,7 @@ void read_s8(const warp_t &warp, int8_t a[16][16], int8_t b[16][8]) {
   for (unsigned lane = 0; lane < WARP; lane++) {
     const unsigned g = lane / 4, t = lane % 4;
     for (unsigned i = 0; i < 8; i++) {
-      const unsigned row = (i < 4) == (weather.fault == 1) ? g + 8 : g;
+      const unsigned row = (i < 4) == (weather.fault == EMULATED_FAULT_S8) ? g + 8 : g;
       a[row][4 * t + i % 4] = byte(warp.in[lane][0][i / 4], (int)(i % 4));
     }
     for (unsigned i = 0; i < 4; i++) b[4 * t + i][g] = byte(warp.in[lane][1][0], (int)i);
@@ -173,7 +207,7 @@ void read_bf16(const warp_t &warp, float a[16][16], float b[16][8]) {
   for (unsigned lane = 0; lane < WARP; lane++) {
     const unsigned g = lane / 4, t = lane % 4;
     for (unsigned i = 0; i < 8; i++) {
-      const unsigned shifted = (i < 4) == (weather.fault == 2) ? 8 : 0;
+      const unsigned shifted = (i < 4) == (weather.fault == EMULATED_FAULT_BF16) ? 8 : 0;
       a[i % 4 < 2 ? g : g + 8][2 * t + i % 2 + shifted] = bf16(warp.in[lane][0][i / 2], i % 2);
     }
     for (unsigned i = 0; i < 4; i++)
@@ -187,7 +221,7 @@ void write_fragment(const warp_t &warp, const T d[16][8]) {
     const unsigned g = lane / 4, t = lane % 4;
     T *out = (T *)warp.out[lane];
     for (unsigned i = 0; i < 4; i++) {
-      const unsigned column = weather.fault == 3 ? 2 * t + 1 - i % 2 : 2 * t + i % 2;
+      const unsigned column = weather.fault == EMULATED_FAULT_D ? 2 * t + 1 - i % 2 : 2 * t + i % 2;
       out[i] = d[i < 2 ? g : g + 8][column];
     }
   }
@@ -232,8 +266,26 @@ unsigned char *shared() {
   return (unsigned char *)((raw + 127) / 128 * 128);
 }
 
+uint32_t shared_address(const void *pointer) {
+  return SHARED_ADDRESS + (uint32_t)((const unsigned char *)pointer - shared());
+}
+
+unsigned char *shared_at(uint32_t address, uint32_t bytes) {
+  if (address < SHARED_ADDRESS || address - SHARED_ADDRESS + bytes > block.memory_bytes)
+    give_up("an address outside shared memory");
+  return shared() + (address - SHARED_ADDRESS);
+}
+
+int capability() {
+  const char *named = getenv("UFP4_EMULATED_CAPABILITY");
+  if (weather.capability != 0) return weather.capability;
+  return named != nullptr ? atoi(named) : 90;
+}
+
 void launch(dim3 grid, dim3 threads, size_t shared_bytes, const std::function<void()> &kernel) {
   if (threads.x % WARP != 0 || threads.y != 1 || threads.z != 1) give_up("a block of broken warps");
+  // CUDA C++ programming guide, "Compute Capabilities".
+  if (shared_bytes > (capability() == 90 ? 227u : 99u) << 10) give_up("too much shared memory");
   grid_size = grid;
   block_size = threads;
   block.kernel = &kernel;
@@ -275,6 +327,7 @@ void mma_s8(int32_t d[4], const uint32_t a[2], uint32_t b) {
   warp.in[my_lane()][1] = &b;
   warp.out[my_lane()] = d;
   if (!gather(warp)) return;
+  products++;
   int8_t left[16][16], right[16][8];
   int32_t sums[16][8] = {{0}};
   read_s8(warp, left, right);
@@ -287,12 +340,46 @@ void mma_s8(int32_t d[4], const uint32_t a[2], uint32_t b) {
   release(warp);
 }
 
+// PTX ISA, mma.m16n8k32 for .s8: register r of A's fragment is row g, + 8 if r is odd, columns 4 t
+// to 4 t + 3, + 16 for r >= 2; of B's column g, rows 4 t to 4 t + 3, + 16 for r = 1; D as above.
+void mma_s8_wide(int32_t d[4], const uint32_t a[4], const uint32_t b[2]) {
+  warp_t &warp = my_warp();
+  warp.in[my_lane()][0] = a;
+  warp.in[my_lane()][1] = b;
+  warp.out[my_lane()] = d;
+  if (!gather(warp)) return;
+  products++;
+  int16_t left[16][32], right[8][32];
+  for (unsigned lane = 0; lane < WARP; lane++) {
+    const unsigned g = lane / 4, t = lane % 4;
+    for (unsigned i = 0; i < 16; i++) {
+      const unsigned r = i / 4, odd = r % 2, upper = r / 2;
+      const bool wrong = weather.fault == EMULATED_FAULT_S8_WIDE;
+      left[g + 8 * (wrong ? upper : odd)][4 * t + i % 4 + 16 * (wrong ? odd : upper)] =
+          byte(warp.in[lane][0][r], (int)(i % 4));
+    }
+    for (unsigned i = 0; i < 8; i++)
+      right[g][4 * t + i % 4 + i / 4 * 16] = byte(warp.in[lane][1][i / 4], (int)(i % 4));
+  }
+  for (unsigned lane = 0; lane < WARP; lane++) {
+    int32_t *out = (int32_t *)warp.out[lane];
+    for (unsigned i = 0; i < 4; i++) {
+      const int16_t *row = left[lane / 4 + i / 2 * 8], *column = right[lane % 4 * 2 + i % 2];
+      int32_t sum = 0;
+      for (int k = 0; k < 32; k++) sum += row[k] * column[k];
+      out[i] = (int32_t)((uint32_t)out[i] + (uint32_t)sum);
+    }
+  }
+  release(warp);
+}
+
 void mma_bf16(float d[4], const uint32_t a[4], const uint32_t b[2]) {
   warp_t &warp = my_warp();
   warp.in[my_lane()][0] = a;
   warp.in[my_lane()][1] = b;
   warp.out[my_lane()] = d;
   if (!gather(warp)) return;
+  products++;
   const int group = weather.group != 0 ? weather.group : 16;
   float left[16][16], right[16][8], sums[16][8];
   read_bf16(warp, left, right);
@@ -317,7 +404,7 @@ void ldmatrix_x4(uint32_t r[4], const void *row) {
   // of eight gave.
   for (unsigned lane = 0; lane < WARP; lane++) {
     for (unsigned m = 0; m < 4; m++) {
-      const unsigned matrix = weather.fault == 4 ? m ^ 1 : m;
+      const unsigned matrix = weather.fault == EMULATED_FAULT_LDMATRIX ? m ^ 1 : m;
       const unsigned char *row_of_lane = (const unsigned char *)warp.address[8 * matrix + lane / 4];
       memcpy((uint32_t *)warp.out[lane] + m, row_of_lane + lane % 4 * 4, 4);
     }

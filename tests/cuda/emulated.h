@@ -17,7 +17,10 @@
 
 #define GPU_KERNEL static
 #define GPU inline
+#define GPU_FUNCTION inline
+#define GPU_PARAMETER const
 #define GPU_LAUNCH_BOUNDS(threads)
+#define GPU_LAUNCH_BOUNDS_BLOCKS(threads, blocks)
 // One block runs at a time, on one CPU thread: a static object is shared by its fibers.
 #define __shared__ static
 
@@ -29,6 +32,8 @@ struct dim3 {
 namespace emulated {
 
 extern emulated_weather_t weather;
+/** Tensor core instructions so far. */
+extern uint64_t products;
 
 extern dim3 *thread_index, block_index, block_size, grid_size;
 
@@ -36,9 +41,14 @@ extern dim3 *thread_index, block_index, block_size, grid_size;
  * ever. */
 void launch(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()> &kernel);
 unsigned char *shared();
+/** As instructions have it. */
+uint32_t shared_address(const void *pointer);
+/** 10 major + minor. */
+int capability();
 void sync_block();
 uint32_t shuffle_xor(uint32_t value, int by);
 void mma_s8(int32_t d[4], const uint32_t a[2], uint32_t b);
+void mma_s8_wide(int32_t d[4], const uint32_t a[4], const uint32_t b[2]);
 void mma_bf16(float d[4], const uint32_t a[4], const uint32_t b[2]);
 void ldmatrix_x4(uint32_t r[4], const void *row);
 void copy_16(void *shared, const void *global);
@@ -57,8 +67,14 @@ void copy_wait(int pending);
 GPU unsigned char *gpu_shared() {
   return emulated::shared();
 }
+GPU uint32_t gpu_shared_address(const void *pointer) {
+  return emulated::shared_address(pointer);
+}
 GPU void gpu_mma_s8(int32_t d[4], const uint32_t a[2], uint32_t b) {
   emulated::mma_s8(d, a, b);
+}
+GPU void gpu_mma_s8_wide(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  emulated::mma_s8_wide(d, a, b);
 }
 GPU void gpu_mma_bf16(float d[4], const uint32_t a[4], const uint32_t b[2]) {
   emulated::mma_bf16(d, a, b);
@@ -75,6 +91,15 @@ GPU void gpu_copy_commit() {
 template <int N>
 GPU void gpu_copy_wait() {
   emulated::copy_wait(N);
+}
+GPU void gpu_store_16(void *to, const uint32_t (&words)[4]) {
+  if ((uintptr_t)to % 16 != 0) abort();
+  memcpy(to, words, 16);
+}
+GPU void gpu_store_8(float *to, float first, float second) {
+  if ((uintptr_t)to % 8 != 0) abort();
+  to[0] = first;
+  to[1] = second;
 }
 
 // --- CUDA C++ -----------------------------------------------------------------------------------
@@ -111,6 +136,12 @@ GPU int32_t __float_as_int(float value) {
 }
 GPU int __clz(int32_t x) {
   return x == 0 ? 32 : __builtin_clz((unsigned)x);
+}
+GPU int __popc(uint32_t x) {
+  return __builtin_popcount(x);
+}
+GPU int __ffs(int x) {
+  return __builtin_ffs(x);
 }
 GPU int __clzll(long long x) {
   return x == 0 ? 64 : __builtin_clzll((unsigned long long)x);

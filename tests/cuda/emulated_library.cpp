@@ -8,3 +8,9 @@ extern "C" __attribute__((visibility("default"))) void emulated_set_weather(
     const emulated_weather_t *weather) {
   emulated::weather = *weather;
 }
+
+extern "C" __attribute__((visibility("default"))) uint64_t emulated_products(void) {
+  const uint64_t products = emulated::products;
+  emulated::products = 0;
+  return products;
+}

@@ -9,10 +9,16 @@
 #include <cstring>
 
 #include "emulated.h"
+#include "emulated_hopper.h"
 
 #define GPU_LAUNCH(kernel, grid, threads, shared_bytes, ...) \
   emulated::launch((grid), (threads), (shared_bytes), [&] { (kernel)(__VA_ARGS__); })
 #define GPU_ALLOW_SHARED(kernel, bytes) ((void)(kernel), cudaSuccess)
+
+typedef decltype(&emulated::encode_matrix) gpu_encode_t;
+GPU gpu_encode_t gpu_find_encode() {
+  return emulated::encode_matrix;
+}
 
 enum cudaError_t { cudaSuccess = 0, cudaErrorMemoryAllocation = 2, cudaErrorNoDevice = 100 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
@@ -47,6 +53,8 @@ GPU cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int) {
   snprintf(out->name, sizeof out->name, "emulated GPU");
   out->multiProcessorCount =
       emulated::weather.multiprocessors != 0 ? emulated::weather.multiprocessors : 1;
+  out->major = emulated::capability() / 10;
+  out->minor = emulated::capability() % 10;
   out->totalGlobalMem = (size_t)1 << 32;
   return cudaSuccess;
 }

@@ -3,18 +3,42 @@
 #ifndef UFP4_TESTS_CUDA_EMULATED_WEATHER_H
 #define UFP4_TESTS_CUDA_EMULATED_WEATHER_H
 
+#include <stdint.h>
+
 typedef struct {
-  int early_copies;     ///< asynchronous copies land when they are issued, not when they are waited
-                        ///< for
-  int backwards;        ///< threads, and blocks of the grid, run from the last to the first
+  int early_copies;  ///< asynchronous copies land when they are issued, not when they are waited
+                     ///< for
+  int backwards;     ///< threads, and blocks of the grid, run from the last to the first
+  int apart;         ///< each warp runs as far as it gets without the others, not in step with them
   int fraction_bits;    ///< BF16 products are truncated to so many bits below the largest; 0: exact
   int group;            ///< BF16 products that are added at once: 16, or 8 and then 8; 0 is 16
   int multiprocessors;  ///< of the GPU, which decides the size of tiles; 0 is 1
-  int fault;  ///< a fragment layout that is wrong, to test the tests: 1 to EMULATED_FAULTS; 0: none
+  int capability;  ///< compute capability of the GPU, 10 major + minor; 0: as the environment's
+                   ///< UFP4_EMULATED_CAPABILITY says, or 90
+  int fault;       ///< something that is wrong, to test the tests: EMULATED_FAULT_*; 0: nothing
 } emulated_weather_t;
 
-#define EMULATED_FAULTS 4
+enum {
+  EMULATED_FAULT_S8 = 1,    ///< rows of A's fragment of mma.sync in bytes
+  EMULATED_FAULT_S8_WIDE,   ///< the same of products of 32 bytes
+  EMULATED_FAULT_BF16,      ///< columns of A's fragment in BF16
+  EMULATED_FAULT_D,         ///< columns of D's
+  EMULATED_FAULT_LDMATRIX,  ///< order of the matrices
+  // Compute capability 9.0.
+  EMULATED_FAULT_COPY_SWIZZLE,  ///< boxes are copied without the swizzle
+  EMULATED_FAULT_READ_SWIZZLE,  ///< products read without it
+  EMULATED_FAULT_STRIDE,        ///< of a descriptor's groups of rows
+  EMULATED_FAULT_FRAGMENT,      ///< columns of the products' D
+  EMULATED_FAULT_WAIT,          ///< a wait for products leaves one group more under way
+  EMULATED_FAULT_BYTES,         ///< barriers do not wait for bytes
+  EMULATED_FAULT_FREED,         ///< nor until a stage is free again
+  EMULATED_FAULT_OUTSIDE,       ///< what is outside a matrix is not zero
+  EMULATED_FAULTS               ///< one more than the last
+};
 #define EMULATED_WEATHER_SYMBOL "emulated_set_weather"
 typedef void (*emulated_set_weather_t)(const emulated_weather_t *weather);
+/** Tensor core instructions since the last call: of warps and of warpgroups. */
+#define EMULATED_PRODUCTS_SYMBOL "emulated_products"
+typedef uint64_t (*emulated_products_t)(void);
 
 #endif

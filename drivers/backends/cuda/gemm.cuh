@@ -1,108 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM in two steps. Operands are unpacked once, rows of k padded with zeros to whole tiles; then
-// thread blocks of TILE x TILE outputs stream them through shared memory, 64 elements of k at a
-// time, several stages ahead, and take one tensor core product from zero for each block of 16: its
-// sum is exact, and what is done with it is the contract's, in increasing k. So neither the tile
-// nor the order of thread blocks can show in the bits.
+// GEMM of unpacked operands (unpack.cuh) by warps. Thread blocks of TILE x TILE outputs stream them
+// through shared memory, 64 elements of k at a time, several stages ahead, and take one tensor core
+// product from zero for each block of 16: its sum is exact, and what is done with it is the
+// contract's, in increasing k. So neither the tile nor the order of thread blocks can show in the
+// bits.
 #ifndef UFP4_CUDA_GEMM_CUH
 #define UFP4_CUDA_GEMM_CUH
 
-#include "number.cuh"
-#include "table.h"
-
-#define GEMM_CHUNK 4   // blocks of 16 in a stage
-#define GEMM_ROWS 128  // unpacked rows are padded to this
-#define UNPACK_THREADS 256
-
-/** An unpacked operand. */
-typedef struct {
-  unsigned char *elements;  ///< [padded rows][padded blocks][16 or 32 bytes]
-  void *weights;            ///< [padded blocks][padded rows], int32 or float; or NULL
-  uint8_t *poisoned;        ///< [padded rows]: some scale of the row is NaN
-  int64_t padded_rows, padded_blocks;
-} gpu_unpacked_t;
-
-/** Everything a GEMM kernel needs. */
-typedef struct {
-  ufp4_cuda_gemm_t job;
-  gpu_unpacked_t a, b;
-  float unit;  ///< of products of quanta
-} gpu_gemm_t;
-
-// --- Unpacking ----------------------------------------------------------------------------------
-
-/** What the elements become, and the scales beside them. */
-enum { UNPACK_INT8_INT, UNPACK_INT8_FLOAT, UNPACK_BF16 };
-
-GPU uint32_t unpack_scale(const ufp4_cuda_operand_t &in, int scale, int64_t at, bool *poisoned) {
-  if (scale == UFP4_SCALE_FP32) {
-    const uint32_t bits = ((const uint32_t *)in.scales)[at];
-    *poisoned = (bits & 0x7FFFFFFFu) > GPU_F32_INF;
-    return bits;
-  }
-  const uint32_t byte = ((const uint8_t *)in.scales)[at];
-  *poisoned = e4m3_is_nan(byte);
-  return byte;
-}
-
-/** Value of a scale. */
-GPU float scale_value(int scale, uint32_t stored) {
-  if (scale == UFP4_SCALE_FP32) return __int_as_float((int)stored);
-  return (float)e4m3_significand(stored) * f32_power(e4m3_exponent(stored) - 9);
-}
-
-/** Two BF16 of 16 bits: quanta * scale has 7 bits at most (15 x 8), so both are exact. */
-GPU uint32_t bf16_pair(int32_t low, int32_t high, float scale) {
-  const uint32_t a = (uint32_t)__float_as_int((float)low * scale),
-                 b = (uint32_t)__float_as_int((float)high * scale);
-  return a >> 16 | (b & 0xFFFF0000u);
-}
-
-/** One block of one row for each thread. */
-template <int KIND>
-GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
-    unpack_kernel(ufp4_cuda_operand_t in, int scale, int64_t blocks, gpu_unpacked_t out) {
-  const int64_t index = (int64_t)blockIdx.x * UNPACK_THREADS + threadIdx.x;
-  const int64_t row = index / out.padded_blocks, block = index % out.padded_blocks;
-  if (row >= out.padded_rows) return;
-  uint64_t codes = 0;
-  uint32_t stored = 0;
-  bool poisoned = false;
-  if (row < in.rows && block < blocks) {
-    const int64_t at = row / 16 * in.place.group + block * in.place.block + row % 16 * in.place.row;
-    codes = in.codes[at];
-    stored = unpack_scale(in, scale, at, &poisoned);
-    if (poisoned) {
-      out.poisoned[row] = 1;
-      codes = 0;
-      stored = 0;
-    }
-  }
-  uint32_t quanta[4];
-#pragma unroll
-  for (int i = 0; i < 4; i++)
-    quanta[i] = elem_decode_any(in.elem, (uint32_t)(codes >> (16 * i)) & 0xFFFFu);
-  const bool zero = poisoned || stored == 0;
-  if (KIND == UNPACK_BF16) {
-    const float value = zero ? 0.0f : scale_value(scale, stored) * f32_power(-elem_frac(in.elem));
-    uint32_t *to = (uint32_t *)out.elements + index * 8;
-#pragma unroll
-    for (int i = 0; i < 8; i++) {
-      const uint32_t word = quanta[i / 2] >> (16 * (i % 2));
-      to[i] = bf16_pair((int8_t)(word & 255), (int8_t)(word >> 8 & 255), value);
-    }
-  } else {
-    uint32_t *to = (uint32_t *)out.elements + index * 4;
-#pragma unroll
-    for (int i = 0; i < 4; i++) to[i] = quanta[i];
-    const int64_t at = block * out.padded_rows + row;
-    if (KIND == UNPACK_INT8_INT) {
-      ((int32_t *)out.weights)[at] = e4m3_significand(stored) << e4m3_exponent(stored);
-    } else {
-      ((float *)out.weights)[at] = zero ? 0.0f : scale_value(scale, stored);
-    }
-  }
-}
+#include "digits.cuh"
+#include "result.cuh"
 
 // --- Contracts ----------------------------------------------------------------------------------
 
@@ -112,7 +18,7 @@ struct gemm_exact_t {
   typedef int32_t product_t;
   typedef int32_t weight_t;
   typedef int64_t sum_t;
-  enum { UNIT_BYTES = 16, HAS_WEIGHTS = 1, KIND = UNPACK_INT8_INT };
+  enum { UNIT_BYTES = 16, HAS_WEIGHTS = 1, INTEGER = 1, BLOCKS = 0 };
   static GPU sum_t add(sum_t sum, product_t dot, weight_t a, weight_t b, float) {
     return sum + (int64_t)(dot * a) * (int64_t)b;
   }
@@ -124,7 +30,7 @@ struct gemm_folded_t {
   typedef float product_t;
   typedef float weight_t;
   typedef float sum_t;
-  enum { UNIT_BYTES = 32, HAS_WEIGHTS = 0, KIND = UNPACK_BF16 };
+  enum { UNIT_BYTES = 32, HAS_WEIGHTS = 0, INTEGER = 0, BLOCKS = 2 };  // 128 registers
   static GPU sum_t add(sum_t sum, product_t block, weight_t, weight_t, float) {
     return sum + block;
   }
@@ -135,75 +41,11 @@ struct gemm_scaled_t {
   typedef int32_t product_t;
   typedef float weight_t;
   typedef float sum_t;
-  enum { UNIT_BYTES = 16, HAS_WEIGHTS = 1, KIND = UNPACK_INT8_FLOAT };
+  enum { UNIT_BYTES = 16, HAS_WEIGHTS = 1, INTEGER = 0, BLOCKS = 0 };
   static GPU sum_t add(sum_t sum, product_t dot, weight_t a, weight_t b, float unit) {
     return sum + a * b * ((float)dot * unit);
   }
 };
-
-// --- Results ------------------------------------------------------------------------------------
-
-GPU int32_t gemm_exponent(const ufp4_cuda_exponent_t &exponent) {
-  return exponent.slot != nullptr ? *exponent.slot : exponent.value;
-}
-
-/** RNE32(sum * 2^exponent); a zero is +0, Inf and NaN stay. */
-GPU float rescaled(float sum, int exponent) {
-  const uint32_t bits = (uint32_t)__float_as_int(sum);
-  if ((bits & GPU_F32_INF) == GPU_F32_INF || (exponent == 0 && sum != 0.0f)) return sum;
-  const int64_t significand = f32_significand(bits);
-  const int unit = f32_exponent(bits) - 150;
-  return __int_as_float(
-      (int)f32_from_scaled(bits >> 31 != 0 ? -significand : significand, unit + exponent));
-}
-
-GPU float gemm_round(const ufp4_cuda_gemm_t &, float sum, int t) {
-  return rescaled(sum, -t);
-}
-
-GPU float gemm_round(const ufp4_cuda_gemm_t &job, int64_t sum, int t) {
-  const int unit = 18 + elem_frac(job.a.elem) + elem_frac(job.b.elem);
-  return __int_as_float((int)f32_from_scaled(sum, -(unit + t)));
-}
-
-GPU int64_t gemm_accumulated(const ufp4_cuda_gemm_t &job, int64_t sum, bool poisoned, int64_t i,
-                             int64_t j) {
-  const int64_t earlier = job.accumulate != nullptr ? job.accumulate[i * job.accumulate_ld + j] : 0;
-  if (poisoned || earlier == INT64_MIN) return INT64_MIN;
-  return (int64_t)((uint64_t)sum + (uint64_t)earlier);
-}
-
-/** The accumulated sum and whether it stands for NaN; the contract fp32 has none. */
-GPU bool gemm_whole(const ufp4_cuda_gemm_t &job, int64_t *sum, bool poisoned, int64_t i,
-                    int64_t j) {
-  *sum = gemm_accumulated(job, *sum, poisoned, i, j);
-  if (job.d_dtype == UFP4_DTYPE_I64) ((int64_t *)job.d)[i * job.d_ld + j] = *sum;
-  return *sum == INT64_MIN;
-}
-
-GPU bool gemm_whole(const ufp4_cuda_gemm_t &, float *, bool poisoned, int64_t, int64_t) {
-  return poisoned;
-}
-
-/** One output. Each line is one operation, rounded once; a factor and C enter only where present.
- */
-template <typename SUM>
-GPU void gemm_store(const gpu_gemm_t &g, SUM sum, int t, int64_t i, int64_t j) {
-  const ufp4_cuda_gemm_t &job = g.job;
-  if (i >= job.a.rows || j >= job.b.rows) return;
-  const bool nan = gemm_whole(job, &sum, (g.a.poisoned[i] | g.b.poisoned[j]) != 0, i, j);
-  if (job.d_dtype == UFP4_DTYPE_I64) return;
-  float value = nan ? __int_as_float((int)GPU_F32_NAN) : gemm_round(job, sum, t);
-  if (job.scale_product != 1.0f) value = value * job.scale_product;
-  if (job.alpha != 1.0f) value = value * job.alpha;
-  if (job.c != nullptr) value = value + job.c[i * job.c_ld + j];
-  if (value != value) value = __int_as_float((int)GPU_F32_NAN);
-  if (job.d_dtype == UFP4_DTYPE_BF16) {
-    ((uint16_t *)job.d)[i * job.d_ld + j] = bf16_from_f32(value);
-  } else {
-    ((float *)job.d)[i * job.d_ld + j] = value;
-  }
-}
 
 // --- Shared memory ------------------------------------------------------------------------------
 
@@ -214,6 +56,7 @@ struct gemm_shape_t {
     WARPS_DOWN = 2,
     WARPS_ACROSS = TILE / 32,
     THREADS = 32 * WARPS_DOWN * WARPS_ACROSS,
+    BLOCKS = TILE == 128 ? CONTRACT::BLOCKS : 0,  // a multiprocessor, at least; 0: any
     MI = TILE / WARPS_DOWN / 16,
     NI = 4,
     STAGES = 3,
@@ -364,28 +207,24 @@ GPU void gemm_block(const unsigned char *stage, int row, int col, int k, float u
   }
 }
 
-/** Thread blocks go down in bands of eight rows of tiles, so that those at work at a time share
- * their operands. */
-GPU void gemm_place(int64_t rows, int64_t cols, int64_t *row, int64_t *col) {
-  const int64_t band = 8, index = (int64_t)blockIdx.x, first = index / (band * cols) * band;
-  const int64_t height = rows - first < band ? rows - first : band, in_band = index - first * cols;
-  *row = first + in_band % height;
-  *col = in_band / height;
-}
-
 template <typename CONTRACT, int TILE>
-GPU_KERNEL void GPU_LAUNCH_BOUNDS((gemm_shape_t<CONTRACT, TILE>::THREADS))
-    gemm_kernel(gpu_gemm_t g) {
+GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS((gemm_shape_t<CONTRACT, TILE>::THREADS),
+                                         (gemm_shape_t<CONTRACT, TILE>::BLOCKS))
+    gemm_kernel(GPU_PARAMETER gpu_gemm_t g) {
   typedef gemm_shape_t<CONTRACT, TILE> shape;
   const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
   const int row = warp / shape::WARPS_ACROSS * (16 * shape::MI),
             col = warp % shape::WARPS_ACROSS * (8 * shape::NI);
   unsigned char *shared = gpu_shared();
   int64_t tile_row, tile_col;
-  gemm_place((g.job.a.rows + TILE - 1) / TILE, (g.job.b.rows + TILE - 1) / TILE, &tile_row,
-             &tile_col);
+  gemm_place(blockIdx.x, 8, (unsigned)((g.job.a.rows + TILE - 1) / TILE),
+             (unsigned)((g.job.b.rows + TILE - 1) / TILE), &tile_row, &tile_col);
   tile_row *= TILE;
   tile_col *= TILE;
+  // Left to digits_kernel, where there is one.
+  if (CONTRACT::INTEGER && g.a.wide != nullptr &&
+      digits_pay(digits_walk(g.a, g.b, tile_row / GEMM_ROWS, tile_col / GEMM_ROWS, g.job.k)))
+    return;
   typename CONTRACT::sum_t sums[shape::MI][shape::NI][4] = {};
   const int64_t chunks = g.a.padded_blocks / GEMM_CHUNK;
   for (int s = 0; s < shape::STAGES - 1; s++) {
@@ -410,14 +249,16 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS((gemm_shape_t<CONTRACT, TILE>::THREADS))
     }
   }
   const int t = gemm_exponent(g.job.a.exponent) + gemm_exponent(g.job.b.exponent);
+  const bool plain = gemm_is_plain(g.job);
 #pragma unroll
   for (int i = 0; i < shape::MI; i++) {
 #pragma unroll
     for (int j = 0; j < shape::NI; j++) {
 #pragma unroll
-      for (int e = 0; e < 4; e++) {
-        gemm_store(g, sums[i][j][e], t, tile_row + row + 16 * i + lane / 4 + e / 2 * 8,
-                   tile_col + col + 8 * j + lane % 4 * 2 + e % 2);
+      for (int e = 0; e < 4; e += 2) {
+        gemm_store_pair(g, plain, sums[i][j][e], sums[i][j][e + 1], t,
+                        tile_row + row + 16 * i + lane / 4 + e / 2 * 8,
+                        tile_col + col + 8 * j + lane % 4 * 2);
       }
     }
   }

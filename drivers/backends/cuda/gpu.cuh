@@ -15,7 +15,12 @@
 
 #define GPU_KERNEL __global__
 #define GPU __device__ __forceinline__
+#define GPU_FUNCTION __device__ __noinline__
+/** A parameter of a kernel that lies where functions and the copy engine find it. */
+#define GPU_PARAMETER const __grid_constant__
 #define GPU_LAUNCH_BOUNDS(threads) __launch_bounds__(threads)
+/** Also how many blocks a multiprocessor must have room for. */
+#define GPU_LAUNCH_BOUNDS_BLOCKS(threads, blocks) __launch_bounds__(threads, blocks)
 
 extern __shared__ __align__(128) unsigned char gpu_shared_memory[];
 
@@ -35,6 +40,14 @@ GPU void gpu_mma_s8(int32_t d[4], const uint32_t a[2], uint32_t b) {
       "%7, %7};"
       : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(b), "r"(0));
+}
+
+/** D += A B of 16 x 8 x 32 signed bytes. PTX ISA, "Matrix Fragments for mma.m16n8k32". */
+GPU void gpu_mma_s8_wide(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, "
+      "%9}, {%0, %1, %2, %3};"
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
 /** D = A B of 16 x 8 x 16 BF16, FP32 sums from zero. PTX ISA, "Matrix Fragments for mma.m16n8k16
@@ -72,6 +85,14 @@ GPU void gpu_copy_commit() {
 template <int N>
 GPU void gpu_copy_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+}
+
+/** 16 and 8 bytes in one store. */
+GPU void gpu_store_16(void *to, const uint32_t (&words)[4]) {
+  *(uint4 *)to = make_uint4(words[0], words[1], words[2], words[3]);
+}
+GPU void gpu_store_8(float *to, float first, float second) {
+  *(float2 *)to = make_float2(first, second);
 }
 
 #endif

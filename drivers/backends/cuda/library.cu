@@ -1,57 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // libufp4_cuda.so: the table of table.h on the CUDA runtime. Kernels go into the default stream, so
 // they run in the order of the calls.
-#include <cstdarg>
-#include <cstdio>
 #include <cstdlib>
-#include <new>
 
-#include "gemm.cuh"
+#include "library.cuh"
+#include "multiply.cuh"
 #include "narrow.cuh"
 #include "quantize.cuh"
-#include "runtime.cuh"
-#include "table.h"
-#include "vendor.h"
-
-/** Device memory that grows and is kept. */
-typedef struct {
-  void *memory;
-  size_t bytes;
-} scratch_t;
-
-enum { SIDES = 2 };
-
-struct ufp4_cuda {
-  ufp4_message_t *message;
-  ufp4_cuda_description_t description;
-  cudaEvent_t start, stop;
-  scratch_t elements[SIDES], weights[SIDES], poisoned[SIDES];
-  vendor_t *vendor;
-};
 
 namespace {
-
-ufp4_status_t fail(ufp4_message_t *message, ufp4_status_t status, const char *format, ...) {
-  if (message == nullptr) return status;
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(message->text, sizeof message->text, format, arguments);
-  va_end(arguments);
-  return status;
-}
-
-/** A failed call: out of memory leaves the GPU as it was, anything else is its end. */
-ufp4_status_t check(ufp4_cuda_t *cuda, cudaError_t error, const char *what) {
-  if (error == cudaSuccess) return UFP4_OK;
-  const ufp4_status_t status =
-      error == cudaErrorMemoryAllocation ? UFP4_ERROR_MEMORY : UFP4_ERROR_DEVICE;
-  if (status == UFP4_ERROR_MEMORY) (void)cudaGetLastError();
-  return fail(cuda->message, status, "cuda: %s: %s", what, cudaGetErrorString(error));
-}
-
-ufp4_status_t launched(ufp4_cuda_t *cuda, const char *what) {
-  return check(cuda, cudaGetLastError(), what);
-}
 
 // --- The device ---------------------------------------------------------------------------------
 
@@ -94,29 +51,13 @@ void close_gpu(ufp4_cuda_t *cuda) {
   for (int i = 0; i < SIDES; i++) {
     (void)cudaFree(cuda->elements[i].memory);
     (void)cudaFree(cuda->weights[i].memory);
-    (void)cudaFree(cuda->poisoned[i].memory);
+    (void)cudaFree(cuda->rows[i].memory);
   }
+  (void)cudaFree(cuda->totals.memory);
   (void)cudaEventDestroy(cuda->start);
   (void)cudaEventDestroy(cuda->stop);
   vendor_close(cuda->vendor);
   free(cuda);
-}
-
-template <typename CONTRACT, int TILE>
-cudaError_t allow_shared() {
-  return GPU_ALLOW_SHARED((gemm_kernel<CONTRACT, TILE>),
-                          (gemm_shape_t<CONTRACT, TILE>::SHARED_BYTES));
-}
-
-/** Also the first use of the device's code: a GPU for which there is none says so here. */
-cudaError_t prepare_kernels() {
-  cudaError_t error = allow_shared<gemm_exact_t, 128>();
-  if (error == cudaSuccess) error = allow_shared<gemm_exact_t, 64>();
-  if (error == cudaSuccess) error = allow_shared<gemm_folded_t, 128>();
-  if (error == cudaSuccess) error = allow_shared<gemm_folded_t, 64>();
-  if (error == cudaSuccess) error = allow_shared<gemm_scaled_t, 128>();
-  if (error == cudaSuccess) error = allow_shared<gemm_scaled_t, 64>();
-  return error;
 }
 
 ufp4_status_t open_gpu(ufp4_message_t *message, ufp4_cuda_t **out) {
@@ -133,7 +74,7 @@ ufp4_status_t open_gpu(ufp4_message_t *message, ufp4_cuda_t **out) {
   if (cuda == nullptr) return fail(message, UFP4_ERROR_MEMORY, "cuda: the host is out of memory");
   cuda->message = message;
   error = fill_description(&cuda->description);
-  if (error == cudaSuccess) error = prepare_kernels();
+  if (error == cudaSuccess) error = prepare_kernels(cuda);
   if (error == cudaSuccess) error = cudaEventCreate(&cuda->start);
   if (error == cudaSuccess) error = cudaEventCreate(&cuda->stop);
   if (error != cudaSuccess) {
@@ -175,24 +116,7 @@ ufp4_status_t read(ufp4_cuda_t *cuda, void *to, const void *from, size_t bytes) 
   return check(cuda, cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "reading memory");
 }
 
-ufp4_status_t clear(ufp4_cuda_t *cuda, void *memory, size_t bytes) {
-  return check(cuda, cudaMemset(memory, 0, bytes), "clearing memory");
-}
-
-ufp4_status_t grow(ufp4_cuda_t *cuda, scratch_t *scratch, size_t bytes) {
-  if (scratch->bytes >= bytes) return UFP4_OK;
-  (void)cudaFree(scratch->memory);
-  *scratch = scratch_t();
-  cudaError_t error = cudaMalloc(&scratch->memory, bytes);
-  if (error == cudaSuccess) scratch->bytes = bytes;
-  return check(cuda, error, "memory for unpacked operands");
-}
-
 // --- QUANT and AMAX -----------------------------------------------------------------------------
-
-int64_t divide_up(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 dim3 quantize_grid(const ufp4_cuda_quantize_t *job) {
   return dim3((unsigned)divide_up(job->cols, QUANTIZE_SIDE),
@@ -244,70 +168,6 @@ ufp4_status_t quantize(ufp4_cuda_t *cuda, const ufp4_cuda_quantize_t *job) {
       break;
   }
   return launched(cuda, "quantize");
-}
-
-// --- GEMM ---------------------------------------------------------------------------------------
-
-template <typename CONTRACT>
-ufp4_status_t unpack(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, int side,
-                     gpu_unpacked_t *out) {
-  const ufp4_cuda_operand_t &in = side == 0 ? job->a : job->b;
-  const int64_t blocks = divide_up(job->k, 16);
-  out->padded_rows = divide_up(in.rows, GEMM_ROWS) * GEMM_ROWS;
-  out->padded_blocks = divide_up(blocks, GEMM_CHUNK) * GEMM_CHUNK;
-  const int64_t units = out->padded_rows * out->padded_blocks;
-  ufp4_status_t status = grow(cuda, &cuda->elements[side], (size_t)(units * CONTRACT::UNIT_BYTES));
-  if (status == UFP4_OK && CONTRACT::HAS_WEIGHTS)
-    status = grow(cuda, &cuda->weights[side], (size_t)(units * 4));
-  if (status == UFP4_OK) status = grow(cuda, &cuda->poisoned[side], (size_t)out->padded_rows);
-  if (status != UFP4_OK) return status;
-  out->elements = (unsigned char *)cuda->elements[side].memory;
-  out->weights = cuda->weights[side].memory;
-  out->poisoned = (uint8_t *)cuda->poisoned[side].memory;
-  status = clear(cuda, out->poisoned, (size_t)out->padded_rows);
-  if (status != UFP4_OK) return status;
-  GPU_LAUNCH((unpack_kernel<CONTRACT::KIND>), dim3((unsigned)divide_up(units, UNPACK_THREADS)),
-             UNPACK_THREADS, 0, in, (int)job->scale, blocks, *out);
-  return launched(cuda, "unpack");
-}
-
-template <typename CONTRACT, int TILE>
-void launch_gemm(const gpu_gemm_t &g) {
-  typedef gemm_shape_t<CONTRACT, TILE> shape;
-  const int64_t tiles = divide_up(g.job.a.rows, TILE) * divide_up(g.job.b.rows, TILE);
-  GPU_LAUNCH((gemm_kernel<CONTRACT, TILE>), dim3((unsigned)tiles), (unsigned)shape::THREADS,
-             (size_t)shape::SHARED_BYTES, g);
-}
-
-/** Large tiles where there are enough of them for all multiprocessors. */
-bool wants_large(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
-  if (job->tile != 0) return job->tile == 128;
-  return divide_up(job->a.rows, 128) * divide_up(job->b.rows, 128) >=
-         cuda->description.multiprocessors;
-}
-
-template <typename CONTRACT>
-ufp4_status_t run_gemm(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
-  gpu_gemm_t g = {};
-  g.job = *job;
-  g.unit = 1.0f;
-  const int frac[UFP4_ELEM_COUNT] = UFP4_ELEM_FRAC;
-  for (int i = 0; i < frac[job->a.elem] + frac[job->b.elem]; i++) g.unit /= 2;
-  ufp4_status_t status = unpack<CONTRACT>(cuda, job, 0, &g.a);
-  if (status == UFP4_OK) status = unpack<CONTRACT>(cuda, job, 1, &g.b);
-  if (status != UFP4_OK) return status;
-  if (wants_large(cuda, job)) {
-    launch_gemm<CONTRACT, 128>(g);
-  } else {
-    launch_gemm<CONTRACT, 64>(g);
-  }
-  return launched(cuda, "gemm");
-}
-
-ufp4_status_t gemm(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
-  if (job->contract == UFP4_CONTRACT_EXACT) return run_gemm<gemm_exact_t>(cuda, job);
-  const bool folds = job->scale != UFP4_SCALE_FP32 && job->product != UFP4_CUDA_PRODUCT_INT8;
-  return folds ? run_gemm<gemm_folded_t>(cuda, job) : run_gemm<gemm_scaled_t>(cuda, job);
 }
 
 // --- Time, and NVIDIA's library -----------------------------------------------------------------

@@ -107,7 +107,7 @@ GPU uint32_t elem_decode_any(int elem, uint32_t codes) {
 
 GPU int elem_frac(int elem) {
   constexpr int8_t frac[UFP4_ELEM_COUNT] = UFP4_ELEM_FRAC;
-  return frac[elem];
+  return elem == 0 ? frac[0] : elem == 1 ? frac[1] : frac[2];  // an index would need a stack
 }
 
 /** qmax = odd * 2^exponent. */

@@ -8,7 +8,27 @@
 #include "emulated_runtime.h"
 #else
 
+#include <cuda.h>
 #include <cuda_runtime.h>
+
+/** Describes a matrix to the copy engine. */
+typedef decltype(&cuTensorMapEncodeTiled) gpu_encode_t;
+
+/** The driver's, found at run time, so that nothing is linked with it. */
+inline gpu_encode_t gpu_find_encode() {
+  void *function = nullptr;
+  cudaDriverEntryPointQueryResult found;
+#if CUDART_VERSION >= 12050
+  const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function,
+                                                             12000, cudaEnableDefault, &found);
+#else
+  const cudaError_t error =
+      cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &found);
+#endif
+  if (error == cudaSuccess && found == cudaDriverEntryPointSuccess) return (gpu_encode_t)function;
+  (void)cudaGetLastError();
+  return nullptr;
+}
 
 /** Queues a kernel; its errors come with the next gpu_launched(). */
 #define GPU_LAUNCH(kernel, grid, threads, shared_bytes, ...) \

@@ -138,29 +138,58 @@ static ufp4_status_t run_quantize(int n, int64_t rows, int64_t cols, const engin
 
 // --- GEMM ---------------------------------------------------------------------------------------
 
-/** What is multiplied: quantized data, or codes and scales of any value but NaN, which no quantizer
- * would make. */
+/** What is multiplied: quantized data, or any codes, which no quantizer would make, with scales but
+ * NaN: any; within 8 binades; as the second for A and the first for B; and within 4 but for a few
+ * far away, above in A and below in B. */
+enum { SCALES_QUANTIZED, SCALES_ANY, SCALES_NEAR, SCALES_NEAR_AND_ANY, SCALES_FEW_FAR };
+
 typedef struct {
   ufp4_contract_t contract;
   ufp4_scale_t scale;
   ufp4_elem_t a, b;
-  int any;
+  int scales;
   int64_t m, n, k;
 } gemm_case_t;
 
 static const gemm_case_t gemm_cases[] = {
-    {UFP4_CONTRACT_EXACT, UFP4_SCALE_E4M3, UFP4_ELEM_E1M2, UFP4_ELEM_E1M2, 0, 257, 129, 500},
-    {UFP4_CONTRACT_EXACT, UFP4_SCALE_E4M3, UFP4_ELEM_E2M1, UFP4_ELEM_E2M1, 1, 130, 70, 1000},
-    {UFP4_CONTRACT_EXACT, UFP4_SCALE_E4M3, UFP4_ELEM_INT4, UFP4_ELEM_E2M1, 1, 63, 200, 333},
-    {UFP4_CONTRACT_FP32, UFP4_SCALE_E4M3, UFP4_ELEM_E1M2, UFP4_ELEM_E1M2, 0, 257, 129, 500},
-    {UFP4_CONTRACT_FP32, UFP4_SCALE_E4M3, UFP4_ELEM_E2M1, UFP4_ELEM_E2M1, 1, 130, 70, 1000},
-    {UFP4_CONTRACT_FP32, UFP4_SCALE_E4M3, UFP4_ELEM_INT4, UFP4_ELEM_E2M1, 1, 63, 200, 333},
-    {UFP4_CONTRACT_FP32, UFP4_SCALE_FP32, UFP4_ELEM_E2M1, UFP4_ELEM_E1M2, 0, 130, 70, 300},
+    {UFP4_CONTRACT_EXACT, UFP4_SCALE_E4M3, UFP4_ELEM_E1M2, UFP4_ELEM_E1M2, SCALES_QUANTIZED, 257,
+     129, 500},
+    {UFP4_CONTRACT_EXACT, UFP4_SCALE_E4M3, UFP4_ELEM_E2M1, UFP4_ELEM_E2M1, SCALES_ANY, 130, 70,
+     1000},
+    {UFP4_CONTRACT_EXACT, UFP4_SCALE_E4M3, UFP4_ELEM_INT4, UFP4_ELEM_E2M1, SCALES_ANY, 63, 200,
+     333},
+    {UFP4_CONTRACT_FP32, UFP4_SCALE_E4M3, UFP4_ELEM_E1M2, UFP4_ELEM_E1M2, SCALES_QUANTIZED, 257,
+     129, 500},
+    {UFP4_CONTRACT_FP32, UFP4_SCALE_E4M3, UFP4_ELEM_E2M1, UFP4_ELEM_E2M1, SCALES_ANY, 130, 70,
+     1000},
+    {UFP4_CONTRACT_FP32, UFP4_SCALE_E4M3, UFP4_ELEM_INT4, UFP4_ELEM_E2M1, SCALES_ANY, 63, 200, 333},
+    {UFP4_CONTRACT_FP32, UFP4_SCALE_FP32, UFP4_ELEM_E2M1, UFP4_ELEM_E1M2, SCALES_QUANTIZED, 130, 70,
+     300},
     // The larger ones.
-    {UFP4_CONTRACT_EXACT, UFP4_SCALE_E4M3, UFP4_ELEM_E1M2, UFP4_ELEM_E1M2, 0, 1000, 1100, 4100},
-    {UFP4_CONTRACT_EXACT, UFP4_SCALE_E4M3, UFP4_ELEM_E2M1, UFP4_ELEM_E2M1, 1, 1024, 1024, 2048},
-    {UFP4_CONTRACT_FP32, UFP4_SCALE_E4M3, UFP4_ELEM_E1M2, UFP4_ELEM_E1M2, 0, 1000, 1100, 4100},
-    {UFP4_CONTRACT_FP32, UFP4_SCALE_E4M3, UFP4_ELEM_E2M1, UFP4_ELEM_E2M1, 1, 1024, 1024, 2048},
+    {UFP4_CONTRACT_EXACT, UFP4_SCALE_E4M3, UFP4_ELEM_E1M2, UFP4_ELEM_E1M2, SCALES_QUANTIZED, 1000,
+     1100, 4100},
+    {UFP4_CONTRACT_EXACT, UFP4_SCALE_E4M3, UFP4_ELEM_E2M1, UFP4_ELEM_E2M1, SCALES_ANY, 1024, 1024,
+     2048},
+    {UFP4_CONTRACT_FP32, UFP4_SCALE_E4M3, UFP4_ELEM_E1M2, UFP4_ELEM_E1M2, SCALES_QUANTIZED, 1000,
+     1100, 4100},
+    {UFP4_CONTRACT_FP32, UFP4_SCALE_E4M3, UFP4_ELEM_E2M1, UFP4_ELEM_E2M1, SCALES_ANY, 1024, 1024,
+     2048},
+    // Two and three digits in the contract exact; panels and chunks that are not whole; k for which
+    // 32-bit sums of digits are taken up in between.
+    {UFP4_CONTRACT_EXACT, UFP4_SCALE_E4M3, UFP4_ELEM_E1M2, UFP4_ELEM_E1M2, SCALES_NEAR, 300, 260,
+     1000},
+    {UFP4_CONTRACT_EXACT, UFP4_SCALE_E4M3, UFP4_ELEM_INT4, UFP4_ELEM_E2M1, SCALES_NEAR_AND_ANY, 257,
+     129, 700},
+    {UFP4_CONTRACT_EXACT, UFP4_SCALE_E4M3, UFP4_ELEM_E2M1, UFP4_ELEM_E1M2, SCALES_FEW_FAR, 200, 390,
+     3000},
+    {UFP4_CONTRACT_EXACT, UFP4_SCALE_E4M3, UFP4_ELEM_INT4, UFP4_ELEM_INT4, SCALES_ANY, 129, 257,
+     2050},
+    {UFP4_CONTRACT_EXACT, UFP4_SCALE_E4M3, UFP4_ELEM_E1M2, UFP4_ELEM_INT4, SCALES_NEAR, 40, 30,
+     40000},
+    {UFP4_CONTRACT_EXACT, UFP4_SCALE_E4M3, UFP4_ELEM_E2M1, UFP4_ELEM_E2M1, SCALES_FEW_FAR, 30, 40,
+     40000},
+    {UFP4_CONTRACT_FP32, UFP4_SCALE_E4M3, UFP4_ELEM_E1M2, UFP4_ELEM_E2M1, SCALES_NEAR, 200, 390,
+     3000},
 };
 #define QUICK_GEMMS 7
 #define ALL_GEMMS ((int)(sizeof gemm_cases / sizeof gemm_cases[0]))
@@ -169,21 +198,35 @@ static const ufp4_cuda_choice_t choices[] = {
     {128, UFP4_CUDA_PRODUCT_BF16}, {64, UFP4_CUDA_PRODUCT_BF16}, {128, UFP4_CUDA_PRODUCT_INT8}};
 #define CHOICES 3
 
-static ufp4_status_t any_operand(ufp4_elem_t elem, uint64_t id, int64_t rows, int64_t k,
-                                 ufp4_operand_t *out) {
+static uint8_t any_scale(int scales, int is_b, int64_t row, int64_t block,
+                         const uint8_t bytes[16]) {
+  const int is_far = row % 60 == 7 && block % 50 == row / 60;
+  if (scales == SCALES_NEAR || (scales == SCALES_NEAR_AND_ANY && !is_b))
+    return (uint8_t)((4 + bytes[8] % 8) << 3 | bytes[9] % 8);
+  if (scales == SCALES_FEW_FAR) {
+    const int exponent = is_far ? 14 : 1 + bytes[8] % 4;
+    return (uint8_t)((is_b ? 15 - exponent : exponent) << 3 | bytes[9] % 8);
+  }
+  return (uint8_t)(bytes[8] % 0x7F);
+}
+
+static ufp4_status_t any_operand(ufp4_elem_t elem, int scales, int is_b, uint64_t id, int64_t rows,
+                                 int64_t k, ufp4_operand_t *out) {
   ufp4_status_t status = ufp4_operand_create(elem, rows, k, out);
   for (int64_t i = 0; status == UFP4_OK && i < rows * out->blocks; i++) {
     uint8_t bytes[16];
     ufp4_random_block(0x6F706572616E64, id, (uint64_t)i, bytes);
     memcpy(out->codes + 8 * i, bytes, 8);
-    out->scales[i] = (uint8_t)(bytes[8] % 0x7F);
+    out->scales[i] = any_scale(scales, is_b, i / out->blocks, i % out->blocks, bytes);
   }
   return status;
 }
 
-static ufp4_status_t make_operand(const gemm_case_t *c, ufp4_elem_t elem, uint64_t id, int64_t rows,
+static ufp4_status_t make_operand(const gemm_case_t *c, int is_b, uint64_t id,
                                   ufp4_operand_t *out) {
-  if (c->any) return any_operand(elem, id, rows, c->k, out);
+  const ufp4_elem_t elem = is_b ? c->b : c->a;
+  const int64_t rows = is_b ? c->n : c->m;
+  if (c->scales != SCALES_QUANTIZED) return any_operand(elem, c->scales, is_b, id, rows, c->k, out);
   const ufp4_quantize_t how = {.elem = elem, .scale = c->scale};
   uint32_t *values = tensor(id % 2 ? DATA_NORMAL : DATA_NAN, id, rows * c->k);
   if (values == NULL) return UFP4_ERROR_MEMORY;
@@ -217,8 +260,8 @@ static ufp4_status_t run_gemm(int n, const engine_t *engine, char name[64], uint
            (long long)c->n, (long long)c->k, choice->tile,
            choice->product == UFP4_CUDA_PRODUCT_BF16 ? "bf16" : "int8");
   ufp4_operand_t a = {0}, b = {0};
-  ufp4_status_t status = make_operand(c, c->a, 2u * (unsigned)n / CHOICES, c->m, &a);
-  if (status == UFP4_OK) status = make_operand(c, c->b, 1001, c->n, &b);
+  ufp4_status_t status = make_operand(c, 0, 2u * (unsigned)n / CHOICES, &a);
+  if (status == UFP4_OK) status = make_operand(c, 1, 1001, &b);
   if (status == UFP4_OK) status = multiply(c, engine, choice, &a, &b, hash);
   ufp4_operand_free(&a);
   ufp4_operand_free(&b);

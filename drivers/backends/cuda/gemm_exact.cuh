@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contract exact on compute capability 9.0: digits (digits.cuh) multiplied by warpgroups over all
+// of k. Blocks of threads stay, one a multiprocessor: two warpgroups multiply, and one thread of a
+// third loads.
+#ifndef UFP4_CUDA_GEMM_EXACT_CUH
+#define UFP4_CUDA_GEMM_EXACT_CUH
+
+#include "digits.cuh"
+#include "result.cuh"
+#include "ring.cuh"
+
+enum {
+  EXACT_USERS = 2,
+  EXACT_THREADS = WARPGROUP * (EXACT_USERS + 1),
+  EXACT_SIDE = 128,    // rows and columns of a tile: a panel
+  EXACT_OUTPUTS = 64,  // of a thread
+  EXACT_BAND = 16,
+  EXACT_SLICE_BYTES = EXACT_SIDE * 128,
+  EXACT_STAGE_BYTES = 4 * EXACT_SLICE_BYTES,
+  EXACT_STAGES = 3,
+  // Of the 65,536 registers of a multiprocessor, 384 x 168 are shared out anew.
+  EXACT_USER_REGISTERS = 240,
+  EXACT_LOADER_REGISTERS = 24
+};
+static_assert(EXACT_SIDE == GEMM_ROWS, "third digits are noted for panels");
+static_assert(EXACT_USERS * EXACT_USER_REGISTERS + EXACT_LOADER_REGISTERS <= 3 * 168,
+              "more registers than the launch has are waited for for ever");
+
+typedef ring_t<EXACT_STAGES, EXACT_STAGE_BYTES> exact_ring_t;
+
+/** Row and column of a tile in tiles. @return false behind the last. */
+GPU bool exact_tile(const gpu_gemm_t &g, unsigned tile, int64_t *row, int64_t *col) {
+  const unsigned rows = (unsigned)(g.a.padded_rows / EXACT_SIDE),
+                 cols = (unsigned)(g.b.padded_rows / EXACT_SIDE);
+  if (tile >= rows * cols) return false;
+  gemm_place(tile, EXACT_BAND, rows, cols, row, col);
+  return true;
+}
+
+// --- Loading ------------------------------------------------------------------------------------
+
+template <int PASS>
+GPU void exact_load_pass(const CUtensorMap *a, const CUtensorMap *b, const gpu_gemm_t &g,
+                         const digits_walk_t &walk, int row, int col, exact_ring_t *ring) {
+  constexpr int OF_A = digits_count(PASS, 0), OF_B = digits_count(PASS, 1);
+  const int rows_a = (int)g.a.padded_rows, rows_b = (int)g.b.padded_rows;
+  for (int chunk = digits_next<PASS>(walk, 0); chunk < walk.chunks;
+       chunk = digits_next<PASS>(walk, chunk + 1)) {
+    ring_fill(*ring, (OF_A + OF_B) * EXACT_SLICE_BYTES);
+#pragma unroll
+    for (int i = 0; i < OF_A; i++) {
+      gpu_copy_box(ring->address() + i * EXACT_SLICE_BYTES, a, chunk * 128,
+                   (digits_first(PASS, 0) + i) * rows_a + row, ring->filled());
+    }
+#pragma unroll
+    for (int j = 0; j < OF_B; j++) {
+      gpu_copy_box(ring->address() + (OF_A + j) * EXACT_SLICE_BYTES, b, chunk * 128,
+                   (digits_first(PASS, 1) + j) * rows_b + col, ring->filled());
+    }
+    ring->advance();
+  }
+}
+
+GPU void exact_load(const CUtensorMap *a, const CUtensorMap *b, const gpu_gemm_t &g,
+                    exact_ring_t ring) {
+  int64_t row, col;
+  for (unsigned tile = blockIdx.x; exact_tile(g, tile, &row, &col); tile += gridDim.x) {
+    const digits_walk_t walk = digits_walk(g.a, g.b, row, col, g.job.k);
+    const int r = (int)row * EXACT_SIDE, c = (int)col * EXACT_SIDE;
+    exact_load_pass<0>(a, b, g, walk, r, c, &ring);
+    exact_load_pass<1>(a, b, g, walk, r, c, &ring);
+    exact_load_pass<2>(a, b, g, walk, r, c, &ring);
+    exact_load_pass<3>(a, b, g, walk, r, c, &ring);
+  }
+}
+
+// --- Multiplying --------------------------------------------------------------------------------
+
+/** Chunks of a pass from *chunk on, until the sums might overflow; sums[i + j] has the products of
+ * digit i of A and j of B. */
+template <int PASS>
+GPU void exact_sums(exact_ring_t *ring, const digits_walk_t &walk, int warpgroup, int *chunk,
+                    int32_t (&sums)[3][EXACT_OUTPUTS]) {
+  constexpr int OF_A = digits_count(PASS, 0), OF_B = digits_count(PASS, 1);
+#pragma unroll
+  for (int i = 0; i < 3 * EXACT_OUTPUTS; i++) sums[i / EXACT_OUTPUTS][i % EXACT_OUTPUTS] = 0;
+  uint32_t freed = 0;
+  for (int n = 0; n < DIGITS_FOLD && *chunk < walk.chunks; n++) {
+    gpu_barrier_wait(ring->filled(), ring->parity);
+    const uint32_t of_a = ring->address() + (uint32_t)warpgroup * 64 * 128,
+                   of_b = ring->address() + OF_A * EXACT_SLICE_BYTES;
+    gpu_wgmma_begin();
+#pragma unroll
+    for (int step = 0; step < 4; step++) {
+#pragma unroll
+      for (int i = 0; i < OF_A; i++) {
+#pragma unroll
+        for (int j = 0; j < OF_B; j++) {
+          gpu_wgmma_s8(sums[i + j], gpu_wgmma_operand(of_a + i * EXACT_SLICE_BYTES) + 2 * step,
+                       gpu_wgmma_operand(of_b + j * EXACT_SLICE_BYTES) + 2 * step);
+        }
+      }
+    }
+    gpu_wgmma_commit();
+    // The stage before is read; this one is being.
+    gpu_wgmma_wait<1>();
+    if (n > 0) ring_release(freed);
+    freed = ring->freed();
+    ring->advance();
+    *chunk = digits_next<PASS>(walk, *chunk + 1);
+  }
+  gpu_wgmma_wait<0>();
+#pragma unroll
+  for (int i = 0; i < 3; i++) gpu_keep(sums[i]);
+  ring_release(freed);
+}
+
+/** Where output i of a thread is, and its total while passes are added. */
+typedef struct {
+  int64_t row, col;
+  int64_t *total;  ///< of output 0; of output i 128 EXACT_USERS i further
+} exact_thread_t;
+
+GPU int64_t exact_row(const exact_thread_t &at, int i) {
+  return at.row + i % 4 / 2 * 8;
+}
+GPU int64_t exact_col(const exact_thread_t &at, int i) {
+  return at.col + i / 4 * 8 + i % 2;
+}
+GPU int64_t *exact_total(const exact_thread_t &at, int i) {
+  return at.total + i * (WARPGROUP * EXACT_USERS);
+}
+
+template <int PASS>
+GPU int64_t exact_value(const gpu_gemm_t &g, const exact_thread_t &at,
+                        const int32_t (&sums)[3][EXACT_OUTPUTS], int i) {
+  return digits_value<PASS>(sums[0][i], sums[1][i], sums[2][i], g.a.units[exact_row(at, i)],
+                            g.b.units[exact_col(at, i)]);
+}
+
+/** A pass into the totals. @p first: there are none yet */
+template <int PASS>
+GPU void exact_add_pass(const gpu_gemm_t &g, exact_ring_t *ring, const digits_walk_t &walk,
+                        const exact_thread_t &at, int warpgroup, bool first) {
+  int32_t sums[3][EXACT_OUTPUTS];
+  for (int chunk = digits_next<PASS>(walk, 0); chunk < walk.chunks; first = false) {
+    exact_sums<PASS>(ring, walk, warpgroup, &chunk, sums);
+#pragma unroll
+    for (int i = 0; i < EXACT_OUTPUTS; i++) {
+      const uint64_t value = (uint64_t)exact_value<PASS>(g, at, sums, i);
+      *exact_total(at, i) = (int64_t)((first ? 0 : (uint64_t)*exact_total(at, i)) + value);
+    }
+  }
+}
+
+/** A tile that is one pass of sums that fit, straight from the registers. */
+GPU void exact_store_sums(const gpu_gemm_t &g, exact_ring_t *ring, const digits_walk_t &walk,
+                          const exact_thread_t &at, int warpgroup) {
+  int32_t sums[3][EXACT_OUTPUTS];
+  int chunk = 0;
+  exact_sums<0>(ring, walk, warpgroup, &chunk, sums);
+  const int t = gemm_exponent(g.job.a.exponent) + gemm_exponent(g.job.b.exponent);
+  const bool plain = gemm_is_plain(g.job);
+#pragma unroll
+  for (int i = 0; i < EXACT_OUTPUTS; i += 2) {
+    gemm_store_pair(g, plain, exact_value<0>(g, at, sums, i), exact_value<0>(g, at, sums, i + 1), t,
+                    exact_row(at, i), exact_col(at, i));
+  }
+}
+
+GPU void exact_store_totals(const gpu_gemm_t &g, const exact_thread_t &at) {
+  const int t = gemm_exponent(g.job.a.exponent) + gemm_exponent(g.job.b.exponent);
+  const bool plain = gemm_is_plain(g.job);
+#pragma unroll 1
+  for (int i = 0; i < EXACT_OUTPUTS; i += 2) {
+    gemm_store_pair(g, plain, *exact_total(at, i), *exact_total(at, i + 1), t, exact_row(at, i),
+                    exact_col(at, i));
+  }
+}
+
+GPU void exact_use(const gpu_gemm_t &g, int64_t *totals, exact_ring_t ring) {
+  const int warpgroup = gpu_uniform((int)threadIdx.x / WARPGROUP);
+  const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x % WARPGROUP / 32;
+  int64_t row, col;
+  for (unsigned tile = blockIdx.x; exact_tile(g, tile, &row, &col); tile += gridDim.x) {
+    const digits_walk_t walk = digits_walk(g.a, g.b, row, col, g.job.k);
+    const exact_thread_t at = {
+        row * EXACT_SIDE + 64 * warpgroup + 16 * warp + lane / 4, col * EXACT_SIDE + lane % 4 * 2,
+        totals + (int64_t)blockIdx.x * EXACT_SIDE * EXACT_SIDE + threadIdx.x};
+    if (walk.chunks <= DIGITS_FOLD && digits_next<1>(walk, 0) == walk.chunks &&
+        digits_next<2>(walk, 0) == walk.chunks) {
+      exact_store_sums(g, &ring, walk, at, warpgroup);
+      continue;
+    }
+    exact_add_pass<0>(g, &ring, walk, at, warpgroup, true);
+    exact_add_pass<1>(g, &ring, walk, at, warpgroup, false);
+    exact_add_pass<2>(g, &ring, walk, at, warpgroup, false);
+    exact_add_pass<3>(g, &ring, walk, at, warpgroup, false);
+    exact_store_totals(g, at);
+  }
+}
+
+/** @p totals: EXACT_SIDE^2 for each block of threads */
+GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS(EXACT_THREADS, 1)
+    exact_kernel(GPU_PARAMETER CUtensorMap a, GPU_PARAMETER CUtensorMap b,
+                 GPU_PARAMETER gpu_gemm_t g, int64_t *totals) {
+#if GPU_HAS_WARPGROUPS
+  const exact_ring_t ring = ring_start<EXACT_STAGES, EXACT_STAGE_BYTES>(EXACT_USERS);
+  if (threadIdx.x >= EXACT_USERS * WARPGROUP) {
+    gpu_registers_down<EXACT_LOADER_REGISTERS>();
+    if (threadIdx.x == EXACT_USERS * WARPGROUP) exact_load(&a, &b, g, ring);
+  } else {
+    gpu_registers_up<EXACT_USER_REGISTERS>();
+    exact_use(g, totals, ring);
+  }
+#endif
+}
+
+#endif

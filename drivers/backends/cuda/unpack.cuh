@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands as the tensor cores take them, rows and k padded with zeros to whole tiles. Three kinds:
+// BF16 with the scale multiplied in, signed bytes with the scales beside them, and the digits of
+// numbers in one unit for each row (docs/results/gpu.md, contract exact).
+#ifndef UFP4_CUDA_UNPACK_CUH
+#define UFP4_CUDA_UNPACK_CUH
+
+#include "number.cuh"
+#include "table.h"
+
+#define GEMM_CHUNK 4     // blocks of 16 in a stage of gemm.cuh
+#define GEMM_ROWS 128    // unpacked rows are padded to this
+#define DIGITS_CHUNK 8   // blocks of 16 in a chunk of digits: 128 bytes
+#define DIGITS_SLICES 3  // the two of all values, and the one that few need
+#define UNPACK_THREADS 256
+#define UNPACK_SIDE 16  // rows, and blocks, of what a thread block unpacks
+
+/** An unpacked operand. */
+typedef struct {
+  unsigned char *elements;  ///< [padded rows][padded blocks][16 or 32 bytes]; digits:
+                            ///< [DIGITS_SLICES][padded rows][padded blocks][16]
+  void *weights;            ///< [padded blocks][padded rows], int32 or float; or NULL
+  uint8_t *poisoned;        ///< [padded rows]: some scale of the row is NaN
+  int32_t *units;           ///< digits: [padded rows], see unpack_units
+  uint32_t *wide;  ///< digits: [padded rows / 128 + 1]: some row needs the third; last: some panel
+  uint32_t *thirds;  ///< digits: [padded rows / 128][words]: bit c: in chunk c some third is not 0
+  int64_t padded_rows, padded_blocks;
+  int words;
+} gpu_unpacked_t;
+
+/** Some panel has rows that need third digits. */
+GPU bool unpacked_is_wide(const gpu_unpacked_t &x) {
+  return x.wide[x.padded_rows / GEMM_ROWS] != 0;
+}
+
+// --- Entries ------------------------------------------------------------------------------------
+
+/** A block of a row as it is stored: 16 codes and a scale; zeros where a scale is NaN. */
+typedef struct {
+  uint64_t codes;
+  uint32_t scale;
+} entry_t;
+
+GPU int64_t entry_place(const ufp4_cuda_operand_t &in, int64_t row, int64_t block) {
+  return row / 16 * in.place.group + block * in.place.block + row % 16 * in.place.row;
+}
+
+GPU entry_t entry_read(const ufp4_cuda_operand_t &in, int scale, int64_t blocks, int64_t row,
+                       int64_t block, uint8_t *poisoned) {
+  entry_t entry = {0, 0};
+  if (row >= in.rows || block >= blocks) return entry;
+  const int64_t at = entry_place(in, row, block);
+  const bool wide = scale == UFP4_SCALE_FP32;
+  entry.scale = wide ? ((const uint32_t *)in.scales)[at] : ((const uint8_t *)in.scales)[at];
+  if (wide ? (entry.scale & 0x7FFFFFFFu) > GPU_F32_INF : e4m3_is_nan(entry.scale)) {
+    poisoned[row] = 1;
+    entry.scale = 0;
+    return entry;
+  }
+  entry.codes = in.codes[at];
+  return entry;
+}
+
+/** A thread block's 16 x 16 entries with E4M3 scales: read as they lie in panels, 16 rows of one
+ * block after another, and given along k: thread t gets row t / 16, block t % 16. */
+GPU entry_t entry_turned(const ufp4_cuda_operand_t &in, int64_t blocks, int64_t first_row,
+                         int64_t first_block, uint8_t *poisoned) {
+  __shared__ uint64_t codes[UNPACK_THREADS];
+  __shared__ uint8_t scales[UNPACK_THREADS];
+  const int t = (int)threadIdx.x, to = t % UNPACK_SIDE * UNPACK_SIDE + t / UNPACK_SIDE;
+  const entry_t own = entry_read(in, UFP4_SCALE_E4M3, blocks, first_row + t % UNPACK_SIDE,
+                                 first_block + t / UNPACK_SIDE, poisoned);
+  codes[to] = own.codes;
+  scales[to] = (uint8_t)own.scale;
+  __syncthreads();
+  const entry_t turned = {codes[t], scales[t]};
+  return turned;
+}
+
+/** The part of the operand that this thread block unpacks. */
+GPU void unpack_place(const gpu_unpacked_t &out, int64_t *row, int64_t *block) {
+  const unsigned across = (unsigned)((out.padded_blocks + UNPACK_SIDE - 1) / UNPACK_SIDE);
+  *row = (int64_t)(blockIdx.x / across) * UNPACK_SIDE;
+  *block = (int64_t)(blockIdx.x % across) * UNPACK_SIDE;
+}
+
+// --- BF16, and bytes with scales ----------------------------------------------------------------
+
+/** Value of a scale. */
+GPU float scale_value(int scale, uint32_t stored) {
+  if (scale == UFP4_SCALE_FP32) return __int_as_float((int)stored);
+  return (float)e4m3_significand(stored) * f32_power(e4m3_exponent(stored) - 9);
+}
+
+/** Two BF16 of 16 bits: quanta * scale has 7 bits at most (15 x 8), so both are exact. */
+GPU uint32_t bf16_pair(int32_t low, int32_t high, float scale) {
+  const uint32_t a = (uint32_t)__float_as_int((float)low * scale),
+                 b = (uint32_t)__float_as_int((float)high * scale);
+  return a >> 16 | (b & 0xFFFF0000u);
+}
+
+/** Four BF16 of the codes in the lower 16 bits. */
+GPU void bf16_four(int elem, uint32_t codes, float scale, uint32_t *to) {
+  const uint32_t quanta = elem_decode_any(elem, codes);
+  to[0] = bf16_pair((int8_t)(quanta & 255), (int8_t)(quanta >> 8 & 255), scale);
+  to[1] = bf16_pair((int8_t)(quanta >> 16 & 255), (int8_t)(quanta >> 24), scale);
+}
+
+GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
+    unpack_bf16_kernel(ufp4_cuda_operand_t in, int64_t blocks, gpu_unpacked_t out) {
+  int64_t row, block;
+  unpack_place(out, &row, &block);
+  const entry_t entry = entry_turned(in, blocks, row, block, out.poisoned);
+  row += threadIdx.x / UNPACK_SIDE;
+  block += threadIdx.x % UNPACK_SIDE;
+  if (block >= out.padded_blocks) return;
+  const float value = (float)e4m3_significand(entry.scale) *
+                      f32_power(e4m3_exponent(entry.scale) - 9 - elem_frac(in.elem));
+  unsigned char *to = out.elements + (row * out.padded_blocks + block) * 32;
+#pragma unroll
+  for (int half = 0; half < 2; half++) {
+    uint32_t words[4];
+    bf16_four(in.elem, (uint32_t)(entry.codes >> (32 * half)) & 0xFFFFu, value, words);
+    bf16_four(in.elem, (uint32_t)(entry.codes >> (32 * half + 16)) & 0xFFFFu, value, words + 2);
+    gpu_store_16(to + 16 * half, words);
+  }
+}
+
+/** Bytes; the scales as integers in units of 2^-9, or as FP32. One block of one row for each
+ * thread. Where both operands have digits too, these are for tiles in which third digits do not
+ * pay, and where no panel of this and of @p other, the other operand, has any there is nothing to
+ * do. */
+template <bool INTEGER>
+GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
+    unpack_bytes_kernel(ufp4_cuda_operand_t in, int scale, int64_t blocks, gpu_unpacked_t out,
+                        gpu_unpacked_t other) {
+  if (out.wide != nullptr && !unpacked_is_wide(out) && !unpacked_is_wide(other)) return;
+  const int64_t index = (int64_t)blockIdx.x * UNPACK_THREADS + threadIdx.x;
+  const int64_t row = index / out.padded_blocks, block = index % out.padded_blocks;
+  if (row >= out.padded_rows) return;
+  const entry_t entry = entry_read(in, scale, blocks, row, block, out.poisoned);
+  uint32_t quanta[4];
+#pragma unroll
+  for (int i = 0; i < 4; i++)
+    quanta[i] = elem_decode_any(in.elem, (uint32_t)(entry.codes >> (16 * i)) & 0xFFFFu);
+  gpu_store_16(out.elements + index * 16, quanta);
+  const int64_t at = block * out.padded_rows + row;
+  if (INTEGER) {
+    ((int32_t *)out.weights)[at] = e4m3_significand(entry.scale) << e4m3_exponent(entry.scale);
+  } else {
+    ((float *)out.weights)[at] = entry.scale == 0 ? 0.0f : scale_value(scale, entry.scale);
+  }
+}
+
+#endif
