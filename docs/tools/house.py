@@ -5,15 +5,18 @@
 usage: house.py [FOLDER]     FOLDER: a checkout, this one by default
 A file may include headers of its own folder, and of those that the row of its folder names, or of the nearest one above
 that has a row; a folder that is named stands for what lies in it, too. What only a compiler's include path leads to (a
-library's header, one that a build makes) is not looked at. Needs nothing but Python.
+library's header, one that a build makes) is not looked at. Where headers of several folders have the name, one that is
+allowed is taken to be meant. Needs nothing but Python.
 """
 import pathlib
+import posixpath
 import re
 import sys
 
 PAGE = "docs/ip/architecture.md"
 FOLDERS = ("cmodel", "sim", "drivers", "fpga")
-SOURCES = (".c", ".h", ".cpp", ".cu", ".cuh")
+HEADERS = (".h", ".hpp", ".cuh")
+SOURCES = tuple(suffix + template for suffix in (".c", ".cc", ".cpp", ".cu", *HEADERS) for template in ("", ".in"))
 
 
 def table(root):
@@ -36,18 +39,17 @@ def headers(root):
     found = {}
     for folder in (*FOLDERS, "tests"):
         for path in sorted((root / folder).rglob("*")):
-            if path.suffix in (".h", ".cuh"):
+            if path.suffix in HEADERS:
                 found.setdefault(path.name, []).append(path.relative_to(root).as_posix())
     return found
 
 
 def candidates(source, name, found):
     """Which headers an include may mean: that of its own folder, else each whose path ends so."""
-    here = source.parent / name
-    path = pathlib.PurePosixPath(*[part for part in here.parts if part != ".."]) if ".." not in name else None
-    same = [one for one in found.get(pathlib.PurePosixPath(name).name, []) if path is not None and one == path.as_posix()]
-    end = "/" + name.lstrip("./")
-    return same or [one for one in found.get(pathlib.PurePosixPath(name).name, []) if ("/" + one).endswith(end)]
+    known = found.get(posixpath.basename(name), [])
+    here = posixpath.normpath(posixpath.join(source.parent.as_posix(), name))
+    end = "/" + re.sub(r"^(\.\./)+", "", posixpath.normpath(name))
+    return [one for one in known if one == here] or [one for one in known if ("/" + one).endswith(end)]
 
 
 def violations(root):
@@ -57,7 +59,7 @@ def violations(root):
     for folder in sorted({name for row in rows.items() for name in (row[0], *row[1])}):
         if not (root / folder).exists():
             yield f"{PAGE}: there is no {folder}"
-    for path in sorted(path for folder in FOLDERS for path in (root / folder).rglob("*") if path.suffix in SOURCES):
+    for path in sorted(path for folder in FOLDERS for path in (root / folder).rglob("*") if path.name.endswith(SOURCES)):
         source = pathlib.PurePosixPath(path.relative_to(root).as_posix())
         nearest = [folder for folder in rows if is_in(source.parent.as_posix(), folder)]
         if not nearest:
@@ -65,7 +67,7 @@ def violations(root):
             continue
         row = max(nearest, key=len)
         for number, line in enumerate(path.read_text().split("\n"), 1):
-            include = re.match(r'\s*#\s*include "([^"]+)"', line)
+            include = re.match(r'\s*#\s*include\s*(?:"|<(?=ufp4|[^>]*/))([^>"]+)[>"]', line)
             meant = candidates(source, include.group(1), found) if include else []
             allowed = [one for one in meant if pathlib.PurePosixPath(one).parent == source.parent or any(is_in(one, folder) for folder in rows[row])]
             if meant and not allowed:

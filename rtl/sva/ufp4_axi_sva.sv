@@ -3,7 +3,8 @@
 //
 // Contract: each rule is an assertion with a name of its own; one that is broken ends in $error with a line that says
 // which. Memory 1, Host 1: also what the memory and the host owe. No rule is asked before the first edge in reset.
-// Once the memory has lost an answer, the counts of what is in flight hold again after the next reset.
+// Once the memory has lost an answer, the counts of what is in flight hold again after the next reset. After a soft reset
+// irq may fall and beats may be without strobes, until the host writes a register while no write is in flight.
 // Files: rtl/sva.f, with ufp4_axi_bind.sv, which binds this to each ufp4_top. Test: tests/rtl/sva breaks each rule.
 `define UFP4_RULE(NAME, PROPERTY, TEXT) \
   NAME: assert property (@(posedge clk_i) disable iff (!on) PROPERTY) else $error("ufp4 bus rule: %s", TEXT);
@@ -414,7 +415,11 @@ module ufp4_axi_sva
                           (port_read_q && !(s_axil_rvalid_o && s_axil_rready_i));
       b_waits_q        <= s_axil_bvalid_o && !s_axil_bready_i;
       mask_q           <= mask;
-      soft_q           <= soft_q || (done && done_address == REG_CONTROL && port_strb_q[0][0] && port_word_q[0][2]);
+      if (done && done_address == REG_CONTROL && port_strb_q[0][0] && port_word_q[0][2]) begin
+        soft_q <= 1'b1;
+      end else if (done && addresses_n_q == '0 && data_n_q == '0 && writes_q == '0 && !irq_o) begin
+        soft_q <= 1'b0;
+      end
     end
   end
 endmodule

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a memory with banks has done what it is asked for (ufp4_dram.h). One set of rules for the
+// When a memory with banks has done what it is asked for (base/dram.h). One set of rules for the
 // harness's memory and the timed model (memory_timing.h), and for a SystemC target.
 //
 // What is asked for is cut into accesses, which the channels serve in the order in which they come:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ufp4_arbiter.h"
 
+#include <algorithm>
+
 namespace {
 
 // After so long no other transaction can come at the instant at which one has.
@@ -28,12 +30,17 @@ Ufp4Arbiter::Ufp4Arbiter(const sc_core::sc_module_name &name, unsigned ports)
 
 Ufp4Arbiter::~Ufp4Arbiter() = default;
 
+Ufp4Arbiter::Request::~Request() {
+  if (queue != nullptr) queue->erase(std::remove(queue->begin(), queue->end(), this), queue->end());
+}
+
 void Ufp4Arbiter::b_transport(int port, tlm::tlm_generic_payload &payload,
                               sc_core::sc_time &delay) {
   Request request;
   if (delay != sc_core::SC_ZERO_TIME) wait(delay);
   request.at = sc_core::sc_time_stamp();
-  waiting_[static_cast<size_t>(port)].push_back(&request);
+  request.queue = &waiting_[static_cast<size_t>(port)];
+  request.queue->push_back(&request);
   arrived_.notify(instant());
   wait(request.granted);
   delay = sc_core::SC_ZERO_TIME;

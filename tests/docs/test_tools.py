@@ -110,7 +110,9 @@ def takes_what_the_table_allows():
 def rejects_headers_of_other_rooms():
     expect(built(TREE | {"sim/b.c": ["base/file.h", "other.h"]}), ["sim/b.c:2: cmodel/other.h: the row of sim does not name its folder"])
     expect(built(TREE | {"sim/deep/b.c": ["base/file.h"]}), ["sim/deep/b.c:1: cmodel/base/file.h: the row of sim/deep does not name its folder"])
-    expect(built(TREE | {"cmodel/base/b.c": ["../../sim/own.h"]}), ["cmodel/base/b.c:1: sim/own.h: the row of cmodel does not name its folder"])
+    for name in ("../../sim/own.h", "deep/../../../sim/own.h"):
+        expect(built(TREE | {"cmodel/base/b.c": [name]}), ["cmodel/base/b.c:1: sim/own.h: the row of cmodel does not name its folder"])
+    expect(built(TREE | {"sim/b.cpp.in": ["other.h"]}), ["sim/b.cpp.in:1: cmodel/other.h: the row of sim does not name its folder"])
 
 
 def rejects_a_file_in_no_table():

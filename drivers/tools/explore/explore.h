@@ -41,7 +41,7 @@ typedef struct {
   ufp4_recipe_t recipe;
   ufp4_configuration_t core;
   unsigned mem_bandwidth, mem_latency;
-  const char *dram;                                ///< a name of ufp4_dram.h, or NULL
+  const char *dram;                                ///< a name of base/dram.h, or NULL
   int64_t tokens;                                  ///< of a step
   char reason[sizeof((ufp4_message_t *)0)->text];  ///< why the core cannot do it; empty if it can
   char note[96];  ///< what of its settings has no effect; empty if all have

@@ -41,6 +41,9 @@ class UFP4_SYSTEMC_API Ufp4Arbiter final : public sc_core::sc_module {
   struct Request {
     sc_core::sc_time at;
     sc_core::sc_event granted;
+    /** Leaves the queue with its thread, which may be killed while it waits. */
+    std::deque<Request *> *queue = nullptr;
+    ~Request();
   };
 
   void b_transport(int port, tlm::tlm_generic_payload &payload, sc_core::sc_time &delay);

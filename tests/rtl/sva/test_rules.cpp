@@ -283,6 +283,8 @@ const std::vector<Case> &faults() {
       {"irq_unmasked", {write_of(kIrqMask, 1), port_b, irq_rises, write_of(kIrqMask, 0), port_b}},
       {"irq_falls", {write_of(kIrqMask, 1), port_b, irq_rises, irq_falls}},
       {"irq_falls",
+       {write_of(kControl, 4), port_b, write_of(kIrqMask, 1), port_b, irq_rises, irq_falls}},
+      {"irq_falls",
        {write_of(kIrqMask, 1), port_b, irq_rises, write_of(kControl, 1),
         and_then(port_b, irq_falls)}},
   };
