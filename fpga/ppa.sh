@@ -56,7 +56,7 @@ rows=(
 )
 known=" "
 for row in "${rows[@]}"; do known+="${row%% *} "; done
-for u in "${units[@]}"; do [[ $known == *" $u "* ]] || { echo "ppa: no unit '$u'; there are:$known" >&2; exit 2; }; done
+for u in "${units[@]}"; do [[ $u != *" "* && $known == *" $u "* ]] || { echo "ppa: no unit '$u'; there are:$known" >&2; exit 2; }; done
 
 ((${#liberty[@]})) || liberty=(/usr/share/qflow/tech/osu018/osu018_stdcells.lib)
 [[ -r ${liberty[0]} ]] || fail "${liberty[0]} is missing; install the Debian package qflow-tech-osu018"

@@ -17,8 +17,8 @@ TEST_SEED = int(os.environ.get("UFP4_TEST_SEED") or "0", 0)
 
 
 def stream(number):
-    """The seed of one of several streams."""
-    return number + TEST_SEED
+    """The seed of one of several streams, as check_stream of the tests in C."""
+    return (number + 1000003 * TEST_SEED) % 2**64
 
 
 def stall(kind):

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import pathlib
 import xml.etree.ElementTree
 
 import bench
@@ -98,6 +99,14 @@ def test_draws():
                 "bars of data, scale and RHT, of each grid")
     texts = {t.text for t in root.iter("{http://www.w3.org/2000/svg}text")}
     check({"E2M1", "E1M2, INT4", "outliers", "e4m3, RHT"} <= texts, str(texts))
+
+
+def test_a_picture_is_drawn_beside_modules_of_the_users_own():
+    bench.demand_drawing()
+    for name in ("csv", "json", "runpy", "ufp4", "matplotlib"):
+        pathlib.Path(f"{name}.py").write_text("import os; os.system('touch ran')\nraise ImportError('of the user')\n")
+    passes("bias", "--rows", 4, "--cols", 64, "--plot", "p.svg")
+    check(os.path.exists("p.svg") and not os.path.exists("ran"), f"files {os.listdir('.')}")
 
 
 def test_large_numbers_do_not_overflow():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The launcher, with tools that do nothing: packages that another program is installing, and a checkout that was moved
-or copied after a build. test_launcher.py ROOT [TEST]"""
+"""The launcher, with tools that do nothing: packages that another program is installing, a checkout that was moved or
+copied after a build, another project's build folder, and no PyPI to draw with. test_launcher.py ROOT [TEST]"""
 import os
 import pathlib
 import shutil
@@ -13,6 +13,11 @@ ROOT = pathlib.Path(sys.argv[1])
 LISTS = "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 812 (apt-get)"
 DPKG = ("E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 812 (unattended-upgr)\n"
         "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?")
+READ_ONLY = {
+    "lists": "E: Could not open lock file /var/lib/apt/lists/lock - open (30: Read-only file system)\nE: Unable to lock directory /var/lib/apt/lists/",
+    "dpkg": "E: Could not open lock file /var/lib/dpkg/lock-frontend - open (30: Read-only file system)\n"
+            "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), are you root?",
+}
 STUBS = {
     "dpkg-query": 'test ! -e "$STATE/lacks" -o -e "$STATE/installed" && echo ii',
     "sudo": 'shift; exec "$@"',
@@ -25,7 +30,9 @@ if [ "$left" != 0 ]; then echo $((left - 1)) > "$STATE/$name"; cat "$STATE/$name
 [ $name = lists ] || touch "$STATE/installed" """,
     "python3": """mkdir -p "$3/bin"
 printf '#!%s/bin/python3\\n' "$3" > "$3/bin/pip"
-echo 'echo pip >> "$STATE/apt"' >> "$3/bin/pip"
+echo 'echo pip >> "$STATE/apt"; test ! -e "$STATE/offline" || { echo no route to host; exit 1; }' >> "$3/bin/pip"
+printf '#!/bin/sh\necho "$STATE"\n' > "$3/bin/python"
+chmod +x "$3/bin/python"
 sed -i 1s,.*,'#!/bin/sh\\n# '"$3"/bin/python3, "$3/bin/pip"
 chmod +x "$3/bin/pip" """,
     # As CMake does, it refuses a folder that was configured from or for another place.
@@ -35,10 +42,12 @@ if [ -e "$cache" ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$source" "$cach
   echo "CMake Error: The source \\"$source/CMakeLists.txt\\" does not match the source used to generate cache." >&2
   exit 1
 fi
-printf 'CMAKE_HOME_DIRECTORY:INTERNAL=%s\\nCMAKE_CACHEFILE_DIR:INTERNAL=%s\\n' "$source" "$build" > "$cache"
+printf 'CMAKE_PROJECT_NAME:STATIC=ufp4\\nCMAKE_HOME_DIRECTORY:INTERNAL=%s\\nCMAKE_CACHEFILE_DIR:INTERNAL=%s\\n' "$source" "$build" > "$cache"
 touch "$build/build.ninja"; echo configured >> "$STATE/cmake" """,
     "ninja": """test -e "$2/build.ninja" || exit 1
-mkdir -p "$2/drivers"; printf '#!/bin/sh\\necho here: "$0"\\n' > "$2/drivers/ufp4"; chmod +x "$2/drivers/ufp4" """,
+mkdir -p "$2/drivers"; printf '#!/bin/sh\\necho here: "$0" $UFP4_PYTHON\\n' > "$2/drivers/ufp4"; chmod +x "$2/drivers/ufp4" """,
+    "ctest": """while [ "$1" != --output-junit ]; do shift; done
+echo '<testsuite tests="2" failures="1" disabled="0" skipped="0"/>' > "$2"; exit 8 """,
 }
 
 
@@ -54,10 +63,12 @@ def prepare(folder):
     return tree
 
 
-def launch(tree, *words):
+def launch(tree, *words, **variables):
     folder = tree.parent
     env = os.environ | {"PATH": f"{folder / 'tools'}:{os.environ['PATH']}", "STATE": str(folder / "state")}
-    env.pop("UFP4_BUILD", None)
+    for name in ("UFP4_BUILD", "UFP4_PYTHON", "UFP4_TEST_SEED"):
+        env.pop(name, None)
+    env |= {name: str(value) for name, value in variables.items()}
     done = subprocess.run([tree / "ufp4", *words], env=env, capture_output=True, text=True, timeout=120)
     return done.returncode, done.stdout, done.stderr
 
@@ -91,6 +102,67 @@ def test_rejects_packages_that_are_not_there(folder):
     status, out, err = launch(tree, "fpga-tools")
     assert status == 3 and "Unable to locate package" in err and "waiting" not in err, (status, out, err)
     assert len(asked(folder)) == 2, asked(folder)
+
+
+def test_rejects_a_file_system_that_is_read_only(folder):
+    """Nobody holds those locks."""
+    for name, words in READ_ONLY.items():
+        place = folder / name
+        place.mkdir()
+        tree = prepare(place)
+        lacks_packages(place, **{name: (1, words)})
+        status, _, err = launch(tree, "fpga-tools")
+        assert status == 3 and "Read-only file system" in err and "waiting" not in err, (status, err)
+
+
+def test_trains_where_pypi_is_not_reached(folder):
+    tree = prepare(folder)
+    build = tree / "build/release"
+    (folder / "state/offline").touch()
+    for command in ("train", "explore"):
+        status, out, err = launch(tree, command, "-o", "out")
+        assert (status, out) == (0, f"here: {build}/drivers/ufp4\n"), (status, out, err)
+        said = [line for line in err.splitlines() if "no page will be drawn" in line]
+        assert len(said) == 1 and said[0].startswith(f"ufp4: {command}: ") and "no route" not in err, err
+    status, out, err = launch(tree, "bias", "--plot", "p.svg")
+    assert (status, out) == (3, "") and "no route to host" in err and "failed: " in err, (status, out, err)
+
+
+def test_installs_what_draws_for_those_that_draw(folder):
+    tree = prepare(folder)
+    build = tree / "build/release"
+    for words in (("bias",), ("train", "--help"), ("gemm",)):
+        assert launch(tree, *words)[:2] == (0, f"here: {build}/drivers/ufp4\n"), words
+    assert launch(tree, "train", UFP4_PYTHON="mine")[1].split()[-1] == "mine"
+    assert not (folder / "state/apt").exists()
+    for words in (("train",), ("explore",), ("bias", "--plot=p.svg"), ("bias", "--plot", "p.svg")):
+        status, out, err = launch(tree, *words)
+        assert (status, out) == (0, f"here: {build}/drivers/ufp4 {build}/report-venv/bin/python\n"), (words, status, out, err)
+    assert asked(folder) == ["pip"], asked(folder)
+    assert (folder / "state/ufp4.pth").read_text() == f"{tree}/drivers/python\n"
+
+
+def test_rejects_the_build_folder_of_another_project(folder):
+    tree, other = prepare(folder), folder / "other"
+    (other / "CMakeFiles").mkdir(parents=True)
+    (other / "docs").mkdir()
+    (other / "CMakeCache.txt").write_text(f"CMAKE_PROJECT_NAME:STATIC=hers\nCMAKE_HOME_DIRECTORY:INTERNAL={folder}/hers\n")
+    (other / "build.ninja").write_text("hers\n")
+    before = sorted(other.rglob("*"))
+    for command in ("info", "test", "docs", "fpga-tools"):
+        status, out, err = launch(tree, command, UFP4_BUILD=other)
+        assert (status, out) == (3, ""), (status, out, err)
+        assert err == f"ufp4: '{other}' is the build folder of the project 'hers'; set UFP4_BUILD to another\n", err
+    assert sorted(other.rglob("*")) == before
+
+
+def test_tells_how_to_see_a_failure_again(folder):
+    tree = prepare(folder)
+    again = "UFP4_TEST_SEED=5 ./ufp4 test --rerun-failed\n"
+    for variables, words in (({}, again), ({"UFP4_BUILD": folder / "b&b"}, f"UFP4_BUILD={folder}/b\\&b {again}")):
+        status, out, err = launch(tree, "test", UFP4_TEST_SEED=5, **variables)
+        assert (status, out) == (1, "1 passed, 1 failed, 0 skipped\n"), (status, out, err)
+        assert err.endswith(f"ufp4: to see it again: {words}"), err
 
 
 def test_a_moved_or_copied_checkout_is_configured_anew(folder):

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # run.sh FOLDER TARGET SEED OPTION..: runs the fuzz target from its seeds with these options of libFuzzer, and its random
-# seed SEED + UFP4_TEST_SEED. FOLDER is the build folder of the targets. Inputs that end it badly are left in
+# seed SEED + 1000003 UFP4_TEST_SEED. FOLDER is the build folder of the targets. Inputs that end it badly are left in
 # FOLDER/findings; the last lines say how to see one again.
 set -euo pipefail
-folder=$1 target=$2 seed=$((($3 + ${UFP4_TEST_SEED:-0}) % 2147483647))
+folder=$1 target=$2 seed=$((($3 + 1000003 * ${UFP4_TEST_SEED:-0}) % 2147483647))
 shift 3
 ((seed > 0)) || seed=1 # 0 would be the time
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")

@@ -3,6 +3,7 @@
 and drew by itself (report/NAME.want.json of report/NAME.measured.json), to the last digit."""
 import html
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -187,9 +188,11 @@ def test_full_output_is_an_error():
 
 def test_says_what_is_missing():
     """Of a Python without matplotlib, as an environment without it would have it."""
-    pathlib.Path("matplotlib.py").write_text("raise ImportError(\"No module named 'matplotlib'\")\n")
+    pathlib.Path("without").mkdir()
+    pathlib.Path("without/matplotlib.py").write_text("raise ImportError(\"No module named 'matplotlib'\")\n")
     pathlib.Path("own.csv").write_text(OWN)
-    done = call("own.csv")
+    path = os.pathsep.join(filter(None, ("without", os.environ.get("PYTHONPATH"))))
+    done = call("own.csv", env=os.environ | {"PYTHONPATH": path})
     check_equal((done.returncode, done.stderr), (3, "ufp4.report: No module named 'matplotlib'; pip install 'ufp4[report]' brings it\n"), "message")
 
 

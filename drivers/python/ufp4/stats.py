@@ -10,6 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+# In units of the last place: what is left of equal numbers by rounding of a difference, a ratio and a mean.
+_ROUNDING = 16 * np.finfo(float).eps
+
 __all__ = ["Comparison", "Paired", "compare", "deviation", "holm", "paired", "student_limit", "student_p"]
 
 
@@ -39,19 +42,25 @@ class Paired:
     """What differences in pairs say of their mean. Of one difference deviation, interval and t are NaN, and p is 1."""
     count: int
     mean: float
-    deviation: float
+    deviation: float  # 0 where it is no more than rounding of the differences
     interval: float  # half of the 95 % confidence interval of the mean
     t: float  # NaN where there is no deviation
     p: float  # two-sided
     positive: int  # differences over zero
 
 
-@np.errstate(invalid="ignore", over="ignore")
 def paired(differences: ArrayLike, confidence: float = 0.95) -> Paired:
     """The t test of differences in pairs against a mean of zero, as a Paired."""
-    values = np.asarray(differences, dtype=float)
+    return _paired(np.asarray(differences, dtype=float), 0, confidence)
+
+
+@np.errstate(invalid="ignore", over="ignore")
+def _paired(values, size, confidence=0.95):
+    """Of differences between numbers of this size, if that is known: their rounding is no deviation."""
     count = values.size
     mean, spread = float(sum(values) / count) if count else math.nan, deviation(values)
+    if spread <= _ROUNDING * max(size, abs(mean)):
+        spread = 0.0
     positive = int(np.sum(values > 0))
     if count < 2:
         return Paired(count, mean, spread, math.nan, math.nan, 1.0, positive)
@@ -90,7 +99,7 @@ class Comparison:
     @property
     def same(self) -> bool:
         """Whether both have the same losses, bit for bit."""
-        return self.gap.mean == 0 and self.gap.deviation == 0
+        return bool(self.gaps) and not any(self.gaps)
 
     @property
     def verdict(self) -> str:
@@ -177,7 +186,7 @@ def compare(losses: Mapping[str, Sequence[float]], base: str | None = None, ques
     found = []
     for recipe, against, primary in _pairs(recipes, base, question, quantized):
         gaps = _gaps(losses[recipe], losses[against])
-        gap = paired(gaps)
+        gap = _paired(gaps, 100)
         others = [reported.get(name) or math.nan for name in (recipe, against)]
         found.append(Comparison(recipe, against, primary, tuple(gaps.tolist()), gap, _text_error(stretches, losses, recipe, against),
                                 100 * (others[0] / others[1] - 1), gap.p if math.isfinite(gap.deviation) else math.nan))

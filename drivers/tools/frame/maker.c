@@ -10,6 +10,10 @@
 
 #define MODULE "ufp4.report"
 enum { FIRST_WORDS = 4, MAX_WORDS = 8 };
+// As -m, without the folder in which the user happens to be, whose csv.py it would run; -P does so from Python 3.11 on.
+static const char START[] =
+    "import sys; sys.path[:] = [p for p in sys.path if p]; import runpy; "
+    "runpy.run_module('" MODULE "', run_name='__main__', alter_sys=True)";
 
 extern char **environ;
 
@@ -34,7 +38,7 @@ static int write_document(json_t *document, FILE **file) {
 
 // @return an errno. @param[out] status as of waitpid
 static int run(const char *const *words, FILE *in, int *status) {
-  const char *argv[FIRST_WORDS + MAX_WORDS + 1] = {interpreter(), "-B", "-m", MODULE};
+  const char *argv[FIRST_WORDS + MAX_WORDS + 1] = {interpreter(), "-B", "-c", START};
   posix_spawn_file_actions_t actions;
   pid_t process;
   for (int i = 0; i < MAX_WORDS && words[i] != NULL; i++) argv[FIRST_WORDS + i] = words[i];

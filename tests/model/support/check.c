@@ -10,6 +10,7 @@
 
 #define PRINTED 8
 #define STALL_KINDS_BITS 8
+#define SEEDS_APART 1000003u
 
 check_state_t check_now;
 
@@ -66,7 +67,7 @@ check_random_t check_random(void) {
 }
 
 uint64_t check_stream(uint64_t stream) {
-  return seed() + stream;
+  return seed() * SEEDS_APART + stream;
 }
 
 uint64_t check_stall(uint64_t stall) {

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's end of the board link: what ends a session, and what does not.
+#include <string.h>
+
+#include "check.h"
+#include "transfer.h"
+#include "wire.h"
+
+static void check_ended(int64_t index, link_t *link, ufp4_status_t status, const char *words) {
+  check_bits(index, status, UFP4_ERROR_DEVICE, "status");
+  check_that(index, strstr(link_message(link), words) != NULL, "message '%s' does not say '%s'",
+             link_message(link), words);
+  check_bits(index, transfer_register(link, 8, 1), UFP4_ERROR_DEVICE, "afterwards");
+  check_bits(index, link_flush(link), UFP4_ERROR_DEVICE, "afterwards");
+}
+
+/** Not executed, and said to be what it is. */
+TEST(a_reset_ends_the_session) {
+  static uint8_t bytes[MEMORY];
+  wire_t *wire = wire_open(0, 1);
+  const link_options_t options = link_options_default();
+  link_t *link = wire_link(wire, &options);
+  wire->reset_at = 100;
+  ufp4_status_t status = transfer_write(link, 0, bytes, MEMORY);
+  check_ended(0, link, status, "the board has been reset");
+  check_bits(0, wire->board->executions, 100, "requests that were executed");
+  wire_close(wire, link);
+}
+
+TEST(a_board_of_no_answer_is_given_up) {
+  uint8_t bytes[64];
+  wire_t *wire = wire_open(0, 1);
+  const link_options_t options = link_options_default();
+  link_t *link = wire_link(wire, &options);
+  check_bits(0, transfer_read(link, 0, bytes, 64), UFP4_OK, "read");
+  wire->cut = 1;
+  const uint64_t began = wire->ns;
+  const ufp4_status_t status = transfer_read(link, 0x40, bytes, 64);
+  check_ended(0, link, status, "no answer to MEMORY_READ of 64 bytes at 0x1040 for 5");
+  check_that(0, strstr(link_message(link), "last heard: answer 1 (ok), 5") != NULL, "message '%s'",
+             link_message(link));
+  const double seconds = (double)(wire->ns - began) * 1e-9;
+  check_that(0, seconds >= 5 && seconds < 8, "%.2f s", seconds);
+  wire_close(wire, link);
+}
+
+TEST(a_wire_without_a_board_says_what_came) {
+  for (int noise = 0; noise < 2; noise++) {
+    wire_t *wire = wire_open(0, 1);
+    const link_options_t options = link_options_default();
+    const link_stream_t stream = wire_stream(wire);
+    link_t *link = link_open(&stream, &options);
+    link_identity_t identity;
+    for (int i = 0; i < 100 * noise; i++) wire_carry(wire, &wire->from, (uint8_t)(i * 7));
+    wire->cut = 1;
+    check_ended(noise, link, link_hello(link, &identity),
+                noise ? "100 bytes came and none made a frame" : "nothing has been heard");
+    wire_close(wire, link);
+  }
+}
+
+// 20 frames, of which the first have gone out when it returns.
+static void begin_writing(wire_t *wire, link_t *link, const uint8_t bytes[20 << 10]) {
+  check_bits(0, transfer_write(link, 0, bytes, 20 << 10), UFP4_OK, "write: %s", link_message(link));
+  wire_pass(wire, 10000000);
+}
+
+/** The host does something else for twice its patience, with answers or without. */
+TEST(a_pause_of_the_host_loses_nothing) {
+  static uint8_t bytes[20 << 10], got[20 << 10];
+  check_random_t random = check_random();
+  for (unsigned window = 1; window <= LINK_WINDOW_MAX; window++) {
+    for (int lost = 0; lost < 2; lost++) {
+      wire_t *wire = wire_open(0, 1);
+      link_options_t options = link_options_default();
+      options.window = window;
+      link_t *link = wire_link(wire, &options);
+      transfer_fill(&random, bytes, sizeof bytes);
+      begin_writing(wire, link, bytes);
+      if (lost) wire->to.count = wire->from.count = 0;
+      check_bits(window, transfer_read(link, 0, got, sizeof got), UFP4_OK, "read: %s",
+                 link_message(link));
+      check_that(window, memcmp(bytes, got, sizeof got) == 0, "other bytes came back");
+      check_that(window, link_counts(link).timeouts <= (uint64_t)lost, "%d timeouts",
+                 (int)link_counts(link).timeouts);
+      wire_close(wire, link);
+    }
+  }
+}
+
+// What is lost is found as soon as ever: the pause was no time there and back.
+static void check_soon(int64_t index, wire_t *wire, link_t *link) {
+  const uint64_t began = wire->ns;
+  check_bits(index, transfer_register(link, 8, 1), UFP4_OK, "register");
+  wire->to.count = 0;
+  check_bits(index, link_flush(link), UFP4_OK, "flush: %s", link_message(link));
+  check_that(index, wire->ns - began < 300000000u, "%.2f s", (double)(wire->ns - began) * 1e-9);
+}
+
+TEST(a_pause_of_the_host_is_not_the_boards) {
+  static const uint8_t bytes[20 << 10];
+  wire_t *wire = wire_open(0, 1);
+  const link_options_t options = link_options_default();
+  link_t *link = wire_link(wire, &options);
+  begin_writing(wire, link, bytes);
+  check_bits(0, link_flush(link), UFP4_OK, "flush: %s", link_message(link));
+  check_soon(0, wire, link);
+  wire_close(wire, link);
+}
+
+/** Nor does one amid a wait: the whole process is stopped. */
+TEST(a_stopped_host_loses_nothing) {
+  static uint8_t bytes[20 << 10];
+  for (uint64_t at = 1; at < 40; at++) {
+    wire_t *wire = wire_open(0, 1);
+    const link_options_t options = link_options_default();
+    link_t *link = wire_link(wire, &options);
+    wire->stop_at = wire->exchanges + at;
+    wire->stop_loses = at % 2 == 0;
+    begin_writing(wire, link, bytes);
+    check_bits((int64_t)at, link_flush(link), UFP4_OK, "flush: %s", link_message(link));
+    check_that((int64_t)at, wire->exchanges > wire->stop_at, "never stopped");
+    check_soon((int64_t)at, wire, link);
+    wire_close(wire, link);
+  }
+}
+
+/** A board that always answers, and never what it should. */
+TEST(a_board_out_of_order_is_given_up) {
+  uint8_t bytes[64];
+  wire_t *wire = wire_open(0, 1);
+  const link_options_t options = link_options_default();
+  link_t *link = wire_link(wire, &options);
+  const uint64_t began = wire->ns;
+  wire->board->expected += 100;
+  check_ended(0, link, transfer_read(link, 0, bytes, 64), "no answer to MEMORY_READ of 64 bytes");
+  check_that(0, strstr(link_message(link), "(out of order), 0.0 s ago") != NULL, "message '%s'",
+             link_message(link));
+  const double seconds = (double)(wire->ns - began) * 1e-9;
+  check_that(0, seconds >= 30 && seconds < 32, "%.2f s", seconds);
+  wire_close(wire, link);
+}
+
+/** A port that can be opened each time, and fails each time. */
+TEST(a_stream_that_only_begins_anew_is_given_up) {
+  uint8_t bytes[64];
+  wire_t *wire = wire_open(0, 1);
+  const link_options_t options = link_options_default();
+  link_t *link = wire_link(wire, &options);
+  wire->always_anew = 1;
+  const uint64_t began = wire->ns;
+  check_ended(0, link, transfer_read(link, 0, bytes, 64), "the port comes and goes, for 30");
+  check_that(0, strstr(link_message(link), ": the wire is gone") != NULL, "message '%s'",
+             link_message(link));
+  const double seconds = (double)(wire->ns - began) * 1e-9;
+  check_that(0, seconds >= 30 && seconds < 32, "%.2f s", seconds);
+  wire_close(wire, link);
+}
+
+TEST(an_interrupted_stream_goes_on) {
+  for (uint64_t at = 2; at < 400; at += 7) {
+    wire_t *wire = wire_open(0, 1);
+    const link_options_t options = link_options_default();
+    link_t *link = wire_link(wire, &options);
+    wire->anew_at = wire->exchanges + at;
+    transfer_exercise((int64_t)at, wire, link, 5, 20000);
+    check_that((int64_t)at, wire->exchanges > wire->anew_at, "never interrupted");
+    wire_close(wire, link);
+  }
+}
+
+/** What an earlier program left on the way is not taken for an answer. */
+TEST(a_new_session_forgets_the_old) {
+  static uint8_t bytes[20000], got[20000];
+  check_random_t random = check_random();
+  wire_t *wire = wire_open(0, 1);
+  const link_options_t options = link_options_default();
+  for (int i = 0; i < 20; i++) {
+    link_t *link = wire_link(wire, &options);
+    transfer_fill(&random, bytes, sizeof bytes);
+    check_bits(i, transfer_write(link, 0, bytes, sizeof bytes), UFP4_OK, "write");
+    check_bits(i, transfer_read(link, 0, got, sizeof got), UFP4_OK, "read");
+    check_that(i, memcmp(bytes, got, sizeof got) == 0, "other bytes came back");
+    check_bits(i, transfer_write(link, 0, got, 1008 * (size_t)(i % 9)), UFP4_OK, "left alone");
+    link_close(link);
+  }
+  wire_close(wire, NULL);
+}
+
+/** Nor is the answer to an earlier program's HELLO for one's own. */
+TEST(a_late_identity_is_another_sessions) {
+  wire_t *wire = wire_open(0, 1);
+  link_options_t options = link_options_default();
+  const link_stream_t stream = wire_stream(wire);
+  link_identity_t identity;
+  options.patience_us = 0;
+  wire->deaf = 1;
+  link_t *first = link_open(&stream, &options);
+  check_bits(0, link_hello(first, &identity), UFP4_ERROR_DEVICE, "hello that hears nothing");
+  link_close(first);
+  check_that(0, wire->from.count > 44, "%d bytes are on the way", (int)wire->from.count);
+  wire->deaf = 0;
+  wire->board->data_bytes = 64;
+  options = link_options_default();
+  link_t *link = wire_link(wire, &options);
+  check_bits(0, link_data_bytes(link), 64, "bytes of a frame");
+  wire_close(wire, link);
+}
+
+/** The timeout follows the answers, also where the first ones come after it. */
+TEST(a_slow_board_is_waited_for) {
+  static uint8_t bytes[MEMORY];
+  wire_t *wire = wire_open(0, 1);
+  const link_options_t options = link_options_default();
+  wire->latency_us = 100000;
+  link_t *link = wire_link(wire, &options);
+  check_bits(0, transfer_write(link, 0, bytes, 8 * 1008), UFP4_OK, "write");
+  check_bits(0, link_flush(link), UFP4_OK, "flush");
+  wire->latency_us = 400000;
+  const link_counts_t before = link_counts(link);
+  check_bits(0, transfer_write(link, 0, bytes, 100000), UFP4_OK, "write: %s", link_message(link));
+  check_bits(0, link_flush(link), UFP4_OK, "flush");
+  const link_counts_t counts = link_counts(link);
+  check_that(0, counts.timeouts - before.timeouts < 8, "%d timeouts",
+             (int)(counts.timeouts - before.timeouts));
+  check_that(0, counts.frames - before.frames < 3 * (counts.requests - before.requests),
+             "%d frames for %d requests", (int)(counts.frames - before.frames),
+             (int)(counts.requests - before.requests));
+  wire_close(wire, link);
+}
+
+TEST(rejects_refusals_and_errors_of_the_bus) {
+  static const struct {
+    link_request_t request;
+    const char *words;
+  } cases[] = {
+      {{.command = LINK_MEMORY_READ, .address = 0, .length = 8, .answer_bytes = 8},
+       "'refused' to MEMORY_READ of 8 bytes at 0x0"},
+      {{.command = LINK_REGISTER_READ, .address = 4096, .length = 4, .answer_bytes = 4},
+       "'bus error' to REGISTER_READ of 4 bytes at 0x1000"},
+      {{.command = LINK_BOARD_READ, .address = 2, .length = 4, .answer_bytes = 4},
+       "'refused' to BOARD_READ"},
+      {{.command = LINK_PING, .data = "abcd", .length = 4, .answer_bytes = 0},
+       "answers 4 bytes to PING, not 0"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    wire_t *wire = wire_open(0, 1);
+    const link_options_t options = link_options_default();
+    link_t *link = wire_link(wire, &options);
+    check_ended((int64_t)i, link, link_call(link, &cases[i].request), cases[i].words);
+    wire_close(wire, link);
+  }
+}
+
+TEST(rejects_another_version) {
+  wire_t *wire = wire_open(0, 1);
+  const link_options_t options = link_options_default();
+  const link_stream_t stream = wire_stream(wire);
+  link_t *link = link_open(&stream, &options);
+  link_identity_t identity;
+  wire->board->version = 2;
+  check_ended(0, link, link_hello(link, &identity), "speaks version 2 of the link");
+  wire_close(wire, link);
+}
+
+TEST(a_board_with_less_gets_less) {
+  wire_t *wire = wire_open(0, 1);
+  const link_options_t options = link_options_default();
+  wire->board->data_bytes = 68;
+  wire->board->window = 3;
+  link_t *link = wire_link(wire, &options);
+  check_bits(0, link_data_bytes(link), 64, "bytes of a frame");
+  transfer_exercise(0, wire, link, 10, 5000);
+  wire_close(wire, link);
+}
+
+int main(int argc, char **argv) {
+  static const check_test_t tests[] = {
+      CHECK_TEST(a_reset_ends_the_session),
+      CHECK_TEST(a_board_of_no_answer_is_given_up),
+      CHECK_TEST(a_wire_without_a_board_says_what_came),
+      CHECK_TEST(a_pause_of_the_host_loses_nothing),
+      CHECK_TEST(a_pause_of_the_host_is_not_the_boards),
+      CHECK_TEST(a_stopped_host_loses_nothing),
+      CHECK_TEST(a_board_out_of_order_is_given_up),
+      CHECK_TEST(a_stream_that_only_begins_anew_is_given_up),
+      CHECK_TEST(an_interrupted_stream_goes_on),
+      CHECK_TEST(a_new_session_forgets_the_old),
+      CHECK_TEST(a_late_identity_is_another_sessions),
+      CHECK_TEST(a_slow_board_is_waited_for),
+      CHECK_TEST(rejects_refusals_and_errors_of_the_bus),
+      CHECK_TEST(rejects_another_version),
+      CHECK_TEST(a_board_with_less_gets_less),
+  };
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
